@@ -1,0 +1,56 @@
+#!/bin/sh
+# test: timeout=120
+# configure: what it refuses and says, and a source directory with blanks in its path.
+. "$TEST_LIB"
+unset CC CFLAGS CPPFLAGS LDFLAGS
+conf=$TEST_SRC/configure
+
+# refuse NAME PATTERN ARGUMENT...
+refuse() {
+    name=$1 pattern=$2
+    shift 2
+    mkdir -p r
+    check_fails "$name" "$pattern" sh -c 'cd r && exec "$@"' - "$conf" "$@"
+    rm -rf r
+}
+check 'help' sh -c '"$1" --help | grep -q -e --enable-sanitize' - "$conf"
+refuse 'an unknown option' 'unknown argument "--prefex=/x"' --prefex=/x
+refuse 'the nearest option' 'did you mean --prefix\?' --prefex=/x
+refuse 'another one' 'did you mean --enable-debug\?' --enable-debgu
+refuse 'a variable' 'did you mean CFLAGS\?' CLFAGS=-O3
+refuse 'no value' 'needs a value' --prefix
+refuse 'a relative prefix' 'must be an absolute path' --prefix=here
+refuse 'a quote in the prefix' 'cannot be in' "--prefix=/it's"
+refuse 'an impossible sanitizer' 'say address, undefined' --enable-sanitize=memory
+refuse 'two that do not mix' 'is not possible' --enable-sanitize=address,thread
+refuse 'no such compiler' 'the compiler "nocc" is not there' CC=nocc
+refuse 'a compiler that fails' 'apt-get install gcc' CC=false
+
+printf '#!/bin/sh\nfor a do [ "$a" != -ldat2 ] || exit 1; done\nexec gcc "$@"\n' >nodapl
+chmod +x nodapl
+refuse 'no DAPL' 'apt-get install libdapl-dev' CC="$PWD/nodapl"
+mkdir bin
+for tool in sh awk sed gcc as ld ar mktemp rm mkdir cat cmp cp touch chmod tr grep ln; do
+    ln -s "$(command -v $tool)" bin/
+done
+check_fails 'no make' 'apt-get install make' env PATH="$PWD/bin" sh -c 'mkdir r; cd r; sh "$1"' - "$conf"
+rm -rf r
+
+# Sources and build under paths with blanks; an in-tree start builds in ./build.
+mkdir -p 'a b/src c'
+(cd "$TEST_SRC" && tar cf - --exclude=./build --exclude=./.git --exclude='./build-*' .) | tar xf - -C 'a b/src c'
+mkdir 'a b/out of tree' && cd 'a b/out of tree' || exit 1
+check 'out of tree' '../src c/configure' --enable-debug --prefix='/opt/da tum'
+check 'its objects' make objs-util
+check 'its settings' grep -q '#define DM_TRACE_ON 1' config.h
+check 'nothing to do again' sh -c 'make objs-util | grep -q "CC " && exit 1; exit 0'
+touch '../src c/configure'
+check 'configure again by make' sh -c 'make objs-util | grep "debug\|CONFIG"'
+check 'with the same arguments' grep -q 'prefix = /opt/da tum' config.mk
+cd '../src c' || exit 1
+check 'in tree' ./configure CFLAGS=-O0
+check 'its objects, too' make objs-util
+check 'they are in build' test -f build/obj/util/err.o
+check 'distclean' make distclean
+check 'nothing is left' test ! -e build -a ! -e Makefile
+totals

@@ -1,0 +1,97 @@
+#!/bin/bash
+# test: timeout=120
+# The runner itself: in a source tree of made-up tests everything that must fail fails.
+. "$TEST_LIB"
+
+mkdir -p src/tests/unit src/tests/mp src/tests/input b/tests/unit b/tests/mp b/bin b/lib
+src=$PWD/src b=$PWD/b
+cp "$TEST_SRC/tests/run" "$TEST_SRC/tests/lib.sh" src/tests/
+cp "$DATUM_BUILD/tests/guard" b/tests/
+echo 'SANITIZE = ' >b/config.mk
+touch b/lib/libdatum_dapl_shm.so b/lib/libdatum_dapl_two.so
+# An mpiexec that shows its arguments and settings, and runs the program once.
+cat >b/bin/mpiexec <<'END'
+#!/bin/sh
+echo "RUN $*" $(env | grep ^DATUM_ | grep -v BUILD | sort) >>"$DATUM_BUILD/mpiexec.log"
+shift 2
+exec "$@"
+END
+chmod +x b/bin/mpiexec
+
+# unit DIRECTIVES BODY: a unit test with this body.
+unit() {
+    printf '/* test: %s */\n' "$1" >src/tests/unit/t.c
+    printf '#!/bin/bash\n%s\n' "$2" >b/tests/unit/t
+    chmod +x b/tests/unit/t
+}
+run() { (unset TEST_TMP; DATUM_BUILD=$b bash "$src/tests/run" "$@"); }
+passes() { unit "$2" "$3"; check "$1" run unit; }
+fails() { unit "$2" "$4"; check_fails "$1" "$3" run unit; }
+
+passes 'a good test' timeout=5 'echo fine'
+fails 'exit status' timeout=5 'FAILED: unit/t: exit status 3' 'exit 3'
+fails 'a signal' timeout=5 'exit status 139' 'kill -SEGV $$'
+fails 'time-out' timeout=1 'time-out after 1 s' 'sleep 20'
+fails 'left process' timeout=9 'processes were left' 'setsid sleep 20 & exit 0'
+fails 'left daemon' timeout=9 'processes were left' '(setsid bash -c "sleep 20 & exit" &) ; exit 0'
+fails 'left file' timeout=5 'files left in TMPDIR: x' 'touch "$TMPDIR/x"'
+fails 'error message' timeout=5 'unannounced message: datum: error' 'echo "datum: error: x" >&2'
+fails 'warning of a rank' timeout=5 'unannounced' 'echo "datum: [rank 1 on h] warning: x" >&2'
+fails 'sanitizer' exit=any 'a sanitizer complains' 'echo "==1==ERROR: AddressSanitizer: x" >&2'
+passes 'announced message' 'warn=warning..x' 'echo "datum: warning: x" >&2'
+fails 'another message' 'warn=warning..x' 'unannounced' 'echo "datum: warning: y" >&2'
+fails 'announced but silent' 'warn=warning..x' 'did not come' 'exit 0'
+passes 'any message' stderr=allowed 'echo "datum: error: x" >&2'
+passes 'expected status' exit=7 'exit 7'
+fails 'expected status, but 0' exit=nonzero 'not expected' 'exit 0'
+passes 'arguments' 'args="a b" timeout=5' '[ "$1$2" = ab ]'
+passes 'environment' 'env=A=1,B=2' '[ $A$B = 12 ]'
+fails 'unknown directive' 'tiemout=5' 'unknown directive "tiemout"' 'exit 0'
+fails 'no directive' 'np 3' 'cannot read the directive' 'exit 0'
+unit timeout=5 'exit 0'
+rm b/tests/unit/t
+check_fails 'a test that did not compile' 'it is not built' run unit
+rm src/tests/unit/t.c
+check_fails 'nothing to run' 'no test matches' run unit
+
+# Multi-process tests: numbers times providers times settings.
+echo '/* test: np=1,3 cfg=EAGER_LIMIT=0|8k,EAGER=rdma */' >src/tests/mp/t.c
+printf '#!/bin/sh\nexit 0\n' >b/tests/mp/t
+chmod +x b/tests/mp/t
+check 'a product of runs' run mp
+check 'the number of runs' test "$(grep -c RUN b/mpiexec.log)" = 8
+check 'one of the runs' grep -q \
+    'RUN -n 3 .*/tests/mp/t DATUM_EAGER=rdma DATUM_EAGER_LIMIT=8k DATUM_PROVIDER=datum-two$' b/mpiexec.log
+check 'a label' eval "run --list mp | grep -qx 'mp/t np=3 datum-two EAGER_LIMIT=8k EAGER=rdma'"
+rm b/mpiexec.log
+check 'one by its label' run -k 'mp/t np=3 datum-two EAGER_LIMIT=8k EAGER=rdma'
+check 'it alone' test "$(grep -c RUN b/mpiexec.log)" = 1
+check 'rounds' eval "run -n 3 mp | tail -n 1 | grep -qx '24 passed, 0 failed'"
+check 'a wrapper' eval "run --wrapper 'env W=1' -k np=1 mp && grep -q 'RUN -n 1 env W=1 ' b/mpiexec.log"
+
+# Scripts: skipping, and totals of their own.
+echo 'echo no luck; exit 77' >src/tests/input/a.sh
+printf 'echo 3 passed, 1 failed, 2 skipped; exit 1\n' >src/tests/input/b.sh
+check 'totals' eval "run input | tail -n 1 | grep -qx '3 passed, 1 failed, 3 skipped'"
+check 'the reason' eval "run input | grep -qx 'skipped: input/a: no luck'"
+echo 'echo 3 passed, 0 failed; exit 1' >src/tests/input/b.sh
+check_fails 'a status against the total' '3 passed, 1 failed' run input
+
+# Interrupted: nothing stays.
+mark=4711$$
+unit timeout=50 "sleep $mark"
+(DATUM_BUILD=$b exec bash "$src/tests/run" unit) >run.out 2>&1 &
+pid=$!
+for i in $(seq 100); do
+    pgrep -f "sleep $mark" >/dev/null && break
+    sleep 0.1
+done
+kill $pid
+wait $pid
+for i in $(seq 30); do
+    pgrep -f "sleep $mark" >/dev/null || break
+    sleep 0.1
+done
+check 'the test is gone after an interrupt' eval '! pgrep -f "sleep $mark"'
+check 'so are temporary files' test -z "$(ls "$TMPDIR")"
+totals

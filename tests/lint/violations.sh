@@ -1,0 +1,117 @@
+#!/bin/sh
+# test: timeout=120
+# Every rule of the lint refuses what it should: a copy of the tree is accepted, and
+# after each single violation it is refused, with the file and what to do.
+. "$TEST_LIB"
+
+mkdir tree
+(cd "$TEST_SRC" && tar cf - --exclude=./build --exclude=./.git --exclude='./build-*' .) | tar xf - -C tree
+cd tree || exit 1
+
+lint() { scripts/check-layers . && scripts/lint-text .; }
+check 'the copy as it is' lint
+
+# violate NAME FILE PATTERN TEXT: append TEXT to FILE and see it refused with PATTERN.
+violate() {
+    is_new=no
+    [ -f "$2" ] || { is_new=yes; mkdir -p "$(dirname "$2")"; : >"$2"; }
+    cp "$2" ../saved
+    printf '%s\n' "$4" >>"$2"
+    check_fails "$1" "^$2:[0-9]*:.*$3" lint
+    if [ $is_new = yes ]; then rm -f "$2"; else cp ../saved "$2"; fi
+}
+
+violate 'include upwards' src/util/err.c 'may not include layer core' '#include "mpi/core/core.h"'
+violate 'include sideways' src/pmi/pmi.h 'may not include layer channel' '#include "channel/channel.h"'
+violate 'channel includes MPI' src/channel/channel.h 'knows nothing of MPI' '#include "mpi.h"'
+violate 'DAT above dapl_adapt' src/channel/channel.h 'may not include DAT' '#include <dat2/udat.h>'
+violate 'DAT in util' src/util/err.c 'may not include DAT' '#include <dat2/udat.h>'
+violate 'private header' src/channel/channel.h 'is private' '#include "dapl_adapt/conn.h"'
+violate 'include by ..' src/channel/channel.h 'from src/' '#include "../util/err.h"'
+violate 'unrooted include' src/util/err.c 'from src/' '#include "err.h"'
+violate 'unknown folder' src/newlayer/x.c 'is in no layer' 'static int x;'
+violate 'MPI test with inside' tests/mp/x.c 'may not include layer util' '#include "util/err.h"'
+violate 'provider sees adapt' src/providers/common/obj.h 'may not include layer dapl_adapt' \
+    '#include "dapl_adapt/dapl_adapt.h"'
+
+violate '// comment' src/util/err.c '\[comment\]' 'static int x; // no'
+violate 'getenv' src/util/err.c '\[getenv\]' 'static char *x(void) { return getenv("X"); }'
+violate 'printf' src/util/err.c '\[printf\]' 'static void x(void) { printf("x"); }'
+violate 'fprintf' src/channel/x.c '\[printf\]' 'static void x(void) { fprintf(stderr, "x"); }'
+violate 'provider named' src/channel/x.c '\[provider\]' 'static const char *x = "datum-shm";'
+violate 'OFED named' src/dapl_adapt/x.c '\[provider\]' 'static const char *x = "ofa-v2-ib0";'
+violate '#ifdef' src/util/err.c '\[if\]' '#ifdef X'
+violate '#if' src/channel/x.c '\[if\]' '#  if X'
+violate '#elif' src/util/err.c '\[if\]' '#elif X'
+violate 'guard' src/util/x.h '\[guard\]' '#ifndef UTIL_X_H'
+violate 'note to do' src/util/err.c '\[todo\]' "/* TO""DO */"
+violate 'MPI call inside' src/channel/x.c '\[mpi-call\]' 'static void x(void) { MPI_Barrier(0); }'
+
+# No false alarms: the same words where they are allowed.
+accept() {
+    printf '%s\n' "$3" >"$2"
+    check "$1" lint
+    rm -f "$2"
+}
+accept 'in a comment' src/util/x.c '/* unlike getenv("X") or http://x, printf("") */'
+accept 'in a string' src/util/x.c 'static const char *x = "// getenv() /* printf(";'
+accept 'snprintf' src/util/x.c 'static void x(char *p) { snprintf(p, 1, "x"); }'
+accept 'a guard' src/util/x.h '#ifndef DM_UTIL_X_H'
+accept 'DAT in a provider' src/providers/common/x.c '#include <dat2/udat.h>'
+accept 'downwards' src/channel/x.c '#include "dapl_adapt/dapl_adapt.h"'
+
+# What objects show.
+mkdir obj
+compile() {
+    mkdir -p "$(dirname "obj/$1")"
+    printf '%s\n' "$2" | ${CC:-gcc} -c -x c -o "obj/$1" -
+}
+check_object() {
+    compile "$2" "$4"
+    check_fails "$1" "$3" scripts/check-symbols obj
+    rm -f "obj/$2"
+}
+compile util/good.o 'int dm_util_x(void) { return 0; } static int x = 1; int *dm_util_y(void) { return &x; }'
+compile util/good_state.o 'struct { int a; } dm_util_state;'
+check 'good objects' scripts/check-symbols obj
+check_object 'a foreign prefix' util/x.o 'src/util/x.c: shows util_x' 'int util_x(void) { return 0; }'
+check_object 'a global variable' util/x.o 'global variable dm_util_v' 'int dm_util_v = 1;'
+check_object 'two of them' util/x_state.o 'more than one global' 'int dm_util_v = 1, dm_util_w;'
+check_object 'an MPI call' mpi/x.o 'calls MPI_Barrier' 'int MPI_Barrier(int); int dm_x(void) { return MPI_Barrier(0); }'
+check_object 'an MPI name' mpi/x.o 'defines MPI_X' 'int MPI_X(void) { return 0; }'
+
+# A page that names a function that is gone.
+if [ -f docs/PATHS.md ]; then
+    check 'docs/PATHS.md as it is' scripts/check-paths .
+    # shellcheck disable=SC2016
+    echo 'then `dm_nowhere_to_be_found()` is called' >>docs/PATHS.md
+    check_fails 'a function that is gone' 'dm_nowhere_to_be_found' scripts/check-paths .
+fi
+
+# Whole-file rules.
+if command -v clang-format >/dev/null 2>&1; then
+    printf 'int  x( void ){return 0 ;}\n' >src/util/x.c
+    check_fails 'formatting' 'src/util/x.c.*not formatted' scripts/lint format
+    rm -f src/util/x.c
+fi
+printf '#ifndef DM_UTIL_X_H\n#define DM_UTIL_X_H\nsize_t dm_util_x(void);\n#endif\n' >src/util/x.h
+check_fails 'a header that needs another' 'src/util/x.h: does not compile alone' \
+    scripts/check-headers "$DATUM_BUILD" .
+rm -f src/util/x.h
+if command -v cppcheck >/dev/null 2>&1; then
+    printf 'int dm_x(void);\nint dm_x(void)\n{\n    int a[2] = {0, 0};\n    return a[2];\n}\n' >src/util/x.c
+    check_fails 'cppcheck' 'src/util/x.c:5: error' scripts/lint -b "$DATUM_BUILD" -d ../work cppcheck
+    rm -f src/util/x.c
+fi
+# Warnings are errors, with both compilers.
+for cc in gcc clang; do
+    command -v $cc >/dev/null 2>&1 || continue
+    mkdir b-$cc
+    (cd b-$cc && ../configure --enable-werror CC=$cc CFLAGS=-O0) >/dev/null
+    check "$cc: no warning" make -C b-$cc obj/util/err.o
+    cp src/util/err.c ../saved
+    echo 'static int unused_here;' >>src/util/err.c
+    check_fails "$cc: a warning" 'err.c.*unused_here' make -C b-$cc obj/util/err.o
+    cp ../saved src/util/err.c
+done
+totals
