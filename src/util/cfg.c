@@ -1,0 +1,326 @@
+/*
+ * Settings: parsing of the DATUM_* variables by the table in cfg_table.h.
+ *
+ * Filled once by dm_cfg_load, constant afterwards. Texts are copies: a program
+ * may change its environment later.
+ */
+#include "util/cfg.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "util/err.h"
+#include "util/log.h"
+
+#define PREFIX       "DATUM_"
+#define PREFIX_LEN   (sizeof(PREFIX) - 1)
+#define NAME_MAX_LEN 64
+
+enum cfg_type { CFG_STR, CFG_BOOL, CFG_UINT, CFG_SIZE, CFG_USEC, CFG_ENUM };
+
+struct cfg_row {
+    const char *name;
+    const char *dflt;
+    const char *help;
+    size_t offset;
+    enum cfg_type type;
+};
+
+#define CFG_ROW(NAME, TYPE, def, field, help)                                                      \
+    {PREFIX #NAME, def, help, offsetof(struct dm_cfg, field), CFG_##TYPE},
+static const struct cfg_row cfg_rows[] = {DM_CFG_TABLE(CFG_ROW)};
+
+#define N_ROWS (sizeof(cfg_rows) / sizeof(cfg_rows[0]))
+
+#define CFG_OTHER(NAME, help) PREFIX #NAME,
+static const char *const other_names[] = {DM_CFG_OTHER_TABLE(CFG_OTHER)};
+
+#define N_OTHERS (sizeof(other_names) / sizeof(other_names[0]))
+
+static struct {
+    bool is_loaded;
+    struct dm_cfg cfg;
+    char *env[N_ROWS]; /* copy of the variable, NULL when the default is in force */
+} state;
+
+/* A unit and what it multiplies by. */
+struct unit {
+    const char *name;
+    uint64_t factor;
+};
+
+static const struct unit size_units[] = {
+    {"", 1},
+    {"b", 1},
+    {"k", UINT64_C(1) << 10},
+    {"m", UINT64_C(1) << 20},
+    {"g", UINT64_C(1) << 30},
+    {NULL, 0},
+};
+
+static const struct unit usec_units[] = {
+    {"", 1}, {"us", 1}, {"ms", 1000}, {"s", 1000000}, {NULL, 0},
+};
+
+static const struct unit no_units[] = {{"", 1}, {NULL, 0}};
+
+/* A decimal number with one of the units, at most max; false when it is none. */
+static bool parse_number(const char *text, const struct unit *units, uint64_t max, uint64_t *num_p)
+{
+    unsigned long long num;
+    char *end;
+
+    if (*text < '0' || *text > '9')
+        return false;
+    errno = 0;
+    num = strtoull(text, &end, 10);
+    if (errno != 0)
+        return false;
+    while (units->name != NULL && strcasecmp(end, units->name) != 0)
+        units++;
+    if (units->name == NULL || num > max / units->factor)
+        return false;
+    *num_p = num * units->factor;
+    return true;
+}
+
+static bool parse_bool(const char *text, bool *val_p)
+{
+    static const char *const words[] = {"no", "yes", "0", "1", "off", "on", "false", "true"};
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strcasecmp(text, words[i]) == 0) {
+            *val_p = i % 2 == 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The choices are the start of the help text: "a|b|c: ". */
+static bool parse_enum(const char *text, const char *help, int *val_p)
+{
+    size_t text_len = strlen(text);
+
+    for (int i = 0;; i++) {
+        size_t len = strcspn(help, "|:");
+
+        if (len == text_len && strncasecmp(help, text, len) == 0) {
+            *val_p = i;
+            return true;
+        }
+        if (help[len] != '|')
+            return false;
+        help += len + 1;
+    }
+}
+
+/* Stores a text into the field of a row; false when it is not allowed there. */
+static bool parse_value(const struct cfg_row *row, const char *text, struct dm_cfg *cfg)
+{
+    void *field = (char *)cfg + row->offset;
+    uint64_t num = 0;
+
+    switch (row->type) {
+    case CFG_STR:
+        *(dm_cfg_STR *)field = text;
+        return true;
+    case CFG_BOOL:
+        return parse_bool(text, field);
+    case CFG_ENUM:
+        return parse_enum(text, row->help, field);
+    case CFG_UINT:
+        if (!parse_number(text, no_units, UINT_MAX, &num))
+            return false;
+        *(dm_cfg_UINT *)field = (dm_cfg_UINT)num;
+        return true;
+    case CFG_SIZE:
+        if (!parse_number(text, size_units, SIZE_MAX, &num))
+            return false;
+        *(dm_cfg_SIZE *)field = (dm_cfg_SIZE)num;
+        return true;
+    case CFG_USEC:
+        if (strcasecmp(text, "auto") == 0)
+            num = DM_CFG_AUTO;
+        else if (!parse_number(text, usec_units, DM_CFG_AUTO - 1, &num))
+            return false;
+        *(dm_cfg_USEC *)field = num;
+        return true;
+    }
+    return false;
+}
+
+static int fail_value(const struct cfg_row *row, const char *text)
+{
+    static const char *const allowed[] = {
+        [CFG_STR] = "a text",
+        [CFG_BOOL] = "yes or no",
+        [CFG_UINT] = "a whole number from 0 on",
+        [CFG_SIZE] = "a number of bytes, also with k, m or g behind it, like 16k",
+        [CFG_USEC] = "a time, a number with us, ms or s behind it, like 500us, or auto",
+    };
+
+    if (row->type == CFG_ENUM)
+        return DM_FAIL(DM_ECONFIG, "%s is '%s', but must be one of %.*s", row->name, text,
+                       (int)strcspn(row->help, ":"), row->help);
+    return DM_FAIL(DM_ECONFIG, "%s is '%s', but must be %s", row->name, text, allowed[row->type]);
+}
+
+static int load_row(size_t i)
+{
+    const struct cfg_row *row = &cfg_rows[i];
+    const char *text = getenv(row->name);
+
+    /* "VAR= command" is how a shell user takes a setting back. */
+    if (text == NULL || *text == '\0') {
+        if (!parse_value(row, row->dflt, &state.cfg))
+            return DM_FAIL(DM_EINTERN, "default '%s' of %s", row->dflt, row->name);
+        return DM_OK;
+    }
+    state.env[i] = strdup(text);
+    if (state.env[i] == NULL)
+        return DM_FAIL(DM_ENOMEM, "setting %s", row->name);
+    if (!parse_value(row, state.env[i], &state.cfg))
+        return fail_value(row, text);
+    return DM_OK;
+}
+
+static size_t min3(size_t a, size_t b, size_t c)
+{
+    size_t min = a < b ? a : b;
+
+    return min < c ? min : c;
+}
+
+/* Edits (insert, delete, replace a letter) between two names. */
+static size_t edit_distance(const char *a, size_t a_len, const char *b)
+{
+    size_t b_len = strlen(b);
+    size_t row[NAME_MAX_LEN + 1];
+
+    if (a_len > NAME_MAX_LEN || b_len > NAME_MAX_LEN)
+        return SIZE_MAX;
+    for (size_t j = 0; j <= b_len; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= a_len; i++) {
+        size_t diag = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= b_len; j++) {
+            size_t up = row[j];
+
+            row[j] = min3(up + 1, row[j - 1] + 1, diag + (a[i - 1] != b[j - 1]));
+            diag = up;
+        }
+    }
+    return row[b_len];
+}
+
+static bool is_name(const char *var, size_t len, const char *name)
+{
+    return strlen(name) == len && strncmp(var, name, len) == 0;
+}
+
+static bool is_known(const char *var, size_t len)
+{
+    for (size_t i = 0; i < N_ROWS; i++)
+        if (is_name(var, len, cfg_rows[i].name))
+            return true;
+    for (size_t i = 0; i < N_OTHERS; i++)
+        if (is_name(var, len, other_names[i]))
+            return true;
+    return false;
+}
+
+static void warn_unknown(const char *var, size_t len)
+{
+    const char *best = NULL;
+    size_t best_dist = SIZE_MAX;
+
+    for (size_t i = 0; i < N_ROWS; i++) {
+        size_t dist = edit_distance(var, len, cfg_rows[i].name);
+
+        if (dist < best_dist) {
+            best_dist = dist;
+            best = cfg_rows[i].name;
+        }
+    }
+    if (best != NULL && best_dist <= 1 + (len - PREFIX_LEN) / 2)
+        dm_log_warn("the variable %.*s is no setting and is ignored; did you mean %s?", (int)len,
+                    var, best);
+    else
+        dm_log_warn("the variable %.*s is no setting and is ignored; "
+                    "datum-info --settings lists them",
+                    (int)len, var);
+}
+
+/* One warning for each unknown DATUM_* name in the environment. */
+static void check_names(void)
+{
+    for (char **env = environ; env != NULL && *env != NULL; env++) {
+        size_t len = strcspn(*env, "=");
+
+        if (strncmp(*env, PREFIX, PREFIX_LEN) == 0 && !is_known(*env, len))
+            warn_unknown(*env, len);
+    }
+}
+
+int dm_cfg_load(bool quiet)
+{
+    int err = DM_OK;
+
+    if (state.is_loaded)
+        return DM_OK;
+    for (size_t i = 0; i < N_ROWS && err == DM_OK; i++)
+        err = load_row(i);
+    if (err == DM_OK && dm_log_trace_set(state.cfg.trace) != DM_OK)
+        err = DM_FAIL(DM_ECONFIG, "DATUM_TRACE: %s", dm_err_detail());
+    if (err != DM_OK) {
+        dm_cfg_unload();
+        return err;
+    }
+    if (!quiet) {
+        check_names();
+        if (!DM_TRACE_ON && dm_log_trace_mask() != 0)
+            dm_log_warn("DATUM_TRACE has no effect: this build has no traces "
+                        "(configure with --enable-debug)");
+    }
+    state.is_loaded = true;
+    return DM_OK;
+}
+
+void dm_cfg_unload(void)
+{
+    for (size_t i = 0; i < N_ROWS; i++) {
+        free(state.env[i]);
+        state.env[i] = NULL;
+    }
+    memset(&state.cfg, 0, sizeof(state.cfg));
+    state.is_loaded = false;
+}
+
+const struct dm_cfg *dm_cfg(void)
+{
+    return &state.cfg;
+}
+
+bool dm_cfg_row(size_t i, struct dm_cfg_row_info *info_p)
+{
+    if (i >= N_ROWS)
+        return false;
+    info_p->name = cfg_rows[i].name;
+    info_p->dflt = cfg_rows[i].dflt;
+    info_p->help = cfg_rows[i].help;
+    info_p->value = state.env[i] != NULL ? state.env[i] : cfg_rows[i].dflt;
+    info_p->origin = state.env[i] != NULL ? "environment" : "default";
+    return true;
+}
+
+const char *dm_cfg_env(const char *name)
+{
+    return getenv(name);
+}

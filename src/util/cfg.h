@@ -1,0 +1,64 @@
+/*
+ * Settings from the environment; the only place that calls getenv.
+ */
+#ifndef DM_UTIL_CFG_H
+#define DM_UTIL_CFG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/cfg_table.h"
+
+typedef const char *dm_cfg_STR;
+typedef bool dm_cfg_BOOL;
+typedef unsigned int dm_cfg_UINT;
+typedef size_t dm_cfg_SIZE;
+typedef uint64_t dm_cfg_USEC; /* microseconds; DM_CFG_AUTO for "auto" */
+typedef int dm_cfg_ENUM;
+
+#define DM_CFG_AUTO UINT64_MAX
+
+#define DM_CFG_FIELD(NAME, TYPE, def, field, help) dm_cfg_##TYPE field;
+struct dm_cfg {
+    DM_CFG_TABLE(DM_CFG_FIELD)
+};
+#undef DM_CFG_FIELD
+
+/* Values of the ENUM settings, in the order of their help text. */
+enum { DM_CONNECT_AUTO, DM_CONNECT_START, DM_CONNECT_DEMAND };
+enum { DM_EAGER_AUTO, DM_EAGER_RDMA, DM_EAGER_SENDRECV };
+enum { DM_RNDV_AUTO, DM_RNDV_READ, DM_RNDV_PIPE };
+
+/*
+ * Read all settings once. A value that cannot be parsed is DM_ECONFIG with the
+ * name, the value and what is allowed; an unknown DATUM_* name gives one
+ * warning with the nearest known one (rank 0 of a job only: quiet suppresses).
+ * An empty variable means the default. Switches the traces of DATUM_TRACE on.
+ * Calling again does nothing.
+ */
+int dm_cfg_load(bool quiet);
+
+/* Forget the settings, so that the next dm_cfg_load reads them again (for tests). */
+void dm_cfg_unload(void);
+
+/* The settings; dm_cfg_load must have succeeded. */
+const struct dm_cfg *dm_cfg(void);
+
+/*
+ * Row i of the table for listing: name with DATUM_ in front, value in force as
+ * text, default, origin ("default" or "environment"), help. False past the end.
+ */
+struct dm_cfg_row_info {
+    const char *name;
+    const char *value;
+    const char *dflt;
+    const char *origin;
+    const char *help;
+};
+bool dm_cfg_row(size_t i, struct dm_cfg_row_info *info_p);
+
+/* An environment variable that is not a setting of ours (PMI_*, DAT_OVERRIDE). */
+const char *dm_cfg_env(const char *name);
+
+#endif

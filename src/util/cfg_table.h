@@ -1,0 +1,51 @@
+/*
+ * The settings: one row makes the struct field, the DATUM_* name, the parser,
+ * `datum-info` and the documentation. Types: STR, BOOL, UINT, SIZE (bytes, with
+ * k m g suffixes), USEC (microseconds, with us ms s suffixes), ENUM (the help
+ * text starts with "a|b|c: " and the value is the index).
+ */
+#ifndef DM_UTIL_CFG_TABLE_H
+#define DM_UTIL_CFG_TABLE_H
+
+/* NAME, TYPE, default, field, help */
+#define DM_CFG_TABLE(X)                                                                            \
+    X(PROVIDER, STR, "", provider,                                                                 \
+      "DAT provider names to use, in order of preference, separated by commas; empty: every "     \
+      "provider that opens")                                                                       \
+    X(EXPLAIN, BOOL, "no", explain,                                                                \
+      "print once per job which provider and protocol each class of peers uses, and who was "     \
+      "refused and why")                                                                           \
+    X(TRACE, STR, "", trace, "areas to trace, separated by commas, or all (debug builds)")         \
+    X(CONNECT, ENUM, "auto", connect,                                                              \
+      "auto|start|demand: when connections are made; auto: at start up to 8 processes")            \
+    X(EAGER, ENUM, "auto", eager,                                                                  \
+      "auto|rdma|sendrecv: how small messages travel; auto: by RDMA into a ring while every "     \
+      "process has a core, else by send/receive")                                                  \
+    X(RING_SLOTS, UINT, "64", ring_slots, "slots in the eager ring of a connection")               \
+    X(RING_SLOT_SIZE, SIZE, "16k", ring_slot_size, "bytes in a slot of the eager ring")            \
+    X(EAGER_LIMIT, SIZE, "16k", eager_limit, "largest message sent without rendezvous, bytes")     \
+    X(RNDV, ENUM, "auto", rndv,                                                                    \
+      "auto|read|pipe: rendezvous by RDMA read and a FIN, or by copies through the ring; auto: "  \
+      "what a measurement at connection time shows to be faster")                                  \
+    X(REG_CACHE, BOOL, "yes", reg_cache, "keep memory registrations after use")                    \
+    X(REG_CACHE_SIZE, SIZE, "256m", reg_cache_size, "bytes the registration cache may keep unused") \
+    X(SPIN, USEC, "auto", spin,                                                                    \
+      "how long to poll before waiting in the provider; auto: long while every process has a "    \
+      "core, a few microseconds otherwise")                                                        \
+    X(COLL, STR, "", coll,                                                                         \
+      "algorithms of collectives to use where they can do the job, as in "                         \
+      "bcast=scatter,barrier=tree; empty: by the library's table")                                 \
+    X(TIMEOUT, USEC, "30s", timeout, "how long a connection may take before it is an error")
+
+/*
+ * Variables of this prefix that are read by the commands around the library
+ * (mpiexec, mpicc, the tests), so that the library does not call them unknown.
+ * NAME, help
+ */
+#define DM_CFG_OTHER_TABLE(X)                                                                      \
+    X(HYDRA, "the Hydra process manager that mpiexec starts; default: mpiexec.hydra in PATH")      \
+    X(CC, "the C compiler that mpicc calls; default: the one that built the library")              \
+    X(REPORT, "set by mpiexec for its ranks: where to announce themselves")                        \
+    X(BUILD, "the build directory, for the tests")
+
+#endif

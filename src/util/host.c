@@ -1,0 +1,260 @@
+/*
+ * Facts about this host: its name, the cores we may use, shared memory.
+ *
+ * A core quota of a container counts like missing cores: a process that spins
+ * beyond it is stopped by the scheduler in the middle of what it is doing.
+ */
+#include "util/host.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "util/err.h"
+
+#define PATH_LEN     512
+#define HOST_LEN     256
+#define CPUS_PER_TRY 1024
+#define CPUS_LIMIT   (1 << 20)
+
+static struct {
+    pthread_once_t once;
+    char name[HOST_LEN];
+} host = {.once = PTHREAD_ONCE_INIT};
+
+static void read_name(void)
+{
+    if (gethostname(host.name, sizeof(host.name) - 1) != 0 || host.name[0] == '\0')
+        snprintf(host.name, sizeof(host.name), "localhost");
+}
+
+const char *dm_host_name(void)
+{
+    pthread_once(&host.once, read_name);
+    return host.name;
+}
+
+/* Number of CPUs in our affinity mask, at least 1. */
+static int affinity_cores(void)
+{
+    for (int n = CPUS_PER_TRY; n <= CPUS_LIMIT; n *= 4) {
+        cpu_set_t *set = CPU_ALLOC((size_t)n);
+        size_t len = CPU_ALLOC_SIZE((size_t)n);
+        int count = 0;
+        int rc;
+
+        if (set == NULL)
+            break;
+        rc = sched_getaffinity(0, len, set);
+        if (rc == 0)
+            count = CPU_COUNT_S(len, set);
+        CPU_FREE(set);
+        if (rc == 0 && count > 0)
+            return count;
+        if (errno != EINVAL)
+            break;
+    }
+    return 1;
+}
+
+/* Reads up to two numbers from a file; "max" reads as -1. Returns how many. */
+static int read_numbers(const char *path, long long num[2])
+{
+    char text[2][32];
+    FILE *f = fopen(path, "re");
+    int n;
+
+    if (f == NULL)
+        return 0;
+    n = fscanf(f, "%31s %31s", text[0], text[1]);
+    fclose(f);
+    for (int i = 0; i < n; i++)
+        num[i] = strcmp(text[i], "max") == 0 ? -1 : strtoll(text[i], NULL, 10);
+    return n < 0 ? 0 : n;
+}
+
+/* Cores that one group directory allows, 0 when it sets no limit. */
+static int group_cores(const char *dir)
+{
+    char path[PATH_LEN + 32];
+    long long num[2] = {-1, 0};
+    long long period[2];
+
+    snprintf(path, sizeof(path), "%s/cpu.max", dir);
+    if (read_numbers(path, num) < 2) {
+        snprintf(path, sizeof(path), "%s/cpu.cfs_quota_us", dir);
+        if (read_numbers(path, num) < 1)
+            return 0;
+        snprintf(path, sizeof(path), "%s/cpu.cfs_period_us", dir);
+        if (read_numbers(path, period) < 1)
+            return 0;
+        num[1] = period[0];
+    }
+    if (num[0] <= 0 || num[1] <= 0)
+        return 0;
+    return num[0] < num[1] ? 1 : (int)(num[0] / num[1]);
+}
+
+/* The tightest limit from base/group up to base, 0 when there is none. */
+static int tree_cores(const char *base, const char *group)
+{
+    char dir[PATH_LEN];
+    size_t base_len = strlen(base);
+    int least = 0;
+
+    if (snprintf(dir, sizeof(dir), "%s%s", base, group) >= (int)sizeof(dir))
+        return 0;
+    for (;;) {
+        int cores = group_cores(dir);
+        char *slash;
+
+        if (cores > 0 && (least == 0 || cores < least))
+            least = cores;
+        slash = strrchr(dir, '/');
+        if (slash == NULL || slash < dir + base_len)
+            return least;
+        *slash = '\0';
+    }
+}
+
+/* Whether a list like "cpu,cpuacct" holds the controller cpu. */
+static int has_cpu(const char *list)
+{
+    while (*list != '\0') {
+        size_t len = strcspn(list, ",");
+
+        if (len == 3 && strncmp(list, "cpu", 3) == 0)
+            return 1;
+        list += len + (list[len] == ',');
+    }
+    return 0;
+}
+
+int dm_host_quota(const char *groups_file, const char *root)
+{
+    char line[PATH_LEN];
+    char base[PATH_LEN];
+    FILE *f = fopen(groups_file, "re");
+    int least = 0;
+
+    if (f == NULL)
+        return 0;
+    /* Lines: "id:controllers:/group"; version 2 has id 0 and no controllers. */
+    while (fgets(line, sizeof(line), f) != NULL) {
+        char *list = strchr(line, ':');
+        char *group = list != NULL ? strchr(list + 1, ':') : NULL;
+        int cores;
+
+        if (group == NULL)
+            continue;
+        *list++ = '\0';
+        *group++ = '\0';
+        group[strcspn(group, "\n")] = '\0';
+        if (*list == '\0')
+            snprintf(base, sizeof(base), "%s", root);
+        else if (has_cpu(list))
+            snprintf(base, sizeof(base), "%s/%s", root, list);
+        else
+            continue;
+        cores = tree_cores(base, group);
+        if (cores > 0 && (least == 0 || cores < least))
+            least = cores;
+    }
+    fclose(f);
+    return least;
+}
+
+int dm_host_cores(void)
+{
+    int cores = affinity_cores();
+    int quota = dm_host_quota("/proc/self/cgroup", "/sys/fs/cgroup");
+
+    return quota > 0 && quota < cores ? quota : cores;
+}
+
+/* True when an rlimit is below len; *limit_p is then the limit. */
+static int is_over_limit(int resource, size_t len, unsigned long long *limit_p)
+{
+    struct rlimit lim;
+
+    if (getrlimit(resource, &lim) != 0 || lim.rlim_cur == RLIM_INFINITY || lim.rlim_cur >= len)
+        return 0;
+    *limit_p = (unsigned long long)lim.rlim_cur;
+    return 1;
+}
+
+static int open_memfd(const char *name, size_t len, int *fd_p)
+{
+    unsigned long long limit;
+    int fd;
+
+    /* Growing a file over this limit would kill us with SIGXFSZ. */
+    if (is_over_limit(RLIMIT_FSIZE, len, &limit))
+        return DM_FAIL(DM_ESYS,
+                       "shared memory '%s' of %zu bytes is over the file size limit of %llu "
+                       "bytes: raise it with ulimit -f",
+                       name, len, limit);
+    fd = memfd_create(name, MFD_CLOEXEC);
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+        return DM_FAIL(DM_ESYS, "shared memory '%s': %s: raise the limit with ulimit -n", name,
+                       strerror(errno));
+    if (fd < 0)
+        return DM_FAIL(DM_ESYS,
+                       "shared memory '%s': memfd_create was refused (%s): the kernel or the "
+                       "container's seccomp profile must allow it",
+                       name, strerror(errno));
+    if (ftruncate(fd, (off_t)len) != 0) {
+        int saved = errno;
+
+        close(fd);
+        return DM_FAIL(DM_ENOMEM, "shared memory '%s' of %zu bytes: %s", name, len,
+                       strerror(saved));
+    }
+    *fd_p = fd;
+    return DM_OK;
+}
+
+int dm_host_shm_alloc(const char *name, size_t len, void **ptr_p, int *fd_p)
+{
+    unsigned long long limit;
+    void *ptr;
+    int fd = -1;
+    int err = open_memfd(name, len, &fd);
+
+    if (err != DM_OK)
+        return err;
+    ptr = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (ptr == MAP_FAILED) {
+        int saved = errno;
+        struct rlimit lim;
+
+        close(fd);
+        limit = 0;
+        if (getrlimit(RLIMIT_AS, &lim) == 0 && lim.rlim_cur != RLIM_INFINITY)
+            limit = (unsigned long long)lim.rlim_cur;
+        if (limit != 0)
+            return DM_FAIL(DM_ENOMEM,
+                           "mapping shared memory '%s' of %zu bytes: %s: the address space is "
+                           "limited to %llu bytes, raise it with ulimit -v",
+                           name, len, strerror(saved), limit);
+        return DM_FAIL(DM_ENOMEM, "mapping shared memory '%s' of %zu bytes: %s", name, len,
+                       strerror(saved));
+    }
+    *ptr_p = ptr;
+    *fd_p = fd;
+    return DM_OK;
+}
+
+void dm_host_shm_free(void *ptr, size_t len, int fd)
+{
+    munmap(ptr, len);
+    close(fd);
+}

@@ -1,0 +1,29 @@
+/*
+ * Facts about this host and process.
+ */
+#ifndef DM_UTIL_HOST_H
+#define DM_UTIL_HOST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Host name as gethostname gives it; static storage. */
+const char *dm_host_name(void);
+/* Cores this process may use: the affinity mask cut by the cgroup's CPU quota, at least 1. */
+int dm_host_cores(void);
+/*
+ * The part of dm_host_cores that reads control groups: whole cores that the
+ * groups in groups_file (form of /proc/self/cgroup) allow under root
+ * (/sys/fs/cgroup), versions 1 and 2; 0 when they set no limit.
+ */
+int dm_host_quota(const char *groups_file, const char *root);
+/*
+ * An anonymous shared memory file (memfd, close-on-exec) of len bytes, mapped
+ * read-write at *ptr_p; its pages are allocated on first touch. DM_ENOMEM or
+ * DM_ESYS with the reason and the remedy.
+ */
+int dm_host_shm_alloc(const char *name, size_t len, void **ptr_p, int *fd_p);
+/* Unmap and close what dm_host_shm_alloc made. */
+void dm_host_shm_free(void *ptr, size_t len, int fd);
+
+#endif

@@ -1,0 +1,98 @@
+/*
+ * Object pool. A chunk is one aligned allocation: a cache line with the link to
+ * the next chunk, then the objects. Chunks live until the pool ends, so an
+ * object's memory stays mapped after it was given back.
+ */
+#include "util/pool.h"
+
+#include <stdalign.h>
+#include <stdlib.h>
+
+#include "util/err.h"
+#include "util/port.h"
+
+static size_t round_up(size_t len, size_t align)
+{
+    return (len + align - 1) / align * align;
+}
+
+void dm_pool_init(struct dm_pool *pool, size_t len, size_t per_chunk, size_t max)
+{
+    size_t align = alignof(max_align_t);
+
+    *pool = (struct dm_pool){
+        .obj_len = round_up(len > 0 ? len : 1, align),
+        .per_chunk = per_chunk > 0 ? per_chunk : 1,
+        .max = max,
+    };
+}
+
+/* Adds one chunk; false when the limit is reached or memory is out. */
+static int grow(struct dm_pool *pool)
+{
+    size_t n = pool->per_chunk;
+    char *chunk;
+
+    if (pool->max > 0 && pool->max - pool->n_total < n)
+        n = pool->max - pool->n_total;
+    if (n == 0)
+        return 0;
+    chunk =
+        aligned_alloc(DM_CACHE_LINE, round_up(DM_CACHE_LINE + n * pool->obj_len, DM_CACHE_LINE));
+    if (chunk == NULL)
+        return 0;
+    *(void **)(void *)chunk = pool->chunks;
+    pool->chunks = chunk;
+    /* From the last to the first, so that they are handed out in address order. */
+    for (size_t i = n; i-- > 0;) {
+        void *obj = chunk + DM_CACHE_LINE + i * pool->obj_len;
+
+        *(void **)obj = pool->free;
+        pool->free = obj;
+    }
+    pool->n_total += n;
+    return 1;
+}
+
+void *dm_pool_get(struct dm_pool *pool)
+{
+    void *obj;
+
+    if (dm_unlikely(pool->free == NULL) && !grow(pool))
+        return NULL;
+    obj = pool->free;
+    pool->free = *(void **)obj;
+    pool->n_used++;
+    return obj;
+}
+
+void dm_pool_put(struct dm_pool *pool, void *obj)
+{
+    *(void **)obj = pool->free;
+    pool->free = obj;
+    pool->n_used--;
+}
+
+int dm_pool_reserve(struct dm_pool *pool, size_t n)
+{
+    while (pool->n_total - pool->n_used < n)
+        if (!grow(pool))
+            return DM_FAIL(DM_ENOMEM, "%zu objects of %zu bytes", n, pool->obj_len);
+    return DM_OK;
+}
+
+void dm_pool_fini(struct dm_pool *pool)
+{
+    void *chunk = pool->chunks;
+
+    while (chunk != NULL) {
+        void *next = *(void **)chunk;
+
+        free(chunk);
+        chunk = next;
+    }
+    pool->chunks = NULL;
+    pool->free = NULL;
+    pool->n_total = 0;
+    pool->n_used = 0;
+}
