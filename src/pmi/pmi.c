@@ -1,0 +1,250 @@
+/*
+ * The face of the launch layer: opening, closing, ending a job.
+ *
+ * While a client is open, leaving the process without closing it is an error
+ * that ends the job: exit() is seen here and reported with rank and status;
+ * harder ends (a signal, _exit) are seen by the launcher.
+ */
+#include "pmi/pmi.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "pmi/pmi_impl.h"
+#include "util/cfg.h"
+#include "util/err.h"
+#include "util/host.h"
+#include "util/log.h"
+
+/* How long to wait for the launcher to kill us after we asked it to. */
+#define ABORT_WAIT_MS 3000
+/* How long to wait for it to read our last words. */
+#define OUTPUT_WAIT_MS 300
+
+static struct {
+    struct dm_pmi *open; /* the client that is open, for leave() */
+    bool has_leave;      /* leave() is registered */
+} state;
+
+static bool is_client(const struct dm_pmi *pmi)
+{
+    return pmi->wire.fd >= 0;
+}
+
+/* Waits until the launcher has read what we wrote: it drops the rest when it ends a job. */
+static void let_read(int fd)
+{
+    struct timespec pause = {.tv_nsec = 1000000};
+    int left = 0;
+
+    for (int i = 0; i < OUTPUT_WAIT_MS; i++) {
+        struct stat st;
+
+        if (fstat(fd, &st) != 0 || !S_ISFIFO(st.st_mode))
+            return;
+        if (ioctl(fd, FIONREAD, &left) != 0 || left == 0)
+            return;
+        nanosleep(&pause, NULL);
+    }
+}
+
+/* Asks the launcher to end the job and waits for that to hit us, too. */
+static void ask_for_abort(struct dm_pmi *pmi, int code)
+{
+    struct pollfd pfd = {.fd = pmi->wire.fd};
+
+    let_read(STDOUT_FILENO);
+    let_read(STDERR_FILENO);
+    dm_pmi_report_end(pmi);
+    if (dm_pmi_wire_send(&pmi->wire, "cmd=abort exitcode=%d", code & 0xff) == DM_OK)
+        poll(&pfd, 1, ABORT_WAIT_MS); /* nothing but the end of the launcher ends it */
+}
+
+/* Runs at exit(status): the program leaves without MPI_Finalize. */
+static void leave(int status, void *arg)
+{
+    struct dm_pmi *pmi = state.open;
+
+    (void)arg;
+    if (pmi == NULL || !is_client(pmi) || pmi->pid != getpid())
+        return;
+    state.open = NULL;
+    if (pmi->job.size == 1) {
+        dm_pmi_client_finalize(pmi);
+        dm_pmi_report_bye(pmi);
+        return;
+    }
+    dm_log_error("process %d called exit(%d) before MPI_Finalize; the job is ended", (int)pmi->pid,
+                 status & 0xff);
+    fflush(NULL);
+    ask_for_abort(pmi, (status & 0xff) != 0 ? status : 1);
+}
+
+/* Counts hosts and the ranks of this one; publishes who we are when others need it. */
+static int settle(struct dm_pmi *pmi)
+{
+    struct dm_pmi_job *job = &pmi->job;
+
+    job->name = pmi->name;
+    job->node_of = pmi->node_of;
+    for (int i = 0; i < job->size; i++) {
+        if (pmi->node_of[i] >= pmi->n_nodes)
+            pmi->n_nodes = pmi->node_of[i] + 1;
+        if (pmi->node_of[i] != pmi->node_of[job->rank])
+            continue;
+        if (i < job->rank)
+            job->local_rank++;
+        job->n_local++;
+    }
+    dm_log_identity(job->rank, pmi->host);
+    if (!is_client(pmi))
+        return DM_OK;
+    dm_pmi_report_open(pmi);
+    return pmi->n_nodes > 1 && pmi->n_fences == 0 ? dm_pmi_client_put_host(pmi) : DM_OK;
+}
+
+static void free_client(struct dm_pmi *pmi)
+{
+    dm_pmi_report_bye(pmi);
+    if (is_client(pmi))
+        close(pmi->wire.fd);
+    dm_pmi_singleton_fini(pmi);
+    for (int i = 0; pmi->hosts != NULL && i < pmi->job.size; i++)
+        free(pmi->hosts[i]);
+    free(pmi->hosts);
+    free(pmi->node_of);
+    free(pmi);
+}
+
+int dm_pmi_open(struct dm_pmi **pmi_p)
+{
+    /* Hydra's name of this host is the one that the user gave it. */
+    const char *host = dm_cfg_env("MPIR_CVAR_CH3_INTERFACE_HOSTNAME");
+    struct dm_pmi *pmi = calloc(1, sizeof(*pmi));
+    int err;
+
+    if (pmi == NULL)
+        return DM_FAIL(DM_ENOMEM, "client of the process manager");
+    pmi->wire.fd = -1;
+    pmi->report_fd = -1;
+    pmi->ack_fd = -1;
+    pmi->pid = getpid();
+    pmi->job.appnum = -1;
+    pmi->job.universe_size = -1;
+    dm_list_init(&pmi->pairs);
+    snprintf(pmi->host, sizeof(pmi->host), "%s",
+             host != NULL && *host != '\0' ? host : dm_host_name());
+    if (dm_pmi_has_launcher()) {
+        err = dm_pmi_client_init(pmi);
+    } else {
+        err = dm_pmi_check_alone();
+        if (err == DM_OK)
+            err = dm_pmi_singleton_init(pmi);
+    }
+    if (err == DM_OK)
+        err = settle(pmi);
+    if (err != DM_OK) {
+        free_client(pmi);
+        return err;
+    }
+    if (!state.has_leave)
+        state.has_leave = on_exit(leave, NULL) == 0;
+    state.open = pmi;
+    *pmi_p = pmi;
+    return DM_OK;
+}
+
+const struct dm_pmi_job *dm_pmi_job(const struct dm_pmi *pmi)
+{
+    return &pmi->job;
+}
+
+/* ---- key-value operations ---- */
+
+static int kv_put(void *arg, const char *key, const char *val)
+{
+    struct dm_pmi *pmi = arg;
+
+    if (strlen(val) >= DM_KV_VAL_MAX)
+        return DM_FAIL(DM_EINTERN, "value of %s is longer than %d bytes", key, DM_KV_VAL_MAX);
+    return is_client(pmi) ? dm_pmi_client_put(pmi, key, val) : dm_pmi_singleton_put(pmi, key, val);
+}
+
+static int kv_get(void *arg, const char *key, char *buf, size_t len)
+{
+    struct dm_pmi *pmi = arg;
+
+    return is_client(pmi) ? dm_pmi_client_get(pmi, key, buf, len)
+                          : dm_pmi_singleton_get(pmi, key, buf, len);
+}
+
+static int kv_fence(void *arg)
+{
+    return dm_pmi_barrier(arg);
+}
+
+struct dm_kv_ops dm_pmi_kv(struct dm_pmi *pmi)
+{
+    return (struct dm_kv_ops){.arg = pmi, .put = kv_put, .get = kv_get, .fence = kv_fence};
+}
+
+int dm_pmi_barrier(struct dm_pmi *pmi)
+{
+    int err;
+
+    dm_pmi_report_wait(pmi);
+    err = is_client(pmi) ? dm_pmi_client_barrier(pmi) : DM_OK;
+    pmi->n_fences++;
+    return err;
+}
+
+const char *dm_pmi_host_of(struct dm_pmi *pmi, int rank)
+{
+    char host[DM_PMI_NAME_MAX];
+
+    if (rank < 0 || rank >= pmi->job.size)
+        return "?";
+    if (pmi->node_of[rank] == pmi->node_of[pmi->job.rank])
+        return pmi->host;
+    if (pmi->hosts == NULL)
+        pmi->hosts = calloc((size_t)pmi->job.size, sizeof(*pmi->hosts));
+    if (pmi->hosts == NULL)
+        return "?";
+    if (pmi->hosts[rank] == NULL && pmi->n_fences > 0 &&
+        dm_pmi_client_get_host(pmi, rank, host, sizeof(host)) == DM_OK)
+        pmi->hosts[rank] = strdup(host);
+    return pmi->hosts[rank] != NULL ? pmi->hosts[rank] : "?";
+}
+
+/* ---- the end ---- */
+
+void dm_pmi_abort(struct dm_pmi *pmi, int code, const char *text)
+{
+    state.open = NULL;
+    if (text != NULL)
+        dm_log_error("%s", text);
+    /* What the program has printed so far should be seen, unless that could block us. */
+    if (ftrylockfile(stdout) == 0) {
+        fflush(stdout);
+        funlockfile(stdout);
+    }
+    if (pmi != NULL && is_client(pmi))
+        ask_for_abort(pmi, code);
+    _exit(code & 0xff);
+}
+
+int dm_pmi_close(struct dm_pmi *pmi)
+{
+    int err = is_client(pmi) ? dm_pmi_client_finalize(pmi) : DM_OK;
+
+    if (state.open == pmi)
+        state.open = NULL;
+    free_client(pmi);
+    return err;
+}

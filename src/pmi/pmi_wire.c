@@ -1,0 +1,248 @@
+/*
+ * Lines of the PMI-1 protocol. Reading is robust against lines that come in
+ * pieces or several at once, signals, and the end of the other side.
+ */
+#include "pmi/pmi_wire.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/log.h"
+
+void dm_pmi_wire_init(struct dm_pmi_wire *wire, int fd)
+{
+    wire->fd = fd;
+    wire->start = 0;
+    wire->end = 0;
+}
+
+/* Without SIGPIPE where the descriptor is a socket, as Hydra's is. */
+static ssize_t send_some(int fd, const char *buf, size_t len)
+{
+    ssize_t n = send(fd, buf, len, MSG_NOSIGNAL);
+
+    if (n < 0 && errno == ENOTSOCK)
+        n = write(fd, buf, len);
+    return n;
+}
+
+int dm_pmi_wire_send(struct dm_pmi_wire *wire, const char *fmt, ...)
+{
+    char line[DM_PMI_LINE_MAX];
+    size_t sent = 0;
+    va_list ap;
+    int len;
+
+    va_start(ap, fmt);
+    len = vsnprintf(line, sizeof(line) - 1, fmt, ap);
+    va_end(ap);
+    if (len < 0 || (size_t)len >= sizeof(line) - 1)
+        return DM_FAIL(DM_EINTERN, "line to the process manager is too long");
+    DM_TRACE(PMI, "send %s", line);
+    line[len++] = '\n';
+    while (sent < (size_t)len) {
+        ssize_t n = send_some(wire->fd, line + sent, (size_t)len - sent);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
+            return DM_FAIL(DM_ELAUNCH, "the process manager (mpiexec) is gone");
+        if (n < 0)
+            return DM_FAIL(DM_ELAUNCH, "writing to the process manager (descriptor %d): %s",
+                           wire->fd, strerror(errno));
+        sent += (size_t)n;
+    }
+    return DM_OK;
+}
+
+/* Waits until there is something to read; deadline in nanoseconds. */
+static int wait_readable(int fd, uint64_t deadline)
+{
+    for (;;) {
+        struct pollfd pfd = {.fd = fd, .events = POLLIN};
+        int ms = -1;
+        int n;
+
+        if (deadline != DM_PMI_FOREVER) {
+            uint64_t now = dm_clock_ns();
+            uint64_t left = now < deadline ? (deadline - now) / 1000000 + 1 : 0;
+
+            ms = left < INT_MAX ? (int)left : INT_MAX;
+        }
+        n = poll(&pfd, 1, ms);
+        if (n > 0)
+            return DM_OK;
+        if (n == 0)
+            return DM_FAIL(DM_ELAUNCH,
+                           "the process manager does not answer; is descriptor %d "
+                           "(PMI_FD) really one of Hydra's?",
+                           fd);
+        if (errno != EINTR)
+            return DM_FAIL(DM_ELAUNCH, "waiting for the process manager: %s", strerror(errno));
+    }
+}
+
+static int fill(struct dm_pmi_wire *wire, uint64_t deadline)
+{
+    ssize_t n;
+    int err;
+
+    if (wire->start > 0) {
+        wire->end -= wire->start;
+        memmove(wire->buf, wire->buf + wire->start, wire->end);
+        wire->start = 0;
+    }
+    if (wire->end == sizeof(wire->buf))
+        return DM_FAIL(DM_ELAUNCH, "the process manager sent a line of more than %d bytes",
+                       DM_PMI_LINE_MAX);
+    do {
+        err = wait_readable(wire->fd, deadline);
+        if (err != DM_OK)
+            return err;
+        n = read(wire->fd, wire->buf + wire->end, sizeof(wire->buf) - wire->end);
+    } while (n < 0 && (errno == EINTR || errno == EAGAIN));
+    if (n == 0 || (n < 0 && errno == ECONNRESET))
+        return DM_FAIL(DM_ELAUNCH, "the process manager (mpiexec) closed the connection");
+    if (n < 0)
+        return DM_FAIL(DM_ELAUNCH, "reading from the process manager (descriptor %d): %s", wire->fd,
+                       strerror(errno));
+    wire->end += (size_t)n;
+    return DM_OK;
+}
+
+int dm_pmi_wire_recv(struct dm_pmi_wire *wire, uint64_t timeout_us, const char **line_p)
+{
+    uint64_t deadline = DM_PMI_FOREVER;
+
+    if (timeout_us < UINT64_MAX / 2000)
+        deadline = dm_clock_ns() + timeout_us * 1000;
+    for (;;) {
+        char *line = wire->buf + wire->start;
+        char *end = memchr(line, '\n', wire->end - wire->start);
+        int err;
+
+        if (end != NULL) {
+            *end = '\0';
+            wire->start = (size_t)(end + 1 - wire->buf);
+            if (strlen(line) != (size_t)(end - line))
+                return DM_FAIL(DM_ELAUNCH, "the process manager sent binary data");
+            DM_TRACE(PMI, "recv %s", line);
+            *line_p = line;
+            return DM_OK;
+        }
+        err = fill(wire, deadline);
+        if (err != DM_OK)
+            return err;
+    }
+}
+
+bool dm_pmi_wire_field(const char *line, const char *name, char *out, size_t len)
+{
+    size_t name_len = strlen(name);
+
+    for (;;) {
+        size_t word_len;
+
+        line += strspn(line, " ");
+        if (*line == '\0')
+            return false;
+        word_len = strcspn(line, " ");
+        if (word_len > name_len && strncmp(line, name, name_len) == 0 && line[name_len] == '=') {
+            size_t val_len = word_len - name_len - 1;
+
+            if (val_len >= len)
+                return false;
+            memcpy(out, line + name_len + 1, val_len);
+            out[val_len] = '\0';
+            return true;
+        }
+        line += word_len;
+    }
+}
+
+bool dm_pmi_wire_number(const char *line, const char *name, int *num_p)
+{
+    char text[16];
+    char *end;
+    long num;
+
+    if (!dm_pmi_wire_field(line, name, text, sizeof(text)) || text[0] == '\0')
+        return false;
+    errno = 0;
+    num = strtol(text, &end, 10);
+    if (errno != 0 || *end != '\0' || num < INT_MIN || num > INT_MAX)
+        return false;
+    *num_p = (int)num;
+    return true;
+}
+
+static bool is_plain(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c != '\0' && strchr("._-:,/+@", c) != NULL);
+}
+
+bool dm_pmi_wire_escape(const char *text, char *out, size_t len)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    size_t pos = 0;
+
+    for (; *text != '\0'; text++) {
+        size_t need = is_plain(*text) ? 1 : 3;
+
+        if (pos + need >= len)
+            return false;
+        if (need == 1) {
+            out[pos++] = *text;
+        } else {
+            out[pos++] = '%';
+            out[pos++] = digits[(unsigned char)*text >> 4];
+            out[pos++] = digits[(unsigned char)*text & 15];
+        }
+    }
+    if (pos >= len)
+        return false;
+    out[pos] = '\0';
+    return true;
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+bool dm_pmi_wire_unescape(char *text)
+{
+    char *out = text;
+
+    for (; *text != '\0'; text++) {
+        int high;
+        int low;
+
+        if (*text != '%') {
+            *out++ = *text;
+            continue;
+        }
+        high = hex_digit(text[1]);
+        low = high >= 0 ? hex_digit(text[2]) : -1;
+        if (low < 0 || high * 16 + low == 0)
+            return false;
+        *out++ = (char)(high * 16 + low);
+        text += 2;
+    }
+    *out = '\0';
+    return true;
+}

@@ -1,0 +1,57 @@
+/*
+ * The PMI-1 wire protocol: lines of "name=value" words over a stream socket.
+ * Knows how lines look and how to read and write them, not what they mean.
+ */
+#ifndef DM_PMI_PMI_WIRE_H
+#define DM_PMI_PMI_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/port.h"
+
+#define DM_PMI_LINE_MAX 8192 /* bytes of a line with its newline */
+
+#define DM_PMI_FOREVER UINT64_MAX
+
+struct dm_pmi_wire {
+    int fd;
+    size_t start; /* first byte of buf that was not returned yet */
+    size_t end;   /* end of what was read */
+    char buf[DM_PMI_LINE_MAX];
+};
+
+/* Speak over fd, which stays the caller's. */
+void dm_pmi_wire_init(struct dm_pmi_wire *wire, int fd);
+
+/* Send one line; the newline is added. DM_ELAUNCH when the launcher is gone. */
+int dm_pmi_wire_send(struct dm_pmi_wire *wire, const char *fmt, ...) DM_PRINTF(2, 3);
+
+/*
+ * Wait for one line, at most timeout_us microseconds or DM_PMI_FOREVER. It comes
+ * without its newline and is valid until the next call. DM_ELAUNCH when the
+ * launcher is gone, says nothing in time, or sends what is no line.
+ */
+int dm_pmi_wire_recv(struct dm_pmi_wire *wire, uint64_t timeout_us, const char **line_p);
+
+/*
+ * The value of a name in a line, copied into out (len bytes with the NUL). False
+ * when the line has no such name or the value does not fit.
+ */
+bool dm_pmi_wire_field(const char *line, const char *name, char *out, size_t len);
+
+/* The same for a whole number. */
+bool dm_pmi_wire_number(const char *line, const char *name, int *num_p);
+
+/*
+ * A text as one word of letters that no launcher trips over: everything but
+ * letters, digits and a few signs becomes %XX. False when out (len bytes with
+ * the NUL) is too short.
+ */
+bool dm_pmi_wire_escape(const char *text, char *out, size_t len);
+
+/* Back, in place; false for what escape cannot have made. */
+bool dm_pmi_wire_unescape(char *text);
+
+#endif
