@@ -1,0 +1,243 @@
+/*
+ * Attributes: what our software providers can do, and the checks of what a
+ * consumer asks for.
+ */
+#include "providers/common/ep.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <string.h>
+
+enum { MAX_OBJS = 65535, MAX_READS = 128, EP_DTOS = 16, EP_IOV = 4, EP_READS = 4 };
+
+#define MAX_LEN (1u << 31)
+
+static DAT_NAMED_ATTR provider_attrs[] = {
+    {"DAT_IB_RDMA_READ", "TRUE"},
+    {"DAT_IB_TRANSPORT_MTU", "4096"},
+};
+
+void dm_ia_attr_fill(struct dm_pia *ia, DAT_IA_ATTR *attr)
+{
+    memset(attr, 0, sizeof(*attr));
+    strncpy(attr->adapter_name, ia->obj.provider->device_name, DAT_NAME_MAX_LENGTH - 1);
+    strncpy(attr->vendor_name, "Datum", DAT_NAME_MAX_LENGTH - 1);
+    attr->hardware_version_major = 1;
+    attr->firmware_version_major = 1;
+    attr->ia_address_ptr = (DAT_IA_ADDRESS_PTR) &ia->addr;
+    attr->max_eps = MAX_OBJS;
+    attr->max_dto_per_ep = DM_DTO_MAX;
+    attr->max_rdma_read_per_ep_in = MAX_READS;
+    attr->max_rdma_read_per_ep_out = MAX_READS;
+    attr->max_evds = MAX_OBJS;
+    attr->max_evd_qlen = DM_EVD_QLEN_MAX;
+    attr->max_iov_segments_per_dto = DM_IOV_MAX;
+    attr->max_lmrs = MAX_OBJS;
+    attr->max_lmr_block_size = UINT32_MAX;
+    attr->max_lmr_virtual_address = UINT64_MAX;
+    attr->max_pzs = MAX_OBJS;
+    attr->max_message_size = MAX_LEN;
+    attr->max_rdma_size = MAX_LEN;
+    attr->max_iov_segments_per_rdma_read = DM_IOV_MAX;
+    attr->max_iov_segments_per_rdma_write = DM_IOV_MAX;
+    attr->max_rdma_read_in = MAX_OBJS;
+    attr->max_rdma_read_out = MAX_OBJS;
+    attr->max_rdma_read_per_ep_in_guaranteed = DAT_TRUE;
+    attr->max_rdma_read_per_ep_out_guaranteed = DAT_TRUE;
+    attr->extension_supported = DAT_EXTENSION_NONE;
+}
+
+void dm_provider_attr_fill(struct dm_pia *ia, DAT_PROVIDER_ATTR *attr)
+{
+    DAT_BOOLEAN merging[6][6];
+
+    memset(attr, 0, sizeof(*attr));
+    strncpy(attr->provider_name, ia->obj.provider->device_name, DAT_NAME_MAX_LENGTH - 1);
+    attr->provider_version_major = 1;
+    attr->dapl_version_major = 2; /* libdat2 finds us by these on close */
+    attr->dapl_version_minor = 0;
+    attr->is_thread_safe = ia->is_threadsafe ? DAT_TRUE : DAT_FALSE;
+    attr->lmr_mem_types_supported = DAT_MEM_TYPE_SHARED_VIRTUAL; /* and VIRTUAL, which is 0 */
+    attr->iov_ownership_on_return = DAT_IOV_CONSUMER;
+    attr->dat_qos_supported = DAT_QOS_BEST_EFFORT;
+    attr->completion_flags_supported =
+        (DAT_COMPLETION_FLAGS) (DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG |
+                                DAT_COMPLETION_UNSIGNALLED_FLAG |
+                                DAT_COMPLETION_BARRIER_FENCE_FLAG |
+                                DAT_COMPLETION_EVD_THRESHOLD_FLAG);
+    attr->max_private_data_size = DM_PRIVATE_MAX;
+    attr->ep_creator = DAT_PSP_CREATES_EP_NEVER;
+    attr->pz_support = DAT_PZ_UNIQUE;
+    attr->optimal_buffer_alignment = DAT_OPTIMAL_ALIGNMENT;
+    for (int i = 0; i < 6; i++)
+        for (int j = 0; j < 6; j++)
+            merging[i][j] = (i == 5) == (j == 5) ? DAT_TRUE : DAT_FALSE;
+    memcpy((void *) (uintptr_t) attr->evd_stream_merging_supported, merging, sizeof(merging));
+    attr->dto_async_return_guaranteed = DAT_FALSE;
+    attr->rmr_scope_supported = DAT_RMR_SCOPE_EP;
+    attr->num_provider_specific_attr = sizeof(provider_attrs) / sizeof(provider_attrs[0]);
+    attr->provider_specific_attr = provider_attrs;
+}
+
+static void ep_attr_default(DAT_EP_ATTR *attr)
+{
+    memset(attr, 0, sizeof(*attr));
+    attr->service_type = DAT_SERVICE_TYPE_RC;
+    attr->max_message_size = MAX_LEN;
+    attr->max_rdma_size = MAX_LEN;
+    attr->qos = DAT_QOS_BEST_EFFORT;
+    attr->recv_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG;
+    attr->request_completion_flags = DAT_COMPLETION_EVD_THRESHOLD_FLAG;
+    attr->max_recv_dtos = EP_DTOS;
+    attr->max_request_dtos = EP_DTOS;
+    attr->max_recv_iov = EP_IOV;
+    attr->max_request_iov = EP_IOV;
+    attr->max_rdma_read_in = EP_READS;
+    attr->max_rdma_read_out = EP_READS;
+    attr->max_rdma_read_iov = EP_IOV;
+    attr->max_rdma_write_iov = EP_IOV;
+}
+
+static bool is_iov_ok(DAT_COUNT n)
+{
+    return n >= 0 && n <= DM_IOV_MAX;
+}
+
+DAT_RETURN dm_ep_attr_check(const DAT_EP_ATTR *attr, bool has_recv, bool has_request,
+                            DAT_EP_ATTR *out)
+{
+    if (attr == NULL) {
+        ep_attr_default(out);
+        return DAT_SUCCESS;
+    }
+    if (attr->service_type != DAT_SERVICE_TYPE_RC || attr->qos != DAT_QOS_BEST_EFFORT)
+        return DM_DAT_ARG(6);
+    if (attr->max_recv_dtos < 0 || attr->max_recv_dtos > DM_DTO_MAX ||
+        attr->max_request_dtos < 0 || attr->max_request_dtos > DM_DTO_MAX)
+        return DM_DAT_ARG(6);
+    if (has_recv != (attr->max_recv_dtos != 0) || has_request != (attr->max_request_dtos != 0))
+        return DM_DAT_ARG(6);
+    if ((has_recv && attr->max_recv_iov == 0) || !is_iov_ok(attr->max_recv_iov) ||
+        !is_iov_ok(attr->max_request_iov) || !is_iov_ok(attr->max_rdma_read_iov) ||
+        !is_iov_ok(attr->max_rdma_write_iov))
+        return DM_DAT_ARG(6);
+    if (attr->max_rdma_read_in < 0 || attr->max_rdma_read_in > MAX_READS ||
+        attr->max_rdma_read_out < 0 || attr->max_rdma_read_out > MAX_READS)
+        return DM_DAT_ARG(6);
+    if ((attr->recv_completion_flags & DAT_COMPLETION_SUPPRESS_FLAG) != 0)
+        return DM_DAT_ARG(6);
+    *out = *attr;
+    return DAT_SUCCESS;
+}
+
+DAT_RETURN dm_ep_bad_state(int state)
+{
+    static const DAT_RETURN_SUBTYPE subs[] = {
+        [DAT_EP_STATE_UNCONNECTED] = DAT_INVALID_STATE_EP_UNCONNECTED,
+        [DAT_EP_STATE_UNCONFIGURED_UNCONNECTED] = DAT_INVALID_STATE_EP_UNCONFIGURED,
+        [DAT_EP_STATE_RESERVED] = DAT_INVALID_STATE_EP_RESERVED,
+        [DAT_EP_STATE_UNCONFIGURED_RESERVED] = DAT_INVALID_STATE_EP_UNCONFRESERVED,
+        [DAT_EP_STATE_PASSIVE_CONNECTION_PENDING] = DAT_INVALID_STATE_EP_PASSCONNPENDING,
+        [DAT_EP_STATE_UNCONFIGURED_PASSIVE] = DAT_INVALID_STATE_EP_UNCONFPASSIVE,
+        [DAT_EP_STATE_ACTIVE_CONNECTION_PENDING] = DAT_INVALID_STATE_EP_ACTCONNPENDING,
+        [DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING] = DAT_INVALID_STATE_EP_TENTCONNPENDING,
+        [DAT_EP_STATE_UNCONFIGURED_TENTATIVE] = DAT_INVALID_STATE_EP_UNCONFTENTATIVE,
+        [DAT_EP_STATE_CONNECTED] = DAT_INVALID_STATE_EP_CONNECTED,
+        [DAT_EP_STATE_DISCONNECT_PENDING] = DAT_INVALID_STATE_EP_DISCPENDING,
+        [DAT_EP_STATE_DISCONNECTED] = DAT_INVALID_STATE_EP_DISCONNECTED,
+        [DAT_EP_STATE_COMPLETION_PENDING] = DAT_INVALID_STATE_EP_COMPLPENDING,
+    };
+
+    return DM_DAT(DAT_INVALID_STATE, subs[state]);
+}
+
+void dm_ep_hold(struct dm_ep *ep)
+{
+    if (ep->pz != NULL)
+        ep->pz->n_refs++;
+    if (ep->recv_evd != NULL)
+        ep->recv_evd->n_refs++;
+    if (ep->request_evd != NULL)
+        ep->request_evd->n_refs++;
+    if (ep->connect_evd != NULL)
+        ep->connect_evd->n_refs++;
+}
+
+void dm_ep_release(struct dm_ep *ep)
+{
+    if (ep->pz != NULL)
+        ep->pz->n_refs--;
+    if (ep->recv_evd != NULL)
+        ep->recv_evd->n_refs--;
+    if (ep->request_evd != NULL)
+        ep->request_evd->n_refs--;
+    if (ep->connect_evd != NULL)
+        ep->connect_evd->n_refs--;
+}
+
+DAT_RETURN dm_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
+{
+    struct dm_ep *ep = dm_obj_get(handle, DAT_HANDLE_TYPE_EP);
+
+    (void) mask;
+    if (ep == NULL)
+        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
+    if (param == NULL)
+        return DM_DAT_ARG(3);
+    memset(param, 0, sizeof(*param));
+    param->ia_handle = dm_obj_ia_handle(ep->obj.ia);
+    param->ep_state = (DAT_EP_STATE) atomic_load(&ep->state);
+    param->local_ia_address_ptr = (DAT_IA_ADDRESS_PTR) &ep->obj.ia->addr;
+    param->local_port_qual = ep->local_qual;
+    param->remote_ia_address_ptr = (DAT_IA_ADDRESS_PTR) &ep->remote_addr;
+    param->remote_port_qual = ep->remote_qual;
+    param->pz_handle = ep->pz;
+    param->recv_evd_handle = ep->recv_evd;
+    param->request_evd_handle = ep->request_evd;
+    param->connect_evd_handle = ep->connect_evd;
+    param->ep_attr = ep->attr;
+    return DAT_SUCCESS;
+}
+
+void dm_ia_local_addr(struct sockaddr_in *addr)
+{
+    struct ifaddrs *list = NULL;
+
+    memset(addr, 0, sizeof(*addr));
+    addr->sin_family = AF_INET;
+    addr->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (getifaddrs(&list) != 0)
+        return;
+    for (struct ifaddrs *it = list; it != NULL; it = it->ifa_next) {
+        const struct sockaddr_in *in = (const void *) it->ifa_addr;
+
+        if (in == NULL || in->sin_family != AF_INET ||
+            (ntohl(in->sin_addr.s_addr) >> 24) == IN_LOOPBACKNET)
+            continue;
+        addr->sin_addr = in->sin_addr;
+        break;
+    }
+    freeifaddrs(list);
+}
+
+bool dm_ia_is_local_addr(const struct sockaddr *sa)
+{
+    const struct sockaddr_in *addr = (const void *) sa;
+    struct ifaddrs *list = NULL;
+    bool is_local = false;
+
+    if (addr->sin_family != AF_INET)
+        return false;
+    if ((ntohl(addr->sin_addr.s_addr) >> 24) == IN_LOOPBACKNET)
+        return true;
+    if (getifaddrs(&list) != 0)
+        return false;
+    for (struct ifaddrs *it = list; it != NULL && !is_local; it = it->ifa_next) {
+        const struct sockaddr_in *in = (const void *) it->ifa_addr;
+
+        is_local = in != NULL && in->sin_family == AF_INET &&
+                   in->sin_addr.s_addr == addr->sin_addr.s_addr;
+    }
+    freeifaddrs(list);
+    return is_local;
+}

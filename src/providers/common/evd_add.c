@@ -1,0 +1,96 @@
+/*
+ * Events of this process: building them and adding them to a ring.
+ */
+#include "providers/common/evd.h"
+
+#include <string.h>
+
+_Static_assert(sizeof(DAT_EVENT_DATA) == sizeof(((struct dm_evd_item *) 0)->data),
+               "an item holds the data of any event");
+_Static_assert(sizeof(struct dm_evd_slot) == DM_CACHE_LINE, "one event, one cache line");
+
+void dm_evd_overflow(struct dm_evd *evd)
+{
+    struct dm_pia *ia = evd->obj.ia;
+
+    if (evd->is_overflowed)
+        return;
+    evd->is_overflowed = true;
+    /* When the asynchronous EVD itself overflows, nobody is left to tell. */
+    if (evd != ia->async_evd)
+        dm_evd_add_async(ia->async_evd, DAT_ASYNC_ERROR_EVD_OVERFLOW, (DAT_HANDLE) evd,
+                         DAT_EVD_OVERFLOW_ERROR);
+}
+
+void dm_evd_add(struct dm_evd *evd, const struct dm_evd_item *item)
+{
+    enum dm_evd_added added;
+
+    if (evd == NULL)
+        return;
+    if (evd->obj.ia->is_threadsafe) {
+        pthread_mutex_lock(&evd->lock);
+        added = dm_evd_ring_add(evd->ring, DM_EVD_OWNER_LOCAL, item);
+        pthread_mutex_unlock(&evd->lock);
+    } else {
+        added = dm_evd_ring_add(evd->ring, DM_EVD_OWNER_LOCAL, item);
+    }
+    if (dm_unlikely(added == DM_EVD_ADDED_AGENT))
+        evd->obj.ia->ops->kick(evd->obj.ia);
+    else if (dm_unlikely(added == DM_EVD_FULL))
+        dm_evd_overflow(evd);
+}
+
+struct dm_evd_item dm_evd_item_dto(const DAT_DTO_COMPLETION_EVENT_DATA *dto, uint32_t tag)
+{
+    struct dm_evd_item item = {.number = DAT_DTO_COMPLETION_EVENT, .tag = tag};
+
+    memcpy(item.data, dto, sizeof(*dto));
+    return item;
+}
+
+struct dm_evd_item dm_evd_item_conn(DAT_EVENT_NUMBER number, uint64_t ep, uint64_t data,
+                                    DAT_COUNT len)
+{
+    struct dm_evd_item item = {.number = number};
+    DAT_CONNECTION_EVENT_DATA conn = {.private_data_size = len};
+
+    memcpy(&conn.ep_handle, &ep, sizeof(ep));
+    memcpy(&conn.private_data, &data, sizeof(data));
+    memcpy(item.data, &conn, sizeof(conn));
+    return item;
+}
+
+void dm_evd_add_dto(struct dm_evd *evd, const DAT_DTO_COMPLETION_EVENT_DATA *dto, uint32_t tag)
+{
+    struct dm_evd_item item = dm_evd_item_dto(dto, tag);
+
+    dm_evd_add(evd, &item);
+}
+
+void dm_evd_add_conn(struct dm_evd *evd, DAT_EVENT_NUMBER number, DAT_EP_HANDLE ep, void *data,
+                     DAT_COUNT len)
+{
+    struct dm_evd_item item = dm_evd_item_conn(number, (uint64_t) (uintptr_t) ep,
+                                               (uint64_t) (uintptr_t) (len > 0 ? data : NULL), len);
+
+    dm_evd_add(evd, &item);
+}
+
+void dm_evd_add_cr(struct dm_evd *evd, const DAT_CR_ARRIVAL_EVENT_DATA *cr)
+{
+    struct dm_evd_item item = {.number = DAT_CONNECTION_REQUEST_EVENT};
+
+    memcpy(item.data, cr, sizeof(*cr));
+    dm_evd_add(evd, &item);
+}
+
+void dm_evd_add_async(struct dm_evd *evd, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
+                      DAT_COUNT reason)
+{
+    struct dm_evd_item item = {.number = number};
+    DAT_ASYNCH_ERROR_EVENT_DATA data = {.dat_handle = handle, .reason = reason};
+
+    memcpy(item.data, &data, sizeof(data));
+    dm_evd_add(evd, &item);
+}

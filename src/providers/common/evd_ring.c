@@ -1,0 +1,115 @@
+/*
+ * Producers' side of an event dispatcher. Invariant: a slot's state only moves
+ * FREE -> CLAIMED -> FULL (or SKIP) -> FREE of the next lap; the tail never
+ * passes a slot that is FREE for its position.
+ */
+#include "providers/common/evd_ring.h"
+
+#include "providers/common/futex.h"
+
+size_t dm_evd_ring_len(uint64_t n, uint64_t *size_p)
+{
+    uint64_t size = 8;
+
+    while (size < n)
+        size *= 2;
+    *size_p = size;
+    return sizeof(struct dm_evd_ring) + size * sizeof(struct dm_evd_slot);
+}
+
+void dm_evd_ring_init(struct dm_evd_ring *ring, uint64_t size, uint64_t handle)
+{
+    ring->handle = handle;
+    ring->size = size;
+    atomic_store(&ring->cno, 0);
+    atomic_store(&ring->tail, 0);
+    atomic_store(&ring->word, 0);
+    atomic_store(&ring->is_sleeping, 0);
+    atomic_store(&ring->want, 0);
+    for (uint64_t i = 0; i < size; i++)
+        atomic_store_explicit(&ring->slots[i].state, dm_slot_state(i, 0, DM_SLOT_FREE),
+                              memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+/* Claim a slot; its position in *pos_p. NULL when the ring is full. */
+static struct dm_evd_slot *claim(struct dm_evd_ring *ring, uint32_t owner, uint64_t *pos_p)
+{
+    for (;;) {
+        uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
+        struct dm_evd_slot *slot = dm_evd_ring_slot(ring, tail);
+        uint64_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
+        uint64_t is_free = dm_slot_state(tail, 0, DM_SLOT_FREE);
+        uint64_t pos = tail;
+
+        if (state == is_free) {
+            bool is_ours = atomic_compare_exchange_strong(
+                &slot->state, &state, dm_slot_state(tail, owner, DM_SLOT_CLAIMED));
+
+            atomic_compare_exchange_strong(&ring->tail, &tail, tail + 1);
+            if (is_ours) {
+                *pos_p = pos;
+                return slot;
+            }
+        } else if (state >> DM_SLOT_POS_SHIFT == is_free >> DM_SLOT_POS_SHIFT) {
+            /* Somebody claimed it and has not moved the tail yet. */
+            atomic_compare_exchange_strong(&ring->tail, &tail, tail + 1);
+        } else if (atomic_load(&ring->tail) == tail) {
+            return NULL; /* still holds the event of the lap before */
+        }
+    }
+}
+
+bool dm_cno_ring_trigger(struct dm_cno_ring *cno, uint64_t evd)
+{
+    uint64_t none = 0;
+
+    if (!atomic_compare_exchange_strong(&cno->evd, &none, evd))
+        return false;
+    if (atomic_load(&cno->sleepers) != 0) {
+        atomic_fetch_add(&cno->word, 1);
+        dm_futex_wake(&cno->word, 1);
+    }
+    return atomic_load(&cno->has_agent) != 0;
+}
+
+void dm_evd_ring_wake(struct dm_evd_ring *ring)
+{
+    atomic_fetch_add(&ring->word, 1);
+    dm_futex_wake(&ring->word, 1);
+}
+
+enum dm_evd_added dm_evd_ring_add(struct dm_evd_ring *ring, uint32_t owner,
+                                  const struct dm_evd_item *item)
+{
+    uint64_t pos;
+    struct dm_evd_slot *slot = claim(ring, owner, &pos);
+    int64_t cno;
+
+    if (slot == NULL)
+        return DM_EVD_FULL;
+    slot->item = *item;
+    /* Sequentially consistent: ordered before the look at is_sleeping. */
+    atomic_store(&slot->state, dm_slot_state(pos, owner, DM_SLOT_FULL));
+    if (atomic_load(&ring->is_sleeping) != 0 &&
+        (int64_t) (atomic_load(&ring->tail) - atomic_load(&ring->want)) >= 0)
+        dm_evd_ring_wake(ring);
+    cno = atomic_load_explicit(&ring->cno, memory_order_acquire);
+    if (cno != 0 &&
+        dm_cno_ring_trigger((struct dm_cno_ring *) (void *) ((char *) ring + cno), ring->handle))
+        return DM_EVD_ADDED_AGENT;
+    return DM_EVD_ADDED;
+}
+
+void dm_evd_ring_bury(struct dm_evd_ring *ring, uint64_t head, uint32_t owner)
+{
+    for (uint64_t i = 0; i < ring->size; i++) {
+        uint64_t pos = head + i;
+        struct dm_evd_slot *slot = dm_evd_ring_slot(ring, pos);
+        uint64_t state = dm_slot_state(pos, owner, DM_SLOT_CLAIMED);
+
+        atomic_compare_exchange_strong(&slot->state, &state, dm_slot_state(pos, 0, DM_SLOT_SKIP));
+    }
+    if (atomic_load(&ring->is_sleeping) != 0)
+        dm_evd_ring_wake(ring);
+}

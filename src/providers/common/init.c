@@ -1,0 +1,143 @@
+/*
+ * The names under which this library is registered, keyed by name and
+ * thread-safety word, and the parser of ia_params.
+ */
+#include "providers/common/init.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "providers/common/prov_state.h"
+
+static struct dm_prov_name *find_locked(const char *name, bool is_threadsafe)
+{
+    if (dm_prov_state.names.next == NULL)
+        dm_list_init(&dm_prov_state.names);
+    dm_list_for_each(it, &dm_prov_state.names)
+    {
+        struct dm_prov_name *entry = dm_container_of(it, struct dm_prov_name, link);
+
+        if (strcmp(entry->info.ia_name, name) == 0 &&
+            (entry->info.is_thread_safe == DAT_TRUE) == is_threadsafe)
+            return entry;
+    }
+    return NULL;
+}
+
+struct dm_prov_name *dm_prov_find(const char *name, bool is_threadsafe)
+{
+    struct dm_prov_name *entry;
+
+    pthread_mutex_lock(&dm_prov_state.lock);
+    entry = find_locked(name, is_threadsafe);
+    pthread_mutex_unlock(&dm_prov_state.lock);
+    return entry;
+}
+
+void dm_prov_init(const DAT_PROVIDER_INFO *info, const char *params,
+                  void (*fill)(DAT_PROVIDER *provider, bool is_threadsafe))
+{
+    struct dm_prov_name *entry;
+    char *copy = strdup(params != NULL ? params : "");
+
+    if (copy == NULL)
+        return;
+    pthread_mutex_lock(&dm_prov_state.lock);
+    entry = find_locked(info->ia_name, info->is_thread_safe == DAT_TRUE);
+    if (entry == NULL) {
+        entry = calloc(1, sizeof(*entry));
+        if (entry == NULL) {
+            pthread_mutex_unlock(&dm_prov_state.lock);
+            free(copy);
+            return;
+        }
+        entry->info = *info;
+        dm_prov_table_defaults(&entry->provider);
+        entry->provider.device_name = entry->info.ia_name;
+        dm_list_add_tail(&dm_prov_state.names, &entry->link);
+    }
+    free(entry->params);
+    entry->params = copy;
+    fill(&entry->provider, info->is_thread_safe == DAT_TRUE);
+    pthread_mutex_unlock(&dm_prov_state.lock);
+    if (!entry->is_registered)
+        entry->is_registered = dat_registry_add_provider(&entry->provider, &entry->info) ==
+                               DAT_SUCCESS;
+}
+
+void dm_prov_fini(const DAT_PROVIDER_INFO *info)
+{
+    struct dm_prov_name *entry = dm_prov_find(info->ia_name, info->is_thread_safe == DAT_TRUE);
+
+    if (entry == NULL || !entry->is_registered)
+        return;
+    if (dat_registry_remove_provider(&entry->provider, &entry->info) == DAT_SUCCESS)
+        entry->is_registered = false;
+}
+
+_Atomic pid_t *dm_prov_alive(void)
+{
+    long page = sysconf(_SC_PAGESIZE);
+    void *mem;
+
+    pthread_mutex_lock(&dm_prov_state.lock);
+    if (dm_prov_state.alive == NULL) {
+        mem = mmap(NULL, (size_t) page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (mem != MAP_FAILED) {
+            /* Refused by old kernels: then a child is not recognised. */
+            (void) madvise(mem, (size_t) page, MADV_WIPEONFORK);
+            dm_prov_state.alive = mem;
+        }
+    }
+    if (dm_prov_state.alive != NULL)
+        atomic_store(dm_prov_state.alive, getpid());
+    pthread_mutex_unlock(&dm_prov_state.lock);
+    return dm_prov_state.alive;
+}
+
+bool dm_prov_param(const char *params, const char *key, char *buf, size_t len)
+{
+    size_t key_len = strlen(key);
+    const char *at = params;
+
+    while (at != NULL && *at != '\0') {
+        size_t word;
+
+        at += strspn(at, " \t");
+        word = strcspn(at, " \t");
+        if (word > key_len && strncmp(at, key, key_len) == 0 && at[key_len] == '=') {
+            size_t n = word - key_len - 1;
+
+            if (n >= len)
+                return false;
+            memcpy(buf, at + key_len + 1, n);
+            buf[n] = '\0';
+            return true;
+        }
+        at += word;
+    }
+    return false;
+}
+
+uint64_t dm_prov_param_size(const char *params, const char *key, uint64_t def)
+{
+    char buf[32];
+    char *end;
+    unsigned long long value;
+
+    if (!dm_prov_param(params, key, buf, sizeof(buf)) || !isdigit((unsigned char) buf[0]))
+        return def;
+    value = strtoull(buf, &end, 10);
+    if (*end == 'k' || *end == 'K')
+        value <<= 10;
+    else if (*end == 'm' || *end == 'M')
+        value <<= 20;
+    else if (*end == 'g' || *end == 'G')
+        value <<= 30;
+    else if (*end != '\0')
+        return def;
+    return value;
+}

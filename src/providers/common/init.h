@@ -1,0 +1,41 @@
+/*
+ * Registration with libdat2: the names under which dat.conf loads us.
+ */
+#ifndef DM_PROVIDERS_COMMON_INIT_H
+#define DM_PROVIDERS_COMMON_INIT_H
+
+#include "providers/common/obj.h"
+
+/* One dat.conf line. Lives until the process ends: libdat2 reads device_name
+ * after the last close, and stale handles still dispatch through the table. */
+struct dm_prov_name {
+    struct dm_list link;
+    DAT_PROVIDER provider;
+    DAT_PROVIDER_INFO info;
+    char *params; /* ia_params, copied */
+    bool is_registered;
+};
+
+/* Fill the table with defaults that answer "not supported"; see table.c. */
+void dm_prov_table_defaults(DAT_PROVIDER *provider);
+
+/* dat_provider_init: register info's name; fill sets the slots it supports.
+ * Registers nothing (the open then says so) when out of memory. */
+void dm_prov_init(const DAT_PROVIDER_INFO *info, const char *params,
+                  void (*fill)(DAT_PROVIDER *provider, bool is_threadsafe));
+/* dat_provider_fini. */
+void dm_prov_fini(const DAT_PROVIDER_INFO *info);
+/* The entry that libdat2 opens; NULL if the name is unknown. ia_open gets no
+ * thread-safety word, hence one open function per word. */
+struct dm_prov_name *dm_prov_find(const char *name, bool is_threadsafe);
+
+/* The pid word that reads 0 in a forked child; NULL when out of memory. */
+_Atomic pid_t *dm_prov_alive(void);
+
+/* Value of key in "key=value key=value", copied into buf; false if absent or
+ * longer than the buffer. */
+bool dm_prov_param(const char *params, const char *key, char *buf, size_t len);
+/* Same for a size with an optional k, m or g; def if absent or wrong. */
+uint64_t dm_prov_param_size(const char *params, const char *key, uint64_t def);
+
+#endif

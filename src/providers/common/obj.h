@@ -1,0 +1,105 @@
+/*
+ * Objects behind DAT handles.
+ *
+ * Every object begins with struct dm_obj, whose first word is the provider
+ * table that libdat2 dispatches by. Objects live in type-stable slabs that are
+ * never given back, so that a stale handle is found out by its magic word
+ * instead of crashing. Objects are reused first-in first-out.
+ */
+#ifndef DM_PROVIDERS_COMMON_OBJ_H
+#define DM_PROVIDERS_COMMON_OBJ_H
+
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <dat2/udat.h>
+#include <dat2/dat_registry.h>
+
+#include "util/list.h"
+#include "util/port.h"
+
+/* A complete DAT error code. */
+#define DM_DAT(type, sub) ((DAT_RETURN) (DAT_CLASS_ERROR | (DAT_UINT32) (type) | (DAT_UINT32) (sub)))
+/* Without the class bits: so do OFED's providers for some codes, and dtest
+ * compares with the bare value. */
+#define DM_DAT_BARE(type) ((DAT_RETURN) (type))
+#define DM_DAT_ARG(n)     DM_DAT(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1 + (n) -1)
+#define DM_DAT_NOMEM      DM_DAT(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY)
+
+#define DM_OBJ_N_TYPES   (DAT_HANDLE_TYPE_CSP + 1)
+#define DM_OBJ_MAGIC(t)  (0x444d4f40u + (uint32_t) (t))
+#define DM_OBJ_FREE      0x46524545u
+
+struct dm_pia;
+
+struct dm_obj {
+    const DAT_PROVIDER *provider; /* first: libdat2 reads it */
+    uint32_t magic;
+    uint32_t gen;       /* counts the lives of this slot */
+    struct dm_pia *ia;
+    struct dm_list link; /* in ia->objs[type], or in the free list */
+    DAT_CONTEXT context;
+    DAT_HANDLE_TYPE type;
+};
+
+/* What an adapter instance has in every provider; first member of its own. */
+struct dm_pia {
+    struct dm_obj obj;
+    const struct dm_pia_ops *ops;
+    _Atomic pid_t *alive; /* this process's pid; reads 0 in a forked child */
+    pid_t pid;            /* who opened it */
+    bool is_threadsafe;
+    bool is_async_shared; /* the async EVD belongs to another instance */
+    struct dm_evd *async_evd;
+    uint32_t last_pz_id;
+    pthread_mutex_t lock; /* everything that is not a fast path */
+    struct dm_list objs[DM_OBJ_N_TYPES];
+    struct sockaddr_in addr;
+};
+
+/* What common code needs from a provider; called with ia->lock held. */
+struct dm_pia_ops {
+    /* Memory that peers can reach, 64-byte aligned and zeroed; NULL if none. */
+    void *(*mem_alloc)(struct dm_pia *ia, size_t len);
+    void (*mem_free)(struct dm_pia *ia, void *mem);
+    /* Have the provider's thread look at CNO agents soon; any context. */
+    void (*kick)(struct dm_pia *ia);
+    /* Replace the shared part of an EVD in all endpoints that feed it. */
+    void (*evd_moved)(struct dm_pia *ia, struct dm_evd *evd, bool is_before);
+};
+
+/* New zeroed object on ia's list (ia may be NULL); NULL when out of memory.
+ * ia->lock is held, if there is an ia. */
+void *dm_obj_new(const DAT_PROVIDER *provider, struct dm_pia *ia, DAT_HANDLE_TYPE type,
+                 size_t size);
+/* Give it back; its handle is stale from now on. ia->lock is held. */
+void dm_obj_free(void *obj);
+/* The object if the handle is live, of this type and of this process, else
+ * NULL. Never follows a pointer that does not lie in a slab. */
+void *dm_obj_get(DAT_HANDLE handle, DAT_HANDLE_TYPE type);
+/* Same for any type. */
+struct dm_obj *dm_obj_get_any(DAT_HANDLE handle);
+
+/* The cheap check for hot calls: the handle points into a slab for sure. */
+static inline bool dm_obj_is(const void *handle, DAT_HANDLE_TYPE type)
+{
+    const struct dm_obj *obj = handle;
+
+    return obj->magic == DM_OBJ_MAGIC(type) &&
+           atomic_load_explicit(obj->ia->alive, memory_order_relaxed) == obj->ia->pid;
+}
+
+/* The small integer by which the consumer knows this instance. */
+DAT_IA_HANDLE dm_obj_ia_handle(struct dm_pia *ia);
+/* Number of live objects of a type; ia->lock is held. */
+int dm_obj_count(struct dm_pia *ia, DAT_HANDLE_TYPE type);
+
+DAT_RETURN dm_obj_set_context(DAT_HANDLE handle, DAT_CONTEXT context);
+DAT_RETURN dm_obj_get_context(DAT_HANDLE handle, DAT_CONTEXT *context_p);
+DAT_RETURN dm_obj_get_type(DAT_HANDLE handle, DAT_HANDLE_TYPE *type_p);
+
+#endif

@@ -1,0 +1,179 @@
+/*
+ * Connections: one socket each, and what arrives on it.
+ */
+#include "providers/shm/shm.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "providers/shm/msg.h"
+
+struct dm_shm_conn *dm_shm_conn_new(struct dm_shm_ia *ia, int fd, enum dm_shm_conn_state state)
+{
+    struct dm_shm_conn *conn = calloc(1, sizeof(*conn));
+
+    if (conn == NULL)
+        return NULL;
+    conn->src.kind = DM_SRC_CONN;
+    conn->src.fd = fd;
+    conn->ia = ia;
+    conn->state = state;
+    conn->deadline = DM_FUTEX_FOREVER;
+    ia->last_owner = ia->last_owner % DM_EVD_OWNER_MAX + 1;
+    conn->owner = ia->last_owner;
+    dm_list_init(&conn->out);
+    dm_list_init(&conn->src.link);
+    return conn;
+}
+
+void dm_shm_conn_close(struct dm_shm_conn *conn)
+{
+    if (conn->src.is_dead)
+        return;
+    if (conn->ep != NULL)
+        conn->ep->conn = NULL;
+    conn->ep = NULL;
+    if (conn->cr != NULL)
+        conn->cr->conn = NULL;
+    conn->cr = NULL;
+    if (conn->peer != NULL)
+        dm_shm_peer_put(conn->peer);
+    conn->peer = NULL;
+    dm_shm_msg_drop_queue(conn);
+    free(conn->request);
+    conn->request = NULL;
+    dm_shm_src_bury(conn->ia, &conn->src);
+}
+
+/* The peer asks for the descriptor of a region. */
+static void serve_map(struct dm_shm_conn *conn, const struct dm_shm_msg *ask)
+{
+    struct dm_lmr *lmr = dm_shm_lmr_find(conn->ia, ask->key);
+    struct dm_shm_msg msg = {.type = DM_MSG_MAP_FD, .key = ask->key, .serial = ask->serial};
+    int fd = -1;
+
+    if (lmr != NULL && lmr->fd >= 0 && conn->ep != NULL && lmr->pz == conn->ep->ep.pz) {
+        fd = lmr->fd;
+        msg.status = 1;
+        msg.offset = lmr->fd_offset;
+        msg.size = lmr->len;
+        lmr->is_exported = true;
+    }
+    dm_shm_msg_send(conn, &msg, fd);
+}
+
+static void got_map(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd)
+{
+    dm_shm_peer_map_add(conn->peer, msg->serial, msg->status == 1 ? fd : -1, msg->offset,
+                        msg->size);
+    conn->ep->is_map_asked = false;
+    dm_shm_drain(conn->ep);
+}
+
+/* The peer has broken the connection because of an error in our memory. */
+static void got_broken(struct dm_shm_conn *conn)
+{
+    struct dm_sep *ep = conn->ep;
+
+    dm_evd_add_async(ep->ep.obj.ia->async_evd, DAT_ASYNC_ERROR_EP_BROKEN, (DAT_HANDLE) ep,
+                     DAT_EP_TRANSFER_TO_ERROR);
+    dm_shm_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED, DM_MSG_NONE);
+}
+
+/* A message of an established connection. */
+static void handle_up(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd)
+{
+    struct dm_sep *ep = conn->ep;
+
+    switch (msg->type) {
+    case DM_MSG_BYE:
+        dm_shm_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED, DM_MSG_NONE);
+        break;
+    case DM_MSG_BROKEN:
+        got_broken(conn);
+        break;
+    case DM_MSG_POKE:
+        atomic_store(&conn->ia->has_agents, true);
+        dm_shm_drain(ep);
+        break;
+    case DM_MSG_MAP:
+        serve_map(conn, msg);
+        break;
+    case DM_MSG_MAP_FD:
+        got_map(conn, msg, fd);
+        break;
+    case DM_MSG_UNMAP:
+        dm_shm_peer_map_del(conn->peer, msg->serial);
+        break;
+    case DM_MSG_STAGE:
+        dm_shm_stage_serve(conn, msg);
+        break;
+    case DM_MSG_STAGED:
+        dm_shm_stage_answer(ep, msg);
+        break;
+    case DM_MSG_OVERFLOW:
+        if (ep->ep.recv_evd != NULL)
+            dm_evd_overflow(ep->ep.recv_evd);
+        break;
+    default:
+        break; /* of a newer peer, or out of turn */
+    }
+}
+
+static void handle(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd)
+{
+    switch (conn->state) {
+    case DM_CONN_EMBRYO:
+        dm_shm_conn_request(conn, msg, fd);
+        return;
+    case DM_CONN_ASKED:
+        dm_shm_conn_answer(conn, msg, fd);
+        return;
+    case DM_CONN_ACCEPTED:
+        /* Whatever comes, the peer has seen our acceptance. */
+        dm_shm_ep_check_up(conn->ep);
+        if (conn->state != DM_CONN_UP)
+            return;
+        atomic_store(&conn->ia->has_agents, true);
+        break;
+    case DM_CONN_UP:
+        break;
+    default:
+        return;
+    }
+    handle_up(conn, msg, fd);
+}
+
+/* The socket closed: the peer has died, or given up. */
+static void lost(struct dm_shm_conn *conn)
+{
+    conn->is_peer_gone = true;
+    if (conn->state == DM_CONN_ACCEPTED)
+        dm_shm_ep_check_up(conn->ep);
+    if (conn->state == DM_CONN_UP)
+        dm_shm_ep_down(conn->ep, DAT_CONNECTION_EVENT_BROKEN, DM_MSG_NONE);
+    else
+        dm_shm_conn_lost(conn);
+}
+
+void dm_shm_conn_ready(struct dm_shm_conn *conn, uint32_t events)
+{
+    struct dm_shm_msg msg;
+    int fd;
+    int got = 1;
+
+    if ((events & EPOLLOUT) != 0)
+        dm_shm_msg_flush(conn);
+    while (!conn->src.is_dead && !conn->is_peer_gone) {
+        got = dm_shm_msg_recv(conn->src.fd, &msg, &fd);
+        if (got <= 0)
+            break;
+        handle(conn, &msg, fd);
+        if (fd >= 0)
+            close(fd);
+    }
+    if (got < 0)
+        lost(conn);
+}

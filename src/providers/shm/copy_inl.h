@@ -1,0 +1,80 @@
+/*
+ * Copies whose end arrives last: a consumer may spin on the last bytes of its
+ * buffer. Up to 64 bytes are moved by words, without a call; all stores to one
+ * cache line are next to each other.
+ */
+#ifndef DM_PROVIDERS_SHM_COPY_INL_H
+#define DM_PROVIDERS_SHM_COPY_INL_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "util/port.h"
+
+enum { DM_COPY_SMALL = 64, DM_COPY_TAIL = 8 };
+
+/* len <= 64, any alignment, order within it undefined. */
+static inline void dm_shm_copy_small(char *to, const char *from, size_t len)
+{
+    struct {
+        uint64_t w[2];
+    } a, b, c, d;
+    uint64_t x, y;
+    uint32_t p, q;
+
+    if (len >= 16) {
+        memcpy(&a, from, 16);
+        memcpy(&d, from + len - 16, 16);
+        if (len > 32) {
+            memcpy(&b, from + 16, 16);
+            memcpy(&c, from + 32 <= from + len - 16 ? from + 32 : from + len - 16, 16);
+            memcpy(to + 16, &b, 16);
+            memcpy(from + 32 <= from + len - 16 ? to + 32 : to + len - 16, &c, 16);
+        }
+        memcpy(to, &a, 16);
+        memcpy(to + len - 16, &d, 16);
+    } else if (len >= 8) {
+        memcpy(&x, from, 8);
+        memcpy(&y, from + len - 8, 8);
+        memcpy(to, &x, 8);
+        memcpy(to + len - 8, &y, 8);
+    } else if (len >= 4) {
+        memcpy(&p, from, 4);
+        memcpy(&q, from + len - 4, 4);
+        memcpy(to, &p, 4);
+        memcpy(to + len - 4, &q, 4);
+    } else {
+        for (size_t i = 0; i < len; i++)
+            to[i] = from[i];
+    }
+}
+
+/* Copy; the last 8 bytes (or the last, where 8 would straddle a cache line and
+ * so not be written at once) after all others. */
+static inline void dm_shm_copy_last(char *to, const char *from, size_t len)
+{
+    size_t tail = ((uintptr_t) to + len) % DM_CACHE_LINE;
+    size_t head;
+
+    tail = len >= DM_COPY_TAIL && (tail == 0 || tail >= DM_COPY_TAIL) ? DM_COPY_TAIL : 1;
+    head = len - tail;
+    if (head > 0) {
+        if (dm_likely(head <= DM_COPY_SMALL))
+            dm_shm_copy_small(to, from, head);
+        else
+            memcpy(to, from, head);
+    }
+    atomic_thread_fence(memory_order_release);
+    if (tail == DM_COPY_TAIL) {
+        uint64_t word;
+
+        memcpy(&word, from + head, sizeof(word));
+        memcpy(to + head, &word, sizeof(word));
+    } else {
+        *(volatile char *) (to + head) = from[head];
+    }
+}
+
+#endif

@@ -1,0 +1,442 @@
+/*
+ * Endpoints: life cycle, and the beginning and end of a connection as far as
+ * the queues are concerned.
+ */
+#include "providers/shm/shm.h"
+
+#include <string.h>
+
+#include "providers/shm/msg.h"
+
+#define BAD_EP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
+
+/* Make the receive queue for the attributes; false when out of memory. */
+static bool recvs_alloc(struct dm_sep *ep)
+{
+    struct dm_shm_ia *ia = dm_shm_ia_of(ep);
+    uint32_t n = 1;
+    uint32_t stride = (uint32_t) (sizeof(struct dm_shm_recv) +
+                                  (size_t) ep->ep.attr.max_recv_iov * sizeof(DAT_LMR_TRIPLET));
+
+    if (ep->recvs != NULL)
+        dm_shm_seg_free(&ia->seg, ep->recvs);
+    ep->recvs = NULL;
+    if (ep->ep.attr.max_recv_dtos == 0)
+        return true;
+    while (n < (uint32_t) ep->ep.attr.max_recv_dtos)
+        n *= 2;
+    ep->recvs = dm_shm_seg_alloc(&ia->seg, (size_t) n * stride);
+    if (ep->recvs == NULL)
+        return false;
+    ep->sh->recvs = dm_shm_seg_offset(&ia->seg, ep->recvs);
+    ep->sh->recv_mask = n - 1;
+    ep->sh->recv_stride = stride;
+    return true;
+}
+
+/* Show the peer what the endpoint is made of. */
+static void publish(struct dm_sep *ep)
+{
+    struct dm_shm_seg *seg = &dm_shm_ia_of(ep)->seg;
+
+    ep->pz_id = ep->ep.pz != NULL ? ep->ep.pz->id : 0;
+    ep->sh->pz = ep->pz_id;
+    ep->sh->handle = (uint64_t) (uintptr_t) ep;
+    ep->sh->gen = ep->ep.obj.gen & DM_TAG_GEN_MASK;
+    atomic_store(&ep->sh->recv_ring,
+                 ep->ep.recv_evd != NULL ? dm_shm_seg_offset(seg, ep->ep.recv_evd->ring) : 0);
+    atomic_store(&ep->sh->conn_ring,
+                 ep->ep.connect_evd != NULL ? dm_shm_seg_offset(seg, ep->ep.connect_evd->ring) : 0);
+}
+
+static DAT_RETURN create_locked(struct dm_shm_ia *ia, const struct dm_ep *want,
+                                struct dm_sep **ep_p)
+{
+    struct dm_sep *ep =
+        dm_obj_new(ia->pia.obj.provider, &ia->pia, DAT_HANDLE_TYPE_EP, sizeof(*ep));
+
+    if (ep == NULL)
+        return DM_DAT_NOMEM;
+    ep->ep.pz = want->pz;
+    ep->ep.recv_evd = want->recv_evd;
+    ep->ep.request_evd = want->request_evd;
+    ep->ep.connect_evd = want->connect_evd;
+    ep->ep.attr = want->attr;
+    atomic_store(&ep->ep.state, DAT_EP_STATE_UNCONNECTED);
+    ep->keys = ia->seg.hdr->keys;
+    ep->pid = ia->pia.pid;
+    ep->alive = ia->pia.alive;
+    dm_list_init(&ep->queue);
+    ep->sh = dm_shm_seg_alloc(&ia->seg, sizeof(*ep->sh));
+    if (ep->sh == NULL || !recvs_alloc(ep)) {
+        if (ep->sh != NULL)
+            dm_shm_seg_free(&ia->seg, ep->sh);
+        dm_obj_free(ep);
+        return DM_DAT(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
+    }
+    pthread_mutex_init(&ep->post_lock, NULL);
+    pthread_mutex_init(&ep->recv_lock, NULL);
+    publish(ep);
+    dm_ep_hold(&ep->ep);
+    *ep_p = ep;
+    return DAT_SUCCESS;
+}
+
+/* An optional EVD argument; false if the handle is bad or of a wrong kind. */
+static bool get_evd(struct dm_pia *ia, DAT_EVD_HANDLE handle, unsigned flags, struct dm_evd **evd_p)
+{
+    *evd_p = NULL;
+    if (handle == DAT_HANDLE_NULL)
+        return true;
+    *evd_p = dm_obj_get(handle, DAT_HANDLE_TYPE_EVD);
+    return *evd_p != NULL && (*evd_p)->obj.ia == ia && ((unsigned) (*evd_p)->flags & flags) != 0;
+}
+
+DAT_RETURN dm_shm_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv_evd,
+                            DAT_EVD_HANDLE request_evd, DAT_EVD_HANDLE connect_evd,
+                            const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_p)
+{
+    struct dm_shm_ia *ia = dm_obj_get(ia_handle, DAT_HANDLE_TYPE_IA);
+    struct dm_ep want;
+    struct dm_sep *ep = NULL;
+    DAT_RETURN ret;
+
+    memset(&want, 0, sizeof(want));
+    if (ia == NULL)
+        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+    if (pz != DAT_HANDLE_NULL) {
+        want.pz = dm_obj_get(pz, DAT_HANDLE_TYPE_PZ);
+        if (want.pz == NULL || want.pz->obj.ia != &ia->pia)
+            return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+    }
+    if (!get_evd(&ia->pia, recv_evd, DAT_EVD_DTO_FLAG, &want.recv_evd))
+        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_RECV);
+    if (!get_evd(&ia->pia, request_evd, DAT_EVD_DTO_FLAG, &want.request_evd))
+        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+    if (!get_evd(&ia->pia, connect_evd, DAT_EVD_CONNECTION_FLAG, &want.connect_evd))
+        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
+    if (ep_p == NULL)
+        return DM_DAT_ARG(7);
+    ret = dm_ep_attr_check(attr, want.recv_evd != NULL, want.request_evd != NULL, &want.attr);
+    if (ret != DAT_SUCCESS)
+        return ret;
+    pthread_mutex_lock(&ia->pia.lock);
+    ret = create_locked(ia, &want, &ep);
+    pthread_mutex_unlock(&ia->pia.lock);
+    if (ret == DAT_SUCCESS)
+        *ep_p = (DAT_EP_HANDLE) ep;
+    return ret;
+}
+
+DAT_RETURN dm_shm_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
+{
+    struct dm_sep *ep = dm_obj_get(handle, DAT_HANDLE_TYPE_EP);
+
+    if (ep == NULL)
+        return BAD_EP;
+    pthread_mutex_lock(&ep->ep.obj.ia->lock);
+    dm_shm_ep_check_up(ep);
+    pthread_mutex_unlock(&ep->ep.obj.ia->lock);
+    return dm_ep_query(handle, mask, param);
+}
+
+/* The attributes as modified; what is not in the mask stays. */
+static void merge_attr(DAT_EP_ATTR *attr, DAT_EP_PARAM_MASK mask, const DAT_EP_ATTR *from)
+{
+    const struct {
+        DAT_EP_PARAM_MASK bit;
+        size_t offset;
+    } fields[] = {
+        {DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE, offsetof(DAT_EP_ATTR, service_type)},
+        {DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE, offsetof(DAT_EP_ATTR, max_message_size)},
+        {DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE, offsetof(DAT_EP_ATTR, max_rdma_size)},
+        {DAT_EP_FIELD_EP_ATTR_QOS, offsetof(DAT_EP_ATTR, qos)},
+        {DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS, offsetof(DAT_EP_ATTR, recv_completion_flags)},
+        {DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS,
+         offsetof(DAT_EP_ATTR, request_completion_flags)},
+        {DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, offsetof(DAT_EP_ATTR, max_recv_dtos)},
+        {DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS, offsetof(DAT_EP_ATTR, max_request_dtos)},
+        {DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV, offsetof(DAT_EP_ATTR, max_recv_iov)},
+        {DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_IOV, offsetof(DAT_EP_ATTR, max_request_iov)},
+        {DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IN, offsetof(DAT_EP_ATTR, max_rdma_read_in)},
+        {DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_OUT, offsetof(DAT_EP_ATTR, max_rdma_read_out)},
+        {DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IOV, offsetof(DAT_EP_ATTR, max_rdma_read_iov)},
+        {DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV, offsetof(DAT_EP_ATTR, max_rdma_write_iov)},
+    };
+
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+        if ((mask & fields[i].bit) != 0) /* all are enums or 32-bit integers */
+            memcpy((char *) attr + fields[i].offset, (const char *) from + fields[i].offset, 4);
+}
+
+static DAT_RETURN modify_locked(struct dm_sep *ep, struct dm_pz *pz, struct dm_evd *const evd[3],
+                                const DAT_EP_ATTR *attr)
+{
+    int state = atomic_load(&ep->ep.state);
+    bool is_queue_same = attr->max_recv_dtos == ep->ep.attr.max_recv_dtos &&
+                         attr->max_recv_iov == ep->ep.attr.max_recv_iov;
+
+    if (state != DAT_EP_STATE_UNCONNECTED)
+        return dm_ep_bad_state(state);
+    if (!is_queue_same && ep->recv_tail != atomic_load(&ep->sh->recv_head))
+        return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_NOTREADY);
+    dm_ep_release(&ep->ep);
+    ep->ep.pz = pz;
+    ep->ep.recv_evd = evd[0];
+    ep->ep.request_evd = evd[1];
+    ep->ep.connect_evd = evd[2];
+    ep->ep.attr = *attr;
+    dm_ep_hold(&ep->ep);
+    publish(ep);
+    if (!is_queue_same && !recvs_alloc(ep))
+        return DM_DAT(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
+    return DAT_SUCCESS;
+}
+
+DAT_RETURN dm_shm_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param)
+{
+    const DAT_EP_PARAM_MASK fixed =
+        DAT_EP_FIELD_IA_HANDLE | DAT_EP_FIELD_EP_STATE | DAT_EP_FIELD_COMM |
+        DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR | DAT_EP_FIELD_LOCAL_PORT_QUAL |
+        DAT_EP_FIELD_REMOTE_IA_ADDRESS_PTR | DAT_EP_FIELD_REMOTE_PORT_QUAL |
+        DAT_EP_FIELD_SRQ_HANDLE;
+    struct dm_sep *ep = dm_obj_get(handle, DAT_HANDLE_TYPE_EP);
+    struct dm_evd *evd[3];
+    struct dm_pia *ia;
+    struct dm_pz *pz;
+    DAT_EP_ATTR attr;
+    DAT_RETURN ret;
+
+    if (ep == NULL)
+        return BAD_EP;
+    if ((mask & fixed) != 0)
+        return DM_DAT_ARG(2);
+    if (param == NULL)
+        return DM_DAT_ARG(3);
+    ia = ep->ep.obj.ia;
+    pz = ep->ep.pz;
+    evd[0] = ep->ep.recv_evd;
+    evd[1] = ep->ep.request_evd;
+    evd[2] = ep->ep.connect_evd;
+    if ((mask & DAT_EP_FIELD_PZ_HANDLE) != 0) {
+        pz = dm_obj_get(param->pz_handle, DAT_HANDLE_TYPE_PZ);
+        if (pz == NULL || pz->obj.ia != ia)
+            return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+    }
+    if ((mask & DAT_EP_FIELD_RECV_EVD_HANDLE) != 0 &&
+        !get_evd(ia, param->recv_evd_handle, DAT_EVD_DTO_FLAG, &evd[0]))
+        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_RECV);
+    if ((mask & DAT_EP_FIELD_REQUEST_EVD_HANDLE) != 0 &&
+        !get_evd(ia, param->request_evd_handle, DAT_EVD_DTO_FLAG, &evd[1]))
+        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
+    if ((mask & DAT_EP_FIELD_CONNECT_EVD_HANDLE) != 0 &&
+        !get_evd(ia, param->connect_evd_handle, DAT_EVD_CONNECTION_FLAG, &evd[2]))
+        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
+    attr = ep->ep.attr;
+    merge_attr(&attr, mask, &param->ep_attr);
+    ret = dm_ep_attr_check(&attr, attr.max_recv_dtos != 0, attr.max_request_dtos != 0, &attr);
+    if (ret != DAT_SUCCESS)
+        return DM_DAT_ARG(3);
+    pthread_mutex_lock(&ia->lock);
+    ret = modify_locked(ep, pz, evd, &attr);
+    pthread_mutex_unlock(&ia->lock);
+    return ret;
+}
+
+DAT_RETURN dm_shm_ep_get_status(DAT_EP_HANDLE handle, DAT_EP_STATE *state_p,
+                                DAT_BOOLEAN *recv_idle_p, DAT_BOOLEAN *request_idle_p)
+{
+    struct dm_sep *ep = dm_obj_get(handle, DAT_HANDLE_TYPE_EP);
+    struct dm_pia *ia;
+
+    if (ep == NULL)
+        return BAD_EP;
+    ia = ep->ep.obj.ia;
+    pthread_mutex_lock(&ia->lock);
+    dm_shm_ep_check_up(ep);
+    if (state_p != NULL)
+        *state_p = (DAT_EP_STATE) atomic_load(&ep->ep.state);
+    if (recv_idle_p != NULL)
+        *recv_idle_p =
+            atomic_load(&ep->sh->recv_head) == atomic_load(&ep->sh->recv_tail) ? DAT_TRUE : DAT_FALSE;
+    if (request_idle_p != NULL)
+        *request_idle_p = ep->n_queued == 0 ? DAT_TRUE : DAT_FALSE;
+    pthread_mutex_unlock(&ia->lock);
+    return DAT_SUCCESS;
+}
+
+static void drop_peer(struct dm_sep *ep)
+{
+    ep->peer_sh = NULL;
+    if (ep->peer != NULL)
+        dm_shm_peer_put(ep->peer);
+    ep->peer = NULL;
+}
+
+DAT_RETURN dm_shm_ep_reset(DAT_EP_HANDLE handle)
+{
+    struct dm_sep *ep = dm_obj_get(handle, DAT_HANDLE_TYPE_EP);
+    struct dm_pia *ia;
+    DAT_RETURN ret = DAT_SUCCESS;
+    int state;
+
+    if (ep == NULL)
+        return BAD_EP;
+    ia = ep->ep.obj.ia;
+    pthread_mutex_lock(&ia->lock);
+    state = atomic_load(&ep->ep.state);
+    if (state == DAT_EP_STATE_DISCONNECTED) {
+        drop_peer(ep);
+        /* Completions still queued belong to the life before. */
+        ep->ep.obj.gen++;
+        publish(ep);
+        ep->n_recv_posted = 0;
+        ep->n_signalled = 0;
+        ep->n_signalled_locked = 0;
+        atomic_store(&ep->ep.n_recv_reaped, 0);
+        atomic_store(&ep->ep.n_request_reaped, 0);
+        atomic_store(&ep->sh->is_stalled, 0);
+        atomic_store(&ep->ep.state, DAT_EP_STATE_UNCONNECTED);
+    } else if (state != DAT_EP_STATE_UNCONNECTED) {
+        ret = dm_ep_bad_state(state);
+    }
+    pthread_mutex_unlock(&ia->lock);
+    return ret;
+}
+
+void dm_shm_ep_destroy(struct dm_sep *ep)
+{
+    struct dm_shm_seg *seg = &dm_shm_ia_of(ep)->seg;
+
+    if (ep->conn != NULL)
+        dm_shm_ep_down(ep, 0, DM_MSG_BYE);
+    dm_shm_ep_flush_recvs(ep);
+    drop_peer(ep);
+    if (ep->recvs != NULL)
+        dm_shm_seg_free(seg, ep->recvs);
+    if (ep->stage != NULL)
+        dm_shm_seg_free(seg, ep->stage);
+    dm_shm_seg_free(seg, ep->sh);
+    dm_ep_release(&ep->ep);
+    pthread_mutex_destroy(&ep->post_lock);
+    pthread_mutex_destroy(&ep->recv_lock);
+    dm_obj_free(ep);
+}
+
+DAT_RETURN dm_shm_ep_free(DAT_EP_HANDLE handle)
+{
+    struct dm_sep *ep = dm_obj_get(handle, DAT_HANDLE_TYPE_EP);
+    struct dm_pia *ia;
+    DAT_RETURN ret = DAT_SUCCESS;
+    int state;
+
+    if (ep == NULL)
+        return BAD_EP;
+    ia = ep->ep.obj.ia;
+    pthread_mutex_lock(&ia->lock);
+    state = atomic_load(&ep->ep.state);
+    if (state == DAT_EP_STATE_RESERVED || state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING ||
+        state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING)
+        ret = dm_ep_bad_state(state);
+    else
+        dm_shm_ep_destroy(ep);
+    pthread_mutex_unlock(&ia->lock);
+    return ret;
+}
+
+void dm_shm_evd_moved(struct dm_pia *pia, struct dm_evd *evd, bool is_before)
+{
+    struct dm_shm_ia *ia = (struct dm_shm_ia *) pia;
+
+    dm_list_for_each(it, &pia->objs[DAT_HANDLE_TYPE_EP])
+    {
+        struct dm_sep *ep = dm_container_of(it, struct dm_sep, ep.obj.link);
+
+        if (!is_before)
+            publish(ep);
+        else if (ep->ep.recv_evd == evd)
+            atomic_store(&ep->sh->recv_ring, 0);
+        if (ep->ep.connect_evd == evd && is_before)
+            atomic_store(&ep->sh->conn_ring, 0);
+        if (!is_before && ep->ep.recv_evd == evd && ep->conn != NULL &&
+            atomic_exchange(&ep->sh->is_stalled, 0) != 0)
+            dm_shm_msg_simple(ep->conn, DM_MSG_POKE);
+    }
+    if (is_before)
+        dm_shm_quiesce(ia, NULL);
+}
+
+void dm_shm_ep_attach(struct dm_sep *ep, struct dm_shm_conn *conn)
+{
+    ep->conn = conn;
+    conn->ep = ep;
+    if (conn->peer == NULL)
+        return;
+    dm_shm_peer_hold(conn->peer);
+    drop_peer(ep);
+    ep->peer = conn->peer;
+    ep->peer_sh = (struct dm_shm_link_ep *) (void *) ((char *) conn->peer->hdr + conn->peer_ep);
+    ep->peer_owner = conn->peer_owner;
+    memset(ep->found, 0, sizeof(ep->found));
+    /* Any valid address, so that a lookup need not ask. */
+    for (int i = 0; i < DM_SHM_FOUND_N; i++)
+        ep->found[i].entry = conn->peer->hdr->keys;
+    ep->need_fence = !dm_shm_ia_of(ep)->seg.hdr->has_membarrier || !conn->peer->hdr->has_membarrier;
+}
+
+void dm_shm_ep_established(struct dm_sep *ep)
+{
+    ep->conn->state = DM_CONN_UP;
+    atomic_store(&ep->ep.state, DAT_EP_STATE_CONNECTED);
+    dm_shm_ep_set_sync(ep);
+}
+
+void dm_shm_ep_check_up(struct dm_sep *ep)
+{
+    if (atomic_load(&ep->ep.state) == DAT_EP_STATE_COMPLETION_PENDING && ep->conn != NULL &&
+        atomic_load(&ep->sh->link) == DM_LINK_UP)
+        dm_shm_ep_established(ep);
+}
+
+void dm_shm_ep_flush_recvs(struct dm_sep *ep)
+{
+    uint32_t head = atomic_load(&ep->sh->recv_head);
+    uint32_t tail = atomic_load(&ep->sh->recv_tail);
+
+    for (; head != tail; head++) {
+        const struct dm_shm_recv *recv =
+            (const void *) (ep->recvs +
+                            (uint64_t) (head & ep->sh->recv_mask) * ep->sh->recv_stride);
+        DAT_DTO_COMPLETION_EVENT_DATA dto = {.ep_handle = (DAT_EP_HANDLE) ep,
+                                             .status = DAT_DTO_ERR_FLUSHED,
+                                             .operation = DAT_DTO_RECEIVE};
+
+        dto.user_cookie.as_64 = recv->cookie;
+        dm_evd_add_dto(ep->ep.recv_evd, &dto, DM_TAG(ep->ep.obj.gen, DM_TAG_RECV));
+    }
+    atomic_store(&ep->sh->recv_head, tail);
+}
+
+void dm_shm_ep_down(struct dm_sep *ep, DAT_EVENT_NUMBER event, uint32_t msg)
+{
+    struct dm_shm_conn *conn = ep->conn;
+
+    atomic_store(&ep->sh->link, DM_LINK_DOWN);
+    atomic_store(&ep->ep.state, DAT_EP_STATE_DISCONNECTED);
+    ep->is_draining_out = false;
+    dm_shm_ep_set_sync(ep);
+    if (conn != NULL) {
+        if (msg != DM_MSG_NONE)
+            dm_shm_msg_simple(conn, (enum dm_shm_msg_type) msg);
+        dm_shm_quiesce(dm_shm_ia_of(ep), ep);
+        if (conn->is_peer_gone && ep->ep.recv_evd != NULL)
+            dm_evd_ring_bury(ep->ep.recv_evd->ring, ep->ep.recv_evd->head, conn->owner);
+        if (conn->is_peer_gone && ep->ep.connect_evd != NULL)
+            dm_evd_ring_bury(ep->ep.connect_evd->ring, ep->ep.connect_evd->head, conn->owner);
+        dm_shm_conn_close(conn);
+    }
+    dm_shm_flush_queue(ep);
+    dm_shm_ep_flush_recvs(ep);
+    if (event != 0)
+        dm_evd_add_conn(ep->ep.connect_evd, event, (DAT_EP_HANDLE) ep, NULL, 0);
+}

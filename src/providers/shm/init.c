@@ -1,0 +1,47 @@
+/*
+ * The two functions that libdat2 looks for, and the table of this provider.
+ */
+#include "providers/shm/shm.h"
+
+extern void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *params);
+extern void dat_provider_fini(const DAT_PROVIDER_INFO *info);
+
+static void fill(DAT_PROVIDER *p, bool is_threadsafe)
+{
+    p->ia_open_func = is_threadsafe ? dm_shm_ia_open_safe : dm_shm_ia_open;
+    p->ia_query_func = dm_shm_ia_query;
+    p->ia_close_func = dm_shm_ia_close;
+    p->cr_accept_func = dm_shm_cr_accept;
+    p->cr_reject_func = dm_shm_cr_reject;
+    p->ep_create_func = dm_shm_ep_create;
+    p->ep_query_func = dm_shm_ep_query;
+    p->ep_modify_func = dm_shm_ep_modify;
+    p->ep_connect_func = dm_shm_ep_connect;
+    p->ep_dup_connect_func = dm_shm_ep_dup_connect;
+    p->ep_disconnect_func = dm_shm_ep_disconnect;
+    p->ep_post_send_func = dm_shm_post_send;
+    p->ep_post_recv_func = dm_shm_post_recv;
+    p->ep_post_rdma_read_func = dm_shm_post_rdma_read;
+    p->ep_post_rdma_write_func = dm_shm_post_rdma_write;
+    p->ep_get_status_func = dm_shm_ep_get_status;
+    p->ep_free_func = dm_shm_ep_free;
+    p->ep_reset_func = dm_shm_ep_reset;
+    p->lmr_create_func = dm_shm_lmr_create;
+    p->lmr_query_func = dm_shm_lmr_query;
+    p->lmr_free_func = dm_shm_lmr_free;
+    p->psp_create_func = dm_shm_psp_create;
+    p->psp_create_any_func = dm_shm_psp_create_any;
+    p->psp_free_func = dm_shm_psp_free;
+    p->rsp_create_func = dm_shm_rsp_create;
+    p->rsp_free_func = dm_shm_rsp_free;
+}
+
+DM_EXPORT void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *params)
+{
+    dm_prov_init(info, params, fill);
+}
+
+DM_EXPORT void dat_provider_fini(const DAT_PROVIDER_INFO *info)
+{
+    dm_prov_fini(info);
+}

@@ -1,0 +1,193 @@
+/*
+ * The progress thread: it sleeps until a socket has something to say, a
+ * deadline passes or somebody kicks it.
+ *
+ * A source that is closed is only marked dead, and freed at the end of the
+ * thread's round: the round may hold an event of it already.
+ */
+#include "providers/shm/shm.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { N_EVENTS = 64, NS_PER_MS = 1000000, SLICE_NS = 100000 };
+
+bool dm_shm_src_add(struct dm_shm_ia *ia, struct dm_shm_src *src)
+{
+    struct epoll_event ev = {.events = EPOLLIN};
+
+    ev.data.ptr = src;
+    return epoll_ctl(ia->epoll_fd, EPOLL_CTL_ADD, src->fd, &ev) == 0;
+}
+
+void dm_shm_src_bury(struct dm_shm_ia *ia, struct dm_shm_src *src)
+{
+    (void) epoll_ctl(ia->epoll_fd, EPOLL_CTL_DEL, src->fd, NULL);
+    close(src->fd);
+    src->is_dead = true;
+    dm_list_del(&src->link);
+    dm_list_add_tail(&ia->graves, &src->link);
+}
+
+void dm_shm_kick(struct dm_pia *pia)
+{
+    struct dm_shm_ia *ia = (struct dm_shm_ia *) pia;
+    uint64_t one = 1;
+
+    atomic_store(&ia->has_agents, true);
+    if (write(ia->kick.fd, &one, sizeof(one)) < 0)
+        return; /* the counter is full: it is awake anyway */
+}
+
+static void bury_dead(struct dm_shm_ia *ia)
+{
+    while (!dm_list_is_empty(&ia->graves)) {
+        struct dm_shm_src *src = dm_container_of(ia->graves.next, struct dm_shm_src, link);
+
+        dm_list_del(&src->link);
+        free(src); /* the first member of what was allocated */
+    }
+}
+
+/* Run what is due; the time in ms until the next, -1 for never. */
+static int run_timers(struct dm_shm_ia *ia)
+{
+    uint64_t next = DM_FUTEX_FOREVER;
+    uint64_t now = dm_futex_now();
+
+    dm_list_for_each_safe(it, tmp, &ia->srcs)
+    {
+        struct dm_shm_src *src = dm_container_of(it, struct dm_shm_src, link);
+        struct dm_shm_conn *conn = (struct dm_shm_conn *) src;
+
+        if (src->kind != DM_SRC_CONN ||
+            (conn->state != DM_CONN_RETRY && conn->state != DM_CONN_ASKED))
+            continue;
+        if (conn->deadline <= now || conn->state == DM_CONN_RETRY)
+            dm_shm_conn_timeout(conn);
+        if (!src->is_dead && dm_shm_conn_due(conn) < next)
+            next = dm_shm_conn_due(conn);
+    }
+    if (next == DM_FUTEX_FOREVER)
+        return -1;
+    now = dm_futex_now();
+    return next > now ? (int) ((next - now) / NS_PER_MS) + 1 : 0;
+}
+
+static void handle(struct dm_shm_ia *ia, const struct epoll_event *ev)
+{
+    struct dm_shm_src *src = ev->data.ptr;
+    uint64_t count;
+
+    if (src->is_dead)
+        return;
+    switch (src->kind) {
+    case DM_SRC_KICK:
+        if (read(src->fd, &count, sizeof(count)) < 0)
+            return;
+        break;
+    case DM_SRC_LISTEN:
+        dm_shm_listener_ready(ia, (struct dm_shm_listener *) src);
+        break;
+    case DM_SRC_CONN:
+        dm_shm_conn_ready((struct dm_shm_conn *) src, ev->events);
+        break;
+    }
+}
+
+/* The layout that the sched_setattr system call expects. */
+struct sched_params {
+    uint32_t size;
+    uint32_t policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime; /* normal policy: the time slice */
+    uint64_t deadline;
+    uint64_t period;
+};
+
+/* Ask for a short time slice, so that this thread, which works little, runs
+ * soon after it wakes even when the consumers' threads spin on all cores. An
+ * older kernel ignores or refuses it. */
+static void ask_short_slice(void)
+{
+    struct sched_params params = {.size = sizeof(params), .runtime = SLICE_NS};
+
+    (void) syscall(SYS_sched_setattr, 0, &params, 0);
+}
+
+static void *run(void *arg)
+{
+    struct dm_shm_ia *ia = arg;
+    struct epoll_event ev[N_EVENTS];
+    int timeout = -1;
+
+    ask_short_slice();
+    for (;;) {
+        int n = epoll_wait(ia->epoll_fd, ev, N_EVENTS, timeout);
+        bool is_stopping;
+
+        pthread_mutex_lock(&ia->pia.lock);
+        for (int i = 0; i < n; i++)
+            handle(ia, &ev[i]);
+        timeout = run_timers(ia);
+        bury_dead(ia);
+        is_stopping = ia->is_stopping;
+        pthread_mutex_unlock(&ia->pia.lock);
+        if (is_stopping)
+            return NULL;
+        if (atomic_exchange(&ia->has_agents, false))
+            dm_cno_run_agents(&ia->pia);
+    }
+}
+
+bool dm_shm_progress_start(struct dm_shm_ia *ia)
+{
+    sigset_t all;
+    sigset_t old;
+    int err;
+
+    dm_list_init(&ia->srcs);
+    dm_list_init(&ia->graves);
+    ia->kick.kind = DM_SRC_KICK;
+    ia->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    ia->kick.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (ia->epoll_fd < 0 || ia->kick.fd < 0 || !dm_shm_src_add(ia, &ia->kick))
+        goto err_close;
+    /* The consumer's signals are not for this thread. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    err = pthread_create(&ia->thread, NULL, run, ia);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (err == 0)
+        return true;
+err_close:
+    if (ia->epoll_fd >= 0)
+        close(ia->epoll_fd);
+    if (ia->kick.fd >= 0)
+        close(ia->kick.fd);
+    return false;
+}
+
+void dm_shm_progress_stop(struct dm_shm_ia *ia)
+{
+    pthread_mutex_lock(&ia->pia.lock);
+    ia->is_stopping = true;
+    pthread_mutex_unlock(&ia->pia.lock);
+    dm_shm_kick(&ia->pia);
+    pthread_join(ia->thread, NULL);
+    while (!dm_list_is_empty(&ia->srcs)) { /* requests that came in the end */
+        struct dm_shm_src *src = dm_container_of(ia->srcs.next, struct dm_shm_src, link);
+
+        dm_shm_conn_close((struct dm_shm_conn *) src);
+    }
+    bury_dead(ia);
+    close(ia->epoll_fd);
+    close(ia->kick.fd);
+}

@@ -1,0 +1,186 @@
+/*
+ * Staged transfers, where neither mapping nor process_vm is possible: data go
+ * through a buffer in the initiator's segment, and the target's progress
+ * thread copies between that buffer and its own memory. One chunk of one
+ * request per endpoint is under way at a time.
+ */
+#include "providers/shm/rdma.h"
+
+#include <string.h>
+
+#include "providers/shm/copy_inl.h"
+#include "providers/shm/msg.h"
+
+enum { STAGE_LEN = 256 * 1024 };
+
+/* Copy len bytes between the buffer and the local segments from offset on. */
+static void move_local(const struct iovec *vec, uint64_t offset, char *buf, uint64_t len,
+                       bool is_gather)
+{
+    while (offset >= vec->iov_len) {
+        offset -= vec->iov_len;
+        vec++;
+    }
+    while (len > 0) {
+        uint64_t part = vec->iov_len - offset < len ? vec->iov_len - offset : len;
+        char *local = (char *) vec->iov_base + offset;
+
+        if (part > 0 && is_gather)
+            memcpy(buf, local, part);
+        else if (part > 0)
+            memcpy(local, buf, part);
+        buf += part;
+        len -= part;
+        offset = 0;
+        vec++;
+    }
+}
+
+/* The part of the receive in which byte number done falls. */
+static bool recv_part(const struct dm_shm_recv *recv, uint64_t done, struct dm_shm_msg *msg,
+                      uint64_t *room_p)
+{
+    for (uint32_t i = 0; i < recv->n_seg; i++) {
+        const DAT_LMR_TRIPLET *seg = &recv->seg[i];
+
+        if (done < seg->segment_length) {
+            msg->key = seg->lmr_context;
+            msg->va = seg->virtual_address + done;
+            *room_p = seg->segment_length - done;
+            return true;
+        }
+        done -= seg->segment_length;
+    }
+    return false;
+}
+
+bool dm_shm_stage_step(struct dm_sep *ep, struct dm_shm_op *op, struct dm_shm_result *res)
+{
+    struct dm_shm_ia *ia = dm_shm_ia_of(ep);
+    struct dm_shm_msg msg = {.type = DM_MSG_STAGE};
+    struct iovec vec[DM_IOV_MAX];
+    uint64_t total = 0;
+    uint64_t room;
+
+    memset(res, 0, sizeof(*res));
+    if (!dm_shm_local_check(ep->keys, ep->pz_id, op, vec, &total)) {
+        res->status = DAT_DTO_ERR_LOCAL_PROTECTION;
+        return false;
+    }
+    if (ep->stage == NULL)
+        ep->stage = dm_shm_seg_alloc(&ia->seg, STAGE_LEN);
+    if (ep->stage == NULL) {
+        res->status = DAT_DTO_ERR_LOCAL_EP;
+        return false;
+    }
+    room = total - op->done;
+    if (op->kind == DM_OP_SEND) {
+        const struct dm_shm_recv *recv = dm_shm_recv_head(ep);
+        uint64_t left;
+
+        msg.status = DM_STAGE_LOCAL_KEY;
+        if (recv == NULL || !recv_part(recv, op->done, &msg, &left)) {
+            res->status = DAT_DTO_ERR_REMOTE_RESPONDER;
+            return false;
+        }
+        room = room < left ? room : left;
+    } else {
+        msg.status = op->kind == DM_OP_READ ? DM_STAGE_READ : 0;
+        msg.key = op->remote.rmr_context;
+        msg.va = op->remote.virtual_address + op->done;
+    }
+    op->chunk = (uint32_t) (room < STAGE_LEN ? room : STAGE_LEN);
+    if (op->kind != DM_OP_READ)
+        move_local(vec, op->done, ep->stage, op->chunk, true);
+    msg.len = op->chunk;
+    msg.offset = dm_shm_seg_offset(&ia->seg, ep->stage);
+    ep->is_stage_busy = true;
+    dm_shm_msg_send(ep->conn, &msg, -1);
+    return true;
+}
+
+/* A chunk has been copied; sets *is_over_p when the request is done. */
+static void chunk_done(struct dm_sep *ep, struct dm_shm_op *op, struct dm_shm_result *res,
+                       bool *is_over_p)
+{
+    struct iovec vec[DM_IOV_MAX];
+    uint64_t total = 0;
+
+    *is_over_p = true;
+    if (!dm_shm_local_check(ep->keys, ep->pz_id, op, vec, &total)) {
+        res->status = DAT_DTO_ERR_LOCAL_PROTECTION;
+        return;
+    }
+    if (op->kind == DM_OP_READ)
+        move_local(vec, op->done, ep->stage, op->chunk, false);
+    op->done += op->chunk;
+    res->len = total;
+    *is_over_p = op->done == total;
+}
+
+void dm_shm_stage_answer(struct dm_sep *ep, const struct dm_shm_msg *msg)
+{
+    struct dm_shm_result res = {.status = DAT_DTO_SUCCESS};
+    DAT_DTO_COMPLETION_STATUS recv_status = (DAT_DTO_COMPLETION_STATUS) msg->status;
+    struct dm_shm_op *op;
+    bool is_over = true;
+
+    if (!ep->is_stage_busy || dm_list_is_empty(&ep->queue))
+        return;
+    ep->is_stage_busy = false;
+    op = dm_container_of(ep->queue.next, struct dm_shm_op, link);
+    if (msg->status == DAT_DTO_SUCCESS)
+        chunk_done(ep, op, &res, &is_over);
+    else
+        res.status = op->kind == DM_OP_SEND ? DAT_DTO_ERR_REMOTE_RESPONDER
+                                            : DAT_DTO_ERR_REMOTE_ACCESS;
+    if (!is_over && dm_shm_stage_step(ep, op, &res))
+        return;
+    if (op->kind == DM_OP_SEND && res.status != DAT_DTO_ERR_LOCAL_PROTECTION) {
+        dm_shm_busy_begin(ep);
+        if (dm_shm_is_up(ep) && dm_shm_recv_head(ep) != NULL)
+            dm_shm_recv_done(ep, recv_status, op->done, &res);
+        dm_shm_busy_end(ep);
+    }
+    if (dm_shm_finish_head(ep, &res))
+        dm_shm_drain(ep);
+}
+
+/* Check a request against our own table, as the initiator has not. */
+static char *serve_check(struct dm_sep *ep, const struct dm_shm_msg *msg)
+{
+    const struct dm_shm_key *entry = &ep->keys[msg->key & DM_SHM_KEY_IDX];
+    uint64_t offset = msg->va - entry->va;
+    uint32_t priv;
+    char *at;
+
+    if ((msg->status & DM_STAGE_LOCAL_KEY) != 0)
+        priv = DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
+    else
+        priv = (msg->status & DM_STAGE_READ) != 0 ? DAT_MEM_PRIV_REMOTE_READ_FLAG
+                                                  : DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
+    if (atomic_load(&entry->serial) == 0 || entry->key != msg->key || entry->pz != ep->pz_id ||
+        (entry->priv & priv) == 0 || offset > entry->len || msg->len > entry->len - offset)
+        return NULL;
+    memcpy(&at, &msg->va, sizeof(at));
+    return at;
+}
+
+void dm_shm_stage_serve(struct dm_shm_conn *conn, const struct dm_shm_msg *msg)
+{
+    struct dm_shm_msg answer = {.type = DM_MSG_STAGED};
+    struct dm_sep *ep = conn->ep;
+    char *at = serve_check(ep, msg);
+    char *stage = (char *) conn->peer->hdr + msg->offset;
+
+    if (msg->len > STAGE_LEN || msg->offset > conn->peer->size ||
+        msg->len > conn->peer->size - msg->offset)
+        at = NULL;
+    if (at == NULL)
+        answer.status = DAT_DTO_ERR_LOCAL_PROTECTION;
+    else if ((msg->status & DM_STAGE_READ) != 0)
+        memcpy(stage, at, msg->len);
+    else if (msg->len > 0)
+        dm_shm_copy_last(at, stage, msg->len);
+    dm_shm_msg_send(conn, &answer, -1);
+}

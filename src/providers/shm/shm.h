@@ -1,0 +1,316 @@
+/*
+ * The shared-memory DAT provider: private state of one process.
+ *
+ * Locks: ia->lock guards everything but the fast paths of posting and
+ * dequeuing. On the thread-safe line an endpoint's post_lock or recv_lock is
+ * taken before it. The progress thread holds ia->lock while it works and waits
+ * for nothing else than a peer's busy word, which falls without any lock.
+ *
+ * Memory that peers can map: dat_lmr_create with DAT_MEM_TYPE_SHARED_VIRTUAL,
+ * region.for_shared_memory.virtual_address = where the caller has it mapped,
+ * shared_memory_id = a 40-byte cookie with the NUL-terminated text
+ * "fd:<N>+<offset>": descriptor N of the caller (a memfd or any file that can
+ * be mapped shared) and the byte offset at which virtual_address is mapped.
+ * The provider duplicates N. The file must not be truncated while registered.
+ *
+ * ia_params, "key=value key=value":
+ *   copy=auto    stores into mappable memory, else process_vm, else staged
+ *   copy=cma     process_vm for everything (staged where it is refused)
+ *   copy=staged  the target's helper thread copies everything
+ *   segment=128m size of the control segment (address space, not memory)
+ */
+#ifndef DM_PROVIDERS_SHM_SHM_H
+#define DM_PROVIDERS_SHM_SHM_H
+
+#include "providers/common/common.h"
+#include "providers/shm/seg.h"
+
+enum dm_shm_copy { DM_COPY_AUTO, DM_COPY_CMA, DM_COPY_STAGED };
+
+/* Anything the progress thread polls; first member. */
+enum dm_shm_src_kind { DM_SRC_KICK, DM_SRC_LISTEN, DM_SRC_CONN };
+struct dm_shm_src {
+    enum dm_shm_src_kind kind;
+    int fd;
+    bool is_dead;
+    struct dm_list link; /* in ia->srcs, or in ia->graves */
+};
+
+struct dm_shm_ia {
+    struct dm_pia pia;
+    struct dm_shm_seg seg;
+    enum dm_shm_copy copy;
+    uint64_t last_serial;
+    struct dm_list free_keys; /* struct dm_shm_free_key */
+    uint32_t n_free_keys;
+    uint32_t n_keys_used;     /* entries of the table used so far */
+    struct dm_list peers;
+    struct dm_list srcs;
+    struct dm_list graves;    /* dead sources, freed by the progress thread */
+    uint32_t last_owner;
+    int epoll_fd;
+    struct dm_shm_src kick;
+    pthread_t thread;
+    bool is_stopping;
+    _Atomic bool has_agents;
+};
+
+/* A region of a peer that is mapped here. */
+struct dm_shm_map {
+    struct dm_shm_map *next;
+    uint64_t serial;
+    char *base; /* NULL: cannot be mapped, use another way */
+    size_t len; /* of the mapping */
+    char *data; /* where the region begins */
+};
+
+enum { DM_SHM_MAP_BUCKETS = 64 };
+
+/* Another instance, possibly of this process, whose segment is mapped here. */
+struct dm_shm_peer {
+    struct dm_list link;
+    int n_refs; /* connections and endpoints */
+    uint64_t id;
+    pid_t pid;
+    struct dm_shm_hdr *hdr;
+    size_t size;
+    bool can_cma;
+    struct dm_shm_map *maps[DM_SHM_MAP_BUCKETS];
+};
+
+enum dm_shm_conn_state {
+    DM_CONN_RETRY,    /* the listener's backlog was full */
+    DM_CONN_ASKED,    /* request sent, no answer yet */
+    DM_CONN_EMBRYO,   /* accepted a socket, no request yet */
+    DM_CONN_CR,       /* request given to the consumer */
+    DM_CONN_ACCEPTED, /* answered, no confirmation yet */
+    DM_CONN_UP,
+};
+
+struct dm_shm_out; /* a message that waits for room in the socket */
+
+struct dm_shm_conn {
+    struct dm_shm_src src;
+    struct dm_shm_ia *ia;
+    enum dm_shm_conn_state state;
+    struct dm_sep *ep;
+    struct dm_sp *sp;
+    struct dm_cr *cr;
+    struct dm_shm_peer *peer;
+    uint64_t peer_ep;     /* offset of its struct dm_shm_link_ep */
+    uint32_t owner;       /* how the peer signs events in our rings */
+    uint32_t peer_owner;  /* how we sign in its rings */
+    uint64_t deadline;
+    bool is_peer_gone;
+    bool has_out;         /* polling for room */
+    struct dm_list out;
+    uint8_t *request;     /* private data of a retried request */
+    DAT_COUNT request_len;
+};
+
+struct dm_shm_listener {
+    struct dm_shm_src src;
+    struct dm_sp *sp;
+};
+
+struct dm_lmr {
+    struct dm_obj obj;
+    struct dm_pz *pz;
+    DAT_MEM_TYPE mem_type;
+    DAT_REGION_DESCRIPTION region;
+    DAT_VLEN len;
+    uint64_t va;
+    DAT_MEM_PRIV_FLAGS priv;
+    uint32_t key;
+    int fd;
+    uint64_t fd_offset;
+    bool is_exported; /* some peer has the descriptor */
+};
+
+/* A remote region found before, valid while the entry has this serial. */
+struct dm_shm_found {
+    uint32_t key;
+    uint32_t priv;
+    uint64_t serial;
+    const struct dm_shm_key *entry;
+    uint64_t va;
+    uint64_t len;
+    char *data; /* where va is mapped here; NULL: not mapped */
+};
+
+enum { DM_SHM_FOUND_N = 16 };
+
+enum dm_shm_op_kind { DM_OP_SEND, DM_OP_WRITE, DM_OP_READ };
+struct dm_shm_op {
+    struct dm_list link;
+    enum dm_shm_op_kind kind;
+    DAT_COMPLETION_FLAGS flags;
+    DAT_DTO_COOKIE cookie;
+    uint32_t n_seg;
+    const DAT_LMR_TRIPLET *seg;
+    DAT_RMR_TRIPLET remote;
+    /* Staged transfer. */
+    uint64_t done;
+    uint32_t chunk; /* bytes under way */
+    DAT_LMR_TRIPLET copy[]; /* of seg, when queued */
+};
+
+struct dm_sep {
+    struct dm_ep ep;
+    /* Read by every post. */
+    DM_ALIGNED(64) _Atomic bool is_fast; /* is_sync, and needs neither lock nor fence */
+    _Atomic bool is_sync;                /* connected, nothing queued */
+    bool need_fence;
+    uint32_t pz_id;
+    pid_t pid;
+    const _Atomic pid_t *alive; /* != pid in a forked child */
+    struct dm_shm_link_ep *sh;
+    struct dm_shm_link_ep *peer_sh;
+    const struct dm_shm_key *keys;       /* our table */
+    uint64_t busy;
+    uint32_t n_signalled;                /* completions by the poster... */
+    uint32_t n_signalled_locked;         /* ...and by others, under ia->lock */
+    struct dm_shm_found found[DM_SHM_FOUND_N];
+    /* Receives. */
+    uint32_t n_recv_posted;
+    uint32_t recv_tail;
+    char *recvs;
+    /* The rest. */
+    pthread_mutex_t post_lock;           /* thread-safe line only */
+    pthread_mutex_t recv_lock;
+    struct dm_shm_conn *conn;
+    struct dm_shm_peer *peer;
+    uint32_t peer_owner;
+    struct dm_list queue;                /* requests that have to wait */
+    uint32_t n_queued;
+    bool is_map_asked;
+    bool is_stage_busy;
+    bool is_draining_out;                /* graceful disconnect pending */
+    char *stage;                         /* buffer in our segment */
+    bool is_reserved;                    /* by a reserved service point */
+};
+
+static inline struct dm_shm_ia *dm_shm_ia_of(struct dm_sep *ep)
+{
+    return (struct dm_shm_ia *) ep->ep.obj.ia;
+}
+
+/* ia.c */
+DAT_RETURN dm_shm_ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *async_p,
+                          DAT_IA_HANDLE *ia_p);
+DAT_RETURN dm_shm_ia_open_safe(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *async_p,
+                               DAT_IA_HANDLE *ia_p);
+DAT_RETURN dm_shm_ia_query(DAT_IA_HANDLE ia, DAT_EVD_HANDLE *async_p, DAT_IA_ATTR_MASK ia_mask,
+                           DAT_IA_ATTR *ia_attr, DAT_PROVIDER_ATTR_MASK mask,
+                           DAT_PROVIDER_ATTR *attr);
+DAT_RETURN dm_shm_ia_close(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags);
+
+/* progress.c; all but start, stop and kick want ia->lock held. */
+bool dm_shm_progress_start(struct dm_shm_ia *ia);
+void dm_shm_progress_stop(struct dm_shm_ia *ia);
+void dm_shm_kick(struct dm_pia *pia);
+bool dm_shm_src_add(struct dm_shm_ia *ia, struct dm_shm_src *src);
+/* Stop polling it, close its descriptor; its memory is freed later. */
+void dm_shm_src_bury(struct dm_shm_ia *ia, struct dm_shm_src *src);
+
+/* peer.c; ia->lock is held. */
+struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int fd, uint64_t id, pid_t pid);
+void dm_shm_peer_hold(struct dm_shm_peer *peer);
+void dm_shm_peer_put(struct dm_shm_peer *peer);
+struct dm_shm_map *dm_shm_peer_map_find(struct dm_shm_peer *peer, uint64_t serial);
+/* Map len bytes of fd at offset; fd < 0 notes that it cannot be mapped. */
+void dm_shm_peer_map_add(struct dm_shm_peer *peer, uint64_t serial, int fd, uint64_t offset,
+                         uint64_t len);
+void dm_shm_peer_map_del(struct dm_shm_peer *peer, uint64_t serial);
+/* Wait until the peer of this endpoint (or of all, if NULL) is not in the
+ * middle of an operation that began before the call. */
+void dm_shm_quiesce(struct dm_shm_ia *ia, struct dm_sep *ep);
+
+/* lmr.c */
+DAT_RETURN dm_shm_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION region,
+                             DAT_VLEN len, DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS priv,
+                             DAT_VA_TYPE va_type, DAT_LMR_HANDLE *lmr_p,
+                             DAT_LMR_CONTEXT *lmr_context_p, DAT_RMR_CONTEXT *rmr_context_p,
+                             DAT_VLEN *len_p, DAT_VADDR *va_p);
+DAT_RETURN dm_shm_lmr_query(DAT_LMR_HANDLE lmr, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param);
+DAT_RETURN dm_shm_lmr_free(DAT_LMR_HANDLE lmr);
+void dm_shm_lmr_destroy(struct dm_lmr *lmr); /* ia->lock is held */
+struct dm_lmr *dm_shm_lmr_find(struct dm_shm_ia *ia, uint32_t key);
+void dm_shm_lmr_keys_free(struct dm_shm_ia *ia);
+
+/* ep.c; the internal ones want ia->lock held. */
+DAT_RETURN dm_shm_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv_evd,
+                            DAT_EVD_HANDLE request_evd, DAT_EVD_HANDLE connect_evd,
+                            const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_p);
+DAT_RETURN dm_shm_ep_modify(DAT_EP_HANDLE ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param);
+DAT_RETURN dm_shm_ep_get_status(DAT_EP_HANDLE ep, DAT_EP_STATE *state_p, DAT_BOOLEAN *recv_idle_p,
+                                DAT_BOOLEAN *request_idle_p);
+DAT_RETURN dm_shm_ep_reset(DAT_EP_HANDLE ep);
+DAT_RETURN dm_shm_ep_free(DAT_EP_HANDLE ep);
+DAT_RETURN dm_shm_ep_query(DAT_EP_HANDLE ep, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param);
+void dm_shm_ep_destroy(struct dm_sep *ep);
+void dm_shm_evd_moved(struct dm_pia *ia, struct dm_evd *evd, bool is_before);
+/* Connect the endpoint's fast path with a peer's endpoint. */
+void dm_shm_ep_attach(struct dm_sep *ep, struct dm_shm_conn *conn);
+void dm_shm_ep_established(struct dm_sep *ep);
+/* Passive side: established, if the peer has said so in our segment. */
+void dm_shm_ep_check_up(struct dm_sep *ep);
+/* End a connection: flush everything, then the event (0: none). The message
+ * (enum dm_shm_msg_type) tells the peer, DM_MSG_NONE if it knows or is gone. */
+void dm_shm_ep_down(struct dm_sep *ep, DAT_EVENT_NUMBER event, uint32_t msg);
+void dm_shm_ep_flush_recvs(struct dm_sep *ep);
+
+/* cm.c and cm_passive.c */
+DAT_RETURN dm_shm_ep_connect(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL qual,
+                             DAT_TIMEOUT timeout, DAT_COUNT len, const DAT_PVOID data, DAT_QOS qos,
+                             DAT_CONNECT_FLAGS flags);
+DAT_RETURN dm_shm_ep_dup_connect(DAT_EP_HANDLE ep, DAT_EP_HANDLE dup, DAT_TIMEOUT timeout,
+                                 DAT_COUNT len, const DAT_PVOID data, DAT_QOS qos);
+DAT_RETURN dm_shm_ep_disconnect(DAT_EP_HANDLE ep, DAT_CLOSE_FLAGS flags);
+DAT_RETURN dm_shm_psp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd,
+                             DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp_p);
+DAT_RETURN dm_shm_psp_create_any(DAT_IA_HANDLE ia, DAT_CONN_QUAL *qual_p, DAT_EVD_HANDLE evd,
+                                 DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp_p);
+DAT_RETURN dm_shm_psp_free(DAT_PSP_HANDLE psp);
+DAT_RETURN dm_shm_rsp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EP_HANDLE ep,
+                             DAT_EVD_HANDLE evd, DAT_RSP_HANDLE *rsp_p);
+DAT_RETURN dm_shm_rsp_free(DAT_RSP_HANDLE rsp);
+void dm_shm_sp_destroy(struct dm_sp *sp);
+DAT_RETURN dm_shm_cr_accept(DAT_CR_HANDLE cr, DAT_EP_HANDLE ep, DAT_COUNT len,
+                            const DAT_PVOID data);
+DAT_RETURN dm_shm_cr_reject(DAT_CR_HANDLE cr, DAT_COUNT len, const DAT_PVOID data);
+/* Events of the progress thread. */
+void dm_shm_listener_ready(struct dm_shm_ia *ia, struct dm_shm_listener *listener);
+void dm_shm_conn_ready(struct dm_shm_conn *conn, uint32_t events);
+void dm_shm_conn_timeout(struct dm_shm_conn *conn);
+struct dm_shm_conn *dm_shm_conn_new(struct dm_shm_ia *ia, int fd, enum dm_shm_conn_state state);
+/* Forget a connection: close it, drop its peer, unlink it from its endpoint. */
+void dm_shm_conn_close(struct dm_shm_conn *conn);
+/* A request has arrived / the socket of an unfinished connection closed. */
+struct dm_shm_msg;
+void dm_shm_conn_request(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd);
+void dm_shm_conn_lost(struct dm_shm_conn *conn);
+/* The answer to our request. */
+void dm_shm_conn_answer(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd);
+/* When dm_shm_conn_timeout() has to be called, ns of CLOCK_MONOTONIC. */
+uint64_t dm_shm_conn_due(const struct dm_shm_conn *conn);
+
+/* rdma.c, rdma_exec.c, rdma_stage.c */
+DAT_RETURN dm_shm_post_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
+                            DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dm_shm_post_recv(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
+                            DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dm_shm_post_rdma_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
+                                 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+                                 DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dm_shm_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
+                                  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+                                  DAT_COMPLETION_FLAGS flags);
+/* Go on with what is queued; ia->lock is held. */
+void dm_shm_drain(struct dm_sep *ep);
+/* Complete everything queued as flushed; ia->lock is held. */
+void dm_shm_flush_queue(struct dm_sep *ep);
+/* Allow the fast paths, or not, after a change of state or queue. */
+void dm_shm_ep_set_sync(struct dm_sep *ep);
+
+#endif
