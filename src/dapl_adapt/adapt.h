@@ -1,0 +1,90 @@
+/*
+ * The layer's object: one per process.
+ */
+#ifndef DM_DAPL_ADAPT_ADAPT_H
+#define DM_DAPL_ADAPT_ADAPT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dapl_adapt/conf.h"
+#include "dapl_adapt/conn.h"
+#include "dapl_adapt/dapl_adapt.h"
+#include "dapl_adapt/ia.h"
+#include "dapl_adapt/mem.h"
+#include "util/list.h"
+
+#define DM_PROBE_LEN 65536 /* bytes of plain memory that peers may read to measure */
+#define DM_RARE      1000  /* idle polls between looks at connection and async events */
+
+struct dm_adapt {
+    /* polling */
+    struct dm_conn **active; /* pipes that are up */
+    int n_active;
+    int n_hot;               /* of them looked at in every poll: the first ones */
+    int next_cold;
+    int n_blocked;           /* pipes somebody waits for */
+    int n_dying;
+    int n_tell;              /* conns with tell_ready */
+    int idle;                /* polls without anything */
+    int n_ias;
+    int n_sendrecv;
+    bool is_quiet;           /* finalizing: losses are expected */
+    bool is_waiting;         /* somebody blocks in a provider */
+    bool is_crowded;
+    bool wants_sendrecv;
+    bool is_demand;
+    bool keeps_regs; /* unused registrations of the program's memory stay */
+    struct dm_adapt_events ev;
+    struct dm_ia *ias[DM_RAILS_MAX];
+    struct dm_rdma *done_head; /* finished transfers, to be told */
+    struct dm_rdma *done_tail;
+    struct dm_list connecting; /* links with an attempt of ours */
+    /* shared with the connection server */
+    pthread_mutex_t lock;
+    pthread_cond_t cond;
+    struct dm_list notes;
+    atomic_int n_notes;
+    /* fixed */
+    struct dm_adapt_job job;
+    uint32_t job_hash;
+    uint32_t n_slots;
+    uint32_t slot_size;
+    uint32_t stride;
+    size_t page;
+    _Atomic uint64_t no_foot;
+    struct dm_conn *conns; /* one per process, that of oneself unused */
+    struct dm_reg_cache cache;
+    char *probe; /* DM_PROBE_LEN bytes */
+    struct dm_lmr probe_lmr[DM_RAILS_MAX];
+    struct dm_conf conf;
+    char *refused; /* who was refused and why, for explaining; lines */
+};
+
+static inline const char *dm_adapt_host_of(const struct dm_adapt *adapt, int proc)
+{
+    return adapt->job.host_of != NULL ? adapt->job.host_of(adapt->job.host_arg, proc) : "?";
+}
+
+/* Take completions off the rails' queues (no upcalls); returns how many. (poll.c) */
+int dm_poll_drain(struct dm_adapt *adapt);
+/* Handle connection and async events of rails without a server thread. (poll.c) */
+int dm_poll_rare(struct dm_adapt *adapt);
+/* Consume empty records in front of a connection. (poll.c) */
+void dm_poll_empty(struct dm_conn *conn);
+/* Put an established pipe on the list of active ones. */
+void dm_poll_add(struct dm_adapt *adapt, struct dm_conn *conn);
+
+/* Post what is queued on a connection's RDMA link. (rma.c) */
+void dm_rma_push(struct dm_conn *conn);
+/* A part of a transfer completed. (rma.c) */
+void dm_rma_completed(struct dm_rdma *rdma, bool is_ok);
+/* The connection is lost: give up what is queued. (rma.c) */
+void dm_rma_fail(struct dm_conn *conn);
+
+/* Text of DATUM_EXPLAIN about what was refused; copied. (explain.c) */
+void dm_explain_refused(struct dm_adapt *adapt, const char *name, const char *why);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * Address cards: what a process publishes so that the others can connect to it.
+ */
+#ifndef DM_DAPL_ADAPT_CARD_H
+#define DM_DAPL_ADAPT_CARD_H
+
+#include <stdint.h>
+
+#include "dapl_adapt/adapt.h"
+
+#define DM_CARD_CPU_WORDS 16
+
+struct dm_card_rail {
+    char name[DAT_NAME_MAX_LENGTH];
+    unsigned char addr[DM_IA_ADDR_MAX + 4]; /* opaque; aligned by its user */
+    size_t addr_len;
+    uint64_t qual;
+    int index;
+};
+
+struct dm_card {
+    int n_rails;
+    uint64_t cpus[DM_CARD_CPU_WORDS]; /* cores the process may use, a bit each */
+    struct dm_card_rail rails[DM_RAILS_MAX];
+};
+
+/* Text of own card; rails that do not fit are left out. */
+void dm_card_write(const struct dm_adapt *adapt, char *buf, size_t len);
+/* Parse; DM_ECONN for nonsense. */
+int dm_card_read(const char *text, struct dm_card *card_p);
+/* Publish own card, one fence. */
+int dm_card_publish(struct dm_adapt *adapt);
+/* Fetch the peer's card once and find the rails that both have. DM_ECONN if none. */
+int dm_card_fetch(struct dm_conn *conn);
+/* Is there a core for every process of this host, by their cards? */
+int dm_card_crowded(struct dm_adapt *adapt, bool *crowded_p);
+
+#endif

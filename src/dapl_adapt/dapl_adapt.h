@@ -1,0 +1,214 @@
+/*
+ * The adaptation layer: the only code of the MPI that calls DAT.
+ *
+ * It gives every process of the job a connection (struct dm_conn) that carries
+ * an ordered byte pipe in both directions (the eager path, with credits) and
+ * RDMA to registered memory, over whichever DAT provider reaches it. It knows
+ * processes by their number in the job ("proc"), not by rank in a communicator,
+ * and nothing of MPI. Nothing above this header knows a provider's name or
+ * includes a DAT header.
+ *
+ * Threads: every function is called inside the thread gate (util/gate.h), one
+ * thread at a time. The connection server is the layer's own thread.
+ */
+#ifndef DM_DAPL_ADAPT_DAPL_ADAPT_H
+#define DM_DAPL_ADAPT_DAPL_ADAPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "util/kv.h"
+
+struct dm_adapt; /* one per process */
+struct dm_conn;  /* one per peer process */
+struct dm_mr;    /* a registered range of local memory, reference counted */
+
+#define DM_RAILS_MAX 4
+
+/* What a peer needs to reach registered memory: one key per rail. Plain bytes, sent in packets. */
+struct dm_rkey {
+    uint32_t ctx[DM_RAILS_MAX];
+};
+
+/* The job as the launcher describes it; pointers must live as long as the layer. */
+struct dm_adapt_job {
+    int rank;
+    int size;
+    int n_local;         /* processes on this host */
+    const int *node_of;  /* host number of each process */
+    const char *name;    /* unique name of the job */
+    struct dm_kv_ops kv; /* to exchange addresses */
+    const char *(*host_of)(void *arg, int proc); /* for messages */
+    void *host_arg;
+};
+
+/* Upcalls; made only from inside dm_adapt_poll, dm_adapt_eager_* and dm_adapt_rdma_*. */
+struct dm_adapt_events {
+    void *arg;
+    /* conn has unread bytes in its pipe; called again on the next poll while any are left. */
+    void (*input)(void *arg, int proc, struct dm_conn *conn);
+    /* conn became ready, or credits came back after a put took less than offered. */
+    void (*writable)(void *arg, int proc, struct dm_conn *conn);
+    /* conn is lost: no more input, every put fails. Once per connection. */
+    void (*failed)(void *arg, int proc, struct dm_conn *conn, int err);
+};
+
+/* ---- start and stop ---- */
+
+/*
+ * Open the providers (rails), publish own address through the kv operations
+ * (one fence), start the connection server. Collective. When DATUM_CONNECT says
+ * so, all connections are made before it returns.
+ */
+int dm_adapt_open(const struct dm_adapt_job *job, const struct dm_adapt_events *ev,
+                  struct dm_adapt **adapt_p);
+/*
+ * Disconnect and free. Collective: the caller has made sure (barrier) that nobody
+ * needs the pipes any more; a peer that disconnects first is not a failure then.
+ */
+int dm_adapt_close(struct dm_adapt *adapt);
+/*
+ * From now on a lost connection is expected (the job is finalizing) and `failed`
+ * is not called any more.
+ */
+void dm_adapt_quiesce(struct dm_adapt *adapt);
+/* Print what DATUM_EXPLAIN promises (call on one process). */
+void dm_adapt_explain(struct dm_adapt *adapt);
+
+/* ---- connections ---- */
+
+/* The connection object of a process other than oneself; exists from start, perhaps unconnected. */
+struct dm_conn *dm_adapt_conn(struct dm_adapt *adapt, int proc);
+/* Start connecting if that has not happened yet (on demand); returns at once. */
+int dm_adapt_connect(struct dm_conn *conn);
+/* True when puts can be taken. */
+bool dm_adapt_is_ready(const struct dm_conn *conn);
+/*
+ * True when large messages are faster as copies through the pipe than by RDMA
+ * read: set by DATUM_RNDV, or measured at the first call on a rail (under a millisecond).
+ */
+bool dm_adapt_prefers_pipe(struct dm_conn *conn);
+
+/* ---- the eager path: an ordered byte pipe ---- */
+
+/*
+ * Offer a gather list; *taken_p gets the bytes taken, from the front, 0 when there
+ * is no credit or no connection yet (connecting is then started). The bytes taken
+ * may be reused at once, except that large ones may be sent straight from the
+ * caller's memory: they are still the library's until dm_adapt_eager_flushed.
+ * DM_EPEER when the connection is lost.
+ */
+int dm_adapt_eager_put(struct dm_conn *conn, const struct iovec *iov, int n_iov, size_t *taken_p);
+/*
+ * True when every byte taken so far from the caller's own memory may be reused.
+ * Providers that copy at once always say true; polling makes it true in the end.
+ */
+bool dm_adapt_eager_flushed(const struct dm_conn *conn);
+/*
+ * The fast way for a short record: a place of len bytes to write it to, or NULL
+ * when there is no credit, no connection, or len is over dm_adapt_eager_max(). The
+ * bytes become part of the pipe with dm_adapt_eager_commit, which must follow before
+ * any other call on this connection; at most `len` of them, from the start.
+ */
+void *dm_adapt_eager_reserve(struct dm_conn *conn, size_t len);
+int dm_adapt_eager_commit(struct dm_conn *conn, size_t len);
+/* Largest len of dm_adapt_eager_reserve. */
+size_t dm_adapt_eager_max(const struct dm_conn *conn);
+
+/*
+ * Unread bytes at the front of the pipe, contiguous and in place (0: none). They
+ * stay valid until consumed.
+ */
+size_t dm_adapt_eager_peek(struct dm_conn *conn, const void **data_p);
+/* Give back the first len bytes; credits return to the peer with reverse traffic. */
+void dm_adapt_eager_consume(struct dm_conn *conn, size_t len);
+
+/* ---- progress ---- */
+
+/*
+ * Look once for input, completions, credits, connection events and make the upcalls.
+ * Returns the number of things that happened (0: idle). Cost grows with the active
+ * connections only.
+ */
+int dm_adapt_poll(struct dm_adapt *adapt);
+/*
+ * Block in the provider until something may have happened or timeout_us is over.
+ * The thread gate is dropped meanwhile. Returns at once when the eager path cannot
+ * wake us by itself and the time-out stands in (then timeout_us is cut to what is safe).
+ */
+void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us);
+/* True when processes outnumber cores, so that waiting should block soon. */
+bool dm_adapt_is_crowded(const struct dm_adapt *adapt);
+
+/* ---- memory ---- */
+
+/*
+ * Register [addr, addr+len) for local and remote reading and writing, from the cache
+ * when it covers the range. *mr_p holds a reference. DM_EAGAIN when the provider is out of
+ * registrations and nothing can be evicted: use copies instead.
+ */
+int dm_adapt_reg(struct dm_adapt *adapt, void *addr, size_t len, struct dm_mr **mr_p);
+/* Drop the reference; the registration may stay cached. */
+void dm_adapt_unreg(struct dm_adapt *adapt, struct dm_mr *mr);
+/*
+ * Allocate zeroed, page-aligned, registered memory that peers can reach in the
+ * fastest way the provider has (mapped, on the same host). For MPI_Alloc_mem,
+ * MPI_Win_allocate and the layer's own rings.
+ */
+int dm_adapt_mem_alloc(struct dm_adapt *adapt, size_t len, void **ptr_p, struct dm_mr **mr_p);
+void dm_adapt_mem_free(struct dm_adapt *adapt, void *ptr, struct dm_mr *mr);
+/* The keys that peers use with addresses inside mr. */
+void dm_adapt_rkey(const struct dm_mr *mr, struct dm_rkey *rkey_p);
+
+/* ---- RDMA, on endpoints of their own ---- */
+
+/*
+ * One transfer, embedded in the caller's object; belongs to the layer from the call
+ * until done is called (perhaps before the call returns). err is DM_OK, or why not.
+ */
+struct dm_rdma {
+    void (*done)(struct dm_rdma *rdma, int err);
+    /* private to the layer */
+    struct dm_rdma *next;
+    struct dm_conn *conn;
+    struct dm_mr *mr;
+    uint64_t local;
+    uint64_t remote;
+    struct dm_rkey rkey;
+    uint64_t left;
+    uint32_t n_posted;
+    int err;
+    bool is_read;
+    bool is_queued;
+    bool owns_mr;
+};
+
+/*
+ * Move len bytes (any size; split as the provider needs) between local memory inside
+ * mr and remote memory. Write: done means placed in the target's memory. Order among
+ * transfers is not promised. len 0 completes at once. mr NULL: the layer registers.
+ */
+int dm_adapt_rdma_write(struct dm_conn *conn, struct dm_rdma *rdma, const void *local,
+                        struct dm_mr *mr, uint64_t remote, const struct dm_rkey *rkey, size_t len);
+int dm_adapt_rdma_read(struct dm_conn *conn, struct dm_rdma *rdma, void *local, struct dm_mr *mr,
+                       uint64_t remote, const struct dm_rkey *rkey, size_t len);
+
+/* ---- introspection ---- */
+
+struct dm_provider_info {
+    const char *name;    /* IA name */
+    const char *library;
+    const char *params;
+    const char *verdict; /* "ok", or why it cannot be used and what to do */
+    bool is_usable;
+    bool is_builtin;     /* carried by the library, not from the user's dat.conf */
+};
+/* Try to open every provider of the dat.conf in force, then the built-in ones. */
+int dm_adapt_list_providers(void (*each)(void *arg, const struct dm_provider_info *info),
+                            void *arg);
+/* The dat.conf in force: DAT_OVERRIDE, /etc/dat.conf or our own; static storage. */
+const char *dm_adapt_conf_path(void);
+
+#endif

@@ -1,0 +1,415 @@
+/*
+ * The pipe's face: reserve and commit, put, peek and consume, over either way of
+ * travelling. A record never crosses slots; a slot's content is built in the mirror of
+ * the peer's ring, except for large parts that are sent from where they are.
+ *
+ * tx.room is the only thing the fast path looks at: it counts what may be posted
+ * before credits and the request queue have to be looked at again, and is 0 while the
+ * connection may not post at all.
+ */
+#include "dapl_adapt/eager.h"
+
+#include <string.h>
+
+#include "dapl_adapt/adapt.h"
+#include "util/err.h"
+#include "util/log.h"
+
+#define DIRECT_MIN 4096 /* parts from this size are not copied into the mirror */
+#define MAX_IOV    8
+
+static inline void advance(struct dm_tx *tx)
+{
+    tx->n_posted++;
+    tx->room--;
+    tx->foot += tx->stride;
+    if (dm_unlikely(++tx->slot == tx->n_slots)) {
+        tx->slot = 0;
+        tx->foot -= (size_t)tx->n_slots * tx->stride;
+        tx->tag = dm_foot_tag(++tx->lap);
+    }
+}
+
+/* Write the footer of a record of len bytes: everything consumed so far is acknowledged. */
+static inline void write_footer(struct dm_conn *conn, size_t len)
+{
+    struct dm_tx *tx = &conn->tx;
+    uint32_t credit = conn->rx.n_consumed;
+
+    conn->rx.n_credited = credit;
+    *(uint64_t *)(void *)tx->foot =
+        tx->tag | (uint64_t)(credit & 0xffff) << DM_FOOT_CRED | (uint64_t)len;
+}
+
+/* Should this post give a completion? Some have to, so that the queue's places come back. */
+static inline enum dm_cookie_kind signal_kind(struct dm_conn *conn, bool is_signalled,
+                                              DAT_COMPLETION_FLAGS *flags_p)
+{
+    struct dm_tx *tx = &conn->tx;
+
+    if (dm_unlikely(is_signalled || tx->until_signal <= 1)) {
+        tx->until_signal = tx->sig_every;
+        conn->ia->n_signalled++;
+        *flags_p = DAT_COMPLETION_DEFAULT_FLAG;
+        return DM_COOKIE_TX;
+    }
+    tx->until_signal--;
+    *flags_p = DAT_COMPLETION_SUPPRESS_FLAG;
+    return DM_COOKIE_QUIET;
+}
+
+/* Send a record, whose bytes up to and with the footer are in iov, to slot address remote. */
+static inline DAT_RETURN post(struct dm_conn *conn, DAT_COUNT n_iov, DAT_LMR_TRIPLET *iov,
+                              uint64_t remote, uint32_t len, bool is_signalled)
+{
+    struct dm_tx *tx = &conn->tx;
+    DAT_COMPLETION_FLAGS flags;
+    enum dm_cookie_kind kind = signal_kind(conn, is_signalled, &flags);
+    DAT_DTO_COOKIE cookie = dm_cookie(kind, conn->proc, tx->n_posted + tx->n_extra);
+    DAT_RMR_TRIPLET rmr;
+
+    if (dm_unlikely(tx->is_send))
+        return DAT_EP_POST_SEND(tx->ep, n_iov, iov, cookie, flags);
+    rmr.virtual_address = remote;
+    rmr.segment_length = len;
+    rmr.rmr_context = tx->rctx;
+    return DAT_EP_POST_RDMA_WRITE(tx->ep, n_iov, iov, cookie, &rmr, flags);
+}
+
+DAT_RETURN dm_eager_write(struct dm_conn *conn, DAT_LMR_TRIPLET *lmr, DAT_RMR_TRIPLET *rmr,
+                          bool is_signalled)
+{
+    struct dm_tx *tx = &conn->tx;
+    DAT_COMPLETION_FLAGS flags;
+    enum dm_cookie_kind kind = signal_kind(conn, is_signalled, &flags);
+    DAT_DTO_COOKIE cookie = dm_cookie(kind, conn->proc, tx->n_posted + tx->n_extra);
+
+    tx->n_extra++;
+    return DAT_EP_POST_RDMA_WRITE(tx->ep, 1, lmr, cookie, rmr, flags);
+}
+
+int dm_eager_post_failed(struct dm_conn *conn, DAT_RETURN rc)
+{
+    if (DAT_GET_TYPE(rc) != DAT_INVALID_STATE)
+        dm_log_warn("posting to rank %d on host %s: %s", conn->proc,
+                    dm_adapt_host_of(conn->adapt, conn->proc), dm_dat_text(rc));
+    dm_conn_lose(conn, "the provider refuses to send");
+    return DM_EPEER;
+}
+
+/* No room: look for credits, else remember that somebody waits and start connecting. */
+static DM_NOINLINE bool find_room(struct dm_conn *conn)
+{
+    struct dm_tx *tx = &conn->tx;
+
+    if (tx->is_lost)
+        return false;
+    if (conn->is_up && conn->link[DM_LINK_PIPE].may_post)
+        dm_eager_refill(conn);
+    else
+        dm_adapt_connect(conn);
+    if (tx->room > 0)
+        return true;
+    if (!tx->is_blocked) {
+        tx->is_blocked = true;
+        conn->adapt->n_blocked++;
+    }
+    return false;
+}
+
+void *dm_adapt_eager_reserve(struct dm_conn *conn, size_t len)
+{
+    struct dm_tx *tx = &conn->tx;
+
+    if (dm_unlikely(len > tx->max || (tx->room == 0 && !find_room(conn))))
+        return NULL;
+    tx->reserved = dm_record_room((uint32_t)len);
+    return tx->foot - tx->reserved;
+}
+
+int dm_adapt_eager_commit(struct dm_conn *conn, size_t len)
+{
+    struct dm_tx *tx = &conn->tx;
+    uint32_t room = dm_record_room((uint32_t)len);
+    DAT_LMR_TRIPLET lmr;
+    DAT_RETURN rc;
+
+    if (dm_unlikely(len == 0))
+        return DM_OK;
+    if (dm_unlikely(room != tx->reserved))
+        memmove(tx->foot - room, tx->foot - tx->reserved, len);
+    write_footer(conn, len);
+    lmr.virtual_address = (DAT_VADDR)(uintptr_t)(tx->foot - room);
+    lmr.segment_length = room + DM_FOOT_LEN;
+    lmr.lmr_context = tx->lctx;
+    rc = post(conn, 1, &lmr, lmr.virtual_address + tx->delta, room + DM_FOOT_LEN, false);
+    advance(tx);
+    if (dm_unlikely(rc != DAT_SUCCESS))
+        return dm_eager_post_failed(conn, rc);
+    return DM_OK;
+}
+
+size_t dm_adapt_eager_max(const struct dm_conn *conn)
+{
+    return conn->tx.max;
+}
+
+bool dm_adapt_is_ready(const struct dm_conn *conn)
+{
+    return conn->is_up && conn->link[DM_LINK_PIPE].may_post && !conn->tx.is_lost;
+}
+
+int dm_eager_nudge(struct dm_conn *conn)
+{
+    struct dm_tx *tx = &conn->tx;
+    DAT_LMR_TRIPLET lmr;
+    DAT_RETURN rc;
+
+    write_footer(conn, 0);
+    lmr.virtual_address = (DAT_VADDR)(uintptr_t)tx->foot;
+    lmr.segment_length = DM_FOOT_LEN;
+    lmr.lmr_context = tx->lctx;
+    rc = post(conn, 1, &lmr, lmr.virtual_address + tx->delta, DM_FOOT_LEN, false);
+    if (tx->room == 0)
+        tx->room = 1; /* the held-back one is used */
+    advance(tx);
+    return rc == DAT_SUCCESS ? DM_OK : dm_eager_post_failed(conn, rc);
+}
+
+/* ---- put ---- */
+
+/* A walk over the caller's gather list. */
+struct cursor {
+    const struct iovec *iov;
+    int n_iov;
+    size_t offset; /* in *iov */
+};
+
+/* The record under construction. */
+struct record {
+    DAT_LMR_TRIPLET iov[MAX_IOV];
+    int n_iov;
+    char *start;      /* of the data, in the mirror */
+    uint32_t len;
+    uint32_t filled;
+    uint32_t flushed; /* what iov covers */
+    bool is_direct;
+};
+
+/* Cover what was copied to the mirror since the last segment. */
+static void close_segment(const struct dm_tx *tx, struct record *rec, uint32_t end)
+{
+    DAT_LMR_TRIPLET *seg;
+
+    if (end == rec->flushed)
+        return;
+    seg = &rec->iov[rec->n_iov++];
+    seg->virtual_address = (DAT_VADDR)(uintptr_t)(rec->start + rec->flushed);
+    seg->segment_length = end - rec->flushed;
+    seg->lmr_context = tx->lctx;
+    rec->flushed = end;
+}
+
+/* Keep the registration until the write is known complete. */
+static bool hold(struct dm_conn *conn, struct dm_mr *mr)
+{
+    struct dm_tx *tx = &conn->tx;
+
+    for (int i = 0; i < tx->n_refs; i++) {
+        if (tx->refs[i] == mr) {
+            dm_adapt_unreg(conn->adapt, mr);
+            return true;
+        }
+    }
+    if (tx->n_refs == DM_TX_REFS) {
+        dm_adapt_unreg(conn->adapt, mr);
+        return false;
+    }
+    tx->refs[tx->n_refs++] = mr;
+    return true;
+}
+
+/* Send a part from where it is; false: copy it. */
+static bool add_direct(struct dm_conn *conn, struct record *rec, char *part, uint32_t len)
+{
+    DAT_LMR_TRIPLET *seg;
+    struct dm_mr *mr;
+
+    /* the copied bytes before it, itself, and the footer after it */
+    if (rec->n_iov + 3 > conn->ia->max_iov || rec->n_iov + 3 > MAX_IOV)
+        return false;
+    if (dm_adapt_reg(conn->adapt, part, len, &mr) != DM_OK)
+        return false;
+    if (!hold(conn, mr))
+        return false;
+    close_segment(&conn->tx, rec, rec->filled);
+    seg = &rec->iov[rec->n_iov++];
+    seg->virtual_address = (DAT_VADDR)(uintptr_t)part;
+    seg->segment_length = len;
+    seg->lmr_context = mr->lmr[conn->ia->index].lctx;
+    rec->flushed += len;
+    rec->is_direct = true;
+    return true;
+}
+
+static void fill_record(struct dm_conn *conn, struct record *rec, struct cursor *cur)
+{
+    size_t n;
+    char *part;
+
+    while (rec->filled < rec->len) {
+        n = cur->iov->iov_len - cur->offset;
+        part = (char *)cur->iov->iov_base + cur->offset;
+        if (n > rec->len - rec->filled)
+            n = rec->len - rec->filled;
+        if (n < DIRECT_MIN || !add_direct(conn, rec, part, (uint32_t)n))
+            memcpy(rec->start + rec->filled, part, n);
+        rec->filled += (uint32_t)n;
+        cur->offset += n;
+        if (cur->offset == cur->iov->iov_len) {
+            cur->iov++;
+            cur->n_iov--;
+            cur->offset = 0;
+        }
+    }
+}
+
+/* One record of len bytes from the cursor; is_last: the last one that this put can send. */
+static DAT_RETURN put_record(struct dm_conn *conn, struct cursor *cur, uint32_t len, bool is_last,
+                             bool *direct_p)
+{
+    struct dm_tx *tx = &conn->tx;
+    uint32_t room = dm_record_room(len);
+    struct record rec;
+    DAT_RETURN rc;
+
+    rec.n_iov = 0;
+    rec.start = tx->foot - room;
+    rec.len = len;
+    rec.filled = 0;
+    rec.flushed = 0;
+    rec.is_direct = false;
+    fill_record(conn, &rec, cur);
+    write_footer(conn, len);
+    close_segment(tx, &rec, room + DM_FOOT_LEN);
+    *direct_p = *direct_p || rec.is_direct;
+    if (rec.is_direct) {
+        tx->has_direct = true;
+        tx->direct = tx->n_posted + tx->n_extra;
+    }
+    rc = post(conn, rec.n_iov, rec.iov, (uint64_t)(uintptr_t)rec.start + tx->delta,
+              room + DM_FOOT_LEN, is_last && *direct_p);
+    advance(tx);
+    return rc;
+}
+
+int dm_adapt_eager_put(struct dm_conn *conn, const struct iovec *iov, int n_iov, size_t *taken_p)
+{
+    struct dm_tx *tx = &conn->tx;
+    struct cursor cur = {iov, n_iov, 0};
+    bool has_direct = false;
+    size_t left = 0;
+    size_t len;
+    DAT_RETURN rc;
+
+    *taken_p = 0;
+    if (dm_unlikely(tx->is_lost))
+        return DM_EPEER;
+    for (int i = 0; i < n_iov; i++)
+        left += iov[i].iov_len;
+    while (left > 0 && (tx->room > 0 || find_room(conn))) {
+        /* whole slots while there is much, so that pages and lines stay aligned */
+        len = left > tx->max ? tx->stride - DM_CACHE_LINE : left;
+        while (cur.offset == cur.iov->iov_len) /* empty parts */
+            cur.iov++;
+        rc = put_record(conn, &cur, (uint32_t)len, left == len || tx->room == 1, &has_direct);
+        if (dm_unlikely(rc != DAT_SUCCESS))
+            return dm_eager_post_failed(conn, rc);
+        left -= len;
+        *taken_p += len;
+    }
+    if (has_direct)
+        dm_poll_drain(conn->adapt); /* many providers are done already */
+    return tx->is_lost ? DM_EPEER : DM_OK;
+}
+
+bool dm_adapt_eager_flushed(const struct dm_conn *conn)
+{
+    return !conn->tx.has_direct;
+}
+
+void dm_eager_sent(struct dm_conn *conn, uint32_t number)
+{
+    struct dm_tx *tx = &conn->tx;
+
+    if ((int32_t)(number + 1 - tx->sq_done) > 0)
+        tx->sq_done = number + 1;
+    if (tx->has_direct && (int32_t)(tx->sq_done - tx->direct) > 0) {
+        tx->has_direct = false;
+        while (tx->n_refs > 0)
+            dm_adapt_unreg(conn->adapt, tx->refs[--tx->n_refs]);
+    }
+}
+
+/* ---- the receiving side ---- */
+
+size_t dm_adapt_eager_peek(struct dm_conn *conn, const void **data_p)
+{
+    struct dm_rx *rx = &conn->rx;
+    uint64_t word;
+    uint32_t len;
+
+    while (rx->left == 0) {
+        word = atomic_load_explicit(rx->foot, memory_order_acquire);
+        if ((word ^ rx->tag) >> DM_FOOT_TAG != 0)
+            return 0;
+        len = (uint32_t)word & DM_FOOT_SIZE;
+        if (dm_unlikely(rx->is_recv)) {
+            rx->data = rx->ring + (size_t)rx->slot * rx->stride; /* the credit is known */
+        } else {
+            rx->peer_credit = (uint32_t)(word >> DM_FOOT_CRED) & 0xffff;
+            rx->data = (const char *)rx->foot - dm_record_room(len);
+        }
+        rx->left = len;
+        if (dm_unlikely(len == 0))
+            dm_eager_next(conn);
+    }
+    *data_p = rx->data;
+    return rx->left;
+}
+
+void dm_adapt_eager_consume(struct dm_conn *conn, size_t len)
+{
+    struct dm_rx *rx = &conn->rx;
+
+    rx->data += len;
+    rx->left -= (uint32_t)len;
+    if (dm_likely(rx->left == 0))
+        dm_eager_next(conn);
+}
+
+void dm_eager_next(struct dm_conn *conn)
+{
+    struct dm_rx *rx = &conn->rx;
+
+    if (dm_unlikely(rx->is_recv) && dm_eager_sr_repost(conn, rx->slot) != DM_OK)
+        return;
+    rx->foot = (void *)((char *)rx->foot + rx->foot_step);
+    if (dm_unlikely(++rx->slot == rx->n_slots)) {
+        rx->slot = 0;
+        rx->foot = (void *)((char *)rx->foot - (size_t)rx->n_slots * rx->foot_step);
+        rx->tag = dm_foot_tag(++rx->lap);
+    }
+    rx->n_consumed++;
+    if (dm_unlikely(rx->n_consumed - rx->n_credited >= rx->due))
+        dm_eager_credit(conn);
+    if (dm_unlikely(!conn->link[DM_LINK_PIPE].may_post)) {
+        /* the connector has spoken: we may too */
+        conn->link[DM_LINK_PIPE].may_post = true;
+        dm_eager_refill(conn);
+        if (!conn->tell_ready) {
+            conn->tell_ready = true;
+            conn->adapt->n_tell++;
+        }
+    }
+}

@@ -1,0 +1,80 @@
+/*
+ * The pipe by send and receive: the same records in posted buffers, so that the
+ * arrival of one is a completion, which wakes a process that waits in the provider.
+ *
+ * Buffers are posted, filled and given back in the order of slots. Every record has
+ * a posted buffer waiting (credits), so that the provider never finds none.
+ */
+#include "dapl_adapt/eager.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dapl_adapt/adapt.h"
+#include "util/err.h"
+#include "util/log.h"
+
+static DAT_RETURN post_slot(struct dm_conn *conn, DAT_EP_HANDLE ep, uint32_t slot)
+{
+    struct dm_rx *rx = &conn->rx;
+    DAT_LMR_TRIPLET lmr;
+
+    lmr.virtual_address = (DAT_VADDR)(uintptr_t)(rx->ring + (size_t)slot * rx->stride);
+    lmr.segment_length = rx->stride;
+    lmr.lmr_context = conn->region.lmr.lctx;
+    return DAT_EP_POST_RECV(ep, 1, &lmr, dm_cookie(DM_COOKIE_RECV, conn->proc, slot),
+                            DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+int dm_eager_sr_setup(struct dm_conn *conn, DAT_EP_HANDLE ep)
+{
+    struct dm_rx *rx = &conn->rx;
+    DAT_RETURN rc = DAT_SUCCESS;
+
+    if (rx->foots == NULL)
+        rx->foots = calloc(rx->n_slots, sizeof(*rx->foots));
+    if (rx->foots == NULL)
+        return DM_FAIL(DM_ENOMEM, "footers of a pipe, %u slots", rx->n_slots);
+    rx->is_recv = true;
+    rx->foot = rx->foots;
+    rx->foot_step = sizeof(*rx->foots);
+    for (uint32_t i = 0; i < rx->n_slots && rc == DAT_SUCCESS; i++)
+        rc = post_slot(conn, ep, i);
+    if (rc != DAT_SUCCESS)
+        return DM_FAIL(DM_EPROVIDER, "%s: dat_ep_post_recv: %s", conn->ia->name, dm_dat_text(rc));
+    return DM_OK;
+}
+
+void dm_eager_sr_free(struct dm_conn *conn)
+{
+    free((void *)conn->rx.foots);
+    conn->rx.foots = NULL;
+}
+
+void dm_eager_sr_arrived(struct dm_conn *conn, uint32_t slot, uint32_t len)
+{
+    struct dm_rx *rx = &conn->rx;
+    uint64_t word;
+
+    if (len < DM_FOOT_LEN || len > rx->stride || slot != rx->arrive) {
+        dm_conn_lose(conn, "it sent a message that is not a record");
+        return;
+    }
+    memcpy(&word, rx->ring + (size_t)slot * rx->stride + len - DM_FOOT_LEN, sizeof(word));
+    rx->arrive = slot + 1 == rx->n_slots ? 0 : slot + 1;
+    /* credits count at once, also behind unread records */
+    rx->peer_credit = (uint32_t)(word >> DM_FOOT_CRED) & 0xffff;
+    atomic_store_explicit(&rx->foots[slot], word, memory_order_release);
+}
+
+int dm_eager_sr_repost(struct dm_conn *conn, uint32_t slot)
+{
+    DAT_RETURN rc;
+
+    if (conn->tx.is_lost)
+        return DM_OK; /* the endpoint takes no more, what arrived is still read */
+    rc = post_slot(conn, conn->link[DM_LINK_PIPE].ep, slot);
+    if (rc != DAT_SUCCESS)
+        dm_eager_post_failed(conn, rc);
+    return DM_OK;
+}

@@ -1,0 +1,309 @@
+/*
+ * Interface adapters: opening, what they can do, and their shared objects.
+ *
+ * Attributes are believed only where all providers fill them in, and clamped; the
+ * rest is found by trying it (shared memory) or measuring it (pinning).
+ */
+#include "dapl_adapt/ia.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "dapl_adapt/dapl_adapt.h"
+#include "dapl_adapt/mem.h"
+#include "util/cfg.h"
+#include "util/err.h"
+#include "util/log.h"
+#include "util/port.h"
+
+#define ASYNC_QLEN  16
+#define QUAL_FIRST  16384 /* connection qualifiers: 16 bits is what every provider takes */
+#define QUAL_RANGE  32768
+#define QUAL_TRIES  512
+#define IOV_WANTED  8
+#define READS       16
+#define PIN_LEN     (256 * 1024)
+#define RDMA_CHUNK  (UINT64_C(1) << 30)
+
+const char *dm_dat_text(DAT_RETURN rc)
+{
+    static DM_THREAD_LOCAL char text[160];
+    const char *major = NULL;
+    const char *minor = NULL;
+
+    if (dat_strerror(rc, &major, &minor) != DAT_SUCCESS || major == NULL)
+        major = "unknown DAT error";
+    if (minor != NULL && *minor != '\0' && strcmp(minor, "DAT_NO_SUBTYPE") != 0)
+        snprintf(text, sizeof(text), "%s, %s (0x%x)", major, minor, (unsigned)rc);
+    else
+        snprintf(text, sizeof(text), "%s (0x%x)", major, (unsigned)rc);
+    return text;
+}
+
+static int min_pos(int a, int b)
+{
+    return b > 0 && b < a ? b : a;
+}
+
+/* Why a provider that the registry knows by name did not open. */
+static int open_failed(const struct dm_conf_entry *entry, DAT_RETURN rc)
+{
+    if (DAT_GET_TYPE(rc) == DAT_PROVIDER_NOT_FOUND)
+        return DM_FAIL(DM_EPROVIDER,
+                       "%s: its library %s cannot be loaded or does not serve this name "
+                       "(DAT_DBG_TYPE=0x3 says more)",
+                       entry->name, entry->lib);
+    return DM_FAIL(DM_EPROVIDER, "%s: dat_ia_open: %s", entry->name, dm_dat_text(rc));
+}
+
+/*
+ * OFED's providers complain on their own about hardware that is not there. The
+ * user asked to hear it when explaining, or by setting the variable himself.
+ */
+static void hush(void)
+{
+    if (!dm_cfg()->explain)
+        setenv("DAPL_DBG_TYPE", "0", 0);
+}
+
+static int open_handle(const struct dm_conf_entry *entry, DAT_IA_HANDLE *ia_p,
+                       DAT_EVD_HANDLE *async_p)
+{
+    DAT_RETURN rc;
+    int err;
+
+    if (entry->is_builtin) {
+        err = dm_conf_register(entry);
+        if (err != DM_OK)
+            return err;
+    }
+    hush();
+    *async_p = DAT_HANDLE_NULL;
+    rc = dat_ia_openv(entry->name, ASYNC_QLEN, async_p, ia_p, DAT_VERSION_MAJOR, DAT_VERSION_MINOR,
+                      DAT_FALSE);
+    return rc == DAT_SUCCESS ? DM_OK : open_failed(entry, rc);
+}
+
+static bool is_loopback(const struct dm_ia *ia)
+{
+    const struct sockaddr_in *in = (const void *)ia->addr;
+    const struct sockaddr_in6 *in6 = (const void *)ia->addr;
+
+    if (in->sin_family == AF_INET)
+        return ntohl(in->sin_addr.s_addr) >> 24 == 127;
+    return in->sin_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
+}
+
+static int query(struct dm_ia *ia)
+{
+    DAT_IA_ATTR attr;
+    DAT_PROVIDER_ATTR *pattr = calloc(1, sizeof(*pattr));
+    const struct sockaddr *addr;
+    DAT_RETURN rc;
+
+    if (pattr == NULL)
+        return DM_FAIL(DM_ENOMEM, "provider attributes");
+    memset(&attr, 0, sizeof(attr)); /* providers leave fields alone */
+    rc = dat_ia_query(ia->ia, NULL, DAT_IA_FIELD_ALL, &attr, DAT_PROVIDER_FIELD_ALL, pattr);
+    free(pattr);
+    if (rc != DAT_SUCCESS)
+        return DM_FAIL(DM_EPROVIDER, "%s: dat_ia_query: %s", ia->name, dm_dat_text(rc));
+    addr = (const void *)attr.ia_address_ptr;
+    if (addr == NULL)
+        return DM_FAIL(DM_EPROVIDER, "%s: the provider has no address", ia->name);
+    ia->addr_len = addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) : DM_IA_ADDR_MAX;
+    memcpy(ia->addr, addr, ia->addr_len);
+    ia->is_local = is_loopback(ia);
+    ia->max_req = min_pos(65536, attr.max_dto_per_ep);
+    ia->max_recv = ia->max_req;
+    ia->max_iov = min_pos(IOV_WANTED, attr.max_iov_segments_per_dto);
+    ia->max_iov = min_pos(ia->max_iov, attr.max_iov_segments_per_rdma_write);
+    ia->max_reads_in = min_pos(READS, attr.max_rdma_read_per_ep_in);
+    ia->max_reads_out = min_pos(READS, attr.max_rdma_read_per_ep_out);
+    ia->max_rdma = RDMA_CHUNK;
+    if (attr.max_rdma_size > 0 && attr.max_rdma_size < ia->max_rdma)
+        ia->max_rdma = attr.max_rdma_size;
+    return DM_OK;
+}
+
+static int evd_create(struct dm_ia *ia, int qlen, DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd_p)
+{
+    DAT_IA_ATTR attr;
+    DAT_RETURN rc;
+
+    memset(&attr, 0, sizeof(attr));
+    if (dat_ia_query(ia->ia, NULL, DAT_IA_FIELD_IA_MAX_EVD_QLEN, &attr, 0, NULL) == DAT_SUCCESS)
+        qlen = min_pos(qlen, attr.max_evd_qlen);
+    rc = dat_evd_create(ia->ia, qlen, DAT_HANDLE_NULL, flags, evd_p);
+    if (rc != DAT_SUCCESS)
+        return DM_FAIL(DM_EPROVIDER, "%s: dat_evd_create for %d events: %s", ia->name, qlen,
+                       dm_dat_text(rc));
+    return DM_OK;
+}
+
+/* Listen on a qualifier of our own: near one made from the process id, else any. */
+static int listen_on(struct dm_ia *ia)
+{
+    DAT_RETURN rc = DAT_SUCCESS;
+
+    for (unsigned i = 0; i < QUAL_TRIES; i++) {
+        ia->qual = QUAL_FIRST + ((unsigned)getpid() * 3 + i) % QUAL_RANGE;
+        rc = dat_psp_create(ia->ia, ia->qual, ia->cm_evd, DAT_PSP_CONSUMER_FLAG, &ia->psp);
+        if (rc == DAT_SUCCESS)
+            return DM_OK;
+        if (DAT_GET_TYPE(rc) != DAT_CONN_QUAL_IN_USE)
+            break;
+    }
+    if (DAT_GET_TYPE(rc) == DAT_CONN_QUAL_IN_USE)
+        rc = dat_psp_create_any(ia->ia, &ia->qual, ia->cm_evd, DAT_PSP_CONSUMER_FLAG, &ia->psp);
+    if (rc != DAT_SUCCESS)
+        return DM_FAIL(DM_EPROVIDER, "%s: dat_psp_create: %s", ia->name, dm_dat_text(rc));
+    return DM_OK;
+}
+
+/* Pages that the kernel counts as pinned for this process. */
+static long pinned_kb(void)
+{
+    char buf[4096];
+    const char *line;
+    ssize_t len;
+    int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return 0;
+    len = read(fd, buf, sizeof(buf) - 1);
+    close(fd);
+    if (len <= 0)
+        return 0;
+    buf[len] = '\0';
+    line = strstr(buf, "VmPin:");
+    return line != NULL ? strtol(line + 6, NULL, 10) : 0;
+}
+
+/*
+ * A provider that pins pages keeps the old ones when memory is unmapped and mapped
+ * again at the same place, so that its registrations must not outlive their use.
+ */
+static void probe_pinning(struct dm_ia *ia)
+{
+    struct dm_lmr lmr;
+    long before = pinned_kb();
+    void *mem = mmap(NULL, PIN_LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (mem == MAP_FAILED)
+        return;
+    if (dm_lmr_create(ia, mem, PIN_LEN, -1, &lmr) == DM_OK) {
+        ia->is_pinning = pinned_kb() > before;
+        dm_lmr_free(&lmr);
+    }
+    munmap(mem, PIN_LEN);
+}
+
+static int create_objects(struct dm_ia *ia, int n_peers, int per_peer)
+{
+    DAT_RETURN rc;
+    int err;
+
+    rc = dat_pz_create(ia->ia, &ia->pz);
+    if (rc != DAT_SUCCESS)
+        return DM_FAIL(DM_EPROVIDER, "%s: dat_pz_create: %s", ia->name, dm_dat_text(rc));
+    err = evd_create(ia, n_peers * per_peer + 16, DAT_EVD_DTO_FLAG, &ia->dto_evd);
+    if (err == DM_OK)
+        err = evd_create(ia, n_peers * 8 + 32, DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG,
+                         &ia->cm_evd);
+    if (err == DM_OK)
+        err = listen_on(ia);
+    return err;
+}
+
+int dm_ia_open(const struct dm_conf_entry *entry, int n_peers, int per_peer, struct dm_ia **ia_p)
+{
+    struct dm_ia *ia = calloc(1, sizeof(*ia));
+    int err;
+
+    if (ia == NULL)
+        return DM_FAIL(DM_ENOMEM, "an interface adapter");
+    snprintf(ia->name, sizeof(ia->name), "%s", entry->name);
+    snprintf(ia->library, sizeof(ia->library), "%s", entry->lib);
+    ia->is_builtin = entry->is_builtin;
+    ia->can_share = true; /* until it is refused */
+    err = open_handle(entry, &ia->ia, &ia->async_evd);
+    if (err != DM_OK) {
+        free(ia);
+        return err;
+    }
+    err = query(ia);
+    if (err == DM_OK)
+        err = create_objects(ia, n_peers, per_peer);
+    if (err != DM_OK) {
+        dm_ia_close(ia);
+        return err;
+    }
+    probe_pinning(ia);
+    DM_TRACE(DAT, "opened %s, qualifier %llu, pinning %d, local %d", ia->name,
+             (unsigned long long)ia->qual, ia->is_pinning, ia->is_local);
+    *ia_p = ia;
+    return DM_OK;
+}
+
+void dm_ia_close(struct dm_ia *ia)
+{
+    DAT_RETURN rc;
+
+    if (ia->psp != DAT_HANDLE_NULL)
+        dat_psp_free(ia->psp);
+    if (ia->cm_evd != DAT_HANDLE_NULL)
+        dat_evd_free(ia->cm_evd);
+    if (ia->dto_evd != DAT_HANDLE_NULL)
+        dat_evd_free(ia->dto_evd);
+    if (ia->pz != DAT_HANDLE_NULL)
+        dat_pz_free(ia->pz);
+    rc = dat_ia_close(ia->ia, DAT_CLOSE_GRACEFUL_FLAG);
+    if (DAT_GET_TYPE(rc) == DAT_INVALID_STATE) /* something is left */
+        dat_ia_close(ia->ia, DAT_CLOSE_ABRUPT_FLAG);
+    free(ia);
+}
+
+int dm_ia_try(const struct dm_conf_entry *entry)
+{
+    DAT_IA_HANDLE handle;
+    DAT_EVD_HANDLE async;
+    int err = open_handle(entry, &handle, &async);
+
+    if (err == DM_OK)
+        dat_ia_close(handle, DAT_CLOSE_ABRUPT_FLAG);
+    return err;
+}
+
+int dm_ia_ep_create(struct dm_ia *ia, int n_recv, int n_req, DAT_EP_HANDLE *ep_p)
+{
+    DAT_EP_ATTR attr;
+    DAT_RETURN rc;
+
+    memset(&attr, 0, sizeof(attr));
+    attr.service_type = DAT_SERVICE_TYPE_RC;
+    attr.max_message_size = (DAT_SEG_LENGTH)(ia->max_rdma < (1u << 24) ? ia->max_rdma : 1u << 24);
+    attr.max_rdma_size = (DAT_SEG_LENGTH)ia->max_rdma;
+    attr.qos = DAT_QOS_BEST_EFFORT;
+    attr.recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG;
+    attr.request_completion_flags = DAT_COMPLETION_DEFAULT_FLAG;
+    attr.max_recv_dtos = n_recv;
+    attr.max_request_dtos = n_req;
+    attr.max_recv_iov = 1;
+    attr.max_request_iov = ia->max_iov;
+    attr.max_rdma_read_in = ia->max_reads_in;
+    attr.max_rdma_read_out = ia->max_reads_out;
+    attr.max_rdma_read_iov = 1;
+    attr.max_rdma_write_iov = ia->max_iov;
+    rc = dat_ep_create(ia->ia, ia->pz, ia->dto_evd, ia->dto_evd, ia->cm_evd, &attr, ep_p);
+    if (rc != DAT_SUCCESS)
+        return DM_FAIL(DM_EPROVIDER, "%s: dat_ep_create for %d receives and %d requests: %s",
+                       ia->name, n_recv, n_req, dm_dat_text(rc));
+    return DM_OK;
+}

@@ -1,0 +1,78 @@
+/*
+ * One open interface adapter (IA): a rail. Owns the DAT objects that all its
+ * connections share: protection zone, event dispatchers, service point.
+ *
+ * dto_evd gets every data transfer completion, of both queues, so that one wait sees
+ * all; cm_evd gets connection requests and connection events and belongs to the
+ * connection server's thread while that runs.
+ */
+#ifndef DM_DAPL_ADAPT_IA_H
+#define DM_DAPL_ADAPT_IA_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dapl_adapt/conf.h"
+#include "dapl_adapt/dat.h"
+
+#define DM_IA_ADDR_MAX 28 /* bytes of the largest address, a sockaddr_in6 */
+
+struct dm_adapt;
+
+struct dm_ia {
+    DAT_IA_HANDLE ia;
+    DAT_EVD_HANDLE async_evd;
+    DAT_EVD_HANDLE dto_evd;
+    DAT_EVD_HANDLE cm_evd;
+    DAT_PZ_HANDLE pz;
+    DAT_PSP_HANDLE psp;
+    DAT_CONN_QUAL qual;
+    struct dm_adapt *adapt;
+    int index;             /* my number among the rails of this process */
+    int n_conns;           /* connections that are up */
+    int n_signalled;       /* completions that are certainly coming */
+    int n_probes;          /* measuring transfers under way */
+    int n_sendrecv;        /* connections whose records arrive as completions */
+    bool is_builtin;
+    bool is_local;         /* its address means something on this host only */
+    bool can_share;        /* takes shared memory registrations */
+    bool is_pinning;       /* registration pins pages: a kept one can go stale */
+    bool has_user_probe;
+    /* limits */
+    int max_req;           /* requests in flight per endpoint */
+    int max_recv;
+    int max_iov;           /* segments of a write or send */
+    int max_reads_in;
+    int max_reads_out;
+    uint64_t max_rdma;     /* bytes of one transfer */
+    char name[DAT_NAME_MAX_LENGTH];
+    char library[256];
+    unsigned char addr[DM_IA_ADDR_MAX];
+    size_t addr_len;
+    /* the connection server */
+    pthread_t server;
+    bool has_server;
+    atomic_int stop;
+    /* measured once for all peers reached by it: 0 not yet, 1 read is better, 2 pipe */
+    int rndv_choice;
+    double read_gbs;
+    double pipe_gbs;
+};
+
+/*
+ * Open by name, query, create the shared objects; the service point listens from
+ * then on. n_peers and per_peer size the event queues. DM_EPROVIDER, with the reason recorded.
+ */
+int dm_ia_open(const struct dm_conf_entry *entry, int n_peers, int per_peer, struct dm_ia **ia_p);
+/* Free everything; connections must be gone. */
+void dm_ia_close(struct dm_ia *ia);
+/* Only open and close again, for listing: DM_OK or DM_EPROVIDER with the reason. */
+int dm_ia_try(const struct dm_conf_entry *entry);
+
+/* An endpoint for n_recv receives and n_req requests; DM_EPROVIDER. */
+int dm_ia_ep_create(struct dm_ia *ia, int n_recv, int n_req, DAT_EP_HANDLE *ep_p);
+
+#endif

@@ -1,0 +1,144 @@
+/*
+ * How large messages travel: read by RDMA, or copied through the pipe. Which is faster
+ * depends on the provider in ways that its attributes do not tell, so it is measured
+ * at the first large message, once per rail, in well under a millisecond: reads of plain
+ * memory that every process offers for it, writes to a spare slot of the peer's
+ * ring, and the receiver's copy. What takes longer than the limit is a network, where
+ * reading wins by sparing two copies.
+ */
+#include <string.h>
+
+#include "dapl_adapt/adapt.h"
+#include "dapl_adapt/eager.h"
+#include "util/cfg.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+#define ROUNDS      4       /* the first one warms up */
+#define LIMIT_NS    1000000 /* for each of the two */
+#define PIPE_FACTOR 1.5     /* lines go from core to core, which a lone writer does not see */
+#define CROWD_FACTOR 2.0    /* and processes take turns */
+
+enum { READ_ONLY = 1, PIPE_ONLY = 2 };
+
+static bool post(struct dm_conn *conn, bool is_read, uint64_t remote, DAT_RMR_CONTEXT ctx,
+                 uint32_t len)
+{
+    const struct dm_adapt *adapt = conn->adapt;
+    DAT_EP_HANDLE ep = conn->link[DM_LINK_RDMA].ep;
+    DAT_DTO_COOKIE cookie = dm_cookie(DM_COOKIE_PROBE, conn->proc, 0);
+    DAT_LMR_TRIPLET lmr;
+    DAT_RMR_TRIPLET rmr;
+    DAT_RETURN rc;
+
+    lmr.virtual_address = (DAT_VADDR)(uintptr_t)adapt->probe;
+    lmr.segment_length = len;
+    lmr.lmr_context = adapt->probe_lmr[conn->ia->index].lctx;
+    rmr.virtual_address = remote;
+    rmr.segment_length = len;
+    rmr.rmr_context = ctx;
+    if (conn->rq_used >= conn->rq_size)
+        return false;
+    rc = is_read ? DAT_EP_POST_RDMA_READ(ep, 1, &lmr, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG)
+                 : DAT_EP_POST_RDMA_WRITE(ep, 1, &lmr, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG);
+    if (rc != DAT_SUCCESS)
+        return false;
+    conn->rq_used++;
+    conn->ia->n_signalled++;
+    conn->ia->n_probes++;
+    return true;
+}
+
+/* Nanoseconds of moving DM_PROBE_LEN bytes in pieces; 0 when it takes too long. */
+static uint64_t time_transfers(struct dm_conn *conn, bool is_read, uint64_t remote,
+                               DAT_RMR_CONTEXT ctx, uint32_t piece)
+{
+    uint64_t limit = dm_clock_ns() + LIMIT_NS;
+    uint64_t best = 0;
+    uint64_t start;
+    uint64_t took;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        start = dm_clock_ns();
+        for (uint32_t done = 0; done < DM_PROBE_LEN; done += piece) {
+            if (!post(conn, is_read, is_read ? remote + done : remote, ctx, piece))
+                return 0;
+        }
+        while (conn->ia->n_probes > 0) {
+            dm_poll_drain(conn->adapt);
+            if (conn->tx.is_lost || dm_clock_ns() > limit)
+                return 0;
+        }
+        took = dm_clock_ns() - start;
+        if (i > 0 && (best == 0 || took < best))
+            best = took;
+    }
+    return best > 0 ? best : 1;
+}
+
+/* The receiver's part: from slots to the program's memory. */
+static uint64_t time_copy(struct dm_conn *conn, uint32_t piece)
+{
+    const struct dm_adapt *adapt = conn->adapt;
+    const char *spare = conn->region.ptr + dm_region_spare(adapt->n_slots, adapt->stride);
+    uint64_t best = UINT64_MAX;
+    uint64_t start;
+    uint64_t took;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        start = dm_clock_ns();
+        for (uint32_t done = 0; done < DM_PROBE_LEN; done += piece)
+            memcpy(adapt->probe + done, spare, piece);
+        took = dm_clock_ns() - start;
+        if (i > 0 && took < best)
+            best = took;
+    }
+    return best;
+}
+
+static void measure(struct dm_conn *conn)
+{
+    const struct dm_adapt *adapt = conn->adapt;
+    struct dm_ia *ia = conn->ia;
+    uint64_t spare = conn->ctl_remote + dm_region_spare(adapt->n_slots, adapt->stride);
+    uint32_t piece = 64;
+    uint64_t read;
+    uint64_t write = 0;
+    uint64_t copy = 0;
+    double pipe;
+
+    while (piece * 2 <= adapt->slot_size && piece < DM_PROBE_LEN)
+        piece *= 2;
+    ia->rndv_choice = READ_ONLY;
+    read = time_transfers(conn, true, conn->probe, conn->probe_ctx, DM_PROBE_LEN);
+    if (read > 0)
+        write = time_transfers(conn, false, spare, conn->tx.rctx, piece);
+    if (write == 0)
+        return;
+    copy = time_copy(conn, piece);
+    if (adapt->is_crowded)
+        pipe = (double)(write + copy) * CROWD_FACTOR;
+    else
+        pipe = (double)(write > copy ? write : copy) * PIPE_FACTOR;
+    ia->read_gbs = DM_PROBE_LEN / (double)read;
+    ia->pipe_gbs = DM_PROBE_LEN / pipe;
+    if (pipe < (double)read)
+        ia->rndv_choice = PIPE_ONLY;
+    DM_TRACE(RNDV, "%s reads %.1f GB/s, pipe %.1f GB/s", ia->name, ia->read_gbs, ia->pipe_gbs);
+}
+
+bool dm_adapt_prefers_pipe(struct dm_conn *conn)
+{
+    if (dm_cfg()->rndv != DM_RNDV_AUTO)
+        return dm_cfg()->rndv == DM_RNDV_PIPE;
+    if (!conn->is_up || conn->tx.is_lost)
+        return false;
+    if (dm_unlikely(conn->ia->rndv_choice == 0)) {
+        if (!conn->link[DM_LINK_RDMA].may_post) { /* on demand: there by the next one */
+            dm_conn_start(conn, DM_LINK_RDMA);
+            return false;
+        }
+        measure(conn);
+    }
+    return conn->ia->rndv_choice == PIPE_ONLY;
+}

@@ -1,0 +1,102 @@
+/*
+ * Registration with one provider, and regions for rings.
+ */
+#include "dapl_adapt/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "util/err.h"
+#include "util/host.h"
+#include "util/log.h"
+
+/*
+ * Memory of a file that peers on this host could map is registered as such: the cookie
+ * says which file. A provider that does not know how says so once, and gets plain memory.
+ */
+static DAT_RETURN create_shared(struct dm_ia *ia, void *addr, size_t len, int fd,
+                                struct dm_lmr *lmr_p)
+{
+    char cookie[DAT_LMR_COOKIE_SIZE];
+    DAT_REGION_DESCRIPTION region;
+    DAT_VLEN reg_len;
+    DAT_VADDR reg_addr;
+
+    memset(cookie, 0, sizeof(cookie));
+    memset(&region, 0, sizeof(region));
+    snprintf(cookie, sizeof(cookie), "fd:%d+0", fd);
+    region.for_shared_memory.virtual_address = addr;
+    region.for_shared_memory.shared_memory_id = &cookie;
+    return dat_lmr_create(ia->ia, DAT_MEM_TYPE_SHARED_VIRTUAL, region, len, ia->pz,
+                          DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &lmr_p->handle, &lmr_p->lctx,
+                          &lmr_p->rctx, &reg_len, &reg_addr);
+}
+
+int dm_lmr_create(struct dm_ia *ia, void *addr, size_t len, int fd, struct dm_lmr *lmr_p)
+{
+    DAT_REGION_DESCRIPTION region;
+    DAT_VLEN reg_len;
+    DAT_VADDR reg_addr;
+    DAT_RETURN rc;
+
+    memset(lmr_p, 0, sizeof(*lmr_p));
+    if (fd >= 0 && ia->can_share) {
+        if (create_shared(ia, addr, len, fd, lmr_p) == DAT_SUCCESS)
+            return DM_OK;
+        ia->can_share = false;
+        memset(lmr_p, 0, sizeof(*lmr_p));
+        DM_TRACE(REG, "%s has no shared memory registration", ia->name);
+    }
+    memset(&region, 0, sizeof(region));
+    region.for_va = addr;
+    rc = dat_lmr_create(ia->ia, DAT_MEM_TYPE_VIRTUAL, region, len, ia->pz, DAT_MEM_PRIV_ALL_FLAG,
+                        DAT_VA_TYPE_VA, &lmr_p->handle, &lmr_p->lctx, &lmr_p->rctx, &reg_len,
+                        &reg_addr);
+    if (rc == DAT_SUCCESS)
+        return DM_OK;
+    memset(lmr_p, 0, sizeof(*lmr_p));
+    if (DAT_GET_TYPE(rc) == DAT_INSUFFICIENT_RESOURCES)
+        return DM_EAGAIN;
+    return DM_FAIL(DM_EPROVIDER, "%s: dat_lmr_create of %zu bytes: %s", ia->name, len,
+                   dm_dat_text(rc));
+}
+
+void dm_lmr_free(struct dm_lmr *lmr)
+{
+    if (lmr->handle != DAT_HANDLE_NULL)
+        dat_lmr_free(lmr->handle);
+    memset(lmr, 0, sizeof(*lmr));
+}
+
+int dm_region_alloc(struct dm_ia *ia, size_t len, struct dm_region *region_p)
+{
+    void *ptr;
+    int err;
+
+    memset(region_p, 0, sizeof(*region_p));
+    region_p->len = len;
+    err = dm_host_shm_alloc("datum-ring", len, &ptr, &region_p->fd);
+    if (err != DM_OK)
+        return err;
+    region_p->ptr = ptr;
+    err = dm_lmr_create(ia, ptr, len, region_p->fd, &region_p->lmr);
+    if (err != DM_OK) {
+        dm_host_shm_free(ptr, len, region_p->fd);
+        memset(region_p, 0, sizeof(*region_p));
+        if (err == DM_EAGAIN)
+            err = DM_FAIL(DM_EPROVIDER,
+                          "%s cannot register %zu bytes for a ring; raise the limit of locked "
+                          "memory (ulimit -l) or lower DATUM_RING_SLOTS",
+                          ia->name, len);
+    }
+    return err;
+}
+
+void dm_region_free(struct dm_region *region)
+{
+    if (region->ptr == NULL)
+        return;
+    dm_lmr_free(&region->lmr);
+    dm_host_shm_free(region->ptr, region->len, region->fd);
+    memset(region, 0, sizeof(*region));
+}

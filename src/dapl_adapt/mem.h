@@ -1,0 +1,83 @@
+/*
+ * Registered memory: regions that the layer allocates, registrations of any
+ * memory, and the cache that keeps them.
+ *
+ * Invariant of the cache: the intervals in the tree do not overlap; an entry is on
+ * the LRU list if and only if nobody holds a reference and it is kept.
+ */
+#ifndef DM_DAPL_ADAPT_MEM_H
+#define DM_DAPL_ADAPT_MEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dapl_adapt/dapl_adapt.h"
+#include "dapl_adapt/ia.h"
+#include "util/list.h"
+#include "util/rbtree.h"
+
+/* Keys of one range on one rail. */
+struct dm_lmr {
+    DAT_LMR_HANDLE handle;
+    DAT_LMR_CONTEXT lctx;
+    DAT_RMR_CONTEXT rctx;
+};
+
+struct dm_mr {
+    uintptr_t start;
+    uintptr_t end;
+    struct dm_lmr lmr[DM_RAILS_MAX];
+    int n_refs;
+    bool is_cached; /* in the tree */
+    bool is_alloc;  /* dm_adapt_mem_alloc made the memory */
+    int fd;         /* of allocated memory */
+    struct dm_rbnode node;
+    struct dm_list lru;
+};
+
+struct dm_reg_cache {
+    struct dm_rbtree tree;
+    struct dm_list lru; /* oldest first */
+    struct dm_mr *last; /* found last; in the tree */
+    size_t idle_len;
+    size_t max_idle;
+    uint64_t n_hits;
+    uint64_t n_misses;
+    uint64_t n_evicted;
+};
+
+/* Register with one IA: plain memory, or with fd >= 0 as shared memory first. */
+int dm_lmr_create(struct dm_ia *ia, void *addr, size_t len, int fd, struct dm_lmr *lmr_p);
+void dm_lmr_free(struct dm_lmr *lmr);
+
+/* Page-aligned memory in a memory file, registered with one IA; for rings. */
+struct dm_region {
+    char *ptr;
+    size_t len;
+    int fd;
+    struct dm_lmr lmr;
+};
+int dm_region_alloc(struct dm_ia *ia, size_t len, struct dm_region *region_p);
+void dm_region_free(struct dm_region *region);
+
+void dm_reg_cache_init(struct dm_reg_cache *cache, size_t max_idle);
+/* Free every idle entry and forget the rest. */
+void dm_reg_cache_fini(struct dm_reg_cache *cache);
+/* Entry that covers the range, with a reference, or NULL. */
+struct dm_mr *dm_reg_cache_find(struct dm_reg_cache *cache, uintptr_t addr, size_t len);
+/* Put a new entry in, taking out what it overlaps (freed when unused). */
+void dm_reg_cache_insert(struct dm_reg_cache *cache, struct dm_mr *mr);
+/* Free the oldest idle entry; false when there is none. */
+bool dm_reg_cache_evict(struct dm_reg_cache *cache);
+/* Give a reference back; keep says whether an unused entry may stay. */
+void dm_reg_cache_put(struct dm_reg_cache *cache, struct dm_mr *mr, bool keep);
+/*
+ * The memory of a range is gone or has other pages: entries that touch it are not
+ * found any more. This is the place where news about unmapped memory arrives.
+ */
+void dm_reg_cache_invalidate(struct dm_reg_cache *cache, uintptr_t addr, size_t len);
+/* Smallest and largest address of the entries that touch the range. */
+void dm_reg_cache_union(const struct dm_reg_cache *cache, uintptr_t *start_p, uintptr_t *end_p);
+
+#endif

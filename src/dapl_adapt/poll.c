@@ -1,0 +1,424 @@
+/*
+ * Progress: rings of the active connections, completions, connection events; and
+ * waiting in the provider.
+ *
+ * Completions only change state when they are taken off a queue; every upcall is made
+ * from dm_adapt_poll, after that, so that the layer is never entered from within.
+ */
+#include <stdio.h>
+#include <time.h>
+
+#include "dapl_adapt/adapt.h"
+#include "dapl_adapt/eager.h"
+#include "util/err.h"
+#include "util/gate.h"
+#include "util/log.h"
+
+#define HOT         32   /* connections looked at in every poll */
+#define COLD        8    /* of the others, so many in turn */
+#define DRAIN_MAX   64   /* completions in one go */
+#define RING_WAIT   1000 /* us: nothing wakes us when a ring is written */
+#define SOFT_WAIT   200000
+#define SETUP_WAIT  2000
+#define PAUSE_NS    50000
+
+void dm_poll_add(struct dm_adapt *adapt, struct dm_conn *conn)
+{
+    conn->active = adapt->n_active;
+    adapt->active[adapt->n_active++] = conn;
+    adapt->n_hot = adapt->n_active < HOT ? adapt->n_active : HOT;
+}
+
+static void swap(struct dm_adapt *adapt, int i, int k)
+{
+    struct dm_conn *conn = adapt->active[i];
+
+    adapt->active[i] = adapt->active[k];
+    adapt->active[k] = conn;
+    adapt->active[i]->active = i;
+    adapt->active[k]->active = k;
+}
+
+static void remove_active(struct dm_adapt *adapt, struct dm_conn *conn)
+{
+    if (conn->active < 0)
+        return;
+    swap(adapt, conn->active, adapt->n_active - 1);
+    adapt->n_active--;
+    adapt->n_hot = adapt->n_active < HOT ? adapt->n_active : HOT;
+    conn->active = -1;
+    conn->ia->n_conns--;
+    if (conn->is_sendrecv) {
+        conn->ia->n_sendrecv--;
+        adapt->n_sendrecv--;
+    }
+}
+
+/* ---- completions ---- */
+
+static void on_tx(struct dm_conn *conn, const DAT_DTO_COMPLETION_EVENT_DATA *dto, uint32_t number)
+{
+    if (dto->status == DAT_DTO_SUCCESS) {
+        dm_eager_sent(conn, number);
+        return;
+    }
+    DM_TRACE(DAT, "rank %d: request failed, status %d", conn->proc, dto->status);
+    dm_conn_lose(conn, dto->status == DAT_DTO_ERR_FLUSHED
+                           ? "the process died or left without MPI_Finalize"
+                           : "a transfer failed");
+}
+
+static void on_recv(struct dm_conn *conn, const DAT_DTO_COMPLETION_EVENT_DATA *dto, uint32_t slot)
+{
+    if (!conn->is_up) /* its note is on the way; take what the server's thread has set up */
+        dm_conn_progress(conn->adapt);
+    if (dto->status == DAT_DTO_SUCCESS)
+        dm_eager_sr_arrived(conn, slot, dto->transfered_length);
+    else if (conn->is_up)
+        dm_conn_lose(conn, "the process died or left without MPI_Finalize");
+}
+
+static void on_dto(struct dm_ia *ia, const DAT_DTO_COMPLETION_EVENT_DATA *dto)
+{
+    uint64_t cookie = dto->user_cookie.as_64;
+    bool is_ok = dto->status == DAT_DTO_SUCCESS;
+    struct dm_rdma *rdma;
+    struct dm_conn *conn;
+
+    if ((cookie & 7) == DM_COOKIE_RDMA) {
+        rdma = (void *)(uintptr_t)(cookie & ~UINT64_C(7));
+        conn = rdma->conn;
+        ia->n_signalled--;
+        if (!is_ok && dto->status != DAT_DTO_ERR_FLUSHED)
+            DM_TRACE(DAT, "rank %d: rdma failed, status %d", conn->proc, dto->status);
+        dm_rma_completed(rdma, is_ok);
+        if (!is_ok)
+            dm_conn_lose(conn, dto->status == DAT_DTO_ERR_FLUSHED
+                                   ? "the process died or left without MPI_Finalize"
+                                   : "an RDMA transfer was refused");
+        else if (conn->queue_head != NULL)
+            dm_rma_push(conn);
+        return;
+    }
+    conn = &ia->adapt->conns[(cookie & 0xffffffffu) >> 3];
+    switch ((enum dm_cookie_kind)(cookie & 7)) {
+    case DM_COOKIE_TX:
+        ia->n_signalled--;
+        on_tx(conn, dto, (uint32_t)(cookie >> 32));
+        break;
+    case DM_COOKIE_QUIET:
+        if (!is_ok)
+            on_tx(conn, dto, (uint32_t)(cookie >> 32));
+        break;
+    case DM_COOKIE_RECV:
+        on_recv(conn, dto, (uint32_t)(cookie >> 32));
+        break;
+    case DM_COOKIE_FIRST:
+        if (is_ok) {
+            dm_conn_progress(ia->adapt); /* the note that it is up comes first */
+            conn->link[DM_LINK_RDMA].may_post = true;
+            dm_rma_push(conn);
+        }
+        ia->n_signalled--;
+        break;
+    default: /* DM_COOKIE_REQ, DM_COOKIE_PROBE */
+        ia->n_signalled--;
+        conn->rq_used--;
+        if ((cookie & 7) == DM_COOKIE_PROBE)
+            ia->n_probes--;
+        if (is_ok && conn->queue_head != NULL)
+            dm_rma_push(conn);
+        break;
+    }
+}
+
+static int drain(struct dm_ia *ia)
+{
+    DAT_EVENT event;
+    int n = 0;
+
+    while (n < DRAIN_MAX && DAT_EVD_DEQUEUE(ia->dto_evd, &event) == DAT_SUCCESS) {
+        if (event.event_number == DAT_DTO_COMPLETION_EVENT)
+            on_dto(ia, &event.event_data.dto_completion_event_data);
+        n++;
+    }
+    return n;
+}
+
+int dm_poll_drain(struct dm_adapt *adapt)
+{
+    int n = 0;
+
+    for (int i = 0; i < adapt->n_ias; i++) {
+        if (adapt->ias[i]->n_signalled > 0 || adapt->ias[i]->n_sendrecv > 0)
+            n += drain(adapt->ias[i]);
+    }
+    return n;
+}
+
+/* ---- rare events ---- */
+
+static void on_async(struct dm_ia *ia, const DAT_EVENT *event)
+{
+    DAT_HANDLE handle = event->event_data.asynch_error_event_data.dat_handle;
+    struct dm_adapt *adapt = ia->adapt;
+    struct dm_conn *conn = NULL;
+
+    if (event->event_number == DAT_ASYNC_ERROR_EP_BROKEN) {
+        pthread_mutex_lock(&adapt->lock);
+        for (int i = 0; i < adapt->job.size; i++) {
+            for (int k = 0; k < DM_LINK_N; k++) {
+                if (adapt->conns[i].link[k].ep == handle &&
+                    adapt->conns[i].link[k].state == DM_LINK_UP)
+                    conn = &adapt->conns[i];
+            }
+        }
+        pthread_mutex_unlock(&adapt->lock);
+        if (conn != NULL)
+            dm_conn_lose(conn, "the provider says that the endpoint is broken");
+        return;
+    }
+    if (!ia->adapt->is_quiet)
+        dm_log_warn("%s reports asynchronous event 0x%x", ia->name, (unsigned)event->event_number);
+}
+
+int dm_poll_rare(struct dm_adapt *adapt)
+{
+    struct dm_conn *conn;
+    struct dm_ia *ia;
+    DAT_EVENT event;
+    int n = 0;
+
+    for (int i = 0; i < adapt->n_ias; i++) {
+        ia = adapt->ias[i];
+        n += drain(ia); /* unsignalled requests complete when they fail */
+        while (!ia->has_server && DAT_EVD_DEQUEUE(ia->cm_evd, &event) == DAT_SUCCESS) {
+            dm_conn_event(ia, &event);
+            n++;
+        }
+        while (DAT_EVD_DEQUEUE(ia->async_evd, &event) == DAT_SUCCESS) {
+            on_async(ia, &event);
+            n++;
+        }
+    }
+    for (int i = 0; i < adapt->n_active; i++) {
+        conn = adapt->active[i];
+        if (conn->rx.n_consumed - conn->rx.n_credited >= conn->rx.due)
+            dm_eager_credit(conn);
+    }
+    return n;
+}
+
+/* ---- upcalls ---- */
+
+static void tell_done(struct dm_adapt *adapt)
+{
+    struct dm_rdma *rdma;
+    int err;
+
+    while ((rdma = adapt->done_head) != NULL) {
+        adapt->done_head = rdma->next;
+        err = rdma->err;
+        if (rdma->owns_mr)
+            dm_adapt_unreg(adapt, rdma->mr);
+        if (err != DM_OK)
+            DM_FAIL(err, "%s", rdma->conn->why);
+        rdma->done(rdma, err);
+    }
+}
+
+static void tell_writable(struct dm_adapt *adapt)
+{
+    struct dm_conn *conn;
+
+    for (int i = 0; i < adapt->n_active; i++) {
+        conn = adapt->active[i];
+        if (!conn->tx.is_blocked && !conn->tell_ready)
+            continue;
+        if (conn->tx.room == 0 && conn->link[DM_LINK_PIPE].may_post && !conn->tx.is_lost)
+            dm_eager_refill(conn);
+        if (conn->tx.room == 0)
+            continue;
+        if (conn->tx.is_blocked)
+            adapt->n_blocked--;
+        if (conn->tell_ready)
+            adapt->n_tell--;
+        conn->tx.is_blocked = false;
+        conn->tell_ready = false;
+        adapt->ev.writable(adapt->ev.arg, conn->proc, conn);
+    }
+}
+
+/* Lost connections, once all that had arrived is read. */
+static void tell_failed(struct dm_adapt *adapt)
+{
+    struct dm_conn *conn;
+
+    for (int i = 0; i < adapt->job.size; i++) {
+        conn = &adapt->conns[i];
+        if (!conn->is_dying || (conn->active >= 0 && (conn->rx.left > 0 || dm_rx_has(&conn->rx))))
+            continue;
+        conn->is_dying = false;
+        adapt->n_dying--;
+        adapt->n_blocked -= conn->tx.is_blocked;
+        adapt->n_tell -= conn->tell_ready;
+        conn->tx.is_blocked = conn->tell_ready = false;
+        remove_active(adapt, conn);
+        dm_rma_fail(conn);
+        if (conn->is_failed)
+            continue;
+        conn->is_failed = true;
+        DM_FAIL(conn->err, "%s", conn->why);
+        adapt->ev.failed(adapt->ev.arg, conn->proc, conn, conn->err);
+    }
+}
+
+static inline int look(struct dm_adapt *adapt, int i)
+{
+    struct dm_conn *conn = adapt->active[i];
+
+    if (dm_likely(!dm_rx_has(&conn->rx)))
+        return 0;
+    if (i > 0)
+        swap(adapt, i, i - 1); /* busy ones come to the front */
+    adapt->ev.input(adapt->ev.arg, conn->proc, conn);
+    return 1;
+}
+
+static int look_cold(struct dm_adapt *adapt)
+{
+    int n = 0;
+
+    for (int k = 0; k < COLD && adapt->n_active > adapt->n_hot; k++) {
+        if (adapt->next_cold < adapt->n_hot || adapt->next_cold >= adapt->n_active)
+            adapt->next_cold = adapt->n_hot;
+        if (dm_rx_has(&adapt->active[adapt->next_cold]->rx)) {
+            /* among the hot ones from now on, in the place of one of them */
+            swap(adapt, adapt->next_cold, adapt->n_hot - 1);
+            n += look(adapt, adapt->n_hot - 1);
+        }
+        adapt->next_cold++;
+    }
+    return n;
+}
+
+/* What is not in every poll: told by counters that are 0 on the fast path. */
+static DM_NOINLINE int poll_more(struct dm_adapt *adapt)
+{
+    int n = 0;
+
+    if (atomic_load_explicit(&adapt->n_notes, memory_order_relaxed) > 0 ||
+        !dm_list_is_empty(&adapt->connecting))
+        n += dm_conn_progress(adapt);
+    if (adapt->n_blocked > 0 || adapt->n_tell > 0)
+        tell_writable(adapt);
+    if (adapt->n_dying > 0) {
+        tell_failed(adapt);
+        n++;
+    }
+    if (adapt->done_head != NULL) {
+        tell_done(adapt);
+        n++;
+    }
+    return n;
+}
+
+int dm_adapt_poll(struct dm_adapt *adapt)
+{
+    int n = 0;
+
+    for (int i = 0; i < adapt->n_hot; i++)
+        n += look(adapt, i);
+    if (dm_unlikely(adapt->n_active > adapt->n_hot))
+        n += look_cold(adapt);
+    for (int i = 0; i < adapt->n_ias; i++) {
+        if (dm_unlikely(adapt->ias[i]->n_signalled > 0 || adapt->ias[i]->n_sendrecv > 0))
+            n += drain(adapt->ias[i]);
+    }
+    if (dm_unlikely(atomic_load_explicit(&adapt->n_notes, memory_order_relaxed) > 0 ||
+                    adapt->n_blocked > 0 || adapt->n_tell > 0 || adapt->n_dying > 0 ||
+                    adapt->done_head != NULL || !dm_list_is_empty(&adapt->connecting)))
+        n += poll_more(adapt);
+    if (n > 0) {
+        adapt->idle = 0;
+    } else if (dm_unlikely(++adapt->idle >= DM_RARE)) {
+        adapt->idle = 0;
+        n += dm_poll_rare(adapt);
+    }
+    return n;
+}
+
+/* ---- waiting ---- */
+
+/* The rail to block in: where completions wake us. */
+static struct dm_ia *busiest(struct dm_adapt *adapt)
+{
+    struct dm_ia *best = NULL;
+
+    for (int i = 0; i < adapt->n_ias; i++) {
+        if (best == NULL || adapt->ias[i]->n_sendrecv > best->n_sendrecv)
+            best = adapt->ias[i];
+    }
+    return best;
+}
+
+/* How long blocking is safe: only completions wake us. */
+static uint64_t safe_wait(struct dm_adapt *adapt, const struct dm_ia *ia, uint64_t timeout_us)
+{
+    uint64_t most = SOFT_WAIT;
+
+    if (adapt->n_active > ia->n_sendrecv) /* rings, or another rail */
+        most = RING_WAIT;
+    else if (!dm_list_is_empty(&adapt->connecting) || adapt->n_tell > 0)
+        most = SETUP_WAIT;
+    return timeout_us < most ? timeout_us : most;
+}
+
+static void pause_ns(long ns)
+{
+    const struct timespec pause = {0, ns};
+
+    nanosleep(&pause, NULL);
+}
+
+void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us)
+{
+    struct dm_ia *ia = busiest(adapt);
+    DAT_EVENT event;
+    DAT_COUNT n_more = 0;
+    DAT_RETURN rc;
+    int levels;
+
+    if (dm_poll_rare(adapt) > 0 || adapt->done_head != NULL || adapt->n_dying > 0 ||
+        atomic_load_explicit(&adapt->n_notes, memory_order_relaxed) > 0)
+        return;
+    for (int i = 0; i < adapt->n_active; i++) {
+        if (dm_rx_has(&adapt->active[i]->rx))
+            return;
+    }
+    levels = 0;
+    if (ia == NULL || adapt->is_waiting) { /* nothing to wait in, or another thread does */
+        levels = dm_gate_drop();
+        pause_ns(PAUSE_NS);
+        dm_gate_retake(levels);
+        return;
+    }
+    timeout_us = safe_wait(adapt, ia, timeout_us);
+    adapt->is_waiting = true;
+    levels = dm_gate_drop();
+    rc = dat_evd_wait(ia->dto_evd, (DAT_TIMEOUT)timeout_us, 1, &event, &n_more);
+    dm_gate_retake(levels);
+    adapt->is_waiting = false;
+    if (rc == DAT_SUCCESS) {
+        if (event.event_number == DAT_DTO_COMPLETION_EVENT)
+            on_dto(ia, &event.event_data.dto_completion_event_data);
+        adapt->idle = 0;
+    } else if (DAT_GET_TYPE(rc) != DAT_TIMEOUT_EXPIRED) {
+        pause_ns(PAUSE_NS);
+    }
+}
+
+bool dm_adapt_is_crowded(const struct dm_adapt *adapt)
+{
+    return adapt->is_crowded;
+}
