@@ -1,0 +1,157 @@
+/*
+ * Inside the channel: its object, its peers, and what its files call in each other.
+ *
+ * Invariant: handlers and `done` callbacks run at depth 1 at most. What the layer
+ * beneath reports while one of them runs is noted in dm_chan.todo and done by the next pass.
+ */
+#ifndef DM_CHANNEL_CHAN_H
+#define DM_CHANNEL_CHAN_H
+
+#include "channel/channel.h"
+#include "util/list.h"
+#include "util/pool.h"
+#include "util/port.h"
+
+#define DM_CHAN_LISTENERS 4
+
+/* First in, first out, linked by dm_chan_send.next. */
+struct dm_chan_queue {
+    struct dm_chan_send *head;
+    struct dm_chan_send *tail;
+};
+
+static inline void dm_chan_queue_add(struct dm_chan_queue *q, struct dm_chan_send *send)
+{
+    send->next = NULL;
+    if (q->head == NULL)
+        q->head = send;
+    else
+        q->tail->next = send;
+    q->tail = send;
+}
+
+static inline struct dm_chan_send *dm_chan_queue_take(struct dm_chan_queue *q)
+{
+    struct dm_chan_send *send = q->head;
+
+    if (send != NULL)
+        q->head = send->next;
+    return send;
+}
+
+/* The parser's place in the stream of packets. */
+struct dm_chan_parser {
+    uint32_t hdr_got; /* bytes of hdr filled */
+    bool is_payload;  /* feeding the sink */
+    uint64_t hdr[DM_PKT_MAX / 8];
+    size_t data_len;
+    size_t offset; /* of the next payload byte */
+    struct dm_chan_sink sink;
+};
+
+/* A process that we have talked to. */
+struct dm_chan_peer {
+    struct dm_conn *conn; /* NULL: oneself */
+    struct dm_chan_queue queue;
+    size_t reserved_len; /* record between dm_chan_reserve and commit */
+    int proc;
+    bool is_lost;
+    bool is_blocked; /* the pipe took less than offered; `writable` will come */
+    bool is_pushing;
+    struct dm_list ready;       /* in dm_chan.ready: has queued sends and may push */
+    struct dm_list flushing;    /* in dm_chan.flushing: has sends in flush */
+    struct dm_list lost;        /* in dm_chan.lost: the loss is to be told */
+    struct dm_chan_queue flush; /* taken by the pipe, memory still in use */
+    struct dm_chan_parser in;
+    int lost_err;
+};
+
+/* Work for dm_chan_work, besides what dm_adapt_poll does. */
+enum dm_chan_todo {
+    DM_TODO_SEND = 1,
+    DM_TODO_SELF = 2,
+    DM_TODO_HOOK = 4,
+    DM_TODO_LOST = 8,
+    DM_TODO_FLUSH = 16
+};
+
+/* A packet that dm_chan_send_ctl could not send at once. */
+struct dm_chan_ctl {
+    struct dm_chan_send send;
+    struct dm_chan *chan;
+};
+
+struct dm_chan_handler {
+    dm_pkt_handler fn;
+    void *arg;
+};
+
+struct dm_chan {
+    struct dm_adapt *adapt;
+    unsigned todo;               /* enum dm_chan_todo */
+    int depth;                   /* > 0: inside a handler or callback */
+    struct dm_chan_peer **peers; /* by process, NULL: not talked to yet */
+    int rank;
+    int size;
+    int n_handlers;
+    struct dm_chan_handler handlers[DM_PKT_N];
+    struct dm_list ready;
+    struct dm_list flushing;
+    struct dm_list lost;
+    struct dm_chan_hook *hooks;
+    struct dm_chan_listener {
+        dm_chan_lost fn;
+        void *arg;
+    } listeners[DM_CHAN_LISTENERS];
+    int n_listeners;
+    struct dm_pool ctl; /* struct dm_chan_ctl: packets of dm_chan_send_ctl */
+    /* oneself (self.c) */
+    char *self_pipe;
+    size_t self_head;
+    size_t self_len;
+    /* waiting (progress.c) */
+    uint32_t n_idle;
+    uint32_t n_idle_tests;
+    uint32_t n_polls; /* idle passes before looking at the clock */
+    uint64_t idle_since;
+    uint64_t spin_ns;
+    uint64_t wait_us;
+    struct dm_adapt_job job;
+};
+
+/* The peer object, made at first use; NULL when out of memory (reported). (start.c) */
+struct dm_chan_peer *dm_chan_peer_new(struct dm_chan *chan, int proc);
+static inline struct dm_chan_peer *dm_chan_peer(struct dm_chan *chan, int proc)
+{
+    struct dm_chan_peer *peer = chan->peers[proc];
+
+    return dm_likely(peer != NULL) ? peer : dm_chan_peer_new(chan, proc);
+}
+
+/* The upcalls of the adaptation layer. */
+void dm_chan_input(void *arg, int proc, struct dm_conn *conn);           /* packet.c */
+void dm_chan_writable(void *arg, int proc, struct dm_conn *conn);        /* send.c */
+void dm_chan_failed(void *arg, int proc, struct dm_conn *conn, int err); /* start.c */
+
+/* Note that a peer is gone; the next pass tells. (start.c) */
+void dm_chan_peer_lost(struct dm_chan *chan, struct dm_chan_peer *peer, int err);
+/* Tell of lost peers and give up their sends; returns how many. (start.c) */
+int dm_chan_work_lost(struct dm_chan *chan);
+/* Call a packet's handler. False: there is none, which is reported. (packet.c) */
+bool dm_chan_deliver(struct dm_chan *chan, int proc, const struct dm_pkt *pkt, const void *data,
+                     size_t avail, struct dm_chan_sink *sink);
+/* Push queues that may be pushed; returns packets completed. (send.c) */
+int dm_chan_work_send(struct dm_chan *chan);
+/* Complete sends whose memory is free again; returns how many. (send.c) */
+int dm_chan_work_flush(struct dm_chan *chan);
+/* A packet to oneself, at once. DM_EAGAIN: others are queued, or a handler runs. (self.c) */
+int dm_chan_self_now(struct dm_chan *chan, const struct dm_pkt *pkt, const void *data);
+/* Deliver packets queued to oneself; returns how many. (self.c) */
+int dm_chan_work_self(struct dm_chan *chan);
+/* The pipe to oneself. (self.c) */
+int dm_chan_self_put(struct dm_chan *chan, const struct iovec *iov, int n_iov, size_t *taken_p);
+int dm_chan_self_get(struct dm_chan *chan, const struct iovec *iov, int n_iov, size_t *got_p);
+/* Is anything queued, to anybody? (progress.c) */
+bool dm_chan_is_busy(const struct dm_chan *chan);
+
+#endif

@@ -1,0 +1,152 @@
+/*
+ * The progress engine: one pass over what is active, and how to wait.
+ *
+ * While every process has a core, waiting is spinning for DATUM_SPIN (1 ms unless
+ * set), then sleeping in the provider for ever longer times, so that a process
+ * that waits long does not burn its core. When processes outnumber cores a few passes
+ * come before the sleep: whoever we wait for may need this very core.
+ */
+#include "channel/channel.h"
+
+#include <sched.h>
+
+#include "channel/chan.h"
+#include "util/cfg.h"
+#include "util/clock.h"
+#include "util/gate.h"
+
+#define SPIN_AUTO_NS  1000000
+#define POLLS         256 /* idle passes between looks at the clock */
+#define POLLS_CROWDED 8   /* idle passes before sleeping, when crowded */
+#define POLLS_AWAKE   4   /* idle passes between two sleeps */
+#define WAIT_MIN_US   1000
+#define WAIT_MAX_US   100000
+
+static int run_hooks(struct dm_chan *chan)
+{
+    struct dm_chan_hook *next;
+    int n = 0;
+
+    for (struct dm_chan_hook *hook = chan->hooks; hook != NULL; hook = next) {
+        next = hook->next;
+        n += hook->fn(hook);
+    }
+    return n;
+}
+
+static DM_NOINLINE int work(struct dm_chan *chan)
+{
+    int n = 0;
+
+    if (chan->depth > 0)
+        return 0;
+    if (chan->todo & DM_TODO_LOST)
+        n += dm_chan_work_lost(chan);
+    if (chan->todo & DM_TODO_SEND)
+        n += dm_chan_work_send(chan);
+    if (chan->todo & DM_TODO_FLUSH)
+        n += dm_chan_work_flush(chan);
+    if (chan->todo & DM_TODO_SELF)
+        n += dm_chan_work_self(chan);
+    if (chan->todo & DM_TODO_HOOK)
+        n += run_hooks(chan);
+    return n;
+}
+
+int dm_chan_progress(struct dm_chan *chan)
+{
+    int n = dm_adapt_poll(chan->adapt);
+
+    if (dm_unlikely(chan->todo != 0))
+        n += work(chan);
+    return n;
+}
+
+/* Passes have been idle for a while: sleep, if it is time to. */
+static DM_NOINLINE void rest(struct dm_chan *chan)
+{
+    bool is_crowded = dm_adapt_is_crowded(chan->adapt);
+    uint64_t spin = dm_cfg()->spin;
+
+    chan->n_polls = chan->n_idle + POLLS;
+    if (spin != DM_CFG_AUTO || !is_crowded) {
+        uint64_t now = dm_clock_ns();
+
+        spin = spin == DM_CFG_AUTO ? SPIN_AUTO_NS : spin * 1000;
+        if (chan->idle_since == 0)
+            chan->idle_since = now;
+        if (now - chan->idle_since < spin)
+            return;
+    }
+    dm_adapt_wait(chan->adapt, chan->wait_us);
+    chan->n_polls = chan->n_idle + POLLS_AWAKE;
+    chan->wait_us = chan->wait_us * 2 < WAIT_MAX_US ? chan->wait_us * 2 : WAIT_MAX_US;
+}
+
+void dm_chan_progress_wait(struct dm_chan *chan)
+{
+    if (dm_chan_progress(chan) > 0) {
+        chan->n_idle = 0;
+        return;
+    }
+    if (dm_unlikely(chan->n_idle++ == 0)) {
+        chan->idle_since = 0;
+        chan->wait_us = WAIT_MIN_US;
+        chan->n_polls = POLLS;
+        if (dm_cfg()->spin != DM_CFG_AUTO || dm_adapt_is_crowded(chan->adapt))
+            chan->n_polls = POLLS_CROWDED;
+    }
+    dm_gate_yield();
+    if (dm_unlikely(chan->n_idle >= chan->n_polls))
+        rest(chan);
+}
+
+int dm_chan_progress_test(struct dm_chan *chan)
+{
+    int n = dm_chan_progress(chan);
+
+    if (n > 0)
+        chan->n_idle_tests = 0;
+    else if (++chan->n_idle_tests % POLLS_CROWDED == 0 && dm_adapt_is_crowded(chan->adapt))
+        sched_yield();
+    return n;
+}
+
+bool dm_chan_is_busy(const struct dm_chan *chan)
+{
+    if (chan->todo & (DM_TODO_SELF | DM_TODO_FLUSH | DM_TODO_LOST))
+        return true;
+    for (int i = 0; i < chan->size; i++) {
+        const struct dm_chan_peer *peer = chan->peers[i];
+
+        if (peer != NULL && !peer->is_lost &&
+            (peer->queue.head != NULL || peer->flush.head != NULL))
+            return true;
+    }
+    return false;
+}
+
+void dm_chan_hook_add(struct dm_chan *chan, struct dm_chan_hook *hook)
+{
+    if (hook->is_on)
+        return;
+    hook->is_on = true;
+    hook->next = chan->hooks;
+    chan->hooks = hook;
+    chan->todo |= DM_TODO_HOOK;
+}
+
+void dm_chan_hook_del(struct dm_chan *chan, struct dm_chan_hook *hook)
+{
+    struct dm_chan_hook **at = &chan->hooks;
+
+    if (!hook->is_on)
+        return;
+    while (*at != NULL && *at != hook)
+        at = &(*at)->next;
+    if (*at != NULL)
+        *at = hook->next;
+    hook->is_on = false;
+    if (chan->hooks == NULL)
+        chan->todo &= ~(unsigned)DM_TODO_HOOK;
+}

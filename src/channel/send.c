@@ -1,0 +1,331 @@
+/*
+ * Sending packets: straight into a record of the pipe when it can go now, through
+ * the peer's queue otherwise.
+ *
+ * Invariant: a packet goes straight only when the queue is empty, so packets leave
+ * in the order they were given. A blocked peer (the pipe took less than offered) is
+ * not tried again before the layer beneath says it is writable.
+ */
+#include "channel/channel.h"
+
+#include <string.h>
+
+#include "channel/chan.h"
+#include "util/err.h"
+
+/*
+ * Up to here a queued packet is copied into a record; beyond, the pipe is offered the
+ * caller's memory, which saves a copy and costs posting a gather list.
+ */
+#define COPY_MAX 2048
+
+static inline void copy_header(void *dst, const void *pkt, size_t len)
+{
+    const char *s = pkt;
+    char *d = dst;
+
+    /* Constant lengths: no call of memcpy. */
+    memcpy(d, s, 8);
+    if (len > 8)
+        memcpy(d + 8, s + 8, 8);
+    if (len > 16)
+        memcpy(d + 16, s + 16, 8);
+    if (len > 24)
+        memcpy(d + 24, s + 24, 8);
+}
+
+int dm_chan_send_now(struct dm_chan *chan, int proc, const struct dm_pkt *pkt, const void *data)
+{
+    struct dm_chan_peer *peer = chan->peers[proc];
+    size_t hdr_len = pkt->hdr_len, len = hdr_len + pkt->data_len;
+    char *place;
+
+    if (dm_unlikely(peer == NULL || peer->queue.head != NULL))
+        return DM_EAGAIN;
+    if (dm_unlikely(peer->conn == NULL))
+        return dm_chan_self_now(chan, pkt, data);
+    place = dm_adapt_eager_reserve(peer->conn, len);
+    if (dm_unlikely(place == NULL))
+        return DM_EAGAIN;
+    copy_header(place, pkt, hdr_len);
+    if (pkt->data_len == 8)
+        memcpy(place + hdr_len, data, 8);
+    else if (pkt->data_len > 0)
+        memcpy(place + hdr_len, data, pkt->data_len);
+    return dm_adapt_eager_commit(peer->conn, len);
+}
+
+void *dm_chan_reserve(struct dm_chan *chan, int proc, const struct dm_pkt *pkt)
+{
+    struct dm_chan_peer *peer = chan->peers[proc];
+    size_t len = pkt->hdr_len + (size_t)pkt->data_len;
+    char *place;
+
+    if (peer == NULL || peer->queue.head != NULL || peer->conn == NULL)
+        return NULL;
+    place = dm_adapt_eager_reserve(peer->conn, len);
+    if (place == NULL)
+        return NULL;
+    copy_header(place, pkt, pkt->hdr_len);
+    peer->reserved_len = len;
+    return place + pkt->hdr_len;
+}
+
+int dm_chan_commit(struct dm_chan *chan, int proc)
+{
+    struct dm_chan_peer *peer = chan->peers[proc];
+
+    return dm_adapt_eager_commit(peer->conn, peer->reserved_len);
+}
+
+/* ---- the queue ---- */
+
+/* Payload bytes [offset, offset+len) to dst. */
+static void fetch(struct dm_chan_send *send, size_t offset, void *dst, size_t len)
+{
+    if (send->data != NULL)
+        memcpy(dst, (const char *)send->data + offset, len);
+    else if (len > 0)
+        send->read(send, offset, dst, len);
+}
+
+/* Header and payload bytes from send->sent on, len of them, to dst. */
+static void fetch_from_header(struct dm_chan_send *send, char *dst, size_t len)
+{
+    const struct dm_pkt *pkt = (const struct dm_pkt *)(const void *)send->hdr;
+    size_t n = 0;
+
+    if (send->sent < pkt->hdr_len) {
+        n = pkt->hdr_len - send->sent;
+        if (n > len)
+            n = len;
+        memcpy(dst, (const char *)send->hdr + send->sent, n);
+    }
+    fetch(send, send->sent + n - pkt->hdr_len, dst + n, len - n);
+}
+
+/* The next bytes of a packet, copied into a record; *taken_p 0: no room. */
+static int put_copied(struct dm_chan_peer *peer, struct dm_chan_send *send, size_t left,
+                      size_t *taken_p)
+{
+    size_t max = dm_adapt_eager_max(peer->conn), len = left < max ? left : max;
+    char *place = len > 0 ? dm_adapt_eager_reserve(peer->conn, len) : NULL;
+    char scratch[256];
+    struct iovec iov;
+
+    *taken_p = 0;
+    if (place != NULL) {
+        fetch_from_header(send, place, len);
+        *taken_p = len;
+        return dm_adapt_eager_commit(peer->conn, len);
+    }
+    /* Whoever is not taken all gets the `writable` call: ask the way that promises it. */
+    iov.iov_len = left < sizeof(scratch) ? left : sizeof(scratch);
+    iov.iov_base = scratch;
+    fetch_from_header(send, scratch, iov.iov_len);
+    return dm_adapt_eager_put(peer->conn, &iov, 1, taken_p);
+}
+
+/* The next bytes of a packet from the caller's memory. */
+static int put_gathered(struct dm_chan_peer *peer, struct dm_chan_send *send, size_t *taken_p)
+{
+    const struct dm_pkt *pkt = (const struct dm_pkt *)(const void *)send->hdr;
+    struct iovec iov[2];
+    size_t offset = 0;
+    int n = 0;
+
+    if (send->sent < pkt->hdr_len) {
+        iov[n].iov_base = (char *)send->hdr + send->sent;
+        iov[n++].iov_len = pkt->hdr_len - send->sent;
+    } else {
+        offset = send->sent - pkt->hdr_len;
+    }
+    iov[n].iov_base = (char *)(uintptr_t)send->data + offset;
+    iov[n++].iov_len = pkt->data_len - offset;
+    return dm_adapt_eager_put(peer->conn, iov, n, taken_p);
+}
+
+/* Push one packet. DM_EAGAIN: the pipe is full. */
+static int push_one(struct dm_chan_peer *peer, struct dm_chan_send *send)
+{
+    const struct dm_pkt *pkt = (const struct dm_pkt *)(const void *)send->hdr;
+    size_t total = pkt->hdr_len + (size_t)pkt->data_len;
+
+    while (send->sent < total) {
+        size_t left = total - send->sent, taken = 0;
+        int err;
+
+        if (left <= COPY_MAX || send->data == NULL)
+            err = put_copied(peer, send, left, &taken);
+        else
+            err = put_gathered(peer, send, &taken);
+        if (err != DM_OK)
+            return err;
+        send->sent += taken;
+        if (taken == 0)
+            return DM_EAGAIN;
+    }
+    return DM_OK;
+}
+
+static void finish(struct dm_chan *chan, struct dm_chan_peer *peer, struct dm_chan_send *send)
+{
+    const struct dm_pkt *pkt = (const struct dm_pkt *)(const void *)send->hdr;
+
+    /* Only what may have gone from the caller's memory has to wait for it. */
+    if (send->data != NULL && pkt->data_len > COPY_MAX - DM_PKT_MAX &&
+        !dm_adapt_eager_flushed(peer->conn)) {
+        dm_chan_queue_add(&peer->flush, send);
+        if (dm_list_is_empty(&peer->flushing))
+            dm_list_add_tail(&chan->flushing, &peer->flushing);
+        chan->todo |= DM_TODO_FLUSH;
+        return;
+    }
+    send->done(send, DM_OK);
+}
+
+/* Push a peer's queue until it is empty or the pipe is full; returns packets completed. */
+static int push(struct dm_chan *chan, struct dm_chan_peer *peer)
+{
+    int n = 0;
+
+    if (peer->is_pushing || peer->is_blocked || peer->is_lost)
+        return 0;
+    peer->is_pushing = true;
+    while (peer->queue.head != NULL) {
+        struct dm_chan_send *send = peer->queue.head;
+        int err;
+
+        /* Set before the try: `writable` may come from inside it. */
+        peer->is_blocked = true;
+        err = push_one(peer, send);
+        if (err == DM_EAGAIN)
+            break;
+        peer->is_blocked = false;
+        if (err != DM_OK) {
+            dm_chan_peer_lost(chan, peer, err);
+            break;
+        }
+        (void)dm_chan_queue_take(&peer->queue);
+        chan->depth++;
+        finish(chan, peer, send);
+        chan->depth--;
+        n++;
+    }
+    peer->is_pushing = false;
+    return n;
+}
+
+void dm_chan_writable(void *arg, int proc, struct dm_conn *conn)
+{
+    struct dm_chan *chan = arg;
+    struct dm_chan_peer *peer = dm_chan_peer(chan, proc);
+
+    (void)conn;
+    if (peer == NULL || peer->is_lost)
+        return;
+    peer->is_blocked = false;
+    if (peer->queue.head == NULL)
+        return;
+    if (dm_list_is_empty(&peer->ready))
+        dm_list_add_tail(&chan->ready, &peer->ready);
+    chan->todo |= DM_TODO_SEND;
+}
+
+int dm_chan_work_send(struct dm_chan *chan)
+{
+    struct dm_list now;
+    int n = 0;
+
+    chan->todo &= ~(unsigned)DM_TODO_SEND;
+    dm_list_init(&now);
+    while (!dm_list_is_empty(&chan->ready)) {
+        struct dm_list *node = chan->ready.next;
+
+        dm_list_del(node);
+        dm_list_add_tail(&now, node);
+    }
+    while (!dm_list_is_empty(&now)) {
+        struct dm_chan_peer *peer = dm_container_of(now.next, struct dm_chan_peer, ready);
+
+        dm_list_del(&peer->ready);
+        n += push(chan, peer);
+        /* Writable again meanwhile, and more to send: the next pass. */
+        if (peer->queue.head != NULL && !peer->is_blocked)
+            dm_chan_writable(chan, peer->proc, peer->conn);
+    }
+    return n;
+}
+
+int dm_chan_work_flush(struct dm_chan *chan)
+{
+    int n = 0;
+
+    chan->todo &= ~(unsigned)DM_TODO_FLUSH;
+    dm_list_for_each_safe (it, tmp, &chan->flushing) {
+        struct dm_chan_peer *peer = dm_container_of(it, struct dm_chan_peer, flushing);
+        struct dm_chan_queue done = peer->flush;
+        struct dm_chan_send *send;
+
+        if (!dm_adapt_eager_flushed(peer->conn))
+            continue;
+        dm_list_del(&peer->flushing);
+        peer->flush.head = NULL;
+        chan->depth++;
+        while ((send = dm_chan_queue_take(&done)) != NULL) {
+            send->done(send, DM_OK);
+            n++;
+        }
+        chan->depth--;
+    }
+    if (!dm_list_is_empty(&chan->flushing))
+        chan->todo |= DM_TODO_FLUSH;
+    return n;
+}
+
+int dm_chan_send(struct dm_chan *chan, int proc, const struct dm_pkt *pkt,
+                 struct dm_chan_send *send)
+{
+    struct dm_chan_peer *peer = dm_chan_peer(chan, proc);
+
+    if (peer == NULL || peer->is_lost) {
+        send->done(send, peer == NULL ? DM_ENOMEM : DM_EPEER);
+        return DM_OK;
+    }
+    copy_header(send->hdr, pkt, pkt->hdr_len);
+    send->sent = 0;
+    dm_chan_queue_add(&peer->queue, send);
+    if (peer->conn == NULL) {
+        chan->todo |= DM_TODO_SELF;
+        if (chan->depth == 0)
+            dm_chan_work_self(chan);
+    } else {
+        push(chan, peer);
+    }
+    return DM_OK;
+}
+
+static void ctl_done(struct dm_chan_send *send, int err)
+{
+    struct dm_chan_ctl *ctl = dm_container_of(send, struct dm_chan_ctl, send);
+
+    (void)err; /* the listener is told of the lost peer */
+    dm_pool_put(&ctl->chan->ctl, ctl);
+}
+
+int dm_chan_send_ctl(struct dm_chan *chan, int proc, const struct dm_pkt *pkt)
+{
+    int err = dm_chan_send_now(chan, proc, pkt, NULL);
+    struct dm_chan_ctl *ctl;
+
+    if (err != DM_EAGAIN)
+        return err;
+    ctl = dm_pool_get(&chan->ctl);
+    if (ctl == NULL)
+        return DM_FAIL(DM_ENOMEM, "control packet of %d bytes to rank %d", pkt->hdr_len, proc);
+    ctl->chan = chan;
+    ctl->send.done = ctl_done;
+    ctl->send.data = NULL;
+    ctl->send.read = NULL;
+    return dm_chan_send(chan, proc, pkt, &ctl->send);
+}

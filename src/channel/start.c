@@ -1,0 +1,188 @@
+/*
+ * Start, stop and process management: the channel's object and its peers.
+ *
+ * A peer object exists from the first packet to or from it, so memory grows with
+ * the peers used. A loss is only noted when it is seen; the next pass at depth 0 gives the
+ * sends back and tells the listener.
+ */
+#include "channel/channel.h"
+
+#include <stdlib.h>
+
+#include "channel/chan.h"
+#include "util/cfg.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/log.h"
+
+#define CTL_CHUNK 64
+
+struct dm_chan_peer *dm_chan_peer_new(struct dm_chan *chan, int proc)
+{
+    struct dm_chan_peer *peer = calloc(1, sizeof(*peer));
+
+    if (peer == NULL) {
+        (void)DM_FAIL(DM_ENOMEM, "channel to rank %d, %zu bytes", proc, sizeof(*peer));
+        return NULL;
+    }
+    peer->proc = proc;
+    peer->conn = proc == chan->rank ? NULL : dm_adapt_conn(chan->adapt, proc);
+    dm_list_init(&peer->ready);
+    dm_list_init(&peer->flushing);
+    dm_list_init(&peer->lost);
+    chan->peers[proc] = peer;
+    return peer;
+}
+
+static void free_chan(struct dm_chan *chan)
+{
+    if (chan->peers != NULL) {
+        for (int i = 0; i < chan->size; i++)
+            free(chan->peers[i]);
+    }
+    dm_pool_fini(&chan->ctl);
+    free(chan->peers);
+    free(chan->self_pipe);
+    free(chan);
+}
+
+int dm_chan_start(const struct dm_adapt_job *job, struct dm_chan **chan_p)
+{
+    struct dm_chan *chan = calloc(1, sizeof(*chan));
+    struct dm_adapt_events ev;
+    int err;
+
+    if (chan == NULL)
+        return DM_FAIL(DM_ENOMEM, "channel state, %zu bytes", sizeof(*chan));
+    chan->job = *job;
+    chan->rank = job->rank;
+    chan->size = job->size;
+    dm_list_init(&chan->ready);
+    dm_list_init(&chan->flushing);
+    dm_list_init(&chan->lost);
+    dm_pool_init(&chan->ctl, sizeof(struct dm_chan_ctl), CTL_CHUNK, 0);
+    chan->peers = calloc((size_t)job->size, sizeof(*chan->peers));
+    if (chan->peers == NULL) {
+        err = DM_FAIL(DM_ENOMEM, "channel to %d processes", job->size);
+        goto fail;
+    }
+    ev = (struct dm_adapt_events){
+        .arg = chan,
+        .input = dm_chan_input,
+        .writable = dm_chan_writable,
+        .failed = dm_chan_failed,
+    };
+    err = dm_adapt_open(&chan->job, &ev, &chan->adapt);
+    if (err != DM_OK)
+        goto fail;
+    *chan_p = chan;
+    return DM_OK;
+fail:
+    free_chan(chan);
+    return err;
+}
+
+int dm_chan_stop(struct dm_chan *chan)
+{
+    uint64_t give_up = dm_clock_ns() + dm_cfg()->timeout * 1000;
+    int err;
+
+    chan->n_listeners = 0;
+    dm_adapt_quiesce(chan->adapt);
+    while (dm_chan_is_busy(chan) && dm_clock_ns() < give_up) {
+        /* Nobody is told of losses any more: let the pipes say so themselves. */
+        for (int i = 0; i < chan->size; i++)
+            if (chan->peers[i] != NULL && chan->peers[i]->queue.head != NULL)
+                dm_chan_writable(chan, i, chan->peers[i]->conn);
+        dm_chan_progress_wait(chan);
+    }
+    err = dm_adapt_close(chan->adapt);
+    free_chan(chan);
+    return err;
+}
+
+int dm_chan_rank(const struct dm_chan *chan)
+{
+    return chan->rank;
+}
+
+int dm_chan_size(const struct dm_chan *chan)
+{
+    return chan->size;
+}
+
+struct dm_adapt *dm_chan_adapt(struct dm_chan *chan)
+{
+    return chan->adapt;
+}
+
+void dm_chan_on_packet(struct dm_chan *chan, enum dm_pkt_type type, dm_pkt_handler fn, void *arg)
+{
+    if (chan->handlers[type].fn == NULL)
+        chan->n_handlers++;
+    chan->handlers[type] = (struct dm_chan_handler){.fn = fn, .arg = arg};
+}
+
+void dm_chan_on_lost(struct dm_chan *chan, dm_chan_lost fn, void *arg)
+{
+    if (chan->n_listeners < DM_CHAN_LISTENERS)
+        chan->listeners[chan->n_listeners++] = (struct dm_chan_listener){.fn = fn, .arg = arg};
+}
+
+bool dm_chan_is_lost(const struct dm_chan *chan, int proc)
+{
+    return chan->peers[proc] != NULL && chan->peers[proc]->is_lost;
+}
+
+void dm_chan_peer_lost(struct dm_chan *chan, struct dm_chan_peer *peer, int err)
+{
+    if (peer->is_lost)
+        return;
+    DM_TRACE(CHAN, "lost rank %d, err %d", peer->proc, err);
+    peer->is_lost = true;
+    peer->lost_err = err != DM_OK ? err : DM_EPEER;
+    dm_list_add_tail(&chan->lost, &peer->lost);
+    chan->todo |= DM_TODO_LOST;
+}
+
+void dm_chan_failed(void *arg, int proc, struct dm_conn *conn, int err)
+{
+    struct dm_chan *chan = arg;
+    struct dm_chan_peer *peer = dm_chan_peer(chan, proc);
+
+    (void)conn;
+    if (peer != NULL)
+        dm_chan_peer_lost(chan, peer, err);
+}
+
+static void give_back(struct dm_chan_queue *queue, int err)
+{
+    struct dm_chan_send *send;
+
+    while ((send = dm_chan_queue_take(queue)) != NULL)
+        send->done(send, err);
+}
+
+int dm_chan_work_lost(struct dm_chan *chan)
+{
+    int n = 0;
+
+    chan->todo &= ~(unsigned)DM_TODO_LOST;
+    while (!dm_list_is_empty(&chan->lost)) {
+        struct dm_chan_peer *peer = dm_container_of(chan->lost.next, struct dm_chan_peer, lost);
+
+        dm_list_del(&peer->lost);
+        dm_list_del(&peer->ready);
+        dm_list_del(&peer->flushing);
+        /* A packet that was arriving never will: its sink is the listener's to forget. */
+        peer->in = (struct dm_chan_parser){.hdr_got = 0};
+        chan->depth++;
+        give_back(&peer->flush, DM_EPEER);
+        give_back(&peer->queue, DM_EPEER);
+        for (int i = 0; i < chan->n_listeners; i++)
+            chan->listeners[i].fn(chan->listeners[i].arg, peer->proc, peer->lost_err);
+        chan->depth--;
+        n++;
+    }
+    return n;
+}

@@ -1,0 +1,394 @@
+/* test: timeout=20 layers=util,channel */
+/* The channel beside packets: oneself, plain bytes, lost peers, hooks, waiting, bulk. */
+#include "channel/channel.h"
+
+#include "fake_adapt.h"
+#include "test.h"
+#include "util/cfg.h"
+
+static struct dm_chan *chans[2];
+
+static void start(void)
+{
+    FAKE_DEFAULTS;
+    for (int i = 0; i < 2; i++) {
+        struct dm_adapt_job job = {.rank = i, .size = 2, .n_local = 2};
+
+        CHECK_EQ(dm_chan_start(&job, &chans[i]), DM_OK);
+    }
+}
+
+static void stop(void)
+{
+    for (int i = 0; i < 2; i++)
+        CHECK_EQ(dm_chan_stop(chans[i]), DM_OK);
+}
+
+struct out {
+    struct dm_chan_send send;
+    int n_done;
+    int err;
+};
+
+static void out_done(struct dm_chan_send *send, int err)
+{
+    ((struct out *)send)->n_done++;
+    ((struct out *)send)->err = err;
+}
+
+static struct dm_pkt packet(size_t data_len)
+{
+    return (struct dm_pkt){.type = DM_PKT_EAGER,
+                           .version = DM_PKT_VERSION,
+                           .hdr_len = 8,
+                           .data_len = (uint32_t)data_len};
+}
+
+/* ---- oneself ---- */
+
+static struct {
+    int n;
+    int depth;
+    int answers;
+    size_t bytes;
+    struct out answer;
+    char *dst;
+} me;
+
+static void me_write(void *arg, size_t offset, const void *data, size_t len)
+{
+    (void)arg;
+    if (len > 0)
+        memcpy(me.dst + offset, data, len);
+    me.bytes += len;
+}
+
+static void me_done(void *arg)
+{
+    (void)arg;
+    me.n++;
+}
+
+/* The first three packets are answered, from inside the handler. */
+static void me_handler(void *arg, int proc, const struct dm_pkt *pkt, const void *data,
+                       size_t avail, struct dm_chan_sink *sink)
+{
+    struct dm_pkt answer = packet(0);
+
+    (void)arg;
+    CHECK_EQ(proc, 0);
+    CHECK_EQ(me.depth, 0);
+    me.depth++;
+    if (me.answers < 3) {
+        me.answers++;
+        CHECK_EQ(dm_chan_send_now(chans[0], 0, &answer, NULL), DM_EAGAIN);
+        CHECK_EQ(dm_chan_send_ctl(chans[0], 0, &answer), DM_OK);
+    }
+    if (avail == pkt->data_len) {
+        me_write(NULL, 0, data, avail);
+        me_done(NULL);
+    } else {
+        *sink = (struct dm_chan_sink){.write = me_write, .done = me_done};
+    }
+    me.depth--;
+}
+
+static char *src_data;
+
+static void src_read(struct dm_chan_send *send, size_t offset, void *dst, size_t len)
+{
+    (void)send;
+    memcpy(dst, src_data + offset, len);
+}
+
+static void talks_to_itself(void)
+{
+    size_t len = 100001;
+    struct out out = {.send.done = out_done};
+    struct dm_pkt pkt;
+
+    start();
+    me.dst = calloc(1, len);
+    src_data = malloc(len);
+    for (size_t i = 0; i < len; i++)
+        src_data[i] = (char)(i * 13 + i / 256);
+    dm_chan_on_packet(chans[0], DM_PKT_EAGER, me_handler, NULL);
+    pkt = packet(5);
+    /* The first send makes the peer object: the fast way may not be open yet. */
+    if (dm_chan_send_now(chans[0], 0, &pkt, "12345") == DM_EAGAIN) {
+        out.send.data = "12345";
+        CHECK_EQ(dm_chan_send(chans[0], 0, &pkt, &out.send), DM_OK);
+    }
+    for (int i = 0; i < 10; i++)
+        dm_chan_progress(chans[0]);
+    CHECK_EQ(me.n, 4);
+    CHECK_EQ(memcmp(me.dst, "12345", 5), 0);
+    me.bytes = 0;
+    CHECK_EQ(dm_chan_send_now(chans[0], 0, &pkt, "54321"), DM_OK);
+    CHECK_EQ(me.n, 5);
+    me.bytes = 0;
+    pkt = packet(len);
+    out = (struct out){.send = {.done = out_done, .data = NULL, .read = src_read}};
+    dm_chan_send(chans[0], 0, &pkt, &out.send);
+    for (int i = 0; i < 10; i++)
+        dm_chan_progress(chans[0]);
+    CHECK_EQ(out.n_done, 1);
+    CHECK_EQ(out.err, DM_OK);
+    CHECK_EQ(me.bytes, len);
+    CHECK_EQ(memcmp(me.dst, src_data, len), 0);
+    free(me.dst);
+    free(src_data);
+    stop();
+}
+
+/* ---- plain bytes ---- */
+
+static void plain_bytes(int from, int to)
+{
+    char src[3000], dst[3000];
+    size_t sent = 0, got = 0;
+
+    for (size_t i = 0; i < sizeof(src); i++)
+        src[i] = (char)(i * 3 + i / 256);
+    for (int turn = 0; got < sizeof(src) && turn < 100000; turn++) {
+        struct iovec out[2], in[3];
+        size_t n, a = (sizeof(src) - sent) / 3, room = (sizeof(dst) - got) / 2;
+
+        out[0] = (struct iovec){src + sent, a};
+        out[1] = (struct iovec){src + sent + a, sizeof(src) - sent - a};
+        CHECK_EQ(dm_chan_put(chans[from], to, out, 2, &n), DM_OK);
+        sent += n;
+        in[0] = (struct iovec){dst + got, room};
+        in[1] = (struct iovec){NULL, 0};
+        in[2] = (struct iovec){dst + got + room, sizeof(dst) - got - room};
+        CHECK_EQ(dm_chan_get(chans[to], from, in, 3, &n), DM_OK);
+        got += n;
+    }
+    CHECK_EQ(got, sizeof(src));
+    CHECK_EQ(memcmp(src, dst, sizeof(src)), 0);
+}
+
+static void bytes_without_packets(void)
+{
+    start();
+    plain_bytes(0, 1);
+    fake.take_max = 5;
+    fake.give_max = 3;
+    fake.n_records = 2;
+    plain_bytes(1, 0);
+    plain_bytes(0, 0);
+    stop();
+}
+
+static void own_pipe_is_finite(void)
+{
+    char buf[5000] = {0};
+    struct iovec iov = {buf, sizeof(buf)};
+    size_t n, in = 0, out = 0;
+
+    start();
+    do {
+        CHECK_EQ(dm_chan_put(chans[0], 0, &iov, 1, &n), DM_OK);
+        in += n;
+    } while (n > 0 && in < 1000000);
+    CHECK(in < 1000000);
+    do {
+        CHECK_EQ(dm_chan_get(chans[0], 0, &iov, 1, &n), DM_OK);
+        out += n;
+    } while (n > 0);
+    CHECK_EQ(in, out);
+    stop();
+}
+
+/* ---- lost peers ---- */
+
+static int n_lost;
+
+static void on_lost(void *arg, int proc, int err)
+{
+    CHECK(arg == &n_lost);
+    CHECK_EQ(proc, 1);
+    CHECK_EQ(err, DM_EPEER);
+    n_lost++;
+}
+
+static void lost_peer_gives_sends_back(void)
+{
+    struct out outs[3];
+    struct dm_pkt pkt = packet(0);
+
+    start();
+    dm_chan_on_packet(chans[0], DM_PKT_EAGER, me_handler, NULL);
+    dm_chan_on_lost(chans[0], on_lost, &n_lost);
+    fake.is_unready = true;
+    for (int i = 0; i < 2; i++) {
+        outs[i] = (struct out){.send.done = out_done};
+        dm_chan_send(chans[0], 1, &pkt, &outs[i].send);
+    }
+    CHECK(!dm_chan_is_lost(chans[0], 1));
+    fake_procs[0]->conns[1].is_lost = true;
+    dm_chan_progress(chans[0]);
+    dm_chan_progress(chans[0]);
+    CHECK_EQ(n_lost, 1);
+    CHECK(dm_chan_is_lost(chans[0], 1));
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(outs[i].n_done, 1);
+        CHECK_EQ(outs[i].err, DM_EPEER);
+    }
+    outs[2] = (struct out){.send.done = out_done};
+    CHECK_EQ(dm_chan_send_now(chans[0], 1, &pkt, NULL), DM_EAGAIN);
+    dm_chan_send(chans[0], 1, &pkt, &outs[2].send);
+    CHECK_EQ(outs[2].err, DM_EPEER);
+    fake_procs[0]->conns[1].is_lost = false;
+    stop();
+}
+
+static int n_sunk, n_sunk_done;
+
+static void sunk_write(void *arg, size_t offset, const void *data, size_t len)
+{
+    (void)arg;
+    (void)offset;
+    (void)data;
+    n_sunk += (int)len;
+}
+
+static void sunk_done(void *arg)
+{
+    (void)arg;
+    n_sunk_done++;
+}
+
+static void sinking(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
+                    struct dm_chan_sink *sink)
+{
+    (void)arg;
+    (void)proc;
+    (void)data;
+    CHECK(avail < pkt->data_len);
+    *sink = (struct dm_chan_sink){.write = sunk_write, .done = sunk_done};
+}
+
+static void half_a_packet_of_a_lost_peer(void)
+{
+    struct dm_pkt pkt = packet(1000);
+    struct iovec iov = {&pkt, sizeof(pkt)};
+    char half[500] = {0};
+    size_t n;
+
+    start();
+    dm_chan_on_packet(chans[0], DM_PKT_EAGER, sinking, NULL);
+    n_lost = 0;
+    dm_chan_on_lost(chans[0], on_lost, &n_lost);
+    dm_chan_put(chans[1], 0, &iov, 1, &n);
+    iov = (struct iovec){half, sizeof(half)};
+    dm_chan_put(chans[1], 0, &iov, 1, &n);
+    dm_chan_progress(chans[0]);
+    CHECK_EQ(n_sunk, 500);
+    fake_procs[0]->conns[1].is_lost = true;
+    dm_chan_progress(chans[0]);
+    CHECK_EQ(n_lost, 1);
+    dm_chan_put(chans[1], 0, &iov, 1, &n);
+    dm_chan_progress(chans[0]);
+    CHECK_EQ(n_sunk, 500);
+    CHECK_EQ(n_sunk_done, 0);
+    stop();
+}
+
+/* ---- hooks, waiting, bulk ---- */
+
+static int n_hook;
+
+static int hook_fn(struct dm_chan_hook *hook)
+{
+    if (++n_hook == 3)
+        dm_chan_hook_del(chans[0], hook);
+    return 1;
+}
+
+static void hooks_run_while_registered(void)
+{
+    struct dm_chan_hook hook = {.fn = hook_fn}, other = {.fn = hook_fn};
+
+    start();
+    dm_chan_hook_add(chans[0], &hook);
+    dm_chan_hook_add(chans[0], &hook);
+    for (int i = 0; i < 5; i++)
+        dm_chan_progress(chans[0]);
+    CHECK_EQ(n_hook, 3);
+    CHECK(!hook.is_on);
+    dm_chan_hook_add(chans[0], &hook);
+    dm_chan_hook_add(chans[0], &other);
+    CHECK_EQ(dm_chan_progress(chans[0]), 2);
+    dm_chan_hook_del(chans[0], &hook);
+    CHECK_EQ(dm_chan_progress(chans[0]), 1);
+    dm_chan_hook_del(chans[0], &other);
+    CHECK_EQ(dm_chan_progress(chans[0]), 0);
+    stop();
+}
+
+static void waiting_sleeps_in_time(void)
+{
+    int n;
+
+    start();
+    fake.is_crowded = true;
+    for (n = 0; n < 1000 && fake.n_waits == 0; n++)
+        dm_chan_progress_wait(chans[0]);
+    CHECK(n >= 2 && n < 50);
+    fake.is_crowded = false;
+    fake.n_waits = 0;
+    /* Something happens: spinning starts anew. */
+    fake_procs[0]->conns[1].is_blocked = true;
+    for (n = 0; n < 1000; n++)
+        dm_chan_progress_wait(chans[0]);
+    CHECK_EQ(fake.n_waits, 0);
+    /* But not for ever. */
+    for (n = 0; n < 100000000 && fake.n_waits == 0; n++)
+        dm_chan_progress_wait(chans[0]);
+    CHECK(fake.n_waits > 0);
+    stop();
+}
+
+static int n_rdma;
+
+static void rdma_done(struct dm_rdma *rdma, int err)
+{
+    (void)rdma;
+    CHECK_EQ(err, DM_OK);
+    n_rdma++;
+}
+
+static void bulk_to_anybody(void)
+{
+    struct dm_rdma rdma = {.done = rdma_done};
+    struct dm_rkey key = {{0}};
+    char a[8] = "0123456", b[8] = "", c[8] = "";
+
+    start();
+    for (int proc = 0; proc < 2; proc++) {
+        CHECK_EQ(dm_chan_rdma_write(chans[0], proc, &rdma, a, NULL, (uintptr_t)b, &key, 8), DM_OK);
+        CHECK_STR(b, a);
+        CHECK_EQ(dm_chan_rdma_read(chans[0], proc, &rdma, c, NULL, (uintptr_t)b, &key, 8), DM_OK);
+        CHECK_STR(c, a);
+        memset(b, 0, 8);
+        memset(c, 0, 8);
+        CHECK(dm_chan_prefers_pipe(chans[0], proc));
+    }
+    CHECK_EQ(n_rdma, 4);
+    stop();
+}
+
+int main(void)
+{
+    dm_cfg_load(true);
+    talks_to_itself();
+    bytes_without_packets();
+    own_pipe_is_finite();
+    lost_peer_gives_sends_back();
+    half_a_packet_of_a_lost_peer();
+    hooks_run_while_registered();
+    waiting_sleeps_in_time();
+    bulk_to_anybody();
+    return test_result();
+}
