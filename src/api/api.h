@@ -1,0 +1,133 @@
+/*
+ * What the generated wrappers (PMPI_X) and the files of src/api share: entering and leaving the
+ * library, errors, and the bodies that are written here.
+ */
+#ifndef DM_API_API_H
+#define DM_API_API_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "mpi/core/core.h"
+#include "mpi/datatype/datatype.h"
+#include "mpi/op/op.h"
+#include "onesided/onesided.h"
+#include "util/port.h"
+
+/* ---- wrappers ---- */
+
+/* A function as error texts show it. */
+struct dm_fn {
+    const char *name;
+    const char *args; /* "name=letter name=letter": see kinds.tbl */
+    bool is_blaming;  /* the body names the object whose error handler is called */
+};
+
+/* Read by every call: one test covers "not initialized" and "take the lock". */
+struct dm_api {
+    bool is_slow; /* before MPI_Init, after MPI_Finalize, and with MPI_THREAD_MULTIPLE */
+};
+extern struct dm_api dm_api;
+
+/* The slow way in: ends the job outside of MPI_Init .. MPI_Finalize, else takes the lock. */
+void dm_api_enter(const struct dm_fn *fn);
+/* The slow way out. */
+void dm_api_leave(void);
+
+/*
+ * A call failed: make an error code, leave the library, and call the error handler of win, of
+ * comm, of the object that the body blamed, or else MPI_COMM_SELF's or MPI_COMM_WORLD's. The program's
+ * arguments follow, as fn->args says. Returns the code if the handler returns.
+ */
+int dm_api_fail(const struct dm_fn *fn, int err, struct dm_comm *comm, struct dm_win *win,
+                ...) DM_COLD;
+/* Replace enum dm_err in the MPI_ERROR of n statuses by MPI error codes. */
+void dm_api_statuses(int n, MPI_Status *statuses) DM_COLD;
+
+/* Handle of an object that a body made. */
+#define DM_HANDLE(o, null) ((o) != NULL ? (o)->obj.handle : (null))
+/* Any pointer, also to a function, for dm_api_fail. */
+#define DM_PTR(p) ((const void *)(intptr_t)(p))
+
+/* An int result from a wide one: MPI_UNDEFINED when it does not fit. */
+static inline int dm_count_clip(MPI_Count n)
+{
+    return n > INT32_MAX ? MPI_UNDEFINED : (int)n;
+}
+
+/* ---- error codes ---- */
+
+/* MPI error class of an enum dm_err. */
+int dm_errcode_class(int err);
+/* A code of this class that remembers text (cut to MPI_MAX_ERROR_STRING - 1). */
+int dm_errcode_new(int mpi_class, const char *text);
+/* Call the error handler eh of the communicator or window with a code, outside the gate. */
+void dm_errcode_raise(struct dm_errhandler *eh, struct dm_comm *comm, struct dm_win *win, int code,
+                      const char *text);
+/* Attribute MPI_LASTUSEDCODE. */
+int dm_errcode_last(void);
+/* End the job with this exit code; text is printed as an error. */
+void dm_api_abort(int exit_code, const char *text) DM_NORETURN;
+
+/* ---- bodies that take what the program passes and return what MPI returns ---- */
+
+int dm_init(int *argc, char ***argv);
+int dm_init_thread(int *argc, char ***argv, int required, int *provided);
+int dm_finalize(void);
+int dm_initialized(int *flag);
+int dm_finalized(int *flag);
+int dm_abort(MPI_Comm comm, int errorcode);
+double dm_wtime(void);
+double dm_wtick(void);
+int dm_get_version(int *version, int *subversion);
+int dm_get_library_version(char *version, int *resultlen);
+int dm_pcontrol(int level);
+MPI_Aint dm_aint_add(MPI_Aint base, MPI_Aint disp);
+MPI_Aint dm_aint_diff(MPI_Aint addr1, MPI_Aint addr2);
+int dm_error_class(int errorcode, int *errorclass);
+int dm_error_string(int errorcode, char *string, int *resultlen);
+
+/* ---- bodies as everywhere ---- */
+
+int dm_query_thread(int *provided);
+int dm_is_thread_main(int *flag);
+int dm_get_processor_name(char *name, int *resultlen);
+int dm_get_address(const void *location, MPI_Aint *address);
+int dm_add_error_class(int *errorclass);
+int dm_add_error_code(int errorclass, int *errorcode);
+int dm_add_error_string(int errorcode, const char *string);
+int dm_comm_call_errhandler(struct dm_comm *comm, int errorcode);
+int dm_win_call_errhandler(struct dm_win *win, int errorcode);
+int dm_win_set_errhandler(struct dm_win *win, struct dm_errhandler *eh);
+int dm_win_get_errhandler(struct dm_win *win, struct dm_errhandler **eh_p);
+int dm_type_extent(struct dm_type *type, MPI_Aint *extent);
+int dm_type_lb(struct dm_type *type, MPI_Aint *displacement);
+int dm_type_ub(struct dm_type *type, MPI_Aint *displacement);
+int dm_request_get_status(MPI_Request request, int *flag, MPI_Status *status);
+int dm_status_set_elements(MPI_Status *status, struct dm_type *type, MPI_Count count);
+int dm_status_set_cancelled_flag(MPI_Status *status, int flag);
+int dm_status_c2f(const MPI_Status *c_status, MPI_Fint *f_status);
+int dm_status_f2c(const MPI_Fint *f_status, MPI_Status *c_status);
+
+/* ---- attributes: value_p is the address of a pointer ---- */
+
+int dm_comm_create_keyval(MPI_Comm_copy_attr_function *copy, MPI_Comm_delete_attr_function *del,
+                          int *keyval, void *extra);
+int dm_comm_free_keyval(int *keyval);
+int dm_comm_set_attr(struct dm_comm *comm, int keyval, void *value);
+int dm_comm_get_attr(struct dm_comm *comm, int keyval, void *value_p, int *flag);
+int dm_comm_delete_attr(struct dm_comm *comm, int keyval);
+int dm_type_create_keyval(MPI_Type_copy_attr_function *copy, MPI_Type_delete_attr_function *del,
+                          int *keyval, void *extra);
+int dm_type_free_keyval(int *keyval);
+int dm_type_set_attr(struct dm_type *type, int keyval, void *value);
+int dm_type_get_attr(struct dm_type *type, int keyval, void *value_p, int *flag);
+int dm_type_delete_attr(struct dm_type *type, int keyval);
+int dm_win_create_keyval(MPI_Win_copy_attr_function *copy, MPI_Win_delete_attr_function *del,
+                         int *keyval, void *extra);
+int dm_win_free_keyval(int *keyval);
+int dm_win_set_attr(struct dm_win *win, int keyval, void *value);
+int dm_win_get_attr(struct dm_win *win, int keyval, void *value_p, int *flag);
+int dm_win_delete_attr(struct dm_win *win, int keyval);
+
+#endif

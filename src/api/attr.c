@@ -1,0 +1,192 @@
+/*
+ * MPI's functions on attributes (MPI-4.0 section 7.7), and the predefined attributes.
+ */
+#include "api/api.h"
+
+#include <stdint.h>
+
+/* What MPI_Comm_get_attr points to; the values do not change while MPI is up. */
+static struct {
+    int tag_ub;
+    int host;
+    int io;
+    int wtime_is_global;
+    int universe_size;
+    int last_used_code;
+    int appnum;
+} values;
+
+/* The value of a predefined key; false when it is none, NULL at *value_p when it is not set. */
+static bool comm_predefined(int keyval, int **value_p)
+{
+    *value_p = NULL;
+    switch (keyval) {
+    case MPI_TAG_UB:
+        values.tag_ub = INT32_MAX;
+        *value_p = &values.tag_ub;
+        return true;
+    case MPI_HOST:
+        values.host = MPI_PROC_NULL;
+        *value_p = &values.host;
+        return true;
+    case MPI_IO:
+        values.io = MPI_ANY_SOURCE;
+        *value_p = &values.io;
+        return true;
+    case MPI_WTIME_IS_GLOBAL:
+        values.wtime_is_global = 0;
+        *value_p = &values.wtime_is_global;
+        return true;
+    case MPI_UNIVERSE_SIZE:
+        values.universe_size = dm_world.universe_size;
+        if (values.universe_size > 0)
+            *value_p = &values.universe_size;
+        return true;
+    case MPI_LASTUSEDCODE:
+        values.last_used_code = dm_errcode_last();
+        *value_p = &values.last_used_code;
+        return true;
+    case MPI_APPNUM:
+        values.appnum = dm_world.appnum;
+        if (values.appnum >= 0)
+            *value_p = &values.appnum;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static int refuse_predefined(int keyval)
+{
+    return DM_FAIL(DM_ERR_KEYVAL, "attribute 0x%x is predefined and cannot be changed",
+                   (unsigned)keyval);
+}
+
+static bool is_predefined(int keyval)
+{
+    return (uint32_t)keyval >> 26 == (DM_HANDLE_BUILTIN | DM_KIND_KEYVAL);
+}
+
+/* ---- communicators ---- */
+
+int dm_comm_create_keyval(MPI_Comm_copy_attr_function *copy, MPI_Comm_delete_attr_function *del,
+                          int *keyval, void *extra)
+{
+    return dm_keyval_new(DM_KIND_COMM, copy, del, extra, keyval);
+}
+
+int dm_comm_free_keyval(int *keyval)
+{
+    return is_predefined(*keyval) ? refuse_predefined(*keyval)
+                                  : dm_keyval_free(DM_KIND_COMM, keyval);
+}
+
+int dm_comm_set_attr(struct dm_comm *comm, int keyval, void *value)
+{
+    if (is_predefined(keyval))
+        return refuse_predefined(keyval);
+    return dm_attr_set(DM_KIND_COMM, comm->obj.handle, &comm->attrs, keyval, value);
+}
+
+int dm_comm_get_attr(struct dm_comm *comm, int keyval, void *value_p, int *flag)
+{
+    int *found;
+
+    if (!comm_predefined(keyval, &found))
+        return dm_attr_get(DM_KIND_COMM, comm->attrs, keyval, value_p, flag);
+    *flag = found != NULL;
+    if (found != NULL)
+        *(int **)value_p = found;
+    return DM_OK;
+}
+
+int dm_comm_delete_attr(struct dm_comm *comm, int keyval)
+{
+    if (is_predefined(keyval))
+        return refuse_predefined(keyval);
+    return dm_attr_delete(DM_KIND_COMM, comm->obj.handle, &comm->attrs, keyval);
+}
+
+/* ---- datatypes ---- */
+
+int dm_type_create_keyval(MPI_Type_copy_attr_function *copy, MPI_Type_delete_attr_function *del,
+                          int *keyval, void *extra)
+{
+    return dm_keyval_new(DM_KIND_TYPE, copy, del, extra, keyval);
+}
+
+int dm_type_free_keyval(int *keyval)
+{
+    return dm_keyval_free(DM_KIND_TYPE, keyval);
+}
+
+int dm_type_set_attr(struct dm_type *type, int keyval, void *value)
+{
+    return dm_attr_set(DM_KIND_TYPE, type->obj.handle, &type->attrs, keyval, value);
+}
+
+int dm_type_get_attr(struct dm_type *type, int keyval, void *value_p, int *flag)
+{
+    return dm_attr_get(DM_KIND_TYPE, type->attrs, keyval, value_p, flag);
+}
+
+int dm_type_delete_attr(struct dm_type *type, int keyval)
+{
+    return dm_attr_delete(DM_KIND_TYPE, type->obj.handle, &type->attrs, keyval);
+}
+
+/* ---- windows ---- */
+
+int dm_win_create_keyval(MPI_Win_copy_attr_function *copy, MPI_Win_delete_attr_function *del,
+                         int *keyval, void *extra)
+{
+    return dm_keyval_new(DM_KIND_WIN, copy, del, extra, keyval);
+}
+
+int dm_win_free_keyval(int *keyval)
+{
+    return is_predefined(*keyval) ? refuse_predefined(*keyval)
+                                  : dm_keyval_free(DM_KIND_WIN, keyval);
+}
+
+int dm_win_set_attr(struct dm_win *win, int keyval, void *value)
+{
+    if (is_predefined(keyval))
+        return refuse_predefined(keyval);
+    return dm_attr_set(DM_KIND_WIN, win->obj.handle, &win->attrs, keyval, value);
+}
+
+int dm_win_get_attr(struct dm_win *win, int keyval, void *value_p, int *flag)
+{
+    void *found;
+
+    switch (keyval) {
+    case MPI_WIN_BASE:
+        found = win->base;
+        break;
+    case MPI_WIN_SIZE:
+        found = &win->size;
+        break;
+    case MPI_WIN_DISP_UNIT:
+        found = &win->disp_unit;
+        break;
+    case MPI_WIN_CREATE_FLAVOR:
+        found = &win->flavor;
+        break;
+    case MPI_WIN_MODEL:
+        found = &win->model;
+        break;
+    default:
+        return dm_attr_get(DM_KIND_WIN, win->attrs, keyval, value_p, flag);
+    }
+    *(void **)value_p = found;
+    *flag = 1;
+    return DM_OK;
+}
+
+int dm_win_delete_attr(struct dm_win *win, int keyval)
+{
+    if (is_predefined(keyval))
+        return refuse_predefined(keyval);
+    return dm_attr_delete(DM_KIND_WIN, win->obj.handle, &win->attrs, keyval);
+}

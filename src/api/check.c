@@ -1,0 +1,383 @@
+/*
+ * Argument checks: the cold half. What a wrong argument is called in the text is what
+ * the program's author has to look for.
+ */
+#include "api/check_inl.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#define ASSERT_FLAGS                                                                               \
+    (MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED)
+
+/* What belongs to a kind of handle. */
+static const struct kind_row {
+    const char *what;
+    const char *null_name;
+    int null;
+    int err;
+} kind_rows[DM_KIND_N] = {
+    [DM_KIND_COMM] = {"communicator", "MPI_COMM_NULL", MPI_COMM_NULL, DM_ERR_COMM},
+    [DM_KIND_GROUP] = {"group", "MPI_GROUP_NULL", MPI_GROUP_NULL, DM_ERR_GROUP},
+    [DM_KIND_TYPE] = {"datatype", "MPI_DATATYPE_NULL", MPI_DATATYPE_NULL, DM_ERR_TYPE},
+    [DM_KIND_ERRHANDLER] = {"error handler", "MPI_ERRHANDLER_NULL", MPI_ERRHANDLER_NULL,
+                            DM_ERR_ARG},
+    [DM_KIND_OP] = {"operation", "MPI_OP_NULL", MPI_OP_NULL, DM_ERR_OP},
+    [DM_KIND_INFO] = {"info object", "MPI_INFO_NULL", MPI_INFO_NULL, DM_ERR_INFO},
+    [DM_KIND_WIN] = {"window", "MPI_WIN_NULL", MPI_WIN_NULL, DM_ERR_WIN},
+    [DM_KIND_REQUEST] = {"request", "MPI_REQUEST_NULL", MPI_REQUEST_NULL, DM_ERR_REQUEST},
+};
+
+int dm_bad_handle(enum dm_kind kind, int handle, const char *name)
+{
+    const struct kind_row *row = &kind_rows[kind];
+
+    if (handle == row->null)
+        return DM_FAIL(row->err, "%s is %s", name, row->null_name);
+    return DM_FAIL(row->err, "%s is 0x%x, which is no %s, or one that was freed", name,
+                   (unsigned)handle, row->what);
+}
+
+int dm_bad_uncommitted(MPI_Datatype handle, const char *name)
+{
+    return DM_FAIL(DM_ERR_TYPE, "%s 0x%x is not committed; call MPI_Type_commit first", name,
+                   (unsigned)handle);
+}
+
+int dm_bad_buf(const void *buf, size_t count, const struct dm_type *type, const char *name)
+{
+    if (buf == MPI_IN_PLACE)
+        return DM_FAIL(DM_ERR_BUFFER, "%s is MPI_IN_PLACE, which is not possible here", name);
+    /* MPI_BOTTOM is NULL too: good for types that hold addresses, whose lower bound is not near 0. */
+    if (count == 0 || type == NULL || type->size == 0 || type->true_lb != 0)
+        return DM_OK;
+    return DM_FAIL(DM_ERR_BUFFER, "%s is NULL, but count is %zu", name, count);
+}
+
+int dm_bad_count(MPI_Count count, const char *name)
+{
+    return DM_FAIL(DM_ERR_COUNT, "%s is %lld, it must not be negative", name, (long long)count);
+}
+
+static int bad_rank(int err, int rank, const struct dm_comm *comm, const char *name,
+                    const char *also)
+{
+    return DM_FAIL(err, "%s is %d; %s%s has ranks 0 to %d%s", name, rank,
+                   comm->remote != NULL ? "the remote group of " : "",
+                   comm->name[0] != '\0' ? comm->name : "the communicator",
+                   dm_comm_peer_size(comm) - 1, also);
+}
+
+int dm_bad_rank_to(int rank, const struct dm_comm *comm, const char *name)
+{
+    if (rank == MPI_PROC_NULL)
+        return DM_OK;
+    return bad_rank(DM_ERR_RANK, rank, comm, name, ", and MPI_PROC_NULL is possible");
+}
+
+int dm_bad_rank_from(int rank, const struct dm_comm *comm, const char *name)
+{
+    if (rank == MPI_PROC_NULL || rank == MPI_ANY_SOURCE)
+        return DM_OK;
+    return bad_rank(DM_ERR_RANK, rank, comm, name,
+                    ", and MPI_ANY_SOURCE and MPI_PROC_NULL are possible");
+}
+
+int dm_bad_root(int root, const struct dm_comm *comm)
+{
+    if (comm->remote == NULL)
+        return bad_rank(DM_ERR_ROOT, root, comm, "root", "");
+    if (root == MPI_ROOT || root == MPI_PROC_NULL || (root >= 0 && root < comm->remote->size))
+        return DM_OK;
+    return bad_rank(DM_ERR_ROOT, root, comm, "root",
+                    ", and MPI_ROOT and MPI_PROC_NULL are possible");
+}
+
+int dm_bad_tag(int tag, bool may_be_any, const char *name)
+{
+    return DM_FAIL(DM_ERR_TAG, "%s is %d; tags are 0 to %d%s", name, tag, INT32_MAX,
+                   may_be_any ? ", and MPI_ANY_TAG" : "");
+}
+
+int dm_bad_ptr(const char *name)
+{
+    return DM_FAIL(DM_ERR_ARG, "%s is a null pointer", name);
+}
+
+/* ---- handles ---- */
+
+int dm_check_group(MPI_Group handle, const char *name, struct dm_group **group_p)
+{
+    *group_p = dm_handle_get(DM_KIND_GROUP, handle);
+    return *group_p != NULL ? DM_OK : dm_bad_handle(DM_KIND_GROUP, handle, name);
+}
+
+int dm_check_op(MPI_Op handle, struct dm_op **op_p)
+{
+    *op_p = dm_op_get(handle);
+    return *op_p != NULL ? DM_OK : dm_bad_handle(DM_KIND_OP, handle, "op");
+}
+
+int dm_check_op_acc(MPI_Op handle, struct dm_op **op_p)
+{
+    int err = dm_check_op(handle, op_p);
+
+    if (err == DM_OK && !(*op_p)->is_builtin)
+        return DM_FAIL(DM_ERR_OP,
+                       "op is made by MPI_Op_create; accumulating needs a predefined one");
+    return err;
+}
+
+int dm_check_errh(MPI_Errhandler handle, struct dm_errhandler **eh_p)
+{
+    *eh_p = dm_handle_get(DM_KIND_ERRHANDLER, handle);
+    return *eh_p != NULL ? DM_OK : dm_bad_handle(DM_KIND_ERRHANDLER, handle, "errhandler");
+}
+
+int dm_check_errh_for(enum dm_kind object, MPI_Errhandler handle, struct dm_errhandler **eh_p)
+{
+    int err = dm_check_errh(handle, eh_p);
+
+    if (err == DM_OK && (*eh_p)->kind == DM_EH_USER && (*eh_p)->object != (int)object)
+        return DM_FAIL(DM_ERR_ARG, "errhandler was made for another kind of object than a %s",
+                       kind_rows[object].what);
+    return err;
+}
+
+int dm_check_info(MPI_Info handle, struct dm_info **info_p)
+{
+    *info_p = dm_handle_get(DM_KIND_INFO, handle);
+    return *info_p != NULL ? DM_OK : dm_bad_handle(DM_KIND_INFO, handle, "info");
+}
+
+int dm_check_info_null(MPI_Info handle, struct dm_info **info_p)
+{
+    *info_p = NULL;
+    return handle == MPI_INFO_NULL ? DM_OK : dm_check_info(handle, info_p);
+}
+
+int dm_check_types(const MPI_Datatype *types, MPI_Count n, const char *name)
+{
+    if (types == NULL)
+        return n <= 0 ? DM_OK : dm_bad_ptr(name);
+    for (MPI_Count i = 0; i < n; i++)
+        if (dm_type_get(types[i]) == NULL)
+            return DM_FAIL(DM_ERR_TYPE,
+                           "%s[%lld] is 0x%x, which is no datatype, or one that was freed", name,
+                           (long long)i, (unsigned)types[i]);
+    return DM_OK;
+}
+
+int dm_check_type_ptr(const MPI_Datatype *handle_p, struct dm_type **type_p)
+{
+    return handle_p == NULL ? dm_bad_ptr("datatype") : dm_check_type(*handle_p, "datatype", type_p);
+}
+
+int dm_check_req_live(const MPI_Request *request_p)
+{
+    if (request_p == NULL)
+        return dm_bad_ptr("request");
+    if (dm_handle_get(DM_KIND_REQUEST, *request_p) == NULL)
+        return dm_bad_handle(DM_KIND_REQUEST, *request_p, "request");
+    return DM_OK;
+}
+
+int dm_check_message(const MPI_Message *message_p)
+{
+    if (message_p == NULL)
+        return dm_bad_ptr("message");
+    if (*message_p == MPI_MESSAGE_NO_PROC)
+        return DM_OK;
+    if (*message_p == MPI_MESSAGE_NULL)
+        return DM_FAIL(DM_ERR_REQUEST, "message is MPI_MESSAGE_NULL");
+    if (dm_handle_get(DM_KIND_REQUEST, *message_p) == NULL)
+        return DM_FAIL(DM_ERR_REQUEST,
+                       "message is 0x%x, which is no message, or one received before",
+                       (unsigned)*message_p);
+    return DM_OK;
+}
+
+int dm_check_status(const MPI_Status *status, const char *name)
+{
+    if (status == NULL)
+        return dm_bad_ptr(name);
+    if (status == MPI_STATUS_IGNORE)
+        return DM_FAIL(DM_ERR_ARG, "%s is MPI_STATUS_IGNORE, but a status is needed", name);
+    return DM_OK;
+}
+
+static int predefined(int err, const char *name)
+{
+    return DM_FAIL(err, "%s is predefined and cannot be freed", name);
+}
+
+static bool is_made(int handle)
+{
+    return (uint32_t)handle >> 30 != 1;
+}
+
+int dm_check_comm_free(const MPI_Comm *handle_p, struct dm_comm **comm_p)
+{
+    int err = handle_p == NULL ? dm_bad_ptr("comm") : dm_check_comm(*handle_p, comm_p);
+
+    return err != DM_OK || is_made(*handle_p) ? err : predefined(DM_ERR_COMM, (*comm_p)->name);
+}
+
+int dm_check_group_free(const MPI_Group *handle_p, struct dm_group **group_p)
+{
+    return handle_p == NULL ? dm_bad_ptr("group") : dm_check_group(*handle_p, "group", group_p);
+}
+
+int dm_check_type_free(const MPI_Datatype *handle_p, struct dm_type **type_p)
+{
+    int err = dm_check_type_ptr(handle_p, type_p);
+
+    return err != DM_OK || !(*type_p)->is_builtin ? err : predefined(DM_ERR_TYPE, "datatype");
+}
+
+int dm_check_op_free(const MPI_Op *handle_p, struct dm_op **op_p)
+{
+    int err = handle_p == NULL ? dm_bad_ptr("op") : dm_check_op(*handle_p, op_p);
+
+    return err != DM_OK || is_made(*handle_p) ? err : predefined(DM_ERR_OP, "op");
+}
+
+int dm_check_win_free(const MPI_Win *handle_p, struct dm_win **win_p)
+{
+    return handle_p == NULL ? dm_bad_ptr("win") : dm_check_win(*handle_p, win_p);
+}
+
+int dm_check_errh_free(const MPI_Errhandler *handle_p, struct dm_errhandler **eh_p)
+{
+    return handle_p == NULL ? dm_bad_ptr("errhandler") : dm_check_errh(*handle_p, eh_p);
+}
+
+int dm_check_info_free(const MPI_Info *handle_p, struct dm_info **info_p)
+{
+    int err = handle_p == NULL ? dm_bad_ptr("info") : dm_check_info(*handle_p, info_p);
+
+    return err != DM_OK || is_made(*handle_p) ? err : predefined(DM_ERR_INFO, "MPI_INFO_ENV");
+}
+
+/* ---- values ---- */
+
+int dm_check_pos(const int *position, MPI_Count *wide_p)
+{
+    if (position == NULL)
+        return dm_bad_ptr("position");
+    *wide_p = *position;
+    return *position >= 0
+               ? DM_OK
+               : DM_FAIL(DM_ERR_ARG, "position is %d, it must not be negative", *position);
+}
+
+int dm_check_disp(MPI_Aint disp, const char *name)
+{
+    if (disp >= 0)
+        return DM_OK;
+    return DM_FAIL(DM_ERR_DISP, "%s is %ld, it must not be negative", name, (long)disp);
+}
+
+int dm_check_size(MPI_Aint size, const char *name)
+{
+    if (size >= 0)
+        return DM_OK;
+    return DM_FAIL(DM_ERR_SIZE, "%s is %ld, it must not be negative", name, (long)size);
+}
+
+int dm_check_disp_unit(MPI_Aint disp_unit)
+{
+    if (disp_unit > 0 && disp_unit <= INT32_MAX)
+        return DM_OK;
+    return DM_FAIL(DM_ERR_DISP, "disp_unit is %ld, it must be 1 to %d", (long)disp_unit, INT32_MAX);
+}
+
+int dm_check_color(int color)
+{
+    if (color >= 0 || color == MPI_UNDEFINED)
+        return DM_OK;
+    return DM_FAIL(DM_ERR_ARG, "color is %d, it must be MPI_UNDEFINED or not negative", color);
+}
+
+int dm_check_rank_in(int rank, const struct dm_comm *comm, const char *name)
+{
+    if (rank >= 0 && rank < dm_comm_peer_size(comm))
+        return DM_OK;
+    return bad_rank(DM_ERR_RANK, rank, comm, name, "");
+}
+
+int dm_check_lock_type(int lock_type)
+{
+    if (lock_type == MPI_LOCK_SHARED || lock_type == MPI_LOCK_EXCLUSIVE)
+        return DM_OK;
+    return DM_FAIL(DM_ERR_LOCKTYPE,
+                   "lock_type is %d, neither MPI_LOCK_SHARED (%d) nor MPI_LOCK_EXCLUSIVE (%d)",
+                   lock_type, MPI_LOCK_SHARED, MPI_LOCK_EXCLUSIVE);
+}
+
+int dm_check_assert(int assert_flags)
+{
+    if ((assert_flags & ~ASSERT_FLAGS) == 0)
+        return DM_OK;
+    return DM_FAIL(DM_ERR_ASSERT, "assert is %d, with bits that are none of MPI_MODE_*",
+                   assert_flags);
+}
+
+int dm_check_str(const char *text, const char *name)
+{
+    return text != NULL ? DM_OK : dm_bad_ptr(name);
+}
+
+int dm_check_fn(const void *fn, const char *name)
+{
+    return fn != NULL ? DM_OK : dm_bad_ptr(name);
+}
+
+int dm_check_counts(struct dm_counts counts, MPI_Count n, const char *name)
+{
+    if (n <= 0)
+        return DM_OK;
+    if (counts.narrow == NULL && counts.wide == NULL)
+        return dm_bad_ptr(name);
+    for (MPI_Count i = 0; i < n; i++)
+        if (dm_count_at(counts, (size_t)i) < 0)
+            return DM_FAIL(DM_ERR_COUNT, "%s[%lld] is %lld, it must not be negative", name,
+                           (long long)i, (long long)dm_count_at(counts, (size_t)i));
+    return DM_OK;
+}
+
+/* ---- collectives ---- */
+
+int dm_check_counts_if(bool is_used, struct dm_counts counts, const struct dm_comm *comm,
+                       const char *name)
+{
+    return is_used ? dm_check_counts(counts, dm_comm_peer_size(comm), name) : DM_OK;
+}
+
+int dm_check_types_if(bool is_used, const MPI_Datatype *types, const struct dm_comm *comm,
+                      const char *name)
+{
+    return is_used ? dm_check_types(types, dm_comm_peer_size(comm), name) : DM_OK;
+}
+
+int dm_check_displs_if(bool is_used, const void *displs, const char *name)
+{
+    return !is_used || displs != NULL ? DM_OK : dm_bad_ptr(name);
+}
+
+int dm_check_buf_coll(bool is_used, const void *buf, size_t count, const struct dm_type *type,
+                      const char *name)
+{
+    return !is_used || buf == MPI_IN_PLACE ? DM_OK : dm_check_buf(buf, count, type, name);
+}
+
+int dm_check_buf_reduce(const void *sendbuf, const void *recvbuf, size_t count,
+                        const struct dm_type *type, bool is_used)
+{
+    if (!is_used)
+        return DM_OK;
+    if (sendbuf == recvbuf && count > 0 && recvbuf != NULL)
+        return DM_FAIL(DM_ERR_BUFFER,
+                       "sendbuf and recvbuf are the same; pass MPI_IN_PLACE as sendbuf instead");
+    return dm_check_buf(recvbuf, count, type, "recvbuf");
+}

@@ -1,0 +1,80 @@
+/*
+ * Argument checks that are not worth inlining. All return DM_OK or an enum dm_err with its detail
+ * recorded; `name` is the argument's, for that text. The hot ones are in check_inl.h.
+ */
+#ifndef DM_API_CHECK_H
+#define DM_API_CHECK_H
+
+#include "api/api.h"
+
+/* The slow ends of the inline checks: decide, and record what is wrong. */
+int dm_bad_handle(enum dm_kind kind, int handle, const char *name) DM_COLD;
+int dm_bad_uncommitted(MPI_Datatype handle, const char *name) DM_COLD;
+int dm_bad_buf(const void *buf, size_t count, const struct dm_type *type, const char *name) DM_COLD;
+int dm_bad_count(MPI_Count count, const char *name) DM_COLD;
+int dm_bad_rank_to(int rank, const struct dm_comm *comm, const char *name) DM_COLD;
+int dm_bad_rank_from(int rank, const struct dm_comm *comm, const char *name) DM_COLD;
+int dm_bad_root(int root, const struct dm_comm *comm) DM_COLD;
+int dm_bad_tag(int tag, bool may_be_any, const char *name) DM_COLD;
+int dm_bad_ptr(const char *name) DM_COLD;
+
+/* ---- handles ---- */
+
+int dm_check_group(MPI_Group handle, const char *name, struct dm_group **group_p);
+int dm_check_op(MPI_Op handle, struct dm_op **op_p);
+/* For MPI_Accumulate: predefined only. */
+int dm_check_op_acc(MPI_Op handle, struct dm_op **op_p);
+int dm_check_errh(MPI_Errhandler handle, struct dm_errhandler **eh_p);
+/* An error handler that a communicator (window) can have. */
+int dm_check_errh_for(enum dm_kind object, MPI_Errhandler handle, struct dm_errhandler **eh_p);
+int dm_check_info(MPI_Info handle, struct dm_info **info_p);
+/* MPI_INFO_NULL gives NULL. */
+int dm_check_info_null(MPI_Info handle, struct dm_info **info_p);
+int dm_check_types(const MPI_Datatype *types, MPI_Count n, const char *name);
+int dm_check_type_ptr(const MPI_Datatype *handle_p, struct dm_type **type_p);
+/* Request handles that must name a request; the null handle is wrong. */
+int dm_check_req_live(const MPI_Request *request_p);
+int dm_check_message(const MPI_Message *message_p);
+/* A status that is to be read or changed. */
+int dm_check_status(const MPI_Status *status, const char *name);
+
+/* Handles to free: not predefined ones, unless freeing them has no effect. */
+int dm_check_comm_free(const MPI_Comm *handle_p, struct dm_comm **comm_p);
+int dm_check_group_free(const MPI_Group *handle_p, struct dm_group **group_p);
+int dm_check_type_free(const MPI_Datatype *handle_p, struct dm_type **type_p);
+int dm_check_op_free(const MPI_Op *handle_p, struct dm_op **op_p);
+int dm_check_win_free(const MPI_Win *handle_p, struct dm_win **win_p);
+int dm_check_errh_free(const MPI_Errhandler *handle_p, struct dm_errhandler **eh_p);
+int dm_check_info_free(const MPI_Info *handle_p, struct dm_info **info_p);
+
+/* ---- values ---- */
+
+/* The position of MPI_Pack, widened. */
+int dm_check_pos(const int *position, MPI_Count *wide_p);
+int dm_check_disp(MPI_Aint disp, const char *name);
+int dm_check_size(MPI_Aint size, const char *name);
+int dm_check_disp_unit(MPI_Aint disp_unit);
+int dm_check_color(int color);
+int dm_check_rank_in(int rank, const struct dm_comm *comm, const char *name);
+int dm_check_lock_type(int lock_type);
+int dm_check_assert(int assert_flags);
+int dm_check_str(const char *text, const char *name);
+int dm_check_fn(const void *fn, const char *name);
+int dm_check_counts(struct dm_counts counts, MPI_Count n, const char *name);
+
+/* ---- collectives: an argument counts only if is_used ---- */
+
+/* One count for each process of the other side. */
+int dm_check_counts_if(bool is_used, struct dm_counts counts, const struct dm_comm *comm,
+                       const char *name);
+int dm_check_types_if(bool is_used, const MPI_Datatype *types, const struct dm_comm *comm,
+                      const char *name);
+int dm_check_displs_if(bool is_used, const void *displs, const char *name);
+/* MPI_IN_PLACE is allowed here. */
+int dm_check_buf_coll(bool is_used, const void *buf, size_t count, const struct dm_type *type,
+                      const char *name);
+/* The result of a reduction must not be its input. */
+int dm_check_buf_reduce(const void *sendbuf, const void *recvbuf, size_t count,
+                        const struct dm_type *type, bool is_used);
+
+#endif

@@ -1,0 +1,290 @@
+/*
+ * Failures of calls: what the user reads, and whose error handler runs.
+ *
+ * A text reads "MPI_Send(buf=0x7ff.., count=3, MPI_INT, dest=9, tag=0, MPI_COMM_WORLD): invalid rank:
+ * dest is 9; ...". With MPI_ERRORS_ARE_FATAL it is printed and the job ends; otherwise
+ * MPI_Error_string gives it without the call in front.
+ */
+#include "api/api.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/gate.h"
+#include "util/log.h"
+#include "util/strbuf.h"
+
+#define CALL_LEN 1024
+#define TEXT_LEN 2048
+
+/* Handles that everybody knows by name; datatypes and communicators know theirs. */
+static const struct {
+    int handle;
+    const char *name;
+} names[] = {
+    {MPI_COMM_NULL, "MPI_COMM_NULL"},
+    {MPI_GROUP_NULL, "MPI_GROUP_NULL"},
+    {MPI_GROUP_EMPTY, "MPI_GROUP_EMPTY"},
+    {MPI_DATATYPE_NULL, "MPI_DATATYPE_NULL"},
+    {MPI_ERRHANDLER_NULL, "MPI_ERRHANDLER_NULL"},
+    {MPI_ERRORS_ARE_FATAL, "MPI_ERRORS_ARE_FATAL"},
+    {MPI_ERRORS_RETURN, "MPI_ERRORS_RETURN"},
+    {MPI_ERRORS_ABORT, "MPI_ERRORS_ABORT"},
+    {MPI_OP_NULL, "MPI_OP_NULL"},
+    {MPI_INFO_NULL, "MPI_INFO_NULL"},
+    {MPI_INFO_ENV, "MPI_INFO_ENV"},
+    {MPI_WIN_NULL, "MPI_WIN_NULL"},
+    {MPI_REQUEST_NULL, "MPI_REQUEST_NULL"},
+    {MPI_MAX, "MPI_MAX"},
+    {MPI_MIN, "MPI_MIN"},
+    {MPI_SUM, "MPI_SUM"},
+    {MPI_PROD, "MPI_PROD"},
+    {MPI_LAND, "MPI_LAND"},
+    {MPI_BAND, "MPI_BAND"},
+    {MPI_LOR, "MPI_LOR"},
+    {MPI_BOR, "MPI_BOR"},
+    {MPI_LXOR, "MPI_LXOR"},
+    {MPI_BXOR, "MPI_BXOR"},
+    {MPI_MINLOC, "MPI_MINLOC"},
+    {MPI_MAXLOC, "MPI_MAXLOC"},
+    {MPI_REPLACE, "MPI_REPLACE"},
+    {MPI_NO_OP, "MPI_NO_OP"},
+};
+
+static const char *name_of(char letter, int handle)
+{
+    const struct dm_type *type;
+    const struct dm_comm *comm;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (names[i].handle == handle)
+            return names[i].name;
+    if (letter == 'T') {
+        type = dm_type_get(handle);
+        return type != NULL && type->name[0] != '\0' ? type->name : NULL;
+    }
+    if (letter == 'C') {
+        comm = dm_handle_get(DM_KIND_COMM, handle);
+        return comm != NULL && comm->name[0] != '\0' ? comm->name : NULL;
+    }
+    return NULL;
+}
+
+static const char *rank_name(int rank)
+{
+    switch (rank) {
+    case MPI_PROC_NULL:
+        return "MPI_PROC_NULL";
+    case MPI_ANY_SOURCE:
+        return "MPI_ANY_SOURCE";
+    case MPI_ROOT:
+        return "MPI_ROOT";
+    default:
+        return NULL;
+    }
+}
+
+static void put_int(struct dm_strbuf *sb, const char *arg, int arg_len, char letter, int value)
+{
+    const char *known = NULL;
+
+    switch (letter) {
+    case 'i':
+        break;
+    case 'r':
+        known = rank_name(value);
+        break;
+    case 't':
+        known = value == MPI_ANY_TAG ? "MPI_ANY_TAG" : NULL;
+        break;
+    default: /* a handle */
+        known = name_of(letter, value);
+        if (known != NULL)
+            dm_strbuf_add(sb, known);
+        else
+            dm_strbuf_addf(sb, "%.*s=0x%x", arg_len, arg, (unsigned)value);
+        return;
+    }
+    if (known != NULL)
+        dm_strbuf_addf(sb, "%.*s=%s", arg_len, arg, known);
+    else
+        dm_strbuf_addf(sb, "%.*s=%d", arg_len, arg, value);
+}
+
+static void put_ptr(struct dm_strbuf *sb, const char *arg, int arg_len, const void *value)
+{
+    if (value == NULL)
+        dm_strbuf_addf(sb, "%.*s=NULL", arg_len, arg);
+    else if (value == MPI_IN_PLACE)
+        dm_strbuf_addf(sb, "%.*s=MPI_IN_PLACE", arg_len, arg);
+    else if (value == MPI_STATUS_IGNORE)
+        dm_strbuf_add(sb, "MPI_STATUS_IGNORE");
+    else
+        dm_strbuf_addf(sb, "%.*s=%p", arg_len, arg, value);
+}
+
+/* "MPI_Send(buf=0x.., count=3, ...)" */
+static void put_call(struct dm_strbuf *sb, const struct dm_fn *fn, va_list ap)
+{
+    const char *arg = fn->args;
+
+    dm_strbuf_addf(sb, "%s(", fn->name);
+    while (*arg != '\0') {
+        int len = (int)strcspn(arg, "=");
+        char letter = arg[len + 1];
+        const char *text;
+
+        if (arg != fn->args)
+            dm_strbuf_add(sb, ", ");
+        switch (letter) {
+        case 'p':
+            put_ptr(sb, arg, len, va_arg(ap, const void *));
+            break;
+        case 'l':
+            dm_strbuf_addf(sb, "%.*s=%ld", len, arg, va_arg(ap, long));
+            break;
+        case 's':
+            text = va_arg(ap, const char *);
+            dm_strbuf_addf(sb, "%.*s=\"%.80s\"", len, arg, text != NULL ? text : "(null)");
+            break;
+        default:
+            put_int(sb, arg, len, letter, va_arg(ap, int));
+            break;
+        }
+        arg += len + 2;
+        arg += *arg == ' ';
+    }
+    dm_strbuf_add(sb, ")");
+}
+
+/*
+ * The handler of calls that concern no object. MPI-4 says MPI_COMM_SELF's, earlier versions
+ * MPI_COMM_WORLD's: the one that the program has changed.
+ */
+static struct dm_errhandler *default_handler(struct dm_comm **comm_p)
+{
+    *comm_p = dm_world.comm_self;
+    if (dm_world.comm_self->eh == &dm_errhandler_fatal)
+        *comm_p = dm_world.comm_world;
+    return (*comm_p)->eh;
+}
+
+void dm_api_abort(int exit_code, const char *text)
+{
+    dm_world.abort(dm_world.abort_arg, exit_code, text);
+    abort();
+}
+
+void dm_errcode_raise(struct dm_errhandler *eh, struct dm_comm *comm, struct dm_win *win, int code,
+                      const char *text)
+{
+    int handle;
+    int levels;
+
+    switch (eh->kind) {
+    case DM_EH_FATAL:
+    case DM_EH_ABORT:
+        dm_api_abort(code > 0 && code < 256 ? code : 1, text);
+    case DM_EH_RETURN:
+        return;
+    case DM_EH_USER:
+        /* The handler may call MPI, wait for other threads, or never return. */
+        levels = dm_gate_drop();
+        if (win != NULL) {
+            handle = win->obj.handle;
+            eh->fn.win(&handle, &code);
+        } else {
+            handle = comm->obj.handle;
+            eh->fn.comm(&handle, &code);
+        }
+        dm_gate_retake(levels);
+        return;
+    }
+}
+
+int dm_api_fail(const struct dm_fn *fn, int err, struct dm_comm *comm, struct dm_win *win, ...)
+{
+    char call[CALL_LEN];
+    char text[TEXT_LEN];
+    struct dm_strbuf sb;
+    struct dm_errhandler *eh;
+    size_t call_len;
+    int code;
+    va_list ap;
+
+    dm_strbuf_init(&sb, call, sizeof(call));
+    va_start(ap, win);
+    put_call(&sb, fn, ap);
+    va_end(ap);
+    if (fn->is_blaming)
+        dm_core_blamed(&comm, &win);
+    dm_core_blame(NULL, NULL);
+
+    dm_strbuf_init(&sb, text, sizeof(text));
+    dm_strbuf_addf(&sb, "%s: ", call);
+    call_len = sb.len;
+    dm_strbuf_add(&sb, dm_err_text(err));
+    if (dm_err_detail()[0] != '\0')
+        dm_strbuf_addf(&sb, ": %s", dm_err_detail());
+    dm_err_clear();
+    DM_TRACE(API, "%s", text);
+
+    if (win != NULL)
+        eh = win->eh;
+    else if (comm != NULL)
+        eh = comm->eh;
+    else
+        eh = default_handler(&comm);
+    code = dm_errcode_new(dm_errcode_class(err), text + call_len);
+    if (eh->kind == DM_EH_FATAL || eh->kind == DM_EH_ABORT)
+        dm_api_abort(dm_errcode_class(err), text);
+    dm_errcode_raise(eh, comm, win, code, text);
+    if (dm_api.is_slow)
+        dm_api_leave();
+    return code;
+}
+
+void dm_api_statuses(int n, MPI_Status *statuses)
+{
+    if (statuses == MPI_STATUSES_IGNORE)
+        return;
+    for (int i = 0; i < n; i++)
+        if (statuses[i].MPI_ERROR != DM_OK)
+            statuses[i].MPI_ERROR = dm_errcode_class(statuses[i].MPI_ERROR);
+}
+
+/* ---- MPI_Comm_call_errhandler and its kin ---- */
+
+int dm_comm_call_errhandler(struct dm_comm *comm, int errorcode)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int len;
+
+    dm_error_string(errorcode, text, &len);
+    dm_errcode_raise(comm->eh, comm, NULL, errorcode, text);
+    return DM_OK;
+}
+
+int dm_win_call_errhandler(struct dm_win *win, int errorcode)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int len;
+
+    dm_error_string(errorcode, text, &len);
+    dm_errcode_raise(win->eh, NULL, win, errorcode, text);
+    return DM_OK;
+}
+
+int dm_win_set_errhandler(struct dm_win *win, struct dm_errhandler *eh)
+{
+    dm_errhandler_set(&win->eh, eh);
+    return DM_OK;
+}
+
+int dm_win_get_errhandler(struct dm_win *win, struct dm_errhandler **eh_p)
+{
+    dm_errhandler_ref(win->eh);
+    *eh_p = win->eh;
+    return DM_OK;
+}

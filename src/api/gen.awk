@@ -1,0 +1,427 @@
+# Makes C from kinds.tbl and api.tbl (read in this order). What, and for which chapter:
+#   awk -f gen.awk -v make=proto                kinds.tbl api.tbl >mpi_proto.h
+#   awk -f gen.awk -v make=source -v chapter=X  kinds.tbl api.tbl >api_X.c
+#   awk -f gen.awk -v make=map                  kinds.tbl api.tbl >libmpi.map
+#   awk -f gen.awk -v make=calls                kinds.tbl api.tbl >a program that calls each function
+#   awk -f gen.awk -v make=names                kinds.tbl api.tbl >the names, one per line
+# Only POSIX awk; every awk must give the same bytes. Nothing may depend on the order of "for (k in a)".
+
+function die(text) {
+    printf "%s:%d: %s\n", FILENAME, FNR, text > "/dev/stderr"
+    failed = 1
+    exit 1
+}
+
+function trim(s) {
+    sub(/^[ \t]+/, "", s)
+    sub(/[ \t]+$/, "", s)
+    return s
+}
+
+# Replace every `what` (plain text) in s.
+function put(s, what, by,    out, i) {
+    out = ""
+    while ((i = index(s, what)) > 0) {
+        out = out substr(s, 1, i - 1) by
+        s = substr(s, i + length(what))
+    }
+    return out s
+}
+
+# ---- the tables ----
+
+function read_kind(    f, n, k) {
+    n = split($0, f, "|")
+    k = trim(f[1])
+    if (k ~ /^\?/) {
+        if (n != 2)
+            die("a condition has two fields")
+        cond[substr(k, 2)] = trim(f[2])
+        return
+    }
+    if (n != 7)
+        die("kind " k " has " n " fields, not 7")
+    if (k in ctype)
+        die("kind " k " is there twice")
+    ctype[k] = trim(f[2])
+    letter[k] = trim(f[3])
+    local[k] = trim(f[4])
+    check[k] = trim(f[5])
+    pass[k] = trim(f[6])
+    after[k] = trim(f[7])
+    if (check[k] != "" && check[k] !~ /^[1-5]: /)
+        die("the check of kind " k " has no stage")
+}
+
+function read_chapter(    f, n) {
+    n = split($0, f, "|")
+    if (n != 3)
+        die("a chapter has three fields")
+    sub(/^@chapter /, "", f[1])
+    n_chapters++
+    chapters[n_chapters] = trim(f[1])
+    headers[trim(f[1])] = trim(f[3])
+    titles[trim(f[1])] = trim(f[2])
+}
+
+function read_row(    f, n, a, m, i, g) {
+    n = split($0, f, "|")
+    if (n != 6)
+        die("a row has " n " fields, not 6: name | chapter | since | arguments | error object | notes")
+    n_rows++
+    name[n_rows] = trim(f[1])
+    chap[n_rows] = trim(f[2])
+    since[n_rows] = trim(f[3])
+    eobj[n_rows] = trim(f[5])
+    notes[n_rows] = " " trim(f[6]) " "
+    if (!(chap[n_rows] in headers))
+        die("unknown chapter " chap[n_rows])
+    if (name[n_rows] in row_of)
+        die(name[n_rows] " is there twice")
+    row_of[name[n_rows]] = n_rows
+    m = split(trim(f[4]), a, /[ \t]+/)
+    if (m == 1 && a[1] == "-")
+        m = 0
+    n_args[n_rows] = m
+    for (i = 1; i <= m; i++) {
+        n = split(a[i], g, ":")
+        if (n < 2 || n > 3)
+            die("argument " a[i] " is not name:kind or name:kind:condition")
+        if (!(g[2] in ctype))
+            die("unknown kind " g[2] " of argument " g[1] " in " name[n_rows])
+        if (n == 3 && !(g[3] in cond))
+            die("unknown condition " g[3] " of argument " g[1] " in " name[n_rows])
+        arg[n_rows, i] = g[1]
+        kind[n_rows, i] = g[2]
+        flag[n_rows, i] = n == 3 ? g[3] : ""
+    }
+    if (eobj[n_rows] !~ /^(none|blame)$/ && !arg_named(n_rows, eobj[n_rows]))
+        die("error object " eobj[n_rows] " of " name[n_rows] " is no argument")
+}
+
+function arg_named(r, what,    i) {
+    for (i = 1; i <= n_args[r]; i++)
+        if (arg[r, i] == what)
+            return i
+    return 0
+}
+
+# Value of "key=value" in the notes, "" when absent.
+function note(r, key,    i, s) {
+    i = index(notes[r], " " key "=")
+    if (i == 0)
+        return ""
+    s = substr(notes[r], i + length(key) + 2)
+    return substr(s, 1, index(s, " ") - 1)
+}
+
+function has(r, word) {
+    return index(notes[r], " " word " ") > 0
+}
+
+function kind_of(r, i, large) {
+    return large && (kind[r, i] ".c") in ctype ? kind[r, i] ".c" : kind[r, i]
+}
+
+# ---- pieces of C ----
+
+# Break a text with ", " to lines of 100 columns.
+function wrap(s, indent,    out, line, i, part) {
+    out = ""
+    line = ""
+    while (s != "") {
+        i = index(s, ", ")
+        part = i ? substr(s, 1, i + 1) : s
+        s = i ? substr(s, i + 2) : ""
+        if (length(line) + length(part) > 101) {
+            sub(/ $/, "", line)
+            out = out line "\n"
+            line = indent part
+        } else {
+            line = line part
+        }
+    }
+    return out line
+}
+
+
+function params(r, large,    i, s) {
+    s = ""
+    for (i = 1; i <= n_args[r]; i++)
+        s = s (i > 1 ? ", " : "") put(ctype[kind_of(r, i, large)], "@", arg[r, i])
+    if (has(r, "variadic"))
+        s = s ", ..."
+    return s == "" ? "void" : s
+}
+
+function ret_type(r) {
+    return note(r, "returns") != "" ? note(r, "returns") : "int"
+}
+
+function proto(r, prefix, large) {
+    return ret_type(r) " " prefix "MPI_" name[r] (large ? "_c" : "") "(" params(r, large) ")"
+}
+
+function is_count(k) {
+    return k ~ /^(count|nelem|nint|nreq)(_if)?(\.c)?$/
+}
+
+# Fill the placeholders of a kind's text for argument i.
+function fill(s, r, i, large,    j) {
+    if (index(s, "$F")) {
+        if (flag[r, i] == "")
+            die("argument " arg[r, i] " of " name[r] " needs a condition")
+        s = put(s, "$F", cond[flag[r, i]])
+    }
+    if (index(s, "$C"))
+        s = put(s, "$C", find_kind(r, "comm") "_o")
+    if (index(s, "$W"))
+        s = put(s, "$W", find_kind(r, "win") "_o")
+    if (index(s, "$N")) {
+        for (j = i + 1; j <= n_args[r] && !is_count(kind[r, j]); j++)
+            ;
+        s = put(s, "$N", arg[r, j])
+    }
+    if (index(s, "$M")) {
+        for (j = i - 1; j > 0 && !is_count(kind[r, j]); j--)
+            ;
+        s = put(s, "$M", arg[r, j])
+    }
+    if (index(s, "$T")) {
+        for (j = i + 1; j <= n_args[r] && kind[r, j] !~ /^dtype/; j++)
+            ;
+        if (j > n_args[r])
+            for (j = i - 1; j > 0 && kind[r, j] !~ /^dtype/; j--)
+                ;
+        s = put(s, "$T", arg[r, j] "_o")
+    }
+    return put(s, "@", arg[r, i])
+}
+
+# Name of the first argument of a kind, "" when there is none.
+function find_kind(r, what,    j) {
+    for (j = 1; j <= n_args[r]; j++)
+        if (kind[r, j] == what)
+            return arg[r, j]
+    return ""
+}
+
+function step(expr) {
+    print "    err = " expr ";"
+    print "    if (dm_unlikely(err != DM_OK))"
+    print "        goto fail;"
+}
+
+# How dm_api_fail writes the arguments: "name=letter ".
+function arg_text(r, large,    i, s) {
+    s = ""
+    for (i = 1; i <= n_args[r]; i++)
+        s = s (i > 1 ? " " : "") arg[r, i] "=" letter[kind_of(r, i, large)]
+    return s
+}
+
+function body_name(r) {
+    return note(r, "body") != "" ? note(r, "body") : "dm_" tolower(name[r])
+}
+
+function call(r, large,    i, s) {
+    s = ""
+    for (i = 1; i <= n_args[r]; i++)
+        s = s (i > 1 ? ", " : "") fill(pass[kind_of(r, i, large)], r, i, large)
+    return body_name(r) "(" s ")"
+}
+
+function fail_call(r, large,    i, s, comm, win) {
+    comm = "NULL"
+    win = "NULL"
+    i = arg_named(r, eobj[r])
+    if (i && kind[r, i] ~ /^comm/)
+        comm = arg[r, i] "_o"
+    if (i && kind[r, i] ~ /^win/)
+        win = arg[r, i] "_o"
+    s = "    return dm_api_fail(&fn, err, " comm ", " win
+    for (i = 1; i <= n_args[r]; i++)
+        s = s ", " (letter[kind_of(r, i, large)] == "p" ? \
+            "DM_PTR(" arg[r, i] ")" : arg[r, i])
+    return s ");"
+}
+
+function alias(r, large) {
+    print "DM_EXPORT DM_WEAK_ALIAS(\"PMPI_" name[r] (large ? "_c" : "") "\")"
+    print wrap(proto(r, "", large) ";", "    ")
+    print ""
+}
+
+# A body that takes the program's arguments as they are and returns what MPI returns.
+function emit_raw(r) {
+    print wrap("DM_EXPORT " proto(r, "P", 0), "    ")
+    print "{"
+    print wrap("    return " call(r, 0) ";", "        ")
+    print "}"
+    alias(r, 0)
+}
+
+function emit(r, large,    i, k, stage, s) {
+    print wrap("DM_EXPORT " proto(r, "P", large), "    ")
+    print "{"
+    print "    static const struct dm_fn fn = {"
+    print "        \"MPI_" name[r] (large ? "_c" : "") "\","
+    print "        \"" arg_text(r, large) "\", " (eobj[r] == "blame" ? "true" : "false") ","
+    print "    };"
+    for (i = 1; i <= n_args[r]; i++) {
+        k = kind_of(r, i, large)
+        if (local[k] != "")
+            print "    " put(local[k], "@", arg[r, i]) ";"
+    }
+    print "    int err;"
+    print ""
+    print "    if (dm_unlikely(dm_api.is_slow))"
+    print "        dm_api_enter(&fn);"
+    for (stage = 1; stage <= 5; stage++)
+        for (i = 1; i <= n_args[r]; i++) {
+            k = kind_of(r, i, large)
+            if (check[k] != "" && substr(check[k], 1, 1) == stage)
+                step(fill(substr(check[k], 4), r, i, large))
+        }
+    step(call(r, large))
+    for (i = 1; i <= n_args[r]; i++) {
+        s = after[kind_of(r, i, large)]
+        if (s ~ /^err: /)
+            step(fill(substr(s, 6), r, i, large))
+        else if (s != "")
+            print "    " fill(s, r, i, large) ";"
+    }
+    print "    if (dm_unlikely(dm_api.is_slow))"
+    print "        dm_api_leave();"
+    print "    return MPI_SUCCESS;"
+    print "fail:"
+    if (note(r, "statuses") != "") {
+        split(note(r, "statuses"), pair, ",")
+        print "    if (err == DM_ERR_IN_STATUS)"
+        print "        dm_api_statuses(" pair[1] ", " pair[2] ");"
+    }
+    print wrap(fail_call(r, large), "        ")
+    print "}"
+    alias(r, large)
+}
+
+# ---- products ----
+
+function make_source(    r) {
+    print "/* Made by gen.awk from api.tbl: " titles[chapter] ". */"
+    print "#include \"api/check_inl.h\""
+    print "#include \"" headers[chapter] "\""
+    print ""
+    for (r = 1; r <= n_rows; r++) {
+        if (chap[r] != chapter)
+            continue
+        if (has(r, "raw")) {
+            emit_raw(r)
+        } else {
+            emit(r, 0)
+            if (has(r, "large"))
+                emit(r, 1)
+        }
+    }
+}
+
+function make_proto(    c, r) {
+    print "/*"
+    print " * Prototypes of the MPI functions; included by mpi.h. Made from the library's table of functions."
+    print " */"
+    print "#ifndef DM_INCLUDE_MPI_PROTO_H"
+    print "#define DM_INCLUDE_MPI_PROTO_H"
+    for (c = 1; c <= n_chapters; c++) {
+        print ""
+        print "/* " titles[chapters[c]] " */"
+        for (r = 1; r <= n_rows; r++) {
+            if (chap[r] != chapters[c])
+                continue
+            print wrap(proto(r, "", 0) ";", "    ")
+            print wrap(proto(r, "P", 0) ";", "    ")
+            if (has(r, "large")) {
+                print wrap(proto(r, "", 1) ";", "    ")
+                print wrap(proto(r, "P", 1) ";", "    ")
+            }
+        }
+    }
+    print ""
+    print "#endif"
+}
+
+function each_name(pre, post,    r) {
+    for (r = 1; r <= n_rows; r++) {
+        print pre "MPI_" name[r] post
+        print pre "PMPI_" name[r] post
+        if (has(r, "large")) {
+            print pre "MPI_" name[r] "_c" post
+            print pre "PMPI_" name[r] "_c" post
+        }
+    }
+}
+
+function make_map(    i) {
+    print "/* Made by gen.awk from api.tbl: what libmpi.so.12 exports. */"
+    print "{"
+    print "global:"
+    each_name("    ", ";")
+    for (i = 1; i <= n_data; i++)
+        print "    " data[i] ";"
+    print "local:"
+    print "    *;"
+    print "};"
+}
+
+function make_names(    i) {
+    each_name("", "")
+    for (i = 1; i <= n_data; i++)
+        print data[i]
+}
+
+# One call of every function, never run: the compiler and the linker do the test.
+function make_calls(    r, i, s, large, type) {
+    print "#include <mpi.h>"
+    print "int main(int argc, char **argv)"
+    print "{"
+    print "    (void)argv;"
+    print "    if (argc < 1000)"
+    print "        return 0;"
+    for (r = 1; r <= n_rows; r++)
+        for (large = 0; large <= has(r, "large"); large++) {
+            print "    {"
+            s = ""
+            for (i = 1; i <= n_args[r]; i++) {
+                type = ctype[kind_of(r, i, large)]
+                print "        static " put(put(type, "const ", ""), "@", "a" i) ";"
+                s = s (i > 1 ? ", " : "") "a" i
+            }
+            print "        (void)MPI_" name[r] (large ? "_c" : "") "(" s ");"
+            print "        (void)PMPI_" name[r] (large ? "_c" : "") "(" s ");"
+            print "    }"
+        }
+    print "    return 0;"
+    print "}"
+}
+
+/^[ \t]*(#|$)/ { next }
+FILENAME ~ /kinds\.tbl$/ { read_kind(); next }
+/^@chapter / { read_chapter(); next }
+/^@data / { data[++n_data] = trim(substr($0, 7)); next }
+{ read_row() }
+
+END {
+    if (failed)
+        exit 1
+    if (make == "source")
+        make_source()
+    else if (make == "proto")
+        make_proto()
+    else if (make == "map")
+        make_map()
+    else if (make == "names")
+        make_names()
+    else if (make == "calls")
+        make_calls()
+    else
+        die("make=" make "?")
+}

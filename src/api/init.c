@@ -1,0 +1,310 @@
+/*
+ * The beginning and the end: opens the layers in order, closes them in the reverse order, and
+ * ends the job in between when something is fatal.
+ *
+ * Invariant: dm_api.is_slow is false exactly while calls may go ahead without a look at dm_world.state
+ * and without the lock.
+ */
+#include "api/api.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "mpi/coll/coll.h"
+#include "mpi/comm/comm.h"
+#include "mpi/pt2pt/pt2pt.h"
+#include "pmi/pmi.h"
+#include "util/cfg.h"
+#include "util/gate.h"
+#include "util/host.h"
+#include "util/log.h"
+
+static struct {
+    struct dm_pmi *pmi;
+    pthread_t main_thread;
+} self;
+
+/* ---- the end that nobody wanted ---- */
+
+static void abort_job(void *arg, int code, const char *text)
+{
+    (void)arg;
+    dm_pmi_abort(self.pmi, code, text);
+}
+
+static const char *host_of(void *arg, int proc)
+{
+    (void)arg;
+    return self.pmi != NULL ? dm_pmi_host_of(self.pmi, proc) : dm_host_name();
+}
+
+/* A peer went away in the middle of the job. */
+static void peer_lost(void *arg, int proc, int err)
+{
+    char text[512];
+
+    (void)arg;
+    snprintf(text, sizeof(text),
+             "rank %d on %s is gone: it died, or exited without calling MPI_Finalize (%s%s%s)",
+             proc, host_of(NULL, proc), dm_err_text(err), dm_err_detail()[0] != '\0' ? ": " : "",
+             dm_err_detail());
+    dm_api_abort(1, text);
+}
+
+/* ---- entering ---- */
+
+void dm_api_enter(const struct dm_fn *fn)
+{
+    if (dm_unlikely(dm_world.state != DM_WORLD_UP)) {
+        dm_log_error("%s was called %s", fn->name,
+                     dm_world.state == DM_WORLD_BEFORE
+                         ? "before MPI_Init; call MPI_Init first"
+                         : "after MPI_Finalize, which must be the last call");
+        fflush(stdout);
+        _exit(MPI_ERR_OTHER);
+    }
+    dm_gate_enter();
+}
+
+void dm_api_leave(void)
+{
+    dm_gate_leave();
+}
+
+/* ---- start ---- */
+
+static int start_chan(void)
+{
+    const struct dm_pmi_job *job = dm_pmi_job(self.pmi);
+    struct dm_adapt_job adapt_job = {
+        .rank = job->rank,
+        .size = job->size,
+        .n_local = job->n_local,
+        .node_of = job->node_of,
+        .name = job->name,
+        .kv = dm_pmi_kv(self.pmi),
+        .host_of = host_of,
+    };
+    int err = dm_chan_start(&adapt_job, &dm_world.chan);
+
+    if (err == DM_OK)
+        dm_chan_on_lost(dm_world.chan, peer_lost, NULL);
+    return err;
+}
+
+static void stop_chan(void)
+{
+    dm_chan_stop(dm_world.chan);
+    dm_world.chan = NULL;
+}
+
+/* The layers above the launcher, lowest first. */
+static const struct layer {
+    const char *what;
+    int (*start)(void);
+    void (*stop)(void);
+} layers[] = {
+    {"the channel", start_chan, stop_chan},
+    {"communicators", dm_core_start, dm_core_stop},
+    {"datatypes", dm_datatype_start, dm_datatype_stop},
+    {"operations", dm_op_start, dm_op_stop},
+    {"point-to-point", dm_pt2pt_start, dm_pt2pt_stop},
+    {"collectives", dm_coll_start, dm_coll_stop},
+    {"communicator agreement", dm_commlayer_start, dm_commlayer_stop},
+    {"one-sided", dm_onesided_start, dm_onesided_stop},
+};
+enum { N_LAYERS = sizeof(layers) / sizeof(layers[0]) };
+
+/* Open the launcher and fill dm_world. */
+static int start_job(void)
+{
+    const char *pmi_rank = dm_cfg_env("PMI_RANK");
+    const struct dm_pmi_job *job;
+    int err;
+
+    err = dm_cfg_load(pmi_rank != NULL && strcmp(pmi_rank, "0") != 0);
+    if (err != DM_OK)
+        return err;
+    err = dm_pmi_open(&self.pmi);
+    if (err != DM_OK)
+        return err;
+    job = dm_pmi_job(self.pmi);
+    dm_log_identity(job->rank, dm_host_name());
+    dm_world.rank = job->rank;
+    dm_world.size = job->size;
+    dm_world.appnum = job->appnum;
+    dm_world.universe_size = job->universe_size;
+    dm_world.host_of = host_of;
+    dm_world.abort = abort_job;
+    return DM_OK;
+}
+
+/* No error handler exists yet: say why and end the job. */
+static void start_failed(const char *fn, const char *what, int err)
+{
+    char text[1024];
+
+    snprintf(text, sizeof(text), "%s: %s%s%s%s%s", fn, what, what[0] != '\0' ? ": " : "",
+             dm_err_text(err), dm_err_detail()[0] != '\0' ? ": " : "", dm_err_detail());
+    dm_pmi_abort(self.pmi, MPI_ERR_OTHER, text);
+}
+
+static void start(const char *fn, int required, int *provided)
+{
+    int level = required;
+    int err;
+
+    err = start_job();
+    if (err != DM_OK)
+        start_failed(fn, "", err);
+    for (int i = 0; i < N_LAYERS; i++) {
+        err = layers[i].start();
+        if (err != DM_OK)
+            start_failed(fn, layers[i].what, err);
+    }
+    if (level < MPI_THREAD_SINGLE)
+        level = MPI_THREAD_SINGLE;
+    if (level > MPI_THREAD_MULTIPLE)
+        level = MPI_THREAD_MULTIPLE;
+    self.main_thread = pthread_self();
+    dm_world.thread_level = level;
+    dm_gate_enable(level == MPI_THREAD_MULTIPLE);
+    dm_world.state = DM_WORLD_UP;
+    dm_api.is_slow = level == MPI_THREAD_MULTIPLE;
+    if (dm_cfg()->explain && dm_world.rank == 0)
+        dm_adapt_explain(dm_chan_adapt(dm_world.chan));
+    if (provided != NULL)
+        *provided = level;
+}
+
+static int init(const struct dm_fn *fn, int required, int *provided)
+{
+    if (dm_world.state == DM_WORLD_BEFORE) {
+        start(fn->name, required, provided);
+        return MPI_SUCCESS;
+    }
+    if (dm_world.state == DM_WORLD_DONE)
+        dm_api_enter(fn); /* does not return */
+    if (dm_api.is_slow)
+        dm_api_enter(fn);
+    return dm_api_fail(fn, DM_FAIL(DM_ERR_OTHER, "it was called before, and may be only once"),
+                       NULL, NULL);
+}
+
+int dm_init(int *argc, char ***argv)
+{
+    static const struct dm_fn fn = {"MPI_Init", "", false};
+
+    (void)argc;
+    (void)argv;
+    return init(&fn, MPI_THREAD_SINGLE, NULL);
+}
+
+int dm_init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    static const struct dm_fn fn = {"MPI_Init_thread", "", false};
+
+    (void)argc;
+    (void)argv;
+    return init(&fn, required, provided);
+}
+
+/* ---- stop ---- */
+
+/*
+ * After the first barrier nobody needs anything of anybody any more, but its own last messages may
+ * be under way; after the second everybody expects the others to leave.
+ */
+static int leave_together(void)
+{
+    int err = dm_barrier(dm_world.comm_world);
+
+    if (err != DM_OK)
+        return err;
+    dm_adapt_quiesce(dm_chan_adapt(dm_world.chan));
+    return dm_barrier(dm_world.comm_world);
+}
+
+int dm_finalize(void)
+{
+    static const struct dm_fn fn = {"MPI_Finalize", "", false};
+    int err;
+
+    if (dm_api.is_slow)
+        dm_api_enter(&fn);
+    /* First of all, says the standard: programs hang their own clean-up here. */
+    err = dm_attr_delete_all(MPI_COMM_SELF, &dm_world.comm_self->attrs);
+    if (err == DM_OK)
+        err = dm_attr_delete_all(MPI_COMM_WORLD, &dm_world.comm_world->attrs);
+    if (err == DM_OK)
+        err = leave_together();
+    if (err != DM_OK)
+        return dm_api_fail(&fn, err, NULL, NULL);
+    for (int i = N_LAYERS - 1; i >= 0; i--)
+        layers[i].stop();
+    dm_world.state = DM_WORLD_DONE;
+    if (dm_api.is_slow)
+        dm_api_leave();
+    dm_gate_enable(false);
+    dm_api.is_slow = true;
+    err = dm_pmi_close(self.pmi);
+    self.pmi = NULL;
+    if (err != DM_OK) {
+        dm_log_error("MPI_Finalize: %s: %s", dm_err_text(err), dm_err_detail());
+        return dm_errcode_new(dm_errcode_class(err), dm_err_detail());
+    }
+    return MPI_SUCCESS;
+}
+
+/* ---- questions that may be asked at any time ---- */
+
+int dm_initialized(int *flag)
+{
+    if (flag == NULL)
+        return MPI_ERR_ARG;
+    *flag = dm_world.state != DM_WORLD_BEFORE;
+    return MPI_SUCCESS;
+}
+
+int dm_finalized(int *flag)
+{
+    if (flag == NULL)
+        return MPI_ERR_ARG;
+    *flag = dm_world.state == DM_WORLD_DONE;
+    return MPI_SUCCESS;
+}
+
+int dm_query_thread(int *provided)
+{
+    *provided = dm_world.thread_level;
+    return DM_OK;
+}
+
+int dm_is_thread_main(int *flag)
+{
+    *flag = pthread_equal(pthread_self(), self.main_thread) != 0;
+    return DM_OK;
+}
+
+/* An exit code of 0 would look like success. */
+static int exit_code_of(int errorcode)
+{
+    return (errorcode & 0xff) != 0 ? errorcode & 0xff : 1;
+}
+
+int dm_abort(MPI_Comm comm, int errorcode)
+{
+    static const struct dm_fn fn = {"MPI_Abort", "", false};
+    const struct dm_comm *obj;
+    char text[MPI_MAX_OBJECT_NAME + 64];
+
+    if (dm_world.state != DM_WORLD_UP)
+        dm_api_enter(&fn); /* does not return */
+    obj = dm_handle_get(DM_KIND_COMM, comm);
+    snprintf(text, sizeof(text), "MPI_Abort(%s, %d) was called",
+             obj != NULL && obj->name[0] != '\0' ? obj->name : "comm", errorcode);
+    dm_api_abort(exit_code_of(errorcode), text);
+}

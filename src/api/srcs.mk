@@ -1,0 +1,24 @@
+# The wrappers of the MPI functions, their prototypes and the export list are made from a table.
+API_DIR := $(srcdir)/src/api
+API_TABLES := $(API_DIR)/kinds.tbl $(API_DIR)/api.tbl
+API_CHAPTERS := $(shell sed -n 's/^@chapter *\([a-z0-9]*\).*/\1/p' $(API_DIR)/api.tbl)
+API_AWK = awk -f $(API_DIR)/gen.awk
+
+SRCS_api += src/api/api_state.c src/api/check.c src/api/errors.c src/api/errcode.c \
+	src/api/init.c src/api/env.c src/api/status.c src/api/attr.c src/api/data_state.c \
+	$(patsubst %,$(GEN)/api_%.c,$(API_CHAPTERS))
+GEN_HDRS += $(GEN)/mpi_proto.h
+LIBMPI_MAP = $(GEN)/libmpi.map
+
+$(GEN)/mpi_proto.h: $(API_DIR)/gen.awk $(API_TABLES)
+	@mkdir -p $(@D)
+	$(Q)$(API_AWK) -v make=proto $(API_TABLES) >$@
+
+$(GEN)/libmpi.map: $(API_DIR)/gen.awk $(API_TABLES)
+	@mkdir -p $(@D)
+	$(Q)$(API_AWK) -v make=map $(API_TABLES) >$@
+
+$(patsubst %,$(GEN)/api_%.c,$(API_CHAPTERS)): $(GEN)/api_%.c: $(API_DIR)/gen.awk $(API_TABLES)
+	$(say) GEN $@
+	@mkdir -p $(@D)
+	$(Q)$(API_AWK) -v make=source -v chapter=$* $(API_TABLES) >$@

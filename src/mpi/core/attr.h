@@ -1,0 +1,35 @@
+/*
+ * Cached attributes of communicators, datatypes and windows (MPI-4.0 section 7.7); part of core.h.
+ *
+ * The layers that dup and free such objects call dm_attr_copy_all and dm_attr_delete_all. The program's
+ * callbacks run inside the gate and may call MPI.
+ */
+#ifndef DM_MPI_CORE_ATTR_H
+#define DM_MPI_CORE_ATTR_H
+
+#include "mpi/core/core.h"
+
+/* The callback types of the three kinds of object are one type: all handles are int. */
+typedef int(dm_attr_copy_fn)(int handle, int keyval, void *extra, void *in, void *out, int *flag);
+typedef int(dm_attr_delete_fn)(int handle, int keyval, void *value, void *extra);
+
+struct dm_attr; /* a list, latest first; an object holds a pointer to it, NULL when empty */
+
+/* A new key for a kind of object. */
+int dm_keyval_new(enum dm_kind kind, dm_attr_copy_fn *copy, dm_attr_delete_fn *del, void *extra,
+                  int *keyval_p);
+/* The key becomes invalid, attributes that have it stay; sets *keyval_p to MPI_KEYVAL_INVALID. */
+int dm_keyval_free(enum dm_kind kind, int *keyval_p);
+
+/* Set, read and delete one attribute of the object with this handle; DM_ERR_KEYVAL. */
+int dm_attr_set(enum dm_kind kind, int handle, struct dm_attr **attrs_p, int keyval, void *value);
+int dm_attr_get(enum dm_kind kind, const struct dm_attr *attrs, int keyval, void **value_p,
+                int *flag);
+int dm_attr_delete(enum dm_kind kind, int handle, struct dm_attr **attrs_p, int keyval);
+
+/* For a duplicate: what the copy callbacks of the old object's attributes want copied. */
+int dm_attr_copy_all(int handle, const struct dm_attr *from, struct dm_attr **to_p);
+/* Before an object goes: delete callbacks, latest attribute first. Stops at one that fails. */
+int dm_attr_delete_all(int handle, struct dm_attr **attrs_p);
+
+#endif

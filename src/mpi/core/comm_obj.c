@@ -1,0 +1,134 @@
+/*
+ * The communicator object. How communicators are made together is src/mpi/comm.
+ *
+ * Invariant: world and self exist from dm_core_start to dm_core_stop and are never freed before.
+ */
+#include "mpi/core/core_priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define N_FREE_HOOKS 4
+#define CTX_WORLD    0
+#define CTX_SELF     2
+
+static struct {
+    void (*on_free[N_FREE_HOOKS])(struct dm_comm *comm);
+    int n_on_free;
+} hooks;
+
+void dm_core_on_comm_free(void (*fn)(struct dm_comm *comm))
+{
+    for (int i = 0; i < hooks.n_on_free; i++)
+        if (hooks.on_free[i] == fn)
+            return;
+    if (hooks.n_on_free < N_FREE_HOOKS)
+        hooks.on_free[hooks.n_on_free++] = fn;
+}
+
+static int make(struct dm_group *group, uint32_t ctx, struct dm_errhandler *eh,
+                struct dm_comm **comm_p)
+{
+    struct dm_comm *comm = calloc(1, sizeof(*comm));
+
+    *comm_p = comm;
+    if (comm == NULL)
+        return DM_FAIL(DM_ENOMEM, "communicator object, %zu bytes", sizeof(*comm));
+    dm_group_ref(group);
+    dm_errhandler_ref(eh);
+    dm_ctx_take(ctx);
+    comm->ctx = ctx;
+    comm->ctx_send = ctx;
+    comm->rank = group->rank;
+    comm->size = group->size;
+    comm->group = group;
+    comm->eh = eh;
+    comm->obj.refs = 1;
+    return DM_OK;
+}
+
+int dm_comm_new(struct dm_group *group, uint32_t ctx, struct dm_errhandler *eh,
+                struct dm_comm **comm_p)
+{
+    int err = make(group, ctx, eh, comm_p);
+
+    if (err != DM_OK)
+        return err;
+    err = dm_handle_new(DM_KIND_COMM, &(*comm_p)->obj);
+    if (err != DM_OK) {
+        dm_comm_unref(*comm_p);
+        *comm_p = NULL;
+    }
+    return err;
+}
+
+void dm_comm_ref(struct dm_comm *comm)
+{
+    comm->obj.refs++;
+}
+
+void dm_comm_unref(struct dm_comm *comm)
+{
+    if (comm == NULL || --comm->obj.refs > 0)
+        return;
+    for (int i = 0; i < hooks.n_on_free; i++)
+        hooks.on_free[i](comm);
+    dm_handle_drop(DM_KIND_COMM, &comm->obj);
+    dm_ctx_put(comm->ctx);
+    dm_comm_unref(comm->local);
+    dm_group_unref(comm->group);
+    dm_group_unref(comm->remote);
+    dm_errhandler_unref(comm->eh);
+    dm_info_unref(comm->info);
+    free(comm);
+}
+
+int dm_comm_set_name(struct dm_comm *comm, const char *name)
+{
+    snprintf(comm->name, sizeof(comm->name), "%s", name);
+    return DM_OK;
+}
+
+int dm_comm_get_name(struct dm_comm *comm, char *name, int *len)
+{
+    memcpy(name, comm->name, sizeof(comm->name));
+    *len = (int)strlen(comm->name);
+    return DM_OK;
+}
+
+static int start_one(int handle, int n, const int *procs, uint32_t ctx, const char *name,
+                     struct dm_comm **comm_p)
+{
+    struct dm_group *group;
+    int err = dm_group_new(n, procs, &group);
+
+    if (err != DM_OK)
+        return err;
+    err = make(group, ctx, &dm_errhandler_fatal, comm_p);
+    dm_group_unref(group);
+    if (err != DM_OK)
+        return err;
+    dm_comm_set_name(*comm_p, name);
+    return dm_handle_bind(DM_KIND_COMM, handle, &(*comm_p)->obj);
+}
+
+int dm_comm_start(void)
+{
+    int err = start_one(MPI_COMM_WORLD, dm_world.size, NULL, CTX_WORLD, "MPI_COMM_WORLD",
+                        &dm_world.comm_world);
+
+    if (err == DM_OK)
+        err = start_one(MPI_COMM_SELF, 1, &dm_world.rank, CTX_SELF, "MPI_COMM_SELF",
+                        &dm_world.comm_self);
+    return err;
+}
+
+void dm_comm_stop(void)
+{
+    dm_comm_unref(dm_world.comm_self);
+    dm_comm_unref(dm_world.comm_world);
+    dm_world.comm_self = NULL;
+    dm_world.comm_world = NULL;
+    hooks.n_on_free = 0;
+}

@@ -1,0 +1,50 @@
+/*
+ * Start and end of the objects that every part of the MPI layer needs, and the note of
+ * whose error handler a failed completion call belongs to.
+ */
+#include "mpi/core/core_priv.h"
+
+static struct {
+    struct dm_comm *comm;
+    struct dm_win *win;
+} blame;
+
+static struct dm_group group_empty = {.rank = MPI_UNDEFINED};
+
+void dm_core_blame(struct dm_comm *comm, struct dm_win *win)
+{
+    blame.comm = comm;
+    blame.win = win;
+}
+
+void dm_core_blamed(struct dm_comm **comm_p, struct dm_win **win_p)
+{
+    *comm_p = blame.comm;
+    *win_p = blame.win;
+}
+
+int dm_core_start(void)
+{
+    int err = DM_OK;
+
+    dm_ctx_init();
+    for (int i = 0; i < DM_EH_N_BUILTIN && err == DM_OK; i++)
+        err = dm_handle_bind(DM_KIND_ERRHANDLER, dm_errhandlers[i].obj.handle,
+                             &dm_errhandlers[i].obj);
+    if (err == DM_OK)
+        err = dm_handle_bind(DM_KIND_GROUP, MPI_GROUP_EMPTY, &group_empty.obj);
+    if (err == DM_OK)
+        err = dm_req_start();
+    if (err == DM_OK)
+        err = dm_info_start();
+    if (err == DM_OK)
+        err = dm_comm_start();
+    return err;
+}
+
+void dm_core_stop(void)
+{
+    dm_comm_stop();
+    dm_info_stop();
+    dm_handle_fini();
+}

@@ -1,0 +1,87 @@
+/*
+ * Error handler objects. Calling them is src/api's business.
+ *
+ * A handler that the program has freed lives on, with its handle, as long as a
+ * communicator or window uses it: MPI_Comm_get_errhandler can return it again.
+ */
+#include "mpi/core/core.h"
+
+#include <stdlib.h>
+
+void dm_errhandler_ref(struct dm_errhandler *eh)
+{
+    eh->obj.refs++;
+}
+
+void dm_errhandler_unref(struct dm_errhandler *eh)
+{
+    if (eh == NULL || eh->kind != DM_EH_USER || --eh->obj.refs > 0)
+        return;
+    dm_handle_drop(DM_KIND_ERRHANDLER, &eh->obj);
+    free(eh);
+}
+
+static int create(enum dm_kind object, struct dm_errhandler **eh_p)
+{
+    struct dm_errhandler *eh = calloc(1, sizeof(*eh));
+    int err;
+
+    *eh_p = NULL;
+    if (eh == NULL)
+        return DM_FAIL(DM_ENOMEM, "error handler object");
+    eh->kind = DM_EH_USER;
+    eh->object = (int)object;
+    err = dm_handle_new(DM_KIND_ERRHANDLER, &eh->obj);
+    if (err != DM_OK) {
+        free(eh);
+        return err;
+    }
+    *eh_p = eh;
+    return DM_OK;
+}
+
+int dm_comm_create_errhandler(MPI_Comm_errhandler_function *fn, struct dm_errhandler **eh_p)
+{
+    int err = create(DM_KIND_COMM, eh_p);
+
+    if (err == DM_OK)
+        (*eh_p)->fn.comm = fn;
+    return err;
+}
+
+int dm_win_create_errhandler(MPI_Win_errhandler_function *fn, struct dm_errhandler **eh_p)
+{
+    int err = create(DM_KIND_WIN, eh_p);
+
+    if (err == DM_OK)
+        (*eh_p)->fn.win = fn;
+    return err;
+}
+
+int dm_errhandler_free(struct dm_errhandler *eh)
+{
+    dm_errhandler_unref(eh);
+    return DM_OK;
+}
+
+void dm_errhandler_set(struct dm_errhandler **slot_p, struct dm_errhandler *eh)
+{
+    struct dm_errhandler *old = *slot_p;
+
+    dm_errhandler_ref(eh);
+    *slot_p = eh;
+    dm_errhandler_unref(old);
+}
+
+int dm_comm_set_errhandler(struct dm_comm *comm, struct dm_errhandler *eh)
+{
+    dm_errhandler_set(&comm->eh, eh);
+    return DM_OK;
+}
+
+int dm_comm_get_errhandler(struct dm_comm *comm, struct dm_errhandler **eh_p)
+{
+    dm_errhandler_ref(comm->eh);
+    *eh_p = comm->eh;
+    return DM_OK;
+}

@@ -1,0 +1,53 @@
+/*
+ * Groups: immutable lists of process numbers.
+ */
+#include "mpi/core/core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int dm_group_new(int size, const int *procs, struct dm_group **group_p)
+{
+    struct dm_group *group = calloc(1, sizeof(*group));
+
+    *group_p = NULL;
+    if (group == NULL)
+        return DM_FAIL(DM_ENOMEM, "group object");
+    group->obj.refs = 1;
+    group->size = size;
+    if (procs != NULL && size > 0) {
+        group->procs = malloc((size_t)size * sizeof(*procs));
+        if (group->procs == NULL) {
+            free(group);
+            return DM_FAIL(DM_ENOMEM, "group of %d processes", size);
+        }
+        memcpy(group->procs, procs, (size_t)size * sizeof(*procs));
+    }
+    group->rank = dm_group_rank_of(group, dm_world.rank);
+    *group_p = group;
+    return DM_OK;
+}
+
+void dm_group_ref(struct dm_group *group)
+{
+    group->obj.refs++;
+}
+
+void dm_group_unref(struct dm_group *group)
+{
+    if (group == NULL || group->obj.handle == MPI_GROUP_EMPTY || --group->obj.refs > 0)
+        return;
+    dm_handle_drop(DM_KIND_GROUP, &group->obj);
+    free(group->procs);
+    free(group);
+}
+
+int dm_group_rank_of(const struct dm_group *group, int proc)
+{
+    if (group->procs == NULL)
+        return proc >= 0 && proc < group->size ? proc : MPI_UNDEFINED;
+    for (int i = 0; i < group->size; i++)
+        if (group->procs[i] == proc)
+            return i;
+    return MPI_UNDEFINED;
+}

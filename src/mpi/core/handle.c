@@ -1,0 +1,118 @@
+/*
+ * Handle tables: MPICH's integers to objects and back.
+ *
+ * A table is one array of slots that doubles. Free slots form a queue that is
+ * reused oldest first and only while it is longer than REUSE_DELAY, so that a handle the
+ * program kept after freeing it stays invalid for a while instead of naming a stranger.
+ * Invariant: a slot is an object (even), or a free-list link (odd).
+ */
+#include "mpi/core/core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define REUSE_DELAY 64
+#define FIRST_CAP   256
+/* Some predefined datatypes have handles of the "made" form with small indices. */
+#define N_RESERVED 16
+
+static void *link_of(uint32_t index)
+{
+    return (void *)((uintptr_t)index << 1 | 1);
+}
+
+static int grow(struct dm_handle_table *table)
+{
+    uint32_t cap = table->cap == 0 ? FIRST_CAP : table->cap * 2;
+    void **slots;
+
+    if (cap > DM_HANDLE_INDEX)
+        return DM_FAIL(DM_ENOMEM, "%u handles of one kind are in use, the most there can be",
+                       table->n);
+    slots = realloc(table->slots, cap * sizeof(*slots));
+    if (slots == NULL)
+        return DM_FAIL(DM_ENOMEM, "handle table, %zu bytes", cap * sizeof(*slots));
+    table->slots = slots;
+    table->cap = cap;
+    if (table->n == 0) {
+        for (uint32_t i = 0; i < N_RESERVED; i++)
+            slots[i] = link_of(0);
+        table->n = N_RESERVED;
+    }
+    return DM_OK;
+}
+
+int dm_handle_new(enum dm_kind kind, struct dm_obj *obj)
+{
+    struct dm_handle_table *table = &dm_handles.of[kind];
+    uint32_t index;
+    int err;
+
+    if (table->n_free > REUSE_DELAY) {
+        index = table->free_head;
+        table->free_head = (uint32_t)((uintptr_t)table->slots[index] >> 1);
+        table->n_free--;
+    } else {
+        if (table->n == table->cap) {
+            err = grow(table);
+            if (err != DM_OK)
+                return err;
+        }
+        index = table->n++;
+    }
+    table->slots[index] = obj;
+    obj->handle = (int)((DM_HANDLE_MADE | kind) << 26 | index);
+    if (obj->refs == 0)
+        obj->refs = 1;
+    return DM_OK;
+}
+
+int dm_handle_bind(enum dm_kind kind, int handle, struct dm_obj *obj)
+{
+    struct dm_handle_table *table = &dm_handles.of[kind];
+    uint32_t index = (uint32_t)handle & DM_HANDLE_INDEX;
+    int err;
+
+    obj->handle = handle;
+    if (obj->refs == 0)
+        obj->refs = 1;
+    if ((uint32_t)handle >> 26 == (DM_HANDLE_BUILTIN | kind)) {
+        table->builtin[index % DM_HANDLE_N_BUILTIN] = obj;
+        return DM_OK;
+    }
+    if ((uint32_t)handle >> 26 != (DM_HANDLE_MADE | kind) || index >= N_RESERVED)
+        return DM_FAIL(DM_EINTERN, "0x%x cannot be a predefined handle of kind %d",
+                       (unsigned)handle, kind);
+    if (table->slots == NULL) {
+        err = grow(table);
+        if (err != DM_OK)
+            return err;
+    }
+    table->slots[index] = obj;
+    return DM_OK;
+}
+
+void dm_handle_drop(enum dm_kind kind, struct dm_obj *obj)
+{
+    struct dm_handle_table *table = &dm_handles.of[kind];
+    uint32_t index = (uint32_t)obj->handle & DM_HANDLE_INDEX;
+
+    if ((uint32_t)obj->handle >> 26 != (DM_HANDLE_MADE | kind) || index < N_RESERVED ||
+        index >= table->n || table->slots[index] != obj)
+        return;
+    obj->handle = 0;
+    table->slots[index] = link_of(0);
+    if (table->n_free == 0)
+        table->free_head = index;
+    else
+        table->slots[table->free_tail] = link_of(index);
+    table->free_tail = index;
+    table->n_free++;
+}
+
+void dm_handle_fini(void)
+{
+    for (int kind = 0; kind < DM_KIND_N; kind++)
+        free(dm_handles.of[kind].slots);
+    memset(&dm_handles, 0, sizeof(dm_handles));
+}

@@ -1,0 +1,72 @@
+/*
+ * What all requests have in common. Completion calls are in src/mpi/pt2pt.
+ */
+#include "mpi/core/core_priv.h"
+
+#define HANDLE_DONE ((int)0x6c000001) /* next to MPI_MESSAGE_NO_PROC */
+
+static void free_nothing(struct dm_req *req)
+{
+    /* The shared request is not memory of its own. */
+    (void)req;
+}
+
+static const struct dm_req_ops done_ops = {.free = free_nothing};
+static struct dm_req done; /* refs never reach 0: this file holds one */
+
+int dm_req_start(void)
+{
+    dm_req_init(&done, DM_REQ_DONE, &done_ops, NULL);
+    done.n_pending = 0;
+    return dm_handle_bind(DM_KIND_REQUEST, HANDLE_DONE, &done.obj);
+}
+
+void dm_req_init(struct dm_req *req, enum dm_req_kind kind, const struct dm_req_ops *ops,
+                 struct dm_comm *comm)
+{
+    req->obj = (struct dm_obj){.handle = 0, .refs = 1};
+    req->kind = kind;
+    req->n_pending = 1;
+    req->err = DM_OK;
+    req->is_cancelled = false;
+    req->comm = comm;
+    req->win = NULL;
+    req->ops = ops;
+    dm_status_set_empty(&req->status);
+}
+
+void dm_req_ref(struct dm_req *req)
+{
+    req->obj.refs++;
+}
+
+void dm_req_unref(struct dm_req *req)
+{
+    if (--req->obj.refs > 0)
+        return;
+    dm_handle_drop(DM_KIND_REQUEST, &req->obj);
+    req->ops->free(req);
+}
+
+int dm_req_handle(struct dm_req *req, MPI_Request *handle_p)
+{
+    int err = DM_OK;
+
+    if (req->obj.handle == 0)
+        err = dm_handle_new(DM_KIND_REQUEST, &req->obj);
+    *handle_p = err == DM_OK ? req->obj.handle : MPI_REQUEST_NULL;
+    return err;
+}
+
+int dm_req_wait(struct dm_req *req)
+{
+    dm_wait_for(&req->n_pending);
+    return req->err;
+}
+
+int dm_req_new_done(struct dm_req **req_p)
+{
+    dm_req_ref(&done);
+    *req_p = &done;
+    return DM_OK;
+}
