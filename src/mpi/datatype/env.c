@@ -1,0 +1,237 @@
+/*
+ * Envelope and contents. Values are kept at full width; which of them come out as int is decided
+ * when they are asked for.
+ */
+#include "mpi/datatype/env.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#include "mpi/datatype/life.h"
+
+struct dm_type_env *dm_env_new(int combiner, size_t n_ints, size_t n_addrs, size_t n_types)
+{
+    struct dm_type_env *env = calloc(1, sizeof(*env));
+
+    if (env == NULL)
+        return NULL;
+    env->refs = 1;
+    env->combiner = combiner;
+    env->n_ints = n_ints;
+    env->n_addrs = n_addrs;
+    env->n_types = n_types;
+    env->ints = calloc(n_ints + 1, sizeof(*env->ints));
+    env->addrs = calloc(n_addrs + 1, sizeof(*env->addrs));
+    env->types = calloc(n_types + 1, sizeof(struct dm_type *));
+    if (env->ints == NULL || env->addrs == NULL || env->types == NULL) {
+        dm_env_unref(env);
+        return NULL;
+    }
+    return env;
+}
+
+void dm_env_ref(struct dm_type_env *env)
+{
+    if (env != NULL)
+        env->refs++;
+}
+
+void dm_env_unref(struct dm_type_env *env)
+{
+    if (env == NULL || --env->refs > 0)
+        return;
+    if (env->types != NULL)
+        for (size_t i = 0; i < env->n_types; i++)
+            if (env->types[i] != NULL)
+                dm_type_unref(env->types[i]);
+    free(env->ints);
+    free(env->addrs);
+    free(env->types);
+    free(env);
+}
+
+void dm_env_int(struct dm_type_env *env, MPI_Count value)
+{
+    if (env != NULL)
+        env->ints[env->n_filled++] = value;
+}
+
+void dm_env_ints(struct dm_type_env *env, struct dm_counts values, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        dm_env_int(env, dm_count_at(values, i));
+}
+
+void dm_env_addrs(struct dm_type_env *env, struct dm_counts values, size_t n)
+{
+    for (size_t i = 0; env != NULL && i < n; i++)
+        env->addrs[i] = dm_count_at(values, i);
+}
+
+void dm_env_type(struct dm_type_env *env, size_t i, struct dm_type *type)
+{
+    if (env == NULL)
+        return;
+    dm_type_ref(type);
+    env->types[i] = type;
+}
+
+/* Do all integers of the type fit an int? */
+static bool is_narrow(const struct dm_type_env *env)
+{
+    for (size_t i = 0; i < env->n_ints; i++)
+        if (env->ints[i] > INT_MAX || env->ints[i] < INT_MIN)
+            return false;
+    return true;
+}
+
+/*
+ * How many of the integers are counts of the large form: sizes of processes, ranks and the
+ * distribution of darray, and the order, stay int.
+ */
+static size_t n_plain_ints(const struct dm_type_env *env)
+{
+    switch (env->combiner) {
+    case MPI_COMBINER_SUBARRAY:
+        return 2;
+    case MPI_COMBINER_DARRAY:
+        return 4 + 3 * (size_t)env->ints[2];
+    default:
+        return 0;
+    }
+}
+
+/* Integer i is a count of the large form. */
+static bool is_large_int(const struct dm_type_env *env, size_t i)
+{
+    size_t n_dims;
+
+    switch (env->combiner) {
+    case MPI_COMBINER_SUBARRAY: /* ndims, sizes, subsizes, starts, order */
+        return i > 0 && i < env->n_ints - 1;
+    case MPI_COMBINER_DARRAY: /* size, rank, ndims, gsizes, distribs, dargs, psizes, order */
+        n_dims = (size_t)env->ints[2];
+        return i >= 3 && i < 3 + n_dims;
+    default:
+        return true;
+    }
+}
+
+int dm_type_get_envelope_c(const struct dm_type *type, MPI_Count *n_integers,
+                           MPI_Count *n_addresses, MPI_Count *n_large_counts,
+                           MPI_Count *n_datatypes, int *combiner)
+{
+    const struct dm_type_env *env = type->env;
+    size_t plain;
+
+    *n_integers = 0;
+    *n_addresses = 0;
+    *n_large_counts = 0;
+    *n_datatypes = 0;
+    *combiner = MPI_COMBINER_NAMED;
+    if (env == NULL)
+        return DM_OK;
+    *combiner = env->combiner;
+    *n_datatypes = (MPI_Count)env->n_types;
+    if (is_narrow(env)) {
+        *n_integers = (MPI_Count)env->n_ints;
+        *n_addresses = (MPI_Count)env->n_addrs;
+        return DM_OK;
+    }
+    plain = n_plain_ints(env);
+    *n_integers = (MPI_Count)plain;
+    *n_large_counts = (MPI_Count)(env->n_ints - plain + env->n_addrs);
+    return DM_OK;
+}
+
+int dm_type_get_envelope(const struct dm_type *type, int *n_integers, int *n_addresses,
+                         int *n_datatypes, int *combiner)
+{
+    const struct dm_type_env *env = type->env;
+
+    if (env != NULL && (!is_narrow(env) || env->n_ints > INT_MAX))
+        return DM_FAIL(DM_ERR_TYPE, "the datatype has large counts; MPI_Type_get_envelope_c and "
+                                    "MPI_Type_get_contents_c can describe it");
+    *n_integers = env != NULL ? (int)env->n_ints : 0;
+    *n_addresses = env != NULL ? (int)env->n_addrs : 0;
+    *n_datatypes = env != NULL ? (int)env->n_types : 0;
+    *combiner = env != NULL ? env->combiner : MPI_COMBINER_NAMED;
+    return DM_OK;
+}
+
+static int get_types(const struct dm_type_env *env, MPI_Datatype datatypes[])
+{
+    for (size_t i = 0; i < env->n_types; i++) {
+        struct dm_type *copy;
+        int err;
+
+        if (env->types[i]->is_builtin) {
+            datatypes[i] = env->types[i]->obj.handle;
+            continue;
+        }
+        err = dm_type_clone(env->types[i], env->types[i]->env, &copy);
+        if (err != DM_OK)
+            return err;
+        datatypes[i] = copy->obj.handle;
+    }
+    return DM_OK;
+}
+
+static int check_room(const char *what, MPI_Count have, MPI_Count need)
+{
+    if (have < need)
+        return DM_FAIL(DM_ERR_ARG, "room for %lld %s, the datatype has %lld", (long long)have, what,
+                       (long long)need);
+    return DM_OK;
+}
+
+int dm_type_get_contents_c(const struct dm_type *type, MPI_Count max_integers,
+                           MPI_Count max_addresses, MPI_Count max_large_counts,
+                           MPI_Count max_datatypes, int integers[], MPI_Aint addresses[],
+                           MPI_Count large_counts[], MPI_Datatype datatypes[])
+{
+    const struct dm_type_env *env = type->env;
+    MPI_Count n_ints, n_addrs, n_large, n_types;
+    bool is_wide;
+    int combiner;
+    int err;
+
+    if (env == NULL)
+        return DM_FAIL(DM_ERR_TYPE, "%s is predefined: it has no contents", type->name);
+    dm_type_get_envelope_c(type, &n_ints, &n_addrs, &n_large, &n_types, &combiner);
+    if ((err = check_room("integers", max_integers, n_ints)) != DM_OK ||
+        (err = check_room("addresses", max_addresses, n_addrs)) != DM_OK ||
+        (err = check_room("large counts", max_large_counts, n_large)) != DM_OK ||
+        (err = check_room("datatypes", max_datatypes, n_types)) != DM_OK)
+        return err;
+    is_wide = n_large > 0;
+    for (size_t i = 0; i < env->n_ints; i++) {
+        if (is_wide && is_large_int(env, i))
+            *large_counts++ = env->ints[i];
+        else
+            *integers++ = (int)env->ints[i];
+    }
+    for (size_t i = 0; i < env->n_addrs; i++) {
+        if (is_wide)
+            *large_counts++ = env->addrs[i];
+        else
+            *addresses++ = env->addrs[i];
+    }
+    return get_types(env, datatypes);
+}
+
+int dm_type_get_contents(const struct dm_type *type, int max_integers, int max_addresses,
+                         int max_datatypes, int integers[], MPI_Aint addresses[],
+                         MPI_Datatype datatypes[])
+{
+    int n;
+    int err;
+
+    if (type->env != NULL) {
+        err = dm_type_get_envelope(type, &n, &n, &n, &n);
+        if (err != DM_OK)
+            return err;
+    }
+    return dm_type_get_contents_c(type, max_integers, max_addresses, 0, max_datatypes, integers,
+                                  addresses, NULL, datatypes);
+}

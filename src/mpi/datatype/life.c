@@ -1,0 +1,150 @@
+/*
+ * Type objects: references, commit, names, and the questions with one-line answers.
+ *
+ * Invariant: a type has its typed loops from the start and the plain ones from commit on. Predefined
+ * types live in datatype_state.c and are never freed.
+ */
+#include "mpi/datatype/life.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi/datatype/env.h"
+#include "mpi/datatype/prog.h"
+
+int dm_type_alloc(struct dm_type **type_p)
+{
+    struct dm_type *type = calloc(1, sizeof(*type));
+
+    if (type == NULL)
+        return DM_FAIL(DM_ENOMEM, "datatype");
+    type->obj.refs = 1;
+    *type_p = type;
+    return DM_OK;
+}
+
+void dm_type_ref(struct dm_type *type)
+{
+    type->obj.refs++;
+}
+
+void dm_type_unref(struct dm_type *type)
+{
+    if (--type->obj.refs > 0 || type->is_builtin)
+        return;
+    if (type->prog != NULL) {
+        dm_loop_unref(type->prog->typed);
+        dm_loop_unref(type->prog->plain);
+        free(type->prog);
+    }
+    dm_env_unref(type->env);
+    free(type);
+}
+
+int dm_type_clone(const struct dm_type *old, struct dm_type_env *env, struct dm_type **new_p)
+{
+    struct dm_type *type = NULL;
+    int err = dm_type_alloc(&type);
+
+    if (err != DM_OK)
+        return err;
+    *type = *old;
+    type->obj = (struct dm_obj){.handle = 0, .refs = 1};
+    type->is_builtin = false;
+    type->attrs = NULL;
+    type->env = env;
+    dm_env_ref(env);
+    type->prog = calloc(1, sizeof(*type->prog));
+    if (type->prog == NULL) {
+        err = DM_FAIL(DM_ENOMEM, "datatype");
+    } else {
+        type->prog->typed = dm_loop_ref(old->prog->typed);
+        type->prog->plain = dm_loop_ref(old->prog->plain);
+        err = dm_handle_new(DM_KIND_TYPE, &type->obj);
+    }
+    if (err != DM_OK) {
+        dm_type_unref(type);
+        return err;
+    }
+    *new_p = type;
+    return DM_OK;
+}
+
+int dm_type_dup(struct dm_type *old, struct dm_type **new_p)
+{
+    struct dm_type_env *env = dm_env_new(MPI_COMBINER_DUP, 0, 0, 1);
+    int err;
+
+    if (env == NULL)
+        return DM_FAIL(DM_ENOMEM, "arguments of a datatype");
+    dm_env_type(env, 0, old);
+    err = dm_type_clone(old, env, new_p);
+    dm_env_unref(env);
+    if (err == DM_OK)
+        (*new_p)->name[0] = '\0';
+    return err;
+}
+
+int dm_type_commit(struct dm_type *type)
+{
+    struct dm_type *basic = dm_type_get(type->basic);
+
+    if (type->is_committed)
+        return DM_OK;
+    if (basic != NULL && basic->is_contig) {
+        type->prog->plain = dm_loop_ref(type->prog->typed);
+    } else {
+        int err = dm_loop_plain(type->prog->typed, &type->prog->plain);
+
+        if (err != DM_OK)
+            return err;
+    }
+    type->is_committed = true;
+    return DM_OK;
+}
+
+int dm_type_free(struct dm_type *type)
+{
+    dm_handle_drop(DM_KIND_TYPE, &type->obj);
+    dm_type_unref(type);
+    return DM_OK;
+}
+
+int dm_type_size(const struct dm_type *type, MPI_Count *size)
+{
+    *size = type->size;
+    return DM_OK;
+}
+
+int dm_type_get_extent(const struct dm_type *type, MPI_Count *lb, MPI_Count *extent)
+{
+    *lb = type->lb;
+    *extent = type->extent;
+    return DM_OK;
+}
+
+int dm_type_get_true_extent(const struct dm_type *type, MPI_Count *true_lb,
+                            MPI_Count *true_extent)
+{
+    *true_lb = type->true_lb;
+    *true_extent = type->true_extent;
+    return DM_OK;
+}
+
+int dm_type_set_name(struct dm_type *type, const char *name)
+{
+    size_t len = strnlen(name, MPI_MAX_OBJECT_NAME - 1);
+
+    memcpy(type->name, name, len);
+    type->name[len] = '\0';
+    return DM_OK;
+}
+
+int dm_type_get_name(const struct dm_type *type, char *name, int *resultlen)
+{
+    size_t len = strlen(type->name);
+
+    memcpy(name, type->name, len + 1);
+    *resultlen = (int)len;
+    return DM_OK;
+}

@@ -1,0 +1,59 @@
+/*
+ * What all constructors share: the bounds of a type map under construction, and the step
+ * from bounds and loops to a type.
+ */
+#ifndef DM_MPI_DATATYPE_MAKE_H
+#define DM_MPI_DATATYPE_MAKE_H
+
+#include "mpi/datatype/env.h"
+#include "mpi/datatype/prog.h"
+
+/*
+ * Bounds and totals of a type map. lb and ub are those of the entries that are no markers;
+ * markers, when there are any, have their own (5.1.7: then only they count).
+ */
+struct dm_span {
+    bool is_any; /* an entry has set lb and ub */
+    bool has_lb;
+    bool has_ub;
+    bool is_data; /* an entry has set true_lb and true_ub */
+    bool is_overflow;
+    MPI_Aint lb, ub;
+    MPI_Aint mark_lb, mark_ub;
+    MPI_Aint true_lb, true_ub;
+    MPI_Count size;
+    MPI_Count n_basic;
+    size_t align;
+    int basic; /* of all data, MPI_DATATYPE_NULL when none yet or mixed */
+};
+
+/* A type under construction; every constructor starts with dm_make_init, ends with dm_make_end. */
+struct dm_make {
+    struct dm_span span;
+    struct dm_build build;
+};
+void dm_make_init(struct dm_make *make);
+/* n elements of type, one after the other by its extent, the first at disp. */
+void dm_make_add(struct dm_make *make, MPI_Aint disp, const struct dm_type *type, MPI_Count n);
+/* n times, stride apart, what has been added until now. */
+void dm_make_repeat(struct dm_make *make, MPI_Count n, MPI_Aint stride);
+/* Explicit bounds, in the place of those that came of themselves. */
+void dm_make_bounds(struct dm_make *make, MPI_Aint lb, MPI_Aint ub);
+void dm_make_mark_lb(struct dm_make *make, MPI_Aint disp);
+void dm_make_mark_ub(struct dm_make *make, MPI_Aint disp);
+/* Round the extent up to the alignment, unless the upper bound was set explicitly. */
+void dm_make_pad(struct dm_make *make);
+/* Forget everything. */
+void dm_make_drop(struct dm_make *make);
+/*
+ * The type, with a handle. Takes over the reference to env, also when it fails; env NULL means that
+ * memory for it was out.
+ */
+int dm_make_end(struct dm_make *make, struct dm_type_env *env, struct dm_type **new_p);
+/* The same without a handle and without env (unflatten), committed. */
+int dm_make_copy(const struct dm_type *like, struct dm_loop *typed, struct dm_type **new_p);
+
+/* base + n * stride, or 0 with *is_overflow set. */
+MPI_Aint dm_make_at(MPI_Aint base, MPI_Count n, MPI_Aint stride, bool *is_overflow);
+
+#endif

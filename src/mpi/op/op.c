@@ -1,0 +1,284 @@
+/*
+ * Operation objects, which datatypes they take, and their application to buffers.
+ *
+ * Predefined operations are a code that picks a kernel (kernels.c) together with the datatype's C
+ * type; a user's is a function of the program.
+ */
+#include "mpi/op/op.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi/op/kernels.h"
+#include "mpi/op/op_state.h"
+
+#define ATOMIC_MAX 8 /* bytes the machine updates at once */
+
+static const char *const op_names[] = {
+    "a user's operation",
+#define OP_NAME(NAME) "MPI_" #NAME,
+    DM_OPS(OP_NAME)
+#undef OP_NAME
+};
+
+/* ---- start and stop ---- */
+
+static uint8_t *ctype_at(int handle)
+{
+    return &dm_op_state.ctype[(unsigned)handle >> 30 == 2][handle & 0x7f];
+}
+
+static enum dm_op_ctype ctype_of(int handle)
+{
+    return (enum dm_op_ctype)*ctype_at(handle);
+}
+
+int dm_op_start(void)
+{
+    static const struct {
+        int handle;
+        enum dm_op_ctype ctype;
+    } types[] = {
+#define TYPE_ROW(NAME, CTYPE) {MPI_##NAME, DM_CT_##CTYPE},
+        DM_OP_TYPES(TYPE_ROW)
+#undef TYPE_ROW
+    };
+
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+        if (types[i].handle != MPI_DATATYPE_NULL)
+            *ctype_at(types[i].handle) = (uint8_t)types[i].ctype;
+    for (int code = DM_OP_USER + 1; code < DM_OP_N; code++) {
+        struct dm_op *op = &dm_op_state.ops[code];
+        int err;
+
+        *op = (struct dm_op){.obj.refs = 1,
+                             .is_builtin = true,
+                             .is_commutative = code != DM_OP_REPLACE && code != DM_OP_NO_OP,
+                             .code = code};
+        err = dm_handle_bind(DM_KIND_OP, MPI_MAX - DM_OP_MAX + code, &op->obj);
+        if (err != DM_OK)
+            return err;
+    }
+    return DM_OK;
+}
+
+void dm_op_stop(void)
+{
+    for (int code = DM_OP_USER + 1; code < DM_OP_N; code++)
+        dm_handle_drop(DM_KIND_OP, &dm_op_state.ops[code].obj);
+    memset(&dm_op_state, 0, sizeof(dm_op_state));
+}
+
+/* ---- objects ---- */
+
+void dm_op_ref(struct dm_op *op)
+{
+    op->obj.refs++;
+}
+
+void dm_op_unref(struct dm_op *op)
+{
+    if (--op->obj.refs == 0 && !op->is_builtin)
+        free(op);
+}
+
+static int create(const struct dm_op *like, struct dm_op **op_p)
+{
+    struct dm_op *op = malloc(sizeof(*op));
+    int err;
+
+    if (op == NULL)
+        return DM_FAIL(DM_ENOMEM, "reduction operation");
+    *op = *like;
+    op->obj.refs = 1;
+    err = dm_handle_new(DM_KIND_OP, &op->obj);
+    if (err != DM_OK) {
+        free(op);
+        return err;
+    }
+    *op_p = op;
+    return DM_OK;
+}
+
+int dm_op_create(MPI_User_function *fn, int commute, struct dm_op **op_p)
+{
+    struct dm_op like = {.is_commutative = commute != 0, .user = fn, .code = DM_OP_USER};
+
+    return create(&like, op_p);
+}
+
+int dm_op_create_c(MPI_User_function_c *fn, int commute, struct dm_op **op_p)
+{
+    struct dm_op like = {.is_commutative = commute != 0,
+                         .is_large = true,
+                         .user_large = fn,
+                         .code = DM_OP_USER};
+
+    return create(&like, op_p);
+}
+
+int dm_op_free(struct dm_op *op)
+{
+    dm_handle_drop(DM_KIND_OP, &op->obj);
+    dm_op_unref(op);
+    return DM_OK;
+}
+
+int dm_op_commutative(const struct dm_op *op, int *commute)
+{
+    *commute = op->is_commutative;
+    return DM_OK;
+}
+
+/* ---- what goes together ---- */
+
+static bool is_replacing(const struct dm_op *op)
+{
+    return op->code == DM_OP_REPLACE || op->code == DM_OP_NO_OP;
+}
+
+int dm_op_check(const struct dm_op *op, const struct dm_type *type)
+{
+    enum dm_op_ctype ctype;
+
+    if (op->code == DM_OP_USER)
+        return DM_OK;
+    if (type == NULL || !type->is_builtin)
+        return DM_FAIL(DM_ERR_OP, "%s takes predefined datatypes only; a derived one needs an "
+                                  "operation made by MPI_Op_create",
+                       op_names[op->code]);
+    ctype = ctype_of(type->obj.handle);
+    if (ctype == DM_CT_NULL ||
+        (!is_replacing(op) && dm_op_kernel_of((enum dm_op_code)op->code, ctype) == NULL))
+        return DM_FAIL(DM_ERR_OP, "%s cannot be applied to %s", op_names[op->code], type->name);
+    return DM_OK;
+}
+
+bool dm_op_is_atomic(int basic)
+{
+    const struct dm_type *type = dm_type_get(basic);
+
+    return type != NULL && type->extent > 0 && type->extent <= ATOMIC_MAX &&
+           (type->extent & (type->extent - 1)) == 0;
+}
+
+/* ---- application ---- */
+
+static void apply_user(const struct dm_op *op, const void *in, void *inout, size_t count,
+                       struct dm_type *type)
+{
+    const char *from = in;
+    char *to = inout;
+    MPI_Datatype handle = type->obj.handle;
+
+    if (op->is_large) {
+        MPI_Count len = (MPI_Count)count;
+
+        if (count > 0)
+            op->user_large((void *)in, inout, &len, &handle);
+        return;
+    }
+    while (count > 0) {
+        int len = count < INT_MAX ? (int)count : INT_MAX;
+        size_t n = (size_t)len;
+
+        /* The function gets pointers, and might use them to write. */
+        op->user((void *)from, to, &len, &handle);
+        count -= n;
+        from += (ptrdiff_t)n * type->extent;
+        to += (ptrdiff_t)n * type->extent;
+    }
+}
+
+int dm_op_apply(const struct dm_op *op, const void *in, void *inout, size_t count,
+                struct dm_type *type)
+{
+    if (op->code == DM_OP_USER) {
+        apply_user(op, in, inout, count, type);
+        return DM_OK;
+    }
+    if (!type->is_builtin)
+        return dm_op_check(op, type);
+    return dm_op_apply_basic(op, in, inout, count, type->obj.handle, false);
+}
+
+/* An element of up to 8 bytes as an integer, and back. */
+#define ATOMIC_APPLY(BITS)                                                                         \
+    static void apply_atomic_##BITS(dm_op_kernel *kernel, const char *in, uint##BITS##_t *inout,   \
+                                    size_t n)                                                      \
+    {                                                                                              \
+        for (size_t i = 0; i < n; i++, in += sizeof(*inout)) {                                     \
+            uint##BITS##_t old = dm_atomic_load(&inout[i]);                                        \
+            uint##BITS##_t new;                                                                    \
+                                                                                                   \
+            do {                                                                                   \
+                new = old;                                                                         \
+                kernel(in, &new, 1);                                                               \
+            } while (!dm_atomic_cas(&inout[i], &old, new));                                        \
+        }                                                                                          \
+    }
+ATOMIC_APPLY(8)
+ATOMIC_APPLY(16)
+ATOMIC_APPLY(32)
+ATOMIC_APPLY(64)
+
+#define REPLACE_KERNEL(BYTES)                                                                      \
+    static void replace_##BYTES(const void *restrict in, void *restrict inout, size_t n)           \
+    {                                                                                              \
+        memcpy(inout, in, n *BYTES);                                                               \
+    }
+REPLACE_KERNEL(1)
+REPLACE_KERNEL(2)
+REPLACE_KERNEL(4)
+REPLACE_KERNEL(8)
+
+static int apply_atomic(dm_op_kernel *kernel, const void *in, void *inout, size_t n, size_t size)
+{
+    switch (size) {
+    case 1:
+        apply_atomic_8(kernel != NULL ? kernel : replace_1, in, inout, n);
+        return DM_OK;
+    case 2:
+        apply_atomic_16(kernel != NULL ? kernel : replace_2, in, inout, n);
+        return DM_OK;
+    case 4:
+        apply_atomic_32(kernel != NULL ? kernel : replace_4, in, inout, n);
+        return DM_OK;
+    case 8:
+        apply_atomic_64(kernel != NULL ? kernel : replace_8, in, inout, n);
+        return DM_OK;
+    default:
+        return DM_FAIL(DM_EINTERN, "elements of %zu bytes cannot be updated atomically", size);
+    }
+}
+
+int dm_op_apply_basic(const struct dm_op *op, const void *in, void *inout, size_t n, int basic,
+                      bool is_atomic)
+{
+    enum dm_op_ctype ctype = ctype_of(basic);
+    size_t size = (size_t)dm_type_get(basic)->extent;
+    dm_op_kernel *kernel = dm_op_kernel_of((enum dm_op_code)op->code, ctype);
+
+    if (op->code == DM_OP_NO_OP || n == 0)
+        return DM_OK;
+    if (kernel == NULL && op->code != DM_OP_REPLACE)
+        return dm_op_check(op, dm_type_get(basic));
+    if (is_atomic)
+        return apply_atomic(kernel, in, inout, n, size);
+    if (kernel == NULL)
+        memcpy(inout, in, n * size);
+    else
+        kernel(in, inout, n);
+    return DM_OK;
+}
+
+int dm_reduce_local(const void *inbuf, void *inoutbuf, size_t count, struct dm_type *type,
+                    struct dm_op *op)
+{
+    int err = dm_op_check(op, type);
+
+    if (err == DM_OK && count > 0)
+        err = dm_op_apply(op, inbuf, inoutbuf, count, type);
+    return err;
+}
