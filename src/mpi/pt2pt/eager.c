@@ -1,0 +1,201 @@
+/*
+ * Eager messages as they arrive: into the buffer of the receive that was posted, or
+ * into memory of our own until one comes.
+ */
+#include "mpi/pt2pt/p2p.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi/pt2pt/match_inl.h"
+#include "util/err.h"
+#include "util/log.h"
+
+void dm_p2p_place(struct dm_p2p_req *r, size_t offset, const void *data, size_t len)
+{
+    if (offset >= r->len)
+        return;
+    if (len > r->len - offset)
+        len = r->len - offset;
+    if (r->addr != NULL)
+        memcpy(r->addr + offset, data, len);
+    else if (len > 0)
+        dm_type_unpack(r->buf, r->count, r->type, offset, data, len);
+}
+
+void dm_p2p_matched(struct dm_p2p_req *r, int proc, const struct dm_mkey *key, size_t len)
+{
+    r->is_posted = false;
+    r->proc = proc;
+    r->msg_len = len;
+    r->req.status.MPI_SOURCE = key->source;
+    r->req.status.MPI_TAG = key->tag;
+    if (dm_unlikely(len > r->len)) {
+        r->req.err = DM_ERR_TRUNCATE;
+        len = r->len;
+    }
+    dm_status_set_bytes(&r->req.status, len);
+}
+
+void dm_p2p_ack(int proc, uint64_t sreq)
+{
+    struct dm_pkt_answer ack = {
+        .pkt = {.type = DM_PKT_ACK, .version = DM_PKT_VERSION, .hdr_len = sizeof(ack)},
+        .sreq = sreq,
+    };
+
+    if (dm_chan_send_ctl(dm_world.chan, proc, &ack.pkt) == DM_ENOMEM)
+        dm_p2p_fatal("no memory for an acknowledgement");
+}
+
+struct dm_p2p_unexp *dm_p2p_unexp_new(int proc, const struct dm_pkt_eager *h, size_t len)
+{
+    struct dm_p2p_unexp *u = dm_pool_get(&dm_p2p.unexps);
+
+    if (u == NULL)
+        dm_p2p_fatal("no memory for an unexpected message");
+    dm_list_init(&u->arriving);
+    u->key = h->key;
+    u->proc = proc;
+    u->type = h->pkt.type;
+    u->is_complete = false;
+    u->is_broken = false;
+    u->len = len;
+    u->sreq = h->pkt.hdr_len >= sizeof(struct dm_pkt_sync)
+                  ? ((const struct dm_pkt_sync *)(const void *)h)->sreq
+                  : 0;
+    u->claimed = NULL;
+    u->data = u->small;
+    return u;
+}
+
+void dm_p2p_unexp_free(struct dm_p2p_unexp *u)
+{
+    if (u->data != u->small)
+        free(u->data);
+    dm_pool_put(&dm_p2p.unexps, u);
+}
+
+/* ---- data in pieces ---- */
+
+static void recv_write(void *arg, size_t offset, const void *data, size_t len)
+{
+    dm_p2p_place(arg, offset, data, len);
+}
+
+static void recv_done(void *arg)
+{
+    dm_p2p_req_step(arg, DM_OK);
+}
+
+static void unexp_write(void *arg, size_t offset, const void *data, size_t len)
+{
+    struct dm_p2p_unexp *u = arg;
+
+    memcpy(u->data + offset, data, len);
+}
+
+static void unexp_done(void *arg)
+{
+    struct dm_p2p_unexp *u = arg;
+    struct dm_p2p_req *r = u->claimed;
+
+    dm_list_del(&u->arriving);
+    u->is_complete = true;
+    if (r == NULL)
+        return;
+    dm_p2p_place(r, 0, u->data, u->len);
+    dm_p2p_unexp_free(u);
+    dm_p2p_req_step(r, DM_OK);
+}
+
+/* Nobody waits for it. */
+static DM_NOINLINE void keep(int proc, const struct dm_pkt_eager *h, const void *data, size_t avail,
+                             struct dm_chan_sink *sink)
+{
+    struct dm_p2p_unexp *u = dm_p2p_unexp_new(proc, h, h->pkt.data_len);
+
+    DM_TRACE(MATCH, "unexpected from rank %d, tag %d, %zu bytes", proc, h->key.tag, u->len);
+    if (u->len > sizeof(u->small))
+        u->data = malloc(u->len);
+    if (u->data == NULL)
+        dm_p2p_fatal("no memory for the data of an unexpected message");
+    dm_match_add_unexp(&dm_p2p.match, u->nodes, &u->key);
+    if (avail == u->len) {
+        if (avail > 0)
+            memcpy(u->data, data, avail);
+        u->is_complete = true;
+        return;
+    }
+    dm_list_add_tail(&dm_p2p.arriving, &u->arriving);
+    *sink = (struct dm_chan_sink){.arg = u, .write = unexp_write, .done = unexp_done};
+}
+
+static inline void arrive(int proc, const struct dm_pkt_eager *h, const void *data, size_t avail,
+                          struct dm_chan_sink *sink)
+{
+    struct dm_mnode *node = dm_match_take(&dm_p2p.match, &h->key);
+    size_t len = h->pkt.data_len;
+    struct dm_p2p_req *r;
+
+    if (dm_unlikely(node == NULL)) {
+        keep(proc, h, data, avail, sink);
+        return;
+    }
+    r = dm_container_of(node, struct dm_p2p_req, node);
+    dm_p2p_matched(r, proc, &h->key, len);
+    if (dm_unlikely(avail != len)) {
+        dm_p2p_req_activate(r);
+        *sink = (struct dm_chan_sink){.arg = r, .write = recv_write, .done = recv_done};
+        return;
+    }
+    if (dm_likely(r->addr != NULL && len <= r->len)) {
+        if (len == 8)
+            memcpy(r->addr, data, 8);
+        else if (len > 0)
+            memcpy(r->addr, data, len);
+    } else if (len > 0) {
+        dm_p2p_place(r, 0, data, len);
+    }
+    dm_p2p_req_step(r, DM_OK);
+}
+
+static void on_eager(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
+                     struct dm_chan_sink *sink)
+{
+    (void)arg;
+    arrive(proc, (const struct dm_pkt_eager *)(const void *)pkt, data, avail, sink);
+}
+
+static void on_eager_sync(void *arg, int proc, const struct dm_pkt *pkt, const void *data,
+                          size_t avail, struct dm_chan_sink *sink)
+{
+    const struct dm_pkt_eager *h = (const struct dm_pkt_eager *)(const void *)pkt;
+    uint64_t sreq = ((const struct dm_pkt_sync *)(const void *)pkt)->sreq;
+    size_t n_unexp = dm_p2p.match.n_unexp;
+
+    (void)arg;
+    arrive(proc, h, data, avail, sink);
+    if (dm_p2p.match.n_unexp == n_unexp)
+        dm_p2p_ack(proc, sreq);
+}
+
+static void on_ack(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
+                   struct dm_chan_sink *sink)
+{
+    const struct dm_pkt_answer *ack = (const struct dm_pkt_answer *)(const void *)pkt;
+
+    (void)arg;
+    (void)proc;
+    (void)data;
+    (void)avail;
+    (void)sink;
+    dm_p2p_req_step((struct dm_p2p_req *)(uintptr_t)ack->sreq, DM_OK);
+}
+
+void dm_p2p_eager_start(void)
+{
+    dm_chan_on_packet(dm_world.chan, DM_PKT_EAGER, on_eager, NULL);
+    dm_chan_on_packet(dm_world.chan, DM_PKT_EAGER_SYNC, on_eager_sync, NULL);
+    dm_chan_on_packet(dm_world.chan, DM_PKT_ACK, on_ack, NULL);
+}

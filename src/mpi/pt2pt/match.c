@@ -1,0 +1,261 @@
+/*
+ * The table behind matching: buckets of keys, each the head of a queue.
+ *
+ * Invariants: a bucket chains the first nodes of different keys; n_keys of them are in the
+ * table and n_buckets is a power of two. The table grows while it can: without memory chains
+ * only get longer.
+ */
+#include "mpi/pt2pt/match.h"
+
+#include <stdlib.h>
+
+#include "mpi/pt2pt/match_inl.h"
+
+static bool is_same(const struct dm_mkey *a, const struct dm_mkey *b)
+{
+    return a->ctx == b->ctx && a->source == b->source && a->tag == b->tag;
+}
+
+static uint32_t hash(const struct dm_mkey *key)
+{
+    uint64_t h = (uint64_t)key->ctx << 32 | (uint32_t)key->tag;
+
+    h ^= (uint64_t)(uint32_t)key->source * 0x9e3779b97f4a7c15u;
+    h *= 0xff51afd7ed558ccdu;
+    return (uint32_t)(h >> 32);
+}
+
+static int kind_of(const struct dm_mkey *key)
+{
+    return (key->source == DM_MATCH_ANY_SOURCE) | (key->tag == DM_MATCH_ANY_TAG) << 1;
+}
+
+/* The key that leaves open what kind says. */
+static struct dm_mkey open_key(const struct dm_mkey *key, int kind)
+{
+    struct dm_mkey k = *key;
+
+    if (kind & 1)
+        k.source = DM_MATCH_ANY_SOURCE;
+    if (kind & 2)
+        k.tag = DM_MATCH_ANY_TAG;
+    return k;
+}
+
+static struct dm_mnode **bucket_of(struct dm_mtable *t, const struct dm_mkey *key)
+{
+    return &t->buckets[hash(key) & (t->n_buckets - 1)];
+}
+
+static void table_init(struct dm_mtable *t)
+{
+    *t = (struct dm_mtable){.n_buckets = DM_MATCH_SMALL};
+    t->buckets = t->small;
+}
+
+static void grow(struct dm_mtable *t)
+{
+    uint32_t n = t->n_buckets * 4;
+    struct dm_mtable bigger = {.n_buckets = n, .buckets = calloc(n, sizeof(*bigger.buckets))};
+
+    if (bigger.buckets == NULL)
+        return;
+    for (uint32_t i = 0; i < t->n_buckets; i++) {
+        struct dm_mnode *node = t->buckets[i], *next;
+
+        for (; node != NULL; node = next) {
+            struct dm_mnode **b = bucket_of(&bigger, &node->key);
+
+            next = node->chain;
+            node->chain = *b;
+            *b = node;
+        }
+    }
+    if (t->buckets != t->small)
+        free(t->buckets);
+    t->buckets = bigger.buckets;
+    t->n_buckets = n;
+}
+
+/* The first node of a key. */
+static struct dm_mnode *lookup(struct dm_mtable *t, const struct dm_mkey *key)
+{
+    struct dm_mnode *node = *bucket_of(t, key);
+
+    while (node != NULL && !is_same(&node->key, key))
+        node = node->chain;
+    return node;
+}
+
+static void insert(struct dm_mtable *t, struct dm_mnode *node)
+{
+    struct dm_mnode *first = lookup(t, &node->key), **b;
+
+    if (first != NULL) {
+        node->is_first = false;
+        node->prev = first->prev;
+        node->next = first;
+        first->prev->next = node;
+        first->prev = node;
+        return;
+    }
+    if (t->n_keys >= t->n_buckets)
+        grow(t);
+    b = bucket_of(t, &node->key);
+    node->is_first = true;
+    node->next = node;
+    node->prev = node;
+    node->chain = *b;
+    *b = node;
+    t->n_keys++;
+}
+
+static void take_out(struct dm_mtable *t, struct dm_mnode *node)
+{
+    if (node->is_first) {
+        struct dm_mnode **at = bucket_of(t, &node->key);
+
+        while (*at != node)
+            at = &(*at)->chain;
+        if (node->next != node) {
+            node->next->is_first = true;
+            node->next->chain = node->chain;
+            *at = node->next;
+        } else {
+            *at = node->chain;
+            t->n_keys--;
+        }
+    }
+    node->prev->next = node->next;
+    node->next->prev = node->prev;
+}
+
+void dm_match_init(struct dm_match *m)
+{
+    *m = (struct dm_match){.only = NULL};
+    table_init(&m->posted);
+    table_init(&m->unexp);
+}
+
+void dm_match_fini(struct dm_match *m)
+{
+    if (m->posted.buckets != m->posted.small)
+        free(m->posted.buckets);
+    if (m->unexp.buckets != m->unexp.small)
+        free(m->unexp.buckets);
+    dm_match_init(m);
+}
+
+/* ---- posted receives ---- */
+
+static void post_in_table(struct dm_match *m, struct dm_mnode *node)
+{
+    insert(&m->posted, node);
+    m->n_table++;
+    m->n_kind[kind_of(&node->key)]++;
+}
+
+static void unpost_from_table(struct dm_match *m, struct dm_mnode *node)
+{
+    take_out(&m->posted, node);
+    m->n_table--;
+    m->n_kind[kind_of(&node->key)]--;
+}
+
+void dm_match_post_more(struct dm_match *m, struct dm_mnode *node)
+{
+    if (m->only != NULL) {
+        post_in_table(m, m->only);
+        m->only = NULL;
+    }
+    node->seq = m->seq++;
+    post_in_table(m, node);
+}
+
+struct dm_mnode *dm_match_take_table(struct dm_match *m, const struct dm_mkey *key)
+{
+    struct dm_mnode *best = NULL;
+
+    for (int kind = 0; kind < DM_MATCH_KINDS; kind++) {
+        struct dm_mkey k;
+        struct dm_mnode *node;
+
+        if (m->n_kind[kind] == 0)
+            continue;
+        k = open_key(key, kind);
+        node = lookup(&m->posted, &k);
+        if (node != NULL && (best == NULL || node->seq < best->seq))
+            best = node;
+    }
+    if (best != NULL)
+        unpost_from_table(m, best);
+    return best;
+}
+
+void dm_match_unpost(struct dm_match *m, struct dm_mnode *node)
+{
+    if (m->only == node)
+        m->only = NULL;
+    else
+        unpost_from_table(m, node);
+}
+
+void dm_match_each_posted(struct dm_match *m, void (*fn)(void *arg, struct dm_mnode *node),
+                          void *arg)
+{
+    if (m->only != NULL)
+        fn(arg, m->only);
+    for (uint32_t i = 0; i < m->posted.n_buckets; i++) {
+        struct dm_mnode *first = m->posted.buckets[i], *next_first;
+
+        for (; first != NULL; first = next_first) {
+            struct dm_mnode *node = first, *last = first->prev, *next;
+
+            next_first = first->chain;
+            for (;; node = next) {
+                bool is_last = node == last;
+
+                next = node->next;
+                fn(arg, node);
+                if (is_last)
+                    break;
+            }
+        }
+    }
+}
+
+/* ---- unexpected messages ---- */
+
+void dm_match_add_unexp(struct dm_match *m, struct dm_mnode nodes[DM_MATCH_KINDS],
+                        const struct dm_mkey *key)
+{
+    m->n_unexp++;
+    for (int kind = 0; kind < DM_MATCH_KINDS; kind++) {
+        nodes[kind].key = open_key(key, kind);
+        insert(&m->unexp, &nodes[kind]);
+    }
+}
+
+struct dm_mnode *dm_match_find_unexp(struct dm_match *m, const struct dm_mkey *key, int *kind_p)
+{
+    if (m->n_unexp == 0)
+        return NULL;
+    *kind_p = kind_of(key);
+    return lookup(&m->unexp, key);
+}
+
+void dm_match_del_unexp(struct dm_match *m, struct dm_mnode nodes[DM_MATCH_KINDS])
+{
+    m->n_unexp--;
+    for (int kind = 0; kind < DM_MATCH_KINDS; kind++)
+        take_out(&m->unexp, &nodes[kind]);
+}
+
+struct dm_mnode *dm_match_some_unexp(struct dm_match *m)
+{
+    for (uint32_t i = 0; i < m->unexp.n_buckets; i++)
+        for (struct dm_mnode *node = m->unexp.buckets[i]; node != NULL; node = node->chain)
+            if (kind_of(&node->key) == 0)
+                return node;
+    return NULL;
+}

@@ -1,0 +1,222 @@
+/*
+ * Inside point-to-point: requests, packets, unexpected messages, the state.
+ *
+ * Protocols. Eager: envelope and data in one packet. Eager-sync: the same, and an ACK when
+ * matched. Rendezvous: RTS with envelope, length and, if the buffer could be registered, its
+ * key; the receiver reads by RDMA and sends FIN, or asks with CTS and gets DATA packets
+ * through the pipe straight into its buffer. FIN also says that nothing is wanted.
+ */
+#ifndef DM_MPI_PT2PT_P2P_H
+#define DM_MPI_PT2PT_P2P_H
+
+#include "mpi/core/core.h"
+#include "mpi/datatype/datatype.h"
+#include "mpi/pt2pt/match.h"
+#include "mpi/pt2pt/pt2pt.h"
+#include "util/list.h"
+#include "util/pool.h"
+#include "util/port.h"
+
+_Static_assert(DM_MATCH_ANY_SOURCE == MPI_ANY_SOURCE, "matching knows MPI's wildcards");
+_Static_assert(DM_MATCH_ANY_TAG == MPI_ANY_TAG, "matching knows MPI's wildcards");
+
+/* ---- packets ---- */
+
+/* EAGER: 24 bytes, so that 8 bytes of data and a record's footer share its cache line. */
+struct dm_pkt_eager {
+    struct dm_pkt pkt;
+    struct dm_mkey key; /* source: rank of the sender in its group */
+    uint32_t pad;
+};
+
+/* EAGER_SYNC, RTS (with struct dm_p2p_rts as payload) */
+struct dm_pkt_sync {
+    struct dm_pkt pkt;
+    struct dm_mkey key;
+    uint32_t pad;
+    uint64_t sreq; /* the sender's request: comes back in ACK, CTS, FIN */
+};
+
+struct dm_p2p_rts {
+    uint64_t len;
+    uint64_t addr;
+    struct dm_rkey key;
+    uint64_t has_key; /* addr and key are good for RDMA */
+};
+
+/* ACK, FIN */
+struct dm_pkt_answer {
+    struct dm_pkt pkt;
+    uint64_t sreq;
+};
+
+struct dm_pkt_cts {
+    struct dm_pkt pkt;
+    uint64_t sreq;
+    uint64_t rreq;
+    uint64_t want; /* bytes, from the front */
+};
+
+struct dm_pkt_data {
+    struct dm_pkt pkt;
+    uint64_t rreq;
+    uint64_t offset;
+};
+
+_Static_assert(sizeof(struct dm_pkt_eager) == 24, "packet layout");
+_Static_assert(sizeof(struct dm_pkt_sync) == 32, "packet layout");
+_Static_assert(sizeof(struct dm_p2p_rts) == 40, "packet layout");
+_Static_assert(sizeof(struct dm_pkt_answer) == 16, "packet layout");
+_Static_assert(sizeof(struct dm_pkt_cts) == 32, "packet layout");
+_Static_assert(sizeof(struct dm_pkt_data) == 24, "packet layout");
+
+/* ---- requests ---- */
+
+struct dm_p2p_unexp;
+
+/*
+ * A send or a receive; on the stack of blocking calls, else from the pool. It holds
+ * a reference of the operation (refs 2 at start), dropped when n_pending becomes 0.
+ */
+struct dm_p2p_req {
+    struct dm_req req;
+    struct dm_mnode node; /* receive: while posted */
+    char *addr;           /* contiguous data; NULL: use buf, count, type */
+    size_t len;           /* bytes to send, or room */
+    void *buf;
+    size_t count;
+    struct dm_type *type;
+    int proc; /* the peer; -1: a receive from anybody, not matched yet */
+    bool is_posted;
+    bool is_active;  /* in dm_p2p.active: something of the peer is awaited */
+    bool is_reading; /* rdma is under way */
+    bool is_counted; /* in dm_p2p.n_sends */
+    bool holds_refs; /* of comm and type */
+    struct dm_list active;
+    size_t msg_len; /* of the message that came, which may be longer than len */
+    size_t want;    /* bytes that rendezvous moves */
+    size_t got;     /* of them, in or out so far */
+    size_t base;    /* where the payload of the current DATA packet starts */
+    uint64_t peer_req;
+    struct dm_mr *mr;
+    struct dm_p2p_unexp *unexp; /* of a matched probe, or whose data are still coming */
+    struct dm_p2p_rts rts;
+    union {
+        struct dm_chan_send send;
+        struct dm_rdma rdma;
+    } io;
+};
+
+/* A message without a receive. */
+struct dm_p2p_unexp {
+    struct dm_mnode nodes[DM_MATCH_KINDS];
+    struct dm_list arriving; /* in dm_p2p.arriving while data are coming */
+    struct dm_mkey key;
+    int proc;
+    uint8_t type;     /* packet type */
+    bool is_complete; /* all data are here */
+    bool is_broken;   /* and never will be */
+    size_t len;
+    uint64_t sreq;
+    struct dm_p2p_req *claimed; /* matched while data were coming */
+    struct dm_p2p_rts rts;
+    char *data; /* eager data: small, or malloc'ed */
+    char small[64];
+};
+
+/* The only global of point-to-point (p2p_state.c). */
+struct dm_p2p {
+    struct dm_match match;
+    struct dm_pool reqs;
+    struct dm_pool unexps;
+    struct dm_list active;   /* requests that await something of a peer */
+    struct dm_list arriving; /* unexpected messages whose data are coming */
+    size_t eager_limit;
+    int n_lost;  /* peers */
+    int n_sends; /* sends that nobody may be waiting for */
+    /* MPI_Buffer_attach (bsend.c) */
+    void *bsend_buf;
+    size_t bsend_size;
+    struct dm_list bsends; /* by address */
+};
+extern struct dm_p2p dm_p2p;
+
+/* ---- req.c ---- */
+
+/* Initialise a request on the stack. */
+void dm_p2p_req_init(struct dm_p2p_req *r, enum dm_req_kind kind, struct dm_comm *comm, void *buf,
+                     size_t count, struct dm_type *type);
+/* One from the pool that holds references of comm and type; NULL: out of memory (reported). */
+struct dm_p2p_req *dm_p2p_req_new(enum dm_req_kind kind, struct dm_comm *comm, void *buf,
+                                  size_t count, struct dm_type *type);
+/* n_pending is 0: the operation is over. */
+void dm_p2p_req_over(struct dm_p2p_req *r);
+/* One of the things awaited has come; err is kept if it is the first. */
+static inline void dm_p2p_req_step(struct dm_p2p_req *r, int err)
+{
+    if (dm_unlikely(err != DM_OK && r->req.err == DM_OK))
+        r->req.err = err;
+    if (--r->req.n_pending == 0)
+        dm_p2p_req_over(r);
+}
+/* Something of r->proc is awaited: its loss ends the request. */
+void dm_p2p_req_activate(struct dm_p2p_req *r);
+/* Record why the request failed, for whoever reports it; returns its error. */
+int dm_p2p_req_explain(const struct dm_p2p_req *r);
+/* Record that a process is gone. */
+int dm_p2p_fail_lost(int proc);
+/* The library cannot go on. */
+void dm_p2p_fatal(const char *what);
+
+/* ---- send.c ---- */
+
+/* The blocking and the nonblocking send; ctx is that of the messages. */
+int dm_p2p_send_on(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+                   struct dm_comm *comm, uint32_t ctx, enum dm_send_mode mode);
+int dm_p2p_isend_on(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+                    struct dm_comm *comm, uint32_t ctx, enum dm_send_mode mode,
+                    struct dm_req **req_p);
+/* Start a prepared request to r->proc under key. */
+void dm_p2p_send_start(struct dm_p2p_req *r, const struct dm_mkey *key, enum dm_send_mode mode);
+
+/* ---- recv.c ---- */
+
+int dm_p2p_recv_on(void *buf, size_t count, struct dm_type *type, int source, int tag,
+                   struct dm_comm *comm, uint32_t ctx, MPI_Status *status);
+int dm_p2p_irecv_on(void *buf, size_t count, struct dm_type *type, int source, int tag,
+                    struct dm_comm *comm, uint32_t ctx, struct dm_req **req_p);
+/* Match a prepared request or post it. */
+void dm_p2p_recv_start(struct dm_p2p_req *r, int source, int tag, uint32_t ctx);
+/* Give a message (no longer queued) to a receive. */
+void dm_p2p_recv_unexp(struct dm_p2p_req *r, struct dm_p2p_unexp *u);
+/* Withdraw a posted receive, which ends with err. */
+void dm_p2p_recv_withdraw(struct dm_p2p_req *r, int err);
+/* Copy the status of a finished receive, but for MPI_ERROR. */
+void dm_p2p_status(const struct dm_req *req, MPI_Status *status);
+
+/* ---- eager.c, rndv.c ---- */
+
+void dm_p2p_eager_start(void); /* register the packet handlers */
+void dm_p2p_rndv_start(void);
+/* len bytes at offset of a message arrive: to the buffer, as far as there is room. */
+void dm_p2p_place(struct dm_p2p_req *r, size_t offset, const void *data, size_t len);
+/* Envelope and length of the message that a receive got. */
+void dm_p2p_matched(struct dm_p2p_req *r, int proc, const struct dm_mkey *key, size_t len);
+/* A message object and its end; NULL ends the job. */
+struct dm_p2p_unexp *dm_p2p_unexp_new(int proc, const struct dm_pkt_eager *h, size_t len);
+void dm_p2p_unexp_free(struct dm_p2p_unexp *u);
+/* Tell the sender of a synchronous message that it is matched. */
+void dm_p2p_ack(int proc, uint64_t sreq);
+/* Get the data of a rendezvous. */
+void dm_p2p_rndv_recv(struct dm_p2p_req *r, int proc, const struct dm_p2p_rts *rts, uint64_t sreq);
+/* Send the request to send. */
+void dm_p2p_rndv_send(struct dm_p2p_req *r, const struct dm_mkey *key);
+/* Packed bytes of a send whose data are not contiguous, for dm_chan_send.read. */
+void dm_p2p_read(struct dm_chan_send *send, size_t offset, void *dst, size_t len);
+
+/* ---- bsend.c ---- */
+
+/* Wait until nothing is left in the attached buffer. */
+void dm_p2p_bsend_flush(void);
+
+#endif

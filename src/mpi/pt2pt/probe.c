@@ -1,0 +1,210 @@
+/*
+ * Probes: look at the unexpected messages; matched ones take the message out.
+ *
+ * A matched message is a receive request that has the message in `unexp` and waits for
+ * its buffer.
+ */
+#include "mpi/pt2pt/pt2pt.h"
+
+#include "mpi/pt2pt/p2p.h"
+#include "util/err.h"
+
+static void set_status(const struct dm_p2p_unexp *u, MPI_Status *status)
+{
+    if (status == MPI_STATUS_IGNORE)
+        return;
+    status->MPI_SOURCE = u->key.source;
+    status->MPI_TAG = u->key.tag;
+    status->count_hi_and_cancelled = 0;
+    dm_status_set_bytes(status, u->len);
+}
+
+static void set_proc_null(MPI_Status *status)
+{
+    int keep;
+
+    if (status == MPI_STATUS_IGNORE)
+        return;
+    keep = status->MPI_ERROR;
+    dm_status_set_proc_null(status);
+    status->MPI_ERROR = keep;
+}
+
+static struct dm_p2p_unexp *look(int source, int tag, const struct dm_comm *comm)
+{
+    struct dm_mkey key = {.ctx = comm->ctx, .source = source, .tag = tag};
+    int kind;
+    struct dm_mnode *node = dm_match_find_unexp(&dm_p2p.match, &key, &kind);
+
+    return node == NULL ? NULL : dm_container_of(node - kind, struct dm_p2p_unexp, nodes[0]);
+}
+
+/* Is the only process that could send it lost? */
+static bool is_hopeless(int source, struct dm_comm *comm)
+{
+    return dm_p2p.n_lost > 0 && source != MPI_ANY_SOURCE &&
+           dm_chan_is_lost(dm_world.chan, dm_comm_proc(comm, source));
+}
+
+static int find(int source, int tag, struct dm_comm *comm, bool blocks, struct dm_p2p_unexp **u_p)
+{
+    struct dm_p2p_unexp *u = look(source, tag, comm);
+
+    if (u == NULL && !blocks) {
+        dm_chan_progress_test(dm_world.chan);
+        u = look(source, tag, comm);
+    }
+    while (u == NULL && blocks) {
+        if (is_hopeless(source, comm))
+            break;
+        dm_chan_progress_wait(dm_world.chan);
+        u = look(source, tag, comm);
+    }
+    *u_p = u;
+    if (u == NULL && is_hopeless(source, comm))
+        return dm_p2p_fail_lost(dm_comm_proc(comm, source));
+    return DM_OK;
+}
+
+static int probe(int source, int tag, struct dm_comm *comm, bool blocks, int *flag,
+                 MPI_Status *status)
+{
+    struct dm_p2p_unexp *u;
+    int err;
+
+    if (source == MPI_PROC_NULL) {
+        *flag = 1;
+        set_proc_null(status);
+        return DM_OK;
+    }
+    err = find(source, tag, comm, blocks, &u);
+    *flag = u != NULL;
+    if (u != NULL)
+        set_status(u, status);
+    return err;
+}
+
+int dm_probe(int source, int tag, struct dm_comm *comm, MPI_Status *status)
+{
+    int flag;
+
+    return probe(source, tag, comm, true, &flag, status);
+}
+
+int dm_iprobe(int source, int tag, struct dm_comm *comm, int *flag, MPI_Status *status)
+{
+    return probe(source, tag, comm, false, flag, status);
+}
+
+/* ---- matched probes ---- */
+
+static int mprobe(int source, int tag, struct dm_comm *comm, bool blocks, int *flag,
+                  MPI_Message *message, MPI_Status *status)
+{
+    struct dm_p2p_req *r;
+    struct dm_p2p_unexp *u;
+    int err;
+
+    *message = MPI_MESSAGE_NULL;
+    *flag = 0;
+    if (source == MPI_PROC_NULL) {
+        *flag = 1;
+        *message = MPI_MESSAGE_NO_PROC;
+        set_proc_null(status);
+        return DM_OK;
+    }
+    err = find(source, tag, comm, blocks, &u);
+    if (u == NULL)
+        return err;
+    r = dm_p2p_req_new(DM_REQ_RECV, comm, NULL, 0, dm_type_get(MPI_BYTE));
+    if (r == NULL)
+        return DM_ENOMEM;
+    err = dm_req_handle(&r->req, message);
+    if (err != DM_OK) {
+        r->req.obj.refs = 1;
+        dm_req_unref(&r->req);
+        return err;
+    }
+    dm_match_del_unexp(&dm_p2p.match, u->nodes);
+    r->unexp = u;
+    r->proc = u->proc;
+    *flag = 1;
+    set_status(u, status);
+    return DM_OK;
+}
+
+int dm_mprobe(int source, int tag, struct dm_comm *comm, MPI_Message *message, MPI_Status *status)
+{
+    int flag;
+
+    return mprobe(source, tag, comm, true, &flag, message, status);
+}
+
+int dm_improbe(int source, int tag, struct dm_comm *comm, int *flag, MPI_Message *message,
+               MPI_Status *status)
+{
+    return mprobe(source, tag, comm, false, flag, message, status);
+}
+
+/* The request of a message, ready to receive, without its handle; NULL: not a message. */
+static struct dm_p2p_req *open_message(MPI_Message *message, void *buf, size_t count,
+                                       struct dm_type *type)
+{
+    struct dm_p2p_req *r = dm_handle_get(DM_KIND_REQUEST, *message);
+    struct dm_p2p_req *fresh;
+
+    if (r == NULL || r->req.kind != DM_REQ_RECV || r->unexp == NULL)
+        return NULL;
+    fresh = dm_p2p_req_new(DM_REQ_RECV, r->req.comm, buf, count, type);
+    if (fresh == NULL)
+        return NULL;
+    fresh->unexp = r->unexp;
+    *message = MPI_MESSAGE_NULL;
+    dm_handle_drop(DM_KIND_REQUEST, &r->req.obj);
+    r->req.obj.refs = 1;
+    dm_req_unref(&r->req);
+    return fresh;
+}
+
+static void start(struct dm_p2p_req *r)
+{
+    struct dm_p2p_unexp *u = r->unexp;
+
+    r->unexp = NULL;
+    dm_p2p_recv_unexp(r, u);
+}
+
+int dm_imrecv(void *buf, size_t count, struct dm_type *type, MPI_Message *message,
+              struct dm_req **req_p)
+{
+    struct dm_p2p_req *r;
+
+    if (*message == MPI_MESSAGE_NO_PROC) {
+        *message = MPI_MESSAGE_NULL;
+        return dm_p2p_irecv_on(buf, count, type, MPI_PROC_NULL, MPI_ANY_TAG, dm_world.comm_self,
+                               dm_world.comm_self->ctx, req_p);
+    }
+    r = open_message(message, buf, count, type);
+    if (r == NULL)
+        return DM_FAIL(DM_ERR_REQUEST, "message handle 0x%x is not one of a matched probe",
+                       (unsigned)*message);
+    *req_p = &r->req;
+    start(r);
+    return DM_OK;
+}
+
+int dm_mrecv(void *buf, size_t count, struct dm_type *type, MPI_Message *message,
+             MPI_Status *status)
+{
+    struct dm_req *req;
+    int err = dm_imrecv(buf, count, type, message, &req);
+
+    if (err != DM_OK)
+        return err;
+    dm_core_blame(req->comm, NULL);
+    dm_wait_for(&req->n_pending);
+    dm_p2p_status(req, status);
+    err = req->err == DM_OK ? DM_OK : dm_p2p_req_explain((struct dm_p2p_req *)req);
+    dm_req_unref(req);
+    return err;
+}

@@ -1,0 +1,97 @@
+/*
+ * Point-to-point communication (MPI-4.0 chapter 3): matching, eager and
+ * rendezvous protocols, probes, completion.
+ *
+ * The bodies of MPI_Send and its kin (dm_send, ...) take objects, not handles; arguments are checked by
+ * src/api. dm_p2p_* is for the layers above (collectives, communicator agreement, one-sided).
+ */
+#ifndef DM_MPI_PT2PT_PT2PT_H
+#define DM_MPI_PT2PT_PT2PT_H
+
+#include "mpi/core/core.h"
+#include "mpi/datatype/datatype.h"
+
+int dm_pt2pt_start(void); /* register packet handlers */
+void dm_pt2pt_stop(void);
+/*
+ * Wait until every send that was started is complete: buffered ones and freed requests
+ * included. MPI_Finalize does it before its barrier.
+ */
+void dm_pt2pt_drain(void);
+
+/* ---- for layers above: explicit context, process numbers through comm ---- */
+
+enum dm_send_mode { DM_SEND_STANDARD, DM_SEND_SYNC, DM_SEND_READY, DM_SEND_BUFFERED };
+
+/* Start a send/receive on the collective context of comm (comm->ctx + 1). */
+int dm_p2p_isend_coll(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+                      struct dm_comm *comm, struct dm_req **req_p);
+int dm_p2p_irecv_coll(void *buf, size_t count, struct dm_type *type, int source, int tag,
+                      struct dm_comm *comm, struct dm_req **req_p);
+/* Blocking forms; cheaper than start and wait. */
+int dm_p2p_send_coll(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+                     struct dm_comm *comm);
+int dm_p2p_recv_coll(void *buf, size_t count, struct dm_type *type, int source, int tag,
+                     struct dm_comm *comm, MPI_Status *status);
+int dm_p2p_sendrecv_coll(const void *sbuf, size_t scount, struct dm_type *stype, int dest,
+                         void *rbuf, size_t rcount, struct dm_type *rtype, int source, int tag,
+                         struct dm_comm *comm);
+
+/* ---- bodies of the MPI functions ---- */
+
+/* In order of chapter 3; each does what the MPI function of that name says. */
+int dm_send(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+            struct dm_comm *comm);
+int dm_bsend(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+             struct dm_comm *comm);
+int dm_ssend(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+             struct dm_comm *comm);
+int dm_rsend(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+             struct dm_comm *comm);
+int dm_recv(void *buf, size_t count, struct dm_type *type, int source, int tag,
+            struct dm_comm *comm, MPI_Status *status);
+int dm_buffer_attach(void *buffer, MPI_Count size);
+int dm_buffer_detach(void *buffer_addr, MPI_Count *size);
+int dm_isend(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+             struct dm_comm *comm, struct dm_req **req_p);
+int dm_ibsend(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+              struct dm_comm *comm, struct dm_req **req_p);
+int dm_issend(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+              struct dm_comm *comm, struct dm_req **req_p);
+int dm_irsend(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+              struct dm_comm *comm, struct dm_req **req_p);
+int dm_irecv(void *buf, size_t count, struct dm_type *type, int source, int tag,
+             struct dm_comm *comm, struct dm_req **req_p);
+int dm_sendrecv(const void *sbuf, size_t scount, struct dm_type *stype, int dest, int stag,
+                void *rbuf, size_t rcount, struct dm_type *rtype, int source, int rtag,
+                struct dm_comm *comm, MPI_Status *status);
+int dm_sendrecv_replace(void *buf, size_t count, struct dm_type *type, int dest, int stag,
+                        int source, int rtag, struct dm_comm *comm, MPI_Status *status);
+int dm_probe(int source, int tag, struct dm_comm *comm, MPI_Status *status);
+int dm_iprobe(int source, int tag, struct dm_comm *comm, int *flag, MPI_Status *status);
+/* A matched message is a request of kind DM_REQ_RECV with a handle; MPI_MESSAGE_NO_PROC is not one. */
+int dm_mprobe(int source, int tag, struct dm_comm *comm, MPI_Message *message, MPI_Status *status);
+int dm_improbe(int source, int tag, struct dm_comm *comm, int *flag, MPI_Message *message,
+               MPI_Status *status);
+int dm_mrecv(void *buf, size_t count, struct dm_type *type, MPI_Message *message,
+             MPI_Status *status);
+int dm_imrecv(void *buf, size_t count, struct dm_type *type, MPI_Message *message,
+              struct dm_req **req_p);
+/* Completion calls take the program's arrays: handles are resolved, checked and reset here. */
+int dm_wait(MPI_Request *request, MPI_Status *status);
+int dm_test(MPI_Request *request, int *flag, MPI_Status *status);
+int dm_waitall(int count, MPI_Request requests[], MPI_Status statuses[]);
+int dm_waitany(int count, MPI_Request requests[], int *index, MPI_Status *status);
+int dm_waitsome(int incount, MPI_Request requests[], int *outcount, int indices[],
+                MPI_Status statuses[]);
+int dm_testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[]);
+int dm_testany(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status);
+int dm_testsome(int incount, MPI_Request requests[], int *outcount, int indices[],
+                MPI_Status statuses[]);
+int dm_request_free(MPI_Request *request);
+int dm_cancel(MPI_Request *request);
+int dm_test_cancelled(const MPI_Status *status, int *flag);
+int dm_get_count(const MPI_Status *status, struct dm_type *type, MPI_Count *count);
+int dm_get_elements(const MPI_Status *status, struct dm_type *type, MPI_Count *count);
+
+#endif

@@ -1,0 +1,191 @@
+/*
+ * Sends: the protocol by size and mode, blocking and nonblocking.
+ *
+ * A short contiguous message goes straight into the pipe and needs no request. What
+ * cannot go at once waits in the channel's queue with a request around it: on the
+ * stack when the call blocks.
+ */
+#include "mpi/pt2pt/pt2pt.h"
+
+#include "mpi/pt2pt/p2p.h"
+#include "util/err.h"
+#include "util/log.h"
+
+static void *address(const void *buf, const struct dm_type *type)
+{
+    return (void *)((uintptr_t)buf + (uintptr_t)type->true_lb);
+}
+
+/* The whole send at once. DM_EAGAIN: a request is needed. */
+static inline int send_now(const void *buf, size_t count, struct dm_type *type, int proc,
+                           const struct dm_mkey *key, size_t len)
+{
+    struct dm_pkt_eager h = {
+        .pkt = {.type = DM_PKT_EAGER,
+                .version = DM_PKT_VERSION,
+                .hdr_len = sizeof(h),
+                .data_len = (uint32_t)len},
+        .key = *key,
+    };
+    void *place;
+
+    if (dm_likely(type->is_contig))
+        return dm_chan_send_now(dm_world.chan, proc, &h.pkt, address(buf, type));
+    place = dm_chan_reserve(dm_world.chan, proc, &h.pkt);
+    if (place == NULL)
+        return DM_EAGAIN;
+    dm_type_pack(buf, count, type, 0, place, len);
+    return dm_chan_commit(dm_world.chan, proc);
+}
+
+static void eager_done(struct dm_chan_send *send, int err)
+{
+    struct dm_p2p_req *r = dm_container_of(send, struct dm_p2p_req, io.send);
+
+    /* What did not go is not matched either. */
+    if (err != DM_OK)
+        r->req.n_pending = 1;
+    dm_p2p_req_step(r, err);
+}
+
+void dm_p2p_read(struct dm_chan_send *send, size_t offset, void *dst, size_t len)
+{
+    struct dm_p2p_req *r = dm_container_of(send, struct dm_p2p_req, io.send);
+
+    dm_type_pack(r->buf, r->count, r->type, r->base + offset, dst, len);
+}
+
+void dm_p2p_send_start(struct dm_p2p_req *r, const struct dm_mkey *key, enum dm_send_mode mode)
+{
+    struct dm_pkt_sync h = {
+        .pkt = {.type = DM_PKT_EAGER,
+                .version = DM_PKT_VERSION,
+                .hdr_len = sizeof(struct dm_pkt_eager),
+                .data_len = (uint32_t)r->len},
+        .key = *key,
+        .sreq = (uintptr_t)r,
+    };
+
+    if (r->len > dm_p2p.eager_limit) {
+        dm_p2p_rndv_send(r, key);
+        return;
+    }
+    if (mode == DM_SEND_SYNC) {
+        h.pkt.type = DM_PKT_EAGER_SYNC;
+        h.pkt.hdr_len = sizeof(h);
+        r->req.n_pending = 2; /* sent, and matched */
+        dm_p2p_req_activate(r);
+    }
+    r->base = 0;
+    r->io.send.done = eager_done;
+    r->io.send.data = r->addr;
+    r->io.send.read = dm_p2p_read;
+    (void)dm_chan_send(dm_world.chan, r->proc, &h.pkt, &r->io.send);
+}
+
+int dm_p2p_send_on(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+                   struct dm_comm *comm, uint32_t ctx, enum dm_send_mode mode)
+{
+    struct dm_mkey key = {.ctx = ctx, .source = comm->rank, .tag = tag};
+    size_t len = count * (size_t)type->size;
+    struct dm_p2p_req r;
+    int proc, err;
+
+    if (dm_unlikely(dest == MPI_PROC_NULL))
+        return DM_OK;
+    proc = dm_comm_proc(comm, dest);
+    if (dm_likely(len <= dm_p2p.eager_limit && mode != DM_SEND_SYNC)) {
+        err = send_now(buf, count, type, proc, &key, len);
+        if (dm_likely(err != DM_EAGAIN))
+            return err;
+    }
+    dm_p2p_req_init(&r, DM_REQ_SEND, comm, (void *)(uintptr_t)buf, count, type);
+    r.proc = proc;
+    dm_p2p_send_start(&r, &key, mode);
+    dm_wait_for(&r.req.n_pending);
+    return r.req.err == DM_OK ? DM_OK : dm_p2p_req_explain(&r);
+}
+
+int dm_p2p_isend_on(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+                    struct dm_comm *comm, uint32_t ctx, enum dm_send_mode mode,
+                    struct dm_req **req_p)
+{
+    struct dm_mkey key = {.ctx = ctx, .source = comm->rank, .tag = tag};
+    size_t len = count * (size_t)type->size;
+    struct dm_p2p_req *r;
+    int proc, err;
+
+    if (dm_unlikely(dest == MPI_PROC_NULL))
+        return dm_req_new_done(req_p);
+    proc = dm_comm_proc(comm, dest);
+    if (len <= dm_p2p.eager_limit && mode != DM_SEND_SYNC) {
+        err = send_now(buf, count, type, proc, &key, len);
+        if (err == DM_OK)
+            return dm_req_new_done(req_p);
+        if (err != DM_EAGAIN)
+            return err;
+    }
+    r = dm_p2p_req_new(DM_REQ_SEND, comm, (void *)(uintptr_t)buf, count, type);
+    if (r == NULL)
+        return DM_ENOMEM;
+    r->proc = proc;
+    r->is_counted = true;
+    dm_p2p.n_sends++;
+    *req_p = &r->req;
+    dm_p2p_send_start(r, &key, mode);
+    return DM_OK;
+}
+
+/* ---- bodies ---- */
+
+int dm_send(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+            struct dm_comm *comm)
+{
+    return dm_p2p_send_on(buf, count, type, dest, tag, comm, comm->ctx_send, DM_SEND_STANDARD);
+}
+
+int dm_ssend(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+             struct dm_comm *comm)
+{
+    return dm_p2p_send_on(buf, count, type, dest, tag, comm, comm->ctx_send, DM_SEND_SYNC);
+}
+
+int dm_rsend(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+             struct dm_comm *comm)
+{
+    return dm_p2p_send_on(buf, count, type, dest, tag, comm, comm->ctx_send, DM_SEND_READY);
+}
+
+int dm_isend(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+             struct dm_comm *comm, struct dm_req **req_p)
+{
+    return dm_p2p_isend_on(buf, count, type, dest, tag, comm, comm->ctx_send, DM_SEND_STANDARD,
+                           req_p);
+}
+
+int dm_issend(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+              struct dm_comm *comm, struct dm_req **req_p)
+{
+    return dm_p2p_isend_on(buf, count, type, dest, tag, comm, comm->ctx_send, DM_SEND_SYNC, req_p);
+}
+
+int dm_irsend(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+              struct dm_comm *comm, struct dm_req **req_p)
+{
+    return dm_p2p_isend_on(buf, count, type, dest, tag, comm, comm->ctx_send, DM_SEND_READY, req_p);
+}
+
+/* ---- for collectives ---- */
+
+int dm_p2p_isend_coll(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+                      struct dm_comm *comm, struct dm_req **req_p)
+{
+    return dm_p2p_isend_on(buf, count, type, dest, tag, comm, comm->ctx_send + 1, DM_SEND_STANDARD,
+                           req_p);
+}
+
+int dm_p2p_send_coll(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+                     struct dm_comm *comm)
+{
+    return dm_p2p_send_on(buf, count, type, dest, tag, comm, comm->ctx_send + 1, DM_SEND_STANDARD);
+}

@@ -1,0 +1,107 @@
+/*
+ * Start and stop, and what happens when a peer is lost: every request that awaits
+ * something of it ends with DM_EPEER, posted receives that it might have
+ * matched included.
+ */
+#include "mpi/pt2pt/pt2pt.h"
+
+#include "mpi/pt2pt/p2p.h"
+#include "util/cfg.h"
+#include "util/err.h"
+#include "util/log.h"
+
+#define REQ_CHUNK   64
+#define UNEXP_CHUNK 64
+
+/* Could this process have sent what the receive waits for? */
+static bool may_come_from(const struct dm_p2p_req *r, int proc)
+{
+    const struct dm_comm *comm = r->req.comm;
+
+    if (r->proc >= 0)
+        return r->proc == proc;
+    return dm_group_rank_of(comm->remote != NULL ? comm->remote : comm->group, proc) !=
+           MPI_UNDEFINED;
+}
+
+static void lose_posted(void *arg, struct dm_mnode *node)
+{
+    struct dm_p2p_req *r = dm_container_of(node, struct dm_p2p_req, node);
+    int proc = *(int *)arg;
+
+    if (!may_come_from(r, proc))
+        return;
+    r->proc = proc;
+    dm_p2p_recv_withdraw(r, DM_EPEER);
+}
+
+static void on_lost(void *arg, int proc, int err)
+{
+    struct dm_list *active = &dm_p2p.active, *next;
+
+    (void)arg;
+    (void)err;
+    dm_p2p.n_lost++;
+    dm_match_each_posted(&dm_p2p.match, lose_posted, &proc);
+    for (struct dm_list *it = active->next; it != active; it = next) {
+        struct dm_p2p_req *r = dm_container_of(it, struct dm_p2p_req, active);
+
+        next = it->next;
+        /* A read under way ends by itself. */
+        if (r->proc != proc || r->is_reading)
+            continue;
+        r->req.err = DM_EPEER;
+        r->req.n_pending = 0;
+        dm_p2p_req_over(r);
+    }
+    dm_list_for_each_safe (it, tmp, &dm_p2p.arriving) {
+        struct dm_p2p_unexp *u = dm_container_of(it, struct dm_p2p_unexp, arriving);
+
+        if (u->proc != proc)
+            continue;
+        dm_list_del(&u->arriving);
+        if (u->claimed != NULL)
+            dm_p2p_unexp_free(u); /* its receive was active */
+        else
+            u->is_broken = true;
+    }
+}
+
+int dm_pt2pt_start(void)
+{
+    dm_match_init(&dm_p2p.match);
+    dm_pool_init(&dm_p2p.reqs, sizeof(struct dm_p2p_req), REQ_CHUNK, 0);
+    dm_pool_init(&dm_p2p.unexps, sizeof(struct dm_p2p_unexp), UNEXP_CHUNK, 0);
+    dm_list_init(&dm_p2p.active);
+    dm_list_init(&dm_p2p.arriving);
+    dm_list_init(&dm_p2p.bsends);
+    dm_p2p.eager_limit = dm_cfg()->eager_limit;
+    dm_p2p.n_lost = 0;
+    dm_p2p.n_sends = 0;
+    dm_p2p.bsend_buf = NULL;
+    dm_p2p.bsend_size = 0;
+    dm_p2p_eager_start();
+    dm_p2p_rndv_start();
+    dm_chan_on_lost(dm_world.chan, on_lost, NULL);
+    return DM_OK;
+}
+
+void dm_pt2pt_drain(void)
+{
+    dm_wait_for(&dm_p2p.n_sends);
+}
+
+void dm_pt2pt_stop(void)
+{
+    struct dm_mnode *node;
+
+    while ((node = dm_match_some_unexp(&dm_p2p.match)) != NULL) {
+        struct dm_p2p_unexp *u = dm_container_of(node, struct dm_p2p_unexp, nodes[0]);
+
+        dm_match_del_unexp(&dm_p2p.match, u->nodes);
+        dm_p2p_unexp_free(u);
+    }
+    dm_match_fini(&dm_p2p.match);
+    dm_pool_fini(&dm_p2p.reqs);
+    dm_pool_fini(&dm_p2p.unexps);
+}

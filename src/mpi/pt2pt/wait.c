@@ -1,0 +1,229 @@
+/*
+ * Completion of one request, or of all; and what else is done to a request.
+ *
+ * Handles are resolved here once per call. A request that completes loses its
+ * handle and the program's reference, unless it is persistent.
+ */
+#include "mpi/pt2pt/wait.h"
+
+#include "mpi/pt2pt/p2p.h"
+#include "util/err.h"
+
+int dm_p2p_resolve(const MPI_Request *request, struct dm_req **req_p)
+{
+    *req_p = NULL;
+    if (*request == MPI_REQUEST_NULL)
+        return DM_OK;
+    *req_p = dm_handle_get(DM_KIND_REQUEST, *request);
+    if (*req_p == NULL)
+        return DM_FAIL(DM_ERR_REQUEST, "handle 0x%x is not a request, or no more",
+                       (unsigned)*request);
+    return DM_OK;
+}
+
+int dm_p2p_complete(struct dm_req *req, MPI_Request *request, MPI_Status *status)
+{
+    int err = req->err, finish_err;
+
+    if (dm_unlikely((err != DM_OK || req->kind == DM_REQ_GENERALIZED) &&
+                    req->ops->finish != NULL)) {
+        finish_err = req->ops->finish(req, &req->status);
+        if (err == DM_OK)
+            err = finish_err;
+    }
+    if (dm_unlikely(err != DM_OK))
+        dm_core_blame(req->comm, req->win);
+    dm_p2p_status(req, status);
+    if (dm_unlikely(req->kind == DM_REQ_PERSISTENT)) {
+        /* Inactive from now on. */
+        dm_status_set_empty(&req->status);
+        req->err = DM_OK;
+        return err;
+    }
+    *request = MPI_REQUEST_NULL;
+    if (dm_unlikely(req->obj.refs > 1))
+        dm_handle_drop(DM_KIND_REQUEST, &req->obj);
+    dm_req_unref(req);
+    return err;
+}
+
+void dm_p2p_status_empty(MPI_Status *status)
+{
+    int keep;
+
+    if (status == MPI_STATUS_IGNORE)
+        return;
+    keep = status->MPI_ERROR;
+    dm_status_set_empty(status);
+    status->MPI_ERROR = keep;
+}
+
+int dm_wait(MPI_Request *request, MPI_Status *status)
+{
+    struct dm_req *req;
+    int err = dm_p2p_resolve(request, &req);
+
+    if (err != DM_OK)
+        return err;
+    if (req == NULL) {
+        dm_p2p_status_empty(status);
+        return DM_OK;
+    }
+    dm_wait_for(&req->n_pending);
+    return dm_p2p_complete(req, request, status);
+}
+
+int dm_test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+    struct dm_req *req;
+    int err = dm_p2p_resolve(request, &req);
+
+    *flag = 0;
+    if (err != DM_OK)
+        return err;
+    if (req == NULL) {
+        *flag = 1;
+        dm_p2p_status_empty(status);
+        return DM_OK;
+    }
+    if (!dm_req_is_done(req))
+        dm_chan_progress_test(dm_world.chan);
+    if (!dm_req_is_done(req))
+        return DM_OK;
+    *flag = 1;
+    return dm_p2p_complete(req, request, status);
+}
+
+/* ---- all ---- */
+
+static MPI_Status *status_at(MPI_Status *statuses, int i)
+{
+    return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
+}
+
+/* Every handle must be good before anything is done; *all_done_p: nothing to wait for. */
+static int check(int count, const MPI_Request requests[], bool *all_done_p)
+{
+    *all_done_p = true;
+    for (int i = 0; i < count; i++) {
+        struct dm_req *req;
+        int err = dm_p2p_resolve(&requests[i], &req);
+
+        if (err != DM_OK)
+            return err;
+        if (req != NULL && !dm_req_is_done(req))
+            *all_done_p = false;
+    }
+    return DM_OK;
+}
+
+/* The statuses' error fields count only when the call fails; errors of earlier ones are success. */
+static void note_error(MPI_Status *statuses, int i, int err, bool is_first)
+{
+    if (statuses == MPI_STATUSES_IGNORE)
+        return;
+    for (int k = 0; is_first && k < i; k++)
+        statuses[k].MPI_ERROR = DM_OK;
+    statuses[i].MPI_ERROR = err;
+}
+
+/* Complete all in order, waiting; after the loss of a peer only what is done already. */
+static int complete_all(int count, MPI_Request requests[], MPI_Status statuses[])
+{
+    bool failed = false, lost = false;
+
+    for (int i = 0; i < count; i++) {
+        MPI_Status *status = status_at(statuses, i);
+        struct dm_req *req = NULL;
+        int err = DM_OK;
+
+        if (requests[i] != MPI_REQUEST_NULL)
+            req = dm_handle_get(DM_KIND_REQUEST, requests[i]);
+        if (req == NULL) {
+            dm_p2p_status_empty(status);
+        } else if (lost && !dm_req_is_done(req)) {
+            err = DM_ERR_PENDING;
+        } else {
+            dm_wait_for(&req->n_pending);
+            err = dm_p2p_complete(req, &requests[i], status);
+        }
+        if (dm_unlikely(err != DM_OK || failed))
+            note_error(statuses, i, err, !failed);
+        failed = failed || err != DM_OK;
+        lost = lost || err == DM_EPEER;
+    }
+    return failed ? DM_ERR_IN_STATUS : DM_OK;
+}
+
+int dm_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
+{
+    bool all_done;
+    int err = check(count, requests, &all_done);
+
+    return err != DM_OK ? err : complete_all(count, requests, statuses);
+}
+
+int dm_testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
+{
+    bool all_done;
+    int err = check(count, requests, &all_done);
+
+    *flag = 0;
+    if (err != DM_OK)
+        return err;
+    if (!all_done) {
+        dm_chan_progress_test(dm_world.chan);
+        (void)check(count, requests, &all_done);
+        if (!all_done)
+            return DM_OK;
+    }
+    *flag = 1;
+    return complete_all(count, requests, statuses);
+}
+
+/* ---- other ends of a request ---- */
+
+int dm_request_free(MPI_Request *request)
+{
+    struct dm_req *req;
+    int err = dm_p2p_resolve(request, &req);
+
+    if (err != DM_OK)
+        return err;
+    if (req == NULL)
+        return DM_FAIL(DM_ERR_REQUEST, "MPI_REQUEST_NULL cannot be freed");
+    *request = MPI_REQUEST_NULL;
+    dm_handle_drop(DM_KIND_REQUEST, &req->obj);
+    dm_req_unref(req);
+    return DM_OK;
+}
+
+int dm_cancel(MPI_Request *request)
+{
+    struct dm_req *req;
+    int err = dm_p2p_resolve(request, &req);
+
+    if (err != DM_OK)
+        return err;
+    if (req == NULL)
+        return DM_FAIL(DM_ERR_REQUEST, "MPI_REQUEST_NULL cannot be cancelled");
+    return req->ops->cancel != NULL ? req->ops->cancel(req) : DM_OK;
+}
+
+int dm_test_cancelled(const MPI_Status *status, int *flag)
+{
+    *flag = dm_status_cancelled(status);
+    return DM_OK;
+}
+
+int dm_get_count(const MPI_Status *status, struct dm_type *type, MPI_Count *count)
+{
+    *count = dm_type_count_of(type, dm_status_bytes(status));
+    return DM_OK;
+}
+
+int dm_get_elements(const MPI_Status *status, struct dm_type *type, MPI_Count *count)
+{
+    *count = dm_type_elements_of(type, dm_status_bytes(status));
+    return DM_OK;
+}

@@ -1,0 +1,20 @@
+/*
+ * What the completion calls share.
+ */
+#ifndef DM_MPI_PT2PT_WAIT_H
+#define DM_MPI_PT2PT_WAIT_H
+
+#include "mpi/core/core.h"
+#include "mpi/pt2pt/pt2pt.h"
+
+/* The request of a handle; NULL for MPI_REQUEST_NULL. DM_ERR_REQUEST: not a request. */
+int dm_p2p_resolve(const MPI_Request *request, struct dm_req **req_p);
+/*
+ * Report a finished request: its status but for MPI_ERROR, its error (recorded, and who
+ * is to blame); the handle becomes null and the reference is dropped.
+ */
+int dm_p2p_complete(struct dm_req *req, MPI_Request *request, MPI_Status *status);
+/* The empty status, but for MPI_ERROR. */
+void dm_p2p_status_empty(MPI_Status *status);
+
+#endif

@@ -1,0 +1,163 @@
+/*
+ * Completion of any or some of many requests.
+ *
+ * Handles are resolved once per call; each pass of the progress engine is followed by a
+ * look at every request.
+ */
+#include "mpi/pt2pt/wait.h"
+
+#include <stdlib.h>
+
+#include "mpi/pt2pt/p2p.h"
+#include "util/err.h"
+
+#define N_SMALL 64
+
+/* The resolved requests of a call; NULL entries are null or inactive. */
+struct set {
+    struct dm_req **reqs;
+    int count;
+    int n_active;
+    struct dm_req *small[N_SMALL];
+};
+
+/* A persistent request that is not started takes no part. */
+static bool is_inactive(const struct dm_req *req)
+{
+    return req->kind == DM_REQ_PERSISTENT && dm_req_is_done(req) &&
+           req->status.MPI_SOURCE == MPI_ANY_SOURCE && req->err == DM_OK;
+}
+
+static int set_open(struct set *set, int count, const MPI_Request requests[])
+{
+    set->reqs = set->small;
+    set->count = count;
+    set->n_active = 0;
+    if (count > N_SMALL)
+        set->reqs = malloc((size_t)count * sizeof(struct dm_req *));
+    if (set->reqs == NULL)
+        return DM_FAIL(DM_ENOMEM, "table of %d requests", count);
+    for (int i = 0; i < count; i++) {
+        int err = dm_p2p_resolve(&requests[i], &set->reqs[i]);
+
+        if (err != DM_OK) {
+            if (set->reqs != set->small)
+                free(set->reqs);
+            return err;
+        }
+        if (set->reqs[i] != NULL && is_inactive(set->reqs[i]))
+            set->reqs[i] = NULL;
+        if (set->reqs[i] != NULL)
+            set->n_active++;
+    }
+    return DM_OK;
+}
+
+static void set_close(struct set *set)
+{
+    if (set->reqs != set->small)
+        free(set->reqs);
+}
+
+/* The first finished request, -1: none. */
+static int first_done(const struct set *set)
+{
+    for (int i = 0; i < set->count; i++)
+        if (set->reqs[i] != NULL && dm_req_is_done(set->reqs[i]))
+            return i;
+    return -1;
+}
+
+static int any(int count, MPI_Request requests[], bool blocks, int *index, int *flag,
+               MPI_Status *status)
+{
+    struct set set;
+    int err = set_open(&set, count, requests), i;
+
+    *index = MPI_UNDEFINED;
+    *flag = 0;
+    if (err != DM_OK)
+        return err;
+    if (set.n_active == 0) {
+        *flag = 1;
+        dm_p2p_status_empty(status);
+        set_close(&set);
+        return DM_OK;
+    }
+    i = first_done(&set);
+    if (i < 0 && !blocks) {
+        dm_chan_progress_test(dm_world.chan);
+        i = first_done(&set);
+    }
+    while (i < 0 && blocks) {
+        dm_chan_progress_wait(dm_world.chan);
+        i = first_done(&set);
+    }
+    if (i >= 0) {
+        *index = i;
+        *flag = 1;
+        err = dm_p2p_complete(set.reqs[i], &requests[i], status);
+    }
+    set_close(&set);
+    return err;
+}
+
+int dm_waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
+{
+    int flag;
+
+    return any(count, requests, true, index, &flag, status);
+}
+
+int dm_testany(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
+{
+    return any(count, requests, false, index, flag, status);
+}
+
+static int some(int count, MPI_Request requests[], bool blocks, int *outcount, int indices[],
+                MPI_Status statuses[])
+{
+    bool has_statuses = statuses != MPI_STATUSES_IGNORE, failed = false;
+    struct set set;
+    int err = set_open(&set, count, requests), n = 0;
+
+    *outcount = MPI_UNDEFINED;
+    if (err != DM_OK)
+        return err;
+    if (set.n_active == 0) {
+        set_close(&set);
+        return DM_OK;
+    }
+    if (first_done(&set) < 0 && !blocks)
+        dm_chan_progress_test(dm_world.chan);
+    while (blocks && first_done(&set) < 0)
+        dm_chan_progress_wait(dm_world.chan);
+    for (int i = 0; i < count; i++) {
+        if (set.reqs[i] == NULL || !dm_req_is_done(set.reqs[i]))
+            continue;
+        err = dm_p2p_complete(set.reqs[i], &requests[i],
+                              has_statuses ? &statuses[n] : MPI_STATUS_IGNORE);
+        if (err != DM_OK && !failed)
+            for (int k = 0; has_statuses && k < n; k++)
+                statuses[k].MPI_ERROR = DM_OK;
+        failed = failed || err != DM_OK;
+        if (failed && has_statuses)
+            statuses[n].MPI_ERROR = err;
+        indices[n++] = i;
+    }
+    *outcount = n;
+    set_close(&set);
+    return failed ? DM_ERR_IN_STATUS : DM_OK;
+}
+
+int dm_waitsome(int incount, MPI_Request requests[], int *outcount, int indices[],
+                MPI_Status statuses[])
+{
+    return some(incount, requests, true, outcount, indices, statuses);
+}
+
+int dm_testsome(int incount, MPI_Request requests[], int *outcount, int indices[],
+                MPI_Status statuses[])
+{
+    return some(incount, requests, false, outcount, indices, statuses);
+}
