@@ -1,0 +1,102 @@
+/*
+ * Folding to 2^k ranks and vector halving.
+ */
+#include "mpi/coll/alg/fold.h"
+
+void dm_coll_fold_init(struct dm_coll_fold *fold, const struct dm_run *run, int keep)
+{
+    int n = 1;
+
+    while (n <= run->size / 2)
+        n *= 2;
+    fold->n = n;
+    fold->n_pairs = run->size - n;
+    fold->keep = keep;
+    fold->pair = -1;
+    fold->pos = run->rank - fold->n_pairs;
+    if (run->rank / 2 < fold->n_pairs) {
+        fold->pair = run->rank ^ 1;
+        fold->pos = run->rank / 2;
+        if (dm_coll_fold_rank(fold, fold->pos) != run->rank)
+            fold->pos = -1;
+    }
+}
+
+int dm_coll_fold_rank(const struct dm_coll_fold *fold, int pos)
+{
+    if (pos >= fold->n_pairs)
+        return pos + fold->n_pairs;
+    return 2 * pos == fold->keep ? 2 * pos : 2 * pos + 1;
+}
+
+static void swap(void **a, void **b)
+{
+    void *t = *a;
+
+    *a = *b;
+    *b = t;
+}
+
+void dm_coll_fold_in(struct dm_run *run, const struct dm_coll_fold *fold,
+                     const struct dm_coll_args *a, void **acc_p, void **tmp_p)
+{
+    if (fold->pair < 0)
+        return;
+    if (fold->pos < 0) {
+        dm_coll_send(run, *acc_p, a->rcount, a->rtype, fold->pair);
+        return;
+    }
+    dm_coll_recv(run, *tmp_p, a->rcount, a->rtype, fold->pair);
+    if (fold->pair < run->rank) {
+        dm_coll_combine(run, a->op, *tmp_p, *acc_p, a->rcount, a->rtype);
+    } else {
+        dm_coll_combine(run, a->op, *acc_p, *tmp_p, a->rcount, a->rtype);
+        swap(acc_p, tmp_p);
+    }
+}
+
+void dm_coll_halve(struct dm_run *run, const struct dm_coll_fold *fold,
+                   const struct dm_coll_args *a, void **acc_p, void **tmp_p,
+                   struct dm_coll_halving *h)
+{
+    struct dm_coll_range all = {0, a->rcount};
+    int i = 0;
+
+    for (int step = 1; step < fold->n; step *= 2, i++) {
+        int partner = dm_coll_fold_rank(fold, fold->pos ^ step);
+        bool is_lower = (fold->pos & step) == 0;
+        size_t mid = all.lo + (all.hi - all.lo) / 2;
+        struct dm_coll_range lower = {all.lo, mid};
+        struct dm_coll_range upper = {mid, all.hi};
+        struct dm_coll_range mine = is_lower ? lower : upper;
+        struct dm_coll_range theirs = is_lower ? upper : lower;
+        void *acc = dm_coll_at(*acc_p, (MPI_Count)mine.lo, a->rtype);
+        void *tmp = dm_coll_at(*tmp_p, (MPI_Count)mine.lo, a->rtype);
+
+        dm_coll_sendrecv(run, dm_coll_at(*acc_p, (MPI_Count)theirs.lo, a->rtype),
+                         theirs.hi - theirs.lo, a->rtype, partner, tmp, mine.hi - mine.lo, a->rtype,
+                         partner);
+        if (is_lower) {
+            dm_coll_combine(run, a->op, acc, tmp, mine.hi - mine.lo, a->rtype);
+            swap(acc_p, tmp_p);
+        } else {
+            dm_coll_combine(run, a->op, tmp, acc, mine.hi - mine.lo, a->rtype);
+        }
+        h->at[i] = all;
+        all = mine;
+    }
+    h->at[i] = all;
+    h->depth = i;
+}
+
+struct dm_coll_range dm_coll_halving_other(const struct dm_coll_halving *h, int i)
+{
+    struct dm_coll_range all = h->at[i];
+    struct dm_coll_range mine = h->at[i + 1];
+    size_t mid = all.lo + (all.hi - all.lo) / 2;
+
+    /* The upper half is never the shorter one. */
+    if (mine.hi == mid)
+        return (struct dm_coll_range){mid, all.hi};
+    return (struct dm_coll_range){all.lo, mid};
+}

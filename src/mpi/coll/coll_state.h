@@ -1,0 +1,17 @@
+/*
+ * What the collectives keep between calls.
+ */
+#ifndef DM_MPI_COLL_COLL_STATE_H
+#define DM_MPI_COLL_COLL_STATE_H
+
+#include "mpi/coll/select.h"
+
+struct dm_coll_state {
+    struct dm_type *byte; /* MPI_BYTE */
+    void *spare;          /* a block of temporary memory, or NULL */
+    size_t spare_len;
+    const struct dm_coll_choice *forced[DM_COLL_N]; /* the user's choice, or NULL */
+};
+extern struct dm_coll_state dm_coll_state;
+
+#endif

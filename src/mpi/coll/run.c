@@ -1,0 +1,307 @@
+/*
+ * The steps of collective algorithms, executed as they are called.
+ *
+ * Invariant: at most one spare block of temporary memory is kept between collectives, so that large
+ * ones do not take their pages from the system anew each time.
+ */
+#include "mpi/coll/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi/coll/coll_state.h"
+#include "mpi/pt2pt/pt2pt.h"
+#include "util/log.h"
+
+#define TAG_MASK  0x3fffffffu /* bit 30 is for groups inside a communicator, see src/mpi/comm */
+#define ALIGN     ((size_t)64)
+#define SPARE_MIN ((size_t)64 << 10)
+#define SPARE_MAX ((size_t)16 << 20)
+
+struct dm_coll_block {
+    struct dm_coll_block *next;
+    size_t len; /* with this header */
+};
+
+/* ---- a run ---- */
+
+void dm_coll_run_open(struct dm_run *run, struct dm_comm *comm)
+{
+    run->comm = comm;
+    run->rank = comm->rank;
+    run->size = comm->size;
+    run->tag = (int)(comm->coll_seq++ & TAG_MASK);
+    run->err = DM_OK;
+    run->is_stopped = false;
+    run->blocks = NULL;
+    run->reqs = run->few;
+    run->n_reqs = 0;
+    run->cap_reqs = DM_COLL_FEW;
+    run->scratch_used = 0;
+}
+
+static void free_block(struct dm_coll_block *block)
+{
+    struct dm_coll_state *state = &dm_coll_state;
+
+    if (block->len < SPARE_MIN || block->len > SPARE_MAX ||
+        (state->spare != NULL && state->spare_len >= block->len)) {
+        free(block);
+        return;
+    }
+    free(state->spare);
+    state->spare = block;
+    state->spare_len = block->len;
+}
+
+int dm_coll_run_close(struct dm_run *run)
+{
+    dm_coll_wait(run);
+    while (run->blocks != NULL) {
+        struct dm_coll_block *block = run->blocks;
+
+        run->blocks = block->next;
+        free_block(block);
+    }
+    if (run->reqs != run->few)
+        free(run->reqs);
+    return run->err;
+}
+
+void dm_coll_fail(struct dm_run *run, int err)
+{
+    if (run->err == DM_OK)
+        run->err = err;
+    if (err != DM_ERR_TRUNCATE)
+        run->is_stopped = true;
+}
+
+/* ---- messages ---- */
+
+void dm_coll_send(struct dm_run *run, const void *buf, size_t count, struct dm_type *type, int dest)
+{
+    int err;
+
+    if (run->is_stopped)
+        return;
+    err = dm_p2p_send_coll(buf, count, type, dest, run->tag, run->comm);
+    if (err != DM_OK)
+        dm_coll_fail(run, err);
+}
+
+void dm_coll_recv(struct dm_run *run, void *buf, size_t count, struct dm_type *type, int source)
+{
+    int err;
+
+    if (run->is_stopped)
+        return;
+    err = dm_p2p_recv_coll(buf, count, type, source, run->tag, run->comm, MPI_STATUS_IGNORE);
+    if (err != DM_OK)
+        dm_coll_fail(run, err);
+}
+
+void dm_coll_sendrecv(struct dm_run *run, const void *sbuf, size_t scount, struct dm_type *stype,
+                      int dest, void *rbuf, size_t rcount, struct dm_type *rtype, int source)
+{
+    int err;
+
+    if (run->is_stopped)
+        return;
+    err = dm_p2p_sendrecv_coll(sbuf, scount, stype, dest, rbuf, rcount, rtype, source, run->tag,
+                               run->comm);
+    if (err != DM_OK)
+        dm_coll_fail(run, err);
+}
+
+/* Room for one more request. */
+static bool reserve_req(struct dm_run *run)
+{
+    struct dm_req **more;
+    int cap = 4 * run->cap_reqs;
+
+    if (run->is_stopped)
+        return false;
+    if (run->n_reqs < run->cap_reqs)
+        return true;
+    more = malloc((size_t)cap * sizeof(*more));
+    if (more == NULL) {
+        dm_coll_fail(run, DM_FAIL(DM_ENOMEM, "%d requests of a collective", cap));
+        return false;
+    }
+    memcpy(more, run->reqs, (size_t)run->n_reqs * sizeof(*more));
+    if (run->reqs != run->few)
+        free(run->reqs);
+    run->reqs = more;
+    run->cap_reqs = cap;
+    return true;
+}
+
+void dm_coll_isend(struct dm_run *run, const void *buf, size_t count, struct dm_type *type,
+                   int dest)
+{
+    int err;
+
+    if (!reserve_req(run))
+        return;
+    err = dm_p2p_isend_coll(buf, count, type, dest, run->tag, run->comm, &run->reqs[run->n_reqs]);
+    if (err == DM_OK)
+        run->n_reqs++;
+    else
+        dm_coll_fail(run, err);
+}
+
+void dm_coll_irecv(struct dm_run *run, void *buf, size_t count, struct dm_type *type, int source)
+{
+    int err;
+
+    if (!reserve_req(run))
+        return;
+    err = dm_p2p_irecv_coll(buf, count, type, source, run->tag, run->comm, &run->reqs[run->n_reqs]);
+    if (err == DM_OK)
+        run->n_reqs++;
+    else
+        dm_coll_fail(run, err);
+}
+
+/* Also of a stopped run: buffers must not be in use when the call returns. */
+void dm_coll_wait(struct dm_run *run)
+{
+    for (int i = 0; i < run->n_reqs; i++) {
+        int err = dm_req_wait(run->reqs[i]);
+
+        if (err != DM_OK)
+            dm_coll_fail(run, err);
+        dm_req_unref(run->reqs[i]);
+    }
+    run->n_reqs = 0;
+}
+
+/* ---- local work ---- */
+
+void dm_coll_copy(struct dm_run *run, const void *src, size_t scount, struct dm_type *stype,
+                  void *dst, size_t dcount, struct dm_type *dtype)
+{
+    int err;
+
+    if (run->is_stopped || (src == dst && stype == dtype))
+        return;
+    err = dm_type_copy(src, scount, stype, dst, dcount, dtype);
+    if (err != DM_OK)
+        dm_coll_fail(run, err);
+}
+
+void dm_coll_pack(struct dm_run *run, const void *src, size_t count, struct dm_type *type,
+                  void *dst)
+{
+    if (!run->is_stopped)
+        dm_type_pack(src, count, type, 0, dst, dm_coll_bytes(count, type));
+}
+
+void dm_coll_unpack(struct dm_run *run, const void *src, void *dst, size_t count,
+                    struct dm_type *type)
+{
+    if (!run->is_stopped)
+        dm_type_unpack(dst, count, type, 0, src, dm_coll_bytes(count, type));
+}
+
+void dm_coll_combine(struct dm_run *run, struct dm_op *op, const void *lower, void *upper,
+                     size_t count, struct dm_type *type)
+{
+    int err;
+
+    if (run->is_stopped || count == 0)
+        return;
+    err = dm_op_apply(op, lower, upper, count, type);
+    if (err != DM_OK)
+        dm_coll_fail(run, err);
+}
+
+/* ---- temporary memory ---- */
+
+static struct dm_coll_block *get_block(size_t len)
+{
+    struct dm_coll_state *state = &dm_coll_state;
+    struct dm_coll_block *block;
+
+    /* A spare that is far too large stays for those who need it. */
+    if (state->spare != NULL && len >= SPARE_MIN && len <= state->spare_len) {
+        block = state->spare;
+        state->spare = NULL;
+        return block;
+    }
+    block = malloc(len);
+    if (block != NULL)
+        block->len = len;
+    return block;
+}
+
+void *dm_coll_alloc(struct dm_run *run, size_t len)
+{
+    struct dm_coll_block *block;
+    size_t need = (len + 15) & ~(size_t)15;
+
+    if (run->is_stopped)
+        return NULL;
+    if (need >= len && need <= sizeof(run->scratch) - run->scratch_used) {
+        char *place = run->scratch + run->scratch_used;
+
+        run->scratch_used += need;
+        return place;
+    }
+    block = len < PTRDIFF_MAX - ALIGN ? get_block(ALIGN + len) : NULL;
+    if (block == NULL) {
+        dm_coll_fail(run, DM_FAIL(DM_ENOMEM, "%zu bytes of temporary memory of a collective", len));
+        return NULL;
+    }
+    block->next = run->blocks;
+    run->blocks = block;
+    return (char *)block + ALIGN;
+}
+
+void *dm_coll_alloc_n(struct dm_run *run, size_t n, size_t size)
+{
+    if (size > 0 && n > PTRDIFF_MAX / size)
+        return dm_coll_alloc(run, SIZE_MAX);
+    return dm_coll_alloc(run, n * size);
+}
+
+void *dm_coll_alloc_typed(struct dm_run *run, size_t count, const struct dm_type *type)
+{
+    dm_int128 stretch = count > 0 ? (dm_int128)(count - 1) * type->extent : 0;
+    dm_int128 low = type->true_lb + (stretch < 0 ? stretch : 0);
+    dm_int128 len = type->true_extent + (stretch < 0 ? -stretch : stretch) + 15;
+    char *place;
+
+    if (count == 0)
+        len = 0;
+    place = dm_coll_alloc(run, len > PTRDIFF_MAX ? SIZE_MAX : (size_t)len);
+    if (place == NULL)
+        return NULL;
+    /* The origin is aligned like malloc's memory, so that every part of an element is. */
+    return (void *)(((uintptr_t)place - (uintptr_t)low + 15) & ~(uintptr_t)15);
+}
+
+/* ---- arguments ---- */
+
+struct dm_type *dm_coll_byte(void)
+{
+    return dm_coll_state.byte;
+}
+
+void *dm_coll_rplace(const struct dm_coll_args *a, int i)
+{
+    if (a->rtypes != NULL)
+        return (char *)a->rbuf + dm_count_at(a->rdispls, (size_t)i);
+    if (dm_coll_is_v(a->rdispls))
+        return dm_coll_at(a->rbuf, dm_count_at(a->rdispls, (size_t)i), a->rtype);
+    return dm_coll_at(a->rbuf, (MPI_Count)a->rcount * i, a->rtype);
+}
+
+const void *dm_coll_splace(const struct dm_coll_args *a, int i)
+{
+    if (a->stypes != NULL)
+        return (const char *)a->sbuf + dm_count_at(a->sdispls, (size_t)i);
+    if (dm_coll_is_v(a->sdispls))
+        return dm_coll_at(a->sbuf, dm_count_at(a->sdispls, (size_t)i), a->stype);
+    return dm_coll_at(a->sbuf, (MPI_Count)a->scount * i, a->stype);
+}

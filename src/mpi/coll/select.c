@@ -1,0 +1,169 @@
+/*
+ * The choice of algorithms: one table, read from the top.
+ */
+#include "mpi/coll/select.h"
+
+#include <string.h>
+
+#include "mpi/coll/alg/alg.h"
+#include "mpi/coll/coll_state.h"
+#include "util/log.h"
+#include "util/strbuf.h"
+
+#define ANY    INT32_MAX
+#define ALL    SIZE_MAX
+#define NEVER  0 /* only when the user names it */
+#define KIB(n) ((size_t)(n) << 10)
+
+/* clang-format off */
+static const struct dm_coll_choice table[] = {
+    /* kind                 name             algorithm                          needs       ranks  bytes */
+    {DM_COLL_BARRIER,       "dissemination", dm_coll_barrier_dissemination,     0,              4, ALL},
+    {DM_COLL_BARRIER,       "tree",          dm_coll_barrier_tree,              0,             32, ALL},
+    {DM_COLL_BARRIER,       "dissemination", dm_coll_barrier_dissemination,     0,            ANY, ALL},
+    /* bytes of the buffer */
+    {DM_COLL_BCAST,         "binomial",      dm_coll_bcast_binomial,            0,              8, ALL},
+    {DM_COLL_BCAST,         "binomial",      dm_coll_bcast_binomial,            0,            ANY, KIB(128)},
+    {DM_COLL_BCAST,         "scatter",       dm_coll_bcast_scatter,             0,            ANY, ALL},
+    /* bytes of one block */
+    {DM_COLL_GATHER,        "linear",        dm_coll_gather_linear,             0,             16, ALL},
+    {DM_COLL_GATHER,        "binomial",      dm_coll_gather_binomial,           0,            ANY, KIB(4)},
+    {DM_COLL_GATHER,        "linear",        dm_coll_gather_linear,             0,            ANY, ALL},
+    {DM_COLL_GATHERV,       "linear",        dm_coll_gather_linear,             0,            ANY, ALL},
+    {DM_COLL_SCATTER,       "linear",        dm_coll_scatter_linear,            0,             16, ALL},
+    {DM_COLL_SCATTER,       "binomial",      dm_coll_scatter_binomial,          0,            ANY, KIB(4)},
+    {DM_COLL_SCATTER,       "linear",        dm_coll_scatter_linear,            0,            ANY, ALL},
+    {DM_COLL_SCATTERV,      "linear",        dm_coll_scatter_linear,            0,            ANY, ALL},
+    /* bytes of all blocks together */
+    {DM_COLL_ALLGATHER,     "doubling",      dm_coll_allgather_doubling,        DM_COLL_POW2, ANY, KIB(256)},
+    {DM_COLL_ALLGATHER,     "bruck",         dm_coll_allgather_bruck,           0,            ANY, KIB(64)},
+    {DM_COLL_ALLGATHER,     "ring",          dm_coll_allgather_ring,            0,            ANY, ALL},
+    {DM_COLL_ALLGATHERV,    "bruck",         dm_coll_allgather_bruck,           0,            ANY, KIB(64)},
+    {DM_COLL_ALLGATHERV,    "ring",          dm_coll_allgather_ring,            0,            ANY, ALL},
+    /* bytes of one block; unknown (0) with counts of its own for every rank */
+    {DM_COLL_ALLTOALL,      "linear",        dm_coll_alltoall_linear,           0,             16, KIB(16)},
+    {DM_COLL_ALLTOALL,      "bruck",         dm_coll_alltoall_bruck,            0,            ANY, 256},
+    {DM_COLL_ALLTOALL,      "linear",        dm_coll_alltoall_linear,           0,            ANY, KIB(16)},
+    {DM_COLL_ALLTOALL,      "pairwise",      dm_coll_alltoall_pairwise,         0,            ANY, ALL},
+    {DM_COLL_ALLTOALLV,     "linear",        dm_coll_alltoall_linear,           0,            ANY, ALL},
+    {DM_COLL_ALLTOALLV,     "pairwise",      dm_coll_alltoall_pairwise,         0,          NEVER, ALL},
+    /* bytes of the vector */
+    {DM_COLL_REDUCE,        "binomial",      dm_coll_reduce_binomial,           0,              3, ALL},
+    {DM_COLL_REDUCE,        "binomial",      dm_coll_reduce_binomial,           0,            ANY, KIB(64)},
+    {DM_COLL_REDUCE,        "halving",       dm_coll_reduce_halving,            0,            ANY, ALL},
+    {DM_COLL_ALLREDUCE,     "doubling",      dm_coll_allreduce_doubling,        0,            ANY, KIB(8)},
+    {DM_COLL_ALLREDUCE,     "halving",       dm_coll_allreduce_halving,         0,            ANY, ALL},
+    {DM_COLL_ALLREDUCE,     "tree",          dm_coll_allreduce_tree,            0,          NEVER, ALL},
+    {DM_COLL_REDUCE_SCATTER,"allreduce",     dm_coll_reduce_scatter_allreduce,  0,            ANY, KIB(4)},
+    {DM_COLL_REDUCE_SCATTER,"pairwise",      dm_coll_reduce_scatter_pairwise,   DM_COLL_COMMUTES, ANY, ALL},
+    {DM_COLL_REDUCE_SCATTER,"ordered",       dm_coll_reduce_scatter_ordered,    0,            ANY, ALL},
+    {DM_COLL_SCAN,          "doubling",      dm_coll_scan_doubling,             0,            ANY, ALL},
+    {DM_COLL_EXSCAN,        "doubling",      dm_coll_exscan_doubling,           0,            ANY, ALL},
+};
+
+static const char *const kind_names[DM_COLL_N] = {
+    [DM_COLL_BARRIER] = "barrier",       [DM_COLL_BCAST] = "bcast",
+    [DM_COLL_GATHER] = "gather",         [DM_COLL_GATHERV] = "gatherv",
+    [DM_COLL_SCATTER] = "scatter",       [DM_COLL_SCATTERV] = "scatterv",
+    [DM_COLL_ALLGATHER] = "allgather",   [DM_COLL_ALLGATHERV] = "allgatherv",
+    [DM_COLL_ALLTOALL] = "alltoall",     [DM_COLL_ALLTOALLV] = "alltoallv",
+    [DM_COLL_REDUCE] = "reduce",         [DM_COLL_ALLREDUCE] = "allreduce",
+    [DM_COLL_REDUCE_SCATTER] = "reduce_scatter",
+    [DM_COLL_SCAN] = "scan",             [DM_COLL_EXSCAN] = "exscan",
+};
+/* clang-format on */
+
+#define N_ROWS (sizeof(table) / sizeof(table[0]))
+
+static bool is_able(const struct dm_coll_choice *row, const struct dm_coll_args *args, int size)
+{
+    if ((row->needs & DM_COLL_COMMUTES) != 0 && !args->op->is_commutative)
+        return false;
+    return (row->needs & DM_COLL_POW2) == 0 || (size & (size - 1)) == 0;
+}
+
+static const struct dm_coll_choice *choose(enum dm_coll_kind kind, size_t bytes,
+                                           const struct dm_coll_args *args, int size)
+{
+    const struct dm_coll_choice *row = dm_coll_state.forced[kind];
+
+    if (dm_unlikely(row != NULL) && is_able(row, args, size))
+        return row;
+    row = table;
+    while (row->kind != kind || size > row->max_ranks || bytes > row->max_bytes ||
+           !is_able(row, args, size))
+        row++;
+    return row;
+}
+
+int dm_coll_run(enum dm_coll_kind kind, size_t bytes, const struct dm_coll_args *args,
+                struct dm_comm *comm)
+{
+    const struct dm_coll_choice *row = choose(kind, bytes, args, comm->size);
+    struct dm_run run;
+
+    dm_coll_run_open(&run, comm);
+    DM_TRACE(COLL, "%s %s, comm %u seq %d, %zu bytes", kind_names[kind], row->name, comm->ctx,
+             run.tag, bytes);
+    row->alg(&run, args);
+    return dm_coll_run_close(&run);
+}
+
+/* ---- the user's choice ---- */
+
+static int unknown(const char *word, size_t len, enum dm_coll_kind kind)
+{
+    char text[256];
+    struct dm_strbuf sb;
+    const char *last = "";
+
+    dm_strbuf_init(&sb, text, sizeof(text));
+    for (size_t i = 0; kind == DM_COLL_N && i < DM_COLL_N; i++)
+        dm_strbuf_addf(&sb, "%s%s", i > 0 ? " " : "", kind_names[i]);
+    for (size_t i = 0; i < N_ROWS; i++) {
+        if (table[i].kind != kind || strcmp(table[i].name, last) == 0)
+            continue;
+        last = table[i].name;
+        dm_strbuf_addf(&sb, "%s%s", sb.len > 0 ? " " : "", last);
+    }
+    return DM_FAIL(DM_ECONFIG, "DATUM_COLL: there is no %s \"%.*s\"; there are: %s",
+                   kind == DM_COLL_N ? "collective" : kind_names[kind], (int)len, word, text);
+}
+
+static int force_one(const char *word, size_t len)
+{
+    const char *eq = memchr(word, '=', len);
+    size_t kind_len = eq != NULL ? (size_t)(eq - word) : len;
+    const char *name = eq != NULL ? eq + 1 : word + len;
+    size_t name_len = len - (size_t)(name - word);
+    enum dm_coll_kind kind = DM_COLL_BARRIER;
+
+    while (kind < DM_COLL_N &&
+           (strlen(kind_names[kind]) != kind_len || memcmp(kind_names[kind], word, kind_len) != 0))
+        kind++;
+    if (kind == DM_COLL_N)
+        return unknown(word, kind_len, DM_COLL_N);
+    for (size_t i = 0; i < N_ROWS; i++) {
+        if (table[i].kind != kind || strlen(table[i].name) != name_len ||
+            memcmp(table[i].name, name, name_len) != 0)
+            continue;
+        dm_coll_state.forced[kind] = &table[i];
+        return DM_OK;
+    }
+    return unknown(name, name_len, kind);
+}
+
+int dm_coll_force(const char *text)
+{
+    static const char separators[] = ",; ";
+
+    for (text += strspn(text, separators); *text != '\0'; text += strspn(text, separators)) {
+        size_t len = strcspn(text, separators);
+        int err = force_one(text, len);
+
+        if (err != DM_OK)
+            return err;
+        text += len;
+    }
+    return DM_OK;
+}

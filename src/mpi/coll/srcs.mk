@@ -1,0 +1,15 @@
+SRCS_mpi += src/mpi/coll/coll.c src/mpi/coll/move.c src/mpi/coll/reduce.c src/mpi/coll/run.c \
+	src/mpi/coll/select.c src/mpi/coll/coll_state.c \
+	src/mpi/coll/alg/barrier_dissemination.c src/mpi/coll/alg/barrier_tree.c \
+	src/mpi/coll/alg/bcast_binomial.c src/mpi/coll/alg/bcast_scatter.c \
+	src/mpi/coll/alg/gather_linear.c src/mpi/coll/alg/gather_binomial.c \
+	src/mpi/coll/alg/scatter_linear.c src/mpi/coll/alg/scatter_binomial.c \
+	src/mpi/coll/alg/allgather_doubling.c src/mpi/coll/alg/allgather_bruck.c \
+	src/mpi/coll/alg/allgather_ring.c src/mpi/coll/alg/alltoall_exchange.c \
+	src/mpi/coll/alg/alltoall_linear.c src/mpi/coll/alg/alltoall_pairwise.c \
+	src/mpi/coll/alg/alltoall_bruck.c src/mpi/coll/alg/reduce_binomial.c \
+	src/mpi/coll/alg/fold.c src/mpi/coll/alg/reduce_halving.c \
+	src/mpi/coll/alg/allreduce_doubling.c src/mpi/coll/alg/allreduce_halving.c \
+	src/mpi/coll/alg/allreduce_tree.c src/mpi/coll/alg/reduce_scatter_allreduce.c \
+	src/mpi/coll/alg/reduce_scatter_pairwise.c src/mpi/coll/alg/reduce_scatter_ordered.c \
+	src/mpi/coll/alg/scan_doubling.c

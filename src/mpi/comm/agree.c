@@ -1,0 +1,191 @@
+/*
+ * Agreement on context ids: every process offers the mask of its free ids, the lowest bit of their
+ * intersection is taken.
+ *
+ * Invariant: at most one agreement of a process has its mask on offer (the owner), so that an id that
+ * comes out is still free. An agreement that is not the owner offers nothing, then all of its
+ * circle try again. Among threads the agreement with the lowest key (parent's id and tag) goes first;
+ * the lowest key of all is first in each of its processes, so someone always gets on. Under
+ * MPI_THREAD_MULTIPLE the first round offers nothing: no mask is held before all of a circle have come,
+ * since they may be waiting for another agreement.
+ */
+#include "mpi/comm/agree.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "mpi/coll/coll.h"
+#include "mpi/comm/comm_state.h"
+#include "mpi/pt2pt/pt2pt.h"
+#include "util/log.h"
+
+#define N_WORDS   (DM_CTX_WORDS + 1)                         /* the last one: this is an offer */
+#define TAG_OF(t) (INT_MIN + ((t) == INT_MAX ? (t)-1 : (t))) /* collectives' are not negative */
+
+struct agreement {
+    struct dm_list link; /* in dm_comm_state.agreements */
+    uint64_t key;
+};
+
+static struct dm_type *word_type(void)
+{
+    return dm_type_get(MPI_UINT32_T);
+}
+
+static void and_words(uint32_t *words, const uint32_t *others)
+{
+    for (int i = 0; i < N_WORDS; i++)
+        words[i] &= others[i];
+}
+
+/* ---- the intersection over a circle ---- */
+
+/* Over some ranks of a communicator: up and down a binomial tree. */
+static int and_some(const struct dm_comm_circle *c, uint32_t words[N_WORDS])
+{
+    uint32_t others[N_WORDS];
+    int tag = TAG_OF(c->tag);
+    int64_t step = 1;
+    int err = DM_OK;
+
+    for (; step < c->n && (c->me & step) == 0 && err == DM_OK; step *= 2) {
+        if (c->me + step >= c->n)
+            continue;
+        err = dm_p2p_recv_coll(others, N_WORDS, word_type(), c->ranks[c->me + step], tag, c->comm,
+                               MPI_STATUS_IGNORE);
+        if (err == DM_OK)
+            and_words(words, others);
+    }
+    if (c->me != 0 && err == DM_OK) {
+        int up = c->ranks[c->me - step];
+
+        err = dm_p2p_send_coll(words, N_WORDS, word_type(), up, tag, c->comm);
+        if (err == DM_OK)
+            err =
+                dm_p2p_recv_coll(words, N_WORDS, word_type(), up, tag, c->comm, MPI_STATUS_IGNORE);
+    }
+    for (step /= 2; step > 0 && err == DM_OK; step /= 2)
+        if (c->me + step < c->n)
+            err =
+                dm_p2p_send_coll(words, N_WORDS, word_type(), c->ranks[c->me + step], tag, c->comm);
+    return err;
+}
+
+/* Between the leaders of two groups. */
+static int and_leaders(const struct dm_comm_circle *c, uint32_t words[N_WORDS])
+{
+    uint32_t others[N_WORDS];
+    int err;
+
+    if (c->is_bridge)
+        err = dm_sendrecv(words, N_WORDS, word_type(), c->peer_rank, c->tag, others, N_WORDS,
+                          word_type(), c->peer_rank, c->tag, c->peer, MPI_STATUS_IGNORE);
+    else
+        err = dm_p2p_sendrecv_coll(words, N_WORDS, word_type(), 0, others, N_WORDS, word_type(), 0,
+                                   TAG_OF(0), c->comm);
+    if (err == DM_OK)
+        and_words(words, others);
+    return err;
+}
+
+static int and_circle(const struct dm_comm_circle *c, uint32_t words[N_WORDS])
+{
+    struct dm_comm *local = c->comm->remote != NULL ? c->comm->local : c->comm;
+    bool has_other = c->is_bridge || c->comm->remote != NULL;
+    int leader = c->is_bridge ? c->leader : 0;
+    int err;
+
+    if (c->ranks != NULL)
+        return and_some(c, words);
+    err = dm_allreduce(MPI_IN_PLACE, words, N_WORDS, word_type(), dm_op_get(MPI_BAND), local);
+    if (err != DM_OK || !has_other)
+        return err;
+    if (local->rank == leader)
+        err = and_leaders(c, words);
+    return err == DM_OK ? dm_bcast(words, N_WORDS, word_type(), leader, local) : err;
+}
+
+/* ---- the agreement ---- */
+
+static bool may_own(const struct agreement *me)
+{
+    if (dm_comm_state.owner != NULL)
+        return false;
+    dm_list_for_each (it, &dm_comm_state.agreements) {
+        if (dm_container_of(it, struct agreement, link)->key < me->key)
+            return false;
+    }
+    return true;
+}
+
+/* One round; *ctx_p is set if it succeeds, DM_EAGAIN if somebody offered nothing. */
+static int attempt(const struct dm_comm_circle *c, struct agreement *me, bool is_offering,
+                   uint32_t *ctx_p)
+{
+    uint32_t words[N_WORDS];
+    bool is_owner = is_offering && may_own(me);
+    int err;
+
+    if (is_owner) {
+        dm_comm_state.owner = me;
+        dm_ctx_mask(words);
+        words[DM_CTX_WORDS] = 1;
+    } else {
+        memset(words, 0, sizeof(words));
+    }
+    err = and_circle(c, words);
+    if (is_owner)
+        dm_comm_state.owner = NULL;
+    if (err != DM_OK)
+        return err;
+    if (words[DM_CTX_WORDS] == 0)
+        return DM_EAGAIN;
+    for (uint32_t id = 0; id < DM_CTX_WORDS * 32; id++) {
+        if ((words[id / 32] >> (id % 32) & 1) == 0)
+            continue;
+        *ctx_p = 2 * id;
+        dm_ctx_take(*ctx_p);
+        return DM_OK;
+    }
+    return DM_FAIL(DM_ERR_OTHER,
+                   "out of context ids: the processes have no id in common that is free; "
+                   "there are %d, free communicators that are not needed any more",
+                   DM_CTX_WORDS * 32);
+}
+
+int dm_comm_agree(const struct dm_comm_circle *c, uint32_t *ctx_p)
+{
+    struct agreement me = {.key = (uint64_t)c->comm->ctx << 32 |
+                                  (c->ranks != NULL || c->is_bridge ? (uint32_t)c->tag + 1 : 0)};
+    bool is_offering = dm_world.thread_level != MPI_THREAD_MULTIPLE;
+    int err;
+
+    dm_list_add_tail(&dm_comm_state.agreements, &me.link);
+    do {
+        err = attempt(c, &me, is_offering, ctx_p);
+        is_offering = true;
+    } while (err == DM_EAGAIN);
+    dm_list_del(&me.link);
+    return err;
+}
+
+int dm_comm_agree_all(struct dm_comm *comm, uint32_t *ctx_p)
+{
+    struct dm_comm_circle circle = {.comm = comm};
+
+    return dm_comm_agree(&circle, ctx_p);
+}
+
+/* ---- start and stop of the layer ---- */
+
+int dm_commlayer_start(void)
+{
+    dm_list_init(&dm_comm_state.agreements);
+    dm_comm_state.owner = NULL;
+    return DM_OK;
+}
+
+void dm_commlayer_stop(void)
+{
+    dm_list_init(&dm_comm_state.agreements);
+}

@@ -1,0 +1,75 @@
+/*
+ * Groups and communicators (MPI-4.0 chapter 7): the bodies of the MPI functions. The objects are
+ * in src/mpi/core.
+ *
+ * A new communicator comes back with a handle and one reference; NULL stands for MPI_COMM_NULL.
+ * Functions that make one are collective as the standard says and fail with DM_ENOMEM, DM_ERR_OTHER
+ * when context ids have run out, or what point-to-point reports.
+ */
+#ifndef DM_MPI_COMM_COMM_H
+#define DM_MPI_COMM_COMM_H
+
+#include "mpi/core/core.h"
+
+int dm_commlayer_start(void);
+void dm_commlayer_stop(void);
+
+/* ---- groups, section 7.3 ---- */
+
+int dm_group_size(struct dm_group *group, int *size);
+int dm_group_rank(struct dm_group *group, int *rank);
+/* DM_ERR_RANK for a rank that is not in group1; MPI_PROC_NULL stays what it is. */
+int dm_group_translate_ranks(struct dm_group *group1, int n, const int ranks1[],
+                             struct dm_group *group2, int ranks2[]);
+int dm_group_compare(struct dm_group *group1, struct dm_group *group2, int *result);
+/* A group without members is MPI_GROUP_EMPTY itself. */
+int dm_group_union(struct dm_group *group1, struct dm_group *group2, struct dm_group **group_p);
+int dm_group_intersection(struct dm_group *group1, struct dm_group *group2,
+                          struct dm_group **group_p);
+int dm_group_difference(struct dm_group *group1, struct dm_group *group2,
+                        struct dm_group **group_p);
+/* DM_ERR_RANK for ranks that are not in the group or named twice, DM_ERR_ARG for a bad range. */
+int dm_group_incl(struct dm_group *group, int n, const int ranks[], struct dm_group **group_p);
+int dm_group_excl(struct dm_group *group, int n, const int ranks[], struct dm_group **group_p);
+int dm_group_range_incl(struct dm_group *group, int n, int ranges[][3], struct dm_group **group_p);
+int dm_group_range_excl(struct dm_group *group, int n, int ranges[][3], struct dm_group **group_p);
+int dm_group_free(struct dm_group *group);
+
+/* ---- communicators, section 7.4 ---- */
+
+int dm_comm_size(struct dm_comm *comm, int *size);
+int dm_comm_rank(struct dm_comm *comm, int *rank);
+int dm_comm_compare(struct dm_comm *comm1, struct dm_comm *comm2, int *result);
+int dm_comm_group(struct dm_comm *comm, struct dm_group **group_p);
+
+int dm_comm_dup(struct dm_comm *comm, struct dm_comm **comm_p);
+/* For the library's own use: the program's attributes are not copied. */
+int dm_comm_dup_bare(struct dm_comm *comm, struct dm_comm **comm_p);
+int dm_comm_dup_with_info(struct dm_comm *comm, struct dm_info *info, struct dm_comm **comm_p);
+/* color MPI_UNDEFINED gives NULL. */
+int dm_comm_split(struct dm_comm *comm, int color, int key, struct dm_comm **comm_p);
+/* MPI_COMM_TYPE_SHARED: the ranks of one host. Other hardware types give NULL. */
+int dm_comm_split_type(struct dm_comm *comm, int type, int key, struct dm_info *info,
+                       struct dm_comm **comm_p);
+/* Of all ranks of comm; NULL to those that are not in the group. */
+int dm_comm_create(struct dm_comm *comm, struct dm_group *group, struct dm_comm **comm_p);
+/* Of the members of the group only. */
+int dm_comm_create_group(struct dm_comm *comm, struct dm_group *group, int tag,
+                         struct dm_comm **comm_p);
+/* The handle ends at once, the object with its last pending operation. */
+int dm_comm_free(struct dm_comm *comm);
+int dm_comm_set_info(struct dm_comm *comm, struct dm_info *info);
+int dm_comm_get_info(struct dm_comm *comm, struct dm_info **info_p);
+
+/* ---- intercommunicators, section 7.6 ---- */
+
+int dm_comm_test_inter(struct dm_comm *comm, int *flag);
+/* DM_ERR_COMM on an intracommunicator. */
+int dm_comm_remote_size(struct dm_comm *comm, int *size);
+int dm_comm_remote_group(struct dm_comm *comm, struct dm_group **group_p);
+/* peer_comm and remote_leader matter at the local leader only. */
+int dm_intercomm_create(struct dm_comm *local_comm, int local_leader, struct dm_comm *peer_comm,
+                        int remote_leader, int tag, struct dm_comm **comm_p);
+int dm_intercomm_merge(struct dm_comm *comm, int high, struct dm_comm **comm_p);
+
+#endif

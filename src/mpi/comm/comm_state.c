@@ -1,0 +1,3 @@
+#include "mpi/comm/comm_state.h"
+
+struct dm_comm_state dm_comm_state;

@@ -1,0 +1,188 @@
+/*
+ * Intercommunicators: two groups that do not overlap, joined by their leaders.
+ *
+ * Invariant: both groups agree on one context id, so that what a process sends and receives with is the
+ * same; comm->local is a communicator of the local group with an id of its own.
+ */
+#include "mpi/comm/intercomm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi/coll/coll.h"
+#include "mpi/comm/agree.h"
+#include "mpi/comm/comm.h"
+#include "mpi/pt2pt/pt2pt.h"
+
+/* An intercommunicator object from all its parts; takes over local. */
+static int assemble(struct dm_group *group, struct dm_group *remote, uint32_t ctx,
+                    struct dm_comm *local, struct dm_errhandler *eh, struct dm_comm **comm_p)
+{
+    int err = dm_comm_new(group, ctx, eh, comm_p);
+
+    if (err != DM_OK) {
+        dm_comm_unref(local);
+        return err;
+    }
+    dm_group_ref(remote);
+    (*comm_p)->remote = remote;
+    (*comm_p)->local = local;
+    return DM_OK;
+}
+
+int dm_intercomm_dup(struct dm_comm *comm, struct dm_comm **comm_p)
+{
+    struct dm_comm *local;
+    uint32_t ctx;
+    int err = dm_comm_dup_bare(comm->local, &local);
+
+    if (err != DM_OK)
+        return err;
+    err = dm_comm_agree_all(comm, &ctx);
+    if (err != DM_OK) {
+        dm_comm_unref(local);
+        return err;
+    }
+    return assemble(comm->group, comm->remote, ctx, local, comm->eh, comm_p);
+}
+
+/* ---- create ---- */
+
+/* The leaders tell each other their groups, and then their own groups the other one. */
+static int exchange_groups(const struct dm_comm_circle *c, int **procs_p, int *n_p)
+{
+    struct dm_type *type = dm_type_get(MPI_INT);
+    struct dm_comm *comm = c->comm;
+    bool is_leader = comm->rank == c->leader;
+    int *mine = NULL;
+    int *procs = NULL;
+    int n = 0;
+    int err = DM_OK;
+
+    if (is_leader)
+        err = dm_sendrecv(&comm->size, 1, type, c->peer_rank, c->tag, &n, 1, type, c->peer_rank,
+                          c->tag, c->peer, MPI_STATUS_IGNORE);
+    if (err == DM_OK)
+        err = dm_bcast(&n, 1, type, c->leader, comm);
+    if (err != DM_OK)
+        return err;
+    procs = malloc((size_t)n * sizeof(*procs));
+    mine = malloc((size_t)comm->size * sizeof(*mine));
+    if (procs == NULL || mine == NULL)
+        err = DM_FAIL(DM_ENOMEM, "list of %d remote processes", n);
+    for (int i = 0; i < comm->size && mine != NULL; i++)
+        mine[i] = dm_group_proc(comm->group, i);
+    if (err == DM_OK && is_leader)
+        err = dm_sendrecv(mine, (size_t)comm->size, type, c->peer_rank, c->tag, procs, (size_t)n,
+                          type, c->peer_rank, c->tag, c->peer, MPI_STATUS_IGNORE);
+    if (err == DM_OK)
+        err = dm_bcast(procs, (size_t)n, type, c->leader, comm);
+    free(mine);
+    if (err != DM_OK) {
+        free(procs);
+        return err;
+    }
+    *procs_p = procs;
+    *n_p = n;
+    return DM_OK;
+}
+
+static int check_disjoint(struct dm_group *a, struct dm_group *b)
+{
+    struct dm_group *both;
+    int n;
+    int err = dm_group_intersection(a, b, &both);
+
+    if (err != DM_OK)
+        return err;
+    n = both->size;
+    dm_group_unref(both);
+    return n == 0 ? DM_OK
+                  : DM_FAIL(DM_ERR_COMM,
+                            "the two groups of an intercommunicator have %d "
+                            "processes in common",
+                            n);
+}
+
+int dm_intercomm_create(struct dm_comm *local_comm, int local_leader, struct dm_comm *peer_comm,
+                        int remote_leader, int tag, struct dm_comm **comm_p)
+{
+    struct dm_comm_circle circle = {.comm = local_comm,
+                                    .peer = peer_comm,
+                                    .peer_rank = remote_leader,
+                                    .leader = local_leader,
+                                    .tag = tag,
+                                    .is_bridge = true};
+    struct dm_group *remote = NULL;
+    struct dm_comm *local = NULL;
+    uint32_t ctx;
+    int *procs;
+    int n;
+    int err;
+
+    *comm_p = NULL;
+    if (local_comm->remote != NULL)
+        return DM_FAIL(DM_ERR_COMM, "the local communicator is an intercommunicator");
+    err = exchange_groups(&circle, &procs, &n);
+    if (err != DM_OK)
+        return err;
+    err = dm_group_new(n, procs, &remote);
+    free(procs);
+    if (err == DM_OK)
+        err = check_disjoint(local_comm->group, remote);
+    if (err == DM_OK)
+        err = dm_comm_dup_bare(local_comm, &local);
+    if (err == DM_OK)
+        err = dm_comm_agree(&circle, &ctx);
+    if (err == DM_OK)
+        err = assemble(local_comm->group, remote, ctx, local, local_comm->eh, comm_p);
+    else
+        dm_comm_unref(local);
+    dm_group_unref(remote);
+    return err;
+}
+
+/* ---- merge ---- */
+
+/* Does the local group come first? Told by `high`, and if both say the same by the leaders. */
+static int is_first(struct dm_comm *comm, int high, bool *is_first_p)
+{
+    struct dm_type *type = dm_type_get(MPI_INT);
+    int mine[2] = {high != 0, dm_group_proc(comm->group, 0)};
+    int theirs[2] = {0, 0};
+    int err = DM_OK;
+
+    if (comm->rank == 0)
+        err = dm_p2p_sendrecv_coll(mine, 2, type, 0, theirs, 2, type, 0,
+                                   (int)(comm->coll_seq & 0x3fffffff), comm);
+    comm->coll_seq++;
+    /* What the leader said goes for the whole group. */
+    if (err == DM_OK)
+        err = dm_bcast(mine, 2, type, 0, comm->local);
+    if (err == DM_OK)
+        err = dm_bcast(theirs, 2, type, 0, comm->local);
+    *is_first_p = mine[0] != theirs[0] ? mine[0] < theirs[0] : mine[1] < theirs[1];
+    return err;
+}
+
+int dm_intercomm_merge(struct dm_comm *comm, int high, struct dm_comm **comm_p)
+{
+    struct dm_group *group = NULL;
+    bool is_low;
+    uint32_t ctx;
+    int err;
+
+    *comm_p = NULL;
+    if (comm->remote == NULL)
+        return DM_FAIL(DM_ERR_COMM, "merging an intracommunicator");
+    err = is_first(comm, high, &is_low);
+    if (err == DM_OK)
+        err = dm_group_union(is_low ? comm->group : comm->remote,
+                             is_low ? comm->remote : comm->group, &group);
+    if (err == DM_OK)
+        err = dm_comm_agree_all(comm, &ctx);
+    if (err == DM_OK)
+        err = dm_comm_new(group, ctx, comm->eh, comm_p);
+    dm_group_unref(group);
+    return err;
+}
