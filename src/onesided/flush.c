@@ -1,0 +1,167 @@
+/*
+ * Completion of transfers at the origin and at the target (MPI-4.0 section 12.5.4),
+ * and what the synchronization calls share.
+ *
+ * A finished RDMA write is in the target's memory. Packets are applied in order of
+ * arrival, so one acknowledged notice behind them says that all are applied.
+ */
+#include <stdatomic.h>
+
+#include "onesided/rma.h"
+
+int dm_rma_note(struct dm_win *win, int rank, enum dm_rma_pkt type, int mode)
+{
+    struct dm_pkt_rma_note note = {
+        .pkt = {.type = (uint8_t)type, .version = DM_PKT_VERSION, .hdr_len = sizeof(note)},
+        .win = win->parts[rank].handle,
+        .source = win->comm->rank,
+        .mode = mode,
+    };
+
+    return dm_chan_send_ctl(dm_world.chan, dm_rma_proc(win, rank), &note.pkt);
+}
+
+/* The first lost process among rank, or all ranks when rank < 0; -1 when none. */
+static int find_lost(const struct dm_win *win, int rank)
+{
+    if (rank >= 0)
+        return dm_chan_is_lost(dm_world.chan, dm_rma_proc(win, rank)) ? rank : -1;
+    for (int i = 0; i < win->comm->size; i++) {
+        if (dm_chan_is_lost(dm_world.chan, dm_rma_proc(win, i)))
+            return i;
+    }
+    return -1;
+}
+
+int dm_rma_wait(struct dm_win *win, int rank, const int *count)
+{
+    unsigned int n_passes = 0;
+
+    while (*(const volatile int *)count != 0) {
+        dm_chan_progress_wait(dm_world.chan);
+        /* looking at every rank is not for every pass */
+        if ((++n_passes & 255) == 0) {
+            int lost = find_lost(win, rank);
+
+            if (lost >= 0)
+                return DM_FAIL(
+                    DM_EPEER,
+                    "rank %d of the window (process %d on %s) was lost while waiting for "
+                    "it",
+                    lost, dm_rma_proc(win, lost),
+                    dm_world.host_of(dm_world.host_arg, dm_rma_proc(win, lost)));
+        }
+    }
+    return DM_OK;
+}
+
+/* Report the first failure since the last synchronization, once. */
+static int take_error(struct dm_win *win)
+{
+    int err = win->err;
+
+    win->err = DM_OK;
+    return err;
+}
+
+/* Ask rank to acknowledge the packets sent so far, if there are any. */
+static int request_ack(struct dm_win *win, int rank)
+{
+    struct dm_win_peer *peer = &win->peers[rank];
+    int err;
+
+    if (!peer->is_unacked)
+        return DM_OK;
+    peer->is_unacked = false;
+    err = dm_rma_note(win, rank, DM_PKT_RMA_SYNC, 0);
+    if (err != DM_OK)
+        return err;
+    peer->n_awaited++;
+    win->n_awaited++;
+    return DM_OK;
+}
+
+int dm_rma_flush(struct dm_win *win, int rank)
+{
+    int err = request_ack(win, rank);
+
+    if (err == DM_OK)
+        err = dm_rma_wait(win, rank, &win->peers[rank].n_pending);
+    if (err == DM_OK)
+        err = dm_rma_wait(win, rank, &win->peers[rank].n_awaited);
+    return err != DM_OK ? err : take_error(win);
+}
+
+int dm_rma_flush_all(struct dm_win *win)
+{
+    int err = DM_OK;
+
+    for (int i = 0; i < win->comm->size && err == DM_OK; i++)
+        err = request_ack(win, i);
+    if (err == DM_OK)
+        err = dm_rma_wait(win, -1, &win->n_pending);
+    if (err == DM_OK)
+        err = dm_rma_wait(win, -1, &win->n_awaited);
+    return err != DM_OK ? err : take_error(win);
+}
+
+int dm_rma_flush_local(struct dm_win *win, int rank)
+{
+    int err = dm_rma_wait(win, rank, rank >= 0 ? &win->peers[rank].n_pending : &win->n_pending);
+
+    return err != DM_OK ? err : take_error(win);
+}
+
+/* Flushes are for passive target epochs only. */
+static int check_passive(const struct dm_win *win, int rank)
+{
+    if (win->access == DM_EPOCH_LOCK_ALL)
+        return DM_OK;
+    if (win->access == DM_EPOCH_LOCK && (rank < 0 || win->peers[rank].is_locked))
+        return DM_OK;
+    return DM_FAIL(DM_ERR_RMA_SYNC,
+                   "flush without a lock: call MPI_Win_lock or MPI_Win_lock_all first");
+}
+
+int dm_win_flush(int rank, struct dm_win *win)
+{
+    int err;
+
+    if (rank == MPI_PROC_NULL)
+        return DM_OK;
+    err = check_passive(win, rank);
+    return err != DM_OK ? err : dm_rma_flush(win, rank);
+}
+
+int dm_win_flush_all(struct dm_win *win)
+{
+    int err = check_passive(win, -1);
+
+    return err != DM_OK ? err : dm_rma_flush_all(win);
+}
+
+int dm_win_flush_local(int rank, struct dm_win *win)
+{
+    int err;
+
+    if (rank == MPI_PROC_NULL)
+        return DM_OK;
+    err = check_passive(win, rank);
+    return err != DM_OK ? err : dm_rma_flush_local(win, rank);
+}
+
+int dm_win_flush_local_all(struct dm_win *win)
+{
+    int err = check_passive(win, -1);
+
+    return err != DM_OK ? err : dm_rma_flush_local(win, -1);
+}
+
+int dm_win_sync(struct dm_win *win)
+{
+    (void)win;
+    /* one copy of the window (MPI_WIN_UNIFIED): a fence of the processor is all there is to do */
+    atomic_thread_fence(memory_order_seq_cst);
+    dm_chan_progress(dm_world.chan);
+    return DM_OK;
+}

@@ -1,0 +1,105 @@
+/*
+ * One-sided communication (MPI-4.0 chapter 12): windows, epochs, put, get and
+ * accumulate.
+ *
+ * Put and Get of memory that the target has registered are RDMA and need nothing of the
+ * target's processor; accumulate, and everything on unregistered memory, travels as packets
+ * that the target's progress engine applies in order of arrival.
+ */
+#ifndef DM_ONESIDED_ONESIDED_H
+#define DM_ONESIDED_ONESIDED_H
+
+#include "mpi/core/core.h"
+#include "mpi/datatype/datatype.h"
+#include "mpi/op/op.h"
+
+/* What the others know about a rank's part of a window; exchanged at creation. */
+struct dm_win_part {
+    uint64_t base;
+    uint64_t size;
+    struct dm_rkey rkey;
+    int32_t handle; /* of the window in that process */
+    uint32_t disp_unit;
+    uint32_t is_direct; /* registered: RDMA can reach it */
+    uint32_t pad;
+};
+
+struct dm_win_peer; /* private: state towards one rank */
+
+struct dm_win {
+    struct dm_obj obj;
+    struct dm_comm *comm;   /* private duplicate of the program's */
+    struct dm_group *group; /* of the window */
+    void *base;
+    MPI_Aint size; /* bytes; attribute MPI_WIN_SIZE points here */
+    int disp_unit;
+    int flavor; /* MPI_WIN_FLAVOR_* */
+    int model;  /* MPI_WIN_UNIFIED */
+    struct dm_errhandler *eh;
+    struct dm_info *info;
+    struct dm_attr *attrs;
+    char name[MPI_MAX_OBJECT_NAME];
+    /* private to src/onesided */
+    struct dm_mr *mr;
+    struct dm_win_part *parts; /* one per rank */
+    struct dm_win_peer *peers; /* one per rank */
+    int n_pending;             /* transfers and packets not yet complete at this origin */
+    int n_awaited;             /* answers this process is waiting for (grants, acknowledgements) */
+    int err;                   /* first failure of a transfer since the last synchronization */
+    int access;                /* enum epoch kind of this process as origin */
+    int exposure;
+    int n_locked;
+    struct dm_group *start_group;
+    struct dm_group *post_group;
+    int n_completes; /* MPI_Win_complete notices still to come */
+    int lock_mode;   /* of my part: 0 free, else MPI_LOCK_* */
+    int n_lock_holders;
+    struct dm_list lock_queue;
+};
+
+int dm_onesided_start(void);
+void dm_onesided_stop(void);
+static inline struct dm_win *dm_win_get(MPI_Win handle)
+{
+    return dm_handle_get(DM_KIND_WIN, handle);
+}
+
+/* ---- bodies of the MPI functions ---- */
+
+/* Memory that peers reach fastest; hints in info are accepted and ignored. */
+int dm_alloc_mem(size_t size, struct dm_info *info, void *baseptr);
+int dm_free_mem(void *base);
+
+/* Collective over comm. */
+int dm_win_create(void *base, size_t size, int disp_unit, struct dm_info *info,
+                  struct dm_comm *comm, struct dm_win **win_p);
+int dm_win_allocate(size_t size, int disp_unit, struct dm_info *info, struct dm_comm *comm,
+                    void *baseptr, struct dm_win **win_p);
+int dm_win_free(struct dm_win *win);
+int dm_win_get_group(struct dm_win *win, struct dm_group **group_p);
+
+int dm_put(const void *origin, size_t origin_count, struct dm_type *origin_type, int target,
+           MPI_Aint disp, size_t target_count, struct dm_type *target_type, struct dm_win *win);
+int dm_get(void *origin, size_t origin_count, struct dm_type *origin_type, int target,
+           MPI_Aint disp, size_t target_count, struct dm_type *target_type, struct dm_win *win);
+int dm_accumulate(const void *origin, size_t origin_count, struct dm_type *origin_type, int target,
+                  MPI_Aint disp, size_t target_count, struct dm_type *target_type, struct dm_op *op,
+                  struct dm_win *win);
+
+int dm_win_fence(int assert_flags, struct dm_win *win);
+int dm_win_start(struct dm_group *group, int assert_flags, struct dm_win *win);
+int dm_win_complete(struct dm_win *win);
+int dm_win_post(struct dm_group *group, int assert_flags, struct dm_win *win);
+int dm_win_wait(struct dm_win *win);
+int dm_win_test(struct dm_win *win, int *flag);
+int dm_win_lock(int lock_type, int rank, int assert_flags, struct dm_win *win);
+int dm_win_unlock(int rank, struct dm_win *win);
+int dm_win_lock_all(int assert_flags, struct dm_win *win);
+int dm_win_unlock_all(struct dm_win *win);
+int dm_win_flush(int rank, struct dm_win *win);
+int dm_win_flush_all(struct dm_win *win);
+int dm_win_flush_local(int rank, struct dm_win *win);
+int dm_win_flush_local_all(struct dm_win *win);
+int dm_win_sync(struct dm_win *win);
+
+#endif

@@ -1,0 +1,193 @@
+/*
+ * Windows: creation, freeing, group (MPI-4.0 section 12.2).
+ *
+ * Every rank learns every part (address, size, key) at creation, so that a transfer
+ * needs nothing but the origin. The window's own duplicate of the communicator keeps
+ * its traffic apart.
+ */
+#include <stdlib.h>
+
+#include "mpi/coll/coll.h"
+#include "mpi/comm/comm.h"
+#include "onesided/rma.h"
+
+/* Release what a window holds locally; any member may still be missing. */
+static void release(struct dm_win *win)
+{
+    struct dm_adapt *adapt = dm_chan_adapt(dm_world.chan);
+
+    if (win->flavor == MPI_WIN_FLAVOR_ALLOCATE && win->base != NULL)
+        dm_adapt_mem_free(adapt, win->base, win->mr);
+    else if (win->mr != NULL)
+        dm_adapt_unreg(adapt, win->mr);
+    if (win->obj.handle != 0)
+        dm_handle_drop(DM_KIND_WIN, &win->obj);
+    if (win->eh != NULL)
+        dm_errhandler_unref(win->eh);
+    if (win->group != NULL)
+        dm_group_unref(win->group);
+    if (win->comm != NULL)
+        dm_comm_free(win->comm);
+    free(win->parts);
+    free(win->peers);
+    free(win);
+}
+
+/* A window object over a duplicate of comm, without memory yet. */
+static int win_new(struct dm_comm *comm, int disp_unit, int flavor, struct dm_win **win_p)
+{
+    struct dm_win *win = calloc(1, sizeof(*win));
+    int err;
+
+    if (win == NULL)
+        return DM_FAIL(DM_ENOMEM, "window object, %zu bytes", sizeof(*win));
+    win->disp_unit = disp_unit;
+    win->flavor = flavor;
+    win->model = MPI_WIN_UNIFIED;
+    win->access = DM_EPOCH_NONE;
+    win->exposure = DM_EPOCH_NONE;
+    dm_list_init(&win->lock_queue);
+    err = dm_comm_dup(comm, &win->comm);
+    if (err != DM_OK)
+        goto err_release;
+    err = DM_ENOMEM;
+    win->parts = calloc((size_t)comm->size, sizeof(*win->parts));
+    win->peers = calloc((size_t)comm->size, sizeof(*win->peers));
+    if (win->parts == NULL || win->peers == NULL) {
+        DM_FAIL(err, "window over %d processes", comm->size);
+        goto err_release;
+    }
+    win->group = comm->group;
+    dm_group_ref(win->group);
+    /* the standard's default, not inherited from the communicator */
+    win->eh = &dm_errhandler_fatal;
+    dm_errhandler_ref(win->eh);
+    err = dm_handle_new(DM_KIND_WIN, &win->obj);
+    if (err != DM_OK)
+        goto err_release;
+    *win_p = win;
+    return DM_OK;
+
+err_release:
+    release(win);
+    return err;
+}
+
+/* Tell everybody my part, learn theirs. */
+static int exchange_parts(struct dm_win *win)
+{
+    struct dm_type *byte = dm_type_get(MPI_BYTE);
+    struct dm_win_part mine = {
+        .base = (uint64_t)(uintptr_t)win->base,
+        .size = (uint64_t)win->size,
+        .handle = win->obj.handle,
+        .disp_unit = (uint32_t)win->disp_unit,
+        .is_direct = win->mr != NULL,
+    };
+
+    if (win->mr != NULL)
+        dm_adapt_rkey(win->mr, &mine.rkey);
+    return dm_allgather(&mine, sizeof(mine), byte, win->parts, sizeof(mine), byte, win->comm);
+}
+
+static int finish_create(struct dm_win *win, struct dm_win **win_p)
+{
+    int err = exchange_parts(win);
+
+    if (err != DM_OK) {
+        release(win);
+        return err;
+    }
+    *win_p = win;
+    return DM_OK;
+}
+
+int dm_win_create(void *base, size_t size, int disp_unit, struct dm_info *info,
+                  struct dm_comm *comm, struct dm_win **win_p)
+{
+    struct dm_win *win;
+    int err = win_new(comm, disp_unit, MPI_WIN_FLAVOR_CREATE, &win);
+
+    (void)info;
+    if (err != DM_OK)
+        return err;
+    win->base = base;
+    win->size = (MPI_Aint)size;
+    if (size > 0) {
+        err = dm_adapt_reg(dm_chan_adapt(dm_world.chan), base, size, &win->mr);
+        /* out of registrations: packets serve this part */
+        if (err != DM_OK && err != DM_EAGAIN) {
+            release(win);
+            return err;
+        }
+    }
+    return finish_create(win, win_p);
+}
+
+int dm_win_allocate(size_t size, int disp_unit, struct dm_info *info, struct dm_comm *comm,
+                    void *baseptr, struct dm_win **win_p)
+{
+    struct dm_win *win;
+    int err = win_new(comm, disp_unit, MPI_WIN_FLAVOR_ALLOCATE, &win);
+
+    (void)info;
+    if (err != DM_OK)
+        return err;
+    win->size = (MPI_Aint)size;
+    if (size > 0) {
+        err = dm_adapt_mem_alloc(dm_chan_adapt(dm_world.chan), size, &win->base, &win->mr);
+        if (err != DM_OK) {
+            release(win);
+            return err;
+        }
+    }
+    *(void **)baseptr = win->base;
+    return finish_create(win, win_p);
+}
+
+int dm_win_free(struct dm_win *win)
+{
+    int err;
+
+    if (win->access != DM_EPOCH_NONE && win->access != DM_EPOCH_FENCE)
+        return DM_FAIL(DM_ERR_RMA_SYNC,
+                       "the window is freed inside an access epoch (%s): end it first",
+                       win->access == DM_EPOCH_START ? "MPI_Win_start" : "MPI_Win_lock");
+    if (win->exposure == DM_EPOCH_POST)
+        return DM_FAIL(DM_ERR_RMA_SYNC,
+                       "the window is freed inside an exposure epoch: call MPI_Win_wait first");
+    err = dm_rma_flush_all(win);
+    if (err != DM_OK)
+        return err;
+    /* nobody may still send here when the handle becomes invalid */
+    err = dm_barrier(win->comm);
+    if (err != DM_OK)
+        return err;
+    release(win);
+    return DM_OK;
+}
+
+int dm_win_get_group(struct dm_win *win, struct dm_group **group_p)
+{
+    int err = dm_group_new(win->group->size, win->group->procs, group_p);
+
+    if (err != DM_OK)
+        return err;
+    return dm_handle_new(DM_KIND_GROUP, &(*group_p)->obj);
+}
+
+int dm_onesided_start(void)
+{
+    dm_pool_init(&dm_rma_state.msgs, sizeof(struct dm_rma_msg), 16, 0);
+    dm_pool_init(&dm_rma_state.xfers, sizeof(struct dm_rma_xfer), 64, 0);
+    dm_list_init(&dm_rma_state.allocs);
+    dm_rma_target_start();
+    return DM_OK;
+}
+
+void dm_onesided_stop(void)
+{
+    dm_pool_fini(&dm_rma_state.msgs);
+    dm_pool_fini(&dm_rma_state.xfers);
+    dm_rma_mem_stop();
+}
