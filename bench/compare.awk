@@ -1,0 +1,98 @@
+# Lines "who what size median best" of several rounds: tables of medians with spread and ratios.
+
+function median(key,    n, i, j, t, a) {
+    n = count[key]
+    for (i = 1; i <= n; i++)
+        a[i] = value[key, i]
+    for (i = 2; i <= n; i++) {
+        t = a[i]
+        for (j = i - 1; j >= 1 && a[j] > t; j--)
+            a[j + 1] = a[j]
+        a[j + 1] = t
+    }
+    low = a[1]
+    high = a[n]
+    return n % 2 ? a[(n + 1) / 2] : (a[n / 2] + a[n / 2 + 1]) / 2
+}
+
+function cell(who, what, size,    key, m) {
+    key = who SUBSEP what SUBSEP size
+    if (!(key in count))
+        return sprintf("%24s", "-")
+    m = median(key)
+    return sprintf(what == "latency" ? "%8.3f [%6.3f %6.3f]" : "%8.0f [%6.0f %6.0f]", m, low, high)
+}
+
+function peer_best(what, size,    m, best, i, key) {
+    best = ""
+    for (i = 1; i <= n_who; i++) {
+        key = order[i] SUBSEP what SUBSEP size
+        if ((order[i] != "mpich" && order[i] != "openmpi") || !(key in count))
+            continue
+        m = median(key)
+        if (best == "" || (what == "latency" ? m < best : m > best))
+            best = m
+    }
+    return best
+}
+
+$2 == "floor" {
+    floors = floors " " $4
+    key = "floor" SUBSEP "floor" SUBSEP 64
+    value[key, ++count[key]] = $4
+    next
+}
+
+$1 == "dat" {
+    key = $1 SUBSEP $2 SUBSEP $3
+    if (!(key in count))
+        dat_rows[++n_dat] = key
+    value[key, ++count[key]] = $4
+    unit[key] = $5
+    next
+}
+
+{
+    if (!($1 in seen)) {
+        seen[$1] = 1
+        order[++n_who] = $1
+    }
+    if (!(($2, $3) in have)) {
+        have[$2, $3] = 1
+        sizes[$2, ++n_sizes[$2]] = $3
+    }
+    key = $1 SUBSEP $2 SUBSEP $3
+    value[key, ++count[key]] = $4
+}
+
+END {
+    printf "cache line hand-over, us one way, per round:%s\n", floors
+    for (i = 1; i <= n_dat; i++) {
+        split(dat_rows[i], part, SUBSEP)
+        m = median(dat_rows[i])
+        printf "raw DAT %-28s %8s B %10.3f [%.3f %.3f] %s\n", part[2], part[3], m, low, high, \
+            unit[dat_rows[i]]
+    }
+    n_what = split("latency bandwidth", whats, " ")
+    for (w = 1; w <= n_what; w++) {
+        what = whats[w]
+        printf "\n%s, %s: median over the rounds [lowest highest]\n%9s", what, \
+            what == "latency" ? "us per half round trip" : "MB/s one way", "bytes"
+        for (i = 1; i <= n_who; i++)
+            printf " %24s", order[i]
+        printf "   datum is\n"
+        for (s = 1; s <= n_sizes[what]; s++) {
+            size = sizes[what, s]
+            printf "%9d", size
+            for (i = 1; i <= n_who; i++)
+                printf " %s", cell(order[i], what, size)
+            key = "datum" SUBSEP what SUBSEP size
+            best = peer_best(what, size)
+            if (key in count && best != "") {
+                m = median(key)
+                printf "   %.2fx as fast as the better peer", what == "latency" ? best / m : m / best
+            }
+            printf "\n"
+        }
+    }
+}

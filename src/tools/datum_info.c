@@ -1,0 +1,295 @@
+/*
+ * datum-info: what this build is, what it is set to, and what works here.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "dapl_adapt/dapl_adapt.h"
+#include "tools/place.h"
+#include "util/cfg.h"
+#include "util/err.h"
+#include "util/host.h"
+#include "util/log.h"
+
+enum part { PART_BUILD = 1, PART_SETTINGS = 2, PART_HOST = 4, PART_PROVIDERS = 8 };
+
+static const char usage[] =
+    "Usage: datum-info [OPTION]...\n"
+    "\n"
+    "Tells about this installation of Datum: everything, or the parts that are named.\n"
+    "\n"
+    "  --build      version and how it was built\n"
+    "  --settings   every DATUM_* setting: its value and where that comes from\n"
+    "  --host       what this host allows: cores, limits, shared memory\n"
+    "  --providers  each DAT provider of the dat.conf in force: does it open?\n"
+    "  --markdown   the settings as text for docs/CONFIG.md\n"
+    "  --version    the version\n"
+    "  --help       this text\n"
+    "\n"
+    "Exit status: 0, or 1 when a setting is wrong or no provider can be used, or 2\n"
+    "for a wrong option.\n";
+
+/* ---- build and settings ---- */
+
+static void show_build(void)
+{
+    printf("Datum %s\n", DM_VERSION);
+    printf("  prefix       %s\n", DM_PREFIX);
+    printf("  libraries    %s\n", DM_LIBDIR);
+    printf("  compiler     %s %s\n", DM_CC, DM_CFLAGS);
+    printf("  sanitizers   %s\n", DM_SANITIZE[0] != '\0' ? DM_SANITIZE : "none");
+    printf("  traces       %s\n", DM_TRACE_ON ? "yes" : "no (configure --enable-debug)");
+}
+
+static void show_settings(void)
+{
+    struct dm_cfg_row_info row;
+
+    printf("Settings\n");
+    for (size_t i = 0; dm_cfg_row(i, &row); i++) {
+        const char *value = row.value[0] != '\0' ? row.value : "\"\"";
+
+        printf("  %-22s %-10s %-12s %s\n", row.name, value, row.origin, row.help);
+    }
+}
+
+struct doc_row {
+    const char *name;
+    const char *type;
+    const char *dflt;
+    const char *help;
+};
+
+#define DOC_ROW(NAME, TYPE, def, field, help) {"DATUM_" #NAME, #TYPE, def, help},
+static const struct doc_row doc_rows[] = {DM_CFG_TABLE(DOC_ROW)};
+
+#define OTHER_ROW(NAME, help) {"DATUM_" #NAME, "", "", help},
+static const struct doc_row other_rows[] = {DM_CFG_OTHER_TABLE(OTHER_ROW)};
+
+/* A text in a cell of a table, where "|" would end the cell. */
+static void put_cell(const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (*text == '|')
+            putchar('\\');
+        putchar(*text);
+    }
+}
+
+static void show_markdown(void)
+{
+    static const char head[] =
+        "# Settings\n"
+        "\n"
+        "Written by `datum-info --markdown` from `src/util/cfg_table.h`; a test compares.\n"
+        "\n"
+        "Settings are environment variables, read once by `MPI_Init`. An empty one means the\n"
+        "default; a wrong value ends the program with a message; a `DATUM_*` name that is no\n"
+        "setting gives a warning. `datum-info --settings` prints the values in force.\n"
+        "\n"
+        "Types: STR a text; BOOL `yes` or `no`; UINT a whole number; SIZE bytes, also with\n"
+        "`k`, `m` or `g` behind (1024, ...); USEC a time, a number of microseconds or one with\n"
+        "`us`, `ms` or `s` behind, or `auto`; ENUM one of the words that are listed.\n"
+        "\n"
+        "| name | type | default | meaning |\n"
+        "|---|---|---|---|\n";
+
+    fputs(head, stdout);
+    for (size_t i = 0; i < sizeof(doc_rows) / sizeof(doc_rows[0]); i++) {
+        const struct doc_row *row = &doc_rows[i];
+
+        printf("| `%s` | %s | %s%s%s | ", row->name, row->type, row->dflt[0] != '\0' ? "`" : "",
+               row->dflt, row->dflt[0] != '\0' ? "`" : "");
+        put_cell(row->help);
+        printf(" |\n");
+    }
+    printf("\nRead by the commands around the library:\n\n| name | meaning |\n|---|---|\n");
+    for (size_t i = 0; i < sizeof(other_rows) / sizeof(other_rows[0]); i++) {
+        printf("| `%s` | ", other_rows[i].name);
+        put_cell(other_rows[i].help);
+        printf(" |\n");
+    }
+    printf(
+        "\nThe dat.conf is the one that `DAT_OVERRIDE` names; `mpiexec` sets that to Datum's own "
+        "unless it is set.\n");
+}
+
+/* ---- host ---- */
+
+static void show_limit(const char *name, int resource)
+{
+    struct rlimit lim;
+
+    if (getrlimit(resource, &lim) != 0)
+        printf("  %-22s unknown: %s\n", name, strerror(errno));
+    else if (lim.rlim_cur == RLIM_INFINITY)
+        printf("  %-22s unlimited\n", name);
+    else
+        printf("  %-22s %llu\n", name, (unsigned long long)lim.rlim_cur);
+}
+
+static void show_memfd(void)
+{
+    void *ptr;
+    int fd;
+
+    if (dm_host_shm_alloc("datum-info", 4096, &ptr, &fd) != DM_OK) {
+        printf("  %-22s no: %s\n", "shared memory (memfd)", dm_err_detail());
+        return;
+    }
+    printf("  %-22s yes\n", "shared memory (memfd)");
+    dm_host_shm_free(ptr, 4096, fd);
+}
+
+/* Reads a word of a child, as a peer process would be read. */
+static void show_process_vm(void)
+{
+    static volatile int word = 7;
+    int copy = 0;
+    struct iovec local = {&copy, sizeof(copy)};
+    struct iovec remote = {(void *)&word, sizeof(word)};
+    pid_t pid = fork();
+    ssize_t n;
+
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;)
+            pause();
+    }
+    n = pid < 0 ? -1 : process_vm_readv(pid, &local, 1, &remote, 1, 0);
+    if (n == (ssize_t)sizeof(copy) && copy == word)
+        printf("  %-22s yes\n", "process_vm_readv");
+    else
+        printf("  %-22s no: %s; copies are staged through shared memory\n", "process_vm_readv",
+               strerror(errno));
+    if (pid > 0) {
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+    }
+}
+
+static void show_host(void)
+{
+    printf("Host %s\n", dm_host_name());
+    printf("  %-22s %d\n", "cores to use", dm_host_cores());
+    show_limit("locked memory, bytes", RLIMIT_MEMLOCK);
+    show_limit("address space, bytes", RLIMIT_AS);
+    show_limit("open files", RLIMIT_NOFILE);
+    show_memfd();
+    show_process_vm();
+}
+
+/* ---- providers ---- */
+
+static void show_provider(void *arg, const struct dm_provider_info *info)
+{
+    int *n_usable_p = arg;
+
+    printf("  %-22s %s\n", info->name, info->verdict);
+    printf("  %-22s %s%s%s%s\n", "", info->library, info->params[0] != '\0' ? " " : "",
+           info->params, info->is_builtin ? " (built in)" : "");
+    *n_usable_p += info->is_usable;
+}
+
+/* Returns the number of providers that can be used. */
+static int show_providers(void)
+{
+    int n_usable = 0;
+
+    printf("Providers of %s\n", dm_adapt_conf_path());
+    fflush(stdout);
+    if (dm_adapt_list_providers(show_provider, &n_usable) != DM_OK)
+        dm_log_error("%s", dm_err_detail());
+    else if (n_usable == 0)
+        printf("  none can be used\n");
+    return n_usable;
+}
+
+/* The option's part; 0 for what is none. */
+static int part_of(const char *arg)
+{
+    static const struct {
+        const char *name;
+        enum part part;
+    } parts[] = {
+        {"--build", PART_BUILD},
+        {"--settings", PART_SETTINGS},
+        {"--host", PART_HOST},
+        {"--providers", PART_PROVIDERS},
+    };
+
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (strcmp(arg, parts[i].name) == 0)
+            return (int)parts[i].part;
+    return 0;
+}
+
+/* Prints the parts with an empty line between them; the exit status. */
+static int show(int parts)
+{
+    static const struct {
+        enum part part;
+        void (*fn)(void);
+    } shows[] = {{PART_BUILD, show_build}, {PART_SETTINGS, show_settings}, {PART_HOST, show_host}};
+    bool is_first = true;
+
+    for (size_t i = 0; i < sizeof(shows) / sizeof(shows[0]); i++) {
+        if ((parts & (int)shows[i].part) == 0)
+            continue;
+        if (!is_first)
+            printf("\n");
+        shows[i].fn();
+        is_first = false;
+    }
+    if ((parts & PART_PROVIDERS) == 0)
+        return 0;
+    if (!is_first)
+        printf("\n");
+    return show_providers() > 0 ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    int parts = 0;
+
+    /* libdat2 has read its dat.conf already: start again with the one that mpiexec would use. */
+    if (dm_place_set_dat_conf()) {
+        execv("/proc/self/exe", argv);
+        dm_log_error("cannot start again: %s", strerror(errno));
+    }
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0) {
+            fputs(usage, stdout);
+            return 0;
+        }
+        if (strcmp(argv[i], "--version") == 0) {
+            printf("Datum %s\n", DM_VERSION);
+            return 0;
+        }
+        if (strcmp(argv[i], "--markdown") == 0) {
+            show_markdown();
+            return 0;
+        }
+        if (part_of(argv[i]) == 0) {
+            fprintf(stderr, "datum-info: unknown option \"%s\"; \"datum-info --help\" lists them\n",
+                    argv[i]);
+            return 2;
+        }
+        parts |= part_of(argv[i]);
+    }
+    if (dm_cfg_load(false) != DM_OK) {
+        dm_log_error("%s", dm_err_detail());
+        return 1;
+    }
+    return show(parts != 0 ? parts : PART_BUILD | PART_SETTINGS | PART_HOST | PART_PROVIDERS);
+}

@@ -1,0 +1,344 @@
+/*
+ * The ranks on mpiexec's own host.
+ *
+ * Messages of a rank: "up RANK PID N_HOSTS HOST" with its connection to Hydra
+ * and a pipe that we close when we have it, "bye RANK" after MPI_Finalize, "end RANK" when it ends the whole job. While we
+ * hold that connection, Hydra does not see it close, so a death has no
+ * consequences before we have seen whose it was.
+ *
+ * With ranks on other hosts, Hydra may end ours because of a death over there:
+ * then all die at once, and it is Hydra's turn to speak.
+ */
+#include "tools/front_ranks.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+#include "util/log.h"
+
+/* How long Hydra takes to notice a death and to kill the ranks of a host, generously. */
+#define SETTLE_NS UINT64_C(300000000)
+
+#define REPORT_INDEX UINT64_MAX
+
+static void watch_fd(struct dm_front_ranks *ranks, int fd, uint64_t index)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = index};
+
+    if (epoll_ctl(ranks->poll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
+        dm_log_warn("mpiexec: epoll: %s; a death may not be reported by rank", strerror(errno));
+}
+
+void dm_front_ranks_init(struct dm_front_ranks *ranks, int report_fd)
+{
+    memset(ranks, 0, sizeof(*ranks));
+    ranks->status = -1;
+    ranks->report_fd = report_fd;
+    ranks->poll_fd = epoll_create1(EPOLL_CLOEXEC);
+    watch_fd(ranks, report_fd, REPORT_INDEX);
+}
+
+int dm_front_ranks_fd(const struct dm_front_ranks *ranks)
+{
+    return ranks->poll_fd;
+}
+
+uint64_t dm_front_ranks_deadline(const struct dm_front_ranks *ranks)
+{
+    uint64_t next = ranks->decide_at != 0 ? ranks->decide_at : UINT64_MAX;
+
+    return ranks->order_at != 0 && ranks->order_at < next ? ranks->order_at : next;
+}
+
+/* Forgets a rank: Hydra may notice its end again. */
+static void release(struct dm_front_rank *rank)
+{
+    if (rank->pid_fd >= 0)
+        close(rank->pid_fd);
+    if (rank->pmi_fd >= 0)
+        close(rank->pmi_fd);
+    rank->pid_fd = -1;
+    rank->pmi_fd = -1;
+}
+
+void dm_front_ranks_ignore(struct dm_front_ranks *ranks)
+{
+    ranks->is_ended = true;
+    ranks->decide_at = 0;
+    ranks->order_at = 0;
+    for (size_t i = 0; i < ranks->n_ranks; i++)
+        release(&ranks->ranks[i]);
+}
+
+void dm_front_ranks_fini(struct dm_front_ranks *ranks)
+{
+    dm_front_ranks_ignore(ranks);
+    if (ranks->report_fd >= 0)
+        close(ranks->report_fd);
+    close(ranks->poll_fd);
+    free(ranks->ranks);
+}
+
+/* ---- news ---- */
+
+static void add_rank(struct dm_front_ranks *ranks, const struct dm_front_rank *rank)
+{
+    if (ranks->n_ranks == ranks->max_ranks) {
+        size_t max = ranks->max_ranks > 0 ? 2 * ranks->max_ranks : 64;
+        struct dm_front_rank *new = realloc(ranks->ranks, max * sizeof(*new));
+
+        if (new == NULL) {
+            struct dm_front_rank copy = *rank;
+
+            release(&copy);
+            return;
+        }
+        ranks->ranks = new;
+        ranks->max_ranks = max;
+    }
+    watch_fd(ranks, rank->pid_fd, ranks->n_ranks);
+    ranks->ranks[ranks->n_ranks++] = *rank;
+}
+
+static void take_up(struct dm_front_ranks *ranks, const char *text, int pmi_fd)
+{
+    struct dm_front_rank rank = {.pmi_fd = pmi_fd, .pid_fd = -1};
+    int n_hosts;
+
+    if (sscanf(text, "up %d %d %d %255s", &rank.rank, &rank.pid, &n_hosts, ranks->host) == 4)
+        rank.pid_fd = (int)syscall(SYS_pidfd_open, rank.pid, 0);
+    if (rank.pid_fd < 0 || pmi_fd < 0 || ranks->is_ended) {
+        /* An old kernel: Hydra watches, as it always did. */
+        release(&rank);
+        return;
+    }
+    ranks->is_alone = n_hosts == 1;
+    add_rank(ranks, &rank);
+}
+
+static void take_text(struct dm_front_ranks *ranks, const char *text, int fd)
+{
+    int num;
+
+    if (strncmp(text, "up ", 3) == 0) {
+        take_up(ranks, text, fd);
+        return;
+    }
+    if (fd >= 0)
+        close(fd);
+    if (sscanf(text, "bye %d", &num) == 1) {
+        for (size_t i = 0; i < ranks->n_ranks; i++)
+            if (ranks->ranks[i].rank == num)
+                release(&ranks->ranks[i]);
+    } else if (strncmp(text, "end ", 4) == 0) {
+        /* A death that we see together with this may be its consequence: it says why. */
+        ranks->is_ended = true;
+        ranks->decide_at = 0;
+    }
+}
+
+/* Receives one message; false when there is none. */
+static bool take_news(struct dm_front_ranks *ranks)
+{
+    union {
+        struct cmsghdr align;
+        char buf[CMSG_SPACE(2 * sizeof(int))];
+    } control;
+    char text[512];
+    struct iovec iov = {.iov_base = text, .iov_len = sizeof(text) - 1};
+    struct msghdr msg = {
+        .msg_iov = &iov,
+        .msg_iovlen = 1,
+        .msg_control = control.buf,
+        .msg_controllen = sizeof(control.buf),
+    };
+    struct cmsghdr *cmsg;
+    ssize_t n = recvmsg(ranks->report_fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    int fds[2] = {-1, -1};
+
+    if (n < 0)
+        return errno == EINTR;
+    if (n == 0) {
+        close(ranks->report_fd);
+        ranks->report_fd = -1;
+        return false;
+    }
+    text[n] = '\0';
+    cmsg = CMSG_FIRSTHDR(&msg);
+    if (cmsg != NULL && cmsg->cmsg_type == SCM_RIGHTS)
+        memcpy(fds, CMSG_DATA(cmsg), cmsg->cmsg_len - CMSG_LEN(0));
+    take_text(ranks, text, fds[0]);
+    /* Tells the rank that it is known. */
+    if (fds[1] >= 0)
+        close(fds[1]);
+    return true;
+}
+
+/* ---- deaths ---- */
+
+/* How a dead process ended that nobody has waited for; -1: unknown. */
+static int zombie_status(int pid)
+{
+    char path[64];
+    char text[2048];
+    const char *pos;
+    size_t n;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    f = fopen(path, "re");
+    if (f == NULL)
+        return -1;
+    n = fread(text, 1, sizeof(text) - 1, f);
+    fclose(f);
+    text[n] = '\0';
+    /* Field 3 after the name, which may hold anything, is the state; 52 is the status. */
+    pos = strrchr(text, ')');
+    if (pos == NULL || pos[1] != ' ' || pos[2] != 'Z')
+        return -1;
+    for (int field = 2; field < 52 && pos != NULL; field++)
+        pos = strchr(pos + 1, ' ');
+    return pos != NULL ? (int)strtol(pos, NULL, 10) : -1;
+}
+
+/* PIDFD_GET_INFO of Linux 6.15, which the headers of most systems do not have yet. */
+struct pid_info {
+    uint64_t mask;
+    uint64_t cgroup;
+    uint32_t ids[11];
+    int32_t exit_code;
+};
+
+#define PID_INFO_EXIT (UINT64_C(1) << 3)
+#define PID_GET_INFO  _IOWR(0xFF, 11, struct pid_info)
+
+/* How a dead process ended, whether somebody has waited for it or not; -1: unknown. */
+static int wait_status(const struct dm_front_rank *rank)
+{
+    struct pid_info info = {.mask = PID_INFO_EXIT};
+    int status = zombie_status(rank->pid);
+
+    if (status < 0 && ioctl(rank->pid_fd, PID_GET_INFO, &info) == 0 &&
+        (info.mask & PID_INFO_EXIT) != 0)
+        status = info.exit_code;
+    return status;
+}
+
+void dm_front_ranks_report(const struct dm_front_ranks *ranks, int hydra_status)
+{
+    const struct dm_front_rank *rank = &ranks->ranks[ranks->first];
+    int status = ranks->status;
+    char cause[128];
+
+    if (!ranks->is_guilty)
+        return;
+    /* Left to itself, Hydra ends with the number of the signal that killed the rank. */
+    if (status < 0 && ranks->order_at != 0 && hydra_status < NSIG)
+        status = hydra_status;
+    if (status > 0 && WIFSIGNALED(status))
+        snprintf(cause, sizeof(cause), "was killed by signal %d (%s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    else if (status >= 0)
+        snprintf(cause, sizeof(cause), "ended with status %d without MPI_Finalize",
+                 WEXITSTATUS(status));
+    else
+        snprintf(cause, sizeof(cause), "ended without MPI_Finalize");
+    dm_log_error("rank %d on host %s (process %d) %s; the job is ended", rank->rank, ranks->host,
+                 rank->pid, cause);
+}
+
+/* In the name of the dead rank; the job's exit status is what the rank's was. */
+static void order_end(struct dm_front_ranks *ranks)
+{
+    const struct dm_front_rank *rank = &ranks->ranks[ranks->first];
+    int status = ranks->status;
+    char text[64];
+    int code = 1;
+    int len;
+
+    ranks->order_at = 0;
+    if (status > 0)
+        code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+    len = snprintf(text, sizeof(text), "cmd=abort exitcode=%d\n", code);
+    /* When that fails, Hydra has noticed by itself. */
+    send(rank->pmi_fd, text, (size_t)len, MSG_NOSIGNAL);
+}
+
+static void take_death(struct dm_front_ranks *ranks, size_t i)
+{
+    struct dm_front_rank *rank = &ranks->ranks[i];
+
+    if (rank->pid_fd < 0 || rank->is_dead)
+        return;
+    rank->is_dead = true;
+    epoll_ctl(ranks->poll_fd, EPOLL_CTL_DEL, rank->pid_fd, NULL);
+    if (ranks->decide_at == 0 && !ranks->is_ended) {
+        ranks->first = i;
+        ranks->decide_at = dm_clock_ns() + (ranks->is_alone ? 0 : SETTLE_NS);
+    }
+}
+
+/* True when every rank of this host that had not said goodbye is dead. */
+static bool are_all_dead(const struct dm_front_ranks *ranks)
+{
+    for (size_t i = 0; i < ranks->n_ranks; i++)
+        if (ranks->ranks[i].pid_fd >= 0 && !ranks->ranks[i].is_dead)
+            return false;
+    return true;
+}
+
+/*
+ * Who has killed whom? Hydra itself acts on a rank that a signal killed, and has
+ * the right exit status then. It does not act on other ends while we hold on to
+ * the connection: those are ours to act on.
+ */
+static bool decide(struct dm_front_ranks *ranks)
+{
+    struct dm_front_rank *rank = &ranks->ranks[ranks->first];
+
+    ranks->decide_at = 0;
+    /* It said goodbye just before. */
+    if (rank->pid_fd < 0)
+        return false;
+    if (!ranks->is_alone && are_all_dead(ranks)) {
+        dm_front_ranks_ignore(ranks);
+        return false;
+    }
+    ranks->is_guilty = true;
+    ranks->is_ended = true;
+    ranks->status = wait_status(rank);
+    ranks->order_at = dm_clock_ns();
+    if (ranks->status < 0 || WIFSIGNALED(ranks->status))
+        ranks->order_at += SETTLE_NS;
+    return true;
+}
+
+bool dm_front_ranks_run(struct dm_front_ranks *ranks)
+{
+    struct epoll_event events[64];
+    int n = epoll_wait(ranks->poll_fd, events, 64, 0);
+    bool has_died = false;
+
+    for (int i = 0; i < n; i++)
+        if (events[i].data.u64 != REPORT_INDEX)
+            take_death(ranks, (size_t)events[i].data.u64);
+    while (ranks->report_fd >= 0 && take_news(ranks))
+        ;
+    if (ranks->decide_at != 0 && dm_clock_ns() >= ranks->decide_at)
+        has_died = decide(ranks);
+    if (ranks->order_at != 0 && dm_clock_ns() >= ranks->order_at)
+        order_end(ranks);
+    if (ranks->is_ended && !ranks->is_guilty)
+        dm_front_ranks_ignore(ranks);
+    return has_died;
+}

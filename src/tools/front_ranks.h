@@ -1,0 +1,55 @@
+/*
+ * The ranks on mpiexec's own host: who they are, and which of them died first.
+ */
+#ifndef DM_TOOLS_FRONT_RANKS_H
+#define DM_TOOLS_FRONT_RANKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dm_front_rank {
+    int rank;
+    int pid;
+    int pmi_fd; /* copy of its connection to Hydra */
+    int pid_fd; /* readable when it has ended; -1: it said goodbye */
+    bool is_dead;
+};
+
+struct dm_front_ranks {
+    int report_fd;      /* socket to the ranks, -1 when all have closed it */
+    int poll_fd;        /* epoll over the socket and every pid_fd */
+    bool is_ended;      /* the end of the job has been ordered: deaths mean nothing any more */
+    bool is_alone;      /* no rank runs on another host */
+    uint64_t decide_at; /* nanoseconds; when to look at the deaths, 0: there is none */
+    uint64_t order_at;  /* nanoseconds; when to have Hydra end the job, 0: not */
+    size_t first;       /* index of the first that died */
+    bool is_guilty;     /* it ended the job */
+    int status;         /* its wait status, -1: unknown */
+    char host[256];
+    struct dm_front_rank *ranks;
+    size_t n_ranks;
+    size_t max_ranks;
+};
+
+/* Listen at one end of a socket pair whose other end the ranks inherit. */
+void dm_front_ranks_init(struct dm_front_ranks *ranks, int report_fd);
+/* A descriptor that is readable when dm_front_ranks_run has something to do. */
+int dm_front_ranks_fd(const struct dm_front_ranks *ranks);
+/* When to call dm_front_ranks_run in any case, UINT64_MAX: never. */
+uint64_t dm_front_ranks_deadline(const struct dm_front_ranks *ranks);
+/*
+ * Look at news and deaths. A rank that died without MPI_Finalize ends the job:
+ * then Hydra does so, now or after a while. True once, when one has died.
+ */
+bool dm_front_ranks_run(struct dm_front_ranks *ranks);
+/* The job is being ended: from now on a death means nothing. */
+void dm_front_ranks_ignore(struct dm_front_ranks *ranks);
+/*
+ * When Hydra has ended with this exit status (0: killed): say which rank ended
+ * the job, if one did.
+ */
+void dm_front_ranks_report(const struct dm_front_ranks *ranks, int hydra_status);
+void dm_front_ranks_fini(struct dm_front_ranks *ranks);
+
+#endif

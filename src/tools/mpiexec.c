@@ -1,0 +1,358 @@
+/*
+ * mpiexec: starts MPICH's Hydra so that the job finds this library, its DAT
+ * providers, and an end.
+ *
+ * Hydra gets all arguments as they are, and keeps the standard descriptors and
+ * the terminal. What is added is that a death is reported by rank: Hydra names
+ * any process of the host, often one that it has killed itself. So the ranks on
+ * this host leave a copy of their connection to Hydra here (front_ranks.c). Then
+ * Hydra does not notice a death; we do, know who it was, and have Hydra end the job.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "tools/front_ranks.h"
+#include "tools/place.h"
+#include "util/cfg.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/log.h"
+
+#define HYDRA "mpiexec.hydra"
+
+/* Out of the way of descriptors that a program may expect to be free. */
+#define REPORT_FD_MIN 64
+
+/* After a signal or a death: how long Hydra has to end the job before it is killed. */
+#define GRACE_NS UINT64_C(3000000000)
+/* Ctrl-C reaches Hydra through the terminal; a kill of mpiexec alone does not. */
+#define FORWARD_NS UINT64_C(200000000)
+/* How long to wait for Hydra's helpers when Hydra itself was killed. */
+#define ORPHANS_NS UINT64_C(2000000000)
+
+struct front {
+    pid_t hydra;
+    int status; /* of Hydra, valid when it has ended */
+    bool has_ended;
+    bool is_killed; /* by us */
+    int signal_fd;
+    int signo;           /* the signal that ends the job, 0: none */
+    uint64_t forward_at; /* when to pass it on, 0: not */
+    uint64_t kill_at;    /* when to kill Hydra, 0: not */
+    struct dm_front_ranks ranks;
+};
+
+static const char usage[] =
+    "Usage: mpiexec [OPTION]... -n N PROGRAM [ARGUMENT]... [: -n N PROGRAM ...]\n"
+    "\n"
+    "Runs N processes of an MPI program on Datum. This is a thin front to MPICH's\n"
+    "Hydra, which gets all options as they are and whose own help follows.\n"
+    "\n"
+    "  DAT_OVERRIDE    the dat.conf with the DAT providers; default: Datum's own\n"
+    "  DATUM_PROVIDER  the providers to use, by name, separated by commas\n"
+    "  DATUM_HYDRA     the Hydra to start; default: " HYDRA " in PATH\n"
+    "\n"
+    "datum-info lists all settings and tells which providers work.\n"
+    "\n";
+
+/* ---- finding things ---- */
+
+static bool is_program(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+/* Looks for a program as a shell does; false when there is none. */
+static bool find_in_path(const char *name, char *path, size_t len)
+{
+    const char *dirs = dm_cfg_env("PATH");
+
+    if (strchr(name, '/') != NULL) {
+        snprintf(path, len, "%s", name);
+        return is_program(path);
+    }
+    if (dirs == NULL)
+        dirs = "/usr/local/bin:/usr/bin:/bin";
+    for (;;) {
+        size_t dir_len = strcspn(dirs, ":");
+
+        if (dir_len == 0)
+            snprintf(path, len, "./%s", name);
+        else
+            snprintf(path, len, "%.*s/%s", (int)dir_len, dirs, name);
+        if (is_program(path))
+            return true;
+        if (dirs[dir_len] == '\0')
+            return false;
+        dirs += dir_len + 1;
+    }
+}
+
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat sa;
+    struct stat sb;
+
+    return stat(a, &sa) == 0 && stat(b, &sb) == 0 && sa.st_dev == sb.st_dev &&
+           sa.st_ino == sb.st_ino;
+}
+
+static int find_hydra(char *path, size_t len)
+{
+    const char *name = dm_cfg_env("DATUM_HYDRA");
+    bool is_named = name != NULL && *name != '\0';
+
+    if (!find_in_path(is_named ? name : HYDRA, path, len)) {
+        if (is_named)
+            dm_log_error("DATUM_HYDRA is '%s', but there is no such program", name);
+        else
+            dm_log_error("%s, the process manager of MPICH, is not in PATH; on Debian: apt-get "
+                         "install mpich; elsewhere name it in DATUM_HYDRA",
+                         HYDRA);
+        return DM_ELAUNCH;
+    }
+    if (is_same_file(path, "/proc/self/exe")) {
+        dm_log_error("%s is this mpiexec itself; DATUM_HYDRA must name MPICH's %s", path, HYDRA);
+        return DM_ELAUNCH;
+    }
+    return DM_OK;
+}
+
+/* ---- starting ---- */
+
+static void die(const char *what)
+{
+    dm_log_error("mpiexec: %s: %s", what, strerror(errno));
+    exit(1);
+}
+
+/* The socket to the ranks on this host; returns their end, which they inherit. */
+static int open_report(struct front *front)
+{
+    /* A rank must not hang when this process is stopped. */
+    struct timeval patience = {.tv_sec = 1};
+    char text[64];
+    struct stat st;
+    int fds[2];
+    int fd;
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
+        die("socketpair");
+    setsockopt(fds[1], SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+    fd = fcntl(fds[1], F_DUPFD, REPORT_FD_MIN);
+    if (fd < 0)
+        fd = fcntl(fds[1], F_DUPFD, 3);
+    close(fds[1]);
+    if (fd < 0 || fstat(fd, &st) != 0)
+        die("socketpair");
+    snprintf(text, sizeof(text), "%d:%llu", fd, (unsigned long long)st.st_ino);
+    setenv("DATUM_REPORT", text, 1);
+    dm_front_ranks_init(&front->ranks, fds[0]);
+    return fd;
+}
+
+static void start_hydra(struct front *front, const char *path, char **argv, const sigset_t *mask)
+{
+    pid_t parent = getpid();
+    int report_fd = open_report(front);
+
+    front->hydra = fork();
+    if (front->hydra < 0)
+        die("fork");
+    if (front->hydra == 0) {
+        /* When this front is killed, so is Hydra, whose helpers then end the job. */
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent)
+            _exit(1);
+        sigprocmask(SIG_SETMASK, mask, NULL);
+        argv[0] = (char *)path;
+        execv(path, argv);
+        dm_log_error("cannot start %s: %s", path, strerror(errno));
+        _exit(126);
+    }
+    close(report_fd);
+}
+
+/* ---- watching ---- */
+
+static void take_signal(struct front *front)
+{
+    struct signalfd_siginfo info;
+    uint64_t now = dm_clock_ns();
+
+    if (read(front->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+        return;
+    switch (info.ssi_signo) {
+    case SIGCHLD:
+        break;
+    case SIGUSR1:
+    case SIGUSR2:
+        kill(front->hydra, (int)info.ssi_signo);
+        break;
+    default:
+        if (front->signo != 0) {
+            /* Asked twice: at once. */
+            front->kill_at = now;
+            break;
+        }
+        front->signo = (int)info.ssi_signo;
+        front->kill_at = now + GRACE_NS;
+        if (info.ssi_code <= 0)
+            front->forward_at = now + (info.ssi_signo == SIGINT ? FORWARD_NS : 0);
+        break;
+    }
+}
+
+/* Does what is due; returns the milliseconds until the next thing, -1: none. */
+static int run_timers(struct front *front)
+{
+    uint64_t now = dm_clock_ns();
+    uint64_t next = dm_front_ranks_deadline(&front->ranks);
+
+    if (front->forward_at != 0 && now >= front->forward_at) {
+        front->forward_at = 0;
+        kill(front->hydra, front->signo);
+    }
+    if (front->kill_at != 0 && now >= front->kill_at) {
+        front->kill_at = 0;
+        front->forward_at = 0;
+        front->is_killed = true;
+        kill(front->hydra, SIGKILL);
+    }
+    if (front->forward_at != 0 && front->forward_at < next)
+        next = front->forward_at;
+    if (front->kill_at != 0 && front->kill_at < next)
+        next = front->kill_at;
+    if (next == UINT64_MAX)
+        return -1;
+    return next <= now ? 0 : (int)((next - now) / 1000000) + 1;
+}
+
+/* Hydra's helpers become our children when Hydra ends; true when none is left. */
+static bool reap(struct front *front)
+{
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (pid == front->hydra) {
+            front->status = status;
+            front->has_ended = true;
+        }
+    }
+    return pid < 0 && errno == ECHILD;
+}
+
+static void watch(struct front *front)
+{
+    while (!front->has_ended) {
+        struct pollfd pfds[2] = {
+            {.fd = front->signal_fd, .events = POLLIN},
+            {.fd = dm_front_ranks_fd(&front->ranks), .events = POLLIN},
+        };
+
+        if (poll(pfds, 2, run_timers(front)) < 0 && errno != EINTR)
+            die("poll");
+        if (pfds[0].revents != 0)
+            take_signal(front);
+        if (front->signo != 0)
+            dm_front_ranks_ignore(&front->ranks);
+        if (dm_front_ranks_run(&front->ranks) && front->kill_at == 0)
+            front->kill_at = dm_clock_ns() + GRACE_NS;
+        reap(front);
+    }
+}
+
+/* When Hydra was killed, its helpers are still busy ending the job. */
+static void wait_for_orphans(struct front *front)
+{
+    uint64_t end = dm_clock_ns() + ORPHANS_NS;
+
+    while (!reap(front) && dm_clock_ns() < end) {
+        struct pollfd pfd = {.fd = front->signal_fd, .events = POLLIN};
+        struct signalfd_siginfo info;
+
+        if (poll(&pfd, 1, 50) > 0 && read(front->signal_fd, &info, sizeof(info)) < 0)
+            break;
+    }
+}
+
+/* Says what happened and returns the exit status: Hydra's own, if it has one. */
+static int conclude(struct front *front)
+{
+    int signo = WIFSIGNALED(front->status) ? WTERMSIG(front->status) : 0;
+
+    if (front->signo != 0) {
+        dm_log_error("mpiexec got signal %d (%s); the job is ended", front->signo,
+                     strsignal(front->signo));
+        /* Hydra may not have seen what became of the ranks, and says 0 then. */
+        return signo != 0 || WEXITSTATUS(front->status) == 0 ? 128 + front->signo
+                                                             : WEXITSTATUS(front->status);
+    }
+    dm_front_ranks_report(&front->ranks, signo != 0 ? 0 : WEXITSTATUS(front->status));
+    if (signo != 0 && !front->is_killed)
+        dm_log_error("the process manager (%s, process %d) was killed by signal %d (%s); the job "
+                     "is ended",
+                     HYDRA, (int)front->hydra, signo, strsignal(signo));
+    return signo != 0 ? 128 + signo : WEXITSTATUS(front->status);
+}
+
+/* Signals come through a descriptor. */
+static void open_signals(struct front *front, sigset_t *old)
+{
+    static const int signals[] = {SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+    sigset_t mask;
+
+    sigemptyset(&mask);
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+        sigaddset(&mask, signals[i]);
+    sigprocmask(SIG_BLOCK, &mask, old);
+    front->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (front->signal_fd < 0)
+        die("signalfd");
+}
+
+int main(int argc, char **argv)
+{
+    static struct front front;
+    char hydra[PATH_MAX];
+    sigset_t mask;
+
+    if (argc > 1 && strcmp(argv[1], "--help") == 0)
+        fputs(usage, stdout);
+    if (argc > 1 && strcmp(argv[1], "--version") == 0)
+        printf("Datum %s\n", DM_VERSION);
+    fflush(stdout);
+    if (find_hydra(hydra, sizeof(hydra)) != DM_OK)
+        return 127;
+    dm_place_set_library_path();
+    dm_place_set_dat_conf();
+    /* A SIGCHLD that is ignored, as some parents leave it, would take Hydra's status away. */
+    signal(SIGCHLD, SIG_DFL);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    open_signals(&front, &mask);
+    start_hydra(&front, hydra, argv, &mask);
+    watch(&front);
+    if (WIFSIGNALED(front.status) || front.signo != 0)
+        wait_for_orphans(&front);
+    argc = conclude(&front);
+    dm_front_ranks_fini(&front.ranks);
+    return argc;
+}

@@ -1,0 +1,2 @@
+SRCS_tools_mpiexec := src/tools/mpiexec.c src/tools/front_ranks.c src/tools/place.c
+SRCS_tools_datum-info := src/tools/datum_info.c src/tools/place.c
