@@ -1,0 +1,73 @@
+#!/bin/sh
+# test: timeout=120
+# Wrong dat.conf files and provider names: the job ends with an error that names the
+# file or the provider and says what to do; nothing is chosen silently instead.
+. "$TEST_LIB"
+
+cat >prog.c <<'END'
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    int sum = 0, one = 1;
+    MPI_Init(&argc, &argv);
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    printf("sum %d\n", sum);
+    MPI_Finalize();
+    return 0;
+}
+END
+mpicc -o prog prog.c || fail "mpicc does not build a program"
+good=$DATUM_BUILD/etc/dat.conf
+lib=$(sed -n 's/^datum-shm .*default *\([^ ]*\) .*/\1/p' "$good" | head -n 1)
+
+# refused NAME WORDS...: the job of the environment must fail soon and say each word
+refused() {
+    what=$1
+    shift
+    timeout 20 mpiexec -n 2 ./prog >out 2>err
+    rc=$?
+    [ $rc != 124 ] || fail "$what: the job hangs"
+    [ $rc != 0 ] || fail "$what: the job runs"
+    for word do
+        grep -q -- "$word" err || {
+            cat err
+            fail "$what: the message does not say \"$word\""
+        }
+    done
+    pass_one
+}
+# runs NAME: the job must work
+runs() {
+    timeout 20 mpiexec -n 2 ./prog >out 2>err && [ "$(grep -c 'sum 2' out)" = 2 ] || {
+        cat out err
+        fail "$1: the job does not run"
+    }
+    pass_one
+}
+
+DAT_OVERRIDE=$PWD/none.conf refused 'a file that does not exist' none.conf 'datum:'
+: >empty.conf
+DAT_OVERRIDE=$PWD/empty.conf refused 'an empty file' empty.conf
+sed 's/$/\r/' "$good" >crlf.conf
+DAT_OVERRIDE=$PWD/crlf.conf refused 'CRLF lines' crlf.conf CR
+DATUM_PROVIDER=no-such refused 'an unknown provider' no-such datum-shm
+printf 'ghost u2.0 nonthreadsafe default /nowhere/libghost.so g.1.0 "x" ""\n' >ghost.conf
+DAT_OVERRIDE=$PWD/ghost.conf DATUM_PROVIDER=ghost refused 'a library that does not exist' ghost \
+    /nowhere/libghost.so
+printf 'odd u2.0 nonthreadsafe default %s odd.1.0 "copy=nonsense" ""\n' "$lib" >odd.conf
+DAT_OVERRIDE=$PWD/odd.conf DATUM_PROVIDER=odd refused 'a provider that fails to open' odd
+printf 'short u2.0 nonthreadsafe default\n' >short.conf
+DAT_OVERRIDE=$PWD/short.conf refused 'an entry with too few fields' short.conf
+
+DATUM_PROVIDER=datum-shm runs 'the provider by name'
+printf 'mine u2.0 nonthreadsafe default %s mine.1.0 "" ""\n' "$lib" >mine.conf
+DAT_OVERRIDE=$PWD/mine.conf DATUM_PROVIDER=mine runs 'the same library under another name'
+(cat ghost.conf mine.conf) >both.conf
+DAT_OVERRIDE=$PWD/both.conf runs 'an absent entry beside a good one'
+saved=$DAT_OVERRIDE
+unset DAT_OVERRIDE
+runs 'no DAT_OVERRIDE at all'
+export DAT_OVERRIDE="$saved"
+DATUM_EAGER=bogus refused 'a wrong setting' DATUM_EAGER bogus sendrecv
+totals

@@ -1,0 +1,120 @@
+#!/bin/bash
+# test: timeout=150
+# Every way to end a job from outside or inside: within 5 seconds, with a message that
+# names rank and host, the exit status kept, and nothing left. The program uses the
+# process manager only, so that nothing but the launch is looked at.
+. "$TEST_LIB"
+
+cat >prog.c <<'END'
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    const char *how = argv[1];
+    int victim = atoi(argv[2]), rank;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (strcmp(how, "deaf") == 0) {
+        signal(SIGINT, SIG_IGN);
+        signal(SIGTERM, SIG_IGN);
+        signal(SIGHUP, SIG_IGN);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) {
+        printf("running\n");
+        fflush(stdout);
+    }
+    if (rank == victim) {
+        if (strcmp(how, "kill") == 0) raise(SIGKILL);
+        if (strcmp(how, "segv") == 0) { signal(SIGSEGV, SIG_DFL); raise(SIGSEGV); }
+        if (strcmp(how, "exit") == 0) exit(5);
+        if (strcmp(how, "_exit") == 0) _exit(6);
+        if (strcmp(how, "abort") == 0) MPI_Abort(MPI_COMM_WORLD, 13);
+    }
+    for (int i = 0; i < 60; i++)
+        sleep(1);
+    MPI_Finalize();
+    return 0;
+}
+END
+mpicc -o launch_prog prog.c || fail 'prog.c does not compile'
+prog=$PWD/launch_prog
+host=$(uname -n)
+
+left() {
+    local i
+    for ((i = 0; i < 30; i++)); do
+        pgrep -f "$prog" >/dev/null || return 1
+        sleep 0.1
+    done
+    pgrep -af "$prog"
+}
+
+# inside: how, exit status (or any), message
+inside() {
+    local rank=$1 how=$2 want=$3 text=$4 start=$SECONDS rc
+    mpiexec -n 4 "$prog" $how $rank >out 2>&1
+    rc=$?
+    ((SECONDS - start <= 5)) || { echo "it took $((SECONDS - start)) s"; return 1; }
+    ! left || return 1
+    cat out
+    # When a survivor notices first, the status is the one of its MPI_Abort.
+    [[ $rc = "$want" || $how/$rc == @(kill|segv|_exit)/1 ]] || { echo "exit status $rc, expected $want"; return 1; }
+    grep -Eq "$text" out
+}
+for rank in 0 1 3; do
+    check "kill, rank $rank" inside $rank kill 9 "rank $rank on host $host .* killed by signal 9 "
+    check "segv, rank $rank" inside $rank segv 11 "rank $rank on host $host .* killed by signal 11 "
+    check "exit, rank $rank" inside $rank exit 5 "rank $rank on $host\\].*exit\\(5\\).*MPI_Finalize"
+    check "_exit, rank $rank" inside $rank _exit 6 "rank $rank on host $host .* status 6.*MPI_Finalize"
+    check "abort, rank $rank" inside $rank abort 13 "rank $rank on $host\\]"
+done
+
+# outside: signal, to whom, program
+outside() {
+    local sig=$1 who=$2 how=$3 text=$4 job rc start i
+    # A shell without job control lets its background jobs ignore SIGINT.
+    set -m
+    mpiexec -n 4 "$prog" $how -1 >out 2>&1 </dev/null &
+    job=$!
+    set +m
+    for ((i = 0; i < 100; i++)); do
+        grep -q running out && break
+        sleep 0.1
+    done
+    grep -q running out || {
+        cat out
+        pgrep -P $job >/dev/null || echo 'no child of mpiexec'
+        pgrep -af "$prog"
+        kill -9 $job
+        echo 'it does not start'
+        return 1
+    }
+    start=$SECONDS
+    case $who in
+    front) kill -$sig $job ;;
+    group) kill -$sig -$job ;;
+    hydra) kill -$sig $(pgrep -P $job) ;;
+    esac
+    wait $job
+    rc=$?
+    cat out
+    ((SECONDS - start <= 5)) || { echo "it took $((SECONDS - start)) s"; return 1; }
+    [ $rc != 0 ] || { echo 'exit status 0'; return 1; }
+    ! left || return 1
+    ! pgrep -P $job >/dev/null || { echo 'children are left'; return 1; }
+    grep -Eq "$text" out
+}
+for how in hear deaf; do
+    for sig in INT TERM HUP; do
+        check "SIG$sig to mpiexec, $how" outside $sig front $how "mpiexec got signal"
+        check "SIG$sig to the group, $how" outside $sig group $how "mpiexec got signal"
+    done
+    check "SIGKILL to mpiexec, $how" outside KILL front $how running
+    check "SIGKILL to Hydra, $how" outside KILL hydra $how 'process manager.*killed by signal 9'
+done
+totals

@@ -1,0 +1,33 @@
+#!/bin/sh
+# test: timeout=60
+# datum-info, and docs/CONFIG.md, which it writes.
+. "$TEST_LIB"
+
+check 'docs/CONFIG.md is what datum-info --markdown prints' sh -c \
+    'datum-info --markdown | diff -u "$TEST_SRC/docs/CONFIG.md" -'
+says() { # PATTERN COMMAND...
+    pattern=$1
+    shift
+    "$@" >said 2>&1 && grep -Eqe "$pattern" said
+}
+check '--version' says '^Datum [0-9]' datum-info --version
+check '--help' says '--providers' datum-info --help
+check 'default settings' says 'DATUM_RING_SLOTS +64 +default' datum-info --settings
+check 'origin of a setting' says 'DATUM_RING_SLOTS +8 +environment' \
+    env DATUM_RING_SLOTS=8 datum-info --settings
+check 'unknown name' says 'DATUM_RINGSLOTS.*did you mean DATUM_RING_SLOTS' \
+    env DATUM_RINGSLOTS=8 datum-info --settings
+check_fails 'wrong value' 'DATUM_RING_SLOTS is .many.*whole number' \
+    env DATUM_RING_SLOTS=many datum-info
+check_fails 'wrong option' 'unknown option "--setting"' datum-info --setting
+status_2() {
+    datum-info --nonsense 2>said
+    [ $? = 2 ]
+}
+check 'exit status of a wrong option' status_2
+check 'host' says 'cores to use +[1-9]' datum-info --host
+check 'providers' says '^ +datum-shm +ok' datum-info --providers
+check 'providers without DAT_OVERRIDE' says "Providers of $DATUM_BUILD/etc/dat.conf" \
+    env -u DAT_OVERRIDE datum-info --providers
+check_fails 'no such dat.conf' '/no/such/file' env DAT_OVERRIDE=/no/such/file datum-info
+totals

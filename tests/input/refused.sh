@@ -1,0 +1,50 @@
+#!/bin/sh
+# test: timeout=180
+# A host that refuses what shared memory needs: without memfd or address space a clear error;
+# without process_vm_* or membarrier everything works by other ways.
+. "$TEST_LIB"
+
+src=$TEST_SRC/tests/input
+${CC:-cc} -o refuse "$src/refuse.c" || fail "refuse.c does not compile"
+mpicc -O1 -o traffic "$src/traffic.c" || fail "traffic.c does not compile"
+./refuse membarrier true || skip "seccomp filters are not available here"
+
+runs() {
+    what=$1
+    shift
+    timeout 60 mpiexec -n 3 "$@" ./traffic -n 20 >out 2>err || {
+        cat out err
+        fail "$what: the job does not run"
+    }
+    ! grep -q 'datum:.*error' err || fail "$what: $(grep 'datum:' err)"
+    pass_one
+}
+refused() {
+    what=$1 word=$2
+    shift 2
+    timeout 20 mpiexec -n 2 "$@" ./traffic -n 5 >out 2>err
+    rc=$?
+    [ $rc != 124 ] || fail "$what: the job hangs"
+    [ $rc != 0 ] || fail "$what: the job runs, which cannot be"
+    grep -Eq "datum:.*$word" err || {
+        cat err
+        fail "$what: no message of ours says $word"
+    }
+    pass_one
+}
+
+runs 'process_vm refused' ./refuse process_vm_readv,process_vm_writev
+runs 'membarrier refused' ./refuse membarrier
+runs 'process_vm refused, send/receive' env DATUM_EAGER=sendrecv \
+    ./refuse process_vm_readv,process_vm_writev
+runs 'process_vm refused, rendezvous by read' env DATUM_RNDV=read \
+    ./refuse process_vm_readv,process_vm_writev
+refused 'memfd refused' 'memfd|shared memory' ./refuse memfd_create
+cat >limited <<'END'
+#!/bin/sh
+ulimit -v 60000
+exec "$@"
+END
+chmod +x limited
+refused 'little address space' 'memory|ulimit' ./limited
+totals

@@ -1,0 +1,101 @@
+/* test: np=1,2,4 timeout=60 */
+/*
+ * Passive target: exclusive locks make read-modify-write safe, shared locks let
+ * accumulates run together, lock_all with flushes, locks of one's own part, fairness.
+ */
+#include "mp_test.h"
+
+#define TURNS 200
+
+/* Get, add, put under an exclusive lock: no update is lost. */
+static void counter(MPI_Win win, long *mem, int target)
+{
+    if (mp_rank == target) {
+        MUST(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win));
+        mem[0] = 0;
+        MUST(MPI_Win_unlock(target, win));
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < TURNS; i++) {
+        long v = -1;
+
+        MUST(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win));
+        MUST(MPI_Get(&v, 1, MPI_LONG, target, 0, 1, MPI_LONG, win));
+        MUST(MPI_Win_unlock(target, win));
+        (void)v;
+        MUST(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win));
+        MUST(MPI_Get(&v, 1, MPI_LONG, target, 0, 1, MPI_LONG, win));
+        MUST(MPI_Win_flush(target, win));
+        v++;
+        MUST(MPI_Put(&v, 1, MPI_LONG, target, 0, 1, MPI_LONG, win));
+        MUST(MPI_Win_unlock(target, win));
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (mp_rank == target) {
+        MUST(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win));
+        CHECK_EQ(mem[0], (long)TURNS * mp_size);
+        MUST(MPI_Win_unlock(target, win));
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void shared_adds(MPI_Win win, long *mem)
+{
+    long one = 1;
+
+    mem[1] = 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < TURNS; i++) {
+        int target = (mp_rank + i) % mp_size;
+
+        MUST(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win));
+        MUST(MPI_Accumulate(&one, 1, MPI_LONG, target, 1, 1, MPI_LONG, MPI_SUM, win));
+        MUST(MPI_Win_unlock(target, win));
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    MUST(MPI_Win_lock(MPI_LOCK_SHARED, mp_rank, 0, win));
+    CHECK_EQ(mem[1], TURNS);
+    MUST(MPI_Win_unlock(mp_rank, win));
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void lock_all(MPI_Win win)
+{
+    MUST(MPI_Win_lock_all(0, win));
+    for (int r = 0; r < mp_size; r++) {
+        long v = 1000 * mp_rank + r, got = -1;
+
+        MUST(MPI_Put(&v, 1, MPI_LONG, r, 2 + mp_rank, 1, MPI_LONG, win));
+        MUST(MPI_Win_flush(r, win));
+        MUST(MPI_Get(&got, 1, MPI_LONG, r, 2 + mp_rank, 1, MPI_LONG, win));
+        MUST(MPI_Win_flush_local(r, win));
+        CHECK_EQ(got, v);
+    }
+    MUST(MPI_Win_flush_all(win));
+    MUST(MPI_Win_flush_local_all(win));
+    MUST(MPI_Win_sync(win));
+    MUST(MPI_Win_unlock_all(win));
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+int main(int argc, char **argv)
+{
+    long mem[66], *shared;
+    MPI_Win created, allocated;
+
+    mp_start(&argc, &argv);
+    MUST(MPI_Win_create(mem, sizeof(mem), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &created));
+    MUST(MPI_Win_allocate(sizeof(mem), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &shared,
+                          &allocated));
+    counter(created, mem, 0);
+    counter(allocated, shared, mp_size - 1);
+    shared_adds(created, mem);
+    shared_adds(allocated, shared);
+    lock_all(created);
+    lock_all(allocated);
+    MUST(MPI_Win_lock(MPI_LOCK_SHARED, MPI_PROC_NULL, 0, created));
+    MUST(MPI_Win_unlock(MPI_PROC_NULL, created));
+    MUST(MPI_Win_free(&created));
+    MUST(MPI_Win_free(&allocated));
+    return mp_finish();
+}

@@ -1,0 +1,70 @@
+/* test: np=2 timeout=30 */
+/*
+ * Misuse of windows is told apart before anything is sent: ranges, epochs, wrong
+ * arguments; the window works afterwards.
+ */
+#include "mp_test.h"
+
+static void ranges(MPI_Win win, int *v)
+{
+    FAILS(MPI_Put(v, 1, MPI_INT, 1, 10, 1, MPI_INT, win), MPI_ERR_RMA_RANGE);
+    FAILS(MPI_Put(v, 2, MPI_INT, 1, 9, 2, MPI_INT, win), MPI_ERR_RMA_RANGE);
+    FAILS(MPI_Get(v, 1, MPI_INT, 1, -1, 1, MPI_INT, win), MPI_ERR_RMA_RANGE);
+    FAILS(MPI_Accumulate(v, 1, MPI_INT, 1, 1 << 20, 1, MPI_INT, MPI_SUM, win), MPI_ERR_RMA_RANGE);
+    FAILS(MPI_Put(v, 1, MPI_INT, 2, 0, 1, MPI_INT, win), MPI_ERR_RANK);
+    FAILS(MPI_Put(v, -1, MPI_INT, 1, 0, 1, MPI_INT, win), MPI_ERR_COUNT);
+    FAILS(MPI_Put(v, 1, MPI_DATATYPE_NULL, 1, 0, 1, MPI_INT, win), MPI_ERR_TYPE);
+    FAILS(MPI_Put(v, 1, MPI_INT, 1, 0, 1, MPI_INT, MPI_WIN_NULL), MPI_ERR_WIN);
+    FAILS(MPI_Accumulate(v, 1, MPI_INT, 1, 0, 1, MPI_INT, MPI_OP_NULL, win), MPI_ERR_OP);
+}
+
+int main(int argc, char **argv)
+{
+    int mem[10] = {0}, v[2] = {1, 2};
+    MPI_Group self;
+    MPI_Win win;
+    int flag;
+
+    mp_start(&argc, &argv);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    FAILS(MPI_Win_create(mem, -1, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &win), MPI_ERR_SIZE);
+    FAILS(MPI_Win_create(mem, 4, 0, MPI_INFO_NULL, MPI_COMM_WORLD, &win), MPI_ERR_DISP);
+    MUST(MPI_Win_create(mem, sizeof(mem), 4, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    MUST(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    MPI_Comm_group(MPI_COMM_SELF, &self);
+
+    FAILS(MPI_Put(v, 1, MPI_INT, 1, 0, 1, MPI_INT, win), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Win_complete(win), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Win_wait(win), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Win_test(win, &flag), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Win_unlock(1, win), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Win_unlock_all(win), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Win_flush(1, win), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Win_lock(77, 1, 0, win), MPI_ERR_LOCKTYPE);
+    FAILS(MPI_Win_lock(MPI_LOCK_SHARED, 5, 0, win), MPI_ERR_RANK);
+
+    MUST(MPI_Win_fence(0, win));
+    ranges(win, v);
+    MUST(MPI_Put(v, 2, MPI_INT, 1 - mp_rank, 8, 2, MPI_INT, win));
+    MUST(MPI_Win_fence(0, win));
+    CHECK_EQ(mem[9], 2);
+    MUST(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+
+    MUST(MPI_Win_lock(MPI_LOCK_SHARED, 1 - mp_rank, 0, win));
+    FAILS(MPI_Win_lock(MPI_LOCK_SHARED, 1 - mp_rank, 0, win), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Put(v, 1, MPI_INT, mp_rank, 0, 1, MPI_INT, win), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Win_fence(0, win), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Win_free(&win), MPI_ERR_RMA_SYNC);
+    MUST(MPI_Win_unlock(1 - mp_rank, win));
+
+    MUST(MPI_Win_post(self, 0, win));
+    MUST(MPI_Win_start(self, 0, win));
+    FAILS(MPI_Put(v, 1, MPI_INT, 1 - mp_rank, 0, 1, MPI_INT, win), MPI_ERR_RMA_SYNC);
+    FAILS(MPI_Win_post(self, 0, win), MPI_ERR_RMA_SYNC);
+    MUST(MPI_Win_complete(win));
+    MUST(MPI_Win_wait(win));
+    MPI_Group_free(&self);
+    MUST(MPI_Win_free(&win));
+    FAILS(MPI_Win_free(&win), MPI_ERR_WIN);
+    return mp_finish();
+}
