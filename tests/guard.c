@@ -120,6 +120,19 @@ static void show_stack(pid_t pid)
         printf("guard: no stack of process %d (is gdb there?)\n", pid);
 }
 
+/* Whose stack says nothing about a hang. */
+static bool is_launcher(const char *name)
+{
+    static const char *const names[] = {
+        "sh", "bash", "env", "timeout", "mpiexec", "hydra_pmi_proxy", "mpiexec.hydra"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void each_descendant(const char *what, int sig, bool stacks)
 {
     static struct proc procs[PROCS_MAX];
@@ -132,7 +145,7 @@ static void each_descendant(const char *what, int sig, bool stacks)
             continue;
         if (what != NULL)
             printf("guard: %s: process %d (%s)\n", what, procs[i].pid, procs[i].name);
-        if (stacks && strcmp(procs[i].name, "sh") != 0)
+        if (stacks && !is_launcher(procs[i].name))
             show_stack(procs[i].pid);
         if (sig != 0)
             kill(procs[i].pid, sig);

@@ -10,7 +10,7 @@
  */
 #include <sched.h>
 
-#include "../../tests/dat/dat_test.h"
+#include "../../tests/dat/dat_pair.h"
 
 enum { LINE = 64, RING = 4096, CHUNK = 500, N_CHUNKS = 60, MAX_SIZE = 4 << 20 };
 enum { ITERS = CHUNK * N_CHUNKS };
@@ -23,7 +23,7 @@ static void pin(int core)
 
     CPU_ZERO(&set);
     CPU_SET(core, &set);
-    (void) sched_setaffinity(0, sizeof(set), &set);
+    (void)sched_setaffinity(0, sizeof(set), &set);
 }
 
 /* Times of chunks; a chunk that was interrupted falls out of the minimum. */
@@ -34,8 +34,8 @@ struct times {
 
 static int compare(const void *a, const void *b)
 {
-    double x = *(const double *) a;
-    double y = *(const double *) b;
+    double x = *(const double *)a;
+    double y = *(const double *)b;
 
     return (x > y) - (x < y);
 }
@@ -53,8 +53,8 @@ static void report(const char *name, int size, struct times *times, double per)
 /* Half round trip, on two lines of shared memory. */
 static void bare_pingpong(char *mem, bool is_first, uint64_t base)
 {
-    _Atomic uint64_t *mine = (void *) (mem + (is_first ? 0 : LINE * 4));
-    _Atomic uint64_t *theirs = (void *) (mem + (is_first ? LINE * 4 : 0));
+    _Atomic uint64_t *mine = (void *)(mem + (is_first ? 0 : LINE * 4));
+    _Atomic uint64_t *theirs = (void *)(mem + (is_first ? LINE * 4 : 0));
     struct times times;
 
     for (uint64_t i = 1; i <= ITERS; i++) {
@@ -86,13 +86,13 @@ static void dat_pingpong(struct dt *t, const struct dt_mem *src, const struct dt
             times.at[i / CHUNK] = dt_now();
         /* What we wrote last has arrived: the answer is here. */
         if (is_first)
-            *(volatile uint64_t *) src->buf = base + i;
+            *(volatile uint64_t *)src->buf = base + i;
         if (is_first)
             OK(dat_ep_post_rdma_write(t->ep, 1, &seg, cookie, &to, DAT_COMPLETION_SUPPRESS_FLAG));
-        while (*(volatile uint64_t *) mine->buf != base + i)
+        while (*(volatile uint64_t *)mine->buf != base + i)
             continue;
         if (!is_first)
-            *(volatile uint64_t *) src->buf = base + i;
+            *(volatile uint64_t *)src->buf = base + i;
         if (!is_first)
             OK(dat_ep_post_rdma_write(t->ep, 1, &seg, cookie, &to, DAT_COMPLETION_SUPPRESS_FLAG));
     }
@@ -104,8 +104,8 @@ static void dat_pingpong(struct dt *t, const struct dt_mem *src, const struct dt
 /* Cost of a post that nobody waits for. */
 static void post_cost(struct dt *t, const struct dt_mem *src, const struct dt_mem *to, int len)
 {
-    DAT_LMR_TRIPLET seg = dt_seg(src, 0, (size_t) len);
-    DAT_RMR_TRIPLET remote = dt_remote(to, 1024, (size_t) len);
+    DAT_LMR_TRIPLET seg = dt_seg(src, 0, (size_t)len);
+    DAT_RMR_TRIPLET remote = dt_remote(to, 1024, (size_t)len);
     struct times times;
 
     for (int i = 0; i < ITERS; i++) {
@@ -148,7 +148,7 @@ static double dat_bandwidth(struct dt *t, const struct dt_mem *src, const struct
         if (i % 16 == 0)
             reap(t);
     }
-    return (double) n * (double) size / (dt_now() - start) * 1e-6;
+    return (double)n * (double)size / (dt_now() - start) * 1e-6;
 }
 
 static double memcpy_bandwidth(const char *src, char *to, size_t size)
@@ -164,7 +164,7 @@ static double memcpy_bandwidth(const char *src, char *to, size_t size)
         memcpy(to + at, src + at, size);
         atomic_signal_fence(memory_order_seq_cst);
     }
-    return (double) n * (double) size / (dt_now() - start) * 1e-6;
+    return (double)n * (double)size / (dt_now() - start) * 1e-6;
 }
 
 static void bandwidths(struct dt *t, const struct dt_mem *src, const struct dt_mem *shared,
@@ -208,7 +208,7 @@ static int run(struct dt *t, const char *name, bool is_first)
     memset(&s, 0, sizeof(s));
     set_up(t, name, &s, is_first);
     for (int i = 0; i < rounds; i++) {
-        uint64_t base = (uint64_t) i * ITERS;
+        uint64_t base = (uint64_t)i * ITERS;
 
         dt_meet(t);
         bare_pingpong(bare, is_first, base);

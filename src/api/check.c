@@ -104,6 +104,12 @@ int dm_bad_ptr(const char *name)
     return DM_FAIL(DM_ERR_ARG, "%s is a null pointer", name);
 }
 
+int dm_bad_op_reduce(MPI_Op handle)
+{
+    return DM_FAIL(DM_ERR_OP, "op is %s, which is for MPI_Accumulate and its kin only",
+                   handle == MPI_REPLACE ? "MPI_REPLACE" : "MPI_NO_OP");
+}
+
 /* ---- handles ---- */
 
 int dm_check_group(MPI_Group handle, const char *name, struct dm_group **group_p)
@@ -118,14 +124,18 @@ int dm_check_op(MPI_Op handle, struct dm_op **op_p)
     return *op_p != NULL ? DM_OK : dm_bad_handle(DM_KIND_OP, handle, "op");
 }
 
-int dm_check_op_acc(MPI_Op handle, struct dm_op **op_p)
+int dm_check_op_acc(MPI_Op handle, const struct dm_type *type, struct dm_op **op_p)
 {
     int err = dm_check_op(handle, op_p);
 
-    if (err == DM_OK && !(*op_p)->is_builtin)
+    if (err != DM_OK)
+        return err;
+    if (!(*op_p)->is_builtin)
         return DM_FAIL(DM_ERR_OP,
                        "op is made by MPI_Op_create; accumulating needs a predefined one");
-    return err;
+    if (!type->is_builtin)
+        type = dm_type_get(type->basic);
+    return type == NULL ? DM_OK : dm_op_check(*op_p, type);
 }
 
 int dm_check_errh(MPI_Errhandler handle, struct dm_errhandler **eh_p)
@@ -326,6 +336,16 @@ int dm_check_assert(int assert_flags)
 int dm_check_str(const char *text, const char *name)
 {
     return text != NULL ? DM_OK : dm_bad_ptr(name);
+}
+
+int dm_check_key(const char *key)
+{
+    return key != NULL ? DM_OK : DM_FAIL(DM_ERR_INFO_KEY, "key is a null pointer");
+}
+
+int dm_check_value(const char *value)
+{
+    return value != NULL ? DM_OK : DM_FAIL(DM_ERR_INFO_VALUE, "value is a null pointer");
 }
 
 int dm_check_fn(const void *fn, const char *name)

@@ -17,13 +17,14 @@ int dm_bad_rank_from(int rank, const struct dm_comm *comm, const char *name) DM_
 int dm_bad_root(int root, const struct dm_comm *comm) DM_COLD;
 int dm_bad_tag(int tag, bool may_be_any, const char *name) DM_COLD;
 int dm_bad_ptr(const char *name) DM_COLD;
+int dm_bad_op_reduce(MPI_Op handle) DM_COLD;
 
 /* ---- handles ---- */
 
 int dm_check_group(MPI_Group handle, const char *name, struct dm_group **group_p);
 int dm_check_op(MPI_Op handle, struct dm_op **op_p);
-/* For MPI_Accumulate: predefined only. */
-int dm_check_op_acc(MPI_Op handle, struct dm_op **op_p);
+/* For MPI_Accumulate: predefined only, and good for the basic type of the target's datatype. */
+int dm_check_op_acc(MPI_Op handle, const struct dm_type *type, struct dm_op **op_p);
 int dm_check_errh(MPI_Errhandler handle, struct dm_errhandler **eh_p);
 /* An error handler that a communicator (window) can have. */
 int dm_check_errh_for(enum dm_kind object, MPI_Errhandler handle, struct dm_errhandler **eh_p);
@@ -59,6 +60,9 @@ int dm_check_rank_in(int rank, const struct dm_comm *comm, const char *name);
 int dm_check_lock_type(int lock_type);
 int dm_check_assert(int assert_flags);
 int dm_check_str(const char *text, const char *name);
+/* Of info objects; only that there is one. */
+int dm_check_key(const char *key);
+int dm_check_value(const char *value);
 int dm_check_fn(const void *fn, const char *name);
 int dm_check_counts(struct dm_counts counts, MPI_Count n, const char *name);
 

@@ -52,6 +52,8 @@ static inline int dm_check_op_used(bool is_used, MPI_Op handle, const struct dm_
         return DM_OK;
     if (dm_unlikely(*op_p == NULL))
         return dm_bad_handle(DM_KIND_OP, handle, "op");
+    if (dm_unlikely(handle == MPI_REPLACE || handle == MPI_NO_OP))
+        return dm_bad_op_reduce(handle);
     return (*op_p)->is_builtin ? dm_op_check(*op_p, type) : DM_OK;
 }
 

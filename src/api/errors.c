@@ -225,7 +225,8 @@ int dm_api_fail(const struct dm_fn *fn, int err, struct dm_comm *comm, struct dm
     dm_strbuf_addf(&sb, "%s: ", call);
     call_len = sb.len;
     dm_strbuf_add(&sb, dm_err_text(err));
-    if (dm_err_detail()[0] != '\0')
+    /* A request may have failed long before the call that reports it: the detail is another's then. */
+    if (dm_err_code() == err && dm_err_detail()[0] != '\0')
         dm_strbuf_addf(&sb, ": %s", dm_err_detail());
     dm_err_clear();
     DM_TRACE(API, "%s", text);

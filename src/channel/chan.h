@@ -112,6 +112,7 @@ struct dm_chan {
     /* waiting (progress.c) */
     uint32_t n_idle;
     uint32_t n_idle_tests;
+    uint32_t n_turns;
     uint32_t n_polls; /* idle passes before looking at the clock */
     uint64_t idle_since;
     uint64_t spin_ns;

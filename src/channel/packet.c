@@ -15,6 +15,8 @@
 
 /* Records taken from one peer before the others get their turn. */
 #define BURST 64
+/* Bytes of a packet that ends a turn. */
+#define SHORT 1024
 
 bool dm_chan_deliver(struct dm_chan *chan, int proc, const struct dm_pkt *pkt, const void *data,
                      size_t avail, struct dm_chan_sink *sink)
@@ -139,6 +141,26 @@ static bool parse(struct dm_chan *chan, struct dm_chan_peer *peer, const char *d
     return true;
 }
 
+/* A record that is one whole packet. False: it is something else; nothing was done. */
+static inline bool parse_whole(struct dm_chan *chan, struct dm_chan_peer *peer, const char *data,
+                               size_t len)
+{
+    const struct dm_pkt *pkt = (const struct dm_pkt *)(const void *)data;
+    const struct dm_chan_handler *h;
+
+    if (dm_unlikely(peer->in.is_payload || peer->in.hdr_got > 0 || (uintptr_t)data % 8 != 0 ||
+                    len < sizeof(*pkt)))
+        return false;
+    if (dm_unlikely(!is_sane(pkt) || pkt->hdr_len + (size_t)pkt->data_len != len ||
+                    pkt->version != DM_PKT_VERSION || pkt->type >= DM_PKT_N))
+        return false;
+    h = &chan->handlers[pkt->type];
+    if (dm_unlikely(h->fn == NULL))
+        return false;
+    h->fn(h->arg, peer->proc, pkt, data + pkt->hdr_len, pkt->data_len, &peer->in.sink);
+    return true;
+}
+
 void dm_chan_input(void *arg, int proc, struct dm_conn *conn)
 {
     struct dm_chan *chan = arg;
@@ -154,6 +176,13 @@ void dm_chan_input(void *arg, int proc, struct dm_conn *conn)
 
         if (len == 0)
             break;
+        if (dm_likely(parse_whole(chan, peer, data, len))) {
+            dm_adapt_eager_consume(conn, len);
+            /* Whoever waits for a short packet should not wait for another look. */
+            if (len < SHORT)
+                break;
+            continue;
+        }
         if (dm_unlikely(!parse(chan, peer, data, len))) {
             dm_log_error("the stream of rank %d makes no sense: giving it up", proc);
             dm_chan_peer_lost(chan, peer, DM_EINTERN);

@@ -16,10 +16,12 @@
 #include "util/gate.h"
 
 #define SPIN_AUTO_NS  1000000
-#define POLLS         256 /* idle passes between looks at the clock */
-#define POLLS_CROWDED 8   /* idle passes before sleeping, when crowded */
-#define POLLS_AWAKE   4   /* idle passes between two sleeps */
-#define WAIT_MIN_US   1000
+#define YIELD_NS      20000 /* of spinning, before others on the core get a chance in between */
+#define POLLS         256   /* idle passes between looks at the clock */
+#define POLLS_CROWDED 8     /* idle passes before sleeping, when crowded */
+#define POLLS_AWAKE   4     /* idle passes between two sleeps */
+#define POLLS_GATE    4     /* passes between letting other threads in */
+#define WAIT_MIN_US   50
 #define WAIT_MAX_US   100000
 
 static int run_hooks(struct dm_chan *chan)
@@ -75,20 +77,20 @@ static DM_NOINLINE void rest(struct dm_chan *chan)
         spin = spin == DM_CFG_AUTO ? SPIN_AUTO_NS : spin * 1000;
         if (chan->idle_since == 0)
             chan->idle_since = now;
-        if (now - chan->idle_since < spin)
+        if (now - chan->idle_since < spin) {
+            if (now - chan->idle_since > YIELD_NS)
+                sched_yield();
             return;
+        }
     }
     dm_adapt_wait(chan->adapt, chan->wait_us);
     chan->n_polls = chan->n_idle + POLLS_AWAKE;
     chan->wait_us = chan->wait_us * 2 < WAIT_MAX_US ? chan->wait_us * 2 : WAIT_MAX_US;
 }
 
-void dm_chan_progress_wait(struct dm_chan *chan)
+/* A pass found nothing. */
+static inline void idle(struct dm_chan *chan)
 {
-    if (dm_chan_progress(chan) > 0) {
-        chan->n_idle = 0;
-        return;
-    }
     if (dm_unlikely(chan->n_idle++ == 0)) {
         chan->idle_since = 0;
         chan->wait_us = WAIT_MIN_US;
@@ -96,9 +98,41 @@ void dm_chan_progress_wait(struct dm_chan *chan)
         if (dm_cfg()->spin != DM_CFG_AUTO || dm_adapt_is_crowded(chan->adapt))
             chan->n_polls = POLLS_CROWDED;
     }
-    dm_gate_yield();
     if (dm_unlikely(chan->n_idle >= chan->n_polls))
         rest(chan);
+}
+
+/* Other threads get their turn whether something happens or not. */
+static inline void share(struct dm_chan *chan)
+{
+    if (dm_unlikely(chan->n_turns++ % POLLS_GATE == 0))
+        dm_gate_yield();
+}
+
+void dm_chan_progress_wait(struct dm_chan *chan)
+{
+    if (dm_chan_progress(chan) > 0)
+        chan->n_idle = 0;
+    else
+        idle(chan);
+    share(chan);
+}
+
+void dm_chan_wait(struct dm_chan *chan, const int *n_pending)
+{
+    const volatile int *flag = n_pending;
+
+    while (*flag != 0) {
+        int n = dm_adapt_poll(chan->adapt);
+
+        if (dm_unlikely(chan->todo != 0))
+            n += work(chan);
+        if (n > 0)
+            chan->n_idle = 0;
+        else
+            idle(chan);
+        share(chan);
+    }
 }
 
 int dm_chan_progress_test(struct dm_chan *chan)

@@ -17,7 +17,7 @@
 #include "util/host.h"
 #include "util/log.h"
 
-#define SLOTS_MIN     2
+#define SLOTS_MIN     4 /* with fewer, messages about credits would ask for such messages */
 #define SLOTS_MAX     4096
 #define SLOT_SIZE_MIN 64
 #define SLOT_SIZE_MAX (1024 * 1024)
@@ -126,7 +126,8 @@ static int no_provider(const struct dm_adapt *adapt)
     const char *list = adapt->refused != NULL ? adapt->refused : "";
 
     if (adapt->conf.is_user)
-        return DM_FAIL(DM_EPROVIDER, "no provider of %s, which DAT_OVERRIDE names, can be used:\n%s",
+        return DM_FAIL(DM_EPROVIDER,
+                       "no provider of %s, which DAT_OVERRIDE names, can be used:\n%s",
                        adapt->conf.path, list);
     return DM_FAIL(DM_EPROVIDER, "no DAT provider can be used (datum-info says more):\n%s", list);
 }
@@ -373,8 +374,7 @@ static void flush_all(struct dm_adapt *adapt)
         n_left = 0;
         for (int i = 0; i < adapt->n_active; i++) {
             conn = adapt->active[i];
-            n_left += !conn->tx.is_lost &&
-                      conn->tx.n_posted + conn->tx.n_extra != conn->tx.sq_done;
+            n_left += !conn->tx.is_lost && conn->tx.n_posted + conn->tx.n_extra != conn->tx.sq_done;
         }
     }
 }

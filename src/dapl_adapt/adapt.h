@@ -23,16 +23,16 @@ struct dm_adapt {
     /* polling */
     struct dm_conn **active; /* pipes that are up */
     int n_active;
-    int n_hot;               /* of them looked at in every poll: the first ones */
+    int n_hot; /* of them looked at in every poll: the first ones */
     int next_cold;
-    int n_blocked;           /* pipes somebody waits for */
+    int n_blocked; /* pipes somebody waits for */
     int n_dying;
-    int n_tell;              /* conns with tell_ready */
-    int idle;                /* polls without anything */
+    int n_tell; /* conns with tell_ready */
+    int idle;   /* polls that count towards a look at rare events */
     int n_ias;
     int n_sendrecv;
-    bool is_quiet;           /* finalizing: losses are expected */
-    bool is_waiting;         /* somebody blocks in a provider */
+    bool is_quiet;   /* finalizing: losses are expected */
+    bool is_waiting; /* somebody blocks in a provider */
     bool is_crowded;
     bool wants_sendrecv;
     bool is_demand;
@@ -72,8 +72,6 @@ static inline const char *dm_adapt_host_of(const struct dm_adapt *adapt, int pro
 int dm_poll_drain(struct dm_adapt *adapt);
 /* Handle connection and async events of rails without a server thread. (poll.c) */
 int dm_poll_rare(struct dm_adapt *adapt);
-/* Consume empty records in front of a connection. (poll.c) */
-void dm_poll_empty(struct dm_conn *conn);
 /* Put an established pipe on the list of active ones. */
 void dm_poll_add(struct dm_adapt *adapt, struct dm_conn *conn);
 

@@ -70,7 +70,8 @@ void dm_card_write(const struct dm_adapt *adapt, char *buf, size_t len)
         dm_strbuf_addf(&sb, ",%llx,%d;", (unsigned long long)ia->qual, ia->index);
         if (sb.is_short) {
             buf[mark] = '\0';
-            dm_log_warn("no room in the launcher's key-value space for the address of %s", ia->name);
+            dm_log_warn("no room in the launcher's key-value space for the address of %s",
+                        ia->name);
             return;
         }
     }
@@ -93,7 +94,8 @@ static bool read_rail(char *text, struct dm_card_rail *rail)
     unsigned byte;
 
     if (index == NULL || strlen(name) >= sizeof(rail->name) || strlen(addr) % 2 != 0 ||
-        strlen(addr) > (size_t)DM_IA_ADDR_MAX * 2)
+        strlen(addr) > (size_t)DM_IA_ADDR_MAX * 2 ||
+        strspn(addr, "0123456789abcdef") != strlen(addr))
         return false;
     snprintf(rail->name, sizeof(rail->name), "%s", name);
     rail->addr_len = strlen(addr) / 2;

@@ -111,11 +111,12 @@ static int parse_line(struct dm_conf *conf, char *text, int line)
     if (len > 0 && text[len - 1] == '\n')
         text[--len] = '\0';
     if (len > 0 && text[len - 1] == '\r') {
-        conf->has_crlf = true;
         text[--len] = '\0';
         token = text;
-        if (next_token(&token) != NULL) /* the registry drops such a line */
+        if (next_token(&token) != NULL) { /* the registry drops such a line */
+            conf->has_crlf = conf->has_crlf || conf->n_bad == 0;
             bad_line(conf, line);
+        }
         return DM_OK;
     }
     while ((token = next_token(&text)) != NULL) {
@@ -260,14 +261,16 @@ static int check_override(const struct dm_conf *conf)
                        "remove the carriage returns (sed -i 's/\\r$//' FILE)",
                        conf->path, conf->first_bad);
     if (conf->n_bad > 0)
-        return DM_FAIL(DM_ECONFIG,
-                       "%s:%d: an entry of a dat.conf has exactly 8 fields between blanks; no other "
-                       "entry is usable",
-                       conf->path, conf->first_bad);
-    return DM_FAIL(DM_ECONFIG,
-                   "%s, which DAT_OVERRIDE names, has no entry that can be used (u2.0 nonthreadsafe "
-                   "default); unset DAT_OVERRIDE or name another file",
-                   conf->path);
+        return DM_FAIL(
+            DM_ECONFIG,
+            "%s:%d: an entry of a dat.conf has exactly 8 fields between blanks; no other "
+            "entry is usable",
+            conf->path, conf->first_bad);
+    return DM_FAIL(
+        DM_ECONFIG,
+        "%s, which DAT_OVERRIDE names, has no entry that can be used (u2.0 nonthreadsafe "
+        "default); unset DAT_OVERRIDE or name another file",
+        conf->path);
 }
 
 int dm_conf_load(struct dm_conf *conf_p)

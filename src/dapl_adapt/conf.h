@@ -12,17 +12,17 @@ struct dm_conf_entry {
     char *lib;    /* as dlopen takes it */
     char *params; /* ia_params */
     int line;
-    bool is_builtin;    /* from the library's own file, not from the one in force */
+    bool is_builtin; /* from the library's own file, not from the one in force */
 };
 
 struct dm_conf {
     char *path;
     struct dm_conf_entry *entries; /* those that dat_ia_open can find */
     int n_entries;
-    bool is_user;    /* DAT_OVERRIDE names it */
-    bool has_crlf;   /* some line ends with CR LF, which the registry does not take */
-    int n_bad;       /* entries that the registry cannot use */
-    int first_bad;   /* line of the first */
+    bool is_user;  /* DAT_OVERRIDE names it */
+    bool has_crlf; /* the first bad one ends with CR LF, which the registry does not take */
+    int n_bad;     /* entries that the registry cannot use */
+    int first_bad; /* line of the first */
 };
 
 /*

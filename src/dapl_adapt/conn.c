@@ -236,9 +236,8 @@ int dm_conn_start(struct dm_conn *conn, enum dm_link_kind kind)
     link->state = DM_LINK_CONNECTING;
     link->is_active = true;
     link->n_tries = 0;
-    link->deadline = dm_cfg()->timeout == DM_CFG_AUTO
-                         ? UINT64_MAX
-                         : dm_clock_ns() + dm_cfg()->timeout * 1000;
+    link->deadline =
+        dm_cfg()->timeout == DM_CFG_AUTO ? UINT64_MAX : dm_clock_ns() + dm_cfg()->timeout * 1000;
     dm_list_add_tail(&adapt->connecting, &link->wait);
     err = attempt(link);
     pthread_mutex_unlock(&adapt->lock);
@@ -284,21 +283,20 @@ static const char *event_text(int event)
     }
 }
 
-static void refused(struct dm_link *link)
+static void refused(struct dm_link *link, int event, const char *why)
 {
     struct dm_conn *conn = link->conn;
-    const char *why = final_refusal(link);
 
     if (why != NULL) {
         connect_failed(link, why);
         return;
     }
-    DM_TRACE(CONN, "rank %d link %d: %s", conn->proc, link->kind, event_text(link->event));
+    DM_TRACE(CONN, "rank %d link %d: %s", conn->proc, link->kind, event_text(event));
     if (link->kind == DM_LINK_PIPE && conn->rail + 1 < conn->n_rails &&
-        link->event != DAT_CONNECTION_EVENT_PEER_REJECTED &&
-        (link->event == DAT_CONNECTION_EVENT_UNREACHABLE || link->n_tries >= TRIES_A_RAIL)) {
+        event != DAT_CONNECTION_EVENT_PEER_REJECTED &&
+        (event == DAT_CONNECTION_EVENT_UNREACHABLE || link->n_tries >= TRIES_A_RAIL)) {
         dm_explain_refused(conn->adapt, conn->adapt->ias[conn->rails[conn->rail][0]]->name,
-                           event_text(link->event));
+                           event_text(event));
         conn->rail++;
         link->n_tries = 0;
     }
@@ -385,38 +383,40 @@ static void link_up(struct dm_link *link)
 
 static void handle_note(struct dm_adapt *adapt, struct dm_link *link)
 {
-    DAT_EP_HANDLE gone = DAT_HANDLE_NULL;
+    const char *why = NULL;
     unsigned notes;
+    int event;
 
     pthread_mutex_lock(&adapt->lock);
     notes = link->notes;
     link->notes = 0;
     dm_list_del(&link->note);
     atomic_fetch_sub_explicit(&adapt->n_notes, 1, memory_order_relaxed);
-    if (notes & DM_NOTE_DROPPED) {
-        gone = link->dropped;
-        link->dropped = DAT_HANDLE_NULL;
-        free_ep(&gone);
-    }
+    if (notes & DM_NOTE_DROPPED)
+        free_ep(&link->dropped);
     if (link->state != DM_LINK_CONNECTING) /* the peer's own attempt was accepted since */
         notes &= ~(unsigned)DM_NOTE_REFUSED;
-    if (notes & DM_NOTE_REFUSED)
+    event = link->event;
+    if (notes & DM_NOTE_REFUSED) {
         free_ep(&link->ep);
+        why = final_refusal(link);
+    }
     pthread_mutex_unlock(&adapt->lock);
     if (notes & DM_NOTE_UP)
         link_up(link);
     if (notes & DM_NOTE_REFUSED)
-        refused(link);
+        refused(link, event, why);
     if (notes & DM_NOTE_LOST)
         dm_conn_lose(link->conn, "the process died or left without MPI_Finalize");
 }
 
-static bool is_connecting(struct dm_link *link)
+static bool is_connecting(struct dm_link *link, int *event_p)
 {
     bool is_so;
 
     pthread_mutex_lock(&link->conn->adapt->lock);
     is_so = link->state == DM_LINK_CONNECTING;
+    *event_p = link->event;
     pthread_mutex_unlock(&link->conn->adapt->lock);
     return is_so;
 }
@@ -425,14 +425,14 @@ static int run_timers(struct dm_adapt *adapt)
 {
     uint64_t now = dm_clock_ns();
     struct dm_link *link;
+    int event;
     int err;
     int n = 0;
 
     dm_list_for_each_safe (it, tmp, &adapt->connecting) {
         link = dm_container_of(it, struct dm_link, wait);
-        if (now > link->deadline && is_connecting(link)) {
-            connect_failed(link, link->n_tries > 0 && link->event != 0 ? event_text(link->event)
-                                                                       : "no answer in time");
+        if (now > link->deadline && is_connecting(link, &event)) {
+            connect_failed(link, event != 0 ? event_text(event) : "no answer in time");
             n++;
         } else if (link->next_try != 0 && now >= link->next_try) {
             err = DM_OK;

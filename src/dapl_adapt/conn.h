@@ -28,8 +28,8 @@
 
 #define DM_HELLO_MAGIC   0x44544d31u /* "DTM1" */
 #define DM_HELLO_VERSION 1
-#define DM_TX_REFS       8    /* registrations that writes in flight may hold */
-#define DM_TX_RESERVE    2    /* requests kept for credit messages */
+#define DM_TX_REFS       8 /* registrations that writes in flight may hold */
+#define DM_TX_RESERVE    2 /* requests kept for credit messages */
 
 enum dm_link_kind { DM_LINK_PIPE, DM_LINK_RDMA, DM_LINK_N };
 
@@ -78,7 +78,7 @@ enum dm_note {
     DM_NOTE_UP = 1,
     DM_NOTE_REFUSED = 2, /* own attempt failed */
     DM_NOTE_LOST = 4,
-    DM_NOTE_DROPPED = 8  /* the superseded endpoint may be freed */
+    DM_NOTE_DROPPED = 8 /* the superseded endpoint may be freed */
 };
 
 struct dm_conn;
@@ -103,18 +103,18 @@ struct dm_link {
 };
 
 struct dm_tx {
-    char *foot;             /* footer of the next slot, in the mirror */
-    uint64_t tag;           /* in place: << 40 */
+    char *foot;   /* footer of the next slot, in the mirror */
+    uint64_t tag; /* in place: << 40 */
     DAT_EP_HANDLE ep;
-    uint64_t delta;         /* remote address minus mirror address */
+    uint64_t delta; /* remote address minus mirror address */
     DAT_LMR_CONTEXT lctx;
     DAT_RMR_CONTEXT rctx;
-    uint32_t room;          /* records that may go before looking around again; 0: not ready */
+    uint32_t room; /* records that may go before looking around again; 0: not ready */
     uint32_t until_signal;
-    uint32_t n_posted;      /* records */
-    uint32_t max;           /* bytes of a record */
+    uint32_t n_posted; /* records */
+    uint32_t max;      /* bytes of a record */
     uint32_t stride;
-    uint32_t reserved;      /* bytes before the footer of the reserved record */
+    uint32_t reserved; /* bytes before the footer of the reserved record */
     uint32_t n_slots;
     uint32_t slot;
     bool is_send;
@@ -122,11 +122,11 @@ struct dm_tx {
     bool is_lost;
     /* colder */
     uint32_t lap;
-    uint32_t n_extra;  /* posts that are not records */
-    uint32_t sq_done;  /* records and extras known complete */
+    uint32_t n_extra; /* posts that are not records */
+    uint32_t sq_done; /* records and extras known complete */
     uint32_t sq_size;
     uint32_t sig_every;
-    uint32_t direct;   /* post that sent from the caller's memory last */
+    uint32_t direct; /* post that sent from the caller's memory last */
     bool has_direct;
     int n_refs;
     struct dm_mr *refs[DM_TX_REFS];
@@ -135,31 +135,32 @@ struct dm_tx {
 struct dm_rx {
     _Atomic uint64_t *foot; /* where the next footer appears */
     uint64_t tag;
-    const char *data;       /* unread bytes of the record in front */
+    const char *data; /* unread bytes of the record in front */
     uint32_t left;
-    uint32_t n_consumed;    /* records; its low 16 bits are the credit we give */
-    uint32_t n_credited;    /* told to the peer */
-    uint32_t peer_credit;   /* what the peer told last, 16 bits */
+    uint32_t n_consumed;  /* records; its low 16 bits are the credit we give */
+    uint32_t n_credited;  /* told to the peer */
+    uint32_t peer_credit; /* what the peer told last, 16 bits */
     uint32_t n_slots;
     uint32_t slot;
     uint32_t stride;
-    uint32_t foot_step;     /* bytes from one footer to the next */
-    uint32_t due;           /* owing so many asks for a credit message */
+    uint32_t foot_step; /* bytes from one footer to the next */
+    uint32_t due;       /* owing so many asks for a credit message */
     bool is_recv;
     /* colder */
     uint32_t lap;
     char *ring;
-    uint32_t arrive;        /* slot of the next completion */
+    uint32_t arrive;         /* slot of the next completion */
     _Atomic uint64_t *foots; /* send/receive: the array of footers */
 };
 
+#define DM_CREDITS_OUT 256
+
 /* First page of a connection's region. */
 struct dm_ctl {
-    _Atomic uint64_t credit;                       /* written by the peer */
-    char pad0[DM_CACHE_LINE - 8];
-    uint64_t credit_out;                           /* what we write to the peer's `credit` */
-    char pad1[DM_CACHE_LINE - 8];
-    uint64_t first[DM_CACHE_LINE / 8];             /* first message of the RDMA link */
+    _Atomic uint64_t credit; /* written by the peer */
+    char pad[DM_CACHE_LINE - 8];
+    uint64_t first[DM_CACHE_LINE / 8];   /* first message of the RDMA link */
+    uint64_t credit_out[DM_CREDITS_OUT]; /* sources of writes to the peer's `credit` */
 };
 
 struct dm_conn {
@@ -169,13 +170,13 @@ struct dm_conn {
     struct dm_ctl *ctl;
     uint64_t ctl_remote;
     int proc;
-    int active; /* index in dm_adapt.active, -1 */
-    bool is_up;        /* the pipe is established; in dm_adapt.active */
-    bool is_failed;    /* `failed` was called, or need not be */
-    bool is_dying;     /* lost; unread records are still delivered */
-    bool tell_ready;   /* the writable call is due */
+    int active;      /* index in dm_adapt.active, -1 */
+    bool is_up;      /* the pipe is established; in dm_adapt.active */
+    bool is_failed;  /* `failed` was called, or need not be */
+    bool is_dying;   /* lost; unread records are still delivered */
+    bool tell_ready; /* the writable call is due */
     bool has_card;
-    bool is_asked;     /* connecting was asked for */
+    bool is_asked; /* connecting was asked for */
     struct dm_ia *ia;
     int peer_rail;
     struct dm_region region;
@@ -191,8 +192,8 @@ struct dm_conn {
     struct dm_rdma *queue_head;
     struct dm_rdma *queue_tail;
     int rq_used;
-    int rq_size; /* requests of the RDMA link */
-    int sq_size; /* of the pipe */
+    int rq_size;     /* requests of the RDMA link */
+    int sq_size;     /* of the pipe */
     int is_sendrecv; /* decided when the pipe is accepted */
     uint64_t probe;
     uint32_t probe_ctx;
@@ -200,13 +201,13 @@ struct dm_conn {
 
 /* Cookies: the low three bits say what completed. */
 enum dm_cookie_kind {
-    DM_COOKIE_TX,     /* proc and post number; certain to come */
-    DM_COOKIE_QUIET,  /* the same, comes only on failure */
-    DM_COOKIE_RECV,   /* proc and slot */
-    DM_COOKIE_FIRST,  /* proc: first message on the RDMA link received */
-    DM_COOKIE_REQ,    /* proc: a request of the RDMA link that nobody waits for */
-    DM_COOKIE_RDMA,   /* pointer to struct dm_rdma */
-    DM_COOKIE_PROBE   /* proc: a measurement */
+    DM_COOKIE_TX,    /* proc and post number; certain to come */
+    DM_COOKIE_QUIET, /* the same, comes only on failure */
+    DM_COOKIE_RECV,  /* proc and slot */
+    DM_COOKIE_FIRST, /* proc: first message on the RDMA link received */
+    DM_COOKIE_REQ,   /* proc: a request of the RDMA link that nobody waits for */
+    DM_COOKIE_RDMA,  /* pointer to struct dm_rdma */
+    DM_COOKIE_PROBE  /* proc: a measurement */
 };
 static inline DAT_DTO_COOKIE dm_cookie(enum dm_cookie_kind kind, int proc, uint32_t number)
 {

@@ -34,8 +34,8 @@ static void reject(struct dm_adapt *adapt, DAT_CR_HANDLE cr, enum dm_reject reas
 }
 
 /* Whose request is it? Sets *link_p, or says why not. */
-static enum dm_reject identify(struct dm_adapt *adapt, struct dm_ia *ia, const struct dm_hello *hello,
-                               struct dm_link **link_p)
+static enum dm_reject identify(struct dm_adapt *adapt, const struct dm_ia *ia,
+                               const struct dm_hello *hello, struct dm_link **link_p)
 {
     struct dm_conn *conn;
 

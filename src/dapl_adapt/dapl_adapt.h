@@ -36,10 +36,10 @@ struct dm_rkey {
 struct dm_adapt_job {
     int rank;
     int size;
-    int n_local;         /* processes on this host */
-    const int *node_of;  /* host number of each process */
-    const char *name;    /* unique name of the job */
-    struct dm_kv_ops kv; /* to exchange addresses */
+    int n_local;                                 /* processes on this host */
+    const int *node_of;                          /* host number of each process */
+    const char *name;                            /* unique name of the job */
+    struct dm_kv_ops kv;                         /* to exchange addresses */
     const char *(*host_of)(void *arg, int proc); /* for messages */
     void *host_arg;
 };
@@ -89,7 +89,7 @@ bool dm_adapt_is_ready(const struct dm_conn *conn);
  * True when large messages are faster as copies through the pipe than by RDMA
  * read: set by DATUM_RNDV, or measured at the first call on a rail (under a millisecond).
  */
-bool dm_adapt_prefers_pipe(struct dm_conn *conn);
+bool dm_adapt_prefers_pipe(const struct dm_conn *conn);
 
 /* ---- the eager path: an ordered byte pipe ---- */
 
@@ -198,12 +198,12 @@ int dm_adapt_rdma_read(struct dm_conn *conn, struct dm_rdma *rdma, void *local, 
 /* ---- introspection ---- */
 
 struct dm_provider_info {
-    const char *name;    /* IA name */
+    const char *name; /* IA name */
     const char *library;
     const char *params;
     const char *verdict; /* "ok", or why it cannot be used and what to do */
     bool is_usable;
-    bool is_builtin;     /* carried by the library, not from the user's dat.conf */
+    bool is_builtin; /* carried by the library, not from the user's dat.conf */
 };
 /* Try to open every provider of the dat.conf in force, then the built-in ones. */
 int dm_adapt_list_providers(void (*each)(void *arg, const struct dm_provider_info *info),

@@ -189,7 +189,7 @@ struct cursor {
 struct record {
     DAT_LMR_TRIPLET iov[MAX_IOV];
     int n_iov;
-    char *start;      /* of the data, in the mirror */
+    char *start; /* of the data, in the mirror */
     uint32_t len;
     uint32_t filled;
     uint32_t flushed; /* what iov covers */
@@ -401,8 +401,6 @@ void dm_eager_next(struct dm_conn *conn)
         rx->tag = dm_foot_tag(++rx->lap);
     }
     rx->n_consumed++;
-    if (dm_unlikely(rx->n_consumed - rx->n_credited >= rx->due))
-        dm_eager_credit(conn);
     if (dm_unlikely(!conn->link[DM_LINK_PIPE].may_post)) {
         /* the connector has spoken: we may too */
         conn->link[DM_LINK_PIPE].may_post = true;
@@ -412,4 +410,6 @@ void dm_eager_next(struct dm_conn *conn)
             conn->adapt->n_tell++;
         }
     }
+    if (dm_unlikely(rx->n_consumed - rx->n_credited >= rx->due))
+        dm_eager_credit(conn);
 }

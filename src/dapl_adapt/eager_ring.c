@@ -91,18 +91,19 @@ static void credit_by_send(struct dm_conn *conn)
 /* Write the count to the peer's control page. */
 static void write_credit(struct dm_conn *conn, bool is_signalled)
 {
-    struct dm_ctl *ctl = conn->ctl;
+    /* a word of its own for each, since the provider may not have read the last one yet */
+    uint64_t *out = &conn->ctl->credit_out[conn->tx.n_extra % DM_CREDITS_OUT];
     DAT_LMR_TRIPLET lmr;
     DAT_RMR_TRIPLET rmr;
     DAT_RETURN rc;
 
     conn->rx.n_credited = conn->rx.n_consumed;
-    ctl->credit_out = conn->rx.n_consumed & 0xffff;
-    lmr.virtual_address = (DAT_VADDR)(uintptr_t)&ctl->credit_out;
-    lmr.segment_length = sizeof(ctl->credit_out);
+    *out = conn->rx.n_consumed & 0xffff;
+    lmr.virtual_address = (DAT_VADDR)(uintptr_t)out;
+    lmr.segment_length = sizeof(*out);
     lmr.lmr_context = conn->tx.lctx;
     rmr.virtual_address = conn->ctl_remote + offsetof(struct dm_ctl, credit);
-    rmr.segment_length = sizeof(ctl->credit_out);
+    rmr.segment_length = sizeof(*out);
     rmr.rmr_context = conn->tx.rctx;
     rc = dm_eager_write(conn, &lmr, &rmr, is_signalled);
     if (rc != DAT_SUCCESS)

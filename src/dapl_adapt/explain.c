@@ -55,13 +55,13 @@ static void explain_class(const struct dm_adapt *adapt, bool is_near, const stru
                 one->is_sendrecv ? "send/receive into posted buffers, a waiting process is woken"
                                  : "RDMA write into a ring",
                 adapt->n_slots, adapt->slot_size);
-    dm_log_info("  large messages: %s", dm_cfg()->rndv == DM_RNDV_READ   ? "RDMA read (DATUM_RNDV)"
-                                        : dm_cfg()->rndv == DM_RNDV_PIPE ? "copies through the pipe "
-                                                                           "(DATUM_RNDV)"
-                                        : ia->rndv_choice == 0
-                                            ? "to be measured at the first one"
-                                        : ia->rndv_choice == 1 ? "RDMA read (measured)"
-                                                               : "copies through the pipe (measured)");
+    dm_log_info("  large messages: %s",
+                dm_cfg()->rndv == DM_RNDV_READ   ? "RDMA read (DATUM_RNDV)"
+                : dm_cfg()->rndv == DM_RNDV_PIPE ? "copies through the pipe "
+                                                   "(DATUM_RNDV)"
+                : ia->rndv_choice == 0           ? "to be measured at the first one"
+                : ia->rndv_choice == 1           ? "RDMA read (measured)"
+                                                 : "copies through the pipe (measured)");
     dm_log_info("  limits: %llu bytes a transfer, %d requests, %d segments; %s, registrations %s",
                 (unsigned long long)ia->max_rdma, ia->max_req, ia->max_iov,
                 ia->can_share ? "maps shared memory" : "no shared memory",

@@ -22,14 +22,14 @@
 #include "util/log.h"
 #include "util/port.h"
 
-#define ASYNC_QLEN  16
-#define QUAL_FIRST  16384 /* connection qualifiers: 16 bits is what every provider takes */
-#define QUAL_RANGE  32768
-#define QUAL_TRIES  512
-#define IOV_WANTED  8
-#define READS       16
-#define PIN_LEN     (256 * 1024)
-#define RDMA_CHUNK  (UINT64_C(1) << 30)
+#define ASYNC_QLEN 16
+#define QUAL_FIRST 16384 /* connection qualifiers: 16 bits is what every provider takes */
+#define QUAL_RANGE 32768
+#define QUAL_TRIES 512
+#define IOV_WANTED 8
+#define READS      16
+#define PIN_LEN    (256 * 1024)
+#define RDMA_CHUNK (UINT64_C(1) << 30)
 
 const char *dm_dat_text(DAT_RETURN rc)
 {

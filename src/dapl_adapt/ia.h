@@ -31,23 +31,23 @@ struct dm_ia {
     DAT_PSP_HANDLE psp;
     DAT_CONN_QUAL qual;
     struct dm_adapt *adapt;
-    int index;             /* my number among the rails of this process */
-    int n_conns;           /* connections that are up */
-    int n_signalled;       /* completions that are certainly coming */
-    int n_probes;          /* measuring transfers under way */
-    int n_sendrecv;        /* connections whose records arrive as completions */
+    int index;         /* my number among the rails of this process */
+    int n_conns;       /* connections that are up */
+    int n_signalled;   /* completions that are certainly coming */
+    bool is_waited_on; /* a thread waits in dto_evd, or has an event of it not yet handled */
+    int n_probes;      /* measuring transfers under way */
+    int n_sendrecv;    /* connections whose records arrive as completions */
     bool is_builtin;
-    bool is_local;         /* its address means something on this host only */
-    bool can_share;        /* takes shared memory registrations */
-    bool is_pinning;       /* registration pins pages: a kept one can go stale */
-    bool has_user_probe;
+    bool is_local;   /* its address means something on this host only */
+    bool can_share;  /* takes shared memory registrations */
+    bool is_pinning; /* registration pins pages: a kept one can go stale */
     /* limits */
-    int max_req;           /* requests in flight per endpoint */
+    int max_req; /* requests in flight per endpoint */
     int max_recv;
-    int max_iov;           /* segments of a write or send */
+    int max_iov; /* segments of a write or send */
     int max_reads_in;
     int max_reads_out;
-    uint64_t max_rdma;     /* bytes of one transfer */
+    uint64_t max_rdma; /* bytes of one transfer */
     char name[DAT_NAME_MAX_LENGTH];
     char library[256];
     unsigned char addr[DM_IA_ADDR_MAX];

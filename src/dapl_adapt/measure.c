@@ -14,10 +14,10 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define ROUNDS      4       /* the first one warms up */
-#define LIMIT_NS    1000000 /* for each of the two */
-#define PIPE_FACTOR 1.5     /* lines go from core to core, which a lone writer does not see */
-#define CROWD_FACTOR 2.0    /* and processes take turns */
+#define ROUNDS       4       /* the first one warms up */
+#define LIMIT_NS     1000000 /* for each of the two */
+#define PIPE_FACTOR  1.5     /* lines go from core to core, which a lone writer does not see */
+#define CROWD_FACTOR 2.0     /* and processes take turns */
 
 enum { READ_ONLY = 1, PIPE_ONLY = 2 };
 
@@ -127,8 +127,10 @@ static void measure(struct dm_conn *conn)
     DM_TRACE(RNDV, "%s reads %.1f GB/s, pipe %.1f GB/s", ia->name, ia->read_gbs, ia->pipe_gbs);
 }
 
-bool dm_adapt_prefers_pipe(struct dm_conn *conn)
+bool dm_adapt_prefers_pipe(const struct dm_conn *asked)
 {
+    struct dm_conn *conn = &asked->adapt->conns[asked->proc];
+
     if (dm_cfg()->rndv != DM_RNDV_AUTO)
         return dm_cfg()->rndv == DM_RNDV_PIPE;
     if (!conn->is_up || conn->tx.is_lost)

@@ -14,13 +14,14 @@
 #include "util/gate.h"
 #include "util/log.h"
 
-#define HOT         32   /* connections looked at in every poll */
-#define COLD        8    /* of the others, so many in turn */
-#define DRAIN_MAX   64   /* completions in one go */
-#define RING_WAIT   1000 /* us: nothing wakes us when a ring is written */
-#define SOFT_WAIT   200000
-#define SETUP_WAIT  2000
-#define PAUSE_NS    50000
+#define HOT           32   /* connections looked at in every poll */
+#define COLD          8    /* of the others, so many in turn */
+#define BUSY_PER_IDLE 8    /* so many polls with traffic count as one without */
+#define DRAIN_MAX     64   /* completions in one go */
+#define RING_WAIT     1000 /* us: nothing wakes us when a ring is written */
+#define SOFT_WAIT     200000
+#define SETUP_WAIT    2000
+#define PAUSE_NS      50000
 
 void dm_poll_add(struct dm_adapt *adapt, struct dm_conn *conn)
 {
@@ -137,6 +138,9 @@ static int drain(struct dm_ia *ia)
     DAT_EVENT event;
     int n = 0;
 
+    /* a waiting thread may have taken an event that is older than what is queued now */
+    if (dm_unlikely(ia->is_waited_on))
+        return 0;
     while (n < DRAIN_MAX && DAT_EVD_DEQUEUE(ia->dto_evd, &event) == DAT_SUCCESS) {
         if (event.event_number == DAT_DTO_COMPLETION_EVENT)
             on_dto(ia, &event.event_data.dto_completion_event_data);
@@ -339,9 +343,9 @@ int dm_adapt_poll(struct dm_adapt *adapt)
                     adapt->n_blocked > 0 || adapt->n_tell > 0 || adapt->n_dying > 0 ||
                     adapt->done_head != NULL || !dm_list_is_empty(&adapt->connecting)))
         n += poll_more(adapt);
-    if (n > 0) {
-        adapt->idle = 0;
-    } else if (dm_unlikely(++adapt->idle >= DM_RARE)) {
+    /* a poll with traffic counts little, so that a busy process hears of losses, too */
+    adapt->idle += n > 0 ? 1 : BUSY_PER_IDLE;
+    if (dm_unlikely(adapt->idle >= DM_RARE * BUSY_PER_IDLE)) {
         adapt->idle = 0;
         n += dm_poll_rare(adapt);
     }
@@ -405,14 +409,15 @@ void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us)
     }
     timeout_us = safe_wait(adapt, ia, timeout_us);
     adapt->is_waiting = true;
+    ia->is_waited_on = true;
     levels = dm_gate_drop();
     rc = dat_evd_wait(ia->dto_evd, (DAT_TIMEOUT)timeout_us, 1, &event, &n_more);
     dm_gate_retake(levels);
     adapt->is_waiting = false;
+    ia->is_waited_on = false;
     if (rc == DAT_SUCCESS) {
         if (event.event_number == DAT_DTO_COMPLETION_EVENT)
             on_dto(ia, &event.event_data.dto_completion_event_data);
-        adapt->idle = 0;
     } else if (DAT_GET_TYPE(rc) != DAT_TIMEOUT_EXPIRED) {
         pause_ns(PAUSE_NS);
     }

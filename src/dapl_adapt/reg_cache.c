@@ -276,11 +276,12 @@ int dm_adapt_mem_alloc(struct dm_adapt *adapt, size_t len, void **ptr_p, struct 
     if (err != DM_OK) {
         dm_host_shm_free(ptr, len, mr->fd);
         free(mr);
-        return err == DM_EAGAIN ? DM_FAIL(DM_ENOMEM,
-                                          "the provider is out of registrations for %zu bytes; raise "
-                                          "the limit of locked memory (ulimit -l)",
-                                          len)
-                                : err;
+        return err == DM_EAGAIN
+                   ? DM_FAIL(DM_ENOMEM,
+                             "the provider is out of registrations for %zu bytes; raise "
+                             "the limit of locked memory (ulimit -l)",
+                             len)
+                   : err;
     }
     dm_reg_cache_insert(&adapt->cache, mr);
     *ptr_p = ptr;

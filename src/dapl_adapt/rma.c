@@ -88,8 +88,7 @@ void dm_rma_push(struct dm_conn *conn)
                 finish(conn->adapt, rdma);
         }
     }
-    if (rc != DAT_SUCCESS &&
-        !(DAT_GET_TYPE(rc) == DAT_INSUFFICIENT_RESOURCES && conn->rq_used > 0))
+    if (rc != DAT_SUCCESS && !(DAT_GET_TYPE(rc) == DAT_INSUFFICIENT_RESOURCES && conn->rq_used > 0))
         dm_eager_post_failed(conn, rc);
 }
 

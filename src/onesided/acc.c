@@ -170,6 +170,22 @@ static int send_plain(struct acc_walk *w, const char *data, uint64_t offset, siz
     return DM_OK;
 }
 
+/* Derived types must be made of one basic type, which op must be allowed on (section 12.3.4). */
+static int check_op(const struct dm_op *op, const struct dm_type *type)
+{
+    if (!op->is_builtin)
+        return DM_FAIL(DM_ERR_OP, "only predefined operations can be used with MPI_Accumulate");
+    if (op->obj.handle == MPI_REPLACE || op->obj.handle == MPI_NO_OP || type->size == 0)
+        return DM_OK;
+    if (!type->is_builtin) {
+        type = dm_type_get(type->basic);
+        if (type == NULL)
+            return DM_FAIL(DM_ERR_TYPE,
+                           "the target type mixes basic types, which only MPI_REPLACE allows");
+    }
+    return dm_op_check(op, type);
+}
+
 int dm_accumulate(const void *origin, size_t origin_count, struct dm_type *origin_type, int target,
                   MPI_Aint disp, size_t target_count, struct dm_type *target_type, struct dm_op *op,
                   struct dm_win *win)
@@ -185,11 +201,11 @@ int dm_accumulate(const void *origin, size_t origin_count, struct dm_type *origi
     uint64_t offset;
     int err;
 
-    if (!op->is_builtin)
-        return DM_FAIL(DM_ERR_OP, "only predefined operations can be used with MPI_Accumulate");
     if (target == MPI_PROC_NULL)
         return DM_OK;
-    err = dm_rma_check_epoch(win, target);
+    err = check_op(op, target_type);
+    if (err == DM_OK)
+        err = dm_rma_check_epoch(win, target);
     if (err == DM_OK)
         err = dm_rma_check_range(win, target, disp, target_count, target_type, &offset);
     if (err != DM_OK)

@@ -156,6 +156,9 @@ int dm_win_free(struct dm_win *win)
     if (win->exposure == DM_EPOCH_POST)
         return DM_FAIL(DM_ERR_RMA_SYNC,
                        "the window is freed inside an exposure epoch: call MPI_Win_wait first");
+    err = dm_attr_delete_all(win->obj.handle, &win->attrs);
+    if (err != DM_OK)
+        return err;
     err = dm_rma_flush_all(win);
     if (err != DM_OK)
         return err;

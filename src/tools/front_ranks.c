@@ -115,7 +115,7 @@ static void take_up(struct dm_front_ranks *ranks, const char *text, int pmi_fd)
     struct dm_front_rank rank = {.pmi_fd = pmi_fd, .pid_fd = -1};
     int n_hosts;
 
-    if (sscanf(text, "up %d %d %d %255s", &rank.rank, &rank.pid, &n_hosts, ranks->host) == 4)
+    if (sscanf(text, "up %d %d %d %255s", &rank.rank, &rank.pid, &n_hosts, rank.host) == 4)
         rank.pid_fd = (int)syscall(SYS_pidfd_open, rank.pid, 0);
     if (rank.pid_fd < 0 || pmi_fd < 0 || ranks->is_ended) {
         /* An old kernel: Hydra watches, as it always did. */
@@ -140,10 +140,11 @@ static void take_text(struct dm_front_ranks *ranks, const char *text, int fd)
         for (size_t i = 0; i < ranks->n_ranks; i++)
             if (ranks->ranks[i].rank == num)
                 release(&ranks->ranks[i]);
-    } else if (strncmp(text, "end ", 4) == 0) {
-        /* A death that we see together with this may be its consequence: it says why. */
+    } else if (sscanf(text, "end %d", &num) == 1) {
+        for (size_t i = 0; i < ranks->n_ranks; i++)
+            if (ranks->ranks[i].rank == num)
+                ranks->ranks[i].is_excused = true;
         ranks->is_ended = true;
-        ranks->decide_at = 0;
     }
 }
 
@@ -234,14 +235,21 @@ static int wait_status(const struct dm_front_rank *rank)
     return status;
 }
 
-void dm_front_ranks_report(const struct dm_front_ranks *ranks, int hydra_status)
+void dm_front_ranks_report(struct dm_front_ranks *ranks, int hydra_status)
 {
-    const struct dm_front_rank *rank = &ranks->ranks[ranks->first];
-    int status = ranks->status;
+    const struct dm_front_rank *rank;
     char cause[128];
+    int status;
 
+    /* Hydra was faster than our patience. */
+    if (ranks->decide_at != 0) {
+        ranks->decide_at = 1;
+        dm_front_ranks_run(ranks);
+    }
     if (!ranks->is_guilty)
         return;
+    rank = &ranks->ranks[ranks->first];
+    status = ranks->status;
     /* Left to itself, Hydra ends with the number of the signal that killed the rank. */
     if (status < 0 && ranks->order_at != 0 && hydra_status < NSIG)
         status = hydra_status;
@@ -253,8 +261,8 @@ void dm_front_ranks_report(const struct dm_front_ranks *ranks, int hydra_status)
                  WEXITSTATUS(status));
     else
         snprintf(cause, sizeof(cause), "ended without MPI_Finalize");
-    dm_log_error("rank %d on host %s (process %d) %s; the job is ended", rank->rank, ranks->host,
-                 rank->pid, cause);
+    dm_log_error("rank %d on host %s (process %d) %s%s; the job is ended", rank->rank, rank->host,
+                 rank->pid, cause, ranks->is_doubtful ? ", perhaps after one on another host" : "");
 }
 
 /* In the name of the dead rank; the job's exit status is what the rank's was. */
@@ -297,6 +305,33 @@ static bool are_all_dead(const struct dm_front_ranks *ranks)
     return true;
 }
 
+static bool is_killed(int status)
+{
+    return status >= 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+}
+
+/*
+ * Finds who died of something that is not Hydra's doing, the first by preference;
+ * false when nobody did for sure.
+ */
+static bool find_guilty(struct dm_front_ranks *ranks)
+{
+    for (size_t i = 0; i < ranks->n_ranks; i++) {
+        size_t at = (ranks->first + i) % ranks->n_ranks;
+        const struct dm_front_rank *rank = &ranks->ranks[at];
+        int status;
+
+        if (!rank->is_dead || rank->pid_fd < 0 || rank->is_excused)
+            continue;
+        status = wait_status(rank);
+        if (status >= 0 && !is_killed(status)) {
+            ranks->first = at;
+            return true;
+        }
+    }
+    return false;
+}
+
 /*
  * Who has killed whom? Hydra itself acts on a rank that a signal killed, and has
  * the right exit status then. It does not act on other ends while we hold on to
@@ -304,22 +339,22 @@ static bool are_all_dead(const struct dm_front_ranks *ranks)
  */
 static bool decide(struct dm_front_ranks *ranks)
 {
+    bool is_sure = find_guilty(ranks);
     struct dm_front_rank *rank = &ranks->ranks[ranks->first];
 
     ranks->decide_at = 0;
-    /* It said goodbye just before. */
-    if (rank->pid_fd < 0)
+    /* It said goodbye just before, or another rank ended the job and says why. */
+    if (rank->pid_fd < 0 || (ranks->is_ended && !is_sure))
         return false;
-    if (!ranks->is_alone && are_all_dead(ranks)) {
-        dm_front_ranks_ignore(ranks);
-        return false;
-    }
+    /* All are dead: by Hydra, which may have begun with this one, or with one elsewhere. */
+    ranks->is_doubtful = !ranks->is_alone && are_all_dead(ranks) && !is_sure;
     ranks->is_guilty = true;
-    ranks->is_ended = true;
     ranks->status = wait_status(rank);
-    ranks->order_at = dm_clock_ns();
-    if (ranks->status < 0 || WIFSIGNALED(ranks->status))
+    if (!ranks->is_ended)
+        ranks->order_at = dm_clock_ns();
+    if (!ranks->is_ended && (ranks->status < 0 || WIFSIGNALED(ranks->status)))
         ranks->order_at += SETTLE_NS;
+    ranks->is_ended = true;
     return true;
 }
 

@@ -14,6 +14,8 @@ struct dm_front_rank {
     int pmi_fd; /* copy of its connection to Hydra */
     int pid_fd; /* readable when it has ended; -1: it said goodbye */
     bool is_dead;
+    char host[256];
+    bool is_excused; /* it has ended the job and said why */
 };
 
 struct dm_front_ranks {
@@ -25,8 +27,8 @@ struct dm_front_ranks {
     uint64_t order_at;  /* nanoseconds; when to have Hydra end the job, 0: not */
     size_t first;       /* index of the first that died */
     bool is_guilty;     /* it ended the job */
+    bool is_doubtful;   /* or one on another host did */
     int status;         /* its wait status, -1: unknown */
-    char host[256];
     struct dm_front_rank *ranks;
     size_t n_ranks;
     size_t max_ranks;
@@ -49,7 +51,7 @@ void dm_front_ranks_ignore(struct dm_front_ranks *ranks);
  * When Hydra has ended with this exit status (0: killed): say which rank ended
  * the job, if one did.
  */
-void dm_front_ranks_report(const struct dm_front_ranks *ranks, int hydra_status);
+void dm_front_ranks_report(struct dm_front_ranks *ranks, int hydra_status);
 void dm_front_ranks_fini(struct dm_front_ranks *ranks);
 
 #endif

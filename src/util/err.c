@@ -14,6 +14,7 @@
 #define DETAIL_LEN 512
 
 static DM_THREAD_LOCAL char detail[DETAIL_LEN];
+static DM_THREAD_LOCAL int detail_code;
 
 #define ERR_TEXT(name, class, text) [name] = text,
 static const char *const err_texts[DM_ERR_LAST] = {[DM_OK] = "no error", DM_ERRORS(ERR_TEXT)};
@@ -36,6 +37,7 @@ int dm_err_fail(int err, const char *fmt, ...)
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
     snprintf(detail, sizeof(detail), "%s", text);
+    detail_code = err;
     errno = saved;
     return err;
 }
@@ -45,7 +47,13 @@ const char *dm_err_detail(void)
     return detail;
 }
 
+int dm_err_code(void)
+{
+    return detail_code;
+}
+
 void dm_err_clear(void)
 {
+    detail_code = DM_OK;
     detail[0] = '\0';
 }

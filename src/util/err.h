@@ -82,6 +82,8 @@ int dm_err_fail(int err, const char *fmt, ...) __attribute__((format(printf, 2, 
 
 /* The detail recorded last by this thread, "" when none; valid until the next. */
 const char *dm_err_detail(void);
+/* The code it was recorded with, DM_OK when none. */
+int dm_err_code(void);
 /* Forget it (done on entry of error-prone API calls by the error path only). */
 void dm_err_clear(void);
 

@@ -1,6 +1,6 @@
 /*
- * Helpers for tests and benches that speak DAT only: two processes with a pipe
- * between them, a set of objects, a connection, waiting for one event.
+ * Helpers for tests and benches that speak DAT only: checks, a set of objects,
+ * registered memory, waiting for one event.
  *
  * A test is a program: DAT_OVERRIDE names the dat.conf, the first argument the
  * provider ("datum-shm" by default). It ends with 0 or says what went wrong,
@@ -29,7 +29,7 @@
 
 #define DT_FAIL(...)                                                                               \
     do {                                                                                           \
-        fprintf(stderr, "%s:%d: pid %d: ", __FILE__, __LINE__, (int) getpid());                    \
+        fprintf(stderr, "%s:%d: pid %d: ", __FILE__, __LINE__, (int)getpid());                     \
         fprintf(stderr, __VA_ARGS__);                                                              \
         fputc('\n', stderr);                                                                       \
         exit(1);                                                                                   \
@@ -41,7 +41,7 @@
     } while (0)
 #define CHECK_EQ(a, b)                                                                             \
     do {                                                                                           \
-        long long a_ = (long long) (a), b_ = (long long) (b);                                      \
+        long long a_ = (long long)(a), b_ = (long long)(b);                                        \
         if (a_ != b_)                                                                              \
             DT_FAIL("%s is %lld (0x%llx), not %lld (0x%llx)", #a, a_, a_, b_, b_);                 \
     } while (0)
@@ -80,7 +80,7 @@ static inline double dt_now(void)
     struct timespec ts;
 
     clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double) ts.tv_sec + 1e-9 * (double) ts.tv_nsec;
+    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
 }
 
 static inline void dt_nap_ms(int ms)
@@ -100,7 +100,7 @@ static inline void dt_open_as(struct dt *t, const char *name, DAT_BOOLEAN is_saf
     DAT_IA_ATTR attr;
 
     t->async_evd = DAT_HANDLE_NULL;
-    OK(dat_ia_openv((DAT_NAME_PTR) name, 16, &t->async_evd, &t->ia, 2, 0, is_safe));
+    OK(dat_ia_openv((DAT_NAME_PTR)name, 16, &t->async_evd, &t->ia, 2, 0, is_safe));
     OK(dat_ia_query(t->ia, NULL, DAT_IA_FIELD_ALL, &attr, 0, NULL));
     memcpy(&t->addr, attr.ia_address_ptr, sizeof(t->addr));
     OK(dat_pz_create(t->ia, &t->pz));
@@ -151,9 +151,9 @@ static inline void dt_reg(struct dt *t, struct dt_mem *mem, int priv)
         snprintf(cookie, sizeof(cookie), "fd:%d+0", mem->fd);
         type = DAT_MEM_TYPE_SHARED_VIRTUAL;
         region.for_shared_memory.virtual_address = mem->buf;
-        region.for_shared_memory.shared_memory_id = (DAT_LMR_COOKIE) &cookie;
+        region.for_shared_memory.shared_memory_id = (DAT_LMR_COOKIE)&cookie;
     }
-    OK(dat_lmr_create(t->ia, type, region, mem->len, t->pz, (DAT_MEM_PRIV_FLAGS) priv,
+    OK(dat_lmr_create(t->ia, type, region, mem->len, t->pz, (DAT_MEM_PRIV_FLAGS)priv,
                       DAT_VA_TYPE_VA, &mem->lmr, &mem->lkey, &mem->rkey, NULL, NULL));
 }
 
@@ -162,7 +162,7 @@ static inline void dt_alloc(struct dt *t, struct dt_mem *mem, size_t len, bool i
 {
     mem->len = len;
     mem->fd = is_shared ? memfd_create("dat-test", MFD_CLOEXEC) : -1;
-    if (is_shared && ftruncate(mem->fd, (off_t) len) != 0)
+    if (is_shared && ftruncate(mem->fd, (off_t)len) != 0)
         DT_FAIL("ftruncate");
     mem->buf = mmap(NULL, len, PROT_READ | PROT_WRITE,
                     is_shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, mem->fd, 0);
@@ -172,8 +172,8 @@ static inline void dt_alloc(struct dt *t, struct dt_mem *mem, size_t len, bool i
 
 static inline DAT_LMR_TRIPLET dt_seg(const struct dt_mem *mem, size_t offset, size_t len)
 {
-    DAT_LMR_TRIPLET seg = {.virtual_address = (DAT_VADDR) (uintptr_t) mem->buf + offset,
-                           .segment_length = (DAT_SEG_LENGTH) len,
+    DAT_LMR_TRIPLET seg = {.virtual_address = (DAT_VADDR)(uintptr_t)mem->buf + offset,
+                           .segment_length = (DAT_SEG_LENGTH)len,
                            .lmr_context = mem->lkey};
 
     return seg;
@@ -181,8 +181,8 @@ static inline DAT_LMR_TRIPLET dt_seg(const struct dt_mem *mem, size_t offset, si
 
 static inline DAT_RMR_TRIPLET dt_remote(const struct dt_mem *mem, size_t offset, size_t len)
 {
-    DAT_RMR_TRIPLET seg = {.virtual_address = (DAT_VADDR) (uintptr_t) mem->buf + offset,
-                           .segment_length = (DAT_SEG_LENGTH) len,
+    DAT_RMR_TRIPLET seg = {.virtual_address = (DAT_VADDR)(uintptr_t)mem->buf + offset,
+                           .segment_length = (DAT_SEG_LENGTH)len,
                            .rmr_context = mem->rkey};
 
     return seg;
@@ -195,7 +195,13 @@ static inline DAT_DTO_COOKIE dt_cookie(uint64_t value)
     return cookie;
 }
 
-static inline DAT_EVENT dt_wait(DAT_EVD_HANDLE evd)
+/* The waiting helpers name the line that called them. */
+#define dt_wait(evd)                     dt_wait_at(evd, __LINE__)
+#define dt_want_conn(evd, number)        dt_want_conn_at(evd, number, __LINE__)
+#define dt_want_dto(evd, cookie, status) dt_want_dto_at(evd, cookie, status, __LINE__)
+#define dt_want_none(evd, ms)            dt_want_none_at(evd, ms, __LINE__)
+
+static inline DAT_EVENT dt_wait_at(DAT_EVD_HANDLE evd, int line)
 {
     DAT_EVENT event;
     DAT_COUNT n_more;
@@ -205,142 +211,47 @@ static inline DAT_EVENT dt_wait(DAT_EVD_HANDLE evd)
     do
         ret = dat_evd_wait(evd, DT_WAIT_US, 1, &event, &n_more);
     while (DAT_GET_TYPE(ret) == DAT_INTERRUPTED_CALL);
-    OK(ret);
+    if (ret != DAT_SUCCESS)
+        DT_FAIL("line %d: no event: 0x%x", line, (unsigned)ret);
     return event;
 }
 
 /* The next connection event has to be this one. */
-static inline DAT_EVENT dt_want_conn(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number)
+static inline DAT_EVENT dt_want_conn_at(DAT_EVD_HANDLE evd, DAT_EVENT_NUMBER number, int line)
 {
-    DAT_EVENT event = dt_wait(evd);
+    DAT_EVENT event = dt_wait_at(evd, line);
 
-    CHECK_EQ(event.event_number, number);
+    if (event.event_number != number)
+        DT_FAIL("line %d: event 0x%x, not 0x%x", line, (unsigned)event.event_number,
+                (unsigned)number);
     return event;
 }
 
 /* The next completion has to have this cookie and status; its length. */
-static inline DAT_SEG_LENGTH dt_want_dto(DAT_EVD_HANDLE evd, uint64_t cookie,
-                                         DAT_DTO_COMPLETION_STATUS status)
+static inline DAT_SEG_LENGTH dt_want_dto_at(DAT_EVD_HANDLE evd, uint64_t cookie,
+                                            DAT_DTO_COMPLETION_STATUS status, int line)
 {
-    DAT_EVENT event = dt_wait(evd);
+    DAT_EVENT event = dt_wait_at(evd, line);
     DAT_DTO_COMPLETION_EVENT_DATA *dto = &event.event_data.dto_completion_event_data;
 
     CHECK_EQ(event.event_number, DAT_DTO_COMPLETION_EVENT);
-    CHECK_EQ(dto->user_cookie.as_64, cookie);
-    CHECK_EQ(dto->status, status);
+    if (dto->user_cookie.as_64 != cookie || dto->status != status)
+        DT_FAIL("line %d: cookie %llu status %d, not %llu and %d", line,
+                (unsigned long long)dto->user_cookie.as_64, (int)dto->status,
+                (unsigned long long)cookie, (int)status);
     return dto->transfered_length;
 }
 
 /* Nothing may be there, now and for a while. */
-static inline void dt_want_none(DAT_EVD_HANDLE evd, int ms)
+static inline void dt_want_none_at(DAT_EVD_HANDLE evd, int ms, int line)
 {
     DAT_EVENT event;
     DAT_COUNT n_more;
-    DAT_RETURN ret = dat_evd_wait(evd, (DAT_TIMEOUT) ms * 1000u, 1, &event, &n_more);
+    DAT_RETURN ret = dat_evd_wait(evd, (DAT_TIMEOUT)ms * 1000u, 1, &event, &n_more);
 
     if (ret == DAT_SUCCESS)
-        DT_FAIL("unexpected event 0x%x", (unsigned) event.event_number);
+        DT_FAIL("line %d: unexpected event 0x%x", line, (unsigned)event.event_number);
     CHECK_RC(ret, DAT_TIMEOUT_EXPIRED);
-}
-
-/* Talk to the other process outside DAT. */
-static inline void dt_tell(struct dt *t, const void *data, size_t len)
-{
-    CHECK_EQ(write(t->pipe, data, len), len);
-}
-
-static inline void dt_hear(struct dt *t, void *data, size_t len)
-{
-    CHECK_EQ(recv(t->pipe, data, len, MSG_WAITALL), len);
-}
-
-/* Both come here before either goes on. */
-static inline void dt_meet(struct dt *t)
-{
-    char c = 'm';
-
-    dt_tell(t, &c, 1);
-    dt_hear(t, &c, 1);
-}
-
-static inline void dt_swap_mem(struct dt *t, const struct dt_mem *mine, struct dt_mem *theirs)
-{
-    dt_tell(t, mine, sizeof(*mine));
-    dt_hear(t, theirs, sizeof(*theirs));
-}
-
-/* Passive side: a service point; its qualifier goes to the other process. */
-static inline DAT_PSP_HANDLE dt_listen(struct dt *t)
-{
-    DAT_PSP_HANDLE psp;
-    DAT_CONN_QUAL qual;
-
-    OK(dat_psp_create_any(t->ia, &qual, t->cr_evd, DAT_PSP_CONSUMER_FLAG, &psp));
-    dt_tell(t, &qual, sizeof(qual));
-    return psp;
-}
-
-static inline void dt_accept(struct dt *t, DAT_EP_HANDLE ep)
-{
-    DAT_EVENT event = dt_wait(t->cr_evd);
-
-    CHECK_EQ(event.event_number, DAT_CONNECTION_REQUEST_EVENT);
-    OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, ep, 0, NULL));
-    dt_want_conn(t->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED);
-}
-
-static inline void dt_connect(struct dt *t, DAT_EP_HANDLE ep, DAT_CONN_QUAL qual)
-{
-    OK(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR) &t->addr, qual, DT_WAIT_US, 0, NULL,
-                      DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
-    dt_want_conn(t->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED);
-}
-
-/* Connect the two sides' t->ep. */
-static inline void dt_join(struct dt *t, bool is_passive)
-{
-    DAT_PSP_HANDLE psp;
-    DAT_CONN_QUAL qual;
-
-    if (is_passive) {
-        psp = dt_listen(t);
-        dt_accept(t, t->ep);
-        OK(dat_psp_free(psp));
-    } else {
-        dt_hear(t, &qual, sizeof(qual));
-        dt_connect(t, t->ep, qual);
-    }
-}
-
-/* Run the two sides in two processes; returns what the first returns, or 1 if
- * the second has failed. May be killed: then its status does not count. */
-static inline int dt_pair(const char *name, int (*one)(struct dt *t, const char *name),
-                          int (*two)(struct dt *t, const char *name), bool is_killed)
-{
-    struct dt t = {.pipe = -1};
-    int sv[2];
-    int status;
-    int ret;
-    pid_t pid;
-
-    if (socketpair(AF_UNIX, SOCK_STREAM, 0, sv) != 0)
-        DT_FAIL("socketpair");
-    pid = fork();
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        close(sv[0]);
-        t.pipe = sv[1];
-        exit(two(&t, name));
-    }
-    close(sv[1]);
-    t.pipe = sv[0];
-    ret = one(&t, name);
-    close(sv[0]);
-    if (waitpid(pid, &status, 0) != pid)
-        DT_FAIL("waitpid");
-    if (!is_killed && (!WIFEXITED(status) || WEXITSTATUS(status) != 0))
-        DT_FAIL("the other process ended with status 0x%x", (unsigned) status);
-    return ret;
 }
 
 #endif

@@ -44,7 +44,7 @@ static void lmr_arguments(struct dt *t)
         memset(cookie, 0, sizeof(cookie));
         strcpy(cookie, bad[i]);
         region.for_shared_memory.virtual_address = buf;
-        region.for_shared_memory.shared_memory_id = (DAT_LMR_COOKIE) &cookie;
+        region.for_shared_memory.shared_memory_id = (DAT_LMR_COOKIE)&cookie;
         CHECK_RC(dat_lmr_create(t->ia, DAT_MEM_TYPE_SHARED_VIRTUAL, region, 8, t->pz,
                                 DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &lmr, NULL, NULL, NULL,
                                 NULL),
@@ -53,7 +53,7 @@ static void lmr_arguments(struct dt *t)
     dt_alloc(t, &mem, 8192, true);
     OK(dat_lmr_query(mem.lmr, DAT_LMR_FIELD_ALL, &param));
     CHECK_EQ(param.registered_size, 8192);
-    CHECK_EQ(param.registered_address, (uintptr_t) mem.buf);
+    CHECK_EQ(param.registered_address, (uintptr_t)mem.buf);
     CHECK_EQ(param.rmr_context, mem.rkey);
     /* Beyond the end of the file. */
     snprintf(cookie, sizeof(cookie), "fd:%d+4096", mem.fd);
@@ -93,7 +93,7 @@ static void evd_limits(struct dt *t)
     CHECK_RC(dat_evd_post_se(t->recv_evd, &se), DAT_INVALID_PARAMETER);
     n = 0;
     do {
-        se.event_data.software_event_data.pointer = (DAT_PVOID) (uintptr_t) (unsigned) n;
+        se.event_data.software_event_data.pointer = (DAT_PVOID)(uintptr_t)(unsigned)n;
         n++;
     } while (dat_evd_post_se(evd, &se) == DAT_SUCCESS);
     CHECK(n > 10); /* the last was refused */
@@ -101,7 +101,7 @@ static void evd_limits(struct dt *t)
     OK(dat_evd_post_se(evd, &se));
     for (DAT_COUNT i = 0; i < n; i++) {
         OK(dat_evd_dequeue(evd, &event));
-        CHECK_EQ((uintptr_t) event.event_data.software_event_data.pointer, i);
+        CHECK_EQ((uintptr_t)event.event_data.software_event_data.pointer, i);
         CHECK(event.evd_handle == evd);
     }
     CHECK_RC(dat_evd_dequeue(evd, &event), DAT_QUEUE_EMPTY);
@@ -158,8 +158,7 @@ static void evd_waiting(struct dt *t)
     }
     poster.n = 0;
     CHECK_EQ(pthread_create(&thread, NULL, post_later, &poster), 0);
-    CHECK_RC(dat_evd_wait(poster.evd, DAT_TIMEOUT_INFINITE, 1, &event, &n_more),
-             DAT_INVALID_STATE);
+    CHECK_RC(dat_evd_wait(poster.evd, DAT_TIMEOUT_INFINITE, 1, &event, &n_more), DAT_INVALID_STATE);
     CHECK_EQ(pthread_join(thread, NULL), 0);
     OK(dat_evd_clear_unwaitable(poster.evd));
     CHECK_RC(dat_evd_wait(poster.evd, 1000, 1, &event, &n_more), DAT_TIMEOUT_EXPIRED);
@@ -200,15 +199,15 @@ static void cno_triggers(struct dt *t)
     CHECK_EQ(pthread_join(thread, NULL), 0);
     OK(dat_evd_dequeue(poster.evd, &event));
     OK(dat_evd_disable(poster.evd));
-    (void) post_later(&poster);
+    (void)post_later(&poster);
     CHECK_RC(dat_cno_wait(cno, 1000, &evd), DAT_QUEUE_EMPTY);
     OK(dat_evd_dequeue(poster.evd, &event));
     OK(dat_evd_enable(poster.evd));
     OK(dat_cno_modify_agent(cno, proxy));
     OK(dat_cno_query(cno, DAT_CNO_FIELD_ALL, &param));
     CHECK(param.proxy.agent.proxy_agent_func == agent);
-    (void) post_later(&poster);
-    (void) post_later(&poster);
+    (void)post_later(&poster);
+    (void)post_later(&poster);
     for (int i = 0; atomic_load(&a.n_calls) == 0 && i < 1000; i++)
         dt_nap_ms(5);
     CHECK_EQ(atomic_load(&a.n_calls), 1); /* it fires once */

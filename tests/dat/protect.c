@@ -4,7 +4,7 @@
  * events that belong to it on both sides, and the endpoints connect again
  * after a reset. The memory is untouched.
  */
-#include "dat_test.h"
+#include "dat_pair.h"
 
 enum { LEN = 8192, N_RECVS = 3 };
 

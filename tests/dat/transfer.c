@@ -4,28 +4,28 @@
  * mapped and into memory that cannot, gathered and scattered; order of
  * completions and of data; the last byte of a write arrives last.
  */
-#include "dat_test.h"
+#include "dat_pair.h"
 
 enum { LEN = 3 << 20, N_SIZES = 20 };
 
-static const size_t sizes[N_SIZES] = {1,   2,   3,   7,    8,    9,     15,    16,     63,      64,
-                                      65,  127, 200, 1000, 4096, 10007, 65536, 262145, 1 << 20, LEN};
+static const size_t sizes[N_SIZES] = {1,  2,   3,   7,    8,    9,     15,    16,     63,      64,
+                                      65, 127, 200, 1000, 4096, 10007, 65536, 262145, 1 << 20, LEN};
 
 static unsigned char byte_at(size_t i, unsigned seed)
 {
-    return (unsigned char) (i * 31 + seed * 7 + i / 251);
+    return (unsigned char)(i * 31 + seed * 7 + i / 251);
 }
 
 static void fill(char *buf, size_t len, unsigned seed)
 {
     for (size_t i = 0; i < len; i++)
-        buf[i] = (char) byte_at(i, seed);
+        buf[i] = (char)byte_at(i, seed);
 }
 
 static void verify(const char *buf, size_t len, unsigned seed)
 {
     for (size_t i = 0; i < len; i++)
-        if ((unsigned char) buf[i] != byte_at(i, seed))
+        if ((unsigned char)buf[i] != byte_at(i, seed))
             DT_FAIL("byte %zu of %zu is wrong, seed %u", i, len, seed);
 }
 
@@ -111,6 +111,7 @@ static void active_sends(struct dt *t, struct mems *m)
         dt_meet(t);
         OK(dat_ep_post_send(t->ep, 3, seg, dt_cookie(k), DAT_COMPLETION_DEFAULT_FLAG));
         CHECK_EQ(dt_want_dto(t->req_evd, k, DAT_DTO_SUCCESS), len);
+        dt_meet(t);
     }
 }
 
@@ -126,6 +127,7 @@ static void passive_sends(struct dt *t, struct mems *m)
         dt_meet(t);
         CHECK_EQ(dt_want_dto(t->recv_evd, k, DAT_DTO_SUCCESS), len);
         verify(dst->buf, len, k + 5);
+        dt_meet(t);
     }
 }
 
@@ -141,10 +143,10 @@ static void active_order(struct dt *t, struct mems *m)
     fill(m->src.buf, 3107, 9);
     for (int i = 0; i < N; i++) {
         if (i % 3 == 2)
-            OK(dat_ep_post_rdma_read(t->ep, 1, &back, dt_cookie((unsigned) i), &to[i % 2],
+            OK(dat_ep_post_rdma_read(t->ep, 1, &back, dt_cookie((unsigned)i), &to[i % 2],
                                      DAT_COMPLETION_BARRIER_FENCE_FLAG));
         else
-            OK(dat_ep_post_rdma_write(t->ep, 3, seg, dt_cookie((unsigned) i), &to[i % 2],
+            OK(dat_ep_post_rdma_write(t->ep, 3, seg, dt_cookie((unsigned)i), &to[i % 2],
                                       DAT_COMPLETION_DEFAULT_FLAG));
     }
     for (unsigned i = 0; i < N; i++)
@@ -164,7 +166,7 @@ static void active_last(struct dt *t, struct mems *m)
         DAT_LMR_TRIPLET seg = dt_seg(&m->src, 0, len);
         DAT_RMR_TRIPLET to = dt_remote(&m->peer[k % 2], k % 11, len);
 
-        memset(m->src.buf, (int) (k % 255 + 1), len);
+        memset(m->src.buf, (int)(k % 255 + 1), len);
         OK(dat_ep_post_rdma_write(t->ep, 1, &seg, dt_cookie(k), &to, DAT_COMPLETION_DEFAULT_FLAG));
         dt_want_dto(t->req_evd, k, DAT_DTO_SUCCESS);
         dt_hear(t, &c, 1);
@@ -178,7 +180,7 @@ static void passive_last(struct dt *t, struct mems *m)
     for (unsigned k = 0; k < 300; k++) {
         size_t len = k % 3 == 0 ? 8 + k : 60 * k + 9;
         volatile char *buf = m->dst[k % 2].buf + k % 11;
-        char want = (char) (k % 255 + 1);
+        char want = (char)(k % 255 + 1);
 
         for (unsigned long i = 0; buf[len - 1] != want; i++)
             if (i % 1000 == 999)
@@ -187,7 +189,7 @@ static void passive_last(struct dt *t, struct mems *m)
         for (size_t i = 0; i < len; i++)
             if (buf[i] != want)
                 DT_FAIL("byte %zu of %zu came after the last, write %u", i, len, k);
-        memset((void *) (uintptr_t) buf, 0, len);
+        memset((void *)(uintptr_t)buf, 0, len);
         dt_tell(t, &c, 1);
     }
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# test: timeout=300
+# test: timeout=600
 # The tree keeps the house rules, each one a check.
 . "$TEST_LIB"
 for rule in layers text shell paths format gcc headers symbols clang cppcheck; do

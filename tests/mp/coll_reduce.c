@@ -233,7 +233,9 @@ int main(int argc, char **argv)
             user_op(compose, sizes[i], in_place);
             user_op(add_maps, sizes[i], in_place);
             if (sizes[i] < 10000) {
-                user_scatter(compose, sizes[i], in_place);
+                /* MPICH 4.0.2 writes past a buffer of its own with gaps in the type. */
+                if (!mp_is_library("MPICH"))
+                    user_scatter(compose, sizes[i], in_place);
                 user_scatter(add_maps, sizes[i], in_place);
             }
         }

@@ -50,11 +50,21 @@ static void mp_fail(const char *file, int line, const char *text, int has_values
         fprintf(stderr, "%s:%d: rank %d: %s\n", file, line, mp_rank, text);
 }
 
-static void mp_start(int *argc, char ***argv)
+static inline void mp_start(int *argc, char ***argv)
 {
     MPI_Init(argc, argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &mp_rank);
     MPI_Comm_size(MPI_COMM_WORLD, &mp_size);
+}
+
+/* Does the library's version text begin so? For faults of others that a test knows of. */
+static inline int mp_is_library(const char *name)
+{
+    char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    int len;
+
+    MPI_Get_library_version(text, &len);
+    return strncmp(text, name, strlen(name)) == 0;
 }
 
 /* Finalize; the exit code of the program. */

@@ -9,7 +9,7 @@ static void ranges(MPI_Win win, int *v)
 {
     FAILS(MPI_Put(v, 1, MPI_INT, 1, 10, 1, MPI_INT, win), MPI_ERR_RMA_RANGE);
     FAILS(MPI_Put(v, 2, MPI_INT, 1, 9, 2, MPI_INT, win), MPI_ERR_RMA_RANGE);
-    FAILS(MPI_Get(v, 1, MPI_INT, 1, -1, 1, MPI_INT, win), MPI_ERR_RMA_RANGE);
+    FAILS(MPI_Get(v, 1, MPI_INT, 1, -1, 1, MPI_INT, win), MPI_ERR_DISP);
     FAILS(MPI_Accumulate(v, 1, MPI_INT, 1, 1 << 20, 1, MPI_INT, MPI_SUM, win), MPI_ERR_RMA_RANGE);
     FAILS(MPI_Put(v, 1, MPI_INT, 2, 0, 1, MPI_INT, win), MPI_ERR_RANK);
     FAILS(MPI_Put(v, -1, MPI_INT, 1, 0, 1, MPI_INT, win), MPI_ERR_COUNT);

@@ -237,7 +237,8 @@ static void rdma_over(struct job_proc *proc, struct window *wins, unsigned char 
     while (n_done < n_posted && me.n_failed == 0)
         progress();
     CHECK_EQ(last_err, DM_OK);
-    CHECK_EQ(dm_adapt_rdma_read(conn, &rdma[0], dst, NULL, wins[p].addr, &wins[p].rkey, len), DM_OK);
+    CHECK_EQ(dm_adapt_rdma_read(conn, &rdma[0], dst, NULL, wins[p].addr, &wins[p].rkey, len),
+             DM_OK);
     while (n_done < n_posted + 1 && me.n_failed == 0)
         progress();
     CHECK_EQ(last_err, DM_OK);
@@ -274,8 +275,8 @@ static void share_window(struct job_proc *proc, struct window *wins, void *mem, 
 
         snprintf(key, sizeof(key), "win-%d-%d", proc->n_puts - 1, p);
         CHECK_EQ(job_get(proc, key, text, sizeof(text)), DM_OK);
-        CHECK_EQ(sscanf(text, "%llx %x %x %x %x", &addr, &wins[p].rkey.ctx[0],
-                        &wins[p].rkey.ctx[1], &wins[p].rkey.ctx[2], &wins[p].rkey.ctx[3]),
+        CHECK_EQ(sscanf(text, "%llx %x %x %x %x", &addr, &wins[p].rkey.ctx[0], &wins[p].rkey.ctx[1],
+                        &wins[p].rkey.ctx[2], &wins[p].rkey.ctx[3]),
                  5);
         wins[p].addr = addr;
     }
@@ -454,7 +455,7 @@ int main(int argc, char **argv)
         return job_run("block", 4, argc > 2 ? argv[2] : ways[0], block_main);
     for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
         n_failed += job_run("stream", 2, ways[i], stream_main);
-        snprintf(settings, sizeof(settings), "%s DATUM_RING_SLOTS=2 DATUM_RING_SLOT_SIZE=1000",
+        snprintf(settings, sizeof(settings), "%s DATUM_RING_SLOTS=4 DATUM_RING_SLOT_SIZE=1000",
                  ways[i]);
         n_failed += job_run("tiny rings", 3, settings, stream_main);
         n_failed += job_run("stream of four", 4, ways[i], stream_main);

@@ -233,6 +233,7 @@ static void fast_path_refuses_when_others_wait(void)
     CHECK_EQ(out.n_done, 1);
     CHECK_EQ(dm_chan_send_now(chans[0], 1, &b.pkt, &one), DM_OK);
     dm_chan_progress(chans[1]);
+    dm_chan_progress(chans[1]);
     CHECK_EQ(rx.next, 2);
     stop();
 }

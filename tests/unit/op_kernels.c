@@ -131,8 +131,8 @@ static void run(int op, int type, const void *in, void *inout, size_t n)
         CHECK_ALL(MPI_MAX, TYPE, T, a > b ? a : b);                                                \
         CHECK_ALL(MPI_MIN, TYPE, T, a < b ? a : b);                                                \
         CHECK_ALL(MPI_SUM, TYPE, T, (unsigned long)a + (unsigned long)b);                          \
-        CHECK_ALL(MPI_PROD, TYPE, T, (unsigned long)a * (unsigned long)b);                         \
-        CHECK_ALL(MPI_LAND, TYPE, T, a && b);                                                      \
+        CHECK_ALL(MPI_PROD, TYPE, T, (unsigned long)a *(unsigned long)b);                          \
+        CHECK_ALL(MPI_LAND, TYPE, T, a &&b);                                                       \
         CHECK_ALL(MPI_LOR, TYPE, T, a || b);                                                       \
         CHECK_ALL(MPI_LXOR, TYPE, T, !a != !b);                                                    \
         CHECK_ALL(MPI_BAND, TYPE, T, a &b);                                                        \
@@ -231,16 +231,16 @@ static void test_allowed(void)
         const char *ops;
     } rows[] = {
         /*                    MMSPLBLBLBMMRN */
-        {MPI_INT,            "xxxxxxxxxx--xx"}, {MPI_INTEGER8,     "xxxxxxxxxx--xx"},
-        {MPI_UINT8_T,        "xxxxxxxxxx--xx"}, {MPI_AINT,         "xxxxxxxxxx--xx"},
-        {MPI_CHAR,           "xxxxxxxxxx--xx"}, {MPI_FLOAT,        "xxxx--------xx"},
-        {MPI_LONG_DOUBLE,    "xxxx--------xx"}, {MPI_REAL16,       "xxxx--------xx"},
-        {MPI_C_COMPLEX,      "--xx--------xx"}, {MPI_COMPLEX32,    "--xx--------xx"},
-        {MPI_LOGICAL,        "----x-x-x---xx"}, {MPI_C_BOOL,       "----x-x-x---xx"},
-        {MPI_BYTE,           "-----x-x-x--xx"}, {MPI_PACKED,       "------------xx"},
-        {MPI_WCHAR,          "------------xx"}, {MPI_DOUBLE_INT,   "----------xxxx"},
-        {MPI_2REAL,          "----------xxxx"}, {MPI_LB,           "--------------"},
-        {MPI_UB,             "--------------"},
+        {MPI_INT, "xxxxxxxxxx--xx"},         {MPI_INTEGER8, "xxxxxxxxxx--xx"},
+        {MPI_UINT8_T, "xxxxxxxxxx--xx"},     {MPI_AINT, "xxxxxxxxxx--xx"},
+        {MPI_CHAR, "xxxxxxxxxx--xx"},        {MPI_FLOAT, "xxxx--------xx"},
+        {MPI_LONG_DOUBLE, "xxxx--------xx"}, {MPI_REAL16, "xxxx--------xx"},
+        {MPI_C_COMPLEX, "--xx--------xx"},   {MPI_COMPLEX32, "--xx--------xx"},
+        {MPI_LOGICAL, "----x-x-x---xx"},     {MPI_C_BOOL, "----x-x-x---xx"},
+        {MPI_BYTE, "-----x-x-x--xx"},        {MPI_PACKED, "------------xx"},
+        {MPI_WCHAR, "------------xx"},       {MPI_DOUBLE_INT, "----------xxxx"},
+        {MPI_2REAL, "----------xxxx"},       {MPI_LB, "--------------"},
+        {MPI_UB, "--------------"},
     };
     struct dm_type *derived;
 

@@ -96,8 +96,7 @@ static void huge(void)
     CHECK_EQ(row->size, 80l << 30);
     CHECK_EQ(row->extent, 4002l * (8l << 30));
     CHECK_EQ(dm_type_commit(row), DM_OK);
-    CHECK_EQ(dm_type_iov((void *)4096, 1, row, (16l << 30) + 5, iov, 4, &n_iov),
-             (64l << 30) - 5);
+    CHECK_EQ(dm_type_iov((void *)4096, 1, row, (16l << 30) + 5, iov, 4, &n_iov), (64l << 30) - 5);
     CHECK_EQ(n_iov, 4);
     CHECK_EQ((uintptr_t)iov[0].iov_base, 4096 + 1000 * (8ul << 30) + 5);
     /* The second element starts where the first one ends. */
@@ -164,9 +163,9 @@ static void markers(void)
     int types[3] = {MPI_LB, MPI_INT, MPI_UB};
     struct dm_type *marked, *outer, *twice;
 
-    CHECK_EQ(dm_type_create_struct(3, dm_counts_int(lengths), dm_counts_wide(displs), types,
-                                   &marked),
-             DM_OK);
+    CHECK_EQ(
+        dm_type_create_struct(3, dm_counts_int(lengths), dm_counts_wide(displs), types, &marked),
+        DM_OK);
     CHECK_EQ(marked->lb, -4);
     CHECK_EQ(marked->extent, 34);
     CHECK_EQ(marked->true_lb, 0);
@@ -174,9 +173,9 @@ static void markers(void)
     displs[0] = 0;
     displs[1] = 100;
     types[0] = marked->obj.handle;
-    CHECK_EQ(dm_type_create_struct(2, dm_counts_int(lengths), dm_counts_wide(displs), types,
-                                   &outer),
-             DM_OK);
+    CHECK_EQ(
+        dm_type_create_struct(2, dm_counts_int(lengths), dm_counts_wide(displs), types, &outer),
+        DM_OK);
     CHECK_EQ(outer->lb, -4);
     CHECK_EQ(outer->extent, 34);
     CHECK_EQ(outer->true_extent, 104);
@@ -202,9 +201,9 @@ static void deep(void)
     for (int i = 0; i < LEVELS; i++) {
         struct dm_type *next;
 
-        CHECK_EQ(dm_type_create_struct(2, dm_counts_int(lengths), dm_counts_wide(displs), types,
-                                       &next),
-                 DM_OK);
+        CHECK_EQ(
+            dm_type_create_struct(2, dm_counts_int(lengths), dm_counts_wide(displs), types, &next),
+            DM_OK);
         if (type != NULL)
             dm_type_free(type);
         type = next;

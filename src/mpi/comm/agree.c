@@ -157,14 +157,14 @@ int dm_comm_agree(const struct dm_comm_circle *c, uint32_t *ctx_p)
 {
     struct agreement me = {.key = (uint64_t)c->comm->ctx << 32 |
                                   (c->ranks != NULL || c->is_bridge ? (uint32_t)c->tag + 1 : 0)};
-    bool is_offering = dm_world.thread_level != MPI_THREAD_MULTIPLE;
-    int err;
+    int err = DM_EAGAIN;
 
+    if (dm_world.thread_level == MPI_THREAD_MULTIPLE)
+        err = attempt(c, &me, false, ctx_p);
+    /* Only now: one whose circle is not complete must not be waited for. */
     dm_list_add_tail(&dm_comm_state.agreements, &me.link);
-    do {
-        err = attempt(c, &me, is_offering, ctx_p);
-        is_offering = true;
-    } while (err == DM_EAGAIN);
+    while (err == DM_EAGAIN)
+        err = attempt(c, &me, true, ctx_p);
     dm_list_del(&me.link);
     return err;
 }

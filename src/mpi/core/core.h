@@ -158,17 +158,17 @@ struct dm_comm {
     uint32_t ctx;      /* what the others put in messages to us; even */
     uint32_t ctx_send; /* what we put in messages to them; differs on intercommunicators only */
     int rank;
-    int size;          /* of the local group */
+    int size; /* of the local group */
     struct dm_group *group;
     struct dm_group *remote; /* intercommunicator: the other group; else NULL */
     struct dm_comm *local;   /* intercommunicator: for collectives inside the local group */
     struct dm_errhandler *eh;
-    uint32_t coll_seq;       /* tags of collectives: all ranks count alike */
-    struct dm_attr *attrs;   /* cached attributes */
-    struct dm_topo *topo;    /* topology, or NULL */
+    uint32_t coll_seq;     /* tags of collectives: all ranks count alike */
+    struct dm_attr *attrs; /* cached attributes */
+    struct dm_topo *topo;  /* topology, or NULL */
     struct dm_info *info;
-    void *coll;              /* private to src/mpi/coll */
-    bool is_freed;           /* MPI_Comm_free was called; waits for pending operations */
+    void *coll;    /* private to src/mpi/coll */
+    bool is_freed; /* MPI_Comm_free was called; waits for pending operations */
     char name[MPI_MAX_OBJECT_NAME];
 };
 /* Process number of a rank of the group that messages go to (the remote one if there is one). */
@@ -219,12 +219,12 @@ enum dm_req_kind {
 struct dm_req {
     struct dm_obj obj;
     enum dm_req_kind kind;
-    int n_pending;           /* 0: complete */
-    int err;                 /* enum dm_err */
+    int n_pending; /* 0: complete */
+    int err;       /* enum dm_err */
     bool is_cancelled;
-    struct dm_comm *comm;    /* for error handlers; may be NULL */
-    struct dm_win *win;      /* the same for RMA requests */
-    MPI_Status status;       /* of a receive; empty status otherwise */
+    struct dm_comm *comm; /* for error handlers; may be NULL */
+    struct dm_win *win;   /* the same for RMA requests */
+    MPI_Status status;    /* of a receive; empty status otherwise */
     const struct dm_req_ops *ops;
 };
 struct dm_req_ops {
@@ -315,8 +315,7 @@ int dm_info_get_valuelen(struct dm_info *info, const char *key, int *valuelen, i
 /* Make progress until *flag is set by some callback: the one waiting loop. */
 static inline void dm_wait_for(const int *n_pending)
 {
-    while (*(const volatile int *)n_pending != 0)
-        dm_chan_progress_wait(dm_world.chan);
+    dm_chan_wait(dm_world.chan, n_pending);
 }
 
 #include "mpi/core/attr.h"

@@ -6,10 +6,12 @@
 #ifndef DM_MPI_CORE_CORE_INL_H
 #define DM_MPI_CORE_CORE_INL_H
 
+#include "mpi/core/core.h"
+
 #define DM_HANDLE_BUILTIN   0x10u /* bits 26-31 of a predefined handle, without the kind */
 #define DM_HANDLE_MADE      0x20u /* the same of one made at run time */
 #define DM_HANDLE_INDEX     0x3ffffffu
-#define DM_HANDLE_N_BUILTIN 128   /* indices of predefined objects: the low 7 bits */
+#define DM_HANDLE_N_BUILTIN 128 /* indices of predefined objects: the low 7 bits */
 
 /* The objects of one kind. A free slot holds the index of the next free one, times 2 plus 1. */
 struct dm_handle_table {

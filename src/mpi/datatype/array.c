@@ -176,9 +176,8 @@ static int set_dims(struct dim *dims, int size, int rank, int ndims, struct dm_c
     for (int d = ndims - 1; d >= 0; d--) {
         int err;
 
-        dims[d] = (struct dim){.gsize = dm_count_at(gsizes, (size_t)d),
-                               .distrib = distribs[d],
-                               .psize = psizes[d]};
+        dims[d] = (struct dim){
+            .gsize = dm_count_at(gsizes, (size_t)d), .distrib = distribs[d], .psize = psizes[d]};
         err = set_dim(&dims[d], d, dargs[d]);
         if (err != DM_OK)
             return err;

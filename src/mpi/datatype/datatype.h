@@ -15,16 +15,16 @@ struct dm_type_env;  /* private: envelope and contents */
 
 struct dm_type {
     struct dm_obj obj;
-    MPI_Count size;        /* bytes of data in one element */
+    MPI_Count size; /* bytes of data in one element */
     MPI_Aint lb, extent;
     MPI_Aint true_lb, true_extent;
-    MPI_Count n_basic;     /* basic elements in one (MPI_Get_elements) */
-    size_t align;          /* of the largest basic type, for struct's extent (epsilon) */
-    bool has_lb, has_ub;   /* bounds were set by MPI_Type_create_resized or a marker, and stick */
-    int basic;             /* handle of the only basic type in it, or MPI_DATATYPE_NULL when mixed */
+    MPI_Count n_basic;   /* basic elements in one (MPI_Get_elements) */
+    size_t align;        /* of the largest basic type, for struct's extent (epsilon) */
+    bool has_lb, has_ub; /* bounds were set by MPI_Type_create_resized or a marker, and stick */
+    int basic;           /* handle of the only basic type in it, or MPI_DATATYPE_NULL when mixed */
     bool is_builtin;
     bool is_committed;
-    bool is_contig;        /* data of count elements is one run of count*size bytes from true_lb, and
+    bool is_contig; /* data of count elements is one run of count*size bytes from true_lb, and
                               extent == size */
     struct dm_type_prog *prog;
     struct dm_type_env *env;
@@ -117,8 +117,7 @@ int dm_type_commit(struct dm_type *type);
 int dm_type_free(struct dm_type *type);
 int dm_type_size(const struct dm_type *type, MPI_Count *size);
 int dm_type_get_extent(const struct dm_type *type, MPI_Count *lb, MPI_Count *extent);
-int dm_type_get_true_extent(const struct dm_type *type, MPI_Count *true_lb,
-                            MPI_Count *true_extent);
+int dm_type_get_true_extent(const struct dm_type *type, MPI_Count *true_lb, MPI_Count *true_extent);
 int dm_type_set_name(struct dm_type *type, const char *name);
 int dm_type_get_name(const struct dm_type *type, char *name, int *resultlen);
 /* A predefined type by class and size (19.1.5); DM_ERR_ARG when there is none. */
@@ -145,9 +144,8 @@ int dm_type_get_contents_c(const struct dm_type *type, MPI_Count max_integers,
 /* Pack and unpack (5.2): *position in and out; DM_ERR_TRUNCATE when the room or data is too short. */
 int dm_pack(const void *inbuf, size_t incount, const struct dm_type *type, void *outbuf,
             size_t outsize, MPI_Count *position, struct dm_comm *comm);
-int dm_unpack(const void *inbuf, size_t insize, MPI_Count *position, void *outbuf,
-              size_t outcount, const struct dm_type *type, struct dm_comm *comm);
-int dm_pack_size(size_t incount, const struct dm_type *type, struct dm_comm *comm,
-                 MPI_Count *size);
+int dm_unpack(const void *inbuf, size_t insize, MPI_Count *position, void *outbuf, size_t outcount,
+              const struct dm_type *type, struct dm_comm *comm);
+int dm_pack_size(size_t incount, const struct dm_type *type, struct dm_comm *comm, MPI_Count *size);
 
 #endif

@@ -83,16 +83,12 @@ int dm_type_flatten(const struct dm_type *type, void *buf, size_t *len_p)
 {
     struct flat flat = {.out = buf, .n = *len_p / sizeof(int64_t)};
     struct dm_loop *root = type->prog->typed;
-    const int64_t head[] = {FLAT_MAGIC,
-                            type->size,
-                            type->lb,
-                            type->extent,
-                            type->true_lb,
-                            type->true_extent,
-                            type->n_basic,
-                            (int64_t)type->align,
-                            type->basic,
-                            (type->has_lb ? FLAT_HAS_LB : 0) | (type->has_ub ? FLAT_HAS_UB : 0)};
+    const int64_t head[] = {
+        FLAT_MAGIC,    type->size,
+        type->lb,      type->extent,
+        type->true_lb, type->true_extent,
+        type->n_basic, (int64_t)type->align,
+        type->basic,   (type->has_lb ? FLAT_HAS_LB : 0) | (type->has_ub ? FLAT_HAS_UB : 0)};
 
     for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++)
         put(&flat, head[i]);

@@ -80,8 +80,14 @@ int dm_type_dup(struct dm_type *old, struct dm_type **new_p)
     dm_env_type(env, 0, old);
     err = dm_type_clone(old, env, new_p);
     dm_env_unref(env);
-    if (err == DM_OK)
-        (*new_p)->name[0] = '\0';
+    if (err != DM_OK)
+        return err;
+    (*new_p)->name[0] = '\0';
+    err = dm_attr_copy_all(old->obj.handle, old->attrs, &(*new_p)->attrs);
+    if (err != DM_OK) {
+        dm_type_free(*new_p);
+        *new_p = NULL;
+    }
     return err;
 }
 
@@ -105,6 +111,10 @@ int dm_type_commit(struct dm_type *type)
 
 int dm_type_free(struct dm_type *type)
 {
+    int err = dm_attr_delete_all(type->obj.handle, &type->attrs);
+
+    if (err != DM_OK)
+        return err;
     dm_handle_drop(DM_KIND_TYPE, &type->obj);
     dm_type_unref(type);
     return DM_OK;
@@ -123,8 +133,7 @@ int dm_type_get_extent(const struct dm_type *type, MPI_Count *lb, MPI_Count *ext
     return DM_OK;
 }
 
-int dm_type_get_true_extent(const struct dm_type *type, MPI_Count *true_lb,
-                            MPI_Count *true_extent)
+int dm_type_get_true_extent(const struct dm_type *type, MPI_Count *true_lb, MPI_Count *true_extent)
 {
     *true_lb = type->true_lb;
     *true_extent = type->true_extent;

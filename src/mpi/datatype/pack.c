@@ -34,8 +34,8 @@ int dm_pack(const void *inbuf, size_t incount, const struct dm_type *type, void 
     return DM_OK;
 }
 
-int dm_unpack(const void *inbuf, size_t insize, MPI_Count *position, void *outbuf,
-              size_t outcount, const struct dm_type *type, struct dm_comm *comm)
+int dm_unpack(const void *inbuf, size_t insize, MPI_Count *position, void *outbuf, size_t outcount,
+              const struct dm_type *type, struct dm_comm *comm)
 {
     size_t len = 0;
     int err = check_room("input buffer", insize, *position, outcount, type, &len);
@@ -48,8 +48,7 @@ int dm_unpack(const void *inbuf, size_t insize, MPI_Count *position, void *outbu
     return DM_OK;
 }
 
-int dm_pack_size(size_t incount, const struct dm_type *type, struct dm_comm *comm,
-                 MPI_Count *size)
+int dm_pack_size(size_t incount, const struct dm_type *type, struct dm_comm *comm, MPI_Count *size)
 {
     dm_int128 need = (dm_int128)incount * type->size;
 

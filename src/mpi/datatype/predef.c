@@ -27,8 +27,8 @@ struct row {
 #define SIMPLE_ROW(NAME, ALIGN)                                                                    \
     {"MPI_" #NAME, MPI_##NAME, (ALIGN), (size_t)MPI_##NAME >> 8 & 0xff, 0, 0, 0},
 #define PAIR_ROW(NAME, A, B)                                                                       \
-    {"MPI_" #NAME,       MPI_##NAME, _Alignof(PAIR(A, B)),  sizeof(PAIR(A, B)), sizeof(A),         \
-     sizeof(B),          offsetof(PAIR(A, B), b)},
+    {"MPI_" #NAME, MPI_##NAME, _Alignof(PAIR(A, B)),   sizeof(PAIR(A, B)),                         \
+     sizeof(A),    sizeof(B),  offsetof(PAIR(A, B), b)},
 
 /* clang-format off */
 static const struct row rows[] = {
@@ -124,10 +124,10 @@ int dm_type_match_size(int typeclass, int size, struct dm_type **type_p)
         int size;
         int handle;
     } table[] = {
-        {MPI_TYPECLASS_REAL, 4, MPI_REAL4},        {MPI_TYPECLASS_REAL, 8, MPI_REAL8},
-        {MPI_TYPECLASS_REAL, 16, MPI_REAL16},      {MPI_TYPECLASS_INTEGER, 1, MPI_INTEGER1},
-        {MPI_TYPECLASS_INTEGER, 2, MPI_INTEGER2},  {MPI_TYPECLASS_INTEGER, 4, MPI_INTEGER4},
-        {MPI_TYPECLASS_INTEGER, 8, MPI_INTEGER8},  {MPI_TYPECLASS_COMPLEX, 8, MPI_COMPLEX8},
+        {MPI_TYPECLASS_REAL, 4, MPI_REAL4},         {MPI_TYPECLASS_REAL, 8, MPI_REAL8},
+        {MPI_TYPECLASS_REAL, 16, MPI_REAL16},       {MPI_TYPECLASS_INTEGER, 1, MPI_INTEGER1},
+        {MPI_TYPECLASS_INTEGER, 2, MPI_INTEGER2},   {MPI_TYPECLASS_INTEGER, 4, MPI_INTEGER4},
+        {MPI_TYPECLASS_INTEGER, 8, MPI_INTEGER8},   {MPI_TYPECLASS_COMPLEX, 8, MPI_COMPLEX8},
         {MPI_TYPECLASS_COMPLEX, 16, MPI_COMPLEX16}, {MPI_TYPECLASS_COMPLEX, 32, MPI_COMPLEX32},
     };
 

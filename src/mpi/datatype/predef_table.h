@@ -74,7 +74,6 @@
     X(2DOUBLE_PRECISION, double, double)
 
 #define DM_PREDEF_COUNT(...) +1
-#define DM_PREDEF_N                                                                                \
-    (4 DM_PREDEF_SIMPLE(DM_PREDEF_COUNT) DM_PREDEF_PAIRS(DM_PREDEF_COUNT))
+#define DM_PREDEF_N          (4 DM_PREDEF_SIMPLE(DM_PREDEF_COUNT) DM_PREDEF_PAIRS(DM_PREDEF_COUNT))
 
 #endif

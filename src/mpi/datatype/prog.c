@@ -13,7 +13,7 @@
 #define INLINE_ITEMS 64 /* a loop without repetition up to this long is copied into its parent */
 #define UNROLL_COUNT 8  /* a repetition up to this often, making up to UNROLL_ITEMS, too */
 #define UNROLL_ITEMS 32
-#define VECTOR_MIN   8  /* more equidistant blocks than this become a repetition */
+#define VECTOR_MIN   8 /* more equidistant blocks than this become a repetition */
 
 /* Do n elements of it in memory occupy n times its size? */
 static bool is_dense(int basic)
@@ -235,8 +235,8 @@ static struct dm_loop *loop_of_items(const struct dm_item *items, size_t n)
 /* The same items, all moved by disp. */
 static struct dm_loop *copy_moved(const struct dm_loop *loop, ptrdiff_t disp)
 {
-    struct dm_loop *copy = dm_loop_new(loop->n, loop->pos != NULL, loop->child != NULL,
-                                    loop->basics != NULL);
+    struct dm_loop *copy =
+        dm_loop_new(loop->n, loop->pos != NULL, loop->child != NULL, loop->basics != NULL);
 
     if (copy == NULL)
         return NULL;

@@ -17,18 +17,18 @@
 
 struct dm_loop {
     int refs;
-    uint32_t mark;     /* scratch of flatten.c, else 0 */
+    uint32_t mark; /* scratch of flatten.c, else 0 */
     size_t count;
     ptrdiff_t stride;
-    size_t n;          /* items */
-    size_t size;       /* packed bytes of one repetition */
-    size_t len;        /* packed bytes of every item when they are equal, else 0 */
-    int basic;         /* of all blocks, if basics is NULL; MPI_DATATYPE_NULL in the plain form */
-    bool is_leaf;      /* all items are blocks */
-    ptrdiff_t *disp;   /* n */
-    size_t *pos;       /* n + 1 packed offsets when len is 0, else NULL */
+    size_t n;        /* items */
+    size_t size;     /* packed bytes of one repetition */
+    size_t len;      /* packed bytes of every item when they are equal, else 0 */
+    int basic;       /* of all blocks, if basics is NULL; MPI_DATATYPE_NULL in the plain form */
+    bool is_leaf;    /* all items are blocks */
+    ptrdiff_t *disp; /* n */
+    size_t *pos;     /* n + 1 packed offsets when len is 0, else NULL */
     struct dm_loop **child; /* n, NULL for a block; NULL in a leaf */
-    int *basics;       /* n, when they differ, else NULL */
+    int *basics;            /* n, when they differ, else NULL */
 };
 
 struct dm_type_prog {

@@ -15,6 +15,7 @@
 /* Repetitions of a loop that are copied item by item: the memory they touch should stay in L1. */
 #define CHUNK_REPS  64
 #define CHUNK_ITEMS 16
+#define CHUNK_MIN   4
 
 struct walk {
     const struct walk_ops *ops;
@@ -29,7 +30,8 @@ struct walk_ops {
     /* One piece of memory, at most walk.left bytes. */
     void (*bytes)(struct walk *walk, char *mem, size_t len);
     /* Items [first, first + n) of a leaf, all whole. */
-    void (*blocks)(struct walk *walk, const struct dm_loop *leaf, char *mem, size_t first, size_t n);
+    void (*blocks)(struct walk *walk, const struct dm_loop *leaf, char *mem, size_t first,
+                   size_t n);
     /* n whole repetitions of a leaf; NULL: they are done one by one. */
     void (*reps)(struct walk *walk, const struct dm_loop *leaf, char *mem, size_t n);
 };
@@ -47,8 +49,14 @@ static inline char *move(char *mem, ptrdiff_t by)
 /* memcpy without the call for short blocks: the ends may overlap in the middle. */
 static inline void copy_block(char *to, const char *from, size_t len)
 {
-    if (len > 32) {
+    if (len > 64) {
         memcpy(to, from, len);
+    } else if (len > 32) {
+        char end[32];
+
+        memcpy(end, from + len - 32, 32);
+        memcpy(to, from, 32);
+        memcpy(to + len - 32, end, 32);
     } else if (len >= 16) {
         char end[16];
 
@@ -87,7 +95,7 @@ static void copy_strided(char *to, ptrdiff_t to_stride, const char *from, ptrdif
 #undef COPY_CASE
     default:
         for (size_t i = 0; i < n; i++, to += to_stride, from += from_stride)
-            memcpy(to, from, len);
+            copy_block(to, from, len);
     }
 }
 
@@ -97,9 +105,9 @@ static inline void copy_indexed(char *stream, char *mem, const ptrdiff_t *disp, 
 {
     for (size_t i = 0; i < n; i++, stream += len) {
         if (is_pack)
-            memcpy(stream, move(mem, disp[i]), len);
+            copy_block(stream, move(mem, disp[i]), len);
         else
-            memcpy(move(mem, disp[i]), stream, len);
+            copy_block(move(mem, disp[i]), stream, len);
     }
 }
 
@@ -173,21 +181,30 @@ static void unpack_blocks(struct walk *walk, const struct dm_loop *leaf, char *m
 }
 
 /*
- * Whole repetitions: item by item over a chunk of them, so that the lengths are constant in the
- * inner loops. The order is free: blocks of a receive buffer must not overlap.
+ * Whole repetitions. A few blocks: one after the other over a chunk of repetitions, so that lengths
+ * are constant in the inner loops. The order is free: blocks of a receive buffer must not overlap.
  */
-static void pack_reps(struct walk *walk, const struct dm_loop *leaf, char *mem, size_t n)
+static inline void copy_reps(struct walk *walk, const struct dm_loop *leaf, char *mem, size_t n,
+                             bool is_pack)
 {
     while (n > 0) {
         size_t chunk = leaf->n == 1 ? n : n < CHUNK_REPS ? n : CHUNK_REPS;
 
-        if (leaf->n > CHUNK_ITEMS && leaf->pos == NULL) {
-            chunk = 1;
-            copy_uniform(walk->stream, mem, leaf->disp, leaf->len, leaf->n, true);
-        } else {
-            for (size_t i = 0; i < leaf->n; i++)
-                copy_strided(walk->stream + dm_loop_pos(leaf, i), (ptrdiff_t)leaf->size,
-                             move(mem, leaf->disp[i]), leaf->stride, dm_loop_len(leaf, i), chunk);
+        if (leaf->n > CHUNK_ITEMS || chunk < CHUNK_MIN) {
+            copy_blocks(walk, leaf, mem, 0, leaf->n, is_pack);
+            mem = move(mem, leaf->stride);
+            n--;
+            continue;
+        }
+        for (size_t i = 0; i < leaf->n; i++) {
+            char *stream = walk->stream + dm_loop_pos(leaf, i);
+            char *at = move(mem, leaf->disp[i]);
+            size_t len = dm_loop_len(leaf, i);
+
+            if (is_pack)
+                copy_strided(stream, (ptrdiff_t)leaf->size, at, leaf->stride, len, chunk);
+            else
+                copy_strided(at, leaf->stride, stream, (ptrdiff_t)leaf->size, len, chunk);
         }
         advance(walk, chunk * leaf->size);
         mem = move(mem, (ptrdiff_t)chunk * leaf->stride);
@@ -195,23 +212,14 @@ static void pack_reps(struct walk *walk, const struct dm_loop *leaf, char *mem, 
     }
 }
 
+static void pack_reps(struct walk *walk, const struct dm_loop *leaf, char *mem, size_t n)
+{
+    copy_reps(walk, leaf, mem, n, true);
+}
+
 static void unpack_reps(struct walk *walk, const struct dm_loop *leaf, char *mem, size_t n)
 {
-    while (n > 0) {
-        size_t chunk = leaf->n == 1 ? n : n < CHUNK_REPS ? n : CHUNK_REPS;
-
-        if (leaf->n > CHUNK_ITEMS && leaf->pos == NULL) {
-            chunk = 1;
-            copy_uniform(walk->stream, mem, leaf->disp, leaf->len, leaf->n, false);
-        } else {
-            for (size_t i = 0; i < leaf->n; i++)
-                copy_strided(move(mem, leaf->disp[i]), leaf->stride, walk->stream + dm_loop_pos(leaf, i),
-                             (ptrdiff_t)leaf->size, dm_loop_len(leaf, i), chunk);
-        }
-        advance(walk, chunk * leaf->size);
-        mem = move(mem, (ptrdiff_t)chunk * leaf->stride);
-        n -= chunk;
-    }
+    copy_reps(walk, leaf, mem, n, false);
 }
 
 /* ---- memory ranges ---- */
@@ -350,8 +358,12 @@ static void walk_type(struct walk *walk, char *buf, size_t count, const struct d
     } else if (type->extent == (ptrdiff_t)root->count * root->stride) {
         top.count *= count;
     } else {
-        top = (struct dm_loop){.count = count, .stride = type->extent, .n = 1, .disp = &zero,
-                               .size = root->count * root->size, .child = &root};
+        top = (struct dm_loop){.count = count,
+                               .stride = type->extent,
+                               .n = 1,
+                               .disp = &zero,
+                               .size = root->count * root->size,
+                               .child = &root};
         top.len = top.size;
     }
     walk_loop(walk, &top, buf, offset);

@@ -15,10 +15,9 @@
 
 #define ATOMIC_MAX 8 /* bytes the machine updates at once */
 
-static const char *const op_names[] = {
-    "a user's operation",
+static const char *const op_names[] = {"a user's operation",
 #define OP_NAME(NAME) "MPI_" #NAME,
-    DM_OPS(OP_NAME)
+                                       DM_OPS(OP_NAME)
 #undef OP_NAME
 };
 
@@ -31,7 +30,7 @@ static uint8_t *ctype_at(int handle)
 
 static enum dm_op_ctype ctype_of(int handle)
 {
-    return (enum dm_op_ctype)*ctype_at(handle);
+    return (enum dm_op_ctype) * ctype_at(handle);
 }
 
 int dm_op_start(void)
@@ -110,10 +109,8 @@ int dm_op_create(MPI_User_function *fn, int commute, struct dm_op **op_p)
 
 int dm_op_create_c(MPI_User_function_c *fn, int commute, struct dm_op **op_p)
 {
-    struct dm_op like = {.is_commutative = commute != 0,
-                         .is_large = true,
-                         .user_large = fn,
-                         .code = DM_OP_USER};
+    struct dm_op like = {
+        .is_commutative = commute != 0, .is_large = true, .user_large = fn, .code = DM_OP_USER};
 
     return create(&like, op_p);
 }
@@ -145,8 +142,9 @@ int dm_op_check(const struct dm_op *op, const struct dm_type *type)
     if (op->code == DM_OP_USER)
         return DM_OK;
     if (type == NULL || !type->is_builtin)
-        return DM_FAIL(DM_ERR_OP, "%s takes predefined datatypes only; a derived one needs an "
-                                  "operation made by MPI_Op_create",
+        return DM_FAIL(DM_ERR_OP,
+                       "%s takes predefined datatypes only; a derived one needs an "
+                       "operation made by MPI_Op_create",
                        op_names[op->code]);
     ctype = ctype_of(type->obj.handle);
     if (ctype == DM_CT_NULL ||

@@ -11,10 +11,10 @@ struct dm_op {
     struct dm_obj obj;
     bool is_builtin;
     bool is_commutative;
-    bool is_large;                  /* user function takes MPI_Count */
+    bool is_large; /* user function takes MPI_Count */
     MPI_User_function *user;
     MPI_User_function_c *user_large;
-    int code;                       /* private: which predefined operation */
+    int code; /* private: which predefined operation */
 };
 
 int dm_op_start(void); /* bind all predefined operations to their handles */

@@ -8,9 +8,11 @@
 #include "util/port.h"
 
 /* Operations, in the order of the low bits of their handles, from 1 on. */
+/* clang-format off */
 #define DM_OPS(X)                                                                                  \
     X(MAX) X(MIN) X(SUM) X(PROD) X(LAND) X(BAND) X(LOR) X(BOR) X(LXOR) X(BXOR)                     \
     X(MINLOC) X(MAXLOC) X(REPLACE) X(NO_OP)
+/* clang-format on */
 
 /* C types that operations are compiled for: name, C type. */
 #define DM_OP_SIGNED(X) X(I8, int8_t) X(I16, int16_t) X(I32, int32_t) X(I64, int64_t)
@@ -20,8 +22,7 @@
     X(U16, uint16_t, uint32_t)                                                                     \
     X(U32, uint32_t, uint32_t)                                                                     \
     X(U64, uint64_t, uint64_t)
-#define DM_OP_FLOAT(X)                                                                             \
-    X(F32, float) X(F64, double) X(F80, long double) X(F128, dm_float128)
+#define DM_OP_FLOAT(X) X(F32, float) X(F64, double) X(F80, long double) X(F128, dm_float128)
 #define DM_OP_COMPLEX(X)                                                                           \
     X(C32, float, F32) X(C64, double, F64) X(C80, long double, F80) X(C128, dm_float128, F128)
 #define DM_OP_LOGICAL(X) X(L8, uint8_t) X(L32, uint32_t)
@@ -37,6 +38,7 @@
     X(P_2DOUBLE, double, double)
 
 /* Datatypes: name without MPI_, the C type above (NONE: bytes that can only be replaced). */
+/* clang-format off */
 #define DM_OP_TYPES(X)                                                                             \
     X(CHAR, I8) X(SIGNED_CHAR, I8) X(UNSIGNED_CHAR, U8) X(SHORT, I16) X(UNSIGNED_SHORT, U16)       \
     X(INT, I32) X(UNSIGNED, U32) X(LONG, I64) X(UNSIGNED_LONG, U64) X(LONG_LONG_INT, I64)          \
@@ -47,20 +49,22 @@
     X(CHARACTER, I8)                                                                               \
     X(FLOAT, F32) X(DOUBLE, F64) X(LONG_DOUBLE, F80) X(REAL, F32) X(DOUBLE_PRECISION, F64)         \
     X(REAL4, F32) X(REAL8, F64) X(REAL16, F128)                                                    \
-    X(C_COMPLEX, C32) X(C_DOUBLE_COMPLEX, C64) X(C_LONG_DOUBLE_COMPLEX, C80) X(COMPLEX, C32)       \
-    X(DOUBLE_COMPLEX, C64) X(COMPLEX8, C32) X(COMPLEX16, C64) X(COMPLEX32, C128)                   \
+    X(C_COMPLEX, C32) X(C_DOUBLE_COMPLEX, C64) X(C_LONG_DOUBLE_COMPLEX, C80)                       \
+    X(COMPLEX, C32) X(DOUBLE_COMPLEX, C64) X(COMPLEX8, C32) X(COMPLEX16, C64) X(COMPLEX32, C128)   \
     X(CXX_FLOAT_COMPLEX, C32) X(CXX_DOUBLE_COMPLEX, C64) X(CXX_LONG_DOUBLE_COMPLEX, C80)           \
-    X(C_BOOL, L8) X(CXX_BOOL, L8) X(LOGICAL, L32) X(BYTE, BYTE) X(WCHAR, NONE) X(PACKED, NONE)     \
+    X(C_BOOL, L8) X(CXX_BOOL, L8) X(LOGICAL, L32)                                                  \
+    X(BYTE, BYTE) X(WCHAR, NONE) X(PACKED, NONE)                                                   \
     X(FLOAT_INT, P_FLOAT_INT) X(DOUBLE_INT, P_DOUBLE_INT) X(LONG_INT, P_LONG_INT)                  \
     X(SHORT_INT, P_SHORT_INT) X(2INT, P_2INT) X(LONG_DOUBLE_INT, P_LONG_DOUBLE_INT)                \
     X(2INTEGER, P_2INT) X(2REAL, P_2REAL) X(2DOUBLE_PRECISION, P_2DOUBLE)
+/* clang-format on */
 
 enum dm_op_code {
     DM_OP_USER,
 #define DM_OP_ENUM(NAME) DM_OP_##NAME,
     DM_OPS(DM_OP_ENUM)
 #undef DM_OP_ENUM
-    DM_OP_N
+        DM_OP_N
 };
 
 enum dm_op_ctype {
@@ -68,14 +72,10 @@ enum dm_op_ctype {
     DM_CT_NONE,
     DM_CT_BYTE,
 #define DM_OP_ENUM(NAME, ...) DM_CT_##NAME,
-    DM_OP_SIGNED(DM_OP_ENUM)
-    DM_OP_UNSIGNED(DM_OP_ENUM)
-    DM_OP_FLOAT(DM_OP_ENUM)
-    DM_OP_COMPLEX(DM_OP_ENUM)
-    DM_OP_LOGICAL(DM_OP_ENUM)
-    DM_OP_PAIR(DM_OP_ENUM)
+    DM_OP_SIGNED(DM_OP_ENUM) DM_OP_UNSIGNED(DM_OP_ENUM) DM_OP_FLOAT(DM_OP_ENUM)
+        DM_OP_COMPLEX(DM_OP_ENUM) DM_OP_LOGICAL(DM_OP_ENUM) DM_OP_PAIR(DM_OP_ENUM)
 #undef DM_OP_ENUM
-    DM_CT_N
+            DM_CT_N
 };
 
 /*

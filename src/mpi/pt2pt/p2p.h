@@ -166,7 +166,7 @@ int dm_p2p_req_explain(const struct dm_p2p_req *r);
 /* Record that a process is gone. */
 int dm_p2p_fail_lost(int proc);
 /* The library cannot go on. */
-void dm_p2p_fatal(const char *what);
+DM_NORETURN void dm_p2p_fatal(const char *what);
 
 /* ---- send.c ---- */
 

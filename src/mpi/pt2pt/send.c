@@ -16,6 +16,17 @@ static void *address(const void *buf, const struct dm_type *type)
     return (void *)((uintptr_t)buf + (uintptr_t)type->true_lb);
 }
 
+static DM_NOINLINE int pack_now(const void *buf, size_t count, struct dm_type *type, int proc,
+                                const struct dm_pkt *pkt)
+{
+    void *place = dm_chan_reserve(dm_world.chan, proc, pkt);
+
+    if (place == NULL)
+        return DM_EAGAIN;
+    dm_type_pack(buf, count, type, 0, place, pkt->data_len);
+    return dm_chan_commit(dm_world.chan, proc);
+}
+
 /* The whole send at once. DM_EAGAIN: a request is needed. */
 static inline int send_now(const void *buf, size_t count, struct dm_type *type, int proc,
                            const struct dm_mkey *key, size_t len)
@@ -27,15 +38,10 @@ static inline int send_now(const void *buf, size_t count, struct dm_type *type, 
                 .data_len = (uint32_t)len},
         .key = *key,
     };
-    void *place;
 
     if (dm_likely(type->is_contig))
         return dm_chan_send_now(dm_world.chan, proc, &h.pkt, address(buf, type));
-    place = dm_chan_reserve(dm_world.chan, proc, &h.pkt);
-    if (place == NULL)
-        return DM_EAGAIN;
-    dm_type_pack(buf, count, type, 0, place, len);
-    return dm_chan_commit(dm_world.chan, proc);
+    return pack_now(buf, count, type, proc, &h.pkt);
 }
 
 static void eager_done(struct dm_chan_send *send, int err)
@@ -83,12 +89,25 @@ void dm_p2p_send_start(struct dm_p2p_req *r, const struct dm_mkey *key, enum dm_
     (void)dm_chan_send(dm_world.chan, r->proc, &h.pkt, &r->io.send);
 }
 
-int dm_p2p_send_on(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
-                   struct dm_comm *comm, uint32_t ctx, enum dm_send_mode mode)
+/* The send with a request, on this stack. */
+static DM_NOINLINE int send_wait(const void *buf, size_t count, struct dm_type *type, int proc,
+                                 struct dm_comm *comm, const struct dm_mkey *key,
+                                 enum dm_send_mode mode)
+{
+    struct dm_p2p_req r;
+
+    dm_p2p_req_init(&r, DM_REQ_SEND, comm, (void *)(uintptr_t)buf, count, type);
+    r.proc = proc;
+    dm_p2p_send_start(&r, key, mode);
+    dm_wait_for(&r.req.n_pending);
+    return r.req.err == DM_OK ? DM_OK : dm_p2p_req_explain(&r);
+}
+
+static inline int send_on(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+                          struct dm_comm *comm, uint32_t ctx, enum dm_send_mode mode)
 {
     struct dm_mkey key = {.ctx = ctx, .source = comm->rank, .tag = tag};
     size_t len = count * (size_t)type->size;
-    struct dm_p2p_req r;
     int proc, err;
 
     if (dm_unlikely(dest == MPI_PROC_NULL))
@@ -99,11 +118,13 @@ int dm_p2p_send_on(const void *buf, size_t count, struct dm_type *type, int dest
         if (dm_likely(err != DM_EAGAIN))
             return err;
     }
-    dm_p2p_req_init(&r, DM_REQ_SEND, comm, (void *)(uintptr_t)buf, count, type);
-    r.proc = proc;
-    dm_p2p_send_start(&r, &key, mode);
-    dm_wait_for(&r.req.n_pending);
-    return r.req.err == DM_OK ? DM_OK : dm_p2p_req_explain(&r);
+    return send_wait(buf, count, type, proc, comm, &key, mode);
+}
+
+int dm_p2p_send_on(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+                   struct dm_comm *comm, uint32_t ctx, enum dm_send_mode mode)
+{
+    return send_on(buf, count, type, dest, tag, comm, ctx, mode);
 }
 
 int dm_p2p_isend_on(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
@@ -141,7 +162,7 @@ int dm_p2p_isend_on(const void *buf, size_t count, struct dm_type *type, int des
 int dm_send(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
             struct dm_comm *comm)
 {
-    return dm_p2p_send_on(buf, count, type, dest, tag, comm, comm->ctx_send, DM_SEND_STANDARD);
+    return send_on(buf, count, type, dest, tag, comm, comm->ctx_send, DM_SEND_STANDARD);
 }
 
 int dm_ssend(const void *buf, size_t count, struct dm_type *type, int dest, int tag,

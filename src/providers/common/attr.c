@@ -24,7 +24,7 @@ void dm_ia_attr_fill(struct dm_pia *ia, DAT_IA_ATTR *attr)
     strncpy(attr->vendor_name, "Datum", DAT_NAME_MAX_LENGTH - 1);
     attr->hardware_version_major = 1;
     attr->firmware_version_major = 1;
-    attr->ia_address_ptr = (DAT_IA_ADDRESS_PTR) &ia->addr;
+    attr->ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ia->addr;
     attr->max_eps = MAX_OBJS;
     attr->max_dto_per_ep = DM_DTO_MAX;
     attr->max_rdma_read_per_ep_in = MAX_READS;
@@ -61,10 +61,9 @@ void dm_provider_attr_fill(struct dm_pia *ia, DAT_PROVIDER_ATTR *attr)
     attr->iov_ownership_on_return = DAT_IOV_CONSUMER;
     attr->dat_qos_supported = DAT_QOS_BEST_EFFORT;
     attr->completion_flags_supported =
-        (DAT_COMPLETION_FLAGS) (DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG |
-                                DAT_COMPLETION_UNSIGNALLED_FLAG |
-                                DAT_COMPLETION_BARRIER_FENCE_FLAG |
-                                DAT_COMPLETION_EVD_THRESHOLD_FLAG);
+        (DAT_COMPLETION_FLAGS)(DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG |
+                               DAT_COMPLETION_UNSIGNALLED_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG |
+                               DAT_COMPLETION_EVD_THRESHOLD_FLAG);
     attr->max_private_data_size = DM_PRIVATE_MAX;
     attr->ep_creator = DAT_PSP_CREATES_EP_NEVER;
     attr->pz_support = DAT_PZ_UNIQUE;
@@ -72,7 +71,7 @@ void dm_provider_attr_fill(struct dm_pia *ia, DAT_PROVIDER_ATTR *attr)
     for (int i = 0; i < 6; i++)
         for (int j = 0; j < 6; j++)
             merging[i][j] = (i == 5) == (j == 5) ? DAT_TRUE : DAT_FALSE;
-    memcpy((void *) (uintptr_t) attr->evd_stream_merging_supported, merging, sizeof(merging));
+    memcpy((void *)(uintptr_t)attr->evd_stream_merging_supported, merging, sizeof(merging));
     attr->dto_async_return_guaranteed = DAT_FALSE;
     attr->rmr_scope_supported = DAT_RMR_SCOPE_EP;
     attr->num_provider_specific_attr = sizeof(provider_attrs) / sizeof(provider_attrs[0]);
@@ -112,8 +111,8 @@ DAT_RETURN dm_ep_attr_check(const DAT_EP_ATTR *attr, bool has_recv, bool has_req
     }
     if (attr->service_type != DAT_SERVICE_TYPE_RC || attr->qos != DAT_QOS_BEST_EFFORT)
         return DM_DAT_ARG(6);
-    if (attr->max_recv_dtos < 0 || attr->max_recv_dtos > DM_DTO_MAX ||
-        attr->max_request_dtos < 0 || attr->max_request_dtos > DM_DTO_MAX)
+    if (attr->max_recv_dtos < 0 || attr->max_recv_dtos > DM_DTO_MAX || attr->max_request_dtos < 0 ||
+        attr->max_request_dtos > DM_DTO_MAX)
         return DM_DAT_ARG(6);
     if (has_recv != (attr->max_recv_dtos != 0) || has_request != (attr->max_request_dtos != 0))
         return DM_DAT_ARG(6);
@@ -179,17 +178,17 @@ DAT_RETURN dm_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARA
 {
     struct dm_ep *ep = dm_obj_get(handle, DAT_HANDLE_TYPE_EP);
 
-    (void) mask;
+    (void)mask;
     if (ep == NULL)
         return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
     if (param == NULL)
         return DM_DAT_ARG(3);
     memset(param, 0, sizeof(*param));
     param->ia_handle = dm_obj_ia_handle(ep->obj.ia);
-    param->ep_state = (DAT_EP_STATE) atomic_load(&ep->state);
-    param->local_ia_address_ptr = (DAT_IA_ADDRESS_PTR) &ep->obj.ia->addr;
+    param->ep_state = (DAT_EP_STATE)atomic_load(&ep->state);
+    param->local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ep->obj.ia->addr;
     param->local_port_qual = ep->local_qual;
-    param->remote_ia_address_ptr = (DAT_IA_ADDRESS_PTR) &ep->remote_addr;
+    param->remote_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ep->remote_addr;
     param->remote_port_qual = ep->remote_qual;
     param->pz_handle = ep->pz;
     param->recv_evd_handle = ep->recv_evd;
@@ -209,7 +208,7 @@ void dm_ia_local_addr(struct sockaddr_in *addr)
     if (getifaddrs(&list) != 0)
         return;
     for (struct ifaddrs *it = list; it != NULL; it = it->ifa_next) {
-        const struct sockaddr_in *in = (const void *) it->ifa_addr;
+        const struct sockaddr_in *in = (const void *)it->ifa_addr;
 
         if (in == NULL || in->sin_family != AF_INET ||
             (ntohl(in->sin_addr.s_addr) >> 24) == IN_LOOPBACKNET)
@@ -222,7 +221,7 @@ void dm_ia_local_addr(struct sockaddr_in *addr)
 
 bool dm_ia_is_local_addr(const struct sockaddr *sa)
 {
-    const struct sockaddr_in *addr = (const void *) sa;
+    const struct sockaddr_in *addr = (const void *)sa;
     struct ifaddrs *list = NULL;
     bool is_local = false;
 
@@ -233,10 +232,10 @@ bool dm_ia_is_local_addr(const struct sockaddr *sa)
     if (getifaddrs(&list) != 0)
         return false;
     for (struct ifaddrs *it = list; it != NULL && !is_local; it = it->ifa_next) {
-        const struct sockaddr_in *in = (const void *) it->ifa_addr;
+        const struct sockaddr_in *in = (const void *)it->ifa_addr;
 
-        is_local = in != NULL && in->sin_family == AF_INET &&
-                   in->sin_addr.s_addr == addr->sin_addr.s_addr;
+        is_local =
+            in != NULL && in->sin_family == AF_INET && in->sin_addr.s_addr == addr->sin_addr.s_addr;
     }
     freeifaddrs(list);
     return is_local;

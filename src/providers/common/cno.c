@@ -49,7 +49,7 @@ DAT_RETURN dm_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
     pthread_mutex_unlock(&ia->lock);
     if (cno == NULL)
         return DM_DAT_NOMEM;
-    *cno_p = (DAT_CNO_HANDLE) cno;
+    *cno_p = (DAT_CNO_HANDLE)cno;
     return DAT_SUCCESS;
 }
 
@@ -69,7 +69,7 @@ DAT_RETURN dm_cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_
 {
     struct dm_cno *cno = get(handle);
 
-    (void) mask;
+    (void)mask;
     if (cno == NULL)
         return BAD_CNO;
     if (param == NULL)
@@ -159,8 +159,7 @@ static bool next_agent(struct dm_pia *ia, DAT_OS_WAIT_PROXY_AGENT *agent_p, uint
     bool is_found = false;
 
     pthread_mutex_lock(&ia->lock);
-    dm_list_for_each(it, &ia->objs[DAT_HANDLE_TYPE_CNO])
-    {
+    dm_list_for_each (it, &ia->objs[DAT_HANDLE_TYPE_CNO]) {
         struct dm_cno *cno = dm_container_of(it, struct dm_cno, obj.link);
 
         if (cno->agent.proxy_agent_func == NULL)
@@ -184,5 +183,5 @@ void dm_cno_run_agents(struct dm_pia *ia)
     uint64_t evd;
 
     while (next_agent(ia, &agent, &evd))
-        agent.proxy_agent_func(agent.instance_data, (DAT_EVD_HANDLE) (uintptr_t) evd);
+        agent.proxy_agent_func(agent.instance_data, (DAT_EVD_HANDLE)(uintptr_t)evd);
 }

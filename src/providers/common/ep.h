@@ -48,8 +48,8 @@ struct dm_sp {
 struct dm_cr {
     struct dm_obj obj;
     struct dm_sp *sp;
-    struct dm_ep *ep;  /* of a reserved service point */
-    void *conn;        /* the provider's */
+    struct dm_ep *ep; /* of a reserved service point */
+    void *conn;       /* the provider's */
     struct sockaddr_in remote_addr;
     DAT_PORT_QUAL remote_qual;
     DAT_COUNT private_len;

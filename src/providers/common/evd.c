@@ -15,7 +15,7 @@
 #include "providers/common/ep.h"
 #include "providers/common/futex.h"
 
-#define STREAMS_OK ((DAT_EVD_FLAGS) (DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DEFAULT_FLAG))
+#define STREAMS_OK ((DAT_EVD_FLAGS)(DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DEFAULT_FLAG))
 
 static void evd_lock(struct dm_evd *evd)
 {
@@ -35,7 +35,7 @@ static void publish_cno(struct dm_evd *evd)
     int64_t distance = 0;
 
     if (evd->cno != NULL && evd->is_enabled)
-        distance = (char *) evd->cno->ring - (char *) evd->ring;
+        distance = (char *)evd->cno->ring - (char *)evd->ring;
     atomic_store(&evd->ring->cno, distance);
 }
 
@@ -43,7 +43,7 @@ DAT_RETURN dm_evd_new(struct dm_pia *ia, DAT_COUNT qlen, struct dm_cno *cno, DAT
                       struct dm_evd **evd_p)
 {
     uint64_t size;
-    size_t len = dm_evd_ring_len((uint64_t) qlen, &size);
+    size_t len = dm_evd_ring_len((uint64_t)qlen, &size);
     struct dm_evd *evd = dm_obj_new(ia->obj.provider, ia, DAT_HANDLE_TYPE_EVD, sizeof(*evd));
 
     if (evd == NULL)
@@ -53,7 +53,7 @@ DAT_RETURN dm_evd_new(struct dm_pia *ia, DAT_COUNT qlen, struct dm_cno *cno, DAT
         dm_obj_free(evd);
         return DM_DAT(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
     }
-    dm_evd_ring_init(evd->ring, size, (uint64_t) (uintptr_t) evd);
+    dm_evd_ring_init(evd->ring, size, (uint64_t)(uintptr_t)evd);
     pthread_mutex_init(&evd->lock, NULL);
     evd->qlen = qlen;
     evd->flags = flags;
@@ -97,7 +97,7 @@ DAT_RETURN dm_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HANDLE
         return DM_DAT_ARG(2);
     if (qlen > DM_EVD_QLEN_MAX)
         return DM_DAT(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
-    if (flags == 0 || ((unsigned) flags & ~(unsigned) STREAMS_OK) != 0 ||
+    if (flags == 0 || ((unsigned)flags & ~(unsigned)STREAMS_OK) != 0 ||
         (flags & DAT_EVD_ASYNC_FLAG) != 0)
         return DM_DAT_ARG(4);
     if (evd_p == NULL)
@@ -113,7 +113,7 @@ DAT_RETURN dm_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HANDLE
     ret = dm_evd_new(ia, qlen, cno, flags, &evd);
     pthread_mutex_unlock(&ia->lock);
     if (ret == DAT_SUCCESS)
-        *evd_p = (DAT_EVD_HANDLE) evd;
+        *evd_p = (DAT_EVD_HANDLE)evd;
     return ret;
 }
 
@@ -129,7 +129,7 @@ DAT_RETURN dm_evd_query(DAT_EVD_HANDLE handle, DAT_EVD_PARAM_MASK mask, DAT_EVD_
     struct dm_evd *evd = get(handle);
     unsigned state;
 
-    (void) mask;
+    (void)mask;
     if (evd == NULL)
         return BAD_EVD;
     if (param == NULL)
@@ -140,7 +140,7 @@ DAT_RETURN dm_evd_query(DAT_EVD_HANDLE handle, DAT_EVD_PARAM_MASK mask, DAT_EVD_
     state = evd->is_enabled ? DAT_EVD_STATE_ENABLED : DAT_EVD_STATE_DISABLED;
     state |= atomic_load(&evd->is_unwaitable) ? DAT_EVD_STATE_UNWAITABLE : DAT_EVD_STATE_WAITABLE;
     state |= DAT_EVD_STATE_CONFIG_THRESHOLD;
-    param->evd_state = (DAT_EVD_STATE) state;
+    param->evd_state = (DAT_EVD_STATE)state;
     param->cno_handle = evd->cno;
     param->evd_flags = evd->flags;
     return DAT_SUCCESS;
@@ -229,22 +229,21 @@ static bool take(struct dm_evd *evd, DAT_EVENT *event)
     uint32_t tag = slot->item.tag;
 
     if (is_event) {
-        event->event_number = (DAT_EVENT_NUMBER) slot->item.number;
-        event->evd_handle = (DAT_EVD_HANDLE) evd;
+        event->event_number = (DAT_EVENT_NUMBER)slot->item.number;
+        event->evd_handle = (DAT_EVD_HANDLE)evd;
         memcpy(&event->event_data, slot->item.data, sizeof(slot->item.data));
         event->event_extension_data[0] = slot->item.ext;
         event->event_extension_data[1] = 0;
     }
-    atomic_store_explicit(&slot->state,
-                          dm_slot_state(evd->head + evd->ring->size, 0, DM_SLOT_FREE),
+    atomic_store_explicit(&slot->state, dm_slot_state(evd->head + evd->ring->size, 0, DM_SLOT_FREE),
                           memory_order_release);
     evd->head++;
     if (is_event && tag != DM_TAG_NONE) {
         struct dm_ep *ep = event->event_data.dto_completion_event_data.ep_handle;
 
         if ((ep->obj.gen & DM_TAG_GEN_MASK) == tag >> 2) {
-            _Atomic uint32_t *n = DM_TAG_KIND(tag) == DM_TAG_RECV ? &ep->n_recv_reaped
-                                                                  : &ep->n_request_reaped;
+            _Atomic uint32_t *n =
+                DM_TAG_KIND(tag) == DM_TAG_RECV ? &ep->n_recv_reaped : &ep->n_request_reaped;
 
             atomic_store_explicit(n, atomic_load_explicit(n, memory_order_relaxed) + 1,
                                   memory_order_release);
@@ -255,7 +254,7 @@ static bool take(struct dm_evd *evd, DAT_EVENT *event)
 
 DAT_RETURN dm_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
 {
-    struct dm_evd *evd = (struct dm_evd *) handle;
+    struct dm_evd *evd = (struct dm_evd *)handle;
     DAT_RETURN ret = DM_DAT_BARE(DAT_QUEUE_EMPTY);
 
     if (dm_unlikely(!dm_obj_is(evd, DAT_HANDLE_TYPE_EVD)))
@@ -284,10 +283,10 @@ static DAT_COUNT count_ready(struct dm_evd *evd, uint64_t max)
     uint64_t n = 0;
     DAT_COUNT n_events = 0;
 
-    while (n < evd->ring->size && (uint64_t) n_events < max &&
+    while (n < evd->ring->size && (uint64_t)n_events < max &&
            dm_evd_ring_has(evd->ring, evd->head + n)) {
-        uint64_t state = atomic_load_explicit(
-            &dm_evd_ring_slot(evd->ring, evd->head + n)->state, memory_order_relaxed);
+        uint64_t state = atomic_load_explicit(&dm_evd_ring_slot(evd->ring, evd->head + n)->state,
+                                              memory_order_relaxed);
 
         if ((state & DM_SLOT_PHASE_MASK) == DM_SLOT_FULL)
             n_events++;
@@ -303,9 +302,9 @@ static int wait_more(struct dm_evd *evd, DAT_COUNT threshold, uint64_t deadline)
     uint32_t word = atomic_load(&ring->word);
     int err = 0;
 
-    atomic_store(&ring->want, evd->head + (uint64_t) threshold);
+    atomic_store(&ring->want, evd->head + (uint64_t)threshold);
     atomic_store(&ring->is_sleeping, 1);
-    if (count_ready(evd, (uint64_t) threshold) < threshold && !atomic_load(&evd->is_dead) &&
+    if (count_ready(evd, (uint64_t)threshold) < threshold && !atomic_load(&evd->is_dead) &&
         !atomic_load(&evd->is_unwaitable)) {
         evd_unlock(evd);
         err = dm_futex_wait(&ring->word, word, deadline);
@@ -326,7 +325,7 @@ static DAT_RETURN wait_loop(struct dm_evd *evd, DAT_TIMEOUT timeout, DAT_COUNT t
             return DM_DAT(DAT_ABORT, 0);
         if (atomic_load(&evd->is_unwaitable))
             return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_UNWAITABLE);
-        if (count_ready(evd, (uint64_t) threshold) >= threshold) {
+        if (count_ready(evd, (uint64_t)threshold) >= threshold) {
             while (!take(evd, event))
                 continue;
             *n_more_p = count_ready(evd, UINT64_MAX);
@@ -395,7 +394,7 @@ static DAT_RETURN resize_locked(struct dm_evd *evd, DAT_COUNT qlen)
     struct dm_evd_ring *old = evd->ring;
     struct dm_evd_ring *ring;
     uint64_t size;
-    size_t len = dm_evd_ring_len((uint64_t) qlen, &size);
+    size_t len = dm_evd_ring_len((uint64_t)qlen, &size);
 
     if (count_ready(evd, UINT64_MAX) > qlen)
         return DM_DAT(DAT_INVALID_STATE, 0);
@@ -403,7 +402,7 @@ static DAT_RETURN resize_locked(struct dm_evd *evd, DAT_COUNT qlen)
         ring = ia->ops->mem_alloc(ia, len);
         if (ring == NULL)
             return DM_DAT(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
-        dm_evd_ring_init(ring, size, (uint64_t) (uintptr_t) evd);
+        dm_evd_ring_init(ring, size, (uint64_t)(uintptr_t)evd);
         ia->ops->evd_moved(ia, evd, true);
         move_ring(evd, ring);
         publish_cno(evd);

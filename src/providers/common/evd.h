@@ -13,8 +13,8 @@
 /* Tags of DTO completions: which counter of the endpoint dequeuing moves. The
  * endpoint's generation guards against one that has been freed since. */
 enum dm_tag { DM_TAG_NONE, DM_TAG_REQUEST, DM_TAG_RECV };
-#define DM_TAG(gen, kind) ((uint32_t) (gen) << 2 | (uint32_t) (kind))
-#define DM_TAG_KIND(tag)  ((tag) &3u)
+#define DM_TAG(gen, kind) ((uint32_t)(gen) << 2 | (uint32_t)(kind))
+#define DM_TAG_KIND(tag)  ((tag)&3u)
 #define DM_TAG_GEN_MASK   0x3fffffffu
 
 struct dm_cno {
@@ -29,17 +29,17 @@ struct dm_cno {
 struct dm_evd {
     struct dm_obj obj;
     struct dm_evd_ring *ring;
-    uint64_t head;          /* position of the next event; the consumer's */
-    pthread_mutex_t lock;   /* consumer and local producers, thread-safe line only */
+    uint64_t head;        /* position of the next event; the consumer's */
+    pthread_mutex_t lock; /* consumer and local producers, thread-safe line only */
     DAT_COUNT qlen;
     DAT_EVD_FLAGS flags;
     struct dm_cno *cno;
     bool is_enabled;
     _Atomic bool is_unwaitable;
     _Atomic bool is_waiting;
-    _Atomic bool is_dead;   /* being freed: waiters leave with DAT_ABORT */
+    _Atomic bool is_dead; /* being freed: waiters leave with DAT_ABORT */
     bool is_overflowed;
-    int n_refs;             /* endpoints and service points */
+    int n_refs; /* endpoints and service points */
 };
 
 /* Create one; ia->lock is held. qlen and flags have been checked. */

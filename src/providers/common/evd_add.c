@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-_Static_assert(sizeof(DAT_EVENT_DATA) == sizeof(((struct dm_evd_item *) 0)->data),
+_Static_assert(sizeof(DAT_EVENT_DATA) == sizeof(((struct dm_evd_item *)0)->data),
                "an item holds the data of any event");
 _Static_assert(sizeof(struct dm_evd_slot) == DM_CACHE_LINE, "one event, one cache line");
 
@@ -18,7 +18,7 @@ void dm_evd_overflow(struct dm_evd *evd)
     evd->is_overflowed = true;
     /* When the asynchronous EVD itself overflows, nobody is left to tell. */
     if (evd != ia->async_evd)
-        dm_evd_add_async(ia->async_evd, DAT_ASYNC_ERROR_EVD_OVERFLOW, (DAT_HANDLE) evd,
+        dm_evd_add_async(ia->async_evd, DAT_ASYNC_ERROR_EVD_OVERFLOW, (DAT_HANDLE)evd,
                          DAT_EVD_OVERFLOW_ERROR);
 }
 
@@ -71,8 +71,8 @@ void dm_evd_add_dto(struct dm_evd *evd, const DAT_DTO_COMPLETION_EVENT_DATA *dto
 void dm_evd_add_conn(struct dm_evd *evd, DAT_EVENT_NUMBER number, DAT_EP_HANDLE ep, void *data,
                      DAT_COUNT len)
 {
-    struct dm_evd_item item = dm_evd_item_conn(number, (uint64_t) (uintptr_t) ep,
-                                               (uint64_t) (uintptr_t) (len > 0 ? data : NULL), len);
+    struct dm_evd_item item = dm_evd_item_conn(number, (uint64_t)(uintptr_t)ep,
+                                               (uint64_t)(uintptr_t)(len > 0 ? data : NULL), len);
 
     dm_evd_add(evd, &item);
 }

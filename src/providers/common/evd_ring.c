@@ -92,11 +92,11 @@ enum dm_evd_added dm_evd_ring_add(struct dm_evd_ring *ring, uint32_t owner,
     /* Sequentially consistent: ordered before the look at is_sleeping. */
     atomic_store(&slot->state, dm_slot_state(pos, owner, DM_SLOT_FULL));
     if (atomic_load(&ring->is_sleeping) != 0 &&
-        (int64_t) (atomic_load(&ring->tail) - atomic_load(&ring->want)) >= 0)
+        (int64_t)(atomic_load(&ring->tail) - atomic_load(&ring->want)) >= 0)
         dm_evd_ring_wake(ring);
     cno = atomic_load_explicit(&ring->cno, memory_order_acquire);
     if (cno != 0 &&
-        dm_cno_ring_trigger((struct dm_cno_ring *) (void *) ((char *) ring + cno), ring->handle))
+        dm_cno_ring_trigger((struct dm_cno_ring *)(void *)((char *)ring + cno), ring->handle))
         return DM_EVD_ADDED_AGENT;
     return DM_EVD_ADDED;
 }

@@ -23,17 +23,17 @@
 
 enum dm_slot_phase { DM_SLOT_FREE, DM_SLOT_CLAIMED, DM_SLOT_FULL, DM_SLOT_SKIP };
 
-#define DM_SLOT_POS_SHIFT   24
-#define DM_SLOT_PHASE_MASK  3u
-#define DM_EVD_OWNER_LOCAL  0u
-#define DM_EVD_OWNER_MAX    0x3fffffu
+#define DM_SLOT_POS_SHIFT  24
+#define DM_SLOT_PHASE_MASK 3u
+#define DM_EVD_OWNER_LOCAL 0u
+#define DM_EVD_OWNER_MAX   0x3fffffu
 
 /* One event; the same layout as DAT_EVENT's data, without the padding. */
 struct dm_evd_item {
     uint32_t number; /* DAT_EVENT_NUMBER */
     uint32_t tag;    /* DM_TAG_*: what dequeuing gives back to the endpoint */
     uint64_t data[5];
-    uint64_t ext;    /* of the first two words of event_extension_data */
+    uint64_t ext; /* of the first two words of event_extension_data */
 };
 
 struct dm_evd_slot {
@@ -43,20 +43,20 @@ struct dm_evd_slot {
 
 /* A notification object, in the same memory as the EVDs that feed it. */
 struct dm_cno_ring {
-    _Atomic uint64_t evd;      /* handle of the EVD that triggered, or 0 */
-    _Atomic uint32_t word;     /* futex */
+    _Atomic uint64_t evd;  /* handle of the EVD that triggered, or 0 */
+    _Atomic uint32_t word; /* futex */
     _Atomic uint32_t sleepers;
     _Atomic uint32_t has_agent;
 };
 
 struct dm_evd_ring {
-    uint64_t handle;           /* the EVD, for CNOs */
-    uint64_t size;             /* slots, a power of two */
-    _Atomic int64_t cno;       /* distance to the dm_cno_ring, 0: none or disabled */
+    uint64_t handle;     /* the EVD, for CNOs */
+    uint64_t size;       /* slots, a power of two */
+    _Atomic int64_t cno; /* distance to the dm_cno_ring, 0: none or disabled */
     DM_ALIGNED(64) _Atomic uint64_t tail;
     DM_ALIGNED(64) _Atomic uint32_t word; /* futex of the waiter */
     _Atomic uint32_t is_sleeping;
-    _Atomic uint64_t want;     /* wake when the tail reaches this */
+    _Atomic uint64_t want; /* wake when the tail reaches this */
     DM_ALIGNED(64) struct dm_evd_slot slots[];
 };
 
@@ -82,7 +82,7 @@ bool dm_cno_ring_trigger(struct dm_cno_ring *cno, uint64_t evd);
 
 static inline uint64_t dm_slot_state(uint64_t pos, uint32_t owner, enum dm_slot_phase phase)
 {
-    return pos << DM_SLOT_POS_SHIFT | (uint64_t) owner << 2 | (uint64_t) phase;
+    return pos << DM_SLOT_POS_SHIFT | (uint64_t)owner << 2 | (uint64_t)phase;
 }
 
 static inline struct dm_evd_slot *dm_evd_ring_slot(struct dm_evd_ring *ring, uint64_t pos)

@@ -16,8 +16,7 @@ static struct dm_prov_name *find_locked(const char *name, bool is_threadsafe)
 {
     if (dm_prov_state.names.next == NULL)
         dm_list_init(&dm_prov_state.names);
-    dm_list_for_each(it, &dm_prov_state.names)
-    {
+    dm_list_for_each (it, &dm_prov_state.names) {
         struct dm_prov_name *entry = dm_container_of(it, struct dm_prov_name, link);
 
         if (strcmp(entry->info.ia_name, name) == 0 &&
@@ -64,8 +63,8 @@ void dm_prov_init(const DAT_PROVIDER_INFO *info, const char *params,
     fill(&entry->provider, info->is_thread_safe == DAT_TRUE);
     pthread_mutex_unlock(&dm_prov_state.lock);
     if (!entry->is_registered)
-        entry->is_registered = dat_registry_add_provider(&entry->provider, &entry->info) ==
-                               DAT_SUCCESS;
+        entry->is_registered =
+            dat_registry_add_provider(&entry->provider, &entry->info) == DAT_SUCCESS;
 }
 
 void dm_prov_fini(const DAT_PROVIDER_INFO *info)
@@ -85,10 +84,10 @@ _Atomic pid_t *dm_prov_alive(void)
 
     pthread_mutex_lock(&dm_prov_state.lock);
     if (dm_prov_state.alive == NULL) {
-        mem = mmap(NULL, (size_t) page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        mem = mmap(NULL, (size_t)page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (mem != MAP_FAILED) {
             /* Refused by old kernels: then a child is not recognised. */
-            (void) madvise(mem, (size_t) page, MADV_WIPEONFORK);
+            (void)madvise(mem, (size_t)page, MADV_WIPEONFORK);
             dm_prov_state.alive = mem;
         }
     }
@@ -128,7 +127,7 @@ uint64_t dm_prov_param_size(const char *params, const char *key, uint64_t def)
     char *end;
     unsigned long long value;
 
-    if (!dm_prov_param(params, key, buf, sizeof(buf)) || !isdigit((unsigned char) buf[0]))
+    if (!dm_prov_param(params, key, buf, sizeof(buf)) || !isdigit((unsigned char)buf[0]))
         return def;
     value = strtoull(buf, &end, 10);
     if (*end == 'k' || *end == 'K')

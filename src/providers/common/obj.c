@@ -34,7 +34,7 @@ static bool slab_grow(struct dm_slab *slab, size_t size)
     }
     memset(base, 0, stride * SLAB_OBJS);
     for (int i = 0; i < SLAB_OBJS; i++) {
-        struct dm_obj *obj = (void *) (base + i * stride);
+        struct dm_obj *obj = (void *)(base + i * stride);
 
         obj->magic = DM_OBJ_FREE;
         dm_list_add_tail(&slab->free, &obj->link);
@@ -91,10 +91,10 @@ void dm_obj_free(void *p)
 static bool is_in_slab(const struct dm_slab *slab, const void *p)
 {
     struct dm_slab_chunk *chunk = atomic_load(&slab->chunks);
-    uintptr_t at = (uintptr_t) p;
+    uintptr_t at = (uintptr_t)p;
 
     for (; chunk != NULL; chunk = chunk->next) {
-        uintptr_t base = (uintptr_t) chunk->base;
+        uintptr_t base = (uintptr_t)chunk->base;
 
         if (at >= base && at < base + chunk->len)
             return (at - base) % chunk->size == 0;
@@ -121,7 +121,7 @@ void *dm_obj_get(DAT_HANDLE handle, DAT_HANDLE_TYPE type)
 struct dm_obj *dm_obj_get_any(DAT_HANDLE handle)
 {
     for (int i = 0; i < DM_OBJ_N_TYPES; i++) {
-        struct dm_obj *obj = dm_obj_get(handle, (DAT_HANDLE_TYPE) i);
+        struct dm_obj *obj = dm_obj_get(handle, (DAT_HANDLE_TYPE)i);
 
         if (obj != NULL)
             return obj;
@@ -133,8 +133,8 @@ DAT_IA_HANDLE dm_obj_ia_handle(struct dm_pia *ia)
 {
     DAT_IA_HANDLE handle = DAT_HANDLE_NULL;
 
-    if (dats_get_ia_handle((DAT_IA_HANDLE) ia, &handle) != DAT_SUCCESS)
-        return (DAT_IA_HANDLE) ia;
+    if (dats_get_ia_handle((DAT_IA_HANDLE)ia, &handle) != DAT_SUCCESS)
+        return (DAT_IA_HANDLE)ia;
     return handle;
 }
 
@@ -142,7 +142,7 @@ int dm_obj_count(struct dm_pia *ia, DAT_HANDLE_TYPE type)
 {
     int n = 0;
 
-    dm_list_for_each(it, &ia->objs[type])
+    dm_list_for_each (it, &ia->objs[type])
         n++;
     return n;
 }

@@ -23,23 +23,23 @@
 #include "util/port.h"
 
 /* A complete DAT error code. */
-#define DM_DAT(type, sub) ((DAT_RETURN) (DAT_CLASS_ERROR | (DAT_UINT32) (type) | (DAT_UINT32) (sub)))
+#define DM_DAT(type, sub) ((DAT_RETURN)(DAT_CLASS_ERROR | (DAT_UINT32)(type) | (DAT_UINT32)(sub)))
 /* Without the class bits: so do OFED's providers for some codes, and dtest
  * compares with the bare value. */
-#define DM_DAT_BARE(type) ((DAT_RETURN) (type))
-#define DM_DAT_ARG(n)     DM_DAT(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1 + (n) -1)
+#define DM_DAT_BARE(type) ((DAT_RETURN)(type))
+#define DM_DAT_ARG(n)     DM_DAT(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1 + (n)-1)
 #define DM_DAT_NOMEM      DM_DAT(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY)
 
-#define DM_OBJ_N_TYPES   (DAT_HANDLE_TYPE_CSP + 1)
-#define DM_OBJ_MAGIC(t)  (0x444d4f40u + (uint32_t) (t))
-#define DM_OBJ_FREE      0x46524545u
+#define DM_OBJ_N_TYPES  (DAT_HANDLE_TYPE_CSP + 1)
+#define DM_OBJ_MAGIC(t) (0x444d4f40u + (uint32_t)(t))
+#define DM_OBJ_FREE     0x46524545u
 
 struct dm_pia;
 
 struct dm_obj {
     const DAT_PROVIDER *provider; /* first: libdat2 reads it */
     uint32_t magic;
-    uint32_t gen;       /* counts the lives of this slot */
+    uint32_t gen; /* counts the lives of this slot */
     struct dm_pia *ia;
     struct dm_list link; /* in ia->objs[type], or in the free list */
     DAT_CONTEXT context;

@@ -25,7 +25,7 @@ DAT_RETURN dm_pz_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE *pz_p)
     pthread_mutex_unlock(&ia->lock);
     if (pz == NULL)
         return DM_DAT_NOMEM;
-    *pz_p = (DAT_PZ_HANDLE) pz;
+    *pz_p = (DAT_PZ_HANDLE)pz;
     return DAT_SUCCESS;
 }
 
@@ -33,7 +33,7 @@ DAT_RETURN dm_pz_query(DAT_PZ_HANDLE handle, DAT_PZ_PARAM_MASK mask, DAT_PZ_PARA
 {
     struct dm_pz *pz = dm_obj_get(handle, DAT_HANDLE_TYPE_PZ);
 
-    (void) mask;
+    (void)mask;
     if (pz == NULL)
         return BAD_PZ;
     if (param == NULL)
@@ -64,7 +64,7 @@ DAT_RETURN dm_psp_query(DAT_PSP_HANDLE handle, DAT_PSP_PARAM_MASK mask, DAT_PSP_
 {
     struct dm_sp *sp = dm_obj_get(handle, DAT_HANDLE_TYPE_PSP);
 
-    (void) mask;
+    (void)mask;
     if (sp == NULL)
         return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PSP);
     if (param == NULL)
@@ -81,7 +81,7 @@ DAT_RETURN dm_rsp_query(DAT_RSP_HANDLE handle, DAT_RSP_PARAM_MASK mask, DAT_RSP_
 {
     struct dm_sp *sp = dm_obj_get(handle, DAT_HANDLE_TYPE_RSP);
 
-    (void) mask;
+    (void)mask;
     if (sp == NULL)
         return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RSP);
     if (param == NULL)
@@ -98,13 +98,13 @@ DAT_RETURN dm_cr_query(DAT_CR_HANDLE handle, DAT_CR_PARAM_MASK mask, DAT_CR_PARA
 {
     struct dm_cr *cr = dm_obj_get(handle, DAT_HANDLE_TYPE_CR);
 
-    (void) mask;
+    (void)mask;
     if (cr == NULL)
         return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR);
     if (param == NULL)
         return DM_DAT_ARG(3);
     memset(param, 0, sizeof(*param));
-    param->remote_ia_address_ptr = (DAT_IA_ADDRESS_PTR) &cr->remote_addr;
+    param->remote_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&cr->remote_addr;
     param->remote_port_qual = cr->remote_qual;
     param->private_data_size = cr->private_len;
     param->private_data = cr->private_data;

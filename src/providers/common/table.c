@@ -16,42 +16,42 @@
 
 static DAT_RETURN cr_handoff(DAT_CR_HANDLE cr, DAT_CONN_QUAL qual)
 {
-    (void) cr;
-    (void) qual;
+    (void)cr;
+    (void)qual;
     return NOT_IMPL;
 }
 
 static DAT_RETURN ep_dup_connect(DAT_EP_HANDLE ep, DAT_EP_HANDLE dup, DAT_TIMEOUT timeout,
                                  DAT_COUNT len, const DAT_PVOID data, DAT_QOS qos)
 {
-    (void) ep;
-    (void) dup;
-    (void) timeout;
-    (void) len;
-    (void) data;
-    (void) qos;
+    (void)ep;
+    (void)dup;
+    (void)timeout;
+    (void)len;
+    (void)data;
+    (void)qos;
     return NOT_IMPL;
 }
 
 static DAT_RETURN rmr_create(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *rmr_p)
 {
-    (void) pz;
-    (void) rmr_p;
+    (void)pz;
+    (void)rmr_p;
     return NOT_IMPL;
 }
 
 static DAT_RETURN rmr_create_for_ep(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *rmr_p)
 {
-    (void) pz;
-    (void) rmr_p;
+    (void)pz;
+    (void)rmr_p;
     return NOT_SUPPORTED;
 }
 
 static DAT_RETURN rmr_query(DAT_RMR_HANDLE rmr, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param)
 {
-    (void) rmr;
-    (void) mask;
-    (void) param;
+    (void)rmr;
+    (void)mask;
+    (void)param;
     return NOT_IMPL;
 }
 
@@ -60,29 +60,29 @@ static DAT_RETURN rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr, const DAT_LMR
                            DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
                            DAT_RMR_CONTEXT *context_p)
 {
-    (void) rmr;
-    (void) lmr;
-    (void) triplet;
-    (void) priv;
-    (void) va_type;
-    (void) ep;
-    (void) cookie;
-    (void) flags;
-    (void) context_p;
+    (void)rmr;
+    (void)lmr;
+    (void)triplet;
+    (void)priv;
+    (void)va_type;
+    (void)ep;
+    (void)cookie;
+    (void)flags;
+    (void)context_p;
     return NOT_IMPL;
 }
 
 static DAT_RETURN rmr_free(DAT_RMR_HANDLE rmr)
 {
-    (void) rmr;
+    (void)rmr;
     return NOT_IMPL;
 }
 
 static DAT_RETURN lmr_sync(DAT_IA_HANDLE ia, const DAT_LMR_TRIPLET *segments, DAT_VLEN n)
 {
-    (void) ia;
-    (void) segments;
-    (void) n;
+    (void)ia;
+    (void)segments;
+    (void)n;
     return DAT_SUCCESS; /* memory is coherent */
 }
 
@@ -91,107 +91,107 @@ static DAT_RETURN ep_create_with_srq(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD
                                      DAT_SRQ_HANDLE srq, const DAT_EP_ATTR *attr,
                                      DAT_EP_HANDLE *ep_p)
 {
-    (void) ia;
-    (void) pz;
-    (void) recv_evd;
-    (void) request_evd;
-    (void) connect_evd;
-    (void) srq;
-    (void) attr;
-    (void) ep_p;
+    (void)ia;
+    (void)pz;
+    (void)recv_evd;
+    (void)request_evd;
+    (void)connect_evd;
+    (void)srq;
+    (void)attr;
+    (void)ep_p;
     return NOT_IMPL;
 }
 
 static DAT_RETURN ep_recv_query(DAT_EP_HANDLE ep, DAT_COUNT *n_p, DAT_COUNT *span_p)
 {
-    (void) ep;
-    (void) n_p;
-    (void) span_p;
+    (void)ep;
+    (void)n_p;
+    (void)span_p;
     return NOT_IMPL;
 }
 
 static DAT_RETURN ep_set_watermark(DAT_EP_HANDLE ep, DAT_COUNT soft, DAT_COUNT hard)
 {
-    (void) ep;
-    (void) soft;
-    (void) hard;
+    (void)ep;
+    (void)soft;
+    (void)hard;
     return NOT_IMPL;
 }
 
 static DAT_RETURN srq_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_SRQ_ATTR *attr,
                              DAT_SRQ_HANDLE *srq_p)
 {
-    (void) ia;
-    (void) pz;
-    (void) attr;
-    (void) srq_p;
+    (void)ia;
+    (void)pz;
+    (void)attr;
+    (void)srq_p;
     return NOT_IMPL;
 }
 
 static DAT_RETURN srq_free(DAT_SRQ_HANDLE srq)
 {
-    (void) srq;
+    (void)srq;
     return NOT_IMPL;
 }
 
 static DAT_RETURN srq_post_recv(DAT_SRQ_HANDLE srq, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
                                 DAT_DTO_COOKIE cookie)
 {
-    (void) srq;
-    (void) n;
-    (void) iov;
-    (void) cookie;
+    (void)srq;
+    (void)n;
+    (void)iov;
+    (void)cookie;
     return NOT_IMPL;
 }
 
 static DAT_RETURN srq_query(DAT_SRQ_HANDLE srq, DAT_SRQ_PARAM_MASK mask, DAT_SRQ_PARAM *param)
 {
-    (void) srq;
-    (void) mask;
-    (void) param;
+    (void)srq;
+    (void)mask;
+    (void)param;
     return NOT_IMPL;
 }
 
 static DAT_RETURN srq_resize(DAT_SRQ_HANDLE srq, DAT_COUNT n)
 {
-    (void) srq;
-    (void) n;
+    (void)srq;
+    (void)n;
     return NOT_IMPL;
 }
 
 static DAT_RETURN csp_create(DAT_IA_HANDLE ia, DAT_COMM *comm, DAT_IA_ADDRESS_PTR addr,
                              DAT_EVD_HANDLE evd, DAT_CSP_HANDLE *csp_p)
 {
-    (void) ia;
-    (void) comm;
-    (void) addr;
-    (void) evd;
-    (void) csp_p;
+    (void)ia;
+    (void)comm;
+    (void)addr;
+    (void)evd;
+    (void)csp_p;
     return NOT_SUPPORTED;
 }
 
 static DAT_RETURN csp_query(DAT_CSP_HANDLE csp, DAT_CSP_PARAM_MASK mask, DAT_CSP_PARAM *param)
 {
-    (void) csp;
-    (void) mask;
-    (void) param;
+    (void)csp;
+    (void)mask;
+    (void)param;
     return NOT_SUPPORTED;
 }
 
 static DAT_RETURN csp_free(DAT_CSP_HANDLE csp)
 {
-    (void) csp;
+    (void)csp;
     return NOT_SUPPORTED;
 }
 
 static DAT_RETURN ep_common_connect(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr, DAT_TIMEOUT timeout,
                                     DAT_COUNT len, const DAT_PVOID data)
 {
-    (void) ep;
-    (void) addr;
-    (void) timeout;
-    (void) len;
-    (void) data;
+    (void)ep;
+    (void)addr;
+    (void)timeout;
+    (void)len;
+    (void)data;
     return NOT_SUPPORTED;
 }
 
@@ -199,13 +199,13 @@ static DAT_RETURN post_send_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TR
                                        DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
                                        DAT_BOOLEAN invalidate, DAT_RMR_CONTEXT context)
 {
-    (void) ep;
-    (void) n;
-    (void) iov;
-    (void) cookie;
-    (void) flags;
-    (void) invalidate;
-    (void) context;
+    (void)ep;
+    (void)n;
+    (void)iov;
+    (void)cookie;
+    (void)flags;
+    (void)invalidate;
+    (void)context;
     return NOT_SUPPORTED;
 }
 
@@ -213,42 +213,42 @@ static DAT_RETURN post_read_to_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET *loca
                                    DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
                                    DAT_COMPLETION_FLAGS flags)
 {
-    (void) ep;
-    (void) local;
-    (void) cookie;
-    (void) remote;
-    (void) flags;
+    (void)ep;
+    (void)local;
+    (void)cookie;
+    (void)remote;
+    (void)flags;
     return NOT_SUPPORTED;
 }
 
 static DAT_RETURN cno_fd_create(DAT_IA_HANDLE ia, DAT_FD *fd_p, DAT_CNO_HANDLE *cno_p)
 {
-    (void) ia;
-    (void) fd_p;
-    (void) cno_p;
+    (void)ia;
+    (void)fd_p;
+    (void)cno_p;
     return NOT_SUPPORTED;
 }
 
 static DAT_RETURN cno_trigger(DAT_CNO_HANDLE cno, DAT_EVD_HANDLE *evd_p)
 {
-    (void) cno;
-    (void) evd_p;
+    (void)cno;
+    (void)evd_p;
     return NOT_SUPPORTED;
 }
 
 static DAT_RETURN ia_ha_related(DAT_IA_HANDLE ia, const DAT_NAME_PTR name, DAT_BOOLEAN *answer_p)
 {
-    (void) ia;
-    (void) name;
-    (void) answer_p;
+    (void)ia;
+    (void)name;
+    (void)answer_p;
     return NOT_SUPPORTED;
 }
 
 static DAT_RETURN extended_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
 {
-    (void) handle;
-    (void) op;
-    (void) args;
+    (void)handle;
+    (void)op;
+    (void)args;
     return NOT_IMPL;
 }
 

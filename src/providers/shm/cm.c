@@ -4,12 +4,12 @@
 #include "providers/shm/cm.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "providers/shm/calls.h"
 #include "providers/shm/msg.h"
 
 #define BAD_EP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
@@ -20,15 +20,16 @@ socklen_t dm_shm_cm_name(DAT_CONN_QUAL qual, struct sockaddr_un *name)
 {
     static const char prefix[] = "datum-shm.";
     static const char digits[] = "0123456789abcdef";
-    char *at = name->sun_path + 1;
+    char *at;
 
     memset(name, 0, sizeof(*name));
+    at = name->sun_path + 1; /* after a zero: the abstract name space */
     name->sun_family = AF_UNIX;
     memcpy(at, prefix, sizeof(prefix) - 1);
     at += sizeof(prefix) - 1;
     for (int shift = 60; shift >= 0; shift -= 4)
         *at++ = digits[qual >> shift & 15];
-    return (socklen_t) (at - (char *) name);
+    return (socklen_t)(at - (char *)name);
 }
 
 bool dm_shm_cm_trusted(int fd, pid_t *pid_p)
@@ -76,17 +77,17 @@ static void give_up(struct dm_sep *ep, DAT_EVENT_NUMBER event, const void *data,
     if (len > 0)
         memcpy(ep->ep.private_data, data, len);
     dm_shm_ep_down(ep, 0, DM_MSG_NONE);
-    dm_evd_add_conn(ep->ep.connect_evd, event, (DAT_EP_HANDLE) ep, ep->ep.private_data,
-                    (DAT_COUNT) len);
+    dm_evd_add_conn(ep->ep.connect_evd, event, (DAT_EP_HANDLE)ep, ep->ep.private_data,
+                    (DAT_COUNT)len);
 }
 
 static void send_request(struct dm_shm_conn *conn)
 {
-    struct dm_shm_msg msg = {.type = DM_MSG_REQUEST, .data_len = (uint32_t) conn->request_len};
+    struct dm_shm_msg msg = {.type = DM_MSG_REQUEST, .data_len = (uint32_t)conn->request_len};
 
     dm_shm_cm_describe(conn, &msg);
     if (conn->request_len > 0)
-        memcpy(msg.data, conn->request, (size_t) conn->request_len);
+        memcpy(msg.data, conn->request, (size_t)conn->request_len);
     conn->state = DM_CONN_ASKED;
     dm_shm_msg_send(conn, &msg, conn->ia->seg.fd);
 }
@@ -99,7 +100,7 @@ static void try_connect(struct dm_shm_conn *conn)
     struct dm_sep *ep = conn->ep;
     pid_t pid;
 
-    if (connect(conn->src.fd, (struct sockaddr *) &name, len) != 0) {
+    if (connect(conn->src.fd, (struct sockaddr *)&name, len) != 0) {
         if (errno == EAGAIN || errno == EINTR) {
             conn->state = DM_CONN_RETRY; /* the backlog is full */
             dm_shm_kick(&conn->ia->pia);
@@ -121,7 +122,7 @@ static DAT_RETURN start(struct dm_sep *ep, DAT_TIMEOUT timeout, DAT_COUNT len, c
     struct dm_shm_ia *ia = dm_shm_ia_of(ep);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     struct dm_shm_conn *conn = fd >= 0 ? dm_shm_conn_new(ia, fd, DM_CONN_RETRY) : NULL;
-    uint8_t *request = malloc((size_t) len + 1);
+    uint8_t *request = malloc((size_t)len + 1);
 
     if (conn == NULL || request == NULL) {
         free(request);
@@ -131,7 +132,7 @@ static DAT_RETURN start(struct dm_sep *ep, DAT_TIMEOUT timeout, DAT_COUNT len, c
         return DM_DAT_NOMEM;
     }
     if (len > 0)
-        memcpy(request, data, (size_t) len);
+        memcpy(request, data, (size_t)len);
     conn->request = request;
     conn->request_len = len;
     conn->deadline = dm_futex_deadline(timeout);
@@ -146,7 +147,7 @@ static DAT_RETURN start(struct dm_sep *ep, DAT_TIMEOUT timeout, DAT_COUNT len, c
 static DAT_RETURN connect_locked(struct dm_sep *ep, const struct sockaddr *addr, DAT_CONN_QUAL qual,
                                  DAT_TIMEOUT timeout, DAT_COUNT len, const void *data)
 {
-    const struct sockaddr_in *in = (const void *) addr;
+    const struct sockaddr_in *in = (const void *)addr;
     struct dm_pia *ia = ep->ep.obj.ia;
     int state = atomic_load(&ep->ep.state);
 
@@ -205,7 +206,7 @@ DAT_RETURN dm_shm_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle,
     if (atomic_load(&dup->ep.state) != DAT_EP_STATE_CONNECTED || dup->ep.remote_qual == 0)
         return dm_ep_bad_state(atomic_load(&dup->ep.state));
     addr = dup->ep.remote_addr;
-    return dm_shm_ep_connect(handle, (DAT_IA_ADDRESS_PTR) &addr, dup->ep.remote_qual, timeout, len,
+    return dm_shm_ep_connect(handle, (DAT_IA_ADDRESS_PTR)&addr, dup->ep.remote_qual, timeout, len,
                              data, qos, DAT_CONNECT_DEFAULT_FLAG);
 }
 
@@ -224,8 +225,8 @@ static bool confirm(struct dm_sep *ep)
     ring = atomic_load(&peer->conn_ring);
     if (is_up && ring != 0) {
         item = dm_evd_item_conn(DAT_CONNECTION_EVENT_ESTABLISHED, peer->handle, 0, 0);
-        (void) dm_evd_ring_add((struct dm_evd_ring *) (void *) ((char *) ep->peer->hdr + ring),
-                               ep->peer_owner, &item);
+        (void)dm_evd_ring_add((struct dm_evd_ring *)(void *)((char *)ep->peer->hdr + ring),
+                              ep->peer_owner, &item);
     }
     dm_shm_busy_end(ep);
     return is_up;
@@ -243,8 +244,8 @@ static void accepted(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int
     conn->deadline = DM_FUTEX_FOREVER;
     memcpy(ep->ep.private_data, msg->data, msg->data_len);
     atomic_store(&ep->sh->link, DM_LINK_UP);
-    dm_evd_add_conn(ep->ep.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, (DAT_EP_HANDLE) ep,
-                    ep->ep.private_data, (DAT_COUNT) msg->data_len);
+    dm_evd_add_conn(ep->ep.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, (DAT_EP_HANDLE)ep,
+                    ep->ep.private_data, (DAT_COUNT)msg->data_len);
     if (!confirm(ep)) {
         dm_shm_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN, DM_MSG_NONE);
         return;

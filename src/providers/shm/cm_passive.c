@@ -7,6 +7,8 @@
  */
 #include "providers/shm/cm.h"
 
+#include "providers/shm/calls.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +28,7 @@ static DAT_RETURN listen_on(DAT_CONN_QUAL qual, int *fd_p)
 
     if (fd < 0)
         return DM_DAT_NOMEM;
-    if (bind(fd, (struct sockaddr *) &name, len) != 0 || listen(fd, BACKLOG) != 0) {
+    if (bind(fd, (struct sockaddr *)&name, len) != 0 || listen(fd, BACKLOG) != 0) {
         DAT_RETURN ret = errno == EADDRINUSE ? DM_DAT_BARE(DAT_CONN_QUAL_IN_USE) : DM_DAT_NOMEM;
 
         close(fd);
@@ -103,7 +105,7 @@ DAT_RETURN dm_shm_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EV
     ret = sp_new(ia, DAT_HANDLE_TYPE_PSP, qual, evd, &sp);
     if (ret == DAT_SUCCESS) {
         sp->flags = flags;
-        *psp_p = (DAT_PSP_HANDLE) sp;
+        *psp_p = (DAT_PSP_HANDLE)sp;
     }
     pthread_mutex_unlock(&ia->pia.lock);
     return ret;
@@ -113,7 +115,7 @@ DAT_RETURN dm_shm_psp_create_any(DAT_IA_HANDLE ia, DAT_CONN_QUAL *qual_p, DAT_EV
                                  DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp_p)
 {
     /* Start somewhere else in every process, so that they rarely collide. */
-    DAT_CONN_QUAL first = ANY_FIRST + (DAT_CONN_QUAL) (uint32_t) getpid() * 256u;
+    DAT_CONN_QUAL first = ANY_FIRST + (DAT_CONN_QUAL)(uint32_t)getpid() * 256u;
 
     if (qual_p == NULL)
         return DM_DAT_ARG(2);
@@ -133,10 +135,10 @@ static void refuse(struct dm_shm_conn *conn, uint32_t is_by_consumer, DAT_COUNT 
                    const void *data)
 {
     struct dm_shm_msg msg = {
-        .type = DM_MSG_REJECT, .status = is_by_consumer, .data_len = (uint32_t) len};
+        .type = DM_MSG_REJECT, .status = is_by_consumer, .data_len = (uint32_t)len};
 
     if (len > 0)
-        memcpy(msg.data, data, (size_t) len);
+        memcpy(msg.data, data, (size_t)len);
     dm_shm_msg_send(conn, &msg, -1);
     dm_shm_conn_close(conn);
 }
@@ -152,11 +154,10 @@ static void cr_free(struct dm_cr *cr)
 
 void dm_shm_sp_destroy(struct dm_sp *sp)
 {
-    struct dm_shm_ia *ia = (struct dm_shm_ia *) sp->obj.ia;
+    struct dm_shm_ia *ia = (struct dm_shm_ia *)sp->obj.ia;
     struct dm_shm_listener *listener = sp->listener;
 
-    dm_list_for_each_safe(it, next, &ia->pia.objs[DAT_HANDLE_TYPE_CR])
-    {
+    dm_list_for_each_safe (it, next, &ia->pia.objs[DAT_HANDLE_TYPE_CR]) {
         struct dm_cr *cr = dm_container_of(it, struct dm_cr, obj.link);
 
         if (cr->sp != sp)
@@ -165,16 +166,15 @@ void dm_shm_sp_destroy(struct dm_sp *sp)
             refuse(cr->conn, 0, 0, NULL);
         cr_free(cr);
     }
-    dm_list_for_each_safe(it, next, &ia->srcs)
-    {
+    dm_list_for_each_safe (it, next, &ia->srcs) {
         struct dm_shm_src *src = dm_container_of(it, struct dm_shm_src, link);
-        struct dm_shm_conn *conn = (struct dm_shm_conn *) src;
+        struct dm_shm_conn *conn = (struct dm_shm_conn *)src;
 
         if (src->kind == DM_SRC_CONN && conn->state == DM_CONN_EMBRYO && conn->sp == sp)
             dm_shm_conn_close(conn);
     }
     if (sp->ep != NULL) {
-        struct dm_sep *ep = (struct dm_sep *) sp->ep;
+        struct dm_sep *ep = (struct dm_sep *)sp->ep;
         int state = atomic_load(&ep->ep.state);
 
         if (state == DAT_EP_STATE_RESERVED || state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING)
@@ -232,7 +232,7 @@ DAT_RETURN dm_shm_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EP
     if (ret == DAT_SUCCESS) {
         sp->ep = &ep->ep;
         atomic_store(&ep->ep.state, DAT_EP_STATE_RESERVED);
-        *rsp_p = (DAT_RSP_HANDLE) sp;
+        *rsp_p = (DAT_RSP_HANDLE)sp;
     }
     pthread_mutex_unlock(&ia->pia.lock);
     return ret;
@@ -290,28 +290,28 @@ void dm_shm_conn_request(struct dm_shm_conn *conn, const struct dm_shm_msg *msg,
     cr->remote_addr = ia->pia.addr;
     cr->remote_addr.sin_addr.s_addr = msg->addr;
     cr->remote_qual = msg->qual;
-    cr->private_len = (DAT_COUNT) msg->data_len;
+    cr->private_len = (DAT_COUNT)msg->data_len;
     memcpy(cr->private_data, msg->data, msg->data_len);
     conn->cr = cr;
     conn->state = DM_CONN_CR;
     memset(&event, 0, sizeof(event));
     if (sp->obj.type == DAT_HANDLE_TYPE_RSP)
-        event.sp_handle.rsp_handle = (DAT_RSP_HANDLE) sp;
+        event.sp_handle.rsp_handle = (DAT_RSP_HANDLE)sp;
     else
-        event.sp_handle.psp_handle = (DAT_PSP_HANDLE) sp;
-    event.local_ia_address_ptr = (DAT_IA_ADDRESS_PTR) &ia->pia.addr;
+        event.sp_handle.psp_handle = (DAT_PSP_HANDLE)sp;
+    event.local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ia->pia.addr;
     event.conn_qual = sp->qual;
-    event.cr_handle = (DAT_CR_HANDLE) cr;
+    event.cr_handle = (DAT_CR_HANDLE)cr;
     dm_evd_add_cr(sp->evd, &event);
 }
 
 static void answer(struct dm_shm_conn *conn, DAT_COUNT len, const void *data)
 {
-    struct dm_shm_msg msg = {.type = DM_MSG_ACCEPT, .data_len = (uint32_t) len};
+    struct dm_shm_msg msg = {.type = DM_MSG_ACCEPT, .data_len = (uint32_t)len};
 
     dm_shm_cm_describe(conn, &msg);
     if (len > 0)
-        memcpy(msg.data, data, (size_t) len);
+        memcpy(msg.data, data, (size_t)len);
     dm_shm_msg_send(conn, &msg, conn->ia->seg.fd);
 }
 
@@ -320,8 +320,7 @@ static DAT_RETURN accept_locked(struct dm_cr *cr, struct dm_sep *ep, DAT_COUNT l
 {
     struct dm_shm_conn *conn = cr->conn;
     int state = atomic_load(&ep->ep.state);
-    int want =
-        cr->ep != NULL ? DAT_EP_STATE_PASSIVE_CONNECTION_PENDING : DAT_EP_STATE_UNCONNECTED;
+    int want = cr->ep != NULL ? DAT_EP_STATE_PASSIVE_CONNECTION_PENDING : DAT_EP_STATE_UNCONNECTED;
 
     if (state != want)
         return dm_ep_bad_state(state);
@@ -358,7 +357,7 @@ DAT_RETURN dm_shm_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle, DA
         return BAD_CR;
     ia = cr->obj.ia;
     if (cr->ep != NULL && ep_handle == DAT_HANDLE_NULL)
-        ep_handle = (DAT_EP_HANDLE) cr->ep;
+        ep_handle = (DAT_EP_HANDLE)cr->ep;
     ep = dm_obj_get(ep_handle, DAT_HANDLE_TYPE_EP);
     if (ep == NULL || ep->ep.obj.ia != ia || (cr->ep != NULL && cr->ep != &ep->ep))
         return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);

@@ -77,7 +77,7 @@ static void got_broken(struct dm_shm_conn *conn)
 {
     struct dm_sep *ep = conn->ep;
 
-    dm_evd_add_async(ep->ep.obj.ia->async_evd, DAT_ASYNC_ERROR_EP_BROKEN, (DAT_HANDLE) ep,
+    dm_evd_add_async(ep->ep.obj.ia->async_evd, DAT_ASYNC_ERROR_EP_BROKEN, (DAT_HANDLE)ep,
                      DAT_EP_TRANSFER_TO_ERROR);
     dm_shm_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED, DM_MSG_NONE);
 }

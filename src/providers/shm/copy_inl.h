@@ -55,7 +55,7 @@ static inline void dm_shm_copy_small(char *to, const char *from, size_t len)
  * so not be written at once) after all others. */
 static inline void dm_shm_copy_last(char *to, const char *from, size_t len)
 {
-    size_t tail = ((uintptr_t) to + len) % DM_CACHE_LINE;
+    size_t tail = ((uintptr_t)to + len) % DM_CACHE_LINE;
     size_t head;
 
     tail = len >= DM_COPY_TAIL && (tail == 0 || tail >= DM_COPY_TAIL) ? DM_COPY_TAIL : 1;
@@ -73,7 +73,7 @@ static inline void dm_shm_copy_last(char *to, const char *from, size_t len)
         memcpy(&word, from + head, sizeof(word));
         memcpy(to + head, &word, sizeof(word));
     } else {
-        *(volatile char *) (to + head) = from[head];
+        *(volatile char *)(to + head) = from[head];
     }
 }
 

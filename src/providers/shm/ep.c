@@ -2,7 +2,7 @@
  * Endpoints: life cycle, and the beginning and end of a connection as far as
  * the queues are concerned.
  */
-#include "providers/shm/shm.h"
+#include "providers/shm/calls.h"
 
 #include <string.h>
 
@@ -15,17 +15,17 @@ static bool recvs_alloc(struct dm_sep *ep)
 {
     struct dm_shm_ia *ia = dm_shm_ia_of(ep);
     uint32_t n = 1;
-    uint32_t stride = (uint32_t) (sizeof(struct dm_shm_recv) +
-                                  (size_t) ep->ep.attr.max_recv_iov * sizeof(DAT_LMR_TRIPLET));
+    uint32_t stride = (uint32_t)(sizeof(struct dm_shm_recv) +
+                                 (size_t)ep->ep.attr.max_recv_iov * sizeof(DAT_LMR_TRIPLET));
 
     if (ep->recvs != NULL)
         dm_shm_seg_free(&ia->seg, ep->recvs);
     ep->recvs = NULL;
     if (ep->ep.attr.max_recv_dtos == 0)
         return true;
-    while (n < (uint32_t) ep->ep.attr.max_recv_dtos)
+    while (n < (uint32_t)ep->ep.attr.max_recv_dtos)
         n *= 2;
-    ep->recvs = dm_shm_seg_alloc(&ia->seg, (size_t) n * stride);
+    ep->recvs = dm_shm_seg_alloc(&ia->seg, (size_t)n * stride);
     if (ep->recvs == NULL)
         return false;
     ep->sh->recvs = dm_shm_seg_offset(&ia->seg, ep->recvs);
@@ -41,7 +41,7 @@ static void publish(struct dm_sep *ep)
 
     ep->pz_id = ep->ep.pz != NULL ? ep->ep.pz->id : 0;
     ep->sh->pz = ep->pz_id;
-    ep->sh->handle = (uint64_t) (uintptr_t) ep;
+    ep->sh->handle = (uint64_t)(uintptr_t)ep;
     ep->sh->gen = ep->ep.obj.gen & DM_TAG_GEN_MASK;
     atomic_store(&ep->sh->recv_ring,
                  ep->ep.recv_evd != NULL ? dm_shm_seg_offset(seg, ep->ep.recv_evd->ring) : 0);
@@ -52,8 +52,7 @@ static void publish(struct dm_sep *ep)
 static DAT_RETURN create_locked(struct dm_shm_ia *ia, const struct dm_ep *want,
                                 struct dm_sep **ep_p)
 {
-    struct dm_sep *ep =
-        dm_obj_new(ia->pia.obj.provider, &ia->pia, DAT_HANDLE_TYPE_EP, sizeof(*ep));
+    struct dm_sep *ep = dm_obj_new(ia->pia.obj.provider, &ia->pia, DAT_HANDLE_TYPE_EP, sizeof(*ep));
 
     if (ep == NULL)
         return DM_DAT_NOMEM;
@@ -89,7 +88,7 @@ static bool get_evd(struct dm_pia *ia, DAT_EVD_HANDLE handle, unsigned flags, st
     if (handle == DAT_HANDLE_NULL)
         return true;
     *evd_p = dm_obj_get(handle, DAT_HANDLE_TYPE_EVD);
-    return *evd_p != NULL && (*evd_p)->obj.ia == ia && ((unsigned) (*evd_p)->flags & flags) != 0;
+    return *evd_p != NULL && (*evd_p)->obj.ia == ia && ((unsigned)(*evd_p)->flags & flags) != 0;
 }
 
 DAT_RETURN dm_shm_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv_evd,
@@ -124,7 +123,7 @@ DAT_RETURN dm_shm_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz, DAT_EVD_H
     ret = create_locked(ia, &want, &ep);
     pthread_mutex_unlock(&ia->pia.lock);
     if (ret == DAT_SUCCESS)
-        *ep_p = (DAT_EP_HANDLE) ep;
+        *ep_p = (DAT_EP_HANDLE)ep;
     return ret;
 }
 
@@ -166,7 +165,7 @@ static void merge_attr(DAT_EP_ATTR *attr, DAT_EP_PARAM_MASK mask, const DAT_EP_A
 
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
         if ((mask & fields[i].bit) != 0) /* all are enums or 32-bit integers */
-            memcpy((char *) attr + fields[i].offset, (const char *) from + fields[i].offset, 4);
+            memcpy((char *)attr + fields[i].offset, (const char *)from + fields[i].offset, 4);
 }
 
 static DAT_RETURN modify_locked(struct dm_sep *ep, struct dm_pz *pz, struct dm_evd *const evd[3],
@@ -195,11 +194,11 @@ static DAT_RETURN modify_locked(struct dm_sep *ep, struct dm_pz *pz, struct dm_e
 
 DAT_RETURN dm_shm_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param)
 {
-    const DAT_EP_PARAM_MASK fixed =
-        DAT_EP_FIELD_IA_HANDLE | DAT_EP_FIELD_EP_STATE | DAT_EP_FIELD_COMM |
-        DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR | DAT_EP_FIELD_LOCAL_PORT_QUAL |
-        DAT_EP_FIELD_REMOTE_IA_ADDRESS_PTR | DAT_EP_FIELD_REMOTE_PORT_QUAL |
-        DAT_EP_FIELD_SRQ_HANDLE;
+    const DAT_EP_PARAM_MASK fixed = DAT_EP_FIELD_IA_HANDLE | DAT_EP_FIELD_EP_STATE |
+                                    DAT_EP_FIELD_COMM | DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR |
+                                    DAT_EP_FIELD_LOCAL_PORT_QUAL |
+                                    DAT_EP_FIELD_REMOTE_IA_ADDRESS_PTR |
+                                    DAT_EP_FIELD_REMOTE_PORT_QUAL | DAT_EP_FIELD_SRQ_HANDLE;
     struct dm_sep *ep = dm_obj_get(handle, DAT_HANDLE_TYPE_EP);
     struct dm_evd *evd[3];
     struct dm_pia *ia;
@@ -255,10 +254,11 @@ DAT_RETURN dm_shm_ep_get_status(DAT_EP_HANDLE handle, DAT_EP_STATE *state_p,
     pthread_mutex_lock(&ia->lock);
     dm_shm_ep_check_up(ep);
     if (state_p != NULL)
-        *state_p = (DAT_EP_STATE) atomic_load(&ep->ep.state);
+        *state_p = (DAT_EP_STATE)atomic_load(&ep->ep.state);
     if (recv_idle_p != NULL)
-        *recv_idle_p =
-            atomic_load(&ep->sh->recv_head) == atomic_load(&ep->sh->recv_tail) ? DAT_TRUE : DAT_FALSE;
+        *recv_idle_p = atomic_load(&ep->sh->recv_head) == atomic_load(&ep->sh->recv_tail)
+                           ? DAT_TRUE
+                           : DAT_FALSE;
     if (request_idle_p != NULL)
         *request_idle_p = ep->n_queued == 0 ? DAT_TRUE : DAT_FALSE;
     pthread_mutex_unlock(&ia->lock);
@@ -346,10 +346,9 @@ DAT_RETURN dm_shm_ep_free(DAT_EP_HANDLE handle)
 
 void dm_shm_evd_moved(struct dm_pia *pia, struct dm_evd *evd, bool is_before)
 {
-    struct dm_shm_ia *ia = (struct dm_shm_ia *) pia;
+    struct dm_shm_ia *ia = (struct dm_shm_ia *)pia;
 
-    dm_list_for_each(it, &pia->objs[DAT_HANDLE_TYPE_EP])
-    {
+    dm_list_for_each (it, &pia->objs[DAT_HANDLE_TYPE_EP]) {
         struct dm_sep *ep = dm_container_of(it, struct dm_sep, ep.obj.link);
 
         if (!is_before)
@@ -375,7 +374,7 @@ void dm_shm_ep_attach(struct dm_sep *ep, struct dm_shm_conn *conn)
     dm_shm_peer_hold(conn->peer);
     drop_peer(ep);
     ep->peer = conn->peer;
-    ep->peer_sh = (struct dm_shm_link_ep *) (void *) ((char *) conn->peer->hdr + conn->peer_ep);
+    ep->peer_sh = (struct dm_shm_link_ep *)(void *)((char *)conn->peer->hdr + conn->peer_ep);
     ep->peer_owner = conn->peer_owner;
     memset(ep->found, 0, sizeof(ep->found));
     /* Any valid address, so that a lookup need not ask. */
@@ -405,9 +404,8 @@ void dm_shm_ep_flush_recvs(struct dm_sep *ep)
 
     for (; head != tail; head++) {
         const struct dm_shm_recv *recv =
-            (const void *) (ep->recvs +
-                            (uint64_t) (head & ep->sh->recv_mask) * ep->sh->recv_stride);
-        DAT_DTO_COMPLETION_EVENT_DATA dto = {.ep_handle = (DAT_EP_HANDLE) ep,
+            (const void *)(ep->recvs + (uint64_t)(head & ep->sh->recv_mask) * ep->sh->recv_stride);
+        DAT_DTO_COMPLETION_EVENT_DATA dto = {.ep_handle = (DAT_EP_HANDLE)ep,
                                              .status = DAT_DTO_ERR_FLUSHED,
                                              .operation = DAT_DTO_RECEIVE};
 
@@ -427,7 +425,7 @@ void dm_shm_ep_down(struct dm_sep *ep, DAT_EVENT_NUMBER event, uint32_t msg)
     dm_shm_ep_set_sync(ep);
     if (conn != NULL) {
         if (msg != DM_MSG_NONE)
-            dm_shm_msg_simple(conn, (enum dm_shm_msg_type) msg);
+            dm_shm_msg_simple(conn, (enum dm_shm_msg_type)msg);
         dm_shm_quiesce(dm_shm_ia_of(ep), ep);
         if (conn->is_peer_gone && ep->ep.recv_evd != NULL)
             dm_evd_ring_bury(ep->ep.recv_evd->ring, ep->ep.recv_evd->head, conn->owner);
@@ -438,5 +436,5 @@ void dm_shm_ep_down(struct dm_sep *ep, DAT_EVENT_NUMBER event, uint32_t msg)
     dm_shm_flush_queue(ep);
     dm_shm_ep_flush_recvs(ep);
     if (event != 0)
-        dm_evd_add_conn(ep->ep.connect_evd, event, (DAT_EP_HANDLE) ep, NULL, 0);
+        dm_evd_add_conn(ep->ep.connect_evd, event, (DAT_EP_HANDLE)ep, NULL, 0);
 }

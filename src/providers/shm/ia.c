@@ -1,7 +1,7 @@
 /*
  * Adapter instances: open, query, close.
  */
-#include "providers/shm/shm.h"
+#include "providers/shm/calls.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -12,12 +12,12 @@ enum { SEGMENT_MB = 128, SEGMENT_MIN_MB = 8, ASYNC_QLEN_MIN = 64 };
 
 static void *mem_alloc(struct dm_pia *pia, size_t len)
 {
-    return dm_shm_seg_alloc(&((struct dm_shm_ia *) pia)->seg, len);
+    return dm_shm_seg_alloc(&((struct dm_shm_ia *)pia)->seg, len);
 }
 
 static void mem_free(struct dm_pia *pia, void *mem)
 {
-    dm_shm_seg_free(&((struct dm_shm_ia *) pia)->seg, mem);
+    dm_shm_seg_free(&((struct dm_shm_ia *)pia)->seg, mem);
 }
 
 static const struct dm_pia_ops ops = {
@@ -32,7 +32,7 @@ static bool read_params(struct dm_shm_ia *ia, const char *params, size_t *size_p
 {
     char copy[16] = "auto";
 
-    (void) dm_prov_param(params, "copy", copy, sizeof(copy));
+    (void)dm_prov_param(params, "copy", copy, sizeof(copy));
     if (strcmp(copy, "auto") == 0)
         ia->copy = DM_COPY_AUTO;
     else if (strcmp(copy, "cma") == 0)
@@ -41,9 +41,9 @@ static bool read_params(struct dm_shm_ia *ia, const char *params, size_t *size_p
         ia->copy = DM_COPY_STAGED;
     else
         return false;
-    *size_p = (size_t) dm_prov_param_size(params, "segment", (uint64_t) SEGMENT_MB << 20);
+    *size_p = (size_t)dm_prov_param_size(params, "segment", (uint64_t)SEGMENT_MB << 20);
     *size_p = (*size_p + 4095) / 4096 * 4096;
-    return *size_p >= (size_t) SEGMENT_MIN_MB << 20;
+    return *size_p >= (size_t)SEGMENT_MIN_MB << 20;
 }
 
 static void ia_init(struct dm_shm_ia *ia, bool is_threadsafe)
@@ -116,8 +116,8 @@ static DAT_RETURN ia_open(const char *name, bool is_threadsafe, DAT_COUNT qlen,
         ret = DM_DAT_NOMEM;
         goto err_async;
     }
-    *async_p = (DAT_EVD_HANDLE) ia->pia.async_evd;
-    *ia_p = (DAT_IA_HANDLE) ia;
+    *async_p = (DAT_EVD_HANDLE)ia->pia.async_evd;
+    *ia_p = (DAT_IA_HANDLE)ia;
     return DAT_SUCCESS;
 
 err_async:
@@ -158,7 +158,7 @@ DAT_RETURN dm_shm_ia_query(DAT_IA_HANDLE handle, DAT_EVD_HANDLE *async_p, DAT_IA
     if (mask != 0 && attr == NULL)
         return DM_DAT_ARG(6);
     if (async_p != NULL)
-        *async_p = (DAT_EVD_HANDLE) ia->pia.async_evd;
+        *async_p = (DAT_EVD_HANDLE)ia->pia.async_evd;
     if (ia_attr != NULL && ia_mask != 0)
         dm_ia_attr_fill(&ia->pia, ia_attr);
     if (attr != NULL && mask != 0)
@@ -169,7 +169,7 @@ DAT_RETURN dm_shm_ia_query(DAT_IA_HANDLE handle, DAT_EVD_HANDLE *async_p, DAT_IA
 static bool is_in_use(struct dm_shm_ia *ia)
 {
     for (int type = 0; type < DM_OBJ_N_TYPES; type++) {
-        int n = dm_obj_count(&ia->pia, (DAT_HANDLE_TYPE) type);
+        int n = dm_obj_count(&ia->pia, (DAT_HANDLE_TYPE)type);
 
         if (type == DAT_HANDLE_TYPE_EVD && !ia->pia.is_async_shared)
             n -= ia->pia.async_evd->n_refs > 0 ? 0 : 1;

@@ -1,7 +1,7 @@
 /*
  * The two functions that libdat2 looks for, and the table of this provider.
  */
-#include "providers/shm/shm.h"
+#include "providers/shm/calls.h"
 
 extern void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *params);
 extern void dat_provider_fini(const DAT_PROVIDER_INFO *info);

@@ -4,7 +4,7 @@
  * A key is found by index in the segment's table. Freed indices are reused in
  * order of freeing, with a new generation, so that a stale key is noticed.
  */
-#include "providers/shm/shm.h"
+#include "providers/shm/calls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -83,7 +83,7 @@ static bool parse_cookie(DAT_LMR_COOKIE cookie, int *fd_p, uint64_t *offset_p)
     if (*end != '+' || end[1] < '0' || end[1] > '9' || fd > INT32_MAX)
         return false;
     *offset_p = strtoull(end + 1, &end, 10);
-    *fd_p = (int) fd;
+    *fd_p = (int)fd;
     return *end == '\0' && errno == 0;
 }
 
@@ -94,9 +94,8 @@ static DAT_RETURN shared_open(struct dm_lmr *lmr)
 
     if (!parse_cookie(lmr->region.for_shared_memory.shared_memory_id, &fd, &lmr->fd_offset))
         return DM_DAT_ARG(3);
-    if (fstat(fd, &st) != 0 || st.st_size < 0 ||
-        lmr->fd_offset + lmr->len < lmr->len || /* wraps */
-        (uint64_t) st.st_size < lmr->fd_offset + lmr->len)
+    if (fstat(fd, &st) != 0 || st.st_size < 0 || lmr->fd_offset + lmr->len < lmr->len || /* wraps */
+        (uint64_t)st.st_size < lmr->fd_offset + lmr->len)
         return DM_DAT_ARG(3);
     if ((fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDWR)
         return DM_DAT_ARG(3);
@@ -119,7 +118,7 @@ static DAT_RETURN publish(struct dm_shm_ia *ia, struct dm_lmr *lmr)
     entry->len = lmr->len;
     /* As on InfiniBand, whoever can register memory may send from it; the
      * stock tests send from regions that have nothing but LOCAL_WRITE. */
-    entry->priv = (uint32_t) lmr->priv | DAT_MEM_PRIV_LOCAL_READ_FLAG;
+    entry->priv = (uint32_t)lmr->priv | DAT_MEM_PRIV_LOCAL_READ_FLAG;
     entry->pz = lmr->pz->id;
     entry->is_shared = lmr->fd >= 0;
     atomic_store_explicit(&entry->serial, ++ia->last_serial, memory_order_release);
@@ -179,15 +178,15 @@ DAT_RETURN dm_shm_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
     want.pz = dm_obj_get(pz_handle, DAT_HANDLE_TYPE_PZ);
     if (want.pz == NULL || want.pz->obj.ia != &ia->pia)
         return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
-    if (((unsigned) priv & ~(unsigned) DAT_MEM_PRIV_ALL_FLAG) != 0)
+    if (((unsigned)priv & ~(unsigned)DAT_MEM_PRIV_ALL_FLAG) != 0)
         return DM_DAT_ARG(6);
     if (va_type != DAT_VA_TYPE_VA)
         return DM_DAT_BARE(DAT_MODEL_NOT_SUPPORTED);
     if (lmr_p == NULL)
         return DM_DAT_ARG(8);
-    want.va = (uint64_t) (uintptr_t) (type == DAT_MEM_TYPE_VIRTUAL
-                                          ? region.for_va
-                                          : region.for_shared_memory.virtual_address);
+    want.va = (uint64_t)(uintptr_t)(type == DAT_MEM_TYPE_VIRTUAL
+                                        ? region.for_va
+                                        : region.for_shared_memory.virtual_address);
     if (want.va == 0 || want.va + len < want.va)
         return DM_DAT_ARG(3);
     pthread_mutex_lock(&ia->pia.lock);
@@ -195,7 +194,7 @@ DAT_RETURN dm_shm_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
     pthread_mutex_unlock(&ia->pia.lock);
     if (ret != DAT_SUCCESS)
         return ret;
-    *lmr_p = (DAT_LMR_HANDLE) lmr;
+    *lmr_p = (DAT_LMR_HANDLE)lmr;
     if (lmr_context_p != NULL)
         *lmr_context_p = lmr->key;
     if (rmr_context_p != NULL)
@@ -211,7 +210,7 @@ DAT_RETURN dm_shm_lmr_query(DAT_LMR_HANDLE handle, DAT_LMR_PARAM_MASK mask, DAT_
 {
     struct dm_lmr *lmr = dm_obj_get(handle, DAT_HANDLE_TYPE_LMR);
 
-    (void) mask;
+    (void)mask;
     if (lmr == NULL)
         return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
     if (param == NULL)
@@ -233,8 +232,7 @@ DAT_RETURN dm_shm_lmr_query(DAT_LMR_HANDLE handle, DAT_LMR_PARAM_MASK mask, DAT_
 
 struct dm_lmr *dm_shm_lmr_find(struct dm_shm_ia *ia, uint32_t key)
 {
-    dm_list_for_each(it, &ia->pia.objs[DAT_HANDLE_TYPE_LMR])
-    {
+    dm_list_for_each (it, &ia->pia.objs[DAT_HANDLE_TYPE_LMR]) {
         struct dm_lmr *lmr = dm_container_of(it, struct dm_lmr, obj.link);
 
         if (lmr->key == key)
@@ -247,8 +245,7 @@ static void tell_unmap(struct dm_shm_ia *ia, uint64_t serial)
 {
     struct dm_shm_msg msg = {.type = DM_MSG_UNMAP, .serial = serial};
 
-    dm_list_for_each(it, &ia->pia.objs[DAT_HANDLE_TYPE_EP])
-    {
+    dm_list_for_each (it, &ia->pia.objs[DAT_HANDLE_TYPE_EP]) {
         struct dm_sep *ep = dm_container_of(it, struct dm_sep, ep.obj.link);
 
         if (ep->conn != NULL && ep->conn->state == DM_CONN_UP)
@@ -258,7 +255,7 @@ static void tell_unmap(struct dm_shm_ia *ia, uint64_t serial)
 
 void dm_shm_lmr_destroy(struct dm_lmr *lmr)
 {
-    struct dm_shm_ia *ia = (struct dm_shm_ia *) lmr->obj.ia;
+    struct dm_shm_ia *ia = (struct dm_shm_ia *)lmr->obj.ia;
     struct dm_shm_key *entry = &ia->seg.hdr->keys[lmr->key & DM_SHM_KEY_IDX];
     uint64_t serial = atomic_exchange(&entry->serial, 0);
 

@@ -30,7 +30,7 @@ static int send_now(int sock, const struct dm_shm_msg *msg, size_t len, int fd)
         struct cmsghdr align;
         char buf[CMSG_SPACE(sizeof(int))];
     } control;
-    struct iovec iov = {.iov_base = (void *) (uintptr_t) msg, .iov_len = len};
+    struct iovec iov = {.iov_base = (void *)(uintptr_t)msg, .iov_len = len};
     struct msghdr hdr = {.msg_iov = &iov, .msg_iovlen = 1};
     ssize_t n;
 
@@ -62,7 +62,7 @@ static void want_room(struct dm_shm_conn *conn, bool has_out)
         return;
     conn->has_out = has_out;
     ev.data.ptr = &conn->src;
-    (void) epoll_ctl(conn->ia->epoll_fd, EPOLL_CTL_MOD, conn->src.fd, &ev);
+    (void)epoll_ctl(conn->ia->epoll_fd, EPOLL_CTL_MOD, conn->src.fd, &ev);
 }
 
 void dm_shm_msg_send(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd)
@@ -77,7 +77,7 @@ void dm_shm_msg_send(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int
     out = malloc(sizeof(*out));
     if (out == NULL) {
         /* Better no connection than a hanging one. */
-        (void) shutdown(conn->src.fd, SHUT_RDWR);
+        (void)shutdown(conn->src.fd, SHUT_RDWR);
         return;
     }
     memcpy(&out->msg, msg, len);
@@ -132,12 +132,15 @@ int dm_shm_msg_recv(int sock, struct dm_shm_msg *msg, int *fd_p)
                          .msg_control = control.buf,
                          .msg_controllen = sizeof(control.buf)};
     struct cmsghdr *cmsg;
+    int is_reset = 0;
     ssize_t n;
 
     *fd_p = -1;
+    /* A peer that closed before it had read everything leaves an error, which
+     * is reported (once) ahead of what it had sent before. */
     do
         n = recvmsg(sock, &hdr, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    while (n < 0 && errno == EINTR);
+    while (n < 0 && (errno == EINTR || (errno == ECONNRESET && !is_reset++)));
     if (n < 0)
         return errno == EAGAIN ? 0 : -1;
     if (n == 0)
@@ -145,7 +148,7 @@ int dm_shm_msg_recv(int sock, struct dm_shm_msg *msg, int *fd_p)
     cmsg = CMSG_FIRSTHDR(&hdr);
     if (cmsg != NULL && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS)
         memcpy(fd_p, CMSG_DATA(cmsg), sizeof(*fd_p));
-    if ((size_t) n < offsetof(struct dm_shm_msg, data) || (size_t) n != msg_len(msg)) {
+    if ((size_t)n < offsetof(struct dm_shm_msg, data) || (size_t)n != msg_len(msg)) {
         if (*fd_p >= 0)
             close(*fd_p);
         *fd_p = -1;

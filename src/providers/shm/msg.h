@@ -31,9 +31,9 @@ struct dm_shm_msg {
     uint32_t type;
     uint32_t status; /* also: STAGE's DM_STAGE_* */
     uint32_t key;
-    uint32_t len;    /* STAGE: bytes to copy */
-    uint64_t id;     /* segment */
-    uint64_t ep;     /* offset of the sender's struct dm_shm_link_ep */
+    uint32_t len; /* STAGE: bytes to copy */
+    uint64_t id;  /* segment */
+    uint64_t ep;  /* offset of the sender's struct dm_shm_link_ep */
     uint64_t qual;
     uint64_t serial;
     uint64_t va;
@@ -42,7 +42,7 @@ struct dm_shm_msg {
     uint32_t owner;
     uint32_t version;
     uint32_t data_len;
-    uint32_t addr;   /* IPv4 of the sender, network order */
+    uint32_t addr; /* IPv4 of the sender, network order */
     uint8_t data[DM_PRIVATE_MAX];
 };
 

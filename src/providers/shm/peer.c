@@ -29,7 +29,7 @@ static bool probe_cma(const struct dm_shm_peer *peer)
         return false;
     va = hdr->self_va + offsetof(struct dm_shm_hdr, probe);
     memcpy(&remote.iov_base, &va, sizeof(va));
-    value ^= (uint64_t) getpid();
+    value ^= (uint64_t)getpid();
     return process_vm_writev(peer->pid, &local, 1, &remote, 1, 0) == sizeof(value);
 }
 
@@ -39,27 +39,25 @@ struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int fd, uint64_t id, p
     struct stat st;
     void *map;
 
-    dm_list_for_each(it, &ia->peers)
-    {
+    dm_list_for_each (it, &ia->peers) {
         peer = dm_container_of(it, struct dm_shm_peer, link);
         if (peer->id == id && peer->pid == pid) {
             peer->n_refs++;
             return peer;
         }
     }
-    if (fd < 0 || fstat(fd, &st) != 0 || st.st_size < (off_t) sizeof(struct dm_shm_hdr))
+    if (fd < 0 || fstat(fd, &st) != 0 || st.st_size < (off_t)sizeof(struct dm_shm_hdr))
         return NULL;
     peer = calloc(1, sizeof(*peer));
     if (peer == NULL)
         return NULL;
-    map = mmap(NULL, (size_t) st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
-               0);
+    map = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (map == MAP_FAILED) {
         free(peer);
         return NULL;
     }
     peer->hdr = map;
-    peer->size = (size_t) st.st_size;
+    peer->size = (size_t)st.st_size;
     peer->id = id;
     peer->pid = pid;
     peer->n_refs = 1;
@@ -121,7 +119,7 @@ void dm_shm_peer_map_add(struct dm_shm_peer *peer, uint64_t serial, int fd, uint
 {
     struct dm_shm_map **at = bucket(peer, serial);
     struct dm_shm_map *map;
-    uint64_t page = (uint64_t) sysconf(_SC_PAGESIZE);
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t lead = offset % page;
     struct stat st;
 
@@ -131,10 +129,10 @@ void dm_shm_peer_map_add(struct dm_shm_peer *peer, uint64_t serial, int fd, uint
     if (map == NULL)
         return;
     map->serial = serial;
-    if (fd >= 0 && fstat(fd, &st) == 0 && (uint64_t) st.st_size >= offset + len) {
-        map->len = (size_t) (lead + len);
+    if (fd >= 0 && fstat(fd, &st) == 0 && (uint64_t)st.st_size >= offset + len) {
+        map->len = (size_t)(lead + len);
         map->base = mmap(NULL, map->len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
-                         (off_t) (offset - lead));
+                         (off_t)(offset - lead));
         if (map->base == MAP_FAILED)
             map->base = NULL;
         else
@@ -185,8 +183,7 @@ void dm_shm_quiesce(struct dm_shm_ia *ia, struct dm_sep *only)
 {
     bool is_first = true;
 
-    dm_list_for_each(it, &ia->pia.objs[DAT_HANDLE_TYPE_EP])
-    {
+    dm_list_for_each (it, &ia->pia.objs[DAT_HANDLE_TYPE_EP]) {
         struct dm_sep *ep = dm_container_of(it, struct dm_sep, ep.obj.link);
 
         if (ep->conn == NULL || ep->peer_sh == NULL || (only != NULL && ep != only))

@@ -27,7 +27,7 @@ bool dm_shm_src_add(struct dm_shm_ia *ia, struct dm_shm_src *src)
 
 void dm_shm_src_bury(struct dm_shm_ia *ia, struct dm_shm_src *src)
 {
-    (void) epoll_ctl(ia->epoll_fd, EPOLL_CTL_DEL, src->fd, NULL);
+    (void)epoll_ctl(ia->epoll_fd, EPOLL_CTL_DEL, src->fd, NULL);
     close(src->fd);
     src->is_dead = true;
     dm_list_del(&src->link);
@@ -36,7 +36,7 @@ void dm_shm_src_bury(struct dm_shm_ia *ia, struct dm_shm_src *src)
 
 void dm_shm_kick(struct dm_pia *pia)
 {
-    struct dm_shm_ia *ia = (struct dm_shm_ia *) pia;
+    struct dm_shm_ia *ia = (struct dm_shm_ia *)pia;
     uint64_t one = 1;
 
     atomic_store(&ia->has_agents, true);
@@ -60,10 +60,9 @@ static int run_timers(struct dm_shm_ia *ia)
     uint64_t next = DM_FUTEX_FOREVER;
     uint64_t now = dm_futex_now();
 
-    dm_list_for_each_safe(it, tmp, &ia->srcs)
-    {
+    dm_list_for_each_safe (it, tmp, &ia->srcs) {
         struct dm_shm_src *src = dm_container_of(it, struct dm_shm_src, link);
-        struct dm_shm_conn *conn = (struct dm_shm_conn *) src;
+        struct dm_shm_conn *conn = (struct dm_shm_conn *)src;
 
         if (src->kind != DM_SRC_CONN ||
             (conn->state != DM_CONN_RETRY && conn->state != DM_CONN_ASKED))
@@ -76,7 +75,7 @@ static int run_timers(struct dm_shm_ia *ia)
     if (next == DM_FUTEX_FOREVER)
         return -1;
     now = dm_futex_now();
-    return next > now ? (int) ((next - now) / NS_PER_MS) + 1 : 0;
+    return next > now ? (int)((next - now) / NS_PER_MS) + 1 : 0;
 }
 
 static void handle(struct dm_shm_ia *ia, const struct epoll_event *ev)
@@ -92,10 +91,10 @@ static void handle(struct dm_shm_ia *ia, const struct epoll_event *ev)
             return;
         break;
     case DM_SRC_LISTEN:
-        dm_shm_listener_ready(ia, (struct dm_shm_listener *) src);
+        dm_shm_listener_ready(ia, (struct dm_shm_listener *)src);
         break;
     case DM_SRC_CONN:
-        dm_shm_conn_ready((struct dm_shm_conn *) src, ev->events);
+        dm_shm_conn_ready((struct dm_shm_conn *)src, ev->events);
         break;
     }
 }
@@ -119,7 +118,7 @@ static void ask_short_slice(void)
 {
     struct sched_params params = {.size = sizeof(params), .runtime = SLICE_NS};
 
-    (void) syscall(SYS_sched_setattr, 0, &params, 0);
+    (void)syscall(SYS_sched_setattr, 0, &params, 0);
 }
 
 static void *run(void *arg)
@@ -185,7 +184,7 @@ void dm_shm_progress_stop(struct dm_shm_ia *ia)
     while (!dm_list_is_empty(&ia->srcs)) { /* requests that came in the end */
         struct dm_shm_src *src = dm_container_of(ia->srcs.next, struct dm_shm_src, link);
 
-        dm_shm_conn_close((struct dm_shm_conn *) src);
+        dm_shm_conn_close((struct dm_shm_conn *)src);
     }
     bury_dead(ia);
     close(ia->epoll_fd);

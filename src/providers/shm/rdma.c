@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "providers/shm/copy_inl.h"
+#include "providers/shm/calls.h"
 #include "providers/shm/msg.h"
 
 #define BAD_EP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
@@ -21,8 +22,7 @@ void dm_shm_ep_set_sync(struct dm_sep *ep)
     bool is_sync = atomic_load(&ep->ep.state) == DAT_EP_STATE_CONNECTED && ep->n_queued == 0;
 
     atomic_store_explicit(&ep->is_sync, is_sync, memory_order_release);
-    atomic_store_explicit(&ep->is_fast,
-                          is_sync && !ep->need_fence && !ep->ep.obj.ia->is_threadsafe,
+    atomic_store_explicit(&ep->is_fast, is_sync && !ep->need_fence && !ep->ep.obj.ia->is_threadsafe,
                           memory_order_release);
 }
 
@@ -36,10 +36,10 @@ static const DAT_DTOS operations[] = {
 static void complete(struct dm_sep *ep, const struct dm_shm_op *op,
                      DAT_DTO_COMPLETION_STATUS status, uint64_t len, bool is_locked)
 {
-    DAT_DTO_COMPLETION_EVENT_DATA dto = {.ep_handle = (DAT_EP_HANDLE) ep,
+    DAT_DTO_COMPLETION_EVENT_DATA dto = {.ep_handle = (DAT_EP_HANDLE)ep,
                                          .user_cookie = op->cookie,
                                          .status = status,
-                                         .transfered_length = (DAT_SEG_LENGTH) len,
+                                         .transfered_length = (DAT_SEG_LENGTH)len,
                                          .operation = operations[op->kind],
                                          .rmr_context = op->remote.rmr_context};
 
@@ -57,7 +57,7 @@ static bool has_room(const struct dm_sep *ep)
     uint32_t n = ep->n_signalled + ep->n_signalled_locked + ep->n_queued -
                  atomic_load_explicit(&ep->ep.n_request_reaped, memory_order_acquire);
 
-    return n < (uint32_t) ep->ep.attr.max_request_dtos;
+    return n < (uint32_t)ep->ep.attr.max_request_dtos;
 }
 
 static void queue_del(struct dm_sep *ep, struct dm_shm_op *op)
@@ -107,8 +107,7 @@ bool dm_shm_finish_head(struct dm_sep *ep, const struct dm_shm_result *res)
 static enum dm_shm_exec exec_stalled(struct dm_sep *ep, struct dm_shm_op *op,
                                      struct dm_shm_result *res)
 {
-    atomic_store(&ep->peer_sh->is_stalled, 1);
-    atomic_thread_fence(memory_order_seq_cst);
+    atomic_store(&ep->peer_sh->is_stalled, 1); /* sequentially consistent */
     return dm_shm_exec(ep, op, true, res);
 }
 
@@ -173,7 +172,7 @@ static DAT_RETURN post_locked(struct dm_sep *ep, const struct dm_shm_op *op,
     if (ep->ep.obj.magic != DM_OBJ_MAGIC(DAT_HANDLE_TYPE_EP))
         return BAD_EP;
     if (res != NULL) {
-        (void) finish(ep, op, res);
+        (void)finish(ep, op, res);
         return DAT_SUCCESS;
     }
     dm_shm_ep_check_up(ep);
@@ -214,7 +213,7 @@ static DAT_RETURN post(DAT_EP_HANDLE handle, enum dm_shm_op_kind kind, DAT_COUNT
                        const DAT_LMR_TRIPLET *seg, DAT_DTO_COOKIE cookie,
                        const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
 {
-    struct dm_sep *ep = (struct dm_sep *) handle;
+    struct dm_sep *ep = (struct dm_sep *)handle;
     struct dm_shm_op op = {.kind = kind, .flags = flags, .cookie = cookie, .seg = seg};
     DAT_RETURN ret;
 
@@ -228,7 +227,7 @@ static DAT_RETURN post(DAT_EP_HANDLE handle, enum dm_shm_op_kind kind, DAT_COUNT
         return DM_DAT_ARG(5);
     if (ep->ep.request_evd == NULL)
         return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_EVD_REQUEST);
-    op.n_seg = (uint32_t) n;
+    op.n_seg = (uint32_t)n;
     if (remote != NULL)
         op.remote = *remote;
     if (!ep->ep.obj.ia->is_threadsafe)
@@ -288,12 +287,12 @@ DAT_RETURN dm_shm_post_rdma_write(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRI
                                   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
                                   DAT_COMPLETION_FLAGS flags)
 {
-    struct dm_sep *ep = (struct dm_sep *) handle;
+    struct dm_sep *ep = (struct dm_sep *)handle;
 
     if (dm_likely(atomic_load_explicit(&ep->is_fast, memory_order_acquire) && n == 1 &&
                   (flags & DAT_COMPLETION_SUPPRESS_FLAG) != 0 &&
-                  atomic_load_explicit(ep->alive, memory_order_relaxed) == ep->pid &&
-                  seg != NULL && remote != NULL && write_fast(ep, seg, remote)))
+                  atomic_load_explicit(ep->alive, memory_order_relaxed) == ep->pid && seg != NULL &&
+                  remote != NULL && write_fast(ep, seg, remote)))
         return DAT_SUCCESS;
     return post(handle, DM_OP_WRITE, n, seg, cookie, remote, flags);
 }
@@ -317,15 +316,15 @@ static void recv_posted(struct dm_sep *ep)
 static DAT_RETURN recv_add(struct dm_sep *ep, uint32_t n, const DAT_LMR_TRIPLET *seg,
                            DAT_DTO_COOKIE cookie)
 {
-    uint32_t used = ep->n_recv_posted -
-                    atomic_load_explicit(&ep->ep.n_recv_reaped, memory_order_acquire);
+    uint32_t used =
+        ep->n_recv_posted - atomic_load_explicit(&ep->ep.n_recv_reaped, memory_order_acquire);
     struct dm_shm_recv *recv;
 
-    if (used >= (uint32_t) ep->ep.attr.max_recv_dtos)
+    if (used >= (uint32_t)ep->ep.attr.max_recv_dtos)
         return DM_DAT_NOMEM;
-    recv = (struct dm_shm_recv *) (void *) (ep->recvs + (uint64_t) (ep->recv_tail &
-                                                                    ep->sh->recv_mask) *
-                                                            ep->sh->recv_stride);
+    recv =
+        (struct dm_shm_recv *)(void *)(ep->recvs + (uint64_t)(ep->recv_tail & ep->sh->recv_mask) *
+                                                       ep->sh->recv_stride);
     recv->cookie = cookie.as_64;
     recv->n_seg = n;
     if (n > 0)
@@ -341,10 +340,10 @@ static DAT_RETURN recv_add(struct dm_sep *ep, uint32_t n, const DAT_LMR_TRIPLET 
 DAT_RETURN dm_shm_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
                             DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-    struct dm_sep *ep = (struct dm_sep *) handle;
+    struct dm_sep *ep = (struct dm_sep *)handle;
     DAT_RETURN ret;
 
-    (void) flags;
+    (void)flags;
     if (!dm_obj_is(ep, DAT_HANDLE_TYPE_EP))
         return BAD_EP;
     if (ep->ep.recv_evd == NULL || ep->recvs == NULL)
@@ -354,9 +353,9 @@ DAT_RETURN dm_shm_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *
     if (n > 0 && seg == NULL)
         return DM_DAT_ARG(3);
     if (!ep->ep.obj.ia->is_threadsafe)
-        return recv_add(ep, (uint32_t) n, seg, cookie);
+        return recv_add(ep, (uint32_t)n, seg, cookie);
     pthread_mutex_lock(&ep->recv_lock);
-    ret = recv_add(ep, (uint32_t) n, seg, cookie);
+    ret = recv_add(ep, (uint32_t)n, seg, cookie);
     pthread_mutex_unlock(&ep->recv_lock);
     return ret;
 }

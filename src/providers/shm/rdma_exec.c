@@ -149,7 +149,7 @@ static char *next_local(struct cursor *cur, uint64_t max, uint64_t *len_p)
         cur->vec++;
         cur->done = 0;
     }
-    at = (char *) cur->vec->iov_base + cur->done;
+    at = (char *)cur->vec->iov_base + cur->done;
     *len_p = cur->vec->iov_len - cur->done;
     if (*len_p > max)
         *len_p = max;
@@ -206,8 +206,8 @@ static int copy_cma(struct dm_sep *ep, struct cursor *cur, const struct piece *p
             if (n <= 0)
                 return n < 0 ? errno : EFAULT;
             local += n;
-            at += (uint64_t) n;
-            len -= (uint64_t) n;
+            at += (uint64_t)n;
+            len -= (uint64_t)n;
         }
     }
     return 0;
@@ -310,8 +310,8 @@ const struct dm_shm_recv *dm_shm_recv_head(struct dm_sep *ep)
     if (atomic_load_explicit(&peer->recv_tail, memory_order_acquire) == head ||
         atomic_load_explicit(&peer->recv_ring, memory_order_relaxed) == 0)
         return NULL;
-    return (const void *) ((const char *) ep->peer->hdr + peer->recvs +
-                           (uint64_t) (head & peer->recv_mask) * peer->recv_stride);
+    return (const void *)((const char *)ep->peer->hdr + peer->recvs +
+                          (uint64_t)(head & peer->recv_mask) * peer->recv_stride);
 }
 
 void dm_shm_recv_done(struct dm_sep *ep, DAT_DTO_COMPLETION_STATUS status, uint64_t len,
@@ -320,9 +320,8 @@ void dm_shm_recv_done(struct dm_sep *ep, DAT_DTO_COMPLETION_STATUS status, uint6
     struct dm_shm_link_ep *peer = ep->peer_sh;
     const struct dm_shm_recv *recv = dm_shm_recv_head(ep);
     uint64_t ring = atomic_load_explicit(&peer->recv_ring, memory_order_relaxed);
-    DAT_DTO_COMPLETION_EVENT_DATA dto = {.status = status,
-                                         .transfered_length = (DAT_SEG_LENGTH) len,
-                                         .operation = DAT_DTO_RECEIVE};
+    DAT_DTO_COMPLETION_EVENT_DATA dto = {
+        .status = status, .transfered_length = (DAT_SEG_LENGTH)len, .operation = DAT_DTO_RECEIVE};
     struct dm_evd_item item;
     enum dm_evd_added added;
 
@@ -332,7 +331,7 @@ void dm_shm_recv_done(struct dm_sep *ep, DAT_DTO_COMPLETION_STATUS status, uint6
                           atomic_load_explicit(&peer->recv_head, memory_order_relaxed) + 1,
                           memory_order_release);
     item = dm_evd_item_dto(&dto, DM_TAG(peer->gen, DM_TAG_RECV));
-    added = dm_evd_ring_add((struct dm_evd_ring *) (void *) ((char *) ep->peer->hdr + ring),
+    added = dm_evd_ring_add((struct dm_evd_ring *)(void *)((char *)ep->peer->hdr + ring),
                             ep->peer_owner, &item);
     res->is_poke = added == DM_EVD_ADDED_AGENT;
     res->is_overflow = added == DM_EVD_FULL;

@@ -23,7 +23,7 @@ static void move_local(const struct iovec *vec, uint64_t offset, char *buf, uint
     }
     while (len > 0) {
         uint64_t part = vec->iov_len - offset < len ? vec->iov_len - offset : len;
-        char *local = (char *) vec->iov_base + offset;
+        char *local = (char *)vec->iov_base + offset;
 
         if (part > 0 && is_gather)
             memcpy(buf, local, part);
@@ -89,7 +89,7 @@ bool dm_shm_stage_step(struct dm_sep *ep, struct dm_shm_op *op, struct dm_shm_re
         msg.key = op->remote.rmr_context;
         msg.va = op->remote.virtual_address + op->done;
     }
-    op->chunk = (uint32_t) (room < STAGE_LEN ? room : STAGE_LEN);
+    op->chunk = (uint32_t)(room < STAGE_LEN ? room : STAGE_LEN);
     if (op->kind != DM_OP_READ)
         move_local(vec, op->done, ep->stage, op->chunk, true);
     msg.len = op->chunk;
@@ -121,7 +121,7 @@ static void chunk_done(struct dm_sep *ep, struct dm_shm_op *op, struct dm_shm_re
 void dm_shm_stage_answer(struct dm_sep *ep, const struct dm_shm_msg *msg)
 {
     struct dm_shm_result res = {.status = DAT_DTO_SUCCESS};
-    DAT_DTO_COMPLETION_STATUS recv_status = (DAT_DTO_COMPLETION_STATUS) msg->status;
+    DAT_DTO_COMPLETION_STATUS recv_status = (DAT_DTO_COMPLETION_STATUS)msg->status;
     struct dm_shm_op *op;
     bool is_over = true;
 
@@ -132,8 +132,8 @@ void dm_shm_stage_answer(struct dm_sep *ep, const struct dm_shm_msg *msg)
     if (msg->status == DAT_DTO_SUCCESS)
         chunk_done(ep, op, &res, &is_over);
     else
-        res.status = op->kind == DM_OP_SEND ? DAT_DTO_ERR_REMOTE_RESPONDER
-                                            : DAT_DTO_ERR_REMOTE_ACCESS;
+        res.status =
+            op->kind == DM_OP_SEND ? DAT_DTO_ERR_REMOTE_RESPONDER : DAT_DTO_ERR_REMOTE_ACCESS;
     if (!is_over && dm_shm_stage_step(ep, op, &res))
         return;
     if (op->kind == DM_OP_SEND && res.status != DAT_DTO_ERR_LOCAL_PROTECTION) {
@@ -171,7 +171,7 @@ void dm_shm_stage_serve(struct dm_shm_conn *conn, const struct dm_shm_msg *msg)
     struct dm_shm_msg answer = {.type = DM_MSG_STAGED};
     struct dm_sep *ep = conn->ep;
     char *at = serve_check(ep, msg);
-    char *stage = (char *) conn->peer->hdr + msg->offset;
+    char *stage = (char *)conn->peer->hdr + msg->offset;
 
     if (msg->len > STAGE_LEN || msg->offset > conn->peer->size ||
         msg->len > conn->peer->size - msg->offset)

@@ -49,7 +49,7 @@ bool dm_shm_seg_open(struct dm_shm_seg *seg, size_t size)
     seg->fd = memfd_create("datum-shm", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (seg->fd < 0)
         return false;
-    if (ftruncate(seg->fd, (off_t) size) != 0 ||
+    if (ftruncate(seg->fd, (off_t)size) != 0 ||
         fcntl(seg->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
         close(seg->fd);
         return false;
@@ -61,11 +61,11 @@ bool dm_shm_seg_open(struct dm_shm_seg *seg, size_t size)
     }
     hdr = map;
     if (getrandom(&hdr->id, sizeof(hdr->id), 0) != sizeof(hdr->id))
-        hdr->id = (uint64_t) getpid() << 32 ^ (uint64_t) (uintptr_t) map;
+        hdr->id = (uint64_t)getpid() << 32 ^ (uint64_t)(uintptr_t)map;
     hdr->nonce = hdr->id * 0x9e3779b97f4a7c15u + 1;
     hdr->version = DM_SHM_VERSION;
     hdr->size = size;
-    hdr->self_va = (uint64_t) (uintptr_t) map;
+    hdr->self_va = (uint64_t)(uintptr_t)map;
     hdr->has_membarrier = dm_shm_barrier_join();
     hdr->magic = DM_SHM_MAGIC;
     seg->hdr = hdr;
@@ -86,29 +86,30 @@ void *dm_shm_seg_alloc(struct dm_shm_seg *seg, size_t len)
 {
     size_t size;
     unsigned class = class_of(len, &size);
-    uint64_t at = seg->heap.free[class];
     struct block *block;
+    uint64_t at;
 
     if (class >= sizeof(seg->heap.free) / sizeof(seg->heap.free[0]))
         return NULL;
+    at = seg->heap.free[class];
     if (at != 0) {
-        block = (struct block *) (void *) ((char *) seg->hdr + at);
+        block = (struct block *)(void *)((char *)seg->hdr + at);
         seg->heap.free[class] = block->next;
     } else {
         if (seg->heap.at + BLOCK_HEAD + size > seg->size)
             return NULL;
         at = seg->heap.at;
         seg->heap.at += BLOCK_HEAD + size;
-        block = (struct block *) (void *) ((char *) seg->hdr + at);
+        block = (struct block *)(void *)((char *)seg->hdr + at);
     }
     block->class = class;
-    memset((char *) block + BLOCK_HEAD, 0, size);
-    return (char *) block + BLOCK_HEAD;
+    memset((char *)block + BLOCK_HEAD, 0, size);
+    return (char *)block + BLOCK_HEAD;
 }
 
 void dm_shm_seg_free(struct dm_shm_seg *seg, void *mem)
 {
-    struct block *block = (struct block *) (void *) ((char *) mem - BLOCK_HEAD);
+    struct block *block = (struct block *)(void *)((char *)mem - BLOCK_HEAD);
 
     block->next = seg->heap.free[block->class];
     seg->heap.free[block->class] = dm_shm_seg_offset(seg, block);
@@ -116,7 +117,7 @@ void dm_shm_seg_free(struct dm_shm_seg *seg, void *mem)
 
 uint64_t dm_shm_seg_offset(const struct dm_shm_seg *seg, const void *mem)
 {
-    return (uint64_t) ((const char *) mem - (const char *) seg->hdr);
+    return (uint64_t)((const char *)mem - (const char *)seg->hdr);
 }
 
 bool dm_shm_barrier_join(void)
@@ -128,6 +129,6 @@ void dm_shm_barrier_all(void)
 {
     atomic_thread_fence(memory_order_seq_cst);
     /* Refused: then has_membarrier is 0 and initiators use fences. */
-    (void) syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+    (void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
     atomic_thread_fence(memory_order_seq_cst);
 }

@@ -79,9 +79,9 @@ struct dm_shm_hdr {
     uint32_t has_membarrier; /* the owner can make all processes pass a barrier */
     uint64_t size;
     uint64_t id;
-    uint64_t self_va;        /* where the owner has mapped it */
-    uint64_t nonce;          /* what a probing reader must find */
-    _Atomic uint64_t probe;  /* what a probing writer changes */
+    uint64_t self_va;       /* where the owner has mapped it */
+    uint64_t nonce;         /* what a probing reader must find */
+    _Atomic uint64_t probe; /* what a probing writer changes */
     DM_ALIGNED(4096) struct dm_shm_key keys[DM_SHM_N_KEYS];
 };
 

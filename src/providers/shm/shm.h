@@ -43,10 +43,10 @@ struct dm_shm_ia {
     uint64_t last_serial;
     struct dm_list free_keys; /* struct dm_shm_free_key */
     uint32_t n_free_keys;
-    uint32_t n_keys_used;     /* entries of the table used so far */
+    uint32_t n_keys_used; /* entries of the table used so far */
     struct dm_list peers;
     struct dm_list srcs;
-    struct dm_list graves;    /* dead sources, freed by the progress thread */
+    struct dm_list graves; /* dead sources, freed by the progress thread */
     uint32_t last_owner;
     int epoll_fd;
     struct dm_shm_src kick;
@@ -97,14 +97,14 @@ struct dm_shm_conn {
     struct dm_sp *sp;
     struct dm_cr *cr;
     struct dm_shm_peer *peer;
-    uint64_t peer_ep;     /* offset of its struct dm_shm_link_ep */
-    uint32_t owner;       /* how the peer signs events in our rings */
-    uint32_t peer_owner;  /* how we sign in its rings */
+    uint64_t peer_ep;    /* offset of its struct dm_shm_link_ep */
+    uint32_t owner;      /* how the peer signs events in our rings */
+    uint32_t peer_owner; /* how we sign in its rings */
     uint64_t deadline;
     bool is_peer_gone;
-    bool has_out;         /* polling for room */
+    bool has_out; /* polling for room */
     struct dm_list out;
-    uint8_t *request;     /* private data of a retried request */
+    uint8_t *request; /* private data of a retried request */
     DAT_COUNT request_len;
 };
 
@@ -151,7 +151,7 @@ struct dm_shm_op {
     DAT_RMR_TRIPLET remote;
     /* Staged transfer. */
     uint64_t done;
-    uint32_t chunk; /* bytes under way */
+    uint32_t chunk;         /* bytes under way */
     DAT_LMR_TRIPLET copy[]; /* of seg, when queued */
 };
 
@@ -166,44 +166,33 @@ struct dm_sep {
     const _Atomic pid_t *alive; /* != pid in a forked child */
     struct dm_shm_link_ep *sh;
     struct dm_shm_link_ep *peer_sh;
-    const struct dm_shm_key *keys;       /* our table */
+    const struct dm_shm_key *keys; /* our table */
     uint64_t busy;
-    uint32_t n_signalled;                /* completions by the poster... */
-    uint32_t n_signalled_locked;         /* ...and by others, under ia->lock */
+    uint32_t n_signalled;        /* completions by the poster... */
+    uint32_t n_signalled_locked; /* ...and by others, under ia->lock */
     struct dm_shm_found found[DM_SHM_FOUND_N];
     /* Receives. */
     uint32_t n_recv_posted;
     uint32_t recv_tail;
     char *recvs;
     /* The rest. */
-    pthread_mutex_t post_lock;           /* thread-safe line only */
+    pthread_mutex_t post_lock; /* thread-safe line only */
     pthread_mutex_t recv_lock;
     struct dm_shm_conn *conn;
     struct dm_shm_peer *peer;
     uint32_t peer_owner;
-    struct dm_list queue;                /* requests that have to wait */
+    struct dm_list queue; /* requests that have to wait */
     uint32_t n_queued;
     bool is_map_asked;
     bool is_stage_busy;
-    bool is_draining_out;                /* graceful disconnect pending */
-    char *stage;                         /* buffer in our segment */
-    bool is_reserved;                    /* by a reserved service point */
+    bool is_draining_out; /* graceful disconnect pending */
+    char *stage;          /* buffer in our segment */
 };
 
 static inline struct dm_shm_ia *dm_shm_ia_of(struct dm_sep *ep)
 {
-    return (struct dm_shm_ia *) ep->ep.obj.ia;
+    return (struct dm_shm_ia *)ep->ep.obj.ia;
 }
-
-/* ia.c */
-DAT_RETURN dm_shm_ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *async_p,
-                          DAT_IA_HANDLE *ia_p);
-DAT_RETURN dm_shm_ia_open_safe(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *async_p,
-                               DAT_IA_HANDLE *ia_p);
-DAT_RETURN dm_shm_ia_query(DAT_IA_HANDLE ia, DAT_EVD_HANDLE *async_p, DAT_IA_ATTR_MASK ia_mask,
-                           DAT_IA_ATTR *ia_attr, DAT_PROVIDER_ATTR_MASK mask,
-                           DAT_PROVIDER_ATTR *attr);
-DAT_RETURN dm_shm_ia_close(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags);
 
 /* progress.c; all but start, stop and kick want ia->lock held. */
 bool dm_shm_progress_start(struct dm_shm_ia *ia);
@@ -227,27 +216,11 @@ void dm_shm_peer_map_del(struct dm_shm_peer *peer, uint64_t serial);
 void dm_shm_quiesce(struct dm_shm_ia *ia, struct dm_sep *ep);
 
 /* lmr.c */
-DAT_RETURN dm_shm_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION region,
-                             DAT_VLEN len, DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS priv,
-                             DAT_VA_TYPE va_type, DAT_LMR_HANDLE *lmr_p,
-                             DAT_LMR_CONTEXT *lmr_context_p, DAT_RMR_CONTEXT *rmr_context_p,
-                             DAT_VLEN *len_p, DAT_VADDR *va_p);
-DAT_RETURN dm_shm_lmr_query(DAT_LMR_HANDLE lmr, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param);
-DAT_RETURN dm_shm_lmr_free(DAT_LMR_HANDLE lmr);
 void dm_shm_lmr_destroy(struct dm_lmr *lmr); /* ia->lock is held */
 struct dm_lmr *dm_shm_lmr_find(struct dm_shm_ia *ia, uint32_t key);
 void dm_shm_lmr_keys_free(struct dm_shm_ia *ia);
 
 /* ep.c; the internal ones want ia->lock held. */
-DAT_RETURN dm_shm_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv_evd,
-                            DAT_EVD_HANDLE request_evd, DAT_EVD_HANDLE connect_evd,
-                            const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_p);
-DAT_RETURN dm_shm_ep_modify(DAT_EP_HANDLE ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param);
-DAT_RETURN dm_shm_ep_get_status(DAT_EP_HANDLE ep, DAT_EP_STATE *state_p, DAT_BOOLEAN *recv_idle_p,
-                                DAT_BOOLEAN *request_idle_p);
-DAT_RETURN dm_shm_ep_reset(DAT_EP_HANDLE ep);
-DAT_RETURN dm_shm_ep_free(DAT_EP_HANDLE ep);
-DAT_RETURN dm_shm_ep_query(DAT_EP_HANDLE ep, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param);
 void dm_shm_ep_destroy(struct dm_sep *ep);
 void dm_shm_evd_moved(struct dm_pia *ia, struct dm_evd *evd, bool is_before);
 /* Connect the endpoint's fast path with a peer's endpoint. */
@@ -261,24 +234,7 @@ void dm_shm_ep_down(struct dm_sep *ep, DAT_EVENT_NUMBER event, uint32_t msg);
 void dm_shm_ep_flush_recvs(struct dm_sep *ep);
 
 /* cm.c and cm_passive.c */
-DAT_RETURN dm_shm_ep_connect(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL qual,
-                             DAT_TIMEOUT timeout, DAT_COUNT len, const DAT_PVOID data, DAT_QOS qos,
-                             DAT_CONNECT_FLAGS flags);
-DAT_RETURN dm_shm_ep_dup_connect(DAT_EP_HANDLE ep, DAT_EP_HANDLE dup, DAT_TIMEOUT timeout,
-                                 DAT_COUNT len, const DAT_PVOID data, DAT_QOS qos);
-DAT_RETURN dm_shm_ep_disconnect(DAT_EP_HANDLE ep, DAT_CLOSE_FLAGS flags);
-DAT_RETURN dm_shm_psp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd,
-                             DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp_p);
-DAT_RETURN dm_shm_psp_create_any(DAT_IA_HANDLE ia, DAT_CONN_QUAL *qual_p, DAT_EVD_HANDLE evd,
-                                 DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp_p);
-DAT_RETURN dm_shm_psp_free(DAT_PSP_HANDLE psp);
-DAT_RETURN dm_shm_rsp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EP_HANDLE ep,
-                             DAT_EVD_HANDLE evd, DAT_RSP_HANDLE *rsp_p);
-DAT_RETURN dm_shm_rsp_free(DAT_RSP_HANDLE rsp);
 void dm_shm_sp_destroy(struct dm_sp *sp);
-DAT_RETURN dm_shm_cr_accept(DAT_CR_HANDLE cr, DAT_EP_HANDLE ep, DAT_COUNT len,
-                            const DAT_PVOID data);
-DAT_RETURN dm_shm_cr_reject(DAT_CR_HANDLE cr, DAT_COUNT len, const DAT_PVOID data);
 /* Events of the progress thread. */
 void dm_shm_listener_ready(struct dm_shm_ia *ia, struct dm_shm_listener *listener);
 void dm_shm_conn_ready(struct dm_shm_conn *conn, uint32_t events);
@@ -295,17 +251,7 @@ void dm_shm_conn_answer(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, 
 /* When dm_shm_conn_timeout() has to be called, ns of CLOCK_MONOTONIC. */
 uint64_t dm_shm_conn_due(const struct dm_shm_conn *conn);
 
-/* rdma.c, rdma_exec.c, rdma_stage.c */
-DAT_RETURN dm_shm_post_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
-                            DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
-DAT_RETURN dm_shm_post_recv(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
-                            DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
-DAT_RETURN dm_shm_post_rdma_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
-                                 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-                                 DAT_COMPLETION_FLAGS flags);
-DAT_RETURN dm_shm_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
-                                  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-                                  DAT_COMPLETION_FLAGS flags);
+/* rdma.c */
 /* Go on with what is queued; ia->lock is held. */
 void dm_shm_drain(struct dm_sep *ep);
 /* Complete everything queued as flushed; ia->lock is held. */

@@ -1,0 +1,61 @@
+/*
+ * The calls of this provider that libdat2 dispatches to. Semantics: uDAPL 2.0.
+ */
+#ifndef DM_PROVIDERS_SHM_CALLS_H
+#define DM_PROVIDERS_SHM_CALLS_H
+
+#include "providers/shm/shm.h"
+
+DAT_RETURN dm_shm_ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *async_p,
+                          DAT_IA_HANDLE *ia_p);
+DAT_RETURN dm_shm_ia_open_safe(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_HANDLE *async_p,
+                               DAT_IA_HANDLE *ia_p);
+DAT_RETURN dm_shm_ia_query(DAT_IA_HANDLE ia, DAT_EVD_HANDLE *async_p, DAT_IA_ATTR_MASK ia_mask,
+                           DAT_IA_ATTR *ia_attr, DAT_PROVIDER_ATTR_MASK mask,
+                           DAT_PROVIDER_ATTR *attr);
+DAT_RETURN dm_shm_ia_close(DAT_IA_HANDLE ia, DAT_CLOSE_FLAGS flags);
+DAT_RETURN dm_shm_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type, DAT_REGION_DESCRIPTION region,
+                             DAT_VLEN len, DAT_PZ_HANDLE pz, DAT_MEM_PRIV_FLAGS priv,
+                             DAT_VA_TYPE va_type, DAT_LMR_HANDLE *lmr_p,
+                             DAT_LMR_CONTEXT *lmr_context_p, DAT_RMR_CONTEXT *rmr_context_p,
+                             DAT_VLEN *len_p, DAT_VADDR *va_p);
+DAT_RETURN dm_shm_lmr_query(DAT_LMR_HANDLE lmr, DAT_LMR_PARAM_MASK mask, DAT_LMR_PARAM *param);
+DAT_RETURN dm_shm_lmr_free(DAT_LMR_HANDLE lmr);
+DAT_RETURN dm_shm_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv_evd,
+                            DAT_EVD_HANDLE request_evd, DAT_EVD_HANDLE connect_evd,
+                            const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_p);
+DAT_RETURN dm_shm_ep_modify(DAT_EP_HANDLE ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param);
+DAT_RETURN dm_shm_ep_get_status(DAT_EP_HANDLE ep, DAT_EP_STATE *state_p, DAT_BOOLEAN *recv_idle_p,
+                                DAT_BOOLEAN *request_idle_p);
+DAT_RETURN dm_shm_ep_reset(DAT_EP_HANDLE ep);
+DAT_RETURN dm_shm_ep_free(DAT_EP_HANDLE ep);
+DAT_RETURN dm_shm_ep_query(DAT_EP_HANDLE ep, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param);
+DAT_RETURN dm_shm_ep_connect(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL qual,
+                             DAT_TIMEOUT timeout, DAT_COUNT len, const DAT_PVOID data, DAT_QOS qos,
+                             DAT_CONNECT_FLAGS flags);
+DAT_RETURN dm_shm_ep_dup_connect(DAT_EP_HANDLE ep, DAT_EP_HANDLE dup, DAT_TIMEOUT timeout,
+                                 DAT_COUNT len, const DAT_PVOID data, DAT_QOS qos);
+DAT_RETURN dm_shm_ep_disconnect(DAT_EP_HANDLE ep, DAT_CLOSE_FLAGS flags);
+DAT_RETURN dm_shm_psp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd,
+                             DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp_p);
+DAT_RETURN dm_shm_psp_create_any(DAT_IA_HANDLE ia, DAT_CONN_QUAL *qual_p, DAT_EVD_HANDLE evd,
+                                 DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp_p);
+DAT_RETURN dm_shm_psp_free(DAT_PSP_HANDLE psp);
+DAT_RETURN dm_shm_rsp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EP_HANDLE ep,
+                             DAT_EVD_HANDLE evd, DAT_RSP_HANDLE *rsp_p);
+DAT_RETURN dm_shm_rsp_free(DAT_RSP_HANDLE rsp);
+DAT_RETURN dm_shm_cr_accept(DAT_CR_HANDLE cr, DAT_EP_HANDLE ep, DAT_COUNT len,
+                            const DAT_PVOID data);
+DAT_RETURN dm_shm_cr_reject(DAT_CR_HANDLE cr, DAT_COUNT len, const DAT_PVOID data);
+DAT_RETURN dm_shm_post_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
+                            DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dm_shm_post_recv(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
+                            DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dm_shm_post_rdma_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
+                                 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+                                 DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dm_shm_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
+                                  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+                                  DAT_COMPLETION_FLAGS flags);
+
+#endif
