@@ -105,11 +105,12 @@ static void run(const char *name, measure *fn, const struct options *opt, double
         posix_memalign((void **)&rbuf, 4096, (size_t)opt->max) != 0) {
         fprintf(stderr, "pingpong: no memory for two buffers of %ld bytes\n", opt->max);
         MPI_Abort(MPI_COMM_WORLD, 1);
+        return;
     }
     memset(sbuf, 1, (size_t)opt->max);
     memset(rbuf, 2, (size_t)opt->max);
     for (long len = opt->min; len <= opt->max; len *= 2) {
-        double t[MAX_ROUNDS];
+        double t[MAX_ROUNDS] = {0};
         int n = (int)(bytes_per_round / (double)len);
 
         n = n > max_n ? max_n : n < 4 ? 4 : n;

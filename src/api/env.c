@@ -72,21 +72,3 @@ MPI_Aint dm_aint_diff(MPI_Aint addr1, MPI_Aint addr2)
 {
     return (MPI_Aint)((uintptr_t)addr1 - (uintptr_t)addr2);
 }
-
-int dm_type_extent(struct dm_type *type, MPI_Aint *extent)
-{
-    *extent = type->extent;
-    return DM_OK;
-}
-
-int dm_type_lb(struct dm_type *type, MPI_Aint *displacement)
-{
-    *displacement = type->lb;
-    return DM_OK;
-}
-
-int dm_type_ub(struct dm_type *type, MPI_Aint *displacement)
-{
-    *displacement = type->lb + type->extent;
-    return DM_OK;
-}

@@ -276,16 +276,3 @@ int dm_win_call_errhandler(struct dm_win *win, int errorcode)
     dm_errcode_raise(win->eh, NULL, win, errorcode, text);
     return DM_OK;
 }
-
-int dm_win_set_errhandler(struct dm_win *win, struct dm_errhandler *eh)
-{
-    dm_errhandler_set(&win->eh, eh);
-    return DM_OK;
-}
-
-int dm_win_get_errhandler(struct dm_win *win, struct dm_errhandler **eh_p)
-{
-    dm_errhandler_ref(win->eh);
-    *eh_p = win->eh;
-    return DM_OK;
-}

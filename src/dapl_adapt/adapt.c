@@ -178,14 +178,15 @@ static int setup_memory(struct dm_adapt *adapt)
     int err = DM_OK;
 
     adapt->keeps_regs = dm_cfg()->reg_cache;
-    adapt->probe = aligned_alloc(adapt->page, DM_PROBE_LEN);
+    adapt->probe = aligned_alloc(adapt->page, (size_t)2 * DM_PROBE_LEN);
     if (adapt->probe == NULL)
         return DM_FAIL(DM_ENOMEM, "measuring buffer");
-    memset(adapt->probe, 0, DM_PROBE_LEN);
+    memset(adapt->probe, 0, (size_t)2 * DM_PROBE_LEN);
     for (int i = 0; i < adapt->n_ias && err == DM_OK; i++) {
         if (adapt->ias[i]->is_pinning)
             adapt->keeps_regs = false;
-        err = dm_lmr_create(adapt->ias[i], adapt->probe, DM_PROBE_LEN, -1, &adapt->probe_lmr[i]);
+        err = dm_lmr_create(adapt->ias[i], adapt->probe, (size_t)2 * DM_PROBE_LEN, -1,
+                            &adapt->probe_lmr[i]);
         if (err == DM_EAGAIN)
             err = DM_FAIL(DM_EPROVIDER,
                           "%s cannot register memory; raise the limit of locked memory (ulimit -l)",

@@ -57,7 +57,7 @@ struct dm_adapt {
     _Atomic uint64_t no_foot;
     struct dm_conn *conns; /* one per process, that of oneself unused */
     struct dm_reg_cache cache;
-    char *probe; /* DM_PROBE_LEN bytes */
+    char *probe; /* DM_PROBE_LEN bytes for peers to read, and as many to measure with */
     struct dm_lmr probe_lmr[DM_RAILS_MAX];
     struct dm_conf conf;
     char *refused; /* who was refused and why, for explaining; lines */

@@ -189,6 +189,8 @@ struct dm_rdma {
  * Move len bytes (any size; split as the provider needs) between local memory inside
  * mr and remote memory. Write: done means placed in the target's memory. Order among
  * transfers is not promised. len 0 completes at once. mr NULL: the layer registers.
+ * DM_EPEER: the connection is lost; DM_EAGAIN: mr is NULL and the memory cannot be
+ * registered, use copies. After an error done is not called.
  */
 int dm_adapt_rdma_write(struct dm_conn *conn, struct dm_rdma *rdma, const void *local,
                         struct dm_mr *mr, uint64_t remote, const struct dm_rkey *rkey, size_t len);

@@ -58,6 +58,7 @@ struct dm_ia {
     atomic_int stop;
     /* measured once for all peers reached by it: 0 not yet, 1 read is better, 2 pipe */
     int rndv_choice;
+    int n_measured;
     double read_gbs;
     double pipe_gbs;
 };

@@ -371,8 +371,8 @@ static uint64_t safe_wait(struct dm_adapt *adapt, const struct dm_ia *ia, uint64
 {
     uint64_t most = SOFT_WAIT;
 
-    if (adapt->n_active > ia->n_sendrecv) /* rings, or another rail */
-        most = RING_WAIT;
+    if (adapt->n_active > ia->n_sendrecv || (adapt->is_demand && !adapt->wants_sendrecv))
+        most = RING_WAIT; /* rings, another rail, or peers that may connect with a ring */
     else if (!dm_list_is_empty(&adapt->connecting) || adapt->n_tell > 0)
         most = SETUP_WAIT;
     return timeout_us < most ? timeout_us : most;

@@ -26,6 +26,7 @@ static void release(struct dm_win *win)
         dm_errhandler_unref(win->eh);
     if (win->group != NULL)
         dm_group_unref(win->group);
+    dm_info_unref(win->info);
     if (win->comm != NULL)
         dm_comm_free(win->comm);
     free(win->parts);
@@ -47,7 +48,7 @@ static int win_new(struct dm_comm *comm, int disp_unit, int flavor, struct dm_wi
     win->access = DM_EPOCH_NONE;
     win->exposure = DM_EPOCH_NONE;
     dm_list_init(&win->lock_queue);
-    err = dm_comm_dup(comm, &win->comm);
+    err = dm_comm_dup_bare(comm, &win->comm);
     if (err != DM_OK)
         goto err_release;
     err = DM_ENOMEM;

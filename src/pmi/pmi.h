@@ -19,13 +19,13 @@ struct dm_pmi;
 struct dm_pmi_job {
     int rank;
     int size;
-    int appnum;          /* MPI_APPNUM, -1 when not given */
-    int universe_size;   /* MPI_UNIVERSE_SIZE, -1 when not given */
-    const char *name;    /* name of the key-value space: unique per job */
-    const int *node_of;  /* size entries: an id for the host of each rank, 0, 1, ... */
-    int n_local;         /* ranks on this host, at least 1 */
-    int local_rank;      /* my place among them */
-    int is_singleton;    /* started without a launcher */
+    int appnum;         /* MPI_APPNUM, -1 when not given */
+    int universe_size;  /* MPI_UNIVERSE_SIZE, -1 when not given */
+    const char *name;   /* name of the key-value space: unique per job */
+    const int *node_of; /* size entries: an id for the host of each rank, 0, 1, ... */
+    int n_local;        /* ranks on this host, at least 1 */
+    int local_rank;     /* my place among them */
+    int is_singleton;   /* started without a launcher */
 };
 
 /* Connect to the launcher (or become a job of one). DM_ELAUNCH with the cause. */

@@ -10,27 +10,28 @@
 /* NAME, TYPE, default, field, help */
 #define DM_CFG_TABLE(X)                                                                            \
     X(PROVIDER, STR, "", provider,                                                                 \
-      "DAT provider names to use, in order of preference, separated by commas; empty: every "     \
+      "DAT provider names to use, in order of preference, separated by commas; empty: every "      \
       "provider that opens")                                                                       \
     X(EXPLAIN, BOOL, "no", explain,                                                                \
-      "print once per job which provider and protocol each class of peers uses, and who was "     \
+      "print once per job which provider and protocol each class of peers uses, and who was "      \
       "refused and why")                                                                           \
     X(TRACE, STR, "", trace, "areas to trace, separated by commas, or all (debug builds)")         \
     X(CONNECT, ENUM, "auto", connect,                                                              \
       "auto|start|demand: when connections are made; auto: at start up to 8 processes")            \
     X(EAGER, ENUM, "auto", eager,                                                                  \
-      "auto|rdma|sendrecv: how small messages travel; auto: by RDMA into a ring while every "     \
+      "auto|rdma|sendrecv: how small messages travel; auto: by RDMA into a ring while every "      \
       "process has a core, else by send/receive")                                                  \
     X(RING_SLOTS, UINT, "64", ring_slots, "slots in the eager ring of a connection")               \
     X(RING_SLOT_SIZE, SIZE, "16k", ring_slot_size, "bytes in a slot of the eager ring")            \
     X(EAGER_LIMIT, SIZE, "16k", eager_limit, "largest message sent without rendezvous, bytes")     \
     X(RNDV, ENUM, "auto", rndv,                                                                    \
-      "auto|read|pipe: rendezvous by RDMA read and a FIN, or by copies through the ring; auto: "  \
+      "auto|read|pipe: rendezvous by RDMA read and a FIN, or by copies through the ring; auto: "   \
       "what a measurement at connection time shows to be faster")                                  \
     X(REG_CACHE, BOOL, "yes", reg_cache, "keep memory registrations after use")                    \
-    X(REG_CACHE_SIZE, SIZE, "256m", reg_cache_size, "bytes the registration cache may keep unused") \
+    X(REG_CACHE_SIZE, SIZE, "256m", reg_cache_size,                                                \
+      "bytes the registration cache may keep unused")                                              \
     X(SPIN, USEC, "auto", spin,                                                                    \
-      "how long to poll before waiting in the provider; auto: long while every process has a "    \
+      "how long to poll before waiting in the provider; auto: long while every process has a "     \
       "core, a few microseconds otherwise")                                                        \
     X(COLL, STR, "", coll,                                                                         \
       "algorithms of collectives to use where they can do the job, as in "                         \

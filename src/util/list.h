@@ -12,8 +12,7 @@ struct dm_list {
     struct dm_list *prev;
 };
 
-#define dm_container_of(ptr, type, member)                                                         \
-    ((type *)(void *)((char *)(ptr) - offsetof(type, member)))
+#define dm_container_of(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
 static inline void dm_list_init(struct dm_list *head)
 {

@@ -5,13 +5,20 @@
 #ifndef DM_UTIL_PORT_H
 #define DM_UTIL_PORT_H
 
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #define DM_CACHE_LINE 64
 
 #define dm_likely(x)   __builtin_expect(!!(x), 1)
 #define dm_unlikely(x) __builtin_expect(!!(x), 0)
 
 #define DM_EXPORT        __attribute__((visibility("default")))
-#define DM_WEAK_ALIAS(f)  __attribute__((weak, alias(f)))
+#define DM_WEAK_ALIAS(f) __attribute__((weak, alias(f)))
 #define DM_NORETURN      __attribute__((noreturn))
 #define DM_COLD          __attribute__((cold, noinline))
 #define DM_UNUSED        __attribute__((unused))
@@ -34,7 +41,7 @@ __extension__ typedef __float128 dm_float128;
  * Compare and swap of 1, 2, 4 or 8 bytes, naturally aligned: when *p is *old it becomes new,
  * otherwise *old becomes *p. True when it was swapped.
  */
-#define dm_atomic_load(p)             __atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define dm_atomic_load(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define dm_atomic_cas(p, old_p, new)                                                               \
     __atomic_compare_exchange_n((p), (old_p), (new), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 
@@ -49,5 +56,35 @@ static inline void dm_cpu_relax(void)
     __asm__ __volatile__("" ::: "memory");
 #endif
 }
+
+/* Copy with stores that pass the caches by; they are visible, in any order,
+ * before everything that this thread stores later. */
+#if defined(__SSE2__)
+static inline void dm_copy_stream(char *to, const char *from, size_t len)
+{
+    size_t lead = (DM_CACHE_LINE - (uintptr_t)to % DM_CACHE_LINE) % DM_CACHE_LINE;
+
+    lead = lead < len ? lead : len;
+    memcpy(to, from, lead);
+    for (to += lead, from += lead, len -= lead; len >= 64; to += 64, from += 64, len -= 64) {
+        __m128i a = _mm_loadu_si128((const __m128i *)(const void *)from);
+        __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(from + 16));
+        __m128i c = _mm_loadu_si128((const __m128i *)(const void *)(from + 32));
+        __m128i d = _mm_loadu_si128((const __m128i *)(const void *)(from + 48));
+
+        _mm_stream_si128((__m128i *)(void *)to, a);
+        _mm_stream_si128((__m128i *)(void *)(to + 16), b);
+        _mm_stream_si128((__m128i *)(void *)(to + 32), c);
+        _mm_stream_si128((__m128i *)(void *)(to + 48), d);
+    }
+    memcpy(to, from, len);
+    _mm_sfence();
+}
+#else
+static inline void dm_copy_stream(char *to, const char *from, size_t len)
+{
+    memcpy(to, from, len);
+}
+#endif
 
 #endif

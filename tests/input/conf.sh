@@ -19,7 +19,7 @@ int main(int argc, char **argv)
 END
 mpicc -o prog prog.c || fail "mpicc does not build a program"
 good=$DATUM_BUILD/etc/dat.conf
-lib=$(sed -n 's/^datum-shm .*default *\([^ ]*\) .*/\1/p' "$good" | head -n 1)
+lib=$(sed -n 's/^datum-shm .*default *\("[^"]*"\) .*/\1/p' "$good" | head -n 1)
 
 # refused NAME WORDS...: the job of the environment must fail soon and say each word
 refused() {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# test: timeout=120
+# test: timeout=400
 # Every rule of the lint refuses what it should: a copy of the tree is accepted, and
 # after each single violation it is refused, with the file and what to do.
 . "$TEST_LIB"

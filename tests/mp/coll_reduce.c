@@ -165,18 +165,20 @@ static void predefined(void)
         double v;
         int i;
     } loc = {(double)((mp_rank * 5) % mp_size / 2), mp_rank}, best;
-    int mine[3] = {mp_rank + 1, -mp_rank, 1 << mp_rank};
+    int mine[3] = {mp_rank + 1, -mp_rank, 1 << mp_rank % 31};
     int sum[3], low[3], bits[3];
     double want = 1e9;
     int where = -1;
 
     MUST(MPI_Allreduce(mine, sum, 3, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
     CHECK_EQ(sum[0], mp_size * (mp_size + 1) / 2);
-    CHECK_EQ(sum[2], (1 << mp_size) - 1);
+    CHECK_EQ(sum[1], -mp_size * (mp_size - 1) / 2);
     MUST(MPI_Allreduce(mine, low, 3, MPI_INT, MPI_MIN, MPI_COMM_WORLD));
     CHECK_EQ(low[1], 1 - mp_size);
     MUST(MPI_Allreduce(mine, bits, 3, MPI_INT, MPI_BXOR, MPI_COMM_WORLD));
-    CHECK_EQ(bits[2], (1 << mp_size) - 1);
+    for (int r = 0; r < mp_size; r++)
+        bits[2] ^= 1 << r % 31;
+    CHECK_EQ(bits[2], 0);
     for (int r = mp_size - 1; r >= 0; r--) {
         double v = (double)((r * 5) % mp_size / 2);
 

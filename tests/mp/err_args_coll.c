@@ -223,6 +223,10 @@ int main(int argc, char **argv)
     BAD(MPI_Op_free(NULL), MPI_ERR_ARG);
     BAD(MPI_Op_create(NULL, 1, &op), MPI_ERR_ARG);
     BAD(MPI_Op_create(add_user, 1, NULL), MPI_ERR_ARG);
+    BAD(MPI_Reduce_local(sbuf, rbuf, 1, MPI_DOUBLE, MPI_BAND), MPI_ERR_OP);
+    BAD(MPI_Reduce_local(sbuf, rbuf, -1, MPI_INT, MPI_SUM), MPI_ERR_COUNT);
+    BAD(MPI_Reduce_local(NULL, rbuf, 1, MPI_INT, MPI_SUM), MPI_ERR_BUFFER);
+    BAD(MPI_Reduce_local(sbuf, rbuf, 1, MPI_DATATYPE_NULL, MPI_SUM), MPI_ERR_TYPE);
     counts();
     roots(mp_size);
     roots(-1);

@@ -49,6 +49,7 @@ static void *get(MPI_Comm comm, int key, int want_flag)
 static void communicators(void)
 {
     MPI_Comm a, b;
+    MPI_Win win;
     int keep, lose, dup, flag;
     void *value;
 
@@ -66,6 +67,10 @@ static void communicators(void)
     CHECK_EQ(order[0], 10);
     MUST(MPI_Comm_dup(a, &b));
     CHECK_EQ(n_copied, 1);
+    MUST(MPI_Win_create(NULL, 0, 1, MPI_INFO_NULL, a, &win)); /* is no dup */
+    MUST(MPI_Win_free(&win));
+    CHECK_EQ(n_copied, 1);
+    CHECK_EQ(n_deleted, 1);
     CHECK(get(b, keep, 1) == (void *)12);
     get(b, lose, 0);
     CHECK(get(b, dup, 1) == (void *)30);
@@ -105,6 +110,25 @@ static void refusal(void)
     MUST(MPI_Comm_free_keyval(&key));
 }
 
+static void window_name_and_info(MPI_Win win)
+{
+    char name[MPI_MAX_OBJECT_NAME], value[8];
+    MPI_Info info, used;
+    int len, flag;
+
+    MUST(MPI_Win_set_name(win, "window of opportunity"));
+    MUST(MPI_Win_get_name(win, name, &len));
+    CHECK(len == 21 && strcmp(name, "window of opportunity") == 0);
+    MUST(MPI_Info_create(&info));
+    MUST(MPI_Info_set(info, "no_locks", "true"));
+    MUST(MPI_Win_set_info(win, info));
+    MUST(MPI_Info_free(&info));
+    MUST(MPI_Win_get_info(win, &used));
+    MUST(MPI_Info_get(used, "no_locks", 7, value, &flag));
+    CHECK(flag && strcmp(value, "true") == 0);
+    MUST(MPI_Info_free(&used));
+}
+
 static void types_and_windows(void)
 {
     MPI_Datatype t, u;
@@ -142,6 +166,7 @@ static void types_and_windows(void)
     MUST(MPI_Win_set_attr(win, wkey, (void *)9));
     MUST(MPI_Win_get_attr(win, wkey, &value, &flag));
     CHECK(flag && value == (void *)9);
+    window_name_and_info(win);
     MUST(MPI_Win_free(&win));
     CHECK_EQ(n_deleted, 1);
     MUST(MPI_Win_free_keyval(&wkey));

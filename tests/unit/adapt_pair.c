@@ -287,6 +287,7 @@ static void rdma_main(struct job_proc *proc)
     struct window wins[JOB_MAX];
     struct dm_mr *mr;
     void *mem;
+    bool is_pipe = false;
 
     if (!open_layer(proc))
         exit(1);
@@ -302,6 +303,16 @@ static void rdma_main(struct job_proc *proc)
     pthread_barrier_wait(&proc->space->barrier);
     dm_adapt_unreg(me.adapt, mr);
     free(mem);
+    /* measured a few times at most, then it stays */
+    for (int i = 0; i < 10; i++) {
+        progress();
+        is_pipe = dm_adapt_prefers_pipe(dm_adapt_conn(me.adapt, (proc->rank + 1) % proc->size));
+    }
+    for (int p = 0; p < proc->size; p++)
+        CHECK(p == proc->rank || dm_adapt_prefers_pipe(dm_adapt_conn(me.adapt, p)) == is_pipe);
+    if (dm_cfg()->explain && proc->rank == 0)
+        dm_adapt_explain(me.adapt);
+    pthread_barrier_wait(&proc->space->barrier);
     close_layer();
 }
 
@@ -460,6 +471,7 @@ int main(int argc, char **argv)
         n_failed += job_run("tiny rings", 3, settings, stream_main);
         n_failed += job_run("stream of four", 4, ways[i], stream_main);
         n_failed += job_run("rdma", 3, ways[i], rdma_main);
+        n_failed += job_run("rdma both ways", 2, ways[i], rdma_main);
         n_failed += job_run("loss", 3, ways[i], loss_main);
         n_failed += job_run("blocking", 4, ways[i], block_main);
     }

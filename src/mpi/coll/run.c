@@ -167,11 +167,16 @@ void dm_coll_irecv(struct dm_run *run, void *buf, size_t count, struct dm_type *
 void dm_coll_wait(struct dm_run *run)
 {
     for (int i = 0; i < run->n_reqs; i++) {
-        int err = dm_req_wait(run->reqs[i]);
+        struct dm_req *req = run->reqs[i];
+        int err;
 
+        /* The others have perhaps stopped too: what has not come will not come. */
+        if (run->is_stopped && !dm_req_is_done(req) && req->ops->cancel != NULL)
+            req->ops->cancel(req);
+        err = dm_req_wait(req);
         if (err != DM_OK)
             dm_coll_fail(run, err);
-        dm_req_unref(run->reqs[i]);
+        dm_req_unref(req);
     }
     run->n_reqs = 0;
 }

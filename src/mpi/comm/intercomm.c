@@ -104,6 +104,21 @@ static int check_disjoint(struct dm_group *a, struct dm_group *b)
                             n);
 }
 
+/* What only the leader can tell. */
+static int check_bridge(const struct dm_comm_circle *c)
+{
+    if (c->comm->rank != c->leader)
+        return DM_OK;
+    if (c->peer == NULL)
+        return DM_FAIL(DM_ERR_COMM, "the local leader has no peer communicator");
+    if (c->peer_rank < 0 || c->peer_rank >= dm_comm_peer_size(c->peer))
+        return DM_FAIL(DM_ERR_RANK, "remote leader %d; the peer communicator has %d ranks",
+                       c->peer_rank, dm_comm_peer_size(c->peer));
+    if (c->tag < 0)
+        return DM_FAIL(DM_ERR_TAG, "tag %d", c->tag);
+    return DM_OK;
+}
+
 int dm_intercomm_create(struct dm_comm *local_comm, int local_leader, struct dm_comm *peer_comm,
                         int remote_leader, int tag, struct dm_comm **comm_p)
 {
@@ -123,7 +138,9 @@ int dm_intercomm_create(struct dm_comm *local_comm, int local_leader, struct dm_
     *comm_p = NULL;
     if (local_comm->remote != NULL)
         return DM_FAIL(DM_ERR_COMM, "the local communicator is an intercommunicator");
-    err = exchange_groups(&circle, &procs, &n);
+    err = check_bridge(&circle);
+    if (err == DM_OK)
+        err = exchange_groups(&circle, &procs, &n);
     if (err != DM_OK)
         return err;
     err = dm_group_new(n, procs, &remote);

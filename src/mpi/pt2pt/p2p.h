@@ -151,10 +151,10 @@ struct dm_p2p_req *dm_p2p_req_new(enum dm_req_kind kind, struct dm_comm *comm, v
                                   size_t count, struct dm_type *type);
 /* n_pending is 0: the operation is over. */
 void dm_p2p_req_over(struct dm_p2p_req *r);
-/* One of the things awaited has come; err is kept if it is the first. */
+/* One of the things awaited has come, or failed: that is worse than a truncation. */
 static inline void dm_p2p_req_step(struct dm_p2p_req *r, int err)
 {
-    if (dm_unlikely(err != DM_OK && r->req.err == DM_OK))
+    if (dm_unlikely(err != DM_OK))
         r->req.err = err;
     if (--r->req.n_pending == 0)
         dm_p2p_req_over(r);

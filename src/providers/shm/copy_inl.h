@@ -7,13 +7,24 @@
 #define DM_PROVIDERS_SHM_COPY_INL_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "util/port.h"
 
-enum { DM_COPY_SMALL = 64, DM_COPY_TAIL = 8 };
+enum { DM_COPY_SMALL = 64, DM_COPY_TAIL = 8, DM_COPY_BULK = 16384 };
+
+/* What large copies have cost, by way of copying; see copy.c. */
+struct dm_shm_bulk {
+    uint64_t cost[2]; /* ns per MiB, smoothed: [0] plain, [1] streaming stores */
+    uint32_t n;
+    bool is_streaming; /* the better way at present */
+};
+
+/* Copy len >= DM_COPY_BULK bytes in the way that has been faster lately. */
+void dm_shm_copy_bulk(struct dm_shm_bulk *bulk, char *to, const char *from, size_t len);
 
 /* len <= 64, any alignment, order within it undefined. */
 static inline void dm_shm_copy_small(char *to, const char *from, size_t len)
@@ -52,8 +63,9 @@ static inline void dm_shm_copy_small(char *to, const char *from, size_t len)
 }
 
 /* Copy; the last 8 bytes (or the last, where 8 would straddle a cache line and
- * so not be written at once) after all others. */
-static inline void dm_shm_copy_last(char *to, const char *from, size_t len)
+ * so not be written at once) after all others. bulk: of this endpoint. */
+static inline void dm_shm_copy_last(struct dm_shm_bulk *bulk, char *to, const char *from,
+                                    size_t len)
 {
     size_t tail = ((uintptr_t)to + len) % DM_CACHE_LINE;
     size_t head;
@@ -63,8 +75,10 @@ static inline void dm_shm_copy_last(char *to, const char *from, size_t len)
     if (head > 0) {
         if (dm_likely(head <= DM_COPY_SMALL))
             dm_shm_copy_small(to, from, head);
-        else
+        else if (head < DM_COPY_BULK)
             memcpy(to, from, head);
+        else
+            dm_shm_copy_bulk(bulk, to, from, head);
     }
     atomic_thread_fence(memory_order_release);
     if (tail == DM_COPY_TAIL) {

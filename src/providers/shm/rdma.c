@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "providers/shm/copy_inl.h"
 #include "providers/shm/calls.h"
 #include "providers/shm/msg.h"
 
@@ -275,7 +274,7 @@ static inline bool write_fast(struct dm_sep *ep, const DAT_LMR_TRIPLET *seg,
     if (dm_likely(atomic_load_explicit(&f->entry->serial, memory_order_relaxed) == f->serial &&
                   atomic_load_explicit(&entry->serial, memory_order_relaxed) != 0 &&
                   dm_shm_is_up(ep))) {
-        dm_shm_copy_last(f->data + to, from, len);
+        dm_shm_copy_last(&ep->bulk, f->data + to, from, len);
         is_done = true;
     }
     ep->busy += 2;

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "providers/shm/copy_inl.h"
 #include "providers/shm/msg.h"
 
 /* A part of the remote side. */
@@ -157,7 +156,8 @@ static char *next_local(struct cursor *cur, uint64_t max, uint64_t *len_p)
     return at;
 }
 
-static void copy_mapped(struct cursor *cur, const struct piece *piece, bool is_write)
+static void copy_mapped(struct dm_sep *ep, struct cursor *cur, const struct piece *piece,
+                        bool is_write)
 {
     uint64_t at = 0;
 
@@ -166,7 +166,7 @@ static void copy_mapped(struct cursor *cur, const struct piece *piece, bool is_w
         char *local = next_local(cur, piece->len - at, &len);
 
         if (is_write)
-            dm_shm_copy_last(piece->data + at, local, len);
+            dm_shm_copy_last(&ep->bulk, piece->data + at, local, len);
         else
             memcpy(local, piece->data + at, len);
         at += len;
@@ -224,7 +224,7 @@ static enum dm_shm_exec copy_pieces(struct dm_sep *ep, const struct iovec *vec,
         int err = 0;
 
         if (piece[i].data != NULL)
-            copy_mapped(&cur, &piece[i], is_write);
+            copy_mapped(ep, &cur, &piece[i], is_write);
         else
             err = copy_cma(ep, &cur, &piece[i], is_write);
         if (err == ESRCH)

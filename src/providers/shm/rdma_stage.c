@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-#include "providers/shm/copy_inl.h"
 #include "providers/shm/msg.h"
 
 enum { STAGE_LEN = 256 * 1024 };
@@ -181,6 +180,6 @@ void dm_shm_stage_serve(struct dm_shm_conn *conn, const struct dm_shm_msg *msg)
     else if ((msg->status & DM_STAGE_READ) != 0)
         memcpy(stage, at, msg->len);
     else if (msg->len > 0)
-        dm_shm_copy_last(at, stage, msg->len);
+        dm_shm_copy_last(&ep->bulk, at, stage, msg->len);
     dm_shm_msg_send(conn, &answer, -1);
 }

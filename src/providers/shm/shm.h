@@ -23,6 +23,7 @@
 #define DM_PROVIDERS_SHM_SHM_H
 
 #include "providers/common/common.h"
+#include "providers/shm/copy_inl.h"
 #include "providers/shm/seg.h"
 
 enum dm_shm_copy { DM_COPY_AUTO, DM_COPY_CMA, DM_COPY_STAGED };
@@ -171,6 +172,7 @@ struct dm_sep {
     uint32_t n_signalled;        /* completions by the poster... */
     uint32_t n_signalled_locked; /* ...and by others, under ia->lock */
     struct dm_shm_found found[DM_SHM_FOUND_N];
+    struct dm_shm_bulk bulk;
     /* Receives. */
     uint32_t n_recv_posted;
     uint32_t recv_tail;

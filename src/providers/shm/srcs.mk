@@ -1,5 +1,5 @@
 SRCS_provider_shm += src/providers/shm/cm.c src/providers/shm/cm_passive.c \
-    src/providers/shm/conn.c src/providers/shm/ep.c src/providers/shm/ia.c \
+    src/providers/shm/conn.c src/providers/shm/copy.c src/providers/shm/ep.c src/providers/shm/ia.c \
     src/providers/shm/init.c src/providers/shm/lmr.c src/providers/shm/msg.c \
     src/providers/shm/peer.c src/providers/shm/progress.c src/providers/shm/rdma.c \
     src/providers/shm/rdma_exec.c src/providers/shm/rdma_stage.c src/providers/shm/seg.c

@@ -1,0 +1,68 @@
+/*
+ * Small bodies: they read or set one member of an object, or rename what a layer has.
+ */
+#include "api/api.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int dm_type_extent(struct dm_type *type, MPI_Aint *extent)
+{
+    *extent = type->extent;
+    return DM_OK;
+}
+
+int dm_type_lb(struct dm_type *type, MPI_Aint *displacement)
+{
+    *displacement = type->lb;
+    return DM_OK;
+}
+
+int dm_type_ub(struct dm_type *type, MPI_Aint *displacement)
+{
+    *displacement = type->lb + type->extent;
+    return DM_OK;
+}
+
+int dm_win_set_errhandler(struct dm_win *win, struct dm_errhandler *eh)
+{
+    dm_errhandler_set(&win->eh, eh);
+    return DM_OK;
+}
+
+int dm_win_get_errhandler(struct dm_win *win, struct dm_errhandler **eh_p)
+{
+    dm_errhandler_ref(win->eh);
+    *eh_p = win->eh;
+    return DM_OK;
+}
+
+int dm_win_set_name(struct dm_win *win, const char *name)
+{
+    snprintf(win->name, sizeof(win->name), "%s", name);
+    return DM_OK;
+}
+
+int dm_win_get_name(struct dm_win *win, char *name, int *len)
+{
+    memcpy(name, win->name, sizeof(win->name));
+    *len = (int)strlen(win->name);
+    return DM_OK;
+}
+
+int dm_win_set_info(struct dm_win *win, struct dm_info *info)
+{
+    struct dm_info *copy;
+    int err = dm_info_dup(info, &copy);
+
+    if (err != DM_OK)
+        return err;
+    dm_info_unref(win->info);
+    win->info = copy;
+    return DM_OK;
+}
+
+int dm_win_get_info(struct dm_win *win, struct dm_info **info_p)
+{
+    return win->info != NULL ? dm_info_dup(win->info, info_p) : dm_info_create(info_p);
+}
