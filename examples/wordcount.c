@@ -8,8 +8,8 @@
  *   count   how often the word occurs, a sum to which everybody adds
  *   length  of the word
  *
- * The texts stay with the process that came first, in a second window, the pool. A word looks for its
- * slot in rounds; in each, fences separate four steps, so that all see the same state:
+ * The texts stay with the process that came first, in a second window, the pool. A word looks for
+ * its slot in rounds; in each, fences separate four steps, so that all see the same state:
  *
  *   1. MPI_Get         whose is the slot?
  *   2. MPI_Accumulate  free: ask for it; MPI_MAX decides between several who ask

@@ -1,7 +1,8 @@
 /* test: np=1,2,3,4,7 timeout=60 cfg=COLL=|reduce=halving;allreduce=halving;reduce_scatter=pairwise|allreduce=tree;reduce_scatter=ordered|reduce=binomial;allreduce=doubling;reduce_scatter=allreduce */
 /*
- * Collectives that compute: against the product of all operands in the order of the ranks, with an operation that
- * is not commutative, on a type with holes; predefined operations; equal bits.
+ * Collectives that compute: against the product of all operands in the order of the
+ * ranks, with an operation that is not commutative, on a type with holes; predefined
+ * operations; equal bits.
  */
 #include "mp_test.h"
 

@@ -1,7 +1,7 @@
 /* test: np=1,2,3,4,7 timeout=60 cfg=COLL=|allgatherv=ring;alltoallv=pairwise */
 /*
- * Collectives with a count for every rank: zero and odd counts, holes between blocks, blocks in any order,
- * MPI_IN_PLACE, one type per rank.
+ * Collectives with a count for every rank: zero and odd counts, holes between blocks,
+ * blocks in any order, MPI_IN_PLACE, one type per rank.
  */
 #include "coll_test.h"
 
@@ -14,8 +14,8 @@ static unsigned int draw(unsigned int n)
 }
 
 /*
- * Elements of each block and their places: blocks are laid out in a drawn order with holes. Returns the
- * elements in all.
+ * Elements of each block and their places: blocks are laid out in a drawn order with
+ * holes. Returns the elements in all.
  */
 static int lay_out(int *counts, int *displs, int n, int scale, int is_given)
 {

@@ -1,7 +1,7 @@
 /* test: np=2,3,5 timeout=60 */
 /*
- * Intercommunicators: even and odd ranks joined by leaders that are not rank 0, messages across, dup, merge in
- * all four ways of saying who comes first.
+ * Intercommunicators: even and odd ranks joined by leaders that are not rank 0, messages
+ * across, dup, merge in all four ways of saying who comes first.
  */
 #include "mp_test.h"
 

@@ -1,7 +1,7 @@
 /* test: np=1,2,4,7 timeout=60 */
 /*
- * New communicators: dup, split, create, create_group; who is in them, in which order, what comparing them
- * says, and that messages of one do not get into another.
+ * New communicators: dup, split, create, create_group; who is in them, in which order,
+ * what comparing them says, and that messages of one do not get into another.
  */
 #include "mp_test.h"
 

@@ -1,7 +1,8 @@
 /* test: np=1,3,4 timeout=60 */
 /*
- * Many communicators: made and freed thousands of times no id is lost; when ids run out that is an error,
- * and freed ones can be used again; traffic in overlapping communicators does not mix.
+ * Many communicators: made and freed thousands of times no id is lost; when ids run out
+ * that is an error, and freed ones can be used again; traffic in overlapping
+ * communicators does not mix.
  */
 #include "mp_test.h"
 

@@ -1,7 +1,8 @@
 /* test: np=2,3 timeout=60 */
 /*
- * MPI_THREAD_MULTIPLE: threads make communicators over different parents at once, in orders that differ
- * between the ranks, so that agreements on ids meet each other half-way.
+ * MPI_THREAD_MULTIPLE: threads make communicators over different parents at once, in
+ * orders that differ between the ranks, so that agreements on ids meet each other
+ * half-way.
  */
 #include "mp_test.h"
 

@@ -1,12 +1,12 @@
 /*
  * Collective communication (MPI-4.0 chapter 6): the bodies of the MPI functions.
  *
- * Each does what the MPI function of that name says, on arguments that src/api has checked.
- * They are collective over comm, block, and take the algorithm that select.c's table
- * names for the operation, the number of ranks and the bytes. Buffers may be MPI_IN_PLACE where
- * the standard has it. On an intercommunicator they fail with DM_ENOTSUP. Others: DM_ENOMEM for
- * temporary memory, DM_ERR_TRUNCATE when the counts of the ranks do not agree, and what
- * point-to-point reports.
+ * Each does what the MPI function of that name says, on arguments that src/api has
+ * checked. They are collective over comm, block, and take the algorithm that select.c's
+ * table names for the operation, the number of ranks and the bytes. Buffers may be
+ * MPI_IN_PLACE where the standard has it. On an intercommunicator they fail with
+ * DM_ENOTSUP. Others: DM_ENOMEM for temporary memory, DM_ERR_TRUNCATE when the counts of
+ * the ranks do not agree, and what point-to-point reports.
  */
 #ifndef DM_MPI_COLL_COLL_H
 #define DM_MPI_COLL_COLL_H
@@ -48,8 +48,9 @@ int dm_alltoallw(const void *sbuf, struct dm_counts scounts, struct dm_counts sd
                  struct dm_counts rdispls, const MPI_Datatype *rtypes, struct dm_comm *comm);
 
 /*
- * Sections 6.9 to 6.11. Results depend on nothing but the data, the number of ranks and the root:
- * the same call again gives the same bits, and an allreduce gives them to all ranks.
+ * Sections 6.9 to 6.11. Results depend on nothing but the data, the number of ranks and
+ * the root: the same call again gives the same bits, and an allreduce gives them to all
+ * ranks.
  */
 int dm_reduce(const void *sbuf, void *rbuf, size_t count, struct dm_type *type, struct dm_op *op,
               int root, struct dm_comm *comm);

@@ -1,6 +1,6 @@
 /*
- * Bodies of the collectives that move data: what MPI_IN_PLACE means, what a job of one does, and
- * the bytes that the choice of the algorithm goes by.
+ * Bodies of the collectives that move data: what MPI_IN_PLACE means, what a job of one
+ * does, and the bytes that the choice of the algorithm goes by.
  */
 #include "mpi/coll/body.h"
 

@@ -1,6 +1,6 @@
 /*
- * Bodies of the collectives that compute. Inside, a vector's type and count are rtype and rcount; with
- * MPI_IN_PLACE the input is the output buffer.
+ * Bodies of the collectives that compute. Inside, a vector's type and count are rtype
+ * and rcount; with MPI_IN_PLACE the input is the output buffer.
  */
 #include "mpi/coll/body.h"
 

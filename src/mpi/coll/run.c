@@ -1,8 +1,8 @@
 /*
  * The steps of collective algorithms, executed as they are called.
  *
- * Invariant: at most one spare block of temporary memory is kept between collectives, so that large
- * ones do not take their pages from the system anew each time.
+ * Invariant: at most one spare block of temporary memory is kept between collectives, so
+ * that large ones do not take their pages from the system anew each time.
  */
 #include "mpi/coll/run.h"
 

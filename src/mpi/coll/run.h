@@ -1,10 +1,11 @@
 /*
  * One collective operation under way, and the steps that algorithms are made of.
  *
- * An algorithm is a function over a run and the arguments; it calls the steps below and nothing
- * else, so that the same text can also be recorded as a schedule. The first error sticks to
- * the run: after one that leaves no hope (a lost peer, no memory) all further steps do nothing, after
- * a truncated message the algorithm goes on, since the other ranks wait for it.
+ * An algorithm is a function over a run and the arguments; it calls the steps below and
+ * nothing else, so that the same text can also be recorded as a schedule. The first
+ * error sticks to the run: after one that leaves no hope (a lost peer, no memory) all
+ * further steps do nothing, after a truncated message the algorithm goes on, since the
+ * other ranks wait for it.
  */
 #ifndef DM_MPI_COLL_RUN_H
 #define DM_MPI_COLL_RUN_H
@@ -34,8 +35,8 @@ struct dm_run {
 
 /*
  * What a collective was called with, MPI_IN_PLACE resolved: is_in_place says that sbuf
- * (or in scatter rbuf) is to be left alone. Arrays of counts are set where the operation has them; the
- * accessors below hide the difference between MPI_Gather and MPI_Gatherv.
+ * (or in scatter rbuf) is to be left alone. Arrays of counts are set where the operation
+ * has them; the accessors below hide the difference between MPI_Gather and MPI_Gatherv.
  */
 struct dm_coll_args {
     const void *sbuf;
@@ -93,8 +94,8 @@ void *dm_coll_alloc(struct dm_run *run, size_t len);
 /* len elements of size bytes each; catches overflow. */
 void *dm_coll_alloc_n(struct dm_run *run, size_t n, size_t size);
 /*
- * Room for count elements of a type; the address is the origin of element 0 (the lower bound and the
- * alignment of the type are taken into account).
+ * Room for count elements of a type; the address is the origin of element 0 (the lower
+ * bound and the alignment of the type are taken into account).
  */
 void *dm_coll_alloc_typed(struct dm_run *run, size_t count, const struct dm_type *type);
 

@@ -48,8 +48,8 @@ struct dm_coll_choice {
 int dm_coll_run(enum dm_coll_kind kind, size_t bytes, const struct dm_coll_args *args,
                 struct dm_comm *comm);
 /*
- * Take the user's choice, "bcast=ring,barrier=tree" (commas, semicolons or blanks between), where it
- * can do the job: DM_ECONFIG for a name that is not in the table.
+ * Take the user's choice, "bcast=ring,barrier=tree" (commas, semicolons or blanks
+ * between), where it can do the job: DM_ECONFIG for a name that is not in the table.
  */
 int dm_coll_force(const char *text);
 

@@ -1,13 +1,14 @@
 /*
- * Agreement on context ids: every process offers the mask of its free ids, the lowest bit of their
- * intersection is taken.
+ * Agreement on context ids: every process offers the mask of its free ids, the lowest
+ * bit of their intersection is taken.
  *
- * Invariant: at most one agreement of a process has its mask on offer (the owner), so that an id that
- * comes out is still free. An agreement that is not the owner offers nothing, then all of its
- * circle try again. Among threads the agreement with the lowest key (parent's id and tag) goes first;
- * the lowest key of all is first in each of its processes, so someone always gets on. Under
- * MPI_THREAD_MULTIPLE the first round offers nothing: no mask is held before all of a circle have come,
- * since they may be waiting for another agreement.
+ * Invariant: at most one agreement of a process has its mask on offer (the owner), so
+ * that an id that comes out is still free. An agreement that is not the owner offers
+ * nothing, then all of its circle try again. Among threads the agreement with the lowest
+ * key (parent's id and tag) goes first; the lowest key of all is first in each of its
+ * processes, so someone always gets on. Under MPI_THREAD_MULTIPLE the first round offers
+ * nothing: no mask is held before all of a circle have come, since they may be waiting
+ * for another agreement.
  */
 #include "mpi/comm/agree.h"
 

@@ -20,8 +20,9 @@ struct dm_comm_circle {
 };
 
 /*
- * Agree on an id that is free in every process of the circle and take it; the caller gives it back by
- * dm_ctx_put if it makes no communicator. Collective. DM_ERR_OTHER when there is none.
+ * Agree on an id that is free in every process of the circle and take it; the caller
+ * gives it back by dm_ctx_put if it makes no communicator. Collective. DM_ERR_OTHER when
+ * there is none.
  */
 int dm_comm_agree(const struct dm_comm_circle *circle, uint32_t *ctx_p);
 /* The same over all ranks of comm. */

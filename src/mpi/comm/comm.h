@@ -1,10 +1,11 @@
 /*
- * Groups and communicators (MPI-4.0 chapter 7): the bodies of the MPI functions. The objects are
- * in src/mpi/core.
+ * Groups and communicators (MPI-4.0 chapter 7): the bodies of the MPI functions. The
+ * objects are in src/mpi/core.
  *
- * A new communicator comes back with a handle and one reference; NULL stands for MPI_COMM_NULL.
- * Functions that make one are collective as the standard says and fail with DM_ENOMEM, DM_ERR_OTHER
- * when context ids have run out, or what point-to-point reports.
+ * A new communicator comes back with a handle and one reference; NULL stands for
+ * MPI_COMM_NULL. Functions that make one are collective as the standard says and fail
+ * with DM_ENOMEM, DM_ERR_OTHER when context ids have run out, or what point-to-point
+ * reports.
  */
 #ifndef DM_MPI_COMM_COMM_H
 #define DM_MPI_COMM_COMM_H

@@ -1,8 +1,9 @@
 /*
  * Intercommunicators: two groups that do not overlap, joined by their leaders.
  *
- * Invariant: both groups agree on one context id, so that what a process sends and receives with is the
- * same; comm->local is a communicator of the local group with an id of its own.
+ * Invariant: both groups agree on one context id, so that what a process sends and
+ * receives with is the same; comm->local is a communicator of the local group with an id
+ * of its own.
  */
 #include "mpi/comm/intercomm.h"
 

@@ -122,9 +122,7 @@ static int set_dim(struct dim *dim, int d, int darg)
     }
 }
 
-/*
- * The part of one dimension that is this process's, of elements `inner` that are stride bytes apart.
- */
+/* This process's part of one dimension, whose elements `inner` are stride bytes apart. */
 static int make_dim(const struct dim *dim, struct dm_type *inner, MPI_Aint stride,
                     struct dm_type **new_p)
 {

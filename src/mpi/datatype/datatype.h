@@ -141,7 +141,7 @@ int dm_type_get_contents_c(const struct dm_type *type, MPI_Count max_integers,
                            MPI_Count max_datatypes, int integers[], MPI_Aint addresses[],
                            MPI_Count large_counts[], MPI_Datatype datatypes[]);
 
-/* Pack and unpack (5.2): *position in and out; DM_ERR_TRUNCATE when the room or data is too short. */
+/* Pack and unpack (5.2): *position in and out; DM_ERR_TRUNCATE: room or data is too short. */
 int dm_pack(const void *inbuf, size_t incount, const struct dm_type *type, void *outbuf,
             size_t outsize, MPI_Count *position, struct dm_comm *comm);
 int dm_unpack(const void *inbuf, size_t insize, MPI_Count *position, void *outbuf, size_t outcount,

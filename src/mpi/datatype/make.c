@@ -191,7 +191,7 @@ void dm_make_pad(struct dm_make *make)
         span->ub = dm_make_at(span->ub, 1, rest > 0 ? align - rest : -rest, &span->is_overflow);
 }
 
-/* One ascending run without holes whose extent is its size: data of many elements is one run too. */
+/* One ascending run without holes, as long as the extent: many elements are one run too. */
 static bool is_one_run(const struct dm_type *type)
 {
     const struct dm_loop *loop = type->prog->typed;

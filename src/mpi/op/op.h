@@ -40,9 +40,10 @@ int dm_op_apply(const struct dm_op *op, const void *in, void *inout, size_t coun
                 struct dm_type *type);
 /*
  * The same on n elements of one basic type (handle), for accumulate: also MPI_REPLACE and
- * MPI_NO_OP. Both are laid out as in memory: pairs with their padding, not packed. Neither place needs alignment, unless is_atomic: then each element of inout, naturally
- * aligned, is updated by a compare and swap of the machine, so that several processes may do
- * it at once on shared memory. That is possible when dm_op_is_atomic(basic); DM_EINTERN otherwise.
+ * MPI_NO_OP. Both are laid out as in memory: pairs with their padding, not packed. Neither
+ * needs alignment, unless is_atomic: then each element of inout, naturally aligned, is updated
+ * by a compare and swap of the machine, so that several processes may do it at once on
+ * shared memory. That is possible when dm_op_is_atomic(basic); DM_EINTERN otherwise.
  */
 int dm_op_apply_basic(const struct dm_op *op, const void *in, void *inout, size_t n, int basic,
                       bool is_atomic);

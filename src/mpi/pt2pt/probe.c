@@ -7,6 +7,7 @@
 #include "mpi/pt2pt/pt2pt.h"
 
 #include "mpi/pt2pt/p2p.h"
+#include "mpi/pt2pt/wait.h"
 #include "util/err.h"
 
 static void set_status(const struct dm_p2p_unexp *u, MPI_Status *status)
@@ -201,10 +202,12 @@ int dm_mrecv(void *buf, size_t count, struct dm_type *type, MPI_Message *message
 
     if (err != DM_OK)
         return err;
-    dm_core_blame(req->comm, NULL);
     dm_wait_for(&req->n_pending);
     dm_p2p_status(req, status);
-    err = req->err == DM_OK ? DM_OK : dm_p2p_req_explain((struct dm_p2p_req *)req);
+    if (req->err != DM_OK) {
+        err = dm_p2p_req_explain((struct dm_p2p_req *)req);
+        dm_p2p_blame(req);
+    }
     dm_req_unref(req);
     return err;
 }

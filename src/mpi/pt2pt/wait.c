@@ -21,6 +21,14 @@ int dm_p2p_resolve(const MPI_Request *request, struct dm_req **req_p)
     return DM_OK;
 }
 
+void dm_p2p_blame(const struct dm_req *req)
+{
+    /* A communicator that ends with this request has no error handler to call. */
+    bool is_alive = req->comm != NULL && req->comm->obj.refs > 1;
+
+    dm_core_blame(is_alive ? req->comm : NULL, req->win);
+}
+
 int dm_p2p_complete(struct dm_req *req, MPI_Request *request, MPI_Status *status)
 {
     int err = req->err, finish_err;
@@ -32,7 +40,7 @@ int dm_p2p_complete(struct dm_req *req, MPI_Request *request, MPI_Status *status
             err = finish_err;
     }
     if (dm_unlikely(err != DM_OK))
-        dm_core_blame(req->comm, req->win);
+        dm_p2p_blame(req);
     dm_p2p_status(req, status);
     if (dm_unlikely(req->kind == DM_REQ_PERSISTENT)) {
         /* Inactive from now on. */

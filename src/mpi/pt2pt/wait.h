@@ -14,6 +14,8 @@ int dm_p2p_resolve(const MPI_Request *request, struct dm_req **req_p);
  * is to blame); the handle becomes null and the reference is dropped.
  */
 int dm_p2p_complete(struct dm_req *req, MPI_Request *request, MPI_Status *status);
+/* Its communicator's or window's error handler is the one to call. */
+void dm_p2p_blame(const struct dm_req *req);
 /* The empty status, but for MPI_ERROR. */
 void dm_p2p_status_empty(MPI_Status *status);
 

@@ -1,6 +1,6 @@
 /*
- * The algorithms, one per file, that select.c chooses from. More than one rank and more than zero bytes
- * in all are given.
+ * The algorithms, one per file, that select.c chooses from. More than one rank and more
+ * than zero bytes in all are given.
  */
 #ifndef DM_MPI_COLL_ALG_ALG_H
 #define DM_MPI_COLL_ALG_ALG_H

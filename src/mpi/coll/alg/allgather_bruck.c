@@ -1,6 +1,7 @@
 /*
- * Allgather of small blocks, equal or not, after Bruck: ceil(log2 n) rounds for any n. Blocks are
- * kept packed, beginning with one's own, and are put in their places at the end.
+ * Allgather of small blocks, equal or not, after Bruck: ceil(log2 n) rounds for any n.
+ * Blocks are kept packed, beginning with one's own, and are put in their places at the
+ * end.
  */
 #include "mpi/coll/alg/alg.h"
 

@@ -1,6 +1,6 @@
 /*
- * Allgather of equal blocks by recursive doubling, for 2^k ranks: partners exchange all that they
- * have, in place in the receive buffer.
+ * Allgather of equal blocks by recursive doubling, for 2^k ranks: partners exchange all
+ * that they have, in place in the receive buffer.
  */
 #include "mpi/coll/alg/alg.h"
 

@@ -1,6 +1,6 @@
 /*
- * Allgather in a ring, equal blocks or not: n - 1 rounds, every block is passed on once by everybody,
- * without temporary memory.
+ * Allgather in a ring, equal blocks or not: n - 1 rounds, every block is passed on once
+ * by everybody, without temporary memory.
  */
 #include "mpi/coll/alg/alg.h"
 

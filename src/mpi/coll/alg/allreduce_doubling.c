@@ -1,6 +1,6 @@
 /*
- * Allreduce by recursive doubling: partners exchange whole vectors, log2 n rounds. Both compute
- * lower op upper, so that all ranks end up with the same bits.
+ * Allreduce by recursive doubling: partners exchange whole vectors, log2 n rounds. Both
+ * compute lower op upper, so that all ranks end up with the same bits.
  */
 #include "mpi/coll/alg/alg.h"
 #include "mpi/coll/alg/fold.h"

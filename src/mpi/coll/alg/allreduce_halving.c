@@ -1,7 +1,7 @@
 /*
- * Allreduce of long vectors (Rabenseifner): a reduce-scatter by vector halving, then an allgather
- * back along the same pairs. Every rank moves about twice the vector, whatever n is. Keeps the order of the
- * operands, so any operation will do.
+ * Allreduce of long vectors (Rabenseifner): a reduce-scatter by vector halving, then an
+ * allgather back along the same pairs. Every rank moves about twice the vector, whatever
+ * n is. Keeps the order of the operands, so any operation will do.
  */
 #include "mpi/coll/alg/alg.h"
 #include "mpi/coll/alg/fold.h"

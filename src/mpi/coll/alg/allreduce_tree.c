@@ -1,5 +1,6 @@
 /*
- * Allreduce as a reduce to rank 0 and a broadcast: 2 (n - 1) messages in all, the least there can be.
+ * Allreduce as a reduce to rank 0 and a broadcast: 2 (n - 1) messages in all, the least
+ * there can be.
  */
 #include "mpi/coll/alg/alg.h"
 

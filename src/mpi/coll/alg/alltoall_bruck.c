@@ -1,7 +1,7 @@
 /*
- * All-to-all of tiny equal blocks after Bruck: ceil(log2 n) rounds, in each of which half of the
- * blocks travel together. Block i is packed on its way to the rank i further on; in
- * round k it moves by 2^k if that bit of i is set.
+ * All-to-all of tiny equal blocks after Bruck: ceil(log2 n) rounds, in each of which
+ * half of the blocks travel together. Block i is packed on its way to the rank i further
+ * on; in round k it moves by 2^k if that bit of i is set.
  */
 #include "mpi/coll/alg/alg.h"
 

@@ -1,6 +1,6 @@
 /*
- * Barrier by dissemination: in round k everybody tells the rank 2^k further on. ceil(log2 n)
- * rounds, no root; n messages in each.
+ * Barrier by dissemination: in round k everybody tells the rank 2^k further on.
+ * ceil(log2 n) rounds, no root; n messages in each.
  */
 #include "mpi/coll/alg/alg.h"
 

@@ -1,6 +1,7 @@
 /*
- * Broadcast of large messages (van de Geijn): a binomial scatter of n slices, then an allgather
- * of them in a ring. Every rank sends about twice the message instead of log2 n times.
+ * Broadcast of large messages (van de Geijn): a binomial scatter of n slices, then an
+ * allgather of them in a ring. Every rank sends about twice the message instead of log2
+ * n times.
  */
 #include "mpi/coll/alg/alg.h"
 

@@ -1,9 +1,10 @@
 /*
- * Bringing n ranks down to 2^k for algorithms over pairs, and vector halving (Rabenseifner), which
- * reduce and allreduce share.
+ * Bringing n ranks down to 2^k for algorithms over pairs, and vector halving
+ * (Rabenseifner), which reduce and allreduce share.
  *
- * The first 2r ranks, r = n - 2^k, make pairs of neighbours; one of a pair stays and carries
- * both operands. Neighbours stay neighbours, so the order of the operands is kept.
+ * The first 2r ranks, r = n - 2^k, make pairs of neighbours; one of a pair stays and
+ * carries both operands. Neighbours stay neighbours, so the order of the operands is
+ * kept.
  */
 #ifndef DM_MPI_COLL_ALG_FOLD_H
 #define DM_MPI_COLL_ALG_FOLD_H
@@ -32,15 +33,17 @@ void dm_coll_fold_init(struct dm_coll_fold *fold, const struct dm_run *run, int 
 /* Rank at a position. */
 int dm_coll_fold_rank(const struct dm_coll_fold *fold, int pos);
 /*
- * Combine the operands of each pair: acc holds mine, tmp is room for the other's. The buffers are
- * exchanged when the result is in tmp. A rank that is folded away has sent its operand.
+ * Combine the operands of each pair: acc holds mine, tmp is room for the other's. The
+ * buffers are exchanged when the result is in tmp. A rank that is folded away has sent
+ * its operand.
  */
 void dm_coll_fold_in(struct dm_run *run, const struct dm_coll_fold *fold,
                      const struct dm_coll_args *a, void **acc_p, void **tmp_p);
 
 /*
- * Reduce-scatter over the positions: at each step partners exchange halves of the part they have
- * in common and combine one. acc and tmp as above; the held part is at its place in acc.
+ * Reduce-scatter over the positions: at each step partners exchange halves of the part
+ * they have in common and combine one. acc and tmp as above; the held part is at its
+ * place in acc.
  */
 void dm_coll_halve(struct dm_run *run, const struct dm_coll_fold *fold,
                    const struct dm_coll_args *a, void **acc_p, void **tmp_p,

@@ -1,7 +1,7 @@
 /*
- * Gather of equal blocks over a binomial tree: inner ranks collect their subtree packed. The root
- * receives subtrees straight into its buffer; the one that wraps round the last rank goes through a
- * temporary.
+ * Gather of equal blocks over a binomial tree: inner ranks collect their subtree packed.
+ * The root receives subtrees straight into its buffer; the one that wraps round the last
+ * rank goes through a temporary.
  */
 #include "mpi/coll/alg/alg.h"
 

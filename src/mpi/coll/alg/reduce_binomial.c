@@ -1,10 +1,11 @@
 /*
- * Reduce over a binomial tree. The operands of a rank's subtree are those of consecutive ranks, so
- * any operation will do; one that is not commutative is reduced to rank 0, which passes the
- * result on.
+ * Reduce over a binomial tree. The operands of a rank's subtree are those of consecutive
+ * ranks, so any operation will do; one that is not commutative is reduced to rank 0,
+ * which passes the result on.
  *
- * The accumulated value is always the lower operand and ends up where the upper one was received:
- * two buffers take turns, in such a way that at the root the last one is the result's.
+ * The accumulated value is always the lower operand and ends up where the upper one was
+ * received: two buffers take turns, in such a way that at the root the last one is the
+ * result's.
  */
 #include "mpi/coll/alg/alg.h"
 

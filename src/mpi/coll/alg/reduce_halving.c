@@ -1,7 +1,7 @@
 /*
- * Reduce of long vectors (Rabenseifner): vector halving with distance doubling leaves every
- * rank with a part of the result, which then travel to the root along the same pairs. Keeps the order of
- * the operands, so any operation will do.
+ * Reduce of long vectors (Rabenseifner): vector halving with distance doubling leaves
+ * every rank with a part of the result, which then travel to the root along the same
+ * pairs. Keeps the order of the operands, so any operation will do.
  */
 #include "mpi/coll/alg/alg.h"
 #include "mpi/coll/alg/fold.h"

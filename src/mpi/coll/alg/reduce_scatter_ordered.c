@@ -1,6 +1,7 @@
 /*
- * Reduce-scatter of long vectors with an operation that is not commutative: everybody collects all
- * operands of its block, as much as one vector in all, and combines them in the order of the ranks.
+ * Reduce-scatter of long vectors with an operation that is not commutative: everybody
+ * collects all operands of its block, as much as one vector in all, and combines them in
+ * the order of the ranks.
  */
 #include "mpi/coll/alg/alg.h"
 

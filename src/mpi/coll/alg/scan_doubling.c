@@ -1,6 +1,7 @@
 /*
- * Scan and exscan by recursive doubling: partners exchange what they have of their 2^k ranks; what
- * comes from below goes into the result too. Keeps the order of the operands, any n.
+ * Scan and exscan by recursive doubling: partners exchange what they have of their 2^k
+ * ranks; what comes from below goes into the result too. Keeps the order of the
+ * operands, any n.
  */
 #include "mpi/coll/alg/alg.h"
 

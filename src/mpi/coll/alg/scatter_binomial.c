@@ -1,7 +1,7 @@
 /*
- * Scatter of equal blocks over a binomial tree: inner ranks pass on the packed blocks of their
- * subtree. The root sends straight from its buffer; the subtree that wraps round the last rank goes
- * through a temporary.
+ * Scatter of equal blocks over a binomial tree: inner ranks pass on the packed blocks of
+ * their subtree. The root sends straight from its buffer; the subtree that wraps round
+ * the last rank goes through a temporary.
  */
 #include "mpi/coll/alg/alg.h"
 
