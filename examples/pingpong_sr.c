@@ -34,8 +34,10 @@ int main(int argc, char **argv)
         MPI_Status status;
         int got;
 
-        if (message == NULL)
+        if (message == NULL) {
             MPI_Abort(MPI_COMM_WORLD, 1);
+            return 1;
+        }
         memset(message, 'a' + rank, (size_t)n_bytes);
         for (int round = -10; round < ROUNDS; round++) {
             if (round == 0) /* the first ten only warm up */

@@ -41,12 +41,18 @@ static const char *host_of(void *arg, int proc)
     return self.pmi != NULL ? dm_pmi_host_of(self.pmi, proc) : dm_host_name();
 }
 
-/* A peer went away in the middle of the job. */
+/*
+ * A peer went away in the middle of the job. A program that changed the handler of
+ * MPI_COMM_WORLD hears of it from the calls that needed the peer.
+ */
 static void peer_lost(void *arg, int proc, int err)
 {
     char text[512];
 
     (void)arg;
+    if (dm_world.comm_world != NULL && dm_world.comm_world->eh != &dm_errhandler_fatal &&
+        dm_world.comm_world->eh != &dm_errhandler_abort)
+        return;
     snprintf(text, sizeof(text),
              "rank %d on %s is gone: it died, or exited without calling MPI_Finalize (%s%s%s)",
              proc, host_of(NULL, proc), dm_err_text(err), dm_err_detail()[0] != '\0' ? ": " : "",
@@ -239,8 +245,10 @@ int dm_finalize(void)
     err = dm_attr_delete_all(MPI_COMM_SELF, &dm_world.comm_self->attrs);
     if (err == DM_OK)
         err = dm_attr_delete_all(MPI_COMM_WORLD, &dm_world.comm_world->attrs);
-    if (err == DM_OK)
+    if (err == DM_OK) {
+        dm_pt2pt_drain();
         err = leave_together();
+    }
     if (err != DM_OK)
         return dm_api_fail(&fn, err, NULL, NULL);
     for (int i = N_LAYERS - 1; i >= 0; i--)

@@ -8,7 +8,6 @@ theirs=$(ls /usr/include/*/mpich/mpi.h 2>/dev/null | head -n 1)
 theirs=${theirs%/mpi.h}
 cc=${CC:-gcc}
 need "$cc" gcc
-ours="-I$DATUM_BUILD/gen -I$TEST_SRC/include"
 
 # Names of constants in a header: macros with a value, and enumerators.
 names_in() {
@@ -70,7 +69,7 @@ END
 
 $cc -w -I"$theirs" -o probe.theirs probe.c >cc.out 2>&1 ||
     { head -n 20 cc.out; fail "the probe does not compile with Debian's mpi.h"; }
-$cc -w $ours -o probe.ours probe.c >cc.out 2>&1 ||
+$cc -w "-I$DATUM_BUILD/gen" "-I$TEST_SRC/include" -o probe.ours probe.c >cc.out 2>&1 ||
     { grep error cc.out | head -n 30; fail 'the probe does not compile with our mpi.h: constants are missing'; }
 ./probe.theirs >theirs.out || fail 'the probe does not run'
 ./probe.ours >ours.out || fail 'the probe does not run'

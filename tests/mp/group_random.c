@@ -215,7 +215,9 @@ int main(int argc, char **argv)
         sets();
         choices();
     }
-    errors();
+    /* MPICH 4.0.2 as Debian builds it does not look for these errors. */
+    if (!mp_is_library("MPICH"))
+        errors();
     MUST(MPI_Group_free(&world));
     return mp_finish();
 }

@@ -1,5 +1,6 @@
 /*
- * The choice of algorithms: one table, read from the top.
+ * The choice of algorithms: one table, read from the top. Where few ranks may share cores it
+ * prefers few messages to few rounds: a hand-over between processes costs more than the bytes.
  */
 #include "mpi/coll/select.h"
 
@@ -18,11 +19,11 @@
 /* clang-format off */
 static const struct dm_coll_choice table[] = {
     /* kind                 name             algorithm                          needs       ranks  bytes */
-    {DM_COLL_BARRIER,       "dissemination", dm_coll_barrier_dissemination,     0,              4, ALL},
-    {DM_COLL_BARRIER,       "tree",          dm_coll_barrier_tree,              0,             32, ALL},
+    {DM_COLL_BARRIER,       "dissemination", dm_coll_barrier_dissemination,     DM_COLL_POW2,   4, ALL},
+    {DM_COLL_BARRIER,       "tree",          dm_coll_barrier_tree,              0,             64, ALL},
     {DM_COLL_BARRIER,       "dissemination", dm_coll_barrier_dissemination,     0,            ANY, ALL},
     /* bytes of the buffer */
-    {DM_COLL_BCAST,         "binomial",      dm_coll_bcast_binomial,            0,              8, ALL},
+    {DM_COLL_BCAST,         "binomial",      dm_coll_bcast_binomial,            0,             32, ALL},
     {DM_COLL_BCAST,         "binomial",      dm_coll_bcast_binomial,            0,            ANY, KIB(128)},
     {DM_COLL_BCAST,         "scatter",       dm_coll_bcast_scatter,             0,            ANY, ALL},
     /* bytes of one block */
@@ -41,19 +42,20 @@ static const struct dm_coll_choice table[] = {
     {DM_COLL_ALLGATHERV,    "bruck",         dm_coll_allgather_bruck,           0,            ANY, KIB(64)},
     {DM_COLL_ALLGATHERV,    "ring",          dm_coll_allgather_ring,            0,            ANY, ALL},
     /* bytes of one block; unknown (0) with counts of its own for every rank */
-    {DM_COLL_ALLTOALL,      "linear",        dm_coll_alltoall_linear,           0,             16, KIB(16)},
-    {DM_COLL_ALLTOALL,      "bruck",         dm_coll_alltoall_bruck,            0,            ANY, 256},
-    {DM_COLL_ALLTOALL,      "linear",        dm_coll_alltoall_linear,           0,            ANY, KIB(16)},
+    {DM_COLL_ALLTOALL,      "linear",        dm_coll_alltoall_linear,           0,              4, KIB(256)},
+    {DM_COLL_ALLTOALL,      "bruck",         dm_coll_alltoall_bruck,            0,            ANY, KIB(1)},
+    {DM_COLL_ALLTOALL,      "linear",        dm_coll_alltoall_linear,           0,            ANY, KIB(256)},
     {DM_COLL_ALLTOALL,      "pairwise",      dm_coll_alltoall_pairwise,         0,            ANY, ALL},
     {DM_COLL_ALLTOALLV,     "linear",        dm_coll_alltoall_linear,           0,            ANY, ALL},
     {DM_COLL_ALLTOALLV,     "pairwise",      dm_coll_alltoall_pairwise,         0,          NEVER, ALL},
     /* bytes of the vector */
-    {DM_COLL_REDUCE,        "binomial",      dm_coll_reduce_binomial,           0,              3, ALL},
+    {DM_COLL_REDUCE,        "binomial",      dm_coll_reduce_binomial,           0,             16, KIB(512)},
     {DM_COLL_REDUCE,        "binomial",      dm_coll_reduce_binomial,           0,            ANY, KIB(64)},
     {DM_COLL_REDUCE,        "halving",       dm_coll_reduce_halving,            0,            ANY, ALL},
+    {DM_COLL_ALLREDUCE,     "doubling",      dm_coll_allreduce_doubling,        DM_COLL_POW2, ANY, KIB(4)},
+    {DM_COLL_ALLREDUCE,     "tree",          dm_coll_allreduce_tree,            0,             32, KIB(32)},
     {DM_COLL_ALLREDUCE,     "doubling",      dm_coll_allreduce_doubling,        0,            ANY, KIB(8)},
     {DM_COLL_ALLREDUCE,     "halving",       dm_coll_allreduce_halving,         0,            ANY, ALL},
-    {DM_COLL_ALLREDUCE,     "tree",          dm_coll_allreduce_tree,            0,          NEVER, ALL},
     {DM_COLL_REDUCE_SCATTER,"allreduce",     dm_coll_reduce_scatter_allreduce,  0,            ANY, KIB(4)},
     {DM_COLL_REDUCE_SCATTER,"pairwise",      dm_coll_reduce_scatter_pairwise,   DM_COLL_COMMUTES, ANY, ALL},
     {DM_COLL_REDUCE_SCATTER,"ordered",       dm_coll_reduce_scatter_ordered,    0,            ANY, ALL},
@@ -136,6 +138,7 @@ static int force_one(const char *word, size_t len)
     size_t kind_len = eq != NULL ? (size_t)(eq - word) : len;
     const char *name = eq != NULL ? eq + 1 : word + len;
     size_t name_len = len - (size_t)(name - word);
+    const struct dm_coll_choice *best = NULL;
     enum dm_coll_kind kind = DM_COLL_BARRIER;
 
     while (kind < DM_COLL_N &&
@@ -147,10 +150,14 @@ static int force_one(const char *word, size_t len)
         if (table[i].kind != kind || strlen(table[i].name) != name_len ||
             memcmp(table[i].name, name, name_len) != 0)
             continue;
-        dm_coll_state.forced[kind] = &table[i];
-        return DM_OK;
+        /* Some rows demand more than the algorithm does, as a preference. */
+        if (best == NULL || table[i].needs < best->needs)
+            best = &table[i];
     }
-    return unknown(name, name_len, kind);
+    if (best == NULL)
+        return unknown(name, name_len, kind);
+    dm_coll_state.forced[kind] = best;
+    return DM_OK;
 }
 
 int dm_coll_force(const char *text)
