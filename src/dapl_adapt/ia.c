@@ -59,6 +59,13 @@ static int open_failed(const struct dm_conf_entry *entry, DAT_RETURN rc)
                        "%s: its library %s cannot be loaded or does not serve this name "
                        "(DAT_DBG_TYPE=0x3 says more)",
                        entry->name, entry->lib);
+    /* DAT has no words for which memory; these are what runs out in practice */
+    if (rc == (DAT_RETURN)(DAT_CLASS_ERROR | DAT_INSUFFICIENT_RESOURCES | DAT_RESOURCE_MEMORY))
+        return DM_FAIL(DM_EPROVIDER,
+                       "%s: dat_ia_open: no memory; check the address space (ulimit -v), shared "
+                       "memory (is memfd_create refused by the container?) and locked memory "
+                       "(ulimit -l)",
+                       entry->name);
     return DM_FAIL(DM_EPROVIDER, "%s: dat_ia_open: %s", entry->name, dm_dat_text(rc));
 }
 

@@ -223,7 +223,8 @@ DAT_RETURN dm_evd_clear_unwaitable(DAT_EVD_HANDLE handle)
 /* Take the event at the head; it is there. */
 static bool take(struct dm_evd *evd, DAT_EVENT *event)
 {
-    struct dm_evd_slot *slot = dm_evd_ring_slot(evd->ring, evd->head);
+    uint64_t head = atomic_load_explicit(&evd->head, memory_order_relaxed);
+    struct dm_evd_slot *slot = dm_evd_ring_slot(evd->ring, head);
     uint64_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
     bool is_event = (state & DM_SLOT_PHASE_MASK) == DM_SLOT_FULL;
     uint32_t tag = slot->item.tag;
@@ -235,9 +236,9 @@ static bool take(struct dm_evd *evd, DAT_EVENT *event)
         event->event_extension_data[0] = slot->item.ext;
         event->event_extension_data[1] = 0;
     }
-    atomic_store_explicit(&slot->state, dm_slot_state(evd->head + evd->ring->size, 0, DM_SLOT_FREE),
+    atomic_store_explicit(&slot->state, dm_slot_state(head + evd->ring->size, 0, DM_SLOT_FREE),
                           memory_order_release);
-    evd->head++;
+    atomic_store_explicit(&evd->head, head + 1, memory_order_relaxed);
     if (is_event && tag != DM_TAG_NONE) {
         struct dm_ep *ep = event->event_data.dto_completion_event_data.ep_handle;
 

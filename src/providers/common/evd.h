@@ -5,6 +5,8 @@
 #ifndef DM_PROVIDERS_COMMON_EVD_H
 #define DM_PROVIDERS_COMMON_EVD_H
 
+#include <stdatomic.h>
+
 #include "providers/common/evd_ring.h"
 #include "providers/common/obj.h"
 
@@ -29,8 +31,8 @@ struct dm_cno {
 struct dm_evd {
     struct dm_obj obj;
     struct dm_evd_ring *ring;
-    uint64_t head;        /* position of the next event; the consumer's */
-    pthread_mutex_t lock; /* consumer and local producers, thread-safe line only */
+    _Atomic uint64_t head; /* position of the next event; moved by the consumer only */
+    pthread_mutex_t lock;  /* consumer and local producers, thread-safe line only */
     DAT_COUNT qlen;
     DAT_EVD_FLAGS flags;
     struct dm_cno *cno;
