@@ -335,9 +335,14 @@ int main(int argc, char **argv)
     char hydra[PATH_MAX];
     sigset_t mask;
 
-    if (argc > 1 && strcmp(argv[1], "--help") == 0)
+    if (argc < 2) {
+        fputs("datum: error: mpiexec: no program is named\n", stderr);
+        fputs(usage, stderr);
+        return 2;
+    }
+    if (strcmp(argv[1], "--help") == 0)
         fputs(usage, stdout);
-    if (argc > 1 && strcmp(argv[1], "--version") == 0)
+    if (strcmp(argv[1], "--version") == 0)
         printf("Datum %s\n", DM_VERSION);
     fflush(stdout);
     if (find_hydra(hydra, sizeof(hydra)) != DM_OK)

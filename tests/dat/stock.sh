@@ -1,4 +1,5 @@
 #!/bin/bash
+# test: timeout=300 san=no
 # The distribution's own DAT tests against one provider.
 #
 #   stock.sh PROVIDER
