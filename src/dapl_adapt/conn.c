@@ -314,7 +314,10 @@ static int pipe_up(struct dm_conn *conn)
     conn->probe = link->answer.probe;
     conn->probe_ctx = link->answer.probe_ctx;
     if (link->is_active) {
+        /* the server's thread may be answering a request for the other link */
+        pthread_mutex_lock(&conn->adapt->lock);
         conn->is_sendrecv = link->answer.sendrecv;
+        pthread_mutex_unlock(&conn->adapt->lock);
         dm_eager_setup_rx(conn);
         if (conn->is_sendrecv)
             err = dm_eager_sr_setup(conn, link->ep);

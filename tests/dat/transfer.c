@@ -11,18 +11,18 @@ enum { LEN = 3 << 20, N_SIZES = 20 };
 static const size_t sizes[N_SIZES] = {1,  2,   3,   7,    8,    9,     15,    16,     63,      64,
                                       65, 127, 200, 1000, 4096, 10007, 65536, 262145, 1 << 20, LEN};
 
-static unsigned char byte_at(size_t i, unsigned seed)
+ORDERED_BY_PEER static unsigned char byte_at(size_t i, unsigned seed)
 {
     return (unsigned char)(i * 31 + seed * 7 + i / 251);
 }
 
-static void fill(char *buf, size_t len, unsigned seed)
+ORDERED_BY_PEER static void fill(char *buf, size_t len, unsigned seed)
 {
     for (size_t i = 0; i < len; i++)
         buf[i] = (char)byte_at(i, seed);
 }
 
-static void verify(const char *buf, size_t len, unsigned seed)
+ORDERED_BY_PEER static void verify(const char *buf, size_t len, unsigned seed)
 {
     for (size_t i = 0; i < len; i++)
         if ((unsigned char)buf[i] != byte_at(i, seed))
@@ -173,7 +173,7 @@ static void active_last(struct dt *t, struct mems *m)
     }
 }
 
-static void passive_last(struct dt *t, struct mems *m)
+ORDERED_BY_PEER static void passive_last(struct dt *t, struct mems *m)
 {
     char c = 'l';
 
