@@ -62,7 +62,8 @@ printf '#!/bin/sh\necho "hydra got: $*"\nexit 9\n' >bin/my-hydra
 chmod +x bin/my-hydra
 check 'DATUM_HYDRA' prints 'hydra got: -n 1 -x a b$' \
     env DATUM_HYDRA=bin/my-hydra mpiexec -n 1 -x 'a b'
-check "Hydra's exit status" status 9 env DATUM_HYDRA=bin/my-hydra mpiexec
+check "Hydra's exit status" status 9 env DATUM_HYDRA=bin/my-hydra mpiexec -n 1 ./prog
+check_fails 'no program' 'no program is named' mpiexec
 check '--version' prints '^Datum [0-9]' mpiexec --version
 check '--help' prints 'DATUM_HYDRA' mpiexec --help
 check "Hydra's help" prints 'genvall' mpiexec --help
