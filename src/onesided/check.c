@@ -4,7 +4,7 @@
  */
 #include "onesided/rma.h"
 
-int dm_rma_check_epoch(const struct dm_win *win, int target)
+static int check_epoch(const struct dm_win *win, int target)
 {
     switch (win->access) {
     case DM_EPOCH_FENCE:
@@ -24,7 +24,7 @@ int dm_rma_check_epoch(const struct dm_win *win, int target)
     }
 }
 
-int dm_rma_check_range(const struct dm_win *win, int target, MPI_Aint disp, size_t count,
+static int check_range(const struct dm_win *win, int target, MPI_Aint disp, size_t count,
                        const struct dm_type *type, uint64_t *offset_p)
 {
     const struct dm_win_part *part = &win->parts[target];
@@ -45,4 +45,20 @@ int dm_rma_check_range(const struct dm_win *win, int target, MPI_Aint disp, size
                        (unsigned long long)part->size, (long long)disp, part->disp_unit);
     *offset_p = (uint64_t)start;
     return DM_OK;
+}
+
+int dm_rma_check_call(const struct dm_win *win, size_t origin_count,
+                      const struct dm_type *origin_type, int target, MPI_Aint disp,
+                      size_t target_count, const struct dm_type *target_type, uint64_t *offset_p)
+{
+    uint64_t origin_len = origin_count * (uint64_t)origin_type->size;
+    uint64_t target_len = target_count * (uint64_t)target_type->size;
+    int err = check_epoch(win, target);
+
+    if (err == DM_OK)
+        err = check_range(win, target, disp, target_count, target_type, offset_p);
+    if (err == DM_OK && origin_len != target_len)
+        err = DM_FAIL(DM_ERR_TYPE, "the origin has %llu bytes, the target %llu",
+                      (unsigned long long)origin_len, (unsigned long long)target_len);
+    return err;
 }

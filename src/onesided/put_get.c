@@ -161,15 +161,10 @@ static int move(void *origin, size_t origin_count, struct dm_type *origin_type, 
 
     if (target == MPI_PROC_NULL)
         return DM_OK;
-    err = dm_rma_check_epoch(win, target);
-    if (err == DM_OK)
-        err = dm_rma_check_range(win, target, disp, target_count, target_type, &offset);
+    err = dm_rma_check_call(win, origin_count, origin_type, target, disp, target_count, target_type,
+                            &offset);
     if (err != DM_OK)
         return err;
-    if (origin_count * (uint64_t)origin_type->size != target_count * (uint64_t)target_type->size)
-        return DM_FAIL(DM_ERR_TYPE, "the origin has %llu bytes, the target %llu",
-                       (unsigned long long)(origin_count * (uint64_t)origin_type->size),
-                       (unsigned long long)(target_count * (uint64_t)target_type->size));
     if (origin_count * (uint64_t)origin_type->size == 0)
         return DM_OK;
     t.buf = (void *)(uintptr_t)(win->parts[target].base + offset);

@@ -143,11 +143,14 @@ int dm_rma_flush(struct dm_win *win, int rank);
 int dm_rma_flush_all(struct dm_win *win);
 /* Only: origin buffers may be reused. */
 int dm_rma_flush_local(struct dm_win *win, int rank);
-/* Is this process allowed to access target now? DM_ERR_RMA_SYNC with the reason otherwise. */
-int dm_rma_check_epoch(const struct dm_win *win, int target);
-/* Bytes [*offset_p, ...) that count elements of type at disp touch are inside target's part. */
-int dm_rma_check_range(const struct dm_win *win, int target, MPI_Aint disp, size_t count,
-                       const struct dm_type *type, uint64_t *offset_p);
+/*
+ * The checks of every transfer: this process may access target now (DM_ERR_RMA_SYNC), the
+ * target's bytes are inside its part (DM_ERR_RMA_RANGE; *offset_p gets where disp is), and both
+ * sides have the same number of bytes (DM_ERR_TYPE).
+ */
+int dm_rma_check_call(const struct dm_win *win, size_t origin_count,
+                      const struct dm_type *origin_type, int target, MPI_Aint disp,
+                      size_t target_count, const struct dm_type *target_type, uint64_t *offset_p);
 /* Give back what MPI_Alloc_mem allocated and the program did not free. */
 void dm_rma_mem_stop(void);
 /* Register the packet handlers of target.c. */
