@@ -47,8 +47,8 @@ $1 == "dat" {
     key = $1 SUBSEP $2 SUBSEP $3
     if (!(key in count))
         dat_rows[++n_dat] = key
-    value[key, ++count[key]] = $4
-    unit[key] = $5
+    value[key, ++count[key]] = $5
+    unit[key] = $4
     next
 }
 

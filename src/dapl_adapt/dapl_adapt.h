@@ -204,6 +204,7 @@ struct dm_provider_info {
     const char *library;
     const char *params;
     const char *verdict; /* "ok", or why it cannot be used and what to do */
+    const char *found;   /* what the probes at open found; "" when it cannot be used */
     bool is_usable;
     bool is_builtin; /* carried by the library, not from the user's dat.conf */
 };

@@ -10,7 +10,8 @@
 #include "util/err.h"
 #include "util/log.h"
 
-#define LINE_LEN 600
+#define LINE_LEN  600
+#define FOUND_LEN 160
 
 void dm_explain_refused(struct dm_adapt *adapt, const char *name, const char *why)
 {
@@ -37,6 +38,7 @@ static void explain_class(const struct dm_adapt *adapt, bool is_near, const stru
     const struct dm_adapt_job *job = &adapt->job;
     const struct dm_conn *conn;
     const struct dm_conn *one = NULL;
+    char found[FOUND_LEN];
     int n = 0;
 
     for (int i = 0; i < job->size; i++) {
@@ -62,10 +64,9 @@ static void explain_class(const struct dm_adapt *adapt, bool is_near, const stru
                 : ia->rndv_choice == 0           ? "to be measured at the first one"
                 : ia->rndv_choice == 1           ? "RDMA read (measured)"
                                                  : "copies through the pipe (measured)");
-    dm_log_info("  limits: %llu bytes a transfer, %d requests, %d segments; %s, registrations %s",
-                (unsigned long long)ia->max_rdma, ia->max_req, ia->max_iov,
-                ia->can_share ? "maps shared memory" : "no shared memory",
-                adapt->keeps_regs ? "cached" : "freed after use");
+    dm_ia_found(ia, found, sizeof(found));
+    dm_log_info("  found: %s; %llu bytes a transfer, registrations %s", found,
+                (unsigned long long)ia->max_rdma, adapt->keeps_regs ? "cached" : "freed after use");
 }
 
 void dm_adapt_explain(struct dm_adapt *adapt)
@@ -93,6 +94,7 @@ void dm_adapt_explain(struct dm_adapt *adapt)
 int dm_adapt_list_providers(void (*each)(void *arg, const struct dm_provider_info *info), void *arg)
 {
     struct dm_provider_info info;
+    char found[FOUND_LEN];
     struct dm_conf conf;
     int err = dm_conf_load(&conf);
 
@@ -103,7 +105,8 @@ int dm_adapt_list_providers(void (*each)(void *arg, const struct dm_provider_inf
         info.library = conf.entries[i].lib;
         info.params = conf.entries[i].params;
         info.is_builtin = conf.entries[i].is_builtin;
-        info.is_usable = dm_ia_try(&conf.entries[i]) == DM_OK;
+        info.is_usable = dm_ia_try(&conf.entries[i], found, sizeof(found)) == DM_OK;
+        info.found = found;
         info.verdict = info.is_usable ? "ok" : dm_err_detail();
         each(arg, &info);
     }

@@ -1,18 +1,11 @@
 /*
- * Interface adapters: opening, what they can do, and their shared objects.
- *
- * Attributes are believed only where all providers fill them in, and clamped; the
- * rest is found by trying it (shared memory) or measuring it (pinning).
+ * Interface adapters: opening, what they can do (see probe_ia.h), and their shared objects.
  */
 #include "dapl_adapt/ia.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "dapl_adapt/dapl_adapt.h"
@@ -28,7 +21,7 @@
 #define QUAL_TRIES 512
 #define IOV_WANTED 8
 #define READS      16
-#define PIN_LEN    (256 * 1024)
+#define PROBE_DTOS 64
 #define RDMA_CHUNK (UINT64_C(1) << 30)
 
 const char *dm_dat_text(DAT_RETURN rc)
@@ -79,8 +72,8 @@ static void hush(void)
         setenv("DAPL_DBG_TYPE", "0", 0);
 }
 
-static int open_handle(const struct dm_conf_entry *entry, DAT_IA_HANDLE *ia_p,
-                       DAT_EVD_HANDLE *async_p)
+int dm_ia_open_handle(const struct dm_conf_entry *entry, bool is_safe, DAT_IA_HANDLE *ia_p,
+                      DAT_EVD_HANDLE *async_p)
 {
     DAT_RETURN rc;
     int err;
@@ -93,49 +86,29 @@ static int open_handle(const struct dm_conf_entry *entry, DAT_IA_HANDLE *ia_p,
     hush();
     *async_p = DAT_HANDLE_NULL;
     rc = dat_ia_openv(entry->name, ASYNC_QLEN, async_p, ia_p, DAT_VERSION_MAJOR, DAT_VERSION_MINOR,
-                      DAT_FALSE);
+                      is_safe ? DAT_TRUE : DAT_FALSE);
     return rc == DAT_SUCCESS ? DM_OK : open_failed(entry, rc);
-}
-
-static bool is_loopback(const struct dm_ia *ia)
-{
-    const struct sockaddr_in *in = (const void *)ia->addr;
-    const struct sockaddr_in6 *in6 = (const void *)ia->addr;
-
-    if (in->sin_family == AF_INET)
-        return ntohl(in->sin_addr.s_addr) >> 24 == 127;
-    return in->sin_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&in6->sin6_addr);
 }
 
 static int query(struct dm_ia *ia)
 {
-    DAT_IA_ATTR attr;
-    DAT_PROVIDER_ATTR *pattr = calloc(1, sizeof(*pattr));
-    const struct sockaddr *addr;
-    DAT_RETURN rc;
+    struct dm_probe_limits limits;
+    int err = dm_probe_limits(ia->ia, ia->name, &limits);
 
-    if (pattr == NULL)
-        return DM_FAIL(DM_ENOMEM, "provider attributes");
-    memset(&attr, 0, sizeof(attr)); /* providers leave fields alone */
-    rc = dat_ia_query(ia->ia, NULL, DAT_IA_FIELD_ALL, &attr, DAT_PROVIDER_FIELD_ALL, pattr);
-    free(pattr);
-    if (rc != DAT_SUCCESS)
-        return DM_FAIL(DM_EPROVIDER, "%s: dat_ia_query: %s", ia->name, dm_dat_text(rc));
-    addr = (const void *)attr.ia_address_ptr;
-    if (addr == NULL)
-        return DM_FAIL(DM_EPROVIDER, "%s: the provider has no address", ia->name);
-    ia->addr_len = addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) : DM_IA_ADDR_MAX;
-    memcpy(ia->addr, addr, ia->addr_len);
-    ia->is_local = is_loopback(ia);
-    ia->max_req = min_pos(65536, attr.max_dto_per_ep);
+    if (err != DM_OK)
+        return err;
+    ia->addr_len = limits.addr_len;
+    memcpy(ia->addr, limits.addr, limits.addr_len);
+    ia->is_local = limits.is_local;
+    ia->max_req = min_pos(65536, limits.max_req);
     ia->max_recv = ia->max_req;
-    ia->max_iov = min_pos(IOV_WANTED, attr.max_iov_segments_per_dto);
-    ia->max_iov = min_pos(ia->max_iov, attr.max_iov_segments_per_rdma_write);
-    ia->max_reads_in = min_pos(READS, attr.max_rdma_read_per_ep_in);
-    ia->max_reads_out = min_pos(READS, attr.max_rdma_read_per_ep_out);
+    ia->max_iov = min_pos(IOV_WANTED, limits.max_iov);
+    ia->max_iov = min_pos(ia->max_iov, limits.max_iov_write);
+    ia->max_reads_in = min_pos(READS, limits.max_reads_in);
+    ia->max_reads_out = min_pos(READS, limits.max_reads_out);
     ia->max_rdma = RDMA_CHUNK;
-    if (attr.max_rdma_size > 0 && attr.max_rdma_size < ia->max_rdma)
-        ia->max_rdma = attr.max_rdma_size;
+    if (limits.max_rdma > 0 && limits.max_rdma < ia->max_rdma)
+        ia->max_rdma = limits.max_rdma;
     return DM_OK;
 }
 
@@ -154,62 +127,24 @@ static int evd_create(struct dm_ia *ia, int qlen, DAT_EVD_FLAGS flags, DAT_EVD_H
     return DM_OK;
 }
 
-/* Listen on a qualifier of our own: near one made from the process id, else any. */
-static int listen_on(struct dm_ia *ia)
+int dm_ia_listen(DAT_IA_HANDLE ia, const char *name, DAT_EVD_HANDLE evd, DAT_CONN_QUAL *qual_p,
+                 DAT_PSP_HANDLE *psp_p)
 {
     DAT_RETURN rc = DAT_SUCCESS;
 
     for (unsigned i = 0; i < QUAL_TRIES; i++) {
-        ia->qual = QUAL_FIRST + ((unsigned)getpid() * 3 + i) % QUAL_RANGE;
-        rc = dat_psp_create(ia->ia, ia->qual, ia->cm_evd, DAT_PSP_CONSUMER_FLAG, &ia->psp);
+        *qual_p = QUAL_FIRST + ((unsigned)getpid() * 3 + i) % QUAL_RANGE;
+        rc = dat_psp_create(ia, *qual_p, evd, DAT_PSP_CONSUMER_FLAG, psp_p);
         if (rc == DAT_SUCCESS)
             return DM_OK;
         if (DAT_GET_TYPE(rc) != DAT_CONN_QUAL_IN_USE)
             break;
     }
     if (DAT_GET_TYPE(rc) == DAT_CONN_QUAL_IN_USE)
-        rc = dat_psp_create_any(ia->ia, &ia->qual, ia->cm_evd, DAT_PSP_CONSUMER_FLAG, &ia->psp);
+        rc = dat_psp_create_any(ia, qual_p, evd, DAT_PSP_CONSUMER_FLAG, psp_p);
     if (rc != DAT_SUCCESS)
-        return DM_FAIL(DM_EPROVIDER, "%s: dat_psp_create: %s", ia->name, dm_dat_text(rc));
+        return DM_FAIL(DM_EPROVIDER, "%s: dat_psp_create: %s", name, dm_dat_text(rc));
     return DM_OK;
-}
-
-/* Pages that the kernel counts as pinned for this process. */
-static long pinned_kb(void)
-{
-    char buf[4096];
-    const char *line;
-    ssize_t len;
-    int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0)
-        return 0;
-    len = read(fd, buf, sizeof(buf) - 1);
-    close(fd);
-    if (len <= 0)
-        return 0;
-    buf[len] = '\0';
-    line = strstr(buf, "VmPin:");
-    return line != NULL ? strtol(line + 6, NULL, 10) : 0;
-}
-
-/*
- * A provider that pins pages keeps the old ones when memory is unmapped and mapped
- * again at the same place, so that its registrations must not outlive their use.
- */
-static void probe_pinning(struct dm_ia *ia)
-{
-    struct dm_lmr lmr;
-    long before = pinned_kb();
-    void *mem = mmap(NULL, PIN_LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    if (mem == MAP_FAILED)
-        return;
-    if (dm_lmr_create(ia, mem, PIN_LEN, -1, &lmr) == DM_OK) {
-        ia->is_pinning = pinned_kb() > before;
-        dm_lmr_free(&lmr);
-    }
-    munmap(mem, PIN_LEN);
 }
 
 static int create_objects(struct dm_ia *ia, int n_peers, int per_peer)
@@ -225,8 +160,24 @@ static int create_objects(struct dm_ia *ia, int n_peers, int per_peer)
         err = evd_create(ia, n_peers * 8 + 32, DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG,
                          &ia->cm_evd);
     if (err == DM_OK)
-        err = listen_on(ia);
+        err = dm_ia_listen(ia->ia, ia->name, ia->cm_evd, &ia->qual, &ia->psp);
     return err;
+}
+
+/* What no attribute tells, or what attributes may have promised too much of. */
+static int probe(struct dm_ia *ia)
+{
+    DAT_RETURN rc;
+    int n_dtos = min_pos(PROBE_DTOS, ia->max_req);
+
+    ia->max_iov =
+        dm_probe_iov(ia->ia, ia->pz, ia->dto_evd, ia->cm_evd, n_dtos, n_dtos, ia->max_iov, &rc);
+    if (ia->max_iov == 0)
+        return DM_FAIL(DM_EPROVIDER, "%s: dat_ep_create for %d receives and %d requests: %s",
+                       ia->name, n_dtos, n_dtos, dm_dat_text(rc));
+    ia->can_share = dm_probe_share(ia->ia, ia->pz);
+    ia->is_pinning = dm_probe_pins(ia->ia, ia->pz);
+    return DM_OK;
 }
 
 int dm_ia_open(const struct dm_conf_entry *entry, int n_peers, int per_peer, struct dm_ia **ia_p)
@@ -239,8 +190,7 @@ int dm_ia_open(const struct dm_conf_entry *entry, int n_peers, int per_peer, str
     snprintf(ia->name, sizeof(ia->name), "%s", entry->name);
     snprintf(ia->library, sizeof(ia->library), "%s", entry->lib);
     ia->is_builtin = entry->is_builtin;
-    ia->can_share = true; /* until it is refused */
-    err = open_handle(entry, &ia->ia, &ia->async_evd);
+    err = dm_ia_open_handle(entry, false, &ia->ia, &ia->async_evd);
     if (err != DM_OK) {
         free(ia);
         return err;
@@ -248,11 +198,12 @@ int dm_ia_open(const struct dm_conf_entry *entry, int n_peers, int per_peer, str
     err = query(ia);
     if (err == DM_OK)
         err = create_objects(ia, n_peers, per_peer);
+    if (err == DM_OK)
+        err = probe(ia);
     if (err != DM_OK) {
         dm_ia_close(ia);
         return err;
     }
-    probe_pinning(ia);
     DM_TRACE(DAT, "opened %s, qualifier %llu, pinning %d, local %d", ia->name,
              (unsigned long long)ia->qual, ia->is_pinning, ia->is_local);
     *ia_p = ia;
@@ -277,15 +228,25 @@ void dm_ia_close(struct dm_ia *ia)
     free(ia);
 }
 
-int dm_ia_try(const struct dm_conf_entry *entry)
+int dm_ia_try(const struct dm_conf_entry *entry, char *found, size_t len)
 {
-    DAT_IA_HANDLE handle;
-    DAT_EVD_HANDLE async;
-    int err = open_handle(entry, &handle, &async);
+    struct dm_ia *ia;
+    int err = dm_ia_open(entry, 1, PROBE_DTOS, &ia);
 
-    if (err == DM_OK)
-        dat_ia_close(handle, DAT_CLOSE_ABRUPT_FLAG);
+    found[0] = '\0';
+    if (err == DM_OK) {
+        dm_ia_found(ia, found, len);
+        dm_ia_close(ia);
+    }
     return err;
+}
+
+void dm_ia_found(const struct dm_ia *ia, char *text, size_t len)
+{
+    snprintf(text, len, "%s%d segments, %d requests, %d reads; %s, %s",
+             ia->is_local ? "this host only; " : "", ia->max_iov, ia->max_req, ia->max_reads_out,
+             ia->can_share ? "maps shared memory" : "no shared memory",
+             ia->is_pinning ? "registration pins pages" : "does not pin");
 }
 
 int dm_ia_ep_create(struct dm_ia *ia, int n_recv, int n_req, DAT_EP_HANDLE *ep_p)

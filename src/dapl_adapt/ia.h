@@ -17,8 +17,9 @@
 
 #include "dapl_adapt/conf.h"
 #include "dapl_adapt/dat.h"
+#include "dapl_adapt/probe_ia.h"
 
-#define DM_IA_ADDR_MAX 28 /* bytes of the largest address, a sockaddr_in6 */
+#define DM_IA_ADDR_MAX DM_PROBE_ADDR_MAX
 
 struct dm_adapt;
 
@@ -39,7 +40,7 @@ struct dm_ia {
     int n_sendrecv;    /* connections whose records arrive as completions */
     bool is_builtin;
     bool is_local;   /* its address means something on this host only */
-    bool can_share;  /* takes shared memory registrations */
+    bool can_share;  /* takes shared memory registrations, as probed */
     bool is_pinning; /* registration pins pages: a kept one can go stale */
     /* limits */
     int max_req; /* requests in flight per endpoint */
@@ -70,8 +71,23 @@ struct dm_ia {
 int dm_ia_open(const struct dm_conf_entry *entry, int n_peers, int per_peer, struct dm_ia **ia_p);
 /* Free everything; connections must be gone. */
 void dm_ia_close(struct dm_ia *ia);
-/* Only open and close again, for listing: DM_OK or DM_EPROVIDER with the reason. */
-int dm_ia_try(const struct dm_conf_entry *entry);
+/*
+ * Only open, with its probes, and close again, for listing: DM_OK and what was found as in
+ * dm_ia_found, or DM_EPROVIDER with the reason.
+ */
+int dm_ia_try(const struct dm_conf_entry *entry, char *found, size_t len);
+/* What the probes found, in one line for people. */
+void dm_ia_found(const struct dm_ia *ia, char *text, size_t len);
+
+/*
+ * The steps of opening that probes need by themselves. The handle of the entry's nonthreadsafe
+ * or threadsafe line; DM_EPROVIDER.
+ */
+int dm_ia_open_handle(const struct dm_conf_entry *entry, bool is_safe, DAT_IA_HANDLE *ia_p,
+                      DAT_EVD_HANDLE *async_p);
+/* Listen on a qualifier of our own: near one made from the process id, else any. */
+int dm_ia_listen(DAT_IA_HANDLE ia, const char *name, DAT_EVD_HANDLE evd, DAT_CONN_QUAL *qual_p,
+                 DAT_PSP_HANDLE *psp_p);
 
 /* An endpoint for n_recv receives and n_req requests; DM_EPROVIDER. */
 int dm_ia_ep_create(struct dm_ia *ia, int n_recv, int n_req, DAT_EP_HANDLE *ep_p);

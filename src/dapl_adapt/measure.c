@@ -14,7 +14,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define ROUNDS       4       /* the first one warms up */
+#define ROUNDS       3       /* after one that warms up */
 #define TRIES        3       /* a busy machine may have interrupted the first one */
 #define LIMIT_NS     1000000 /* for each of the two */
 #define PIPE_FACTOR  1.5     /* lines go from core to core, which a lone writer does not see */
@@ -22,9 +22,19 @@
 
 enum { READ_ONLY = 1, PIPE_ONLY = 2 };
 
-static bool post(struct dm_conn *conn, bool is_read, uint64_t remote, DAT_RMR_CONTEXT ctx,
-                 uint32_t len)
+/* A transfer to be timed: reads from the peer's probe memory, or writes to its spare slot. */
+struct move {
+    struct dm_conn *conn;
+    uint64_t remote;
+    DAT_RMR_CONTEXT ctx;
+    uint64_t limit; /* when it takes too long */
+    bool is_read;
+};
+
+static bool post(void *arg, uint32_t offset, uint32_t len)
 {
+    const struct move *move = arg;
+    struct dm_conn *conn = move->conn;
     const struct dm_adapt *adapt = conn->adapt;
     DAT_EP_HANDLE ep = conn->link[DM_LINK_RDMA].ep;
     DAT_DTO_COOKIE cookie = dm_cookie(DM_COOKIE_PROBE, conn->proc, 0);
@@ -32,16 +42,17 @@ static bool post(struct dm_conn *conn, bool is_read, uint64_t remote, DAT_RMR_CO
     DAT_RMR_TRIPLET rmr;
     DAT_RETURN rc;
 
-    lmr.virtual_address = (DAT_VADDR)(uintptr_t)(adapt->probe + (is_read ? DM_PROBE_LEN : 0));
+    lmr.virtual_address = (DAT_VADDR)(uintptr_t)(adapt->probe + (move->is_read ? DM_PROBE_LEN : 0));
     lmr.segment_length = len;
     lmr.lmr_context = adapt->probe_lmr[conn->ia->index].lctx;
-    rmr.virtual_address = remote;
+    rmr.virtual_address = move->is_read ? move->remote + offset : move->remote;
     rmr.segment_length = len;
-    rmr.rmr_context = ctx;
+    rmr.rmr_context = move->ctx;
     if (conn->rq_used >= conn->rq_size)
         return false;
-    rc = is_read ? DAT_EP_POST_RDMA_READ(ep, 1, &lmr, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG)
-                 : DAT_EP_POST_RDMA_WRITE(ep, 1, &lmr, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG);
+    rc = move->is_read
+             ? DAT_EP_POST_RDMA_READ(ep, 1, &lmr, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG)
+             : DAT_EP_POST_RDMA_WRITE(ep, 1, &lmr, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG);
     if (rc != DAT_SUCCESS)
         return false;
     conn->rq_used++;
@@ -50,31 +61,27 @@ static bool post(struct dm_conn *conn, bool is_read, uint64_t remote, DAT_RMR_CO
     return true;
 }
 
+static bool drain(void *arg)
+{
+    const struct move *move = arg;
+    struct dm_conn *conn = move->conn;
+
+    while (conn->ia->n_probes > 0) {
+        dm_poll_drain(conn->adapt);
+        if (conn->tx.is_lost || dm_clock_ns() > move->limit)
+            return false;
+    }
+    return true;
+}
+
 /* Nanoseconds of moving DM_PROBE_LEN bytes in pieces; 0 when it takes too long. */
 static uint64_t time_transfers(struct dm_conn *conn, bool is_read, uint64_t remote,
                                DAT_RMR_CONTEXT ctx, uint32_t piece)
 {
-    uint64_t limit = dm_clock_ns() + LIMIT_NS;
-    uint64_t best = 0;
-    uint64_t start;
-    uint64_t took;
+    struct move move = {conn, remote, ctx, dm_clock_ns() + LIMIT_NS, is_read};
+    struct dm_probe_mover mover = {&move, post, drain};
 
-    for (int i = 0; i < ROUNDS; i++) {
-        start = dm_clock_ns();
-        for (uint32_t done = 0; done < DM_PROBE_LEN; done += piece) {
-            if (!post(conn, is_read, is_read ? remote + done : remote, ctx, piece))
-                return 0;
-        }
-        while (conn->ia->n_probes > 0) {
-            dm_poll_drain(conn->adapt);
-            if (conn->tx.is_lost || dm_clock_ns() > limit)
-                return 0;
-        }
-        took = dm_clock_ns() - start;
-        if (i > 0 && (best == 0 || took < best))
-            best = took;
-    }
-    return best > 0 ? best : 1;
+    return dm_probe_time(&mover, DM_PROBE_LEN, piece, ROUNDS);
 }
 
 /* The receiver's part: from slots to the program's memory. */
@@ -86,7 +93,7 @@ static uint64_t time_copy(struct dm_conn *conn, uint32_t piece)
     uint64_t start;
     uint64_t took;
 
-    for (int i = 0; i < ROUNDS; i++) {
+    for (int i = 0; i <= ROUNDS; i++) {
         start = dm_clock_ns();
         for (uint32_t done = 0; done < DM_PROBE_LEN; done += piece)
             memcpy(adapt->probe + DM_PROBE_LEN + done, spare, piece);

@@ -10,51 +10,50 @@
 #include "util/host.h"
 #include "util/log.h"
 
-/*
- * Memory of a file that peers on this host could map is registered as such: the cookie
- * says which file. A provider that does not know how says so once, and gets plain memory.
- */
-static DAT_RETURN create_shared(struct dm_ia *ia, void *addr, size_t len, int fd,
-                                struct dm_lmr *lmr_p)
+DAT_RETURN dm_lmr_try(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, void *addr, size_t len, int fd,
+                      struct dm_lmr *lmr_p)
 {
     char cookie[DAT_LMR_COOKIE_SIZE];
     DAT_REGION_DESCRIPTION region;
-    DAT_VLEN reg_len;
-    DAT_VADDR reg_addr;
-
-    memset(cookie, 0, sizeof(cookie));
-    memset(&region, 0, sizeof(region));
-    snprintf(cookie, sizeof(cookie), "fd:%d+0", fd);
-    region.for_shared_memory.virtual_address = addr;
-    region.for_shared_memory.shared_memory_id = &cookie;
-    return dat_lmr_create(ia->ia, DAT_MEM_TYPE_SHARED_VIRTUAL, region, len, ia->pz,
-                          DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &lmr_p->handle, &lmr_p->lctx,
-                          &lmr_p->rctx, &reg_len, &reg_addr);
-}
-
-int dm_lmr_create(struct dm_ia *ia, void *addr, size_t len, int fd, struct dm_lmr *lmr_p)
-{
-    DAT_REGION_DESCRIPTION region;
+    DAT_MEM_TYPE type = DAT_MEM_TYPE_VIRTUAL;
     DAT_VLEN reg_len;
     DAT_VADDR reg_addr;
     DAT_RETURN rc;
 
     memset(lmr_p, 0, sizeof(*lmr_p));
-    if (fd >= 0 && ia->can_share) {
-        if (create_shared(ia, addr, len, fd, lmr_p) == DAT_SUCCESS)
-            return DM_OK;
-        ia->can_share = false;
-        memset(lmr_p, 0, sizeof(*lmr_p));
-        DM_TRACE(REG, "%s has no shared memory registration", ia->name);
-    }
     memset(&region, 0, sizeof(region));
     region.for_va = addr;
-    rc = dat_lmr_create(ia->ia, DAT_MEM_TYPE_VIRTUAL, region, len, ia->pz, DAT_MEM_PRIV_ALL_FLAG,
-                        DAT_VA_TYPE_VA, &lmr_p->handle, &lmr_p->lctx, &lmr_p->rctx, &reg_len,
-                        &reg_addr);
+    if (fd >= 0) {
+        memset(cookie, 0, sizeof(cookie));
+        snprintf(cookie, sizeof(cookie), "fd:%d+0", fd);
+        type = DAT_MEM_TYPE_SHARED_VIRTUAL;
+        region.for_shared_memory.virtual_address = addr;
+        region.for_shared_memory.shared_memory_id = &cookie;
+    }
+    rc = dat_lmr_create(ia, type, region, len, pz, DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA,
+                        &lmr_p->handle, &lmr_p->lctx, &lmr_p->rctx, &reg_len, &reg_addr);
+    if (rc != DAT_SUCCESS)
+        memset(lmr_p, 0, sizeof(*lmr_p));
+    return rc;
+}
+
+/*
+ * Memory of a file that peers on this host could map is registered as such where the
+ * provider knows how (probed at open); should it refuse later, it gets plain memory.
+ */
+int dm_lmr_create(struct dm_ia *ia, void *addr, size_t len, int fd, struct dm_lmr *lmr_p)
+{
+    DAT_RETURN rc;
+
+    if (fd >= 0 && ia->can_share) {
+        if (dm_lmr_try(ia->ia, ia->pz, addr, len, fd, lmr_p) == DAT_SUCCESS)
+            return DM_OK;
+        ia->can_share = false;
+        DM_TRACE(REG, "%s refuses a shared memory registration", ia->name);
+    }
+    rc = dm_lmr_try(ia->ia, ia->pz, addr, len, -1, lmr_p);
     if (rc == DAT_SUCCESS)
         return DM_OK;
-    memset(lmr_p, 0, sizeof(*lmr_p));
     if (DAT_GET_TYPE(rc) == DAT_INSUFFICIENT_RESOURCES)
         return DM_EAGAIN;
     return DM_FAIL(DM_EPROVIDER, "%s: dat_lmr_create of %zu bytes: %s", ia->name, len,

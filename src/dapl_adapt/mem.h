@@ -47,6 +47,12 @@ struct dm_reg_cache {
     uint64_t n_evicted;
 };
 
+/*
+ * The bare call: plain memory, or with fd >= 0 the start of that file as shared memory, which
+ * the cookie "fd:N+0" names. *lmr_p is empty after a refusal.
+ */
+DAT_RETURN dm_lmr_try(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, void *addr, size_t len, int fd,
+                      struct dm_lmr *lmr_p);
 /* Register with one IA: plain memory, or with fd >= 0 as shared memory first. */
 int dm_lmr_create(struct dm_ia *ia, void *addr, size_t len, int fd, struct dm_lmr *lmr_p);
 void dm_lmr_free(struct dm_lmr *lmr);

@@ -3,4 +3,9 @@ SRCS_dapl_adapt += src/dapl_adapt/adapt.c src/dapl_adapt/conf.c src/dapl_adapt/i
 	src/dapl_adapt/conn.c src/dapl_adapt/conn_listen.c src/dapl_adapt/conn_ondemand.c \
 	src/dapl_adapt/eager.c src/dapl_adapt/eager_ring.c src/dapl_adapt/eager_sr.c \
 	src/dapl_adapt/rma.c src/dapl_adapt/poll.c src/dapl_adapt/measure.c \
-	src/dapl_adapt/explain.c
+	src/dapl_adapt/explain.c src/dapl_adapt/probe_ia.c
+# What datum-check adds; not part of the library.
+SRCS_dapl_probe += src/dapl_adapt/probe_side.c src/dapl_adapt/probe_table.c \
+	src/dapl_adapt/probe_open.c src/dapl_adapt/probe_mem.c src/dapl_adapt/probe_conn.c \
+	src/dapl_adapt/probe_order.c src/dapl_adapt/probe_dto.c src/dapl_adapt/probe_ext.c \
+	src/dapl_adapt/probe_fork.c src/dapl_adapt/probe_speed.c

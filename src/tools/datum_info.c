@@ -198,6 +198,8 @@ static void show_provider(void *arg, const struct dm_provider_info *info)
     printf("  %-22s %s\n", info->name, info->verdict);
     printf("  %-22s %s%s%s%s\n", "", info->library, info->params[0] != '\0' ? " " : "",
            info->params, info->is_builtin ? " (built in)" : "");
+    if (info->is_usable)
+        printf("  %-22s found: %s\n", "", info->found);
     *n_usable_p += info->is_usable;
 }
 

@@ -13,6 +13,12 @@ enum { MAX_OBJS = 65535, MAX_READS = 128, EP_DTOS = 16, EP_IOV = 4, EP_READS = 4
 #define MAX_LEN (1u << 31)
 
 static DAT_NAMED_ATTR provider_attrs[] = {
+    {"DAT_EXTENSION_INTERFACE", "TRUE"},
+    {DAT_IB_ATTR_IMMED_DATA, "TRUE"},
+    {DAT_IB_ATTR_FETCH_AND_ADD, "TRUE"},
+    {DAT_IB_ATTR_CMP_AND_SWAP, "TRUE"},
+    {DAT_IB_ATTR_UD, "FALSE"},
+    {DAT_IB_ATTR_COUNTERS, "FALSE"},
     {"DAT_IB_RDMA_READ", "TRUE"},
     {"DAT_IB_TRANSPORT_MTU", "4096"},
 };
@@ -42,9 +48,16 @@ void dm_ia_attr_fill(struct dm_pia *ia, DAT_IA_ATTR *attr)
     attr->max_iov_segments_per_rdma_write = DM_IOV_MAX;
     attr->max_rdma_read_in = MAX_OBJS;
     attr->max_rdma_read_out = MAX_OBJS;
+    attr->max_srqs = MAX_OBJS;
+    attr->max_ep_per_srq = MAX_OBJS;
+    attr->max_recv_per_srq = DM_DTO_MAX;
     attr->max_rdma_read_per_ep_in_guaranteed = DAT_TRUE;
     attr->max_rdma_read_per_ep_out_guaranteed = DAT_TRUE;
-    attr->extension_supported = DAT_EXTENSION_NONE;
+    attr->max_rmrs = MAX_OBJS;
+    attr->max_rmr_target_address = UINT64_MAX;
+    attr->zb_supported = DAT_TRUE;
+    attr->extension_supported = DAT_EXTENSION_IB;
+    attr->extension_version = DAT_IB_EXTENSION_VERSION;
 }
 
 void dm_provider_attr_fill(struct dm_pia *ia, DAT_PROVIDER_ATTR *attr)
@@ -57,7 +70,8 @@ void dm_provider_attr_fill(struct dm_pia *ia, DAT_PROVIDER_ATTR *attr)
     attr->dapl_version_major = 2; /* libdat2 finds us by these on close */
     attr->dapl_version_minor = 0;
     attr->is_thread_safe = ia->is_threadsafe ? DAT_TRUE : DAT_FALSE;
-    attr->lmr_mem_types_supported = DAT_MEM_TYPE_SHARED_VIRTUAL; /* and VIRTUAL, which is 0 */
+    /* A bit mask; VIRTUAL, which is 0, is understood. */
+    attr->lmr_mem_types_supported = (DAT_MEM_TYPE)(DAT_MEM_TYPE_LMR | DAT_MEM_TYPE_SHARED_VIRTUAL);
     attr->iov_ownership_on_return = DAT_IOV_CONSUMER;
     attr->dat_qos_supported = DAT_QOS_BEST_EFFORT;
     attr->completion_flags_supported =
@@ -72,8 +86,13 @@ void dm_provider_attr_fill(struct dm_pia *ia, DAT_PROVIDER_ATTR *attr)
         for (int j = 0; j < 6; j++)
             merging[i][j] = (i == 5) == (j == 5) ? DAT_TRUE : DAT_FALSE;
     memcpy((void *)(uintptr_t)attr->evd_stream_merging_supported, merging, sizeof(merging));
+    attr->srq_supported = DAT_TRUE;
+    attr->srq_watermarks_supported = 1;
+    attr->srq_ep_pz_difference_supported = DAT_FALSE;
+    attr->srq_info_supported = 1;
+    attr->ep_recv_info_supported = 1;
     attr->dto_async_return_guaranteed = DAT_FALSE;
-    attr->rmr_scope_supported = DAT_RMR_SCOPE_EP;
+    attr->rmr_scope_supported = DAT_RMR_SCOPE_ANY;
     attr->num_provider_specific_attr = sizeof(provider_attrs) / sizeof(provider_attrs[0]);
     attr->provider_specific_attr = provider_attrs;
 }
@@ -95,11 +114,31 @@ static void ep_attr_default(DAT_EP_ATTR *attr)
     attr->max_rdma_read_out = EP_READS;
     attr->max_rdma_read_iov = EP_IOV;
     attr->max_rdma_write_iov = EP_IOV;
+    attr->srq_soft_hw = DAT_HW_DEFAULT;
 }
 
 static bool is_iov_ok(DAT_COUNT n)
 {
     return n >= 0 && n <= DM_IOV_MAX;
+}
+
+/* Receives wake their waiter always, when solicited, unless unsignalled, or as
+ * the threshold says: one of these. Requests may have any flag. */
+static bool are_flags_ok(const DAT_EP_ATTR *attr)
+{
+    const unsigned known = DAT_COMPLETION_SUPPRESS_FLAG | DAT_COMPLETION_SOLICITED_WAIT_FLAG |
+                           DAT_COMPLETION_UNSIGNALLED_FLAG | DAT_COMPLETION_BARRIER_FENCE_FLAG |
+                           DAT_COMPLETION_EVD_THRESHOLD_FLAG;
+
+    switch ((unsigned)attr->recv_completion_flags) {
+    case DAT_COMPLETION_DEFAULT_FLAG:
+    case DAT_COMPLETION_SOLICITED_WAIT_FLAG:
+    case DAT_COMPLETION_UNSIGNALLED_FLAG:
+    case DAT_COMPLETION_EVD_THRESHOLD_FLAG:
+        return ((unsigned)attr->request_completion_flags & ~known) == 0;
+    default:
+        return false;
+    }
 }
 
 DAT_RETURN dm_ep_attr_check(const DAT_EP_ATTR *attr, bool has_recv, bool has_request,
@@ -123,7 +162,7 @@ DAT_RETURN dm_ep_attr_check(const DAT_EP_ATTR *attr, bool has_recv, bool has_req
     if (attr->max_rdma_read_in < 0 || attr->max_rdma_read_in > MAX_READS ||
         attr->max_rdma_read_out < 0 || attr->max_rdma_read_out > MAX_READS)
         return DM_DAT_ARG(6);
-    if ((attr->recv_completion_flags & DAT_COMPLETION_SUPPRESS_FLAG) != 0)
+    if (!are_flags_ok(attr))
         return DM_DAT_ARG(6);
     *out = *attr;
     return DAT_SUCCESS;
@@ -187,6 +226,7 @@ DAT_RETURN dm_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARA
     param->ia_handle = dm_obj_ia_handle(ep->obj.ia);
     param->ep_state = (DAT_EP_STATE)atomic_load(&ep->state);
     param->local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ep->obj.ia->addr;
+    param->comm = ep->comm;
     param->local_port_qual = ep->local_qual;
     param->remote_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ep->remote_addr;
     param->remote_port_qual = ep->remote_qual;
@@ -194,6 +234,7 @@ DAT_RETURN dm_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARA
     param->recv_evd_handle = ep->recv_evd;
     param->request_evd_handle = ep->request_evd;
     param->connect_evd_handle = ep->connect_evd;
+    param->srq_handle = ep->srq;
     param->ep_attr = ep->attr;
     return DAT_SUCCESS;
 }

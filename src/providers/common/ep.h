@@ -28,20 +28,26 @@ struct dm_ep {
     struct dm_evd *recv_evd;
     struct dm_evd *request_evd;
     struct dm_evd *connect_evd;
+    DAT_SRQ_HANDLE srq;
+    /* Also counts n_recv_reaped where peers see it; NULL: they need not. */
+    _Atomic(_Atomic uint32_t *) n_recv_shown;
     DAT_EP_ATTR attr;
     struct sockaddr_in remote_addr;
     DAT_CONN_QUAL remote_qual;
     DAT_CONN_QUAL local_qual;
+    DAT_COMM comm; /* of common connects */
     uint8_t private_data[DM_PRIVATE_MAX]; /* of the last connection event */
 };
 
-/* A public or reserved service point; which one says obj.type. */
+/* A public, reserved or common service point; which one says obj.type. */
 struct dm_sp {
     struct dm_obj obj;
     DAT_CONN_QUAL qual;
     struct dm_evd *evd;
     DAT_PSP_FLAGS flags;
     struct dm_ep *ep; /* of a reserved one */
+    DAT_COMM comm;    /* of a common one... */
+    struct sockaddr_in addr; /* ...where it listens */
     void *listener;   /* the provider's */
 };
 

@@ -220,6 +220,12 @@ DAT_RETURN dm_evd_clear_unwaitable(DAT_EVD_HANDLE handle)
     return DAT_SUCCESS;
 }
 
+/* Let the peer see how many receives have been dequeued. */
+static void show_reaped(struct dm_ep *ep)
+{
+    atomic_store(atomic_load(&ep->n_recv_shown), atomic_load(&ep->n_recv_reaped));
+}
+
 /* Take the event at the head; it is there. */
 static bool take(struct dm_evd *evd, DAT_EVENT *event)
 {
@@ -235,6 +241,8 @@ static bool take(struct dm_evd *evd, DAT_EVENT *event)
         memcpy(&event->event_data, slot->item.data, sizeof(slot->item.data));
         event->event_extension_data[0] = slot->item.ext;
         event->event_extension_data[1] = 0;
+        if (dm_unlikely(slot->item.number >= DAT_IB_EXTENSION_RANGE_BASE))
+            event->event_extension_data[1] = slot->item.data[DM_ITEM_EXTRA];
     }
     atomic_store_explicit(&slot->state, dm_slot_state(head + evd->ring->size, 0, DM_SLOT_FREE),
                           memory_order_release);
@@ -242,12 +250,17 @@ static bool take(struct dm_evd *evd, DAT_EVENT *event)
     if (is_event && tag != DM_TAG_NONE) {
         struct dm_ep *ep = event->event_data.dto_completion_event_data.ep_handle;
 
+        if (dm_unlikely(event->event_number == DAT_RMR_BIND_COMPLETION_EVENT))
+            memcpy(&ep, (const uint64_t *)(const void *)&event->event_data + DM_ITEM_EXTRA,
+                   sizeof(ep));
         if ((ep->obj.gen & DM_TAG_GEN_MASK) == tag >> 2) {
             _Atomic uint32_t *n =
                 DM_TAG_KIND(tag) == DM_TAG_RECV ? &ep->n_recv_reaped : &ep->n_request_reaped;
 
             atomic_store_explicit(n, atomic_load_explicit(n, memory_order_relaxed) + 1,
                                   memory_order_release);
+            if (dm_unlikely(atomic_load_explicit(&ep->n_recv_shown, memory_order_relaxed) != NULL))
+                show_reaped(ep);
         }
     }
     return is_event;

@@ -22,23 +22,37 @@ void dm_evd_overflow(struct dm_evd *evd)
                          DAT_EVD_OVERFLOW_ERROR);
 }
 
-void dm_evd_add(struct dm_evd *evd, const struct dm_evd_item *item)
+typedef enum dm_evd_added ring_adder(struct dm_evd_ring *ring, uint32_t owner,
+                                     const struct dm_evd_item *item);
+
+static inline bool add(struct dm_evd *evd, const struct dm_evd_item *item, ring_adder *ring_add)
 {
     enum dm_evd_added added;
 
     if (evd == NULL)
-        return;
+        return true;
     if (evd->obj.ia->is_threadsafe) {
         pthread_mutex_lock(&evd->lock);
-        added = dm_evd_ring_add(evd->ring, DM_EVD_OWNER_LOCAL, item);
+        added = ring_add(evd->ring, DM_EVD_OWNER_LOCAL, item);
         pthread_mutex_unlock(&evd->lock);
     } else {
-        added = dm_evd_ring_add(evd->ring, DM_EVD_OWNER_LOCAL, item);
+        added = ring_add(evd->ring, DM_EVD_OWNER_LOCAL, item);
     }
     if (dm_unlikely(added == DM_EVD_ADDED_AGENT))
         evd->obj.ia->ops->kick(evd->obj.ia);
     else if (dm_unlikely(added == DM_EVD_FULL))
         dm_evd_overflow(evd);
+    return added != DM_EVD_FULL;
+}
+
+bool dm_evd_add(struct dm_evd *evd, const struct dm_evd_item *item)
+{
+    return add(evd, item, dm_evd_ring_add);
+}
+
+bool dm_evd_add_quiet(struct dm_evd *evd, const struct dm_evd_item *item)
+{
+    return add(evd, item, dm_evd_ring_add_quiet);
 }
 
 struct dm_evd_item dm_evd_item_dto(const DAT_DTO_COMPLETION_EVENT_DATA *dto, uint32_t tag)
@@ -77,12 +91,12 @@ void dm_evd_add_conn(struct dm_evd *evd, DAT_EVENT_NUMBER number, DAT_EP_HANDLE 
     dm_evd_add(evd, &item);
 }
 
-void dm_evd_add_cr(struct dm_evd *evd, const DAT_CR_ARRIVAL_EVENT_DATA *cr)
+bool dm_evd_add_cr(struct dm_evd *evd, const DAT_CR_ARRIVAL_EVENT_DATA *cr)
 {
     struct dm_evd_item item = {.number = DAT_CONNECTION_REQUEST_EVENT};
 
     memcpy(item.data, cr, sizeof(*cr));
-    dm_evd_add(evd, &item);
+    return dm_evd_add(evd, &item);
 }
 
 void dm_evd_add_async(struct dm_evd *evd, DAT_EVENT_NUMBER number, DAT_HANDLE handle,

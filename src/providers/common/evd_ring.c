@@ -32,8 +32,7 @@ void dm_evd_ring_init(struct dm_evd_ring *ring, uint64_t size, uint64_t handle)
     atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* Claim a slot; its position in *pos_p. NULL when the ring is full. */
-static struct dm_evd_slot *claim(struct dm_evd_ring *ring, uint32_t owner, uint64_t *pos_p)
+static inline struct dm_evd_slot *claim(struct dm_evd_ring *ring, uint32_t owner, uint64_t *pos_p)
 {
     for (;;) {
         uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
@@ -79,16 +78,11 @@ void dm_evd_ring_wake(struct dm_evd_ring *ring)
     dm_futex_wake(&ring->word, 1);
 }
 
-enum dm_evd_added dm_evd_ring_add(struct dm_evd_ring *ring, uint32_t owner,
-                                  const struct dm_evd_item *item)
+static inline enum dm_evd_added publish(struct dm_evd_ring *ring, struct dm_evd_slot *slot,
+                                        uint64_t pos, uint32_t owner)
 {
-    uint64_t pos;
-    struct dm_evd_slot *slot = claim(ring, owner, &pos);
     int64_t cno;
 
-    if (slot == NULL)
-        return DM_EVD_FULL;
-    slot->item = *item;
     /* Sequentially consistent: ordered before the look at is_sleeping. */
     atomic_store(&slot->state, dm_slot_state(pos, owner, DM_SLOT_FULL));
     if (atomic_load(&ring->is_sleeping) != 0 &&
@@ -99,6 +93,51 @@ enum dm_evd_added dm_evd_ring_add(struct dm_evd_ring *ring, uint32_t owner,
         dm_cno_ring_trigger((struct dm_cno_ring *)(void *)((char *)ring + cno), ring->handle))
         return DM_EVD_ADDED_AGENT;
     return DM_EVD_ADDED;
+}
+
+enum dm_evd_added dm_evd_ring_add(struct dm_evd_ring *ring, uint32_t owner,
+                                  const struct dm_evd_item *item)
+{
+    uint64_t pos;
+    struct dm_evd_slot *slot = claim(ring, owner, &pos);
+
+    if (slot == NULL)
+        return DM_EVD_FULL;
+    slot->item = *item;
+    return publish(ring, slot, pos, owner);
+}
+
+enum dm_evd_added dm_evd_ring_add_quiet(struct dm_evd_ring *ring, uint32_t owner,
+                                        const struct dm_evd_item *item)
+{
+    uint64_t pos;
+    struct dm_evd_slot *slot = claim(ring, owner, &pos);
+
+    if (slot == NULL)
+        return DM_EVD_FULL;
+    slot->item = *item;
+    return dm_evd_ring_publish(ring, slot, pos, owner, true);
+}
+
+struct dm_evd_slot *dm_evd_ring_claim(struct dm_evd_ring *ring, uint32_t owner, uint64_t *pos_p)
+{
+    return claim(ring, owner, pos_p);
+}
+
+enum dm_evd_added dm_evd_ring_publish(struct dm_evd_ring *ring, struct dm_evd_slot *slot,
+                                      uint64_t pos, uint32_t owner, bool is_quiet)
+{
+    if (!is_quiet)
+        return publish(ring, slot, pos, owner);
+    atomic_store_explicit(&slot->state, dm_slot_state(pos, owner, DM_SLOT_FULL),
+                          memory_order_release);
+    return DM_EVD_ADDED;
+}
+
+bool dm_evd_ring_is_claimed(struct dm_evd_ring *ring, uint64_t pos, uint32_t owner)
+{
+    return atomic_load(&dm_evd_ring_slot(ring, pos)->state) ==
+           dm_slot_state(pos, owner, DM_SLOT_CLAIMED);
 }
 
 void dm_evd_ring_bury(struct dm_evd_ring *ring, uint64_t head, uint32_t owner)

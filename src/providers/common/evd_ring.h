@@ -28,13 +28,18 @@ enum dm_slot_phase { DM_SLOT_FREE, DM_SLOT_CLAIMED, DM_SLOT_FULL, DM_SLOT_SKIP }
 #define DM_EVD_OWNER_LOCAL 0u
 #define DM_EVD_OWNER_MAX   0x3fffffu
 
-/* One event; the same layout as DAT_EVENT's data, without the padding. */
+/* One event; the same layout as DAT_EVENT's data, without the padding. The last
+ * word of data is used by connection requests only; in a completion it holds
+ * what the event itself has no room for: the second word of the extension
+ * data, or the endpoint of an RMR bind. */
 struct dm_evd_item {
     uint32_t number; /* DAT_EVENT_NUMBER */
     uint32_t tag;    /* DM_TAG_*: what dequeuing gives back to the endpoint */
     uint64_t data[5];
-    uint64_t ext; /* of the first two words of event_extension_data */
+    uint64_t ext; /* the first word of event_extension_data */
 };
+
+enum { DM_ITEM_EXTRA = 4 }; /* index of that last word */
 
 struct dm_evd_slot {
     _Atomic uint64_t state;
@@ -73,6 +78,17 @@ void dm_evd_ring_init(struct dm_evd_ring *ring, uint64_t size, uint64_t handle);
  * number that the ring's process gave to the connection. */
 enum dm_evd_added dm_evd_ring_add(struct dm_evd_ring *ring, uint32_t owner,
                                   const struct dm_evd_item *item);
+/* The same without a notification: nobody is woken, no CNO is triggered. */
+enum dm_evd_added dm_evd_ring_add_quiet(struct dm_evd_ring *ring, uint32_t owner,
+                                        const struct dm_evd_item *item);
+/* The two halves of adding, for who wants to leave a note in between: claim a
+ * slot, with its position in *pos_p (NULL when the ring is full); fill in its
+ * item; publish it. */
+struct dm_evd_slot *dm_evd_ring_claim(struct dm_evd_ring *ring, uint32_t owner, uint64_t *pos_p);
+enum dm_evd_added dm_evd_ring_publish(struct dm_evd_ring *ring, struct dm_evd_slot *slot,
+                                      uint64_t pos, uint32_t owner, bool is_quiet);
+/* Has the owner claimed this position, and not published it? */
+bool dm_evd_ring_is_claimed(struct dm_evd_ring *ring, uint64_t pos, uint32_t owner);
 /* Wake a sleeping waiter regardless of what is in the ring. */
 void dm_evd_ring_wake(struct dm_evd_ring *ring);
 /* Forget the claims of a dead process; head is the consumer's position. */

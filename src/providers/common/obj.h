@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include <dat2/udat.h>
+#include <dat2/dat_ib_extensions.h>
 #include <dat2/dat_registry.h>
 
 #include "util/list.h"

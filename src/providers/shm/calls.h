@@ -24,6 +24,20 @@ DAT_RETURN dm_shm_lmr_free(DAT_LMR_HANDLE lmr);
 DAT_RETURN dm_shm_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv_evd,
                             DAT_EVD_HANDLE request_evd, DAT_EVD_HANDLE connect_evd,
                             const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_p);
+DAT_RETURN dm_shm_ep_create_with_srq(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv_evd,
+                                     DAT_EVD_HANDLE request_evd, DAT_EVD_HANDLE connect_evd,
+                                     DAT_SRQ_HANDLE srq, const DAT_EP_ATTR *attr,
+                                     DAT_EP_HANDLE *ep_p);
+DAT_RETURN dm_shm_ep_set_watermark(DAT_EP_HANDLE ep, DAT_COUNT soft, DAT_COUNT hard);
+DAT_RETURN dm_shm_ep_recv_query(DAT_EP_HANDLE ep, DAT_COUNT *n_p, DAT_COUNT *span_p);
+DAT_RETURN dm_shm_srq_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_SRQ_ATTR *attr,
+                             DAT_SRQ_HANDLE *srq_p);
+DAT_RETURN dm_shm_srq_free(DAT_SRQ_HANDLE srq);
+DAT_RETURN dm_shm_srq_post_recv(DAT_SRQ_HANDLE srq, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
+                                DAT_DTO_COOKIE cookie);
+DAT_RETURN dm_shm_srq_query(DAT_SRQ_HANDLE srq, DAT_SRQ_PARAM_MASK mask, DAT_SRQ_PARAM *param);
+DAT_RETURN dm_shm_srq_resize(DAT_SRQ_HANDLE srq, DAT_COUNT n);
+DAT_RETURN dm_shm_srq_set_lw(DAT_SRQ_HANDLE srq, DAT_COUNT low);
 DAT_RETURN dm_shm_ep_modify(DAT_EP_HANDLE ep, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param);
 DAT_RETURN dm_shm_ep_get_status(DAT_EP_HANDLE ep, DAT_EP_STATE *state_p, DAT_BOOLEAN *recv_idle_p,
                                 DAT_BOOLEAN *request_idle_p);
@@ -35,6 +49,12 @@ DAT_RETURN dm_shm_ep_connect(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr, DAT_CONN
                              DAT_CONNECT_FLAGS flags);
 DAT_RETURN dm_shm_ep_dup_connect(DAT_EP_HANDLE ep, DAT_EP_HANDLE dup, DAT_TIMEOUT timeout,
                                  DAT_COUNT len, const DAT_PVOID data, DAT_QOS qos);
+DAT_RETURN dm_shm_ep_common_connect(DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR addr, DAT_TIMEOUT timeout,
+                                    DAT_COUNT len, const DAT_PVOID data);
+DAT_RETURN dm_shm_csp_create(DAT_IA_HANDLE ia, DAT_COMM *comm, DAT_IA_ADDRESS_PTR addr,
+                             DAT_EVD_HANDLE evd, DAT_CSP_HANDLE *csp_p);
+DAT_RETURN dm_shm_csp_query(DAT_CSP_HANDLE csp, DAT_CSP_PARAM_MASK mask, DAT_CSP_PARAM *param);
+DAT_RETURN dm_shm_csp_free(DAT_CSP_HANDLE csp);
 DAT_RETURN dm_shm_ep_disconnect(DAT_EP_HANDLE ep, DAT_CLOSE_FLAGS flags);
 DAT_RETURN dm_shm_psp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd,
                              DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp_p);
@@ -46,6 +66,7 @@ DAT_RETURN dm_shm_rsp_create(DAT_IA_HANDLE ia, DAT_CONN_QUAL qual, DAT_EP_HANDLE
 DAT_RETURN dm_shm_rsp_free(DAT_RSP_HANDLE rsp);
 DAT_RETURN dm_shm_cr_accept(DAT_CR_HANDLE cr, DAT_EP_HANDLE ep, DAT_COUNT len,
                             const DAT_PVOID data);
+DAT_RETURN dm_shm_cr_handoff(DAT_CR_HANDLE cr, DAT_CONN_QUAL qual);
 DAT_RETURN dm_shm_cr_reject(DAT_CR_HANDLE cr, DAT_COUNT len, const DAT_PVOID data);
 DAT_RETURN dm_shm_post_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
                             DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
@@ -57,5 +78,20 @@ DAT_RETURN dm_shm_post_rdma_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET 
 DAT_RETURN dm_shm_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
                                   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
                                   DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dm_shm_post_send_with_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
+                                            DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+                                            DAT_BOOLEAN is_invalidate, DAT_RMR_CONTEXT context);
+DAT_RETURN dm_shm_post_rdma_read_to_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET *local,
+                                        DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+                                        DAT_COMPLETION_FLAGS flags);
+DAT_RETURN dm_shm_rmr_create(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *rmr_p);
+DAT_RETURN dm_shm_rmr_create_for_ep(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *rmr_p);
+DAT_RETURN dm_shm_rmr_query(DAT_RMR_HANDLE rmr, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param);
+DAT_RETURN dm_shm_rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr, const DAT_LMR_TRIPLET *triplet,
+                           DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type, DAT_EP_HANDLE ep,
+                           DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+                           DAT_RMR_CONTEXT *context_p);
+DAT_RETURN dm_shm_rmr_free(DAT_RMR_HANDLE rmr);
+DAT_RETURN dm_shm_extended_op(DAT_HANDLE handle, DAT_EXTENDED_OP number, va_list args);
 
 #endif

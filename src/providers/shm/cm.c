@@ -14,22 +14,68 @@
 
 #define BAD_EP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
 
-enum { RETRY_NS = 1000000 };
+enum { RETRY_NS = 1000000, DYING_NS = 1000000, MOVES_MAX = 64, BACKLOG = 4096 };
 
-socklen_t dm_shm_cm_name(DAT_CONN_QUAL qual, struct sockaddr_un *name)
+/* A zero, which means the abstract name space, then the text. */
+static void set_name(struct dm_shm_name *name, const char *prefix, const uint64_t *values, int n)
 {
-    static const char prefix[] = "datum-shm.";
     static const char digits[] = "0123456789abcdef";
+    size_t len = strlen(prefix);
     char *at;
 
     memset(name, 0, sizeof(*name));
-    at = name->sun_path + 1; /* after a zero: the abstract name space */
-    name->sun_family = AF_UNIX;
-    memcpy(at, prefix, sizeof(prefix) - 1);
-    at += sizeof(prefix) - 1;
-    for (int shift = 60; shift >= 0; shift -= 4)
-        *at++ = digits[qual >> shift & 15];
-    return (socklen_t)(at - (char *)name);
+    name->addr.sun_family = AF_UNIX;
+    at = name->addr.sun_path + 1;
+    memcpy(at, prefix, len);
+    at += len;
+    for (int i = 0; i < n; i++)
+        for (int shift = 60; shift >= 0; shift -= 4)
+            *at++ = digits[values[i] >> shift & 15];
+    name->len = (socklen_t)(at - (char *)&name->addr);
+}
+
+void dm_shm_cm_name(DAT_CONN_QUAL qual, struct dm_shm_name *name)
+{
+    uint64_t value = qual;
+
+    set_name(name, "datum-shm.", &value, 1);
+}
+
+void dm_shm_cm_common_name(const DAT_COMM *comm, uint16_t port, struct dm_shm_name *name)
+{
+    uint64_t values[3] = {(uint64_t)(uint32_t)comm->domain << 32 | (uint32_t)comm->type,
+                          (uint64_t)(uint32_t)comm->protocol, port};
+
+    set_name(name, "datum-csp.", values, 3);
+}
+
+DAT_RETURN dm_shm_cm_listen(const struct dm_shm_name *name, int *fd_p)
+{
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd < 0)
+        return DM_DAT_NOMEM;
+    if (bind(fd, (const struct sockaddr *)&name->addr, name->len) != 0 ||
+        listen(fd, BACKLOG) != 0) {
+        DAT_RETURN ret = errno == EADDRINUSE ? DM_DAT_BARE(DAT_CONN_QUAL_IN_USE) : DM_DAT_NOMEM;
+
+        close(fd);
+        return ret;
+    }
+    *fd_p = fd;
+    return DAT_SUCCESS;
+}
+
+bool dm_shm_cm_is_there(const struct dm_shm_name *name)
+{
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool is_there;
+
+    if (fd < 0)
+        return false;
+    is_there = connect(fd, (const struct sockaddr *)&name->addr, name->len) == 0 || errno == EAGAIN;
+    close(fd);
+    return is_there;
 }
 
 bool dm_shm_cm_trusted(int fd, pid_t *pid_p)
@@ -61,24 +107,30 @@ bool dm_shm_cm_meet(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int 
 
     if (msg->version != DM_SHM_VERSION || !dm_shm_cm_trusted(conn->src.fd, &pid))
         return false;
-    conn->peer = dm_shm_peer_get(conn->ia, fd, msg->id, pid);
+    conn->peer = dm_shm_peer_get(conn->ia, conn->src.fd, fd, msg->id, pid);
     if (conn->peer == NULL)
         return false;
-    if (msg->ep % 64 != 0 || msg->ep > conn->peer->size - sizeof(struct dm_shm_link_ep))
+    if (msg->ep % 64 != 0 || msg->ep < sizeof(struct dm_shm_hdr) ||
+        !dm_shm_peer_has(conn->peer, msg->ep, sizeof(struct dm_shm_link_ep)))
         return false;
     conn->peer_ep = msg->ep;
-    conn->peer_owner = msg->owner;
+    conn->peer_owner = msg->owner & DM_EVD_OWNER_MAX;
     return true;
 }
 
-/* The attempt has failed: one event, and the endpoint needs a reset. */
-static void give_up(struct dm_sep *ep, DAT_EVENT_NUMBER event, const void *data, uint32_t len)
+void dm_shm_cm_give_up(struct dm_sep *ep, DAT_EVENT_NUMBER event, const void *data, uint32_t len)
 {
     if (len > 0)
         memcpy(ep->ep.private_data, data, len);
     dm_shm_ep_down(ep, 0, DM_MSG_NONE);
     dm_evd_add_conn(ep->ep.connect_evd, event, (DAT_EP_HANDLE)ep, ep->ep.private_data,
                     (DAT_COUNT)len);
+}
+
+/* No consumer has said no. */
+static void not_there(struct dm_sep *ep)
+{
+    dm_shm_cm_give_up(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
 }
 
 static void send_request(struct dm_shm_conn *conn)
@@ -95,29 +147,58 @@ static void send_request(struct dm_shm_conn *conn)
 /* Reach for the listener. */
 static void try_connect(struct dm_shm_conn *conn)
 {
-    struct sockaddr_un name;
-    socklen_t len = dm_shm_cm_name(conn->ep->ep.remote_qual, &name);
     struct dm_sep *ep = conn->ep;
+    bool is_full;
     pid_t pid;
 
-    if (connect(conn->src.fd, (struct sockaddr *)&name, len) != 0) {
-        if (errno == EAGAIN || errno == EINTR) {
-            conn->state = DM_CONN_RETRY; /* the backlog is full */
-            dm_shm_kick(&conn->ia->pia);
+    if (connect(conn->src.fd, (const struct sockaddr *)&conn->to.addr, conn->to.len) == 0) {
+        if (!dm_shm_cm_trusted(conn->src.fd, &pid) || !dm_shm_src_add(conn->ia, &conn->src)) {
+            not_there(ep);
             return;
         }
-        give_up(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
-        return;
+        send_request(conn);
+    } else {
+        is_full = errno == EAGAIN || errno == EINTR;
+        if (!is_full && !conn->is_common) {
+            not_there(ep);
+            return;
+        }
+        conn->state = !is_full && dm_shm_common_wait(conn) ? DM_CONN_WAIT : DM_CONN_RETRY;
     }
-    if (!dm_shm_cm_trusted(conn->src.fd, &pid) || !dm_shm_src_add(conn->ia, &conn->src)) {
-        give_up(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
-        return;
-    }
-    send_request(conn);
     dm_shm_kick(&conn->ia->pia); /* there is a deadline now */
 }
 
-static DAT_RETURN start(struct dm_sep *ep, DAT_TIMEOUT timeout, DAT_COUNT len, const void *data)
+/* Ask again soon, with a new socket: the listener has sent us elsewhere, or it
+ * did not wait for us. */
+static void ask_again(struct dm_shm_conn *conn)
+{
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd < 0) {
+        not_there(conn->ep);
+        return;
+    }
+    dm_shm_msg_drop_queue(conn);
+    dm_shm_src_replace(conn->ia, &conn->src, fd);
+    conn->has_out = false;
+    conn->is_peer_gone = false;
+    conn->state = DM_CONN_RETRY;
+}
+
+/* The consumer who listens wants somebody else to answer. */
+static void handed_off(struct dm_shm_conn *conn, DAT_CONN_QUAL qual)
+{
+    conn->ep->ep.remote_qual = qual;
+    conn->is_common = false;
+    dm_shm_cm_name(qual, &conn->to);
+    if (++conn->n_moves > MOVES_MAX) /* in circles */
+        not_there(conn->ep);
+    else
+        ask_again(conn);
+}
+
+DAT_RETURN dm_shm_cm_start(struct dm_sep *ep, const struct dm_shm_name *to, bool is_common,
+                           DAT_TIMEOUT timeout, DAT_COUNT len, const void *data)
 {
     struct dm_shm_ia *ia = dm_shm_ia_of(ep);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -135,6 +216,8 @@ static DAT_RETURN start(struct dm_sep *ep, DAT_TIMEOUT timeout, DAT_COUNT len, c
         memcpy(request, data, (size_t)len);
     conn->request = request;
     conn->request_len = len;
+    conn->to = *to;
+    conn->is_common = is_common;
     conn->deadline = dm_futex_deadline(timeout);
     dm_list_add_tail(&ia->srcs, &conn->src.link);
     dm_shm_ep_attach(ep, conn);
@@ -144,11 +227,8 @@ static DAT_RETURN start(struct dm_sep *ep, DAT_TIMEOUT timeout, DAT_COUNT len, c
     return DAT_SUCCESS;
 }
 
-static DAT_RETURN connect_locked(struct dm_sep *ep, const struct sockaddr *addr, DAT_CONN_QUAL qual,
-                                 DAT_TIMEOUT timeout, DAT_COUNT len, const void *data)
+DAT_RETURN dm_shm_cm_can_start(const struct dm_sep *ep)
 {
-    const struct sockaddr_in *in = (const void *)addr;
-    struct dm_pia *ia = ep->ep.obj.ia;
     int state = atomic_load(&ep->ep.state);
 
     if (state != DAT_EP_STATE_UNCONNECTED)
@@ -157,16 +237,30 @@ static DAT_RETURN connect_locked(struct dm_sep *ep, const struct sockaddr *addr,
         return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_EVD_CONNECT);
     if (ep->ep.pz == NULL)
         return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_PZ);
+    return DAT_SUCCESS;
+}
+
+static DAT_RETURN connect_locked(struct dm_sep *ep, const struct sockaddr *addr, DAT_CONN_QUAL qual,
+                                 DAT_TIMEOUT timeout, DAT_COUNT len, const void *data)
+{
+    const struct sockaddr_in *in = (const void *)addr;
+    struct dm_pia *ia = ep->ep.obj.ia;
+    struct dm_shm_name to;
+    DAT_RETURN ret = dm_shm_cm_can_start(ep);
+
+    if (ret != DAT_SUCCESS)
+        return ret;
     ep->ep.remote_addr = ia->addr;
     ep->ep.remote_qual = qual;
     if (in->sin_family == AF_INET)
         ep->ep.remote_addr.sin_addr = in->sin_addr;
     if (!(in->sin_family == AF_INET && in->sin_addr.s_addr == ia->addr.sin_addr.s_addr) &&
         !dm_ia_is_local_addr(addr)) {
-        give_up(ep, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
+        dm_shm_cm_give_up(ep, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
         return DAT_SUCCESS;
     }
-    return start(ep, timeout, len, data);
+    dm_shm_cm_name(qual, &to);
+    return dm_shm_cm_start(ep, &to, false, timeout, len, data);
 }
 
 DAT_RETURN dm_shm_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL qual,
@@ -216,17 +310,17 @@ static bool confirm(struct dm_sep *ep)
 {
     struct dm_shm_link_ep *peer = ep->peer_sh;
     uint32_t wait = DM_LINK_WAIT;
-    uint64_t ring;
+    struct dm_evd_ring *ring;
     struct dm_evd_item item;
     bool is_up;
 
     dm_shm_busy_begin(ep);
     is_up = atomic_compare_exchange_strong(&peer->link, &wait, DM_LINK_UP);
-    ring = atomic_load(&peer->conn_ring);
-    if (is_up && ring != 0) {
-        item = dm_evd_item_conn(DAT_CONNECTION_EVENT_ESTABLISHED, peer->handle, 0, 0);
-        (void)dm_evd_ring_add((struct dm_evd_ring *)(void *)((char *)ep->peer->hdr + ring),
-                              ep->peer_owner, &item);
+    ring = dm_shm_peer_ring(ep->peer, atomic_load(&peer->conn_ring));
+    if (is_up && ring != NULL) {
+        item = dm_evd_item_conn(DAT_CONNECTION_EVENT_ESTABLISHED, peer->handle, peer->conn_data,
+                                (DAT_COUNT)peer->conn_data_len);
+        (void)dm_evd_ring_add(ring, ep->peer_owner, &item);
     }
     dm_shm_busy_end(ep);
     return is_up;
@@ -237,7 +331,7 @@ static void accepted(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int
     struct dm_sep *ep = conn->ep;
 
     if (!dm_shm_cm_meet(conn, msg, fd)) {
-        give_up(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
+        not_there(ep);
         return;
     }
     dm_shm_ep_attach(ep, conn);
@@ -256,20 +350,32 @@ static void accepted(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int
 
 void dm_shm_conn_answer(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd)
 {
-    if (msg->type == DM_MSG_ACCEPT)
+    switch (msg->type) {
+    case DM_MSG_ACCEPT:
         accepted(conn, msg, fd);
-    else if (msg->type == DM_MSG_REJECT)
-        give_up(conn->ep,
-                msg->status == 1 ? DAT_CONNECTION_EVENT_PEER_REJECTED
-                                 : DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
-                msg->data, msg->data_len);
+        break;
+    case DM_MSG_REJECT:
+        dm_shm_cm_give_up(conn->ep,
+                          msg->status == 1 ? DAT_CONNECTION_EVENT_PEER_REJECTED
+                                           : DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
+                          msg->data, msg->data_len);
+        break;
+    case DM_MSG_HANDOFF:
+        handed_off(conn, msg->qual);
+        break;
+    default:
+        break;
+    }
 }
 
 void dm_shm_conn_lost(struct dm_shm_conn *conn)
 {
     switch (conn->state) {
     case DM_CONN_ASKED:
-        give_up(conn->ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
+        if (conn->is_common)
+            ask_again(conn); /* who waited there has met somebody else */
+        else
+            not_there(conn->ep);
         break;
     case DM_CONN_ACCEPTED:
         dm_shm_ep_down(conn->ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DM_MSG_NONE);
@@ -282,18 +388,24 @@ void dm_shm_conn_lost(struct dm_shm_conn *conn)
 
 void dm_shm_conn_timeout(struct dm_shm_conn *conn)
 {
-    if (conn->deadline <= dm_futex_now())
-        give_up(conn->ep, DAT_CONNECTION_EVENT_TIMED_OUT, NULL, 0);
+    if (conn->state == DM_CONN_DYING)
+        (void)dm_shm_ep_dying(conn->ep);
+    else if (conn->state == DM_CONN_EMBRYO)
+        dm_shm_conn_close(conn); /* it has had its time */
+    else if (conn->deadline <= dm_futex_now())
+        dm_shm_cm_give_up(conn->ep, DAT_CONNECTION_EVENT_TIMED_OUT, NULL, 0);
     else if (conn->state == DM_CONN_RETRY)
         try_connect(conn);
 }
 
 uint64_t dm_shm_conn_due(const struct dm_shm_conn *conn)
 {
-    uint64_t retry = dm_futex_now() + RETRY_NS;
+    uint64_t now = dm_futex_now();
 
-    if (conn->state == DM_CONN_RETRY && retry < conn->deadline)
-        return retry;
+    if (conn->state == DM_CONN_DYING)
+        return now + DYING_NS;
+    if (conn->state == DM_CONN_RETRY && now + RETRY_NS < conn->deadline)
+        return now + RETRY_NS;
     return conn->deadline;
 }
 
@@ -330,6 +442,9 @@ static DAT_RETURN disconnect_locked(struct dm_sep *ep, DAT_CLOSE_FLAGS flags)
         return dm_ep_bad_state(state);
     }
     dm_shm_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED, DM_MSG_BYE);
+    /* Have the receives flushed when this returns, if that is possible. */
+    if (ep->conn != NULL && dm_shm_quiesce(dm_shm_ia_of(ep), ep))
+        (void)dm_shm_ep_dying(ep);
     return DAT_SUCCESS;
 }
 

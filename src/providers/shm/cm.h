@@ -10,8 +10,34 @@
 #include "providers/shm/msg.h"
 #include "providers/shm/rdma.h"
 
-/* The abstract socket name of a connection qualifier on this node. */
-socklen_t dm_shm_cm_name(DAT_CONN_QUAL qual, struct sockaddr_un *name);
+/* The abstract socket name of a connection qualifier on this node... */
+void dm_shm_cm_name(DAT_CONN_QUAL qual, struct dm_shm_name *name);
+/* ...and of a port in a communicator. */
+void dm_shm_cm_common_name(const DAT_COMM *comm, uint16_t port, struct dm_shm_name *name);
+/* A socket that listens there. */
+DAT_RETURN dm_shm_cm_listen(const struct dm_shm_name *name, int *fd_p);
+/* Is somebody listening there now? */
+bool dm_shm_cm_is_there(const struct dm_shm_name *name);
+/* May the endpoint be connected? Else the code to return. */
+DAT_RETURN dm_shm_cm_can_start(const struct dm_sep *ep);
+/* Begin to connect; the arguments have been checked, ia->lock is held. */
+DAT_RETURN dm_shm_cm_start(struct dm_sep *ep, const struct dm_shm_name *to, bool is_common,
+                           DAT_TIMEOUT timeout, DAT_COUNT len, const void *data);
+/* The attempt has failed: one event, and the endpoint needs a reset. */
+void dm_shm_cm_give_up(struct dm_sep *ep, DAT_EVENT_NUMBER event, const void *data, uint32_t len);
+/* Accept a request for an endpoint: it waits for the confirmation now. */
+void dm_shm_cm_answer(struct dm_shm_conn *conn, struct dm_sep *ep, DAT_COUNT len, const void *data);
+/* A new service point; ia->lock is held. */
+DAT_RETURN dm_shm_sp_new(struct dm_shm_ia *ia, DAT_HANDLE_TYPE type,
+                         const struct dm_shm_name *name, struct dm_evd *evd, struct dm_sp **sp_p);
+/* Common checks of a call that creates one. */
+DAT_RETURN dm_shm_sp_args(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE evd_handle,
+                          struct dm_shm_ia **ia_p, struct dm_evd **evd_p);
+/* csp.c: nobody listens where a common connect goes: wait there for the other
+ * side. False: somebody does now, or it cannot be. */
+bool dm_shm_common_wait(struct dm_shm_conn *conn);
+/* The other side has come to who waits. */
+void dm_shm_common_met(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd);
 /* May we share memory with the process at the other end? */
 bool dm_shm_cm_trusted(int fd, pid_t *pid_p);
 /* Fill in what the peer must know of our segment and endpoint. */

@@ -12,39 +12,24 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
-enum { BACKLOG = 4096, ANY_FIRST = 0x10000, ANY_TRIES = 100000 };
+enum { ANY_FIRST = 0x10000, ANY_TRIES = 100000 };
+enum { EMBRYOS_MAX = 64, PAUSE_NS = 10000000 };
+#define EMBRYO_NS 5000000000u
 
 #define BAD_PSP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PSP)
 #define BAD_RSP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RSP)
 #define BAD_CR  DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR)
 
-static DAT_RETURN listen_on(DAT_CONN_QUAL qual, int *fd_p)
-{
-    struct sockaddr_un name;
-    socklen_t len = dm_shm_cm_name(qual, &name);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-    if (fd < 0)
-        return DM_DAT_NOMEM;
-    if (bind(fd, (struct sockaddr *)&name, len) != 0 || listen(fd, BACKLOG) != 0) {
-        DAT_RETURN ret = errno == EADDRINUSE ? DM_DAT_BARE(DAT_CONN_QUAL_IN_USE) : DM_DAT_NOMEM;
-
-        close(fd);
-        return ret;
-    }
-    *fd_p = fd;
-    return DAT_SUCCESS;
-}
-
-static DAT_RETURN sp_new(struct dm_shm_ia *ia, DAT_HANDLE_TYPE type, DAT_CONN_QUAL qual,
-                         struct dm_evd *evd, struct dm_sp **sp_p)
+DAT_RETURN dm_shm_sp_new(struct dm_shm_ia *ia, DAT_HANDLE_TYPE type,
+                         const struct dm_shm_name *name, struct dm_evd *evd, struct dm_sp **sp_p)
 {
     struct dm_shm_listener *listener;
     struct dm_sp *sp;
     int fd = -1;
-    DAT_RETURN ret = listen_on(qual, &fd);
+    DAT_RETURN ret = dm_shm_cm_listen(name, &fd);
 
     if (ret != DAT_SUCCESS)
         return ret;
@@ -62,7 +47,6 @@ static DAT_RETURN sp_new(struct dm_shm_ia *ia, DAT_HANDLE_TYPE type, DAT_CONN_QU
     listener->sp = sp;
     dm_list_add_tail(&ia->srcs, &listener->src.link);
     sp->listener = listener;
-    sp->qual = qual;
     sp->evd = evd;
     evd->n_refs++;
     if (!dm_shm_src_add(ia, &listener->src)) {
@@ -73,8 +57,20 @@ static DAT_RETURN sp_new(struct dm_shm_ia *ia, DAT_HANDLE_TYPE type, DAT_CONN_QU
     return DAT_SUCCESS;
 }
 
-/* Common checks; the EVD on success. */
-static DAT_RETURN sp_args(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE evd_handle,
+static DAT_RETURN sp_new(struct dm_shm_ia *ia, DAT_HANDLE_TYPE type, DAT_CONN_QUAL qual,
+                         struct dm_evd *evd, struct dm_sp **sp_p)
+{
+    struct dm_shm_name name;
+    DAT_RETURN ret;
+
+    dm_shm_cm_name(qual, &name);
+    ret = dm_shm_sp_new(ia, type, &name, evd, sp_p);
+    if (ret == DAT_SUCCESS)
+        (*sp_p)->qual = qual;
+    return ret;
+}
+
+DAT_RETURN dm_shm_sp_args(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE evd_handle,
                           struct dm_shm_ia **ia_p, struct dm_evd **evd_p)
 {
     *ia_p = dm_obj_get(ia_handle, DAT_HANDLE_TYPE_IA);
@@ -93,7 +89,7 @@ DAT_RETURN dm_shm_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EV
     struct dm_shm_ia *ia;
     struct dm_evd *evd;
     struct dm_sp *sp = NULL;
-    DAT_RETURN ret = sp_args(ia_handle, evd_handle, &ia, &evd);
+    DAT_RETURN ret = dm_shm_sp_args(ia_handle, evd_handle, &ia, &evd);
 
     if (ret != DAT_SUCCESS)
         return ret;
@@ -166,13 +162,7 @@ void dm_shm_sp_destroy(struct dm_sp *sp)
             refuse(cr->conn, 0, 0, NULL);
         cr_free(cr);
     }
-    dm_list_for_each_safe (it, next, &ia->srcs) {
-        struct dm_shm_src *src = dm_container_of(it, struct dm_shm_src, link);
-        struct dm_shm_conn *conn = (struct dm_shm_conn *)src;
-
-        if (src->kind == DM_SRC_CONN && conn->state == DM_CONN_EMBRYO && conn->sp == sp)
-            dm_shm_conn_close(conn);
-    }
+    dm_shm_embryos_close(ia, sp, NULL);
     if (sp->ep != NULL) {
         struct dm_sep *ep = (struct dm_sep *)sp->ep;
         int state = atomic_load(&ep->ep.state);
@@ -215,7 +205,7 @@ DAT_RETURN dm_shm_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EP
     struct dm_evd *evd;
     struct dm_sep *ep;
     struct dm_sp *sp = NULL;
-    DAT_RETURN ret = sp_args(ia_handle, evd_handle, &ia, &evd);
+    DAT_RETURN ret = dm_shm_sp_args(ia_handle, evd_handle, &ia, &evd);
 
     if (ret != DAT_SUCCESS)
         return ret;
@@ -238,24 +228,65 @@ DAT_RETURN dm_shm_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EP
     return ret;
 }
 
+/* Somebody who connects and says nothing has only so long, and there are only
+ * so many of his kind: the oldest goes. */
+static void bound_embryos(struct dm_shm_ia *ia)
+{
+    if (ia->n_embryos < EMBRYOS_MAX)
+        return;
+    dm_list_for_each (it, &ia->srcs) {
+        struct dm_shm_src *src = dm_container_of(it, struct dm_shm_src, link);
+        struct dm_shm_conn *conn = (struct dm_shm_conn *)src;
+
+        if (src->kind == DM_SRC_CONN && conn->state == DM_CONN_EMBRYO) {
+            dm_shm_conn_close(conn);
+            return;
+        }
+    }
+}
+
+static void embryo_new(struct dm_shm_ia *ia, const struct dm_shm_listener *listener, int fd)
+{
+    struct dm_shm_conn *conn = NULL;
+    pid_t pid;
+
+    if (dm_shm_cm_trusted(fd, &pid))
+        conn = dm_shm_conn_new(ia, fd, DM_CONN_EMBRYO);
+    if (conn == NULL) {
+        close(fd);
+        return;
+    }
+    bound_embryos(ia);
+    ia->n_embryos++;
+    conn->sp = listener->sp;
+    conn->host = listener->host;
+    conn->deadline = dm_futex_now() + EMBRYO_NS;
+    dm_list_add_tail(&ia->srcs, &conn->src.link);
+    if (dm_shm_src_add(ia, &conn->src))
+        dm_shm_conn_ready(conn, 0); /* the request is here already, as a rule */
+    else
+        dm_shm_conn_close(conn);
+}
+
 void dm_shm_listener_ready(struct dm_shm_ia *ia, struct dm_shm_listener *listener)
 {
-    for (;;) {
-        int fd = accept4(listener->src.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        struct dm_shm_conn *conn;
+    int fd;
 
-        if (fd < 0)
+    if (listener->paused != 0)
+        dm_shm_src_poll(ia, &listener->src, EPOLLIN);
+    listener->paused = 0;
+    do {
+        fd = accept4(listener->src.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0)
+            embryo_new(ia, listener, fd);
+        if (listener->src.is_dead) /* somebody who waited has been found */
             return;
-        conn = dm_shm_conn_new(ia, fd, DM_CONN_EMBRYO);
-        if (conn == NULL) {
-            close(fd);
-            continue;
-        }
-        conn->sp = listener->sp;
-        dm_list_add_tail(&ia->srcs, &conn->src.link);
-        if (!dm_shm_src_add(ia, &conn->src))
-            dm_shm_conn_close(conn);
-    }
+    } while (fd >= 0 || errno == ECONNABORTED || errno == EINTR);
+    if (errno == EAGAIN)
+        return;
+    /* Out of descriptors or memory: requests wait in the backlog. */
+    listener->paused = dm_futex_now() + PAUSE_NS;
+    dm_shm_src_poll(ia, &listener->src, 0);
 }
 
 /* A reserved service point takes one request, for its endpoint. */
@@ -268,6 +299,12 @@ static bool reserve(struct dm_sp *sp)
                                           DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
 }
 
+static void unreserve(struct dm_sp *sp)
+{
+    if (sp->obj.type == DAT_HANDLE_TYPE_RSP)
+        atomic_store(&sp->ep->state, DAT_EP_STATE_RESERVED);
+}
+
 void dm_shm_conn_request(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd)
 {
     struct dm_shm_ia *ia = conn->ia;
@@ -275,12 +312,21 @@ void dm_shm_conn_request(struct dm_shm_conn *conn, const struct dm_shm_msg *msg,
     DAT_CR_ARRIVAL_EVENT_DATA event;
     struct dm_cr *cr;
 
-    if (msg->type != DM_MSG_REQUEST || !dm_shm_cm_meet(conn, msg, fd) || !reserve(sp)) {
+    if (msg->type != DM_MSG_REQUEST || !dm_shm_cm_meet(conn, msg, fd)) {
+        refuse(conn, 0, 0, NULL);
+        return;
+    }
+    if (conn->host != NULL) {
+        dm_shm_common_met(conn, msg, fd);
+        return;
+    }
+    if (!reserve(sp)) {
         refuse(conn, 0, 0, NULL);
         return;
     }
     cr = dm_obj_new(ia->pia.obj.provider, &ia->pia, DAT_HANDLE_TYPE_CR, sizeof(*cr));
     if (cr == NULL) {
+        unreserve(sp);
         refuse(conn, 0, 0, NULL);
         return;
     }
@@ -294,21 +340,34 @@ void dm_shm_conn_request(struct dm_shm_conn *conn, const struct dm_shm_msg *msg,
     memcpy(cr->private_data, msg->data, msg->data_len);
     conn->cr = cr;
     conn->state = DM_CONN_CR;
+    conn->deadline = DM_FUTEX_FOREVER;
+    ia->n_embryos--;
     memset(&event, 0, sizeof(event));
     if (sp->obj.type == DAT_HANDLE_TYPE_RSP)
         event.sp_handle.rsp_handle = (DAT_RSP_HANDLE)sp;
+    else if (sp->obj.type == DAT_HANDLE_TYPE_CSP)
+        event.sp_handle.csp_handle = (DAT_CSP_HANDLE)sp;
     else
         event.sp_handle.psp_handle = (DAT_PSP_HANDLE)sp;
     event.local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ia->pia.addr;
     event.conn_qual = sp->qual;
     event.cr_handle = (DAT_CR_HANDLE)cr;
-    dm_evd_add_cr(sp->evd, &event);
+    if (dm_evd_add_cr(sp->evd, &event))
+        return;
+    /* Lost: nobody would ever answer. The overflow has been reported. */
+    unreserve(sp);
+    refuse(conn, 0, 0, NULL);
+    cr_free(cr);
 }
 
-static void answer(struct dm_shm_conn *conn, DAT_COUNT len, const void *data)
+void dm_shm_cm_answer(struct dm_shm_conn *conn, struct dm_sep *ep, DAT_COUNT len, const void *data)
 {
     struct dm_shm_msg msg = {.type = DM_MSG_ACCEPT, .data_len = (uint32_t)len};
 
+    conn->state = DM_CONN_ACCEPTED;
+    dm_shm_ep_attach(ep, conn);
+    atomic_store(&ep->ep.state, DAT_EP_STATE_COMPLETION_PENDING);
+    atomic_store(&ep->sh->link, DM_LINK_WAIT);
     dm_shm_cm_describe(conn, &msg);
     if (len > 0)
         memcpy(msg.data, data, (size_t)len);
@@ -337,11 +396,8 @@ static DAT_RETURN accept_locked(struct dm_cr *cr, struct dm_sep *ep, DAT_COUNT l
         return DAT_SUCCESS;
     }
     cr_free(cr);
-    conn->state = DM_CONN_ACCEPTED;
-    dm_shm_ep_attach(ep, conn);
-    atomic_store(&ep->ep.state, DAT_EP_STATE_COMPLETION_PENDING);
-    atomic_store(&ep->sh->link, DM_LINK_WAIT);
-    answer(conn, len, data);
+    ep->sh->conn_data_len = 0;
+    dm_shm_cm_answer(conn, ep, len, data);
     return DAT_SUCCESS;
 }
 
@@ -389,6 +445,38 @@ DAT_RETURN dm_shm_cr_reject(DAT_CR_HANDLE handle, DAT_COUNT len, const DAT_PVOID
         atomic_store(&cr->ep->state, DAT_EP_STATE_RESERVED);
     if (cr->conn != NULL)
         refuse(cr->conn, 1, len, data);
+    cr_free(cr);
+    pthread_mutex_unlock(&ia->lock);
+    return DAT_SUCCESS;
+}
+
+/* The requester asks at the other service point by itself; what the consumer
+ * of that sees is a request like any other. Nobody there now: an error, and
+ * the request stays with the caller. Nobody there when the requester comes: it
+ * is rejected (NON_PEER). */
+DAT_RETURN dm_shm_cr_handoff(DAT_CR_HANDLE handle, DAT_CONN_QUAL qual)
+{
+    struct dm_shm_msg msg = {.type = DM_MSG_HANDOFF, .qual = qual};
+    struct dm_cr *cr = dm_obj_get(handle, DAT_HANDLE_TYPE_CR);
+    struct dm_shm_name name;
+    struct dm_pia *ia;
+
+    if (cr == NULL)
+        return BAD_CR;
+    dm_shm_cm_name(qual, &name);
+    if (!dm_shm_cm_is_there(&name))
+        return DM_DAT_ARG(2);
+    ia = cr->obj.ia;
+    pthread_mutex_lock(&ia->lock);
+    if (cr->obj.magic != DM_OBJ_MAGIC(DAT_HANDLE_TYPE_CR)) {
+        pthread_mutex_unlock(&ia->lock);
+        return BAD_CR;
+    }
+    unreserve(cr->sp);
+    if (cr->conn != NULL) {
+        dm_shm_msg_send(cr->conn, &msg, -1);
+        dm_shm_conn_close(cr->conn);
+    }
     cr_free(cr);
     pthread_mutex_unlock(&ia->lock);
     return DAT_SUCCESS;

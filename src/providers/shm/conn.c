@@ -39,12 +39,32 @@ void dm_shm_conn_close(struct dm_shm_conn *conn)
         conn->cr->conn = NULL;
     conn->cr = NULL;
     if (conn->peer != NULL)
-        dm_shm_peer_put(conn->peer);
+        dm_shm_peer_put(conn->ia, conn->peer);
     conn->peer = NULL;
+    if (conn->state == DM_CONN_EMBRYO)
+        conn->ia->n_embryos--;
+    if (conn->waiter != NULL) {
+        dm_shm_src_bury(conn->ia, &conn->waiter->src);
+        dm_shm_embryos_close(conn->ia, NULL, conn);
+    }
+    conn->waiter = NULL;
     dm_shm_msg_drop_queue(conn);
     free(conn->request);
     conn->request = NULL;
     dm_shm_src_bury(conn->ia, &conn->src);
+}
+
+void dm_shm_embryos_close(struct dm_shm_ia *ia, const struct dm_sp *sp,
+                          const struct dm_shm_conn *host)
+{
+    dm_list_for_each_safe (it, next, &ia->srcs) {
+        struct dm_shm_src *src = dm_container_of(it, struct dm_shm_src, link);
+        struct dm_shm_conn *conn = (struct dm_shm_conn *)src;
+
+        if (src->kind == DM_SRC_CONN && conn->state == DM_CONN_EMBRYO && conn->sp == sp &&
+            conn->host == host)
+            dm_shm_conn_close(conn);
+    }
 }
 
 /* The peer asks for the descriptor of a region. */
@@ -59,6 +79,7 @@ static void serve_map(struct dm_shm_conn *conn, const struct dm_shm_msg *ask)
         msg.status = 1;
         msg.offset = lmr->fd_offset;
         msg.size = lmr->len;
+        msg.va = lmr->addr;
         lmr->is_exported = true;
     }
     dm_shm_msg_send(conn, &msg, fd);
@@ -66,8 +87,10 @@ static void serve_map(struct dm_shm_conn *conn, const struct dm_shm_msg *ask)
 
 static void got_map(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd)
 {
+    if (!conn->ep->is_map_asked || conn->ep->map_serial != msg->serial)
+        return;
     dm_shm_peer_map_add(conn->peer, msg->serial, msg->status == 1 ? fd : -1, msg->offset,
-                        msg->size);
+                        msg->size, msg->va);
     conn->ep->is_map_asked = false;
     dm_shm_drain(conn->ep);
 }
@@ -77,8 +100,9 @@ static void got_broken(struct dm_shm_conn *conn)
 {
     struct dm_sep *ep = conn->ep;
 
-    dm_evd_add_async(ep->ep.obj.ia->async_evd, DAT_ASYNC_ERROR_EP_BROKEN, (DAT_HANDLE)ep,
-                     DAT_EP_TRANSFER_TO_ERROR);
+    if (ep->srq == NULL) /* else any end of a connection says so */
+        dm_evd_add_async(ep->ep.obj.ia->async_evd, DAT_ASYNC_ERROR_EP_BROKEN, (DAT_HANDLE)ep,
+                         DAT_EP_TRANSFER_TO_ERROR);
     dm_shm_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED, DM_MSG_NONE);
 }
 
@@ -96,6 +120,7 @@ static void handle_up(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, in
         break;
     case DM_MSG_POKE:
         atomic_store(&conn->ia->has_agents, true);
+        dm_shm_marks_check(ep);
         dm_shm_drain(ep);
         break;
     case DM_MSG_MAP:
@@ -109,6 +134,12 @@ static void handle_up(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, in
         break;
     case DM_MSG_STAGE:
         dm_shm_stage_serve(conn, msg);
+        break;
+    case DM_MSG_ATOMIC:
+        dm_shm_atomic_serve(conn, msg);
+        break;
+    case DM_MSG_INVALIDATE:
+        dm_shm_invalidate_serve(conn, msg);
         break;
     case DM_MSG_STAGED:
         dm_shm_stage_answer(ep, msg);
@@ -146,13 +177,15 @@ static void handle(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int f
     handle_up(conn, msg, fd);
 }
 
-/* The socket closed: the peer has died, or given up. */
+/* The socket closed: the peer has died, or given up, or broken the rules. */
 static void lost(struct dm_shm_conn *conn)
 {
     conn->is_peer_gone = true;
     if (conn->state == DM_CONN_ACCEPTED)
         dm_shm_ep_check_up(conn->ep);
-    if (conn->state == DM_CONN_UP)
+    if (conn->state == DM_CONN_DYING)
+        (void)dm_shm_ep_dying(conn->ep);
+    else if (conn->state == DM_CONN_UP)
         dm_shm_ep_down(conn->ep, DAT_CONNECTION_EVENT_BROKEN, DM_MSG_NONE);
     else
         dm_shm_conn_lost(conn);
@@ -166,7 +199,7 @@ void dm_shm_conn_ready(struct dm_shm_conn *conn, uint32_t events)
 
     if ((events & EPOLLOUT) != 0)
         dm_shm_msg_flush(conn);
-    while (!conn->src.is_dead && !conn->is_peer_gone) {
+    while (!conn->src.is_dead && !conn->is_peer_gone && conn->state > DM_CONN_RETRY) {
         got = dm_shm_msg_recv(conn->src.fd, &msg, &fd);
         if (got <= 0)
             break;
@@ -176,4 +209,22 @@ void dm_shm_conn_ready(struct dm_shm_conn *conn, uint32_t events)
     }
     if (got < 0)
         lost(conn);
+}
+
+void dm_shm_peer_died(struct dm_shm_ia *ia, struct dm_shm_peer *peer)
+{
+    dm_shm_peer_hold(peer); /* the last connection would take it along */
+    dm_shm_src_bury(ia, &peer->death->src);
+    peer->death = NULL;
+    dm_list_for_each_safe (it, next, &ia->srcs) {
+        struct dm_shm_src *src = dm_container_of(it, struct dm_shm_src, link);
+        struct dm_shm_conn *conn = (struct dm_shm_conn *)src;
+
+        if (src->kind != DM_SRC_CONN || conn->peer != peer)
+            continue;
+        dm_shm_conn_ready(conn, 0);
+        if (!src->is_dead && !conn->is_peer_gone)
+            lost(conn);
+    }
+    dm_shm_peer_put(ia, peer);
 }

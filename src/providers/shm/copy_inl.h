@@ -16,11 +16,17 @@
 
 enum { DM_COPY_SMALL = 64, DM_COPY_TAIL = 8, DM_COPY_BULK = 16384 };
 
-/* What large copies have cost, by way of copying; see copy.c. */
+/* What large copies have cost, in ns per MiB; see copy.c. */
 struct dm_shm_bulk {
-    uint64_t cost[2]; /* ns per MiB, smoothed: [0] plain, [1] streaming stores */
-    uint32_t n;
-    bool is_streaming; /* the better way at present */
+    uint64_t lowest;     /* in this window */
+    uint64_t cost;       /* of the way in use, in its last window */
+    uint64_t judged;     /* the same when the ways were compared last */
+    uint64_t done;       /* bytes of this window */
+    uint32_t window_len; /* bytes */
+    uint32_t n_windows;  /* since the ways were compared */
+    uint32_t n;          /* copies */
+    uint32_t n_votes;    /* trials in a row that the other way has won */
+    bool is_streaming;   /* the way in use: streaming stores, or plain ones */
 };
 
 /* Copy len >= DM_COPY_BULK bytes in the way that has been faster lately. */

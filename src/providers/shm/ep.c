@@ -7,32 +7,9 @@
 #include <string.h>
 
 #include "providers/shm/msg.h"
+#include "providers/shm/rmr.h"
 
 #define BAD_EP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
-
-/* Make the receive queue for the attributes; false when out of memory. */
-static bool recvs_alloc(struct dm_sep *ep)
-{
-    struct dm_shm_ia *ia = dm_shm_ia_of(ep);
-    uint32_t n = 1;
-    uint32_t stride = (uint32_t)(sizeof(struct dm_shm_recv) +
-                                 (size_t)ep->ep.attr.max_recv_iov * sizeof(DAT_LMR_TRIPLET));
-
-    if (ep->recvs != NULL)
-        dm_shm_seg_free(&ia->seg, ep->recvs);
-    ep->recvs = NULL;
-    if (ep->ep.attr.max_recv_dtos == 0)
-        return true;
-    while (n < (uint32_t)ep->ep.attr.max_recv_dtos)
-        n *= 2;
-    ep->recvs = dm_shm_seg_alloc(&ia->seg, (size_t)n * stride);
-    if (ep->recvs == NULL)
-        return false;
-    ep->sh->recvs = dm_shm_seg_offset(&ia->seg, ep->recvs);
-    ep->sh->recv_mask = n - 1;
-    ep->sh->recv_stride = stride;
-    return true;
-}
 
 /* Show the peer what the endpoint is made of. */
 static void publish(struct dm_sep *ep)
@@ -43,6 +20,7 @@ static void publish(struct dm_sep *ep)
     ep->sh->pz = ep->pz_id;
     ep->sh->handle = (uint64_t)(uintptr_t)ep;
     ep->sh->gen = ep->ep.obj.gen & DM_TAG_GEN_MASK;
+    ep->sh->recv_notify = ep->ep.attr.recv_completion_flags;
     atomic_store(&ep->sh->recv_ring,
                  ep->ep.recv_evd != NULL ? dm_shm_seg_offset(seg, ep->ep.recv_evd->ring) : 0);
     atomic_store(&ep->sh->conn_ring,
@@ -67,7 +45,7 @@ static DAT_RETURN create_locked(struct dm_shm_ia *ia, const struct dm_ep *want,
     ep->alive = ia->pia.alive;
     dm_list_init(&ep->queue);
     ep->sh = dm_shm_seg_alloc(&ia->seg, sizeof(*ep->sh));
-    if (ep->sh == NULL || !recvs_alloc(ep)) {
+    if (ep->sh == NULL || !dm_shm_recvs_alloc(ep)) {
         if (ep->sh != NULL)
             dm_shm_seg_free(&ia->seg, ep->sh);
         dm_obj_free(ep);
@@ -75,6 +53,14 @@ static DAT_RETURN create_locked(struct dm_shm_ia *ia, const struct dm_ep *want,
     }
     pthread_mutex_init(&ep->post_lock, NULL);
     pthread_mutex_init(&ep->recv_lock, NULL);
+    if (want->srq != DAT_HANDLE_NULL) {
+        ep->ep.srq = want->srq;
+        ep->srq = want->srq;
+        ep->srq->n_refs++;
+        ep->sh->srq = dm_shm_seg_offset(&ia->seg, ep->srq->sh);
+    }
+    dm_shm_recv_renote(ep);
+    dm_shm_ep_marks_init(ep);
     publish(ep);
     dm_ep_hold(&ep->ep);
     *ep_p = ep;
@@ -91,40 +77,95 @@ static bool get_evd(struct dm_pia *ia, DAT_EVD_HANDLE handle, unsigned flags, st
     return *evd_p != NULL && (*evd_p)->obj.ia == ia && ((unsigned)(*evd_p)->flags & flags) != 0;
 }
 
-DAT_RETURN dm_shm_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv_evd,
-                            DAT_EVD_HANDLE request_evd, DAT_EVD_HANDLE connect_evd,
-                            const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_p)
+/* The attributes of an endpoint whose receives are shared: those of its own
+ * queue do not count. */
+static DAT_RETURN shared_attr_check(const DAT_EP_ATTR *attr, bool has_request, DAT_EP_ATTR *out)
 {
-    struct dm_shm_ia *ia = dm_obj_get(ia_handle, DAT_HANDLE_TYPE_IA);
-    struct dm_ep want;
+    DAT_EP_ATTR own;
+    DAT_RETURN ret;
+
+    if (attr != NULL) {
+        own = *attr;
+        own.max_recv_dtos = 0;
+        own.max_recv_iov = 0;
+        attr = &own;
+    }
+    ret = dm_ep_attr_check(attr, false, has_request, out);
+    out->max_recv_dtos = 0;
+    out->max_recv_iov = 0;
+    return ret;
+}
+
+static DAT_RETURN create(struct dm_shm_ia *ia, const DAT_HANDLE handles[4], struct dm_ep *want,
+                         const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_p)
+{
     struct dm_sep *ep = NULL;
     DAT_RETURN ret;
 
-    memset(&want, 0, sizeof(want));
-    if (ia == NULL)
-        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-    if (pz != DAT_HANDLE_NULL) {
-        want.pz = dm_obj_get(pz, DAT_HANDLE_TYPE_PZ);
-        if (want.pz == NULL || want.pz->obj.ia != &ia->pia)
+    if (handles[0] != DAT_HANDLE_NULL) {
+        want->pz = dm_obj_get(handles[0], DAT_HANDLE_TYPE_PZ);
+        if (want->pz == NULL || want->pz->obj.ia != &ia->pia)
             return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
     }
-    if (!get_evd(&ia->pia, recv_evd, DAT_EVD_DTO_FLAG, &want.recv_evd))
+    if (!get_evd(&ia->pia, handles[1], DAT_EVD_DTO_FLAG, &want->recv_evd))
         return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_RECV);
-    if (!get_evd(&ia->pia, request_evd, DAT_EVD_DTO_FLAG, &want.request_evd))
+    if (!get_evd(&ia->pia, handles[2], DAT_EVD_DTO_FLAG, &want->request_evd))
         return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
-    if (!get_evd(&ia->pia, connect_evd, DAT_EVD_CONNECTION_FLAG, &want.connect_evd))
+    if (!get_evd(&ia->pia, handles[3], DAT_EVD_CONNECTION_FLAG, &want->connect_evd))
         return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
     if (ep_p == NULL)
-        return DM_DAT_ARG(7);
-    ret = dm_ep_attr_check(attr, want.recv_evd != NULL, want.request_evd != NULL, &want.attr);
+        return DM_DAT_ARG(want->srq != DAT_HANDLE_NULL ? 8 : 7);
+    if (want->srq != DAT_HANDLE_NULL)
+        ret = shared_attr_check(attr, want->request_evd != NULL, &want->attr);
+    else
+        ret =
+            dm_ep_attr_check(attr, want->recv_evd != NULL, want->request_evd != NULL, &want->attr);
     if (ret != DAT_SUCCESS)
         return ret;
     pthread_mutex_lock(&ia->pia.lock);
-    ret = create_locked(ia, &want, &ep);
+    ret = create_locked(ia, want, &ep);
     pthread_mutex_unlock(&ia->pia.lock);
     if (ret == DAT_SUCCESS)
         *ep_p = (DAT_EP_HANDLE)ep;
     return ret;
+}
+
+DAT_RETURN dm_shm_ep_create(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz, DAT_EVD_HANDLE recv_evd,
+                            DAT_EVD_HANDLE request_evd, DAT_EVD_HANDLE connect_evd,
+                            const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_p)
+{
+    const DAT_HANDLE handles[4] = {pz, recv_evd, request_evd, connect_evd};
+    struct dm_shm_ia *ia = dm_obj_get(ia_handle, DAT_HANDLE_TYPE_IA);
+    struct dm_ep want;
+
+    memset(&want, 0, sizeof(want));
+    if (ia == NULL)
+        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+    return create(ia, handles, &want, attr, ep_p);
+}
+
+DAT_RETURN dm_shm_ep_create_with_srq(DAT_IA_HANDLE ia_handle, DAT_PZ_HANDLE pz,
+                                     DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE request_evd,
+                                     DAT_EVD_HANDLE connect_evd, DAT_SRQ_HANDLE srq_handle,
+                                     const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_p)
+{
+    const DAT_HANDLE handles[4] = {pz, recv_evd, request_evd, connect_evd};
+    struct dm_shm_ia *ia = dm_obj_get(ia_handle, DAT_HANDLE_TYPE_IA);
+    struct dm_srq *srq = dm_obj_get(srq_handle, DAT_HANDLE_TYPE_SRQ);
+    struct dm_ep want;
+
+    memset(&want, 0, sizeof(want));
+    if (ia == NULL)
+        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+    if (srq == NULL || srq->obj.ia != &ia->pia)
+        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_SRQ);
+    /* Receives are checked against the endpoint's PZ, so it is the SRQ's. */
+    if (pz != (DAT_PZ_HANDLE)srq->pz)
+        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+    if (recv_evd == DAT_HANDLE_NULL)
+        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_RECV);
+    want.srq = (DAT_SRQ_HANDLE)srq;
+    return create(ia, handles, &want, attr, ep_p);
 }
 
 DAT_RETURN dm_shm_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
@@ -159,6 +200,7 @@ static void merge_attr(DAT_EP_ATTR *attr, DAT_EP_PARAM_MASK mask, const DAT_EP_A
         {DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_IOV, offsetof(DAT_EP_ATTR, max_request_iov)},
         {DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IN, offsetof(DAT_EP_ATTR, max_rdma_read_in)},
         {DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_OUT, offsetof(DAT_EP_ATTR, max_rdma_read_out)},
+        {DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW, offsetof(DAT_EP_ATTR, srq_soft_hw)},
         {DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IOV, offsetof(DAT_EP_ATTR, max_rdma_read_iov)},
         {DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV, offsetof(DAT_EP_ATTR, max_rdma_write_iov)},
     };
@@ -187,7 +229,8 @@ static DAT_RETURN modify_locked(struct dm_sep *ep, struct dm_pz *pz, struct dm_e
     ep->ep.attr = *attr;
     dm_ep_hold(&ep->ep);
     publish(ep);
-    if (!is_queue_same && !recvs_alloc(ep))
+    dm_shm_ep_marks_init(ep);
+    if (!is_queue_same && !dm_shm_recvs_alloc(ep))
         return DM_DAT(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEP);
     return DAT_SUCCESS;
 }
@@ -195,7 +238,7 @@ static DAT_RETURN modify_locked(struct dm_sep *ep, struct dm_pz *pz, struct dm_e
 DAT_RETURN dm_shm_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param)
 {
     const DAT_EP_PARAM_MASK fixed = DAT_EP_FIELD_IA_HANDLE | DAT_EP_FIELD_EP_STATE |
-                                    DAT_EP_FIELD_COMM | DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR |
+                                    DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR |
                                     DAT_EP_FIELD_LOCAL_PORT_QUAL |
                                     DAT_EP_FIELD_REMOTE_IA_ADDRESS_PTR |
                                     DAT_EP_FIELD_REMOTE_PORT_QUAL | DAT_EP_FIELD_SRQ_HANDLE;
@@ -233,11 +276,15 @@ DAT_RETURN dm_shm_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, const 
         return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
     attr = ep->ep.attr;
     merge_attr(&attr, mask, &param->ep_attr);
+    if (ep->srq != NULL && (pz != ep->srq->pz || evd[0] == NULL || attr.max_recv_dtos != 0))
+        return DM_DAT_ARG(3); /* an endpoint without a receive queue stays one */
     ret = dm_ep_attr_check(&attr, attr.max_recv_dtos != 0, attr.max_request_dtos != 0, &attr);
     if (ret != DAT_SUCCESS)
         return DM_DAT_ARG(3);
     pthread_mutex_lock(&ia->lock);
     ret = modify_locked(ep, pz, evd, &attr);
+    if (ret == DAT_SUCCESS && (mask & DAT_EP_FIELD_COMM) != 0)
+        ep->ep.comm = param->comm;
     pthread_mutex_unlock(&ia->lock);
     return ret;
 }
@@ -269,7 +316,7 @@ static void drop_peer(struct dm_sep *ep)
 {
     ep->peer_sh = NULL;
     if (ep->peer != NULL)
-        dm_shm_peer_put(ep->peer);
+        dm_shm_peer_put(dm_shm_ia_of(ep), ep->peer);
     ep->peer = NULL;
 }
 
@@ -295,6 +342,9 @@ DAT_RETURN dm_shm_ep_reset(DAT_EP_HANDLE handle)
         ep->n_signalled_locked = 0;
         atomic_store(&ep->ep.n_recv_reaped, 0);
         atomic_store(&ep->ep.n_request_reaped, 0);
+        atomic_store(&ep->sh->n_taken, 0);
+        atomic_store(&ep->sh->n_reaped, 0);
+        dm_shm_recv_renote(ep);
         atomic_store(&ep->sh->is_stalled, 0);
         atomic_store(&ep->ep.state, DAT_EP_STATE_UNCONNECTED);
     } else if (state != DAT_EP_STATE_UNCONNECTED) {
@@ -304,23 +354,59 @@ DAT_RETURN dm_shm_ep_reset(DAT_EP_HANDLE handle)
     return ret;
 }
 
+static void down_end(struct dm_sep *ep, DAT_EVENT_NUMBER event);
+
+/* The counter of dequeued receives in the segment goes. */
+static void hide_reaped(struct dm_sep *ep)
+{
+    struct dm_evd *evd = ep->ep.recv_evd;
+
+    if (atomic_load(&ep->ep.n_recv_shown) == NULL)
+        return;
+    if (evd != NULL && ep->ep.obj.ia->is_threadsafe)
+        pthread_mutex_lock(&evd->lock); /* somebody may be dequeuing */
+    atomic_store(&ep->ep.n_recv_shown, NULL);
+    if (evd != NULL && ep->ep.obj.ia->is_threadsafe)
+        pthread_mutex_unlock(&evd->lock);
+}
+
 void dm_shm_ep_destroy(struct dm_sep *ep)
 {
     struct dm_shm_seg *seg = &dm_shm_ia_of(ep)->seg;
 
     if (ep->conn != NULL)
         dm_shm_ep_down(ep, 0, DM_MSG_BYE);
+    if (ep->conn != NULL) { /* dying, and everything is to be closed */
+        (void)dm_shm_quiesce(dm_shm_ia_of(ep), ep);
+        down_end(ep, 0);
+    }
     dm_shm_ep_flush_recvs(ep);
     drop_peer(ep);
     if (ep->recvs != NULL)
         dm_shm_seg_free(seg, ep->recvs);
     if (ep->stage != NULL)
         dm_shm_seg_free(seg, ep->stage);
+    hide_reaped(ep);
     dm_shm_seg_free(seg, ep->sh);
     dm_ep_release(&ep->ep);
+    if (ep->srq != NULL)
+        ep->srq->n_refs--;
     pthread_mutex_destroy(&ep->post_lock);
     pthread_mutex_destroy(&ep->recv_lock);
     dm_obj_free(ep);
+}
+
+/* Break the connection; false: its peer has been in the middle of a transfer
+ * for seconds, and may still write to the receives' buffers. */
+static bool end_connection(struct dm_sep *ep)
+{
+    if (ep->conn == NULL)
+        return true;
+    ep->conn->last_event = 0; /* of a disconnect that is pending */
+    dm_shm_ep_down(ep, 0, DM_MSG_BYE);
+    if (ep->conn != NULL)
+        (void)dm_shm_quiesce(dm_shm_ia_of(ep), ep);
+    return !dm_shm_ep_dying(ep);
 }
 
 DAT_RETURN dm_shm_ep_free(DAT_EP_HANDLE handle)
@@ -338,10 +424,27 @@ DAT_RETURN dm_shm_ep_free(DAT_EP_HANDLE handle)
     if (state == DAT_EP_STATE_RESERVED || state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING ||
         state == DAT_EP_STATE_TENTATIVE_CONNECTION_PENDING)
         ret = dm_ep_bad_state(state);
+    else if (!end_connection(ep))
+        ret = dm_ep_bad_state(DAT_EP_STATE_DISCONNECT_PENDING);
     else
         dm_shm_ep_destroy(ep);
     pthread_mutex_unlock(&ia->lock);
     return ret;
+}
+
+/* What a dead peer has left in our rings and queues. One that lives has left
+ * nothing, as it is not in the middle of an operation. */
+static void bury(struct dm_sep *ep)
+{
+    struct dm_shm_conn *conn = ep->conn;
+
+    dm_shm_recv_recover(ep, conn->owner);
+    if (!conn->is_peer_gone && (ep->peer_sh == NULL || (atomic_load(&ep->peer_sh->busy) & 1) == 0))
+        return;
+    if (ep->ep.recv_evd != NULL)
+        dm_evd_ring_bury(ep->ep.recv_evd->ring, ep->ep.recv_evd->head, conn->owner);
+    if (ep->ep.connect_evd != NULL)
+        dm_evd_ring_bury(ep->ep.connect_evd->ring, ep->ep.connect_evd->head, conn->owner);
 }
 
 void dm_shm_evd_moved(struct dm_pia *pia, struct dm_evd *evd, bool is_before)
@@ -363,6 +466,15 @@ void dm_shm_evd_moved(struct dm_pia *pia, struct dm_evd *evd, bool is_before)
     }
     if (is_before)
         dm_shm_quiesce(ia, NULL);
+    dm_list_for_each (it, &pia->objs[DAT_HANDLE_TYPE_EP]) {
+        struct dm_sep *ep = dm_container_of(it, struct dm_sep, ep.obj.link);
+
+        if (!is_before || ep->ep.recv_evd != evd)
+            continue;
+        if (ep->conn != NULL)
+            bury(ep);
+        dm_shm_recv_renote(ep);
+    }
 }
 
 void dm_shm_ep_attach(struct dm_sep *ep, struct dm_shm_conn *conn)
@@ -376,6 +488,12 @@ void dm_shm_ep_attach(struct dm_sep *ep, struct dm_shm_conn *conn)
     ep->peer = conn->peer;
     ep->peer_sh = (struct dm_shm_link_ep *)(void *)((char *)conn->peer->hdr + conn->peer_ep);
     ep->peer_owner = conn->peer_owner;
+    ep->peer_srq = NULL;
+    if (ep->peer_sh->srq != 0)
+        ep->peer_srq = (void *)((char *)conn->peer->hdr + ep->peer_sh->srq);
+    ep->has_taken = false;
+    ep->is_mark_due = false;
+    ep->peer_only = DM_SHM_ONLY(conn->peer_ep);
     memset(ep->found, 0, sizeof(ep->found));
     /* Any valid address, so that a lookup need not ask. */
     for (int i = 0; i < DM_SHM_FOUND_N; i++)
@@ -386,6 +504,7 @@ void dm_shm_ep_attach(struct dm_sep *ep, struct dm_shm_conn *conn)
 void dm_shm_ep_established(struct dm_sep *ep)
 {
     ep->conn->state = DM_CONN_UP;
+    ep->conn->was_up = true;
     atomic_store(&ep->ep.state, DAT_EP_STATE_CONNECTED);
     dm_shm_ep_set_sync(ep);
 }
@@ -397,22 +516,27 @@ void dm_shm_ep_check_up(struct dm_sep *ep)
         dm_shm_ep_established(ep);
 }
 
-void dm_shm_ep_flush_recvs(struct dm_sep *ep)
+/* The peer will not touch our memory any more: flush everything. */
+static void down_end(struct dm_sep *ep, DAT_EVENT_NUMBER event)
 {
-    uint32_t head = atomic_load(&ep->sh->recv_head);
-    uint32_t tail = atomic_load(&ep->sh->recv_tail);
+    struct dm_shm_conn *conn = ep->conn;
+    bool was_up = conn != NULL && conn->was_up;
 
-    for (; head != tail; head++) {
-        const struct dm_shm_recv *recv =
-            (const void *)(ep->recvs + (uint64_t)(head & ep->sh->recv_mask) * ep->sh->recv_stride);
-        DAT_DTO_COMPLETION_EVENT_DATA dto = {.ep_handle = (DAT_EP_HANDLE)ep,
-                                             .status = DAT_DTO_ERR_FLUSHED,
-                                             .operation = DAT_DTO_RECEIVE};
-
-        dto.user_cookie.as_64 = recv->cookie;
-        dm_evd_add_dto(ep->ep.recv_evd, &dto, DM_TAG(ep->ep.obj.gen, DM_TAG_RECV));
+    atomic_store(&ep->ep.state, DAT_EP_STATE_DISCONNECTED);
+    if (conn != NULL) {
+        bury(ep);
+        if (ep->srq != NULL)
+            dm_shm_srq_reclaim(ep, conn->owner);
+        dm_shm_conn_close(conn);
     }
-    atomic_store(&ep->sh->recv_head, tail);
+    dm_shm_flush_queue(ep);
+    dm_shm_ep_flush_recvs(ep);
+    dm_shm_marks_check(ep);
+    if (ep->srq != NULL && event != 0 && was_up) /* no more receives of the SRQ come from it */
+        dm_evd_add_async(ep->ep.obj.ia->async_evd, DAT_ASYNC_ERROR_EP_BROKEN, (DAT_HANDLE)ep,
+                         DAT_EP_TRANSFER_TO_ERROR);
+    if (event != 0)
+        dm_evd_add_conn(ep->ep.connect_evd, event, (DAT_EP_HANDLE)ep, NULL, 0);
 }
 
 void dm_shm_ep_down(struct dm_sep *ep, DAT_EVENT_NUMBER event, uint32_t msg)
@@ -420,21 +544,27 @@ void dm_shm_ep_down(struct dm_sep *ep, DAT_EVENT_NUMBER event, uint32_t msg)
     struct dm_shm_conn *conn = ep->conn;
 
     atomic_store(&ep->sh->link, DM_LINK_DOWN);
-    atomic_store(&ep->ep.state, DAT_EP_STATE_DISCONNECTED);
+    dm_shm_rmr_ep_down(ep);
     ep->is_draining_out = false;
-    dm_shm_ep_set_sync(ep);
-    if (conn != NULL) {
+    if (conn != NULL && conn->state != DM_CONN_DYING) {
+        atomic_store(&ep->ep.state, DAT_EP_STATE_DISCONNECT_PENDING);
+        dm_shm_ep_set_sync(ep);
+        conn->last_event = event;
         if (msg != DM_MSG_NONE)
             dm_shm_msg_simple(conn, (enum dm_shm_msg_type)msg);
-        dm_shm_quiesce(dm_shm_ia_of(ep), ep);
-        if (conn->is_peer_gone && ep->ep.recv_evd != NULL)
-            dm_evd_ring_bury(ep->ep.recv_evd->ring, ep->ep.recv_evd->head, conn->owner);
-        if (conn->is_peer_gone && ep->ep.connect_evd != NULL)
-            dm_evd_ring_bury(ep->ep.connect_evd->ring, ep->ep.connect_evd->head, conn->owner);
-        dm_shm_conn_close(conn);
+        conn->state = DM_CONN_DYING;
     }
-    dm_shm_flush_queue(ep);
-    dm_shm_ep_flush_recvs(ep);
-    if (event != 0)
-        dm_evd_add_conn(ep->ep.connect_evd, event, (DAT_EP_HANDLE)ep, NULL, 0);
+    if (conn == NULL)
+        down_end(ep, event);
+    else if (dm_shm_is_quiet(ep))
+        down_end(ep, conn->last_event);
+    else
+        dm_shm_kick(ep->ep.obj.ia); /* which tries again and again */
+}
+
+bool dm_shm_ep_dying(struct dm_sep *ep)
+{
+    if (ep->conn != NULL && ep->conn->state == DM_CONN_DYING && dm_shm_is_quiet(ep))
+        down_end(ep, ep->conn->last_event);
+    return ep->conn != NULL;
 }

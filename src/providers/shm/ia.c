@@ -6,6 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "providers/shm/key.h"
+#include "providers/shm/rmr.h"
+
 #define BAD_IA DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA)
 
 enum { SEGMENT_MB = 128, SEGMENT_MIN_MB = 8, ASYNC_QLEN_MIN = 64 };
@@ -188,7 +191,10 @@ static void close_objects(struct dm_shm_ia *ia)
 {
     DESTROY_ALL(ia, DAT_HANDLE_TYPE_RSP, struct dm_sp, obj.link, dm_shm_sp_destroy);
     DESTROY_ALL(ia, DAT_HANDLE_TYPE_PSP, struct dm_sp, obj.link, dm_shm_sp_destroy);
+    DESTROY_ALL(ia, DAT_HANDLE_TYPE_CSP, struct dm_sp, obj.link, dm_shm_sp_destroy);
     DESTROY_ALL(ia, DAT_HANDLE_TYPE_EP, struct dm_sep, ep.obj.link, dm_shm_ep_destroy);
+    DESTROY_ALL(ia, DAT_HANDLE_TYPE_RMR, struct dm_rmr, obj.link, dm_shm_rmr_destroy);
+    DESTROY_ALL(ia, DAT_HANDLE_TYPE_SRQ, struct dm_srq, obj.link, dm_shm_srq_destroy);
     DESTROY_ALL(ia, DAT_HANDLE_TYPE_LMR, struct dm_lmr, obj.link, dm_shm_lmr_destroy);
     DESTROY_ALL(ia, DAT_HANDLE_TYPE_PZ, struct dm_pz, obj.link, dm_obj_free);
     if (ia->pia.is_async_shared)
@@ -214,7 +220,7 @@ DAT_RETURN dm_shm_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
     dm_shm_progress_stop(ia);
     DESTROY_ALL(ia, DAT_HANDLE_TYPE_EVD, struct dm_evd, obj.link, dm_evd_destroy);
     DESTROY_ALL(ia, DAT_HANDLE_TYPE_CNO, struct dm_cno, obj.link, dm_cno_destroy);
-    dm_shm_lmr_keys_free(ia);
+    dm_shm_keys_close(ia);
     dm_shm_seg_close(&ia->seg);
     pthread_mutex_destroy(&ia->pia.lock);
     dm_obj_free(ia);

@@ -1,8 +1,10 @@
 /*
- * Memory regions and their keys.
+ * Memory regions.
  *
- * A key is found by index in the segment's table. Freed indices are reused in
- * order of freeing, with a new generation, so that a stale key is noticed.
+ * Registering remembers an address range (and a descriptor of its own, if
+ * peers may map it); it pins nothing. So a region made from another one
+ * (DAT_MEM_TYPE_LMR) stands for itself: either may be freed first. Only the
+ * RMRs bound to a region need that very region, which cannot be freed then.
  */
 #include "providers/shm/calls.h"
 
@@ -13,58 +15,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "providers/shm/key.h"
 #include "providers/shm/msg.h"
 
 #define NO_REGION DM_DAT(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION)
-
-/* So many indices rest before the oldest is used again. */
-enum { REUSE_AFTER = 1024 };
-
-struct dm_shm_free_key {
-    struct dm_list link;
-    uint32_t index;
-};
-
-/* An index for a new region, 0 when all are taken; 0 itself is never used. */
-static uint32_t index_get(struct dm_shm_ia *ia)
-{
-    struct dm_shm_free_key *free_key;
-    uint32_t index;
-
-    if (ia->n_free_keys < REUSE_AFTER && ia->n_keys_used + 1 < DM_SHM_N_KEYS)
-        return ++ia->n_keys_used;
-    if (dm_list_is_empty(&ia->free_keys))
-        return 0;
-    ia->n_free_keys--;
-    free_key = dm_container_of(ia->free_keys.next, struct dm_shm_free_key, link);
-    index = free_key->index;
-    dm_list_del(&free_key->link);
-    free(free_key);
-    return index;
-}
-
-/* When there is no memory to note it, the index is lost, not reused. */
-static void index_put(struct dm_shm_ia *ia, uint32_t index)
-{
-    struct dm_shm_free_key *free_key = malloc(sizeof(*free_key));
-
-    if (free_key == NULL)
-        return;
-    free_key->index = index;
-    dm_list_add_tail(&ia->free_keys, &free_key->link);
-    ia->n_free_keys++;
-}
-
-void dm_shm_lmr_keys_free(struct dm_shm_ia *ia)
-{
-    while (!dm_list_is_empty(&ia->free_keys)) {
-        struct dm_shm_free_key *free_key =
-            dm_container_of(ia->free_keys.next, struct dm_shm_free_key, link);
-
-        dm_list_del(&free_key->link);
-        free(free_key);
-    }
-}
 
 /* "fd:<N>+<offset>" in a cookie of 40 bytes. */
 static bool parse_cookie(DAT_LMR_COOKIE cookie, int *fd_p, uint64_t *offset_p)
@@ -103,33 +57,58 @@ static DAT_RETURN shared_open(struct dm_lmr *lmr)
     return lmr->fd >= 0 ? DAT_SUCCESS : NO_REGION;
 }
 
+/* The region of another one: the same memory, from its beginning. */
+static DAT_RETURN lmr_open(struct dm_lmr *lmr, DAT_VLEN len)
+{
+    const struct dm_lmr *from = dm_obj_get(lmr->region.for_lmr_handle, DAT_HANDLE_TYPE_LMR);
+
+    if (from == NULL || from->obj.ia != lmr->obj.ia)
+        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
+    if (len > from->len)
+        return DM_DAT(DAT_LENGTH_ERROR, 0);
+    lmr->len = len != 0 ? len : from->len;
+    lmr->addr = from->addr;
+    if (from->fd < 0)
+        return DAT_SUCCESS;
+    lmr->fd_offset = from->fd_offset;
+    lmr->fd = fcntl(from->fd, F_DUPFD_CLOEXEC, 0);
+    return lmr->fd >= 0 ? DAT_SUCCESS : NO_REGION;
+}
+
 /* Enter the region into the table; its fields are complete. */
 static DAT_RETURN publish(struct dm_shm_ia *ia, struct dm_lmr *lmr)
 {
-    uint32_t index = index_get(ia);
-    struct dm_shm_key *entry;
+    struct dm_shm_key entry = {
+        .va = lmr->va, .len = lmr->len, .addr = lmr->addr, .pz = lmr->pz->id};
 
-    if (index == 0)
+    lmr->key = dm_shm_key_new(ia);
+    if (lmr->key == 0)
         return NO_REGION;
-    entry = &ia->seg.hdr->keys[index];
-    lmr->key = ((entry->key >> 16) + 1) << 16 | index;
-    entry->key = lmr->key;
-    entry->va = lmr->va;
-    entry->len = lmr->len;
     /* As on InfiniBand, whoever can register memory may send from it; the
      * stock tests send from regions that have nothing but LOCAL_WRITE. */
-    entry->priv = (uint32_t)lmr->priv | DAT_MEM_PRIV_LOCAL_READ_FLAG;
-    entry->pz = lmr->pz->id;
-    entry->is_shared = lmr->fd >= 0;
-    atomic_store_explicit(&entry->serial, ++ia->last_serial, memory_order_release);
+    entry.priv = (uint32_t)lmr->priv | DAT_MEM_PRIV_LOCAL_READ_FLAG;
+    entry.base_key = lmr->fd >= 0 ? lmr->key : 0;
+    dm_shm_key_publish(ia, lmr->key, &entry);
     return DAT_SUCCESS;
+}
+
+static DAT_RETURN region_open(struct dm_lmr *lmr)
+{
+    DAT_RETURN ret = DAT_SUCCESS;
+
+    if (lmr->mem_type == DAT_MEM_TYPE_SHARED_VIRTUAL)
+        ret = shared_open(lmr);
+    else if (lmr->mem_type == DAT_MEM_TYPE_LMR)
+        ret = lmr_open(lmr, lmr->len);
+    lmr->va = lmr->va_type == DAT_VA_TYPE_ZB ? 0 : lmr->addr;
+    return ret;
 }
 
 static DAT_RETURN create_locked(struct dm_shm_ia *ia, const struct dm_lmr *want,
                                 struct dm_lmr **lmr_p)
 {
     struct dm_lmr *lmr;
-    DAT_RETURN ret = DAT_SUCCESS;
+    DAT_RETURN ret;
 
     lmr = dm_obj_new(ia->pia.obj.provider, &ia->pia, DAT_HANDLE_TYPE_LMR, sizeof(*lmr));
     if (lmr == NULL)
@@ -137,12 +116,12 @@ static DAT_RETURN create_locked(struct dm_shm_ia *ia, const struct dm_lmr *want,
     lmr->mem_type = want->mem_type;
     lmr->region = want->region;
     lmr->len = want->len;
-    lmr->va = want->va;
+    lmr->va_type = want->va_type;
+    lmr->addr = want->addr;
     lmr->pz = want->pz;
     lmr->priv = want->priv;
     lmr->fd = -1;
-    if (lmr->mem_type == DAT_MEM_TYPE_SHARED_VIRTUAL)
-        ret = shared_open(lmr);
+    ret = region_open(lmr);
     if (ret == DAT_SUCCESS)
         ret = publish(ia, lmr);
     if (ret != DAT_SUCCESS) {
@@ -156,39 +135,52 @@ static DAT_RETURN create_locked(struct dm_shm_ia *ia, const struct dm_lmr *want,
     return DAT_SUCCESS;
 }
 
+/* The arguments that can be checked without the lock; fills want. */
+static DAT_RETURN create_check(struct dm_shm_ia *ia, DAT_PZ_HANDLE pz, struct dm_lmr *want)
+{
+    const unsigned priv_ok = DAT_MEM_PRIV_ALL_FLAG | (unsigned)DAT_IB_MEM_PRIV_REMOTE_ATOMIC;
+
+    if (want->mem_type != DAT_MEM_TYPE_VIRTUAL && want->mem_type != DAT_MEM_TYPE_LMR &&
+        want->mem_type != DAT_MEM_TYPE_SHARED_VIRTUAL)
+        return DM_DAT_ARG(2);
+    if (want->len == 0 && want->mem_type != DAT_MEM_TYPE_LMR)
+        return DM_DAT(DAT_LENGTH_ERROR, 0);
+    want->pz = dm_obj_get(pz, DAT_HANDLE_TYPE_PZ);
+    if (want->pz == NULL || want->pz->obj.ia != &ia->pia)
+        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
+    if (((unsigned)want->priv & ~priv_ok) != 0)
+        return DM_DAT_ARG(6);
+    if (want->va_type != DAT_VA_TYPE_VA && want->va_type != DAT_VA_TYPE_ZB)
+        return DM_DAT_ARG(7);
+    if (want->mem_type == DAT_MEM_TYPE_LMR)
+        return DAT_SUCCESS;
+    want->addr = (uint64_t)(uintptr_t)(want->mem_type == DAT_MEM_TYPE_VIRTUAL
+                                           ? want->region.for_va
+                                           : want->region.for_shared_memory.virtual_address);
+    if (want->addr == 0 || want->addr + want->len < want->addr)
+        return DM_DAT_ARG(3);
+    return DAT_SUCCESS;
+}
+
 DAT_RETURN dm_shm_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
-                             DAT_REGION_DESCRIPTION region, DAT_VLEN len, DAT_PZ_HANDLE pz_handle,
+                             DAT_REGION_DESCRIPTION region, DAT_VLEN len, DAT_PZ_HANDLE pz,
                              DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type, DAT_LMR_HANDLE *lmr_p,
                              DAT_LMR_CONTEXT *lmr_context_p, DAT_RMR_CONTEXT *rmr_context_p,
                              DAT_VLEN *len_p, DAT_VADDR *va_p)
 {
     struct dm_shm_ia *ia = dm_obj_get(ia_handle, DAT_HANDLE_TYPE_IA);
-    struct dm_lmr want = {.mem_type = type, .region = region, .len = len, .priv = priv};
+    struct dm_lmr want = {
+        .mem_type = type, .region = region, .len = len, .priv = priv, .va_type = va_type};
     struct dm_lmr *lmr = NULL;
     DAT_RETURN ret;
 
     if (ia == NULL)
         return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-    if (type == DAT_MEM_TYPE_LMR)
-        return DM_DAT(DAT_NOT_IMPLEMENTED, 0);
-    if (type != DAT_MEM_TYPE_VIRTUAL && type != DAT_MEM_TYPE_SHARED_VIRTUAL)
-        return DM_DAT_ARG(2);
-    if (len == 0)
-        return DM_DAT(DAT_LENGTH_ERROR, 0);
-    want.pz = dm_obj_get(pz_handle, DAT_HANDLE_TYPE_PZ);
-    if (want.pz == NULL || want.pz->obj.ia != &ia->pia)
-        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
-    if (((unsigned)priv & ~(unsigned)DAT_MEM_PRIV_ALL_FLAG) != 0)
-        return DM_DAT_ARG(6);
-    if (va_type != DAT_VA_TYPE_VA)
-        return DM_DAT_BARE(DAT_MODEL_NOT_SUPPORTED);
+    ret = create_check(ia, pz, &want);
+    if (ret != DAT_SUCCESS)
+        return ret;
     if (lmr_p == NULL)
         return DM_DAT_ARG(8);
-    want.va = (uint64_t)(uintptr_t)(type == DAT_MEM_TYPE_VIRTUAL
-                                        ? region.for_va
-                                        : region.for_shared_memory.virtual_address);
-    if (want.va == 0 || want.va + len < want.va)
-        return DM_DAT_ARG(3);
     pthread_mutex_lock(&ia->pia.lock);
     ret = create_locked(ia, &want, &lmr);
     pthread_mutex_unlock(&ia->pia.lock);
@@ -200,7 +192,7 @@ DAT_RETURN dm_shm_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
     if (rmr_context_p != NULL)
         *rmr_context_p = lmr->key;
     if (len_p != NULL)
-        *len_p = len;
+        *len_p = lmr->len;
     if (va_p != NULL)
         *va_p = lmr->va;
     return DAT_SUCCESS;
@@ -222,7 +214,7 @@ DAT_RETURN dm_shm_lmr_query(DAT_LMR_HANDLE handle, DAT_LMR_PARAM_MASK mask, DAT_
     param->length = lmr->len;
     param->pz_handle = lmr->pz;
     param->mem_priv = lmr->priv;
-    param->va_type = DAT_VA_TYPE_VA;
+    param->va_type = lmr->va_type;
     param->lmr_context = lmr->key;
     param->rmr_context = lmr->key;
     param->registered_size = lmr->len;
@@ -256,15 +248,14 @@ static void tell_unmap(struct dm_shm_ia *ia, uint64_t serial)
 void dm_shm_lmr_destroy(struct dm_lmr *lmr)
 {
     struct dm_shm_ia *ia = (struct dm_shm_ia *)lmr->obj.ia;
-    struct dm_shm_key *entry = &ia->seg.hdr->keys[lmr->key & DM_SHM_KEY_IDX];
-    uint64_t serial = atomic_exchange(&entry->serial, 0);
+    uint64_t serial = dm_shm_key_hide(ia, lmr->key);
 
     dm_shm_quiesce(ia, NULL);
     if (lmr->fd >= 0)
         close(lmr->fd);
     if (lmr->is_exported)
         tell_unmap(ia, serial);
-    index_put(ia, lmr->key & DM_SHM_KEY_IDX);
+    dm_shm_key_free(ia, lmr->key);
     lmr->pz->n_refs--;
     dm_obj_free(lmr);
 }
@@ -273,12 +264,16 @@ DAT_RETURN dm_shm_lmr_free(DAT_LMR_HANDLE handle)
 {
     struct dm_lmr *lmr = dm_obj_get(handle, DAT_HANDLE_TYPE_LMR);
     struct dm_pia *ia;
+    DAT_RETURN ret = DAT_SUCCESS;
 
     if (lmr == NULL)
         return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
     ia = lmr->obj.ia;
     pthread_mutex_lock(&ia->lock);
-    dm_shm_lmr_destroy(lmr);
+    if (lmr->n_binds > 0)
+        ret = DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_LMR_IN_USE);
+    else
+        dm_shm_lmr_destroy(lmr);
     pthread_mutex_unlock(&ia->lock);
-    return DAT_SUCCESS;
+    return ret;
 }

@@ -56,13 +56,16 @@ static int send_now(int sock, const struct dm_shm_msg *msg, size_t len, int fd)
 
 static void want_room(struct dm_shm_conn *conn, bool has_out)
 {
-    struct epoll_event ev = {.events = EPOLLIN | (has_out ? EPOLLOUT : 0)};
-
     if (conn->has_out == has_out)
         return;
     conn->has_out = has_out;
-    ev.data.ptr = &conn->src;
-    (void)epoll_ctl(conn->ia->epoll_fd, EPOLL_CTL_MOD, conn->src.fd, &ev);
+    dm_shm_src_poll(conn->ia, &conn->src, EPOLLIN | (has_out ? EPOLLOUT : 0));
+}
+
+/* Better no connection than a hanging one: the peer is told by the socket. */
+static void give_up(struct dm_shm_conn *conn)
+{
+    (void)shutdown(conn->src.fd, SHUT_RDWR);
 }
 
 void dm_shm_msg_send(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd)
@@ -74,16 +77,16 @@ void dm_shm_msg_send(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int
         return;
     if (dm_list_is_empty(&conn->out) && send_now(conn->src.fd, msg, len, fd) != 0)
         return;
-    out = malloc(sizeof(*out));
+    out = conn->n_out < DM_MSG_QUEUE_MAX ? malloc(offsetof(struct dm_shm_out, msg) + len) : NULL;
     if (out == NULL) {
-        /* Better no connection than a hanging one. */
-        (void)shutdown(conn->src.fd, SHUT_RDWR);
+        give_up(conn);
         return;
     }
     memcpy(&out->msg, msg, len);
     out->len = len;
     out->fd = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
     dm_list_add_tail(&conn->out, &out->link);
+    conn->n_out++;
     want_room(conn, true);
 }
 
@@ -94,9 +97,10 @@ void dm_shm_msg_simple(struct dm_shm_conn *conn, enum dm_shm_msg_type type)
     dm_shm_msg_send(conn, &msg, -1);
 }
 
-static void out_free(struct dm_shm_out *out)
+static void out_free(struct dm_shm_conn *conn, struct dm_shm_out *out)
 {
     dm_list_del(&out->link);
+    conn->n_out--;
     if (out->fd >= 0)
         close(out->fd);
     free(out);
@@ -109,7 +113,7 @@ void dm_shm_msg_flush(struct dm_shm_conn *conn)
 
         if (send_now(conn->src.fd, &out->msg, out->len, out->fd) == 0)
             return;
-        out_free(out);
+        out_free(conn, out);
     }
     want_room(conn, false);
 }
@@ -117,42 +121,60 @@ void dm_shm_msg_flush(struct dm_shm_conn *conn)
 void dm_shm_msg_drop_queue(struct dm_shm_conn *conn)
 {
     while (!dm_list_is_empty(&conn->out))
-        out_free(dm_container_of(conn->out.next, struct dm_shm_out, link));
+        out_free(conn, dm_container_of(conn->out.next, struct dm_shm_out, link));
+}
+
+/* The first descriptor that came with a message, -1 if none did. All others
+ * are closed: our messages have one at most. */
+static int take_fd(struct msghdr *hdr)
+{
+    int kept = -1;
+
+    for (struct cmsghdr *cmsg = CMSG_FIRSTHDR(hdr); cmsg != NULL; cmsg = CMSG_NXTHDR(hdr, cmsg)) {
+        size_t n = (cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+        if (cmsg->cmsg_level != SOL_SOCKET || cmsg->cmsg_type != SCM_RIGHTS)
+            continue;
+        for (size_t i = 0; i < n; i++) {
+            int fd;
+
+            memcpy(&fd, CMSG_DATA(cmsg) + i * sizeof(fd), sizeof(fd));
+            if (kept < 0)
+                kept = fd;
+            else
+                close(fd);
+        }
+    }
+    return kept;
 }
 
 int dm_shm_msg_recv(int sock, struct dm_shm_msg *msg, int *fd_p)
 {
     union {
         struct cmsghdr align;
-        char buf[CMSG_SPACE(sizeof(int))];
+        char buf[CMSG_SPACE(4 * sizeof(int))]; /* the kernel drops what has no room */
     } control;
     struct iovec iov = {.iov_base = msg, .iov_len = sizeof(*msg)};
-    struct msghdr hdr = {.msg_iov = &iov,
-                         .msg_iovlen = 1,
-                         .msg_control = control.buf,
-                         .msg_controllen = sizeof(control.buf)};
-    struct cmsghdr *cmsg;
+    struct msghdr hdr = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf};
     int is_reset = 0;
     ssize_t n;
 
     *fd_p = -1;
     /* A peer that closed before it had read everything leaves an error, which
      * is reported (once) ahead of what it had sent before. */
-    do
+    do {
+        hdr.msg_controllen = sizeof(control.buf);
         n = recvmsg(sock, &hdr, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    while (n < 0 && (errno == EINTR || (errno == ECONNRESET && !is_reset++)));
+    } while (n < 0 && (errno == EINTR || (errno == ECONNRESET && !is_reset++)));
     if (n < 0)
         return errno == EAGAIN ? 0 : -1;
-    if (n == 0)
-        return -1;
-    cmsg = CMSG_FIRSTHDR(&hdr);
-    if (cmsg != NULL && cmsg->cmsg_level == SOL_SOCKET && cmsg->cmsg_type == SCM_RIGHTS)
-        memcpy(fd_p, CMSG_DATA(cmsg), sizeof(*fd_p));
-    if ((size_t)n < offsetof(struct dm_shm_msg, data) || (size_t)n != msg_len(msg)) {
+    *fd_p = take_fd(&hdr);
+    if ((size_t)n < offsetof(struct dm_shm_msg, data) || (size_t)n != msg_len(msg) ||
+        (hdr.msg_flags & MSG_TRUNC) != 0) { /* closed, or not one of ours */
         if (*fd_p >= 0)
             close(*fd_p);
         *fd_p = -1;
-        return -1; /* not one of ours */
+        return -1;
     }
     return 1;
 }

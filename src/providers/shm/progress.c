@@ -25,6 +25,21 @@ bool dm_shm_src_add(struct dm_shm_ia *ia, struct dm_shm_src *src)
     return epoll_ctl(ia->epoll_fd, EPOLL_CTL_ADD, src->fd, &ev) == 0;
 }
 
+void dm_shm_src_poll(struct dm_shm_ia *ia, struct dm_shm_src *src, uint32_t events)
+{
+    struct epoll_event ev = {.events = events};
+
+    ev.data.ptr = src;
+    (void)epoll_ctl(ia->epoll_fd, EPOLL_CTL_MOD, src->fd, &ev);
+}
+
+void dm_shm_src_replace(struct dm_shm_ia *ia, struct dm_shm_src *src, int fd)
+{
+    (void)epoll_ctl(ia->epoll_fd, EPOLL_CTL_DEL, src->fd, NULL);
+    close(src->fd);
+    src->fd = fd;
+}
+
 void dm_shm_src_bury(struct dm_shm_ia *ia, struct dm_shm_src *src)
 {
     (void)epoll_ctl(ia->epoll_fd, EPOLL_CTL_DEL, src->fd, NULL);
@@ -54,6 +69,24 @@ static void bury_dead(struct dm_shm_ia *ia)
     }
 }
 
+/* Run what is due for a source; when it is due again. */
+static uint64_t run_timer(struct dm_shm_ia *ia, struct dm_shm_src *src, uint64_t now)
+{
+    struct dm_shm_listener *listener = (struct dm_shm_listener *)src;
+    struct dm_shm_conn *conn = (struct dm_shm_conn *)src;
+
+    if (src->kind == DM_SRC_LISTEN && listener->paused != 0) {
+        if (listener->paused <= now)
+            dm_shm_listener_ready(ia, listener);
+        return listener->paused != 0 ? listener->paused : DM_FUTEX_FOREVER;
+    }
+    if (src->kind != DM_SRC_CONN)
+        return DM_FUTEX_FOREVER;
+    if (conn->deadline <= now || conn->state == DM_CONN_RETRY || conn->state == DM_CONN_DYING)
+        dm_shm_conn_timeout(conn);
+    return src->is_dead ? DM_FUTEX_FOREVER : dm_shm_conn_due(conn);
+}
+
 /* Run what is due; the time in ms until the next, -1 for never. */
 static int run_timers(struct dm_shm_ia *ia)
 {
@@ -62,15 +95,10 @@ static int run_timers(struct dm_shm_ia *ia)
 
     dm_list_for_each_safe (it, tmp, &ia->srcs) {
         struct dm_shm_src *src = dm_container_of(it, struct dm_shm_src, link);
-        struct dm_shm_conn *conn = (struct dm_shm_conn *)src;
+        uint64_t due = run_timer(ia, src, now);
 
-        if (src->kind != DM_SRC_CONN ||
-            (conn->state != DM_CONN_RETRY && conn->state != DM_CONN_ASKED))
-            continue;
-        if (conn->deadline <= now || conn->state == DM_CONN_RETRY)
-            dm_shm_conn_timeout(conn);
-        if (!src->is_dead && dm_shm_conn_due(conn) < next)
-            next = dm_shm_conn_due(conn);
+        if (due < next)
+            next = due;
     }
     if (next == DM_FUTEX_FOREVER)
         return -1;
@@ -95,6 +123,9 @@ static void handle(struct dm_shm_ia *ia, const struct epoll_event *ev)
         break;
     case DM_SRC_CONN:
         dm_shm_conn_ready((struct dm_shm_conn *)src, ev->events);
+        break;
+    case DM_SRC_PEER:
+        dm_shm_peer_died(ia, ((struct dm_shm_death *)src)->peer);
         break;
     }
 }
@@ -184,7 +215,10 @@ void dm_shm_progress_stop(struct dm_shm_ia *ia)
     while (!dm_list_is_empty(&ia->srcs)) { /* requests that came in the end */
         struct dm_shm_src *src = dm_container_of(ia->srcs.next, struct dm_shm_src, link);
 
-        dm_shm_conn_close((struct dm_shm_conn *)src);
+        if (src->kind == DM_SRC_CONN)
+            dm_shm_conn_close((struct dm_shm_conn *)src);
+        else
+            dm_shm_src_bury(ia, src);
     }
     bury_dead(ia);
     close(ia->epoll_fd);

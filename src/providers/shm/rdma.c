@@ -6,13 +6,14 @@
  * cannot be done at once goes to the queue under ia->lock, and everything that
  * is posted later queues behind it.
  */
-#include "providers/shm/rdma.h"
+#include "providers/shm/srq.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "providers/shm/calls.h"
 #include "providers/shm/msg.h"
+#include "providers/shm/rmr.h"
 
 #define BAD_EP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
 
@@ -29,7 +30,20 @@ static const DAT_DTOS operations[] = {
     [DM_OP_SEND] = DAT_DTO_SEND,
     [DM_OP_WRITE] = DAT_DTO_RDMA_WRITE,
     [DM_OP_READ] = DAT_DTO_RDMA_READ,
+    [DM_OP_SEND_INVALIDATE] = DAT_DTO_SEND,
+    [DM_OP_READ_TO_RMR] = DAT_DTO_RDMA_READ,
+    [DM_OP_WRITE_IMMED] = (DAT_DTOS)DAT_IB_DTO_RDMA_WRITE_IMMED,
+    [DM_OP_FETCH_ADD] = (DAT_DTOS)DAT_IB_DTO_FETCH_ADD,
+    [DM_OP_CMP_SWAP] = (DAT_DTOS)DAT_IB_DTO_CMP_SWAP,
+    [DM_OP_BIND] = DAT_DTO_BIND_MW,
 };
+
+/* Does a successful request end without waking anybody? */
+static bool is_quiet(const struct dm_sep *ep, const struct dm_shm_op *op)
+{
+    return (op->flags & DAT_COMPLETION_UNSIGNALLED_FLAG) != 0 &&
+           (ep->ep.attr.request_completion_flags & DAT_COMPLETION_UNSIGNALLED_FLAG) != 0;
+}
 
 /* A request is over. is_locked: ia->lock is held. */
 static void complete(struct dm_sep *ep, const struct dm_shm_op *op,
@@ -41,14 +55,23 @@ static void complete(struct dm_sep *ep, const struct dm_shm_op *op,
                                          .transfered_length = (DAT_SEG_LENGTH)len,
                                          .operation = operations[op->kind],
                                          .rmr_context = op->remote.rmr_context};
+    struct dm_evd_item item;
 
+    if (dm_unlikely(op->kind == DM_OP_BIND))
+        dm_shm_rmr_bound(op);
     if (status == DAT_DTO_SUCCESS && (op->flags & DAT_COMPLETION_SUPPRESS_FLAG) != 0)
         return;
     if (is_locked)
         ep->n_signalled_locked++;
     else
         ep->n_signalled++;
-    dm_evd_add_dto(ep->ep.request_evd, &dto, DM_TAG(ep->ep.obj.gen, DM_TAG_REQUEST));
+    item = dm_evd_item_dto(&dto, DM_TAG(ep->ep.obj.gen, DM_TAG_REQUEST));
+    if (dm_unlikely(op->kind >= DM_OP_WRITE_IMMED))
+        dm_shm_item_extend(&item, op, status);
+    if (dm_unlikely(status == DAT_DTO_SUCCESS && is_quiet(ep, op)))
+        dm_evd_add_quiet(ep->ep.request_evd, &item);
+    else
+        dm_evd_add(ep->ep.request_evd, &item);
 }
 
 static bool has_room(const struct dm_sep *ep)
@@ -107,6 +130,8 @@ static enum dm_shm_exec exec_stalled(struct dm_sep *ep, struct dm_shm_op *op,
                                      struct dm_shm_result *res)
 {
     atomic_store(&ep->peer_sh->is_stalled, 1); /* sequentially consistent */
+    if (ep->peer_srq != NULL)
+        atomic_store(&ep->peer_srq->is_stalled, 1);
     return dm_shm_exec(ep, op, true, res);
 }
 
@@ -119,6 +144,10 @@ void dm_shm_drain(struct dm_sep *ep)
 
         if (exec == DM_EXEC_NO_RECV)
             exec = exec_stalled(ep, op, &res);
+        if (exec == DM_EXEC_NO_RECV && dm_shm_srq_is_refused(ep)) {
+            res.status = DAT_DTO_ERR_REMOTE_RESPONDER; /* and the connection breaks */
+            exec = DM_EXEC_DONE;
+        }
         if (exec == DM_EXEC_STAGE && dm_shm_stage_step(ep, op, &res))
             return;
         if (exec == DM_EXEC_NO_RECV || exec == DM_EXEC_MAP || exec == DM_EXEC_DOWN)
@@ -208,33 +237,46 @@ static DAT_RETURN post_any(struct dm_sep *ep, const struct dm_shm_op *op)
     return ret;
 }
 
-static DAT_RETURN post(DAT_EP_HANDLE handle, enum dm_shm_op_kind kind, DAT_COUNT n,
-                       const DAT_LMR_TRIPLET *seg, DAT_DTO_COOKIE cookie,
-                       const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
+DAT_RETURN dm_shm_post(struct dm_sep *ep, const struct dm_shm_op *op)
+{
+    DAT_RETURN ret;
+
+    if (ep->ep.request_evd == NULL)
+        return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_EVD_REQUEST);
+    if (!ep->ep.obj.ia->is_threadsafe)
+        return post_any(ep, op);
+    pthread_mutex_lock(&ep->post_lock);
+    ret = post_any(ep, op);
+    pthread_mutex_unlock(&ep->post_lock);
+    return ret;
+}
+
+static inline DAT_RETURN post_checked(DAT_EP_HANDLE handle, struct dm_shm_op *op, DAT_COUNT n,
+                                      const DAT_RMR_TRIPLET *remote)
 {
     struct dm_sep *ep = (struct dm_sep *)handle;
-    struct dm_shm_op op = {.kind = kind, .flags = flags, .cookie = cookie, .seg = seg};
-    DAT_RETURN ret;
 
     if (!dm_obj_is(ep, DAT_HANDLE_TYPE_EP))
         return BAD_EP;
     if (n < 0 || n > DM_IOV_MAX)
         return DM_DAT_ARG(2);
-    if (n > 0 && seg == NULL)
+    if (n > 0 && op->seg == NULL)
         return DM_DAT_ARG(3);
-    if (kind != DM_OP_SEND && remote == NULL && n > 0)
+    if (!dm_shm_is_send(op) && remote == NULL && n > 0)
         return DM_DAT_ARG(5);
-    if (ep->ep.request_evd == NULL)
-        return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_EVD_REQUEST);
-    op.n_seg = (uint32_t)n;
+    op->n_seg = (uint32_t)n;
     if (remote != NULL)
-        op.remote = *remote;
-    if (!ep->ep.obj.ia->is_threadsafe)
-        return post_any(ep, &op);
-    pthread_mutex_lock(&ep->post_lock);
-    ret = post_any(ep, &op);
-    pthread_mutex_unlock(&ep->post_lock);
-    return ret;
+        op->remote = *remote;
+    return dm_shm_post(ep, op);
+}
+
+static DAT_RETURN post(DAT_EP_HANDLE handle, enum dm_shm_op_kind kind, DAT_COUNT n,
+                       const DAT_LMR_TRIPLET *seg, DAT_DTO_COOKIE cookie,
+                       const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
+{
+    struct dm_shm_op op = {.kind = kind, .flags = flags, .cookie = cookie, .seg = seg};
+
+    return post_checked(handle, &op, n, remote);
 }
 
 DAT_RETURN dm_shm_post_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
@@ -248,6 +290,37 @@ DAT_RETURN dm_shm_post_rdma_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET 
                                  DAT_COMPLETION_FLAGS flags)
 {
     return post(ep, DM_OP_READ, n, seg, cookie, remote, flags);
+}
+
+DAT_RETURN dm_shm_post_send_with_invalidate(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
+                                            DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
+                                            DAT_BOOLEAN is_invalidate, DAT_RMR_CONTEXT context)
+{
+    struct dm_shm_op op = {.kind = DM_OP_SEND, .flags = flags, .cookie = cookie, .seg = seg};
+
+    if (is_invalidate != DAT_FALSE) {
+        op.kind = DM_OP_SEND_INVALIDATE;
+        op.invalidate = context;
+    }
+    return post_checked(handle, &op, n, NULL);
+}
+
+DAT_RETURN dm_shm_post_rdma_read_to_rmr(DAT_EP_HANDLE handle, const DAT_RMR_TRIPLET *local,
+                                        DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+                                        DAT_COMPLETION_FLAGS flags)
+{
+    struct dm_shm_op op = {.kind = DM_OP_READ_TO_RMR, .flags = flags, .cookie = cookie};
+    DAT_LMR_TRIPLET sink;
+
+    if (local == NULL)
+        return DM_DAT_ARG(2);
+    if (remote == NULL)
+        return DM_DAT_ARG(4);
+    sink.virtual_address = local->virtual_address;
+    sink.segment_length = local->segment_length;
+    sink.lmr_context = local->rmr_context;
+    op.seg = &sink;
+    return post_checked(handle, &op, 1, remote);
 }
 
 /* One segment into mapped memory, everything known already: just stores. */
@@ -268,7 +341,8 @@ static inline bool write_fast(struct dm_sep *ep, const DAT_LMR_TRIPLET *seg,
         (f->priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG) == 0 || to > f->len || len > f->len - to ||
         len == 0)
         return false;
-    memcpy(&from, &seg->virtual_address, sizeof(from));
+    at += entry->addr;
+    memcpy(&from, &at, sizeof(from));
     atomic_store_explicit(&ep->sh->busy, ep->busy + 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
     if (dm_likely(atomic_load_explicit(&f->entry->serial, memory_order_relaxed) == f->serial &&
@@ -294,67 +368,4 @@ DAT_RETURN dm_shm_post_rdma_write(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRI
                   remote != NULL && write_fast(ep, seg, remote)))
         return DAT_SUCCESS;
     return post(handle, DM_OP_WRITE, n, seg, cookie, remote, flags);
-}
-
-/* The receive is published; see who has been waiting for it. */
-static void recv_posted(struct dm_sep *ep)
-{
-    struct dm_pia *ia = ep->ep.obj.ia;
-
-    if (dm_likely(atomic_load(&ep->sh->is_stalled) == 0 &&
-                  atomic_load(&ep->ep.state) != DAT_EP_STATE_DISCONNECTED))
-        return;
-    pthread_mutex_lock(&ia->lock);
-    if (atomic_load(&ep->ep.state) == DAT_EP_STATE_DISCONNECTED)
-        dm_shm_ep_flush_recvs(ep);
-    else if (atomic_exchange(&ep->sh->is_stalled, 0) != 0 && ep->conn != NULL)
-        dm_shm_msg_simple(ep->conn, DM_MSG_POKE);
-    pthread_mutex_unlock(&ia->lock);
-}
-
-static DAT_RETURN recv_add(struct dm_sep *ep, uint32_t n, const DAT_LMR_TRIPLET *seg,
-                           DAT_DTO_COOKIE cookie)
-{
-    uint32_t used =
-        ep->n_recv_posted - atomic_load_explicit(&ep->ep.n_recv_reaped, memory_order_acquire);
-    struct dm_shm_recv *recv;
-
-    if (used >= (uint32_t)ep->ep.attr.max_recv_dtos)
-        return DM_DAT_NOMEM;
-    recv =
-        (struct dm_shm_recv *)(void *)(ep->recvs + (uint64_t)(ep->recv_tail & ep->sh->recv_mask) *
-                                                       ep->sh->recv_stride);
-    recv->cookie = cookie.as_64;
-    recv->n_seg = n;
-    if (n > 0)
-        memcpy(recv->seg, seg, n * sizeof(*seg));
-    ep->n_recv_posted++;
-    ep->recv_tail++;
-    /* Sequentially consistent: before the look at is_stalled and state. */
-    atomic_store(&ep->sh->recv_tail, ep->recv_tail);
-    recv_posted(ep);
-    return DAT_SUCCESS;
-}
-
-DAT_RETURN dm_shm_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
-                            DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
-{
-    struct dm_sep *ep = (struct dm_sep *)handle;
-    DAT_RETURN ret;
-
-    (void)flags;
-    if (!dm_obj_is(ep, DAT_HANDLE_TYPE_EP))
-        return BAD_EP;
-    if (ep->ep.recv_evd == NULL || ep->recvs == NULL)
-        return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_EVD_RECV);
-    if (n < 0 || n > ep->ep.attr.max_recv_iov)
-        return DM_DAT_ARG(2);
-    if (n > 0 && seg == NULL)
-        return DM_DAT_ARG(3);
-    if (!ep->ep.obj.ia->is_threadsafe)
-        return recv_add(ep, (uint32_t)n, seg, cookie);
-    pthread_mutex_lock(&ep->recv_lock);
-    ret = recv_add(ep, (uint32_t)n, seg, cookie);
-    pthread_mutex_unlock(&ep->recv_lock);
-    return ret;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "providers/shm/msg.h"
+#include "providers/shm/rmr.h"
 
 /* A part of the remote side. */
 struct piece {
@@ -30,23 +31,28 @@ static void ask_map(struct dm_sep *ep, uint32_t key, uint64_t serial)
     if (ep->is_map_asked || ep->conn == NULL)
         return;
     ep->is_map_asked = true;
+    ep->map_serial = serial;
     dm_shm_msg_send(ep->conn, &msg, -1);
 }
 
-/* Where the region is mapped here. Until the answer comes, process_vm serves,
- * so that requests do not wait. */
-static enum find find_map(struct dm_sep *ep, uint32_t key, struct dm_shm_found *f, bool is_locked)
+/* Where the region, or that of an RMR, is mapped here. Until the answer comes,
+ * process_vm serves, so that requests do not wait. */
+static enum find find_map(struct dm_sep *ep, uint32_t key, const struct dm_shm_key *base,
+                          struct dm_shm_found *f, bool is_locked)
 {
     struct dm_shm_map *map;
+    uint64_t offset;
 
     if (!is_locked)
         return FIND_LOCK;
-    map = dm_shm_peer_map_find(ep->peer, f->serial);
+    map = dm_shm_peer_map_find(ep->peer, base->base_serial);
     if (map == NULL) {
-        ask_map(ep, key, f->serial);
+        ask_map(ep, base->base_key, base->base_serial);
         return ep->peer->can_cma ? FIND_OK : FIND_MAP;
     }
-    f->data = map->data;
+    offset = f->addr - map->va;
+    if (map->data != NULL && offset <= map->region_len && f->len <= map->region_len - offset)
+        f->data = map->data + offset;
     f->key = key;
     return FIND_OK;
 }
@@ -55,8 +61,7 @@ static enum find find_map(struct dm_sep *ep, uint32_t key, struct dm_shm_found *
 static enum find find_fill(struct dm_sep *ep, uint32_t key, bool is_locked, struct dm_shm_found *f)
 {
     const struct dm_shm_key *entry = &ep->peer->hdr->keys[key & DM_SHM_KEY_IDX];
-    bool is_shared;
-    uint32_t pz;
+    struct dm_shm_key seen;
 
     f->key = 0; /* never a valid key */
     f->entry = entry;
@@ -66,15 +71,18 @@ static enum find find_fill(struct dm_sep *ep, uint32_t key, bool is_locked, stru
     f->priv = entry->priv;
     f->va = entry->va;
     f->len = entry->len;
+    f->addr = entry->addr;
     f->data = NULL;
-    pz = entry->pz;
-    is_shared = entry->is_shared != 0;
+    seen.pz = entry->pz;
+    seen.only = entry->only;
+    seen.base_key = entry->base_key;
+    seen.base_serial = entry->base_serial;
     atomic_thread_fence(memory_order_acquire);
     if (atomic_load_explicit(&entry->serial, memory_order_relaxed) != f->serial ||
-        pz != ep->peer_sh->pz)
+        seen.pz != ep->peer_sh->pz || (seen.only != 0 && seen.only != ep->peer_only))
         return FIND_BAD;
-    if (is_shared && dm_shm_ia_of(ep)->copy == DM_COPY_AUTO)
-        return find_map(ep, key, f, is_locked);
+    if (seen.base_key != 0 && dm_shm_ia_of(ep)->copy == DM_COPY_AUTO)
+        return find_map(ep, key, &seen, f, is_locked);
     f->key = key;
     return FIND_OK;
 }
@@ -100,7 +108,7 @@ static enum find find(struct dm_sep *ep, const DAT_RMR_TRIPLET *at, uint64_t len
         return FIND_STAGE;
     piece->entry = f->entry;
     piece->serial = f->serial;
-    piece->va = at->virtual_address;
+    piece->va = f->addr + offset;
     piece->len = len;
     piece->data = f->data != NULL ? f->data + offset : NULL;
     return FIND_OK;
@@ -109,8 +117,19 @@ static enum find find(struct dm_sep *ep, const DAT_RMR_TRIPLET *at, uint64_t len
 bool dm_shm_local_check(const struct dm_shm_key *keys, uint32_t pz, const struct dm_shm_op *op,
                         struct iovec *vec, uint64_t *len_p)
 {
-    uint32_t priv =
-        op->kind == DM_OP_READ ? DAT_MEM_PRIV_LOCAL_WRITE_FLAG : DAT_MEM_PRIV_LOCAL_READ_FLAG;
+    /* What the request must be allowed to do with its own segments. The sink
+     * of a read given as an RMR is written as if from afar. */
+    static const uint8_t privs[] = {
+        [DM_OP_SEND] = DAT_MEM_PRIV_LOCAL_READ_FLAG,
+        [DM_OP_WRITE] = DAT_MEM_PRIV_LOCAL_READ_FLAG,
+        [DM_OP_READ] = DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
+        [DM_OP_SEND_INVALIDATE] = DAT_MEM_PRIV_LOCAL_READ_FLAG,
+        [DM_OP_READ_TO_RMR] = DAT_MEM_PRIV_REMOTE_WRITE_FLAG,
+        [DM_OP_WRITE_IMMED] = DAT_MEM_PRIV_LOCAL_READ_FLAG,
+        [DM_OP_FETCH_ADD] = DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
+        [DM_OP_CMP_SWAP] = DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
+    };
+    uint32_t priv = privs[op->kind];
     uint64_t total = 0;
 
     for (uint32_t i = 0; i < op->n_seg; i++) {
@@ -126,7 +145,8 @@ bool dm_shm_local_check(const struct dm_shm_key *keys, uint32_t pz, const struct
             atomic_load_explicit(&entry->serial, memory_order_relaxed) == 0 ||
             offset > entry->len || seg->segment_length > entry->len - offset)
             return false;
-        memcpy(&vec[i].iov_base, &seg->virtual_address, sizeof(vec[i].iov_base));
+        offset += entry->addr;
+        memcpy(&vec[i].iov_base, &offset, sizeof(vec[i].iov_base));
         total += seg->segment_length;
     }
     *len_p = total;
@@ -261,6 +281,12 @@ static enum dm_shm_exec exec_of(enum find found)
     }
 }
 
+/* Does this endpoint serve the window that is a read's sink? */
+static bool is_rmr_ours(const struct dm_sep *ep, const DAT_LMR_TRIPLET *sink)
+{
+    return dm_shm_key_serves(ep, &ep->keys[sink->lmr_context & DM_SHM_KEY_IDX], sink->lmr_context);
+}
+
 /* RDMA write or read. False: the region changed under us, look again. */
 static bool exec_rdma(struct dm_sep *ep, const struct dm_shm_op *op, bool is_locked,
                       struct dm_shm_result *res, enum dm_shm_exec *exec_p)
@@ -274,7 +300,8 @@ static bool exec_rdma(struct dm_sep *ep, const struct dm_shm_op *op, bool is_loc
     bool is_valid = true;
 
     *exec_p = DM_EXEC_DONE;
-    if (!dm_shm_local_check(ep->keys, ep->pz_id, op, vec, &len)) {
+    if (!dm_shm_local_check(ep->keys, ep->pz_id, op, vec, &len) ||
+        (op->kind == DM_OP_READ_TO_RMR && len > 0 && !is_rmr_ours(ep, op->seg))) {
         res->status = DAT_DTO_ERR_LOCAL_PROTECTION;
         return true;
     }
@@ -302,47 +329,11 @@ static bool exec_rdma(struct dm_sep *ep, const struct dm_shm_op *op, bool is_loc
     return is_valid;
 }
 
-const struct dm_shm_recv *dm_shm_recv_head(struct dm_sep *ep)
-{
-    struct dm_shm_link_ep *peer = ep->peer_sh;
-    uint32_t head = atomic_load_explicit(&peer->recv_head, memory_order_relaxed);
-
-    if (atomic_load_explicit(&peer->recv_tail, memory_order_acquire) == head ||
-        atomic_load_explicit(&peer->recv_ring, memory_order_relaxed) == 0)
-        return NULL;
-    return (const void *)((const char *)ep->peer->hdr + peer->recvs +
-                          (uint64_t)(head & peer->recv_mask) * peer->recv_stride);
-}
-
-void dm_shm_recv_done(struct dm_sep *ep, DAT_DTO_COMPLETION_STATUS status, uint64_t len,
-                      struct dm_shm_result *res)
-{
-    struct dm_shm_link_ep *peer = ep->peer_sh;
-    const struct dm_shm_recv *recv = dm_shm_recv_head(ep);
-    uint64_t ring = atomic_load_explicit(&peer->recv_ring, memory_order_relaxed);
-    DAT_DTO_COMPLETION_EVENT_DATA dto = {
-        .status = status, .transfered_length = (DAT_SEG_LENGTH)len, .operation = DAT_DTO_RECEIVE};
-    struct dm_evd_item item;
-    enum dm_evd_added added;
-
-    dto.user_cookie.as_64 = recv->cookie;
-    memcpy(&dto.ep_handle, &peer->handle, sizeof(peer->handle));
-    atomic_store_explicit(&peer->recv_head,
-                          atomic_load_explicit(&peer->recv_head, memory_order_relaxed) + 1,
-                          memory_order_release);
-    item = dm_evd_item_dto(&dto, DM_TAG(peer->gen, DM_TAG_RECV));
-    added = dm_evd_ring_add((struct dm_evd_ring *)(void *)((char *)ep->peer->hdr + ring),
-                            ep->peer_owner, &item);
-    res->is_poke = added == DM_EVD_ADDED_AGENT;
-    res->is_overflow = added == DM_EVD_FULL;
-    if (added == DM_EVD_FULL)
-        res->status = DAT_DTO_ERR_REMOTE_RESPONDER;
-}
-
 /* Find the memory of a receive for len bytes. */
 static enum find find_recv(struct dm_sep *ep, const struct dm_shm_recv *recv, uint64_t len,
                            bool is_locked, struct piece *piece, uint32_t *n_p)
 {
+    enum find all = FIND_OK;
     uint64_t done = 0;
     uint32_t n = 0;
 
@@ -356,13 +347,16 @@ static enum find find_recv(struct dm_sep *ep, const struct dm_shm_recv *recv, ui
         if (part == 0)
             continue;
         found = find(ep, &at, part, DAT_MEM_PRIV_LOCAL_WRITE_FLAG, is_locked, &piece[n]);
-        if (found != FIND_OK)
+        /* Staged: a bad one that comes later must be found before the first is filled. */
+        if (found != FIND_OK && found != FIND_STAGE)
             return found;
+        if (found == FIND_STAGE)
+            all = FIND_STAGE;
         done += part;
         n++;
     }
     *n_p = n;
-    return FIND_OK;
+    return all;
 }
 
 static uint64_t recv_room(const struct dm_shm_recv *recv)
@@ -377,25 +371,27 @@ static uint64_t recv_room(const struct dm_shm_recv *recv)
 /* The busy word is odd. */
 static enum dm_shm_exec send_now(struct dm_sep *ep, const struct dm_shm_op *op,
                                  const struct piece *piece, uint32_t n,
-                                 DAT_DTO_COMPLETION_STATUS recv_status, struct dm_shm_result *res)
+                                 const struct dm_shm_taken *t, struct dm_shm_arrival *how,
+                                 struct dm_shm_result *res)
 {
     struct iovec vec[DM_IOV_MAX];
-    uint64_t len;
     enum dm_shm_exec exec = DM_EXEC_DONE;
 
-    if (!dm_shm_local_check(ep->keys, ep->pz_id, op, vec, &len)) {
+    if (!dm_shm_local_check(ep->keys, ep->pz_id, op, vec, &how->len)) {
         res->status = DAT_DTO_ERR_LOCAL_PROTECTION;
         return DM_EXEC_DONE;
     }
-    if (recv_status == DAT_DTO_SUCCESS)
+    if (how->status == DAT_DTO_SUCCESS)
         exec = copy_pieces(ep, vec, piece, n, true, res);
     if (exec != DM_EXEC_DONE)
         return exec;
     if (res->status != DAT_DTO_SUCCESS)
-        recv_status = DAT_DTO_ERR_LOCAL_PROTECTION;
-    if (recv_status != DAT_DTO_SUCCESS)
+        how->status = DAT_DTO_ERR_LOCAL_PROTECTION;
+    if (how->status != DAT_DTO_SUCCESS)
         res->status = DAT_DTO_ERR_REMOTE_RESPONDER;
-    dm_shm_recv_done(ep, recv_status, len, res);
+    else
+        how->is_quiet = dm_shm_recv_is_quiet(ep, t, op);
+    dm_shm_recv_done(ep, t, how, res);
     return DM_EXEC_DONE;
 }
 
@@ -403,10 +399,10 @@ static enum dm_shm_exec send_now(struct dm_sep *ep, const struct dm_shm_op *op,
 static bool exec_send(struct dm_sep *ep, const struct dm_shm_op *op, bool is_locked,
                       struct dm_shm_result *res, enum dm_shm_exec *exec_p)
 {
-    const struct dm_shm_recv *recv;
+    struct dm_shm_taken t;
+    struct dm_shm_arrival how = dm_shm_arrival_of(op);
     struct iovec vec[DM_IOV_MAX];
     struct piece piece[DM_IOV_MAX];
-    DAT_DTO_COMPLETION_STATUS recv_status = DAT_DTO_SUCCESS;
     uint32_t n = 0;
     bool is_valid = true;
     enum find found = FIND_OK;
@@ -416,17 +412,18 @@ static bool exec_send(struct dm_sep *ep, const struct dm_shm_op *op, bool is_loc
         res->status = DAT_DTO_ERR_LOCAL_PROTECTION;
         return true;
     }
-    recv = dm_shm_recv_head(ep);
-    if (recv == NULL) {
+    if (!dm_shm_recv_peek(ep, &t)) {
         *exec_p = dm_shm_is_up(ep) ? DM_EXEC_NO_RECV : DM_EXEC_DOWN;
         return true;
     }
-    if (recv_room(recv) < res->len)
-        recv_status = DAT_DTO_ERR_LOCAL_LENGTH;
+    if (op->is_copied)
+        how.status = op->recv_status;
+    else if (recv_room(t.recv) < res->len)
+        how.status = DAT_DTO_ERR_LOCAL_LENGTH;
     else
-        found = find_recv(ep, recv, res->len, is_locked, piece, &n);
+        found = find_recv(ep, t.recv, res->len, is_locked, piece, &n);
     if (found == FIND_BAD) {
-        recv_status = DAT_DTO_ERR_LOCAL_PROTECTION;
+        how.status = DAT_DTO_ERR_LOCAL_PROTECTION;
         n = 0;
     } else if (found != FIND_OK) {
         *exec_p = exec_of(found);
@@ -437,12 +434,158 @@ static bool exec_send(struct dm_sep *ep, const struct dm_shm_op *op, bool is_loc
         *exec_p = DM_EXEC_DOWN;
     else if (!are_valid(piece, n))
         is_valid = false;
-    else if (dm_shm_recv_head(ep) == NULL)
+    else if (!dm_shm_recv_take(ep, &t))
         *exec_p = DM_EXEC_NO_RECV; /* the ring is being moved */
     else
-        *exec_p = send_now(ep, op, piece, n, recv_status, res);
+        *exec_p = send_now(ep, op, piece, n, &t, &how, res);
     dm_shm_busy_end(ep);
     return is_valid;
+}
+
+/* The peer's receive that an RDMA write with immediate data uses up. */
+static enum dm_shm_exec announce(struct dm_sep *ep, const struct dm_shm_op *op,
+                                 struct dm_shm_taken *t, struct dm_shm_result *res)
+{
+    struct dm_shm_arrival how = {.operation = (DAT_DTOS)DAT_IB_DTO_RECV_IMMED,
+                                 .len = res->len,
+                                 .number = (uint32_t)DAT_IB_DTO_EVENT,
+                                 .ext = DAT_IB_RDMA_WRITE_IMMED_DATA,
+                                 .extra = op->immed};
+
+    how.is_quiet = dm_shm_recv_is_quiet(ep, t, op);
+    if (!dm_shm_recv_take(ep, t))
+        return DM_EXEC_NO_RECV;
+    dm_shm_recv_done(ep, t, &how, res);
+    return DM_EXEC_DONE;
+}
+
+/* RDMA write with immediate data: nothing is written before there is a receive
+ * for it. False: a region changed under us, look again. */
+static bool exec_write_immed(struct dm_sep *ep, const struct dm_shm_op *op, bool is_locked,
+                             struct dm_shm_result *res, enum dm_shm_exec *exec_p)
+{
+    struct iovec vec[DM_IOV_MAX];
+    struct dm_shm_taken t;
+    struct piece piece;
+    uint32_t n_piece = 0;
+    enum find found = FIND_OK;
+    bool is_valid = true;
+
+    *exec_p = DM_EXEC_DONE;
+    if (!dm_shm_local_check(ep->keys, ep->pz_id, op, vec, &res->len)) {
+        res->status = DAT_DTO_ERR_LOCAL_PROTECTION;
+        return true;
+    }
+    if (!dm_shm_recv_peek(ep, &t)) {
+        *exec_p = dm_shm_is_up(ep) ? DM_EXEC_NO_RECV : DM_EXEC_DOWN;
+        return true;
+    }
+    if (op->done < res->len) { /* not yet written in stages */
+        n_piece = 1;
+        found = find(ep, &op->remote, res->len, DAT_MEM_PRIV_REMOTE_WRITE_FLAG, is_locked, &piece);
+    }
+    if (found != FIND_OK) {
+        *exec_p = exec_of(found);
+        if (found == FIND_BAD)
+            res->status = DAT_DTO_ERR_REMOTE_ACCESS;
+        return true;
+    }
+    dm_shm_busy_begin(ep);
+    if (!dm_shm_is_up(ep))
+        *exec_p = DM_EXEC_DOWN;
+    else if (!are_valid(&piece, n_piece))
+        is_valid = false;
+    else if (!dm_shm_local_check(ep->keys, ep->pz_id, op, vec, &res->len))
+        res->status = DAT_DTO_ERR_LOCAL_PROTECTION;
+    else {
+        *exec_p = copy_pieces(ep, vec, &piece, n_piece, true, res);
+        if (*exec_p == DM_EXEC_DONE && res->status == DAT_DTO_SUCCESS)
+            *exec_p = announce(ep, op, &t, res);
+    }
+    dm_shm_busy_end(ep);
+    return is_valid;
+}
+
+/* Fetch-and-add, compare-and-swap: by this processor where the word is mapped,
+ * else by the peer's progress thread, which is just as atomic. */
+static bool exec_atomic(struct dm_sep *ep, const struct dm_shm_op *op, bool is_locked,
+                        struct dm_shm_result *res, enum dm_shm_exec *exec_p)
+{
+    struct iovec vec[1];
+    struct piece piece;
+    uint64_t old;
+    enum find found;
+    bool is_valid = true;
+
+    *exec_p = DM_EXEC_DONE;
+    if (!dm_shm_local_check(ep->keys, ep->pz_id, op, vec, &res->len)) {
+        res->status = DAT_DTO_ERR_LOCAL_PROTECTION;
+        return true;
+    }
+    found = find(ep, &op->remote, sizeof(old), (uint32_t)DAT_IB_MEM_PRIV_REMOTE_ATOMIC, is_locked,
+                 &piece);
+    if (found == FIND_OK && piece.va % sizeof(old) != 0)
+        found = FIND_BAD;
+    else if (found == FIND_OK && (piece.data == NULL || (uintptr_t)piece.data % sizeof(old) != 0))
+        found = FIND_STAGE;
+    if (found != FIND_OK) {
+        *exec_p = exec_of(found);
+        if (found == FIND_BAD)
+            res->status = DAT_DTO_ERR_REMOTE_ACCESS;
+        return true;
+    }
+    dm_shm_busy_begin(ep);
+    if (!dm_shm_is_up(ep))
+        *exec_p = DM_EXEC_DOWN;
+    else if (!are_valid(&piece, 1))
+        is_valid = false;
+    else if (!dm_shm_local_check(ep->keys, ep->pz_id, op, vec, &res->len))
+        res->status = DAT_DTO_ERR_LOCAL_PROTECTION;
+    else {
+        old = dm_shm_atomic(op->kind, piece.data, op->operand);
+        memcpy(vec[0].iov_base, &old, sizeof(old));
+    }
+    dm_shm_busy_end(ep);
+    return is_valid;
+}
+
+/* A send that takes a context away: the peer does that first, as soon as it
+ * has a receive for the message. */
+static bool exec_send_invalidate(struct dm_sep *ep, const struct dm_shm_op *op, bool is_locked,
+                                 struct dm_shm_result *res, enum dm_shm_exec *exec_p)
+{
+    struct iovec vec[DM_IOV_MAX];
+    struct dm_shm_taken t;
+
+    if (op->is_invalidated)
+        return exec_send(ep, op, is_locked, res, exec_p);
+    *exec_p = DM_EXEC_STAGE;
+    if (!dm_shm_local_check(ep->keys, ep->pz_id, op, vec, &res->len)) {
+        *exec_p = DM_EXEC_DONE;
+        res->status = DAT_DTO_ERR_LOCAL_PROTECTION;
+    } else if (!dm_shm_recv_peek(ep, &t)) {
+        *exec_p = dm_shm_is_up(ep) ? DM_EXEC_NO_RECV : DM_EXEC_DOWN;
+    }
+    return true;
+}
+
+static bool exec_other(struct dm_sep *ep, const struct dm_shm_op *op, bool is_locked,
+                       struct dm_shm_result *res, enum dm_shm_exec *exec_p)
+{
+    switch (op->kind) {
+    case DM_OP_SEND_INVALIDATE:
+        return exec_send_invalidate(ep, op, is_locked, res, exec_p);
+    case DM_OP_WRITE_IMMED:
+        return exec_write_immed(ep, op, is_locked, res, exec_p);
+    case DM_OP_FETCH_ADD:
+    case DM_OP_CMP_SWAP:
+        return exec_atomic(ep, op, is_locked, res, exec_p);
+    case DM_OP_BIND:
+        *exec_p = dm_shm_rmr_exec(ep, op, is_locked, res);
+        return true;
+    default:
+        return exec_rdma(ep, op, is_locked, res, exec_p);
+    }
 }
 
 enum dm_shm_exec dm_shm_exec(struct dm_sep *ep, const struct dm_shm_op *op, bool is_locked,
@@ -454,8 +597,12 @@ enum dm_shm_exec dm_shm_exec(struct dm_sep *ep, const struct dm_shm_op *op, bool
     /* Each round needs a region to vanish, and a vanished key stays bad. */
     do {
         memset(res, 0, sizeof(*res));
-        is_valid = op->kind == DM_OP_SEND ? exec_send(ep, op, is_locked, res, &exec)
-                                          : exec_rdma(ep, op, is_locked, res, &exec);
+        if (op->kind == DM_OP_SEND)
+            is_valid = exec_send(ep, op, is_locked, res, &exec);
+        else if (op->kind <= DM_OP_READ)
+            is_valid = exec_rdma(ep, op, is_locked, res, &exec);
+        else
+            is_valid = exec_other(ep, op, is_locked, res, &exec);
     } while (!is_valid);
     return exec;
 }

@@ -62,6 +62,10 @@ bool dm_shm_stage_step(struct dm_sep *ep, struct dm_shm_op *op, struct dm_shm_re
     uint64_t room;
 
     memset(res, 0, sizeof(*res));
+    if (dm_shm_is_remote(op)) {
+        dm_shm_remote_ask(ep, op);
+        return true;
+    }
     if (!dm_shm_local_check(ep->keys, ep->pz_id, op, vec, &total)) {
         res->status = DAT_DTO_ERR_LOCAL_PROTECTION;
         return false;
@@ -73,23 +77,23 @@ bool dm_shm_stage_step(struct dm_sep *ep, struct dm_shm_op *op, struct dm_shm_re
         return false;
     }
     room = total - op->done;
-    if (op->kind == DM_OP_SEND) {
-        const struct dm_shm_recv *recv = dm_shm_recv_head(ep);
+    if (dm_shm_is_send(op)) {
+        struct dm_shm_taken t;
         uint64_t left;
 
         msg.status = DM_STAGE_LOCAL_KEY;
-        if (recv == NULL || !recv_part(recv, op->done, &msg, &left)) {
+        if (!dm_shm_recv_peek(ep, &t) || !recv_part(t.recv, op->done, &msg, &left)) {
             res->status = DAT_DTO_ERR_REMOTE_RESPONDER;
             return false;
         }
         room = room < left ? room : left;
     } else {
-        msg.status = op->kind == DM_OP_READ ? DM_STAGE_READ : 0;
+        msg.status = dm_shm_is_read(op) ? DM_STAGE_READ : 0;
         msg.key = op->remote.rmr_context;
         msg.va = op->remote.virtual_address + op->done;
     }
     op->chunk = (uint32_t)(room < STAGE_LEN ? room : STAGE_LEN);
-    if (op->kind != DM_OP_READ)
+    if (!dm_shm_is_read(op))
         move_local(vec, op->done, ep->stage, op->chunk, true);
     msg.len = op->chunk;
     msg.offset = dm_shm_seg_offset(&ia->seg, ep->stage);
@@ -110,7 +114,7 @@ static void chunk_done(struct dm_sep *ep, struct dm_shm_op *op, struct dm_shm_re
         res->status = DAT_DTO_ERR_LOCAL_PROTECTION;
         return;
     }
-    if (op->kind == DM_OP_READ)
+    if (dm_shm_is_read(op))
         move_local(vec, op->done, ep->stage, op->chunk, false);
     op->done += op->chunk;
     res->len = total;
@@ -120,7 +124,6 @@ static void chunk_done(struct dm_sep *ep, struct dm_shm_op *op, struct dm_shm_re
 void dm_shm_stage_answer(struct dm_sep *ep, const struct dm_shm_msg *msg)
 {
     struct dm_shm_result res = {.status = DAT_DTO_SUCCESS};
-    DAT_DTO_COMPLETION_STATUS recv_status = (DAT_DTO_COMPLETION_STATUS)msg->status;
     struct dm_shm_op *op;
     bool is_over = true;
 
@@ -128,21 +131,24 @@ void dm_shm_stage_answer(struct dm_sep *ep, const struct dm_shm_msg *msg)
         return;
     ep->is_stage_busy = false;
     op = dm_container_of(ep->queue.next, struct dm_shm_op, link);
+    if (dm_shm_is_remote(op)) {
+        if (!dm_shm_remote_answer(ep, op, msg, &res) || dm_shm_finish_head(ep, &res))
+            dm_shm_drain(ep);
+        return;
+    }
     if (msg->status == DAT_DTO_SUCCESS)
         chunk_done(ep, op, &res, &is_over);
+    else if (dm_shm_is_send(op))
+        op->recv_status = (DAT_DTO_COMPLETION_STATUS)msg->status; /* to be reported */
     else
-        res.status =
-            op->kind == DM_OP_SEND ? DAT_DTO_ERR_REMOTE_RESPONDER : DAT_DTO_ERR_REMOTE_ACCESS;
+        res.status = DAT_DTO_ERR_REMOTE_ACCESS;
     if (!is_over && dm_shm_stage_step(ep, op, &res))
         return;
-    if (op->kind == DM_OP_SEND && res.status != DAT_DTO_ERR_LOCAL_PROTECTION) {
-        dm_shm_busy_begin(ep);
-        if (dm_shm_is_up(ep) && dm_shm_recv_head(ep) != NULL)
-            dm_shm_recv_done(ep, recv_status, op->done, &res);
-        dm_shm_busy_end(ep);
-    }
-    if (dm_shm_finish_head(ep, &res))
-        dm_shm_drain(ep);
+    if (is_over && res.status == DAT_DTO_SUCCESS && dm_shm_is_send(op))
+        op->is_copied = true; /* executing it again completes the receive */
+    is_over = (op->kind != DM_OP_WRITE_IMMED && !op->is_copied) || res.status != DAT_DTO_SUCCESS;
+    if (!is_over || dm_shm_finish_head(ep, &res))
+        dm_shm_drain(ep); /* the next, or the immediate data */
 }
 
 /* Check a request against our own table, as the initiator has not. */
@@ -158,10 +164,11 @@ static char *serve_check(struct dm_sep *ep, const struct dm_shm_msg *msg)
     else
         priv = (msg->status & DM_STAGE_READ) != 0 ? DAT_MEM_PRIV_REMOTE_READ_FLAG
                                                   : DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
-    if (atomic_load(&entry->serial) == 0 || entry->key != msg->key || entry->pz != ep->pz_id ||
-        (entry->priv & priv) == 0 || offset > entry->len || msg->len > entry->len - offset)
+    if (!dm_shm_key_serves(ep, entry, msg->key) || (entry->priv & priv) == 0 ||
+        offset > entry->len || msg->len > entry->len - offset)
         return NULL;
-    memcpy(&at, &msg->va, sizeof(at));
+    offset += entry->addr;
+    memcpy(&at, &offset, sizeof(at));
     return at;
 }
 

@@ -22,6 +22,9 @@
 #ifndef DM_PROVIDERS_SHM_SHM_H
 #define DM_PROVIDERS_SHM_SHM_H
 
+#include <sys/socket.h>
+#include <sys/un.h>
+
 #include "providers/common/common.h"
 #include "providers/shm/copy_inl.h"
 #include "providers/shm/seg.h"
@@ -29,7 +32,7 @@
 enum dm_shm_copy { DM_COPY_AUTO, DM_COPY_CMA, DM_COPY_STAGED };
 
 /* Anything the progress thread polls; first member. */
-enum dm_shm_src_kind { DM_SRC_KICK, DM_SRC_LISTEN, DM_SRC_CONN };
+enum dm_shm_src_kind { DM_SRC_KICK, DM_SRC_LISTEN, DM_SRC_CONN, DM_SRC_PEER };
 struct dm_shm_src {
     enum dm_shm_src_kind kind;
     int fd;
@@ -48,6 +51,7 @@ struct dm_shm_ia {
     struct dm_list peers;
     struct dm_list srcs;
     struct dm_list graves; /* dead sources, freed by the progress thread */
+    int n_embryos;         /* accepted sockets without a request so far */
     uint32_t last_owner;
     int epoll_fd;
     struct dm_shm_src kick;
@@ -60,14 +64,25 @@ struct dm_shm_ia {
 struct dm_shm_map {
     struct dm_shm_map *next;
     uint64_t serial;
-    char *base; /* NULL: cannot be mapped, use another way */
-    size_t len; /* of the mapping */
-    char *data; /* where the region begins */
+    char *base;  /* NULL: cannot be mapped, use another way */
+    size_t len;  /* of the mapping */
+    char *data;  /* where the region begins */
+    uint64_t va; /* and where in its owner */
+    uint64_t region_len;
 };
 
 enum { DM_SHM_MAP_BUCKETS = 64 };
 
-/* Another instance, possibly of this process, whose segment is mapped here. */
+struct dm_shm_peer;
+
+/* The process of a peer; readable when it has ended. */
+struct dm_shm_death {
+    struct dm_shm_src src;
+    struct dm_shm_peer *peer;
+};
+
+/* Another instance, possibly of this process, whose segment is mapped here. Its
+ * contents are the peer's: see msg.h for what is believed. */
 struct dm_shm_peer {
     struct dm_list link;
     int n_refs; /* connections and endpoints */
@@ -76,19 +91,34 @@ struct dm_shm_peer {
     struct dm_shm_hdr *hdr;
     size_t size;
     bool can_cma;
+    struct dm_shm_death *death; /* NULL: only its sockets tell */
     struct dm_shm_map *maps[DM_SHM_MAP_BUCKETS];
 };
 
+/* Does the segment have these bytes? */
+static inline bool dm_shm_peer_has(const struct dm_shm_peer *peer, uint64_t offset, uint64_t len)
+{
+    return offset <= peer->size && len <= peer->size - offset;
+}
+
 enum dm_shm_conn_state {
+    DM_CONN_WAIT,     /* for another common connect */
     DM_CONN_RETRY,    /* the listener's backlog was full */
     DM_CONN_ASKED,    /* request sent, no answer yet */
     DM_CONN_EMBRYO,   /* accepted a socket, no request yet */
     DM_CONN_CR,       /* request given to the consumer */
     DM_CONN_ACCEPTED, /* answered, no confirmation yet */
     DM_CONN_UP,
+    DM_CONN_DYING, /* over, but the peer is in the middle of a transfer */
 };
 
 struct dm_shm_out; /* a message that waits for room in the socket */
+
+/* The name of a listening socket. */
+struct dm_shm_name {
+    socklen_t len;
+    struct sockaddr_un addr;
+};
 
 struct dm_shm_conn {
     struct dm_shm_src src;
@@ -103,15 +133,26 @@ struct dm_shm_conn {
     uint32_t peer_owner; /* how we sign in its rings */
     uint64_t deadline;
     bool is_peer_gone;
-    bool has_out; /* polling for room */
+    bool was_up; /* established */
+    bool is_stuck; /* the peer has been in one transfer for very long */
+    bool has_out;  /* polling for room */
+    uint32_t n_out;
     struct dm_list out;
-    uint8_t *request; /* private data of a retried request */
+    DAT_EVENT_NUMBER last_event; /* of a dying one */
+    uint8_t *request;            /* private data; the request may go elsewhere */
     DAT_COUNT request_len;
+    uint16_t n_moves;               /* to other listeners */
+    bool is_common;                 /* by dm_shm_ep_common_connect() */
+    struct dm_shm_name to;          /* whom we ask */
+    struct dm_shm_listener *waiter; /* of DM_CONN_WAIT */
+    struct dm_shm_conn *host;       /* of an embryo: who waits for it */
 };
 
 struct dm_shm_listener {
     struct dm_shm_src src;
-    struct dm_sp *sp;
+    struct dm_sp *sp;         /* or... */
+    struct dm_shm_conn *host; /* ...who waits for a common connect */
+    uint64_t paused; /* out of descriptors: until then; 0: not */
 };
 
 struct dm_lmr {
@@ -120,12 +161,29 @@ struct dm_lmr {
     DAT_MEM_TYPE mem_type;
     DAT_REGION_DESCRIPTION region;
     DAT_VLEN len;
-    uint64_t va;
+    DAT_VA_TYPE va_type;
+    uint64_t va;   /* as the consumer addresses it: 0 if zero based */
+    uint64_t addr; /* where it really is */
     DAT_MEM_PRIV_FLAGS priv;
     uint32_t key;
     int fd;
     uint64_t fd_offset;
+    int n_binds;      /* RMRs bound to it */
     bool is_exported; /* some peer has the descriptor */
+};
+
+/* A shared receive queue. */
+struct dm_srq {
+    struct dm_obj obj;
+    struct dm_pz *pz;
+    DAT_SRQ_ATTR attr;
+    int n_refs; /* endpoints */
+    struct dm_shm_link_srq *sh;
+    char *descs;
+    _Atomic uint64_t *order;
+    uint32_t cursor; /* the next descriptor to try */
+    uint64_t tail;
+    pthread_mutex_t post_lock; /* thread-safe line only; before ia->lock */
 };
 
 /* A remote region found before, valid while the entry has this serial. */
@@ -136,12 +194,25 @@ struct dm_shm_found {
     const struct dm_shm_key *entry;
     uint64_t va;
     uint64_t len;
-    char *data; /* where va is mapped here; NULL: not mapped */
+    char *data;    /* where va is mapped here; NULL: not mapped */
+    uint64_t addr; /* where va is in the peer */
 };
 
 enum { DM_SHM_FOUND_N = 16 };
 
-enum dm_shm_op_kind { DM_OP_SEND, DM_OP_WRITE, DM_OP_READ };
+enum dm_shm_op_kind {
+    DM_OP_SEND,
+    DM_OP_WRITE,
+    DM_OP_READ, /* up to here plain completions */
+    DM_OP_SEND_INVALIDATE,
+    DM_OP_READ_TO_RMR, /* the segment is an RMR triplet */
+    DM_OP_WRITE_IMMED,
+    DM_OP_FETCH_ADD,
+    DM_OP_CMP_SWAP,
+    DM_OP_BIND
+};
+
+struct dm_shm_bind; /* rmr.h */
 struct dm_shm_op {
     struct dm_list link;
     enum dm_shm_op_kind kind;
@@ -150,11 +221,25 @@ struct dm_shm_op {
     uint32_t n_seg;
     const DAT_LMR_TRIPLET *seg;
     DAT_RMR_TRIPLET remote;
+    union {
+        uint64_t operand[2]; /* FETCH_ADD, CMP_SWAP: compare, swap */
+        uint32_t immed;      /* WRITE_IMMED */
+        struct {             /* SEND_INVALIDATE */
+            uint32_t invalidate;
+            bool is_invalidated;
+        };
+        struct dm_shm_bind *bind;
+    };
     /* Staged transfer. */
+    bool is_copied; /* a send, the receive is still to be completed */
+    DAT_DTO_COMPLETION_STATUS recv_status;
     uint64_t done;
     uint32_t chunk;         /* bytes under way */
     DAT_LMR_TRIPLET copy[]; /* of seg, when queued */
 };
+
+#define DM_SHM_RECV_WORDS                                                                          \
+    ((sizeof(struct dm_shm_recv) + DM_IOV_MAX * sizeof(DAT_LMR_TRIPLET)) / sizeof(uint64_t))
 
 struct dm_sep {
     struct dm_ep ep;
@@ -167,7 +252,8 @@ struct dm_sep {
     const _Atomic pid_t *alive; /* != pid in a forked child */
     struct dm_shm_link_ep *sh;
     struct dm_shm_link_ep *peer_sh;
-    const struct dm_shm_key *keys; /* our table */
+    struct dm_shm_link_srq *peer_srq; /* where the peer's receives are, or NULL */
+    const struct dm_shm_key *keys;    /* our table */
     uint64_t busy;
     uint32_t n_signalled;        /* completions by the poster... */
     uint32_t n_signalled_locked; /* ...and by others, under ia->lock */
@@ -183,9 +269,17 @@ struct dm_sep {
     struct dm_shm_conn *conn;
     struct dm_shm_peer *peer;
     uint32_t peer_owner;
-    struct dm_list queue; /* requests that have to wait */
+    struct dm_srq *srq; /* its receives come from there */
+    bool is_mark_due;   /* a watermark of the peer has fired, it is to be told */
+    bool has_taken;     /* a shared receive for the request at the head */
+    uint32_t taken_idx;
+    uint64_t taken_pos;
+    uint64_t taken[DM_SHM_RECV_WORDS]; /* copy of it, a struct dm_shm_recv */
+    uint32_t peer_only;                /* how the peer names its endpoint in an RMR's entry */
+    struct dm_list queue;              /* requests that have to wait */
     uint32_t n_queued;
     bool is_map_asked;
+    uint64_t map_serial; /* for which region */
     bool is_stage_busy;
     bool is_draining_out; /* graceful disconnect pending */
     char *stage;          /* buffer in our segment */
@@ -201,26 +295,36 @@ bool dm_shm_progress_start(struct dm_shm_ia *ia);
 void dm_shm_progress_stop(struct dm_shm_ia *ia);
 void dm_shm_kick(struct dm_pia *pia);
 bool dm_shm_src_add(struct dm_shm_ia *ia, struct dm_shm_src *src);
+/* Give it another descriptor, which is not polled; the old one is closed. */
+void dm_shm_src_replace(struct dm_shm_ia *ia, struct dm_shm_src *src, int fd);
+/* Poll a source for these events from now on. */
+void dm_shm_src_poll(struct dm_shm_ia *ia, struct dm_shm_src *src, uint32_t events);
 /* Stop polling it, close its descriptor; its memory is freed later. */
 void dm_shm_src_bury(struct dm_shm_ia *ia, struct dm_shm_src *src);
 
 /* peer.c; ia->lock is held. */
-struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int fd, uint64_t id, pid_t pid);
+/* sock: the connection to it. NULL: it is no segment, or no memory. */
+struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int sock, int fd, uint64_t id, pid_t pid);
 void dm_shm_peer_hold(struct dm_shm_peer *peer);
-void dm_shm_peer_put(struct dm_shm_peer *peer);
+void dm_shm_peer_put(struct dm_shm_ia *ia, struct dm_shm_peer *peer);
 struct dm_shm_map *dm_shm_peer_map_find(struct dm_shm_peer *peer, uint64_t serial);
-/* Map len bytes of fd at offset; fd < 0 notes that it cannot be mapped. */
+/* An event ring in the peer's segment; NULL if there is none at this offset. */
+struct dm_evd_ring *dm_shm_peer_ring(const struct dm_shm_peer *peer, uint64_t offset);
+/* Map len bytes of fd at offset, which the owner has at va; fd < 0 notes that
+ * it cannot be mapped. */
 void dm_shm_peer_map_add(struct dm_shm_peer *peer, uint64_t serial, int fd, uint64_t offset,
-                         uint64_t len);
+                         uint64_t len, uint64_t va);
 void dm_shm_peer_map_del(struct dm_shm_peer *peer, uint64_t serial);
 /* Wait until the peer of this endpoint (or of all, if NULL) is not in the
- * middle of an operation that began before the call. */
-void dm_shm_quiesce(struct dm_shm_ia *ia, struct dm_sep *ep);
+ * middle of an operation that began before the call. False: a peer has been in
+ * it for seconds, as it was stopped; it may still write to our memory. */
+bool dm_shm_quiesce(struct dm_shm_ia *ia, struct dm_sep *ep);
+/* The same for one peer, without patience. */
+bool dm_shm_is_quiet(struct dm_sep *ep);
 
 /* lmr.c */
 void dm_shm_lmr_destroy(struct dm_lmr *lmr); /* ia->lock is held */
 struct dm_lmr *dm_shm_lmr_find(struct dm_shm_ia *ia, uint32_t key);
-void dm_shm_lmr_keys_free(struct dm_shm_ia *ia);
 
 /* ep.c; the internal ones want ia->lock held. */
 void dm_shm_ep_destroy(struct dm_sep *ep);
@@ -233,17 +337,47 @@ void dm_shm_ep_check_up(struct dm_sep *ep);
 /* End a connection: flush everything, then the event (0: none). The message
  * (enum dm_shm_msg_type) tells the peer, DM_MSG_NONE if it knows or is gone. */
 void dm_shm_ep_down(struct dm_sep *ep, DAT_EVENT_NUMBER event, uint32_t msg);
+/* That has to wait while the peer is in the middle of a transfer: then the
+ * connection is DM_CONN_DYING. Try to go on; true if it is still there. */
+bool dm_shm_ep_dying(struct dm_sep *ep);
+
+/* recv.c; ia->lock is held. */
+/* Make the receive queue for the attributes; false when out of memory. */
+bool dm_shm_recvs_alloc(struct dm_sep *ep);
+/* Complete what is posted as flushed. */
 void dm_shm_ep_flush_recvs(struct dm_sep *ep);
+/* The peer, which signs as owner, has died: if it had taken a receive and not
+ * reported it, complete that as flushed. Before its claims are buried. */
+void dm_shm_recv_recover(struct dm_sep *ep, uint32_t owner);
+/* From now on notes of the peer are about the endpoint's present event ring. */
+void dm_shm_recv_renote(struct dm_sep *ep);
+
+/* srq.c; ia->lock is held. */
+void dm_shm_srq_destroy(struct dm_srq *srq);
+/* Tell the peers of all its endpoints who wait for a receive. */
+void dm_shm_srq_poke(struct dm_srq *srq);
+/* Complete as flushed the receives that the peer of this endpoint has claimed
+ * and will not complete; it is not in the middle of an operation. */
+void dm_shm_srq_reclaim(struct dm_sep *ep, uint32_t owner);
+/* Raise the events of watermarks that have fired. */
+void dm_shm_marks_check(struct dm_sep *ep);
+/* Arm what the attributes of a new endpoint ask for. */
+void dm_shm_ep_marks_init(struct dm_sep *ep);
 
 /* cm.c and cm_passive.c */
 void dm_shm_sp_destroy(struct dm_sp *sp);
 /* Events of the progress thread. */
 void dm_shm_listener_ready(struct dm_shm_ia *ia, struct dm_shm_listener *listener);
 void dm_shm_conn_ready(struct dm_shm_conn *conn, uint32_t events);
+/* The process of a peer has ended; what it said before still counts. */
+void dm_shm_peer_died(struct dm_shm_ia *ia, struct dm_shm_peer *peer);
 void dm_shm_conn_timeout(struct dm_shm_conn *conn);
 struct dm_shm_conn *dm_shm_conn_new(struct dm_shm_ia *ia, int fd, enum dm_shm_conn_state state);
 /* Forget a connection: close it, drop its peer, unlink it from its endpoint. */
 void dm_shm_conn_close(struct dm_shm_conn *conn);
+/* Forget the embryos of a service point or of who waits. */
+void dm_shm_embryos_close(struct dm_shm_ia *ia, const struct dm_sp *sp,
+                          const struct dm_shm_conn *host);
 /* A request has arrived / the socket of an unfinished connection closed. */
 struct dm_shm_msg;
 void dm_shm_conn_request(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd);

@@ -1,0 +1,91 @@
+/*
+ * What only the target can do: its progress thread carries out an atomic
+ * operation on memory that is not mapped here, and takes an RMR's context
+ * away. Like a staged copy, the request waits at the head of the queue for the
+ * answer.
+ */
+#include <string.h>
+
+#include "providers/shm/msg.h"
+#include "providers/shm/rmr.h"
+
+bool dm_shm_is_remote(const struct dm_shm_op *op)
+{
+    return dm_shm_is_atomic(op) || (op->kind == DM_OP_SEND_INVALIDATE && !op->is_invalidated);
+}
+
+void dm_shm_remote_ask(struct dm_sep *ep, const struct dm_shm_op *op)
+{
+    struct dm_shm_msg msg = {.type = DM_MSG_INVALIDATE};
+
+    if (op->kind == DM_OP_SEND_INVALIDATE) {
+        msg.key = op->invalidate;
+    } else {
+        msg.type = DM_MSG_ATOMIC;
+        msg.status = op->kind;
+        msg.key = op->remote.rmr_context;
+        msg.va = op->remote.virtual_address;
+        msg.size = op->operand[0];
+        msg.offset = op->operand[1];
+    }
+    ep->is_stage_busy = true;
+    dm_shm_msg_send(ep->conn, &msg, -1);
+}
+
+bool dm_shm_remote_answer(struct dm_sep *ep, struct dm_shm_op *op, const struct dm_shm_msg *msg,
+                          struct dm_shm_result *res)
+{
+    struct iovec vec[1];
+
+    if (msg->status != DAT_DTO_SUCCESS) {
+        res->status = DAT_DTO_ERR_REMOTE_ACCESS;
+        return true;
+    }
+    if (op->kind == DM_OP_SEND_INVALIDATE) {
+        op->is_invalidated = true;
+        return false;
+    }
+    if (!dm_shm_local_check(ep->keys, ep->pz_id, op, vec, &res->len))
+        res->status = DAT_DTO_ERR_LOCAL_PROTECTION;
+    else
+        memcpy(vec[0].iov_base, &msg->size, sizeof(msg->size));
+    return true;
+}
+
+/* The word, if the peer may do that to it. */
+static void *find_word(struct dm_sep *ep, const struct dm_shm_msg *msg)
+{
+    const struct dm_shm_key *entry = &ep->keys[msg->key & DM_SHM_KEY_IDX];
+    uint64_t offset = msg->va - entry->va;
+    uint64_t addr = entry->addr + offset;
+    void *at;
+
+    if (!dm_shm_key_serves(ep, entry, msg->key) ||
+        (entry->priv & (uint32_t)DAT_IB_MEM_PRIV_REMOTE_ATOMIC) == 0 || offset > entry->len ||
+        entry->len - offset < sizeof(uint64_t) || addr % sizeof(uint64_t) != 0)
+        return NULL;
+    memcpy(&at, &addr, sizeof(at));
+    return at;
+}
+
+void dm_shm_atomic_serve(struct dm_shm_conn *conn, const struct dm_shm_msg *msg)
+{
+    struct dm_shm_msg answer = {.type = DM_MSG_STAGED};
+    uint64_t operand[2] = {msg->size, msg->offset};
+    void *word = find_word(conn->ep, msg);
+
+    if (word == NULL || (msg->status != DM_OP_FETCH_ADD && msg->status != DM_OP_CMP_SWAP))
+        answer.status = DAT_DTO_ERR_LOCAL_PROTECTION;
+    else
+        answer.size = dm_shm_atomic((enum dm_shm_op_kind)msg->status, word, operand);
+    dm_shm_msg_send(conn, &answer, -1);
+}
+
+void dm_shm_invalidate_serve(struct dm_shm_conn *conn, const struct dm_shm_msg *msg)
+{
+    struct dm_shm_msg answer = {.type = DM_MSG_STAGED};
+
+    if (!dm_shm_rmr_invalidate(conn->ep, msg->key))
+        answer.status = DAT_DTO_ERR_LOCAL_PROTECTION;
+    dm_shm_msg_send(conn, &answer, -1);
+}

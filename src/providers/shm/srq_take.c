@@ -1,0 +1,233 @@
+/*
+ * Shared receive queues from the side of those who take from them, and what
+ * the owner does with receives that were taken and not completed.
+ *
+ * A taker copies nothing before it owns the descriptor: it claims it with one
+ * compare-and-swap of the descriptor's state word, which records the position
+ * and the claimer, then helps the head on. It gives the descriptor back before
+ * it publishes the completion, so that who dequeues that can post at once.
+ * Claims are made with the busy word odd and the link up, so once the owner
+ * has taken the link down and waited, none are added and those that are left
+ * are the owner's to flush.
+ */
+#include "providers/shm/srq.h"
+
+#include <string.h>
+
+#include "providers/shm/msg.h"
+
+uint64_t dm_shm_desc_state(uint64_t pos, uint32_t owner, enum dm_desc_phase phase)
+{
+    return pos << DM_SLOT_POS_SHIFT | (uint64_t)owner << 2 | (uint64_t)phase;
+}
+
+static _Atomic uint64_t *order_at(struct dm_shm_hdr *hdr, const struct dm_shm_link_srq *srq,
+                                  uint64_t pos)
+{
+    return (_Atomic uint64_t *)(void *)((char *)hdr + srq->order) + (pos & srq->order_mask);
+}
+
+static struct dm_shm_desc *desc_at(struct dm_shm_hdr *hdr, const struct dm_shm_link_srq *srq,
+                                   uint32_t idx)
+{
+    return (void *)((char *)hdr + srq->descs + idx * srq->stride);
+}
+
+/* The descriptor at the head in *idx_p, the head in *pos_p; false when there
+ * is none. It may have been claimed already. */
+static bool find_head(struct dm_shm_hdr *hdr, struct dm_shm_link_srq *srq, uint64_t *pos_p,
+                      uint32_t *idx_p)
+{
+    for (;;) {
+        uint64_t pos = atomic_load_explicit(&srq->head, memory_order_acquire);
+        uint64_t word = atomic_load(order_at(hdr, srq, pos));
+
+        *pos_p = pos;
+        *idx_p = (uint32_t)(word & (((uint64_t)1 << DM_SLOT_POS_SHIFT) - 1));
+        if (word >> DM_SLOT_POS_SHIFT == (pos & (UINT64_MAX >> DM_SLOT_POS_SHIFT)) &&
+            *idx_p < srq->n_desc)
+            return true;
+        if (atomic_load(&srq->head) == pos)
+            return false;
+    }
+}
+
+/* The busy word is odd and the queue stays where it is. */
+static bool claim(struct dm_sep *ep)
+{
+    struct dm_shm_hdr *hdr = ep->peer->hdr;
+    struct dm_shm_link_srq *srq = ep->peer_srq;
+    struct dm_shm_desc *desc;
+    uint64_t pos;
+    uint32_t idx;
+    size_t len;
+    bool is_ours = false;
+
+    do {
+        uint64_t state;
+
+        if (!find_head(hdr, srq, &pos, &idx))
+            return false;
+        desc = desc_at(hdr, srq, idx);
+        state = dm_shm_desc_state(pos, 0, DM_DESC_POSTED);
+        is_ours = atomic_compare_exchange_strong(
+            &desc->state, &state, dm_shm_desc_state(pos, ep->peer_owner, DM_DESC_CLAIMED));
+        state = pos;
+        atomic_compare_exchange_strong(&srq->head, &state, pos + 1);
+    } while (!is_ours);
+
+    len = sizeof(desc->recv) + desc->recv.n_seg * sizeof(DAT_LMR_TRIPLET);
+    memcpy(ep->taken, &desc->recv, len <= sizeof(ep->taken) ? len : sizeof(desc->recv));
+    ep->taken_pos = pos;
+    ep->taken_idx = idx;
+    ep->has_taken = true;
+    return true;
+}
+
+/* Fire the watermark if it is armed and has this value. */
+static void fire(struct dm_sep *ep, _Atomic uint32_t *mark, uint32_t value)
+{
+    if (atomic_compare_exchange_strong(mark, &value, (value & ~DM_MARK_ARMED) | DM_MARK_FIRED))
+        ep->is_mark_due = true;
+}
+
+/* One more has been claimed: is a watermark passed? */
+static void marks_look(struct dm_sep *ep)
+{
+    struct dm_shm_link_ep *peer = ep->peer_sh;
+    uint32_t n_taken = atomic_load_explicit(&peer->n_taken, memory_order_relaxed) + 1;
+    uint32_t low = atomic_load(&ep->peer_srq->low);
+    uint32_t soft = atomic_load_explicit(&peer->soft, memory_order_relaxed);
+    uint64_t n_left = atomic_load(&ep->peer_srq->tail) - (ep->taken_pos + 1);
+
+    atomic_store_explicit(&peer->n_taken, n_taken, memory_order_relaxed);
+    if ((low & DM_MARK_ARMED) != 0 && n_left < (low & DM_MARK_NONE))
+        fire(ep, &ep->peer_srq->low, low);
+    if ((soft & DM_MARK_ARMED) != 0 &&
+        n_taken - atomic_load(&peer->n_reaped) > (soft & DM_MARK_NONE))
+        fire(ep, &peer->soft, soft);
+}
+
+bool dm_shm_srq_is_refused(struct dm_sep *ep)
+{
+    struct dm_shm_link_ep *peer = ep->peer_sh;
+    uint32_t hard;
+
+    if (ep->peer_srq == NULL || ep->has_taken)
+        return false;
+    hard = atomic_load(&peer->hard);
+    return hard != 0 && atomic_load_explicit(&peer->n_taken, memory_order_relaxed) -
+                                atomic_load(&peer->n_reaped) >=
+                            (hard & DM_MARK_NONE);
+}
+
+bool dm_shm_srq_claim(struct dm_sep *ep)
+{
+    if (ep->has_taken)
+        return true;
+    if (dm_shm_srq_is_refused(ep))
+        return false;
+    dm_shm_busy_begin(ep);
+    if (dm_shm_is_up(ep) && atomic_load(&ep->peer_srq->is_open) != 0 && claim(ep))
+        marks_look(ep);
+    dm_shm_busy_end(ep);
+    return ep->has_taken;
+}
+
+void dm_shm_srq_give_back(struct dm_sep *ep)
+{
+    struct dm_shm_desc *desc = desc_at(ep->peer->hdr, ep->peer_srq, ep->taken_idx);
+
+    atomic_store_explicit(&desc->state, dm_shm_desc_state(ep->taken_pos, 0, DM_DESC_FREE),
+                          memory_order_release);
+    ep->has_taken = false;
+}
+
+static struct dm_shm_hdr *own_hdr(struct dm_sep *ep)
+{
+    return dm_shm_ia_of(ep)->seg.hdr;
+}
+
+/* Nobody else may be left to move the head past what a dead process claimed. */
+static void help_head(struct dm_sep *ep)
+{
+    struct dm_shm_hdr *hdr = own_hdr(ep);
+    struct dm_shm_link_srq *srq = ep->srq->sh;
+    uint64_t pos;
+    uint32_t idx;
+
+    while (find_head(hdr, srq, &pos, &idx) &&
+           atomic_load(&desc_at(hdr, srq, idx)->state) != dm_shm_desc_state(pos, 0, DM_DESC_POSTED))
+        atomic_compare_exchange_strong(&srq->head, &pos, pos + 1);
+}
+
+static bool is_claimed_by(const struct dm_shm_desc *desc, uint32_t owner)
+{
+    uint64_t mask = dm_shm_desc_state(0, DM_EVD_OWNER_MAX, (enum dm_desc_phase)3);
+
+    return (atomic_load(&desc->state) & mask) == dm_shm_desc_state(0, owner, DM_DESC_CLAIMED);
+}
+
+bool dm_shm_srq_has_claim(struct dm_sep *ep, uint32_t owner)
+{
+    struct dm_shm_link_srq *srq = ep->srq->sh;
+
+    for (uint32_t i = 0; i < srq->n_desc; i++)
+        if (is_claimed_by(desc_at(own_hdr(ep), srq, i), owner))
+            return true;
+    return false;
+}
+
+void dm_shm_srq_reclaim(struct dm_sep *ep, uint32_t owner)
+{
+    struct dm_shm_link_srq *srq = ep->srq->sh;
+
+    for (uint32_t i = 0; i < srq->n_desc; i++) {
+        struct dm_shm_desc *desc = desc_at(own_hdr(ep), srq, i);
+        uint64_t pos = atomic_load(&desc->state) >> DM_SLOT_POS_SHIFT;
+
+        if (!is_claimed_by(desc, owner))
+            continue;
+        help_head(ep);
+        dm_shm_recv_flush_one(ep, desc->recv.cookie);
+        atomic_store(&desc->state, dm_shm_desc_state(pos, 0, DM_DESC_FREE));
+    }
+}
+
+void dm_shm_srq_poke(struct dm_srq *srq)
+{
+    if (atomic_exchange(&srq->sh->is_stalled, 0) == 0)
+        return;
+    dm_list_for_each (it, &srq->obj.ia->objs[DAT_HANDLE_TYPE_EP]) {
+        struct dm_sep *ep = dm_container_of(it, struct dm_sep, ep.obj.link);
+
+        if (ep->srq == srq && ep->conn != NULL && atomic_exchange(&ep->sh->is_stalled, 0) != 0)
+            dm_shm_msg_simple(ep->conn, DM_MSG_POKE);
+    }
+}
+
+/* Has it fired and not been told yet? */
+static bool has_fired(_Atomic uint32_t *mark)
+{
+    uint32_t value = atomic_load(mark);
+
+    return (value & DM_MARK_FIRED) != 0 &&
+           atomic_compare_exchange_strong(mark, &value, value & ~DM_MARK_FIRED);
+}
+
+void dm_shm_srq_mark_check(struct dm_srq *srq)
+{
+    if (has_fired(&srq->sh->low))
+        dm_evd_add_async(srq->obj.ia->async_evd, DM_SHM_MARK_EVENT, (DAT_HANDLE)srq,
+                         DAT_SRQ_LOW_WATERMARK_EVENT);
+}
+
+void dm_shm_marks_check(struct dm_sep *ep)
+{
+    if (ep->srq == NULL)
+        return;
+    dm_shm_srq_mark_check(ep->srq);
+    if (has_fired(&ep->sh->soft))
+        dm_evd_add_async(ep->ep.obj.ia->async_evd, DM_SHM_MARK_EVENT, (DAT_HANDLE)ep,
+                         DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
+}

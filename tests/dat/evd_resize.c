@@ -1,0 +1,190 @@
+/* test: kind=dat timeout=90 params=copy=auto|copy=cma|copy=staged */
+/*
+ * Resizing a dispatcher under traffic: producers of another process and of
+ * this one go on, nothing is lost, doubled or reordered, and what is queued
+ * survives. Shrinking below what is queued is refused.
+ */
+#include "dat_pair.h"
+
+enum { N_EPS = 3, N_MSGS = 6000, DEPTH = 32, LEN = 4096 };
+
+struct stream {
+    DAT_EP_HANDLE ep;
+    unsigned n_sent;
+    unsigned n_done;
+};
+
+static struct stream *find(struct stream *all, DAT_EP_HANDLE ep)
+{
+    for (int i = 0; i < N_EPS; i++)
+        if (all[i].ep == ep)
+            return &all[i];
+    DT_FAIL("an event of an endpoint that is not ours");
+}
+
+static void join_all(struct dt *t, struct stream *all, bool is_passive)
+{
+    for (int i = 0; i < N_EPS; i++) {
+        t->ep = dt_ep(t);
+        all[i] = (struct stream){.ep = t->ep};
+        dt_join(t, is_passive);
+    }
+}
+
+/* Completions come in order; each has the next cookie of its endpoint. */
+static void check_next(struct stream *all, const DAT_EVENT *event)
+{
+    const DAT_DTO_COMPLETION_EVENT_DATA *dto = &event->event_data.dto_completion_event_data;
+    struct stream *s = find(all, dto->ep_handle);
+
+    CHECK_EQ(event->event_number, DAT_DTO_COMPLETION_EVENT);
+    CHECK_EQ(dto->status, DAT_DTO_SUCCESS);
+    CHECK_EQ(dto->user_cookie.as_64, s->n_done);
+    s->n_done++;
+}
+
+/* A size that changes all the time; returns how often it did. */
+static unsigned resize(DAT_EVD_HANDLE evd, unsigned *seed)
+{
+    /* Never smaller than what can be queued, so that nothing overflows. */
+    static const DAT_COUNT sizes[] = {256, 400, 512, 1000, 2048, 5000};
+    DAT_RETURN ret = dat_evd_resize(evd, sizes[rand_r(seed) % 6]);
+
+    if (ret != DAT_SUCCESS)
+        CHECK_RC(ret, DAT_INVALID_STATE);
+    return ret == DAT_SUCCESS ? 1 : 0;
+}
+
+/* The dispatcher of receives is resized: the peer's processor adds to it. */
+static void receive(struct dt *t, struct dt_mem *mem, struct stream *all)
+{
+    DAT_LMR_TRIPLET seg = dt_seg(mem, 0, 8);
+    unsigned n_resized = 0;
+    unsigned n = 0;
+    unsigned seed = 1;
+
+    for (int i = 0; i < N_EPS; i++)
+        for (; all[i].n_sent < DEPTH; all[i].n_sent++)
+            OK(dat_ep_post_recv(all[i].ep, 1, &seg, dt_cookie(all[i].n_sent),
+                                DAT_COMPLETION_DEFAULT_FLAG));
+    dt_meet(t);
+    while (n < N_EPS * N_MSGS) {
+        DAT_EVENT event;
+
+        if (rand_r(&seed) % 16 == 0)
+            n_resized += resize(t->recv_evd, &seed);
+        if (dat_evd_dequeue(t->recv_evd, &event) != DAT_SUCCESS)
+            event = dt_wait(t->recv_evd);
+        check_next(all, &event);
+        n++;
+        struct stream *s = find(all, event.event_data.dto_completion_event_data.ep_handle);
+        if (s->n_sent < N_MSGS) {
+            OK(dat_ep_post_recv(s->ep, 1, &seg, dt_cookie(s->n_sent), DAT_COMPLETION_DEFAULT_FLAG));
+            s->n_sent++;
+        }
+    }
+    CHECK(n_resized > 100);
+    dt_want_none(t->recv_evd, 1);
+}
+
+/* The dispatcher of requests is resized by the one who posts. */
+static void transmit(struct dt *t, struct dt_mem *mem, struct stream *all)
+{
+    DAT_LMR_TRIPLET seg = dt_seg(mem, 0, 8);
+    unsigned seed = 2;
+    unsigned n = 0;
+
+    dt_meet(t);
+    while (n < N_EPS * N_MSGS) {
+        DAT_EVENT event;
+
+        for (int i = 0; i < N_EPS; i++)
+            if (all[i].n_sent < N_MSGS && all[i].n_sent - all[i].n_done < DEPTH) {
+                OK(dat_ep_post_send(all[i].ep, 1, &seg, dt_cookie(all[i].n_sent),
+                                    DAT_COMPLETION_DEFAULT_FLAG));
+                all[i].n_sent++;
+            }
+        if (rand_r(&seed) % 32 == 0)
+            (void)resize(t->req_evd, &seed);
+        while (dat_evd_dequeue(t->req_evd, &event) == DAT_SUCCESS) {
+            check_next(all, &event);
+            n++;
+        }
+    }
+    dt_want_none(t->req_evd, 1);
+}
+
+/* What is queued stays when the dispatcher grows and shrinks around it. */
+static void keeps_events(struct dt *t)
+{
+    DAT_EVD_HANDLE evd;
+    DAT_EVD_PARAM param;
+    DAT_EVENT event;
+
+    OK(dat_evd_create(t->ia, 8, DAT_HANDLE_NULL, DAT_EVD_SOFTWARE_FLAG, &evd));
+    memset(&event, 0, sizeof(event));
+    for (uintptr_t n = 0; n < 2000; n++) {
+        event.event_number = DAT_SOFTWARE_EVENT;
+        event.event_data.software_event_data.pointer = (DAT_PVOID)n;
+        while (dat_evd_post_se(evd, &event) != DAT_SUCCESS) { /* full */
+            OK(dat_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
+            OK(dat_evd_resize(evd, 2 * param.evd_qlen));
+        }
+        if (n == 100) {
+            CHECK_RC(dat_evd_resize(evd, 100), DAT_INVALID_STATE);
+            OK(dat_evd_resize(evd, 101));
+            OK(dat_evd_query(evd, DAT_EVD_FIELD_ALL, &param));
+            CHECK(param.evd_qlen >= 101);
+        }
+    }
+    CHECK_RC(dat_evd_resize(evd, 0), DAT_INVALID_PARAMETER);
+    CHECK_RC(dat_evd_resize(evd, -5), DAT_INVALID_PARAMETER);
+    CHECK_RC(dat_evd_resize(evd, 1 << 30), DAT_INSUFFICIENT_RESOURCES);
+    for (uintptr_t n = 0; n < 2000; n++) {
+        OK(dat_evd_dequeue(evd, &event));
+        CHECK_EQ((uintptr_t)event.event_data.software_event_data.pointer, n);
+    }
+    CHECK_RC(dat_evd_dequeue(evd, &event), DAT_QUEUE_EMPTY);
+    OK(dat_evd_resize(evd, 1));
+    OK(dat_evd_free(evd));
+}
+
+static int one(struct dt *t, const char *name)
+{
+    struct stream all[N_EPS];
+    struct dt_mem mem;
+
+    for (int is_safe = 0; is_safe < 2; is_safe++) {
+        dt_open_as(t, name, is_safe != 0 ? DAT_TRUE : DAT_FALSE);
+        dt_alloc(t, &mem, LEN, true);
+        keeps_events(t);
+        join_all(t, all, true);
+        receive(t, &mem, all);
+        dt_meet(t);
+        dt_want_none(t->async_evd, 0);
+        dt_close(t);
+    }
+    return 0;
+}
+
+static int two(struct dt *t, const char *name)
+{
+    struct stream all[N_EPS];
+    struct dt_mem mem;
+
+    for (int is_safe = 0; is_safe < 2; is_safe++) {
+        dt_open_as(t, name, is_safe != 0 ? DAT_TRUE : DAT_FALSE);
+        dt_alloc(t, &mem, LEN, false);
+        join_all(t, all, false);
+        transmit(t, &mem, all);
+        dt_meet(t);
+        dt_want_none(t->async_evd, 0);
+        dt_close(t);
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    return dt_pair(dt_name(argc, argv), one, two, false);
+}

@@ -1,0 +1,150 @@
+#!/bin/sh
+# test: timeout=240 san=no
+# datum-check: its options and errors, a good provider, one that is broken in several ways (a
+# library put before it), the JSON, and a server. san=no: sanitizers want to be loaded first.
+. "$TEST_LIB"
+broken=$TEST_SRC/tests/input/check_break.c
+${CC:-cc} -D_GNU_SOURCE -shared -fPIC -O -o break.so "$broken" || fail "check_break.c does not compile"
+
+says() { # PATTERN COMMAND...
+    pattern=$1
+    shift
+    "$@" >said 2>&1
+    rc=$?
+    grep -Eqe "$pattern" said && return $rc
+    cat said
+    return 1
+}
+status() { # STATUS PATTERN COMMAND...
+    want=$1
+    shift
+    says "$@"
+    rc=$?
+    [ $rc = "$want" ] || { echo "status $rc"; return 1; }
+}
+# A line of the table: TITLE RESULT
+row() { grep -Eq "^  $1 +$2" said || { cat said; return 1; }; }
+break_it() {
+    how=$1
+    shift
+    env "LD_PRELOAD=$PWD/break.so" "DM_BREAK=$how" "$@"
+}
+
+check 'help' says '--connect HOST' datum-check --help
+check 'version' says '^Datum [0-9]' datum-check --version
+check 'list' says '^  last_byte_last ' datum-check --list
+check 'no provider' status 2 'which provider' datum-check
+check 'wrong option' status 2 'unrecognized option' datum-check --jsn datum-shm
+check 'unknown provider' status 2 'no provider "no-such" in .*dat.conf; it has: datum-shm' \
+    datum-check no-such
+check 'unknown second provider' status 2 'no provider "no-such"' datum-check datum-shm no-such
+check 'unknown probe' status 2 'no probe "late2"' datum-check --only late,late2 datum-shm
+check 'wrong size' status 2 'from 4k to 1g' datum-check --max-size 2g datum-shm
+check 'wrong size' status 2 'from 4k to 1g' datum-check --max-size 16mb datum-shm
+check 'no such dat.conf' status 2 '/no/such' env DAT_OVERRIDE=/no/such datum-check datum-shm
+check 'a wrong setting' status 2 'DATUM_RING_SLOTS' env DATUM_RING_SLOTS=many datum-check datum-shm
+check '--server with two' status 2 'one provider at most' datum-check --server a b
+check '--peer alone' status 2 'goes with --connect' datum-check --peer x datum-shm
+printf 'ghost u2.0 nonthreadsafe default /nowhere/libghost.so g.1.0 "" ""\n' >ghost.conf
+check 'a library that is not there' status 1 'cannot be checked: .*/nowhere/libghost.so' \
+    env "DAT_OVERRIDE=$PWD/ghost.conf" datum-check ghost
+
+# The good one, with everything.
+check 'every probe' status 0 '^datum-shm: ' datum-check --max-size 1m datum-shm
+cp said good
+check 'nothing is broken' sh -c '! grep -E "BROKEN|no answer|in the other process: .*(wrong|no )" good'
+for title in 'can be opened' 'thread-safe line' 'this host only' 'accepting side may send first' \
+    'last byte last' 'last byte last, mapped memory' "writes without the target's calls" \
+    "reads without the target's calls" "sends without the target's calls" \
+    'write of nothing' 'a send waits for its receive' 'completions can be suppressed' \
+    'full dispatchers are reported' 'maps shared memory' 'a child may execute programs' \
+    'right data while a child lives' 'and does no harm'; do
+    check "$title" row "$title" yes
+done
+check 'registration does not pin' row 'registration pins pages' no
+check 'private data' row 'private data, request' '(256|384|512|1024) bytes'
+check 'sizes' row 'largest write' '1 MiB'
+
+# JSON
+if command -v python3 >/dev/null; then
+    datum-check --json --only open,order,late datum-shm >one.json 2>err
+    cat >schema.py <<'END'
+import json, sys
+lines = open(sys.argv[1]).read().splitlines()
+assert len(lines) == int(sys.argv[2]), lines
+for line in lines:
+    top = json.loads(line)
+    assert top["format"] == 1 and top["provider"] and top["error"] is None
+    for name, probe in top["probes"].items():
+        assert probe["end"] in ("ok", "refused", "broken"), probe
+        for key, item in probe["items"].items():
+            assert item["result"] in ("yes", "no", "value", "not tested"), item
+            assert ("value" in item) == (item["result"] == "value"), item
+            assert isinstance(item["detail"], str)
+assert set(top["probes"]) == set(sys.argv[3].split(",")), top["probes"].keys()
+END
+    check 'JSON' python3 schema.py one.json 1 open,order,late
+    datum-check --json --only late datum-shm datum-shm >two.json
+    check 'one object for each' python3 schema.py two.json 2 late
+    env "DAT_OVERRIDE=$PWD/ghost.conf" datum-check --json ghost >ghost.json
+    check 'JSON of an error' sh -c \
+        'python3 -c "import json; assert \"ghost\" in json.load(open(\"ghost.json\"))[\"error\"]"'
+else
+    skip_one 'the JSON: python3 is not there'
+fi
+
+# Bad ones
+check 'a wrong order is seen' break_it order datum-check --only order datum-shm
+break_it order datum-check --only order datum-shm >said 2>&1
+check 'a wrong order is named' row 'last byte last' 'no .*writes were seen unfinished'
+check 'and what to do' grep -q 'DATUM_EAGER=sendrecv' said
+check 'a crash' status 1 'BROKEN in the probe "order": the active process was killed by signal 11' \
+    break_it crash datum-check --only order,late datum-shm
+check 'the next probe runs' row 'a send waits for its receive' yes
+check 'a hang' status 1 'BROKEN in the probe "srq": no end within' \
+    break_it hang datum-check --only srq datum-shm
+check 'a crash at open' status 1 'cannot be checked: the probing process was killed by signal 11' \
+    break_it open datum-check datum-shm
+
+# Between "hosts"
+port=$((20000 + $$ % 20000))
+datum-check --server --port $port >server.out 2>&1 &
+server=$!
+trap 'kill $server 2>/dev/null' EXIT
+i=0
+while [ $i -lt 100 ] && ! grep -q serving server.out; do
+    sleep 0.1
+    i=$((i + 1))
+done
+check 'with a server' status 0 '^datum-shm: .*, with 127.0.0.1$' datum-check --connect 127.0.0.1 \
+    --port $port --only order,late,sizes,private,latency --max-size 64k datum-shm
+check 'its order' row 'last byte last' yes
+check 'its sizes' row 'largest read' '64 KiB'
+check 'a name that it does not know' says 'no provider "no-such"' datum-check --connect 127.0.0.1 \
+    --port $port --peer no-such --only late datum-shm
+check 'a port in use' status 2 'cannot be listened on' datum-check --server --port $port
+if command -v python3 >/dev/null; then
+    cat >rude.py <<'END'
+import socket, sys
+for text in (b"", b"\n", b"GET / HTTP/1.0\r\n\r\n", b"datum-check 1 datum-shm nothing 5\n",
+             b"datum-check 1 datum-shm late 99999999999999999999\n", b"x" * 100000,
+             b"datum-check 1 datum-shm late 4096\n" + bytes(range(256)) * 50):
+    s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+    try:
+        s.sendall(text)
+        s.shutdown(socket.SHUT_WR)
+        s.settimeout(10)
+        while s.recv(4096):
+            pass
+    except ConnectionError:
+        pass
+END
+    check 'rude clients' timeout 60 python3 rude.py $port
+    check 'it serves on' status 0 'datum-shm' datum-check --connect 127.0.0.1 --port $port \
+        --only late datum-shm
+fi
+kill $server
+wait $server 2>/dev/null
+check 'without a server' says 'not tested: .*is "datum-check --server" running there' \
+    datum-check --connect 127.0.0.1 --port $port --only late datum-shm
+totals
