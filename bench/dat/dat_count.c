@@ -10,7 +10,7 @@
 
 #include <dat2/dat_ib_extensions.h>
 
-enum { WARM_UP = 5 };
+enum { WARM_UP = 20, WARM_UP_MS = 20 };
 
 struct pair {
     struct dt a, b;
@@ -147,7 +147,7 @@ int main(int argc, char **argv)
         join(&p);
         for (int n = 0; n < WARM_UP; n++) { /* lets the providers' threads run */
             operations[i].fn(&p);
-            dt_nap_ms(10);
+            dt_nap_ms(WARM_UP_MS);
         }
         for (int n = atoi(argv[2]); n > 0; n--)
             operations[i].fn(&p);

@@ -19,7 +19,7 @@
 
 #define EVD_QLEN     1024
 #define CONN_TRIES   5
-#define CONN_TIMEOUT 3000000
+#define CONN_TIMEOUT 7000000
 
 /* ---- objects ---- */
 
@@ -71,28 +71,36 @@ static int make_evd(struct dm_probe_side *side, int flags, DAT_EVD_HANDLE *evd_p
     return rc == DAT_SUCCESS ? DM_OK : DM_FAIL(DM_EPROVIDER, "dat_evd_create: %s", dm_dat_text(rc));
 }
 
-int dm_probe_open(struct dm_probe_env *env, struct dm_probe_side *side)
+/* One thread at a time: the registry counts references without a lock. */
+static int open_ia(struct dm_probe_side *side)
 {
-    /* the registry counts references without a lock */
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     struct dm_conf_entry *entry;
     struct dm_conf conf;
+    int err;
+
+    pthread_mutex_lock(&lock);
+    err = find_entry(side->env->provider, &conf, &entry);
+    if (err == DM_OK) {
+        err = dm_ia_open_handle(entry, false, &side->ia, &side->async_evd);
+        dm_conf_free(&conf);
+    }
+    pthread_mutex_unlock(&lock);
+    if (err != DM_OK)
+        side->ia = DAT_HANDLE_NULL;
+    return err;
+}
+
+int dm_probe_open(struct dm_probe_env *env, struct dm_probe_side *side)
+{
     DAT_RETURN rc;
     int err;
 
     memset(side, 0, sizeof(*side));
     side->env = env;
-    err = find_entry(env->provider, &conf, &entry);
+    err = open_ia(side);
     if (err != DM_OK)
         return err;
-    pthread_mutex_lock(&lock);
-    err = dm_ia_open_handle(entry, false, &side->ia, &side->async_evd);
-    pthread_mutex_unlock(&lock);
-    dm_conf_free(&conf);
-    if (err != DM_OK) {
-        side->ia = DAT_HANDLE_NULL;
-        return err;
-    }
     err = dm_probe_limits(side->ia, env->provider, &side->limits);
     if (err != DM_OK)
         return err;
@@ -199,6 +207,17 @@ int dm_probe_meet_at(struct dm_probe_side *side)
     return err;
 }
 
+/* Words for a connection event. */
+static const char *conn_text(DAT_EVENT_NUMBER number)
+{
+    static const char *const names[] = {
+        "ESTABLISHED",  "PEER_REJECTED", "NON_PEER_REJECTED", "ACCEPT_COMPLETION_ERROR",
+        "DISCONNECTED", "BROKEN",        "TIMED_OUT",         "UNREACHABLE"};
+    size_t i = (size_t)number - DAT_CONNECTION_EVENT_ESTABLISHED;
+
+    return i < sizeof(names) / sizeof(names[0]) ? names[i] : "an event that is none of connections";
+}
+
 static int accept_one(struct dm_probe_side *side, DAT_EP_HANDLE ep)
 {
     DAT_EVENT event;
@@ -215,7 +234,7 @@ static int accept_one(struct dm_probe_side *side, DAT_EP_HANDLE ep)
     if (err != DM_OK)
         return err;
     if (event.event_number != DAT_CONNECTION_EVENT_ESTABLISHED)
-        return DM_FAIL(DM_ECONN, "accepting ended with event 0x%x", (unsigned)event.event_number);
+        return DM_FAIL(DM_ECONN, "accepting ended with %s", conn_text(event.event_number));
     return DM_OK;
 }
 
@@ -235,7 +254,7 @@ static int connect_one(struct dm_probe_side *side, DAT_EP_HANDLE ep)
             return err;
         if (event.event_number == DAT_CONNECTION_EVENT_ESTABLISHED)
             return DM_OK;
-        err = DM_FAIL(DM_ECONN, "connecting ended with event 0x%x", (unsigned)event.event_number);
+        err = DM_FAIL(DM_ECONN, "connecting ended with %s", conn_text(event.event_number));
         if (event.event_number != DAT_CONNECTION_EVENT_UNREACHABLE &&
             event.event_number != DAT_CONNECTION_EVENT_NON_PEER_REJECTED)
             break;
@@ -488,6 +507,18 @@ int dm_probe_recv(struct dm_probe_side *side, const struct dm_probe_mem *mem, si
 
 /* ---- events ---- */
 
+/* The other process is gone, or the next that it has to say is why it failed. */
+static bool has_given_up(const struct dm_probe_side *side)
+{
+    unsigned char kind;
+    ssize_t n;
+
+    if (side->env->side < 0)
+        return false;
+    n = recv(side->env->side, &kind, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n == 0 || (n == 1 && kind == 'e');
+}
+
 /*
  * Transfers are polled for, so that nothing depends on waking up; a short wait now and then
  * lets the peer run when processes outnumber cores.
@@ -500,6 +531,7 @@ int dm_probe_next(struct dm_probe_side *side, DAT_EVD_HANDLE evd, unsigned us, c
     DAT_COUNT n_more;
     DAT_RETURN rc;
     unsigned spins = is_dto ? 2000 : 0;
+    uint64_t none;
 
     memset(event_p, 0, sizeof(*event_p));
     do {
@@ -514,6 +546,8 @@ int dm_probe_next(struct dm_probe_side *side, DAT_EVD_HANDLE evd, unsigned us, c
         if (DAT_GET_TYPE(rc) != DAT_TIMEOUT_EXPIRED && DAT_GET_TYPE(rc) != DAT_INTERRUPTED_CALL &&
             DAT_GET_TYPE(rc) != DAT_QUEUE_EMPTY)
             return DM_FAIL(DM_EPROVIDER, "dat_evd_wait for the %s: %s", what, dm_dat_text(rc));
+        if (has_given_up(side))
+            return dm_probe_get(side, &none);
     } while (dm_clock_ns() < limit);
     return DM_FAIL(DM_ETIMEOUT, "no %s within %u ms", what, us / 1000);
 }

@@ -15,7 +15,7 @@
 #include "dapl_adapt/probe_ia.h"
 #include "util/port.h"
 
-#define DM_PROBE_WAIT_US  4000000 /* for what must happen */
+#define DM_PROBE_WAIT_US  8000000 /* for what must happen */
 #define DM_PROBE_SHORT_US 300000  /* for what may not happen */
 
 struct dm_probe_side {
@@ -104,7 +104,8 @@ int dm_probe_recv(struct dm_probe_side *side, const struct dm_probe_mem *mem, si
                   size_t len);
 
 /*
- * The next event of evd, by polling; DM_ETIMEOUT, with "what" in the detail. Connection
+ * The next event of evd, by polling; DM_ETIMEOUT, with "what" in the detail, or why the other
+ * process has failed in the meantime. Connection
  * and request dispatchers are waited for, since some providers only feed waiters.
  */
 int dm_probe_next(struct dm_probe_side *side, DAT_EVD_HANDLE evd, unsigned us, const char *what,

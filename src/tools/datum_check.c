@@ -277,6 +277,8 @@ int main(int argc, char **argv)
         dm_log_error("%s", dm_err_detail());
         return STATUS_USAGE;
     }
+    if (opt.check.is_verbose)
+        setenv("DAPL_DBG_TYPE", "3", 0); /* OFED's: errors and warnings */
     if (opt.is_server) {
         if (opt.check.host != NULL || n_names > 1)
             return wrong("--server takes one provider at most, and no", "--connect");

@@ -23,12 +23,13 @@
 #define DM_COLD          __attribute__((cold, noinline))
 #define DM_UNUSED        __attribute__((unused))
 #define DM_NOINLINE      __attribute__((noinline))
+#define DM_ALWAYS_INLINE inline __attribute__((always_inline))
 #define DM_PRINTF(f, a)  __attribute__((format(printf, f, a)))
 #define DM_ALIGNED(n)    __attribute__((aligned(n)))
 #define DM_THREAD_LOCAL  _Thread_local
 #define DM_INIT_EXEC     __attribute__((tls_model("initial-exec")))
 /* For looking at memory that somebody else writes meanwhile, when just that is the question. */
-#define DM_UNTRACKED     __attribute__((no_sanitize_thread))
+#define DM_UNTRACKED __attribute__((no_sanitize_thread))
 
 /* For sums and products of 64-bit values that must not wrap. */
 __extension__ typedef __int128 dm_int128;

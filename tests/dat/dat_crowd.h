@@ -19,27 +19,68 @@ struct dt_crowd {
 
 typedef int dt_sender(struct dt *t, const char *name, int me);
 
+/* Another sender; true in it, with the pipe to the receiver in *pipe_p. */
+static inline bool dt_crowd_fork(struct dt_crowd *crowd, int *pipe_p)
+{
+    int me = crowd->n++;
+    int sv[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv) != 0)
+        DT_FAIL("socketpair");
+    crowd->pid[me] = fork();
+    if (crowd->pid[me] < 0)
+        DT_FAIL("fork");
+    crowd->pipe[me] = sv[0];
+    *pipe_p = sv[1];
+    if (crowd->pid[me] > 0) {
+        close(sv[1]);
+        return false;
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (int i = 0; i <= me; i++)
+        close(crowd->pipe[i]);
+    return true;
+}
+
 static inline void dt_crowd_start(struct dt_crowd *crowd, int n, const char *name, dt_sender *run)
 {
     memset(crowd, 0, sizeof(*crowd));
-    crowd->n = n;
     for (int i = 0; i < n; i++) {
         struct dt t = {.pipe = -1};
-        int sv[2];
 
-        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv) != 0)
-            DT_FAIL("socketpair");
-        crowd->pid[i] = fork();
-        if (crowd->pid[i] == 0) {
-            prctl(PR_SET_PDEATHSIG, SIGKILL);
-            for (int j = 0; j <= i; j++)
-                close(j < i ? crowd->pipe[j] : sv[0]);
-            t.pipe = sv[1];
+        if (dt_crowd_fork(crowd, &t.pipe))
             exit(run(&t, name, i));
-        }
-        close(sv[1]);
-        crowd->pipe[i] = sv[0];
     }
+}
+
+/* The same for a receiver that has threads already: each sender is this program
+ * anew, whose main() calls dt_crowd_sender(). */
+static inline void dt_crowd_spawn(struct dt_crowd *crowd, int n, const char *name)
+{
+    memset(crowd, 0, sizeof(*crowd));
+    for (int i = 0; i < n; i++) {
+        char arg[2][16];
+        int pipe;
+
+        if (!dt_crowd_fork(crowd, &pipe))
+            continue;
+        snprintf(arg[0], sizeof(arg[0]), "%d", i);
+        snprintf(arg[1], sizeof(arg[1]), "%d", dup(pipe)); /* not to be closed */
+        execl("/proc/self/exe", "sender", name, arg[0], arg[1], (char *)NULL);
+        _exit(127);
+    }
+}
+
+/* Be a sender if dt_crowd_spawn() wants that, and end. */
+static inline void dt_crowd_sender(int argc, char **argv, dt_sender *run)
+{
+    struct dt t = {.pipe = -1};
+
+    if (argc != 4 || strcmp(argv[0], "sender") != 0)
+        return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    t.pipe = atoi(argv[3]);
+    exit(run(&t, argv[1], atoi(argv[2])));
 }
 
 /* All have ended; the status must be 0, unless they were killed. */

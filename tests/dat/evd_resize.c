@@ -55,20 +55,26 @@ static unsigned resize(DAT_EVD_HANDLE evd, unsigned *seed)
     return ret == DAT_SUCCESS ? 1 : 0;
 }
 
+static void post_recv(struct dt_mem *mem, struct stream *all, struct stream *s)
+{
+    DAT_LMR_TRIPLET seg = dt_seg(mem, (size_t)(s - all) * 64, 8);
+
+    OK(dat_ep_post_recv(s->ep, 1, &seg, dt_cookie(s->n_sent), DAT_COMPLETION_DEFAULT_FLAG));
+    s->n_sent++;
+}
+
 /* The dispatcher of receives is resized: the peer's processor adds to it. */
 static void receive(struct dt *t, struct dt_mem *mem, struct stream *all)
 {
-    DAT_LMR_TRIPLET seg = dt_seg(mem, 0, 8);
     unsigned n_resized = 0;
-    unsigned n = 0;
     unsigned seed = 1;
 
     for (int i = 0; i < N_EPS; i++)
-        for (; all[i].n_sent < DEPTH; all[i].n_sent++)
-            OK(dat_ep_post_recv(all[i].ep, 1, &seg, dt_cookie(all[i].n_sent),
-                                DAT_COMPLETION_DEFAULT_FLAG));
+        while (all[i].n_sent < DEPTH)
+            post_recv(mem, all, &all[i]);
     dt_meet(t);
-    while (n < N_EPS * N_MSGS) {
+    for (unsigned n = 0; n < N_EPS * N_MSGS; n++) {
+        struct stream *s;
         DAT_EVENT event;
 
         if (rand_r(&seed) % 16 == 0)
@@ -76,12 +82,9 @@ static void receive(struct dt *t, struct dt_mem *mem, struct stream *all)
         if (dat_evd_dequeue(t->recv_evd, &event) != DAT_SUCCESS)
             event = dt_wait(t->recv_evd);
         check_next(all, &event);
-        n++;
-        struct stream *s = find(all, event.event_data.dto_completion_event_data.ep_handle);
-        if (s->n_sent < N_MSGS) {
-            OK(dat_ep_post_recv(s->ep, 1, &seg, dt_cookie(s->n_sent), DAT_COMPLETION_DEFAULT_FLAG));
-            s->n_sent++;
-        }
+        s = find(all, event.event_data.dto_completion_event_data.ep_handle);
+        if (s->n_sent < N_MSGS)
+            post_recv(mem, all, s);
     }
     CHECK(n_resized > 100);
     dt_want_none(t->recv_evd, 1);

@@ -6,8 +6,11 @@
  */
 #include "dat_ext.h"
 
-enum { N_KIDS = 2, N_THREADS = 2, N_WORDS = 2, N_ADDS = 3000, N_LOCKS = 150, LEN = 4096 };
+enum { N_KIDS = 2, N_THREADS = 2, N_WORDS = 2, LEN = 4096 };
 enum { COUNT = 0, LOCK = 64, GUARDED = 128, GUARDED_TOO = 192 }; /* offsets */
+
+/* How long each of the two exercises takes, for each word. */
+#define SECONDS 0.15
 
 /* One thread: an endpoint with event dispatchers of its own. */
 struct worker {
@@ -16,6 +19,8 @@ struct worker {
     struct dt_mem peer[N_WORDS];
     pthread_t thread;
     unsigned id;
+    uint64_t n_adds[N_WORDS];
+    uint64_t n_locks[N_WORDS];
 };
 
 static uint64_t *word_of(const struct dt_mem *mem, size_t at)
@@ -31,13 +36,14 @@ static void want_ok(struct worker *w)
 }
 
 /* Many additions under way at a time; the old values only ever grow. */
-static void add_many(struct worker *w, const struct dt_mem *peer, uint64_t add)
+static uint64_t add_many(struct worker *w, const struct dt_mem *peer, uint64_t add)
 {
     enum { DEPTH = 16 };
     DAT_RMR_TRIPLET to = dt_remote(peer, COUNT, 8);
+    double end = dt_now() + SECONDS;
     uint64_t last = 0;
 
-    for (unsigned i = 0; i < N_ADDS; i++) {
+    for (uint64_t i = 0;; i++) {
         size_t at = 1024 + i % DEPTH * 8;
         DAT_LMR_TRIPLET seg = dt_seg(&w->mem, at, 8);
 
@@ -54,20 +60,24 @@ static void add_many(struct worker *w, const struct dt_mem *peer, uint64_t add)
                         (unsigned long long)last);
             last = old + add;
         }
+        if (dt_now() > end)
+            return i + 1;
     }
 }
 
 /* What a lock is for: a read and a write that belong together. */
-static void lock_many(struct worker *w, const struct dt_mem *peer)
+static uint64_t lock_many(struct worker *w, const struct dt_mem *peer)
 {
     DAT_LMR_TRIPLET seg = dt_seg(&w->mem, 0, 8);
     DAT_LMR_TRIPLET value = dt_seg(&w->mem, 64, 8);
     DAT_RMR_TRIPLET lock = dt_remote(peer, LOCK, 8);
     DAT_RMR_TRIPLET guarded[2] = {dt_remote(peer, GUARDED, 8), dt_remote(peer, GUARDED_TOO, 8)};
     uint64_t self = w->id + 1;
+    double end = dt_now() + SECONDS;
     uint64_t seen[2];
+    uint64_t n = 0;
 
-    for (unsigned i = 0; i < N_LOCKS; i++) {
+    for (; dt_now() < end; n++) {
         do {
             OK(dt_cmp_swap(w->t.ep, 0, self, &seg, 1, &lock, 0));
             want_ok(w);
@@ -88,6 +98,7 @@ static void lock_many(struct worker *w, const struct dt_mem *peer)
         want_ok(w);
         CHECK_EQ(*word_of(&w->mem, 0), self);
     }
+    return n;
 }
 
 static void *work(void *arg)
@@ -95,8 +106,8 @@ static void *work(void *arg)
     struct worker *w = arg;
 
     for (int i = 0; i < N_WORDS; i++) {
-        add_many(w, &w->peer[i], 3);
-        lock_many(w, &w->peer[i]);
+        w->n_adds[i] = add_many(w, &w->peer[i], 3);
+        w->n_locks[i] = lock_many(w, &w->peer[i]);
     }
     return NULL;
 }
@@ -127,11 +138,15 @@ static int kid(struct dt *t, const char *name, unsigned id)
         dt_hear(t, &qual, sizeof(qual));
         dt_connect(&w[i].t, w[i].t.ep, qual);
     }
+    dt_meet(t);
     for (unsigned i = 0; i < N_THREADS; i++)
         CHECK_EQ(pthread_create(&w[i].thread, NULL, work, &w[i]), 0);
     for (unsigned i = 0; i < N_THREADS; i++)
         CHECK_EQ(pthread_join(w[i].thread, NULL), 0);
-    dt_meet(t);
+    for (unsigned i = 0; i < N_THREADS; i++) {
+        dt_tell(t, w[i].n_adds, sizeof(w[i].n_adds));
+        dt_tell(t, w[i].n_locks, sizeof(w[i].n_locks));
+    }
     dt_close(t);
     return 0;
 }
@@ -139,6 +154,7 @@ static int kid(struct dt *t, const char *name, unsigned id)
 struct own {
     struct dt_mem *mem;
     pthread_t thread;
+    uint64_t n;
 };
 
 /* The owner's instructions. */
@@ -146,10 +162,13 @@ static void *add_own(void *arg)
 {
     struct own *own = arg;
 
-    for (unsigned i = 0; i < N_ADDS; i++) {
-        __atomic_fetch_add(word_of(own->mem, COUNT), 5, __ATOMIC_SEQ_CST);
-        if (i % 16 == 0)
-            sched_yield();
+    double end = dt_now() + SECONDS * 2 * N_WORDS;
+
+    while (dt_now() < end) {
+        for (int i = 0; i < 16; i++)
+            __atomic_fetch_add(word_of(own->mem, COUNT), 5, __ATOMIC_SEQ_CST);
+        own->n += 16;
+        sched_yield(); /* the others shall come on */
     }
     return NULL;
 }
@@ -174,7 +193,8 @@ static void join_loop(struct dt *t, struct worker *w)
 
 static void owner(struct dt *t, const char *name, const int *pipes)
 {
-    const unsigned n_workers = N_KIDS * N_THREADS + 1;
+    uint64_t n_adds[N_WORDS];
+    uint64_t n_locks[N_WORDS];
     struct dt_mem mem[N_WORDS];
     struct own own[N_WORDS];
     struct worker loop;
@@ -195,22 +215,36 @@ static void owner(struct dt *t, const char *name, const int *pipes)
     worker_init(&loop, t, N_KIDS * N_THREADS);
     memcpy(loop.peer, mem, sizeof(mem));
     join_loop(t, &loop);
-    for (int i = 0; i < N_WORDS; i++) {
-        own[i].mem = &mem[i];
-        CHECK_EQ(pthread_create(&own[i].thread, NULL, add_own, &own[i]), 0);
-    }
-    work(&loop);
-    for (int i = 0; i < N_WORDS; i++)
-        CHECK_EQ(pthread_join(own[i].thread, NULL), 0);
     for (int k = 0; k < N_KIDS; k++) {
         t->pipe = pipes[k];
         dt_meet(t);
     }
     for (int i = 0; i < N_WORDS; i++) {
-        CHECK_EQ(*word_of(&mem[i], COUNT), (3 * n_workers + 5) * N_ADDS);
+        own[i] = (struct own){.mem = &mem[i]};
+        CHECK_EQ(pthread_create(&own[i].thread, NULL, add_own, &own[i]), 0);
+    }
+    work(&loop);
+    for (int i = 0; i < N_WORDS; i++)
+        CHECK_EQ(pthread_join(own[i].thread, NULL), 0);
+    for (int i = 0; i < N_WORDS; i++) {
+        n_adds[i] = loop.n_adds[i];
+        n_locks[i] = loop.n_locks[i];
+    }
+    for (int k = 0; k < N_KIDS * N_THREADS; k++) {
+        uint64_t n[2][N_WORDS];
+
+        t->pipe = pipes[k / N_THREADS];
+        dt_hear(t, n, sizeof(n));
+        for (int i = 0; i < N_WORDS; i++) {
+            n_adds[i] += n[0][i];
+            n_locks[i] += n[1][i];
+        }
+    }
+    for (int i = 0; i < N_WORDS; i++) {
+        CHECK_EQ(*word_of(&mem[i], COUNT), 3 * n_adds[i] + 5 * own[i].n);
         CHECK_EQ(*word_of(&mem[i], LOCK), 0);
-        CHECK_EQ(*word_of(&mem[i], GUARDED), n_workers * N_LOCKS);
-        CHECK_EQ(*word_of(&mem[i], GUARDED_TOO), n_workers * N_LOCKS);
+        CHECK_EQ(*word_of(&mem[i], GUARDED), n_locks[i]);
+        CHECK_EQ(*word_of(&mem[i], GUARDED_TOO), n_locks[i]);
     }
     dt_close(t);
 }

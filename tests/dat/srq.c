@@ -2,7 +2,8 @@
 /*
  * Several processes send to one shared receive queue. Each message comes once,
  * complete and in the order of its endpoint, into a buffer that was posted;
- * also when the queue is mostly empty and all wait, and while it is resized.
+ * also when the queue is mostly empty and all wait, and while it and the event
+ * dispatcher are resized.
  */
 #include "dat_crowd.h"
 
@@ -217,6 +218,8 @@ static void round_resize(struct recv *r, struct dt_crowd *crowd)
         }
         CHECK(r->n_posted <= (unsigned)SLOTS);
         free_slot[n_free++] = reap(r, crowd);
+        if (r->n_got % 61 == 0) /* where the completions go moves too */
+            OK(dat_evd_resize(r->t->recv_evd, 1024 + (int)r->n_got));
         if (r->n_got % 7 != 0)
             continue;
         size = 2 + (int)(mix(r->n_got, 1) % (SLOTS + 20));

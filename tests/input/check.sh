@@ -136,7 +136,9 @@ for text in (b"", b"\n", b"GET / HTTP/1.0\r\n\r\n", b"datum-check 1 datum-shm no
         s.settimeout(10)
         while s.recv(4096):
             pass
-    except ConnectionError:
+    except socket.timeout:
+        raise # it must not keep anybody waiting
+    except OSError:
         pass
 END
     check 'rude clients' timeout 60 python3 rude.py $port

@@ -6,6 +6,7 @@
  *   open   dat_ia_openv crashes
  */
 #include <dlfcn.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -9,7 +9,7 @@ PATH=$(echo "$PATH" | sed "s|^$DATUM_BUILD/bin:||")
 make_in() { make -C "$DATUM_BUILD" --no-print-directory "$@" "prefix=$place" "libdir=$place/lib"; }
 
 check 'install' make_in install
-for f in bin/mpiexec bin/mpirun bin/mpicc bin/datum-info lib/libmpi.so.12 lib/libmpich.so.12 \
+for f in bin/mpiexec bin/mpirun bin/mpicc bin/datum-info bin/datum-check lib/libmpi.so.12 lib/libmpich.so.12 \
     lib/libmpi.so lib/libdatum_dapl_shm.so include/mpi.h etc/dat.conf; do
     check "$f" test -e "$place/$f"
 done
@@ -35,6 +35,7 @@ check 'mpirun' sh -c '"$1" -n 2 ./hello2 >out && test "$(grep -c "of 2" out)" = 
 check 'without mpiexec' sh -c './hello | grep "hello 0 of 1"'
 check 'it is the installed library' sh -c 'ldd hello | grep "libmpi.so.12 => $1/lib/"' - "$place"
 check 'datum-info' "$place/bin/datum-info"
+check 'datum-check' "$place/bin/datum-check" --only open,late datum-shm
 echo '# edited' >>"$place/etc/dat.conf"
 check 'install again' make_in install
 check 'an edited dat.conf stays' grep -q '# edited' "$place/etc/dat.conf"

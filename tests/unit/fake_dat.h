@@ -108,6 +108,8 @@ static struct {
     int n_lost;          /* so many get TIMED_OUT */
     int max_lmrs;        /* 0: no limit */
     int n_lmrs;
+    int max_iov;      /* of an endpoint, whatever the attributes say; 0: any, -1: none */
+    int breaks_order; /* one write of so many places its last byte first; 0: none */
     bool refuses_shared;
     bool fails_open;
     /* counts */
@@ -201,6 +203,31 @@ static void fake_down(struct fake_ep *ep, bool tell)
         fake_down(peer, true);
 }
 
+/* The last bytes last: eight at once, which footers need, where they lie right. */
+static void fake_in_order(char *at, const char *mem, size_t n)
+{
+    uint64_t tail;
+
+    if (n < 8 || (uintptr_t)(at + n) % 8 != 0) {
+        memcpy(at, mem, n - 1);
+        __atomic_store_n(at + n - 1, mem[n - 1], __ATOMIC_RELEASE);
+        return;
+    }
+    memcpy(at, mem, n - 8);
+    memcpy(&tail, mem + n - 8, sizeof(tail));
+    __atomic_store_n((uint64_t *)(void *)(at + n - 8), tail, __ATOMIC_RELEASE);
+}
+
+/* The last byte, and some time later the others. */
+static void fake_backwards(char *at, const char *mem, size_t n)
+{
+    const struct timespec pause = {0, 100000};
+
+    __atomic_store_n(at + n - 1, mem[n - 1], __ATOMIC_RELEASE);
+    nanosleep(&pause, NULL);
+    memcpy(at, mem, n - 1);
+}
+
 /* Do one piece of work; false: it has to wait (no receive posted). */
 static bool fake_do(struct fake_ep *ep)
 {
@@ -223,15 +250,12 @@ static bool fake_do(struct fake_ep *ep)
 
         if (work->op == DAT_DTO_RDMA_READ)
             memcpy(mem, at, n);
-        else if (n < 8)
+        else if (i + 1 < work->n_iov || n == 0)
             memcpy(at, mem, n);
-        else if (i + 1 < work->n_iov)
-            memcpy(at, mem, n);
-        else { /* the last bytes last */
-            memcpy(at, mem, n - 8);
-            __atomic_store_n((uint64_t *)(void *)(at + n - 8), *(uint64_t *)(void *)(mem + n - 8),
-                             __ATOMIC_RELEASE);
-        }
+        else if (fake.breaks_order > 0 && fake.n_writes % fake.breaks_order == 0)
+            fake_backwards(at, mem, n);
+        else
+            fake_in_order(at, mem, n);
         at += n;
         len += n;
     }
@@ -491,10 +515,13 @@ static DAT_RETURN fake_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HAN
                                  DAT_EVD_HANDLE req_evd, DAT_EVD_HANDLE cm_evd,
                                  const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_p)
 {
-    struct fake_ep *ep = calloc(1, sizeof(*ep));
+    struct fake_ep *ep;
 
     (void)ia;
     (void)pz;
+    if (fake.max_iov != 0 && attr->max_request_iov > fake.max_iov)
+        return FAKE_ERR(DAT_INVALID_PARAMETER);
+    ep = calloc(1, sizeof(*ep));
     ep->obj = (struct fake_obj){&fake_prov, FAKE_EP};
     ep->recv_evd = recv_evd;
     ep->req_evd = req_evd;
@@ -505,6 +532,16 @@ static DAT_RETURN fake_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HAN
     ep->work_end = &ep->work;
     FAKE_CALL(ep->next = fake.eps; fake.eps = ep);
     *ep_p = ep;
+    return DAT_SUCCESS;
+}
+
+/* Only what the probes ask for. */
+static DAT_RETURN fake_ep_query(DAT_EP_HANDLE h, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
+{
+    const struct fake_ep *ep = h;
+
+    (void)mask;
+    param->ep_attr.max_request_dtos = ep->max_req;
     return DAT_SUCCESS;
 }
 
@@ -555,7 +592,8 @@ static void fake_connect(struct fake_ep *ep, const struct sockaddr_in *to, DAT_C
     cr->obj = (struct fake_obj){&fake_prov, FAKE_CR};
     cr->from = ep;
     cr->size = size;
-    memcpy(cr->private_data, data, (size_t)size);
+    if (size > 0)
+        memcpy(cr->private_data, data, (size_t)size);
     memset(&event, 0, sizeof(event));
     event.event_number = DAT_CONNECTION_REQUEST_EVENT;
     event.event_data.cr_arrival_event_data.cr_handle = cr;
@@ -707,6 +745,7 @@ static void fake_register(const char *path)
     fake_prov.psp_create_func = fake_psp_create;
     fake_prov.psp_free_func = fake_psp_free;
     fake_prov.ep_create_func = fake_ep_create;
+    fake_prov.ep_query_func = fake_ep_query;
     fake_prov.ep_connect_func = fake_ep_connect;
     fake_prov.ep_disconnect_func = fake_ep_disconnect;
     fake_prov.ep_free_func = fake_ep_free;

@@ -13,14 +13,10 @@ enum { MAX_OBJS = 65535, MAX_READS = 128, EP_DTOS = 16, EP_IOV = 4, EP_READS = 4
 #define MAX_LEN (1u << 31)
 
 static DAT_NAMED_ATTR provider_attrs[] = {
-    {"DAT_EXTENSION_INTERFACE", "TRUE"},
-    {DAT_IB_ATTR_IMMED_DATA, "TRUE"},
-    {DAT_IB_ATTR_FETCH_AND_ADD, "TRUE"},
-    {DAT_IB_ATTR_CMP_AND_SWAP, "TRUE"},
-    {DAT_IB_ATTR_UD, "FALSE"},
-    {DAT_IB_ATTR_COUNTERS, "FALSE"},
-    {"DAT_IB_RDMA_READ", "TRUE"},
-    {"DAT_IB_TRANSPORT_MTU", "4096"},
+    {"DAT_EXTENSION_INTERFACE", "TRUE"}, {DAT_IB_ATTR_IMMED_DATA, "TRUE"},
+    {DAT_IB_ATTR_FETCH_AND_ADD, "TRUE"}, {DAT_IB_ATTR_CMP_AND_SWAP, "TRUE"},
+    {DAT_IB_ATTR_UD, "FALSE"},           {DAT_IB_ATTR_COUNTERS, "FALSE"},
+    {"DAT_IB_RDMA_READ", "TRUE"},        {"DAT_IB_TRANSPORT_MTU", "4096"},
 };
 
 void dm_ia_attr_fill(struct dm_pia *ia, DAT_IA_ATTR *attr)

@@ -1,12 +1,26 @@
 /*
  * Notification objects: one flag, set by the first EVD that notifies and
  * cleared by the one waiter it wakes, or by the agent.
+ *
+ * An agent is called once; it is armed again by dat_cno_modify_agent(), which
+ * it may call itself, as every other call but dat_ia_close(). A modified agent
+ * may still be running when that call returns; dat_cno_free() waits for it,
+ * unless the agent itself calls it.
+ *
+ * A CNO with a file descriptor: the descriptor is readable from the moment the
+ * CNO triggers until dat_cno_trigger() or dat_cno_wait() has told which EVD it
+ * was (poll() shows a level). Nobody else may read it. Then the EVDs that feed
+ * the CNO have to be drained, as the next notification comes with the next
+ * event only. Closing it is up to dat_cno_free(). Like an agent, it is served
+ * by the provider's thread: peers cannot write to it.
  */
 #include "providers/common/evd.h"
 
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "providers/common/futex.h"
 
@@ -19,10 +33,32 @@ static struct dm_cno *get(DAT_CNO_HANDLE handle)
 
 static void set_agent(struct dm_cno *cno, DAT_OS_WAIT_PROXY_AGENT agent)
 {
+    bool has_agent = agent.proxy_agent_func != NULL || cno->fd >= 0;
+
     cno->agent = agent;
-    atomic_store(&cno->ring->has_agent, agent.proxy_agent_func != NULL);
-    if (agent.proxy_agent_func != NULL && atomic_load(&cno->ring->evd) != 0)
+    atomic_store(&cno->ring->has_agent, has_agent);
+    if (has_agent && atomic_load(&cno->ring->evd) != 0)
         cno->obj.ia->ops->kick(cno->obj.ia);
+}
+
+static struct dm_cno *create(struct dm_pia *ia, DAT_OS_WAIT_PROXY_AGENT agent, int fd)
+{
+    struct dm_cno *cno;
+
+    pthread_mutex_lock(&ia->lock);
+    cno = dm_obj_new(ia->obj.provider, ia, DAT_HANDLE_TYPE_CNO, sizeof(*cno));
+    if (cno != NULL) {
+        cno->ring = ia->ops->mem_alloc(ia, sizeof(*cno->ring));
+        if (cno->ring == NULL) {
+            dm_obj_free(cno);
+            cno = NULL;
+        } else {
+            cno->fd = fd;
+            set_agent(cno, agent);
+        }
+    }
+    pthread_mutex_unlock(&ia->lock);
+    return cno;
 }
 
 DAT_RETURN dm_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
@@ -35,22 +71,67 @@ DAT_RETURN dm_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
         return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
     if (cno_p == NULL)
         return DM_DAT_ARG(3);
-    pthread_mutex_lock(&ia->lock);
-    cno = dm_obj_new(ia->obj.provider, ia, DAT_HANDLE_TYPE_CNO, sizeof(*cno));
-    if (cno != NULL) {
-        cno->ring = ia->ops->mem_alloc(ia, sizeof(*cno->ring));
-        if (cno->ring == NULL) {
-            dm_obj_free(cno);
-            cno = NULL;
-        } else {
-            set_agent(cno, agent);
-        }
-    }
-    pthread_mutex_unlock(&ia->lock);
+    cno = create(ia, agent, -1);
     if (cno == NULL)
         return DM_DAT_NOMEM;
     *cno_p = (DAT_CNO_HANDLE)cno;
     return DAT_SUCCESS;
+}
+
+DAT_RETURN dm_cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD *fd_p, DAT_CNO_HANDLE *cno_p)
+{
+    struct dm_pia *ia = dm_obj_get(ia_handle, DAT_HANDLE_TYPE_IA);
+    struct dm_cno *cno;
+    int fd;
+
+    if (ia == NULL)
+        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+    if (fd_p == NULL)
+        return DM_DAT_ARG(2);
+    if (cno_p == NULL)
+        return DM_DAT_ARG(3);
+    fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fd < 0)
+        return DM_DAT_NOMEM;
+    cno = create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, fd);
+    if (cno == NULL) {
+        close(fd);
+        return DM_DAT_NOMEM;
+    }
+    *fd_p = fd;
+    *cno_p = (DAT_CNO_HANDLE)cno;
+    return DAT_SUCCESS;
+}
+
+/* Whoever takes the trigger also makes the descriptor quiet. */
+static uint64_t take_trigger(struct dm_cno *cno)
+{
+    struct dm_pia *ia = cno->obj.ia;
+    uint64_t count;
+    uint64_t evd;
+
+    if (cno->fd < 0)
+        return atomic_exchange(&cno->ring->evd, 0);
+    pthread_mutex_lock(&ia->lock);
+    if (cno->is_signalled && read(cno->fd, &count, sizeof(count)) == sizeof(count))
+        cno->is_signalled = false;
+    evd = atomic_exchange(&cno->ring->evd, 0);
+    pthread_mutex_unlock(&ia->lock);
+    return evd;
+}
+
+DAT_RETURN dm_cno_trigger(DAT_CNO_HANDLE handle, DAT_EVD_HANDLE *evd_p)
+{
+    struct dm_cno *cno = get(handle);
+    uint64_t evd;
+
+    if (cno == NULL)
+        return BAD_CNO;
+    if (evd_p == NULL)
+        return DM_DAT_ARG(2);
+    evd = take_trigger(cno);
+    memcpy(evd_p, &evd, sizeof(evd));
+    return evd != 0 ? DAT_SUCCESS : DM_DAT_BARE(DAT_QUEUE_EMPTY);
 }
 
 DAT_RETURN dm_cno_modify_agent(DAT_CNO_HANDLE handle, DAT_OS_WAIT_PROXY_AGENT agent)
@@ -59,6 +140,8 @@ DAT_RETURN dm_cno_modify_agent(DAT_CNO_HANDLE handle, DAT_OS_WAIT_PROXY_AGENT ag
 
     if (cno == NULL)
         return BAD_CNO;
+    if (cno->fd >= 0) /* its proxy is the descriptor */
+        return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_CNO_IN_USE);
     pthread_mutex_lock(&cno->obj.ia->lock);
     set_agent(cno, agent);
     pthread_mutex_unlock(&cno->obj.ia->lock);
@@ -76,9 +159,16 @@ DAT_RETURN dm_cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_
         return DM_DAT_ARG(3);
     memset(param, 0, sizeof(*param));
     param->ia_handle = dm_obj_ia_handle(cno->obj.ia);
-    param->proxy_type =
-        cno->agent.proxy_agent_func != NULL ? DAT_PROXY_TYPE_AGENT : DAT_PROXY_TYPE_NONE;
-    param->proxy.agent = cno->agent;
+    pthread_mutex_lock(&cno->obj.ia->lock);
+    param->proxy_type = DAT_PROXY_TYPE_NONE;
+    if (cno->fd >= 0) {
+        param->proxy_type = DAT_PROXY_TYPE_FD;
+        param->proxy.fd = cno->fd;
+    } else if (cno->agent.proxy_agent_func != NULL) {
+        param->proxy_type = DAT_PROXY_TYPE_AGENT;
+        param->proxy.agent = cno->agent;
+    }
+    pthread_mutex_unlock(&cno->obj.ia->lock);
     return DAT_SUCCESS;
 }
 
@@ -90,8 +180,27 @@ void dm_cno_destroy(struct dm_cno *cno)
         dm_futex_wake(&cno->ring->word, INT32_MAX);
         sched_yield();
     }
+    if (cno->fd >= 0)
+        close(cno->fd);
     cno->obj.ia->ops->mem_free(cno->obj.ia, cno->ring);
     dm_obj_free(cno);
+}
+
+/* Wait until no agent of it runs in another thread; ia->lock is held, and is
+ * released meanwhile. False: somebody else has freed the CNO. */
+static bool wait_agent(struct dm_cno *cno)
+{
+    struct dm_pia *ia = cno->obj.ia;
+    uint32_t gen = cno->obj.gen;
+
+    while (cno->is_running && !pthread_equal(cno->runner, pthread_self())) {
+        pthread_mutex_unlock(&ia->lock);
+        sched_yield();
+        pthread_mutex_lock(&ia->lock);
+        if (cno->obj.magic != DM_OBJ_MAGIC(DAT_HANDLE_TYPE_CNO) || cno->obj.gen != gen)
+            return false;
+    }
+    return true;
 }
 
 DAT_RETURN dm_cno_free(DAT_CNO_HANDLE handle)
@@ -104,7 +213,9 @@ DAT_RETURN dm_cno_free(DAT_CNO_HANDLE handle)
         return BAD_CNO;
     ia = cno->obj.ia;
     pthread_mutex_lock(&ia->lock);
-    if (cno->n_refs > 0 || atomic_load(&cno->n_waiters) > 0)
+    if (!wait_agent(cno))
+        ret = BAD_CNO;
+    else if (cno->n_refs > 0 || atomic_load(&cno->n_waiters) > 0)
         ret = DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_CNO_IN_USE);
     else
         dm_cno_destroy(cno);
@@ -132,12 +243,12 @@ DAT_RETURN dm_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HANDL
         uint32_t word = atomic_load(&ring->word);
 
         atomic_fetch_add(&ring->sleepers, 1);
-        evd = atomic_exchange(&ring->evd, 0);
+        evd = take_trigger(cno);
         if (evd == 0 && err == 0 && timeout != 0)
             err = dm_futex_wait(&ring->word, word, deadline);
         atomic_fetch_sub(&ring->sleepers, 1);
         if (evd == 0)
-            evd = atomic_exchange(&ring->evd, 0);
+            evd = take_trigger(cno);
         if (evd != 0 || err != 0 || timeout == 0)
             break;
     }
@@ -153,15 +264,27 @@ DAT_RETURN dm_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HANDL
     return DM_DAT_BARE(DAT_QUEUE_EMPTY);
 }
 
-/* Take one triggered CNO that has an agent; the agent is disarmed by it. */
-static bool next_agent(struct dm_pia *ia, DAT_OS_WAIT_PROXY_AGENT *agent_p, uint64_t *evd_p)
+/* Make the descriptor readable if the CNO has triggered. */
+static void signal_fd(struct dm_cno *cno)
 {
-    bool is_found = false;
+    uint64_t one = 1;
+
+    if (atomic_load(&cno->ring->evd) != 0 && !cno->is_signalled)
+        cno->is_signalled = write(cno->fd, &one, sizeof(one)) == sizeof(one);
+}
+
+/* Take one triggered CNO that has an agent; the agent is disarmed by it. */
+static struct dm_cno *next_agent(struct dm_pia *ia, DAT_OS_WAIT_PROXY_AGENT *agent_p,
+                                 uint64_t *evd_p)
+{
+    struct dm_cno *found = NULL;
 
     pthread_mutex_lock(&ia->lock);
     dm_list_for_each (it, &ia->objs[DAT_HANDLE_TYPE_CNO]) {
         struct dm_cno *cno = dm_container_of(it, struct dm_cno, obj.link);
 
+        if (cno->fd >= 0)
+            signal_fd(cno);
         if (cno->agent.proxy_agent_func == NULL)
             continue;
         *evd_p = atomic_exchange(&cno->ring->evd, 0);
@@ -170,18 +293,34 @@ static bool next_agent(struct dm_pia *ia, DAT_OS_WAIT_PROXY_AGENT *agent_p, uint
         *agent_p = cno->agent;
         cno->agent = DAT_OS_WAIT_PROXY_AGENT_NULL;
         atomic_store(&cno->ring->has_agent, 0);
-        is_found = true;
+        cno->is_running = true;
+        cno->runner = pthread_self();
+        found = cno;
         break;
     }
     pthread_mutex_unlock(&ia->lock);
-    return is_found;
+    return found;
+}
+
+/* The agent has returned; it may have freed the CNO. */
+static void agent_done(struct dm_pia *ia, struct dm_cno *cno, uint32_t gen)
+{
+    pthread_mutex_lock(&ia->lock);
+    if (cno->obj.magic == DM_OBJ_MAGIC(DAT_HANDLE_TYPE_CNO) && cno->obj.gen == gen)
+        cno->is_running = false;
+    pthread_mutex_unlock(&ia->lock);
 }
 
 void dm_cno_run_agents(struct dm_pia *ia)
 {
     DAT_OS_WAIT_PROXY_AGENT agent;
+    struct dm_cno *cno;
     uint64_t evd;
 
-    while (next_agent(ia, &agent, &evd))
+    while ((cno = next_agent(ia, &agent, &evd)) != NULL) {
+        uint32_t gen = cno->obj.gen;
+
         agent.proxy_agent_func(agent.instance_data, (DAT_EVD_HANDLE)(uintptr_t)evd);
+        agent_done(ia, cno, gen);
+    }
 }

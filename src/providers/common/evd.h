@@ -23,6 +23,10 @@ struct dm_cno {
     struct dm_obj obj;
     struct dm_cno_ring *ring;
     DAT_OS_WAIT_PROXY_AGENT agent;
+    int fd;              /* of dm_cno_fd_create(), else -1 */
+    bool is_signalled;   /* fd is readable */
+    bool is_running;     /* an agent of it is in the consumer's hands... */
+    pthread_t runner;    /* ...in this thread */
     int n_refs; /* EVDs */
     _Atomic int n_waiters;
     _Atomic bool is_dead;
@@ -91,6 +95,8 @@ DAT_RETURN dm_evd_free(DAT_EVD_HANDLE evd);
 DAT_RETURN dm_evd_set_unwaitable(DAT_EVD_HANDLE evd);
 DAT_RETURN dm_evd_clear_unwaitable(DAT_EVD_HANDLE evd);
 DAT_RETURN dm_cno_create(DAT_IA_HANDLE ia, DAT_OS_WAIT_PROXY_AGENT agent, DAT_CNO_HANDLE *cno_p);
+DAT_RETURN dm_cno_fd_create(DAT_IA_HANDLE ia, DAT_FD *fd_p, DAT_CNO_HANDLE *cno_p);
+DAT_RETURN dm_cno_trigger(DAT_CNO_HANDLE cno, DAT_EVD_HANDLE *evd_p);
 DAT_RETURN dm_cno_modify_agent(DAT_CNO_HANDLE cno, DAT_OS_WAIT_PROXY_AGENT agent);
 DAT_RETURN dm_cno_query(DAT_CNO_HANDLE cno, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *param);
 DAT_RETURN dm_cno_free(DAT_CNO_HANDLE cno);

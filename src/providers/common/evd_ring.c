@@ -39,6 +39,7 @@ static inline struct dm_evd_slot *claim(struct dm_evd_ring *ring, uint32_t owner
         struct dm_evd_slot *slot = dm_evd_ring_slot(ring, tail);
         uint64_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
         uint64_t is_free = dm_slot_state(tail, 0, DM_SLOT_FREE);
+        uint64_t lap_before = dm_slot_state(tail - ring->size, 0, DM_SLOT_FREE);
         uint64_t pos = tail;
 
         if (state == is_free) {
@@ -50,8 +51,9 @@ static inline struct dm_evd_slot *claim(struct dm_evd_ring *ring, uint32_t owner
                 *pos_p = pos;
                 return slot;
             }
-        } else if (state >> DM_SLOT_POS_SHIFT == is_free >> DM_SLOT_POS_SHIFT) {
-            /* Somebody claimed it and has not moved the tail yet. */
+        } else if (state >> DM_SLOT_POS_SHIFT != lap_before >> DM_SLOT_POS_SHIFT) {
+            /* Somebody claimed it and has not moved the tail yet, or has died
+             * before he could. Then it may have been consumed already. */
             atomic_compare_exchange_strong(&ring->tail, &tail, tail + 1);
         } else if (atomic_load(&ring->tail) == tail) {
             return NULL; /* still holds the event of the lap before */

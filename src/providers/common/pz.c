@@ -116,6 +116,8 @@ void dm_prov_table_common(DAT_PROVIDER *p)
 {
     p->cno_create_func = dm_cno_create;
     p->cno_modify_agent_func = dm_cno_modify_agent;
+    p->cno_fd_create_func = dm_cno_fd_create;
+    p->cno_trigger_func = dm_cno_trigger;
     p->cno_query_func = dm_cno_query;
     p->cno_free_func = dm_cno_free;
     p->cno_wait_func = dm_cno_wait;

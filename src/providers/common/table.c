@@ -80,9 +80,10 @@ static DAT_RETURN rmr_free(DAT_RMR_HANDLE rmr)
 
 static DAT_RETURN lmr_sync(DAT_IA_HANDLE ia, const DAT_LMR_TRIPLET *segments, DAT_VLEN n)
 {
-    (void)ia;
-    (void)segments;
-    (void)n;
+    if (dm_obj_get(ia, DAT_HANDLE_TYPE_IA) == NULL)
+        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+    if (n > 0 && segments == NULL)
+        return DM_DAT_ARG(2);
     return DAT_SUCCESS; /* memory is coherent */
 }
 
@@ -221,27 +222,17 @@ static DAT_RETURN post_read_to_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET *loca
     return NOT_SUPPORTED;
 }
 
-static DAT_RETURN cno_fd_create(DAT_IA_HANDLE ia, DAT_FD *fd_p, DAT_CNO_HANDLE *cno_p)
-{
-    (void)ia;
-    (void)fd_p;
-    (void)cno_p;
-    return NOT_SUPPORTED;
-}
-
-static DAT_RETURN cno_trigger(DAT_CNO_HANDLE cno, DAT_EVD_HANDLE *evd_p)
-{
-    (void)cno;
-    (void)evd_p;
-    return NOT_SUPPORTED;
-}
-
+/* No instance can take over for another one, be it of the same name. */
 static DAT_RETURN ia_ha_related(DAT_IA_HANDLE ia, const DAT_NAME_PTR name, DAT_BOOLEAN *answer_p)
 {
-    (void)ia;
-    (void)name;
-    (void)answer_p;
-    return NOT_SUPPORTED;
+    if (dm_obj_get(ia, DAT_HANDLE_TYPE_IA) == NULL)
+        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+    if (name == NULL)
+        return DM_DAT_ARG(2);
+    if (answer_p == NULL)
+        return DM_DAT_ARG(3);
+    *answer_p = DAT_FALSE;
+    return DAT_SUCCESS;
 }
 
 static DAT_RETURN extended_op(DAT_HANDLE handle, DAT_EXTENDED_OP op, va_list args)
@@ -282,8 +273,6 @@ void dm_prov_table_defaults(DAT_PROVIDER *p)
     p->rmr_create_for_ep_func = rmr_create_for_ep;
     p->ep_post_send_with_invalidate_func = post_send_invalidate;
     p->ep_post_rdma_read_to_rmr_func = post_read_to_rmr;
-    p->cno_fd_create_func = cno_fd_create;
-    p->cno_trigger_func = cno_trigger;
     p->ia_ha_related_func = ia_ha_related;
     p->handle_extendedop_func = extended_op;
     dm_prov_table_common(p);

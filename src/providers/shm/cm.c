@@ -110,8 +110,7 @@ bool dm_shm_cm_meet(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int 
     conn->peer = dm_shm_peer_get(conn->ia, conn->src.fd, fd, msg->id, pid);
     if (conn->peer == NULL)
         return false;
-    if (msg->ep % 64 != 0 || msg->ep < sizeof(struct dm_shm_hdr) ||
-        !dm_shm_peer_has(conn->peer, msg->ep, sizeof(struct dm_shm_link_ep)))
+    if (!dm_shm_peer_ep_ok(conn->peer, msg->ep))
         return false;
     conn->peer_ep = msg->ep;
     conn->peer_owner = msg->owner & DM_EVD_OWNER_MAX;
@@ -295,6 +294,8 @@ DAT_RETURN dm_shm_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle,
     struct dm_sep *dup = dm_obj_get(dup_handle, DAT_HANDLE_TYPE_EP);
     struct sockaddr_in addr;
 
+    if (dm_obj_get(handle, DAT_HANDLE_TYPE_EP) == NULL)
+        return BAD_EP;
     if (dup == NULL)
         return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE2);
     if (atomic_load(&dup->ep.state) != DAT_EP_STATE_CONNECTED || dup->ep.remote_qual == 0)

@@ -153,6 +153,8 @@ static void handle_up(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, in
     }
 }
 
+static void lost(struct dm_shm_conn *conn);
+
 static void handle(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd)
 {
     switch (conn->state) {
@@ -165,8 +167,10 @@ static void handle(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int f
     case DM_CONN_ACCEPTED:
         /* Whatever comes, the peer has seen our acceptance. */
         dm_shm_ep_check_up(conn->ep);
-        if (conn->state != DM_CONN_UP)
+        if (conn->state != DM_CONN_UP) {
+            lost(conn); /* it has not confirmed in our memory first */
             return;
+        }
         atomic_store(&conn->ia->has_agents, true);
         break;
     case DM_CONN_UP:

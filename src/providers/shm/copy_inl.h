@@ -70,8 +70,8 @@ static inline void dm_shm_copy_small(char *to, const char *from, size_t len)
 
 /* Copy; the last 8 bytes (or the last, where 8 would straddle a cache line and
  * so not be written at once) after all others. bulk: of this endpoint. */
-static inline void dm_shm_copy_last(struct dm_shm_bulk *bulk, char *to, const char *from,
-                                    size_t len)
+static DM_ALWAYS_INLINE void dm_shm_copy_last(struct dm_shm_bulk *bulk, char *to, const char *from,
+                                              size_t len)
 {
     size_t tail = ((uintptr_t)to + len) % DM_CACHE_LINE;
     size_t head;

@@ -11,20 +11,26 @@
 
 #define BAD_EP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
 
-/* Show the peer what the endpoint is made of. */
-static void publish(struct dm_sep *ep)
+/* Where the peer reports its events. */
+static void publish_rings(struct dm_sep *ep)
 {
     struct dm_shm_seg *seg = &dm_shm_ia_of(ep)->seg;
 
+    atomic_store(&ep->sh->recv_ring,
+                 ep->ep.recv_evd != NULL ? dm_shm_seg_offset(seg, ep->ep.recv_evd->ring) : 0);
+    atomic_store(&ep->sh->conn_ring,
+                 ep->ep.connect_evd != NULL ? dm_shm_seg_offset(seg, ep->ep.connect_evd->ring) : 0);
+}
+
+/* Show the peer what the endpoint is made of. */
+static void publish(struct dm_sep *ep)
+{
     ep->pz_id = ep->ep.pz != NULL ? ep->ep.pz->id : 0;
     ep->sh->pz = ep->pz_id;
     ep->sh->handle = (uint64_t)(uintptr_t)ep;
     ep->sh->gen = ep->ep.obj.gen & DM_TAG_GEN_MASK;
     ep->sh->recv_notify = ep->ep.attr.recv_completion_flags;
-    atomic_store(&ep->sh->recv_ring,
-                 ep->ep.recv_evd != NULL ? dm_shm_seg_offset(seg, ep->ep.recv_evd->ring) : 0);
-    atomic_store(&ep->sh->conn_ring,
-                 ep->ep.connect_evd != NULL ? dm_shm_seg_offset(seg, ep->ep.connect_evd->ring) : 0);
+    publish_rings(ep);
 }
 
 static DAT_RETURN create_locked(struct dm_shm_ia *ia, const struct dm_ep *want,
@@ -330,6 +336,10 @@ DAT_RETURN dm_shm_ep_reset(DAT_EP_HANDLE handle)
     if (ep == NULL)
         return BAD_EP;
     ia = ep->ep.obj.ia;
+    if (ia->is_threadsafe) { /* others may be posting, and find it gone */
+        pthread_mutex_lock(&ep->post_lock);
+        pthread_mutex_lock(&ep->recv_lock);
+    }
     pthread_mutex_lock(&ia->lock);
     state = atomic_load(&ep->ep.state);
     if (state == DAT_EP_STATE_DISCONNECTED) {
@@ -351,6 +361,10 @@ DAT_RETURN dm_shm_ep_reset(DAT_EP_HANDLE handle)
         ret = dm_ep_bad_state(state);
     }
     pthread_mutex_unlock(&ia->lock);
+    if (ia->is_threadsafe) {
+        pthread_mutex_unlock(&ep->recv_lock);
+        pthread_mutex_unlock(&ep->post_lock);
+    }
     return ret;
 }
 
@@ -455,7 +469,7 @@ void dm_shm_evd_moved(struct dm_pia *pia, struct dm_evd *evd, bool is_before)
         struct dm_sep *ep = dm_container_of(it, struct dm_sep, ep.obj.link);
 
         if (!is_before)
-            publish(ep);
+            publish_rings(ep);
         else if (ep->ep.recv_evd == evd)
             atomic_store(&ep->sh->recv_ring, 0);
         if (ep->ep.connect_evd == evd && is_before)
@@ -477,6 +491,23 @@ void dm_shm_evd_moved(struct dm_pia *pia, struct dm_evd *evd, bool is_before)
     }
 }
 
+/* Where the peer's receives are, as it says and as has been checked. */
+static void find_recvs(struct dm_sep *ep)
+{
+    uint32_t stride = ep->peer_sh->recv_stride;
+    uint32_t n;
+
+    ep->peer_recvs = (char *)ep->peer->hdr + ep->peer_sh->recvs;
+    ep->peer_recv_mask = ep->peer_sh->recv_mask;
+    ep->peer_recv_stride = stride;
+    if (ep->peer_sh->recvs == 0) { /* none: any place will do */
+        ep->peer_recv_mask = 0;
+        stride = sizeof(struct dm_shm_recv);
+    }
+    n = (uint32_t)((stride - sizeof(struct dm_shm_recv)) / sizeof(DAT_LMR_TRIPLET));
+    ep->peer_recv_iov = n < DM_IOV_MAX ? n : DM_IOV_MAX;
+}
+
 void dm_shm_ep_attach(struct dm_sep *ep, struct dm_shm_conn *conn)
 {
     ep->conn = conn;
@@ -487,6 +518,7 @@ void dm_shm_ep_attach(struct dm_sep *ep, struct dm_shm_conn *conn)
     drop_peer(ep);
     ep->peer = conn->peer;
     ep->peer_sh = (struct dm_shm_link_ep *)(void *)((char *)conn->peer->hdr + conn->peer_ep);
+    find_recvs(ep);
     ep->peer_owner = conn->peer_owner;
     ep->peer_srq = NULL;
     if (ep->peer_sh->srq != 0)

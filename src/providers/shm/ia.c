@@ -209,6 +209,8 @@ DAT_RETURN dm_shm_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
         return BAD_IA;
     if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
         return DM_DAT_ARG(2);
+    if (pthread_equal(pthread_self(), ia->thread)) /* in an agent: we wait for that thread */
+        return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_IA_IN_USE);
     pthread_mutex_lock(&ia->pia.lock);
     if (flags == DAT_CLOSE_GRACEFUL_FLAG && is_in_use(ia)) {
         pthread_mutex_unlock(&ia->pia.lock);

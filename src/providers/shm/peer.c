@@ -127,12 +127,13 @@ struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int sock, int fd, uint
 
 struct dm_evd_ring *dm_shm_peer_ring(const struct dm_shm_peer *peer, uint64_t offset)
 {
-    struct dm_evd_ring *ring = (void *)((char *)peer->hdr + offset);
+    struct dm_evd_ring *ring;
     uint64_t size;
     int64_t cno;
 
     if (dm_unlikely(offset % 64 != 0 || offset > peer->size - sizeof(*ring)))
         return NULL;
+    ring = (void *)((char *)peer->hdr + offset);
     size = ring->size;
     if (dm_unlikely(size == 0 || (size & (size - 1)) != 0 ||
                     size > (peer->size - offset - sizeof(*ring)) / sizeof(ring->slots[0])))
@@ -141,6 +142,34 @@ struct dm_evd_ring *dm_shm_peer_ring(const struct dm_shm_peer *peer, uint64_t of
     if (dm_unlikely(cno != 0 && (cno % 64 != 0 || offset + (uint64_t)cno > peer->size - 64)))
         return NULL;
     return ring;
+}
+
+bool dm_shm_peer_ep_ok(const struct dm_shm_peer *peer, uint64_t offset)
+{
+    const struct dm_shm_link_ep *link;
+    uint64_t stride;
+
+    if (offset % 64 != 0 || offset < sizeof(struct dm_shm_hdr) ||
+        !dm_shm_peer_has(peer, offset, sizeof(*link)))
+        return false;
+    link = (const void *)((const char *)peer->hdr + offset);
+    if (link->srq != 0)
+        return link->srq % 64 == 0 && link->srq >= sizeof(struct dm_shm_hdr) &&
+               dm_shm_peer_has(peer, link->srq, sizeof(struct dm_shm_link_srq));
+    stride = link->recv_stride;
+    if (link->recvs == 0) /* it never receives */
+        return true;
+    return link->recvs % 8 == 0 && stride % 8 == 0 && stride >= sizeof(struct dm_shm_recv) &&
+           dm_shm_peer_has(peer, link->recvs, ((uint64_t)link->recv_mask + 1) * stride);
+}
+
+bool dm_shm_peer_srq_ok(const struct dm_shm_peer *peer, const struct dm_shm_link_srq *srq)
+{
+    return srq->order % 8 == 0 && srq->descs % 8 == 0 && srq->stride % 8 == 0 &&
+           srq->stride >= sizeof(struct dm_shm_desc) && srq->stride <= peer->size &&
+           srq->order_mask < peer->size / sizeof(uint64_t) &&
+           dm_shm_peer_has(peer, srq->order, (srq->order_mask + 1) * sizeof(uint64_t)) &&
+           dm_shm_peer_has(peer, srq->descs, srq->n_desc * srq->stride);
 }
 
 void dm_shm_peer_hold(struct dm_shm_peer *peer)

@@ -90,15 +90,21 @@ static uint64_t run_timer(struct dm_shm_ia *ia, struct dm_shm_src *src, uint64_t
 /* Run what is due; the time in ms until the next, -1 for never. */
 static int run_timers(struct dm_shm_ia *ia)
 {
+    struct dm_list *it = ia->srcs.next;
     uint64_t next = DM_FUTEX_FOREVER;
     uint64_t now = dm_futex_now();
 
-    dm_list_for_each_safe (it, tmp, &ia->srcs) {
+    while (it != &ia->srcs) {
         struct dm_shm_src *src = dm_container_of(it, struct dm_shm_src, link);
+        struct dm_list *after = it->next;
         uint64_t due = run_timer(ia, src, now);
 
         if (due < next)
             next = due;
+        /* It may have taken its neighbour along: that is in another list now. */
+        if (after != &ia->srcs && dm_container_of(after, struct dm_shm_src, link)->is_dead)
+            after = ia->srcs.next;
+        it = after;
     }
     if (next == DM_FUTEX_FOREVER)
         return -1;

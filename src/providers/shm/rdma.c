@@ -55,23 +55,24 @@ static void complete(struct dm_sep *ep, const struct dm_shm_op *op,
                                          .transfered_length = (DAT_SEG_LENGTH)len,
                                          .operation = operations[op->kind],
                                          .rmr_context = op->remote.rmr_context};
+    uint32_t *n = is_locked ? &ep->n_signalled_locked : &ep->n_signalled;
     struct dm_evd_item item;
+    bool is_in;
 
     if (dm_unlikely(op->kind == DM_OP_BIND))
         dm_shm_rmr_bound(op);
     if (status == DAT_DTO_SUCCESS && (op->flags & DAT_COMPLETION_SUPPRESS_FLAG) != 0)
         return;
-    if (is_locked)
-        ep->n_signalled_locked++;
-    else
-        ep->n_signalled++;
+    (*n)++;
     item = dm_evd_item_dto(&dto, DM_TAG(ep->ep.obj.gen, DM_TAG_REQUEST));
     if (dm_unlikely(op->kind >= DM_OP_WRITE_IMMED))
         dm_shm_item_extend(&item, op, status);
     if (dm_unlikely(status == DAT_DTO_SUCCESS && is_quiet(ep, op)))
-        dm_evd_add_quiet(ep->ep.request_evd, &item);
+        is_in = dm_evd_add_quiet(ep->ep.request_evd, &item);
     else
-        dm_evd_add(ep->ep.request_evd, &item);
+        is_in = dm_evd_add(ep->ep.request_evd, &item);
+    if (dm_unlikely(!is_in)) /* nobody will dequeue it: the slot is free again */
+        (*n)--;
 }
 
 static bool has_room(const struct dm_sep *ep)
@@ -270,9 +271,9 @@ static inline DAT_RETURN post_checked(DAT_EP_HANDLE handle, struct dm_shm_op *op
     return dm_shm_post(ep, op);
 }
 
-static DAT_RETURN post(DAT_EP_HANDLE handle, enum dm_shm_op_kind kind, DAT_COUNT n,
-                       const DAT_LMR_TRIPLET *seg, DAT_DTO_COOKIE cookie,
-                       const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
+static DM_NOINLINE DAT_RETURN post(DAT_EP_HANDLE handle, enum dm_shm_op_kind kind, DAT_COUNT n,
+                                   const DAT_LMR_TRIPLET *seg, DAT_DTO_COOKIE cookie,
+                                   const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
 {
     struct dm_shm_op op = {.kind = kind, .flags = flags, .cookie = cookie, .seg = seg};
 
@@ -283,13 +284,6 @@ DAT_RETURN dm_shm_post_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
                             DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
     return post(ep, DM_OP_SEND, n, seg, cookie, NULL, flags);
-}
-
-DAT_RETURN dm_shm_post_rdma_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
-                                 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-                                 DAT_COMPLETION_FLAGS flags)
-{
-    return post(ep, DM_OP_READ, n, seg, cookie, remote, flags);
 }
 
 DAT_RETURN dm_shm_post_send_with_invalidate(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
@@ -323,37 +317,78 @@ DAT_RETURN dm_shm_post_rdma_read_to_rmr(DAT_EP_HANDLE handle, const DAT_RMR_TRIP
     return post_checked(handle, &op, 1, remote);
 }
 
-/* One segment into mapped memory, everything known already: just stores. */
-static inline bool write_fast(struct dm_sep *ep, const DAT_LMR_TRIPLET *seg,
-                              const DAT_RMR_TRIPLET *remote)
+/* One segment and mapped memory, everything known already: just a copy. */
+static DM_ALWAYS_INLINE bool copy_fast(struct dm_sep *ep, const DAT_LMR_TRIPLET *seg,
+                                       const DAT_RMR_TRIPLET *remote, bool is_write)
 {
+    uint32_t local = is_write ? DAT_MEM_PRIV_LOCAL_READ_FLAG : DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
+    uint32_t afar = is_write ? DAT_MEM_PRIV_REMOTE_WRITE_FLAG : DAT_MEM_PRIV_REMOTE_READ_FLAG;
     const struct dm_shm_key *entry = &ep->keys[seg->lmr_context & DM_SHM_KEY_IDX];
     const struct dm_shm_found *f = &ep->found[remote->rmr_context % DM_SHM_FOUND_N];
     uint64_t len = seg->segment_length;
     uint64_t at = seg->virtual_address - entry->va;
     uint64_t to = remote->virtual_address - f->va;
-    const char *from;
+    char *here;
     bool is_done = false;
 
-    if (entry->key != seg->lmr_context || entry->pz != ep->pz_id ||
-        (entry->priv & DAT_MEM_PRIV_LOCAL_READ_FLAG) == 0 || at > entry->len ||
-        len > entry->len - at || f->key != remote->rmr_context || f->data == NULL ||
-        (f->priv & DAT_MEM_PRIV_REMOTE_WRITE_FLAG) == 0 || to > f->len || len > f->len - to ||
-        len == 0)
+    if (entry->key != seg->lmr_context || entry->pz != ep->pz_id || (entry->priv & local) == 0 ||
+        at > entry->len || len > entry->len - at || f->key != remote->rmr_context ||
+        f->data == NULL || (f->priv & afar) == 0 || to > f->len || len > f->len - to || len == 0)
         return false;
     at += entry->addr;
-    memcpy(&from, &at, sizeof(from));
+    memcpy(&here, &at, sizeof(here));
     atomic_store_explicit(&ep->sh->busy, ep->busy + 1, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst);
     if (dm_likely(atomic_load_explicit(&f->entry->serial, memory_order_relaxed) == f->serial &&
                   atomic_load_explicit(&entry->serial, memory_order_relaxed) != 0 &&
                   dm_shm_is_up(ep))) {
-        dm_shm_copy_last(&ep->bulk, f->data + to, from, len);
+        if (is_write)
+            dm_shm_copy_last(&ep->bulk, f->data + to, here, len);
+        else
+            memcpy(here, f->data + to, len);
         is_done = true;
     }
     ep->busy += 2;
     atomic_store_explicit(&ep->sh->busy, ep->busy, memory_order_release);
     return is_done;
+}
+
+/* May the fast path be tried for a request with these arguments? */
+static DM_ALWAYS_INLINE bool is_fast(struct dm_sep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *seg,
+                                     const DAT_RMR_TRIPLET *remote)
+{
+    return dm_likely(atomic_load_explicit(&ep->is_fast, memory_order_acquire) && n == 1 &&
+                     atomic_load_explicit(ep->alive, memory_order_relaxed) == ep->pid &&
+                     seg != NULL && remote != NULL);
+}
+
+/* The same for a request that completes with an event. */
+static DM_ALWAYS_INLINE bool complete_fast(struct dm_sep *ep, DAT_DTOS operation,
+                                           const DAT_LMR_TRIPLET *seg, DAT_DTO_COOKIE cookie,
+                                           const DAT_RMR_TRIPLET *remote, bool is_write)
+{
+    DAT_DTO_COMPLETION_EVENT_DATA dto = {.ep_handle = (DAT_EP_HANDLE)ep,
+                                         .user_cookie = cookie,
+                                         .status = DAT_DTO_SUCCESS,
+                                         .transfered_length = seg->segment_length,
+                                         .operation = operation,
+                                         .rmr_context = remote->rmr_context};
+    struct dm_evd_item item;
+
+    if (ep->ep.request_evd == NULL || !has_room(ep) || !copy_fast(ep, seg, remote, is_write))
+        return false;
+    item = dm_evd_item_dto(&dto, DM_TAG(ep->ep.obj.gen, DM_TAG_REQUEST));
+    ep->n_signalled++;
+    if (dm_unlikely(!dm_evd_add(ep->ep.request_evd, &item)))
+        ep->n_signalled--;
+    return true;
+}
+
+/* Not inlined: the suppressed write, which is the fastest, needs no stack. */
+static DM_NOINLINE bool write_signalled(struct dm_sep *ep, const DAT_LMR_TRIPLET *seg,
+                                        DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote)
+{
+    return complete_fast(ep, DAT_DTO_RDMA_WRITE, seg, cookie, remote, true);
 }
 
 DAT_RETURN dm_shm_post_rdma_write(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
@@ -362,10 +397,32 @@ DAT_RETURN dm_shm_post_rdma_write(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRI
 {
     struct dm_sep *ep = (struct dm_sep *)handle;
 
-    if (dm_likely(atomic_load_explicit(&ep->is_fast, memory_order_acquire) && n == 1 &&
-                  (flags & DAT_COMPLETION_SUPPRESS_FLAG) != 0 &&
-                  atomic_load_explicit(ep->alive, memory_order_relaxed) == ep->pid && seg != NULL &&
-                  remote != NULL && write_fast(ep, seg, remote)))
-        return DAT_SUCCESS;
+    if (is_fast(ep, n, seg, remote)) {
+        if (dm_likely((flags & DAT_COMPLETION_SUPPRESS_FLAG) != 0)) {
+            if (dm_likely(copy_fast(ep, seg, remote, true)))
+                return DAT_SUCCESS;
+        } else if ((flags & DAT_COMPLETION_UNSIGNALLED_FLAG) == 0) {
+            if (write_signalled(ep, seg, cookie, remote))
+                return DAT_SUCCESS;
+        }
+    }
     return post(handle, DM_OP_WRITE, n, seg, cookie, remote, flags);
+}
+
+DAT_RETURN dm_shm_post_rdma_read(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
+                                 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+                                 DAT_COMPLETION_FLAGS flags)
+{
+    struct dm_sep *ep = (struct dm_sep *)handle;
+
+    if (is_fast(ep, n, seg, remote)) {
+        if ((flags & DAT_COMPLETION_SUPPRESS_FLAG) != 0) {
+            if (has_room(ep) && copy_fast(ep, seg, remote, false))
+                return DAT_SUCCESS;
+        } else if ((flags & DAT_COMPLETION_UNSIGNALLED_FLAG) == 0) {
+            if (complete_fast(ep, DAT_DTO_RDMA_READ, seg, cookie, remote, false))
+                return DAT_SUCCESS;
+        }
+    }
+    return post(handle, DM_OP_READ, n, seg, cookie, remote, flags);
 }

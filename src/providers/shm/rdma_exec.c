@@ -153,6 +153,21 @@ bool dm_shm_local_check(const struct dm_shm_key *keys, uint32_t pz, const struct
     return true;
 }
 
+/* Are the segments, which were checked a moment ago, still registered? While a
+ * key lives, what it stands for does not change. */
+static bool is_still_local(const struct dm_shm_key *keys, const struct dm_shm_op *op)
+{
+    for (uint32_t i = 0; i < op->n_seg; i++) {
+        const struct dm_shm_key *entry = &keys[op->seg[i].lmr_context & DM_SHM_KEY_IDX];
+
+        if (op->seg[i].segment_length != 0 &&
+            (entry->key != op->seg[i].lmr_context ||
+             atomic_load_explicit(&entry->serial, memory_order_relaxed) == 0))
+            return false;
+    }
+    return true;
+}
+
 /* A walk along the local segments. */
 struct cursor {
     const struct iovec *vec;
@@ -321,7 +336,7 @@ static bool exec_rdma(struct dm_sep *ep, const struct dm_shm_op *op, bool is_loc
         *exec_p = DM_EXEC_DOWN;
     else if (!are_valid(&piece, 1))
         is_valid = false;
-    else if (!dm_shm_local_check(ep->keys, ep->pz_id, op, vec, &len))
+    else if (!is_still_local(ep->keys, op))
         res->status = DAT_DTO_ERR_LOCAL_PROTECTION;
     else
         *exec_p = copy_pieces(ep, vec, &piece, 1, is_write, res);
@@ -370,17 +385,17 @@ static uint64_t recv_room(const struct dm_shm_recv *recv)
 
 /* The busy word is odd. */
 static enum dm_shm_exec send_now(struct dm_sep *ep, const struct dm_shm_op *op,
-                                 const struct piece *piece, uint32_t n,
+                                 const struct iovec *vec, const struct piece *piece, uint32_t n,
                                  const struct dm_shm_taken *t, struct dm_shm_arrival *how,
                                  struct dm_shm_result *res)
 {
-    struct iovec vec[DM_IOV_MAX];
     enum dm_shm_exec exec = DM_EXEC_DONE;
 
-    if (!dm_shm_local_check(ep->keys, ep->pz_id, op, vec, &how->len)) {
+    if (!is_still_local(ep->keys, op)) {
         res->status = DAT_DTO_ERR_LOCAL_PROTECTION;
         return DM_EXEC_DONE;
     }
+    how->len = res->len;
     if (how->status == DAT_DTO_SUCCESS)
         exec = copy_pieces(ep, vec, piece, n, true, res);
     if (exec != DM_EXEC_DONE)
@@ -437,7 +452,7 @@ static bool exec_send(struct dm_sep *ep, const struct dm_shm_op *op, bool is_loc
     else if (!dm_shm_recv_take(ep, &t))
         *exec_p = DM_EXEC_NO_RECV; /* the ring is being moved */
     else
-        *exec_p = send_now(ep, op, piece, n, &t, &how, res);
+        *exec_p = send_now(ep, op, vec, piece, n, &t, &how, res);
     dm_shm_busy_end(ep);
     return is_valid;
 }
@@ -476,26 +491,27 @@ static bool exec_write_immed(struct dm_sep *ep, const struct dm_shm_op *op, bool
         res->status = DAT_DTO_ERR_LOCAL_PROTECTION;
         return true;
     }
-    if (!dm_shm_recv_peek(ep, &t)) {
-        *exec_p = dm_shm_is_up(ep) ? DM_EXEC_NO_RECV : DM_EXEC_DOWN;
-        return true;
-    }
     if (op->done < res->len) { /* not yet written in stages */
         n_piece = 1;
         found = find(ep, &op->remote, res->len, DAT_MEM_PRIV_REMOTE_WRITE_FLAG, is_locked, &piece);
     }
-    if (found != FIND_OK) {
-        *exec_p = exec_of(found);
-        if (found == FIND_BAD)
-            res->status = DAT_DTO_ERR_REMOTE_ACCESS;
+    if (found == FIND_BAD) {
+        res->status = DAT_DTO_ERR_REMOTE_ACCESS;
         return true;
     }
+    if (!dm_shm_recv_peek(ep, &t)) {
+        *exec_p = dm_shm_is_up(ep) ? DM_EXEC_NO_RECV : DM_EXEC_DOWN;
+        return true;
+    }
+    *exec_p = exec_of(found);
+    if (found != FIND_OK)
+        return true;
     dm_shm_busy_begin(ep);
     if (!dm_shm_is_up(ep))
         *exec_p = DM_EXEC_DOWN;
     else if (!are_valid(&piece, n_piece))
         is_valid = false;
-    else if (!dm_shm_local_check(ep->keys, ep->pz_id, op, vec, &res->len))
+    else if (!is_still_local(ep->keys, op))
         res->status = DAT_DTO_ERR_LOCAL_PROTECTION;
     else {
         *exec_p = copy_pieces(ep, vec, &piece, n_piece, true, res);
@@ -539,7 +555,7 @@ static bool exec_atomic(struct dm_sep *ep, const struct dm_shm_op *op, bool is_l
         *exec_p = DM_EXEC_DOWN;
     else if (!are_valid(&piece, 1))
         is_valid = false;
-    else if (!dm_shm_local_check(ep->keys, ep->pz_id, op, vec, &res->len))
+    else if (!is_still_local(ep->keys, op))
         res->status = DAT_DTO_ERR_LOCAL_PROTECTION;
     else {
         old = dm_shm_atomic(op->kind, piece.data, op->operand);

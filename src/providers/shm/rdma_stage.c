@@ -10,7 +10,7 @@
 
 #include "providers/shm/msg.h"
 
-enum { STAGE_LEN = 256 * 1024 };
+enum { STAGE_LEN = 256 * 1024, STAGE_MIN = 4096, STAGE_SHARE = 8 };
 
 /* Copy len bytes between the buffer and the local segments from offset on. */
 static void move_local(const struct iovec *vec, uint64_t offset, char *buf, uint64_t len,
@@ -33,6 +33,26 @@ static void move_local(const struct iovec *vec, uint64_t offset, char *buf, uint
         offset = 0;
         vec++;
     }
+}
+
+/* A buffer: of a fair share of the segment where many endpoints need one, or
+ * of whatever size there is left. */
+static bool stage_alloc(struct dm_shm_ia *ia, struct dm_sep *ep)
+{
+    uint64_t n = 0;
+    uint32_t fair = STAGE_LEN;
+
+    dm_list_for_each (it, &ia->pia.objs[DAT_HANDLE_TYPE_EP])
+        n++;
+    while (fair > STAGE_MIN && fair * n > ia->seg.size / STAGE_SHARE)
+        fair /= 2;
+    ep->stage_len = fair;
+    ep->stage = dm_shm_seg_alloc(&ia->seg, fair);
+    for (uint32_t len = STAGE_LEN; len >= STAGE_MIN && ep->stage == NULL; len /= 2) {
+        ep->stage_len = len;
+        ep->stage = dm_shm_seg_alloc(&ia->seg, len);
+    }
+    return ep->stage != NULL;
 }
 
 /* The part of the receive in which byte number done falls. */
@@ -70,9 +90,7 @@ bool dm_shm_stage_step(struct dm_sep *ep, struct dm_shm_op *op, struct dm_shm_re
         res->status = DAT_DTO_ERR_LOCAL_PROTECTION;
         return false;
     }
-    if (ep->stage == NULL)
-        ep->stage = dm_shm_seg_alloc(&ia->seg, STAGE_LEN);
-    if (ep->stage == NULL) {
+    if (ep->stage == NULL && !stage_alloc(ia, ep)) {
         res->status = DAT_DTO_ERR_LOCAL_EP;
         return false;
     }
@@ -92,7 +110,7 @@ bool dm_shm_stage_step(struct dm_sep *ep, struct dm_shm_op *op, struct dm_shm_re
         msg.key = op->remote.rmr_context;
         msg.va = op->remote.virtual_address + op->done;
     }
-    op->chunk = (uint32_t)(room < STAGE_LEN ? room : STAGE_LEN);
+    op->chunk = (uint32_t)(room < ep->stage_len ? room : ep->stage_len);
     if (!dm_shm_is_read(op))
         move_local(vec, op->done, ep->stage, op->chunk, true);
     msg.len = op->chunk;

@@ -163,10 +163,8 @@ void dm_shm_recv_recover(struct dm_sep *ep, uint32_t owner)
 /* The busy word is odd, or it will be checked again when it is. */
 static inline const struct dm_shm_recv *recv_head(struct dm_sep *ep, uint32_t head)
 {
-    struct dm_shm_link_ep *peer = ep->peer_sh;
-
-    return (const void *)((const char *)ep->peer->hdr + peer->recvs +
-                          (uint64_t)(head & peer->recv_mask) * peer->recv_stride);
+    return (const void *)(ep->peer_recvs +
+                          (uint64_t)(head & ep->peer_recv_mask) * ep->peer_recv_stride);
 }
 
 bool dm_shm_recv_peek(struct dm_sep *ep, struct dm_shm_taken *t)
@@ -179,7 +177,8 @@ bool dm_shm_recv_peek(struct dm_sep *ep, struct dm_shm_taken *t)
     }
     t->number = atomic_load_explicit(&peer->recv_head, memory_order_relaxed);
     t->recv = recv_head(ep, t->number);
-    return atomic_load_explicit(&peer->recv_tail, memory_order_acquire) != t->number;
+    return atomic_load_explicit(&peer->recv_tail, memory_order_acquire) != t->number &&
+           dm_likely(t->recv->n_seg <= ep->peer_recv_iov);
 }
 
 bool dm_shm_recv_take(struct dm_sep *ep, struct dm_shm_taken *t)
@@ -212,15 +211,16 @@ void dm_shm_recv_done(struct dm_sep *ep, const struct dm_shm_taken *t,
                       const struct dm_shm_arrival *how, struct dm_shm_result *res)
 {
     struct dm_shm_link_ep *peer = ep->peer_sh;
-    uint64_t offset = atomic_load_explicit(&peer->recv_ring, memory_order_relaxed);
-    struct dm_evd_ring *ring = (void *)((char *)ep->peer->hdr + offset);
+    struct dm_evd_ring *ring =
+        dm_shm_peer_ring(ep->peer, atomic_load_explicit(&peer->recv_ring, memory_order_relaxed));
     DAT_DTO_COMPLETION_EVENT_DATA dto = {.user_cookie = {.as_64 = t->recv->cookie},
                                          .status = how->status,
                                          .transfered_length = (DAT_SEG_LENGTH)how->len,
                                          .operation = how->operation,
                                          .rmr_context = how->rmr_context};
     uint64_t pos = DM_NOTE_FULL;
-    struct dm_evd_slot *slot = dm_evd_ring_claim(ring, ep->peer_owner, &pos);
+    struct dm_evd_slot *slot =
+        dm_likely(ring != NULL) ? dm_evd_ring_claim(ring, ep->peer_owner, &pos) : NULL;
     enum dm_evd_added added = DM_EVD_FULL;
 
     memcpy(&dto.ep_handle, &peer->handle, sizeof(peer->handle));

@@ -102,8 +102,6 @@ struct dm_shm_link_ep {
     uint32_t recv_stride;
     _Atomic uint64_t recv_ring; /* event ring for receives; 0: none right now */
     _Atomic uint64_t conn_ring;
-    uint64_t conn_data; /* what the ESTABLISHED event shows */
-    uint32_t conn_data_len;
     uint32_t gen;
     uint32_t recv_notify; /* DAT_COMPLETION_FLAGS: which receives wake a waiter */
     uint64_t srq;         /* offset of its shared receive queue, 0: none */
@@ -120,6 +118,9 @@ struct dm_shm_link_ep {
     uint64_t note_cookie;     /* and the receive's cookie */
     /* Written by the owner for every operation it starts. */
     DM_ALIGNED(64) _Atomic uint64_t busy;
+    /* What the ESTABLISHED event shows. */
+    DM_ALIGNED(64) uint64_t conn_data;
+    uint32_t conn_data_len;
 };
 
 /* Which receive (its number, modulo 2^24) has its completion at which position
@@ -145,7 +146,7 @@ struct dm_shm_hdr {
 
 struct dm_shm_heap {
     uint64_t at;       /* first byte never used */
-    uint64_t free[64]; /* by class: offset of a free block, linked */
+    uint64_t free[96]; /* by class: offset of a free block, linked */
 };
 
 /* This process's own segment. */

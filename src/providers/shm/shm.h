@@ -188,7 +188,7 @@ struct dm_srq {
 
 /* A remote region found before, valid while the entry has this serial. */
 struct dm_shm_found {
-    uint32_t key;
+    DM_ALIGNED(64) uint32_t key;
     uint32_t priv;
     uint64_t serial;
     const struct dm_shm_key *entry;
@@ -253,6 +253,10 @@ struct dm_sep {
     struct dm_shm_link_ep *sh;
     struct dm_shm_link_ep *peer_sh;
     struct dm_shm_link_srq *peer_srq; /* where the peer's receives are, or NULL */
+    char *peer_recvs;                 /* else here; checked when we connected */
+    uint32_t peer_recv_mask;
+    uint32_t peer_recv_stride;
+    uint32_t peer_recv_iov; /* more segments than that are a lie */
     const struct dm_shm_key *keys;    /* our table */
     uint64_t busy;
     uint32_t n_signalled;        /* completions by the poster... */
@@ -283,6 +287,7 @@ struct dm_sep {
     bool is_stage_busy;
     bool is_draining_out; /* graceful disconnect pending */
     char *stage;          /* buffer in our segment */
+    uint32_t stage_len;
 };
 
 static inline struct dm_shm_ia *dm_shm_ia_of(struct dm_sep *ep)
@@ -308,6 +313,11 @@ struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int sock, int fd, uint
 void dm_shm_peer_hold(struct dm_shm_peer *peer);
 void dm_shm_peer_put(struct dm_shm_ia *ia, struct dm_shm_peer *peer);
 struct dm_shm_map *dm_shm_peer_map_find(struct dm_shm_peer *peer, uint64_t serial);
+/* Can this be one of its endpoints (struct dm_shm_link_ep), with a queue of
+ * receives that lies in the segment? */
+bool dm_shm_peer_ep_ok(const struct dm_shm_peer *peer, uint64_t offset);
+/* The same of a shared receive queue, whose parts may move. */
+bool dm_shm_peer_srq_ok(const struct dm_shm_peer *peer, const struct dm_shm_link_srq *srq);
 /* An event ring in the peer's segment; NULL if there is none at this offset. */
 struct dm_evd_ring *dm_shm_peer_ring(const struct dm_shm_peer *peer, uint64_t offset);
 /* Map len bytes of fd at offset, which the owner has at va; fd < 0 notes that

@@ -63,6 +63,8 @@ static bool claim(struct dm_sep *ep)
     size_t len;
     bool is_ours = false;
 
+    if (!dm_shm_peer_srq_ok(ep->peer, srq))
+        return false;
     do {
         uint64_t state;
 
@@ -77,7 +79,10 @@ static bool claim(struct dm_sep *ep)
     } while (!is_ours);
 
     len = sizeof(desc->recv) + desc->recv.n_seg * sizeof(DAT_LMR_TRIPLET);
-    memcpy(ep->taken, &desc->recv, len <= sizeof(ep->taken) ? len : sizeof(desc->recv));
+    if (len > sizeof(ep->taken) || sizeof(desc->state) + len > srq->stride)
+        len = 0; /* a lie: nothing fits into that */
+    memset(ep->taken, 0, sizeof(desc->recv));
+    memcpy(ep->taken, &desc->recv, len);
     ep->taken_pos = pos;
     ep->taken_idx = idx;
     ep->has_taken = true;
@@ -138,6 +143,10 @@ void dm_shm_srq_give_back(struct dm_sep *ep)
 {
     struct dm_shm_desc *desc = desc_at(ep->peer->hdr, ep->peer_srq, ep->taken_idx);
 
+    if (!dm_shm_peer_srq_ok(ep->peer, ep->peer_srq) || ep->taken_idx >= ep->peer_srq->n_desc) {
+        ep->has_taken = false;
+        return;
+    }
     atomic_store_explicit(&desc->state, dm_shm_desc_state(ep->taken_pos, 0, DM_DESC_FREE),
                           memory_order_release);
     ep->has_taken = false;
