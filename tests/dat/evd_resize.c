@@ -6,7 +6,7 @@
  */
 #include "dat_pair.h"
 
-enum { N_EPS = 3, N_MSGS = 6000, DEPTH = 32, LEN = 4096 };
+enum { N_EPS = 3, N_MSGS = 6000, N_CONNS = 100, DEPTH = 32, LEN = 4096 };
 
 struct stream {
     DAT_EP_HANDLE ep;
@@ -117,6 +117,56 @@ static void transmit(struct dt *t, struct dt_mem *mem, struct stream *all)
     dt_want_none(t->req_evd, 1);
 }
 
+/* Connections come and go while their dispatcher is resized. */
+static void want_while_resized(struct dt *t, DAT_EVENT_NUMBER number)
+{
+    double begin = dt_now();
+    DAT_COUNT size = 8;
+    DAT_EVENT event;
+
+    while (dat_evd_dequeue(t->conn_evd, &event) != DAT_SUCCESS) {
+        size = size < 65536 ? 2 * size : size; /* the ring moves when it grows */
+        OK(dat_evd_resize(t->conn_evd, size));
+        if (dt_now() - begin > 10)
+            DT_FAIL("the event 0x%x was lost", (unsigned)number);
+    }
+    CHECK_EQ(event.event_number, number);
+}
+
+static void connections(struct dt *t, bool is_passive)
+{
+    DAT_PSP_HANDLE psp = DAT_HANDLE_NULL;
+    DAT_CONN_QUAL qual;
+
+    if (is_passive)
+        psp = dt_listen(t);
+    else
+        dt_hear(t, &qual, sizeof(qual));
+    for (int i = 0; i < N_CONNS; i++) {
+        DAT_EVENT event;
+
+        /* A new one each time, as a ring that is large moves no more. */
+        OK(dat_evd_create(t->ia, 8, DAT_HANDLE_NULL, DAT_EVD_CONNECTION_FLAG, &t->conn_evd));
+        t->ep = dt_ep(t);
+        if (is_passive) {
+            event = dt_wait(t->cr_evd);
+            OK(dat_cr_accept(event.event_data.cr_arrival_event_data.cr_handle, t->ep, 0, NULL));
+        } else {
+            OK(dat_ep_connect(t->ep, (DAT_IA_ADDRESS_PTR)&t->addr, qual, DT_WAIT_US, 0, NULL,
+                              DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
+        }
+        want_while_resized(t, DAT_CONNECTION_EVENT_ESTABLISHED);
+        dt_meet(t);
+        if (!is_passive)
+            OK(dat_ep_disconnect(t->ep, DAT_CLOSE_ABRUPT_FLAG));
+        want_while_resized(t, DAT_CONNECTION_EVENT_DISCONNECTED);
+        OK(dat_ep_free(t->ep));
+        OK(dat_evd_free(t->conn_evd));
+    }
+    if (is_passive)
+        OK(dat_psp_free(psp));
+}
+
 /* What is queued stays when the dispatcher grows and shrinks around it. */
 static void keeps_events(struct dt *t)
 {
@@ -164,6 +214,8 @@ static int one(struct dt *t, const char *name)
         join_all(t, all, true);
         receive(t, &mem, all);
         dt_meet(t);
+        connections(t, true);
+        dt_meet(t);
         dt_want_none(t->async_evd, 0);
         dt_close(t);
     }
@@ -180,6 +232,8 @@ static int two(struct dt *t, const char *name)
         dt_alloc(t, &mem, LEN, false);
         join_all(t, all, false);
         transmit(t, &mem, all);
+        dt_meet(t);
+        connections(t, false);
         dt_meet(t);
         dt_want_none(t->async_evd, 0);
         dt_close(t);

@@ -6,8 +6,7 @@
  * the parent is killed its peers hear of it at once, although the child has
  * inherited all of its descriptors.
  */
-#include <dlfcn.h>
-
+#include "dat_leak.h"
 #include "dat_pair.h"
 
 enum { LEN = 4096, N_FORKS = 20 };
@@ -91,12 +90,6 @@ static void use_handles(struct conn *c)
     REFUSED(dat_pz_create(t->ia, &pz));
 }
 
-/* The thread checker ends a child that starts a thread. */
-static bool can_open_in_child(void)
-{
-    return dlsym(RTLD_DEFAULT, "__tsan_init") == NULL;
-}
-
 static void want_good(pid_t pid)
 {
     int status;
@@ -120,7 +113,7 @@ static void children(struct conn *c, const char *name)
             }
             if (i % 4 == 1)
                 use_handles(c);
-            if (i % 4 == 2 && can_open_in_child()) {
+            if (i % 4 == 2 && !dt_has_tsan()) { /* which ends a child that starts a thread */
                 dt_open(&own, name);
                 dt_close(&own);
             }

@@ -196,7 +196,7 @@ enum { HOT = 1, NULL_OK = 2, ANY_KIND = 4, OTHER_IA_OK = 8, CLOSES = 16 };
     X(srq_create, IA, OTHER_IA_OK | CLOSES, p->srq_create_func(h, a.t.pz, &srq_attr, &out))        \
     X(srq_create_pz, PZ, 0, p->srq_create_func(a.t.ia, h, &srq_attr, &out))                        \
     X(srq_free, SRQ, OTHER_IA_OK | CLOSES, p->srq_free_func(h))                                    \
-    X(srq_post_recv, SRQ, OTHER_IA_OK | CLOSES, p->srq_post_recv_func(h, 0, &lseg, cookie))        \
+    X(srq_post_recv, SRQ, HOT | OTHER_IA_OK | CLOSES, p->srq_post_recv_func(h, 0, &lseg, cookie))  \
     X(srq_query, SRQ, OTHER_IA_OK, p->srq_query_func(h, DAT_SRQ_FIELD_ALL, &param.srq))            \
     X(srq_resize, SRQ, OTHER_IA_OK, p->srq_resize_func(h, 8))                                      \
     X(srq_set_lw, SRQ, OTHER_IA_OK, p->srq_set_lw_func(h, 0))

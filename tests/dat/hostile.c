@@ -1,4 +1,4 @@
-/* test: kind=dat san=no timeout=120 params=copy=auto */
+/* test: kind=dat prov=datum-shm san=no timeout=120 params=copy=auto */
 /*
  * A hostile process of the same user on the connection socket, while another,
  * honest peer keeps talking: noise, requests with every kind of descriptor, a
@@ -264,9 +264,8 @@ static void until_fds(struct dt *t, DAT_EP_HANDLE victim, int n)
     CHECK_EQ(count_fds(), n);
 }
 
-static void attacked(struct dt *t, int attack, DAT_EP_HANDLE victim)
+static void attacked(struct dt *t, int attack, DAT_EP_HANDLE victim, int n_fds)
 {
-    int n_fds = count_fds();
     int status;
     pid_t pid = fork();
 
@@ -328,6 +327,8 @@ static void connect_as(const char *name, uid_t uid, DAT_EVENT_NUMBER want)
         OK(dat_ep_connect(t.ep, (DAT_IA_ADDRESS_PTR)&t.addr, qual, DT_WAIT_US, 0, NULL,
                           DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
         dt_want_conn(t.conn_evd, want);
+        if (want == DAT_CONNECTION_EVENT_ESTABLISHED) /* until she knows it, too, and ends */
+            (void)dt_wait(t.conn_evd);
         _exit(0);
     }
     CHECK_EQ(waitpid(pid, &status, 0), pid);
@@ -371,6 +372,7 @@ static int one(struct dt *t, const char *name)
 {
     DAT_EP_HANDLE victim;
     DAT_PSP_HANDLE psp;
+    int n_fds;
     pid_t pid;
     char bye = 'b';
 
@@ -380,8 +382,9 @@ static int one(struct dt *t, const char *name)
     other_users(name);
     OK(dat_psp_create_any(t->ia, &qual, t->cr_evd, DAT_PSP_CONSUMER_FLAG, &psp));
     victim = dt_ep(t);
+    n_fds = count_fds();
     for (int i = 0; i < N_ATTACKS; i++)
-        attacked(t, i, victim);
+        attacked(t, i, victim, n_fds);
     /* Who never read has lost its connection. */
     dt_want_conn(t->conn_evd, DAT_CONNECTION_EVENT_BROKEN);
     CHECK_EQ(dat_ep_free(victim), DAT_SUCCESS);

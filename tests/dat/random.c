@@ -11,8 +11,8 @@
  *   random NAME --time SECONDS         new ones for so long
  *   random NAME --seed S [--skip LIST] one, with all of its steps shown
  *
- * A failing program is made shorter, as long as it fails, and printed; --skip
- * replays it.
+ * A failing program is made shorter, as long as it fails and for at most 30
+ * seconds (--shrink), and printed; --skip replays it.
  */
 #include "random_model.h"
 
@@ -454,10 +454,10 @@ static int run_child(const char *name, uint64_t seed, int n_steps, const bool *i
     return status;
 }
 
-/* Leave out as much as possible, for at most a minute. */
-static void shrink(const char *name, uint64_t seed, int n_steps, bool *is_skipped)
+/* Leave out as much as possible in this many seconds. */
+static void shrink(const char *name, uint64_t seed, int n_steps, bool *is_skipped, double seconds)
 {
-    double until = dt_now() + 60;
+    double until = dt_now() + seconds;
 
     for (int n = n_steps / 2; n > 0; n /= 2)
         for (int at = 0; at < n_steps && dt_now() < until; at += n) {
@@ -474,11 +474,11 @@ static void shrink(const char *name, uint64_t seed, int n_steps, bool *is_skippe
         }
 }
 
-static void report(const char *name, uint64_t seed, int n_steps, bool *is_skipped)
+static void report(const char *name, uint64_t seed, int n_steps, bool *is_skipped, double seconds)
 {
     const char *comma = "";
 
-    shrink(name, seed, n_steps, is_skipped);
+    shrink(name, seed, n_steps, is_skipped, seconds);
     printf("---- the same, shorter\n");
     if (run_child(name, seed, n_steps, is_skipped, false, false) == 0)
         printf("which does not fail every time\n");
@@ -517,6 +517,7 @@ int main(int argc, char **argv)
     unsigned long long to = 200;
     double until = 0;
     bool is_one = false;
+    double shrinking = 30;
     int n_steps = N_STEPS;
 
     for (int i = 2; i + 1 < argc; i += 2) {
@@ -526,6 +527,8 @@ int main(int argc, char **argv)
             CHECK_EQ(sscanf(argv[i + 1], "%llu-%llu", &from, &to), 2);
         else if (strcmp(argv[i], "--steps") == 0)
             n_steps = atoi(argv[i + 1]);
+        else if (strcmp(argv[i], "--shrink") == 0)
+            shrinking = atof(argv[i + 1]);
         else if (strcmp(argv[i], "--skip") == 0)
             skip_parse(argv[i + 1], is_skipped);
         else if (strcmp(argv[i], "--time") == 0) {
@@ -545,7 +548,7 @@ int main(int argc, char **argv)
         }
         if (run_child(name, seed, n_steps, is_skipped, false, false) != 0) {
             printf("---- seed %llu has failed\n", seed);
-            report(name, seed, n_steps, is_skipped);
+            report(name, seed, n_steps, is_skipped, shrinking);
             return 1;
         }
     }

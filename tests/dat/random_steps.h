@@ -330,6 +330,23 @@ static void step_srq_recv(void)
 static const char *const kind_names[] = {"send",      "write", "read", "write-immediate",
                                          "fetch-add", "swap",  "bind"};
 
+/* A send that just fits into the receive that it will meet, or just not. */
+static void send_fit(int agent, int ep, struct request *q)
+{
+    const struct m_ep *e = ep_of(agent, ep);
+    const struct receive *r = next_recv(&d.m, e);
+    const struct m_agent *a = &d.m.agent[agent];
+    uint32_t len = r != NULL ? segs_len(r->seg, r->n_seg) + (rnd(4) == 0) : 0;
+    int region = any_region(a, e->pz, DAT_MEM_PRIV_LOCAL_READ_FLAG, false);
+
+    if (r == NULL || region < 0 || a->region[region].len < len)
+        return;
+    q->n_seg = 1;
+    q->seg[0].region = region;
+    q->seg[0].len = len;
+    q->seg[0].off = a->region[region].off + rnd(a->region[region].len - len + 1);
+}
+
 static void request_make(int agent, int ep, struct request *q)
 {
     static const enum kind kinds[] = {K_SEND, K_SEND, K_SEND,  K_WRITE, K_WRITE, K_WRITE,
@@ -384,6 +401,8 @@ static void request_make(int agent, int ep, struct request *q)
             memcpy(&q->operand[0], peer->mem + (q->remote.off < ARENA - 8 ? q->remote.off : 0), 8);
         stretch(peer, &q->remote);
     }
+    if (q->kind == K_SEND && is_up && rnd(6) == 0)
+        send_fit(agent, ep, q);
     if (q->n_seg > 0)
         stretch(a, &q->seg[q->n_seg - 1]);
 }

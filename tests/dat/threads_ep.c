@@ -280,7 +280,7 @@ static void ended(struct dt *t, struct dt_mem *peer, bool is_lmr_freed)
     dt_alloc(t, &mem, LEN, false);
     dt_join(t, false);
     run_threads(&j, pester, N_POSTERS, thread);
-    while (n_kinds[0] < 200)
+    while (n_kinds[0] < 20)
         reap(&j, n_kinds, false);
     if (is_lmr_freed) {
         OK(dat_lmr_free(mem.lmr));

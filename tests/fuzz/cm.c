@@ -753,6 +753,10 @@ static void clean(void)
 {
     int fd;
 
+    /* First, as an endpoint stays while its peer is in the middle of a transfer. */
+    evil_hang_up();
+    while ((fd = accept4(evil_listen, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+        close(fd);
     drain_all();
     if (cr != DAT_HANDLE_NULL)
         OK(CALL(cr_reject, cr, 0, NULL));
@@ -768,9 +772,6 @@ static void clean(void)
             OK(CALL(lmr_free, lmr[i]));
         lmr[i] = DAT_HANDLE_NULL;
     }
-    evil_hang_up();
-    while ((fd = accept4(evil_listen, NULL, NULL, SOCK_CLOEXEC)) >= 0)
-        close(fd);
     rounds(3);
     drain_all();
     if (cr != DAT_HANDLE_NULL)

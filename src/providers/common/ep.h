@@ -35,7 +35,7 @@ struct dm_ep {
     struct sockaddr_in remote_addr;
     DAT_CONN_QUAL remote_qual;
     DAT_CONN_QUAL local_qual;
-    DAT_COMM comm; /* of common connects */
+    DAT_COMM comm;                        /* of common connects */
     uint8_t private_data[DM_PRIVATE_MAX]; /* of the last connection event */
 };
 
@@ -45,10 +45,10 @@ struct dm_sp {
     DAT_CONN_QUAL qual;
     struct dm_evd *evd;
     DAT_PSP_FLAGS flags;
-    struct dm_ep *ep; /* of a reserved one */
-    DAT_COMM comm;    /* of a common one... */
+    struct dm_ep *ep;        /* of a reserved one */
+    DAT_COMM comm;           /* of a common one... */
     struct sockaddr_in addr; /* ...where it listens */
-    void *listener;   /* the provider's */
+    void *listener;          /* the provider's */
 };
 
 struct dm_cr {

@@ -23,11 +23,11 @@ struct dm_cno {
     struct dm_obj obj;
     struct dm_cno_ring *ring;
     DAT_OS_WAIT_PROXY_AGENT agent;
-    int fd;              /* of dm_cno_fd_create(), else -1 */
-    bool is_signalled;   /* fd is readable */
-    bool is_running;     /* an agent of it is in the consumer's hands... */
-    pthread_t runner;    /* ...in this thread */
-    int n_refs; /* EVDs */
+    int fd;            /* of dm_cno_fd_create(), else -1 */
+    bool is_signalled; /* fd is readable */
+    bool is_running;   /* an agent of it is in the consumer's hands... */
+    pthread_t runner;  /* ...in this thread */
+    int n_refs;        /* EVDs */
     _Atomic int n_waiters;
     _Atomic bool is_dead;
 };

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "providers/shm/calls.h"
@@ -14,6 +15,8 @@
 
 #define BAD_EP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
 
+/* How often, and how long in between, to look for a peer's dispatcher. */
+enum { CONFIRM_TRIES = 10000, CONFIRM_NAP_NS = 50000 };
 enum { RETRY_NS = 1000000, DYING_NS = 1000000, MOVES_MAX = 64, BACKLOG = 4096 };
 
 /* A zero, which means the abstract name space, then the text. */
@@ -306,25 +309,43 @@ DAT_RETURN dm_shm_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle,
 }
 
 /* Tell the passive side, in its own memory, that we are connected: its event
- * is there before anything that we may send. False: it has given up. */
-static bool confirm(struct dm_sep *ep)
+ * is there before anything that we may send. False: it has given up, or its
+ * dispatcher is just being moved and we have to look again. */
+static bool confirm_once(struct dm_sep *ep, bool *is_moving_p)
 {
     struct dm_shm_link_ep *peer = ep->peer_sh;
     uint32_t wait = DM_LINK_WAIT;
     struct dm_evd_ring *ring;
     struct dm_evd_item item;
-    bool is_up;
+    bool is_up = false;
 
     dm_shm_busy_begin(ep);
-    is_up = atomic_compare_exchange_strong(&peer->link, &wait, DM_LINK_UP);
     ring = dm_shm_peer_ring(ep->peer, atomic_load(&peer->conn_ring));
-    if (is_up && ring != NULL) {
+    *is_moving_p = ring == NULL && atomic_load(&peer->link) == DM_LINK_WAIT;
+    if (ring != NULL)
+        is_up = atomic_compare_exchange_strong(&peer->link, &wait, DM_LINK_UP);
+    if (is_up) {
         item = dm_evd_item_conn(DAT_CONNECTION_EVENT_ESTABLISHED, peer->handle, peer->conn_data,
                                 (DAT_COUNT)peer->conn_data_len);
         (void)dm_evd_ring_add(ring, ep->peer_owner, &item);
     }
     dm_shm_busy_end(ep);
     return is_up;
+}
+
+static bool confirm(struct dm_sep *ep)
+{
+    struct timespec nap = {.tv_nsec = CONFIRM_NAP_NS};
+    bool is_moving = false;
+
+    for (int i = 0; i < CONFIRM_TRIES; i++) {
+        if (confirm_once(ep, &is_moving))
+            return true;
+        if (!is_moving)
+            break;
+        nanosleep(&nap, NULL);
+    }
+    return false;
 }
 
 static void accepted(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd)

@@ -28,8 +28,8 @@ void dm_shm_cm_give_up(struct dm_sep *ep, DAT_EVENT_NUMBER event, const void *da
 /* Accept a request for an endpoint: it waits for the confirmation now. */
 void dm_shm_cm_answer(struct dm_shm_conn *conn, struct dm_sep *ep, DAT_COUNT len, const void *data);
 /* A new service point; ia->lock is held. */
-DAT_RETURN dm_shm_sp_new(struct dm_shm_ia *ia, DAT_HANDLE_TYPE type,
-                         const struct dm_shm_name *name, struct dm_evd *evd, struct dm_sp **sp_p);
+DAT_RETURN dm_shm_sp_new(struct dm_shm_ia *ia, DAT_HANDLE_TYPE type, const struct dm_shm_name *name,
+                         struct dm_evd *evd, struct dm_sp **sp_p);
 /* Common checks of a call that creates one. */
 DAT_RETURN dm_shm_sp_args(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE evd_handle,
                           struct dm_shm_ia **ia_p, struct dm_evd **evd_p);

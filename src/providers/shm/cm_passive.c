@@ -23,8 +23,8 @@ enum { EMBRYOS_MAX = 64, PAUSE_NS = 10000000 };
 #define BAD_RSP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RSP)
 #define BAD_CR  DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR)
 
-DAT_RETURN dm_shm_sp_new(struct dm_shm_ia *ia, DAT_HANDLE_TYPE type,
-                         const struct dm_shm_name *name, struct dm_evd *evd, struct dm_sp **sp_p)
+DAT_RETURN dm_shm_sp_new(struct dm_shm_ia *ia, DAT_HANDLE_TYPE type, const struct dm_shm_name *name,
+                         struct dm_evd *evd, struct dm_sp **sp_p)
 {
     struct dm_shm_listener *listener;
     struct dm_sp *sp;

@@ -89,8 +89,8 @@ static void got_map(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int 
 {
     if (!conn->ep->is_map_asked || conn->ep->map_serial != msg->serial)
         return;
-    dm_shm_peer_map_add(conn->peer, msg->serial, msg->status == 1 ? fd : -1, msg->offset,
-                        msg->size, msg->va);
+    dm_shm_peer_map_add(conn->peer, msg->serial, msg->status == 1 ? fd : -1, msg->offset, msg->size,
+                        msg->va);
     conn->ep->is_map_asked = false;
     dm_shm_drain(conn->ep);
 }

@@ -10,11 +10,11 @@
  *
  * Time is cut into windows of equal numbers of bytes. The fastest copy of a
  * window is its cost, for an interrupted one says nothing. When the cost has
- * changed, and in any case after 128 windows, come two in the other way, a
- * trial; its second half counts, because streaming stores leave the target
- * outside all caches, where the first plain stores find it slow. Two trials
- * must agree unless the difference is great, for a neighbour of a virtual
- * machine disturbs longer than one.
+ * changed, and in any case after some windows, the more of them the longer the
+ * choice has stood, come two in the other way, a trial; its second half counts,
+ * because streaming stores leave the target outside all caches, where the first
+ * plain stores find it slow. Two trials must agree unless the difference is
+ * great, for a neighbour of a virtual machine disturbs longer than one.
  */
 #include "providers/shm/copy_inl.h"
 
@@ -28,8 +28,8 @@ enum {
     SAMPLE_TRIAL = 262144, /* ...and in a trial */
     WINDOW_MIN = 1 << 20,  /* length of the windows at first... */
     WINDOW_MAX = 4 << 20,  /* ...and in the end */
-    N_USE = 128,           /* windows between trials */
-    N_SETTLE = 8,          /* fewest windows between trials */
+    N_USE_MAX = 128,       /* windows between trials, in the end */
+    N_USE_MIN = 8,         /* the same after a change, and the fewest */
 };
 
 /* Has the cost changed so much that the choice may be wrong? */
@@ -53,8 +53,11 @@ static void judge(struct dm_shm_bulk *bulk, uint64_t cost)
         bulk->is_streaming = !bulk->is_streaming;
         bulk->judged = cost;
         bulk->n_votes = 0;
+        bulk->n_use = N_USE_MIN;
     } else if (is_better) {
-        bulk->n_windows = N_USE - N_SETTLE; /* again, soon */
+        bulk->n_windows = bulk->n_use - N_USE_MIN; /* again, soon */
+    } else if (bulk->n_use < N_USE_MAX) {
+        bulk->n_use *= 2;
     }
 }
 
@@ -67,12 +70,12 @@ static void window_ends(struct dm_shm_bulk *bulk)
     if (cost == UINT64_MAX)
         return; /* nothing was timed: a window more */
     bulk->n_windows++;
-    if (bulk->n_windows == N_USE + 2) {
+    if (bulk->n_windows == bulk->n_use + 2) {
         judge(bulk, cost);
-    } else if (bulk->n_windows <= N_USE) {
+    } else if (bulk->n_windows <= bulk->n_use) {
         bulk->cost = cost;
-        if (bulk->n_windows >= N_SETTLE && has_moved(cost, bulk->judged))
-            bulk->n_windows = N_USE;
+        if (bulk->n_windows >= N_USE_MIN && has_moved(cost, bulk->judged))
+            bulk->n_windows = bulk->n_use;
     }
 }
 
@@ -89,10 +92,11 @@ void dm_shm_copy_bulk(struct dm_shm_bulk *bulk, char *to, const char *from, size
     if (dm_unlikely(bulk->window_len == 0)) { /* the first of this endpoint */
         bulk->window_len = WINDOW_MIN;
         bulk->lowest = UINT64_MAX;
-        bulk->n_windows = N_USE - 1;
+        bulk->n_use = N_USE_MIN;
+        bulk->n_windows = N_USE_MIN - 1;
     }
     while (len >= TIMED) {
-        bool is_trial = bulk->n_windows >= N_USE;
+        bool is_trial = bulk->n_windows >= bulk->n_use;
         size_t max = is_trial ? SAMPLE_TRIAL : SAMPLE;
         size_t part = len < max + TIMED ? len : max;
         bool is_timed = is_trial || part >= TIMED_ALL || bulk->n++ % TIMED_EVERY == 0;

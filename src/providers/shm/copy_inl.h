@@ -24,6 +24,7 @@ struct dm_shm_bulk {
     uint64_t done;       /* bytes of this window */
     uint32_t window_len; /* bytes */
     uint32_t n_windows;  /* since the ways were compared */
+    uint32_t n_use;      /* windows until the next trial */
     uint32_t n;          /* copies */
     uint32_t n_votes;    /* trials in a row that the other way has won */
     bool is_streaming;   /* the way in use: streaming stores, or plain ones */

@@ -243,11 +243,10 @@ static DAT_RETURN modify_locked(struct dm_sep *ep, struct dm_pz *pz, struct dm_e
 
 DAT_RETURN dm_shm_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param)
 {
-    const DAT_EP_PARAM_MASK fixed = DAT_EP_FIELD_IA_HANDLE | DAT_EP_FIELD_EP_STATE |
-                                    DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR |
-                                    DAT_EP_FIELD_LOCAL_PORT_QUAL |
-                                    DAT_EP_FIELD_REMOTE_IA_ADDRESS_PTR |
-                                    DAT_EP_FIELD_REMOTE_PORT_QUAL | DAT_EP_FIELD_SRQ_HANDLE;
+    const DAT_EP_PARAM_MASK fixed =
+        DAT_EP_FIELD_IA_HANDLE | DAT_EP_FIELD_EP_STATE | DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR |
+        DAT_EP_FIELD_LOCAL_PORT_QUAL | DAT_EP_FIELD_REMOTE_IA_ADDRESS_PTR |
+        DAT_EP_FIELD_REMOTE_PORT_QUAL | DAT_EP_FIELD_SRQ_HANDLE;
     struct dm_sep *ep = dm_obj_get(handle, DAT_HANDLE_TYPE_EP);
     struct dm_evd *evd[3];
     struct dm_pia *ia;

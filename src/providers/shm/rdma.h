@@ -33,6 +33,7 @@ enum dm_shm_exec dm_shm_exec(struct dm_sep *ep, const struct dm_shm_op *op, bool
 struct dm_shm_taken {
     const struct dm_shm_recv *recv; /* cookie and segments; valid until it is done */
     uint32_t number;                /* in the order of posting; not of a shared queue */
+    struct dm_evd_ring *ring;       /* for its completion; known when it is ours */
 };
 
 /* How the receive ends. */

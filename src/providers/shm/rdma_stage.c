@@ -22,7 +22,7 @@ static void move_local(const struct iovec *vec, uint64_t offset, char *buf, uint
     }
     while (len > 0) {
         uint64_t part = vec->iov_len - offset < len ? vec->iov_len - offset : len;
-        char *local = (char *)vec->iov_base + offset;
+        char *local = part > 0 ? (char *)vec->iov_base + offset : NULL;
 
         if (part > 0 && is_gather)
             memcpy(buf, local, part);

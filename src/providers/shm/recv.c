@@ -184,10 +184,13 @@ bool dm_shm_recv_peek(struct dm_sep *ep, struct dm_shm_taken *t)
 bool dm_shm_recv_take(struct dm_sep *ep, struct dm_shm_taken *t)
 {
     struct dm_shm_link_ep *peer = ep->peer_sh;
+    uint64_t ring = atomic_load_explicit(&peer->recv_ring, memory_order_relaxed);
 
-    /* Nobody else takes it, but the rings may be being moved. */
-    if (atomic_load_explicit(&peer->recv_ring, memory_order_relaxed) == 0)
+    /* Nobody else takes it, but the rings may be being moved. The one that is
+     * there now stays until the busy word is even. */
+    if (ring == 0)
         return false;
+    t->ring = dm_shm_peer_ring(ep->peer, ring);
     if (ep->peer_srq != NULL)
         return ep->has_taken && atomic_load(&ep->peer_srq->is_open) != 0;
     return atomic_load_explicit(&peer->recv_tail, memory_order_acquire) != t->number;
@@ -211,8 +214,6 @@ void dm_shm_recv_done(struct dm_sep *ep, const struct dm_shm_taken *t,
                       const struct dm_shm_arrival *how, struct dm_shm_result *res)
 {
     struct dm_shm_link_ep *peer = ep->peer_sh;
-    struct dm_evd_ring *ring =
-        dm_shm_peer_ring(ep->peer, atomic_load_explicit(&peer->recv_ring, memory_order_relaxed));
     DAT_DTO_COMPLETION_EVENT_DATA dto = {.user_cookie = {.as_64 = t->recv->cookie},
                                          .status = how->status,
                                          .transfered_length = (DAT_SEG_LENGTH)how->len,
@@ -220,7 +221,7 @@ void dm_shm_recv_done(struct dm_sep *ep, const struct dm_shm_taken *t,
                                          .rmr_context = how->rmr_context};
     uint64_t pos = DM_NOTE_FULL;
     struct dm_evd_slot *slot =
-        dm_likely(ring != NULL) ? dm_evd_ring_claim(ring, ep->peer_owner, &pos) : NULL;
+        dm_likely(t->ring != NULL) ? dm_evd_ring_claim(t->ring, ep->peer_owner, &pos) : NULL;
     enum dm_evd_added added = DM_EVD_FULL;
 
     memcpy(&dto.ep_handle, &peer->handle, sizeof(peer->handle));
@@ -232,7 +233,7 @@ void dm_shm_recv_done(struct dm_sep *ep, const struct dm_shm_taken *t,
             slot->item.ext = how->ext;
             slot->item.data[DM_ITEM_EXTRA] = how->extra;
         }
-        added = dm_evd_ring_publish(ring, slot, pos, ep->peer_owner, how->is_quiet);
+        added = dm_evd_ring_publish(t->ring, slot, pos, ep->peer_owner, how->is_quiet);
     }
     res->is_poke = added == DM_EVD_ADDED_AGENT || ep->is_mark_due;
     ep->is_mark_due = false;

@@ -2,8 +2,9 @@
  * The process's own control segment and the allocator of its blocks.
  *
  * Blocks come in size classes with four steps per power of two, each with a
- * free list threaded through the blocks; a block's class is kept in the 64
- * bytes before it.
+ * free list threaded through the blocks; a block's class and length are kept in
+ * the 64 bytes before it, so that the heap can be walked. When it is full, free
+ * neighbours of any class are joined and bigger blocks are divided.
  */
 #include "providers/shm/seg.h"
 
@@ -15,11 +16,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { BLOCK_HEAD = 64, MIN_LEN = 64 };
+enum { BLOCK_HEAD = 64, MIN_LEN = 64, N_CLASSES = DM_SHM_HEAP_CLASSES };
 
 struct block {
     uint64_t class;
     uint64_t next;
+    uint64_t len; /* with this head; never less than what the class needs */
+    uint64_t is_free;
 };
 
 /* Smallest class that holds len, and its size. */
@@ -70,7 +73,8 @@ bool dm_shm_seg_open(struct dm_shm_seg *seg, size_t size)
     hdr->magic = DM_SHM_MAGIC;
     seg->hdr = hdr;
     seg->size = size;
-    seg->heap.at = (sizeof(*hdr) + 63) / 64 * 64;
+    seg->heap.first = (sizeof(*hdr) + 63) / 64 * 64;
+    seg->heap.at = seg->heap.first;
     return true;
 }
 
@@ -82,27 +86,101 @@ void dm_shm_seg_close(struct dm_shm_seg *seg)
     seg->fd = -1;
 }
 
+static struct block *block_at(struct dm_shm_seg *seg, uint64_t at)
+{
+    return (struct block *)(void *)((char *)seg->hdr + at);
+}
+
+static void put_free(struct dm_shm_seg *seg, struct block *block)
+{
+    size_t size;
+    unsigned class = class_of(block->len - BLOCK_HEAD, &size);
+
+    /* The class must promise no more than there is. */
+    if (size > block->len - BLOCK_HEAD)
+        class --;
+    block->class = class < N_CLASSES ? class : N_CLASSES - 1;
+    block->is_free = 1;
+    block->next = seg->heap.free[block->class];
+    seg->heap.free[block->class] = dm_shm_seg_offset(seg, block);
+}
+
+/* Join free neighbours, whatever their classes; give the last ones back. */
+static void join(struct dm_shm_seg *seg)
+{
+    uint64_t at = seg->heap.first;
+    uint64_t end = seg->heap.at;
+
+    memset(seg->heap.free, 0, sizeof(seg->heap.free));
+    while (at < end) {
+        struct block *block = block_at(seg, at);
+
+        while (block->is_free != 0 && at + block->len < end &&
+               block_at(seg, at + block->len)->is_free != 0)
+            block->len += block_at(seg, at + block->len)->len;
+        if (block->is_free != 0 && at + block->len >= end)
+            seg->heap.at = at;
+        else if (block->is_free != 0)
+            put_free(seg, block);
+        at += block->len;
+    }
+}
+
+/* A block that was used before, of this class or, if any will do, of a bigger
+ * one, of which what is not needed stays free. */
+static struct block *take_free(struct dm_shm_seg *seg, unsigned class, size_t size, bool is_any_ok)
+{
+    unsigned n = is_any_ok ? N_CLASSES : class + 1;
+    struct block *block;
+    struct block *rest;
+
+    while (class < n && seg->heap.free[class] == 0)
+        class ++;
+    if (class >= n)
+        return NULL;
+    block = block_at(seg, seg->heap.free[class]);
+    seg->heap.free[class] = block->next;
+    if (is_any_ok && block->len >= 2 * BLOCK_HEAD + size + MIN_LEN) {
+        rest = (struct block *)(void *)((char *)block + BLOCK_HEAD + size);
+        rest->len = block->len - BLOCK_HEAD - size;
+        block->len = BLOCK_HEAD + size;
+        put_free(seg, rest);
+    }
+    return block;
+}
+
+static struct block *take_new(struct dm_shm_seg *seg, size_t size)
+{
+    struct block *block = block_at(seg, seg->heap.at);
+
+    if (size > seg->size || seg->heap.at + BLOCK_HEAD + size > seg->size)
+        return NULL;
+    seg->heap.at += BLOCK_HEAD + size;
+    block->len = BLOCK_HEAD + size;
+    return block;
+}
+
 void *dm_shm_seg_alloc(struct dm_shm_seg *seg, size_t len)
 {
     size_t size;
     unsigned class = class_of(len, &size);
     struct block *block;
-    uint64_t at;
 
-    if (class >= sizeof(seg->heap.free) / sizeof(seg->heap.free[0]))
+    if (class >= N_CLASSES)
         return NULL;
-    at = seg->heap.free[class];
-    if (at != 0) {
-        block = (struct block *)(void *)((char *)seg->hdr + at);
-        seg->heap.free[class] = block->next;
-    } else {
-        if (seg->heap.at + BLOCK_HEAD + size > seg->size)
-            return NULL;
-        at = seg->heap.at;
-        seg->heap.at += BLOCK_HEAD + size;
-        block = (struct block *)(void *)((char *)seg->hdr + at);
+    block = take_free(seg, class, size, false);
+    if (block == NULL)
+        block = take_new(seg, size);
+    if (block == NULL) {
+        join(seg);
+        block = take_free(seg, class, size, true);
     }
+    if (block == NULL)
+        block = take_new(seg, size);
+    if (block == NULL)
+        return NULL;
     block->class = class;
+    block->is_free = 0;
     memset((char *)block + BLOCK_HEAD, 0, size);
     return (char *)block + BLOCK_HEAD;
 }
@@ -111,6 +189,7 @@ void dm_shm_seg_free(struct dm_shm_seg *seg, void *mem)
 {
     struct block *block = (struct block *)(void *)((char *)mem - BLOCK_HEAD);
 
+    block->is_free = 1;
     block->next = seg->heap.free[block->class];
     seg->heap.free[block->class] = dm_shm_seg_offset(seg, block);
 }

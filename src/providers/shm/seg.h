@@ -144,9 +144,11 @@ struct dm_shm_hdr {
     DM_ALIGNED(4096) struct dm_shm_key keys[DM_SHM_N_KEYS];
 };
 
+enum { DM_SHM_HEAP_CLASSES = 96 };
 struct dm_shm_heap {
-    uint64_t at;       /* first byte never used */
-    uint64_t free[96]; /* by class: offset of a free block, linked */
+    uint64_t first;
+    uint64_t at;                        /* first byte never used */
+    uint64_t free[DM_SHM_HEAP_CLASSES]; /* by class: offset of a free block, linked */
 };
 
 /* This process's own segment. */

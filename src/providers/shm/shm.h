@@ -133,7 +133,7 @@ struct dm_shm_conn {
     uint32_t peer_owner; /* how we sign in its rings */
     uint64_t deadline;
     bool is_peer_gone;
-    bool was_up; /* established */
+    bool was_up;   /* established */
     bool is_stuck; /* the peer has been in one transfer for very long */
     bool has_out;  /* polling for room */
     uint32_t n_out;
@@ -152,7 +152,7 @@ struct dm_shm_listener {
     struct dm_shm_src src;
     struct dm_sp *sp;         /* or... */
     struct dm_shm_conn *host; /* ...who waits for a common connect */
-    uint64_t paused; /* out of descriptors: until then; 0: not */
+    uint64_t paused;          /* out of descriptors: until then; 0: not */
 };
 
 struct dm_lmr {
@@ -256,8 +256,8 @@ struct dm_sep {
     char *peer_recvs;                 /* else here; checked when we connected */
     uint32_t peer_recv_mask;
     uint32_t peer_recv_stride;
-    uint32_t peer_recv_iov; /* more segments than that are a lie */
-    const struct dm_shm_key *keys;    /* our table */
+    uint32_t peer_recv_iov;        /* more segments than that are a lie */
+    const struct dm_shm_key *keys; /* our table */
     uint64_t busy;
     uint32_t n_signalled;        /* completions by the poster... */
     uint32_t n_signalled_locked; /* ...and by others, under ia->lock */
