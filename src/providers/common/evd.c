@@ -417,10 +417,14 @@ static DAT_RETURN resize_locked(struct dm_evd *evd, DAT_COUNT qlen)
         if (ring == NULL)
             return DM_DAT(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
         dm_evd_ring_init(ring, size, (uint64_t)(uintptr_t)evd);
-        ia->ops->evd_moved(ia, evd, true);
+        if (!ia->ops->evd_moved(ia, evd, true)) {
+            (void)ia->ops->evd_moved(ia, evd, false);
+            ia->ops->mem_free(ia, ring);
+            return DM_DAT(DAT_INVALID_STATE, 0);
+        }
         move_ring(evd, ring);
         publish_cno(evd);
-        ia->ops->evd_moved(ia, evd, false);
+        (void)ia->ops->evd_moved(ia, evd, false);
         ia->ops->mem_free(ia, old);
     }
     evd->qlen = qlen;

@@ -69,8 +69,10 @@ struct dm_pia_ops {
     void (*mem_free)(struct dm_pia *ia, void *mem);
     /* Have the provider's thread look at CNO agents soon; any context. */
     void (*kick)(struct dm_pia *ia);
-    /* Replace the shared part of an EVD in all endpoints that feed it. */
-    void (*evd_moved)(struct dm_pia *ia, struct dm_evd *evd, bool is_before);
+    /* Before and after an EVD's ring is replaced: keep everybody off the old
+     * one, and show the new one (or again the old). False, before: somebody is
+     * stuck in the old one, it has to stay. */
+    bool (*evd_moved)(struct dm_pia *ia, struct dm_evd *evd, bool is_before);
 };
 
 /* New zeroed object on ia's list (ia may be NULL); NULL when out of memory.

@@ -93,10 +93,9 @@ DAT_RETURN dm_shm_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EV
 
     if (ret != DAT_SUCCESS)
         return ret;
+    /* The consumer gives the endpoint in any case: ep_creator says so. */
     if (flags != DAT_PSP_CONSUMER_FLAG && flags != DAT_PSP_PROVIDER_FLAG)
         return DM_DAT_ARG(4);
-    if (flags == DAT_PSP_PROVIDER_FLAG) /* ep_creator: DAT_PSP_CREATES_EP_NEVER */
-        return DM_DAT_BARE(DAT_MODEL_NOT_SUPPORTED);
     if (psp_p == NULL)
         return DM_DAT_ARG(5);
     pthread_mutex_lock(&ia->pia.lock);

@@ -460,7 +460,7 @@ static void bury(struct dm_sep *ep)
         dm_evd_ring_bury(ep->ep.connect_evd->ring, ep->ep.connect_evd->head, conn->owner);
 }
 
-void dm_shm_evd_moved(struct dm_pia *pia, struct dm_evd *evd, bool is_before)
+bool dm_shm_evd_moved(struct dm_pia *pia, struct dm_evd *evd, bool is_before)
 {
     struct dm_shm_ia *ia = (struct dm_shm_ia *)pia;
 
@@ -477,17 +477,20 @@ void dm_shm_evd_moved(struct dm_pia *pia, struct dm_evd *evd, bool is_before)
             atomic_exchange(&ep->sh->is_stalled, 0) != 0)
             dm_shm_msg_simple(ep->conn, DM_MSG_POKE);
     }
-    if (is_before)
-        dm_shm_quiesce(ia, NULL);
+    if (!is_before)
+        return true;
+    if (!dm_shm_quiesce(ia, NULL))
+        return false;
     dm_list_for_each (it, &pia->objs[DAT_HANDLE_TYPE_EP]) {
         struct dm_sep *ep = dm_container_of(it, struct dm_sep, ep.obj.link);
 
-        if (!is_before || ep->ep.recv_evd != evd)
+        if (ep->ep.recv_evd != evd)
             continue;
         if (ep->conn != NULL)
             bury(ep);
         dm_shm_recv_renote(ep);
     }
+    return true;
 }
 
 /* Where the peer's receives are, as it says and as has been checked. */

@@ -245,19 +245,34 @@ static void tell_unmap(struct dm_shm_ia *ia, uint64_t serial)
     }
 }
 
-void dm_shm_lmr_destroy(struct dm_lmr *lmr)
+/* Let nobody begin to use it; false: a stopped peer is in the middle of it. */
+static bool hide(struct dm_lmr *lmr)
 {
     struct dm_shm_ia *ia = (struct dm_shm_ia *)lmr->obj.ia;
-    uint64_t serial = dm_shm_key_hide(ia, lmr->key);
 
-    dm_shm_quiesce(ia, NULL);
+    if (!lmr->is_hidden)
+        lmr->serial = dm_shm_key_hide(ia, lmr->key);
+    lmr->is_hidden = true;
+    return dm_shm_quiesce(ia, NULL);
+}
+
+static void destroy(struct dm_lmr *lmr)
+{
+    struct dm_shm_ia *ia = (struct dm_shm_ia *)lmr->obj.ia;
+
     if (lmr->fd >= 0)
         close(lmr->fd);
     if (lmr->is_exported)
-        tell_unmap(ia, serial);
+        tell_unmap(ia, lmr->serial);
     dm_shm_key_free(ia, lmr->key);
     lmr->pz->n_refs--;
     dm_obj_free(lmr);
+}
+
+void dm_shm_lmr_destroy(struct dm_lmr *lmr)
+{
+    (void)hide(lmr);
+    destroy(lmr);
 }
 
 DAT_RETURN dm_shm_lmr_free(DAT_LMR_HANDLE handle)
@@ -270,10 +285,10 @@ DAT_RETURN dm_shm_lmr_free(DAT_LMR_HANDLE handle)
         return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
     ia = lmr->obj.ia;
     pthread_mutex_lock(&ia->lock);
-    if (lmr->n_binds > 0)
+    if (lmr->n_binds > 0 || !hide(lmr))
         ret = DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_LMR_IN_USE);
     else
-        dm_shm_lmr_destroy(lmr);
+        destroy(lmr);
     pthread_mutex_unlock(&ia->lock);
     return ret;
 }

@@ -95,7 +95,8 @@ static void unbind(struct dm_rmr *rmr)
     if (rmr->key == 0)
         return;
     shut(rmr);
-    dm_shm_quiesce((struct dm_shm_ia *)rmr->obj.ia, NULL);
+    /* A stopped peer may be left in it: the LMR cannot be freed then. */
+    (void)dm_shm_quiesce((struct dm_shm_ia *)rmr->obj.ia, NULL);
 }
 
 void dm_shm_rmr_destroy(struct dm_rmr *rmr)
@@ -136,7 +137,7 @@ static bool is_allowed(const struct dm_sep *ep, const struct dm_shm_bind *bind,
     if (bind->key == 0)
         return true;
     if (lmr->obj.magic != DM_OBJ_MAGIC(DAT_HANDLE_TYPE_LMR) || lmr->obj.gen != bind->lmr_gen ||
-        lmr->key != triplet->lmr_context || lmr->pz != bind->rmr->pz)
+        lmr->is_hidden || lmr->key != triplet->lmr_context || lmr->pz != bind->rmr->pz)
         return false;
     offset = triplet->virtual_address - lmr->va;
     if (offset > lmr->len || triplet->segment_length > lmr->len - offset)

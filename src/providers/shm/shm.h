@@ -170,6 +170,8 @@ struct dm_lmr {
     uint64_t fd_offset;
     int n_binds;      /* RMRs bound to it */
     bool is_exported; /* some peer has the descriptor */
+    bool is_hidden;   /* dat_lmr_free has been called, in vain so far */
+    uint64_t serial;  /* of the key, when it is hidden */
 };
 
 /* A shared receive queue. */
@@ -338,7 +340,7 @@ struct dm_lmr *dm_shm_lmr_find(struct dm_shm_ia *ia, uint32_t key);
 
 /* ep.c; the internal ones want ia->lock held. */
 void dm_shm_ep_destroy(struct dm_sep *ep);
-void dm_shm_evd_moved(struct dm_pia *ia, struct dm_evd *evd, bool is_before);
+bool dm_shm_evd_moved(struct dm_pia *ia, struct dm_evd *evd, bool is_before);
 /* Connect the endpoint's fast path with a peer's endpoint. */
 void dm_shm_ep_attach(struct dm_sep *ep, struct dm_shm_conn *conn);
 void dm_shm_ep_established(struct dm_sep *ep);

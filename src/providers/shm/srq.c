@@ -270,8 +270,9 @@ static DAT_RETURN resize_locked(struct dm_srq *srq, DAT_COUNT n)
         return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE);
     if ((uint32_t)n > srq->sh->n_desc) {
         atomic_store(&srq->sh->is_open, 0);
-        (void)dm_shm_quiesce((struct dm_shm_ia *)srq->obj.ia, NULL);
-        if (!grow(srq, (uint32_t)n))
+        if (!dm_shm_quiesce((struct dm_shm_ia *)srq->obj.ia, NULL))
+            ret = DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE);
+        else if (!grow(srq, (uint32_t)n))
             ret = NO_ROOM;
         atomic_store(&srq->sh->is_open, 1);
         dm_shm_srq_poke(srq);
