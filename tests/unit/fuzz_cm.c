@@ -27,11 +27,12 @@ static uint32_t next_random(uint32_t n)
     return (uint32_t)(seed >> 33) % n;
 }
 
+static char path[4096]; /* of the input under way */
+
 static void run(const struct input *in)
 {
     static int fd = -1;
     const char *tmp = getenv("TMPDIR");
-    char path[4096];
 
     if (fd < 0 && tmp != NULL && snprintf(path, sizeof(path), "%s/fuzz-input", tmp) > 0)
         fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -112,5 +113,6 @@ int main(int argc, char **argv)
     }
     if (ia != NULL)
         close_side();
+    (void)unlink(path);
     return 0;
 }
