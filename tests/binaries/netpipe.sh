@@ -9,7 +9,7 @@ upper=4194304
 
 ours=$(readlink -f "$DATUM_BUILD")/lib/
 mpiexec -n 1 ldd "$(command -v NPmpich2)" >libs 2>&1
-if awk '/libmpi/ && / => / { print $3 }' libs | while read -r lib; do
+if sed -n '/libmpi/s/.* => \(.*\) (0x.*/\1/p' libs | while read -r lib; do
     case $(readlink -f "$lib") in
     "$ours"*) echo ours ;;
     *) echo "$lib" ;;

@@ -140,7 +140,8 @@ ssize_t process_vm_writev(pid_t pid, const struct iovec *local, unsigned long n_
         return -1;
     for (unsigned long i = 0; i < n_local; i++)
         for (size_t at = 0; at < local[i].iov_len; at++)
-            sum ^= ((const unsigned char *)local[i].iov_base)[at];
+            sum = sum ^ ((const unsigned char *)local[i].iov_base)[at];
+    (void)sum; /* all has been read */
     return total(local, n_local);
 }
 

@@ -22,7 +22,7 @@ void dm_shm_item_extend(struct dm_evd_item *item, const struct dm_shm_op *op,
     DAT_IB_EXTENSION_EVENT_DATA data;
 
     if (op->kind == DM_OP_BIND) {
-        memcpy(&item->data[DM_ITEM_EXTRA], &item->data[0], sizeof(item->data[0])); /* the EP */
+        item->data[DM_ITEM_EXTRA] = item->data[0]; /* the EP */
         memcpy(&bind.rmr_handle, &op->remote.virtual_address, sizeof(bind.rmr_handle));
         memcpy(&bind.user_cookie, &op->cookie, sizeof(bind.user_cookie));
         item->number = DAT_RMR_BIND_COMPLETION_EVENT;

@@ -195,11 +195,13 @@ void dm_shm_stage_serve(struct dm_shm_conn *conn, const struct dm_shm_msg *msg)
     struct dm_shm_msg answer = {.type = DM_MSG_STAGED};
     struct dm_sep *ep = conn->ep;
     char *at = serve_check(ep, msg);
-    char *stage = (char *)conn->peer->hdr + msg->offset;
+    char *stage = (char *)conn->peer->hdr;
 
     if (msg->len > STAGE_LEN || msg->offset > conn->peer->size ||
         msg->len > conn->peer->size - msg->offset)
         at = NULL;
+    else
+        stage += msg->offset;
     if (at == NULL)
         answer.status = DAT_DTO_ERR_LOCAL_PROTECTION;
     else if ((msg->status & DM_STAGE_READ) != 0)
