@@ -202,6 +202,13 @@ static uint8_t pattern(unsigned i, size_t at)
     return (uint8_t)(i * 31 + at);
 }
 
+/* That the slot may be used again, the peer has said. */
+ORDERED_BY_PEER static void fill_slot(char *slot, unsigned i, size_t len)
+{
+    for (size_t at = 0; at < len; at++)
+        slot[at] = (char)pattern(i, at);
+}
+
 static void immeds_send(struct dt *t, struct dt_mem *mem, const struct dt_mem *peer)
 {
     DAT_LMR_TRIPLET seg[2];
@@ -215,8 +222,7 @@ static void immeds_send(struct dt *t, struct dt_mem *mem, const struct dt_mem *p
 
         if (i >= SLOTS) /* its slot is free on both sides */
             dt_hear(t, &c, 1);
-        for (size_t at = 0; at < len; at++)
-            mem->buf[base + at] = (char)pattern(i, at);
+        fill_slot(mem->buf + base, i, len);
         seg[0] = dt_seg(mem, base, len / 3);
         seg[1] = dt_seg(mem, base + len / 3, len - len / 3);
         to = dt_remote(peer, base, len);
