@@ -32,8 +32,13 @@ void dm_evd_ring_init(struct dm_evd_ring *ring, uint64_t size, uint64_t handle)
     atomic_thread_fence(memory_order_seq_cst);
 }
 
+/* More than producers at the same time ever make necessary. */
+enum { HELP_MIN = 4096 };
+
 static inline struct dm_evd_slot *claim(struct dm_evd_ring *ring, uint32_t owner, uint64_t *pos_p)
 {
+    uint64_t n_helped = 0;
+
     for (;;) {
         uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
         struct dm_evd_slot *slot = dm_evd_ring_slot(ring, tail);
@@ -55,6 +60,8 @@ static inline struct dm_evd_slot *claim(struct dm_evd_ring *ring, uint32_t owner
             /* Somebody claimed it and has not moved the tail yet, or has died
              * before he could. Then it may have been consumed already. */
             atomic_compare_exchange_strong(&ring->tail, &tail, tail + 1);
+            if (dm_unlikely(++n_helped > 4 * ring->size + HELP_MIN))
+                return NULL; /* nonsense: a ring of a broken peer */
         } else if (atomic_load(&ring->tail) == tail) {
             return NULL; /* still holds the event of the lap before */
         }
