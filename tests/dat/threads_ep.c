@@ -17,6 +17,7 @@ struct job {
     _Atomic uint8_t *seen; /* by cookie: completions */
     _Atomic unsigned n_posted;
     _Atomic unsigned n_done;
+    _Atomic unsigned n_refused; /* posts: the queue was full */
     _Atomic bool is_over;
     unsigned n_all;
     _Atomic unsigned next_id;
@@ -244,7 +245,9 @@ static void *pester(void *arg)
 
         if (ret == DAT_SUCCESS)
             atomic_fetch_add(&j->n_posted, 1);
-        else if (DAT_GET_TYPE(ret) != DAT_INSUFFICIENT_RESOURCES) /* or it is about to end */
+        else if (DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES)
+            atomic_fetch_add(&j->n_refused, 1);
+        else /* it is about to end */
             CHECK_RC(ret, DAT_INVALID_STATE);
     }
     return NULL;
@@ -270,7 +273,28 @@ static void reap(struct job *j, unsigned n_kinds[3], bool is_all)
         CHECK_EQ(n_kinds[0] + n_kinds[1] + n_kinds[2], atomic_load(&j->n_posted));
 }
 
-static void ended(struct dt *t, struct dt_mem *peer, bool is_lmr_freed)
+/*
+ * The connection breaks by the first post that gets as far as the region which is gone: while
+ * the queue is full of completions that nobody has dequeued, none does.
+ */
+static void want_broken(struct job *j, unsigned n_kinds[3])
+{
+    double end = dt_now() + 1e-6 * DT_WAIT_US;
+    DAT_EVENT event;
+    DAT_COUNT n_more;
+    DAT_RETURN ret;
+
+    while ((ret = dat_evd_wait(j->t->conn_evd, 1000, 1, &event, &n_more)) != DAT_SUCCESS) {
+        if (DAT_GET_TYPE(ret) != DAT_INTERRUPTED_CALL)
+            CHECK_RC(ret, DAT_TIMEOUT_EXPIRED);
+        CHECK(dt_now() < end);
+        reap(j, n_kinds, false);
+    }
+    CHECK_EQ(event.event_number, DAT_CONNECTION_EVENT_BROKEN);
+}
+
+/* is_full: the end comes when the queue takes no more. */
+static void ended(struct dt *t, struct dt_mem *peer, bool is_lmr_freed, bool is_full)
 {
     struct dt_mem mem;
     struct job j = {.t = t, .mem = &mem, .peer = peer};
@@ -282,14 +306,17 @@ static void ended(struct dt *t, struct dt_mem *peer, bool is_lmr_freed)
     run_threads(&j, pester, N_POSTERS, thread);
     while (n_kinds[0] < 20)
         reap(&j, n_kinds, false);
+    atomic_store(&j.n_refused, 0);
+    while (is_full && atomic_load(&j.n_refused) == 0)
+        sched_yield();
     if (is_lmr_freed) {
         OK(dat_lmr_free(mem.lmr));
         munmap(mem.buf, LEN);
+        want_broken(&j, n_kinds);
     } else {
         OK(dat_ep_disconnect(t->ep, DAT_CLOSE_ABRUPT_FLAG));
+        dt_want_conn(t->conn_evd, DAT_CONNECTION_EVENT_DISCONNECTED);
     }
-    dt_want_conn(t->conn_evd,
-                 is_lmr_freed ? DAT_CONNECTION_EVENT_BROKEN : DAT_CONNECTION_EVENT_DISCONNECTED);
     for (int i = 0; i < 20; i++) { /* some more that are flushed at once */
         reap(&j, n_kinds, false);
         sched_yield();
@@ -347,8 +374,8 @@ static int two(struct dt *t, const char *name)
     exactly_once(t, &mem, &peer);
     storms(t, &mem, &peer);
     for (int i = 0; i < ROUNDS; i++) {
-        ended(t, &peer, false);
-        ended(t, &peer, true);
+        ended(t, &peer, false, i % 2 == 1);
+        ended(t, &peer, true, i % 2 == 1);
     }
     dt_want_none(t->async_evd, 0);
     dt_close(t);
