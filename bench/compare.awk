@@ -1,5 +1,20 @@
 # Lines "who what size median best" of several rounds: tables of medians with spread and ratios.
 
+# More is better for rates, less for everything else.
+function is_rate(what) {
+    return what ~ /bandwidth|rate/
+}
+
+function unit_of(what) {
+    if (is_rate(what))
+        return what ~ /rate/ ? "per second" : "MB/s one way"
+    if (what ~ /_ms$/)
+        return "ms, the slowest rank"
+    if (what ~ /^pss/)
+        return "MiB, the largest rank"
+    return what == "latency" ? "us per half round trip" : "us"
+}
+
 function median(key,    n, i, j, t, a) {
     n = count[key]
     for (i = 1; i <= n; i++)
@@ -20,7 +35,7 @@ function cell(who, what, size,    key, m) {
     if (!(key in count))
         return sprintf("%24s", "-")
     m = median(key)
-    return sprintf(what == "latency" ? "%8.3f [%6.3f %6.3f]" : "%8.0f [%6.0f %6.0f]", m, low, high)
+    return sprintf(is_rate(what) ? "%8.0f [%6.0f %6.0f]" : "%8.3f [%6.3f %6.3f]", m, low, high)
 }
 
 function peer_best(what, size,    m, best, i, key) {
@@ -30,7 +45,7 @@ function peer_best(what, size,    m, best, i, key) {
         if ((order[i] != "mpich" && order[i] != "openmpi") || !(key in count))
             continue
         m = median(key)
-        if (best == "" || (what == "latency" ? m < best : m > best))
+        if (best == "" || (is_rate(what) ? m > best : m < best))
             best = m
     }
     return best
@@ -57,6 +72,10 @@ $1 == "dat" {
         seen[$1] = 1
         order[++n_who] = $1
     }
+    if (!($2 in seen_what)) {
+        seen_what[$2] = 1
+        whats[++n_what] = $2
+    }
     if (!(($2, $3) in have)) {
         have[$2, $3] = 1
         sizes[$2, ++n_sizes[$2]] = $3
@@ -66,18 +85,18 @@ $1 == "dat" {
 }
 
 END {
-    printf "cache line hand-over, us one way, per round:%s\n", floors
+    if (floors != "")
+        printf "cache line hand-over, us one way, per round:%s\n", floors
     for (i = 1; i <= n_dat; i++) {
         split(dat_rows[i], part, SUBSEP)
         m = median(dat_rows[i])
         printf "raw DAT %-28s %8s B %10.3f [%.3f %.3f] %s\n", part[2], part[3], m, low, high, \
             unit[dat_rows[i]]
     }
-    n_what = split("latency bandwidth", whats, " ")
     for (w = 1; w <= n_what; w++) {
         what = whats[w]
         printf "\n%s, %s: median over the rounds [lowest highest]\n%9s", what, \
-            what == "latency" ? "us per half round trip" : "MB/s one way", "bytes"
+            unit_of(what), what ~ /^(init|pss)/ ? "ranks" : "bytes"
         for (i = 1; i <= n_who; i++)
             printf " %24s", order[i]
         printf "   datum is\n"
@@ -90,7 +109,10 @@ END {
             best = peer_best(what, size)
             if (key in count && best != "") {
                 m = median(key)
-                printf "   %.2fx as fast as the better peer", what == "latency" ? best / m : m / best
+                printf "   %.2fx the better peer", is_rate(what) ? m / best : best / m
+                key = "socket" SUBSEP what SUBSEP size
+                if (key in count)
+                    printf ", %.2fx the socket", is_rate(what) ? m / median(key) : median(key) / m
             }
             printf "\n"
         }

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/stats.h"
 #include "mpi/coll/coll.h"
 #include "mpi/comm/comm.h"
 #include "mpi/pt2pt/pt2pt.h"
@@ -53,10 +54,14 @@ static void peer_lost(void *arg, int proc, int err)
     if (dm_world.comm_world != NULL && dm_world.comm_world->eh != &dm_errhandler_fatal &&
         dm_world.comm_world->eh != &dm_errhandler_abort)
         return;
-    snprintf(text, sizeof(text),
-             "rank %d on %s is gone: it died, or exited without calling MPI_Finalize (%s%s%s)",
-             proc, host_of(NULL, proc), dm_err_text(err), dm_err_detail()[0] != '\0' ? ": " : "",
-             dm_err_detail());
+    if (err == DM_ECONN || err == DM_EPROVIDER || err == DM_ENOMEM)
+        snprintf(text, sizeof(text), "rank %d on %s cannot be reached (%s: %s)", proc,
+                 host_of(NULL, proc), dm_err_text(err), dm_err_detail());
+    else
+        snprintf(text, sizeof(text),
+                 "rank %d on %s is gone: it died, or exited without calling MPI_Finalize (%s%s%s)",
+                 proc, host_of(NULL, proc), dm_err_text(err),
+                 dm_err_detail()[0] != '\0' ? ": " : "", dm_err_detail());
     dm_api_abort(1, text);
 }
 
@@ -131,6 +136,8 @@ static int start_job(void)
     const struct dm_pmi_job *job;
     int err;
 
+    if (pmi_rank == NULL)
+        pmi_rank = dm_cfg_env("PMIX_RANK");
     err = dm_cfg_load(pmi_rank != NULL && strcmp(pmi_rank, "0") != 0);
     if (err != DM_OK)
         return err;
@@ -151,7 +158,7 @@ static int start_job(void)
 /* No error handler exists yet: say why and end the job. */
 static void start_failed(const char *fn, const char *what, int err)
 {
-    char text[1024];
+    char text[2400]; /* a list of providers and reasons has room */
 
     snprintf(text, sizeof(text), "%s: %s%s%s%s%s", fn, what, what[0] != '\0' ? ": " : "",
              dm_err_text(err), dm_err_detail()[0] != '\0' ? ": " : "", dm_err_detail());
@@ -163,6 +170,7 @@ static void start(const char *fn, int required, int *provided)
     int level = required;
     int err;
 
+    dm_stats_begin();
     err = start_job();
     if (err != DM_OK)
         start_failed(fn, "", err);
@@ -182,6 +190,8 @@ static void start(const char *fn, int required, int *provided)
     dm_api.is_slow = level == MPI_THREAD_MULTIPLE;
     if (dm_cfg()->explain && dm_world.rank == 0)
         dm_adapt_explain(dm_chan_adapt(dm_world.chan));
+    if (dm_cfg()->stats)
+        dm_stats_started(self.pmi);
     if (provided != NULL)
         *provided = level;
 }
@@ -247,7 +257,10 @@ int dm_finalize(void)
         err = dm_attr_delete_all(MPI_COMM_WORLD, &dm_world.comm_world->attrs);
     if (err == DM_OK) {
         dm_pt2pt_drain();
-        err = leave_together();
+        if (dm_cfg()->stats)
+            err = dm_stats_print(dm_chan_adapt(dm_world.chan));
+        if (err == DM_OK)
+            err = leave_together();
     }
     if (err != DM_OK)
         return dm_api_fail(&fn, err, NULL, NULL);

@@ -27,6 +27,10 @@ struct dm_chan_peer *dm_chan_peer_new(struct dm_chan *chan, int proc)
     }
     peer->proc = proc;
     peer->conn = proc == chan->rank ? NULL : dm_adapt_conn(chan->adapt, proc);
+    if (peer->conn == NULL && proc != chan->rank) {
+        free(peer);
+        return NULL;
+    }
     dm_list_init(&peer->ready);
     dm_list_init(&peer->flushing);
     dm_list_init(&peer->lost);

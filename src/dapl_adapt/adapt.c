@@ -11,19 +11,23 @@
 
 #include "dapl_adapt/card.h"
 #include "dapl_adapt/eager.h"
+#include "dapl_adapt/probe_loop.h"
+#include "dapl_adapt/rails.h"
+#include "dapl_adapt/ring.h"
 #include "util/cfg.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/host.h"
 #include "util/log.h"
 
-#define SLOTS_MIN     4 /* with fewer, messages about credits would ask for such messages */
 #define SLOTS_MAX     4096
-#define SLOT_SIZE_MIN 64
 #define SLOT_SIZE_MAX (1024 * 1024)
 #define DEMAND_SIZE   8 /* more processes than this: connections are made on demand */
 #define FLUSH_NS      UINT64_C(1000000000)
 #define OPEN_WAIT_NS  1000000
+#define PROBE_LOCK_MIN                                                                             \
+    ((size_t)4 << 20) /* lockable bytes from which on measuring is worth its memory */
+#define PROBE_NS UINT64_C(20000000)
 
 /* FNV-1a; tells jobs apart that share a host, it is no secret. */
 static uint32_t hash_text(const char *text)
@@ -39,12 +43,12 @@ static int check_settings(struct dm_adapt *adapt)
 {
     const struct dm_cfg *cfg = dm_cfg();
 
-    if (cfg->ring_slots < SLOTS_MIN || cfg->ring_slots > SLOTS_MAX)
+    if (cfg->ring_slots < DM_RING_SLOTS_MIN || cfg->ring_slots > SLOTS_MAX)
         return DM_FAIL(DM_ECONFIG, "DATUM_RING_SLOTS is %u; it must be from %d to %d",
-                       cfg->ring_slots, SLOTS_MIN, SLOTS_MAX);
-    if (cfg->ring_slot_size < SLOT_SIZE_MIN || cfg->ring_slot_size > SLOT_SIZE_MAX)
+                       cfg->ring_slots, DM_RING_SLOTS_MIN, SLOTS_MAX);
+    if (cfg->ring_slot_size < DM_RING_SIZE_MIN || cfg->ring_slot_size > SLOT_SIZE_MAX)
         return DM_FAIL(DM_ECONFIG, "DATUM_RING_SLOT_SIZE is %zu; it must be from %d to %d bytes",
-                       cfg->ring_slot_size, SLOT_SIZE_MIN, SLOT_SIZE_MAX);
+                       cfg->ring_slot_size, DM_RING_SIZE_MIN, SLOT_SIZE_MAX);
     adapt->n_slots = cfg->ring_slots;
     adapt->slot_size = (uint32_t)cfg->ring_slot_size;
     adapt->stride = dm_slot_stride(adapt->slot_size);
@@ -65,111 +69,18 @@ static void init_shared(struct dm_adapt *adapt)
     dm_reg_cache_init(&adapt->cache, dm_cfg()->reg_cache ? dm_cfg()->reg_cache_size : 0);
 }
 
-/* ---- rails ---- */
+/* ---- memory that every process offers ---- */
 
-/* One more rail; a provider that does not open is remembered, not an error yet. */
-static int open_one(struct dm_adapt *adapt, const struct dm_conf_entry *entry)
+/* A piece of plain memory for peers to read while they measure; without it they do not. */
+static int offer_probe(struct dm_adapt *adapt, struct dm_ia *ia)
 {
-    int per_peer = 3 * (int)adapt->n_slots + 96;
-    struct dm_ia *ia;
-    int err = dm_ia_open(entry, adapt->job.size - 1, per_peer, &ia);
+    int err;
 
-    if (err != DM_OK) {
-        dm_explain_refused(adapt, entry->name, dm_err_detail());
-        return err;
-    }
-    ia->adapt = adapt;
-    adapt->ias[adapt->n_ias++] = ia;
-    return DM_OK;
-}
-
-/* Same-host rails first, then those of the file, then built-in ones. */
-static int rank_of(const struct dm_ia *ia)
-{
-    return ia->is_local ? 0 : 1 + ia->is_builtin;
-}
-
-static void sort_rails(struct dm_adapt *adapt)
-{
-    struct dm_ia *ia;
-    int k;
-
-    for (int i = 1; i < adapt->n_ias; i++) {
-        ia = adapt->ias[i];
-        for (k = i; k > 0 && rank_of(adapt->ias[k - 1]) > rank_of(ia); k--)
-            adapt->ias[k] = adapt->ias[k - 1];
-        adapt->ias[k] = ia;
-    }
-}
-
-static bool is_one_host(const struct dm_adapt_job *job)
-{
-    return job->n_local == job->size;
-}
-
-/* Try entries of one kind until there are enough rails. */
-static void open_some(struct dm_adapt *adapt, bool is_builtin)
-{
-    const struct dm_conf *conf = &adapt->conf;
-
-    for (int i = 0; i < conf->n_entries && adapt->n_ias < DM_RAILS_MAX; i++) {
-        if (conf->entries[i].is_builtin != is_builtin)
-            continue;
-        open_one(adapt, &conf->entries[i]);
-        if (is_one_host(&adapt->job) && adapt->n_ias > 0)
-            return; /* it reaches everybody */
-    }
-}
-
-static int no_provider(const struct dm_adapt *adapt)
-{
-    const char *list = adapt->refused != NULL ? adapt->refused : "";
-
-    if (adapt->conf.is_user)
-        return DM_FAIL(DM_EPROVIDER,
-                       "no provider of %s, which DAT_OVERRIDE names, can be used:\n%s",
-                       adapt->conf.path, list);
-    return DM_FAIL(DM_EPROVIDER, "no DAT provider can be used (datum-info says more):\n%s", list);
-}
-
-/* The user's choice, all of which must open; or everything that opens. */
-static int open_rails(struct dm_adapt *adapt)
-{
-    struct dm_conf *conf = &adapt->conf;
-    const char *names = dm_cfg()->provider;
-    bool is_named = names[strspn(names, ", \t")] != '\0';
-    int err = DM_OK;
-
-    if (is_named) {
-        for (int i = 0; i < conf->n_entries && err == DM_OK; i++) {
-            if (adapt->n_ias == DM_RAILS_MAX)
-                return DM_FAIL(DM_ECONFIG, "DATUM_PROVIDER names more than %d providers",
-                               DM_RAILS_MAX);
-            err = open_one(adapt, &conf->entries[i]);
-        }
-        if (err != DM_OK) {
-            char why[400];
-
-            snprintf(why, sizeof(why), "%s", dm_err_detail());
-            return DM_FAIL(err, "a provider that DATUM_PROVIDER names does not open: %s", why);
-        }
-    } else if (conf->is_user) {
-        open_some(adapt, false);
-        if (adapt->n_ias == 0)
-            return no_provider(adapt);
-        if (!is_one_host(&adapt->job))
-            open_some(adapt, true);
-    } else {
-        open_some(adapt, true);
-        if (!is_one_host(&adapt->job) || adapt->n_ias == 0)
-            open_some(adapt, false);
-        sort_rails(adapt);
-    }
-    if (adapt->n_ias == 0)
-        return no_provider(adapt);
-    for (int i = 0; i < adapt->n_ias; i++)
-        adapt->ias[i]->index = i;
-    return DM_OK;
+    if (ia->is_pinning && adapt->lock_max > 0 && adapt->lock_max < PROBE_LOCK_MIN)
+        return DM_OK; /* rings need it more */
+    err =
+        dm_lmr_create(ia, adapt->probe, (size_t)2 * DM_PROBE_LEN, -1, &adapt->probe_lmr[ia->index]);
+    return err == DM_EAGAIN ? DM_OK : err;
 }
 
 /* Registrations of the program's memory may outlive their use only where pages are not pinned. */
@@ -182,15 +93,11 @@ static int setup_memory(struct dm_adapt *adapt)
     if (adapt->probe == NULL)
         return DM_FAIL(DM_ENOMEM, "measuring buffer");
     memset(adapt->probe, 0, (size_t)2 * DM_PROBE_LEN);
+    dm_ring_plan(adapt);
     for (int i = 0; i < adapt->n_ias && err == DM_OK; i++) {
         if (adapt->ias[i]->is_pinning)
             adapt->keeps_regs = false;
-        err = dm_lmr_create(adapt->ias[i], adapt->probe, (size_t)2 * DM_PROBE_LEN, -1,
-                            &adapt->probe_lmr[i]);
-        if (err == DM_EAGAIN)
-            err = DM_FAIL(DM_EPROVIDER,
-                          "%s cannot register memory; raise the limit of locked memory (ulimit -l)",
-                          adapt->ias[i]->name);
+        err = offer_probe(adapt, adapt->ias[i]);
     }
     return err;
 }
@@ -222,14 +129,21 @@ static void take_first(struct dm_conn *conn)
         dm_adapt_eager_peek(conn, &data);
 }
 
-static int is_overdue(struct dm_adapt *adapt, struct dm_conn *conn, uint64_t deadline)
+static int is_overdue(const struct dm_adapt *adapt, int proc, uint64_t deadline)
 {
     if (dm_clock_ns() < deadline)
         return DM_OK;
     return DM_FAIL(DM_ECONN,
                    "rank %d on host %s did not connect within DATUM_TIMEOUT; did it start, and "
                    "does it use the same provider?",
-                   conn->proc, dm_adapt_host_of(adapt, conn->proc));
+                   proc, dm_adapt_host_of(adapt, proc));
+}
+
+static int connect_one(struct dm_adapt *adapt, int proc)
+{
+    struct dm_conn *conn = dm_adapt_conn(adapt, proc);
+
+    return conn == NULL ? DM_ENOMEM : dm_conn_start(conn, DM_LINK_PIPE);
 }
 
 /* Connect to all lower ranks, nearest first, while the higher ones connect to us. */
@@ -243,22 +157,25 @@ static int connect_all(struct dm_adapt *adapt)
     int err = DM_OK;
 
     for (int p = adapt->job.rank - 1; p >= 0 && err == DM_OK; p--)
-        err = dm_conn_start(&adapt->conns[p], DM_LINK_PIPE);
+        err = connect_one(adapt, p);
     while (err == DM_OK && n_done < adapt->job.size - 1) {
         if (dm_conn_progress(adapt) + dm_poll_drain(adapt) == 0)
             wait_for_notes(adapt);
         n_done = 0;
         for (int p = 0; p < adapt->job.size && err == DM_OK; p++) {
-            conn = &adapt->conns[p];
-            if (p == adapt->job.rank)
+            conn = dm_conn_find(adapt, p);
+            if (conn == NULL) { /* nothing of a higher rank yet */
+                if (p != adapt->job.rank)
+                    err = is_overdue(adapt, p, deadline);
                 continue;
+            }
             take_first(conn);
             if (dm_conn_is_complete(conn))
                 n_done++;
             else if (conn->tx.is_lost)
                 err = DM_FAIL(conn->err, "%s", conn->why);
             else
-                err = is_overdue(adapt, conn, deadline);
+                err = is_overdue(adapt, p, deadline);
         }
     }
     return err;
@@ -270,10 +187,36 @@ static void stop_servers(struct dm_adapt *adapt)
         dm_conn_unserve(adapt->ias[i]);
 }
 
+/* May connections be made again? Then a process that computes must answer. */
+static bool may_move(const struct dm_adapt *adapt)
+{
+    return dm_cfg()->reconnect > 0 && (adapt->n_ias > 1 || !adapt->ias[0]->is_local);
+}
+
+/* Rings need the last byte of a write last; a provider that says nothing of it is tried. */
+static int check_rings(struct dm_adapt *adapt)
+{
+    struct dm_ia *ia;
+
+    for (int i = 0; i < adapt->n_ias && !adapt->wants_sendrecv; i++) {
+        ia = adapt->ias[i];
+        if (ia->last_byte == DM_LAST_UNKNOWN && dm_cfg()->eager == DM_EAGER_AUTO)
+            ia->last_byte = dm_probe_last_byte(ia, PROBE_NS);
+        ia->needs_sendrecv = ia->last_byte == DM_LAST_IS_EARLY;
+        if (ia->needs_sendrecv && dm_cfg()->eager == DM_EAGER_RDMA)
+            return DM_FAIL(
+                DM_ECONFIG,
+                "DATUM_EAGER=rdma cannot work with %s, which says that it does not place "
+                "the last byte of a write last; unset DATUM_EAGER",
+                ia->name);
+    }
+    return DM_OK;
+}
+
 static int open_job(struct dm_adapt *adapt)
 {
     const struct dm_cfg *cfg = dm_cfg();
-    int err = open_rails(adapt);
+    int err = dm_rails_open(adapt);
 
     if (err == DM_OK)
         err = setup_memory(adapt);
@@ -292,11 +235,13 @@ static int open_job(struct dm_adapt *adapt)
         return err;
     if (cfg->eager == DM_EAGER_AUTO)
         adapt->wants_sendrecv = adapt->is_crowded;
+    err = check_rings(adapt);
     for (int i = 0; i < adapt->n_ias && err == DM_OK; i++)
         err = dm_conn_serve(adapt->ias[i]);
     if (err == DM_OK && !adapt->is_demand) {
         err = connect_all(adapt);
-        stop_servers(adapt); /* all have come */
+        if (!may_move(adapt))
+            stop_servers(adapt); /* all have come, and nobody comes again */
     }
     return err;
 }
@@ -361,6 +306,16 @@ void dm_adapt_quiesce(struct dm_adapt *adapt)
     adapt->is_quiet = true;
 }
 
+/* The peer has left, or has all that we have sent. */
+static bool is_flushed(const struct dm_conn *conn)
+{
+    const struct dm_tx *tx = &conn->tx;
+
+    if (tx->is_lost || atomic_load_explicit(&conn->ctl->bye, memory_order_acquire) != 0)
+        return true;
+    return !conn->is_moving && tx->n_redo == 0 && tx->n_posted + tx->n_extra == tx->sq_done;
+}
+
 /* What we sent last may still be on its way: the peer's barrier may wait for it. */
 static void flush_all(struct dm_adapt *adapt)
 {
@@ -372,10 +327,14 @@ static void flush_all(struct dm_adapt *adapt)
         dm_eager_flush(adapt->active[i]);
     while (n_left > 0 && dm_clock_ns() < deadline) {
         dm_poll_drain(adapt);
+        if (adapt->n_moving > 0) {
+            dm_poll_rare(adapt);
+            dm_conn_progress(adapt);
+        }
         n_left = 0;
         for (int i = 0; i < adapt->n_active; i++) {
             conn = adapt->active[i];
-            n_left += !conn->tx.is_lost && conn->tx.n_posted + conn->tx.n_extra != conn->tx.sq_done;
+            n_left += !is_flushed(conn);
         }
     }
 }

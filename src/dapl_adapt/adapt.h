@@ -27,8 +27,9 @@ struct dm_adapt {
     int next_cold;
     int n_blocked; /* pipes somebody waits for */
     int n_dying;
-    int n_tell; /* conns with tell_ready */
-    int idle;   /* polls that count towards a look at rare events */
+    int n_tell;   /* conns with tell_ready */
+    int n_moving; /* between rails */
+    int idle;     /* polls that count towards a look at rare events */
     int n_ias;
     int n_sendrecv;
     bool is_quiet;   /* finalizing: losses are expected */
@@ -36,7 +37,13 @@ struct dm_adapt {
     bool is_crowded;
     bool wants_sendrecv;
     bool is_demand;
-    bool keeps_regs; /* unused registrations of the program's memory stay */
+    bool has_moved;    /* a connection, to another rail */
+    bool is_short;     /* some rings are smaller than the settings say */
+    size_t ring_share; /* bytes a connection may lock for rings, 0: no limit */
+    size_t lock_max;   /* bytes that may be locked, 0: no limit that matters */
+    bool is_named;     /* DATUM_PROVIDER chose the rails */
+    bool has_network;  /* some rail reaches other hosts */
+    bool keeps_regs;   /* unused registrations of the program's memory stay */
     struct dm_adapt_events ev;
     struct dm_ia *ias[DM_RAILS_MAX];
     struct dm_rdma *done_head; /* finished transfers, to be told */
@@ -55,7 +62,8 @@ struct dm_adapt {
     uint32_t stride;
     size_t page;
     _Atomic uint64_t no_foot;
-    struct dm_conn *conns; /* one per process, that of oneself unused */
+    _Atomic(struct dm_conn *) *conns; /* by process; NULL: nothing to do with it yet */
+    _Atomic(struct dm_conn *) all;    /* those that exist, newest first */
     struct dm_reg_cache cache;
     char *probe; /* DM_PROBE_LEN bytes for peers to read, and as many to measure with */
     struct dm_lmr probe_lmr[DM_RAILS_MAX];
@@ -68,6 +76,17 @@ static inline const char *dm_adapt_host_of(const struct dm_adapt *adapt, int pro
     return adapt->job.host_of != NULL ? adapt->job.host_of(adapt->job.host_arg, proc) : "?";
 }
 
+/* The peer's object, NULL when there is none yet. */
+static inline struct dm_conn *dm_conn_find(const struct dm_adapt *adapt, int proc)
+{
+    return atomic_load_explicit(&adapt->conns[proc], memory_order_acquire);
+}
+
+/* Walk over the connections that exist; others may be added meanwhile. */
+#define dm_conn_for_each(conn, adapt)                                                              \
+    for (conn = atomic_load_explicit(&(adapt)->all, memory_order_acquire); conn != NULL;           \
+         conn = conn->next_made)
+
 /* Take completions off the rails' queues (no upcalls); returns how many. (poll.c) */
 int dm_poll_drain(struct dm_adapt *adapt);
 /* Handle connection and async events of rails without a server thread. (poll.c) */
@@ -75,10 +94,19 @@ int dm_poll_rare(struct dm_adapt *adapt);
 /* Put an established pipe on the list of active ones. */
 void dm_poll_add(struct dm_adapt *adapt, struct dm_conn *conn);
 
-/* Post what is queued on a connection's RDMA link. (rma.c) */
-void dm_rma_push(struct dm_conn *conn);
+/* All that has completed on one rail, or was there when it was called. (poll.c) */
+void dm_poll_empty(struct dm_adapt *adapt);
+
+/* Post what is queued on an RDMA link. (rma.c) */
+void dm_rma_push(struct dm_conn *conn, struct dm_lane *lane);
 /* A part of a transfer completed. (rma.c) */
-void dm_rma_completed(struct dm_rdma *rdma, bool is_ok);
+void dm_rma_completed(struct dm_conn *conn, struct dm_lane *lane, uint32_t place, bool is_ok);
+/* The endpoint is gone: what was posted and not done is queued again, on lane `to`. (rma.c) */
+void dm_rma_requeue(struct dm_conn *conn, struct dm_lane *lane, struct dm_lane *to);
+/* Is anything queued on any lane? (rma.c) */
+bool dm_rma_is_wanted(const struct dm_conn *conn);
+/* An extra RDMA link broke, or could not be made: others take its work. (rma_stripe.c) */
+void dm_lane_break(struct dm_link *link);
 /* The connection is lost: give up what is queued. (rma.c) */
 void dm_rma_fail(struct dm_conn *conn);
 

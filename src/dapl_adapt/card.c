@@ -1,25 +1,34 @@
 /*
  * Address cards. One value in the launcher's key-value space:
  *
- *   "1;3;name,ADDRESS,QUAL,INDEX;..."
+ *   "2;0.1.0;HOST;64,16384;3;name,ADDRESS,QUAL,INDEX;..."
  *
- * with the addresses as bytes in hexadecimal, since nobody but their provider
- * understands them.
+ * form of the card, version of the library, the host by what the kernel knows of it, ring
+ * settings, cores, rails. Addresses are bytes in hexadecimal, since nobody but their provider
+ * understands them. In a job of several hosts a process without any rail that leaves its host adds
+ * why: "!words+of+a+refusal;".
  */
 #include "dapl_adapt/card.h"
 
+#include <ctype.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "config.h"
+#include "dapl_adapt/rails.h"
 #include "util/err.h"
 #include "util/host.h"
 #include "util/kv.h"
 #include "util/log.h"
 #include "util/strbuf.h"
 
-#define CARD_VERSION 1
+#define CARD_VERSION 2
+#define WHY_MAX      160 /* bytes of reasons in a card */
 #define KEY_LEN      64
 
 static void own_cpus(uint64_t *words)
@@ -45,6 +54,47 @@ static int count_cpus(const uint64_t *words)
     return n;
 }
 
+/*
+ * This kernel and network: processes that share both can talk by what stays inside a host, whatever
+ * the launcher calls a node.
+ */
+static uint64_t own_host(void)
+{
+    uint64_t h = UINT64_C(14695981039346656037);
+    char id[64] = "";
+    struct stat st;
+    ssize_t len;
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+    if (fd >= 0) {
+        len = read(fd, id, sizeof(id) - 1);
+        id[len > 0 ? len : 0] = '\0';
+        close(fd);
+    }
+    for (const char *p = id; *p != '\0'; p++)
+        h = (h ^ (unsigned char)*p) * UINT64_C(1099511628211);
+    if (stat("/proc/self/ns/net", &st) == 0)
+        h = (h ^ (uint64_t)st.st_ino) * UINT64_C(1099511628211);
+    return h;
+}
+
+/* What was refused, in letters that every launcher carries. */
+static void write_refusals(const struct dm_adapt *adapt, struct dm_strbuf *sb)
+{
+    const char *text = adapt->refused;
+    char safe[WHY_MAX];
+    size_t n = 0;
+
+    for (; *text != '\0' && n + 1 < sizeof(safe); text++) {
+        if (isalnum((unsigned char)*text) || strchr("-_.:/,()", *text) != NULL)
+            safe[n++] = *text;
+        else if (n > 0 && safe[n - 1] != '+')
+            safe[n++] = '+';
+    }
+    safe[n] = '\0';
+    dm_strbuf_addf(sb, "!%s;", safe);
+}
+
 void dm_card_write(const struct dm_adapt *adapt, char *buf, size_t len)
 {
     uint64_t cpus[DM_CARD_CPU_WORDS];
@@ -57,10 +107,13 @@ void dm_card_write(const struct dm_adapt *adapt, char *buf, size_t len)
     while (last > 0 && cpus[last] == 0)
         last--;
     dm_strbuf_init(&sb, buf, len);
-    dm_strbuf_addf(&sb, "%d;", CARD_VERSION);
+    dm_strbuf_addf(&sb, "%d;%s;%llx;%u,%u;", CARD_VERSION, DM_VERSION,
+                   (unsigned long long)own_host(), adapt->n_slots, adapt->slot_size);
     for (int i = 0; i <= last; i++)
         dm_strbuf_addf(&sb, "%s%llx", i > 0 ? "," : "", (unsigned long long)cpus[i]);
     dm_strbuf_add(&sb, ";");
+    if (!adapt->has_network && adapt->refused != NULL && !dm_rails_is_one_host(&adapt->job))
+        write_refusals(adapt, &sb);
     for (int i = 0; i < adapt->n_ias; i++) {
         ia = adapt->ias[i];
         mark = sb.len;
@@ -79,8 +132,11 @@ void dm_card_write(const struct dm_adapt *adapt, char *buf, size_t len)
 
 static int bad_card(const char *text)
 {
-    return DM_FAIL(DM_ECONN, "a process published an address that cannot be understood: %.100s",
-                   text);
+    return DM_FAIL(
+        DM_ECONN,
+        "a process published an address that cannot be understood; do all hosts have the "
+        "same version of Datum (here %s)? It says: %.100s",
+        DM_VERSION, text);
 }
 
 /* "name,ADDRESS,QUAL,INDEX"; modifies it. */
@@ -109,28 +165,46 @@ static bool read_rail(char *text, struct dm_card_rail *rail)
     return rail->index >= 0 && rail->index < DM_RAILS_MAX;
 }
 
+/* "2;VERSION;HOST;SLOTS,SIZE;CPUS": false for nonsense. */
+static bool read_head(char *copy, char **save_p, struct dm_card *card)
+{
+    char *form = strtok_r(copy, ";", save_p);
+    char *version = strtok_r(NULL, ";", save_p);
+    char *host = strtok_r(NULL, ";", save_p);
+    char *rings = strtok_r(NULL, ";", save_p);
+    char *cpus = strtok_r(NULL, ";", save_p);
+    int i = 0;
+
+    if (cpus == NULL || atoi(form) != CARD_VERSION || strlen(version) >= sizeof(card->version) ||
+        sscanf(rings, "%u,%u", &card->n_slots, &card->slot_size) != 2)
+        return false;
+    snprintf(card->version, sizeof(card->version), "%s", version);
+    card->host = strtoull(host, NULL, 16);
+    for (char *end = cpus; i < DM_CARD_CPU_WORDS; end++) {
+        card->cpus[i++] = strtoull(end, &end, 16);
+        if (*end != ',')
+            break;
+    }
+    return true;
+}
+
 int dm_card_read(const char *text, struct dm_card *card_p)
 {
     char copy[DM_KV_VAL_MAX];
     char *save = NULL;
     char *token;
-    char *end;
-    int i = 0;
 
     memset(card_p, 0, sizeof(*card_p));
     snprintf(copy, sizeof(copy), "%s", text);
-    token = strtok_r(copy, ";", &save);
-    if (token == NULL || atoi(token) != CARD_VERSION)
+    if (!read_head(copy, &save, card_p))
         return bad_card(text);
-    token = strtok_r(NULL, ";", &save);
-    if (token == NULL)
-        return bad_card(text);
-    for (end = token; i < DM_CARD_CPU_WORDS; end++) {
-        card_p->cpus[i++] = strtoull(end, &end, 16);
-        if (*end != ',')
-            break;
-    }
     while ((token = strtok_r(NULL, ";", &save)) != NULL) {
+        if (*token == '!') {
+            for (char *p = token; *p != '\0'; p++)
+                *p = *p == '+' ? ' ' : *p;
+            snprintf(card_p->why, sizeof(card_p->why), "%s", token + 1);
+            continue;
+        }
         if (card_p->n_rails == DM_RAILS_MAX || !read_rail(token, &card_p->rails[card_p->n_rails]))
             return bad_card(text);
         card_p->n_rails++;
@@ -170,38 +244,135 @@ static int get_card(const struct dm_adapt *adapt, int proc, struct dm_card *card
     return err == DM_OK ? dm_card_read(text, card_p) : err;
 }
 
-/* A loopback address means something only to processes of the same host. */
-static bool can_reach(const struct dm_conn *conn, const struct dm_ia *ia)
+bool dm_card_is_near(const struct dm_conn *conn)
 {
-    const struct dm_adapt_job *job = &conn->adapt->job;
+    const struct dm_adapt *adapt = conn->adapt;
+    const struct dm_adapt_job *job = &adapt->job;
 
-    return !ia->is_local || job->node_of == NULL ||
-           job->node_of[job->rank] == job->node_of[conn->proc];
+    if (job->node_of == NULL || job->node_of[job->rank] == job->node_of[conn->proc])
+        return true;
+    return conn->card != NULL && conn->card->host == own_host();
 }
 
+static int family_of(const unsigned char *addr)
+{
+    struct sockaddr_in in;
+
+    memcpy(&in, addr, sizeof(in));
+    return in.sin_family;
+}
+
+static const char *family_text(int family)
+{
+    return family == AF_INET ? "IPv4" : family == AF_INET6 ? "IPv6" : "another kind of";
+}
+
+/* The rail of the peer that answers to one of ours, or why there is none. */
+static const struct dm_card_rail *match(const struct dm_conn *conn, const struct dm_ia *ia,
+                                        bool is_near, char *why, size_t len)
+{
+    const struct dm_card_rail *rail = NULL;
+
+    for (int k = 0; k < conn->card->n_rails && rail == NULL; k++) {
+        if (strcmp(ia->name, conn->card->rails[k].name) == 0)
+            rail = &conn->card->rails[k];
+    }
+    if (ia->is_local && !is_near)
+        snprintf(why, len, "reaches only its own host");
+    else if (rail == NULL)
+        snprintf(why, len, "not open there");
+    else if (family_of(rail->addr) != family_of(ia->addr))
+        snprintf(why, len, "has an %s address here, an %s address there",
+                 family_text(family_of(ia->addr)), family_text(family_of(rail->addr)));
+    else
+        return rail;
+    return NULL;
+}
+
+/* Every provider of either side and why it is not the one. */
 static int no_rail(const struct dm_conn *conn)
 {
     const struct dm_adapt *adapt = conn->adapt;
-    char mine[160];
-    char theirs[160];
+    bool is_near = dm_card_is_near(conn);
+    const char *name;
+    char list[900];
+    char why[100];
     struct dm_strbuf sb;
+    bool is_here;
 
-    dm_strbuf_init(&sb, mine, sizeof(mine));
-    for (int i = 0; i < adapt->n_ias; i++)
-        dm_strbuf_addf(&sb, "%s%s", i > 0 ? ", " : "", adapt->ias[i]->name);
-    dm_strbuf_init(&sb, theirs, sizeof(theirs));
-    for (int i = 0; i < conn->card->n_rails; i++)
-        dm_strbuf_addf(&sb, "%s%s", i > 0 ? ", " : "", conn->card->rails[i].name);
-    return DM_FAIL(DM_ECONN,
-                   "no DAT provider reaches rank %d on host %s: here are %s, there are %s; see "
-                   "datum-info and DATUM_PROVIDER",
-                   conn->proc, dm_adapt_host_of(adapt, conn->proc), mine, theirs);
+    dm_strbuf_init(&sb, list, sizeof(list));
+    for (int i = 0; i < adapt->n_ias; i++) {
+        match(conn, adapt->ias[i], is_near, why, sizeof(why));
+        dm_strbuf_addf(&sb, "  %s: %s\n", adapt->ias[i]->name, why);
+    }
+    for (int i = 0; i < conn->card->n_rails; i++) {
+        name = conn->card->rails[i].name;
+        is_here = false;
+        for (int k = 0; k < adapt->n_ias; k++)
+            is_here = is_here || strcmp(adapt->ias[k]->name, name) == 0;
+        if (!is_here)
+            dm_strbuf_addf(&sb, "  %s: open there, not here\n", name);
+    }
+    if (adapt->refused != NULL)
+        dm_strbuf_addf(&sb, "refused here:\n%s", adapt->refused);
+    if (conn->card->why[0] != '\0')
+        dm_strbuf_addf(&sb, "refused there: %s\n", conn->card->why);
+    return DM_FAIL(
+        DM_ECONN,
+        "no DAT provider of host %s reaches rank %d on host %s:\n%s"
+        "run datum-info --providers on both hosts; a provider for their network must open on "
+        "both, under one name (DAT_OVERRIDE names the dat.conf, DATUM_PROVIDER chooses)",
+        dm_host_name(), conn->proc, dm_adapt_host_of(adapt, conn->proc), list);
+}
+
+/* Processes that were started with other settings, or from another installation. */
+static int check_settings(const struct dm_conn *conn)
+{
+    const struct dm_adapt *adapt = conn->adapt;
+    const struct dm_card *card = conn->card;
+
+    if (strcmp(card->version, DM_VERSION) != 0)
+        return DM_FAIL(
+            DM_ECONN,
+            "rank %d on host %s runs Datum %s, rank %d on host %s runs Datum %s; install one "
+            "version on all hosts",
+            conn->proc, dm_adapt_host_of(adapt, conn->proc), card->version, adapt->job.rank,
+            dm_host_name(), DM_VERSION);
+    if (card->n_slots != adapt->n_slots || card->slot_size != adapt->slot_size)
+        return DM_FAIL(
+            DM_ECONN,
+            "rank %d on host %s has rings of %u slots of %u bytes, rank %d on host %s of %u "
+            "slots of %u bytes; set DATUM_RING_SLOTS and DATUM_RING_SLOT_SIZE alike for all",
+            conn->proc, dm_adapt_host_of(adapt, conn->proc), card->n_slots, card->slot_size,
+            adapt->job.rank, dm_host_name(), adapt->n_slots, adapt->slot_size);
+    return DM_OK;
+}
+
+/* Common rails of one kind, in our order. */
+static void add_rails(struct dm_conn *conn, bool is_near, bool takes_local, bool takes_other)
+{
+    const struct dm_adapt *adapt = conn->adapt;
+    const struct dm_card_rail *rail;
+    char why[100];
+
+    for (int i = 0; i < adapt->n_ias; i++) {
+        if (adapt->ias[i]->is_local ? !takes_local : !takes_other)
+            continue;
+        rail = match(conn, adapt->ias[i], is_near, why, sizeof(why));
+        if (rail == NULL) {
+            DM_TRACE(CONN, "rank %d: %s %s", conn->proc, adapt->ias[i]->name, why);
+            continue;
+        }
+        conn->rails[conn->n_rails][0] = (uint8_t)i;
+        conn->rails[conn->n_rails++][1] = (uint8_t)rail->index;
+    }
 }
 
 int dm_card_fetch(struct dm_conn *conn)
 {
     struct dm_adapt *adapt = conn->adapt;
     struct dm_card *card;
+    bool is_near;
     int err;
 
     if (conn->has_card)
@@ -216,15 +387,15 @@ int dm_card_fetch(struct dm_conn *conn)
     }
     conn->card = card;
     conn->has_card = true;
-    for (int i = 0; i < adapt->n_ias; i++) {
-        for (int k = 0; k < card->n_rails; k++) {
-            if (strcmp(adapt->ias[i]->name, card->rails[k].name) != 0 ||
-                !can_reach(conn, adapt->ias[i]))
-                continue;
-            conn->rails[conn->n_rails][0] = (uint8_t)i;
-            conn->rails[conn->n_rails++][1] = (uint8_t)card->rails[k].index;
-            break;
-        }
+    err = check_settings(conn);
+    if (err != DM_OK)
+        return err;
+    is_near = dm_card_is_near(conn);
+    if (adapt->is_named) {
+        add_rails(conn, is_near, true, true);
+    } else { /* inside a host what stays inside comes first */
+        add_rails(conn, is_near, true, false);
+        add_rails(conn, is_near, false, true);
     }
     return conn->n_rails > 0 ? DM_OK : no_rail(conn);
 }
@@ -243,8 +414,10 @@ int dm_card_crowded(struct dm_adapt *adapt, bool *crowded_p)
     *crowded_p = true;
     if (dm_host_cores() < count_cpus(all)) /* a quota, which is shared */
         return DM_OK;
+    if (count_cpus(all) >= sysconf(_SC_NPROCESSORS_ONLN)) /* nobody has others */
+        return DM_OK;
     /* perhaps each of us is bound to cores of its own */
-    for (int i = 0; i < job->size; i++) {
+    for (int i = 0; i < job->size && count_cpus(all) < job->n_local; i++) {
         if (job->node_of != NULL && job->node_of[i] != job->node_of[job->rank])
             continue;
         err = get_card(adapt, i, &card);

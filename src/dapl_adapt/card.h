@@ -20,6 +20,11 @@ struct dm_card_rail {
 
 struct dm_card {
     int n_rails;
+    char version[16]; /* of the library */
+    uint64_t host;    /* the same for processes that share kernel and network */
+    uint32_t n_slots; /* ring settings */
+    uint32_t slot_size;
+    char why[200]; /* what was refused there, where nothing leaves the host; or "" */
     uint64_t cpus[DM_CARD_CPU_WORDS]; /* cores the process may use, a bit each */
     struct dm_card_rail rails[DM_RAILS_MAX];
 };
@@ -30,8 +35,13 @@ void dm_card_write(const struct dm_adapt *adapt, char *buf, size_t len);
 int dm_card_read(const char *text, struct dm_card *card_p);
 /* Publish own card, one fence. */
 int dm_card_publish(struct dm_adapt *adapt);
-/* Fetch the peer's card once and find the rails that both have. DM_ECONN if none. */
+/*
+ * Fetch the peer's card once and find the rails that both have, best first. DM_ECONN, with the
+ * reason for each provider, if there is none, or if versions or ring settings differ.
+ */
 int dm_card_fetch(struct dm_conn *conn);
+/* Is the peer on this host? By its card, if there is one, else by the launcher's word. */
+bool dm_card_is_near(const struct dm_conn *conn);
 /* Is there a core for every process of this host, by their cards? */
 int dm_card_crowded(struct dm_adapt *adapt, bool *crowded_p);
 

@@ -13,6 +13,7 @@ struct dm_conf_entry {
     char *params; /* ia_params */
     int line;
     bool is_builtin; /* from the library's own file, not from the one in force */
+    bool is_tried;   /* opening it was tried */
 };
 
 struct dm_conf {

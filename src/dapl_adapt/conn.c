@@ -15,12 +15,12 @@
 #include "dapl_adapt/adapt.h"
 #include "dapl_adapt/card.h"
 #include "dapl_adapt/eager.h"
+#include "dapl_adapt/ring.h"
 #include "util/cfg.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
 
-#define RDMA_REQS    64
 #define RDMA_RECVS   4
 #define BACKOFF_NS   UINT64_C(500000)
 #define BACKOFF_MAX  9 /* doublings */
@@ -29,32 +29,45 @@
 int dm_conn_init_all(struct dm_adapt *adapt)
 {
     size_t n = (size_t)adapt->job.size;
-    struct dm_conn *conn;
 
     adapt->active = calloc(n, sizeof(struct dm_conn *));
-    adapt->conns = aligned_alloc(DM_CACHE_LINE, n * sizeof(*adapt->conns));
+    adapt->conns = calloc(n, sizeof(*adapt->conns));
     if (adapt->active == NULL || adapt->conns == NULL)
-        return DM_FAIL(DM_ENOMEM, "%zu connection objects", n);
-    memset(adapt->conns, 0, n * sizeof(*adapt->conns));
-    for (size_t i = 0; i < n; i++) {
-        conn = &adapt->conns[i];
-        conn->adapt = adapt;
-        conn->proc = (int)i;
-        conn->active = -1;
-        conn->tx.max = adapt->stride - DM_FOOT_LEN;
-        conn->rx.foot = &adapt->no_foot; /* nothing arrives before there is a ring */
-        conn->rx.tag = dm_foot_tag(1);
-        for (int k = 0; k < DM_LINK_N; k++) {
-            conn->link[k].conn = conn;
-            conn->link[k].kind = (enum dm_link_kind)k;
-            dm_list_init(&conn->link[k].note);
-            dm_list_init(&conn->link[k].wait);
-        }
-    }
+        return DM_FAIL(DM_ENOMEM, "tables of %zu connections", n);
     return DM_OK;
 }
 
-static void free_ep(DAT_EP_HANDLE *ep)
+struct dm_conn *dm_conn_make(struct dm_adapt *adapt, int proc)
+{
+    struct dm_conn *conn = dm_conn_find(adapt, proc);
+
+    if (conn != NULL)
+        return conn;
+    conn = aligned_alloc(DM_CACHE_LINE, sizeof(*conn));
+    if (conn == NULL) {
+        (void)DM_FAIL(DM_ENOMEM, "connection to rank %d, %zu bytes", proc, sizeof(*conn));
+        return NULL;
+    }
+    memset(conn, 0, sizeof(*conn));
+    conn->adapt = adapt;
+    conn->proc = proc;
+    conn->active = -1;
+    conn->tx.max = adapt->stride - DM_FOOT_LEN;
+    conn->rx.foot = &adapt->no_foot; /* nothing arrives before there is a ring */
+    conn->rx.tag = dm_foot_tag(1);
+    for (int k = 0; k < DM_LINK_N; k++) {
+        conn->link[k].conn = conn;
+        conn->link[k].kind = (enum dm_link_kind)k;
+        dm_list_init(&conn->link[k].note);
+        dm_list_init(&conn->link[k].wait);
+    }
+    conn->next_made = atomic_load_explicit(&adapt->all, memory_order_relaxed);
+    atomic_store_explicit(&adapt->all, conn, memory_order_release);
+    atomic_store_explicit(&adapt->conns[proc], conn, memory_order_release);
+    return conn;
+}
+
+void dm_conn_free_ep(DAT_EP_HANDLE *ep)
 {
     if (*ep != DAT_HANDLE_NULL)
         dat_ep_free(*ep);
@@ -65,22 +78,26 @@ void dm_conn_free_all(struct dm_adapt *adapt)
 {
     struct dm_conn *conn;
 
-    for (int i = 0; adapt->conns != NULL && i < adapt->job.size; i++) {
-        conn = &adapt->conns[i];
+    while ((conn = atomic_load_explicit(&adapt->all, memory_order_acquire)) != NULL) {
+        atomic_store_explicit(&adapt->all, conn->next_made, memory_order_release);
         for (int k = 0; k < DM_LINK_N; k++) {
             if (conn->link[k].state == DM_LINK_UP)
                 dat_ep_disconnect(conn->link[k].ep, DAT_CLOSE_ABRUPT_FLAG);
-            free_ep(&conn->link[k].ep);
-            free_ep(&conn->link[k].dropped);
+            dm_conn_free_ep(&conn->link[k].ep);
+            dm_conn_free_ep(&conn->link[k].dropped);
+            dm_conn_turn_away(&conn->link[k]);
         }
+        for (int k = 0; k < DM_LANES; k++)
+            free(conn->lane[k].parts);
         while (conn->tx.n_refs > 0)
             dm_adapt_unreg(adapt, conn->tx.refs[--conn->tx.n_refs]);
         dm_eager_sr_free(conn);
         dm_region_free(&conn->region);
         free(conn->card);
+        free(conn);
     }
     free(adapt->active);
-    free(adapt->conns);
+    free((void *)adapt->conns);
     adapt->active = NULL;
     adapt->conns = NULL;
 }
@@ -89,6 +106,7 @@ void dm_conn_hello(struct dm_conn *conn, enum dm_link_kind link, enum dm_hello_k
                    struct dm_hello *hello_p)
 {
     const struct dm_adapt *adapt = conn->adapt;
+    const struct dm_ia *ia = link >= DM_LINK_EXTRA ? conn->lane[link - DM_LINK_RDMA].ia : conn->ia;
 
     memset(hello_p, 0, sizeof(*hello_p));
     hello_p->magic = DM_HELLO_MAGIC;
@@ -97,16 +115,27 @@ void dm_conn_hello(struct dm_conn *conn, enum dm_link_kind link, enum dm_hello_k
     hello_p->rank = (uint32_t)adapt->job.rank;
     hello_p->kind = (uint8_t)kind;
     hello_p->link = (uint8_t)link;
-    hello_p->sendrecv = adapt->wants_sendrecv || conn->is_sendrecv;
-    hello_p->n_slots = (uint16_t)adapt->n_slots;
-    hello_p->slot_size = adapt->slot_size;
+    hello_p->sendrecv =
+        kind == DM_HELLO_ACCEPT
+            ? conn->is_sendrecv != 0
+            : adapt->wants_sendrecv || (conn->ia != NULL && conn->ia->needs_sendrecv);
+    hello_p->n_slots = (uint16_t)conn->n_slots;
+    hello_p->slot_size = conn->slot_size;
+    hello_p->epoch = conn->epoch;
     if (kind == DM_HELLO_REJECT)
         return;
-    hello_p->rail = (uint8_t)conn->ia->index;
+    if (link == DM_LINK_PIPE && conn->epoch > 0) { /* the main thread's business */
+        conn->told = conn->rx.n_consumed;
+        hello_p->arrived = dm_eager_arrived(conn);
+        hello_p->unconsumed = (uint16_t)(hello_p->arrived - conn->told);
+    }
+    hello_p->rail = (uint8_t)ia->index;
     hello_p->ctx = conn->region.lmr.rctx;
     hello_p->addr = (uint64_t)(uintptr_t)conn->region.ptr;
+    if (adapt->probe_lmr[conn->ia->index].handle == DAT_HANDLE_NULL)
+        return; /* nothing to measure with */
     hello_p->probe = (uint64_t)(uintptr_t)adapt->probe;
-    hello_p->probe_ctx = adapt->probe_lmr[conn->ia->index].rctx;
+    hello_p->probe_ctx = adapt->probe_lmr[ia->index].rctx;
 }
 
 static int smaller(int a, int b)
@@ -114,27 +143,59 @@ static int smaller(int a, int b)
     return a < b ? a : b;
 }
 
-int dm_conn_prepare(struct dm_conn *conn, struct dm_link *link, struct dm_ia *ia)
+static int prepare_lane(struct dm_lane *lane, struct dm_ia *ia, int rq_size)
 {
-    const struct dm_adapt *adapt = conn->adapt;
-    int n_slots = (int)adapt->n_slots;
+    lane->ia = ia;
+    lane->rq_size = smaller(smaller(DM_LANE_REQS, rq_size), ia->max_req);
+    if (lane->parts == NULL)
+        lane->parts = calloc(DM_LANE_REQS, sizeof(*lane->parts));
+    return lane->parts != NULL ? DM_OK : DM_FAIL(DM_ENOMEM, "requests of an RDMA link");
+}
+
+/* The region is registered with the pipe's rail; its memory stays when that changes. */
+static int prepare_region(struct dm_conn *conn, const struct dm_link *link, struct dm_ia *ia)
+{
+    struct dm_ia *old = conn->ia;
+    int n_events = DM_RING_EVENTS * (int)conn->n_slots + conn->rq_size;
     int err;
 
-    if (conn->ia != ia) { /* only while the pipe is being made */
-        dm_region_free(&conn->region);
-        conn->ia = ia;
-        conn->sq_size = smaller(2 * n_slots + 8, ia->max_req);
-        conn->rq_size = smaller(RDMA_REQS, ia->max_req);
-    }
+    conn->ia = ia;
+    if (conn->region.ptr != NULL && conn->rx.lap == 0 && conn->tx.lap == 0)
+        dm_region_free(&conn->region); /* nothing in it yet */
     if (conn->region.ptr == NULL) {
-        err = dm_region_alloc(ia, dm_region_len(adapt->n_slots, adapt->stride), &conn->region);
+        err = dm_ring_make(conn, ia, link->answer.n_slots, link->answer.slot_size);
         if (err != DM_OK)
             return err;
         conn->ctl = (void *)conn->region.ptr;
+    } else {
+        old->evd_room += n_events;
+        ia->evd_room -= n_events;
+        err = dm_region_move(ia, &conn->region);
     }
+    conn->sq_size = smaller(2 * (int)conn->n_slots + 8, ia->max_req);
+    return err;
+}
+
+int dm_conn_prepare(struct dm_conn *conn, struct dm_link *link, struct dm_ia *ia)
+{
+    int n_recv;
+    int err = DM_OK;
+
+    atomic_fetch_add_explicit(&link->gen, 1, memory_order_relaxed);
+    link->has_spoken = link->is_ended = false;
     if (link->kind == DM_LINK_PIPE)
-        return dm_ia_ep_create(ia, smaller(n_slots + 2, ia->max_recv), conn->sq_size, &link->ep);
-    return dm_ia_ep_create(ia, RDMA_RECVS, conn->rq_size, &link->ep);
+        conn->rx.ep = DAT_HANDLE_NULL;
+    if (link->kind < DM_LINK_EXTRA &&
+        (conn->ia != ia || conn->region.lmr.handle == DAT_HANDLE_NULL))
+        err = prepare_region(conn, link, ia); /* only while the pipe is being made */
+    if (err == DM_OK && link->kind != DM_LINK_PIPE)
+        err = prepare_lane(dm_lane_of(link), ia, conn->rq_size);
+    if (err != DM_OK)
+        return err;
+    n_recv = smaller((int)conn->n_slots + 2, ia->max_recv);
+    if (link->kind == DM_LINK_PIPE)
+        return dm_ia_ep_create(ia, n_recv, conn->sq_size, &link->ep);
+    return dm_ia_ep_create(ia, RDMA_RECVS, dm_lane_of(link)->rq_size, &link->ep);
 }
 
 void dm_conn_note(struct dm_link *link, enum dm_note note)
@@ -160,6 +221,14 @@ static int connect_failed(struct dm_link *link, const char *why)
     dm_list_del(&link->wait);
     if (conn->tx.is_lost)
         return DM_ECONN;
+    if (link->kind >= DM_LINK_EXTRA) {
+        dm_lane_break(link);
+        return DM_OK;
+    }
+    if (link->kind == DM_LINK_RDMA && dm_conn_can_move(conn)) {
+        dm_conn_break(conn, "its second connection cannot be made");
+        return DM_OK;
+    }
     pthread_mutex_lock(&adapt->lock);
     if (conn->ia != NULL)
         snprintf(name, sizeof(name), "%.60s", conn->ia->name);
@@ -179,6 +248,23 @@ static void try_later(struct dm_link *link)
     link->next_try = dm_clock_ns() + (BACKOFF_NS << n);
 }
 
+/* The place in `rails` that a link is to be connected over. */
+static int rail_for(const struct dm_link *link)
+{
+    const struct dm_conn *conn = link->conn;
+
+    if (link->kind == DM_LINK_PIPE)
+        return conn->rail;
+    if (link->kind == DM_LINK_RDMA)
+        return dm_conn_rail_of(conn, conn->ia);
+    for (int i = 0; i < conn->n_rails; i++) {
+        if (conn->rails[i][conn->proc > conn->adapt->job.rank ? 0 : 1] ==
+            (int)link->kind - DM_LINK_EXTRA)
+            return i;
+    }
+    return -1;
+}
+
 /* One attempt. Lock held; the link is in state CONNECTING without an endpoint. */
 static int attempt(struct dm_link *link)
 {
@@ -189,29 +275,34 @@ static int attempt(struct dm_link *link)
     struct dm_hello hello;
     uint64_t timeout;
     DAT_RETURN rc;
-    int mine = conn->rails[conn->rail][0];
+    int rail = rail_for(link);
     int err;
 
     link->next_try = 0;
     link->n_tries++;
-    err = dm_conn_prepare(conn, link, adapt->ias[mine]);
+    if (rail < 0)
+        return DM_FAIL(DM_ECONN, "the processes do not have the same rails");
+    err = dm_conn_prepare(conn, link, adapt->ias[conn->rails[rail][0]]);
     if (err != DM_OK)
         return err;
     for (int i = 0; i < conn->card->n_rails; i++) {
-        if (conn->card->rails[i].index == conn->rails[conn->rail][1])
+        if (conn->card->rails[i].index == conn->rails[rail][1])
             theirs = &conn->card->rails[i];
     }
     memset(&addr, 0, sizeof(addr));
     memcpy(&addr, theirs->addr, theirs->addr_len);
     dm_conn_hello(conn, link->kind, DM_HELLO_CONNECT, &hello);
-    timeout = dm_cfg()->timeout;
+    adapt->ias[conn->rails[rail][0]]->counts.n_attempts++;
+    timeout = conn->is_moving || link->kind >= DM_LINK_EXTRA ? dm_move_attempt_us(conn)
+                                                             : dm_cfg()->timeout;
     rc = dat_ep_connect(link->ep, (DAT_IA_ADDRESS_PTR)&addr, theirs->qual,
                         timeout < 60000000 ? (DAT_TIMEOUT)timeout : 60000000, sizeof(hello), &hello,
                         DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG);
-    DM_TRACE(CONN, "connect rank %d link %d try %u", conn->proc, link->kind, link->n_tries);
+    DM_TRACE(CONN, "connect rank %d link %d rail %d try %u", conn->proc, link->kind, rail,
+             link->n_tries);
     if (rc == DAT_SUCCESS)
         return DM_OK;
-    free_ep(&link->ep);
+    dm_conn_free_ep(&link->ep);
     try_later(link);
     if (DAT_GET_TYPE(rc) == DAT_INSUFFICIENT_RESOURCES)
         return DM_OK;
@@ -229,7 +320,7 @@ int dm_conn_start(struct dm_conn *conn, enum dm_link_kind kind)
     if (err != DM_OK)
         return err;
     pthread_mutex_lock(&adapt->lock);
-    if (link->state != DM_LINK_IDLE) {
+    if (link->state != DM_LINK_IDLE || conn->is_moving) {
         pthread_mutex_unlock(&adapt->lock);
         return DM_OK;
     }
@@ -238,11 +329,12 @@ int dm_conn_start(struct dm_conn *conn, enum dm_link_kind kind)
     link->n_tries = 0;
     link->deadline =
         dm_cfg()->timeout == DM_CFG_AUTO ? UINT64_MAX : dm_clock_ns() + dm_cfg()->timeout * 1000;
+    dm_list_del(&link->wait);
     dm_list_add_tail(&adapt->connecting, &link->wait);
     err = attempt(link);
     pthread_mutex_unlock(&adapt->lock);
-    if (err != DM_OK)
-        connect_failed(link, dm_err_detail());
+    if (err != DM_OK && connect_failed(link, dm_err_detail()) == DM_OK)
+        err = DM_OK;
     return err;
 }
 
@@ -267,7 +359,7 @@ static const char *final_refusal(const struct dm_link *link)
     }
 }
 
-static const char *event_text(int event)
+const char *dm_conn_event_text(int event)
 {
     switch (event) {
     case DAT_CONNECTION_EVENT_PEER_REJECTED:
@@ -287,16 +379,20 @@ static void refused(struct dm_link *link, int event, const char *why)
 {
     struct dm_conn *conn = link->conn;
 
+    if (link->kind == DM_LINK_PIPE && conn->is_moving) {
+        dm_move_refused(conn, event, why);
+        return;
+    }
     if (why != NULL) {
         connect_failed(link, why);
         return;
     }
-    DM_TRACE(CONN, "rank %d link %d: %s", conn->proc, link->kind, event_text(event));
+    DM_TRACE(CONN, "rank %d link %d: %s", conn->proc, link->kind, dm_conn_event_text(event));
     if (link->kind == DM_LINK_PIPE && conn->rail + 1 < conn->n_rails &&
         event != DAT_CONNECTION_EVENT_PEER_REJECTED &&
         (event == DAT_CONNECTION_EVENT_UNREACHABLE || link->n_tries >= TRIES_A_RAIL)) {
         dm_explain_refused(conn->adapt, conn->adapt->ias[conn->rails[conn->rail][0]]->name,
-                           event_text(event));
+                           dm_conn_event_text(event));
         conn->rail++;
         link->n_tries = 0;
     }
@@ -305,67 +401,135 @@ static void refused(struct dm_link *link, int event, const char *why)
 
 /* ---- links that come up ---- */
 
+/* In the counts of its rail from now on. */
+static void count_in(struct dm_conn *conn)
+{
+    conn->is_counted = true;
+    conn->ia->n_conns++;
+    if (conn->is_sendrecv) {
+        conn->ia->n_sendrecv++;
+        conn->adapt->n_sendrecv++;
+    }
+}
+
+void dm_conn_count_out(struct dm_conn *conn)
+{
+    if (!conn->is_counted)
+        return;
+    conn->is_counted = false;
+    conn->ia->n_conns--;
+    if (conn->is_sendrecv) {
+        conn->ia->n_sendrecv--;
+        conn->adapt->n_sendrecv--;
+    }
+}
+
+static void tell_ready(struct dm_conn *conn)
+{
+    conn->adapt->n_tell += !conn->tell_ready;
+    conn->tell_ready = true;
+}
+
+/* Its pipe has come up for the first time. */
+static int first_up(struct dm_conn *conn)
+{
+    struct dm_link *link = &conn->link[DM_LINK_PIPE];
+    int err;
+
+    dm_eager_setup(conn, link->answer.addr, link->answer.ctx);
+    conn->is_up = true;
+    count_in(conn);
+    dm_poll_add(conn->adapt, conn);
+    if (!link->is_active)
+        return DM_OK;
+    link->may_post = true;
+    dm_eager_refill(conn);
+    err = dm_eager_nudge(conn);
+    dm_eager_refill(conn);
+    tell_ready(conn);
+    return err;
+}
+
+/* It has come up in a later epoch. */
+static int up_again(struct dm_conn *conn)
+{
+    bool is_first = !conn->is_up;
+    int err;
+
+    if (is_first) {
+        conn->is_up = true;
+        dm_poll_add(conn->adapt, conn);
+    }
+    err = dm_move_done(conn);
+    count_in(conn);
+    tell_ready(conn);
+    return err;
+}
+
 static int pipe_up(struct dm_conn *conn)
 {
     struct dm_link *link = &conn->link[DM_LINK_PIPE];
     int err = DM_OK;
 
     conn->peer_rail = link->answer.rail;
+    conn->lane[0].peer_rail = link->answer.rail;
+    conn->up_since = dm_clock_ns();
     conn->probe = link->answer.probe;
     conn->probe_ctx = link->answer.probe_ctx;
     if (link->is_active) {
+        dm_ring_agree(conn, link->answer.n_slots, link->answer.slot_size);
         /* the server's thread may be answering a request for the other link */
         pthread_mutex_lock(&conn->adapt->lock);
         conn->is_sendrecv = link->answer.sendrecv;
         pthread_mutex_unlock(&conn->adapt->lock);
-        dm_eager_setup_rx(conn);
-        if (conn->is_sendrecv)
-            err = dm_eager_sr_setup(conn, link->ep);
+        if (conn->epoch > 0) {
+            err = dm_eager_rx_resume(conn, link->ep);
+        } else {
+            dm_eager_setup_rx(conn);
+            if (conn->is_sendrecv)
+                err = dm_eager_sr_setup(conn, link->ep);
+        }
     }
     if (err != DM_OK)
         return err;
-    dm_eager_setup(conn, link->answer.addr, link->answer.ctx);
-    conn->is_up = true;
-    conn->ia->n_conns++;
-    if (conn->is_sendrecv) {
-        conn->ia->n_sendrecv++;
-        conn->adapt->n_sendrecv++;
-    }
-    dm_poll_add(conn->adapt, conn);
-    if (link->is_active) {
-        link->may_post = true;
-        dm_eager_refill(conn);
-        err = dm_eager_nudge(conn);
-        dm_eager_refill(conn);
-        conn->tell_ready = true;
-        conn->adapt->n_tell++;
-    }
-    if (err == DM_OK && ((link->is_active && !conn->adapt->is_demand) || conn->queue_head != NULL))
+    err = conn->epoch > 0 ? up_again(conn) : first_up(conn);
+    if (err == DM_OK && ((link->is_active && !conn->adapt->is_demand) || dm_rma_is_wanted(conn)))
         err = dm_conn_start(conn, DM_LINK_RDMA);
     return err;
 }
 
-static int rdma_up(struct dm_conn *conn)
+static int rdma_up(struct dm_link *link)
 {
-    struct dm_link *link = &conn->link[DM_LINK_RDMA];
+    struct dm_conn *conn = link->conn;
+    struct dm_lane *lane = dm_lane_of(link);
     DAT_LMR_TRIPLET lmr;
     DAT_RETURN rc;
 
-    if (!link->is_active) {
-        conn->ia->n_signalled++; /* its first message will come */
+    lane->peer_rail = link->answer.rail;
+    if (!link->is_active && link->has_spoken) {
+        link->may_post = true;
+        dm_rma_push(conn, lane);
         return DM_OK;
     }
-    lmr.virtual_address = (DAT_VADDR)(uintptr_t)conn->ctl->first;
+    if (!link->is_active) {
+        link->is_due = true; /* its first message will come */
+        lane->ia->n_signalled++;
+        return DM_OK;
+    }
+    dm_link_first(link, &lmr);
     lmr.segment_length = sizeof(uint64_t);
-    lmr.lmr_context = conn->region.lmr.lctx;
-    rc = DAT_EP_POST_SEND(link->ep, 1, &lmr, dm_cookie(DM_COOKIE_REQ, conn->proc, 0),
+    rc = DAT_EP_POST_SEND(link->ep, 1, &lmr, dm_cookie(DM_COOKIE_REQ, link, link->kind),
                           DAT_COMPLETION_DEFAULT_FLAG);
+    if (rc != DAT_SUCCESS && link->kind >= DM_LINK_EXTRA) {
+        dm_lane_break(link);
+        return DM_OK;
+    }
     if (rc != DAT_SUCCESS)
         return dm_eager_post_failed(conn, rc);
-    conn->rq_used++;
-    conn->ia->n_signalled++;
+    lane->rq_used++;
+    lane->ia->n_signalled++;
     link->may_post = true;
-    dm_rma_push(conn);
+    dm_rma_push(conn, lane);
     return DM_OK;
 }
 
@@ -375,9 +539,10 @@ static void link_up(struct dm_link *link)
     int err;
 
     dm_list_del(&link->wait);
+    link->is_told = true;
     DM_TRACE(CONN, "rank %d link %d up, %s, sendrecv %d", conn->proc, link->kind,
              link->is_active ? "active" : "passive", link->answer.sendrecv);
-    err = link->kind == DM_LINK_PIPE ? pipe_up(conn) : rdma_up(conn);
+    err = link->kind == DM_LINK_PIPE ? pipe_up(conn) : rdma_up(link);
     if (err != DM_OK && !conn->tx.is_lost) {
         conn->err = err;
         dm_conn_lose(conn, dm_err_detail());
@@ -395,22 +560,38 @@ static void handle_note(struct dm_adapt *adapt, struct dm_link *link)
     link->notes = 0;
     dm_list_del(&link->note);
     atomic_fetch_sub_explicit(&adapt->n_notes, 1, memory_order_relaxed);
-    if (notes & DM_NOTE_DROPPED)
-        free_ep(&link->dropped);
-    if (link->state != DM_LINK_CONNECTING) /* the peer's own attempt was accepted since */
+    if ((notes & DM_NOTE_DROPPED) && link->state == DM_LINK_CLOSING)
+        link->is_ended = true;
+    else if (notes & DM_NOTE_DROPPED)
+        dm_conn_free_ep(&link->dropped);
+    if (notes & DM_NOTE_ASKED)
+        dm_conn_answer(link);
+    if (link->state != DM_LINK_CONNECTING) {
+        /* the peer's own attempt was accepted since, in the place of the one that ended */
+        if ((notes & DM_NOTE_REFUSED) && link->state != DM_LINK_CLOSING)
+            dm_conn_free_ep(&link->dropped);
         notes &= ~(unsigned)DM_NOTE_REFUSED;
+    }
+    if (link->state != DM_LINK_UP) /* given up since */
+        notes &= ~(unsigned)(DM_NOTE_UP | DM_NOTE_LOST);
     event = link->event;
     if (notes & DM_NOTE_REFUSED) {
-        free_ep(&link->ep);
+        dm_conn_free_ep(&link->ep);
         why = final_refusal(link);
     }
     pthread_mutex_unlock(&adapt->lock);
     if (notes & DM_NOTE_UP)
         link_up(link);
+    if (notes & DM_NOTE_REFUSED && link->conn->ia != NULL)
+        link->conn->ia->counts.n_refused++;
     if (notes & DM_NOTE_REFUSED)
         refused(link, event, why);
-    if (notes & DM_NOTE_LOST)
-        dm_conn_lose(link->conn, "the process died or left without MPI_Finalize");
+    if ((notes & DM_NOTE_LOST) && link->kind >= DM_LINK_EXTRA)
+        dm_lane_break(link);
+    else if (notes & DM_NOTE_LOST)
+        dm_conn_break(link->conn, "the process died or left without MPI_Finalize");
+    if (notes & DM_NOTE_BROKEN)
+        dm_conn_follow(link->conn);
 }
 
 static bool is_connecting(struct dm_link *link, int *event_p)
@@ -424,36 +605,75 @@ static bool is_connecting(struct dm_link *link, int *event_p)
     return is_so;
 }
 
+/* Is it time for something? */
+static bool is_timed(struct dm_link *link, uint64_t now)
+{
+    bool is_so;
+
+    pthread_mutex_lock(&link->conn->adapt->lock);
+    is_so = link->state == DM_LINK_CLOSING || now > link->deadline ||
+            (link->next_try != 0 && now >= link->next_try) ||
+            (link->state == DM_LINK_IDLE && link->conn->is_moving);
+    pthread_mutex_unlock(&link->conn->adapt->lock);
+    return is_so;
+}
+
+static int run_timer(struct dm_link *link, uint64_t now)
+{
+    struct dm_adapt *adapt = link->conn->adapt;
+    bool is_moving = link->kind == DM_LINK_PIPE && link->conn->is_moving;
+    int err = DM_OK;
+    int event;
+    int n = 0;
+
+    if (is_moving)
+        n = dm_move_timer(link->conn, now);
+    if (n > 0 || link->state == DM_LINK_CLOSING)
+        return n;
+    if (now > link->deadline && is_connecting(link, &event)) {
+        connect_failed(link, event != 0 ? dm_conn_event_text(event) : "no answer in time");
+        return 1;
+    }
+    if (link->next_try == 0 || now < link->next_try)
+        return 0;
+    pthread_mutex_lock(&adapt->lock);
+    if (link->state == DM_LINK_CONNECTING)
+        err = attempt(link);
+    else
+        link->next_try = 0; /* the peer's attempt was accepted */
+    pthread_mutex_unlock(&adapt->lock);
+    if (err != DM_OK && is_moving)
+        dm_move_refused(link->conn, DAT_CONNECTION_EVENT_UNREACHABLE, NULL);
+    else if (err != DM_OK)
+        connect_failed(link, dm_err_detail());
+    return 1;
+}
+
+/* What is done for one link can change the list: take it from there as it is then. */
 static int run_timers(struct dm_adapt *adapt)
 {
     uint64_t now = dm_clock_ns();
+    struct dm_list seen;
     struct dm_link *link;
-    int event;
-    int err;
     int n = 0;
 
-    dm_list_for_each_safe (it, tmp, &adapt->connecting) {
-        link = dm_container_of(it, struct dm_link, wait);
-        if (now > link->deadline && is_connecting(link, &event)) {
-            connect_failed(link, event != 0 ? event_text(event) : "no answer in time");
-            n++;
-        } else if (link->next_try != 0 && now >= link->next_try) {
-            err = DM_OK;
-            pthread_mutex_lock(&adapt->lock);
-            if (link->state == DM_LINK_CONNECTING)
-                err = attempt(link);
-            else
-                link->next_try = 0; /* the peer's attempt was accepted */
-            pthread_mutex_unlock(&adapt->lock);
-            if (err != DM_OK)
-                connect_failed(link, dm_err_detail());
-            n++;
-        }
+    dm_list_init(&seen);
+    while (!dm_list_is_empty(&adapt->connecting)) {
+        link = dm_container_of(adapt->connecting.next, struct dm_link, wait);
+        dm_list_del(&link->wait);
+        dm_list_add_tail(&seen, &link->wait);
+        if (is_timed(link, now))
+            n += run_timer(link, now);
+    }
+    while (!dm_list_is_empty(&seen)) {
+        link = dm_container_of(seen.next, struct dm_link, wait);
+        dm_list_del(&link->wait);
+        dm_list_add_tail(&adapt->connecting, &link->wait);
     }
     return n;
 }
 
-int dm_conn_progress(struct dm_adapt *adapt)
+int dm_conn_notes(struct dm_adapt *adapt)
 {
     struct dm_link *link;
     int n = 0;
@@ -465,6 +685,13 @@ int dm_conn_progress(struct dm_adapt *adapt)
         handle_note(adapt, link);
         n++;
     }
+    return n;
+}
+
+int dm_conn_progress(struct dm_adapt *adapt)
+{
+    int n = dm_conn_notes(adapt);
+
     if (!dm_list_is_empty(&adapt->connecting))
         n += run_timers(adapt);
     return n;
@@ -478,6 +705,7 @@ void dm_conn_lose(struct dm_conn *conn, const char *text)
     if (tx->is_lost)
         return;
     tx->is_lost = true;
+    tx->n_redo = 0;
     tx->room = 0;
     tx->has_direct = false;
     while (tx->n_refs > 0)
@@ -487,14 +715,17 @@ void dm_conn_lose(struct dm_conn *conn, const char *text)
     conn->is_failed = adapt->is_quiet;
     if (conn->err == DM_OK)
         conn->err = DM_EPEER;
-    if (conn->err == DM_EPEER && !adapt->is_quiet)
+    if (conn->err == DM_EPEER && !adapt->is_quiet && text != NULL)
         snprintf(conn->why, sizeof(conn->why), "rank %d on host %s: connection lost (%s)",
                  conn->proc, dm_adapt_host_of(adapt, conn->proc), text);
     pthread_mutex_lock(&adapt->lock);
+    adapt->n_moving -= conn->is_moving;
+    conn->is_moving = false;
     for (int k = 0; k < DM_LINK_N; k++) {
         if (conn->link[k].state == DM_LINK_UP)
             dat_ep_disconnect(conn->link[k].ep, DAT_CLOSE_ABRUPT_FLAG);
         conn->link[k].state = DM_LINK_LOST;
+        dm_conn_turn_away(&conn->link[k]);
         dm_list_del(&conn->link[k].wait);
     }
     pthread_mutex_unlock(&adapt->lock);

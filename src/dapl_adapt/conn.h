@@ -31,10 +31,18 @@
 #define DM_TX_REFS       8 /* registrations that writes in flight may hold */
 #define DM_TX_RESERVE    2 /* requests kept for credit messages */
 
-enum dm_link_kind { DM_LINK_PIPE, DM_LINK_RDMA, DM_LINK_N };
+/* The pipe and the RDMA link beside it are on one rail; further RDMA links on the others. */
+enum dm_link_kind {
+    DM_LINK_PIPE,
+    DM_LINK_RDMA,
+    DM_LINK_EXTRA, /* by rail: the number that it has at the lower rank */
+    DM_LINK_N = DM_LINK_EXTRA + DM_RAILS_MAX
+};
+#define DM_LANES (DM_LINK_N - DM_LINK_RDMA)
 
 enum dm_link_state {
     DM_LINK_IDLE,
+    DM_LINK_CLOSING,    /* broken; its endpoint is not gone yet */
     DM_LINK_CONNECTING, /* own attempt under way, or waiting for the next one */
     DM_LINK_ACCEPTING,  /* the peer's attempt accepted, not yet established */
     DM_LINK_UP,
@@ -70,6 +78,10 @@ struct dm_hello {
     uint32_t probe_ctx;
     uint64_t addr;  /* the region */
     uint64_t probe; /* plain memory to measure reads with, DM_PROBE_LEN bytes */
+    /* counted since the processes met; epoch: how many times the pipe has moved */
+    uint32_t arrived;    /* records of the peer that are here, without a gap */
+    uint16_t unconsumed; /* of them */
+    uint16_t epoch;
 };
 _Static_assert(sizeof(struct dm_hello) <= 56, "private data of a request is 56 bytes");
 
@@ -78,7 +90,9 @@ enum dm_note {
     DM_NOTE_UP = 1,
     DM_NOTE_REFUSED = 2, /* own attempt failed */
     DM_NOTE_LOST = 4,
-    DM_NOTE_DROPPED = 8 /* the superseded endpoint may be freed */
+    DM_NOTE_DROPPED = 8, /* the superseded endpoint may be freed */
+    DM_NOTE_BROKEN = 16, /* the peer has given this connection up and makes it anew */
+    DM_NOTE_ASKED = 32   /* a request for the main thread */
 };
 
 struct dm_conn;
@@ -88,13 +102,21 @@ struct dm_link {
     DAT_EP_HANDLE dropped; /* own attempt that lost against the peer's */
     enum dm_link_state state;
     enum dm_link_kind kind;
-    bool is_active; /* we connected */
-    bool may_post;  /* the connector, or its first message is here (iWARP's rule) */
+    bool is_active;      /* we connected */
+    bool may_post;       /* the connector, or its first message is here (iWARP's rule) */
+    bool is_ended;       /* its end was seen; while closing: of `dropped` */
+    bool is_due;         /* counted in n_signalled: the connector's first message */
+    bool is_told;        /* the main thread knows that it is up */
+    bool has_spoken;     /* the connector's first message has come before that */
+    _Atomic uint8_t gen; /* of endpoints; completions of earlier ones do not count */
     struct dm_conn *conn;
     struct dm_list note; /* in dm_adapt.notes while n_notes is not 0 */
     unsigned notes;
     int event;              /* DAT event number of the last failure */
     struct dm_hello answer; /* what the peer said last */
+    DAT_CR_HANDLE cr;       /* request that waits for the main thread, */
+    struct dm_ia *cr_ia;    /* on this rail, */
+    struct dm_hello asked;  /* with these words */
     /* connecting */
     struct dm_list wait; /* in dm_adapt.connecting */
     uint64_t deadline;
@@ -120,8 +142,12 @@ struct dm_tx {
     bool is_send;
     bool is_blocked; /* somebody was told to wait */
     bool is_lost;
+    bool is_kept;    /* all records stay whole in the mirror until credited */
+    uint32_t cookie; /* all but kind and number */
     /* colder */
     uint32_t lap;
+    uint32_t n_redo;  /* of the last records, to be sent again on this rail */
+    uint32_t n_sig;   /* completions that are coming */
     uint32_t n_extra; /* posts that are not records */
     uint32_t sq_done; /* records and extras known complete */
     uint32_t sq_size;
@@ -149,6 +175,7 @@ struct dm_rx {
     /* colder */
     uint32_t lap;
     char *ring;
+    DAT_EP_HANDLE ep;        /* send/receive: that has the buffers */
     uint32_t arrive;         /* slot of the next completion */
     _Atomic uint64_t *foots; /* send/receive: the array of footers */
 };
@@ -161,12 +188,38 @@ struct dm_ctl {
     char pad[DM_CACHE_LINE - 8];
     uint64_t first[DM_CACHE_LINE / 8];   /* first message of the RDMA link */
     uint64_t credit_out[DM_CREDITS_OUT]; /* sources of writes to the peer's `credit` */
+    _Atomic uint64_t bye;                /* written by the peer when it leaves for good */
+};
+
+/* A posted piece of a transfer, from these addresses on. */
+struct dm_part {
+    struct dm_rdma *rdma; /* NULL: done */
+    uint64_t local;
+    uint64_t remote;
+};
+
+#define DM_LANE_REQS 64
+
+/* RDMA over one link: what waits and what is posted. */
+struct dm_lane {
+    struct dm_ia *ia;
+    int peer_rail;
+    int rq_used;
+    int rq_size;
+    uint32_t head;         /* number of the next part */
+    uint32_t tail;         /* of the oldest that is not done */
+    struct dm_part *parts; /* DM_LANE_REQS places */
+    struct dm_rdma *queue_head;
+    struct dm_rdma *queue_tail;
+    uint64_t rest_until; /* broken: not tried again before */
+    double speed;        /* bytes per nanosecond of a large transfer's share; 0: not known */
 };
 
 struct dm_conn {
     struct dm_tx tx;
     struct dm_rx rx DM_ALIGNED(64);
     struct dm_adapt *adapt;
+    struct dm_conn *next_made; /* in dm_adapt.all; fixed */
     struct dm_ctl *ctl;
     uint64_t ctl_remote;
     int proc;
@@ -177,9 +230,29 @@ struct dm_conn {
     bool tell_ready; /* the writable call is due */
     bool has_card;
     bool is_asked; /* connecting was asked for */
+    /* moving to another rail */
+    bool is_moving;  /* between rails: the pipe's link is not there */
+    bool is_counted; /* in the counts of its rail */
+    uint16_t epoch;  /* shared with the server's thread */
+    uint16_t wanted; /* the peer's epoch, when it is ahead */
+    uint32_t told;   /* n_consumed in the last hello */
+    uint32_t heard;  /* the peer's, when it moved last */
+    uint32_t n_moves;
+    uint32_t n_flaps; /* since it was up for long */
+    uint64_t up_since;
+    uint64_t move_until;  /* then the loss is final */
+    uint64_t close_until; /* then endpoints are freed without waiting for their end */
+    uint64_t broke_at;
+    const char *cause;                /* what broke */
+    const char *causes[DM_RAILS_MAX]; /* why each rail does not do, by place in `rails` */
+    uint8_t n_refused[DM_RAILS_MAX];  /* times that nobody listened */
     struct dm_ia *ia;
     int peer_rail;
     struct dm_region region;
+    /* rings, agreed with the peer: at most what the settings say (ring.c) */
+    uint32_t n_slots;
+    uint32_t slot_size;
+    uint32_t stride;
     struct dm_link link[DM_LINK_N];
     /* rails that both have, in order of preference: mine and theirs */
     int n_rails;
@@ -189,44 +262,65 @@ struct dm_conn {
     int err;       /* what `failed` is told */
     char why[400]; /* text of the loss */
     /* RDMA */
-    struct dm_rdma *queue_head;
-    struct dm_rdma *queue_tail;
-    int rq_used;
-    int rq_size;     /* requests of the RDMA link */
-    int sq_size;     /* of the pipe */
-    int is_sendrecv; /* decided when the pipe is accepted */
+    struct dm_lane lane[DM_LANES]; /* of link[DM_LINK_RDMA] and following */
+    int sq_size;                   /* requests of the pipe */
+    int rq_size;                   /* and of each lane at most */
+    int is_sendrecv;               /* decided when the pipe is accepted */
     uint64_t probe;
     uint32_t probe_ctx;
 };
 
-/* Cookies: the low three bits say what completed. */
+/* Cookies: the low three bits say what completed, then 21 bits of whom, 8 of the endpoint's gen. */
 enum dm_cookie_kind {
-    DM_COOKIE_TX,    /* proc and post number; certain to come */
+    DM_COOKIE_TX,    /* post number; certain to come */
     DM_COOKIE_QUIET, /* the same, comes only on failure */
-    DM_COOKIE_RECV,  /* proc and slot */
-    DM_COOKIE_FIRST, /* proc: first message on the RDMA link received */
-    DM_COOKIE_REQ,   /* proc: a request of the RDMA link that nobody waits for */
-    DM_COOKIE_RDMA,  /* pointer to struct dm_rdma */
-    DM_COOKIE_PROBE  /* proc: a measurement */
+    DM_COOKIE_RECV,  /* slot */
+    DM_COOKIE_FIRST, /* link: its first message received */
+    DM_COOKIE_REQ,   /* link: a request that nobody waits for */
+    DM_COOKIE_RDMA,  /* link << 16 | place in the lane's parts */
+    DM_COOKIE_PROBE  /* link: a measurement */
 };
-static inline DAT_DTO_COOKIE dm_cookie(enum dm_cookie_kind kind, int proc, uint32_t number)
+static inline uint32_t dm_cookie_base(const struct dm_link *link)
+{
+    uint32_t gen = atomic_load_explicit(&link->gen, memory_order_relaxed);
+
+    return gen << 24 | (uint32_t)link->conn->proc << 3;
+}
+static inline DAT_DTO_COOKIE dm_cookie(enum dm_cookie_kind kind, const struct dm_link *link,
+                                       uint32_t number)
 {
     DAT_DTO_COOKIE c;
 
-    c.as_64 = (uint64_t)number << 32 | (uint64_t)(uint32_t)proc << 3 | (uint64_t)kind;
+    c.as_64 = (uint64_t)number << 32 | dm_cookie_base(link) | (uint64_t)kind;
     return c;
+}
+
+static inline struct dm_link *dm_link_of(struct dm_conn *conn, const struct dm_lane *lane)
+{
+    return &conn->link[DM_LINK_RDMA + (lane - conn->lane)];
+}
+static inline struct dm_lane *dm_lane_of(struct dm_link *link)
+{
+    return &link->conn->lane[link->kind - DM_LINK_RDMA];
 }
 
 /* ---- the connection machine (conn.c: main thread; conn_listen.c: either) ---- */
 
-/* Set up the objects of all peers. */
+/* Set up the table of peers. */
 int dm_conn_init_all(struct dm_adapt *adapt);
+/*
+ * The object of a peer, made by the first call; NULL when out of memory (reported). Lock held, or
+ * none but the main thread runs.
+ */
+struct dm_conn *dm_conn_make(struct dm_adapt *adapt, int proc);
 void dm_conn_free_all(struct dm_adapt *adapt);
 /* Start own attempts of a link. Main thread. */
 int dm_conn_start(struct dm_conn *conn, enum dm_link_kind kind);
 /* Handle notes and timers; returns how many things happened. Main thread. */
 int dm_conn_progress(struct dm_adapt *adapt);
-/* Something on this connection failed: it is lost. text is static. Main thread. */
+/* Only notes; also from within completions. */
+int dm_conn_notes(struct dm_adapt *adapt);
+/* This connection is lost for good. text is static. Main thread. */
 void dm_conn_lose(struct dm_conn *conn, const char *text);
 /* Are both links there and allowed to post? */
 bool dm_conn_is_complete(const struct dm_conn *conn);
@@ -248,5 +342,38 @@ void dm_conn_unserve(struct dm_ia *ia);
  * once the higher rank's attempt counts. (conn_ondemand.c)
  */
 enum dm_reject dm_conn_cross(const struct dm_link *link, int my_rank);
+/* Answer a request that was left for the main thread. Lock held. (conn_listen.c) */
+void dm_conn_answer(struct dm_link *link);
+/* Refuse it. Lock held. (conn_listen.c) */
+void dm_conn_turn_away(struct dm_link *link);
+/* What an event that ended an attempt means. */
+const char *dm_conn_event_text(int event);
+/* Not in the counts of its rail any more. */
+void dm_conn_count_out(struct dm_conn *conn);
+/* Memory for the connector's first message over a link: nobody looks at it. (conn_listen.c) */
+void dm_link_first(const struct dm_link *link, DAT_LMR_TRIPLET *lmr_p);
+/* Notes that are not handled yet are of no interest. Lock held. */
+void dm_conn_forget_notes(struct dm_link *link);
+/* Free an endpoint, if there is one. */
+void dm_conn_free_ep(DAT_EP_HANDLE *ep);
+
+/* ---- moving to another rail (conn_move.c, main thread) ---- */
+
+/* Would a broken connection be made again? Fixed from the time there is a pipe. */
+bool dm_conn_can_move(const struct dm_conn *conn);
+/* Its rail broke: move, or lose it when that cannot be. text is static. */
+void dm_conn_break(struct dm_conn *conn, const char *text);
+/* The peer wants the connection anew, in its epoch `wanted`. */
+void dm_conn_follow(struct dm_conn *conn);
+/* A look at a moving connection; returns how many things happened. */
+int dm_move_timer(struct dm_conn *conn, uint64_t now);
+/* An attempt of a moving connection ended. why: NULL, or the peer's word that is final. */
+void dm_move_refused(struct dm_conn *conn, int event, const char *why);
+/* The pipe is there again: on another rail, or the same. */
+int dm_move_done(struct dm_conn *conn);
+/* How long an attempt may take, microseconds. */
+uint64_t dm_move_attempt_us(const struct dm_conn *conn);
+/* The place in `rails` of a rail of ours, -1: it is not common. */
+int dm_conn_rail_of(const struct dm_conn *conn, const struct dm_ia *ia);
 
 #endif

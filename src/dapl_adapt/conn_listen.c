@@ -13,6 +13,7 @@
 
 #include "dapl_adapt/adapt.h"
 #include "dapl_adapt/eager.h"
+#include "dapl_adapt/ring.h"
 #include "util/err.h"
 #include "util/log.h"
 
@@ -33,6 +34,30 @@ static void reject(struct dm_adapt *adapt, DAT_CR_HANDLE cr, enum dm_reject reas
     dat_cr_reject(cr, sizeof(hello), &hello);
 }
 
+/* The peer has seen a break that we have not, or the other way round; both come to the later one. */
+static enum dm_reject other_epoch(struct dm_link *link, const struct dm_hello *hello)
+{
+    struct dm_conn *conn = link->conn;
+
+    if ((int16_t)(hello->epoch - conn->epoch) > 0 && link->kind == DM_LINK_PIPE) {
+        conn->wanted = hello->epoch;
+        dm_conn_note(link, DM_NOTE_BROKEN);
+    }
+    return DM_REJECT_AGAIN;
+}
+
+/* Is it too early for this link? */
+static bool is_early(const struct dm_link *link, const struct dm_ia *ia)
+{
+    const struct dm_conn *conn = link->conn;
+
+    if (link->dropped != DAT_HANDLE_NULL)
+        return true;
+    if (link->kind == DM_LINK_RDMA && conn->ia != ia)
+        return true;
+    return link->kind != DM_LINK_PIPE && conn->link[DM_LINK_PIPE].state < DM_LINK_ACCEPTING;
+}
+
 /* Whose request is it? Sets *link_p, or says why not. */
 static enum dm_reject identify(struct dm_adapt *adapt, const struct dm_ia *ia,
                                const struct dm_hello *hello, struct dm_link **link_p)
@@ -43,17 +68,35 @@ static enum dm_reject identify(struct dm_adapt *adapt, const struct dm_ia *ia,
         hello->kind != DM_HELLO_CONNECT || hello->rank >= (uint32_t)adapt->job.size ||
         hello->rank == (uint32_t)adapt->job.rank || hello->link >= DM_LINK_N)
         return DM_REJECT_STRANGER;
-    if (hello->version != DM_HELLO_VERSION || hello->n_slots != adapt->n_slots ||
-        hello->slot_size != adapt->slot_size)
+    if (hello->version != DM_HELLO_VERSION ||
+        !dm_ring_is_sane(adapt, hello->n_slots, hello->slot_size))
         return DM_REJECT_MISMATCH;
-    conn = &adapt->conns[hello->rank];
-    if (hello->link == DM_LINK_RDMA &&
-        (conn->ia != ia || conn->link[DM_LINK_PIPE].state < DM_LINK_ACCEPTING))
-        return DM_REJECT_AGAIN;
+    conn = dm_conn_make(adapt, (int)hello->rank);
+    if (conn == NULL)
+        return DM_REJECT_NOMEM;
     *link_p = &conn->link[hello->link];
-    if ((*link_p)->dropped != DAT_HANDLE_NULL)
-        return DM_REJECT_AGAIN;
-    return dm_conn_cross(*link_p, adapt->job.rank);
+    if ((*link_p)->state == DM_LINK_LOST)
+        return DM_REJECT_LOST;
+    if (hello->epoch != conn->epoch)
+        return other_epoch(*link_p, hello);
+    if (hello->link >= DM_LINK_EXTRA && (*link_p)->state == DM_LINK_UP && !(*link_p)->is_active)
+        dm_conn_note(*link_p, DM_NOTE_LOST); /* the peer has given up what it had made */
+    return is_early(*link_p, ia) ? DM_REJECT_AGAIN : dm_conn_cross(*link_p, adapt->job.rank);
+}
+
+void dm_link_first(const struct dm_link *link, DAT_LMR_TRIPLET *lmr_p)
+{
+    const struct dm_conn *conn = link->conn;
+    const struct dm_adapt *adapt = conn->adapt;
+
+    if (link->kind >= DM_LINK_EXTRA) { /* not a rail of the region: what measuring overwrites */
+        lmr_p->virtual_address = (DAT_VADDR)(uintptr_t)(adapt->probe + DM_PROBE_LEN);
+        lmr_p->lmr_context = adapt->probe_lmr[conn->lane[link->kind - DM_LINK_RDMA].ia->index].lctx;
+    } else {
+        lmr_p->virtual_address = (DAT_VADDR)(uintptr_t)conn->ctl->first;
+        lmr_p->lmr_context = conn->region.lmr.lctx;
+    }
+    lmr_p->segment_length = sizeof(conn->ctl->first);
 }
 
 /* Receives that must be there before the peer can send. */
@@ -62,18 +105,16 @@ static int post_first(struct dm_conn *conn, struct dm_link *link)
     DAT_LMR_TRIPLET lmr;
     DAT_RETURN rc;
 
-    if (link->kind == DM_LINK_PIPE) {
+    if (link->kind == DM_LINK_PIPE && conn->epoch == 0) {
         dm_eager_setup_rx(conn);
         return conn->is_sendrecv ? dm_eager_sr_setup(conn, link->ep) : DM_OK;
     }
-    lmr.virtual_address = (DAT_VADDR)(uintptr_t)conn->ctl->first;
-    lmr.segment_length = sizeof(conn->ctl->first);
-    lmr.lmr_context = conn->region.lmr.lctx;
-    rc = DAT_EP_POST_RECV(link->ep, 1, &lmr, dm_cookie(DM_COOKIE_FIRST, conn->proc, 0),
+    dm_link_first(link, &lmr);
+    rc = DAT_EP_POST_RECV(link->ep, 1, &lmr, dm_cookie(DM_COOKIE_FIRST, link, link->kind),
                           DAT_COMPLETION_DEFAULT_FLAG);
     if (rc != DAT_SUCCESS)
         return DM_FAIL(DM_EPROVIDER, "%s: dat_ep_post_recv: %s", conn->ia->name, dm_dat_text(rc));
-    return DM_OK;
+    return link->kind == DM_LINK_PIPE ? dm_eager_rx_resume(conn, link->ep) : DM_OK;
 }
 
 static int accept_request(struct dm_ia *ia, DAT_CR_HANDLE cr, const struct dm_hello *hello,
@@ -86,12 +127,14 @@ static int accept_request(struct dm_ia *ia, DAT_CR_HANDLE cr, const struct dm_he
 
     link->dropped = link->ep; /* an own attempt under way */
     link->ep = DAT_HANDLE_NULL;
+    link->answer = *hello;
     err = dm_conn_prepare(conn, link, ia);
     if (err != DM_OK)
         return err;
-    link->answer = *hello;
     if (link->kind == DM_LINK_PIPE)
-        conn->is_sendrecv = conn->adapt->wants_sendrecv || hello->sendrecv;
+        dm_ring_agree(conn, hello->n_slots, hello->slot_size);
+    if (link->kind == DM_LINK_PIPE)
+        conn->is_sendrecv = conn->adapt->wants_sendrecv || ia->needs_sendrecv || hello->sendrecv;
     err = post_first(conn, link);
     if (err != DM_OK)
         return err;
@@ -106,6 +149,47 @@ static int accept_request(struct dm_ia *ia, DAT_CR_HANDLE cr, const struct dm_he
         link->state = DM_LINK_IDLE;
     }
     return DM_OK;
+}
+
+void dm_conn_turn_away(struct dm_link *link)
+{
+    if (link->cr != DAT_HANDLE_NULL)
+        reject(link->conn->adapt, link->cr,
+               link->state == DM_LINK_LOST ? DM_REJECT_LOST : DM_REJECT_AGAIN);
+    link->cr = DAT_HANDLE_NULL;
+}
+
+void dm_conn_answer(struct dm_link *link)
+{
+    struct dm_adapt *adapt = link->conn->adapt;
+    DAT_CR_HANDLE cr = link->cr;
+    enum dm_reject reason;
+
+    if (cr == DAT_HANDLE_NULL)
+        return;
+    link->cr = DAT_HANDLE_NULL;
+    if (link->asked.epoch != link->conn->epoch || is_early(link, link->cr_ia))
+        reason = DM_REJECT_AGAIN;
+    else
+        reason = dm_conn_cross(link, adapt->job.rank);
+    if (reason == DM_REJECT_NONE) {
+        link->conn->rail = dm_conn_rail_of(link->conn, link->cr_ia);
+        if (accept_request(link->cr_ia, cr, &link->asked, link) != DM_OK)
+            reason = DM_REJECT_AGAIN;
+    }
+    if (reason != DM_REJECT_NONE)
+        reject(adapt, cr, reason);
+}
+
+/* A pipe that moves: what has arrived is the main thread's to count. */
+static void leave_request(struct dm_link *link, struct dm_ia *ia, DAT_CR_HANDLE cr,
+                          const struct dm_hello *hello)
+{
+    dm_conn_turn_away(link); /* an older one, which its sender does not wait for any more */
+    link->cr = cr;
+    link->cr_ia = ia;
+    link->asked = *hello;
+    dm_conn_note(link, DM_NOTE_ASKED);
 }
 
 static void on_request(struct dm_ia *ia, DAT_CR_HANDLE cr)
@@ -123,6 +207,10 @@ static void on_request(struct dm_ia *ia, DAT_CR_HANDLE cr)
         memcpy(&hello, param.private_data, sizeof(hello));
         reason = identify(adapt, ia, &hello, &link);
     }
+    if (reason == DM_REJECT_NONE && link->kind == DM_LINK_PIPE && link->conn->epoch > 0) {
+        leave_request(link, ia, cr, &hello);
+        return;
+    }
     if (reason == DM_REJECT_NONE && accept_request(ia, cr, &hello, link) != DM_OK) {
         dm_log_error("cannot accept the connection of rank %u: %s", hello.rank, dm_err_detail());
         reason = DM_REJECT_NOMEM;
@@ -133,11 +221,12 @@ static void on_request(struct dm_ia *ia, DAT_CR_HANDLE cr)
 
 static struct dm_link *find_link(struct dm_adapt *adapt, DAT_EP_HANDLE ep)
 {
+    struct dm_conn *conn;
     struct dm_link *link;
 
-    for (int i = 0; i < adapt->job.size; i++) {
+    dm_conn_for_each (conn, adapt) {
         for (int k = 0; k < DM_LINK_N; k++) {
-            link = &adapt->conns[i].link[k];
+            link = &conn->link[k];
             if (ep != DAT_HANDLE_NULL && (link->ep == ep || link->dropped == ep))
                 return link;
         }
@@ -181,11 +270,13 @@ static void on_ended(struct dm_link *link, int event, const DAT_CONNECTION_EVENT
         break;
     case DM_LINK_ACCEPTING: /* the connector tries again, or gives up and says so */
         link->state = DM_LINK_IDLE;
+        dm_conn_free_ep(&link->dropped); /* an own attempt that it had replaced */
         link->dropped = link->ep;
         link->ep = DAT_HANDLE_NULL;
         dm_conn_note(link, DM_NOTE_DROPPED);
         break;
     case DM_LINK_UP:
+        link->is_ended = true;
         dm_conn_note(link, DM_NOTE_LOST);
         break;
     default:

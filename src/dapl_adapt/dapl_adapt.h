@@ -79,7 +79,7 @@ void dm_adapt_explain(struct dm_adapt *adapt);
 
 /* ---- connections ---- */
 
-/* The connection object of a process other than oneself; exists from start, perhaps unconnected. */
+/* The connection object of a process other than oneself, made at first use; NULL: out of memory. */
 struct dm_conn *dm_adapt_conn(struct dm_adapt *adapt, int proc);
 /* Start connecting if that has not happened yet (on demand); returns at once. */
 int dm_adapt_connect(struct dm_conn *conn);
@@ -183,6 +183,7 @@ struct dm_rdma {
     bool is_read;
     bool is_queued;
     bool owns_mr;
+    struct dm_stripes *stripes; /* the transfer that this is a share of */
 };
 
 /*
@@ -198,6 +199,19 @@ int dm_adapt_rdma_read(struct dm_conn *conn, struct dm_rdma *rdma, void *local, 
                        uint64_t remote, const struct dm_rkey *rkey, size_t len);
 
 /* ---- introspection ---- */
+
+/* One counter of this process. */
+struct dm_adapt_stat {
+    const char *name; /* static; two blanks in front: a part of the one before */
+    const char *unit; /* "bytes", or "" */
+    uint64_t value;
+};
+/* Fill in at most max counters; how many there are, the same on all processes. */
+int dm_adapt_stats(struct dm_adapt *adapt, struct dm_adapt_stat *stats, int max);
+/* Bytes that the layer holds whatever the number of peers used. */
+uint64_t dm_adapt_fixed_len(const struct dm_adapt *adapt);
+/* Name of a rail of this process; "" when it has fewer. */
+const char *dm_adapt_rail_name(const struct dm_adapt *adapt, int rail);
 
 struct dm_provider_info {
     const char *name; /* IA name */

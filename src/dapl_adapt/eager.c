@@ -49,6 +49,7 @@ static inline enum dm_cookie_kind signal_kind(struct dm_conn *conn, bool is_sign
 
     if (dm_unlikely(is_signalled || tx->until_signal <= 1)) {
         tx->until_signal = tx->sig_every;
+        tx->n_sig++;
         conn->ia->n_signalled++;
         *flags_p = DAT_COMPLETION_DEFAULT_FLAG;
         return DM_COOKIE_TX;
@@ -58,6 +59,14 @@ static inline enum dm_cookie_kind signal_kind(struct dm_conn *conn, bool is_sign
     return DM_COOKIE_QUIET;
 }
 
+static inline DAT_DTO_COOKIE tx_cookie(const struct dm_tx *tx, enum dm_cookie_kind kind)
+{
+    DAT_DTO_COOKIE c;
+
+    c.as_64 = (uint64_t)(tx->n_posted + tx->n_extra) << 32 | tx->cookie | (uint64_t)kind;
+    return c;
+}
+
 /* Send a record, whose bytes up to and with the footer are in iov, to slot address remote. */
 static inline DAT_RETURN post(struct dm_conn *conn, DAT_COUNT n_iov, DAT_LMR_TRIPLET *iov,
                               uint64_t remote, uint32_t len, bool is_signalled)
@@ -65,7 +74,7 @@ static inline DAT_RETURN post(struct dm_conn *conn, DAT_COUNT n_iov, DAT_LMR_TRI
     struct dm_tx *tx = &conn->tx;
     DAT_COMPLETION_FLAGS flags;
     enum dm_cookie_kind kind = signal_kind(conn, is_signalled, &flags);
-    DAT_DTO_COOKIE cookie = dm_cookie(kind, conn->proc, tx->n_posted + tx->n_extra);
+    DAT_DTO_COOKIE cookie = tx_cookie(tx, kind);
     DAT_RMR_TRIPLET rmr;
 
     if (dm_unlikely(tx->is_send))
@@ -82,10 +91,23 @@ DAT_RETURN dm_eager_write(struct dm_conn *conn, DAT_LMR_TRIPLET *lmr, DAT_RMR_TR
     struct dm_tx *tx = &conn->tx;
     DAT_COMPLETION_FLAGS flags;
     enum dm_cookie_kind kind = signal_kind(conn, is_signalled, &flags);
-    DAT_DTO_COOKIE cookie = dm_cookie(kind, conn->proc, tx->n_posted + tx->n_extra);
+    DAT_DTO_COOKIE cookie = tx_cookie(tx, kind);
 
     tx->n_extra++;
     return DAT_EP_POST_RDMA_WRITE(tx->ep, 1, lmr, cookie, rmr, flags);
+}
+
+DAT_RETURN dm_eager_post_again(struct dm_conn *conn, const void *foot, uint32_t room)
+{
+    DAT_LMR_TRIPLET lmr;
+    DAT_RETURN rc;
+
+    lmr.virtual_address = (DAT_VADDR)(uintptr_t)foot - room;
+    lmr.segment_length = room + DM_FOOT_LEN;
+    lmr.lmr_context = conn->tx.lctx;
+    rc = post(conn, 1, &lmr, lmr.virtual_address + conn->tx.delta, room + DM_FOOT_LEN, false);
+    conn->tx.n_extra++;
+    return rc;
 }
 
 int dm_eager_post_failed(struct dm_conn *conn, DAT_RETURN rc)
@@ -93,8 +115,8 @@ int dm_eager_post_failed(struct dm_conn *conn, DAT_RETURN rc)
     if (DAT_GET_TYPE(rc) != DAT_INVALID_STATE)
         dm_log_warn("posting to rank %d on host %s: %s", conn->proc,
                     dm_adapt_host_of(conn->adapt, conn->proc), dm_dat_text(rc));
-    dm_conn_lose(conn, "the provider refuses to send");
-    return DM_EPEER;
+    dm_conn_break(conn, "the provider refuses to send");
+    return conn->tx.is_lost ? DM_EPEER : DM_OK;
 }
 
 /* No room: look for credits, else remember that somebody waits and start connecting. */
@@ -236,7 +258,7 @@ static bool add_direct(struct dm_conn *conn, struct record *rec, char *part, uin
     struct dm_mr *mr;
 
     /* the copied bytes before it, itself, and the footer after it */
-    if (rec->n_iov + 3 > conn->ia->max_iov || rec->n_iov + 3 > MAX_IOV)
+    if (conn->tx.is_kept || rec->n_iov + 3 > conn->ia->max_iov || rec->n_iov + 3 > MAX_IOV)
         return false;
     if (dm_adapt_reg(conn->adapt, part, len, &mr) != DM_OK)
         return false;
@@ -323,8 +345,8 @@ int dm_adapt_eager_put(struct dm_conn *conn, const struct iovec *iov, int n_iov,
         while (cur.offset == cur.iov->iov_len) /* empty parts */
             cur.iov++;
         rc = put_record(conn, &cur, (uint32_t)len, left == len || tx->room == 1, &has_direct);
-        if (dm_unlikely(rc != DAT_SUCCESS))
-            return dm_eager_post_failed(conn, rc);
+        if (dm_unlikely(rc != DAT_SUCCESS) && dm_eager_post_failed(conn, rc) != DM_OK)
+            return DM_EPEER;
         left -= len;
         *taken_p += len;
     }
@@ -401,8 +423,8 @@ void dm_eager_next(struct dm_conn *conn)
         rx->tag = dm_foot_tag(++rx->lap);
     }
     rx->n_consumed++;
-    if (dm_unlikely(!conn->link[DM_LINK_PIPE].may_post)) {
-        /* the connector has spoken: we may too */
+    if (dm_unlikely(!conn->link[DM_LINK_PIPE].may_post && conn->epoch == 0)) {
+        /* the connector has spoken: we may too (later epochs: eager_move.c) */
         conn->link[DM_LINK_PIPE].may_post = true;
         dm_eager_refill(conn);
         if (!conn->tell_ready) {

@@ -67,6 +67,16 @@ static inline bool dm_rx_has(const struct dm_rx *rx)
 void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx);
 /* Receiving side only, before the first record can arrive; lock held. */
 void dm_eager_setup_rx(struct dm_conn *conn);
+/* On a new endpoint after a move: what the peer does not have is sent again. (eager_move.c) */
+int dm_eager_resume(struct dm_conn *conn);
+/* The receiving side of it, before the peer can send; converts what is here if need be. */
+int dm_eager_rx_resume(struct dm_conn *conn, DAT_EP_HANDLE ep);
+/* Records of the peer that are here without a gap, since the processes met. */
+uint32_t dm_eager_arrived(const struct dm_conn *conn);
+/* Send as much of what is to be repeated as the queue takes now. */
+void dm_eager_repeat(struct dm_conn *conn);
+/* Send a record of the mirror again: room bytes before the footer. (eager.c) */
+DAT_RETURN dm_eager_post_again(struct dm_conn *conn, const void *foot, uint32_t room);
 /* Recount how many records may be sent now. */
 void dm_eager_refill(struct dm_conn *conn);
 /* Send an empty record: the connector's first one, or credits by send. */
@@ -78,11 +88,14 @@ void dm_eager_next(struct dm_conn *conn);
 /* A write on the pipe's endpoint that is not a record. */
 DAT_RETURN dm_eager_write(struct dm_conn *conn, DAT_LMR_TRIPLET *lmr, DAT_RMR_TRIPLET *rmr,
                           bool is_signalled);
-/* Ask for a completion that says that all posts are done, if any are not known to be. */
+/*
+ * Ask for a completion that says that all posts are done, if any are not known to be. The last
+ * post of a connection: where it could move it tells the peer not to.
+ */
 void dm_eager_flush(struct dm_conn *conn);
 /* A post of the pipe's endpoint completed, and everything before it. */
 void dm_eager_sent(struct dm_conn *conn, uint32_t number);
-/* A failed post: the connection is lost unless the provider is only out of room. */
+/* A failed post: the connection moves (DM_OK), or is lost (DM_EPEER). */
 int dm_eager_post_failed(struct dm_conn *conn, DAT_RETURN rc);
 
 /* ---- by send/receive (eager_sr.c) ---- */
@@ -90,6 +103,8 @@ int dm_eager_post_failed(struct dm_conn *conn, DAT_RETURN rc);
 /* Allocate the footers and post all buffers. Lock held. */
 int dm_eager_sr_setup(struct dm_conn *conn, DAT_EP_HANDLE ep);
 void dm_eager_sr_free(struct dm_conn *conn);
+/* Post n slots from `slot` on. */
+int dm_eager_sr_post(struct dm_conn *conn, DAT_EP_HANDLE ep, uint32_t slot, uint32_t n);
 /* A message of len bytes has arrived in a slot. */
 void dm_eager_sr_arrived(struct dm_conn *conn, uint32_t slot, uint32_t len);
 /* Give a slot back to the endpoint. */

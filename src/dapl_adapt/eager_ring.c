@@ -1,8 +1,8 @@
 /*
  * Setting up rings, and credits by RDMA write.
  *
- * Credits are counts of records consumed, absolute and of 16 bits: in the footer of
- * every record, and, when much is owed and nothing goes back, written to a word in the
+ * Credits are counts of records consumed, absolute: their low 16 bits in the footer of
+ * every record; and, when much is owed and nothing goes back, written to a word in the
  * peer's control page. The sender takes whichever is further.
  */
 #include "dapl_adapt/eager.h"
@@ -14,31 +14,33 @@
 
 void dm_eager_setup_rx(struct dm_conn *conn)
 {
-    const struct dm_adapt *adapt = conn->adapt;
     struct dm_rx *rx = &conn->rx;
 
-    rx->n_slots = adapt->n_slots;
-    rx->stride = adapt->stride;
+    rx->n_slots = conn->n_slots;
+    rx->stride = conn->stride;
     rx->ring = conn->region.ptr + dm_region_ring();
     rx->lap = 1;
     rx->tag = dm_foot_tag(1);
-    rx->due = adapt->n_slots / 2 > 0 ? adapt->n_slots / 2 : 1;
+    rx->due = conn->n_slots / 2 > 0 ? conn->n_slots / 2 : 1;
     rx->foot_step = rx->stride;
     rx->foot = (void *)(rx->ring + rx->stride - DM_FOOT_LEN);
 }
 
 void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
 {
-    const struct dm_adapt *adapt = conn->adapt;
     struct dm_tx *tx = &conn->tx;
-    char *mirror = conn->region.ptr + dm_region_mirror(adapt->n_slots, adapt->stride);
+    char *mirror = conn->region.ptr + dm_region_mirror(conn->n_slots, conn->stride);
 
     tx->ep = conn->link[DM_LINK_PIPE].ep;
-    tx->n_slots = adapt->n_slots;
-    tx->stride = adapt->stride;
-    tx->foot = mirror + tx->stride - DM_FOOT_LEN;
-    tx->lap = 1;
-    tx->tag = dm_foot_tag(1);
+    tx->cookie = dm_cookie_base(&conn->link[DM_LINK_PIPE]);
+    if (tx->lap == 0) {
+        tx->n_slots = conn->n_slots;
+        tx->stride = conn->stride;
+        tx->foot = mirror + tx->stride - DM_FOOT_LEN;
+        tx->lap = 1;
+        tx->tag = dm_foot_tag(1);
+        tx->is_kept = dm_conn_can_move(conn);
+    }
     tx->delta = addr + dm_region_ring() - (uint64_t)(uintptr_t)mirror;
     tx->lctx = conn->region.lmr.lctx;
     tx->rctx = ctx;
@@ -53,15 +55,24 @@ void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
 void dm_eager_refill(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
-    uint32_t written =
-        (uint32_t)atomic_load_explicit(&conn->ctl->credit, memory_order_acquire) & 0xffff;
+    uint32_t written = (uint32_t)atomic_load_explicit(&conn->ctl->credit, memory_order_acquire);
     uint32_t used = (tx->n_posted - conn->rx.peer_credit) & 0xffff;
-    uint32_t used_written = (tx->n_posted - written) & 0xffff;
+    uint32_t used_written = tx->n_posted - written; /* all bits: it may be old */
     uint32_t credits;
     uint32_t queue;
 
+    if (dm_unlikely(tx->n_redo > 0)) {
+        dm_poll_drain(conn->adapt);
+        dm_eager_repeat(conn);
+        if (tx->n_redo > 0 || conn->is_moving || tx->is_lost) {
+            tx->room = 0;
+            return;
+        }
+    }
     if (used_written < used)
         used = used_written;
+    if (tx->n_posted - conn->heard < used)
+        used = tx->n_posted - conn->heard;
     credits = used < tx->n_slots ? tx->n_slots - used : 0;
     if (tx->is_send) /* one is kept to be able to give credits */
         credits = credits > 0 ? credits - 1 : 0;
@@ -74,17 +85,27 @@ void dm_eager_refill(struct dm_conn *conn)
     tx->room = credits < queue ? credits : queue;
 }
 
+static void write_credit(struct dm_conn *conn, bool is_signalled);
+
 /* By send: an empty record, for which one credit and request are kept. */
 static void credit_by_send(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
     uint32_t used = (tx->n_posted - conn->rx.peer_credit) & 0xffff;
 
+    if (tx->n_redo > 0) /* these carry it */
+        return;
+    if (tx->n_posted + tx->n_extra - tx->sq_done >= tx->sq_size)
+        return;
+    if (used >= tx->n_slots && conn->n_moves > 0) { /* the other side may be in the same place */
+        write_credit(conn, false);
+        return;
+    }
     /*
      * Without any credit wait: the peer has sent its own message of this kind, which
      * brings some, and reading that asks again.
      */
-    if (used < tx->n_slots && tx->n_posted + tx->n_extra - tx->sq_done < tx->sq_size)
+    if (used < tx->n_slots)
         dm_eager_nudge(conn);
 }
 
@@ -98,7 +119,7 @@ static void write_credit(struct dm_conn *conn, bool is_signalled)
     DAT_RETURN rc;
 
     conn->rx.n_credited = conn->rx.n_consumed;
-    *out = conn->rx.n_consumed & 0xffff;
+    *out = conn->rx.n_consumed;
     lmr.virtual_address = (DAT_VADDR)(uintptr_t)out;
     lmr.segment_length = sizeof(*out);
     lmr.lmr_context = conn->tx.lctx;
@@ -110,12 +131,35 @@ static void write_credit(struct dm_conn *conn, bool is_signalled)
         dm_eager_post_failed(conn, rc);
 }
 
+/* The peer need not come back when the connection ends now. */
+static void write_bye(struct dm_conn *conn)
+{
+    uint64_t *out = &conn->ctl->credit_out[conn->tx.n_extra % DM_CREDITS_OUT];
+    DAT_LMR_TRIPLET lmr;
+    DAT_RMR_TRIPLET rmr;
+
+    *out = 1;
+    lmr.virtual_address = (DAT_VADDR)(uintptr_t)out;
+    lmr.segment_length = sizeof(*out);
+    lmr.lmr_context = conn->tx.lctx;
+    rmr.virtual_address = conn->ctl_remote + offsetof(struct dm_ctl, bye);
+    rmr.segment_length = sizeof(*out);
+    rmr.rmr_context = conn->tx.rctx;
+    if (dm_eager_write(conn, &lmr, &rmr, true) != DAT_SUCCESS)
+        conn->tx.sq_done = conn->tx.n_posted + conn->tx.n_extra; /* nothing to wait for */
+}
+
 void dm_eager_flush(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
 
-    if (!tx->is_lost && tx->n_posted + tx->n_extra != tx->sq_done &&
-        tx->n_posted + tx->n_extra - tx->sq_done < tx->sq_size)
+    if (tx->is_lost || !conn->link[DM_LINK_PIPE].may_post)
+        return;
+    if (tx->is_kept && tx->n_redo == 0 &&
+        tx->n_posted + tx->n_extra - tx->sq_done + DM_TX_RESERVE < tx->sq_size)
+        write_bye(conn);
+    else if (tx->n_posted + tx->n_extra != tx->sq_done &&
+             tx->n_posted + tx->n_extra - tx->sq_done < tx->sq_size)
         write_credit(conn, true);
 }
 

@@ -22,14 +22,25 @@ static DAT_RETURN post_slot(struct dm_conn *conn, DAT_EP_HANDLE ep, uint32_t slo
     lmr.virtual_address = (DAT_VADDR)(uintptr_t)(rx->ring + (size_t)slot * rx->stride);
     lmr.segment_length = rx->stride;
     lmr.lmr_context = conn->region.lmr.lctx;
-    return DAT_EP_POST_RECV(ep, 1, &lmr, dm_cookie(DM_COOKIE_RECV, conn->proc, slot),
+    return DAT_EP_POST_RECV(ep, 1, &lmr, dm_cookie(DM_COOKIE_RECV, &conn->link[DM_LINK_PIPE], slot),
                             DAT_COMPLETION_DEFAULT_FLAG);
+}
+
+int dm_eager_sr_post(struct dm_conn *conn, DAT_EP_HANDLE ep, uint32_t slot, uint32_t n)
+{
+    DAT_RETURN rc = DAT_SUCCESS;
+
+    conn->rx.ep = ep;
+    for (uint32_t i = 0; i < n && rc == DAT_SUCCESS; i++)
+        rc = post_slot(conn, ep, (slot + i) % conn->rx.n_slots);
+    if (rc != DAT_SUCCESS)
+        return DM_FAIL(DM_EPROVIDER, "%s: dat_ep_post_recv: %s", conn->ia->name, dm_dat_text(rc));
+    return DM_OK;
 }
 
 int dm_eager_sr_setup(struct dm_conn *conn, DAT_EP_HANDLE ep)
 {
     struct dm_rx *rx = &conn->rx;
-    DAT_RETURN rc = DAT_SUCCESS;
 
     if (rx->foots == NULL)
         rx->foots = calloc(rx->n_slots, sizeof(*rx->foots));
@@ -38,11 +49,7 @@ int dm_eager_sr_setup(struct dm_conn *conn, DAT_EP_HANDLE ep)
     rx->is_recv = true;
     rx->foot = rx->foots;
     rx->foot_step = sizeof(*rx->foots);
-    for (uint32_t i = 0; i < rx->n_slots && rc == DAT_SUCCESS; i++)
-        rc = post_slot(conn, ep, i);
-    if (rc != DAT_SUCCESS)
-        return DM_FAIL(DM_EPROVIDER, "%s: dat_ep_post_recv: %s", conn->ia->name, dm_dat_text(rc));
-    return DM_OK;
+    return dm_eager_sr_post(conn, ep, 0, rx->n_slots);
 }
 
 void dm_eager_sr_free(struct dm_conn *conn)
@@ -69,10 +76,11 @@ void dm_eager_sr_arrived(struct dm_conn *conn, uint32_t slot, uint32_t len)
 
 int dm_eager_sr_repost(struct dm_conn *conn, uint32_t slot)
 {
+    DAT_EP_HANDLE rx_ep = conn->rx.ep;
     DAT_RETURN rc;
 
-    if (conn->tx.is_lost)
-        return DM_OK; /* the endpoint takes no more, what arrived is still read */
+    if (conn->tx.is_lost || rx_ep == DAT_HANDLE_NULL || rx_ep != conn->link[DM_LINK_PIPE].ep)
+        return DM_OK; /* no endpoint takes it now; what arrived is still read */
     rc = post_slot(conn, conn->link[DM_LINK_PIPE].ep, slot);
     if (rc != DAT_SUCCESS)
         dm_eager_post_failed(conn, rc);

@@ -6,12 +6,14 @@
 #include <string.h>
 
 #include "dapl_adapt/adapt.h"
+#include "dapl_adapt/rails.h"
 #include "util/cfg.h"
 #include "util/err.h"
 #include "util/log.h"
+#include "util/strbuf.h"
 
 #define LINE_LEN  600
-#define FOUND_LEN 160
+#define FOUND_LEN 240
 
 void dm_explain_refused(struct dm_adapt *adapt, const char *name, const char *why)
 {
@@ -32,6 +34,16 @@ void dm_explain_refused(struct dm_adapt *adapt, const char *name, const char *wh
     adapt->refused = grown;
 }
 
+static const char *small_text(const struct dm_conn *conn)
+{
+    if (!conn->is_sendrecv)
+        return "RDMA write into a ring";
+    if (conn->ia->needs_sendrecv)
+        return "send/receive into posted buffers, since the provider does not place the last "
+               "byte of a write last";
+    return "send/receive into posted buffers, a waiting process is woken";
+}
+
 /* Peers of one class: on this host or not, over one rail. */
 static void explain_class(const struct dm_adapt *adapt, bool is_near, const struct dm_ia *ia)
 {
@@ -42,8 +54,8 @@ static void explain_class(const struct dm_adapt *adapt, bool is_near, const stru
     int n = 0;
 
     for (int i = 0; i < job->size; i++) {
-        conn = &adapt->conns[i];
-        if (i == job->rank || !conn->is_up || conn->ia != ia ||
+        conn = dm_conn_find(adapt, i);
+        if (conn == NULL || !conn->is_up || conn->ia != ia ||
             (job->node_of == NULL || job->node_of[i] == job->node_of[job->rank]) != is_near)
             continue;
         one = conn;
@@ -53,10 +65,8 @@ static void explain_class(const struct dm_adapt *adapt, bool is_near, const stru
         return;
     dm_log_info("%d peer%s on %s: provider %s (%s)", n, n > 1 ? "s" : "",
                 is_near ? "this host" : "other hosts", ia->name, ia->library);
-    dm_log_info("  small messages: %s, %u slots of %u bytes each way",
-                one->is_sendrecv ? "send/receive into posted buffers, a waiting process is woken"
-                                 : "RDMA write into a ring",
-                adapt->n_slots, adapt->slot_size);
+    dm_log_info("  small messages: %s, %u slots of %u bytes each way", small_text(one),
+                one->n_slots, one->slot_size);
     dm_log_info("  large messages: %s",
                 dm_cfg()->rndv == DM_RNDV_READ   ? "RDMA read (DATUM_RNDV)"
                 : dm_cfg()->rndv == DM_RNDV_PIPE ? "copies through the pipe "
@@ -67,6 +77,42 @@ static void explain_class(const struct dm_adapt *adapt, bool is_near, const stru
     dm_ia_found(ia, found, sizeof(found));
     dm_log_info("  found: %s; %llu bytes a transfer, registrations %s", found,
                 (unsigned long long)ia->max_rdma, adapt->keeps_regs ? "cached" : "freed after use");
+}
+
+/* In which order the rails are taken, and what was not even tried. */
+static void explain_rails(const struct dm_adapt *adapt)
+{
+    char line[LINE_LEN];
+    struct dm_strbuf sb;
+    const struct dm_ia *ia;
+    int n = 0;
+
+    dm_strbuf_init(&sb, line, sizeof(line));
+    for (int i = 0; i < adapt->n_ias; i++) {
+        ia = adapt->ias[i];
+        dm_strbuf_addf(&sb, "%s%s (%s", i > 0 ? ", " : "", ia->name,
+                       ia->is_local ? "this host only" : "reaches hosts");
+        if (!ia->is_local && ia->net_if[0] != '\0')
+            dm_strbuf_addf(&sb, ", %s", ia->net_if);
+        if (!ia->is_local && ia->mbits > 0)
+            dm_strbuf_addf(&sb, ", %d Mbit/s", ia->mbits);
+        dm_strbuf_add(&sb, ")");
+    }
+    if (adapt->n_ias > 1)
+        dm_log_info("rails in %s order: %s",
+                    adapt->is_named       ? "DATUM_PROVIDER's"
+                    : adapt->conf.is_user ? "the file's"
+                                          : "this",
+                    line);
+    dm_strbuf_init(&sb, line, sizeof(line));
+    for (int i = 0; i < adapt->conf.n_entries; i++) {
+        if (!adapt->conf.entries[i].is_tried)
+            dm_strbuf_addf(&sb, "%s%s", n++ > 0 ? ", " : "", adapt->conf.entries[i].name);
+    }
+    if (n > 0 && adapt->job.size > 1)
+        dm_log_info("not tried, since what is open %s: %s",
+                    dm_rails_is_one_host(&adapt->job) ? "reaches every process" : "is enough",
+                    line);
 }
 
 void dm_adapt_explain(struct dm_adapt *adapt)
@@ -87,6 +133,7 @@ void dm_adapt_explain(struct dm_adapt *adapt)
     for (int i = 0; i < adapt->n_ias && n_up < adapt->job.size - 1; i++)
         dm_log_info("provider %s (%s) is open for the peers not connected yet", adapt->ias[i]->name,
                     adapt->ias[i]->library);
+    explain_rails(adapt);
     if (adapt->refused != NULL)
         dm_log_info("not used:\n%s", adapt->refused);
 }

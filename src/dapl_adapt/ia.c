@@ -3,26 +3,30 @@
  */
 #include "dapl_adapt/ia.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "dapl_adapt/dapl_adapt.h"
+#include "dapl_adapt/device.h"
 #include "dapl_adapt/mem.h"
 #include "util/cfg.h"
 #include "util/err.h"
 #include "util/log.h"
 #include "util/port.h"
 
-#define ASYNC_QLEN 16
-#define QUAL_FIRST 16384 /* connection qualifiers: 16 bits is what every provider takes */
-#define QUAL_RANGE 32768
-#define QUAL_TRIES 512
-#define IOV_WANTED 8
-#define READS      16
-#define PROBE_DTOS 64
-#define RDMA_CHUNK (UINT64_C(1) << 30)
+#define ASYNC_QLEN    16
+#define QUAL_FIRST    16384 /* connection qualifiers: 16 bits is what every provider takes */
+#define QUAL_RANGE    32768
+#define QUAL_TRIES    512
+#define IOV_WANTED    8
+#define READS         16
+#define PROBE_DTOS    64
+#define PEERS_FIRST   16 /* that the event queue has room for before it is made larger */
+#define PEERS_AT_ONCE 64 /* that may connect at one time; others try again */
+#define RDMA_CHUNK    (UINT64_C(1) << 30)
 
 const char *dm_dat_text(DAT_RETURN rc)
 {
@@ -72,6 +76,38 @@ static void hush(void)
         setenv("DAPL_DBG_TYPE", "0", 0);
 }
 
+/*
+ * A provider that is given a device makes connections by itself, which iWARP leaves to
+ * the kernel; such a provider may even crash in dat_ia_open on one. So look first.
+ */
+static int check_device(const struct dm_conf_entry *entry)
+{
+    char device[DM_DEVICE_NAME_MAX];
+
+    if (dm_device_named(DM_DEVICE_ROOT, entry->params, device) != DM_DEVICE_IWARP)
+        return DM_OK;
+    return DM_FAIL(DM_EPROVIDER,
+                   "%s: its dat.conf line names %s, an iWARP device, and %s cannot make iWARP "
+                   "connections; they need a provider that is given the network interface",
+                   entry->name, device, entry->lib);
+}
+
+/* An address that is no IPv4 one, of a provider that was given a device, has the port's LID. */
+static int check_address(const struct dm_conf_entry *entry, const struct dm_probe_limits *limits)
+{
+    char device[DM_DEVICE_NAME_MAX];
+    struct sockaddr addr;
+
+    memcpy(&addr, limits->addr, sizeof(addr));
+    if (addr.sa_family == AF_INET ||
+        dm_device_named(DM_DEVICE_ROOT, entry->params, device) != DM_DEVICE_ROCE)
+        return DM_OK;
+    return DM_FAIL(DM_EPROVIDER,
+                   "%s: %s addresses its peers by InfiniBand LID, and %s is an Ethernet (RoCE) "
+                   "device, which has none (LID 0)",
+                   entry->name, entry->lib, device);
+}
+
 int dm_ia_open_handle(const struct dm_conf_entry *entry, bool is_safe, DAT_IA_HANDLE *ia_p,
                       DAT_EVD_HANDLE *async_p)
 {
@@ -83,6 +119,9 @@ int dm_ia_open_handle(const struct dm_conf_entry *entry, bool is_safe, DAT_IA_HA
         if (err != DM_OK)
             return err;
     }
+    err = check_device(entry);
+    if (err != DM_OK)
+        return err;
     hush();
     *async_p = DAT_HANDLE_NULL;
     rc = dat_ia_openv(entry->name, ASYNC_QLEN, async_p, ia_p, DAT_VERSION_MAJOR, DAT_VERSION_MINOR,
@@ -90,16 +129,23 @@ int dm_ia_open_handle(const struct dm_conf_entry *entry, bool is_safe, DAT_IA_HA
     return rc == DAT_SUCCESS ? DM_OK : open_failed(entry, rc);
 }
 
-static int query(struct dm_ia *ia)
+static int query(struct dm_ia *ia, const struct dm_conf_entry *entry)
 {
     struct dm_probe_limits limits;
     int err = dm_probe_limits(ia->ia, ia->name, &limits);
 
+    if (err == DM_OK)
+        err = check_address(entry, &limits);
     if (err != DM_OK)
         return err;
     ia->addr_len = limits.addr_len;
     memcpy(ia->addr, limits.addr, limits.addr_len);
     ia->is_local = limits.is_local;
+    ia->is_driven = limits.is_driven;
+    ia->last_byte = limits.last_byte;
+    if (limits.can_grow)
+        ia->evd_max = limits.max_evd_qlen;
+    ia->needs_sendrecv = limits.last_byte == DM_LAST_IS_EARLY;
     ia->max_req = min_pos(65536, limits.max_req);
     ia->max_recv = ia->max_req;
     ia->max_iov = min_pos(IOV_WANTED, limits.max_iov);
@@ -120,6 +166,8 @@ static int evd_create(struct dm_ia *ia, int qlen, DAT_EVD_FLAGS flags, DAT_EVD_H
     memset(&attr, 0, sizeof(attr));
     if (dat_ia_query(ia->ia, NULL, DAT_IA_FIELD_IA_MAX_EVD_QLEN, &attr, 0, NULL) == DAT_SUCCESS)
         qlen = min_pos(qlen, attr.max_evd_qlen);
+    if (flags == DAT_EVD_DTO_FLAG)
+        ia->evd_len = ia->evd_room = qlen;
     rc = dat_evd_create(ia->ia, qlen, DAT_HANDLE_NULL, flags, evd_p);
     if (rc != DAT_SUCCESS)
         return DM_FAIL(DM_EPROVIDER, "%s: dat_evd_create for %d events: %s", ia->name, qlen,
@@ -149,16 +197,17 @@ int dm_ia_listen(DAT_IA_HANDLE ia, const char *name, DAT_EVD_HANDLE evd, DAT_CON
 
 static int create_objects(struct dm_ia *ia, int n_peers, int per_peer)
 {
+    int n_first = ia->evd_max > 0 ? min_pos(PEERS_FIRST, n_peers) : n_peers;
     DAT_RETURN rc;
     int err;
 
     rc = dat_pz_create(ia->ia, &ia->pz);
     if (rc != DAT_SUCCESS)
         return DM_FAIL(DM_EPROVIDER, "%s: dat_pz_create: %s", ia->name, dm_dat_text(rc));
-    err = evd_create(ia, n_peers * per_peer + 16, DAT_EVD_DTO_FLAG, &ia->dto_evd);
+    err = evd_create(ia, n_first * per_peer + 16, DAT_EVD_DTO_FLAG, &ia->dto_evd);
     if (err == DM_OK)
-        err = evd_create(ia, n_peers * 8 + 32, DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG,
-                         &ia->cm_evd);
+        err = evd_create(ia, min_pos(PEERS_AT_ONCE, n_peers) * 8 + 32,
+                         DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG, &ia->cm_evd);
     if (err == DM_OK)
         err = dm_ia_listen(ia->ia, ia->name, ia->cm_evd, &ia->qual, &ia->psp);
     return err;
@@ -195,7 +244,7 @@ int dm_ia_open(const struct dm_conf_entry *entry, int n_peers, int per_peer, str
         free(ia);
         return err;
     }
-    err = query(ia);
+    err = query(ia, entry);
     if (err == DM_OK)
         err = create_objects(ia, n_peers, per_peer);
     if (err == DM_OK)
@@ -241,12 +290,34 @@ int dm_ia_try(const struct dm_conf_entry *entry, char *found, size_t len)
     return err;
 }
 
+static const char *last_byte_text(const struct dm_ia *ia)
+{
+    switch (ia->last_byte) {
+    case DM_LAST_IS_LAST:
+        return "; last byte of a write last";
+    case DM_LAST_IS_EARLY:
+        return "; last byte of a write not last";
+    default:
+        return "";
+    }
+}
+
 void dm_ia_found(const struct dm_ia *ia, char *text, size_t len)
 {
-    snprintf(text, len, "%s%d segments, %d requests, %d reads; %s, %s",
-             ia->is_local ? "this host only; " : "", ia->max_iov, ia->max_req, ia->max_reads_out,
-             ia->can_share ? "maps shared memory" : "no shared memory",
-             ia->is_pinning ? "registration pins pages" : "does not pin");
+    char addr[INET6_ADDRSTRLEN] = "";
+    struct sockaddr_in6 in6;
+    struct sockaddr_in in;
+
+    memcpy(&in, ia->addr, sizeof(in));
+    memcpy(&in6, ia->addr, sizeof(in6));
+    if (in.sin_family == AF_INET)
+        inet_ntop(AF_INET, &in.sin_addr, addr, sizeof(addr));
+    else if (in.sin_family == AF_INET6)
+        inet_ntop(AF_INET6, &in6.sin6_addr, addr, sizeof(addr));
+    snprintf(text, len, "%s%s; %d segments, %d requests, %d reads; %s, %s%s",
+             ia->is_local ? "this host only, " : "reaches hosts, ", addr, ia->max_iov, ia->max_req,
+             ia->max_reads_out, ia->can_share ? "maps shared memory" : "no shared memory",
+             ia->is_pinning ? "registration pins pages" : "does not pin", last_byte_text(ia));
 }
 
 int dm_ia_ep_create(struct dm_ia *ia, int n_recv, int n_req, DAT_EP_HANDLE *ep_p)

@@ -23,6 +23,14 @@
 
 struct dm_adapt;
 
+/* What DATUM_STATS tells of a rail. */
+struct dm_ia_counts {
+    uint64_t n_attempts; /* connection requests of ours */
+    uint64_t n_refused;  /* that came to nothing */
+    uint64_t n_waits;    /* times that we blocked in it */
+    uint64_t rdma_len;   /* bytes moved by RDMA for this side */
+};
+
 struct dm_ia {
     DAT_IA_HANDLE ia;
     DAT_EVD_HANDLE async_evd;
@@ -39,13 +47,21 @@ struct dm_ia {
     int n_probes;      /* measuring transfers under way */
     int n_sendrecv;    /* connections whose records arrive as completions */
     bool is_builtin;
-    bool is_local;   /* its address means something on this host only */
+    bool is_driven;      /* every poll has to look into its event queue */
+    bool is_local;       /* it reaches this host only */
+    bool needs_sendrecv; /* a write's last byte may come before others: no rings */
+    enum dm_last_byte last_byte;
+    char net_if[32]; /* interface that has its address, as far as the kernel knows one */
+    int mbits;       /* its speed, 0: unknown */
     bool can_share;  /* takes shared memory registrations, as probed */
     bool is_pinning; /* registration pins pages: a kept one can go stale */
     /* limits */
     int max_req; /* requests in flight per endpoint */
     int max_recv;
-    int max_iov; /* segments of a write or send */
+    int evd_len;  /* of dto_evd */
+    int evd_max;  /* how far it can grow; 0: it cannot */
+    int evd_room; /* events that dto_evd can still take from new connections */
+    int max_iov;  /* segments of a write or send */
     int max_reads_in;
     int max_reads_out;
     uint64_t max_rdma; /* bytes of one transfer */
@@ -53,6 +69,7 @@ struct dm_ia {
     char library[256];
     unsigned char addr[DM_IA_ADDR_MAX];
     size_t addr_len;
+    struct dm_ia_counts counts;
     /* the connection server */
     pthread_t server;
     bool has_server;

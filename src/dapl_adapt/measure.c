@@ -36,8 +36,9 @@ static bool post(void *arg, uint32_t offset, uint32_t len)
     const struct move *move = arg;
     struct dm_conn *conn = move->conn;
     const struct dm_adapt *adapt = conn->adapt;
-    DAT_EP_HANDLE ep = conn->link[DM_LINK_RDMA].ep;
-    DAT_DTO_COOKIE cookie = dm_cookie(DM_COOKIE_PROBE, conn->proc, 0);
+    const struct dm_link *link = &conn->link[DM_LINK_RDMA];
+    DAT_DTO_COOKIE cookie = dm_cookie(DM_COOKIE_PROBE, link, link->kind);
+    DAT_EP_HANDLE ep = link->ep;
     DAT_LMR_TRIPLET lmr;
     DAT_RMR_TRIPLET rmr;
     DAT_RETURN rc;
@@ -48,14 +49,14 @@ static bool post(void *arg, uint32_t offset, uint32_t len)
     rmr.virtual_address = move->is_read ? move->remote + offset : move->remote;
     rmr.segment_length = len;
     rmr.rmr_context = move->ctx;
-    if (conn->rq_used >= conn->rq_size)
+    if (!link->may_post || conn->lane[0].rq_used >= conn->lane[0].rq_size)
         return false;
     rc = move->is_read
              ? DAT_EP_POST_RDMA_READ(ep, 1, &lmr, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG)
              : DAT_EP_POST_RDMA_WRITE(ep, 1, &lmr, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG);
     if (rc != DAT_SUCCESS)
         return false;
-    conn->rq_used++;
+    conn->lane[0].rq_used++;
     conn->ia->n_signalled++;
     conn->ia->n_probes++;
     return true;
@@ -88,7 +89,7 @@ static uint64_t time_transfers(struct dm_conn *conn, bool is_read, uint64_t remo
 static uint64_t time_copy(struct dm_conn *conn, uint32_t piece)
 {
     const struct dm_adapt *adapt = conn->adapt;
-    const char *spare = conn->region.ptr + dm_region_spare(adapt->n_slots, adapt->stride);
+    const char *spare = conn->region.ptr + dm_region_spare(conn->n_slots, conn->stride);
     uint64_t best = UINT64_MAX;
     uint64_t start;
     uint64_t took;
@@ -108,17 +109,19 @@ static void measure(struct dm_conn *conn)
 {
     const struct dm_adapt *adapt = conn->adapt;
     struct dm_ia *ia = conn->ia;
-    uint64_t spare = conn->ctl_remote + dm_region_spare(adapt->n_slots, adapt->stride);
+    uint64_t spare = conn->ctl_remote + dm_region_spare(conn->n_slots, conn->stride);
     uint32_t piece = 64;
     uint64_t read;
     uint64_t write = 0;
     uint64_t copy = 0;
     double pipe;
 
-    while (piece * 2 <= adapt->slot_size && piece < DM_PROBE_LEN)
+    while (piece * 2 <= conn->slot_size && piece < DM_PROBE_LEN)
         piece *= 2;
     if (++ia->n_measured >= TRIES)
         ia->rndv_choice = READ_ONLY;
+    if (conn->probe == 0 || adapt->probe_lmr[ia->index].handle == DAT_HANDLE_NULL)
+        return; /* no memory to measure with on one side */
     read = time_transfers(conn, true, conn->probe, conn->probe_ctx, DM_PROBE_LEN);
     if (read > 0)
         write = time_transfers(conn, false, spare, conn->tx.rctx, piece);
@@ -137,7 +140,7 @@ static void measure(struct dm_conn *conn)
 
 bool dm_adapt_prefers_pipe(const struct dm_conn *asked)
 {
-    struct dm_conn *conn = &asked->adapt->conns[asked->proc];
+    struct dm_conn *conn = dm_conn_find(asked->adapt, asked->proc);
 
     if (dm_cfg()->rndv != DM_RNDV_AUTO)
         return dm_cfg()->rndv == DM_RNDV_PIPE;

@@ -82,12 +82,19 @@ int dm_region_alloc(struct dm_ia *ia, size_t len, struct dm_region *region_p)
     if (err != DM_OK) {
         dm_host_shm_free(ptr, len, region_p->fd);
         memset(region_p, 0, sizeof(*region_p));
-        if (err == DM_EAGAIN)
-            err = DM_FAIL(DM_EPROVIDER,
-                          "%s cannot register %zu bytes for a ring; raise the limit of locked "
-                          "memory (ulimit -l) or lower DATUM_RING_SLOTS",
-                          ia->name, len);
     }
+    return err;
+}
+
+int dm_region_move(struct dm_ia *ia, struct dm_region *region)
+{
+    int err;
+
+    dm_lmr_free(&region->lmr);
+    err = dm_lmr_create(ia, region->ptr, region->len, region->fd, &region->lmr);
+    if (err == DM_EAGAIN)
+        err =
+            DM_FAIL(DM_EPROVIDER, "%s cannot register %zu bytes for a ring", ia->name, region->len);
     return err;
 }
 

@@ -57,7 +57,10 @@ DAT_RETURN dm_lmr_try(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, void *addr, size_t len
 int dm_lmr_create(struct dm_ia *ia, void *addr, size_t len, int fd, struct dm_lmr *lmr_p);
 void dm_lmr_free(struct dm_lmr *lmr);
 
-/* Page-aligned memory in a memory file, registered with one IA; for rings. */
+/*
+ * Page-aligned memory in a memory file, registered with one IA; for rings. DM_EAGAIN: the provider
+ * has no registrations or lockable memory left.
+ */
 struct dm_region {
     char *ptr;
     size_t len;
@@ -66,6 +69,8 @@ struct dm_region {
 };
 int dm_region_alloc(struct dm_ia *ia, size_t len, struct dm_region *region_p);
 void dm_region_free(struct dm_region *region);
+/* Register it with another IA instead; the memory stays. DM_EPROVIDER. */
+int dm_region_move(struct dm_ia *ia, struct dm_region *region);
 
 void dm_reg_cache_init(struct dm_reg_cache *cache, size_t max_idle);
 /* Free every idle entry and forget the rest. */

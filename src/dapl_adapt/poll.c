@@ -18,6 +18,7 @@
 #define COLD          8    /* of the others, so many in turn */
 #define BUSY_PER_IDLE 8    /* so many polls with traffic count as one without */
 #define DRAIN_MAX     64   /* completions in one go */
+#define EMPTY_MAX     1000 /* such goes until a queue must be empty */
 #define RING_WAIT     1000 /* us: nothing wakes us when a ring is written */
 #define SOFT_WAIT     200000
 #define SETUP_WAIT    2000
@@ -48,11 +49,7 @@ static void remove_active(struct dm_adapt *adapt, struct dm_conn *conn)
     adapt->n_active--;
     adapt->n_hot = adapt->n_active < HOT ? adapt->n_active : HOT;
     conn->active = -1;
-    conn->ia->n_conns--;
-    if (conn->is_sendrecv) {
-        conn->ia->n_sendrecv--;
-        adapt->n_sendrecv--;
-    }
+    dm_conn_count_out(conn);
 }
 
 /* ---- completions ---- */
@@ -64,71 +61,111 @@ static void on_tx(struct dm_conn *conn, const DAT_DTO_COMPLETION_EVENT_DATA *dto
         return;
     }
     DM_TRACE(DAT, "rank %d: request failed, status %d", conn->proc, dto->status);
-    dm_conn_lose(conn, dto->status == DAT_DTO_ERR_FLUSHED
-                           ? "the process died or left without MPI_Finalize"
-                           : "a transfer failed");
+    dm_conn_break(conn, dto->status == DAT_DTO_ERR_FLUSHED
+                            ? "the process died or left without MPI_Finalize"
+                            : "a transfer failed");
 }
 
 static void on_recv(struct dm_conn *conn, const DAT_DTO_COMPLETION_EVENT_DATA *dto, uint32_t slot)
 {
     if (!conn->is_up) /* its note is on the way; take what the server's thread has set up */
-        dm_conn_progress(conn->adapt);
+        dm_conn_notes(conn->adapt);
     if (dto->status == DAT_DTO_SUCCESS)
         dm_eager_sr_arrived(conn, slot, dto->transfered_length);
-    else if (conn->is_up)
-        dm_conn_lose(conn, "the process died or left without MPI_Finalize");
+    else if (conn->is_up && conn->link[DM_LINK_PIPE].is_told)
+        dm_conn_break(conn, "the process died or left without MPI_Finalize");
+}
+
+/* The connector of a link has spoken: we may, too. */
+static void on_first(struct dm_conn *conn, struct dm_link *link, bool is_ok)
+{
+    link->has_spoken = is_ok;
+    if (is_ok)
+        dm_conn_notes(conn->adapt); /* that it is up */
+    if (!is_ok || !link->is_told || link->may_post)
+        return;
+    link->may_post = true;
+    if (link->kind == DM_LINK_PIPE)
+        dm_eager_refill(conn);
+    else
+        dm_rma_push(conn, dm_lane_of(link));
+}
+
+/* Would the same transfer succeed on another connection? */
+static bool is_transient(DAT_DTO_COMPLETION_STATUS status)
+{
+    return status == DAT_DTO_ERR_FLUSHED || status == DAT_DTO_ERR_TRANSPORT ||
+           status == DAT_DTO_ERR_RECEIVER_NOT_READY;
+}
+
+static void on_rdma(struct dm_conn *conn, struct dm_link *link,
+                    const DAT_DTO_COMPLETION_EVENT_DATA *dto, uint32_t place)
+{
+    struct dm_lane *lane = dm_lane_of(link);
+    bool is_ok = dto->status == DAT_DTO_SUCCESS;
+
+    lane->rq_used--;
+    if (is_ok) {
+        dm_rma_completed(conn, lane, place, true);
+        if (lane->queue_head != NULL)
+            dm_rma_push(conn, lane);
+        return;
+    }
+    if (dto->status != DAT_DTO_ERR_FLUSHED)
+        DM_TRACE(DAT, "rank %d: rdma failed, status %d", conn->proc, dto->status);
+    if (!is_transient(dto->status))
+        dm_conn_lose(conn, "an RDMA transfer was refused");
+    else if (link->kind >= DM_LINK_EXTRA)
+        dm_lane_break(link);
+    else
+        dm_conn_break(conn, "the process died or left without MPI_Finalize");
+    if (conn->tx.is_lost)
+        dm_rma_completed(conn, lane, place, false);
 }
 
 static void on_dto(struct dm_ia *ia, const DAT_DTO_COMPLETION_EVENT_DATA *dto)
 {
     uint64_t cookie = dto->user_cookie.as_64;
+    enum dm_cookie_kind kind = (enum dm_cookie_kind)(cookie & 7);
+    struct dm_conn *conn = dm_conn_find(ia->adapt, (int)(cookie >> 3 & 0x1fffff));
+    uint32_t number = (uint32_t)(cookie >> 32);
+    struct dm_link *link = &conn->link[DM_LINK_PIPE];
     bool is_ok = dto->status == DAT_DTO_SUCCESS;
-    struct dm_rdma *rdma;
-    struct dm_conn *conn;
 
-    if ((cookie & 7) == DM_COOKIE_RDMA) {
-        rdma = (void *)(uintptr_t)(cookie & ~UINT64_C(7));
-        conn = rdma->conn;
-        ia->n_signalled--;
-        if (!is_ok && dto->status != DAT_DTO_ERR_FLUSHED)
-            DM_TRACE(DAT, "rank %d: rdma failed, status %d", conn->proc, dto->status);
-        dm_rma_completed(rdma, is_ok);
-        if (!is_ok)
-            dm_conn_lose(conn, dto->status == DAT_DTO_ERR_FLUSHED
-                                   ? "the process died or left without MPI_Finalize"
-                                   : "an RDMA transfer was refused");
-        else if (conn->queue_head != NULL)
-            dm_rma_push(conn);
-        return;
-    }
-    conn = &ia->adapt->conns[(cookie & 0xffffffffu) >> 3];
-    switch ((enum dm_cookie_kind)(cookie & 7)) {
+    if (kind >= DM_COOKIE_FIRST)
+        link = &conn->link[kind == DM_COOKIE_RDMA ? number >> 16 : number];
+    if (dm_unlikely((uint8_t)(cookie >> 24) !=
+                    atomic_load_explicit(&link->gen, memory_order_relaxed)))
+        return; /* of an endpoint that is gone: it does not count any more */
+    switch (kind) {
     case DM_COOKIE_TX:
         ia->n_signalled--;
-        on_tx(conn, dto, (uint32_t)(cookie >> 32));
+        conn->tx.n_sig--;
+        on_tx(conn, dto, number);
         break;
     case DM_COOKIE_QUIET:
         if (!is_ok)
-            on_tx(conn, dto, (uint32_t)(cookie >> 32));
+            on_tx(conn, dto, number);
         break;
     case DM_COOKIE_RECV:
-        on_recv(conn, dto, (uint32_t)(cookie >> 32));
+        on_recv(conn, dto, number);
         break;
     case DM_COOKIE_FIRST:
-        if (is_ok) {
-            dm_conn_progress(ia->adapt); /* the note that it is up comes first */
-            conn->link[DM_LINK_RDMA].may_post = true;
-            dm_rma_push(conn);
-        }
+        ia->n_signalled -= link->is_due;
+        link->is_due = false;
+        on_first(conn, link, is_ok);
+        break;
+    case DM_COOKIE_RDMA:
         ia->n_signalled--;
+        on_rdma(conn, link, dto, number & 0xffff);
         break;
     default: /* DM_COOKIE_REQ, DM_COOKIE_PROBE */
         ia->n_signalled--;
-        conn->rq_used--;
-        if ((cookie & 7) == DM_COOKIE_PROBE)
+        dm_lane_of(link)->rq_used--;
+        if (kind == DM_COOKIE_PROBE && ia->n_probes > 0)
             ia->n_probes--;
-        if (is_ok && conn->queue_head != NULL)
-            dm_rma_push(conn);
+        if (is_ok && dm_lane_of(link)->queue_head != NULL)
+            dm_rma_push(conn, dm_lane_of(link));
         break;
     }
 }
@@ -154,10 +191,19 @@ int dm_poll_drain(struct dm_adapt *adapt)
     int n = 0;
 
     for (int i = 0; i < adapt->n_ias; i++) {
-        if (adapt->ias[i]->n_signalled > 0 || adapt->ias[i]->n_sendrecv > 0)
+        if (adapt->ias[i]->n_signalled > 0 || adapt->ias[i]->n_sendrecv > 0 ||
+            adapt->ias[i]->is_driven)
             n += drain(adapt->ias[i]);
     }
     return n;
+}
+
+void dm_poll_empty(struct dm_adapt *adapt)
+{
+    for (int i = 0; i < adapt->n_ias; i++) {
+        for (int k = 0; k < EMPTY_MAX && drain(adapt->ias[i]) > 0; k++)
+            ;
+    }
 }
 
 /* ---- rare events ---- */
@@ -166,20 +212,22 @@ static void on_async(struct dm_ia *ia, const DAT_EVENT *event)
 {
     DAT_HANDLE handle = event->event_data.asynch_error_event_data.dat_handle;
     struct dm_adapt *adapt = ia->adapt;
-    struct dm_conn *conn = NULL;
+    struct dm_link *link = NULL;
+    struct dm_conn *one;
 
     if (event->event_number == DAT_ASYNC_ERROR_EP_BROKEN) {
         pthread_mutex_lock(&adapt->lock);
-        for (int i = 0; i < adapt->job.size; i++) {
+        dm_conn_for_each (one, adapt) {
             for (int k = 0; k < DM_LINK_N; k++) {
-                if (adapt->conns[i].link[k].ep == handle &&
-                    adapt->conns[i].link[k].state == DM_LINK_UP)
-                    conn = &adapt->conns[i];
+                if (one->link[k].ep == handle && one->link[k].state == DM_LINK_UP)
+                    link = &one->link[k];
             }
         }
         pthread_mutex_unlock(&adapt->lock);
-        if (conn != NULL)
-            dm_conn_lose(conn, "the provider says that the endpoint is broken");
+        if (link != NULL && link->kind >= DM_LINK_EXTRA)
+            dm_lane_break(link);
+        else if (link != NULL)
+            dm_conn_break(link->conn, "the provider says that the endpoint is broken");
         return;
     }
     if (!ia->adapt->is_quiet)
@@ -258,8 +306,7 @@ static void tell_failed(struct dm_adapt *adapt)
 {
     struct dm_conn *conn;
 
-    for (int i = 0; i < adapt->job.size; i++) {
-        conn = &adapt->conns[i];
+    dm_conn_for_each (conn, adapt) {
         if (!conn->is_dying || (conn->active >= 0 && (conn->rx.left > 0 || dm_rx_has(&conn->rx))))
             continue;
         conn->is_dying = false;
@@ -311,6 +358,8 @@ static DM_NOINLINE int poll_more(struct dm_adapt *adapt)
 {
     int n = 0;
 
+    if (adapt->n_moving > 0) /* the events that it waits for */
+        n += dm_poll_rare(adapt);
     if (atomic_load_explicit(&adapt->n_notes, memory_order_relaxed) > 0 ||
         !dm_list_is_empty(&adapt->connecting))
         n += dm_conn_progress(adapt);
@@ -336,7 +385,8 @@ int dm_adapt_poll(struct dm_adapt *adapt)
     if (dm_unlikely(adapt->n_active > adapt->n_hot))
         n += look_cold(adapt);
     for (int i = 0; i < adapt->n_ias; i++) {
-        if (dm_unlikely(adapt->ias[i]->n_signalled > 0 || adapt->ias[i]->n_sendrecv > 0))
+        if (dm_unlikely(adapt->ias[i]->n_signalled > 0 || adapt->ias[i]->n_sendrecv > 0 ||
+                        adapt->ias[i]->is_driven))
             n += drain(adapt->ias[i]);
     }
     if (dm_unlikely(atomic_load_explicit(&adapt->n_notes, memory_order_relaxed) > 0 ||
@@ -410,6 +460,7 @@ void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us)
     timeout_us = safe_wait(adapt, ia, timeout_us);
     adapt->is_waiting = true;
     ia->is_waited_on = true;
+    ia->counts.n_waits++;
     levels = dm_gate_drop();
     rc = dat_evd_wait(ia->dto_evd, (DAT_TIMEOUT)timeout_us, 1, &event, &n_more);
     dm_gate_retake(levels);

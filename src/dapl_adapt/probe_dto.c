@@ -52,7 +52,7 @@ static int most_segs(struct dm_probe_side *side, enum kind kind, int *most_p)
 
     for (int n = SEGS_MAX; n >= 1; n /= 2) {
         size.n_iov = n;
-        dm_probe_ep_attr(&size, &attr);
+        dm_probe_ep_attr(&side->limits, &size, &attr);
         attr.max_recv_iov = 1;
         attr.max_rdma_read_iov = kind == READ ? n : 1;
         attr.max_rdma_write_iov = kind == WRITE ? n : 1;
@@ -456,7 +456,7 @@ static int overflow_passive(struct dm_probe_side *side, int n)
     if (err != DM_OK)
         return err;
     rc = dat_evd_create(side->ia, 4, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &small);
-    dm_probe_ep_attr(&size, &attr);
+    dm_probe_ep_attr(&side->limits, &size, &attr);
     if (rc == DAT_SUCCESS)
         rc = dat_ep_create(side->ia, side->pz, small, side->req_evd, side->conn_evd, &attr,
                            &side->ep);

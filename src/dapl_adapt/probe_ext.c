@@ -38,7 +38,7 @@ static DAT_RETURN make_srq(struct dm_probe_side *side, const struct dm_probe_mem
     rc = dat_srq_create(side->ia, side->pz, &srq_attr, srq_p);
     if (rc != DAT_SUCCESS)
         return rc;
-    dm_probe_ep_attr(&modest, &attr);
+    dm_probe_ep_attr(&side->limits, &modest, &attr);
     rc = dat_ep_create_with_srq(side->ia, side->pz, side->recv_evd, side->req_evd, side->conn_evd,
                                 *srq_p, &attr, &side->ep);
     if (rc != DAT_SUCCESS)

@@ -33,6 +33,34 @@ static bool is_loopback(const struct dm_probe_limits *limits)
     return in.sin_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&in6.sin6_addr);
 }
 
+/* A word that the provider says about itself under a name; "" when it says nothing. */
+static const char *own_word(const DAT_PROVIDER_ATTR *attr, const char *name)
+{
+    for (int i = 0; attr->provider_specific_attr != NULL && i < attr->num_provider_specific_attr;
+         i++) {
+        if (attr->provider_specific_attr[i].name != NULL &&
+            attr->provider_specific_attr[i].value != NULL &&
+            strcmp(attr->provider_specific_attr[i].name, name) == 0)
+            return attr->provider_specific_attr[i].value;
+    }
+    return "";
+}
+
+static void own_words(const DAT_PROVIDER_ATTR *attr, struct dm_probe_limits *limits)
+{
+    const char *last = own_word(attr, "last_byte_last");
+
+    limits->is_safe_line = attr->is_thread_safe == DAT_TRUE;
+    limits->is_local = strcmp(own_word(attr, "reach"), "host") == 0;
+    limits->is_driven = strcmp(own_word(attr, "progress"), "auto") == 0 ||
+                        strcmp(own_word(attr, "progress"), "manual") == 0;
+    limits->can_grow = strcmp(own_word(attr, "evd_resize"), "yes") == 0;
+    if (strcmp(last, "yes") == 0)
+        limits->last_byte = DM_LAST_IS_LAST;
+    else if (strcmp(last, "no") == 0)
+        limits->last_byte = DM_LAST_IS_EARLY;
+}
+
 int dm_probe_limits(DAT_IA_HANDLE ia, const char *name, struct dm_probe_limits *limits_p)
 {
     DAT_PROVIDER_ATTR *pattr = calloc(1, sizeof(*pattr));
@@ -46,7 +74,8 @@ int dm_probe_limits(DAT_IA_HANDLE ia, const char *name, struct dm_probe_limits *
     memset(&attr, 0, sizeof(attr));
     memset(limits, 0, sizeof(*limits));
     rc = dat_ia_query(ia, NULL, DAT_IA_FIELD_ALL, &attr, DAT_PROVIDER_FIELD_ALL, pattr);
-    limits->is_safe_line = pattr->is_thread_safe == DAT_TRUE;
+    if (rc == DAT_SUCCESS)
+        own_words(pattr, limits);
     free(pattr);
     if (rc != DAT_SUCCESS)
         return DM_FAIL(DM_EPROVIDER, "%s: dat_ia_query: %s", name, dm_dat_text(rc));
@@ -56,7 +85,7 @@ int dm_probe_limits(DAT_IA_HANDLE ia, const char *name, struct dm_probe_limits *
     limits->addr_len =
         addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) : (size_t)DM_PROBE_ADDR_MAX;
     memcpy(limits->addr, addr, limits->addr_len);
-    limits->is_local = is_loopback(limits);
+    limits->is_local = limits->is_local || is_loopback(limits);
     limits->has_ext = attr.extension_supported == DAT_EXTENSION_IB;
     limits->max_req = attr.max_dto_per_ep;
     limits->max_iov = attr.max_iov_segments_per_dto;
@@ -108,12 +137,12 @@ static long pinned_kb(void)
 bool dm_probe_pins(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz)
 {
     struct dm_lmr lmr;
-    bool is_pinning = false;
+    bool is_pinning = true; /* who cannot register this much is most likely out of locked memory */
     long before = pinned_kb();
     void *mem = mmap(NULL, PIN_LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     if (mem == MAP_FAILED)
-        return false;
+        return true;
     if (dm_lmr_try(ia, pz, mem, PIN_LEN, -1, &lmr) == DAT_SUCCESS) {
         is_pinning = pinned_kb() > before;
         dm_lmr_free(&lmr);

@@ -14,6 +14,9 @@
 
 #define DM_PROBE_ADDR_MAX 28 /* bytes of the largest address, a sockaddr_in6 */
 
+/* What is said, or found, about the order in which a write's bytes appear. */
+enum dm_last_byte { DM_LAST_UNKNOWN, DM_LAST_IS_LAST, DM_LAST_IS_EARLY };
+
 /* What the attributes say, as far as all providers fill them in; 0: it says nothing. */
 struct dm_probe_limits {
     int max_req; /* requests, or receives, of an endpoint */
@@ -25,7 +28,10 @@ struct dm_probe_limits {
     int max_evd_qlen;
     uint64_t max_rdma; /* bytes of one transfer */
     uint64_t max_msg;
-    bool is_local;     /* its address means something on this host only */
+    bool is_local; /* it reaches this host only: it says so, or has a loopback address */
+    enum dm_last_byte last_byte;
+    bool can_grow;     /* it says that event queues may be resized by any thread at any time */
+    bool is_driven;    /* data arrives in consumers' polls of event queues, or late */
     bool has_ext;      /* it names the InfiniBand extensions */
     bool is_safe_line; /* it calls itself thread safe */
     unsigned char addr[DM_PROBE_ADDR_MAX];
@@ -41,7 +47,7 @@ bool dm_probe_share(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz);
 /*
  * True when registration pins pages, as the kernel counts them. A provider that does keeps
  * the old pages when memory is unmapped and mapped again at the same place, so that its
- * registrations must not outlive their use.
+ * registrations must not outlive their use. True as well when that cannot be found out.
  */
 bool dm_probe_pins(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz);
 

@@ -81,14 +81,21 @@ static void try_many(struct dm_probe_side *side)
 int dm_probe_run_memory(struct dm_probe_env *env)
 {
     struct dm_probe_side side;
+    bool is_pinning;
     int err = dm_probe_open(env, &side);
 
     if (err == DM_OK) {
         dm_probe_say(env, "shared_virtual", dm_probe_share(side.ia, side.pz),
                      "SHARED_VIRTUAL with the cookie \"fd:N+0\"");
-        dm_probe_say(env, "pins_pages", dm_probe_pins(side.ia, side.pz), "VmPin of the process");
+        is_pinning = dm_probe_pins(side.ia, side.pz);
+        dm_probe_say(env, "pins_pages", is_pinning, "VmPin of the process");
         try_many(&side);
-        try_huge(&side);
+        if (is_pinning) {
+            dm_probe_say_untested(env, "huge_region", "it would pin all memory");
+            dm_probe_say_untested(env, "whole_space", "it would pin all memory");
+        } else {
+            try_huge(&side);
+        }
     }
     dm_probe_close(&side);
     return err;

@@ -148,14 +148,21 @@ static int or_else(int value, int dflt)
     return value > 0 ? value : dflt;
 }
 
-void dm_probe_ep_attr(const struct dm_probe_ep *size, DAT_EP_ATTR *attr_p)
+/* At most the limit, when there is one. */
+static DAT_SEG_LENGTH within(uint64_t limit, DAT_SEG_LENGTH len)
+{
+    return limit > 0 && limit < len ? (DAT_SEG_LENGTH)limit : len;
+}
+
+void dm_probe_ep_attr(const struct dm_probe_limits *limits, const struct dm_probe_ep *size,
+                      DAT_EP_ATTR *attr_p)
 {
     DAT_EP_ATTR *attr = attr_p;
 
     memset(attr, 0, sizeof(*attr));
     attr->service_type = DAT_SERVICE_TYPE_RC;
-    attr->max_message_size = 1 << 24;
-    attr->max_rdma_size = 1 << 30;
+    attr->max_message_size = within(limits->max_msg, 1 << 24);
+    attr->max_rdma_size = within(limits->max_rdma, 1 << 30);
     attr->qos = DAT_QOS_BEST_EFFORT;
     attr->recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG;
     attr->request_completion_flags = DAT_COMPLETION_DEFAULT_FLAG;
@@ -175,7 +182,7 @@ int dm_probe_ep_create(struct dm_probe_side *side, const struct dm_probe_ep *siz
     DAT_EP_ATTR attr;
     DAT_RETURN rc;
 
-    dm_probe_ep_attr(size, &attr);
+    dm_probe_ep_attr(&side->limits, size, &attr);
     rc = dat_ep_create(side->ia, side->pz, side->recv_evd, side->req_evd, side->conn_evd, &attr,
                        ep_p);
     if (rc == DAT_SUCCESS)

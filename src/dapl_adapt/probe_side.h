@@ -59,8 +59,9 @@ struct dm_probe_remote {
 /* Open the provider, make everything but the endpoint; dm_probe_close in any case. */
 int dm_probe_open(struct dm_probe_env *env, struct dm_probe_side *side);
 void dm_probe_close(struct dm_probe_side *side);
-/* The attributes for an endpoint of these sizes. */
-void dm_probe_ep_attr(const struct dm_probe_ep *size, DAT_EP_ATTR *attr_p);
+/* The attributes for an endpoint of these sizes, within what the provider allows. */
+void dm_probe_ep_attr(const struct dm_probe_limits *limits, const struct dm_probe_ep *size,
+                      DAT_EP_ATTR *attr_p);
 int dm_probe_ep_create(struct dm_probe_side *side, const struct dm_probe_ep *size,
                        DAT_EP_HANDLE *ep_p);
 /* The passive process listens, both know where. */

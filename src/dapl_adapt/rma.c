@@ -1,15 +1,19 @@
 /*
- * Bulk RDMA on the second endpoint of a connection.
+ * Bulk RDMA on the endpoints beside the pipe.
  *
- * A transfer waits in the connection's queue until the link is up and the request
+ * A transfer waits in its lane's queue until the link is up and the request
  * queue has a place; it is split by what the provider moves at once. Reads have one
  * local segment and registrations allow everything, as iWARP wants them. Every part is
- * signalled; the transfer is done when all parts have come back.
+ * signalled; the transfer is done when all parts have come back. A lane remembers what is
+ * posted, so that it can be posted again when the endpoint is gone: the same bytes to the same
+ * place. Parts complete in order, but nothing breaks if they do not.
  */
 #include <string.h>
 
 #include "dapl_adapt/adapt.h"
 #include "dapl_adapt/eager.h"
+#include "dapl_adapt/stripe.h"
+#include "util/cfg.h"
 #include "util/err.h"
 #include "util/log.h"
 
@@ -23,11 +27,43 @@ static void finish(struct dm_adapt *adapt, struct dm_rdma *rdma)
     adapt->done_tail = rdma;
 }
 
-void dm_rma_completed(struct dm_rdma *rdma, bool is_ok)
+static void enqueue(struct dm_lane *lane, struct dm_rdma *rdma)
 {
-    struct dm_conn *conn = rdma->conn;
+    rdma->next = NULL;
+    rdma->is_queued = true;
+    if (lane->queue_head == NULL)
+        lane->queue_head = rdma;
+    else
+        lane->queue_tail->next = rdma;
+    lane->queue_tail = rdma;
+}
 
-    conn->rq_used--;
+static void enqueue_first(struct dm_lane *lane, struct dm_rdma *rdma)
+{
+    rdma->next = lane->queue_head;
+    rdma->is_queued = true;
+    lane->queue_head = rdma;
+    if (rdma->next == NULL)
+        lane->queue_tail = rdma;
+}
+
+static void dequeue(struct dm_lane *lane)
+{
+    struct dm_rdma *rdma = lane->queue_head;
+
+    lane->queue_head = rdma->next;
+    rdma->is_queued = false;
+}
+
+void dm_rma_completed(struct dm_conn *conn, struct dm_lane *lane, uint32_t place, bool is_ok)
+{
+    struct dm_rdma *rdma = lane->parts[place].rdma;
+
+    if (rdma == NULL)
+        return;
+    lane->parts[place].rdma = NULL;
+    while (lane->tail != lane->head && lane->parts[lane->tail % DM_LANE_REQS].rdma == NULL)
+        lane->tail++;
     rdma->n_posted--;
     if (!is_ok && rdma->err == DM_OK)
         rdma->err = DM_EPEER;
@@ -37,10 +73,39 @@ void dm_rma_completed(struct dm_rdma *rdma, bool is_ok)
         finish(conn->adapt, rdma);
 }
 
-/* Post the next part of a transfer. */
-static DAT_RETURN post_part(struct dm_conn *conn, struct dm_rdma *rdma)
+void dm_rma_requeue(struct dm_conn *conn, struct dm_lane *lane, struct dm_lane *to)
 {
-    uint64_t len = rdma->left < conn->ia->max_rdma ? rdma->left : conn->ia->max_rdma;
+    struct dm_part *part;
+    struct dm_rdma *rdma;
+
+    (void)conn;
+    while (lane != to && (rdma = lane->queue_head) != NULL) {
+        dequeue(lane);
+        enqueue(to, rdma);
+    }
+    while (lane->head != lane->tail) {
+        part = &lane->parts[--lane->head % DM_LANE_REQS];
+        rdma = part->rdma;
+        part->rdma = NULL;
+        if (rdma == NULL)
+            continue;
+        rdma->n_posted--;
+        if (part->local < rdma->local) {
+            rdma->left += rdma->local - part->local;
+            rdma->local = part->local;
+            rdma->remote = part->remote;
+        }
+        if (!rdma->is_queued)
+            enqueue_first(to, rdma);
+    }
+}
+
+/* Post the next part of a transfer. */
+static DAT_RETURN post_part(struct dm_conn *conn, struct dm_lane *lane, struct dm_rdma *rdma)
+{
+    const struct dm_link *link = dm_link_of(conn, lane);
+    struct dm_part *part = &lane->parts[lane->head % DM_LANE_REQS];
+    uint64_t len = rdma->left < lane->ia->max_rdma ? rdma->left : lane->ia->max_rdma;
     DAT_LMR_TRIPLET lmr;
     DAT_RMR_TRIPLET rmr;
     DAT_DTO_COOKIE cookie;
@@ -48,21 +113,23 @@ static DAT_RETURN post_part(struct dm_conn *conn, struct dm_rdma *rdma)
 
     lmr.virtual_address = rdma->local;
     lmr.segment_length = (DAT_SEG_LENGTH)len;
-    lmr.lmr_context = rdma->mr->lmr[conn->ia->index].lctx;
+    lmr.lmr_context = rdma->mr->lmr[lane->ia->index].lctx;
     rmr.virtual_address = rdma->remote;
     rmr.segment_length = (DAT_SEG_LENGTH)len;
-    rmr.rmr_context = rdma->rkey.ctx[conn->peer_rail];
-    cookie.as_64 = (uint64_t)(uintptr_t)rdma | DM_COOKIE_RDMA;
+    rmr.rmr_context = rdma->rkey.ctx[lane->peer_rail];
+    cookie =
+        dm_cookie(DM_COOKIE_RDMA, link, (uint32_t)link->kind << 16 | lane->head % DM_LANE_REQS);
     if (rdma->is_read)
-        rc = DAT_EP_POST_RDMA_READ(conn->link[DM_LINK_RDMA].ep, 1, &lmr, cookie, &rmr,
-                                   DAT_COMPLETION_DEFAULT_FLAG);
+        rc = DAT_EP_POST_RDMA_READ(link->ep, 1, &lmr, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG);
     else
-        rc = DAT_EP_POST_RDMA_WRITE(conn->link[DM_LINK_RDMA].ep, 1, &lmr, cookie, &rmr,
-                                    DAT_COMPLETION_DEFAULT_FLAG);
+        rc = DAT_EP_POST_RDMA_WRITE(link->ep, 1, &lmr, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG);
     if (rc != DAT_SUCCESS)
         return rc;
-    conn->rq_used++;
-    conn->ia->n_signalled++;
+    *part = (struct dm_part){rdma, rdma->local, rdma->remote};
+    lane->head++;
+    lane->rq_used++;
+    lane->ia->n_signalled++;
+    lane->ia->counts.rdma_len += len;
     rdma->n_posted++;
     rdma->local += len;
     rdma->remote += len;
@@ -70,40 +137,72 @@ static DAT_RETURN post_part(struct dm_conn *conn, struct dm_rdma *rdma)
     return DAT_SUCCESS;
 }
 
-void dm_rma_push(struct dm_conn *conn)
+static bool has_place(const struct dm_lane *lane)
 {
+    return lane->rq_used < lane->rq_size && lane->head - lane->tail < DM_LANE_REQS;
+}
+
+void dm_rma_push(struct dm_conn *conn, struct dm_lane *lane)
+{
+    struct dm_link *link = dm_link_of(conn, lane);
     struct dm_rdma *rdma;
     DAT_RETURN rc = DAT_SUCCESS;
 
-    while ((rdma = conn->queue_head) != NULL && conn->rq_used < conn->rq_size &&
-           conn->link[DM_LINK_RDMA].may_post && !conn->tx.is_lost) {
+    while ((rdma = lane->queue_head) != NULL && has_place(lane) && link->may_post &&
+           !conn->tx.is_lost) {
         if (rdma->left > 0)
-            rc = post_part(conn, rdma);
+            rc = post_part(conn, lane, rdma);
         if (rc != DAT_SUCCESS)
             break;
         if (rdma->left == 0) {
-            conn->queue_head = rdma->next;
-            rdma->is_queued = false;
+            dequeue(lane);
             if (rdma->n_posted == 0)
                 finish(conn->adapt, rdma);
         }
     }
-    if (rc != DAT_SUCCESS && !(DAT_GET_TYPE(rc) == DAT_INSUFFICIENT_RESOURCES && conn->rq_used > 0))
+    if (rc == DAT_SUCCESS || (DAT_GET_TYPE(rc) == DAT_INSUFFICIENT_RESOURCES && lane->rq_used > 0))
+        return;
+    if (link->kind >= DM_LINK_EXTRA)
+        dm_lane_break(link);
+    else
         dm_eager_post_failed(conn, rc);
+}
+
+bool dm_rma_is_wanted(const struct dm_conn *conn)
+{
+    bool is_so = false;
+
+    for (int k = 0; k < DM_LANES; k++)
+        is_so = is_so || conn->lane[k].queue_head != NULL;
+    return is_so;
 }
 
 void dm_rma_fail(struct dm_conn *conn)
 {
+    struct dm_lane *lane;
     struct dm_rdma *rdma;
 
-    while ((rdma = conn->queue_head) != NULL) {
-        conn->queue_head = rdma->next;
-        rdma->is_queued = false;
-        rdma->left = 0;
-        rdma->err = conn->err;
-        if (rdma->n_posted == 0)
-            finish(conn->adapt, rdma);
+    for (int k = 0; k < DM_LANES; k++) {
+        lane = &conn->lane[k];
+        while ((rdma = lane->queue_head) != NULL) {
+            dequeue(lane);
+            rdma->left = 0;
+            rdma->err = conn->err;
+            if (rdma->n_posted == 0)
+                finish(conn->adapt, rdma);
+        }
     }
+}
+
+void dm_rma_start(struct dm_conn *conn, struct dm_lane *lane, struct dm_rdma *rdma)
+{
+    enqueue(lane, rdma);
+    if (dm_link_of(conn, lane)->may_post)
+        dm_rma_push(conn, lane);
+    else if (conn->is_up)
+        dm_conn_start(conn, DM_LINK_RDMA);
+    else
+        dm_adapt_connect(conn);
 }
 
 static int start(struct dm_conn *conn, struct dm_rdma *rdma, void *local, struct dm_mr *mr,
@@ -123,7 +222,8 @@ static int start(struct dm_conn *conn, struct dm_rdma *rdma, void *local, struct
     rdma->n_posted = 0;
     rdma->err = DM_OK;
     rdma->is_read = is_read;
-    rdma->is_queued = true;
+    rdma->is_queued = false;
+    rdma->stripes = NULL;
     if (conn->tx.is_lost)
         return DM_EPEER;
     if (len == 0) {
@@ -136,17 +236,8 @@ static int start(struct dm_conn *conn, struct dm_rdma *rdma, void *local, struct
             return err;
         rdma->owns_mr = true;
     }
-    if (conn->queue_head == NULL)
-        conn->queue_head = rdma;
-    else
-        conn->queue_tail->next = rdma;
-    conn->queue_tail = rdma;
-    if (conn->link[DM_LINK_RDMA].may_post)
-        dm_rma_push(conn);
-    else if (conn->is_up)
-        dm_conn_start(conn, DM_LINK_RDMA);
-    else
-        dm_adapt_connect(conn);
+    if (dm_likely(len < 2 * dm_cfg()->stripe || adapt->n_ias == 1) || !dm_stripe_start(conn, rdma))
+        dm_rma_start(conn, &conn->lane[0], rdma);
     return DM_OK;
 }
 

@@ -8,12 +8,14 @@
 #include "pmi/pmi.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "pmi/pmi_impl.h"
@@ -34,7 +36,7 @@ static struct {
 
 static bool is_client(const struct dm_pmi *pmi)
 {
-    return pmi->wire.fd >= 0;
+    return pmi->proto != NULL;
 }
 
 /* Waits until the launcher has read what we wrote: it drops the rest when it ends a job. */
@@ -55,15 +57,15 @@ static void let_read(int fd)
 }
 
 /* Asks the launcher to end the job and waits for that to hit us, too. */
-static void ask_for_abort(struct dm_pmi *pmi, int code)
+static void ask_for_abort(struct dm_pmi *pmi, int code, const char *text)
 {
     struct pollfd pfd = {.fd = pmi->wire.fd};
 
     let_read(STDOUT_FILENO);
     let_read(STDERR_FILENO);
     dm_pmi_report_end(pmi);
-    if (dm_pmi_wire_send(&pmi->wire, "cmd=abort exitcode=%d", code & 0xff) == DM_OK)
-        poll(&pfd, 1, ABORT_WAIT_MS); /* nothing but the end of the launcher ends it */
+    pmi->proto->abort(pmi, code & 0xff, text != NULL ? text : "");
+    poll(&pfd, 1, ABORT_WAIT_MS); /* nothing but the end of the launcher ends it */
 }
 
 /* Runs at exit(status): the program leaves without MPI_Finalize. */
@@ -76,14 +78,37 @@ static void leave(int status, void *arg)
         return;
     state.open = NULL;
     if (pmi->job.size == 1) {
-        dm_pmi_client_finalize(pmi);
+        pmi->proto->finalize(pmi);
         dm_pmi_report_bye(pmi);
         return;
     }
     dm_log_error("process %d called exit(%d) before MPI_Finalize; the job is ended", (int)pmi->pid,
                  status & 0xff);
     fflush(NULL);
-    ask_for_abort(pmi, (status & 0xff) != 0 ? status : 1);
+    ask_for_abort(pmi, (status & 0xff) != 0 ? status : 1, "exit before MPI_Finalize");
+}
+
+/*
+ * A proxy of Hydra that is killed leaves its ranks behind, and since these have inherited
+ * its connections, Hydra does not notice. Without a shell in between we end with it.
+ */
+static void end_with_proxy(void)
+{
+    pid_t parent = getppid();
+    char path[64];
+    char name[32] = "";
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%d/comm", (int)parent);
+    f = fopen(path, "re");
+    if (f == NULL)
+        return;
+    if (fgets(name, sizeof(name), f) != NULL && strcmp(name, "hydra_pmi_proxy\n") == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent)
+            raise(SIGKILL);
+    }
+    fclose(f);
 }
 
 /* Counts hosts and the ranks of this one; publishes who we are when others need it. */
@@ -105,15 +130,30 @@ static int settle(struct dm_pmi *pmi)
     dm_log_identity(job->rank, pmi->host);
     if (!is_client(pmi))
         return DM_OK;
-    dm_pmi_report_open(pmi);
+    end_with_proxy();
+    if (pmi->proto == dm_pmi_v1()) /* only our own mpiexec listens, and its Hydra speaks that */
+        dm_pmi_report_open(pmi);
     return pmi->n_nodes > 1 && pmi->n_fences == 0 ? dm_pmi_client_put_host(pmi) : DM_OK;
+}
+
+/* Says once per job which way was taken. */
+static void explain(const struct dm_pmi *pmi, const char *why)
+{
+    const char *name = pmi->proto != NULL ? pmi->proto->name : "none";
+
+    DM_TRACE(PMI, "launcher %s, %s, rank %d of %d, %d nodes", name, why, pmi->job.rank,
+             pmi->job.size, pmi->n_nodes);
+    if (dm_cfg()->explain && pmi->job.rank == 0)
+        dm_log_info("launcher: %s (%s), %d process%s on %d host%s", name, why, pmi->job.size,
+                    pmi->job.size > 1 ? "es" : "", pmi->n_nodes, pmi->n_nodes > 1 ? "s" : "");
 }
 
 static void free_client(struct dm_pmi *pmi)
 {
     dm_pmi_report_bye(pmi);
-    if (is_client(pmi))
+    if (pmi->wire.fd >= 0)
         close(pmi->wire.fd);
+    dm_pmi_pmix_fini(pmi);
     dm_pmi_singleton_fini(pmi);
     for (int i = 0; pmi->hosts != NULL && i < pmi->job.size; i++)
         free(pmi->hosts[i]);
@@ -127,6 +167,7 @@ int dm_pmi_open(struct dm_pmi **pmi_p)
     /* Hydra's name of this host is the one that the user gave it. */
     const char *host = dm_cfg_env("MPIR_CVAR_CH3_INTERFACE_HOSTNAME");
     struct dm_pmi *pmi = calloc(1, sizeof(*pmi));
+    char why[256] = "";
     int err;
 
     if (pmi == NULL)
@@ -140,15 +181,13 @@ int dm_pmi_open(struct dm_pmi **pmi_p)
     dm_list_init(&pmi->pairs);
     snprintf(pmi->host, sizeof(pmi->host), "%s",
              host != NULL && *host != '\0' ? host : dm_host_name());
-    if (dm_pmi_has_launcher()) {
-        err = dm_pmi_client_init(pmi);
-    } else {
-        err = dm_pmi_check_alone();
-        if (err == DM_OK)
-            err = dm_pmi_singleton_init(pmi);
-    }
+    err = dm_pmi_choose(&pmi->proto, why, sizeof(why));
+    if (err == DM_OK)
+        err = pmi->proto != NULL ? dm_pmi_client_init(pmi) : dm_pmi_singleton_init(pmi);
     if (err == DM_OK)
         err = settle(pmi);
+    if (err == DM_OK)
+        explain(pmi, why);
     if (err != DM_OK) {
         free_client(pmi);
         return err;
@@ -163,6 +202,18 @@ int dm_pmi_open(struct dm_pmi **pmi_p)
 const struct dm_pmi_job *dm_pmi_job(const struct dm_pmi *pmi)
 {
     return &pmi->job;
+}
+
+void dm_pmi_stats(const struct dm_pmi *pmi, struct dm_pmi_stats *stats_p)
+{
+    stats_p->n_msgs = pmi->wire.n_msgs;
+    stats_p->n_bytes = pmi->wire.n_bytes;
+    stats_p->n_fences = (uint64_t)pmi->n_fences;
+}
+
+const char *dm_pmi_clients(void)
+{
+    return dm_pmi_pmix_built();
 }
 
 /* ---- key-value operations ---- */
@@ -199,7 +250,7 @@ int dm_pmi_barrier(struct dm_pmi *pmi)
     int err;
 
     dm_pmi_report_wait(pmi);
-    err = is_client(pmi) ? dm_pmi_client_barrier(pmi) : DM_OK;
+    err = is_client(pmi) ? pmi->proto->fence(pmi) : DM_OK;
     pmi->n_fences++;
     return err;
 }
@@ -235,13 +286,13 @@ void dm_pmi_abort(struct dm_pmi *pmi, int code, const char *text)
         funlockfile(stdout);
     }
     if (pmi != NULL && is_client(pmi))
-        ask_for_abort(pmi, code);
+        ask_for_abort(pmi, code, text);
     _exit(code & 0xff);
 }
 
 int dm_pmi_close(struct dm_pmi *pmi)
 {
-    int err = is_client(pmi) ? dm_pmi_client_finalize(pmi) : DM_OK;
+    int err = is_client(pmi) ? pmi->proto->finalize(pmi) : DM_OK;
 
     if (state.open == pmi)
         state.open = NULL;

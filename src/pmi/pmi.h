@@ -1,15 +1,19 @@
 /*
  * Launch: who am I in the job, and a key-value space to exchange addresses in.
  *
- * Speaks the PMI-1 wire protocol of MPICH's Hydra (the descriptor in PMI_FD, or
- * PMI_PORT); without a launcher the process is a job of one. When the
- * environment of any launcher says that there are several processes and the
- * wire-up cannot be done, opening fails with the cause: never n singletons.
+ * Speaks PMI-1 (MPICH's Hydra), PMI-2 (Slurm's srun --mpi=pmi2) or PMIx (Open
+ * MPI's mpirun, srun --mpi=pmix), whatever the environment offers; without a
+ * launcher the process is a job of one. When the environment of any launcher
+ * says that there are several processes and the wire-up cannot be done, opening
+ * fails with the cause: never n singletons. docs/LAUNCH.md tells what is chosen.
+ *
+ * A key that ends in "-N" must be published by rank N: some launchers ask it.
  */
 #ifndef DM_PMI_PMI_H
 #define DM_PMI_PMI_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "util/kv.h"
 
@@ -28,10 +32,21 @@ struct dm_pmi_job {
     int is_singleton;   /* started without a launcher */
 };
 
+/* What the launcher was asked so far. */
+struct dm_pmi_stats {
+    uint64_t n_msgs;   /* requests; with PMIx calls of its library */
+    uint64_t n_bytes;  /* in both directions; with PMIx keys and values */
+    uint64_t n_fences; /* barriers among them */
+};
+
 /* Connect to the launcher (or become a job of one). DM_ELAUNCH with the cause. */
 int dm_pmi_open(struct dm_pmi **pmi_p);
 /* Facts about the job. */
 const struct dm_pmi_job *dm_pmi_job(const struct dm_pmi *pmi);
+/* Counters for DATUM_STATS. */
+void dm_pmi_stats(const struct dm_pmi *pmi, struct dm_pmi_stats *stats_p);
+/* Which clients this build has, in words, for datum-info. */
+const char *dm_pmi_clients(void);
 /* The key-value operations of this client (put, get, fence), for the layers above. */
 struct dm_kv_ops dm_pmi_kv(struct dm_pmi *pmi);
 /* Barrier over the job without publishing anything. */

@@ -24,33 +24,37 @@ struct launcher {
     enum says says;
     const char *name;
     const char *only_with; /* counts only when this one is set, too */
+    const char *remedy;
 };
 
+#define USE_MPIEXEC "start the program with Datum's mpiexec"
+#define USE_SRUN    "say srun --mpi=pmi2 or --mpi=pmix, or start it with Datum's mpiexec inside salloc"
+
 static const struct launcher launchers[] = {
-    {"PMI_SIZE", SAYS_SIZE, "a PMI process manager", NULL},
-    {"OMPI_COMM_WORLD_SIZE", SAYS_SIZE, "Open MPI's mpirun", NULL},
-    {"MV2_COMM_WORLD_SIZE", SAYS_SIZE, "MVAPICH2's mpirun_rsh", NULL},
-    {"JSM_NAMESPACE_SIZE", SAYS_SIZE, "jsrun", NULL},
-    {"SLURM_STEP_NUM_TASKS", SAYS_SIZE, "Slurm's srun", "SLURM_STEP_ID"},
-    {"SLURM_NTASKS", SAYS_SIZE, "Slurm's srun", "SLURM_STEP_ID"},
-    {"MPI_LOCALNRANKS", SAYS_SIZE, "an MPI launcher", NULL},
-    {"PMIX_RANK", SAYS_MEMBER, "a PMIx launcher", NULL},
-    {"ALPS_APP_PE", SAYS_MEMBER, "ALPS aprun", NULL},
+    {"PMI_SIZE", SAYS_SIZE, "a PMI process manager", NULL, USE_MPIEXEC},
+    {"OMPI_COMM_WORLD_SIZE", SAYS_SIZE, "Open MPI's mpirun", NULL, USE_MPIEXEC},
+    {"MV2_COMM_WORLD_SIZE", SAYS_SIZE, "MVAPICH2's mpirun_rsh", NULL, USE_MPIEXEC},
+    {"JSM_NAMESPACE_SIZE", SAYS_SIZE, "jsrun", NULL, USE_MPIEXEC},
+    {"SLURM_STEP_NUM_TASKS", SAYS_SIZE, "Slurm's srun", "SLURM_STEP_ID", USE_SRUN},
+    {"SLURM_NTASKS", SAYS_SIZE, "Slurm's srun", "SLURM_STEP_ID", USE_SRUN},
+    {"MPI_LOCALNRANKS", SAYS_SIZE, "an MPI launcher", NULL, USE_MPIEXEC},
+    {"PMIX_RANK", SAYS_MEMBER, "a PMIx launcher", NULL, USE_MPIEXEC},
+    {"ALPS_APP_PE", SAYS_MEMBER, "ALPS aprun", NULL, USE_MPIEXEC},
 };
 
 #define N_LAUNCHERS (sizeof(launchers) / sizeof(launchers[0]))
 
-static int fail_launcher(const struct launcher *launcher, const char *value)
+static int fail_launcher(const struct launcher *launcher, const char *value, const char *note)
 {
-    return DM_FAIL(
-        DM_ELAUNCH,
-        "%s is %s: %s started this process as one of several, but gave it no PMI-1 "
-        "connection (PMI_FD) to find the others; start the program with Datum's mpiexec, "
-        "or unset %s to run it alone",
-        launcher->var, value, launcher->name, launcher->var);
+    return DM_FAIL(DM_ELAUNCH,
+                   "%s is %s: %s started this process as one of several, but there is no way to "
+                   "find the others (%s%sneither PMI_FD nor PMIX_NAMESPACE helps); %s, or unset %s "
+                   "to run it alone",
+                   launcher->var, value, launcher->name, note, note[0] != '\0' ? "; " : "",
+                   launcher->remedy, launcher->var);
 }
 
-int dm_pmi_check_alone(void)
+int dm_pmi_check_alone(const char *note)
 {
     /* A launcher that says how many there are, and says one, is believed. */
     bool is_one = false;
@@ -66,7 +70,7 @@ int dm_pmi_check_alone(void)
         if (launcher->says == SAYS_SIZE && strcmp(value, "1") == 0)
             is_one = true;
         else if (launcher->says == SAYS_SIZE || !is_one)
-            return fail_launcher(launcher, value);
+            return fail_launcher(launcher, value, note);
         /* A step of one task lives in an allocation of many. */
         if (is_one && launcher->only_with != NULL)
             break;

@@ -1,5 +1,5 @@
 /*
- * Lines of the PMI-1 protocol. Reading is robust against lines that come in
+ * Messages of PMI-1 and PMI-2. Reading is robust against messages that come in
  * pieces or several at once, signals, and the end of the other side.
  */
 #include "pmi/pmi_wire.h"
@@ -18,11 +18,18 @@
 #include "util/err.h"
 #include "util/log.h"
 
+/* Characters of the length in front of a message of PMI-2. */
+#define FRAME_HEAD 6
+
 void dm_pmi_wire_init(struct dm_pmi_wire *wire, int fd)
 {
     wire->fd = fd;
+    wire->is_framed = false;
+    wire->n_msgs = 0;
+    wire->n_bytes = 0;
     wire->start = 0;
     wire->end = 0;
+    wire->out_len = 0;
 }
 
 /* Without SIGPIPE where the descriptor is a socket, as Hydra's is. */
@@ -35,33 +42,72 @@ static ssize_t send_some(int fd, const char *buf, size_t len)
     return n;
 }
 
-int dm_pmi_wire_send(struct dm_pmi_wire *wire, const char *fmt, ...)
+int dm_pmi_wire_flush(struct dm_pmi_wire *wire)
 {
-    char line[DM_PMI_LINE_MAX];
+    size_t len = wire->out_len;
     size_t sent = 0;
-    va_list ap;
-    int len;
 
-    va_start(ap, fmt);
-    len = vsnprintf(line, sizeof(line) - 1, fmt, ap);
-    va_end(ap);
-    if (len < 0 || (size_t)len >= sizeof(line) - 1)
-        return DM_FAIL(DM_EINTERN, "line to the process manager is too long");
-    DM_TRACE(PMI, "send %s", line);
-    line[len++] = '\n';
-    while (sent < (size_t)len) {
-        ssize_t n = send_some(wire->fd, line + sent, (size_t)len - sent);
+    wire->out_len = 0;
+    while (sent < len) {
+        ssize_t n = send_some(wire->fd, wire->out + sent, len - sent);
 
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
-            return DM_FAIL(DM_ELAUNCH, "the process manager (mpiexec) is gone");
+            return DM_FAIL(DM_ELAUNCH, "the process manager (mpiexec or srun) is gone");
         if (n < 0)
             return DM_FAIL(DM_ELAUNCH, "writing to the process manager (descriptor %d): %s",
                            wire->fd, strerror(errno));
         sent += (size_t)n;
     }
+    wire->n_bytes += len;
     return DM_OK;
+}
+
+static int add_message(struct dm_pmi_wire *wire, const char *fmt, va_list ap)
+{
+    char text[DM_PMI_LINE_MAX];
+    char head[FRAME_HEAD + 1] = "";
+    size_t extra = wire->is_framed ? FRAME_HEAD : 1; /* the length, or the newline */
+    int len = vsnprintf(text, sizeof(text), fmt, ap);
+
+    if (len < 0 || (size_t)len + extra >= DM_PMI_LINE_MAX)
+        return DM_FAIL(DM_EINTERN, "message to the process manager is too long");
+    DM_TRACE(PMI, "send %s", text);
+    if (wire->out_len + (size_t)len + extra >= DM_PMI_LINE_MAX) {
+        int err = dm_pmi_wire_flush(wire);
+
+        if (err != DM_OK)
+            return err;
+    }
+    if (wire->is_framed)
+        snprintf(head, sizeof(head), "%6d", len % 1000000);
+    wire->out_len += (size_t)snprintf(wire->out + wire->out_len, sizeof(wire->out) - wire->out_len,
+                                      "%s%s%s", head, text, wire->is_framed ? "" : "\n");
+    wire->n_msgs++;
+    return DM_OK;
+}
+
+int dm_pmi_wire_add(struct dm_pmi_wire *wire, const char *fmt, ...)
+{
+    va_list ap;
+    int err;
+
+    va_start(ap, fmt);
+    err = add_message(wire, fmt, ap);
+    va_end(ap);
+    return err;
+}
+
+int dm_pmi_wire_send(struct dm_pmi_wire *wire, const char *fmt, ...)
+{
+    va_list ap;
+    int err;
+
+    va_start(ap, fmt);
+    err = add_message(wire, fmt, ap);
+    va_end(ap);
+    return err == DM_OK ? dm_pmi_wire_flush(wire) : err;
 }
 
 /* Waits until there is something to read; deadline in nanoseconds. */
@@ -84,7 +130,7 @@ static int wait_readable(int fd, uint64_t deadline)
         if (n == 0)
             return DM_FAIL(DM_ELAUNCH,
                            "the process manager does not answer; is descriptor %d "
-                           "(PMI_FD) really one of Hydra's?",
+                           "(PMI_FD) really one of a launcher's?",
                            fd);
         if (errno != EINTR)
             return DM_FAIL(DM_ELAUNCH, "waiting for the process manager: %s", strerror(errno));
@@ -102,7 +148,7 @@ static int fill(struct dm_pmi_wire *wire, uint64_t deadline)
         wire->start = 0;
     }
     if (wire->end == sizeof(wire->buf))
-        return DM_FAIL(DM_ELAUNCH, "the process manager sent a line of more than %d bytes",
+        return DM_FAIL(DM_ELAUNCH, "the process manager sent a message of more than %d bytes",
                        DM_PMI_LINE_MAX);
     do {
         err = wait_readable(wire->fd, deadline);
@@ -111,12 +157,72 @@ static int fill(struct dm_pmi_wire *wire, uint64_t deadline)
         n = read(wire->fd, wire->buf + wire->end, sizeof(wire->buf) - wire->end);
     } while (n < 0 && (errno == EINTR || errno == EAGAIN));
     if (n == 0 || (n < 0 && errno == ECONNRESET))
-        return DM_FAIL(DM_ELAUNCH, "the process manager (mpiexec) closed the connection");
+        return DM_FAIL(DM_ELAUNCH, "the process manager (mpiexec or srun) closed the connection");
     if (n < 0)
         return DM_FAIL(DM_ELAUNCH, "reading from the process manager (descriptor %d): %s", wire->fd,
                        strerror(errno));
     wire->end += (size_t)n;
+    wire->n_bytes += (size_t)n;
     return DM_OK;
+}
+
+/* Takes a line from the buffer, if a whole one is there: its length, or -1. */
+static int take_line(struct dm_pmi_wire *wire, char **text_p)
+{
+    char *line = wire->buf + wire->start;
+    char *end = memchr(line, '\n', wire->end - wire->start);
+
+    if (end == NULL)
+        return -1;
+    *end = '\0';
+    wire->start = (size_t)(end + 1 - wire->buf);
+    *text_p = line;
+    return (int)(end - line);
+}
+
+/* The length in front of a text, with blanks on either side; -2 when it is none. */
+static int read_length(const char *head)
+{
+    int len = 0;
+    int pos = 0;
+    int first;
+
+    while (pos < FRAME_HEAD && head[pos] == ' ')
+        pos++;
+    for (first = pos; pos < FRAME_HEAD && head[pos] >= '0' && head[pos] <= '9'; pos++)
+        len = len * 10 + head[pos] - '0';
+    if (pos == first)
+        return -2;
+    while (pos < FRAME_HEAD && head[pos] == ' ')
+        pos++;
+    return pos == FRAME_HEAD ? len : -2;
+}
+
+/* The same for a text behind its length; -2 when there is no length. */
+static int take_frame(struct dm_pmi_wire *wire, char **text_p)
+{
+    char *head = wire->buf + wire->start;
+    int len;
+
+    if (wire->end - wire->start < FRAME_HEAD)
+        return -1;
+    len = read_length(head);
+    if (len < 0)
+        return len;
+    if (wire->end - wire->start < FRAME_HEAD + (size_t)len)
+        return len > DM_PMI_LINE_MAX - FRAME_HEAD ? -2 : -1;
+    /* To the left, over the length, so that there is room for the NUL. */
+    memmove(head, head + FRAME_HEAD, (size_t)len);
+    head[len] = '\0';
+    for (int i = 0; i < len; i++) {
+        if (head[i] == ';')
+            head[i] = ' ';
+        else if (head[i] == ' ')
+            head[i] = '_';
+    }
+    wire->start += FRAME_HEAD + (size_t)len;
+    *text_p = head;
+    return len;
 }
 
 int dm_pmi_wire_recv(struct dm_pmi_wire *wire, uint64_t timeout_us, const char **line_p)
@@ -126,17 +232,18 @@ int dm_pmi_wire_recv(struct dm_pmi_wire *wire, uint64_t timeout_us, const char *
     if (timeout_us < UINT64_MAX / 2000)
         deadline = dm_clock_ns() + timeout_us * 1000;
     for (;;) {
-        char *line = wire->buf + wire->start;
-        char *end = memchr(line, '\n', wire->end - wire->start);
+        char *text = NULL;
+        int len = wire->is_framed ? take_frame(wire, &text) : take_line(wire, &text);
         int err;
 
-        if (end != NULL) {
-            *end = '\0';
-            wire->start = (size_t)(end + 1 - wire->buf);
-            if (strlen(line) != (size_t)(end - line))
+        if (len == -2)
+            return DM_FAIL(DM_ELAUNCH, "the process manager sent no length of a message: '%.6s'",
+                           wire->buf + wire->start);
+        if (len >= 0) {
+            if (strlen(text) != (size_t)len)
                 return DM_FAIL(DM_ELAUNCH, "the process manager sent binary data");
-            DM_TRACE(PMI, "recv %s", line);
-            *line_p = line;
+            DM_TRACE(PMI, "recv %s", text);
+            *line_p = text;
             return DM_OK;
         }
         err = fill(wire, deadline);

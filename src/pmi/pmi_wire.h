@@ -1,6 +1,8 @@
 /*
- * The PMI-1 wire protocol: lines of "name=value" words over a stream socket.
- * Knows how lines look and how to read and write them, not what they mean.
+ * The wire protocols of PMI-1 and PMI-2 over a stream socket. PMI-1: lines of
+ * "name=value" words. PMI-2: texts "name=value;name=value;" behind their length
+ * in six characters. Knows how messages look and how to read and write them, not
+ * what they mean.
  */
 #ifndef DM_PMI_PMI_WIRE_H
 #define DM_PMI_PMI_WIRE_H
@@ -17,27 +19,40 @@
 
 struct dm_pmi_wire {
     int fd;
-    size_t start; /* first byte of buf that was not returned yet */
-    size_t end;   /* end of what was read */
+    bool is_framed;   /* PMI-2 */
+    uint64_t n_msgs;  /* requests so far */
+    uint64_t n_bytes; /* in both directions */
+    size_t start;     /* first byte of buf that was not returned yet */
+    size_t end;       /* end of what was read */
+    size_t out_len;   /* bytes of out that wait to be sent */
     char buf[DM_PMI_LINE_MAX];
+    char out[DM_PMI_LINE_MAX];
 };
 
 /* Speak over fd, which stays the caller's. */
 void dm_pmi_wire_init(struct dm_pmi_wire *wire, int fd);
 
-/* Send one line; the newline is added. DM_ELAUNCH when the launcher is gone. */
+/*
+ * Add a message to those that wait to be sent; the newline or the length is
+ * added. DM_ELAUNCH when the launcher is gone.
+ */
+int dm_pmi_wire_add(struct dm_pmi_wire *wire, const char *fmt, ...) DM_PRINTF(2, 3);
+/* Send what waits. DM_ELAUNCH when the launcher is gone. */
+int dm_pmi_wire_flush(struct dm_pmi_wire *wire);
+/* Both at once. */
 int dm_pmi_wire_send(struct dm_pmi_wire *wire, const char *fmt, ...) DM_PRINTF(2, 3);
 
 /*
- * Wait for one line, at most timeout_us microseconds or DM_PMI_FOREVER. It comes
- * without its newline and is valid until the next call. DM_ELAUNCH when the
- * launcher is gone, says nothing in time, or sends what is no line.
+ * Wait for one message, at most timeout_us microseconds or DM_PMI_FOREVER. It
+ * comes without newline or length and with blanks between its fields, and is
+ * valid until the next call. DM_ELAUNCH when the launcher is gone, says nothing
+ * in time, or sends what is no message.
  */
 int dm_pmi_wire_recv(struct dm_pmi_wire *wire, uint64_t timeout_us, const char **line_p);
 
 /*
- * The value of a name in a line, copied into out (len bytes with the NUL). False
- * when the line has no such name or the value does not fit.
+ * The value of a name in a message, copied into out (len bytes with the NUL). False
+ * when it has no such name or the value does not fit.
  */
 bool dm_pmi_wire_field(const char *line, const char *name, char *out, size_t len);
 

@@ -15,6 +15,7 @@
 
 #include "config.h"
 #include "dapl_adapt/dapl_adapt.h"
+#include "pmi/pmi.h"
 #include "tools/place.h"
 #include "util/cfg.h"
 #include "util/err.h"
@@ -48,6 +49,7 @@ static void show_build(void)
     printf("  libraries    %s\n", DM_LIBDIR);
     printf("  compiler     %s %s\n", DM_CC, DM_CFLAGS);
     printf("  sanitizers   %s\n", DM_SANITIZE[0] != '\0' ? DM_SANITIZE : "none");
+    printf("  launchers    %s\n", dm_pmi_clients());
     printf("  traces       %s\n", DM_TRACE_ON ? "yes" : "no (configure --enable-debug)");
 }
 

@@ -138,8 +138,10 @@ static void take_text(struct dm_front_ranks *ranks, const char *text, int fd)
         close(fd);
     if (sscanf(text, "bye %d", &num) == 1) {
         for (size_t i = 0; i < ranks->n_ranks; i++)
-            if (ranks->ranks[i].rank == num)
+            if (ranks->ranks[i].rank == num) {
+                ranks->ranks[i].has_left = true;
                 release(&ranks->ranks[i]);
+            }
     } else if (sscanf(text, "end %d", &num) == 1) {
         for (size_t i = 0; i < ranks->n_ranks; i++)
             if (ranks->ranks[i].rank == num)
@@ -187,8 +189,7 @@ static bool take_news(struct dm_front_ranks *ranks)
 
 /* ---- deaths ---- */
 
-/* How a dead process ended that nobody has waited for; -1: unknown. */
-static int zombie_status(int pid)
+int dm_front_zombie_status(int pid)
 {
     char path[64];
     char text[2048];
@@ -227,12 +228,25 @@ struct pid_info {
 static int wait_status(const struct dm_front_rank *rank)
 {
     struct pid_info info = {.mask = PID_INFO_EXIT};
-    int status = zombie_status(rank->pid);
+    int status = dm_front_zombie_status(rank->pid);
 
     if (status < 0 && ioctl(rank->pid_fd, PID_GET_INFO, &info) == 0 &&
         (info.mask & PID_INFO_EXIT) != 0)
         status = info.exit_code;
     return status;
+}
+
+/* True when the ranks of this host were ended by something elsewhere. */
+static bool is_ended_elsewhere(const struct dm_front_ranks *ranks)
+{
+    bool has_stayed = false;
+
+    for (size_t i = 0; i < ranks->n_ranks; i++) {
+        if (ranks->ranks[i].is_excused)
+            return false;
+        has_stayed = has_stayed || !ranks->ranks[i].has_left;
+    }
+    return has_stayed && !ranks->is_alone;
 }
 
 void dm_front_ranks_report(struct dm_front_ranks *ranks, int hydra_status)
@@ -246,8 +260,12 @@ void dm_front_ranks_report(struct dm_front_ranks *ranks, int hydra_status)
         ranks->decide_at = 1;
         dm_front_ranks_run(ranks);
     }
-    if (!ranks->is_guilty)
+    if (!ranks->is_guilty) {
+        if (hydra_status != 0 && is_ended_elsewhere(ranks))
+            dm_log_info("the job was ended from another host: a process there ended it or died, or "
+                        "that host or the connection to it is gone");
         return;
+    }
     rank = &ranks->ranks[ranks->first];
     status = ranks->status;
     /* Left to itself, Hydra ends with the number of the signal that killed the rank. */
@@ -261,8 +279,15 @@ void dm_front_ranks_report(struct dm_front_ranks *ranks, int hydra_status)
                  WEXITSTATUS(status));
     else
         snprintf(cause, sizeof(cause), "ended without MPI_Finalize");
-    dm_log_error("rank %d on host %s (process %d) %s%s; the job is ended", rank->rank, rank->host,
-                 rank->pid, cause, ranks->is_doubtful ? ", perhaps after one on another host" : "");
+    /* Not an error of this rank, perhaps: the one that it was speaks for itself. */
+    if (ranks->is_doubtful)
+        dm_log_info(
+            "rank %d on host %s (process %d) %s, perhaps after one on another host; the job "
+            "is ended",
+            rank->rank, rank->host, rank->pid, cause);
+    else
+        dm_log_error("rank %d on host %s (process %d) %s; the job is ended", rank->rank, rank->host,
+                     rank->pid, cause);
 }
 
 /* In the name of the dead rank; the job's exit status is what the rank's was. */

@@ -14,6 +14,7 @@ struct dm_front_rank {
     int pmi_fd; /* copy of its connection to Hydra */
     int pid_fd; /* readable when it has ended; -1: it said goodbye */
     bool is_dead;
+    bool has_left; /* it said goodbye */
     char host[256];
     bool is_excused; /* it has ended the job and said why */
 };
@@ -53,5 +54,8 @@ void dm_front_ranks_ignore(struct dm_front_ranks *ranks);
  */
 void dm_front_ranks_report(struct dm_front_ranks *ranks, int hydra_status);
 void dm_front_ranks_fini(struct dm_front_ranks *ranks);
+
+/* How a dead process ended that nobody has waited for yet; -1: it lives, or unknown. */
+int dm_front_zombie_status(int pid);
 
 #endif

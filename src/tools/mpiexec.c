@@ -44,6 +44,9 @@
 #define FORWARD_NS UINT64_C(200000000)
 /* How long to wait for Hydra's helpers when Hydra itself was killed. */
 #define ORPHANS_NS UINT64_C(2000000000)
+/* How often to look for launchers that failed, and how often one must be seen. */
+#define LOOK_NS     UINT64_C(1000000000)
+#define LOOKS_TO_BE 3
 
 struct front {
     pid_t hydra;
@@ -54,6 +57,8 @@ struct front {
     int signo;           /* the signal that ends the job, 0: none */
     uint64_t forward_at; /* when to pass it on, 0: not */
     uint64_t kill_at;    /* when to kill Hydra, 0: not */
+    uint64_t look_at;    /* when to look for launchers that failed, UINT64_MAX: not */
+    int n_looks;         /* that have seen one */
     struct dm_front_ranks ranks;
 };
 
@@ -220,6 +225,57 @@ static void take_signal(struct front *front)
     }
 }
 
+/*
+ * The first child of Hydra that has failed and that Hydra does not wait for; 0: none. These
+ * are ssh to another host and the proxy of this one.
+ */
+static int failed_launcher(pid_t hydra, int *status_p)
+{
+    char path[64];
+    int found = 0;
+    int pid;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)hydra, (int)hydra);
+    f = fopen(path, "re");
+    if (f == NULL)
+        return 0;
+    while (found == 0 && fscanf(f, "%d", &pid) == 1) {
+        *status_p = dm_front_zombie_status(pid);
+        if (*status_p > 0)
+            found = pid;
+    }
+    fclose(f);
+    return found;
+}
+
+/* Hydra waits for ever for a host that ssh could not reach. */
+static void look_for_launchers(struct front *front, uint64_t now)
+{
+    int status = 0;
+    int pid = failed_launcher(front->hydra, &status);
+
+    front->look_at = now + LOOK_NS;
+    front->n_looks = pid != 0 ? front->n_looks + 1 : 0;
+    if (front->n_looks < LOOKS_TO_BE)
+        return;
+    front->look_at = UINT64_MAX;
+    if (WIFSIGNALED(status))
+        dm_log_error(
+            "the launcher of a host (process %d) was killed by signal %d; the job is ended", pid,
+            WTERMSIG(status));
+    else
+        dm_log_error(
+            "the launcher of a host (ssh or the like, process %d) ended with status %d: the "
+            "host does not exist, or lets nobody in, or has no hydra_pmi_proxy; what it "
+            "said stands above; the job is ended",
+            pid, WEXITSTATUS(status));
+    front->is_killed = true;
+    kill(front->hydra, SIGTERM);
+    if (front->kill_at == 0)
+        front->kill_at = now + GRACE_NS;
+}
+
 /* Does what is due; returns the milliseconds until the next thing, -1: none. */
 static int run_timers(struct front *front)
 {
@@ -236,6 +292,10 @@ static int run_timers(struct front *front)
         front->is_killed = true;
         kill(front->hydra, SIGKILL);
     }
+    if (now >= front->look_at)
+        look_for_launchers(front, now);
+    if (front->look_at < next)
+        next = front->look_at;
     if (front->forward_at != 0 && front->forward_at < next)
         next = front->forward_at;
     if (front->kill_at != 0 && front->kill_at < next)
@@ -262,6 +322,7 @@ static bool reap(struct front *front)
 
 static void watch(struct front *front)
 {
+    front->look_at = dm_clock_ns() + LOOK_NS;
     while (!front->has_ended) {
         struct pollfd pfds[2] = {
             {.fd = front->signal_fd, .events = POLLIN},

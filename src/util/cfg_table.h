@@ -15,6 +15,9 @@
     X(EXPLAIN, BOOL, "no", explain,                                                                \
       "print once per job which provider and protocol each class of peers uses, and who was "      \
       "refused and why")                                                                           \
+    X(STATS, BOOL, "no", stats,                                                                    \
+      "print in MPI_Finalize what the job cost: start-up, memory, connections, traffic; least, "   \
+      "mean and most over the processes")                                                          \
     X(TRACE, STR, "", trace, "areas to trace, separated by commas, or all (debug builds)")         \
     X(CONNECT, ENUM, "auto", connect,                                                              \
       "auto|start|demand: when connections are made; auto: at start up to 8 processes")            \
@@ -36,6 +39,15 @@
     X(COLL, STR, "", coll,                                                                         \
       "algorithms of collectives to use where they can do the job, as in "                         \
       "bcast=scatter,barrier=tree; empty: by the library's table")                                 \
+    X(RECONNECT, USEC, "10s", reconnect,                                                           \
+      "how long a broken connection is tried again over all rails before the loss is final; 0: "   \
+      "lost at once")                                                                              \
+    X(RAILS, UINT, "4", rails, "network rails that a large transfer is spread over at most")       \
+    X(STRIPE, SIZE, "256k", stripe, "bytes of a large transfer that are worth another rail")       \
+    X(PMI, ENUM, "auto", pmi,                                                                      \
+      "auto|pmi1|pmi2|pmix: how to speak to the launcher; auto: what its environment offers")      \
+    X(PMIX_LIB, STR, "", pmix_lib,                                                                 \
+      "the PMIx library to load for a PMIx launcher; empty: libpmix.so.2")                         \
     X(TIMEOUT, USEC, "30s", timeout, "how long a connection may take before it is an error")
 
 /*

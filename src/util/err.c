@@ -11,7 +11,7 @@
 
 #include "util/port.h"
 
-#define DETAIL_LEN 512
+#define DETAIL_LEN 2048 /* a list of providers and reasons */
 
 static DM_THREAD_LOCAL char detail[DETAIL_LEN];
 static DM_THREAD_LOCAL int detail_code;

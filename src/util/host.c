@@ -7,6 +7,8 @@
 #include "util/host.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
@@ -257,4 +259,20 @@ void dm_host_shm_free(void *ptr, size_t len, int fd)
 {
     munmap(ptr, len);
     close(fd);
+}
+
+bool dm_host_may_lock(void)
+{
+    char buf[4096];
+    const char *line;
+    ssize_t len;
+    int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0)
+        return false;
+    len = read(fd, buf, sizeof(buf) - 1);
+    close(fd);
+    buf[len > 0 ? len : 0] = '\0';
+    line = strstr(buf, "CapEff:");
+    return line != NULL && (strtoull(line + 7, NULL, 16) >> CAP_IPC_LOCK & 1) != 0;
 }

@@ -4,6 +4,7 @@
 #ifndef DM_UTIL_HOST_H
 #define DM_UTIL_HOST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,6 +12,8 @@
 const char *dm_host_name(void);
 /* Cores this process may use: the affinity mask cut by the cgroup's CPU quota, at least 1. */
 int dm_host_cores(void);
+/* May this process lock memory beyond RLIMIT_MEMLOCK (CAP_IPC_LOCK)? */
+bool dm_host_may_lock(void);
 /*
  * The part of dm_host_cores that reads control groups: whole cores that the
  * groups in groups_file (form of /proc/self/cgroup) allow under root

@@ -11,7 +11,7 @@ enum { PRIVATE = 256, MANY = 60 };
 static void connect_to(struct dt *t, DAT_EP_HANDLE ep, DAT_CONN_QUAL qual, DAT_TIMEOUT us, int len,
                        void *data)
 {
-    struct sockaddr_in addr = t->addr; /* may go when the call returns */
+    struct sockaddr_in6 addr = t->addr; /* may go when the call returns */
 
     OK(dat_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&addr, qual, us, len, data, DAT_QOS_BEST_EFFORT,
                       DAT_CONNECT_DEFAULT_FLAG));

@@ -1,4 +1,4 @@
-/* test: kind=dat timeout=60 params=copy=auto */
+/* test: kind=dat prov=datum-shm timeout=60 params=copy=auto */
 /*
  * Common service points and common connects, through the provider's table, as
  * libdat2 does not export them: requests at a CSP, two sides that meet with
@@ -14,8 +14,9 @@ static int family; /* the process that started it */
 
 static struct sockaddr_in at_port(struct dt *t, int port)
 {
-    struct sockaddr_in at = t->addr;
+    struct sockaddr_in at;
 
+    memcpy(&at, &t->addr, sizeof(at));
     at.sin_port = htons((in_port_t)(BASE_PORT + port));
     return at;
 }

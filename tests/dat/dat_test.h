@@ -68,8 +68,8 @@ struct dt {
     DAT_EVD_HANDLE req_evd;
     DAT_PZ_HANDLE pz;
     DAT_EP_HANDLE ep;
-    struct sockaddr_in addr;
-    int pipe; /* to the other process */
+    struct sockaddr_in6 addr; /* or a sockaddr_in: as the provider has it */
+    int pipe;                 /* to the other process */
 };
 
 /* Registered memory. */

@@ -234,7 +234,7 @@ static void make(struct all *x, const char *name)
     OK(p->psp_create_any_func(x->t.ia, &x->qual, x->t.cr_evd, DAT_PSP_CONSUMER_FLAG, &x->psp));
     other = x->qual + 1000003;
     OK(p->rsp_create_func(x->t.ia, other, x->reserved, x->t.cr_evd, &x->rsp));
-    at = x->t.addr;
+    memcpy(&at, &x->t.addr, sizeof(at));
     at.sin_port = htons((in_port_t)(getpid() % 30000 + 2 + (x == &b)));
     OK(p->csp_create_func(x->t.ia, &comm, (DAT_IA_ADDRESS_PTR)&at, x->t.cr_evd, &x->csp));
     OK(p->srq_create_func(x->t.ia, x->t.pz, &srq_attr, &x->srq));

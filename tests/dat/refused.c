@@ -1,4 +1,4 @@
-/* test: kind=dat san=no timeout=30 params=copy=auto */
+/* test: kind=dat prov=datum-shm san=no timeout=30 params=copy=auto */
 /*
  * Where the kernel refuses things: process_vm by a system call filter, as in
  * many containers, and address space for the segment. The first must work all

@@ -1,4 +1,4 @@
-/* test: kind=dat timeout=90 params=copy=auto|copy=cma */
+/* test: kind=dat prov=datum-shm timeout=90 params=copy=auto|copy=cma */
 /*
  * A peer that is stopped (SIGSTOP) in the middle of its writes into our memory
  * may write on when it is continued: until then the memory and the rings that

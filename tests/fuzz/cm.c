@@ -632,7 +632,7 @@ static void do_bind(struct in *in)
 /* Both sides of a meeting point. */
 static void do_common(struct in *in)
 {
-    struct sockaddr_in addr = ia->pia.addr;
+    struct sockaddr_in addr = ia->pia.addr.in;
     DAT_EP_PARAM param;
     DAT_COMM comm = {.domain = AF_INET, .type = SOCK_STREAM, .protocol = (int)qual};
     struct dm_shm_name to;

@@ -94,7 +94,7 @@ check 'a child of a job of one is alone' prints '^rank 0 of 1$' \
 for var in PMI_SIZE=2 OMPI_COMM_WORLD_SIZE=4 MPI_LOCALNRANKS=2 PMIX_RANK=1; do
     check_fails "$var" "${var%=*} is ${var#*=}.*mpiexec" env $var ./prog
 done
-check_fails 'srun without PMI' 'SLURM_NTASKS is 4.*srun' \
+check_fails 'srun without PMI' 'SLURM_NTASKS is 4.*srun.*say srun --mpi=pmi2' \
     env SLURM_NTASKS=4 SLURM_STEP_ID=0 SLURM_PROCID=1 ./prog
 check_fails 'PMI_FD is closed' 'PMI_FD is 77.*not open' \
     env PMI_FD=77 PMI_RANK=0 PMI_SIZE=2 ./prog

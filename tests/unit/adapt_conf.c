@@ -134,6 +134,8 @@ static void cards(void)
         adapt->ias[i] = &ia[i];
     }
     adapt->n_ias = 2;
+    adapt->n_slots = 48;
+    adapt->slot_size = 4096;
     dm_card_write(adapt, text, sizeof(text));
     CHECK_EQ(dm_card_read(text, &card), DM_OK);
     CHECK_EQ(card.n_rails, 2);
@@ -142,14 +144,36 @@ static void cards(void)
     CHECK(memcmp(card.rails[1].addr, addr, 28) == 0);
     CHECK(card.rails[1].qual == UINT64_C(0xfedcba9876543210));
     CHECK(card.cpus[0] != 0);
+    CHECK_EQ(card.n_slots, 48);
+    CHECK_EQ(card.slot_size, 4096);
+    CHECK_STR(card.why, "");
+    CHECK(card.host != 0);
     CHECK_EQ(dm_card_read("", &card), DM_ECONN);
-    CHECK_EQ(dm_card_read("7;1;", &card), DM_ECONN);
-    CHECK_EQ(dm_card_read("1;", &card), DM_ECONN);
-    CHECK_EQ(dm_card_read("1;3;name,0g,1,0;", &card), DM_ECONN);
-    CHECK_EQ(dm_card_read("1;3;name,00,1;", &card), DM_ECONN);
-    CHECK_EQ(dm_card_read("1;3;name,00,1,9;", &card), DM_ECONN);
-    CHECK_EQ(dm_card_read("1;3;", &card), DM_OK);
+    CHECK_EQ(dm_card_read("1;0.1;5;64,128;3;", &card), DM_ECONN); /* another form */
+    CHECK(strstr(dm_err_detail(), "same version") != NULL);
+    CHECK_EQ(dm_card_read("2;0.1;5;64,128", &card), DM_ECONN);
+    CHECK_EQ(dm_card_read("2;0.1;5;64;3;", &card), DM_ECONN);
+    CHECK_EQ(dm_card_read("2;a-version-that-is-long;5;64,128;3;", &card), DM_ECONN);
+    CHECK_EQ(dm_card_read("2;0.1;5;64,128;3;name,0g,1,0;", &card), DM_ECONN);
+    CHECK_EQ(dm_card_read("2;0.1;5;64,128;3;name,00,1;", &card), DM_ECONN);
+    CHECK_EQ(dm_card_read("2;0.1;5;64,128;3;name,00,1,9;", &card), DM_ECONN);
+    CHECK_EQ(dm_card_read("2;0.1;5;64,128;3;", &card), DM_OK);
     CHECK_EQ(card.n_rails, 0);
+    CHECK_EQ(card.host, 5);
+    CHECK_STR(card.version, "0.1");
+    /* what was refused travels where nothing else leaves the host */
+    adapt->n_ias = 0;
+    adapt->job.size = 2;
+    adapt->job.n_local = 1;
+    adapt->refused = strdup("  eth-a: no such device;\n  eth=b: \"down\"\n");
+    dm_card_write(adapt, text, sizeof(text));
+    CHECK_EQ(dm_card_read(text, &card), DM_OK);
+    CHECK_STR(card.why, "eth-a: no such device eth b: down ");
+    adapt->has_network = true;
+    dm_card_write(adapt, text, sizeof(text));
+    CHECK_EQ(dm_card_read(text, &card), DM_OK);
+    CHECK_STR(card.why, "");
+    free(adapt->refused);
     free(adapt);
 }
 

@@ -324,6 +324,86 @@ static void full(void)
     close_both();
 }
 
+/*
+ * Little memory may be locked: both ends get by with smaller rings, the smaller of what each
+ * has; nothing is lost, and large parts are copied.
+ */
+static void short_memory(void)
+{
+    static const size_t limits[] = {2000000, 700000, 90000, 40000, 20000, 6000};
+    const struct dm_conn *conn;
+    size_t before = SIZE_MAX;
+    size_t len;
+
+    for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+        open_both();
+        FAKE_CALL(fake.max_locked = (size_t)2 * DM_PROBE_LEN + limits[i]);
+        CHECK_EQ(dm_adapt_connect(conn_of((int)i % 2)), DM_OK);
+        stream(200000, 20000);
+        conn = conn_of(0);
+        CHECK_EQ(conn->n_slots, conn_of(1)->n_slots);
+        CHECK_EQ(conn->slot_size, conn_of(1)->slot_size);
+        CHECK_EQ(conn->tx.n_slots, conn_of(1)->rx.n_slots);
+        CHECK_EQ(conn->tx.stride, conn_of(1)->rx.stride);
+        len = (size_t)conn->n_slots * conn->slot_size;
+        CHECK(len < before);
+        before = len;
+        CHECK_EQ(sides[0].n_failed + sides[1].n_failed, 0);
+        FAKE_CALL(fake.max_locked = 0);
+        close_both();
+    }
+}
+
+/* Not even the smallest rings: the message has the limit and what to do. */
+static void no_memory(void)
+{
+    open_both();
+    FAKE_CALL(fake.max_locked = (size_t)2 * DM_PROBE_LEN + 4096);
+    CHECK_EQ(dm_adapt_connect(conn_of(0)), DM_EPROVIDER);
+    CHECK(strstr(dm_err_detail(), "ulimit -l") != NULL);
+    CHECK(strstr(dm_err_detail(), "rank 1 on host here") != NULL);
+    for (int i = 0; i < 100; i++)
+        dm_adapt_poll(sides[0].adapt);
+    CHECK_EQ(sides[0].n_failed, 1);
+    FAKE_CALL(fake.max_locked = 0);
+    close_both();
+}
+
+/* Memory is short before anything is open: nothing to measure with, and it works without. */
+static void no_probe_memory(void)
+{
+    FAKE_CALL(fake.max_locked = 100000);
+    open_both();
+    CHECK(sides[0].adapt->probe_lmr[0].handle == DAT_HANDLE_NULL);
+    CHECK_EQ(dm_adapt_connect(conn_of(0)), DM_OK);
+    stream(100000, 20000);
+    CHECK(!dm_adapt_prefers_pipe(conn_of(0)));
+    CHECK_EQ(sides[0].n_failed + sides[1].n_failed, 0);
+    FAKE_CALL(fake.max_locked = 0);
+    close_both();
+}
+
+/* Small queues: rings that fit them. */
+static void small_queues(void)
+{
+    FAKE_CALL(fake.max_dtos = 16);
+    open_both();
+    CHECK_EQ(dm_adapt_connect(conn_of(0)), DM_OK);
+    stream(100000, 3000);
+    CHECK_EQ(conn_of(0)->n_slots, 14);
+    CHECK_EQ(sides[0].n_failed + sides[1].n_failed, 0);
+    close_both();
+    FAKE_CALL(fake.max_dtos = 0);
+    FAKE_CALL(fake.max_evd = 150);
+    open_both();
+    CHECK_EQ(dm_adapt_connect(conn_of(0)), DM_OK);
+    stream(100000, 3000);
+    CHECK(conn_of(0)->n_slots < 64);
+    CHECK_EQ(sides[0].n_failed + sides[1].n_failed, 0);
+    close_both();
+    FAKE_CALL(fake.max_evd = 0);
+}
+
 /* Both connect at once, refusals and time-outs on the way: one connection comes out. */
 static void crossing(int n_not_listening, int n_lost, int n_unreachable)
 {
@@ -513,6 +593,7 @@ static void loss(void)
     struct dm_mr *mr;
     char byte = 0;
     struct iovec iov = {&byte, 1};
+    uint64_t until;
     size_t taken;
 
     open_both();
@@ -535,8 +616,10 @@ static void loss(void)
                  DM_OK);
     }
     fake_ep_disconnect(conn_of(1)->link[DM_LINK_PIPE].ep, DAT_CLOSE_ABRUPT_FLAG);
-    for (int i = 0; i < 20000 && sides[0].n_failed == 0; i++)
-        dm_adapt_poll(sides[0].adapt);
+    until = dm_clock_ns() + 10000000000u;
+    while ((sides[0].n_failed == 0 || sides[1].n_failed == 0 || n_done < 81) &&
+           dm_clock_ns() < until)
+        poll_both();
     for (int i = 0; i < 5000; i++)
         poll_both();
     CHECK_EQ(n_done, 81);
@@ -701,10 +784,16 @@ int main(void)
     run("DATUM_PROVIDER=fake-a", closed);
     run("DATUM_PROVIDER=", closed);
     run("DATUM_PROVIDER=", listed);
+    run("DATUM_EAGER=rdma", short_memory);
+    run("DATUM_EAGER=sendrecv", short_memory);
+    run("DATUM_EAGER=rdma", no_memory);
+    run("DATUM_EAGER=rdma", no_probe_memory);
+    run("DATUM_EAGER=rdma", small_queues);
+    run("DATUM_EAGER=sendrecv", small_queues);
     run("DATUM_EAGER=rdma", bulk);
     run("DATUM_EAGER=sendrecv", bulk);
-    run("DATUM_EAGER=rdma", loss);
-    run("DATUM_EAGER=sendrecv", loss);
+    run("DATUM_EAGER=rdma DATUM_RECONNECT=0", loss);
+    run("DATUM_EAGER=sendrecv DATUM_RECONNECT=0", loss);
     run("DATUM_REG_CACHE_SIZE=81920", reg_cache);
     unlink(conf_path);
     rmdir(dir);

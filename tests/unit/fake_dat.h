@@ -69,7 +69,11 @@ struct fake_ep {
     struct fake_work *work;
     struct fake_work **work_end;
     int n_work;
+    int rail;               /* 0: fake-a */
+    struct fake_work *late; /* data that is still on its way here, from an end that has given up */
     int max_req;
+    int max_recv;
+    int n_recv;
     int n_req; /* places taken: freed by a later signalled completion only */
     char private_data[64];
     struct fake_ep *next;
@@ -83,16 +87,29 @@ struct fake_psp {
     struct sockaddr_in addr;
 };
 
+struct fake_ia;
+
+struct fake_lmr {
+    struct fake_obj obj;
+    struct fake_ia *ia;
+    size_t len;
+};
+
 struct fake_cr {
     struct fake_obj obj;
     struct fake_ep *from;
     char private_data[64];
     int size;
+    struct fake_cr *next;
 };
 
 struct fake_ia {
     struct fake_obj obj;
     struct sockaddr_in addr;
+    struct sockaddr_in6 odd; /* the address that it tells where is_odd */
+    bool is_odd;
+    bool is_a;
+    size_t n_locked;
     struct fake_evd async;
 };
 
@@ -101,17 +118,30 @@ static struct {
     pthread_mutex_t lock;
     struct fake_ep *eps;
     struct fake_psp *psps;
+    struct fake_cr *crs; /* not answered yet */
     unsigned seed;
     unsigned delay;      /* 0: at once; n: one in n chances for each piece of work */
     int n_unreachable;   /* so many connects to fake-a are answered UNREACHABLE */
     int n_not_listening; /* so many get NON_PEER_REJECTED */
     int n_lost;          /* so many get TIMED_OUT */
-    int max_lmrs;        /* 0: no limit */
+    int max_dtos;        /* what the attributes say; 0: much */
+    int max_evd;
+    int max_lmrs;      /* 0: no limit */
+    size_t max_locked; /* bytes in registrations of an adapter, 0: no limit */
     int n_lmrs;
-    int max_iov;      /* of an endpoint, whatever the attributes say; 0: any, -1: none */
-    int breaks_order; /* one write of so many places its last byte first; 0: none */
+    int max_iov;         /* of an endpoint, whatever the attributes say; 0: any, -1: none */
+    int breaks_order;    /* one write of so many places its last byte first; 0: none */
+    bool is_middle_last; /* both ends of a write appear before what is between them */
     bool refuses_shared;
     bool fails_open;
+    int break_after;            /* so many posts from now a connection breaks; 0: none */
+    bool breaks_half;           /* the other end does not notice */
+    bool breaks_all;            /* all connections over that rail */
+    int n_cut[2];               /* so many connects over the rail fail, */
+    int cut_event;              /* with this */
+    bool is_v6;                 /* fake-b has an IPv6 address */
+    const char *reach;          /* what fake-a says about itself; NULL: nothing */
+    const char *last_byte_last; /* what both say */
     /* counts */
     int n_connects;
     int n_writes;
@@ -168,6 +198,8 @@ static void fake_conn_event(struct fake_ep *ep, DAT_EVENT_NUMBER number, const v
     fake_event(ep->cm_evd, &event);
 }
 
+static bool fake_do(struct fake_ep *ep);
+
 /* Nothing more happens on it: flush. */
 static void fake_flush(struct fake_ep *ep)
 {
@@ -188,15 +220,30 @@ static void fake_flush(struct fake_ep *ep)
     ep->recvs_end = &ep->recvs;
 }
 
+static void fake_drop_late(struct fake_ep *ep)
+{
+    struct fake_work *work;
+
+    while ((work = ep->late) != NULL) {
+        ep->late = work->next;
+        free(work);
+    }
+}
+
 static void fake_down(struct fake_ep *ep, bool tell)
 {
     struct fake_ep *peer = ep->peer;
 
+    if (tell && ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING) { /* given up */
+        ep->state = DAT_EP_STATE_DISCONNECTED;
+        fake_conn_event(ep, DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
+    }
     if (ep->state != DAT_EP_STATE_CONNECTED)
         return;
     ep->state = DAT_EP_STATE_DISCONNECTED;
     ep->peer = NULL;
     fake_flush(ep);
+    fake_drop_late(ep);
     if (tell)
         fake_conn_event(ep, DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
     if (peer != NULL)
@@ -219,6 +266,17 @@ static void fake_in_order(char *at, const char *mem, size_t n)
 }
 
 /* The last byte, and some time later the others. */
+static void fake_middle_last(char *at, const char *mem, size_t n)
+{
+    const struct timespec pause = {0, 100000};
+    size_t third = n / 3;
+
+    memcpy(at, mem, third);
+    memcpy(at + n - third, mem + n - third, third);
+    nanosleep(&pause, NULL);
+    memcpy(at + third, mem + third, n - 2 * third);
+}
+
 static void fake_backwards(char *at, const char *mem, size_t n)
 {
     const struct timespec pause = {0, 100000};
@@ -252,6 +310,8 @@ static bool fake_do(struct fake_ep *ep)
             memcpy(mem, at, n);
         else if (i + 1 < work->n_iov || n == 0)
             memcpy(at, mem, n);
+        else if (fake.is_middle_last && n >= 64)
+            fake_middle_last(at, mem, n);
         else if (fake.breaks_order > 0 && fake.n_writes % fake.breaks_order == 0)
             fake_backwards(at, mem, n);
         else
@@ -260,6 +320,7 @@ static bool fake_do(struct fake_ep *ep)
         len += n;
     }
     if (work->op == DAT_DTO_SEND) {
+        peer->n_recv--;
         peer->recvs = recv->next;
         if (peer->recvs == NULL)
             peer->recvs_end = &peer->recvs;
@@ -278,9 +339,110 @@ static bool fake_do(struct fake_ep *ep)
     return true;
 }
 
+/* What the network has of a piece of work, to arrive later; without its end, sometimes. */
+static struct fake_work *fake_capture(const struct fake_work *work)
+{
+    struct fake_work *copy;
+    size_t len = 0;
+
+    for (int i = 0; i < work->n_iov; i++)
+        len += work->iov[i].segment_length;
+    copy = calloc(1, sizeof(*copy) + len);
+    *copy = *work;
+    copy->next = NULL;
+    len = 0;
+    for (int i = 0; i < work->n_iov; i++) {
+        memcpy((char *)(copy + 1) + len, (void *)(uintptr_t)work->iov[i].virtual_address,
+               work->iov[i].segment_length);
+        len += work->iov[i].segment_length;
+    }
+    if (work->op == DAT_DTO_RDMA_WRITE && fake_random() % 4 == 0)
+        len /= 2;
+    copy->n_iov = 1;
+    copy->iov[0].virtual_address = (DAT_VADDR)(uintptr_t)(copy + 1);
+    copy->iov[0].segment_length = (DAT_SEG_LENGTH)len;
+    return copy;
+}
+
+/* Data of the first piece that is late arrives. */
+static void fake_arrive(struct fake_ep *ep)
+{
+    struct fake_work *work = ep->late;
+    struct fake_recv *recv = ep->recvs;
+    const char *mem = (const char *)(work + 1);
+    size_t len = work->iov[0].segment_length;
+
+    ep->late = work->next;
+    if (work->op == DAT_DTO_RDMA_WRITE) {
+        memcpy((void *)(uintptr_t)work->remote, mem, len);
+    } else if (recv != NULL) {
+        memcpy((void *)(uintptr_t)recv->seg.virtual_address, mem, len);
+        ep->recvs = recv->next;
+        ep->n_recv--;
+        if (ep->recvs == NULL)
+            ep->recvs_end = &ep->recvs;
+        fake_dto(ep->recv_evd, ep, recv->cookie, DAT_DTO_SUCCESS, len);
+        free(recv);
+    }
+    free(work);
+}
+
+/*
+ * A connection breaks: of the work under way some was done, some was done without anybody
+ * knowing, some is late, the rest never happens.
+ */
+static void fake_break(struct fake_ep *ep)
+{
+    struct fake_ep *peer = ep->peer;
+    struct fake_work **end;
+
+    if (peer == NULL || ep->state != DAT_EP_STATE_CONNECTED)
+        return;
+    for (int n = (int)(fake_random() % 4); n > 0 && ep->work != NULL; n--)
+        fake_do(ep);
+    end = &peer->late;
+    for (const struct fake_work *work = ep->work; work != NULL; work = work->next) {
+        if (work->op == DAT_DTO_RDMA_READ || fake_random() % 4 == 0)
+            break;
+        *end = fake_capture(work);
+        end = &(*end)->next;
+        if ((*end = NULL, fake_random() % 8 == 0))
+            break;
+    }
+    if (!fake.breaks_half) {
+        while (peer->late != NULL)
+            fake_arrive(peer);
+        fake_down(ep, true);
+        return;
+    }
+    /* the other end learns of it when it closes: it has no peer, and what it posts stays */
+    peer->peer = NULL;
+    ep->peer = NULL;
+    fake_down(ep, true);
+}
+
+static void fake_count_post(struct fake_ep *ep)
+{
+    int rail = ep->rail;
+
+    if (fake.break_after == 0 || --fake.break_after > 0)
+        return;
+    fake_break(ep);
+    for (struct fake_ep *one = fake.eps; one != NULL && fake.breaks_all; one = one->next) {
+        if (one->rail == rail)
+            fake_break(one);
+    }
+}
+
 static void fake_progress(void)
 {
     for (struct fake_ep *ep = fake.eps; ep != NULL; ep = ep->next) {
+        /* nobody answers what it posts: it finds out in the end */
+        if (ep->state == DAT_EP_STATE_CONNECTED && ep->peer == NULL && ep->work != NULL &&
+            fake_random() % 2000 == 0)
+            fake_down(ep, true);
+        while (ep->late != NULL && fake_random() % (fake.delay + 2) == 0)
+            fake_arrive(ep);
         while (ep->work != NULL && ep->peer != NULL &&
                (fake.delay == 0 || fake_random() % fake.delay == 0))
             fake_do(ep);
@@ -296,6 +458,20 @@ static void fake_progress(void)
 
 /* ---- the table ---- */
 
+static void fake_words(const struct fake_ia *ia, DAT_PROVIDER_ATTR *attr)
+{
+    static DAT_NAMED_ATTR words[3];
+    int n = 0;
+
+    words[n++] = (DAT_NAMED_ATTR){"nothing", "known"};
+    if (fake.reach != NULL && ia->is_a)
+        words[n++] = (DAT_NAMED_ATTR){"reach", fake.reach};
+    if (fake.last_byte_last != NULL)
+        words[n++] = (DAT_NAMED_ATTR){"last_byte_last", fake.last_byte_last};
+    attr->num_provider_specific_attr = n;
+    attr->provider_specific_attr = words;
+}
+
 static DAT_RETURN fake_ia_query(DAT_IA_HANDLE h, DAT_EVD_HANDLE *async, DAT_IA_ATTR_MASK mask,
                                 DAT_IA_ATTR *attr, DAT_PROVIDER_ATTR_MASK pmask,
                                 DAT_PROVIDER_ATTR *pattr)
@@ -308,9 +484,9 @@ static DAT_RETURN fake_ia_query(DAT_IA_HANDLE h, DAT_EVD_HANDLE *async, DAT_IA_A
         *async = &ia->async;
     if (attr != NULL) {
         memset(attr, 0, sizeof(*attr));
-        attr->ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ia->addr;
-        attr->max_dto_per_ep = 1000;
-        attr->max_evd_qlen = 100000;
+        attr->ia_address_ptr = ia->is_odd ? (void *)&ia->odd : (void *)&ia->addr;
+        attr->max_dto_per_ep = fake.max_dtos > 0 ? fake.max_dtos : 1000;
+        attr->max_evd_qlen = fake.max_evd > 0 ? fake.max_evd : 100000;
         attr->max_iov_segments_per_dto = 4;
         attr->max_rdma_size = 65536;
         attr->max_iov_segments_per_rdma_read = 1;
@@ -319,6 +495,7 @@ static DAT_RETURN fake_ia_query(DAT_IA_HANDLE h, DAT_EVD_HANDLE *async, DAT_IA_A
     if (pattr != NULL) {
         memset(pattr, 0, sizeof(*pattr));
         pattr->dapl_version_major = 2;
+        fake_words(ia, pattr);
     }
     return DAT_SUCCESS;
 }
@@ -351,6 +528,10 @@ static DAT_RETURN fake_ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_
     ia->obj = (struct fake_obj){&fake_prov, FAKE_IA};
     ia->addr.sin_family = AF_INET;
     ia->addr.sin_addr.s_addr = htonl(strcmp(name, "fake-a") == 0 ? 0x0a000001 : 0x0a000002);
+    ia->is_a = strcmp(name, "fake-a") == 0;
+    ia->is_odd = fake.is_v6 && !ia->is_a;
+    ia->odd.sin6_family = AF_INET6;
+    ia->odd.sin6_addr.s6_addr[15] = 9;
     fake_evd_init(&ia->async, qlen);
     *async = &ia->async;
     *ia_p = ia;
@@ -449,17 +630,21 @@ static DAT_RETURN fake_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type,
                                   DAT_LMR_CONTEXT *lctx, DAT_RMR_CONTEXT *rctx, DAT_VLEN *reg_len,
                                   DAT_VADDR *reg_addr)
 {
-    struct fake_obj *obj = NULL;
+    struct fake_lmr *obj = NULL;
+    struct fake_ia *owner = ia;
 
-    (void)ia;
     (void)pz;
     (void)priv;
     (void)va_type;
     pthread_mutex_lock(&fake.lock);
     if (!(type == DAT_MEM_TYPE_SHARED_VIRTUAL && fake.refuses_shared) &&
-        (fake.max_lmrs == 0 || fake.n_lmrs < fake.max_lmrs)) {
+        (fake.max_lmrs == 0 || fake.n_lmrs < fake.max_lmrs) &&
+        (fake.max_locked == 0 || owner->n_locked + len <= fake.max_locked)) {
         obj = calloc(1, sizeof(*obj));
-        *obj = (struct fake_obj){&fake_prov, FAKE_LMR};
+        obj->obj = (struct fake_obj){&fake_prov, FAKE_LMR};
+        obj->len = len;
+        obj->ia = owner;
+        owner->n_locked += len;
         fake.n_lmrs++;
         *lctx = *rctx = ++fake.next_key;
     }
@@ -474,7 +659,7 @@ static DAT_RETURN fake_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type,
 
 static DAT_RETURN fake_lmr_free(DAT_LMR_HANDLE h)
 {
-    FAKE_CALL(fake.n_lmrs--);
+    FAKE_CALL(fake.n_lmrs--; ((struct fake_lmr *)h)->ia->n_locked -= ((struct fake_lmr *)h)->len);
     free(h);
     return DAT_SUCCESS;
 }
@@ -517,8 +702,10 @@ static DAT_RETURN fake_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HAN
 {
     struct fake_ep *ep;
 
-    (void)ia;
     (void)pz;
+    if (fake.max_dtos > 0 &&
+        (attr->max_recv_dtos > fake.max_dtos || attr->max_request_dtos > fake.max_dtos))
+        return FAKE_ERR(DAT_INVALID_PARAMETER);
     if (fake.max_iov != 0 && attr->max_request_iov > fake.max_iov)
         return FAKE_ERR(DAT_INVALID_PARAMETER);
     ep = calloc(1, sizeof(*ep));
@@ -528,6 +715,8 @@ static DAT_RETURN fake_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HAN
     ep->cm_evd = cm_evd;
     ep->state = DAT_EP_STATE_UNCONNECTED;
     ep->max_req = attr->max_request_dtos;
+    ep->rail = ia != NULL && ((struct fake_ia *)ia)->addr.sin_addr.s_addr != htonl(0x0a000001);
+    ep->max_recv = attr->max_recv_dtos;
     ep->recvs_end = &ep->recvs;
     ep->work_end = &ep->work;
     FAKE_CALL(ep->next = fake.eps; fake.eps = ep);
@@ -552,12 +741,57 @@ static DAT_RETURN fake_ep_disconnect(DAT_EP_HANDLE h, DAT_CLOSE_FLAGS flags)
     return DAT_SUCCESS;
 }
 
+/* The connector of a request is gone. */
+static void fake_forget(const struct fake_ep *ep)
+{
+    for (struct fake_cr *cr = fake.crs; cr != NULL; cr = cr->next) {
+        if (cr->from == ep)
+            cr->from = NULL;
+    }
+}
+
+static void fake_cr_free(struct fake_cr *cr)
+{
+    struct fake_cr **at = &fake.crs;
+
+    while (*at != cr)
+        at = &(*at)->next;
+    *at = cr->next;
+    free(cr);
+}
+
+static void fake_accept(struct fake_cr *cr, struct fake_ep *ep, int size, const void *data)
+{
+    struct fake_ep *from = cr->from;
+
+    if (from == NULL || from->state != DAT_EP_STATE_ACTIVE_CONNECTION_PENDING) {
+        ep->state = DAT_EP_STATE_DISCONNECTED;
+        fake_conn_event(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, NULL, 0);
+    } else {
+        ep->peer = from;
+        from->peer = ep;
+        ep->state = from->state = DAT_EP_STATE_CONNECTED;
+        fake_conn_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED, NULL, 0);
+        fake_conn_event(from, DAT_CONNECTION_EVENT_ESTABLISHED, data, size);
+    }
+    fake_cr_free(cr);
+}
+
+static void fake_reject(struct fake_cr *cr, int size, const void *data)
+{
+    if (cr->from != NULL && cr->from->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING) {
+        cr->from->state = DAT_EP_STATE_DISCONNECTED;
+        fake_conn_event(cr->from, DAT_CONNECTION_EVENT_PEER_REJECTED, data, size);
+    }
+    fake_cr_free(cr);
+}
+
 static DAT_RETURN fake_ep_free(DAT_EP_HANDLE h)
 {
     struct fake_ep **at = &fake.eps;
 
-    FAKE_CALL(fake_down(h, false); fake_flush(h); while (*at != h) at = &(*at)->next;
-              *at = (*at)->next);
+    FAKE_CALL(fake_down(h, false); fake_flush(h); fake_drop_late(h); fake_forget(h);
+              while (*at != h) at = &(*at)->next; *at = (*at)->next);
     free(h);
     return DAT_SUCCESS;
 }
@@ -576,6 +810,11 @@ static void fake_connect(struct fake_ep *ep, const struct sockaddr_in *to, DAT_C
         fake_conn_event(ep, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
         return;
     }
+    if (fake.n_cut[ep->rail] > 0) {
+        fake.n_cut[ep->rail]--;
+        fake_conn_event(ep, (DAT_EVENT_NUMBER)fake.cut_event, NULL, 0);
+        return;
+    }
     if (fake.n_lost > 0) {
         fake.n_lost--;
         fake_conn_event(ep, DAT_CONNECTION_EVENT_TIMED_OUT, NULL, 0);
@@ -592,6 +831,8 @@ static void fake_connect(struct fake_ep *ep, const struct sockaddr_in *to, DAT_C
     cr->obj = (struct fake_obj){&fake_prov, FAKE_CR};
     cr->from = ep;
     cr->size = size;
+    cr->next = fake.crs;
+    fake.crs = cr;
     if (size > 0)
         memcpy(cr->private_data, data, (size_t)size);
     memset(&event, 0, sizeof(event));
@@ -627,24 +868,13 @@ static DAT_RETURN fake_cr_query(DAT_CR_HANDLE h, DAT_CR_PARAM_MASK mask, DAT_CR_
 static DAT_RETURN fake_cr_accept(DAT_CR_HANDLE h, DAT_EP_HANDLE eph, DAT_COUNT size,
                                  const DAT_PVOID data)
 {
-    struct fake_cr *cr = h;
-    struct fake_ep *ep = eph;
-
-    FAKE_CALL(ep->peer = cr->from; cr->from->peer = ep;
-              ep->state = cr->from->state = DAT_EP_STATE_CONNECTED;
-              fake_conn_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED, NULL, 0);
-              fake_conn_event(cr->from, DAT_CONNECTION_EVENT_ESTABLISHED, data, size));
-    free(cr);
+    FAKE_CALL(fake_accept(h, eph, size, data));
     return DAT_SUCCESS;
 }
 
 static DAT_RETURN fake_cr_reject(DAT_CR_HANDLE h, DAT_COUNT size, const DAT_PVOID data)
 {
-    struct fake_cr *cr = h;
-
-    FAKE_CALL(cr->from->state = DAT_EP_STATE_DISCONNECTED;
-              fake_conn_event(cr->from, DAT_CONNECTION_EVENT_PEER_REJECTED, data, size));
-    free(cr);
+    FAKE_CALL(fake_reject(h, size, data));
     return DAT_SUCCESS;
 }
 
@@ -671,6 +901,7 @@ static DAT_RETURN fake_queue(struct fake_ep *ep, int op, int n, const DAT_LMR_TR
     ep->work_end = &work->next;
     ep->n_work++;
     fake_progress();
+    fake_count_post(ep);
     return DAT_SUCCESS;
 }
 
@@ -708,14 +939,17 @@ static DAT_RETURN fake_post_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET 
 static DAT_RETURN fake_post_recv(DAT_EP_HANDLE h, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
                                  DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-    struct fake_recv *recv = calloc(1, sizeof(*recv));
+    struct fake_recv *recv;
     struct fake_ep *ep = h;
 
     (void)n;
     (void)flags;
+    if (ep->n_recv >= ep->max_recv)
+        return FAKE_ERR(DAT_INSUFFICIENT_RESOURCES);
+    recv = calloc(1, sizeof(*recv));
     recv->seg = iov[0];
     recv->cookie = cookie;
-    FAKE_CALL(*ep->recvs_end = recv; ep->recvs_end = &recv->next);
+    FAKE_CALL(ep->n_recv++; *ep->recvs_end = recv; ep->recvs_end = &recv->next);
     return DAT_SUCCESS;
 }
 

@@ -25,6 +25,8 @@ static const char *const launcher_vars[] = {
     "SLURM_STEP_NUM_TASKS",
     "JSM_NAMESPACE_SIZE",
     "DATUM_REPORT",
+    "PMIX_NAMESPACE",
+    "PMI_JOBID",
 };
 
 static void clear_env(void)
@@ -121,7 +123,7 @@ int main(void)
     is_refused("OMPI_COMM_WORLD_SIZE=4 PMIX_RANK=1", "Open MPI's mpirun");
     is_refused("PMIX_RANK=0", "PMIX_RANK is 0");
     is_refused("SLURM_NTASKS=4 SLURM_STEP_ID=0", "SLURM_NTASKS is 4");
-    is_refused("SLURM_STEP_NUM_TASKS=4 SLURM_STEP_ID=0", "srun");
+    is_refused("SLURM_STEP_NUM_TASKS=4 SLURM_STEP_ID=0", "srun --mpi=pmi2");
     is_refused("MPI_LOCALNRANKS=3", "MPI_LOCALNRANKS is 3");
     is_refused("MV2_COMM_WORLD_SIZE=2", "mpirun_rsh");
     is_refused("ALPS_APP_PE=0", "ALPS_APP_PE");

@@ -31,6 +31,8 @@ struct fake {
     int val_max;
     int chunk; /* bytes per write, 0: the whole line */
     int n_puts;
+    uint64_t n_requests;
+    uint64_t n_bytes; /* in both directions */
     char last_abort[64];
     char keys[N_PAIRS][64];
     char vals[N_PAIRS][2048];
@@ -44,6 +46,7 @@ static void reply(const char *text)
     size_t len = strlen(text);
     size_t step = fake.chunk > 0 ? (size_t)fake.chunk : len;
 
+    fake.n_bytes += len;
     for (size_t pos = 0; pos < len; pos += step) {
         size_t n = len - pos < step ? len - pos : step;
 
@@ -161,6 +164,8 @@ static void *run(void *arg)
             continue;
         }
         line[len] = '\0';
+        fake.n_requests++;
+        fake.n_bytes += len + 1;
         len = 0;
         if (!serve(line))
             break;
@@ -219,6 +224,7 @@ static void a_whole_job(void)
     const struct dm_pmi_job *job;
     struct dm_pmi *pmi = NULL;
     struct dm_kv_ops kv;
+    struct dm_pmi_stats stats;
     char val[DM_KV_VAL_MAX];
 
     start_fake(&base, 3, 5);
@@ -253,6 +259,10 @@ static void a_whole_job(void)
     CHECK_STR(dm_pmi_host_of(pmi, -1), "?");
     add_pair("host-1", "0host1");
     CHECK_STR(dm_pmi_host_of(pmi, 1), "host1");
+    dm_pmi_stats(pmi, &stats);
+    CHECK_EQ(stats.n_msgs, fake.n_requests);
+    CHECK_EQ(stats.n_bytes, fake.n_bytes);
+    CHECK_EQ(stats.n_fences, 2);
     CHECK_EQ(dm_pmi_close(pmi), DM_OK);
     stop_fake();
     unsetenv("MPIR_CVAR_CH3_INTERFACE_HOSTNAME");
@@ -366,6 +376,7 @@ static void spoilt_answers(void)
     dm_cfg_unload();
     CHECK_EQ(dm_cfg_load(true), DM_OK);
     open_fails("init", "", "does not answer");
+    open_fails("get", "", "does not answer");
     unsetenv("DATUM_TIMEOUT");
     dm_cfg_unload();
     CHECK_EQ(dm_cfg_load(true), DM_OK);
@@ -527,12 +538,18 @@ int main(void)
     unsetenv("MPIR_CVAR_CH3_INTERFACE_HOSTNAME");
     unsetenv("DATUM_REPORT");
     unsetenv("PMI_PORT");
+    unsetenv("PMI_JOBID");
+    unsetenv("MPI_LOCALNRANKS");
     a_whole_job();
     one_host_publishes_nothing();
     long_values_are_split();
     names_replace_a_missing_map(NULL);
     names_replace_a_missing_map("(vector,oops");
     spoilt_answers();
+    setenv("MPI_LOCALNRANKS", "4", 1); /* Hydra: all questions at once */
+    spoilt_answers();
+    a_whole_job();
+    unsetenv("MPI_LOCALNRANKS");
     death_in_the_middle();
     damaged_values();
     leaves("close", 7, "");

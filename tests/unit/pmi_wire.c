@@ -90,7 +90,7 @@ static void long_and_binary_lines(void)
     CHECK_EQ(strlen(line), DM_PMI_LINE_MAX - 1);
     text[DM_PMI_LINE_MAX - 1] = 'x';
     say(text);
-    expect_failure("line of more than");
+    expect_failure("of more than");
     close_wire();
     open_wire();
     CHECK_EQ(write(peer, "a\0b\n", 4), 4);
@@ -189,8 +189,105 @@ static void escapes(void)
     CHECK(!dm_pmi_wire_unescape(strcpy(out, "%00")));
 }
 
+/* ---- PMI-2 ---- */
+
+static void frames(void)
+{
+    char got[64];
+    ssize_t n;
+
+    open_wire();
+    wire.is_framed = true;
+    say("     4ab;c10    cmd=x y;z;");
+    expect_line("ab c");
+    expect_line("cmd=x_y z ");
+    say("     0");
+    expect_line("");
+    say("  ");
+    expect_failure("does not answer");
+    say("   3a");
+    expect_failure("does not answer");
+    say("bc");
+    expect_line("abc");
+    CHECK_EQ(dm_pmi_wire_add(&wire, "cmd=%s;", "one"), DM_OK);
+    CHECK_EQ(dm_pmi_wire_send(&wire, "cmd=two;"), DM_OK);
+    n = read(peer, got, sizeof(got) - 1);
+    got[n > 0 ? n : 0] = '\0';
+    CHECK_STR(got, "     8cmd=one;     8cmd=two;");
+    CHECK_EQ(wire.n_msgs, 2);
+    close_wire();
+}
+
+static void no_frame(const char *text)
+{
+    open_wire();
+    wire.is_framed = true;
+    say(text);
+    expect_failure("no length");
+    close_wire();
+}
+
+static void damaged_frames(void)
+{
+    no_frame("cmd=response_to_init");
+    no_frame("      x");
+    no_frame("   -4abcd");
+    no_frame("  1 1 abc");
+    no_frame("999999");
+    open_wire();
+    wire.is_framed = true;
+    CHECK_EQ(write(peer, "     3a\0b", 9), 9);
+    expect_failure("binary");
+    close_wire();
+    open_wire();
+    wire.is_framed = true;
+    say("    10abc");
+    close(peer);
+    expect_failure("closed the connection");
+    close(wire.fd);
+}
+
+static void long_frames(void)
+{
+    static char text[DM_PMI_LINE_MAX + 1];
+    const char *line;
+    int len = DM_PMI_LINE_MAX - 6;
+
+    open_wire();
+    wire.is_framed = true;
+    snprintf(text, sizeof(text), "%6d", len);
+    memset(text + 6, 'x', (size_t)len);
+    say(text);
+    CHECK_EQ(dm_pmi_wire_recv(&wire, 1000000, &line), DM_OK);
+    CHECK_EQ(strlen(line), len);
+    close_wire();
+}
+
+/* What waits is sent when there is no room for more. */
+static void many_requests_wait(void)
+{
+    char got[4096];
+    size_t sum = 0;
+
+    open_wire();
+    for (int i = 0; i < 1000; i++)
+        CHECK_EQ(dm_pmi_wire_add(&wire, "cmd=number_%04d", i), DM_OK);
+    CHECK_EQ(dm_pmi_wire_flush(&wire), DM_OK);
+    close(wire.fd);
+    for (ssize_t n; (n = read(peer, got, sizeof(got))) > 0;)
+        sum += (size_t)n;
+    CHECK_EQ(sum, 16000);
+    CHECK_EQ(wire.n_bytes, 16000);
+    CHECK_EQ(wire.n_msgs, 1000);
+    close(peer);
+}
+
 int main(void)
 {
+    frames();
+    damaged_frames();
+    long_frames();
+    many_requests_wait();
     lines_are_split();
     many_lines_wrap_the_buffer();
     long_and_binary_lines();

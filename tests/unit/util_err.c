@@ -19,7 +19,7 @@ static void every_code_has_a_text(void)
 
 static void detail_is_kept_and_cut(void)
 {
-    char text[2000];
+    char text[4000];
 
     CHECK_STR(dm_err_detail(), "");
     errno = 77;
@@ -32,7 +32,7 @@ static void detail_is_kept_and_cut(void)
     memset(text, 'x', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
     (void)DM_FAIL(DM_ESYS, "%s", text);
-    CHECK_EQ(strlen(dm_err_detail()), 511);
+    CHECK_EQ(strlen(dm_err_detail()), 2047);
     dm_err_clear();
     CHECK_STR(dm_err_detail(), "");
 }

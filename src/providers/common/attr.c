@@ -13,10 +13,17 @@ enum { MAX_OBJS = 65535, MAX_READS = 128, EP_DTOS = 16, EP_IOV = 4, EP_READS = 4
 #define MAX_LEN (1u << 31)
 
 static DAT_NAMED_ATTR provider_attrs[] = {
-    {"DAT_EXTENSION_INTERFACE", "TRUE"}, {DAT_IB_ATTR_IMMED_DATA, "TRUE"},
-    {DAT_IB_ATTR_FETCH_AND_ADD, "TRUE"}, {DAT_IB_ATTR_CMP_AND_SWAP, "TRUE"},
-    {DAT_IB_ATTR_UD, "FALSE"},           {DAT_IB_ATTR_COUNTERS, "FALSE"},
-    {"DAT_IB_RDMA_READ", "TRUE"},        {"DAT_IB_TRANSPORT_MTU", "4096"},
+    {"DAT_EXTENSION_INTERFACE", "TRUE"},
+    {DAT_IB_ATTR_IMMED_DATA, "TRUE"},
+    {DAT_IB_ATTR_FETCH_AND_ADD, "TRUE"},
+    {DAT_IB_ATTR_CMP_AND_SWAP, "TRUE"},
+    {DAT_IB_ATTR_UD, "FALSE"},
+    {DAT_IB_ATTR_COUNTERS, "FALSE"},
+    {"DAT_IB_RDMA_READ", "TRUE"},
+    {"DAT_IB_TRANSPORT_MTU", "4096"},
+    {"reach", "host"},
+    {"last_byte_last", "yes"},
+    {"evd_resize", "yes"},
 };
 
 void dm_ia_attr_fill(struct dm_pia *ia, DAT_IA_ATTR *attr)
@@ -91,6 +98,10 @@ void dm_provider_attr_fill(struct dm_pia *ia, DAT_PROVIDER_ATTR *attr)
     attr->rmr_scope_supported = DAT_RMR_SCOPE_ANY;
     attr->num_provider_specific_attr = sizeof(provider_attrs) / sizeof(provider_attrs[0]);
     attr->provider_specific_attr = provider_attrs;
+    if (ia->attrs != NULL) {
+        attr->num_provider_specific_attr = ia->n_attrs;
+        attr->provider_specific_attr = ia->attrs;
+    }
 }
 
 static void ep_attr_default(DAT_EP_ATTR *attr)

@@ -10,5 +10,6 @@
 #include "providers/common/futex.h"
 #include "providers/common/init.h"
 #include "providers/common/obj.h"
+#include "providers/common/slice.h"
 
 #endif

@@ -32,7 +32,7 @@ struct dm_ep {
     /* Also counts n_recv_reaped where peers see it; NULL: they need not. */
     _Atomic(_Atomic uint32_t *) n_recv_shown;
     DAT_EP_ATTR attr;
-    struct sockaddr_in remote_addr;
+    union dm_addr remote_addr;
     DAT_CONN_QUAL remote_qual;
     DAT_CONN_QUAL local_qual;
     DAT_COMM comm;                        /* of common connects */
@@ -45,10 +45,10 @@ struct dm_sp {
     DAT_CONN_QUAL qual;
     struct dm_evd *evd;
     DAT_PSP_FLAGS flags;
-    struct dm_ep *ep;        /* of a reserved one */
-    DAT_COMM comm;           /* of a common one... */
-    struct sockaddr_in addr; /* ...where it listens */
-    void *listener;          /* the provider's */
+    struct dm_ep *ep;   /* of a reserved one */
+    DAT_COMM comm;      /* of a common one... */
+    union dm_addr addr; /* ...where it listens */
+    void *listener;     /* the provider's */
 };
 
 struct dm_cr {
@@ -56,7 +56,7 @@ struct dm_cr {
     struct dm_sp *sp;
     struct dm_ep *ep; /* of a reserved service point */
     void *conn;       /* the provider's */
-    struct sockaddr_in remote_addr;
+    union dm_addr remote_addr;
     DAT_PORT_QUAL remote_qual;
     DAT_COUNT private_len;
     uint8_t private_data[DM_PRIVATE_MAX]; /* the consumer may write to it */
@@ -66,6 +66,18 @@ struct dm_cr {
  * presence of the EVDs; fills *out. */
 DAT_RETURN dm_ep_attr_check(const DAT_EP_ATTR *attr, bool has_recv, bool has_request,
                             DAT_EP_ATTR *out);
+/* The arguments of dat_ep_create: PZ and the EVDs for receives, requests and
+ * connections. Fills want; want->srq says whether there is one. */
+DAT_RETURN dm_ep_create_check(struct dm_pia *ia, const DAT_HANDLE handles[4],
+                              const DAT_EP_ATTR *attr, const DAT_EP_HANDLE *ep_p,
+                              struct dm_ep *want);
+/* The arguments of dat_ep_modify: what the endpoint would be. shared_pz: that
+ * of its shared receive queue, or NULL. */
+DAT_RETURN dm_ep_modify_check(const struct dm_ep *ep, const struct dm_pz *shared_pz,
+                              DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param,
+                              struct dm_ep *want);
+/* Make it that; ia->lock is held. */
+void dm_ep_modify(struct dm_ep *ep, const struct dm_ep *want);
 /* The INVALID_STATE code that names the state. */
 DAT_RETURN dm_ep_bad_state(int state);
 /* Take or drop the endpoint's references to its PZ and EVDs. */

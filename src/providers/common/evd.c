@@ -29,6 +29,14 @@ static void evd_unlock(struct dm_evd *evd)
         pthread_mutex_unlock(&evd->lock);
 }
 
+/* Wake the waiter, wherever it sleeps. */
+static void wake(struct dm_evd *evd)
+{
+    dm_evd_ring_wake(evd->ring);
+    if (atomic_load(&evd->obj.ia->led) == evd->ring)
+        evd->obj.ia->ops->kick(evd->obj.ia);
+}
+
 /* Let producers see the CNO, or not. */
 static void publish_cno(struct dm_evd *evd)
 {
@@ -72,7 +80,7 @@ void dm_evd_destroy(struct dm_evd *evd)
 
     atomic_store(&evd->is_dead, true);
     while (atomic_load(&evd->is_waiting)) {
-        dm_evd_ring_wake(evd->ring);
+        wake(evd);
         sched_yield();
     }
     if (evd->cno != NULL)
@@ -206,7 +214,7 @@ DAT_RETURN dm_evd_set_unwaitable(DAT_EVD_HANDLE handle)
     if (evd == NULL)
         return BAD_EVD;
     atomic_store(&evd->is_unwaitable, true);
-    dm_evd_ring_wake(evd->ring);
+    wake(evd);
     return DAT_SUCCESS;
 }
 
@@ -277,6 +285,8 @@ DAT_RETURN dm_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
         return DM_DAT_ARG(2);
     if (dm_unlikely(atomic_load_explicit(&evd->is_waiting, memory_order_relaxed)))
         return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
+    if (evd->obj.ia->is_driven && !dm_evd_ring_has(evd->ring, evd->head))
+        evd->obj.ia->ops->poll(evd->obj.ia);
     if (!evd->obj.ia->is_threadsafe) {
         while (dm_evd_ring_has(evd->ring, evd->head))
             if (take(evd, event))
@@ -321,7 +331,8 @@ static int wait_more(struct dm_evd *evd, DAT_COUNT threshold, uint64_t deadline)
     if (count_ready(evd, (uint64_t)threshold) < threshold && !atomic_load(&evd->is_dead) &&
         !atomic_load(&evd->is_unwaitable)) {
         evd_unlock(evd);
-        err = dm_futex_wait(&ring->word, word, deadline);
+        err = evd->obj.ia->is_driven ? evd->obj.ia->ops->sleep(evd->obj.ia, ring, word, deadline)
+                                     : dm_futex_wait(&ring->word, word, deadline);
         evd_lock(evd);
     }
     atomic_store(&ring->is_sleeping, 0);
@@ -374,6 +385,8 @@ DAT_RETURN dm_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT thr
         return DM_DAT_ARG(5);
     if (!atomic_compare_exchange_strong(&evd->is_waiting, &is_free, true))
         return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
+    if (evd->obj.ia->is_driven && timeout == 0)
+        evd->obj.ia->ops->poll(evd->obj.ia);
     evd_lock(evd);
     ret = wait_loop(evd, timeout, threshold, event, n_more_p);
     evd_unlock(evd);
@@ -472,7 +485,7 @@ DAT_RETURN dm_evd_post_se(DAT_EVD_HANDLE handle, const DAT_EVENT *event)
     evd_unlock(evd);
     if (added == DM_EVD_FULL)
         return DM_DAT(DAT_QUEUE_FULL, 0);
-    if (added == DM_EVD_ADDED_AGENT)
+    if (added == DM_EVD_ADDED_AGENT || atomic_load(&evd->obj.ia->led) == evd->ring)
         evd->obj.ia->ops->kick(evd->obj.ia);
     return DAT_SUCCESS;
 }

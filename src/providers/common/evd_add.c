@@ -38,10 +38,11 @@ static inline bool add(struct dm_evd *evd, const struct dm_evd_item *item, ring_
     } else {
         added = ring_add(evd->ring, DM_EVD_OWNER_LOCAL, item);
     }
-    if (dm_unlikely(added == DM_EVD_ADDED_AGENT))
-        evd->obj.ia->ops->kick(evd->obj.ia);
-    else if (dm_unlikely(added == DM_EVD_FULL))
+    if (dm_unlikely(added == DM_EVD_FULL))
         dm_evd_overflow(evd);
+    else if (dm_unlikely(added == DM_EVD_ADDED_AGENT ||
+                         atomic_load(&evd->obj.ia->led) == evd->ring)) /* asleep in the provider */
+        evd->obj.ia->ops->kick(evd->obj.ia);
     return added != DM_EVD_FULL;
 }
 

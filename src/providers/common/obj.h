@@ -36,6 +36,7 @@
 #define DM_OBJ_FREE     0x46524545u
 
 struct dm_pia;
+struct dm_evd_ring;
 
 struct dm_obj {
     const DAT_PROVIDER *provider; /* first: libdat2 reads it */
@@ -47,6 +48,14 @@ struct dm_obj {
     DAT_HANDLE_TYPE type;
 };
 
+/* An address of any family. */
+union dm_addr {
+    struct sockaddr sa;
+    struct sockaddr_in in;
+    struct sockaddr_in6 in6;
+    struct sockaddr_storage any;
+};
+
 /* What an adapter instance has in every provider; first member of its own. */
 struct dm_pia {
     struct dm_obj obj;
@@ -54,15 +63,22 @@ struct dm_pia {
     _Atomic pid_t *alive; /* this process's pid; reads 0 in a forked child */
     pid_t pid;            /* who opened it */
     bool is_threadsafe;
+    bool is_driven;       /* ops->poll and ops->sleep are there */
     bool is_async_shared; /* the async EVD belongs to another instance */
     struct dm_evd *async_evd;
     uint32_t last_pz_id;
     pthread_mutex_t lock; /* everything that is not a fast path */
     struct dm_list objs[DM_OBJ_N_TYPES];
-    struct sockaddr_in addr;
+    union dm_addr addr;
+    /* Provider-specific attributes; NULL: those of shared memory. */
+    DAT_NAMED_ATTR *attrs;
+    int n_attrs;
+    /* The event ring whose waiter is in ops->sleep. */
+    _Atomic(struct dm_evd_ring *) led;
 };
 
-/* What common code needs from a provider; called with ia->lock held. */
+/* What common code needs from a provider; called with ia->lock held, if it
+ * does not say otherwise. */
 struct dm_pia_ops {
     /* Memory that peers can reach, 64-byte aligned and zeroed; NULL if none. */
     void *(*mem_alloc)(struct dm_pia *ia, size_t len);
@@ -73,6 +89,11 @@ struct dm_pia_ops {
      * one, and show the new one (or again the old). False, before: somebody is
      * stuck in the old one, it has to stay. */
     bool (*evd_moved)(struct dm_pia *ia, struct dm_evd *evd, bool is_before);
+    /* Drive the network: a consumer has found its queue empty. No lock held. */
+    void (*poll)(struct dm_pia *ia);
+    /* Sleep, and drive the network meanwhile, until the ring's word is not this
+     * value any more or the deadline has come; as dm_futex_wait(). No lock held. */
+    int (*sleep)(struct dm_pia *ia, struct dm_evd_ring *ring, uint32_t value, uint64_t deadline);
 };
 
 /* New zeroed object on ia's list (ia may be NULL); NULL when out of memory.

@@ -99,7 +99,7 @@ void dm_shm_cm_describe(const struct dm_shm_conn *conn, struct dm_shm_msg *msg)
     msg->version = DM_SHM_VERSION;
     msg->id = ia->seg.hdr->id;
     msg->owner = conn->owner;
-    msg->addr = ia->pia.addr.sin_addr.s_addr;
+    msg->addr = ia->pia.addr.in.sin_addr.s_addr;
     msg->qual = conn->ep->ep.local_qual;
     msg->ep = dm_shm_seg_offset(&ia->seg, conn->ep->sh);
 }
@@ -255,8 +255,8 @@ static DAT_RETURN connect_locked(struct dm_sep *ep, const struct sockaddr *addr,
     ep->ep.remote_addr = ia->addr;
     ep->ep.remote_qual = qual;
     if (in->sin_family == AF_INET)
-        ep->ep.remote_addr.sin_addr = in->sin_addr;
-    if (!(in->sin_family == AF_INET && in->sin_addr.s_addr == ia->addr.sin_addr.s_addr) &&
+        ep->ep.remote_addr.in.sin_addr = in->sin_addr;
+    if (!(in->sin_family == AF_INET && in->sin_addr.s_addr == ia->addr.in.sin_addr.s_addr) &&
         !dm_ia_is_local_addr(addr)) {
         dm_shm_cm_give_up(ep, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
         return DAT_SUCCESS;
@@ -295,7 +295,7 @@ DAT_RETURN dm_shm_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle,
                                  DAT_QOS qos)
 {
     struct dm_sep *dup = dm_obj_get(dup_handle, DAT_HANDLE_TYPE_EP);
-    struct sockaddr_in addr;
+    union dm_addr addr;
 
     if (dm_obj_get(handle, DAT_HANDLE_TYPE_EP) == NULL)
         return BAD_EP;

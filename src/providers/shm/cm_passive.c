@@ -335,7 +335,7 @@ void dm_shm_conn_request(struct dm_shm_conn *conn, const struct dm_shm_msg *msg,
     cr->ep = sp->ep;
     cr->conn = conn;
     cr->remote_addr = ia->pia.addr;
-    cr->remote_addr.sin_addr.s_addr = msg->addr;
+    cr->remote_addr.in.sin_addr.s_addr = msg->addr;
     cr->remote_qual = msg->qual;
     cr->private_len = (DAT_COUNT)msg->data_len;
     memcpy(cr->private_data, msg->data, msg->data_len);

@@ -86,7 +86,7 @@ DAT_RETURN dm_shm_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm, DAT_IA_ADD
     if (ret == DAT_SUCCESS) {
         sp->qual = port;
         sp->comm = full;
-        memcpy(&sp->addr, addr, sizeof(sp->addr));
+        memcpy(&sp->addr.in, addr, sizeof(sp->addr.in));
         *csp_p = (DAT_CSP_HANDLE)sp;
     }
     pthread_mutex_unlock(&ia->pia.lock);
@@ -137,8 +137,8 @@ static DAT_RETURN connect_locked(struct dm_sep *ep, const struct sockaddr *addr,
     if (ret != DAT_SUCCESS)
         return ret;
     if (addr->sa_family == AF_INET) {
-        memcpy(&ep->ep.remote_addr, addr, sizeof(ep->ep.remote_addr));
-        ep->ep.remote_qual = ntohs(ep->ep.remote_addr.sin_port);
+        memcpy(&ep->ep.remote_addr.in, addr, sizeof(ep->ep.remote_addr.in));
+        ep->ep.remote_qual = ntohs(ep->ep.remote_addr.in.sin_port);
     }
     port = get_port(addr, false);
     if (port == 0) {

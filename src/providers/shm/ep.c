@@ -73,59 +73,13 @@ static DAT_RETURN create_locked(struct dm_shm_ia *ia, const struct dm_ep *want,
     return DAT_SUCCESS;
 }
 
-/* An optional EVD argument; false if the handle is bad or of a wrong kind. */
-static bool get_evd(struct dm_pia *ia, DAT_EVD_HANDLE handle, unsigned flags, struct dm_evd **evd_p)
-{
-    *evd_p = NULL;
-    if (handle == DAT_HANDLE_NULL)
-        return true;
-    *evd_p = dm_obj_get(handle, DAT_HANDLE_TYPE_EVD);
-    return *evd_p != NULL && (*evd_p)->obj.ia == ia && ((unsigned)(*evd_p)->flags & flags) != 0;
-}
-
-/* The attributes of an endpoint whose receives are shared: those of its own
- * queue do not count. */
-static DAT_RETURN shared_attr_check(const DAT_EP_ATTR *attr, bool has_request, DAT_EP_ATTR *out)
-{
-    DAT_EP_ATTR own;
-    DAT_RETURN ret;
-
-    if (attr != NULL) {
-        own = *attr;
-        own.max_recv_dtos = 0;
-        own.max_recv_iov = 0;
-        attr = &own;
-    }
-    ret = dm_ep_attr_check(attr, false, has_request, out);
-    out->max_recv_dtos = 0;
-    out->max_recv_iov = 0;
-    return ret;
-}
-
 static DAT_RETURN create(struct dm_shm_ia *ia, const DAT_HANDLE handles[4], struct dm_ep *want,
                          const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_p)
 {
     struct dm_sep *ep = NULL;
     DAT_RETURN ret;
 
-    if (handles[0] != DAT_HANDLE_NULL) {
-        want->pz = dm_obj_get(handles[0], DAT_HANDLE_TYPE_PZ);
-        if (want->pz == NULL || want->pz->obj.ia != &ia->pia)
-            return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
-    }
-    if (!get_evd(&ia->pia, handles[1], DAT_EVD_DTO_FLAG, &want->recv_evd))
-        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_RECV);
-    if (!get_evd(&ia->pia, handles[2], DAT_EVD_DTO_FLAG, &want->request_evd))
-        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
-    if (!get_evd(&ia->pia, handles[3], DAT_EVD_CONNECTION_FLAG, &want->connect_evd))
-        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
-    if (ep_p == NULL)
-        return DM_DAT_ARG(want->srq != DAT_HANDLE_NULL ? 8 : 7);
-    if (want->srq != DAT_HANDLE_NULL)
-        ret = shared_attr_check(attr, want->request_evd != NULL, &want->attr);
-    else
-        ret =
-            dm_ep_attr_check(attr, want->recv_evd != NULL, want->request_evd != NULL, &want->attr);
+    ret = dm_ep_create_check(&ia->pia, handles, attr, ep_p, want);
     if (ret != DAT_SUCCESS)
         return ret;
     pthread_mutex_lock(&ia->pia.lock);
@@ -186,54 +140,17 @@ DAT_RETURN dm_shm_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_
     return dm_ep_query(handle, mask, param);
 }
 
-/* The attributes as modified; what is not in the mask stays. */
-static void merge_attr(DAT_EP_ATTR *attr, DAT_EP_PARAM_MASK mask, const DAT_EP_ATTR *from)
-{
-    const struct {
-        DAT_EP_PARAM_MASK bit;
-        size_t offset;
-    } fields[] = {
-        {DAT_EP_FIELD_EP_ATTR_SERVICE_TYPE, offsetof(DAT_EP_ATTR, service_type)},
-        {DAT_EP_FIELD_EP_ATTR_MAX_MESSAGE_SIZE, offsetof(DAT_EP_ATTR, max_message_size)},
-        {DAT_EP_FIELD_EP_ATTR_MAX_RDMA_SIZE, offsetof(DAT_EP_ATTR, max_rdma_size)},
-        {DAT_EP_FIELD_EP_ATTR_QOS, offsetof(DAT_EP_ATTR, qos)},
-        {DAT_EP_FIELD_EP_ATTR_RECV_COMPLETION_FLAGS, offsetof(DAT_EP_ATTR, recv_completion_flags)},
-        {DAT_EP_FIELD_EP_ATTR_REQUEST_COMPLETION_FLAGS,
-         offsetof(DAT_EP_ATTR, request_completion_flags)},
-        {DAT_EP_FIELD_EP_ATTR_MAX_RECV_DTOS, offsetof(DAT_EP_ATTR, max_recv_dtos)},
-        {DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_DTOS, offsetof(DAT_EP_ATTR, max_request_dtos)},
-        {DAT_EP_FIELD_EP_ATTR_MAX_RECV_IOV, offsetof(DAT_EP_ATTR, max_recv_iov)},
-        {DAT_EP_FIELD_EP_ATTR_MAX_REQUEST_IOV, offsetof(DAT_EP_ATTR, max_request_iov)},
-        {DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IN, offsetof(DAT_EP_ATTR, max_rdma_read_in)},
-        {DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_OUT, offsetof(DAT_EP_ATTR, max_rdma_read_out)},
-        {DAT_EP_FIELD_EP_ATTR_SRQ_SOFT_HW, offsetof(DAT_EP_ATTR, srq_soft_hw)},
-        {DAT_EP_FIELD_EP_ATTR_MAX_RDMA_READ_IOV, offsetof(DAT_EP_ATTR, max_rdma_read_iov)},
-        {DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV, offsetof(DAT_EP_ATTR, max_rdma_write_iov)},
-    };
-
-    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-        if ((mask & fields[i].bit) != 0) /* all are enums or 32-bit integers */
-            memcpy((char *)attr + fields[i].offset, (const char *)from + fields[i].offset, 4);
-}
-
-static DAT_RETURN modify_locked(struct dm_sep *ep, struct dm_pz *pz, struct dm_evd *const evd[3],
-                                const DAT_EP_ATTR *attr)
+static DAT_RETURN modify_locked(struct dm_sep *ep, const struct dm_ep *want)
 {
     int state = atomic_load(&ep->ep.state);
-    bool is_queue_same = attr->max_recv_dtos == ep->ep.attr.max_recv_dtos &&
-                         attr->max_recv_iov == ep->ep.attr.max_recv_iov;
+    bool is_queue_same = want->attr.max_recv_dtos == ep->ep.attr.max_recv_dtos &&
+                         want->attr.max_recv_iov == ep->ep.attr.max_recv_iov;
 
     if (state != DAT_EP_STATE_UNCONNECTED)
         return dm_ep_bad_state(state);
     if (!is_queue_same && ep->recv_tail != atomic_load(&ep->sh->recv_head))
         return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_NOTREADY);
-    dm_ep_release(&ep->ep);
-    ep->ep.pz = pz;
-    ep->ep.recv_evd = evd[0];
-    ep->ep.request_evd = evd[1];
-    ep->ep.connect_evd = evd[2];
-    ep->ep.attr = *attr;
-    dm_ep_hold(&ep->ep);
+    dm_ep_modify(&ep->ep, want);
     publish(ep);
     dm_shm_ep_marks_init(ep);
     if (!is_queue_same && !dm_shm_recvs_alloc(ep))
@@ -243,51 +160,19 @@ static DAT_RETURN modify_locked(struct dm_sep *ep, struct dm_pz *pz, struct dm_e
 
 DAT_RETURN dm_shm_ep_modify(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param)
 {
-    const DAT_EP_PARAM_MASK fixed =
-        DAT_EP_FIELD_IA_HANDLE | DAT_EP_FIELD_EP_STATE | DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR |
-        DAT_EP_FIELD_LOCAL_PORT_QUAL | DAT_EP_FIELD_REMOTE_IA_ADDRESS_PTR |
-        DAT_EP_FIELD_REMOTE_PORT_QUAL | DAT_EP_FIELD_SRQ_HANDLE;
     struct dm_sep *ep = dm_obj_get(handle, DAT_HANDLE_TYPE_EP);
-    struct dm_evd *evd[3];
+    struct dm_ep want;
     struct dm_pia *ia;
-    struct dm_pz *pz;
-    DAT_EP_ATTR attr;
     DAT_RETURN ret;
 
     if (ep == NULL)
         return BAD_EP;
-    if ((mask & fixed) != 0)
-        return DM_DAT_ARG(2);
-    if (param == NULL)
-        return DM_DAT_ARG(3);
     ia = ep->ep.obj.ia;
-    pz = ep->ep.pz;
-    evd[0] = ep->ep.recv_evd;
-    evd[1] = ep->ep.request_evd;
-    evd[2] = ep->ep.connect_evd;
-    if ((mask & DAT_EP_FIELD_PZ_HANDLE) != 0) {
-        pz = dm_obj_get(param->pz_handle, DAT_HANDLE_TYPE_PZ);
-        if (pz == NULL || pz->obj.ia != ia)
-            return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
-    }
-    if ((mask & DAT_EP_FIELD_RECV_EVD_HANDLE) != 0 &&
-        !get_evd(ia, param->recv_evd_handle, DAT_EVD_DTO_FLAG, &evd[0]))
-        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_RECV);
-    if ((mask & DAT_EP_FIELD_REQUEST_EVD_HANDLE) != 0 &&
-        !get_evd(ia, param->request_evd_handle, DAT_EVD_DTO_FLAG, &evd[1]))
-        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_REQUEST);
-    if ((mask & DAT_EP_FIELD_CONNECT_EVD_HANDLE) != 0 &&
-        !get_evd(ia, param->connect_evd_handle, DAT_EVD_CONNECTION_FLAG, &evd[2]))
-        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CONN);
-    attr = ep->ep.attr;
-    merge_attr(&attr, mask, &param->ep_attr);
-    if (ep->srq != NULL && (pz != ep->srq->pz || evd[0] == NULL || attr.max_recv_dtos != 0))
-        return DM_DAT_ARG(3); /* an endpoint without a receive queue stays one */
-    ret = dm_ep_attr_check(&attr, attr.max_recv_dtos != 0, attr.max_request_dtos != 0, &attr);
+    ret = dm_ep_modify_check(&ep->ep, ep->srq != NULL ? ep->srq->pz : NULL, mask, param, &want);
     if (ret != DAT_SUCCESS)
-        return DM_DAT_ARG(3);
+        return ret;
     pthread_mutex_lock(&ia->lock);
-    ret = modify_locked(ep, pz, evd, &attr);
+    ret = modify_locked(ep, &want);
     if (ret == DAT_SUCCESS && (mask & DAT_EP_FIELD_COMM) != 0)
         ep->ep.comm = param->comm;
     pthread_mutex_unlock(&ia->lock);

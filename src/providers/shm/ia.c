@@ -59,7 +59,7 @@ static void ia_init(struct dm_shm_ia *ia, bool is_threadsafe)
     ia->pia.ops = &ops;
     ia->pia.is_threadsafe = is_threadsafe;
     ia->pia.pid = getpid();
-    dm_ia_local_addr(&ia->pia.addr);
+    dm_ia_local_addr(&ia->pia.addr.in);
 }
 
 /* The async EVD: a new one, or that of another instance to share. */

@@ -12,10 +12,9 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-enum { N_EVENTS = 64, NS_PER_MS = 1000000, SLICE_NS = 100000 };
+enum { N_EVENTS = 64, NS_PER_MS = 1000000 };
 
 bool dm_shm_src_add(struct dm_shm_ia *ia, struct dm_shm_src *src)
 {
@@ -136,35 +135,13 @@ static void handle(struct dm_shm_ia *ia, const struct epoll_event *ev)
     }
 }
 
-/* The layout that the sched_setattr system call expects. */
-struct sched_params {
-    uint32_t size;
-    uint32_t policy;
-    uint64_t flags;
-    int32_t nice;
-    uint32_t priority;
-    uint64_t runtime; /* normal policy: the time slice */
-    uint64_t deadline;
-    uint64_t period;
-};
-
-/* Ask for a short time slice, so that this thread, which works little, runs
- * soon after it wakes even when the consumers' threads spin on all cores. An
- * older kernel ignores or refuses it. */
-static void ask_short_slice(void)
-{
-    struct sched_params params = {.size = sizeof(params), .runtime = SLICE_NS};
-
-    (void)syscall(SYS_sched_setattr, 0, &params, 0);
-}
-
 static void *run(void *arg)
 {
     struct dm_shm_ia *ia = arg;
     struct epoll_event ev[N_EVENTS];
     int timeout = -1;
 
-    ask_short_slice();
+    dm_thread_short_slice();
     for (;;) {
         int n = epoll_wait(ia->epoll_fd, ev, N_EVENTS, timeout);
         bool is_stopping;

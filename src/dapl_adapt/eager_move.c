@@ -1,0 +1,188 @@
+/*
+ * The pipe on another rail: its counts, ring and mirror outlive the endpoint.
+ *
+ * The receiver's count of records that are here without a gap says what the sender repeats: from
+ * the mirror, where a record stays until it is credited, to the same slot with the same
+ * lap. Should one have arrived after all it is the same again. Records that are here and not read
+ * stay where they are, or change places within their slots when the new rail carries records in the
+ * other way.
+ */
+#include "dapl_adapt/eager.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "dapl_adapt/adapt.h"
+#include "util/err.h"
+#include "util/log.h"
+
+/* A walk over the records that are here, from the one in front. */
+struct walk {
+    _Atomic uint64_t *foot;
+    uint32_t slot;
+    uint32_t lap;
+    uint32_t n;
+};
+
+static bool walk_has(const struct dm_rx *rx, const struct walk *walk)
+{
+    uint64_t word = atomic_load_explicit(walk->foot, memory_order_acquire);
+
+    return walk->n < rx->n_slots && (word ^ dm_foot_tag(walk->lap)) >> DM_FOOT_TAG == 0;
+}
+
+static void walk_next(const struct dm_rx *rx, struct walk *walk)
+{
+    walk->n++;
+    walk->foot = (void *)((char *)walk->foot + rx->foot_step);
+    if (++walk->slot == rx->n_slots) {
+        walk->slot = 0;
+        walk->lap++;
+        walk->foot = (void *)((char *)walk->foot - (size_t)rx->n_slots * rx->foot_step);
+    }
+}
+
+uint32_t dm_eager_arrived(const struct dm_conn *conn)
+{
+    const struct dm_rx *rx = &conn->rx;
+    struct walk walk = {rx->foot, rx->slot, rx->lap, 0};
+
+    if (rx->lap == 0) /* no ring yet */
+        return 0;
+    while (walk_has(rx, &walk))
+        walk_next(rx, &walk);
+    return rx->n_consumed + walk.n;
+}
+
+static char *slot_end(const struct dm_rx *rx, uint32_t slot)
+{
+    return rx->ring + (size_t)(slot + 1) * rx->stride - DM_FOOT_LEN;
+}
+
+/* Bring the records that are here to where the other way of travelling has them. */
+static int change_way(struct dm_conn *conn, bool is_recv)
+{
+    struct dm_rx *rx = &conn->rx;
+    struct walk walk = {rx->foot, rx->slot, rx->lap, 0};
+    char *at;
+    uint64_t word;
+    uint32_t len;
+
+    if (rx->foots == NULL)
+        rx->foots = calloc(rx->n_slots, sizeof(*rx->foots));
+    if (rx->foots == NULL)
+        return DM_FAIL(DM_ENOMEM, "footers of a pipe, %u slots", rx->n_slots);
+    if (is_recv)
+        memset((void *)rx->foots, 0, rx->n_slots * sizeof(*rx->foots));
+    for (; walk_has(rx, &walk); walk_next(rx, &walk)) {
+        word = atomic_load_explicit(walk.foot, memory_order_acquire);
+        len = (uint32_t)word & DM_FOOT_SIZE;
+        at = slot_end(rx, walk.slot);
+        if (walk.n > 0 || rx->left == 0) { /* else it is being read where it is */
+            char *low = rx->ring + (size_t)walk.slot * rx->stride;
+            char *high = at - dm_record_room(len);
+
+            memmove(is_recv ? low : high, is_recv ? high : low, len);
+        }
+        if (is_recv)
+            atomic_store_explicit(&rx->foots[walk.slot], word, memory_order_relaxed);
+        else
+            atomic_store_explicit((_Atomic uint64_t *)(void *)at, word, memory_order_relaxed);
+    }
+    rx->is_recv = is_recv;
+    rx->foot = is_recv ? &rx->foots[rx->slot] : (void *)slot_end(rx, rx->slot);
+    rx->foot_step = is_recv ? (uint32_t)sizeof(*rx->foots) : rx->stride;
+    return DM_OK;
+}
+
+int dm_eager_rx_resume(struct dm_conn *conn, DAT_EP_HANDLE ep)
+{
+    struct dm_rx *rx = &conn->rx;
+    uint32_t here;
+    int err = DM_OK;
+
+    if (rx->lap == 0)
+        dm_eager_setup_rx(conn);
+    here = dm_eager_arrived(conn) - rx->n_consumed;
+    if (rx->is_recv != (conn->is_sendrecv != 0))
+        err = change_way(conn, conn->is_sendrecv != 0);
+    if (err != DM_OK || !conn->is_sendrecv)
+        return err;
+    rx->arrive = (rx->slot + here) % rx->n_slots;
+    return dm_eager_sr_post(conn, ep, rx->arrive, rx->n_slots - here);
+}
+
+/* The connector's first message of an epoch after the first: the other side may speak then. */
+static int speak_first(struct dm_conn *conn)
+{
+    struct dm_link *link = &conn->link[DM_LINK_PIPE];
+    struct dm_tx *tx = &conn->tx;
+    DAT_LMR_TRIPLET lmr;
+    DAT_RETURN rc;
+
+    dm_link_first(link, &lmr);
+    lmr.segment_length = sizeof(uint64_t);
+    rc =
+        DAT_EP_POST_SEND(tx->ep, 1, &lmr, dm_cookie(DM_COOKIE_TX, link, tx->n_posted + tx->n_extra),
+                         DAT_COMPLETION_DEFAULT_FLAG);
+    if (rc != DAT_SUCCESS)
+        return dm_eager_post_failed(conn, rc);
+    tx->n_extra++;
+    tx->n_sig++;
+    conn->ia->n_signalled++;
+    return DM_OK;
+}
+
+int dm_eager_resume(struct dm_conn *conn)
+{
+    struct dm_link *link = &conn->link[DM_LINK_PIPE];
+    const struct dm_hello *hello = &link->answer;
+    struct dm_tx *tx = &conn->tx;
+    int err;
+
+    dm_eager_setup(conn, hello->addr, hello->ctx);
+    tx->n_redo = tx->n_posted - hello->arrived;
+    conn->heard = hello->arrived - hello->unconsumed;
+    conn->rx.n_credited = conn->told;
+    if (tx->n_redo > tx->n_slots || hello->unconsumed > tx->n_slots)
+        return DM_FAIL(DM_EPEER, "rank %d counts %u records of %u", conn->proc, hello->arrived,
+                       tx->n_posted);
+    tx->room = 0;
+    if (!link->is_active && !link->has_spoken) {
+        link->is_due = true;
+        conn->ia->n_signalled++;
+        return DM_OK;
+    }
+    err = link->is_active ? speak_first(conn) : DM_OK;
+    if (err != DM_OK || conn->is_moving)
+        return err;
+    link->may_post = true;
+    dm_eager_refill(conn);
+    return DM_OK;
+}
+
+void dm_eager_repeat(struct dm_conn *conn)
+{
+    struct dm_tx *tx = &conn->tx;
+    char *mirror = tx->foot - (size_t)tx->slot * tx->stride;
+    uint64_t *foot;
+    uint32_t slot;
+    uint32_t len;
+    DAT_RETURN rc;
+
+    while (tx->n_redo > 0 &&
+           tx->n_posted + tx->n_extra - tx->sq_done + DM_TX_RESERVE < tx->sq_size) {
+        slot = (tx->slot + tx->n_slots - tx->n_redo) % tx->n_slots;
+        foot = (void *)(mirror + (size_t)slot * tx->stride);
+        len = (uint32_t)*foot & DM_FOOT_SIZE;
+        *foot = (*foot & ~(UINT64_C(0xffff) << DM_FOOT_CRED)) |
+                (uint64_t)(conn->rx.n_consumed & 0xffff) << DM_FOOT_CRED;
+        conn->rx.n_credited = conn->rx.n_consumed;
+        rc = dm_eager_post_again(conn, foot, len > 0 ? dm_record_room(len) : 0);
+        if (rc != DAT_SUCCESS) {
+            dm_eager_post_failed(conn, rc);
+            return;
+        }
+        tx->n_redo--;
+    }
+}

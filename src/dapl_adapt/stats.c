@@ -1,0 +1,111 @@
+/*
+ * Counters of DATUM_STATS. Everything here is counted where it costs nothing, or reckoned from what
+ * the objects know; the list is the same, in length and order, on every process.
+ */
+#include "dapl_adapt/adapt.h"
+#include "dapl_adapt/card.h"
+#include "dapl_adapt/ring.h"
+
+struct list {
+    struct dm_adapt_stat *at;
+    int n;
+    int max;
+};
+
+static void add(struct list *list, const char *name, const char *unit, uint64_t value)
+{
+    if (list->n < list->max)
+        list->at[list->n++] = (struct dm_adapt_stat){name, unit, value};
+}
+
+/* What one connection holds, besides what the provider does for it. */
+static uint64_t conn_len(const struct dm_conn *conn)
+{
+    uint64_t len = sizeof(*conn);
+
+    if (conn->card != NULL)
+        len += sizeof(*conn->card);
+    if (conn->rx.foots != NULL)
+        len += conn->n_slots * sizeof(*conn->rx.foots);
+    return len;
+}
+
+static void add_conns(struct list *list, const struct dm_adapt *adapt)
+{
+    const struct dm_conn *conn;
+    uint64_t n_up = 0;
+    uint64_t n_active = 0;
+    uint64_t n_links = 0;
+    uint64_t n_moves = 0;
+    uint64_t objects = 0;
+    uint64_t rings = 0;
+
+    dm_conn_for_each (conn, adapt) {
+        objects += conn_len(conn);
+        rings += conn->region.ptr != NULL ? conn->region.len : 0;
+        n_moves += (uint64_t)conn->n_moves;
+        if (!conn->is_up)
+            continue;
+        n_up++;
+        n_active += conn->link[DM_LINK_PIPE].is_active;
+        n_links += conn->link[DM_LINK_PIPE].state == DM_LINK_UP;
+        n_links += conn->link[DM_LINK_RDMA].state == DM_LINK_UP;
+    }
+    add(list, "peers connected", "", n_up);
+    add(list, "  by this side", "", n_active);
+    add(list, "  endpoints", "", n_links);
+    add(list, "  moved to another rail", "", n_moves);
+    add(list, "memory per process", "bytes", dm_adapt_fixed_len(adapt));
+    add(list, "memory of peers: objects", "bytes", objects);
+    add(list, "memory of peers: rings", "bytes", rings);
+    add(list, "  for each peer", "bytes", n_up > 0 ? (objects + rings) / n_up : 0);
+}
+
+uint64_t dm_adapt_fixed_len(const struct dm_adapt *adapt)
+{
+    uint64_t n = (uint64_t)adapt->job.size;
+
+    return sizeof(*adapt) + n * (sizeof(*adapt->conns) + sizeof(*adapt->active)) +
+           (adapt->probe != NULL ? 2 * DM_PROBE_LEN : 0) +
+           (uint64_t)adapt->n_ias * sizeof(struct dm_ia);
+}
+
+static void add_rails(struct list *list, const struct dm_adapt *adapt)
+{
+    static const char *const records[DM_RAILS_MAX] = {"rail 0: records", "rail 1: records",
+                                                      "rail 2: records", "rail 3: records"};
+    static const struct dm_ia_counts none;
+    const struct dm_ia_counts *counts;
+    uint64_t n_records[DM_RAILS_MAX] = {0};
+    const struct dm_conn *conn;
+
+    dm_conn_for_each (conn, adapt) {
+        if (conn->ia != NULL)
+            n_records[conn->ia->index] += conn->tx.n_posted;
+    }
+    for (int i = 0; i < DM_RAILS_MAX; i++) {
+        counts = i < adapt->n_ias ? &adapt->ias[i]->counts : &none;
+        add(list, records[i], "", n_records[i]);
+        add(list, "  by RDMA", "bytes", counts->rdma_len);
+        add(list, "  connection requests", "", counts->n_attempts);
+        add(list, "  refused or timed out", "", counts->n_refused);
+        add(list, "  waits in the provider", "", counts->n_waits);
+    }
+}
+
+int dm_adapt_stats(struct dm_adapt *adapt, struct dm_adapt_stat *stats, int max)
+{
+    struct list list = {stats, 0, max};
+
+    add_conns(&list, adapt);
+    add_rails(&list, adapt);
+    add(&list, "registrations made", "", adapt->cache.n_misses);
+    add(&list, "  found again", "", adapt->cache.n_hits);
+    add(&list, "  given up for room", "", adapt->cache.n_evicted);
+    return list.n;
+}
+
+const char *dm_adapt_rail_name(const struct dm_adapt *adapt, int rail)
+{
+    return rail < adapt->n_ias ? adapt->ias[rail]->name : "";
+}

@@ -1,0 +1,387 @@
+/*
+ * Receives.
+ *
+ * Invariant: those in ep->recvs are with the fabric, in the order of posting;
+ * those in ep->recv_queue wait for a connection or for room there. A receive is
+ * handed over with its good segments alone, and with some room of ours behind
+ * them, so that a message that is too long is found out by us.
+ */
+#include "providers/ofi/dto.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "providers/ofi/calls.h"
+#include "providers/ofi/rmr.h"
+
+#define BAD_EP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
+
+enum { FABRIC_IOV_MAX = 8 };
+
+static const DAT_DTO_COMPLETION_STATUS ok = DAT_DTO_SUCCESS;
+
+/* How a receive ends. */
+struct arrival {
+    DAT_DTO_COMPLETION_STATUS status;
+    uint64_t len;
+    uint64_t word; /* of the message */
+};
+
+/* Does the receive, if successful, end without waking anybody? */
+static bool is_quiet(const struct dm_oep *ep, const struct dm_ofi_op *op, uint64_t word)
+{
+    unsigned notify = (unsigned)ep->ep.attr.recv_completion_flags;
+
+    return ((notify & DAT_COMPLETION_SOLICITED_WAIT_FLAG) != 0 &&
+            (word & DM_OFI_WORD_SOLICITED) == 0) ||
+           (notify & (unsigned)op->dto.flags & DAT_COMPLETION_UNSIGNALLED_FLAG) != 0;
+}
+
+/* The receive is over; takes it out of its list. False: its event is lost. */
+static bool complete(struct dm_oep *ep, struct dm_ofi_op *op, const struct arrival *how)
+{
+    DAT_DTO_COMPLETION_EVENT_DATA data = {.ep_handle = (DAT_EP_HANDLE)ep,
+                                          .user_cookie = op->dto.cookie,
+                                          .status = how->status,
+                                          .transfered_length = (DAT_SEG_LENGTH)how->len,
+                                          .operation = DAT_DTO_RECEIVE};
+    struct dm_evd_item item;
+    bool is_in;
+
+    if ((how->word & DM_OFI_WORD_INVALIDATE) != 0) {
+        data.operation = DAT_DTO_RECEIVE_WITH_INVALIDATE;
+        data.rmr_context = (DAT_RMR_CONTEXT)how->word;
+    }
+    if ((how->word & DM_OFI_WORD_IMMED) != 0) {
+        uint64_t len = how->word >> DM_OFI_WORD_LEN_SHIFT;
+
+        data.operation = (DAT_DTOS)DAT_IB_DTO_RECV_IMMED;
+        data.transfered_length = (DAT_SEG_LENGTH)(len == DM_OFI_WORD_LEN_MAX ? ep->immed_len : len);
+    }
+    item = dm_evd_item_dto(&data, DM_TAG(ep->ep.obj.gen, DM_TAG_RECV));
+    if ((how->word & DM_OFI_WORD_IMMED) != 0) {
+        item.number = (uint32_t)DAT_IB_DTO_EVENT;
+        item.ext = DAT_IB_RDMA_WRITE_IMMED_DATA;
+        item.data[DM_ITEM_EXTRA] = (uint32_t)how->word;
+    }
+    if (how->status == ok && is_quiet(ep, op, how->word))
+        is_in = dm_evd_add_quiet(ep->ep.recv_evd, &item);
+    else
+        is_in = dm_evd_add(ep->ep.recv_evd, &item);
+    dm_list_del(&op->link);
+    dm_ofi_op_free(dm_ofi_ia_of(ep), op);
+    if (ep->srq != NULL)
+        dm_ofi_srq_returned(ep);
+    return is_in;
+}
+
+/* An error of what the peer has sent, or of what was there for it. */
+static void blame(struct dm_oep *ep)
+{
+    struct dm_ofi_conn *conn = ep->conn;
+
+    if (conn == NULL || conn->state != DM_CONN_UP)
+        return;
+    if (ep->is_ack_due) /* of those before */
+        dm_ofi_conn_taken(conn);
+    ep->is_ack_due = false;
+    conn->is_blaming = true;
+    dm_evd_add_async(ep->ep.obj.ia->async_evd, DAT_ASYNC_ERROR_EP_BROKEN, (DAT_HANDLE)ep,
+                     DAT_EP_TRANSFER_TO_ERROR);
+    dm_ofi_conn_break(conn, DAT_CONNECTION_EVENT_DISCONNECTED);
+}
+
+/* Spread what came into the buffer over the segments that it stands for. */
+static void scatter(struct dm_oep *ep, struct dm_ofi_op *op, uint64_t len)
+{
+    uint64_t at = op->pos; /* bytes in segments that the fabric has filled */
+    uint64_t before = 0;
+    uint64_t done = 0;
+
+    for (uint32_t i = 0; i < op->dto.n_seg && at + done < len; i++) {
+        const DAT_LMR_TRIPLET *seg = &op->dto.seg[i];
+        uint64_t n = seg->segment_length;
+        const struct dm_ofi_region *region;
+        uint64_t to;
+        void *mem;
+
+        before += n;
+        if (n == 0 || before <= at)
+            continue;
+        region = dm_ofi_key_find(dm_ofi_ia_of(ep), ep, seg->lmr_context, seg->virtual_address, n,
+                                 DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
+        if (region == NULL)
+            return;
+        to = region->addr + (seg->virtual_address - region->va);
+        memcpy(&mem, &to, sizeof(mem));
+        if (n > len - at - done)
+            n = len - at - done;
+        memcpy(mem, op->bounce + done, n);
+        done += n;
+    }
+}
+
+static void invalidate(struct dm_oep *ep, struct arrival *how)
+{
+    if (how->status == ok && (how->word & DM_OFI_WORD_INVALIDATE) != 0 &&
+        !dm_ofi_rmr_invalidate(ep, (uint32_t)how->word))
+        how->status = DAT_DTO_ERR_LOCAL_PROTECTION;
+}
+
+static void recv_done(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *done)
+{
+    struct dm_ofi_op *op = dm_container_of(ctx, struct dm_ofi_op, ctx);
+    struct arrival how = {.status = ok, .len = done->len};
+    struct dm_oep *ep = op->ep;
+
+    op->n_fabric = 0;
+    if (ep == NULL)
+        return; /* its slab goes with the instance */
+    ep->n_handed--;
+    if (done->err == FI_ECANCELED || (done->err != 0 && done->err != FI_ETRUNC)) {
+        return; /* recalled, or the connection ends: then it is flushed */
+    }
+    if ((done->flags & FI_REMOTE_CQ_DATA) != 0)
+        how.word = done->data;
+    if (done->err == FI_ETRUNC || done->len > op->room) {
+        how.status = op->is_bad ? DAT_DTO_ERR_LOCAL_PROTECTION : DAT_DTO_ERR_LOCAL_LENGTH;
+        how.len = 0;
+    } else if (op->bounce != NULL) {
+        scatter(ep, op, done->len);
+    }
+    invalidate(ep, &how);
+    if (!complete(ep, op, &how) || how.status != ok) {
+        blame(ep);
+        return;
+    }
+    if (ep->conn != NULL)
+        ep->conn->n_arrived++;
+    if ((how.word & DM_OFI_WORD_ACK) != 0) {
+        ep->is_ack_due = true;
+        dm_ofi_wait_for_room(ep);
+    }
+    dm_ofi_recvs_push(ep);
+}
+
+/* What the fabric gets of a receive. False: out of memory. */
+static bool make_iov(struct dm_oep *ep, struct dm_ofi_op *op, struct iovec *vec, size_t *n_p)
+{
+    struct dm_ofi_ia *ia = dm_ofi_ia_of(ep);
+    size_t lim = ia->info->rx_attr->iov_limit;
+    uint64_t rest = 0;
+    size_t n = 0;
+
+    lim = lim < FABRIC_IOV_MAX ? lim : FABRIC_IOV_MAX;
+    op->is_bad = false;
+    op->room = 0;
+    op->pos = 0;
+    for (uint32_t i = 0; i < op->dto.n_seg && !op->is_bad; i++) {
+        const DAT_LMR_TRIPLET *seg = &op->dto.seg[i];
+        const struct dm_ofi_region *region;
+        uint64_t at;
+
+        if (seg->segment_length == 0)
+            continue;
+        region = dm_ofi_key_find(ia, ep, seg->lmr_context, seg->virtual_address,
+                                 seg->segment_length, DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
+        if (region == NULL) {
+            op->is_bad = true;
+        } else if (rest == 0 && (n + 2 < lim || (n + 2 == lim && i + 1 == op->dto.n_seg))) {
+            at = region->addr + (seg->virtual_address - region->va);
+            memcpy(&vec[n].iov_base, &at, sizeof(at));
+            vec[n++].iov_len = seg->segment_length;
+            op->pos += seg->segment_length;
+            op->room += seg->segment_length;
+        } else {
+            rest += seg->segment_length;
+            op->room += seg->segment_length;
+        }
+    }
+    free(op->bounce);
+    op->bounce = rest > 0 ? malloc(rest) : NULL;
+    if (rest > 0) {
+        if (op->bounce == NULL)
+            return false;
+        vec[n].iov_base = op->bounce;
+        vec[n++].iov_len = rest;
+    }
+    vec[n].iov_base = ia->excess;
+    vec[n++].iov_len = DM_OFI_EXCESS_LEN;
+    *n_p = n;
+    return true;
+}
+
+/* Hand it over. False: not now. */
+static bool hand(struct dm_oep *ep, struct dm_ofi_op *op)
+{
+    struct iovec vec[FABRIC_IOV_MAX + 1];
+    struct fi_msg msg = {.msg_iov = vec, .context = &op->ctx};
+
+    op->ctx.done = recv_done;
+    if (!dm_ofi_excess_map(dm_ofi_ia_of(ep)) || !make_iov(ep, op, vec, &msg.iov_count) ||
+        fi_recvmsg(ep->conn->fid, &msg, FI_COMPLETION) != 0)
+        return false;
+    op->n_fabric = 1;
+    ep->n_handed++;
+    dm_list_del(&op->link);
+    dm_list_add_tail(&ep->recvs, &op->link);
+    return true;
+}
+
+void dm_ofi_recvs_push(struct dm_oep *ep)
+{
+    while (ep->is_handed && ep->conn != NULL && ep->conn->fid != NULL &&
+           !dm_list_is_empty(&ep->recv_queue)) {
+        if (!hand(ep, dm_container_of(ep->recv_queue.next, struct dm_ofi_op, link)))
+            break; /* the next one that completes makes room */
+    }
+    if (ep->conn != NULL)
+        dm_ofi_conn_grant(ep->conn);
+}
+
+void dm_ofi_ep_hand_over(struct dm_oep *ep)
+{
+    ep->is_handed = true;
+    dm_ofi_recvs_push(ep);
+}
+
+void dm_ofi_recvs_flush(struct dm_oep *ep)
+{
+    struct dm_list *const lists[2] = {&ep->recvs, &ep->recv_queue};
+    const struct arrival how = {.status = DAT_DTO_ERR_FLUSHED};
+
+    for (int i = 0; i < 2; i++) {
+        while (!dm_list_is_empty(lists[i])) {
+            struct dm_ofi_op *op = dm_container_of(lists[i]->next, struct dm_ofi_op, link);
+            struct dm_ofi_op *copy = op;
+
+            if (op->n_fabric > 0) { /* not reported: it may still be some day */
+                copy = dm_ofi_op_new(ep, dm_ofi_ia_of(ep), &op->dto);
+                dm_list_del(&op->link);
+                op->ep = NULL;
+                if (copy == NULL)
+                    continue;
+                dm_list_add_tail(&ep->recvs, &copy->link);
+            }
+            (void)complete(ep, copy, &how);
+        }
+    }
+    ep->n_handed = 0;
+}
+
+static bool uses(const struct dm_ofi_op *op, uint32_t key)
+{
+    for (uint32_t i = 0; i < op->dto.n_seg; i++)
+        if (op->dto.seg[i].lmr_context == key && op->dto.seg[i].segment_length > 0)
+            return true;
+    return false;
+}
+
+bool dm_ofi_recvs_is_using(const struct dm_oep *ep, uint32_t key)
+{
+    dm_list_for_each (it, &ep->recvs) {
+        const struct dm_ofi_op *op = dm_container_of(it, struct dm_ofi_op, link);
+
+        if (op->n_fabric > 0 && uses(op, key))
+            return true;
+    }
+    return false;
+}
+
+/* Give those that the fabric has given back to the front of the queue. */
+static void requeue(struct dm_oep *ep)
+{
+    struct dm_list back;
+
+    dm_list_init(&back);
+    dm_list_for_each_safe (it, next, &ep->recvs) {
+        if (dm_container_of(it, struct dm_ofi_op, link)->n_fabric > 0)
+            continue;
+        dm_list_del(it);
+        dm_list_add_tail(&back, it);
+    }
+    while (!dm_list_is_empty(&back)) {
+        struct dm_list *last = back.prev;
+
+        dm_list_del(last);
+        dm_list_add_tail(ep->recv_queue.next, last);
+    }
+}
+
+void dm_ofi_recvs_forget(struct dm_oep *ep, uint32_t key)
+{
+    bool is_behind = false;
+
+    if (ep->conn == NULL || ep->conn->fid == NULL)
+        return;
+    /* The order must not change: the first of them and all behind it. */
+    dm_list_for_each (it, &ep->recvs) {
+        struct dm_ofi_op *op = dm_container_of(it, struct dm_ofi_op, link);
+
+        is_behind = is_behind || uses(op, key);
+        if (is_behind)
+            (void)fi_cancel(&ep->conn->fid->fid, &op->ctx);
+    }
+    if (!is_behind)
+        return;
+    while (dm_ofi_read_cq(dm_ofi_ia_of(ep)) > 0)
+        continue;
+    requeue(ep);
+    dm_ofi_recvs_push(ep);
+}
+
+/* A receive always completes; and where the threshold decides who is woken,
+ * the single receive has no say in it. */
+static bool are_flags_ok(const struct dm_oep *ep, DAT_COMPLETION_FLAGS flags)
+{
+    if ((flags & DAT_COMPLETION_SUPPRESS_FLAG) != 0)
+        return false;
+    return (flags & DAT_COMPLETION_UNSIGNALLED_FLAG) == 0 ||
+           (ep->ep.attr.recv_completion_flags & DAT_COMPLETION_EVD_THRESHOLD_FLAG) == 0;
+}
+
+static DAT_RETURN post_locked(struct dm_oep *ep, const struct dm_ofi_dto *dto)
+{
+    uint32_t used =
+        ep->n_recv_posted - atomic_load_explicit(&ep->ep.n_recv_reaped, memory_order_acquire);
+    struct dm_ofi_op *op;
+
+    if (used >= (uint32_t)ep->ep.attr.max_recv_dtos)
+        return DM_DAT_NOMEM;
+    op = dm_ofi_op_new(ep, dm_ofi_ia_of(ep), dto);
+    if (op == NULL)
+        return DM_DAT_NOMEM;
+    ep->n_recv_posted++;
+    dm_list_add_tail(&ep->recv_queue, &op->link);
+    if (atomic_load(&ep->ep.state) == DAT_EP_STATE_DISCONNECTED)
+        dm_ofi_recvs_flush(ep);
+    else
+        dm_ofi_recvs_push(ep);
+    return DAT_SUCCESS;
+}
+
+DAT_RETURN dm_ofi_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
+                            DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+    struct dm_oep *ep = (struct dm_oep *)handle;
+    struct dm_ofi_dto dto = {.kind = DM_OP_RECV, .flags = flags, .cookie = cookie, .seg = seg};
+    DAT_RETURN ret;
+
+    if (!dm_obj_is(ep, DAT_HANDLE_TYPE_EP))
+        return BAD_EP;
+    if (ep->srq != NULL)
+        return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE);
+    if (ep->ep.recv_evd == NULL || ep->ep.attr.max_recv_dtos == 0)
+        return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_EVD_RECV);
+    if (n < 0 || n > ep->ep.attr.max_recv_iov)
+        return DM_DAT_ARG(2);
+    if (n > 0 && seg == NULL)
+        return DM_DAT_ARG(3);
+    if (!are_flags_ok(ep, flags))
+        return DM_DAT_ARG(5);
+    dto.n_seg = (uint32_t)n;
+    pthread_mutex_lock(&ep->ep.obj.ia->lock);
+    ret = post_locked(ep, &dto);
+    pthread_mutex_unlock(&ep->ep.obj.ia->lock);
+    return ret;
+}

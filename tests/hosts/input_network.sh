@@ -1,0 +1,72 @@
+#!/bin/bash
+# test: timeout=150
+# What users of several hosts meet: names that do not resolve, programs that are not
+# everywhere, no common network, a firewall, hosts that differ. A message names the host,
+# within the time limit, and the job ends.
+. "$TEST_SRC/tests/hosts/lib.sh"
+. "$TEST_LIB"
+[ -e "$DATUM_BUILD/lib/libdatum_dapl_ofi.so" ] || skip 'datum-tcp is not built (package libfabric-dev)'
+hosts_enter "$@"
+mpicc -o sleeper "$TEST_SRC/tests/hosts/sleeper.c" || fail 'sleeper.c does not compile'
+hosts_make 2
+export DATUM_TIMEOUT=3s DATUM_CONNECT=start
+job() { on_host h1 timeout 40 mpiexec -ppn 1 -n 2 "$@"; }
+
+check 'a job' job ./sleeper 0
+check_fails 'a host that does not resolve' 'launcher of a host .* ended with status 255' \
+    on_host h1 mpiexec -hosts h1,h9 -n 2 ./sleeper 0
+cp sleeper /tmp/only-here
+on_host h1 cp sleeper /tmp/only-here
+check_fails 'a program that one host has not' 'h2.*/tmp/only-here.*No such file' job /tmp/only-here 0
+on_host h1 rm /tmp/only-here
+
+# Datum is not installed there
+on_host h2 mount -t tmpfs tmpfs "$DATUM_BUILD/lib"
+check_fails 'no library there' 'libmpi.so.12' on_host h1 timeout 20 mpiexec -ppn 1 -n 2 ./sleeper 0
+on_host h2 umount "$DATUM_BUILD/lib"
+
+# only shared memory
+check_fails 'no provider between the hosts' 'no DAT provider of host h[12] reaches rank [01] on host h[12]' \
+    env DATUM_PROVIDER=datum-shm "$hosts_d" run "$hosts_dir/h1.sock" timeout 40 mpiexec -ppn 1 -n 2 ./sleeper 0
+cp check.out said
+check 'which says why' grep -q 'datum-shm: reaches only its own host' said
+
+# firewalls: the launcher's ports are those of its range, all others are closed
+export MPIEXEC_PORT_RANGE=40000:40100 MPIR_CVAR_CH3_PORT_RANGE=40000:40100
+firewall() { # HOST VERDICT
+    on_host "$1" nft -f - <<RULES
+table inet firewall {
+    chain in {
+        type filter hook input priority 0;
+        iifname "lo" accept
+        ct state established accept
+        tcp dport 40000-40100 accept
+        meta l4proto tcp $2
+    }
+}
+RULES
+}
+for verdict in drop 'reject with tcp reset'; do
+    firewall h1 "$verdict" && firewall h2 "$verdict" || fail 'nftables'
+    t0=$SECONDS
+    check_fails "a firewall ($verdict)" 'rank [01] on host h[12] .*datum-tcp' job ./sleeper 0
+    check "a firewall ($verdict): in time" [ $((SECONDS - t0)) -le 20 ]
+    on_host h1 nft flush ruleset
+    on_host h2 nft flush ruleset
+done
+check 'without it' job ./sleeper 0
+
+# settings that differ
+cat >differs.sh <<'END2'
+[ "$(hostname)" != h2 ] || export DATUM_RING_SLOTS=8 DATUM_EAGER_LIMIT=100 DATUM_RING_SLOT_SIZE=1k
+exec ./sleeper 0
+END2
+job sh differs.sh >check.out 2>&1
+status=$?
+if [ $status = 0 ] || grep -Eq 'h[12].*h[12]' check.out; then
+    pass_one
+else
+    fail_one 'settings that differ: they must work, or a message must name both hosts'
+    cat check.out
+fi
+totals

@@ -1,0 +1,27 @@
+#!/bin/bash
+# test: timeout=240
+# Some of the multi-process tests on two and three hosts, with and without loss;
+# "make check-hosts" runs all of them under all conditions.
+. "$TEST_LIB"
+[ -e "$DATUM_BUILD/lib/libdatum_dapl_ofi.so" ] || skip 'datum-tcp is not built (package libfabric-dev)'
+"$TEST_SRC/tests/hosts/on-hosts" -n 2 true || skip 'no network namespaces'
+
+run() { # HOSTS FILE...
+    local hosts=$1 last
+    shift
+    "$TEST_SRC/tests/run" --first --hosts "$hosts" "${@/#/tests/mp/}" >run.out 2>&1
+    last=$(tail -n 1 run.out)
+    if [[ $last =~ ^([0-9]+)' passed, '([0-9]+)' failed' ]]; then
+        n_passed=$((n_passed + BASH_REMATCH[1])) n_failed=$((n_failed + BASH_REMATCH[2]))
+        [ "${BASH_REMATCH[2]}" = 0 ] || grep -v ' passed' run.out
+    else
+        fail_one "$hosts: $last"
+    fi
+}
+
+run '-n 2' init_basic.c p2p_modes.c p2p_order.c coll_move.c comm_make.c rma_put_get.c \
+    err_fatal_abort.c
+run '-n 3' coll_vector.c comm_inter.c rma_pscw.c
+run '-n 2 --loss 1' p2p_order.c
+run '-n 2 --mtu 9000' p2p_wait.c
+totals
