@@ -31,6 +31,7 @@ struct dm_adapt {
     int n_moving; /* between rails */
     int idle;     /* polls that count towards a look at rare events */
     int n_ias;
+    int n_driven; /* pipes on rails that every poll has to look into */
     int n_sendrecv;
     bool is_quiet;   /* finalizing: losses are expected */
     bool is_waiting; /* somebody blocks in a provider */

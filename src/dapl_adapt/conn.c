@@ -406,6 +406,7 @@ static void count_in(struct dm_conn *conn)
 {
     conn->is_counted = true;
     conn->ia->n_conns++;
+    conn->adapt->n_driven += conn->ia->is_driven;
     if (conn->is_sendrecv) {
         conn->ia->n_sendrecv++;
         conn->adapt->n_sendrecv++;
@@ -418,6 +419,7 @@ void dm_conn_count_out(struct dm_conn *conn)
         return;
     conn->is_counted = false;
     conn->ia->n_conns--;
+    conn->adapt->n_driven -= conn->ia->is_driven;
     if (conn->is_sendrecv) {
         conn->ia->n_sendrecv--;
         conn->adapt->n_sendrecv--;
@@ -589,7 +591,7 @@ static void handle_note(struct dm_adapt *adapt, struct dm_link *link)
     if ((notes & DM_NOTE_LOST) && link->kind >= DM_LINK_EXTRA)
         dm_lane_break(link);
     else if (notes & DM_NOTE_LOST)
-        dm_conn_break(link->conn, "the process died or left without MPI_Finalize");
+        dm_conn_break(link->conn, dm_conn_gone_text(link->conn));
     if (notes & DM_NOTE_BROKEN)
         dm_conn_follow(link->conn);
 }

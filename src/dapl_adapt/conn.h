@@ -153,7 +153,9 @@ struct dm_tx {
     uint32_t sq_size;
     uint32_t sig_every;
     uint32_t direct; /* post that sent from the caller's memory last */
-    bool has_direct;
+    uint32_t hole;   /* the record that it sent: not whole in the mirror */
+    bool has_direct; /* it is not known complete */
+    bool has_hole;
     int n_refs;
     struct dm_mr *refs[DM_TX_REFS];
 };
@@ -231,19 +233,22 @@ struct dm_conn {
     bool has_card;
     bool is_asked; /* connecting was asked for */
     /* moving to another rail */
-    bool is_moving;  /* between rails: the pipe's link is not there */
-    bool is_counted; /* in the counts of its rail */
-    uint16_t epoch;  /* shared with the server's thread */
-    uint16_t wanted; /* the peer's epoch, when it is ahead */
-    uint32_t told;   /* n_consumed in the last hello */
-    uint32_t heard;  /* the peer's, when it moved last */
+    bool is_moving;          /* between rails: the pipe's link is not there */
+    bool is_counted;         /* in the counts of its rail */
+    uint16_t epoch;          /* shared with the server's thread */
+    uint16_t wanted;         /* the peer's epoch, when it is ahead, */
+    struct dm_ia *wanted_ia; /* and where it asked */
+    uint32_t told;           /* n_consumed in the last hello */
+    uint32_t heard;          /* the peer's, when it moved last */
     uint32_t n_moves;
     uint32_t n_flaps; /* since it was up for long */
     uint64_t up_since;
     uint64_t move_until;  /* then the loss is final */
     uint64_t close_until; /* then endpoints are freed without waiting for their end */
     uint64_t broke_at;
-    const char *cause;                /* what broke */
+    const char *cause;                /* what broke, */
+    const struct dm_ia *broken;       /* where; NULL: the peer knows */
+    int next_rail;                    /* place in `rails`, tried first */
     const char *causes[DM_RAILS_MAX]; /* why each rail does not do, by place in `rails` */
     uint8_t n_refused[DM_RAILS_MAX];  /* times that nobody listened */
     struct dm_ia *ia;
@@ -363,6 +368,10 @@ void dm_conn_free_ep(DAT_EP_HANDLE *ep);
 bool dm_conn_can_move(const struct dm_conn *conn);
 /* Its rail broke: move, or lose it when that cannot be. text is static. */
 void dm_conn_break(struct dm_conn *conn, const char *text);
+/* The same for a rail beside the pipe's, whose transfers have to come to an end first. */
+void dm_conn_break_beside(struct dm_conn *conn, const struct dm_ia *ia, const char *text);
+/* What the end of a connection means that nobody has asked for. */
+const char *dm_conn_gone_text(const struct dm_conn *conn);
 /* The peer wants the connection anew, in its epoch `wanted`. */
 void dm_conn_follow(struct dm_conn *conn);
 /* A look at a moving connection; returns how many things happened. */

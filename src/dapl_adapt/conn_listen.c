@@ -35,12 +35,14 @@ static void reject(struct dm_adapt *adapt, DAT_CR_HANDLE cr, enum dm_reject reas
 }
 
 /* The peer has seen a break that we have not, or the other way round; both come to the later one. */
-static enum dm_reject other_epoch(struct dm_link *link, const struct dm_hello *hello)
+static enum dm_reject other_epoch(struct dm_link *link, struct dm_ia *ia,
+                                  const struct dm_hello *hello)
 {
     struct dm_conn *conn = link->conn;
 
     if ((int16_t)(hello->epoch - conn->epoch) > 0 && link->kind == DM_LINK_PIPE) {
         conn->wanted = hello->epoch;
+        conn->wanted_ia = ia;
         dm_conn_note(link, DM_NOTE_BROKEN);
     }
     return DM_REJECT_AGAIN;
@@ -59,7 +61,7 @@ static bool is_early(const struct dm_link *link, const struct dm_ia *ia)
 }
 
 /* Whose request is it? Sets *link_p, or says why not. */
-static enum dm_reject identify(struct dm_adapt *adapt, const struct dm_ia *ia,
+static enum dm_reject identify(struct dm_adapt *adapt, struct dm_ia *ia,
                                const struct dm_hello *hello, struct dm_link **link_p)
 {
     struct dm_conn *conn;
@@ -78,7 +80,7 @@ static enum dm_reject identify(struct dm_adapt *adapt, const struct dm_ia *ia,
     if ((*link_p)->state == DM_LINK_LOST)
         return DM_REJECT_LOST;
     if (hello->epoch != conn->epoch)
-        return other_epoch(*link_p, hello);
+        return other_epoch(*link_p, ia, hello);
     if (hello->link >= DM_LINK_EXTRA && (*link_p)->state == DM_LINK_UP && !(*link_p)->is_active)
         dm_conn_note(*link_p, DM_NOTE_LOST); /* the peer has given up what it had made */
     return is_early(*link_p, ia) ? DM_REJECT_AGAIN : dm_conn_cross(*link_p, adapt->job.rank);

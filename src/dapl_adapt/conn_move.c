@@ -86,7 +86,8 @@ static void close_link(struct dm_link *link)
     dm_list_del(&link->wait);
 }
 
-static void begin(struct dm_conn *conn, uint16_t epoch, const char *text)
+static void begin(struct dm_conn *conn, uint16_t epoch, const struct dm_ia *broken,
+                  const char *text)
 {
     struct dm_adapt *adapt = conn->adapt;
     uint64_t now = dm_clock_ns();
@@ -97,6 +98,7 @@ static void begin(struct dm_conn *conn, uint16_t epoch, const char *text)
         conn->n_flaps = 0;
         memset(conn->causes, 0, sizeof(conn->causes));
         conn->cause = text;
+        conn->broken = broken;
     }
     memset(conn->n_refused, 0, sizeof(conn->n_refused));
     conn->broke_at = now;
@@ -115,8 +117,21 @@ static void begin(struct dm_conn *conn, uint16_t epoch, const char *text)
     pthread_mutex_unlock(&adapt->lock);
 }
 
+const char *dm_conn_gone_text(const struct dm_conn *conn)
+{
+    return dm_conn_can_move(conn) ? "the network or the process is gone"
+                                  : "the process died or left without MPI_Finalize";
+}
+
 void dm_conn_break(struct dm_conn *conn, const char *text)
 {
+    dm_conn_break_beside(conn, conn->ia, text);
+}
+
+void dm_conn_break_beside(struct dm_conn *conn, const struct dm_ia *ia, const char *text)
+{
+    int rail;
+
     if (conn->tx.is_lost || conn->is_moving)
         return;
     if (!dm_conn_can_move(conn) || conn->ctl == NULL || conn->n_flaps++ > FLAPS ||
@@ -125,22 +140,30 @@ void dm_conn_break(struct dm_conn *conn, const char *text)
         dm_conn_lose(conn, text);
         return;
     }
-    begin(conn, (uint16_t)(conn->epoch + 1), text);
+    rail = dm_conn_rail_of(conn, conn->ia);
+    conn->next_rail = ia == conn->ia || rail < 0 ? (rail + 1) % conn->n_rails : rail;
+    begin(conn, (uint16_t)(conn->epoch + 1), ia, text);
 }
 
 void dm_conn_follow(struct dm_conn *conn)
 {
+    struct dm_ia *ia;
     uint16_t wanted;
+    int rail;
 
     pthread_mutex_lock(&conn->adapt->lock);
     wanted = conn->wanted;
+    ia = conn->wanted_ia;
     pthread_mutex_unlock(&conn->adapt->lock);
     if (conn->tx.is_lost || (int16_t)(wanted - conn->epoch) <= 0)
         return;
-    if (conn->ia == NULL || !dm_conn_can_move(conn) || dm_card_fetch(conn) != DM_OK)
+    if (conn->ia == NULL || !dm_conn_can_move(conn) || dm_card_fetch(conn) != DM_OK) {
         dm_conn_lose(conn, "it has given this connection up");
-    else
-        begin(conn, wanted, "the other process has seen it break");
+        return;
+    }
+    rail = dm_conn_rail_of(conn, ia); /* where it asks it can be reached */
+    conn->next_rail = rail >= 0 ? rail : (dm_conn_rail_of(conn, conn->ia) + 1) % conn->n_rails;
+    begin(conn, wanted, ia == conn->ia ? NULL : conn->ia, "the other process has seen it break");
 }
 
 void dm_conn_forget_notes(struct dm_link *link)
@@ -209,7 +232,7 @@ static void end_closing(struct dm_conn *conn, uint64_t now)
         link->is_ended = link->is_active = false;
     }
     dm_lmr_free(&conn->region.lmr);
-    conn->rail = (dm_conn_rail_of(conn, conn->ia) + 1) % conn->n_rails;
+    conn->rail = conn->next_rail;
     pipe->state = DM_LINK_CONNECTING;
     pipe->is_active = true;
     pipe->event = 0;
@@ -231,7 +254,8 @@ static void give_up(struct dm_conn *conn, const char *why)
 
     dm_strbuf_init(&sb, conn->why, sizeof(conn->why));
     dm_strbuf_addf(&sb, "rank %d on host %s: connection lost over %s (%s); not made again: %s",
-                   conn->proc, dm_adapt_host_of(adapt, conn->proc), conn->ia->name,
+                   conn->proc, dm_adapt_host_of(adapt, conn->proc),
+                   conn->broken != NULL ? conn->broken->name : conn->ia->name,
                    conn->cause != NULL ? conn->cause : "it broke", why);
     for (int i = 0; i < conn->n_rails; i++)
         dm_strbuf_addf(&sb, "%s %s: %s", i == 0 ? ";" : ",", adapt->ias[conn->rails[i][0]]->name,
@@ -320,8 +344,10 @@ int dm_move_done(struct dm_conn *conn)
              conn->ia->name, link->answer.arrived);
     if (!adapt->is_quiet && !adapt->has_moved) { /* once is enough */
         adapt->has_moved = true;
-        dm_log_warn("connection to rank %d on host %s broke (%s); it goes on over %s", conn->proc,
-                    dm_adapt_host_of(adapt, conn->proc), conn->cause, conn->ia->name);
+        dm_log_warn("connection to rank %d on host %s broke%s%s (%s); it goes on over %s",
+                    conn->proc, dm_adapt_host_of(adapt, conn->proc),
+                    conn->broken != NULL ? " over " : "",
+                    conn->broken != NULL ? conn->broken->name : "", conn->cause, conn->ia->name);
     }
     return dm_eager_resume(conn);
 }

@@ -318,6 +318,8 @@ static DAT_RETURN put_record(struct dm_conn *conn, struct cursor *cur, uint32_t 
     if (rec.is_direct) {
         tx->has_direct = true;
         tx->direct = tx->n_posted + tx->n_extra;
+        tx->has_hole = true;
+        tx->hole = tx->n_posted;
     }
     rc = post(conn, rec.n_iov, rec.iov, (uint64_t)(uintptr_t)rec.start + tx->delta,
               room + DM_FOOT_LEN, is_last && *direct_p);

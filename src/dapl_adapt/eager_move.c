@@ -3,7 +3,9 @@
  *
  * The receiver's count of records that are here without a gap says what the sender repeats: from
  * the mirror, where a record stays until it is credited, to the same slot with the same
- * lap. Should one have arrived after all it is the same again. Records that are here and not read
+ * lap. Should one have arrived after all it is the same again. A record with parts that were sent
+ * from the program's memory, which only rails inside the host do, cannot be repeated: when such
+ * a rail breaks before it has arrived the connection is lost. Records that are here and not read
  * stay where they are, or change places within their slots when the new rail carries records in the
  * other way.
  */
@@ -147,6 +149,9 @@ int dm_eager_resume(struct dm_conn *conn)
     if (tx->n_redo > tx->n_slots || hello->unconsumed > tx->n_slots)
         return DM_FAIL(DM_EPEER, "rank %d counts %u records of %u", conn->proc, hello->arrived,
                        tx->n_posted);
+    if (tx->has_hole && tx->n_posted - tx->hole <= tx->n_redo)
+        return DM_FAIL(DM_EPEER, "%s broke while it sent from the program's memory",
+                       conn->broken != NULL ? conn->broken->name : "a rail");
     tx->room = 0;
     if (!link->is_active && !link->has_spoken) {
         link->is_due = true;

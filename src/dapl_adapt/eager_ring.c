@@ -39,8 +39,8 @@ void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
         tx->foot = mirror + tx->stride - DM_FOOT_LEN;
         tx->lap = 1;
         tx->tag = dm_foot_tag(1);
-        tx->is_kept = dm_conn_can_move(conn);
     }
+    tx->is_kept = dm_conn_can_move(conn) && !conn->ia->is_local;
     tx->delta = addr + dm_region_ring() - (uint64_t)(uintptr_t)mirror;
     tx->lctx = conn->region.lmr.lctx;
     tx->rctx = ctx;
@@ -155,7 +155,7 @@ void dm_eager_flush(struct dm_conn *conn)
 
     if (tx->is_lost || !conn->link[DM_LINK_PIPE].may_post)
         return;
-    if (tx->is_kept && tx->n_redo == 0 &&
+    if (dm_conn_can_move(conn) && tx->n_redo == 0 &&
         tx->n_posted + tx->n_extra - tx->sq_done + DM_TX_RESERVE < tx->sq_size)
         write_bye(conn);
     else if (tx->n_posted + tx->n_extra != tx->sq_done &&

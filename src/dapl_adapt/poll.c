@@ -61,9 +61,8 @@ static void on_tx(struct dm_conn *conn, const DAT_DTO_COMPLETION_EVENT_DATA *dto
         return;
     }
     DM_TRACE(DAT, "rank %d: request failed, status %d", conn->proc, dto->status);
-    dm_conn_break(conn, dto->status == DAT_DTO_ERR_FLUSHED
-                            ? "the process died or left without MPI_Finalize"
-                            : "a transfer failed");
+    dm_conn_break(conn, dto->status == DAT_DTO_ERR_FLUSHED ? dm_conn_gone_text(conn)
+                                                           : "a transfer failed");
 }
 
 static void on_recv(struct dm_conn *conn, const DAT_DTO_COMPLETION_EVENT_DATA *dto, uint32_t slot)
@@ -73,7 +72,7 @@ static void on_recv(struct dm_conn *conn, const DAT_DTO_COMPLETION_EVENT_DATA *d
     if (dto->status == DAT_DTO_SUCCESS)
         dm_eager_sr_arrived(conn, slot, dto->transfered_length);
     else if (conn->is_up && conn->link[DM_LINK_PIPE].is_told)
-        dm_conn_break(conn, "the process died or left without MPI_Finalize");
+        dm_conn_break(conn, dm_conn_gone_text(conn));
 }
 
 /* The connector of a link has spoken: we may, too. */
@@ -118,7 +117,7 @@ static void on_rdma(struct dm_conn *conn, struct dm_link *link,
     else if (link->kind >= DM_LINK_EXTRA)
         dm_lane_break(link);
     else
-        dm_conn_break(conn, "the process died or left without MPI_Finalize");
+        dm_conn_break(conn, dm_conn_gone_text(conn));
     if (conn->tx.is_lost)
         dm_rma_completed(conn, lane, place, false);
 }
@@ -378,6 +377,8 @@ static DM_NOINLINE int poll_more(struct dm_adapt *adapt)
 
 int dm_adapt_poll(struct dm_adapt *adapt)
 {
+    /* a look costs a system call: not for rails that nobody is connected over */
+    bool is_driving = adapt->n_driven > 0 || !dm_list_is_empty(&adapt->connecting);
     int n = 0;
 
     for (int i = 0; i < adapt->n_hot; i++)
@@ -386,7 +387,7 @@ int dm_adapt_poll(struct dm_adapt *adapt)
         n += look_cold(adapt);
     for (int i = 0; i < adapt->n_ias; i++) {
         if (dm_unlikely(adapt->ias[i]->n_signalled > 0 || adapt->ias[i]->n_sendrecv > 0 ||
-                        adapt->ias[i]->is_driven))
+                        (adapt->ias[i]->is_driven && is_driving)))
             n += drain(adapt->ias[i]);
     }
     if (dm_unlikely(atomic_load_explicit(&adapt->n_notes, memory_order_relaxed) > 0 ||

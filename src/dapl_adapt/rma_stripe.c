@@ -189,7 +189,7 @@ void dm_lane_break(struct dm_link *link)
     if (conn->tx.is_lost || conn->is_moving || link->state == DM_LINK_CLOSING)
         return;
     if (has_writes(lane)) {
-        dm_conn_break(conn, "one of its rails broke");
+        dm_conn_break_beside(conn, lane->ia, "with writes under way");
         return;
     }
     DM_TRACE(CONN, "rank %d link %d broke", conn->proc, link->kind);

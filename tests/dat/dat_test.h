@@ -137,6 +137,25 @@ static inline DAT_EP_HANDLE dt_ep(struct dt *t)
     return ep;
 }
 
+/* Does the provider say this of itself? */
+static inline bool dt_says(const DAT_PROVIDER_ATTR *attr, const char *name)
+{
+    for (DAT_COUNT i = 0; i < attr->num_provider_specific_attr; i++)
+        if (strcmp(attr->provider_specific_attr[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Does it stand on a fabric of connections? Then requests end when the peer has
+ * answered, and there is no control segment that could be full. */
+static inline bool dt_is_fabric(DAT_IA_HANDLE ia)
+{
+    DAT_PROVIDER_ATTR attr;
+
+    OK(dat_ia_query(ia, NULL, 0, NULL, DAT_PROVIDER_FIELD_ALL, &attr));
+    return dt_says(&attr, "fabric");
+}
+
 static inline void dt_open(struct dt *t, const char *name)
 {
     dt_open_as(t, name, DAT_FALSE);

@@ -52,6 +52,7 @@ struct command {
     DAT_LMR_TRIPLET seg[MAX_SEG];
     DAT_RMR_TRIPLET remote;
     int n_events[N_EVDS]; /* V_REAP */
+    bool has_room;        /* V_POST: all that was quiet before is over */
     uint64_t address;
     uint32_t priv_len;
     unsigned char priv[PRIV_LEN];
@@ -89,6 +90,7 @@ struct agent {
     DAT_CONN_QUAL qual;
     int fd; /* of the arena */
     int patience_us;
+    bool is_fabric;
 };
 
 static void agent_open(struct agent *a, const char *name, bool is_safe)
@@ -97,6 +99,7 @@ static void agent_open(struct agent *a, const char *name, bool is_safe)
     DAT_PSP_HANDLE psp;
 
     dt_open_as(&a->t, name, is_safe ? DAT_TRUE : DAT_FALSE);
+    a->is_fabric = dt_is_fabric(a->t.ia);
     a->evd[EVD_ASYNC] = a->t.async_evd;
     a->evd[EVD_CR] = a->t.cr_evd;
     a->evd[EVD_CONN] = a->t.conn_evd;
@@ -203,6 +206,20 @@ static DAT_RETURN agent_post(struct agent *a, struct command *c)
         c->operand[1] = context;
         return ret;
     }
+}
+
+/* On a fabric what was suppressed may not be over yet. */
+static DAT_RETURN agent_post_again(struct agent *a, struct command *c)
+{
+    double until = dt_now() + 1e-6 * a->patience_us;
+    DAT_RETURN ret = agent_post(a, c);
+
+    while (a->is_fabric && c->has_room && DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES &&
+           dt_now() < until) {
+        dt_nap_ms(1);
+        ret = agent_post(a, c);
+    }
+    return ret;
 }
 
 static void event_fill(const struct agent *a, const DAT_EVENT *from, struct event *e)
@@ -341,7 +358,7 @@ static void agent_do(struct agent *a, struct command *c, struct answer *r, struc
         r->ret = dat_srq_resize(a->srq, c->a);
         break;
     case V_POST:
-        r->ret = agent_post(a, c);
+        r->ret = agent_post_again(a, c);
         r->value[0] = c->operand[1];
         break;
     case V_CONNECT:

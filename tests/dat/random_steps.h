@@ -428,6 +428,7 @@ static struct answer request_post(int agent, int ep, const struct request *q, DA
     DAT_LMR_TRIPLET far;
 
     c.cookie = q->cookie;
+    c.has_room = want == DAT_SUCCESS;
     c.n_seg = q->n_seg;
     memcpy(c.operand, q->operand, sizeof(c.operand));
     to_triplets(agent, q->seg, q->n_seg, c.seg);

@@ -46,5 +46,5 @@ ulimit -v 60000
 exec "$@"
 END
 chmod +x limited
-refused 'little address space' 'memory|ulimit' ./limited
+refused 'little address space' 'memory|ulimit' env DATUM_PROVIDER=datum-shm ./limited
 totals

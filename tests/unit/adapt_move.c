@@ -482,6 +482,54 @@ static void busy(void)
     close_both();
 }
 
+/*
+ * A rail inside the host sends large parts from where they are. When it breaks, a record that has
+ * arrived is no loss, and one that has not is final, on both sides.
+ */
+static void local(void)
+{
+    static unsigned char buf[4800];
+    int n_lost = 0;
+    int n_moved = 0;
+    struct iovec iov = {buf, sizeof(buf)};
+    uint64_t until;
+    size_t taken;
+
+    fake.reach = "host";
+    for (unsigned i = 0; i < POINTS && test_n_failed == 0; i++) {
+        open_both(i);
+        connect_both();
+        for (size_t k = 0; k < sizeof(buf); k++)
+            buf[k] = pattern(0, k);
+        FAKE_CALL(fake.delay = 4);
+        plan_break(1);
+        CHECK_EQ(dm_adapt_eager_put(conn_of(0), &iov, 1, &taken), DM_OK);
+        CHECK_EQ(taken, sizeof(buf));
+        until = dm_clock_ns() + LIMIT_NS;
+        while (!dm_adapt_eager_flushed(conn_of(0)) && dm_clock_ns() < until)
+            poll_both();
+        memset(buf, 0xee, sizeof(buf));
+        sides[0].sent = sizeof(buf);
+        while (sides[0].n_failed + sides[1].n_failed < 2 && dm_clock_ns() < until &&
+               (conn_of(0)->n_moves == 0 || sides[0].adapt->n_moving > 0 ||
+                sides[1].got < sizeof(buf)))
+            poll_both();
+        if (sides[0].n_failed > 0) {
+            n_lost++;
+            CHECK_EQ(sides[1].n_failed, 1);
+            CHECK(strstr(sides[0].why, "fake-a broke while it sent from") != NULL);
+            CHECK_EQ(sides[1].got, 0);
+        } else {
+            n_moved++;
+            finish_schedule(0);
+        }
+        close_both();
+    }
+    CHECK(n_lost > 0);
+    CHECK(n_moved > 0);
+    fake.reach = NULL;
+}
+
 static void run(const char *settings, void (*fn)(void))
 {
     pid_t pid;
@@ -545,6 +593,7 @@ int main(int argc, char **argv)
     run("DATUM_EAGER=sendrecv", gone);
     run("DATUM_EAGER=rdma DATUM_RECONNECT=300ms", silent);
     run("DATUM_EAGER=rdma DATUM_RECONNECT=300ms", busy);
+    run("DATUM_EAGER=rdma DATUM_RING_SLOT_SIZE=5000", local);
     unlink(conf_path);
     rmdir(dir);
     return test_result();

@@ -187,6 +187,7 @@ void dm_ofi_cm_hello(struct dm_ofi_conn *conn, const struct dm_ofi_hello *hello)
         dm_ofi_cm_asked(conn, hello);
     } else if (conn->state == DM_CONN_ACCEPTED && hello->type == DM_HELLO_READY) {
         conn->n_peer_recvs = hello->n_recvs;
+        conn->peer_floor = hello->floor;
         dm_ofi_conn_up(conn, 0);
     } else if (conn->state == DM_CONN_ASKED && hello->type == DM_HELLO_ACCEPT) {
         accepted(conn, hello);

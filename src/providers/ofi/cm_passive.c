@@ -20,6 +20,7 @@
 
 enum { EMBRYOS_MAX = 1024, ANY_TRIES = 64 };
 #define EMBRYO_NS 5000000000u
+#define LINGER_NS 200000000u /* of ports without a service point */
 
 #define BAD_PSP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PSP)
 #define BAD_RSP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RSP)
@@ -109,9 +110,33 @@ static void listener_drop(struct dm_ofi_listener *listener)
 {
     if (--listener->n_refs > 0)
         return;
+    /* Those who are calling would never hear of it. */
+    listener->close_at = dm_futex_now() + LINGER_NS;
+    dm_ofi_timer_at(listener->ia, listener->close_at);
+}
+
+static void listener_close(struct dm_ofi_listener *listener)
+{
     dm_list_del(&listener->link);
     fi_close(&listener->pep->fid);
     free(listener);
+}
+
+uint64_t dm_ofi_listeners_timers(struct dm_ofi_ia *ia, uint64_t now)
+{
+    uint64_t next = DM_FUTEX_FOREVER;
+
+    dm_list_for_each_safe (it, after, &ia->listeners) {
+        struct dm_ofi_listener *listener = dm_container_of(it, struct dm_ofi_listener, link);
+
+        if (listener->n_refs > 0)
+            continue;
+        if (listener->close_at <= now)
+            listener_close(listener);
+        else if (listener->close_at < next)
+            next = listener->close_at;
+    }
+    return next;
 }
 
 /* A port for a qualifier: one of the sequence that connectors go through. */
@@ -133,6 +158,7 @@ static struct dm_ofi_listener *listen_for(struct dm_ofi_ia *ia, DAT_CONN_QUAL qu
 static DAT_RETURN place_new(struct dm_ofi_ia *ia, DAT_CONN_QUAL qual,
                             struct dm_ofi_listener *listener, struct dm_ofi_place **place_p)
 {
+    uint64_t until = dm_futex_now() + 2u * LINGER_NS;
     struct dm_ofi_place *place = calloc(1, sizeof(*place));
 
     if (place == NULL)
@@ -145,6 +171,11 @@ static DAT_RETURN place_new(struct dm_ofi_ia *ia, DAT_CONN_QUAL qual,
         return ret;
     }
     place->listener = listener != NULL ? listener : listen_for(ia, qual);
+    /* Another process may have given its ports back a moment ago. */
+    while (place->listener == NULL && dm_futex_now() < until) {
+        dm_ofi_pump(ia);
+        place->listener = listen_for(ia, qual);
+    }
     if (place->listener == NULL) { /* all its ports are taken, by others */
         close(place->name_fd);
         free(place);
@@ -437,14 +468,30 @@ static void bound_embryos(struct dm_ofi_ia *ia)
         dm_ofi_conn_fail(oldest, 0);
 }
 
-void dm_ofi_cm_request(struct dm_ofi_listener *listener, struct fi_info *info, const void *data,
-                       size_t len)
+/* The one that the event is of, which may be late: NULL then. */
+static struct dm_ofi_listener *listener_of(struct dm_ofi_ia *ia, const struct fid *fid)
 {
-    struct dm_ofi_ia *ia = listener->ia;
+    dm_list_for_each (it, &ia->listeners) {
+        struct dm_ofi_listener *listener = dm_container_of(it, struct dm_ofi_listener, link);
+
+        if (&listener->pep->fid == fid)
+            return listener;
+    }
+    return NULL;
+}
+
+void dm_ofi_cm_request(struct dm_ofi_ia *ia, const struct fid *fid, struct fi_info *info,
+                       const void *data, size_t len)
+{
+    struct dm_ofi_listener *listener = listener_of(ia, fid);
     struct dm_ofi_conn *conn = NULL;
     struct dm_ofi_call call = {0};
     struct dm_sp *sp = NULL;
 
+    if (listener == NULL) {
+        fi_freeinfo(info);
+        return;
+    }
     if (len >= sizeof(call))
         memcpy(&call, data, sizeof(call));
     if (call.magic == DM_OFI_MAGIC && call.version == DM_OFI_VERSION)

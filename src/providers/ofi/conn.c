@@ -79,6 +79,9 @@ struct dm_ofi_conn *dm_ofi_conn_new(struct dm_ofi_ia *ia, enum dm_ofi_conn_state
     conn->deadline = DM_FUTEX_FOREVER;
     conn->check = DM_FUTEX_FOREVER;
     conn->note_ctx.done = note_done;
+    conn->peer_floor = UINT64_MAX;
+    conn->floor = UINT64_MAX;
+    conn->floor_told = UINT64_MAX;
     conn->mailbox = calloc(DM_OFI_MAIL_SLOTS, sizeof(struct dm_ofi_mail));
     if (conn->mailbox == NULL || !number_new(conn))
         goto err;
@@ -125,8 +128,7 @@ void dm_ofi_conn_close_fid(struct dm_ofi_conn *conn)
         continue;
 }
 
-/* Look at the timers then at the latest. */
-static void timer_at(struct dm_ofi_ia *ia, uint64_t when)
+void dm_ofi_timer_at(struct dm_ofi_ia *ia, uint64_t when)
 {
     if (when >= ia->next_timer)
         return;
@@ -137,7 +139,7 @@ static void timer_at(struct dm_ofi_ia *ia, uint64_t when)
 void dm_ofi_conn_timer(struct dm_ofi_conn *conn, uint64_t deadline)
 {
     conn->deadline = deadline;
-    timer_at(conn->ia, deadline);
+    dm_ofi_timer_at(conn->ia, deadline);
 }
 
 /* ---- the handshake's messages ---- */
@@ -216,6 +218,7 @@ bool dm_ofi_hello_send(struct dm_ofi_conn *conn, enum dm_ofi_hello_type type, ui
     }
     if (conn->ep != NULL && conn->ep->srq == NULL)
         hello->n_recvs = conn->n_told = conn->ep->n_handed;
+    hello->floor = conn->floor_told = conn->floor;
     memcpy(hello->addr, &ia->pia.addr, sizeof(hello->addr));
     hello->data_len = len;
     if (len > 0)
@@ -236,6 +239,7 @@ void dm_ofi_conn_meet(struct dm_ofi_conn *conn, const struct dm_ofi_hello *hello
     conn->peer_ep_token = hello->ep_token;
     conn->is_peer_shared = hello->is_shared != 0;
     conn->n_peer_recvs = hello->n_recvs;
+    conn->peer_floor = hello->floor;
     conn->peer_mail = hello->mail;
     conn->peer_mail_key = hello->mail_key;
 }
@@ -297,6 +301,12 @@ void dm_ofi_conn_grant(struct dm_ofi_conn *conn)
 
     if (conn->state != DM_CONN_UP || conn->ep == NULL || conn->ep->srq != NULL)
         return;
+    if (conn->floor < conn->floor_told) {
+        conn->floor_told = conn->floor;
+        dm_ofi_ep_tell_floor(conn->ep);
+    }
+    if (!dm_list_is_empty(&conn->ep->mails))
+        return; /* which come first; called again then */
     n = conn->n_arrived + conn->ep->n_handed;
     if ((int32_t)(n - conn->n_told) <= (int32_t)(conn->n_told - conn->n_arrived))
         return;
@@ -510,7 +520,8 @@ static void finish(struct dm_ofi_conn *conn)
         atomic_store(&ep->ep.state, DAT_EP_STATE_DISCONNECTED);
         dm_ofi_ep_flush(ep);
         if ((conn->said_broken && !conn->is_blamed) ||
-            (ep->ep.srq != NULL && conn->last_event != 0 && conn->was_up))
+            (ep->ep.srq != NULL && conn->last_event != 0 && conn->was_up &&
+             !conn->is_blaming)) /* that has been said */
             dm_evd_add_async(ia->pia.async_evd, DAT_ASYNC_ERROR_EP_BROKEN, (DAT_HANDLE)ep,
                              DAT_EP_TRANSFER_TO_ERROR);
         if (conn->last_event != 0)
@@ -564,7 +575,7 @@ void dm_ofi_conn_watch(struct dm_ofi_conn *conn)
         return;
     dm_ofi_sock_keep_alive(conn->sock, ia->timeout_ns);
     conn->check = dm_futex_now() + ia->timeout_ns / CHECKS;
-    timer_at(ia, conn->check);
+    dm_ofi_timer_at(ia, conn->check);
 }
 
 static void run_timer(struct dm_ofi_conn *conn, uint64_t now)
@@ -584,9 +595,10 @@ static void run_timer(struct dm_ofi_conn *conn, uint64_t now)
 
 void dm_ofi_conns_timers(struct dm_ofi_ia *ia, uint64_t now)
 {
-    uint64_t next = DM_FUTEX_FOREVER;
+    uint64_t next;
 
     ia->next_timer = DM_FUTEX_FOREVER;
+    next = dm_ofi_listeners_timers(ia, now);
     dm_list_for_each_safe (it, after, &ia->conns)
         run_timer(dm_container_of(it, struct dm_ofi_conn, link), now);
     dm_list_for_each (it, &ia->conns) {
@@ -603,6 +615,7 @@ void dm_ofi_conns_close(struct dm_ofi_ia *ia)
     while (!dm_list_is_empty(&ia->conns))
         dm_ofi_conn_fail(dm_container_of(ia->conns.next, struct dm_ofi_conn, link), 0);
     dm_ofi_conns_end(ia);
+    (void)dm_ofi_listeners_timers(ia, DM_FUTEX_FOREVER);
     free(ia->by);
     ia->by = NULL;
     ia->n_numbers = 0;

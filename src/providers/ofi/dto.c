@@ -287,6 +287,7 @@ static void count_in(struct dm_oep *ep, struct dm_ofi_op *op)
     dm_list_add_tail(&ep->sent, &op->link);
     op->n_quiet = ep->n_quiet;
     ep->n_quiet = 0;
+    ep->is_loud = false;
     if (dm_ofi_is_read(&op->dto) || dm_ofi_is_atomic(&op->dto)) {
         op->is_counted = true;
         ep->n_row = ep->n_reads == 0 ? 1 : ep->n_row + 1;
@@ -493,6 +494,7 @@ static void flush_requests(struct dm_oep *ep)
     }
     ep->n_used = 0;
     ep->n_quiet = 0;
+    ep->is_loud = false;
     ep->n_reads = 0;
     ep->is_failing = false;
     ep->is_ack_due = false;
@@ -516,7 +518,7 @@ void dm_ofi_ep_flush(struct dm_oep *ep)
     dm_ofi_srq_forget(ep);
     dm_ofi_far_forget(ep);
     ep->n_gone_due = 0;
-    ep->n_gone_asked = 0;
+    dm_ofi_far_confirmed(ep, UINT64_MAX);
 }
 
 /* ---- posting ---- */
@@ -528,7 +530,7 @@ static bool can_be_quiet(const struct dm_oep *ep, const struct dm_ofi_dto *dto)
     uint64_t len = 0;
 
     if (dto->kind != DM_OP_WRITE || (dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) == 0 ||
-        dto->n_seg > DM_OFI_OP_SEGS ||
+        dto->n_seg > DM_OFI_OP_SEGS || ep->is_loud ||
         ep->n_quiet >= (uint32_t)ep->ep.attr.max_request_dtos / QUIET_PART)
         return false;
     for (uint32_t i = 0; i < dto->n_seg; i++)
@@ -578,6 +580,12 @@ static DAT_RETURN post_locked(struct dm_oep *ep, const struct dm_ofi_dto *dto)
               (ep->is_failing || ep->conn->is_blaming || ep->conn->said_broken);
     if (state != DAT_EP_STATE_CONNECTED && state != DAT_EP_STATE_DISCONNECTED && !is_late)
         return dm_ep_bad_state(state);
+    /* What is quiet is with the fabric: it must not block the last slots. */
+    if (!has_room(ep) && ep->n_quiet > 0 && !ep->is_loud) {
+        ep->n_used -= ep->n_quiet;
+        ep->n_quiet = 0;
+        ep->is_loud = true;
+    }
     if (!has_room(ep))
         return DM_DAT_NOMEM;
     if (state == DAT_EP_STATE_CONNECTED || is_late)

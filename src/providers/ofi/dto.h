@@ -90,13 +90,15 @@ struct dm_ofi_letter {
 enum dm_ofi_mail_type {
     DM_MAIL_ATOMIC,      /* key, va, value: add, or compare and swap */
     DM_MAIL_ATOMIC_DONE, /* status, value[0]: what was there */
-    DM_MAIL_ASK_RECV,    /* a message waits for a receive of a shared queue */
+    DM_MAIL_ASK_RECV,    /* a message of value[0] bytes waits for a receive of a
+                          * shared queue, or asks whether its receive is long enough */
     DM_MAIL_RECV,        /* it is there; status: refused */
     DM_MAIL_ASK_KEY,     /* what does key stand for? */
     DM_MAIL_KEY,         /* status: for nothing; va, value: length, address, privileges */
     DM_MAIL_KEY_GONE,    /* key stands for nothing any more */
     DM_MAIL_GONE_OK,     /* value[0] such are not used any more */
-    DM_MAIL_IMMED_LEN    /* value[0]: of the write whose message follows */
+    DM_MAIL_IMMED_LEN,   /* value[0]: of the write whose message follows */
+    DM_MAIL_FLOOR        /* no receive was shorter than value[0] so far */
 };
 
 /* ---- dto.c ---- */
@@ -145,13 +147,16 @@ void dm_ofi_recvs_push(struct dm_oep *ep);
 void dm_ofi_recvs_flush(struct dm_oep *ep);
 /* A region goes: take back receives into it that the fabric has. */
 void dm_ofi_recvs_forget(struct dm_oep *ep, uint32_t key);
+/* The next message has so many bytes: is its receive long enough? If not, the
+ * receive has failed. */
+bool dm_ofi_recvs_take(struct dm_oep *ep, uint64_t len);
 /* Is a message on its way into the region? */
 bool dm_ofi_recvs_is_using(const struct dm_oep *ep, uint32_t key);
 
 /* ---- srq.c ---- */
 
-/* The peer wants a receive of the shared queue for a message. */
-void dm_ofi_srq_asked(struct dm_oep *ep, uint32_t id);
+/* The peer asks about a receive for a message. */
+void dm_ofi_srq_asked(struct dm_oep *ep, const struct dm_ofi_mail *ask);
 /* A receive of it has ended. */
 void dm_ofi_srq_returned(struct dm_oep *ep);
 /* The connection is over: nobody waits. */
@@ -183,6 +188,11 @@ void dm_ofi_far_confirm(struct dm_oep *ep);
 /* Wait until nothing under way uses the region that is hidden: peers have
  * confirmed, and requests of ours are over. False: not within seconds. */
 bool dm_ofi_far_wait(struct dm_ofi_ia *ia, const struct dm_pz *pz, uint32_t key);
+/* Have the peers of the zone confirmed all that is gone? Else binds that wait
+ * for it go on when they have. */
+bool dm_ofi_far_is_confirmed(const struct dm_ofi_ia *ia, const struct dm_pz *pz);
+/* The peer has confirmed n, or will never. */
+void dm_ofi_far_confirmed(struct dm_oep *ep, uint64_t n);
 
 /* ---- key.c ---- */
 

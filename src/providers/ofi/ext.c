@@ -130,7 +130,7 @@ void dm_ofi_mail_arrived(struct dm_ofi_conn *conn, const struct dm_ofi_mail *mai
         on_atomic_done(ep, mail);
         break;
     case DM_MAIL_ASK_RECV:
-        dm_ofi_srq_asked(ep, (uint32_t)mail->id);
+        dm_ofi_srq_asked(ep, mail);
         break;
     case DM_MAIL_RECV:
         on_recv(ep, mail);
@@ -145,11 +145,13 @@ void dm_ofi_mail_arrived(struct dm_ofi_conn *conn, const struct dm_ofi_mail *mai
         dm_ofi_far_gone(ep, mail->key);
         break;
     case DM_MAIL_GONE_OK:
-        ep->n_gone_asked -=
-            mail->value[0] < ep->n_gone_asked ? (uint32_t)mail->value[0] : ep->n_gone_asked;
+        dm_ofi_far_confirmed(ep, mail->value[0]);
         break;
     case DM_MAIL_IMMED_LEN:
         ep->immed_len = mail->value[0];
+        break;
+    case DM_MAIL_FLOOR:
+        conn->peer_floor = mail->value[0];
         break;
     default:
         break; /* of a newer peer */

@@ -60,6 +60,7 @@ DAT_RETURN dm_ofi_fabric_open(struct dm_ofi_ia *ia)
 
     if (hints == NULL)
         return DM_DAT_NOMEM;
+    dm_ofi_load(ia->prov);
     err = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &ia->info);
     fi_freeinfo(hints);
     if (err != 0) {

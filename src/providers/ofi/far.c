@@ -135,8 +135,11 @@ void dm_ofi_far_told(struct dm_oep *ep, const struct dm_ofi_mail *mail)
 
 void dm_ofi_far_gone(struct dm_oep *ep, uint32_t key)
 {
-    if (ep->far != NULL && slot_of(ep, key)->key == key)
-        slot_of(ep, key)->state = FAR_GONE;
+    struct dm_ofi_far *far = ep->far != NULL ? slot_of(ep, key) : NULL;
+
+    /* What has been asked will be answered: this was on its way before. */
+    if (far != NULL && far->key == key && far->state != FAR_ASKED)
+        far->state = FAR_GONE;
     ep->n_gone_due++;
     dm_ofi_far_confirm(ep);
 }
@@ -151,6 +154,36 @@ void dm_ofi_far_confirm(struct dm_oep *ep)
         return;
     ep->n_gone_due = 0;
     dm_ofi_mail_post(ep, &mail);
+}
+
+bool dm_ofi_far_is_confirmed(const struct dm_ofi_ia *ia, const struct dm_pz *pz)
+{
+    dm_list_for_each (it, &ia->pia.objs[DAT_HANDLE_TYPE_EP]) {
+        const struct dm_oep *ep = dm_container_of(it, struct dm_oep, ep.obj.link);
+
+        if (ep->ep.pz == pz && ep->conn != NULL && ep->n_gone_asked > 0)
+            return false;
+    }
+    return true;
+}
+
+void dm_ofi_far_confirmed(struct dm_oep *ep, uint64_t n)
+{
+    if (ep->n_gone_asked == 0)
+        return;
+    ep->n_gone_asked -= n < ep->n_gone_asked ? (uint32_t)n : ep->n_gone_asked;
+    if (ep->n_gone_asked > 0)
+        return;
+    dm_list_for_each (it, &ep->ep.obj.ia->objs[DAT_HANDLE_TYPE_EP]) {
+        struct dm_oep *other = dm_container_of(it, struct dm_oep, ep.obj.link);
+
+        if (other != ep && other->ep.pz == ep->ep.pz && other->conn != NULL &&
+            !dm_list_is_empty(&other->queue))
+            dm_ofi_wait_for_room(other);
+    }
+    dm_ofi_push(ep); /* at once: its peer may break the connection next */
+    if (!dm_ofi_ia_of(ep)->is_in_round)
+        dm_ofi_kick(ep->ep.obj.ia);
 }
 
 static bool is_confirmed(const struct dm_ofi_ia *ia, const struct dm_pz *pz, uint32_t key)

@@ -179,6 +179,10 @@ struct dm_ofi_conn {
     uint32_t n_peer_recvs; /* receives that the peer has told of, in all */
     uint32_t n_arrived;    /* messages in all, */
     uint32_t n_told;       /* and our receives of which the peer knows */
+    /* What is longer than the shortest receive that there has been asks first. */
+    uint64_t peer_floor;
+    uint64_t floor;      /* the shortest of ours, */
+    uint64_t floor_told; /* and what the peer knows of it */
     /* Mail, see dm_ofi_mail_send(). */
     struct fid_mr *mail_mr;
     uint64_t mail_key;
@@ -196,6 +200,7 @@ struct dm_ofi_listener {
     struct fid_pep *pep;
     uint16_t port;
     int n_refs;
+    uint64_t close_at; /* when there are none */
     struct dm_ofi_ia *ia;
 };
 
@@ -277,6 +282,7 @@ struct dm_oep {
     struct dm_list queue; /* behind them */
     uint32_t n_used;      /* slots of requests that are not over */
     uint32_t n_quiet;     /* those that only a later request will give back */
+    bool is_loud;         /* which has to be the next one */
     uint32_t n_reads;     /* sent ones that bring data */
     uint32_t n_row;       /* reads sent since there was none */
     uint32_t n_signalled; /* completions */
@@ -321,6 +327,8 @@ uint32_t dm_ofi_ep_token(const struct dm_ofi_ia *ia, const struct dm_oep *ep);
 int dm_ofi_if_choose(const char *want, int family, char *name, struct sockaddr_storage *addr);
 /* Tell the user why there is none. */
 void dm_ofi_if_explain(const char *want, int family);
+/* Have libfabric set itself up for this fabric, fast; load.c. */
+void dm_ofi_load(const char *prov);
 /* Open what the parameters ask for; closed by dm_ofi_fabric_close(). */
 DAT_RETURN dm_ofi_fabric_open(struct dm_ofi_ia *ia);
 void dm_ofi_fabric_close(struct dm_ofi_ia *ia);
@@ -365,6 +373,8 @@ uint64_t dm_ofi_note_word(const struct dm_ofi_conn *conn, enum dm_ofi_note kind,
 /* The endpoint has more receives with the fabric, or less: tell the peer when
  * it knows of too few. */
 void dm_ofi_conn_grant(struct dm_ofi_conn *conn);
+/* Tell the peer how short its receives may be; recv.c. */
+void dm_ofi_ep_tell_floor(struct dm_oep *ep);
 /* Tell the peer that all its messages so far are there. */
 void dm_ofi_conn_taken(struct dm_ofi_conn *conn);
 /* Write a message to the peer's mailbox: dm_ofi_mail_arrived() there. False:
@@ -435,6 +445,10 @@ void dm_ofi_conn_timer(struct dm_ofi_conn *conn, uint64_t deadline);
 void dm_ofi_conns_end(struct dm_ofi_ia *ia);
 /* Run what is due; sets ia->next_timer. */
 void dm_ofi_conns_timers(struct dm_ofi_ia *ia, uint64_t now);
+/* Look at the timers then at the latest. */
+void dm_ofi_timer_at(struct dm_ofi_ia *ia, uint64_t when);
+/* Close ports that nobody has used for a while; when to look again. */
+uint64_t dm_ofi_listeners_timers(struct dm_ofi_ia *ia, uint64_t now);
 /* Close everything; the thread has ended. */
 void dm_ofi_conns_close(struct dm_ofi_ia *ia);
 /* A remote write with a data word has come. */
@@ -444,9 +458,9 @@ void dm_ofi_cm_connected(struct dm_ofi_conn *conn);
 void dm_ofi_cm_shutdown(struct dm_ofi_conn *conn);
 /* err: FI_E... */
 void dm_ofi_cm_error(struct dm_ofi_conn *conn, int err);
-/* Somebody calls: info is taken over. */
-void dm_ofi_cm_request(struct dm_ofi_listener *listener, struct fi_info *info, const void *data,
-                       size_t len);
+/* Somebody calls at the passive endpoint fid: info is taken over. */
+void dm_ofi_cm_request(struct dm_ofi_ia *ia, const struct fid *fid, struct fi_info *info,
+                       const void *data, size_t len);
 /* A message of the handshake has come. */
 void dm_ofi_cm_hello(struct dm_ofi_conn *conn, const struct dm_ofi_hello *hello);
 void dm_ofi_cm_asked(struct dm_ofi_conn *conn, const struct dm_ofi_hello *hello);

@@ -87,14 +87,16 @@ int dm_ofi_read_cq(struct dm_ofi_ia *ia)
 static void on_cm(struct dm_ofi_ia *ia, uint32_t event, const struct fi_eq_cm_entry *entry,
                   size_t len)
 {
-    void *context = entry->fid != NULL ? entry->fid->context : NULL;
+    void *context;
 
+    if (event == FI_CONNREQ) {
+        dm_ofi_cm_request(ia, entry->fid, entry->info, entry->data, len);
+        return;
+    }
+    context = entry->fid != NULL ? entry->fid->context : NULL;
     if (context == NULL)
         return;
     switch (event) {
-    case FI_CONNREQ:
-        dm_ofi_cm_request(context, entry->info, entry->data, len);
-        break;
     case FI_CONNECTED:
         dm_ofi_cm_connected(context);
         break;

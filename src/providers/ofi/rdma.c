@@ -251,10 +251,11 @@ static bool gather(const struct local *local, size_t lim, struct dm_ofi_op *op, 
     return true;
 }
 
-/* Ask the peer for a receive of its shared queue; 0 when it is there. */
-static int ask_recv(struct dm_oep *ep, struct dm_ofi_op *op)
+/* Ask the peer for a receive of its shared queue, or whether that of the
+ * message is long enough; 0 when it is there. */
+static int ask_recv(struct dm_oep *ep, struct dm_ofi_op *op, uint64_t len)
 {
-    struct dm_ofi_mail mail = {.type = DM_MAIL_ASK_RECV};
+    struct dm_ofi_mail mail = {.type = DM_MAIL_ASK_RECV, .value = {len}};
 
     if (op->is_granted)
         return 0;
@@ -356,12 +357,16 @@ static int find_remote(struct dm_oep *ep, const struct dm_ofi_dto *dto, struct l
     return err;
 }
 
-/* Has the peer a receive for a message? */
-static int find_recv(struct dm_oep *ep, struct dm_ofi_op *op)
+/* Has the peer a receive for a message of so many bytes? */
+static int find_recv(struct dm_oep *ep, struct dm_ofi_op *op, uint64_t len)
 {
-    if (ep->conn->is_peer_shared)
-        return op != NULL ? ask_recv(ep, op) : -FI_EBUSY;
-    return ep->conn->n_messages == ep->conn->n_peer_recvs ? -FI_EBUSY : 0;
+    const struct dm_ofi_conn *conn = ep->conn;
+
+    if (!conn->is_peer_shared && conn->n_messages == conn->n_peer_recvs)
+        return -FI_EBUSY;
+    if (!conn->is_peer_shared && len <= conn->peer_floor)
+        return 0;
+    return op != NULL ? ask_recv(ep, op, len) : -FI_EBUSY;
 }
 
 int dm_ofi_issue(struct dm_oep *ep, const struct dm_ofi_dto *dto, struct dm_ofi_op *op,
@@ -371,13 +376,15 @@ int dm_ofi_issue(struct dm_oep *ep, const struct dm_ofi_dto *dto, struct dm_ofi_
     struct local local;
     int err;
 
-    if (dto->kind == DM_OP_BIND)
-        return dm_ofi_rmr_exec(ep, dto) ? 0 : failed(DAT_RMR_OPERATION_FAILED, status_p);
+    if (dto->kind == DM_OP_BIND) {
+        err = dm_ofi_rmr_exec(ep, dto);
+        return err == 0 || err == -FI_EBUSY ? err : failed(DAT_RMR_OPERATION_FAILED, status_p);
+    }
     if (!local_check(ep, dto, &local))
         return op == NULL ? -FI_EBUSY : failed(DAT_DTO_ERR_LOCAL_PROTECTION, status_p);
     err = find_remote(ep, dto, &local);
     if (err == 0 && is_message)
-        err = find_recv(ep, op);
+        err = find_recv(ep, op, dm_ofi_is_send(dto) ? local.len : 0);
     if (err == 0 && dto->kind == DM_OP_SEND_INVALIDATE)
         err = dm_ofi_far_check(ep, dto->invalidate);
     if (err == -FI_EACCES)

@@ -128,6 +128,16 @@ static void invalidate(struct dm_oep *ep, struct arrival *how)
         how->status = DAT_DTO_ERR_LOCAL_PROTECTION;
 }
 
+/* Bytes in all segments, the bad ones included. */
+static uint64_t asked_for(const struct dm_ofi_op *op)
+{
+    uint64_t len = 0;
+
+    for (uint32_t i = 0; i < op->dto.n_seg; i++)
+        len += op->dto.seg[i].segment_length;
+    return len;
+}
+
 static void recv_done(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *done)
 {
     struct dm_ofi_op *op = dm_container_of(ctx, struct dm_ofi_op, ctx);
@@ -144,7 +154,8 @@ static void recv_done(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *done)
     if ((done->flags & FI_REMOTE_CQ_DATA) != 0)
         how.word = done->data;
     if (done->err == FI_ETRUNC || done->len > op->room) {
-        how.status = op->is_bad ? DAT_DTO_ERR_LOCAL_PROTECTION : DAT_DTO_ERR_LOCAL_LENGTH;
+        how.status = op->is_bad && done->len <= asked_for(op) ? DAT_DTO_ERR_LOCAL_PROTECTION
+                                                              : DAT_DTO_ERR_LOCAL_LENGTH;
         how.len = 0;
     } else if (op->bounce != NULL) {
         scatter(ep, op, done->len);
@@ -163,7 +174,24 @@ static void recv_done(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *done)
     dm_ofi_recvs_push(ep);
 }
 
-/* What the fabric gets of a receive. False: out of memory. */
+/* Has the receive a segment that may not be used? */
+static bool has_bad(const struct dm_oep *ep, const struct dm_ofi_op *op)
+{
+    for (uint32_t i = 0; i < op->dto.n_seg; i++) {
+        const DAT_LMR_TRIPLET *seg = &op->dto.seg[i];
+
+        if (seg->segment_length > 0 &&
+            dm_ofi_key_find((const struct dm_ofi_ia *)ep->ep.obj.ia, ep, seg->lmr_context,
+                            seg->virtual_address, seg->segment_length,
+                            DAT_MEM_PRIV_LOCAL_WRITE_FLAG) == NULL)
+            return true;
+    }
+    return false;
+}
+
+/* What the fabric gets of a receive: none of its memory if some of it is bad,
+ * as only the length of the message will tell whether any may be filled.
+ * False: out of memory. */
 static bool make_iov(struct dm_oep *ep, struct dm_ofi_op *op, struct iovec *vec, size_t *n_p)
 {
     struct dm_ofi_ia *ia = dm_ofi_ia_of(ep);
@@ -171,7 +199,7 @@ static bool make_iov(struct dm_oep *ep, struct dm_ofi_op *op, struct iovec *vec,
     uint64_t rest = 0;
     size_t n = 0;
 
-    lim = lim < FABRIC_IOV_MAX ? lim : FABRIC_IOV_MAX;
+    lim = has_bad(ep, op) ? 1 : lim < FABRIC_IOV_MAX ? lim : FABRIC_IOV_MAX;
     op->is_bad = false;
     op->room = 0;
     op->pos = 0;
@@ -222,6 +250,8 @@ static bool hand(struct dm_oep *ep, struct dm_ofi_op *op)
         fi_recvmsg(ep->conn->fid, &msg, FI_COMPLETION) != 0)
         return false;
     op->n_fabric = 1;
+    if (!op->is_bad && op->room < ep->conn->floor)
+        ep->conn->floor = op->room;
     ep->n_handed++;
     dm_list_del(&op->link);
     dm_list_add_tail(&ep->recvs, &op->link);
@@ -239,6 +269,27 @@ void dm_ofi_recvs_push(struct dm_oep *ep)
         dm_ofi_conn_grant(ep->conn);
 }
 
+void dm_ofi_ep_tell_floor(struct dm_oep *ep)
+{
+    struct dm_ofi_mail mail = {.type = DM_MAIL_FLOOR, .value = {ep->conn->floor}};
+
+    dm_ofi_mail_post(ep, &mail);
+}
+
+bool dm_ofi_recvs_take(struct dm_oep *ep, uint64_t len)
+{
+    struct dm_ofi_op *op;
+
+    /* What was sent before has arrived before: it is the first one's turn. */
+    if (dm_list_is_empty(&ep->recvs))
+        return true;
+    op = dm_container_of(ep->recvs.next, struct dm_ofi_op, link);
+    if (op->is_bad || len <= op->room)
+        return true;
+    op->status = DAT_DTO_ERR_LOCAL_LENGTH;
+    return false;
+}
+
 void dm_ofi_ep_hand_over(struct dm_oep *ep)
 {
     ep->is_handed = true;
@@ -248,13 +299,15 @@ void dm_ofi_ep_hand_over(struct dm_oep *ep)
 void dm_ofi_recvs_flush(struct dm_oep *ep)
 {
     struct dm_list *const lists[2] = {&ep->recvs, &ep->recv_queue};
-    const struct arrival how = {.status = DAT_DTO_ERR_FLUSHED};
 
     for (int i = 0; i < 2; i++) {
         while (!dm_list_is_empty(lists[i])) {
             struct dm_ofi_op *op = dm_container_of(lists[i]->next, struct dm_ofi_op, link);
             struct dm_ofi_op *copy = op;
+            struct arrival how = {.status = op->status};
 
+            if (how.status == ok)
+                how.status = DAT_DTO_ERR_FLUSHED;
             if (op->n_fabric > 0) { /* not reported: it may still be some day */
                 copy = dm_ofi_op_new(ep, dm_ofi_ia_of(ep), &op->dto);
                 dm_list_del(&op->link);
@@ -282,7 +335,8 @@ bool dm_ofi_recvs_is_using(const struct dm_oep *ep, uint32_t key)
     dm_list_for_each (it, &ep->recvs) {
         const struct dm_ofi_op *op = dm_container_of(it, struct dm_ofi_op, link);
 
-        if (op->n_fabric > 0 && uses(op, key))
+        /* A bad one has been handed over without its memory. */
+        if (op->n_fabric > 0 && !op->is_bad && uses(op, key))
             return true;
     }
     return false;

@@ -107,10 +107,15 @@ DAT_RETURN dm_ofi_rmr_free(DAT_RMR_HANDLE handle)
         return BAD_RMR;
     ia = rmr->obj.ia;
     pthread_mutex_lock(&ia->lock);
-    if (rmr->n_pending > 0)
+    if (rmr->n_pending > 0) {
         ret = DM_DAT(DAT_INVALID_STATE, 0);
-    else
+    } else {
+        if (rmr->key != 0) { /* a peer that stands still loses its connection */
+            dm_ofi_key_hide((struct dm_ofi_ia *)ia, rmr->key);
+            (void)dm_ofi_far_wait((struct dm_ofi_ia *)ia, rmr->pz, rmr->key);
+        }
         dm_ofi_rmr_destroy(rmr);
+    }
     pthread_mutex_unlock(&ia->lock);
     return ret;
 }
@@ -170,23 +175,36 @@ static bool open_window(struct dm_oep *ep, struct dm_ofi_bind *bind, const DAT_L
     return true;
 }
 
-bool dm_ofi_rmr_exec(struct dm_oep *ep, const struct dm_ofi_dto *dto)
+int dm_ofi_rmr_exec(struct dm_oep *ep, const struct dm_ofi_dto *dto)
 {
+    struct dm_ofi_ia *ia = dm_ofi_ia_of(ep);
+    struct dm_rmr *rmr = dto->bind->rmr;
+
     if (!is_allowed(ep, dto->bind, dto->seg))
-        return false;
+        return -FI_EINVAL;
+    /* A write that is under way may arrive until the bind has completed; if it
+     * found the window shut, the fabric would break the connection. */
+    if (rmr->key != 0)
+        dm_ofi_key_hide(ia, rmr->key);
+    if (rmr->key != 0 && !dm_ofi_far_is_confirmed(ia, rmr->pz))
+        return -FI_EBUSY;
     if (dto->bind->key != 0)
-        return open_window(ep, dto->bind, dto->seg);
-    unbind(dto->bind->rmr);
-    return true;
+        return open_window(ep, dto->bind, dto->seg) ? 0 : -FI_ENOMEM;
+    unbind(rmr);
+    return 0;
 }
 
 void dm_ofi_rmr_bound(const struct dm_ofi_dto *dto)
 {
     struct dm_ofi_bind *bind = dto->bind;
 
+    struct dm_ofi_ia *ia = (struct dm_ofi_ia *)bind->rmr->obj.ia;
+
     bind->rmr->n_pending--;
+    if (bind->rmr->key != 0 && dm_ofi_key_region(ia, bind->rmr->key) == NULL)
+        unbind(bind->rmr); /* flushed half-way */
     if (bind->key != 0)
-        dm_ofi_key_free((struct dm_ofi_ia *)bind->rmr->obj.ia, bind->key);
+        dm_ofi_key_free(ia, bind->key);
     free(bind);
 }
 

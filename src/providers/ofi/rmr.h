@@ -20,8 +20,9 @@ struct dm_ofi_bind {
 
 /* All want ia->lock held. */
 
-/* Execute a bind; false: it may not be. */
-bool dm_ofi_rmr_exec(struct dm_oep *ep, const struct dm_ofi_dto *dto);
+/* Execute a bind. 0; -FI_EBUSY: peers may still use what was bound before, try
+ * again when they have confirmed; else it may not be. */
+int dm_ofi_rmr_exec(struct dm_oep *ep, const struct dm_ofi_dto *dto);
 /* A bind has completed, in whatever way; frees dto->bind. */
 void dm_ofi_rmr_bound(const struct dm_ofi_dto *dto);
 /* The connection of an endpoint ends: so do the windows that only it serves. */

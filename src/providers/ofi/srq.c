@@ -108,15 +108,15 @@ static void soft_check(struct dm_oep *ep)
                      DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
 }
 
-static void answer(struct dm_oep *ep, uint32_t id, bool is_refused)
+static void answer(struct dm_oep *ep, const struct dm_ofi_mail *ask, bool is_refused)
 {
-    struct dm_ofi_mail mail = {.type = DM_MAIL_RECV, .status = is_refused, .id = id};
+    struct dm_ofi_mail mail = {.type = DM_MAIL_RECV, .status = is_refused, .id = ask->id};
 
     dm_ofi_mail_post(ep, &mail);
 }
 
 /* Give a message its receive. */
-static void grant(struct dm_oep *ep, uint32_t id)
+static void grant(struct dm_oep *ep, const struct dm_ofi_mail *ask)
 {
     struct dm_srq *srq = ep->srq;
     struct dm_ofi_op *op = dm_container_of(srq->recvs.next, struct dm_ofi_op, link);
@@ -130,29 +130,31 @@ static void grant(struct dm_oep *ep, uint32_t id)
     dm_ofi_recvs_push(ep);
     low_check(srq);
     soft_check(ep);
-    answer(ep, id, false);
+    answer(ep, ask, !dm_ofi_recvs_take(ep, ask->value[0]));
 }
 
-void dm_ofi_srq_asked(struct dm_oep *ep, uint32_t id)
+void dm_ofi_srq_asked(struct dm_oep *ep, const struct dm_ofi_mail *ask)
 {
     struct dm_ofi_letter *letter;
 
-    if (ep->srq == NULL)
+    if (ep->srq == NULL) {
+        answer(ep, ask, !dm_ofi_recvs_take(ep, ask->value[0]));
         return;
+    }
     if (ep->hard != DAT_WATERMARK_INFINITE && outstanding(ep) >= (uint32_t)ep->hard) {
-        answer(ep, id, true);
+        answer(ep, ask, true);
         return;
     }
     if (ep->srq->n_available > 0) {
-        grant(ep, id);
+        grant(ep, ask);
         return;
     }
     letter = malloc(sizeof(*letter));
     if (letter == NULL) {
-        answer(ep, id, true);
+        answer(ep, ask, true);
         return;
     }
-    letter->mail.id = id;
+    letter->mail = *ask;
     dm_list_add_tail(&ep->asked, &letter->link);
 }
 
@@ -180,11 +182,10 @@ static void serve(struct dm_srq *srq)
         while (ep->srq == srq && !dm_list_is_empty(&ep->asked) && srq->n_available > 0) {
             struct dm_ofi_letter *letter =
                 dm_container_of(ep->asked.next, struct dm_ofi_letter, link);
-            uint32_t id = (uint32_t)letter->mail.id;
 
             dm_list_del(&letter->link);
+            grant(ep, &letter->mail);
             free(letter);
-            grant(ep, id);
         }
     }
 }

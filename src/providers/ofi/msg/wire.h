@@ -47,8 +47,9 @@ struct dm_ofi_hello {
     uint64_t mail_key;
     uint32_t is_split;  /* place last bytes last */
     uint32_t is_shared; /* the sender's receives are */
-    uint32_t n_recvs;   /* receives that wait for messages */
+    uint32_t n_recvs;   /* receives that wait for messages... */
     uint32_t data_len;
+    uint64_t floor;   /* ...each of at least so many bytes */
     uint8_t addr[32]; /* the sender's sockaddr */
     uint8_t data[DM_PRIVATE_MAX];
 };

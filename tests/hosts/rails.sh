@@ -1,0 +1,131 @@
+#!/bin/bash
+# test: timeout=240
+# Two hosts with two networks for the data: a cable that is cut in mid-transfer costs a second
+# or two and no byte; without the last one the job ends and says what broke; large
+# transfers use both. A third network is mpiexec's.
+. "$TEST_SRC/tests/hosts/lib.sh"
+. "$TEST_LIB"
+[ -e "$DATUM_BUILD/lib/libdatum_dapl_ofi.so" ] || skip 'datum-tcp is not built (package libfabric-dev)'
+hosts_enter "$@"
+mpicc -O1 -o rails "$TEST_SRC/tests/hosts/rails.c" || fail 'rails.c does not compile'
+for net in 1 2; do
+    sed -n "/^datum-tcp/{s/datum-tcp/net$net/;s/\"\" *\"\"\$/\"if=eth$net timeout=2\" \"\"/p}" \
+        "$DAT_OVERRIDE"
+done >dat.conf
+[ "$(grep -c timeout=2 dat.conf)" = 4 ] || fail "dat.conf: $(cat dat.conf)"
+export DAT_OVERRIDE=$PWD/dat.conf DATUM_TIMEOUT=5s
+
+rounds() { sed -n 's/^round //p' out | tail -n 1; }
+# wait_for SECONDS COMMAND...
+wait_for() {
+    local until=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        kill -0 $job 2>/dev/null && [ $SECONDS -le $until ] || return 1
+        sleep 0.05
+    done
+}
+is_at() { [ "$(rounds || echo 0)" -ge "$1" ] 2>/dev/null; }
+has_moved() { grep -q 'it goes on over' err; }
+finish() { # NAME: the job must end well
+    touch stop
+    if ! wait_for 30 is_over && kill -0 $job 2>/dev/null; then
+        fail_one "$1: it does not end"
+        kill -KILL $job
+    elif ! wait $job; then
+        fail_one "$1: exit status $?"
+    elif ! grep -q '^done' out; then
+        fail_one "$1: not done"
+    else
+        pass_one
+        return
+    fi
+    tail -n 20 out err
+}
+is_over() { ! kill -0 $job 2>/dev/null; }
+start() { # VARIABLE=VALUE...
+    rm -f stop
+    : >out
+    env "$@" "$hosts_d" run "$hosts_dir/h1.sock" mpiexec -ppn 1 -n 2 ./rails >out 2>err &
+    job=$!
+    wait_for 30 grep -q running out || {
+        cat out err
+        fail 'the job does not start'
+    }
+}
+# survives NAME NET PATTERN VARIABLE=VALUE...: NET is cut and comes back after it went on
+survives() {
+    local name=$1 net=$2 pattern=$3 t0
+    shift 3
+    start "$@"
+    wait_for 30 is_at 10 || fail_one "$name: no traffic before"
+    host_link h2 down "$net"
+    t0=${EPOCHREALTIME/./}
+    if [ -n "$pattern" ]; then
+        wait_for 15 has_moved || fail_one "$name: it does not move"
+        echo "$name: moved after $(((${EPOCHREALTIME/./} - t0) / 1000)) ms"
+        grep -Eq "$pattern" err || fail_one "$name: nothing says \"$pattern\""
+    fi
+    sleep 0.2
+    wait_for 30 is_at $(($(rounds) + 10)) || fail_one "$name: no traffic afterwards"
+    host_link h2 up "$net"
+    wait_for 30 is_at $(($(rounds) + 10)) || fail_one "$name: no traffic in the end"
+    finish "$name"
+}
+
+hosts_make 2 --nets 3
+survives "the pipe's network" 1 'rank [01] on host h[12] broke over net1 .*goes on over net2' \
+    DATUM_PROVIDER=net1,net2
+survives "the pipe's network, a rail at a time" 1 'goes on over net2' \
+    DATUM_PROVIDER=net1,net2 DATUM_RAILS=1
+# Stands still after the move as long as datum-tcp lets every message ask for its receive.
+[ -z "${TEST_FULL:-}" ] || survives "the pipe's network, send and receive" 1 'goes on over net2' \
+    DATUM_PROVIDER=net1,net2 DATUM_EAGER=sendrecv
+survives 'the other network, with shares of transfers' 2 '' DATUM_PROVIDER=net1,net2
+
+# ---- the last one ----
+
+start DATUM_PROVIDER=net1,net2 DATUM_RECONNECT=4s
+wait_for 30 is_at 5
+host_link h2 down 1
+wait_for 15 has_moved || fail_one 'the first of two: it does not move'
+host_link h2 down 2
+t0=$SECONDS
+# 2 s until it is noticed, 4 of trying
+if ! wait_for 20 false && kill -0 $job 2>/dev/null; then
+    fail_one 'the last network: the job still runs'
+    kill -KILL $job
+else
+    wait $job && fail_one 'the last network: exit status 0'
+    for word in 'rank [01] on host h[12]' 'over net[12]' 'DATUM_RECONNECT is over' 'net1: ' 'net2: '; do
+        check "the last network: \"$word\"" grep -Eq "connection lost.*$word|$word.*connection lost" err
+    done
+    echo "the last network: ended after $((SECONDS - t0)) s"
+fi
+[ $n_failed = 0 ] || cat err
+host_link h2 up 1
+host_link h2 up 2
+
+# ---- shares ----
+
+sent() { on_host h1 cat "/sys/class/net/eth$1/statistics/tx_bytes"; }
+# timed RAILS: milliseconds for 24 MB from h1 to h2; sets took, and bytes of either network
+timed() {
+    local before1 before2
+    before1=$(sent 1) before2=$(sent 2)
+    took=$(on_host h1 env DATUM_PROVIDER=net1,net2 DATUM_RAILS="$1" DATUM_RNDV=read timeout 60 \
+        mpiexec -ppn 1 -n 2 ./rails -t 4000000 6 2>err | sed -n 's/^took //p')
+    bytes1=$(($(sent 1) - before1)) bytes2=$(($(sent 2) - before2))
+    echo "$1 rails: ${took:-?} ms, $bytes1 and $bytes2 bytes"
+}
+hosts_rate 60mbit
+timed 1
+one=${took:-0}
+check 'one rail: all goes over one network' [ "$bytes2" -lt 1000000 ]
+check 'and is as fast as that' [ "$one" -ge 2500 ]
+timed 2
+check 'two rails: half over each' \
+    [ $((bytes1 > 9000000 && bytes2 > 9000000 && bytes1 + bytes2 < 40000000)) = 1 ]
+check "two rails ($took ms) are faster than one ($one ms)" \
+    [ $((${took:-0} > 0 && took * 3 < one * 2)) = 1 ]
+totals
