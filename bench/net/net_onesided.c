@@ -73,7 +73,7 @@ int main(int argc, char **argv)
     MPI_Win_lock_all(0, win);
     for (int what = 0; rank == 0 && size > 1 && what < N_WHAT; what++) {
         for (long len = min; len <= max; len *= 4) {
-            double t[MAX_ROUNDS];
+            double t[MAX_ROUNDS] = {0};
             int is_bw = what >= PUT_BW;
             int n = (int)((is_bw ? 2e6 : 32e6) / (double)len);
             int n_max = is_bw ? 300 : 3000;

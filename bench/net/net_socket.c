@@ -150,7 +150,7 @@ int main(int argc, char **argv)
     fd = connect_ranks(rank, address);
     for (int is_rate = 0; is_rate < 2; is_rate++) {
         for (long len = min; len <= max; len *= 2) {
-            double t[MAX_ROUNDS];
+            double t[MAX_ROUNDS] = {0};
             int n = (int)((is_rate ? 16e6 : 64e6) / (double)len);
             int n_max = is_rate ? 2000 : 20000;
 

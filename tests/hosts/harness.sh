@@ -46,8 +46,8 @@ check 'no interface of the machine is seen' prints 'lo net0 net1 h1 h1 h2 h2 h3 
 
 # ---- the way in ----
 
-check 'status' bash -c "$hosts_d run $hosts_dir/h1.sock sh -c 'exit 7'; [ \$? = 7 ]"
-check 'status of a signal' bash -c "$hosts_d run $hosts_dir/h1.sock sh -c 'kill \$\$'; [ \$? = 143 ]"
+check 'status' bash -c "'$hosts_d' run $hosts_dir/h1.sock sh -c 'exit 7'; [ \$? = 7 ]"
+check 'status of a signal' bash -c "'$hosts_d' run $hosts_dir/h1.sock sh -c 'kill \$\$'; [ \$? = 143 ]"
 check 'arguments' prints '<a  b><$x><"><>' on_host h2 printf '<%s>' 'a  b' '$x' '"' ''
 check 'environment' prints 1 env MY=1 "$hosts_d" run "$hosts_dir/h2.sock" sh -c 'echo $MY'
 check 'rsh: no environment' prints '' env MY=1 "$HOSTS_RSH" h2 'echo $MY'

@@ -49,7 +49,7 @@ args=('a  b' '$x' "it's" '"' '\' '*' '' ';')
 check 'arguments' prints "$(printf '<%s>\n' "${args[@]}" "${args[@]}" | sort)" \
     on_all -n 2 bash -c 'printf "<%s>\n" "$@"' x "${args[@]}"
 check 'input goes to rank 0' prints hello bash -c \
-    "echo hello | $hosts_d run $hosts_dir/h1.sock mpiexec -hosts h2 -n 1 cat"
+    "echo hello | '$hosts_d' run $hosts_dir/h1.sock mpiexec -hosts h2 -n 1 cat"
 check 'exit status' status 9 on_all -n 3 ./sleeper 9
 check 'end' status 0 on_all -n 5 ./sleeper 0
 check_fails 'a program that one host has not' 'h2.*(no such file|No such file)|execvp.*/only-h1' \

@@ -79,13 +79,13 @@ hosts_own_tmp() {
     local dir fd
     exec {fd}</tmp
     mount -t tmpfs -o mode=1777 tmpfs /tmp
-    for dir in $hosts_shared $hosts_dir; do
-        [ -d "/proc/self/fd/$fd/${dir#/tmp/}" ] || continue
+    while IFS= read -r dir; do
+        [ -n "$dir" ] && [ -d "/proc/self/fd/$fd/${dir#/tmp/}" ] || continue
         mkdir -p "$dir"
         # By the magic link: the old /tmp has no other name any more.
         mount --no-canonicalize --bind "/proc/self/fd/$fd/${dir#/tmp/}" "$dir" ||
             hosts_die "cannot share $dir"
-    done
+    done <<<"$hosts_shared"$'\n'"$hosts_dir"
     exec {fd}<&-
     cd "$PWD" || exit 2
 }
