@@ -212,10 +212,6 @@ bool dm_ofi_hello_send(struct dm_ofi_conn *conn, enum dm_ofi_hello_type type, ui
     hello->mail_key = conn->mail_key;
     hello->is_split = ia->is_split;
     hello->is_shared = conn->ep != NULL && conn->ep->srq != NULL;
-    if (conn->ep != NULL) {
-        hello->pz_token = dm_ofi_pz_token(ia, conn->ep->ep.pz);
-        hello->ep_token = dm_ofi_ep_token(ia, conn->ep);
-    }
     if (conn->ep != NULL && conn->ep->srq == NULL)
         hello->n_recvs = conn->n_told = conn->ep->n_handed;
     hello->floor = conn->floor_told = conn->floor;
@@ -235,8 +231,6 @@ bool dm_ofi_hello_send(struct dm_ofi_conn *conn, enum dm_ofi_hello_type type, ui
 void dm_ofi_conn_meet(struct dm_ofi_conn *conn, const struct dm_ofi_hello *hello)
 {
     conn->peer_number = hello->number & DM_OFI_NUMBER_MAX;
-    conn->peer_pz_token = hello->pz_token;
-    conn->peer_ep_token = hello->ep_token;
     conn->is_peer_shared = hello->is_shared != 0;
     conn->n_peer_recvs = hello->n_recvs;
     conn->peer_floor = hello->floor;

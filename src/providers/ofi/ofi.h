@@ -146,12 +146,8 @@ struct dm_ofi_conn {
     struct dm_cr *cr;
     uint32_t number;      /* ours, in ia->by */
     uint32_t peer_number; /* how the peer knows it: in notes to it */
-    /* What makes a 64-bit key of the fabric of a 32-bit context, see
-     * dm_ofi_key(): from the handshake. */
-    uint32_t peer_pz_token;
-    uint32_t peer_ep_token;
-    bool is_peer_shared; /* its receives are: a message asks for one first */
-    uint64_t peer_mail;  /* address and key of the peer's mailbox */
+    bool is_peer_shared;  /* its receives are: a message asks for one first */
+    uint64_t peer_mail;   /* address and key of the peer's mailbox */
     uint64_t peer_mail_key;
     uint64_t deadline;    /* of the handshake, or of the last words */
     int sock;             /* the fabric's socket, -1: not known */
@@ -311,13 +307,8 @@ static inline struct dm_ofi_ia *dm_ofi_ia_of(struct dm_oep *ep)
 
 /* ---- init.c, ia.c, if.c ---- */
 
-/* The fabric's key of a memory context: contexts that only an endpoint may use
- * have the lowest bit set and the endpoint's token, others the PZ's. A peer
- * knows the tokens of what it is connected to, no others. */
-static inline uint64_t dm_ofi_key(uint32_t context, uint32_t pz_token, uint32_t ep_token)
-{
-    return (uint64_t)((context & 1u) != 0 ? ep_token : pz_token) << 32 | context;
-}
+/* The upper half of the fabric's 64-bit keys: of a zone's memory, of the mailboxes, of
+ * what only one endpoint may use. Peers learn whole keys, by asking (far.c). */
 uint32_t dm_ofi_pz_token(const struct dm_ofi_ia *ia, const struct dm_pz *pz);
 uint32_t dm_ofi_mail_token(const struct dm_ofi_ia *ia);
 uint32_t dm_ofi_ep_token(const struct dm_ofi_ia *ia, const struct dm_oep *ep);

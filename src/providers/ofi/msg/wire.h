@@ -39,8 +39,6 @@ struct dm_ofi_hello {
     uint32_t type;
     uint32_t status;
     uint32_t number; /* the sender's connection: goes into notes to it */
-    uint32_t pz_token;
-    uint32_t ep_token;
     uint32_t max_reads;
     uint64_t qual;
     uint64_t mail; /* address and key of the sender's mailbox */
