@@ -95,6 +95,20 @@ static int reduce(const uint64_t *mine, uint64_t *all, int n, MPI_Op op)
                      dm_world.comm_world);
 }
 
+/* Is there nothing to tell of row i, nor of those below that belong to it? */
+static bool is_empty(const struct dm_adapt_stat *stats, const uint64_t *most, int n, int i)
+{
+    bool is_head = stats[i].name[0] != ' ';
+
+    if (most[i] != 0)
+        return false;
+    for (i++; is_head && i < n && stats[i].name[0] == ' '; i++) {
+        if (most[i] != 0)
+            return false;
+    }
+    return true;
+}
+
 int dm_stats_print(struct dm_adapt *adapt)
 {
     struct dm_adapt_stat stats[STATS_MAX];
@@ -119,7 +133,7 @@ int dm_stats_print(struct dm_adapt *adapt)
     for (int i = 0; i < DM_RAILS_MAX && dm_adapt_rail_name(adapt, i)[0] != '\0'; i++)
         dm_log_info("rail %d of rank 0: %s", i, dm_adapt_rail_name(adapt, i));
     for (int i = 0; i < n; i++) {
-        if (most[i] == 0)
+        if (is_empty(stats, most, n, i))
             continue;
         dm_log_info("%-32s %14llu %14.1f %14llu %s", stats[i].name, (unsigned long long)least[i],
                     (double)sum[i] / dm_world.size, (unsigned long long)most[i], stats[i].unit);

@@ -94,6 +94,8 @@ struct dm_adapt *dm_chan_adapt(struct dm_chan *chan);
 void dm_chan_on_packet(struct dm_chan *chan, enum dm_pkt_type type, dm_pkt_handler fn, void *arg);
 /* One more to be told of a lost peer (at most 4), in the order of the calls. */
 void dm_chan_on_lost(struct dm_chan *chan, dm_chan_lost fn, void *arg);
+/* What dm_adapt_eager_good() says of this peer. */
+size_t dm_chan_eager_good(const struct dm_chan *chan, int proc);
 /* Has this peer been lost? */
 bool dm_chan_is_lost(const struct dm_chan *chan, int proc);
 

@@ -133,6 +133,13 @@ void dm_chan_on_lost(struct dm_chan *chan, dm_chan_lost fn, void *arg)
         chan->listeners[chan->n_listeners++] = (struct dm_chan_listener){.fn = fn, .arg = arg};
 }
 
+size_t dm_chan_eager_good(const struct dm_chan *chan, int proc)
+{
+    const struct dm_chan_peer *peer = chan->peers[proc];
+
+    return peer != NULL && peer->conn != NULL ? dm_adapt_eager_good(peer->conn) : 0;
+}
+
 bool dm_chan_is_lost(const struct dm_chan *chan, int proc)
 {
     return chan->peers[proc] != NULL && chan->peers[proc]->is_lost;

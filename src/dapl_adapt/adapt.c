@@ -46,11 +46,13 @@ static int check_settings(struct dm_adapt *adapt)
     if (cfg->ring_slots < DM_RING_SLOTS_MIN || cfg->ring_slots > SLOTS_MAX)
         return DM_FAIL(DM_ECONFIG, "DATUM_RING_SLOTS is %u; it must be from %d to %d",
                        cfg->ring_slots, DM_RING_SLOTS_MIN, SLOTS_MAX);
-    if (cfg->ring_slot_size < DM_RING_SIZE_MIN || cfg->ring_slot_size > SLOT_SIZE_MAX)
+    adapt->is_auto_size = cfg->ring_slot_size == DM_CFG_AUTO_SIZE;
+    if (!adapt->is_auto_size &&
+        (cfg->ring_slot_size < DM_RING_SIZE_MIN || cfg->ring_slot_size > SLOT_SIZE_MAX))
         return DM_FAIL(DM_ECONFIG, "DATUM_RING_SLOT_SIZE is %zu; it must be from %d to %d bytes",
                        cfg->ring_slot_size, DM_RING_SIZE_MIN, SLOT_SIZE_MAX);
     adapt->n_slots = cfg->ring_slots;
-    adapt->slot_size = (uint32_t)cfg->ring_slot_size;
+    adapt->slot_size = adapt->is_auto_size ? DM_RING_SIZE_LARGE : (uint32_t)cfg->ring_slot_size;
     adapt->stride = dm_slot_stride(adapt->slot_size);
     return DM_OK;
 }

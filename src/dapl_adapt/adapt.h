@@ -38,13 +38,14 @@ struct dm_adapt {
     bool is_crowded;
     bool wants_sendrecv;
     bool is_demand;
-    bool has_moved;    /* a connection, to another rail */
-    bool is_short;     /* some rings are smaller than the settings say */
-    size_t ring_share; /* bytes a connection may lock for rings, 0: no limit */
-    size_t lock_max;   /* bytes that may be locked, 0: no limit that matters */
-    bool is_named;     /* DATUM_PROVIDER chose the rails */
-    bool has_network;  /* some rail reaches other hosts */
-    bool keeps_regs;   /* unused registrations of the program's memory stay */
+    bool has_moved;     /* a connection, to another rail */
+    bool is_short;      /* some rings are smaller than the settings say */
+    size_t ring_share;  /* bytes a connection may lock for rings, 0: no limit */
+    size_t lock_max;    /* bytes that may be locked, 0: no limit that matters */
+    uint64_t n_striped; /* transfers cut into shares */
+    bool is_named;      /* DATUM_PROVIDER chose the rails */
+    bool has_network;   /* some rail reaches other hosts */
+    bool keeps_regs;    /* unused registrations of the program's memory stay */
     struct dm_adapt_events ev;
     struct dm_ia *ias[DM_RAILS_MAX];
     struct dm_rdma *done_head; /* finished transfers, to be told */
@@ -59,7 +60,8 @@ struct dm_adapt {
     struct dm_adapt_job job;
     uint32_t job_hash;
     uint32_t n_slots;
-    uint32_t slot_size;
+    uint32_t slot_size; /* at most */
+    bool is_auto_size;  /* nobody has set it */
     uint32_t stride;
     size_t page;
     _Atomic uint64_t no_foot;

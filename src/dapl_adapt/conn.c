@@ -16,6 +16,7 @@
 #include "dapl_adapt/card.h"
 #include "dapl_adapt/eager.h"
 #include "dapl_adapt/ring.h"
+#include "dapl_adapt/serial.h"
 #include "util/cfg.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -69,9 +70,19 @@ struct dm_conn *dm_conn_make(struct dm_adapt *adapt, int proc)
 
 void dm_conn_free_ep(DAT_EP_HANDLE *ep)
 {
-    if (*ep != DAT_HANDLE_NULL)
+    if (*ep != DAT_HANDLE_NULL) {
+        dm_serial_lock();
         dat_ep_free(*ep);
+        dm_serial_unlock();
+    }
     *ep = DAT_HANDLE_NULL;
+}
+
+void dm_conn_cut(struct dm_link *link)
+{
+    dm_serial_lock();
+    dat_ep_disconnect(link->ep, DAT_CLOSE_ABRUPT_FLAG);
+    dm_serial_unlock();
 }
 
 void dm_conn_free_all(struct dm_adapt *adapt)
@@ -82,7 +93,7 @@ void dm_conn_free_all(struct dm_adapt *adapt)
         atomic_store_explicit(&adapt->all, conn->next_made, memory_order_release);
         for (int k = 0; k < DM_LINK_N; k++) {
             if (conn->link[k].state == DM_LINK_UP)
-                dat_ep_disconnect(conn->link[k].ep, DAT_CLOSE_ABRUPT_FLAG);
+                dm_conn_cut(&conn->link[k]);
             dm_conn_free_ep(&conn->link[k].ep);
             dm_conn_free_ep(&conn->link[k].dropped);
             dm_conn_turn_away(&conn->link[k]);
@@ -130,6 +141,7 @@ void dm_conn_hello(struct dm_conn *conn, enum dm_link_kind link, enum dm_hello_k
         hello_p->unconsumed = (uint16_t)(hello_p->arrived - conn->told);
     }
     hello_p->rail = (uint8_t)ia->index;
+    hello_p->reads_in = (uint8_t)ia->max_reads_in;
     hello_p->ctx = conn->region.lmr.rctx;
     hello_p->addr = (uint64_t)(uintptr_t)conn->region.ptr;
     if (adapt->probe_lmr[conn->ia->index].handle == DAT_HANDLE_NULL)
@@ -295,9 +307,11 @@ static int attempt(struct dm_link *link)
     adapt->ias[conn->rails[rail][0]]->counts.n_attempts++;
     timeout = conn->is_moving || link->kind >= DM_LINK_EXTRA ? dm_move_attempt_us(conn)
                                                              : dm_cfg()->timeout;
+    dm_serial_lock();
     rc = dat_ep_connect(link->ep, (DAT_IA_ADDRESS_PTR)&addr, theirs->qual,
                         timeout < 60000000 ? (DAT_TIMEOUT)timeout : 60000000, sizeof(hello), &hello,
                         DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG);
+    dm_serial_unlock();
     DM_TRACE(CONN, "connect rank %d link %d rail %d try %u", conn->proc, link->kind, rail,
              link->n_tries);
     if (rc == DAT_SUCCESS)
@@ -508,6 +522,9 @@ static int rdma_up(struct dm_link *link)
     DAT_RETURN rc;
 
     lane->peer_rail = link->answer.rail;
+    lane->max_reads = lane->ia->max_reads_out;
+    if (link->answer.reads_in > 0)
+        lane->max_reads = smaller(lane->max_reads, link->answer.reads_in);
     if (!link->is_active && link->has_spoken) {
         link->may_post = true;
         dm_rma_push(conn, lane);
@@ -520,8 +537,10 @@ static int rdma_up(struct dm_link *link)
     }
     dm_link_first(link, &lmr);
     lmr.segment_length = sizeof(uint64_t);
-    rc = DAT_EP_POST_SEND(link->ep, 1, &lmr, dm_cookie(DM_COOKIE_REQ, link, link->kind),
+    dm_serial_lock();
+    rc = DAT_EP_POST_SEND(link->ep, 1, &lmr, dm_cookie(DM_COOKIE_REQ, link, link->kind << 16),
                           DAT_COMPLETION_DEFAULT_FLAG);
+    dm_serial_unlock();
     if (rc != DAT_SUCCESS && link->kind >= DM_LINK_EXTRA) {
         dm_lane_break(link);
         return DM_OK;
@@ -725,7 +744,7 @@ void dm_conn_lose(struct dm_conn *conn, const char *text)
     conn->is_moving = false;
     for (int k = 0; k < DM_LINK_N; k++) {
         if (conn->link[k].state == DM_LINK_UP)
-            dat_ep_disconnect(conn->link[k].ep, DAT_CLOSE_ABRUPT_FLAG);
+            dm_conn_cut(&conn->link[k]);
         conn->link[k].state = DM_LINK_LOST;
         dm_conn_turn_away(&conn->link[k]);
         dm_list_del(&conn->link[k].wait);

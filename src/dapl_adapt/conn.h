@@ -67,9 +67,12 @@ struct dm_hello {
     uint32_t job; /* hash of the job's name */
     uint32_t rank;
     uint8_t version;
-    uint8_t kind;     /* enum dm_hello_kind */
-    uint8_t link;     /* enum dm_link_kind */
-    uint8_t reject;   /* enum dm_reject */
+    uint8_t kind; /* enum dm_hello_kind */
+    uint8_t link; /* enum dm_link_kind */
+    union {
+        uint8_t reject;   /* enum dm_reject, */
+        uint8_t reads_in; /* or reads of the peer's that this end has places for; 0: any */
+    };
     uint8_t sendrecv; /* wants records by send/receive; in the answer: decided */
     uint8_t rail;     /* the sender's number of this rail */
     uint16_t n_slots;
@@ -142,14 +145,17 @@ struct dm_tx {
     bool is_send;
     bool is_blocked; /* somebody was told to wait */
     bool is_lost;
+    bool is_serial;  /* as its rail */
     bool is_kept;    /* all records stay whole in the mirror until credited */
     uint32_t cookie; /* all but kind and number */
     /* colder */
     uint32_t lap;
-    uint32_t n_redo;  /* of the last records, to be sent again on this rail */
-    uint32_t n_sig;   /* completions that are coming */
-    uint32_t n_extra; /* posts that are not records */
-    uint32_t sq_done; /* records and extras known complete */
+    uint32_t n_redo;   /* of the last records, to be sent again on this rail */
+    uint32_t n_sig;    /* completions that are coming */
+    uint32_t n_extra;  /* posts that are not records */
+    uint32_t n_before; /* records that went over earlier rails */
+    uint64_t len_sent; /* bytes of records over this one */
+    uint32_t sq_done;  /* records and extras known complete */
     uint32_t sq_size;
     uint32_t sig_every;
     uint32_t direct; /* post that sent from the caller's memory last */
@@ -208,6 +214,8 @@ struct dm_lane {
     int peer_rail;
     int rq_used;
     int rq_size;
+    int n_reads;           /* outstanding, */
+    int max_reads;         /* at most so many */
     uint32_t head;         /* number of the next part */
     uint32_t tail;         /* of the oldest that is not done */
     struct dm_part *parts; /* DM_LANE_REQS places */
@@ -280,11 +288,13 @@ enum dm_cookie_kind {
     DM_COOKIE_TX,    /* post number; certain to come */
     DM_COOKIE_QUIET, /* the same, comes only on failure */
     DM_COOKIE_RECV,  /* slot */
-    DM_COOKIE_FIRST, /* link: its first message received */
-    DM_COOKIE_REQ,   /* link: a request that nobody waits for */
+    DM_COOKIE_FIRST, /* link << 16: its first message received */
+    DM_COOKIE_REQ,   /* link << 16: a request that nobody waits for */
     DM_COOKIE_RDMA,  /* link << 16 | place in the lane's parts */
-    DM_COOKIE_PROBE  /* link: a measurement */
+    DM_COOKIE_PROBE  /* link << 16, | DM_COOKIE_READ: a measurement */
 };
+#define DM_COOKIE_READ 1 /* of REQ and PROBE */
+
 static inline uint32_t dm_cookie_base(const struct dm_link *link)
 {
     uint32_t gen = atomic_load_explicit(&link->gen, memory_order_relaxed);
@@ -361,6 +371,8 @@ void dm_link_first(const struct dm_link *link, DAT_LMR_TRIPLET *lmr_p);
 void dm_conn_forget_notes(struct dm_link *link);
 /* Free an endpoint, if there is one. */
 void dm_conn_free_ep(DAT_EP_HANDLE *ep);
+/* Break its connection off; an event will tell. */
+void dm_conn_cut(struct dm_link *link);
 
 /* ---- moving to another rail (conn_move.c, main thread) ---- */
 

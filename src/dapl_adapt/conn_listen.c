@@ -14,6 +14,7 @@
 #include "dapl_adapt/adapt.h"
 #include "dapl_adapt/eager.h"
 #include "dapl_adapt/ring.h"
+#include "dapl_adapt/serial.h"
 #include "util/err.h"
 #include "util/log.h"
 
@@ -31,7 +32,9 @@ static void reject(struct dm_adapt *adapt, DAT_CR_HANDLE cr, enum dm_reject reas
     hello.rank = (uint32_t)adapt->job.rank;
     hello.reject = (uint8_t)reason;
     DM_TRACE(CONN, "reject %d", reason);
+    dm_serial_lock();
     dat_cr_reject(cr, sizeof(hello), &hello);
+    dm_serial_unlock();
 }
 
 /* The peer has seen a break that we have not, or the other way round; both come to the later one. */
@@ -112,8 +115,10 @@ static int post_first(struct dm_conn *conn, struct dm_link *link)
         return conn->is_sendrecv ? dm_eager_sr_setup(conn, link->ep) : DM_OK;
     }
     dm_link_first(link, &lmr);
-    rc = DAT_EP_POST_RECV(link->ep, 1, &lmr, dm_cookie(DM_COOKIE_FIRST, link, link->kind),
+    dm_serial_lock();
+    rc = DAT_EP_POST_RECV(link->ep, 1, &lmr, dm_cookie(DM_COOKIE_FIRST, link, link->kind << 16),
                           DAT_COMPLETION_DEFAULT_FLAG);
+    dm_serial_unlock();
     if (rc != DAT_SUCCESS)
         return DM_FAIL(DM_EPROVIDER, "%s: dat_ep_post_recv: %s", conn->ia->name, dm_dat_text(rc));
     return link->kind == DM_LINK_PIPE ? dm_eager_rx_resume(conn, link->ep) : DM_OK;
@@ -143,11 +148,12 @@ static int accept_request(struct dm_ia *ia, DAT_CR_HANDLE cr, const struct dm_he
     dm_conn_hello(conn, link->kind, DM_HELLO_ACCEPT, &reply);
     link->state = DM_LINK_ACCEPTING;
     link->is_active = false;
+    dm_serial_lock();
     rc = dat_cr_accept(cr, link->ep, sizeof(reply), &reply);
+    dm_serial_unlock();
     if (rc != DAT_SUCCESS) { /* the connector is gone or will try again */
         DM_TRACE(CONN, "accept rank %d: %s", conn->proc, dm_dat_text(rc));
-        dat_ep_free(link->ep);
-        link->ep = DAT_HANDLE_NULL;
+        dm_conn_free_ep(&link->ep);
         link->state = DM_LINK_IDLE;
     }
     return DM_OK;
@@ -201,10 +207,14 @@ static void on_request(struct dm_ia *ia, DAT_CR_HANDLE cr)
     struct dm_link *link = NULL;
     struct dm_hello hello;
     DAT_CR_PARAM param;
+    DAT_RETURN rc;
 
     memset(&param, 0, sizeof(param));
     memset(&hello, 0, sizeof(hello));
-    if (dat_cr_query(cr, DAT_CR_FIELD_ALL, &param) == DAT_SUCCESS && param.private_data != NULL &&
+    dm_serial_lock();
+    rc = dat_cr_query(cr, DAT_CR_FIELD_ALL, &param);
+    dm_serial_unlock();
+    if (rc == DAT_SUCCESS && param.private_data != NULL &&
         param.private_data_size >= (DAT_COUNT)sizeof(hello)) {
         memcpy(&hello, param.private_data, sizeof(hello));
         reason = identify(adapt, ia, &hello, &link);
@@ -350,7 +360,9 @@ void dm_conn_unserve(struct dm_ia *ia)
     if (!ia->has_server)
         return;
     atomic_store_explicit(&ia->stop, 1, memory_order_release);
+    dm_serial_lock();
     dat_evd_set_unwaitable(ia->cm_evd);
+    dm_serial_unlock();
     pthread_join(ia->server, NULL);
     dat_evd_clear_unwaitable(ia->cm_evd);
     ia->has_server = false;

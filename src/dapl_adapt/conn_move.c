@@ -75,7 +75,7 @@ static void close_link(struct dm_link *link)
     if (link->ep != DAT_HANDLE_NULL) {
         dm_conn_free_ep(&link->dropped);
         if (is_live)
-            dat_ep_disconnect(link->ep, DAT_CLOSE_ABRUPT_FLAG);
+            dm_conn_cut(link);
         link->dropped = link->ep;
         link->ep = DAT_HANDLE_NULL;
     }
@@ -182,6 +182,10 @@ static void settle_accounts(struct dm_conn *conn)
     struct dm_link *link;
     struct dm_lane *lane;
 
+    conn->ia->counts.n_records += tx->n_posted - tx->n_before;
+    conn->ia->counts.pipe_len += tx->len_sent;
+    tx->n_before = tx->n_posted;
+    tx->len_sent = 0;
     conn->ia->n_signalled -= (int)tx->n_sig + conn->link[DM_LINK_PIPE].is_due;
     tx->n_sig = 0;
     tx->sq_done = tx->n_posted + tx->n_extra;

@@ -116,6 +116,11 @@ void *dm_adapt_eager_reserve(struct dm_conn *conn, size_t len);
 int dm_adapt_eager_commit(struct dm_conn *conn, size_t len);
 /* Largest len of dm_adapt_eager_reserve. */
 size_t dm_adapt_eager_max(const struct dm_conn *conn);
+/*
+ * Messages up to this length are better copied through the pipe than announced to the peer
+ * first; 0: no opinion. Known once the connection is up.
+ */
+size_t dm_adapt_eager_good(const struct dm_conn *conn);
 
 /*
  * Unread bytes at the front of the pipe, contiguous and in place (0: none). They
@@ -155,10 +160,12 @@ void dm_adapt_unreg(struct dm_adapt *adapt, struct dm_mr *mr);
 /*
  * Allocate zeroed, page-aligned, registered memory that peers can reach in the
  * fastest way the provider has (mapped, on the same host). For MPI_Alloc_mem,
- * MPI_Win_allocate and the layer's own rings.
+ * MPI_Win_allocate and the layer's own rings. When the provider refuses to register it,
+ * *mr_p has no keys (dm_adapt_is_registered()): use copies.
  */
 int dm_adapt_mem_alloc(struct dm_adapt *adapt, size_t len, void **ptr_p, struct dm_mr **mr_p);
 void dm_adapt_mem_free(struct dm_adapt *adapt, void *ptr, struct dm_mr *mr);
+bool dm_adapt_is_registered(const struct dm_mr *mr);
 /* The keys that peers use with addresses inside mr. */
 void dm_adapt_rkey(const struct dm_mr *mr, struct dm_rkey *rkey_p);
 
@@ -177,11 +184,13 @@ struct dm_rdma {
     uint64_t local;
     uint64_t remote;
     struct dm_rkey rkey;
+    uint64_t len;
     uint64_t left;
     uint32_t n_posted;
     int err;
     bool is_read;
     bool is_queued;
+    bool is_echo; /* all is written, a read behind it tells that it is placed */
     bool owns_mr;
     struct dm_stripes *stripes; /* the transfer that this is a share of */
 };

@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "dapl_adapt/adapt.h"
+#include "dapl_adapt/ring.h"
+#include "dapl_adapt/serial.h"
 #include "util/err.h"
 #include "util/log.h"
 
@@ -76,13 +78,19 @@ static inline DAT_RETURN post(struct dm_conn *conn, DAT_COUNT n_iov, DAT_LMR_TRI
     enum dm_cookie_kind kind = signal_kind(conn, is_signalled, &flags);
     DAT_DTO_COOKIE cookie = tx_cookie(tx, kind);
     DAT_RMR_TRIPLET rmr;
+    DAT_RETURN rc;
 
-    if (dm_unlikely(tx->is_send))
-        return DAT_EP_POST_SEND(tx->ep, n_iov, iov, cookie, flags);
     rmr.virtual_address = remote;
     rmr.segment_length = len;
     rmr.rmr_context = tx->rctx;
-    return DAT_EP_POST_RDMA_WRITE(tx->ep, n_iov, iov, cookie, &rmr, flags);
+    tx->len_sent += len;
+    dm_serial_enter(tx->is_serial);
+    if (dm_unlikely(tx->is_send))
+        rc = DAT_EP_POST_SEND(tx->ep, n_iov, iov, cookie, flags);
+    else
+        rc = DAT_EP_POST_RDMA_WRITE(tx->ep, n_iov, iov, cookie, &rmr, flags);
+    dm_serial_leave(tx->is_serial);
+    return rc;
 }
 
 DAT_RETURN dm_eager_write(struct dm_conn *conn, DAT_LMR_TRIPLET *lmr, DAT_RMR_TRIPLET *rmr,
@@ -92,9 +100,13 @@ DAT_RETURN dm_eager_write(struct dm_conn *conn, DAT_LMR_TRIPLET *lmr, DAT_RMR_TR
     DAT_COMPLETION_FLAGS flags;
     enum dm_cookie_kind kind = signal_kind(conn, is_signalled, &flags);
     DAT_DTO_COOKIE cookie = tx_cookie(tx, kind);
+    DAT_RETURN rc;
 
     tx->n_extra++;
-    return DAT_EP_POST_RDMA_WRITE(tx->ep, 1, lmr, cookie, rmr, flags);
+    dm_serial_enter(tx->is_serial);
+    rc = DAT_EP_POST_RDMA_WRITE(tx->ep, 1, lmr, cookie, rmr, flags);
+    dm_serial_leave(tx->is_serial);
+    return rc;
 }
 
 DAT_RETURN dm_eager_post_again(struct dm_conn *conn, const void *foot, uint32_t room)
@@ -174,6 +186,12 @@ int dm_adapt_eager_commit(struct dm_conn *conn, size_t len)
 size_t dm_adapt_eager_max(const struct dm_conn *conn)
 {
     return conn->tx.max;
+}
+
+size_t dm_adapt_eager_good(const struct dm_conn *conn)
+{
+    return conn->adapt->is_auto_size && conn->slot_size > DM_RING_SIZE_AUTO ? 2 * conn->slot_size
+                                                                            : 0;
 }
 
 bool dm_adapt_is_ready(const struct dm_conn *conn)

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "dapl_adapt/adapt.h"
+#include "dapl_adapt/serial.h"
 #include "util/err.h"
 #include "util/log.h"
 
@@ -124,9 +125,11 @@ static int speak_first(struct dm_conn *conn)
 
     dm_link_first(link, &lmr);
     lmr.segment_length = sizeof(uint64_t);
+    dm_serial_enter(tx->is_serial);
     rc =
         DAT_EP_POST_SEND(tx->ep, 1, &lmr, dm_cookie(DM_COOKIE_TX, link, tx->n_posted + tx->n_extra),
                          DAT_COMPLETION_DEFAULT_FLAG);
+    dm_serial_leave(tx->is_serial);
     if (rc != DAT_SUCCESS)
         return dm_eager_post_failed(conn, rc);
     tx->n_extra++;
@@ -189,5 +192,6 @@ void dm_eager_repeat(struct dm_conn *conn)
             return;
         }
         tx->n_redo--;
+        conn->ia->counts.n_again++;
     }
 }

@@ -40,7 +40,8 @@ void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
         tx->lap = 1;
         tx->tag = dm_foot_tag(1);
     }
-    tx->is_kept = dm_conn_can_move(conn) && !conn->ia->is_local;
+    /* where a completion costs system calls of both sides a copy is cheaper */
+    tx->is_kept = (dm_conn_can_move(conn) && !conn->ia->is_local) || conn->ia->is_driven;
     tx->delta = addr + dm_region_ring() - (uint64_t)(uintptr_t)mirror;
     tx->lctx = conn->region.lmr.lctx;
     tx->rctx = ctx;
@@ -49,6 +50,7 @@ void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
     tx->sig_every = tx->sq_size / 4 > 0 ? tx->sq_size / 4 : 1;
     tx->until_signal = tx->sig_every;
     tx->is_send = conn->is_sendrecv;
+    tx->is_serial = conn->ia->is_serial;
     conn->ctl_remote = addr;
 }
 
@@ -79,6 +81,10 @@ void dm_eager_refill(struct dm_conn *conn)
     used = tx->n_posted + tx->n_extra - tx->sq_done;
     if (dm_unlikely(used + DM_TX_RESERVE >= tx->sq_size)) {
         dm_poll_drain(conn->adapt);
+        if (conn->is_moving || tx->is_lost) { /* it broke just now */
+            tx->room = 0;
+            return;
+        }
         used = tx->n_posted + tx->n_extra - tx->sq_done;
     }
     queue = used + DM_TX_RESERVE < tx->sq_size ? tx->sq_size - DM_TX_RESERVE - used : 0;
@@ -175,7 +181,7 @@ void dm_eager_credit(struct dm_conn *conn)
     }
     if (tx->n_posted + tx->n_extra - tx->sq_done >= tx->sq_size) {
         dm_poll_drain(conn->adapt);
-        if (tx->n_posted + tx->n_extra - tx->sq_done >= tx->sq_size)
+        if (tx->n_posted + tx->n_extra - tx->sq_done >= tx->sq_size || conn->is_moving)
             return;
     }
     write_credit(conn, false);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "dapl_adapt/adapt.h"
+#include "dapl_adapt/serial.h"
 #include "util/err.h"
 #include "util/log.h"
 
@@ -18,12 +19,16 @@ static DAT_RETURN post_slot(struct dm_conn *conn, DAT_EP_HANDLE ep, uint32_t slo
 {
     struct dm_rx *rx = &conn->rx;
     DAT_LMR_TRIPLET lmr;
+    DAT_RETURN rc;
 
     lmr.virtual_address = (DAT_VADDR)(uintptr_t)(rx->ring + (size_t)slot * rx->stride);
     lmr.segment_length = rx->stride;
     lmr.lmr_context = conn->region.lmr.lctx;
-    return DAT_EP_POST_RECV(ep, 1, &lmr, dm_cookie(DM_COOKIE_RECV, &conn->link[DM_LINK_PIPE], slot),
-                            DAT_COMPLETION_DEFAULT_FLAG);
+    dm_serial_enter(conn->ia->is_serial);
+    rc = DAT_EP_POST_RECV(ep, 1, &lmr, dm_cookie(DM_COOKIE_RECV, &conn->link[DM_LINK_PIPE], slot),
+                          DAT_COMPLETION_DEFAULT_FLAG);
+    dm_serial_leave(conn->ia->is_serial);
+    return rc;
 }
 
 int dm_eager_sr_post(struct dm_conn *conn, DAT_EP_HANDLE ep, uint32_t slot, uint32_t n)

@@ -12,6 +12,7 @@
 #include "dapl_adapt/dapl_adapt.h"
 #include "dapl_adapt/device.h"
 #include "dapl_adapt/mem.h"
+#include "dapl_adapt/serial.h"
 #include "util/cfg.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -142,9 +143,12 @@ static int query(struct dm_ia *ia, const struct dm_conf_entry *entry)
     memcpy(ia->addr, limits.addr, limits.addr_len);
     ia->is_local = limits.is_local;
     ia->is_driven = limits.is_driven;
+    ia->is_serial = limits.is_serial;
     ia->last_byte = limits.last_byte;
     if (limits.can_grow)
         ia->evd_max = limits.max_evd_qlen;
+    /* Only iWARP has reads into a single segment, and it is done with a write that is sent. */
+    ia->is_late = limits.max_iov_read == 1;
     ia->needs_sendrecv = limits.last_byte == DM_LAST_IS_EARLY;
     ia->max_req = min_pos(65536, limits.max_req);
     ia->max_recv = ia->max_req;
@@ -210,6 +214,13 @@ static int create_objects(struct dm_ia *ia, int n_peers, int per_peer)
                          DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG, &ia->cm_evd);
     if (err == DM_OK)
         err = dm_ia_listen(ia->ia, ia->name, ia->cm_evd, &ia->qual, &ia->psp);
+    if (err == DM_OK && ia->is_late)
+        err = dm_lmr_create(ia, ia->echo, sizeof(ia->echo), -1, &ia->echo_lmr);
+    if (err == DM_EAGAIN)
+        err = DM_FAIL(DM_EPROVIDER,
+                      "%s: not even %zu bytes can be registered; raise the limit of locked memory "
+                      "(ulimit -l)",
+                      ia->name, sizeof(ia->echo));
     return err;
 }
 
@@ -269,6 +280,8 @@ void dm_ia_close(struct dm_ia *ia)
         dat_evd_free(ia->cm_evd);
     if (ia->dto_evd != DAT_HANDLE_NULL)
         dat_evd_free(ia->dto_evd);
+    if (ia->echo_lmr.handle != DAT_HANDLE_NULL)
+        dm_lmr_free(&ia->echo_lmr);
     if (ia->pz != DAT_HANDLE_NULL)
         dat_pz_free(ia->pz);
     rc = dat_ia_close(ia->ia, DAT_CLOSE_GRACEFUL_FLAG);
@@ -314,10 +327,11 @@ void dm_ia_found(const struct dm_ia *ia, char *text, size_t len)
         inet_ntop(AF_INET, &in.sin_addr, addr, sizeof(addr));
     else if (in.sin_family == AF_INET6)
         inet_ntop(AF_INET6, &in6.sin6_addr, addr, sizeof(addr));
-    snprintf(text, len, "%s%s; %d segments, %d requests, %d reads; %s, %s%s",
+    snprintf(text, len, "%s%s; %d segments, %d requests, %d reads; %s, %s%s%s",
              ia->is_local ? "this host only, " : "reaches hosts, ", addr, ia->max_iov, ia->max_req,
              ia->max_reads_out, ia->can_share ? "maps shared memory" : "no shared memory",
-             ia->is_pinning ? "registration pins pages" : "does not pin", last_byte_text(ia));
+             ia->is_pinning ? "registration pins pages" : "does not pin",
+             ia->is_late ? ", a read tells that writes are placed" : "", last_byte_text(ia));
 }
 
 int dm_ia_ep_create(struct dm_ia *ia, int n_recv, int n_req, DAT_EP_HANDLE *ep_p)
@@ -340,7 +354,9 @@ int dm_ia_ep_create(struct dm_ia *ia, int n_recv, int n_req, DAT_EP_HANDLE *ep_p
     attr.max_rdma_read_out = ia->max_reads_out;
     attr.max_rdma_read_iov = 1;
     attr.max_rdma_write_iov = ia->max_iov;
+    dm_serial_enter(ia->is_serial);
     rc = dat_ep_create(ia->ia, ia->pz, ia->dto_evd, ia->dto_evd, ia->cm_evd, &attr, ep_p);
+    dm_serial_leave(ia->is_serial);
     if (rc != DAT_SUCCESS)
         return DM_FAIL(DM_EPROVIDER, "%s: dat_ep_create for %d receives and %d requests: %s",
                        ia->name, n_recv, n_req, dm_dat_text(rc));

@@ -29,6 +29,19 @@ struct dm_ia_counts {
     uint64_t n_refused;  /* that came to nothing */
     uint64_t n_waits;    /* times that we blocked in it */
     uint64_t rdma_len;   /* bytes moved by RDMA for this side */
+    uint64_t n_records;  /* of connections that have moved on */
+    uint64_t pipe_len;   /* and the bytes of their records */
+    uint64_t n_shares;   /* of striped transfers */
+    uint64_t n_again;    /* records sent that an earlier rail may have lost, */
+    uint64_t again_len;  /* and bytes of RDMA that this rail did not finish */
+};
+
+/* Keys of one range on one rail. */
+struct dm_lmr {
+    DAT_LMR_HANDLE handle;
+    DAT_LMR_CONTEXT lctx;
+    DAT_RMR_CONTEXT rctx;
+    bool is_serial; /* as its rail */
 };
 
 struct dm_ia {
@@ -50,11 +63,13 @@ struct dm_ia {
     bool is_driven;      /* every poll has to look into its event queue */
     bool is_local;       /* it reaches this host only */
     bool needs_sendrecv; /* a write's last byte may come before others: no rings */
+    bool is_late;        /* a write may be done before it is placed (iWARP) */
     enum dm_last_byte last_byte;
     char net_if[32]; /* interface that has its address, as far as the kernel knows one */
     int mbits;       /* its speed, 0: unknown */
     bool can_share;  /* takes shared memory registrations, as probed */
     bool is_pinning; /* registration pins pages: a kept one can go stale */
+    bool is_serial;  /* one thread at a time may call it (serial.h) */
     /* limits */
     int max_req; /* requests in flight per endpoint */
     int max_recv;
@@ -70,6 +85,8 @@ struct dm_ia {
     unsigned char addr[DM_IA_ADDR_MAX];
     size_t addr_len;
     struct dm_ia_counts counts;
+    unsigned char echo[8]; /* where reads go that only tell something */
+    struct dm_lmr echo_lmr;
     /* the connection server */
     pthread_t server;
     bool has_server;

@@ -10,6 +10,7 @@
 
 #include "dapl_adapt/adapt.h"
 #include "dapl_adapt/eager.h"
+#include "dapl_adapt/serial.h"
 #include "util/cfg.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -37,7 +38,9 @@ static bool post(void *arg, uint32_t offset, uint32_t len)
     struct dm_conn *conn = move->conn;
     const struct dm_adapt *adapt = conn->adapt;
     const struct dm_link *link = &conn->link[DM_LINK_RDMA];
-    DAT_DTO_COOKIE cookie = dm_cookie(DM_COOKIE_PROBE, link, link->kind);
+    DAT_DTO_COOKIE cookie = dm_cookie(
+        DM_COOKIE_PROBE, link, (uint32_t)link->kind << 16 | (move->is_read ? DM_COOKIE_READ : 0));
+    struct dm_lane *lane = &conn->lane[0];
     DAT_EP_HANDLE ep = link->ep;
     DAT_LMR_TRIPLET lmr;
     DAT_RMR_TRIPLET rmr;
@@ -49,14 +52,18 @@ static bool post(void *arg, uint32_t offset, uint32_t len)
     rmr.virtual_address = move->is_read ? move->remote + offset : move->remote;
     rmr.segment_length = len;
     rmr.rmr_context = move->ctx;
-    if (!link->may_post || conn->lane[0].rq_used >= conn->lane[0].rq_size)
+    if (!link->may_post || lane->rq_used >= lane->rq_size ||
+        (move->is_read && lane->n_reads >= lane->max_reads))
         return false;
+    dm_serial_enter(conn->ia->is_serial);
     rc = move->is_read
              ? DAT_EP_POST_RDMA_READ(ep, 1, &lmr, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG)
              : DAT_EP_POST_RDMA_WRITE(ep, 1, &lmr, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG);
+    dm_serial_leave(conn->ia->is_serial);
     if (rc != DAT_SUCCESS)
         return false;
-    conn->lane[0].rq_used++;
+    lane->rq_used++;
+    lane->n_reads += move->is_read;
     conn->ia->n_signalled++;
     conn->ia->n_probes++;
     return true;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "dapl_adapt/serial.h"
 #include "util/err.h"
 #include "util/host.h"
 #include "util/log.h"
@@ -37,6 +38,18 @@ DAT_RETURN dm_lmr_try(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, void *addr, size_t len
     return rc;
 }
 
+static DAT_RETURN create(const struct dm_ia *ia, void *addr, size_t len, int fd,
+                         struct dm_lmr *lmr_p)
+{
+    DAT_RETURN rc;
+
+    dm_serial_enter(ia->is_serial);
+    rc = dm_lmr_try(ia->ia, ia->pz, addr, len, fd, lmr_p);
+    dm_serial_leave(ia->is_serial);
+    lmr_p->is_serial = rc == DAT_SUCCESS && ia->is_serial;
+    return rc;
+}
+
 /*
  * Memory of a file that peers on this host could map is registered as such where the
  * provider knows how (probed at open); should it refuse later, it gets plain memory.
@@ -46,12 +59,12 @@ int dm_lmr_create(struct dm_ia *ia, void *addr, size_t len, int fd, struct dm_lm
     DAT_RETURN rc;
 
     if (fd >= 0 && ia->can_share) {
-        if (dm_lmr_try(ia->ia, ia->pz, addr, len, fd, lmr_p) == DAT_SUCCESS)
+        if (create(ia, addr, len, fd, lmr_p) == DAT_SUCCESS)
             return DM_OK;
         ia->can_share = false;
         DM_TRACE(REG, "%s refuses a shared memory registration", ia->name);
     }
-    rc = dm_lmr_try(ia->ia, ia->pz, addr, len, -1, lmr_p);
+    rc = create(ia, addr, len, -1, lmr_p);
     if (rc == DAT_SUCCESS)
         return DM_OK;
     if (DAT_GET_TYPE(rc) == DAT_INSUFFICIENT_RESOURCES)
@@ -62,8 +75,11 @@ int dm_lmr_create(struct dm_ia *ia, void *addr, size_t len, int fd, struct dm_lm
 
 void dm_lmr_free(struct dm_lmr *lmr)
 {
-    if (lmr->handle != DAT_HANDLE_NULL)
+    if (lmr->handle != DAT_HANDLE_NULL) {
+        dm_serial_enter(lmr->is_serial);
         dat_lmr_free(lmr->handle);
+        dm_serial_leave(lmr->is_serial);
+    }
     memset(lmr, 0, sizeof(*lmr));
 }
 

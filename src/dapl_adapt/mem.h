@@ -17,13 +17,6 @@
 #include "util/list.h"
 #include "util/rbtree.h"
 
-/* Keys of one range on one rail. */
-struct dm_lmr {
-    DAT_LMR_HANDLE handle;
-    DAT_LMR_CONTEXT lctx;
-    DAT_RMR_CONTEXT rctx;
-};
-
 struct dm_mr {
     uintptr_t start;
     uintptr_t end;
@@ -31,6 +24,7 @@ struct dm_mr {
     int n_refs;
     bool is_cached; /* in the tree */
     bool is_alloc;  /* dm_adapt_mem_alloc made the memory */
+    bool is_bare;   /* but no provider has registered it; not in the tree */
     int fd;         /* of allocated memory */
     struct dm_rbnode node;
     struct dm_list lru;

@@ -10,6 +10,7 @@
 
 #include "dapl_adapt/adapt.h"
 #include "dapl_adapt/eager.h"
+#include "dapl_adapt/serial.h"
 #include "util/err.h"
 #include "util/gate.h"
 #include "util/log.h"
@@ -132,7 +133,7 @@ static void on_dto(struct dm_ia *ia, const DAT_DTO_COMPLETION_EVENT_DATA *dto)
     bool is_ok = dto->status == DAT_DTO_SUCCESS;
 
     if (kind >= DM_COOKIE_FIRST)
-        link = &conn->link[kind == DM_COOKIE_RDMA ? number >> 16 : number];
+        link = &conn->link[number >> 16];
     if (dm_unlikely((uint8_t)(cookie >> 24) !=
                     atomic_load_explicit(&link->gen, memory_order_relaxed)))
         return; /* of an endpoint that is gone: it does not count any more */
@@ -161,12 +162,24 @@ static void on_dto(struct dm_ia *ia, const DAT_DTO_COMPLETION_EVENT_DATA *dto)
     default: /* DM_COOKIE_REQ, DM_COOKIE_PROBE */
         ia->n_signalled--;
         dm_lane_of(link)->rq_used--;
+        dm_lane_of(link)->n_reads -= (int)(number & DM_COOKIE_READ);
         if (kind == DM_COOKIE_PROBE && ia->n_probes > 0)
             ia->n_probes--;
         if (is_ok && dm_lane_of(link)->queue_head != NULL)
             dm_rma_push(conn, dm_lane_of(link));
         break;
     }
+}
+
+/* DAT_SUCCESS, and the first event of a queue; else there is none. */
+static DAT_RETURN dequeue(const struct dm_ia *ia, DAT_EVD_HANDLE evd, DAT_EVENT *event)
+{
+    DAT_RETURN rc;
+
+    dm_serial_enter(ia->is_serial);
+    rc = DAT_EVD_DEQUEUE(evd, event);
+    dm_serial_leave(ia->is_serial);
+    return rc;
 }
 
 static int drain(struct dm_ia *ia)
@@ -177,7 +190,7 @@ static int drain(struct dm_ia *ia)
     /* a waiting thread may have taken an event that is older than what is queued now */
     if (dm_unlikely(ia->is_waited_on))
         return 0;
-    while (n < DRAIN_MAX && DAT_EVD_DEQUEUE(ia->dto_evd, &event) == DAT_SUCCESS) {
+    while (n < DRAIN_MAX && dequeue(ia, ia->dto_evd, &event) == DAT_SUCCESS) {
         if (event.event_number == DAT_DTO_COMPLETION_EVENT)
             on_dto(ia, &event.event_data.dto_completion_event_data);
         n++;
@@ -243,11 +256,11 @@ int dm_poll_rare(struct dm_adapt *adapt)
     for (int i = 0; i < adapt->n_ias; i++) {
         ia = adapt->ias[i];
         n += drain(ia); /* unsignalled requests complete when they fail */
-        while (!ia->has_server && DAT_EVD_DEQUEUE(ia->cm_evd, &event) == DAT_SUCCESS) {
+        while (!ia->has_server && dequeue(ia, ia->cm_evd, &event) == DAT_SUCCESS) {
             dm_conn_event(ia, &event);
             n++;
         }
-        while (DAT_EVD_DEQUEUE(ia->async_evd, &event) == DAT_SUCCESS) {
+        while (dequeue(ia, ia->async_evd, &event) == DAT_SUCCESS) {
             on_async(ia, &event);
             n++;
         }
@@ -381,15 +394,15 @@ int dm_adapt_poll(struct dm_adapt *adapt)
     bool is_driving = adapt->n_driven > 0 || !dm_list_is_empty(&adapt->connecting);
     int n = 0;
 
-    for (int i = 0; i < adapt->n_hot; i++)
-        n += look(adapt, i);
-    if (dm_unlikely(adapt->n_active > adapt->n_hot))
-        n += look_cold(adapt);
     for (int i = 0; i < adapt->n_ias; i++) {
         if (dm_unlikely(adapt->ias[i]->n_signalled > 0 || adapt->ias[i]->n_sendrecv > 0 ||
                         (adapt->ias[i]->is_driven && is_driving)))
             n += drain(adapt->ias[i]);
     }
+    for (int i = 0; i < adapt->n_hot; i++)
+        n += look(adapt, i);
+    if (dm_unlikely(adapt->n_active > adapt->n_hot))
+        n += look_cold(adapt);
     if (dm_unlikely(atomic_load_explicit(&adapt->n_notes, memory_order_relaxed) > 0 ||
                     adapt->n_blocked > 0 || adapt->n_tell > 0 || adapt->n_dying > 0 ||
                     adapt->done_head != NULL || !dm_list_is_empty(&adapt->connecting)))

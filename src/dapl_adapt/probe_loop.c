@@ -172,20 +172,32 @@ static bool connect_self(struct loop *loop)
     return loop->n_up == 2;
 }
 
-static void take_down(struct loop *loop)
+/* Take the ends of connections that come before `until`; all of them: there is none left. */
+static void await_ends(struct loop *loop, uint64_t until)
 {
-    uint64_t until = dm_clock_ns() + END_NS;
     DAT_EVENT event;
 
-    if (loop->n_up > 0) {
-        dat_ep_disconnect(loop->out, DAT_CLOSE_ABRUPT_FLAG);
-        dat_ep_disconnect(loop->in, DAT_CLOSE_ABRUPT_FLAG);
-    }
     while (loop->n_up > 0 && dm_clock_ns() < until) {
         if (DAT_EVD_DEQUEUE(loop->cm_evd, &event) == DAT_SUCCESS)
             loop->n_up -= event.event_number == DAT_CONNECTION_EVENT_DISCONNECTED;
         else
             sched_yield();
+    }
+}
+
+/*
+ * The connector ends the connection, the other end only if it hears nothing of that: a provider
+ * may not stand both at once (an assertion of libdapl's fails).
+ */
+static void take_down(struct loop *loop)
+{
+    if (loop->n_up > 0) {
+        dat_ep_disconnect(loop->out, DAT_CLOSE_ABRUPT_FLAG);
+        await_ends(loop, dm_clock_ns() + END_NS);
+    }
+    if (loop->n_up > 0) {
+        dat_ep_disconnect(loop->in, DAT_CLOSE_ABRUPT_FLAG);
+        await_ends(loop, dm_clock_ns() + END_NS);
     }
     if (loop->out != DAT_HANDLE_NULL)
         dat_ep_free(loop->out);

@@ -273,17 +273,11 @@ int dm_adapt_mem_alloc(struct dm_adapt *adapt, size_t len, void **ptr_p, struct 
     mr->is_alloc = true;
     dm_list_init(&mr->lru);
     err = create_all(adapt, mr);
-    if (err != DM_OK) {
-        dm_host_shm_free(ptr, len, mr->fd);
-        free(mr);
-        return err == DM_EAGAIN
-                   ? DM_FAIL(DM_ENOMEM,
-                             "the provider is out of registrations for %zu bytes; raise "
-                             "the limit of locked memory (ulimit -l)",
-                             len)
-                   : err;
-    }
-    dm_reg_cache_insert(&adapt->cache, mr);
+    mr->is_bare = err != DM_OK;
+    if (mr->is_bare)
+        DM_TRACE(REG, "refused: %zu bytes of allocated memory", len);
+    else
+        dm_reg_cache_insert(&adapt->cache, mr);
     *ptr_p = ptr;
     *mr_p = mr;
     return DM_OK;
@@ -298,6 +292,11 @@ void dm_adapt_mem_free(struct dm_adapt *adapt, void *ptr, struct dm_mr *mr)
     dm_reg_cache_invalidate(&adapt->cache, mr->start, len);
     dm_reg_cache_put(&adapt->cache, mr, false);
     dm_host_shm_free(ptr, len, fd);
+}
+
+bool dm_adapt_is_registered(const struct dm_mr *mr)
+{
+    return !mr->is_bare;
 }
 
 void dm_adapt_rkey(const struct dm_mr *mr, struct dm_rkey *rkey_p)

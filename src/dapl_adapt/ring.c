@@ -13,6 +13,7 @@
 
 #include "dapl_adapt/adapt.h"
 #include "dapl_adapt/eager.h"
+#include "dapl_adapt/serial.h"
 #include "util/cfg.h"
 #include "util/err.h"
 #include "util/host.h"
@@ -62,6 +63,15 @@ static bool halve(struct dm_conn *conn)
     return true;
 }
 
+/*
+ * A rail where every record costs system calls, a copy next to nothing, and rings are locked
+ * by nobody: their pages are there when they are used.
+ */
+static bool is_for_large(const struct dm_ia *ia)
+{
+    return ia->is_driven && !ia->is_pinning;
+}
+
 /* What the settings and the provider's queues allow. */
 static void begin(struct dm_conn *conn, const struct dm_ia *ia)
 {
@@ -76,6 +86,10 @@ static void begin(struct dm_conn *conn, const struct dm_ia *ia)
     if (n > most)
         n = most > DM_RING_SLOTS_MIN ? most : DM_RING_SLOTS_MIN;
     set(conn, n, adapt->slot_size);
+    if (adapt->is_auto_size && !is_for_large(ia))
+        set(conn, n, DM_RING_SIZE_AUTO);
+    else if (adapt->is_auto_size && n > SLOTS_LOW)
+        set(conn, n / 2 < SLOTS_LOW ? SLOTS_LOW : n / 2, adapt->slot_size);
 }
 
 /* Room for another connection's events, before its rings have to be smaller for want of it. */
@@ -91,7 +105,9 @@ static void grow_events(const struct dm_conn *conn, struct dm_ia *ia)
         len = ia->evd_len + need;
     if (len > ia->evd_max)
         len = ia->evd_max;
+    dm_serial_enter(ia->is_serial);
     rc = dat_evd_resize(ia->dto_evd, len);
+    dm_serial_leave(ia->is_serial);
     DM_TRACE(DAT, "%s: %d events: %s", ia->name, len, dm_dat_text(rc));
     if (rc != DAT_SUCCESS)
         return; /* the next one tries again */
@@ -175,7 +191,8 @@ int dm_ring_make(struct dm_conn *conn, struct dm_ia *ia, uint32_t most_slots, ui
 
 size_t dm_ring_wanted(const struct dm_adapt *adapt)
 {
-    size_t one = dm_region_len(adapt->n_slots, adapt->stride);
+    uint32_t size = adapt->is_auto_size ? DM_RING_SIZE_AUTO : adapt->slot_size;
+    size_t one = dm_region_len(adapt->n_slots, dm_slot_stride(size));
     size_t n = adapt->job.size > 1 ? (size_t)adapt->job.size - 1 : 1;
 
     return one * (n < DM_RING_SHARES ? n : DM_RING_SHARES) * 2 + (size_t)2 * DM_PROBE_LEN;

@@ -12,8 +12,11 @@
 
 #define DM_RING_SLOTS_MIN 4 /* with fewer, messages about credits would ask for such messages */
 #define DM_RING_SIZE_MIN  64
-#define DM_RING_EVENTS    3  /* events in the queue that a slot may cause at once */
-#define DM_RING_SHARES    16 /* connections on demand that the lockable memory is shared out to */
+/* What "auto" means, and what it means where large slots pay. */
+#define DM_RING_SIZE_AUTO  16384
+#define DM_RING_SIZE_LARGE 65536
+#define DM_RING_EVENTS     3  /* events in the queue that a slot may cause at once */
+#define DM_RING_SHARES     16 /* connections on demand that the lockable memory is shared out to */
 
 /* Find out how much memory may be locked for rings. Before the first connection. */
 void dm_ring_plan(struct dm_adapt *adapt);

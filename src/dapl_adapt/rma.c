@@ -3,7 +3,9 @@
  *
  * A transfer waits in its lane's queue until the link is up and the request
  * queue has a place; it is split by what the provider moves at once. Reads have one
- * local segment and registrations allow everything, as iWARP wants them. Every part is
+ * local segment and registrations allow everything, as iWARP wants them; no more of them are
+ * posted than both ends' providers have places for. Where a write is done before it is
+ * placed, it is followed by a read of its last byte, which cannot overtake it. Every part is
  * signalled; the transfer is done when all parts have come back. A lane remembers what is
  * posted, so that it can be posted again when the endpoint is gone: the same bytes to the same
  * place. Parts complete in order, but nothing breaks if they do not.
@@ -12,6 +14,7 @@
 
 #include "dapl_adapt/adapt.h"
 #include "dapl_adapt/eager.h"
+#include "dapl_adapt/serial.h"
 #include "dapl_adapt/stripe.h"
 #include "util/cfg.h"
 #include "util/err.h"
@@ -55,6 +58,26 @@ static void dequeue(struct dm_lane *lane)
     rdma->is_queued = false;
 }
 
+/* Does its next part, or the one that is posted last, take one of the places for reads? */
+static bool takes_read(const struct dm_rdma *rdma)
+{
+    return rdma->is_read || rdma->is_echo;
+}
+
+/* What is queued or posted there may not have been placed, though it was done: from the start. */
+static void rewind_late(struct dm_lane *lane, struct dm_rdma *rdma)
+{
+    uint64_t done = rdma->len - rdma->left;
+
+    if (!lane->ia->is_late || rdma->is_read || rdma->err != DM_OK)
+        return;
+    rdma->local -= done;
+    rdma->remote -= done;
+    rdma->left = rdma->len;
+    rdma->is_echo = false;
+    lane->ia->counts.again_len += done;
+}
+
 void dm_rma_completed(struct dm_conn *conn, struct dm_lane *lane, uint32_t place, bool is_ok)
 {
     struct dm_rdma *rdma = lane->parts[place].rdma;
@@ -62,6 +85,7 @@ void dm_rma_completed(struct dm_conn *conn, struct dm_lane *lane, uint32_t place
     if (rdma == NULL)
         return;
     lane->parts[place].rdma = NULL;
+    lane->n_reads -= takes_read(rdma);
     while (lane->tail != lane->head && lane->parts[lane->tail % DM_LANE_REQS].rdma == NULL)
         lane->tail++;
     rdma->n_posted--;
@@ -69,8 +93,14 @@ void dm_rma_completed(struct dm_conn *conn, struct dm_lane *lane, uint32_t place
         rdma->err = DM_EPEER;
     if (rdma->err != DM_OK)
         rdma->left = 0;
-    if (rdma->n_posted == 0 && rdma->left == 0 && !rdma->is_queued)
+    if (rdma->n_posted != 0 || rdma->left != 0 || rdma->is_queued)
+        return;
+    if (lane->ia->is_late && !rdma->is_read && !rdma->is_echo && rdma->err == DM_OK) {
+        rdma->is_echo = true;
+        enqueue_first(lane, rdma);
+    } else {
         finish(conn->adapt, rdma);
+    }
 }
 
 void dm_rma_requeue(struct dm_conn *conn, struct dm_lane *lane, struct dm_lane *to)
@@ -79,6 +109,9 @@ void dm_rma_requeue(struct dm_conn *conn, struct dm_lane *lane, struct dm_lane *
     struct dm_rdma *rdma;
 
     (void)conn;
+    lane->n_reads = 0;
+    for (rdma = lane->queue_head; rdma != NULL; rdma = rdma->next)
+        rewind_late(lane, rdma);
     while (lane != to && (rdma = lane->queue_head) != NULL) {
         dequeue(lane);
         enqueue(to, rdma);
@@ -91,16 +124,18 @@ void dm_rma_requeue(struct dm_conn *conn, struct dm_lane *lane, struct dm_lane *
             continue;
         rdma->n_posted--;
         if (part->local < rdma->local) {
+            lane->ia->counts.again_len += rdma->local - part->local;
             rdma->left += rdma->local - part->local;
             rdma->local = part->local;
             rdma->remote = part->remote;
         }
+        rewind_late(lane, rdma);
         if (!rdma->is_queued)
             enqueue_first(to, rdma);
     }
 }
 
-/* Post the next part of a transfer. */
+/* Post the next part of a transfer, or the read behind it. */
 static DAT_RETURN post_part(struct dm_conn *conn, struct dm_lane *lane, struct dm_rdma *rdma)
 {
     const struct dm_link *link = dm_link_of(conn, lane);
@@ -117,17 +152,27 @@ static DAT_RETURN post_part(struct dm_conn *conn, struct dm_lane *lane, struct d
     rmr.virtual_address = rdma->remote;
     rmr.segment_length = (DAT_SEG_LENGTH)len;
     rmr.rmr_context = rdma->rkey.ctx[lane->peer_rail];
+    if (rdma->is_echo) {
+        lmr.virtual_address = (DAT_VADDR)(uintptr_t)lane->ia->echo;
+        lmr.lmr_context = lane->ia->echo_lmr.lctx;
+        lmr.segment_length = 1;
+        rmr.virtual_address--;
+        rmr.segment_length = 1;
+    }
     cookie =
         dm_cookie(DM_COOKIE_RDMA, link, (uint32_t)link->kind << 16 | lane->head % DM_LANE_REQS);
-    if (rdma->is_read)
+    dm_serial_enter(lane->ia->is_serial);
+    if (takes_read(rdma))
         rc = DAT_EP_POST_RDMA_READ(link->ep, 1, &lmr, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG);
     else
         rc = DAT_EP_POST_RDMA_WRITE(link->ep, 1, &lmr, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG);
+    dm_serial_leave(lane->ia->is_serial);
     if (rc != DAT_SUCCESS)
         return rc;
     *part = (struct dm_part){rdma, rdma->local, rdma->remote};
     lane->head++;
     lane->rq_used++;
+    lane->n_reads += takes_read(rdma);
     lane->ia->n_signalled++;
     lane->ia->counts.rdma_len += len;
     rdma->n_posted++;
@@ -137,9 +182,10 @@ static DAT_RETURN post_part(struct dm_conn *conn, struct dm_lane *lane, struct d
     return DAT_SUCCESS;
 }
 
-static bool has_place(const struct dm_lane *lane)
+static bool has_place(const struct dm_lane *lane, const struct dm_rdma *rdma)
 {
-    return lane->rq_used < lane->rq_size && lane->head - lane->tail < DM_LANE_REQS;
+    return lane->rq_used < lane->rq_size && lane->head - lane->tail < DM_LANE_REQS &&
+           (!takes_read(rdma) || lane->n_reads < lane->max_reads);
 }
 
 void dm_rma_push(struct dm_conn *conn, struct dm_lane *lane)
@@ -148,9 +194,9 @@ void dm_rma_push(struct dm_conn *conn, struct dm_lane *lane)
     struct dm_rdma *rdma;
     DAT_RETURN rc = DAT_SUCCESS;
 
-    while ((rdma = lane->queue_head) != NULL && has_place(lane) && link->may_post &&
+    while ((rdma = lane->queue_head) != NULL && has_place(lane, rdma) && link->may_post &&
            !conn->tx.is_lost) {
-        if (rdma->left > 0)
+        if (rdma->left > 0 || (rdma->is_echo && rdma->err == DM_OK))
             rc = post_part(conn, lane, rdma);
         if (rc != DAT_SUCCESS)
             break;
@@ -196,6 +242,8 @@ void dm_rma_fail(struct dm_conn *conn)
 
 void dm_rma_start(struct dm_conn *conn, struct dm_lane *lane, struct dm_rdma *rdma)
 {
+    rdma->len = rdma->left;
+    rdma->is_echo = false;
     enqueue(lane, rdma);
     if (dm_link_of(conn, lane)->may_post)
         dm_rma_push(conn, lane);

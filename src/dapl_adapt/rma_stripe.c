@@ -128,6 +128,7 @@ static void start_share(struct dm_stripes *stripes, struct dm_share *share, stru
     share->rdma.remote += offset;
     share->rdma.left = len;
     share->lane = lane;
+    lane->ia->counts.n_shares++;
     share->start = dm_clock_ns();
     share->len = len;
 }
@@ -153,6 +154,7 @@ bool dm_stripe_start(struct dm_conn *conn, struct dm_rdma *rdma)
         return false;
     stripes->whole = rdma;
     stripes->n_left = n;
+    conn->adapt->n_striped++;
     for (int i = 0; i < n; offset += lens[i], i++)
         start_share(stripes, &stripes->shares[i], lanes[i], offset, lens[i]);
     for (int i = 0; i < n; i++) {
@@ -198,7 +200,7 @@ void dm_lane_break(struct dm_link *link)
     pthread_mutex_lock(&adapt->lock);
     if (link->ep != DAT_HANDLE_NULL) {
         if (link->state != DM_LINK_IDLE)
-            dat_ep_disconnect(link->ep, DAT_CLOSE_ABRUPT_FLAG);
+            dm_conn_cut(link);
         dm_conn_free_ep(&link->dropped);
         dm_conn_free_ep(&link->ep);
     }

@@ -77,16 +77,23 @@ static void add_rails(struct list *list, const struct dm_adapt *adapt)
     static const struct dm_ia_counts none;
     const struct dm_ia_counts *counts;
     uint64_t n_records[DM_RAILS_MAX] = {0};
+    uint64_t pipe_len[DM_RAILS_MAX] = {0};
     const struct dm_conn *conn;
 
     dm_conn_for_each (conn, adapt) {
-        if (conn->ia != NULL)
-            n_records[conn->ia->index] += conn->tx.n_posted;
+        if (conn->ia == NULL)
+            continue;
+        n_records[conn->ia->index] += conn->tx.n_posted - conn->tx.n_before;
+        pipe_len[conn->ia->index] += conn->tx.len_sent;
     }
     for (int i = 0; i < DM_RAILS_MAX; i++) {
         counts = i < adapt->n_ias ? &adapt->ias[i]->counts : &none;
-        add(list, records[i], "", n_records[i]);
+        add(list, records[i], "", counts->n_records + n_records[i]);
+        add(list, "  in records", "bytes", counts->pipe_len + pipe_len[i]);
         add(list, "  by RDMA", "bytes", counts->rdma_len);
+        add(list, "  shares of striped transfers", "", counts->n_shares);
+        add(list, "  records sent again", "", counts->n_again);
+        add(list, "  RDMA to be done again", "bytes", counts->again_len);
         add(list, "  connection requests", "", counts->n_attempts);
         add(list, "  refused or timed out", "", counts->n_refused);
         add(list, "  waits in the provider", "", counts->n_waits);
@@ -99,6 +106,7 @@ int dm_adapt_stats(struct dm_adapt *adapt, struct dm_adapt_stat *stats, int max)
 
     add_conns(&list, adapt);
     add_rails(&list, adapt);
+    add(&list, "striped transfers", "", adapt->n_striped);
     add(&list, "registrations made", "", adapt->cache.n_misses);
     add(&list, "  found again", "", adapt->cache.n_hits);
     add(&list, "  given up for room", "", adapt->cache.n_evicted);

@@ -83,10 +83,10 @@ static int exchange_parts(struct dm_win *win)
         .size = (uint64_t)win->size,
         .handle = win->obj.handle,
         .disp_unit = (uint32_t)win->disp_unit,
-        .is_direct = win->mr != NULL,
+        .is_direct = win->mr != NULL && dm_adapt_is_registered(win->mr),
     };
 
-    if (win->mr != NULL)
+    if (mine.is_direct)
         dm_adapt_rkey(win->mr, &mine.rkey);
     return dm_allgather(&mine, sizeof(mine), byte, win->parts, sizeof(mine), byte, win->comm);
 }

@@ -28,6 +28,9 @@
 
 /* How long Hydra takes to notice a death and to kill the ranks of a host, generously. */
 #define SETTLE_NS UINT64_C(300000000)
+/* And how long when it is seen to be at it, or the machine is busy. */
+#define PATIENCE_NS UINT64_C(3000000000)
+#define LOOK_NS     UINT64_C(50000000)
 
 #define REPORT_INDEX UINT64_MAX
 
@@ -249,6 +252,8 @@ static bool is_ended_elsewhere(const struct dm_front_ranks *ranks)
     return has_stayed && !ranks->is_alone;
 }
 
+static bool find_guilty(struct dm_front_ranks *ranks);
+
 void dm_front_ranks_report(struct dm_front_ranks *ranks, int hydra_status)
 {
     const struct dm_front_rank *rank;
@@ -259,6 +264,7 @@ void dm_front_ranks_report(struct dm_front_ranks *ranks, int hydra_status)
     if (ranks->decide_at != 0) {
         ranks->decide_at = 1;
         dm_front_ranks_run(ranks);
+        ranks->is_doubtful = ranks->is_doubtful || (!ranks->is_alone && !find_guilty(ranks));
     }
     if (!ranks->is_guilty) {
         if (hydra_status != 0 && is_ended_elsewhere(ranks))
@@ -317,7 +323,8 @@ static void take_death(struct dm_front_ranks *ranks, size_t i)
     epoll_ctl(ranks->poll_fd, EPOLL_CTL_DEL, rank->pid_fd, NULL);
     if (ranks->decide_at == 0 && !ranks->is_ended) {
         ranks->first = i;
-        ranks->decide_at = dm_clock_ns() + (ranks->is_alone ? 0 : SETTLE_NS);
+        ranks->died_at = dm_clock_ns();
+        ranks->decide_at = ranks->died_at + (ranks->is_alone ? 0 : SETTLE_NS);
     }
 }
 
@@ -357,6 +364,18 @@ static bool find_guilty(struct dm_front_ranks *ranks)
     return false;
 }
 
+/* May it be that Hydra is killing the ranks of this host, and has not come to all yet? */
+static bool is_unsettled(struct dm_front_ranks *ranks, uint64_t now)
+{
+    int status;
+
+    if (ranks->is_alone || now >= ranks->died_at + PATIENCE_NS || are_all_dead(ranks) ||
+        find_guilty(ranks))
+        return false;
+    status = wait_status(&ranks->ranks[ranks->first]);
+    return status < 0 || is_killed(status);
+}
+
 /*
  * Who has killed whom? Hydra itself acts on a rank that a signal killed, and has
  * the right exit status then. It does not act on other ends while we hold on to
@@ -386,6 +405,7 @@ static bool decide(struct dm_front_ranks *ranks)
 bool dm_front_ranks_run(struct dm_front_ranks *ranks)
 {
     struct epoll_event events[64];
+    uint64_t now;
     int n = epoll_wait(ranks->poll_fd, events, 64, 0);
     bool has_died = false;
 
@@ -394,7 +414,10 @@ bool dm_front_ranks_run(struct dm_front_ranks *ranks)
             take_death(ranks, (size_t)events[i].data.u64);
     while (ranks->report_fd >= 0 && take_news(ranks))
         ;
-    if (ranks->decide_at != 0 && dm_clock_ns() >= ranks->decide_at)
+    now = dm_clock_ns();
+    if (ranks->decide_at > 1 && now >= ranks->decide_at && is_unsettled(ranks, now))
+        ranks->decide_at = now + LOOK_NS;
+    else if (ranks->decide_at != 0 && now >= ranks->decide_at)
         has_died = decide(ranks);
     if (ranks->order_at != 0 && dm_clock_ns() >= ranks->order_at)
         order_end(ranks);

@@ -24,6 +24,7 @@ struct dm_front_ranks {
     int poll_fd;        /* epoll over the socket and every pid_fd */
     bool is_ended;      /* the end of the job has been ordered: deaths mean nothing any more */
     bool is_alone;      /* no rank runs on another host */
+    uint64_t died_at;   /* the first of them */
     uint64_t decide_at; /* nanoseconds; when to look at the deaths, 0: there is none */
     uint64_t order_at;  /* nanoseconds; when to have Hydra end the job, 0: not */
     size_t first;       /* index of the first that died */

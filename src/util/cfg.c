@@ -139,7 +139,9 @@ static bool parse_value(const struct cfg_row *row, const char *text, struct dm_c
         *(dm_cfg_UINT *)field = (dm_cfg_UINT)num;
         return true;
     case CFG_SIZE:
-        if (!parse_number(text, size_units, SIZE_MAX, &num))
+        if (strcasecmp(text, "auto") == 0 && strcmp(row->dflt, "auto") == 0)
+            num = DM_CFG_AUTO_SIZE;
+        else if (!parse_number(text, size_units, DM_CFG_AUTO_SIZE - 1, &num))
             return false;
         *(dm_cfg_SIZE *)field = (dm_cfg_SIZE)num;
         return true;

@@ -17,7 +17,8 @@ typedef size_t dm_cfg_SIZE;
 typedef uint64_t dm_cfg_USEC; /* microseconds; DM_CFG_AUTO for "auto" */
 typedef int dm_cfg_ENUM;
 
-#define DM_CFG_AUTO UINT64_MAX
+#define DM_CFG_AUTO      UINT64_MAX
+#define DM_CFG_AUTO_SIZE SIZE_MAX
 
 #define DM_CFG_FIELD(NAME, TYPE, def, field, help) dm_cfg_##TYPE field;
 struct dm_cfg {

@@ -1,7 +1,7 @@
 /*
  * The settings: one row makes the struct field, the DATUM_* name, the parser,
  * `datum-info` and the documentation. Types: STR, BOOL, UINT, SIZE (bytes, with
- * k m g suffixes), USEC (microseconds, with us ms s suffixes), ENUM (the help
+ * k m g suffixes, or auto where that is the default), USEC (microseconds, with us ms s suffixes), ENUM (the help
  * text starts with "a|b|c: " and the value is the index).
  */
 #ifndef DM_UTIL_CFG_TABLE_H
@@ -25,8 +25,12 @@
       "auto|rdma|sendrecv: how small messages travel; auto: by RDMA into a ring while every "      \
       "process has a core, else by send/receive")                                                  \
     X(RING_SLOTS, UINT, "64", ring_slots, "slots in the eager ring of a connection")               \
-    X(RING_SLOT_SIZE, SIZE, "16k", ring_slot_size, "bytes in a slot of the eager ring")            \
-    X(EAGER_LIMIT, SIZE, "16k", eager_limit, "largest message sent without rendezvous, bytes")     \
+    X(RING_SLOT_SIZE, SIZE, "auto", ring_slot_size,                                                \
+      "bytes in a slot of the eager ring; auto: 16k, but 64k in half as many slots over networks " \
+      "where every message costs system calls and rings need not be locked")                       \
+    X(EAGER_LIMIT, SIZE, "auto", eager_limit,                                                      \
+      "largest message sent without rendezvous, bytes; auto: 16k, and two slots where those are "  \
+      "larger")                                                                                    \
     X(RNDV, ENUM, "auto", rndv,                                                                    \
       "auto|read|pipe: rendezvous by RDMA read and a FIN, or by copies through the ring; auto: "   \
       "what a measurement at connection time shows to be faster")                                  \

@@ -40,6 +40,19 @@ static inline bool dn_may(void)
     return false;
 }
 
+/* Until there is a carrier, and the kernel knows. */
+static inline void dn_until_up(void)
+{
+    for (int i = 0; i < 500; i++) {
+        if (system("ip link show net0 | grep LOWER_UP | grep -q 'state UP'") == 0) {
+            dn_ip("neigh flush dev net0"); /* who was not there a moment ago */
+            return;
+        }
+        dt_nap_ms(10);
+    }
+    DT_FAIL("the link does not come up");
+}
+
 /* Both sides call this before they open; number is 1 and 2. */
 static inline void dn_host(struct dt *t, int number)
 {
@@ -56,11 +69,7 @@ static inline void dn_host(struct dt *t, int number)
     dn_ip("addr add 10.77.0.%d/24 dev net0", number);
     dn_ip("link set net0 up");
     dt_meet(t);
-    for (int i = 0; i < 200; i++) { /* until there is a carrier */
-        if (system("ip link show net0 | grep -q LOWER_UP") == 0)
-            break;
-        dt_nap_ms(10);
-    }
+    dn_until_up();
     dt_meet(t);
 }
 

@@ -7,12 +7,12 @@
 
 enum { LEN = 4096, N_IMMEDS = 3000, SLOTS = 16, SLOT_LEN = 40000 };
 
-static uint64_t word_at(const struct dt_mem *mem, size_t at)
+static ORDERED_BY_PEER uint64_t word_at(const struct dt_mem *mem, size_t at)
 {
     return __atomic_load_n((uint64_t *)(void *)(mem->buf + at), __ATOMIC_SEQ_CST);
 }
 
-static void set_word(struct dt_mem *mem, size_t at, uint64_t value)
+static ORDERED_BY_PEER void set_word(struct dt_mem *mem, size_t at, uint64_t value)
 {
     __atomic_store_n((uint64_t *)(void *)(mem->buf + at), value, __ATOMIC_SEQ_CST);
 }

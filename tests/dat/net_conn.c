@@ -9,9 +9,10 @@
 #include <arpa/inet.h>
 #include <errno.h>
 
-enum { N_QUALS = 40, N_CALLS = 1000, SILENT = 20, LOW = 19123 };
+enum { N_QUALS = 40, N_CALLS = 1000, SILENT = 20, CALL_US = 60000000 };
 
-static const DAT_CONN_QUAL high = UINT64_C(0xfedcba9876543210);
+static DAT_CONN_QUAL high = UINT64_C(0xfedcba9876543210);
+static DAT_CONN_QUAL low = 18000;
 
 static void set_port(struct sockaddr_in6 *addr, int port)
 {
@@ -76,7 +77,7 @@ static void listen_all(struct dt *t, DAT_PSP_HANDLE *psp)
     for (int i = 0; i < N_QUALS; i++)
         OK(dat_psp_create(t->ia, high + (DAT_CONN_QUAL)i, t->cr_evd, DAT_PSP_CONSUMER_FLAG,
                           &psp[i]));
-    OK(dat_psp_create(t->ia, LOW, t->cr_evd, DAT_PSP_CONSUMER_FLAG, &psp[N_QUALS]));
+    OK(dat_psp_create(t->ia, low, t->cr_evd, DAT_PSP_CONSUMER_FLAG, &psp[N_QUALS]));
     CHECK_RC(dat_psp_create(t->ia, high, t->cr_evd, DAT_PSP_CONSUMER_FLAG, &again),
              DAT_CONN_QUAL_IN_USE);
 }
@@ -95,15 +96,15 @@ static int passive(struct dt *t, const char *name)
     dt_tell(t, &any, sizeof(any));
     for (int i = 0; i < N_QUALS; i++)
         refuse_next(t, high + (DAT_CONN_QUAL)i);
-    refuse_next(t, LOW);
+    refuse_next(t, low);
     refuse_next(t, any);
     for (int i = 0; i < N_QUALS; i++)
         OK(dat_psp_free(psp[i]));
     dt_meet(t); /* now they are free for the other process */
     dt_meet(t);
     /* Between silent and mad callers, honest ones get through. */
-    refuse_next(t, LOW);
-    refuse_next(t, LOW);
+    refuse_next(t, low);
+    refuse_next(t, low);
     for (int i = 0; i < N_CALLS; i++) {
         DAT_EVENT event = dt_wait(t->cr_evd);
 
@@ -125,14 +126,14 @@ static void strange_callers(struct dt *t)
     int mad[SILENT];
 
     for (int i = 0; i < SILENT; i++) {
-        silent[i] = dial(t, LOW);
-        mad[i] = dial(t, LOW);
+        silent[i] = dial(t, (int)low);
+        mad[i] = dial(t, (int)low);
         (void)send(mad[i], noise, sizeof(noise), MSG_NOSIGNAL);
     }
-    call(t, LOW, DAT_CONNECTION_EVENT_PEER_REJECTED);
+    call(t, low, DAT_CONNECTION_EVENT_PEER_REJECTED);
     for (int i = 0; i < SILENT; i++)
         close(mad[i]);
-    call(t, LOW, DAT_CONNECTION_EVENT_PEER_REJECTED);
+    call(t, low, DAT_CONNECTION_EVENT_PEER_REJECTED);
     for (int i = 0; i < SILENT; i++)
         close(silent[i]);
 }
@@ -165,7 +166,7 @@ static void many_calls(struct dt *t)
 
     for (int i = 0; i < N_CALLS; i++) {
         ep[i] = dt_ep(t);
-        OK(dat_ep_connect(ep[i], (DAT_IA_ADDRESS_PTR)&t->addr, LOW, DT_WAIT_US, 0, NULL,
+        OK(dat_ep_connect(ep[i], (DAT_IA_ADDRESS_PTR)&t->addr, low, CALL_US, 0, NULL,
                           DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG));
     }
     for (int i = 0; i < N_CALLS; i++)
@@ -188,8 +189,8 @@ static int active(struct dt *t, const char *name)
              DAT_CONN_QUAL_IN_USE);
     for (int i = 0; i < N_QUALS; i++)
         call(t, high + (DAT_CONN_QUAL)i, DAT_CONNECTION_EVENT_PEER_REJECTED);
-    close(dial(t, LOW)); /* it is that port */
-    call(t, LOW, DAT_CONNECTION_EVENT_PEER_REJECTED);
+    close(dial(t, (int)low)); /* it is that port */
+    call(t, low, DAT_CONNECTION_EVENT_PEER_REJECTED);
     call(t, any, DAT_CONNECTION_EVENT_PEER_REJECTED);
     call(t, high + N_QUALS, DAT_CONNECTION_EVENT_NON_PEER_REJECTED);
     dt_meet(t);
@@ -206,5 +207,7 @@ static int active(struct dt *t, const char *name)
 
 int main(int argc, char **argv)
 {
+    high += (DAT_CONN_QUAL)getpid() << 8; /* several tests at a time */
+    low += (DAT_CONN_QUAL)getpid() % 2000;
     return dt_pair(dt_name(argc, argv), passive, active, false);
 }

@@ -33,7 +33,7 @@ static void write_all(struct dt *t, const struct dt_mem *from, const struct dt_m
                               DAT_COMPLETION_DEFAULT_FLAG));
 }
 
-static void run(struct dt *t, const char *name, bool is_first)
+static ORDERED_BY_PEER void run(struct dt *t, const char *name, bool is_first)
 {
     struct dt_mem mine;
     struct dt_mem theirs;
@@ -54,7 +54,9 @@ static void run(struct dt *t, const char *name, bool is_first)
     dt_meet(t);
     if (is_first)
         dn_cable(true);
-    dt_nap_ms(200);
+    dt_meet(t);
+    dn_until_up();
+    dt_meet(t);
 
     /* Back soon: the transfer ends well. */
     dn_join(t, is_first);

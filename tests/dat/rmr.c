@@ -130,7 +130,7 @@ static void may(struct dt *t, enum ask ask, uint64_t va, uint32_t len, uint32_t 
 }
 
 /* One that must fail, leaving the memory as it is. */
-static void may_not(struct dt *t, struct world *w, struct order o)
+static ORDERED_BY_PEER void may_not(struct dt *t, struct world *w, struct order o)
 {
     DAT_EP_HANDLE ep = o.is_second ? second : t->ep;
     char was[LEN];
@@ -221,7 +221,7 @@ static uint64_t va_of(const struct world *w, size_t at)
 }
 
 /* The window opens exactly what it says, for what it says. */
-static void check_window(struct dt *t, struct world *w)
+static ORDERED_BY_PEER void check_window(struct dt *t, struct world *w)
 {
     struct bind b = bind_of(t, w, w->rmr);
     DAT_RMR_PARAM param;

@@ -29,6 +29,8 @@ static int sender(struct dt *t, const char *name, int me)
     raise(SIGSTOP);
     OK(dat_ep_post_send(t->ep, 1, &seg, dt_cookie(1), DAT_COMPLETION_DEFAULT_FLAG));
     raise(SIGSTOP);
+    dt_want_dto(t->req_evd, 1, DAT_DTO_SUCCESS);
+    raise(SIGSTOP);
     return 1;
 }
 
@@ -48,6 +50,17 @@ static bool step(pid_t pid, unsigned n)
             return true;
     }
     return false;
+}
+
+/* Let it run on until it has its completion, from which the message is the peer's. */
+static void complete(pid_t pid)
+{
+    int status;
+
+    if (ptrace(PTRACE_CONT, pid, NULL, NULL) != 0)
+        DT_FAIL("ptrace");
+    if (waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
+        DT_FAIL("the sender has ended");
 }
 
 static void post_all(struct dt_mem *mem, DAT_SRQ_HANDLE srq, DAT_EP_HANDLE ep)
@@ -94,6 +107,8 @@ static bool play(struct dt *t, const char *name, struct dt_mem *mem, unsigned n,
     post_all(mem, srq, t->ep);
     dt_join(t, true);
     is_over = step(crowd.pid[0], n);
+    if (is_over)
+        complete(crowd.pid[0]);
     kill(crowd.pid[0], SIGKILL);
     dt_crowd_join(&crowd, true);
     dt_want_conn(t->conn_evd, DAT_CONNECTION_EVENT_BROKEN);

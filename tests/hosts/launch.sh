@@ -121,6 +121,16 @@ on_host h1 kill -KILL "$(process_of 3)"
 ended "kill -9 of a rank on mpiexec's host"
 says "kill -9 of a rank on mpiexec's host" 'rank 3 on host h1'
 
+# Hydra is slow to kill the ranks of this host: the first of them is no culprit.
+start 6
+on_host h1 pkill -STOP -x hydra_pmi_proxy
+on_host h2 kill -KILL "$(process_of 1)"
+on_host h1 kill -KILL "$(process_of 3)"
+sleep 0.8
+on_host h1 pkill -CONT -x hydra_pmi_proxy
+ended 'a slow end of the ranks on one host'
+check 'a slow end of the ranks on one host: no rank is blamed' bash -c '! grep "error: rank" err'
+
 start 3
 on_host h2 pkill -KILL -f hydra_pmi_proxy
 ended 'kill -9 of a proxy'

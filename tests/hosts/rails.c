@@ -137,6 +137,10 @@ static void stream(void)
     if (is_over)
         wrong("a message too many", round, 0);
     MPI_Win_free(&win);
+    for (int i = 0; i < N_ALL; i++) {
+        free(out[i]);
+        free(in[i]);
+    }
     if (rank == 0)
         printf("done: %ld rounds\n", round);
 }

@@ -36,6 +36,11 @@ check 'without mpiexec' sh -c './hello | grep "hello 0 of 1"'
 check 'it is the installed library' sh -c 'ldd hello | grep "libmpi.so.12 => $1/lib/"' - "$place"
 check 'datum-info' "$place/bin/datum-info"
 check 'datum-check' "$place/bin/datum-check" --only open,late datum-shm
+if [ -e "$place/lib/libdatum_dapl_ofi.so" ]; then
+    # two libraries of libfabric's sleep 0.1 s each when they are loaded: not the real ones
+    check 'no clocks are measured' sh -c \
+        'ldd "$1/lib/libdatum_dapl_ofi.so" >out && grep libfabric out && ! grep libpsm out | grep -v "$1/lib/no-psm"' - "$place"
+fi
 echo '# edited' >>"$place/etc/dat.conf"
 check 'install again' make_in install
 check 'an edited dat.conf stays' grep -q '# edited' "$place/etc/dat.conf"

@@ -47,4 +47,5 @@ exec "$@"
 END
 chmod +x limited
 refused 'little address space' 'memory|ulimit' env DATUM_PROVIDER=datum-shm ./limited
+refused 'little address space, any provider' 'memory|ulimit' ./limited
 totals

@@ -56,11 +56,19 @@ check 'srun in a job of mpiexec' says 0 'launcher: PMI-[12] .*, 6 processes on 3
     alloc mpiexec.hydra -launcher fork -rmk user -n 1 srun --mpi=pmi2 -N 3 -n 6 "$prog"
 
 printf '#!/bin/bash\nmpiexec -n 6 %s facts\n' "$prog" >batch
-# sbatch -W looks only every ten seconds.
+# Not sbatch -W: that looks after 2, 10, 42 and 170 seconds.
 batch() {
-    timeout -k 5 90 sbatch -W -N 3 -n 6 --export=ALL -o batch.out batch && return
+    local id state i
+    id=$(sbatch --parsable -N 3 -n 6 --export=ALL -o batch.out batch) || return
+    for ((i = 0; i < 300; i++)); do
+        state=$(scontrol -o show job "$id" | sed -n 's/.* JobState=\([A-Z_]*\).*/\1/p')
+        [ "$state" != COMPLETED ] || return 0
+        case $state in PENDING | CONFIGURING | RUNNING | COMPLETING) sleep 0.2 ;; *) break ;; esac
+    done
+    echo "job $id: $state"
     squeue
     cat batch.out
+    scancel "$id"
     return 1
 }
 check 'mpiexec in sbatch' batch

@@ -4,6 +4,7 @@
  * "processes" of one program, each a layer of its own.
  */
 #include "dapl_adapt/adapt.h"
+#include "dapl_adapt/ring.h"
 
 #include "adapt_job.h"
 #include "dapl_adapt/eager.h"
@@ -470,7 +471,7 @@ static void strangers(void)
         hello.rank += i == 2;
         hello.rank -= i == 3;
         hello.version += i == 4;
-        hello.slot_size += i == 5;
+        hello.slot_size += i == 5 ? DM_RING_SIZE_LARGE : 0;
         fake_ep_create(NULL, NULL, evd, evd, evd, &attr, &ep);
         fake_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&addr, ia->qual, 1000000,
                         i == 6 ? 8 : (int)sizeof(hello), &hello, DAT_QOS_BEST_EFFORT, 0);
@@ -546,12 +547,15 @@ static void bulk(void)
     struct dm_mr *mr;
     struct dm_mr *mine;
 
-    for (unsigned delay = 0; delay < 8; delay += 4) {
+    for (unsigned round = 0; round < 4; round++) {
+        unsigned delay = round % 2 * 4;
+
         open_both();
         FAKE_CALL(fake.delay = delay);
+        FAKE_CALL(fake.is_late = round >= 2);
         n_done = n_bad = 0;
         for (size_t i = 0; i < len; i++)
-            src[i] = pattern(2, i + delay);
+            src[i] = pattern(2, i + round);
         CHECK_EQ(dm_adapt_reg(sides[1].adapt, dst, len, &mr), DM_OK);
         CHECK_EQ(dm_adapt_reg(sides[0].adapt, src, len, &mine), DM_OK);
         dm_adapt_rkey(mr, &rkey);
@@ -577,6 +581,7 @@ static void bulk(void)
         CHECK_EQ(n_bad, 0);
         dm_adapt_unreg(sides[0].adapt, mine);
         dm_adapt_unreg(sides[1].adapt, mr);
+        FAKE_CALL(fake.is_late = false);
         close_both();
     }
     free(src);
@@ -635,6 +640,27 @@ static void loss(void)
 }
 
 /* ---- registration cache ---- */
+
+/* Memory that nobody registers is memory all the same; peers get no keys. */
+static void refused_memory(struct dm_adapt *adapt)
+{
+    struct dm_mr *a;
+    struct dm_mr *b;
+    void *ptr;
+
+    while (dm_reg_cache_evict(&adapt->cache))
+        continue;
+    FAKE_CALL(fake.max_lmrs = fake.n_lmrs);
+    CHECK_EQ(dm_adapt_mem_alloc(adapt, 10000, &ptr, &a), DM_OK);
+    CHECK(!dm_adapt_is_registered(a));
+    memset(ptr, 1, 10000);
+    CHECK_EQ(dm_adapt_reg(adapt, ptr, 100, &b), DM_EAGAIN);
+    FAKE_CALL(fake.max_lmrs = 0);
+    CHECK_EQ(dm_adapt_reg(adapt, ptr, 100, &b), DM_OK); /* there is room later */
+    CHECK(b != a);
+    dm_adapt_unreg(adapt, b);
+    dm_adapt_mem_free(adapt, ptr, a);
+}
 
 static void reg_cache(void)
 {
@@ -696,7 +722,9 @@ static void reg_cache(void)
     CHECK_EQ(dm_adapt_reg(adapt, (char *)ptr + 8, 50, &b), DM_OK);
     CHECK(a == b);
     dm_adapt_unreg(adapt, b);
+    CHECK(dm_adapt_is_registered(a));
     dm_adapt_mem_free(adapt, ptr, a);
+    refused_memory(adapt);
     close_both();
     FAKE_CALL(fake.refuses_shared = false);
     free(mem);

@@ -54,7 +54,9 @@ static char dir[] = "/tmp/dm-move-XXXXXX";
 static char conf_path[64];
 static unsigned seed;
 static unsigned schedule;
-static bool is_mixed; /* the way of travelling changes with each move */
+static bool is_mixed;    /* the way of travelling changes with each move */
+static uint64_t n_again; /* records and bytes that the counters say were sent again */
+static uint64_t again_len;
 
 static unsigned next_random(void)
 {
@@ -141,6 +143,12 @@ static struct dm_conn *conn_of(int r)
     return dm_adapt_conn(sides[r].adapt, 1 - r);
 }
 
+/* Between two rails nothing can be posted: the endpoint is about to go. */
+static void check_room(int r)
+{
+    CHECK(!conn_of(r)->is_moving || conn_of(r)->tx.room == 0);
+}
+
 static void poll_both(void)
 {
     for (int r = 0; r < N; r++) {
@@ -148,6 +156,7 @@ static void poll_both(void)
             sides[r].adapt->wants_sendrecv = next_random() % 2;
         dm_adapt_poll(sides[r].adapt);
         dm_poll_rare(sides[r].adapt);
+        check_room(r);
     }
 }
 
@@ -166,7 +175,7 @@ static void close_both(void)
 {
     uint64_t until = dm_clock_ns() + LIMIT_NS;
 
-    FAKE_CALL(fake.delay = 0; fake.break_after = 0);
+    FAKE_CALL(fake.delay = 0; fake.break_after = 0; fake.is_late = false);
     while (sides[0].adapt->n_moving + sides[1].adapt->n_moving > 0 && dm_clock_ns() < until)
         poll_both();
     for (int r = 0; r < N; r++)
@@ -179,8 +188,13 @@ static void close_both(void)
             dm_adapt_unreg(sides[1 - r].adapt, sides[r].xfers[i].mr[1]);
         }
     }
-    for (int r = 0; r < N; r++)
+    for (int r = 0; r < N; r++) {
+        for (int i = 0; i < sides[r].adapt->n_ias; i++) {
+            n_again += sides[r].adapt->ias[i]->counts.n_again;
+            again_len += sides[r].adapt->ias[i]->counts.again_len;
+        }
         CHECK_EQ(dm_adapt_close(sides[r].adapt), DM_OK);
+    }
     CHECK_EQ(fake.n_lmrs, 0);
     CHECK(fake.eps == NULL);
     CHECK(fake.psps == NULL);
@@ -319,6 +333,7 @@ static void step(void)
     for (int r = 0; r < N; r++) {
         if (sides[r].sent < TOTAL && next_random() % 2 == 0)
             put_some(r);
+        check_room(r);
         if (sides[r].n_xfers > 0 && next_random() % 4 == 0)
             start_xfer(r);
     }
@@ -372,7 +387,7 @@ static void one_schedule(unsigned number)
         sides[r].take_less = next_random() % 3 == 0 ? 1 + next_random() % 100 : 0;
         sides[r].n_xfers = (int)(next_random() % 12);
     }
-    FAKE_CALL(fake.delay = next_random() % 8);
+    FAKE_CALL(fake.delay = next_random() % 8; fake.is_late = next_random() % 2 == 0);
     finish_schedule(1 + (int)(next_random() % 4));
     close_both();
 }
@@ -381,6 +396,8 @@ static void schedules(void)
 {
     for (unsigned i = 0; i < SCHEDULES && test_n_failed == 0; i++)
         one_schedule(i);
+    CHECK(n_again > 0);
+    CHECK(again_len > 0);
 }
 
 /* One break, after each number of posts in turn. */

@@ -120,6 +120,7 @@ static void broken_order(void)
     CHECK_EQ(find(&run, "last_byte_last")->verdict, DM_PROBE_NO);
     CHECK(strstr(find(&run, "last_byte_last")->text, "unfinished") != NULL);
     FAKE_CALL(fake.breaks_order = 0);
+    CHECK_EQ(fake.n_crossed, 0);
 }
 
 static void transfers(void)

@@ -75,6 +75,9 @@ struct fake_ep {
     int max_recv;
     int n_recv;
     int n_req; /* places taken: freed by a later signalled completion only */
+    int n_reads;
+    bool is_accepted;
+    bool has_end; /* the event of its end was not taken yet */
     char private_data[64];
     struct fake_ep *next;
 };
@@ -120,6 +123,7 @@ static struct {
     struct fake_psp *psps;
     struct fake_cr *crs; /* not answered yet */
     unsigned seed;
+    bool is_late;        /* writes are done before they are placed, as with iWARP */
     unsigned delay;      /* 0: at once; n: one in n chances for each piece of work */
     int n_unreachable;   /* so many connects to fake-a are answered UNREACHABLE */
     int n_not_listening; /* so many get NON_PEER_REJECTED */
@@ -142,12 +146,20 @@ static struct {
     bool is_v6;                 /* fake-b has an IPv6 address */
     const char *reach;          /* what fake-a says about itself; NULL: nothing */
     const char *last_byte_last; /* what both say */
+    const char *threads;        /* the same */
+    bool is_slow;               /* calls take long enough to meet another one */
+    int max_reads;              /* of an endpoint; more break the connection; 0: any */
+    int max_reads_in;           /* the same, of the peer's */
     /* counts */
     int n_connects;
     int n_writes;
     int n_sends;
     int n_reads;
+    int most_reads; /* outstanding on an endpoint */
     int n_signalled;
+    int n_inside;   /* calls under way, but for waits */
+    int n_overlaps; /* that began during another one */
+    int n_crossed;  /* acceptors that ended a connection at the same time as its connector */
     uint32_t next_key;
 } fake;
 
@@ -246,6 +258,7 @@ static void fake_down(struct fake_ep *ep, bool tell)
     fake_drop_late(ep);
     if (tell)
         fake_conn_event(ep, DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
+    ep->has_end = tell;
     if (peer != NULL)
         fake_down(peer, true);
 }
@@ -286,6 +299,19 @@ static void fake_backwards(char *at, const char *mem, size_t n)
     memcpy(at, mem, n - 1);
 }
 
+static struct fake_work *fake_capture(const struct fake_work *work, bool is_whole);
+static void fake_arrive(struct fake_ep *ep);
+
+/* Placed later: before anything but a write of the same endpoint, which cannot overtake it. */
+static void fake_place_later(struct fake_ep *peer, const struct fake_work *work)
+{
+    struct fake_work **end = &peer->late;
+
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = fake_capture(work, true);
+}
+
 /* Do one piece of work; false: it has to wait (no receive posted). */
 static bool fake_do(struct fake_ep *ep)
 {
@@ -302,11 +328,17 @@ static bool fake_do(struct fake_ep *ep)
         }
         at = (char *)(uintptr_t)recv->seg.virtual_address;
     }
+    while (work->op != DAT_DTO_RDMA_WRITE && peer->late != NULL)
+        fake_arrive(peer);
+    if (work->op == DAT_DTO_RDMA_WRITE && fake.is_late)
+        fake_place_later(peer, work);
     for (int i = 0; i < work->n_iov; i++) {
         char *mem = (char *)(uintptr_t)work->iov[i].virtual_address;
         size_t n = work->iov[i].segment_length;
 
-        if (work->op == DAT_DTO_RDMA_READ)
+        if (work->op == DAT_DTO_RDMA_WRITE && fake.is_late)
+            ; /* the network has it */
+        else if (work->op == DAT_DTO_RDMA_READ)
             memcpy(mem, at, n);
         else if (i + 1 < work->n_iov || n == 0)
             memcpy(at, mem, n);
@@ -335,12 +367,13 @@ static bool fake_do(struct fake_ep *ep)
     if (ep->work == NULL)
         ep->work_end = &ep->work;
     ep->n_work--;
+    ep->n_reads -= work->op == DAT_DTO_RDMA_READ;
     free(work);
     return true;
 }
 
 /* What the network has of a piece of work, to arrive later; without its end, sometimes. */
-static struct fake_work *fake_capture(const struct fake_work *work)
+static struct fake_work *fake_capture(const struct fake_work *work, bool is_whole)
 {
     struct fake_work *copy;
     size_t len = 0;
@@ -356,7 +389,7 @@ static struct fake_work *fake_capture(const struct fake_work *work)
                work->iov[i].segment_length);
         len += work->iov[i].segment_length;
     }
-    if (work->op == DAT_DTO_RDMA_WRITE && fake_random() % 4 == 0)
+    if (!is_whole && work->op == DAT_DTO_RDMA_WRITE && fake_random() % 4 == 0)
         len /= 2;
     copy->n_iov = 1;
     copy->iov[0].virtual_address = (DAT_VADDR)(uintptr_t)(copy + 1);
@@ -374,7 +407,8 @@ static void fake_arrive(struct fake_ep *ep)
 
     ep->late = work->next;
     if (work->op == DAT_DTO_RDMA_WRITE) {
-        memcpy((void *)(uintptr_t)work->remote, mem, len);
+        if (len > 0)
+            fake_in_order((char *)(uintptr_t)work->remote, mem, len);
     } else if (recv != NULL) {
         memcpy((void *)(uintptr_t)recv->seg.virtual_address, mem, len);
         ep->recvs = recv->next;
@@ -400,11 +434,12 @@ static void fake_break(struct fake_ep *ep)
         return;
     for (int n = (int)(fake_random() % 4); n > 0 && ep->work != NULL; n--)
         fake_do(ep);
-    end = &peer->late;
+    for (end = &peer->late; *end != NULL;)
+        end = &(*end)->next;
     for (const struct fake_work *work = ep->work; work != NULL; work = work->next) {
         if (work->op == DAT_DTO_RDMA_READ || fake_random() % 4 == 0)
             break;
-        *end = fake_capture(work);
+        *end = fake_capture(work, false);
         end = &(*end)->next;
         if ((*end = NULL, fake_random() % 8 == 0))
             break;
@@ -456,11 +491,34 @@ static void fake_progress(void)
         pthread_mutex_unlock(&fake.lock);                                                          \
     } while (0)
 
+/* The same for a call of the consumer's, which must be the only one. */
+#define FAKE_ENTER(body)                                                                           \
+    do {                                                                                           \
+        fake_come();                                                                               \
+        FAKE_CALL(body);                                                                           \
+        fake_go();                                                                                 \
+    } while (0)
+
+static void fake_come(void)
+{
+    const struct timespec pause = {0, 20000};
+
+    if (__atomic_add_fetch(&fake.n_inside, 1, __ATOMIC_SEQ_CST) > 1)
+        __atomic_add_fetch(&fake.n_overlaps, 1, __ATOMIC_SEQ_CST);
+    if (fake.is_slow)
+        nanosleep(&pause, NULL);
+}
+
+static void fake_go(void)
+{
+    __atomic_sub_fetch(&fake.n_inside, 1, __ATOMIC_SEQ_CST);
+}
+
 /* ---- the table ---- */
 
 static void fake_words(const struct fake_ia *ia, DAT_PROVIDER_ATTR *attr)
 {
-    static DAT_NAMED_ATTR words[3];
+    static DAT_NAMED_ATTR words[4];
     int n = 0;
 
     words[n++] = (DAT_NAMED_ATTR){"nothing", "known"};
@@ -468,6 +526,8 @@ static void fake_words(const struct fake_ia *ia, DAT_PROVIDER_ATTR *attr)
         words[n++] = (DAT_NAMED_ATTR){"reach", fake.reach};
     if (fake.last_byte_last != NULL)
         words[n++] = (DAT_NAMED_ATTR){"last_byte_last", fake.last_byte_last};
+    if (fake.threads != NULL)
+        words[n++] = (DAT_NAMED_ATTR){"threads", fake.threads};
     attr->num_provider_specific_attr = n;
     attr->provider_specific_attr = words;
 }
@@ -491,6 +551,8 @@ static DAT_RETURN fake_ia_query(DAT_IA_HANDLE h, DAT_EVD_HANDLE *async, DAT_IA_A
         attr->max_rdma_size = 65536;
         attr->max_iov_segments_per_rdma_read = 1;
         attr->max_iov_segments_per_rdma_write = 4;
+        attr->max_rdma_read_per_ep_in = fake.max_reads_in;
+        attr->max_rdma_read_per_ep_out = fake.max_reads;
     }
     if (pattr != NULL) {
         memset(pattr, 0, sizeof(*pattr));
@@ -574,12 +636,22 @@ static DAT_RETURN fake_evd_free(DAT_EVD_HANDLE h)
     return DAT_SUCCESS;
 }
 
+static void fake_ended(const struct fake_ep *ep)
+{
+    for (struct fake_ep *one = fake.eps; one != NULL; one = one->next) {
+        if (one == ep)
+            one->has_end = false;
+    }
+}
+
 static DAT_RETURN fake_take(struct fake_evd *evd, DAT_EVENT *event)
 {
     fake_progress();
     if (evd->n == 0)
         return FAKE_ERR(DAT_QUEUE_EMPTY);
     *event = evd->ring[evd->head];
+    if (event->event_number == DAT_CONNECTION_EVENT_DISCONNECTED)
+        fake_ended(event->event_data.connect_event_data.ep_handle);
     evd->head = (evd->head + 1) % evd->cap;
     evd->n--;
     return DAT_SUCCESS;
@@ -589,7 +661,7 @@ static DAT_RETURN fake_evd_dequeue(DAT_EVD_HANDLE h, DAT_EVENT *event)
 {
     DAT_RETURN rc;
 
-    FAKE_CALL(rc = fake_take(h, event));
+    FAKE_ENTER(rc = fake_take(h, event));
     return rc;
 }
 
@@ -614,13 +686,13 @@ static DAT_RETURN fake_evd_wait(DAT_EVD_HANDLE h, DAT_TIMEOUT us, DAT_COUNT thre
 
 static DAT_RETURN fake_unwaitable(DAT_EVD_HANDLE h)
 {
-    FAKE_CALL(((struct fake_evd *)h)->is_stopped = true);
+    FAKE_ENTER(((struct fake_evd *)h)->is_stopped = true);
     return DAT_SUCCESS;
 }
 
 static DAT_RETURN fake_waitable(DAT_EVD_HANDLE h)
 {
-    FAKE_CALL(((struct fake_evd *)h)->is_stopped = false);
+    FAKE_ENTER(((struct fake_evd *)h)->is_stopped = false);
     return DAT_SUCCESS;
 }
 
@@ -636,6 +708,7 @@ static DAT_RETURN fake_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type,
     (void)pz;
     (void)priv;
     (void)va_type;
+    fake_come();
     pthread_mutex_lock(&fake.lock);
     if (!(type == DAT_MEM_TYPE_SHARED_VIRTUAL && fake.refuses_shared) &&
         (fake.max_lmrs == 0 || fake.n_lmrs < fake.max_lmrs) &&
@@ -649,6 +722,7 @@ static DAT_RETURN fake_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type,
         *lctx = *rctx = ++fake.next_key;
     }
     pthread_mutex_unlock(&fake.lock);
+    fake_go();
     if (obj == NULL)
         return FAKE_ERR(DAT_INSUFFICIENT_RESOURCES);
     *lmr = obj;
@@ -659,7 +733,7 @@ static DAT_RETURN fake_lmr_create(DAT_IA_HANDLE ia, DAT_MEM_TYPE type,
 
 static DAT_RETURN fake_lmr_free(DAT_LMR_HANDLE h)
 {
-    FAKE_CALL(fake.n_lmrs--; ((struct fake_lmr *)h)->ia->n_locked -= ((struct fake_lmr *)h)->len);
+    FAKE_ENTER(fake.n_lmrs--; ((struct fake_lmr *)h)->ia->n_locked -= ((struct fake_lmr *)h)->len);
     free(h);
     return DAT_SUCCESS;
 }
@@ -719,7 +793,7 @@ static DAT_RETURN fake_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HAN
     ep->max_recv = attr->max_recv_dtos;
     ep->recvs_end = &ep->recvs;
     ep->work_end = &ep->work;
-    FAKE_CALL(ep->next = fake.eps; fake.eps = ep);
+    FAKE_ENTER(ep->next = fake.eps; fake.eps = ep);
     *ep_p = ep;
     return DAT_SUCCESS;
 }
@@ -736,8 +810,10 @@ static DAT_RETURN fake_ep_query(DAT_EP_HANDLE h, DAT_EP_PARAM_MASK mask, DAT_EP_
 
 static DAT_RETURN fake_ep_disconnect(DAT_EP_HANDLE h, DAT_CLOSE_FLAGS flags)
 {
+    const struct fake_ep *ep = h;
+
     (void)flags;
-    FAKE_CALL(fake_down(h, true));
+    FAKE_ENTER(fake.n_crossed += ep->is_accepted && ep->has_end; fake_down(h, true));
     return DAT_SUCCESS;
 }
 
@@ -771,6 +847,7 @@ static void fake_accept(struct fake_cr *cr, struct fake_ep *ep, int size, const 
         ep->peer = from;
         from->peer = ep;
         ep->state = from->state = DAT_EP_STATE_CONNECTED;
+        ep->is_accepted = true;
         fake_conn_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED, NULL, 0);
         fake_conn_event(from, DAT_CONNECTION_EVENT_ESTABLISHED, data, size);
     }
@@ -790,8 +867,8 @@ static DAT_RETURN fake_ep_free(DAT_EP_HANDLE h)
 {
     struct fake_ep **at = &fake.eps;
 
-    FAKE_CALL(fake_down(h, false); fake_flush(h); fake_drop_late(h); fake_forget(h);
-              while (*at != h) at = &(*at)->next; *at = (*at)->next);
+    FAKE_ENTER(fake_down(h, false); fake_flush(h); fake_drop_late(h); fake_forget(h);
+               while (*at != h) at = &(*at)->next; *at = (*at)->next);
     free(h);
     return DAT_SUCCESS;
 }
@@ -851,7 +928,7 @@ static DAT_RETURN fake_ep_connect(DAT_EP_HANDLE h, DAT_IA_ADDRESS_PTR to, DAT_CO
     (void)flags;
     if (size > 56)
         return FAKE_ERR(DAT_INVALID_PARAMETER);
-    FAKE_CALL(fake_connect(h, (const void *)to, qual, size, data));
+    FAKE_ENTER(fake_connect(h, (const void *)to, qual, size, data));
     return DAT_SUCCESS;
 }
 
@@ -868,13 +945,13 @@ static DAT_RETURN fake_cr_query(DAT_CR_HANDLE h, DAT_CR_PARAM_MASK mask, DAT_CR_
 static DAT_RETURN fake_cr_accept(DAT_CR_HANDLE h, DAT_EP_HANDLE eph, DAT_COUNT size,
                                  const DAT_PVOID data)
 {
-    FAKE_CALL(fake_accept(h, eph, size, data));
+    FAKE_ENTER(fake_accept(h, eph, size, data));
     return DAT_SUCCESS;
 }
 
 static DAT_RETURN fake_cr_reject(DAT_CR_HANDLE h, DAT_COUNT size, const DAT_PVOID data)
 {
-    FAKE_CALL(fake_reject(h, size, data));
+    FAKE_ENTER(fake_reject(h, size, data));
     return DAT_SUCCESS;
 }
 
@@ -900,6 +977,12 @@ static DAT_RETURN fake_queue(struct fake_ep *ep, int op, int n, const DAT_LMR_TR
     *ep->work_end = work;
     ep->work_end = &work->next;
     ep->n_work++;
+    ep->n_reads += op == DAT_DTO_RDMA_READ;
+    if (ep->n_reads > fake.most_reads)
+        fake.most_reads = ep->n_reads;
+    if ((fake.max_reads > 0 && ep->n_reads > fake.max_reads) ||
+        (fake.max_reads_in > 0 && ep->n_reads > fake.max_reads_in))
+        fake_break(ep);
     fake_progress();
     fake_count_post(ep);
     return DAT_SUCCESS;
@@ -910,7 +993,7 @@ static DAT_RETURN fake_post_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET 
 {
     DAT_RETURN rc;
 
-    FAKE_CALL(fake.n_sends++; rc = fake_queue(ep, DAT_DTO_SEND, n, iov, cookie, 0, flags));
+    FAKE_ENTER(fake.n_sends++; rc = fake_queue(ep, DAT_DTO_SEND, n, iov, cookie, 0, flags));
     return rc;
 }
 
@@ -920,8 +1003,8 @@ static DAT_RETURN fake_post_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET
 {
     DAT_RETURN rc;
 
-    FAKE_CALL(fake.n_writes++;
-              rc = fake_queue(ep, DAT_DTO_RDMA_WRITE, n, iov, cookie, rmr->virtual_address, flags));
+    FAKE_ENTER(fake.n_writes++; rc = fake_queue(ep, DAT_DTO_RDMA_WRITE, n, iov, cookie,
+                                                rmr->virtual_address, flags));
     return rc;
 }
 
@@ -931,8 +1014,8 @@ static DAT_RETURN fake_post_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET 
 {
     DAT_RETURN rc;
 
-    FAKE_CALL(fake.n_reads++;
-              rc = fake_queue(ep, DAT_DTO_RDMA_READ, n, iov, cookie, rmr->virtual_address, flags));
+    FAKE_ENTER(fake.n_reads++;
+               rc = fake_queue(ep, DAT_DTO_RDMA_READ, n, iov, cookie, rmr->virtual_address, flags));
     return rc;
 }
 
@@ -949,7 +1032,7 @@ static DAT_RETURN fake_post_recv(DAT_EP_HANDLE h, DAT_COUNT n, DAT_LMR_TRIPLET *
     recv = calloc(1, sizeof(*recv));
     recv->seg = iov[0];
     recv->cookie = cookie;
-    FAKE_CALL(ep->n_recv++; *ep->recvs_end = recv; ep->recvs_end = &recv->next);
+    FAKE_ENTER(ep->n_recv++; *ep->recvs_end = recv; ep->recvs_end = &recv->next);
     return DAT_SUCCESS;
 }
 
@@ -962,6 +1045,7 @@ static void fake_register(const char *path)
 
     pthread_mutex_init(&fake.lock, NULL);
     fake.seed = 1;
+    fake.threads = "objects";
     fake_prov.device_name = "fake";
     fake_prov.ia_open_func = fake_ia_open;
     fake_prov.ia_query_func = fake_ia_query;

@@ -26,7 +26,7 @@ static void defaults(void)
     CHECK(!dm_cfg()->explain);
     CHECK_EQ(dm_cfg()->connect, DM_CONNECT_AUTO);
     CHECK_EQ(dm_cfg()->ring_slots, 64);
-    CHECK_EQ(dm_cfg()->ring_slot_size, 16384);
+    CHECK_EQ(dm_cfg()->ring_slot_size, DM_CFG_AUTO_SIZE);
     CHECK_EQ(dm_cfg()->reg_cache_size, 256 << 20);
     CHECK(dm_cfg()->spin == DM_CFG_AUTO);
     CHECK_EQ(dm_cfg()->timeout, 30000000);
@@ -55,6 +55,7 @@ static void good_values(void)
     GOOD("DATUM_EAGER_LIMIT", "8K", eager_limit, 8192);
     GOOD("DATUM_EAGER_LIMIT", "3m", eager_limit, 3 << 20);
     GOOD("DATUM_EAGER_LIMIT", "5g", eager_limit, 5LL << 30);
+    GOOD("DATUM_EAGER_LIMIT", "Auto", eager_limit, DM_CFG_AUTO_SIZE);
     GOOD("DATUM_SPIN", "7", spin, 7);
     GOOD("DATUM_SPIN", "7us", spin, 7);
     GOOD("DATUM_SPIN", "7MS", spin, 7000);

@@ -131,9 +131,10 @@ struct dm_p2p {
     struct dm_pool unexps;
     struct dm_list active;   /* requests that await something of a peer */
     struct dm_list arriving; /* unexpected messages whose data are coming */
-    size_t eager_limit;
-    int n_lost;  /* peers */
-    int n_sends; /* sends that nobody may be waiting for */
+    size_t eager_limit;      /* for any peer, */
+    bool is_eager_by_peer;   /* and more for some of them */
+    int n_lost;              /* peers */
+    int n_sends;             /* sends that nobody may be waiting for */
     /* MPI_Buffer_attach (bsend.c) */
     void *bsend_buf;
     size_t bsend_size;

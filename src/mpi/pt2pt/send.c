@@ -61,6 +61,13 @@ void dm_p2p_read(struct dm_chan_send *send, size_t offset, void *dst, size_t len
     dm_type_pack(r->buf, r->count, r->type, r->base + offset, dst, len);
 }
 
+/* Does a message of this length go without asking? */
+static inline bool is_eager(size_t len, int proc)
+{
+    return dm_likely(len <= dm_p2p.eager_limit) ||
+           (dm_p2p.is_eager_by_peer && len <= dm_chan_eager_good(dm_world.chan, proc));
+}
+
 void dm_p2p_send_start(struct dm_p2p_req *r, const struct dm_mkey *key, enum dm_send_mode mode)
 {
     struct dm_pkt_sync h = {
@@ -72,7 +79,7 @@ void dm_p2p_send_start(struct dm_p2p_req *r, const struct dm_mkey *key, enum dm_
         .sreq = (uintptr_t)r,
     };
 
-    if (r->len > dm_p2p.eager_limit) {
+    if (!is_eager(r->len, r->proc)) {
         dm_p2p_rndv_send(r, key);
         return;
     }
@@ -113,7 +120,7 @@ static inline int send_on(const void *buf, size_t count, struct dm_type *type, i
     if (dm_unlikely(dest == MPI_PROC_NULL))
         return DM_OK;
     proc = dm_comm_proc(comm, dest);
-    if (dm_likely(len <= dm_p2p.eager_limit && mode != DM_SEND_SYNC)) {
+    if (dm_likely(mode != DM_SEND_SYNC && is_eager(len, proc))) {
         err = send_now(buf, count, type, proc, &key, len);
         if (dm_likely(err != DM_EAGAIN))
             return err;
@@ -139,7 +146,7 @@ int dm_p2p_isend_on(const void *buf, size_t count, struct dm_type *type, int des
     if (dm_unlikely(dest == MPI_PROC_NULL))
         return dm_req_new_done(req_p);
     proc = dm_comm_proc(comm, dest);
-    if (len <= dm_p2p.eager_limit && mode != DM_SEND_SYNC) {
+    if (mode != DM_SEND_SYNC && is_eager(len, proc)) {
         err = send_now(buf, count, type, proc, &key, len);
         if (err == DM_OK)
             return dm_req_new_done(req_p);

@@ -12,6 +12,7 @@
 
 #define REQ_CHUNK   64
 #define UNEXP_CHUNK 64
+#define EAGER_AUTO  16384
 
 /* Could this process have sent what the receive waits for? */
 static bool may_come_from(const struct dm_p2p_req *r, int proc)
@@ -76,6 +77,9 @@ int dm_pt2pt_start(void)
     dm_list_init(&dm_p2p.arriving);
     dm_list_init(&dm_p2p.bsends);
     dm_p2p.eager_limit = dm_cfg()->eager_limit;
+    dm_p2p.is_eager_by_peer = dm_p2p.eager_limit == DM_CFG_AUTO_SIZE;
+    if (dm_p2p.is_eager_by_peer)
+        dm_p2p.eager_limit = EAGER_AUTO;
     dm_p2p.n_lost = 0;
     dm_p2p.n_sends = 0;
     dm_p2p.bsend_buf = NULL;

@@ -24,6 +24,7 @@ static DAT_NAMED_ATTR provider_attrs[] = {
     {"reach", "host"},
     {"last_byte_last", "yes"},
     {"evd_resize", "yes"},
+    {"threads", "objects"}, /* different threads may use different objects, whatever the line */
 };
 
 void dm_ia_attr_fill(struct dm_pia *ia, DAT_IA_ATTR *attr)

@@ -19,8 +19,7 @@
 #include <unistd.h>
 
 enum { EMBRYOS_MAX = 1024, ANY_TRIES = 64 };
-#define EMBRYO_NS 5000000000u
-#define LINGER_NS 200000000u /* of ports without a service point */
+#define LINGER_NS 2000000000u /* of ports without a service point */
 
 #define BAD_PSP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PSP)
 #define BAD_RSP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RSP)
@@ -158,7 +157,7 @@ static struct dm_ofi_listener *listen_for(struct dm_ofi_ia *ia, DAT_CONN_QUAL qu
 static DAT_RETURN place_new(struct dm_ofi_ia *ia, DAT_CONN_QUAL qual,
                             struct dm_ofi_listener *listener, struct dm_ofi_place **place_p)
 {
-    uint64_t until = dm_futex_now() + 2u * LINGER_NS;
+    uint64_t until = dm_futex_now() + LINGER_NS + LINGER_NS / 8;
     struct dm_ofi_place *place = calloc(1, sizeof(*place));
 
     if (place == NULL)
@@ -480,6 +479,17 @@ static struct dm_ofi_listener *listener_of(struct dm_ofi_ia *ia, const struct fi
     return NULL;
 }
 
+/* A call for a listener that is closed, which is needed to refuse it: the caller
+ * hears of it when the socket is closed, or would wait for ever. */
+static void turn_away(struct dm_ofi_ia *ia, struct fi_info *info)
+{
+    struct fid_ep *ep;
+
+    if (fi_endpoint(ia->domain, info, &ep, NULL) == 0)
+        fi_close(&ep->fid);
+    fi_freeinfo(info);
+}
+
 void dm_ofi_cm_request(struct dm_ofi_ia *ia, const struct fid *fid, struct fi_info *info,
                        const void *data, size_t len)
 {
@@ -489,7 +499,7 @@ void dm_ofi_cm_request(struct dm_ofi_ia *ia, const struct fid *fid, struct fi_in
     struct dm_sp *sp = NULL;
 
     if (listener == NULL) {
-        fi_freeinfo(info);
+        turn_away(ia, info);
         return;
     }
     if (len >= sizeof(call))
@@ -505,7 +515,7 @@ void dm_ofi_cm_request(struct dm_ofi_ia *ia, const struct fid *fid, struct fi_in
     }
     bound_embryos(ia);
     conn->sp = sp;
-    dm_ofi_conn_timer(conn, dm_futex_now() + EMBRYO_NS);
+    dm_ofi_conn_timer(conn, dm_futex_now() + ia->timeout_ns);
     if (!dm_ofi_conn_open(conn, info)) {
         (void)fi_reject(listener->pep, info->handle, NULL, 0);
         dm_ofi_conn_fail(conn, 0);

@@ -295,10 +295,7 @@ void dm_ofi_conn_grant(struct dm_ofi_conn *conn)
 
     if (conn->state != DM_CONN_UP || conn->ep == NULL || conn->ep->srq != NULL)
         return;
-    if (conn->floor < conn->floor_told) {
-        conn->floor_told = conn->floor;
-        dm_ofi_ep_tell_floor(conn->ep);
-    }
+    dm_ofi_ep_tell_floor(conn->ep);
     if (!dm_list_is_empty(&conn->ep->mails))
         return; /* which come first; called again then */
     n = conn->n_arrived + conn->ep->n_handed;
@@ -556,7 +553,11 @@ static void check(struct dm_ofi_conn *conn, uint64_t now)
         conn->stuck_since = 0;
     else if (conn->stuck_since == 0)
         conn->stuck_since = now;
-    else if (now - conn->stuck_since + interval >= conn->ia->timeout_ns)
+    else if (now - conn->stuck_since + interval < conn->ia->timeout_ns)
+        return;
+    else if (conn->state < DM_CONN_UP && conn->state != DM_CONN_CR)
+        dm_ofi_cm_timeout(conn); /* it has not been there yet */
+    else
         dm_ofi_conn_fail(conn, DAT_CONNECTION_EVENT_BROKEN);
 }
 

@@ -16,7 +16,7 @@
 
 #define BAD_EP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
 
-enum { OPS_PER_CHUNK = 32, QUIET_MAX = 16384, QUIET_PART = 4, READS_MAX = 16 };
+enum { OPS_PER_CHUNK = 32, QUIET_MAX = 131072, QUIET_PART = 4, READS_MAX = 16 };
 
 struct op_chunk {
     struct dm_list link;
@@ -86,13 +86,19 @@ struct dm_ofi_op *dm_ofi_op_new(struct dm_oep *ep, struct dm_ofi_ia *ia,
     op->len = 0;
     op->pos = 0;
     op->bounce = NULL;
+    op->sinks = NULL;
+    op->n_sinks = 0;
     return op;
 }
 
 void dm_ofi_op_free(struct dm_ofi_ia *ia, struct dm_ofi_op *op)
 {
+    while (op->n_sinks > 0)
+        fi_close(&op->sinks[--op->n_sinks]->fid);
+    free(op->sinks);
     free(op->more);
     free(op->bounce);
+    op->sinks = NULL;
     op->more = NULL;
     op->bounce = NULL;
     dm_list_add_tail(&ia->ops, &op->link);
@@ -482,7 +488,7 @@ static void flush_requests(struct dm_oep *ep)
 
             if (!op->is_done && status == DAT_DTO_SUCCESS)
                 status = DAT_DTO_ERR_FLUSHED;
-            if (op->n_fabric == 0 || (op->n_fabric == 1 && op->is_acked)) {
+            if (op->n_fabric == 0 || (op->n_fabric == 1 && (op->is_acked || op->n_sinks > 0))) {
                 retire(ep, op, status);
                 continue;
             }

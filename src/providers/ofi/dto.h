@@ -64,7 +64,7 @@ struct dm_ofi_op {
     bool is_done;      /* but something before it is not */
     bool is_handed;    /* all of it */
     bool is_counted;   /* in n_reads */
-    bool is_asked;     /* the peer has been asked for a receive or an atomic */
+    bool is_asked;     /* the peer has been asked for a receive, an atomic, data */
     bool is_granted;   /* and the receive is there */
     bool is_bad;       /* a receive: some of its segments are */
     uint32_t id;       /* of a question; of a message: its number */
@@ -74,6 +74,8 @@ struct dm_ofi_op {
     DAT_DTO_COMPLETION_STATUS status;
     uint64_t len;          /* in all */
     uint64_t pos;          /* handed to the fabric so far */
+    struct fid_mr **sinks; /* of a read that the peer writes to; malloc */
+    uint32_t n_sinks;
     char *bounce;          /* for segments beyond what the fabric takes; malloc */
     uint64_t room;         /* of a receive: bytes in good segments */
     DAT_LMR_TRIPLET *more; /* malloc, when there are many segments */
@@ -98,7 +100,10 @@ enum dm_ofi_mail_type {
     DM_MAIL_KEY_GONE,    /* key stands for nothing any more */
     DM_MAIL_GONE_OK,     /* value[0] such are not used any more */
     DM_MAIL_IMMED_LEN,   /* value[0]: of the write whose message follows */
-    DM_MAIL_FLOOR        /* no receive was shorter than value[0] so far */
+    DM_MAIL_FLOOR,       /* no receive was shorter than value[0] so far */
+    DM_MAIL_READ,     /* write what is at key, va to value: address, the fabric's key, length; len:
+                          * and say so */
+    DM_MAIL_READ_DONE /* status: refused */
 };
 
 /* ---- dto.c ---- */
@@ -139,6 +144,9 @@ struct dm_ofi_op *dm_ofi_op_find(struct dm_oep *ep, uint32_t id);
  * untracked, in one piece. */
 int dm_ofi_issue(struct dm_oep *ep, const struct dm_ofi_dto *dto, struct dm_ofi_op *op,
                  DAT_DTO_COMPLETION_STATUS *status_p);
+/* DM_MAIL_READ, DM_MAIL_READ_DONE. */
+void dm_ofi_read_asked(struct dm_oep *ep, const struct dm_ofi_mail *mail);
+void dm_ofi_read_answered(struct dm_oep *ep, const struct dm_ofi_mail *mail);
 
 /* ---- recv.c ---- */
 
@@ -188,6 +196,10 @@ void dm_ofi_far_confirm(struct dm_oep *ep);
 /* Wait until nothing under way uses the region that is hidden: peers have
  * confirmed, and requests of ours are over. False: not within seconds. */
 bool dm_ofi_far_wait(struct dm_ofi_ia *ia, const struct dm_pz *pz, uint32_t key);
+/* Drive the instance until something is over for a region, seconds at most; false: it is not. */
+typedef bool dm_ofi_is_over(struct dm_ofi_ia *ia, const struct dm_pz *pz, uint32_t key);
+bool dm_ofi_wait(struct dm_ofi_ia *ia, const struct dm_pz *pz, uint32_t key,
+                 dm_ofi_is_over *is_over);
 /* Have the peers of the zone confirmed all that is gone? Else binds that wait
  * for it go on when they have. */
 bool dm_ofi_far_is_confirmed(const struct dm_ofi_ia *ia, const struct dm_pz *pz);
@@ -213,6 +225,8 @@ void dm_ofi_key_free(struct dm_ofi_ia *ia, uint32_t key);
 void dm_ofi_keys_close(struct dm_ofi_ia *ia);
 
 enum { DM_OFI_KEY_INDEX = 0xffff };
+/* The fabric's keys of sinks have index 0, which no memory context has, and a number. */
+enum { DM_OFI_SINK_SHIFT = 16, DM_OFI_SINK_MASK = 0xffff };
 
 /* What the context stands for, if this endpoint may use it so: any of the
  * privileges, all of the bytes. NULL: it may not. */

@@ -150,6 +150,12 @@ void dm_ofi_mail_arrived(struct dm_ofi_conn *conn, const struct dm_ofi_mail *mai
     case DM_MAIL_IMMED_LEN:
         ep->immed_len = mail->value[0];
         break;
+    case DM_MAIL_READ:
+        dm_ofi_read_asked(ep, mail);
+        break;
+    case DM_MAIL_READ_DONE:
+        dm_ofi_read_answered(ep, mail);
+        break;
     case DM_MAIL_FLOOR:
         conn->peer_floor = mail->value[0];
         break;

@@ -186,7 +186,7 @@ void dm_ofi_far_confirmed(struct dm_oep *ep, uint64_t n)
         dm_ofi_kick(ep->ep.obj.ia);
 }
 
-static bool is_confirmed(const struct dm_ofi_ia *ia, const struct dm_pz *pz, uint32_t key)
+static bool is_confirmed(struct dm_ofi_ia *ia, const struct dm_pz *pz, uint32_t key)
 {
     dm_list_for_each (it, &ia->pia.objs[DAT_HANDLE_TYPE_EP]) {
         const struct dm_oep *ep = dm_container_of(it, struct dm_oep, ep.obj.link);
@@ -200,9 +200,15 @@ static bool is_confirmed(const struct dm_ofi_ia *ia, const struct dm_pz *pz, uin
 
 bool dm_ofi_far_wait(struct dm_ofi_ia *ia, const struct dm_pz *pz, uint32_t key)
 {
+    return dm_ofi_wait(ia, pz, key, is_confirmed);
+}
+
+bool dm_ofi_wait(struct dm_ofi_ia *ia, const struct dm_pz *pz, uint32_t key,
+                 dm_ofi_is_over *is_over)
+{
     uint64_t until = 0;
 
-    while (!is_confirmed(ia, pz, key)) {
+    while (!is_over(ia, pz, key)) {
         uint64_t now = dm_futex_now();
 
         if (until == 0)

@@ -125,6 +125,7 @@ static void show(struct dm_ofi_ia *ia)
         {"reach", is_lo ? "host" : "network"},
         {"last_byte_last", ia->is_split ? "yes" : "no"},
         {"evd_resize", "yes"},
+        {"threads", "objects"},
         {"progress", modes[ia->mode]},
         {"interface", ia->attr_text[0]},
         {"fabric", ia->attr_text[1]},
@@ -173,6 +174,9 @@ static DAT_RETURN open_network(struct dm_ofi_ia *ia, const char *params)
         dm_ofi_if_explain(want[0] != '\0' ? want : NULL, family);
         return DM_DAT(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
     }
+    /* Without this address space no receive can be posted: say so now. */
+    if (!dm_ofi_excess_map(ia))
+        return DM_DAT_NOMEM;
     return dm_ofi_fabric_open(ia);
 }
 
@@ -225,6 +229,7 @@ err_async:
 err_fabric:
     dm_ofi_fabric_close(ia);
 err_obj:
+    dm_ofi_ops_close(ia);
     pthread_mutex_destroy(&ia->pia.lock);
     dm_obj_free(ia);
     return ret;
@@ -341,6 +346,7 @@ DAT_RETURN dm_ofi_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
     dm_ofi_fork_del(ia);
     /* The thread may still add to event dispatchers until it has ended. */
     dm_ofi_progress_stop(ia);
+    (void)dm_ofi_progress(ia); /* who has called and was not heard yet is turned away */
     dm_ofi_conns_close(ia);
     DESTROY_ALL(ia, DAT_HANDLE_TYPE_EVD, struct dm_evd, obj.link, dm_evd_destroy);
     DESTROY_ALL(ia, DAT_HANDLE_TYPE_CNO, struct dm_cno, obj.link, dm_cno_destroy);

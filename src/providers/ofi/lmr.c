@@ -230,6 +230,53 @@ static void withdraw(struct dm_lmr *lmr)
     dm_ofi_conns_end(ia);
 }
 
+static void fence_over(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *done)
+{
+    struct dm_ofi_conn *conn = dm_container_of(ctx, struct dm_ofi_conn, fence_ctx);
+
+    (void)done; /* after an error the fabric has dropped the rest, too */
+    conn->is_lent = false;
+    conn->is_fenced = false;
+}
+
+/* A write of nothing, which leaves this side after everything that was untracked. */
+static void fence(struct dm_ofi_conn *conn)
+{
+    struct iovec vec = {.iov_base = conn->mailbox};
+    struct fi_rma_iov remote = {.addr = conn->peer_mail, .key = conn->peer_mail_key};
+    struct fi_msg_rma msg = {.msg_iov = &vec,
+                             .iov_count = 1,
+                             .rma_iov = &remote,
+                             .rma_iov_count = 1,
+                             .context = &conn->fence_ctx};
+    ssize_t ret;
+
+    conn->fence_ctx.done = fence_over;
+    ret = fi_writemsg(conn->fid, &msg, FI_COMPLETION);
+    conn->is_fenced = ret == 0;
+    if (ret != 0 && ret != -FI_EAGAIN)
+        conn->is_lent = false; /* not connected: the fabric holds nothing */
+}
+
+/* Has the fabric sent what it was lent? */
+static bool is_returned(struct dm_ofi_ia *ia, const struct dm_pz *pz, uint32_t key)
+{
+    bool is_any = false;
+
+    (void)key; /* it is not known which regions */
+    dm_list_for_each (it, &ia->pia.objs[DAT_HANDLE_TYPE_EP]) {
+        const struct dm_oep *ep = dm_container_of(it, struct dm_oep, ep.obj.link);
+        struct dm_ofi_conn *conn = ep->conn;
+
+        if (ep->ep.pz != pz || conn == NULL || conn->fid == NULL || !conn->is_lent)
+            continue;
+        if (!conn->is_fenced)
+            fence(conn);
+        is_any = is_any || conn->is_lent;
+    }
+    return !is_any;
+}
+
 static void destroy(struct dm_lmr *lmr)
 {
     struct dm_ofi_ia *ia = (struct dm_ofi_ia *)lmr->obj.ia;
@@ -260,7 +307,8 @@ DAT_RETURN dm_ofi_lmr_free(DAT_LMR_HANDLE handle)
         ret = DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_LMR_IN_USE);
     } else {
         withdraw(lmr);
-        if (dm_ofi_far_wait((struct dm_ofi_ia *)ia, lmr->pz, lmr->key))
+        if (dm_ofi_wait((struct dm_ofi_ia *)ia, lmr->pz, lmr->key, is_returned) &&
+            dm_ofi_far_wait((struct dm_ofi_ia *)ia, lmr->pz, lmr->key))
             destroy(lmr);
         else /* a peer that stands still may be in the middle of it */
             ret = DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_LMR_IN_USE);

@@ -72,6 +72,7 @@ struct dm_ofi_ia {
     enum dm_ofi_mode mode;
     uint64_t timeout_ns;
     uint64_t secret;      /* of tokens */
+    uint32_t n_sinks;     /* made so far */
     uint32_t n_numbers;   /* of the table below */
     uint32_t last_number; /* the place given last, and a count of them */
     uint32_t number_gen;
@@ -175,10 +176,12 @@ struct dm_ofi_conn {
     uint32_t n_peer_recvs; /* receives that the peer has told of, in all */
     uint32_t n_arrived;    /* messages in all, */
     uint32_t n_told;       /* and our receives of which the peer knows */
-    /* What is longer than the shortest receive that there has been asks first. */
+    /* What is longer than the shortest of the other side's receives asks first. */
     uint64_t peer_floor;
-    uint64_t floor;      /* the shortest of ours, */
+    uint64_t floor;      /* the shortest of ours, or less, */
     uint64_t floor_told; /* and what the peer knows of it */
+    uint32_t n_floor;    /* receives of this length with the fabric; 0: look again */
+    bool is_peer_asking; /* since it was told */
     /* Mail, see dm_ofi_mail_send(). */
     struct fid_mr *mail_mr;
     uint64_t mail_key;
@@ -188,6 +191,10 @@ struct dm_ofi_conn {
     uint32_t n_mail_read;
     uint32_t n_mail_told;
     struct dm_ofi_ctx note_ctx; /* of notes and mails; nobody waits for them */
+    /* Memory of untracked writes is the fabric's until something behind them is over. */
+    bool is_lent;
+    bool is_fenced; /* and it is on its way */
+    struct dm_ofi_ctx fence_ctx;
 };
 
 /* A port of ours; service points share it. */
@@ -364,7 +371,7 @@ uint64_t dm_ofi_note_word(const struct dm_ofi_conn *conn, enum dm_ofi_note kind,
 /* The endpoint has more receives with the fabric, or less: tell the peer when
  * it knows of too few. */
 void dm_ofi_conn_grant(struct dm_ofi_conn *conn);
-/* Tell the peer how short its receives may be; recv.c. */
+/* Tell the peer how short our receives may be, if that is news to it; recv.c. */
 void dm_ofi_ep_tell_floor(struct dm_oep *ep);
 /* Tell the peer that all its messages so far are there. */
 void dm_ofi_conn_taken(struct dm_ofi_conn *conn);

@@ -19,11 +19,13 @@
 
 enum { N_ENTRIES = 16, EQ_EVERY = 64, CLOCK_EVERY = 256, ROUNDS_MAX = 64 };
 enum { NAP_MIN_NS = 1000000, NAP_MAX_NS = 64000000, FOLLOW_NS = 10000000, BUSY_POLLS = 16 };
+enum { LOOK_NS = 1000000, WARY_LOOK_NS = 100000, WARY_NS = 16000000 };
 enum { CM_LEN = sizeof(struct fi_eq_cm_entry) + 512 };
 
 /* What the thread has seen of the consumers. */
 struct looks {
     uint64_t when;
+    uint64_t wary_until; /* they had stopped polling when it was last looked */
     uint32_t n;
     bool is_busy;
     bool is_same;
@@ -369,6 +371,47 @@ static void nap(struct dm_ofi_ia *ia, uint32_t word, uint64_t ns, uint64_t timer
     atomic_store(&ia->is_napping, false);
 }
 
+/* They who seemed to poll may have gone on to wait in memory for what only we would bring
+ * now. If something is there and nobody takes it for a moment, neither by polling nor in
+ * a long call, they are not trusted so long for a while. */
+static void look_again(struct dm_ofi_ia *ia, struct looks *looks, uint32_t word, bool is_wary)
+{
+    uint32_t n = atomic_load_explicit(&ia->n_polls, memory_order_relaxed);
+
+    if (atomic_load(&ia->pia.led) != NULL)
+        return;
+    nap(ia, word, is_wary ? WARY_LOOK_NS : LOOK_NS, atomic_load(&ia->next_timer));
+    if (n != atomic_load_explicit(&ia->n_polls, memory_order_relaxed) ||
+        atomic_load(&ia->pia.led) != NULL || atomic_load(&ia->word) != word ||
+        pthread_mutex_trylock(&ia->pia.lock) != 0)
+        return;
+    pthread_mutex_unlock(&ia->pia.lock);
+    if (sleep_on(ia, ia->kick_fd, dm_futex_now()) == ETIMEDOUT)
+        return;
+    looks->is_busy = false;
+    looks->when = dm_futex_now();
+    looks->n = n;
+    looks->wary_until = looks->when + WARY_NS;
+}
+
+/*
+ * Take the lock. Not if a consumer has it who polls: his calls may be few because they
+ * are long, and waiting for him would cost him a system call each time.
+ */
+static bool enter(struct dm_ofi_ia *ia, struct looks *looks, bool is_tended_now)
+{
+    if (pthread_mutex_trylock(&ia->pia.lock) == 0)
+        return true;
+    if (!is_tended_now && ia->mode == DM_OFI_AUTO && !atomic_load(&ia->is_stopping) &&
+        atomic_load_explicit(&ia->n_polls, memory_order_relaxed) != looks->n) {
+        looks->is_busy = true;
+        looks->when = dm_futex_now();
+        return false;
+    }
+    pthread_mutex_lock(&ia->pia.lock);
+    return true;
+}
+
 static void *run(void *arg)
 {
     struct dm_ofi_ia *ia = arg;
@@ -381,11 +424,13 @@ static void *run(void *arg)
         bool is_tended_now = is_tended(ia, &looks);
         bool is_stopping;
         bool is_ready = false;
+        bool is_wary;
         uint64_t timer;
 
         timer = atomic_load(&ia->next_timer);
         if (!is_tended_now || (timer != DM_FUTEX_FOREVER && dm_futex_now() >= timer)) {
-            pthread_mutex_lock(&ia->pia.lock);
+            if (!enter(ia, &looks, is_tended_now))
+                continue;
             (void)drive(ia, true);
             is_ready = !is_tended_now && can_sleep(ia);
             timer = atomic_load(&ia->next_timer);
@@ -404,7 +449,9 @@ static void *run(void *arg)
                 ns = NAP_MIN_NS;
             else if (ns < NAP_MAX_NS)
                 ns *= 2;
-            nap(ia, word, ns, timer);
+            is_wary = looks.wary_until > dm_futex_now();
+            nap(ia, word, is_wary ? WARY_LOOK_NS : ns, timer);
+            look_again(ia, &looks, word, is_wary);
             continue;
         }
         ns = NAP_MIN_NS;

@@ -11,12 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "providers/common/last.h"
 #include "providers/ofi/calls.h"
 #include "providers/ofi/rmr.h"
 
 #define BAD_EP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
 
-enum { TAIL = 8, FABRIC_IOV_MAX = 8 };
+enum { FABRIC_IOV_MAX = 8 };
 
 /* The local side of a request. */
 struct local {
@@ -29,7 +30,7 @@ struct local {
 
 /* A stretch of it that the fabric takes at once. */
 struct part {
-    struct iovec vec[FABRIC_IOV_MAX + 1];
+    struct iovec vec[FABRIC_IOV_MAX];
     size_t n;
     uint64_t len;
 };
@@ -149,6 +150,7 @@ static int issue_write(struct dm_oep *ep, struct dm_ofi_op *op, const struct par
 {
     struct dm_ofi_conn *conn = ep->conn;
     const struct fi_tx_attr *tx = dm_ofi_ia_of(ep)->info->tx_attr;
+    uint64_t tail = dm_last_tail(at, part->len);
     struct fi_rma_iov remote[2] = {{.addr = at, .len = part->len, .key = key}, {.key = key}};
     struct fi_msg_rma msg = {.msg_iov = part->vec,
                              .iov_count = part->n,
@@ -156,14 +158,16 @@ static int issue_write(struct dm_oep *ep, struct dm_ofi_op *op, const struct par
                              .rma_iov_count = 1,
                              .context = ctx_of(ep, op)};
 
-    if (part->len > TAIL && dm_ofi_ia_of(ep)->is_split) {
-        remote[0].len = part->len - TAIL;
+    if (part->len > tail && dm_ofi_ia_of(ep)->is_split) {
+        remote[0].len = part->len - tail;
         remote[1].addr = at + remote[0].len;
-        remote[1].len = TAIL;
+        remote[1].len = tail;
         msg.rma_iov_count = 2;
     }
     if (op == NULL && part->len <= tx->inject_size)
         flags |= FI_INJECT;
+    else if (op == NULL)
+        conn->is_lent = true;
     return handed(ep, op, fi_writemsg(conn->fid, &msg, flags), status_p);
 }
 
@@ -197,8 +201,7 @@ static int issue_reads(struct dm_oep *ep, struct dm_ofi_op *op, const struct loc
                        DAT_DTO_COMPLETION_STATUS *status_p)
 {
     struct dm_ofi_conn *conn = ep->conn;
-    bool is_split = dm_ofi_ia_of(ep)->is_split;
-    size_t lim = iov_limit(dm_ofi_ia_of(ep)) - (is_split ? 1 : 0);
+    size_t lim = iov_limit(dm_ofi_ia_of(ep));
     int err = 0;
 
     while (op->pos < local->len && err == 0) {
@@ -208,14 +211,6 @@ static int issue_reads(struct dm_oep *ep, struct dm_ofi_op *op, const struct loc
             .msg_iov = part.vec, .rma_iov = &remote, .rma_iov_count = 1, .context = &op->ctx};
 
         part_at(local, op->pos, lim, &part);
-        if (is_split && part.vec[part.n - 1].iov_len > TAIL) {
-            struct iovec *last = &part.vec[part.n - 1];
-
-            last->iov_len -= TAIL;
-            last[1].iov_base = (char *)last->iov_base + last->iov_len;
-            last[1].iov_len = TAIL;
-            part.n++;
-        }
         msg.iov_count = part.n;
         remote.len = part.len;
         remote.key = local->key;
@@ -224,6 +219,92 @@ static int issue_reads(struct dm_oep *ep, struct dm_ofi_op *op, const struct loc
             op->pos += part.len;
     }
     return err;
+}
+
+/* A stretch of our memory that the peer may write to for this request. */
+static int open_sink(struct dm_oep *ep, struct dm_ofi_op *op, const struct iovec *vec)
+{
+    struct dm_ofi_ia *ia = dm_ofi_ia_of(ep);
+    uint64_t key = (uint64_t)dm_ofi_pz_token(ia, ep->ep.pz) << 32 |
+                   (uint64_t)(++ia->n_sinks & DM_OFI_SINK_MASK) << DM_OFI_SINK_SHIFT;
+
+    return fi_mr_reg(ia->domain, vec->iov_base, vec->iov_len, FI_REMOTE_WRITE, 0, key, 0,
+                     &op->sinks[op->n_sinks], NULL);
+}
+
+/*
+ * Reads where the fabric's own are not to be had: libfabric's tcp frees a request twice when its
+ * connection ends while the answer is coming in (until 1.17 at least), and whoever comes
+ * next gets it twice. The peer writes the data instead, and says when.
+ */
+static int issue_reads_by_peer(struct dm_oep *ep, const struct dm_ofi_dto *dto,
+                               struct dm_ofi_op *op, const struct local *local)
+{
+    struct dm_ofi_mail mail = {
+        .type = DM_MAIL_READ, .va = dto->remote.virtual_address, .key = dto->remote.rmr_context};
+
+    if (op->sinks == NULL)
+        op->sinks = calloc(local->n, sizeof(struct fid_mr *));
+    if (op->sinks == NULL)
+        return -FI_EAGAIN; /* perhaps there is memory later */
+    for (; op->n_sinks < local->n; op->n_sinks++) {
+        if (open_sink(ep, op, &local->vec[op->n_sinks]) != 0)
+            return -FI_EAGAIN;
+    }
+    op->id = ++ep->last_id;
+    op->is_asked = true;
+    op->n_fabric = 1; /* the answer */
+    mail.id = op->id;
+    for (uint32_t i = 0; i < local->n; i++) {
+        mail.value[0] = (uint64_t)(uintptr_t)local->vec[i].iov_base;
+        mail.value[1] = fi_mr_key(op->sinks[i]);
+        mail.value[2] = local->vec[i].iov_len;
+        mail.len = i + 1 == local->n;
+        dm_ofi_mail_post(ep, &mail);
+        mail.va += local->vec[i].iov_len;
+    }
+    op->pos = local->len;
+    return 0;
+}
+
+void dm_ofi_read_asked(struct dm_oep *ep, const struct dm_ofi_mail *mail)
+{
+    struct dm_ofi_mail answer = {.type = DM_MAIL_READ_DONE, .id = mail->id};
+    const struct dm_ofi_region *region = dm_ofi_key_find(
+        dm_ofi_ia_of(ep), ep, mail->key, mail->va, mail->value[2], DAT_MEM_PRIV_REMOTE_READ_FLAG);
+    DAT_DTO_COMPLETION_STATUS status;
+    struct part part = {.n = 1, .len = mail->value[2]};
+    uint64_t at;
+    int err;
+
+    if (region == NULL) {
+        answer.status = 1;
+        dm_ofi_mail_post(ep, &answer);
+        return;
+    }
+    at = region->addr + (mail->va - region->va);
+    memcpy(&part.vec[0].iov_base, &at, sizeof(at));
+    part.vec[0].iov_len = part.len;
+    err = issue_write(ep, NULL, &part, mail->value[0], mail->value[1], 0, &status);
+    if (err == -FI_EAGAIN) /* out of memory: who reads would wait for ever */
+        dm_ofi_conn_fail(ep->conn, DAT_CONNECTION_EVENT_BROKEN);
+    if (err != 0)
+        return; /* the connection ends */
+    ep->conn->is_lent = true;
+    if (mail->len != 0)
+        dm_ofi_mail_post(ep, &answer);
+}
+
+void dm_ofi_read_answered(struct dm_oep *ep, const struct dm_ofi_mail *mail)
+{
+    struct dm_ofi_op *op = dm_ofi_op_find(ep, (uint32_t)mail->id);
+
+    if (op == NULL || op->n_sinks == 0 || op->is_done)
+        return;
+    op->n_fabric = 0;
+    op->is_asked = false;
+    dm_ofi_op_over(op, mail->status == 0 ? DAT_DTO_SUCCESS : DAT_DTO_ERR_REMOTE_ACCESS);
+    dm_ofi_push(ep);
 }
 
 /* What the fabric does not take is put together behind what it does. */
@@ -289,7 +370,8 @@ static int issue_send(struct dm_oep *ep, struct dm_ofi_op *op, const struct loca
     err = handed(ep, op, fi_sendmsg(ep->conn->fid, &msg, FI_REMOTE_CQ_DATA), status_p);
     if (err != 0)
         return err;
-    op->id = ++ep->conn->n_messages;
+    op->id = ++ep->conn->n_messages; /* no longer what an answer is for */
+    op->is_asked = false;
     op->is_acked = true;
     return 0;
 }
@@ -409,6 +491,8 @@ int dm_ofi_issue(struct dm_oep *ep, const struct dm_ofi_dto *dto, struct dm_ofi_
     default:
         if (local.len == 0)
             return issue_empty(ep, dto, op, status_p);
+        if (dm_ofi_ia_of(ep)->is_split)
+            return issue_reads_by_peer(ep, dto, op, &local);
         return issue_reads(ep, op, &local, status_p);
     }
 }

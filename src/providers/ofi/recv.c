@@ -148,6 +148,8 @@ static void recv_done(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *done)
     if (ep == NULL)
         return; /* its slab goes with the instance */
     ep->n_handed--;
+    if (ep->conn != NULL && !op->is_bad && op->room == ep->conn->floor)
+        ep->conn->n_floor--;
     if (done->err == FI_ECANCELED || (done->err != 0 && done->err != FI_ETRUNC)) {
         return; /* recalled, or the connection ends: then it is flushed */
     }
@@ -239,6 +241,30 @@ static bool make_iov(struct dm_oep *ep, struct dm_ofi_op *op, struct iovec *vec,
     return true;
 }
 
+static void floor_count(struct dm_ofi_conn *conn, const struct dm_ofi_op *op)
+{
+    if (op->is_bad || op->room > conn->floor)
+        return;
+    conn->n_floor = op->room == conn->floor ? conn->n_floor + 1 : 1;
+    conn->floor = op->room;
+}
+
+/* The last of the shortest ones is over: which are the shortest now? */
+static void floor_find(struct dm_oep *ep)
+{
+    struct dm_ofi_conn *conn = ep->conn;
+
+    if (conn->n_floor > 0 || ep->n_handed == 0)
+        return;
+    conn->floor = UINT64_MAX;
+    dm_list_for_each (it, &ep->recvs) {
+        const struct dm_ofi_op *op = dm_container_of(it, struct dm_ofi_op, link);
+
+        if (op->n_fabric > 0)
+            floor_count(conn, op);
+    }
+}
+
 /* Hand it over. False: not now. */
 static bool hand(struct dm_oep *ep, struct dm_ofi_op *op)
 {
@@ -250,11 +276,10 @@ static bool hand(struct dm_oep *ep, struct dm_ofi_op *op)
         fi_recvmsg(ep->conn->fid, &msg, FI_COMPLETION) != 0)
         return false;
     op->n_fabric = 1;
-    if (!op->is_bad && op->room < ep->conn->floor)
-        ep->conn->floor = op->room;
     ep->n_handed++;
     dm_list_del(&op->link);
     dm_list_add_tail(&ep->recvs, &op->link);
+    floor_count(ep->conn, op);
     return true;
 }
 
@@ -269,10 +294,20 @@ void dm_ofi_recvs_push(struct dm_oep *ep)
         dm_ofi_conn_grant(ep->conn);
 }
 
+/* Shorter ones have to be told of before they are granted; that there are none
+ * any more when the peer gains by it. */
 void dm_ofi_ep_tell_floor(struct dm_oep *ep)
 {
-    struct dm_ofi_mail mail = {.type = DM_MAIL_FLOOR, .value = {ep->conn->floor}};
+    struct dm_ofi_mail mail = {.type = DM_MAIL_FLOOR};
+    struct dm_ofi_conn *conn = ep->conn;
 
+    floor_find(ep);
+    if (conn->floor == conn->floor_told ||
+        (conn->floor > conn->floor_told && !conn->is_peer_asking &&
+         conn->floor / 2 < conn->floor_told))
+        return;
+    conn->is_peer_asking = false;
+    conn->floor_told = mail.value[0] = conn->floor;
     dm_ofi_mail_post(ep, &mail);
 }
 
@@ -280,6 +315,8 @@ bool dm_ofi_recvs_take(struct dm_oep *ep, uint64_t len)
 {
     struct dm_ofi_op *op;
 
+    if (ep->conn != NULL)
+        ep->conn->is_peer_asking = true;
     /* What was sent before has arrived before: it is the first one's turn. */
     if (dm_list_is_empty(&ep->recvs))
         return true;

@@ -5,5 +5,6 @@ SRCS_provider_ofi += src/providers/ofi/cm.c src/providers/ofi/cm_passive.c src/p
     src/providers/ofi/load.c src/providers/ofi/rdma.c \
     src/providers/ofi/recv.c src/providers/ofi/rmr.c src/providers/ofi/srq.c \
     src/providers/ofi/ia.c src/providers/ofi/fork.c src/providers/ofi/ofi_state.c src/providers/ofi/if.c src/providers/ofi/init.c src/providers/ofi/progress.c src/providers/ofi/sock.c
-LIBS_provider_ofi = -lfabric
+# Those before libfabric: the loader goes by the order.
+LIBS_provider_ofi = -Wl,--no-as-needed -Wl,-rpath,'$$ORIGIN/no-psm' $(shell ls -d lib/no-psm/*) -lfabric
 endif

@@ -12,9 +12,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "providers/common/last.h"
 #include "util/port.h"
 
-enum { DM_COPY_SMALL = 64, DM_COPY_TAIL = 8, DM_COPY_BULK = 16384 };
+enum { DM_COPY_SMALL = 64, DM_COPY_BULK = 16384 };
 
 /* What large copies have cost, in ns per MiB; see copy.c. */
 struct dm_shm_bulk {
@@ -69,16 +70,13 @@ static inline void dm_shm_copy_small(char *to, const char *from, size_t len)
     }
 }
 
-/* Copy; the last 8 bytes (or the last, where 8 would straddle a cache line and
- * so not be written at once) after all others. bulk: of this endpoint. */
+/* Copy, the last byte last. bulk: of this endpoint. */
 static DM_ALWAYS_INLINE void dm_shm_copy_last(struct dm_shm_bulk *bulk, char *to, const char *from,
                                               size_t len)
 {
-    size_t tail = ((uintptr_t)to + len) % DM_CACHE_LINE;
-    size_t head;
+    size_t tail = (size_t)dm_last_tail((uintptr_t)to, len);
+    size_t head = len - tail;
 
-    tail = len >= DM_COPY_TAIL && (tail == 0 || tail >= DM_COPY_TAIL) ? DM_COPY_TAIL : 1;
-    head = len - tail;
     if (head > 0) {
         if (dm_likely(head <= DM_COPY_SMALL))
             dm_shm_copy_small(to, from, head);
@@ -88,7 +86,7 @@ static DM_ALWAYS_INLINE void dm_shm_copy_last(struct dm_shm_bulk *bulk, char *to
             dm_shm_copy_bulk(bulk, to, from, head);
     }
     atomic_thread_fence(memory_order_release);
-    if (tail == DM_COPY_TAIL) {
+    if (tail == DM_LAST_TAIL) {
         uint64_t word;
 
         memcpy(&word, from + head, sizeof(word));

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "providers/common/last.h"
 #include "providers/shm/msg.h"
 #include "providers/shm/rmr.h"
 
@@ -208,11 +209,11 @@ static void copy_mapped(struct dm_sep *ep, struct cursor *cur, const struct piec
     }
 }
 
-/* One system call for one stretch; a write's last 8 bytes are an element of
+/* One system call for one stretch; a write's last bytes are an element of
  * their own, which the kernel copies after the others. */
 static ssize_t copy_cma_once(pid_t pid, char *local, uint64_t va, uint64_t len, bool is_write)
 {
-    uint64_t tail = is_write && len > DM_COPY_TAIL ? DM_COPY_TAIL : 0;
+    uint64_t tail = is_write ? dm_last_tail(va, len) : 0;
     uint64_t va_tail = va + len - tail;
     struct iovec here = {.iov_base = local, .iov_len = len};
     struct iovec there[2] = {{.iov_len = len - tail}, {.iov_len = tail}};
@@ -220,7 +221,7 @@ static ssize_t copy_cma_once(pid_t pid, char *local, uint64_t va, uint64_t len, 
     memcpy(&there[0].iov_base, &va, sizeof(va));
     memcpy(&there[1].iov_base, &va_tail, sizeof(va_tail));
     if (is_write)
-        return process_vm_writev(pid, &here, 1, there, 2, 0);
+        return process_vm_writev(pid, &here, 1, there, 2, 0); /* the first may be empty */
     return process_vm_readv(pid, &here, 1, there, 1, 0);
 }
 
