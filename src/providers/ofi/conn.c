@@ -99,6 +99,7 @@ struct dm_ofi_conn *dm_ofi_conn_new(struct dm_ofi_ia *ia, enum dm_ofi_conn_state
 
 err:
     free(conn->mailbox);
+    free(conn->outbox);
     free(conn);
     return NULL;
 }
@@ -320,6 +321,46 @@ bool dm_ofi_mail_send(struct dm_ofi_conn *conn, const struct dm_ofi_mail *mail)
     return true;
 }
 
+bool dm_ofi_mail_send_behind(struct dm_ofi_conn *conn, const struct dm_ofi_mail *mail,
+                             const struct iovec *data, const struct fi_rma_iov *remote,
+                             size_t n_remote)
+{
+    const struct fi_tx_attr *tx = conn->ia->info->tx_attr;
+    uint32_t slot = conn->n_mail_sent % DM_OFI_MAIL_SLOTS;
+    uint64_t flags = FI_REMOTE_CQ_DATA;
+    struct fi_rma_iov places[3];
+    struct iovec vec[2] = {*data};
+    struct fi_msg_rma msg = {.msg_iov = vec,
+                             .iov_count = 2,
+                             .rma_iov = places,
+                             .rma_iov_count = n_remote + 1,
+                             .context = &conn->note_ctx,
+                             .data = dm_ofi_note_word(conn, DM_NOTE_MAIL, conn->n_mail_sent + 1)};
+
+    if (conn->fid == NULL || conn->n_mail_sent - conn->n_mail_acked >= DM_OFI_MAIL_SLOTS ||
+        tx->iov_limit < 2 || tx->rma_iov_limit <= n_remote)
+        return false;
+    /* A copy that stays until the peer has read it. */
+    if (conn->outbox == NULL)
+        conn->outbox = calloc(DM_OFI_MAIL_SLOTS, sizeof(*conn->outbox));
+    if (conn->outbox == NULL)
+        return false;
+    conn->outbox[slot] = *mail;
+    vec[1] = (struct iovec){.iov_base = &conn->outbox[slot], .iov_len = sizeof(*mail)};
+    memcpy(places, remote, n_remote * sizeof(*remote));
+    places[n_remote] = (struct fi_rma_iov){.addr = conn->peer_mail + slot * sizeof(*mail),
+                                           .len = sizeof(*mail),
+                                           .key = conn->peer_mail_key};
+    if (data->iov_len + sizeof(*mail) <= tx->inject_size)
+        flags |= FI_INJECT;
+    if (fi_writemsg(conn->fid, &msg, flags) != 0)
+        return false;
+    if ((flags & FI_INJECT) == 0)
+        conn->is_lent = true;
+    conn->n_mail_sent++;
+    return true;
+}
+
 void dm_ofi_conn_taken(struct dm_ofi_conn *conn)
 {
     if (conn->state == DM_CONN_UP)
@@ -523,6 +564,7 @@ static void finish(struct dm_ofi_conn *conn)
     ia->by[conn->number & INDEX_MASK] = NULL;
     ia->n_setup--;
     free(conn->mailbox);
+    free(conn->outbox);
     free(conn->request);
     free(conn);
 }

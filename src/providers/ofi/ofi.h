@@ -186,6 +186,7 @@ struct dm_ofi_conn {
     struct fid_mr *mail_mr;
     uint64_t mail_key;
     struct dm_ofi_mail *mailbox; /* what the peer writes to */
+    struct dm_ofi_mail *outbox;  /* copies of what goes behind data; NULL: none yet */
     uint32_t n_mail_sent;
     uint32_t n_mail_acked;
     uint32_t n_mail_read;
@@ -378,6 +379,11 @@ void dm_ofi_conn_taken(struct dm_ofi_conn *conn);
 /* Write a message to the peer's mailbox: dm_ofi_mail_arrived() there. False:
  * no room now. */
 bool dm_ofi_mail_send(struct dm_ofi_conn *conn, const struct dm_ofi_mail *mail);
+/* The same in one request of the fabric with data that are placed before it, in the (at most
+ * two) stretches of remote; they are lent to the fabric. */
+bool dm_ofi_mail_send_behind(struct dm_ofi_conn *conn, const struct dm_ofi_mail *mail,
+                             const struct iovec *data, const struct fi_rma_iov *remote,
+                             size_t n_remote);
 
 /* ---- what conn.c, cm.c and progress.c call in the endpoint files; ia->lock
  * is held ---- */

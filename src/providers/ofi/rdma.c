@@ -144,26 +144,33 @@ static int issue_empty(struct dm_oep *ep, const struct dm_ofi_dto *dto, struct d
     return handed(ep, op, fi_writemsg(conn->fid, &msg, op != NULL ? end_flags(dto) : 0), status_p);
 }
 
+/* Where len bytes go: in one stretch or two. */
+static size_t split(struct dm_oep *ep, uint64_t at, uint64_t len, uint64_t key,
+                    struct fi_rma_iov remote[2])
+{
+    uint64_t tail = dm_last_tail(at, len);
+
+    remote[0] = (struct fi_rma_iov){.addr = at, .len = len, .key = key};
+    if (len <= tail || !dm_ofi_ia_of(ep)->is_split)
+        return 1;
+    remote[0].len = len - tail;
+    remote[1] = (struct fi_rma_iov){.addr = at + remote[0].len, .len = tail, .key = key};
+    return 2;
+}
+
 static int issue_write(struct dm_oep *ep, struct dm_ofi_op *op, const struct part *part,
                        uint64_t at, uint64_t key, uint64_t flags,
                        DAT_DTO_COMPLETION_STATUS *status_p)
 {
     struct dm_ofi_conn *conn = ep->conn;
     const struct fi_tx_attr *tx = dm_ofi_ia_of(ep)->info->tx_attr;
-    uint64_t tail = dm_last_tail(at, part->len);
-    struct fi_rma_iov remote[2] = {{.addr = at, .len = part->len, .key = key}, {.key = key}};
+    struct fi_rma_iov remote[2];
     struct fi_msg_rma msg = {.msg_iov = part->vec,
                              .iov_count = part->n,
                              .rma_iov = remote,
-                             .rma_iov_count = 1,
+                             .rma_iov_count = split(ep, at, part->len, key, remote),
                              .context = ctx_of(ep, op)};
 
-    if (part->len > tail && dm_ofi_ia_of(ep)->is_split) {
-        remote[0].len = part->len - tail;
-        remote[1].addr = at + remote[0].len;
-        remote[1].len = tail;
-        msg.rma_iov_count = 2;
-    }
     if (op == NULL && part->len <= tx->inject_size)
         flags |= FI_INJECT;
     else if (op == NULL)
@@ -274,6 +281,7 @@ void dm_ofi_read_asked(struct dm_oep *ep, const struct dm_ofi_mail *mail)
         dm_ofi_ia_of(ep), ep, mail->key, mail->va, mail->value[2], DAT_MEM_PRIV_REMOTE_READ_FLAG);
     DAT_DTO_COMPLETION_STATUS status;
     struct part part = {.n = 1, .len = mail->value[2]};
+    struct fi_rma_iov remote[2];
     uint64_t at;
     int err;
 
@@ -285,6 +293,11 @@ void dm_ofi_read_asked(struct dm_oep *ep, const struct dm_ofi_mail *mail)
     at = region->addr + (mail->va - region->va);
     memcpy(&part.vec[0].iov_base, &at, sizeof(at));
     part.vec[0].iov_len = part.len;
+    if (mail->len != 0 && dm_list_is_empty(&ep->mails) &&
+        dm_ofi_mail_send_behind(
+            ep->conn, &answer, part.vec, remote,
+            split(ep, mail->value[0], part.len, mail->value[1], remote)))
+        return;
     err = issue_write(ep, NULL, &part, mail->value[0], mail->value[1], 0, &status);
     if (err == -FI_EAGAIN) /* out of memory: who reads would wait for ever */
         dm_ofi_conn_fail(ep->conn, DAT_CONNECTION_EVENT_BROKEN);
