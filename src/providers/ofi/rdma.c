@@ -294,9 +294,8 @@ void dm_ofi_read_asked(struct dm_oep *ep, const struct dm_ofi_mail *mail)
     memcpy(&part.vec[0].iov_base, &at, sizeof(at));
     part.vec[0].iov_len = part.len;
     if (mail->len != 0 && dm_list_is_empty(&ep->mails) &&
-        dm_ofi_mail_send_behind(
-            ep->conn, &answer, part.vec, remote,
-            split(ep, mail->value[0], part.len, mail->value[1], remote)))
+        dm_ofi_mail_send_behind(ep->conn, &answer, part.vec, remote,
+                                split(ep, mail->value[0], part.len, mail->value[1], remote)))
         return;
     err = issue_write(ep, NULL, &part, mail->value[0], mail->value[1], 0, &status);
     if (err == -FI_EAGAIN) /* out of memory: who reads would wait for ever */
