@@ -58,6 +58,8 @@ typedef int MPI_Win;
 /* The tag is part of C++ names that other libraries were compiled with. */
 typedef struct ADIOI_FileD *MPI_File;
 #define MPI_FILE_DEFINED
+/* As MPI-IO called its requests before MPI-2. */
+typedef MPI_Request MPIO_Request;
 
 #define MPI_COMM_NULL       ((MPI_Comm)0x04000000)
 #define MPI_GROUP_NULL      ((MPI_Group)0x08000000)
@@ -639,6 +641,11 @@ typedef void(MPI_T_event_dropped_cb_function)(MPI_Count, MPI_T_event_registratio
 
 #if defined(__cplusplus)
 }
+#endif
+
+/* The distribution's C++ bindings, where mpicxx found them. */
+#if defined(__cplusplus) && defined(DATUM_CXX_BINDINGS) && !defined(MPICH_SKIP_MPICXX)
+#include "mpicxx.h"
 #endif
 
 #endif

@@ -14,13 +14,26 @@
 #include "onesided/onesided.h"
 #include "util/port.h"
 
+struct dm_session; /* api/session.h */
+
 /* ---- wrappers ---- */
+
+/* Whose error handler a failed call runs. */
+enum dm_owner {
+    DM_OWNER_NONE,    /* no object of the call's: MPI_COMM_SELF's */
+    DM_OWNER_COMM,    /* struct dm_comm */
+    DM_OWNER_WIN,     /* struct dm_win */
+    DM_OWNER_SESSION, /* struct dm_session */
+    DM_OWNER_ERRH,    /* struct dm_errhandler: of the object that the call was to make */
+    DM_OWNER_FILE,    /* that of MPI_FILE_NULL */
+    DM_OWNER_BLAME    /* the object that the body names (dm_core_blame) */
+};
 
 /* A function as error texts show it. */
 struct dm_fn {
     const char *name;
     const char *args; /* "name=letter name=letter": see kinds.tbl */
-    bool is_blaming;  /* the body names the object whose error handler is called */
+    enum dm_owner owner;
 };
 
 /* Read by every call: one test covers "not initialized" and "take the lock". */
@@ -31,16 +44,19 @@ extern struct dm_api dm_api;
 
 /* The slow way in: ends the job outside of MPI_Init .. MPI_Finalize, else takes the lock. */
 void dm_api_enter(const struct dm_fn *fn);
+/* The same for a function that may be called at any time (MPI-4.0 section 11.4.1). */
+void dm_api_enter_early(const struct dm_fn *fn);
 /* The slow way out. */
 void dm_api_leave(void);
 
 /*
- * A call failed: make an error code, leave the library, and call the error handler of win, of
- * comm, of the object that the body blamed, or else MPI_COMM_SELF's or MPI_COMM_WORLD's. The program's
+ * A call failed: make an error code, leave the library, and call the error handler of the owner (see
+ * enum dm_owner; NULL when there is none), or else MPI_COMM_SELF's or MPI_COMM_WORLD's. The program's
  * arguments follow, as fn->args says. Returns the code if the handler returns.
  */
-int dm_api_fail(const struct dm_fn *fn, int err, struct dm_comm *comm, struct dm_win *win,
-                ...) DM_COLD;
+int dm_api_fail(const struct dm_fn *fn, int err, void *owner, ...) DM_COLD;
+/* DM_ENOTSUP for a function of a part of the standard that there is not yet. */
+int dm_api_unsupported(const struct dm_fn *fn, const char *part) DM_COLD;
 /* Replace enum dm_err in the MPI_ERROR of n statuses by MPI error codes. */
 void dm_api_statuses(int n, MPI_Status *statuses) DM_COLD;
 
@@ -55,19 +71,27 @@ static inline int dm_count_clip(MPI_Count n)
     return n > INT32_MAX ? MPI_UNDEFINED : (int)n;
 }
 
+/* Read the settings, if nobody has yet. */
+int dm_api_load_settings(void);
+
 /* ---- error codes ---- */
 
 /* MPI error class of an enum dm_err. */
 int dm_errcode_class(int err);
 /* A code of this class that remembers text (cut to MPI_MAX_ERROR_STRING - 1). */
 int dm_errcode_new(int mpi_class, const char *text);
-/* Call the error handler eh of the communicator or window with a code, outside the gate. */
-void dm_errcode_raise(struct dm_errhandler *eh, struct dm_comm *comm, struct dm_win *win, int code,
-                      const char *text);
+/*
+ * Call the error handler eh with a code, outside the gate. A user's function gets a copy of the
+ * handle: an int, or an MPI_File for those of files.
+ */
+void dm_errcode_raise(struct dm_errhandler *eh, const void *handle, int code, const char *text);
 /* Attribute MPI_LASTUSEDCODE. */
 int dm_errcode_last(void);
 /* End the job with this exit code; text is printed as an error. */
 void dm_api_abort(int exit_code, const char *text) DM_NORETURN;
+
+/* Set the data symbols that the Fortran library reads (data_state.c); at start. */
+void dm_data_start(void);
 
 /* ---- bodies that take what the program passes and return what MPI returns ---- */
 
@@ -98,20 +122,58 @@ int dm_add_error_code(int errorclass, int *errorcode);
 int dm_add_error_string(int errorcode, const char *string);
 int dm_comm_call_errhandler(struct dm_comm *comm, int errorcode);
 int dm_win_call_errhandler(struct dm_win *win, int errorcode);
+int dm_delete_error_class(int errorclass);
+int dm_delete_error_code(int errorcode);
+int dm_delete_error_string(int errorcode);
 int dm_win_set_errhandler(struct dm_win *win, struct dm_errhandler *eh);
 int dm_win_get_errhandler(struct dm_win *win, struct dm_errhandler **eh_p);
 int dm_win_set_name(struct dm_win *win, const char *name);
 int dm_win_get_name(struct dm_win *win, char *name, int *len);
-int dm_win_set_info(struct dm_win *win, struct dm_info *info);
-int dm_win_get_info(struct dm_win *win, struct dm_info **info_p);
 int dm_type_extent(struct dm_type *type, MPI_Aint *extent);
 int dm_type_lb(struct dm_type *type, MPI_Aint *displacement);
 int dm_type_ub(struct dm_type *type, MPI_Aint *displacement);
-int dm_request_get_status(MPI_Request request, int *flag, MPI_Status *status);
 int dm_status_set_elements(MPI_Status *status, struct dm_type *type, MPI_Count count);
 int dm_status_set_cancelled_flag(MPI_Status *status, int flag);
 int dm_status_c2f(const MPI_Status *c_status, MPI_Fint *f_status);
 int dm_status_f2c(const MPI_Fint *f_status, MPI_Status *c_status);
+int dm_status_c2f08(const MPI_Status *c_status, MPI_F08_status *f08_status);
+int dm_status_f082c(const MPI_F08_status *f08_status, MPI_Status *c_status);
+int dm_status_f082f(const MPI_F08_status *f08_status, MPI_Fint *f_status);
+int dm_status_f2f08(const MPI_Fint *f_status, MPI_F08_status *f08_status);
+
+/* ---- beyond the standard: what memory other than the host's can be used, which is none ---- */
+
+int dm_gpu_query_support(int gpu_type, int *is_supported);
+int dm_query_cuda_support(void);
+int dm_query_ze_support(void);
+int dm_query_hip_support(void);
+
+/* ---- processes of other jobs: there are none ---- */
+
+int dm_comm_get_parent(struct dm_comm **parent_p);
+/* Waits for what is pending, with all its processes, then frees. */
+int dm_comm_disconnect(struct dm_comm *comm);
+
+/* ---- files: only MPI_FILE_NULL, whose error handler is that of failing to open ---- */
+
+struct dm_errhandler *dm_file_errhandler(void);
+int dm_file_set_errhandler(MPI_File file, struct dm_errhandler *eh);
+int dm_file_get_errhandler(MPI_File file, struct dm_errhandler **eh_p);
+int dm_file_call_errhandler(MPI_File fh, int errorcode);
+MPI_File dm_file_f2c(MPI_Fint file);
+MPI_Fint dm_file_c2f(MPI_File file);
+
+/*
+ * ---- hooks of the Fortran and C++ libraries ----
+ * type is MPICH's: 0 a pointer, 1 an MPI_Aint, 3 an int.
+ */
+
+int dm_comm_get_attr_as(struct dm_comm *comm, int keyval, void *value_p, int *flag, int type);
+int dm_comm_set_attr_as(struct dm_comm *comm, int keyval, void *value, int type);
+int dm_type_get_attr_as(struct dm_type *type, int keyval, void *value_p, int *flag, int as);
+int dm_type_set_attr_as(struct dm_type *type, int keyval, void *value, int as);
+int dm_win_get_attr_as(struct dm_win *win, int keyval, void *value_p, int *flag, int type);
+int dm_win_set_attr_as(struct dm_win *win, int keyval, void *value, int type);
 
 /* ---- attributes: value_p is the address of a pointer ---- */
 

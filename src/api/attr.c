@@ -67,6 +67,12 @@ static bool is_predefined(int keyval)
     return (uint32_t)keyval >> 26 == (DM_HANDLE_BUILTIN | DM_KIND_KEYVAL);
 }
 
+/* Fortran's predefined keys are one higher than C's. */
+static int c_key(int keyval)
+{
+    return is_predefined(keyval) ? (keyval - 1) | 1 : keyval;
+}
+
 /* ---- communicators ---- */
 
 int dm_comm_create_keyval(MPI_Comm_copy_attr_function *copy, MPI_Comm_delete_attr_function *del,
@@ -81,23 +87,37 @@ int dm_comm_free_keyval(int *keyval)
                                   : dm_keyval_free(DM_KIND_COMM, keyval);
 }
 
-int dm_comm_set_attr(struct dm_comm *comm, int keyval, void *value)
+int dm_comm_set_attr_as(struct dm_comm *comm, int keyval, void *value, int type)
 {
     if (is_predefined(keyval))
         return refuse_predefined(keyval);
-    return dm_attr_set(DM_KIND_COMM, comm->obj.handle, &comm->attrs, keyval, value);
+    return dm_attr_set(DM_KIND_COMM, comm->obj.handle, &comm->attrs, keyval, value,
+                       (enum dm_attr_type)type);
+}
+
+int dm_comm_set_attr(struct dm_comm *comm, int keyval, void *value)
+{
+    return dm_comm_set_attr_as(comm, keyval, value, DM_ATTR_PTR);
+}
+
+int dm_comm_get_attr_as(struct dm_comm *comm, int keyval, void *value_p, int *flag, int type)
+{
+    int *found;
+
+    if (!comm_predefined(c_key(keyval), &found))
+        return dm_attr_get(DM_KIND_COMM, comm->attrs, keyval, value_p, flag,
+                           (enum dm_attr_type)type);
+    *flag = found != NULL;
+    if (found != NULL && type == DM_ATTR_PTR)
+        *(int **)value_p = found;
+    else if (found != NULL)
+        *(intptr_t *)value_p = *found;
+    return DM_OK;
 }
 
 int dm_comm_get_attr(struct dm_comm *comm, int keyval, void *value_p, int *flag)
 {
-    int *found;
-
-    if (!comm_predefined(keyval, &found))
-        return dm_attr_get(DM_KIND_COMM, comm->attrs, keyval, value_p, flag);
-    *flag = found != NULL;
-    if (found != NULL)
-        *(int **)value_p = found;
-    return DM_OK;
+    return dm_comm_get_attr_as(comm, keyval, value_p, flag, DM_ATTR_PTR);
 }
 
 int dm_comm_delete_attr(struct dm_comm *comm, int keyval)
@@ -120,14 +140,25 @@ int dm_type_free_keyval(int *keyval)
     return dm_keyval_free(DM_KIND_TYPE, keyval);
 }
 
+int dm_type_set_attr_as(struct dm_type *type, int keyval, void *value, int as)
+{
+    return dm_attr_set(DM_KIND_TYPE, type->obj.handle, &type->attrs, keyval, value,
+                       (enum dm_attr_type)as);
+}
+
 int dm_type_set_attr(struct dm_type *type, int keyval, void *value)
 {
-    return dm_attr_set(DM_KIND_TYPE, type->obj.handle, &type->attrs, keyval, value);
+    return dm_type_set_attr_as(type, keyval, value, DM_ATTR_PTR);
+}
+
+int dm_type_get_attr_as(struct dm_type *type, int keyval, void *value_p, int *flag, int as)
+{
+    return dm_attr_get(DM_KIND_TYPE, type->attrs, keyval, value_p, flag, (enum dm_attr_type)as);
 }
 
 int dm_type_get_attr(struct dm_type *type, int keyval, void *value_p, int *flag)
 {
-    return dm_attr_get(DM_KIND_TYPE, type->attrs, keyval, value_p, flag);
+    return dm_type_get_attr_as(type, keyval, value_p, flag, DM_ATTR_PTR);
 }
 
 int dm_type_delete_attr(struct dm_type *type, int keyval)
@@ -149,39 +180,66 @@ int dm_win_free_keyval(int *keyval)
                                   : dm_keyval_free(DM_KIND_WIN, keyval);
 }
 
-int dm_win_set_attr(struct dm_win *win, int keyval, void *value)
+int dm_win_set_attr_as(struct dm_win *win, int keyval, void *value, int type)
 {
     if (is_predefined(keyval))
         return refuse_predefined(keyval);
-    return dm_attr_set(DM_KIND_WIN, win->obj.handle, &win->attrs, keyval, value);
+    return dm_attr_set(DM_KIND_WIN, win->obj.handle, &win->attrs, keyval, value,
+                       (enum dm_attr_type)type);
+}
+
+int dm_win_set_attr(struct dm_win *win, int keyval, void *value)
+{
+    return dm_win_set_attr_as(win, keyval, value, DM_ATTR_PTR);
+}
+
+/* A predefined attribute: the pointer that C gets, and the integer that Fortran does. */
+static bool win_predefined(struct dm_win *win, int keyval, void **pointer_p, intptr_t *integer_p)
+{
+    switch (keyval) {
+    case MPI_WIN_BASE:
+        *pointer_p = win->base;
+        *integer_p = (intptr_t)win->base;
+        return true;
+    case MPI_WIN_SIZE:
+        *pointer_p = &win->size;
+        *integer_p = (intptr_t)win->size;
+        return true;
+    case MPI_WIN_DISP_UNIT:
+        *pointer_p = &win->disp_unit;
+        *integer_p = win->disp_unit;
+        return true;
+    case MPI_WIN_CREATE_FLAVOR:
+        *pointer_p = &win->flavor;
+        *integer_p = (intptr_t)win->flavor;
+        return true;
+    case MPI_WIN_MODEL:
+        *pointer_p = &win->model;
+        *integer_p = (intptr_t)win->model;
+        return true;
+    default:
+        return false;
+    }
+}
+
+int dm_win_get_attr_as(struct dm_win *win, int keyval, void *value_p, int *flag, int type)
+{
+    void *pointer;
+    intptr_t integer;
+
+    if (!win_predefined(win, c_key(keyval), &pointer, &integer))
+        return dm_attr_get(DM_KIND_WIN, win->attrs, keyval, value_p, flag, (enum dm_attr_type)type);
+    if (type == DM_ATTR_PTR)
+        *(void **)value_p = pointer;
+    else
+        *(intptr_t *)value_p = integer;
+    *flag = 1;
+    return DM_OK;
 }
 
 int dm_win_get_attr(struct dm_win *win, int keyval, void *value_p, int *flag)
 {
-    void *found;
-
-    switch (keyval) {
-    case MPI_WIN_BASE:
-        found = win->base;
-        break;
-    case MPI_WIN_SIZE:
-        found = &win->size;
-        break;
-    case MPI_WIN_DISP_UNIT:
-        found = &win->disp_unit;
-        break;
-    case MPI_WIN_CREATE_FLAVOR:
-        found = &win->flavor;
-        break;
-    case MPI_WIN_MODEL:
-        found = &win->model;
-        break;
-    default:
-        return dm_attr_get(DM_KIND_WIN, win->attrs, keyval, value_p, flag);
-    }
-    *(void **)value_p = found;
-    *flag = 1;
-    return DM_OK;
+    return dm_win_get_attr_as(win, keyval, value_p, flag, DM_ATTR_PTR);
 }
 
 int dm_win_delete_attr(struct dm_win *win, int keyval)

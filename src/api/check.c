@@ -26,6 +26,8 @@ static const struct kind_row {
     [DM_KIND_INFO] = {"info object", "MPI_INFO_NULL", MPI_INFO_NULL, DM_ERR_INFO},
     [DM_KIND_WIN] = {"window", "MPI_WIN_NULL", MPI_WIN_NULL, DM_ERR_WIN},
     [DM_KIND_REQUEST] = {"request", "MPI_REQUEST_NULL", MPI_REQUEST_NULL, DM_ERR_REQUEST},
+    [DM_KIND_FILE] = {.what = "file"},
+    [DM_KIND_SESSION] = {"session", "MPI_SESSION_NULL", MPI_SESSION_NULL, DM_ERR_SESSION},
 };
 
 int dm_bad_handle(enum dm_kind kind, int handle, const char *name)
@@ -124,6 +126,22 @@ int dm_check_op(MPI_Op handle, struct dm_op **op_p)
     return *op_p != NULL ? DM_OK : dm_bad_handle(DM_KIND_OP, handle, "op");
 }
 
+/* MPI_Compare_and_swap takes integers, logicals, multi-language types and bytes: what has bits. */
+int dm_check_type_cas(MPI_Datatype handle, const char *name, struct dm_type **type_p)
+{
+    int err = dm_check_type_used(handle, name, type_p);
+
+    if (err != DM_OK)
+        return err;
+    if (!(*type_p)->is_builtin || (dm_op_check(dm_op_get(MPI_BAND), *type_p) != DM_OK &&
+                                   dm_op_check(dm_op_get(MPI_LAND), *type_p) != DM_OK))
+        return DM_FAIL(DM_ERR_TYPE,
+                       "%s (%s) is no integer, logical, byte or multi-language type: nothing else "
+                       "can be compared and swapped",
+                       name, (*type_p)->name);
+    return DM_OK;
+}
+
 int dm_check_op_acc(MPI_Op handle, const struct dm_type *type, struct dm_op **op_p)
 {
     int err = dm_check_op(handle, op_p);
@@ -152,6 +170,19 @@ int dm_check_errh_for(enum dm_kind object, MPI_Errhandler handle, struct dm_errh
         return DM_FAIL(DM_ERR_ARG, "errhandler was made for another kind of object than a %s",
                        kind_rows[object].what);
     return err;
+}
+
+int dm_check_session(MPI_Session handle, struct dm_session **session_p)
+{
+    *session_p = dm_handle_get(DM_KIND_SESSION, handle);
+    return *session_p != NULL ? DM_OK : dm_bad_handle(DM_KIND_SESSION, handle, "session");
+}
+
+int dm_check_file_null(MPI_File fh)
+{
+    return fh == MPI_FILE_NULL
+               ? DM_OK
+               : DM_FAIL(DM_ERR_FILE, "%p is no file, or one that was closed", (void *)fh);
 }
 
 int dm_check_info(MPI_Info handle, struct dm_info **info_p)
@@ -187,7 +218,7 @@ int dm_check_req_live(const MPI_Request *request_p)
 {
     if (request_p == NULL)
         return dm_bad_ptr("request");
-    if (dm_handle_get(DM_KIND_REQUEST, *request_p) == NULL)
+    if (dm_req_get(*request_p) == NULL)
         return dm_bad_handle(DM_KIND_REQUEST, *request_p, "request");
     return DM_OK;
 }
@@ -302,6 +333,11 @@ int dm_check_disp_unit(MPI_Aint disp_unit)
     return DM_FAIL(DM_ERR_DISP, "disp_unit is %ld, it must be 1 to %d", (long)disp_unit, INT32_MAX);
 }
 
+int dm_check_nneg(int n, const char *name)
+{
+    return n >= 0 ? DM_OK : DM_FAIL(DM_ERR_ARG, "%s is %d, it must not be negative", name, n);
+}
+
 int dm_check_color(int color)
 {
     if (color >= 0 || color == MPI_UNDEFINED)
@@ -336,6 +372,15 @@ int dm_check_assert(int assert_flags)
 int dm_check_str(const char *text, const char *name)
 {
     return text != NULL ? DM_OK : dm_bad_ptr(name);
+}
+
+int dm_check_datarep(const char *datarep)
+{
+    if (datarep == NULL)
+        return dm_bad_ptr("datarep");
+    if (strcmp(datarep, "external32") != 0)
+        return DM_FAIL(DM_ERR_ARG, "datarep is \"%.40s\"; only \"external32\" is known", datarep);
+    return DM_OK;
 }
 
 int dm_check_key(const char *key)

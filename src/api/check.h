@@ -24,10 +24,14 @@ int dm_bad_op_reduce(MPI_Op handle) DM_COLD;
 int dm_check_group(MPI_Group handle, const char *name, struct dm_group **group_p);
 int dm_check_op(MPI_Op handle, struct dm_op **op_p);
 /* For MPI_Accumulate: predefined only, and good for the basic type of the target's datatype. */
+int dm_check_type_cas(MPI_Datatype handle, const char *name, struct dm_type **type_p);
 int dm_check_op_acc(MPI_Op handle, const struct dm_type *type, struct dm_op **op_p);
 int dm_check_errh(MPI_Errhandler handle, struct dm_errhandler **eh_p);
 /* An error handler that a communicator (window) can have. */
 int dm_check_errh_for(enum dm_kind object, MPI_Errhandler handle, struct dm_errhandler **eh_p);
+int dm_check_session(MPI_Session handle, struct dm_session **session_p);
+/* The only file that there is. */
+int dm_check_file_null(MPI_File fh);
 int dm_check_info(MPI_Info handle, struct dm_info **info_p);
 /* MPI_INFO_NULL gives NULL. */
 int dm_check_info_null(MPI_Info handle, struct dm_info **info_p);
@@ -55,11 +59,15 @@ int dm_check_pos(const int *position, MPI_Count *wide_p);
 int dm_check_disp(MPI_Aint disp, const char *name);
 int dm_check_size(MPI_Aint size, const char *name);
 int dm_check_disp_unit(MPI_Aint disp_unit);
+/* Numbers whose error class is MPI_ERR_ARG. */
+int dm_check_nneg(int n, const char *name);
 int dm_check_color(int color);
 int dm_check_rank_in(int rank, const struct dm_comm *comm, const char *name);
 int dm_check_lock_type(int lock_type);
 int dm_check_assert(int assert_flags);
 int dm_check_str(const char *text, const char *name);
+/* The data representation of packed data: "external32" is the only one. */
+int dm_check_datarep(const char *datarep);
 /* Of info objects; only that there is one. */
 int dm_check_key(const char *key);
 int dm_check_value(const char *value);

@@ -131,10 +131,27 @@ static inline int dm_check_req(const MPI_Request *request_p)
     return dm_likely(request_p != NULL) ? DM_OK : dm_bad_ptr("request");
 }
 
+/* Neighbours in the communicator's topology; without one there are none, and the body complains. */
+static inline int dm_n_neighbors_in(const struct dm_comm *comm)
+{
+    return comm->topo != NULL ? comm->topo->n_in : 0;
+}
+
+static inline int dm_n_neighbors_out(const struct dm_comm *comm)
+{
+    return comm->topo != NULL ? comm->topo->n_out : 0;
+}
+
 /* Does this process give (take) the data of all in a rooted collective? */
 static inline bool dm_is_root(const struct dm_comm *comm, int root)
 {
     return comm->remote == NULL ? comm->rank == root : root == MPI_ROOT;
+}
+
+/* Does it give an operand to a reduction with this root? */
+static inline bool dm_is_giver(const struct dm_comm *comm, int root)
+{
+    return comm->remote == NULL || root >= 0;
 }
 
 /* Does it have a part of its own in buf? */

@@ -126,6 +126,7 @@ static unsigned n_failures;
 /* What MPI_Add_error_class and MPI_Add_error_code made. */
 static struct added {
     bool is_class;
+    bool is_deleted; /* its number is not used again */
     int class;
     char *text;
 } * added;
@@ -157,7 +158,7 @@ static struct added *added_of(int code)
 {
     int index = code - ADDED;
 
-    return code >= ADDED && index < n_added ? &added[index] : NULL;
+    return code >= ADDED && index < n_added && !added[index].is_deleted ? &added[index] : NULL;
 }
 
 static bool is_known(int code)
@@ -238,6 +239,44 @@ int dm_add_error_code(int errorclass, int *errorcode)
     if (!is_class)
         return DM_FAIL(DM_ERR_ARG, "errorclass is %d, which is no error class", errorclass);
     return add(false, errorclass, errorcode);
+}
+
+/* What MPIX_Delete_error_class and its kin may delete: the text stays until then. */
+static int delete (int code, bool is_class, const char *what)
+{
+    struct added *entry = added_of(code);
+
+    if (entry == NULL || entry->is_class != is_class)
+        return DM_FAIL(DM_ERR_ARG, "%s is %d, which was not added or is deleted", what, code);
+    for (int i = 0; is_class && i < n_added; i++)
+        if (!added[i].is_class && !added[i].is_deleted && added[i].class == code)
+            return DM_FAIL(DM_ERR_ARG, "class %d still has the code %d", code, ADDED + i);
+    free(entry->text);
+    entry->text = NULL;
+    entry->is_deleted = true;
+    return DM_OK;
+}
+
+int dm_delete_error_class(int errorclass)
+{
+    return delete (errorclass, true, "errorclass");
+}
+
+int dm_delete_error_code(int errorcode)
+{
+    return delete (errorcode, false, "errorcode");
+}
+
+int dm_delete_error_string(int errorcode)
+{
+    struct added *entry = added_of(errorcode);
+
+    if (entry == NULL || entry->text == NULL)
+        return DM_FAIL(DM_ERR_ARG, "errorcode is %d, which has no text of the program's",
+                       errorcode);
+    free(entry->text);
+    entry->text = NULL;
+    return DM_OK;
 }
 
 int dm_add_error_string(int errorcode, const char *string)

@@ -8,9 +8,11 @@
 #include "api/api.h"
 
 #include <stdarg.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "api/session.h"
 #include "util/gate.h"
 #include "util/log.h"
 #include "util/strbuf.h"
@@ -31,6 +33,8 @@ static const struct {
     {MPI_ERRORS_ARE_FATAL, "MPI_ERRORS_ARE_FATAL"},
     {MPI_ERRORS_RETURN, "MPI_ERRORS_RETURN"},
     {MPI_ERRORS_ABORT, "MPI_ERRORS_ABORT"},
+    {MPIR_ERRORS_THROW_EXCEPTIONS, "MPI::ERRORS_THROW_EXCEPTIONS"},
+    {MPI_SESSION_NULL, "MPI_SESSION_NULL"},
     {MPI_OP_NULL, "MPI_OP_NULL"},
     {MPI_INFO_NULL, "MPI_INFO_NULL"},
     {MPI_INFO_ENV, "MPI_INFO_ENV"},
@@ -162,24 +166,68 @@ static void put_call(struct dm_strbuf *sb, const struct dm_fn *fn, va_list ap)
  * The handler of calls that concern no object. MPI-4 says MPI_COMM_SELF's, earlier versions
  * MPI_COMM_WORLD's: the one that the program has changed.
  */
-static struct dm_errhandler *default_handler(struct dm_comm **comm_p)
+static struct dm_errhandler *default_handler(const void **handle_p)
 {
-    *comm_p = dm_world.comm_self;
-    if (dm_world.comm_self->eh == &dm_errhandler_fatal)
-        *comm_p = dm_world.comm_world;
-    return (*comm_p)->eh;
+    const struct dm_comm *comm = dm_world.comm_self;
+
+    *handle_p = NULL;
+    if (comm == NULL) /* not initialized */
+        return &dm_errhandler_fatal;
+    if (comm->eh == &dm_errhandler_fatal)
+        comm = dm_world.comm_world;
+    *handle_p = &comm->obj.handle;
+    return comm->eh;
 }
 
 void dm_api_abort(int exit_code, const char *text)
 {
-    dm_world.abort(dm_world.abort_arg, exit_code, text);
-    abort();
+    if (dm_world.abort != NULL)
+        dm_world.abort(dm_world.abort_arg, exit_code, text);
+    dm_log_error("%s", text);
+    fflush(stdout);
+    _exit(exit_code);
 }
 
-void dm_errcode_raise(struct dm_errhandler *eh, struct dm_comm *comm, struct dm_win *win, int code,
-                      const char *text)
+/* A handler of the C++ bindings wants the kind of object and the function it belongs to. */
+static void call_cxx(const struct dm_errhandler *eh, void *handle, int *code)
 {
-    int handle;
+    enum { CXX_COMM, CXX_FILE, CXX_WIN };
+
+    switch (eh->object) {
+    case DM_KIND_FILE:
+        eh->cxx(CXX_FILE, handle, code, (void (*)(void))eh->fn.file);
+        return;
+    case DM_KIND_WIN:
+        eh->cxx(CXX_WIN, handle, code, (void (*)(void))eh->fn.win);
+        return;
+    default:
+        eh->cxx(CXX_COMM, handle, code, (void (*)(void))eh->fn.comm);
+    }
+}
+
+static void call_user(const struct dm_errhandler *eh, const void *handle, int code)
+{
+    int object = 0; /* a copy: the function might change it */
+    MPI_File file;
+
+    if (eh->object == DM_KIND_FILE)
+        file = *(const MPI_File *)handle;
+    else
+        object = *(const int *)handle;
+    if (eh->cxx != NULL)
+        call_cxx(eh, eh->object == DM_KIND_FILE ? (void *)&file : (void *)&object, &code);
+    else if (eh->object == DM_KIND_FILE)
+        eh->fn.file(&file, &code);
+    else if (eh->object == DM_KIND_WIN)
+        eh->fn.win(&object, &code);
+    else if (eh->object == DM_KIND_SESSION)
+        eh->fn.session(&object, &code);
+    else
+        eh->fn.comm(&object, &code);
+}
+
+void dm_errcode_raise(struct dm_errhandler *eh, const void *handle, int code, const char *text)
+{
     int levels;
 
     switch (eh->kind) {
@@ -187,63 +235,91 @@ void dm_errcode_raise(struct dm_errhandler *eh, struct dm_comm *comm, struct dm_
     case DM_EH_ABORT:
         dm_api_abort(code > 0 && code < 256 ? code : 1, text);
     case DM_EH_RETURN:
+    case DM_EH_THROW: /* the C++ bindings throw when they see the code */
         return;
     case DM_EH_USER:
         /* The handler may call MPI, wait for other threads, or never return. */
         levels = dm_gate_drop();
-        if (win != NULL) {
-            handle = win->obj.handle;
-            eh->fn.win(&handle, &code);
-        } else {
-            handle = comm->obj.handle;
-            eh->fn.comm(&handle, &code);
-        }
+        call_user(eh, handle, code);
         dm_gate_retake(levels);
         return;
     }
 }
 
-int dm_api_fail(const struct dm_fn *fn, int err, struct dm_comm *comm, struct dm_win *win, ...)
+/* The owner's error handler, and what handle its functions get. */
+static struct dm_errhandler *handler_of(const struct dm_fn *fn, void *owner, const void **handle_p)
+{
+    static const MPI_File no_file = MPI_FILE_NULL;
+    static const MPI_Comm no_comm = MPI_COMM_NULL;
+    struct dm_comm *comm = fn->owner == DM_OWNER_COMM ? owner : NULL;
+    struct dm_win *win = fn->owner == DM_OWNER_WIN ? owner : NULL;
+    struct dm_session *session = owner;
+
+    if (fn->owner == DM_OWNER_BLAME)
+        dm_core_blamed(&comm, &win);
+    if (win != NULL) {
+        *handle_p = &win->obj.handle;
+        return win->eh;
+    }
+    if (comm != NULL) {
+        *handle_p = &comm->obj.handle;
+        return comm->eh;
+    }
+    if (fn->owner == DM_OWNER_FILE) {
+        *handle_p = &no_file;
+        return dm_file_errhandler();
+    }
+    if (fn->owner == DM_OWNER_SESSION && session != NULL) {
+        *handle_p = &session->obj.handle;
+        return session->eh;
+    }
+    if (fn->owner == DM_OWNER_ERRH && owner != NULL) {
+        *handle_p = &no_comm;
+        return owner;
+    }
+    return default_handler(handle_p);
+}
+
+int dm_api_fail(const struct dm_fn *fn, int err, void *owner, ...)
 {
     char call[CALL_LEN];
     char text[TEXT_LEN];
     struct dm_strbuf sb;
     struct dm_errhandler *eh;
+    const void *handle;
     size_t call_len;
     int code;
     va_list ap;
 
     dm_strbuf_init(&sb, call, sizeof(call));
-    va_start(ap, win);
+    va_start(ap, owner);
     put_call(&sb, fn, ap);
     va_end(ap);
-    if (fn->is_blaming)
-        dm_core_blamed(&comm, &win);
+    eh = handler_of(fn, owner, &handle);
     dm_core_blame(NULL, NULL);
 
     dm_strbuf_init(&sb, text, sizeof(text));
     dm_strbuf_addf(&sb, "%s: ", call);
     call_len = sb.len;
-    dm_strbuf_add(&sb, dm_err_text(err));
+    dm_strbuf_add(&sb, err < 0 ? "a callback of the program failed" : dm_err_text(err));
     /* A request may have failed long before the call that reports it: the detail is another's then. */
     if (dm_err_code() == err && dm_err_detail()[0] != '\0')
         dm_strbuf_addf(&sb, ": %s", dm_err_detail());
     dm_err_clear();
     DM_TRACE(API, "%s", text);
 
-    if (win != NULL)
-        eh = win->eh;
-    else if (comm != NULL)
-        eh = comm->eh;
-    else
-        eh = default_handler(&comm);
-    code = dm_errcode_new(dm_errcode_class(err), text + call_len);
+    code = err < 0 ? -err : dm_errcode_new(dm_errcode_class(err), text + call_len);
     if (eh->kind == DM_EH_FATAL || eh->kind == DM_EH_ABORT)
-        dm_api_abort(dm_errcode_class(err), text);
-    dm_errcode_raise(eh, comm, win, code, text);
+        dm_api_abort(err < 0 ? MPI_ERR_OTHER : dm_errcode_class(err), text);
+    dm_errcode_raise(eh, handle, code, text);
     if (dm_api.is_slow)
         dm_api_leave();
     return code;
+}
+
+int dm_api_unsupported(const struct dm_fn *fn, const char *part)
+{
+    return DM_FAIL(DM_ENOTSUP, "%s: this version of Datum has no %s", fn->name, part);
 }
 
 void dm_api_statuses(int n, MPI_Status *statuses)
@@ -251,28 +327,40 @@ void dm_api_statuses(int n, MPI_Status *statuses)
     if (statuses == MPI_STATUSES_IGNORE)
         return;
     for (int i = 0; i < n; i++)
-        if (statuses[i].MPI_ERROR != DM_OK)
+        if (statuses[i].MPI_ERROR > 0)
             statuses[i].MPI_ERROR = dm_errcode_class(statuses[i].MPI_ERROR);
+        else
+            statuses[i].MPI_ERROR = -statuses[i].MPI_ERROR; /* of a callback, or success */
 }
 
 /* ---- MPI_Comm_call_errhandler and its kin ---- */
 
-int dm_comm_call_errhandler(struct dm_comm *comm, int errorcode)
+static int call_errhandler(struct dm_errhandler *eh, const void *handle, int errorcode)
 {
     char text[MPI_MAX_ERROR_STRING];
     int len;
 
     dm_error_string(errorcode, text, &len);
-    dm_errcode_raise(comm->eh, comm, NULL, errorcode, text);
+    dm_errcode_raise(eh, handle, errorcode, text);
     return DM_OK;
+}
+
+int dm_comm_call_errhandler(struct dm_comm *comm, int errorcode)
+{
+    return call_errhandler(comm->eh, &comm->obj.handle, errorcode);
 }
 
 int dm_win_call_errhandler(struct dm_win *win, int errorcode)
 {
-    char text[MPI_MAX_ERROR_STRING];
-    int len;
+    return call_errhandler(win->eh, &win->obj.handle, errorcode);
+}
 
-    dm_error_string(errorcode, text, &len);
-    dm_errcode_raise(win->eh, NULL, win, errorcode, text);
-    return DM_OK;
+int dm_session_call_errhandler(struct dm_session *session, int errorcode)
+{
+    return call_errhandler(session->eh, &session->obj.handle, errorcode);
+}
+
+int dm_file_call_errhandler(MPI_File fh, int errorcode)
+{
+    return call_errhandler(dm_file_errhandler(), &fh, errorcode);
 }

@@ -4,6 +4,7 @@
 #   awk -f gen.awk -v make=map                  kinds.tbl api.tbl >libmpi.map
 #   awk -f gen.awk -v make=calls                kinds.tbl api.tbl >a program that calls each function
 #   awk -f gen.awk -v make=names                kinds.tbl api.tbl >the names, one per line
+#   awk -f gen.awk -v make=unsupported          kinds.tbl api.tbl >those that only fail
 # Only POSIX awk; every awk must give the same bytes. Nothing may depend on the order of "for (k in a)".
 
 function die(text) {
@@ -95,8 +96,51 @@ function read_row(    f, n, a, m, i, g) {
         kind[n_rows, i] = g[2]
         flag[n_rows, i] = n == 3 ? g[3] : ""
     }
-    if (eobj[n_rows] !~ /^(none|blame)$/ && !arg_named(n_rows, eobj[n_rows]))
+    if (eobj[n_rows] !~ /^(none|blame|file)$/ && !arg_named(n_rows, eobj[n_rows]))
         die("error object " eobj[n_rows] " of " name[n_rows] " is no argument")
+    if (has(n_rows, "forms"))
+        add_forms(n_rows)
+}
+
+function add_arg(r, a, k) {
+    n_args[r]++
+    arg[r, n_args[r]] = a
+    kind[r, n_args[r]] = k
+    flag[r, n_args[r]] = ""
+}
+
+# The other forms of a collective: copies of row r with a name, a version and arguments of their own.
+function add_form(r, new, version, how,    i) {
+    n_rows++
+    name[n_rows] = new
+    if (new in row_of)
+        die(new " is there twice")
+    row_of[new] = n_rows
+    chap[n_rows] = chap[r]
+    since[n_rows] = version
+    eobj[n_rows] = eobj[r]
+    notes[n_rows] = notes[r]
+    n_args[n_rows] = n_args[r]
+    for (i = 1; i <= n_args[r]; i++) {
+        arg[n_rows, i] = arg[r, i]
+        kind[n_rows, i] = kind[r, i]
+        flag[n_rows, i] = flag[r, i]
+    }
+    n_passed[n_rows] = n_args[r]
+    body_of[n_rows] = body_name(r)
+    form[n_rows] = how
+}
+
+function add_forms(r,    s) {
+    s = name[r]
+    n_passed[r] = n_args[r]
+    body_of[r] = "dm_coll_" tolower(s)
+    form[r] = "dm_coll_blocking()"
+    add_form(r, "I" tolower(substr(s, 1, 1)) substr(s, 2), "3.0", "dm_coll_nonblocking(&request_o)")
+    add_arg(n_rows, "request", "req_out")
+    add_form(r, s "_init", "4.0", "dm_coll_persistent(info_o, &request_o)")
+    add_arg(n_rows, "info", "info_null")
+    add_arg(n_rows, "request", "req_out")
 }
 
 function arg_named(r, what,    i) {
@@ -158,12 +202,17 @@ function ret_type(r) {
     return note(r, "returns") != "" ? note(r, "returns") : "int"
 }
 
+# MPI_Send of Send; names beyond the standard (MPIX_, MPII_) stand in full.
+function mpi_name(r, large) {
+    return (name[r] ~ /^MPI[IX]_/ ? "" : "MPI_") name[r] (large ? "_c" : "")
+}
+
 function proto(r, prefix, large) {
-    return ret_type(r) " " prefix "MPI_" name[r] (large ? "_c" : "") "(" params(r, large) ")"
+    return ret_type(r) " " prefix mpi_name(r, large) "(" params(r, large) ")"
 }
 
 function is_count(k) {
-    return k ~ /^(count|nelem|nint|nreq)(_if)?(\.c)?$/
+    return k ~ /^(count|count_l|nelem|nint|nneg|nreq)(_if)?(\.c)?$/
 }
 
 # Fill the placeholders of a kind's text for argument i.
@@ -221,25 +270,42 @@ function arg_text(r, large,    i, s) {
 }
 
 function body_name(r) {
-    return note(r, "body") != "" ? note(r, "body") : "dm_" tolower(name[r])
+    if (r in body_of)
+        return body_of[r]
+    if (note(r, "body") != "")
+        return note(r, "body")
+    return "dm_" tolower(name[r] ~ /^MPI[IX]_/ ? substr(name[r], 6) : name[r])
 }
 
-function call(r, large,    i, s) {
+function call(r, large,    i, n, s) {
     s = ""
-    for (i = 1; i <= n_args[r]; i++)
+    n = r in form ? n_passed[r] : n_args[r]
+    for (i = 1; i <= n; i++)
         s = s (i > 1 ? ", " : "") fill(pass[kind_of(r, i, large)], r, i, large)
+    if (r in form)
+        s = s ", " form[r]
     return body_name(r) "(" s ")"
 }
 
-function fail_call(r, large,    i, s, comm, win) {
-    comm = "NULL"
-    win = "NULL"
+# Kind of the object whose error handler a failure calls: of enum dm_owner.
+function owner_kind(r,    i, k) {
+    if (eobj[r] == "none")
+        return ""
+    if (eobj[r] ~ /^(blame|file)$/)
+        return toupper(eobj[r])
     i = arg_named(r, eobj[r])
-    if (i && kind[r, i] ~ /^comm/)
-        comm = arg[r, i] "_o"
-    if (i && kind[r, i] ~ /^win/)
-        win = arg[r, i] "_o"
-    s = "    return dm_api_fail(&fn, err, " comm ", " win
+    k = kind[r, i]
+    sub(/_.*/, "", k)
+    return toupper(k)
+}
+
+# Is there an object to name, and to check first?
+function has_owner(r) {
+    return eobj[r] != "file" && arg_named(r, eobj[r])
+}
+
+function fail_call(r, large,    i, s) {
+    s = "    return dm_api_fail(&fn, err, " (has_owner(r) ? eobj[r] "_o" : "NULL")
     for (i = 1; i <= n_args[r]; i++)
         s = s ", " (letter[kind_of(r, i, large)] == "p" ? \
             "DM_PTR(" arg[r, i] ")" : arg[r, i])
@@ -247,7 +313,7 @@ function fail_call(r, large,    i, s, comm, win) {
 }
 
 function alias(r, large) {
-    print "DM_EXPORT DM_WEAK_ALIAS(\"PMPI_" name[r] (large ? "_c" : "") "\")"
+    print "DM_EXPORT DM_WEAK_ALIAS(\"P" mpi_name(r, large) "\")"
     print wrap(proto(r, "", large) ";", "    ")
     print ""
 }
@@ -261,22 +327,47 @@ function emit_raw(r) {
     alias(r, 0)
 }
 
-function emit(r, large,    i, k, stage, s) {
-    print wrap("DM_EXPORT " proto(r, "P", large), "    ")
+# The beginning of a function, up to the checks of its arguments; only says whether for all.
+function emit_head(r, large, only,    i, k) {
+    if (has(r, "hook"))
+        print wrap(proto(r, "", large) ";", "    ")
+    print wrap("DM_EXPORT " proto(r, has(r, "hook") ? "" : "P", large), "    ")
     print "{"
     print "    static const struct dm_fn fn = {"
-    print "        \"MPI_" name[r] (large ? "_c" : "") "\","
-    print "        \"" arg_text(r, large) "\", " (eobj[r] == "blame" ? "true" : "false") ","
+    print "        .name = \"" mpi_name(r, large) "\","
+    print "        .args = \"" arg_text(r, large) "\","
+    if (owner_kind(r) != "")
+        print "        .owner = DM_OWNER_" owner_kind(r) ","
     print "    };"
     for (i = 1; i <= n_args[r]; i++) {
         k = kind_of(r, i, large)
-        if (local[k] != "")
+        if (local[k] != "" && (!only || arg[r, i] == eobj[r]))
             print "    " put(local[k], "@", arg[r, i]) ";"
     }
     print "    int err;"
     print ""
     print "    if (dm_unlikely(dm_api.is_slow))"
-    print "        dm_api_enter(&fn);"
+    print "        dm_api_enter" (has(r, "early") ? "_early" : "") "(&fn);"
+}
+
+# A function that there is not yet: an error, by the error handler that it will have.
+function emit_unsupported(r, large,    i, k) {
+    emit_head(r, large, 1)
+    for (i = 1; i <= n_args[r]; i++) {
+        k = kind_of(r, i, large)
+        if (has_owner(r) && arg[r, i] == eobj[r] && check[k] != "")
+            step(fill(substr(check[k], 4), r, i, large))
+    }
+    print "    err = dm_api_unsupported(&fn, \"" titles[chap[r]] "\");"
+    if (has_owner(r))
+        print "fail:"
+    print wrap(fail_call(r, large), "        ")
+    print "}"
+    alias(r, large)
+}
+
+function emit(r, large,    i, k, stage, s) {
+    emit_head(r, large, 0)
     for (stage = 1; stage <= 5; stage++)
         for (i = 1; i <= n_args[r]; i++) {
             k = kind_of(r, i, large)
@@ -302,7 +393,8 @@ function emit(r, large,    i, k, stage, s) {
     }
     print wrap(fail_call(r, large), "        ")
     print "}"
-    alias(r, large)
+    if (!has(r, "hook"))
+        alias(r, large)
 }
 
 # ---- products ----
@@ -317,6 +409,10 @@ function make_source(    r) {
             continue
         if (has(r, "raw")) {
             emit_raw(r)
+        } else if (has(r, "unsupported")) {
+            emit_unsupported(r, 0)
+            if (has(r, "large"))
+                emit_unsupported(r, 1)
         } else {
             emit(r, 0)
             if (has(r, "large"))
@@ -335,7 +431,7 @@ function make_proto(    c, r) {
         print ""
         print "/* " titles[chapters[c]] " */"
         for (r = 1; r <= n_rows; r++) {
-            if (chap[r] != chapters[c])
+            if (chap[r] != chapters[c] || has(r, "hook"))
                 continue
             print wrap(proto(r, "", 0) ";", "    ")
             print wrap(proto(r, "P", 0) ";", "    ")
@@ -349,15 +445,13 @@ function make_proto(    c, r) {
     print "#endif"
 }
 
-function each_name(pre, post,    r) {
-    for (r = 1; r <= n_rows; r++) {
-        print pre "MPI_" name[r] post
-        print pre "PMPI_" name[r] post
-        if (has(r, "large")) {
-            print pre "MPI_" name[r] "_c" post
-            print pre "PMPI_" name[r] "_c" post
+function each_name(pre, post,    r, large) {
+    for (r = 1; r <= n_rows; r++)
+        for (large = 0; large <= has(r, "large"); large++) {
+            print pre mpi_name(r, large) post
+            if (!has(r, "hook"))
+                print pre "P" mpi_name(r, large) post
         }
-    }
 }
 
 function make_map(    i) {
@@ -378,6 +472,13 @@ function make_names(    i) {
         print data[i]
 }
 
+function make_unsupported(    r, large) {
+    for (r = 1; r <= n_rows; r++)
+        if (has(r, "unsupported"))
+            for (large = 0; large <= has(r, "large"); large++)
+                print mpi_name(r, large)
+}
+
 # One call of every function, never run: the compiler and the linker do the test.
 function make_calls(    r, i, s, large, type) {
     print "#include <mpi.h>"
@@ -388,6 +489,8 @@ function make_calls(    r, i, s, large, type) {
     print "        return 0;"
     for (r = 1; r <= n_rows; r++)
         for (large = 0; large <= has(r, "large"); large++) {
+            if (has(r, "hook"))
+                continue
             print "    {"
             s = ""
             for (i = 1; i <= n_args[r]; i++) {
@@ -395,8 +498,8 @@ function make_calls(    r, i, s, large, type) {
                 print "        static " put(put(type, "const ", ""), "@", "a" i) ";"
                 s = s (i > 1 ? ", " : "") "a" i
             }
-            print "        (void)MPI_" name[r] (large ? "_c" : "") "(" s ");"
-            print "        (void)PMPI_" name[r] (large ? "_c" : "") "(" s ");"
+            print "        (void)" mpi_name(r, large) "(" s ");"
+            print "        (void)P" mpi_name(r, large) "(" s ");"
             print "    }"
         }
     print "    return 0;"
@@ -420,6 +523,8 @@ END {
         make_map()
     else if (make == "names")
         make_names()
+    else if (make == "unsupported")
+        make_unsupported()
     else if (make == "calls")
         make_calls()
     else

@@ -2,6 +2,10 @@
  * The beginning and the end: opens the layers in order, closes them in the reverse order, and
  * ends the job in between when something is fatal.
  *
+ * The library has users: the world model (MPI_Init to MPI_Finalize) and sessions. The first one opens
+ * the layers. The world model closes them when it is the last, unless there ever were sessions: those may
+ * come again, so that the layers then stay, idle, until the process exits.
+ *
  * Invariant: dm_api.is_slow is false exactly while calls may go ahead without a look at dm_world.state
  * and without the lock.
  */
@@ -13,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/session.h"
 #include "api/stats.h"
 #include "mpi/coll/coll.h"
 #include "mpi/comm/comm.h"
@@ -26,6 +31,9 @@
 static struct {
     struct dm_pmi *pmi;
     pthread_t main_thread;
+    enum { MODEL_BEFORE, MODEL_UP, MODEL_DONE } world_model;
+    int n_users;
+    bool had_sessions;
 } self;
 
 /* ---- the end that nobody wanted ---- */
@@ -67,17 +75,38 @@ static void peer_lost(void *arg, int proc, int err)
 
 /* ---- entering ---- */
 
+static const char *state_text(void)
+{
+    switch (dm_world.state) {
+    case DM_WORLD_BEFORE:
+        return "before MPI_Init; call MPI_Init first";
+    case DM_WORLD_IDLE:
+        return "when no session was left; call MPI_Session_init first";
+    default:
+        return "after MPI_Finalize, which must be the last call";
+    }
+}
+
 void dm_api_enter(const struct dm_fn *fn)
 {
     if (dm_unlikely(dm_world.state != DM_WORLD_UP)) {
-        dm_log_error("%s was called %s", fn->name,
-                     dm_world.state == DM_WORLD_BEFORE
-                         ? "before MPI_Init; call MPI_Init first"
-                         : "after MPI_Finalize, which must be the last call");
+        dm_log_error("%s was called %s", fn->name, state_text());
         fflush(stdout);
         _exit(MPI_ERR_OTHER);
     }
     dm_gate_enter();
+}
+
+/* Any thread may call in then, whatever level is asked for later. */
+void dm_api_enter_early(const struct dm_fn *fn)
+{
+    if (dm_world.state != DM_WORLD_UP)
+        dm_gate_enable(true);
+    dm_gate_enter();
+    if (dm_core_early() != DM_OK) {
+        dm_log_error("%s: %s", fn->name, dm_err_detail());
+        _exit(MPI_ERR_OTHER);
+    }
 }
 
 void dm_api_leave(void)
@@ -129,16 +158,22 @@ static const struct layer {
 };
 enum { N_LAYERS = sizeof(layers) / sizeof(layers[0]) };
 
-/* Open the launcher and fill dm_world. */
-static int start_job(void)
+/* Warnings about settings come from rank 0 alone. */
+int dm_api_load_settings(void)
 {
     const char *pmi_rank = dm_cfg_env("PMI_RANK");
-    const struct dm_pmi_job *job;
-    int err;
 
     if (pmi_rank == NULL)
         pmi_rank = dm_cfg_env("PMIX_RANK");
-    err = dm_cfg_load(pmi_rank != NULL && strcmp(pmi_rank, "0") != 0);
+    return dm_cfg_load(pmi_rank != NULL && strcmp(pmi_rank, "0") != 0);
+}
+
+/* Open the launcher and fill dm_world. */
+static int start_job(void)
+{
+    const struct dm_pmi_job *job;
+    int err = dm_api_load_settings();
+
     if (err != DM_OK)
         return err;
     err = dm_pmi_open(&self.pmi);
@@ -165,12 +200,19 @@ static void start_failed(const char *fn, const char *what, int err)
     dm_pmi_abort(self.pmi, MPI_ERR_OTHER, text);
 }
 
-static void start(const char *fn, int required, int *provided)
+static void set_level(int level)
 {
-    int level = required;
+    dm_world.thread_level = level;
+    dm_gate_enable(level == MPI_THREAD_MULTIPLE);
+    dm_api.is_slow = level == MPI_THREAD_MULTIPLE;
+}
+
+static void start(const char *fn, int level)
+{
     int err;
 
     dm_stats_begin();
+    dm_data_start();
     err = start_job();
     if (err != DM_OK)
         start_failed(fn, "", err);
@@ -179,40 +221,67 @@ static void start(const char *fn, int required, int *provided)
         if (err != DM_OK)
             start_failed(fn, layers[i].what, err);
     }
-    if (level < MPI_THREAD_SINGLE)
-        level = MPI_THREAD_SINGLE;
-    if (level > MPI_THREAD_MULTIPLE)
-        level = MPI_THREAD_MULTIPLE;
     self.main_thread = pthread_self();
-    dm_world.thread_level = level;
-    dm_gate_enable(level == MPI_THREAD_MULTIPLE);
     dm_world.state = DM_WORLD_UP;
-    dm_api.is_slow = level == MPI_THREAD_MULTIPLE;
+    set_level(level);
+    err = dm_info_env_fill();
+    if (err != DM_OK)
+        start_failed(fn, "MPI_INFO_ENV", err);
     if (dm_cfg()->explain && dm_world.rank == 0)
         dm_adapt_explain(dm_chan_adapt(dm_world.chan));
     if (dm_cfg()->stats)
         dm_stats_started(self.pmi);
-    if (provided != NULL)
-        *provided = level;
+}
+
+/* ---- users ---- */
+
+int dm_users_add(const char *fn, int thread_level)
+{
+    if (dm_world.state == DM_WORLD_DONE)
+        return DM_FAIL(DM_EINIT, "MPI_Finalize has closed the library; open the first session "
+                                 "before it");
+    if (dm_world.state == DM_WORLD_BEFORE)
+        start(fn, thread_level);
+    dm_world.state = DM_WORLD_UP;
+    /* Never less than another user has asked for. */
+    set_level(thread_level > dm_world.thread_level ? thread_level : dm_world.thread_level);
+    self.n_users++;
+    return DM_OK;
+}
+
+void dm_users_drop(void)
+{
+    if (--self.n_users > 0)
+        return;
+    dm_pt2pt_drain();
+    dm_world.state = DM_WORLD_IDLE;
+    dm_api.is_slow = true;
 }
 
 static int init(const struct dm_fn *fn, int required, int *provided)
 {
-    if (dm_world.state == DM_WORLD_BEFORE) {
-        start(fn->name, required, provided);
+    int level = required;
+
+    if (level < MPI_THREAD_SINGLE)
+        level = MPI_THREAD_SINGLE;
+    if (level > MPI_THREAD_MULTIPLE)
+        level = MPI_THREAD_MULTIPLE;
+    if (self.world_model == MODEL_BEFORE && dm_users_add(fn->name, level) == DM_OK) {
+        self.world_model = MODEL_UP;
+        self.main_thread = pthread_self();
+        if (provided != NULL)
+            *provided = dm_world.thread_level;
         return MPI_SUCCESS;
     }
-    if (dm_world.state == DM_WORLD_DONE)
-        dm_api_enter(fn); /* does not return */
     if (dm_api.is_slow)
-        dm_api_enter(fn);
+        dm_api_enter(fn); /* does not return when the library is closed */
     return dm_api_fail(fn, DM_FAIL(DM_ERR_OTHER, "it was called before, and may be only once"),
-                       NULL, NULL);
+                       NULL);
 }
 
 int dm_init(int *argc, char ***argv)
 {
-    static const struct dm_fn fn = {"MPI_Init", "", false};
+    static const struct dm_fn fn = {.name = "MPI_Init", .args = ""};
 
     (void)argc;
     (void)argv;
@@ -221,7 +290,7 @@ int dm_init(int *argc, char ***argv)
 
 int dm_init_thread(int *argc, char ***argv, int required, int *provided)
 {
-    static const struct dm_fn fn = {"MPI_Init_thread", "", false};
+    static const struct dm_fn fn = {.name = "MPI_Init_thread", .args = ""};
 
     (void)argc;
     (void)argv;
@@ -244,40 +313,96 @@ static int leave_together(void)
     return dm_barrier(dm_world.comm_world);
 }
 
-int dm_finalize(void)
+static int close_library(void)
 {
-    static const struct dm_fn fn = {"MPI_Finalize", "", false};
-    int err;
+    int err = leave_together();
 
-    if (dm_api.is_slow)
-        dm_api_enter(&fn);
-    /* First of all, says the standard: programs hang their own clean-up here. */
-    err = dm_attr_delete_all(MPI_COMM_SELF, &dm_world.comm_self->attrs);
-    if (err == DM_OK)
-        err = dm_attr_delete_all(MPI_COMM_WORLD, &dm_world.comm_world->attrs);
-    if (err == DM_OK) {
-        dm_pt2pt_drain();
-        if (dm_cfg()->stats)
-            err = dm_stats_print(dm_chan_adapt(dm_world.chan));
-        if (err == DM_OK)
-            err = leave_together();
-    }
     if (err != DM_OK)
-        return dm_api_fail(&fn, err, NULL, NULL);
+        return err;
     for (int i = N_LAYERS - 1; i >= 0; i--)
         layers[i].stop();
     dm_world.state = DM_WORLD_DONE;
+    dm_api.is_slow = true;
+    return DM_OK;
+}
+
+/* After the layers: no error handler is there any more. */
+static int close_launcher(const char *fn)
+{
+    int err = dm_pmi_close(self.pmi);
+
+    self.pmi = NULL;
+    if (err == DM_OK)
+        return MPI_SUCCESS;
+    dm_log_error("%s: %s: %s", fn, dm_err_text(err), dm_err_detail());
+    return dm_errcode_new(dm_errcode_class(err), dm_err_detail());
+}
+
+/* The end of a process that had sessions, and has freed them all. */
+static void at_exit(void)
+{
+    if (dm_world.state != DM_WORLD_IDLE)
+        return;
+    dm_world.state = DM_WORLD_UP;
+    dm_gate_enable(false);
+    if (dm_cfg()->stats && self.world_model == MODEL_BEFORE)
+        dm_stats_print(dm_chan_adapt(dm_world.chan));
+    if (close_library() == DM_OK)
+        close_launcher("exit");
+}
+
+int dm_users_expect_sessions(void)
+{
+    if (!self.had_sessions && atexit(at_exit) != 0)
+        return DM_FAIL(DM_ENOMEM, "handler for the exit of the process");
+    self.had_sessions = true;
+    return DM_OK;
+}
+
+/* What MPI_Finalize does of the world's objects; with sessions about the rest must stay. */
+static int end_world(void)
+{
+    /* First of all, says the standard: programs hang their own clean-up here. */
+    int err = dm_attr_delete_all(MPI_COMM_SELF, &dm_world.comm_self->attrs);
+
+    if (err == DM_OK)
+        err = dm_attr_delete_all(MPI_COMM_WORLD, &dm_world.comm_world->attrs);
+    if (err != DM_OK)
+        return err;
+    dm_pt2pt_drain();
+    if (dm_cfg()->stats)
+        err = dm_stats_print(dm_chan_adapt(dm_world.chan));
+    return err;
+}
+
+int dm_finalize(void)
+{
+    static const struct dm_fn fn = {.name = "MPI_Finalize", .args = ""};
+    bool is_last = !self.had_sessions;
+    int err;
+
+    if (self.world_model != MODEL_UP && dm_world.state == DM_WORLD_UP) {
+        dm_log_error("MPI_Finalize was called %s MPI_Init",
+                     self.world_model == MODEL_BEFORE ? "without" : "a second time after");
+        fflush(stdout);
+        _exit(MPI_ERR_OTHER);
+    }
+    if (dm_api.is_slow)
+        dm_api_enter(&fn);
+    err = end_world();
+    if (err == DM_OK && is_last)
+        err = close_library();
+    if (err != DM_OK)
+        return dm_api_fail(&fn, err, NULL);
+    self.world_model = MODEL_DONE;
+    if (!is_last)
+        dm_users_drop();
     if (dm_api.is_slow)
         dm_api_leave();
+    if (!is_last)
+        return MPI_SUCCESS;
     dm_gate_enable(false);
-    dm_api.is_slow = true;
-    err = dm_pmi_close(self.pmi);
-    self.pmi = NULL;
-    if (err != DM_OK) {
-        dm_log_error("MPI_Finalize: %s: %s", dm_err_text(err), dm_err_detail());
-        return dm_errcode_new(dm_errcode_class(err), dm_err_detail());
-    }
-    return MPI_SUCCESS;
+    return close_launcher("MPI_Finalize");
 }
 
 /* ---- questions that may be asked at any time ---- */
@@ -286,7 +411,7 @@ int dm_initialized(int *flag)
 {
     if (flag == NULL)
         return MPI_ERR_ARG;
-    *flag = dm_world.state != DM_WORLD_BEFORE;
+    *flag = self.world_model != MODEL_BEFORE;
     return MPI_SUCCESS;
 }
 
@@ -294,7 +419,7 @@ int dm_finalized(int *flag)
 {
     if (flag == NULL)
         return MPI_ERR_ARG;
-    *flag = dm_world.state == DM_WORLD_DONE;
+    *flag = self.world_model == MODEL_DONE;
     return MPI_SUCCESS;
 }
 
@@ -318,7 +443,7 @@ static int exit_code_of(int errorcode)
 
 int dm_abort(MPI_Comm comm, int errorcode)
 {
-    static const struct dm_fn fn = {"MPI_Abort", "", false};
+    static const struct dm_fn fn = {.name = "MPI_Abort", .args = ""};
     const struct dm_comm *obj;
     char text[MPI_MAX_OBJECT_NAME + 64];
 

@@ -49,20 +49,3 @@ int dm_win_get_name(struct dm_win *win, char *name, int *len)
     *len = (int)strlen(win->name);
     return DM_OK;
 }
-
-int dm_win_set_info(struct dm_win *win, struct dm_info *info)
-{
-    struct dm_info *copy;
-    int err = dm_info_dup(info, &copy);
-
-    if (err != DM_OK)
-        return err;
-    dm_info_unref(win->info);
-    win->info = copy;
-    return DM_OK;
-}
-
-int dm_win_get_info(struct dm_win *win, struct dm_info **info_p)
-{
-    return win->info != NULL ? dm_info_dup(win->info, info_p) : dm_info_create(info_p);
-}

@@ -16,8 +16,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define STATS_MAX 64
-#define FILE_LEN  4096
+#define FILE_LEN 4096
 
 static struct {
     uint64_t start_ns;
@@ -74,7 +73,7 @@ void dm_stats_started(const struct dm_pmi *pmi)
     }
 }
 
-static int collect(struct dm_adapt *adapt, struct dm_adapt_stat *stats)
+int dm_stats_collect(struct dm_adapt *adapt, struct dm_adapt_stat *stats)
 {
     int n = 0;
 
@@ -86,7 +85,7 @@ static int collect(struct dm_adapt *adapt, struct dm_adapt_stat *stats)
     stats[n++] = (struct dm_adapt_stat){"  their bytes", "bytes", at_init.init_bytes};
     stats[n++] = (struct dm_adapt_stat){"memory of the process (PSS)", "bytes",
                                         number_in("/proc/self/smaps_rollup", "Pss:") * 1024};
-    return n + dm_adapt_stats(adapt, stats + n, STATS_MAX - n);
+    return n + dm_adapt_stats(adapt, stats + n, DM_STATS_MAX - n);
 }
 
 static int reduce(const uint64_t *mine, uint64_t *all, int n, MPI_Op op)
@@ -111,12 +110,12 @@ static bool is_empty(const struct dm_adapt_stat *stats, const uint64_t *most, in
 
 int dm_stats_print(struct dm_adapt *adapt)
 {
-    struct dm_adapt_stat stats[STATS_MAX];
-    uint64_t mine[STATS_MAX];
-    uint64_t least[STATS_MAX];
-    uint64_t most[STATS_MAX];
-    uint64_t sum[STATS_MAX];
-    int n = collect(adapt, stats);
+    struct dm_adapt_stat stats[DM_STATS_MAX];
+    uint64_t mine[DM_STATS_MAX];
+    uint64_t least[DM_STATS_MAX];
+    uint64_t most[DM_STATS_MAX];
+    uint64_t sum[DM_STATS_MAX];
+    int n = dm_stats_collect(adapt, stats);
     int err;
 
     for (int i = 0; i < n; i++)

@@ -7,35 +7,7 @@
 #include <string.h>
 
 _Static_assert(sizeof(MPI_Status) == MPI_F_STATUS_SIZE * sizeof(MPI_Fint), "Fortran's status");
-
-int dm_request_get_status(MPI_Request request, int *flag, MPI_Status *status)
-{
-    struct dm_req *req;
-
-    *flag = 1;
-    if (request == MPI_REQUEST_NULL) {
-        if (status != MPI_STATUS_IGNORE)
-            dm_status_set_empty(status);
-        return DM_OK;
-    }
-    req = dm_handle_get(DM_KIND_REQUEST, request);
-    if (req == NULL)
-        return DM_FAIL(DM_ERR_REQUEST,
-                       "request is 0x%x, which is no request, or one that was freed",
-                       (unsigned)request);
-    if (!dm_req_is_done(req))
-        dm_chan_progress(dm_world.chan);
-    if (!dm_req_is_done(req)) {
-        *flag = 0;
-        return DM_OK;
-    }
-    if (status != MPI_STATUS_IGNORE) {
-        *status = req->status;
-        if (req->ops->finish != NULL)
-            return req->ops->finish(req, status);
-    }
-    return DM_OK;
-}
+_Static_assert(sizeof(MPI_Status) == sizeof(MPI_F08_status), "and that of mpi_f08");
 
 int dm_status_set_elements(MPI_Status *status, struct dm_type *type, MPI_Count count)
 {
@@ -66,6 +38,30 @@ int dm_status_set_cancelled_flag(MPI_Status *status, int flag)
 int dm_status_c2f(const MPI_Status *c_status, MPI_Fint *f_status)
 {
     memcpy(f_status, c_status, sizeof(*c_status));
+    return DM_OK;
+}
+
+int dm_status_c2f08(const MPI_Status *c_status, MPI_F08_status *f08_status)
+{
+    memcpy(f08_status, c_status, sizeof(*f08_status));
+    return DM_OK;
+}
+
+int dm_status_f082c(const MPI_F08_status *f08_status, MPI_Status *c_status)
+{
+    memcpy(c_status, f08_status, sizeof(*c_status));
+    return DM_OK;
+}
+
+int dm_status_f082f(const MPI_F08_status *f08_status, MPI_Fint *f_status)
+{
+    memcpy(f_status, f08_status, sizeof(*f08_status));
+    return DM_OK;
+}
+
+int dm_status_f2f08(const MPI_Fint *f_status, MPI_F08_status *f08_status)
+{
+    memcpy(f08_status, f_status, sizeof(*f08_status));
     return DM_OK;
 }
 

@@ -52,6 +52,8 @@ enum dm_pkt_type {
     DM_PKT_FIN,    /* the receiver has read the data */
     DM_PKT_CANCEL, /* withdraw an unmatched send */
     DM_PKT_CANCEL_ACK,
+    DM_PKT_PART_INIT, /* MPI_Psend_init looks for its MPI_Precv_init */
+    DM_PKT_PART_PAIR, /* found */
     /* src/onesided */
     DM_PKT_RMA_FIRST,
     DM_PKT_RMA_LAST = DM_PKT_RMA_FIRST + 31,
@@ -96,6 +98,8 @@ void dm_chan_on_packet(struct dm_chan *chan, enum dm_pkt_type type, dm_pkt_handl
 void dm_chan_on_lost(struct dm_chan *chan, dm_chan_lost fn, void *arg);
 /* What dm_adapt_eager_good() says of this peer. */
 size_t dm_chan_eager_good(const struct dm_chan *chan, int proc);
+/* Number of the host that a process of the job is on. */
+int dm_chan_node(const struct dm_chan *chan, int proc);
 /* Has this peer been lost? */
 bool dm_chan_is_lost(const struct dm_chan *chan, int proc);
 

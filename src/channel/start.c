@@ -140,6 +140,11 @@ size_t dm_chan_eager_good(const struct dm_chan *chan, int proc)
     return peer != NULL && peer->conn != NULL ? dm_adapt_eager_good(peer->conn) : 0;
 }
 
+int dm_chan_node(const struct dm_chan *chan, int proc)
+{
+    return chan->job.node_of[proc];
+}
+
 bool dm_chan_is_lost(const struct dm_chan *chan, int proc)
 {
     return chan->peers[proc] != NULL && chan->peers[proc]->is_lost;

@@ -247,7 +247,7 @@ struct dm_conn {
     uint16_t wanted;         /* the peer's epoch, when it is ahead, */
     struct dm_ia *wanted_ia; /* and where it asked */
     uint32_t told;           /* n_consumed in the last hello */
-    uint32_t heard;          /* the peer's, when it moved last */
+    uint32_t heard;          /* the peer's: records that it has consumed for certain */
     uint32_t n_moves;
     uint32_t n_flaps; /* since it was up for long */
     uint64_t up_since;

@@ -166,6 +166,13 @@ void dm_adapt_unreg(struct dm_adapt *adapt, struct dm_mr *mr);
 int dm_adapt_mem_alloc(struct dm_adapt *adapt, size_t len, void **ptr_p, struct dm_mr **mr_p);
 void dm_adapt_mem_free(struct dm_adapt *adapt, void *ptr, struct dm_mr *mr);
 bool dm_adapt_is_registered(const struct dm_mr *mr);
+/*
+ * The memory file behind memory of dm_adapt_mem_alloc: its descriptor and the address of its
+ * first byte. False: there is none, or no provider reaches peers on this host by mapping
+ * such files, so nobody else shall either.
+ */
+bool dm_adapt_mem_file(const struct dm_adapt *adapt, const struct dm_mr *mr, int *fd_p,
+                       uintptr_t *start_p);
 /* The keys that peers use with addresses inside mr. */
 void dm_adapt_rkey(const struct dm_mr *mr, struct dm_rkey *rkey_p);
 

@@ -75,6 +75,9 @@ void dm_eager_refill(struct dm_conn *conn)
         used = used_written;
     if (tx->n_posted - conn->heard < used)
         used = tx->n_posted - conn->heard;
+    /* The 16 bits are of use once: 65536 messages later they would look like news. */
+    conn->heard = tx->n_posted - used;
+    conn->rx.peer_credit = conn->heard & 0xffff;
     credits = used < tx->n_slots ? tx->n_slots - used : 0;
     if (tx->is_send) /* one is kept to be able to give credits */
         credits = credits > 0 ? credits - 1 : 0;

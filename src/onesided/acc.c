@@ -1,73 +1,31 @@
 /*
- * MPI_Accumulate (MPI-4.0 section 12.3.4): packets that the target applies.
+ * MPI_Accumulate and MPI_Get_accumulate (MPI-4.0 sections 12.3.4, 12.3.5).
  *
- * One engine applies them, in order of arrival, so each element is updated atomically
- * and accumulates of one origin keep their order. Data travels in pieces that fit a ring record
- * and are applied from there.
+ * Elements that this process can address and the machine can update atomically are combined at
+ * once (combine.c). All others travel as packets that the target applies: one engine applies
+ * them, in order of arrival, so each element is updated atomically and accumulates of one
+ * origin keep their order. Data travels in pieces that fit a ring record and are applied from
+ * there.
  */
 #include <string.h>
 
 #include "onesided/rma.h"
 
-static void msg_done(struct dm_chan_send *send, int err)
-{
-    struct dm_rma_msg *msg = dm_container_of(send, struct dm_rma_msg, send);
-
-    if (err != DM_OK && msg->win->err == DM_OK)
-        msg->win->err = err;
-    msg->win->n_pending--;
-    msg->win->peers[msg->target].n_pending--;
-    dm_pool_put(&dm_rma_state.msgs, msg);
-}
-
-struct dm_rma_msg *dm_rma_msg_new(struct dm_win *win, int target)
-{
-    struct dm_rma_msg *msg;
-
-    /* queued packets hold memory: let some go before making more */
-    while (win->peers[target].n_pending > 256 && win->err == DM_OK &&
-           !dm_chan_is_lost(dm_world.chan, dm_rma_proc(win, target)))
-        dm_chan_progress_wait(dm_world.chan);
-    msg = dm_pool_get(&dm_rma_state.msgs);
-    if (msg == NULL) {
-        DM_FAIL(DM_ENOMEM, "packet of an accumulate");
-        return NULL;
-    }
-    msg->win = win;
-    msg->target = target;
-    msg->send.done = msg_done;
-    msg->send.read = NULL;
-    return msg;
-}
-
-int dm_rma_msg_send(struct dm_rma_msg *msg, const struct dm_pkt *pkt, const void *payload)
-{
-    struct dm_win *win = msg->win;
-    int target = msg->target;
-    int err;
-
-    win->n_pending++;
-    win->peers[target].n_pending++;
-    win->peers[target].is_unacked = true;
-    msg->send.data = payload;
-    err = dm_chan_send(dm_world.chan, dm_rma_proc(win, target), pkt, &msg->send);
-    if (err != DM_OK)
-        msg_done(&msg->send, err);
-    return err;
-}
-
-/* The accumulate being sent: the origin's data, and the packet being filled. */
+/* The call being worked on, and the packet being filled. */
 struct acc_walk {
-    struct dm_win *win;
-    int target;
-    int op;
-    const void *origin;
+    const struct dm_rma_call *call;
+    const struct dm_op *op;
+    const void *origin; /* type NULL: no data (MPI_NO_OP) */
     size_t count;
     const struct dm_type *type;
-    size_t packed; /* bytes of the origin's packed form used so far */
+    void *result; /* result_type NULL: nothing is fetched */
+    size_t result_count;
+    struct dm_type *result_type;
+    size_t packed; /* bytes of the packed form worked on so far */
     struct dm_rma_msg *msg;
     uint32_t n_runs;
     size_t n_bytes;
+    size_t start; /* packed bytes before this packet */
 };
 
 static struct dm_pkt_rma_acc acc_header(const struct acc_walk *w, size_t data_len)
@@ -77,8 +35,8 @@ static struct dm_pkt_rma_acc acc_header(const struct acc_walk *w, size_t data_le
                 .version = DM_PKT_VERSION,
                 .hdr_len = sizeof(struct dm_pkt_rma_acc),
                 .data_len = (uint32_t)data_len},
-        .win = w->win->parts[w->target].handle,
-        .op = w->op,
+        .win = w->call->win->parts[w->call->target].handle,
+        .op = w->op->obj.handle,
     };
 }
 
@@ -87,47 +45,71 @@ static int send_filled(struct acc_walk *w)
 {
     struct dm_pkt_rma_acc acc;
     struct dm_rma_msg *msg = w->msg;
+    size_t data_len = w->type != NULL ? w->n_bytes : 0;
+    uint32_t n_records = w->n_runs;
+    struct dm_rma_xfer *x = NULL;
+    int err;
 
     if (msg == NULL)
         return DM_OK;
-    acc = acc_header(w, w->n_runs * sizeof(struct dm_rma_run) + w->n_bytes);
-    acc.n_runs = w->n_runs;
     w->msg = NULL;
-    return dm_rma_msg_send(msg, &acc.pkt, &msg->runs[DM_RMA_ACC_RUNS - w->n_runs]);
+    if (w->result_type != NULL) {
+        err = dm_rma_reply_new(w->call, w->result, w->result_count, w->result_type, w->start, &x);
+        if (err != DM_OK) {
+            dm_pool_put(&dm_rma_state.msgs, msg);
+            return err;
+        }
+        n_records++;
+        msg->runs[DM_RMA_ACC_RUNS + 1 - n_records] =
+            (struct dm_rma_run){.offset = (uint64_t)(uintptr_t)x};
+    }
+    acc = acc_header(w, n_records * sizeof(struct dm_rma_run) + data_len);
+    acc.pkt.flags = w->result_type != NULL ? DM_RMA_FETCH : 0;
+    acc.n_runs = w->n_runs;
+    err = dm_rma_msg_send(msg, &acc.pkt, &msg->runs[DM_RMA_ACC_RUNS + 1 - n_records]);
+    if (err != DM_OK && x != NULL)
+        dm_rma_xfer_over(x, err);
+    return err;
 }
 
-/* Called for each run of equal basic elements of the target, in type map order. */
-static int add_run(void *arg, void *addr, size_t n, int basic)
+/* A packet with room for an element of size bytes. */
+static int want_room(struct acc_walk *w, size_t size)
 {
-    struct acc_walk *w = arg;
+    if (w->msg != NULL && (w->n_runs == DM_RMA_ACC_RUNS || w->n_bytes + size > DM_RMA_ACC_BYTES)) {
+        int err = send_filled(w);
+
+        if (err != DM_OK)
+            return err;
+    }
+    if (w->msg != NULL)
+        return DM_OK;
+    w->msg = dm_rma_msg_new(w->call);
+    w->n_runs = 0;
+    w->n_bytes = 0;
+    w->start = w->packed;
+    return w->msg != NULL ? DM_OK : DM_ENOMEM;
+}
+
+/* n elements at the target's offset go into packets. */
+static int queue_run(struct acc_walk *w, uint64_t offset, size_t n, int basic)
+{
     const struct dm_type *type = dm_type_get(basic);
     size_t size = (size_t)type->size;
-    uint64_t offset = (uint64_t)(uintptr_t)addr - w->win->parts[w->target].base;
 
     while (n > 0) {
+        int err = want_room(w, size);
         size_t part;
 
-        if (w->msg != NULL &&
-            (w->n_runs == DM_RMA_ACC_RUNS || w->n_bytes + size > DM_RMA_ACC_BYTES)) {
-            int err = send_filled(w);
-
-            if (err != DM_OK)
-                return err;
-        }
-        if (w->msg == NULL) {
-            w->msg = dm_rma_msg_new(w->win, w->target);
-            if (w->msg == NULL)
-                return DM_ENOMEM;
-            w->n_runs = 0;
-            w->n_bytes = 0;
-        }
+        if (err != DM_OK)
+            return err;
         part = (DM_RMA_ACC_BYTES - w->n_bytes) / size;
         if (part > n)
             part = n;
-        dm_type_pack(w->origin, w->count, w->type, w->packed, w->msg->data + w->n_bytes,
-                     part * size);
+        if (w->type != NULL)
+            dm_type_pack(w->origin, w->count, w->type, w->packed, w->msg->data + w->n_bytes,
+                         part * size);
         w->n_runs++;
-        w->msg->runs[DM_RMA_ACC_RUNS - w->n_runs] =
+        w->msg->runs[DM_RMA_ACC_RUNS + 1 - w->n_runs] =
             (struct dm_rma_run){.offset = offset, .n = (uint32_t)part, .basic = basic};
         w->n_bytes += part * size;
         w->packed += part * size;
@@ -137,11 +119,54 @@ static int add_run(void *arg, void *addr, size_t n, int basic)
     return DM_OK;
 }
 
+/* n elements that this process can address are combined at once. */
+static int combine_run(struct acc_walk *w, char *dst, size_t n, int basic)
+{
+    const struct dm_type *type = dm_type_get(basic);
+    size_t size = (size_t)type->size;
+    char in[1024], old[1024];
+
+    while (n > 0) {
+        size_t part = n < sizeof(in) / size ? n : sizeof(in) / size;
+        int err;
+
+        if (w->type != NULL)
+            dm_type_pack(w->origin, w->count, w->type, w->packed, in, part * size);
+        err = dm_rma_combine(w->call->win, w->op, dst, part, basic, w->type != NULL ? in : NULL,
+                             w->result_type != NULL ? old : NULL);
+        if (err != DM_OK)
+            return err;
+        if (w->result_type != NULL)
+            dm_type_unpack(w->result, w->result_count, w->result_type, w->packed, old, part * size);
+        w->packed += part * size;
+        dst += part * (size_t)type->extent;
+        n -= part;
+    }
+    return DM_OK;
+}
+
+/* Called for each run of equal basic elements of the target, in type map order. */
+static int add_run(void *arg, void *addr, size_t n, int basic)
+{
+    struct acc_walk *w = arg;
+    const struct dm_win *win = w->call->win;
+    uint64_t offset = (uint64_t)(uintptr_t)addr - win->parts[w->call->target].base;
+    char *map = dm_rma_map(w->call);
+    int err;
+
+    /* a packet half filled by this call is a different place, but its results are a row */
+    if (map == NULL || !dm_rma_may_combine(win, w->call->target, basic, map + offset))
+        return queue_run(w, offset, n, basic);
+    err = send_filled(w);
+    return err != DM_OK ? err : combine_run(w, map + offset, n, basic);
+}
+
 /* Contiguous elements of one basic type on both sides: no run records, often no copy. */
 static int send_plain(struct acc_walk *w, const char *data, uint64_t offset, size_t len,
                       const struct dm_type *basic)
 {
     size_t step = DM_RMA_ACC_BYTES / (size_t)basic->size * (size_t)basic->size;
+    int proc = dm_rma_proc(w->call->win, w->call->target);
 
     while (len > 0) {
         size_t part = len < step ? len : step;
@@ -149,12 +174,12 @@ static int send_plain(struct acc_walk *w, const char *data, uint64_t offset, siz
         int err;
 
         acc.offset = offset;
-        acc.basic = basic->obj.handle;
-        err = dm_chan_send_now(dm_world.chan, dm_rma_proc(w->win, w->target), &acc.pkt, data);
+        acc.basic = basic->basic;
+        err = dm_chan_send_now(dm_world.chan, proc, &acc.pkt, data);
         if (err == DM_OK) {
-            w->win->peers[w->target].is_unacked = true;
+            w->call->win->peers[w->call->target].is_unacked = true;
         } else if (err == DM_EAGAIN) {
-            struct dm_rma_msg *msg = dm_rma_msg_new(w->win, w->target);
+            struct dm_rma_msg *msg = dm_rma_msg_new(w->call);
 
             if (msg == NULL)
                 return DM_ENOMEM;
@@ -186,35 +211,87 @@ static int check_op(const struct dm_op *op, const struct dm_type *type)
     return dm_op_check(op, type);
 }
 
+/* Origin and result are in w; then the target is walked. */
+static int walk(struct acc_walk *w, uint64_t offset, size_t target_count,
+                struct dm_type *target_type)
+{
+    uint64_t base = w->call->win->parts[w->call->target].base;
+    int err;
+
+    if (target_count * (uint64_t)target_type->size == 0)
+        return DM_OK;
+    err =
+        dm_type_each_run((void *)(uintptr_t)(base + offset), target_count, target_type, add_run, w);
+    return err != DM_OK ? err : send_filled(w);
+}
+
+int dm_rma_accumulate(const struct dm_rma_call *call, const void *origin, size_t origin_count,
+                      struct dm_type *origin_type, MPI_Aint disp, size_t target_count,
+                      struct dm_type *target_type, struct dm_op *op)
+{
+    struct acc_walk w = {
+        .call = call, .op = op, .origin = origin, .count = origin_count, .type = origin_type};
+    uint64_t offset;
+    int err = check_op(op, target_type);
+
+    if (err == DM_OK)
+        err = dm_rma_check_call(call->win, origin_count, origin_type, call->target, disp,
+                                target_count, target_type, &offset);
+    if (err != DM_OK || op->obj.handle == MPI_NO_OP)
+        return err;
+    if (target_type->is_builtin && target_type->is_contig && origin_type == target_type &&
+        dm_rma_map(call) == NULL)
+        return send_plain(&w, origin, offset, origin_count * (size_t)origin_type->size,
+                          target_type);
+    return walk(&w, offset, target_count, target_type);
+}
+
+int dm_rma_get_accumulate(const struct dm_rma_call *call, const void *origin, size_t origin_count,
+                          struct dm_type *origin_type, void *result, size_t result_count,
+                          struct dm_type *result_type, MPI_Aint disp, size_t target_count,
+                          struct dm_type *target_type, struct dm_op *op)
+{
+    struct acc_walk w = {.call = call,
+                         .op = op,
+                         .origin = origin,
+                         .count = origin_count,
+                         .type = origin_type,
+                         .result = result,
+                         .result_count = result_count,
+                         .result_type = result_type};
+    uint64_t offset;
+    int err = check_op(op, target_type);
+
+    if (op->obj.handle == MPI_NO_OP)
+        w.type = NULL;
+    if (err == DM_OK)
+        err = dm_rma_check_call(call->win, result_count, result_type, call->target, disp,
+                                target_count, target_type, &offset);
+    if (err == DM_OK && w.type != NULL)
+        err = dm_rma_check_sizes(origin_count, origin_type, target_count, target_type);
+    return err != DM_OK ? err : walk(&w, offset, target_count, target_type);
+}
+
 int dm_accumulate(const void *origin, size_t origin_count, struct dm_type *origin_type, int target,
                   MPI_Aint disp, size_t target_count, struct dm_type *target_type, struct dm_op *op,
                   struct dm_win *win)
 {
-    struct acc_walk w = {
-        .win = win,
-        .target = target,
-        .op = op->obj.handle,
-        .origin = origin,
-        .count = origin_count,
-        .type = origin_type,
-    };
-    uint64_t offset;
-    int err;
+    const struct dm_rma_call call = {.win = win, .target = target};
 
-    if (target == MPI_PROC_NULL)
-        return DM_OK;
-    err = check_op(op, target_type);
-    if (err == DM_OK)
-        err = dm_rma_check_call(win, origin_count, origin_type, target, disp, target_count,
-                                target_type, &offset);
-    if (err != DM_OK)
-        return err;
-    if (origin_count * (uint64_t)origin_type->size == 0 || op->obj.handle == MPI_NO_OP)
-        return DM_OK;
-    if (target_type->is_builtin && target_type->is_contig && origin_type == target_type)
-        return send_plain(&w, origin, offset, origin_count * (size_t)origin_type->size,
-                          target_type);
-    err = dm_type_each_run((void *)(uintptr_t)(win->parts[target].base + offset), target_count,
-                           target_type, add_run, &w);
-    return err != DM_OK ? err : send_filled(&w);
+    return target == MPI_PROC_NULL ? DM_OK
+                                   : dm_rma_accumulate(&call, origin, origin_count, origin_type,
+                                                       disp, target_count, target_type, op);
+}
+
+int dm_get_accumulate(const void *origin, size_t origin_count, struct dm_type *origin_type,
+                      void *result, size_t result_count, struct dm_type *result_type, int target,
+                      MPI_Aint disp, size_t target_count, struct dm_type *target_type,
+                      struct dm_op *op, struct dm_win *win)
+{
+    const struct dm_rma_call call = {.win = win, .target = target};
+
+    return target == MPI_PROC_NULL ? DM_OK
+                                   : dm_rma_get_accumulate(&call, origin, origin_count, origin_type,
+                                                           result, result_count, result_type, disp,
+                                                           target_count, target_type, op);
 }

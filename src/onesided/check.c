@@ -47,18 +47,26 @@ static int check_range(const struct dm_win *win, int target, MPI_Aint disp, size
     return DM_OK;
 }
 
+int dm_rma_check_sizes(size_t origin_count, const struct dm_type *origin_type, size_t target_count,
+                       const struct dm_type *target_type)
+{
+    uint64_t origin_len = origin_count * (uint64_t)origin_type->size;
+    uint64_t target_len = target_count * (uint64_t)target_type->size;
+
+    if (origin_len != target_len)
+        return DM_FAIL(DM_ERR_TYPE, "the origin has %llu bytes, the target %llu",
+                       (unsigned long long)origin_len, (unsigned long long)target_len);
+    return DM_OK;
+}
+
 int dm_rma_check_call(const struct dm_win *win, size_t origin_count,
                       const struct dm_type *origin_type, int target, MPI_Aint disp,
                       size_t target_count, const struct dm_type *target_type, uint64_t *offset_p)
 {
-    uint64_t origin_len = origin_count * (uint64_t)origin_type->size;
-    uint64_t target_len = target_count * (uint64_t)target_type->size;
     int err = check_epoch(win, target);
 
     if (err == DM_OK)
         err = check_range(win, target, disp, target_count, target_type, offset_p);
-    if (err == DM_OK && origin_len != target_len)
-        err = DM_FAIL(DM_ERR_TYPE, "the origin has %llu bytes, the target %llu",
-                      (unsigned long long)origin_len, (unsigned long long)target_len);
-    return err;
+    return err != DM_OK ? err
+                        : dm_rma_check_sizes(origin_count, origin_type, target_count, target_type);
 }

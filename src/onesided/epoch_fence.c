@@ -6,7 +6,7 @@
 
 int dm_win_fence(int assert_flags, struct dm_win *win)
 {
-    int err;
+    int err, barrier_err;
 
     if (win->access != DM_EPOCH_NONE && win->access != DM_EPOCH_FENCE)
         return DM_FAIL(DM_ERR_RMA_SYNC, "MPI_Win_fence inside an epoch of %s",
@@ -15,11 +15,13 @@ int dm_win_fence(int assert_flags, struct dm_win *win)
         return DM_FAIL(DM_ERR_RMA_SYNC, "MPI_Win_fence between MPI_Win_post and MPI_Win_wait");
     /* after the flush my transfers are at their targets; after the barrier everybody's are */
     err = dm_rma_flush_all(win);
-    if (err == DM_OK)
-        err = dm_barrier(win->comm);
-    if (err != DM_OK)
+    if (err == DM_EPEER)
         return err;
+    /* whoever was refused something still comes: the others wait */
+    barrier_err = dm_barrier(win->comm);
+    if (barrier_err != DM_OK)
+        return barrier_err;
     win->access = assert_flags & MPI_MODE_NOSUCCEED ? DM_EPOCH_NONE : DM_EPOCH_FENCE;
     win->exposure = win->access;
-    return DM_OK;
+    return err;
 }

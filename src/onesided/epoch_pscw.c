@@ -67,13 +67,19 @@ int dm_win_complete(struct dm_win *win)
         int rank;
         int err = rank_in_window(win, win->start_group, i, &rank);
 
-        /* packets need no acknowledgement: the notice arrives behind them */
+        /*
+         * packets need no acknowledgement, the notice arrives behind them; but only a dynamic
+         * window's target knows whether they were right
+         */
         if (err == DM_OK)
-            err = dm_rma_flush_local(win, rank);
+            err = win->flavor == MPI_WIN_FLAVOR_DYNAMIC ? dm_rma_flush(win, rank)
+                                                        : dm_rma_flush_local(win, rank);
         win->peers[rank].is_unacked = false;
         win->peers[rank].is_started = false;
-        if (err == DM_OK)
-            err = dm_rma_note(win, rank, DM_PKT_RMA_COMPLETE, 0);
+        if (first_err == DM_OK)
+            first_err = err;
+        /* also after a failure: the target waits for it */
+        err = dm_rma_note(win, rank, DM_PKT_RMA_COMPLETE, 0);
         if (first_err == DM_OK)
             first_err = err;
     }

@@ -33,6 +33,15 @@ static int find_lost(const struct dm_win *win, int rank)
     return -1;
 }
 
+static int fail_lost(const struct dm_win *win, int rank)
+{
+    int proc = dm_rma_proc(win, rank);
+
+    return DM_FAIL(DM_EPEER,
+                   "rank %d of the window (process %d on %s) was lost while waiting for it", rank,
+                   proc, dm_world.host_of(dm_world.host_arg, proc));
+}
+
 int dm_rma_wait(struct dm_win *win, int rank, const int *count)
 {
     unsigned int n_passes = 0;
@@ -44,24 +53,36 @@ int dm_rma_wait(struct dm_win *win, int rank, const int *count)
             int lost = find_lost(win, rank);
 
             if (lost >= 0)
-                return DM_FAIL(
-                    DM_EPEER,
-                    "rank %d of the window (process %d on %s) was lost while waiting for "
-                    "it",
-                    lost, dm_rma_proc(win, lost),
-                    dm_world.host_of(dm_world.host_arg, dm_rma_proc(win, lost)));
+                return fail_lost(win, lost);
         }
     }
     return DM_OK;
+}
+
+/*
+ * Programs spin on a flush until somebody else's packet has changed their memory; where nothing
+ * is to be waited for the packet must be let in now and then.
+ */
+static void let_in(struct dm_win *win)
+{
+    if ((++win->n_flushes & 63) == 0)
+        dm_chan_progress_test(dm_world.chan);
 }
 
 /* Report the first failure since the last synchronization, once. */
 static int take_error(struct dm_win *win)
 {
     int err = win->err;
+    int lost = err == DM_EPEER ? find_lost(win, -1) : -1;
 
+    /* what was stored into mapped parts is there before any notice that follows */
+    atomic_thread_fence(memory_order_release);
     win->err = DM_OK;
-    return err;
+    if (lost >= 0)
+        return fail_lost(win, lost);
+    if (err == DM_ERR_RMA_RANGE)
+        return DM_FAIL(err, "a transfer addressed memory that its target has not attached");
+    return err != DM_OK ? DM_FAIL(err, "a one-sided transfer failed") : DM_OK;
 }
 
 /* Ask rank to acknowledge the packets sent so far, if there are any. */
@@ -112,12 +133,16 @@ int dm_rma_flush_local(struct dm_win *win, int rank)
     return err != DM_OK ? err : take_error(win);
 }
 
+bool dm_rma_is_passive(const struct dm_win *win, int rank)
+{
+    return win->access == DM_EPOCH_LOCK_ALL ||
+           (win->access == DM_EPOCH_LOCK && (rank < 0 || win->peers[rank].is_locked));
+}
+
 /* Flushes are for passive target epochs only. */
 static int check_passive(const struct dm_win *win, int rank)
 {
-    if (win->access == DM_EPOCH_LOCK_ALL)
-        return DM_OK;
-    if (win->access == DM_EPOCH_LOCK && (rank < 0 || win->peers[rank].is_locked))
+    if (dm_rma_is_passive(win, rank))
         return DM_OK;
     return DM_FAIL(DM_ERR_RMA_SYNC,
                    "flush without a lock: call MPI_Win_lock or MPI_Win_lock_all first");
@@ -129,6 +154,7 @@ int dm_win_flush(int rank, struct dm_win *win)
 
     if (rank == MPI_PROC_NULL)
         return DM_OK;
+    let_in(win);
     err = check_passive(win, rank);
     return err != DM_OK ? err : dm_rma_flush(win, rank);
 }
@@ -137,6 +163,7 @@ int dm_win_flush_all(struct dm_win *win)
 {
     int err = check_passive(win, -1);
 
+    let_in(win);
     return err != DM_OK ? err : dm_rma_flush_all(win);
 }
 
@@ -146,6 +173,7 @@ int dm_win_flush_local(int rank, struct dm_win *win)
 
     if (rank == MPI_PROC_NULL)
         return DM_OK;
+    let_in(win);
     err = check_passive(win, rank);
     return err != DM_OK ? err : dm_rma_flush_local(win, rank);
 }
@@ -154,6 +182,7 @@ int dm_win_flush_local_all(struct dm_win *win)
 {
     int err = check_passive(win, -1);
 
+    let_in(win);
     return err != DM_OK ? err : dm_rma_flush_local(win, -1);
 }
 

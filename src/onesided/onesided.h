@@ -1,10 +1,11 @@
 /*
  * One-sided communication (MPI-4.0 chapter 12): windows, epochs, put, get and
- * accumulate.
+ * accumulates.
  *
  * Put and Get of memory that the target has registered are RDMA and need nothing of the
- * target's processor; accumulate, and everything on unregistered memory, travels as packets
- * that the target's progress engine applies in order of arrival.
+ * target's processor; accumulates, and everything on unregistered memory, travel as packets
+ * that the target's progress engine applies in order of arrival. Memory that this process
+ * can address is loaded and stored.
  */
 #ifndef DM_ONESIDED_ONESIDED_H
 #define DM_ONESIDED_ONESIDED_H
@@ -21,7 +22,13 @@ struct dm_win_part {
     int32_t handle; /* of the window in that process */
     uint32_t disp_unit;
     uint32_t is_direct; /* registered: RDMA can reach it */
+    /* a memory file that processes of its host may map; fd -1: none */
+    int32_t fd;
+    int32_t pid;
     uint32_t pad;
+    uint64_t dev;
+    uint64_t ino;
+    uint64_t file_offset; /* of base */
 };
 
 struct dm_win_peer; /* private: state towards one rank */
@@ -41,6 +48,8 @@ struct dm_win {
     char name[MPI_MAX_OBJECT_NAME];
     /* private to src/onesided */
     struct dm_mr *mr;
+    void *map; /* of a shared window: all parts */
+    size_t map_len;
     struct dm_win_part *parts; /* one per rank */
     struct dm_win_peer *peers; /* one per rank */
     int n_pending;             /* transfers and packets not yet complete at this origin */
@@ -49,6 +58,9 @@ struct dm_win {
     int access;                /* enum epoch kind of this process as origin */
     int exposure;
     int n_locked;
+    uint32_t n_flushes;
+    bool is_mapped;         /* others address my part, or I theirs: see dm_rma_combine */
+    struct dm_list regions; /* attached to a dynamic window (win_dynamic.c) */
     struct dm_group *start_group;
     struct dm_group *post_group;
     int n_completes; /* MPI_Win_complete notices still to come */
@@ -75,8 +87,25 @@ int dm_win_create(void *base, size_t size, int disp_unit, struct dm_info *info,
                   struct dm_comm *comm, struct dm_win **win_p);
 int dm_win_allocate(size_t size, int disp_unit, struct dm_info *info, struct dm_comm *comm,
                     void *baseptr, struct dm_win **win_p);
+/*
+ * Memory that all processes of comm, which must be on one host, can load and store (12.2.3); one
+ * piece in rank order unless info has alloc_shared_noncontig. DM_ERR_RMA_SHARED.
+ */
+int dm_win_allocate_shared(size_t size, int disp_unit, struct dm_info *info, struct dm_comm *comm,
+                           void *baseptr, struct dm_win **win_p);
+/* MPI_PROC_NULL: the lowest rank that has memory. DM_ERR_RMA_FLAVOR. */
+int dm_win_shared_query(struct dm_win *win, int rank, MPI_Aint *size, MPI_Aint *disp_unit,
+                        void *baseptr);
+/* No memory yet; displacements are addresses in the target (12.2.4). */
+int dm_win_create_dynamic(struct dm_info *info, struct dm_comm *comm, struct dm_win **win_p);
+/* DM_ERR_RMA_FLAVOR; DM_ERR_RMA_ATTACH: overlaps what is attached; or base is not attached. */
+int dm_win_attach(struct dm_win *win, void *base, size_t size);
+int dm_win_detach(struct dm_win *win, const void *base);
 int dm_win_free(struct dm_win *win);
 int dm_win_get_group(struct dm_win *win, struct dm_group **group_p);
+/* Hints: keys that the library does not know are ignored; get_info shows all that it does. */
+int dm_win_set_info(struct dm_win *win, struct dm_info *info);
+int dm_win_get_info(struct dm_win *win, struct dm_info **info_p);
 
 int dm_put(const void *origin, size_t origin_count, struct dm_type *origin_type, int target,
            MPI_Aint disp, size_t target_count, struct dm_type *target_type, struct dm_win *win);
@@ -85,6 +114,33 @@ int dm_get(void *origin, size_t origin_count, struct dm_type *origin_type, int t
 int dm_accumulate(const void *origin, size_t origin_count, struct dm_type *origin_type, int target,
                   MPI_Aint disp, size_t target_count, struct dm_type *target_type, struct dm_op *op,
                   struct dm_win *win);
+/*
+ * The old value of every element comes back (12.3.4). With MPI_NO_OP the origin's arguments are
+ * ignored, and origin_type may be NULL. DM_ERR_TYPE: not predefined, in the last two.
+ */
+int dm_get_accumulate(const void *origin, size_t origin_count, struct dm_type *origin_type,
+                      void *result, size_t result_count, struct dm_type *result_type, int target,
+                      MPI_Aint disp, size_t target_count, struct dm_type *target_type,
+                      struct dm_op *op, struct dm_win *win);
+int dm_fetch_and_op(const void *origin, void *result, struct dm_type *type, int target,
+                    MPI_Aint disp, struct dm_op *op, struct dm_win *win);
+int dm_compare_and_swap(const void *origin, const void *compare, void *result, struct dm_type *type,
+                        int target, MPI_Aint disp, struct dm_win *win);
+
+/* Request forms (12.3.5), in passive target epochs only: DM_ERR_RMA_SYNC. */
+int dm_rput(const void *origin, size_t origin_count, struct dm_type *origin_type, int target,
+            MPI_Aint disp, size_t target_count, struct dm_type *target_type, struct dm_win *win,
+            struct dm_req **req_p);
+int dm_rget(void *origin, size_t origin_count, struct dm_type *origin_type, int target,
+            MPI_Aint disp, size_t target_count, struct dm_type *target_type, struct dm_win *win,
+            struct dm_req **req_p);
+int dm_raccumulate(const void *origin, size_t origin_count, struct dm_type *origin_type, int target,
+                   MPI_Aint disp, size_t target_count, struct dm_type *target_type,
+                   struct dm_op *op, struct dm_win *win, struct dm_req **req_p);
+int dm_rget_accumulate(const void *origin, size_t origin_count, struct dm_type *origin_type,
+                       void *result, size_t result_count, struct dm_type *result_type, int target,
+                       MPI_Aint disp, size_t target_count, struct dm_type *target_type,
+                       struct dm_op *op, struct dm_win *win, struct dm_req **req_p);
 
 int dm_win_fence(int assert_flags, struct dm_win *win);
 int dm_win_start(struct dm_group *group, int assert_flags, struct dm_win *win);

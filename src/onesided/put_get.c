@@ -12,40 +12,13 @@
 /* Runs looked at in one go, on each side. */
 #define N_RUNS 32
 
-static void xfer_done(struct dm_rdma *rdma, int err)
-{
-    struct dm_rma_xfer *x = dm_container_of(rdma, struct dm_rma_xfer, rdma);
-
-    if (err != DM_OK && x->win->err == DM_OK)
-        x->win->err = err;
-    x->win->n_pending--;
-    x->win->peers[x->target].n_pending--;
-    dm_pool_put(&dm_rma_state.xfers, x);
-}
-
-struct dm_rma_xfer *dm_rma_xfer_new(struct dm_win *win, int target)
-{
-    struct dm_rma_xfer *x = dm_pool_get(&dm_rma_state.xfers);
-
-    if (x == NULL) {
-        DM_FAIL(DM_ENOMEM, "record of a one-sided transfer");
-        return NULL;
-    }
-    x->rdma.done = xfer_done;
-    x->win = win;
-    x->target = target;
-    win->n_pending++;
-    win->peers[target].n_pending++;
-    return x;
-}
-
 /* One run to registered memory. */
-static int move_direct(struct dm_win *win, int target, void *local, uint64_t remote, size_t len,
+static int move_direct(const struct dm_rma_call *call, void *local, uint64_t remote, size_t len,
                        bool is_put)
 {
-    struct dm_rma_xfer *x = dm_rma_xfer_new(win, target);
-    const struct dm_rkey *rkey = &win->parts[target].rkey;
-    int proc = dm_rma_proc(win, target);
+    struct dm_rma_xfer *x = dm_rma_xfer_new(call);
+    const struct dm_rkey *rkey = &call->win->parts[call->target].rkey;
+    int proc = dm_rma_proc(call->win, call->target);
     int err;
 
     if (x == NULL)
@@ -55,12 +28,55 @@ static int move_direct(struct dm_win *win, int target, void *local, uint64_t rem
     else
         err = dm_chan_rdma_read(dm_world.chan, proc, &x->rdma, local, NULL, remote, rkey, len);
     if (err != DM_OK)
-        xfer_done(&x->rdma, err);
+        dm_rma_xfer_over(x, err);
     return err;
 }
 
-/* One run as packets: bytes that replace, or requests that are answered. */
-static int move_packets(struct dm_win *win, int target, char *local, uint64_t offset, size_t len,
+/* Bytes that replace what is there. */
+static int put_packet(const struct dm_rma_call *call, const char *local, uint64_t offset,
+                      size_t len)
+{
+    struct dm_rma_msg *msg = dm_rma_msg_new(call);
+    struct dm_pkt_rma_acc acc = {
+        .pkt = {.type = DM_PKT_RMA_ACC,
+                .version = DM_PKT_VERSION,
+                .hdr_len = sizeof(acc),
+                .data_len = (uint32_t)len},
+        .win = call->win->parts[call->target].handle,
+        .op = MPI_REPLACE,
+        .offset = offset,
+        .basic = MPI_BYTE,
+    };
+
+    if (msg == NULL)
+        return DM_ENOMEM;
+    memcpy(msg->data, local, len);
+    return dm_rma_msg_send(msg, &acc.pkt, msg->data);
+}
+
+/* A request that is answered. */
+static int get_packet(const struct dm_rma_call *call, char *local, uint64_t offset, size_t len)
+{
+    struct dm_pkt_rma_get get = {
+        .pkt = {.type = DM_PKT_RMA_GET, .version = DM_PKT_VERSION, .hdr_len = sizeof(get)},
+        .win = call->win->parts[call->target].handle,
+        .len = (uint32_t)len,
+        .offset = offset,
+    };
+    struct dm_rma_xfer *x;
+    int err = dm_rma_reply_new(call, local, len, dm_type_get(MPI_BYTE), 0, &x);
+
+    if (err != DM_OK)
+        return err;
+    get.id = (uint64_t)(uintptr_t)x;
+    err = dm_chan_send_ctl(dm_world.chan, dm_rma_proc(call->win, call->target), &get.pkt);
+    if (err != DM_OK)
+        dm_rma_xfer_over(x, err);
+    return err;
+}
+
+/* One run as packets. */
+static int move_packets(const struct dm_rma_call *call, char *local, uint64_t offset, size_t len,
                         bool is_put)
 {
     int err = DM_OK;
@@ -68,40 +84,8 @@ static int move_packets(struct dm_win *win, int target, char *local, uint64_t of
     while (len > 0 && err == DM_OK) {
         size_t part = len < DM_RMA_ACC_BYTES ? len : DM_RMA_ACC_BYTES;
 
-        if (is_put) {
-            struct dm_rma_msg *msg = dm_rma_msg_new(win, target);
-            struct dm_pkt_rma_acc acc = {
-                .pkt = {.type = DM_PKT_RMA_ACC,
-                        .version = DM_PKT_VERSION,
-                        .hdr_len = sizeof(acc),
-                        .data_len = (uint32_t)part},
-                .win = win->parts[target].handle,
-                .op = MPI_REPLACE,
-                .offset = offset,
-                .basic = MPI_BYTE,
-            };
-
-            if (msg == NULL)
-                return DM_ENOMEM;
-            memcpy(msg->data, local, part);
-            err = dm_rma_msg_send(msg, &acc.pkt, msg->data);
-        } else {
-            struct dm_rma_xfer *x = dm_rma_xfer_new(win, target);
-            struct dm_pkt_rma_get get = {
-                .pkt = {.type = DM_PKT_RMA_GET, .version = DM_PKT_VERSION, .hdr_len = sizeof(get)},
-                .win = win->parts[target].handle,
-                .len = (uint32_t)part,
-                .offset = offset,
-                .id = (uint64_t)(uintptr_t)x,
-            };
-
-            if (x == NULL)
-                return DM_ENOMEM;
-            x->dst = local;
-            err = dm_chan_send_ctl(dm_world.chan, dm_rma_proc(win, target), &get.pkt);
-            if (err != DM_OK)
-                xfer_done(&x->rdma, err);
-        }
+        err =
+            is_put ? put_packet(call, local, offset, part) : get_packet(call, local, offset, part);
         local += part;
         offset += part;
         len -= part;
@@ -109,14 +93,20 @@ static int move_packets(struct dm_win *win, int target, char *local, uint64_t of
     return err;
 }
 
-static int move_run(struct dm_win *win, int target, void *local, uint64_t remote, size_t len,
+static int move_run(const struct dm_rma_call *call, void *local, uint64_t remote, size_t len,
                     bool is_put)
 {
-    const struct dm_win_part *part = &win->parts[target];
+    const struct dm_win_part *part = &call->win->parts[call->target];
+    char *map = dm_rma_reach(call);
 
+    if (map != NULL) {
+        map += remote - part->base;
+        memmove(is_put ? map : local, is_put ? local : map, len);
+        return DM_OK;
+    }
     if (part->is_direct)
-        return move_direct(win, target, local, remote, len, is_put);
-    return move_packets(win, target, local, remote - part->base, len, is_put);
+        return move_direct(call, local, remote, len, is_put);
+    return move_packets(call, local, remote - part->base, len, is_put);
 }
 
 /* Runs of one side, refilled as they are used up. */
@@ -149,9 +139,9 @@ static void walk_advance(struct iovec *run, size_t len)
     run->iov_len -= len;
 }
 
-static int move(void *origin, size_t origin_count, struct dm_type *origin_type, int target,
-                MPI_Aint disp, size_t target_count, struct dm_type *target_type, struct dm_win *win,
-                bool is_put)
+static int move(const struct dm_rma_call *call, void *origin, size_t origin_count,
+                struct dm_type *origin_type, MPI_Aint disp, size_t target_count,
+                struct dm_type *target_type, bool is_put)
 {
     struct run_walk o = {.buf = origin, .count = origin_count, .type = origin_type};
     struct run_walk t = {.count = target_count, .type = target_type};
@@ -159,24 +149,21 @@ static int move(void *origin, size_t origin_count, struct dm_type *origin_type, 
     uint64_t offset;
     int err;
 
-    if (target == MPI_PROC_NULL)
-        return DM_OK;
-    err = dm_rma_check_call(win, origin_count, origin_type, target, disp, target_count, target_type,
-                            &offset);
+    err = dm_rma_check_call(call->win, origin_count, origin_type, call->target, disp, target_count,
+                            target_type, &offset);
     if (err != DM_OK)
         return err;
     if (origin_count * (uint64_t)origin_type->size == 0)
         return DM_OK;
-    t.buf = (void *)(uintptr_t)(win->parts[target].base + offset);
+    t.buf = (void *)(uintptr_t)(call->win->parts[call->target].base + offset);
     if (dm_likely(origin_type->is_contig && target_type->is_contig))
-        return move_run(win, target, (char *)origin + origin_type->true_lb,
+        return move_run(call, (char *)origin + origin_type->true_lb,
                         (uint64_t)(uintptr_t)t.buf + (uint64_t)target_type->true_lb,
                         origin_count * (size_t)origin_type->size, is_put);
     while ((orun = walk_run(&o)) != NULL && (trun = walk_run(&t)) != NULL) {
         size_t len = orun->iov_len < trun->iov_len ? orun->iov_len : trun->iov_len;
 
-        err =
-            move_run(win, target, orun->iov_base, (uint64_t)(uintptr_t)trun->iov_base, len, is_put);
+        err = move_run(call, orun->iov_base, (uint64_t)(uintptr_t)trun->iov_base, len, is_put);
         if (err != DM_OK)
             return err;
         walk_advance(orun, len);
@@ -185,17 +172,38 @@ static int move(void *origin, size_t origin_count, struct dm_type *origin_type, 
     return DM_OK;
 }
 
+int dm_rma_put(const struct dm_rma_call *call, const void *origin, size_t origin_count,
+               struct dm_type *origin_type, MPI_Aint disp, size_t target_count,
+               struct dm_type *target_type)
+{
+    /* only read from: the transfer's direction is in is_put */
+    return move(call, (void *)(uintptr_t)origin, origin_count, origin_type, disp, target_count,
+                target_type, true);
+}
+
+int dm_rma_get(const struct dm_rma_call *call, void *origin, size_t origin_count,
+               struct dm_type *origin_type, MPI_Aint disp, size_t target_count,
+               struct dm_type *target_type)
+{
+    return move(call, origin, origin_count, origin_type, disp, target_count, target_type, false);
+}
+
 int dm_put(const void *origin, size_t origin_count, struct dm_type *origin_type, int target,
            MPI_Aint disp, size_t target_count, struct dm_type *target_type, struct dm_win *win)
 {
-    /* only read from: the transfer's direction is in is_put */
-    return move((void *)(uintptr_t)origin, origin_count, origin_type, target, disp, target_count,
-                target_type, win, true);
+    const struct dm_rma_call call = {.win = win, .target = target};
+
+    return target == MPI_PROC_NULL ? DM_OK
+                                   : dm_rma_put(&call, origin, origin_count, origin_type, disp,
+                                                target_count, target_type);
 }
 
 int dm_get(void *origin, size_t origin_count, struct dm_type *origin_type, int target,
            MPI_Aint disp, size_t target_count, struct dm_type *target_type, struct dm_win *win)
 {
-    return move(origin, origin_count, origin_type, target, disp, target_count, target_type, win,
-                false);
+    const struct dm_rma_call call = {.win = win, .target = target};
+
+    return target == MPI_PROC_NULL ? DM_OK
+                                   : dm_rma_get(&call, origin, origin_count, origin_type, disp,
+                                                target_count, target_type);
 }

@@ -27,6 +27,18 @@ struct dm_win_peer {
     bool is_locked;   /* I hold a lock on its part */
     bool is_nocheck;  /* that lock was taken with MPI_MODE_NOCHECK: nothing to release */
     uint32_t n_posts; /* post notices from it that no start has consumed */
+    char *map;        /* its part in this process' address space, or NULL */
+    bool is_tried;    /* mapping it has been */
+    void *view;       /* the file of a part that was mapped here, for unmapping */
+    size_t view_len;
+    int bad; /* as a target: what went wrong with its packets since its last SYNC */
+};
+
+/* One call's way to its target. */
+struct dm_rma_call {
+    struct dm_win *win;
+    int target;
+    struct dm_req *req; /* of a request form, counts its transfers; else NULL */
 };
 
 /* ---- packets ---- */
@@ -34,8 +46,8 @@ struct dm_win_peer {
 enum dm_rma_pkt {
     DM_PKT_RMA_ACC = DM_PKT_RMA_FIRST, /* combine data into the target's memory */
     DM_PKT_RMA_GET,                    /* send me this range */
-    DM_PKT_RMA_GET_REPLY,
-    DM_PKT_RMA_SYNC, /* acknowledge everything I sent before */
+    DM_PKT_RMA_REPLY,                  /* the data of a get, or what was there before */
+    DM_PKT_RMA_SYNC,                   /* acknowledge everything I sent before */
     DM_PKT_RMA_SYNC_ACK,
     DM_PKT_RMA_POST,
     DM_PKT_RMA_COMPLETE,
@@ -49,14 +61,18 @@ struct dm_pkt_rma_note {
     struct dm_pkt pkt;
     int32_t win;    /* the window's handle at the receiver */
     int32_t source; /* the sender's rank in the window */
-    int32_t mode;   /* of a lock */
+    int32_t mode;   /* of a lock; in a SYNC_ACK enum dm_err of the packets before */
     int32_t pad;
 };
 
 /*
- * Accumulate: n_runs 0: the payload is elements of `basic` for offset. Otherwise the payload starts
- * with n_runs run records, the last one first, then the data of the runs in order.
+ * Accumulate. n_runs 0: the payload is elements of `basic` for offset. Otherwise the payload
+ * starts with n_runs run records, the last one first, then the data of the runs in order.
+ * Flags: with FETCH one more record comes before them, whose offset is the id to be
+ * echoed in the reply; NO_OP brings no data. With SWAP there is one run of one element, and the
+ * data are the new value and the one to compare with.
  */
+enum { DM_RMA_FETCH = 1, DM_RMA_SWAP = 2 };
 struct dm_pkt_rma_acc {
     struct dm_pkt pkt;
     int32_t win;
@@ -76,9 +92,11 @@ struct dm_pkt_rma_get {
     int32_t win;
     uint32_t len;
     uint64_t offset;
-    uint64_t id; /* of the request at the origin, echoed in the reply */
+    uint64_t id; /* of the transfer at the origin, echoed in the reply */
 };
-struct dm_pkt_rma_get_reply {
+/* Flags of a reply: the range is not memory of the window; no data. */
+enum { DM_RMA_REFUSED = 1 };
+struct dm_pkt_rma_reply {
     struct dm_pkt pkt;
     uint64_t id;
 };
@@ -95,25 +113,30 @@ _Static_assert(sizeof(struct dm_rma_run) == 16, "run record is sent as it is");
 /* A packet with its payload on its way. */
 struct dm_rma_msg {
     struct dm_chan_send send;
-    struct dm_win *win;
-    int target;
-    struct dm_rma_run runs[DM_RMA_ACC_RUNS]; /* filled from the end */
+    struct dm_rma_call call;
+    struct dm_rma_run runs[DM_RMA_ACC_RUNS + 1]; /* filled from the end */
     char data[DM_RMA_ACC_BYTES];
 };
 
-/* An RDMA transfer, or the place where a get reply goes. */
+/* An RDMA transfer, or the place where a reply goes. */
 struct dm_rma_xfer {
     struct dm_rdma rdma;
-    struct dm_win *win;
-    int target;
-    void *dst;
+    struct dm_rma_call call;
+    /* of a reply: packed bytes from `offset` of the buffer on; a reference to the type is held */
+    struct dm_list link; /* in dm_rma_state.awaited */
+    void *buf;
+    size_t count;
+    struct dm_type *type;
+    size_t offset;
 };
 
 /* Shared by all windows (rma_state.c). */
 struct dm_rma_state {
     struct dm_pool msgs;
     struct dm_pool xfers;
-    struct dm_list allocs; /* of MPI_Alloc_mem */
+    struct dm_pool reqs;
+    struct dm_list awaited; /* transfers that wait for a reply */
+    struct dm_list allocs;  /* of MPI_Alloc_mem */
 };
 extern struct dm_rma_state dm_rma_state;
 
@@ -125,11 +148,103 @@ static inline int dm_rma_proc(const struct dm_win *win, int rank)
 }
 /* Send a notice to a rank of the window. */
 int dm_rma_note(struct dm_win *win, int rank, enum dm_rma_pkt type, int mode);
-/* Queue a message (made by dm_rma_msg_new) with this header; its payload is data[0..] or runs and data. */
-struct dm_rma_msg *dm_rma_msg_new(struct dm_win *win, int target);
+/* A packet for the call's target, after waiting when too many are queued; NULL: no memory. */
+struct dm_rma_msg *dm_rma_msg_new(const struct dm_rma_call *call);
+/* Queue it with this header; the payload lies in msg. Counted until it has left. */
 int dm_rma_msg_send(struct dm_rma_msg *msg, const struct dm_pkt *pkt, const void *payload);
-/* A transfer record, counted in n_pending; NULL when memory is out. */
-struct dm_rma_xfer *dm_rma_xfer_new(struct dm_win *win, int target);
+/* A transfer record, counted until dm_rma_xfer_over; NULL when memory is out. */
+struct dm_rma_xfer *dm_rma_xfer_new(const struct dm_rma_call *call);
+void dm_rma_xfer_over(struct dm_rma_xfer *x, int err);
+/* The same for data that come in a reply: where they go. DM_EPEER, DM_ENOMEM. */
+int dm_rma_reply_new(const struct dm_rma_call *call, void *buf, size_t count, struct dm_type *type,
+                     size_t offset, struct dm_rma_xfer **x_p);
+/* Listen for lost processes: their replies do not come. */
+void dm_rma_xfer_start(void);
+
+/* What the plain and the request forms of the transfers share; the target is not MPI_PROC_NULL. */
+int dm_rma_put(const struct dm_rma_call *call, const void *origin, size_t origin_count,
+               struct dm_type *origin_type, MPI_Aint disp, size_t target_count,
+               struct dm_type *target_type);
+int dm_rma_get(const struct dm_rma_call *call, void *origin, size_t origin_count,
+               struct dm_type *origin_type, MPI_Aint disp, size_t target_count,
+               struct dm_type *target_type);
+int dm_rma_accumulate(const struct dm_rma_call *call, const void *origin, size_t origin_count,
+                      struct dm_type *origin_type, MPI_Aint disp, size_t target_count,
+                      struct dm_type *target_type, struct dm_op *op);
+int dm_rma_get_accumulate(const struct dm_rma_call *call, const void *origin, size_t origin_count,
+                          struct dm_type *origin_type, void *result, size_t result_count,
+                          struct dm_type *result_type, MPI_Aint disp, size_t target_count,
+                          struct dm_type *target_type, struct dm_op *op);
+
+/*
+ * Request forms: begin checks the epoch (DM_ERR_RMA_SYNC outside passive target ones) and makes
+ * the request of a call; step is one transfer of it that is over; end ends the call
+ * itself: with an error of its own there is no request.
+ */
+void dm_rma_req_start(void);
+int dm_rma_req_begin(struct dm_rma_call *call);
+void dm_rma_req_step(struct dm_req *req, int err);
+int dm_rma_req_end(struct dm_rma_call *call, int err, struct dm_req **req_p);
+
+/*
+ * Memory of the window in this process: address of len bytes at offset; NULL when that is not
+ * (or no more) attached.
+ */
+char *dm_rma_place(const struct dm_win *win, uint64_t offset, uint64_t len);
+void dm_rma_detach_all(struct dm_win *win);
+/* The window's hints: defaults, and what info says. */
+int dm_rma_info_init(struct dm_win *win, struct dm_info *info);
+/* Make the memory of a shared window: sizes, base and maps of all ranks. DM_ERR_RMA_SHARED. */
+int dm_rma_share(struct dm_win *win);
+/* Do attached regions, perhaps several, cover these bytes (of a dynamic window)? */
+bool dm_rma_is_attached(const struct dm_win *win, uint64_t addr, uint64_t len);
+/*
+ * Combine n packed elements of a basic type at src (NULL with MPI_NO_OP) into memory of a part
+ * that this process can address. What was there before is packed to old unless that is NULL. Where
+ * others may do the same by themselves (win->is_mapped) and the machine can, each element is
+ * updated by a compare and swap.
+ */
+int dm_rma_combine(const struct dm_win *win, const struct dm_op *op, char *dst, size_t n, int basic,
+                   const char *src, char *old);
+/* Compare and swap one element; the same rules. */
+void dm_rma_swap(const struct dm_win *win, char *dst, int basic, const char *src,
+                 const char *compare, char *old);
+/*
+ * May this process combine elements of a basic type at that address by itself, though it belongs to
+ * another's part? Otherwise only the owner does.
+ */
+static inline bool dm_rma_may_combine(const struct dm_win *win, int target, int basic,
+                                      const char *dst)
+{
+    return target == win->comm->rank ||
+           (dm_op_is_atomic(basic) && (uintptr_t)dst % (size_t)dm_type_get(basic)->extent == 0);
+}
+/* Say where my part's memory can be mapped from, if anywhere. */
+void dm_rma_map_offer(const struct dm_win *win, struct dm_win_part *mine);
+/* All parts are known: may somebody map anything of this window here? */
+void dm_rma_map_start(struct dm_win *win);
+/* Map the target's part if that is possible; once. */
+void dm_rma_map_part(struct dm_win *win, int target);
+void dm_rma_unmap_all(struct dm_win *win);
+/* The target's part in this process' address space, or NULL. */
+static inline char *dm_rma_reach(const struct dm_rma_call *call)
+{
+    struct dm_win_peer *peer = &call->win->peers[call->target];
+
+    if (dm_unlikely(!peer->is_tried))
+        dm_rma_map_part(call->win, call->target);
+    return peer->map;
+}
+/*
+ * The same if this call's updates may go there now: nothing that it
+ * could overtake is on its way. Else NULL.
+ */
+static inline char *dm_rma_map(const struct dm_rma_call *call)
+{
+    const struct dm_win_peer *peer = &call->win->peers[call->target];
+
+    return peer->is_unacked || peer->n_pending != 0 ? NULL : dm_rma_reach(call);
+}
 /*
  * Wait until *count is 0. DM_EPEER when rank (or, rank < 0, any rank of the window) is lost meanwhile.
  */
@@ -151,6 +266,11 @@ int dm_rma_flush_local(struct dm_win *win, int rank);
 int dm_rma_check_call(const struct dm_win *win, size_t origin_count,
                       const struct dm_type *origin_type, int target, MPI_Aint disp,
                       size_t target_count, const struct dm_type *target_type, uint64_t *offset_p);
+/* Only the last of them. */
+int dm_rma_check_sizes(size_t origin_count, const struct dm_type *origin_type, size_t target_count,
+                       const struct dm_type *target_type);
+/* Is the target in a passive target epoch of this process (rank < 0: is any)? */
+bool dm_rma_is_passive(const struct dm_win *win, int rank);
 /* Give back what MPI_Alloc_mem allocated and the program did not free. */
 void dm_rma_mem_stop(void);
 /* Register the packet handlers of target.c. */

@@ -1,4 +1,6 @@
-SRCS_onesided += src/onesided/win.c src/onesided/mem.c src/onesided/put_get.c \
-	src/onesided/acc.c src/onesided/target.c src/onesided/check.c src/onesided/flush.c \
+SRCS_onesided += src/onesided/win.c src/onesided/win_shared.c src/onesided/win_dynamic.c \
+	src/onesided/win_info.c src/onesided/map.c src/onesided/mem.c src/onesided/put_get.c \
+	src/onesided/acc.c src/onesided/fetch.c src/onesided/combine.c src/onesided/xfer.c \
+	src/onesided/req.c src/onesided/target.c src/onesided/check.c src/onesided/flush.c \
 	src/onesided/epoch_fence.c src/onesided/epoch_pscw.c src/onesided/epoch_lock.c \
 	src/onesided/rma_state.c

@@ -21,6 +21,7 @@ struct lock_waiter {
 /* Payload that arrived in pieces, applied when it is complete. */
 struct pending_acc {
     struct dm_pkt_rma_acc hdr;
+    int proc;
     char data[];
 };
 
@@ -36,61 +37,139 @@ static struct dm_win *find_win(int32_t handle, int proc)
 
 /* ---- data ---- */
 
-/*
- * Combine n elements of a basic type, packed at src, into the window. Data in the ring lies
- * at any address and pair types are packed without their holes, so most of it passes
- * through an aligned buffer.
- */
-static int apply_run(struct dm_win *win, const struct dm_op *op, uint64_t offset, size_t n,
-                     int basic, const char *src)
+char *dm_rma_place(const struct dm_win *win, uint64_t offset, uint64_t len)
 {
-    const struct dm_type *type = dm_type_get(basic);
-    size_t size = (size_t)type->size;
-    size_t extent = (size_t)type->extent;
-    char *dst = (char *)win->base + offset;
-    _Alignas(16) char aligned[1024];
+    if (win->flavor != MPI_WIN_FLAVOR_DYNAMIC)
+        return (char *)win->base + offset;
+    return dm_rma_is_attached(win, offset, len) ? (char *)(uintptr_t)offset : NULL;
+}
 
-    if (size == extent && ((uintptr_t)src & 15) == 0)
-        return dm_op_apply_basic(op, src, dst, n, basic, false);
-    while (n > 0) {
-        size_t part = n < sizeof(aligned) / extent ? n : sizeof(aligned) / extent;
-        int err;
+static void reply_done(struct dm_chan_send *send, int err)
+{
+    (void)err;
+    dm_pool_put(&dm_rma_state.msgs, dm_container_of(send, struct dm_rma_msg, send));
+}
 
-        dm_type_unpack(aligned, part, type, 0, src, part * size);
-        err = dm_op_apply_basic(op, aligned, dst, part, basic, false);
-        if (err != DM_OK)
-            return err;
-        src += part * size;
-        dst += part * extent;
-        n -= part;
+static struct dm_rma_msg *reply_new(void)
+{
+    struct dm_rma_msg *msg = dm_pool_get(&dm_rma_state.msgs);
+
+    if (msg == NULL)
+        dm_world.abort(dm_world.abort_arg, 1, "out of memory for the answer to a one-sided call");
+    else
+        msg->send.done = reply_done;
+    return msg;
+}
+
+/* Send the first len bytes of the message's data. */
+static void reply_send(int proc, struct dm_rma_msg *msg, uint64_t id, size_t len, int flags)
+{
+    struct dm_pkt_rma_reply reply = {
+        .pkt = {.type = DM_PKT_RMA_REPLY,
+                .version = DM_PKT_VERSION,
+                .hdr_len = sizeof(reply),
+                .flags = (uint8_t)flags,
+                .data_len = (uint32_t)len},
+        .id = id,
+    };
+
+    if (len <= 64 && dm_chan_send_now(dm_world.chan, proc, &reply.pkt, msg->data) == DM_OK) {
+        dm_pool_put(&dm_rma_state.msgs, msg);
+        return;
     }
-    return DM_OK;
+    msg->send.data = msg->data;
+    msg->send.read = NULL;
+    dm_chan_send(dm_world.chan, proc, &reply.pkt, &msg->send);
+}
+
+/* One run of an accumulate; old, unless NULL, gets what was there. */
+static int apply_run(const struct dm_win *win, const struct dm_pkt_rma_acc *acc,
+                     const struct dm_rma_run *run, const char *data, char *old)
+{
+    const struct dm_type *type = dm_type_get(run->basic);
+    char *dst = dm_rma_place(win, run->offset, run->n * (uint64_t)type->extent);
+
+    if (dst == NULL)
+        return DM_ERR_RMA_RANGE;
+    if (acc->pkt.flags & DM_RMA_SWAP) {
+        dm_rma_swap(win, dst, run->basic, data, data + type->size, old);
+        return DM_OK;
+    }
+    return dm_rma_combine(win, dm_op_get(acc->op), dst, run->n, run->basic,
+                          acc->op == MPI_NO_OP ? NULL : data, old);
+}
+
+/* The packet's records say where its data go. */
+static int apply_runs(const struct dm_win *win, const struct dm_pkt_rma_acc *acc,
+                      const char *records, char *old, size_t *old_len_p)
+{
+    const char *data = records + acc->n_runs * sizeof(struct dm_rma_run);
+    int err = DM_OK;
+
+    *old_len_p = 0;
+    for (uint32_t i = acc->n_runs; i > 0 && err == DM_OK; i--) {
+        struct dm_rma_run run;
+        size_t len;
+
+        memcpy(&run, records + (i - 1) * sizeof(run), sizeof(run));
+        len = run.n * (size_t)dm_type_get(run.basic)->size;
+        err = apply_run(win, acc, &run, data, old != NULL ? old + *old_len_p : NULL);
+        if (acc->op != MPI_NO_OP)
+            data += len;
+        *old_len_p += len;
+    }
+    return err;
+}
+
+/* Note what the source shall hear with its next acknowledgement. */
+static void note_failure(struct dm_win *win, int proc, int err)
+{
+    int rank = dm_group_rank_of(win->group, proc);
+
+    if (rank != MPI_UNDEFINED && win->peers[rank].bad == DM_OK)
+        win->peers[rank].bad = err;
+}
+
+/* Apply, and answer with what was there. */
+static void apply_fetch(struct dm_win *win, int proc, const struct dm_pkt_rma_acc *acc,
+                        const char *records)
+{
+    struct dm_rma_msg *msg = reply_new();
+    struct dm_rma_run id;
+    size_t len;
+    int err;
+
+    if (msg == NULL)
+        return;
+    memcpy(&id, records, sizeof(id));
+    err = apply_runs(win, acc, records + sizeof(id), msg->data, &len);
+    reply_send(proc, msg, id.offset, err == DM_OK ? len : 0, err == DM_OK ? 0 : DM_RMA_REFUSED);
 }
 
 static void apply_acc(int proc, const struct dm_pkt_rma_acc *acc, const char *data)
 {
     struct dm_win *win = find_win(acc->win, proc);
-    const struct dm_op *op = dm_op_get(acc->op);
-    const char *runs = data;
-    int err = DM_OK;
+    size_t len;
+    int err;
 
-    if (win == NULL || op == NULL)
+    if (win == NULL || dm_op_get(acc->op) == NULL)
         return;
-    if (acc->n_runs == 0) {
-        size_t size = (size_t)dm_type_get(acc->basic)->size;
-
-        err = apply_run(win, op, acc->offset, acc->pkt.data_len / size, acc->basic, data);
+    if (acc->pkt.flags & DM_RMA_FETCH) {
+        apply_fetch(win, proc, acc, data);
+        return;
     }
-    data += acc->n_runs * sizeof(struct dm_rma_run);
-    for (uint32_t i = acc->n_runs; i > 0 && err == DM_OK; i--) {
-        struct dm_rma_run run;
+    if (acc->n_runs == 0) {
+        const struct dm_rma_run run = {.offset = acc->offset,
+                                       .n = acc->pkt.data_len /
+                                            (uint32_t)dm_type_get(acc->basic)->size,
+                                       .basic = acc->basic};
 
-        memcpy(&run, runs + (i - 1) * sizeof(run), sizeof(run));
-        err = apply_run(win, op, run.offset, run.n, run.basic, data);
-        data += run.n * (size_t)dm_type_get(run.basic)->size;
+        err = apply_run(win, acc, &run, data, NULL);
+    } else {
+        err = apply_runs(win, acc, data, NULL, &len);
     }
     if (err != DM_OK)
-        dm_log_error("accumulate from process %d failed: %s", proc, dm_err_detail());
+        note_failure(win, proc, err);
 }
 
 static void acc_write(void *arg, size_t offset, const void *data, size_t len)
@@ -102,8 +181,7 @@ static void acc_done(void *arg)
 {
     struct pending_acc *p = arg;
 
-    /* the process number is only for a warning that cannot happen twice in this window */
-    apply_acc(-1, &p->hdr, p->data);
+    apply_acc(p->proc, &p->hdr, p->data);
     free(p);
 }
 
@@ -136,13 +214,8 @@ static void on_acc(void *arg, int proc, const struct dm_pkt *pkt, const void *da
         return;
     }
     p->hdr = *acc;
+    p->proc = proc;
     *sink = (struct dm_chan_sink){.arg = p, .write = acc_write, .done = acc_done};
-}
-
-static void reply_done(struct dm_chan_send *send, int err)
-{
-    (void)err;
-    dm_pool_put(&dm_rma_state.msgs, dm_container_of(send, struct dm_rma_msg, send));
 }
 
 static void on_get(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
@@ -150,68 +223,69 @@ static void on_get(void *arg, int proc, const struct dm_pkt *pkt, const void *da
 {
     const struct dm_pkt_rma_get *get = (const struct dm_pkt_rma_get *)pkt;
     struct dm_win *win = find_win(get->win, proc);
-    struct dm_pkt_rma_get_reply reply = {
-        .pkt = {.type = DM_PKT_RMA_GET_REPLY,
-                .version = DM_PKT_VERSION,
-                .hdr_len = sizeof(reply),
-                .data_len = get->len},
-        .id = get->id,
-    };
     struct dm_rma_msg *msg;
+    const char *src;
 
     (void)arg, (void)data, (void)avail, (void)sink;
     if (win == NULL)
         return;
-    msg = dm_pool_get(&dm_rma_state.msgs);
-    if (msg == NULL) {
-        dm_world.abort(dm_world.abort_arg, 1, "out of memory for the answer to a get");
+    msg = reply_new();
+    if (msg == NULL)
+        return;
+    src = dm_rma_place(win, get->offset, get->len);
+    if (src == NULL) {
+        reply_send(proc, msg, get->id, 0, DM_RMA_REFUSED);
         return;
     }
     /* a snapshot: the reply may wait in a queue while the program goes on */
-    memcpy(msg->data, (char *)win->base + get->offset, get->len);
-    msg->send.done = reply_done;
-    msg->send.data = msg->data;
-    msg->send.read = NULL;
-    dm_chan_send(dm_world.chan, proc, &reply.pkt, &msg->send);
+    memcpy(msg->data, src, get->len);
+    reply_send(proc, msg, get->id, get->len, 0);
 }
 
-static void get_write(void *arg, size_t offset, const void *data, size_t len)
-{
-    memcpy((char *)((struct dm_rma_xfer *)arg)->dst + offset, data, len);
-}
-
-static void get_done(void *arg)
+static void reply_write(void *arg, size_t offset, const void *data, size_t len)
 {
     struct dm_rma_xfer *x = arg;
 
-    x->rdma.done(&x->rdma, DM_OK);
+    dm_type_unpack(x->buf, x->count, x->type, x->offset + offset, data, len);
 }
 
-static void on_get_reply(void *arg, int proc, const struct dm_pkt *pkt, const void *data,
-                         size_t avail, struct dm_chan_sink *sink)
+static void reply_over(void *arg)
 {
-    const struct dm_pkt_rma_get_reply *reply = (const struct dm_pkt_rma_get_reply *)pkt;
+    dm_rma_xfer_over(arg, DM_OK);
+}
+
+static void on_reply(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
+                     struct dm_chan_sink *sink)
+{
+    const struct dm_pkt_rma_reply *reply = (const struct dm_pkt_rma_reply *)pkt;
     struct dm_rma_xfer *x = (struct dm_rma_xfer *)(uintptr_t)reply->id;
 
     (void)arg, (void)proc;
-    if (avail == pkt->data_len) {
-        memcpy(x->dst, data, avail);
-        get_done(x);
-        return;
+    if (pkt->flags & DM_RMA_REFUSED) {
+        dm_rma_xfer_over(x, DM_ERR_RMA_RANGE);
+    } else if (avail == pkt->data_len) {
+        reply_write(x, 0, data, avail);
+        reply_over(x);
+    } else {
+        *sink = (struct dm_chan_sink){.arg = x, .write = reply_write, .done = reply_over};
     }
-    *sink = (struct dm_chan_sink){.arg = x, .write = get_write, .done = get_done};
 }
 
 /* ---- notices ---- */
 
 static void on_sync(struct dm_win *win, const struct dm_pkt_rma_note *note)
 {
-    dm_rma_note(win, note->source, DM_PKT_RMA_SYNC_ACK, 0);
+    struct dm_win_peer *peer = &win->peers[note->source];
+
+    dm_rma_note(win, note->source, DM_PKT_RMA_SYNC_ACK, peer->bad);
+    peer->bad = DM_OK;
 }
 
 /* An acknowledgement, or a lock that was granted. */
 static void on_answer(struct dm_win *win, const struct dm_pkt_rma_note *note)
 {
+    if (note->mode != DM_OK && win->err == DM_OK)
+        win->err = note->mode;
     win->peers[note->source].n_awaited--;
     win->n_awaited--;
 }
@@ -300,7 +374,7 @@ void dm_rma_target_start(void)
 
     dm_chan_on_packet(chan, (enum dm_pkt_type)DM_PKT_RMA_ACC, on_acc, NULL);
     dm_chan_on_packet(chan, (enum dm_pkt_type)DM_PKT_RMA_GET, on_get, NULL);
-    dm_chan_on_packet(chan, (enum dm_pkt_type)DM_PKT_RMA_GET_REPLY, on_get_reply, NULL);
+    dm_chan_on_packet(chan, (enum dm_pkt_type)DM_PKT_RMA_REPLY, on_reply, NULL);
     for (int type = DM_PKT_RMA_SYNC; type <= DM_PKT_RMA_UNLOCK; type++)
         dm_chan_on_packet(chan, (enum dm_pkt_type)type, on_note, NULL);
 }

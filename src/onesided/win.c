@@ -6,6 +6,7 @@
  * its traffic apart.
  */
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "mpi/coll/coll.h"
 #include "mpi/comm/comm.h"
@@ -16,6 +17,10 @@ static void release(struct dm_win *win)
 {
     struct dm_adapt *adapt = dm_chan_adapt(dm_world.chan);
 
+    if (win->map != NULL)
+        munmap(win->map, win->map_len);
+    dm_rma_unmap_all(win);
+    dm_rma_detach_all(win);
     if (win->flavor == MPI_WIN_FLAVOR_ALLOCATE && win->base != NULL)
         dm_adapt_mem_free(adapt, win->base, win->mr);
     else if (win->mr != NULL)
@@ -35,7 +40,8 @@ static void release(struct dm_win *win)
 }
 
 /* A window object over a duplicate of comm, without memory yet. */
-static int win_new(struct dm_comm *comm, int disp_unit, int flavor, struct dm_win **win_p)
+static int win_new(struct dm_comm *comm, int disp_unit, int flavor, struct dm_info *info,
+                   struct dm_win **win_p)
 {
     struct dm_win *win = calloc(1, sizeof(*win));
     int err;
@@ -48,7 +54,10 @@ static int win_new(struct dm_comm *comm, int disp_unit, int flavor, struct dm_wi
     win->access = DM_EPOCH_NONE;
     win->exposure = DM_EPOCH_NONE;
     dm_list_init(&win->lock_queue);
+    dm_list_init(&win->regions);
     err = dm_comm_dup_bare(comm, &win->comm);
+    if (err == DM_OK)
+        err = dm_rma_info_init(win, info);
     if (err != DM_OK)
         goto err_release;
     err = DM_ENOMEM;
@@ -80,12 +89,13 @@ static int exchange_parts(struct dm_win *win)
     struct dm_type *byte = dm_type_get(MPI_BYTE);
     struct dm_win_part mine = {
         .base = (uint64_t)(uintptr_t)win->base,
-        .size = (uint64_t)win->size,
+        .size = win->flavor == MPI_WIN_FLAVOR_DYNAMIC ? INT64_MAX : (uint64_t)win->size,
         .handle = win->obj.handle,
         .disp_unit = (uint32_t)win->disp_unit,
         .is_direct = win->mr != NULL && dm_adapt_is_registered(win->mr),
     };
 
+    dm_rma_map_offer(win, &mine);
     if (mine.is_direct)
         dm_adapt_rkey(win->mr, &mine.rkey);
     return dm_allgather(&mine, sizeof(mine), byte, win->parts, sizeof(mine), byte, win->comm);
@@ -99,6 +109,10 @@ static int finish_create(struct dm_win *win, struct dm_win **win_p)
         release(win);
         return err;
     }
+    /* my own part needs no transfers; an address in a dynamic window is for the target to check */
+    if (win->flavor != MPI_WIN_FLAVOR_DYNAMIC)
+        win->peers[win->comm->rank].map = win->base;
+    dm_rma_map_start(win);
     *win_p = win;
     return DM_OK;
 }
@@ -107,9 +121,8 @@ int dm_win_create(void *base, size_t size, int disp_unit, struct dm_info *info,
                   struct dm_comm *comm, struct dm_win **win_p)
 {
     struct dm_win *win;
-    int err = win_new(comm, disp_unit, MPI_WIN_FLAVOR_CREATE, &win);
+    int err = win_new(comm, disp_unit, MPI_WIN_FLAVOR_CREATE, info, &win);
 
-    (void)info;
     if (err != DM_OK)
         return err;
     win->base = base;
@@ -129,9 +142,8 @@ int dm_win_allocate(size_t size, int disp_unit, struct dm_info *info, struct dm_
                     void *baseptr, struct dm_win **win_p)
 {
     struct dm_win *win;
-    int err = win_new(comm, disp_unit, MPI_WIN_FLAVOR_ALLOCATE, &win);
+    int err = win_new(comm, disp_unit, MPI_WIN_FLAVOR_ALLOCATE, info, &win);
 
-    (void)info;
     if (err != DM_OK)
         return err;
     win->size = (MPI_Aint)size;
@@ -144,6 +156,32 @@ int dm_win_allocate(size_t size, int disp_unit, struct dm_info *info, struct dm_
     }
     *(void **)baseptr = win->base;
     return finish_create(win, win_p);
+}
+
+int dm_win_allocate_shared(size_t size, int disp_unit, struct dm_info *info, struct dm_comm *comm,
+                           void *baseptr, struct dm_win **win_p)
+{
+    struct dm_win *win;
+    int err = win_new(comm, disp_unit, MPI_WIN_FLAVOR_SHARED, info, &win);
+
+    if (err != DM_OK)
+        return err;
+    win->size = (MPI_Aint)size;
+    err = dm_rma_share(win);
+    if (err != DM_OK) {
+        release(win);
+        return err;
+    }
+    *(void **)baseptr = win->base;
+    return finish_create(win, win_p);
+}
+
+int dm_win_create_dynamic(struct dm_info *info, struct dm_comm *comm, struct dm_win **win_p)
+{
+    struct dm_win *win;
+    int err = win_new(comm, 1, MPI_WIN_FLAVOR_DYNAMIC, info, &win);
+
+    return err != DM_OK ? err : finish_create(win, win_p);
 }
 
 int dm_win_free(struct dm_win *win)
@@ -160,8 +198,9 @@ int dm_win_free(struct dm_win *win)
     err = dm_attr_delete_all(win->obj.handle, &win->attrs);
     if (err != DM_OK)
         return err;
+    /* refused transfers of an epoch that nobody has ended do not keep the window */
     err = dm_rma_flush_all(win);
-    if (err != DM_OK)
+    if (err == DM_EPEER)
         return err;
     /* nobody may still send here when the handle becomes invalid */
     err = dm_barrier(win->comm);
@@ -184,6 +223,8 @@ int dm_onesided_start(void)
 {
     dm_pool_init(&dm_rma_state.msgs, sizeof(struct dm_rma_msg), 16, 0);
     dm_pool_init(&dm_rma_state.xfers, sizeof(struct dm_rma_xfer), 64, 0);
+    dm_rma_req_start();
+    dm_rma_xfer_start();
     dm_list_init(&dm_rma_state.allocs);
     dm_rma_target_start();
     return DM_OK;
@@ -193,5 +234,6 @@ void dm_onesided_stop(void)
 {
     dm_pool_fini(&dm_rma_state.msgs);
     dm_pool_fini(&dm_rma_state.xfers);
+    dm_pool_fini(&dm_rma_state.reqs);
     dm_rma_mem_stop();
 }

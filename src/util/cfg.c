@@ -20,18 +20,16 @@
 #define PREFIX_LEN   (sizeof(PREFIX) - 1)
 #define NAME_MAX_LEN 64
 
-enum cfg_type { CFG_STR, CFG_BOOL, CFG_UINT, CFG_SIZE, CFG_USEC, CFG_ENUM };
-
 struct cfg_row {
     const char *name;
     const char *dflt;
     const char *help;
     size_t offset;
-    enum cfg_type type;
+    enum dm_cfg_type type;
 };
 
 #define CFG_ROW(NAME, TYPE, def, field, help)                                                      \
-    {PREFIX #NAME, def, help, offsetof(struct dm_cfg, field), CFG_##TYPE},
+    {PREFIX #NAME, def, help, offsetof(struct dm_cfg, field), DM_CFG_##TYPE},
 static const struct cfg_row cfg_rows[] = {DM_CFG_TABLE(CFG_ROW)};
 
 #define N_ROWS (sizeof(cfg_rows) / sizeof(cfg_rows[0]))
@@ -126,26 +124,26 @@ static bool parse_value(const struct cfg_row *row, const char *text, struct dm_c
     uint64_t num = 0;
 
     switch (row->type) {
-    case CFG_STR:
+    case DM_CFG_STR:
         *(dm_cfg_STR *)field = text;
         return true;
-    case CFG_BOOL:
+    case DM_CFG_BOOL:
         return parse_bool(text, field);
-    case CFG_ENUM:
+    case DM_CFG_ENUM:
         return parse_enum(text, row->help, field);
-    case CFG_UINT:
+    case DM_CFG_UINT:
         if (!parse_number(text, no_units, UINT_MAX, &num))
             return false;
         *(dm_cfg_UINT *)field = (dm_cfg_UINT)num;
         return true;
-    case CFG_SIZE:
+    case DM_CFG_SIZE:
         if (strcasecmp(text, "auto") == 0 && strcmp(row->dflt, "auto") == 0)
             num = DM_CFG_AUTO_SIZE;
         else if (!parse_number(text, size_units, DM_CFG_AUTO_SIZE - 1, &num))
             return false;
         *(dm_cfg_SIZE *)field = (dm_cfg_SIZE)num;
         return true;
-    case CFG_USEC:
+    case DM_CFG_USEC:
         if (strcasecmp(text, "auto") == 0)
             num = DM_CFG_AUTO;
         else if (!parse_number(text, usec_units, DM_CFG_AUTO - 1, &num))
@@ -159,14 +157,14 @@ static bool parse_value(const struct cfg_row *row, const char *text, struct dm_c
 static int fail_value(const struct cfg_row *row, const char *text)
 {
     static const char *const allowed[] = {
-        [CFG_STR] = "a text",
-        [CFG_BOOL] = "yes or no",
-        [CFG_UINT] = "a whole number from 0 on",
-        [CFG_SIZE] = "a number of bytes, also with k, m or g behind it, like 16k",
-        [CFG_USEC] = "a time, a number with us, ms or s behind it, like 500us, or auto",
+        [DM_CFG_STR] = "a text",
+        [DM_CFG_BOOL] = "yes or no",
+        [DM_CFG_UINT] = "a whole number from 0 on",
+        [DM_CFG_SIZE] = "a number of bytes, also with k, m or g behind it, like 16k",
+        [DM_CFG_USEC] = "a time, a number with us, ms or s behind it, like 500us, or auto",
     };
 
-    if (row->type == CFG_ENUM)
+    if (row->type == DM_CFG_ENUM)
         return DM_FAIL(DM_ECONFIG, "%s is '%s', but must be one of %.*s", row->name, text,
                        (int)strcspn(row->help, ":"), row->help);
     return DM_FAIL(DM_ECONFIG, "%s is '%s', but must be %s", row->name, text, allowed[row->type]);
@@ -314,12 +312,42 @@ bool dm_cfg_row(size_t i, struct dm_cfg_row_info *info_p)
 {
     if (i >= N_ROWS)
         return false;
+    info_p->type = cfg_rows[i].type;
+    info_p->field = (const char *)&state.cfg + cfg_rows[i].offset;
     info_p->name = cfg_rows[i].name;
     info_p->dflt = cfg_rows[i].dflt;
     info_p->help = cfg_rows[i].help;
     info_p->value = state.env[i] != NULL ? state.env[i] : cfg_rows[i].dflt;
     info_p->origin = state.env[i] != NULL ? "environment" : "default";
     return true;
+}
+
+int dm_cfg_set(size_t i, const char *text)
+{
+    char *copy = strdup(text);
+
+    if (copy == NULL)
+        return DM_FAIL(DM_ENOMEM, "setting %s", cfg_rows[i].name);
+    if (!parse_value(&cfg_rows[i], copy, &state.cfg)) {
+        free(copy);
+        return fail_value(&cfg_rows[i], text);
+    }
+    free(state.env[i]);
+    state.env[i] = copy;
+    return DM_OK;
+}
+
+const char *dm_cfg_choice(const struct dm_cfg_row_info *info, int k, int *len_p)
+{
+    const char *word = info->help;
+
+    while (k-- > 0) {
+        word += strcspn(word, "|:");
+        if (*word++ != '|')
+            return NULL;
+    }
+    *len_p = (int)strcspn(word, "|:");
+    return word;
 }
 
 const char *dm_cfg_env(const char *name)

@@ -51,7 +51,10 @@ const struct dm_cfg *dm_cfg(void);
  * Row i of the table for listing: name with DATUM_ in front, value in force as
  * text, default, origin ("default" or "environment"), help. False past the end.
  */
+enum dm_cfg_type { DM_CFG_STR, DM_CFG_BOOL, DM_CFG_UINT, DM_CFG_SIZE, DM_CFG_USEC, DM_CFG_ENUM };
 struct dm_cfg_row_info {
+    enum dm_cfg_type type;
+    const void *field; /* of a dm_cfg_TYPE */
     const char *name;
     const char *value;
     const char *dflt;
@@ -59,6 +62,10 @@ struct dm_cfg_row_info {
     const char *help;
 };
 bool dm_cfg_row(size_t i, struct dm_cfg_row_info *info_p);
+/* Give row i another value, as if the environment had it. DM_ECONFIG, DM_ENOMEM. */
+int dm_cfg_set(size_t i, const char *text);
+/* Word k of the choices of an ENUM row, and its length; NULL past the last. */
+const char *dm_cfg_choice(const struct dm_cfg_row_info *info, int k, int *len_p);
 
 /* An environment variable that is not a setting of ours (PMI_*, DAT_OVERRIDE). */
 const char *dm_cfg_env(const char *name);

@@ -62,6 +62,8 @@
 #define DM_CFG_OTHER_TABLE(X)                                                                      \
     X(HYDRA, "the Hydra process manager that mpiexec starts; default: mpiexec.hydra in PATH")      \
     X(CC, "the C compiler that mpicc calls; default: the one that built the library")              \
+    X(CXX, "the C++ compiler that mpicxx calls; default: g++")                                     \
+    X(FC, "the Fortran compiler that mpifort calls; default: gfortran")                            \
     X(REPORT, "set by mpiexec for its ranks: where to announce themselves")                        \
     X(BUILD, "the build directory, for the tests")
 

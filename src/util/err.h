@@ -59,6 +59,9 @@
     X(DM_ERR_RMA_ATTACH, RMA_ATTACH, "memory cannot be attached")                                  \
     X(DM_ERR_RMA_SHARED, RMA_SHARED, "memory cannot be shared")                                    \
     X(DM_ERR_RMA_FLAVOR, RMA_FLAVOR, "the window has the wrong flavor")                            \
+    X(DM_ERR_FILE, FILE, "invalid file handle")                                                    \
+    X(DM_ERR_SESSION, SESSION, "invalid session")                                                  \
+    X(DM_ERR_VALUE_TOO_LARGE, VALUE_TOO_LARGE, "the value does not fit")                           \
     X(DM_ERR_NAME, NAME, "service name not found")                                                 \
     X(DM_ERR_PORT, PORT, "invalid port name")                                                      \
     X(DM_ERR_SERVICE, SERVICE, "invalid service name")                                             \
@@ -68,6 +71,17 @@
 #define DM_ERRORS_ENUM(name, class, text) name,
 enum dm_err { DM_OK = 0, DM_ERRORS(DM_ERRORS_ENUM) DM_ERR_LAST };
 #undef DM_ERRORS_ENUM
+
+/*
+ * What a callback of the program returned, an MPI error code of its own, is passed on as it is: as a negative
+ * number, which src/api turns back. One that is no code counts as DM_ERR_OTHER.
+ */
+static inline int dm_err_of_code(int mpi_code)
+{
+    if (mpi_code == 0)
+        return DM_OK;
+    return mpi_code > 0 ? -mpi_code : DM_ERR_OTHER;
+}
 
 /* The general text of a code, static storage. */
 const char *dm_err_text(int err);

@@ -255,6 +255,31 @@ int dm_host_shm_alloc(const char *name, size_t len, void **ptr_p, int *fd_p)
     return DM_OK;
 }
 
+int dm_host_shm_open(int pid, int fd, uint64_t dev, uint64_t ino, size_t len, void **ptr_p)
+{
+    char path[64];
+    struct stat st;
+    void *ptr;
+    int mine;
+
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+    mine = open(path, O_RDWR | O_CLOEXEC);
+    if (mine < 0)
+        return DM_FAIL(DM_ESYS, "%s cannot be opened: %s", path, strerror(errno));
+    if (fstat(mine, &st) != 0 || st.st_dev != dev || st.st_ino != ino ||
+        (uint64_t)st.st_size < len) {
+        close(mine);
+        return DM_FAIL(DM_ESYS, "%s is another file: are the processes in different containers?",
+                       path);
+    }
+    ptr = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, mine, 0);
+    close(mine);
+    if (ptr == MAP_FAILED)
+        return DM_FAIL(DM_ENOMEM, "mapping %zu bytes of %s: %s", len, path, strerror(errno));
+    *ptr_p = ptr;
+    return DM_OK;
+}
+
 void dm_host_shm_free(void *ptr, size_t len, int fd)
 {
     munmap(ptr, len);

@@ -26,6 +26,11 @@ int dm_host_quota(const char *groups_file, const char *root);
  * DM_ESYS with the reason and the remedy.
  */
 int dm_host_shm_alloc(const char *name, size_t len, void **ptr_p, int *fd_p);
+/*
+ * Map the first len bytes of another process' file, its descriptor fd, when it is the one with
+ * that device and inode number. DM_ESYS: not allowed, not this host, not that file.
+ */
+int dm_host_shm_open(int pid, int fd, uint64_t dev, uint64_t ino, size_t len, void **ptr_p);
 /* Unmap and close what dm_host_shm_alloc made. */
 void dm_host_shm_free(void *ptr, size_t len, int fd);
 

@@ -77,14 +77,16 @@ static int elems(const struct layout *l, size_t n)
 }
 
 /* Write or check n payload ints beginning at payload int `first` of the buffer. */
-static void put_block(int *buf, const struct layout *l, size_t first, size_t n, int src, int dst)
+static inline void put_block(int *buf, const struct layout *l, size_t first, size_t n, int src,
+                             int dst)
 {
     for (size_t k = 0; k < n; k++)
         buf[place(l, first + k)] = value(src, dst, k);
 }
 
 /* Checked values become sentinels, so that check_rest can look for strangers. */
-static void check_block(int *buf, const struct layout *l, size_t first, size_t n, int src, int dst)
+static inline void check_block(int *buf, const struct layout *l, size_t first, size_t n, int src,
+                               int dst)
 {
     for (size_t k = 0; k < n; k++) {
         size_t at = place(l, first + k);
@@ -94,7 +96,7 @@ static void check_block(int *buf, const struct layout *l, size_t first, size_t n
     }
 }
 
-static void check_rest(const int *buf, size_t n_ints)
+static inline void check_rest(const int *buf, size_t n_ints)
 {
     for (size_t i = 0; i < n_ints; i++)
         CHECK_EQ(buf[i], SENTINEL);

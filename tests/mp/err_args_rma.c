@@ -11,11 +11,27 @@ static int buf[16], mem[16];
 static void win_args(MPI_Win bad)
 {
     MPI_Errhandler eh;
+    MPI_Request req;
+    MPI_Aint size;
     MPI_Group g;
+    MPI_Info info;
     MPI_Win w;
     void *p;
     int flag;
 
+    BAD(MPI_Get_accumulate(buf, 1, MPI_INT, buf, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_SUM, bad),
+        MPI_ERR_WIN);
+    BAD(MPI_Fetch_and_op(buf, buf, MPI_INT, 0, 0, MPI_SUM, bad), MPI_ERR_WIN);
+    BAD(MPI_Compare_and_swap(buf, buf, buf, MPI_INT, 0, 0, bad), MPI_ERR_WIN);
+    BAD(MPI_Rput(buf, 1, MPI_INT, 0, 0, 1, MPI_INT, bad, &req), MPI_ERR_WIN);
+    BAD(MPI_Rget(buf, 1, MPI_INT, 0, 0, 1, MPI_INT, bad, &req), MPI_ERR_WIN);
+    BAD(MPI_Raccumulate(buf, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_SUM, bad, &req), MPI_ERR_WIN);
+    BAD(MPI_Rget_accumulate(buf, 1, MPI_INT, buf, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_SUM, bad, &req),
+        MPI_ERR_WIN);
+    BAD(MPI_Win_attach(bad, mem, 4), MPI_ERR_WIN);
+    BAD(MPI_Win_detach(bad, mem), MPI_ERR_WIN);
+    BAD(MPI_Win_shared_query(bad, 0, &size, &flag, &p), MPI_ERR_WIN);
+    BAD(MPI_Win_get_info(bad, &info), MPI_ERR_WIN);
     BAD(MPI_Put(buf, 1, MPI_INT, 0, 0, 1, MPI_INT, bad), MPI_ERR_WIN);
     BAD(MPI_Get(buf, 1, MPI_INT, 0, 0, 1, MPI_INT, bad), MPI_ERR_WIN);
     BAD(MPI_Accumulate(buf, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_SUM, bad), MPI_ERR_WIN);
@@ -56,6 +72,13 @@ static void creation(void)
     BAD(MPI_Win_allocate(4, 0, MPI_INFO_NULL, W, &p, &w), MPI_ERR_DISP);
     BAD(MPI_Win_allocate(4, 4, MPI_INFO_NULL, MPI_COMM_NULL, &p, &w), MPI_ERR_COMM);
     BAD(MPI_Win_allocate(4, 4, MPI_INFO_NULL, W, NULL, &w), MPI_ERR_ARG);
+    BAD(MPI_Win_allocate_shared(-1, 4, MPI_INFO_NULL, W, &p, &w), MPI_ERR_SIZE);
+    BAD(MPI_Win_allocate_shared(4, 0, MPI_INFO_NULL, W, &p, &w), MPI_ERR_DISP);
+    BAD(MPI_Win_allocate_shared(4, 4, MPI_INFO_NULL, MPI_COMM_NULL, &p, &w), MPI_ERR_COMM);
+    BAD(MPI_Win_allocate_shared(4, 4, MPI_INFO_NULL, W, NULL, &w), MPI_ERR_ARG);
+    BAD(MPI_Win_create_dynamic(17, W, &w), MPI_ERR_INFO);
+    BAD(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_NULL, &w), MPI_ERR_COMM);
+    BAD(MPI_Win_create_dynamic(MPI_INFO_NULL, W, NULL), MPI_ERR_ARG);
     BAD(MPI_Alloc_mem(-1, MPI_INFO_NULL, &p), MPI_ERR_SIZE);
     BAD(MPI_Alloc_mem(8, MPI_INFO_NULL, NULL), MPI_ERR_ARG);
     BAD(MPI_Alloc_mem(8, 17, &p), MPI_ERR_INFO);
@@ -65,6 +88,7 @@ static void creation(void)
 static void transfers(MPI_Win w)
 {
     MPI_Datatype uncommitted, stale = freed_type();
+    MPI_Request req;
     MPI_Op op;
 
     MPI_Type_contiguous(2, MPI_INT, &uncommitted);
@@ -88,6 +112,32 @@ static void transfers(MPI_Win w)
     BAD(MPI_Accumulate(buf, 1, MPI_INT, 0, 0, 1, MPI_INT, op, w), MPI_ERR_OP);
     BAD(MPI_Accumulate(buf, 1, MPI_INT, mp_size, 0, 1, MPI_INT, MPI_SUM, w), MPI_ERR_RANK);
     BAD(MPI_Accumulate(buf, 1, MPI_DOUBLE, 0, 0, 1, MPI_DOUBLE, MPI_BAND, w), MPI_ERR_OP);
+    BAD(MPI_Get_accumulate(NULL, 1, MPI_INT, buf, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_SUM, w),
+        MPI_ERR_BUFFER);
+    BAD(MPI_Get_accumulate(buf, 1, MPI_INT, NULL, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_SUM, w),
+        MPI_ERR_BUFFER);
+    BAD(MPI_Get_accumulate(buf, -1, MPI_INT, buf, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_SUM, w),
+        MPI_ERR_COUNT);
+    BAD(MPI_Get_accumulate(buf, 1, stale, buf, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_SUM, w),
+        MPI_ERR_TYPE);
+    BAD(MPI_Get_accumulate(buf, 1, MPI_INT, buf, 1, uncommitted, 0, 0, 1, MPI_INT, MPI_SUM, w),
+        MPI_ERR_TYPE);
+    BAD(MPI_Get_accumulate(buf, 1, MPI_INT, buf, 1, MPI_INT, 0, 0, 1, MPI_INT, op, w), MPI_ERR_OP);
+    BAD(MPI_Get_accumulate(buf, 2, MPI_INT, buf, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_SUM, w),
+        MPI_ERR_TYPE);
+    BAD(MPI_Fetch_and_op(NULL, buf, MPI_INT, 0, 0, MPI_SUM, w), MPI_ERR_BUFFER);
+    BAD(MPI_Fetch_and_op(buf, NULL, MPI_INT, 0, 0, MPI_SUM, w), MPI_ERR_BUFFER);
+    BAD(MPI_Fetch_and_op(buf, buf, MPI_INT, mp_size, 0, MPI_SUM, w), MPI_ERR_RANK);
+    BAD(MPI_Fetch_and_op(buf, buf, MPI_INT, 0, 16, MPI_SUM, w), MPI_ERR_RMA_RANGE);
+    BAD(MPI_Fetch_and_op(buf, buf, MPI_DOUBLE, 0, 0, MPI_BOR, w), MPI_ERR_OP);
+    BAD(MPI_Compare_and_swap(buf, NULL, buf, MPI_INT, 0, 0, w), MPI_ERR_BUFFER);
+    BAD(MPI_Compare_and_swap(buf, buf, buf, MPI_FLOAT, 0, 0, w), MPI_ERR_TYPE);
+    BAD(MPI_Compare_and_swap(buf, buf, buf, MPI_INT, -5, 0, w), MPI_ERR_RANK);
+    BAD(MPI_Compare_and_swap(buf, buf, buf, MPI_INT, 0, 16, w), MPI_ERR_RMA_RANGE);
+    BAD(MPI_Rput(buf, 1, MPI_INT, 0, 0, 1, MPI_INT, w, NULL), MPI_ERR_ARG);
+    BAD(MPI_Rput(buf, 1, MPI_INT, 0, 0, 1, MPI_INT, w, &req), MPI_ERR_RMA_SYNC);
+    BAD(MPI_Win_attach(w, mem, 4), MPI_ERR_RMA_FLAVOR);
+    BAD(MPI_Win_detach(w, mem), MPI_ERR_RMA_FLAVOR);
     /* Beyond the end of the target's memory. */
     BAD(MPI_Put(buf, 1, MPI_INT, 0, 16, 1, MPI_INT, w), MPI_ERR_RMA_RANGE);
     BAD(MPI_Get(buf, 2, MPI_INT, 0, 15, 2, MPI_INT, w), MPI_ERR_RMA_RANGE);

@@ -43,6 +43,16 @@ static inline int end(void)
     return 0;
 }
 
+/* Does the library's version text begin so? For faults of others that a test knows of. */
+static inline int is_library(const char *name)
+{
+    char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    int len;
+
+    MPI_Get_library_version(text, &len);
+    return strncmp(text, name, strlen(name)) == 0;
+}
+
 static inline unsigned char byte_of(int seed, size_t at)
 {
     return (unsigned char)(seed * 37 + (int)(at * 11) + (int)(at >> 8) * 3);

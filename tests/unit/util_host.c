@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -102,6 +103,34 @@ static void memory_is_shared_and_private(void)
     CHECK_EQ(fcntl(fd, F_GETFD), -1);
 }
 
+/* By its process and descriptor, and only the very file. */
+static void memory_of_another(void)
+{
+    void *ptr = NULL, *view = NULL;
+    struct stat st;
+    int fd = -1, status = 1;
+
+    CHECK_EQ(dm_host_shm_alloc("test", 100000, &ptr, &fd), DM_OK);
+    CHECK_EQ(fstat(fd, &st), 0);
+    strcpy(ptr, "theirs");
+    if (fork() == 0) {
+        bool ok = dm_host_shm_open(getppid(), fd, st.st_dev, st.st_ino, 100000, &view) == DM_OK &&
+                  strcmp(view, "theirs") == 0;
+
+        if (ok)
+            strcpy((char *)view + 99990, "mine");
+        _exit(!ok);
+    }
+    wait(&status);
+    CHECK_EQ(status, 0);
+    CHECK_EQ(strcmp((char *)ptr + 99990, "mine"), 0);
+    CHECK_EQ(dm_host_shm_open(getpid(), fd, st.st_dev, st.st_ino + 1, 100000, &view), DM_ESYS);
+    CHECK_EQ(dm_host_shm_open(getpid(), fd, st.st_dev + 1, st.st_ino, 100000, &view), DM_ESYS);
+    CHECK_EQ(dm_host_shm_open(getpid(), fd, st.st_dev, st.st_ino, 100001, &view), DM_ESYS);
+    CHECK_EQ(dm_host_shm_open(getpid(), 9999, st.st_dev, st.st_ino, 100000, &view), DM_ESYS);
+    dm_host_shm_free(ptr, 100000, fd);
+}
+
 /* In a child, since a limit cannot be taken back: what does allocating say? */
 static void refused(int resource, rlim_t limit, int code, const char *text)
 {
@@ -146,6 +175,7 @@ int main(void)
     version_1();
     this_host();
     memory_is_shared_and_private();
+    memory_of_another();
     refused(RLIMIT_FSIZE, 1 << 20, DM_ESYS, "ulimit -f");
     refused(RLIMIT_NOFILE, 3, DM_ESYS, "ulimit -n");
     /* Sanitizers reserve terabytes and cannot live under this limit. */

@@ -5,34 +5,50 @@
 
 #include <stdlib.h>
 
-#include "mpi/coll/body.h"
+#include "mpi/coll/alg/alg.h"
 #include "mpi/coll/coll_state.h"
+#include "mpi/coll/sched.h"
+#include "mpi/coll/select.h"
 #include "util/cfg.h"
 
 int dm_coll_start(void)
 {
     dm_coll_state.byte = dm_type_get(MPI_BYTE);
+    dm_sched_start();
     return dm_coll_force(dm_cfg()->coll);
 }
 
 void dm_coll_stop(void)
 {
+    dm_sched_stop();
     free(dm_coll_state.spare);
     dm_coll_state = (struct dm_coll_state){0};
 }
 
-int dm_coll_no_inter(const char *name)
-{
-    return DM_FAIL(DM_ENOTSUP, "%s on an intercommunicator", name);
-}
-
-int dm_barrier(struct dm_comm *comm)
+int dm_coll_barrier(struct dm_comm *comm, struct dm_coll_how how)
 {
     static const struct dm_coll_args none;
 
+    return dm_coll_run(DM_COLL_BARRIER, 0, &none, comm, how);
+}
+
+int dm_coll_and_init(uint32_t *words, size_t n, struct dm_comm *comm, void (*done)(void *arg),
+                     void *arg, struct dm_req **req_p)
+{
+    struct dm_coll_args a = {.sbuf = words,
+                             .rbuf = words,
+                             .rcount = n,
+                             .rtype = dm_type_get(MPI_UINT32_T),
+                             .op = dm_op_get(MPI_BAND),
+                             .is_in_place = true};
+    int err;
+
     if (comm->remote != NULL)
-        return dm_coll_no_inter("barrier");
-    if (comm->size == 1)
-        return DM_OK;
-    return dm_coll_run(DM_COLL_BARRIER, 0, &none, comm);
+        err = dm_coll_run_alg(dm_coll_inter_and, &a, comm, dm_coll_persistent(NULL, req_p));
+    else
+        err = dm_coll_run(DM_COLL_ALLREDUCE, n * sizeof(*words), &a, comm,
+                          dm_coll_persistent(NULL, req_p));
+    if (err == DM_OK)
+        dm_sched_watch(*req_p, done, arg);
+    return err;
 }

@@ -1,49 +1,63 @@
 /*
- * Bodies of the collectives that move data: what MPI_IN_PLACE means, what a job of one
- * does, and the bytes that the choice of the algorithm goes by.
+ * Bodies of the collectives that move data: what MPI_IN_PLACE means, and the bytes that the
+ * choice of the algorithm goes by.
  */
-#include "mpi/coll/body.h"
+#include "mpi/coll/select.h"
 
 static int misplaced(const char *what)
 {
     return DM_FAIL(DM_ERR_BUFFER, "MPI_IN_PLACE is not allowed as the %s of this rank", what);
 }
 
-int dm_bcast(void *buf, size_t count, struct dm_type *type, int root, struct dm_comm *comm)
+/* Between groups nothing is in place; what does not count is not looked at. */
+static int run_inter(enum dm_coll_kind kind, const struct dm_coll_args *a, bool sends, bool gets,
+                     struct dm_comm *comm, struct dm_coll_how how)
+{
+    if (sends && a->sbuf == MPI_IN_PLACE)
+        return misplaced("send buffer");
+    if (gets && a->rbuf == MPI_IN_PLACE)
+        return misplaced("receive buffer");
+    return dm_coll_run(kind, 0, a, comm, how);
+}
+
+int dm_coll_bcast(void *buf, size_t count, struct dm_type *type, int root, struct dm_comm *comm,
+                  struct dm_coll_how how)
 {
     struct dm_coll_args a = {.rbuf = buf, .rcount = count, .rtype = type, .root = root};
-    size_t bytes = dm_coll_bytes(count, type);
 
     if (comm->remote != NULL)
-        return dm_coll_no_inter("broadcast");
+        return run_inter(DM_COLL_BCAST, &a, false, root != MPI_PROC_NULL, comm, how);
     if (buf == MPI_IN_PLACE)
         return misplaced("buffer");
-    if (bytes == 0 || comm->size == 1)
-        return DM_OK;
-    return dm_coll_run(DM_COLL_BCAST, bytes, &a, comm);
+    return dm_coll_run_some(DM_COLL_BCAST, dm_coll_bytes(count, type), &a, comm, how);
 }
 
 /* ---- to and from a root ---- */
 
-/* Both forms; bytes of one block, or 0 when they differ. */
-static int gather(enum dm_coll_kind kind, size_t bytes, struct dm_coll_args *a,
-                  struct dm_comm *comm)
+/* Both forms, between groups and inside one. */
+static int gather(enum dm_coll_kind kind, struct dm_coll_args *a, struct dm_comm *comm,
+                  struct dm_coll_how how)
 {
+    bool is_root = comm->rank == a->root;
+    size_t bytes;
+
+    if (comm->remote != NULL)
+        return run_inter(kind, a, a->root >= 0, a->root == MPI_ROOT, comm, how);
     a->is_in_place = a->sbuf == MPI_IN_PLACE;
-    if (a->is_in_place && comm->rank != a->root)
+    if (a->is_in_place && !is_root)
         return misplaced("send buffer");
-    if (comm->rank == a->root && a->rbuf == MPI_IN_PLACE)
+    if (is_root && a->rbuf == MPI_IN_PLACE)
         return misplaced("receive buffer");
-    if (comm->size > 1)
-        return dm_coll_run(kind, bytes, a, comm);
-    if (a->is_in_place)
-        return DM_OK;
-    return dm_type_copy(a->sbuf, a->scount, a->stype, dm_coll_rplace(a, 0), dm_coll_rcount(a, 0),
-                        a->rtype);
+    /* Bytes of one block, unknown when they differ. */
+    if (kind == DM_COLL_GATHERV)
+        return dm_coll_run(kind, 0, a, comm, how);
+    bytes = is_root ? dm_coll_bytes(a->rcount, a->rtype) : dm_coll_bytes(a->scount, a->stype);
+    return dm_coll_run_some(kind, bytes, a, comm, how);
 }
 
-int dm_gather(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf, size_t rcount,
-              struct dm_type *rtype, int root, struct dm_comm *comm)
+int dm_coll_gather(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
+                   size_t rcount, struct dm_type *rtype, int root, struct dm_comm *comm,
+                   struct dm_coll_how how)
 {
     struct dm_coll_args a = {.sbuf = sbuf,
                              .scount = scount,
@@ -52,17 +66,13 @@ int dm_gather(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf
                              .rcount = rcount,
                              .rtype = rtype,
                              .root = root};
-    size_t bytes;
 
-    if (comm->remote != NULL)
-        return dm_coll_no_inter("gather");
-    bytes = comm->rank == root ? dm_coll_bytes(rcount, rtype) : dm_coll_bytes(scount, stype);
-    return bytes > 0 ? gather(DM_COLL_GATHER, bytes, &a, comm) : DM_OK;
+    return gather(DM_COLL_GATHER, &a, comm, how);
 }
 
-int dm_gatherv(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
-               struct dm_counts rcounts, struct dm_counts displs, struct dm_type *rtype, int root,
-               struct dm_comm *comm)
+int dm_coll_gatherv(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
+                    struct dm_counts rcounts, struct dm_counts displs, struct dm_type *rtype,
+                    int root, struct dm_comm *comm, struct dm_coll_how how)
 {
     struct dm_coll_args a = {.sbuf = sbuf,
                              .scount = scount,
@@ -73,29 +83,31 @@ int dm_gatherv(const void *sbuf, size_t scount, struct dm_type *stype, void *rbu
                              .rtype = rtype,
                              .root = root};
 
-    if (comm->remote != NULL)
-        return dm_coll_no_inter("gatherv");
-    return gather(DM_COLL_GATHERV, 0, &a, comm);
+    return gather(DM_COLL_GATHERV, &a, comm, how);
 }
 
-static int scatter(enum dm_coll_kind kind, size_t bytes, struct dm_coll_args *a,
-                   struct dm_comm *comm)
+static int scatter(enum dm_coll_kind kind, struct dm_coll_args *a, struct dm_comm *comm,
+                   struct dm_coll_how how)
 {
+    bool is_root = comm->rank == a->root;
+    size_t bytes;
+
+    if (comm->remote != NULL)
+        return run_inter(kind, a, a->root == MPI_ROOT, a->root >= 0, comm, how);
     a->is_in_place = a->rbuf == MPI_IN_PLACE;
-    if (a->is_in_place && comm->rank != a->root)
+    if (a->is_in_place && !is_root)
         return misplaced("receive buffer");
-    if (comm->rank == a->root && a->sbuf == MPI_IN_PLACE)
+    if (is_root && a->sbuf == MPI_IN_PLACE)
         return misplaced("send buffer");
-    if (comm->size > 1)
-        return dm_coll_run(kind, bytes, a, comm);
-    if (a->is_in_place)
-        return DM_OK;
-    return dm_type_copy(dm_coll_splace(a, 0), dm_coll_scount(a, 0), a->stype, a->rbuf, a->rcount,
-                        a->rtype);
+    if (kind == DM_COLL_SCATTERV)
+        return dm_coll_run(kind, 0, a, comm, how);
+    bytes = is_root ? dm_coll_bytes(a->scount, a->stype) : dm_coll_bytes(a->rcount, a->rtype);
+    return dm_coll_run_some(kind, bytes, a, comm, how);
 }
 
-int dm_scatter(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf, size_t rcount,
-               struct dm_type *rtype, int root, struct dm_comm *comm)
+int dm_coll_scatter(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
+                    size_t rcount, struct dm_type *rtype, int root, struct dm_comm *comm,
+                    struct dm_coll_how how)
 {
     struct dm_coll_args a = {.sbuf = sbuf,
                              .scount = scount,
@@ -104,17 +116,13 @@ int dm_scatter(const void *sbuf, size_t scount, struct dm_type *stype, void *rbu
                              .rcount = rcount,
                              .rtype = rtype,
                              .root = root};
-    size_t bytes;
 
-    if (comm->remote != NULL)
-        return dm_coll_no_inter("scatter");
-    bytes = comm->rank == root ? dm_coll_bytes(scount, stype) : dm_coll_bytes(rcount, rtype);
-    return bytes > 0 ? scatter(DM_COLL_SCATTER, bytes, &a, comm) : DM_OK;
+    return scatter(DM_COLL_SCATTER, &a, comm, how);
 }
 
-int dm_scatterv(const void *sbuf, struct dm_counts scounts, struct dm_counts displs,
-                struct dm_type *stype, void *rbuf, size_t rcount, struct dm_type *rtype, int root,
-                struct dm_comm *comm)
+int dm_coll_scatterv(const void *sbuf, struct dm_counts scounts, struct dm_counts displs,
+                     struct dm_type *stype, void *rbuf, size_t rcount, struct dm_type *rtype,
+                     int root, struct dm_comm *comm, struct dm_coll_how how)
 {
     struct dm_coll_args a = {.sbuf = sbuf,
                              .scounts = scounts,
@@ -125,36 +133,36 @@ int dm_scatterv(const void *sbuf, struct dm_counts scounts, struct dm_counts dis
                              .rtype = rtype,
                              .root = root};
 
-    if (comm->remote != NULL)
-        return dm_coll_no_inter("scatterv");
-    return scatter(DM_COLL_SCATTERV, 0, &a, comm);
+    return scatter(DM_COLL_SCATTERV, &a, comm, how);
 }
 
 /* ---- all to all ---- */
 
-static int allgather(enum dm_coll_kind kind, size_t bytes, struct dm_coll_args *a,
-                     struct dm_comm *comm)
+static int allgather(enum dm_coll_kind kind, struct dm_coll_args *a, struct dm_comm *comm,
+                     struct dm_coll_how how)
 {
+    size_t total = 0;
+
+    if (comm->remote != NULL)
+        return run_inter(kind, a, true, true, comm, how);
     a->is_in_place = a->sbuf == MPI_IN_PLACE;
     if (a->rbuf == MPI_IN_PLACE)
         return misplaced("receive buffer");
-    if (bytes == 0)
-        return DM_OK;
     if (a->is_in_place) {
         a->sbuf = dm_coll_rplace(a, comm->rank);
         a->scount = dm_coll_rcount(a, comm->rank);
         a->stype = a->rtype;
     }
-    if (comm->size > 1)
-        return dm_coll_run(kind, bytes, a, comm);
-    if (a->is_in_place)
-        return DM_OK;
-    return dm_type_copy(a->sbuf, a->scount, a->stype, dm_coll_rplace(a, 0), dm_coll_rcount(a, 0),
-                        a->rtype);
+    if (kind == DM_COLL_ALLGATHER)
+        total = a->rcount * (size_t)comm->size;
+    for (int i = 0; kind == DM_COLL_ALLGATHERV && i < comm->size; i++)
+        total += dm_coll_rcount(a, i);
+    return dm_coll_run_some(kind, dm_coll_bytes(total, a->rtype), a, comm, how);
 }
 
-int dm_allgather(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf, size_t rcount,
-                 struct dm_type *rtype, struct dm_comm *comm)
+int dm_coll_allgather(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
+                      size_t rcount, struct dm_type *rtype, struct dm_comm *comm,
+                      struct dm_coll_how how)
 {
     struct dm_coll_args a = {.sbuf = sbuf,
                              .scount = scount,
@@ -163,15 +171,12 @@ int dm_allgather(const void *sbuf, size_t scount, struct dm_type *stype, void *r
                              .rcount = rcount,
                              .rtype = rtype};
 
-    if (comm->remote != NULL)
-        return dm_coll_no_inter("allgather");
-    return allgather(DM_COLL_ALLGATHER, dm_coll_bytes(rcount, rtype) * (size_t)comm->size, &a,
-                     comm);
+    return allgather(DM_COLL_ALLGATHER, &a, comm, how);
 }
 
-int dm_allgatherv(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
-                  struct dm_counts rcounts, struct dm_counts displs, struct dm_type *rtype,
-                  struct dm_comm *comm)
+int dm_coll_allgatherv(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
+                       struct dm_counts rcounts, struct dm_counts displs, struct dm_type *rtype,
+                       struct dm_comm *comm, struct dm_coll_how how)
 {
     struct dm_coll_args a = {.sbuf = sbuf,
                              .scount = scount,
@@ -180,31 +185,26 @@ int dm_allgatherv(const void *sbuf, size_t scount, struct dm_type *stype, void *
                              .rcounts = rcounts,
                              .rdispls = displs,
                              .rtype = rtype};
-    size_t total = 0;
 
-    if (comm->remote != NULL)
-        return dm_coll_no_inter("allgatherv");
-    for (int i = 0; i < comm->size; i++)
-        total += dm_coll_rcount(&a, i);
-    return allgather(DM_COLL_ALLGATHERV, dm_coll_bytes(total, rtype), &a, comm);
+    return allgather(DM_COLL_ALLGATHERV, &a, comm, how);
 }
 
-static int alltoall(enum dm_coll_kind kind, size_t bytes, struct dm_coll_args *a,
-                    struct dm_comm *comm)
+static int alltoall(enum dm_coll_kind kind, struct dm_coll_args *a, struct dm_comm *comm,
+                    struct dm_coll_how how)
 {
+    if (comm->remote != NULL)
+        return run_inter(kind, a, true, true, comm, how);
     a->is_in_place = a->sbuf == MPI_IN_PLACE;
     if (a->rbuf == MPI_IN_PLACE)
         return misplaced("receive buffer");
-    if (comm->size > 1)
-        return dm_coll_run(kind, bytes, a, comm);
-    if (a->is_in_place)
-        return DM_OK;
-    return dm_type_copy(dm_coll_splace(a, 0), dm_coll_scount(a, 0), dm_coll_stype(a, 0),
-                        dm_coll_rplace(a, 0), dm_coll_rcount(a, 0), dm_coll_rtype(a, 0));
+    if (kind == DM_COLL_ALLTOALLV)
+        return dm_coll_run(kind, 0, a, comm, how);
+    return dm_coll_run_some(kind, dm_coll_bytes(a->rcount, a->rtype), a, comm, how);
 }
 
-int dm_alltoall(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf, size_t rcount,
-                struct dm_type *rtype, struct dm_comm *comm)
+int dm_coll_alltoall(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
+                     size_t rcount, struct dm_type *rtype, struct dm_comm *comm,
+                     struct dm_coll_how how)
 {
     struct dm_coll_args a = {.sbuf = sbuf,
                              .scount = scount,
@@ -212,16 +212,14 @@ int dm_alltoall(const void *sbuf, size_t scount, struct dm_type *stype, void *rb
                              .rbuf = rbuf,
                              .rcount = rcount,
                              .rtype = rtype};
-    size_t bytes = dm_coll_bytes(rcount, rtype);
 
-    if (comm->remote != NULL)
-        return dm_coll_no_inter("alltoall");
-    return bytes > 0 ? alltoall(DM_COLL_ALLTOALL, bytes, &a, comm) : DM_OK;
+    return alltoall(DM_COLL_ALLTOALL, &a, comm, how);
 }
 
-int dm_alltoallv(const void *sbuf, struct dm_counts scounts, struct dm_counts sdispls,
-                 struct dm_type *stype, void *rbuf, struct dm_counts rcounts,
-                 struct dm_counts rdispls, struct dm_type *rtype, struct dm_comm *comm)
+int dm_coll_alltoallv(const void *sbuf, struct dm_counts scounts, struct dm_counts sdispls,
+                      struct dm_type *stype, void *rbuf, struct dm_counts rcounts,
+                      struct dm_counts rdispls, struct dm_type *rtype, struct dm_comm *comm,
+                      struct dm_coll_how how)
 {
     struct dm_coll_args a = {.sbuf = sbuf,
                              .scounts = scounts,
@@ -232,14 +230,13 @@ int dm_alltoallv(const void *sbuf, struct dm_counts scounts, struct dm_counts sd
                              .rdispls = rdispls,
                              .rtype = rtype};
 
-    if (comm->remote != NULL)
-        return dm_coll_no_inter("alltoallv");
-    return alltoall(DM_COLL_ALLTOALLV, 0, &a, comm);
+    return alltoall(DM_COLL_ALLTOALLV, &a, comm, how);
 }
 
-int dm_alltoallw(const void *sbuf, struct dm_counts scounts, struct dm_counts sdispls,
-                 const MPI_Datatype *stypes, void *rbuf, struct dm_counts rcounts,
-                 struct dm_counts rdispls, const MPI_Datatype *rtypes, struct dm_comm *comm)
+int dm_coll_alltoallw(const void *sbuf, struct dm_counts scounts, struct dm_counts sdispls,
+                      const MPI_Datatype *stypes, void *rbuf, struct dm_counts rcounts,
+                      struct dm_counts rdispls, const MPI_Datatype *rtypes, struct dm_comm *comm,
+                      struct dm_coll_how how)
 {
     struct dm_coll_args a = {.sbuf = sbuf,
                              .scounts = scounts,
@@ -250,7 +247,5 @@ int dm_alltoallw(const void *sbuf, struct dm_counts scounts, struct dm_counts sd
                              .rdispls = rdispls,
                              .rtypes = rtypes};
 
-    if (comm->remote != NULL)
-        return dm_coll_no_inter("alltoallw");
-    return alltoall(DM_COLL_ALLTOALLV, 0, &a, comm);
+    return alltoall(DM_COLL_ALLTOALLV, &a, comm, how);
 }

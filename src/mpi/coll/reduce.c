@@ -2,14 +2,14 @@
  * Bodies of the collectives that compute. Inside, a vector's type and count are rtype
  * and rcount; with MPI_IN_PLACE the input is the output buffer.
  */
-#include "mpi/coll/body.h"
+#include "mpi/coll/select.h"
 
 /* Checks and MPI_IN_PLACE, common to all. */
-static int prepare(struct dm_coll_args *a, const char *name, const struct dm_comm *comm)
+static int prepare(struct dm_coll_args *a, const struct dm_comm *comm)
 {
-    if (comm->remote != NULL)
-        return dm_coll_no_inter(name);
     a->is_in_place = a->sbuf == MPI_IN_PLACE;
+    if (a->is_in_place && comm->remote != NULL)
+        return DM_FAIL(DM_ERR_BUFFER, "MPI_IN_PLACE is not possible on an intercommunicator");
     if (a->rbuf == MPI_IN_PLACE)
         return DM_FAIL(DM_ERR_BUFFER, "MPI_IN_PLACE is not allowed as the receive buffer");
     if (a->is_in_place)
@@ -17,99 +17,90 @@ static int prepare(struct dm_coll_args *a, const char *name, const struct dm_com
     return dm_op_check(a->op, a->rtype);
 }
 
-/* The whole operation where there is one rank: the result is the input. */
-static int copy_own(const struct dm_coll_args *a, size_t count)
-{
-    return a->is_in_place ? DM_OK
-                          : dm_type_copy(a->sbuf, count, a->rtype, a->rbuf, count, a->rtype);
-}
-
-int dm_reduce(const void *sbuf, void *rbuf, size_t count, struct dm_type *type, struct dm_op *op,
-              int root, struct dm_comm *comm)
+int dm_coll_reduce(const void *sbuf, void *rbuf, size_t count, struct dm_type *type,
+                   struct dm_op *op, int root, struct dm_comm *comm, struct dm_coll_how how)
 {
     struct dm_coll_args a = {
         .sbuf = sbuf, .rbuf = rbuf, .rcount = count, .rtype = type, .op = op, .root = root};
-    size_t bytes = dm_coll_bytes(count, type);
+    bool is_inter = comm->remote != NULL;
     int err;
 
-    if (comm->rank != root) {
-        if (sbuf == MPI_IN_PLACE)
+    if (is_inter && root == MPI_PROC_NULL)
+        return dm_coll_run(DM_COLL_REDUCE, 0, &a, comm, how);
+    if (is_inter ? root >= 0 : comm->rank != root) {
+        if (!is_inter && sbuf == MPI_IN_PLACE)
             return DM_FAIL(DM_ERR_BUFFER, "MPI_IN_PLACE is for the root, which is rank %d", root);
         a.rbuf = NULL;
     }
-    err = prepare(&a, "reduce", comm);
-    if (err != DM_OK || bytes == 0)
+    if (is_inter && root == MPI_ROOT)
+        a.sbuf = NULL;
+    err = prepare(&a, comm);
+    if (err != DM_OK)
         return err;
-    return comm->size > 1 ? dm_coll_run(DM_COLL_REDUCE, bytes, &a, comm) : copy_own(&a, count);
+    return dm_coll_run_some(DM_COLL_REDUCE, dm_coll_bytes(count, type), &a, comm, how);
 }
 
 /* Operations where all ranks give and get a vector of the same length. */
-static int vector(enum dm_coll_kind kind, const char *name, struct dm_coll_args *a,
-                  struct dm_comm *comm)
+static int vector(enum dm_coll_kind kind, struct dm_coll_args *a, struct dm_comm *comm,
+                  struct dm_coll_how how)
 {
-    size_t bytes = dm_coll_bytes(a->rcount, a->rtype);
-    int err = prepare(a, name, comm);
+    int err = prepare(a, comm);
 
-    if (err != DM_OK || bytes == 0)
+    if (err != DM_OK)
         return err;
-    if (comm->size > 1)
-        return dm_coll_run(kind, bytes, a, comm);
-    return kind == DM_COLL_EXSCAN ? DM_OK : copy_own(a, a->rcount);
+    return dm_coll_run_some(kind, dm_coll_bytes(a->rcount, a->rtype), a, comm, how);
 }
 
-int dm_allreduce(const void *sbuf, void *rbuf, size_t count, struct dm_type *type, struct dm_op *op,
-                 struct dm_comm *comm)
+int dm_coll_allreduce(const void *sbuf, void *rbuf, size_t count, struct dm_type *type,
+                      struct dm_op *op, struct dm_comm *comm, struct dm_coll_how how)
 {
     struct dm_coll_args a = {.sbuf = sbuf, .rbuf = rbuf, .rcount = count, .rtype = type, .op = op};
 
-    return vector(DM_COLL_ALLREDUCE, "allreduce", &a, comm);
+    return vector(DM_COLL_ALLREDUCE, &a, comm, how);
 }
 
-int dm_scan(const void *sbuf, void *rbuf, size_t count, struct dm_type *type, struct dm_op *op,
-            struct dm_comm *comm)
+int dm_coll_scan(const void *sbuf, void *rbuf, size_t count, struct dm_type *type, struct dm_op *op,
+                 struct dm_comm *comm, struct dm_coll_how how)
 {
     struct dm_coll_args a = {.sbuf = sbuf, .rbuf = rbuf, .rcount = count, .rtype = type, .op = op};
 
-    return vector(DM_COLL_SCAN, "scan", &a, comm);
+    return vector(DM_COLL_SCAN, &a, comm, how);
 }
 
-int dm_exscan(const void *sbuf, void *rbuf, size_t count, struct dm_type *type, struct dm_op *op,
-              struct dm_comm *comm)
+int dm_coll_exscan(const void *sbuf, void *rbuf, size_t count, struct dm_type *type,
+                   struct dm_op *op, struct dm_comm *comm, struct dm_coll_how how)
 {
     struct dm_coll_args a = {.sbuf = sbuf, .rbuf = rbuf, .rcount = count, .rtype = type, .op = op};
 
-    return vector(DM_COLL_EXSCAN, "exscan", &a, comm);
+    return vector(DM_COLL_EXSCAN, &a, comm, how);
 }
 
-static int reduce_scatter(const char *name, struct dm_coll_args *a, struct dm_comm *comm)
+static int reduce_scatter(struct dm_coll_args *a, struct dm_comm *comm, struct dm_coll_how how)
 {
     size_t total = 0;
-    int err = prepare(a, name, comm);
+    int err = prepare(a, comm);
 
     if (err != DM_OK)
         return err;
     for (int i = 0; i < comm->size; i++)
         total += dm_coll_rcount(a, i);
-    if (dm_coll_bytes(total, a->rtype) == 0)
-        return DM_OK;
-    if (comm->size > 1)
-        return dm_coll_run(DM_COLL_REDUCE_SCATTER, dm_coll_bytes(total, a->rtype), a, comm);
-    return copy_own(a, total);
+    return dm_coll_run_some(DM_COLL_REDUCE_SCATTER, dm_coll_bytes(total, a->rtype), a, comm, how);
 }
 
-int dm_reduce_scatter_block(const void *sbuf, void *rbuf, size_t rcount, struct dm_type *type,
-                            struct dm_op *op, struct dm_comm *comm)
+int dm_coll_reduce_scatter_block(const void *sbuf, void *rbuf, size_t rcount, struct dm_type *type,
+                                 struct dm_op *op, struct dm_comm *comm, struct dm_coll_how how)
 {
     struct dm_coll_args a = {.sbuf = sbuf, .rbuf = rbuf, .rcount = rcount, .rtype = type, .op = op};
 
-    return reduce_scatter("reduce_scatter_block", &a, comm);
+    return reduce_scatter(&a, comm, how);
 }
 
-int dm_reduce_scatter(const void *sbuf, void *rbuf, struct dm_counts rcounts, struct dm_type *type,
-                      struct dm_op *op, struct dm_comm *comm)
+int dm_coll_reduce_scatter(const void *sbuf, void *rbuf, struct dm_counts rcounts,
+                           struct dm_type *type, struct dm_op *op, struct dm_comm *comm,
+                           struct dm_coll_how how)
 {
     struct dm_coll_args a = {
         .sbuf = sbuf, .rbuf = rbuf, .rcounts = rcounts, .rtype = type, .op = op};
 
-    return reduce_scatter("reduce_scatter", &a, comm);
+    return reduce_scatter(&a, comm, how);
 }

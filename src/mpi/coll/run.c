@@ -1,5 +1,5 @@
 /*
- * The steps of collective algorithms, executed as they are called.
+ * The steps of collective algorithms, executed as they are called or recorded.
  *
  * Invariant: at most one spare block of temporary memory is kept between collectives, so
  * that large ones do not take their pages from the system anew each time.
@@ -10,10 +10,10 @@
 #include <string.h>
 
 #include "mpi/coll/coll_state.h"
+#include "mpi/coll/sched.h"
 #include "mpi/pt2pt/pt2pt.h"
 #include "util/log.h"
 
-#define TAG_MASK  0x3fffffffu /* bit 30 is for groups inside a communicator, see src/mpi/comm */
 #define ALIGN     ((size_t)64)
 #define SPARE_MIN ((size_t)64 << 10)
 #define SPARE_MAX ((size_t)16 << 20)
@@ -30,14 +30,36 @@ void dm_coll_run_open(struct dm_run *run, struct dm_comm *comm)
     run->comm = comm;
     run->rank = comm->rank;
     run->size = comm->size;
-    run->tag = (int)(comm->coll_seq++ & TAG_MASK);
+    run->tag = dm_coll_next_tag(comm);
     run->err = DM_OK;
     run->is_stopped = false;
+    run->sched = NULL;
+    run->inter = NULL;
     run->blocks = NULL;
     run->reqs = run->few;
     run->n_reqs = 0;
     run->cap_reqs = DM_COLL_FEW;
     run->scratch_used = 0;
+    if (comm->remote != NULL) {
+        run->inter = comm;
+        run->tag_inter = run->tag;
+        run->tag_local = dm_coll_next_tag(comm->local);
+        dm_coll_across(run);
+    }
+}
+
+void dm_coll_inside(struct dm_run *run)
+{
+    run->comm = run->inter->local;
+    run->size = run->comm->size;
+    run->tag = run->tag_local;
+}
+
+void dm_coll_across(struct dm_run *run)
+{
+    run->comm = run->inter;
+    run->size = run->comm->remote->size;
+    run->tag = run->tag_inter;
 }
 
 static void free_block(struct dm_coll_block *block)
@@ -54,15 +76,20 @@ static void free_block(struct dm_coll_block *block)
     state->spare_len = block->len;
 }
 
+void dm_coll_free_blocks(struct dm_coll_block *block)
+{
+    while (block != NULL) {
+        struct dm_coll_block *next = block->next;
+
+        free_block(block);
+        block = next;
+    }
+}
+
 int dm_coll_run_close(struct dm_run *run)
 {
     dm_coll_wait(run);
-    while (run->blocks != NULL) {
-        struct dm_coll_block *block = run->blocks;
-
-        run->blocks = block->next;
-        free_block(block);
-    }
+    dm_coll_free_blocks(run->blocks);
     if (run->reqs != run->few)
         free(run->reqs);
     return run->err;
@@ -82,6 +109,13 @@ void dm_coll_send(struct dm_run *run, const void *buf, size_t count, struct dm_t
 {
     int err;
 
+    if (run->sched != NULL) {
+        dm_sched_add(
+            run,
+            &(struct dm_coll_step){
+                .kind = DM_STEP_SEND, .src = buf, .scount = count, .stype = type, .dest = dest});
+        return;
+    }
     if (run->is_stopped)
         return;
     err = dm_p2p_send_coll(buf, count, type, dest, run->tag, run->comm);
@@ -93,6 +127,14 @@ void dm_coll_recv(struct dm_run *run, void *buf, size_t count, struct dm_type *t
 {
     int err;
 
+    if (run->sched != NULL) {
+        dm_sched_add(run, &(struct dm_coll_step){.kind = DM_STEP_RECV,
+                                                 .dst = buf,
+                                                 .dcount = count,
+                                                 .dtype = type,
+                                                 .source = source});
+        return;
+    }
     if (run->is_stopped)
         return;
     err = dm_p2p_recv_coll(buf, count, type, source, run->tag, run->comm, MPI_STATUS_IGNORE);
@@ -105,6 +147,18 @@ void dm_coll_sendrecv(struct dm_run *run, const void *sbuf, size_t scount, struc
 {
     int err;
 
+    if (run->sched != NULL) {
+        dm_sched_add(run, &(struct dm_coll_step){.kind = DM_STEP_SENDRECV,
+                                                 .src = sbuf,
+                                                 .scount = scount,
+                                                 .stype = stype,
+                                                 .dest = dest,
+                                                 .dst = rbuf,
+                                                 .dcount = rcount,
+                                                 .dtype = rtype,
+                                                 .source = source});
+        return;
+    }
     if (run->is_stopped)
         return;
     err = dm_p2p_sendrecv_coll(sbuf, scount, stype, dest, rbuf, rcount, rtype, source, run->tag,
@@ -141,6 +195,13 @@ void dm_coll_isend(struct dm_run *run, const void *buf, size_t count, struct dm_
 {
     int err;
 
+    if (run->sched != NULL) {
+        dm_sched_add(
+            run,
+            &(struct dm_coll_step){
+                .kind = DM_STEP_ISEND, .src = buf, .scount = count, .stype = type, .dest = dest});
+        return;
+    }
     if (!reserve_req(run))
         return;
     err = dm_p2p_isend_coll(buf, count, type, dest, run->tag, run->comm, &run->reqs[run->n_reqs]);
@@ -154,6 +215,14 @@ void dm_coll_irecv(struct dm_run *run, void *buf, size_t count, struct dm_type *
 {
     int err;
 
+    if (run->sched != NULL) {
+        dm_sched_add(run, &(struct dm_coll_step){.kind = DM_STEP_IRECV,
+                                                 .dst = buf,
+                                                 .dcount = count,
+                                                 .dtype = type,
+                                                 .source = source});
+        return;
+    }
     if (!reserve_req(run))
         return;
     err = dm_p2p_irecv_coll(buf, count, type, source, run->tag, run->comm, &run->reqs[run->n_reqs]);
@@ -166,6 +235,10 @@ void dm_coll_irecv(struct dm_run *run, void *buf, size_t count, struct dm_type *
 /* Also of a stopped run: buffers must not be in use when the call returns. */
 void dm_coll_wait(struct dm_run *run)
 {
+    if (run->sched != NULL) {
+        dm_sched_add(run, &(struct dm_coll_step){.kind = DM_STEP_WAIT});
+        return;
+    }
     for (int i = 0; i < run->n_reqs; i++) {
         struct dm_req *req = run->reqs[i];
         int err;
@@ -188,7 +261,19 @@ void dm_coll_copy(struct dm_run *run, const void *src, size_t scount, struct dm_
 {
     int err;
 
-    if (run->is_stopped || (src == dst && stype == dtype))
+    if (src == dst && stype == dtype)
+        return;
+    if (run->sched != NULL) {
+        dm_sched_add(run, &(struct dm_coll_step){.kind = DM_STEP_COPY,
+                                                 .src = src,
+                                                 .scount = scount,
+                                                 .stype = stype,
+                                                 .dst = dst,
+                                                 .dcount = dcount,
+                                                 .dtype = dtype});
+        return;
+    }
+    if (run->is_stopped)
         return;
     err = dm_type_copy(src, scount, stype, dst, dcount, dtype);
     if (err != DM_OK)
@@ -198,6 +283,12 @@ void dm_coll_copy(struct dm_run *run, const void *src, size_t scount, struct dm_
 void dm_coll_pack(struct dm_run *run, const void *src, size_t count, struct dm_type *type,
                   void *dst)
 {
+    if (run->sched != NULL) {
+        dm_sched_add(
+            run, &(struct dm_coll_step){
+                     .kind = DM_STEP_PACK, .src = src, .scount = count, .stype = type, .dst = dst});
+        return;
+    }
     if (!run->is_stopped)
         dm_type_pack(src, count, type, 0, dst, dm_coll_bytes(count, type));
 }
@@ -205,8 +296,28 @@ void dm_coll_pack(struct dm_run *run, const void *src, size_t count, struct dm_t
 void dm_coll_unpack(struct dm_run *run, const void *src, void *dst, size_t count,
                     struct dm_type *type)
 {
+    if (run->sched != NULL) {
+        dm_sched_add(
+            run,
+            &(struct dm_coll_step){
+                .kind = DM_STEP_UNPACK, .src = src, .dst = dst, .dcount = count, .dtype = type});
+        return;
+    }
     if (!run->is_stopped)
         dm_type_unpack(dst, count, type, 0, src, dm_coll_bytes(count, type));
+}
+
+void dm_coll_move(struct dm_run *run, const void *src, void *dst, size_t len)
+{
+    if (len == 0)
+        return;
+    if (run->sched != NULL) {
+        dm_sched_add(run, &(struct dm_coll_step){
+                              .kind = DM_STEP_MOVE, .src = src, .dst = dst, .dcount = len});
+        return;
+    }
+    if (!run->is_stopped)
+        memcpy(dst, src, len);
 }
 
 void dm_coll_combine(struct dm_run *run, struct dm_op *op, const void *lower, void *upper,
@@ -214,7 +325,18 @@ void dm_coll_combine(struct dm_run *run, struct dm_op *op, const void *lower, vo
 {
     int err;
 
-    if (run->is_stopped || count == 0)
+    if (count == 0)
+        return;
+    if (run->sched != NULL) {
+        dm_sched_add(run, &(struct dm_coll_step){.kind = DM_STEP_COMBINE,
+                                                 .op = op,
+                                                 .src = lower,
+                                                 .dst = upper,
+                                                 .dcount = count,
+                                                 .dtype = type});
+        return;
+    }
+    if (run->is_stopped)
         return;
     err = dm_op_apply(op, lower, upper, count, type);
     if (err != DM_OK)

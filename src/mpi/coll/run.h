@@ -2,7 +2,8 @@
  * One collective operation under way, and the steps that algorithms are made of.
  *
  * An algorithm is a function over a run and the arguments; it calls the steps below and
- * nothing else, so that the same text can also be recorded as a schedule. The first
+ * nothing else, so that the same text can also be recorded as a schedule (sched.h): what it
+ * decides depends on the arguments, never on data that were received. The first
  * error sticks to the run: after one that leaves no hope (a lost peer, no memory) all
  * further steps do nothing, after a truncated message the algorithm goes on, since the
  * other ranks wait for it.
@@ -16,14 +17,18 @@
 #define DM_COLL_SCRATCH 1024 /* bytes of temporary memory that need no malloc */
 
 struct dm_coll_block; /* temporary memory of a run */
+struct dm_sched;      /* recorded steps, see sched.h */
 
 struct dm_run {
     struct dm_comm *comm;
     int rank;
     int size;
     int tag;
-    int err;         /* what the collective returns */
-    bool is_stopped; /* steps do nothing any more */
+    int err;                /* what the collective returns */
+    bool is_stopped;        /* steps do nothing any more */
+    struct dm_sched *sched; /* steps are recorded here; NULL: executed as they are called */
+    struct dm_comm *inter;  /* the intercommunicator, also while comm is its local one; or NULL */
+    int tag_inter, tag_local;
     struct dm_coll_block *blocks;
     struct dm_req **reqs; /* started and not waited for */
     int n_reqs;
@@ -57,8 +62,17 @@ typedef void dm_coll_alg(struct dm_run *run, const struct dm_coll_args *args);
 
 /* ---- a run ---- */
 
-/* Takes the next tag of comm. */
+/*
+ * Takes the next tag of comm. On an intercommunicator size is that of the remote group, whose
+ * ranks the steps name.
+ */
 void dm_coll_run_open(struct dm_run *run, struct dm_comm *comm);
+/*
+ * On an intercommunicator: from here on steps are inside the local group (an algorithm for one
+ * group may be called), or between the groups again.
+ */
+void dm_coll_inside(struct dm_run *run);
+void dm_coll_across(struct dm_run *run);
 /* Waits for what is under way, frees temporary memory, returns the run's error. */
 int dm_coll_run_close(struct dm_run *run);
 /* The collective failed: remember the first error; stop unless the others can still be served. */
@@ -84,11 +98,13 @@ void dm_coll_pack(struct dm_run *run, const void *src, size_t count, struct dm_t
                   void *dst);
 void dm_coll_unpack(struct dm_run *run, const void *src, void *dst, size_t count,
                     struct dm_type *type);
+/* Plain bytes; the two do not overlap. */
+void dm_coll_move(struct dm_run *run, const void *src, void *dst, size_t len);
 /* upper[i] = lower[i] op upper[i]; lower holds data of lower ranks. */
 void dm_coll_combine(struct dm_run *run, struct dm_op *op, const void *lower, void *upper,
                      size_t count, struct dm_type *type);
 
-/* ---- temporary memory, freed with the run; NULL when the run has failed ---- */
+/* ---- temporary memory, freed with the run or its schedule; NULL when the run has failed ---- */
 
 void *dm_coll_alloc(struct dm_run *run, size_t len);
 /* len elements of size bytes each; catches overflow. */
@@ -98,6 +114,8 @@ void *dm_coll_alloc_n(struct dm_run *run, size_t n, size_t size);
  * bound and the alignment of the type are taken into account).
  */
 void *dm_coll_alloc_typed(struct dm_run *run, size_t count, const struct dm_type *type);
+/* Give back a list of blocks. */
+void dm_coll_free_blocks(struct dm_coll_block *block);
 
 /* ---- small helpers ---- */
 

@@ -8,6 +8,7 @@
 
 #include "mpi/coll/alg/alg.h"
 #include "mpi/coll/coll_state.h"
+#include "mpi/coll/sched.h"
 #include "util/log.h"
 #include "util/strbuf.h"
 
@@ -61,6 +62,32 @@ static const struct dm_coll_choice table[] = {
     {DM_COLL_REDUCE_SCATTER,"ordered",       dm_coll_reduce_scatter_ordered,    0,            ANY, ALL},
     {DM_COLL_SCAN,          "doubling",      dm_coll_scan_doubling,             0,            ANY, ALL},
     {DM_COLL_EXSCAN,        "doubling",      dm_coll_exscan_doubling,           0,            ANY, ALL},
+    /* no bytes: processes may have different ones */
+    {DM_COLL_NEIGHBOR_ALLGATHER, "direct",   dm_coll_neighbor_allgather_direct, 0,            ANY, ALL},
+    {DM_COLL_NEIGHBOR_ALLTOALL, "direct",    dm_coll_neighbor_alltoall_direct,  0,            ANY, ALL},
+};
+
+/* Between two groups there is one way each; NULL: none. */
+static dm_coll_alg *const inter[DM_COLL_N] = {
+    [DM_COLL_BARRIER] = dm_coll_inter_barrier,     [DM_COLL_BCAST] = dm_coll_inter_bcast,
+    [DM_COLL_GATHER] = dm_coll_inter_gather,       [DM_COLL_GATHERV] = dm_coll_inter_gather,
+    [DM_COLL_SCATTER] = dm_coll_inter_scatter,     [DM_COLL_SCATTERV] = dm_coll_inter_scatter,
+    [DM_COLL_ALLGATHER] = dm_coll_inter_allgather, [DM_COLL_ALLGATHERV] = dm_coll_inter_allgather,
+    [DM_COLL_ALLTOALL] = dm_coll_inter_alltoall,   [DM_COLL_ALLTOALLV] = dm_coll_inter_alltoall,
+    [DM_COLL_REDUCE] = dm_coll_inter_reduce,       [DM_COLL_ALLREDUCE] = dm_coll_inter_allreduce,
+    [DM_COLL_REDUCE_SCATTER] = dm_coll_inter_reduce_scatter,
+};
+
+/* What one rank alone does; NULL: the table's algorithm can do it. */
+static dm_coll_alg *const alone[DM_COLL_N] = {
+    [DM_COLL_BARRIER] = dm_coll_alone_nothing, [DM_COLL_BCAST] = dm_coll_alone_nothing,
+    [DM_COLL_GATHER] = dm_coll_alone_move,     [DM_COLL_GATHERV] = dm_coll_alone_move,
+    [DM_COLL_SCATTER] = dm_coll_alone_move,    [DM_COLL_SCATTERV] = dm_coll_alone_move,
+    [DM_COLL_ALLGATHER] = dm_coll_alone_move,  [DM_COLL_ALLGATHERV] = dm_coll_alone_move,
+    [DM_COLL_ALLTOALL] = dm_coll_alone_move,   [DM_COLL_ALLTOALLV] = dm_coll_alone_move,
+    [DM_COLL_REDUCE] = dm_coll_alone_reduce,   [DM_COLL_ALLREDUCE] = dm_coll_alone_reduce,
+    [DM_COLL_REDUCE_SCATTER] = dm_coll_alone_reduce,
+    [DM_COLL_SCAN] = dm_coll_alone_reduce,     [DM_COLL_EXSCAN] = dm_coll_alone_nothing,
 };
 
 static const char *const kind_names[DM_COLL_N] = {
@@ -72,6 +99,8 @@ static const char *const kind_names[DM_COLL_N] = {
     [DM_COLL_REDUCE] = "reduce",         [DM_COLL_ALLREDUCE] = "allreduce",
     [DM_COLL_REDUCE_SCATTER] = "reduce_scatter",
     [DM_COLL_SCAN] = "scan",             [DM_COLL_EXSCAN] = "exscan",
+    [DM_COLL_NEIGHBOR_ALLGATHER] = "neighbor_allgather",
+    [DM_COLL_NEIGHBOR_ALLTOALL] = "neighbor_alltoall",
 };
 /* clang-format on */
 
@@ -98,17 +127,57 @@ static const struct dm_coll_choice *choose(enum dm_coll_kind kind, size_t bytes,
     return row;
 }
 
-int dm_coll_run(enum dm_coll_kind kind, size_t bytes, const struct dm_coll_args *args,
-                struct dm_comm *comm)
+int dm_coll_run_alg(dm_coll_alg *alg, const struct dm_coll_args *args, struct dm_comm *comm,
+                    struct dm_coll_how how)
 {
-    const struct dm_coll_choice *row = choose(kind, bytes, args, comm->size);
     struct dm_run run;
 
+    if (dm_unlikely(how.req_p != NULL))
+        return dm_sched_make(alg, args, comm, how);
     dm_coll_run_open(&run, comm);
-    DM_TRACE(COLL, "%s %s, comm %u seq %d, %zu bytes", kind_names[kind], row->name, comm->ctx,
-             run.tag, bytes);
-    row->alg(&run, args);
+    alg(&run, args);
     return dm_coll_run_close(&run);
+}
+
+/* Where there is nothing to choose. */
+static DM_NOINLINE int run_special(enum dm_coll_kind kind, const struct dm_coll_args *args,
+                                   struct dm_comm *comm, struct dm_coll_how how)
+{
+    dm_coll_alg *alg = comm->remote != NULL ? inter[kind] : alone[kind];
+
+    if (alg == NULL)
+        return DM_FAIL(DM_ERR_COMM, "%s on an intercommunicator", kind_names[kind]);
+    DM_TRACE(COLL, "%s %s, comm %u seq %u", kind_names[kind],
+             comm->remote != NULL ? "between groups" : "alone", comm->ctx, comm->coll_seq);
+    return dm_coll_run_alg(alg, args, comm, how);
+}
+
+int dm_coll_run(enum dm_coll_kind kind, size_t bytes, const struct dm_coll_args *args,
+                struct dm_comm *comm, struct dm_coll_how how)
+{
+    const struct dm_coll_choice *row;
+
+    if (dm_unlikely(comm->remote != NULL || (comm->size == 1 && alone[kind] != NULL)))
+        return run_special(kind, args, comm, how);
+    row = choose(kind, bytes, args, comm->size);
+    DM_TRACE(COLL, "%s %s, comm %u seq %u, %zu bytes", kind_names[kind], row->name, comm->ctx,
+             comm->coll_seq, bytes);
+    return dm_coll_run_alg(row->alg, args, comm, how);
+}
+
+int dm_coll_nothing(struct dm_comm *comm, struct dm_coll_how how)
+{
+    static const struct dm_coll_args none;
+
+    return how.req_p == NULL ? DM_OK : dm_coll_run_alg(dm_coll_alone_nothing, &none, comm, how);
+}
+
+int dm_coll_run_some(enum dm_coll_kind kind, size_t bytes, const struct dm_coll_args *args,
+                     struct dm_comm *comm, struct dm_coll_how how)
+{
+    if (bytes == 0 && comm->remote == NULL)
+        return dm_coll_nothing(comm, how);
+    return dm_coll_run(kind, bytes, args, comm, how);
 }
 
 /* ---- the user's choice ---- */

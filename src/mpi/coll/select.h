@@ -22,6 +22,8 @@ enum dm_coll_kind {
     DM_COLL_REDUCE_SCATTER, /* and reduce_scatter_block */
     DM_COLL_SCAN,
     DM_COLL_EXSCAN,
+    DM_COLL_NEIGHBOR_ALLGATHER, /* and allgatherv */
+    DM_COLL_NEIGHBOR_ALLTOALL,  /* and alltoallv, alltoallw */
     DM_COLL_N
 };
 
@@ -42,11 +44,20 @@ struct dm_coll_choice {
 };
 
 /*
- * Run a collective: bytes must be the same in all ranks, since they all must choose alike.
- * Returns the run's error.
+ * Run a collective, or make its request, as how says: bytes must be the same in all ranks of a
+ * group, since they all must choose alike. Returns the run's error. DM_ERR_COMM when it
+ * is not for intercommunicators.
  */
 int dm_coll_run(enum dm_coll_kind kind, size_t bytes, const struct dm_coll_args *args,
-                struct dm_comm *comm);
+                struct dm_comm *comm, struct dm_coll_how how);
+/* The same where 0 bytes inside one group mean that there is nothing to do. */
+int dm_coll_run_some(enum dm_coll_kind kind, size_t bytes, const struct dm_coll_args *args,
+                     struct dm_comm *comm, struct dm_coll_how how);
+/* The same with this algorithm. */
+int dm_coll_run_alg(dm_coll_alg *alg, const struct dm_coll_args *args, struct dm_comm *comm,
+                    struct dm_coll_how how);
+/* A collective that does nothing at this rank; it takes no tag when it blocks. */
+int dm_coll_nothing(struct dm_comm *comm, struct dm_coll_how how);
 /*
  * Take the user's choice, "bcast=ring,barrier=tree" (commas, semicolons or blanks
  * between), where it can do the job: DM_ECONFIG for a name that is not in the table.

@@ -1,5 +1,5 @@
 SRCS_mpi += src/mpi/coll/coll.c src/mpi/coll/move.c src/mpi/coll/reduce.c src/mpi/coll/run.c \
-	src/mpi/coll/select.c src/mpi/coll/coll_state.c \
+	src/mpi/coll/sched.c src/mpi/coll/select.c src/mpi/coll/coll_state.c src/mpi/coll/neighbor.c \
 	src/mpi/coll/alg/barrier_dissemination.c src/mpi/coll/alg/barrier_tree.c \
 	src/mpi/coll/alg/bcast_binomial.c src/mpi/coll/alg/bcast_scatter.c \
 	src/mpi/coll/alg/gather_linear.c src/mpi/coll/alg/gather_binomial.c \
@@ -12,4 +12,7 @@ SRCS_mpi += src/mpi/coll/coll.c src/mpi/coll/move.c src/mpi/coll/reduce.c src/mp
 	src/mpi/coll/alg/allreduce_doubling.c src/mpi/coll/alg/allreduce_halving.c \
 	src/mpi/coll/alg/allreduce_tree.c src/mpi/coll/alg/reduce_scatter_allreduce.c \
 	src/mpi/coll/alg/reduce_scatter_pairwise.c src/mpi/coll/alg/reduce_scatter_ordered.c \
-	src/mpi/coll/alg/scan_doubling.c
+	src/mpi/coll/alg/scan_doubling.c src/mpi/coll/alg/alone.c \
+	src/mpi/coll/alg/inter_rooted.c src/mpi/coll/alg/inter_exchange.c \
+	src/mpi/coll/alg/inter_reduce.c \
+	src/mpi/coll/alg/neighbor_direct.c

@@ -6,9 +6,9 @@
  * that an id that comes out is still free. An agreement that is not the owner offers
  * nothing, then all of its circle try again. Among threads the agreement with the lowest
  * key (parent's id and tag) goes first; the lowest key of all is first in each of its
- * processes, so someone always gets on. Under MPI_THREAD_MULTIPLE the first round offers
- * nothing: no mask is held before all of a circle have come, since they may be waiting
- * for another agreement.
+ * processes, so someone always gets on. Under MPI_THREAD_MULTIPLE, and while a nonblocking
+ * agreement (idup.c) is under way, the first round offers nothing: no mask is held before all of a
+ * circle have come, since they may be waiting for another agreement.
  */
 #include "mpi/comm/agree.h"
 
@@ -17,16 +17,12 @@
 
 #include "mpi/coll/coll.h"
 #include "mpi/comm/comm_state.h"
+#include "mpi/comm/intercomm.h"
 #include "mpi/pt2pt/pt2pt.h"
 #include "util/log.h"
 
-#define N_WORDS   (DM_CTX_WORDS + 1)                         /* the last one: this is an offer */
+#define N_WORDS   DM_AGREE_WORDS
 #define TAG_OF(t) (INT_MIN + ((t) == INT_MAX ? (t)-1 : (t))) /* collectives' are not negative */
-
-struct agreement {
-    struct dm_list link; /* in dm_comm_state.agreements */
-    uint64_t key;
-};
 
 static struct dm_type *word_type(void)
 {
@@ -108,64 +104,85 @@ static int and_circle(const struct dm_comm_circle *c, uint32_t words[N_WORDS])
 
 /* ---- the agreement ---- */
 
-static bool may_own(const struct agreement *me)
+static bool may_own(const struct dm_agreement *me)
 {
     if (dm_comm_state.owner != NULL)
         return false;
     dm_list_for_each (it, &dm_comm_state.agreements) {
-        if (dm_container_of(it, struct agreement, link)->key < me->key)
+        if (dm_container_of(it, struct dm_agreement, link)->key < me->key)
             return false;
     }
     return true;
 }
 
-/* One round; *ctx_p is set if it succeeds, DM_EAGAIN if somebody offered nothing. */
-static int attempt(const struct dm_comm_circle *c, struct agreement *me, bool is_offering,
-                   uint32_t *ctx_p)
+void dm_agree_offer(struct dm_agreement *me, bool is_offering, uint32_t words[N_WORDS])
 {
-    uint32_t words[N_WORDS];
-    bool is_owner = is_offering && may_own(me);
-    int err;
-
-    if (is_owner) {
+    if (is_offering && may_own(me)) {
         dm_comm_state.owner = me;
         dm_ctx_mask(words);
         words[DM_CTX_WORDS] = 1;
     } else {
-        memset(words, 0, sizeof(words));
+        memset(words, 0, N_WORDS * sizeof(*words));
     }
-    err = and_circle(c, words);
-    if (is_owner)
+}
+
+void dm_agree_withdraw(struct dm_agreement *me)
+{
+    if (dm_comm_state.owner == me)
         dm_comm_state.owner = NULL;
-    if (err != DM_OK)
-        return err;
+}
+
+int dm_agree_result(struct dm_agreement *me, const uint32_t words[N_WORDS], uint32_t *ctxs,
+                    int n_ctxs)
+{
+    int n = 0;
+
+    dm_agree_withdraw(me);
     if (words[DM_CTX_WORDS] == 0)
         return DM_EAGAIN;
-    for (uint32_t id = 0; id < DM_CTX_WORDS * 32; id++) {
-        if ((words[id / 32] >> (id % 32) & 1) == 0)
-            continue;
-        *ctx_p = 2 * id;
-        dm_ctx_take(*ctx_p);
-        return DM_OK;
-    }
-    return DM_FAIL(DM_ERR_OTHER,
-                   "out of context ids: the processes have no id in common that is free; "
-                   "there are %d, free communicators that are not needed any more",
-                   DM_CTX_WORDS * 32);
+    for (uint32_t id = 0; id < DM_CTX_WORDS * 32 && n < n_ctxs; id++)
+        if ((words[id / 32] >> (id % 32) & 1) != 0)
+            ctxs[n++] = 2 * id;
+    if (n < n_ctxs)
+        return DM_FAIL(DM_ERR_OTHER,
+                       "out of context ids: the processes have no id in common that is free; "
+                       "there are %d, free communicators that are not needed any more",
+                       DM_CTX_WORDS * 32);
+    for (int i = 0; i < n; i++)
+        dm_ctx_take(ctxs[i]);
+    return DM_OK;
+}
+
+/* One round; *ctx_p is set if it succeeds, DM_EAGAIN if somebody offered nothing. */
+static int attempt(const struct dm_comm_circle *c, struct dm_agreement *me, bool is_offering,
+                   uint32_t *ctx_p)
+{
+    uint32_t words[N_WORDS];
+    int err;
+
+    dm_agree_offer(me, is_offering, words);
+    err = and_circle(c, words);
+    if (err != DM_OK)
+        dm_agree_withdraw(me);
+    return err == DM_OK ? dm_agree_result(me, words, ctx_p, 1) : err;
 }
 
 int dm_comm_agree(const struct dm_comm_circle *c, uint32_t *ctx_p)
 {
-    struct agreement me = {.key = (uint64_t)c->comm->ctx << 32 |
-                                  (c->ranks != NULL || c->is_bridge ? (uint32_t)c->tag + 1 : 0)};
+    struct dm_agreement me = {.key = (uint64_t)c->comm->ctx << 32 |
+                                     (c->ranks != NULL || c->is_bridge ? (uint32_t)c->tag + 1 : 0)};
     int err = DM_EAGAIN;
 
-    if (dm_world.thread_level == MPI_THREAD_MULTIPLE)
+    if (dm_world.thread_level == MPI_THREAD_MULTIPLE || dm_comm_state.n_idups > 0)
         err = attempt(c, &me, false, ctx_p);
     /* Only now: one whose circle is not complete must not be waited for. */
     dm_list_add_tail(&dm_comm_state.agreements, &me.link);
-    while (err == DM_EAGAIN)
+    while (err == DM_EAGAIN) {
         err = attempt(c, &me, true, ctx_p);
+        /* The owner may need this thread to get on; a circle of one does not wait in a round. */
+        if (err == DM_EAGAIN)
+            dm_chan_progress_wait(dm_world.chan);
+    }
     dm_list_del(&me.link);
     return err;
 }
@@ -183,10 +200,12 @@ int dm_commlayer_start(void)
 {
     dm_list_init(&dm_comm_state.agreements);
     dm_comm_state.owner = NULL;
+    dm_idup_start();
     return DM_OK;
 }
 
 void dm_commlayer_stop(void)
 {
+    dm_idup_stop();
     dm_list_init(&dm_comm_state.agreements);
 }

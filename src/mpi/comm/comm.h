@@ -44,9 +44,16 @@ int dm_comm_compare(struct dm_comm *comm1, struct dm_comm *comm2, int *result);
 int dm_comm_group(struct dm_comm *comm, struct dm_group **group_p);
 
 int dm_comm_dup(struct dm_comm *comm, struct dm_comm **comm_p);
-/* For the library's own use: the program's attributes are not copied. */
+/* For the library's own use: neither the program's attributes nor the topology are copied. */
 int dm_comm_dup_bare(struct dm_comm *comm, struct dm_comm **comm_p);
 int dm_comm_dup_with_info(struct dm_comm *comm, struct dm_info *info, struct dm_comm **comm_p);
+/*
+ * Nonblocking: the object and its handle are there at once, and may be used when the request
+ * is complete. Attributes and hints are those of the time of the call.
+ */
+int dm_comm_idup(struct dm_comm *comm, struct dm_comm **comm_p, struct dm_req **req_p);
+int dm_comm_idup_with_info(struct dm_comm *comm, struct dm_info *info, struct dm_comm **comm_p,
+                           struct dm_req **req_p);
 /* color MPI_UNDEFINED gives NULL. */
 int dm_comm_split(struct dm_comm *comm, int color, int key, struct dm_comm **comm_p);
 /* MPI_COMM_TYPE_SHARED: the ranks of one host. Other hardware types give NULL. */

@@ -2,7 +2,6 @@
  * New communicators from one that is there: dup, split, create.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "mpi/coll/coll.h"
 #include "mpi/comm/agree.h"
@@ -33,13 +32,20 @@ int dm_comm_dup_bare(struct dm_comm *comm, struct dm_comm **comm_p)
     return err == DM_OK ? dm_comm_new(comm->group, ctx, comm->eh, comm_p) : err;
 }
 
+int dm_comm_inherit(struct dm_comm *from, struct dm_comm *to)
+{
+    dm_topo_ref(from->topo);
+    to->topo = from->topo;
+    return dm_attr_copy_all(from->obj.handle, from->attrs, &to->attrs);
+}
+
 int dm_comm_dup(struct dm_comm *comm, struct dm_comm **comm_p)
 {
     int err = dm_comm_dup_bare(comm, comm_p);
 
     if (err != DM_OK)
         return err;
-    err = dm_attr_copy_all(comm->obj.handle, comm->attrs, &(*comm_p)->attrs);
+    err = dm_comm_inherit(comm, *comm_p);
     if (err != DM_OK) {
         dm_comm_unref(*comm_p);
         *comm_p = NULL;
@@ -149,13 +155,11 @@ int dm_comm_split(struct dm_comm *comm, int color, int key, struct dm_comm **com
 /* The first rank of comm on this rank's host. */
 static int host_color(const struct dm_comm *comm)
 {
-    const char *mine = dm_world.host_of(dm_world.host_arg, dm_world.rank);
+    int mine = dm_chan_node(dm_world.chan, dm_world.rank);
     int rank = 0;
 
     while (rank < comm->rank) {
-        int proc = dm_group_proc(comm->group, rank);
-
-        if (strcmp(dm_world.host_of(dm_world.host_arg, proc), mine) == 0)
+        if (dm_chan_node(dm_world.chan, dm_group_proc(comm->group, rank)) == mine)
             break;
         rank++;
     }

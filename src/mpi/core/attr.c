@@ -15,12 +15,15 @@ struct keyval {
     dm_attr_copy_fn *copy;
     dm_attr_delete_fn *del;
     void *extra;
+    dm_attr_copy_proxy *copy_proxy; /* NULL: the callbacks are C's */
+    dm_attr_delete_proxy *delete_proxy;
 };
 
 struct dm_attr {
     struct dm_attr *next;
     struct keyval *keyval;
-    void *value;
+    void *value; /* or an integer, extended to the size of a pointer */
+    enum dm_attr_type type;
 };
 
 /* MPI_DUP_FN: copy the pointer. Its name is part of MPICH's binary interface. */
@@ -88,26 +91,46 @@ int dm_keyval_free(enum dm_kind kind, int *keyval_p)
     return DM_OK;
 }
 
-static int call_delete(int handle, const struct dm_attr *attr)
+void dm_keyval_set_proxy(int keyval, dm_attr_copy_proxy *copy, dm_attr_delete_proxy *del)
+{
+    struct keyval *key = dm_handle_get(DM_KIND_KEYVAL, keyval);
+
+    if (key == NULL)
+        return;
+    key->copy_proxy = copy;
+    key->delete_proxy = del;
+}
+
+/* C sees integers by their address. */
+static void *as_pointer(struct dm_attr *attr)
+{
+    return attr->type == DM_ATTR_PTR ? attr->value : (void *)&attr->value;
+}
+
+static int call_delete(int handle, struct dm_attr *attr)
 {
     const struct keyval *keyval = attr->keyval;
-    int rc = keyval->del == NULL ? MPI_SUCCESS
-                                 : keyval->del(handle, keyval->id, attr->value, keyval->extra);
+    int rc = MPI_SUCCESS;
 
+    if (keyval->del != NULL && keyval->delete_proxy != NULL)
+        rc = keyval->delete_proxy(keyval->del, handle, keyval->id, (int)attr->type, attr->value,
+                                  keyval->extra);
+    else if (keyval->del != NULL)
+        rc = keyval->del(handle, keyval->id, as_pointer(attr), keyval->extra);
     if (rc != MPI_SUCCESS)
         return DM_FAIL(DM_ERR_OTHER, "the delete function of attribute key 0x%x returned %d",
                        (unsigned)keyval->id, rc);
     return DM_OK;
 }
 
-static int add(struct dm_attr **attrs_p, struct keyval *keyval, void *value)
+static int add(struct dm_attr **attrs_p, struct keyval *keyval, void *value, enum dm_attr_type type)
 {
     struct dm_attr *attr = malloc(sizeof(*attr));
 
     if (attr == NULL)
         return DM_FAIL(DM_ENOMEM, "attribute");
     keyval->obj.refs++;
-    *attr = (struct dm_attr){.next = *attrs_p, .keyval = keyval, .value = value};
+    *attr = (struct dm_attr){.next = *attrs_p, .keyval = keyval, .value = value, .type = type};
     *attrs_p = attr;
     return DM_OK;
 }
@@ -120,7 +143,8 @@ static struct dm_attr **place_of(struct dm_attr **attrs_p, const struct keyval *
     return attrs_p;
 }
 
-int dm_attr_set(enum dm_kind kind, int handle, struct dm_attr **attrs_p, int keyval, void *value)
+int dm_attr_set(enum dm_kind kind, int handle, struct dm_attr **attrs_p, int keyval, void *value,
+                enum dm_attr_type type)
 {
     struct keyval *key;
     struct dm_attr **place;
@@ -130,15 +154,21 @@ int dm_attr_set(enum dm_kind kind, int handle, struct dm_attr **attrs_p, int key
         return err;
     place = place_of(attrs_p, key);
     if (*place == NULL)
-        return add(attrs_p, key, value);
+        return add(attrs_p, key, value, type);
     err = call_delete(handle, *place);
-    if (err == DM_OK)
-        (*place)->value = value;
-    return err;
+    if (err != DM_OK)
+        return err;
+    /* The callback may have changed the list. */
+    place = place_of(attrs_p, key);
+    if (*place == NULL)
+        return add(attrs_p, key, value, type);
+    (*place)->value = value;
+    (*place)->type = type;
+    return DM_OK;
 }
 
-int dm_attr_get(enum dm_kind kind, const struct dm_attr *attrs, int keyval, void **value_p,
-                int *flag)
+int dm_attr_get(enum dm_kind kind, struct dm_attr *attrs, int keyval, void **value_p, int *flag,
+                enum dm_attr_type as)
 {
     struct keyval *key;
     int err = find_keyval(kind, keyval, &key);
@@ -148,7 +178,7 @@ int dm_attr_get(enum dm_kind kind, const struct dm_attr *attrs, int keyval, void
         return err;
     for (; attrs != NULL; attrs = attrs->next) {
         if (attrs->keyval == key) {
-            *value_p = attrs->value;
+            *value_p = as == DM_ATTR_PTR ? as_pointer(attrs) : attrs->value;
             *flag = 1;
             break;
         }
@@ -184,28 +214,53 @@ int dm_attr_delete(enum dm_kind kind, int handle, struct dm_attr **attrs_p, int 
     return delete_at(handle, place);
 }
 
+/* What the copy callback makes of an attribute: *to, unless *flag is 0. */
+static int call_copy(int handle, const struct dm_attr *from, struct dm_attr *to, int *flag)
+{
+    const struct keyval *keyval = from->keyval;
+    int rc = MPI_SUCCESS;
+
+    *to = *from;
+    to->value = NULL;
+    if (keyval->copy == NULL)
+        return DM_OK;
+    if (keyval->copy == MPIR_Dup_fn) { /* would copy an integer's address */
+        to->value = from->value;
+        *flag = 1;
+    } else if (keyval->copy_proxy != NULL) {
+        rc = keyval->copy_proxy(keyval->copy, handle, keyval->id, keyval->extra, (int)from->type,
+                                from->value, &to->value, flag);
+    } else {
+        struct dm_attr seen = *from;
+
+        rc = keyval->copy(handle, keyval->id, keyval->extra, as_pointer(&seen), &to->value, flag);
+        if (to->value == &seen.value)
+            to->value = seen.value;
+        else
+            to->type = DM_ATTR_PTR;
+    }
+    if (rc != MPI_SUCCESS)
+        return DM_FAIL(DM_ERR_OTHER, "the copy function of attribute key 0x%x returned %d",
+                       (unsigned)keyval->id, rc);
+    return DM_OK;
+}
+
 int dm_attr_copy_all(int handle, const struct dm_attr *from, struct dm_attr **to_p)
 {
     struct dm_attr **end = to_p;
 
     for (; from != NULL; from = from->next) {
-        struct keyval *keyval = from->keyval;
-        void *value = NULL;
+        struct dm_attr copy;
         int flag = 0;
-        int rc = MPI_SUCCESS;
-        int err;
+        int err = call_copy(handle, from, &copy, &flag);
 
-        if (keyval->copy != NULL)
-            rc = keyval->copy(handle, keyval->id, keyval->extra, from->value, &value, &flag);
-        if (rc != MPI_SUCCESS)
-            return DM_FAIL(DM_ERR_OTHER, "the copy function of attribute key 0x%x returned %d",
-                           (unsigned)keyval->id, rc);
-        if (!flag)
-            continue;
-        err = add(end, keyval, value);
+        if (err == DM_OK && flag) {
+            err = add(end, copy.keyval, copy.value, copy.type);
+            if (err == DM_OK)
+                end = &(*end)->next;
+        }
         if (err != DM_OK)
             return err;
-        end = &(*end)->next;
     }
     return DM_OK;
 }

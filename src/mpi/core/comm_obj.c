@@ -12,6 +12,7 @@
 #define N_FREE_HOOKS 4
 #define CTX_WORLD    0
 #define CTX_SELF     2
+#define CTX_HIDDEN   4
 
 static struct {
     void (*on_free[N_FREE_HOOKS])(struct dm_comm *comm);
@@ -81,6 +82,7 @@ void dm_comm_unref(struct dm_comm *comm)
     dm_group_unref(comm->remote);
     dm_errhandler_unref(comm->eh);
     dm_info_unref(comm->info);
+    dm_topo_unref(comm->topo);
     free(comm);
 }
 
@@ -121,11 +123,16 @@ int dm_comm_start(void)
     if (err == DM_OK)
         err = start_one(MPI_COMM_SELF, 1, &dm_world.rank, CTX_SELF, "MPI_COMM_SELF",
                         &dm_world.comm_self);
+    if (err == DM_OK)
+        err = make(dm_world.comm_world->group, CTX_HIDDEN, &dm_errhandler_return,
+                   &dm_world.comm_hidden);
     return err;
 }
 
 void dm_comm_stop(void)
 {
+    dm_comm_unref(dm_world.comm_hidden);
+    dm_world.comm_hidden = NULL;
     dm_comm_unref(dm_world.comm_self);
     dm_comm_unref(dm_world.comm_world);
     dm_world.comm_self = NULL;

@@ -23,20 +23,28 @@ void dm_core_blamed(struct dm_comm **comm_p, struct dm_win **win_p)
     *win_p = blame.win;
 }
 
-int dm_core_start(void)
+int dm_core_early(void)
 {
     int err = DM_OK;
 
-    dm_ctx_init();
+    if (dm_handle_get(DM_KIND_INFO, MPI_INFO_ENV) != NULL)
+        return DM_OK;
     for (int i = 0; i < DM_EH_N_BUILTIN && err == DM_OK; i++)
         err = dm_handle_bind(DM_KIND_ERRHANDLER, dm_errhandlers[i].obj.handle,
                              &dm_errhandlers[i].obj);
+    return err == DM_OK ? dm_info_start() : err;
+}
+
+int dm_core_start(void)
+{
+    int err;
+
+    dm_ctx_init();
+    err = dm_core_early();
     if (err == DM_OK)
         err = dm_handle_bind(DM_KIND_GROUP, MPI_GROUP_EMPTY, &group_empty.obj);
     if (err == DM_OK)
         err = dm_req_start();
-    if (err == DM_OK)
-        err = dm_info_start();
     if (err == DM_OK)
         err = dm_comm_start();
     return err;

@@ -39,6 +39,7 @@ enum dm_kind {
     DM_KIND_KEYVAL = 9,
     DM_KIND_ATTR = 10,
     DM_KIND_REQUEST = 11,
+    DM_KIND_SESSION = 14,
     DM_KIND_N = 16
 };
 
@@ -69,7 +70,8 @@ struct dm_world {
     struct dm_chan *chan;
     struct dm_comm *comm_world;
     struct dm_comm *comm_self;
-    int rank; /* process number in the job */
+    struct dm_comm *comm_hidden; /* like the world, for agreements among groups; has no handle */
+    int rank;                    /* process number in the job */
     int size;
     int state; /* enum dm_world_state */
     int thread_level;
@@ -80,7 +82,8 @@ struct dm_world {
     void (*abort)(void *arg, int code, const char *text); /* ends the job, does not return */
     void *abort_arg;
 };
-enum dm_world_state { DM_WORLD_BEFORE, DM_WORLD_UP, DM_WORLD_DONE };
+/* Idle: up, but neither the world model nor a session is there to use it. */
+enum dm_world_state { DM_WORLD_BEFORE, DM_WORLD_UP, DM_WORLD_IDLE, DM_WORLD_DONE };
 extern struct dm_world dm_world;
 
 /*
@@ -95,6 +98,8 @@ void dm_core_blamed(struct dm_comm **comm_p, struct dm_win **win_p);
  */
 void dm_core_on_comm_free(void (*fn)(struct dm_comm *comm));
 
+/* Create what may be used at any time: predefined error handlers and MPI_INFO_ENV. */
+int dm_core_early(void);
 /* Create the predefined objects of core (world and self communicators, groups, error handlers). */
 int dm_core_start(void);
 void dm_core_stop(void);
@@ -122,20 +127,24 @@ int dm_group_rank_of(const struct dm_group *group, int proc);
 
 /* ---- error handlers ---- */
 
-enum dm_errhandler_kind { DM_EH_FATAL, DM_EH_RETURN, DM_EH_ABORT, DM_EH_USER };
+enum dm_errhandler_kind { DM_EH_FATAL, DM_EH_RETURN, DM_EH_ABORT, DM_EH_THROW, DM_EH_USER };
+/* Calls a C++ handler: object is 0 for a communicator, 1 for a file, 2 for a window. */
+typedef void(dm_errhandler_cxx)(int object, void *handle_p, int *code, void (*fn)(void));
 struct dm_errhandler {
     struct dm_obj obj;
     enum dm_errhandler_kind kind;
-    int object; /* enum dm_kind: DM_KIND_COMM, WIN, FILE: what a user handler takes */
+    int object; /* enum dm_kind: DM_KIND_COMM, WIN, FILE, SESSION: what a user handler takes */
     union {
         MPI_Comm_errhandler_function *comm;
         MPI_Win_errhandler_function *win;
         MPI_File_errhandler_function *file;
+        MPI_Session_errhandler_function *session;
     } fn;
+    dm_errhandler_cxx *cxx; /* fn is a function of C++ for this to call; NULL: of C or Fortran */
 };
 void dm_errhandler_ref(struct dm_errhandler *eh);
 void dm_errhandler_unref(struct dm_errhandler *eh);
-enum { DM_EH_N_BUILTIN = 3 };
+enum { DM_EH_N_BUILTIN = DM_EH_USER };
 extern struct dm_errhandler dm_errhandlers[DM_EH_N_BUILTIN]; /* predefined: by kind */
 #define dm_errhandler_fatal  dm_errhandlers[DM_EH_FATAL]
 #define dm_errhandler_return dm_errhandlers[DM_EH_RETURN]
@@ -144,6 +153,8 @@ extern struct dm_errhandler dm_errhandlers[DM_EH_N_BUILTIN]; /* predefined: by k
 /* Bodies of the MPI functions (MPI-4.0 section 9.3). */
 int dm_comm_create_errhandler(MPI_Comm_errhandler_function *fn, struct dm_errhandler **eh_p);
 int dm_win_create_errhandler(MPI_Win_errhandler_function *fn, struct dm_errhandler **eh_p);
+int dm_file_create_errhandler(MPI_File_errhandler_function *fn, struct dm_errhandler **eh_p);
+int dm_session_create_errhandler(MPI_Session_errhandler_function *fn, struct dm_errhandler **eh_p);
 int dm_comm_set_errhandler(struct dm_comm *comm, struct dm_errhandler *eh);
 int dm_comm_get_errhandler(struct dm_comm *comm, struct dm_errhandler **eh_p);
 int dm_errhandler_free(struct dm_errhandler *eh);
@@ -165,7 +176,7 @@ struct dm_comm {
     struct dm_errhandler *eh;
     uint32_t coll_seq;     /* tags of collectives: all ranks count alike */
     struct dm_attr *attrs; /* cached attributes */
-    struct dm_topo *topo;  /* topology, or NULL */
+    struct dm_topo *topo;  /* topology (a reference is held), or NULL */
     struct dm_info *info;
     void *coll;    /* private to src/mpi/coll */
     bool is_freed; /* MPI_Comm_free was called; waits for pending operations */
@@ -182,8 +193,10 @@ static inline int dm_comm_peer_size(const struct dm_comm *c)
 }
 /*
  * A new intracommunicator over group (a reference is taken) with the agreed context ids; has a
- * handle; inherits eh. Called by src/mpi/comm after ids have been agreed.
+ * handle; inherits eh. Called by src/mpi/comm after ids have been agreed, or with DM_CTX_NONE, which
+ * is replaced later.
  */
+#define DM_CTX_NONE UINT32_MAX
 int dm_comm_new(struct dm_group *group, uint32_t ctx, struct dm_errhandler *eh,
                 struct dm_comm **comm_p);
 void dm_comm_ref(struct dm_comm *comm);
@@ -192,6 +205,7 @@ void dm_comm_unref(struct dm_comm *comm);
 /* The mask of free context ids of this process (bit set: free), for the agreement in src/mpi/comm. */
 #define DM_CTX_WORDS 64 /* 2048 pairs */
 void dm_ctx_mask(uint32_t mask_p[DM_CTX_WORDS]);
+/* Both do nothing with DM_CTX_NONE. */
 void dm_ctx_take(uint32_t ctx);
 void dm_ctx_put(uint32_t ctx);
 
@@ -222,6 +236,7 @@ struct dm_req {
     int n_pending; /* 0: complete */
     int err;       /* enum dm_err */
     bool is_cancelled;
+    bool is_started;      /* persistent: between MPI_Start and the report of its completion */
     struct dm_comm *comm; /* for error handlers; may be NULL */
     struct dm_win *win;   /* the same for RMA requests */
     MPI_Status status;    /* of a receive; empty status otherwise */
@@ -232,11 +247,27 @@ struct dm_req_ops {
     void (*free)(struct dm_req *req);
     /* MPI_Cancel; NULL: has no effect. */
     int (*cancel)(struct dm_req *req);
-    /* MPI_Start of a persistent one; NULL: an error. */
+    /* MPI_Start of a persistent one (see below); NULL for all others. */
     int (*start)(struct dm_req *req);
     /* Called by wait/test just before completion is reported (generalized: query). May be NULL. */
     int (*finish)(struct dm_req *req, MPI_Status *status);
 };
+
+/*
+ * Persistent requests of every layer have kind DM_REQ_PERSISTENT and ops->start. Made inactive: n_pending 0,
+ * is_started false, err DM_OK, empty status, one reference (the program's). MPI_Start (pt2pt) refuses a
+ * started one, else sets is_started and calls ops->start, which begins the operation: n_pending becomes what is
+ * awaited, or stays 0 when all is done at once; while it is not 0 the operation holds a reference
+ * of its own. An error of ops->start is MPI_Start's and leaves the request inactive; later ones go to
+ * req->err. The completion calls report status and err, then dm_req_rest(). MPI_Request_free drops
+ * the program's reference in any state; MPI_Cancel comes to ops->cancel only of a started one.
+ */
+static inline bool dm_req_is_inactive(const struct dm_req *req)
+{
+    return req->kind == DM_REQ_PERSISTENT && !req->is_started;
+}
+/* Make a persistent request inactive. */
+void dm_req_rest(struct dm_req *req);
 
 /* Initialise the common part; no handle yet, refs 1 (the caller's). */
 void dm_req_init(struct dm_req *req, enum dm_req_kind kind, const struct dm_req_ops *ops,
@@ -251,8 +282,22 @@ static inline bool dm_req_is_done(const struct dm_req *req)
 int dm_req_handle(struct dm_req *req, MPI_Request *handle_p);
 /* Wait for completion inside the library (collectives, blocking calls); returns req->err. */
 int dm_req_wait(struct dm_req *req);
-/* A completed request with an empty status (sends to MPI_PROC_NULL and the like). */
+/* The request of a handle, NULL when it is none (the null handle included). */
+static inline struct dm_req *dm_req_get(int handle);
+/*
+ * A completed request with an empty status (sends to MPI_PROC_NULL and the like). All are one shared
+ * object; dm_req_new_done_as gives the handle that is made next a number of DM_REQ_DONE_MASK
+ * bits, by which MPI_Cancel may know what it was. 0: none.
+ */
+#define DM_REQ_DONE_HANDLE 0x6c000001u /* next to MPI_MESSAGE_NO_PROC */
+#define DM_REQ_DONE_MASK   0x1ffffffu
+static inline bool dm_req_is_done_handle(int handle);
+static inline uint32_t dm_req_done_number(int handle)
+{
+    return (uint32_t)handle >> 1 & DM_REQ_DONE_MASK;
+}
 int dm_req_new_done(struct dm_req **req_p);
+int dm_req_new_done_as(uint32_t number, struct dm_req **req_p);
 
 /* The MPI_Status fields beyond the public ones: 63-bit count and cancelled flag, as MPICH lays them out. */
 static inline void dm_status_set_bytes(MPI_Status *status, uint64_t bytes);
@@ -302,6 +347,10 @@ void dm_info_unref(struct dm_info *info);
 
 /* Bodies of the MPI functions (MPI-4.0 chapter 10). */
 int dm_info_create(struct dm_info **info_p);
+/* What the launcher tells, as MPI_INFO_ENV: command, arguments, number of processes, ... */
+/* Fill MPI_INFO_ENV, once the job is known. */
+int dm_info_env_fill(void);
+int dm_info_create_env(int argc, char **argv, struct dm_info **info_p);
 int dm_info_dup(struct dm_info *info, struct dm_info **info_p);
 int dm_info_free(struct dm_info *info);
 int dm_info_set(struct dm_info *info, const char *key, const char *value);
@@ -320,5 +369,6 @@ static inline void dm_wait_for(const int *n_pending)
 
 #include "mpi/core/attr.h"
 #include "mpi/core/core_inl.h"
+#include "mpi/core/topo_obj.h"
 
 #endif

@@ -47,6 +47,19 @@ static inline void *dm_handle_get(enum dm_kind kind, int handle)
     return NULL;
 }
 
+static inline bool dm_req_is_done_handle(int handle)
+{
+    return ((uint32_t)handle & ~(DM_REQ_DONE_MASK << 1)) == DM_REQ_DONE_HANDLE;
+}
+
+static inline struct dm_req *dm_req_get(int handle)
+{
+    if (dm_req_is_done_handle(handle))
+        return (struct dm_req *)(void *)dm_handles.of[DM_KIND_REQUEST]
+            .builtin[DM_REQ_DONE_HANDLE % DM_HANDLE_N_BUILTIN];
+    return dm_handle_get(DM_KIND_REQUEST, handle);
+}
+
 static inline void dm_status_set_bytes(MPI_Status *status, uint64_t bytes)
 {
     status->count_lo = (int)(uint32_t)bytes;

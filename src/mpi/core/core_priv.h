@@ -6,7 +6,7 @@
 
 #include "mpi/core/core.h"
 
-/* Forget all handles; at the very end. */
+/* Forget all handles but those of info objects and error handlers; at the very end. */
 void dm_handle_fini(void);
 /* All context ids are free but those of the world and self communicators. */
 void dm_ctx_init(void);

@@ -20,10 +20,12 @@ void dm_ctx_mask(uint32_t mask_p[DM_CTX_WORDS])
 
 void dm_ctx_take(uint32_t ctx)
 {
-    free_ids[ctx / 64] &= ~(1u << (ctx / 2 % 32));
+    if (ctx != DM_CTX_NONE)
+        free_ids[ctx / 64] &= ~(1u << (ctx / 2 % 32));
 }
 
 void dm_ctx_put(uint32_t ctx)
 {
-    free_ids[ctx / 64] |= 1u << (ctx / 2 % 32);
+    if (ctx != DM_CTX_NONE)
+        free_ids[ctx / 64] |= 1u << (ctx / 2 % 32);
 }

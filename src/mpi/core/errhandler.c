@@ -58,6 +58,24 @@ int dm_win_create_errhandler(MPI_Win_errhandler_function *fn, struct dm_errhandl
     return err;
 }
 
+int dm_file_create_errhandler(MPI_File_errhandler_function *fn, struct dm_errhandler **eh_p)
+{
+    int err = create(DM_KIND_FILE, eh_p);
+
+    if (err == DM_OK)
+        (*eh_p)->fn.file = fn;
+    return err;
+}
+
+int dm_session_create_errhandler(MPI_Session_errhandler_function *fn, struct dm_errhandler **eh_p)
+{
+    int err = create(DM_KIND_SESSION, eh_p);
+
+    if (err == DM_OK)
+        (*eh_p)->fn.session = fn;
+    return err;
+}
+
 int dm_errhandler_free(struct dm_errhandler *eh)
 {
     dm_errhandler_unref(eh);

@@ -110,9 +110,24 @@ void dm_handle_drop(enum dm_kind kind, struct dm_obj *obj)
     table->n_free++;
 }
 
+/* Objects that may be used after MPI_Finalize, and are? */
+static bool is_kept(int kind)
+{
+    const struct dm_handle_table *table = &dm_handles.of[kind];
+
+    return (kind == DM_KIND_INFO || kind == DM_KIND_ERRHANDLER) &&
+           table->n > N_RESERVED + table->n_free;
+}
+
 void dm_handle_fini(void)
 {
-    for (int kind = 0; kind < DM_KIND_N; kind++)
-        free(dm_handles.of[kind].slots);
-    memset(&dm_handles, 0, sizeof(dm_handles));
+    for (int kind = 0; kind < DM_KIND_N; kind++) {
+        struct dm_handle_table *table = &dm_handles.of[kind];
+
+        memset(table->builtin, 0, sizeof(table->builtin));
+        if (is_kept(kind))
+            continue;
+        free(table->slots);
+        memset(table, 0, sizeof(*table));
+    }
 }

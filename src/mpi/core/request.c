@@ -3,8 +3,6 @@
  */
 #include "mpi/core/core_priv.h"
 
-#define HANDLE_DONE ((int)0x6c000001) /* next to MPI_MESSAGE_NO_PROC */
-
 static void free_nothing(struct dm_req *req)
 {
     /* The shared request is not memory of its own. */
@@ -18,7 +16,7 @@ int dm_req_start(void)
 {
     dm_req_init(&done, DM_REQ_DONE, &done_ops, NULL);
     done.n_pending = 0;
-    return dm_handle_bind(DM_KIND_REQUEST, HANDLE_DONE, &done.obj);
+    return dm_handle_bind(DM_KIND_REQUEST, (int)DM_REQ_DONE_HANDLE, &done.obj);
 }
 
 void dm_req_init(struct dm_req *req, enum dm_req_kind kind, const struct dm_req_ops *ops,
@@ -29,9 +27,19 @@ void dm_req_init(struct dm_req *req, enum dm_req_kind kind, const struct dm_req_
     req->n_pending = 1;
     req->err = DM_OK;
     req->is_cancelled = false;
+    req->is_started = false;
     req->comm = comm;
     req->win = NULL;
     req->ops = ops;
+    dm_status_set_empty(&req->status);
+}
+
+void dm_req_rest(struct dm_req *req)
+{
+    req->n_pending = 0;
+    req->err = DM_OK;
+    req->is_cancelled = false;
+    req->is_started = false;
     dm_status_set_empty(&req->status);
 }
 
@@ -66,6 +74,12 @@ int dm_req_wait(struct dm_req *req)
 
 int dm_req_new_done(struct dm_req **req_p)
 {
+    return dm_req_new_done_as(0, req_p);
+}
+
+int dm_req_new_done_as(uint32_t number, struct dm_req **req_p)
+{
+    done.obj.handle = (int)(DM_REQ_DONE_HANDLE | (number & DM_REQ_DONE_MASK) << 1);
     dm_req_ref(&done);
     *req_p = &done;
     return DM_OK;

@@ -124,6 +124,14 @@ int dm_type_get_name(const struct dm_type *type, char *name, int *resultlen);
 int dm_type_match_size(int typeclass, int size, struct dm_type **type_p);
 
 /*
+ * Types by precision and range (19.1.5), MPI_UNDEFINED for one of them. Always the same object for the same
+ * arguments; predefined, though with an envelope. DM_ERR_ARG: no Fortran kind is like that.
+ */
+int dm_type_create_f90_real(int p, int r, struct dm_type **type_p);
+int dm_type_create_f90_complex(int p, int r, struct dm_type **type_p);
+int dm_type_create_f90_integer(int r, struct dm_type **type_p);
+
+/*
  * Envelope and contents (5.1.13). In the form without _c a value that does not fit int is
  * DM_ERR_COUNT; in the _c form all values are integers if they fit, otherwise all counts and
  * addresses are large counts. Derived types among the contents get new handles.
@@ -147,5 +155,15 @@ int dm_pack(const void *inbuf, size_t incount, const struct dm_type *type, void 
 int dm_unpack(const void *inbuf, size_t insize, MPI_Count *position, void *outbuf, size_t outcount,
               const struct dm_type *type, struct dm_comm *comm);
 int dm_pack_size(size_t incount, const struct dm_type *type, struct dm_comm *comm, MPI_Count *size);
+
+/* The same in the representation "external32" (14.5.2), the only one: big-endian, lengths by its table. */
+int dm_pack_external(const char *datarep, const void *inbuf, size_t incount,
+                     const struct dm_type *type, void *outbuf, MPI_Count outsize,
+                     MPI_Count *position);
+int dm_unpack_external(const char *datarep, const void *inbuf, MPI_Count insize,
+                       MPI_Count *position, void *outbuf, size_t outcount,
+                       const struct dm_type *type);
+int dm_pack_external_size(const char *datarep, size_t incount, const struct dm_type *type,
+                          MPI_Count *size);
 
 #endif

@@ -10,5 +10,7 @@
 int dm_type_alloc(struct dm_type **type_p);
 /* Another handle for what type is, with the same envelope; as get_contents returns it. */
 int dm_type_clone(const struct dm_type *type, struct dm_type_env *env, struct dm_type **new_p);
+/* Free the types of MPI_Type_create_f90_* (f90.c). */
+void dm_type_f90_stop(void);
 
 #endif

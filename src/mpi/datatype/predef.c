@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "mpi/datatype/datatype_state.h"
+#include "mpi/datatype/life.h"
 
 struct row {
     const char *name;
@@ -109,6 +110,7 @@ void dm_datatype_stop(void)
 {
     struct dm_datatype_state *state = &dm_datatype_state;
 
+    dm_type_f90_stop();
     for (int i = 0; i < state->n; i++) {
         dm_handle_drop(DM_KIND_TYPE, &state->types[i].obj);
         dm_loop_unref(state->progs[i].typed);

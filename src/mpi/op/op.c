@@ -146,7 +146,7 @@ int dm_op_check(const struct dm_op *op, const struct dm_type *type)
                        "%s takes predefined datatypes only; a derived one needs an "
                        "operation made by MPI_Op_create",
                        op_names[op->code]);
-    ctype = ctype_of(type->obj.handle);
+    ctype = ctype_of(type->basic); /* those of MPI_Type_create_f90_* have another handle */
     if (ctype == DM_CT_NULL ||
         (!is_replacing(op) && dm_op_kernel_of((enum dm_op_code)op->code, ctype) == NULL))
         return DM_FAIL(DM_ERR_OP, "%s cannot be applied to %s", op_names[op->code], type->name);
@@ -182,7 +182,10 @@ static void apply_user(const struct dm_op *op, const void *in, void *inout, size
         size_t n = (size_t)len;
 
         /* The function gets pointers, and might use them to write. */
-        op->user((void *)from, to, &len, &handle);
+        if (op->cxx != NULL)
+            op->cxx(from, to, len, handle, op->user);
+        else
+            op->user((void *)from, to, &len, &handle);
         count -= n;
         from += (ptrdiff_t)n * type->extent;
         to += (ptrdiff_t)n * type->extent;
@@ -198,7 +201,7 @@ int dm_op_apply(const struct dm_op *op, const void *in, void *inout, size_t coun
     }
     if (!type->is_builtin)
         return dm_op_check(op, type);
-    return dm_op_apply_basic(op, in, inout, count, type->obj.handle, false);
+    return dm_op_apply_basic(op, in, inout, count, type->basic, false);
 }
 
 /* An element of up to 8 bytes as an integer, and back. */

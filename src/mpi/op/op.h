@@ -7,6 +7,9 @@
 #include "mpi/core/core.h"
 #include "mpi/datatype/datatype.h"
 
+typedef void(dm_op_cxx)(const void *in, void *inout, int len, MPI_Datatype type,
+                        MPI_User_function *fn);
+
 struct dm_op {
     struct dm_obj obj;
     bool is_builtin;
@@ -14,7 +17,8 @@ struct dm_op {
     bool is_large; /* user function takes MPI_Count */
     MPI_User_function *user;
     MPI_User_function_c *user_large;
-    int code; /* private: which predefined operation */
+    dm_op_cxx *cxx; /* user is a function of C++, for this to call; NULL: of C or Fortran */
+    int code;       /* private: which predefined operation */
 };
 
 int dm_op_start(void); /* bind all predefined operations to their handles */

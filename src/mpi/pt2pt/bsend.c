@@ -58,8 +58,8 @@ static struct piece *find_room(size_t len, struct dm_list **before_p)
     return at <= end && end - at >= len ? (struct piece *)at : NULL;
 }
 
-static int bsend(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
-                 struct dm_comm *comm)
+int dm_p2p_bsend(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+                 struct dm_comm *comm, struct dm_p2p_req **r_p)
 {
     size_t data_len = count * (size_t)type->size;
     size_t len = round_up(sizeof(struct piece) + data_len);
@@ -68,6 +68,7 @@ static int bsend(const void *buf, size_t count, struct dm_type *type, int dest, 
     struct dm_p2p_req *r;
     struct piece *p;
 
+    *r_p = NULL;
     if (dest == MPI_PROC_NULL)
         return DM_OK;
     reap();
@@ -93,6 +94,8 @@ static int bsend(const void *buf, size_t count, struct dm_type *type, int dest, 
     p->len = len;
     p->req = &r->req;
     dm_list_add_tail(before, &p->node);
+    dm_req_ref(&r->req);
+    *r_p = r;
     dm_p2p_send_start(r, &key, DM_SEND_BUFFERED);
     return DM_OK;
 }
@@ -106,15 +109,36 @@ void dm_p2p_bsend_flush(void)
 int dm_bsend(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
              struct dm_comm *comm)
 {
-    return bsend(buf, count, type, dest, tag, comm);
+    struct dm_p2p_req *r;
+    int err = dm_p2p_bsend(buf, count, type, dest, tag, comm, &r);
+
+    if (r != NULL)
+        dm_req_unref(&r->req);
+    return err;
 }
 
+/* Complete at once; the send proper goes on and is there for MPI_Cancel. */
 int dm_ibsend(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
               struct dm_comm *comm, struct dm_req **req_p)
 {
-    int err = bsend(buf, count, type, dest, tag, comm);
+    struct dm_p2p_req *r, *outer;
+    int err;
 
-    return err != DM_OK ? err : dm_req_new_done(req_p);
+    if (dest == MPI_PROC_NULL)
+        return dm_req_new_done(req_p);
+    outer = dm_p2p_req_new(DM_REQ_SEND, comm, NULL, 0, type);
+    if (outer == NULL)
+        return DM_ENOMEM;
+    outer->req.obj.refs = 1;
+    err = dm_p2p_bsend(buf, count, type, dest, tag, comm, &r);
+    if (err != DM_OK) {
+        dm_req_unref(&outer->req);
+        return err;
+    }
+    outer->req.n_pending = 0;
+    outer->inner = r;
+    *req_p = &outer->req;
+    return DM_OK;
 }
 
 int dm_buffer_attach(void *buffer, MPI_Count size)

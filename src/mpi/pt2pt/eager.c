@@ -57,6 +57,7 @@ struct dm_p2p_unexp *dm_p2p_unexp_new(int proc, const struct dm_pkt_eager *h, si
     dm_list_init(&u->arriving);
     u->key = h->key;
     u->proc = proc;
+    u->id = h->id;
     u->type = h->pkt.type;
     u->is_complete = false;
     u->is_broken = false;

@@ -5,6 +5,7 @@
  * matched. Rendezvous: RTS with envelope, length and, if the buffer could be registered, its
  * key; the receiver reads by RDMA and sends FIN, or asks with CTS and gets DATA packets
  * through the pipe straight into its buffer. FIN also says that nothing is wanted.
+ * CANCEL asks for a message that may be unmatched to be forgotten, CANCEL_ACK says whether it was.
  */
 #ifndef DM_MPI_PT2PT_P2P_H
 #define DM_MPI_PT2PT_P2P_H
@@ -26,14 +27,14 @@ _Static_assert(DM_MATCH_ANY_TAG == MPI_ANY_TAG, "matching knows MPI's wildcards"
 struct dm_pkt_eager {
     struct dm_pkt pkt;
     struct dm_mkey key; /* source: rank of the sender in its group */
-    uint32_t pad;
+    uint32_t id;        /* of the message, for CANCEL; 0: cannot be cancelled */
 };
 
 /* EAGER_SYNC, RTS (with struct dm_p2p_rts as payload) */
 struct dm_pkt_sync {
     struct dm_pkt pkt;
     struct dm_mkey key;
-    uint32_t pad;
+    uint32_t id;
     uint64_t sreq; /* the sender's request: comes back in ACK, CTS, FIN */
 };
 
@@ -48,6 +49,19 @@ struct dm_p2p_rts {
 struct dm_pkt_answer {
     struct dm_pkt pkt;
     uint64_t sreq;
+};
+
+struct dm_pkt_cancel {
+    struct dm_pkt pkt;
+    struct dm_mkey key;
+    uint32_t id;
+    uint64_t recall; /* comes back in CANCEL_ACK */
+};
+
+/* pkt.flags: type of the packet that was forgotten, 0: there was none */
+struct dm_pkt_cancel_ack {
+    struct dm_pkt pkt;
+    uint64_t recall;
 };
 
 struct dm_pkt_cts {
@@ -67,6 +81,8 @@ _Static_assert(sizeof(struct dm_pkt_eager) == 24, "packet layout");
 _Static_assert(sizeof(struct dm_pkt_sync) == 32, "packet layout");
 _Static_assert(sizeof(struct dm_p2p_rts) == 40, "packet layout");
 _Static_assert(sizeof(struct dm_pkt_answer) == 16, "packet layout");
+_Static_assert(sizeof(struct dm_pkt_cancel) == 32, "packet layout");
+_Static_assert(sizeof(struct dm_pkt_cancel_ack) == 16, "packet layout");
 _Static_assert(sizeof(struct dm_pkt_cts) == 32, "packet layout");
 _Static_assert(sizeof(struct dm_pkt_data) == 24, "packet layout");
 
@@ -80,7 +96,8 @@ struct dm_p2p_unexp;
  */
 struct dm_p2p_req {
     struct dm_req req;
-    struct dm_mnode node; /* receive: while posted */
+    struct dm_mnode node; /* receive: while posted; send: its key */
+    uint32_t id;          /* of a sent message that can be cancelled, or 0 */
     char *addr;           /* contiguous data; NULL: use buf, count, type */
     size_t len;           /* bytes to send, or room */
     void *buf;
@@ -88,10 +105,12 @@ struct dm_p2p_req {
     struct dm_type *type;
     int proc; /* the peer; -1: a receive from anybody, not matched yet */
     bool is_posted;
-    bool is_active;  /* in dm_p2p.active: something of the peer is awaited */
-    bool is_reading; /* rdma is under way */
-    bool is_counted; /* in dm_p2p.n_sends */
-    bool holds_refs; /* of comm and type */
+    bool is_active;    /* in dm_p2p.active: something of the peer is awaited */
+    bool is_reading;   /* rdma is under way */
+    bool is_counted;   /* in dm_p2p.n_sends */
+    bool holds_refs;   /* of comm and type */
+    bool is_recalling; /* MPI_Cancel was called for a send */
+    bool is_recalled;  /* in dm_p2p.recalled */
     struct dm_list active;
     size_t msg_len; /* of the message that came, which may be longer than len */
     size_t want;    /* bytes that rendezvous moves */
@@ -99,7 +118,12 @@ struct dm_p2p_req {
     size_t base;    /* where the payload of the current DATA packet starts */
     uint64_t peer_req;
     struct dm_mr *mr;
+    void (*on_over)(void *arg); /* dm_p2p_watch, or NULL */
+    void *on_over_arg;
     struct dm_p2p_unexp *unexp; /* of a matched probe, or whose data are still coming */
+    struct dm_p2p_req *inner;   /* buffered: the send proper, with a reference; else NULL */
+    /* Part of a larger operation: called as the last thing when this one is over. */
+    void (*told)(struct dm_p2p_req *r);
     struct dm_p2p_rts rts;
     union {
         struct dm_chan_send send;
@@ -113,6 +137,7 @@ struct dm_p2p_unexp {
     struct dm_list arriving; /* in dm_p2p.arriving while data are coming */
     struct dm_mkey key;
     int proc;
+    uint32_t id;      /* of the sender's, or 0 */
     uint8_t type;     /* packet type */
     bool is_complete; /* all data are here */
     bool is_broken;   /* and never will be */
@@ -124,17 +149,29 @@ struct dm_p2p_unexp {
     char small[64];
 };
 
+/* A nonblocking send that was over at once and left no request (cancel.c). */
+struct dm_p2p_sent {
+    struct dm_mkey key;
+    uint32_t id;
+    int proc;
+};
+#define DM_P2P_N_SENT 1024 /* the last ones can be cancelled */
+
 /* The only global of point-to-point (p2p_state.c). */
 struct dm_p2p {
     struct dm_match match;
     struct dm_pool reqs;
     struct dm_pool unexps;
-    struct dm_list active;   /* requests that await something of a peer */
-    struct dm_list arriving; /* unexpected messages whose data are coming */
-    size_t eager_limit;      /* for any peer, */
-    bool is_eager_by_peer;   /* and more for some of them */
-    int n_lost;              /* peers */
-    int n_sends;             /* sends that nobody may be waiting for */
+    struct dm_list active;                  /* requests that await something of a peer */
+    struct dm_list arriving;                /* unexpected messages whose data are coming */
+    size_t eager_limit;                     /* for any peer, */
+    bool is_eager_by_peer;                  /* and more for some of them */
+    int n_lost;                             /* peers */
+    int n_sends;                            /* sends that nobody may be waiting for */
+    uint32_t send_id;                       /* last given */
+    struct dm_p2p_sent sent[DM_P2P_N_SENT]; /* by id */
+    struct dm_list recalls;                 /* cancelled sends without an answer yet */
+    struct dm_list recalled; /* requests that stand for handles of sends that were over */
     /* MPI_Buffer_attach (bsend.c) */
     void *bsend_buf;
     size_t bsend_size;
@@ -150,6 +187,9 @@ void dm_p2p_req_init(struct dm_p2p_req *r, enum dm_req_kind kind, struct dm_comm
 /* One from the pool that holds references of comm and type; NULL: out of memory (reported). */
 struct dm_p2p_req *dm_p2p_req_new(enum dm_req_kind kind, struct dm_comm *comm, void *buf,
                                   size_t count, struct dm_type *type);
+/* For requests with operations of their own. */
+int dm_p2p_cancel_recv(struct dm_req *req);
+int dm_p2p_req_finish(struct dm_req *req, MPI_Status *status);
 /* n_pending is 0: the operation is over. */
 void dm_p2p_req_over(struct dm_p2p_req *r);
 /* One of the things awaited has come, or failed: that is worse than a truncation. */
@@ -179,6 +219,30 @@ int dm_p2p_isend_on(const void *buf, size_t count, struct dm_type *type, int des
                     struct dm_req **req_p);
 /* Start a prepared request to r->proc under key. */
 void dm_p2p_send_start(struct dm_p2p_req *r, const struct dm_mkey *key, enum dm_send_mode mode);
+/* The same at once, without awaiting anything. DM_EAGAIN: nothing was done. */
+int dm_p2p_send_now(struct dm_p2p_req *r, const struct dm_mkey *key, enum dm_send_mode mode);
+
+/* The number of a message that can be cancelled. */
+static inline uint32_t dm_p2p_next_id(void)
+{
+    /* never 0 */
+    return dm_p2p.send_id += 1 + (dm_p2p.send_id == UINT32_MAX);
+}
+
+/* ---- cancel.c ---- */
+
+void dm_p2p_cancel_start(void); /* register the packet handlers */
+/*
+ * Ask the receiver to forget the message of a send, which may be complete: the request
+ * is pending until the answer comes.
+ */
+int dm_p2p_cancel_send(struct dm_req *req);
+/* The same for the handle of a send that was over at once. */
+int dm_p2p_cancel_done(int handle);
+/* The request of such a handle since then, else NULL. */
+struct dm_req *dm_p2p_recalled(int handle);
+/* No answers will come from this process. */
+void dm_p2p_cancel_lost(int proc);
 
 /* ---- recv.c ---- */
 
@@ -188,6 +252,8 @@ int dm_p2p_irecv_on(void *buf, size_t count, struct dm_type *type, int source, i
                     struct dm_comm *comm, uint32_t ctx, struct dm_req **req_p);
 /* Match a prepared request or post it. */
 void dm_p2p_recv_start(struct dm_p2p_req *r, int source, int tag, uint32_t ctx);
+/* The same with a key of one's own, from one process. */
+void dm_p2p_recv_key(struct dm_p2p_req *r, int proc, const struct dm_mkey *key);
 /* Give a message (no longer queued) to a receive. */
 void dm_p2p_recv_unexp(struct dm_p2p_req *r, struct dm_p2p_unexp *u);
 /* Withdraw a posted receive, which ends with err. */
@@ -215,8 +281,18 @@ void dm_p2p_rndv_send(struct dm_p2p_req *r, const struct dm_mkey *key);
 /* Packed bytes of a send whose data are not contiguous, for dm_chan_send.read. */
 void dm_p2p_read(struct dm_chan_send *send, size_t offset, void *dst, size_t len);
 
+/* ---- part.c ---- */
+
+void dm_p2p_part_start(void); /* register the packet handlers */
+void dm_p2p_part_stop(void);
+/* Nothing comes from this process any more, nothing goes there. */
+void dm_p2p_part_lost(int proc);
+
 /* ---- bsend.c ---- */
 
+/* MPI_Bsend; *r_p: the send, with a reference for the caller, NULL: there is none. */
+int dm_p2p_bsend(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+                 struct dm_comm *comm, struct dm_p2p_req **r_p);
 /* Wait until nothing is left in the attached buffer. */
 void dm_p2p_bsend_flush(void);
 

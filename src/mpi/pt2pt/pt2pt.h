@@ -28,6 +28,11 @@ int dm_p2p_isend_coll(const void *buf, size_t count, struct dm_type *type, int d
                       struct dm_comm *comm, struct dm_req **req_p);
 int dm_p2p_irecv_coll(void *buf, size_t count, struct dm_type *type, int source, int tag,
                       struct dm_comm *comm, struct dm_req **req_p);
+/*
+ * fn(arg) is called when such a request ends, in the progress engine: it may send but not make
+ * progress. Of no effect on one that is complete.
+ */
+void dm_p2p_watch(struct dm_req *req, void (*fn)(void *arg), void *arg);
 /* Blocking forms; cheaper than start and wait. */
 int dm_p2p_send_coll(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
                      struct dm_comm *comm);
@@ -62,11 +67,31 @@ int dm_irsend(const void *buf, size_t count, struct dm_type *type, int dest, int
               struct dm_comm *comm, struct dm_req **req_p);
 int dm_irecv(void *buf, size_t count, struct dm_type *type, int source, int tag,
              struct dm_comm *comm, struct dm_req **req_p);
+/* Persistent requests (3.9); those of other chapters are started and ended by the same calls. */
+int dm_send_init(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+                 struct dm_comm *comm, struct dm_req **req_p);
+int dm_bsend_init(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+                  struct dm_comm *comm, struct dm_req **req_p);
+int dm_ssend_init(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+                  struct dm_comm *comm, struct dm_req **req_p);
+int dm_rsend_init(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
+                  struct dm_comm *comm, struct dm_req **req_p);
+int dm_recv_init(void *buf, size_t count, struct dm_type *type, int source, int tag,
+                 struct dm_comm *comm, struct dm_req **req_p);
+int dm_start(MPI_Request *request);
+/* All must be persistent and inactive, else none is started. */
+int dm_startall(int count, MPI_Request requests[]);
 int dm_sendrecv(const void *sbuf, size_t scount, struct dm_type *stype, int dest, int stag,
                 void *rbuf, size_t rcount, struct dm_type *rtype, int source, int rtag,
                 struct dm_comm *comm, MPI_Status *status);
 int dm_sendrecv_replace(void *buf, size_t count, struct dm_type *type, int dest, int stag,
                         int source, int rtag, struct dm_comm *comm, MPI_Status *status);
+/* Their requests cannot be cancelled. */
+int dm_isendrecv(const void *sbuf, size_t scount, struct dm_type *stype, int dest, int stag,
+                 void *rbuf, size_t rcount, struct dm_type *rtype, int source, int rtag,
+                 struct dm_comm *comm, struct dm_req **req_p);
+int dm_isendrecv_replace(void *buf, size_t count, struct dm_type *type, int dest, int stag,
+                         int source, int rtag, struct dm_comm *comm, struct dm_req **req_p);
 int dm_probe(int source, int tag, struct dm_comm *comm, MPI_Status *status);
 int dm_iprobe(int source, int tag, struct dm_comm *comm, int *flag, MPI_Status *status);
 /* A matched message is a request of kind DM_REQ_RECV with a handle; MPI_MESSAGE_NO_PROC is not one. */
@@ -89,7 +114,36 @@ int dm_testany(int count, MPI_Request requests[], int *index, int *flag, MPI_Sta
 int dm_testsome(int incount, MPI_Request requests[], int *outcount, int indices[],
                 MPI_Status statuses[]);
 int dm_request_free(MPI_Request *request);
+int dm_request_get_status(MPI_Request request, int *flag, MPI_Status *status);
 int dm_cancel(MPI_Request *request);
+/*
+ * Partitioned communication (chapter 4). The two sides may have different numbers of partitions;
+ * count is of one partition.
+ */
+int dm_psend_init(const void *buf, int partitions, size_t count, struct dm_type *type, int dest,
+                  int tag, struct dm_comm *comm, struct dm_info *info, struct dm_req **req_p);
+int dm_precv_init(void *buf, int partitions, size_t count, struct dm_type *type, int source,
+                  int tag, struct dm_comm *comm, struct dm_info *info, struct dm_req **req_p);
+int dm_pready(int partition, MPI_Request request);
+int dm_pready_range(int low, int high, MPI_Request request);
+int dm_pready_list(int length, const int partitions[], MPI_Request request);
+int dm_parrived(MPI_Request request, int partition, int *flag);
+/* Generalized requests (13.2) and MPICH's extension, whose poll_fn and wait_fn may be NULL. */
+int dm_grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn,
+                      MPI_Grequest_cancel_function *cancel_fn, void *extra, struct dm_req **req_p);
+int dm_grequest_complete(MPI_Request request);
+int dm_grequest_start_x(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn,
+                        MPI_Grequest_cancel_function *cancel_fn,
+                        MPIX_Grequest_poll_function *poll_fn, MPIX_Grequest_wait_function *wait_fn,
+                        void *extra, struct dm_req **req_p);
+int dm_grequest_class_create(MPI_Grequest_query_function *query_fn,
+                             MPI_Grequest_free_function *free_fn,
+                             MPI_Grequest_cancel_function *cancel_fn,
+                             MPIX_Grequest_poll_function *poll_fn,
+                             MPIX_Grequest_wait_function *wait_fn, int *class);
+int dm_grequest_class_allocate(int class, void *extra, struct dm_req **req_p);
+/* The callbacks of this request are Fortran subroutines; nothing when it is no generalized one. */
+void dm_grequest_set_fortran(MPI_Request request);
 int dm_test_cancelled(const MPI_Status *status, int *flag);
 int dm_get_count(const MPI_Status *status, struct dm_type *type, MPI_Count *count);
 int dm_get_elements(const MPI_Status *status, struct dm_type *type, MPI_Count *count);

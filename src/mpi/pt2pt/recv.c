@@ -48,10 +48,9 @@ void dm_p2p_recv_unexp(struct dm_p2p_req *r, struct dm_p2p_unexp *u)
     dm_p2p_req_activate(r);
 }
 
-void dm_p2p_recv_start(struct dm_p2p_req *r, int source, int tag, uint32_t ctx)
+/* Key and process are set. */
+static inline void begin(struct dm_p2p_req *r)
 {
-    r->node.key = (struct dm_mkey){.ctx = ctx, .source = source, .tag = tag};
-    r->proc = source == MPI_ANY_SOURCE ? -1 : dm_comm_proc(r->req.comm, source);
     if (dm_unlikely(dm_p2p.match.n_unexp > 0)) {
         int kind;
         struct dm_mnode *node = dm_match_find_unexp(&dm_p2p.match, &r->node.key, &kind);
@@ -70,6 +69,20 @@ void dm_p2p_recv_start(struct dm_p2p_req *r, int source, int tag, uint32_t ctx)
     }
     r->is_posted = true;
     dm_match_post(&dm_p2p.match, &r->node);
+}
+
+void dm_p2p_recv_start(struct dm_p2p_req *r, int source, int tag, uint32_t ctx)
+{
+    r->node.key = (struct dm_mkey){.ctx = ctx, .source = source, .tag = tag};
+    r->proc = source == MPI_ANY_SOURCE ? -1 : dm_comm_proc(r->req.comm, source);
+    begin(r);
+}
+
+void dm_p2p_recv_key(struct dm_p2p_req *r, int proc, const struct dm_mkey *key)
+{
+    r->node.key = *key;
+    r->proc = proc;
+    begin(r);
 }
 
 void dm_p2p_recv_withdraw(struct dm_p2p_req *r, int err)

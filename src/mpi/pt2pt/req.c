@@ -17,10 +17,14 @@ static void free_req(struct dm_req *req)
         if (!r->type->is_builtin)
             dm_type_unref(r->type);
     }
+    if (r->inner != NULL)
+        dm_req_unref(&r->inner->req);
+    if (r->is_recalled)
+        dm_list_del(&r->active);
     dm_pool_put(&dm_p2p.reqs, r);
 }
 
-static int cancel_recv(struct dm_req *req)
+int dm_p2p_cancel_recv(struct dm_req *req)
 {
     struct dm_p2p_req *r = (struct dm_p2p_req *)req;
 
@@ -33,15 +37,16 @@ static int cancel_recv(struct dm_req *req)
     return DM_OK;
 }
 
-static int finish(struct dm_req *req, MPI_Status *status)
+int dm_p2p_req_finish(struct dm_req *req, MPI_Status *status)
 {
     (void)status;
     return req->err == DM_OK ? DM_OK : dm_p2p_req_explain((struct dm_p2p_req *)req);
 }
 
-static const struct dm_req_ops send_ops = {.free = free_req, .finish = finish};
+static const struct dm_req_ops send_ops = {
+    .free = free_req, .cancel = dm_p2p_cancel_send, .finish = dm_p2p_req_finish};
 static const struct dm_req_ops recv_ops = {
-    .free = free_req, .cancel = cancel_recv, .finish = finish};
+    .free = free_req, .cancel = dm_p2p_cancel_recv, .finish = dm_p2p_req_finish};
 
 void dm_p2p_req_init(struct dm_p2p_req *r, enum dm_req_kind kind, struct dm_comm *comm, void *buf,
                      size_t count, struct dm_type *type)
@@ -68,7 +73,13 @@ void dm_p2p_req_init(struct dm_p2p_req *r, enum dm_req_kind kind, struct dm_comm
     r->is_counted = false;
     r->holds_refs = false;
     r->mr = NULL;
+    r->on_over = NULL;
     r->unexp = NULL;
+    r->told = NULL;
+    r->id = 0;
+    r->inner = NULL;
+    r->is_recalling = false;
+    r->is_recalled = false;
 }
 
 struct dm_p2p_req *dm_p2p_req_new(enum dm_req_kind kind, struct dm_comm *comm, void *buf,
@@ -98,13 +109,28 @@ void dm_p2p_req_over(struct dm_p2p_req *r)
         dm_adapt_unreg(dm_chan_adapt(dm_world.chan), r->mr);
         r->mr = NULL;
     }
-    if (r->is_counted)
-        dm_p2p.n_sends--;
+    dm_p2p.n_sends -= r->is_counted;
+    r->is_counted = false;
+    if (dm_unlikely(r->on_over != NULL))
+        r->on_over(r->on_over_arg);
     /* One of two holders: the last one frees. */
     if (--r->req.obj.refs == 0) {
         r->req.obj.refs = 1;
         dm_req_unref(&r->req);
+        return;
     }
+    if (dm_unlikely(r->told != NULL))
+        r->told(r);
+}
+
+void dm_p2p_watch(struct dm_req *req, void (*fn)(void *arg), void *arg)
+{
+    struct dm_p2p_req *r = (struct dm_p2p_req *)req;
+
+    if (req->kind == DM_REQ_DONE)
+        return;
+    r->on_over = fn;
+    r->on_over_arg = arg;
 }
 
 void dm_p2p_req_activate(struct dm_p2p_req *r)

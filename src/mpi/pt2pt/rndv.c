@@ -35,6 +35,7 @@ void dm_p2p_rndv_send(struct dm_p2p_req *r, const struct dm_mkey *key)
                 .hdr_len = sizeof(h),
                 .data_len = sizeof(r->rts)},
         .key = *key,
+        .id = r->id,
         .sreq = (uintptr_t)r,
     };
 

@@ -29,7 +29,7 @@ static DM_NOINLINE int pack_now(const void *buf, size_t count, struct dm_type *t
 
 /* The whole send at once. DM_EAGAIN: a request is needed. */
 static inline int send_now(const void *buf, size_t count, struct dm_type *type, int proc,
-                           const struct dm_mkey *key, size_t len)
+                           const struct dm_mkey *key, size_t len, uint32_t id)
 {
     struct dm_pkt_eager h = {
         .pkt = {.type = DM_PKT_EAGER,
@@ -37,6 +37,7 @@ static inline int send_now(const void *buf, size_t count, struct dm_type *type, 
                 .hdr_len = sizeof(h),
                 .data_len = (uint32_t)len},
         .key = *key,
+        .id = id,
     };
 
     if (dm_likely(type->is_contig))
@@ -76,9 +77,12 @@ void dm_p2p_send_start(struct dm_p2p_req *r, const struct dm_mkey *key, enum dm_
                 .hdr_len = sizeof(struct dm_pkt_eager),
                 .data_len = (uint32_t)r->len},
         .key = *key,
+        .id = dm_p2p_next_id(),
         .sreq = (uintptr_t)r,
     };
 
+    r->id = h.id;
+    r->node.key = *key;
     if (!is_eager(r->len, r->proc)) {
         dm_p2p_rndv_send(r, key);
         return;
@@ -94,6 +98,15 @@ void dm_p2p_send_start(struct dm_p2p_req *r, const struct dm_mkey *key, enum dm_
     r->io.send.data = r->addr;
     r->io.send.read = dm_p2p_read;
     (void)dm_chan_send(dm_world.chan, r->proc, &h.pkt, &r->io.send);
+}
+
+int dm_p2p_send_now(struct dm_p2p_req *r, const struct dm_mkey *key, enum dm_send_mode mode)
+{
+    if (mode == DM_SEND_SYNC || !is_eager(r->len, r->proc))
+        return DM_EAGAIN;
+    r->id = dm_p2p_next_id();
+    r->node.key = *key;
+    return send_now(r->buf, r->count, r->type, r->proc, key, r->len, r->id);
 }
 
 /* The send with a request, on this stack. */
@@ -121,7 +134,7 @@ static inline int send_on(const void *buf, size_t count, struct dm_type *type, i
         return DM_OK;
     proc = dm_comm_proc(comm, dest);
     if (dm_likely(mode != DM_SEND_SYNC && is_eager(len, proc))) {
-        err = send_now(buf, count, type, proc, &key, len);
+        err = send_now(buf, count, type, proc, &key, len, 0);
         if (dm_likely(err != DM_EAGAIN))
             return err;
     }
@@ -147,9 +160,13 @@ int dm_p2p_isend_on(const void *buf, size_t count, struct dm_type *type, int des
         return dm_req_new_done(req_p);
     proc = dm_comm_proc(comm, dest);
     if (mode != DM_SEND_SYNC && is_eager(len, proc)) {
-        err = send_now(buf, count, type, proc, &key, len);
-        if (err == DM_OK)
-            return dm_req_new_done(req_p);
+        uint32_t id = dm_p2p_next_id();
+
+        err = send_now(buf, count, type, proc, &key, len, id);
+        if (err == DM_OK) {
+            dm_p2p.sent[id % DM_P2P_N_SENT] = (struct dm_p2p_sent){key, id, proc};
+            return dm_req_new_done_as(id, req_p);
+        }
         if (err != DM_EAGAIN)
             return err;
     }

@@ -6,6 +6,7 @@
 #include "mpi/pt2pt/pt2pt.h"
 
 #include "mpi/pt2pt/p2p.h"
+#include "mpi/pt2pt/wait.h"
 #include "util/cfg.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -66,6 +67,8 @@ static void on_lost(void *arg, int proc, int err)
         else
             u->is_broken = true;
     }
+    dm_p2p_cancel_lost(proc);
+    dm_p2p_part_lost(proc);
 }
 
 int dm_pt2pt_start(void)
@@ -76,6 +79,8 @@ int dm_pt2pt_start(void)
     dm_list_init(&dm_p2p.active);
     dm_list_init(&dm_p2p.arriving);
     dm_list_init(&dm_p2p.bsends);
+    dm_list_init(&dm_p2p.recalls);
+    dm_list_init(&dm_p2p.recalled);
     dm_p2p.eager_limit = dm_cfg()->eager_limit;
     dm_p2p.is_eager_by_peer = dm_p2p.eager_limit == DM_CFG_AUTO_SIZE;
     if (dm_p2p.is_eager_by_peer)
@@ -86,6 +91,8 @@ int dm_pt2pt_start(void)
     dm_p2p.bsend_size = 0;
     dm_p2p_eager_start();
     dm_p2p_rndv_start();
+    dm_p2p_cancel_start();
+    dm_p2p_part_start();
     dm_chan_on_lost(dm_world.chan, on_lost, NULL);
     return DM_OK;
 }
@@ -105,6 +112,8 @@ void dm_pt2pt_stop(void)
         dm_match_del_unexp(&dm_p2p.match, u->nodes);
         dm_p2p_unexp_free(u);
     }
+    dm_greq_stop();
+    dm_p2p_part_stop();
     dm_match_fini(&dm_p2p.match);
     dm_pool_fini(&dm_p2p.reqs);
     dm_pool_fini(&dm_p2p.unexps);

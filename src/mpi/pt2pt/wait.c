@@ -14,7 +14,13 @@ int dm_p2p_resolve(const MPI_Request *request, struct dm_req **req_p)
     *req_p = NULL;
     if (*request == MPI_REQUEST_NULL)
         return DM_OK;
-    *req_p = dm_handle_get(DM_KIND_REQUEST, *request);
+    *req_p = dm_req_get(*request);
+    if (dm_unlikely(!dm_list_is_empty(&dm_p2p.recalled)) && dm_req_is_done_handle(*request)) {
+        struct dm_req *req = dm_p2p_recalled(*request);
+
+        if (req != NULL)
+            *req_p = req;
+    }
     if (*req_p == NULL)
         return DM_FAIL(DM_ERR_REQUEST, "handle 0x%x is not a request, or no more",
                        (unsigned)*request);
@@ -31,21 +37,18 @@ void dm_p2p_blame(const struct dm_req *req)
 
 int dm_p2p_complete(struct dm_req *req, MPI_Request *request, MPI_Status *status)
 {
-    int err = req->err, finish_err;
+    int err = req->err;
 
-    if (dm_unlikely((err != DM_OK || req->kind == DM_REQ_GENERALIZED) &&
-                    req->ops->finish != NULL)) {
-        finish_err = req->ops->finish(req, &req->status);
-        if (err == DM_OK)
-            err = finish_err;
+    if (dm_unlikely(req->kind == DM_REQ_GENERALIZED)) {
+        err = dm_greq_end(req);
+    } else if (dm_unlikely(err != DM_OK && req->ops->finish != NULL)) {
+        err = req->ops->finish(req, &req->status);
     }
     if (dm_unlikely(err != DM_OK))
         dm_p2p_blame(req);
     dm_p2p_status(req, status);
     if (dm_unlikely(req->kind == DM_REQ_PERSISTENT)) {
-        /* Inactive from now on. */
-        dm_status_set_empty(&req->status);
-        req->err = DM_OK;
+        dm_req_rest(req);
         return err;
     }
     *request = MPI_REQUEST_NULL;
@@ -66,6 +69,14 @@ void dm_p2p_status_empty(MPI_Status *status)
     status->MPI_ERROR = keep;
 }
 
+void dm_p2p_wait_one(struct dm_req *req)
+{
+    if (dm_unlikely(req->kind == DM_REQ_GENERALIZED))
+        dm_greq_wait(req);
+    else
+        dm_wait_for(&req->n_pending);
+}
+
 int dm_wait(MPI_Request *request, MPI_Status *status)
 {
     struct dm_req *req;
@@ -77,8 +88,16 @@ int dm_wait(MPI_Request *request, MPI_Status *status)
         dm_p2p_status_empty(status);
         return DM_OK;
     }
-    dm_wait_for(&req->n_pending);
+    dm_p2p_wait_one(req);
     return dm_p2p_complete(req, request, status);
+}
+
+/* What a call that does not wait does for a request that is not done. */
+static void look(struct dm_req *req)
+{
+    if (dm_unlikely(req->kind == DM_REQ_GENERALIZED))
+        dm_greq_poke(req);
+    dm_chan_progress_test(dm_world.chan);
 }
 
 int dm_test(MPI_Request *request, int *flag, MPI_Status *status)
@@ -95,7 +114,7 @@ int dm_test(MPI_Request *request, int *flag, MPI_Status *status)
         return DM_OK;
     }
     if (!dm_req_is_done(req))
-        dm_chan_progress_test(dm_world.chan);
+        look(req);
     if (!dm_req_is_done(req))
         return DM_OK;
     *flag = 1;
@@ -119,8 +138,11 @@ static int check(int count, const MPI_Request requests[], bool *all_done_p)
 
         if (err != DM_OK)
             return err;
-        if (req != NULL && !dm_req_is_done(req))
-            *all_done_p = false;
+        if (req == NULL || dm_req_is_done(req))
+            continue;
+        if (dm_unlikely(req->kind == DM_REQ_GENERALIZED))
+            dm_greq_poke(req);
+        *all_done_p = *all_done_p && dm_req_is_done(req);
     }
     return DM_OK;
 }
@@ -145,14 +167,13 @@ static int complete_all(int count, MPI_Request requests[], MPI_Status statuses[]
         struct dm_req *req = NULL;
         int err = DM_OK;
 
-        if (requests[i] != MPI_REQUEST_NULL)
-            req = dm_handle_get(DM_KIND_REQUEST, requests[i]);
+        (void)dm_p2p_resolve(&requests[i], &req);
         if (req == NULL) {
             dm_p2p_status_empty(status);
         } else if (lost && !dm_req_is_done(req)) {
             err = DM_ERR_PENDING;
         } else {
-            dm_wait_for(&req->n_pending);
+            dm_p2p_wait_one(req);
             err = dm_p2p_complete(req, &requests[i], status);
         }
         if (dm_unlikely(err != DM_OK || failed))
@@ -200,10 +221,40 @@ int dm_request_free(MPI_Request *request)
         return err;
     if (req == NULL)
         return DM_FAIL(DM_ERR_REQUEST, "MPI_REQUEST_NULL cannot be freed");
+    if (req->kind == DM_REQ_COLL)
+        return DM_FAIL(DM_ERR_REQUEST,
+                       "a nonblocking collective operation cannot be freed, only completed");
     *request = MPI_REQUEST_NULL;
+    if (req->kind == DM_REQ_GENERALIZED)
+        return dm_greq_free(req);
     dm_handle_drop(DM_KIND_REQUEST, &req->obj);
     dm_req_unref(req);
     return DM_OK;
+}
+
+int dm_request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+{
+    struct dm_req *req;
+    int err = dm_p2p_resolve(&request, &req);
+
+    *flag = 0;
+    if (err != DM_OK)
+        return err;
+    if (req == NULL) {
+        *flag = 1;
+        dm_p2p_status_empty(status);
+        return DM_OK;
+    }
+    if (!dm_req_is_done(req))
+        look(req);
+    if (!dm_req_is_done(req))
+        return DM_OK;
+    *flag = 1;
+    /* An error of the operation is for the call that completes it; query_fn's is ours. */
+    if (req->kind == DM_REQ_GENERALIZED)
+        err = req->ops->finish(req, &req->status);
+    dm_p2p_status(req, status);
+    return err;
 }
 
 int dm_cancel(MPI_Request *request)
@@ -215,7 +266,15 @@ int dm_cancel(MPI_Request *request)
         return err;
     if (req == NULL)
         return DM_FAIL(DM_ERR_REQUEST, "MPI_REQUEST_NULL cannot be cancelled");
-    return req->ops->cancel != NULL ? req->ops->cancel(req) : DM_OK;
+    if (dm_req_is_inactive(req))
+        return DM_FAIL(DM_ERR_REQUEST, "the persistent request 0x%x is not started",
+                       (unsigned)*request);
+    if (req->ops->cancel != NULL)
+        return req->ops->cancel(req);
+    if (req->kind == DM_REQ_DONE)
+        return dm_p2p_cancel_done(*request);
+    return DM_FAIL(DM_ERR_REQUEST, "request 0x%x is of an operation that cannot be cancelled",
+                   (unsigned)*request);
 }
 
 int dm_test_cancelled(const MPI_Status *status, int *flag)

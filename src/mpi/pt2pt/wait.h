@@ -18,5 +18,21 @@ int dm_p2p_complete(struct dm_req *req, MPI_Request *request, MPI_Status *status
 void dm_p2p_blame(const struct dm_req *req);
 /* The empty status, but for MPI_ERROR. */
 void dm_p2p_status_empty(MPI_Status *status);
+/* Wait for one request of any kind. */
+void dm_p2p_wait_one(struct dm_req *req);
+
+/* ---- generalized requests (grequest.c) ---- */
+
+/* What MPI_Wait does when it is done: query_fn into its status, then free_fn. */
+int dm_greq_end(struct dm_req *req);
+/* MPI_Request_free: free_fn now or when the operation is complete; drops the program's reference. */
+int dm_greq_free(struct dm_req *req);
+/* Call its poll function, if it has one and is not done. */
+void dm_greq_poke(struct dm_req *req);
+/* One pass of progress while a thread of the program may complete what is awaited. */
+void dm_greq_pass(int *n_idle);
+void dm_greq_wait(struct dm_req *req);
+/* Forget the classes. */
+void dm_greq_stop(void);
 
 #endif

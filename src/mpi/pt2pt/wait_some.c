@@ -18,21 +18,18 @@ struct set {
     struct dm_req **reqs;
     int count;
     int n_active;
+    int n_greq; /* generalized ones of them */
+    int n_idle;
     struct dm_req *small[N_SMALL];
 };
-
-/* A persistent request that is not started takes no part. */
-static bool is_inactive(const struct dm_req *req)
-{
-    return req->kind == DM_REQ_PERSISTENT && dm_req_is_done(req) &&
-           req->status.MPI_SOURCE == MPI_ANY_SOURCE && req->err == DM_OK;
-}
 
 static int set_open(struct set *set, int count, const MPI_Request requests[])
 {
     set->reqs = set->small;
     set->count = count;
     set->n_active = 0;
+    set->n_greq = 0;
+    set->n_idle = 0;
     if (count > N_SMALL)
         set->reqs = malloc((size_t)count * sizeof(struct dm_req *));
     if (set->reqs == NULL)
@@ -45,10 +42,12 @@ static int set_open(struct set *set, int count, const MPI_Request requests[])
                 free(set->reqs);
             return err;
         }
-        if (set->reqs[i] != NULL && is_inactive(set->reqs[i]))
+        if (set->reqs[i] != NULL && dm_req_is_inactive(set->reqs[i]))
             set->reqs[i] = NULL;
-        if (set->reqs[i] != NULL)
-            set->n_active++;
+        if (set->reqs[i] == NULL)
+            continue;
+        set->n_active++;
+        set->n_greq += set->reqs[i]->kind == DM_REQ_GENERALIZED;
     }
     return DM_OK;
 }
@@ -66,6 +65,20 @@ static int first_done(const struct set *set)
         if (set->reqs[i] != NULL && dm_req_is_done(set->reqs[i]))
             return i;
     return -1;
+}
+
+/* Make progress once. */
+static void pass(struct set *set, bool blocks)
+{
+    for (int i = 0; set->n_greq > 0 && i < set->count; i++)
+        if (set->reqs[i] != NULL && set->reqs[i]->kind == DM_REQ_GENERALIZED)
+            dm_greq_poke(set->reqs[i]);
+    if (!blocks)
+        dm_chan_progress_test(dm_world.chan);
+    else if (set->n_greq == 0)
+        dm_chan_progress_wait(dm_world.chan);
+    else if (first_done(set) < 0)
+        dm_greq_pass(&set->n_idle);
 }
 
 static int any(int count, MPI_Request requests[], bool blocks, int *index, int *flag,
@@ -86,11 +99,11 @@ static int any(int count, MPI_Request requests[], bool blocks, int *index, int *
     }
     i = first_done(&set);
     if (i < 0 && !blocks) {
-        dm_chan_progress_test(dm_world.chan);
+        pass(&set, false);
         i = first_done(&set);
     }
     while (i < 0 && blocks) {
-        dm_chan_progress_wait(dm_world.chan);
+        pass(&set, true);
         i = first_done(&set);
     }
     if (i >= 0) {
@@ -129,9 +142,9 @@ static int some(int count, MPI_Request requests[], bool blocks, int *outcount, i
         return DM_OK;
     }
     if (first_done(&set) < 0 && !blocks)
-        dm_chan_progress_test(dm_world.chan);
+        pass(&set, false);
     while (blocks && first_done(&set) < 0)
-        dm_chan_progress_wait(dm_world.chan);
+        pass(&set, true);
     for (int i = 0; i < count; i++) {
         if (set.reqs[i] == NULL || !dm_req_is_done(set.reqs[i]))
             continue;

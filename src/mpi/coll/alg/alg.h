@@ -31,5 +31,29 @@ dm_coll_alg dm_coll_reduce_scatter_pairwise;
 dm_coll_alg dm_coll_reduce_scatter_ordered;
 dm_coll_alg dm_coll_scan_doubling;
 dm_coll_alg dm_coll_exscan_doubling;
+/* Of comm->topo's neighbours; one rank, no neighbours and no bytes are possible here. */
+dm_coll_alg dm_coll_neighbor_allgather_direct;
+dm_coll_alg dm_coll_neighbor_alltoall_direct;
+
+/* One rank (alone.c). */
+dm_coll_alg dm_coll_alone_nothing;
+dm_coll_alg dm_coll_alone_move;
+dm_coll_alg dm_coll_alone_reduce;
+
+/*
+ * Between two groups; any number of bytes. run->size is that of the remote group, and the
+ * arguments of the rank say what part it has.
+ */
+dm_coll_alg dm_coll_inter_barrier;
+dm_coll_alg dm_coll_inter_bcast;
+dm_coll_alg dm_coll_inter_gather;
+dm_coll_alg dm_coll_inter_scatter;
+dm_coll_alg dm_coll_inter_allgather;
+dm_coll_alg dm_coll_inter_alltoall;
+dm_coll_alg dm_coll_inter_reduce;
+dm_coll_alg dm_coll_inter_allreduce;
+dm_coll_alg dm_coll_inter_reduce_scatter;
+/* An allreduce in place over the processes of both groups, which all get the same. */
+dm_coll_alg dm_coll_inter_and;
 
 #endif

@@ -5,19 +5,19 @@
  */
 #include "mpi/coll/alg/alg.h"
 
-#include <string.h>
-
 /* Blocks with the bit, from the table to one piece or back; their number. */
-static size_t move_blocks(char *blocks, char *piece, size_t block, int n, int64_t bit, bool is_out)
+static size_t move_blocks(struct dm_run *run, char *blocks, char *piece, size_t block, int64_t bit,
+                          bool is_out)
 {
     size_t k = 0;
 
-    for (int64_t i = bit; i < n; i++) {
+    for (int64_t i = bit; i < run->size; i++) {
         char *one = blocks + (size_t)i * block;
 
         if ((i & bit) == 0)
             continue;
-        memcpy(is_out ? piece + k * block : one, is_out ? one : piece + k * block, block);
+        dm_coll_move(run, is_out ? one : piece + k * block, is_out ? piece + k * block : one,
+                     block);
         k++;
     }
     return k;
@@ -45,11 +45,11 @@ void dm_coll_alltoall_bruck(struct dm_run *run, const struct dm_coll_args *a)
                          blocks + (size_t)i * block, block, byte);
     }
     for (int64_t bit = 1; bit < n; bit *= 2) {
-        size_t len = block * move_blocks(blocks, out, block, n, bit, true);
+        size_t len = block * move_blocks(run, blocks, out, block, bit, true);
 
         dm_coll_sendrecv(run, out, len, byte, (int)((run->rank + bit) % n), in, len, byte,
                          (int)((run->rank - bit + n) % n));
-        move_blocks(blocks, in, block, n, bit, false);
+        move_blocks(run, blocks, in, block, bit, false);
     }
     for (int i = 0; i < n; i++)
         dm_coll_unpack(run, blocks + (size_t)i * block, dm_coll_rplace(a, (run->rank - i + n) % n),

@@ -1,0 +1,250 @@
+/*
+ * Tools: start and end, enumerations, categories, and the events that there are not.
+ */
+#include "api/tool.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int n_users;
+
+/* ---- start and end ---- */
+
+int dm_t_init_thread(int required, int *provided)
+{
+    int err;
+
+    if (required < MPI_THREAD_SINGLE || required > MPI_THREAD_MULTIPLE)
+        return MPI_T_ERR_INVALID;
+    pthread_mutex_lock(&lock);
+    err = dm_api_load_settings();
+    n_users += err == DM_OK;
+    pthread_mutex_unlock(&lock);
+    if (err != DM_OK)
+        return MPI_T_ERR_CANNOT_INIT;
+    dm_tool_int(provided, MPI_THREAD_MULTIPLE);
+    return MPI_SUCCESS;
+}
+
+int dm_t_finalize(void)
+{
+    bool was_up;
+
+    pthread_mutex_lock(&lock);
+    was_up = n_users > 0;
+    n_users -= was_up;
+    pthread_mutex_unlock(&lock);
+    return was_up ? MPI_SUCCESS : MPI_T_ERR_NOT_INITIALIZED;
+}
+
+bool dm_tool_is_up(void)
+{
+    bool is_up;
+
+    pthread_mutex_lock(&lock);
+    is_up = n_users > 0;
+    pthread_mutex_unlock(&lock);
+    return is_up;
+}
+
+void dm_tool_text(const char *text, char *buf, int *len)
+{
+    if (len == NULL)
+        return;
+    if (buf != NULL && *len > 0)
+        snprintf(buf, (size_t)*len, "%s", text);
+    *len = (int)strlen(text) + 1;
+}
+
+void dm_tool_int(int *where, int value)
+{
+    if (where != NULL)
+        *where = value;
+}
+
+/* ---- enumerations: the choices of settings ---- */
+
+struct MPIR_T_enum_s {
+    struct dm_cfg_row_info row;
+    bool is_used;
+};
+
+#define ENUM_ROW(NAME, TYPE, def, field, help) DM_CFG_INDEX_##NAME,
+enum { DM_CFG_TABLE(ENUM_ROW) N_CVARS };
+#undef ENUM_ROW
+static struct MPIR_T_enum_s enums[N_CVARS];
+
+MPI_T_enum dm_tool_enum(int cvar)
+{
+    struct MPIR_T_enum_s *e = &enums[cvar];
+
+    dm_cfg_row((size_t)cvar, &e->row);
+    if (e->row.type != DM_CFG_ENUM && e->row.type != DM_CFG_BOOL)
+        return MPI_T_ENUM_NULL;
+    e->is_used = true;
+    return e;
+}
+
+static bool is_enum(MPI_T_enum e)
+{
+    return e >= enums && e < enums + N_CVARS && e->is_used;
+}
+
+/* Name of an item; false when there is none. */
+static bool item_name(MPI_T_enum e, int i, char *buf, size_t size)
+{
+    static const char *const bools[] = {"no", "yes"};
+    const char *word;
+    int len;
+
+    if (i < 0)
+        return false;
+    if (e->row.type == DM_CFG_BOOL) {
+        snprintf(buf, size, "%s", i < 2 ? bools[i] : "");
+        return i < 2;
+    }
+    word = dm_cfg_choice(&e->row, i, &len);
+    if (word != NULL)
+        snprintf(buf, size, "%.*s", len, word);
+    return word != NULL;
+}
+
+int dm_t_enum_get_info(MPI_T_enum enumtype, int *num, char *name, int *name_len)
+{
+    char item[64];
+    int n = 0;
+
+    DM_TOOL_CHECK_UP();
+    if (!is_enum(enumtype))
+        return MPI_T_ERR_INVALID_HANDLE;
+    while (item_name(enumtype, n, item, sizeof(item)))
+        n++;
+    dm_tool_int(num, n);
+    dm_tool_text(enumtype->row.name, name, name_len);
+    return MPI_SUCCESS;
+}
+
+int dm_t_enum_get_item(MPI_T_enum enumtype, int indx, int *value, char *name, int *name_len)
+{
+    char item[64];
+
+    DM_TOOL_CHECK_UP();
+    if (!is_enum(enumtype))
+        return MPI_T_ERR_INVALID_HANDLE;
+    if (!item_name(enumtype, indx, item, sizeof(item)))
+        return MPI_T_ERR_INVALID_INDEX;
+    dm_tool_int(value, indx);
+    dm_tool_text(item, name, name_len);
+    return MPI_SUCCESS;
+}
+
+/* ---- categories: the two kinds of variables ---- */
+
+static const struct {
+    const char *name;
+    const char *desc;
+    int (*n_cvars)(void);
+    int (*n_pvars)(void);
+} categories[] = {
+    {"settings", "what the DATUM_* variables of the environment set", dm_tool_n_cvars, NULL},
+    {"statistics", "what DATUM_STATS prints: start-up, memory, traffic", NULL, dm_tool_n_pvars},
+};
+enum { N_CATEGORIES = sizeof(categories) / sizeof(categories[0]) };
+
+static bool is_category(int i)
+{
+    return i >= 0 && i < N_CATEGORIES;
+}
+
+static int count(int (*n)(void))
+{
+    return n != NULL ? n() : 0;
+}
+
+int dm_t_category_get_num(int *num_cat)
+{
+    DM_TOOL_CHECK_UP();
+    dm_tool_int(num_cat, N_CATEGORIES);
+    return MPI_SUCCESS;
+}
+
+int dm_t_category_get_info(int cat_index, char *name, int *name_len, char *desc, int *desc_len,
+                           int *num_cvars, int *num_pvars, int *num_categories)
+{
+    DM_TOOL_CHECK_UP();
+    if (!is_category(cat_index))
+        return MPI_T_ERR_INVALID_INDEX;
+    dm_tool_text(categories[cat_index].name, name, name_len);
+    dm_tool_text(categories[cat_index].desc, desc, desc_len);
+    dm_tool_int(num_cvars, count(categories[cat_index].n_cvars));
+    dm_tool_int(num_pvars, count(categories[cat_index].n_pvars));
+    dm_tool_int(num_categories, 0);
+    return MPI_SUCCESS;
+}
+
+int dm_t_category_get_index(const char *name, int *cat_index)
+{
+    DM_TOOL_CHECK_UP();
+    if (name == NULL || cat_index == NULL)
+        return MPI_T_ERR_INVALID;
+    for (int i = 0; i < N_CATEGORIES; i++)
+        if (strcmp(name, categories[i].name) == 0) {
+            *cat_index = i;
+            return MPI_SUCCESS;
+        }
+    return MPI_T_ERR_INVALID_NAME;
+}
+
+/* Members are numbered as the variables are. */
+static int list(int cat_index, int n, int len, int *indices)
+{
+    if (!is_category(cat_index))
+        return MPI_T_ERR_INVALID_INDEX;
+    for (int i = 0; i < n && i < len; i++)
+        indices[i] = i;
+    return MPI_SUCCESS;
+}
+
+int dm_t_category_get_cvars(int cat_index, int len, int *indices)
+{
+    DM_TOOL_CHECK_UP();
+    return list(cat_index, is_category(cat_index) ? count(categories[cat_index].n_cvars) : 0, len,
+                indices);
+}
+
+int dm_t_category_get_pvars(int cat_index, int len, int *indices)
+{
+    DM_TOOL_CHECK_UP();
+    return list(cat_index, is_category(cat_index) ? count(categories[cat_index].n_pvars) : 0, len,
+                indices);
+}
+
+int dm_t_category_get_categories(int cat_index, int len, int *indices)
+{
+    DM_TOOL_CHECK_UP();
+    return list(cat_index, 0, len, indices);
+}
+
+int dm_t_category_get_events(int cat_index, int len, int *indices)
+{
+    DM_TOOL_CHECK_UP();
+    return list(cat_index, 0, len, indices);
+}
+
+int dm_t_category_get_num_events(int cat_index, int *num_events)
+{
+    DM_TOOL_CHECK_UP();
+    if (!is_category(cat_index))
+        return MPI_T_ERR_INVALID_INDEX;
+    dm_tool_int(num_events, 0);
+    return MPI_SUCCESS;
+}
+
+int dm_t_category_changed(int *update_number)
+{
+    DM_TOOL_CHECK_UP();
+    dm_tool_int(update_number, dm_tool_n_pvars() > 0); /* they come with MPI_Init */
+    return MPI_SUCCESS;
+}

@@ -1,0 +1,188 @@
+/*
+ * Cancelling sends (MPI-4.0 section 3.8.4): the receiver is asked to forget the message if nobody has
+ * matched it. It knows it by the sender's number for it. CANCEL follows the message through the
+ * same pipe, so the answer is the truth, and the request is pending until it comes.
+ *
+ * A nonblocking send that was over at once has no request. Its handle carries
+ * the low bits of the number, and dm_p2p.sent remembers the last ones of these; cancelling it makes a
+ * request that stands for the handle from then on.
+ */
+#include "mpi/pt2pt/p2p.h"
+
+#include <stdlib.h>
+
+#include "util/err.h"
+#include "util/log.h"
+
+struct recall {
+    struct dm_list node;     /* in dm_p2p.recalls */
+    struct dm_req *told;     /* whose status says what became of it; with a reference */
+    struct dm_p2p_req *send; /* the send: the same, or its inner one */
+    int proc;
+};
+
+static void end(struct recall *c, int err)
+{
+    struct dm_req *told = c->told;
+
+    dm_list_del(&c->node);
+    free(c);
+    dm_p2p.n_sends--;
+    /* A lost peer has ended it perhaps. */
+    if (!dm_req_is_done(told))
+        dm_p2p_req_step((struct dm_p2p_req *)told, err);
+    dm_req_unref(told);
+}
+
+/* Ask for the message of `send`; `told` gets pending. */
+static int recall(struct dm_p2p_req *told, struct dm_p2p_req *send)
+{
+    struct recall *c = malloc(sizeof(*c));
+    struct dm_pkt_cancel h = {
+        .pkt = {.type = DM_PKT_CANCEL, .version = DM_PKT_VERSION, .hdr_len = sizeof(h)},
+        .key = send->node.key,
+        .id = send->id,
+        .recall = (uintptr_t)c,
+    };
+
+    if (c == NULL)
+        return DM_FAIL(DM_ENOMEM, "cancelling a send");
+    told->is_recalling = true;
+    *c = (struct recall){.told = &told->req, .send = send, .proc = send->proc};
+    dm_req_ref(&told->req);
+    if (told->req.n_pending++ == 0)
+        dm_req_ref(&told->req);
+    dm_p2p.n_sends++;
+    dm_list_add_tail(&dm_p2p.recalls, &c->node);
+    if (dm_chan_send_ctl(dm_world.chan, send->proc, &h.pkt) == DM_ENOMEM)
+        dm_p2p_fatal("no memory to cancel a send");
+    return DM_OK;
+}
+
+int dm_p2p_cancel_send(struct dm_req *req)
+{
+    struct dm_p2p_req *told = (struct dm_p2p_req *)req;
+    struct dm_p2p_req *send = told->inner != NULL ? told->inner : told;
+
+    /* Without a number there is no message. */
+    if (send->id == 0 || told->is_recalling || dm_chan_is_lost(dm_world.chan, send->proc))
+        return DM_OK;
+    return recall(told, send);
+}
+
+int dm_p2p_cancel_done(int handle)
+{
+    uint32_t number = dm_req_done_number(handle);
+    struct dm_p2p_sent *sent = &dm_p2p.sent[number % DM_P2P_N_SENT];
+    struct dm_req *done = dm_req_get(handle);
+    struct dm_p2p_req *r;
+
+    if (number == 0 || (sent->id & DM_REQ_DONE_MASK) != number ||
+        dm_chan_is_lost(dm_world.chan, sent->proc))
+        return DM_OK;
+    r = dm_p2p_req_new(DM_REQ_SEND, dm_world.comm_self, NULL, 0, dm_type_get(MPI_BYTE));
+    if (r == NULL)
+        return DM_ENOMEM;
+    r->req.obj = (struct dm_obj){.handle = handle, .refs = 1};
+    r->req.n_pending = 0;
+    r->id = sent->id;
+    r->proc = sent->proc;
+    r->node.key = sent->key;
+    r->is_recalled = true;
+    dm_list_add_tail(&dm_p2p.recalled, &r->active);
+    sent->id = 0;
+    dm_req_unref(done);
+    return recall(r, r);
+}
+
+struct dm_req *dm_p2p_recalled(int handle)
+{
+    dm_list_for_each (it, &dm_p2p.recalled) {
+        struct dm_p2p_req *r = dm_container_of(it, struct dm_p2p_req, active);
+
+        if (r->req.obj.handle == handle)
+            return &r->req;
+    }
+    return NULL;
+}
+
+void dm_p2p_cancel_lost(int proc)
+{
+    dm_list_for_each_safe (it, tmp, &dm_p2p.recalls) {
+        struct recall *c = dm_container_of(it, struct recall, node);
+
+        if (c->proc == proc)
+            end(c, DM_EPEER);
+    }
+}
+
+/* Forget an unmatched message; its packet type, 0: there is none. */
+static uint8_t forget(int proc, const struct dm_mkey *key, uint32_t id)
+{
+    int kind;
+    struct dm_mnode *first = dm_match_find_unexp(&dm_p2p.match, key, &kind), *node = first;
+
+    if (first == NULL)
+        return 0;
+    do {
+        struct dm_p2p_unexp *u = dm_container_of(node, struct dm_p2p_unexp, nodes[0]);
+        uint8_t type = u->type;
+
+        if (u->proc == proc && u->id == id) {
+            dm_match_del_unexp(&dm_p2p.match, u->nodes);
+            dm_p2p_unexp_free(u);
+            return type;
+        }
+        node = node->next;
+    } while (node != first);
+    return 0;
+}
+
+static void on_cancel(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
+                      struct dm_chan_sink *sink)
+{
+    const struct dm_pkt_cancel *h = (const struct dm_pkt_cancel *)(const void *)pkt;
+    struct dm_pkt_cancel_ack ack = {
+        .pkt = {.type = DM_PKT_CANCEL_ACK,
+                .version = DM_PKT_VERSION,
+                .hdr_len = sizeof(ack),
+                .flags = forget(proc, &h->key, h->id)},
+        .recall = h->recall,
+    };
+
+    (void)arg;
+    (void)data;
+    (void)avail;
+    (void)sink;
+    DM_TRACE(MATCH, "rank %d cancels tag %d: %s", proc, h->key.tag,
+             ack.pkt.flags != 0 ? "forgotten" : "too late");
+    if (dm_chan_send_ctl(dm_world.chan, proc, &ack.pkt) == DM_ENOMEM)
+        dm_p2p_fatal("no memory to answer a cancelled send");
+}
+
+static void on_cancel_ack(void *arg, int proc, const struct dm_pkt *pkt, const void *data,
+                          size_t avail, struct dm_chan_sink *sink)
+{
+    const struct dm_pkt_cancel_ack *ack = (const struct dm_pkt_cancel_ack *)(const void *)pkt;
+    struct recall *c = (struct recall *)(uintptr_t)ack->recall;
+
+    (void)arg;
+    (void)proc;
+    (void)data;
+    (void)avail;
+    (void)sink;
+    if (pkt->flags != 0) {
+        c->told->is_cancelled = true;
+        dm_status_set_cancelled(&c->told->status, true);
+        /* The answer that the send awaits will not come. */
+        if (pkt->flags != DM_PKT_EAGER)
+            dm_p2p_req_step(c->send, DM_OK);
+    }
+    end(c, DM_OK);
+}
+
+void dm_p2p_cancel_start(void)
+{
+    dm_chan_on_packet(dm_world.chan, DM_PKT_CANCEL, on_cancel, NULL);
+    dm_chan_on_packet(dm_world.chan, DM_PKT_CANCEL_ACK, on_cancel_ack, NULL);
+}

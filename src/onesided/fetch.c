@@ -1,0 +1,112 @@
+/*
+ * MPI_Fetch_and_op and MPI_Compare_and_swap (MPI-4.0 section 12.3.4): one element, the old
+ * value comes back. Packets are those of MPI_Get_accumulate, made without a walk.
+ */
+#include <string.h>
+
+#include "onesided/rma.h"
+
+#define ELEM_MAX 32 /* bytes of the longest predefined type */
+
+/* The payload: where the answer goes, the element's place, and up to two values. */
+struct fetch {
+    struct dm_rma_run id;
+    struct dm_rma_run run;
+    char data[2 * ELEM_MAX];
+};
+
+/* Send it; len bytes of data are in f. */
+static int send_fetch(const struct dm_rma_call *call, struct fetch *f, size_t len, MPI_Op op,
+                      int flags, void *result, struct dm_type *type)
+{
+    struct dm_pkt_rma_acc acc = {
+        .pkt = {.type = DM_PKT_RMA_ACC,
+                .version = DM_PKT_VERSION,
+                .hdr_len = sizeof(acc),
+                .flags = (uint8_t)flags,
+                .data_len = (uint32_t)(2 * sizeof(struct dm_rma_run) + len)},
+        .win = call->win->parts[call->target].handle,
+        .op = op,
+        .n_runs = 1,
+    };
+    struct dm_rma_msg *msg;
+    struct dm_rma_xfer *x;
+    int err = dm_rma_reply_new(call, result, 1, type, 0, &x);
+
+    if (err != DM_OK)
+        return err;
+    f->id = (struct dm_rma_run){.offset = (uint64_t)(uintptr_t)x};
+    err = dm_chan_send_now(dm_world.chan, dm_rma_proc(call->win, call->target), &acc.pkt, f);
+    if (err == DM_EAGAIN) {
+        msg = dm_rma_msg_new(call);
+        err = DM_ENOMEM;
+        if (msg != NULL) {
+            memcpy(msg->data, f, acc.pkt.data_len);
+            err = dm_rma_msg_send(msg, &acc.pkt, msg->data);
+        }
+    }
+    if (err != DM_OK)
+        dm_rma_xfer_over(x, err);
+    return err;
+}
+
+int dm_fetch_and_op(const void *origin, void *result, struct dm_type *type, int target,
+                    MPI_Aint disp, struct dm_op *op, struct dm_win *win)
+{
+    const struct dm_rma_call call = {.win = win, .target = target};
+    bool has_data = op->obj.handle != MPI_NO_OP;
+    int basic = type->basic;
+    struct fetch f;
+    uint64_t offset;
+    char *map;
+    int err;
+
+    if (target == MPI_PROC_NULL)
+        return DM_OK;
+    if (!type->is_builtin)
+        return DM_FAIL(DM_ERR_TYPE, "MPI_Fetch_and_op takes predefined datatypes only");
+    err = dm_rma_check_call(win, 1, type, target, disp, 1, type, &offset);
+    if (err != DM_OK || type->size == 0)
+        return err;
+    if (has_data)
+        dm_type_pack(origin, 1, type, 0, f.data, (size_t)type->size);
+    map = dm_rma_map(&call);
+    if (map != NULL && dm_rma_may_combine(win, target, basic, map + offset)) {
+        char old[ELEM_MAX];
+
+        err = dm_rma_combine(win, op, map + offset, 1, basic, has_data ? f.data : NULL, old);
+        if (err == DM_OK)
+            dm_type_unpack(result, 1, type, 0, old, (size_t)type->size);
+        return err;
+    }
+    f.run = (struct dm_rma_run){.offset = offset, .n = 1, .basic = basic};
+    return send_fetch(&call, &f, has_data ? (size_t)type->size : 0, op->obj.handle, DM_RMA_FETCH,
+                      result, type);
+}
+
+int dm_compare_and_swap(const void *origin, const void *compare, void *result, struct dm_type *type,
+                        int target, MPI_Aint disp, struct dm_win *win)
+{
+    const struct dm_rma_call call = {.win = win, .target = target};
+    size_t size = (size_t)type->size;
+    int basic = type->basic;
+    struct fetch f;
+    uint64_t offset;
+    char *map;
+    int err;
+
+    if (target == MPI_PROC_NULL)
+        return DM_OK;
+    err = dm_rma_check_call(win, 1, type, target, disp, 1, type, &offset);
+    if (err != DM_OK)
+        return err;
+    map = dm_rma_map(&call);
+    if (map != NULL && dm_rma_may_combine(win, target, basic, map + offset)) {
+        dm_rma_swap(win, map + offset, basic, origin, compare, result);
+        return DM_OK;
+    }
+    f.run = (struct dm_rma_run){.offset = offset, .n = 1, .basic = basic};
+    memcpy(f.data, origin, size);
+    memcpy(f.data + size, compare, size);
+    return send_fetch(&call, &f, 2 * size, MPI_REPLACE, DM_RMA_FETCH | DM_RMA_SWAP, result, type);
+}

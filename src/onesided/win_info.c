@@ -1,0 +1,64 @@
+/*
+ * The hints of a window (MPI-4.0 section 12.2.1): known keys with the values in use. They
+ * change nothing but the layout of shared windows: locks cost nothing until they are used,
+ * and accumulates always have the strictest order.
+ */
+#include <string.h>
+
+#include "onesided/rma.h"
+
+static const struct {
+    const char *key;
+    const char *value; /* the default */
+    bool is_text;      /* else a logical */
+} hints[] = {
+    {"no_locks", "false", false},
+    {"accumulate_ordering", "rar,raw,war,waw", true},
+    {"accumulate_ops", "same_op_no_op", true},
+    {"mpi_accumulate_granularity", "0", true},
+    {"same_size", "false", false},
+    {"same_disp_unit", "false", false},
+    {"alloc_shared_noncontig", "false", false},
+};
+
+enum { N_HINTS = sizeof(hints) / sizeof(hints[0]) };
+
+/* Hints of a kind that other flavors do not have are not shown there. */
+static bool has_hint(const struct dm_win *win, int i)
+{
+    return win->flavor == MPI_WIN_FLAVOR_SHARED || strcmp(hints[i].key, "alloc_shared_noncontig");
+}
+
+int dm_win_set_info(struct dm_win *win, struct dm_info *info)
+{
+    for (int i = 0; i < N_HINTS; i++) {
+        const char *value = dm_info_value(info, hints[i].key);
+        int err;
+
+        if (value == NULL || !has_hint(win, i))
+            continue;
+        /* a value that means nothing is ignored like an unknown key */
+        if (!hints[i].is_text && strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
+            continue;
+        err = dm_info_set(win->info, hints[i].key, value);
+        if (err != DM_OK)
+            return err;
+    }
+    return DM_OK;
+}
+
+int dm_win_get_info(struct dm_win *win, struct dm_info **info_p)
+{
+    return dm_info_dup(win->info, info_p);
+}
+
+int dm_rma_info_init(struct dm_win *win, struct dm_info *info)
+{
+    int err = dm_info_create(&win->info);
+
+    for (int i = 0; i < N_HINTS && err == DM_OK; i++) {
+        if (has_hint(win, i))
+            err = dm_info_set(win->info, hints[i].key, hints[i].value);
+    }
+    return err == DM_OK ? dm_win_set_info(win, info) : err;
+}

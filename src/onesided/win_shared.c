@@ -1,0 +1,166 @@
+/*
+ * Shared windows (MPI-4.0 section 12.2.3): one memory file that all processes map.
+ *
+ * Rank 0 makes the file, the others open it as /proc/PID/fd/N of that process, and everybody
+ * closes it once all have mapped it: nothing has a name, so nothing can stay behind.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "mpi/coll/coll.h"
+#include "onesided/rma.h"
+#include "util/host.h"
+
+/* What each rank wants; rank 0 decides about the layout. */
+struct wish {
+    uint64_t size;
+    uint32_t is_noncontig;
+    uint32_t pad;
+};
+
+/* The file as its maker knows it; len 0: it could not be made. */
+struct file {
+    uint64_t len;
+    uint64_t dev;
+    uint64_t ino;
+    int32_t pid;
+    int32_t fd;
+};
+
+static int check_hosts(const struct dm_comm *comm)
+{
+    int mine = dm_chan_node(dm_world.chan, dm_world.rank);
+
+    for (int i = 0; i < comm->size; i++) {
+        int proc = dm_comm_proc(comm, i);
+
+        if (dm_chan_node(dm_world.chan, proc) != mine)
+            return DM_FAIL(DM_ERR_RMA_SHARED,
+                           "rank %d is on another host (%s) than this process: split the "
+                           "communicator with MPI_COMM_TYPE_SHARED",
+                           i, dm_world.host_of(dm_world.host_arg, proc));
+    }
+    return DM_OK;
+}
+
+/* Bytes before each part (in parts[].base), and in all. */
+static uint64_t lay_out(struct dm_win *win, const struct wish *wishes)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t at = 0;
+
+    for (int i = 0; i < win->comm->size; i++) {
+        win->parts[i].base = at;
+        win->parts[i].size = wishes[i].size;
+        at += wishes[i].size;
+        if (wishes[0].is_noncontig)
+            at = (at + page - 1) / page * page;
+    }
+    return at > 0 ? at : page;
+}
+
+static void make_file(struct dm_win *win, struct file *file)
+{
+    struct stat st;
+    int fd;
+
+    if (dm_host_shm_alloc("datum-window", file->len, &win->map, &fd) != DM_OK) {
+        file->len = 0;
+        return;
+    }
+    win->map_len = file->len;
+    fstat(fd, &st);
+    file->dev = st.st_dev;
+    file->ino = st.st_ino;
+    file->pid = getpid();
+    file->fd = fd;
+}
+
+static int map_file(struct dm_win *win, const struct file *file, int root)
+{
+    int err = dm_host_shm_open(file->pid, file->fd, file->dev, file->ino, file->len, &win->map);
+
+    if (err != DM_OK)
+        return DM_FAIL(DM_ERR_RMA_SHARED, "the memory of rank %d cannot be mapped: %s", root,
+                       dm_err_detail());
+    win->map_len = file->len;
+    return DM_OK;
+}
+
+/* The file exists and everybody has it mapped, or nobody has. */
+static int share(struct dm_win *win, uint64_t len)
+{
+    struct dm_type *byte = dm_type_get(MPI_BYTE);
+    struct file file = {.len = len, .fd = -1};
+    int failed = 0, n_failed = 0;
+    int err;
+
+    if (win->comm->rank == 0)
+        make_file(win, &file);
+    err = dm_bcast(&file, sizeof(file), byte, 0, win->comm);
+    if (err == DM_OK && file.len == 0)
+        return DM_FAIL(DM_ERR_RMA_SHARED, "rank 0 could not make %llu bytes of shared memory%s%s",
+                       (unsigned long long)len, win->comm->rank == 0 ? ": " : "",
+                       win->comm->rank == 0 ? dm_err_detail() : "");
+    if (err == DM_OK && win->comm->rank != 0)
+        err = map_file(win, &file, 0);
+    failed = err != DM_OK;
+    if (err == DM_OK || err == DM_ERR_RMA_SHARED) {
+        int sum_err = dm_allreduce(&failed, &n_failed, 1, dm_type_get(MPI_INT), dm_op_get(MPI_SUM),
+                                   win->comm);
+
+        err = err == DM_OK ? sum_err : err;
+    }
+    if (win->comm->rank == 0)
+        close(file.fd);
+    if (err == DM_OK && n_failed > 0)
+        err =
+            DM_FAIL(DM_ERR_RMA_SHARED, "%d processes could not map the memory of rank 0", n_failed);
+    return err;
+}
+
+int dm_rma_share(struct dm_win *win)
+{
+    struct dm_type *byte = dm_type_get(MPI_BYTE);
+    const char *noncontig = dm_info_value(win->info, "alloc_shared_noncontig");
+    struct wish mine = {.size = (uint64_t)win->size,
+                        .is_noncontig = noncontig != NULL && strcmp(noncontig, "true") == 0};
+    struct wish *wishes;
+    int err = check_hosts(win->comm);
+
+    if (err != DM_OK)
+        return err;
+    wishes = malloc((size_t)win->comm->size * sizeof(*wishes));
+    if (wishes == NULL)
+        return DM_FAIL(DM_ENOMEM, "sizes of %d processes", win->comm->size);
+    err = dm_allgather(&mine, sizeof(mine), byte, wishes, sizeof(mine), byte, win->comm);
+    if (err == DM_OK)
+        err = share(win, lay_out(win, wishes));
+    free(wishes);
+    if (err != DM_OK)
+        return err;
+    for (int i = 0; i < win->comm->size; i++)
+        win->peers[i].map = (char *)win->map + win->parts[i].base;
+    win->base = win->peers[win->comm->rank].map;
+    win->is_mapped = win->comm->size > 1;
+    return DM_OK;
+}
+
+int dm_win_shared_query(struct dm_win *win, int rank, MPI_Aint *size, MPI_Aint *disp_unit,
+                        void *baseptr)
+{
+    if (win->flavor != MPI_WIN_FLAVOR_SHARED)
+        return DM_FAIL(DM_ERR_RMA_FLAVOR, "the window is not one of MPI_Win_allocate_shared");
+    if (rank == MPI_PROC_NULL) {
+        /* with no memory at all any rank's answer is right */
+        for (rank = 0; rank < win->comm->size - 1 && win->parts[rank].size == 0;)
+            rank++;
+    }
+    *size = (MPI_Aint)win->parts[rank].size;
+    *disp_unit = (MPI_Aint)win->parts[rank].disp_unit;
+    *(void **)baseptr = win->peers[rank].map;
+    return DM_OK;
+}

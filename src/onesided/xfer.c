@@ -1,0 +1,141 @@
+/*
+ * What is on its way: transfers, packets, replies that are awaited, and the requests
+ * that count them.
+ */
+#include "onesided/rma.h"
+
+/* Something that was counted by count_in is over. */
+static void count_out(const struct dm_rma_call *call, int err)
+{
+    call->win->n_pending--;
+    call->win->peers[call->target].n_pending--;
+    if (call->req != NULL)
+        dm_rma_req_step(call->req, err);
+    else if (err != DM_OK && call->win->err == DM_OK)
+        call->win->err = err;
+}
+
+static void count_in(const struct dm_rma_call *call)
+{
+    call->win->n_pending++;
+    call->win->peers[call->target].n_pending++;
+    if (call->req != NULL)
+        call->req->n_pending++;
+}
+
+/* ---- packets ---- */
+
+static void msg_done(struct dm_chan_send *send, int err)
+{
+    struct dm_rma_msg *msg = dm_container_of(send, struct dm_rma_msg, send);
+
+    count_out(&msg->call, err);
+    dm_pool_put(&dm_rma_state.msgs, msg);
+}
+
+struct dm_rma_msg *dm_rma_msg_new(const struct dm_rma_call *call)
+{
+    const struct dm_win *win = call->win;
+    struct dm_rma_msg *msg;
+
+    /* queued packets hold memory: let some go before making more */
+    while (win->peers[call->target].n_pending > 256 && win->err == DM_OK &&
+           !dm_chan_is_lost(dm_world.chan, dm_rma_proc(win, call->target)))
+        dm_chan_progress_wait(dm_world.chan);
+    msg = dm_pool_get(&dm_rma_state.msgs);
+    if (msg == NULL) {
+        DM_FAIL(DM_ENOMEM, "packet of a one-sided transfer");
+        return NULL;
+    }
+    msg->call = *call;
+    msg->send.done = msg_done;
+    msg->send.read = NULL;
+    return msg;
+}
+
+int dm_rma_msg_send(struct dm_rma_msg *msg, const struct dm_pkt *pkt, const void *payload)
+{
+    struct dm_win *win = msg->call.win;
+    int target = msg->call.target;
+    int err;
+
+    count_in(&msg->call);
+    win->peers[target].is_unacked = true;
+    msg->send.data = payload;
+    err = dm_chan_send(dm_world.chan, dm_rma_proc(win, target), pkt, &msg->send);
+    if (err != DM_OK)
+        msg_done(&msg->send, err);
+    return err;
+}
+
+/* ---- transfers ---- */
+
+static void xfer_done(struct dm_rdma *rdma, int err)
+{
+    dm_rma_xfer_over(dm_container_of(rdma, struct dm_rma_xfer, rdma), err);
+}
+
+void dm_rma_xfer_over(struct dm_rma_xfer *x, int err)
+{
+    count_out(&x->call, err);
+    if (x->type != NULL) {
+        dm_list_del(&x->link);
+        if (!x->type->is_builtin)
+            dm_type_unref(x->type);
+    }
+    dm_pool_put(&dm_rma_state.xfers, x);
+}
+
+struct dm_rma_xfer *dm_rma_xfer_new(const struct dm_rma_call *call)
+{
+    struct dm_rma_xfer *x = dm_pool_get(&dm_rma_state.xfers);
+
+    if (x == NULL) {
+        DM_FAIL(DM_ENOMEM, "record of a one-sided transfer");
+        return NULL;
+    }
+    x->rdma.done = xfer_done;
+    x->call = *call;
+    x->type = NULL;
+    count_in(call);
+    return x;
+}
+
+int dm_rma_reply_new(const struct dm_rma_call *call, void *buf, size_t count, struct dm_type *type,
+                     size_t offset, struct dm_rma_xfer **x_p)
+{
+    int proc = dm_rma_proc(call->win, call->target);
+    struct dm_rma_xfer *x;
+
+    if (dm_chan_is_lost(dm_world.chan, proc))
+        return DM_FAIL(DM_EPEER, "rank %d of the window (process %d) was lost", call->target, proc);
+    x = dm_rma_xfer_new(call);
+    if (x == NULL)
+        return DM_ENOMEM;
+    x->buf = buf;
+    x->count = count;
+    x->type = type;
+    x->offset = offset;
+    if (!type->is_builtin)
+        dm_type_ref(type);
+    dm_list_add_tail(&dm_rma_state.awaited, &x->link);
+    *x_p = x;
+    return DM_OK;
+}
+
+static void on_lost(void *arg, int proc, int err)
+{
+    (void)arg, (void)err;
+    dm_list_for_each_safe (it, tmp, &dm_rma_state.awaited) {
+        struct dm_rma_xfer *x = dm_container_of(it, struct dm_rma_xfer, link);
+
+        if (dm_rma_proc(x->call.win, x->call.target) == proc)
+            dm_rma_xfer_over(x, DM_EPEER);
+    }
+}
+
+void dm_rma_xfer_start(void)
+{
+    dm_list_init(&dm_rma_state.awaited);
+    dm_chan_on_lost(dm_world.chan, on_lost, NULL);
+}

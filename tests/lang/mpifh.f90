@@ -1,0 +1,5 @@
+program mpifh
+    implicit none
+    include 'mpif.h'
+    include 'calls.inc'
+end program

@@ -1,0 +1,29 @@
+#!/bin/sh
+# test: timeout=120
+# Profiling: a function of the program or of a library in front of ours replaces MPI_X for programs
+# of each language, and finds the real one as PMPI_X.
+. "$TEST_LIB"
+here=$TEST_SRC/tests/lang
+
+says() { # WANT COMMAND...
+    want=$1
+    shift
+    "$@" >out 2>&1 && grep -qx "$want" out || { cat out; return 1; }
+}
+check 'C library' mpicc -shared -fPIC -o libprofile.so "$here/profile.c"
+check 'C' mpicc -o c "$here/profiled.c" "$here/profile.c"
+check 'C runs' says 'profile: 3 sends, 1 reductions' mpiexec -n 2 ./c
+check 'C, not linked' mpicc -o plain "$here/profiled.c"
+check 'preloaded' says 'profile: 3 sends, 1 reductions' \
+    mpiexec -n 2 env LD_PRELOAD="$PWD/libprofile.so" ./plain
+check 'alone' sh -c '! mpiexec -n 2 ./plain | grep .'
+if ! command -v gfortran >/dev/null || [ -z "$(ls /usr/include/*/mpich/mpif.h 2>/dev/null)" ]; then
+    skip_one 'Fortran: gfortran or mpif.h is not there (packages gfortran, libmpich-dev)'
+    totals
+fi
+check 'Fortran' mpifort -o f "$here/profiled.f90"
+check 'C under Fortran' says 'profile: 3 sends, 1 reductions' \
+    mpiexec -n 2 env LD_PRELOAD="$PWD/libprofile.so" ./f
+check 'in Fortran' mpifort -o ff "$here/profiled.f90" "$here/profile.f90"
+check 'in Fortran runs' says 'profile: 3 sends' mpiexec -n 2 ./ff
+totals

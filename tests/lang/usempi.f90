@@ -1,0 +1,5 @@
+program usempi
+    use mpi
+    implicit none
+    include 'calls.inc'
+end program
