@@ -448,7 +448,7 @@ static void gone(void)
     fake_ep_disconnect(conn_of(0)->link[DM_LINK_PIPE].ep, DAT_CLOSE_ABRUPT_FLAG);
     while ((sides[0].n_failed == 0 || sides[1].n_failed == 0) && dm_clock_ns() - start < LIMIT_NS)
         poll_both();
-    CHECK(dm_clock_ns() - start < 2000000000u);
+    CHECK(dm_clock_ns() - start < 8000000000u); /* not DATUM_RECONNECT, which is 10 s */
     for (int r = 0; r < N; r++) {
         CHECK_EQ(sides[r].n_failed, 1);
         CHECK(strstr(sides[r].why, "on host here") != NULL);
@@ -473,7 +473,7 @@ static void silent(void)
     while ((sides[0].n_failed == 0 || sides[1].n_failed == 0) && dm_clock_ns() - start < LIMIT_NS)
         poll_both();
     CHECK(dm_clock_ns() - start >= 300000000u);
-    CHECK(dm_clock_ns() - start < 5000000000u);
+    CHECK(dm_clock_ns() - start < LIMIT_NS);
     CHECK(strstr(sides[0].why, "DATUM_RECONNECT") != NULL);
     CHECK(strstr(sides[0].why, "fake-b: no answer in time") != NULL);
     close_both();
@@ -490,7 +490,7 @@ static void busy(void)
         CHECK_EQ(dm_conn_serve(sides[1].adapt->ias[i]), DM_OK);
     start = dm_clock_ns();
     fake_ep_disconnect(conn_of(0)->link[DM_LINK_PIPE].ep, DAT_CLOSE_ABRUPT_FLAG);
-    while (dm_clock_ns() - start < 1000000000u) {
+    while (dm_clock_ns() - start < 3000000000u) {
         dm_adapt_poll(sides[0].adapt);
         dm_poll_rare(sides[0].adapt);
     }
@@ -609,7 +609,7 @@ int main(int argc, char **argv)
     run("DATUM_EAGER=rdma", gone);
     run("DATUM_EAGER=sendrecv", gone);
     run("DATUM_EAGER=rdma DATUM_RECONNECT=300ms", silent);
-    run("DATUM_EAGER=rdma DATUM_RECONNECT=300ms", busy);
+    run("DATUM_EAGER=rdma DATUM_RECONNECT=1500ms", busy); /* a busy machine is no silence */
     run("DATUM_EAGER=rdma DATUM_RING_SLOT_SIZE=5000", local);
     unlink(conf_path);
     rmdir(dir);
