@@ -121,6 +121,15 @@ static inline int dm_check_ptr(const void *ptr, const char *name)
     return dm_likely(ptr != NULL) ? DM_OK : dm_bad_ptr(name);
 }
 
+/* Where a communicator goes: MPI_COMM_NULL if the call fails. */
+static inline int dm_check_comm_out(MPI_Comm *handle_p, const char *name)
+{
+    if (dm_unlikely(handle_p == NULL))
+        return dm_bad_ptr(name);
+    *handle_p = MPI_COMM_NULL;
+    return DM_OK;
+}
+
 static inline int dm_check_array(const void *array, MPI_Count n, const char *name)
 {
     return dm_likely(array != NULL || n <= 0) ? DM_OK : dm_bad_ptr(name);

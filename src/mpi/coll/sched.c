@@ -39,11 +39,32 @@ struct dm_sched {
 
 /* ---- requests ---- */
 
+/* Types that are builtin need no holding. */
+static bool is_held(const struct dm_type *type)
+{
+    return type != NULL && !type->is_builtin;
+}
+
+static void take_refs(const struct dm_coll_step *step)
+{
+    if (is_held(step->stype))
+        dm_type_ref(step->stype);
+    /* The program's operation gets the handle. */
+    if (is_held(step->dtype) && step->op != NULL)
+        dm_type_hold_handle(step->dtype);
+    else if (is_held(step->dtype))
+        dm_type_ref(step->dtype);
+    if (step->op != NULL)
+        dm_op_ref(step->op);
+}
+
 static void drop_refs(const struct dm_coll_step *step)
 {
-    if (step->stype != NULL && !step->stype->is_builtin)
+    if (is_held(step->stype))
         dm_type_unref(step->stype);
-    if (step->dtype != NULL && !step->dtype->is_builtin)
+    if (is_held(step->dtype) && step->op != NULL)
+        dm_type_let_handle(step->dtype);
+    else if (is_held(step->dtype))
         dm_type_unref(step->dtype);
     if (step->op != NULL)
         dm_op_unref(step->op);
@@ -321,12 +342,7 @@ void dm_sched_add(struct dm_run *run, const struct dm_coll_step *step)
     mine = &s->steps[s->n_steps++];
     *mine = *step;
     mine->is_local = run->comm != s->req.comm;
-    if (mine->stype != NULL && !mine->stype->is_builtin)
-        dm_type_ref(mine->stype);
-    if (mine->dtype != NULL && !mine->dtype->is_builtin)
-        dm_type_ref(mine->dtype);
-    if (mine->op != NULL)
-        dm_op_ref(mine->op);
+    take_refs(mine);
 }
 
 /* How many requests there can be at once. */

@@ -54,12 +54,21 @@ int dm_comm_dup_with_info(struct dm_comm *comm, struct dm_info *info, struct dm_
 int dm_comm_idup(struct dm_comm *comm, struct dm_comm **comm_p, struct dm_req **req_p);
 int dm_comm_idup_with_info(struct dm_comm *comm, struct dm_info *info, struct dm_comm **comm_p,
                            struct dm_req **req_p);
-/* color MPI_UNDEFINED gives NULL. */
+/*
+ * color MPI_UNDEFINED gives NULL. Of an intercommunicator: the ranks of both sides with that color, NULL
+ * when one side has none.
+ */
 int dm_comm_split(struct dm_comm *comm, int color, int key, struct dm_comm **comm_p);
-/* MPI_COMM_TYPE_SHARED: the ranks of one host. Other hardware types give NULL. */
+/*
+ * The ranks of one host; asked for by MPI_COMM_TYPE_HW_UNGUIDED NULL when that is all of them, and info
+ * gets the name. NULL for a resource of another name.
+ */
 int dm_comm_split_type(struct dm_comm *comm, int type, int key, struct dm_info *info,
                        struct dm_comm **comm_p);
-/* Of all ranks of comm; NULL to those that are not in the group. */
+/*
+ * Of all ranks of comm; NULL to those that are not in the group. Over an intercommunicator each side names
+ * its own part; NULL when one is empty.
+ */
 int dm_comm_create(struct dm_comm *comm, struct dm_group *group, struct dm_comm **comm_p);
 /* Of the members of the group only. */
 int dm_comm_create_group(struct dm_comm *comm, struct dm_group *group, int tag,

@@ -83,16 +83,10 @@ int dm_comm_compare(struct dm_comm *comm1, struct dm_comm *comm2, int *result)
 
 int dm_comm_set_info(struct dm_comm *comm, struct dm_info *info)
 {
-    struct dm_info *copy = NULL;
-    int err = DM_OK;
-
-    if (info != NULL)
-        err = dm_info_dup(info, &copy);
-    if (err != DM_OK)
-        return err;
-    dm_info_unref(comm->info);
-    comm->info = copy;
-    return DM_OK;
+    /* Hints that info does not name stay as they are. */
+    if (info == NULL)
+        return DM_OK;
+    return comm->info != NULL ? dm_info_merge(comm->info, info) : dm_info_dup(info, &comm->info);
 }
 
 int dm_comm_get_info(struct dm_comm *comm, struct dm_info **info_p)

@@ -15,9 +15,8 @@
 #include "mpi/comm/comm.h"
 #include "mpi/pt2pt/pt2pt.h"
 
-/* An intercommunicator object from all its parts; takes over local. */
-static int assemble(struct dm_group *group, struct dm_group *remote, uint32_t ctx,
-                    struct dm_comm *local, struct dm_errhandler *eh, struct dm_comm **comm_p)
+int dm_intercomm_new(struct dm_group *group, struct dm_group *remote, uint32_t ctx,
+                     struct dm_comm *local, struct dm_errhandler *eh, struct dm_comm **comm_p)
 {
     int err = dm_comm_new(group, ctx, eh, comm_p);
 
@@ -44,7 +43,7 @@ int dm_intercomm_dup(struct dm_comm *comm, struct dm_comm **comm_p)
         dm_comm_unref(local);
         return err;
     }
-    return assemble(comm->group, comm->remote, ctx, local, comm->eh, comm_p);
+    return dm_intercomm_new(comm->group, comm->remote, ctx, local, comm->eh, comm_p);
 }
 
 /* ---- create ---- */
@@ -153,7 +152,7 @@ int dm_intercomm_create(struct dm_comm *local_comm, int local_leader, struct dm_
     if (err == DM_OK)
         err = dm_comm_agree(&circle, &ctx);
     if (err == DM_OK)
-        err = assemble(local_comm->group, remote, ctx, local, local_comm->eh, comm_p);
+        err = dm_intercomm_new(local_comm->group, remote, ctx, local, local_comm->eh, comm_p);
     else
         dm_comm_unref(local);
     dm_group_unref(remote);

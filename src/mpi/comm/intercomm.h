@@ -6,6 +6,12 @@
 
 #include "mpi/core/core.h"
 
+/*
+ * An intercommunicator object from all its parts: references of the groups and of eh are taken,
+ * local is taken over, also when it fails. DM_ENOMEM.
+ */
+int dm_intercomm_new(struct dm_group *group, struct dm_group *remote, uint32_t ctx,
+                     struct dm_comm *local, struct dm_errhandler *eh, struct dm_comm **comm_p);
 /* MPI_Comm_dup of an intercommunicator. */
 int dm_intercomm_dup(struct dm_comm *comm, struct dm_comm **comm_p);
 

@@ -2,7 +2,8 @@
  * Keys and attributes.
  *
  * Invariant: a key is referenced by the program (until MPI_Comm_free_keyval) and by every
- * attribute that has it.
+ * attribute that has it. Its handle lives as long: MPI_Comm_delete_attr is a way to give up the
+ * last references (MPI-4.0 section 7.7.2).
  */
 #include "mpi/core/core.h"
 
@@ -11,7 +12,8 @@
 struct keyval {
     struct dm_obj obj;
     enum dm_kind kind;
-    int id; /* what callbacks see, also after the handle is gone */
+    int id; /* the handle, also after it is gone */
+    bool is_freed;
     dm_attr_copy_fn *copy;
     dm_attr_delete_fn *del;
     void *extra;
@@ -85,8 +87,11 @@ int dm_keyval_free(enum dm_kind kind, int *keyval_p)
 
     if (err != DM_OK)
         return err;
-    dm_handle_drop(DM_KIND_KEYVAL, &keyval->obj);
-    unref(keyval);
+    /* A second call with a copy of the handle, while attributes keep the key, changes nothing. */
+    if (!keyval->is_freed) {
+        keyval->is_freed = true;
+        unref(keyval);
+    }
     *keyval_p = MPI_KEYVAL_INVALID;
     return DM_OK;
 }
@@ -107,16 +112,24 @@ static void *as_pointer(struct dm_attr *attr)
     return attr->type == DM_ATTR_PTR ? attr->value : (void *)&attr->value;
 }
 
+/* What the program's function returns. */
+static int run_delete(int handle, struct dm_attr *attr)
+{
+    const struct keyval *keyval = attr->keyval;
+
+    if (keyval->del == NULL)
+        return MPI_SUCCESS;
+    if (keyval->delete_proxy != NULL)
+        return keyval->delete_proxy(keyval->del, handle, keyval->id, (int)attr->type, attr->value,
+                                    keyval->extra);
+    return keyval->del(handle, keyval->id, as_pointer(attr), keyval->extra);
+}
+
 static int call_delete(int handle, struct dm_attr *attr)
 {
     const struct keyval *keyval = attr->keyval;
-    int rc = MPI_SUCCESS;
+    int rc = run_delete(handle, attr);
 
-    if (keyval->del != NULL && keyval->delete_proxy != NULL)
-        rc = keyval->delete_proxy(keyval->del, handle, keyval->id, (int)attr->type, attr->value,
-                                  keyval->extra);
-    else if (keyval->del != NULL)
-        rc = keyval->del(handle, keyval->id, as_pointer(attr), keyval->extra);
     if (rc != MPI_SUCCESS)
         return DM_FAIL(DM_ERR_OTHER, "the delete function of attribute key 0x%x returned %d",
                        (unsigned)keyval->id, rc);
@@ -263,6 +276,18 @@ int dm_attr_copy_all(int handle, const struct dm_attr *from, struct dm_attr **to
             return err;
     }
     return DM_OK;
+}
+
+void dm_attr_discard(int handle, struct dm_attr **attrs_p)
+{
+    while (*attrs_p != NULL) {
+        struct dm_attr *attr = *attrs_p;
+
+        *attrs_p = attr->next;
+        (void)run_delete(handle, attr);
+        unref(attr->keyval);
+        free(attr);
+    }
 }
 
 int dm_attr_delete_all(int handle, struct dm_attr **attrs_p)

@@ -33,7 +33,7 @@ struct dm_attr; /* a list, latest first; an object holds a pointer to it, NULL w
 /* A new key for a kind of object. */
 int dm_keyval_new(enum dm_kind kind, dm_attr_copy_fn *copy, dm_attr_delete_fn *del, void *extra,
                   int *keyval_p);
-/* The key becomes invalid, attributes that have it stay; sets *keyval_p to MPI_KEYVAL_INVALID. */
+/* The key ends with the last attribute that has it; sets *keyval_p to MPI_KEYVAL_INVALID. */
 int dm_keyval_free(enum dm_kind kind, int *keyval_p);
 
 /* The callbacks of a key are of another language. */
@@ -51,5 +51,7 @@ int dm_attr_delete(enum dm_kind kind, int handle, struct dm_attr **attrs_p, int 
 int dm_attr_copy_all(int handle, const struct dm_attr *from, struct dm_attr **to_p);
 /* Before an object goes: delete callbacks, latest attribute first. Stops at one that fails. */
 int dm_attr_delete_all(int handle, struct dm_attr **attrs_p);
+/* For an object that could not be made: the same whatever the callbacks say; reports nothing. */
+void dm_attr_discard(int handle, struct dm_attr **attrs_p);
 
 #endif

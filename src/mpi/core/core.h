@@ -342,6 +342,8 @@ struct dm_info_pair {
 };
 /* Value of a key, NULL when absent; info may be NULL. */
 const char *dm_info_value(const struct dm_info *info, const char *key);
+/* Set all pairs of another object. DM_ENOMEM. */
+int dm_info_merge(struct dm_info *info, const struct dm_info *from);
 void dm_info_ref(struct dm_info *info);
 void dm_info_unref(struct dm_info *info);
 

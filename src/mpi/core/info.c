@@ -90,21 +90,30 @@ int dm_info_create(struct dm_info **info_p)
     return DM_OK;
 }
 
+int dm_info_merge(struct dm_info *info, const struct dm_info *from)
+{
+    int err = DM_OK;
+
+    dm_list_for_each (link, &from->pairs) {
+        err = dm_info_set(info, pair_of(link)->key, pair_of(link)->value);
+        if (err != DM_OK)
+            break;
+    }
+    return err;
+}
+
 int dm_info_dup(struct dm_info *info, struct dm_info **info_p)
 {
     int err = dm_info_create(info_p);
 
     if (err != DM_OK)
         return err;
-    dm_list_for_each (link, &info->pairs) {
-        err = dm_info_set(*info_p, pair_of(link)->key, pair_of(link)->value);
-        if (err != DM_OK) {
-            dm_info_unref(*info_p);
-            *info_p = NULL;
-            return err;
-        }
+    err = dm_info_merge(*info_p, info);
+    if (err != DM_OK) {
+        dm_info_unref(*info_p);
+        *info_p = NULL;
     }
-    return DM_OK;
+    return err;
 }
 
 int dm_info_free(struct dm_info *info)

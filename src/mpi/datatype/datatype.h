@@ -24,6 +24,8 @@ struct dm_type {
     int basic;           /* handle of the only basic type in it, or MPI_DATATYPE_NULL when mixed */
     bool is_builtin;
     bool is_committed;
+    bool is_freed;        /* MPI_Type_free was called, */
+    int n_handle_holders; /* but these need the handle */
     bool is_contig; /* data of count elements is one run of count*size bytes from true_lb, and
                               extent == size */
     struct dm_type_prog *prog;
@@ -36,6 +38,12 @@ int dm_datatype_start(void); /* bind all predefined types to their handles */
 void dm_datatype_stop(void);
 void dm_type_ref(struct dm_type *type);
 void dm_type_unref(struct dm_type *type);
+/*
+ * For operations that will show the handle to a function of the program: MPI_Type_free leaves it valid
+ * until the last of them has let it go. Both go with a reference.
+ */
+void dm_type_hold_handle(struct dm_type *type);
+void dm_type_let_handle(struct dm_type *type);
 static inline struct dm_type *dm_type_get(MPI_Datatype handle)
 {
     return dm_handle_get(DM_KIND_TYPE, handle);

@@ -51,6 +51,8 @@ int dm_type_clone(const struct dm_type *old, struct dm_type_env *env, struct dm_
     *type = *old;
     type->obj = (struct dm_obj){.handle = 0, .refs = 1};
     type->is_builtin = false;
+    type->is_freed = false;
+    type->n_handle_holders = 0;
     type->attrs = NULL;
     type->env = env;
     dm_env_ref(env);
@@ -111,13 +113,31 @@ int dm_type_commit(struct dm_type *type)
 
 int dm_type_free(struct dm_type *type)
 {
-    int err = dm_attr_delete_all(type->obj.handle, &type->attrs);
+    int err;
 
+    if (type->is_freed)
+        return DM_FAIL(DM_ERR_TYPE, "the datatype was freed before");
+    err = dm_attr_delete_all(type->obj.handle, &type->attrs);
     if (err != DM_OK)
         return err;
-    dm_handle_drop(DM_KIND_TYPE, &type->obj);
+    type->is_freed = true;
+    if (type->n_handle_holders == 0)
+        dm_handle_drop(DM_KIND_TYPE, &type->obj);
     dm_type_unref(type);
     return DM_OK;
+}
+
+void dm_type_hold_handle(struct dm_type *type)
+{
+    dm_type_ref(type);
+    type->n_handle_holders++;
+}
+
+void dm_type_let_handle(struct dm_type *type)
+{
+    if (--type->n_handle_holders == 0 && type->is_freed)
+        dm_handle_drop(DM_KIND_TYPE, &type->obj);
+    dm_type_unref(type);
 }
 
 int dm_type_size(const struct dm_type *type, MPI_Count *size)
