@@ -39,8 +39,9 @@ static bool spans_hosts(const struct dm_comm *comm)
 
     if (!is_on_one_host(comm->group))
         return true;
-    return remote != NULL && (!is_on_one_host(remote) || node_of(dm_group_proc(remote, 0)) !=
-                                                             node_of(dm_group_proc(comm->group, 0)));
+    return remote != NULL &&
+           (!is_on_one_host(remote) ||
+            node_of(dm_group_proc(remote, 0)) != node_of(dm_group_proc(comm->group, 0)));
 }
 
 static bool names_host(const struct dm_info *info)

@@ -26,7 +26,7 @@ struct dm_type {
     bool is_committed;
     bool is_freed;        /* MPI_Type_free was called, */
     int n_handle_holders; /* but these need the handle */
-    bool is_contig; /* data of count elements is one run of count*size bytes from true_lb, and
+    bool is_contig;       /* data of count elements is one run of count*size bytes from true_lb, and
                               extent == size */
     struct dm_type_prog *prog;
     struct dm_type_env *env;
