@@ -19,13 +19,14 @@ static int rank_in_window(const struct dm_win *win, const struct dm_group *group
 static int await_post(struct dm_win *win, int rank)
 {
     struct dm_win_peer *peer = &win->peers[rank];
-    unsigned int n_passes = 0;
 
     while (*(volatile uint32_t *)&peer->n_posts == 0) {
+        int err;
+
         dm_chan_progress_wait(dm_world.chan);
-        if ((++n_passes & 255) == 0 && dm_chan_is_lost(dm_world.chan, dm_rma_proc(win, rank)))
-            return DM_FAIL(DM_EPEER, "rank %d of the window was lost before its MPI_Win_post",
-                           rank);
+        err = peer->n_posts == 0 ? dm_rma_check_lost(win, rank) : DM_OK;
+        if (err != DM_OK)
+            return err;
     }
     peer->n_posts--;
     return DM_OK;
@@ -128,9 +129,10 @@ int dm_win_test(struct dm_win *win, int *flag)
     if (win->exposure != DM_EPOCH_POST)
         return DM_FAIL(DM_ERR_RMA_SYNC, "MPI_Win_test without MPI_Win_post");
     if (win->n_completes != 0)
-        dm_chan_progress(dm_world.chan);
+        dm_chan_progress_test(dm_world.chan);
     *flag = win->n_completes == 0;
-    if (*flag)
-        win->exposure = DM_EPOCH_NONE;
+    if (!*flag)
+        return dm_rma_check_lost(win, -1);
+    win->exposure = DM_EPOCH_NONE;
     return DM_OK;
 }

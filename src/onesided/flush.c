@@ -42,21 +42,24 @@ static int fail_lost(const struct dm_win *win, int rank)
                    proc, dm_world.host_of(dm_world.host_arg, proc));
 }
 
+int dm_rma_check_lost(const struct dm_win *win, int rank)
+{
+    /* looking at every rank is not for every pass */
+    int lost = dm_likely(dm_rma_state.n_lost == 0) ? -1 : find_lost(win, rank);
+
+    return lost >= 0 ? fail_lost(win, lost) : DM_OK;
+}
+
 int dm_rma_wait(struct dm_win *win, int rank, const int *count)
 {
-    unsigned int n_passes = 0;
+    int err = DM_OK;
 
-    while (*(const volatile int *)count != 0) {
+    while (*(const volatile int *)count != 0 && err == DM_OK) {
         dm_chan_progress_wait(dm_world.chan);
-        /* looking at every rank is not for every pass */
-        if ((++n_passes & 255) == 0) {
-            int lost = find_lost(win, rank);
-
-            if (lost >= 0)
-                return fail_lost(win, lost);
-        }
+        if (*(const volatile int *)count != 0)
+            err = dm_rma_check_lost(win, rank);
     }
-    return DM_OK;
+    return err;
 }
 
 /*
@@ -191,6 +194,6 @@ int dm_win_sync(struct dm_win *win)
     (void)win;
     /* one copy of the window (MPI_WIN_UNIFIED): a fence of the processor is all there is to do */
     atomic_thread_fence(memory_order_seq_cst);
-    dm_chan_progress(dm_world.chan);
+    dm_chan_progress_test(dm_world.chan);
     return DM_OK;
 }

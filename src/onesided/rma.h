@@ -136,6 +136,7 @@ struct dm_rma_state {
     struct dm_pool xfers;
     struct dm_pool reqs;
     struct dm_list awaited; /* transfers that wait for a reply */
+    int n_lost;             /* processes */
     struct dm_list allocs;  /* of MPI_Alloc_mem */
 };
 extern struct dm_rma_state dm_rma_state;
@@ -237,14 +238,17 @@ static inline char *dm_rma_reach(const struct dm_rma_call *call)
 }
 /*
  * The same if this call's updates may go there now: nothing that it
- * could overtake is on its way. Else NULL.
+ * could overtake is on its way, another thread's flush of it included. Else NULL.
  */
 static inline char *dm_rma_map(const struct dm_rma_call *call)
 {
     const struct dm_win_peer *peer = &call->win->peers[call->target];
 
-    return peer->is_unacked || peer->n_pending != 0 ? NULL : dm_rma_reach(call);
+    return peer->is_unacked || peer->n_pending != 0 || peer->n_awaited != 0 ? NULL
+                                                                            : dm_rma_reach(call);
 }
+/* DM_EPEER when rank, or (rank < 0) any rank of the window, is lost. */
+int dm_rma_check_lost(const struct dm_win *win, int rank);
 /*
  * Wait until *count is 0. DM_EPEER when rank (or, rank < 0, any rank of the window) is lost meanwhile.
  */

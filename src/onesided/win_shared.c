@@ -46,7 +46,7 @@ static int check_hosts(const struct dm_comm *comm)
     return DM_OK;
 }
 
-/* Bytes before each part (in parts[].base), and in all. */
+/* Bytes before each part (in parts[].base), and in all; UINT64_MAX: more than there can be. */
 static uint64_t lay_out(struct dm_win *win, const struct wish *wishes)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -58,6 +58,9 @@ static uint64_t lay_out(struct dm_win *win, const struct wish *wishes)
         at += wishes[i].size;
         if (wishes[0].is_noncontig)
             at = (at + page - 1) / page * page;
+        /* each wish is at most this, so that the sum did not wrap */
+        if (at > INT64_MAX)
+            return UINT64_MAX;
     }
     return at > 0 ? at : page;
 }

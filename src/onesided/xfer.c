@@ -126,6 +126,7 @@ int dm_rma_reply_new(const struct dm_rma_call *call, void *buf, size_t count, st
 static void on_lost(void *arg, int proc, int err)
 {
     (void)arg, (void)err;
+    dm_rma_state.n_lost++;
     dm_list_for_each_safe (it, tmp, &dm_rma_state.awaited) {
         struct dm_rma_xfer *x = dm_container_of(it, struct dm_rma_xfer, link);
 
@@ -137,5 +138,6 @@ static void on_lost(void *arg, int proc, int err)
 void dm_rma_xfer_start(void)
 {
     dm_list_init(&dm_rma_state.awaited);
+    dm_rma_state.n_lost = 0;
     dm_chan_on_lost(dm_world.chan, on_lost, NULL);
 }

@@ -165,19 +165,20 @@ int dm_attr_set(enum dm_kind kind, int handle, struct dm_attr **attrs_p, int key
 
     if (err != DM_OK)
         return err;
+    key->obj.refs++; /* a callback may free it */
     place = place_of(attrs_p, key);
-    if (*place == NULL)
-        return add(attrs_p, key, value, type);
-    err = call_delete(handle, *place);
-    if (err != DM_OK)
-        return err;
+    if (*place != NULL)
+        err = call_delete(handle, *place);
     /* The callback may have changed the list. */
     place = place_of(attrs_p, key);
-    if (*place == NULL)
-        return add(attrs_p, key, value, type);
-    (*place)->value = value;
-    (*place)->type = type;
-    return DM_OK;
+    if (err == DM_OK && *place == NULL) {
+        err = add(attrs_p, key, value, type);
+    } else if (err == DM_OK) {
+        (*place)->value = value;
+        (*place)->type = type;
+    }
+    unref(key);
+    return err;
 }
 
 int dm_attr_get(enum dm_kind kind, struct dm_attr *attrs, int keyval, void **value_p, int *flag,
@@ -199,17 +200,23 @@ int dm_attr_get(enum dm_kind kind, struct dm_attr *attrs, int keyval, void **val
     return DM_OK;
 }
 
-static int delete_at(int handle, struct dm_attr **place)
+/* The callback may change the list, even delete this very attribute. */
+static int remove_one(int handle, struct dm_attr **attrs_p, struct dm_attr *attr)
 {
-    struct dm_attr *attr = *place;
-    int err = call_delete(handle, attr);
+    struct keyval *keyval = attr->keyval;
+    struct dm_attr **place;
+    int err;
 
-    if (err != DM_OK)
-        return err;
-    *place = attr->next;
-    unref(attr->keyval);
-    free(attr);
-    return DM_OK;
+    keyval->obj.refs++;
+    err = call_delete(handle, attr);
+    place = place_of(attrs_p, keyval);
+    if (err == DM_OK && *place == attr) {
+        *place = attr->next;
+        unref(keyval);
+        free(attr);
+    }
+    unref(keyval);
+    return err;
 }
 
 int dm_attr_delete(enum dm_kind kind, int handle, struct dm_attr **attrs_p, int keyval)
@@ -224,7 +231,7 @@ int dm_attr_delete(enum dm_kind kind, int handle, struct dm_attr **attrs_p, int 
     if (*place == NULL)
         return DM_FAIL(DM_ERR_KEYVAL, "the object has no attribute with key 0x%x",
                        (unsigned)keyval);
-    return delete_at(handle, place);
+    return remove_one(handle, attrs_p, *place);
 }
 
 /* What the copy callback makes of an attribute: *to, unless *flag is 0. */
@@ -295,6 +302,6 @@ int dm_attr_delete_all(int handle, struct dm_attr **attrs_p)
     int err = DM_OK;
 
     while (*attrs_p != NULL && err == DM_OK)
-        err = delete_at(handle, attrs_p);
+        err = remove_one(handle, attrs_p, *attrs_p);
     return err;
 }

@@ -302,7 +302,7 @@ static void on_pair(void *arg, int proc, const struct dm_pkt *pkt, const void *d
     (void)sink;
     p->number = (uint32_t)h->number;
     p->is_paired = true;
-    if (p->req.is_started)
+    if (p->req.is_started && !dm_req_is_done(&p->req))
         push_ready(p);
     dm_req_unref(&p->req);
 }
@@ -475,7 +475,8 @@ int dm_pready(int partition, MPI_Request request)
         return err;
     dm_core_blame(NULL, NULL);
     p->chunks[partition].is_ready = p->peer != MPI_PROC_NULL;
-    if (p->is_paired)
+    /* When the peer is lost the round has ended, or will without this partition. */
+    if (p->is_paired && !dm_chan_is_lost(dm_world.chan, p->proc))
         push(p, (size_t)partition);
     return DM_OK;
 }
