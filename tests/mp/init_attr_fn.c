@@ -1,6 +1,6 @@
 /* test: np=1,2 */
 /*
- * Functions that delete attributes and change the attributes of the same object meanwhile.
+ * Functions of attributes that change those of the same object meanwhile, or that fail.
  */
 #include "mp_test.h"
 
@@ -58,6 +58,44 @@ static void deleted_meanwhile(int is_last)
     CHECK_EQ(n_counted, 1);
 }
 
+static int copy(MPI_Comm comm, int key, void *extra, void *in, void *out, int *flag)
+{
+    (void)comm, (void)key, (void)extra;
+    *(void **)out = in;
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+
+static int copy_fails(MPI_Comm comm, int key, void *extra, void *in, void *out, int *flag)
+{
+    (void)comm, (void)key, (void)extra, (void)in, (void)out, (void)flag;
+    return MPI_ERR_OTHER;
+}
+
+/* What was copied before a copy failed is deleted. */
+static void copy_failed(void)
+{
+    MPI_Comm from, dup;
+    MPI_Request req;
+    int good, bad;
+
+    n_counted = 0;
+    MUST(MPI_Comm_create_keyval(copy, count_one, &good, NULL));
+    MUST(MPI_Comm_create_keyval(copy_fails, MPI_COMM_NULL_DELETE_FN, &bad, NULL));
+    MUST(MPI_Comm_dup(MPI_COMM_SELF, &from));
+    MPI_Comm_set_errhandler(from, MPI_ERRORS_RETURN);
+    MUST(MPI_Comm_set_attr(from, bad, NULL));
+    MUST(MPI_Comm_set_attr(from, good, &n_counted));
+    CHECK(MPI_Comm_dup(from, &dup) != MPI_SUCCESS);
+    CHECK_EQ(n_counted, 1);
+    CHECK(MPI_Comm_idup(from, &dup, &req) != MPI_SUCCESS);
+    CHECK_EQ(n_counted, 2);
+    MUST(MPI_Comm_free_keyval(&good));
+    MUST(MPI_Comm_free_keyval(&bad));
+    MUST(MPI_Comm_free(&from));
+    CHECK_EQ(n_counted, 3);
+}
+
 int main(int argc, char **argv)
 {
     mp_start(&argc, &argv);
@@ -68,6 +106,7 @@ int main(int argc, char **argv)
         added_meanwhile();
         deleted_meanwhile(0);
         deleted_meanwhile(1);
+        copy_failed();
     }
     MUST(MPI_Comm_free_keyval(&adds));
     MUST(MPI_Comm_free_keyval(&counts));

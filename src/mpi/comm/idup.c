@@ -58,6 +58,7 @@ static void over(struct idup *d, int err, const uint32_t ctxs[2])
             d->comm->local->ctx_send = ctxs[1];
         }
     } else {
+        dm_attr_discard(d->comm->obj.handle, &d->comm->attrs);
         /* The program's handle becomes invalid. */
         dm_handle_drop(DM_KIND_COMM, &d->comm->obj);
         dm_comm_unref(d->comm);
@@ -160,15 +161,25 @@ static int begin(struct dm_comm *comm, struct dm_comm *new, struct dm_req **req_
 
 int dm_comm_idup(struct dm_comm *comm, struct dm_comm **comm_p, struct dm_req **req_p)
 {
-    int err = make(comm, comm_p);
+    struct dm_comm *new;
+    int err = make(comm, &new);
 
+    *comm_p = new;
     if (err != DM_OK)
         return err;
-    err = begin(comm, *comm_p, req_p);
+    dm_comm_ref(new);
+    err = begin(comm, new, req_p);
     if (err != DM_OK) {
-        dm_comm_unref(*comm_p);
-        *comm_p = NULL;
+        dm_attr_discard(new->obj.handle, &new->attrs);
+        dm_comm_unref(new);
+    } else if (dm_req_is_done(*req_p) && (*req_p)->err != DM_OK) {
+        /* It has failed at once, and over() has dropped the communicator. */
+        err = finish(*req_p, MPI_STATUS_IGNORE);
+        dm_req_unref(*req_p);
     }
+    dm_comm_unref(new);
+    if (err != DM_OK)
+        *comm_p = NULL;
     return err;
 }
 
