@@ -32,19 +32,19 @@ int dm_coll_barrier(struct dm_comm *comm, struct dm_coll_how how)
     return dm_coll_run(DM_COLL_BARRIER, 0, &none, comm, how);
 }
 
-int dm_coll_and_init(uint32_t *words, size_t n, struct dm_comm *comm, void (*done)(void *arg),
+int dm_coll_or_init(uint32_t *words, size_t n, struct dm_comm *comm, void (*done)(void *arg),
                      void *arg, struct dm_req **req_p)
 {
     struct dm_coll_args a = {.sbuf = words,
                              .rbuf = words,
                              .rcount = n,
                              .rtype = dm_type_get(MPI_UINT32_T),
-                             .op = dm_op_get(MPI_BAND),
+                             .op = dm_op_get(MPI_BOR),
                              .is_in_place = true};
     int err;
 
     if (comm->remote != NULL)
-        err = dm_coll_run_alg(dm_coll_inter_and, &a, comm, dm_coll_persistent(NULL, req_p));
+        err = dm_coll_run_alg(dm_coll_inter_or, &a, comm, dm_coll_persistent(NULL, req_p));
     else
         err = dm_coll_run(DM_COLL_ALLREDUCE, n * sizeof(*words), &a, comm,
                           dm_coll_persistent(NULL, req_p));

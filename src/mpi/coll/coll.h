@@ -100,11 +100,11 @@ int dm_coll_exscan(const void *sbuf, void *rbuf, size_t count, struct dm_type *t
 /* ---- for the library's own use ---- */
 
 /*
- * A persistent request that replaces n words by their bitwise AND over all processes of comm, of
+ * A persistent request that replaces n words by their bitwise OR over all processes of comm, of
  * both groups of an intercommunicator; done(arg) is called each time it is complete, in
  * the progress engine or in its start.
  */
-int dm_coll_and_init(uint32_t *words, size_t n, struct dm_comm *comm, void (*done)(void *arg),
+int dm_coll_or_init(uint32_t *words, size_t n, struct dm_comm *comm, void (*done)(void *arg),
                      void *arg, struct dm_req **req_p);
 
 static inline int dm_barrier(struct dm_comm *comm)

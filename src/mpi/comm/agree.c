@@ -1,6 +1,7 @@
 /*
- * Agreement on context ids: every process offers the mask of its free ids, the lowest
- * bit of their intersection is taken.
+ * Agreement on context ids: every process offers the mask of its ids that are taken; the lowest
+ * one that none of them has is the new communicator's. Masks are mostly zeros: ones that stay behind
+ * on the stack would be NaNs to programs that compare reals they have not set.
  *
  * Invariant: at most one agreement of a process has its mask on offer (the owner), so
  * that an id that comes out is still free. An agreement that is not the owner offers
@@ -29,16 +30,16 @@ static struct dm_type *word_type(void)
     return dm_type_get(MPI_UINT32_T);
 }
 
-static void and_words(uint32_t *words, const uint32_t *others)
+static void or_words(uint32_t *words, const uint32_t *others)
 {
     for (int i = 0; i < N_WORDS; i++)
-        words[i] &= others[i];
+        words[i] |= others[i];
 }
 
-/* ---- the intersection over a circle ---- */
+/* ---- the union over a circle ---- */
 
 /* Over some ranks of a communicator: up and down a binomial tree. */
-static int and_some(const struct dm_comm_circle *c, uint32_t words[N_WORDS])
+static int or_some(const struct dm_comm_circle *c, uint32_t words[N_WORDS])
 {
     uint32_t others[N_WORDS];
     int tag = TAG_OF(c->tag);
@@ -51,7 +52,7 @@ static int and_some(const struct dm_comm_circle *c, uint32_t words[N_WORDS])
         err = dm_p2p_recv_coll(others, N_WORDS, word_type(), c->ranks[c->me + step], tag, c->comm,
                                MPI_STATUS_IGNORE);
         if (err == DM_OK)
-            and_words(words, others);
+            or_words(words, others);
     }
     if (c->me != 0 && err == DM_OK) {
         int up = c->ranks[c->me - step];
@@ -69,7 +70,7 @@ static int and_some(const struct dm_comm_circle *c, uint32_t words[N_WORDS])
 }
 
 /* Between the leaders of two groups. */
-static int and_leaders(const struct dm_comm_circle *c, uint32_t words[N_WORDS])
+static int or_leaders(const struct dm_comm_circle *c, uint32_t words[N_WORDS])
 {
     uint32_t others[N_WORDS];
     int err;
@@ -81,11 +82,11 @@ static int and_leaders(const struct dm_comm_circle *c, uint32_t words[N_WORDS])
         err = dm_p2p_sendrecv_coll(words, N_WORDS, word_type(), 0, others, N_WORDS, word_type(), 0,
                                    TAG_OF(0), c->comm);
     if (err == DM_OK)
-        and_words(words, others);
+        or_words(words, others);
     return err;
 }
 
-static int and_circle(const struct dm_comm_circle *c, uint32_t words[N_WORDS])
+static int or_circle(const struct dm_comm_circle *c, uint32_t words[N_WORDS])
 {
     struct dm_comm *local = c->comm->remote != NULL ? c->comm->local : c->comm;
     bool has_other = c->is_bridge || c->comm->remote != NULL;
@@ -93,12 +94,12 @@ static int and_circle(const struct dm_comm_circle *c, uint32_t words[N_WORDS])
     int err;
 
     if (c->ranks != NULL)
-        return and_some(c, words);
-    err = dm_allreduce(MPI_IN_PLACE, words, N_WORDS, word_type(), dm_op_get(MPI_BAND), local);
+        return or_some(c, words);
+    err = dm_allreduce(MPI_IN_PLACE, words, N_WORDS, word_type(), dm_op_get(MPI_BOR), local);
     if (err != DM_OK || !has_other)
         return err;
     if (local->rank == leader)
-        err = and_leaders(c, words);
+        err = or_leaders(c, words);
     return err == DM_OK ? dm_bcast(words, N_WORDS, word_type(), leader, local) : err;
 }
 
@@ -120,9 +121,10 @@ void dm_agree_offer(struct dm_agreement *me, bool is_offering, uint32_t words[N_
     if (is_offering && may_own(me)) {
         dm_comm_state.owner = me;
         dm_ctx_mask(words);
-        words[DM_CTX_WORDS] = 1;
+        words[DM_CTX_WORDS] = 0;
     } else {
         memset(words, 0, N_WORDS * sizeof(*words));
+        words[DM_CTX_WORDS] = 1;
     }
 }
 
@@ -138,10 +140,10 @@ int dm_agree_result(struct dm_agreement *me, const uint32_t words[N_WORDS], uint
     int n = 0;
 
     dm_agree_withdraw(me);
-    if (words[DM_CTX_WORDS] == 0)
+    if (words[DM_CTX_WORDS] != 0)
         return DM_EAGAIN;
     for (uint32_t id = 0; id < DM_CTX_WORDS * 32 && n < n_ctxs; id++)
-        if ((words[id / 32] >> (id % 32) & 1) != 0)
+        if ((words[id / 32] >> (id % 32) & 1) == 0)
             ctxs[n++] = 2 * id;
     if (n < n_ctxs)
         return DM_FAIL(DM_ERR_OTHER,
@@ -161,7 +163,7 @@ static int attempt(const struct dm_comm_circle *c, struct dm_agreement *me, bool
     int err;
 
     dm_agree_offer(me, is_offering, words);
-    err = and_circle(c, words);
+    err = or_circle(c, words);
     if (err != DM_OK)
         dm_agree_withdraw(me);
     return err == DM_OK ? dm_agree_result(me, words, ctx_p, 1) : err;

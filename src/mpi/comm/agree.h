@@ -30,7 +30,7 @@ int dm_comm_agree_all(struct dm_comm *comm, uint32_t *ctx_p);
 
 /* ---- the parts of an agreement, for those that are not blocking ---- */
 
-#define DM_AGREE_WORDS (DM_CTX_WORDS + 1) /* the last one: this is an offer */
+#define DM_AGREE_WORDS (DM_CTX_WORDS + 1) /* the last one: 1 when this is no offer */
 
 /* Every process of a circle gives it the same key; keys of different circles differ. */
 struct dm_agreement {
@@ -38,12 +38,12 @@ struct dm_agreement {
     uint64_t key;
 };
 
-/* What this process has to say in a round: free ids, or nothing when others are to go first. */
+/* What this process has to say in a round: its ids, or nothing when others are to go first. */
 void dm_agree_offer(struct dm_agreement *me, bool is_offering, uint32_t words[DM_AGREE_WORDS]);
 /* No round is under way any more. */
 void dm_agree_withdraw(struct dm_agreement *me);
 /*
- * After a round, with the AND of all words: takes n_ctxs ids. DM_EAGAIN: another round;
+ * After a round, with the OR of all words: takes n_ctxs ids. DM_EAGAIN: another round;
  * DM_ERR_OTHER: there are none.
  */
 int dm_agree_result(struct dm_agreement *me, const uint32_t words[DM_AGREE_WORDS], uint32_t *ctxs,

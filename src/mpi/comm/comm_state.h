@@ -9,7 +9,7 @@
 
 struct dm_comm_state {
     struct dm_list agreements;
-    void *owner;              /* the agreement that has offered the mask of free ids, or NULL */
+    void *owner;              /* the agreement that has offered the mask of ids, or NULL */
     int n_idups;              /* agreements that are not blocking, */
     struct dm_list retries;   /* those that need another round, */
     struct dm_chan_hook hook; /* which they get from here */

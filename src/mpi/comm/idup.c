@@ -21,7 +21,7 @@ struct idup {
     bool is_known;        /* me is in the list of agreements */
     struct dm_list retry; /* in dm_comm_state.retries */
     struct dm_comm *comm; /* the new one, */
-    struct dm_req *round; /* persistent: ANDs the words */
+    struct dm_req *round; /* persistent: ORs the words */
     uint32_t words[DM_AGREE_WORDS];
 };
 
@@ -145,7 +145,7 @@ static int begin(struct dm_comm *comm, struct dm_comm *new, struct dm_req **req_
     dm_comm_ref(comm);
     dm_list_init(&d->retry);
     d->me.key = (uint64_t)comm->ctx << 32 | KEY_BIT | (comm->coll_seq & ~KEY_BIT);
-    err = dm_coll_and_init(d->words, DM_AGREE_WORDS, comm, round_done, d, &d->round);
+    err = dm_coll_or_init(d->words, DM_AGREE_WORDS, comm, round_done, d, &d->round);
     if (err != DM_OK) {
         dm_req_unref(&d->req);
         return err;

@@ -202,7 +202,7 @@ int dm_comm_new(struct dm_group *group, uint32_t ctx, struct dm_errhandler *eh,
 void dm_comm_ref(struct dm_comm *comm);
 /* Drop a reference; the last one frees (and gives the context id back by dm_ctx_put). */
 void dm_comm_unref(struct dm_comm *comm);
-/* The mask of free context ids of this process (bit set: free), for the agreement in src/mpi/comm. */
+/* The mask of context ids of this process (bit set: taken), for the agreement in src/mpi/comm. */
 #define DM_CTX_WORDS 64 /* 2048 pairs */
 void dm_ctx_mask(uint32_t mask_p[DM_CTX_WORDS]);
 /* Both do nothing with DM_CTX_NONE. */

@@ -1,31 +1,31 @@
 /*
- * Which context ids this process has free. A communicator's processes agree on an id that is
+ * Which context ids this process has taken. A communicator's processes agree on an id that is
  * free in all of them (src/mpi/comm); the pair ctx, ctx + 1 is index ctx / 2 here.
  */
 #include "mpi/core/core_priv.h"
 
 #include <string.h>
 
-static uint32_t free_ids[DM_CTX_WORDS];
+static uint32_t taken[DM_CTX_WORDS];
 
 void dm_ctx_init(void)
 {
-    memset(free_ids, 0xff, sizeof(free_ids));
+    memset(taken, 0, sizeof(taken));
 }
 
 void dm_ctx_mask(uint32_t mask_p[DM_CTX_WORDS])
 {
-    memcpy(mask_p, free_ids, sizeof(free_ids));
+    memcpy(mask_p, taken, sizeof(taken));
 }
 
 void dm_ctx_take(uint32_t ctx)
 {
     if (ctx != DM_CTX_NONE)
-        free_ids[ctx / 64] &= ~(1u << (ctx / 2 % 32));
+        taken[ctx / 64] |= 1u << (ctx / 2 % 32);
 }
 
 void dm_ctx_put(uint32_t ctx)
 {
     if (ctx != DM_CTX_NONE)
-        free_ids[ctx / 64] |= 1u << (ctx / 2 % 32);
+        taken[ctx / 64] &= ~(1u << (ctx / 2 % 32));
 }

@@ -54,6 +54,6 @@ dm_coll_alg dm_coll_inter_reduce;
 dm_coll_alg dm_coll_inter_allreduce;
 dm_coll_alg dm_coll_inter_reduce_scatter;
 /* An allreduce in place over the processes of both groups, which all get the same. */
-dm_coll_alg dm_coll_inter_and;
+dm_coll_alg dm_coll_inter_or;
 
 #endif

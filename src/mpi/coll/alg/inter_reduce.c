@@ -69,7 +69,7 @@ void dm_coll_inter_reduce_scatter(struct dm_run *run, const struct dm_coll_args 
     dm_coll_scatter_linear(run, &local);
 }
 
-void dm_coll_inter_and(struct dm_run *run, const struct dm_coll_args *a)
+void dm_coll_inter_or(struct dm_run *run, const struct dm_coll_args *a)
 {
     struct dm_coll_args local = *a;
     void *others = dm_coll_alloc_typed(run, a->rcount, a->rtype);
