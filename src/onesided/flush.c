@@ -9,16 +9,22 @@
 
 #include "onesided/rma.h"
 
-int dm_rma_note(struct dm_win *win, int rank, enum dm_rma_pkt type, int mode)
+int dm_rma_answer(struct dm_win *win, int rank, int32_t handle, enum dm_rma_pkt type, int mode)
 {
     struct dm_pkt_rma_note note = {
         .pkt = {.type = (uint8_t)type, .version = DM_PKT_VERSION, .hdr_len = sizeof(note)},
-        .win = win->parts[rank].handle,
+        .win = handle,
         .source = win->comm->rank,
         .mode = mode,
+        .from = win->obj.handle,
     };
 
     return dm_chan_send_ctl(dm_world.chan, dm_rma_proc(win, rank), &note.pkt);
+}
+
+int dm_rma_note(struct dm_win *win, int rank, enum dm_rma_pkt type, int mode)
+{
+    return dm_rma_answer(win, rank, win->parts[rank].handle, type, mode);
 }
 
 /* The first lost process among rank, or all ranks when rank < 0; -1 when none. */

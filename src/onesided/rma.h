@@ -62,7 +62,7 @@ struct dm_pkt_rma_note {
     int32_t win;    /* the window's handle at the receiver */
     int32_t source; /* the sender's rank in the window */
     int32_t mode;   /* of a lock; in a SYNC_ACK enum dm_err of the packets before */
-    int32_t pad;
+    int32_t from; /* the window's handle at the sender */
 };
 
 /*
@@ -149,6 +149,11 @@ static inline int dm_rma_proc(const struct dm_win *win, int rank)
 }
 /* Send a notice to a rank of the window. */
 int dm_rma_note(struct dm_win *win, int rank, enum dm_rma_pkt type, int mode);
+/*
+ * The same as the answer to a note, whose `from` tells the handle: who is done with making the
+ * window may ask somebody who does not know the others' handles yet.
+ */
+int dm_rma_answer(struct dm_win *win, int rank, int32_t handle, enum dm_rma_pkt type, int mode);
 /* A packet for the call's target, after waiting when too many are queued; NULL: no memory. */
 struct dm_rma_msg *dm_rma_msg_new(const struct dm_rma_call *call);
 /* Queue it with this header; the payload lies in msg. Counted until it has left. */

@@ -15,6 +15,7 @@
 struct lock_waiter {
     struct dm_list link;
     int rank;
+    int32_t handle; /* of the window there */
     int mode;
 };
 
@@ -277,7 +278,7 @@ static void on_sync(struct dm_win *win, const struct dm_pkt_rma_note *note)
 {
     struct dm_win_peer *peer = &win->peers[note->source];
 
-    dm_rma_note(win, note->source, DM_PKT_RMA_SYNC_ACK, peer->bad);
+    dm_rma_answer(win, note->source, note->from, DM_PKT_RMA_SYNC_ACK, peer->bad);
     peer->bad = DM_OK;
 }
 
@@ -307,11 +308,11 @@ static bool can_grant(const struct dm_win *win, int mode)
            (win->lock_mode == MPI_LOCK_SHARED && mode == MPI_LOCK_SHARED);
 }
 
-static void grant(struct dm_win *win, int rank, int mode)
+static void grant(struct dm_win *win, int rank, int32_t handle, int mode)
 {
     win->lock_mode = mode;
     win->n_lock_holders++;
-    dm_rma_note(win, rank, DM_PKT_RMA_LOCK_GRANT, 0);
+    dm_rma_answer(win, rank, handle, DM_PKT_RMA_LOCK_GRANT, 0);
 }
 
 static void on_lock(struct dm_win *win, const struct dm_pkt_rma_note *note)
@@ -320,7 +321,7 @@ static void on_lock(struct dm_win *win, const struct dm_pkt_rma_note *note)
 
     /* nobody overtakes a waiter, so that an exclusive lock is not starved by shared ones */
     if (dm_list_is_empty(&win->lock_queue) && can_grant(win, note->mode)) {
-        grant(win, note->source, note->mode);
+        grant(win, note->source, note->from, note->mode);
         return;
     }
     w = malloc(sizeof(*w));
@@ -329,6 +330,7 @@ static void on_lock(struct dm_win *win, const struct dm_pkt_rma_note *note)
         return;
     }
     w->rank = note->source;
+    w->handle = note->from;
     w->mode = note->mode;
     dm_list_add_tail(&win->lock_queue, &w->link);
 }
@@ -343,7 +345,7 @@ static void on_unlock(struct dm_win *win, const struct dm_pkt_rma_note *note)
         if (!can_grant(win, w->mode))
             break;
         dm_list_del(&w->link);
-        grant(win, w->rank, w->mode);
+        grant(win, w->rank, w->handle, w->mode);
         free(w);
     }
 }

@@ -95,10 +95,17 @@ static int exchange_parts(struct dm_win *win)
         .is_direct = win->mr != NULL && dm_adapt_is_registered(win->mr),
     };
 
+    bool is_mapped = win->is_mapped;
+    int err;
+
     dm_rma_map_offer(win, &mine);
     if (mine.is_direct)
         dm_adapt_rkey(win->mr, &mine.rkey);
-    return dm_allgather(&mine, sizeof(mine), byte, win->parts, sizeof(mine), byte, win->comm);
+    /* who has all parts may begin, by mapping mine or by packets */
+    win->is_mapped = true;
+    err = dm_allgather(&mine, sizeof(mine), byte, win->parts, sizeof(mine), byte, win->comm);
+    win->is_mapped = is_mapped;
+    return err;
 }
 
 static int finish_create(struct dm_win *win, struct dm_win **win_p)
@@ -204,6 +211,9 @@ int dm_win_free(struct dm_win *win)
         return err;
     /* nobody may still send here when the handle becomes invalid */
     err = dm_barrier(win->comm);
+    /* nobody acknowledges an unlock: it was sent before that, but may take another way */
+    if (err == DM_OK)
+        err = dm_rma_wait(win, -1, &win->n_lock_holders);
     if (err != DM_OK)
         return err;
     release(win);
