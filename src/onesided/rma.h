@@ -62,7 +62,7 @@ struct dm_pkt_rma_note {
     int32_t win;    /* the window's handle at the receiver */
     int32_t source; /* the sender's rank in the window */
     int32_t mode;   /* of a lock; in a SYNC_ACK enum dm_err of the packets before */
-    int32_t from; /* the window's handle at the sender */
+    int32_t from;   /* the window's handle at the sender */
 };
 
 /*
