@@ -34,7 +34,8 @@ check 'Fortran 77' mpif77 -o old old.f
 check 'Fortran 77 runs' runs 2 old
 for p in mpifh usef08; do
     check "$p has one MPI library, ours" sh -c \
-        "ldd ./$p | awk '/libmpi(ch)?\\.so/ { print \$3 }' | xargs -r readlink -f | sort -u >libs
+        "ldd ./$p | sed -nE 's/.*libmpi(ch)?\\.so.* => (.*) \\(0x.*/\\2/p' |
+            tr '\\n' '\\0' | xargs -0r readlink -f | sort -u >libs
          test \"\$(cat libs)\" = \"$(readlink -f "$DATUM_BUILD/lib/libmpi.so.12")\""
 done
 totals
