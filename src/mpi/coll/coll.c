@@ -33,7 +33,7 @@ int dm_coll_barrier(struct dm_comm *comm, struct dm_coll_how how)
 }
 
 int dm_coll_or_init(uint32_t *words, size_t n, struct dm_comm *comm, void (*done)(void *arg),
-                     void *arg, struct dm_req **req_p)
+                    void *arg, struct dm_req **req_p)
 {
     struct dm_coll_args a = {.sbuf = words,
                              .rbuf = words,

@@ -105,7 +105,7 @@ int dm_coll_exscan(const void *sbuf, void *rbuf, size_t count, struct dm_type *t
  * the progress engine or in its start.
  */
 int dm_coll_or_init(uint32_t *words, size_t n, struct dm_comm *comm, void (*done)(void *arg),
-                     void *arg, struct dm_req **req_p);
+                    void *arg, struct dm_req **req_p);
 
 static inline int dm_barrier(struct dm_comm *comm)
 {
