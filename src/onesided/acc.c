@@ -259,7 +259,7 @@ int dm_rma_get_accumulate(const struct dm_rma_call *call, const void *origin, si
                          .result = result,
                          .result_count = result_count,
                          .result_type = result_type};
-    uint64_t offset;
+    uint64_t offset = 0;
     int err = check_op(op, target_type);
 
     if (op->obj.handle == MPI_NO_OP)

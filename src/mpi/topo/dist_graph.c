@@ -296,7 +296,7 @@ int dm_dist_graph_create(struct dm_comm *comm, int n, const int sources[], const
     struct bundle in = {0};
     struct dm_topo *topo;
     bool is_weighted = false;
-    int n_edges;
+    int n_edges = 0;
     int says;
     int err = dm_topo_check_comm(comm);
 

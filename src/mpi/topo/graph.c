@@ -54,10 +54,11 @@ static int check_symmetry(int n, const int index[], const int edges[], bool *is_
 {
     size_t n_ints = (size_t)n + (size_t)index[n - 1];
     int *back = malloc(2 * n_ints * sizeof(*back));
-    int *forth = back + n_ints;
+    int *forth;
 
     if (back == NULL)
         return DM_FAIL(DM_ENOMEM, "a graph of %d nodes, turned round", n);
+    forth = back + n_ints;
     turn(n, index, edges, back, back + n);
     turn(n, back, back + n, forth, forth + n);
     *is_symmetric_p = memcmp(back, forth, n_ints * sizeof(*back)) == 0;
