@@ -253,7 +253,22 @@ host_kill() {
     rm -f "$hosts_dir/$1.sock"
 }
 
-host_link() { ip link set "$1.${3:-0}" "$2"; }
+# Back again, a cable carries a moment later: first the kernel tells both its ends and the bridge,
+# and whom the hosts have asked for in vain they would call unreachable for a while.
+host_link() {
+    local net=${3:-0} name t=0
+    ip link set "$1.$net" "$2" || return
+    [ "$2" = up ] || return 0
+    until [ "$(cat "/sys/class/net/$1.$net/operstate")" = up ] &&
+        [ "$(cat "/sys/class/net/$1.$net/brport/state")" = 3 ] &&
+        [ "$(on_host "$1" cat "/sys/class/net/eth$net/operstate")" = up ]; do
+        [ $((t += 1)) -lt 500 ] || return 1
+        sleep 0.01
+    done
+    for name in "${hosts_names[@]}"; do
+        on_host "$name" ip neigh flush dev "eth$net" || return
+    done
+}
 
 # Of what passes the switches, by chance.
 hosts_loss() {
