@@ -110,9 +110,12 @@ END {
             if (key in count && best != "") {
                 m = median(key)
                 printf "   %.2fx the better peer", is_rate(what) ? m / best : best / m
-                key = "socket" SUBSEP what SUBSEP size
-                if (key in count)
-                    printf ", %.2fx the socket", is_rate(what) ? m / median(key) : median(key) / m
+                for (f = 1; f <= 2; f++) {
+                    key = (f == 1 ? "socket" : "fabric") SUBSEP what SUBSEP size
+                    if (key in count)
+                        printf ", %.2fx %s", is_rate(what) ? m / median(key) : median(key) / m, \
+                            f == 1 ? "the socket" : "libfabric"
+                }
             }
             printf "\n"
         }
