@@ -37,10 +37,6 @@ static int window, target, rank, n_rounds = 5;
 static char *buf, *result;
 static MPI_Win win;
 static MPI_Group other;
-static double now(void)
-{
-    return MPI_Wtime();
-}
 
 static void one_call(enum call what, int len)
 {
