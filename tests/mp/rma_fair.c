@@ -1,0 +1,131 @@
+/* test: np=1,2,3,4,8 timeout=60 */
+/*
+ * Locks are fair: ranks that ask for one part's lock again and again, exclusive or shared, with
+ * holds of different length, all get their share. What counts is grants, not time: how many
+ * others got the lock while one was asking.
+ */
+#include <stddef.h>
+
+#include "mp_test.h"
+
+#define GRANTS 60 /* the share of each rank */
+
+/* At rank 0, changed by atomic updates only. */
+struct board {
+    long n_grants; /* so far, of all */
+    long inside;   /* at the moment: exclusive ones add 1000, shared ones 1 */
+    long n_done;   /* ranks that have had their share */
+};
+
+static MPI_Win board_win, lock_win;
+static struct board *board;
+
+/* Add to a field of the board; what was there. */
+static long add(size_t field, long x)
+{
+    long old = -1;
+
+    MUST(MPI_Fetch_and_op(&x, &old, MPI_LONG, 0, (MPI_Aint)field, x == 0 ? MPI_NO_OP : MPI_SUM,
+                          board_win));
+    MUST(MPI_Win_flush(0, board_win));
+    return old;
+}
+#define ADD(field, x) add(offsetof(struct board, field), x)
+
+/* One lock, held for some calls; the number of grants to others while this rank asked. */
+static long turn(int type, int length)
+{
+    long weight = type == MPI_LOCK_EXCLUSIVE ? 1000 : 1, before, n, asked = ADD(n_grants, 0);
+
+    MUST(MPI_Win_lock(type, 0, 0, lock_win));
+    before = ADD(inside, weight);
+    CHECK(type == MPI_LOCK_EXCLUSIVE ? before == 0 : before >= 0 && before < 1000);
+    n = ADD(n_grants, 1);
+    for (int i = 0; i < length; i++)
+        (void)ADD(n_grants, 0);
+    (void)ADD(inside, -weight);
+    MUST(MPI_Win_unlock(0, lock_win));
+    return n - asked;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    long x = *(const long *)a, y = *(const long *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Who has had the share goes on until all have, so that nobody finds the lock free at last. */
+static void contend(int shared_of_4, int length_of_odd)
+{
+    long passes[GRANTS] = {0}, mine = 0, all = 0;
+
+    if (mp_rank == 0)
+        memset(board, 0, sizeof(*board));
+    MPI_Barrier(MPI_COMM_WORLD);
+    MUST(MPI_Win_lock_all(0, board_win));
+    while (mp_failures == 0 && all <= 2000L * GRANTS * mp_size) {
+        int type = (mine + mp_rank) % 4 < shared_of_4 ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE;
+        long n = turn(type, mp_rank % 2 ? length_of_odd : 1);
+
+        if (mine < GRANTS)
+            passes[mine] = n;
+        if (++mine == GRANTS)
+            (void)ADD(n_done, 1);
+        if (mine >= GRANTS && ADD(n_done, 0) == mp_size)
+            break;
+        all = ADD(n_grants, 0);
+    }
+    all = ADD(n_grants, 0);
+    MUST(MPI_Win_unlock_all(board_win));
+    /* not the worst: now and then the scheduler stops a rank after it has looked at the board */
+    qsort(passes, GRANTS, sizeof(passes[0]), by_value);
+    if (mine < GRANTS || passes[GRANTS / 2] > 4L * mp_size ||
+        passes[GRANTS * 3 / 4] > 16 + 8L * mp_size) {
+        fprintf(stderr,
+                "rank %d, %d of 4 shared, odd ranks hold %d: %ld locks, while asking passed by %ld "
+                "(median), %ld (three quarters), %ld (most), %ld grants in all\n",
+                mp_rank, shared_of_4, length_of_odd, mine, passes[GRANTS / 2],
+                passes[GRANTS * 3 / 4], passes[GRANTS - 1], all);
+        mp_failures++;
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* The lock's window in each way: it may be granted by the owner or taken in shared memory. */
+static void one_window(int way)
+{
+    static long own[2];
+    MPI_Comm host;
+    long *mem;
+    int n_host;
+
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
+    MPI_Comm_size(host, &n_host);
+    MPI_Comm_free(&host);
+    MPI_Allreduce(MPI_IN_PLACE, &n_host, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (way == 0)
+        MUST(MPI_Win_create(own, sizeof(own), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &lock_win));
+    else if (way == 1 || n_host < mp_size)
+        MUST(MPI_Win_allocate(16, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &mem, &lock_win));
+    else
+        MUST(MPI_Win_allocate_shared(16, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &mem, &lock_win));
+    /* connections are made first */
+    MUST(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, lock_win));
+    MUST(MPI_Win_unlock(0, lock_win));
+    contend(0, 1);
+    contend(0, 20);
+    contend(2, 20);
+    contend(3, 1);
+    MUST(MPI_Win_free(&lock_win));
+}
+
+int main(int argc, char **argv)
+{
+    mp_start(&argc, &argv);
+    MUST(MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &board, &board_win));
+    for (int way = 0; way < 3 && mp_failures == 0; way++)
+        one_window(way);
+    MUST(MPI_Win_free(&board_win));
+    return mp_finish();
+}
