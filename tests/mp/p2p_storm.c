@@ -8,7 +8,7 @@
 
 #include "mp_test.h"
 
-enum { MAX_LEN = 1 << 17 };
+enum { MAX_LEN = 1 << 20 };
 
 static int buf[MAX_LEN / sizeof(int)], want[MAX_LEN / sizeof(int)];
 
@@ -103,6 +103,6 @@ int main(int argc, char **argv)
     mp_start(&argc, &argv);
     storm(600, 1024, 32);
     storm(1000, 8, 24);
-    storm(30, MAX_LEN, 16);
+    storm(8, MAX_LEN, 24);
     return mp_finish();
 }
