@@ -338,13 +338,6 @@ int dm_check_nneg(int n, const char *name)
     return n >= 0 ? DM_OK : DM_FAIL(DM_ERR_ARG, "%s is %d, it must not be negative", name, n);
 }
 
-int dm_check_color(int color)
-{
-    if (color >= 0 || color == MPI_UNDEFINED)
-        return DM_OK;
-    return DM_FAIL(DM_ERR_ARG, "color is %d, it must be MPI_UNDEFINED or not negative", color);
-}
-
 int dm_check_rank_in(int rank, const struct dm_comm *comm, const char *name)
 {
     if (rank >= 0 && rank < dm_comm_peer_size(comm))

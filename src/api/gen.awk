@@ -318,11 +318,21 @@ function alias(r, large) {
     print ""
 }
 
-# A body that takes the program's arguments as they are and returns what MPI returns.
+# A body that takes the program's arguments as they are and returns what MPI returns. Tools may call at any
+# time, from any thread: they have a lock of their own.
 function emit_raw(r) {
     print wrap("DM_EXPORT " proto(r, "P", 0), "    ")
     print "{"
-    print wrap("    return " call(r, 0) ";", "        ")
+    if (chap[r] == "tool") {
+        print "    int err;"
+        print ""
+        print "    dm_tool_lock();"
+        print wrap("    err = " call(r, 0) ";", "        ")
+        print "    dm_tool_unlock();"
+        print "    return err;"
+    } else {
+        print wrap("    return " call(r, 0) ";", "        ")
+    }
     print "}"
     alias(r, 0)
 }

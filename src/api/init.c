@@ -242,9 +242,13 @@ int dm_users_add(const char *fn, int thread_level)
                                  "before it");
     if (dm_world.state == DM_WORLD_BEFORE)
         start(fn, thread_level);
-    dm_world.state = DM_WORLD_UP;
-    /* Never less than another user has asked for. */
-    set_level(thread_level > dm_world.thread_level ? thread_level : dm_world.thread_level);
+    /* Never less than another user has asked for; nothing to write while others may be reading. */
+    if (thread_level < dm_world.thread_level)
+        thread_level = dm_world.thread_level;
+    if (dm_world.state != DM_WORLD_UP || thread_level > dm_world.thread_level) {
+        dm_world.state = DM_WORLD_UP;
+        set_level(thread_level);
+    }
     self.n_users++;
     return DM_OK;
 }

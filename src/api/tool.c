@@ -12,41 +12,37 @@ static int n_users;
 
 /* ---- start and end ---- */
 
+void dm_tool_lock(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void dm_tool_unlock(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
 int dm_t_init_thread(int required, int *provided)
 {
-    int err;
-
     if (required < MPI_THREAD_SINGLE || required > MPI_THREAD_MULTIPLE)
         return MPI_T_ERR_INVALID;
-    pthread_mutex_lock(&lock);
-    err = dm_api_load_settings();
-    n_users += err == DM_OK;
-    pthread_mutex_unlock(&lock);
-    if (err != DM_OK)
+    if (dm_api_load_settings() != DM_OK)
         return MPI_T_ERR_CANNOT_INIT;
+    n_users++;
     dm_tool_int(provided, MPI_THREAD_MULTIPLE);
     return MPI_SUCCESS;
 }
 
 int dm_t_finalize(void)
 {
-    bool was_up;
-
-    pthread_mutex_lock(&lock);
-    was_up = n_users > 0;
-    n_users -= was_up;
-    pthread_mutex_unlock(&lock);
-    return was_up ? MPI_SUCCESS : MPI_T_ERR_NOT_INITIALIZED;
+    DM_TOOL_CHECK_UP();
+    n_users--;
+    return MPI_SUCCESS;
 }
 
 bool dm_tool_is_up(void)
 {
-    bool is_up;
-
-    pthread_mutex_lock(&lock);
-    is_up = n_users > 0;
-    pthread_mutex_unlock(&lock);
-    return is_up;
+    return n_users > 0;
 }
 
 void dm_tool_text(const char *text, char *buf, int *len)

@@ -13,6 +13,13 @@
 #include "api/api.h"
 #include "util/cfg.h"
 
+/*
+ * Around every body: what the files here keep is shared by all threads, and the thread gate is only there
+ * while the library is up. It may be entered inside the lock, not the other way round.
+ */
+void dm_tool_lock(void);
+void dm_tool_unlock(void);
+
 /* ---- between the files ---- */
 
 bool dm_tool_is_up(void);

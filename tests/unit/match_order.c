@@ -91,6 +91,32 @@ static void earliest_of_four_patterns(void)
     }
 }
 
+/* The first receive with a wildcard comes when much is queued: it gets the earliest, too. */
+static void late_wildcards(void)
+{
+    enum { N = 3000 };
+    static struct msg msgs[N];
+    struct dm_match m;
+
+    for (int kind = 1; kind < DM_MATCH_KINDS; kind++) {
+        struct dm_mkey k = key(2, kind & 1 ? ANY_S : 3, kind & 2 ? ANY_T : 4);
+
+        dm_match_init(&m);
+        for (int i = 0; i < N; i++) {
+            struct dm_mkey of_msg = key(2 + i % 2, i % 5, i % 7);
+
+            msgs[i].id = i;
+            dm_match_add_unexp(&m, msgs[i].nodes, &of_msg);
+        }
+        for (int i = 0; i < N; i++)
+            if (i % 2 == 0 && (kind & 1 || i % 5 == 3) && (kind & 2 || i % 7 == 4))
+                CHECK_EQ(find(&m, k, true), i);
+        CHECK_EQ(find(&m, k, true), -1);
+        CHECK_EQ(find(&m, key(3, 1, 1), true), 1);
+        dm_match_fini(&m);
+    }
+}
+
 /* ---- random traffic against a list ---- */
 
 #define N_OPS  60000
@@ -268,6 +294,7 @@ int main(void)
 {
     one_receive();
     earliest_of_four_patterns();
+    late_wildcards();
     like_a_list(2, 2);
     like_a_list(5, 40);
     like_a_list(100, 1000);

@@ -124,7 +124,7 @@ void dm_agree_offer(struct dm_agreement *me, bool is_offering, uint32_t words[N_
         words[DM_CTX_WORDS] = 0;
     } else {
         memset(words, 0, N_WORDS * sizeof(*words));
-        words[DM_CTX_WORDS] = 1;
+        words[DM_CTX_WORDS] = DM_AGREE_NO_OFFER;
     }
 }
 
@@ -140,6 +140,9 @@ int dm_agree_result(struct dm_agreement *me, const uint32_t words[N_WORDS], uint
     int n = 0;
 
     dm_agree_withdraw(me);
+    if (words[DM_CTX_WORDS] & DM_AGREE_FAILED)
+        return DM_FAIL(DM_ERR_OTHER, "another process has failed in the same call, with a wrong "
+                                     "argument or without memory");
     if (words[DM_CTX_WORDS] != 0)
         return DM_EAGAIN;
     for (uint32_t id = 0; id < DM_CTX_WORDS * 32 && n < n_ctxs; id++)
@@ -153,6 +156,16 @@ int dm_agree_result(struct dm_agreement *me, const uint32_t words[N_WORDS], uint
     for (int i = 0; i < n; i++)
         dm_ctx_take(ctxs[i]);
     return DM_OK;
+}
+
+/* Tell the others, who are in their first round, that there will be no id. */
+static int tell_failed(const struct dm_comm_circle *c, int failed)
+{
+    uint32_t words[N_WORDS] = {0};
+
+    words[DM_CTX_WORDS] = DM_AGREE_FAILED;
+    (void)or_circle(c, words);
+    return failed;
 }
 
 /* One round; *ctx_p is set if it succeeds, DM_EAGAIN if somebody offered nothing. */
@@ -169,12 +182,14 @@ static int attempt(const struct dm_comm_circle *c, struct dm_agreement *me, bool
     return err == DM_OK ? dm_agree_result(me, words, ctx_p, 1) : err;
 }
 
-int dm_comm_agree(const struct dm_comm_circle *c, uint32_t *ctx_p)
+int dm_comm_agree(const struct dm_comm_circle *c, int failed, uint32_t *ctx_p)
 {
     struct dm_agreement me = {.key = (uint64_t)c->comm->ctx << 32 |
                                      (c->ranks != NULL || c->is_bridge ? (uint32_t)c->tag + 1 : 0)};
     int err = DM_EAGAIN;
 
+    if (failed != DM_OK)
+        return tell_failed(c, failed);
     if (dm_world.thread_level == MPI_THREAD_MULTIPLE || dm_comm_state.n_idups > 0)
         err = attempt(c, &me, false, ctx_p);
     /* Only now: one whose circle is not complete must not be waited for. */
@@ -193,7 +208,7 @@ int dm_comm_agree_all(struct dm_comm *comm, uint32_t *ctx_p)
 {
     struct dm_comm_circle circle = {.comm = comm};
 
-    return dm_comm_agree(&circle, ctx_p);
+    return dm_comm_agree(&circle, DM_OK, ctx_p);
 }
 
 /* ---- start and stop of the layer ---- */

@@ -21,16 +21,19 @@ struct dm_comm_circle {
 
 /*
  * Agree on an id that is free in every process of the circle and take it; the caller
- * gives it back by dm_ctx_put if it makes no communicator. Collective. DM_ERR_OTHER when
- * there is none.
+ * gives it back by dm_ctx_put if it makes no communicator. Collective; a process that cannot go
+ * on must come all the same and say so with its error in failed, which it gets back. DM_ERR_OTHER
+ * when there is no id, or another one has failed.
  */
-int dm_comm_agree(const struct dm_comm_circle *circle, uint32_t *ctx_p);
+int dm_comm_agree(const struct dm_comm_circle *circle, int failed, uint32_t *ctx_p);
 /* The same over all ranks of comm. */
 int dm_comm_agree_all(struct dm_comm *comm, uint32_t *ctx_p);
 
 /* ---- the parts of an agreement, for those that are not blocking ---- */
 
-#define DM_AGREE_WORDS (DM_CTX_WORDS + 1) /* the last one: 1 when this is no offer */
+#define DM_AGREE_WORDS (DM_CTX_WORDS + 1) /* the last one: enum dm_agree_flags */
+
+enum dm_agree_flags { DM_AGREE_NO_OFFER = 1, DM_AGREE_FAILED = 2 };
 
 /* Every process of a circle gives it the same key; keys of different circles differ. */
 struct dm_agreement {
@@ -44,7 +47,7 @@ void dm_agree_offer(struct dm_agreement *me, bool is_offering, uint32_t words[DM
 void dm_agree_withdraw(struct dm_agreement *me);
 /*
  * After a round, with the OR of all words: takes n_ctxs ids. DM_EAGAIN: another round;
- * DM_ERR_OTHER: there are none.
+ * DM_ERR_OTHER: there are none, or a process has failed.
  */
 int dm_agree_result(struct dm_agreement *me, const uint32_t words[DM_AGREE_WORDS], uint32_t *ctxs,
                     int n_ctxs);

@@ -59,6 +59,9 @@ int dm_comm_idup_with_info(struct dm_comm *comm, struct dm_info *info, struct dm
  * when one side has none.
  */
 int dm_comm_split(struct dm_comm *comm, int color, int key, struct dm_comm **comm_p);
+/* The same for a process that may have failed before: it comes and says so, and the call fails everywhere. */
+int dm_comm_split_or_fail(struct dm_comm *comm, int failed, int color, int key,
+                          struct dm_comm **comm_p);
 /*
  * The ranks of one host; asked for by MPI_COMM_TYPE_HW_UNGUIDED NULL when that is all of them, and info
  * gets the name. NULL for a resource of another name.

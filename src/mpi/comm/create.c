@@ -84,20 +84,19 @@ static int member_ranks(struct dm_comm *comm, struct dm_group *group, int **rank
 
 int dm_comm_create(struct dm_comm *comm, struct dm_group *group, struct dm_comm **comm_p)
 {
+    struct dm_comm_circle circle = {.comm = comm};
     uint32_t ctx;
-    int *ranks;
+    int *ranks = NULL;
     int err;
 
     *comm_p = NULL;
     err = member_ranks(comm, group, &ranks);
-    if (err != DM_OK)
-        return err;
     free(ranks);
     /* The other side has to be told the group: that is what a split does. */
     if (comm->remote != NULL)
-        return dm_comm_split(comm, group->rank == MPI_UNDEFINED ? MPI_UNDEFINED : 0, group->rank,
-                             comm_p);
-    err = dm_comm_agree_all(comm, &ctx);
+        return dm_comm_split_or_fail(comm, err, group->rank == MPI_UNDEFINED ? MPI_UNDEFINED : 0,
+                                     group->rank, comm_p);
+    err = dm_comm_agree(&circle, err, &ctx);
     if (err == DM_OK && group->rank != MPI_UNDEFINED)
         err = dm_comm_new(group, ctx, comm->eh, comm_p);
     else if (err == DM_OK)
@@ -122,7 +121,7 @@ int dm_comm_create_group(struct dm_comm *comm, struct dm_group *group, int tag,
     if (err != DM_OK)
         return err;
     circle.ranks = ranks;
-    err = dm_comm_agree(&circle, &ctx);
+    err = dm_comm_agree(&circle, DM_OK, &ctx);
     free(ranks);
     return err == DM_OK ? dm_comm_new(group, ctx, comm->eh, comm_p) : err;
 }

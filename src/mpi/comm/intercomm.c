@@ -7,6 +7,7 @@
  */
 #include "mpi/comm/intercomm.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,24 +49,57 @@ int dm_intercomm_dup(struct dm_comm *comm, struct dm_comm **comm_p)
 
 /* ---- create ---- */
 
-/* The leaders tell each other their groups, and then their own groups the other one. */
-static int exchange_groups(const struct dm_comm_circle *c, int **procs_p, int *n_p)
+#define FAILED (-1) /* the size of a group where the call has failed */
+
+/*
+ * The sizes of the groups. What is wrong at one process of either group fails all: err is what has been so
+ * far. Only a leader that cannot reach the other one leaves that group alone.
+ */
+static int exchange_sizes(const struct dm_comm_circle *c, int err, bool has_bridge, int *n_p)
+{
+    struct dm_type *type = dm_type_get(MPI_INT);
+    struct dm_comm *comm = c->comm;
+    bool names_leader = c->leader >= 0 && c->leader < comm->size;
+    int said[3] = {names_leader ? c->leader : FAILED, names_leader ? -c->leader : INT_MIN,
+                   err != DM_OK};
+    int size = comm->size;
+    int moved = dm_allreduce(MPI_IN_PLACE, said, 3, type, dm_op_get(MPI_MAX), comm);
+
+    if (err == DM_OK)
+        err = moved;
+    if (err == DM_OK && said[2] != 0)
+        err = DM_FAIL(DM_ERR_OTHER, "another rank of the local group has failed in the same call");
+    if (err == DM_OK && said[0] != -said[1])
+        err = DM_FAIL(DM_ERR_ARG, "ranks of the local group name different leaders, %d and %d",
+                      -said[1], said[0]);
+    *n_p = FAILED;
+    if (err != DM_OK)
+        size = FAILED;
+    if (moved == DM_OK && has_bridge && comm->rank == said[0])
+        moved = dm_sendrecv(&size, 1, type, c->peer_rank, c->tag, n_p, 1, type, c->peer_rank,
+                            c->tag, c->peer, MPI_STATUS_IGNORE);
+    if (err == DM_OK)
+        err = moved;
+    if (size == FAILED)
+        return err;
+    moved = dm_bcast(n_p, 1, type, c->leader, comm);
+    if (err == DM_OK)
+        err = moved;
+    if (err == DM_OK && *n_p == FAILED)
+        err = DM_FAIL(DM_ERR_OTHER, "the other group has failed in the same call");
+    return err;
+}
+
+/* The leaders tell each other their groups, of the remote one n, and then their own groups the other one. */
+static int exchange_groups(const struct dm_comm_circle *c, int n, int **procs_p)
 {
     struct dm_type *type = dm_type_get(MPI_INT);
     struct dm_comm *comm = c->comm;
     bool is_leader = comm->rank == c->leader;
     int *mine = NULL;
     int *procs = NULL;
-    int n = 0;
     int err = DM_OK;
 
-    if (is_leader)
-        err = dm_sendrecv(&comm->size, 1, type, c->peer_rank, c->tag, &n, 1, type, c->peer_rank,
-                          c->tag, c->peer, MPI_STATUS_IGNORE);
-    if (err == DM_OK)
-        err = dm_bcast(&n, 1, type, c->leader, comm);
-    if (err != DM_OK)
-        return err;
     procs = malloc((size_t)n * sizeof(*procs));
     mine = malloc((size_t)comm->size * sizeof(*mine));
     if (procs == NULL || mine == NULL)
@@ -83,7 +117,6 @@ static int exchange_groups(const struct dm_comm_circle *c, int **procs_p, int *n
         return err;
     }
     *procs_p = procs;
-    *n_p = n;
     return DM_OK;
 }
 
@@ -104,9 +137,12 @@ static int check_disjoint(struct dm_group *a, struct dm_group *b)
                             n);
 }
 
-/* What only the leader can tell. */
+/* Is there a leader? The rest only the leader can tell. */
 static int check_bridge(const struct dm_comm_circle *c)
 {
+    if (c->leader < 0 || c->leader >= c->comm->size)
+        return DM_FAIL(DM_ERR_RANK, "local leader %d; the local communicator has %d ranks",
+                       c->leader, c->comm->size);
     if (c->comm->rank != c->leader)
         return DM_OK;
     if (c->peer == NULL)
@@ -139,8 +175,9 @@ int dm_intercomm_create(struct dm_comm *local_comm, int local_leader, struct dm_
     if (local_comm->remote != NULL)
         return DM_FAIL(DM_ERR_COMM, "the local communicator is an intercommunicator");
     err = check_bridge(&circle);
+    err = exchange_sizes(&circle, err, err == DM_OK && local_comm->rank == local_leader, &n);
     if (err == DM_OK)
-        err = exchange_groups(&circle, &procs, &n);
+        err = exchange_groups(&circle, n, &procs);
     if (err != DM_OK)
         return err;
     err = dm_group_new(n, procs, &remote);
@@ -150,7 +187,7 @@ int dm_intercomm_create(struct dm_comm *local_comm, int local_leader, struct dm_
     if (err == DM_OK)
         err = dm_comm_dup_bare(local_comm, &local);
     if (err == DM_OK)
-        err = dm_comm_agree(&circle, &ctx);
+        err = dm_comm_agree(&circle, DM_OK, &ctx);
     if (err == DM_OK)
         err = dm_intercomm_new(local_comm->group, remote, ctx, local, local_comm->eh, comm_p);
     else

@@ -10,9 +10,12 @@
 #include "mpi/comm/intercomm.h"
 
 struct vote {
-    int color;
+    int color; /* FAILED: the call fails there */
     int key;
 };
+
+enum { FAILED = -1 };
+_Static_assert(MPI_UNDEFINED != FAILED, "no color");
 
 struct member {
     int key;
@@ -70,31 +73,40 @@ static int color_group(struct dm_group *parent, const struct vote *votes, int co
 
 /*
  * The group of a color among the n ranks whose votes come from an allgather over comm: the remote
- * ones of an intercommunicator. NULL for MPI_UNDEFINED.
+ * ones of an intercommunicator. NULL for MPI_UNDEFINED. If the call has failed somewhere it does at all:
+ * err is what has been so far.
  */
-static int vote(struct dm_comm *comm, struct vote mine, struct dm_group **group_p)
+static int vote(struct dm_comm *comm, int err, struct vote mine, struct dm_group **group_p)
 {
     struct dm_type *type = dm_type_get(MPI_INT);
     struct dm_group *voters = comm->remote != NULL ? comm->remote : comm->group;
     struct vote *votes = malloc((size_t)voters->size * sizeof(*votes));
-    int err;
+    int moved;
 
     *group_p = NULL;
     if (votes == NULL)
         return DM_FAIL(DM_ENOMEM, "colors and keys of %d ranks", voters->size);
-    err = dm_allgather(&mine, 2, type, votes, 2, type, comm);
+    if (err != DM_OK)
+        mine.color = FAILED;
+    moved = dm_allgather(&mine, 2, type, votes, 2, type, comm);
+    if (err == DM_OK)
+        err = moved;
+    for (int i = 0; i < voters->size && err == DM_OK; i++)
+        if (votes[i].color == FAILED)
+            err = DM_FAIL(DM_ERR_OTHER, "rank %d%s has failed in the same call", i,
+                          comm->remote != NULL ? " of the other group" : "");
     if (err == DM_OK && mine.color != MPI_UNDEFINED)
         err = color_group(voters, votes, mine.color, group_p);
     free(votes);
     return err;
 }
 
-static int split_intra(struct dm_comm *comm, struct vote mine, struct dm_comm **comm_p)
+static int split_intra(struct dm_comm *comm, int err, struct vote mine, struct dm_comm **comm_p)
 {
     struct dm_group *group;
     uint32_t ctx;
-    int err = vote(comm, mine, &group);
 
+    err = vote(comm, err, mine, &group);
     /* One id serves all colors: their groups have nothing in common. */
     if (err == DM_OK)
         err = dm_comm_agree_all(comm, &ctx);
@@ -119,17 +131,16 @@ static int agree_inter(struct dm_comm *comm, uint32_t *ctx_p, uint32_t *local_p)
     return err;
 }
 
-static int split_inter(struct dm_comm *comm, struct vote mine, struct dm_comm **comm_p)
+static int split_inter(struct dm_comm *comm, int err, struct vote mine, struct dm_comm **comm_p)
 {
     struct dm_group *group = NULL;
     struct dm_group *remote = NULL;
     struct dm_comm *local;
     uint32_t ctx;
     uint32_t ctx_local;
-    int err = vote(comm->local, mine, &group);
 
-    if (err == DM_OK)
-        err = vote(comm, mine, &remote);
+    err = vote(comm->local, err, mine, &group);
+    err = vote(comm, err, mine, &remote);
     if (err == DM_OK)
         err = agree_inter(comm, &ctx, &ctx_local);
     if (err == DM_OK && remote != NULL) {
@@ -146,10 +157,21 @@ static int split_inter(struct dm_comm *comm, struct vote mine, struct dm_comm **
     return err;
 }
 
-int dm_comm_split(struct dm_comm *comm, int color, int key, struct dm_comm **comm_p)
+int dm_comm_split_or_fail(struct dm_comm *comm, int failed, int color, int key,
+                          struct dm_comm **comm_p)
 {
     struct vote mine = {color, key};
 
     *comm_p = NULL;
-    return comm->remote != NULL ? split_inter(comm, mine, comm_p) : split_intra(comm, mine, comm_p);
+    return comm->remote != NULL ? split_inter(comm, failed, mine, comm_p)
+                                : split_intra(comm, failed, mine, comm_p);
+}
+
+int dm_comm_split(struct dm_comm *comm, int color, int key, struct dm_comm **comm_p)
+{
+    int err = DM_OK;
+
+    if (color < 0 && color != MPI_UNDEFINED)
+        err = DM_FAIL(DM_ERR_ARG, "color is %d, which is neither MPI_UNDEFINED nor from 0", color);
+    return dm_comm_split_or_fail(comm, err, color, key, comm_p);
 }

@@ -55,7 +55,7 @@ int dm_comm_split_type(struct dm_comm *comm, int type, int key, struct dm_info *
                        struct dm_comm **comm_p)
 {
     bool is_by_host = false;
-    int err;
+    int err = DM_OK;
 
     *comm_p = NULL;
     switch (type) {
@@ -72,9 +72,9 @@ int dm_comm_split_type(struct dm_comm *comm, int type, int key, struct dm_info *
     case MPIX_COMM_TYPE_NEIGHBORHOOD: /* no kind of neighborhood is known */
         break;
     default:
-        return DM_FAIL(DM_ERR_ARG, "split_type is %d, which is none of MPI_COMM_TYPE_*", type);
+        err = DM_FAIL(DM_ERR_ARG, "split_type is %d, which is none of MPI_COMM_TYPE_*", type);
     }
-    err = dm_comm_split(comm, is_by_host ? host_color() : MPI_UNDEFINED, key, comm_p);
+    err = dm_comm_split_or_fail(comm, err, is_by_host ? host_color() : MPI_UNDEFINED, key, comm_p);
     if (err != DM_OK || *comm_p == NULL || info == NULL)
         return err;
     if (type == MPI_COMM_TYPE_HW_UNGUIDED)

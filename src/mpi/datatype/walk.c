@@ -44,65 +44,78 @@ static inline char *move(char *mem, ptrdiff_t by)
 
 /* ---- copying ---- */
 
-#define COPY_LENGTHS(X) X(1) X(2) X(4) X(8) X(12) X(16) X(20) X(24) X(32) X(40) X(48) X(64)
+#define COPY_LENGTHS(X)                                                                            \
+    X(1) X(2) X(3) X(4) X(6) X(8) X(12) X(16) X(20) X(24) X(32) X(40) X(48) X(64) X(96) X(128)
+#define COPY_SHORT 128 /* up to here the call of memcpy costs more than what it does better */
 
-/* memcpy without the call for short blocks: the ends may overlap in the middle. */
-static inline void copy_block(char *to, const char *from, size_t len)
+/* Both ends of a block of SIZE to 2 * SIZE bytes, which may overlap in the middle. */
+#define COPY_ENDS(SIZE)                                                                            \
+    do {                                                                                           \
+        char end[SIZE];                                                                            \
+                                                                                                   \
+        memcpy(end, from + len - (SIZE), SIZE);                                                    \
+        memcpy(to, from, SIZE);                                                                    \
+        memcpy(to + len - (SIZE), end, SIZE);                                                      \
+    } while (0)
+
+/* memcpy without the call for short blocks; made for the length where that is a constant. */
+static inline __attribute__((always_inline)) void copy_block(char *to, const char *from, size_t len)
 {
-    if (len > 64) {
+    if (len > COPY_SHORT || (__builtin_constant_p(len) && (len % 16 == 0 || len <= 12))) {
         memcpy(to, from, len);
-    } else if (len > 32) {
-        char end[32];
-
-        memcpy(end, from + len - 32, 32);
-        memcpy(to, from, 32);
-        memcpy(to + len - 32, end, 32);
-    } else if (len >= 16) {
-        char end[16];
-
-        memcpy(end, from + len - 16, 16);
-        memcpy(to, from, 16);
-        memcpy(to + len - 16, end, 16);
-    } else if (len >= 8) {
-        char end[8];
-
-        memcpy(end, from + len - 8, 8);
-        memcpy(to, from, 8);
-        memcpy(to + len - 8, end, 8);
-    } else if (len >= 4) {
-        char end[4];
-
-        memcpy(end, from + len - 4, 4);
-        memcpy(to, from, 4);
-        memcpy(to + len - 4, end, 4);
+    } else if (len <= 16) {
+        if (len >= 8)
+            COPY_ENDS(8);
+        else if (len >= 4)
+            COPY_ENDS(4);
+        else if (len >= 2)
+            COPY_ENDS(2);
+        else if (len > 0)
+            *to = *from;
+    } else if (len <= 32) {
+        COPY_ENDS(16);
     } else {
-        for (size_t i = 0; i < len; i++)
-            to[i] = from[i];
+        for (; len > 64; to += 32, from += 32, len -= 32)
+            memcpy(to, from, 32);
+        COPY_ENDS(32);
     }
 }
 
-/* n blocks of len bytes. */
+/* n blocks of len bytes; inline, so that what the caller knows is a constant in the loop. */
+static inline __attribute__((always_inline)) void copy_loop(char *to, ptrdiff_t to_stride,
+                                                            const char *from, ptrdiff_t from_stride,
+                                                            size_t len, size_t n)
+{
+#pragma GCC unroll 4
+    for (size_t i = 0; i < n; i++, to += to_stride, from += from_stride)
+        copy_block(to, from, len);
+}
+
 static void copy_strided(char *to, ptrdiff_t to_stride, const char *from, ptrdiff_t from_stride,
                          size_t len, size_t n)
 {
     switch (len) {
 #define COPY_CASE(LEN)                                                                             \
     case LEN:                                                                                      \
-        for (size_t i = 0; i < n; i++, to += to_stride, from += from_stride)                       \
-            memcpy(to, from, LEN);                                                                 \
+        if (to_stride == (LEN))                                                                    \
+            copy_loop(to, LEN, from, from_stride, LEN, n);                                         \
+        else if (from_stride == (LEN))                                                             \
+            copy_loop(to, to_stride, from, LEN, LEN, n);                                           \
+        else                                                                                       \
+            copy_loop(to, to_stride, from, from_stride, LEN, n);                                   \
         break;
         COPY_LENGTHS(COPY_CASE)
 #undef COPY_CASE
     default:
-        for (size_t i = 0; i < n; i++, to += to_stride, from += from_stride)
-            copy_block(to, from, len);
+        copy_loop(to, to_stride, from, from_stride, len, n);
     }
 }
 
 /* n blocks of len bytes between a contiguous place and mem + disp[i]. */
-static inline void copy_indexed(char *stream, char *mem, const ptrdiff_t *disp, size_t len,
-                                size_t n, bool is_pack)
+static inline __attribute__((always_inline)) void
+copy_indexed(char *stream, char *mem, const ptrdiff_t *disp, size_t len, size_t n, bool is_pack)
 {
+#pragma GCC unroll 4
     for (size_t i = 0; i < n; i++, stream += len) {
         if (is_pack)
             copy_block(stream, move(mem, disp[i]), len);
@@ -149,23 +162,31 @@ static void unpack_bytes(struct walk *walk, char *mem, size_t len)
     advance(walk, len);
 }
 
+/* n blocks of the lengths between the packed offsets pos[0] to pos[n]. */
+static void copy_mixed(char *stream, char *mem, const ptrdiff_t *disp, const size_t *pos, size_t n,
+                       bool is_pack)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t len = pos[i + 1] - pos[i];
+
+        if (is_pack)
+            copy_block(stream, move(mem, disp[i]), len);
+        else
+            copy_block(move(mem, disp[i]), stream, len);
+        stream += len;
+    }
+}
+
 static void copy_blocks(struct walk *walk, const struct dm_loop *leaf, char *mem, size_t first,
                         size_t n, bool is_pack)
 {
-    if (leaf->pos == NULL) {
-        copy_uniform(walk->stream, mem, leaf->disp + first, leaf->len, n, is_pack);
-        advance(walk, n * leaf->len);
-        return;
-    }
-    for (size_t i = first; i < first + n; i++) {
-        size_t len = dm_loop_len(leaf, i);
+    const ptrdiff_t *disp = leaf->disp + first;
 
-        if (is_pack)
-            copy_block(walk->stream, move(mem, leaf->disp[i]), len);
-        else
-            copy_block(move(mem, leaf->disp[i]), walk->stream, len);
-        advance(walk, len);
-    }
+    if (leaf->pos == NULL)
+        copy_uniform(walk->stream, mem, disp, leaf->len, n, is_pack);
+    else
+        copy_mixed(walk->stream, mem, disp, leaf->pos + first, n, is_pack);
+    advance(walk, dm_loop_pos(leaf, first + n) - dm_loop_pos(leaf, first));
 }
 
 static void pack_blocks(struct walk *walk, const struct dm_loop *leaf, char *mem, size_t first,

@@ -51,17 +51,19 @@ static void half_over(struct pair *pair, int err)
         dm_req_unref(&pair->req);
 }
 
-static void send_over(struct dm_p2p_req *r)
+static void send_over(void *arg)
 {
-    half_over(dm_container_of(r, struct pair, send), r->req.err);
+    struct pair *pair = arg;
+
+    half_over(pair, pair->send.req.err);
 }
 
-static void recv_over(struct dm_p2p_req *r)
+static void recv_over(void *arg)
 {
-    struct pair *pair = dm_container_of(r, struct pair, recv);
+    struct pair *pair = arg;
 
-    pair->req.status = r->req.status;
-    half_over(pair, r->req.err);
+    pair->req.status = pair->recv.req.status;
+    half_over(pair, pair->recv.req.err);
 }
 
 static int new_pair(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
@@ -81,8 +83,8 @@ static int new_pair(const void *sbuf, size_t scount, struct dm_type *stype, void
     dm_type_ref(stype);
     dm_p2p_req_init(&pair->send, DM_REQ_SEND, comm, (void *)(uintptr_t)sbuf, scount, stype);
     dm_p2p_req_init(&pair->recv, DM_REQ_RECV, comm, rbuf, rcount, rtype);
-    pair->send.told = send_over;
-    pair->recv.told = recv_over;
+    dm_p2p_watch(&pair->send.req, send_over, pair);
+    dm_p2p_watch(&pair->recv.req, recv_over, pair);
     pair->stype = stype;
     pair->rtype = rtype;
     pair->copy = NULL;

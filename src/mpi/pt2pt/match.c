@@ -11,18 +11,21 @@
 
 #include "mpi/pt2pt/match_inl.h"
 
+/* Under keys of this kind unexpected messages of a context are in the order they came. */
+#define ANYTHING (DM_MATCH_KINDS - 1)
+
 static bool is_same(const struct dm_mkey *a, const struct dm_mkey *b)
 {
     return a->ctx == b->ctx && a->source == b->source && a->tag == b->tag;
 }
 
+/* Tags that follow each other are often used in order: their buckets should be neighbours. */
 static uint32_t hash(const struct dm_mkey *key)
 {
-    uint64_t h = (uint64_t)key->ctx << 32 | (uint32_t)key->tag;
+    uint32_t tag = (uint32_t)key->tag;
+    uint32_t h = (uint32_t)key->source * 0x9e3779b9u + key->ctx * 0x85ebca6bu;
 
-    h ^= (uint64_t)(uint32_t)key->source * 0x9e3779b97f4a7c15u;
-    h *= 0xff51afd7ed558ccdu;
-    return (uint32_t)(h >> 32);
+    return (tag ^ tag >> 6 ^ tag >> 12 ^ tag >> 18 ^ tag >> 24) + (h ^ h >> 15);
 }
 
 static int kind_of(const struct dm_mkey *key)
@@ -87,7 +90,8 @@ static struct dm_mnode *lookup(struct dm_mtable *t, const struct dm_mkey *key)
     return node;
 }
 
-static void insert(struct dm_mtable *t, struct dm_mnode *node)
+/* Into the table as it is. */
+static void file(struct dm_mtable *t, struct dm_mnode *node)
 {
     struct dm_mnode *first = lookup(t, &node->key), **b;
 
@@ -99,8 +103,6 @@ static void insert(struct dm_mtable *t, struct dm_mnode *node)
         first->prev = node;
         return;
     }
-    if (t->n_keys >= t->n_buckets)
-        grow(t);
     b = bucket_of(t, &node->key);
     node->is_first = true;
     node->next = node;
@@ -108,6 +110,13 @@ static void insert(struct dm_mtable *t, struct dm_mnode *node)
     node->chain = *b;
     *b = node;
     t->n_keys++;
+}
+
+static void insert(struct dm_mtable *t, struct dm_mnode *node)
+{
+    if (t->n_keys >= t->n_buckets)
+        grow(t);
+    file(t, node);
 }
 
 static void take_out(struct dm_mtable *t, struct dm_mnode *node)
@@ -132,7 +141,7 @@ static void take_out(struct dm_mtable *t, struct dm_mnode *node)
 
 void dm_match_init(struct dm_match *m)
 {
-    *m = (struct dm_match){.only = NULL};
+    *m = (struct dm_match){.filed = 1u | 1u << ANYTHING};
     table_init(&m->posted);
     table_init(&m->unexp);
 }
@@ -226,11 +235,44 @@ void dm_match_each_posted(struct dm_match *m, void (*fn)(void *arg, struct dm_mn
 
 /* ---- unexpected messages ---- */
 
+static bool is_filed(const struct dm_match *m, int kind)
+{
+    return m->filed >> kind & 1;
+}
+
+/* All that are queued, and from now on all that come, under this kind of key too. */
+static void file_all(struct dm_match *m, int kind)
+{
+    struct dm_mtable *t = &m->unexp;
+
+    m->filed |= 1u << kind;
+    for (int i = 0; i < 16 && t->n_keys + m->n_unexp > t->n_buckets; i++)
+        grow(t);
+    for (uint32_t i = 0; i < t->n_buckets; i++) {
+        for (struct dm_mnode *first = t->buckets[i]; first != NULL; first = first->chain) {
+            struct dm_mnode *node = first;
+
+            if (kind_of(&first->key) != ANYTHING)
+                continue;
+            do {
+                struct dm_mnode *nodes = node - ANYTHING;
+
+                nodes[kind].key = open_key(&nodes[0].key, kind);
+                file(t, &nodes[kind]);
+                node = node->next;
+            } while (node != first);
+        }
+    }
+}
+
 void dm_match_add_unexp(struct dm_match *m, struct dm_mnode nodes[DM_MATCH_KINDS],
                         const struct dm_mkey *key)
 {
     m->n_unexp++;
+    nodes[0].key = *key;
     for (int kind = 0; kind < DM_MATCH_KINDS; kind++) {
+        if (!is_filed(m, kind))
+            continue;
         nodes[kind].key = open_key(key, kind);
         insert(&m->unexp, &nodes[kind]);
     }
@@ -241,6 +283,8 @@ struct dm_mnode *dm_match_find_unexp(struct dm_match *m, const struct dm_mkey *k
     if (m->n_unexp == 0)
         return NULL;
     *kind_p = kind_of(key);
+    if (!is_filed(m, *kind_p))
+        file_all(m, *kind_p);
     return lookup(&m->unexp, key);
 }
 
@@ -248,7 +292,8 @@ void dm_match_del_unexp(struct dm_match *m, struct dm_mnode nodes[DM_MATCH_KINDS
 {
     m->n_unexp--;
     for (int kind = 0; kind < DM_MATCH_KINDS; kind++)
-        take_out(&m->unexp, &nodes[kind]);
+        if (is_filed(m, kind))
+            take_out(&m->unexp, &nodes[kind]);
 }
 
 struct dm_mnode *dm_match_some_unexp(struct dm_match *m)

@@ -5,7 +5,8 @@
  * receive has one node, under its own key, wildcards included; a message looks under
  * the four keys that may take it and the earliest wins. An unexpected message has four nodes, one
  * under each key that a receive for it may have; a receive looks under its own. So
- * every step costs the same whatever is queued. A receive that is the only one posted is in
+ * every step costs the same whatever is queued. Those with one wildcard are filed from
+ * the first receive on that looks for such a key. A receive that is the only one posted is in
  * `only` instead of the table: the common case is one comparison.
  */
 #ifndef DM_MPI_PT2PT_MATCH_H
@@ -49,6 +50,7 @@ struct dm_match {
     struct dm_mnode *only; /* the one posted receive; then the table is empty */
     uint64_t seq;
     size_t n_unexp;
+    unsigned filed; /* kinds of keys that unexpected messages are filed under, by bit */
     size_t n_table;                /* posted receives in the table */
     size_t n_kind[DM_MATCH_KINDS]; /* of each kind */
     struct dm_mtable posted;

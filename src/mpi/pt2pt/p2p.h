@@ -118,12 +118,10 @@ struct dm_p2p_req {
     size_t base;    /* where the payload of the current DATA packet starts */
     uint64_t peer_req;
     struct dm_mr *mr;
-    void (*on_over)(void *arg); /* dm_p2p_watch, or NULL */
-    void *on_over_arg;
     struct dm_p2p_unexp *unexp; /* of a matched probe, or whose data are still coming */
     struct dm_p2p_req *inner;   /* buffered: the send proper, with a reference; else NULL */
-    /* Part of a larger operation: called as the last thing when this one is over. */
-    void (*told)(struct dm_p2p_req *r);
+    void (*on_over)(void *arg); /* dm_p2p_watch, or NULL */
+    void *on_over_arg;
     struct dm_p2p_rts rts;
     union {
         struct dm_chan_send send;

@@ -45,8 +45,9 @@ struct chunk {
 
 struct part {
     struct dm_req req;
-    struct dm_mnode node;  /* receive: while it is not paired */
-    struct dm_list active; /* in parts.active: a round is under way */
+    struct dm_mnode node;   /* receive: while it is not paired */
+    struct dm_list waiting; /* in parts.waiting, with a reference: it is not paired */
+    struct dm_list active;  /* in parts.active: a round is under way */
     bool is_send;
     bool is_paired;
     int peer;
@@ -71,6 +72,7 @@ struct offer {
 
 static struct {
     struct dm_match match; /* of INIT */
+    struct dm_list waiting;
     struct dm_list active;
     uint32_t number; /* last given */
 } parts;
@@ -117,9 +119,11 @@ static void step(struct part *p, int err)
 
 /* ---- rounds of a send ---- */
 
-static void sent(struct dm_p2p_req *r)
+static void sent(void *arg)
 {
-    step(((struct chunk *)r)->part, r->req.err);
+    struct chunk *c = arg;
+
+    step(c->part, c->r.req.err);
 }
 
 /* The partition may go, and the way is known. */
@@ -130,7 +134,7 @@ static void push(struct part *p, size_t i)
     uintptr_t at = (uintptr_t)p->buf + i * p->count * (uintptr_t)p->type->extent;
 
     dm_p2p_req_init(&c->r, DM_REQ_SEND, p->req.comm, (void *)at, p->count, p->type);
-    c->r.told = sent;
+    dm_p2p_watch(&c->r.req, sent, c);
     c->r.proc = p->proc;
     c->r.is_counted = true;
     dm_p2p.n_sends++;
@@ -146,9 +150,10 @@ static void push_ready(struct part *p)
 
 /* ---- rounds of a receive ---- */
 
-static void received(struct dm_p2p_req *r)
+static void received(void *arg)
 {
-    struct chunk *c = (struct chunk *)r;
+    struct chunk *c = arg;
+    const struct dm_p2p_req *r = &c->r;
     struct part *p = c->part;
     size_t i = (size_t)(c - p->chunks);
     int err = r->req.err;
@@ -186,7 +191,7 @@ static void post_all(struct part *p)
         struct dm_p2p_req *r = &p->chunks[i].r;
 
         place(p, i, r);
-        r->told = received;
+        dm_p2p_watch(&r->req, received, &p->chunks[i]);
         p->req.n_pending++;
         dm_p2p_recv_key(r, p->proc, &key);
     }
@@ -227,6 +232,19 @@ static const struct dm_req_ops ops = {.free = free_part, .start = start, .finish
 
 /* ---- pairs ---- */
 
+static void await_pair(struct part *p)
+{
+    dm_req_ref(&p->req);
+    dm_list_add_tail(&parts.waiting, &p->waiting);
+}
+
+/* The partner is known, or will never be. */
+static void end_pairing(struct part *p)
+{
+    dm_list_del(&p->waiting);
+    dm_req_unref(&p->req);
+}
+
 static int make_chunks(struct part *p, size_t n)
 {
     p->chunks = calloc(n > 0 ? n : 1, sizeof(*p->chunks));
@@ -263,7 +281,7 @@ static void pair(struct part *p, const struct pkt_init *init)
         post_all(p);
         step(p, DM_OK);
     }
-    dm_req_unref(&p->req);
+    end_pairing(p);
 }
 
 static void on_init(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
@@ -304,12 +322,13 @@ static void on_pair(void *arg, int proc, const struct dm_pkt *pkt, const void *d
     p->is_paired = true;
     if (p->req.is_started && !dm_req_is_done(&p->req))
         push_ready(p);
-    dm_req_unref(&p->req);
+    end_pairing(p);
 }
 
 void dm_p2p_part_start(void)
 {
     dm_match_init(&parts.match);
+    dm_list_init(&parts.waiting);
     dm_list_init(&parts.active);
     dm_chan_on_packet(dm_world.chan, DM_PKT_PART_INIT, on_init, NULL);
     dm_chan_on_packet(dm_world.chan, DM_PKT_PART_PAIR, on_pair, NULL);
@@ -342,6 +361,8 @@ void dm_p2p_part_stop(void)
         free(offer);
     }
     dm_match_fini(&parts.match);
+    dm_list_for_each_safe (it, tmp, &parts.waiting)
+        end_pairing(dm_container_of(it, struct part, waiting));
 }
 
 static int make(bool is_send, void *buf, int partitions, size_t count, struct dm_type *type,
@@ -389,7 +410,7 @@ int dm_psend_init(const void *buf, int partitions, size_t count, struct dm_type 
     if (dest == MPI_PROC_NULL)
         return DM_OK;
     h.sreq = (uintptr_t)p;
-    dm_req_ref(&p->req); /* until PAIR */
+    await_pair(p);
     err = dm_chan_send_ctl(dm_world.chan, p->proc, &h.pkt);
     return err == DM_ENOMEM ? DM_FAIL(err, "packet of MPI_Psend_init") : DM_OK;
 }
@@ -408,7 +429,7 @@ int dm_precv_init(void *buf, int partitions, size_t count, struct dm_type *type,
     *req_p = &p->req;
     if (source == MPI_PROC_NULL)
         return DM_OK;
-    dm_req_ref(&p->req); /* until it is paired */
+    await_pair(p);
     node = dm_match_find_unexp(&parts.match, &key, &kind);
     if (node == NULL) {
         p->node.key = key;

@@ -29,8 +29,8 @@ int dm_p2p_isend_coll(const void *buf, size_t count, struct dm_type *type, int d
 int dm_p2p_irecv_coll(void *buf, size_t count, struct dm_type *type, int source, int tag,
                       struct dm_comm *comm, struct dm_req **req_p);
 /*
- * fn(arg) is called when such a request ends, in the progress engine: it may send but not make
- * progress. Of no effect on one that is complete.
+ * fn(arg) is called as the last thing when such a request ends and somebody still has it, in the progress
+ * engine: it may send but not make progress. Of no effect on one that is complete.
  */
 void dm_p2p_watch(struct dm_req *req, void (*fn)(void *arg), void *arg);
 /* Blocking forms; cheaper than start and wait. */

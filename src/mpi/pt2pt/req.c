@@ -75,7 +75,6 @@ void dm_p2p_req_init(struct dm_p2p_req *r, enum dm_req_kind kind, struct dm_comm
     r->mr = NULL;
     r->on_over = NULL;
     r->unexp = NULL;
-    r->told = NULL;
     r->id = 0;
     r->inner = NULL;
     r->is_recalling = false;
@@ -111,16 +110,14 @@ void dm_p2p_req_over(struct dm_p2p_req *r)
     }
     dm_p2p.n_sends -= r->is_counted;
     r->is_counted = false;
-    if (dm_unlikely(r->on_over != NULL))
-        r->on_over(r->on_over_arg);
     /* One of two holders: the last one frees. */
     if (--r->req.obj.refs == 0) {
         r->req.obj.refs = 1;
         dm_req_unref(&r->req);
         return;
     }
-    if (dm_unlikely(r->told != NULL))
-        r->told(r);
+    if (dm_unlikely(r->on_over != NULL))
+        r->on_over(r->on_over_arg);
 }
 
 void dm_p2p_watch(struct dm_req *req, void (*fn)(void *arg), void *arg)
