@@ -79,7 +79,7 @@ static void measure(const struct test *t, struct bench *b, const struct pace *pa
     double took;
     int n = calibrate(t, b, pace, &took);
     double wanted = pace->total / (took > 0 ? took : pace->batch);
-    int n_samples = wanted > MAX_SAMPLES   ? MAX_SAMPLES
+    int n_samples = wanted > MAX_SAMPLES     ? MAX_SAMPLES
                     : wanted < LEAST_SAMPLES ? LEAST_SAMPLES
                                              : (int)wanted;
     struct stats s;
@@ -144,14 +144,17 @@ static char *make_window(struct bench *b, size_t most, int is_created)
 static void progress(const struct options *opt, const struct test *t, size_t len, int i, int n)
 {
     if (opt->is_terminal)
-        fprintf(stderr, "\r\033[Kdatum-bench: test %d of %d, %s, %zu bytes", i + 1, n, t->name, len);
+        fprintf(stderr, "\r\033[Kdatum-bench: test %d of %d, %s, %zu bytes", i + 1, n, t->name,
+                len);
 }
 
 /* The range of sizes: what was asked for, as far as the test goes. */
 static void range(const struct options *opt, const struct test *t, size_t *least_p, size_t *most_p)
 {
     *least_p = opt->least > t->least ? opt->least : t->least;
-    *most_p = opt->has_size ? opt->most : opt->is_quick && t->dflt_most > 65536 ? 65536 : t->dflt_most;
+    *most_p = opt->has_size                           ? opt->most
+              : opt->is_quick && t->dflt_most > 65536 ? 65536
+                                                      : t->dflt_most;
     if (*most_p > t->most)
         *most_p = t->most;
     if (t->least == t->most) /* one size, whatever was asked */

@@ -27,14 +27,14 @@ struct bench {
 struct test {
     const char *name, *group, *title;
     enum unit unit;
-    int n_ranks; /* that take part; 0: all */
+    int n_ranks;        /* that take part; 0: all */
     size_t least, most; /* sizes that make sense; both 0: no size */
     size_t dflt_most;   /* without --size */
     /* Do it n times; the seconds that it took. */
     double (*run)(struct bench *b, int n);
     /* The figure, from what run returned for n; NULL: by the unit. */
     double (*figure)(struct bench *b, int n, double seconds);
-    double per_run;    /* messages of len bytes, or operations, in one of the n */
+    double per_run; /* messages of len bytes, or operations, in one of the n */
     int is_onesided;
     int is_all_to_all; /* buffers grow with the ranks */
 };
@@ -60,7 +60,8 @@ struct report {
 /* Open the file and write its head, and the head of the table; 0, or -1 with errno. Rank 0 only. */
 int report_begin(struct report *rep, const char *json_name, int n_ranks, int n_hosts);
 void report_test(const struct report *rep, const struct test *t, int n_ranks);
-void report_result(struct report *rep, const struct test *t, size_t len, const struct stats *s, int n);
+void report_result(struct report *rep, const struct test *t, size_t len, const struct stats *s,
+                   int n);
 /* A test that cannot be done here, and why. */
 void report_skip(struct report *rep, const struct test *t, const char *why);
 /* 0, or -1 with errno: the file could not be written. */

@@ -40,7 +40,8 @@ static double allreduce(struct bench *b, int n)
 
 static double reduce_scatter(struct bench *b, int n)
 {
-    REPEAT(b, n, MPI_Reduce_scatter_block(b->sbuf, b->rbuf, n_doubles, MPI_DOUBLE, MPI_SUM, b->comm));
+    REPEAT(b, n,
+           MPI_Reduce_scatter_block(b->sbuf, b->rbuf, n_doubles, MPI_DOUBLE, MPI_SUM, b->comm));
 }
 
 static double scan(struct bench *b, int n)
@@ -73,18 +74,26 @@ static double alltoall(struct bench *b, int n)
     .most = (size_t)1 << 28, .dflt_most = 1 << 20, .is_all_to_all = (is_all)
 
 const struct test coll_tests[] = {
-    {.name = "barrier", .title = "MPI_Barrier", .group = "coll", .unit = UNIT_US, .run = barrier,
+    {.name = "barrier",
+     .title = "MPI_Barrier",
+     .group = "coll",
+     .unit = UNIT_US,
+     .run = barrier,
      .per_run = 1},
     {.name = "bcast", .title = "MPI_Bcast, roots in turn", COLL(bcast, 1, 0)},
-    {.name = "reduce", .title = "MPI_Reduce, sum of doubles, roots in turn",
+    {.name = "reduce",
+     .title = "MPI_Reduce, sum of doubles, roots in turn",
      COLL(reduce, sizeof(double), 0)},
-    {.name = "allreduce", .title = "MPI_Allreduce, sum of doubles",
+    {.name = "allreduce",
+     .title = "MPI_Allreduce, sum of doubles",
      COLL(allreduce, sizeof(double), 0)},
-    {.name = "reduce_scatter", .title = "MPI_Reduce_scatter_block, sum of doubles, size for each rank",
+    {.name = "reduce_scatter",
+     .title = "MPI_Reduce_scatter_block, sum of doubles, size for each rank",
      COLL(reduce_scatter, sizeof(double), 1)},
     {.name = "scan", .title = "MPI_Scan, sum of doubles", COLL(scan, sizeof(double), 0)},
     {.name = "gather", .title = "MPI_Gather, roots in turn, size of each rank", COLL(gather, 1, 1)},
-    {.name = "scatter", .title = "MPI_Scatter, roots in turn, size for each rank",
+    {.name = "scatter",
+     .title = "MPI_Scatter, roots in turn, size for each rank",
      COLL(scatter, 1, 1)},
     {.name = "allgather", .title = "MPI_Allgather, size of each rank", COLL(allgather, 1, 1)},
     {.name = "alltoall", .title = "MPI_Alltoall, size for each pair", COLL(alltoall, 1, 1)},

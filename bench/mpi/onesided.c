@@ -49,8 +49,8 @@ static double get_accumulate(struct bench *b, int n)
     int len = (int)(b->len / sizeof(long));
 
     TIMED(b, n, 1,
-          MPI_Get_accumulate(b->sbuf, len, MPI_LONG, b->rbuf, len, MPI_LONG, TARGET, 0, len, MPI_LONG,
-                             MPI_SUM, b->win));
+          MPI_Get_accumulate(b->sbuf, len, MPI_LONG, b->rbuf, len, MPI_LONG, TARGET, 0, len,
+                             MPI_LONG, MPI_SUM, b->win));
 }
 
 static double fetch_and_op(struct bench *b, int n)
@@ -61,7 +61,8 @@ static double fetch_and_op(struct bench *b, int n)
 static double compare_and_swap(struct bench *b, int n)
 {
     TIMED(b, n, 1,
-          MPI_Compare_and_swap(b->sbuf, b->sbuf + sizeof(long), b->rbuf, MPI_LONG, TARGET, 0, b->win));
+          MPI_Compare_and_swap(b->sbuf, b->sbuf + sizeof(long), b->rbuf, MPI_LONG, TARGET, 0,
+                               b->win));
 }
 
 static double put_many(struct bench *b, int n)
@@ -99,23 +100,61 @@ static double lock_unlock(struct bench *b, int n)
     .dflt_most = sizeof(long), .is_onesided = 1
 
 const struct test onesided_tests[] = {
-    {.name = "put", .title = "MPI_Put and a flush", .unit = UNIT_US, .run = put, .per_run = 1,
+    {.name = "put",
+     .title = "MPI_Put and a flush",
+     .unit = UNIT_US,
+     .run = put,
+     .per_run = 1,
      SIZES(1, 4 << 20)},
-    {.name = "get", .title = "MPI_Get and a flush", .unit = UNIT_US, .run = get, .per_run = 1,
+    {.name = "get",
+     .title = "MPI_Get and a flush",
+     .unit = UNIT_US,
+     .run = get,
+     .per_run = 1,
      SIZES(1, 4 << 20)},
-    {.name = "acc", .title = "MPI_Accumulate (sum of longs) and a flush", .unit = UNIT_US,
-     .run = accumulate, .per_run = 1, SIZES(sizeof(long), 1 << 20)},
-    {.name = "get_acc", .title = "MPI_Get_accumulate (sum of longs) and a flush", .unit = UNIT_US,
-     .run = get_accumulate, .per_run = 1, SIZES(sizeof(long), 1 << 20)},
-    {.name = "fop", .title = "MPI_Fetch_and_op (sum of a long) and a flush", .unit = UNIT_US,
-     .run = fetch_and_op, .per_run = 1, WORD},
-    {.name = "cas", .title = "MPI_Compare_and_swap of a long and a flush", .unit = UNIT_US,
-     .run = compare_and_swap, .per_run = 1, WORD},
-    {.name = "lock", .title = "MPI_Win_lock, exclusive, and MPI_Win_unlock", .unit = UNIT_US,
-     .run = lock_unlock, .per_run = 1, .group = "onesided", .n_ranks = 2, .is_onesided = 1},
-    {.name = "put_bw", .title = "64 MPI_Put to a flush", .unit = UNIT_MBS, .run = put_many,
-     .per_run = N_WINDOW, SIZES(1, 4 << 20)},
-    {.name = "get_bw", .title = "64 MPI_Get to a flush", .unit = UNIT_MBS, .run = get_many,
-     .per_run = N_WINDOW, SIZES(1, 4 << 20)},
+    {.name = "acc",
+     .title = "MPI_Accumulate (sum of longs) and a flush",
+     .unit = UNIT_US,
+     .run = accumulate,
+     .per_run = 1,
+     SIZES(sizeof(long), 1 << 20)},
+    {.name = "get_acc",
+     .title = "MPI_Get_accumulate (sum of longs) and a flush",
+     .unit = UNIT_US,
+     .run = get_accumulate,
+     .per_run = 1,
+     SIZES(sizeof(long), 1 << 20)},
+    {.name = "fop",
+     .title = "MPI_Fetch_and_op (sum of a long) and a flush",
+     .unit = UNIT_US,
+     .run = fetch_and_op,
+     .per_run = 1,
+     WORD},
+    {.name = "cas",
+     .title = "MPI_Compare_and_swap of a long and a flush",
+     .unit = UNIT_US,
+     .run = compare_and_swap,
+     .per_run = 1,
+     WORD},
+    {.name = "lock",
+     .title = "MPI_Win_lock, exclusive, and MPI_Win_unlock",
+     .unit = UNIT_US,
+     .run = lock_unlock,
+     .per_run = 1,
+     .group = "onesided",
+     .n_ranks = 2,
+     .is_onesided = 1},
+    {.name = "put_bw",
+     .title = "64 MPI_Put to a flush",
+     .unit = UNIT_MBS,
+     .run = put_many,
+     .per_run = N_WINDOW,
+     SIZES(1, 4 << 20)},
+    {.name = "get_bw",
+     .title = "64 MPI_Get to a flush",
+     .unit = UNIT_MBS,
+     .run = get_many,
+     .per_run = N_WINDOW,
+     SIZES(1, 4 << 20)},
     {.name = NULL},
 };

@@ -146,7 +146,8 @@ static int add_named(struct options *opt, const char *name)
 
     for (int g = 0; g < N_GROUPS; g++) {
         for (const struct test *t = groups[g]; t->name != NULL; t++) {
-            if (strcmp(name, "all") != 0 && strcmp(name, t->group) != 0 && strcmp(name, t->name) != 0)
+            if (strcmp(name, "all") != 0 && strcmp(name, t->group) != 0 &&
+                strcmp(name, t->name) != 0)
                 continue;
             add(opt, t);
             n++;
@@ -213,7 +214,8 @@ static int option(int c, const char *argv0, struct options *opt)
                    ? -1
                    : wrong("--size wants MIN:MAX in bytes, at most 1g, and not", optarg);
     case 'n':
-        return parse_ranks(optarg, &opt->n_ranks) ? -1 : wrong("--ranks wants a number, not", optarg);
+        return parse_ranks(optarg, &opt->n_ranks) ? -1
+                                                  : wrong("--ranks wants a number, not", optarg);
     case 'T':
         return parse_seconds(optarg, &opt->seconds)
                    ? -1
@@ -251,12 +253,12 @@ static int option(int c, const char *argv0, struct options *opt)
 int options_parse(int argc, char **argv, struct options *opt)
 {
     static const struct option table[] = {
-        {"test", required_argument, NULL, 't'},    {"size", required_argument, NULL, 's'},
-        {"ranks", required_argument, NULL, 'n'},   {"time", required_argument, NULL, 'T'},
-        {"window", required_argument, NULL, 'w'},  {"json", required_argument, NULL, 'j'},
-        {"raw", required_argument, NULL, 'r'},     {"quick", no_argument, NULL, 'q'},
-        {"list", no_argument, NULL, 'l'},          {"version", no_argument, NULL, 'v'},
-        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
+        {"test", required_argument, NULL, 't'},   {"size", required_argument, NULL, 's'},
+        {"ranks", required_argument, NULL, 'n'},  {"time", required_argument, NULL, 'T'},
+        {"window", required_argument, NULL, 'w'}, {"json", required_argument, NULL, 'j'},
+        {"raw", required_argument, NULL, 'r'},    {"quick", no_argument, NULL, 'q'},
+        {"list", no_argument, NULL, 'l'},         {"version", no_argument, NULL, 'v'},
+        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
     int status = -1;
     int c;
 

@@ -104,10 +104,13 @@ static double hidden(struct bench *b, int n, double seconds)
 
 const struct test overlap_tests[] = {
     {.name = "overlap", .title = "hidden of MPI_Isend and MPI_Irecv", OVERLAP(run_exchange, 2, 1)},
-    {.name = "overlap_iallreduce", .title = "hidden of MPI_Iallreduce",
+    {.name = "overlap_iallreduce",
+     .title = "hidden of MPI_Iallreduce",
      OVERLAP(run_iallreduce, 0, sizeof(double))},
     {.name = "overlap_ibcast", .title = "hidden of MPI_Ibcast", OVERLAP(run_ibcast, 0, 1)},
-    {.name = "overlap_ialltoall", .title = "hidden of MPI_Ialltoall, size for each pair",
-     OVERLAP(run_ialltoall, 0, 1), .is_all_to_all = 1},
+    {.name = "overlap_ialltoall",
+     .title = "hidden of MPI_Ialltoall, size for each pair",
+     OVERLAP(run_ialltoall, 0, 1),
+     .is_all_to_all = 1},
     {.name = NULL},
 };

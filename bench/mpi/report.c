@@ -106,8 +106,8 @@ int report_begin(struct report *rep, const char *json_name, int n_ranks, int n_h
         fprintf(rep->json, ",\n  \"library\": ");
         put_text(rep->json, library);
         fprintf(rep->json,
-                ",\n  \"time\": \"%s\",\n  \"ranks\": %d,\n  \"hosts\": %d,\n  \"results\": [", when,
-                n_ranks, n_hosts);
+                ",\n  \"time\": \"%s\",\n  \"ranks\": %d,\n  \"hosts\": %d,\n  \"results\": [",
+                when, n_ranks, n_hosts);
     }
     printf("# datum-bench %s, %d ranks on %d host%s, %s\n# %s\n", DATUM_BENCH_VERSION, n_ranks,
            n_hosts, n_hosts == 1 ? "" : "s", when, library);
@@ -123,7 +123,8 @@ void report_test(const struct report *rep, const struct test *t, int n_ranks)
            "Outliers");
 }
 
-void report_result(struct report *rep, const struct test *t, size_t len, const struct stats *s, int n)
+void report_result(struct report *rep, const struct test *t, size_t len, const struct stats *s,
+                   int n)
 {
     int digits = s->median < 10 ? 3 : s->median < 10000 ? 2 : 0;
 
@@ -132,7 +133,8 @@ void report_result(struct report *rep, const struct test *t, size_t len, const s
     fflush(stdout);
     if (rep->json == NULL)
         return;
-    fprintf(rep->json, "%s\n    {\"test\": \"%s\", \"group\": \"%s\", \"unit\": \"%s\", \"size\": %zu,",
+    fprintf(rep->json,
+            "%s\n    {\"test\": \"%s\", \"group\": \"%s\", \"unit\": \"%s\", \"size\": %zu,",
             rep->n_results++ > 0 ? "," : "", t->name, t->group, unit_name(t->unit), len);
     fprintf(rep->json,
             " \"median\": %.6g, \"min\": %.6g, \"max\": %.6g, \"p10\": %.6g, \"p90\": %.6g,"

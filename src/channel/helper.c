@@ -20,15 +20,15 @@
 #include "util/err.h"
 #include "util/gate.h"
 
-#define NAP_MIN_US  100
-#define NAP_MAX_US  1000
-#define PARK_US     1000000
-#define SLEEP_MIN   500 /* us in the provider, doubling up to */
-#define SLEEP_MAX   100000
-#define BUSY_TURNS  16 /* calls of the program in a nap: it will not compute soon */
-#define PASSES_MAX  256
-#define NS_PER_US   1000
-#define NS_PER_S    1000000000
+#define NAP_MIN_US 100
+#define NAP_MAX_US 1000
+#define PARK_US    1000000
+#define SLEEP_MIN  500 /* us in the provider, doubling up to */
+#define SLEEP_MAX  100000
+#define BUSY_TURNS 16 /* calls of the program in a nap: it will not compute soon */
+#define PASSES_MAX 256
+#define NS_PER_US  1000
+#define NS_PER_S   1000000000
 
 struct dm_helper {
     struct dm_chan *chan;
@@ -52,7 +52,8 @@ static void count(_Atomic uint64_t *counter)
 static void nap(struct dm_helper *helper, uint64_t us, bool is_parking)
 {
     uint64_t until = dm_clock_ns() + us * NS_PER_US;
-    struct timespec ts = {.tv_sec = (time_t)(until / NS_PER_S), .tv_nsec = (long)(until % NS_PER_S)};
+    struct timespec ts = {.tv_sec = (time_t)(until / NS_PER_S),
+                          .tv_nsec = (long)(until % NS_PER_S)};
     int err = 0;
 
     pthread_mutex_lock(&helper->lock);

@@ -256,8 +256,7 @@ int dm_poll_rare(struct dm_adapt *adapt)
             dm_conn_event(ia, &event);
             n++;
         }
-        while (ia->wake_evd != DAT_HANDLE_NULL &&
-               dequeue(ia, ia->wake_evd, &event) == DAT_SUCCESS)
+        while (ia->wake_evd != DAT_HANDLE_NULL && dequeue(ia, ia->wake_evd, &event) == DAT_SUCCESS)
             ; /* it has done its work */
         while (dequeue(ia, ia->async_evd, &event) == DAT_SUCCESS) {
             on_async(ia, &event);
