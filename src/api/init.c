@@ -209,12 +209,14 @@ static int stop_helper(void)
 
 static void set_level(int level)
 {
+    bool has_helper = dm_cfg()->progress == DM_PROGRESS_THREAD &&
+                      dm_adapt_has_rails(dm_chan_adapt(dm_world.chan));
     int levels = stop_helper();
     int err;
 
     dm_world.thread_level = level;
     dm_api.is_slow = level == MPI_THREAD_MULTIPLE;
-    if (dm_cfg()->progress == DM_PROGRESS_THREAD && level < MPI_THREAD_MULTIPLE) {
+    if (has_helper && level < MPI_THREAD_MULTIPLE) {
         dm_gate_share(true);
         dm_gate_retake(levels);
         dm_api.is_slow = true;
@@ -223,7 +225,7 @@ static void set_level(int level)
         if (level == MPI_THREAD_MULTIPLE)
             dm_gate_retake(levels);
     }
-    if (dm_cfg()->progress != DM_PROGRESS_THREAD)
+    if (!has_helper)
         return;
     err = dm_chan_helper_start(dm_world.chan);
     if (err != DM_OK)

@@ -14,7 +14,7 @@
 #define BLOCKS 7
 
 /* Compute until *at is want. */
-static void compute_until(const volatile double *at, double want, const char *what)
+static MP_LOOKS void compute_until(const volatile double *at, double want, const char *what)
 {
     double start = MPI_Wtime();
 
