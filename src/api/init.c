@@ -200,11 +200,36 @@ static void start_failed(const char *fn, const char *what, int err)
     dm_pmi_abort(self.pmi, MPI_ERR_OTHER, text);
 }
 
+/* The thread aside needs the gate as it is: it ends before that changes. What this thread holds stays held. */
+static int stop_helper(void)
+{
+    dm_chan_helper_stop(dm_world.chan);
+    return dm_gate_share(false);
+}
+
 static void set_level(int level)
 {
+    bool has_helper = dm_cfg()->progress == DM_PROGRESS_THREAD &&
+                      dm_adapt_has_rails(dm_chan_adapt(dm_world.chan));
+    int levels = stop_helper();
+    int err;
+
     dm_world.thread_level = level;
-    dm_gate_enable(level == MPI_THREAD_MULTIPLE);
     dm_api.is_slow = level == MPI_THREAD_MULTIPLE;
+    if (has_helper && level < MPI_THREAD_MULTIPLE) {
+        dm_gate_share(true);
+        dm_gate_retake(levels);
+        dm_api.is_slow = true;
+    } else {
+        dm_gate_enable(level == MPI_THREAD_MULTIPLE);
+        if (level == MPI_THREAD_MULTIPLE)
+            dm_gate_retake(levels);
+    }
+    if (!has_helper)
+        return;
+    err = dm_chan_helper_start(dm_world.chan);
+    if (err != DM_OK)
+        dm_log_warn("no thread for progress: %s", dm_err_detail());
 }
 
 static void start(const char *fn, int level)
@@ -223,7 +248,7 @@ static void start(const char *fn, int level)
     }
     self.main_thread = pthread_self();
     dm_world.state = DM_WORLD_UP;
-    set_level(level);
+    dm_world.thread_level = level;
     err = dm_info_env_fill();
     if (err != DM_OK)
         start_failed(fn, "MPI_INFO_ENV", err);
@@ -258,6 +283,7 @@ void dm_users_drop(void)
     if (--self.n_users > 0)
         return;
     dm_pt2pt_drain();
+    (void)stop_helper();
     dm_world.state = DM_WORLD_IDLE;
     dm_api.is_slow = true;
 }
@@ -319,7 +345,10 @@ static int leave_together(void)
 
 static int close_library(void)
 {
-    int err = leave_together();
+    int err;
+
+    (void)stop_helper();
+    err = leave_together();
 
     if (err != DM_OK)
         return err;

@@ -73,6 +73,19 @@ void dm_stats_started(const struct dm_pmi *pmi)
     }
 }
 
+/* DATUM_PROGRESS=thread; all 0 without. */
+static int helper_stats(struct dm_adapt_stat *stats)
+{
+    uint64_t n_wakes = 0, n_passes = 0, n_useful = 0;
+
+    if (dm_world.chan != NULL)
+        dm_chan_helper_stats(dm_world.chan, &n_wakes, &n_passes, &n_useful);
+    stats[0] = (struct dm_adapt_stat){"progress thread: times woken", "", n_wakes};
+    stats[1] = (struct dm_adapt_stat){"  passes", "", n_passes};
+    stats[2] = (struct dm_adapt_stat){"  that found something", "", n_useful};
+    return 3;
+}
+
 int dm_stats_collect(struct dm_adapt *adapt, struct dm_adapt_stat *stats)
 {
     int n = 0;
@@ -85,7 +98,8 @@ int dm_stats_collect(struct dm_adapt *adapt, struct dm_adapt_stat *stats)
     stats[n++] = (struct dm_adapt_stat){"  their bytes", "bytes", at_init.init_bytes};
     stats[n++] = (struct dm_adapt_stat){"memory of the process (PSS)", "bytes",
                                         number_in("/proc/self/smaps_rollup", "Pss:") * 1024};
-    return n + dm_adapt_stats(adapt, stats + n, DM_STATS_MAX - n);
+    n += dm_adapt_stats(adapt, stats + n, DM_STATS_MAX - 3 - n);
+    return n + helper_stats(stats + n);
 }
 
 static int reduce(const uint64_t *mine, uint64_t *all, int n, MPI_Op op)

@@ -7,6 +7,8 @@
 #ifndef DM_CHANNEL_CHAN_H
 #define DM_CHANNEL_CHAN_H
 
+#include <stdatomic.h>
+
 #include "channel/channel.h"
 #include "util/list.h"
 #include "util/pool.h"
@@ -115,8 +117,10 @@ struct dm_chan {
     uint32_t n_turns;
     uint32_t n_polls; /* idle passes before looking at the clock */
     uint64_t idle_since;
-    uint64_t spin_ns;
     uint64_t wait_us;
+    atomic_uint n_rests;      /* sleeps in the provider */
+    struct dm_helper *helper; /* DATUM_PROGRESS=thread, or NULL (helper.c) */
+    uint64_t helper_wakes, helper_passes, helper_useful; /* of those that have ended */
     struct dm_adapt_job job;
 };
 
@@ -152,6 +156,8 @@ int dm_chan_work_self(struct dm_chan *chan);
 /* The pipe to oneself. (self.c) */
 int dm_chan_self_put(struct dm_chan *chan, const struct iovec *iov, int n_iov, size_t *taken_p);
 int dm_chan_self_get(struct dm_chan *chan, const struct iovec *iov, int n_iov, size_t *got_p);
+/* A thread of the program has slept in the provider: the one aside is needed again. (helper.c) */
+void dm_helper_rouse(struct dm_helper *helper);
 /* Is anything queued, to anybody? (progress.c) */
 bool dm_chan_is_busy(const struct dm_chan *chan);
 

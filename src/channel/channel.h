@@ -180,6 +180,17 @@ void dm_chan_wait(struct dm_chan *chan, const int *n_pending);
  */
 int dm_chan_progress_test(struct dm_chan *chan);
 /*
+ * DATUM_PROGRESS=thread: start a thread that makes progress while no thread of the program is inside the gate,
+ * and end it (outside or inside the gate). It calls handlers and hooks as any other pass does;
+ * dm_gate_is_aside() tells them. A job that uses no provider gets none. DM_ENOMEM.
+ */
+int dm_chan_helper_start(struct dm_chan *chan);
+void dm_chan_helper_stop(struct dm_chan *chan);
+bool dm_chan_has_helper(const struct dm_chan *chan);
+/* For DATUM_STATS: how often it was woken in the provider, passes it made, and those that did something. */
+void dm_chan_helper_stats(const struct dm_chan *chan, uint64_t *wakes_p, uint64_t *passes_p,
+                          uint64_t *useful_p);
+/*
  * fn is called in every pass while it is registered (nonblocking collectives, generalized
  * requests); returns how many things it did. It may remove itself.
  */

@@ -3,7 +3,7 @@
  *
  * While every process has a core, waiting is spinning for DATUM_SPIN (1 ms unless
  * set), then sleeping in the provider for ever longer times, so that a process
- * that waits long does not burn its core. When processes outnumber cores a few passes
+ * that waits long does not burn its core (DATUM_PROGRESS: poll never sleeps, wait never spins). When processes outnumber cores a few passes
  * come before the sleep: whoever we wait for may need this very core.
  */
 #include "channel/channel.h"
@@ -64,17 +64,30 @@ int dm_chan_progress(struct dm_chan *chan)
     return n;
 }
 
+/* How long to poll before sleeping, by the settings. */
+static uint64_t spin_ns(const struct dm_chan *chan)
+{
+    switch (dm_cfg()->progress) {
+    case DM_PROGRESS_POLL:
+        return UINT64_MAX;
+    case DM_PROGRESS_WAIT:
+        return 0;
+    default:
+        if (dm_cfg()->spin != DM_CFG_AUTO)
+            return dm_cfg()->spin * 1000;
+        return dm_adapt_is_crowded(chan->adapt) ? 0 : SPIN_AUTO_NS;
+    }
+}
+
 /* Passes have been idle for a while: sleep, if it is time to. */
 static DM_NOINLINE void rest(struct dm_chan *chan)
 {
-    bool is_crowded = dm_adapt_is_crowded(chan->adapt);
-    uint64_t spin = dm_cfg()->spin;
+    uint64_t spin = spin_ns(chan);
 
     chan->n_polls = chan->n_idle + POLLS;
-    if (spin != DM_CFG_AUTO || !is_crowded) {
+    if (spin > 0) {
         uint64_t now = dm_clock_ns();
 
-        spin = spin == DM_CFG_AUTO ? SPIN_AUTO_NS : spin * 1000;
         if (chan->idle_since == 0)
             chan->idle_since = now;
         if (now - chan->idle_since < spin) {
@@ -83,7 +96,10 @@ static DM_NOINLINE void rest(struct dm_chan *chan)
             return;
         }
     }
+    atomic_fetch_add_explicit(&chan->n_rests, 1, memory_order_relaxed);
     dm_adapt_wait(chan->adapt, chan->wait_us);
+    if (chan->helper != NULL)
+        dm_helper_rouse(chan->helper);
     chan->n_polls = chan->n_idle + POLLS_AWAKE;
     chan->wait_us = chan->wait_us * 2 < WAIT_MAX_US ? chan->wait_us * 2 : WAIT_MAX_US;
 }
@@ -95,7 +111,7 @@ static inline void idle(struct dm_chan *chan)
         chan->idle_since = 0;
         chan->wait_us = WAIT_MIN_US;
         chan->n_polls = POLLS;
-        if (dm_cfg()->spin != DM_CFG_AUTO || dm_adapt_is_crowded(chan->adapt))
+        if (spin_ns(chan) < SPIN_AUTO_NS)
             chan->n_polls = POLLS_CROWDED;
     }
     if (dm_unlikely(chan->n_idle >= chan->n_polls))

@@ -238,6 +238,10 @@ static int open_job(struct dm_adapt *adapt)
     if (cfg->eager == DM_EAGER_AUTO)
         adapt->wants_sendrecv = adapt->is_crowded;
     err = check_rings(adapt);
+    adapt->can_knock = cfg->progress == DM_PROGRESS_WAIT || cfg->progress == DM_PROGRESS_THREAD;
+    adapt->has_wakes = adapt->n_ias > 0;
+    for (int i = 0; i < adapt->n_ias; i++)
+        adapt->has_wakes = adapt->has_wakes && adapt->ias[i]->wake_evd != DAT_HANDLE_NULL;
     for (int i = 0; i < adapt->n_ias && err == DM_OK; i++)
         err = dm_conn_serve(adapt->ias[i]);
     if (err == DM_OK && !adapt->is_demand) {

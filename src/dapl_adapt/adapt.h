@@ -33,8 +33,11 @@ struct dm_adapt {
     int n_ias;
     int n_driven; /* pipes on rails that every poll has to look into */
     int n_sendrecv;
-    bool is_quiet;   /* finalizing: losses are expected */
-    bool is_waiting; /* somebody blocks in a provider */
+    bool is_quiet;               /* finalizing: losses are expected */
+    bool is_waiting;             /* a thread of the program blocks in a provider */
+    bool can_knock;              /* peers wake who sleeps without a completion for every record */
+    bool has_wakes;              /* every rail has something to sleep in that dm_adapt_wake wakes */
+    atomic_bool is_aside_asleep; /* the thread aside is in dm_adapt_sleep */
     bool is_crowded;
     bool wants_sendrecv;
     bool is_demand;
@@ -90,6 +93,8 @@ static inline struct dm_conn *dm_conn_find(const struct dm_adapt *adapt, int pro
     for (conn = atomic_load_explicit(&(adapt)->all, memory_order_acquire); conn != NULL;           \
          conn = conn->next_made)
 
+/* Handle a completion that was taken off a rail's queue. (poll.c) */
+void dm_poll_dto(struct dm_ia *ia, const DAT_DTO_COMPLETION_EVENT_DATA *dto);
 /* Take completions off the rails' queues (no upcalls); returns how many. (poll.c) */
 int dm_poll_drain(struct dm_adapt *adapt);
 /* Handle connection and async events of rails without a server thread. (poll.c) */

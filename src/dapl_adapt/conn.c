@@ -220,6 +220,8 @@ void dm_conn_note(struct dm_link *link, enum dm_note note)
     }
     link->notes |= note;
     pthread_cond_signal(&adapt->cond);
+    if (adapt->has_wakes)
+        dm_adapt_wake(adapt);
 }
 
 /* ---- own attempts ---- */

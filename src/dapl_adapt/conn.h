@@ -193,10 +193,12 @@ struct dm_rx {
 /* First page of a connection's region. */
 struct dm_ctl {
     _Atomic uint64_t credit; /* written by the peer */
-    char pad[DM_CACHE_LINE - 8];
+    _Atomic uint64_t asleep; /* written by the peer: it wants a knock behind the next record */
+    char pad[DM_CACHE_LINE - 16];
     uint64_t first[DM_CACHE_LINE / 8];   /* first message of the RDMA link */
     uint64_t credit_out[DM_CREDITS_OUT]; /* sources of writes to the peer's `credit` */
     _Atomic uint64_t bye;                /* written by the peer when it leaves for good */
+    uint64_t knock[2];                   /* the peer's knock, and the source of ours */
 };
 
 /* A posted piece of a transfer, from these addresses on. */
@@ -240,6 +242,7 @@ struct dm_conn {
     bool tell_ready; /* the writable call is due */
     bool has_card;
     bool is_asked; /* connecting was asked for */
+    bool is_armed; /* the peer knocks when it has written to our ring */
     /* moving to another rail */
     bool is_moving;          /* between rails: the pipe's link is not there */
     bool is_counted;         /* in the counts of its rail */
@@ -291,7 +294,8 @@ enum dm_cookie_kind {
     DM_COOKIE_FIRST, /* link << 16: its first message received */
     DM_COOKIE_REQ,   /* link << 16: a request that nobody waits for */
     DM_COOKIE_RDMA,  /* link << 16 | place in the lane's parts */
-    DM_COOKIE_PROBE  /* link << 16, | DM_COOKIE_READ: a measurement */
+    DM_COOKIE_PROBE, /* link << 16, | DM_COOKIE_READ: a measurement */
+    DM_COOKIE_KNOCK  /* of the pipe: a record is in the ring */
 };
 #define DM_COOKIE_READ 1 /* of REQ and PROBE */
 

@@ -144,6 +144,26 @@ int dm_adapt_poll(struct dm_adapt *adapt);
  * wake us by itself and the time-out stands in (then timeout_us is cut to what is safe).
  */
 void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us);
+/*
+ * The same in two steps for a thread of the library's own that sleeps while the program computes: begin is called inside
+ * the gate, with the longest time in timeout_us, dm_adapt_sleep outside of it when begin said so. False: there
+ * is something to do, or a thread of the program sleeps already.
+ */
+struct dm_adapt_sleep {
+    uint64_t timeout_us;
+    /* private to the layer */
+    struct dm_adapt *adapt;
+    const struct dm_ia *ia;
+};
+bool dm_adapt_sleep_begin(struct dm_adapt *adapt, struct dm_adapt_sleep *sleep);
+void dm_adapt_sleep(const struct dm_adapt_sleep *sleep);
+/* Wake it; any thread, the gate is not needed. */
+void dm_adapt_wake(struct dm_adapt *adapt);
+/* Does a thread of the program sleep in dm_adapt_wait? */
+bool dm_adapt_is_waited_on(const struct dm_adapt *adapt);
+/* Is there a provider to sleep in at all? The other: does it wake the thread aside by itself? */
+bool dm_adapt_has_rails(const struct dm_adapt *adapt);
+bool dm_adapt_has_wakes(const struct dm_adapt *adapt);
 /* True when processes outnumber cores, so that waiting should block soon. */
 bool dm_adapt_is_crowded(const struct dm_adapt *adapt);
 

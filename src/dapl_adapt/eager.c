@@ -104,7 +104,10 @@ DAT_RETURN dm_eager_write(struct dm_conn *conn, DAT_LMR_TRIPLET *lmr, DAT_RMR_TR
 
     tx->n_extra++;
     dm_serial_enter(tx->is_serial);
-    rc = DAT_EP_POST_RDMA_WRITE(tx->ep, 1, lmr, cookie, rmr, flags);
+    if (rmr != NULL)
+        rc = DAT_EP_POST_RDMA_WRITE(tx->ep, 1, lmr, cookie, rmr, flags);
+    else
+        rc = DAT_EP_POST_SEND(tx->ep, 1, lmr, cookie, flags);
     dm_serial_leave(tx->is_serial);
     return rc;
 }
@@ -180,6 +183,7 @@ int dm_adapt_eager_commit(struct dm_conn *conn, size_t len)
     advance(tx);
     if (dm_unlikely(rc != DAT_SUCCESS))
         return dm_eager_post_failed(conn, rc);
+    dm_eager_rouse(conn);
     return DM_OK;
 }
 
@@ -213,7 +217,10 @@ int dm_eager_nudge(struct dm_conn *conn)
     if (tx->room == 0)
         tx->room = 1; /* the held-back one is used */
     advance(tx);
-    return rc == DAT_SUCCESS ? DM_OK : dm_eager_post_failed(conn, rc);
+    if (rc != DAT_SUCCESS)
+        return dm_eager_post_failed(conn, rc);
+    dm_eager_rouse(conn);
+    return DM_OK;
 }
 
 /* ---- put ---- */
@@ -370,6 +377,8 @@ int dm_adapt_eager_put(struct dm_conn *conn, const struct iovec *iov, int n_iov,
         left -= len;
         *taken_p += len;
     }
+    if (*taken_p > 0)
+        dm_eager_rouse(conn);
     if (has_direct)
         dm_poll_drain(conn->adapt); /* many providers are done already */
     return tx->is_lost ? DM_EPEER : DM_OK;

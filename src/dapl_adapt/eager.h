@@ -85,7 +85,7 @@ int dm_eager_nudge(struct dm_conn *conn);
 void dm_eager_credit(struct dm_conn *conn);
 /* The record in front is used up. */
 void dm_eager_next(struct dm_conn *conn);
-/* A write on the pipe's endpoint that is not a record. */
+/* A write on the pipe's endpoint that is not a record; rmr NULL: a message. */
 DAT_RETURN dm_eager_write(struct dm_conn *conn, DAT_LMR_TRIPLET *lmr, DAT_RMR_TRIPLET *rmr,
                           bool is_signalled);
 /*
@@ -95,6 +95,19 @@ DAT_RETURN dm_eager_write(struct dm_conn *conn, DAT_LMR_TRIPLET *lmr, DAT_RMR_TR
 void dm_eager_flush(struct dm_conn *conn);
 /* A post of the pipe's endpoint completed, and everything before it. */
 void dm_eager_sent(struct dm_conn *conn, uint32_t number);
+/*
+ * Have the peer wake us when it writes to our ring: it knocks once, by a message. False: nothing will
+ * wake us. The look at the ring must follow. (eager_knock.c)
+ */
+bool dm_eager_arm(struct dm_conn *conn);
+/* Knock at a peer that is asleep. (eager_knock.c) */
+void dm_eager_knock(struct dm_conn *conn);
+/* After whatever the peer may be waiting for. */
+static inline void dm_eager_rouse(struct dm_conn *conn)
+{
+    if (dm_unlikely(atomic_load_explicit(&conn->ctl->asleep, memory_order_relaxed) != 0))
+        dm_eager_knock(conn);
+}
 /* A failed post: the connection moves (DM_OK), or is lost (DM_EPEER). */
 int dm_eager_post_failed(struct dm_conn *conn, DAT_RETURN rc);
 

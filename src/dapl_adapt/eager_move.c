@@ -146,6 +146,7 @@ int dm_eager_resume(struct dm_conn *conn)
     int err;
 
     dm_eager_setup(conn, hello->addr, hello->ctx);
+    atomic_store_explicit(&conn->ctl->asleep, 0, memory_order_relaxed);
     tx->n_redo = tx->n_posted - hello->arrived;
     conn->heard = hello->arrived - hello->unconsumed;
     conn->rx.n_credited = conn->told;

@@ -52,6 +52,7 @@ void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
     tx->is_send = conn->is_sendrecv;
     tx->is_serial = conn->ia->is_serial;
     conn->ctl_remote = addr;
+    conn->is_armed = false;
 }
 
 void dm_eager_refill(struct dm_conn *conn)
@@ -138,6 +139,8 @@ static void write_credit(struct dm_conn *conn, bool is_signalled)
     rc = dm_eager_write(conn, &lmr, &rmr, is_signalled);
     if (rc != DAT_SUCCESS)
         dm_eager_post_failed(conn, rc);
+    else
+        dm_eager_rouse(conn);
 }
 
 /* The peer need not come back when the connection ends now. */

@@ -115,6 +115,28 @@ static void explain_rails(const struct dm_adapt *adapt)
                     line);
 }
 
+static void explain_progress(const struct dm_adapt *adapt)
+{
+    static const char *const how[] = {
+        "calls poll until they are done",
+        "calls poll for a while, then sleep in the provider",
+        "calls sleep in the provider at once",
+        "as adaptive, and a thread asleep in the provider makes progress while the program computes",
+    };
+    const char *why = "the default";
+
+    if (adapt->n_ias == 0)
+        return;
+    if (dm_cfg()->progress != DM_PROGRESS_ADAPTIVE)
+        why = "DATUM_PROGRESS";
+    else if (adapt->is_crowded)
+        why = "the default; at once here, since processes outnumber cores";
+    dm_log_info("progress: %s (%s)%s", how[dm_cfg()->progress], why,
+                dm_cfg()->progress == DM_PROGRESS_THREAD && !adapt->has_wakes
+                    ? "; a provider has no notification object, so it looks every millisecond"
+                    : "");
+}
+
 void dm_adapt_explain(struct dm_adapt *adapt)
 {
     int n_up = 0;
@@ -134,6 +156,7 @@ void dm_adapt_explain(struct dm_adapt *adapt)
         dm_log_info("provider %s (%s) is open for the peers not connected yet", adapt->ias[i]->name,
                     adapt->ias[i]->library);
     explain_rails(adapt);
+    explain_progress(adapt);
     if (adapt->refused != NULL)
         dm_log_info("not used:\n%s", adapt->refused);
 }

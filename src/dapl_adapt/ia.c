@@ -27,6 +27,7 @@
 #define PROBE_DTOS    64
 #define PEERS_FIRST   16 /* that the event queue has room for before it is made larger */
 #define PEERS_AT_ONCE 64 /* that may connect at one time; others try again */
+#define WAKE_QLEN     16
 #define RDMA_CHUNK    (UINT64_C(1) << 30)
 
 const char *dm_dat_text(DAT_RETURN rc)
@@ -162,6 +163,25 @@ static int query(struct dm_ia *ia, const struct dm_conf_entry *entry)
     return DM_OK;
 }
 
+/* What a thread sleeps in while others take events off the queues; not every provider has it. */
+static void create_cno(struct dm_ia *ia)
+{
+    DAT_RETURN rc;
+
+    if (dm_cfg()->progress != DM_PROGRESS_THREAD)
+        return;
+    rc = dat_cno_create(ia->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &ia->cno);
+    if (rc == DAT_SUCCESS)
+        rc = dat_evd_create(ia->ia, WAKE_QLEN, ia->cno, DAT_EVD_SOFTWARE_FLAG, &ia->wake_evd);
+    if (rc == DAT_SUCCESS)
+        return;
+    DM_TRACE(DAT, "%s: no notification object: %s", ia->name, dm_dat_text(rc));
+    if (ia->cno != DAT_HANDLE_NULL)
+        dat_cno_free(ia->cno);
+    ia->cno = DAT_HANDLE_NULL;
+    ia->wake_evd = DAT_HANDLE_NULL;
+}
+
 static int evd_create(struct dm_ia *ia, int qlen, DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd_p)
 {
     DAT_IA_ATTR attr;
@@ -172,7 +192,8 @@ static int evd_create(struct dm_ia *ia, int qlen, DAT_EVD_FLAGS flags, DAT_EVD_H
         qlen = min_pos(qlen, attr.max_evd_qlen);
     if (flags == DAT_EVD_DTO_FLAG)
         ia->evd_len = ia->evd_room = qlen;
-    rc = dat_evd_create(ia->ia, qlen, DAT_HANDLE_NULL, flags, evd_p);
+    rc = dat_evd_create(ia->ia, qlen, flags == DAT_EVD_DTO_FLAG ? ia->cno : DAT_HANDLE_NULL, flags,
+                        evd_p);
     if (rc != DAT_SUCCESS)
         return DM_FAIL(DM_EPROVIDER, "%s: dat_evd_create for %d events: %s", ia->name, qlen,
                        dm_dat_text(rc));
@@ -208,6 +229,7 @@ static int create_objects(struct dm_ia *ia, int n_peers, int per_peer)
     rc = dat_pz_create(ia->ia, &ia->pz);
     if (rc != DAT_SUCCESS)
         return DM_FAIL(DM_EPROVIDER, "%s: dat_pz_create: %s", ia->name, dm_dat_text(rc));
+    create_cno(ia);
     err = evd_create(ia, n_first * per_peer + 16, DAT_EVD_DTO_FLAG, &ia->dto_evd);
     if (err == DM_OK)
         err = evd_create(ia, min_pos(PEERS_AT_ONCE, n_peers) * 8 + 32,
@@ -280,6 +302,10 @@ void dm_ia_close(struct dm_ia *ia)
         dat_evd_free(ia->cm_evd);
     if (ia->dto_evd != DAT_HANDLE_NULL)
         dat_evd_free(ia->dto_evd);
+    if (ia->wake_evd != DAT_HANDLE_NULL)
+        dat_evd_free(ia->wake_evd);
+    if (ia->cno != DAT_HANDLE_NULL)
+        dat_cno_free(ia->cno);
     if (ia->echo_lmr.handle != DAT_HANDLE_NULL)
         dm_lmr_free(&ia->echo_lmr);
     if (ia->pz != DAT_HANDLE_NULL)

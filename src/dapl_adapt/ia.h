@@ -49,6 +49,9 @@ struct dm_ia {
     DAT_EVD_HANDLE async_evd;
     DAT_EVD_HANDLE dto_evd;
     DAT_EVD_HANDLE cm_evd;
+    /* DATUM_PROGRESS=thread: what a thread sleeps in that leaves the event queues to others */
+    DAT_CNO_HANDLE cno;
+    DAT_EVD_HANDLE wake_evd; /* software events: to wake it */
     DAT_PZ_HANDLE pz;
     DAT_PSP_HANDLE psp;
     DAT_CONN_QUAL qual;

@@ -1,18 +1,15 @@
 /*
- * Progress: rings of the active connections, completions, connection events; and
- * waiting in the provider.
+ * Progress: rings of the active connections, completions, connection events.
  *
  * Completions only change state when they are taken off a queue; every upcall is made
  * from dm_adapt_poll, after that, so that the layer is never entered from within.
  */
 #include <stdio.h>
-#include <time.h>
 
 #include "dapl_adapt/adapt.h"
 #include "dapl_adapt/eager.h"
 #include "dapl_adapt/serial.h"
 #include "util/err.h"
-#include "util/gate.h"
 #include "util/log.h"
 
 #define HOT           32   /* connections looked at in every poll */
@@ -20,10 +17,6 @@
 #define BUSY_PER_IDLE 8    /* so many polls with traffic count as one without */
 #define DRAIN_MAX     64   /* completions in one go */
 #define EMPTY_MAX     1000 /* such goes until a queue must be empty */
-#define RING_WAIT     1000 /* us: nothing wakes us when a ring is written */
-#define SOFT_WAIT     200000
-#define SETUP_WAIT    2000
-#define PAUSE_NS      50000
 
 void dm_poll_add(struct dm_adapt *adapt, struct dm_conn *conn)
 {
@@ -123,7 +116,7 @@ static void on_rdma(struct dm_conn *conn, struct dm_link *link,
         dm_rma_completed(conn, lane, place, false);
 }
 
-static void on_dto(struct dm_ia *ia, const DAT_DTO_COMPLETION_EVENT_DATA *dto)
+void dm_poll_dto(struct dm_ia *ia, const DAT_DTO_COMPLETION_EVENT_DATA *dto)
 {
     uint64_t cookie = dto->user_cookie.as_64;
     enum dm_cookie_kind kind = (enum dm_cookie_kind)(cookie & 7);
@@ -159,6 +152,9 @@ static void on_dto(struct dm_ia *ia, const DAT_DTO_COMPLETION_EVENT_DATA *dto)
         ia->n_signalled--;
         on_rdma(conn, link, dto, number & 0xffff);
         break;
+    case DM_COOKIE_KNOCK:
+        conn->is_armed = false;
+        break;
     default: /* DM_COOKIE_REQ, DM_COOKIE_PROBE */
         ia->n_signalled--;
         dm_lane_of(link)->rq_used--;
@@ -192,7 +188,7 @@ static int drain(struct dm_ia *ia)
         return 0;
     while (n < DRAIN_MAX && dequeue(ia, ia->dto_evd, &event) == DAT_SUCCESS) {
         if (event.event_number == DAT_DTO_COMPLETION_EVENT)
-            on_dto(ia, &event.event_data.dto_completion_event_data);
+            dm_poll_dto(ia, &event.event_data.dto_completion_event_data);
         n++;
     }
     return n;
@@ -260,6 +256,8 @@ int dm_poll_rare(struct dm_adapt *adapt)
             dm_conn_event(ia, &event);
             n++;
         }
+        while (ia->wake_evd != DAT_HANDLE_NULL && dequeue(ia, ia->wake_evd, &event) == DAT_SUCCESS)
+            ; /* it has done its work */
         while (dequeue(ia, ia->async_evd, &event) == DAT_SUCCESS) {
             on_async(ia, &event);
             n++;
@@ -414,81 +412,4 @@ int dm_adapt_poll(struct dm_adapt *adapt)
         n += dm_poll_rare(adapt);
     }
     return n;
-}
-
-/* ---- waiting ---- */
-
-/* The rail to block in: where completions wake us. */
-static struct dm_ia *busiest(struct dm_adapt *adapt)
-{
-    struct dm_ia *best = NULL;
-
-    for (int i = 0; i < adapt->n_ias; i++) {
-        if (best == NULL || adapt->ias[i]->n_sendrecv > best->n_sendrecv)
-            best = adapt->ias[i];
-    }
-    return best;
-}
-
-/* How long blocking is safe: only completions wake us. */
-static uint64_t safe_wait(struct dm_adapt *adapt, const struct dm_ia *ia, uint64_t timeout_us)
-{
-    uint64_t most = SOFT_WAIT;
-
-    if (adapt->n_active > ia->n_sendrecv || (adapt->is_demand && !adapt->wants_sendrecv))
-        most = RING_WAIT; /* rings, another rail, or peers that may connect with a ring */
-    else if (!dm_list_is_empty(&adapt->connecting) || adapt->n_tell > 0)
-        most = SETUP_WAIT;
-    return timeout_us < most ? timeout_us : most;
-}
-
-static void pause_ns(long ns)
-{
-    const struct timespec pause = {0, ns};
-
-    nanosleep(&pause, NULL);
-}
-
-void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us)
-{
-    struct dm_ia *ia = busiest(adapt);
-    DAT_EVENT event;
-    DAT_COUNT n_more = 0;
-    DAT_RETURN rc;
-    int levels;
-
-    if (dm_poll_rare(adapt) > 0 || adapt->done_head != NULL || adapt->n_dying > 0 ||
-        atomic_load_explicit(&adapt->n_notes, memory_order_relaxed) > 0)
-        return;
-    for (int i = 0; i < adapt->n_active; i++) {
-        if (dm_rx_has(&adapt->active[i]->rx))
-            return;
-    }
-    levels = 0;
-    if (ia == NULL || adapt->is_waiting) { /* nothing to wait in, or another thread does */
-        levels = dm_gate_drop();
-        pause_ns(PAUSE_NS);
-        dm_gate_retake(levels);
-        return;
-    }
-    timeout_us = safe_wait(adapt, ia, timeout_us);
-    adapt->is_waiting = true;
-    ia->is_waited_on = true;
-    ia->counts.n_waits++;
-    levels = dm_gate_drop();
-    rc = dat_evd_wait(ia->dto_evd, (DAT_TIMEOUT)timeout_us, 1, &event, &n_more);
-    dm_gate_retake(levels);
-    adapt->is_waiting = false;
-    ia->is_waited_on = false;
-    if (rc == DAT_SUCCESS) {
-        if (event.event_number == DAT_DTO_COMPLETION_EVENT)
-            on_dto(ia, &event.event_data.dto_completion_event_data);
-    } else if (DAT_GET_TYPE(rc) != DAT_TIMEOUT_EXPIRED) {
-        pause_ns(PAUSE_NS);
-    }
-}
-
-bool dm_adapt_is_crowded(const struct dm_adapt *adapt)
-{
-    return adapt->is_crowded;
 }

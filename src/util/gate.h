@@ -1,6 +1,7 @@
 /*
  * The thread gate: one lock around the library, taken only when the program
- * asked for MPI_THREAD_MULTIPLE. Everything above src/dapl_adapt runs inside it.
+ * asked for MPI_THREAD_MULTIPLE, or when a thread of the library's own makes progress
+ * aside of the program's. Everything above src/dapl_adapt runs inside it.
  */
 #ifndef DM_UTIL_GATE_H
 #define DM_UTIL_GATE_H
@@ -23,5 +24,28 @@ void dm_gate_yield(void);
  */
 int dm_gate_drop(void);
 void dm_gate_retake(int levels);
+
+/* ---- a thread of the library's own, aside of the program's ---- */
+
+/*
+ * With less than MPI_THREAD_MULTIPLE the program's threads call in one at a time: coming and going costs
+ * them a store and a load, and the one aside pays for both. Takes the place of the lock; levels that
+ * this thread holds of either stay held. The thread aside must not run meanwhile. False returns the
+ * levels that were held, for dm_gate_retake if the lock follows.
+ */
+int dm_gate_share(bool is_on);
+/*
+ * The way in of the thread aside (at most one), also where the lock is on: false when a thread of the
+ * program is inside or wants to be. Out by dm_gate_leave_aside.
+ */
+bool dm_gate_enter_aside(void);
+void dm_gate_leave_aside(void);
+/* Inside: does a thread of the program want to get in? Outside: is one inside? */
+bool dm_gate_is_wanted(void);
+bool dm_gate_is_taken(void);
+/* How often the program's threads have come in; the number wraps. */
+unsigned int dm_gate_turns(void);
+/* Is this the thread aside, inside the gate? */
+bool dm_gate_is_aside(void);
 
 #endif

@@ -9,7 +9,7 @@ PATH=$(echo "$PATH" | sed "s|^$DATUM_BUILD/bin:||")
 make_in() { make -C "$DATUM_BUILD" --no-print-directory "$@" "prefix=$place" "libdir=$place/lib"; }
 
 check 'install' make_in install
-for f in bin/mpiexec bin/mpirun bin/mpicc bin/mpicxx bin/mpifort bin/mpif77 bin/mpif90 bin/datum-info bin/datum-check lib/libmpi.so.12 lib/libmpich.so.12 \
+for f in bin/mpiexec bin/mpirun bin/mpicc bin/mpicxx bin/mpifort bin/mpif77 bin/mpif90 bin/datum-info bin/datum-check bin/datum-bench bin/datum-compare share/datum-bench/bench.c lib/libmpi.so.12 lib/libmpich.so.12 \
     lib/libmpi.so lib/libdatum_dapl_shm.so include/mpi.h etc/dat.conf; do
     check "$f" test -e "$place/$f"
 done

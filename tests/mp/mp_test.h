@@ -67,6 +67,16 @@ static inline int mp_is_library(const char *name)
     return strncmp(text, name, strlen(name)) == 0;
 }
 
+/*
+ * For a function that looks at memory until somebody else, in another thread perhaps, has written
+ * it: sanitizers take that for an error.
+ */
+#if defined(__GNUC__)
+#define MP_LOOKS __attribute__((no_sanitize("thread"), noinline))
+#else
+#define MP_LOOKS
+#endif
+
 /* Finalize; the exit code of the program. */
 static int mp_finish(void)
 {

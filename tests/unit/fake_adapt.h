@@ -261,6 +261,36 @@ bool dm_adapt_is_crowded(const struct dm_adapt *adapt)
     return fake.is_crowded;
 }
 
+/* No thread aside. */
+bool dm_adapt_has_rails(const struct dm_adapt *adapt)
+{
+    (void)adapt;
+    return false;
+}
+
+bool dm_adapt_is_waited_on(const struct dm_adapt *adapt)
+{
+    (void)adapt;
+    return false;
+}
+
+bool dm_adapt_sleep_begin(struct dm_adapt *adapt, struct dm_adapt_sleep *sleep)
+{
+    (void)adapt;
+    (void)sleep;
+    return false;
+}
+
+void dm_adapt_sleep(const struct dm_adapt_sleep *sleep)
+{
+    (void)sleep;
+}
+
+void dm_adapt_wake(struct dm_adapt *adapt)
+{
+    (void)adapt;
+}
+
 bool dm_adapt_prefers_pipe(const struct dm_conn *conn)
 {
     (void)conn;

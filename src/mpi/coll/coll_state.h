@@ -12,6 +12,7 @@ struct dm_coll_state {
     size_t spare_len;
     const struct dm_coll_choice *forced[DM_COLL_N]; /* the user's choice, or NULL */
     struct dm_list ready;                           /* schedules that can go on */
+    struct dm_list left;                            /* those that wait for the program's thread */
     struct dm_chan_hook hook;                       /* on while there are any */
 };
 extern struct dm_coll_state dm_coll_state;

@@ -12,6 +12,7 @@
 
 #include "mpi/coll/coll_state.h"
 #include "mpi/pt2pt/pt2pt.h"
+#include "util/gate.h"
 #include "util/log.h"
 
 #define FEW_STEPS 8
@@ -247,6 +248,18 @@ static void execute(struct dm_sched *s, const struct dm_coll_step *step)
     s->seen = before;
 }
 
+/*
+ * Must a thread of the program go on? A function of the program's does not run beside it in the thread that makes
+ * progress, unless it said that it expects such.
+ */
+static bool is_for_program(const struct dm_sched *s)
+{
+    const struct dm_op *op = s->next < s->n_steps ? s->steps[s->next].op : NULL;
+
+    return op != NULL && !op->is_builtin && dm_world.thread_level < MPI_THREAD_MULTIPLE &&
+           dm_gate_is_aside();
+}
+
 /* As far as it goes; the schedule may be gone afterwards. */
 static void advance(struct dm_sched *s)
 {
@@ -258,10 +271,14 @@ static void advance(struct dm_sched *s)
         is_over = s->n_live == 0 && (s->is_stopped || s->next == s->n_steps);
         if (is_over)
             break;
-        if (s->is_stopped || s->next == s->n_steps)
+        if (s->is_stopped || s->next == s->n_steps) {
             wait_all(s);
-        else
+        } else if (is_for_program(s)) {
+            dm_list_add_tail(&dm_coll_state.left, &s->ready);
+            break;
+        } else {
             execute(s, &s->steps[s->next++]);
+        }
     }
     s->is_running = false;
     if (!is_over)
@@ -278,6 +295,14 @@ static int progress(struct dm_chan_hook *hook)
     int n = 0;
 
     dm_chan_hook_del(dm_world.chan, hook);
+    if (!dm_gate_is_aside()) {
+        while (!dm_list_is_empty(&dm_coll_state.left)) {
+            struct dm_list *first = dm_coll_state.left.next;
+
+            dm_list_del(first);
+            dm_list_add_tail(ready, first);
+        }
+    }
     while (!dm_list_is_empty(ready)) {
         struct dm_sched *s = dm_container_of(ready->next, struct dm_sched, ready);
 
@@ -285,6 +310,8 @@ static int progress(struct dm_chan_hook *hook)
         advance(s);
         n++;
     }
+    if (!dm_list_is_empty(&dm_coll_state.left))
+        dm_chan_hook_add(dm_world.chan, hook); /* for the program's next pass */
     return n;
 }
 
@@ -417,6 +444,7 @@ void dm_sched_watch(struct dm_req *req, void (*done)(void *arg), void *arg)
 void dm_sched_start(void)
 {
     dm_list_init(&dm_coll_state.ready);
+    dm_list_init(&dm_coll_state.left);
     dm_coll_state.hook.fn = progress;
 }
 

@@ -1,0 +1,110 @@
+/*
+ * Point-to-point: rank 0 and the last rank, who are on two hosts if there are two.
+ */
+#include "bench.h"
+
+enum { TAG = 1, TAG_ACK = 2 };
+
+static double latency(struct bench *b, int n)
+{
+    int len = (int)b->len, peer = 1 - b->rank;
+    double start = MPI_Wtime();
+
+    for (int i = 0; i < n; i++) {
+        if (b->rank == 0)
+            MPI_Send(b->sbuf, len, MPI_CHAR, peer, TAG, b->comm);
+        MPI_Recv(b->rbuf, len, MPI_CHAR, peer, TAG, b->comm, MPI_STATUS_IGNORE);
+        if (b->rank != 0)
+            MPI_Send(b->sbuf, len, MPI_CHAR, peer, TAG, b->comm);
+    }
+    return (MPI_Wtime() - start) / 2;
+}
+
+/* The receiver has everything. */
+static void acknowledge(struct bench *b)
+{
+    char ack = 0;
+
+    if (b->rank == 1)
+        MPI_Send(&ack, 1, MPI_CHAR, 0, TAG_ACK, b->comm);
+    else
+        MPI_Recv(&ack, 1, MPI_CHAR, 1, TAG_ACK, b->comm, MPI_STATUS_IGNORE);
+}
+
+static double one_way(struct bench *b, int n)
+{
+    MPI_Request req[N_WINDOW];
+    int len = (int)b->len;
+    double start = MPI_Wtime();
+
+    for (int i = 0; i < n; i++) {
+        for (int w = 0; w < N_WINDOW; w++) {
+            if (b->rank == 0)
+                MPI_Isend(b->sbuf, len, MPI_CHAR, 1, TAG, b->comm, &req[w]);
+            else
+                MPI_Irecv(b->rbuf, len, MPI_CHAR, 0, TAG, b->comm, &req[w]);
+        }
+        MPI_Waitall(N_WINDOW, req, MPI_STATUSES_IGNORE);
+        acknowledge(b);
+    }
+    return MPI_Wtime() - start;
+}
+
+static double both_ways(struct bench *b, int n)
+{
+    MPI_Request req[2 * N_WINDOW];
+    int len = (int)b->len, peer = 1 - b->rank;
+    double start = MPI_Wtime();
+
+    for (int i = 0; i < n; i++) {
+        for (int w = 0; w < N_WINDOW; w++) {
+            MPI_Irecv(b->rbuf, len, MPI_CHAR, peer, TAG, b->comm, &req[w]);
+            MPI_Isend(b->sbuf, len, MPI_CHAR, peer, TAG, b->comm, &req[N_WINDOW + w]);
+        }
+        MPI_Waitall(2 * N_WINDOW, req, MPI_STATUSES_IGNORE);
+        acknowledge(b);
+    }
+    return MPI_Wtime() - start;
+}
+
+const struct test pt2pt_tests[] = {
+    {.name = "latency",
+     .group = "pt2pt",
+     .title = "half a round trip of MPI_Send and MPI_Recv",
+     .unit = UNIT_US,
+     .n_ranks = 2,
+     .most = (size_t)1 << 30,
+     .dflt_most = 4 << 20,
+     .run = latency,
+     .per_run = 1},
+    {.name = "bw",
+     .group = "pt2pt",
+     .title = "64 MPI_Isend in flight, one way",
+     .unit = UNIT_MBS,
+     .n_ranks = 2,
+     .least = 1,
+     .most = (size_t)1 << 30,
+     .dflt_most = 4 << 20,
+     .run = one_way,
+     .per_run = N_WINDOW},
+    {.name = "bibw",
+     .group = "pt2pt",
+     .title = "64 MPI_Isend in flight, both ways",
+     .unit = UNIT_MBS,
+     .n_ranks = 2,
+     .least = 1,
+     .most = (size_t)1 << 30,
+     .dflt_most = 4 << 20,
+     .run = both_ways,
+     .per_run = 2 * N_WINDOW},
+    {.name = "rate",
+     .group = "pt2pt",
+     .title = "messages in a second, 64 in flight, one way",
+     .unit = UNIT_RATE,
+     .n_ranks = 2,
+     .most = (size_t)1 << 20,
+     .dflt_most = 4096,
+     .run = one_way,
+     .per_run = N_WINDOW},
+    {.name = NULL},
+};

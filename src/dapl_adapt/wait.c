@@ -1,0 +1,206 @@
+/*
+ * Waiting in the provider: a thread of the program that has nothing else to do, and the thread
+ * aside (DATUM_PROGRESS=thread) while the program computes.
+ *
+ * One of them sleeps at a time. The first takes the place of the other: it wakes it, and sleeps itself. The thread
+ * aside sleeps in a notification object, so that the event queues stay with whoever polls.
+ */
+#include <time.h>
+
+#include "dapl_adapt/adapt.h"
+#include "dapl_adapt/eager.h"
+#include "dapl_adapt/serial.h"
+#include "util/gate.h"
+
+#define RING_WAIT  1000 /* us: nothing wakes us when a ring is written */
+#define SOFT_WAIT  200000
+#define SETUP_WAIT 2000
+#define ARM_WAIT   400 /* shorter sleeps are not worth telling the peers */
+#define PAUSE_NS   50000
+
+/* The rail to block in: where most would wake us. */
+static struct dm_ia *busiest(struct dm_adapt *adapt)
+{
+    struct dm_ia *best = NULL;
+    struct dm_ia *ia;
+
+    for (int i = 0; i < adapt->n_ias; i++) {
+        ia = adapt->ias[i];
+        if (best == NULL || ia->n_sendrecv > best->n_sendrecv ||
+            (adapt->can_knock && ia->n_sendrecv == best->n_sendrecv && ia->n_conns > best->n_conns))
+            best = ia;
+    }
+    return best;
+}
+
+/* Has every peer something to wake us by? Those with rings are asked to knock. */
+static bool is_heard(struct dm_adapt *adapt, const struct dm_ia *ia, bool may_arm)
+{
+    struct dm_conn *conn;
+    bool is_heard = true;
+
+    for (int i = 0; i < adapt->n_active; i++) {
+        conn = adapt->active[i];
+        if (conn->ia != ia || !(conn->is_sendrecv || conn->is_armed ||
+                                (may_arm && adapt->can_knock && dm_eager_arm(conn))))
+            is_heard = false;
+    }
+    return is_heard;
+}
+
+/* How long blocking is safe: only completions wake us. */
+static uint64_t safe_wait(struct dm_adapt *adapt, const struct dm_ia *ia, uint64_t timeout_us)
+{
+    uint64_t most = SOFT_WAIT;
+    bool may_arm = timeout_us >= ARM_WAIT;
+
+    if (!is_heard(adapt, ia, may_arm) ||
+        (adapt->is_demand && !adapt->wants_sendrecv && !adapt->has_wakes))
+        most = RING_WAIT; /* rings, another rail, or peers that may connect with a ring */
+    else if (!dm_list_is_empty(&adapt->connecting) || adapt->n_tell > 0)
+        most = SETUP_WAIT;
+    return timeout_us < most ? timeout_us : most;
+}
+
+static void pause_ns(long ns)
+{
+    const struct timespec pause = {0, ns};
+
+    nanosleep(&pause, NULL);
+}
+
+/* Is there something to do now? */
+static bool is_due(struct dm_adapt *adapt)
+{
+    if (dm_poll_rare(adapt) > 0 || adapt->done_head != NULL || adapt->n_dying > 0 ||
+        atomic_load_explicit(&adapt->n_notes, memory_order_relaxed) > 0)
+        return true;
+    for (int i = 0; i < adapt->n_active; i++) {
+        if (dm_rx_has(&adapt->active[i]->rx))
+            return true;
+    }
+    return false;
+}
+
+/* Nobody else may hold the rail's notification object. */
+static void block_aside(const struct dm_ia *ia, uint64_t timeout_us)
+{
+    DAT_EVD_HANDLE evd = DAT_HANDLE_NULL;
+    DAT_RETURN rc = dat_cno_wait(ia->cno, (DAT_TIMEOUT)timeout_us, &evd);
+
+    if (rc != DAT_SUCCESS && DAT_GET_TYPE(rc) != DAT_QUEUE_EMPTY &&
+        DAT_GET_TYPE(rc) != DAT_TIMEOUT_EXPIRED)
+        pause_ns(PAUSE_NS);
+}
+
+static void block(struct dm_ia *ia, uint64_t timeout_us)
+{
+    DAT_COUNT n_more = 0;
+    DAT_EVENT event;
+    DAT_RETURN rc;
+    int levels;
+
+    ia->is_waited_on = true;
+    levels = dm_gate_drop();
+    rc = dat_evd_wait(ia->dto_evd, (DAT_TIMEOUT)timeout_us, 1, &event, &n_more);
+    dm_gate_retake(levels);
+    ia->is_waited_on = false;
+    if (rc == DAT_SUCCESS) {
+        if (event.event_number == DAT_DTO_COMPLETION_EVENT)
+            dm_poll_dto(ia, &event.event_data.dto_completion_event_data);
+    } else if (DAT_GET_TYPE(rc) != DAT_TIMEOUT_EXPIRED) {
+        pause_ns(PAUSE_NS);
+    }
+}
+
+void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us)
+{
+    struct dm_ia *ia = busiest(adapt);
+    int levels;
+
+    if (is_due(adapt))
+        return;
+    if (atomic_load(&adapt->is_aside_asleep))
+        dm_adapt_wake(adapt);
+    if (ia == NULL || adapt->is_waiting || atomic_load(&adapt->is_aside_asleep)) {
+        levels = dm_gate_drop();
+        pause_ns(PAUSE_NS);
+        dm_gate_retake(levels);
+        return;
+    }
+    timeout_us = safe_wait(adapt, ia, timeout_us);
+    if (adapt->can_knock && is_due(adapt)) /* since the peers were told */
+        return;
+    adapt->is_waiting = true;
+    ia->counts.n_waits++;
+    if (ia->cno != DAT_HANDLE_NULL) {
+        levels = dm_gate_drop();
+        block_aside(ia, timeout_us);
+        dm_gate_retake(levels);
+    } else {
+        block(ia, timeout_us);
+    }
+    adapt->is_waiting = false;
+}
+
+/* ---- the thread aside ---- */
+
+bool dm_adapt_sleep_begin(struct dm_adapt *adapt, struct dm_adapt_sleep *sleep)
+{
+    const struct dm_ia *ia = busiest(adapt);
+
+    if (adapt->is_waiting || is_due(adapt))
+        return false;
+    sleep->adapt = adapt;
+    sleep->ia = ia;
+    sleep->timeout_us = safe_wait(adapt, ia, sleep->timeout_us);
+    if (is_due(adapt))
+        return false;
+    atomic_store(&adapt->is_aside_asleep, true);
+    return true;
+}
+
+void dm_adapt_sleep(const struct dm_adapt_sleep *sleep)
+{
+    if (sleep->ia->cno != DAT_HANDLE_NULL)
+        block_aside(sleep->ia, sleep->timeout_us);
+    else
+        pause_ns((long)(sleep->timeout_us < RING_WAIT ? sleep->timeout_us : RING_WAIT) * 1000);
+    atomic_store(&sleep->adapt->is_aside_asleep, false);
+}
+
+void dm_adapt_wake(struct dm_adapt *adapt)
+{
+    DAT_EVENT event = {.event_number = DAT_SOFTWARE_EVENT};
+    struct dm_ia *ia;
+
+    for (int i = 0; i < adapt->n_ias; i++) {
+        ia = adapt->ias[i];
+        if (ia->wake_evd == DAT_HANDLE_NULL)
+            continue;
+        event.evd_handle = ia->wake_evd;
+        dm_serial_enter(ia->is_serial);
+        (void)dat_evd_post_se(ia->wake_evd, &event); /* full: it is awake anyway */
+        dm_serial_leave(ia->is_serial);
+    }
+}
+
+bool dm_adapt_is_waited_on(const struct dm_adapt *adapt)
+{
+    return adapt->is_waiting;
+}
+
+bool dm_adapt_has_rails(const struct dm_adapt *adapt)
+{
+    return adapt->n_ias > 0;
+}
+
+bool dm_adapt_has_wakes(const struct dm_adapt *adapt)
+{
+    return adapt->has_wakes;
+}
+
+bool dm_adapt_is_crowded(const struct dm_adapt *adapt)
+{
+    return adapt->is_crowded;
+}

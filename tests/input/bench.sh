@@ -1,0 +1,79 @@
+#!/bin/sh
+# test: timeout=200 san=no
+# datum-bench: its options and errors, quick runs of every group, the JSON.
+. "$TEST_LIB"
+
+says() { # PATTERN COMMAND...
+    pattern=$1
+    shift
+    "$@" >said 2>&1
+    rc=$?
+    grep -Eqe "$pattern" said && return $rc
+    cat said
+    return 1
+}
+status() { # STATUS PATTERN COMMAND...
+    want=$1
+    shift
+    says "$@"
+    rc=$?
+    [ $rc = "$want" ] || { echo "status $rc"; return 1; }
+}
+once() { # PATTERN COMMAND...: the ranks of a job say it once
+    pattern=$1
+    shift
+    "$@" >said 2>&1
+    [ "$(grep -Ece "$pattern" said)" = 1 ] || { cat said; return 1; }
+}
+bench() { # N OPTION...
+    n=$1
+    shift
+    mpiexec -n "$n" datum-bench --quick --time 0.01 "$@"
+}
+
+check 'help' says '--window KIND' datum-bench --help
+check 'version' says '^datum-bench [0-9]' datum-bench --version
+check 'list' says '^  get_bw +MB/s ' datum-bench --list
+check 'wrong option' status 2 'unrecognized option' datum-bench --tests latency
+check 'wrong test' status 2 'no test "latent"' datum-bench --test latency,latent
+check 'empty list' status 2 'no tests' datum-bench --test ,
+check 'wrong size' status 2 'MIN:MAX' datum-bench --size 8:4
+check 'negative size' status 2 'MIN:MAX' datum-bench --size -1
+check 'large size' status 2 'at most 1g' datum-bench --size 8:2g
+check 'odd size' status 2 'MIN:MAX' datum-bench --size 8kb
+check 'wrong number of ranks' status 2 'wants a number' datum-bench --ranks two
+check 'wrong time' status 2 'wants seconds' datum-bench --time 0
+check 'wrong window' status 2 'allocate or create' datum-bench --window shared
+check 'arguments' status 2 'unexpected argument "latency"' datum-bench latency
+check 'errors are said once' once 'no test "latent"' mpiexec -n 3 datum-bench --test latent
+check 'help is said once' once '^Usage' mpiexec -n 2 datum-bench --help
+check 'other ranks' status 2 'has 2 ranks, --ranks wants 4' bench 2 --ranks 4
+check 'file that cannot be' status 1 '/no/such/dir' bench 2 --test barrier --json /no/such/dir/x
+
+check 'one rank' says 'latency: not measured: it needs two ranks' bench 1 --test latency,barrier
+check 'latency' says '^1024 +[0-9.]+' bench 2 --test latency --size 1k --ranks 2
+check 'size 0' says '^0 +[0-9.]+' bench 2 --test latency --size 0:1
+check 'pt2pt' bench 2 --test pt2pt --size 64:1k
+check 'onesided' bench 3 --test onesided --size 8
+check 'onesided, created' bench 2 --test put,get,acc --size 8:64 --window create
+check 'coll' bench 3 --test coll --size 8:16
+check 'overlap' bench 2 --test overlap --size 64k
+check 'one size only' sh -c 'mpiexec -n 2 datum-bench --quick --test cas,lock --size 1m >said 2>&1; cat said; grep -q "^8 " said && grep -q "^0 " said'
+check 'json' bench 2 --test latency,barrier,fop --size 8:16 --json out.json
+if command -v python3 >/dev/null 2>&1; then
+    check 'json is valid' python3 -m json.tool out.json
+    check 'json has it all' python3 -c '
+import json
+j = json.load(open("out.json"))
+r = j["results"]
+assert j["ranks"] == 2 and j["hosts"] == 1 and "Datum" in j["library"], j
+assert [(x["test"], x["size"]) for x in r] == \
+    [("latency", 8), ("latency", 16), ("barrier", 0), ("fop", 8)], r
+for x in r:
+    assert 0 < x["min"] <= x["p10"] <= x["median"] <= x["p90"] <= x["max"], x
+    assert x["samples"] >= 10 and x["outliers"] <= x["samples"] and x["iterations"] >= 1, x
+'
+fi
+check 'raw' says 'datum-shm' datum-bench --raw datum-shm
+check 'raw, unknown' status 2 'no provider "nothing"' datum-bench --raw nothing
+totals

@@ -1,0 +1,48 @@
+#!/bin/bash
+# test: timeout=240 san=no
+# datum-compare: its errors, a small report with everything in it, and comparing two.
+. "$TEST_LIB"
+
+status() { # STATUS PATTERN COMMAND...
+    want=$1 pattern=$2
+    shift 2
+    "$@" >said 2>&1
+    rc=$?
+    [ $rc = "$want" ] && grep -Eqe "$pattern" said && return 0
+    echo "status $rc"
+    cat said
+    return 1
+}
+
+check 'help' status 0 '--diff OLD NEW' datum-compare --help
+check 'no place' status 2 'where to' datum-compare
+check 'wrong option' status 2 'unknown argument "--outputs"' datum-compare --outputs x
+check 'no value' status 2 '--peer needs a value' datum-compare --output x --peer
+check 'no such peer' status 2 'no mpicc.nothing' datum-compare --output x --peer nothing
+check 'no such provider' status 2 'provider nothing cannot' datum-compare --output x --providers nothing
+check 'wrong ranks' status 2 'wants a number' datum-compare --output x --ranks two
+check 'wrong test' status 2 'no test "latent"' datum-compare --output x --test latent --no-raw
+check 'no report to compare' status 2 'no results.csv' datum-compare --diff x y
+check 'nothing is left behind' test ! -e x/results.csv
+
+check 'a report' datum-compare --output 'a b' --quick --test latency,barrier --size 8:32 --providers datum-shm
+check 'json' python3 -m json.tool 'a b/datum over datum-shm.json'
+check 'raw' test -s 'a b/raw datum-shm.json'
+check 'csv' test "$(grep -c '^datum over datum-shm,latency,us,' 'a b/results.csv')" = 3
+check 'page' grep -q '<h2>latency (us)</h2>' 'a b/report.html'
+check 'page ends' grep -q '</body></html>' 'a b/report.html'
+if command -v gnuplot >/dev/null 2>&1; then
+    check 'curves' grep -q '<svg' 'a b/report.html'
+fi
+check 'nothing from outside' sh -c '! grep -E "(src|href)=.?http" "a b/report.html"'
+check 'the same' status 0 '^4 figures compared, 0 slower' datum-compare --diff 'a b' 'a b'
+mkdir slow
+awk -F, -v OFS=, 'NR > 1 && $2 == "latency" { for (i = 5; i <= 9; i++) $i *= 1000 } { print }' \
+    'a b/results.csv' >slow/results.csv
+check 'slower' status 1 '^slower +datum over datum-shm +latency +8 ' datum-compare --diff 'a b' slow
+check 'faster' status 0 '^faster +datum over datum-shm +latency +8 ' datum-compare --diff slow 'a b'
+if command -v mpicc.mpich >/dev/null 2>&1 && command -v mpiexec.mpich >/dev/null 2>&1; then
+    check 'with a peer' datum-compare --output peer --quick --test barrier --providers datum-shm --no-raw --peer mpich
+    check 'it is there' grep -q '^mpich,barrier,us,' peer/results.csv
+fi
+totals
