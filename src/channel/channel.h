@@ -187,8 +187,9 @@ int dm_chan_progress_test(struct dm_chan *chan);
  * in the provider until a packet may have come, or for a while that grows, up to max_us.
  */
 struct dm_chan_idle {
-    bool is_crowded; /* set by the caller: processes outnumber cores */
-    uint32_t n;      /* idle passes; the rest is 0 at first and private to the channel */
+    bool is_crowded;   /* set by the caller: processes outnumber cores, */
+    uint64_t patience; /* ns after which it may sleep then, unless DATUM_SPIN is set */
+    uint32_t n;        /* idle passes; the rest is 0 at first and private to the channel */
     uint64_t since;
     uint64_t wait_us;
 };

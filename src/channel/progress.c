@@ -23,8 +23,7 @@
 #define POLLS_GATE    4     /* passes between letting other threads in */
 #define WAIT_MIN_US   50
 #define WAIT_MAX_US   100000
-#define SHARE_YIELDS  6      /* of a wait for shared memory before it may sleep, when crowded, */
-#define SHARE_NS      100000 /* and the least time */
+#define YIELDS        2      /* of a wait for shared memory before it may sleep, when crowded */
 
 static int run_hooks(struct dm_chan *chan)
 {
@@ -161,7 +160,7 @@ static bool is_over(struct dm_chan_idle *idle)
     uint64_t spin = dm_cfg()->spin, now = dm_clock_ns();
 
     if (spin == DM_CFG_AUTO)
-        spin = idle->is_crowded ? SHARE_NS : SPIN_AUTO_NS;
+        spin = idle->is_crowded ? idle->patience : SPIN_AUTO_NS;
     else
         spin *= 1000;
     if (idle->since == 0)
@@ -186,8 +185,10 @@ bool dm_chan_progress_spin(struct dm_chan *chan, struct dm_chan_idle *idle)
     idle->n++;
     if (!idle->is_crowded)
         return idle->n % (POLLS / 4) == 0 && is_over(idle);
+    if (idle->since == 0)
+        idle->since = dm_clock_ns();
     sched_yield();
-    return idle->n >= SHARE_YIELDS && is_over(idle);
+    return idle->n >= YIELDS && is_over(idle);
 }
 
 void dm_chan_sleep(struct dm_chan *chan, struct dm_chan_idle *idle, uint64_t max_us)

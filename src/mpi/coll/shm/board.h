@@ -79,6 +79,7 @@ struct dm_board {
     uint64_t n_finished; /* all ranks have finished this round, as far as known */
     bool is_crowded;     /* processes outnumber cores, somewhere on the node */
     bool is_flat;        /* meetings by looking at everybody's post */
+    unsigned int n_vain; /* waits in which yielding did not help, less those where it did (wait.c) */
     size_t room;         /* bytes of a slot */
     struct dm_board_shared *shared;
     size_t shared_len;

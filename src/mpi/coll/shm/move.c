@@ -30,6 +30,7 @@ static void bcast_out(struct dm_run *run, struct dm_board *b, const void *buf, s
             return;
         dm_board_pack(buf, count, type, at, dm_board_place(b, b->me, len), len);
         dm_board_post(run, b, len, total, true);
+        dm_board_finish(run, b);
     }
 }
 
@@ -37,19 +38,20 @@ static void bcast_out(struct dm_run *run, struct dm_board *b, const void *buf, s
 static void bcast_in(struct dm_run *run, struct dm_board *b, void *buf, size_t count,
                      const struct dm_type *type, int root)
 {
-    const struct dm_board_head *head;
-    size_t at = 0;
+    size_t at = 0, total;
 
     do {
+        const struct dm_board_head *head;
+
         dm_board_next(b);
         head = dm_board_await(run, b, root, true);
         if (head == NULL)
             return;
         dm_board_unpack(run, buf, count, type, at, dm_board_place(b, root, head->len), head->len);
         at += head->len;
-        if (at < head->total)
-            dm_board_finish(run, b);
-    } while (at < head->total);
+        total = head->total; /* the head is the root's again when the round is finished */
+        dm_board_finish(run, b);
+    } while (at < total);
 }
 
 void dm_board_bcast(struct dm_run *run, struct dm_board *b, void *buf, size_t count,
@@ -59,8 +61,6 @@ void dm_board_bcast(struct dm_run *run, struct dm_board *b, void *buf, size_t co
         bcast_out(run, b, buf, count, type);
     else
         bcast_in(run, b, buf, count, type, root);
-    if (!run->is_stopped)
-        dm_board_finish(run, b);
 }
 
 void dm_coll_bcast_shm(struct dm_run *run, const struct dm_coll_args *a)
@@ -93,6 +93,7 @@ static void scatter_out(struct dm_run *run, struct dm_board *b, const struct dm_
                 dm_board_pack(dm_coll_splace(a, i), a->scount, a->stype, at,
                               dm_board_place(b, b->me, all) + stride_of(len) * (size_t)i, len);
         dm_board_post(run, b, len, total, true);
+        dm_board_finish(run, b);
     }
     if (!a->is_in_place)
         dm_coll_copy(run, dm_coll_splace(a, b->me), a->scount, a->stype, a->rbuf, a->rcount,
@@ -101,10 +102,10 @@ static void scatter_out(struct dm_run *run, struct dm_board *b, const struct dm_
 
 static void scatter_in(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a)
 {
-    const struct dm_board_head *head;
-    size_t at = 0;
+    size_t at = 0, total;
 
     do {
+        const struct dm_board_head *head;
         size_t stride;
 
         dm_board_next(b);
@@ -116,9 +117,9 @@ static void scatter_in(struct dm_run *run, struct dm_board *b, const struct dm_c
                         dm_board_place(b, a->root, stride * (size_t)b->n) + stride * (size_t)b->me,
                         head->len);
         at += head->len;
-        if (at < head->total)
-            dm_board_finish(run, b);
-    } while (at < head->total);
+        total = head->total;
+        dm_board_finish(run, b);
+    } while (at < total);
 }
 
 void dm_coll_scatter_shm(struct dm_run *run, const struct dm_coll_args *a)
@@ -129,8 +130,6 @@ void dm_coll_scatter_shm(struct dm_run *run, const struct dm_coll_args *a)
         scatter_out(run, b, a);
     else
         scatter_in(run, b, a);
-    if (!run->is_stopped)
-        dm_board_finish(run, b);
     dm_board_close(run, b);
 }
 

@@ -21,6 +21,9 @@
 
 #define SPINS         200 /* looks between passes of progress */
 #define SPINS_CROWDED 20
+#define PATIENCE_NS   20000  /* of yields before a sleep, where the ranks take turns on a core, */
+#define TURN_NS       4000   /* and for each rank besides; at most: */
+#define PATIENCE_LOG  5      /* halved so often while yields do not help */
 #define NAP_US        1000   /* nobody wakes us */
 #define SLEEP_US      100000 /* somebody will; but a lost peer is also looked for */
 
@@ -148,9 +151,11 @@ static DM_NOINLINE bool wait_long(struct dm_run *run, struct dm_board *b, _Atomi
 {
     struct dm_chan_idle idle = {.is_crowded = b->is_crowded};
     int n_spins = b->is_crowded ? SPINS_CROWDED : SPINS;
+    bool is_long = false;
 
     if (run->is_stopped)
         return false;
+    idle.patience = (PATIENCE_NS + TURN_NS * (uint64_t)b->n) >> b->n_vain;
     for (uint32_t n = 0;; n++) {
         bool is_tired;
 
@@ -158,12 +163,18 @@ static DM_NOINLINE bool wait_long(struct dm_run *run, struct dm_board *b, _Atomi
             if (has_come(word, round))
                 return true;
         is_tired = dm_chan_progress_spin(dm_world.chan, &idle);
-        if (has_come(word, round))
+        if (has_come(word, round)) {
+            b->n_vain -= b->n_vain > 0 && !is_long;
             return true;
+        }
         if ((is_tired || n % 1024 == 1023) && is_hopeless(run, b, word, round))
             return false;
-        if (is_tired)
+        if (is_tired && !is_long)
+            b->n_vain += b->n_vain < PATIENCE_LOG;
+        if (is_tired) {
+            is_long = true;
             rest(b, &idle, word, round, what);
+        }
     }
 }
 
