@@ -97,14 +97,15 @@ static struct dm_board *new_board(const struct dm_comm *comm)
 
 static void lay_out(struct dm_board *b)
 {
-    size_t n_slots = (size_t)b->n * DM_BOARD_SLOTS;
-    size_t seats = sizeof(*b->shared) + (size_t)b->n * sizeof(b->shared->seats[0]);
+    size_t n = (size_t)b->n, mids = (size_t)DM_BOARD_SLOTS * DM_BOARD_MID;
+    size_t seats = sizeof(*b->shared) + n * sizeof(b->shared->seats[0]);
+    size_t left = DATA_MAX / n > mids ? DATA_MAX / n - mids : 0;
 
-    b->room = DATA_MAX / n_slots / PAGE * PAGE;
+    b->room = left / DM_BOARD_BIG / PAGE * PAGE;
     b->room = b->room < ROOM_MAX ? b->room : ROOM_MAX;
     b->room = b->room > ROOM_MIN ? b->room : ROOM_MIN;
-    b->shared_len = (seats + PAGE - 1) / PAGE * PAGE;
-    b->shared_len += n_slots * b->room;
+    b->data_at = (seats + PAGE - 1) / PAGE * PAGE;
+    b->shared_len = b->data_at + n * (mids + DM_BOARD_BIG * b->room);
 }
 
 static void make(struct dm_board *b, struct offer *offer)
@@ -206,7 +207,7 @@ static void set_up(struct dm_comm *comm, struct dm_board *b)
         close(b->maker_fd);
     b->maker_fd = -1;
     if (err == DM_OK && words[0] == VERDICT_READY) {
-        b->data = (char *)b->shared + b->shared_len - (size_t)b->n * DM_BOARD_SLOTS * b->room;
+        b->data = (char *)b->shared + b->data_at;
         b->is_crowded = !words[1];
         b->is_flat = !b->is_crowded && b->n <= FLAT_MAX;
         b->state = DM_BOARD_READY;

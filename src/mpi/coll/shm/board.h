@@ -24,8 +24,10 @@
 
 #include "mpi/coll/run.h"
 
-#define DM_BOARD_SLOTS  4
-#define DM_BOARD_INLINE 96
+#define DM_BOARD_SLOTS  16   /* rounds that a rank can be ahead of others, */
+#define DM_BOARD_BIG    4    /* and with data of more than DM_BOARD_MID bytes */
+#define DM_BOARD_INLINE 96   /* bytes in the head of a slot */
+#define DM_BOARD_MID    2048
 #define DM_BOARD_PIECE  ((size_t)4096) /* at least; what a slot has room for in any case */
 #define DM_BOARD_RANKS  256 /* on a node, up to which each can have a part of a slot */
 
@@ -80,10 +82,11 @@ struct dm_board {
     bool is_crowded;     /* processes outnumber cores, somewhere on the node */
     bool is_flat;        /* meetings by looking at everybody's post */
     unsigned int n_vain; /* waits in which yielding did not help, less those where it did (wait.c) */
-    size_t room;         /* bytes of a slot */
+    size_t room;         /* bytes in a slot, at most */
     struct dm_board_shared *shared;
     size_t shared_len;
-    char *data;
+    size_t data_at; /* in it, */
+    char *data;     /* the slots' */
     int maker_fd; /* during the set-up, of its maker; else -1 */
 };
 
@@ -101,25 +104,34 @@ void dm_board_start(void);
 
 /* ---- rounds (wait.c). False, here and below: the run has failed and is stopped ---- */
 
-/* The next round; mine to write: my slot in it is free. */
+/* The next round; and mine to write: my slot in it is free for so many bytes. */
 static inline void dm_board_next(struct dm_board *b)
 {
     b->round++;
 }
-bool dm_board_claim(struct dm_run *run, struct dm_board *b);
-/* A seat's slot of this round: its head, its data, and where len bytes are, in the one or the other. */
+bool dm_board_claim(struct dm_run *run, struct dm_board *b, size_t len);
+/*
+ * A seat's slot of this round: its head, and where its data are when they have len bytes: in the
+ * head, or outside.
+ */
 static inline struct dm_board_head *dm_board_head(const struct dm_board *b, int seat)
 {
     return &b->shared->seats[seat].heads[b->round % DM_BOARD_SLOTS];
 }
-static inline char *dm_board_slot_at(const struct dm_board *b, int seat, uint64_t round)
+static inline char *dm_board_place_at(const struct dm_board *b, int seat, uint64_t round, size_t len)
 {
-    return b->data + ((size_t)seat * DM_BOARD_SLOTS + round % DM_BOARD_SLOTS) * b->room;
+    size_t mids = (size_t)DM_BOARD_SLOTS * DM_BOARD_MID;
+    char *data = b->data + (size_t)seat * (mids + DM_BOARD_BIG * b->room);
+
+    if (len <= DM_BOARD_INLINE)
+        return b->shared->seats[seat].heads[round % DM_BOARD_SLOTS].data;
+    if (len <= DM_BOARD_MID)
+        return data + round % DM_BOARD_SLOTS * DM_BOARD_MID;
+    return data + mids + round % DM_BOARD_BIG * b->room;
 }
 static inline char *dm_board_place(const struct dm_board *b, int seat, size_t len)
 {
-    return len <= DM_BOARD_INLINE ? dm_board_head(b, seat)->data
-                                  : dm_board_slot_at(b, seat, b->round);
+    return dm_board_place_at(b, seat, b->round, len);
 }
 /*
  * Post what is in my slot. Private: a rank that waits for me is woken; public: all will wait for it
@@ -164,7 +176,7 @@ void dm_board_reduce(struct dm_run *run, struct dm_board *b, const struct dm_col
 /* Bytes of a piece of a message that is long, so that it is written and read at the same time. */
 static inline size_t dm_board_piece(const struct dm_board *b, size_t total)
 {
-    size_t quarter = total / DM_BOARD_SLOTS & ~(size_t)4095;
+    size_t quarter = total / DM_BOARD_BIG & ~(size_t)4095;
 
     if (!b->is_flat || quarter >= b->room)
         return b->room;

@@ -10,7 +10,7 @@ void dm_coll_barrier_shm(struct dm_run *run, const struct dm_coll_args *a)
 
     (void)a;
     dm_board_next(b);
-    if (dm_board_claim(run, b) && dm_board_meet(run, b, 0, 0))
+    if (dm_board_claim(run, b, 0) && dm_board_meet(run, b, 0, 0))
         dm_board_finish(run, b);
     dm_board_close(run, b);
 }
@@ -26,7 +26,7 @@ static void bcast_out(struct dm_run *run, struct dm_board *b, const void *buf, s
         size_t len = total - at < piece ? total - at : piece;
 
         dm_board_next(b);
-        if (!dm_board_claim(run, b))
+        if (!dm_board_claim(run, b, len))
             return;
         dm_board_pack(buf, count, type, at, dm_board_place(b, b->me, len), len);
         dm_board_post(run, b, len, total, true);
@@ -86,7 +86,7 @@ static void scatter_out(struct dm_run *run, struct dm_board *b, const struct dm_
         size_t all = stride_of(len) * (size_t)b->n;
 
         dm_board_next(b);
-        if (!dm_board_claim(run, b))
+        if (!dm_board_claim(run, b, all))
             return;
         for (int i = 0; i < b->n; i++)
             if (i != b->me)
@@ -143,7 +143,7 @@ static void gather_out(struct dm_run *run, struct dm_board *b, const struct dm_c
         size_t len = total - at < piece ? total - at : piece;
 
         dm_board_next(b);
-        if (!dm_board_claim(run, b))
+        if (!dm_board_claim(run, b, len))
             return;
         dm_board_pack(a->sbuf, a->scount, a->stype, at, dm_board_place(b, b->me, len), len);
         dm_board_post(run, b, len, total, false);
@@ -200,7 +200,7 @@ static void allgather_round(struct dm_run *run, struct dm_board *b, const struct
     size_t left = at < total ? total - at : 0, len = left < piece ? left : piece;
 
     dm_board_next(b);
-    if (!dm_board_claim(run, b))
+    if (!dm_board_claim(run, b, len))
         return;
     dm_board_pack(a->sbuf, a->scount, a->stype, at, dm_board_place(b, b->me, len), len);
     if (!dm_board_meet(run, b, len, total))
@@ -240,7 +240,7 @@ static void alltoall_round(struct dm_run *run, struct dm_board *b, const struct 
     char *place;
 
     dm_board_next(b);
-    if (!dm_board_claim(run, b))
+    if (!dm_board_claim(run, b, all))
         return;
     place = dm_board_place(b, b->me, all);
     for (int i = 0; i < b->n; i++) {

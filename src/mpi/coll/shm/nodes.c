@@ -47,7 +47,7 @@ static void report(struct dm_run *run, struct dm_board *b)
 {
     dm_board_next(b);
     if (b->me != 0) {
-        if (dm_board_claim(run, b))
+        if (dm_board_claim(run, b, 0))
             dm_board_post(run, b, 0, 0, false);
         return;
     }
@@ -62,7 +62,7 @@ static void release(struct dm_run *run, struct dm_board *b)
     if (b->me != 0) {
         if (dm_board_await(run, b, 0, true) == NULL)
             return;
-    } else if (dm_board_claim(run, b)) {
+    } else if (dm_board_claim(run, b, 0)) {
         dm_board_post(run, b, 0, 0, true);
     }
     dm_board_finish(run, b);

@@ -144,7 +144,7 @@ static void allreduce_small(struct fold *f)
     struct dm_board *b = f->b;
     size_t len = begin(f, 0);
 
-    if (!dm_board_claim(f->run, b))
+    if (!dm_board_claim(f->run, b, len))
         return;
     put(f, 0, 0, f->n_now);
     if (b->is_flat) {
@@ -196,11 +196,9 @@ static void fold_part(struct fold *f, size_t at, bool is_wanted)
 /* The parts of a round before that others have folded. */
 static void take_parts(const struct fold *f, uint64_t round, size_t at, size_t n)
 {
-    const char *src = dm_board_slot_at(f->b, f->b->n - 1, round);
+    const char *src = dm_board_place_at(f->b, f->b->n - 1, round, n * f->size);
     size_t lo = part_of(f, n, f->b->me), hi = part_of(f, n, f->b->me + 1);
 
-    if (n * f->size <= DM_BOARD_INLINE)
-        src = f->b->shared->seats[f->b->n - 1].heads[round % DM_BOARD_SLOTS].data;
     take(f, at, src, lo * f->size);
     take(f, at + hi, src + hi * f->size, (n - hi) * f->size);
 }
@@ -221,7 +219,7 @@ static void reduce_parts(struct fold *f, bool is_wanted)
             len = begin(f, at);
         else
             dm_board_next(b);
-        if (!dm_board_claim(f->run, b))
+        if (!dm_board_claim(f->run, b, len))
             return;
         if (len > 0)
             put_parts(f, at);
@@ -265,7 +263,7 @@ static void give(struct fold *f)
     for (size_t at = 0; at < f->a->rcount; at += f->n) {
         size_t len = begin(f, at);
 
-        if (!dm_board_claim(f->run, f->b))
+        if (!dm_board_claim(f->run, f->b, len))
             return;
         put(f, at, 0, f->n_now);
         dm_board_post(f->run, f->b, len, total, false);
@@ -296,7 +294,7 @@ static void fold_given(struct fold *f)
     for (size_t at = 0; at < f->a->rcount; at += f->n) {
         size_t len = begin(f, at);
 
-        if (!dm_board_claim(f->run, f->b))
+        if (!dm_board_claim(f->run, f->b, len))
             return;
         for (int i = 0; i < f->b->n; i++)
             if (i != f->b->me && dm_board_await(f->run, f->b, i, false) == NULL)
@@ -353,7 +351,7 @@ static void scatter_round(struct fold *f, size_t at, const size_t *firsts, size_
     char *place, *io;
 
     dm_board_next(b);
-    if (!dm_board_claim(f->run, b))
+    if (!dm_board_claim(f->run, b, b->room))
         return;
     place = dm_board_place(b, b->me, b->room);
     for (int i = 0; i < b->n; i++)
@@ -426,7 +424,7 @@ static void scan(struct dm_run *run, const struct dm_coll_args *a, bool is_inclu
         for (size_t at = 0; at < a->rcount && !run->is_stopped; at += f.n) {
             size_t len = begin(&f, at);
 
-            if (!dm_board_claim(run, b))
+            if (!dm_board_claim(run, b, len))
                 break;
             put(&f, at, 0, f.n_now);
             dm_board_post(run, b, len, len, false);

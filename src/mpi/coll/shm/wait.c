@@ -23,7 +23,9 @@
 #define SPINS_CROWDED 20
 #define PATIENCE_NS   20000  /* of yields before a sleep, where the ranks take turns on a core, */
 #define TURN_NS       4000   /* and for each rank besides; at most: */
-#define PATIENCE_LOG  5      /* halved so often while yields do not help */
+#define PATIENCE_LOG  5      /* halved so often while yields do not help, */
+#define TRY_ROUNDS    16     /* but in so many rounds tried again, */
+#define TRY_EVERY     128    /* of so many; all ranks try at the same time */
 #define NAP_US        1000   /* nobody wakes us */
 #define SLEEP_US      100000 /* somebody will; but a lost peer is also looked for */
 
@@ -155,7 +157,9 @@ static DM_NOINLINE bool wait_long(struct dm_run *run, struct dm_board *b, _Atomi
 
     if (run->is_stopped)
         return false;
-    idle.patience = (PATIENCE_NS + TURN_NS * (uint64_t)b->n) >> b->n_vain;
+    idle.patience = PATIENCE_NS + TURN_NS * (uint64_t)b->n;
+    if (b->round % TRY_EVERY >= TRY_ROUNDS)
+        idle.patience >>= b->n_vain;
     for (uint32_t n = 0;; n++) {
         bool is_tired;
 
@@ -186,10 +190,10 @@ static inline bool wait_for(struct dm_run *run, struct dm_board *b, _Atomic uint
 
 /* ---- rounds ---- */
 
-/* The round that a slot was last written in is SLOTS back: have all finished it? */
-static DM_NOINLINE bool claim_asking(struct dm_run *run, struct dm_board *b)
+/* Have all finished this round? It is the one that my slot was written in before. */
+static DM_NOINLINE bool claim_asking(struct dm_run *run, struct dm_board *b, uint64_t need)
 {
-    uint64_t need = b->round - DM_BOARD_SLOTS, least = UINT64_MAX;
+    uint64_t least = UINT64_MAX;
 
     for (int i = 0; i < b->n; i++) {
         _Atomic uint64_t *finished = &b->shared->seats[i].finished.value;
@@ -202,15 +206,18 @@ static DM_NOINLINE bool claim_asking(struct dm_run *run, struct dm_board *b)
         has = atomic_load_explicit(finished, memory_order_relaxed);
         least = has < least ? has : least;
     }
-    b->n_finished = least;
+    /* What has become known by a meeting may be more. */
+    b->n_finished = least > b->n_finished ? least : b->n_finished;
     return true;
 }
 
-bool dm_board_claim(struct dm_run *run, struct dm_board *b)
+bool dm_board_claim(struct dm_run *run, struct dm_board *b, size_t len)
 {
-    if (dm_likely(b->n_finished + DM_BOARD_SLOTS >= b->round))
+    uint64_t ahead = len <= DM_BOARD_MID ? DM_BOARD_SLOTS : DM_BOARD_BIG;
+
+    if (dm_likely(b->n_finished + ahead >= b->round))
         return !run->is_stopped;
-    return claim_asking(run, b);
+    return claim_asking(run, b, b->round - ahead);
 }
 
 static inline struct dm_board_head *fill(struct dm_board *b, size_t len, size_t total)
