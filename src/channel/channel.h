@@ -59,6 +59,7 @@ enum dm_pkt_type {
     DM_PKT_RMA_LAST = DM_PKT_RMA_FIRST + 31,
     /* src/mpi/coll and others */
     DM_PKT_USER_FIRST,
+    DM_PKT_COLL_WAKE = DM_PKT_USER_FIRST, /* empty: look at the shared memory again */
     DM_PKT_N = 64
 };
 
@@ -190,6 +191,22 @@ bool dm_chan_has_helper(const struct dm_chan *chan);
 /* For DATUM_STATS: how often it was woken in the provider, passes it made, and those that did something. */
 void dm_chan_helper_stats(const struct dm_chan *chan, uint64_t *wakes_p, uint64_t *passes_p,
                           uint64_t *useful_p);
+ * For loops that wait for memory which other processes of the host write. One pass, after
+ * which the caller looks again: it may yield the core, never blocks. True when it is time to sleep:
+ * the caller tells whoever writes the memory, looks once more, and calls dm_chan_sleep, which blocks
+ * in the provider until a packet may have come, or for a while that grows, up to max_us.
+ */
+struct dm_chan_idle {
+    bool is_crowded;   /* set by the caller: processes outnumber cores, */
+    uint64_t patience; /* ns after which it may sleep then, unless DATUM_SPIN is set */
+    uint32_t n;        /* idle passes; the rest is 0 at first and private to the channel */
+    uint64_t since;
+    uint64_t wait_us;
+};
+bool dm_chan_progress_spin(struct dm_chan *chan, struct dm_chan_idle *idle);
+void dm_chan_sleep(struct dm_chan *chan, struct dm_chan_idle *idle, uint64_t max_us);
+/* True when processes outnumber cores, so that waiting should give the core away. */
+bool dm_chan_is_crowded(const struct dm_chan *chan);
 /*
  * fn is called in every pass while it is registered (nonblocking collectives, generalized
  * requests); returns how many things it did. It may remove itself.

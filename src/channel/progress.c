@@ -23,6 +23,7 @@
 #define POLLS_GATE    4     /* passes between letting other threads in */
 #define WAIT_MIN_US   50
 #define WAIT_MAX_US   100000
+#define YIELDS        2      /* of a wait for shared memory before it may sleep, when crowded */
 
 static int run_hooks(struct dm_chan *chan)
 {
@@ -160,6 +161,58 @@ int dm_chan_progress_test(struct dm_chan *chan)
     else if (++chan->n_idle_tests % POLLS_CROWDED == 0 && dm_adapt_is_crowded(chan->adapt))
         sched_yield();
     return n;
+}
+
+/* ---- waits for shared memory ---- */
+
+bool dm_chan_is_crowded(const struct dm_chan *chan)
+{
+    return dm_adapt_is_crowded(chan->adapt);
+}
+
+/* Idle for long enough to sleep? */
+static bool is_over(struct dm_chan_idle *idle)
+{
+    uint64_t spin = dm_cfg()->spin, now = dm_clock_ns();
+
+    if (spin == DM_CFG_AUTO)
+        spin = idle->is_crowded ? idle->patience : SPIN_AUTO_NS;
+    else
+        spin *= 1000;
+    if (idle->since == 0)
+        idle->since = now;
+    if (now - idle->since >= spin)
+        return true;
+    if (!idle->is_crowded && now - idle->since > YIELD_NS)
+        sched_yield();
+    return false;
+}
+
+bool dm_chan_progress_spin(struct dm_chan *chan, struct dm_chan_idle *idle)
+{
+    int n = dm_chan_progress(chan);
+
+    share(chan);
+    if (n > 0) {
+        idle->n = 0;
+        idle->since = 0;
+        return false;
+    }
+    idle->n++;
+    if (!idle->is_crowded)
+        return idle->n % (POLLS / 4) == 0 && is_over(idle);
+    if (idle->since == 0)
+        idle->since = dm_clock_ns();
+    sched_yield();
+    return idle->n >= YIELDS && is_over(idle);
+}
+
+void dm_chan_sleep(struct dm_chan *chan, struct dm_chan_idle *idle, uint64_t max_us)
+{
+    uint64_t us = idle->wait_us > WAIT_MIN_US ? idle->wait_us : WAIT_MIN_US;
+
+    dm_adapt_wait(chan->adapt, us < max_us ? us : max_us);
+    idle->wait_us = us * 2 < WAIT_MAX_US ? us * 2 : WAIT_MAX_US;
 }
 
 bool dm_chan_is_busy(const struct dm_chan *chan)

@@ -193,6 +193,8 @@ bool dm_adapt_is_registered(const struct dm_mr *mr);
  */
 bool dm_adapt_mem_file(const struct dm_adapt *adapt, const struct dm_mr *mr, int *fd_p,
                        uintptr_t *start_p);
+/* Does a provider reach peers on this host by mapping memory files? If none does, nobody else shall. */
+bool dm_adapt_can_map(const struct dm_adapt *adapt);
 /* The keys that peers use with addresses inside mr. */
 void dm_adapt_rkey(const struct dm_mr *mr, struct dm_rkey *rkey_p);
 

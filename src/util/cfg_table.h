@@ -47,6 +47,9 @@
     X(COLL, STR, "", coll,                                                                         \
       "algorithms of collectives to use where they can do the job, as in "                         \
       "bcast=scatter,barrier=tree; empty: by the library's table")                                 \
+    X(COLL_SHM, ENUM, "auto", coll_shm,                                                            \
+      "auto|yes|no: whether collectives use memory that the processes of a host share; auto: "     \
+      "when a provider reaches peers on this host by sharing memory, too")                         \
     X(RECONNECT, USEC, "10s", reconnect,                                                           \
       "how long a broken connection is tried again over all rails before the loss is final; 0: "   \
       "lost at once")                                                                              \

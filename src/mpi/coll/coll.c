@@ -9,12 +9,14 @@
 #include "mpi/coll/coll_state.h"
 #include "mpi/coll/sched.h"
 #include "mpi/coll/select.h"
+#include "mpi/coll/shm/board.h"
 #include "util/cfg.h"
 
 int dm_coll_start(void)
 {
     dm_coll_state.byte = dm_type_get(MPI_BYTE);
     dm_sched_start();
+    dm_board_start();
     return dm_coll_force(dm_cfg()->coll);
 }
 

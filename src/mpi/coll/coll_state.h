@@ -11,6 +11,7 @@ struct dm_coll_state {
     void *spare;          /* a block of temporary memory, or NULL */
     size_t spare_len;
     const struct dm_coll_choice *forced[DM_COLL_N]; /* the user's choice, or NULL */
+    int n_boards;                                   /* that this process is in */
     struct dm_list ready;                           /* schedules that can go on */
     struct dm_list left;                            /* those that wait for the program's thread */
     struct dm_chan_hook hook;                       /* on while there are any */

@@ -35,6 +35,7 @@ void dm_coll_run_open(struct dm_run *run, struct dm_comm *comm)
     run->is_stopped = false;
     run->sched = NULL;
     run->inter = NULL;
+    run->map = NULL;
     run->blocks = NULL;
     run->reqs = run->few;
     run->n_reqs = 0;
@@ -60,6 +61,18 @@ void dm_coll_across(struct dm_run *run)
     run->comm = run->inter;
     run->size = run->comm->remote->size;
     run->tag = run->tag_inter;
+}
+
+void dm_coll_among(struct dm_run *run, const int *ranks, int n, int me)
+{
+    run->map = ranks;
+    run->size = ranks != NULL ? n : run->comm->size;
+    run->rank = ranks != NULL ? me : run->comm->rank;
+}
+
+static inline int rank_of(const struct dm_run *run, int rank)
+{
+    return dm_unlikely(run->map != NULL) ? run->map[rank] : rank;
 }
 
 static void free_block(struct dm_coll_block *block)
@@ -118,7 +131,7 @@ void dm_coll_send(struct dm_run *run, const void *buf, size_t count, struct dm_t
     }
     if (run->is_stopped)
         return;
-    err = dm_p2p_send_coll(buf, count, type, dest, run->tag, run->comm);
+    err = dm_p2p_send_coll(buf, count, type, rank_of(run, dest), run->tag, run->comm);
     if (err != DM_OK)
         dm_coll_fail(run, err);
 }
@@ -137,7 +150,8 @@ void dm_coll_recv(struct dm_run *run, void *buf, size_t count, struct dm_type *t
     }
     if (run->is_stopped)
         return;
-    err = dm_p2p_recv_coll(buf, count, type, source, run->tag, run->comm, MPI_STATUS_IGNORE);
+    err = dm_p2p_recv_coll(buf, count, type, rank_of(run, source), run->tag, run->comm,
+                           MPI_STATUS_IGNORE);
     if (err != DM_OK)
         dm_coll_fail(run, err);
 }
@@ -161,8 +175,8 @@ void dm_coll_sendrecv(struct dm_run *run, const void *sbuf, size_t scount, struc
     }
     if (run->is_stopped)
         return;
-    err = dm_p2p_sendrecv_coll(sbuf, scount, stype, dest, rbuf, rcount, rtype, source, run->tag,
-                               run->comm);
+    err = dm_p2p_sendrecv_coll(sbuf, scount, stype, rank_of(run, dest), rbuf, rcount, rtype,
+                               rank_of(run, source), run->tag, run->comm);
     if (err != DM_OK)
         dm_coll_fail(run, err);
 }
@@ -204,7 +218,8 @@ void dm_coll_isend(struct dm_run *run, const void *buf, size_t count, struct dm_
     }
     if (!reserve_req(run))
         return;
-    err = dm_p2p_isend_coll(buf, count, type, dest, run->tag, run->comm, &run->reqs[run->n_reqs]);
+    err = dm_p2p_isend_coll(buf, count, type, rank_of(run, dest), run->tag, run->comm,
+                            &run->reqs[run->n_reqs]);
     if (err == DM_OK)
         run->n_reqs++;
     else
@@ -225,7 +240,8 @@ void dm_coll_irecv(struct dm_run *run, void *buf, size_t count, struct dm_type *
     }
     if (!reserve_req(run))
         return;
-    err = dm_p2p_irecv_coll(buf, count, type, source, run->tag, run->comm, &run->reqs[run->n_reqs]);
+    err = dm_p2p_irecv_coll(buf, count, type, rank_of(run, source), run->tag, run->comm,
+                            &run->reqs[run->n_reqs]);
     if (err == DM_OK)
         run->n_reqs++;
     else

@@ -29,6 +29,7 @@ struct dm_run {
     struct dm_sched *sched; /* steps are recorded here; NULL: executed as they are called */
     struct dm_comm *inter;  /* the intercommunicator, also while comm is its local one; or NULL */
     int tag_inter, tag_local;
+    const int *map; /* ranks of comm that the ranks of the steps stand for; NULL: themselves */
     struct dm_coll_block *blocks;
     struct dm_req **reqs; /* started and not waited for */
     int n_reqs;
@@ -73,6 +74,11 @@ void dm_coll_run_open(struct dm_run *run, struct dm_comm *comm);
  */
 void dm_coll_inside(struct dm_run *run);
 void dm_coll_across(struct dm_run *run);
+/*
+ * Steps from here on are among n ranks of comm, ranks[] (kept), of which this process is number me;
+ * an algorithm for a communicator may be called. With NULL among all of comm again. Not recorded.
+ */
+void dm_coll_among(struct dm_run *run, const int *ranks, int n, int me);
 /* Waits for what is under way, frees temporary memory, returns the run's error. */
 int dm_coll_run_close(struct dm_run *run);
 /* The collective failed: remember the first error; stop unless the others can still be served. */

@@ -9,6 +9,7 @@
 #include "mpi/coll/alg/alg.h"
 #include "mpi/coll/coll_state.h"
 #include "mpi/coll/sched.h"
+#include "mpi/coll/shm/board.h"
 #include "util/log.h"
 #include "util/strbuf.h"
 
@@ -20,29 +21,38 @@
 /* clang-format off */
 static const struct dm_coll_choice table[] = {
     /* kind                 name             algorithm                          needs       ranks  bytes */
+    {DM_COLL_BARRIER,       "shm",           dm_coll_barrier_shm,               DM_COLL_ONE_NODE, ANY, ALL},
+    {DM_COLL_BARRIER,       "nodes",         dm_coll_barrier_nodes,             DM_COLL_NODES, ANY, ALL},
     {DM_COLL_BARRIER,       "dissemination", dm_coll_barrier_dissemination,     DM_COLL_POW2,   4, ALL},
     {DM_COLL_BARRIER,       "tree",          dm_coll_barrier_tree,              0,             64, ALL},
     {DM_COLL_BARRIER,       "dissemination", dm_coll_barrier_dissemination,     0,            ANY, ALL},
     /* bytes of the buffer */
+    {DM_COLL_BCAST,         "shm",           dm_coll_bcast_shm,                 DM_COLL_ONE_NODE, ANY, ALL},
+    {DM_COLL_BCAST,         "nodes",         dm_coll_bcast_nodes,               DM_COLL_NODES, ANY, ALL},
     {DM_COLL_BCAST,         "binomial",      dm_coll_bcast_binomial,            0,             32, ALL},
     {DM_COLL_BCAST,         "binomial",      dm_coll_bcast_binomial,            0,            ANY, KIB(128)},
     {DM_COLL_BCAST,         "scatter",       dm_coll_bcast_scatter,             0,            ANY, ALL},
     /* bytes of one block */
+    {DM_COLL_GATHER,        "shm",           dm_coll_gather_shm,                DM_COLL_ONE_NODE, ANY, ALL},
     {DM_COLL_GATHER,        "linear",        dm_coll_gather_linear,             0,             16, ALL},
     {DM_COLL_GATHER,        "binomial",      dm_coll_gather_binomial,           0,            ANY, KIB(4)},
     {DM_COLL_GATHER,        "linear",        dm_coll_gather_linear,             0,            ANY, ALL},
     {DM_COLL_GATHERV,       "linear",        dm_coll_gather_linear,             0,            ANY, ALL},
+    {DM_COLL_SCATTER,       "shm",           dm_coll_scatter_shm,               DM_COLL_ONE_NODE, 256, ALL},
     {DM_COLL_SCATTER,       "linear",        dm_coll_scatter_linear,            0,             16, ALL},
     {DM_COLL_SCATTER,       "binomial",      dm_coll_scatter_binomial,          0,            ANY, KIB(4)},
     {DM_COLL_SCATTER,       "linear",        dm_coll_scatter_linear,            0,            ANY, ALL},
     {DM_COLL_SCATTERV,      "linear",        dm_coll_scatter_linear,            0,            ANY, ALL},
     /* bytes of all blocks together */
+    {DM_COLL_ALLGATHER,     "shm",           dm_coll_allgather_shm,             DM_COLL_ONE_NODE, ANY, ALL},
     {DM_COLL_ALLGATHER,     "doubling",      dm_coll_allgather_doubling,        DM_COLL_POW2, ANY, KIB(256)},
     {DM_COLL_ALLGATHER,     "bruck",         dm_coll_allgather_bruck,           0,            ANY, KIB(64)},
     {DM_COLL_ALLGATHER,     "ring",          dm_coll_allgather_ring,            0,            ANY, ALL},
+    {DM_COLL_ALLGATHERV,    "shm",           dm_coll_allgather_shm,             DM_COLL_ONE_NODE, ANY, ALL},
     {DM_COLL_ALLGATHERV,    "bruck",         dm_coll_allgather_bruck,           0,            ANY, KIB(64)},
     {DM_COLL_ALLGATHERV,    "ring",          dm_coll_allgather_ring,            0,            ANY, ALL},
     /* bytes of one block; unknown (0) with counts of its own for every rank */
+    {DM_COLL_ALLTOALL,      "shm",           dm_coll_alltoall_shm,              DM_COLL_ONE_NODE, 256, ALL},
     {DM_COLL_ALLTOALL,      "linear",        dm_coll_alltoall_linear,           0,              4, KIB(256)},
     {DM_COLL_ALLTOALL,      "bruck",         dm_coll_alltoall_bruck,            0,            ANY, KIB(1)},
     {DM_COLL_ALLTOALL,      "linear",        dm_coll_alltoall_linear,           0,            ANY, KIB(256)},
@@ -50,17 +60,24 @@ static const struct dm_coll_choice table[] = {
     {DM_COLL_ALLTOALLV,     "linear",        dm_coll_alltoall_linear,           0,            ANY, ALL},
     {DM_COLL_ALLTOALLV,     "pairwise",      dm_coll_alltoall_pairwise,         0,          NEVER, ALL},
     /* bytes of the vector */
+    {DM_COLL_REDUCE,        "shm",           dm_coll_reduce_shm,                DM_COLL_ONE_NODE, ANY, ALL},
+    {DM_COLL_REDUCE,        "nodes",         dm_coll_reduce_nodes,              DM_COLL_NODES | DM_COLL_ORDERED, ANY, ALL},
     {DM_COLL_REDUCE,        "binomial",      dm_coll_reduce_binomial,           0,             16, KIB(512)},
     {DM_COLL_REDUCE,        "binomial",      dm_coll_reduce_binomial,           0,            ANY, KIB(64)},
     {DM_COLL_REDUCE,        "halving",       dm_coll_reduce_halving,            0,            ANY, ALL},
+    {DM_COLL_ALLREDUCE,     "shm",           dm_coll_allreduce_shm,             DM_COLL_ONE_NODE, ANY, ALL},
+    {DM_COLL_ALLREDUCE,     "nodes",         dm_coll_allreduce_nodes,           DM_COLL_NODES | DM_COLL_ORDERED, ANY, ALL},
     {DM_COLL_ALLREDUCE,     "doubling",      dm_coll_allreduce_doubling,        DM_COLL_POW2, ANY, KIB(4)},
     {DM_COLL_ALLREDUCE,     "tree",          dm_coll_allreduce_tree,            0,             32, KIB(32)},
     {DM_COLL_ALLREDUCE,     "doubling",      dm_coll_allreduce_doubling,        0,            ANY, KIB(8)},
     {DM_COLL_ALLREDUCE,     "halving",       dm_coll_allreduce_halving,         0,            ANY, ALL},
+    {DM_COLL_REDUCE_SCATTER,"shm",           dm_coll_reduce_scatter_shm,        DM_COLL_ONE_NODE, 256, ALL},
     {DM_COLL_REDUCE_SCATTER,"allreduce",     dm_coll_reduce_scatter_allreduce,  0,            ANY, KIB(4)},
     {DM_COLL_REDUCE_SCATTER,"pairwise",      dm_coll_reduce_scatter_pairwise,   DM_COLL_COMMUTES, ANY, ALL},
     {DM_COLL_REDUCE_SCATTER,"ordered",       dm_coll_reduce_scatter_ordered,    0,            ANY, ALL},
+    {DM_COLL_SCAN,          "shm",           dm_coll_scan_shm,                  DM_COLL_ONE_NODE, 32, KIB(64)},
     {DM_COLL_SCAN,          "doubling",      dm_coll_scan_doubling,             0,            ANY, ALL},
+    {DM_COLL_EXSCAN,        "shm",           dm_coll_exscan_shm,                DM_COLL_ONE_NODE, 32, KIB(64)},
     {DM_COLL_EXSCAN,        "doubling",      dm_coll_exscan_doubling,           0,            ANY, ALL},
     /* no bytes: processes may have different ones */
     {DM_COLL_NEIGHBOR_ALLGATHER, "direct",   dm_coll_neighbor_allgather_direct, 0,            ANY, ALL},
@@ -106,23 +123,32 @@ static const char *const kind_names[DM_COLL_N] = {
 
 #define N_ROWS (sizeof(table) / sizeof(table[0]))
 
-static bool is_able(const struct dm_coll_choice *row, const struct dm_coll_args *args, int size)
+#define OF_COMM (DM_COLL_ONE_NODE | DM_COLL_NODES)
+
+/* fits: what the communicator has to offer for this call, of the needs. */
+static bool is_able(const struct dm_coll_choice *row, const struct dm_coll_args *args, int size,
+                    unsigned int fits)
 {
+    if ((row->needs & OF_COMM & ~fits) != 0)
+        return false;
+    if ((row->needs & DM_COLL_ORDERED & ~fits) != 0 && !args->op->is_commutative)
+        return false;
     if ((row->needs & DM_COLL_COMMUTES) != 0 && !args->op->is_commutative)
         return false;
     return (row->needs & DM_COLL_POW2) == 0 || (size & (size - 1)) == 0;
 }
 
 static const struct dm_coll_choice *choose(enum dm_coll_kind kind, size_t bytes,
-                                           const struct dm_coll_args *args, int size)
+                                           const struct dm_coll_args *args, int size,
+                                           unsigned int fits)
 {
     const struct dm_coll_choice *row = dm_coll_state.forced[kind];
 
-    if (dm_unlikely(row != NULL) && is_able(row, args, size))
+    if (dm_unlikely(row != NULL) && is_able(row, args, size, fits))
         return row;
     row = table;
     while (row->kind != kind || size > row->max_ranks || bytes > row->max_bytes ||
-           !is_able(row, args, size))
+           !is_able(row, args, size, fits))
         row++;
     return row;
 }
@@ -159,7 +185,7 @@ int dm_coll_run(enum dm_coll_kind kind, size_t bytes, const struct dm_coll_args 
 
     if (dm_unlikely(comm->remote != NULL || (comm->size == 1 && alone[kind] != NULL)))
         return run_special(kind, args, comm, how);
-    row = choose(kind, bytes, args, comm->size);
+    row = choose(kind, bytes, args, comm->size, how.req_p == NULL ? dm_board_fits(comm) : 0);
     DM_TRACE(COLL, "%s %s, comm %u seq %u, %zu bytes", kind_names[kind], row->name, comm->ctx,
              comm->coll_seq, bytes);
     return dm_coll_run_alg(row->alg, args, comm, how);

@@ -30,7 +30,11 @@ enum dm_coll_kind {
 /* What an algorithm demands of the call. */
 enum dm_coll_needs {
     DM_COLL_COMMUTES = 1, /* a commutative operation */
-    DM_COLL_POW2 = 2      /* 2^n ranks */
+    DM_COLL_POW2 = 2,     /* 2^n ranks */
+    /* Of the communicator, for blocking calls (shm/board.h): */
+    DM_COLL_ONE_NODE = 4, /* all ranks share memory */
+    DM_COLL_NODES = 8,    /* those of each node do, and some node has several */
+    DM_COLL_ORDERED = 16, /* the operation commutes, or the nodes have consecutive ranks */
 };
 
 /* A row of the table: first one that fits wins. */

@@ -35,6 +35,24 @@ dm_coll_alg dm_coll_exscan_doubling;
 dm_coll_alg dm_coll_neighbor_allgather_direct;
 dm_coll_alg dm_coll_neighbor_alltoall_direct;
 
+/* All ranks are on one node and have a board (shm/board.h). */
+dm_coll_alg dm_coll_barrier_shm;
+dm_coll_alg dm_coll_bcast_shm;
+dm_coll_alg dm_coll_gather_shm;
+dm_coll_alg dm_coll_scatter_shm;
+dm_coll_alg dm_coll_allgather_shm;
+dm_coll_alg dm_coll_alltoall_shm;
+dm_coll_alg dm_coll_reduce_shm;
+dm_coll_alg dm_coll_allreduce_shm;
+dm_coll_alg dm_coll_reduce_scatter_shm;
+dm_coll_alg dm_coll_scan_shm;
+dm_coll_alg dm_coll_exscan_shm;
+/* The ranks of each node have one: on the nodes, and by messages between one rank of each. */
+dm_coll_alg dm_coll_barrier_nodes;
+dm_coll_alg dm_coll_bcast_nodes;
+dm_coll_alg dm_coll_reduce_nodes;
+dm_coll_alg dm_coll_allreduce_nodes;
+
 /* One rank (alone.c). */
 dm_coll_alg dm_coll_alone_nothing;
 dm_coll_alg dm_coll_alone_move;

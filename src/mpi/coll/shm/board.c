@@ -1,0 +1,283 @@
+/*
+ * Making boards, and what communicators they fit.
+ *
+ * The lowest rank of each node makes the memory and offers it over a binomial tree of messages; then all
+ * ranks of the communicator agree: everybody has mapped it, or nobody uses it. A process
+ * is in BOARDS_MAX boards at most, so that their memory grows with the ranks of the node and
+ * not with communicators; when it is in so many the communicator works with messages, and asks again later.
+ */
+#include "mpi/coll/shm/board.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "mpi/coll/alg/alg.h"
+#include "mpi/coll/coll_state.h"
+#include "util/cfg.h"
+#include "util/host.h"
+#include "util/log.h"
+
+#define BOARDS_MAX 32
+#define FIRST_TRY  2 /* blocking collective that makes the board */
+#define TRY_FACTOR 8
+#define ROOM_MAX   ((size_t)64 << 10)
+#define ROOM_MIN   DM_BOARD_PIECE
+#define DATA_MAX   ((size_t)16 << 20) /* bytes of all slots, unless they get too small */
+#define FLAT_MAX   8                  /* ranks that look at each other */
+#define PAGE       ((size_t)4 << 10)
+
+/* The memory file as its maker knows it; len 0: there is none. */
+struct offer {
+    uint64_t len;
+    uint64_t dev;
+    uint64_t ino;
+    int32_t pid;
+    int32_t fd;
+};
+
+/* What a rank thinks of it; the least of all counts. */
+enum { VERDICT_NEVER, VERDICT_LATER, VERDICT_READY };
+
+/* ---- the nodes of a communicator ---- */
+
+/* Number of the node that a rank is on among those that were seen; n: a new one. */
+static int find_node(const struct dm_comm *comm, const int *leaders, int n, int rank)
+{
+    int node = dm_chan_node(dm_world.chan, dm_comm_proc(comm, rank));
+
+    for (int i = n - 1; i >= 0; i--)
+        if (dm_chan_node(dm_world.chan, dm_comm_proc(comm, leaders[i])) == node)
+            return i;
+    return n;
+}
+
+static void find_nodes(const struct dm_comm *comm, struct dm_board *b)
+{
+    bool is_ordered = true;
+
+    b->n_nodes = 0;
+    for (int i = 0; i < comm->size; i++) {
+        b->node_of[i] = find_node(comm, b->leaders, b->n_nodes, i);
+        if (b->node_of[i] == b->n_nodes)
+            b->leaders[b->n_nodes++] = i;
+        is_ordered = is_ordered && b->node_of[i] == b->n_nodes - 1;
+    }
+    b->node = b->node_of[comm->rank];
+    for (int i = 0; i < comm->size; i++) {
+        if (b->node_of[i] != b->node)
+            continue;
+        if (i == comm->rank)
+            b->me = b->n;
+        b->ranks[b->n++] = i;
+    }
+    if (b->n_nodes == 1)
+        b->fits = DM_COLL_ONE_NODE | DM_COLL_ORDERED;
+    else if (b->n_nodes < comm->size)
+        b->fits = DM_COLL_NODES | (is_ordered ? DM_COLL_ORDERED : 0);
+}
+
+static struct dm_board *new_board(const struct dm_comm *comm)
+{
+    size_t n = (size_t)comm->size;
+    struct dm_board *b = calloc(1, sizeof(*b) + 3 * n * sizeof(int));
+
+    if (b == NULL)
+        return NULL;
+    b->next_try = FIRST_TRY;
+    b->maker_fd = -1;
+    b->ranks = (int *)(void *)(b + 1);
+    b->leaders = b->ranks + n;
+    b->node_of = b->leaders + n;
+    return b;
+}
+
+/* ---- memory ---- */
+
+static void lay_out(struct dm_board *b)
+{
+    size_t n = (size_t)b->n, mids = (size_t)DM_BOARD_SLOTS * DM_BOARD_MID;
+    size_t seats = sizeof(*b->shared) + n * sizeof(b->shared->seats[0]);
+    size_t left = DATA_MAX / n > mids ? DATA_MAX / n - mids : 0;
+
+    b->room = left / DM_BOARD_BIG / PAGE * PAGE;
+    b->room = b->room < ROOM_MAX ? b->room : ROOM_MAX;
+    b->room = b->room > ROOM_MIN ? b->room : ROOM_MIN;
+    b->data_at = (seats + PAGE - 1) / PAGE * PAGE;
+    b->shared_len = b->data_at + n * (mids + DM_BOARD_BIG * b->room);
+}
+
+static void make(struct dm_board *b, struct offer *offer)
+{
+    struct stat st;
+    void *ptr;
+    int fd;
+
+    if (dm_host_shm_alloc("datum-board", b->shared_len, &ptr, &fd) != DM_OK) {
+        DM_TRACE(COLL, "no board: %s", dm_err_detail());
+        return;
+    }
+    b->shared = ptr;
+    if (fstat(fd, &st) != 0)
+        st.st_ino = 0;
+    *offer = (struct offer){
+        .len = b->shared_len, .dev = st.st_dev, .ino = st.st_ino, .pid = getpid(), .fd = fd};
+}
+
+static void map(struct dm_board *b, const struct offer *offer)
+{
+    void *ptr;
+
+    if (offer->len != b->shared_len)
+        return;
+    if (dm_host_shm_open(offer->pid, offer->fd, offer->dev, offer->ino, b->shared_len, &ptr) ==
+        DM_OK)
+        b->shared = ptr;
+    else
+        DM_TRACE(COLL, "no board: %s", dm_err_detail());
+}
+
+static void unmap(struct dm_board *b)
+{
+    if (b->shared != NULL)
+        munmap(b->shared, b->shared_len);
+    b->shared = NULL;
+}
+
+/* ---- set-up ---- */
+
+static int is_allowed(void)
+{
+    int want = dm_cfg()->coll_shm;
+
+    if (want == DM_COLL_SHM_AUTO)
+        return dm_adapt_can_map(dm_chan_adapt(dm_world.chan));
+    return want == DM_COLL_SHM_YES;
+}
+
+/* Memory for the node's ranks, unless somebody cannot have it; *verdict_p is mine. */
+static void share(struct dm_run *run, struct dm_board *b, int *verdict_p)
+{
+    bool is_full = dm_coll_state.n_boards >= BOARDS_MAX;
+    struct offer offer = {.len = 0, .fd = -1};
+    struct dm_coll_args a = {
+        .rbuf = &offer, .rcount = sizeof(offer), .rtype = dm_coll_byte(), .root = 0};
+    bool is_mine = *verdict_p == VERDICT_READY && !is_full;
+
+    lay_out(b);
+    if (b->me == 0 && is_mine)
+        make(b, &offer);
+    dm_coll_among(run, b->ranks, b->n, b->me);
+    dm_coll_bcast_binomial(run, &a);
+    dm_coll_among(run, NULL, 0, 0);
+    if (b->me != 0 && is_mine)
+        map(b, &offer);
+    if (*verdict_p == VERDICT_READY && b->shared == NULL)
+        *verdict_p = is_full ? VERDICT_LATER : VERDICT_NEVER;
+    /* the maker is full, which is no reason of mine */
+    if (*verdict_p == VERDICT_NEVER && is_mine && b->me != 0 && offer.len == 0)
+        *verdict_p = VERDICT_LATER;
+    dm_coll_state.n_boards += b->shared != NULL;
+    b->maker_fd = b->me == 0 ? offer.fd : -1;
+}
+
+/* Collective over comm. */
+static void set_up(struct dm_comm *comm, struct dm_board *b)
+{
+    int verdict = is_allowed() ? VERDICT_READY : VERDICT_NEVER;
+    int words[2];
+    struct dm_coll_args a = {.sbuf = words,
+                             .rbuf = words,
+                             .rcount = 2,
+                             .rtype = dm_type_get(MPI_INT),
+                             .op = dm_op_get(MPI_MIN),
+                             .is_in_place = true};
+    struct dm_run run;
+    int err;
+
+    dm_coll_run_open(&run, comm);
+    if (b->n > 1)
+        share(&run, b, &verdict);
+    words[0] = verdict;
+    words[1] = !dm_chan_is_crowded(dm_world.chan);
+    dm_coll_allreduce_tree(&run, &a);
+    err = dm_coll_run_close(&run);
+    if (b->maker_fd >= 0)
+        close(b->maker_fd);
+    b->maker_fd = -1;
+    if (err == DM_OK && words[0] == VERDICT_READY) {
+        b->data = (char *)b->shared + b->data_at;
+        b->is_crowded = !words[1];
+        b->is_flat = !b->is_crowded && b->n <= FLAT_MAX;
+        b->state = DM_BOARD_READY;
+        DM_TRACE(COLL, "board of %d ranks, comm %u, %zu bytes", b->n, comm->ctx, b->shared_len);
+        return;
+    }
+    if (err != DM_OK && b->shared != NULL)
+        atomic_store(&b->shared->is_broken.value, 1);
+    /* Those that could must not wait for those that could not, and a lost peer is found by messages. */
+    if (b->shared != NULL)
+        dm_coll_state.n_boards--;
+    unmap(b);
+    if (err == DM_OK && words[0] == VERDICT_LATER) {
+        b->next_try *= TRY_FACTOR;
+        return;
+    }
+    b->fits = 0;
+    b->state = DM_BOARD_NEVER;
+}
+
+unsigned int dm_board_look(struct dm_comm *comm)
+{
+    struct dm_board *b = comm->coll;
+
+    if (b == NULL) {
+        b = new_board(comm);
+        if (b == NULL)
+            return 0;
+        comm->coll = b;
+    }
+    if (++b->n_calls != b->next_try)
+        return 0;
+    if (b->n == 0)
+        find_nodes(comm, b);
+    if (b->fits == 0)
+        b->state = DM_BOARD_NEVER;
+    else
+        set_up(comm, b);
+    return b->state == DM_BOARD_READY ? b->fits : 0;
+}
+
+/* ---- start and end ---- */
+
+static void on_comm_free(struct dm_comm *comm)
+{
+    struct dm_board *b = comm->coll;
+
+    if (b == NULL)
+        return;
+    if (b->shared != NULL)
+        dm_coll_state.n_boards--;
+    unmap(b);
+    free(b);
+    comm->coll = NULL;
+}
+
+/* That it has come was its purpose. */
+static void on_wake(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
+                    struct dm_chan_sink *sink)
+{
+    (void)arg;
+    (void)proc;
+    (void)pkt;
+    (void)data;
+    (void)avail;
+    (void)sink;
+}
+
+void dm_board_start(void)
+{
+    dm_core_on_comm_free(on_comm_free);
+    dm_chan_on_packet(dm_world.chan, DM_PKT_COLL_WAKE, on_wake, NULL);
+}

@@ -1,0 +1,191 @@
+/*
+ * Collectives in memory that the ranks of a communicator on one node share: the board.
+ *
+ * Each of these ranks has a seat with SLOTS slots. Collectives are made of rounds, which
+ * all seats go through alike: in round r a rank may write its slot number r % SLOTS and post
+ * it, wait for posts of others and read their slots, and finish the round. A slot is written
+ * again when all have finished the round that it was written in; that every rank posts what others
+ * wait for makes this true without asking, in most rounds. Data up to DM_BOARD_INLINE bytes travel
+ * in the same cache lines as the number of the round that says that they are there.
+ *
+ * Waiting is polling, and progress for everything else. Where processes outnumber cores a
+ * rank soon yields, then sleeps in the provider, and whoever writes what it waits
+ * for wakes it (wait.c).
+ *
+ * A board is made, together, at the second blocking collective of a communicator (the first one
+ * may be the only one), or later when a process had too many of them; all ranks have it or none has.
+ * Its memory is a file without a name: nothing can stay behind.
+ */
+#ifndef DM_MPI_COLL_SHM_BOARD_H
+#define DM_MPI_COLL_SHM_BOARD_H
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "mpi/coll/run.h"
+
+#define DM_BOARD_SLOTS  16   /* rounds that a rank can be ahead of others, */
+#define DM_BOARD_BIG    4    /* and with data of more than DM_BOARD_MID bytes */
+#define DM_BOARD_INLINE 96   /* bytes in the head of a slot */
+#define DM_BOARD_MID    2048
+#define DM_BOARD_PIECE  ((size_t)4096) /* at least; what a slot has room for in any case */
+#define DM_BOARD_RANKS  256 /* on a node, up to which each can have a part of a slot */
+
+/* ---- in shared memory ---- */
+
+/* Head of a slot: the post of one rank in a round. */
+struct dm_board_head {
+    _Atomic uint64_t round; /* that it belongs to; written last */
+    uint64_t total;         /* bytes of the poster's data in all rounds of the collective */
+    uint32_t len;           /* bytes of data here */
+    uint32_t pad[3];
+    char data[DM_BOARD_INLINE]; /* when they fit; aligned like malloc's */
+} DM_ALIGNED(2 * DM_CACHE_LINE); /* lines travel in pairs */
+
+struct dm_board_word {
+    _Atomic uint64_t value;
+} DM_ALIGNED(2 * DM_CACHE_LINE);
+
+struct dm_board_seat {
+    struct dm_board_word finished; /* rounds */
+    struct dm_board_word asleep;   /* what this rank sleeps for, 0: nothing (wait.c) */
+    struct dm_board_head heads[DM_BOARD_SLOTS];
+};
+
+struct dm_board_shared {
+    struct dm_board_word is_broken; /* a rank has given up: so must all others */
+    struct dm_board_word n_asleep;
+    struct dm_board_word n_arrived;           /* ranks that have come to meetings, ever */
+    struct dm_board_head met[DM_BOARD_SLOTS]; /* round: its meeting is over; nothing else */
+    struct dm_board_seat seats[];
+    /* then, page-aligned, the slots' data */
+};
+
+/* ---- of this process ---- */
+
+enum dm_board_state { DM_BOARD_NONE, DM_BOARD_READY, DM_BOARD_NEVER };
+
+struct dm_board {
+    enum dm_board_state state;
+    unsigned int fits; /* DM_COLL_ONE_NODE and the like */
+    uint32_t n_calls;  /* blocking collectives until it was ready */
+    uint32_t next_try;
+    int n; /* seats: ranks on my node, */
+    int me;
+    int *ranks; /* and what they are in the communicator, ascending */
+    int n_nodes, node;
+    int *leaders; /* lowest rank of each node, ascending; by number of the node */
+    int *node_of; /* of each rank */
+    uint64_t round;
+    uint64_t n_met;      /* value of n_arrived when the meetings before are over */
+    uint64_t n_finished; /* all ranks have finished this round, as far as known */
+    bool is_crowded;     /* processes outnumber cores, somewhere on the node */
+    bool is_flat;        /* meetings by looking at everybody's post */
+    unsigned int n_vain; /* waits in which yielding did not help, less those where it did (wait.c) */
+    size_t room;         /* bytes in a slot, at most */
+    struct dm_board_shared *shared;
+    size_t shared_len;
+    size_t data_at; /* in it, */
+    char *data;     /* the slots' */
+    int maker_fd; /* during the set-up, of its maker; else -1 */
+};
+
+/* Ready, set up if it is time to? Then what the communicator fits (DM_COLL_ONE_NODE ...), else 0. */
+unsigned int dm_board_look(struct dm_comm *comm);
+static inline unsigned int dm_board_fits(struct dm_comm *comm)
+{
+    const struct dm_board *b = comm->coll;
+
+    if (dm_likely(b != NULL && b->state != DM_BOARD_NONE))
+        return b->fits;
+    return dm_board_look(comm);
+}
+void dm_board_start(void);
+
+/* ---- rounds (wait.c). False, here and below: the run has failed and is stopped ---- */
+
+/* The next round; and mine to write: my slot in it is free for so many bytes. */
+static inline void dm_board_next(struct dm_board *b)
+{
+    b->round++;
+}
+bool dm_board_claim(struct dm_run *run, struct dm_board *b, size_t len);
+/*
+ * A seat's slot of this round: its head, and where its data are when they have len bytes: in the
+ * head, or outside.
+ */
+static inline struct dm_board_head *dm_board_head(const struct dm_board *b, int seat)
+{
+    return &b->shared->seats[seat].heads[b->round % DM_BOARD_SLOTS];
+}
+static inline char *dm_board_place_at(const struct dm_board *b, int seat, uint64_t round, size_t len)
+{
+    size_t mids = (size_t)DM_BOARD_SLOTS * DM_BOARD_MID;
+    char *data = b->data + (size_t)seat * (mids + DM_BOARD_BIG * b->room);
+
+    if (len <= DM_BOARD_INLINE)
+        return b->shared->seats[seat].heads[round % DM_BOARD_SLOTS].data;
+    if (len <= DM_BOARD_MID)
+        return data + round % DM_BOARD_SLOTS * DM_BOARD_MID;
+    return data + mids + round % DM_BOARD_BIG * b->room;
+}
+static inline char *dm_board_place(const struct dm_board *b, int seat, size_t len)
+{
+    return dm_board_place_at(b, seat, b->round, len);
+}
+/*
+ * Post what is in my slot. Private: a rank that waits for me is woken; public: all will wait for it
+ * (dm_board_await with is_public), and wake each other.
+ */
+void dm_board_post(struct dm_run *run, struct dm_board *b, size_t len, size_t total, bool is_public);
+/* Wait for the post of a seat in this round; the head is its then. */
+const struct dm_board_head *dm_board_await(struct dm_run *run, struct dm_board *b, int seat,
+                                           bool is_public);
+/* Post, and wait until all have posted: no seat's head need be waited for. */
+bool dm_board_meet(struct dm_run *run, struct dm_board *b, size_t len, size_t total);
+/*
+ * The same, and before it is over one rank, the last that comes, does `work` for all. Not on flat boards.
+ */
+bool dm_board_meet_work(struct dm_run *run, struct dm_board *b, size_t len, size_t total,
+                        void (*work)(void *arg), void *arg);
+/* I shall not look at this round any more. */
+void dm_board_finish(struct dm_run *run, struct dm_board *b);
+/* A collective is over: when it has failed here all others must be told. */
+void dm_board_close(struct dm_run *run, struct dm_board *b);
+
+static inline struct dm_board *dm_board_of(const struct dm_run *run)
+{
+    return run->comm->coll;
+}
+
+/* ---- data: bytes [offset, offset + len) of the packed form (data.c) ---- */
+
+void dm_board_pack(const void *buf, size_t count, const struct dm_type *type, size_t offset,
+                   void *dst, size_t len);
+/* As much of len bytes as the buffer has room for; more is DM_ERR_TRUNCATE. */
+void dm_board_unpack(struct dm_run *run, void *buf, size_t count, const struct dm_type *type,
+                     size_t offset, const void *src, size_t len);
+
+/* ---- collectives among the seats, for algorithms over nodes too; root is a seat ---- */
+
+void dm_board_bcast(struct dm_run *run, struct dm_board *b, void *buf, size_t count,
+                    const struct dm_type *type, int root);
+/* The root gets what all vectors are reduced to in a->rbuf; a->root does not count. */
+void dm_board_reduce(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a, int root);
+
+/* Bytes of a piece of a message that is long, so that it is written and read at the same time. */
+static inline size_t dm_board_piece(const struct dm_board *b, size_t total)
+{
+    size_t quarter = total / DM_BOARD_BIG & ~(size_t)4095;
+
+    if (!b->is_flat || quarter >= b->room)
+        return b->room;
+    return quarter > DM_BOARD_PIECE ? quarter : DM_BOARD_PIECE;
+}
+/* Bytes in each of n parts of a slot. */
+static inline size_t dm_board_part(const struct dm_board *b, int n)
+{
+    return b->room / (size_t)n & ~(size_t)15;
+}
+
+#endif

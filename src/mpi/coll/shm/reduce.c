@@ -1,0 +1,457 @@
+/*
+ * Reductions over a board.
+ *
+ * Vectors lie in the slots packed. They are always folded from the highest rank down, each as
+ * the lower operand of what is there, so that the order of the ranks is kept, any operation will do, and
+ * the bits depend on the number of ranks and the length alone, never on who comes when. Where one rank folds
+ * for all, or for a part of the vector, it does so in the highest rank's slot, in place.
+ */
+#include "mpi/coll/alg/alg.h"
+#include "mpi/coll/shm/board.h"
+
+#define SMALL_FLAT    ((size_t)16 << 10) /* bytes that everybody folds for itself */
+#define SMALL_COUNTED ((size_t)32 << 10) /* bytes that one rank folds for all */
+#define FEW           3                  /* ranks whose vectors the root folds alone */
+
+struct fold {
+    struct dm_run *run;
+    struct dm_board *b;
+    const struct dm_coll_args *a;
+    size_t size;   /* of an element */
+    size_t n;      /* elements in a round, of which there are */
+    size_t n_now;  /* this many in the present one */
+    char *spare;   /* room for a round of packed elements, likewise (scan) */
+    void *in, *io; /* room for n elements as they are in memory, when that is not packed */
+};
+
+/* False: an element is too large for n parts of a slot, or there is no memory. */
+static bool fold_open(struct fold *f, struct dm_run *run, const struct dm_coll_args *a,
+                      size_t n_parts)
+{
+    struct dm_board *b = dm_board_of(run);
+
+    *f = (struct fold){.run = run, .b = b, .a = a, .size = (size_t)a->rtype->size};
+    f->n = dm_board_part(b, (int)n_parts) / f->size;
+    if (a->rtype->is_contig)
+        return true;
+    f->in = dm_coll_alloc_typed(run, f->n, a->rtype);
+    f->io = dm_coll_alloc_typed(run, f->n, a->rtype);
+    return f->in != NULL && f->io != NULL;
+}
+
+/* io[i] = in[i] op io[i] for n packed elements. */
+static void combine(struct fold *f, const char *in, char *io, size_t n)
+{
+    struct dm_type *type = f->a->rtype;
+    int err;
+
+    if (dm_likely(type->is_contig)) {
+        err = dm_op_apply(f->a->op, in - type->true_lb, io - type->true_lb, n, type);
+    } else {
+        dm_type_unpack(f->in, n, type, 0, in, n * f->size);
+        dm_type_unpack(f->io, n, type, 0, io, n * f->size);
+        err = dm_op_apply(f->a->op, f->in, f->io, n, type);
+        dm_type_pack(f->io, n, type, 0, io, n * f->size);
+    }
+    if (dm_unlikely(err != DM_OK))
+        dm_coll_fail(f->run, err);
+}
+
+/* My elements from number `at` on as packed bytes in the program's buffer; NULL: they are not packed. */
+static char *direct(const struct fold *f, const void *buf, size_t at)
+{
+    if (!f->a->rtype->is_contig)
+        return NULL;
+    return (char *)(uintptr_t)buf + f->a->rtype->true_lb + at * f->size;
+}
+
+/* Is a seat's vector as long as mine? */
+static bool agrees(struct fold *f, int seat, size_t len)
+{
+    if (dm_likely(dm_board_head(f->b, seat)->len == len))
+        return true;
+    dm_coll_fail(f->run, DM_FAIL(DM_ERR_TRUNCATE, "rank %d reduces %u bytes, this one %zu",
+                                 f->b->ranks[seat], dm_board_head(f->b, seat)->len, len));
+    return false;
+}
+
+/*
+ * io = x(top - 1) op io for the vectors of the seats below top, down to 0: n elements that begin `skip`
+ * bytes into places of len bytes. own: where mine are; NULL: in my slot.
+ */
+static void fold_down(struct fold *f, int top, size_t len, size_t skip, const char *own, char *io,
+                      size_t n)
+{
+    for (int i = top - 1; i >= 0; i--) {
+        if (own != NULL && i == f->b->me)
+            combine(f, own, io, n);
+        else if (agrees(f, i, len))
+            combine(f, dm_board_place(f->b, i, len) + skip, io, n);
+    }
+}
+
+/* Elements in the round that begins with number `at`. */
+static size_t begin(struct fold *f, size_t at)
+{
+    size_t left = f->a->rcount - at;
+
+    dm_board_next(f->b);
+    f->n_now = left < f->n ? left : f->n;
+    return f->n_now * f->size;
+}
+
+static void put(const struct fold *f, size_t at, size_t from, size_t n)
+{
+    dm_board_pack(f->a->sbuf, f->a->rcount, f->a->rtype, (at + from) * f->size,
+                  dm_board_place(f->b, f->b->me, f->n_now * f->size) + from * f->size,
+                  n * f->size);
+}
+
+static void take(const struct fold *f, size_t at, const char *src, size_t len)
+{
+    dm_board_unpack(f->run, f->a->rbuf, f->a->rcount, f->a->rtype, at * f->size, src, len);
+}
+
+/* ---- a short vector to all ---- */
+
+static void fold_own(struct fold *f, size_t len)
+{
+    struct dm_board *b = f->b;
+    int top = b->n - 1;
+    char *to = direct(f, f->a->rbuf, 0);
+    char *io = to != NULL ? to : dm_coll_alloc(f->run, len);
+
+    if (io == NULL || !agrees(f, top, len))
+        return;
+    if (b->me != top || !f->a->is_in_place || to == NULL)
+        memcpy(io, dm_board_place(b, top, len), len);
+    fold_down(f, top, len, 0, NULL, io, f->n_now);
+    if (to == NULL)
+        take(f, 0, io, len);
+}
+
+static void fold_for_all(void *arg)
+{
+    struct fold *f = arg;
+    int top = f->b->n - 1;
+    size_t len = f->n_now * f->size;
+
+    fold_down(f, top, len, 0, NULL, dm_board_place(f->b, top, len), f->n_now);
+}
+
+static void allreduce_small(struct fold *f)
+{
+    struct dm_board *b = f->b;
+    size_t len = begin(f, 0);
+
+    if (!dm_board_claim(f->run, b, len))
+        return;
+    put(f, 0, 0, f->n_now);
+    if (b->is_flat) {
+        if (dm_board_meet(f->run, b, len, len))
+            fold_own(f, len);
+    } else if (dm_board_meet_work(f->run, b, len, len, fold_for_all, f)) {
+        if (agrees(f, b->n - 1, len))
+            take(f, 0, dm_board_place(b, b->n - 1, len), len);
+    }
+    dm_board_finish(f->run, b);
+}
+
+/* ---- a long vector: each rank folds a part ---- */
+
+/* First element of a seat's part of n. */
+static inline size_t part_of(const struct fold *f, size_t n, int seat)
+{
+    return n * (size_t)seat / (size_t)f->b->n;
+}
+
+/* My vector but for the part that I fold: that is read where it is, unless the highest seat's, which is folded into. */
+static void put_parts(const struct fold *f, size_t at)
+{
+    size_t lo = part_of(f, f->n_now, f->b->me), hi = part_of(f, f->n_now, f->b->me + 1);
+
+    if (f->b->me == f->b->n - 1 || !f->a->rtype->is_contig) {
+        put(f, at, 0, f->n_now);
+        return;
+    }
+    put(f, at, 0, lo);
+    put(f, at, hi, f->n_now - hi);
+}
+
+static void fold_part(struct fold *f, size_t at, bool is_wanted)
+{
+    struct dm_board *b = f->b;
+    int top = b->n - 1;
+    size_t len = f->n_now * f->size, lo = part_of(f, f->n_now, b->me);
+    size_t n = part_of(f, f->n_now, b->me + 1) - lo;
+    char *io = dm_board_place(b, top, len) + lo * f->size;
+
+    if (n == 0 || !agrees(f, top, len))
+        return;
+    fold_down(f, top, len, lo * f->size, direct(f, f->a->sbuf, at + lo), io, n);
+    if (is_wanted)
+        take(f, at + lo, io, n * f->size);
+}
+
+/* The parts of a round before that others have folded. */
+static void take_parts(const struct fold *f, uint64_t round, size_t at, size_t n)
+{
+    const char *src = dm_board_place_at(f->b, f->b->n - 1, round, n * f->size);
+    size_t lo = part_of(f, n, f->b->me), hi = part_of(f, n, f->b->me + 1);
+
+    take(f, at, src, lo * f->size);
+    take(f, at + hi, src + hi * f->size, (n - hi) * f->size);
+}
+
+/*
+ * In each round the raw vectors are posted, and what was folded in the round before is read: one
+ * meeting a round. A slot is read one round longer than its own.
+ */
+static void reduce_parts(struct fold *f, bool is_wanted)
+{
+    struct dm_board *b = f->b;
+    size_t n_before = 0, total = f->a->rcount * f->size;
+
+    for (size_t at = 0; at < f->a->rcount + f->n; at += f->n) {
+        size_t len = 0;
+
+        if (at < f->a->rcount)
+            len = begin(f, at);
+        else
+            dm_board_next(b);
+        if (!dm_board_claim(f->run, b, len))
+            return;
+        if (len > 0)
+            put_parts(f, at);
+        if (!dm_board_meet(f->run, b, len, total))
+            return;
+        if (is_wanted && n_before > 0)
+            take_parts(f, b->round - 1, at - f->n, n_before);
+        if (len > 0)
+            fold_part(f, at, is_wanted);
+        n_before = f->n_now;
+    }
+    b->n_finished--;
+    dm_board_finish(f->run, b);
+}
+
+void dm_coll_allreduce_shm(struct dm_run *run, const struct dm_coll_args *a)
+{
+    struct dm_board *b = dm_board_of(run);
+    size_t bytes = dm_coll_bytes(a->rcount, a->rtype);
+    struct fold f;
+
+    if ((size_t)a->rtype->size > b->room) {
+        dm_coll_allreduce_tree(run, a);
+        return;
+    }
+    if (fold_open(&f, run, a, 1)) {
+        if (f.n >= a->rcount && bytes <= (b->is_flat ? SMALL_FLAT : SMALL_COUNTED))
+            allreduce_small(&f);
+        else
+            reduce_parts(&f, true);
+    }
+    dm_board_close(run, b);
+}
+
+/* ---- to a root ---- */
+
+static void give(struct fold *f)
+{
+    size_t total = f->a->rcount * f->size;
+
+    for (size_t at = 0; at < f->a->rcount; at += f->n) {
+        size_t len = begin(f, at);
+
+        if (!dm_board_claim(f->run, f->b, len))
+            return;
+        put(f, at, 0, f->n_now);
+        dm_board_post(f->run, f->b, len, total, false);
+        dm_board_finish(f->run, f->b);
+    }
+}
+
+/* Into the highest seat's slot, which is its poster's no more; or when that is the root's into its buffer. */
+static void fold_round(struct fold *f, size_t at, size_t len)
+{
+    struct dm_board *b = f->b;
+    int top = b->n - 1;
+    char *own = direct(f, f->a->sbuf, at), *io = dm_board_place(b, top, len);
+
+    if (b->me != top && !agrees(f, top, len))
+        return;
+    if (own == NULL || b->me == top) {
+        /* mine are not posted: nobody else reads them */
+        dm_board_head(b, b->me)->len = (uint32_t)len;
+        put(f, at, 0, f->n_now);
+    }
+    fold_down(f, top, len, 0, own, io, f->n_now);
+    take(f, at, io, len);
+}
+
+static void fold_given(struct fold *f)
+{
+    for (size_t at = 0; at < f->a->rcount; at += f->n) {
+        size_t len = begin(f, at);
+
+        if (!dm_board_claim(f->run, f->b, len))
+            return;
+        for (int i = 0; i < f->b->n; i++)
+            if (i != f->b->me && dm_board_await(f->run, f->b, i, false) == NULL)
+                return;
+        fold_round(f, at, len);
+        dm_board_finish(f->run, f->b);
+    }
+}
+
+void dm_board_reduce(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a, int root)
+{
+    size_t bytes = dm_coll_bytes(a->rcount, a->rtype);
+    struct fold f;
+
+    if (!fold_open(&f, run, a, 1))
+        return;
+    if (b->n > FEW && bytes > SMALL_COUNTED)
+        reduce_parts(&f, b->me == root);
+    else if (b->me == root)
+        fold_given(&f);
+    else
+        give(&f);
+}
+
+void dm_coll_reduce_shm(struct dm_run *run, const struct dm_coll_args *a)
+{
+    struct dm_board *b = dm_board_of(run);
+
+    if ((size_t)a->rtype->size > b->room) {
+        dm_coll_reduce_binomial(run, a);
+        return;
+    }
+    dm_board_reduce(run, b, a, a->root);
+    dm_board_close(run, b);
+}
+
+/* ---- to each its block ---- */
+
+/* Elements of a block in the round that begins with number `at` of each. */
+static size_t in_block(const struct fold *f, int seat, size_t at)
+{
+    size_t count = dm_coll_rcount(f->a, seat);
+
+    if (at >= count)
+        return 0;
+    return count - at < f->n ? count - at : f->n;
+}
+
+static void scatter_round(struct fold *f, size_t at, const size_t *firsts, size_t all)
+{
+    struct dm_board *b = f->b;
+    const struct dm_coll_args *a = f->a;
+    size_t stride = f->n * f->size, n = in_block(f, b->me, at);
+    char *place, *io;
+
+    dm_board_next(b);
+    if (!dm_board_claim(f->run, b, b->room))
+        return;
+    place = dm_board_place(b, b->me, b->room);
+    for (int i = 0; i < b->n; i++)
+        dm_board_pack(a->sbuf, all, a->rtype, (firsts[i] + at) * f->size,
+                      place + stride * (size_t)i, in_block(f, i, at) * f->size);
+    if (!dm_board_meet(f->run, b, b->room, all * f->size))
+        return;
+    io = dm_board_place(b, b->n - 1, b->room) + stride * (size_t)b->me;
+    if (n > 0) {
+        fold_down(f, b->n - 1, b->room, stride * (size_t)b->me, NULL, io, n);
+        dm_board_unpack(f->run, a->rbuf, dm_coll_rcount(a, b->me), a->rtype, at * f->size, io,
+                        n * f->size);
+    }
+    dm_board_finish(f->run, b);
+}
+
+void dm_coll_reduce_scatter_shm(struct dm_run *run, const struct dm_coll_args *a)
+{
+    struct dm_board *b = dm_board_of(run);
+    size_t most = 0, all = 0, *firsts;
+    struct fold f;
+
+    if ((size_t)a->rtype->size > dm_board_part(b, b->n)) {
+        dm_coll_reduce_scatter_allreduce(run, a);
+        return;
+    }
+    firsts = dm_coll_alloc_n(run, (size_t)b->n, sizeof(*firsts));
+    if (firsts != NULL && fold_open(&f, run, a, (size_t)b->n)) {
+        for (int i = 0; i < b->n; i++) {
+            size_t count = dm_coll_rcount(a, i);
+
+            firsts[i] = all;
+            all += count;
+            most = count > most ? count : most;
+        }
+        for (size_t at = 0; at < most && !run->is_stopped; at += f.n)
+            scatter_round(&f, at, firsts, all);
+    }
+    dm_board_close(run, b);
+}
+
+/* ---- of those below ---- */
+
+/* The ranks below, and mine when it is inclusive. */
+static void fold_below(struct fold *f, size_t at, size_t len, bool is_inclusive)
+{
+    struct dm_board *b = f->b;
+    int top = is_inclusive ? b->me : b->me - 1;
+    char *io = direct(f, f->a->rbuf, at), *to = io;
+
+    if (top < 0)
+        return;
+    if (io == NULL)
+        io = f->spare;
+    if (!agrees(f, top, len))
+        return;
+    memcpy(io, dm_board_place(b, top, len), len);
+    fold_down(f, top, len, 0, NULL, io, f->n_now);
+    if (to == NULL)
+        take(f, at, io, len);
+}
+
+static void scan(struct dm_run *run, const struct dm_coll_args *a, bool is_inclusive)
+{
+    struct dm_board *b = dm_board_of(run);
+    struct fold f;
+
+    if (fold_open(&f, run, a, 1)) {
+        f.spare = a->rtype->is_contig ? NULL : dm_coll_alloc(run, b->room);
+        for (size_t at = 0; at < a->rcount && !run->is_stopped; at += f.n) {
+            size_t len = begin(&f, at);
+
+            if (!dm_board_claim(run, b, len))
+                break;
+            put(&f, at, 0, f.n_now);
+            dm_board_post(run, b, len, len, false);
+            for (int i = 0; i < b->me; i++)
+                if (dm_board_await(run, b, i, false) == NULL)
+                    break;
+            if (run->is_stopped)
+                break;
+            fold_below(&f, at, len, is_inclusive);
+            dm_board_finish(run, b);
+        }
+    }
+    dm_board_close(run, b);
+}
+
+void dm_coll_scan_shm(struct dm_run *run, const struct dm_coll_args *a)
+{
+    if ((size_t)a->rtype->size > dm_board_of(run)->room)
+        dm_coll_scan_doubling(run, a);
+    else
+        scan(run, a, true);
+}
+
+void dm_coll_exscan_shm(struct dm_run *run, const struct dm_coll_args *a)
+{
+    if ((size_t)a->rtype->size > dm_board_of(run)->room)
+        dm_coll_exscan_doubling(run, a);
+    else
+        scan(run, a, false);
+}

@@ -1,0 +1,316 @@
+/*
+ * Rounds on a board: posting, waiting, sleeping and waking.
+ *
+ * A rank sleeps only where processes outnumber cores: elsewhere it naps in the provider for a
+ * millisecond at most, when it has waited long. The sleeper writes into its seat what it waits for, counts
+ * itself in n_asleep, and looks once more; the waker writes what is waited for, then looks at n_asleep,
+ * and at the seats when it is not 0. Each has a full fence between its write and its look, so at
+ * least one of them sees the other: no wake-up is lost. Whoever finds a sleeper takes the word
+ * out of its seat and sends it one empty packet; a rank that is not asleep gets none.
+ *
+ * What all ranks wait for (a public post, the end of a meeting) is passed on: every rank that sees it
+ * wakes its neighbours in a binomial tree over the seats, the tree whose connections the set-up
+ * of the board has used. So nobody wakes everybody, and no more connections are needed. It holds by
+ * induction that nobody sleeps on: a neighbour that saw the event looked at my word after it, and
+ * its fence and mine are ordered like those of a writer.
+ */
+#include "mpi/coll/coll_state.h"
+#include "mpi/coll/select.h"
+#include "mpi/coll/shm/board.h"
+#include "util/log.h"
+
+#define SPINS         200 /* looks between passes of progress */
+#define SPINS_CROWDED 20
+#define PATIENCE_NS   20000  /* of yields before a sleep, where the ranks take turns on a core, */
+#define TURN_NS       4000   /* and for each rank besides; at most: */
+#define PATIENCE_LOG  5      /* halved so often while yields do not help, */
+#define TRY_ROUNDS    16     /* but in so many rounds tried again, */
+#define TRY_EVERY     128    /* of so many; all ranks try at the same time */
+#define NAP_US        1000   /* nobody wakes us */
+#define SLEEP_US      100000 /* somebody will; but a lost peer is also looked for */
+
+/* What a rank sleeps for, in its seat: a seat's private posts and finished rounds are seat + 1. */
+#define PUBLIC  ((uint64_t)1 << 32)
+#define MEETING (PUBLIC | UINT32_MAX)
+
+static inline uint64_t private_of(int seat)
+{
+    return (uint64_t)seat + 1;
+}
+
+static inline uint64_t public_of(int seat)
+{
+    return PUBLIC | ((uint64_t)seat + 1);
+}
+
+static inline bool has_come(_Atomic uint64_t *word, uint64_t round)
+{
+    return atomic_load_explicit(word, memory_order_acquire) >= round;
+}
+
+/* ---- waking ---- */
+
+static void wake(const struct dm_comm *comm, const struct dm_board *b, int seat, uint64_t what)
+{
+    static const struct dm_pkt pkt = {
+        .type = DM_PKT_COLL_WAKE, .version = DM_PKT_VERSION, .hdr_len = sizeof(pkt)};
+    _Atomic uint64_t *asleep = &b->shared->seats[seat].asleep.value;
+    uint64_t found = what;
+
+    if (atomic_load_explicit(asleep, memory_order_relaxed) != what ||
+        !atomic_compare_exchange_strong(asleep, &found, 0))
+        return;
+    /* A lost peer needs no waking, and is told elsewhere. */
+    (void)dm_chan_send_ctl(dm_world.chan, dm_comm_proc(comm, b->ranks[seat]), &pkt);
+}
+
+static DM_NOINLINE void wake_all(const struct dm_comm *comm, const struct dm_board *b,
+                                 uint64_t what)
+{
+    for (int i = 0; i < b->n; i++)
+        wake(comm, b, i, what);
+}
+
+static DM_NOINLINE void wake_neighbours(const struct dm_comm *comm, const struct dm_board *b,
+                                        uint64_t what)
+{
+    int64_t step = 1;
+
+    for (; step < b->n && (b->me & step) == 0; step *= 2)
+        if (b->me + step < b->n)
+            wake(comm, b, (int)(b->me + step), what);
+    if (b->me != 0)
+        wake(comm, b, (int)(b->me - step), what);
+}
+
+/* Something that is waited for was written, or seen, just now. */
+static inline void tell(const struct dm_comm *comm, const struct dm_board *b, uint64_t what)
+{
+    if (!b->is_crowded)
+        return;
+    atomic_thread_fence(memory_order_seq_cst);
+    if (dm_likely(atomic_load_explicit(&b->shared->n_asleep.value, memory_order_acquire) == 0))
+        return;
+    if ((what & PUBLIC) != 0)
+        wake_neighbours(comm, b, what);
+    else
+        wake_all(comm, b, what);
+}
+
+/* ---- waiting ---- */
+
+static void give_up(struct dm_run *run, struct dm_board *b, int err)
+{
+    atomic_store(&b->shared->is_broken.value, 1);
+    b->fits = 0;
+    b->state = DM_BOARD_NEVER;
+    run->err = DM_OK; /* this is the reason for everything else */
+    dm_coll_fail(run, err);
+}
+
+/* Is there nobody any more who could write it? */
+static bool is_hopeless(struct dm_run *run, struct dm_board *b, _Atomic uint64_t *word,
+                        uint64_t round)
+{
+    int lost = -1;
+
+    for (int i = 0; i < b->n && lost < 0; i++)
+        if (dm_chan_is_lost(dm_world.chan, dm_comm_proc(run->comm, b->ranks[i])))
+            lost = i;
+    if (lost < 0 && atomic_load(&b->shared->is_broken.value) == 0)
+        return false;
+    if (has_come(word, round)) /* before it left */
+        return false;
+    if (lost >= 0)
+        give_up(run, b,
+                DM_FAIL(DM_EPEER, "rank %d of the communicator was lost during a collective",
+                        b->ranks[lost]));
+    else
+        give_up(run, b, DM_FAIL(DM_EPEER, "a rank of the communicator has given up a collective"));
+    return true;
+}
+
+static void rest(struct dm_board *b, struct dm_chan_idle *idle, _Atomic uint64_t *word,
+                 uint64_t round, uint64_t what)
+{
+    _Atomic uint64_t *asleep = &b->shared->seats[b->me].asleep.value;
+
+    if (!b->is_crowded) {
+        dm_chan_sleep(dm_world.chan, idle, NAP_US);
+        return;
+    }
+    atomic_store_explicit(asleep, what, memory_order_relaxed);
+    atomic_fetch_add(&b->shared->n_asleep.value, 1);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (!has_come(word, round) && atomic_load(&b->shared->is_broken.value) == 0)
+        dm_chan_sleep(dm_world.chan, idle, SLEEP_US);
+    atomic_exchange(asleep, 0);
+    atomic_fetch_sub(&b->shared->n_asleep.value, 1);
+}
+
+static DM_NOINLINE bool wait_long(struct dm_run *run, struct dm_board *b, _Atomic uint64_t *word,
+                                  uint64_t round, uint64_t what)
+{
+    struct dm_chan_idle idle = {.is_crowded = b->is_crowded};
+    int n_spins = b->is_crowded ? SPINS_CROWDED : SPINS;
+    bool is_long = false;
+
+    if (run->is_stopped)
+        return false;
+    idle.patience = PATIENCE_NS + TURN_NS * (uint64_t)b->n;
+    if (b->round % TRY_EVERY >= TRY_ROUNDS)
+        idle.patience >>= b->n_vain;
+    for (uint32_t n = 0;; n++) {
+        bool is_tired;
+
+        for (int i = 0; i < n_spins; i++)
+            if (has_come(word, round))
+                return true;
+        is_tired = dm_chan_progress_spin(dm_world.chan, &idle);
+        if (has_come(word, round)) {
+            b->n_vain -= b->n_vain > 0 && !is_long;
+            return true;
+        }
+        if ((is_tired || n % 1024 == 1023) && is_hopeless(run, b, word, round))
+            return false;
+        if (is_tired && !is_long)
+            b->n_vain += b->n_vain < PATIENCE_LOG;
+        if (is_tired) {
+            is_long = true;
+            rest(b, &idle, word, round, what);
+        }
+    }
+}
+
+static inline bool wait_for(struct dm_run *run, struct dm_board *b, _Atomic uint64_t *word,
+                            uint64_t round, uint64_t what)
+{
+    return dm_likely(has_come(word, round)) || wait_long(run, b, word, round, what);
+}
+
+/* ---- rounds ---- */
+
+/* Have all finished this round? It is the one that my slot was written in before. */
+static DM_NOINLINE bool claim_asking(struct dm_run *run, struct dm_board *b, uint64_t need)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (int i = 0; i < b->n; i++) {
+        _Atomic uint64_t *finished = &b->shared->seats[i].finished.value;
+        uint64_t has;
+
+        if (i == b->me)
+            continue;
+        if (!wait_for(run, b, finished, need, private_of(i)))
+            return false;
+        has = atomic_load_explicit(finished, memory_order_relaxed);
+        least = has < least ? has : least;
+    }
+    /* What has become known by a meeting may be more. */
+    b->n_finished = least > b->n_finished ? least : b->n_finished;
+    return true;
+}
+
+bool dm_board_claim(struct dm_run *run, struct dm_board *b, size_t len)
+{
+    uint64_t ahead = len <= DM_BOARD_MID ? DM_BOARD_SLOTS : DM_BOARD_BIG;
+
+    if (dm_likely(b->n_finished + ahead >= b->round))
+        return !run->is_stopped;
+    return claim_asking(run, b, b->round - ahead);
+}
+
+static inline struct dm_board_head *fill(struct dm_board *b, size_t len, size_t total)
+{
+    struct dm_board_head *head = dm_board_head(b, b->me);
+
+    head->total = total;
+    head->len = (uint32_t)len;
+    return head;
+}
+
+static inline void show(const struct dm_board *b, struct dm_board_head *head)
+{
+    atomic_store_explicit(&head->round, b->round, memory_order_release);
+}
+
+void dm_board_post(struct dm_run *run, struct dm_board *b, size_t len, size_t total, bool is_public)
+{
+    show(b, fill(b, len, total));
+    tell(run->comm, b, is_public ? public_of(b->me) : private_of(b->me));
+}
+
+const struct dm_board_head *dm_board_await(struct dm_run *run, struct dm_board *b, int seat,
+                                           bool is_public)
+{
+    struct dm_board_head *head = dm_board_head(b, seat);
+    uint64_t what = is_public ? public_of(seat) : private_of(seat);
+
+    if (!wait_for(run, b, &head->round, b->round, what))
+        return NULL;
+    if (is_public)
+        tell(run->comm, b, what);
+    return head;
+}
+
+/* Everybody looks at everybody: the shortest way between a few ranks that are all running. */
+static bool meet_flat(struct dm_run *run, struct dm_board *b)
+{
+    show(b, dm_board_head(b, b->me));
+    for (int i = 0; i < b->n; i++) {
+        if (!wait_for(run, b, &dm_board_head(b, i)->round, b->round, private_of(i)))
+            return false;
+    }
+    return true;
+}
+
+/* Everybody is counted, and the last one opens the gate: each rank runs once in a meeting. */
+static bool meet_counted(struct dm_run *run, struct dm_board *b, void (*work)(void *arg), void *arg)
+{
+    struct dm_board_head *met = &b->shared->met[b->round % DM_BOARD_SLOTS];
+    uint64_t all = b->n_met + (uint64_t)b->n;
+
+    b->n_met = all;
+    if (atomic_fetch_add(&b->shared->n_arrived.value, 1) + 1 == all) {
+        if (work != NULL)
+            work(arg);
+        show(b, met);
+    } else if (!wait_for(run, b, &met->round, b->round, MEETING)) {
+        return false;
+    }
+    tell(run->comm, b, MEETING);
+    return true;
+}
+
+bool dm_board_meet_work(struct dm_run *run, struct dm_board *b, size_t len, size_t total,
+                        void (*work)(void *arg), void *arg)
+{
+    bool is_met;
+
+    fill(b, len, total);
+    if (b->is_flat)
+        is_met = meet_flat(run, b);
+    else
+        is_met = meet_counted(run, b, work, arg);
+    /* Who has come to this round has finished the one before. */
+    if (is_met)
+        b->n_finished = b->round - 1;
+    return is_met;
+}
+
+bool dm_board_meet(struct dm_run *run, struct dm_board *b, size_t len, size_t total)
+{
+    return dm_board_meet_work(run, b, len, total, NULL, NULL);
+}
+
+void dm_board_finish(struct dm_run *run, struct dm_board *b)
+{
+    atomic_store_explicit(&b->shared->seats[b->me].finished.value, b->round, memory_order_release);
+    tell(run->comm, b, private_of(b->me));
+}
+
+void dm_board_close(struct dm_run *run, struct dm_board *b)
+{
+    if (dm_unlikely(run->is_stopped) && b->state == DM_BOARD_READY)
+        give_up(run, b, run->err);
+}
