@@ -8,7 +8,7 @@
 #include "coll_test.h"
 
 #define N_BATCH   24
-#define MAX_PROCS 16
+#define MAX_PROCS 20
 #define N_COMMS   7
 #define PRIME     10007
 
