@@ -127,6 +127,7 @@ static int start_chan(void)
         .name = job->name,
         .kv = dm_pmi_kv(self.pmi),
         .host_of = host_of,
+        .coll_hash = dm_coll_settings_hash(),
     };
     int err = dm_chan_start(&adapt_job, &dm_world.chan);
 
@@ -147,6 +148,7 @@ static const struct layer {
     int (*start)(void);
     void (*stop)(void);
 } layers[] = {
+    {"algorithms of collectives", dm_coll_settings, dm_coll_forget},
     {"the channel", start_chan, stop_chan},
     {"communicators", dm_core_start, dm_core_stop},
     {"datatypes", dm_datatype_start, dm_datatype_stop},

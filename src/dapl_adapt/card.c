@@ -1,10 +1,10 @@
 /*
  * Address cards. One value in the launcher's key-value space:
  *
- *   "2;0.1.0;HOST;64,16384;3;name,ADDRESS,QUAL,INDEX;..."
+ *   "3;0.1.0;HOST;64,16384,5f0;3;name,ADDRESS,QUAL,INDEX;..."
  *
  * form of the card, version of the library, the host by what the kernel knows of it, ring
- * settings, cores, rails. Addresses are bytes in hexadecimal, since nobody but their provider
+ * settings and the hash of those of collectives, cores, rails. Addresses are bytes in hexadecimal, since nobody but their provider
  * understands them. In a job of several hosts a process without any rail that leaves its host adds
  * why: "!words+of+a+refusal;".
  */
@@ -27,7 +27,7 @@
 #include "util/log.h"
 #include "util/strbuf.h"
 
-#define CARD_VERSION 2
+#define CARD_VERSION 3
 #define WHY_MAX      160 /* bytes of reasons in a card */
 #define KEY_LEN      64
 
@@ -107,8 +107,9 @@ void dm_card_write(const struct dm_adapt *adapt, char *buf, size_t len)
     while (last > 0 && cpus[last] == 0)
         last--;
     dm_strbuf_init(&sb, buf, len);
-    dm_strbuf_addf(&sb, "%d;%s;%llx;%u,%u;", CARD_VERSION, DM_VERSION,
-                   (unsigned long long)own_host(), adapt->n_slots, adapt->slot_size);
+    dm_strbuf_addf(&sb, "%d;%s;%llx;%u,%u,%x;", CARD_VERSION, DM_VERSION,
+                   (unsigned long long)own_host(), adapt->n_slots, adapt->slot_size,
+                   adapt->job.coll_hash);
     for (int i = 0; i <= last; i++)
         dm_strbuf_addf(&sb, "%s%llx", i > 0 ? "," : "", (unsigned long long)cpus[i]);
     dm_strbuf_add(&sb, ";");
@@ -165,7 +166,7 @@ static bool read_rail(char *text, struct dm_card_rail *rail)
     return rail->index >= 0 && rail->index < DM_RAILS_MAX;
 }
 
-/* "2;VERSION;HOST;SLOTS,SIZE;CPUS": false for nonsense. */
+/* "3;VERSION;HOST;SLOTS,SIZE,HASH;CPUS": false for nonsense. */
 static bool read_head(char *copy, char **save_p, struct dm_card *card)
 {
     char *form = strtok_r(copy, ";", save_p);
@@ -176,7 +177,7 @@ static bool read_head(char *copy, char **save_p, struct dm_card *card)
     int i = 0;
 
     if (cpus == NULL || atoi(form) != CARD_VERSION || strlen(version) >= sizeof(card->version) ||
-        sscanf(rings, "%u,%u", &card->n_slots, &card->slot_size) != 2)
+        sscanf(rings, "%u,%u,%x", &card->n_slots, &card->slot_size, &card->coll_hash) != 3)
         return false;
     snprintf(card->version, sizeof(card->version), "%s", version);
     card->host = strtoull(host, NULL, 16);
@@ -345,6 +346,12 @@ static int check_settings(const struct dm_conn *conn)
             "slots of %u bytes; set DATUM_RING_SLOTS and DATUM_RING_SLOT_SIZE alike for all",
             conn->proc, dm_adapt_host_of(adapt, conn->proc), card->n_slots, card->slot_size,
             adapt->job.rank, dm_host_name(), adapt->n_slots, adapt->slot_size);
+    if (card->coll_hash != adapt->job.coll_hash)
+        return DM_FAIL(
+            DM_ECONN,
+            "rank %d on host %s and rank %d on host %s choose different algorithms of collectives; "
+            "set DATUM_COLL alike for all, and give the file of DATUM_COLL_FILE the same rows",
+            conn->proc, dm_adapt_host_of(adapt, conn->proc), adapt->job.rank, dm_host_name());
     return DM_OK;
 }
 

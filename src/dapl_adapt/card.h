@@ -24,7 +24,8 @@ struct dm_card {
     uint64_t host;    /* the same for processes that share kernel and network */
     uint32_t n_slots; /* ring settings */
     uint32_t slot_size;
-    char why[200]; /* what was refused there, where nothing leaves the host; or "" */
+    uint32_t coll_hash; /* of its choice of algorithms */
+    char why[200];      /* what was refused there, where nothing leaves the host; or "" */
     uint64_t cpus[DM_CARD_CPU_WORDS]; /* cores the process may use, a bit each */
     struct dm_card_rail rails[DM_RAILS_MAX];
 };
@@ -37,7 +38,7 @@ int dm_card_read(const char *text, struct dm_card *card_p);
 int dm_card_publish(struct dm_adapt *adapt);
 /*
  * Fetch the peer's card once and find the rails that both have, best first. DM_ECONN, with the
- * reason for each provider, if there is none, or if versions or ring settings differ.
+ * reason for each provider, if there is none, or if versions or settings that must be alike differ.
  */
 int dm_card_fetch(struct dm_conn *conn);
 /* Is the peer on this host? By its card, if there is one, else by the launcher's word. */

@@ -42,6 +42,7 @@ struct dm_adapt_job {
     struct dm_kv_ops kv;                         /* to exchange addresses */
     const char *(*host_of)(void *arg, int proc); /* for messages */
     void *host_arg;
+    uint32_t coll_hash; /* processes that choose other algorithms of collectives have another */
 };
 
 /* Upcalls; made only from inside dm_adapt_poll, dm_adapt_eager_* and dm_adapt_rdma_*. */

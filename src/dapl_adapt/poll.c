@@ -311,12 +311,18 @@ static void tell_writable(struct dm_adapt *adapt)
     }
 }
 
-/* Lost connections, once all that had arrived is read. */
+/*
+ * Lost connections, once all that had arrived is read: completions of receives that are older than the
+ * loss may still be in the queue, or in the hands of a waiting thread.
+ */
 static void tell_failed(struct dm_adapt *adapt)
 {
     struct dm_conn *conn;
 
+    dm_poll_empty(adapt);
     dm_conn_for_each (conn, adapt) {
+        if (conn->is_dying && conn->ia != NULL && conn->ia->is_waited_on)
+            continue;
         if (!conn->is_dying || (conn->active >= 0 && (conn->rx.left > 0 || dm_rx_has(&conn->rx))))
             continue;
         conn->is_dying = false;

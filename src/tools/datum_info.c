@@ -15,6 +15,7 @@
 
 #include "config.h"
 #include "dapl_adapt/dapl_adapt.h"
+#include "mpi/coll/algs.h"
 #include "pmi/pmi.h"
 #include "tools/place.h"
 #include "util/cfg.h"
@@ -34,6 +35,8 @@ static const char usage[] =
     "  --host       what this host allows: cores, limits, shared memory\n"
     "  --providers  each DAT provider of the dat.conf in force: does it open?\n"
     "  --markdown   the settings as text for docs/CONFIG.md\n"
+    "  --coll-algorithms  collectives, their algorithms and what those demand\n"
+    "  --coll-table       when which one is taken, as a file for DATUM_COLL_FILE\n"
     "  --version    the version\n"
     "  --help       this text\n"
     "\n"
@@ -124,6 +127,67 @@ static void show_markdown(void)
     printf(
         "\nThe dat.conf is the one that `DAT_OVERRIDE` names; `mpiexec` sets that to Datum's own "
         "unless it is set.\n");
+}
+
+/* ---- algorithms of collectives ---- */
+
+enum kind {
+#define KIND(NAME, text) KIND_##NAME,
+    DM_COLL_KINDS(KIND)
+};
+
+#define KIND_NAME(NAME, text) text,
+static const char *const kind_names[] = {DM_COLL_KINDS(KIND_NAME)};
+
+struct alg_row {
+    enum kind kind;
+    const char *name;
+    unsigned int needs;
+    int max_ranks;
+    size_t max_bytes;
+};
+
+#define ALG_ROW(KIND, NAME, FN, NEEDS)              {KIND_##KIND, #NAME, NEEDS, 0, 0},
+#define CHOICE_ROW(KIND, NAME, NEEDS, RANKS, BYTES) {KIND_##KIND, #NAME, NEEDS, RANKS, BYTES},
+static const struct alg_row alg_rows[] = {DM_COLL_ALGS(ALG_ROW)};
+static const struct alg_row choice_rows[] = {DM_COLL_CHOICES(CHOICE_ROW)};
+
+static void put_needs(unsigned int needs)
+{
+#define NEED(NAME, BIT, WORD) {BIT, WORD},
+    static const struct {
+        unsigned int bit;
+        const char *word;
+    } words[] = {DM_COLL_NEEDS(NEED)};
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if ((needs & words[i].bit) != 0)
+            printf(" %s", words[i].word);
+    printf("\n");
+}
+
+static void show_coll_algorithms(void)
+{
+    for (size_t i = 0; i < sizeof(alg_rows) / sizeof(alg_rows[0]); i++) {
+        printf("%s %s", kind_names[alg_rows[i].kind], alg_rows[i].name);
+        put_needs(alg_rows[i].needs);
+    }
+}
+
+static void show_coll_table(void)
+{
+    printf("# The table of Datum %s, as a file for DATUM_COLL_FILE: docs/TUNING.md.\nformat 1\n",
+           DM_VERSION);
+    for (size_t i = 0; i < sizeof(choice_rows) / sizeof(choice_rows[0]); i++) {
+        const struct alg_row *row = &choice_rows[i];
+
+        printf("%s %s", kind_names[row->kind], row->name);
+        if (row->max_ranks != DM_COLL_ANY)
+            printf(" ranks=-%d", row->max_ranks);
+        if (row->max_bytes != DM_COLL_ALL)
+            printf(" bytes=-%zu", row->max_bytes);
+        put_needs(row->needs);
+    }
 }
 
 /* ---- host ---- */
@@ -282,6 +346,14 @@ int main(int argc, char **argv)
         }
         if (strcmp(argv[i], "--markdown") == 0) {
             show_markdown();
+            return 0;
+        }
+        if (strcmp(argv[i], "--coll-algorithms") == 0) {
+            show_coll_algorithms();
+            return 0;
+        }
+        if (strcmp(argv[i], "--coll-table") == 0) {
+            show_coll_table();
             return 0;
         }
         if (part_of(argv[i]) == 0) {

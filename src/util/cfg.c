@@ -86,6 +86,11 @@ static bool parse_number(const char *text, const struct unit *units, uint64_t ma
     return true;
 }
 
+bool dm_cfg_parse_size(const char *text, uint64_t *num_p)
+{
+    return parse_number(text, size_units, UINT64_MAX, num_p);
+}
+
 static bool parse_bool(const char *text, bool *val_p)
 {
     static const char *const words[] = {"no", "yes", "0", "1", "off", "on", "false", "true"};

@@ -69,6 +69,9 @@ int dm_cfg_set(size_t i, const char *text);
 /* Word k of the choices of an ENUM row, and its length; NULL past the last. */
 const char *dm_cfg_choice(const struct dm_cfg_row_info *info, int k, int *len_p);
 
+/* A number as in SIZE settings, with or without k, m, g; false when it is none. */
+bool dm_cfg_parse_size(const char *text, uint64_t *num_p);
+
 /* An environment variable that is not a setting of ours (PMI_*, DAT_OVERRIDE). */
 const char *dm_cfg_env(const char *name);
 

@@ -13,8 +13,8 @@
       "DAT provider names to use, in order of preference, separated by commas; empty: every "      \
       "provider that opens")                                                                       \
     X(EXPLAIN, BOOL, "no", explain,                                                                \
-      "print once per job which provider and protocol each class of peers uses, and who was "      \
-      "refused and why")                                                                           \
+      "print once per job which provider and protocol each class of peers uses, who was "          \
+      "refused and why, and which algorithms collectives take")                                    \
     X(STATS, BOOL, "no", stats,                                                                    \
       "print in MPI_Finalize what the job cost: start-up, memory, connections, traffic; least, "   \
       "mean and most over the processes")                                                          \
@@ -50,6 +50,9 @@
     X(COLL_SHM, ENUM, "auto", coll_shm,                                                            \
       "auto|yes|no: whether collectives use memory that the processes of a host share; auto: "     \
       "when a provider reaches peers on this host by sharing memory, too")                         \
+    X(COLL_FILE, STR, "", coll_file,                                                               \
+      "a file of rows by which collectives choose their algorithms, as datum-tune writes it; "     \
+      "for what it leaves open the library's table holds (docs/TUNING.md)")                        \
     X(RECONNECT, USEC, "10s", reconnect,                                                           \
       "how long a broken connection is tried again over all rails before the loss is final; 0: "   \
       "lost at once")                                                                              \

@@ -37,6 +37,18 @@ __extension__ typedef __int128 dm_int128;
 /* binary128: Fortran's REAL(16). */
 __extension__ typedef __float128 dm_float128;
 
+/*
+ * Functions for machines with wider vectors than all have, and whether this is one. Multiply and add
+ * stay two operations with two roundings.
+ */
+#if defined(__x86_64__)
+#define DM_TARGET_WIDE __attribute__((target("avx2,no-fma")))
+#define DM_HAS_WIDE()  (__builtin_cpu_supports("avx2") != 0)
+#else
+#define DM_TARGET_WIDE
+#define DM_HAS_WIDE() false
+#endif
+
 /* A type that may lie anywhere and alias anything, for data of users and packets. */
 #define DM_ANYWHERE __attribute__((aligned(1), may_alias))
 

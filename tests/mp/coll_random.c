@@ -2,14 +2,14 @@
 /*
  * Random collectives against a plain model: operation, communicator (of one group or two), lengths,
  * layouts, root, MPI_IN_PLACE, and the form: blocking, nonblocking or persistent, many outstanding,
- * completed in an order of each rank's own. All ranks draw the same numbers; argument 1
- * is the seed, argument 2 the number of batches.
+ * completed in an order of each rank's own. All ranks draw the same numbers; argument 1 (or
+ * COLL_RANDOM_SEED) is the seed, argument 2 the number of batches; COLL_RANDOM_SECONDS: for so long.
  */
 #include "coll_test.h"
 
 #define N_BATCH   24
-#define MAX_PROCS 16
-#define N_COMMS   7
+#define MAX_PROCS 20
+#define N_COMMS   9
 #define PRIME     10007
 
 enum kind {
@@ -52,7 +52,8 @@ struct op {
     enum form form;
     struct circle *c;
     unsigned int salt;
-    int n, root, is_root, is_leaf, in_place, red;
+    int n, root, is_root, is_leaf, in_place, is_member;
+    int red; /* enum red */
     const struct layout *sl, *rl;
     int scounts[MAX_PROCS], sdispls[MAX_PROCS], rcounts[MAX_PROCS], rdispls[MAX_PROCS];
     MPI_Datatype stypes[MAX_PROCS], rtypes[MAX_PROCS];
@@ -62,7 +63,7 @@ struct op {
 };
 
 static struct circle circles[N_COMMS];
-static int n_circles;
+static int n_circles, n_cases;
 static MPI_Op affine_op;
 static MPI_Datatype pair_type;
 static unsigned long long rng, own_rng;
@@ -101,30 +102,118 @@ static void affine(void *in, void *inout, int *len, MPI_Datatype *type)
         compose((int *)in + 2 * i, (int *)inout + 2 * i);
 }
 
+/* ---- reductions: elements are one or two ints of memory ---- */
+
+enum red {
+    SUM,
+    MAX,
+    AFFINE,
+    SUM_DOUBLE,
+    PROD_DOUBLE,
+    MIN_LONG,
+    MINLOC,
+    XOR,
+    AND,
+    MAX_FLOAT,
+    N_REDS
+};
+
 static int red_width(const struct op *o)
 {
-    return o->red == 2 ? 2 : 1;
+    return o->red == AFFINE || (o->red >= SUM_DOUBLE && o->red <= MINLOC) ? 2 : 1;
 }
 
 static MPI_Datatype red_type(const struct op *o)
 {
-    return o->red == 2 ? pair_type : MPI_INT;
+    const MPI_Datatype types[N_REDS] = {
+        MPI_INT,       MPI_INT,  pair_type,    MPI_DOUBLE, MPI_DOUBLE,
+        MPI_LONG_LONG, MPI_2INT, MPI_UNSIGNED, MPI_INT,    MPI_FLOAT,
+    };
+
+    return types[o->red];
 }
 
 static MPI_Op red_op(const struct op *o)
 {
-    return o->red == 0 ? MPI_SUM : o->red == 1 ? MPI_MAX : affine_op;
+    const MPI_Op ops[N_REDS] = {
+        MPI_SUM, MPI_MAX,    affine_op, MPI_SUM,  MPI_PROD,
+        MPI_MIN, MPI_MINLOC, MPI_BXOR,  MPI_LAND, MPI_MAX,
+    };
+
+    return ops[o->red];
 }
 
-static int operand(const struct op *o, int id, size_t k)
+/* Element e of what a process puts in; numbers that are exact in all orders. */
+static void operand(const struct op *o, int id, size_t e, int *x)
 {
-    return val(o, id, 0, k) % 1000;
+    int v = val(o, id, 0, e) % 1000;
+    double d = o->red == PROD_DOUBLE ? 1 + v % 2 : v;
+    long long l = (long long)v << 33;
+    float f = (float)v / 4;
+
+    x[0] = o->red == AND ? v % 8 : v;
+    if (o->red == AFFINE)
+        x[1] = val(o, id, 1, e) % 1000;
+    else if (o->red == MINLOC)
+        x[0] = v % 3, x[1] = id;
+    else if (o->red == SUM_DOUBLE || o->red == PROD_DOUBLE)
+        memcpy(x, &d, sizeof(d));
+    else if (o->red == MIN_LONG)
+        memcpy(x, &l, sizeof(l));
+    else if (o->red == MAX_FLOAT)
+        memcpy(x, &f, sizeof(f));
+}
+
+/* then = first op then. */
+static void combine(const struct op *o, const int *first, int *then)
+{
+    double d[2];
+    long long l[2];
+    float f[2];
+
+    memcpy(&d[0], first, red_width(o) == 2 ? sizeof(d[0]) : 0);
+    memcpy(&d[1], then, red_width(o) == 2 ? sizeof(d[1]) : 0);
+    memcpy(&l[0], first, red_width(o) == 2 ? sizeof(l[0]) : 0);
+    memcpy(&l[1], then, red_width(o) == 2 ? sizeof(l[1]) : 0);
+    memcpy(&f[0], first, sizeof(f[0]));
+    memcpy(&f[1], then, sizeof(f[1]));
+    switch (o->red) {
+    case SUM:
+        then[0] += first[0];
+        break;
+    case MAX:
+        then[0] = first[0] > then[0] ? first[0] : then[0];
+        break;
+    case AFFINE:
+        compose(first, then);
+        break;
+    case SUM_DOUBLE:
+    case PROD_DOUBLE:
+        d[1] = o->red == SUM_DOUBLE ? d[0] + d[1] : d[0] * d[1];
+        memcpy(then, &d[1], sizeof(d[1]));
+        break;
+    case MIN_LONG:
+        memcpy(then, l[0] < l[1] ? &l[0] : &l[1], sizeof(l[0]));
+        break;
+    case MINLOC:
+        if (first[0] < then[0] || (first[0] == then[0] && first[1] < then[1]))
+            memcpy(then, first, 2 * sizeof(int));
+        break;
+    case XOR:
+        then[0] ^= first[0];
+        break;
+    case AND:
+        then[0] = first[0] != 0 && then[0] != 0;
+        break;
+    default:
+        memcpy(then, f[0] > f[1] ? &f[0] : &f[1], sizeof(f[0]));
+    }
 }
 
 /* Elements [first, first + n) of the operands of ids[0..n_ids) in their order. */
 static void model(const struct op *o, const int *ids, int n_ids, size_t first, size_t n, int *out)
 {
-    int w = red_width(o);
+    size_t w = (size_t)red_width(o);
 
     for (size_t e = 0; e < n; e++) {
         int acc[2] = {0, 0};
@@ -132,19 +221,12 @@ static void model(const struct op *o, const int *ids, int n_ids, size_t first, s
         for (int i = 0; i < n_ids; i++) {
             int x[2] = {0, 0};
 
-            for (int j = 0; j < w; j++)
-                x[j] = operand(o, ids[i], (first + e) * (size_t)w + (size_t)j);
-            if (i > 0 && o->red == 0)
-                x[0] += acc[0];
-            else if (i > 0 && o->red == 1)
-                x[0] = x[0] > acc[0] ? x[0] : acc[0];
-            else if (i > 0)
-                compose(acc, x);
-            acc[0] = x[0];
-            acc[1] = x[1];
+            operand(o, ids[i], first + e, x);
+            if (i > 0)
+                combine(o, acc, x);
+            memcpy(acc, x, sizeof(acc));
         }
-        for (int j = 0; j < w; j++)
-            out[e * (size_t)w + (size_t)j] = acc[j];
+        memcpy(out + e * w, acc, w * sizeof(int));
     }
 }
 
@@ -293,10 +375,11 @@ static void prepare_reduce(struct op *o, int me)
     if (o->kind == SCAN || o->kind == EXSCAN)
         n_ids = c->rank + (o->kind == SCAN);
     new_bufs(o, (size_t)(total * w), (size_t)(total * w));
-    for (size_t k = 0; k < o->slen; k++) {
-        o->sfill[k] = operand(o, me, k);
-        if (o->in_place)
-            o->rfill[k] = o->want[k] = o->sfill[k];
+    for (int e = 0; e < total; e++)
+        operand(o, me, (size_t)e, &o->sfill[e * w]);
+    if (o->in_place) {
+        memcpy(o->rfill, o->sfill, o->slen * sizeof(int));
+        memcpy(o->want, o->sfill, o->slen * sizeof(int));
     }
     if (is_scatter || gets)
         model(o, c->others, n_ids, (size_t)first, gets ? (size_t)count : 0, o->want);
@@ -319,6 +402,7 @@ static void check(struct op *o)
               memcmp(o->sbuf, o->sfill, (o->slen + 1) * sizeof(int)) != 0 ||
               o->rbuf[o->rlen] != SENTINEL;
 
+    n_cases++;
     if (!bad)
         return;
     fprintf(stderr, "kind %d form %d comm %d n %d root %d in place %d red %d salt %u\n", o->kind,
@@ -409,7 +493,7 @@ static void call(struct op *o)
     else if (o->kind == BCAST)
         MUST(CALL(o, Bcast, Ibcast, o->rbuf, elems(bl, (size_t)o->n), st, o->root, o->c->comm));
     else if (o->kind >= REDUCE)
-        MUST(call_reduce(o, o->red == 2 ? red : red_type(o)));
+        MUST(call_reduce(o, o->red == AFFINE ? red : red_type(o)));
     else
         MUST(call_move(o, st, rt));
     MPI_Type_free(&st);
@@ -459,7 +543,7 @@ static void draw_op(struct op *o)
     if (o->n > 126 && o->kind != BCAST && o->kind < REDUCE)
         o->n /= 8;
     o->n -= o->kind < REDUCE ? o->n % 2 : 0;
-    o->red = (int)draw(&rng, 3);
+    o->red = (int)draw(&rng, N_REDS);
     o->sl = &layouts[draw(&rng, N_LAYOUTS)];
     o->rl = &layouts[draw(&rng, N_LAYOUTS)];
     draw_root(o, &root_id);
@@ -467,7 +551,8 @@ static void draw_op(struct op *o)
              o->kind == REDUCE;
     o->in_place = draw(&rng, 3) == 0 && !is_mpich && !o->c->is_inter && (!rooted || o->is_root) &&
                   o->kind != BARRIER && o->kind != BCAST;
-    if (o->kind == BARRIER)
+    o->is_member = o->c->comm != MPI_COMM_NULL;
+    if (o->kind == BARRIER || !o->is_member)
         new_bufs(o, 0, 0);
     else if (o->kind == BCAST)
         prepare_bcast(o, root_id);
@@ -527,7 +612,7 @@ static void start(struct op *ops, int n)
     for (int i = 0; i < n; i++) {
         struct op *o = &ops[(i + at) % n];
 
-        if (o->form == PERSISTENT)
+        if (o->form == PERSISTENT && o->is_member)
             MUST(MPI_Start(&o->req));
     }
 }
@@ -539,7 +624,8 @@ static void batch(void)
 
     for (int i = 0; i < n; i++) {
         draw_op(&ops[i]);
-        call(&ops[i]);
+        if (ops[i].is_member)
+            call(&ops[i]);
     }
     start(ops, n);
     complete(ops, n);
@@ -552,7 +638,7 @@ static void batch(void)
     for (int i = 0; i < n; i++) {
         struct op *o = &ops[i];
 
-        if (o->form == PERSISTENT) {
+        if (o->form == PERSISTENT && o->is_member) {
             check(o);
             MUST(MPI_Request_free(&o->req));
         }
@@ -587,6 +673,9 @@ static void add(MPI_Comm comm, int side)
 
     c->comm = comm;
     c->side = side;
+    c->n = c->m = 1;
+    if (comm == MPI_COMM_NULL) /* of others */
+        return;
     MPI_Comm_test_inter(comm, &c->is_inter);
     MPI_Comm_rank(comm, &c->rank);
     MPI_Comm_group(comm, &group);
@@ -608,14 +697,26 @@ static void add_inter(int side, int leader0, int leader1)
     add(comm, side);
 }
 
+static int is_time_over(double start)
+{
+    const char *text = getenv("COLL_RANDOM_SECONDS");
+    int is_over = text == NULL || MPI_Wtime() - start > atof(text);
+
+    MPI_Bcast(&is_over, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return is_over;
+}
+
 int main(int argc, char **argv)
 {
     int n_batches = argc > 2 ? atoi(argv[2]) : 40;
+    const char *seed = argc > 1 ? argv[1] : getenv("COLL_RANDOM_SEED");
+    double start;
     MPI_Comm comm;
 
     mp_start(&argc, &argv);
     is_mpich = mp_is_library("MPICH");
-    rng = argc > 1 ? strtoull(argv[1], NULL, 0) : 20261;
+    start = MPI_Wtime();
+    rng = seed != NULL ? strtoull(seed, NULL, 0) : 20261;
     own_rng = rng + (unsigned long long)mp_rank * 7919;
     make_layouts();
     MPI_Type_contiguous(2, MPI_INT, &pair_type);
@@ -627,14 +728,22 @@ int main(int argc, char **argv)
     MPI_Comm_split(MPI_COMM_WORLD, 0, -mp_rank, &comm);
     add(comm, 0);
     add(MPI_COMM_SELF, 0);
+    MPI_Comm_split(MPI_COMM_WORLD, mp_rank % 2 == 0 ? 0 : MPI_UNDEFINED, mp_rank, &comm);
+    add(comm, 0);
+    MPI_Comm_split(MPI_COMM_WORLD, mp_rank == 0 && mp_size > 1 ? MPI_UNDEFINED : 0, -mp_rank,
+                   &comm);
+    add(comm, 0);
     if (mp_size > 1) {
         add_inter(mp_rank % 2, 0, 1);
         add_inter(mp_rank > 0, 0, 1);
     }
-    for (int i = 0; i < n_batches; i++)
+    for (int i = 0; i < n_batches || !is_time_over(start); i++)
         batch();
+    if (mp_rank == 0)
+        printf("%d cases from seed %s\n", n_cases, seed != NULL ? seed : "20261");
     for (int i = 0; i < n_circles; i++)
-        if (circles[i].comm != MPI_COMM_WORLD && circles[i].comm != MPI_COMM_SELF)
+        if (circles[i].comm != MPI_COMM_WORLD && circles[i].comm != MPI_COMM_SELF &&
+            circles[i].comm != MPI_COMM_NULL)
             MPI_Comm_free(&circles[i].comm);
     MPI_Op_free(&affine_op);
     MPI_Type_free(&pair_type);

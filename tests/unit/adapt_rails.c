@@ -185,8 +185,8 @@ static void refused_there(void)
     dm_adapt_close(adapts[1]);
     adapts[1] = NULL;
     snprintf(space.cards[1][0][1], DM_KV_VAL_MAX,
-             "2;%s;1;%u,%u;3;!eth-x:+the+cable+is+out;other,0200,5,0;", "0.1.0", adapts[0]->n_slots,
-             adapts[0]->slot_size);
+             "3;%s;1;%u,%u,0;3;!eth-x:+the+cable+is+out;other,0200,5,0;", "0.1.0",
+             adapts[0]->n_slots, adapts[0]->slot_size);
     dm_explain_refused(adapts[0], "third", "no such device");
     conn = dm_adapt_conn(adapts[0], 1);
     CHECK_EQ(dm_card_fetch(conn), DM_ECONN);
@@ -214,8 +214,11 @@ static void settings_differ(const char *card, const char *word, const char *word
 
 static void differ(void)
 {
-    settings_differ("2;9.9;1;64,16384;3;fake-a,0200,5,0;", "runs Datum 9.9", "rank 1 on host here");
-    settings_differ("2;0.1.0;1;77,16384;3;fake-a,0200,5,0;", "77 slots", "DATUM_RING_SLOTS");
+    settings_differ("3;9.9;1;64,16384,0;3;fake-a,0200,5,0;", "runs Datum 9.9",
+                    "rank 1 on host here");
+    settings_differ("3;0.1.0;1;77,16384,0;3;fake-a,0200,5,0;", "77 slots", "DATUM_RING_SLOTS");
+    settings_differ("3;0.1.0;1;64,65536,7b;3;fake-a,0200,5,0;", "different algorithms",
+                    "DATUM_COLL_FILE");
     settings_differ("9;what;ever", "same version of Datum", "9;what;ever");
 }
 

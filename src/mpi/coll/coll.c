@@ -12,19 +12,38 @@
 #include "mpi/coll/shm/board.h"
 #include "util/cfg.h"
 
+int dm_coll_settings(void)
+{
+    return dm_coll_choices_make(dm_cfg()->coll, dm_cfg()->coll_file, &dm_coll_state.all,
+                                dm_coll_state.rows);
+}
+
+uint32_t dm_coll_settings_hash(void)
+{
+    return dm_coll_choices_hash((const struct dm_coll_choice *const *)dm_coll_state.rows);
+}
+
+void dm_coll_forget(void)
+{
+    free(dm_coll_state.all);
+    dm_coll_state = (struct dm_coll_state){0};
+}
+
 int dm_coll_start(void)
 {
     dm_coll_state.byte = dm_type_get(MPI_BYTE);
+    dm_coll_state.explains = dm_cfg()->explain && dm_world.rank == 0;
     dm_sched_start();
     dm_board_start();
-    return dm_coll_force(dm_cfg()->coll);
+    return DM_OK;
 }
 
 void dm_coll_stop(void)
 {
     dm_sched_stop();
     free(dm_coll_state.spare);
-    dm_coll_state = (struct dm_coll_state){0};
+    dm_coll_state.spare = NULL;
+    dm_coll_state.spare_len = 0;
 }
 
 int dm_coll_barrier(struct dm_comm *comm, struct dm_coll_how how)

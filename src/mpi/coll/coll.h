@@ -2,8 +2,8 @@
  * Collective communication (MPI-4.0 chapter 6): the bodies of the MPI functions.
  *
  * dm_coll_x is the body of MPI_X, MPI_Ix and MPI_X_init, on arguments that src/api has
- * checked; how says which. It is collective over comm and takes the algorithm that select.c's
- * table names for the operation, the number of ranks and the bytes. Buffers may be
+ * checked; how says which. It is collective over comm and takes the algorithm that the table
+ * of algs.h, or the user, names for the operation, the number of ranks and the bytes. Buffers may be
  * MPI_IN_PLACE where the standard has it. On an intercommunicator root is MPI_ROOT,
  * MPI_PROC_NULL or a rank of the remote group. Errors: DM_ENOMEM for temporary memory,
  * DM_ERR_BUFFER for MPI_IN_PLACE in the wrong place, DM_ERR_COMM for an intercommunicator that the
@@ -17,7 +17,14 @@
 #include "mpi/datatype/datatype.h"
 #include "mpi/op/op.h"
 
-/* Reads the setting COLL (algorithms named by the user): DM_ECONFIG when it names none of ours. */
+/*
+ * Before all others of this layer, and of the channel: read the settings COLL and COLL_FILE. DM_ECONFIG
+ * with the place when they cannot be understood or name no algorithm of ours.
+ */
+int dm_coll_settings(void);
+/* A number that is the same in processes that choose alike, which all of a job must. */
+uint32_t dm_coll_settings_hash(void);
+void dm_coll_forget(void);
 int dm_coll_start(void);
 void dm_coll_stop(void);
 

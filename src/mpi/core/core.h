@@ -178,8 +178,9 @@ struct dm_comm {
     struct dm_attr *attrs; /* cached attributes */
     struct dm_topo *topo;  /* topology (a reference is held), or NULL */
     struct dm_info *info;
-    void *coll;    /* private to src/mpi/coll */
-    bool is_freed; /* MPI_Comm_free was called; waits for pending operations */
+    void *coll;          /* private to src/mpi/coll */
+    unsigned int layout; /* private to src/mpi/coll: on how many nodes it is; 0: not known yet */
+    bool is_freed;       /* MPI_Comm_free was called; waits for pending operations */
     char name[MPI_MAX_OBJECT_NAME];
 };
 /* Process number of a rank of the group that messages go to (the remote one if there is one). */

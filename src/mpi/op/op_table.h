@@ -80,18 +80,26 @@ enum dm_op_ctype {
 
 /*
  * A kernel is inout[i] = in[i] op inout[i] for n elements; the two do not overlap. Blocks of a
- * constant number of elements are what compilers make vector code of without further flags.
+ * constant number of elements are what compilers make vector code of without further flags: long
+ * ones of several vectors, then short ones of one.
  */
-#define DM_OP_BLOCK 16
+#define DM_OP_LONG  128 /* bytes */
+#define DM_OP_SHORT 16
+#define DM_OP_BLOCKS(BYTES, EXPR)                                                                  \
+    for (; n >= (BYTES) / sizeof(elem); n -= (BYTES) / sizeof(elem)) {                             \
+        for (size_t i = 0; i < (BYTES) / sizeof(elem); i++)                                        \
+            b[i] = (EXPR);                                                                         \
+        a += (BYTES) / sizeof(elem);                                                               \
+        b += (BYTES) / sizeof(elem);                                                               \
+    }
 #define DM_OP_KERNEL(NAME, T, EXPR)                                                                \
-    static void NAME(const void *restrict in, void *restrict inout, size_t n)                      \
+    static DM_OP_TARGET void NAME(const void *restrict in, void *restrict inout, size_t n)         \
     {                                                                                              \
         typedef T elem DM_ANYWHERE;                                                                \
         const elem *restrict a = in;                                                               \
         elem *restrict b = inout;                                                                  \
-        for (; n >= DM_OP_BLOCK; n -= DM_OP_BLOCK, a += DM_OP_BLOCK, b += DM_OP_BLOCK)             \
-            for (int i = 0; i < DM_OP_BLOCK; i++)                                                  \
-                b[i] = (EXPR);                                                                     \
+        DM_OP_BLOCKS(DM_OP_LONG, EXPR)                                                             \
+        DM_OP_BLOCKS(DM_OP_SHORT, EXPR)                                                            \
         for (size_t i = 0; i < n; i++)                                                             \
             b[i] = (EXPR);                                                                         \
     }

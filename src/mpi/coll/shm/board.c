@@ -73,7 +73,7 @@ static void find_nodes(const struct dm_comm *comm, struct dm_board *b)
         b->ranks[b->n++] = i;
     }
     if (b->n_nodes == 1)
-        b->fits = DM_COLL_ONE_NODE | DM_COLL_ORDERED;
+        b->fits = DM_COLL_SHARED | DM_COLL_ORDERED;
     else if (b->n_nodes < comm->size)
         b->fits = DM_COLL_NODES | (is_ordered ? DM_COLL_ORDERED : 0);
 }

@@ -24,12 +24,12 @@
 
 #include "mpi/coll/run.h"
 
-#define DM_BOARD_SLOTS  16   /* rounds that a rank can be ahead of others, */
-#define DM_BOARD_BIG    4    /* and with data of more than DM_BOARD_MID bytes */
-#define DM_BOARD_INLINE 96   /* bytes in the head of a slot */
+#define DM_BOARD_SLOTS  16 /* rounds that a rank can be ahead of others, */
+#define DM_BOARD_BIG    4  /* and with data of more than DM_BOARD_MID bytes */
+#define DM_BOARD_INLINE 96 /* bytes in the head of a slot */
 #define DM_BOARD_MID    2048
 #define DM_BOARD_PIECE  ((size_t)4096) /* at least; what a slot has room for in any case */
-#define DM_BOARD_RANKS  256 /* on a node, up to which each can have a part of a slot */
+#define DM_BOARD_RANKS  256            /* on a node, up to which each can have a part of a slot */
 
 /* ---- in shared memory ---- */
 
@@ -39,7 +39,7 @@ struct dm_board_head {
     uint64_t total;         /* bytes of the poster's data in all rounds of the collective */
     uint32_t len;           /* bytes of data here */
     uint32_t pad[3];
-    char data[DM_BOARD_INLINE]; /* when they fit; aligned like malloc's */
+    char data[DM_BOARD_INLINE];  /* when they fit; aligned like malloc's */
 } DM_ALIGNED(2 * DM_CACHE_LINE); /* lines travel in pairs */
 
 struct dm_board_word {
@@ -67,7 +67,7 @@ enum dm_board_state { DM_BOARD_NONE, DM_BOARD_READY, DM_BOARD_NEVER };
 
 struct dm_board {
     enum dm_board_state state;
-    unsigned int fits; /* DM_COLL_ONE_NODE and the like */
+    unsigned int fits; /* DM_COLL_SHARED and the like */
     uint32_t n_calls;  /* blocking collectives until it was ready */
     uint32_t next_try;
     int n; /* seats: ranks on my node, */
@@ -81,16 +81,17 @@ struct dm_board {
     uint64_t n_finished; /* all ranks have finished this round, as far as known */
     bool is_crowded;     /* processes outnumber cores, somewhere on the node */
     bool is_flat;        /* meetings by looking at everybody's post */
-    unsigned int n_vain; /* waits in which yielding did not help, less those where it did (wait.c) */
-    size_t room;         /* bytes in a slot, at most */
+    unsigned int
+        n_vain;  /* waits in which yielding did not help, less those where it did (wait.c) */
+    size_t room; /* bytes in a slot, at most */
     struct dm_board_shared *shared;
     size_t shared_len;
     size_t data_at; /* in it, */
     char *data;     /* the slots' */
-    int maker_fd; /* during the set-up, of its maker; else -1 */
+    int maker_fd;   /* during the set-up, of its maker; else -1 */
 };
 
-/* Ready, set up if it is time to? Then what the communicator fits (DM_COLL_ONE_NODE ...), else 0. */
+/* Ready, set up if it is time to? Then what the communicator fits (DM_COLL_SHARED ...), else 0. */
 unsigned int dm_board_look(struct dm_comm *comm);
 static inline unsigned int dm_board_fits(struct dm_comm *comm)
 {
@@ -118,7 +119,8 @@ static inline struct dm_board_head *dm_board_head(const struct dm_board *b, int 
 {
     return &b->shared->seats[seat].heads[b->round % DM_BOARD_SLOTS];
 }
-static inline char *dm_board_place_at(const struct dm_board *b, int seat, uint64_t round, size_t len)
+static inline char *dm_board_place_at(const struct dm_board *b, int seat, uint64_t round,
+                                      size_t len)
 {
     size_t mids = (size_t)DM_BOARD_SLOTS * DM_BOARD_MID;
     char *data = b->data + (size_t)seat * (mids + DM_BOARD_BIG * b->room);
@@ -137,7 +139,8 @@ static inline char *dm_board_place(const struct dm_board *b, int seat, size_t le
  * Post what is in my slot. Private: a rank that waits for me is woken; public: all will wait for it
  * (dm_board_await with is_public), and wake each other.
  */
-void dm_board_post(struct dm_run *run, struct dm_board *b, size_t len, size_t total, bool is_public);
+void dm_board_post(struct dm_run *run, struct dm_board *b, size_t len, size_t total,
+                   bool is_public);
 /* Wait for the post of a seat in this round; the head is its then. */
 const struct dm_board_head *dm_board_await(struct dm_run *run, struct dm_board *b, int seat,
                                            bool is_public);
@@ -171,7 +174,8 @@ void dm_board_unpack(struct dm_run *run, void *buf, size_t count, const struct d
 void dm_board_bcast(struct dm_run *run, struct dm_board *b, void *buf, size_t count,
                     const struct dm_type *type, int root);
 /* The root gets what all vectors are reduced to in a->rbuf; a->root does not count. */
-void dm_board_reduce(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a, int root);
+void dm_board_reduce(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a,
+                     int root);
 
 /* Bytes of a piece of a message that is long, so that it is written and read at the same time. */
 static inline size_t dm_board_piece(const struct dm_board *b, size_t total)

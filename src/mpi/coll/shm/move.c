@@ -247,11 +247,11 @@ static void alltoall_round(struct dm_run *run, struct dm_board *b, const struct 
         if (i == b->me)
             continue;
         if (a->is_in_place)
-            dm_board_pack(dm_coll_rplace(a, i), a->rcount, a->rtype, at,
-                          place + stride * (size_t)i, len);
+            dm_board_pack(dm_coll_rplace(a, i), a->rcount, a->rtype, at, place + stride * (size_t)i,
+                          len);
         else
-            dm_board_pack(dm_coll_splace(a, i), a->scount, a->stype, at,
-                          place + stride * (size_t)i, len);
+            dm_board_pack(dm_coll_splace(a, i), a->scount, a->stype, at, place + stride * (size_t)i,
+                          len);
     }
     if (!dm_board_meet(run, b, len, total))
         return;
