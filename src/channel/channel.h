@@ -191,6 +191,7 @@ bool dm_chan_has_helper(const struct dm_chan *chan);
 /* For DATUM_STATS: how often it was woken in the provider, passes it made, and those that did something. */
 void dm_chan_helper_stats(const struct dm_chan *chan, uint64_t *wakes_p, uint64_t *passes_p,
                           uint64_t *useful_p);
+/*
  * For loops that wait for memory which other processes of the host write. One pass, after
  * which the caller looks again: it may yield the core, never blocks. True when it is time to sleep:
  * the caller tells whoever writes the memory, looks once more, and calls dm_chan_sleep, which blocks
