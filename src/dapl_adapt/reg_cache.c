@@ -299,16 +299,21 @@ bool dm_adapt_is_registered(const struct dm_mr *mr)
     return !mr->is_bare;
 }
 
+bool dm_adapt_can_map(const struct dm_adapt *adapt)
+{
+    for (int i = 0; i < adapt->n_ias; i++) {
+        if (adapt->ias[i]->can_share)
+            return true;
+    }
+    return false;
+}
+
 bool dm_adapt_mem_file(const struct dm_adapt *adapt, const struct dm_mr *mr, int *fd_p,
                        uintptr_t *start_p)
 {
     *fd_p = mr->fd;
     *start_p = mr->start;
-    for (int i = 0; i < adapt->n_ias && mr->is_alloc; i++) {
-        if (adapt->ias[i]->can_share)
-            return true;
-    }
-    return false;
+    return mr->is_alloc && dm_adapt_can_map(adapt);
 }
 
 void dm_adapt_rkey(const struct dm_mr *mr, struct dm_rkey *rkey_p)

@@ -177,7 +177,7 @@ static int send_plain(struct acc_walk *w, const char *data, uint64_t offset, siz
         acc.basic = basic->basic;
         err = dm_chan_send_now(dm_world.chan, proc, &acc.pkt, data);
         if (err == DM_OK) {
-            w->call->win->peers[w->call->target].is_unacked = true;
+            dm_rma_unacked(w->call->win, w->call->target);
         } else if (err == DM_EAGAIN) {
             struct dm_rma_msg *msg = dm_rma_msg_new(w->call);
 

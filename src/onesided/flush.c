@@ -102,7 +102,7 @@ static int request_ack(struct dm_win *win, int rank)
 
     if (!peer->is_unacked)
         return DM_OK;
-    peer->is_unacked = false;
+    dm_rma_acked(win, rank);
     err = dm_rma_note(win, rank, DM_PKT_RMA_SYNC, 0);
     if (err != DM_OK)
         return err;
@@ -126,7 +126,7 @@ int dm_rma_flush_all(struct dm_win *win)
 {
     int err = DM_OK;
 
-    for (int i = 0; i < win->comm->size && err == DM_OK; i++)
+    for (int i = 0; win->n_unacked > 0 && i < win->comm->size && err == DM_OK; i++)
         err = request_ack(win, i);
     if (err == DM_OK)
         err = dm_rma_wait(win, -1, &win->n_pending);

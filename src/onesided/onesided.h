@@ -25,13 +25,16 @@ struct dm_win_part {
     /* a memory file that processes of its host may map; fd -1: none */
     int32_t fd;
     int32_t pid;
-    uint32_t pad;
+    int32_t ctl_fd; /* of the first process on a host: the control block's (ctl.h) */
     uint64_t dev;
     uint64_t ino;
     uint64_t file_offset; /* of base */
+    uint64_t ctl_dev;
+    uint64_t ctl_ino;
 };
 
 struct dm_win_peer; /* private: state towards one rank */
+struct dm_rma_node; /* private: the control block of this host, ctl.h */
 
 struct dm_win {
     struct dm_obj obj;
@@ -58,7 +61,11 @@ struct dm_win {
     int access;                /* enum epoch kind of this process as origin */
     int exposure;
     int n_locked;
+    int locked; /* a rank whose lock is held; others by dm_win_peer.next_locked; -1: none */
+    bool is_nocheck;     /* of MPI_Win_lock_all: no locks are taken */
+    int n_unacked;       /* peers that have packets to acknowledge */
     uint32_t n_flushes;
+    struct dm_rma_node *node; /* NULL: locks, fences and so on go by packets */
     bool is_mapped;         /* others address my part, or I theirs: see dm_rma_combine */
     struct dm_list regions; /* attached to a dynamic window (win_dynamic.c) */
     struct dm_group *start_group;

@@ -26,6 +26,9 @@ struct dm_win_peer {
     bool is_started;  /* in the group of MPI_Win_start */
     bool is_locked;   /* I hold a lock on its part */
     bool is_nocheck;  /* that lock was taken with MPI_MODE_NOCHECK: nothing to release */
+    int lock_mode;    /* of that lock: MPI_LOCK_* */
+    int next_locked;  /* rank, see dm_win.locked */
+    int seat;         /* in the control block of this host, -1: none */
     uint32_t n_posts; /* post notices from it that no start has consumed */
     char *map;        /* its part in this process' address space, or NULL */
     bool is_tried;    /* mapping it has been */
@@ -53,7 +56,9 @@ enum dm_rma_pkt {
     DM_PKT_RMA_COMPLETE,
     DM_PKT_RMA_LOCK,
     DM_PKT_RMA_LOCK_GRANT,
-    DM_PKT_RMA_UNLOCK
+    DM_PKT_RMA_UNLOCK,
+    DM_PKT_RMA_FENCE, /* between the first processes of hosts; mode: which round */
+    DM_PKT_RMA_WAKE   /* look at your words */
 };
 
 /* Notices between windows: everything but data. */
@@ -138,6 +143,16 @@ struct dm_rma_state {
     struct dm_list awaited; /* transfers that wait for a reply */
     int n_lost;             /* processes */
     struct dm_list allocs;  /* of MPI_Alloc_mem */
+    struct {
+        uint64_t n_mapped;       /* transfers by loads and stores */
+        uint64_t n_rdma;         /* RDMA transfers */
+        uint64_t n_packets;      /* with data or questions; sent */
+        uint64_t n_locks_word;   /* taken by a word */
+        uint64_t n_locks_asked;  /* by a packet to the target */
+        uint64_t n_syncs_word;   /* fences, posts, completes by stores */
+        uint64_t n_syncs_packet; /* by packets */
+        uint64_t n_wakes;        /* packets to those who slept */
+    } counts;
 };
 extern struct dm_rma_state dm_rma_state;
 
@@ -147,6 +162,8 @@ static inline int dm_rma_proc(const struct dm_win *win, int rank)
 {
     return dm_comm_proc(win->comm, rank);
 }
+/* A flag of a LOCK or UNLOCK: the word in the target's control block is the lock. */
+enum { DM_RMA_BY_WORD = 0x100 };
 /* Send a notice to a rank of the window. */
 int dm_rma_note(struct dm_win *win, int rank, enum dm_rma_pkt type, int mode);
 /*
@@ -154,6 +171,17 @@ int dm_rma_note(struct dm_win *win, int rank, enum dm_rma_pkt type, int mode);
  * window may ask somebody who does not know the others' handles yet.
  */
 int dm_rma_answer(struct dm_win *win, int rank, int32_t handle, enum dm_rma_pkt type, int mode);
+/* Packets went to rank that are to be acknowledged; or (acked) nobody asks about them any more. */
+static inline void dm_rma_unacked(struct dm_win *win, int rank)
+{
+    win->n_unacked += !win->peers[rank].is_unacked;
+    win->peers[rank].is_unacked = true;
+}
+static inline void dm_rma_acked(struct dm_win *win, int rank)
+{
+    win->n_unacked -= win->peers[rank].is_unacked;
+    win->peers[rank].is_unacked = false;
+}
 /* A packet for the call's target, after waiting when too many are queued; NULL: no memory. */
 struct dm_rma_msg *dm_rma_msg_new(const struct dm_rma_call *call);
 /* Queue it with this header; the payload lies in msg. Counted until it has left. */
@@ -272,12 +300,16 @@ int dm_rma_flush_local(struct dm_win *win, int rank);
  * target's bytes are inside its part (DM_ERR_RMA_RANGE; *offset_p gets where disp is), and both
  * sides have the same number of bytes (DM_ERR_TYPE).
  */
-int dm_rma_check_call(const struct dm_win *win, size_t origin_count,
+int dm_rma_check_call(struct dm_win *win, size_t origin_count,
                       const struct dm_type *origin_type, int target, MPI_Aint disp,
                       size_t target_count, const struct dm_type *target_type, uint64_t *offset_p);
 /* Only the last of them. */
 int dm_rma_check_sizes(size_t origin_count, const struct dm_type *origin_type, size_t target_count,
                        const struct dm_type *target_type);
+/*
+ * Lock rank's part, or under MPI_Win_lock_all what has not been used yet; waits. DM_EPEER.
+ */
+int dm_rma_lock(struct dm_win *win, int rank, int mode);
 /* Is the target in a passive target epoch of this process (rank < 0: is any)? */
 bool dm_rma_is_passive(const struct dm_win *win, int rank);
 /* Give back what MPI_Alloc_mem allocated and the program did not free. */

@@ -10,6 +10,7 @@
 
 #include "mpi/coll/coll.h"
 #include "mpi/comm/comm.h"
+#include "onesided/ctl.h"
 #include "onesided/rma.h"
 
 /* Release what a window holds locally; any member may still be missing. */
@@ -20,6 +21,7 @@ static void release(struct dm_win *win)
     if (win->map != NULL)
         munmap(win->map, win->map_len);
     dm_rma_unmap_all(win);
+    dm_rma_ctl_free(win);
     dm_rma_detach_all(win);
     if (win->flavor == MPI_WIN_FLAVOR_ALLOCATE && win->base != NULL)
         dm_adapt_mem_free(adapt, win->base, win->mr);
@@ -67,6 +69,9 @@ static int win_new(struct dm_comm *comm, int disp_unit, int flavor, struct dm_in
         DM_FAIL(err, "window over %d processes", comm->size);
         goto err_release;
     }
+    for (int i = 0; i < comm->size; i++)
+        win->peers[i].seat = -1;
+    win->locked = -1;
     win->group = comm->group;
     dm_group_ref(win->group);
     /* the standard's default, not inherited from the communicator */
@@ -99,11 +104,14 @@ static int exchange_parts(struct dm_win *win)
     int err;
 
     dm_rma_map_offer(win, &mine);
+    dm_rma_ctl_offer(win, &mine);
     if (mine.is_direct)
         dm_adapt_rkey(win->mr, &mine.rkey);
     /* who has all parts may begin, by mapping mine or by packets */
     win->is_mapped = true;
     err = dm_allgather(&mine, sizeof(mine), byte, win->parts, sizeof(mine), byte, win->comm);
+    if (err == DM_OK)
+        err = dm_rma_ctl_start(win);
     win->is_mapped = is_mapped;
     return err;
 }

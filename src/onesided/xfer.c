@@ -60,7 +60,7 @@ int dm_rma_msg_send(struct dm_rma_msg *msg, const struct dm_pkt *pkt, const void
     int err;
 
     count_in(&msg->call);
-    win->peers[target].is_unacked = true;
+    dm_rma_unacked(win, target);
     msg->send.data = payload;
     err = dm_chan_send(dm_world.chan, dm_rma_proc(win, target), pkt, &msg->send);
     if (err != DM_OK)

@@ -29,6 +29,7 @@ struct dm_cfg {
 /* Values of the ENUM settings, in the order of their help text. */
 enum { DM_CONNECT_AUTO, DM_CONNECT_START, DM_CONNECT_DEMAND };
 enum { DM_EAGER_AUTO, DM_EAGER_RDMA, DM_EAGER_SENDRECV };
+enum { DM_RMA_AUTO, DM_RMA_EMULATED, DM_RMA_DIRECT };
 enum { DM_RNDV_AUTO, DM_RNDV_READ, DM_RNDV_PIPE };
 enum { DM_PMI_AUTO, DM_PMI_V1, DM_PMI_V2, DM_PMI_PMIX };
 

@@ -43,6 +43,11 @@
     X(COLL, STR, "", coll,                                                                         \
       "algorithms of collectives to use where they can do the job, as in "                         \
       "bcast=scatter,barrier=tree; empty: by the library's table")                                 \
+    X(RMA, ENUM, "auto", rma,                                                                      \
+      "auto|emulated|direct: one-sided communication; emulated: everything by packets that the "   \
+      "target's processor applies; direct: loads and stores or RDMA wherever the target's memory " \
+      "can be reached, packets for nothing but the rest; auto: direct, and by the target's "       \
+      "processor where that is faster")                                                            \
     X(RECONNECT, USEC, "10s", reconnect,                                                           \
       "how long a broken connection is tried again over all rails before the loss is final; 0: "   \
       "lost at once")                                                                              \

@@ -1,0 +1,73 @@
+/*
+ * Waiting for a word in memory that other processes of the host write.
+ *
+ * While every process has a core that is spinning, with passes of progress in between; when
+ * processes outnumber cores the core is given away after each pass. In the end the process sleeps
+ * in the provider, after having said so where the writer of the word sees it: a packet wakes it.
+ */
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "channel/chan.h"
+#include "channel/channel.h"
+#include "util/cfg.h"
+#include "util/clock.h"
+#include "util/gate.h"
+
+#define LOOKS         16 /* at the word, between two passes of progress */
+#define SPIN_NS       1000000
+#define YIELD_NS      20000 /* of spinning, before others on the core get a chance in between */
+#define SPIN_CROWDED  200000
+#define CLOCK_PASSES  64 /* between looks at the clock */
+#define WAIT_MIN_US   200
+#define WAIT_MAX_US   100000
+
+/* The writer may have come between the last look and our saying so: look again, then sleep. */
+static void sleep_for(struct dm_chan *chan, struct dm_chan_word *word, uint64_t wait_us)
+{
+    (*(volatile uint32_t *)word->asleep)++;
+    atomic_thread_fence(memory_order_seq_cst);
+    if (!word->is_over(word))
+        dm_adapt_wait(chan->adapt, wait_us);
+    (*(volatile uint32_t *)word->asleep)--;
+}
+
+static uint64_t spin_ns(bool is_crowded)
+{
+    uint64_t spin = dm_cfg()->spin;
+
+    if (spin != DM_CFG_AUTO)
+        return spin * 1000;
+    return is_crowded ? SPIN_CROWDED : SPIN_NS;
+}
+
+void dm_chan_wait_word(struct dm_chan *chan, struct dm_chan_word *word)
+{
+    bool is_crowded = dm_adapt_is_crowded(chan->adapt);
+    uint64_t since = 0, spent = 0;
+    uint64_t wait_us = WAIT_MIN_US;
+
+    for (uint32_t n = 1;; n++) {
+        for (int i = 0; i < (is_crowded ? 1 : LOOKS); i++) {
+            if (word->is_over(word))
+                return;
+        }
+        if (dm_chan_progress(chan) > 0) {
+            since = spent = 0;
+            continue;
+        }
+        if (n % CLOCK_PASSES == 0) {
+            uint64_t now = dm_clock_ns();
+
+            since = since == 0 ? now : since;
+            spent = now - since;
+        }
+        if (since != 0 && spent >= spin_ns(is_crowded)) {
+            sleep_for(chan, word, wait_us);
+            wait_us = wait_us * 2 < WAIT_MAX_US ? wait_us * 2 : WAIT_MAX_US;
+        } else if (is_crowded || spent > YIELD_NS) {
+            sched_yield();
+        }
+        dm_gate_yield();
+    }
+}
