@@ -101,5 +101,6 @@ int dm_win_fence(int assert_flags, struct dm_win *win)
         return barrier_err;
     win->access = assert_flags & MPI_MODE_NOSUCCEED ? DM_EPOCH_NONE : DM_EPOCH_FENCE;
     win->exposure = win->access;
+    win->is_open = win->access == DM_EPOCH_FENCE;
     return err;
 }

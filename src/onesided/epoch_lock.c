@@ -73,6 +73,7 @@ int dm_win_lock(int lock_type, int rank, int assert_flags, struct dm_win *win)
         return err;
     win->n_locked++;
     win->access = DM_EPOCH_LOCK;
+    win->is_open = false;
     return DM_OK;
 }
 
@@ -139,6 +140,7 @@ int dm_win_lock_all(int assert_flags, struct dm_win *win)
     if (err != DM_OK)
         return err;
     win->access = DM_EPOCH_LOCK_ALL;
+    win->is_open = win->is_nocheck;
     return DM_OK;
 }
 
@@ -156,5 +158,6 @@ int dm_win_unlock_all(struct dm_win *win)
             err = release_err;
     }
     win->access = DM_EPOCH_NONE;
+    win->is_open = false;
     return err;
 }

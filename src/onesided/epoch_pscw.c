@@ -62,6 +62,7 @@ int dm_win_start(struct dm_group *group, int assert_flags, struct dm_win *win)
     dm_group_ref(group);
     win->start_group = group;
     win->access = DM_EPOCH_START;
+    win->is_open = false;
     return DM_OK;
 }
 

@@ -58,6 +58,7 @@ struct dm_win {
     int n_pending;             /* transfers and packets not yet complete at this origin */
     int n_awaited;             /* answers this process is waiting for (grants, acknowledgements) */
     int err;                   /* first failure of a transfer since the last synchronization */
+    bool is_open;              /* all targets may be accessed, without a lock to be taken first */
     int access;                /* enum epoch kind of this process as origin */
     int exposure;
     int n_locked;

@@ -270,6 +270,27 @@ static inline char *dm_rma_reach(const struct dm_rma_call *call)
     return peer->map;
 }
 /*
+ * Where len bytes of a target lie that this process can address now, when nothing needs a
+ * second look: mapped, in an open epoch, in range. NULL: perhaps not.
+ */
+static inline char *dm_rma_quick(const struct dm_win *win, int target, MPI_Aint disp, size_t len)
+{
+    const struct dm_win_peer *peer;
+    const struct dm_win_part *part;
+    uint64_t offset;
+
+    if (dm_unlikely(target < 0 || (uint64_t)disp > INT32_MAX))
+        return NULL;
+    peer = &win->peers[target];
+    part = &win->parts[target];
+    offset = (uint64_t)disp * part->disp_unit;
+    if (dm_unlikely(peer->map == NULL || !(win->is_open || peer->is_locked || peer->is_started) ||
+                    len > part->size || offset > part->size - len))
+        return NULL;
+    dm_rma_state.counts.n_mapped++;
+    return peer->map + offset;
+}
+/*
  * The same if this call's updates may go there now: nothing that it
  * could overtake is on its way, another thread's flush of it included. Else NULL.
  */
