@@ -126,14 +126,21 @@ static int combine_run(struct acc_walk *w, char *dst, size_t n, int basic)
     size_t size = (size_t)type->size;
     char in[1024], old[1024];
 
+    dm_rma_state.counts.n_mapped++;
+    if (w->type != NULL && w->result_type == NULL && w->type->is_contig) {
+        const char *data = (const char *)w->origin + w->type->true_lb + w->packed;
+
+        w->packed += n * size;
+        return dm_rma_combine(w->call->win, w->call->target, w->op, dst, n, basic, data, NULL);
+    }
     while (n > 0) {
         size_t part = n < sizeof(in) / size ? n : sizeof(in) / size;
         int err;
 
         if (w->type != NULL)
             dm_type_pack(w->origin, w->count, w->type, w->packed, in, part * size);
-        err = dm_rma_combine(w->call->win, w->op, dst, part, basic, w->type != NULL ? in : NULL,
-                             w->result_type != NULL ? old : NULL);
+        err = dm_rma_combine(w->call->win, w->call->target, w->op, dst, part, basic,
+                             w->type != NULL ? in : NULL, w->result_type != NULL ? old : NULL);
         if (err != DM_OK)
             return err;
         if (w->result_type != NULL)
@@ -278,6 +285,16 @@ int dm_accumulate(const void *origin, size_t origin_count, struct dm_type *origi
 {
     const struct dm_rma_call call = {.win = win, .target = target};
 
+    if (dm_likely(origin_type == target_type && origin_count == target_count &&
+                  origin_type->is_builtin && origin_type->size == origin_type->extent &&
+                  origin_count <= INT32_MAX && op->is_builtin && op->obj.handle != MPI_NO_OP)) {
+        size_t len = origin_count * (size_t)origin_type->size;
+        int basic = origin_type->basic;
+        char *at = dm_rma_quick_update(win, target, disp, len, basic);
+
+        if (at != NULL && dm_op_check(op, origin_type) == DM_OK)
+            return dm_rma_combine(win, target, op, at, origin_count, basic, origin, NULL);
+    }
     return target == MPI_PROC_NULL ? DM_OK
                                    : dm_rma_accumulate(&call, origin, origin_count, origin_type,
                                                        disp, target_count, target_type, op);

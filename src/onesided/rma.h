@@ -234,14 +234,14 @@ int dm_rma_share(struct dm_win *win);
 bool dm_rma_is_attached(const struct dm_win *win, uint64_t addr, uint64_t len);
 /*
  * Combine n packed elements of a basic type at src (NULL with MPI_NO_OP) into memory of a part
- * that this process can address. What was there before is packed to old unless that is NULL. Where
- * others may do the same by themselves (win->is_mapped) and the machine can, each element is
- * updated by a compare and swap.
+ * of target that this process can address. What was there before is packed to old unless that is
+ * NULL. Where others may do the same by themselves (win->is_mapped) and the machine can, each
+ * element is updated by a compare and swap, or all while the others are kept off.
  */
-int dm_rma_combine(const struct dm_win *win, const struct dm_op *op, char *dst, size_t n, int basic,
-                   const char *src, char *old);
+int dm_rma_combine(const struct dm_win *win, int target, const struct dm_op *op, char *dst,
+                   size_t n, int basic, const char *src, char *old);
 /* Compare and swap one element; the same rules. */
-void dm_rma_swap(const struct dm_win *win, char *dst, int basic, const char *src,
+void dm_rma_swap(const struct dm_win *win, int target, char *dst, int basic, const char *src,
                  const char *compare, char *old);
 /*
  * May this process combine elements of a basic type at that address by itself, though it belongs to
@@ -300,6 +300,21 @@ static inline char *dm_rma_map(const struct dm_rma_call *call)
 
     return peer->is_unacked || peer->n_pending != 0 || peer->n_awaited != 0 ? NULL
                                                                             : dm_rma_reach(call);
+}
+/* dm_rma_quick for elements that are updated: nothing to overtake, and this process may do it. */
+static inline char *dm_rma_quick_update(const struct dm_win *win, int target, MPI_Aint disp,
+                                        size_t len, int basic)
+{
+    char *at = dm_rma_quick(win, target, disp, len);
+    const struct dm_win_peer *peer;
+
+    if (at == NULL)
+        return NULL;
+    peer = &win->peers[target];
+    return peer->is_unacked || peer->n_pending != 0 || peer->n_awaited != 0 ||
+                   !dm_rma_may_combine(win, target, basic, at)
+               ? NULL
+               : at;
 }
 /* DM_EPEER when rank, or (rank < 0) any rank of the window, is lost. */
 int dm_rma_check_lost(const struct dm_win *win, int rank);

@@ -94,10 +94,10 @@ static int apply_run(const struct dm_win *win, const struct dm_pkt_rma_acc *acc,
     if (dst == NULL)
         return DM_ERR_RMA_RANGE;
     if (acc->pkt.flags & DM_RMA_SWAP) {
-        dm_rma_swap(win, dst, run->basic, data, data + type->size, old);
+        dm_rma_swap(win, win->comm->rank, dst, run->basic, data, data + type->size, old);
         return DM_OK;
     }
-    return dm_rma_combine(win, dm_op_get(acc->op), dst, run->n, run->basic,
+    return dm_rma_combine(win, win->comm->rank, dm_op_get(acc->op), dst, run->n, run->basic,
                           acc->op == MPI_NO_OP ? NULL : data, old);
 }
 
