@@ -14,13 +14,14 @@
 #include "util/clock.h"
 #include "util/gate.h"
 
-#define LOOKS         16 /* at the word, between two passes of progress */
-#define SPIN_NS       1000000
-#define YIELD_NS      20000 /* of spinning, before others on the core get a chance in between */
-#define SPIN_CROWDED  200000
-#define CLOCK_PASSES  64 /* between looks at the clock */
-#define WAIT_MIN_US   200
-#define WAIT_MAX_US   100000
+#define LOOKS        16 /* at the word, between two passes of progress */
+#define SPIN_NS      1000000
+#define YIELD_NS     20000 /* of spinning, before others on the core get a chance in between */
+#define CROWDED_NS   40000 /* of yielding; others than those we wait for may have the core, too */
+#define SKIPS        16    /* waits that sleep at once, after yielding was in vain */
+#define CLOCK_PASSES 64    /* between looks at the clock */
+#define WAIT_MIN_US  2000
+#define WAIT_MAX_US  100000
 
 /* The writer may have come between the last look and our saying so: look again, then sleep. */
 static void sleep_for(struct dm_chan *chan, struct dm_chan_word *word, uint64_t wait_us)
@@ -32,18 +33,26 @@ static void sleep_for(struct dm_chan *chan, struct dm_chan_word *word, uint64_t 
     (*(volatile uint32_t *)word->asleep)--;
 }
 
-static uint64_t spin_ns(bool is_crowded)
+/* How long to look before the first sleep. */
+static uint64_t spin_ns(struct dm_chan *chan, bool is_crowded)
 {
     uint64_t spin = dm_cfg()->spin;
 
     if (spin != DM_CFG_AUTO)
         return spin * 1000;
-    return is_crowded ? SPIN_CROWDED : SPIN_NS;
+    if (!is_crowded)
+        return SPIN_NS;
+    if (chan->n_skips == 0)
+        return CROWDED_NS;
+    chan->n_skips--;
+    return 0;
 }
 
 void dm_chan_wait_word(struct dm_chan *chan, struct dm_chan_word *word)
 {
     bool is_crowded = dm_adapt_is_crowded(chan->adapt);
+    uint32_t clock_passes = is_crowded ? 1 : CLOCK_PASSES;
+    uint64_t most = spin_ns(chan, is_crowded);
     uint64_t since = 0, spent = 0;
     uint64_t wait_us = WAIT_MIN_US;
 
@@ -56,13 +65,15 @@ void dm_chan_wait_word(struct dm_chan *chan, struct dm_chan_word *word)
             since = spent = 0;
             continue;
         }
-        if (n % CLOCK_PASSES == 0) {
+        if (n % clock_passes == 0) {
             uint64_t now = dm_clock_ns();
 
             since = since == 0 ? now : since;
             spent = now - since;
         }
-        if (since != 0 && spent >= spin_ns(is_crowded)) {
+        if (since != 0 && spent >= most) {
+            if (is_crowded && most > 0)
+                chan->n_skips = SKIPS;
             sleep_for(chan, word, wait_us);
             wait_us = wait_us * 2 < WAIT_MAX_US ? wait_us * 2 : WAIT_MAX_US;
         } else if (is_crowded || spent > YIELD_NS) {
