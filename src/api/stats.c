@@ -13,6 +13,7 @@
 
 #include "api/api.h"
 #include "mpi/coll/coll.h"
+#include "onesided/onesided.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -85,7 +86,8 @@ int dm_stats_collect(struct dm_adapt *adapt, struct dm_adapt_stat *stats)
     stats[n++] = (struct dm_adapt_stat){"  their bytes", "bytes", at_init.init_bytes};
     stats[n++] = (struct dm_adapt_stat){"memory of the process (PSS)", "bytes",
                                         number_in("/proc/self/smaps_rollup", "Pss:") * 1024};
-    return n + dm_adapt_stats(adapt, stats + n, DM_STATS_MAX - n);
+    n += dm_adapt_stats(adapt, stats + n, DM_STATS_MAX - n);
+    return n + dm_onesided_stats(stats + n, DM_STATS_MAX - n);
 }
 
 static int reduce(const uint64_t *mine, uint64_t *all, int n, MPI_Op op)

@@ -175,6 +175,14 @@ static int send_plain(struct acc_walk *w, const char *data, uint64_t offset, siz
     size_t step = DM_RMA_ACC_BYTES / (size_t)basic->size * (size_t)basic->size;
     int proc = dm_rma_proc(w->call->win, w->call->target);
 
+    if (len <= DM_RMA_ERRAND_BYTES && !dm_rma_is_busy(w->call->win, w->call->target)) {
+        struct dm_pkt_rma_acc acc = acc_header(w, len);
+
+        acc.offset = offset;
+        acc.basic = basic->basic;
+        if (dm_rma_errand(w->call, &acc, data, NULL, 0))
+            return DM_OK;
+    }
     while (len > 0) {
         size_t part = len < step ? len : step;
         struct dm_pkt_rma_acc acc = acc_header(w, part);
@@ -184,6 +192,7 @@ static int send_plain(struct acc_walk *w, const char *data, uint64_t offset, siz
         acc.basic = basic->basic;
         err = dm_chan_send_now(dm_world.chan, proc, &acc.pkt, data);
         if (err == DM_OK) {
+            dm_rma_state.counts.n_packets++;
             dm_rma_unacked(w->call->win, w->call->target);
         } else if (err == DM_EAGAIN) {
             struct dm_rma_msg *msg = dm_rma_msg_new(w->call);

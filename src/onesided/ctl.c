@@ -24,10 +24,15 @@ static size_t posts_len(const struct dm_rma_node *node)
     return lines((size_t)node->n * (size_t)node->n * sizeof(uint32_t));
 }
 
+static size_t waiters_len(const struct dm_rma_node *node)
+{
+    return lines((size_t)node->n * (node->mask + 1) * sizeof(uint32_t));
+}
+
 static size_t ctl_len(const struct dm_rma_node *node)
 {
     return sizeof(struct dm_rma_ctl) + (size_t)node->n * sizeof(struct dm_rma_seat) +
-           posts_len(node) + (size_t)node->n * (node->mask + 1) * sizeof(uint32_t);
+           posts_len(node) + waiters_len(node) + (size_t)node->n * sizeof(struct dm_rma_errand);
 }
 
 static void node_free(struct dm_rma_node *node)
@@ -88,6 +93,7 @@ static void place(struct dm_rma_node *node)
 
     node->posts = (uint32_t *)(void *)at;
     node->waiters = (uint32_t *)(void *)(at + posts_len(node));
+    node->errands = (struct dm_rma_errand *)(void *)(at + posts_len(node) + waiters_len(node));
 }
 
 void dm_rma_ctl_offer(struct dm_win *win, struct dm_win_part *mine)
@@ -162,6 +168,8 @@ int dm_rma_ctl_start(struct dm_win *win)
         close(win->node->fd);
         win->node->fd = -1;
     }
+    if (win->node != NULL)
+        dm_rma_errand_start(win);
     return err;
 }
 
@@ -169,6 +177,7 @@ void dm_rma_ctl_free(struct dm_win *win)
 {
     if (win->node == NULL)
         return;
+    dm_rma_errand_stop(win);
     node_free(win->node);
     win->node = NULL;
 }

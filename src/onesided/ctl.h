@@ -33,6 +33,23 @@ struct dm_rma_seat {
     DM_ALIGNED(DM_CACHE_LINE) uint32_t n_fences; /* that it has come to */
     uint32_t asleep;                             /* > 0: wants a packet */
     DM_ALIGNED(DM_CACHE_LINE) uint32_t combines; /* seat + 1 whose elements it is combining */
+    /* a bit for each seat, modulo 64, whose errand is for this process */
+    DM_ALIGNED(DM_CACHE_LINE) uint64_t bell;
+};
+
+/*
+ * A short transfer that the target carries out when it looks, which it does in every pass of
+ * progress, and which the origin takes back when it does not: one for each origin.
+ */
+enum dm_rma_errand_state { DM_ERRAND_NONE, DM_ERRAND_ASKED, DM_ERRAND_TAKEN, DM_ERRAND_DONE };
+struct dm_rma_errand {
+    DM_ALIGNED(DM_CACHE_LINE) uint32_t state; /* enum dm_rma_errand_state */
+    uint32_t target;                          /* seat */
+    int32_t err;
+    uint32_t is_get;
+    struct dm_pkt_rma_acc acc; /* as in a packet without records; data_len bytes of data */
+    /* in: the operand; out: what was read, or was there before */
+    DM_ALIGNED(DM_CACHE_LINE) char data[DM_RMA_ERRAND_BYTES];
 };
 
 struct dm_rma_ctl {
@@ -55,6 +72,9 @@ struct dm_rma_node {
     /* waiters[i * (mask + 1) + (ticket & mask)]: who has this ticket of i's lock: a rank + 1 */
     uint32_t *waiters;
     uint32_t mask;
+    struct dm_rma_errand *errands; /* by seat of the origin */
+    struct dm_chan_hook hook;      /* looks for those for me */
+    struct dm_win *win;
     uint32_t completes_seen;
     uint32_t n_fences; /* that this process has come to */
     /* fences over several hosts: rank of the first process of each, mine, notices by round */
@@ -91,6 +111,10 @@ void dm_rma_ctl_free(struct dm_win *win);
 int dm_rma_wait_word(struct dm_win *win, const uint32_t *at, uint32_t want, bool is_past);
 /* After a store and a full fence: send rank a packet if it sleeps; or (is_sure) in any case. */
 void dm_rma_wake(struct dm_win *win, int rank, bool is_sure);
+
+/* Look for errands from now on, where others cannot address my part (errand.c). */
+void dm_rma_errand_start(struct dm_win *win);
+void dm_rma_errand_stop(struct dm_win *win);
 
 /* ---- locks (lock_word.c) ---- */
 

@@ -77,6 +77,8 @@ struct dm_win {
     struct dm_list lock_queue;
 };
 
+/* Counters of what the transfers and synchronizations of this process took; at most max; how many. */
+int dm_onesided_stats(struct dm_adapt_stat *stats, int max);
 int dm_onesided_start(void);
 void dm_onesided_stop(void);
 static inline struct dm_win *dm_win_get(MPI_Win handle)

@@ -94,6 +94,19 @@ static int move_packets(const struct dm_rma_call *call, char *local, uint64_t of
     return err;
 }
 
+/* One short run by a target that is looking. */
+static bool move_by_target(const struct dm_rma_call *call, void *local, uint64_t offset, size_t len,
+                           bool is_put)
+{
+    const struct dm_pkt_rma_acc acc = {.pkt.data_len = (uint32_t)len,
+                                       .op = MPI_REPLACE,
+                                       .offset = offset,
+                                       .basic = MPI_BYTE};
+
+    return is_put ? dm_rma_errand(call, &acc, local, NULL, 0)
+                  : dm_rma_errand(call, &acc, NULL, local, len);
+}
+
 static int move_run(const struct dm_rma_call *call, void *local, uint64_t remote, size_t len,
                     bool is_put)
 {
@@ -106,6 +119,9 @@ static int move_run(const struct dm_rma_call *call, void *local, uint64_t remote
         memmove(is_put ? map : local, is_put ? local : map, len);
         return DM_OK;
     }
+    if (len <= DM_RMA_ERRAND_BYTES &&
+        move_by_target(call, local, remote - part->base, len, is_put))
+        return DM_OK;
     if (part->is_direct)
         return move_direct(call, local, remote, len, is_put);
     return move_packets(call, local, remote - part->base, len, is_put);

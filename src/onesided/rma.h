@@ -34,6 +34,8 @@ struct dm_win_peer {
     bool is_tried;    /* mapping it has been */
     void *view;       /* the file of a part that was mapped here, for unmapping */
     size_t view_len;
+    uint32_t n_skips;     /* errands not to be tried, because it did not look */
+    uint32_t most_skips;
     int bad; /* as a target: what went wrong with its packets since its last SYNC */
 };
 
@@ -115,6 +117,9 @@ _Static_assert(sizeof(struct dm_rma_run) == 16, "run record is sent as it is");
 #define DM_RMA_ACC_BYTES 8192
 #define DM_RMA_ACC_RUNS  64
 
+/* Bytes of an errand's data at most (ctl.h). */
+#define DM_RMA_ERRAND_BYTES 2048
+
 /* A packet with its payload on its way. */
 struct dm_rma_msg {
     struct dm_chan_send send;
@@ -145,6 +150,7 @@ struct dm_rma_state {
     struct dm_list allocs;  /* of MPI_Alloc_mem */
     struct {
         uint64_t n_mapped;       /* transfers by loads and stores */
+        uint64_t n_errands;      /* short ones that a waiting target carried out */
         uint64_t n_rdma;         /* RDMA transfers */
         uint64_t n_packets;      /* with data or questions; sent */
         uint64_t n_locks_word;   /* taken by a word */
@@ -157,6 +163,18 @@ struct dm_rma_state {
 extern struct dm_rma_state dm_rma_state;
 
 /* ---- helpers ---- */
+
+/*
+ * A short transfer carried out by a target on this host that is looking for such (errand.c), on
+ * memory that this process cannot address. acc is as in a packet without records, data its
+ * acc->pkt.data_len bytes; result, unless NULL, gets result_len bytes that were there. A get has data NULL.
+ * False: it was not done, and is not going to be.
+ */
+bool dm_rma_errand(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
+                   const void *data, void *result, size_t result_len);
+/* Apply an accumulate's data; old, unless NULL, gets what was there. DM_ERR_RMA_RANGE. (target.c) */
+int dm_rma_apply(const struct dm_win *win, const struct dm_pkt_rma_acc *acc,
+                 const struct dm_rma_run *run, const char *data, char *old);
 
 static inline int dm_rma_proc(const struct dm_win *win, int rank)
 {
@@ -260,6 +278,13 @@ void dm_rma_map_start(struct dm_win *win);
 /* Map the target's part if that is possible; once. */
 void dm_rma_map_part(struct dm_win *win, int target);
 void dm_rma_unmap_all(struct dm_win *win);
+/* Is something on its way to rank that an update could overtake, another thread's flush included? */
+static inline bool dm_rma_is_busy(const struct dm_win *win, int rank)
+{
+    const struct dm_win_peer *peer = &win->peers[rank];
+
+    return peer->is_unacked || peer->n_pending != 0 || peer->n_awaited != 0;
+}
 /* The target's part in this process' address space, or NULL. */
 static inline char *dm_rma_reach(const struct dm_rma_call *call)
 {
@@ -296,25 +321,17 @@ static inline char *dm_rma_quick(const struct dm_win *win, int target, MPI_Aint 
  */
 static inline char *dm_rma_map(const struct dm_rma_call *call)
 {
-    const struct dm_win_peer *peer = &call->win->peers[call->target];
-
-    return peer->is_unacked || peer->n_pending != 0 || peer->n_awaited != 0 ? NULL
-                                                                            : dm_rma_reach(call);
+    return dm_rma_is_busy(call->win, call->target) ? NULL : dm_rma_reach(call);
 }
 /* dm_rma_quick for elements that are updated: nothing to overtake, and this process may do it. */
 static inline char *dm_rma_quick_update(const struct dm_win *win, int target, MPI_Aint disp,
                                         size_t len, int basic)
 {
     char *at = dm_rma_quick(win, target, disp, len);
-    const struct dm_win_peer *peer;
 
-    if (at == NULL)
+    if (at == NULL || dm_rma_is_busy(win, target) || !dm_rma_may_combine(win, target, basic, at))
         return NULL;
-    peer = &win->peers[target];
-    return peer->is_unacked || peer->n_pending != 0 || peer->n_awaited != 0 ||
-                   !dm_rma_may_combine(win, target, basic, at)
-               ? NULL
-               : at;
+    return at;
 }
 /* DM_EPEER when rank, or (rank < 0) any rank of the window, is lost. */
 int dm_rma_check_lost(const struct dm_win *win, int rank);

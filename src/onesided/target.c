@@ -84,9 +84,8 @@ static void reply_send(int proc, struct dm_rma_msg *msg, uint64_t id, size_t len
     dm_chan_send(dm_world.chan, proc, &reply.pkt, &msg->send);
 }
 
-/* One run of an accumulate; old, unless NULL, gets what was there. */
-static int apply_run(const struct dm_win *win, const struct dm_pkt_rma_acc *acc,
-                     const struct dm_rma_run *run, const char *data, char *old)
+int dm_rma_apply(const struct dm_win *win, const struct dm_pkt_rma_acc *acc,
+                 const struct dm_rma_run *run, const char *data, char *old)
 {
     const struct dm_type *type = dm_type_get(run->basic);
     char *dst = dm_rma_place(win, run->offset, run->n * (uint64_t)type->extent);
@@ -115,7 +114,7 @@ static int apply_runs(const struct dm_win *win, const struct dm_pkt_rma_acc *acc
 
         memcpy(&run, records + (i - 1) * sizeof(run), sizeof(run));
         len = run.n * (size_t)dm_type_get(run.basic)->size;
-        err = apply_run(win, acc, &run, data, old != NULL ? old + *old_len_p : NULL);
+        err = dm_rma_apply(win, acc, &run, data, old != NULL ? old + *old_len_p : NULL);
         if (acc->op != MPI_NO_OP)
             data += len;
         *old_len_p += len;
@@ -166,7 +165,7 @@ static void apply_acc(int proc, const struct dm_pkt_rma_acc *acc, const char *da
                                             (uint32_t)dm_type_get(acc->basic)->size,
                                        .basic = acc->basic};
 
-        err = apply_run(win, acc, &run, data, NULL);
+        err = dm_rma_apply(win, acc, &run, data, NULL);
     } else {
         err = apply_runs(win, acc, data, NULL, &len);
     }

@@ -12,6 +12,7 @@
 #include "mpi/comm/comm.h"
 #include "onesided/ctl.h"
 #include "onesided/rma.h"
+#include "util/cfg.h"
 
 /* Release what a window holds locally; any member may still be missing. */
 static void release(struct dm_win *win)
@@ -97,7 +98,8 @@ static int exchange_parts(struct dm_win *win)
         .size = win->flavor == MPI_WIN_FLAVOR_DYNAMIC ? INT64_MAX : (uint64_t)win->size,
         .handle = win->obj.handle,
         .disp_unit = (uint32_t)win->disp_unit,
-        .is_direct = win->mr != NULL && dm_adapt_is_registered(win->mr),
+        .is_direct = win->mr != NULL && dm_adapt_is_registered(win->mr) &&
+                     dm_cfg()->rma != DM_RMA_EMULATED,
     };
 
     bool is_mapped = win->is_mapped;
