@@ -48,8 +48,8 @@ struct dm_rma_errand {
     int32_t err;
     uint32_t is_get;
     struct dm_pkt_rma_acc acc; /* as in a packet without records; data_len bytes of data */
-    /* in: the operand; out: what was read, or was there before */
-    DM_ALIGNED(DM_CACHE_LINE) char data[DM_RMA_ERRAND_BYTES];
+    /* in: the operand; out: what was read, or was there before; a short one shares the line */
+    char data[DM_RMA_ERRAND_BYTES];
 };
 
 struct dm_rma_ctl {

@@ -15,7 +15,8 @@
 #include "util/clock.h"
 
 #define PATIENCE_NS 1200
-#define LOOKS       32  /* between looks at the clock */
+#define LOOKS       64  /* between looks at the clock */
+#define SKIPS_CALL  7
 #define SKIPS_MAX   63  /* transfers */
 
 static void carry_out(struct dm_win *win, struct dm_rma_errand *e)
@@ -106,6 +107,23 @@ void dm_rma_errand_stop(struct dm_win *win)
     dm_chan_hook_del(dm_world.chan, &win->node->hook);
 }
 
+/*
+ * The target did not look: do not try for a while. If it only sleeps, inside the library, one packet
+ * makes it look again for some time.
+ */
+static void put_off(struct dm_win *win, int target)
+{
+    struct dm_win_peer *peer = &win->peers[target];
+
+    peer->most_skips = peer->most_skips < SKIPS_MAX ? peer->most_skips * 2 + 1 : SKIPS_MAX;
+    peer->n_skips = peer->most_skips;
+    if (peer->is_called || peer->most_skips < SKIPS_CALL)
+        return;
+    peer->is_called = true;
+    dm_rma_state.counts.n_wakes++;
+    dm_rma_note(win, target, DM_PKT_RMA_WAKE, 0);
+}
+
 /* Did the target come, before our patience was at an end? If not it will not any more. */
 static bool is_carried_out(struct dm_rma_errand *e)
 {
@@ -116,8 +134,8 @@ static bool is_carried_out(struct dm_rma_errand *e)
         for (int i = 0; i < LOOKS; i++) {
             if (dm_atomic_load(&e->state) == DM_ERRAND_DONE)
                 return true;
-            dm_cpu_relax();
         }
+        dm_cpu_relax();
     } while (dm_clock_ns() < until);
     for (;;) {
         asked = DM_ERRAND_ASKED;
@@ -153,11 +171,11 @@ bool dm_rma_errand(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *
     dm_atomic_store(&e->state, DM_ERRAND_ASKED);
     dm_atomic_or(&dm_rma_seat(win, peer->seat)->bell, UINT64_C(1) << node->me % 64);
     if (!is_carried_out(e)) {
-        peer->most_skips = peer->most_skips < SKIPS_MAX ? peer->most_skips * 2 + 1 : SKIPS_MAX;
-        peer->n_skips = peer->most_skips;
+        put_off(win, call->target);
         return false;
     }
     peer->most_skips = 0;
+    peer->is_called = false;
     dm_rma_state.counts.n_errands++;
     if (e->err != DM_OK && win->err == DM_OK)
         win->err = e->err;

@@ -36,6 +36,7 @@ struct dm_win_peer {
     size_t view_len;
     uint32_t n_skips;     /* errands not to be tried, because it did not look */
     uint32_t most_skips;
+    bool is_called;       /* a packet was sent to wake it since the last one that it carried out */
     int bad; /* as a target: what went wrong with its packets since its last SYNC */
 };
 
