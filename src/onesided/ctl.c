@@ -29,10 +29,18 @@ static size_t waiters_len(const struct dm_rma_node *node)
     return lines((size_t)node->n * (node->mask + 1) * sizeof(uint32_t));
 }
 
-static size_t ctl_len(const struct dm_rma_node *node)
+static size_t regions_len(const struct dm_win *win, const struct dm_rma_node *node)
+{
+    return win->flavor == MPI_WIN_FLAVOR_DYNAMIC
+               ? (size_t)node->n * DM_RMA_REGIONS * sizeof(struct dm_rma_region)
+               : 0;
+}
+
+static size_t ctl_len(const struct dm_win *win, const struct dm_rma_node *node)
 {
     return sizeof(struct dm_rma_ctl) + (size_t)node->n * sizeof(struct dm_rma_seat) +
-           posts_len(node) + waiters_len(node) + (size_t)node->n * sizeof(struct dm_rma_errand);
+           posts_len(node) + waiters_len(node) + (size_t)node->n * sizeof(struct dm_rma_errand) +
+           regions_len(win, node);
 }
 
 static void node_free(struct dm_rma_node *node)
@@ -94,6 +102,7 @@ static void place(struct dm_rma_node *node)
     node->posts = (uint32_t *)(void *)at;
     node->waiters = (uint32_t *)(void *)(at + posts_len(node));
     node->errands = (struct dm_rma_errand *)(void *)(at + posts_len(node) + waiters_len(node));
+    node->regions = (struct dm_rma_region *)(void *)&node->errands[node->n];
 }
 
 void dm_rma_ctl_offer(struct dm_win *win, struct dm_win_part *mine)
@@ -114,7 +123,7 @@ void dm_rma_ctl_offer(struct dm_win *win, struct dm_win_part *mine)
         node_free(node);
         return;
     }
-    node->len = ctl_len(node);
+    node->len = ctl_len(win, node);
     win->node = node;
     if (node->me != 0)
         return;

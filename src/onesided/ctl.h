@@ -52,6 +52,16 @@ struct dm_rma_errand {
     char data[DM_RMA_ERRAND_BYTES];
 };
 
+/* Attached memory of a dynamic window that RDMA reaches; size 0: none. Odd seq: being changed. */
+#define DM_RMA_REGIONS 64 /* of one process; more are reached by packets */
+struct dm_rma_region {
+    uint32_t seq;
+    uint32_t is_file; /* providers map it: RDMA is no system call */
+    struct dm_rkey rkey;
+    uint64_t base;
+    uint64_t size;
+};
+
 struct dm_rma_ctl {
     DM_ALIGNED(DM_CACHE_LINE) uint32_t n_arrived; /* at fences, of all processes */
     DM_ALIGNED(DM_CACHE_LINE) uint32_t n_fences;  /* that everybody has come to, on all hosts */
@@ -73,6 +83,7 @@ struct dm_rma_node {
     uint32_t *waiters;
     uint32_t mask;
     struct dm_rma_errand *errands; /* by seat of the origin */
+    struct dm_rma_region *regions; /* DM_RMA_REGIONS for each seat, of a dynamic window */
     struct dm_chan_hook hook;      /* looks for those for me */
     struct dm_win *win;
     uint32_t completes_seen;

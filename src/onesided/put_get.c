@@ -13,11 +13,10 @@
 #define N_RUNS 32
 
 /* One run to registered memory. */
-static int move_direct(const struct dm_rma_call *call, void *local, uint64_t remote, size_t len,
-                       bool is_put)
+static int move_direct(const struct dm_rma_call *call, void *local, uint64_t remote,
+                       const struct dm_rkey *rkey, size_t len, bool is_put)
 {
     struct dm_rma_xfer *x = dm_rma_xfer_new(call);
-    const struct dm_rkey *rkey = &call->win->parts[call->target].rkey;
     int proc = dm_rma_proc(call->win, call->target);
     int err;
 
@@ -111,6 +110,8 @@ static int move_run(const struct dm_rma_call *call, void *local, uint64_t remote
                     bool is_put)
 {
     const struct dm_win_part *part = &call->win->parts[call->target];
+    struct dm_rkey rkey = part->rkey;
+    bool is_direct = part->is_direct, is_file = false;
     char *map = dm_rma_reach(call);
 
     if (map != NULL) {
@@ -119,11 +120,13 @@ static int move_run(const struct dm_rma_call *call, void *local, uint64_t remote
         memmove(is_put ? map : local, is_put ? local : map, len);
         return DM_OK;
     }
-    if (len <= DM_RMA_ERRAND_BYTES &&
+    if (call->win->flavor == MPI_WIN_FLAVOR_DYNAMIC && call->target != call->win->comm->rank)
+        is_direct = dm_rma_region_key(call->win, call->target, remote, len, &rkey, &is_file);
+    if (len <= DM_RMA_ERRAND_BYTES && !is_file &&
         move_by_target(call, local, remote - part->base, len, is_put))
         return DM_OK;
-    if (part->is_direct)
-        return move_direct(call, local, remote, len, is_put);
+    if (is_direct)
+        return move_direct(call, local, remote, &rkey, len, is_put);
     return move_packets(call, local, remote - part->base, len, is_put);
 }
 

@@ -252,6 +252,12 @@ int dm_rma_share(struct dm_win *win);
 /* Do attached regions, perhaps several, cover these bytes (of a dynamic window)? */
 bool dm_rma_is_attached(const struct dm_win *win, uint64_t addr, uint64_t len);
 /*
+ * The key to these bytes of another process of this host, when it has attached them (dynamic
+ * windows), and whether providers can map them.
+ */
+bool dm_rma_region_key(const struct dm_win *win, int target, uint64_t addr, uint64_t len,
+                       struct dm_rkey *rkey_p, bool *is_file_p);
+/*
  * Combine n packed elements of a basic type at src (NULL with MPI_NO_OP) into memory of a part
  * of target that this process can address. What was there before is packed to old unless that is
  * NULL. Where others may do the same by themselves (win->is_mapped) and the machine can, each

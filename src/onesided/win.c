@@ -22,8 +22,8 @@ static void release(struct dm_win *win)
     if (win->map != NULL)
         munmap(win->map, win->map_len);
     dm_rma_unmap_all(win);
-    dm_rma_ctl_free(win);
     dm_rma_detach_all(win);
+    dm_rma_ctl_free(win);
     if (win->flavor == MPI_WIN_FLAVOR_ALLOCATE && win->base != NULL)
         dm_adapt_mem_free(adapt, win->base, win->mr);
     else if (win->mr != NULL)
