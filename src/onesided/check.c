@@ -62,9 +62,9 @@ int dm_rma_check_sizes(size_t origin_count, const struct dm_type *origin_type, s
     return DM_OK;
 }
 
-int dm_rma_check_call(struct dm_win *win, size_t origin_count,
-                      const struct dm_type *origin_type, int target, MPI_Aint disp,
-                      size_t target_count, const struct dm_type *target_type, uint64_t *offset_p)
+int dm_rma_check_call(struct dm_win *win, size_t origin_count, const struct dm_type *origin_type,
+                      int target, MPI_Aint disp, size_t target_count,
+                      const struct dm_type *target_type, uint64_t *offset_p)
 {
     int err = check_epoch(win, target);
 

@@ -16,7 +16,7 @@
 #include "onesided/ctl.h"
 
 #define STAGE_BYTES 1024
-#define BULK_MIN    1024  /* bytes that are worth keeping others off, and for each process */
+#define BULK_MIN    1024 /* bytes that are worth keeping others off, and for each process */
 #define BULK_SEAT   128
 #define BULK_MAX    65536 /* bytes until others get a chance */
 #define SPINS       200   /* looks before the core is given away: the holder may want it */

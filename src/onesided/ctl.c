@@ -167,8 +167,8 @@ int dm_rma_ctl_start(struct dm_win *win)
         map(win);
     /* whoever learns the result first may use its words at once: mine are ready */
     has_it = win->node != NULL && win->node->ctl != NULL;
-    err = dm_allreduce(&has_it, &all_have_it, 1, dm_type_get(MPI_INT), dm_op_get(MPI_MIN),
-                       win->comm);
+    err =
+        dm_allreduce(&has_it, &all_have_it, 1, dm_type_get(MPI_INT), dm_op_get(MPI_MIN), win->comm);
     if (win->node == NULL)
         return err;
     if (err != DM_OK || !all_have_it) {

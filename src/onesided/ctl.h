@@ -72,9 +72,9 @@ struct dm_rma_ctl {
 struct dm_rma_node {
     struct dm_rma_ctl *ctl;
     size_t len;
-    int fd; /* of its maker until all have it mapped, else -1 */
-    int n;  /* processes here */
-    int me; /* seat of this one */
+    int fd;     /* of its maker until all have it mapped, else -1 */
+    int n;      /* processes here */
+    int me;     /* seat of this one */
     int *ranks; /* of the seats */
     /* posts[i * n + k]: so often has k posted to i; written by k */
     uint32_t *posts;

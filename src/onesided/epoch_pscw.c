@@ -160,8 +160,8 @@ static int completes_left(const struct dm_win *win)
 {
     if (win->node == NULL)
         return win->n_completes;
-    return win->n_completes - (int)(dm_atomic_load(&dm_rma_my_seat(win)->n_completes) -
-                                    win->node->completes_seen);
+    return win->n_completes -
+           (int)(dm_atomic_load(&dm_rma_my_seat(win)->n_completes) - win->node->completes_seen);
 }
 
 struct wait {

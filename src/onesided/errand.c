@@ -15,9 +15,9 @@
 #include "util/clock.h"
 
 #define PATIENCE_NS 1200
-#define LOOKS       64  /* between looks at the clock */
+#define LOOKS       64 /* between looks at the clock */
 #define SKIPS_CALL  7
-#define SKIPS_MAX   63  /* transfers */
+#define SKIPS_MAX   63 /* transfers */
 
 static void carry_out(struct dm_win *win, struct dm_rma_errand *e)
 {
@@ -52,7 +52,8 @@ static int serve(struct dm_win *win, int seat)
     struct dm_rma_errand *e = &win->node->errands[seat];
     uint32_t asked = DM_ERRAND_ASKED;
 
-    if (dm_atomic_load(&e->state) != DM_ERRAND_ASKED || dm_atomic_load(&e->target) != (uint32_t)win->node->me ||
+    if (dm_atomic_load(&e->state) != DM_ERRAND_ASKED ||
+        dm_atomic_load(&e->target) != (uint32_t)win->node->me ||
         !dm_atomic_cas(&e->state, &asked, DM_ERRAND_TAKEN))
         return 0;
     /* taken back and asked of another in between */

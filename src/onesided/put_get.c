@@ -97,10 +97,8 @@ static int move_packets(const struct dm_rma_call *call, char *local, uint64_t of
 static bool move_by_target(const struct dm_rma_call *call, void *local, uint64_t offset, size_t len,
                            bool is_put)
 {
-    const struct dm_pkt_rma_acc acc = {.pkt.data_len = (uint32_t)len,
-                                       .op = MPI_REPLACE,
-                                       .offset = offset,
-                                       .basic = MPI_BYTE};
+    const struct dm_pkt_rma_acc acc = {
+        .pkt.data_len = (uint32_t)len, .op = MPI_REPLACE, .offset = offset, .basic = MPI_BYTE};
 
     return is_put ? dm_rma_errand(call, &acc, local, NULL, 0)
                   : dm_rma_errand(call, &acc, NULL, local, len);
@@ -259,8 +257,8 @@ int dm_put(const void *origin, size_t origin_count, struct dm_type *origin_type,
 {
     const struct dm_rma_call call = {.win = win, .target = target};
     size_t len;
-    char *at = quick_place(win, target, disp, origin_count, origin_type, target_count, target_type,
-                           &len);
+    char *at =
+        quick_place(win, target, disp, origin_count, origin_type, target_count, target_type, &len);
 
     if (dm_likely(at != NULL)) {
         copy(at, origin, len);
@@ -276,8 +274,8 @@ int dm_get(void *origin, size_t origin_count, struct dm_type *origin_type, int t
 {
     const struct dm_rma_call call = {.win = win, .target = target};
     size_t len;
-    char *at = quick_place(win, target, disp, origin_count, origin_type, target_count, target_type,
-                           &len);
+    char *at =
+        quick_place(win, target, disp, origin_count, origin_type, target_count, target_type, &len);
 
     if (dm_likely(at != NULL)) {
         copy(origin, at, len);

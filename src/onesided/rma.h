@@ -34,10 +34,10 @@ struct dm_win_peer {
     bool is_tried;    /* mapping it has been */
     void *view;       /* the file of a part that was mapped here, for unmapping */
     size_t view_len;
-    uint32_t n_skips;     /* errands not to be tried, because it did not look */
+    uint32_t n_skips; /* errands not to be tried, because it did not look */
     uint32_t most_skips;
-    bool is_called;       /* a packet was sent to wake it since the last one that it carried out */
-    int bad; /* as a target: what went wrong with its packets since its last SYNC */
+    bool is_called; /* a packet was sent to wake it since the last one that it carried out */
+    int bad;        /* as a target: what went wrong with its packets since its last SYNC */
 };
 
 /* One call's way to its target. */
@@ -360,9 +360,9 @@ int dm_rma_flush_local(struct dm_win *win, int rank);
  * target's bytes are inside its part (DM_ERR_RMA_RANGE; *offset_p gets where disp is), and both
  * sides have the same number of bytes (DM_ERR_TYPE).
  */
-int dm_rma_check_call(struct dm_win *win, size_t origin_count,
-                      const struct dm_type *origin_type, int target, MPI_Aint disp,
-                      size_t target_count, const struct dm_type *target_type, uint64_t *offset_p);
+int dm_rma_check_call(struct dm_win *win, size_t origin_count, const struct dm_type *origin_type,
+                      int target, MPI_Aint disp, size_t target_count,
+                      const struct dm_type *target_type, uint64_t *offset_p);
 /* Only the last of them. */
 int dm_rma_check_sizes(size_t origin_count, const struct dm_type *origin_type, size_t target_count,
                        const struct dm_type *target_type);

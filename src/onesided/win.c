@@ -98,8 +98,8 @@ static int exchange_parts(struct dm_win *win)
         .size = win->flavor == MPI_WIN_FLAVOR_DYNAMIC ? INT64_MAX : (uint64_t)win->size,
         .handle = win->obj.handle,
         .disp_unit = (uint32_t)win->disp_unit,
-        .is_direct = win->mr != NULL && dm_adapt_is_registered(win->mr) &&
-                     dm_cfg()->rma != DM_RMA_EMULATED,
+        .is_direct =
+            win->mr != NULL && dm_adapt_is_registered(win->mr) && dm_cfg()->rma != DM_RMA_EMULATED,
     };
 
     bool is_mapped = win->is_mapped;

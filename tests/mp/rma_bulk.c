@@ -76,8 +76,8 @@ int main(int argc, char **argv)
 
     mp_start(&argc, &argv);
     MUST(MPI_Win_create(mem, sizeof(mem), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &a));
-    MUST(MPI_Win_allocate(sizeof(mem), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &allocated,
-                          &b));
+    MUST(
+        MPI_Win_allocate(sizeof(mem), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &allocated, &b));
     all_at_once(a, mem, 0);
     all_at_once(b, allocated, mp_size - 1);
     replaced(a, mem, 0);
