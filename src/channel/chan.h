@@ -117,7 +117,8 @@ struct dm_chan {
     uint64_t idle_since;
     uint64_t spin_ns;
     uint64_t wait_us;
-    uint32_t n_skips; /* waits for words in which yielding the core is in vain (word.c) */
+    uint32_t skips; /* waits for words in which yielding the core is in vain (word.c) */
+    uint32_t n_skips;
     struct dm_adapt_job job;
 };
 

@@ -18,8 +18,9 @@
 #define SPIN_NS      1000000
 #define YIELD_NS     20000 /* of spinning, before others on the core get a chance in between */
 #define CROWDED_NS   40000 /* of yielding; others than those we wait for may have the core, too */
-#define SKIPS        16    /* waits that sleep at once, after yielding was in vain */
-#define CLOCK_PASSES 64    /* between looks at the clock */
+#define SKIPS        16    /* waits that sleep at once, after yielding was in vain; then more */
+#define SKIPS_MAX    1000
+#define CLOCK_PASSES 64 /* between looks at the clock */
 #define WAIT_MIN_US  2000
 #define WAIT_MAX_US  100000
 
@@ -48,6 +49,13 @@ static uint64_t spin_ns(struct dm_chan *chan, bool is_crowded)
     return 0;
 }
 
+/* Yielding was in vain: the core is wanted by others than those we wait for. */
+static void skip(struct dm_chan *chan)
+{
+    chan->skips = chan->skips < SKIPS_MAX ? chan->skips * 2 + SKIPS : SKIPS_MAX;
+    chan->n_skips = chan->skips;
+}
+
 void dm_chan_wait_word(struct dm_chan *chan, struct dm_chan_word *word)
 {
     bool is_crowded = dm_adapt_is_crowded(chan->adapt);
@@ -58,8 +66,11 @@ void dm_chan_wait_word(struct dm_chan *chan, struct dm_chan_word *word)
 
     for (uint32_t n = 1;; n++) {
         for (int i = 0; i < (is_crowded ? 1 : LOOKS); i++) {
-            if (word->is_over(word))
+            if (word->is_over(word)) {
+                if (most > 0 && n > 1)
+                    chan->skips = 0;
                 return;
+            }
         }
         if (dm_chan_progress(chan) > 0) {
             since = spent = 0;
@@ -73,7 +84,8 @@ void dm_chan_wait_word(struct dm_chan *chan, struct dm_chan_word *word)
         }
         if (since != 0 && spent >= most) {
             if (is_crowded && most > 0)
-                chan->n_skips = SKIPS;
+                skip(chan);
+            most = 0;
             sleep_for(chan, word, wait_us);
             wait_us = wait_us * 2 < WAIT_MAX_US ? wait_us * 2 : WAIT_MAX_US;
         } else if (is_crowded || spent > YIELD_NS) {

@@ -63,8 +63,8 @@ static bool find_seats(const struct dm_win *win, struct dm_rma_node *node)
     int n_nodes = 0;
     char *is_seen;
 
-    for (int i = 0; i < dm_world.size; i++) {
-        int at = dm_chan_node(dm_world.chan, i);
+    for (int i = 0; i < size; i++) {
+        int at = dm_chan_node(dm_world.chan, dm_rma_proc(win, i));
 
         n_nodes = at >= n_nodes ? at + 1 : n_nodes;
     }

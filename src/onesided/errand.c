@@ -125,8 +125,11 @@ static void put_off(struct dm_win *win, int target)
     dm_rma_note(win, target, DM_PKT_RMA_WAKE, 0);
 }
 
-/* Did the target come, before our patience was at an end? If not it will not any more. */
-static bool is_carried_out(struct dm_rma_errand *e)
+/*
+ * Did the target come, before our patience was at an end? If not it will not any more. It may
+ * be waiting for us in the same way.
+ */
+static bool is_carried_out(struct dm_rma_node *node, struct dm_rma_errand *e)
 {
     uint64_t until = dm_clock_ns() + PATIENCE_NS;
     uint32_t asked;
@@ -137,6 +140,8 @@ static bool is_carried_out(struct dm_rma_errand *e)
                 return true;
         }
         dm_cpu_relax();
+        if (node->hook.is_on)
+            look(&node->hook);
     } while (dm_clock_ns() < until);
     for (;;) {
         asked = DM_ERRAND_ASKED;
@@ -156,8 +161,8 @@ bool dm_rma_errand(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *
     struct dm_rma_node *node = win->node;
     struct dm_rma_errand *e;
 
-    if (peer->seat < 0 || call->target == win->comm->rank || acc->pkt.data_len > sizeof(e->data) ||
-        dm_cfg()->rma != DM_RMA_AUTO)
+    if (peer->seat < 0 || peer->map != NULL || call->target == win->comm->rank ||
+        acc->pkt.data_len > sizeof(e->data) || dm_cfg()->rma != DM_RMA_AUTO)
         return false;
     if (peer->n_skips > 0) {
         peer->n_skips--;
@@ -171,7 +176,7 @@ bool dm_rma_errand(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *
         memcpy(e->data, data, acc->pkt.data_len);
     dm_atomic_store(&e->state, DM_ERRAND_ASKED);
     dm_atomic_or(&dm_rma_seat(win, peer->seat)->bell, UINT64_C(1) << node->me % 64);
-    if (!is_carried_out(e)) {
+    if (!is_carried_out(node, e)) {
         put_off(win, call->target);
         return false;
     }

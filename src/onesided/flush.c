@@ -167,7 +167,8 @@ int dm_win_flush(int rank, struct dm_win *win)
 {
     int err;
 
-    if (dm_likely(rank >= 0 && is_idle(win) && win->peers[rank].is_locked)) {
+    if (dm_likely(rank >= 0 && is_idle(win) &&
+                  (win->peers[rank].is_locked || win->access == DM_EPOCH_LOCK_ALL))) {
         let_in(win);
         atomic_thread_fence(memory_order_release);
         return DM_OK;

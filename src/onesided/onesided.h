@@ -62,9 +62,10 @@ struct dm_win {
     int access;                /* enum epoch kind of this process as origin */
     int exposure;
     int n_locked;
-    int locked;      /* a rank whose lock is held; others by dm_win_peer.next_locked; -1: none */
-    bool is_nocheck; /* of MPI_Win_lock_all: no locks are taken */
-    int n_unacked;   /* peers that have packets to acknowledge */
+    int locked;        /* a rank whose lock is held; others by dm_win_peer.next_locked; -1: none */
+    bool is_unordered; /* accumulate_ordering=none: updates may overtake each other */
+    bool is_nocheck;   /* of MPI_Win_lock_all: no locks are taken */
+    int n_unacked;     /* peers that have packets to acknowledge */
     uint32_t n_flushes;
     struct dm_rma_node *node; /* NULL: locks, fences and so on go by packets */
     bool is_mapped;           /* others address my part, or I theirs: see dm_rma_combine */

@@ -290,7 +290,7 @@ static inline bool dm_rma_is_busy(const struct dm_win *win, int rank)
 {
     const struct dm_win_peer *peer = &win->peers[rank];
 
-    return peer->is_unacked || peer->n_pending != 0 || peer->n_awaited != 0;
+    return !win->is_unordered && (peer->is_unacked || peer->n_pending != 0 || peer->n_awaited != 0);
 }
 /* The target's part in this process' address space, or NULL. */
 static inline char *dm_rma_reach(const struct dm_rma_call *call)

@@ -352,7 +352,8 @@ static void on_unlock(struct dm_win *win, const struct dm_pkt_rma_note *note)
 
 static void on_fence(struct dm_win *win, const struct dm_pkt_rma_note *note)
 {
-    win->node->n_notices[note->mode]++;
+    if (win->node != NULL)
+        win->node->n_notices[note->mode]++;
 }
 
 /* Whoever slept is awake; a lock's turn may have come to somebody of another host. */
