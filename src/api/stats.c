@@ -13,6 +13,7 @@
 
 #include "api/api.h"
 #include "mpi/coll/coll.h"
+#include "onesided/onesided.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -99,6 +100,7 @@ int dm_stats_collect(struct dm_adapt *adapt, struct dm_adapt_stat *stats)
     stats[n++] = (struct dm_adapt_stat){"memory of the process (PSS)", "bytes",
                                         number_in("/proc/self/smaps_rollup", "Pss:") * 1024};
     n += dm_adapt_stats(adapt, stats + n, DM_STATS_MAX - 3 - n);
+    n += dm_onesided_stats(stats + n, DM_STATS_MAX - 3 - n);
     return n + helper_stats(stats + n);
 }
 

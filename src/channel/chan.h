@@ -121,6 +121,8 @@ struct dm_chan {
     atomic_uint n_rests;      /* sleeps in the provider */
     struct dm_helper *helper; /* DATUM_PROGRESS=thread, or NULL (helper.c) */
     uint64_t helper_wakes, helper_passes, helper_useful; /* of those that have ended */
+    uint32_t skips; /* waits for words in which yielding the core is in vain (word.c) */
+    uint32_t n_skips;
     struct dm_adapt_job job;
 };
 
@@ -158,6 +160,12 @@ int dm_chan_self_put(struct dm_chan *chan, const struct iovec *iov, int n_iov, s
 int dm_chan_self_get(struct dm_chan *chan, const struct iovec *iov, int n_iov, size_t *got_p);
 /* A thread of the program has slept in the provider: the one aside is needed again. (helper.c) */
 void dm_helper_rouse(struct dm_helper *helper);
+/*
+ * How long to poll before sleeping in the provider, in ns, by DATUM_PROGRESS and DATUM_SPIN;
+ * crowded_ns, if they leave it open and processes outnumber cores. Then sleep for so long. (progress.c)
+ */
+uint64_t dm_chan_patience(bool is_crowded, uint64_t crowded_ns);
+void dm_chan_block(struct dm_chan *chan, uint64_t us);
 /* Is anything queued, to anybody? (progress.c) */
 bool dm_chan_is_busy(const struct dm_chan *chan);
 

@@ -176,6 +176,16 @@ void dm_chan_progress_wait(struct dm_chan *chan);
 /* Make progress, as dm_chan_progress_wait does, until *n_pending is 0. */
 void dm_chan_wait(struct dm_chan *chan, const int *n_pending);
 /*
+ * Wait, making progress, for a word in memory that other processes of this host write: until
+ * is_over says so. Before the caller sleeps *asleep, which they see, is counted up: whoever writes the
+ * word, passes a full fence and then finds *asleep not 0 has to send a packet, whatever it says.
+ */
+struct dm_chan_word {
+    bool (*is_over)(struct dm_chan_word *word);
+    uint32_t *asleep;
+};
+void dm_chan_wait_word(struct dm_chan *chan, struct dm_chan_word *word);
+/*
  * One pass for calls that only look (MPI_Test, MPI_Iprobe): never blocks, but when processes
  * outnumber cores it gives the core away after some idle ones.
  */

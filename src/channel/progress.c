@@ -23,7 +23,7 @@
 #define POLLS_GATE    4     /* passes between letting other threads in */
 #define WAIT_MIN_US   50
 #define WAIT_MAX_US   100000
-#define YIELDS        2      /* of a wait for shared memory before it may sleep, when crowded */
+#define YIELDS        2 /* of a wait for shared memory before it may sleep, when crowded */
 
 static int run_hooks(struct dm_chan *chan)
 {
@@ -65,8 +65,7 @@ int dm_chan_progress(struct dm_chan *chan)
     return n;
 }
 
-/* How long to poll before sleeping, by the settings. */
-static uint64_t spin_ns(const struct dm_chan *chan)
+uint64_t dm_chan_patience(bool is_crowded, uint64_t crowded_ns)
 {
     switch (dm_cfg()->progress) {
     case DM_PROGRESS_POLL:
@@ -76,14 +75,22 @@ static uint64_t spin_ns(const struct dm_chan *chan)
     default:
         if (dm_cfg()->spin != DM_CFG_AUTO)
             return dm_cfg()->spin * 1000;
-        return dm_adapt_is_crowded(chan->adapt) ? 0 : SPIN_AUTO_NS;
+        return is_crowded ? crowded_ns : SPIN_AUTO_NS;
     }
+}
+
+void dm_chan_block(struct dm_chan *chan, uint64_t us)
+{
+    atomic_fetch_add_explicit(&chan->n_rests, 1, memory_order_relaxed);
+    dm_adapt_wait(chan->adapt, us);
+    if (chan->helper != NULL)
+        dm_helper_rouse(chan->helper);
 }
 
 /* Passes have been idle for a while: sleep, if it is time to. */
 static DM_NOINLINE void rest(struct dm_chan *chan)
 {
-    uint64_t spin = spin_ns(chan);
+    uint64_t spin = dm_chan_patience(dm_adapt_is_crowded(chan->adapt), 0);
 
     chan->n_polls = chan->n_idle + POLLS;
     if (spin > 0) {
@@ -97,10 +104,7 @@ static DM_NOINLINE void rest(struct dm_chan *chan)
             return;
         }
     }
-    atomic_fetch_add_explicit(&chan->n_rests, 1, memory_order_relaxed);
-    dm_adapt_wait(chan->adapt, chan->wait_us);
-    if (chan->helper != NULL)
-        dm_helper_rouse(chan->helper);
+    dm_chan_block(chan, chan->wait_us);
     chan->n_polls = chan->n_idle + POLLS_AWAKE;
     chan->wait_us = chan->wait_us * 2 < WAIT_MAX_US ? chan->wait_us * 2 : WAIT_MAX_US;
 }
@@ -112,7 +116,7 @@ static inline void idle(struct dm_chan *chan)
         chan->idle_since = 0;
         chan->wait_us = WAIT_MIN_US;
         chan->n_polls = POLLS;
-        if (spin_ns(chan) < SPIN_AUTO_NS)
+        if (dm_chan_patience(dm_adapt_is_crowded(chan->adapt), 0) < SPIN_AUTO_NS)
             chan->n_polls = POLLS_CROWDED;
     }
     if (dm_unlikely(chan->n_idle >= chan->n_polls))
@@ -173,12 +177,8 @@ bool dm_chan_is_crowded(const struct dm_chan *chan)
 /* Idle for long enough to sleep? */
 static bool is_over(struct dm_chan_idle *idle)
 {
-    uint64_t spin = dm_cfg()->spin, now = dm_clock_ns();
+    uint64_t spin = dm_chan_patience(idle->is_crowded, idle->patience), now = dm_clock_ns();
 
-    if (spin == DM_CFG_AUTO)
-        spin = idle->is_crowded ? idle->patience : SPIN_AUTO_NS;
-    else
-        spin *= 1000;
     if (idle->since == 0)
         idle->since = now;
     if (now - idle->since >= spin)
@@ -211,7 +211,7 @@ void dm_chan_sleep(struct dm_chan *chan, struct dm_chan_idle *idle, uint64_t max
 {
     uint64_t us = idle->wait_us > WAIT_MIN_US ? idle->wait_us : WAIT_MIN_US;
 
-    dm_adapt_wait(chan->adapt, us < max_us ? us : max_us);
+    dm_chan_block(chan, us < max_us ? us : max_us);
     idle->wait_us = us * 2 < WAIT_MAX_US ? us * 2 : WAIT_MAX_US;
 }
 

@@ -187,6 +187,8 @@ void dm_adapt_unreg(struct dm_adapt *adapt, struct dm_mr *mr);
 int dm_adapt_mem_alloc(struct dm_adapt *adapt, size_t len, void **ptr_p, struct dm_mr **mr_p);
 void dm_adapt_mem_free(struct dm_adapt *adapt, void *ptr, struct dm_mr *mr);
 bool dm_adapt_is_registered(const struct dm_mr *mr);
+/* Does a provider reach peers on this host by mapping their memory files? */
+bool dm_adapt_can_map(const struct dm_adapt *adapt);
 /*
  * The memory file behind memory of dm_adapt_mem_alloc: its descriptor and the address of its
  * first byte. False: there is none, or no provider reaches peers on this host by mapping

@@ -126,14 +126,21 @@ static int combine_run(struct acc_walk *w, char *dst, size_t n, int basic)
     size_t size = (size_t)type->size;
     char in[1024], old[1024];
 
+    dm_rma_state.counts.n_mapped++;
+    if (w->type != NULL && w->result_type == NULL && w->type->is_contig) {
+        const char *data = (const char *)w->origin + w->type->true_lb + w->packed;
+
+        w->packed += n * size;
+        return dm_rma_combine(w->call->win, w->call->target, w->op, dst, n, basic, data, NULL);
+    }
     while (n > 0) {
         size_t part = n < sizeof(in) / size ? n : sizeof(in) / size;
         int err;
 
         if (w->type != NULL)
             dm_type_pack(w->origin, w->count, w->type, w->packed, in, part * size);
-        err = dm_rma_combine(w->call->win, w->op, dst, part, basic, w->type != NULL ? in : NULL,
-                             w->result_type != NULL ? old : NULL);
+        err = dm_rma_combine(w->call->win, w->call->target, w->op, dst, part, basic,
+                             w->type != NULL ? in : NULL, w->result_type != NULL ? old : NULL);
         if (err != DM_OK)
             return err;
         if (w->result_type != NULL)
@@ -168,6 +175,14 @@ static int send_plain(struct acc_walk *w, const char *data, uint64_t offset, siz
     size_t step = DM_RMA_ACC_BYTES / (size_t)basic->size * (size_t)basic->size;
     int proc = dm_rma_proc(w->call->win, w->call->target);
 
+    if (len <= DM_RMA_ERRAND_BYTES && !dm_rma_is_busy(w->call->win, w->call->target)) {
+        struct dm_pkt_rma_acc acc = acc_header(w, len);
+
+        acc.offset = offset;
+        acc.basic = basic->basic;
+        if (dm_rma_errand(w->call, &acc, data, NULL, 0))
+            return DM_OK;
+    }
     while (len > 0) {
         size_t part = len < step ? len : step;
         struct dm_pkt_rma_acc acc = acc_header(w, part);
@@ -177,7 +192,8 @@ static int send_plain(struct acc_walk *w, const char *data, uint64_t offset, siz
         acc.basic = basic->basic;
         err = dm_chan_send_now(dm_world.chan, proc, &acc.pkt, data);
         if (err == DM_OK) {
-            w->call->win->peers[w->call->target].is_unacked = true;
+            dm_rma_state.counts.n_packets++;
+            dm_rma_unacked(w->call->win, w->call->target);
         } else if (err == DM_EAGAIN) {
             struct dm_rma_msg *msg = dm_rma_msg_new(w->call);
 
@@ -278,6 +294,16 @@ int dm_accumulate(const void *origin, size_t origin_count, struct dm_type *origi
 {
     const struct dm_rma_call call = {.win = win, .target = target};
 
+    if (dm_likely(origin_type == target_type && origin_count == target_count &&
+                  origin_type->is_builtin && origin_type->size == origin_type->extent &&
+                  origin_count <= INT32_MAX && op->is_builtin && op->obj.handle != MPI_NO_OP)) {
+        size_t len = origin_count * (size_t)origin_type->size;
+        int basic = origin_type->basic;
+        char *at = dm_rma_quick_update(win, target, disp, len, basic);
+
+        if (at != NULL && dm_op_check(op, origin_type) == DM_OK)
+            return dm_rma_combine(win, target, op, at, origin_count, basic, origin, NULL);
+    }
     return target == MPI_PROC_NULL ? DM_OK
                                    : dm_rma_accumulate(&call, origin, origin_count, origin_type,
                                                        disp, target_count, target_type, op);

@@ -4,12 +4,15 @@
  */
 #include "onesided/rma.h"
 
-static int check_epoch(const struct dm_win *win, int target)
+static int check_epoch(struct dm_win *win, int target)
 {
     switch (win->access) {
     case DM_EPOCH_FENCE:
-    case DM_EPOCH_LOCK_ALL:
         return DM_OK;
+    case DM_EPOCH_LOCK_ALL:
+        if (dm_likely(win->peers[target].is_locked || win->is_nocheck))
+            return DM_OK;
+        return dm_rma_lock(win, target, MPI_LOCK_SHARED);
     case DM_EPOCH_START:
         if (win->peers[target].is_started)
             return DM_OK;
@@ -59,9 +62,9 @@ int dm_rma_check_sizes(size_t origin_count, const struct dm_type *origin_type, s
     return DM_OK;
 }
 
-int dm_rma_check_call(const struct dm_win *win, size_t origin_count,
-                      const struct dm_type *origin_type, int target, MPI_Aint disp,
-                      size_t target_count, const struct dm_type *target_type, uint64_t *offset_p)
+int dm_rma_check_call(struct dm_win *win, size_t origin_count, const struct dm_type *origin_type,
+                      int target, MPI_Aint disp, size_t target_count,
+                      const struct dm_type *target_type, uint64_t *offset_p)
 {
     int err = check_epoch(win, target);
 

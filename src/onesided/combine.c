@@ -4,18 +4,77 @@
  * Where several processes address one part, an element of 1, 2, 4 or 8 bytes, naturally
  * aligned, is updated by a compare and swap of the machine, by its owner too. Everything else
  * is combined by the owner alone, inside its thread gate.
+ *
+ * Compare and swap is slow where there is much to combine. So whoever has many elements keeps all
+ * others off that part for a moment and combines with plain loops: it sets the word is_bulk of the
+ * part and waits for those that are inside; they have said so in their own seats, which costs
+ * them no access to a shared line. Both sides write, then look, and one of them sees the other.
  */
+#include <sched.h>
 #include <string.h>
 
-#include "onesided/rma.h"
+#include "onesided/ctl.h"
 
 #define STAGE_BYTES 1024
+#define BULK_MIN    1024 /* bytes that are worth keeping others off, and for each process */
+#define BULK_SEAT   128
+#define BULK_MAX    65536 /* bytes until others get a chance */
+#define SPINS       200   /* looks before the core is given away: the holder may want it */
 
 /* Do others update such elements at this place by themselves? */
 static bool is_raced(const struct dm_win *win, int basic, const char *dst)
 {
     return win->is_mapped && dm_op_is_atomic(basic) &&
            (uintptr_t)dst % (size_t)dm_type_get(basic)->extent == 0;
+}
+
+/* Once more in a loop that waits for another process' short work. */
+static void pause_in(uint32_t *n)
+{
+    if (++*n % SPINS == 0)
+        sched_yield();
+    else
+        dm_cpu_relax();
+}
+
+/* Before elements of a seat's part are updated one by one. */
+static inline void enter(const struct dm_win *win, int seat)
+{
+    struct dm_rma_seat *mine = dm_rma_my_seat(win);
+    const uint32_t *is_bulk = &dm_rma_seat(win, seat)->is_bulk;
+    uint32_t n = 0;
+
+    dm_atomic_swap(&mine->combines, (uint32_t)seat + 1);
+    while (dm_unlikely(dm_atomic_load(is_bulk) != 0)) {
+        dm_atomic_store(&mine->combines, 0);
+        while (dm_atomic_load(is_bulk) != 0)
+            pause_in(&n);
+        dm_atomic_swap(&mine->combines, (uint32_t)seat + 1);
+    }
+}
+
+static inline void leave(const struct dm_win *win)
+{
+    dm_atomic_store(&dm_rma_my_seat(win)->combines, 0);
+}
+
+/* Keep all others off. */
+static void enter_bulk(const struct dm_win *win, int seat)
+{
+    uint32_t *is_bulk = &dm_rma_seat(win, seat)->is_bulk;
+    uint32_t n = 0;
+
+    while (dm_atomic_load(is_bulk) != 0 || dm_atomic_swap(is_bulk, 1) != 0)
+        pause_in(&n);
+    for (int i = 0; i < win->node->n; i++) {
+        while (dm_atomic_load(&dm_rma_seat(win, i)->combines) == (uint32_t)seat + 1)
+            pause_in(&n);
+    }
+}
+
+static void leave_bulk(const struct dm_win *win, int seat)
+{
+    dm_atomic_store(&dm_rma_seat(win, seat)->is_bulk, 0);
 }
 
 /* Elements as integers: new = in op old until nobody came between; old values go to `old`. */
@@ -59,13 +118,13 @@ static void fetch_raced(const struct dm_op *op, const char *in, char *inout, cha
     }
 }
 
-int dm_rma_combine(const struct dm_win *win, const struct dm_op *op, char *dst, size_t n, int basic,
-                   const char *src, char *old)
+/* The elements, by compare and swap if raced. */
+static int combine(const struct dm_op *op, char *dst, size_t n, const struct dm_type *type,
+                   const char *src, char *old, bool raced)
 {
-    const struct dm_type *type = dm_type_get(basic);
+    int basic = type->basic;
     size_t size = (size_t)type->size;
     size_t extent = (size_t)type->extent;
-    bool raced = is_raced(win, basic, dst);
     _Alignas(16) char in[STAGE_BYTES], was[STAGE_BYTES];
 
     /* pairs are packed without their holes */
@@ -98,6 +157,47 @@ int dm_rma_combine(const struct dm_win *win, const struct dm_op *op, char *dst, 
     return DM_OK;
 }
 
+/* The same with nobody else there, a piece at a time. */
+static int combine_bulk(const struct dm_win *win, int seat, const struct dm_op *op, char *dst,
+                        size_t n, const struct dm_type *type, const char *src, char *old)
+{
+    int err = DM_OK;
+
+    while (n > 0 && err == DM_OK) {
+        size_t most = BULK_MAX / (size_t)type->extent;
+        size_t part = n < most ? n : most;
+        size_t len = part * (size_t)type->size;
+
+        enter_bulk(win, seat);
+        err = combine(op, dst, part, type, src, old, false);
+        leave_bulk(win, seat);
+        src += src != NULL ? len : 0;
+        old += old != NULL ? len : 0;
+        dst += part * (size_t)type->extent;
+        n -= part;
+    }
+    return err;
+}
+
+int dm_rma_combine(const struct dm_win *win, int target, const struct dm_op *op, char *dst,
+                   size_t n, int basic, const char *src, char *old)
+{
+    const struct dm_type *type = dm_type_get(basic);
+    size_t len = n * (size_t)type->extent;
+    int err;
+
+    if (!is_raced(win, basic, dst))
+        return combine(op, dst, n, type, src, old, false);
+    if (!dm_rma_has_seat(win, target))
+        return combine(op, dst, n, type, src, old, true);
+    if (len >= BULK_MIN && len / BULK_SEAT >= (size_t)win->node->n)
+        return combine_bulk(win, win->peers[target].seat, op, dst, n, type, src, old);
+    enter(win, win->peers[target].seat);
+    err = combine(op, dst, n, type, src, old, true);
+    leave(win);
+    return err;
+}
+
 #define SWAP(BITS)                                                                                 \
     case BITS / 8: {                                                                               \
         uint##BITS##_t new, was;                                                                   \
@@ -106,24 +206,35 @@ int dm_rma_combine(const struct dm_win *win, const struct dm_op *op, char *dst, 
         memcpy(&was, compare, sizeof(was));                                                        \
         (void)dm_atomic_cas((uint##BITS##_t *)(void *)dst, &was, new);                             \
         memcpy(old, &was, sizeof(was));                                                            \
-        return;                                                                                    \
+        break;                                                                                     \
     }
 
-void dm_rma_swap(const struct dm_win *win, char *dst, int basic, const char *src,
+static void swap_raced(char *dst, size_t size, const char *src, const char *compare, char *old)
+{
+    switch (size) {
+        SWAP(8)
+        SWAP(16)
+        SWAP(32)
+        SWAP(64)
+    default:
+        break;
+    }
+}
+
+void dm_rma_swap(const struct dm_win *win, int target, char *dst, int basic, const char *src,
                  const char *compare, char *old)
 {
     size_t size = (size_t)dm_type_get(basic)->size;
+    bool has_seat = dm_rma_has_seat(win, target);
     char was[16];
 
     if (is_raced(win, basic, dst)) {
-        switch (size) {
-            SWAP(8)
-            SWAP(16)
-            SWAP(32)
-            SWAP(64)
-        default:
-            break;
-        }
+        if (has_seat)
+            enter(win, win->peers[target].seat);
+        swap_raced(dst, size, src, compare, old);
+        if (has_seat)
+            leave(win);
+        return;
     }
     memcpy(was, dst, size);
     if (memcmp(was, compare, size) == 0)

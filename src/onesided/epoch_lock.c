@@ -1,10 +1,11 @@
 /*
  * Passive target synchronization: locks (MPI-4.0 section 12.5.3).
  *
- * A lock is granted by the target's progress engine in order of arrival (target.c);
- * a lock of one's own part takes the same way, through the channel to oneself.
+ * Processes of the target's host take its lock by atomics on a word (lock_word.c). Others ask by
+ * a packet and the target's progress engine takes the word for them, in order of arrival; or, where
+ * there are no such words, grants the lock itself (target.c), to itself, too.
  */
-#include "onesided/rma.h"
+#include "onesided/ctl.h"
 
 static int check_can_lock(const struct dm_win *win, bool is_all)
 {
@@ -18,15 +19,36 @@ static int check_can_lock(const struct dm_win *win, bool is_all)
                                                   : "MPI_Win_lock_all");
 }
 
-/* Ask for the lock of rank's part; the grant is awaited by the caller. */
-static int request_lock(struct dm_win *win, int rank, int lock_type)
+/* By a packet to the target, which answers when it is granted. */
+static int ask_lock(struct dm_win *win, int rank, int mode)
 {
-    int err = dm_rma_note(win, rank, DM_PKT_RMA_LOCK, lock_type);
+    struct dm_win_peer *peer = &win->peers[rank];
+    int err = dm_rma_note(win, rank, DM_PKT_RMA_LOCK, mode);
 
+    dm_rma_state.counts.n_locks_asked++;
     if (err != DM_OK)
         return err;
-    win->peers[rank].n_awaited++;
+    peer->n_awaited++;
     win->n_awaited++;
+    return dm_rma_wait(win, rank, &peer->n_awaited);
+}
+
+int dm_rma_lock(struct dm_win *win, int rank, int mode)
+{
+    struct dm_win_peer *peer = &win->peers[rank];
+    int err;
+
+    /* hosts have a block each, or none has: then the lock is not a word */
+    if (dm_likely(peer->seat >= 0))
+        err = dm_rma_word_lock(win, rank, mode);
+    else
+        err = ask_lock(win, rank, win->node != NULL ? mode | DM_RMA_BY_WORD : mode);
+    if (err != DM_OK)
+        return err;
+    peer->lock_mode = mode;
+    peer->is_locked = true;
+    peer->next_locked = win->locked;
+    win->locked = rank;
     return DM_OK;
 }
 
@@ -43,17 +65,27 @@ int dm_win_lock(int lock_type, int rank, int assert_flags, struct dm_win *win)
     if (peer->is_locked)
         return DM_FAIL(DM_ERR_RMA_SYNC, "rank %d is locked already: unlock it first", rank);
     peer->is_nocheck = assert_flags & MPI_MODE_NOCHECK;
-    if (!peer->is_nocheck) {
-        err = request_lock(win, rank, lock_type);
-        if (err == DM_OK)
-            err = dm_rma_wait(win, rank, &peer->n_awaited);
-        if (err != DM_OK)
-            return err;
-    }
-    peer->is_locked = true;
+    if (peer->is_nocheck)
+        peer->is_locked = true;
+    else
+        err = dm_rma_lock(win, rank, lock_type);
+    if (err != DM_OK)
+        return err;
     win->n_locked++;
     win->access = DM_EPOCH_LOCK;
+    win->is_open = false;
     return DM_OK;
+}
+
+/* Out of the list of what is locked. */
+static void forget(struct dm_win *win, int rank)
+{
+    int *at = &win->locked;
+
+    while (*at >= 0 && *at != rank)
+        at = &win->peers[*at].next_locked;
+    if (*at == rank)
+        *at = win->peers[rank].next_locked;
 }
 
 /* Everything done under the lock of rank is at the target; now give the lock back. */
@@ -62,8 +94,14 @@ static int release_lock(struct dm_win *win, int rank)
     struct dm_win_peer *peer = &win->peers[rank];
 
     peer->is_locked = false;
-    win->n_locked--;
-    return peer->is_nocheck ? DM_OK : dm_rma_note(win, rank, DM_PKT_RMA_UNLOCK, 0);
+    if (peer->is_nocheck)
+        return DM_OK;
+    forget(win, rank);
+    if (peer->seat < 0)
+        return dm_rma_note(win, rank, DM_PKT_RMA_UNLOCK,
+                           win->node != NULL ? peer->lock_mode | DM_RMA_BY_WORD : 0);
+    dm_rma_word_unlock(win, rank, peer->lock_mode);
+    return DM_OK;
 }
 
 int dm_win_unlock(int rank, struct dm_win *win)
@@ -76,29 +114,33 @@ int dm_win_unlock(int rank, struct dm_win *win)
         return DM_FAIL(DM_ERR_RMA_SYNC, "rank %d is not locked by this process", rank);
     err = dm_rma_flush(win, rank);
     release_err = release_lock(win, rank);
-    if (win->n_locked == 0)
+    if (--win->n_locked == 0)
         win->access = DM_EPOCH_NONE;
     return err != DM_OK ? err : release_err;
 }
 
+/*
+ * My own part is locked at once, and those that programs load and store without a call; the
+ * others with the first call that goes there, so that this costs the same in large jobs.
+ */
 int dm_win_lock_all(int assert_flags, struct dm_win *win)
 {
-    bool is_nocheck = assert_flags & MPI_MODE_NOCHECK;
+    bool is_shared = win->flavor == MPI_WIN_FLAVOR_SHARED;
     int err = check_can_lock(win, true);
 
-    for (int i = 0; i < win->comm->size && err == DM_OK; i++) {
-        win->peers[i].is_nocheck = is_nocheck;
-        if (!is_nocheck)
-            err = request_lock(win, i, MPI_LOCK_SHARED);
-    }
-    if (err == DM_OK)
-        err = dm_rma_wait(win, -1, &win->n_awaited);
     if (err != DM_OK)
         return err;
-    for (int i = 0; i < win->comm->size; i++)
-        win->peers[i].is_locked = true;
-    win->n_locked = win->comm->size;
+    win->is_nocheck = assert_flags & MPI_MODE_NOCHECK;
+    for (int i = is_shared ? 0 : win->comm->rank; err == DM_OK && !win->is_nocheck; i++) {
+        win->peers[i].is_nocheck = false;
+        err = dm_rma_lock(win, i, MPI_LOCK_SHARED);
+        if (!is_shared || i == win->comm->size - 1)
+            break;
+    }
+    if (err != DM_OK)
+        return err;
     win->access = DM_EPOCH_LOCK_ALL;
+    win->is_open = win->is_nocheck;
     return DM_OK;
 }
 
@@ -109,12 +151,13 @@ int dm_win_unlock_all(struct dm_win *win)
     if (win->access != DM_EPOCH_LOCK_ALL)
         return DM_FAIL(DM_ERR_RMA_SYNC, "MPI_Win_unlock_all without MPI_Win_lock_all");
     err = dm_rma_flush_all(win);
-    for (int i = 0; i < win->comm->size; i++) {
-        int release_err = release_lock(win, i);
+    while (win->locked >= 0) {
+        int release_err = release_lock(win, win->locked);
 
         if (err == DM_OK)
             err = release_err;
     }
     win->access = DM_EPOCH_NONE;
+    win->is_open = false;
     return err;
 }

@@ -1,8 +1,11 @@
 /*
  * General active target synchronization: start and complete at the origins, post and
  * wait at the targets (MPI-4.0 section 12.5.2).
+ *
+ * On one host post and complete are counters that the processes store into the control block;
+ * otherwise, and where packets are on their way that the notice must not overtake, notices.
  */
-#include "onesided/rma.h"
+#include "onesided/ctl.h"
 
 /* Rank in the window of member i of group; DM_ERR_GROUP when it is not in the window. */
 static int rank_in_window(const struct dm_win *win, const struct dm_group *group, int i,
@@ -19,7 +22,11 @@ static int rank_in_window(const struct dm_win *win, const struct dm_group *group
 static int await_post(struct dm_win *win, int rank)
 {
     struct dm_win_peer *peer = &win->peers[rank];
+    struct dm_rma_node *node = win->node;
 
+    if (dm_rma_has_seat(win, rank))
+        return dm_rma_wait_word(win, &node->posts[node->me * node->n + peer->seat],
+                                ++node->posts_seen[peer->seat], true);
     while (*(volatile uint32_t *)&peer->n_posts == 0) {
         int err;
 
@@ -55,6 +62,24 @@ int dm_win_start(struct dm_group *group, int assert_flags, struct dm_win *win)
     dm_group_ref(group);
     win->start_group = group;
     win->access = DM_EPOCH_START;
+    win->is_open = false;
+    return DM_OK;
+}
+
+/* Tell rank that my transfers are over. */
+static int notify_complete(struct dm_win *win, int rank)
+{
+    bool is_behind = win->peers[rank].is_unacked;
+
+    dm_rma_acked(win, rank);
+    if (is_behind || !dm_rma_has_seat(win, rank)) {
+        dm_rma_state.counts.n_syncs_packet++;
+        return dm_rma_note(win, rank, DM_PKT_RMA_COMPLETE, 0);
+    }
+    dm_rma_state.counts.n_syncs_word++;
+    dm_atomic_add(&dm_rma_seat(win, win->peers[rank].seat)->n_completes, 1);
+    dm_atomic_fence();
+    dm_rma_wake(win, rank, false);
     return DM_OK;
 }
 
@@ -75,12 +100,11 @@ int dm_win_complete(struct dm_win *win)
         if (err == DM_OK)
             err = win->flavor == MPI_WIN_FLAVOR_DYNAMIC ? dm_rma_flush(win, rank)
                                                         : dm_rma_flush_local(win, rank);
-        win->peers[rank].is_unacked = false;
         win->peers[rank].is_started = false;
         if (first_err == DM_OK)
             first_err = err;
         /* also after a failure: the target waits for it */
-        err = dm_rma_note(win, rank, DM_PKT_RMA_COMPLETE, 0);
+        err = notify_complete(win, rank);
         if (first_err == DM_OK)
             first_err = err;
     }
@@ -88,6 +112,24 @@ int dm_win_complete(struct dm_win *win)
     win->start_group = NULL;
     win->access = DM_EPOCH_NONE;
     return first_err;
+}
+
+/* Let rank start. */
+static int notify_post(struct dm_win *win, int rank)
+{
+    struct dm_rma_node *node = win->node;
+    uint32_t *posts;
+
+    if (!dm_rma_has_seat(win, rank)) {
+        dm_rma_state.counts.n_syncs_packet++;
+        return dm_rma_note(win, rank, DM_PKT_RMA_POST, 0);
+    }
+    dm_rma_state.counts.n_syncs_word++;
+    posts = &node->posts[win->peers[rank].seat * node->n + node->me];
+    dm_atomic_store(posts, *posts + 1);
+    dm_atomic_fence();
+    dm_rma_wake(win, rank, false);
+    return DM_OK;
 }
 
 int dm_win_post(struct dm_group *group, int assert_flags, struct dm_win *win)
@@ -108,9 +150,54 @@ int dm_win_post(struct dm_group *group, int assert_flags, struct dm_win *win)
     for (int i = 0; i < group->size && err == DM_OK; i++) {
         rank_in_window(win, group, i, &rank);
         if (!(assert_flags & MPI_MODE_NOCHECK))
-            err = dm_rma_note(win, rank, DM_PKT_RMA_POST, 0);
+            err = notify_post(win, rank);
     }
     return err;
+}
+
+/* Origins that are not done yet: some say so by packets, some count. */
+static int completes_left(const struct dm_win *win)
+{
+    if (win->node == NULL)
+        return win->n_completes;
+    return win->n_completes -
+           (int)(dm_atomic_load(&dm_rma_my_seat(win)->n_completes) - win->node->completes_seen);
+}
+
+struct wait {
+    struct dm_chan_word word;
+    const struct dm_win *win;
+    int err;
+};
+
+static bool is_over(struct dm_chan_word *word)
+{
+    struct wait *w = dm_container_of(word, struct wait, word);
+
+    if (completes_left(w->win) == 0)
+        return true;
+    w->err = dm_rma_check_lost(w->win, -1);
+    return w->err != DM_OK;
+}
+
+static int await_completes(struct dm_win *win)
+{
+    struct wait w = {.word = {.is_over = is_over}, .win = win};
+
+    if (win->node == NULL)
+        return dm_rma_wait(win, -1, &win->n_completes);
+    w.word.asleep = &dm_rma_my_seat(win)->asleep;
+    dm_chan_wait_word(dm_world.chan, &w.word);
+    return w.err;
+}
+
+/* The exposure is over. */
+static void end_exposure(struct dm_win *win)
+{
+    if (win->node != NULL)
+        win->node->completes_seen = dm_atomic_load(&dm_rma_my_seat(win)->n_completes);
+    win->n_completes = 0;
+    win->exposure = DM_EPOCH_NONE;
 }
 
 int dm_win_wait(struct dm_win *win)
@@ -119,8 +206,8 @@ int dm_win_wait(struct dm_win *win)
 
     if (win->exposure != DM_EPOCH_POST)
         return DM_FAIL(DM_ERR_RMA_SYNC, "MPI_Win_wait without MPI_Win_post");
-    err = dm_rma_wait(win, -1, &win->n_completes);
-    win->exposure = DM_EPOCH_NONE;
+    err = await_completes(win);
+    end_exposure(win);
     return err;
 }
 
@@ -128,11 +215,11 @@ int dm_win_test(struct dm_win *win, int *flag)
 {
     if (win->exposure != DM_EPOCH_POST)
         return DM_FAIL(DM_ERR_RMA_SYNC, "MPI_Win_test without MPI_Win_post");
-    if (win->n_completes != 0)
+    if (completes_left(win) != 0)
         dm_chan_progress_test(dm_world.chan);
-    *flag = win->n_completes == 0;
+    *flag = completes_left(win) == 0;
     if (!*flag)
         return dm_rma_check_lost(win, -1);
-    win->exposure = DM_EPOCH_NONE;
+    end_exposure(win);
     return DM_OK;
 }

@@ -8,12 +8,47 @@
 
 #define ELEM_MAX 32 /* bytes of the longest predefined type */
 
+/* An element of mine: combined at once, if it is a plain one. */
+static int fetch_at(const struct dm_rma_call *call, char *at, const void *origin, void *result,
+                    const struct dm_type *type, struct dm_op *op)
+{
+    bool has_data = op->obj.handle != MPI_NO_OP;
+    char data[ELEM_MAX], old[ELEM_MAX];
+    int err;
+
+    if (type->size == type->extent)
+        return dm_rma_combine(call->win, call->target, op, at, 1, type->basic,
+                              has_data ? origin : NULL, result);
+    if (has_data)
+        dm_type_pack(origin, 1, type, 0, data, (size_t)type->size);
+    err = dm_rma_combine(call->win, call->target, op, at, 1, type->basic, has_data ? data : NULL,
+                         old);
+    if (err == DM_OK)
+        dm_type_unpack(result, 1, type, 0, old, (size_t)type->size);
+    return err;
+}
+
 /* The payload: where the answer goes, the element's place, and up to two values. */
 struct fetch {
     struct dm_rma_run id;
     struct dm_rma_run run;
     char data[2 * ELEM_MAX];
 };
+
+/* By a target on this host that is looking; types with holes are not worth it. */
+static bool send_by_target(const struct dm_rma_call *call, const struct fetch *f, size_t len,
+                           MPI_Op op, int flags, void *result, const struct dm_type *type)
+{
+    const struct dm_pkt_rma_acc acc = {
+        .pkt = {.flags = (uint8_t)flags, .data_len = (uint32_t)len},
+        .op = op,
+        .offset = f->run.offset,
+        .basic = f->run.basic,
+    };
+
+    return type->size == type->extent && !dm_rma_is_busy(call->win, call->target) &&
+           dm_rma_errand(call, &acc, f->data, result, (size_t)type->size);
+}
 
 /* Send it; len bytes of data are in f. */
 static int send_fetch(const struct dm_rma_call *call, struct fetch *f, size_t len, MPI_Op op,
@@ -31,8 +66,11 @@ static int send_fetch(const struct dm_rma_call *call, struct fetch *f, size_t le
     };
     struct dm_rma_msg *msg;
     struct dm_rma_xfer *x;
-    int err = dm_rma_reply_new(call, result, 1, type, 0, &x);
+    int err;
 
+    if (send_by_target(call, f, len, op, flags, result, type))
+        return DM_OK;
+    err = dm_rma_reply_new(call, result, 1, type, 0, &x);
     if (err != DM_OK)
         return err;
     f->id = (struct dm_rma_run){.offset = (uint64_t)(uintptr_t)x};
@@ -61,6 +99,11 @@ int dm_fetch_and_op(const void *origin, void *result, struct dm_type *type, int 
     char *map;
     int err;
 
+    if (dm_likely(type->is_builtin)) {
+        map = dm_rma_quick_update(win, target, disp, (size_t)type->extent, basic);
+        if (map != NULL && op->is_builtin && dm_op_check(op, type) == DM_OK)
+            return fetch_at(&call, map, origin, result, type, op);
+    }
     if (target == MPI_PROC_NULL)
         return DM_OK;
     if (!type->is_builtin)
@@ -68,17 +111,11 @@ int dm_fetch_and_op(const void *origin, void *result, struct dm_type *type, int 
     err = dm_rma_check_call(win, 1, type, target, disp, 1, type, &offset);
     if (err != DM_OK || type->size == 0)
         return err;
+    map = dm_rma_map(&call);
+    if (map != NULL && dm_rma_may_combine(win, target, basic, map + offset))
+        return fetch_at(&call, map + offset, origin, result, type, op);
     if (has_data)
         dm_type_pack(origin, 1, type, 0, f.data, (size_t)type->size);
-    map = dm_rma_map(&call);
-    if (map != NULL && dm_rma_may_combine(win, target, basic, map + offset)) {
-        char old[ELEM_MAX];
-
-        err = dm_rma_combine(win, op, map + offset, 1, basic, has_data ? f.data : NULL, old);
-        if (err == DM_OK)
-            dm_type_unpack(result, 1, type, 0, old, (size_t)type->size);
-        return err;
-    }
     f.run = (struct dm_rma_run){.offset = offset, .n = 1, .basic = basic};
     return send_fetch(&call, &f, has_data ? (size_t)type->size : 0, op->obj.handle, DM_RMA_FETCH,
                       result, type);
@@ -102,7 +139,7 @@ int dm_compare_and_swap(const void *origin, const void *compare, void *result, s
         return err;
     map = dm_rma_map(&call);
     if (map != NULL && dm_rma_may_combine(win, target, basic, map + offset)) {
-        dm_rma_swap(win, map + offset, basic, origin, compare, result);
+        dm_rma_swap(win, target, map + offset, basic, origin, compare, result);
         return DM_OK;
     }
     f.run = (struct dm_rma_run){.offset = offset, .n = 1, .basic = basic};

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "onesided/rma.h"
+#include "util/cfg.h"
 #include "util/host.h"
 #include "util/log.h"
 
@@ -21,6 +22,8 @@ void dm_rma_map_offer(const struct dm_win *win, struct dm_win_part *mine)
     int fd;
 
     mine->fd = -1;
+    if (dm_cfg()->rma == DM_RMA_EMULATED)
+        return;
     if (win->mr == NULL || !dm_adapt_mem_file(adapt, win->mr, &fd, &start) || fstat(fd, &st) != 0)
         return;
     mine->fd = fd;

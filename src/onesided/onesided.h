@@ -25,13 +25,16 @@ struct dm_win_part {
     /* a memory file that processes of its host may map; fd -1: none */
     int32_t fd;
     int32_t pid;
-    uint32_t pad;
+    int32_t ctl_fd; /* of the first process on a host: the control block's (ctl.h) */
     uint64_t dev;
     uint64_t ino;
     uint64_t file_offset; /* of base */
+    uint64_t ctl_dev;
+    uint64_t ctl_ino;
 };
 
 struct dm_win_peer; /* private: state towards one rank */
+struct dm_rma_node; /* private: the control block of this host, ctl.h */
 
 struct dm_win {
     struct dm_obj obj;
@@ -55,12 +58,18 @@ struct dm_win {
     int n_pending;             /* transfers and packets not yet complete at this origin */
     int n_awaited;             /* answers this process is waiting for (grants, acknowledgements) */
     int err;                   /* first failure of a transfer since the last synchronization */
+    bool is_open;              /* all targets may be accessed, without a lock to be taken first */
     int access;                /* enum epoch kind of this process as origin */
     int exposure;
     int n_locked;
+    int locked;        /* a rank whose lock is held; others by dm_win_peer.next_locked; -1: none */
+    bool is_unordered; /* accumulate_ordering=none: updates may overtake each other */
+    bool is_nocheck;   /* of MPI_Win_lock_all: no locks are taken */
+    int n_unacked;     /* peers that have packets to acknowledge */
     uint32_t n_flushes;
-    bool is_mapped;         /* others address my part, or I theirs: see dm_rma_combine */
-    struct dm_list regions; /* attached to a dynamic window (win_dynamic.c) */
+    struct dm_rma_node *node; /* NULL: locks, fences and so on go by packets */
+    bool is_mapped;           /* others address my part, or I theirs: see dm_rma_combine */
+    struct dm_list regions;   /* attached to a dynamic window (win_dynamic.c) */
     struct dm_group *start_group;
     struct dm_group *post_group;
     int n_completes; /* MPI_Win_complete notices still to come */
@@ -69,6 +78,8 @@ struct dm_win {
     struct dm_list lock_queue;
 };
 
+/* Counters of what the transfers and synchronizations of this process took; at most max; how many. */
+int dm_onesided_stats(struct dm_adapt_stat *stats, int max);
 int dm_onesided_start(void);
 void dm_onesided_stop(void);
 static inline struct dm_win *dm_win_get(MPI_Win handle)

@@ -26,12 +26,18 @@ struct dm_win_peer {
     bool is_started;  /* in the group of MPI_Win_start */
     bool is_locked;   /* I hold a lock on its part */
     bool is_nocheck;  /* that lock was taken with MPI_MODE_NOCHECK: nothing to release */
+    int lock_mode;    /* of that lock: MPI_LOCK_* */
+    int next_locked;  /* rank, see dm_win.locked */
+    int seat;         /* in the control block of this host, -1: none */
     uint32_t n_posts; /* post notices from it that no start has consumed */
     char *map;        /* its part in this process' address space, or NULL */
     bool is_tried;    /* mapping it has been */
     void *view;       /* the file of a part that was mapped here, for unmapping */
     size_t view_len;
-    int bad; /* as a target: what went wrong with its packets since its last SYNC */
+    uint32_t n_skips; /* errands not to be tried, because it did not look */
+    uint32_t most_skips;
+    bool is_called; /* a packet was sent to wake it since the last one that it carried out */
+    int bad;        /* as a target: what went wrong with its packets since its last SYNC */
 };
 
 /* One call's way to its target. */
@@ -53,7 +59,9 @@ enum dm_rma_pkt {
     DM_PKT_RMA_COMPLETE,
     DM_PKT_RMA_LOCK,
     DM_PKT_RMA_LOCK_GRANT,
-    DM_PKT_RMA_UNLOCK
+    DM_PKT_RMA_UNLOCK,
+    DM_PKT_RMA_FENCE, /* between the first processes of hosts; mode: which round */
+    DM_PKT_RMA_WAKE   /* look at your words */
 };
 
 /* Notices between windows: everything but data. */
@@ -110,6 +118,9 @@ _Static_assert(sizeof(struct dm_rma_run) == 16, "run record is sent as it is");
 #define DM_RMA_ACC_BYTES 8192
 #define DM_RMA_ACC_RUNS  64
 
+/* Bytes of an errand's data at most (ctl.h). */
+#define DM_RMA_ERRAND_BYTES 2048
+
 /* A packet with its payload on its way. */
 struct dm_rma_msg {
     struct dm_chan_send send;
@@ -138,15 +149,40 @@ struct dm_rma_state {
     struct dm_list awaited; /* transfers that wait for a reply */
     int n_lost;             /* processes */
     struct dm_list allocs;  /* of MPI_Alloc_mem */
+    struct {
+        uint64_t n_mapped;       /* transfers by loads and stores */
+        uint64_t n_errands;      /* short ones that a waiting target carried out */
+        uint64_t n_rdma;         /* RDMA transfers */
+        uint64_t n_packets;      /* with data or questions; sent */
+        uint64_t n_locks_word;   /* taken by a word */
+        uint64_t n_locks_asked;  /* by a packet to the target */
+        uint64_t n_syncs_word;   /* fences, posts, completes by stores */
+        uint64_t n_syncs_packet; /* by packets */
+        uint64_t n_wakes;        /* packets to those who slept */
+    } counts;
 };
 extern struct dm_rma_state dm_rma_state;
 
 /* ---- helpers ---- */
 
+/*
+ * A short transfer carried out by a target on this host that is looking for such (errand.c), on
+ * memory that this process cannot address. acc is as in a packet without records, data its
+ * acc->pkt.data_len bytes; result, unless NULL, gets result_len bytes that were there. A get has data NULL.
+ * False: it was not done, and is not going to be.
+ */
+bool dm_rma_errand(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
+                   const void *data, void *result, size_t result_len);
+/* Apply an accumulate's data; old, unless NULL, gets what was there. DM_ERR_RMA_RANGE. (target.c) */
+int dm_rma_apply(const struct dm_win *win, const struct dm_pkt_rma_acc *acc,
+                 const struct dm_rma_run *run, const char *data, char *old);
+
 static inline int dm_rma_proc(const struct dm_win *win, int rank)
 {
     return dm_comm_proc(win->comm, rank);
 }
+/* A flag of a LOCK or UNLOCK: the word in the target's control block is the lock. */
+enum { DM_RMA_BY_WORD = 0x100 };
 /* Send a notice to a rank of the window. */
 int dm_rma_note(struct dm_win *win, int rank, enum dm_rma_pkt type, int mode);
 /*
@@ -154,6 +190,17 @@ int dm_rma_note(struct dm_win *win, int rank, enum dm_rma_pkt type, int mode);
  * window may ask somebody who does not know the others' handles yet.
  */
 int dm_rma_answer(struct dm_win *win, int rank, int32_t handle, enum dm_rma_pkt type, int mode);
+/* Packets went to rank that are to be acknowledged; or (acked) nobody asks about them any more. */
+static inline void dm_rma_unacked(struct dm_win *win, int rank)
+{
+    win->n_unacked += !win->peers[rank].is_unacked;
+    win->peers[rank].is_unacked = true;
+}
+static inline void dm_rma_acked(struct dm_win *win, int rank)
+{
+    win->n_unacked -= win->peers[rank].is_unacked;
+    win->peers[rank].is_unacked = false;
+}
 /* A packet for the call's target, after waiting when too many are queued; NULL: no memory. */
 struct dm_rma_msg *dm_rma_msg_new(const struct dm_rma_call *call);
 /* Queue it with this header; the payload lies in msg. Counted until it has left. */
@@ -205,15 +252,21 @@ int dm_rma_share(struct dm_win *win);
 /* Do attached regions, perhaps several, cover these bytes (of a dynamic window)? */
 bool dm_rma_is_attached(const struct dm_win *win, uint64_t addr, uint64_t len);
 /*
- * Combine n packed elements of a basic type at src (NULL with MPI_NO_OP) into memory of a part
- * that this process can address. What was there before is packed to old unless that is NULL. Where
- * others may do the same by themselves (win->is_mapped) and the machine can, each element is
- * updated by a compare and swap.
+ * The key to these bytes of another process of this host, when it has attached them (dynamic
+ * windows), and whether providers can map them.
  */
-int dm_rma_combine(const struct dm_win *win, const struct dm_op *op, char *dst, size_t n, int basic,
-                   const char *src, char *old);
+bool dm_rma_region_key(const struct dm_win *win, int target, uint64_t addr, uint64_t len,
+                       struct dm_rkey *rkey_p, bool *is_file_p);
+/*
+ * Combine n packed elements of a basic type at src (NULL with MPI_NO_OP) into memory of a part
+ * of target that this process can address. What was there before is packed to old unless that is
+ * NULL. Where others may do the same by themselves (win->is_mapped) and the machine can, each
+ * element is updated by a compare and swap, or all while the others are kept off.
+ */
+int dm_rma_combine(const struct dm_win *win, int target, const struct dm_op *op, char *dst,
+                   size_t n, int basic, const char *src, char *old);
 /* Compare and swap one element; the same rules. */
-void dm_rma_swap(const struct dm_win *win, char *dst, int basic, const char *src,
+void dm_rma_swap(const struct dm_win *win, int target, char *dst, int basic, const char *src,
                  const char *compare, char *old);
 /*
  * May this process combine elements of a basic type at that address by itself, though it belongs to
@@ -232,6 +285,13 @@ void dm_rma_map_start(struct dm_win *win);
 /* Map the target's part if that is possible; once. */
 void dm_rma_map_part(struct dm_win *win, int target);
 void dm_rma_unmap_all(struct dm_win *win);
+/* Is something on its way to rank that an update could overtake, another thread's flush included? */
+static inline bool dm_rma_is_busy(const struct dm_win *win, int rank)
+{
+    const struct dm_win_peer *peer = &win->peers[rank];
+
+    return !win->is_unordered && (peer->is_unacked || peer->n_pending != 0 || peer->n_awaited != 0);
+}
 /* The target's part in this process' address space, or NULL. */
 static inline char *dm_rma_reach(const struct dm_rma_call *call)
 {
@@ -242,15 +302,43 @@ static inline char *dm_rma_reach(const struct dm_rma_call *call)
     return peer->map;
 }
 /*
+ * Where len bytes of a target lie that this process can address now, when nothing needs a
+ * second look: mapped, in an open epoch, in range. NULL: perhaps not.
+ */
+static inline char *dm_rma_quick(const struct dm_win *win, int target, MPI_Aint disp, size_t len)
+{
+    const struct dm_win_peer *peer;
+    const struct dm_win_part *part;
+    uint64_t offset;
+
+    if (dm_unlikely(target < 0 || (uint64_t)disp > INT32_MAX))
+        return NULL;
+    peer = &win->peers[target];
+    part = &win->parts[target];
+    offset = (uint64_t)disp * part->disp_unit;
+    if (dm_unlikely(peer->map == NULL || !(win->is_open || peer->is_locked || peer->is_started) ||
+                    len > part->size || offset > part->size - len))
+        return NULL;
+    dm_rma_state.counts.n_mapped++;
+    return peer->map + offset;
+}
+/*
  * The same if this call's updates may go there now: nothing that it
  * could overtake is on its way, another thread's flush of it included. Else NULL.
  */
 static inline char *dm_rma_map(const struct dm_rma_call *call)
 {
-    const struct dm_win_peer *peer = &call->win->peers[call->target];
+    return dm_rma_is_busy(call->win, call->target) ? NULL : dm_rma_reach(call);
+}
+/* dm_rma_quick for elements that are updated: nothing to overtake, and this process may do it. */
+static inline char *dm_rma_quick_update(const struct dm_win *win, int target, MPI_Aint disp,
+                                        size_t len, int basic)
+{
+    char *at = dm_rma_quick(win, target, disp, len);
 
-    return peer->is_unacked || peer->n_pending != 0 || peer->n_awaited != 0 ? NULL
-                                                                            : dm_rma_reach(call);
+    if (at == NULL || dm_rma_is_busy(win, target) || !dm_rma_may_combine(win, target, basic, at))
+        return NULL;
+    return at;
 }
 /* DM_EPEER when rank, or (rank < 0) any rank of the window, is lost. */
 int dm_rma_check_lost(const struct dm_win *win, int rank);
@@ -272,12 +360,16 @@ int dm_rma_flush_local(struct dm_win *win, int rank);
  * target's bytes are inside its part (DM_ERR_RMA_RANGE; *offset_p gets where disp is), and both
  * sides have the same number of bytes (DM_ERR_TYPE).
  */
-int dm_rma_check_call(const struct dm_win *win, size_t origin_count,
-                      const struct dm_type *origin_type, int target, MPI_Aint disp,
-                      size_t target_count, const struct dm_type *target_type, uint64_t *offset_p);
+int dm_rma_check_call(struct dm_win *win, size_t origin_count, const struct dm_type *origin_type,
+                      int target, MPI_Aint disp, size_t target_count,
+                      const struct dm_type *target_type, uint64_t *offset_p);
 /* Only the last of them. */
 int dm_rma_check_sizes(size_t origin_count, const struct dm_type *origin_type, size_t target_count,
                        const struct dm_type *target_type);
+/*
+ * Lock rank's part, or under MPI_Win_lock_all what has not been used yet; waits. DM_EPEER.
+ */
+int dm_rma_lock(struct dm_win *win, int rank, int mode);
 /* Is the target in a passive target epoch of this process (rank < 0: is any)? */
 bool dm_rma_is_passive(const struct dm_win *win, int rank);
 /* Give back what MPI_Alloc_mem allocated and the program did not free. */

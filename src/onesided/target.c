@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "onesided/rma.h"
+#include "onesided/ctl.h"
 #include "util/log.h"
 
 /* A lock request that had to wait. */
@@ -17,6 +17,7 @@ struct lock_waiter {
     int rank;
     int32_t handle; /* of the window there */
     int mode;
+    uint32_t ticket; /* of the lock's word, when that is the lock */
 };
 
 /* Payload that arrived in pieces, applied when it is complete. */
@@ -83,9 +84,8 @@ static void reply_send(int proc, struct dm_rma_msg *msg, uint64_t id, size_t len
     dm_chan_send(dm_world.chan, proc, &reply.pkt, &msg->send);
 }
 
-/* One run of an accumulate; old, unless NULL, gets what was there. */
-static int apply_run(const struct dm_win *win, const struct dm_pkt_rma_acc *acc,
-                     const struct dm_rma_run *run, const char *data, char *old)
+int dm_rma_apply(const struct dm_win *win, const struct dm_pkt_rma_acc *acc,
+                 const struct dm_rma_run *run, const char *data, char *old)
 {
     const struct dm_type *type = dm_type_get(run->basic);
     char *dst = dm_rma_place(win, run->offset, run->n * (uint64_t)type->extent);
@@ -93,10 +93,10 @@ static int apply_run(const struct dm_win *win, const struct dm_pkt_rma_acc *acc,
     if (dst == NULL)
         return DM_ERR_RMA_RANGE;
     if (acc->pkt.flags & DM_RMA_SWAP) {
-        dm_rma_swap(win, dst, run->basic, data, data + type->size, old);
+        dm_rma_swap(win, win->comm->rank, dst, run->basic, data, data + type->size, old);
         return DM_OK;
     }
-    return dm_rma_combine(win, dm_op_get(acc->op), dst, run->n, run->basic,
+    return dm_rma_combine(win, win->comm->rank, dm_op_get(acc->op), dst, run->n, run->basic,
                           acc->op == MPI_NO_OP ? NULL : data, old);
 }
 
@@ -114,7 +114,7 @@ static int apply_runs(const struct dm_win *win, const struct dm_pkt_rma_acc *acc
 
         memcpy(&run, records + (i - 1) * sizeof(run), sizeof(run));
         len = run.n * (size_t)dm_type_get(run.basic)->size;
-        err = apply_run(win, acc, &run, data, old != NULL ? old + *old_len_p : NULL);
+        err = dm_rma_apply(win, acc, &run, data, old != NULL ? old + *old_len_p : NULL);
         if (acc->op != MPI_NO_OP)
             data += len;
         *old_len_p += len;
@@ -165,7 +165,7 @@ static void apply_acc(int proc, const struct dm_pkt_rma_acc *acc, const char *da
                                             (uint32_t)dm_type_get(acc->basic)->size,
                                        .basic = acc->basic};
 
-        err = apply_run(win, acc, &run, data, NULL);
+        err = dm_rma_apply(win, acc, &run, data, NULL);
     } else {
         err = apply_runs(win, acc, data, NULL, &len);
     }
@@ -302,29 +302,34 @@ static void on_complete(struct dm_win *win, const struct dm_pkt_rma_note *note)
     win->n_completes--;
 }
 
-static bool can_grant(const struct dm_win *win, int mode)
+static bool can_grant(struct dm_win *win, const struct lock_waiter *w)
 {
+    if (w->mode & DM_RMA_BY_WORD)
+        return dm_rma_word_try(win, w->ticket, w->mode & ~DM_RMA_BY_WORD);
     return win->n_lock_holders == 0 ||
-           (win->lock_mode == MPI_LOCK_SHARED && mode == MPI_LOCK_SHARED);
+           (win->lock_mode == MPI_LOCK_SHARED && w->mode == MPI_LOCK_SHARED);
 }
 
-static void grant(struct dm_win *win, int rank, int32_t handle, int mode)
+/* Nobody overtakes a waiter, so that an exclusive lock is not starved by shared ones. */
+static void grant_next(struct dm_win *win)
 {
-    win->lock_mode = mode;
-    win->n_lock_holders++;
-    dm_rma_answer(win, rank, handle, DM_PKT_RMA_LOCK_GRANT, 0);
+    while (!dm_list_is_empty(&win->lock_queue)) {
+        struct lock_waiter *w = dm_container_of(win->lock_queue.next, struct lock_waiter, link);
+
+        if (!can_grant(win, w))
+            break;
+        dm_list_del(&w->link);
+        win->lock_mode = w->mode;
+        win->n_lock_holders++;
+        dm_rma_answer(win, w->rank, w->handle, DM_PKT_RMA_LOCK_GRANT, 0);
+        free(w);
+    }
 }
 
 static void on_lock(struct dm_win *win, const struct dm_pkt_rma_note *note)
 {
-    struct lock_waiter *w;
+    struct lock_waiter *w = malloc(sizeof(*w));
 
-    /* nobody overtakes a waiter, so that an exclusive lock is not starved by shared ones */
-    if (dm_list_is_empty(&win->lock_queue) && can_grant(win, note->mode)) {
-        grant(win, note->source, note->from, note->mode);
-        return;
-    }
-    w = malloc(sizeof(*w));
     if (w == NULL) {
         dm_world.abort(dm_world.abort_arg, 1, "out of memory for a lock request");
         return;
@@ -332,22 +337,35 @@ static void on_lock(struct dm_win *win, const struct dm_pkt_rma_note *note)
     w->rank = note->source;
     w->handle = note->from;
     w->mode = note->mode;
+    w->ticket = note->mode & DM_RMA_BY_WORD ? dm_rma_word_ticket(win) : 0;
     dm_list_add_tail(&win->lock_queue, &w->link);
+    grant_next(win);
 }
 
 static void on_unlock(struct dm_win *win, const struct dm_pkt_rma_note *note)
 {
-    (void)note;
     win->n_lock_holders--;
-    while (!dm_list_is_empty(&win->lock_queue)) {
-        struct lock_waiter *w = dm_container_of(win->lock_queue.next, struct lock_waiter, link);
+    if (note->mode & DM_RMA_BY_WORD)
+        dm_rma_word_unlock(win, win->comm->rank, note->mode & ~DM_RMA_BY_WORD);
+    grant_next(win);
+}
 
-        if (!can_grant(win, w->mode))
-            break;
-        dm_list_del(&w->link);
-        grant(win, w->rank, w->handle, w->mode);
-        free(w);
-    }
+static void on_fence(struct dm_win *win, const struct dm_pkt_rma_note *note)
+{
+    if (win->node != NULL)
+        win->node->n_notices[note->mode]++;
+}
+
+/* Whoever slept is awake; a lock's turn may have come to somebody of another host. */
+static void on_wake(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
+                    struct dm_chan_sink *sink)
+{
+    /* it may come late: nobody waits for these packets */
+    struct dm_win *win = dm_win_get(((const struct dm_pkt_rma_note *)pkt)->win);
+
+    (void)arg, (void)proc, (void)data, (void)avail, (void)sink;
+    if (win != NULL)
+        grant_next(win);
 }
 
 static void on_note(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
@@ -361,6 +379,7 @@ static void on_note(void *arg, int proc, const struct dm_pkt *pkt, const void *d
         [DM_PKT_RMA_LOCK - DM_PKT_RMA_FIRST] = on_lock,
         [DM_PKT_RMA_LOCK_GRANT - DM_PKT_RMA_FIRST] = on_answer,
         [DM_PKT_RMA_UNLOCK - DM_PKT_RMA_FIRST] = on_unlock,
+        [DM_PKT_RMA_FENCE - DM_PKT_RMA_FIRST] = on_fence,
     };
     const struct dm_pkt_rma_note *note = (const struct dm_pkt_rma_note *)pkt;
     struct dm_win *win = find_win(note->win, proc);
@@ -377,6 +396,7 @@ void dm_rma_target_start(void)
     dm_chan_on_packet(chan, (enum dm_pkt_type)DM_PKT_RMA_ACC, on_acc, NULL);
     dm_chan_on_packet(chan, (enum dm_pkt_type)DM_PKT_RMA_GET, on_get, NULL);
     dm_chan_on_packet(chan, (enum dm_pkt_type)DM_PKT_RMA_REPLY, on_reply, NULL);
-    for (int type = DM_PKT_RMA_SYNC; type <= DM_PKT_RMA_UNLOCK; type++)
+    for (int type = DM_PKT_RMA_SYNC; type <= DM_PKT_RMA_FENCE; type++)
         dm_chan_on_packet(chan, (enum dm_pkt_type)type, on_note, NULL);
+    dm_chan_on_packet(chan, (enum dm_pkt_type)DM_PKT_RMA_WAKE, on_wake, NULL);
 }

@@ -10,7 +10,9 @@
 
 #include "mpi/coll/coll.h"
 #include "mpi/comm/comm.h"
+#include "onesided/ctl.h"
 #include "onesided/rma.h"
+#include "util/cfg.h"
 
 /* Release what a window holds locally; any member may still be missing. */
 static void release(struct dm_win *win)
@@ -21,6 +23,7 @@ static void release(struct dm_win *win)
         munmap(win->map, win->map_len);
     dm_rma_unmap_all(win);
     dm_rma_detach_all(win);
+    dm_rma_ctl_free(win);
     if (win->flavor == MPI_WIN_FLAVOR_ALLOCATE && win->base != NULL)
         dm_adapt_mem_free(adapt, win->base, win->mr);
     else if (win->mr != NULL)
@@ -67,6 +70,9 @@ static int win_new(struct dm_comm *comm, int disp_unit, int flavor, struct dm_in
         DM_FAIL(err, "window over %d processes", comm->size);
         goto err_release;
     }
+    for (int i = 0; i < comm->size; i++)
+        win->peers[i].seat = -1;
+    win->locked = -1;
     win->group = comm->group;
     dm_group_ref(win->group);
     /* the standard's default, not inherited from the communicator */
@@ -92,18 +98,22 @@ static int exchange_parts(struct dm_win *win)
         .size = win->flavor == MPI_WIN_FLAVOR_DYNAMIC ? INT64_MAX : (uint64_t)win->size,
         .handle = win->obj.handle,
         .disp_unit = (uint32_t)win->disp_unit,
-        .is_direct = win->mr != NULL && dm_adapt_is_registered(win->mr),
+        .is_direct =
+            win->mr != NULL && dm_adapt_is_registered(win->mr) && dm_cfg()->rma != DM_RMA_EMULATED,
     };
 
     bool is_mapped = win->is_mapped;
     int err;
 
     dm_rma_map_offer(win, &mine);
+    dm_rma_ctl_offer(win, &mine);
     if (mine.is_direct)
         dm_adapt_rkey(win->mr, &mine.rkey);
     /* who has all parts may begin, by mapping mine or by packets */
     win->is_mapped = true;
     err = dm_allgather(&mine, sizeof(mine), byte, win->parts, sizeof(mine), byte, win->comm);
+    if (err == DM_OK)
+        err = dm_rma_ctl_start(win);
     win->is_mapped = is_mapped;
     return err;
 }

@@ -2,18 +2,105 @@
  * Dynamic windows (MPI-4.0 section 12.2.4): each process attaches and detaches memory by
  * itself, and displacements are its addresses.
  *
- * Origins do not know the regions, so everything travels as packets, which the target checks. A
+ * Regions are listed in the control block, with keys: puts and gets of processes of the host
+ * go there by RDMA. All else travels as packets, which the target checks. A
  * refused one is told with the next acknowledgement, or in the reply.
  */
 #include <stdlib.h>
 
-#include "onesided/rma.h"
+#include "onesided/ctl.h"
 
 struct region {
     struct dm_list link;
     uint64_t base;
     uint64_t size;
+    struct dm_mr *mr;           /* NULL: not registered */
+    struct dm_rma_region *said; /* its entry in the control block, or NULL */
 };
+
+/* Change an entry that others may be reading. */
+static void say(struct dm_rma_region *entry, uint64_t base, uint64_t size, const struct dm_mr *mr)
+{
+    dm_atomic_swap(&entry->seq, entry->seq + 1);
+    entry->base = base;
+    if (mr != NULL) {
+        uintptr_t start;
+        int fd;
+
+        dm_adapt_rkey(mr, &entry->rkey);
+        entry->is_file = dm_adapt_mem_file(dm_chan_adapt(dm_world.chan), mr, &fd, &start);
+    }
+    dm_atomic_store(&entry->size, size);
+    dm_atomic_store(&entry->seq, entry->seq + 1);
+}
+
+/* Let the others of this host reach a region by RDMA, if there is an entry and a key left. */
+static void publish(struct dm_win *win, struct region *r)
+{
+    struct dm_rma_region *mine;
+
+    if (win->node == NULL || r->size == 0)
+        return;
+    mine = &win->node->regions[(size_t)win->node->me * DM_RMA_REGIONS];
+    for (int i = 0; i < DM_RMA_REGIONS && r->said == NULL; i++) {
+        if (mine[i].size == 0)
+            r->said = &mine[i];
+    }
+    if (r->said == NULL)
+        return;
+    if (dm_adapt_reg(dm_chan_adapt(dm_world.chan), (void *)(uintptr_t)r->base, r->size, &r->mr) ==
+        DM_OK) {
+        say(r->said, r->base, r->size, r->mr);
+    } else {
+        r->mr = NULL;
+        r->said = NULL;
+    }
+}
+
+static void forget(struct region *r)
+{
+    if (r->said != NULL)
+        say(r->said, 0, 0, NULL);
+    if (r->mr != NULL)
+        dm_adapt_unreg(dm_chan_adapt(dm_world.chan), r->mr);
+    dm_list_del(&r->link);
+    free(r);
+}
+
+/* A copy of an entry that nobody changed meanwhile; size 0 if somebody did. */
+static struct dm_rma_region look_at(const struct dm_rma_region *entry)
+{
+    uint32_t seq = dm_atomic_load(&entry->seq);
+    struct dm_rma_region r = *entry;
+
+    dm_atomic_fence();
+    if (seq % 2 != 0 || dm_atomic_load(&entry->seq) != seq)
+        r.size = 0;
+    return r;
+}
+
+bool dm_rma_region_key(const struct dm_win *win, int target, uint64_t addr, uint64_t len,
+                       struct dm_rkey *rkey_p, bool *is_file_p)
+{
+    const struct dm_rma_region *all;
+
+    if (!dm_rma_has_seat(win, target))
+        return false;
+    all = &win->node->regions[(size_t)win->peers[target].seat * DM_RMA_REGIONS];
+    for (int i = 0; i < DM_RMA_REGIONS; i++) {
+        struct dm_rma_region r;
+
+        if (all[i].size < len || addr < all[i].base || addr - all[i].base > all[i].size - len)
+            continue;
+        r = look_at(&all[i]);
+        if (r.size < len || addr < r.base || addr - r.base > r.size - len)
+            continue;
+        *rkey_p = r.rkey;
+        *is_file_p = r.is_file != 0;
+        return true;
+    }
+    return false;
+}
 
 static int check_dynamic(const struct dm_win *win)
 {
@@ -69,12 +156,13 @@ int dm_win_attach(struct dm_win *win, void *base, size_t size)
                            "%zu bytes at %p overlap the %llu bytes at %p that are attached", size,
                            base, (unsigned long long)r->size, (void *)(uintptr_t)r->base);
     }
-    r = malloc(sizeof(*r));
+    r = calloc(1, sizeof(*r));
     if (r == NULL)
         return DM_FAIL(DM_ERR_RMA_ATTACH, "no memory for the record of a region");
     r->base = addr;
     r->size = size;
     dm_list_add_head(&win->regions, &r->link);
+    publish(win, r);
     return DM_OK;
 }
 
@@ -88,8 +176,7 @@ int dm_win_detach(struct dm_win *win, const void *base)
         struct region *r = dm_container_of(it, struct region, link);
 
         if (r->base == (uint64_t)(uintptr_t)base) {
-            dm_list_del(&r->link);
-            free(r);
+            forget(r);
             return DM_OK;
         }
     }
@@ -98,10 +185,6 @@ int dm_win_detach(struct dm_win *win, const void *base)
 
 void dm_rma_detach_all(struct dm_win *win)
 {
-    while (!dm_list_is_empty(&win->regions)) {
-        struct region *r = dm_container_of(win->regions.next, struct region, link);
-
-        dm_list_del(&r->link);
-        free(r);
-    }
+    while (!dm_list_is_empty(&win->regions))
+        forget(dm_container_of(win->regions.next, struct region, link));
 }

@@ -1,7 +1,8 @@
 /*
  * The hints of a window (MPI-4.0 section 12.2.1): known keys with the values in use. They
- * change nothing but the layout of shared windows: locks cost nothing until they are used,
- * and accumulates always have the strictest order.
+ * change nothing but the layout of shared windows, and with accumulate_ordering=none the order
+ * of updates: locks cost nothing until they are used, and combining different operations in one
+ * epoch costs nothing either.
  */
 #include <string.h>
 
@@ -43,6 +44,8 @@ int dm_win_set_info(struct dm_win *win, struct dm_info *info)
         err = dm_info_set(win->info, hints[i].key, value);
         if (err != DM_OK)
             return err;
+        if (strcmp(hints[i].key, "accumulate_ordering") == 0)
+            win->is_unordered = strcmp(value, "none") == 0;
     }
     return DM_OK;
 }

@@ -60,7 +60,8 @@ int dm_rma_msg_send(struct dm_rma_msg *msg, const struct dm_pkt *pkt, const void
     int err;
 
     count_in(&msg->call);
-    win->peers[target].is_unacked = true;
+    dm_rma_state.counts.n_packets++;
+    dm_rma_unacked(win, target);
     msg->send.data = payload;
     err = dm_chan_send(dm_world.chan, dm_rma_proc(win, target), pkt, &msg->send);
     if (err != DM_OK)
@@ -118,6 +119,7 @@ int dm_rma_reply_new(const struct dm_rma_call *call, void *buf, size_t count, st
     x->offset = offset;
     if (!type->is_builtin)
         dm_type_ref(type);
+    dm_rma_state.counts.n_packets++;
     dm_list_add_tail(&dm_rma_state.awaited, &x->link);
     *x_p = x;
     return DM_OK;

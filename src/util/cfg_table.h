@@ -53,6 +53,11 @@
     X(COLL_FILE, STR, "", coll_file,                                                               \
       "a file of rows by which collectives choose their algorithms, as datum-tune writes it; "     \
       "for what it leaves open the library's table holds (docs/TUNING.md)")                        \
+    X(RMA, ENUM, "auto", rma,                                                                      \
+      "auto|emulated|direct: one-sided communication; emulated: everything by packets that the "   \
+      "target's processor applies; direct: loads and stores or RDMA wherever the target's memory " \
+      "can be reached, packets for nothing but the rest; auto: direct, and by the target's "       \
+      "processor where that is faster")                                                            \
     X(RECONNECT, USEC, "10s", reconnect,                                                           \
       "how long a broken connection is tried again over all rails before the loss is final; 0: "   \
       "lost at once")                                                                              \

@@ -60,6 +60,12 @@ __extension__ typedef __float128 dm_float128;
 #define dm_atomic_cas(p, old_p, new)                                                               \
     __atomic_compare_exchange_n((p), (old_p), (new), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 
+#define dm_atomic_add(p, n)   __atomic_fetch_add((p), (n), __ATOMIC_ACQ_REL)
+#define dm_atomic_or(p, bits) __atomic_fetch_or((p), (bits), __ATOMIC_SEQ_CST)
+#define dm_atomic_store(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+#define dm_atomic_swap(p, v)  __atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST)
+#define dm_atomic_fence()     __atomic_thread_fence(__ATOMIC_SEQ_CST)
+
 /* Tell the core that this is a spin loop. */
 static inline void dm_cpu_relax(void)
 {

@@ -1,4 +1,4 @@
-/* test: np=2,3,4 timeout=60 */
+/* test: np=2,3,4 cfg=RMA=auto|emulated timeout=60 */
 /*
  * Start, complete, post, wait, test: rings, all to one, one to all, epochs that
  * overlap in time, many rounds.

@@ -1,4 +1,4 @@
-/* test: np=1,2,3,4 timeout=60 */
+/* test: np=1,2,3,4 cfg=RMA=auto|emulated timeout=60 */
 /*
  * Put and Get between fences: sizes, displacement units, derived types on both
  * sides, self, MPI_PROC_NULL, zero counts, created and allocated windows.

@@ -1,0 +1,241 @@
+/*
+ * Making, mapping and freeing the control block of a window; waiting for its words.
+ */
+#include "onesided/ctl.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "mpi/coll/coll.h"
+#include "util/cfg.h"
+#include "util/host.h"
+#include "util/log.h"
+
+/* The seats' arrays begin on lines of their own. */
+static size_t lines(size_t len)
+{
+    return (len + DM_CACHE_LINE - 1) / DM_CACHE_LINE * DM_CACHE_LINE;
+}
+
+static size_t posts_len(const struct dm_rma_node *node)
+{
+    return lines((size_t)node->n * (size_t)node->n * sizeof(uint32_t));
+}
+
+static size_t waiters_len(const struct dm_rma_node *node)
+{
+    return lines((size_t)node->n * (node->mask + 1) * sizeof(uint32_t));
+}
+
+static size_t regions_len(const struct dm_win *win, const struct dm_rma_node *node)
+{
+    return win->flavor == MPI_WIN_FLAVOR_DYNAMIC
+               ? (size_t)node->n * DM_RMA_REGIONS * sizeof(struct dm_rma_region)
+               : 0;
+}
+
+static size_t ctl_len(const struct dm_win *win, const struct dm_rma_node *node)
+{
+    return sizeof(struct dm_rma_ctl) + (size_t)node->n * sizeof(struct dm_rma_seat) +
+           posts_len(node) + waiters_len(node) + (size_t)node->n * sizeof(struct dm_rma_errand) +
+           regions_len(win, node);
+}
+
+static void node_free(struct dm_rma_node *node)
+{
+    if (node->ctl != NULL)
+        munmap(node->ctl, node->len);
+    if (node->fd >= 0)
+        close(node->fd);
+    free(node->ranks);
+    free(node->leaders);
+    free(node->posts_seen);
+    free(node);
+}
+
+/* Who is on my host, and who is the first of each; false when memory is out. */
+static bool find_seats(const struct dm_win *win, struct dm_rma_node *node)
+{
+    int size = win->comm->size;
+    int mine = dm_chan_node(dm_world.chan, dm_world.rank);
+    int n_nodes = 0;
+    char *is_seen;
+
+    for (int i = 0; i < size; i++) {
+        int at = dm_chan_node(dm_world.chan, dm_rma_proc(win, i));
+
+        n_nodes = at >= n_nodes ? at + 1 : n_nodes;
+    }
+    is_seen = calloc((size_t)n_nodes, 1);
+    node->ranks = malloc((size_t)size * sizeof(*node->ranks));
+    node->leaders = malloc((size_t)size * sizeof(*node->leaders));
+    for (int i = 0; i < size && is_seen != NULL && node->ranks != NULL && node->leaders != NULL;
+         i++) {
+        int at = dm_chan_node(dm_world.chan, dm_rma_proc(win, i));
+
+        if (at == mine && i == win->comm->rank)
+            node->me = node->n;
+        if (at == mine)
+            node->ranks[node->n++] = i;
+        if (at == mine && !is_seen[at])
+            node->leader = node->n_leaders;
+        if (!is_seen[at])
+            node->leaders[node->n_leaders++] = i;
+        is_seen[at] = 1;
+    }
+    free(is_seen);
+    if (node->n > 0)
+        node->posts_seen = calloc((size_t)node->n, sizeof(*node->posts_seen));
+    for (node->mask = 1; node->mask < (uint32_t)size; node->mask *= 2)
+        ;
+    node->mask--;
+    return node->posts_seen != NULL;
+}
+
+/* The arrays behind the seats. */
+static void place(struct dm_rma_node *node)
+{
+    char *at = (char *)&node->ctl->seats[node->n];
+
+    node->posts = (uint32_t *)(void *)at;
+    node->waiters = (uint32_t *)(void *)(at + posts_len(node));
+    node->errands = (struct dm_rma_errand *)(void *)(at + posts_len(node) + waiters_len(node));
+    node->regions = (struct dm_rma_region *)(void *)&node->errands[node->n];
+}
+
+void dm_rma_ctl_offer(struct dm_win *win, struct dm_win_part *mine)
+{
+    struct dm_rma_node *node;
+    struct stat st;
+    void *ptr;
+
+    mine->ctl_fd = -1;
+    if (dm_cfg()->rma == DM_RMA_EMULATED ||
+        (!dm_adapt_can_map(dm_chan_adapt(dm_world.chan)) && win->flavor != MPI_WIN_FLAVOR_SHARED))
+        return;
+    node = calloc(1, sizeof(*node));
+    if (node == NULL)
+        return;
+    node->fd = -1;
+    if (!find_seats(win, node)) {
+        node_free(node);
+        return;
+    }
+    node->len = ctl_len(win, node);
+    win->node = node;
+    if (node->me != 0)
+        return;
+    if (dm_host_shm_alloc("datum-ctl", node->len, &ptr, &node->fd) != DM_OK ||
+        fstat(node->fd, &st) != 0) {
+        DM_TRACE(RMA, "no control block: %s", dm_err_detail());
+        dm_rma_ctl_free(win);
+        return;
+    }
+    node->ctl = ptr;
+    mine->ctl_fd = node->fd;
+    mine->ctl_dev = st.st_dev;
+    mine->ctl_ino = st.st_ino;
+    mine->pid = getpid();
+}
+
+/* Map what the host's first process has made. */
+static void map(struct dm_win *win)
+{
+    struct dm_rma_node *node = win->node;
+    const struct dm_win_part *part = &win->parts[node->ranks[0]];
+    void *ptr;
+
+    if (node->ctl == NULL && part->ctl_fd >= 0 &&
+        dm_host_shm_open(part->pid, part->ctl_fd, part->ctl_dev, part->ctl_ino, node->len, &ptr) ==
+            DM_OK)
+        node->ctl = ptr;
+    if (node->ctl == NULL)
+        return;
+    place(node);
+    for (int i = 0; i < node->n; i++)
+        win->peers[node->ranks[i]].seat = i;
+}
+
+int dm_rma_ctl_start(struct dm_win *win)
+{
+    int has_it, all_have_it = 0;
+    int err;
+
+    if (win->node != NULL)
+        map(win);
+    /* whoever learns the result first may use its words at once: mine are ready */
+    has_it = win->node != NULL && win->node->ctl != NULL;
+    err =
+        dm_allreduce(&has_it, &all_have_it, 1, dm_type_get(MPI_INT), dm_op_get(MPI_MIN), win->comm);
+    if (win->node == NULL)
+        return err;
+    if (err != DM_OK || !all_have_it) {
+        dm_rma_ctl_free(win);
+    } else if (win->node->fd >= 0) {
+        close(win->node->fd);
+        win->node->fd = -1;
+    }
+    if (win->node != NULL)
+        dm_rma_errand_start(win);
+    return err;
+}
+
+void dm_rma_ctl_free(struct dm_win *win)
+{
+    if (win->node == NULL)
+        return;
+    dm_rma_errand_stop(win);
+    node_free(win->node);
+    win->node = NULL;
+}
+
+/* ---- waiting ---- */
+
+struct wait {
+    struct dm_chan_word word;
+    const struct dm_win *win;
+    const uint32_t *at;
+    uint32_t want;
+    bool is_past;
+    int err;
+};
+
+static inline bool has_come(const struct wait *w)
+{
+    uint32_t now = dm_atomic_load(w->at);
+
+    return w->is_past ? (int32_t)(now - w->want) >= 0 : now == w->want;
+}
+
+static bool is_over(struct dm_chan_word *word)
+{
+    struct wait *w = dm_container_of(word, struct wait, word);
+
+    if (has_come(w))
+        return true;
+    w->err = dm_rma_check_lost(w->win, -1);
+    return w->err != DM_OK;
+}
+
+int dm_rma_wait_word(struct dm_win *win, const uint32_t *at, uint32_t want, bool is_past)
+{
+    struct wait w = {.word = {.is_over = is_over, .asleep = &dm_rma_my_seat(win)->asleep},
+                     .win = win,
+                     .at = at,
+                     .want = want,
+                     .is_past = is_past};
+
+    if (!has_come(&w))
+        dm_chan_wait_word(dm_world.chan, &w.word);
+    return w.err;
+}
+
+void dm_rma_wake(struct dm_win *win, int rank, bool is_sure)
+{
+    if (is_sure || *(volatile uint32_t *)&dm_rma_seat(win, win->peers[rank].seat)->asleep != 0) {
+        dm_rma_state.counts.n_wakes++;
+        dm_rma_note(win, rank, DM_PKT_RMA_WAKE, 0);
+    }
+}

@@ -1,0 +1,140 @@
+/*
+ * The control block of a window on one host: memory that its processes there share, whatever the
+ * window's own memory is. Locks are words in it, fences and post/start/complete/wait are
+ * counters that the processes store into each other's seats.
+ *
+ * The lowest rank of each host makes the block; it is there on all hosts or on none. Whoever waits for
+ * a word long enough to sleep says so in its seat, and is sent a packet (DM_PKT_RMA_WAKE).
+ */
+#ifndef DM_ONESIDED_CTL_H
+#define DM_ONESIDED_CTL_H
+
+#include "onesided/rma.h"
+
+/*
+ * The lock of one part: a ticket lock for readers and writers. Who wants the lock takes a ticket
+ * of n_users. It is an exclusive holder's turn when `write` gets there, a shared one's when `read`
+ * does; the latter lets the next one in at once. So nobody overtakes anybody.
+ */
+struct dm_rma_turns {
+    uint32_t write;
+    uint32_t read;
+    uint32_t n_users;
+};
+
+/* What one process' peers write, and it. */
+struct dm_rma_seat {
+    DM_ALIGNED(DM_CACHE_LINE) struct dm_rma_turns turns;
+    /* completes of origins that store */
+    DM_ALIGNED(DM_CACHE_LINE) uint32_t n_completes;
+    /* held while many elements of the part are combined (combine.c) */
+    DM_ALIGNED(DM_CACHE_LINE) uint32_t is_bulk;
+    /* written by its process only: */
+    DM_ALIGNED(DM_CACHE_LINE) uint32_t n_fences; /* that it has come to */
+    uint32_t asleep;                             /* > 0: wants a packet */
+    DM_ALIGNED(DM_CACHE_LINE) uint32_t combines; /* seat + 1 whose elements it is combining */
+    /* a bit for each seat, modulo 64, whose errand is for this process */
+    DM_ALIGNED(DM_CACHE_LINE) uint64_t bell;
+};
+
+/*
+ * A short transfer that the target carries out when it looks, which it does in every pass of
+ * progress, and which the origin takes back when it does not: one for each origin.
+ */
+enum dm_rma_errand_state { DM_ERRAND_NONE, DM_ERRAND_ASKED, DM_ERRAND_TAKEN, DM_ERRAND_DONE };
+struct dm_rma_errand {
+    DM_ALIGNED(DM_CACHE_LINE) uint32_t state; /* enum dm_rma_errand_state */
+    uint32_t target;                          /* seat */
+    int32_t err;
+    uint32_t is_get;
+    struct dm_pkt_rma_acc acc; /* as in a packet without records; data_len bytes of data */
+    /* in: the operand; out: what was read, or was there before; a short one shares the line */
+    char data[DM_RMA_ERRAND_BYTES];
+};
+
+/* Attached memory of a dynamic window that RDMA reaches; size 0: none. Odd seq: being changed. */
+#define DM_RMA_REGIONS 64 /* of one process; more are reached by packets */
+struct dm_rma_region {
+    uint32_t seq;
+    uint32_t is_file; /* providers map it: RDMA is no system call */
+    struct dm_rkey rkey;
+    uint64_t base;
+    uint64_t size;
+};
+
+struct dm_rma_ctl {
+    DM_ALIGNED(DM_CACHE_LINE) uint32_t n_arrived; /* at fences, of all processes */
+    DM_ALIGNED(DM_CACHE_LINE) uint32_t n_fences;  /* that everybody has come to, on all hosts */
+    struct dm_rma_seat seats[];
+};
+
+/* This process' view of the block; behind the seats lie posts and waiters. */
+struct dm_rma_node {
+    struct dm_rma_ctl *ctl;
+    size_t len;
+    int fd;     /* of its maker until all have it mapped, else -1 */
+    int n;      /* processes here */
+    int me;     /* seat of this one */
+    int *ranks; /* of the seats */
+    /* posts[i * n + k]: so often has k posted to i; written by k */
+    uint32_t *posts;
+    uint32_t *posts_seen; /* of mine: by MPI_Win_start */
+    /* waiters[i * (mask + 1) + (ticket & mask)]: who has this ticket of i's lock: a rank + 1 */
+    uint32_t *waiters;
+    uint32_t mask;
+    struct dm_rma_errand *errands; /* by seat of the origin */
+    struct dm_rma_region *regions; /* DM_RMA_REGIONS for each seat, of a dynamic window */
+    struct dm_chan_hook hook;      /* looks for those for me */
+    struct dm_win *win;
+    uint32_t completes_seen;
+    uint32_t n_fences; /* that this process has come to */
+    /* fences over several hosts: rank of the first process of each, mine, notices by round */
+    int n_leaders;
+    int leader;
+    int *leaders;
+    uint32_t n_notices[32];
+};
+
+static inline struct dm_rma_seat *dm_rma_seat(const struct dm_win *win, int seat)
+{
+    return &win->node->ctl->seats[seat];
+}
+static inline struct dm_rma_seat *dm_rma_my_seat(const struct dm_win *win)
+{
+    return dm_rma_seat(win, win->node->me);
+}
+/* Has rank a seat in this process' block? */
+static inline bool dm_rma_has_seat(const struct dm_win *win, int rank)
+{
+    return win->node != NULL && win->peers[rank].seat >= 0;
+}
+
+/* Make the block if this process has to, and say so; collective, before the exchange of parts. */
+void dm_rma_ctl_offer(struct dm_win *win, struct dm_win_part *mine);
+/* All parts are known: map it. Collective; without memory, or when anybody cannot, none has it. */
+int dm_rma_ctl_start(struct dm_win *win);
+void dm_rma_ctl_free(struct dm_win *win);
+
+/*
+ * Wait until *at is want, or (is_past) want has been passed. DM_EPEER when a process of the window is
+ * lost meanwhile.
+ */
+int dm_rma_wait_word(struct dm_win *win, const uint32_t *at, uint32_t want, bool is_past);
+/* After a store and a full fence: send rank a packet if it sleeps; or (is_sure) in any case. */
+void dm_rma_wake(struct dm_win *win, int rank, bool is_sure);
+
+/* Look for errands from now on, where others cannot address my part (errand.c). */
+void dm_rma_errand_start(struct dm_win *win);
+void dm_rma_errand_stop(struct dm_win *win);
+
+/* ---- locks (lock_word.c) ---- */
+
+/* Take the lock of a rank that has a seat; waits. DM_EPEER. */
+int dm_rma_word_lock(struct dm_win *win, int rank, int mode);
+void dm_rma_word_unlock(struct dm_win *win, int rank, int mode);
+/* For a process of another host that has asked for the lock of mine: its ticket. */
+uint32_t dm_rma_word_ticket(struct dm_win *win);
+/* Is it this ticket's turn? If so the lock is held; else a WAKE packet comes when it may be. */
+bool dm_rma_word_try(struct dm_win *win, uint32_t ticket, int mode);
+
+#endif

@@ -1,0 +1,191 @@
+/*
+ * Errands: short transfers to private memory of a process of the same host.
+ *
+ * Nobody else can address such memory: RDMA to it is a system call. Its owner, when it waits
+ * inside the library, is several times faster. So the origin writes what it wants into its own
+ * place in the control block, rings the target's bell and waits for about as long as the answer of a
+ * target that looks takes. A target that does not, because it computes or sleeps, finds nothing later:
+ * the origin has taken the errand back and goes by RDMA or a packet. After that it does not try for a
+ * growing number of transfers, so that such targets cost next to nothing.
+ */
+#include <string.h>
+
+#include "onesided/ctl.h"
+#include "util/cfg.h"
+#include "util/clock.h"
+
+#define PATIENCE_NS 1200
+#define LOOKS       64 /* between looks at the clock */
+#define SKIPS_CALL  7
+#define SKIPS_MAX   63 /* transfers */
+
+static void carry_out(struct dm_win *win, struct dm_rma_errand *e)
+{
+    const struct dm_pkt_rma_acc *acc = &e->acc;
+    struct dm_rma_run run = {.offset = acc->offset, .n = 1, .basic = acc->basic};
+    char *at;
+
+    e->err = DM_OK;
+    if (e->is_get) {
+        at = dm_rma_place(win, acc->offset, acc->pkt.data_len);
+        if (at != NULL)
+            memcpy(e->data, at, acc->pkt.data_len);
+        else
+            e->err = DM_ERR_RMA_RANGE;
+        return;
+    }
+    if (!(acc->pkt.flags & (DM_RMA_SWAP | DM_RMA_FETCH)))
+        run.n = acc->pkt.data_len / (uint32_t)dm_type_get(acc->basic)->size;
+    if (acc->pkt.flags & (DM_RMA_SWAP | DM_RMA_FETCH)) {
+        char old[32];
+
+        e->err = dm_rma_apply(win, acc, &run, e->data, old);
+        memcpy(e->data, old, (size_t)dm_type_get(acc->basic)->size);
+    } else {
+        e->err = dm_rma_apply(win, acc, &run, e->data, NULL);
+    }
+}
+
+/* What one origin wants of me, if it still does. */
+static int serve(struct dm_win *win, int seat)
+{
+    struct dm_rma_errand *e = &win->node->errands[seat];
+    uint32_t asked = DM_ERRAND_ASKED;
+
+    if (dm_atomic_load(&e->state) != DM_ERRAND_ASKED ||
+        dm_atomic_load(&e->target) != (uint32_t)win->node->me ||
+        !dm_atomic_cas(&e->state, &asked, DM_ERRAND_TAKEN))
+        return 0;
+    /* taken back and asked of another in between */
+    if (e->target != (uint32_t)win->node->me) {
+        dm_atomic_store(&e->state, DM_ERRAND_ASKED);
+        return 0;
+    }
+    carry_out(win, e);
+    dm_atomic_store(&e->state, DM_ERRAND_DONE);
+    return 1;
+}
+
+static int look(struct dm_chan_hook *hook)
+{
+    struct dm_rma_node *node = dm_container_of(hook, struct dm_rma_node, hook);
+    uint64_t *bell = &dm_rma_my_seat(node->win)->bell;
+    uint64_t bits;
+    int n = 0;
+
+    if (dm_likely(dm_atomic_load(bell) == 0))
+        return 0;
+    bits = dm_atomic_swap(bell, 0);
+    for (int i = 0; i < node->n; i++) {
+        if (bits >> i % 64 & 1)
+            n += serve(node->win, i);
+    }
+    return n;
+}
+
+/* Is my part one that others on this host cannot address? */
+static bool is_private(const struct dm_win *win)
+{
+    return win->flavor == MPI_WIN_FLAVOR_DYNAMIC ||
+           (win->flavor == MPI_WIN_FLAVOR_CREATE && win->size > 0 &&
+            win->parts[win->comm->rank].fd < 0);
+}
+
+void dm_rma_errand_start(struct dm_win *win)
+{
+    struct dm_rma_node *node = win->node;
+
+    if (dm_cfg()->rma != DM_RMA_AUTO || node->n < 2 || !is_private(win) ||
+        dm_adapt_is_crowded(dm_chan_adapt(dm_world.chan)))
+        return;
+    node->win = win;
+    node->hook.fn = look;
+    dm_chan_hook_add(dm_world.chan, &node->hook);
+}
+
+void dm_rma_errand_stop(struct dm_win *win)
+{
+    dm_chan_hook_del(dm_world.chan, &win->node->hook);
+}
+
+/*
+ * The target did not look: do not try for a while. If it only sleeps, inside the library, one packet
+ * makes it look again for some time.
+ */
+static void put_off(struct dm_win *win, int target)
+{
+    struct dm_win_peer *peer = &win->peers[target];
+
+    peer->most_skips = peer->most_skips < SKIPS_MAX ? peer->most_skips * 2 + 1 : SKIPS_MAX;
+    peer->n_skips = peer->most_skips;
+    if (peer->is_called || peer->most_skips < SKIPS_CALL)
+        return;
+    peer->is_called = true;
+    dm_rma_state.counts.n_wakes++;
+    dm_rma_note(win, target, DM_PKT_RMA_WAKE, 0);
+}
+
+/*
+ * Did the target come, before our patience was at an end? If not it will not any more. It may
+ * be waiting for us in the same way.
+ */
+static bool is_carried_out(struct dm_rma_node *node, struct dm_rma_errand *e)
+{
+    uint64_t until = dm_clock_ns() + PATIENCE_NS;
+    uint32_t asked;
+
+    do {
+        for (int i = 0; i < LOOKS; i++) {
+            if (dm_atomic_load(&e->state) == DM_ERRAND_DONE)
+                return true;
+        }
+        dm_cpu_relax();
+        if (node->hook.is_on)
+            look(&node->hook);
+    } while (dm_clock_ns() < until);
+    for (;;) {
+        asked = DM_ERRAND_ASKED;
+        if (dm_atomic_cas(&e->state, &asked, DM_ERRAND_NONE))
+            return false;
+        if (asked == DM_ERRAND_DONE)
+            return true;
+        dm_cpu_relax();
+    }
+}
+
+bool dm_rma_errand(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
+                   const void *data, void *result, size_t result_len)
+{
+    struct dm_win *win = call->win;
+    struct dm_win_peer *peer = &win->peers[call->target];
+    struct dm_rma_node *node = win->node;
+    struct dm_rma_errand *e;
+
+    if (peer->seat < 0 || peer->map != NULL || call->target == win->comm->rank ||
+        acc->pkt.data_len > sizeof(e->data) || dm_cfg()->rma != DM_RMA_AUTO)
+        return false;
+    if (peer->n_skips > 0) {
+        peer->n_skips--;
+        return false;
+    }
+    e = &node->errands[node->me];
+    dm_atomic_store(&e->target, (uint32_t)peer->seat);
+    e->is_get = data == NULL && acc->op == MPI_REPLACE;
+    e->acc = *acc;
+    if (data != NULL)
+        memcpy(e->data, data, acc->pkt.data_len);
+    dm_atomic_store(&e->state, DM_ERRAND_ASKED);
+    dm_atomic_or(&dm_rma_seat(win, peer->seat)->bell, UINT64_C(1) << node->me % 64);
+    if (!is_carried_out(node, e)) {
+        put_off(win, call->target);
+        return false;
+    }
+    peer->most_skips = 0;
+    peer->is_called = false;
+    dm_rma_state.counts.n_errands++;
+    if (e->err != DM_OK && win->err == DM_OK)
+        win->err = e->err;
+    else if (result != NULL)
+        memcpy(result, e->data, result_len);
+    return true;
+}
