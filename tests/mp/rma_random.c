@@ -374,7 +374,8 @@ static void check_memory(void)
         MPI_Barrier(w->comm);
         MUST(MPI_Win_lock(MPI_LOCK_SHARED, t, 0, w->win));
     }
-    memcpy(got, w->mem, (size_t)w->size[t]);
+    if (w->size[t] > 0)
+        memcpy(got, w->mem, (size_t)w->size[t]);
     if (sync_kind >= LOCK)
         MUST(MPI_Win_unlock(t, w->win));
     memcpy(model, initial[t], (size_t)w->size[t]);
@@ -535,7 +536,8 @@ static void run_round(void)
     r = rng_of(3, (uint64_t)w->rank, 0);
     memset(seen, 0, (size_t)(mp_size * MAX_SLICES) * sizeof(seen[0]));
     MUST(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, w->rank, 0, w->win));
-    memcpy(w->mem, initial[w->rank], (size_t)w->size[w->rank]);
+    if (w->size[w->rank] > 0)
+        memcpy(w->mem, initial[w->rank], (size_t)w->size[w->rank]);
     MUST(MPI_Win_unlock(w->rank, w->win));
     MPI_Barrier(w->comm);
     run[sync_kind](&r);

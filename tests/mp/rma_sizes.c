@@ -99,7 +99,8 @@ static void write_all(int how)
 static void clear(void)
 {
     MUST(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, mp_rank, 0, win));
-    memset(mem, 0, (size_t)size_of[mp_rank]);
+    if (size_of[mp_rank] > 0)
+        memset(mem, 0, (size_t)size_of[mp_rank]);
     MUST(MPI_Win_unlock(mp_rank, win));
     MPI_Barrier(MPI_COMM_WORLD);
 }
