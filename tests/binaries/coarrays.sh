@@ -49,6 +49,8 @@ for f in "$place"/*; do
     for n in 2 3 8; do
         suits "$name" $n || continue
         check "$name with $n images" passes $n "$name" datum-shm
+        # it takes a lock for every four bytes: minutes over the network when the machine is busy
+        [ "$name" != alloc_comp_multidim_shape ] || continue
         [ $n = 8 ] || check "$name with $n images over TCP" passes $n "$name" datum-tcp
     done
 done

@@ -26,10 +26,10 @@ enum mode {
     M_CAS,   /* swapped by several: one wins */
     M_ORDER, /* combined by one origin with several operations, in order */
     M_SEQ,   /* put, read and combined in different phases */
-    M_RMW,   /* read, changed and written under an exclusive lock */
+    M_RMW,   /* read, changed and written under an exclusive lock, looked at under a shared one */
     N_MODES
 };
-enum call { C_PUT, C_GET, C_ACC, C_GACC, C_FOP, C_CAS, C_RMW, N_CALLS };
+enum call { C_PUT, C_GET, C_ACC, C_GACC, C_FOP, C_CAS, C_RMW, C_LOOK, N_CALLS };
 
 struct slice {
     int off, len; /* bytes of the target's part */
@@ -155,8 +155,11 @@ static void draw_ops(struct rng *r, int t, int s)
         break;
     case M_COUNT:
     case M_CAS:
-        for (int i = 0; i < mp_size; i++)
-            add_op(r, i, t, s, rnd(r, N_PHASES), sl->mode == M_COUNT ? C_FOP : C_CAS);
+        n = sl->mode == M_COUNT ? 1 + rnd(r, MAX_COUNT / mp_size) : 1;
+        for (int i = 0; i < mp_size * n; i++)
+            add_op(r, i % mp_size, t, s,
+                   sl->mode == M_COUNT ? i / mp_size % N_PHASES : rnd(r, N_PHASES),
+                   sl->mode == M_COUNT ? C_FOP : C_CAS);
         break;
     case M_ORDER:
         for (int i = 0; i < n && i < 6; i++) {
@@ -180,7 +183,7 @@ static void draw_ops(struct rng *r, int t, int s)
         break;
     default:
         for (int i = 0; i < mp_size; i++)
-            add_op(r, i, t, s, rnd(r, N_PHASES), C_RMW);
+            add_op(r, i, t, s, rnd(r, N_PHASES), rnd(r, 3) ? C_RMW : C_LOOK);
     }
 }
 

@@ -10,9 +10,14 @@
 #include "rma_program.h"
 
 static const char *const sync_names[] = {"fence", "pscw", "lock", "lock_all"};
-static const char *const call_names[] = {
-    "put",           "get", "accumulate", "get_accumulate", "fetch_and_op", "compare_and_swap",
-    "add under lock"};
+static const char *const call_names[] = {"put",
+                                         "get",
+                                         "accumulate",
+                                         "get_accumulate",
+                                         "fetch_and_op",
+                                         "compare_and_swap",
+                                         "add under lock",
+                                         "look twice"};
 
 static int seen[MAX_RANKS * MAX_SLICES][MAX_COUNT];
 static int all_seen[MAX_RANKS * MAX_SLICES][MAX_COUNT];
@@ -52,6 +57,33 @@ static char *buffer(const struct spread *s, const struct kind *k, const char *da
     for (int i = 0; data != NULL && i < s->n; i++)
         memcpy(buf + GUARD + s->at[i] * k->size, data + i * k->size, (size_t)k->size);
     return buf;
+}
+
+/*
+ * Inside a lock: add one, with another value in between, or see that the value does not change.
+ */
+static void under_lock(const struct op *o, MPI_Aint at, char *src, char *res)
+{
+    const struct slice *sl = &slices[o->target][o->slice];
+    const struct kind *k = sl->k;
+    int t = o->target;
+    uint64_t was, change;
+
+    MUST(MPI_Get(res, 1, k->type, t, at, 1, k->type, w->win));
+    MUST(MPI_Win_flush(t, w->win));
+    was = int_get(res, k->size, false);
+    for (int i = 0; o->call == C_RMW && i < 2; i++) {
+        int_put(src, k->size, was + (i == 0 ? 100 : 1));
+        MUST(MPI_Put(src, 1, k->type, t, at, 1, k->type, w->win));
+        MUST(MPI_Win_flush(t, w->win));
+    }
+    if (o->call == C_RMW)
+        return;
+    MUST(MPI_Get(res, 1, k->type, t, at, 1, k->type, w->win));
+    MUST(MPI_Win_flush(t, w->win));
+    change = was - int_get(initial[t] + sl->off + o->to.at[0] * k->size, k->size, false);
+    if (was != int_get(res, k->size, false) || change > (uint64_t)mp_size)
+        wrong("value under a shared lock", o, o->slice, (int)change);
 }
 
 static void issue(struct op *o, MPI_Request *req)
@@ -98,10 +130,7 @@ static void issue(struct op *o, MPI_Request *req)
         MUST(MPI_Compare_and_swap(src, o->data + k->size, res, k->type, t, at, w->win));
         break;
     default:
-        MUST(MPI_Get(res, 1, k->type, t, at, 1, k->type, w->win));
-        MUST(MPI_Win_flush(t, w->win));
-        int_put(src, k->size, int_get(res, k->size, false) + 1);
-        MUST(MPI_Put(src, 1, k->type, t, at, 1, k->type, w->win));
+        under_lock(o, at, src, res);
     }
 }
 
@@ -345,7 +374,8 @@ static void check_memory(void)
         MPI_Barrier(w->comm);
         MUST(MPI_Win_lock(MPI_LOCK_SHARED, t, 0, w->win));
     }
-    memcpy(got, w->mem, (size_t)w->size[t]);
+    if (w->size[t] > 0)
+        memcpy(got, w->mem, (size_t)w->size[t]);
     if (sync_kind >= LOCK)
         MUST(MPI_Win_unlock(t, w->win));
     memcpy(model, initial[t], (size_t)w->size[t]);
@@ -420,14 +450,14 @@ static void check_fetched(struct op *o, char *model)
     if (sl->mode == M_COUNT) {
         uint64_t turn = int_get(got, k->size, false) - int_get(first, k->size, false);
 
-        if (turn >= (uint64_t)mp_size)
+        if (turn >= MAX_COUNT)
             wrong("counter", o, o->slice, (int)turn);
         else
             seen[row][turn]++;
     } else if (sl->mode == M_CAS) {
         seen[row][0] += memcmp(got, first, (size_t)k->size) == 0;
         seen[row][2 + o->origin] = (int)int_get(got, k->size, false) + 1;
-    } else if (o->call != C_PUT && o->call != C_ACC && o->call != C_RMW) {
+    } else if (o->call != C_PUT && o->call != C_ACC && o->call < C_RMW) {
         for (int i = 0; i < o->to.n; i++) {
             const char *at = got + i * k->size;
 
@@ -476,7 +506,7 @@ static void check_together(void)
         for (int i = 0; i < n_ops; i++)
             n += ops[i].target == t && ops[i].slice == s;
         if (slices[t][s].mode == M_COUNT) {
-            for (int i = 0; i < mp_size; i++) {
+            for (int i = 0; i < MAX_COUNT; i++) {
                 if (all[i] != (i < n))
                     wrong("value of a counter is not there once", NULL, -1, row);
             }
@@ -506,7 +536,8 @@ static void run_round(void)
     r = rng_of(3, (uint64_t)w->rank, 0);
     memset(seen, 0, (size_t)(mp_size * MAX_SLICES) * sizeof(seen[0]));
     MUST(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, w->rank, 0, w->win));
-    memcpy(w->mem, initial[w->rank], (size_t)w->size[w->rank]);
+    if (w->size[w->rank] > 0)
+        memcpy(w->mem, initial[w->rank], (size_t)w->size[w->rank]);
     MUST(MPI_Win_unlock(w->rank, w->win));
     MPI_Barrier(w->comm);
     run[sync_kind](&r);
