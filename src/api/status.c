@@ -11,22 +11,12 @@ _Static_assert(sizeof(MPI_Status) == sizeof(MPI_F08_status), "and that of mpi_f0
 
 int dm_status_set_elements(MPI_Status *status, struct dm_type *type, MPI_Count count)
 {
-    uint64_t whole;
+    uint64_t bytes = 0;
+    int err = type->n_basic == 0 ? DM_OK : dm_type_bytes_of(type, count, &bytes);
 
-    /* count is of basic elements; so many as make the bytes right are found from whole types. */
-    if (type->n_basic == 0) {
-        dm_status_set_bytes(status, 0);
-        return DM_OK;
-    }
-    whole = (uint64_t)(count / type->n_basic);
-    if (count % type->n_basic != 0 && type->basic == MPI_DATATYPE_NULL)
-        return DM_FAIL(DM_ERR_COUNT,
-                       "%lld basic elements are no whole number of a datatype of %lld",
-                       (long long)count, (long long)type->n_basic);
-    dm_status_set_bytes(status,
-                        whole * (uint64_t)type->size + (uint64_t)(count % type->n_basic) *
-                                                           (uint64_t)(type->size / type->n_basic));
-    return DM_OK;
+    if (err == DM_OK)
+        dm_status_set_bytes(status, bytes);
+    return err;
 }
 
 int dm_status_set_cancelled_flag(MPI_Status *status, int flag)

@@ -146,12 +146,36 @@ static void errors(void)
     FAILS(MPI_Comm_idup(MPI_COMM_WORLD, &dup, NULL), MPI_ERR_ARG);
 }
 
+/* A duplicate of one process needs nobody, whatever else is under way. */
+static void alone(void)
+{
+    MPI_Comm world, self, again;
+    MPI_Request req, req_self;
+    int flag = 0;
+
+    MUST(MPI_Comm_idup(MPI_COMM_WORLD, &world, &req));
+    for (int i = 0; i < 100; i++)
+        MUST(MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE));
+    MUST(MPI_Comm_idup(MPI_COMM_SELF, &self, &req_self));
+    MUST(MPI_Test(&req_self, &flag, MPI_STATUS_IGNORE));
+    if (!mp_is_library("MPICH"))
+        CHECK(flag);
+    MUST(MPI_Wait(&req_self, MPI_STATUS_IGNORE));
+    MUST(MPI_Comm_dup(self, &again));
+    check_comm(again, MPI_COMM_SELF);
+    MUST(MPI_Comm_free(&again));
+    MUST(MPI_Comm_free(&self));
+    MUST(MPI_Wait(&req, MPI_STATUS_IGNORE));
+    MUST(MPI_Comm_free(&world));
+}
+
 int main(int argc, char **argv)
 {
     mp_start(&argc, &argv);
     /* MPICH 4.0.2 hangs in it. */
     if (!mp_is_library("MPICH"))
-        many();
+        alone();
+    many();
     crossing();
     inter();
     extras();

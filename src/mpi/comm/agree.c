@@ -182,12 +182,23 @@ static int attempt(const struct dm_comm_circle *c, struct dm_agreement *me, bool
     return err == DM_OK ? dm_agree_result(me, words, ctx_p, 1) : err;
 }
 
+static bool is_alone(const struct dm_comm_circle *c)
+{
+    if (c->ranks != NULL)
+        return c->n == 1;
+    return c->comm->size == 1 && c->comm->remote == NULL && !c->is_bridge;
+}
+
 int dm_comm_agree(const struct dm_comm_circle *c, int failed, uint32_t *ctx_p)
 {
     struct dm_agreement me = {.key = (uint64_t)c->comm->ctx << 32 |
                                      (c->ranks != NULL || c->is_bridge ? (uint32_t)c->tag + 1 : 0)};
     int err = DM_EAGAIN;
 
+    if (is_alone(c)) {
+        *ctx_p = dm_ctx_alone();
+        return failed;
+    }
     if (failed != DM_OK)
         return tell_failed(c, failed);
     if (dm_world.thread_level == MPI_THREAD_MULTIPLE || dm_comm_state.n_idups > 0)

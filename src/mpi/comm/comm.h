@@ -63,8 +63,9 @@ int dm_comm_split(struct dm_comm *comm, int color, int key, struct dm_comm **com
 int dm_comm_split_or_fail(struct dm_comm *comm, int failed, int color, int key,
                           struct dm_comm **comm_p);
 /*
- * The ranks of one host; asked for by MPI_COMM_TYPE_HW_UNGUIDED NULL when that is all of them, and info
- * gets the name. NULL for a resource of another name.
+ * The ranks of one host, or those bound to one instance of the resource that info names (dm_place_by_name).
+ * MPI_COMM_TYPE_HW_UNGUIDED takes the largest resource that divides them, whose name info gets. NULL
+ * when there is none, and for a process that is not bound so.
  */
 int dm_comm_split_type(struct dm_comm *comm, int type, int key, struct dm_info *info,
                        struct dm_comm **comm_p);

@@ -1,13 +1,18 @@
 /*
- * MPI_Comm_split_type. The one hardware resource that is told apart is the host, under the name that
- * the standard reserves.
+ * MPI_Comm_split_type: by host, under the name that the standard reserves, and by what is below a
+ * host (util/place.h).
  */
 #include <string.h>
 
+#include "mpi/coll/coll.h"
 #include "mpi/comm/comm.h"
+#include "util/place.h"
 
 #define RESOURCE_KEY "mpi_hw_resource_type"
-#define RESOURCE     "mpi_shared_memory"
+#define HOST_NAME    "mpi_shared_memory"
+
+/* Kinds of resources beside those of a place. */
+enum { NOTHING = -1, HOST = DM_N_PLACES, LARGEST };
 
 static int node_of(int proc)
 {
@@ -44,29 +49,84 @@ static bool spans_hosts(const struct dm_comm *comm)
             node_of(dm_group_proc(remote, 0)) != node_of(dm_group_proc(comm->group, 0)));
 }
 
-static bool names_host(const struct dm_info *info)
+/* What info asks for. */
+static int named(const struct dm_info *info)
 {
     const char *value = dm_info_value(info, RESOURCE_KEY);
 
-    return value != NULL && strcmp(value, RESOURCE) == 0;
+    if (value == NULL)
+        return NOTHING;
+    return strcmp(value, HOST_NAME) == 0 ? (int)HOST : dm_place_by_name(value);
+}
+
+/* The largest resource that not all of comm, which is on one host, share; NOTHING if there is none. */
+static int dividing(struct dm_comm *comm, int *kind_p)
+{
+    int seen[2 * DM_N_PLACES]; /* highest number, and highest of the negative ones */
+    int err;
+
+    for (int i = 0; i < DM_N_PLACES; i++) {
+        seen[2 * i] = dm_place_instance((enum dm_place)i);
+        seen[2 * i + 1] = -seen[2 * i];
+    }
+    *kind_p = NOTHING;
+    err = dm_allreduce(MPI_IN_PLACE, seen, 2 * DM_N_PLACES, dm_type_get(MPI_INT),
+                       dm_op_get(MPI_MAX), comm);
+    for (int i = 0; i < DM_N_PLACES && *kind_p == NOTHING; i++)
+        if (seen[2 * i] != -seen[2 * i + 1])
+            *kind_p = i;
+    return err;
+}
+
+/*
+ * The processes of each host, and then of each instance there. Who takes part is known after the first
+ * of both splits.
+ */
+static int split_places(struct dm_comm *comm, int *kind_p, int key, struct dm_comm **comm_p)
+{
+    int instance = -1;
+    struct dm_comm *host;
+    int err = dm_comm_split(comm, host_color(), key, &host);
+
+    if (err != DM_OK || host == NULL)
+        return err;
+    if (*kind_p == LARGEST)
+        err = dividing(host, kind_p);
+    if (err == DM_OK && *kind_p != NOTHING) {
+        instance = dm_place_instance((enum dm_place) * kind_p);
+        err = dm_comm_split(host, instance < 0 ? MPI_UNDEFINED : instance, key, comm_p);
+    }
+    dm_comm_unref(host);
+    return err;
+}
+
+static int split_kind(struct dm_comm *comm, int err, int *kind_p, int key, struct dm_comm **comm_p)
+{
+    if (err == DM_OK && *kind_p != NOTHING && *kind_p != HOST)
+        return split_places(comm, kind_p, key, comm_p);
+    return dm_comm_split_or_fail(comm, err, *kind_p == HOST ? host_color() : MPI_UNDEFINED, key,
+                                 comm_p);
 }
 
 int dm_comm_split_type(struct dm_comm *comm, int type, int key, struct dm_info *info,
                        struct dm_comm **comm_p)
 {
-    bool is_by_host = false;
+    int kind = NOTHING;
     int err = DM_OK;
 
     *comm_p = NULL;
     switch (type) {
     case MPI_COMM_TYPE_SHARED:
-        is_by_host = true;
+        kind = HOST;
         break;
     case MPI_COMM_TYPE_HW_GUIDED:
-        is_by_host = names_host(info);
+        kind = named(info);
         break;
     case MPI_COMM_TYPE_HW_UNGUIDED:
-        is_by_host = spans_hosts(comm);
+        if (spans_hosts(comm))
+            kind = HOST;
+        else if (comm->remote == NULL)
+            kind = LARGEST;
         break;
     case MPI_UNDEFINED:
     case MPIX_COMM_TYPE_NEIGHBORHOOD: /* no kind of neighborhood is known */
@@ -74,10 +134,11 @@ int dm_comm_split_type(struct dm_comm *comm, int type, int key, struct dm_info *
     default:
         err = DM_FAIL(DM_ERR_ARG, "split_type is %d, which is none of MPI_COMM_TYPE_*", type);
     }
-    err = dm_comm_split_or_fail(comm, err, is_by_host ? host_color() : MPI_UNDEFINED, key, comm_p);
+    err = split_kind(comm, err, &kind, key, comm_p);
     if (err != DM_OK || *comm_p == NULL || info == NULL)
         return err;
     if (type == MPI_COMM_TYPE_HW_UNGUIDED)
-        return dm_info_set(info, RESOURCE_KEY, RESOURCE);
+        return dm_info_set(info, RESOURCE_KEY,
+                           kind == HOST ? HOST_NAME : dm_place_name((enum dm_place)kind));
     return dm_comm_set_info(*comm_p, info);
 }

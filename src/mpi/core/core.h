@@ -206,9 +206,11 @@ void dm_comm_unref(struct dm_comm *comm);
 /* The mask of context ids of this process (bit set: taken), for the agreement in src/mpi/comm. */
 #define DM_CTX_WORDS 64 /* 2048 pairs */
 void dm_ctx_mask(uint32_t mask_p[DM_CTX_WORDS]);
-/* Both do nothing with DM_CTX_NONE. */
+/* Both do nothing with DM_CTX_NONE and ids from dm_ctx_alone. */
 void dm_ctx_take(uint32_t ctx);
 void dm_ctx_put(uint32_t ctx);
+/* A new id for a communicator of this process alone: nobody has to agree, and there are plenty. */
+uint32_t dm_ctx_alone(void);
 
 /* Bodies of the MPI functions (MPI-4.0 section 7.8). */
 int dm_comm_set_name(struct dm_comm *comm, const char *name);

@@ -6,6 +6,9 @@
 
 #include <string.h>
 
+#define CTX_ALONE 0x40000000u /* and N_ALONE pairs from there on, in turn */
+#define N_ALONE   0x10000000u
+
 static uint32_t taken[DM_CTX_WORDS];
 
 void dm_ctx_init(void)
@@ -20,12 +23,19 @@ void dm_ctx_mask(uint32_t mask_p[DM_CTX_WORDS])
 
 void dm_ctx_take(uint32_t ctx)
 {
-    if (ctx != DM_CTX_NONE)
+    if (ctx < CTX_ALONE)
         taken[ctx / 64] |= 1u << (ctx / 2 % 32);
 }
 
 void dm_ctx_put(uint32_t ctx)
 {
-    if (ctx != DM_CTX_NONE)
+    if (ctx < CTX_ALONE)
         taken[ctx / 64] &= ~(1u << (ctx / 2 % 32));
+}
+
+uint32_t dm_ctx_alone(void)
+{
+    static uint32_t n;
+
+    return CTX_ALONE + 2 * (n++ % N_ALONE);
 }

@@ -51,7 +51,7 @@ struct dm_match {
     uint64_t seq;
     size_t n_unexp;
     unsigned filed; /* kinds of keys that unexpected messages are filed under, by bit */
-    size_t n_table;                /* posted receives in the table */
+    size_t n_table; /* posted receives in the table */
     size_t n_kind[DM_MATCH_KINDS]; /* of each kind */
     struct dm_mtable posted;
     struct dm_mtable unexp;

@@ -100,11 +100,16 @@ static void look(struct dm_req *req)
     dm_chan_progress_test(dm_world.chan);
 }
 
-int dm_test(MPI_Request *request, int *flag, MPI_Status *status)
+/*
+ * Is it done? *req_p: the request if it is and has something to complete, else NULL: it is pending, or
+ * there is none and the status is empty.
+ */
+static int test(const MPI_Request *request, int *flag, MPI_Status *status, struct dm_req **req_p)
 {
     struct dm_req *req;
     int err = dm_p2p_resolve(request, &req);
 
+    *req_p = NULL;
     *flag = 0;
     if (err != DM_OK)
         return err;
@@ -115,10 +120,19 @@ int dm_test(MPI_Request *request, int *flag, MPI_Status *status)
     }
     if (!dm_req_is_done(req))
         look(req);
-    if (!dm_req_is_done(req))
-        return DM_OK;
-    *flag = 1;
-    return dm_p2p_complete(req, request, status);
+    if (dm_req_is_done(req)) {
+        *flag = 1;
+        *req_p = req;
+    }
+    return DM_OK;
+}
+
+int dm_test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+    struct dm_req *req;
+    int err = test(request, flag, status, &req);
+
+    return req != NULL ? dm_p2p_complete(req, request, status) : err;
 }
 
 /* ---- all ---- */
@@ -235,21 +249,10 @@ int dm_request_free(MPI_Request *request)
 int dm_request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 {
     struct dm_req *req;
-    int err = dm_p2p_resolve(&request, &req);
+    int err = test(&request, flag, status, &req);
 
-    *flag = 0;
-    if (err != DM_OK)
+    if (req == NULL)
         return err;
-    if (req == NULL) {
-        *flag = 1;
-        dm_p2p_status_empty(status);
-        return DM_OK;
-    }
-    if (!dm_req_is_done(req))
-        look(req);
-    if (!dm_req_is_done(req))
-        return DM_OK;
-    *flag = 1;
     /* An error of the operation is for the call that completes it; query_fn's is ours. */
     if (req->kind == DM_REQ_GENERALIZED)
         err = req->ops->finish(req, &req->status);

@@ -2,7 +2,7 @@
  * What derived datatypes cost. With one process: MPI_Pack and MPI_Unpack beside loops written by
  * hand for the same layout. With two: ping-pong from the layout into itself. Runs with any MPI.
  *
- *   mpiexec -n 1 datatype [BYTES]      mpiexec -n 2 datatype [BYTES]
+ *   mpiexec -n 1 type_speed [BYTES]      mpiexec -n 2 type_speed [BYTES]
  *
  * A line is "what layout MB/s", the best of many short slices of time. BYTES is about the packed size.
  */

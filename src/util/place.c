@@ -1,0 +1,155 @@
+/*
+ * Where the process may run: the affinity mask against the lists of cores in /sys.
+ */
+#include "util/place.h"
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define SYS        "/sys/devices/system"
+#define N_NODES    1024 /* numbers to try */
+#define N_CACHES   8
+#define LINE_LEN   4096
+#define PREFIX     "hwloc://"
+#define PREFIX_LEN (sizeof(PREFIX) - 1)
+
+static const struct {
+    const char *name;
+    enum dm_place place;
+} names[] = {
+    {"package", DM_PLACE_PACKAGE}, {"numanode", DM_PLACE_NUMA},  {"l3cache", DM_PLACE_L3},
+    {"l2cache", DM_PLACE_L2},      {"l1cache", DM_PLACE_L1},     {"core", DM_PLACE_CORE},
+    {"pu", DM_PLACE_PU},           {"socket", DM_PLACE_PACKAGE}, {"numa", DM_PLACE_NUMA},
+    {"hwthread", DM_PLACE_PU},
+};
+
+static bool read_line(const char *path, char line[LINE_LEN])
+{
+    FILE *f = fopen(path, "re");
+    bool is_there = f != NULL && fgets(line, LINE_LEN, f) != NULL;
+
+    if (f != NULL)
+        fclose(f);
+    return is_there;
+}
+
+/* "0-3,8,10-11" as a set; false when the file is not there. */
+static bool read_set(const char *path, cpu_set_t *set)
+{
+    char line[LINE_LEN];
+    char *at = line;
+
+    CPU_ZERO(set);
+    if (!read_line(path, line))
+        return false;
+    while (*at >= '0' && *at <= '9') {
+        long first = strtol(at, &at, 10);
+        long last = *at == '-' ? strtol(at + 1, &at, 10) : first;
+
+        for (long i = first; i <= last && i < CPU_SETSIZE; i++)
+            CPU_SET((size_t)i, set);
+        at += *at == ',';
+    }
+    return true;
+}
+
+static int lowest(const cpu_set_t *set)
+{
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET((size_t)i, set))
+            return i;
+    return -1;
+}
+
+/* The cores that share a cache of this level with one. */
+static bool cache_set(int core, int level, cpu_set_t *set)
+{
+    char path[128];
+    char line[LINE_LEN];
+
+    for (int i = 0; i < N_CACHES; i++) {
+        snprintf(path, sizeof(path), SYS "/cpu/cpu%d/cache/index%d/level", core, i);
+        if (!read_line(path, line))
+            return false;
+        snprintf(path, sizeof(path), SYS "/cpu/cpu%d/cache/index%d/shared_cpu_list", core, i);
+        if (atoi(line) == level)
+            return read_set(path, set);
+    }
+    return false;
+}
+
+static bool numa_set(int core, cpu_set_t *set)
+{
+    char path[128];
+
+    for (int i = 0; i < N_NODES; i++) {
+        snprintf(path, sizeof(path), SYS "/node/node%d/cpulist", i);
+        if (read_set(path, set) && CPU_ISSET((size_t)core, set))
+            return true;
+    }
+    return false;
+}
+
+static bool topology_set(int core, const char *file, cpu_set_t *set)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), SYS "/cpu/cpu%d/topology/%s", core, file);
+    return read_set(path, set);
+}
+
+/* The cores of the instance that a core belongs to. */
+static bool instance_set(enum dm_place place, int core, cpu_set_t *set)
+{
+    switch (place) {
+    case DM_PLACE_PACKAGE:
+        return topology_set(core, "core_siblings_list", set);
+    case DM_PLACE_NUMA:
+        return numa_set(core, set);
+    case DM_PLACE_L3:
+        return cache_set(core, 3, set);
+    case DM_PLACE_L2:
+        return cache_set(core, 2, set);
+    case DM_PLACE_L1:
+        return cache_set(core, 1, set);
+    case DM_PLACE_CORE:
+        return topology_set(core, "thread_siblings_list", set);
+    default:
+        CPU_ZERO(set);
+        CPU_SET((size_t)core, set);
+        return true;
+    }
+}
+
+int dm_place_instance(enum dm_place place)
+{
+    cpu_set_t mine, set, both;
+    int core;
+
+    if (sched_getaffinity(0, sizeof(mine), &mine) != 0)
+        return -1;
+    core = lowest(&mine);
+    if (core < 0 || !instance_set(place, core, &set))
+        return -1;
+    CPU_AND(&both, &mine, &set);
+    return CPU_EQUAL(&both, &mine) ? lowest(&set) : -1;
+}
+
+int dm_place_by_name(const char *name)
+{
+    if (strncasecmp(name, PREFIX, PREFIX_LEN) == 0)
+        name += PREFIX_LEN;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcasecmp(name, names[i].name) == 0)
+            return (int)names[i].place;
+    return -1;
+}
+
+const char *dm_place_name(enum dm_place place)
+{
+    return names[place].name;
+}
