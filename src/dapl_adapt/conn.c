@@ -494,6 +494,9 @@ static int pipe_up(struct dm_conn *conn)
     conn->up_since = dm_clock_ns();
     conn->probe = link->answer.probe;
     conn->probe_ctx = link->answer.probe_ctx;
+    pthread_mutex_lock(&conn->adapt->lock);
+    dm_ring_grow(conn->ia);
+    pthread_mutex_unlock(&conn->adapt->lock);
     if (link->is_active) {
         dm_ring_agree(conn, link->answer.n_slots, link->answer.slot_size);
         /* the server's thread may be answering a request for the other link */

@@ -356,6 +356,8 @@ void dm_conn_note(struct dm_link *link, enum dm_note note);
 /* Start and stop the server's thread of a rail. */
 int dm_conn_serve(struct dm_ia *ia);
 void dm_conn_unserve(struct dm_ia *ia);
+/* Is this the thread of a server? */
+bool dm_conn_is_server(void);
 /*
  * May the peer's request take the place of our own attempt? When both connect at
  * once the higher rank's attempt counts. (conn_ondemand.c)

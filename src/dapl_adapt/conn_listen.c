@@ -319,6 +319,13 @@ void dm_conn_event(struct dm_ia *ia, const DAT_EVENT *event)
     pthread_mutex_unlock(&adapt->lock);
 }
 
+static DM_THREAD_LOCAL bool is_server;
+
+bool dm_conn_is_server(void)
+{
+    return is_server;
+}
+
 static void *serve(void *arg)
 {
     const struct timespec pause = {0, 1000000};
@@ -327,6 +334,7 @@ static void *serve(void *arg)
     DAT_COUNT n_more;
     DAT_RETURN rc;
 
+    is_server = true;
     while (!atomic_load_explicit(&ia->stop, memory_order_acquire)) {
         rc = dat_evd_wait(ia->cm_evd, WAIT_US, 1, &event, &n_more);
         if (rc == DAT_SUCCESS)

@@ -26,6 +26,7 @@
 #define READS         16
 #define PROBE_DTOS    64
 #define PEERS_FIRST   16 /* that the event queue has room for before it is made larger */
+#define PEERS_SPARE   3  /* more, so that there is room until it is made larger */
 #define PEERS_AT_ONCE 64 /* that may connect at one time; others try again */
 #define WAKE_QLEN     16
 #define RDMA_CHUNK    (UINT64_C(1) << 30)
@@ -230,7 +231,7 @@ static int create_objects(struct dm_ia *ia, int n_peers, int per_peer)
     if (rc != DAT_SUCCESS)
         return DM_FAIL(DM_EPROVIDER, "%s: dat_pz_create: %s", ia->name, dm_dat_text(rc));
     create_cno(ia);
-    err = evd_create(ia, n_first * per_peer + 16, DAT_EVD_DTO_FLAG, &ia->dto_evd);
+    err = evd_create(ia, (n_first + PEERS_SPARE) * per_peer, DAT_EVD_DTO_FLAG, &ia->dto_evd);
     if (err == DM_OK)
         err = evd_create(ia, min_pos(PEERS_AT_ONCE, n_peers) * 8 + 32,
                          DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG, &ia->cm_evd);

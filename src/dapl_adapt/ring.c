@@ -92,14 +92,17 @@ static void begin(struct dm_conn *conn, const struct dm_ia *ia)
         set(conn, n / 2 < SLOTS_LOW ? SLOTS_LOW : n / 2, adapt->slot_size);
 }
 
-/* Room for another connection's events, before its rings have to be smaller for want of it. */
-static void grow_events(const struct dm_conn *conn, struct dm_ia *ia)
+/*
+ * Room for another connection's events, before its rings have to be smaller for want of it. Not by the server's
+ * thread, since others take events off the queue meanwhile.
+ */
+void dm_ring_grow(struct dm_ia *ia)
 {
-    int need = 2 * DM_RING_EVENTS * (int)conn->adapt->n_slots + 4 * RDMA_REQS;
+    int need = 2 * DM_RING_EVENTS * (int)ia->adapt->n_slots + 4 * RDMA_REQS;
     int len = 2 * ia->evd_len;
     DAT_RETURN rc;
 
-    if (ia->evd_room >= need || ia->evd_max <= ia->evd_len)
+    if (dm_conn_is_server() || ia->evd_room >= need || ia->evd_max <= ia->evd_len)
         return;
     if (len < ia->evd_len + need)
         len = ia->evd_len + need;
@@ -161,7 +164,7 @@ int dm_ring_make(struct dm_conn *conn, struct dm_ia *ia, uint32_t most_slots, ui
     uint32_t asked;
     int err;
 
-    grow_events(conn, ia);
+    dm_ring_grow(ia);
     begin(conn, ia);
     if (most_slots > 0)
         dm_ring_agree(conn, most_slots, most_size);

@@ -26,6 +26,8 @@ void dm_ring_plan(struct dm_adapt *adapt);
  * smallest can be registered. Lock held.
  */
 int dm_ring_make(struct dm_conn *conn, struct dm_ia *ia, uint32_t most_slots, uint32_t most_size);
+/* Make the event queue larger when another connection would be short of room. Lock held. */
+void dm_ring_grow(struct dm_ia *ia);
 /* The peer has rings of this size: use the smaller ones. Before the pipe is set up. */
 void dm_ring_agree(struct dm_conn *conn, uint32_t n_slots, uint32_t slot_size);
 /* Can a peer with the same settings have rings of this size? */
