@@ -29,6 +29,7 @@
 #define DM_BOARD_INLINE 96   /* bytes in the head of a slot */
 #define DM_BOARD_MID    2048
 #define DM_BOARD_PIECE  ((size_t)4096) /* at least; what a slot has room for in any case */
+#define DM_BOARD_PARTS  8 /* of a message that is written and read at the same time */
 #define DM_BOARD_RANKS  256 /* on a node, up to which each can have a part of a slot */
 
 /* ---- in shared memory ---- */
@@ -80,6 +81,7 @@ struct dm_board {
     uint64_t n_met;      /* value of n_arrived when the meetings before are over */
     uint64_t n_finished; /* all ranks have finished this round, as far as known */
     bool is_crowded;     /* processes outnumber cores, somewhere on the node */
+    bool can_read;       /* each others' memory (dm_host_peek) */
     bool is_flat;        /* meetings by looking at everybody's post */
     unsigned int n_vain; /* waits in which yielding did not help, less those where it did (wait.c) */
     size_t room;         /* bytes in a slot, at most */
@@ -87,7 +89,6 @@ struct dm_board {
     size_t shared_len;
     size_t data_at; /* in it, */
     char *data;     /* the slots' */
-    int maker_fd; /* during the set-up, of its maker; else -1 */
 };
 
 /* Ready, set up if it is time to? Then what the communicator fits (DM_COLL_ONE_NODE ...), else 0. */
@@ -176,12 +177,26 @@ void dm_board_reduce(struct dm_run *run, struct dm_board *b, const struct dm_col
 /* Bytes of a piece of a message that is long, so that it is written and read at the same time. */
 static inline size_t dm_board_piece(const struct dm_board *b, size_t total)
 {
-    size_t quarter = total / DM_BOARD_BIG & ~(size_t)4095;
+    size_t part = total / DM_BOARD_PARTS & ~(size_t)4095;
 
-    if (!b->is_flat || quarter >= b->room)
+    if (!b->is_flat || part >= b->room)
         return b->room;
-    return quarter > DM_BOARD_PIECE ? quarter : DM_BOARD_PIECE;
+    return part > DM_BOARD_PIECE ? part : DM_BOARD_PIECE;
 }
+/*
+ * The same by reading each other's memory, for long blocks: one copy, and two meetings (pull.c).
+ * Is it to be done with blocks of so many bytes, in all ranks the same?
+ */
+#define DM_BOARD_PULL ((size_t)32 << 10)
+static inline bool dm_board_pulls(const struct dm_board *b, size_t bytes)
+{
+    return b->can_read && bytes >= DM_BOARD_PULL;
+}
+void dm_board_pull_scatter(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a);
+void dm_board_pull_gather(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a);
+void dm_board_pull_allgather(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a);
+void dm_board_pull_alltoall(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a);
+
 /* Bytes in each of n parts of a slot. */
 static inline size_t dm_board_part(const struct dm_board *b, int n)
 {

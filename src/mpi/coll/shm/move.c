@@ -126,7 +126,10 @@ void dm_coll_scatter_shm(struct dm_run *run, const struct dm_coll_args *a)
 {
     struct dm_board *b = dm_board_of(run);
 
-    if (b->me == a->root)
+    if (dm_board_pulls(b, b->me == a->root ? dm_coll_bytes(a->scount, a->stype)
+                                           : dm_coll_bytes(a->rcount, a->rtype)))
+        dm_board_pull_scatter(run, b, a);
+    else if (b->me == a->root)
         scatter_out(run, b, a);
     else
         scatter_in(run, b, a);
@@ -184,7 +187,10 @@ void dm_coll_gather_shm(struct dm_run *run, const struct dm_coll_args *a)
 {
     struct dm_board *b = dm_board_of(run);
 
-    if (b->me == a->root)
+    if (dm_board_pulls(b, b->me == a->root ? dm_coll_bytes(a->rcount, a->rtype)
+                                           : dm_coll_bytes(a->scount, a->stype)))
+        dm_board_pull_gather(run, b, a);
+    else if (b->me == a->root)
         gather_in(run, b, a);
     else
         gather_out(run, b, a);
@@ -218,17 +224,20 @@ static void allgather_round(struct dm_run *run, struct dm_board *b, const struct
 void dm_coll_allgather_shm(struct dm_run *run, const struct dm_coll_args *a)
 {
     struct dm_board *b = dm_board_of(run);
-    size_t most = 0, piece;
+    size_t most = 0;
 
     for (int i = 0; i < b->n; i++)
         most = dm_coll_rcount(a, i) > most ? dm_coll_rcount(a, i) : most;
     most = dm_coll_bytes(most, a->rtype);
-    piece = dm_board_piece(b, most);
-    for (size_t at = 0; at < most && !run->is_stopped; at += piece)
-        allgather_round(run, b, a, at, piece);
-    if (!a->is_in_place)
-        dm_coll_copy(run, a->sbuf, a->scount, a->stype, dm_coll_rplace(a, b->me),
-                     dm_coll_rcount(a, b->me), a->rtype);
+    if (dm_board_pulls(b, most)) {
+        dm_board_pull_allgather(run, b, a);
+    } else {
+        for (size_t at = 0; at < most && !run->is_stopped; at += b->room)
+            allgather_round(run, b, a, at, b->room);
+        if (!a->is_in_place)
+            dm_coll_copy(run, a->sbuf, a->scount, a->stype, dm_coll_rplace(a, b->me),
+                         dm_coll_rcount(a, b->me), a->rtype);
+    }
     dm_board_close(run, b);
 }
 
@@ -267,10 +276,14 @@ void dm_coll_alltoall_shm(struct dm_run *run, const struct dm_coll_args *a)
     struct dm_board *b = dm_board_of(run);
     size_t total = dm_coll_bytes(a->rcount, a->rtype), piece = dm_board_part(b, b->n);
 
-    for (size_t at = 0; at < total && !run->is_stopped; at += piece)
-        alltoall_round(run, b, a, at, total - at < piece ? total - at : piece);
-    if (!a->is_in_place)
-        dm_coll_copy(run, dm_coll_splace(a, b->me), a->scount, a->stype, dm_coll_rplace(a, b->me),
-                     a->rcount, a->rtype);
+    if (dm_board_pulls(b, total)) {
+        dm_board_pull_alltoall(run, b, a);
+    } else {
+        for (size_t at = 0; at < total && !run->is_stopped; at += piece)
+            alltoall_round(run, b, a, at, total - at < piece ? total - at : piece);
+        if (!a->is_in_place)
+            dm_coll_copy(run, dm_coll_splace(a, b->me), a->scount, a->stype,
+                         dm_coll_rplace(a, b->me), a->rcount, a->rtype);
+    }
     dm_board_close(run, b);
 }
