@@ -23,9 +23,9 @@
 #define POLLS_GATE    4     /* passes between letting other threads in */
 #define WAIT_MIN_US   50
 #define WAIT_MAX_US   100000
-#define SHARE_POLLS   8      /* idle passes of a wait for shared memory between looks at the clock, */
-#define SHARE_NS      4000   /* the time before it yields while every process has a core, */
-#define YIELDS        2      /* and yields before it may sleep when not */
+#define SHARE_POLLS   8    /* idle passes of a wait for shared memory between looks at the clock, */
+#define SHARE_NS      4000 /* the time before it yields while every process has a core, */
+#define YIELDS        2    /* and yields before it may sleep when not */
 
 static int run_hooks(struct dm_chan *chan)
 {

@@ -24,13 +24,13 @@
 
 #include "mpi/coll/run.h"
 
-#define DM_BOARD_SLOTS  16   /* rounds that a rank can be ahead of others, */
-#define DM_BOARD_BIG    4    /* and with data of more than DM_BOARD_MID bytes */
-#define DM_BOARD_INLINE 96   /* bytes in the head of a slot */
+#define DM_BOARD_SLOTS  16 /* rounds that a rank can be ahead of others, */
+#define DM_BOARD_BIG    4  /* and with data of more than DM_BOARD_MID bytes */
+#define DM_BOARD_INLINE 96 /* bytes in the head of a slot */
 #define DM_BOARD_MID    2048
 #define DM_BOARD_PIECE  ((size_t)4096) /* at least; what a slot has room for in any case */
-#define DM_BOARD_PARTS  8 /* of a message that is written and read at the same time */
-#define DM_BOARD_RANKS  256 /* on a node, up to which each can have a part of a slot */
+#define DM_BOARD_PARTS  8              /* of a message that is written and read at the same time */
+#define DM_BOARD_RANKS  256            /* on a node, up to which each can have a part of a slot */
 
 /* ---- in shared memory ---- */
 
@@ -40,7 +40,7 @@ struct dm_board_head {
     uint64_t total;         /* bytes of the poster's data in all rounds of the collective */
     uint32_t len;           /* bytes of data here */
     uint32_t pad[3];
-    char data[DM_BOARD_INLINE]; /* when they fit; aligned like malloc's */
+    char data[DM_BOARD_INLINE];  /* when they fit; aligned like malloc's */
 } DM_ALIGNED(2 * DM_CACHE_LINE); /* lines travel in pairs */
 
 struct dm_board_word {
@@ -83,8 +83,9 @@ struct dm_board {
     bool is_crowded;     /* processes outnumber cores, somewhere on the node */
     bool can_read;       /* each others' memory (dm_host_peek) */
     bool is_flat;        /* meetings by looking at everybody's post */
-    unsigned int n_vain; /* waits in which yielding did not help, less those where it did (wait.c) */
-    size_t room;         /* bytes in a slot, at most */
+    unsigned int
+        n_vain;  /* waits in which yielding did not help, less those where it did (wait.c) */
+    size_t room; /* bytes in a slot, at most */
     struct dm_board_shared *shared;
     size_t shared_len;
     size_t data_at; /* in it, */
@@ -119,7 +120,8 @@ static inline struct dm_board_head *dm_board_head(const struct dm_board *b, int 
 {
     return &b->shared->seats[seat].heads[b->round % DM_BOARD_SLOTS];
 }
-static inline char *dm_board_place_at(const struct dm_board *b, int seat, uint64_t round, size_t len)
+static inline char *dm_board_place_at(const struct dm_board *b, int seat, uint64_t round,
+                                      size_t len)
 {
     size_t mids = (size_t)DM_BOARD_SLOTS * DM_BOARD_MID;
     char *data = b->data + (size_t)seat * (mids + DM_BOARD_BIG * b->room);
@@ -138,7 +140,8 @@ static inline char *dm_board_place(const struct dm_board *b, int seat, size_t le
  * Post what is in my slot. Private: a rank that waits for me is woken; public: all will wait for it
  * (dm_board_await with is_public), and wake each other.
  */
-void dm_board_post(struct dm_run *run, struct dm_board *b, size_t len, size_t total, bool is_public);
+void dm_board_post(struct dm_run *run, struct dm_board *b, size_t len, size_t total,
+                   bool is_public);
 /* Wait for the post of a seat in this round; the head is its then. */
 const struct dm_board_head *dm_board_await(struct dm_run *run, struct dm_board *b, int seat,
                                            bool is_public);
@@ -170,9 +173,10 @@ void dm_board_unpack(struct dm_run *run, void *buf, size_t count, const struct d
 /* ---- collectives among the seats, for algorithms over nodes too; root is a seat ---- */
 
 void dm_board_bcast(struct dm_run *run, struct dm_board *b, void *buf, size_t count,
-                    const struct dm_type *type, int root);
+                    struct dm_type *type, int root);
 /* The root gets what all vectors are reduced to in a->rbuf; a->root does not count. */
-void dm_board_reduce(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a, int root);
+void dm_board_reduce(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a,
+                     int root);
 
 /* Bytes of a piece of a message that is long, so that it is written and read at the same time. */
 static inline size_t dm_board_piece(const struct dm_board *b, size_t total)
@@ -192,6 +196,9 @@ static inline bool dm_board_pulls(const struct dm_board *b, size_t bytes)
 {
     return b->can_read && bytes >= DM_BOARD_PULL;
 }
+#define DM_BOARD_PULLED ((uint64_t)1 << 63) /* in the total of a bcast's post: to be read so */
+void dm_board_pull_bcast(struct dm_run *run, struct dm_board *b, void *buf, size_t count,
+                         struct dm_type *type, int root);
 void dm_board_pull_scatter(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a);
 void dm_board_pull_gather(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a);
 void dm_board_pull_allgather(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a);

@@ -18,9 +18,9 @@ void dm_board_unpack(struct dm_run *run, void *buf, size_t count, const struct d
     size_t has = dm_coll_bytes(count, type);
 
     if (dm_unlikely(offset + len > has)) {
-        dm_coll_fail(run, DM_FAIL(DM_ERR_TRUNCATE,
-                                  "a rank gives more than the %zu bytes that are expected here",
-                                  has));
+        dm_coll_fail(run,
+                     DM_FAIL(DM_ERR_TRUNCATE,
+                             "a rank gives more than the %zu bytes that are expected here", has));
         if (offset >= has)
             return;
         len = has - offset;

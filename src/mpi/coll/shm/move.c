@@ -17,6 +17,8 @@ void dm_coll_barrier_shm(struct dm_run *run, const struct dm_coll_args *a)
 
 /* ---- one to all ---- */
 
+#define BCAST_LONG ((size_t)256 << 10) /* bytes */
+
 static void bcast_out(struct dm_run *run, struct dm_board *b, const void *buf, size_t count,
                       const struct dm_type *type)
 {
@@ -36,7 +38,7 @@ static void bcast_out(struct dm_run *run, struct dm_board *b, const void *buf, s
 
 /* As many rounds as the root has, whatever is expected here. */
 static void bcast_in(struct dm_run *run, struct dm_board *b, void *buf, size_t count,
-                     const struct dm_type *type, int root)
+                     struct dm_type *type, int root)
 {
     size_t at = 0, total;
 
@@ -47,6 +49,10 @@ static void bcast_in(struct dm_run *run, struct dm_board *b, void *buf, size_t c
         head = dm_board_await(run, b, root, true);
         if (head == NULL)
             return;
+        if (head->total == DM_BOARD_PULLED) {
+            dm_board_pull_bcast(run, b, buf, count, type, root);
+            return;
+        }
         dm_board_unpack(run, buf, count, type, at, dm_board_place(b, root, head->len), head->len);
         at += head->len;
         total = head->total; /* the head is the root's again when the round is finished */
@@ -54,13 +60,18 @@ static void bcast_in(struct dm_run *run, struct dm_board *b, void *buf, size_t c
     } while (at < total);
 }
 
+/* Very long data are written and read at the same time, which is faster than one copy. */
 void dm_board_bcast(struct dm_run *run, struct dm_board *b, void *buf, size_t count,
-                    const struct dm_type *type, int root)
+                    struct dm_type *type, int root)
 {
-    if (b->me == root)
-        bcast_out(run, b, buf, count, type);
-    else
+    size_t bytes = dm_coll_bytes(count, type);
+
+    if (b->me != root)
         bcast_in(run, b, buf, count, type, root);
+    else if (b->is_flat && bytes < BCAST_LONG && dm_board_pulls(b, bytes))
+        dm_board_pull_bcast(run, b, buf, count, type, root);
+    else
+        bcast_out(run, b, buf, count, type);
 }
 
 void dm_coll_bcast_shm(struct dm_run *run, const struct dm_coll_args *a)
@@ -256,11 +267,11 @@ static void alltoall_round(struct dm_run *run, struct dm_board *b, const struct 
         if (i == b->me)
             continue;
         if (a->is_in_place)
-            dm_board_pack(dm_coll_rplace(a, i), a->rcount, a->rtype, at,
-                          place + stride * (size_t)i, len);
+            dm_board_pack(dm_coll_rplace(a, i), a->rcount, a->rtype, at, place + stride * (size_t)i,
+                          len);
         else
-            dm_board_pack(dm_coll_splace(a, i), a->scount, a->stype, at,
-                          place + stride * (size_t)i, len);
+            dm_board_pack(dm_coll_splace(a, i), a->scount, a->stype, at, place + stride * (size_t)i,
+                          len);
     }
     if (!dm_board_meet(run, b, len, total))
         return;

@@ -102,8 +102,7 @@ void dm_board_pull_alltoall(struct dm_run *run, struct dm_board *b, const struct
 
 void dm_board_pull_allgather(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a)
 {
-    if (!open_round(run, b) ||
-        !show_blocks(run, b, a->sbuf, 1, a->scount, a->stype, false) ||
+    if (!open_round(run, b) || !show_blocks(run, b, a->sbuf, 1, a->scount, a->stype, false) ||
         !dm_board_meet(run, b, 0, 0))
         return;
     for (int i = 1; i < b->n; i++) {
@@ -115,6 +114,20 @@ void dm_board_pull_allgather(struct dm_run *run, struct dm_board *b, const struc
     if (!a->is_in_place)
         dm_coll_copy(run, a->sbuf, a->scount, a->stype, dm_coll_rplace(a, b->me),
                      dm_coll_rcount(a, b->me), a->rtype);
+    close_round(run, b);
+}
+
+/* The root begins the round; at the others it has come, with a post that says so. */
+void dm_board_pull_bcast(struct dm_run *run, struct dm_board *b, void *buf, size_t count,
+                         struct dm_type *type, int root)
+{
+    if (b->me == root) {
+        if (!open_round(run, b) || !show_blocks(run, b, buf, 1, count, type, false))
+            return;
+        dm_board_post(run, b, 0, DM_BOARD_PULLED, true);
+    } else {
+        pull(run, b, root, 0, buf, count, type);
+    }
     close_round(run, b);
 }
 

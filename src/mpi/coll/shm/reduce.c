@@ -103,8 +103,7 @@ static size_t begin(struct fold *f, size_t at)
 static void put(const struct fold *f, size_t at, size_t from, size_t n)
 {
     dm_board_pack(f->a->sbuf, f->a->rcount, f->a->rtype, (at + from) * f->size,
-                  dm_board_place(f->b, f->b->me, f->n_now * f->size) + from * f->size,
-                  n * f->size);
+                  dm_board_place(f->b, f->b->me, f->n_now * f->size) + from * f->size, n * f->size);
 }
 
 static void take(const struct fold *f, size_t at, const char *src, size_t len)
