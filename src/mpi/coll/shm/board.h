@@ -71,7 +71,8 @@ struct dm_board {
     unsigned int fits; /* DM_COLL_ONE_NODE and the like */
     uint32_t n_calls;  /* blocking collectives until it was ready */
     uint32_t next_try;
-    int n; /* seats: ranks on my node, */
+    uint32_t n_closed; /* collectives on the board */
+    int n;             /* seats: ranks on my node, */
     int me;
     int *ranks; /* and what they are in the communicator, ascending */
     int n_nodes, node;
