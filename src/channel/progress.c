@@ -23,7 +23,9 @@
 #define POLLS_GATE    4     /* passes between letting other threads in */
 #define WAIT_MIN_US   50
 #define WAIT_MAX_US   100000
-#define YIELDS        2 /* of a wait for shared memory before it may sleep, when crowded */
+#define SHARE_POLLS   8    /* idle passes of a wait for shared memory between looks at the clock, */
+#define SHARE_NS      4000 /* the time before it yields while every process has a core, */
+#define YIELDS        2    /* and yields before it may sleep when not */
 
 static int run_hooks(struct dm_chan *chan)
 {
@@ -183,7 +185,7 @@ static bool is_over(struct dm_chan_idle *idle)
         idle->since = now;
     if (now - idle->since >= spin)
         return true;
-    if (!idle->is_crowded && now - idle->since > YIELD_NS)
+    if (!idle->is_crowded && now - idle->since > SHARE_NS)
         sched_yield();
     return false;
 }
@@ -200,7 +202,7 @@ bool dm_chan_progress_spin(struct dm_chan *chan, struct dm_chan_idle *idle)
     }
     idle->n++;
     if (!idle->is_crowded)
-        return idle->n % (POLLS / 4) == 0 && is_over(idle);
+        return idle->n % SHARE_POLLS == 0 && is_over(idle);
     if (idle->since == 0)
         idle->since = dm_clock_ns();
     sched_yield();

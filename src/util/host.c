@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "util/err.h"
@@ -277,6 +278,25 @@ int dm_host_shm_open(int pid, int fd, uint64_t dev, uint64_t ino, size_t len, vo
     if (ptr == MAP_FAILED)
         return DM_FAIL(DM_ENOMEM, "mapping %zu bytes of %s: %s", len, path, strerror(errno));
     *ptr_p = ptr;
+    return DM_OK;
+}
+
+int dm_host_peek(int pid, uint64_t addr, void *dst, size_t len)
+{
+    char *to = dst;
+
+    while (len > 0) {
+        struct iovec mine = {.iov_base = to, .iov_len = len};
+        struct iovec other = {.iov_base = (void *)(uintptr_t)addr, .iov_len = len};
+        ssize_t got = process_vm_readv(pid, &mine, 1, &other, 1, 0);
+
+        if (got <= 0)
+            return DM_FAIL(DM_ESYS, "memory of process %d cannot be read: %s", pid,
+                           got < 0 ? strerror(errno) : "it ended early");
+        to += got;
+        addr += (uint64_t)got;
+        len -= (size_t)got;
+    }
     return DM_OK;
 }
 

@@ -31,6 +31,11 @@ int dm_host_shm_alloc(const char *name, size_t len, void **ptr_p, int *fd_p);
  * that device and inode number. DM_ESYS: not allowed, not this host, not that file.
  */
 int dm_host_shm_open(int pid, int fd, uint64_t dev, uint64_t ino, size_t len, void **ptr_p);
+/*
+ * Copy len bytes at addr in another process of this host to dst. DM_ESYS: not allowed (the
+ * container, the user), no such process, no such memory.
+ */
+int dm_host_peek(int pid, uint64_t addr, void *dst, size_t len);
 /* Unmap and close what dm_host_shm_alloc made. */
 void dm_host_shm_free(void *ptr, size_t len, int fd);
 

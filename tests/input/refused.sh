@@ -19,6 +19,16 @@ runs() {
     ! grep -q 'datum:.*error' err || fail "$what: $(grep 'datum:' err)"
     pass_one
 }
+# Collectives have ways of their own; all ranks must take the same.
+collectives() {
+    what="collectives, $1"
+    shift
+    timeout 100 mpiexec -n 3 "$@" "$DATUM_BUILD/tests/mp/coll_shm" >out 2>&1 || {
+        cat out
+        fail "$what"
+    }
+    pass_one
+}
 refused() {
     what=$1 word=$2
     shift 2
@@ -39,6 +49,16 @@ runs 'process_vm refused, send/receive' env DATUM_EAGER=sendrecv \
     ./refuse process_vm_readv,process_vm_writev
 runs 'process_vm refused, rendezvous by read' env DATUM_RNDV=read \
     ./refuse process_vm_readv,process_vm_writev
+collectives 'process_vm refused' ./refuse process_vm_readv,process_vm_writev
+cat >one <<'END'
+#!/bin/sh
+[ "$PMI_RANK" != 1 ] || export "$1"
+shift
+exec "$@"
+END
+chmod +x one
+collectives 'no shared memory wanted by one rank' ./one DATUM_COLL_SHM=no
+collectives 'a rank that never spins' ./one DATUM_SPIN=0
 refused 'memfd refused' 'memfd|shared memory' ./refuse memfd_create
 cat >limited <<'END'
 #!/bin/sh

@@ -20,8 +20,8 @@ static void exchange(const struct work *w, int i)
 {
     int to = (mp_rank + 1) % mp_size, from = (mp_rank + mp_size - 1) % mp_size, got = -1;
 
-    MUST(MPI_Sendrecv(&i, 1, MPI_INT, to, 5, &got, 1, MPI_INT, from, 5, w->comm,
-                      MPI_STATUS_IGNORE));
+    MUST(
+        MPI_Sendrecv(&i, 1, MPI_INT, to, 5, &got, 1, MPI_INT, from, 5, w->comm, MPI_STATUS_IGNORE));
     CHECK_EQ(got, i);
 }
 

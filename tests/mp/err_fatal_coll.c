@@ -1,4 +1,4 @@
-/* test: np=2,3,5 exit=nonzero timeout=20 */
+/* test: np=2,3,5 exit=nonzero timeout=20 warn=rank.1 */
 /*
  * A rank is killed while the others wait for it in a barrier, in a loop of them: the job ends.
  */

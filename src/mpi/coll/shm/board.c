@@ -35,6 +35,7 @@ struct offer {
     uint64_t ino;
     int32_t pid;
     int32_t fd;
+    uint64_t probe; /* address of ino, to try whether memory can be read */
 };
 
 /* What a rank thinks of it; the least of all counts. */
@@ -86,7 +87,6 @@ static struct dm_board *new_board(const struct dm_comm *comm)
     if (b == NULL)
         return NULL;
     b->next_try = FIRST_TRY;
-    b->maker_fd = -1;
     b->ranks = (int *)(void *)(b + 1);
     b->leaders = b->ranks + n;
     b->node_of = b->leaders + n;
@@ -123,6 +123,7 @@ static void make(struct dm_board *b, struct offer *offer)
         st.st_ino = 0;
     *offer = (struct offer){
         .len = b->shared_len, .dev = st.st_dev, .ino = st.st_ino, .pid = getpid(), .fd = fd};
+    offer->probe = (uint64_t)(uintptr_t)&offer->ino;
 }
 
 static void map(struct dm_board *b, const struct offer *offer)
@@ -156,40 +157,49 @@ static int is_allowed(void)
     return want == DM_COLL_SHM_YES;
 }
 
-/* Memory for the node's ranks, unless somebody cannot have it; *verdict_p is mine. */
-static void share(struct dm_run *run, struct dm_board *b, int *verdict_p)
+static bool can_read(const struct offer *offer)
+{
+    uint64_t ino = 0;
+
+    return dm_host_peek(offer->pid, offer->probe, &ino, sizeof(ino)) == DM_OK && ino == offer->ino;
+}
+
+/*
+ * Memory for the node's ranks, unless somebody cannot have it; *verdict_p is mine. The offer is its
+ * maker's until all have agreed.
+ */
+static void share(struct dm_run *run, struct dm_board *b, struct offer *offer, int *verdict_p)
 {
     bool is_full = dm_coll_state.n_boards >= BOARDS_MAX;
-    struct offer offer = {.len = 0, .fd = -1};
     struct dm_coll_args a = {
-        .rbuf = &offer, .rcount = sizeof(offer), .rtype = dm_coll_byte(), .root = 0};
+        .rbuf = offer, .rcount = sizeof(*offer), .rtype = dm_coll_byte(), .root = 0};
     bool is_mine = *verdict_p == VERDICT_READY && !is_full;
 
     lay_out(b);
     if (b->me == 0 && is_mine)
-        make(b, &offer);
+        make(b, offer);
     dm_coll_among(run, b->ranks, b->n, b->me);
     dm_coll_bcast_binomial(run, &a);
     dm_coll_among(run, NULL, 0, 0);
     if (b->me != 0 && is_mine)
-        map(b, &offer);
+        map(b, offer);
     if (*verdict_p == VERDICT_READY && b->shared == NULL)
         *verdict_p = is_full ? VERDICT_LATER : VERDICT_NEVER;
     /* the maker is full, which is no reason of mine */
-    if (*verdict_p == VERDICT_NEVER && is_mine && b->me != 0 && offer.len == 0)
+    if (*verdict_p == VERDICT_NEVER && is_mine && b->me != 0 && offer->len == 0)
         *verdict_p = VERDICT_LATER;
     dm_coll_state.n_boards += b->shared != NULL;
-    b->maker_fd = b->me == 0 ? offer.fd : -1;
 }
 
 /* Collective over comm. */
 static void set_up(struct dm_comm *comm, struct dm_board *b)
 {
     int verdict = is_allowed() ? VERDICT_READY : VERDICT_NEVER;
-    int words[2];
+    struct offer offer = {.len = 0, .fd = -1};
+    int words[3];
     struct dm_coll_args a = {.sbuf = words,
                              .rbuf = words,
-                             .rcount = 2,
+                             .rcount = 3,
                              .rtype = dm_type_get(MPI_INT),
                              .op = dm_op_get(MPI_MIN),
                              .is_in_place = true};
@@ -198,17 +208,18 @@ static void set_up(struct dm_comm *comm, struct dm_board *b)
 
     dm_coll_run_open(&run, comm);
     if (b->n > 1)
-        share(&run, b, &verdict);
+        share(&run, b, &offer, &verdict);
     words[0] = verdict;
     words[1] = !dm_chan_is_crowded(dm_world.chan);
+    words[2] = b->shared == NULL || can_read(&offer);
     dm_coll_allreduce_tree(&run, &a);
     err = dm_coll_run_close(&run);
-    if (b->maker_fd >= 0)
-        close(b->maker_fd);
-    b->maker_fd = -1;
+    if (b->me == 0 && offer.fd >= 0)
+        close(offer.fd);
     if (err == DM_OK && words[0] == VERDICT_READY) {
         b->data = (char *)b->shared + b->data_at;
         b->is_crowded = !words[1];
+        b->can_read = words[2];
         b->is_flat = !b->is_crowded && b->n <= FLAT_MAX;
         b->state = DM_BOARD_READY;
         DM_TRACE(COLL, "board of %d ranks, comm %u, %zu bytes", b->n, comm->ctx, b->shared_len);

@@ -29,6 +29,7 @@
 #define DM_BOARD_INLINE 96 /* bytes in the head of a slot */
 #define DM_BOARD_MID    2048
 #define DM_BOARD_PIECE  ((size_t)4096) /* at least; what a slot has room for in any case */
+#define DM_BOARD_PARTS  8              /* of a message that is written and read at the same time */
 #define DM_BOARD_RANKS  256            /* on a node, up to which each can have a part of a slot */
 
 /* ---- in shared memory ---- */
@@ -70,7 +71,8 @@ struct dm_board {
     unsigned int fits; /* DM_COLL_SHARED and the like */
     uint32_t n_calls;  /* blocking collectives until it was ready */
     uint32_t next_try;
-    int n; /* seats: ranks on my node, */
+    uint32_t n_closed; /* collectives on the board */
+    int n;             /* seats: ranks on my node, */
     int me;
     int *ranks; /* and what they are in the communicator, ascending */
     int n_nodes, node;
@@ -80,6 +82,7 @@ struct dm_board {
     uint64_t n_met;      /* value of n_arrived when the meetings before are over */
     uint64_t n_finished; /* all ranks have finished this round, as far as known */
     bool is_crowded;     /* processes outnumber cores, somewhere on the node */
+    bool can_read;       /* each others' memory (dm_host_peek) */
     bool is_flat;        /* meetings by looking at everybody's post */
     unsigned int
         n_vain;  /* waits in which yielding did not help, less those where it did (wait.c) */
@@ -88,7 +91,6 @@ struct dm_board {
     size_t shared_len;
     size_t data_at; /* in it, */
     char *data;     /* the slots' */
-    int maker_fd;   /* during the set-up, of its maker; else -1 */
 };
 
 /* Ready, set up if it is time to? Then what the communicator fits (DM_COLL_SHARED ...), else 0. */
@@ -172,7 +174,7 @@ void dm_board_unpack(struct dm_run *run, void *buf, size_t count, const struct d
 /* ---- collectives among the seats, for algorithms over nodes too; root is a seat ---- */
 
 void dm_board_bcast(struct dm_run *run, struct dm_board *b, void *buf, size_t count,
-                    const struct dm_type *type, int root);
+                    struct dm_type *type, int root);
 /* The root gets what all vectors are reduced to in a->rbuf; a->root does not count. */
 void dm_board_reduce(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a,
                      int root);
@@ -180,12 +182,29 @@ void dm_board_reduce(struct dm_run *run, struct dm_board *b, const struct dm_col
 /* Bytes of a piece of a message that is long, so that it is written and read at the same time. */
 static inline size_t dm_board_piece(const struct dm_board *b, size_t total)
 {
-    size_t quarter = total / DM_BOARD_BIG & ~(size_t)4095;
+    size_t part = total / DM_BOARD_PARTS & ~(size_t)4095;
 
-    if (!b->is_flat || quarter >= b->room)
+    if (!b->is_flat || part >= b->room)
         return b->room;
-    return quarter > DM_BOARD_PIECE ? quarter : DM_BOARD_PIECE;
+    return part > DM_BOARD_PIECE ? part : DM_BOARD_PIECE;
 }
+/*
+ * The same by reading each other's memory, for long blocks: one copy, and two meetings (pull.c).
+ * Is it to be done with blocks of so many bytes, in all ranks the same?
+ */
+#define DM_BOARD_PULL ((size_t)32 << 10)
+static inline bool dm_board_pulls(const struct dm_board *b, size_t bytes)
+{
+    return b->can_read && bytes >= DM_BOARD_PULL;
+}
+#define DM_BOARD_PULLED ((uint64_t)1 << 63) /* in the total of a bcast's post: to be read so */
+void dm_board_pull_bcast(struct dm_run *run, struct dm_board *b, void *buf, size_t count,
+                         struct dm_type *type, int root);
+void dm_board_pull_scatter(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a);
+void dm_board_pull_gather(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a);
+void dm_board_pull_allgather(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a);
+void dm_board_pull_alltoall(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a);
+
 /* Bytes in each of n parts of a slot. */
 static inline size_t dm_board_part(const struct dm_board *b, int n)
 {

@@ -17,6 +17,8 @@ void dm_coll_barrier_shm(struct dm_run *run, const struct dm_coll_args *a)
 
 /* ---- one to all ---- */
 
+#define BCAST_LONG ((size_t)256 << 10) /* bytes */
+
 static void bcast_out(struct dm_run *run, struct dm_board *b, const void *buf, size_t count,
                       const struct dm_type *type)
 {
@@ -36,7 +38,7 @@ static void bcast_out(struct dm_run *run, struct dm_board *b, const void *buf, s
 
 /* As many rounds as the root has, whatever is expected here. */
 static void bcast_in(struct dm_run *run, struct dm_board *b, void *buf, size_t count,
-                     const struct dm_type *type, int root)
+                     struct dm_type *type, int root)
 {
     size_t at = 0, total;
 
@@ -47,6 +49,10 @@ static void bcast_in(struct dm_run *run, struct dm_board *b, void *buf, size_t c
         head = dm_board_await(run, b, root, true);
         if (head == NULL)
             return;
+        if (head->total == DM_BOARD_PULLED) {
+            dm_board_pull_bcast(run, b, buf, count, type, root);
+            return;
+        }
         dm_board_unpack(run, buf, count, type, at, dm_board_place(b, root, head->len), head->len);
         at += head->len;
         total = head->total; /* the head is the root's again when the round is finished */
@@ -54,13 +60,18 @@ static void bcast_in(struct dm_run *run, struct dm_board *b, void *buf, size_t c
     } while (at < total);
 }
 
+/* Very long data are written and read at the same time, which is faster than one copy. */
 void dm_board_bcast(struct dm_run *run, struct dm_board *b, void *buf, size_t count,
-                    const struct dm_type *type, int root)
+                    struct dm_type *type, int root)
 {
-    if (b->me == root)
-        bcast_out(run, b, buf, count, type);
-    else
+    size_t bytes = dm_coll_bytes(count, type);
+
+    if (b->me != root)
         bcast_in(run, b, buf, count, type, root);
+    else if (b->is_flat && bytes < BCAST_LONG && dm_board_pulls(b, bytes))
+        dm_board_pull_bcast(run, b, buf, count, type, root);
+    else
+        bcast_out(run, b, buf, count, type);
 }
 
 void dm_coll_bcast_shm(struct dm_run *run, const struct dm_coll_args *a)
@@ -126,7 +137,10 @@ void dm_coll_scatter_shm(struct dm_run *run, const struct dm_coll_args *a)
 {
     struct dm_board *b = dm_board_of(run);
 
-    if (b->me == a->root)
+    if (dm_board_pulls(b, b->me == a->root ? dm_coll_bytes(a->scount, a->stype)
+                                           : dm_coll_bytes(a->rcount, a->rtype)))
+        dm_board_pull_scatter(run, b, a);
+    else if (b->me == a->root)
         scatter_out(run, b, a);
     else
         scatter_in(run, b, a);
@@ -184,7 +198,10 @@ void dm_coll_gather_shm(struct dm_run *run, const struct dm_coll_args *a)
 {
     struct dm_board *b = dm_board_of(run);
 
-    if (b->me == a->root)
+    if (dm_board_pulls(b, b->me == a->root ? dm_coll_bytes(a->rcount, a->rtype)
+                                           : dm_coll_bytes(a->scount, a->stype)))
+        dm_board_pull_gather(run, b, a);
+    else if (b->me == a->root)
         gather_in(run, b, a);
     else
         gather_out(run, b, a);
@@ -218,17 +235,20 @@ static void allgather_round(struct dm_run *run, struct dm_board *b, const struct
 void dm_coll_allgather_shm(struct dm_run *run, const struct dm_coll_args *a)
 {
     struct dm_board *b = dm_board_of(run);
-    size_t most = 0, piece;
+    size_t most = 0;
 
     for (int i = 0; i < b->n; i++)
         most = dm_coll_rcount(a, i) > most ? dm_coll_rcount(a, i) : most;
     most = dm_coll_bytes(most, a->rtype);
-    piece = dm_board_piece(b, most);
-    for (size_t at = 0; at < most && !run->is_stopped; at += piece)
-        allgather_round(run, b, a, at, piece);
-    if (!a->is_in_place)
-        dm_coll_copy(run, a->sbuf, a->scount, a->stype, dm_coll_rplace(a, b->me),
-                     dm_coll_rcount(a, b->me), a->rtype);
+    if (dm_board_pulls(b, most)) {
+        dm_board_pull_allgather(run, b, a);
+    } else {
+        for (size_t at = 0; at < most && !run->is_stopped; at += b->room)
+            allgather_round(run, b, a, at, b->room);
+        if (!a->is_in_place)
+            dm_coll_copy(run, a->sbuf, a->scount, a->stype, dm_coll_rplace(a, b->me),
+                         dm_coll_rcount(a, b->me), a->rtype);
+    }
     dm_board_close(run, b);
 }
 
@@ -267,10 +287,14 @@ void dm_coll_alltoall_shm(struct dm_run *run, const struct dm_coll_args *a)
     struct dm_board *b = dm_board_of(run);
     size_t total = dm_coll_bytes(a->rcount, a->rtype), piece = dm_board_part(b, b->n);
 
-    for (size_t at = 0; at < total && !run->is_stopped; at += piece)
-        alltoall_round(run, b, a, at, total - at < piece ? total - at : piece);
-    if (!a->is_in_place)
-        dm_coll_copy(run, dm_coll_splace(a, b->me), a->scount, a->stype, dm_coll_rplace(a, b->me),
-                     a->rcount, a->rtype);
+    if (dm_board_pulls(b, total)) {
+        dm_board_pull_alltoall(run, b, a);
+    } else {
+        for (size_t at = 0; at < total && !run->is_stopped; at += piece)
+            alltoall_round(run, b, a, at, total - at < piece ? total - at : piece);
+        if (!a->is_in_place)
+            dm_coll_copy(run, dm_coll_splace(a, b->me), a->scount, a->stype,
+                         dm_coll_rplace(a, b->me), a->rcount, a->rtype);
+    }
     dm_board_close(run, b);
 }

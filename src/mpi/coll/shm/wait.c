@@ -26,6 +26,7 @@
 #define PATIENCE_LOG  5      /* halved so often while yields do not help, */
 #define TRY_ROUNDS    16     /* but in so many rounds tried again, */
 #define TRY_EVERY     128    /* of so many; all ranks try at the same time */
+#define CLOSES        16     /* collectives until there is progress in any case */
 #define NAP_US        1000   /* nobody wakes us */
 #define SLEEP_US      100000 /* somebody will; but a lost peer is also looked for */
 
@@ -101,7 +102,8 @@ static inline void tell(const struct dm_comm *comm, const struct dm_board *b, ui
 
 static void give_up(struct dm_run *run, struct dm_board *b, int err)
 {
-    atomic_store(&b->shared->is_broken.value, 1);
+    if (b->shared != NULL) /* it has one rank on this node otherwise */
+        atomic_store(&b->shared->is_broken.value, 1);
     b->fits = 0;
     b->state = DM_BOARD_NEVER;
     run->err = DM_OK; /* this is the reason for everything else */
@@ -313,4 +315,7 @@ void dm_board_close(struct dm_run *run, struct dm_board *b)
 {
     if (dm_unlikely(run->is_stopped) && b->state == DM_BOARD_READY)
         give_up(run, b, run->err);
+    /* A rank that is always the last never waits: others may need it to get on all the same. */
+    if (dm_unlikely(++b->n_closed % CLOSES == 0))
+        dm_chan_progress(dm_world.chan);
 }
