@@ -25,7 +25,7 @@ check_fails 'wrong ranks' 'wants numbers from 2, not "1"' datum-tune --ranks 1
 check_fails 'wrong sizes' '--sizes wants MIN:MAX' datum-tune --sizes 8
 check_fails 'wrong rounds' '--rounds wants a number' datum-tune --rounds none
 check_fails 'unknown collective' '"bcats" is no collective.*bcast' datum-tune --collectives bcats
-check_fails 'no choice' '"scan" is no collective with several' datum-tune --collectives scan
+check_fails 'no choice' '"gatherv" is no collective with several' datum-tune --collectives gatherv
 check_fails 'no place to write to' 'cannot write /no/such' datum-tune --output /no/such/file
 check_fails 'a job that does not start' 'a job of 2 ranks does not run' \
     env DATUM_PROVIDER=none-such datum-tune --ranks 2 --output x.coll

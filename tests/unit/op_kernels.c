@@ -401,15 +401,18 @@ static void test_wide(void)
         return;
     for (int ctype = 0; ctype < DM_CT_N; ctype++) {
         for (int code = 0; code < DM_OP_N; code++) {
-            CHECK((dm_op_kernels[ctype][code] == NULL) ==
-                  (dm_op_kernels_wide[ctype][code] == NULL));
-            for (size_t n = 0; n < 600 && dm_op_kernels[ctype][code] != NULL; n += 1 + n / 70) {
+            dm_op_kernel *narrow =
+                dm_op_kernel_narrow((enum dm_op_code)code, (enum dm_op_ctype)ctype);
+            dm_op_kernel *wide = dm_op_kernel_wide((enum dm_op_code)code, (enum dm_op_ctype)ctype);
+
+            CHECK((narrow == NULL) == (wide == NULL));
+            for (size_t n = 0; n < 600 && narrow != NULL; n += 1 + n / 70) {
                 for (size_t i = 0; i < sizeof(in); i++) {
                     in[i] = (char)(next_random() & 0xbf);
                     one[i] = two[i] = (char)(next_random() & 0xbf);
                 }
-                dm_op_kernels[ctype][code](in + n % 16, one + n % 7, n);
-                dm_op_kernels_wide[ctype][code](in + n % 16, two + n % 7, n);
+                narrow(in + n % 16, one + n % 7, n);
+                wide(in + n % 16, two + n % 7, n);
                 CHECK_EQ(memcmp(one, two, sizeof(one)), 0);
             }
         }

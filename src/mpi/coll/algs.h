@@ -91,10 +91,13 @@ enum dm_coll_needs {
     X(REDUCE_SCATTER, allreduce, reduce_scatter_allreduce, 0)                                      \
     X(REDUCE_SCATTER, pairwise, reduce_scatter_pairwise, DM_COLL_COMMUTES)                         \
     X(REDUCE_SCATTER, ordered, reduce_scatter_ordered, 0)                                          \
+    X(REDUCE_SCATTER, tree, reduce_scatter_tree, 0)                                                \
     X(SCAN, shm, scan_shm, DM_COLL_SHARED)                                                         \
     X(SCAN, doubling, scan_doubling, 0)                                                            \
+    X(SCAN, chain, scan_chain, 0)                                                                  \
     X(EXSCAN, shm, exscan_shm, DM_COLL_SHARED)                                                     \
     X(EXSCAN, doubling, exscan_doubling, 0)                                                        \
+    X(EXSCAN, chain, exscan_chain, 0)                                                              \
     X(NEIGHBOR_ALLGATHER, direct, neighbor_allgather_direct, 0)                                    \
     X(NEIGHBOR_ALLTOALL, direct, neighbor_alltoall_direct, 0)
 
@@ -152,17 +155,27 @@ enum dm_coll_needs {
     X(REDUCE, halving, 0, DM_COLL_ANY, DM_COLL_ALL)                                                \
     X(ALLREDUCE, shm, 0, DM_COLL_ANY, DM_COLL_ALL)                                                 \
     X(ALLREDUCE, nodes, 0, DM_COLL_ANY, DM_COLL_ALL)                                               \
+    X(ALLREDUCE, doubling, 0, 2, DM_COLL_KIB(32))                                                  \
     X(ALLREDUCE, doubling, DM_COLL_POW2, DM_COLL_ANY, DM_COLL_KIB(4))                              \
     X(ALLREDUCE, tree, 0, 32, DM_COLL_KIB(32))                                                     \
     X(ALLREDUCE, doubling, 0, DM_COLL_ANY, DM_COLL_KIB(8))                                         \
     X(ALLREDUCE, halving, 0, DM_COLL_ANY, DM_COLL_ALL)                                             \
     X(REDUCE_SCATTER, shm, 0, 256, DM_COLL_ALL)                                                    \
+    X(REDUCE_SCATTER, allreduce, 0, 4, DM_COLL_KIB(4))                                             \
+    X(REDUCE_SCATTER, pairwise, 0, 4, DM_COLL_ALL)                                                 \
+    X(REDUCE_SCATTER, tree, 0, 32, DM_COLL_KIB(512))                                               \
     X(REDUCE_SCATTER, allreduce, 0, DM_COLL_ANY, DM_COLL_KIB(4))                                   \
     X(REDUCE_SCATTER, pairwise, 0, DM_COLL_ANY, DM_COLL_ALL)                                       \
     X(REDUCE_SCATTER, ordered, 0, DM_COLL_ANY, DM_COLL_ALL)                                        \
     X(SCAN, shm, 0, 32, DM_COLL_KIB(64))                                                           \
+    X(SCAN, chain, DM_COLL_ONE_NODE, 32, DM_COLL_ALL)                                              \
+    X(SCAN, doubling, 0, DM_COLL_ANY, DM_COLL_KIB(64))                                             \
+    X(SCAN, chain, 0, 64, DM_COLL_ALL)                                                             \
     X(SCAN, doubling, 0, DM_COLL_ANY, DM_COLL_ALL)                                                 \
     X(EXSCAN, shm, 0, 32, DM_COLL_KIB(64))                                                         \
+    X(EXSCAN, chain, DM_COLL_ONE_NODE, 32, DM_COLL_ALL)                                            \
+    X(EXSCAN, doubling, 0, DM_COLL_ANY, DM_COLL_KIB(64))                                           \
+    X(EXSCAN, chain, 0, 64, DM_COLL_ALL)                                                           \
     X(EXSCAN, doubling, 0, DM_COLL_ANY, DM_COLL_ALL)                                               \
     /* no bytes: processes may have different ones */                                              \
     X(NEIGHBOR_ALLGATHER, direct, 0, DM_COLL_ANY, DM_COLL_ALL)                                     \

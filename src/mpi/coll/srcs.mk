@@ -13,7 +13,8 @@ SRCS_mpi += src/mpi/coll/coll.c src/mpi/coll/move.c src/mpi/coll/reduce.c src/mp
 	src/mpi/coll/alg/allreduce_doubling.c src/mpi/coll/alg/allreduce_halving.c \
 	src/mpi/coll/alg/allreduce_tree.c src/mpi/coll/alg/reduce_scatter_allreduce.c \
 	src/mpi/coll/alg/reduce_scatter_pairwise.c src/mpi/coll/alg/reduce_scatter_ordered.c \
-	src/mpi/coll/alg/scan_doubling.c src/mpi/coll/alg/alone.c \
+	src/mpi/coll/alg/reduce_scatter_tree.c \
+	src/mpi/coll/alg/scan_doubling.c src/mpi/coll/alg/scan_chain.c src/mpi/coll/alg/alone.c \
 	src/mpi/coll/alg/inter_rooted.c src/mpi/coll/alg/inter_exchange.c \
 	src/mpi/coll/alg/inter_reduce.c \
 	src/mpi/coll/alg/neighbor_direct.c \

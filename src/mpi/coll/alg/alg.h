@@ -29,8 +29,11 @@ dm_coll_alg dm_coll_allreduce_tree;
 dm_coll_alg dm_coll_reduce_scatter_allreduce;
 dm_coll_alg dm_coll_reduce_scatter_pairwise;
 dm_coll_alg dm_coll_reduce_scatter_ordered;
+dm_coll_alg dm_coll_reduce_scatter_tree;
 dm_coll_alg dm_coll_scan_doubling;
 dm_coll_alg dm_coll_exscan_doubling;
+dm_coll_alg dm_coll_scan_chain;
+dm_coll_alg dm_coll_exscan_chain;
 /* Of comm->topo's neighbours; one rank, no neighbours and no bytes are possible here. */
 dm_coll_alg dm_coll_neighbor_allgather_direct;
 dm_coll_alg dm_coll_neighbor_alltoall_direct;
