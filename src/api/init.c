@@ -264,6 +264,8 @@ static void start(const char *fn, int level)
 
 int dm_users_add(const char *fn, int thread_level)
 {
+    bool is_first = dm_world.state != DM_WORLD_UP;
+
     if (dm_world.state == DM_WORLD_DONE)
         return DM_FAIL(DM_EINIT, "MPI_Finalize has closed the library; open the first session "
                                  "before it");
@@ -272,7 +274,7 @@ int dm_users_add(const char *fn, int thread_level)
     /* Never less than another user has asked for; nothing to write while others may be reading. */
     if (thread_level < dm_world.thread_level)
         thread_level = dm_world.thread_level;
-    if (dm_world.state != DM_WORLD_UP || thread_level > dm_world.thread_level) {
+    if (is_first || thread_level > dm_world.thread_level) {
         dm_world.state = DM_WORLD_UP;
         set_level(thread_level);
     }
