@@ -64,7 +64,10 @@ static void mixed(void)
     MUST(MPI_Group_free(&world));
 }
 
-/* As many as there can be, twice: the second time as many as the first. */
+/*
+ * As many as there can be, twice: the second time as many as the first. Communicators of one
+ * process need no context that others must agree to.
+ */
 static void exhaust(void)
 {
     enum { MOST = 100000 };
@@ -77,7 +80,7 @@ static void exhaust(void)
         while (n[round] < MOST && MPI_Comm_dup(MPI_COMM_WORLD, &comms[n[round]]) == MPI_SUCCESS)
             n[round]++;
         CHECK(n[round] > 1000);
-        CHECK(n[round] < MOST);
+        CHECK(n[round] < MOST || mp_size == 1);
         for (int i = 0; i < n[round]; i++)
             MUST(MPI_Comm_free(&comms[i]));
     }
