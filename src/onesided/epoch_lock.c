@@ -112,6 +112,7 @@ int dm_win_unlock(int rank, struct dm_win *win)
         return DM_OK;
     if (win->access != DM_EPOCH_LOCK || !win->peers[rank].is_locked)
         return DM_FAIL(DM_ERR_RMA_SYNC, "rank %d is not locked by this process", rank);
+    dm_rma_let_in(win);
     err = dm_rma_flush(win, rank);
     release_err = release_lock(win, rank);
     if (--win->n_locked == 0)
@@ -150,6 +151,7 @@ int dm_win_unlock_all(struct dm_win *win)
 
     if (win->access != DM_EPOCH_LOCK_ALL)
         return DM_FAIL(DM_ERR_RMA_SYNC, "MPI_Win_unlock_all without MPI_Win_lock_all");
+    dm_rma_let_in(win);
     err = dm_rma_flush_all(win);
     while (win->locked >= 0) {
         int release_err = release_lock(win, win->locked);

@@ -68,11 +68,7 @@ int dm_rma_wait(struct dm_win *win, int rank, const int *count)
     return err;
 }
 
-/*
- * Programs spin on a flush until somebody else's packet has changed their memory; where nothing
- * is to be waited for the packet must be let in now and then.
- */
-static void let_in(struct dm_win *win)
+void dm_rma_let_in(struct dm_win *win)
 {
     if ((++win->n_flushes & 63) == 0)
         dm_chan_progress_test(dm_world.chan);
@@ -169,14 +165,14 @@ int dm_win_flush(int rank, struct dm_win *win)
 
     if (dm_likely(rank >= 0 && is_idle(win) &&
                   (win->peers[rank].is_locked || win->access == DM_EPOCH_LOCK_ALL))) {
-        let_in(win);
+        dm_rma_let_in(win);
         atomic_thread_fence(memory_order_release);
         return DM_OK;
     }
 
     if (rank == MPI_PROC_NULL)
         return DM_OK;
-    let_in(win);
+    dm_rma_let_in(win);
     err = check_passive(win, rank);
     return err != DM_OK ? err : dm_rma_flush(win, rank);
 }
@@ -185,7 +181,7 @@ int dm_win_flush_all(struct dm_win *win)
 {
     int err = check_passive(win, -1);
 
-    let_in(win);
+    dm_rma_let_in(win);
     return err != DM_OK ? err : dm_rma_flush_all(win);
 }
 
@@ -195,7 +191,7 @@ int dm_win_flush_local(int rank, struct dm_win *win)
 
     if (rank == MPI_PROC_NULL)
         return DM_OK;
-    let_in(win);
+    dm_rma_let_in(win);
     err = check_passive(win, rank);
     return err != DM_OK ? err : dm_rma_flush_local(win, rank);
 }
@@ -204,7 +200,7 @@ int dm_win_flush_local_all(struct dm_win *win)
 {
     int err = check_passive(win, -1);
 
-    let_in(win);
+    dm_rma_let_in(win);
     return err != DM_OK ? err : dm_rma_flush_local(win, -1);
 }
 

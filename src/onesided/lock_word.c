@@ -45,9 +45,12 @@ int dm_rma_word_lock(struct dm_win *win, int rank, int mode)
 {
     int seat = win->peers[rank].seat;
     struct dm_rma_turns *turns = &dm_rma_seat(win, seat)->turns;
-    uint32_t ticket = dm_atomic_add(&turns->n_users, 1);
+    uint32_t ticket;
     int err = DM_OK;
 
+    if (dm_unlikely(dm_chan_is_lost(dm_world.chan, dm_rma_proc(win, rank))))
+        return DM_FAIL(DM_EPEER, "lock of rank %d", rank);
+    ticket = dm_atomic_add(&turns->n_users, 1);
     dm_rma_state.counts.n_locks_word++;
     if (dm_atomic_load(turn_of(turns, mode)) != ticket) {
         *(volatile uint32_t *)waiter(win, seat, ticket) = (uint32_t)win->comm->rank + 1;

@@ -347,6 +347,11 @@ int dm_rma_check_lost(const struct dm_win *win, int rank);
  */
 int dm_rma_wait(struct dm_win *win, int rank, const int *count);
 /*
+ * Programs spin on a flush, or on lock and unlock, until somebody else's packet has changed their
+ * memory; where nothing is to be waited for the packet must be let in now and then.
+ */
+void dm_rma_let_in(struct dm_win *win);
+/*
  * Make everything done so far to rank complete at the target; one acknowledgement if
  * packets were sent. Reports the first failed transfer.
  */

@@ -2,6 +2,7 @@
 # test: timeout=120
 # The file of DATUM_COLL_FILE: what it may say, who wins, what is refused and how.
 . "$TEST_LIB"
+export DATUM_COLL_SHM=no # by messages all calls of a communicator are alike
 
 cat >prog.c <<'EOF'
 #include <mpi.h>
@@ -79,7 +80,7 @@ job() {
     DATUM_COLL_FILE=$2 timeout 20 mpiexec -n "$1" ./prog
 }
 bad 'there is no collective "bcats"; there are: barrier bcast gather' 'bcats binomial'
-bad 'there is no bcast "fast"; there are: binomial scatter' 'bcast fast'
+bad 'there is no bcast "fast"; there are: shm nodes binomial scatter' 'bcast fast'
 bad 'there is no bcast ""' 'bcast'
 bad 'what is "rank=3"\? A row may have ranks= bytes= commutes pow2' 'bcast binomial rank=3'
 bad 'ranks=8-2: the first number is the larger one' 'bcast binomial ranks=8-2'
