@@ -140,7 +140,7 @@ static long compare(const double *block, const double *whole)
 /* The neighbours without repeats: on small grids one is on several sides, or is this process. */
 static MPI_Group group_of_neighbours(void)
 {
-    int ranks[4], n = 0;
+    int ranks[4] = {0}, n = 0;
     MPI_Group all, some;
 
     for (int i = 0; i < 4; i++) {

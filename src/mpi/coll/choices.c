@@ -294,7 +294,7 @@ static size_t take_rows(struct dm_coll_choice *to, const struct dm_coll_choice *
 int dm_coll_choices_make(const char *forced, const char *file, struct dm_coll_choice **all_p,
                          struct dm_coll_choice *first_p[DM_COLL_N])
 {
-    struct user_rows user = {NULL};
+    struct user_rows user = {.n = 0};
     struct dm_coll_choice *all;
     size_t k = 0;
     int err = read_forced(&user, forced);

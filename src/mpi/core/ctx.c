@@ -23,13 +23,13 @@ void dm_ctx_mask(uint32_t mask_p[DM_CTX_WORDS])
 
 void dm_ctx_take(uint32_t ctx)
 {
-    if (ctx < CTX_ALONE)
+    if (ctx < 64 * DM_CTX_WORDS)
         taken[ctx / 64] |= 1u << (ctx / 2 % 32);
 }
 
 void dm_ctx_put(uint32_t ctx)
 {
-    if (ctx < CTX_ALONE)
+    if (ctx < 64 * DM_CTX_WORDS)
         taken[ctx / 64] &= ~(1u << (ctx / 2 % 32));
 }
 
