@@ -253,7 +253,8 @@ int dm_rma_accumulate(const struct dm_rma_call *call, const void *origin, size_t
     if (err == DM_OK)
         err = dm_rma_check_call(call->win, origin_count, origin_type, call->target, disp,
                                 target_count, target_type, &offset);
-    if (err != DM_OK || op->obj.handle == MPI_NO_OP)
+    /* nothing has no place: a target would refuse to look for it among its regions */
+    if (err != DM_OK || op->obj.handle == MPI_NO_OP || origin_count == 0)
         return err;
     if (target_type->is_builtin && target_type->is_contig && origin_type == target_type &&
         dm_rma_map(call) == NULL)

@@ -183,8 +183,8 @@ bool dm_rma_errand(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *
     peer->most_skips = 0;
     peer->is_called = false;
     dm_rma_state.counts.n_errands++;
-    if (e->err != DM_OK && win->err == DM_OK)
-        win->err = e->err;
+    if (e->err != DM_OK)
+        dm_rma_refused(call, e->err);
     else if (result != NULL)
         memcpy(result, e->data, result_len);
     return true;

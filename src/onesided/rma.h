@@ -208,6 +208,8 @@ int dm_rma_msg_send(struct dm_rma_msg *msg, const struct dm_pkt *pkt, const void
 /* A transfer record, counted until dm_rma_xfer_over; NULL when memory is out. */
 struct dm_rma_xfer *dm_rma_xfer_new(const struct dm_rma_call *call);
 void dm_rma_xfer_over(struct dm_rma_xfer *x, int err);
+/* A transfer was refused at once: its request, or else the next synchronization, tells. */
+void dm_rma_refused(const struct dm_rma_call *call, int err);
 /* The same for data that come in a reply: where they go. DM_EPEER, DM_ENOMEM. */
 int dm_rma_reply_new(const struct dm_rma_call *call, void *buf, size_t count, struct dm_type *type,
                      size_t offset, struct dm_rma_xfer **x_p);

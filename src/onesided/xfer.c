@@ -23,6 +23,12 @@ static void count_in(const struct dm_rma_call *call)
         call->req->n_pending++;
 }
 
+void dm_rma_refused(const struct dm_rma_call *call, int err)
+{
+    count_in(call);
+    count_out(call, err);
+}
+
 /* ---- packets ---- */
 
 static void msg_done(struct dm_chan_send *send, int err)

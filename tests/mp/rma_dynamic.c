@@ -81,6 +81,13 @@ static void locks(MPI_Win win)
         MUST(MPI_Accumulate(&one, 1, MPI_LONG, t, at_a[t] + 8, 1, MPI_LONG, MPI_SUM, win));
     }
     MUST(MPI_Win_flush_all(win));
+    for (int t = 0; t < mp_size; t++) { /* nothing may be sent anywhere */
+        MUST(MPI_Put(&one, 0, MPI_LONG, t, 0, 0, MPI_LONG, win));
+        MUST(MPI_Accumulate(&one, 0, MPI_LONG, t, 0, 0, MPI_LONG, MPI_SUM, win));
+        MUST(MPI_Get_accumulate(&one, 0, MPI_LONG, &old, 0, MPI_LONG, t, 0, 0, MPI_LONG, MPI_SUM,
+                                win));
+    }
+    MUST(MPI_Win_flush_all(win));
     MUST(MPI_Rget(&old, 1, MPI_LONG, mp_rank, at_a[mp_rank] + 8, 1, MPI_LONG, win, &req));
     MUST(MPI_Wait(&req, MPI_STATUS_IGNORE));
     CHECK(old >= 300 / mp_size);

@@ -1,10 +1,10 @@
-/* test: np=1,2,3,4 timeout=60 */
+/* test: np=1,2,3,4 cfg=RMA=auto|emulated,PROGRESS=adaptive|thread timeout=60 */
 /*
  * Random one-sided programs. Every rank draws the same program from the seed: windows of
  * every kind, epochs of every kind, and operations on slices of the windows' parts, none of which are
  * used in a way that the standard leaves open. So a small model (rma_model.h) tells what may come
  * out: one result, or for what ranks do concurrently, what atomic updates can have made of it.
- * RMA_RANDOM_SECONDS says how long (default 4), RMA_RANDOM_SEED which programs, RMA_RANDOM_ROUND
+ * RMA_RANDOM_SECONDS says how long (default 2), RMA_RANDOM_SEED which programs, RMA_RANDOM_ROUND
  * that only one of them is run.
  */
 #include "rma_program.h"
@@ -657,7 +657,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "at most %d ranks\n", MAX_RANKS);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
-    seconds = setting("RMA_RANDOM_SECONDS", 4);
+    seconds = setting("RMA_RANDOM_SECONDS", 2);
     seed = (uint64_t)setting("RMA_RANDOM_SEED", 1);
     only = setting("RMA_RANDOM_ROUND", -1);
     until = MPI_Wtime() + (double)seconds;
