@@ -304,9 +304,30 @@ static void apply(struct op *o, char *part)
         collapse(o, false);
 }
 
+/*
+ * The calls of the other ranks on one slice are kept expanded while their values are searched
+ * again and again; -1: of none.
+ */
+static void keep_expanded(int t, int s)
+{
+    static int kept_t = -1, kept_s = -1;
+
+    if (t == kept_t && s == kept_s)
+        return;
+    for (int i = 0; i < n_ops; i++) {
+        if (ops[i].origin != w->rank && ops[i].target == kept_t && ops[i].slice == kept_s)
+            collapse(&ops[i], false);
+        if (ops[i].origin != w->rank && ops[i].target == t && ops[i].slice == s)
+            expand(&ops[i], false);
+    }
+    kept_t = t;
+    kept_s = s;
+}
+
 /* The slice's only possible contents, where there is one. */
 static void simulate(int t, int s, char *part)
 {
+    keep_expanded(-1, -1);
     memcpy(part + slices[t][s].off, initial[t] + slices[t][s].off, (size_t)slices[t][s].len);
     for (int i = 0; i < n_ops; i++) {
         if (ops[i].target == t && ops[i].slice == s)
@@ -321,21 +342,18 @@ static bool is_candidate(int t, int s, int element, const char *got, bool *any)
     bool found = false;
 
     *any = false;
+    keep_expanded(t, s);
     for (int i = 0; i < n_ops; i++) {
         struct op *o = &ops[i];
 
         if (o->target != t || o->slice != s || o->op == MPI_NO_OP)
             continue;
-        if (o->origin != w->rank)
-            expand(o, false);
         for (int j = 0; j < o->to.n; j++) {
             if (o->to.at[j] != element)
                 continue;
             *any = true;
             found = found || kind_same(k, got, o->data + j * k->size);
         }
-        if (o->origin != w->rank)
-            collapse(o, false);
     }
     return found;
 }
@@ -543,6 +561,7 @@ static void run_round(void)
     run[sync_kind](&r);
     check_memory();
     check_calls();
+    keep_expanded(-1, -1);
     for (int i = 0; i < n_ops; i++) {
         if (ops[i].origin == w->rank)
             collapse(&ops[i], true);
