@@ -148,8 +148,7 @@ enum dm_coll_needs {
     X(ALLTOALL, pairwise, 0, DM_COLL_ANY, DM_COLL_ALL)                                             \
     X(ALLTOALLV, linear, 0, DM_COLL_ANY, DM_COLL_ALL)                                              \
     /* bytes of the vector */                                                                      \
-    X(REDUCE, shm, 0, DM_COLL_ANY, DM_COLL_ALL)                                                    \
-    X(REDUCE, nodes, 0, DM_COLL_ANY, DM_COLL_ALL)                                                  \
+    /* by messages: their order of the operations, and no slower with many ranks on a core */      \
     X(REDUCE, binomial, 0, 16, DM_COLL_KIB(512))                                                   \
     X(REDUCE, binomial, 0, DM_COLL_ANY, DM_COLL_KIB(64))                                           \
     X(REDUCE, halving, 0, DM_COLL_ANY, DM_COLL_ALL)                                                \
