@@ -3,22 +3,6 @@
 # datum-bench: its options and errors, quick runs of every group, the JSON.
 . "$TEST_LIB"
 
-says() { # PATTERN COMMAND...
-    pattern=$1
-    shift
-    "$@" >said 2>&1
-    rc=$?
-    grep -Eqe "$pattern" said && return $rc
-    cat said
-    return 1
-}
-status() { # STATUS PATTERN COMMAND...
-    want=$1
-    shift
-    says "$@"
-    rc=$?
-    [ $rc = "$want" ] || { echo "status $rc"; return 1; }
-}
 once() { # PATTERN COMMAND...: the ranks of a job say it once
     pattern=$1
     shift

@@ -6,22 +6,6 @@
 broken=$TEST_SRC/tests/input/check_break.c
 ${CC:-cc} -D_GNU_SOURCE -shared -fPIC -O -o break.so "$broken" || fail "check_break.c does not compile"
 
-says() { # PATTERN COMMAND...
-    pattern=$1
-    shift
-    "$@" >said 2>&1
-    rc=$?
-    grep -Eqe "$pattern" said && return $rc
-    cat said
-    return 1
-}
-status() { # STATUS PATTERN COMMAND...
-    want=$1
-    shift
-    says "$@"
-    rc=$?
-    [ $rc = "$want" ] || { echo "status $rc"; return 1; }
-}
 # A line of the table: TITLE RESULT
 row() { grep -Eq "^  $1 +$2" said || { cat said; return 1; }; }
 break_it() {

@@ -17,15 +17,6 @@ idle() {
     cat said
     return 1
 }
-says() { # PATTERN COMMAND...
-    pattern=$1
-    shift
-    "$@" >said 2>&1
-    rc=$?
-    grep -Eqe "$pattern" said && return $rc
-    cat said
-    return 1
-}
 
 for progress in wait thread; do
     export DATUM_PROGRESS=$progress
