@@ -2,12 +2,13 @@
  * Ping-pong and one-way bandwidth between two ranks, plain MPI: the same
  * executable runs on any library of the MPICH ABI, and rebuilt on any other.
  *
- *   mpiexec -n 2 pingpong [-l] [-b] [-s MIN:MAX] [-r ROUNDS] [-p]
+ *   mpiexec -n 2 pingpong [-l] [-b] [-s MIN:MAX] [-r ROUNDS] [-n MOST] [-p]
  *
  *   -l latency only, -b bandwidth only (both by default)
  *   -s sizes in bytes, doubling from MIN to MAX (default 8:4194304)
  *   -r rounds per size (default 7); each line gives the median and the minimum
  *      (latency) or maximum (bandwidth) over the rounds
+ *   -n at most so many exchanges in a round, and a tenth of it windows (default 20000)
  *   -p pin rank i to the i-th core that the process may use
  *
  * Output lines: "latency SIZE MEDIAN MIN" in microseconds per half round trip,
@@ -25,7 +26,7 @@
 #define WINDOW     16
 
 struct options {
-    int do_latency, do_bandwidth, is_pinned, n_rounds;
+    int do_latency, do_bandwidth, is_pinned, n_rounds, most;
     long min, max;
 };
 
@@ -130,17 +131,18 @@ static void run(const char *name, measure *fn, const struct options *opt, double
 
 static void usage(void)
 {
-    fprintf(stderr, "usage: pingpong [-l] [-b] [-s MIN:MAX] [-r ROUNDS] [-p]   (with 2 ranks)\n");
+    fprintf(stderr,
+            "usage: pingpong [-l] [-b] [-s MIN:MAX] [-r ROUNDS] [-n MOST] [-p]   (with 2 ranks)\n");
     exit(2);
 }
 
 int main(int argc, char **argv)
 {
-    struct options opt = {.n_rounds = 7, .min = 8, .max = 4 << 20};
+    struct options opt = {.n_rounds = 7, .min = 8, .max = 4 << 20, .most = 20000};
     int rank, size, c;
 
     MPI_Init(&argc, &argv);
-    while ((c = getopt(argc, argv, "lbs:r:p")) != -1) {
+    while ((c = getopt(argc, argv, "lbs:r:n:p")) != -1) {
         switch (c) {
         case 'l':
             opt.do_latency = 1;
@@ -156,6 +158,11 @@ int main(int argc, char **argv)
         case 'r':
             opt.n_rounds = atoi(optarg);
             if (opt.n_rounds < 1 || opt.n_rounds > MAX_ROUNDS)
+                usage();
+            break;
+        case 'n':
+            opt.most = atoi(optarg);
+            if (opt.most < 10)
                 usage();
             break;
         case 'p':
@@ -174,9 +181,9 @@ int main(int argc, char **argv)
     if (opt.is_pinned)
         pin(rank);
     if (opt.do_latency)
-        run("latency", exchange, &opt, 64e6, 20000, rank, 0);
+        run("latency", exchange, &opt, 64e6, opt.most, rank, 0);
     if (opt.do_bandwidth)
-        run("bandwidth", stream, &opt, 16e6, 2000, rank, 1);
+        run("bandwidth", stream, &opt, 16e6, opt.most / 10, rank, 1);
     MPI_Finalize();
     return 0;
 }

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -77,11 +78,21 @@ static int calibrate(const struct test *t, struct bench *b, const struct pace *p
     return n;
 }
 
+/* Processor time of this process so far, seconds. */
+static double cpu_time(void)
+{
+    struct rusage u;
+
+    getrusage(RUSAGE_SELF, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
 static void measure(const struct test *t, struct bench *b, const struct pace *pace,
                     struct report *rep)
 {
     static double samples[MAX_SAMPLES];
-    double took;
+    double took, cpu, all_cpu = 0;
     int n = calibrate(t, b, pace, &took);
     double wanted = pace->total / (took > 0 ? took : pace->batch);
     int n_samples = wanted > MAX_SAMPLES     ? MAX_SAMPLES
@@ -89,13 +100,17 @@ static void measure(const struct test *t, struct bench *b, const struct pace *pa
                                              : (int)wanted;
     struct stats s;
 
+    cpu = cpu_time();
     for (int i = 0; i < n_samples; i++) {
         took = slowest(t, b, t->run(b, n));
         samples[i] = figure(t, b, n, took);
     }
+    cpu = cpu_time() - cpu;
+    MPI_Reduce(&cpu, &all_cpu, 1, MPI_DOUBLE, MPI_SUM, 0, b->comm);
     if (b->rank != 0)
         return;
     s = stats_of(samples, n_samples);
+    s.cpu = all_cpu * 1e6 / n / n_samples / t->per_run;
     report_result(rep, t, b->len, &s, n);
 }
 

@@ -46,6 +46,7 @@ extern const struct test pt2pt_tests[], onesided_tests[], coll_tests[], overlap_
 struct stats {
     int n, n_outliers;
     double median, least, most, p10, p90;
+    double cpu; /* processor time of all ranks for a message or an operation, us */
 };
 
 /* What the samples (which it sorts) say. Outliers: three times the middle half's width beyond it. */

@@ -119,17 +119,19 @@ void report_test(const struct report *rep, const struct test *t, int n_ranks)
 {
     (void)rep;
     printf("\n# %s: %s (%s), %d ranks\n", t->name, t->title, unit_name(t->unit), n_ranks);
-    printf("# %-10s %12s %12s %12s %12s %12s %9s\n", "Size", "Median", "Min", "Max", "p10", "p90",
-           "Outliers");
+    printf("# %-10s %12s %12s %12s %12s %12s %9s %10s\n", "Size", "Median", "Min", "Max", "p10",
+           "p90", "Outliers", "CPU us");
 }
 
 void report_result(struct report *rep, const struct test *t, size_t len, const struct stats *s,
                    int n)
 {
     int digits = s->median < 10 ? 3 : s->median < 10000 ? 2 : 0;
+    char outliers[32];
 
-    printf("%-12zu %12.*f %12.*f %12.*f %12.*f %12.*f %5d/%d\n", len, digits, s->median, digits,
-           s->least, digits, s->most, digits, s->p10, digits, s->p90, s->n_outliers, s->n);
+    snprintf(outliers, sizeof(outliers), "%d/%d", s->n_outliers, s->n);
+    printf("%-12zu %12.*f %12.*f %12.*f %12.*f %12.*f %9s %10.3f\n", len, digits, s->median, digits,
+           s->least, digits, s->most, digits, s->p10, digits, s->p90, outliers, s->cpu);
     fflush(stdout);
     if (rep->json == NULL)
         return;
@@ -138,8 +140,8 @@ void report_result(struct report *rep, const struct test *t, size_t len, const s
             rep->n_results++ > 0 ? "," : "", t->name, t->group, unit_name(t->unit), len);
     fprintf(rep->json,
             " \"median\": %.6g, \"min\": %.6g, \"max\": %.6g, \"p10\": %.6g, \"p90\": %.6g,"
-            " \"samples\": %d, \"iterations\": %d, \"outliers\": %d}",
-            s->median, s->least, s->most, s->p10, s->p90, s->n, n, s->n_outliers);
+            " \"samples\": %d, \"iterations\": %d, \"outliers\": %d, \"cpu\": %.6g}",
+            s->median, s->least, s->most, s->p10, s->p90, s->n, n, s->n_outliers, s->cpu);
 }
 
 void report_skip(struct report *rep, const struct test *t, const char *why)

@@ -27,6 +27,7 @@
 #include "util/gate.h"
 #include "util/host.h"
 #include "util/log.h"
+#include "util/tune.h"
 
 static struct {
     struct dm_pmi *pmi;
@@ -127,7 +128,7 @@ static int start_chan(void)
         .name = job->name,
         .kv = dm_pmi_kv(self.pmi),
         .host_of = host_of,
-        .coll_hash = dm_coll_settings_hash(),
+        .choose_coll = dm_coll_choose,
     };
     int err = dm_chan_start(&adapt_job, &dm_world.chan);
 
@@ -179,6 +180,9 @@ static int start_job(void)
     if (err != DM_OK)
         return err;
     err = dm_pmi_open(&self.pmi);
+    if (err != DM_OK)
+        return err;
+    err = dm_tune_load(dm_pmi_job(self.pmi)->rank != 0);
     if (err != DM_OK)
         return err;
     job = dm_pmi_job(self.pmi);
@@ -369,6 +373,7 @@ static int close_launcher(const char *fn)
     int err = dm_pmi_close(self.pmi);
 
     self.pmi = NULL;
+    dm_tune_unload();
     if (err == DM_OK)
         return MPI_SUCCESS;
     dm_log_error("%s: %s: %s", fn, dm_err_text(err), dm_err_detail());
@@ -384,6 +389,7 @@ static void at_exit(void)
     dm_gate_enable(false);
     if (dm_cfg()->stats && self.world_model == MODEL_BEFORE)
         dm_stats_print(dm_chan_adapt(dm_world.chan));
+    dm_pt2pt_leave();
     if (close_library() == DM_OK)
         close_launcher("exit");
 }
@@ -397,7 +403,7 @@ int dm_users_expect_sessions(void)
 }
 
 /* What MPI_Finalize does of the world's objects; with sessions about the rest must stay. */
-static int end_world(void)
+static int end_world(bool is_last)
 {
     /* First of all, says the standard: programs hang their own clean-up here. */
     int err = dm_attr_delete_all(MPI_COMM_SELF, &dm_world.comm_self->attrs);
@@ -406,7 +412,10 @@ static int end_world(void)
         err = dm_attr_delete_all(MPI_COMM_WORLD, &dm_world.comm_world->attrs);
     if (err != DM_OK)
         return err;
-    dm_pt2pt_drain();
+    if (is_last)
+        dm_pt2pt_leave();
+    else
+        dm_pt2pt_drain();
     if (dm_cfg()->stats)
         err = dm_stats_print(dm_chan_adapt(dm_world.chan));
     return err;
@@ -426,7 +435,7 @@ int dm_finalize(void)
     }
     if (dm_api.is_slow)
         dm_api_enter(&fn);
-    err = end_world();
+    err = end_world(is_last);
     if (err == DM_OK && is_last)
         err = close_library();
     if (err != DM_OK)

@@ -13,6 +13,7 @@
 
 #include "api/api.h"
 #include "mpi/coll/coll.h"
+#include "mpi/pt2pt/pt2pt.h"
 #include "onesided/onesided.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -100,6 +101,8 @@ int dm_stats_collect(struct dm_adapt *adapt, struct dm_adapt_stat *stats)
     stats[n++] = (struct dm_adapt_stat){"memory of the process (PSS)", "bytes",
                                         number_in("/proc/self/smaps_rollup", "Pss:") * 1024};
     n += dm_adapt_stats(adapt, stats + n, DM_STATS_MAX - 3 - n);
+    n += dm_p2p_stats(stats + n, DM_STATS_MAX - 3 - n);
+    n += dm_p2p_flow_stats(stats + n, DM_STATS_MAX - 3 - n);
     n += dm_onesided_stats(stats + n, DM_STATS_MAX - 3 - n);
     return n + helper_stats(stats + n);
 }
@@ -122,6 +125,32 @@ static bool is_empty(const struct dm_adapt_stat *stats, const uint64_t *most, in
             return false;
     }
     return true;
+}
+
+static uint64_t sum_of(const char *name, const struct dm_adapt_stat *stats, const uint64_t *sum,
+                       int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (strcmp(stats[i].name, name) == 0)
+            return sum[i];
+    }
+    return 0;
+}
+
+/* What a message cost, all of the job taken together: the designs differ in it (docs/DESIGNS.md). */
+static void print_per_message(const struct dm_adapt_stat *stats, const uint64_t *sum, int n)
+{
+    static const char *const names[] = {
+        "  RDMA writes",       "  RDMA reads",       "  sends",           "copies into rings",
+        "copies out of rings", "rendezvous packets", "registrations made"};
+    uint64_t n_msgs = sum_of("messages sent", stats, sum, n);
+
+    if (n_msgs == 0)
+        return;
+    dm_log_info("for each of %llu messages, whatever else there was:", (unsigned long long)n_msgs);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        dm_log_info("  %-30s %14.2f", names[i] + strspn(names[i], " "),
+                    (double)sum_of(names[i], stats, sum, n) / (double)n_msgs);
 }
 
 int dm_stats_print(struct dm_adapt *adapt)
@@ -153,5 +182,6 @@ int dm_stats_print(struct dm_adapt *adapt)
         dm_log_info("%-32s %14llu %14.1f %14llu %s", stats[i].name, (unsigned long long)least[i],
                     (double)sum[i] / dm_world.size, (unsigned long long)most[i], stats[i].unit);
     }
+    print_per_message(stats, sum, n);
     return DM_OK;
 }

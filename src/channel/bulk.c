@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "channel/chan.h"
+#include "util/cfg.h"
 #include "util/err.h"
 
 int dm_chan_rdma_write(struct dm_chan *chan, int proc, struct dm_rdma *rdma, const void *local,
@@ -40,12 +41,30 @@ int dm_chan_rdma_read(struct dm_chan *chan, int proc, struct dm_rdma *rdma, void
     return dm_adapt_rdma_read(conn, rdma, local, mr, remote, rkey, len);
 }
 
-bool dm_chan_prefers_pipe(struct dm_chan *chan, int proc)
+int dm_chan_rdma_write_imm(struct dm_chan *chan, int proc, struct dm_rdma *rdma, const void *local,
+                           struct dm_mr *mr, uint64_t remote, const struct dm_rkey *rkey,
+                           size_t len, uint32_t value)
+{
+    struct dm_conn *conn = dm_adapt_conn(chan->adapt, proc);
+
+    if (dm_unlikely(conn == NULL))
+        return DM_ENOMEM;
+    return dm_adapt_rdma_write_imm(conn, rdma, local, mr, remote, rkey, len, value);
+}
+
+int dm_chan_expect_imm(struct dm_chan *chan, int proc, struct dm_rdma *rdma, uint32_t *value_p)
+{
+    struct dm_conn *conn = dm_adapt_conn(chan->adapt, proc);
+
+    return conn == NULL ? DM_ENOMEM : dm_adapt_expect_imm(conn, rdma, value_p);
+}
+
+int dm_chan_rndv(struct dm_chan *chan, int proc)
 {
     struct dm_conn *conn;
 
     if (proc == chan->rank)
-        return true;
+        return DM_RNDV_PIPE;
     conn = dm_adapt_conn(chan->adapt, proc);
-    return conn == NULL || dm_adapt_prefers_pipe(conn);
+    return conn == NULL ? DM_RNDV_PIPE : dm_adapt_rndv(conn);
 }

@@ -77,10 +77,11 @@ enum dm_chan_todo {
     DM_TODO_FLUSH = 16
 };
 
-/* A packet that dm_chan_send_ctl could not send at once. */
+/* A packet that dm_chan_send_ctl or dm_chan_send_small could not send at once. */
 struct dm_chan_ctl {
     struct dm_chan_send send;
     struct dm_chan *chan;
+    uint64_t data[DM_CHAN_SMALL / 8];
 };
 
 struct dm_chan_handler {
@@ -117,12 +118,13 @@ struct dm_chan {
     uint32_t n_turns;
     uint32_t n_polls; /* idle passes before looking at the clock */
     uint64_t idle_since;
+    uint64_t idle_most; /* ns to poll before the first sleep */
     uint64_t wait_us;
     atomic_uint n_rests;      /* sleeps in the provider */
     struct dm_helper *helper; /* DATUM_PROGRESS=thread, or NULL (helper.c) */
     uint64_t helper_wakes, helper_passes, helper_useful; /* of those that have ended */
-    uint32_t skips; /* waits for words in which yielding the core is in vain (word.c) */
-    uint32_t n_skips;
+    uint32_t skips;   /* waits in which yielding the core is in vain, and */
+    uint32_t n_skips; /* those that are left of them */
     struct dm_adapt_job job;
 };
 
@@ -166,6 +168,12 @@ void dm_helper_rouse(struct dm_helper *helper);
  */
 uint64_t dm_chan_patience(bool is_crowded, uint64_t crowded_ns);
 void dm_chan_block(struct dm_chan *chan, uint64_t us);
+/*
+ * The same for a wait that yields its core while processes outnumber cores: for a while, unless that
+ * was in vain lately because others want the core than those who are waited for. Tell how it ended. (progress.c)
+ */
+uint64_t dm_chan_spin_ns(struct dm_chan *chan, bool is_crowded);
+void dm_chan_spin_ended(struct dm_chan *chan, bool was_useful);
 /* Is anything queued, to anybody? (progress.c) */
 bool dm_chan_is_busy(const struct dm_chan *chan);
 

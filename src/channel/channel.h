@@ -47,13 +47,14 @@ enum dm_pkt_type {
     DM_PKT_EAGER_SYNC, /* the same, wants an ACK when matched */
     DM_PKT_ACK,
     DM_PKT_RTS,    /* envelope of a rendezvous, with address and keys */
-    DM_PKT_CTS,    /* the receiver wants the data through the pipe */
+    DM_PKT_CTS,    /* the receiver wants the data through the pipe, or where it says */
     DM_PKT_DATA,   /* rendezvous data through the pipe */
-    DM_PKT_FIN,    /* the receiver has read the data */
+    DM_PKT_FIN,    /* the receiver has read the data, or the sender has written them */
     DM_PKT_CANCEL, /* withdraw an unmatched send */
     DM_PKT_CANCEL_ACK,
     DM_PKT_PART_INIT, /* MPI_Psend_init looks for its MPI_Precv_init */
     DM_PKT_PART_PAIR, /* found */
+    DM_PKT_FLOW,      /* ask before you send, or no more */
     /* src/onesided */
     DM_PKT_RMA_FIRST,
     DM_PKT_RMA_LAST = DM_PKT_RMA_FIRST + 31,
@@ -153,6 +154,15 @@ int dm_chan_commit(struct dm_chan *chan, int proc);
  * queued from a pool of the channel's own.
  */
 int dm_chan_send_ctl(struct dm_chan *chan, int proc, const struct dm_pkt *pkt);
+/* The same with a payload of at most DM_CHAN_SMALL bytes, which is copied. */
+#define DM_CHAN_SMALL 64
+int dm_chan_send_small(struct dm_chan *chan, int proc, const struct dm_pkt *pkt, const void *data);
+
+/*
+ * Call fn with every queued packet to proc of which nothing has gone yet, first to last: it may change what is
+ * sent (dm_chan_send.hdr, data, read, done), not send itself.
+ */
+void dm_chan_each_queued(struct dm_chan *chan, int proc, void (*fn)(struct dm_chan_send *send));
 
 /* ---- bulk RDMA (also to oneself) ---- */
 
@@ -160,8 +170,13 @@ int dm_chan_rdma_write(struct dm_chan *chan, int proc, struct dm_rdma *rdma, con
                        struct dm_mr *mr, uint64_t remote, const struct dm_rkey *rkey, size_t len);
 int dm_chan_rdma_read(struct dm_chan *chan, int proc, struct dm_rdma *rdma, void *local,
                       struct dm_mr *mr, uint64_t remote, const struct dm_rkey *rkey, size_t len);
-/* Are large messages to proc better copied through the pipe than read by RDMA? */
-bool dm_chan_prefers_pipe(struct dm_chan *chan, int proc);
+/* As dm_adapt_rdma_write_imm and dm_adapt_expect_imm; never to oneself. */
+int dm_chan_rdma_write_imm(struct dm_chan *chan, int proc, struct dm_rdma *rdma, const void *local,
+                           struct dm_mr *mr, uint64_t remote, const struct dm_rkey *rkey,
+                           size_t len, uint32_t value);
+int dm_chan_expect_imm(struct dm_chan *chan, int proc, struct dm_rdma *rdma, uint32_t *value_p);
+/* How large messages to proc travel: a value of DATUM_RNDV, not DM_RNDV_AUTO. */
+int dm_chan_rndv(struct dm_chan *chan, int proc);
 
 /* ---- progress ---- */
 

@@ -3,8 +3,8 @@
  *
  * While every process has a core, waiting is spinning for DATUM_SPIN (1 ms unless
  * set), then sleeping in the provider for ever longer times, so that a process
- * that waits long does not burn its core (DATUM_PROGRESS: poll never sleeps, wait never spins). When processes outnumber cores a few passes
- * come before the sleep: whoever we wait for may need this very core.
+ * that waits long does not burn its core (DATUM_PROGRESS: poll never sleeps, wait never spins). When processes outnumber cores the core is
+ * yielded after a few passes, and they sleep soon: whoever we wait for may need this very core.
  */
 #include "channel/channel.h"
 
@@ -16,12 +16,16 @@
 #include "util/gate.h"
 
 #define SPIN_AUTO_NS  1000000
-#define YIELD_NS      20000 /* of spinning, before others on the core get a chance in between */
-#define POLLS         256   /* idle passes between looks at the clock */
-#define POLLS_CROWDED 8     /* idle passes before sleeping, when crowded */
-#define POLLS_AWAKE   4     /* idle passes between two sleeps */
-#define POLLS_GATE    4     /* passes between letting other threads in */
+#define YIELD_NS      20000  /* of spinning, before others on the core get a chance in between */
+#define POLLS         256    /* idle passes between looks at the clock */
+#define POLLS_CROWDED 2      /* idle passes before yielding or sleeping, when crowded */
+#define TESTS_CROWDED 8      /* idle tests before yielding, when crowded */
+#define CROWDED_NS    500000 /* of yielding when crowded: rounds of all ranks on a core */
+#define SKIPS_MAX     1023   /* waits that sleep at once after yielding was in vain ten times */
+#define POLLS_AWAKE   4      /* idle passes between two sleeps */
+#define POLLS_GATE    4      /* passes between letting other threads in */
 #define WAIT_MIN_US   50
+#define WAIT_KNOCK_US 500 /* the first sleep when crowded: long enough for the peers to be told */
 #define WAIT_MAX_US   100000
 #define SHARE_POLLS   8    /* idle passes of a wait for shared memory between looks at the clock, */
 #define SHARE_NS      4000 /* the time before it yields while every process has a core, */
@@ -81,6 +85,23 @@ uint64_t dm_chan_patience(bool is_crowded, uint64_t crowded_ns)
     }
 }
 
+uint64_t dm_chan_spin_ns(struct dm_chan *chan, bool is_crowded)
+{
+    uint64_t crowded_ns = chan->n_skips > 0 ? 0 : CROWDED_NS;
+
+    chan->n_skips -= is_crowded && chan->n_skips > 0;
+    return dm_chan_patience(is_crowded, crowded_ns);
+}
+
+void dm_chan_spin_ended(struct dm_chan *chan, bool was_useful)
+{
+    if (was_useful)
+        chan->skips = 0;
+    else
+        chan->skips = chan->skips < SKIPS_MAX ? chan->skips * 2 + 1 : SKIPS_MAX;
+    chan->n_skips = chan->skips;
+}
+
 void dm_chan_block(struct dm_chan *chan, uint64_t us)
 {
     atomic_fetch_add_explicit(&chan->n_rests, 1, memory_order_relaxed);
@@ -92,35 +113,46 @@ void dm_chan_block(struct dm_chan *chan, uint64_t us)
 /* Passes have been idle for a while: sleep, if it is time to. */
 static DM_NOINLINE void rest(struct dm_chan *chan)
 {
-    uint64_t spin = dm_chan_patience(dm_adapt_is_crowded(chan->adapt), 0);
+    bool is_crowded = dm_adapt_is_crowded(chan->adapt);
 
-    chan->n_polls = chan->n_idle + POLLS;
-    if (spin > 0) {
+    if (chan->idle_most > 0) {
         uint64_t now = dm_clock_ns();
 
         if (chan->idle_since == 0)
             chan->idle_since = now;
-        if (now - chan->idle_since < spin) {
-            if (now - chan->idle_since > YIELD_NS)
+        if (now - chan->idle_since < chan->idle_most) {
+            chan->n_polls = chan->n_idle + (is_crowded ? 1 : POLLS);
+            if (is_crowded || now - chan->idle_since > YIELD_NS)
                 sched_yield();
             return;
         }
+        if (is_crowded)
+            dm_chan_spin_ended(chan, false);
+        chan->idle_most = 0;
     }
     dm_chan_block(chan, chan->wait_us);
     chan->n_polls = chan->n_idle + POLLS_AWAKE;
     chan->wait_us = chan->wait_us * 2 < WAIT_MAX_US ? chan->wait_us * 2 : WAIT_MAX_US;
 }
 
+static DM_NOINLINE void idle_begins(struct dm_chan *chan)
+{
+    bool is_crowded = dm_adapt_is_crowded(chan->adapt);
+
+    /* the last wait ended while it yielded */
+    if (is_crowded && chan->idle_since != 0 && chan->idle_most > 0)
+        dm_chan_spin_ended(chan, true);
+    chan->idle_since = 0;
+    chan->wait_us = is_crowded ? WAIT_KNOCK_US : WAIT_MIN_US;
+    chan->idle_most = dm_chan_spin_ns(chan, is_crowded);
+    chan->n_polls = is_crowded || chan->idle_most < SPIN_AUTO_NS ? POLLS_CROWDED : POLLS;
+}
+
 /* A pass found nothing. */
 static inline void idle(struct dm_chan *chan)
 {
-    if (dm_unlikely(chan->n_idle++ == 0)) {
-        chan->idle_since = 0;
-        chan->wait_us = WAIT_MIN_US;
-        chan->n_polls = POLLS;
-        if (dm_chan_patience(dm_adapt_is_crowded(chan->adapt), 0) < SPIN_AUTO_NS)
-            chan->n_polls = POLLS_CROWDED;
-    }
+    if (dm_unlikely(chan->n_idle++ == 0))
+        idle_begins(chan);
     if (dm_unlikely(chan->n_idle >= chan->n_polls))
         rest(chan);
 }
@@ -164,7 +196,7 @@ int dm_chan_progress_test(struct dm_chan *chan)
 
     if (n > 0)
         chan->n_idle_tests = 0;
-    else if (++chan->n_idle_tests % POLLS_CROWDED == 0 && dm_adapt_is_crowded(chan->adapt))
+    else if (++chan->n_idle_tests % TESTS_CROWDED == 0 && dm_adapt_is_crowded(chan->adapt))
         sched_yield();
     return n;
 }
@@ -211,7 +243,8 @@ bool dm_chan_progress_spin(struct dm_chan *chan, struct dm_chan_idle *idle)
 
 void dm_chan_sleep(struct dm_chan *chan, struct dm_chan_idle *idle, uint64_t max_us)
 {
-    uint64_t us = idle->wait_us > WAIT_MIN_US ? idle->wait_us : WAIT_MIN_US;
+    uint64_t least = idle->is_crowded ? WAIT_KNOCK_US : WAIT_MIN_US;
+    uint64_t us = idle->wait_us > least ? idle->wait_us : least;
 
     dm_chan_block(chan, us < max_us ? us : max_us);
     idle->wait_us = us * 2 < WAIT_MAX_US ? us * 2 : WAIT_MAX_US;

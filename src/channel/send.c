@@ -305,6 +305,19 @@ int dm_chan_send(struct dm_chan *chan, int proc, const struct dm_pkt *pkt,
     return DM_OK;
 }
 
+void dm_chan_each_queued(struct dm_chan *chan, int proc, void (*fn)(struct dm_chan_send *send))
+{
+    struct dm_chan_peer *peer = chan->peers[proc];
+    struct dm_chan_send *send = peer != NULL ? peer->queue.head : NULL;
+
+    /* The first one is in use while the queue is pushed. */
+    if (send != NULL && peer->is_pushing)
+        send = send->next;
+    for (; send != NULL; send = send->next)
+        if (send->sent == 0)
+            fn(send);
+}
+
 static void ctl_done(struct dm_chan_send *send, int err)
 {
     struct dm_chan_ctl *ctl = dm_container_of(send, struct dm_chan_ctl, send);
@@ -315,7 +328,12 @@ static void ctl_done(struct dm_chan_send *send, int err)
 
 int dm_chan_send_ctl(struct dm_chan *chan, int proc, const struct dm_pkt *pkt)
 {
-    int err = dm_chan_send_now(chan, proc, pkt, NULL);
+    return dm_chan_send_small(chan, proc, pkt, NULL);
+}
+
+int dm_chan_send_small(struct dm_chan *chan, int proc, const struct dm_pkt *pkt, const void *data)
+{
+    int err = dm_chan_send_now(chan, proc, pkt, data);
     struct dm_chan_ctl *ctl;
 
     if (err != DM_EAGAIN)
@@ -325,7 +343,9 @@ int dm_chan_send_ctl(struct dm_chan *chan, int proc, const struct dm_pkt *pkt)
         return DM_FAIL(DM_ENOMEM, "control packet of %d bytes to rank %d", pkt->hdr_len, proc);
     ctl->chan = chan;
     ctl->send.done = ctl_done;
-    ctl->send.data = NULL;
+    ctl->send.data = pkt->data_len > 0 ? ctl->data : NULL;
     ctl->send.read = NULL;
+    if (pkt->data_len > 0)
+        memcpy(ctl->data, data, pkt->data_len);
     return dm_chan_send(chan, proc, pkt, &ctl->send);
 }

@@ -15,10 +15,7 @@
 
 #define LOOKS        16    /* at the word, between two passes of progress */
 #define YIELD_NS     20000 /* of spinning, before others on the core get a chance in between */
-#define CROWDED_NS   40000 /* of yielding; others than those we wait for may have the core, too */
-#define SKIPS        16    /* waits that sleep at once, after yielding was in vain; then more */
-#define SKIPS_MAX    1000
-#define CLOCK_PASSES 64 /* between looks at the clock */
+#define CLOCK_PASSES 64    /* between looks at the clock */
 #define WAIT_MIN_US  2000
 #define WAIT_MAX_US  100000
 
@@ -32,27 +29,11 @@ static void sleep_for(struct dm_chan *chan, struct dm_chan_word *word, uint64_t 
     (*(volatile uint32_t *)word->asleep)--;
 }
 
-/* How long to look before the first sleep. */
-static uint64_t spin_ns(struct dm_chan *chan, bool is_crowded)
-{
-    uint64_t crowded_ns = chan->n_skips > 0 ? 0 : CROWDED_NS;
-
-    chan->n_skips -= is_crowded && chan->n_skips > 0;
-    return dm_chan_patience(is_crowded, crowded_ns);
-}
-
-/* Yielding was in vain: the core is wanted by others than those we wait for. */
-static void skip(struct dm_chan *chan)
-{
-    chan->skips = chan->skips < SKIPS_MAX ? chan->skips * 2 + SKIPS : SKIPS_MAX;
-    chan->n_skips = chan->skips;
-}
-
 void dm_chan_wait_word(struct dm_chan *chan, struct dm_chan_word *word)
 {
     bool is_crowded = dm_adapt_is_crowded(chan->adapt);
     uint32_t clock_passes = is_crowded ? 1 : CLOCK_PASSES;
-    uint64_t most = spin_ns(chan, is_crowded);
+    uint64_t most = dm_chan_spin_ns(chan, is_crowded);
     uint64_t since = 0, spent = 0;
     uint64_t wait_us = WAIT_MIN_US;
 
@@ -60,7 +41,7 @@ void dm_chan_wait_word(struct dm_chan *chan, struct dm_chan_word *word)
         for (int i = 0; i < (is_crowded ? 1 : LOOKS); i++) {
             if (word->is_over(word)) {
                 if (most > 0 && n > 1)
-                    chan->skips = 0;
+                    dm_chan_spin_ended(chan, true);
                 return;
             }
         }
@@ -76,7 +57,7 @@ void dm_chan_wait_word(struct dm_chan *chan, struct dm_chan_word *word)
         }
         if (since != 0 && spent >= most) {
             if (is_crowded && most > 0)
-                skip(chan);
+                dm_chan_spin_ended(chan, false);
             most = 0;
             sleep_for(chan, word, wait_us);
             wait_us = wait_us * 2 < WAIT_MAX_US ? wait_us * 2 : WAIT_MAX_US;

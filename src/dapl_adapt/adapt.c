@@ -53,6 +53,20 @@ static int check_settings(struct dm_adapt *adapt)
                        cfg->ring_slot_size, DM_RING_SIZE_MIN, SLOT_SIZE_MAX);
     adapt->n_slots = cfg->ring_slots;
     adapt->slot_size = adapt->is_auto_size ? DM_RING_SIZE_LARGE : (uint32_t)cfg->ring_slot_size;
+    adapt->size_auto = DM_RING_SIZE_AUTO;
+    if (cfg->chunk != DM_CFG_AUTO_SIZE) {
+        if (cfg->chunk < DM_RING_SIZE_MIN ||
+            cfg->chunk > (adapt->is_auto_size ? SLOT_SIZE_MAX : adapt->slot_size))
+            return DM_FAIL(DM_ECONFIG, "DATUM_CHUNK is %zu; it must be from %d to %zu bytes%s",
+                           cfg->chunk, DM_RING_SIZE_MIN,
+                           adapt->is_auto_size ? (size_t)SLOT_SIZE_MAX : (size_t)adapt->slot_size,
+                           adapt->is_auto_size ? "" : ", which DATUM_RING_SLOT_SIZE is");
+        if (cfg->chunk > adapt->size_auto)
+            adapt->size_auto = (uint32_t)cfg->chunk;
+        if (cfg->chunk > adapt->slot_size)
+            adapt->slot_size = (uint32_t)cfg->chunk;
+    }
+    adapt->is_basic = cfg->eager == DM_EAGER_BASIC;
     adapt->stride = dm_slot_stride(adapt->slot_size);
     return DM_OK;
 }
@@ -68,7 +82,9 @@ static void init_shared(struct dm_adapt *adapt)
     pthread_condattr_destroy(&attr);
     dm_list_init(&adapt->notes);
     dm_list_init(&adapt->connecting);
-    dm_reg_cache_init(&adapt->cache, dm_cfg()->reg_cache ? dm_cfg()->reg_cache_size : 0);
+    dm_reg_cache_init(&adapt->cache,
+                      dm_cfg()->reg_cache != DM_REG_CACHE_NO ? dm_cfg()->reg_cache_size : 0,
+                      dm_cfg()->reg_cache == DM_REG_CACHE_EXACT);
 }
 
 /* ---- memory that every process offers ---- */
@@ -90,7 +106,7 @@ static int setup_memory(struct dm_adapt *adapt)
 {
     int err = DM_OK;
 
-    adapt->keeps_regs = dm_cfg()->reg_cache;
+    adapt->keeps_regs = dm_cfg()->reg_cache != DM_REG_CACHE_NO;
     adapt->probe = aligned_alloc(adapt->page, (size_t)2 * DM_PROBE_LEN);
     if (adapt->probe == NULL)
         return DM_FAIL(DM_ENOMEM, "measuring buffer");
@@ -192,7 +208,21 @@ static void stop_servers(struct dm_adapt *adapt)
 /* May connections be made again? Then a process that computes must answer. */
 static bool may_move(const struct dm_adapt *adapt)
 {
-    return dm_cfg()->reconnect > 0 && (adapt->n_ias > 1 || !adapt->ias[0]->is_local);
+    return dm_cfg()->reconnect > 0 && dm_cfg()->rndv != DM_RNDV_IMM &&
+           (adapt->n_ias > 1 || !adapt->ias[0]->is_local);
+}
+
+/* DATUM_RNDV=imm is only for providers that can do it, which is tried. */
+static int check_immediate(const struct dm_adapt *adapt)
+{
+    for (int i = 0; i < adapt->n_ias && dm_cfg()->rndv == DM_RNDV_IMM; i++) {
+        if (!dm_probe_immediate(adapt->ias[i]))
+            return DM_FAIL(DM_ECONFIG,
+                           "DATUM_RNDV=imm cannot work with %s, where an RDMA write with an "
+                           "immediate value was tried in vain; use DATUM_RNDV=write",
+                           adapt->ias[i]->name);
+    }
+    return DM_OK;
 }
 
 /* Rings need the last byte of a write last; a provider that says nothing of it is tried. */
@@ -204,21 +234,40 @@ static int check_rings(struct dm_adapt *adapt)
         ia = adapt->ias[i];
         if (ia->last_byte == DM_LAST_UNKNOWN && dm_cfg()->eager == DM_EAGER_AUTO)
             ia->last_byte = dm_probe_last_byte(ia, PROBE_NS);
-        ia->needs_sendrecv = ia->last_byte == DM_LAST_IS_EARLY;
-        if (ia->needs_sendrecv && dm_cfg()->eager == DM_EAGER_RDMA)
-            return DM_FAIL(
-                DM_ECONFIG,
-                "DATUM_EAGER=rdma cannot work with %s, which says that it does not place "
-                "the last byte of a write last; unset DATUM_EAGER",
-                ia->name);
+        ia->needs_sendrecv |= ia->last_byte == DM_LAST_IS_EARLY;
+        if (ia->last_byte == DM_LAST_IS_EARLY && dm_cfg()->eager != DM_EAGER_AUTO)
+            return DM_FAIL(DM_ECONFIG,
+                           "DATUM_EAGER=%s cannot work with %s, which says that it does not place "
+                           "the last byte of a write last; unset DATUM_EAGER",
+                           adapt->is_basic ? "basic" : "rdma", ia->name);
+        if (ia->is_late && adapt->is_basic)
+            return DM_FAIL(DM_ECONFIG,
+                           "DATUM_EAGER=basic cannot work with %s, an iWARP provider, which may "
+                           "place one write before another; use DATUM_EAGER=rdma",
+                           ia->name);
     }
     return DM_OK;
+}
+
+/* Collectives take what was tuned for the rail that reaches all. */
+static int choose_coll(struct dm_adapt *adapt)
+{
+    const struct dm_ia *ia = adapt->n_ias > 0 ? adapt->ias[0] : NULL;
+
+    if (adapt->job.choose_coll == NULL)
+        return DM_OK;
+    for (int i = 0; i < adapt->n_ias && !dm_rails_is_one_host(&adapt->job) && ia->is_local; i++)
+        ia = adapt->ias[i];
+    return adapt->job.choose_coll(ia != NULL ? ia->tuned : NULL, &adapt->coll_hash);
 }
 
 static int open_job(struct dm_adapt *adapt)
 {
     const struct dm_cfg *cfg = dm_cfg();
     int err = dm_rails_open(adapt);
+
+    if (err == DM_OK)
+        err = choose_coll(adapt);
 
     if (err == DM_OK)
         err = setup_memory(adapt);
@@ -235,10 +284,14 @@ static int open_job(struct dm_adapt *adapt)
         err = dm_card_crowded(adapt, &adapt->is_crowded);
     if (err != DM_OK)
         return err;
-    if (cfg->eager == DM_EAGER_AUTO)
-        adapt->wants_sendrecv = adapt->is_crowded;
+    /* processes that take turns sleep; on a host they knock, which costs a network a message */
+    for (int i = 0; i < adapt->n_ias && cfg->eager == DM_EAGER_AUTO; i++)
+        adapt->ias[i]->needs_sendrecv |= adapt->is_crowded && !adapt->ias[i]->is_local;
     err = check_rings(adapt);
-    adapt->can_knock = cfg->progress == DM_PROGRESS_WAIT || cfg->progress == DM_PROGRESS_THREAD;
+    if (err == DM_OK)
+        err = check_immediate(adapt);
+    adapt->can_knock = adapt->is_crowded || cfg->progress == DM_PROGRESS_WAIT ||
+                       cfg->progress == DM_PROGRESS_THREAD;
     adapt->has_wakes = adapt->n_ias > 0;
     for (int i = 0; i < adapt->n_ias; i++)
         adapt->has_wakes = adapt->has_wakes && adapt->ias[i]->wake_evd != DAT_HANDLE_NULL;

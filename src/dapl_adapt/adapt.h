@@ -19,6 +19,13 @@
 #define DM_PROBE_LEN 65536 /* bytes of plain memory that peers may read to measure */
 #define DM_RARE      1000  /* idle polls between looks at connection and async events */
 
+/* Values that are expected with RDMA writes: place and turn make the value. (rma_imm.c) */
+#define DM_IMMS 32
+struct dm_imms {
+    struct dm_rdma *rdma[DM_IMMS]; /* NULL: free */
+    uint16_t turn[DM_IMMS];        /* how many times it was used: what comes late is known */
+};
+
 struct dm_adapt {
     /* polling */
     struct dm_conn **active; /* pipes that are up */
@@ -40,6 +47,7 @@ struct dm_adapt {
     atomic_bool is_aside_asleep; /* the thread aside is in dm_adapt_sleep */
     bool is_crowded;
     bool wants_sendrecv;
+    bool is_basic; /* DATUM_EAGER=basic */
     bool is_demand;
     bool has_moved;     /* a connection, to another rail */
     bool is_short;      /* some rings are smaller than the settings say */
@@ -62,8 +70,10 @@ struct dm_adapt {
     /* fixed */
     struct dm_adapt_job job;
     uint32_t job_hash;
+    uint32_t coll_hash; /* of the choice of algorithms of collectives */
     uint32_t n_slots;
     uint32_t slot_size; /* at most */
+    uint32_t size_auto; /* unless large slots pay, when */
     bool is_auto_size;  /* nobody has set it */
     uint32_t stride;
     size_t page;
@@ -71,6 +81,7 @@ struct dm_adapt {
     _Atomic(struct dm_conn *) *conns; /* by process; NULL: nothing to do with it yet */
     _Atomic(struct dm_conn *) all;    /* those that exist, newest first */
     struct dm_reg_cache cache;
+    struct dm_imms imms;
     char *probe; /* DM_PROBE_LEN bytes for peers to read, and as many to measure with */
     struct dm_lmr probe_lmr[DM_RAILS_MAX];
     struct dm_conf conf;
@@ -93,7 +104,8 @@ static inline struct dm_conn *dm_conn_find(const struct dm_adapt *adapt, int pro
     for (conn = atomic_load_explicit(&(adapt)->all, memory_order_acquire); conn != NULL;           \
          conn = conn->next_made)
 
-/* Handle a completion that was taken off a rail's queue. (poll.c) */
+/* Handle an event that was taken off a rail's queue of completions, or a completion. (poll.c) */
+void dm_poll_event(struct dm_ia *ia, const DAT_EVENT *event);
 void dm_poll_dto(struct dm_ia *ia, const DAT_DTO_COMPLETION_EVENT_DATA *dto);
 /* Take completions off the rails' queues (no upcalls); returns how many. (poll.c) */
 int dm_poll_drain(struct dm_adapt *adapt);
@@ -105,6 +117,8 @@ void dm_poll_add(struct dm_adapt *adapt, struct dm_conn *conn);
 /* All that has completed on one rail, or was there when it was called. (poll.c) */
 void dm_poll_empty(struct dm_adapt *adapt);
 
+/* A transfer is over: dm_adapt_poll will tell. (rma.c) */
+void dm_rma_finish(struct dm_adapt *adapt, struct dm_rdma *rdma);
 /* Post what is queued on an RDMA link. (rma.c) */
 void dm_rma_push(struct dm_conn *conn, struct dm_lane *lane);
 /* A part of a transfer completed. (rma.c) */
@@ -117,6 +131,14 @@ bool dm_rma_is_wanted(const struct dm_conn *conn);
 void dm_lane_break(struct dm_link *link);
 /* The connection is lost: give up what is queued. (rma.c) */
 void dm_rma_fail(struct dm_conn *conn);
+
+/* One RDMA write with an immediate value. (rma_imm.c) */
+DAT_RETURN dm_imm_post(struct dm_ia *ia, DAT_EP_HANDLE ep, DAT_LMR_TRIPLET *lmr,
+                       DAT_DTO_COOKIE cookie, DAT_RMR_TRIPLET *rmr, uint32_t value);
+/* An event of the extension: such a write's end, or the arrival of a value. (rma_imm.c) */
+void dm_imm_event(struct dm_ia *ia, const DAT_EVENT *event);
+/* The connection is lost: no expected value will come. (rma_imm.c) */
+void dm_imm_fail(struct dm_conn *conn);
 
 /* Text of DATUM_EXPLAIN about what was refused; copied. (explain.c) */
 void dm_explain_refused(struct dm_adapt *adapt, const char *name, const char *why);

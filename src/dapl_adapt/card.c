@@ -1,10 +1,10 @@
 /*
  * Address cards. One value in the launcher's key-value space:
  *
- *   "3;0.1.0;HOST;64,16384,5f0;3;name,ADDRESS,QUAL,INDEX;..."
+ *   "4;0.1.0;HOST;64,16384,5f0,0,0,0;3;name,ADDRESS,QUAL,INDEX;..."
  *
  * form of the card, version of the library, the host by what the kernel knows of it, ring
- * settings and the hash of those of collectives, cores, rails. Addresses are bytes in hexadecimal, since nobody but their provider
+ * settings and the hash of those of collectives, DATUM_EAGER, DATUM_RNDV and DATUM_RNDV_INLINE, cores, rails. Addresses are bytes in hexadecimal, since nobody but their provider
  * understands them. In a job of several hosts a process without any rail that leaves its host adds
  * why: "!words+of+a+refusal;".
  */
@@ -21,13 +21,14 @@
 
 #include "config.h"
 #include "dapl_adapt/rails.h"
+#include "util/cfg.h"
 #include "util/err.h"
 #include "util/host.h"
 #include "util/kv.h"
 #include "util/log.h"
 #include "util/strbuf.h"
 
-#define CARD_VERSION 3
+#define CARD_VERSION 4
 #define WHY_MAX      160 /* bytes of reasons in a card */
 #define KEY_LEN      64
 
@@ -107,9 +108,9 @@ void dm_card_write(const struct dm_adapt *adapt, char *buf, size_t len)
     while (last > 0 && cpus[last] == 0)
         last--;
     dm_strbuf_init(&sb, buf, len);
-    dm_strbuf_addf(&sb, "%d;%s;%llx;%u,%u,%x;", CARD_VERSION, DM_VERSION,
+    dm_strbuf_addf(&sb, "%d;%s;%llx;%u,%u,%x,%d,%d,%d;", CARD_VERSION, DM_VERSION,
                    (unsigned long long)own_host(), adapt->n_slots, adapt->slot_size,
-                   adapt->job.coll_hash);
+                   adapt->coll_hash, dm_cfg()->eager, dm_cfg()->rndv, dm_cfg()->rndv_inline);
     for (int i = 0; i <= last; i++)
         dm_strbuf_addf(&sb, "%s%llx", i > 0 ? "," : "", (unsigned long long)cpus[i]);
     dm_strbuf_add(&sb, ";");
@@ -166,7 +167,7 @@ static bool read_rail(char *text, struct dm_card_rail *rail)
     return rail->index >= 0 && rail->index < DM_RAILS_MAX;
 }
 
-/* "3;VERSION;HOST;SLOTS,SIZE,HASH;CPUS": false for nonsense. */
+/* "4;VERSION;HOST;SLOTS,SIZE,HASH,EAGER,RNDV,INLINE;CPUS": false for nonsense. */
 static bool read_head(char *copy, char **save_p, struct dm_card *card)
 {
     char *form = strtok_r(copy, ";", save_p);
@@ -177,7 +178,8 @@ static bool read_head(char *copy, char **save_p, struct dm_card *card)
     int i = 0;
 
     if (cpus == NULL || atoi(form) != CARD_VERSION || strlen(version) >= sizeof(card->version) ||
-        sscanf(rings, "%u,%u,%x", &card->n_slots, &card->slot_size, &card->coll_hash) != 3)
+        sscanf(rings, "%u,%u,%x,%u,%u,%u", &card->n_slots, &card->slot_size, &card->coll_hash,
+               &card->eager, &card->rndv, &card->is_inline) != 6)
         return false;
     snprintf(card->version, sizeof(card->version), "%s", version);
     card->host = strtoull(host, NULL, 16);
@@ -326,6 +328,31 @@ static int no_rail(const struct dm_conn *conn)
         dm_host_name(), conn->proc, dm_adapt_host_of(adapt, conn->proc), list);
 }
 
+static int check_setting(const struct dm_conn *conn, const char *name, unsigned theirs,
+                         unsigned mine)
+{
+    if (theirs == mine)
+        return DM_OK;
+    return DM_FAIL(DM_ECONN,
+                   "rank %d on host %s and rank %d on host %s have different settings of %s; set "
+                   "it alike for all",
+                   conn->proc, dm_adapt_host_of(conn->adapt, conn->proc), conn->adapt->job.rank,
+                   dm_host_name(), name);
+}
+
+/* What the two ends of a connection must do alike. */
+static int check_design(const struct dm_conn *conn)
+{
+    const struct dm_card *card = conn->card;
+    int err = check_setting(conn, "DATUM_EAGER", card->eager, (unsigned)dm_cfg()->eager);
+
+    if (err == DM_OK)
+        err = check_setting(conn, "DATUM_RNDV", card->rndv, (unsigned)dm_cfg()->rndv);
+    if (err == DM_OK)
+        err = check_setting(conn, "DATUM_RNDV_INLINE", card->is_inline, dm_cfg()->rndv_inline);
+    return err;
+}
+
 /* Processes that were started with other settings, or from another installation. */
 static int check_settings(const struct dm_conn *conn)
 {
@@ -343,16 +370,17 @@ static int check_settings(const struct dm_conn *conn)
         return DM_FAIL(
             DM_ECONN,
             "rank %d on host %s has rings of %u slots of %u bytes, rank %d on host %s of %u "
-            "slots of %u bytes; set DATUM_RING_SLOTS and DATUM_RING_SLOT_SIZE alike for all",
+            "slots of %u bytes; set DATUM_RING_SLOTS, DATUM_RING_SLOT_SIZE and DATUM_CHUNK alike "
+            "for all",
             conn->proc, dm_adapt_host_of(adapt, conn->proc), card->n_slots, card->slot_size,
             adapt->job.rank, dm_host_name(), adapt->n_slots, adapt->slot_size);
-    if (card->coll_hash != adapt->job.coll_hash)
+    if (card->coll_hash != adapt->coll_hash)
         return DM_FAIL(
             DM_ECONN,
             "rank %d on host %s and rank %d on host %s choose different algorithms of collectives; "
-            "set DATUM_COLL alike for all, and give the file of DATUM_COLL_FILE the same rows",
+            "set DATUM_COLL alike for all, and give the files of DATUM_COLL_FILE and DATUM_TUNE the same rows",
             conn->proc, dm_adapt_host_of(adapt, conn->proc), adapt->job.rank, dm_host_name());
-    return DM_OK;
+    return check_design(conn);
 }
 
 /* Common rails of one kind, in our order. */

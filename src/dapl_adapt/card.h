@@ -25,6 +25,9 @@ struct dm_card {
     uint32_t n_slots; /* ring settings */
     uint32_t slot_size;
     uint32_t coll_hash; /* of its choice of algorithms */
+    unsigned eager;     /* DATUM_EAGER, */
+    unsigned rndv;      /* DATUM_RNDV, */
+    unsigned is_inline; /* and DATUM_RNDV_INLINE */
     char why[200];      /* what was refused there, where nothing leaves the host; or "" */
     uint64_t cpus[DM_CARD_CPU_WORDS]; /* cores the process may use, a bit each */
     struct dm_card_rail rails[DM_RAILS_MAX];

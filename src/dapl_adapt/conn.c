@@ -53,7 +53,7 @@ struct dm_conn *dm_conn_make(struct dm_adapt *adapt, int proc)
     conn->adapt = adapt;
     conn->proc = proc;
     conn->active = -1;
-    conn->tx.max = adapt->stride - DM_FOOT_LEN;
+    conn->tx.max = conn->tx.most = adapt->stride - DM_FOOT_LEN;
     conn->rx.foot = &adapt->no_foot; /* nothing arrives before there is a ring */
     conn->rx.tag = dm_foot_tag(1);
     for (int k = 0; k < DM_LINK_N; k++) {
@@ -184,7 +184,7 @@ static int prepare_region(struct dm_conn *conn, const struct dm_link *link, stru
         ia->evd_room -= n_events;
         err = dm_region_move(ia, &conn->region);
     }
-    conn->sq_size = smaller(2 * (int)conn->n_slots + 8, ia->max_req);
+    conn->sq_size = smaller((conn->adapt->is_basic ? 4 : 2) * (int)conn->n_slots + 8, ia->max_req);
     return err;
 }
 
@@ -207,7 +207,9 @@ int dm_conn_prepare(struct dm_conn *conn, struct dm_link *link, struct dm_ia *ia
     n_recv = smaller((int)conn->n_slots + 2, ia->max_recv);
     if (link->kind == DM_LINK_PIPE)
         return dm_ia_ep_create(ia, n_recv, conn->sq_size, &link->ep);
-    return dm_ia_ep_create(ia, RDMA_RECVS, dm_lane_of(link)->rq_size, &link->ep);
+    n_recv =
+        smaller(dm_cfg()->rndv == DM_RNDV_IMM ? RDMA_RECVS + DM_IMMS : RDMA_RECVS, ia->max_recv);
+    return dm_ia_ep_create(ia, n_recv, dm_lane_of(link)->rq_size, &link->ep);
 }
 
 void dm_conn_note(struct dm_link *link, enum dm_note note)

@@ -7,7 +7,8 @@
  * line, so that up to 56 bytes and the footer are one line. The footer's tag is
  * the lap number, so that it never equals what an earlier lap left there, with
  * its fastest changing byte last: a provider that places the last byte last is enough.
- * With send/receive the same records land in posted buffers, at the slot's start,
+ * With DATUM_EAGER=basic the footers are words in an array of their own behind the mirror, each
+ * written after its data. With send/receive the same records land in posted buffers, at the slot's start,
  * and their footers are copied to an array of their own when the completion is seen.
  *
  * What the server's thread and the main thread share (links' states, notes) is
@@ -138,10 +139,13 @@ struct dm_tx {
     uint32_t until_signal;
     uint32_t n_posted; /* records */
     uint32_t max;      /* bytes of a record */
+    uint32_t most;     /* what is longer goes in pieces */
+    uint32_t piece;    /* of so many bytes */
     uint32_t stride;
     uint32_t reserved; /* bytes before the footer of the reserved record */
     uint32_t n_slots;
     uint32_t slot;
+    bool is_other; /* not one write for a record: is_send, or DATUM_EAGER=basic */
     bool is_send;
     bool is_blocked; /* somebody was told to wait */
     bool is_lost;
@@ -150,12 +154,14 @@ struct dm_tx {
     uint32_t cookie; /* all but kind and number */
     /* colder */
     uint32_t lap;
-    uint32_t n_redo;   /* of the last records, to be sent again on this rail */
-    uint32_t n_sig;    /* completions that are coming */
-    uint32_t n_extra;  /* posts that are not records */
-    uint32_t n_before; /* records that went over earlier rails */
-    uint64_t len_sent; /* bytes of records over this one */
-    uint32_t sq_done;  /* records and extras known complete */
+    uint32_t n_redo;     /* of the last records, to be sent again on this rail */
+    uint32_t n_sig;      /* completions that are coming */
+    uint32_t n_extra;    /* posts that are not records */
+    uint32_t n_before;   /* records that went over earlier rails */
+    uint64_t len_sent;   /* bytes of records over this one, */
+    uint64_t len_direct; /* and of all, those that were sent from the program's memory */
+    uint64_t heads;      /* basic: the peer's words for our records */
+    uint32_t sq_done;    /* records and extras known complete */
     uint32_t sq_size;
     uint32_t sig_every;
     uint32_t direct; /* post that sent from the caller's memory last */
@@ -179,7 +185,9 @@ struct dm_rx {
     uint32_t stride;
     uint32_t foot_step; /* bytes from one footer to the next */
     uint32_t due;       /* owing so many asks for a credit message */
+    bool is_apart;      /* footers are not in the slots: is_recv, or DATUM_EAGER=basic */
     bool is_recv;
+    uint64_t len_got; /* bytes of records */
     /* colder */
     uint32_t lap;
     char *ring;

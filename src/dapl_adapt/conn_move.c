@@ -46,7 +46,8 @@ int dm_conn_rail_of(const struct dm_conn *conn, const struct dm_ia *ia)
 
 bool dm_conn_can_move(const struct dm_conn *conn)
 {
-    return dm_cfg()->reconnect > 0 && (conn->adapt->n_ias > 1 || !conn->ia->is_local);
+    return dm_cfg()->reconnect > 0 && dm_cfg()->rndv != DM_RNDV_IMM &&
+           (conn->adapt->n_ias > 1 || !conn->ia->is_local);
 }
 
 uint64_t dm_move_attempt_us(const struct dm_conn *conn)
@@ -183,6 +184,8 @@ static void settle_accounts(struct dm_conn *conn)
     struct dm_lane *lane;
 
     conn->ia->counts.n_records += tx->n_posted - tx->n_before;
+    *(tx->is_send ? &conn->ia->counts.n_sends : &conn->ia->counts.n_writes) +=
+        tx->n_posted - tx->n_before;
     conn->ia->counts.pipe_len += tx->len_sent;
     tx->n_before = tx->n_posted;
     tx->len_sent = 0;

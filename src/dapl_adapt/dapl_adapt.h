@@ -20,6 +20,7 @@
 #include <sys/uio.h>
 
 #include "util/kv.h"
+#include "util/tune.h"
 
 struct dm_adapt; /* one per process */
 struct dm_conn;  /* one per peer process */
@@ -42,7 +43,12 @@ struct dm_adapt_job {
     struct dm_kv_ops kv;                         /* to exchange addresses */
     const char *(*host_of)(void *arg, int proc); /* for messages */
     void *host_arg;
-    uint32_t coll_hash; /* processes that choose other algorithms of collectives have another */
+    /*
+     * Told the tuned values of the provider that reaches all processes (NULL: none); gives a number that
+     * processes have alike that choose the same algorithms of collectives. NULL: nobody wants to know.
+     */
+    int (*choose_coll)(const struct dm_tune_rail *tuned,
+                       uint32_t *hash_p); /* an error ends the start */
 };
 
 /* Upcalls; made only from inside dm_adapt_poll, dm_adapt_eager_* and dm_adapt_rdma_*. */
@@ -87,10 +93,10 @@ int dm_adapt_connect(struct dm_conn *conn);
 /* True when puts can be taken. */
 bool dm_adapt_is_ready(const struct dm_conn *conn);
 /*
- * True when large messages are faster as copies through the pipe than by RDMA
- * read: set by DATUM_RNDV, or measured at the first call on a rail (under a millisecond).
+ * How large messages to this peer travel, a value of DATUM_RNDV: what that says, or instead of DM_RNDV_AUTO
+ * DM_RNDV_READ or DM_RNDV_PIPE, measured at the first call on a rail (under a millisecond).
  */
-bool dm_adapt_prefers_pipe(const struct dm_conn *conn);
+int dm_adapt_rndv(struct dm_conn *conn);
 
 /* ---- the eager path: an ordered byte pipe ---- */
 
@@ -109,13 +115,15 @@ int dm_adapt_eager_put(struct dm_conn *conn, const struct iovec *iov, int n_iov,
 bool dm_adapt_eager_flushed(const struct dm_conn *conn);
 /*
  * The fast way for a short record: a place of len bytes to write it to, or NULL
- * when there is no credit, no connection, or len is over dm_adapt_eager_max(). The
+ * when there is no credit, no connection, or len is more than a slot takes. The
  * bytes become part of the pipe with dm_adapt_eager_commit, which must follow before
  * any other call on this connection; at most `len` of them, from the start.
  */
 void *dm_adapt_eager_reserve(struct dm_conn *conn, size_t len);
 int dm_adapt_eager_commit(struct dm_conn *conn, size_t len);
-/* Largest len of dm_adapt_eager_reserve. */
+/* Messages that go without asking to peers of which nothing better is known, bytes: no rail's tuned limit is less. */
+size_t dm_adapt_eager_least(const struct dm_adapt *adapt);
+/* Length of the pieces that much is best cut into; dm_adapt_eager_reserve takes it. */
 size_t dm_adapt_eager_max(const struct dm_conn *conn);
 /*
  * Messages up to this length are better copied through the pipe than announced to the peer
@@ -224,6 +232,8 @@ struct dm_rdma {
     bool is_queued;
     bool is_echo; /* all is written, a read behind it tells that it is placed */
     bool owns_mr;
+    bool has_imm; /* the last write carries this: */
+    uint32_t imm;
     struct dm_stripes *stripes; /* the transfer that this is a share of */
 };
 
@@ -238,6 +248,16 @@ int dm_adapt_rdma_write(struct dm_conn *conn, struct dm_rdma *rdma, const void *
                         struct dm_mr *mr, uint64_t remote, const struct dm_rkey *rkey, size_t len);
 int dm_adapt_rdma_read(struct dm_conn *conn, struct dm_rdma *rdma, void *local, struct dm_mr *mr,
                        uint64_t remote, const struct dm_rkey *rkey, size_t len);
+
+/*
+ * DATUM_RNDV=imm. Expect a write with immediate value from the peer: *value_p is what it has to carry, done is called when it has
+ * come, and all that was written before it on the same way. DM_EAGAIN: not now, do without.
+ */
+int dm_adapt_expect_imm(struct dm_conn *conn, struct dm_rdma *rdma, uint32_t *value_p);
+/* dm_adapt_rdma_write that ends with a value which the peer expects. */
+int dm_adapt_rdma_write_imm(struct dm_conn *conn, struct dm_rdma *rdma, const void *local,
+                            struct dm_mr *mr, uint64_t remote, const struct dm_rkey *rkey,
+                            size_t len, uint32_t value);
 
 /* ---- introspection ---- */
 

@@ -19,6 +19,7 @@
 
 #define DIRECT_MIN 4096 /* parts from this size are not copied into the mirror */
 #define MAX_IOV    8
+#define EAGER_AUTO 16384
 
 static inline void advance(struct dm_tx *tx)
 {
@@ -69,6 +70,54 @@ static inline DAT_DTO_COOKIE tx_cookie(const struct dm_tx *tx, enum dm_cookie_ki
     return c;
 }
 
+static inline uint64_t first_foot(const struct dm_tx *tx)
+{
+    return (uint64_t)(uintptr_t)tx->foot - (uint64_t)tx->slot * tx->stride;
+}
+
+/*
+ * The basic design: the data, then the footer as a word of its own (the head). The data are a post
+ * that is no record, so that the numbers of posts go on by one.
+ */
+static DAT_RETURN post_basic(struct dm_conn *conn, DAT_COUNT n_iov, DAT_LMR_TRIPLET *iov,
+                             DAT_RMR_TRIPLET *rmr, enum dm_cookie_kind kind,
+                             DAT_COMPLETION_FLAGS flags)
+{
+    struct dm_tx *tx = &conn->tx;
+    DAT_LMR_TRIPLET *last = &iov[n_iov - 1];
+    DAT_LMR_TRIPLET head;
+    DAT_RETURN rc = DAT_SUCCESS;
+
+    head.virtual_address = last->virtual_address + last->segment_length - DM_FOOT_LEN;
+    head.segment_length = DM_FOOT_LEN;
+    head.lmr_context = tx->lctx;
+    last->segment_length -= DM_FOOT_LEN;
+    rmr->segment_length -= DM_FOOT_LEN;
+    n_iov -= last->segment_length == 0;
+    if (n_iov > 0) {
+        rc = DAT_EP_POST_RDMA_WRITE(tx->ep, n_iov, iov, tx_cookie(tx, DM_COOKIE_QUIET), rmr,
+                                    DAT_COMPLETION_SUPPRESS_FLAG);
+        tx->n_extra++;
+        conn->ia->counts.n_writes++;
+    }
+    if (rc != DAT_SUCCESS)
+        return rc;
+    rmr->virtual_address =
+        tx->heads + (head.virtual_address - first_foot(tx)) / tx->stride * DM_FOOT_LEN;
+    rmr->segment_length = DM_FOOT_LEN;
+    return DAT_EP_POST_RDMA_WRITE(tx->ep, 1, &head, tx_cookie(tx, kind), rmr, flags);
+}
+
+/* A record that is not one write. */
+static DM_NOINLINE DAT_RETURN post_other(struct dm_conn *conn, DAT_COUNT n_iov,
+                                         DAT_LMR_TRIPLET *iov, DAT_RMR_TRIPLET *rmr,
+                                         enum dm_cookie_kind kind, DAT_COMPLETION_FLAGS flags)
+{
+    if (!conn->tx.is_send)
+        return post_basic(conn, n_iov, iov, rmr, kind, flags);
+    return DAT_EP_POST_SEND(conn->tx.ep, n_iov, iov, tx_cookie(&conn->tx, kind), flags);
+}
+
 /* Send a record, whose bytes up to and with the footer are in iov, to slot address remote. */
 static inline DAT_RETURN post(struct dm_conn *conn, DAT_COUNT n_iov, DAT_LMR_TRIPLET *iov,
                               uint64_t remote, uint32_t len, bool is_signalled)
@@ -76,7 +125,6 @@ static inline DAT_RETURN post(struct dm_conn *conn, DAT_COUNT n_iov, DAT_LMR_TRI
     struct dm_tx *tx = &conn->tx;
     DAT_COMPLETION_FLAGS flags;
     enum dm_cookie_kind kind = signal_kind(conn, is_signalled, &flags);
-    DAT_DTO_COOKIE cookie = tx_cookie(tx, kind);
     DAT_RMR_TRIPLET rmr;
     DAT_RETURN rc;
 
@@ -85,10 +133,10 @@ static inline DAT_RETURN post(struct dm_conn *conn, DAT_COUNT n_iov, DAT_LMR_TRI
     rmr.rmr_context = tx->rctx;
     tx->len_sent += len;
     dm_serial_enter(tx->is_serial);
-    if (dm_unlikely(tx->is_send))
-        rc = DAT_EP_POST_SEND(tx->ep, n_iov, iov, cookie, flags);
+    if (dm_unlikely(tx->is_other))
+        rc = post_other(conn, n_iov, iov, &rmr, kind, flags);
     else
-        rc = DAT_EP_POST_RDMA_WRITE(tx->ep, n_iov, iov, cookie, &rmr, flags);
+        rc = DAT_EP_POST_RDMA_WRITE(tx->ep, n_iov, iov, tx_cookie(tx, kind), &rmr, flags);
     dm_serial_leave(tx->is_serial);
     return rc;
 }
@@ -103,6 +151,7 @@ DAT_RETURN dm_eager_write(struct dm_conn *conn, DAT_LMR_TRIPLET *lmr, DAT_RMR_TR
     DAT_RETURN rc;
 
     tx->n_extra++;
+    *(rmr != NULL ? &conn->ia->counts.n_writes : &conn->ia->counts.n_sends) += 1;
     dm_serial_enter(tx->is_serial);
     if (rmr != NULL)
         rc = DAT_EP_POST_RDMA_WRITE(tx->ep, 1, lmr, cookie, rmr, flags);
@@ -122,6 +171,7 @@ DAT_RETURN dm_eager_post_again(struct dm_conn *conn, const void *foot, uint32_t 
     lmr.lmr_context = conn->tx.lctx;
     rc = post(conn, 1, &lmr, lmr.virtual_address + conn->tx.delta, room + DM_FOOT_LEN, false);
     conn->tx.n_extra++;
+    *(conn->tx.is_send ? &conn->ia->counts.n_sends : &conn->ia->counts.n_writes) += 1;
     return rc;
 }
 
@@ -189,13 +239,29 @@ int dm_adapt_eager_commit(struct dm_conn *conn, size_t len)
 
 size_t dm_adapt_eager_max(const struct dm_conn *conn)
 {
-    return conn->tx.max;
+    return conn->tx.most;
 }
 
 size_t dm_adapt_eager_good(const struct dm_conn *conn)
 {
-    return conn->adapt->is_auto_size && conn->slot_size > DM_RING_SIZE_AUTO ? 2 * conn->slot_size
-                                                                            : 0;
+    if (conn->ia != NULL && conn->ia->tuned != NULL && conn->ia->tuned->eager_limit > 0)
+        return conn->ia->tuned->eager_limit;
+    return conn->adapt->is_auto_size && conn->slot_size > conn->adapt->size_auto
+               ? 2 * conn->slot_size
+               : EAGER_AUTO;
+}
+
+size_t dm_adapt_eager_least(const struct dm_adapt *adapt)
+{
+    size_t least = EAGER_AUTO;
+
+    for (int i = 0; i < adapt->n_ias; i++) {
+        const struct dm_tune_rail *tuned = adapt->ias[i]->tuned;
+
+        if (tuned != NULL && tuned->eager_limit > 0 && tuned->eager_limit < least)
+            least = tuned->eager_limit;
+    }
+    return least;
 }
 
 bool dm_adapt_is_ready(const struct dm_conn *conn)
@@ -296,6 +362,7 @@ static bool add_direct(struct dm_conn *conn, struct record *rec, char *part, uin
     seg->lmr_context = mr->lmr[conn->ia->index].lctx;
     rec->flushed += len;
     rec->is_direct = true;
+    conn->tx.len_direct += len;
     return true;
 }
 
@@ -368,7 +435,7 @@ int dm_adapt_eager_put(struct dm_conn *conn, const struct iovec *iov, int n_iov,
         left += iov[i].iov_len;
     while (left > 0 && (tx->room > 0 || find_room(conn))) {
         /* whole slots while there is much, so that pages and lines stay aligned */
-        len = left > tx->max ? tx->stride - DM_CACHE_LINE : left;
+        len = left > tx->most ? tx->piece : left;
         while (cur.offset == cur.iov->iov_len) /* empty parts */
             cur.iov++;
         rc = put_record(conn, &cur, (uint32_t)len, left == len || tx->room == 1, &has_direct);
@@ -404,6 +471,17 @@ void dm_eager_sent(struct dm_conn *conn, uint32_t number)
 
 /* ---- the receiving side ---- */
 
+/* Where the data of the record in front are, when its footer is not behind them. */
+static const char *data_apart(struct dm_rx *rx, uint64_t word, uint32_t len)
+{
+    const char *slot = rx->ring + (size_t)rx->slot * rx->stride;
+
+    if (rx->is_recv) /* the credit is known */
+        return slot;
+    rx->peer_credit = (uint32_t)(word >> DM_FOOT_CRED) & 0xffff;
+    return slot + rx->stride - DM_FOOT_LEN - dm_record_room(len);
+}
+
 size_t dm_adapt_eager_peek(struct dm_conn *conn, const void **data_p)
 {
     struct dm_rx *rx = &conn->rx;
@@ -415,13 +493,14 @@ size_t dm_adapt_eager_peek(struct dm_conn *conn, const void **data_p)
         if ((word ^ rx->tag) >> DM_FOOT_TAG != 0)
             return 0;
         len = (uint32_t)word & DM_FOOT_SIZE;
-        if (dm_unlikely(rx->is_recv)) {
-            rx->data = rx->ring + (size_t)rx->slot * rx->stride; /* the credit is known */
+        if (dm_unlikely(rx->is_apart)) {
+            rx->data = data_apart(rx, word, len);
         } else {
             rx->peer_credit = (uint32_t)(word >> DM_FOOT_CRED) & 0xffff;
             rx->data = (const char *)rx->foot - dm_record_room(len);
         }
         rx->left = len;
+        rx->len_got += len;
         if (dm_unlikely(len == 0))
             dm_eager_next(conn);
     }

@@ -51,6 +51,11 @@ static inline size_t dm_region_len(uint32_t n_slots, uint32_t stride)
 {
     return dm_region_mirror(n_slots, stride) + (size_t)n_slots * stride;
 }
+/* DATUM_EAGER=basic: behind that a word for each slot, which the peer writes. */
+static inline size_t dm_region_heads_len(uint32_t n_slots)
+{
+    return (size_t)n_slots * DM_FOOT_LEN;
+}
 
 /* Is there a record, even an empty one? */
 static inline bool dm_rx_has(const struct dm_rx *rx)

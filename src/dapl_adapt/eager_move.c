@@ -92,7 +92,7 @@ static int change_way(struct dm_conn *conn, bool is_recv)
         else
             atomic_store_explicit((_Atomic uint64_t *)(void *)at, word, memory_order_relaxed);
     }
-    rx->is_recv = is_recv;
+    rx->is_recv = rx->is_apart = is_recv;
     rx->foot = is_recv ? &rx->foots[rx->slot] : (void *)slot_end(rx, rx->slot);
     rx->foot_step = is_recv ? (uint32_t)sizeof(*rx->foots) : rx->stride;
     return DM_OK;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "dapl_adapt/adapt.h"
+#include "util/cfg.h"
 #include "util/log.h"
 
 void dm_eager_setup_rx(struct dm_conn *conn)
@@ -24,6 +25,25 @@ void dm_eager_setup_rx(struct dm_conn *conn)
     rx->due = conn->n_slots / 2 > 0 ? conn->n_slots / 2 : 1;
     rx->foot_step = rx->stride;
     rx->foot = (void *)(rx->ring + rx->stride - DM_FOOT_LEN);
+    if (!conn->adapt->is_basic)
+        return;
+    rx->is_apart = true;
+    rx->due = 1; /* the tail goes back for every record */
+    rx->foot_step = DM_FOOT_LEN;
+    rx->foot = (void *)(conn->region.ptr + dm_region_len(conn->n_slots, conn->stride));
+}
+
+/* DATUM_CHUNK, or what fits: whole slots while there is much, so that pages and lines stay aligned. */
+static void set_pieces(struct dm_tx *tx)
+{
+    tx->most = tx->max;
+    tx->piece = tx->stride - DM_CACHE_LINE;
+    if (dm_cfg()->chunk == DM_CFG_AUTO_SIZE)
+        return;
+    if (dm_cfg()->chunk < tx->piece)
+        tx->piece = (uint32_t)dm_cfg()->chunk;
+    tx->most = tx->piece;
+    tx->is_kept = true; /* every chunk is copied */
 }
 
 void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
@@ -46,10 +66,15 @@ void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
     tx->lctx = conn->region.lmr.lctx;
     tx->rctx = ctx;
     tx->max = tx->stride - DM_FOOT_LEN;
+    set_pieces(tx);
     tx->sq_size = (uint32_t)conn->sq_size;
-    tx->sig_every = tx->sq_size / 4 > 0 ? tx->sq_size / 4 : 1;
+    tx->sig_every = tx->sq_size / (conn->adapt->is_basic ? 8 : 4);
+    if (tx->sig_every == 0)
+        tx->sig_every = 1;
     tx->until_signal = tx->sig_every;
     tx->is_send = conn->is_sendrecv;
+    tx->is_other = tx->is_send || conn->adapt->is_basic;
+    tx->heads = addr + dm_region_len(conn->n_slots, conn->stride);
     tx->is_serial = conn->ia->is_serial;
     conn->ctl_remote = addr;
     conn->is_armed = false;
@@ -92,6 +117,8 @@ void dm_eager_refill(struct dm_conn *conn)
         used = tx->n_posted + tx->n_extra - tx->sq_done;
     }
     queue = used + DM_TX_RESERVE < tx->sq_size ? tx->sq_size - DM_TX_RESERVE - used : 0;
+    if (dm_unlikely(tx->is_other) && !tx->is_send) /* two posts for a record */
+        queue /= 2;
     tx->room = credits < queue ? credits : queue;
 }
 

@@ -51,7 +51,7 @@ int dm_eager_sr_setup(struct dm_conn *conn, DAT_EP_HANDLE ep)
         rx->foots = calloc(rx->n_slots, sizeof(*rx->foots));
     if (rx->foots == NULL)
         return DM_FAIL(DM_ENOMEM, "footers of a pipe, %u slots", rx->n_slots);
-    rx->is_recv = true;
+    rx->is_recv = rx->is_apart = true;
     rx->foot = rx->foots;
     rx->foot_step = sizeof(*rx->foots);
     return dm_eager_sr_post(conn, ep, 0, rx->n_slots);

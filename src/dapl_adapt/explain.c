@@ -36,12 +36,55 @@ void dm_explain_refused(struct dm_adapt *adapt, const char *name, const char *wh
 
 static const char *small_text(const struct dm_conn *conn)
 {
+    if (conn->adapt->is_basic)
+        return "RDMA writes of data, head and tail each (DATUM_EAGER)";
     if (!conn->is_sendrecv)
         return "RDMA write into a ring";
-    if (conn->ia->needs_sendrecv)
+    if (conn->ia->last_byte == DM_LAST_IS_EARLY)
         return "send/receive into posted buffers, since the provider does not place the last "
                "byte of a write last";
     return "send/receive into posted buffers, a waiting process is woken";
+}
+
+/* Whose values these are. */
+static void explain_tuned(const struct dm_ia *ia)
+{
+    const struct dm_tune_rail *tuned = ia->tuned;
+    char line[LINE_LEN];
+    struct dm_strbuf sb;
+
+    if (tuned == NULL) {
+        dm_log_info("  tuning: %s", dm_tune_path() == NULL
+                                        ? "computed defaults, no tuning file"
+                                        : "computed defaults, the tuning file does not have it, or "
+                                          "with other ia_params");
+        return;
+    }
+    dm_strbuf_init(&sb, line, sizeof(line));
+    if (tuned->eager_limit > 0)
+        dm_strbuf_addf(&sb, "; without asking up to %zu bytes", tuned->eager_limit);
+    if (tuned->ring_slot_size > 0)
+        dm_strbuf_addf(&sb, "; slots of %zu bytes", tuned->ring_slot_size);
+    dm_log_info("  tuning: %s, measured %s%s", dm_tune_path(),
+                tuned->measured != NULL ? tuned->measured : "some time", line);
+}
+
+static const char *large_text(const struct dm_ia *ia)
+{
+    static const char *const measured[] = {"to be measured at the first one",
+                                           "RDMA read (measured)",
+                                           "copies through the pipe (measured)"};
+    static const char *const tuned[] = {"", "RDMA read (tuned)", "copies through the pipe (tuned)"};
+    static const char *const set[] = {
+        [DM_RNDV_READ] = "RDMA read (DATUM_RNDV)",
+        [DM_RNDV_PIPE] = "copies through the pipe (DATUM_RNDV)",
+        [DM_RNDV_WRITE] = "RDMA write after the receiver's answer (DATUM_RNDV)",
+        [DM_RNDV_IMM] = "RDMA write with immediate value after the receiver's answer (DATUM_RNDV)",
+    };
+
+    if (dm_cfg()->rndv == DM_RNDV_AUTO && ia->tuned != NULL && ia->tuned->rndv != DM_TUNE_RNDV_NONE)
+        return tuned[ia->rndv_choice];
+    return dm_cfg()->rndv == DM_RNDV_AUTO ? measured[ia->rndv_choice] : set[dm_cfg()->rndv];
 }
 
 /* Peers of one class: on this host or not, over one rail. */
@@ -67,16 +110,18 @@ static void explain_class(const struct dm_adapt *adapt, bool is_near, const stru
                 is_near ? "this host" : "other hosts", ia->name, ia->library);
     dm_log_info("  small messages: %s, %u slots of %u bytes each way", small_text(one),
                 one->n_slots, one->slot_size);
-    dm_log_info("  large messages: %s",
-                dm_cfg()->rndv == DM_RNDV_READ   ? "RDMA read (DATUM_RNDV)"
-                : dm_cfg()->rndv == DM_RNDV_PIPE ? "copies through the pipe "
-                                                   "(DATUM_RNDV)"
-                : ia->rndv_choice == 0           ? "to be measured at the first one"
-                : ia->rndv_choice == 1           ? "RDMA read (measured)"
-                                                 : "copies through the pipe (measured)");
+    dm_log_info("  large messages: %s", large_text(ia));
+    if (dm_cfg()->rndv_inline)
+        dm_log_info("  their first bytes come with the request to send (DATUM_RNDV_INLINE)");
+    if (dm_cfg()->chunk != DM_CFG_AUTO_SIZE)
+        dm_log_info("  chunks in the pipe: %u bytes (DATUM_CHUNK)", one->tx.piece);
+    explain_tuned(ia);
     dm_ia_found(ia, found, sizeof(found));
     dm_log_info("  found: %s; %llu bytes a transfer, registrations %s", found,
-                (unsigned long long)ia->max_rdma, adapt->keeps_regs ? "cached" : "freed after use");
+                (unsigned long long)ia->max_rdma,
+                !adapt->keeps_regs      ? "freed after use"
+                : adapt->cache.is_exact ? "cached, found for the same range only"
+                                        : "cached");
 }
 
 /* In which order the rails are taken, and what was not even tried. */

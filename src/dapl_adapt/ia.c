@@ -151,6 +151,7 @@ static int query(struct dm_ia *ia, const struct dm_conf_entry *entry)
         ia->evd_max = limits.max_evd_qlen;
     /* Only iWARP has reads into a single segment, and it is done with a write that is sent. */
     ia->is_late = limits.max_iov_read == 1;
+    ia->has_ext = limits.has_ext;
     ia->needs_sendrecv = limits.last_byte == DM_LAST_IS_EARLY;
     ia->max_req = min_pos(65536, limits.max_req);
     ia->max_recv = ia->max_req;
@@ -273,6 +274,9 @@ int dm_ia_open(const struct dm_conf_entry *entry, int n_peers, int per_peer, str
     snprintf(ia->name, sizeof(ia->name), "%s", entry->name);
     snprintf(ia->library, sizeof(ia->library), "%s", entry->lib);
     ia->is_builtin = entry->is_builtin;
+    ia->tuned = dm_tune_find(entry->name, entry->params != NULL ? entry->params : "");
+    if (ia->tuned != NULL) /* the values are those of measure.c */
+        ia->rndv_choice = (int)ia->tuned->rndv;
     err = dm_ia_open_handle(entry, false, &ia->ia, &ia->async_evd);
     if (err != DM_OK) {
         free(ia);

@@ -18,6 +18,7 @@
 #include "dapl_adapt/conf.h"
 #include "dapl_adapt/dat.h"
 #include "dapl_adapt/probe_ia.h"
+#include "util/tune.h"
 
 #define DM_IA_ADDR_MAX DM_PROBE_ADDR_MAX
 
@@ -27,9 +28,14 @@ struct dm_adapt;
 struct dm_ia_counts {
     uint64_t n_attempts; /* connection requests of ours */
     uint64_t n_refused;  /* that came to nothing */
-    uint64_t n_waits;    /* times that we blocked in it */
+    uint64_t n_waits;    /* times that we blocked in it, */
+    uint64_t n_wakes;    /* and times that an event ended that */
+    uint64_t n_writes;   /* posts besides those of records: RDMA writes, */
+    uint64_t n_imms;     /* of them with an immediate value, */
+    uint64_t n_reads;    /* RDMA reads */
+    uint64_t n_sends;    /* and sends */
     uint64_t rdma_len;   /* bytes moved by RDMA for this side */
-    uint64_t n_records;  /* of connections that have moved on */
+    uint64_t n_records;  /* of connections that have moved on; also in n_writes or n_sends */
     uint64_t pipe_len;   /* and the bytes of their records */
     uint64_t n_shares;   /* of striped transfers */
     uint64_t n_again;    /* records sent that an earlier rail may have lost, */
@@ -65,7 +71,8 @@ struct dm_ia {
     bool is_builtin;
     bool is_driven;      /* every poll has to look into its event queue */
     bool is_local;       /* it reaches this host only */
-    bool needs_sendrecv; /* a write's last byte may come before others: no rings */
+    bool needs_sendrecv; /* no rings: their last byte may come early, or only completions wake */
+    bool has_ext;        /* it names the InfiniBand extensions */
     bool is_late;        /* a write may be done before it is placed (iWARP) */
     enum dm_last_byte last_byte;
     char net_if[32]; /* interface that has its address, as far as the kernel knows one */
@@ -94,7 +101,8 @@ struct dm_ia {
     pthread_t server;
     bool has_server;
     atomic_int stop;
-    /* measured once for all peers reached by it: 0 not yet, 1 read is better, 2 pipe */
+    const struct dm_tune_rail *tuned; /* what the tuning file says of it, or NULL */
+    /* measured once for all peers reached by it, or tuned: 0 not yet, 1 read is better, 2 pipe */
     int rndv_choice;
     int n_measured;
     double read_gbs;

@@ -15,13 +15,14 @@
 #include "util/clock.h"
 #include "util/log.h"
 
-#define ROUNDS       3       /* after one that warms up */
-#define TRIES        3       /* a busy machine may have interrupted the first one */
-#define LIMIT_NS     1000000 /* for each of the two */
-#define PIPE_FACTOR  1.5     /* lines go from core to core, which a lone writer does not see */
-#define CROWD_FACTOR 2.0     /* and processes take turns */
+#define ROUNDS   3       /* after one that warms up */
+#define TRIES    3       /* a busy machine may have interrupted the first one */
+#define LIMIT_NS 1000000 /* for each of the two */
+#define PIPE_FACTOR                                                                                \
+    2.5 /* lines go from core to core, which a lone writer on one slot does not see */
+#define CROWD_FACTOR 4.0 /* and processes take turns */
 
-enum { READ_ONLY = 1, PIPE_ONLY = 2 };
+enum { READ_ONLY = DM_TUNE_RNDV_READ, PIPE_ONLY = DM_TUNE_RNDV_PIPE };
 
 /* A transfer to be timed: reads from the peer's probe memory, or writes to its spare slot. */
 struct move {
@@ -66,6 +67,7 @@ static bool post(void *arg, uint32_t offset, uint32_t len)
     lane->n_reads += move->is_read;
     conn->ia->n_signalled++;
     conn->ia->n_probes++;
+    *(move->is_read ? &conn->ia->counts.n_reads : &conn->ia->counts.n_writes) += 1;
     return true;
 }
 
@@ -135,31 +137,26 @@ static void measure(struct dm_conn *conn)
     if (write == 0)
         return;
     copy = time_copy(conn, piece);
-    if (adapt->is_crowded)
-        pipe = (double)(write + copy) * CROWD_FACTOR;
-    else
-        pipe = (double)(write > copy ? write : copy) * PIPE_FACTOR;
+    pipe = (double)(write + copy) * (adapt->is_crowded ? CROWD_FACTOR : PIPE_FACTOR);
     ia->read_gbs = DM_PROBE_LEN / (double)read;
     ia->pipe_gbs = DM_PROBE_LEN / pipe;
     ia->rndv_choice = pipe < (double)read ? PIPE_ONLY : READ_ONLY;
     DM_TRACE(RNDV, "%s reads %.1f GB/s, pipe %.1f GB/s", ia->name, ia->read_gbs, ia->pipe_gbs);
 }
 
-bool dm_adapt_prefers_pipe(const struct dm_conn *asked)
+int dm_adapt_rndv(struct dm_conn *conn)
 {
-    struct dm_conn *conn = dm_conn_find(asked->adapt, asked->proc);
-
     if (dm_cfg()->rndv != DM_RNDV_AUTO)
-        return dm_cfg()->rndv == DM_RNDV_PIPE;
+        return dm_cfg()->rndv;
     if (!conn->is_up || conn->tx.is_lost)
-        return false;
+        return DM_RNDV_READ;
     if (dm_unlikely(conn->ia->rndv_choice == 0)) {
         if (!conn->link[DM_LINK_RDMA].may_post) { /* on demand: there by the next one */
             dm_conn_start(conn, DM_LINK_RDMA);
-            return false;
+            return DM_RNDV_READ;
         }
         if (conn->ia->n_probes == 0)
             measure(conn);
     }
-    return conn->ia->rndv_choice == PIPE_ONLY;
+    return conn->ia->rndv_choice == PIPE_ONLY ? DM_RNDV_PIPE : DM_RNDV_READ;
 }

@@ -2,7 +2,8 @@
  * Registered memory: regions that the layer allocates, registrations of any
  * memory, and the cache that keeps them.
  *
- * Invariant of the cache: the intervals in the tree do not overlap; an entry is on
+ * Invariant of the cache: the intervals in the tree do not overlap, unless it is exact (DATUM_REG_CACHE):
+ * then entries are found by start and end; an entry is on
  * the LRU list if and only if nobody holds a reference and it is kept.
  */
 #ifndef DM_DAPL_ADAPT_MEM_H
@@ -34,10 +35,12 @@ struct dm_reg_cache {
     struct dm_rbtree tree;
     struct dm_list lru; /* oldest first */
     struct dm_mr *last; /* found last; in the tree */
+    bool is_exact;
     size_t idle_len;
     size_t max_idle;
     uint64_t n_hits;
     uint64_t n_misses;
+    uint64_t made_len; /* bytes registered for misses */
     uint64_t n_evicted;
 };
 
@@ -66,12 +69,12 @@ void dm_region_free(struct dm_region *region);
 /* Register it with another IA instead; the memory stays. DM_EPROVIDER. */
 int dm_region_move(struct dm_ia *ia, struct dm_region *region);
 
-void dm_reg_cache_init(struct dm_reg_cache *cache, size_t max_idle);
+void dm_reg_cache_init(struct dm_reg_cache *cache, size_t max_idle, bool is_exact);
 /* Free every idle entry and forget the rest. */
 void dm_reg_cache_fini(struct dm_reg_cache *cache);
-/* Entry that covers the range, with a reference, or NULL. */
+/* Entry that covers the range (exact: is the range), with a reference, or NULL. */
 struct dm_mr *dm_reg_cache_find(struct dm_reg_cache *cache, uintptr_t addr, size_t len);
-/* Put a new entry in, taking out what it overlaps (freed when unused). */
+/* Put a new entry in, taking out what it overlaps, or exact: equals (freed when unused). */
 void dm_reg_cache_insert(struct dm_reg_cache *cache, struct dm_mr *mr);
 /* Free the oldest idle entry; false when there is none. */
 bool dm_reg_cache_evict(struct dm_reg_cache *cache);

@@ -167,6 +167,14 @@ void dm_poll_dto(struct dm_ia *ia, const DAT_DTO_COMPLETION_EVENT_DATA *dto)
     }
 }
 
+void dm_poll_event(struct dm_ia *ia, const DAT_EVENT *event)
+{
+    if (dm_likely(event->event_number == DAT_DTO_COMPLETION_EVENT))
+        dm_poll_dto(ia, &event->event_data.dto_completion_event_data);
+    else
+        dm_imm_event(ia, event);
+}
+
 /* DAT_SUCCESS, and the first event of a queue; else there is none. */
 static DAT_RETURN dequeue(const struct dm_ia *ia, DAT_EVD_HANDLE evd, DAT_EVENT *event)
 {
@@ -187,8 +195,7 @@ static int drain(struct dm_ia *ia)
     if (dm_unlikely(ia->is_waited_on))
         return 0;
     while (n < DRAIN_MAX && dequeue(ia, ia->dto_evd, &event) == DAT_SUCCESS) {
-        if (event.event_number == DAT_DTO_COMPLETION_EVENT)
-            dm_poll_dto(ia, &event.event_data.dto_completion_event_data);
+        dm_poll_event(ia, &event);
         n++;
     }
     return n;

@@ -1,4 +1,6 @@
 /*
+ * Two questions to a provider, by connections of the process to itself. Do writes with an immediate value arrive?
+ *
  * Is the last byte of a write the last to appear? Asked of a provider that says nothing about
  * it, by writes from the process to itself over a connection of its own, while a second thread
  * looks at the target. A few milliseconds; everything made for it is gone afterwards.
@@ -14,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <dat2/dat_ib_extensions.h>
+
 #include "dapl_adapt/mem.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -28,6 +32,9 @@
 #define ROUNDS     64
 #define N_REQS     8
 #define EVD_QLEN   32
+#define IMM_NS     UINT64_C(1000000000)
+#define IMM_LEN    64
+#define IMM_VALUE  0x00c0ffeeu
 
 static const size_t lens[] = {64, 200, 1024, 4096, 5000, 16384, AREA_LEN};
 #define N_LENS (sizeof(lens) / sizeof(lens[0]))
@@ -295,4 +302,68 @@ enum dm_last_byte dm_probe_last_byte(struct dm_ia *ia, uint64_t limit_ns)
     take_down(loop);
     free(loop);
     return found;
+}
+
+/* ---- immediate values ---- */
+
+static bool post_immediate(struct loop *loop)
+{
+    DAT_DTO_COOKIE cookie = {.as_64 = 1};
+    DAT_LMR_TRIPLET lmr;
+    DAT_RMR_TRIPLET rmr;
+
+    memset(loop->mem + AREA_LEN, 'i', IMM_LEN);
+    lmr.virtual_address = (DAT_VADDR)(uintptr_t)(loop->mem + AREA_LEN - IMM_LEN);
+    lmr.segment_length = IMM_LEN;
+    lmr.lmr_context = loop->lmr.lctx;
+    if (DAT_EP_POST_RECV(loop->in, 1, &lmr, cookie, DAT_COMPLETION_DEFAULT_FLAG) != DAT_SUCCESS)
+        return false;
+    lmr.virtual_address = (DAT_VADDR)(uintptr_t)(loop->mem + AREA_LEN);
+    rmr.virtual_address = (DAT_VADDR)(uintptr_t)loop->mem;
+    rmr.segment_length = IMM_LEN;
+    rmr.rmr_context = loop->lmr.rctx;
+    return dat_ib_post_rdma_write_immed(loop->out, 1, &lmr, cookie, &rmr, IMM_VALUE,
+                                        DAT_COMPLETION_DEFAULT_FLAG) == DAT_SUCCESS;
+}
+
+/* Both ends complete, and the receiver's says the value. */
+static bool await_immediate(struct loop *loop)
+{
+    uint64_t until = dm_clock_ns() + IMM_NS;
+    DAT_IB_EXTENSION_EVENT_DATA ext;
+    bool has_come = false;
+    DAT_EVENT event;
+    int n = 0;
+
+    while (n < 2 && dm_clock_ns() < until) {
+        if (DAT_EVD_DEQUEUE(loop->dto_evd, &event) != DAT_SUCCESS) {
+            sched_yield();
+            continue;
+        }
+        n++;
+        if (event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS)
+            return false;
+        memcpy(&ext, event.event_extension_data, sizeof(ext));
+        if (event.event_number == (DAT_EVENT_NUMBER)DAT_IB_DTO_EVENT &&
+            ext.type == DAT_IB_RDMA_WRITE_IMMED_DATA)
+            has_come = ext.val.immed.data == IMM_VALUE && loop->mem[IMM_LEN - 1] == 'i';
+    }
+    return n == 2 && has_come;
+}
+
+bool dm_probe_immediate(struct dm_ia *ia)
+{
+    struct loop *loop;
+    bool has_come;
+
+    if (!ia->has_ext || ia->is_late)
+        return false;
+    loop = calloc(1, sizeof(*loop));
+    if (loop == NULL)
+        return false;
+    loop->ia = ia;
+    has_come = setup(loop) && connect_self(loop) && post_immediate(loop) && await_immediate(loop);
+    take_down(loop);
+    free(loop);
+    return has_come;
 }

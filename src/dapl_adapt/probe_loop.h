@@ -12,5 +12,10 @@
  * DM_LAST_UNKNOWN when no connection comes about or too little was seen in that time.
  */
 enum dm_last_byte dm_probe_last_byte(struct dm_ia *ia, uint64_t limit_ns);
+/*
+ * Do the data and the value of an RDMA write with immediate value arrive? Up to a second; false
+ * also when no connection comes about, or writes are done before they are placed.
+ */
+bool dm_probe_immediate(struct dm_ia *ia);
 
 #endif

@@ -15,8 +15,11 @@
 #define MOST_NS     UINT64_C(1500000000)
 #define N_PINGS     5000
 #define N_WAKES     100
+#define PING_MAX    65536 /* bytes; sources below, targets above */
+#define IDLE_MAX_US 10000
 #define BAND_LEN    (4u << 20)
 #define BAND_ROUNDS 8
+#define BAND_DEPTH  64 /* transfers at a time */
 
 static const struct dm_probe_ep modest;
 
@@ -43,14 +46,14 @@ static unsigned char spin_for(const struct dm_probe_mem *mem, size_t at, unsigne
     return seen;
 }
 
-/* Sources below 1024, targets above; the completion of every write is taken before the next. */
+/* Sources below PING_MAX, targets above; the completion of every write is taken before the next. */
 static int ping(struct dm_probe_side *side, const struct dm_probe_mem *mem,
                 const struct dm_probe_remote *remote, size_t len, unsigned char mark)
 {
     int err;
 
     memset(mem->buf, mark, len);
-    err = dm_probe_write(side, mem, 0, remote, 1024, len, DAT_COMPLETION_DEFAULT_FLAG);
+    err = dm_probe_write(side, mem, 0, remote, PING_MAX, len, DAT_COMPLETION_DEFAULT_FLAG);
     return err == DM_OK ? dm_probe_done(side, side->req_evd, 1, "write") : err;
 }
 
@@ -63,7 +66,7 @@ static int pong_all(struct dm_probe_side *side, const struct dm_probe_mem *mem,
 
     for (int n = 0; n < N_PINGS && err == DM_OK; n++) {
         mark = (unsigned char)(1 + n % 200);
-        seen = spin_for(mem, 1024 + len - 1, mark);
+        seen = spin_for(mem, PING_MAX + len - 1, mark);
         if (seen == MARK_END)
             break;
         err = seen == mark ? ping(side, mem, remote, len, mark)
@@ -88,7 +91,7 @@ static int ping_all(struct dm_probe_side *side, const struct dm_probe_mem *mem,
          n++) {
         mark = (unsigned char)(1 + n % 200);
         err = ping(side, mem, remote, len, mark);
-        if (err == DM_OK && spin_for(mem, 1024 + len - 1, mark) != mark)
+        if (err == DM_OK && spin_for(mem, PING_MAX + len - 1, mark) != mark)
             err = DM_FAIL(DM_ETIMEOUT, "the ping-pong stopped");
         took = dm_clock_ns() - start;
         best = took < best ? took : best;
@@ -118,23 +121,23 @@ static int ping_pong(struct dm_probe_side *side, const struct dm_probe_mem *mem,
 
 int dm_probe_run_latency(struct dm_probe_env *env)
 {
+    static const struct {
+        size_t len;
+        const char *key;
+    } pings[] = {{8, "latency_8"},      {64, "latency_64"},   {256, "latency_256"},
+                 {1024, "latency_1k"},  {4096, "latency_4k"}, {16384, "latency_16k"},
+                 {65536, "latency_64k"}};
     struct dm_probe_remote remote;
     struct dm_probe_mem mem = {.buf = NULL};
     struct dm_probe_side side;
     int err = dm_probe_join(env, &modest, &side);
 
     if (err == DM_OK)
-        err = dm_probe_alloc(&side, 8192, true, &mem);
+        err = dm_probe_alloc(&side, (size_t)2 * PING_MAX, true, &mem);
     if (err == DM_OK)
         err = dm_probe_swap(&side, &mem, &remote);
-    if (err == DM_OK)
-        err = ping_pong(&side, &mem, &remote, 8, "latency_8");
-    if (err == DM_OK)
-        err = ping_pong(&side, &mem, &remote, 64, "latency_64");
-    if (err == DM_OK)
-        err = ping_pong(&side, &mem, &remote, 256, "latency_256");
-    if (err == DM_OK)
-        err = ping_pong(&side, &mem, &remote, 1024, "latency_1k");
+    for (size_t i = 0; i < sizeof(pings) / sizeof(pings[0]) && err == DM_OK; i++)
+        err = ping_pong(&side, &mem, &remote, pings[i].len, pings[i].key);
     if (err == DM_OK)
         err = dm_probe_meet(&side);
     dm_probe_free(&mem);
@@ -152,18 +155,6 @@ struct flow {
     int n_posted;
 };
 
-static bool flow_post(void *arg, uint32_t offset, uint32_t len)
-{
-    struct flow *flow = arg;
-    int err = flow->is_read
-                  ? dm_probe_read(flow->side, flow->mem, offset, flow->remote, offset, len)
-                  : dm_probe_write(flow->side, flow->mem, offset, flow->remote, offset, len,
-                                   DAT_COMPLETION_DEFAULT_FLAG);
-
-    flow->n_posted += err == DM_OK;
-    return err == DM_OK;
-}
-
 static bool flow_drain(void *arg)
 {
     struct flow *flow = arg;
@@ -171,6 +162,20 @@ static bool flow_drain(void *arg)
 
     flow->n_posted = 0;
     return dm_probe_done(flow->side, flow->side->req_evd, n, "transfer") == DM_OK;
+}
+
+static bool flow_post(void *arg, uint32_t offset, uint32_t len)
+{
+    struct flow *flow = arg;
+    int err;
+
+    if (flow->n_posted == BAND_DEPTH && !flow_drain(flow))
+        return false;
+    err = flow->is_read ? dm_probe_read(flow->side, flow->mem, offset, flow->remote, offset, len)
+                        : dm_probe_write(flow->side, flow->mem, offset, flow->remote, offset, len,
+                                         DAT_COMPLETION_DEFAULT_FLAG);
+    flow->n_posted += err == DM_OK;
+    return err == DM_OK;
 }
 
 static int flow_of(struct dm_probe_side *side, const struct dm_probe_mem *mem,
@@ -190,6 +195,14 @@ static int flow_of(struct dm_probe_side *side, const struct dm_probe_mem *mem,
 
 int dm_probe_run_bandwidth(struct dm_probe_env *env)
 {
+    static const struct {
+        uint32_t len;
+        bool is_read;
+        const char *key;
+    } flows[] = {{4 << 10, false, "write_4k"},   {16 << 10, false, "write_16k"},
+                 {64 << 10, false, "write_64k"}, {1 << 20, false, "write_1m"},
+                 {4 << 10, true, "read_4k"},     {16 << 10, true, "read_16k"},
+                 {64 << 10, true, "read_64k"},   {1 << 20, true, "read_1m"}};
     static const struct dm_probe_ep deep = {.n_req = 128};
     struct dm_probe_remote remote;
     struct dm_probe_mem mem = {.buf = NULL};
@@ -200,15 +213,9 @@ int dm_probe_run_bandwidth(struct dm_probe_env *env)
         err = dm_probe_alloc(&side, BAND_LEN, false, &mem);
     if (err == DM_OK)
         err = dm_probe_swap(&side, &mem, &remote);
-    if (err == DM_OK && !env->is_passive) {
-        err = flow_of(&side, &mem, &remote, false, 64 << 10, "write_64k");
-        if (err == DM_OK)
-            err = flow_of(&side, &mem, &remote, false, 1 << 20, "write_1m");
-        if (err == DM_OK)
-            err = flow_of(&side, &mem, &remote, true, 64 << 10, "read_64k");
-        if (err == DM_OK)
-            err = flow_of(&side, &mem, &remote, true, 1 << 20, "read_1m");
-    }
+    for (size_t i = 0; i < sizeof(flows) / sizeof(flows[0]) && err == DM_OK && !env->is_passive;
+         i++)
+        err = flow_of(&side, &mem, &remote, flows[i].is_read, flows[i].len, flows[i].key);
     if (err == DM_OK)
         err = dm_probe_meet(&side);
     dm_probe_free(&mem);
@@ -234,14 +241,14 @@ static int spin_done(DAT_EVD_HANDLE evd)
 }
 
 /* The target answers each message; it waits for it in dat_evd_wait, or polls. */
-static int echo(struct dm_probe_side *side, const struct dm_probe_mem *mem, bool is_blocking)
+static int echo(struct dm_probe_side *side, const struct dm_probe_mem *mem, int n, bool is_blocking)
 {
     DAT_EVENT event;
     DAT_COUNT n_more;
     DAT_RETURN rc;
     int err = DM_OK;
 
-    for (int i = 0; i < N_WAKES && err == DM_OK; i++) {
+    for (int i = 0; i < n && err == DM_OK; i++) {
         if (is_blocking) {
             rc = dat_evd_wait(side->recv_evd, DM_PROBE_WAIT_US, 1, &event, &n_more);
             if (rc != DAT_SUCCESS)
@@ -259,18 +266,18 @@ static int echo(struct dm_probe_side *side, const struct dm_probe_mem *mem, bool
     return err;
 }
 
-/* Best nanoseconds of a round trip; with a pause before each, the target has gone to sleep. */
-static int round_trips(struct dm_probe_side *side, const struct dm_probe_mem *mem, bool is_blocking,
-                       uint64_t *ns_p)
+/* Best nanoseconds of n round trips; with a pause before each, the target has gone to sleep. */
+static int round_trips(struct dm_probe_side *side, const struct dm_probe_mem *mem, int n,
+                       useconds_t idle_us, uint64_t *ns_p)
 {
     uint64_t best = UINT64_MAX;
     uint64_t start;
     uint64_t took;
     int err = DM_OK;
 
-    for (int i = 0; i < N_WAKES && err == DM_OK; i++) {
-        if (is_blocking)
-            usleep(1000);
+    for (int i = 0; i < n && err == DM_OK; i++) {
+        if (idle_us > 0)
+            usleep(idle_us);
         start = dm_clock_ns();
         err = dm_probe_send(side, mem, 64, 8);
         if (err == DM_OK)
@@ -286,8 +293,24 @@ static int round_trips(struct dm_probe_side *side, const struct dm_probe_mem *me
     return err;
 }
 
+/* A blocked target that has been idle for so long, beside one that polls. */
+static void say_wakeup(struct dm_probe_env *env, const char *key, uint64_t blocked, uint64_t polled)
+{
+    dm_probe_say_value(env, key, blocked > polled ? (double)(blocked - polled) / 1000 : 0, "us",
+                       "best round trip with the target in dat_evd_wait %.1f us, polling %.1f us",
+                       (double)blocked / 1000, (double)polled / 1000);
+}
+
 int dm_probe_run_wakeup(struct dm_probe_env *env)
 {
+    static const struct {
+        useconds_t idle_us;
+        const char *key;
+    } waits[] = {{0, "send_latency"},
+                 {10, "wakeup_10us"},
+                 {100, "wakeup_100us"},
+                 {1000, "wakeup"},
+                 {IDLE_MAX_US, "wakeup_10ms"}};
     struct dm_probe_mem mem = {.buf = NULL};
     struct dm_probe_side side;
     uint64_t polled = 0;
@@ -298,21 +321,22 @@ int dm_probe_run_wakeup(struct dm_probe_env *env)
         err = dm_probe_alloc(&side, 4096, false, &mem);
     for (int i = 0; i < 4 && err == DM_OK; i++)
         err = dm_probe_recv(&side, &mem, 0, 64);
-    for (int is_blocking = 0; is_blocking < 2 && err == DM_OK; is_blocking++) {
+    for (size_t i = 0; i < sizeof(waits) / sizeof(waits[0]) && err == DM_OK; i++) {
+        const bool is_blocking = waits[i].idle_us > 0;
+        const int n = waits[i].idle_us == IDLE_MAX_US ? N_WAKES / 4 : N_WAKES;
+
         err = dm_probe_meet(&side);
         if (err == DM_OK && env->is_passive)
-            err = echo(&side, &mem, is_blocking);
+            err = echo(&side, &mem, n, is_blocking);
         else if (err == DM_OK)
-            err = round_trips(&side, &mem, is_blocking, is_blocking ? &blocked : &polled);
-    }
-    if (err == DM_OK) {
-        dm_probe_say_value(env, "send_latency", (double)polled / 2000, "us",
-                           "half a round trip of 8-byte messages, polling; best of %d", N_WAKES);
-        dm_probe_say_value(env, "wakeup", blocked > polled ? (double)(blocked - polled) / 1000 : 0,
-                           "us",
-                           "best round trip with the target in dat_evd_wait %.1f us, polling "
-                           "%.1f us",
-                           (double)blocked / 1000, (double)polled / 1000);
+            err = round_trips(&side, &mem, n, waits[i].idle_us, is_blocking ? &blocked : &polled);
+        if (err != DM_OK)
+            break;
+        if (is_blocking)
+            say_wakeup(env, waits[i].key, blocked, polled);
+        else
+            dm_probe_say_value(env, waits[i].key, (double)polled / 2000, "us",
+                               "half a round trip of 8-byte messages, polling; best of %d", n);
     }
     if (err == DM_OK)
         err = dm_probe_meet(&side);

@@ -1,7 +1,7 @@
 /*
  * The registration cache.
  *
- * Two registrations are never kept for one address: a new one takes in what it
+ * Two registrations are never kept for one address, unless the cache is exact: a new one takes in what it
  * overlaps, so that neighbouring pieces of one array grow together into one region. An
  * entry that is still referenced when it is replaced leaves the tree and is freed
  * with its last reference.
@@ -22,28 +22,30 @@ static struct dm_mr *mr_of(const struct dm_rbnode *node)
     return dm_container_of(node, struct dm_mr, node);
 }
 
+static int cmp_numbers(uintptr_t x, uintptr_t y)
+{
+    return x < y ? -1 : x > y;
+}
+
 static int cmp_nodes(const struct dm_rbnode *a, const struct dm_rbnode *b)
 {
-    uintptr_t x = mr_of(a)->start;
-    uintptr_t y = mr_of(b)->start;
+    int order = cmp_numbers(mr_of(a)->start, mr_of(b)->start);
 
-    return x < y ? -1 : x > y;
+    return order != 0 ? order : cmp_numbers(mr_of(a)->end, mr_of(b)->end);
 }
 
 static int cmp_key(const void *key, const struct dm_rbnode *node)
 {
-    uintptr_t x = *(const uintptr_t *)key;
-    uintptr_t y = mr_of(node)->start;
-
-    return x < y ? -1 : x > y;
+    return cmp_numbers(*(const uintptr_t *)key, mr_of(node)->start);
 }
 
-void dm_reg_cache_init(struct dm_reg_cache *cache, size_t max_idle)
+void dm_reg_cache_init(struct dm_reg_cache *cache, size_t max_idle, bool is_exact)
 {
     memset(cache, 0, sizeof(*cache));
     dm_rbtree_init(&cache->tree, cmp_nodes);
     dm_list_init(&cache->lru);
     cache->max_idle = max_idle;
+    cache->is_exact = is_exact;
 }
 
 static void destroy(struct dm_mr *mr)
@@ -81,12 +83,27 @@ static inline bool covers(const struct dm_mr *mr, uintptr_t addr, size_t len)
     return addr >= mr->start && addr < mr->end && len <= mr->end - addr;
 }
 
+/* The entry of just this range, NULL when there is none. */
+static struct dm_mr *find_exact(const struct dm_reg_cache *cache, uintptr_t start, uintptr_t end)
+{
+    struct dm_rbnode *node = dm_rbtree_find_ge(&cache->tree, &start, cmp_key);
+
+    while (node != NULL && mr_of(node)->start == start && mr_of(node)->end < end)
+        node = dm_rbtree_next(node);
+    return node != NULL && mr_of(node)->start == start && mr_of(node)->end == end ? mr_of(node)
+                                                                                  : NULL;
+}
+
 struct dm_mr *dm_reg_cache_find(struct dm_reg_cache *cache, uintptr_t addr, size_t len)
 {
     struct dm_mr *mr = cache->last;
     struct dm_rbnode *node;
 
-    if (mr == NULL || !covers(mr, addr, len)) {
+    if (dm_unlikely(cache->is_exact)) {
+        mr = find_exact(cache, addr, addr + len);
+        if (mr == NULL)
+            return NULL;
+    } else if (mr == NULL || !covers(mr, addr, len)) {
         node = dm_rbtree_find_le(&cache->tree, &addr, cmp_key);
         if (node == NULL || !covers(mr_of(node), addr, len))
             return NULL;
@@ -104,8 +121,15 @@ struct dm_mr *dm_reg_cache_find(struct dm_reg_cache *cache, uintptr_t addr, size
 /* The first entry that touches [start, end), NULL when none does. */
 static struct dm_mr *first_overlap(const struct dm_reg_cache *cache, uintptr_t start, uintptr_t end)
 {
-    struct dm_rbnode *node = dm_rbtree_find_le(&cache->tree, &start, cmp_key);
+    struct dm_rbnode *node;
 
+    if (cache->is_exact) { /* they overlap: any may be the one */
+        node = dm_rbtree_first(&cache->tree);
+        while (node != NULL && mr_of(node)->end <= start)
+            node = dm_rbtree_next(node);
+        return node != NULL && mr_of(node)->start < end ? mr_of(node) : NULL;
+    }
+    node = dm_rbtree_find_le(&cache->tree, &start, cmp_key);
     if (node != NULL && mr_of(node)->end > start)
         return mr_of(node);
     node = dm_rbtree_find_ge(&cache->tree, &start, cmp_key);
@@ -130,7 +154,8 @@ void dm_reg_cache_insert(struct dm_reg_cache *cache, struct dm_mr *mr)
 {
     struct dm_mr *old;
 
-    while ((old = first_overlap(cache, mr->start, mr->end)) != NULL)
+    while ((old = cache->is_exact ? find_exact(cache, mr->start, mr->end)
+                                  : first_overlap(cache, mr->start, mr->end)) != NULL)
         forget(cache, old);
     dm_rbtree_add(&cache->tree, &mr->node);
     mr->is_cached = true;
@@ -229,11 +254,13 @@ int dm_adapt_reg(struct dm_adapt *adapt, void *addr, size_t len, struct dm_mr **
     /* whole pages: they are mapped as one, and neighbours in them will hit */
     page_start = start & ~(uintptr_t)(adapt->page - 1);
     page_end = (end + adapt->page - 1) & ~(uintptr_t)(adapt->page - 1);
-    start = page_start;
-    end = page_end;
-    dm_reg_cache_union(cache, &start, &end);
+    if (!cache->is_exact) {
+        start = page_start;
+        end = page_end;
+        dm_reg_cache_union(cache, &start, &end);
+    }
     err = register_range(adapt, start, end, mr_p);
-    if (err != DM_OK && (start != page_start || end != page_end)) {
+    if (err != DM_OK && (start < page_start || end > page_end)) {
         /* what was there before may be unmapped by now */
         dm_reg_cache_invalidate(cache, page_start, page_end - page_start);
         err = register_range(adapt, page_start, page_end, mr_p);
@@ -243,8 +270,10 @@ int dm_adapt_reg(struct dm_adapt *adapt, void *addr, size_t len, struct dm_mr **
         DM_TRACE(REG, "refused: %s", dm_err_detail());
         err = DM_EAGAIN;
     }
-    if (err == DM_OK)
+    if (err == DM_OK) {
+        cache->made_len += (*mr_p)->end - (*mr_p)->start;
         dm_reg_cache_insert(cache, *mr_p);
+    }
     return err;
 }
 

@@ -72,7 +72,12 @@ static bool is_for_large(const struct dm_ia *ia)
     return ia->is_driven && !ia->is_pinning;
 }
 
-/* What the settings and the provider's queues allow. */
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* What the settings, the tuning file and the provider's queues allow. */
 static void begin(struct dm_conn *conn, const struct dm_ia *ia)
 {
     const struct dm_adapt *adapt = conn->adapt;
@@ -87,9 +92,12 @@ static void begin(struct dm_conn *conn, const struct dm_ia *ia)
         n = most > DM_RING_SLOTS_MIN ? most : DM_RING_SLOTS_MIN;
     set(conn, n, adapt->slot_size);
     if (adapt->is_auto_size && !is_for_large(ia))
-        set(conn, n, DM_RING_SIZE_AUTO);
+        set(conn, n, adapt->size_auto);
     else if (adapt->is_auto_size && n > SLOTS_LOW)
         set(conn, n / 2 < SLOTS_LOW ? SLOTS_LOW : n / 2, adapt->slot_size);
+    if (adapt->is_auto_size && ia->tuned != NULL && ia->tuned->ring_slot_size > 0)
+        set(conn, least(n, ia->tuned->ring_slots > 0 ? ia->tuned->ring_slots : n),
+            least(adapt->slot_size, (uint32_t)ia->tuned->ring_slot_size));
 }
 
 /*
@@ -120,7 +128,8 @@ void dm_ring_grow(struct dm_ia *ia)
 
 static size_t region_len(const struct dm_conn *conn)
 {
-    return dm_region_len(conn->n_slots, conn->stride);
+    return dm_region_len(conn->n_slots, conn->stride) +
+           (conn->adapt->is_basic ? dm_region_heads_len(conn->n_slots) : 0);
 }
 
 /* Within its share of the memory that may be locked, so that later connections have theirs. */
@@ -194,7 +203,7 @@ int dm_ring_make(struct dm_conn *conn, struct dm_ia *ia, uint32_t most_slots, ui
 
 size_t dm_ring_wanted(const struct dm_adapt *adapt)
 {
-    uint32_t size = adapt->is_auto_size ? DM_RING_SIZE_AUTO : adapt->slot_size;
+    uint32_t size = adapt->is_auto_size ? adapt->size_auto : adapt->slot_size;
     size_t one = dm_region_len(adapt->n_slots, dm_slot_stride(size));
     size_t n = adapt->job.size > 1 ? (size_t)adapt->job.size - 1 : 1;
 

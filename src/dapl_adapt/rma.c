@@ -20,7 +20,7 @@
 #include "util/err.h"
 #include "util/log.h"
 
-static void finish(struct dm_adapt *adapt, struct dm_rdma *rdma)
+void dm_rma_finish(struct dm_adapt *adapt, struct dm_rdma *rdma)
 {
     rdma->next = NULL;
     if (adapt->done_head == NULL)
@@ -99,7 +99,7 @@ void dm_rma_completed(struct dm_conn *conn, struct dm_lane *lane, uint32_t place
         rdma->is_echo = true;
         enqueue_first(lane, rdma);
     } else {
-        finish(conn->adapt, rdma);
+        dm_rma_finish(conn->adapt, rdma);
     }
 }
 
@@ -162,7 +162,9 @@ static DAT_RETURN post_part(struct dm_conn *conn, struct dm_lane *lane, struct d
     cookie =
         dm_cookie(DM_COOKIE_RDMA, link, (uint32_t)link->kind << 16 | lane->head % DM_LANE_REQS);
     dm_serial_enter(lane->ia->is_serial);
-    if (takes_read(rdma))
+    if (dm_unlikely(rdma->has_imm) && len == rdma->left)
+        rc = dm_imm_post(lane->ia, link->ep, &lmr, cookie, &rmr, rdma->imm);
+    else if (takes_read(rdma))
         rc = DAT_EP_POST_RDMA_READ(link->ep, 1, &lmr, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG);
     else
         rc = DAT_EP_POST_RDMA_WRITE(link->ep, 1, &lmr, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG);
@@ -175,6 +177,7 @@ static DAT_RETURN post_part(struct dm_conn *conn, struct dm_lane *lane, struct d
     lane->n_reads += takes_read(rdma);
     lane->ia->n_signalled++;
     lane->ia->counts.rdma_len += len;
+    *(takes_read(rdma) ? &lane->ia->counts.n_reads : &lane->ia->counts.n_writes) += 1;
     rdma->n_posted++;
     rdma->local += len;
     rdma->remote += len;
@@ -203,7 +206,7 @@ void dm_rma_push(struct dm_conn *conn, struct dm_lane *lane)
         if (rdma->left == 0) {
             dequeue(lane);
             if (rdma->n_posted == 0)
-                finish(conn->adapt, rdma);
+                dm_rma_finish(conn->adapt, rdma);
         }
     }
     if (rc == DAT_SUCCESS || (DAT_GET_TYPE(rc) == DAT_INSUFFICIENT_RESOURCES && lane->rq_used > 0))
@@ -235,9 +238,10 @@ void dm_rma_fail(struct dm_conn *conn)
             rdma->left = 0;
             rdma->err = conn->err;
             if (rdma->n_posted == 0)
-                finish(conn->adapt, rdma);
+                dm_rma_finish(conn->adapt, rdma);
         }
     }
+    dm_imm_fail(conn);
 }
 
 void dm_rma_start(struct dm_conn *conn, struct dm_lane *lane, struct dm_rdma *rdma)
@@ -254,7 +258,8 @@ void dm_rma_start(struct dm_conn *conn, struct dm_lane *lane, struct dm_rdma *rd
 }
 
 static int start(struct dm_conn *conn, struct dm_rdma *rdma, void *local, struct dm_mr *mr,
-                 uint64_t remote, const struct dm_rkey *rkey, size_t len, bool is_read)
+                 uint64_t remote, const struct dm_rkey *rkey, size_t len, bool is_read,
+                 const uint32_t *imm)
 {
     struct dm_adapt *adapt = conn->adapt;
     int err;
@@ -270,6 +275,8 @@ static int start(struct dm_conn *conn, struct dm_rdma *rdma, void *local, struct
     rdma->n_posted = 0;
     rdma->err = DM_OK;
     rdma->is_read = is_read;
+    rdma->has_imm = imm != NULL;
+    rdma->imm = imm != NULL ? *imm : 0;
     rdma->is_queued = false;
     rdma->stripes = NULL;
     if (conn->tx.is_lost)
@@ -284,7 +291,8 @@ static int start(struct dm_conn *conn, struct dm_rdma *rdma, void *local, struct
             return err;
         rdma->owns_mr = true;
     }
-    if (dm_likely(len < 2 * dm_cfg()->stripe || adapt->n_ias == 1) || !dm_stripe_start(conn, rdma))
+    if (dm_likely(len < 2 * dm_cfg()->stripe || adapt->n_ias == 1) || rdma->has_imm ||
+        !dm_stripe_start(conn, rdma))
         dm_rma_start(conn, &conn->lane[0], rdma);
     return DM_OK;
 }
@@ -292,11 +300,18 @@ static int start(struct dm_conn *conn, struct dm_rdma *rdma, void *local, struct
 int dm_adapt_rdma_write(struct dm_conn *conn, struct dm_rdma *rdma, const void *local,
                         struct dm_mr *mr, uint64_t remote, const struct dm_rkey *rkey, size_t len)
 {
-    return start(conn, rdma, (void *)(uintptr_t)local, mr, remote, rkey, len, false);
+    return start(conn, rdma, (void *)(uintptr_t)local, mr, remote, rkey, len, false, NULL);
 }
 
 int dm_adapt_rdma_read(struct dm_conn *conn, struct dm_rdma *rdma, void *local, struct dm_mr *mr,
                        uint64_t remote, const struct dm_rkey *rkey, size_t len)
 {
-    return start(conn, rdma, local, mr, remote, rkey, len, true);
+    return start(conn, rdma, local, mr, remote, rkey, len, true, NULL);
+}
+
+int dm_adapt_rdma_write_imm(struct dm_conn *conn, struct dm_rdma *rdma, const void *local,
+                            struct dm_mr *mr, uint64_t remote, const struct dm_rkey *rkey,
+                            size_t len, uint32_t value)
+{
+    return start(conn, rdma, (void *)(uintptr_t)local, mr, remote, rkey, len, false, &value);
 }

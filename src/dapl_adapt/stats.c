@@ -97,7 +97,58 @@ static void add_rails(struct list *list, const struct dm_adapt *adapt)
         add(list, "  connection requests", "", counts->n_attempts);
         add(list, "  refused or timed out", "", counts->n_refused);
         add(list, "  waits in the provider", "", counts->n_waits);
+        add(list, "  waits that an event ended", "", counts->n_wakes);
     }
+}
+
+/* What was posted, over all rails: what a design costs on the wire. */
+static void add_posts(struct list *list, const struct dm_adapt *adapt)
+{
+    struct dm_ia_counts sum = {.n_writes = 0};
+    const struct dm_ia_counts *counts;
+    const struct dm_conn *conn;
+
+    for (int i = 0; i < adapt->n_ias; i++) {
+        counts = &adapt->ias[i]->counts;
+        sum.n_writes += counts->n_writes;
+        sum.n_imms += counts->n_imms;
+        sum.n_reads += counts->n_reads;
+        sum.n_sends += counts->n_sends;
+    }
+    dm_conn_for_each (conn, adapt) {
+        if (conn->tx.is_send)
+            sum.n_sends += conn->tx.n_posted - conn->tx.n_before;
+        else
+            sum.n_writes += conn->tx.n_posted - conn->tx.n_before;
+    }
+    add(list, "posts", "", sum.n_writes + sum.n_reads + sum.n_sends);
+    add(list, "  RDMA writes", "", sum.n_writes);
+    add(list, "  with immediate value", "", sum.n_imms);
+    add(list, "  RDMA reads", "", sum.n_reads);
+    add(list, "  sends", "", sum.n_sends);
+}
+
+/* Every record is copied into the ring, but for parts that are sent from where they are, and out of it. */
+static void add_copies(struct list *list, const struct dm_adapt *adapt)
+{
+    const struct dm_conn *conn;
+    uint64_t n_in = 0;
+    uint64_t in_len = 0;
+    uint64_t n_out = 0;
+    uint64_t out_len = 0;
+
+    for (int i = 0; i < adapt->n_ias; i++)
+        in_len += adapt->ias[i]->counts.pipe_len;
+    dm_conn_for_each (conn, adapt) {
+        n_in += conn->tx.n_posted;
+        in_len += conn->tx.len_sent - conn->tx.len_direct;
+        n_out += conn->rx.n_consumed;
+        out_len += conn->rx.len_got;
+    }
+    add(list, "copies into rings", "", n_in);
+    add(list, "  in all", "bytes", in_len);
+    add(list, "copies out of rings", "", n_out);
+    add(list, "  in all", "bytes", out_len);
 }
 
 int dm_adapt_stats(struct dm_adapt *adapt, struct dm_adapt_stat *stats, int max)
@@ -106,8 +157,11 @@ int dm_adapt_stats(struct dm_adapt *adapt, struct dm_adapt_stat *stats, int max)
 
     add_conns(&list, adapt);
     add_rails(&list, adapt);
+    add_posts(&list, adapt);
+    add_copies(&list, adapt);
     add(&list, "striped transfers", "", adapt->n_striped);
     add(&list, "registrations made", "", adapt->cache.n_misses);
+    add(&list, "  their size", "bytes", adapt->cache.made_len);
     add(&list, "  found again", "", adapt->cache.n_hits);
     add(&list, "  given up for room", "", adapt->cache.n_evicted);
     return list.n;

@@ -82,8 +82,8 @@ static bool is_due(struct dm_adapt *adapt)
     return false;
 }
 
-/* Nobody else may hold the rail's notification object. */
-static void block_aside(const struct dm_ia *ia, uint64_t timeout_us)
+/* Nobody else may hold the rail's notification object. True: an event ended it. */
+static bool block_aside(const struct dm_ia *ia, uint64_t timeout_us)
 {
     DAT_EVD_HANDLE evd = DAT_HANDLE_NULL;
     DAT_RETURN rc = dat_cno_wait(ia->cno, (DAT_TIMEOUT)timeout_us, &evd);
@@ -91,6 +91,7 @@ static void block_aside(const struct dm_ia *ia, uint64_t timeout_us)
     if (rc != DAT_SUCCESS && DAT_GET_TYPE(rc) != DAT_QUEUE_EMPTY &&
         DAT_GET_TYPE(rc) != DAT_TIMEOUT_EXPIRED)
         pause_ns(PAUSE_NS);
+    return rc == DAT_SUCCESS;
 }
 
 static void block(struct dm_ia *ia, uint64_t timeout_us)
@@ -106,8 +107,8 @@ static void block(struct dm_ia *ia, uint64_t timeout_us)
     dm_gate_retake(levels);
     ia->is_waited_on = false;
     if (rc == DAT_SUCCESS) {
-        if (event.event_number == DAT_DTO_COMPLETION_EVENT)
-            dm_poll_dto(ia, &event.event_data.dto_completion_event_data);
+        ia->counts.n_wakes++;
+        dm_poll_event(ia, &event);
     } else if (DAT_GET_TYPE(rc) != DAT_TIMEOUT_EXPIRED) {
         pause_ns(PAUSE_NS);
     }
@@ -116,6 +117,7 @@ static void block(struct dm_ia *ia, uint64_t timeout_us)
 void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us)
 {
     struct dm_ia *ia = busiest(adapt);
+    bool is_woken;
     int levels;
 
     if (is_due(adapt))
@@ -135,8 +137,9 @@ void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us)
     ia->counts.n_waits++;
     if (ia->cno != DAT_HANDLE_NULL) {
         levels = dm_gate_drop();
-        block_aside(ia, timeout_us);
+        is_woken = block_aside(ia, timeout_us);
         dm_gate_retake(levels);
+        ia->counts.n_wakes += is_woken;
     } else {
         block(ia, timeout_us);
     }
@@ -163,7 +166,7 @@ bool dm_adapt_sleep_begin(struct dm_adapt *adapt, struct dm_adapt_sleep *sleep)
 void dm_adapt_sleep(const struct dm_adapt_sleep *sleep)
 {
     if (sleep->ia->cno != DAT_HANDLE_NULL)
-        block_aside(sleep->ia, sleep->timeout_us);
+        (void)block_aside(sleep->ia, sleep->timeout_us);
     else
         pause_ns((long)(sleep->timeout_us < RING_WAIT ? sleep->timeout_us : RING_WAIT) * 1000);
     atomic_store(&sleep->adapt->is_aside_asleep, false);

@@ -11,6 +11,8 @@
 
 #include "onesided/rma.h"
 
+#define RECORD_SPARE 256 /* bytes of a record that are left to headers */
+
 /* The call being worked on, and the packet being filled. */
 struct acc_walk {
     const struct dm_rma_call *call;
@@ -168,39 +170,53 @@ static int add_run(void *arg, void *addr, size_t n, int basic)
     return err != DM_OK ? err : combine_run(w, map + offset, n, basic);
 }
 
+/*
+ * Bytes of data that a packet may have if it goes at once: a record of the pipe is long where each
+ * costs system calls.
+ */
+static size_t longest_now(const struct dm_win *win, int target)
+{
+    size_t good = dm_chan_eager_good(dm_world.chan, dm_rma_proc(win, target)) / 2;
+
+    return good > 2 * DM_RMA_ACC_BYTES ? good - RECORD_SPARE : DM_RMA_ACC_BYTES;
+}
+
+static struct dm_pkt_rma_acc plain_header(const struct acc_walk *w, uint64_t offset, size_t len,
+                                          const struct dm_type *basic)
+{
+    struct dm_pkt_rma_acc acc = acc_header(w, len);
+
+    acc.offset = offset;
+    acc.basic = basic->basic;
+    return acc;
+}
+
 /* Contiguous elements of one basic type on both sides: no run records, often no copy. */
 static int send_plain(struct acc_walk *w, const char *data, uint64_t offset, size_t len,
                       const struct dm_type *basic)
 {
-    size_t step = DM_RMA_ACC_BYTES / (size_t)basic->size * (size_t)basic->size;
-    int proc = dm_rma_proc(w->call->win, w->call->target);
+    struct dm_win *win = w->call->win;
+    size_t step = longest_now(win, w->call->target);
 
-    if (len <= DM_RMA_ERRAND_BYTES && !dm_rma_is_busy(w->call->win, w->call->target)) {
-        struct dm_pkt_rma_acc acc = acc_header(w, len);
+    if (len <= DM_RMA_ERRAND_BYTES && !dm_rma_is_busy(win, w->call->target)) {
+        struct dm_pkt_rma_acc acc = plain_header(w, offset, len, basic);
 
-        acc.offset = offset;
-        acc.basic = basic->basic;
         if (dm_rma_errand(w->call, &acc, data, NULL, 0))
             return DM_OK;
     }
+    if (len <= DM_RMA_ACC_BYTES && w->call->req == NULL && dm_rma_is_chatty(win, w->call->target)) {
+        struct dm_pkt_rma_acc acc = plain_header(w, offset, len, basic);
+
+        return dm_rma_hold(w->call, &acc, data);
+    }
     while (len > 0) {
-        size_t part = len < step ? len : step;
-        struct dm_pkt_rma_acc acc = acc_header(w, part);
-        int err;
+        size_t part = (len < step ? len : step) / (size_t)basic->size * (size_t)basic->size;
+        struct dm_pkt_rma_acc acc = plain_header(w, offset, part, basic);
+        int err = dm_rma_packet(w->call, &acc, data);
 
-        acc.offset = offset;
-        acc.basic = basic->basic;
-        err = dm_chan_send_now(dm_world.chan, proc, &acc.pkt, data);
-        if (err == DM_OK) {
-            dm_rma_state.counts.n_packets++;
-            dm_rma_unacked(w->call->win, w->call->target);
-        } else if (err == DM_EAGAIN) {
-            struct dm_rma_msg *msg = dm_rma_msg_new(w->call);
-
-            if (msg == NULL)
-                return DM_ENOMEM;
-            memcpy(msg->data, data, part);
-            err = dm_rma_msg_send(msg, &acc.pkt, msg->data);
+        if (err == DM_EAGAIN) {
+            step = DM_RMA_ACC_BYTES;
+            continue;
         }
         if (err != DM_OK)
             return err;

@@ -12,7 +12,7 @@ static int check_epoch(struct dm_win *win, int target)
     case DM_EPOCH_LOCK_ALL:
         if (dm_likely(win->peers[target].is_locked || win->is_nocheck))
             return DM_OK;
-        return dm_rma_lock(win, target, MPI_LOCK_SHARED);
+        return dm_rma_lock_used(win, target);
     case DM_EPOCH_START:
         if (win->peers[target].is_started)
             return DM_OK;

@@ -87,12 +87,10 @@ struct dm_rma_node {
     struct dm_chan_hook hook;      /* looks for those for me */
     struct dm_win *win;
     uint32_t completes_seen;
-    uint32_t n_fences; /* that this process has come to */
-    /* fences over several hosts: rank of the first process of each, mine, notices by round */
+    /* fences over several hosts: rank of the first process of each, mine */
     int n_leaders;
     int leader;
     int *leaders;
-    uint32_t n_notices[32];
 };
 
 static inline struct dm_rma_seat *dm_rma_seat(const struct dm_win *win, int seat)

@@ -3,7 +3,7 @@
  *
  * The barrier of a fence is counters in the control block: few processes of one host
  * look at each other's, others count into one word, whose last arrival lets all go. With several
- * hosts their first processes exchange notices in between.
+ * hosts their first processes exchange notices in between; without control blocks all processes do.
  */
 #include "mpi/coll/coll.h"
 #include "onesided/ctl.h"
@@ -25,33 +25,81 @@ static int barrier_flags(struct dm_win *win)
     struct dm_rma_node *node = win->node;
     int err = DM_OK;
 
-    dm_atomic_store(&dm_rma_my_seat(win)->n_fences, node->n_fences);
+    dm_atomic_store(&dm_rma_my_seat(win)->n_fences, win->n_fences);
     wake_all(win);
     for (int i = 0; i < node->n && err == DM_OK; i++)
-        err = dm_rma_wait_word(win, &dm_rma_seat(win, i)->n_fences, node->n_fences, true);
+        err = dm_rma_wait_word(win, &dm_rma_seat(win, i)->n_fences, win->n_fences, true);
     return err;
 }
 
-/* The first processes of all hosts meet: in each round one hears of twice as many. */
-static int meet_leaders(struct dm_win *win)
+/* Does this process exchange notices with others in a fence? Emulation has the collective barrier. */
+static bool meets(const struct dm_win *win)
 {
-    struct dm_rma_node *node = win->node;
+    return win->node != NULL ? win->node->me == 0 && win->node->n_leaders > 1
+                             : dm_cfg()->rma != DM_RMA_EMULATED;
+}
+
+/* A notice of another process, of this fence or a later one. */
+static int await_notice(struct dm_win *win, int round)
+{
+    const volatile uint32_t *n = &win->n_notices[round];
+
+    while ((int32_t)(*n - win->n_fences) < 0) {
+        int err = DM_OK;
+
+        dm_chan_progress_wait(dm_world.chan);
+        if ((int32_t)(*n - win->n_fences) < 0)
+            err = dm_rma_check_lost(win, -1);
+        if (err != DM_OK)
+            return err;
+    }
+    return DM_OK;
+}
+
+/* Those who exchange notices: the first processes of all hosts, or (no control blocks) all. */
+static int meet_size(const struct dm_win *win)
+{
+    return win->node != NULL ? win->node->n_leaders : win->comm->size;
+}
+
+/* Whom this process tells in the round that goes this far. */
+static int meet_rank(const struct dm_win *win, int step)
+{
+    const struct dm_rma_node *node = win->node;
+
+    return node != NULL ? node->leaders[(node->leader + step) % node->n_leaders]
+                        : (win->comm->rank + step) % win->comm->size;
+}
+
+/* In each round one hears of twice as many. */
+static int meet(struct dm_win *win)
+{
     int err = DM_OK;
 
-    for (int step = 1, round = 0; step < node->n_leaders && err == DM_OK; step *= 2, round++) {
-        err = dm_rma_note(win, node->leaders[(node->leader + step) % node->n_leaders],
-                          DM_PKT_RMA_FENCE, round);
+    for (int step = 1, round = 0; step < meet_size(win) && err == DM_OK; step *= 2, round++) {
+        err = dm_rma_note(win, meet_rank(win, step), DM_PKT_RMA_FENCE, round);
         if (err == DM_OK)
-            err = dm_rma_wait_word(win, &node->n_notices[round], node->n_fences, true);
+            err = await_notice(win, round);
     }
     return err;
+}
+
+/*
+ * Two processes whose notices follow their packets need not wait for acknowledgements before the
+ * barrier: when it is over all packets for oneself have come, and those of one's own are waited for
+ * then. With more, a third one could read what has not come yet.
+ */
+static bool is_pair(const struct dm_win *win)
+{
+    return win->comm->size == 2 && win->flavor != MPI_WIN_FLAVOR_DYNAMIC && meets(win) &&
+           !dm_rma_has_seat(win, 1 - win->comm->rank);
 }
 
 static int barrier_count(struct dm_win *win)
 {
     struct dm_rma_node *node = win->node;
     struct dm_rma_ctl *ctl = node->ctl;
-    uint32_t all = node->n_fences * (uint32_t)node->n;
+    uint32_t all = win->n_fences * (uint32_t)node->n;
     bool is_last = dm_atomic_add(&ctl->n_arrived, 1) + 1 == all;
     int err;
 
@@ -60,11 +108,11 @@ static int barrier_count(struct dm_win *win)
         dm_rma_wake(win, node->ranks[0], false);
     }
     if (node->n_leaders == 1 ? !is_last : node->me != 0)
-        return dm_rma_wait_word(win, &ctl->n_fences, node->n_fences, true);
+        return dm_rma_wait_word(win, &ctl->n_fences, win->n_fences, true);
     err = dm_rma_wait_word(win, &ctl->n_arrived, all, true);
     if (err == DM_OK)
-        err = meet_leaders(win);
-    dm_atomic_store(&ctl->n_fences, node->n_fences);
+        err = meet(win);
+    dm_atomic_store(&ctl->n_fences, win->n_fences);
     wake_all(win);
     return err;
 }
@@ -73,12 +121,12 @@ static int barrier(struct dm_win *win)
 {
     struct dm_rma_node *node = win->node;
 
+    win->n_fences++;
     if (node == NULL) {
         dm_rma_state.counts.n_syncs_packet++;
-        return dm_barrier(win->comm);
+        return meets(win) ? meet(win) : dm_barrier(win->comm);
     }
     dm_rma_state.counts.n_syncs_word++;
-    node->n_fences++;
     return node->n_leaders == 1 && node->n <= FLAGS_MAX ? barrier_flags(win) : barrier_count(win);
 }
 
@@ -92,11 +140,13 @@ int dm_win_fence(int assert_flags, struct dm_win *win)
     if (win->exposure == DM_EPOCH_POST)
         return DM_FAIL(DM_ERR_RMA_SYNC, "MPI_Win_fence between MPI_Win_post and MPI_Win_wait");
     /* after the flush my transfers are at their targets; after the barrier everybody's are */
-    err = dm_rma_flush_all(win);
+    err = is_pair(win) ? dm_rma_flush_start(win) : dm_rma_flush_all(win);
     if (err == DM_EPEER)
         return err;
     /* whoever was refused something still comes: the others wait */
     barrier_err = barrier(win);
+    if (barrier_err == DM_OK && is_pair(win))
+        err = dm_rma_flush_all(win);
     if (barrier_err != DM_OK)
         return barrier_err;
     win->access = assert_flags & MPI_MODE_NOSUCCEED ? DM_EPOCH_NONE : DM_EPOCH_FENCE;

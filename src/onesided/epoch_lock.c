@@ -52,6 +52,22 @@ int dm_rma_lock(struct dm_win *win, int rank, int mode)
     return DM_OK;
 }
 
+int dm_rma_lock_used(struct dm_win *win, int rank)
+{
+    struct dm_win_peer *peer = &win->peers[rank];
+    int err;
+
+    /* whoever waits lets other threads in */
+    while (*(volatile bool *)&peer->is_locking)
+        dm_chan_progress_wait(dm_world.chan);
+    if (peer->is_locked)
+        return DM_OK;
+    peer->is_locking = true;
+    err = dm_rma_lock(win, rank, MPI_LOCK_SHARED);
+    peer->is_locking = false;
+    return err;
+}
+
 int dm_win_lock(int lock_type, int rank, int assert_flags, struct dm_win *win)
 {
     struct dm_win_peer *peer;

@@ -74,7 +74,9 @@ static int send_fetch(const struct dm_rma_call *call, struct fetch *f, size_t le
     if (err != DM_OK)
         return err;
     f->id = (struct dm_rma_run){.offset = (uint64_t)(uintptr_t)x};
-    err = dm_chan_send_now(dm_world.chan, dm_rma_proc(call->win, call->target), &acc.pkt, f);
+    err = dm_rma_let_go(call->win, call->target, false);
+    if (err == DM_OK)
+        err = dm_chan_send_now(dm_world.chan, dm_rma_proc(call->win, call->target), &acc.pkt, f);
     if (err == DM_EAGAIN) {
         msg = dm_rma_msg_new(call);
         err = DM_ENOMEM;

@@ -24,7 +24,9 @@ int dm_rma_answer(struct dm_win *win, int rank, int32_t handle, enum dm_rma_pkt 
 
 int dm_rma_note(struct dm_win *win, int rank, enum dm_rma_pkt type, int mode)
 {
-    return dm_rma_answer(win, rank, win->parts[rank].handle, type, mode);
+    int err = dm_rma_let_go(win, rank, false);
+
+    return err != DM_OK ? err : dm_rma_answer(win, rank, win->parts[rank].handle, type, mode);
 }
 
 /* The first lost process among rank, or all ranks when rank < 0; -1 when none. */
@@ -99,7 +101,8 @@ static int request_ack(struct dm_win *win, int rank)
     if (!peer->is_unacked)
         return DM_OK;
     dm_rma_acked(win, rank);
-    err = dm_rma_note(win, rank, DM_PKT_RMA_SYNC, 0);
+    err = peer->held != NULL ? dm_rma_let_go(win, rank, true)
+                             : dm_rma_note(win, rank, DM_PKT_RMA_SYNC, 0);
     if (err != DM_OK)
         return err;
     peer->n_awaited++;
@@ -118,14 +121,19 @@ int dm_rma_flush(struct dm_win *win, int rank)
     return err != DM_OK ? err : take_error(win);
 }
 
-int dm_rma_flush_all(struct dm_win *win)
+int dm_rma_flush_start(struct dm_win *win)
 {
     int err = DM_OK;
 
     for (int i = 0; win->n_unacked > 0 && i < win->comm->size && err == DM_OK; i++)
         err = request_ack(win, i);
-    if (err == DM_OK)
-        err = dm_rma_wait(win, -1, &win->n_pending);
+    return err == DM_OK ? dm_rma_wait(win, -1, &win->n_pending) : err;
+}
+
+int dm_rma_flush_all(struct dm_win *win)
+{
+    int err = dm_rma_flush_start(win);
+
     if (err == DM_OK)
         err = dm_rma_wait(win, -1, &win->n_awaited);
     return err != DM_OK ? err : take_error(win);

@@ -66,6 +66,9 @@ struct dm_win {
     bool is_unordered; /* accumulate_ordering=none: updates may overtake each other */
     bool is_nocheck;   /* of MPI_Win_lock_all: no locks are taken */
     int n_unacked;     /* peers that have packets to acknowledge */
+    int n_late;        /* replies still to come that nobody wants any more */
+    uint32_t n_fences; /* that this process has come to */
+    uint32_t n_notices[32]; /* fences over several hosts: from others, by round */
     uint32_t n_flushes;
     struct dm_rma_node *node; /* NULL: locks, fences and so on go by packets */
     bool is_mapped;           /* others address my part, or I theirs: see dm_rma_combine */

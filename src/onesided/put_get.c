@@ -3,14 +3,19 @@
  *
  * The origin knows both layouts, so it moves each run of contiguous memory that both sides
  * have in common by one RDMA transfer; the target's processor has no part in it. Runs to
- * a part that is not registered go as packets.
+ * a part that is not registered go as packets, and so do many short ones in active epochs.
  */
 #include <string.h>
 
 #include "onesided/rma.h"
+#include "util/cfg.h"
 
 /* Runs looked at in one go, on each side. */
 #define N_RUNS 32
+
+/* So many runs, of so many bytes on average, are scattered. */
+#define SCATTERED_RUNS  8
+#define SCATTERED_BYTES 2048
 
 /* One run to registered memory. */
 static int move_direct(const struct dm_rma_call *call, void *local, uint64_t remote,
@@ -32,11 +37,10 @@ static int move_direct(const struct dm_rma_call *call, void *local, uint64_t rem
     return err;
 }
 
-/* Bytes that replace what is there. */
+/* Bytes that replace what is there; held back when a synchronization is going to follow. */
 static int put_packet(const struct dm_rma_call *call, const char *local, uint64_t offset,
-                      size_t len)
+                      size_t len, bool is_held)
 {
-    struct dm_rma_msg *msg = dm_rma_msg_new(call);
     struct dm_pkt_rma_acc acc = {
         .pkt = {.type = DM_PKT_RMA_ACC,
                 .version = DM_PKT_VERSION,
@@ -48,10 +52,7 @@ static int put_packet(const struct dm_rma_call *call, const char *local, uint64_
         .basic = MPI_BYTE,
     };
 
-    if (msg == NULL)
-        return DM_ENOMEM;
-    memcpy(msg->data, local, len);
-    return dm_rma_msg_send(msg, &acc.pkt, msg->data);
+    return is_held ? dm_rma_hold(call, &acc, local) : dm_rma_packet(call, &acc, local);
 }
 
 /* A request that is answered. */
@@ -84,8 +85,8 @@ static int move_packets(const struct dm_rma_call *call, char *local, uint64_t of
     while (len > 0 && err == DM_OK) {
         size_t part = len < DM_RMA_ACC_BYTES ? len : DM_RMA_ACC_BYTES;
 
-        err =
-            is_put ? put_packet(call, local, offset, part) : get_packet(call, local, offset, part);
+        err = is_put ? put_packet(call, local, offset, part, false)
+                     : get_packet(call, local, offset, part);
         local += part;
         offset += part;
         len -= part;
@@ -104,6 +105,17 @@ static bool move_by_target(const struct dm_rma_call *call, void *local, uint64_t
                   : dm_rma_errand(call, &acc, NULL, local, len);
 }
 
+/*
+ * Does a short put to another host travel with the synchronization? The target comes to a fence or
+ * MPI_Win_wait anyway, and the notice behind the packet says that it has been applied.
+ */
+static bool rides(const struct dm_rma_call *call, size_t len)
+{
+    return len <= DM_RMA_ACC_BYTES &&
+           (call->win->access == DM_EPOCH_FENCE || call->win->access == DM_EPOCH_START) &&
+           dm_rma_is_chatty(call->win, call->target);
+}
+
 static int move_run(const struct dm_rma_call *call, void *local, uint64_t remote, size_t len,
                     bool is_put)
 {
@@ -111,6 +123,7 @@ static int move_run(const struct dm_rma_call *call, void *local, uint64_t remote
     struct dm_rkey rkey = part->rkey;
     bool is_direct = part->is_direct, is_file = false;
     char *map = dm_rma_reach(call);
+    int err;
 
     if (map != NULL) {
         dm_rma_state.counts.n_mapped++;
@@ -123,6 +136,10 @@ static int move_run(const struct dm_rma_call *call, void *local, uint64_t remote
     if (len <= DM_RMA_ERRAND_BYTES && !is_file &&
         move_by_target(call, local, remote - part->base, len, is_put))
         return DM_OK;
+    if (is_direct && is_put && rides(call, len))
+        return put_packet(call, local, remote - part->base, len, true);
+    if (is_direct && !is_put && dm_rma_ask(call, local, remote, len, &err))
+        return err;
     if (is_direct)
         return move_direct(call, local, remote, &rkey, len, is_put);
     return move_packets(call, local, remote - part->base, len, is_put);
@@ -180,11 +197,32 @@ static DM_NOINLINE int move_runs(const struct dm_rma_call *call, void *origin, s
     return DM_OK;
 }
 
+static bool is_scattered(const void *buf, size_t count, const struct dm_type *type)
+{
+    struct iovec iov[SCATTERED_RUNS];
+    int n;
+    size_t covered = dm_type_iov(buf, count, type, 0, iov, SCATTERED_RUNS, &n);
+
+    return n == SCATTERED_RUNS && covered < SCATTERED_RUNS * SCATTERED_BYTES;
+}
+
+/*
+ * Do packets of many runs cost less than an RDMA transfer for each, which may be a system call? Only where
+ * the target comes to the end of the epoch, or has to apply everything anyway.
+ */
+static bool may_gather(const struct dm_rma_call *call)
+{
+    return !call->win->parts[call->target].is_direct ||
+           (dm_cfg()->rma == DM_RMA_AUTO &&
+            (call->win->access == DM_EPOCH_FENCE || call->win->access == DM_EPOCH_START));
+}
+
 static int move(const struct dm_rma_call *call, void *origin, size_t origin_count,
                 struct dm_type *origin_type, MPI_Aint disp, size_t target_count,
                 struct dm_type *target_type, bool is_put)
 {
     uint64_t offset, there;
+    char *map;
     int err;
 
     err = dm_rma_check_call(call->win, origin_count, origin_type, call->target, disp, target_count,
@@ -198,8 +236,22 @@ static int move(const struct dm_rma_call *call, void *origin, size_t origin_coun
         return move_run(call, (char *)origin + origin_type->true_lb,
                         there + (uint64_t)target_type->true_lb,
                         origin_count * (size_t)origin_type->size, is_put);
-    return move_runs(call, origin, origin_count, origin_type, (void *)(uintptr_t)there,
-                     target_count, target_type, is_put);
+    map = dm_rma_reach(call);
+    if (map == NULL && may_gather(call) &&
+        (is_scattered((void *)(uintptr_t)there, target_count, target_type) ||
+         is_scattered(origin, origin_count, origin_type)))
+        return is_put ? dm_rma_accumulate(call, origin, origin_count, origin_type, disp,
+                                          target_count, target_type, dm_op_get(MPI_REPLACE))
+                      : dm_rma_get_accumulate(call, NULL, 0, origin_type, origin, origin_count,
+                                              origin_type, disp, target_count, target_type,
+                                              dm_op_get(MPI_NO_OP));
+    if (map == NULL)
+        return move_runs(call, origin, origin_count, origin_type, (void *)(uintptr_t)there,
+                         target_count, target_type, is_put);
+    dm_rma_state.counts.n_mapped++;
+    map += offset;
+    return is_put ? dm_type_copy(origin, origin_count, origin_type, map, target_count, target_type)
+                  : dm_type_copy(map, target_count, target_type, origin, origin_count, origin_type);
 }
 
 int dm_rma_put(const struct dm_rma_call *call, const void *origin, size_t origin_count,

@@ -5,6 +5,7 @@
 #define DM_ONESIDED_RMA_H
 
 #include "onesided/onesided.h"
+#include "util/cfg.h"
 #include "util/pool.h"
 
 /* ---- epochs of this process as an origin (win->access) and as a target (win->exposure) ---- */
@@ -25,6 +26,7 @@ struct dm_win_peer {
     bool is_unacked;  /* packets that change its memory were sent since the last acknowledgement */
     bool is_started;  /* in the group of MPI_Win_start */
     bool is_locked;   /* I hold a lock on its part */
+    bool is_locking;  /* a thread waits for it, under MPI_Win_lock_all */
     bool is_nocheck;  /* that lock was taken with MPI_MODE_NOCHECK: nothing to release */
     int lock_mode;    /* of that lock: MPI_LOCK_* */
     int next_locked;  /* rank, see dm_win.locked */
@@ -34,10 +36,12 @@ struct dm_win_peer {
     bool is_tried;    /* mapping it has been */
     void *view;       /* the file of a part that was mapped here, for unmapping */
     size_t view_len;
-    uint32_t n_skips; /* errands not to be tried, because it did not look */
+    uint32_t n_skips; /* errands and questions not to be tried, because it did not look */
     uint32_t most_skips;
     bool is_called; /* a packet was sent to wake it since the last one that it carried out */
-    int bad;        /* as a target: what went wrong with its packets since its last SYNC */
+    struct dm_rma_msg *held; /* the last update for it, held back; or NULL */
+    uint64_t heard;          /* ns: it answered a question */
+    int bad;                 /* as a target: what went wrong with its packets since its last SYNC */
 };
 
 /* One call's way to its target. */
@@ -78,16 +82,20 @@ struct dm_pkt_rma_note {
  * starts with n_runs run records, the last one first, then the data of the runs in order.
  * Flags: with FETCH one more record comes before them, whose offset is the id to be
  * echoed in the reply; NO_OP brings no data. With SWAP there is one run of one element, and the
- * data are the new value and the one to compare with.
+ * data are the new value and the one to compare with. With ACK, which has no runs, everything
+ * up to this packet is acknowledged.
  */
-enum { DM_RMA_FETCH = 1, DM_RMA_SWAP = 2 };
+enum { DM_RMA_FETCH = 1, DM_RMA_SWAP = 2, DM_RMA_ACK = 4 };
 struct dm_pkt_rma_acc {
     struct dm_pkt pkt;
     int32_t win;
     int32_t op;
     uint64_t offset; /* bytes from the start of the target's part */
     int32_t basic;
-    uint32_t n_runs;
+    union {
+        uint32_t n_runs;
+        int32_t from; /* with ACK: the window's handle at the sender */
+    };
 };
 struct dm_rma_run {
     uint64_t offset;
@@ -125,8 +133,19 @@ _Static_assert(sizeof(struct dm_rma_run) == 16, "run record is sent as it is");
 struct dm_rma_msg {
     struct dm_chan_send send;
     struct dm_rma_call call;
+    struct dm_list link; /* in dm_rma_state.held, with its header: */
+    struct dm_pkt_rma_acc acc;
     struct dm_rma_run runs[DM_RMA_ACC_RUNS + 1]; /* filled from the end */
     char data[DM_RMA_ACC_BYTES];
+};
+
+/* What has become of a question: asked, read by RDMA meanwhile, which of both is over. */
+enum dm_rma_ask {
+    DM_ASK_NONE,
+    DM_ASK_WAITS,
+    DM_ASK_READS,    /* the reply is not wanted any more */
+    DM_ASK_ANSWERED, /* and has come */
+    DM_ASK_LATE      /* and is still to come, though the transfer is over */
 };
 
 /* An RDMA transfer, or the place where a reply goes. */
@@ -139,6 +158,12 @@ struct dm_rma_xfer {
     size_t count;
     struct dm_type *type;
     size_t offset;
+    /* of a question that RDMA can do without (ask.c) */
+    enum dm_rma_ask ask;
+    struct dm_list asked; /* in dm_rma_state.asked */
+    uint64_t when;        /* ns */
+    uint64_t remote;
+    size_t len;
 };
 
 /* Shared by all windows (rma_state.c). */
@@ -147,8 +172,12 @@ struct dm_rma_state {
     struct dm_pool xfers;
     struct dm_pool reqs;
     struct dm_list awaited; /* transfers that wait for a reply */
-    int n_lost;             /* processes */
-    struct dm_list allocs;  /* of MPI_Alloc_mem */
+    struct dm_list asked;   /* those of them that RDMA can do, oldest first */
+    struct dm_chan_hook ask_hook;
+    struct dm_list held; /* updates that wait for what follows them */
+    struct dm_chan_hook held_hook;
+    int n_lost;            /* processes */
+    struct dm_list allocs; /* of MPI_Alloc_mem */
     struct {
         uint64_t n_mapped;       /* transfers by loads and stores */
         uint64_t n_errands;      /* short ones that a waiting target carried out */
@@ -205,9 +234,42 @@ static inline void dm_rma_acked(struct dm_win *win, int rank)
 struct dm_rma_msg *dm_rma_msg_new(const struct dm_rma_call *call);
 /* Queue it with this header; the payload lies in msg. Counted until it has left. */
 int dm_rma_msg_send(struct dm_rma_msg *msg, const struct dm_pkt *pkt, const void *payload);
+/* Send an update, at once or copied. DM_EAGAIN: too long to be copied (DM_RMA_ACC_BYTES). */
+int dm_rma_packet(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
+                  const void *data);
+/*
+ * Is the target on another host, in a network where processors move the data? There a packet costs
+ * no more than RDMA, and a target that waits answers sooner than its provider does.
+ */
+static inline bool dm_rma_is_chatty(const struct dm_win *win, int target)
+{
+    return win->peers[target].seat < 0 && dm_cfg()->rma == DM_RMA_AUTO &&
+           dm_chan_eager_good(dm_world.chan, dm_rma_proc(win, target)) > 0;
+}
+/*
+ * Hold an update of at most DM_RMA_ACC_BYTES back, copied, until the next pass of progress: a flush
+ * may follow, and then needs no packet of its own. DM_ENOMEM.
+ */
+int dm_rma_hold(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc, const void *data);
+/* Send what is held back for rank, if anything is; wants_ack: to be acknowledged. */
+int dm_rma_let_go(struct dm_win *win, int rank, bool wants_ack);
+/*
+ * Get bytes by a question to a target that looks, or else, soon, by RDMA (ask.c). False: not
+ * now, nothing was done.
+ */
+bool dm_rma_ask(const struct dm_rma_call *call, void *local, uint64_t remote, size_t len,
+                int *err_p);
+/* The question's reply is here, from the first byte on. False: it is not wanted any more. */
+bool dm_rma_ask_answered(struct dm_rma_xfer *x);
+/* The target of a question was lost; true when the transfer waits for nothing else. */
+bool dm_rma_ask_lost(struct dm_rma_xfer *x);
+void dm_rma_ask_start(void);
 /* A transfer record, counted until dm_rma_xfer_over; NULL when memory is out. */
 struct dm_rma_xfer *dm_rma_xfer_new(const struct dm_rma_call *call);
 void dm_rma_xfer_over(struct dm_rma_xfer *x, int err);
+/* Its two halves: the call hears of it; the record is free again. */
+void dm_rma_xfer_tell(const struct dm_rma_xfer *x, int err);
+void dm_rma_xfer_free(struct dm_rma_xfer *x);
 /* A transfer was refused at once: its request, or else the next synchronization, tells. */
 void dm_rma_refused(const struct dm_rma_call *call, int err);
 /* The same for data that come in a reply: where they go. DM_EPEER, DM_ENOMEM. */
@@ -360,6 +422,8 @@ void dm_rma_let_in(struct dm_win *win);
 int dm_rma_flush(struct dm_win *win, int rank);
 /* The same for all ranks, acknowledgements overlapped. */
 int dm_rma_flush_all(struct dm_win *win);
+/* Its first half: acknowledgements are asked for, not waited for. */
+int dm_rma_flush_start(struct dm_win *win);
 /* Only: origin buffers may be reused. */
 int dm_rma_flush_local(struct dm_win *win, int rank);
 /*
@@ -373,10 +437,13 @@ int dm_rma_check_call(struct dm_win *win, size_t origin_count, const struct dm_t
 /* Only the last of them. */
 int dm_rma_check_sizes(size_t origin_count, const struct dm_type *origin_type, size_t target_count,
                        const struct dm_type *target_type);
-/*
- * Lock rank's part, or under MPI_Win_lock_all what has not been used yet; waits. DM_EPEER.
- */
+/* Lock rank's part; waits. DM_EPEER. */
 int dm_rma_lock(struct dm_win *win, int rank, int mode);
+/*
+ * The same under MPI_Win_lock_all for a part that is used for the first time, perhaps by several
+ * threads at once.
+ */
+int dm_rma_lock_used(struct dm_win *win, int rank);
 /* Is the target in a passive target epoch of this process (rank < 0: is any)? */
 bool dm_rma_is_passive(const struct dm_win *win, int rank);
 /* Give back what MPI_Alloc_mem allocated and the program did not free. */

@@ -147,6 +147,15 @@ static void apply_fetch(struct dm_win *win, int proc, const struct dm_pkt_rma_ac
     reply_send(proc, msg, id.offset, err == DM_OK ? len : 0, err == DM_OK ? 0 : DM_RMA_REFUSED);
 }
 
+/* All packets of rank so far have been applied; how that went. */
+static void acknowledge(struct dm_win *win, int rank, int32_t handle)
+{
+    struct dm_win_peer *peer = &win->peers[rank];
+
+    dm_rma_answer(win, rank, handle, DM_PKT_RMA_SYNC_ACK, peer->bad);
+    peer->bad = DM_OK;
+}
+
 static void apply_acc(int proc, const struct dm_pkt_rma_acc *acc, const char *data)
 {
     struct dm_win *win = find_win(acc->win, proc);
@@ -159,7 +168,7 @@ static void apply_acc(int proc, const struct dm_pkt_rma_acc *acc, const char *da
         apply_fetch(win, proc, acc, data);
         return;
     }
-    if (acc->n_runs == 0) {
+    if (acc->n_runs == 0 || acc->pkt.flags & DM_RMA_ACK) {
         const struct dm_rma_run run = {.offset = acc->offset,
                                        .n = acc->pkt.data_len /
                                             (uint32_t)dm_type_get(acc->basic)->size,
@@ -171,6 +180,8 @@ static void apply_acc(int proc, const struct dm_pkt_rma_acc *acc, const char *da
     }
     if (err != DM_OK)
         note_failure(win, proc, err);
+    if (acc->pkt.flags & DM_RMA_ACK)
+        acknowledge(win, dm_group_rank_of(win->group, proc), acc->from);
 }
 
 static void acc_write(void *arg, size_t offset, const void *data, size_t len)
@@ -262,6 +273,11 @@ static void on_reply(void *arg, int proc, const struct dm_pkt *pkt, const void *
     struct dm_rma_xfer *x = (struct dm_rma_xfer *)(uintptr_t)reply->id;
 
     (void)arg, (void)proc;
+    if (!dm_rma_ask_answered(x)) {
+        if (avail != pkt->data_len)
+            *sink = (struct dm_chan_sink){.write = discard_write, .done = discard_done};
+        return;
+    }
     if (pkt->flags & DM_RMA_REFUSED) {
         dm_rma_xfer_over(x, DM_ERR_RMA_RANGE);
     } else if (avail == pkt->data_len) {
@@ -276,10 +292,7 @@ static void on_reply(void *arg, int proc, const struct dm_pkt *pkt, const void *
 
 static void on_sync(struct dm_win *win, const struct dm_pkt_rma_note *note)
 {
-    struct dm_win_peer *peer = &win->peers[note->source];
-
-    dm_rma_answer(win, note->source, note->from, DM_PKT_RMA_SYNC_ACK, peer->bad);
-    peer->bad = DM_OK;
+    acknowledge(win, note->source, note->from);
 }
 
 /* An acknowledgement, or a lock that was granted. */
@@ -352,8 +365,7 @@ static void on_unlock(struct dm_win *win, const struct dm_pkt_rma_note *note)
 
 static void on_fence(struct dm_win *win, const struct dm_pkt_rma_note *note)
 {
-    if (win->node != NULL)
-        win->node->n_notices[note->mode]++;
+    win->n_notices[note->mode]++;
 }
 
 /* Whoever slept is awake; a lock's turn may have come to somebody of another host. */

@@ -217,6 +217,9 @@ int dm_win_free(struct dm_win *win)
         return err;
     /* refused transfers of an epoch that nobody has ended do not keep the window */
     err = dm_rma_flush_all(win);
+    /* replies that nobody wants any more: they name records of this window */
+    if (err != DM_EPEER && dm_rma_wait(win, -1, &win->n_late) != DM_OK)
+        err = DM_EPEER;
     if (err == DM_EPEER)
         return err;
     /* nobody may still send here when the handle becomes invalid */

@@ -2,6 +2,8 @@
  * What is on its way: transfers, packets, replies that are awaited, and the requests
  * that count them.
  */
+#include <string.h>
+
 #include "onesided/rma.h"
 
 /* Something that was counted by count_in is over. */
@@ -59,12 +61,82 @@ struct dm_rma_msg *dm_rma_msg_new(const struct dm_rma_call *call)
     return msg;
 }
 
+/* ---- updates held back ---- */
+
+int dm_rma_hold(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc, const void *data)
+{
+    struct dm_rma_msg *msg = dm_rma_msg_new(call);
+    int err;
+
+    if (msg == NULL)
+        return DM_ENOMEM;
+    err = dm_rma_let_go(call->win, call->target, false);
+    if (err != DM_OK) {
+        dm_pool_put(&dm_rma_state.msgs, msg);
+        return err;
+    }
+    msg->acc = *acc;
+    memcpy(msg->data, data, acc->pkt.data_len);
+    call->win->peers[call->target].held = msg;
+    dm_list_add_tail(&dm_rma_state.held, &msg->link);
+    dm_rma_unacked(call->win, call->target);
+    dm_chan_hook_add(dm_world.chan, &dm_rma_state.held_hook);
+    return DM_OK;
+}
+
+int dm_rma_let_go(struct dm_win *win, int rank, bool wants_ack)
+{
+    struct dm_rma_msg *msg = win->peers[rank].held;
+    bool is_unacked = win->peers[rank].is_unacked;
+    int err;
+
+    if (dm_likely(msg == NULL))
+        return DM_OK;
+    win->peers[rank].held = NULL;
+    dm_list_del(&msg->link);
+    if (wants_ack) {
+        msg->acc.pkt.flags |= DM_RMA_ACK;
+        msg->acc.from = win->obj.handle;
+    }
+    err = dm_chan_send_now(dm_world.chan, dm_rma_proc(win, rank), &msg->acc.pkt, msg->data);
+    if (err == DM_EAGAIN) {
+        err = dm_rma_msg_send(msg, &msg->acc.pkt, msg->data);
+        if (!is_unacked)
+            dm_rma_acked(win, rank);
+        return err;
+    }
+    dm_rma_state.counts.n_packets++;
+    dm_pool_put(&dm_rma_state.msgs, msg);
+    return err;
+}
+
+/* Whoever makes progress may wait for what these bring about. */
+static int let_all_go(struct dm_chan_hook *hook)
+{
+    int n = 0;
+
+    while (!dm_list_is_empty(&dm_rma_state.held)) {
+        struct dm_rma_msg *msg = dm_container_of(dm_rma_state.held.next, struct dm_rma_msg, link);
+
+        dm_rma_let_go(msg->call.win, msg->call.target, false);
+        n++;
+    }
+    dm_chan_hook_del(dm_world.chan, hook);
+    return n;
+}
+
+/* ---- packets on their way ---- */
+
 int dm_rma_msg_send(struct dm_rma_msg *msg, const struct dm_pkt *pkt, const void *payload)
 {
     struct dm_win *win = msg->call.win;
     int target = msg->call.target;
-    int err;
+    int err = dm_rma_let_go(win, target, false);
 
+    if (err != DM_OK) {
+        dm_pool_put(&dm_rma_state.msgs, msg);
+        return err;
+    }
     count_in(&msg->call);
     dm_rma_state.counts.n_packets++;
     dm_rma_unacked(win, target);
@@ -73,6 +145,28 @@ int dm_rma_msg_send(struct dm_rma_msg *msg, const struct dm_pkt *pkt, const void
     if (err != DM_OK)
         msg_done(&msg->send, err);
     return err;
+}
+
+int dm_rma_packet(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
+                  const void *data)
+{
+    struct dm_rma_msg *msg;
+    int err = dm_rma_let_go(call->win, call->target, false);
+
+    if (err == DM_OK)
+        err =
+            dm_chan_send_now(dm_world.chan, dm_rma_proc(call->win, call->target), &acc->pkt, data);
+    if (err == DM_OK) {
+        dm_rma_state.counts.n_packets++;
+        dm_rma_unacked(call->win, call->target);
+    }
+    if (err != DM_EAGAIN || acc->pkt.data_len > DM_RMA_ACC_BYTES)
+        return err;
+    msg = dm_rma_msg_new(call);
+    if (msg == NULL)
+        return DM_ENOMEM;
+    memcpy(msg->data, data, acc->pkt.data_len);
+    return dm_rma_msg_send(msg, &acc->pkt, msg->data);
 }
 
 /* ---- transfers ---- */
@@ -85,6 +179,16 @@ static void xfer_done(struct dm_rdma *rdma, int err)
 void dm_rma_xfer_over(struct dm_rma_xfer *x, int err)
 {
     count_out(&x->call, err);
+    dm_rma_xfer_free(x);
+}
+
+void dm_rma_xfer_tell(const struct dm_rma_xfer *x, int err)
+{
+    count_out(&x->call, err);
+}
+
+void dm_rma_xfer_free(struct dm_rma_xfer *x)
+{
     if (x->type != NULL) {
         dm_list_del(&x->link);
         if (!x->type->is_builtin)
@@ -104,6 +208,7 @@ struct dm_rma_xfer *dm_rma_xfer_new(const struct dm_rma_call *call)
     x->rdma.done = xfer_done;
     x->call = *call;
     x->type = NULL;
+    x->ask = DM_ASK_NONE;
     count_in(call);
     return x;
 }
@@ -138,7 +243,7 @@ static void on_lost(void *arg, int proc, int err)
     dm_list_for_each_safe (it, tmp, &dm_rma_state.awaited) {
         struct dm_rma_xfer *x = dm_container_of(it, struct dm_rma_xfer, link);
 
-        if (dm_rma_proc(x->call.win, x->call.target) == proc)
+        if (dm_rma_proc(x->call.win, x->call.target) == proc && dm_rma_ask_lost(x))
             dm_rma_xfer_over(x, DM_EPEER);
     }
 }
@@ -146,6 +251,9 @@ static void on_lost(void *arg, int proc, int err)
 void dm_rma_xfer_start(void)
 {
     dm_list_init(&dm_rma_state.awaited);
+    dm_list_init(&dm_rma_state.held);
+    dm_rma_state.held_hook.fn = let_all_go;
+    dm_rma_ask_start();
     dm_rma_state.n_lost = 0;
     dm_chan_on_lost(dm_world.chan, on_lost, NULL);
 }

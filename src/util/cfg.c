@@ -105,7 +105,7 @@ static bool parse_bool(const char *text, bool *val_p)
 }
 
 /* The choices are the start of the help text: "a|b|c: ". */
-static bool parse_enum(const char *text, const char *help, int *val_p)
+static bool find_choice(const char *text, const char *help, int *val_p)
 {
     size_t text_len = strlen(text);
 
@@ -120,6 +120,15 @@ static bool parse_enum(const char *text, const char *help, int *val_p)
             return false;
         help += len + 1;
     }
+}
+
+/* Where yes and no are among the choices their other names are, too. */
+static bool parse_enum(const char *text, const char *help, int *val_p)
+{
+    bool is_yes;
+
+    return find_choice(text, help, val_p) ||
+           (parse_bool(text, &is_yes) && find_choice(is_yes ? "yes" : "no", help, val_p));
 }
 
 /* Stores a text into the field of a row; false when it is not allowed there. */

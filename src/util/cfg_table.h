@@ -22,8 +22,9 @@
     X(CONNECT, ENUM, "auto", connect,                                                              \
       "auto|start|demand: when connections are made; auto: at start up to 8 processes")            \
     X(EAGER, ENUM, "auto", eager,                                                                  \
-      "auto|rdma|sendrecv: how small messages travel; auto: by RDMA into a ring while every "      \
-      "process has a core, else by send/receive")                                                  \
+      "auto|rdma|sendrecv|basic: how small messages travel; auto: by RDMA into a ring, but over "  \
+      "networks by send/receive when processes outnumber cores; basic: as rdma, but data, head "   \
+      "and tail each in a write of its own (docs/DESIGNS.md)")                                     \
     X(RING_SLOTS, UINT, "64", ring_slots, "slots in the eager ring of a connection")               \
     X(RING_SLOT_SIZE, SIZE, "auto", ring_slot_size,                                                \
       "bytes in a slot of the eager ring; auto: 16k, but 64k in half as many slots over networks " \
@@ -31,10 +32,22 @@
     X(EAGER_LIMIT, SIZE, "auto", eager_limit,                                                      \
       "largest message sent without rendezvous, bytes; auto: 16k, and two slots where those are "  \
       "larger")                                                                                    \
+    X(UNEXPECTED, SIZE, "64m", unexpected,                                                         \
+      "bytes of messages without a receive that a process keeps: beyond, others send theirs by "   \
+      "rendezvous until half of it is free; 0: always; a short message counts 64")                 \
     X(RNDV, ENUM, "auto", rndv,                                                                    \
-      "auto|read|pipe: rendezvous by RDMA read and a FIN, or by copies through the ring; auto: "   \
-      "what a measurement at connection time shows to be faster")                                  \
-    X(REG_CACHE, BOOL, "yes", reg_cache, "keep memory registrations after use")                    \
+      "auto|read|pipe|write|imm: rendezvous by RDMA read and a FIN; by copies through the ring; "  \
+      "by RDMA write after the receiver's answer and a FIN; by RDMA write whose immediate value "  \
+      "is the FIN, where the provider has that; auto: read or pipe, what a measurement at "        \
+      "connection time shows to be faster")                                                        \
+    X(RNDV_INLINE, BOOL, "no", rndv_inline,                                                        \
+      "send the first bytes of a message with the request to send, at most 4k of them")            \
+    X(CHUNK, SIZE, "auto", chunk,                                                                  \
+      "bytes of a chunk of a large message that goes through the ring, all of them copied; auto: " \
+      "as much as a slot takes, and sent from where it is where that is cheaper than a copy")      \
+    X(REG_CACHE, ENUM, "yes", reg_cache,                                                           \
+      "no|yes|exact|interval: keep memory registrations after use; exact: for just the same "      \
+      "range; interval, which yes means: for all that lies within")                                \
     X(REG_CACHE_SIZE, SIZE, "256m", reg_cache_size,                                                \
       "bytes the registration cache may keep unused")                                              \
     X(SPIN, USEC, "auto", spin,                                                                    \
@@ -51,8 +64,11 @@
       "auto|yes|no: whether collectives use memory that the processes of a host share; auto: "     \
       "when a provider reaches peers on this host by sharing memory, too")                         \
     X(COLL_FILE, STR, "", coll_file,                                                               \
-      "a file of rows by which collectives choose their algorithms, as datum-tune writes it; "     \
-      "for what it leaves open the library's table holds (docs/TUNING.md)")                        \
+      "a file of rows by which collectives choose their algorithms; for what it leaves open the "  \
+      "library's table holds (docs/TUNING.md)")                                                    \
+    X(TUNE, STR, "auto", tune,                                                                     \
+      "auto, no, or a file: thresholds and algorithms that datum-tune has measured for "           \
+      "providers; auto: the user's file or the installation's, if there is one (docs/TUNING.md)")  \
     X(RMA, ENUM, "auto", rma,                                                                      \
       "auto|emulated|direct: one-sided communication; emulated: everything by packets that the "   \
       "target's processor applies; direct: loads and stores or RDMA wherever the target's memory " \

@@ -20,15 +20,6 @@ prints() { # WANT COMMAND...: the lines, sorted
     echo "got: $got"
     return 1
 }
-status() { # WANT COMMAND...
-    local want=$1 got
-    shift
-    "$@"
-    got=$?
-    [ $got = "$want" ] && return
-    echo "exit status $got, expected $want"
-    return 1
-}
 
 # ---- what arrives ----
 
@@ -50,8 +41,8 @@ check 'arguments' prints "$(printf '<%s>\n' "${args[@]}" "${args[@]}" | sort)" \
     on_all -n 2 bash -c 'printf "<%s>\n" "$@"' x "${args[@]}"
 check 'input goes to rank 0' prints hello bash -c \
     "echo hello | '$hosts_d' run $hosts_dir/h1.sock mpiexec -hosts h2 -n 1 cat"
-check 'exit status' status 9 on_all -n 3 ./sleeper 9
-check 'end' status 0 on_all -n 5 ./sleeper 0
+check 'exit status' status 9 '' on_all -n 3 ./sleeper 9
+check 'end' status 0 '' on_all -n 5 ./sleeper 0
 check_fails 'a program that one host has not' 'h2.*(no such file|No such file)|execvp.*/only-h1' \
     on_all -n 2 /tmp/only-h1
 
@@ -102,7 +93,7 @@ ended() {
         pass_one
     fi
 }
-says() {
+err_says() { # NAME PATTERN
     if grep -Eq "$2" err; then
         pass_one
     else
@@ -119,7 +110,7 @@ ended 'kill -9 of a rank on another host'
 start 6
 on_host h1 kill -KILL "$(process_of 3)"
 ended "kill -9 of a rank on mpiexec's host"
-says "kill -9 of a rank on mpiexec's host" 'rank 3 on host h1'
+err_says "kill -9 of a rank on mpiexec's host" 'rank 3 on host h1'
 
 # Hydra is slow to kill the ranks of this host: the first of them is no culprit.
 start 6
@@ -144,7 +135,7 @@ for sig in INT TERM; do
     start 4
     kill -$sig $job
     ended "SIG$sig"
-    says "SIG$sig" "mpiexec got signal.*the job is ended"
+    err_says "SIG$sig" "mpiexec got signal.*the job is ended"
 done
 
 start 4

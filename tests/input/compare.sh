@@ -3,17 +3,6 @@
 # datum-compare: its errors, a small report with everything in it, and comparing two.
 . "$TEST_LIB"
 
-status() { # STATUS PATTERN COMMAND...
-    want=$1 pattern=$2
-    shift 2
-    "$@" >said 2>&1
-    rc=$?
-    [ $rc = "$want" ] && grep -Eqe "$pattern" said && return 0
-    echo "status $rc"
-    cat said
-    return 1
-}
-
 check 'help' status 0 '--diff OLD NEW' datum-compare --help
 check 'no place' status 2 'where to' datum-compare
 check 'wrong option' status 2 'unknown argument "--outputs"' datum-compare --outputs x
@@ -29,13 +18,18 @@ check 'a report' datum-compare --output 'a b' --quick --test latency,barrier --s
 check 'json' python3 -m json.tool 'a b/datum over datum-shm.json'
 check 'raw' test -s 'a b/raw datum-shm.json'
 check 'csv' test "$(grep -c '^datum over datum-shm,latency,us,' 'a b/results.csv')" = 3
-check 'page' grep -q '<h2>latency (us)</h2>' 'a b/report.html'
+check 'csv, processor time' grep -Eq '^datum over datum-shm,latency,us,8,.*,[0-9.e-]+$' 'a b/results.csv'
+check 'csv, raw' test "$(grep -Ec '^raw datum-shm,raw_(write|write_bw|read_bw|registration|wakeup|send),' 'a b/results.csv')" = 24
+check 'page' grep -q '<h3>latency, us</h3>' 'a b/report.html'
+check 'page, what MPI adds' grep -q '<td>MPI message over a DAT write, us</td><td>8</td>' 'a b/report.html'
+check 'page, one source' grep -q 'nothing to compare' 'a b/report.html'
+check 'page, machine' grep -q '<tr><th>cores</th><td>[0-9]' 'a b/report.html'
 check 'page ends' grep -q '</body></html>' 'a b/report.html'
 if command -v gnuplot >/dev/null 2>&1; then
     check 'curves' grep -q '<svg' 'a b/report.html'
 fi
 check 'nothing from outside' sh -c '! grep -E "(src|href)=.?http" "a b/report.html"'
-check 'the same' status 0 '^4 figures compared, 0 slower' datum-compare --diff 'a b' 'a b'
+check 'the same' status 0 '^28 figures compared, 0 slower' datum-compare --diff 'a b' 'a b'
 mkdir slow
 awk -F, -v OFS=, 'NR > 1 && $2 == "latency" { for (i = 5; i <= 9; i++) $i *= 1000 } { print }' \
     'a b/results.csv' >slow/results.csv
@@ -44,5 +38,6 @@ check 'faster' status 0 '^faster +datum over datum-shm +latency +8 ' datum-compa
 if command -v mpicc.mpich >/dev/null 2>&1 && command -v mpiexec.mpich >/dev/null 2>&1; then
     check 'with a peer' datum-compare --output peer --quick --test barrier --providers datum-shm --no-raw --peer mpich
     check 'it is there' grep -q '^mpich,barrier,us,' peer/results.csv
+    check 'who is first' grep -Eq '<td>barrier</td><td>-</td><td>(mpich|datum over datum-shm|no clear one)</td>' peer/report.html
 fi
 totals

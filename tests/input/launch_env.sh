@@ -21,31 +21,13 @@ int main(int argc, char **argv)
 END
 mpicc -o prog prog.c || fail 'prog.c does not compile'
 
-status() { # WANT COMMAND...
-    local want=$1 got
-    shift
-    "$@" >out 2>err
-    got=$?
-    [ $got = "$want" ] && return
-    echo "exit status $got, expected $want"
-    cat out err
-    return 1
-}
-prints() { # PATTERN COMMAND...
-    local pattern=$1
-    shift
-    "$@" 2>&1 | tee said | grep -Eqe "$pattern" && return
-    cat said
-    return 1
-}
-
 # exit status
 for code in 0 1 7 200; do
-    check "exit status $code" status $code mpiexec -n 3 ./prog $code
-    check "exit status $code of one" status $code mpiexec -n 1 ./prog $code
+    check "exit status $code" status $code '' mpiexec -n 3 ./prog $code
+    check "exit status $code of one" status $code '' mpiexec -n 1 ./prog $code
 done
-check 'exit status without MPI' status 3 mpiexec -n 2 sh -c 'exit 3'
-check 'no such program' prints 'no-such-prog' mpiexec -n 2 ./no-such-prog
+check 'exit status without MPI' status 3 '' mpiexec -n 2 sh -c 'exit 3'
+check_fails 'no such program' 'no-such-prog' mpiexec -n 2 ./no-such-prog
 check 'quiet' bash -c '[ -z "$(mpiexec -n 3 ./prog 2>&1 >/dev/null)" ]'
 
 # finding Hydra
@@ -54,42 +36,41 @@ ln -s "$(command -v sh)" bin/sh
 exe=$(readlink -f "$(command -v mpiexec)")
 check_fails 'Hydra is missing' 'mpiexec.hydra.*apt-get install mpich' \
     env PATH="$PWD/bin" "$exe" -n 1 ./prog
-check 'status when Hydra is missing' status 127 env PATH="$PWD/bin" "$exe" -n 1 ./prog
+check 'status when Hydra is missing' status 127 '' env PATH="$PWD/bin" "$exe" -n 1 ./prog
 check_fails 'DATUM_HYDRA names nothing' 'DATUM_HYDRA is ./no/hydra' \
     env DATUM_HYDRA=/no/hydra mpiexec -n 1 ./prog
 check_fails 'DATUM_HYDRA names mpiexec' 'mpiexec itself' env DATUM_HYDRA=mpiexec mpiexec -n 1 ./prog
 printf '#!/bin/sh\necho "hydra got: $*"\nexit 9\n' >bin/my-hydra
 chmod +x bin/my-hydra
-check 'DATUM_HYDRA' prints 'hydra got: -n 1 -x a b$' \
+check "DATUM_HYDRA, its exit status" status 9 'hydra got: -n 1 -x a b$' \
     env DATUM_HYDRA=bin/my-hydra mpiexec -n 1 -x 'a b'
-check "Hydra's exit status" status 9 env DATUM_HYDRA=bin/my-hydra mpiexec -n 1 ./prog
 check_fails 'no program' 'no program is named' mpiexec
-check '--version' prints '^Datum [0-9]' mpiexec --version
-check '--help' prints 'DATUM_HYDRA' mpiexec --help
-check "Hydra's help" prints 'genvall' mpiexec --help
+check '--version' says '^Datum [0-9]' mpiexec --version
+check '--help' says 'DATUM_HYDRA' mpiexec --help
+check "Hydra's help" says 'genvall' mpiexec --help
 
 # environment of the ranks
-check 'DAT_OVERRIDE is kept' prints '^/my/dat.conf$' \
+check 'DAT_OVERRIDE is kept' says '^/my/dat.conf$' \
     env DAT_OVERRIDE=/my/dat.conf mpiexec -n 1 sh -c 'echo $DAT_OVERRIDE'
-check 'DAT_OVERRIDE is set' prints "^$DATUM_BUILD/etc/dat.conf$" \
+check 'DAT_OVERRIDE is set' says "^$DATUM_BUILD/etc/dat.conf$" \
     env -u DAT_OVERRIDE mpiexec -n 1 sh -c 'echo $DAT_OVERRIDE'
-check 'an empty DAT_OVERRIDE is set' prints "^$DATUM_BUILD/etc/dat.conf$" \
+check 'an empty DAT_OVERRIDE is set' says "^$DATUM_BUILD/etc/dat.conf$" \
     env DAT_OVERRIDE= mpiexec -n 1 sh -c 'echo $DAT_OVERRIDE'
-check 'our library comes first' prints "^$DATUM_BUILD/lib:/other/lib$" \
+check 'our library comes first' says "^$DATUM_BUILD/lib:/other/lib$" \
     env LD_LIBRARY_PATH=/other/lib mpiexec -n 1 sh -c 'echo $LD_LIBRARY_PATH'
-check 'no empty library directory' prints "^$DATUM_BUILD/lib$" \
+check 'no empty library directory' says "^$DATUM_BUILD/lib$" \
     env -u LD_LIBRARY_PATH mpiexec -n 1 sh -c 'echo $LD_LIBRARY_PATH'
 check 'input' bash -c '[ "$(echo hello | mpiexec -n 1 cat)" = hello ]'
-check 'PMI_PORT instead of PMI_FD' prints 'rank 1 of 2' mpiexec -pmi-port -n 2 ./prog
-check 'without the front' prints 'rank 1 of 2' mpiexec.hydra -n 2 ./prog
-check 'programs side by side' prints 'rank 2 of 3' mpiexec -n 1 ./prog : -n 2 ./prog
+check 'PMI_PORT instead of PMI_FD' says 'rank 1 of 2' mpiexec -pmi-port -n 2 ./prog
+check 'without the front' says 'rank 1 of 2' mpiexec.hydra -n 2 ./prog
+check 'programs side by side' says 'rank 2 of 3' mpiexec -n 1 ./prog : -n 2 ./prog
 check 'signals are as they were' bash -c \
     'mpiexec -n 1 grep SigBlk /proc/self/status | grep -q "SigBlk:.0000000000000000"'
 
 # alone, or not
-check 'alone' prints '^rank 0 of 1$' ./prog
-check 'a job of one' prints '^rank 0 of 1$' mpiexec -n 1 ./prog
-check 'a child of a job of one is alone' prints '^rank 0 of 1$' \
+check 'alone' says '^rank 0 of 1$' ./prog
+check 'a job of one' says '^rank 0 of 1$' mpiexec -n 1 ./prog
+check 'a child of a job of one is alone' says '^rank 0 of 1$' \
     env PMI_FD=77 PMI_RANK=0 PMI_SIZE=1 ./prog
 for var in PMI_SIZE=2 OMPI_COMM_WORLD_SIZE=4 MPI_LOCALNRANKS=2 PMIX_RANK=1; do
     check_fails "$var" "${var%=*} is ${var#*=}.*mpiexec" env $var ./prog

@@ -1,6 +1,7 @@
 /*
  * Rank 1 dies in the middle of an operation with rank 0, which is told by an error of the call that
- * needs it, and goes on. The arguments are the operation and a file for rank 0's last word.
+ * needs it, and goes on. The arguments are the operation and a file for rank 0's last word; without
+ * arguments it lists the operations.
  */
 #include <fcntl.h>
 #include <mpi.h>
@@ -210,8 +211,10 @@ static const struct {
 
 int main(int argc, char **argv)
 {
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]) && argc == 1; i++)
+        puts(cases[i].name);
     if (argc != 3)
-        return 2;
+        return argc == 1 ? 0 : 2;
     result = argv[2];
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &me);

@@ -1,33 +1,101 @@
 #!/bin/sh
 # test: timeout=200
-# datum-tune in its quick form: the file it writes, that the library takes it; wrong options.
+# datum-tune in its quick form: the file it writes, that the library takes it; what it makes of wrong and old files; wrong options.
 . "$TEST_LIB"
 
-check 'a quick run' timeout 120 datum-tune --quick --ranks "2 3" --sizes 8:4096 \
-    --collectives bcast,allgather,alltoallv --output my.coll
-check 'the file says when and where' grep -q "^# Datum [0-9].* 20[0-9][0-9]-.* host .* provider datum" my.coll
-check 'values and spread' grep -Eq '^# 8 bytes: .*binomial [0-9.]+ \[[0-9.]+ [0-9.]+\], scatter [0-9.]+' my.coll
-check 'rows' grep -Eq '^bcast (shm|binomial|scatter) ranks=2 .*one-node$' my.coll
-check 'rows of the other number of ranks' grep -Eq '^alltoallv (linear|pairwise) ranks=3-5 one-node$' my.coll
-check 'no row of an algorithm that needs 2^n ranks' sh -c '! grep "^allgather doubling ranks=3" my.coll'
+check 'a quick run' timeout 120 datum-tune --quick --ranks "2 3" --sizes 8:4096 --only collectives \
+    --collectives bcast,allgather,alltoallv --output my.tune
+check 'the file says for whom' grep -qx "version $(datum-info --version | sed 's/^Datum //')" my.tune
+check 'of which provider' grep -qx 'provider datum-shm' my.tune
+check 'when and where' grep -Eq '^measured 20[0-9][0-9]-.* UTC on .*, one-node$' my.tune
+check 'values and spread' grep -Eq '^# 8 bytes: .*binomial [0-9.]+ \[[0-9.]+ [0-9.]+\], scatter [0-9.]+' my.tune
+check 'rows' grep -Eq '^bcast (shm|binomial|scatter) ranks=2 .*one-node$' my.tune
+check 'rows of the other number of ranks' grep -Eq '^alltoallv (shm|linear|pairwise) ranks=3-5 one-node$' my.tune
+check 'no row of an algorithm that needs 2^n ranks' sh -c '! grep "^allgather doubling ranks=3" my.tune'
+check 'transfers' timeout 120 datum-tune --quick --ranks 2 --only transfers --output my2.tune
+check 'their figures' grep -Eq '^# bw 1048576 bytes, MB/s: read [0-9.]+ \[.*pipe [0-9.]+' my2.tune
+check 'their slots' grep -Eq '^# slots beside 64x16k, 64x8k x [0-9.]+' my2.tune
 takes() {
-    DATUM_EXPLAIN=1 DATUM_COLL_FILE=my.coll timeout 20 mpiexec -n 3 datum-bench-coll -c bcast,alltoallv \
-        -s 8:8 -t 1 >out 2>&1 && grep -Eq "bcast of 8 bytes, 3 ranks: [a-z]+ \(my.coll:[0-9]+\)" out &&
-        grep -Eq "alltoallv of 0 bytes, 3 ranks: [a-z]+ \(my.coll:[0-9]+\)" out
+    DATUM_EXPLAIN=1 DATUM_TUNE=my.tune timeout 20 mpiexec -n 3 datum-bench-coll -c bcast,alltoallv \
+        -s 8:8 -t 1 >out 2>&1 && grep -Eq "bcast of 8 bytes, 3 ranks: [a-z]+ \(my.tune:[0-9]+\)" out &&
+        grep -Eq "alltoallv of 0 bytes, 3 ranks: [a-z]+ \(my.tune:[0-9]+\)" out
 }
 check 'the library takes it' takes
-check 'to standard output' sh -c 'datum-tune --quick --ranks 2 --collectives barrier --output - |
+check 'to standard output' sh -c 'datum-tune --quick --ranks 2 --only collectives --collectives barrier --output - |
     grep -q "^barrier [a-z]* ranks=2-3 one-node"'
+
+# ---- what the library makes of a file ----
+
+version=$(datum-info --version | sed 's/^Datum //')
+tune() { # LINE...: a file of this version
+    printf 'format 1\nversion %s\n' "$version" >the.tune
+    printf '%s\n' "$@" >>the.tune
+}
+job() { DATUM_EXPLAIN=1 DATUM_COLL_SHM=no timeout 20 mpiexec -n 2 datum-bench-coll -c bcast -s 8:8 -t 1; }
+with() { DATUM_TUNE=$PWD/the.tune job; }
+tune 'provider datum-tcp' 'eager-limit 1k' 'bcast binomial' 'provider datum-shm' 'params ' 'measured today' \
+    'rendezvous pipe # as measured' 'eager-limit 64k' 'ring-slots 16' 'ring-slot-size 8k' 'bcast scatter bytes=-100'
+check 'tuned rendezvous' says 'large messages: copies through the pipe \(tuned\)' with
+check 'tuned slots' says '16 slots of 8192 bytes' with
+check 'tuned limit' says "tuning: $PWD/the.tune, measured today; without asking up to 65536 bytes" with
+check 'tuned rows' says 'bcast of 8 bytes, 2 ranks: scatter \(.*/the.tune:13\)' with
+check 'a setting wins' says '64 slots of 16384 bytes' env DATUM_RING_SLOT_SIZE=16k sh -c '. "$TEST_LIB"
+    DATUM_EXPLAIN=1 DATUM_TUNE=$PWD/the.tune timeout 20 mpiexec -n 2 datum-bench-coll -c barrier -t 1'
+check 'DATUM_COLL wins' says 'bcast of 8 bytes, 2 ranks: binomial \(DATUM_COLL\)' env DATUM_COLL=bcast=binomial DATUM_COLL_SHM=no \
+    DATUM_EXPLAIN=1 DATUM_TUNE="$PWD/the.tune" timeout 20 mpiexec -n 2 datum-bench-coll -c bcast -s 8:8 -t 1
+mkdir -p config/datum && cp the.tune config/datum/tune
+found() { XDG_CONFIG_HOME=$PWD/config job; }
+check 'found at the default place' says "tuning: $PWD/config/datum/tune, measured today" found
+check 'and not wanted' says 'tuning: computed defaults, no tuning file' env DATUM_TUNE=no XDG_CONFIG_HOME="$PWD/config" \
+    DATUM_EXPLAIN=1 timeout 20 mpiexec -n 2 datum-bench-coll -c barrier -t 1
+check 'a new section leaves the others' timeout 60 datum-tune --quick --ranks 2 --only collectives --collectives barrier \
+    --output config/datum/tune
+check 'both are there' test "$(grep -c '^provider datum' config/datum/tune)" = 2
+check 'the other is as it was' grep -qx 'eager-limit 1k' config/datum/tune
+tune 'provider datum-shm' 'params copy=cma' 'eager-limit 64k'
+check 'other ia_params' says 'tuning: computed defaults, .* other ia_params' with
+sed -i "s/^version .*/version 0.0.1/" the.tune
+check 'another version' says 'the.tune was measured with Datum 0.0.1, this is .*: it is not used' with
+check 'which is no error' says 'tuning: computed defaults' with
+cp the.tune config/datum/tune
+check 'the same at the default place' says 'datum/tune was measured with Datum 0.0.1' found
+bad() { # PATTERN LINE...
+    pattern=$1
+    shift
+    tune "$@"
+    check_fails "$*" "the.tune:[0-9]+: $pattern" with
+    cp the.tune config/datum/tune
+    check "$*: at the default place" says "tune:[0-9]+: $pattern.*; (the file is not used|no algorithm is taken)" found
+}
+bad 'eager-limit wants a number from 64 to 1073741824, not "much"' 'provider datum-shm' 'eager-limit much'
+bad 'ring-slots wants a number from 4' 'provider datum-shm' 'ring-slots 2'
+bad 'rendezvous is read or pipe, not "fast"' 'provider datum-shm' 'rendezvous fast'
+bad 'there is no collective "bcats"' 'provider datum-shm' 'bcats binomial'
+bad 'which provider\?' 'provider'
+bad 'datum-shm is there already' 'provider datum-shm' 'provider datum-shm'
+bad '"eager-limit" comes before the first' 'eager-limit 64k'
+check_fails 'no such file' 'DATUM_TUNE: cannot open /no/such' env DATUM_TUNE=/no/such timeout 20 mpiexec -n 1 datum-bench-coll -c barrier -t 1
+echo 'bcast binomial' >the.tune
+check_fails 'no tuning file' 'comes before the first "provider NAME"' with
+: >the.tune
+check_fails 'an empty file' 'no tuning file' with
+differ() {
+    timeout 20 mpiexec -n 1 -env DATUM_TUNE "$PWD/my.tune" datum-bench-coll -c barrier -t 1 : \
+        -n 1 -env DATUM_TUNE no datum-bench-coll -c barrier -t 1
+}
+check_fails 'ranks that differ' 'choose different algorithms.*DATUM_TUNE' differ
 
 check_fails 'unknown option' 'unknown option "--fast"' datum-tune --fast
 check_fails 'no value' '--ranks needs a value' datum-tune --ranks
+check_fails 'wrong part' '--only wants transfers or collectives' datum-tune --only all
 check_fails 'wrong ranks' 'wants numbers from 2, not "1"' datum-tune --ranks 1
 check_fails 'wrong sizes' '--sizes wants MIN:MAX' datum-tune --sizes 8
 check_fails 'wrong rounds' '--rounds wants a number' datum-tune --rounds none
 check_fails 'unknown collective' '"bcats" is no collective.*bcast' datum-tune --collectives bcats
-check_fails 'no choice' '"gatherv" is no collective with several' datum-tune --collectives gatherv
+check_fails 'no choice' '"neighbor_alltoall" is no collective with several' \
+    datum-tune --collectives neighbor_alltoall
 check_fails 'no place to write to' 'cannot write /no/such' datum-tune --output /no/such/file
 check_fails 'a job that does not start' 'a job of 2 ranks does not run' \
-    env DATUM_PROVIDER=none-such datum-tune --ranks 2 --output x.coll
+    env DATUM_PROVIDER=none-such datum-tune --ranks 2 --output x.tune
 check_fails 'unknown collective of the bench' 'no collective is called "x"; coll -l' datum-bench-coll -c x
 totals

@@ -162,6 +162,7 @@ program usef08
     call MPI_Info_free(info)
     call check('freed', info == MPI_INFO_NULL)
     call MPI_Comm_free(comm)
+    if (MPI_SUBARRAYS_SUPPORTED) call sections()
 
     call MPI_Allreduce(fails, n, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
     if (rank == 0 .and. n == 0) print *, 'all well'
@@ -176,4 +177,53 @@ contains
         fails = fails + 1
         print *, 'FAILED: ', what
     end subroutine
+
+    ! Parts of arrays, which the bindings describe by datatypes of ours.
+    subroutine sections()
+        integer, asynchronous :: a(10, 10), b(10, 10), c(4, 5, 6), d(4, 5, 6)
+        integer :: i, j
+
+        a = reshape([(rank * 1000 + k, k=1, 100)], [10, 10])
+        b = -1
+        call MPI_Sendrecv(a(3, :), 10, MPI_INTEGER, to, 1, b(:, 2), 10, MPI_INTEGER, from, 1, &
+                          MPI_COMM_WORLD, status)
+        call MPI_Get_count(status, MPI_INTEGER, n)
+        call check('row to column', n == 10 .and. count(b /= -1) == 10 .and. &
+                   all_are(b(:, 2), [(from * 1000 + 10 * k + 3, k=0, 9)]))
+
+        b = -1
+        call MPI_Irecv(b(7, 1:9:2), 5, MPI_INTEGER, from, 2, MPI_COMM_WORLD, req(1))
+        call MPI_Isend(a(10:2:-2, 4), 5, MPI_INTEGER, to, 2, MPI_COMM_WORLD, req(2))
+        call MPI_Waitall(2, req, MPI_STATUSES_IGNORE)
+        call check('backwards', count(b /= -1) == 5 .and. &
+                   all_are(b(7, 1:9:2), [(from * 1000 + 30 + k, k=10, 2, -2)]))
+
+        c = reshape([(rank * 1000 + k, k=1, 120)], [4, 5, 6])
+        d = 0
+        call MPI_Irecv(d(2:3, 1:5:2, 2:6:4), 12, MPI_INTEGER, from, 3, MPI_COMM_WORLD, req(1))
+        call MPI_Isend(c(1:4:3, 2:4, 1:2), 12, MPI_INTEGER, to, 3, MPI_COMM_WORLD, req(2))
+        call MPI_Waitall(2, req, MPI_STATUSES_IGNORE)
+        call check('three dimensions', count(d /= 0) == 12 .and. &
+                   all_are([d(2:3, 1:5:2, 2:6:4)], &
+                           [(((from * 1000 + i + 4 * (j - 1) + 20 * (k - 1), i=1, 4, 3), j=2, 4), &
+                             k=1, 2)]))
+
+        b = -1
+        if (rank == 0) b(4, :) = [(k, k=1, 10)]
+        call MPI_Bcast(b(4, :), 10, MPI_INTEGER, 0, MPI_COMM_WORLD)
+        call check('bcast of a row', all_are(b(4, :), [(k, k=1, 10)]) .and. count(b /= -1) == 10)
+    end subroutine
+
+    logical function all_are(got, want)
+        integer, intent(in) :: got(:), want(:)
+
+        all_are = size_of(got) == size_of(want)
+        if (all_are) all_are = count(got /= want) == 0
+    end function
+
+    integer function size_of(x) ! "size" is a variable of the program
+        integer, intent(in) :: x(:)
+
+        size_of = ubound(x, 1)
+    end function
 end program

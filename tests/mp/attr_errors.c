@@ -8,6 +8,7 @@
 #define EVERY -1 /* copy_fails; else which one, counted by n_copies */
 
 static int n_copies, n_deletes, copy_fails, delete_fails;
+static int fail_code = MPI_ERR_OTHER; /* what callbacks that fail return */
 static void *last_value;
 static int order[8], n_order;
 
@@ -18,7 +19,7 @@ static int copy_fn(MPI_Comm comm, int key, void *extra, void *in, void *out, int
     CHECK(extra == &n_copies);
     n_copies++;
     if (copy_fails == n_copies || copy_fails == EVERY)
-        return MPI_ERR_OTHER;
+        return fail_code;
     *(void **)out = in;
     *flag = 1;
     return MPI_SUCCESS;
@@ -30,7 +31,7 @@ static int delete_fn(MPI_Comm comm, int key, void *value, void *extra)
     (void)key;
     CHECK(extra == &n_copies);
     if (delete_fails)
-        return MPI_ERR_OTHER;
+        return fail_code;
     n_deletes++;
     last_value = value;
     return MPI_SUCCESS;
@@ -144,6 +145,35 @@ static void failing_delete(void)
     MUST(MPI_Comm_free(&comm));
 }
 
+/* A callback's own code is what the call returns; what is no code counts as MPI_ERR_OTHER. */
+static void own_code(void)
+{
+    MPI_Comm comm, copy;
+    int key, class, code, value;
+
+    MUST(MPI_Add_error_class(&class));
+    MUST(MPI_Add_error_code(class, &code));
+    MUST(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    MUST(MPI_Comm_create_keyval(copy_fn, delete_fn, &key, &n_copies));
+    MUST(MPI_Comm_set_attr(comm, key, &value));
+    fail_code = code;
+    delete_fails = 1;
+    CHECK_EQ(MPI_Comm_delete_attr(comm, key), code);
+    copy_fails = EVERY;
+    CHECK_EQ(MPI_Comm_dup(comm, &copy), code);
+    fail_code = -1;
+    FAILS(MPI_Comm_delete_attr(comm, key), MPI_ERR_OTHER);
+    /* a communicator that cannot be freed stays */
+    copy = comm;
+    FAILS(MPI_Comm_free(&comm), MPI_ERR_OTHER);
+    CHECK(comm == copy);
+    copy_fails = 0;
+    delete_fails = 0;
+    fail_code = MPI_ERR_OTHER;
+    MUST(MPI_Comm_free(&comm));
+    MUST(MPI_Comm_free_keyval(&key));
+}
+
 /* A freed key lives until its last attribute is gone. */
 static void freed_key(void)
 {
@@ -208,6 +238,8 @@ int main(int argc, char **argv)
     failing_copy();
     half_a_copy();
     failing_delete();
+    if (!mp_is_library("MPICH")) /* -1 is its own class there */
+        own_code();
     freed_key();
     types();
     for (int i = 0; i < 4; i++) {

@@ -77,6 +77,62 @@ static void truncated(void)
     }
 }
 
+/* The same where one side's length is on one side of a limit between ways, the other's on the other. */
+static void truncated_between(int more, int less)
+{
+    int *a = calloc((size_t)more * 3, sizeof(int)), *b = calloc((size_t)more * 3, sizeof(int));
+    int is_first = mp_rank == 0;
+
+    if (is_first)
+        FAILS(MPI_Gather(a, less, MPI_INT, b, less, MPI_INT, 0, comm), MPI_ERR_TRUNCATE);
+    else
+        MUST(MPI_Gather(a, more, MPI_INT, NULL, 0, MPI_INT, 0, comm));
+    check_alive();
+    FAILS(MPI_Scatter(a, more, MPI_INT, b, is_first ? more : less, MPI_INT, 0, comm),
+          is_first ? MPI_SUCCESS : MPI_ERR_TRUNCATE);
+    check_alive();
+    FAILS(
+        MPI_Alltoall(a, is_first ? more : less, MPI_INT, b, is_first ? more : less, MPI_INT, comm),
+        is_first ? MPI_SUCCESS : MPI_ERR_TRUNCATE);
+    check_alive();
+    free(a);
+    free(b);
+}
+
+/* A rank's own block, where it is to be received: MPI_IN_PLACE was meant. */
+static void aliased(void)
+{
+    int a[16] = {0}, counts[3] = {1, 1, 1}, displs[3] = {0, 1, 2}, bytes[3] = {0, 4, 8};
+    MPI_Datatype types[3] = {MPI_INT, MPI_INT, MPI_INT};
+    int *mine = a + mp_rank;
+    MPI_Request req;
+
+    FAILS(MPI_Allreduce(a, a, 1, MPI_INT, MPI_SUM, comm), MPI_ERR_BUFFER);
+    FAILS(MPI_Scan(a, a, 1, MPI_INT, MPI_SUM, comm), MPI_ERR_BUFFER);
+    FAILS(MPI_Reduce_scatter_block(a, a, 1, MPI_INT, MPI_SUM, comm), MPI_ERR_BUFFER);
+    FAILS(MPI_Allgather(mine, 1, MPI_INT, a, 1, MPI_INT, comm), MPI_ERR_BUFFER);
+    FAILS(MPI_Alltoall(a, 1, MPI_INT, a, 1, MPI_INT, comm), MPI_ERR_BUFFER);
+    FAILS(MPI_Gather(mine, 1, MPI_INT, a, 1, MPI_INT, mp_rank, comm), MPI_ERR_BUFFER);
+    FAILS(MPI_Scatter(a, 1, MPI_INT, mine, 1, MPI_INT, mp_rank, comm), MPI_ERR_BUFFER);
+    FAILS(MPI_Ialltoall(a, 1, MPI_INT, a, 1, MPI_INT, comm, &req), MPI_ERR_BUFFER);
+    /* the same place, but nothing there; places between each other's */
+    MUST(MPI_Alltoall(a, 0, MPI_INT, a, 0, MPI_INT, comm));
+    MUST(MPI_Alltoall(a, 1, MPI_INT, a + mp_size, 1, MPI_INT, comm));
+    /* MPICH 4.0.2 does not notice these. */
+    if (mp_is_library("MPICH"))
+        return;
+    FAILS(MPI_Reduce_scatter(a, a, counts, MPI_INT, MPI_SUM, comm), MPI_ERR_BUFFER);
+    FAILS(MPI_Reduce_local(a, a, 1, MPI_INT, MPI_SUM), MPI_ERR_BUFFER);
+    FAILS(MPI_Allgatherv(mine, 1, MPI_INT, a, counts, displs, MPI_INT, comm), MPI_ERR_BUFFER);
+    FAILS(MPI_Gatherv(mine, 1, MPI_INT, a, counts, displs, MPI_INT, mp_rank, comm), MPI_ERR_BUFFER);
+    FAILS(MPI_Scatterv(a, counts, displs, MPI_INT, mine, 1, MPI_INT, mp_rank, comm),
+          MPI_ERR_BUFFER);
+    FAILS(MPI_Alltoallv(a, counts, displs, MPI_INT, a, counts, displs, MPI_INT, comm),
+          MPI_ERR_BUFFER);
+    FAILS(MPI_Alltoallw(a, counts, bytes, types, a, counts, bytes, types, comm), MPI_ERR_BUFFER);
+    check_alive();
+}
+
 int main(int argc, char **argv)
 {
     MPI_Comm gone;
@@ -89,7 +145,12 @@ int main(int argc, char **argv)
     /* MPICH 4.0.2 reads the address. */
     if (!mp_is_library("MPICH"))
         misplaced();
+    aliased();
     truncated();
+    if (mp_size > 1) {
+        truncated_between(8400, 8000);
+        truncated_between(20000, 16000);
+    }
     MUST(MPI_Comm_dup(comm, &gone));
     {
         MPI_Comm stale = gone;

@@ -151,13 +151,13 @@ static void cards(void)
     CHECK_EQ(dm_card_read("", &card), DM_ECONN);
     CHECK_EQ(dm_card_read("1;0.1;5;64,128;3;", &card), DM_ECONN); /* another form */
     CHECK(strstr(dm_err_detail(), "same version") != NULL);
-    CHECK_EQ(dm_card_read("3;0.1;5;64,128", &card), DM_ECONN);
-    CHECK_EQ(dm_card_read("3;0.1;5;64,128;3;", &card), DM_ECONN);
-    CHECK_EQ(dm_card_read("3;a-version-that-is-long;5;64,128,0;3;", &card), DM_ECONN);
-    CHECK_EQ(dm_card_read("3;0.1;5;64,128,0;3;name,0g,1,0;", &card), DM_ECONN);
-    CHECK_EQ(dm_card_read("3;0.1;5;64,128,0;3;name,00,1;", &card), DM_ECONN);
-    CHECK_EQ(dm_card_read("3;0.1;5;64,128,0;3;name,00,1,9;", &card), DM_ECONN);
-    CHECK_EQ(dm_card_read("3;0.1;5;64,128,0;3;", &card), DM_OK);
+    CHECK_EQ(dm_card_read("4;0.1;5;64,128", &card), DM_ECONN);
+    CHECK_EQ(dm_card_read("4;0.1;5;64,128,0;3;", &card), DM_ECONN);
+    CHECK_EQ(dm_card_read("4;a-version-that-is-long;5;64,128,0,0,0,0;3;", &card), DM_ECONN);
+    CHECK_EQ(dm_card_read("4;0.1;5;64,128,0,0,0,0;3;name,0g,1,0;", &card), DM_ECONN);
+    CHECK_EQ(dm_card_read("4;0.1;5;64,128,0,0,0,0;3;name,00,1;", &card), DM_ECONN);
+    CHECK_EQ(dm_card_read("4;0.1;5;64,128,0,0,0,0;3;name,00,1,9;", &card), DM_ECONN);
+    CHECK_EQ(dm_card_read("4;0.1;5;64,128,0,0,0,0;3;", &card), DM_OK);
     CHECK_EQ(card.n_rails, 0);
     CHECK_EQ(card.host, 5);
     CHECK_STR(card.version, "0.1");

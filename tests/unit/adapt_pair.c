@@ -287,7 +287,7 @@ static void rdma_main(struct job_proc *proc)
     struct window wins[JOB_MAX];
     struct dm_mr *mr;
     void *mem;
-    bool is_pipe = false;
+    int way = DM_RNDV_AUTO;
 
     if (!open_layer(proc))
         exit(1);
@@ -306,10 +306,10 @@ static void rdma_main(struct job_proc *proc)
     /* measured a few times at most, then it stays */
     for (int i = 0; i < 10; i++) {
         progress();
-        is_pipe = dm_adapt_prefers_pipe(dm_adapt_conn(me.adapt, (proc->rank + 1) % proc->size));
+        way = dm_adapt_rndv(dm_adapt_conn(me.adapt, (proc->rank + 1) % proc->size));
     }
     for (int p = 0; p < proc->size; p++)
-        CHECK(p == proc->rank || dm_adapt_prefers_pipe(dm_adapt_conn(me.adapt, p)) == is_pipe);
+        CHECK(p == proc->rank || dm_adapt_rndv(dm_adapt_conn(me.adapt, p)) == way);
     if (dm_cfg()->explain && proc->rank == 0)
         dm_adapt_explain(me.adapt);
     pthread_barrier_wait(&proc->space->barrier);

@@ -185,7 +185,7 @@ static void refused_there(void)
     dm_adapt_close(adapts[1]);
     adapts[1] = NULL;
     snprintf(space.cards[1][0][1], DM_KV_VAL_MAX,
-             "3;%s;1;%u,%u,0;3;!eth-x:+the+cable+is+out;other,0200,5,0;", "0.1.0",
+             "4;%s;1;%u,%u,0,1,0,0;3;!eth-x:+the+cable+is+out;other,0200,5,0;", "0.1.0",
              adapts[0]->n_slots, adapts[0]->slot_size);
     dm_explain_refused(adapts[0], "third", "no such device");
     conn = dm_adapt_conn(adapts[0], 1);
@@ -214,11 +214,18 @@ static void settings_differ(const char *card, const char *word, const char *word
 
 static void differ(void)
 {
-    settings_differ("3;9.9;1;64,16384,0;3;fake-a,0200,5,0;", "runs Datum 9.9",
+    settings_differ("4;9.9;1;64,16384,0,0,0,0;3;fake-a,0200,5,0;", "runs Datum 9.9",
                     "rank 1 on host here");
-    settings_differ("3;0.1.0;1;77,16384,0;3;fake-a,0200,5,0;", "77 slots", "DATUM_RING_SLOTS");
-    settings_differ("3;0.1.0;1;64,65536,7b;3;fake-a,0200,5,0;", "different algorithms",
+    settings_differ("4;0.1.0;1;77,16384,0,0,0,0;3;fake-a,0200,5,0;", "77 slots",
+                    "DATUM_RING_SLOTS");
+    settings_differ("4;0.1.0;1;64,65536,7b,0,0,0;3;fake-a,0200,5,0;", "different algorithms",
                     "DATUM_COLL_FILE");
+    settings_differ("4;0.1.0;1;64,65536,0,3,0,0;3;fake-a,0200,5,0;", "different settings",
+                    "DATUM_EAGER");
+    settings_differ("4;0.1.0;1;64,65536,0,1,3,0;3;fake-a,0200,5,0;", "different settings",
+                    "DATUM_RNDV;");
+    settings_differ("4;0.1.0;1;64,65536,0,1,0,1;3;fake-a,0200,5,0;", "different settings",
+                    "DATUM_RNDV_INLINE");
     settings_differ("9;what;ever", "same version of Datum", "9;what;ever");
 }
 
@@ -279,6 +286,16 @@ static void rings_forced(void)
     says("fake-a");
 }
 
+/* The basic design is not for writes that may overtake each other. */
+static void basic_refused(void)
+{
+    fake.last_byte_last = "yes";
+    memset(&space, 0, sizeof(space));
+    CHECK_EQ(open_side(0, true), DM_ECONFIG);
+    says("DATUM_EAGER=basic");
+    says("iWARP");
+}
+
 static void run(const char *settings, void (*fn)(void))
 {
     pid_t pid;
@@ -320,6 +337,7 @@ int main(void)
     run("DATUM_PROVIDER=fake-a,fake-b DATUM_EAGER=auto", last_bytes);
     run("DATUM_PROVIDER=fake-a,fake-b DATUM_EAGER=auto", unsaid);
     run("DATUM_PROVIDER=fake-a,fake-b DATUM_EAGER=rdma", rings_forced);
+    run("DATUM_PROVIDER=fake-a,fake-b DATUM_EAGER=basic", basic_refused);
     run("DATUM_PROVIDER=", near_first);
     unlink(conf_path);
     rmdir(dir);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "dapl_adapt/dapl_adapt.h"
+#include "util/cfg.h"
 #include "util/err.h"
 
 #define FAKE_PROCS 4
@@ -197,6 +198,12 @@ size_t dm_adapt_eager_max(const struct dm_conn *conn)
     return fake.eager_max;
 }
 
+size_t dm_adapt_eager_least(const struct dm_adapt *adapt)
+{
+    (void)adapt;
+    return 16384;
+}
+
 size_t dm_adapt_eager_good(const struct dm_conn *conn)
 {
     (void)conn;
@@ -291,10 +298,26 @@ void dm_adapt_wake(struct dm_adapt *adapt)
     (void)adapt;
 }
 
-bool dm_adapt_prefers_pipe(const struct dm_conn *conn)
+int dm_adapt_rndv(struct dm_conn *conn)
 {
     (void)conn;
-    return true;
+    return DM_RNDV_PIPE;
+}
+
+int dm_adapt_expect_imm(struct dm_conn *conn, struct dm_rdma *rdma, uint32_t *value_p)
+{
+    (void)conn;
+    (void)rdma;
+    (void)value_p;
+    return DM_EAGAIN;
+}
+
+int dm_adapt_rdma_write_imm(struct dm_conn *conn, struct dm_rdma *rdma, const void *local,
+                            struct dm_mr *mr, uint64_t remote, const struct dm_rkey *rkey,
+                            size_t len, uint32_t value)
+{
+    (void)value;
+    return dm_adapt_rdma_write(conn, rdma, local, mr, remote, rkey, len);
 }
 
 int dm_adapt_rdma_write(struct dm_conn *conn, struct dm_rdma *rdma, const void *local,

@@ -140,6 +140,7 @@ static struct {
     bool fails_open;
     int break_after;            /* so many posts from now a connection breaks; 0: none */
     bool breaks_half;           /* the other end does not notice */
+    bool is_ordered;            /* no iWARP: nothing arrives behind a write that was cut */
     bool breaks_all;            /* all connections over that rail */
     int n_cut[2];               /* so many connects over the rail fail, */
     int cut_event;              /* with this */
@@ -372,18 +373,23 @@ static bool fake_do(struct fake_ep *ep)
     return true;
 }
 
-/* What the network has of a piece of work, to arrive later; without its end, sometimes. */
-static struct fake_work *fake_capture(const struct fake_work *work, bool is_whole)
+static size_t fake_len(const struct fake_work *work)
 {
-    struct fake_work *copy;
     size_t len = 0;
 
     for (int i = 0; i < work->n_iov; i++)
         len += work->iov[i].segment_length;
-    copy = calloc(1, sizeof(*copy) + len);
+    return len;
+}
+
+/* What the network has of a piece of work, to arrive later; without its end, sometimes. */
+static struct fake_work *fake_capture(const struct fake_work *work, bool is_whole)
+{
+    struct fake_work *copy = calloc(1, sizeof(*copy) + fake_len(work));
+    size_t len = 0;
+
     *copy = *work;
     copy->next = NULL;
-    len = 0;
     for (int i = 0; i < work->n_iov; i++) {
         memcpy((char *)(copy + 1) + len, (void *)(uintptr_t)work->iov[i].virtual_address,
                work->iov[i].segment_length);
@@ -440,6 +446,8 @@ static void fake_break(struct fake_ep *ep)
         if (work->op == DAT_DTO_RDMA_READ || fake_random() % 4 == 0)
             break;
         *end = fake_capture(work, false);
+        if (fake.is_ordered && (*end)->iov[0].segment_length < fake_len(work))
+            break;
         end = &(*end)->next;
         if ((*end = NULL, fake_random() % 8 == 0))
             break;
@@ -549,7 +557,7 @@ static DAT_RETURN fake_ia_query(DAT_IA_HANDLE h, DAT_EVD_HANDLE *async, DAT_IA_A
         attr->max_evd_qlen = fake.max_evd > 0 ? fake.max_evd : 100000;
         attr->max_iov_segments_per_dto = 4;
         attr->max_rdma_size = 65536;
-        attr->max_iov_segments_per_rdma_read = 1;
+        attr->max_iov_segments_per_rdma_read = fake.is_ordered ? 4 : 1;
         attr->max_iov_segments_per_rdma_write = 4;
         attr->max_rdma_read_per_ep_in = fake.max_reads_in;
         attr->max_rdma_read_per_ep_out = fake.max_reads;

@@ -60,10 +60,12 @@ enum dm_coll_needs {
     X(GATHER, shm, gather_shm, DM_COLL_SHARED)                                                     \
     X(GATHER, linear, gather_linear, 0)                                                            \
     X(GATHER, binomial, gather_binomial, 0)                                                        \
+    X(GATHERV, shm, gather_shm, DM_COLL_SHARED)                                                    \
     X(GATHERV, linear, gather_linear, 0)                                                           \
     X(SCATTER, shm, scatter_shm, DM_COLL_SHARED)                                                   \
     X(SCATTER, linear, scatter_linear, 0)                                                          \
     X(SCATTER, binomial, scatter_binomial, 0)                                                      \
+    X(SCATTERV, shm, scatter_shm, DM_COLL_SHARED)                                                  \
     X(SCATTERV, linear, scatter_linear, 0)                                                         \
     X(ALLGATHER, shm, allgather_shm, DM_COLL_SHARED)                                               \
     X(ALLGATHER, doubling, allgather_doubling, DM_COLL_POW2)                                       \
@@ -76,6 +78,7 @@ enum dm_coll_needs {
     X(ALLTOALL, linear, alltoall_linear, 0)                                                        \
     X(ALLTOALL, bruck, alltoall_bruck, 0)                                                          \
     X(ALLTOALL, pairwise, alltoall_pairwise, 0)                                                    \
+    X(ALLTOALLV, shm, alltoall_shm, DM_COLL_SHARED)                                                \
     X(ALLTOALLV, linear, alltoall_linear, 0)                                                       \
     X(ALLTOALLV, pairwise, alltoall_pairwise, 0)                                                   \
     X(REDUCE, shm, reduce_shm, DM_COLL_SHARED)                                                     \
@@ -126,11 +129,13 @@ enum dm_coll_needs {
     X(GATHER, linear, 0, 16, DM_COLL_ALL)                                                          \
     X(GATHER, binomial, 0, DM_COLL_ANY, DM_COLL_KIB(4))                                            \
     X(GATHER, linear, 0, DM_COLL_ANY, DM_COLL_ALL)                                                 \
+    X(GATHERV, shm, 0, DM_COLL_ANY, DM_COLL_ALL)                                                   \
     X(GATHERV, linear, 0, DM_COLL_ANY, DM_COLL_ALL)                                                \
     X(SCATTER, shm, 0, 256, DM_COLL_ALL)                                                           \
     X(SCATTER, linear, 0, 16, DM_COLL_ALL)                                                         \
     X(SCATTER, binomial, 0, DM_COLL_ANY, DM_COLL_KIB(4))                                           \
     X(SCATTER, linear, 0, DM_COLL_ANY, DM_COLL_ALL)                                                \
+    X(SCATTERV, shm, 0, 256, DM_COLL_ALL)                                                          \
     X(SCATTERV, linear, 0, DM_COLL_ANY, DM_COLL_ALL)                                               \
     /* bytes of all blocks together */                                                             \
     X(ALLGATHER, shm, 0, DM_COLL_ANY, DM_COLL_ALL)                                                 \
@@ -146,9 +151,11 @@ enum dm_coll_needs {
     X(ALLTOALL, bruck, 0, DM_COLL_ANY, DM_COLL_KIB(1))                                             \
     X(ALLTOALL, linear, 0, DM_COLL_ANY, DM_COLL_KIB(256))                                          \
     X(ALLTOALL, pairwise, 0, DM_COLL_ANY, DM_COLL_ALL)                                             \
+    X(ALLTOALLV, shm, 0, 256, DM_COLL_ALL)                                                         \
     X(ALLTOALLV, linear, 0, DM_COLL_ANY, DM_COLL_ALL)                                              \
     /* bytes of the vector */                                                                      \
-    /* by messages: their order of the operations, and no slower with many ranks on a core */      \
+    X(REDUCE, shm, 0, DM_COLL_ANY, DM_COLL_ALL)                                                    \
+    X(REDUCE, nodes, 0, DM_COLL_ANY, DM_COLL_ALL)                                                  \
     X(REDUCE, binomial, 0, 16, DM_COLL_KIB(512))                                                   \
     X(REDUCE, binomial, 0, DM_COLL_ANY, DM_COLL_KIB(64))                                           \
     X(REDUCE, halving, 0, DM_COLL_ANY, DM_COLL_ALL)                                                \
@@ -166,12 +173,12 @@ enum dm_coll_needs {
     X(REDUCE_SCATTER, allreduce, 0, DM_COLL_ANY, DM_COLL_KIB(4))                                   \
     X(REDUCE_SCATTER, pairwise, 0, DM_COLL_ANY, DM_COLL_ALL)                                       \
     X(REDUCE_SCATTER, ordered, 0, DM_COLL_ANY, DM_COLL_ALL)                                        \
-    X(SCAN, shm, 0, 32, DM_COLL_KIB(64))                                                           \
+    X(SCAN, shm, 0, 32, DM_COLL_ALL)                                                               \
     X(SCAN, chain, DM_COLL_ONE_NODE, 32, DM_COLL_ALL)                                              \
     X(SCAN, doubling, 0, DM_COLL_ANY, DM_COLL_KIB(64))                                             \
     X(SCAN, chain, 0, 64, DM_COLL_ALL)                                                             \
     X(SCAN, doubling, 0, DM_COLL_ANY, DM_COLL_ALL)                                                 \
-    X(EXSCAN, shm, 0, 32, DM_COLL_KIB(64))                                                         \
+    X(EXSCAN, shm, 0, 32, DM_COLL_ALL)                                                             \
     X(EXSCAN, chain, DM_COLL_ONE_NODE, 32, DM_COLL_ALL)                                            \
     X(EXSCAN, doubling, 0, DM_COLL_ANY, DM_COLL_KIB(64))                                           \
     X(EXSCAN, chain, 0, 64, DM_COLL_ALL)                                                           \

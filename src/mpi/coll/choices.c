@@ -274,6 +274,26 @@ static int read_file(struct user_rows *user, const char *path)
     return err;
 }
 
+/* The provider's rows of the tuning file. */
+static int read_tuned(struct user_rows *user, const struct dm_tune_rail *tuned)
+{
+    size_t n = user->n;
+    char place[400];
+    int err = DM_OK;
+    int line = 0;
+    char *text;
+
+    user->place = place;
+    for (size_t i = 0; err == DM_OK && (text = dm_tune_row(tuned, i, &line)) != NULL; i++) {
+        snprintf(place, sizeof(place), "%s:%d", dm_tune_path(), line);
+        err = read_line(user, text, line);
+    }
+    for (; n < user->n; n++)
+        user->rows[n].is_tuned = true;
+    user->place = NULL;
+    return err;
+}
+
 /* ---- all of them ---- */
 
 /* Rows of one collective, in their order; the number of them. */
@@ -291,8 +311,8 @@ static size_t take_rows(struct dm_coll_choice *to, const struct dm_coll_choice *
     return k;
 }
 
-int dm_coll_choices_make(const char *forced, const char *file, struct dm_coll_choice **all_p,
-                         struct dm_coll_choice *first_p[DM_COLL_N])
+int dm_coll_choices_make(const char *forced, const char *file, const struct dm_tune_rail *tuned,
+                         struct dm_coll_choice **all_p, struct dm_coll_choice *first_p[DM_COLL_N])
 {
     struct user_rows user = {.n = 0};
     struct dm_coll_choice *all;
@@ -301,6 +321,8 @@ int dm_coll_choices_make(const char *forced, const char *file, struct dm_coll_ch
 
     if (err == DM_OK && file[0] != '\0')
         err = read_file(&user, file);
+    if (err == DM_OK && tuned != NULL)
+        err = read_tuned(&user, tuned);
     if (err != DM_OK) {
         free(user.rows);
         return err;

@@ -4,6 +4,7 @@
 #include "mpi/coll/coll.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "mpi/coll/alg/alg.h"
 #include "mpi/coll/coll_state.h"
@@ -11,16 +12,31 @@
 #include "mpi/coll/select.h"
 #include "mpi/coll/shm/board.h"
 #include "util/cfg.h"
+#include "util/log.h"
 
 int dm_coll_settings(void)
 {
-    return dm_coll_choices_make(dm_cfg()->coll, dm_cfg()->coll_file, &dm_coll_state.all,
+    return dm_coll_choices_make(dm_cfg()->coll, dm_cfg()->coll_file, NULL, &dm_coll_state.all,
                                 dm_coll_state.rows);
 }
 
-uint32_t dm_coll_settings_hash(void)
+int dm_coll_choose(const struct dm_tune_rail *tuned, uint32_t *hash_p)
 {
-    return dm_coll_choices_hash((const struct dm_coll_choice *const *)dm_coll_state.rows);
+    struct dm_coll_choice *old = dm_coll_state.all;
+    int err = DM_OK;
+
+    if (tuned != NULL)
+        err = dm_coll_choices_make(dm_cfg()->coll, dm_cfg()->coll_file, tuned, &dm_coll_state.all,
+                                   dm_coll_state.rows);
+    if (err == DM_OK && tuned != NULL) {
+        free(old);
+    } else if (err != DM_OK && strcmp(dm_cfg()->tune, "auto") == 0) {
+        if (dm_world.rank == 0)
+            dm_log_warn("%s; no algorithm is taken from the file", dm_err_detail());
+        err = DM_OK;
+    }
+    *hash_p = dm_coll_choices_hash((const struct dm_coll_choice *const *)dm_coll_state.rows);
+    return err;
 }
 
 void dm_coll_forget(void)

@@ -16,14 +16,18 @@
 #include "mpi/core/core.h"
 #include "mpi/datatype/datatype.h"
 #include "mpi/op/op.h"
+#include "util/tune.h"
 
 /*
  * Before all others of this layer, and of the channel: read the settings COLL and COLL_FILE. DM_ECONFIG
  * with the place when they cannot be understood or name no algorithm of ours.
  */
 int dm_coll_settings(void);
-/* A number that is the same in processes that choose alike, which all of a job must. */
-uint32_t dm_coll_settings_hash(void);
+/*
+ * Take a provider's tuned rows, too (tuned may be NULL). The number is the same in processes that choose alike, which
+ * all of a job must. DM_ECONFIG as above, when DATUM_TUNE names the file; else wrong rows are left out.
+ */
+int dm_coll_choose(const struct dm_tune_rail *tuned, uint32_t *hash_p);
 void dm_coll_forget(void);
 int dm_coll_start(void);
 void dm_coll_stop(void);

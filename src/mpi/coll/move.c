@@ -9,6 +9,23 @@ static int misplaced(const char *what)
     return DM_FAIL(DM_ERR_BUFFER, "MPI_IN_PLACE is not allowed as the %s of this rank", what);
 }
 
+/*
+ * What this rank gives to itself may not be what it gets: programs that pass the same elements twice
+ * mean MPI_IN_PLACE. i is its rank; MPI_Gather and MPI_Scatter know a block of one side only.
+ */
+static int check_apart(const struct dm_coll_args *a, int i, const void *from, const void *to)
+{
+    const struct dm_type *type = dm_coll_stype(a, i);
+
+    if (from != to || type != dm_coll_rtype(a, i) || type->size == 0 || dm_coll_scount(a, i) == 0 ||
+        dm_coll_rcount(a, i) == 0)
+        return DM_OK;
+    return DM_FAIL(DM_ERR_BUFFER,
+                   "rank %d sends to itself what it receives, at %p; pass "
+                   "MPI_IN_PLACE instead",
+                   i, to);
+}
+
 /* Between groups nothing is in place; what does not count is not looked at. */
 static int run_inter(enum dm_coll_kind kind, const struct dm_coll_args *a, bool sends, bool gets,
                      struct dm_comm *comm, struct dm_coll_how how)
@@ -40,6 +57,7 @@ static int gather(enum dm_coll_kind kind, struct dm_coll_args *a, struct dm_comm
 {
     bool is_root = comm->rank == a->root;
     size_t bytes;
+    int err = DM_OK;
 
     if (comm->remote != NULL)
         return run_inter(kind, a, a->root >= 0, a->root == MPI_ROOT, comm, how);
@@ -48,6 +66,10 @@ static int gather(enum dm_coll_kind kind, struct dm_coll_args *a, struct dm_comm
         return misplaced("send buffer");
     if (is_root && a->rbuf == MPI_IN_PLACE)
         return misplaced("receive buffer");
+    if (is_root && !a->is_in_place)
+        err = check_apart(a, comm->rank, a->sbuf, dm_coll_rplace(a, comm->rank));
+    if (err != DM_OK)
+        return err;
     /* Bytes of one block, unknown when they differ. */
     if (kind == DM_COLL_GATHERV)
         return dm_coll_run(kind, 0, a, comm, how);
@@ -91,6 +113,7 @@ static int scatter(enum dm_coll_kind kind, struct dm_coll_args *a, struct dm_com
 {
     bool is_root = comm->rank == a->root;
     size_t bytes;
+    int err = DM_OK;
 
     if (comm->remote != NULL)
         return run_inter(kind, a, a->root == MPI_ROOT, a->root >= 0, comm, how);
@@ -99,6 +122,10 @@ static int scatter(enum dm_coll_kind kind, struct dm_coll_args *a, struct dm_com
         return misplaced("receive buffer");
     if (is_root && a->sbuf == MPI_IN_PLACE)
         return misplaced("send buffer");
+    if (is_root && !a->is_in_place)
+        err = check_apart(a, comm->rank, dm_coll_splace(a, comm->rank), a->rbuf);
+    if (err != DM_OK)
+        return err;
     if (kind == DM_COLL_SCATTERV)
         return dm_coll_run(kind, 0, a, comm, how);
     bytes = is_root ? dm_coll_bytes(a->scount, a->stype) : dm_coll_bytes(a->rcount, a->rtype);
@@ -142,6 +169,7 @@ static int allgather(enum dm_coll_kind kind, struct dm_coll_args *a, struct dm_c
                      struct dm_coll_how how)
 {
     size_t total = 0;
+    int err = DM_OK;
 
     if (comm->remote != NULL)
         return run_inter(kind, a, true, true, comm, how);
@@ -152,7 +180,11 @@ static int allgather(enum dm_coll_kind kind, struct dm_coll_args *a, struct dm_c
         a->sbuf = dm_coll_rplace(a, comm->rank);
         a->scount = dm_coll_rcount(a, comm->rank);
         a->stype = a->rtype;
+    } else {
+        err = check_apart(a, comm->rank, a->sbuf, dm_coll_rplace(a, comm->rank));
     }
+    if (err != DM_OK)
+        return err;
     if (kind == DM_COLL_ALLGATHER)
         total = a->rcount * (size_t)comm->size;
     for (int i = 0; kind == DM_COLL_ALLGATHERV && i < comm->size; i++)
@@ -192,11 +224,18 @@ int dm_coll_allgatherv(const void *sbuf, size_t scount, struct dm_type *stype, v
 static int alltoall(enum dm_coll_kind kind, struct dm_coll_args *a, struct dm_comm *comm,
                     struct dm_coll_how how)
 {
+    int err = DM_OK;
+
     if (comm->remote != NULL)
         return run_inter(kind, a, true, true, comm, how);
     a->is_in_place = a->sbuf == MPI_IN_PLACE;
     if (a->rbuf == MPI_IN_PLACE)
         return misplaced("receive buffer");
+    if (!a->is_in_place)
+        err = check_apart(a, comm->rank, dm_coll_splace(a, comm->rank),
+                          dm_coll_rplace(a, comm->rank));
+    if (err != DM_OK)
+        return err;
     if (kind == DM_COLL_ALLTOALLV)
         return dm_coll_run(kind, 0, a, comm, how);
     return dm_coll_run_some(kind, dm_coll_bytes(a->rcount, a->rtype), a, comm, how);

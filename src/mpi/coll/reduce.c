@@ -84,6 +84,10 @@ static int reduce_scatter(struct dm_coll_args *a, struct dm_comm *comm, struct d
         return err;
     for (int i = 0; i < comm->size; i++)
         total += dm_coll_rcount(a, i);
+    if (!a->is_in_place && comm->remote == NULL && a->sbuf == a->rbuf && total > 0 &&
+        a->rtype->size > 0)
+        return DM_FAIL(DM_ERR_BUFFER,
+                       "sendbuf and recvbuf are the same; pass MPI_IN_PLACE as sendbuf instead");
     return dm_coll_run_some(DM_COLL_REDUCE_SCATTER, dm_coll_bytes(total, a->rtype), a, comm, how);
 }
 

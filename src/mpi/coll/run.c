@@ -434,7 +434,7 @@ struct dm_type *dm_coll_byte(void)
 void *dm_coll_rplace(const struct dm_coll_args *a, int i)
 {
     if (a->rtypes != NULL)
-        return (char *)a->rbuf + dm_count_at(a->rdispls, (size_t)i);
+        return (void *)((uintptr_t)a->rbuf + (uintptr_t)dm_count_at(a->rdispls, (size_t)i));
     if (dm_coll_is_v(a->rdispls))
         return dm_coll_at(a->rbuf, dm_count_at(a->rdispls, (size_t)i), a->rtype);
     return dm_coll_at(a->rbuf, (MPI_Count)a->rcount * i, a->rtype);
@@ -443,7 +443,7 @@ void *dm_coll_rplace(const struct dm_coll_args *a, int i)
 const void *dm_coll_splace(const struct dm_coll_args *a, int i)
 {
     if (a->stypes != NULL)
-        return (const char *)a->sbuf + dm_count_at(a->sdispls, (size_t)i);
+        return (void *)((uintptr_t)a->sbuf + (uintptr_t)dm_count_at(a->sdispls, (size_t)i));
     if (dm_coll_is_v(a->sdispls))
         return dm_coll_at(a->sbuf, dm_count_at(a->sdispls, (size_t)i), a->stype);
     return dm_coll_at(a->sbuf, (MPI_Count)a->scount * i, a->stype);

@@ -89,7 +89,8 @@ static DM_NOINLINE void tell(struct dm_coll_choice *row, size_t bytes, const str
 
     row->is_told = true;
     if (row->line > 0)
-        snprintf(place, sizeof(place), "%s:%d", dm_cfg()->coll_file, row->line);
+        snprintf(place, sizeof(place), "%s:%d",
+                 row->is_tuned ? dm_tune_path() : dm_cfg()->coll_file, row->line);
     else if (row->line < 0)
         snprintf(place, sizeof(place), "DATUM_COLL");
     dm_log_info("%s of %zu bytes, %d ranks: %s (%s)", dm_coll_kind_name(row->algo->kind), bytes,

@@ -65,10 +65,17 @@ int dm_comm_split_or_fail(struct dm_comm *comm, int failed, int color, int key,
 /*
  * The ranks of one host, or those bound to one instance of the resource that info names (dm_place_by_name).
  * MPI_COMM_TYPE_HW_UNGUIDED takes the largest resource that divides them, whose name info gets. NULL
- * when there is none, and for a process that is not bound so.
+ * when there is none, and for a process that is not bound so. MPIX_COMM_TYPE_NEIGHBORHOOD: those that share the
+ * directory that nbhd_common_dirname of info names (split_dir.c); NULL without that.
  */
 int dm_comm_split_type(struct dm_comm *comm, int type, int key, struct dm_info *info,
                        struct dm_comm **comm_p);
+/*
+ * A number that those ranks of comm, which is no intercommunicator, have in common that find the same directory
+ * under the names they gave; MPI_UNDEFINED for one without. host is the same
+ * for processes of one host. Collective.
+ */
+int dm_comm_dir_color(struct dm_comm *comm, const char *dir, int host, int *color_p);
 /*
  * Of all ranks of comm; NULL to those that are not in the group. Over an intercommunicator each side names
  * its own part; NULL when one is empty.

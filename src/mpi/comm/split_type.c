@@ -11,8 +11,10 @@
 #define RESOURCE_KEY "mpi_hw_resource_type"
 #define HOST_NAME    "mpi_shared_memory"
 
+#define DIRECTORY_KEY "nbhd_common_dirname"
+
 /* Kinds of resources beside those of a place. */
-enum { NOTHING = -1, HOST = DM_N_PLACES, LARGEST };
+enum { NOTHING = -1, HOST = DM_N_PLACES, LARGEST, DIRECTORY };
 
 static int node_of(int proc)
 {
@@ -100,8 +102,28 @@ static int split_places(struct dm_comm *comm, int *kind_p, int key, struct dm_co
     return err;
 }
 
-static int split_kind(struct dm_comm *comm, int err, int *kind_p, int key, struct dm_comm **comm_p)
+/* Those that name a directory, then by what they find there. */
+static int split_dirs(struct dm_comm *comm, const struct dm_info *info, int key,
+                      struct dm_comm **comm_p)
 {
+    const char *dir = dm_info_value(info, DIRECTORY_KEY);
+    struct dm_comm *part;
+    int color;
+    int err = dm_comm_split(comm, dir != NULL ? 0 : MPI_UNDEFINED, key, &part);
+
+    if (err != DM_OK || part == NULL)
+        return err;
+    err = dm_comm_dir_color(part, dir, host_color(), &color);
+    err = dm_comm_split_or_fail(part, err, color, key, comm_p);
+    dm_comm_unref(part);
+    return err;
+}
+
+static int split_kind(struct dm_comm *comm, int err, int *kind_p, const struct dm_info *info,
+                      int key, struct dm_comm **comm_p)
+{
+    if (err == DM_OK && *kind_p == DIRECTORY)
+        return split_dirs(comm, info, key, comm_p);
     if (err == DM_OK && *kind_p != NOTHING && *kind_p != HOST)
         return split_places(comm, kind_p, key, comm_p);
     return dm_comm_split_or_fail(comm, err, *kind_p == HOST ? host_color() : MPI_UNDEFINED, key,
@@ -128,13 +150,16 @@ int dm_comm_split_type(struct dm_comm *comm, int type, int key, struct dm_info *
         else if (comm->remote == NULL)
             kind = LARGEST;
         break;
+    case MPIX_COMM_TYPE_NEIGHBORHOOD:
+        if (comm->remote == NULL)
+            kind = DIRECTORY;
+        break;
     case MPI_UNDEFINED:
-    case MPIX_COMM_TYPE_NEIGHBORHOOD: /* no kind of neighborhood is known */
         break;
     default:
         err = DM_FAIL(DM_ERR_ARG, "split_type is %d, which is none of MPI_COMM_TYPE_*", type);
     }
-    err = split_kind(comm, err, &kind, key, comm_p);
+    err = split_kind(comm, err, &kind, info, key, comm_p);
     if (err != DM_OK || *comm_p == NULL || info == NULL)
         return err;
     if (type == MPI_COMM_TYPE_HW_UNGUIDED)

@@ -131,7 +131,7 @@ static int call_delete(int handle, struct dm_attr *attr)
     int rc = run_delete(handle, attr);
 
     if (rc != MPI_SUCCESS)
-        return DM_FAIL(DM_ERR_OTHER, "the delete function of attribute key 0x%x returned %d",
+        return DM_FAIL(dm_err_of_code(rc), "the delete function of attribute key 0x%x returned %d",
                        (unsigned)keyval->id, rc);
     return DM_OK;
 }
@@ -260,7 +260,7 @@ static int call_copy(int handle, const struct dm_attr *from, struct dm_attr *to,
             to->type = DM_ATTR_PTR;
     }
     if (rc != MPI_SUCCESS)
-        return DM_FAIL(DM_ERR_OTHER, "the copy function of attribute key 0x%x returned %d",
+        return DM_FAIL(dm_err_of_code(rc), "the copy function of attribute key 0x%x returned %d",
                        (unsigned)keyval->id, rc);
     return DM_OK;
 }

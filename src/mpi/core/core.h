@@ -179,7 +179,8 @@ struct dm_comm {
     struct dm_topo *topo;  /* topology (a reference is held), or NULL */
     struct dm_info *info;
     void *coll;          /* private to src/mpi/coll */
-    unsigned int layout; /* private to src/mpi/coll: on how many nodes it is; 0: not known yet */
+    uint32_t n_coll;     /* likewise: blocking collectives until they share memory */
+    unsigned int layout; /* likewise: on how many nodes it is; 0: not known yet */
     bool is_freed;       /* MPI_Comm_free was called; waits for pending operations */
     char name[MPI_MAX_OBJECT_NAME];
 };

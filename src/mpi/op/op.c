@@ -279,6 +279,8 @@ int dm_reduce_local(const void *inbuf, void *inoutbuf, size_t count, struct dm_t
 {
     int err = dm_op_check(op, type);
 
+    if (inbuf == inoutbuf && count > 0 && type->size > 0)
+        return DM_FAIL(DM_ERR_BUFFER, "inbuf and inoutbuf are the same");
     if (err == DM_OK && count > 0)
         err = dm_op_apply(op, inbuf, inoutbuf, count, type);
     return err;

@@ -71,6 +71,8 @@ int dm_p2p_bsend(const void *buf, size_t count, struct dm_type *type, int dest, 
     *r_p = NULL;
     if (dest == MPI_PROC_NULL)
         return DM_OK;
+    if (dm_unlikely(dm_p2p.send_id % DM_FLOW_OFTEN == 0))
+        dm_p2p_flow_look();
     reap();
     p = find_room(len, &before);
     if (p == NULL) {

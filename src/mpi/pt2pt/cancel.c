@@ -6,6 +6,9 @@
  * A nonblocking send that was over at once has no request. Its handle carries
  * the low bits of the number, and dm_p2p.sent remembers the last ones of these; cancelling it makes a
  * request that stands for the handle from then on.
+ *
+ * MPI_Finalize does the same for sends that are left over, whose requests were freed. A message that is
+ * asked for so (LAST) may still be received until the receiver, too, is in MPI_Finalize: it answers then.
  */
 #include "mpi/pt2pt/p2p.h"
 
@@ -13,6 +16,15 @@
 
 #include "util/err.h"
 #include "util/log.h"
+
+#define LAST 1 /* pkt.flags of CANCEL */
+
+/* A question that is not answered before this process is in MPI_Finalize. */
+struct held {
+    struct dm_list node; /* in dm_p2p.held */
+    struct dm_pkt_cancel h;
+    int proc;
+};
 
 struct recall {
     struct dm_list node;     /* in dm_p2p.recalls */
@@ -34,12 +46,15 @@ static void end(struct recall *c, int err)
     dm_req_unref(told);
 }
 
-/* Ask for the message of `send`; `told` gets pending. */
-static int recall(struct dm_p2p_req *told, struct dm_p2p_req *send)
+/* Ask for the message of `send`; `told` gets pending. flags: LAST, or 0. */
+static int recall(struct dm_p2p_req *told, struct dm_p2p_req *send, uint8_t flags)
 {
     struct recall *c = malloc(sizeof(*c));
     struct dm_pkt_cancel h = {
-        .pkt = {.type = DM_PKT_CANCEL, .version = DM_PKT_VERSION, .hdr_len = sizeof(h)},
+        .pkt = {.type = DM_PKT_CANCEL,
+                .version = DM_PKT_VERSION,
+                .hdr_len = sizeof(h),
+                .flags = flags},
         .key = send->node.key,
         .id = send->id,
         .recall = (uintptr_t)c,
@@ -67,7 +82,7 @@ int dm_p2p_cancel_send(struct dm_req *req)
     /* Without a number there is no message. */
     if (send->id == 0 || told->is_recalling || dm_chan_is_lost(dm_world.chan, send->proc))
         return DM_OK;
-    return recall(told, send);
+    return recall(told, send, 0);
 }
 
 int dm_p2p_cancel_done(int handle)
@@ -92,7 +107,7 @@ int dm_p2p_cancel_done(int handle)
     dm_list_add_tail(&dm_p2p.recalled, &r->active);
     sent->id = 0;
     dm_req_unref(done);
-    return recall(r, r);
+    return recall(r, r, 0);
 }
 
 struct dm_req *dm_p2p_recalled(int handle)
@@ -138,10 +153,8 @@ static uint8_t forget(int proc, const struct dm_mkey *key, uint32_t id)
     return 0;
 }
 
-static void on_cancel(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
-                      struct dm_chan_sink *sink)
+static void answer(int proc, const struct dm_pkt_cancel *h)
 {
-    const struct dm_pkt_cancel *h = (const struct dm_pkt_cancel *)(const void *)pkt;
     struct dm_pkt_cancel_ack ack = {
         .pkt = {.type = DM_PKT_CANCEL_ACK,
                 .version = DM_PKT_VERSION,
@@ -150,14 +163,63 @@ static void on_cancel(void *arg, int proc, const struct dm_pkt *pkt, const void 
         .recall = h->recall,
     };
 
-    (void)arg;
-    (void)data;
-    (void)avail;
-    (void)sink;
     DM_TRACE(MATCH, "rank %d cancels tag %d: %s", proc, h->key.tag,
              ack.pkt.flags != 0 ? "forgotten" : "too late");
     if (dm_chan_send_ctl(dm_world.chan, proc, &ack.pkt) == DM_ENOMEM)
         dm_p2p_fatal("no memory to answer a cancelled send");
+}
+
+static void on_cancel(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
+                      struct dm_chan_sink *sink)
+{
+    const struct dm_pkt_cancel *h = (const struct dm_pkt_cancel *)(const void *)pkt;
+    struct held *held;
+
+    (void)arg;
+    (void)data;
+    (void)avail;
+    (void)sink;
+    if (h->pkt.flags != LAST || dm_p2p.is_leaving) {
+        answer(proc, h);
+        return;
+    }
+    held = malloc(sizeof(*held));
+    if (held == NULL)
+        dm_p2p_fatal("no memory to answer a cancelled send");
+    held->h = *h;
+    held->proc = proc;
+    dm_list_add_tail(&dm_p2p.held, &held->node);
+}
+
+/* A send that nobody waits for, and that is no part of something larger, as of a collective. */
+static struct dm_p2p_req *leftover(void)
+{
+    dm_list_for_each (it, &dm_p2p.active) {
+        struct dm_p2p_req *r = dm_container_of(it, struct dm_p2p_req, active);
+
+        if (r->is_counted && r->id != 0 && !r->is_recalling && r->on_over == NULL &&
+            !dm_chan_is_lost(dm_world.chan, r->proc))
+            return r;
+    }
+    return NULL;
+}
+
+void dm_p2p_cancel_rest(void)
+{
+    struct dm_p2p_req *r;
+
+    dm_p2p.is_leaving = true;
+    dm_list_for_each_safe (it, tmp, &dm_p2p.held) {
+        struct held *held = dm_container_of(it, struct held, node);
+
+        dm_list_del(it);
+        answer(held->proc, &held->h);
+        free(held);
+    }
+    /* The list changes when a process is found lost, or is this one and answers at once. */
+    while ((r = leftover()) != NULL)
+        if (recall(r, r, LAST) != DM_OK)
+            break;
 }
 
 static void on_cancel_ack(void *arg, int proc, const struct dm_pkt *pkt, const void *data,

@@ -72,6 +72,8 @@ struct dm_p2p_unexp *dm_p2p_unexp_new(int proc, const struct dm_pkt_eager *h, si
 
 void dm_p2p_unexp_free(struct dm_p2p_unexp *u)
 {
+    if (u->type != DM_PKT_RTS)
+        dm_p2p_flow_drop(u);
     if (u->data != u->small)
         free(u->data);
     dm_pool_put(&dm_p2p.unexps, u);
@@ -122,6 +124,7 @@ static DM_NOINLINE void keep(int proc, const struct dm_pkt_eager *h, const void 
     if (u->data == NULL)
         dm_p2p_fatal("no memory for the data of an unexpected message");
     dm_match_add_unexp(&dm_p2p.match, u->nodes, &u->key);
+    dm_p2p_flow_keep(u);
     if (avail == u->len) {
         if (avail > 0)
             memcpy(u->data, data, avail);

@@ -2,10 +2,13 @@
  * Inside point-to-point: requests, packets, unexpected messages, the state.
  *
  * Protocols. Eager: envelope and data in one packet. Eager-sync: the same, and an ACK when
- * matched. Rendezvous: RTS with envelope, length and, if the buffer could be registered, its
- * key; the receiver reads by RDMA and sends FIN, or asks with CTS and gets DATA packets
+ * matched. Rendezvous: RTS with envelope, length, what the sender offers, and its first bytes if
+ * DATUM_RNDV_INLINE says so. Read: the RTS has the buffer's key; the receiver reads by RDMA and sends FIN. Write: the CTS
+ * has the key of the receiver's buffer; the sender writes by RDMA and sends FIN, or the write carries a value
+ * that the CTS has named. Otherwise, or if a buffer cannot be registered: the receiver asks with a bare CTS and gets DATA packets
  * through the pipe straight into its buffer. FIN also says that nothing is wanted.
  * CANCEL asks for a message that may be unmatched to be forgotten, CANCEL_ACK says whether it was.
+ * FLOW says whether everything has to be a rendezvous (flow.c).
  */
 #ifndef DM_MPI_PT2PT_P2P_H
 #define DM_MPI_PT2PT_P2P_H
@@ -42,13 +45,22 @@ struct dm_p2p_rts {
     uint64_t len;
     uint64_t addr;
     struct dm_rkey key;
-    uint64_t has_key; /* addr and key are good for RDMA */
+    uint32_t how;       /* a value of DATUM_RNDV; read: addr and key are good for it */
+    uint32_t first_len; /* bytes of the message that follow in the packet */
+};
+
+/* Payload of a CTS that is not for the pipe: where to write to. */
+struct dm_p2p_cts {
+    uint64_t addr;
+    struct dm_rkey key;
+    uint32_t has_imm; /* the write carries this, and there is no FIN: */
+    uint32_t imm;
 };
 
 /* ACK, FIN */
 struct dm_pkt_answer {
     struct dm_pkt pkt;
-    uint64_t sreq;
+    uint64_t sreq; /* FIN of the sender: the receiver's request */
 };
 
 struct dm_pkt_cancel {
@@ -80,6 +92,7 @@ struct dm_pkt_data {
 _Static_assert(sizeof(struct dm_pkt_eager) == 24, "packet layout");
 _Static_assert(sizeof(struct dm_pkt_sync) == 32, "packet layout");
 _Static_assert(sizeof(struct dm_p2p_rts) == 40, "packet layout");
+_Static_assert(sizeof(struct dm_p2p_cts) == 32, "packet layout");
 _Static_assert(sizeof(struct dm_pkt_answer) == 16, "packet layout");
 _Static_assert(sizeof(struct dm_pkt_cancel) == 32, "packet layout");
 _Static_assert(sizeof(struct dm_pkt_cancel_ack) == 16, "packet layout");
@@ -106,7 +119,7 @@ struct dm_p2p_req {
     int proc; /* the peer; -1: a receive from anybody, not matched yet */
     bool is_posted;
     bool is_active;    /* in dm_p2p.active: something of the peer is awaited */
-    bool is_reading;   /* rdma is under way */
+    bool is_reading;   /* rdma is under way, or expected */
     bool is_counted;   /* in dm_p2p.n_sends */
     bool holds_refs;   /* of comm and type */
     bool is_recalling; /* MPI_Cancel was called for a send */
@@ -122,7 +135,10 @@ struct dm_p2p_req {
     struct dm_p2p_req *inner;   /* buffered: the send proper, with a reference; else NULL */
     void (*on_over)(void *arg); /* dm_p2p_watch, or NULL */
     void *on_over_arg;
-    struct dm_p2p_rts rts;
+    union {
+        struct dm_p2p_rts rts;
+        struct dm_p2p_cts cts;
+    } head;
     union {
         struct dm_chan_send send;
         struct dm_rdma rdma;
@@ -143,7 +159,7 @@ struct dm_p2p_unexp {
     uint64_t sreq;
     struct dm_p2p_req *claimed; /* matched while data were coming */
     struct dm_p2p_rts rts;
-    char *data; /* eager data: small, or malloc'ed */
+    char *data; /* eager data, or the first of a rendezvous: small, or malloc'ed */
     char small[64];
 };
 
@@ -155,21 +171,48 @@ struct dm_p2p_sent {
 };
 #define DM_P2P_N_SENT 1024 /* the last ones can be cancelled */
 
+/* What DATUM_STATS tells: messages sent, and the packets that rendezvous took. */
+struct dm_p2p_counts {
+    uint64_t n_eager;
+    uint64_t n_rts;
+    uint64_t n_cts;
+    uint64_t n_fin;
+    uint64_t n_data;
+};
+/* A bound for what unexpected messages take (flow.c). */
+struct dm_p2p_flow {
+    size_t limit;    /* DATUM_UNEXPECTED */
+    size_t held;     /* bytes that eager messages without a receive count here */
+    size_t most;     /* that they ever were */
+    int n_told;      /* processes that were told to ask first */
+    int n_askers;    /* processes that told us to */
+    uint8_t *peers;  /* by process, enum dm_p2p_flow_bit; NULL: all 0 */
+    uint64_t n_tell; /* for DATUM_STATS: times that processes were told, */
+    uint64_t n_late; /* and sends that asked instead of going at once */
+};
+enum dm_p2p_flow_bit { DM_FLOW_TOLD = 1, DM_FLOW_ASK = 2 };
+
 /* The only global of point-to-point (p2p_state.c). */
 struct dm_p2p {
     struct dm_match match;
     struct dm_pool reqs;
     struct dm_pool unexps;
-    struct dm_list active;                  /* requests that await something of a peer */
-    struct dm_list arriving;                /* unexpected messages whose data are coming */
-    size_t eager_limit;                     /* for any peer, */
-    bool is_eager_by_peer;                  /* and more for some of them */
-    int n_lost;                             /* peers */
+    struct dm_list active;   /* requests that await something of a peer */
+    struct dm_list arriving; /* unexpected messages whose data are coming */
+    size_t eager_limit;      /* for any peer, */
+    bool is_eager_by_peer;   /* and more for some of them */
+    size_t eager_below;      /* no need to look further: eager_limit + 1, or 0 */
+    struct dm_p2p_flow flow; /* how much may be kept here, and there */
+    unsigned n_blocking;     /* MPI_Send so far */
+    int n_lost;              /* peers */
+    struct dm_p2p_counts counts;
     int n_sends;                            /* sends that nobody may be waiting for */
     uint32_t send_id;                       /* last given */
     struct dm_p2p_sent sent[DM_P2P_N_SENT]; /* by id */
     struct dm_list recalls;                 /* cancelled sends without an answer yet */
     struct dm_list recalled; /* requests that stand for handles of sends that were over */
+    struct dm_list held;     /* what others ask in MPI_Finalize, until this process is there */
+    bool is_leaving;         /* it is */
     /* MPI_Buffer_attach (bsend.c) */
     void *bsend_buf;
     size_t bsend_size;
@@ -215,6 +258,8 @@ int dm_p2p_send_on(const void *buf, size_t count, struct dm_type *type, int dest
 int dm_p2p_isend_on(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
                     struct dm_comm *comm, uint32_t ctx, enum dm_send_mode mode,
                     struct dm_req **req_p);
+/* If this is a queued eager message: ask first. */
+void dm_p2p_send_ask(struct dm_chan_send *send);
 /* Start a prepared request to r->proc under key. */
 void dm_p2p_send_start(struct dm_p2p_req *r, const struct dm_mkey *key, enum dm_send_mode mode);
 /* The same at once, without awaiting anything. DM_EAGAIN: nothing was done. */
@@ -225,6 +270,50 @@ static inline uint32_t dm_p2p_next_id(void)
 {
     /* never 0 */
     return dm_p2p.send_id += 1 + (dm_p2p.send_id == UINT32_MAX);
+}
+
+/* ---- flow.c ---- */
+
+void dm_p2p_flow_start(void); /* after the limits are set */
+void dm_p2p_flow_stop(void);
+void dm_p2p_flow_lost(int proc);
+/* The packet handler and the end of the second half below. */
+void dm_p2p_flow_tell(int proc);
+void dm_p2p_flow_release(void);
+/* Must a message to this process ask first? */
+bool dm_p2p_flow_asks(int proc);
+/* Read what others have to say; for calls that send many times without ever waiting. */
+void dm_p2p_flow_look(void);
+enum { DM_FLOW_OFTEN = 64 }; /* once in so many sends */
+
+/*
+ * What an eager message counts: its data, and those of a short one always, without what is around them: a
+ * request to send would take that as well, and programs that rely on buffers do so with short ones.
+ */
+static inline size_t dm_p2p_flow_cost(const struct dm_p2p_unexp *u)
+{
+    return sizeof(u->small) + (u->data != u->small ? u->len : 0);
+}
+
+/* An eager message is kept, and no longer. */
+static inline void dm_p2p_flow_keep(const struct dm_p2p_unexp *u)
+{
+    struct dm_p2p_flow *f = &dm_p2p.flow;
+
+    f->held += dm_p2p_flow_cost(u);
+    if (f->held > f->most)
+        f->most = f->held;
+    if (dm_unlikely(f->held > f->limit))
+        dm_p2p_flow_tell(u->proc);
+}
+
+static inline void dm_p2p_flow_drop(const struct dm_p2p_unexp *u)
+{
+    struct dm_p2p_flow *f = &dm_p2p.flow;
+
+    f->held -= dm_p2p_flow_cost(u);
+    if (dm_unlikely(f->n_told > 0) && f->held <= f->limit / 2)
+        dm_p2p_flow_release();
 }
 
 /* ---- cancel.c ---- */
@@ -241,6 +330,8 @@ int dm_p2p_cancel_done(int handle);
 struct dm_req *dm_p2p_recalled(int handle);
 /* No answers will come from this process. */
 void dm_p2p_cancel_lost(int proc);
+/* MPI_Finalize: give up the sends that nobody receives, when their receivers get here, too. */
+void dm_p2p_cancel_rest(void);
 
 /* ---- recv.c ---- */
 
@@ -273,9 +364,11 @@ void dm_p2p_unexp_free(struct dm_p2p_unexp *u);
 /* Tell the sender of a synchronous message that it is matched. */
 void dm_p2p_ack(int proc, uint64_t sreq);
 /* Get the data of a rendezvous. */
-void dm_p2p_rndv_recv(struct dm_p2p_req *r, int proc, const struct dm_p2p_rts *rts, uint64_t sreq);
+void dm_p2p_rndv_recv(struct dm_p2p_req *r, int proc, const struct dm_p2p_unexp *u);
 /* Send the request to send. */
 void dm_p2p_rndv_send(struct dm_p2p_req *r, const struct dm_mkey *key);
+/* Let a queued eager message be a request to send instead. */
+void dm_p2p_rndv_instead(struct dm_p2p_req *r);
 /* Packed bytes of a send whose data are not contiguous, for dm_chan_send.read. */
 void dm_p2p_read(struct dm_chan_send *send, size_t offset, void *dst, size_t len);
 

@@ -62,6 +62,8 @@ static int start_send(struct dm_req *req)
     if (p->peer == MPI_PROC_NULL)
         return DM_OK;
     p->r.proc = dm_comm_proc(req->comm, p->peer);
+    if (dm_unlikely(dm_p2p.send_id % DM_FLOW_OFTEN == 0))
+        dm_p2p_flow_look();
     err = dm_p2p_send_now(&p->r, &key, p->mode);
     if (err != DM_EAGAIN)
         return err;

@@ -15,9 +15,17 @@ int dm_pt2pt_start(void); /* register packet handlers */
 void dm_pt2pt_stop(void);
 /*
  * Wait until every send that was started is complete: buffered ones and freed requests
- * included. MPI_Finalize does it before its barrier.
+ * included.
  */
 void dm_pt2pt_drain(void);
+/*
+ * The same for the last time: a message that nobody has received when its receiver, too, is
+ * here is forgotten. From now on this process receives only what it has posted.
+ */
+void dm_pt2pt_leave(void);
+
+/* Counters for DATUM_STATS, at most max; how many. */
+int dm_p2p_flow_stats(struct dm_adapt_stat *stats, int max);
 
 /* ---- for layers above: explicit context, process numbers through comm ---- */
 
@@ -147,5 +155,7 @@ void dm_grequest_set_fortran(MPI_Request request);
 int dm_test_cancelled(const MPI_Status *status, int *flag);
 int dm_get_count(const MPI_Status *status, struct dm_type *type, MPI_Count *count);
 int dm_get_elements(const MPI_Status *status, struct dm_type *type, MPI_Count *count);
+/* Fill in at most max counters of DATUM_STATS; how many there are. */
+int dm_p2p_stats(struct dm_adapt_stat *stats, int max);
 
 #endif

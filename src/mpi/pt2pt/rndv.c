@@ -1,20 +1,24 @@
 /*
- * Rendezvous: the receiver decides how the data move.
+ * Rendezvous: the sender offers a way by DATUM_RNDV, the receiver decides how the data move.
  *
  * It reads them by RDMA when the sender's buffer is registered, both sides are
- * contiguous and that is the faster way; otherwise it asks for them with CTS. They
+ * contiguous and that is the faster way; or has them written to its own; otherwise it asks for them with CTS. Then they
  * come in DATA packets of PIECE bytes, so that other packets to the same
  * process get their turn, and each record of the pipe is copied straight to its place.
+ * A request's `got` is what has come or gone: at first what the RTS carries.
  */
 #include "mpi/pt2pt/p2p.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "mpi/pt2pt/match_inl.h"
+#include "util/cfg.h"
 #include "util/err.h"
 #include "util/log.h"
 
-#define PIECE ((size_t)1 << 20)
+#define PIECE     ((size_t)1 << 20)
+#define FIRST_MAX ((size_t)4096) /* bytes of a message in its RTS (DATUM_RNDV_INLINE) */
 
 /* ---- sending ---- */
 
@@ -27,31 +31,82 @@ static void rts_done(struct dm_chan_send *send, int err)
         dm_p2p_req_step(r, err);
 }
 
-void dm_p2p_rndv_send(struct dm_p2p_req *r, const struct dm_mkey *key)
+/* The RTS and the first bytes of the message. */
+static void rts_read(struct dm_chan_send *send, size_t offset, void *dst, size_t len)
 {
-    struct dm_pkt_sync h = {
-        .pkt = {.type = DM_PKT_RTS,
-                .version = DM_PKT_VERSION,
-                .hdr_len = sizeof(h),
-                .data_len = sizeof(r->rts)},
+    struct dm_p2p_req *r = dm_container_of(send, struct dm_p2p_req, io.send);
+    const struct dm_p2p_rts *rts = &r->head.rts;
+    size_t n = 0;
+
+    if (offset < sizeof(*rts)) {
+        n = len < sizeof(*rts) - offset ? len : sizeof(*rts) - offset;
+        memcpy(dst, (const char *)rts + offset, n);
+    }
+    if (n < len)
+        dm_type_pack(r->buf, r->count, r->type, offset + n - sizeof(*rts), (char *)dst + n,
+                     len - n);
+}
+
+/* How the message may be fetched, which needs its buffer registered or leaves it alone. */
+static uint32_t offer(struct dm_p2p_req *r)
+{
+    int how = dm_chan_rndv(dm_world.chan, r->proc);
+
+    /* A short one, that the receiver holds off, is not worth a registration. */
+    if (how == DM_RNDV_PIPE || r->addr == NULL || r->got == r->len ||
+        r->len <= dm_p2p.eager_limit ||
+        dm_adapt_reg(dm_chan_adapt(dm_world.chan), r->addr, r->len, &r->mr) != DM_OK)
+        return DM_RNDV_PIPE;
+    return (uint32_t)how;
+}
+
+/* Make the request a rendezvous, with this header for its packet. */
+static void ask(struct dm_p2p_req *r, const struct dm_mkey *key, struct dm_pkt_sync *h)
+{
+    struct dm_p2p_rts *rts = &r->head.rts;
+
+    *h = (struct dm_pkt_sync){
+        .pkt = {.type = DM_PKT_RTS, .version = DM_PKT_VERSION, .hdr_len = sizeof(*h)},
         .key = *key,
         .id = r->id,
         .sreq = (uintptr_t)r,
     };
-
-    memset(&r->rts, 0, sizeof(r->rts));
-    r->rts.len = r->len;
-    if (r->addr != NULL && r->len > 0 && !dm_chan_prefers_pipe(dm_world.chan, r->proc) &&
-        dm_adapt_reg(dm_chan_adapt(dm_world.chan), r->addr, r->len, &r->mr) == DM_OK) {
-        dm_adapt_rkey(r->mr, &r->rts.key);
-        r->rts.addr = (uintptr_t)r->addr;
-        r->rts.has_key = 1;
+    memset(rts, 0, sizeof(*rts));
+    rts->len = r->len;
+    if (dm_cfg()->rndv_inline && r->len > dm_p2p.eager_limit)
+        rts->first_len = (uint32_t)(r->len < FIRST_MAX ? r->len : FIRST_MAX);
+    r->got = rts->first_len;
+    dm_p2p.flow.n_late += r->len <= dm_p2p.eager_limit;
+    rts->how = offer(r);
+    if (rts->how == DM_RNDV_READ) {
+        dm_adapt_rkey(r->mr, &rts->key);
+        rts->addr = (uintptr_t)r->addr;
     }
     DM_TRACE(RNDV, "rts to rank %d, tag %d, %zu bytes", r->proc, key->tag, r->len);
+    dm_p2p.counts.n_rts++;
+    h->pkt.data_len = (uint32_t)sizeof(*rts) + rts->first_len;
     r->io.send.done = rts_done;
-    r->io.send.data = &r->rts;
-    dm_p2p_req_activate(r);
+    r->io.send.data = rts->first_len == 0 ? rts : NULL;
+    r->io.send.read = rts_read;
+    if (!r->is_active)
+        dm_p2p_req_activate(r);
+}
+
+void dm_p2p_rndv_send(struct dm_p2p_req *r, const struct dm_mkey *key)
+{
+    struct dm_pkt_sync h;
+
+    ask(r, key, &h);
     (void)dm_chan_send(dm_world.chan, r->proc, &h.pkt, &r->io.send);
+}
+
+void dm_p2p_rndv_instead(struct dm_p2p_req *r)
+{
+    struct dm_pkt_sync h;
+
+    ask(r, &r->node.key, &h);
+    memcpy(r->io.send.hdr, &h, sizeof(h));
+    r->req.n_pending = 1; /* the answer */
 }
 
 static void push_data(struct dm_p2p_req *r);
@@ -79,12 +134,71 @@ static void push_data(struct dm_p2p_req *r)
         .offset = r->got,
     };
 
+    dm_p2p.counts.n_data++;
     r->base = r->got;
     r->got += len;
     r->io.send.done = data_done;
     r->io.send.data = r->addr != NULL ? r->addr + r->base : NULL;
     r->io.send.read = dm_p2p_read;
     (void)dm_chan_send(dm_world.chan, r->proc, &h.pkt, &r->io.send);
+}
+
+/* Through the pipe. */
+static void start_push(struct dm_p2p_req *r)
+{
+    /* From now on the channel's queue has it, which tells of a loss itself. */
+    r->is_active = false;
+    dm_list_del(&r->active);
+    push_data(r);
+}
+
+static void send_fin(struct dm_p2p_req *r);
+
+static void write_done(struct dm_rdma *rdma, int err)
+{
+    struct dm_p2p_req *r = dm_container_of(rdma, struct dm_p2p_req, io.rdma);
+
+    r->is_reading = false;
+    if (err == DM_OK && !r->head.cts.has_imm)
+        send_fin(r);
+    else if (err != DM_OK && !r->head.cts.has_imm && !dm_chan_is_lost(dm_world.chan, r->proc)) {
+        start_push(r); /* the way by RDMA is closed; the pipe may be open */
+        return;
+    }
+    dm_p2p_req_step(r, err);
+}
+
+/* By RDMA to where the CTS says. */
+static void start_write(struct dm_p2p_req *r)
+{
+    const struct dm_p2p_cts *cts = &r->head.cts;
+    char *from = r->addr + r->got;
+    uint64_t to = cts->addr + r->got;
+    size_t len = r->want - r->got;
+    int err;
+
+    r->io.rdma.done = write_done;
+    r->is_reading = true;
+    if (cts->has_imm)
+        err = dm_chan_rdma_write_imm(dm_world.chan, r->proc, &r->io.rdma, from, r->mr, to,
+                                     &cts->key, len, cts->imm);
+    else
+        err = dm_chan_rdma_write(dm_world.chan, r->proc, &r->io.rdma, from, r->mr, to, &cts->key,
+                                 len);
+    if (err != DM_OK)
+        write_done(&r->io.rdma, err);
+}
+
+static void cts_write(void *arg, size_t offset, const void *data, size_t len)
+{
+    struct dm_p2p_req *r = arg;
+
+    memcpy((char *)&r->head.cts + offset, data, len);
+}
+
+static void cts_all(void *arg)
+{
+    start_write(arg);
 }
 
 static void on_cts(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
@@ -95,16 +209,16 @@ static void on_cts(void *arg, int proc, const struct dm_pkt *pkt, const void *da
 
     (void)arg;
     (void)proc;
-    (void)data;
-    (void)avail;
-    (void)sink;
     r->peer_req = cts->rreq;
     r->want = cts->want < r->len ? cts->want : r->len;
-    r->got = 0;
-    /* From now on the channel's queue has it, which tells of a loss itself. */
-    r->is_active = false;
-    dm_list_del(&r->active);
-    push_data(r);
+    if (pkt->data_len == 0) {
+        start_push(r);
+    } else if (avail == sizeof(r->head.cts)) {
+        memcpy(&r->head.cts, data, sizeof(r->head.cts));
+        start_write(r);
+    } else {
+        *sink = (struct dm_chan_sink){.arg = r, .write = cts_write, .done = cts_all};
+    }
 }
 
 static void on_fin(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
@@ -129,23 +243,29 @@ static void send_fin(struct dm_p2p_req *r)
         .sreq = r->peer_req,
     };
 
+    dm_p2p.counts.n_fin++;
     if (dm_chan_send_ctl(dm_world.chan, r->proc, &fin.pkt) == DM_ENOMEM)
         dm_p2p_fatal("no memory for a rendezvous packet");
 }
 
-static void send_cts(struct dm_p2p_req *r)
+/* where: NULL for the pipe. */
+static void send_cts(struct dm_p2p_req *r, const struct dm_p2p_cts *where)
 {
     struct dm_pkt_cts cts = {
-        .pkt = {.type = DM_PKT_CTS, .version = DM_PKT_VERSION, .hdr_len = sizeof(cts)},
+        .pkt = {.type = DM_PKT_CTS,
+                .version = DM_PKT_VERSION,
+                .hdr_len = sizeof(cts),
+                .data_len = where != NULL ? sizeof(*where) : 0},
         .sreq = r->peer_req,
         .rreq = (uintptr_t)r,
         .want = r->want,
     };
 
     DM_TRACE(RNDV, "cts to rank %d, %zu bytes", r->proc, r->want);
+    dm_p2p.counts.n_cts++;
     if (!r->is_active)
         dm_p2p_req_activate(r);
-    if (dm_chan_send_ctl(dm_world.chan, r->proc, &cts.pkt) == DM_ENOMEM)
+    if (dm_chan_send_small(dm_world.chan, r->proc, &cts.pkt, where) == DM_ENOMEM)
         dm_p2p_fatal("no memory for a rendezvous packet");
 }
 
@@ -158,38 +278,80 @@ static void read_done(struct dm_rdma *rdma, int err)
         send_fin(r);
     } else if (!dm_chan_is_lost(dm_world.chan, r->proc)) {
         /* The way by RDMA is closed; the pipe may be open. */
-        send_cts(r);
+        send_cts(r, NULL);
         return;
     }
     dm_p2p_req_step(r, err);
 }
 
-void dm_p2p_rndv_recv(struct dm_p2p_req *r, int proc, const struct dm_p2p_rts *rts, uint64_t sreq)
+static bool start_read(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
 {
-    int err;
+    DM_TRACE(RNDV, "read from rank %d, %zu bytes", r->proc, r->want - r->got);
+    r->io.rdma.done = read_done;
+    r->is_reading = true;
+    if (dm_chan_rdma_read(dm_world.chan, r->proc, &r->io.rdma, r->addr + r->got, NULL,
+                          rts->addr + r->got, &rts->key, r->want - r->got) == DM_OK)
+        return true;
+    r->is_reading = false;
+    return false;
+}
 
-    r->peer_req = sreq;
+static void value_came(struct dm_rdma *rdma, int err)
+{
+    struct dm_p2p_req *r = dm_container_of(rdma, struct dm_p2p_req, io.rdma);
+
+    r->is_reading = false;
+    dm_p2p_req_step(r, err);
+}
+
+/* Have the sender write to the buffer; a FIN or a value will tell. */
+static bool ask_write(struct dm_p2p_req *r, uint32_t how)
+{
+    struct dm_p2p_cts where = {.addr = (uintptr_t)r->addr};
+
+    if (dm_adapt_reg(dm_chan_adapt(dm_world.chan), r->addr, r->want, &r->mr) != DM_OK)
+        return false;
+    dm_adapt_rkey(r->mr, &where.key);
+    r->io.rdma.done = value_came;
+    if (how == DM_RNDV_IMM &&
+        dm_chan_expect_imm(dm_world.chan, r->proc, &r->io.rdma, &where.imm) == DM_OK) {
+        r->is_reading = true;
+        where.has_imm = 1;
+    }
+    send_cts(r, &where);
+    return true;
+}
+
+/* By the way that the sender offers, if it can be gone here. */
+static bool start_rdma(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
+{
+    if (r->addr == NULL || rts->how == DM_RNDV_PIPE)
+        return false;
+    if (rts->how != DM_RNDV_READ)
+        return ask_write(r, rts->how);
+    return dm_chan_rndv(dm_world.chan, r->proc) == DM_RNDV_READ && start_read(r, rts);
+}
+
+void dm_p2p_rndv_recv(struct dm_p2p_req *r, int proc, const struct dm_p2p_unexp *u)
+{
+    const struct dm_p2p_rts *rts = &u->rts;
+
+    r->peer_req = u->sreq;
     r->want = rts->len < r->len ? rts->len : r->len;
-    r->got = 0;
-    if (r->want == 0) {
+    r->got = rts->first_len < r->want ? rts->first_len : r->want;
+    if (r->got > 0)
+        dm_p2p_place(r, 0, u->data, r->got);
+    if (r->got == r->want) {
         send_fin(r);
         dm_p2p_req_step(r, DM_OK);
         return;
     }
-    if (rts->has_key && r->addr != NULL && !dm_chan_prefers_pipe(dm_world.chan, proc)) {
-        DM_TRACE(RNDV, "read from rank %d, %zu bytes", proc, r->want);
-        r->io.rdma.done = read_done;
-        r->is_reading = true;
-        err = dm_chan_rdma_read(dm_world.chan, proc, &r->io.rdma, r->addr, NULL, rts->addr,
-                                &rts->key, r->want);
-        if (err == DM_OK)
-            return;
-        r->is_reading = false;
-    }
+    if (start_rdma(r, rts))
+        return;
     if (dm_chan_is_lost(dm_world.chan, proc))
         dm_p2p_req_step(r, DM_EPEER);
     else
-        send_cts(r);
+        send_cts(r, NULL);
 }
 
 static void data_write(void *arg, size_t offset, const void *data, size_t len)
@@ -246,11 +408,18 @@ static void rts_arrived(struct dm_p2p_unexp *u)
         dm_match_add_unexp(&dm_p2p.match, u->nodes, &u->key);
 }
 
+/* The RTS, then the first bytes of the message. */
 static void rts_write(void *arg, size_t offset, const void *data, size_t len)
 {
     struct dm_p2p_unexp *u = arg;
+    size_t n = 0;
 
-    memcpy((char *)&u->rts + offset, data, len);
+    if (offset < sizeof(u->rts)) {
+        n = len < sizeof(u->rts) - offset ? len : sizeof(u->rts) - offset;
+        memcpy((char *)&u->rts + offset, data, n);
+    }
+    if (n < len)
+        memcpy(u->data + (offset + n - sizeof(u->rts)), (const char *)data + n, len - n);
 }
 
 static void rts_all(void *arg)
@@ -265,8 +434,12 @@ static void on_rts(void *arg, int proc, const struct dm_pkt *pkt, const void *da
     struct dm_p2p_unexp *u = dm_p2p_unexp_new(proc, h, 0);
 
     (void)arg;
-    if (avail == sizeof(u->rts)) {
-        memcpy(&u->rts, data, sizeof(u->rts));
+    if (pkt->data_len - sizeof(u->rts) > sizeof(u->small))
+        u->data = malloc(pkt->data_len - sizeof(u->rts));
+    if (u->data == NULL)
+        dm_p2p_fatal("no memory for the first bytes of a message");
+    if (avail == pkt->data_len) {
+        rts_write(u, 0, data, avail);
         rts_arrived(u);
         return;
     }
@@ -280,4 +453,23 @@ void dm_p2p_rndv_start(void)
     dm_chan_on_packet(dm_world.chan, DM_PKT_CTS, on_cts, NULL);
     dm_chan_on_packet(dm_world.chan, DM_PKT_DATA, on_data, NULL);
     dm_chan_on_packet(dm_world.chan, DM_PKT_FIN, on_fin, NULL);
+}
+
+int dm_p2p_stats(struct dm_adapt_stat *stats, int max)
+{
+    const struct dm_p2p_counts *counts = &dm_p2p.counts;
+    const struct dm_adapt_stat rows[] = {
+        {"messages sent", "", counts->n_eager + counts->n_rts},
+        {"  by rendezvous", "", counts->n_rts},
+        {"rendezvous packets", "", counts->n_rts + counts->n_cts + counts->n_fin + counts->n_data},
+        {"  RTS", "", counts->n_rts},
+        {"  CTS", "", counts->n_cts},
+        {"  FIN", "", counts->n_fin},
+        {"  DATA", "", counts->n_data},
+    };
+    int n = 0;
+
+    for (; n < max && n < (int)(sizeof(rows) / sizeof(rows[0])); n++)
+        stats[n] = rows[n];
+    return n;
 }

@@ -62,11 +62,24 @@ void dm_p2p_read(struct dm_chan_send *send, size_t offset, void *dst, size_t len
     dm_type_pack(r->buf, r->count, r->type, r->base + offset, dst, len);
 }
 
-/* Does a message of this length go without asking? */
-static inline bool is_eager(size_t len, int proc)
+void dm_p2p_send_ask(struct dm_chan_send *send)
 {
-    return dm_likely(len <= dm_p2p.eager_limit) ||
-           (dm_p2p.is_eager_by_peer && len <= dm_chan_eager_good(dm_world.chan, proc));
+    if (send->done == eager_done)
+        dm_p2p_rndv_instead(dm_container_of(send, struct dm_p2p_req, io.send));
+}
+
+static DM_NOINLINE bool is_eager_for(size_t len, int proc, enum dm_send_mode mode)
+{
+    if (len > dm_p2p.eager_limit &&
+        (!dm_p2p.is_eager_by_peer || len > dm_chan_eager_good(dm_world.chan, proc)))
+        return false;
+    return mode == DM_SEND_READY || !dm_p2p_flow_asks(proc);
+}
+
+/* Does a message of this length go without asking? */
+static inline bool is_eager(size_t len, int proc, enum dm_send_mode mode)
+{
+    return dm_likely(len < dm_p2p.eager_below) || is_eager_for(len, proc, mode);
 }
 
 void dm_p2p_send_start(struct dm_p2p_req *r, const struct dm_mkey *key, enum dm_send_mode mode)
@@ -83,7 +96,7 @@ void dm_p2p_send_start(struct dm_p2p_req *r, const struct dm_mkey *key, enum dm_
 
     r->id = h.id;
     r->node.key = *key;
-    if (!is_eager(r->len, r->proc)) {
+    if (!is_eager(r->len, r->proc, mode)) {
         dm_p2p_rndv_send(r, key);
         return;
     }
@@ -93,6 +106,7 @@ void dm_p2p_send_start(struct dm_p2p_req *r, const struct dm_mkey *key, enum dm_
         r->req.n_pending = 2; /* sent, and matched */
         dm_p2p_req_activate(r);
     }
+    dm_p2p.counts.n_eager++;
     r->base = 0;
     r->io.send.done = eager_done;
     r->io.send.data = r->addr;
@@ -102,11 +116,15 @@ void dm_p2p_send_start(struct dm_p2p_req *r, const struct dm_mkey *key, enum dm_
 
 int dm_p2p_send_now(struct dm_p2p_req *r, const struct dm_mkey *key, enum dm_send_mode mode)
 {
-    if (mode == DM_SEND_SYNC || !is_eager(r->len, r->proc))
+    int err;
+
+    if (mode == DM_SEND_SYNC || !is_eager(r->len, r->proc, mode))
         return DM_EAGAIN;
     r->id = dm_p2p_next_id();
     r->node.key = *key;
-    return send_now(r->buf, r->count, r->type, r->proc, key, r->len, r->id);
+    err = send_now(r->buf, r->count, r->type, r->proc, key, r->len, r->id);
+    dm_p2p.counts.n_eager += err == DM_OK;
+    return err;
 }
 
 /* The send with a request, on this stack. */
@@ -133,10 +151,12 @@ static inline int send_on(const void *buf, size_t count, struct dm_type *type, i
     if (dm_unlikely(dest == MPI_PROC_NULL))
         return DM_OK;
     proc = dm_comm_proc(comm, dest);
-    if (dm_likely(mode != DM_SEND_SYNC && is_eager(len, proc))) {
+    if (dm_likely(mode != DM_SEND_SYNC && is_eager(len, proc, mode))) {
         err = send_now(buf, count, type, proc, &key, len, 0);
-        if (dm_likely(err != DM_EAGAIN))
+        if (dm_likely(err != DM_EAGAIN)) {
+            dm_p2p.counts.n_eager++;
             return err;
+        }
     }
     return send_wait(buf, count, type, proc, comm, &key, mode);
 }
@@ -159,11 +179,12 @@ int dm_p2p_isend_on(const void *buf, size_t count, struct dm_type *type, int des
     if (dm_unlikely(dest == MPI_PROC_NULL))
         return dm_req_new_done(req_p);
     proc = dm_comm_proc(comm, dest);
-    if (mode != DM_SEND_SYNC && is_eager(len, proc)) {
+    if (mode != DM_SEND_SYNC && is_eager(len, proc, mode)) {
         uint32_t id = dm_p2p_next_id();
 
         err = send_now(buf, count, type, proc, &key, len, id);
         if (err == DM_OK) {
+            dm_p2p.counts.n_eager++;
             dm_p2p.sent[id % DM_P2P_N_SENT] = (struct dm_p2p_sent){key, id, proc};
             return dm_req_new_done_as(id, req_p);
         }
@@ -186,6 +207,8 @@ int dm_p2p_isend_on(const void *buf, size_t count, struct dm_type *type, int des
 int dm_send(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
             struct dm_comm *comm)
 {
+    if (dm_unlikely(++dm_p2p.n_blocking % DM_FLOW_OFTEN == 0))
+        dm_p2p_flow_look();
     return send_on(buf, count, type, dest, tag, comm, comm->ctx_send, DM_SEND_STANDARD);
 }
 
@@ -204,6 +227,8 @@ int dm_rsend(const void *buf, size_t count, struct dm_type *type, int dest, int 
 int dm_isend(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
              struct dm_comm *comm, struct dm_req **req_p)
 {
+    if (dm_unlikely(dm_p2p.send_id % DM_FLOW_OFTEN == 0))
+        dm_p2p_flow_look();
     return dm_p2p_isend_on(buf, count, type, dest, tag, comm, comm->ctx_send, DM_SEND_STANDARD,
                            req_p);
 }

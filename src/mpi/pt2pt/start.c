@@ -13,7 +13,7 @@
 
 #define REQ_CHUNK   64
 #define UNEXP_CHUNK 64
-#define EAGER_AUTO  16384
+#define EAGER_MOST  ((size_t)1 << 31) /* a packet's length has 32 bits */
 
 /* Could this process have sent what the receive waits for? */
 static bool may_come_from(const struct dm_p2p_req *r, int proc)
@@ -67,6 +67,7 @@ static void on_lost(void *arg, int proc, int err)
         else
             u->is_broken = true;
     }
+    dm_p2p_flow_lost(proc);
     dm_p2p_cancel_lost(proc);
     dm_p2p_part_lost(proc);
 }
@@ -81,10 +82,14 @@ int dm_pt2pt_start(void)
     dm_list_init(&dm_p2p.bsends);
     dm_list_init(&dm_p2p.recalls);
     dm_list_init(&dm_p2p.recalled);
+    dm_list_init(&dm_p2p.held);
+    dm_p2p.is_leaving = false;
     dm_p2p.eager_limit = dm_cfg()->eager_limit;
     dm_p2p.is_eager_by_peer = dm_p2p.eager_limit == DM_CFG_AUTO_SIZE;
     if (dm_p2p.is_eager_by_peer)
-        dm_p2p.eager_limit = EAGER_AUTO;
+        dm_p2p.eager_limit = dm_adapt_eager_least(dm_chan_adapt(dm_world.chan));
+    else if (dm_p2p.eager_limit > EAGER_MOST)
+        dm_p2p.eager_limit = EAGER_MOST;
     dm_p2p.n_lost = 0;
     dm_p2p.n_sends = 0;
     dm_p2p.bsend_buf = NULL;
@@ -93,6 +98,7 @@ int dm_pt2pt_start(void)
     dm_p2p_rndv_start();
     dm_p2p_cancel_start();
     dm_p2p_part_start();
+    dm_p2p_flow_start();
     dm_chan_on_lost(dm_world.chan, on_lost, NULL);
     return DM_OK;
 }
@@ -102,10 +108,19 @@ void dm_pt2pt_drain(void)
     dm_wait_for(&dm_p2p.n_sends);
 }
 
+void dm_pt2pt_leave(void)
+{
+    dm_p2p_cancel_rest();
+    dm_pt2pt_drain();
+    /* Their pieces of an attached buffer hold requests. */
+    dm_p2p_bsend_flush();
+}
+
 void dm_pt2pt_stop(void)
 {
     struct dm_mnode *node;
 
+    dm_p2p_flow_stop();
     while ((node = dm_match_some_unexp(&dm_p2p.match)) != NULL) {
         struct dm_p2p_unexp *u = dm_container_of(node, struct dm_p2p_unexp, nodes[0]);
 

@@ -25,6 +25,7 @@ static DAT_NAMED_ATTR provider_attrs[] = {
     {"last_byte_last", "yes"},
     {"evd_resize", "yes"},
     {"threads", "objects"}, /* different threads may use different objects, whatever the line */
+    {"progress", "auto"},   /* only where consumers drive: dm_pia.is_driven */
 };
 
 void dm_ia_attr_fill(struct dm_pia *ia, DAT_IA_ATTR *attr)
@@ -97,7 +98,8 @@ void dm_provider_attr_fill(struct dm_pia *ia, DAT_PROVIDER_ATTR *attr)
     attr->ep_recv_info_supported = 1;
     attr->dto_async_return_guaranteed = DAT_FALSE;
     attr->rmr_scope_supported = DAT_RMR_SCOPE_ANY;
-    attr->num_provider_specific_attr = sizeof(provider_attrs) / sizeof(provider_attrs[0]);
+    attr->num_provider_specific_attr =
+        (int)(sizeof(provider_attrs) / sizeof(provider_attrs[0])) - (ia->is_driven ? 0 : 1);
     attr->provider_specific_attr = provider_attrs;
     if (ia->attrs != NULL) {
         attr->num_provider_specific_attr = ia->n_attrs;

@@ -28,6 +28,8 @@ static const struct dm_pia_ops ops = {
     .mem_free = mem_free,
     .kick = dm_shm_kick,
     .evd_moved = dm_shm_evd_moved,
+    .poll = dm_shm_model_poll,
+    .sleep = dm_shm_model_sleep,
 };
 
 /* False if ia_params asks for something that does not exist. */
@@ -44,6 +46,9 @@ static bool read_params(struct dm_shm_ia *ia, const char *params, size_t *size_p
         ia->copy = DM_COPY_STAGED;
     else
         return false;
+    if (!dm_shm_model_read(&ia->model, params))
+        return false;
+    ia->pia.is_driven = ia->model.is_on;
     *size_p = (size_t)dm_prov_param_size(params, "segment", (uint64_t)SEGMENT_MB << 20);
     *size_p = (*size_p + 4095) / 4096 * 4096;
     return *size_p >= (size_t)SEGMENT_MIN_MB << 20;

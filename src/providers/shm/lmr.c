@@ -143,6 +143,9 @@ static DAT_RETURN create_check(struct dm_shm_ia *ia, DAT_PZ_HANDLE pz, struct dm
     if (want->mem_type != DAT_MEM_TYPE_VIRTUAL && want->mem_type != DAT_MEM_TYPE_LMR &&
         want->mem_type != DAT_MEM_TYPE_SHARED_VIRTUAL)
         return DM_DAT_ARG(2);
+    if (want->mem_type == DAT_MEM_TYPE_SHARED_VIRTUAL &&
+        ia->model.is_on) /* nobody takes a short cut */
+        return DM_DAT(DAT_MODEL_NOT_SUPPORTED, 0);
     if (want->len == 0 && want->mem_type != DAT_MEM_TYPE_LMR)
         return DM_DAT(DAT_LENGTH_ERROR, 0);
     want->pz = dm_obj_get(pz, DAT_HANDLE_TYPE_PZ);
@@ -181,6 +184,7 @@ DAT_RETURN dm_shm_lmr_create(DAT_IA_HANDLE ia_handle, DAT_MEM_TYPE type,
         return ret;
     if (lmr_p == NULL)
         return DM_DAT_ARG(8);
+    dm_shm_model_register(&ia->model, len);
     pthread_mutex_lock(&ia->pia.lock);
     ret = create_locked(ia, &want, &lmr);
     pthread_mutex_unlock(&ia->pia.lock);

@@ -2,7 +2,7 @@
  * Posting: the fast paths, and the queue of requests that have to wait.
  *
  * Invariant: is_sync is set only while the endpoint is connected and its queue
- * is empty. Then the poster executes requests itself, without a lock; what
+ * is empty, and no network is modelled. Then the poster executes requests itself, without a lock; what
  * cannot be done at once goes to the queue under ia->lock, and everything that
  * is posted later queues behind it.
  */
@@ -19,7 +19,8 @@
 
 void dm_shm_ep_set_sync(struct dm_sep *ep)
 {
-    bool is_sync = atomic_load(&ep->ep.state) == DAT_EP_STATE_CONNECTED && ep->n_queued == 0;
+    bool is_sync = atomic_load(&ep->ep.state) == DAT_EP_STATE_CONNECTED && ep->n_queued == 0 &&
+                   !dm_shm_ia_of(ep)->model.is_on;
 
     atomic_store_explicit(&ep->is_sync, is_sync, memory_order_release);
     atomic_store_explicit(&ep->is_fast, is_sync && !ep->need_fence && !ep->ep.obj.ia->is_threadsafe,
@@ -141,8 +142,13 @@ void dm_shm_drain(struct dm_sep *ep)
     while (!dm_list_is_empty(&ep->queue) && !ep->is_stage_busy && ep->conn != NULL) {
         struct dm_shm_op *op = dm_container_of(ep->queue.next, struct dm_shm_op, link);
         struct dm_shm_result res;
-        enum dm_shm_exec exec = dm_shm_exec(ep, op, true, &res);
+        enum dm_shm_exec exec;
 
+        if (op->due > 0 && op->due > dm_futex_now()) {
+            dm_shm_model_expect(dm_shm_ia_of(ep), op->due);
+            return;
+        }
+        exec = dm_shm_exec(ep, op, true, &res);
         if (exec == DM_EXEC_NO_RECV)
             exec = exec_stalled(ep, op, &res);
         if (exec == DM_EXEC_NO_RECV && dm_shm_srq_is_refused(ep)) {
@@ -185,6 +191,8 @@ static DAT_RETURN enqueue(struct dm_sep *ep, const struct dm_shm_op *op)
     if (op->n_seg > 0)
         memcpy(copy->copy, op->seg, op->n_seg * sizeof(copy->copy[0]));
     copy->seg = copy->copy;
+    if (dm_shm_ia_of(ep)->model.is_on)
+        copy->due = dm_shm_model_due(dm_shm_ia_of(ep), copy);
     dm_list_add_tail(&ep->queue, &copy->link);
     ep->n_queued++;
     dm_shm_ep_set_sync(ep);

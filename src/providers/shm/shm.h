@@ -18,6 +18,7 @@
  *   copy=cma     process_vm for everything (staged where it is refused)
  *   copy=staged  the target's helper thread copies everything
  *   segment=128m size of the control segment (address space, not memory)
+ *   latency, bandwidth, request, register, register_page: a modelled network (model.h)
  */
 #ifndef DM_PROVIDERS_SHM_SHM_H
 #define DM_PROVIDERS_SHM_SHM_H
@@ -27,6 +28,7 @@
 
 #include "providers/common/common.h"
 #include "providers/shm/copy_inl.h"
+#include "providers/shm/model.h"
 #include "providers/shm/seg.h"
 
 enum dm_shm_copy { DM_COPY_AUTO, DM_COPY_CMA, DM_COPY_STAGED };
@@ -44,6 +46,7 @@ struct dm_shm_ia {
     struct dm_pia pia;
     struct dm_shm_seg seg;
     enum dm_shm_copy copy;
+    struct dm_shm_model model;
     uint64_t last_serial;
     struct dm_list free_keys; /* struct dm_shm_free_key */
     uint32_t n_free_keys;
@@ -232,6 +235,7 @@ struct dm_shm_op {
         };
         struct dm_shm_bind *bind;
     };
+    uint64_t due; /* of a modelled network: not before; else 0 */
     /* Staged transfer. */
     bool is_copied; /* a send, the receive is still to be completed */
     DAT_DTO_COMPLETION_STATUS recv_status;

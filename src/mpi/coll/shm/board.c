@@ -16,6 +16,7 @@
 #include "mpi/coll/alg/alg.h"
 #include "mpi/coll/coll_state.h"
 #include "util/cfg.h"
+#include "util/clock.h"
 #include "util/host.h"
 #include "util/log.h"
 
@@ -35,7 +36,6 @@ struct offer {
     uint64_t ino;
     int32_t pid;
     int32_t fd;
-    uint64_t probe; /* address of ino, to try whether memory can be read */
 };
 
 /* What a rank thinks of it; the least of all counts. */
@@ -90,6 +90,7 @@ static struct dm_board *new_board(const struct dm_comm *comm)
     b->ranks = (int *)(void *)(b + 1);
     b->leaders = b->ranks + n;
     b->node_of = b->leaders + n;
+    find_nodes(comm, b);
     return b;
 }
 
@@ -123,7 +124,6 @@ static void make(struct dm_board *b, struct offer *offer)
         st.st_ino = 0;
     *offer = (struct offer){
         .len = b->shared_len, .dev = st.st_dev, .ino = st.st_ino, .pid = getpid(), .fd = fd};
-    offer->probe = (uint64_t)(uintptr_t)&offer->ino;
 }
 
 static void map(struct dm_board *b, const struct offer *offer)
@@ -157,81 +157,119 @@ static int is_allowed(void)
     return want == DM_COLL_SHM_YES;
 }
 
-static bool can_read(const struct offer *offer)
+/* Memory for the node's ranks. The offer is its maker's until all have agreed. */
+static void share(struct dm_run *run, struct dm_board *b, struct offer *offer)
 {
-    uint64_t ino = 0;
-
-    return dm_host_peek(offer->pid, offer->probe, &ino, sizeof(ino)) == DM_OK && ino == offer->ino;
-}
-
-/*
- * Memory for the node's ranks, unless somebody cannot have it; *verdict_p is mine. The offer is its
- * maker's until all have agreed.
- */
-static void share(struct dm_run *run, struct dm_board *b, struct offer *offer, int *verdict_p)
-{
-    bool is_full = dm_coll_state.n_boards >= BOARDS_MAX;
     struct dm_coll_args a = {
         .rbuf = offer, .rcount = sizeof(*offer), .rtype = dm_coll_byte(), .root = 0};
-    bool is_mine = *verdict_p == VERDICT_READY && !is_full;
+    struct dm_board_id *id;
 
     lay_out(b);
-    if (b->me == 0 && is_mine)
+    if (b->me == 0)
         make(b, offer);
     dm_coll_among(run, b->ranks, b->n, b->me);
     dm_coll_bcast_binomial(run, &a);
     dm_coll_among(run, NULL, 0, 0);
-    if (b->me != 0 && is_mine)
+    if (b->me != 0)
         map(b, offer);
-    if (*verdict_p == VERDICT_READY && b->shared == NULL)
-        *verdict_p = is_full ? VERDICT_LATER : VERDICT_NEVER;
-    /* the maker is full, which is no reason of mine */
-    if (*verdict_p == VERDICT_NEVER && is_mine && b->me != 0 && offer->len == 0)
-        *verdict_p = VERDICT_LATER;
-    dm_coll_state.n_boards += b->shared != NULL;
+    if (b->shared == NULL)
+        return;
+    dm_coll_state.n_boards++;
+    id = &b->shared->seats[b->me].id;
+    id->pid = getpid();
+    id->probe = b->probe = dm_clock_ns();
+    id->probe_at = (uint64_t)(uintptr_t)&b->probe;
 }
 
-/* Collective over comm. */
-static void set_up(struct dm_comm *comm, struct dm_board *b)
+/* Everybody has said who it is: can everybody read everybody's memory? */
+static bool can_all_read(struct dm_run *run, struct dm_board *b)
 {
-    int verdict = is_allowed() ? VERDICT_READY : VERDICT_NEVER;
-    struct offer offer = {.len = 0, .fd = -1};
-    int words[3];
+    bool can = true;
+
+    for (int i = 0; i < b->n && can; i++) {
+        const struct dm_board_id *id = &b->shared->seats[i].id;
+        uint64_t probe = 0;
+
+        can = dm_host_peek((int)id->pid, id->probe_at, &probe, sizeof(probe)) == DM_OK &&
+              probe == id->probe;
+    }
+    dm_board_next(b);
+    if (!dm_board_claim(run, b, 0) || !dm_board_meet(run, b, 0, can))
+        return false;
+    for (int i = 0; i < b->n; i++)
+        can = can && dm_board_head(b, i)->total;
+    dm_board_finish(run, b);
+    return can;
+}
+
+/* The least that anybody has for each of n words, to everybody. */
+static void agree(struct dm_run *run, int *words, size_t n)
+{
     struct dm_coll_args a = {.sbuf = words,
                              .rbuf = words,
-                             .rcount = 3,
+                             .rcount = n,
                              .rtype = dm_type_get(MPI_INT),
                              .op = dm_op_get(MPI_MIN),
                              .is_in_place = true};
-    struct dm_run run;
-    int err;
 
-    dm_coll_run_open(&run, comm);
+    dm_coll_allreduce_tree(run, &a);
+}
+
+/* A board for those who all have memory for it and may have it; false: they do not. b may be NULL. */
+static bool build(struct dm_run *run, struct dm_board *b, int *verdict_p)
+{
+    struct offer offer = {.len = 0, .fd = -1};
+    int words[2];
+
+    agree(run, verdict_p, 1);
+    if (run->is_stopped || *verdict_p != VERDICT_READY)
+        return false;
     if (b->n > 1)
-        share(&run, b, &offer, &verdict);
-    words[0] = verdict;
+        share(run, b, &offer);
+    words[0] = b->n == 1 || b->shared != NULL ? VERDICT_READY : VERDICT_NEVER;
     words[1] = !dm_chan_is_crowded(dm_world.chan);
-    words[2] = b->shared == NULL || can_read(&offer);
-    dm_coll_allreduce_tree(&run, &a);
-    err = dm_coll_run_close(&run);
+    agree(run, words, 2);
     if (b->me == 0 && offer.fd >= 0)
         close(offer.fd);
-    if (err == DM_OK && words[0] == VERDICT_READY) {
-        b->data = (char *)b->shared + b->data_at;
-        b->is_crowded = !words[1];
-        b->can_read = words[2];
-        b->is_flat = !b->is_crowded && b->n <= FLAT_MAX;
+    *verdict_p = words[0];
+    if (run->is_stopped || words[0] != VERDICT_READY)
+        return false;
+    b->is_crowded = !words[1];
+    b->is_flat = !b->is_crowded && b->n <= FLAT_MAX;
+    b->data = (char *)b->shared + b->data_at;
+    b->can_read = b->n > 1 && can_all_read(run, b);
+    return !run->is_stopped;
+}
+
+/* Collective over comm; b is NULL where there was no memory for it, which all must learn. */
+static void set_up(struct dm_comm *comm, struct dm_board *b)
+{
+    int verdict = VERDICT_READY;
+    struct dm_run run;
+    bool is_ready;
+
+    if (b == NULL || b->fits == 0 || !is_allowed())
+        verdict = VERDICT_NEVER;
+    else if (dm_coll_state.n_boards >= BOARDS_MAX)
+        verdict = VERDICT_LATER;
+    dm_coll_run_open(&run, comm);
+    is_ready = build(&run, b, &verdict);
+    dm_coll_run_close(&run);
+    if (b == NULL)
+        return;
+    if (is_ready) {
         b->state = DM_BOARD_READY;
-        DM_TRACE(COLL, "board of %d ranks, comm %u, %zu bytes", b->n, comm->ctx, b->shared_len);
+        DM_TRACE(COLL, "board of %d ranks, comm %u, %zu bytes%s", b->n, comm->ctx, b->shared_len,
+                 b->can_read ? ", memory is read" : "");
         return;
     }
-    if (err != DM_OK && b->shared != NULL)
+    if (run.err != DM_OK && b->shared != NULL)
         atomic_store(&b->shared->is_broken.value, 1);
     /* Those that could must not wait for those that could not, and a lost peer is found by messages. */
     if (b->shared != NULL)
         dm_coll_state.n_boards--;
     unmap(b);
-    if (err == DM_OK && words[0] == VERDICT_LATER) {
+    if (run.err == DM_OK && verdict == VERDICT_LATER) {
         b->next_try *= TRY_FACTOR;
         return;
     }
@@ -243,21 +281,14 @@ unsigned int dm_board_look(struct dm_comm *comm)
 {
     struct dm_board *b = comm->coll;
 
-    if (b == NULL) {
-        b = new_board(comm);
-        if (b == NULL)
-            return 0;
-        comm->coll = b;
-    }
-    if (++b->n_calls != b->next_try)
+    if (comm->n_coll == UINT32_MAX)
         return 0;
-    if (b->n == 0)
-        find_nodes(comm, b);
-    if (b->fits == 0)
-        b->state = DM_BOARD_NEVER;
-    else
-        set_up(comm, b);
-    return b->state == DM_BOARD_READY ? b->fits : 0;
+    if (++comm->n_coll != (b != NULL ? b->next_try : FIRST_TRY))
+        return 0;
+    if (b == NULL)
+        comm->coll = b = new_board(comm);
+    set_up(comm, b);
+    return b != NULL && b->state == DM_BOARD_READY ? b->fits : 0;
 }
 
 /* ---- start and end ---- */

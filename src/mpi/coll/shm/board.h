@@ -37,7 +37,7 @@
 /* Head of a slot: the post of one rank in a round. */
 struct dm_board_head {
     _Atomic uint64_t round; /* that it belongs to; written last */
-    uint64_t total;         /* bytes of the poster's data in all rounds of the collective */
+    uint64_t total;         /* what more there is, as each collective has it */
     uint32_t len;           /* bytes of data here */
     uint32_t pad[3];
     char data[DM_BOARD_INLINE];  /* when they fit; aligned like malloc's */
@@ -47,7 +47,15 @@ struct dm_board_word {
     _Atomic uint64_t value;
 } DM_ALIGNED(2 * DM_CACHE_LINE);
 
+/* Whose seat it is, for those who want to read its memory. */
+struct dm_board_id {
+    int64_t pid;
+    uint64_t probe;    /* a number, */
+    uint64_t probe_at; /* and its address in that process */
+} DM_ALIGNED(2 * DM_CACHE_LINE);
+
 struct dm_board_seat {
+    struct dm_board_id id;
     struct dm_board_word finished; /* rounds */
     struct dm_board_word asleep;   /* what this rank sleeps for, 0: nothing (wait.c) */
     struct dm_board_head heads[DM_BOARD_SLOTS];
@@ -69,8 +77,7 @@ enum dm_board_state { DM_BOARD_NONE, DM_BOARD_READY, DM_BOARD_NEVER };
 struct dm_board {
     enum dm_board_state state;
     unsigned int fits; /* DM_COLL_SHARED and the like */
-    uint32_t n_calls;  /* blocking collectives until it was ready */
-    uint32_t next_try;
+    uint32_t next_try; /* when it is made: value of comm->n_coll */
     uint32_t n_closed; /* collectives on the board */
     int n;             /* seats: ranks on my node, */
     int me;
@@ -79,14 +86,17 @@ struct dm_board {
     int *leaders; /* lowest rank of each node, ascending; by number of the node */
     int *node_of; /* of each rank */
     uint64_t round;
-    uint64_t n_met;      /* value of n_arrived when the meetings before are over */
-    uint64_t n_finished; /* all ranks have finished this round, as far as known */
+    uint64_t n_met;                   /* value of n_arrived when the meetings before are over */
+    uint64_t n_finished;              /* all ranks have finished this round, as far as known */
+    uint64_t wrote[DM_BOARD_SLOTS];   /* rounds that I have claimed my slots for last, */
+    uint64_t wrote_big[DM_BOARD_BIG]; /* and their large parts */
+    uint64_t n_moved;    /* bytes that all ranks together have to move in this collective */
     bool is_crowded;     /* processes outnumber cores, somewhere on the node */
     bool can_read;       /* each others' memory (dm_host_peek) */
     bool is_flat;        /* meetings by looking at everybody's post */
-    unsigned int
-        n_vain;  /* waits in which yielding did not help, less those where it did (wait.c) */
-    size_t room; /* bytes in a slot, at most */
+    unsigned int n_vain; /* waits that were too long to yield for, less shorter ones (wait.c) */
+    size_t room;         /* bytes in a slot, at most */
+    uint64_t probe;      /* read by the others, to try whether they can */
     struct dm_board_shared *shared;
     size_t shared_len;
     size_t data_at; /* in it, */
@@ -153,6 +163,8 @@ bool dm_board_meet(struct dm_run *run, struct dm_board *b, size_t len, size_t to
  */
 bool dm_board_meet_work(struct dm_run *run, struct dm_board *b, size_t len, size_t total,
                         void (*work)(void *arg), void *arg);
+/* Wait until a seat has finished this round. */
+bool dm_board_await_finished(struct dm_run *run, struct dm_board *b, int seat);
 /* I shall not look at this round any more. */
 void dm_board_finish(struct dm_run *run, struct dm_board *b);
 /* A collective is over: when it has failed here all others must be told. */
@@ -188,22 +200,91 @@ static inline size_t dm_board_piece(const struct dm_board *b, size_t total)
         return b->room;
     return part > DM_BOARD_PIECE ? part : DM_BOARD_PIECE;
 }
-/*
- * The same by reading each other's memory, for long blocks: one copy, and two meetings (pull.c).
- * Is it to be done with blocks of so many bytes, in all ranks the same?
- */
-#define DM_BOARD_PULL ((size_t)32 << 10)
+/* The root's posts can be there before anybody has read one. */
+static inline bool dm_board_runs_ahead(const struct dm_board *b, size_t total)
+{
+    return b->is_crowded && total <= DM_BOARD_BIG * b->room;
+}
+/* All ranks together have so many bytes to move in this collective: who waits has patience. */
+static inline void dm_board_expect(struct dm_board *b, size_t bytes)
+{
+    b->n_moved = bytes;
+}
+
+/* ---- long blocks are read where they are, for one copy instead of two (pull.c) ---- */
+
+#define DM_BOARD_PULL ((size_t)32 << 10) /* bytes that are worth it */
+/* As the total of a post: there are spans in the slot; the data come as a message. */
+#define DM_BOARD_PULLED  ((uint64_t)1 << 63)
+#define DM_BOARD_MESSAGE ((uint64_t)1 << 62)
+
+/* Memory of a rank. */
+struct dm_board_span {
+    uint64_t addr;
+    uint64_t len;
+};
+
 static inline bool dm_board_pulls(const struct dm_board *b, size_t bytes)
 {
     return b->can_read && bytes >= DM_BOARD_PULL;
 }
-#define DM_BOARD_PULLED ((uint64_t)1 << 63) /* in the total of a bcast's post: to be read so */
+/* The spans in a seat's slot of this round: one for all, or one for each seat. */
+static inline struct dm_board_span *dm_board_span(const struct dm_board *b, int seat)
+{
+    return (struct dm_board_span *)(void *)dm_board_place(b, seat, sizeof(struct dm_board_span));
+}
+static inline size_t dm_board_spans_len(const struct dm_board *b)
+{
+    return (size_t)b->n * sizeof(struct dm_board_span);
+}
+static inline struct dm_board_span *dm_board_spans(const struct dm_board *b, int seat)
+{
+    return (struct dm_board_span *)(void *)dm_board_place(b, seat, dm_board_spans_len(b));
+}
+/* What a span of a seat's memory has, into a buffer; more than it has room for is DM_ERR_TRUNCATE. */
+void dm_board_pull(struct dm_run *run, const struct dm_board *b, int seat,
+                   const struct dm_board_span *span, void *buf, size_t count, struct dm_type *type);
 void dm_board_pull_bcast(struct dm_run *run, struct dm_board *b, void *buf, size_t count,
                          struct dm_type *type, int root);
-void dm_board_pull_scatter(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a);
-void dm_board_pull_gather(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a);
-void dm_board_pull_allgather(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a);
-void dm_board_pull_alltoall(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a);
+/* Everybody has finished this round; the same by a round of its own, where everybody waits. */
+bool dm_board_await_all_finished(struct dm_run *run, struct dm_board *b);
+void dm_board_await_meeting(struct dm_run *run, struct dm_board *b);
+
+/* ---- what a rank has for each of the others (blocks.c) ---- */
+
+struct dm_board_buf {
+    void *buf;
+    size_t count;
+    struct dm_type *type;
+};
+
+/* The blocks for the seats above mine, then for those below, one after another. */
+struct dm_board_blocks {
+    const struct dm_coll_args *a;
+    bool is_in_place;                   /* they are in a->rbuf */
+    const struct dm_board_span *copies; /* or here, by seat */
+    size_t total, most;                 /* bytes of all, of the longest */
+    int next;                           /* the one under way: steps above me, */
+    size_t at;                          /* and bytes of it that have been put */
+};
+
+void dm_board_blocks_open(struct dm_board_blocks *x, const struct dm_board *b,
+                          const struct dm_coll_args *a, bool is_in_place);
+/* Most bytes of them in one round; what a slot with so many of them is to be claimed and posted for. */
+size_t dm_board_blocks_room(const struct dm_board *b);
+size_t dm_board_blocks_len(const struct dm_board *b, size_t len);
+/* The next len bytes into my slot of this round. */
+void dm_board_blocks_put(struct dm_board_blocks *x, const struct dm_board *b, size_t len);
+/* Those for me in a seat's slot, that was posted with slot_len bytes. */
+const char *dm_board_blocks_get(const struct dm_board *b, int seat, size_t slot_len, size_t *len_p);
+/*
+ * Where data are, packed in temporary memory unless they are one run of bytes; the same of all blocks, by
+ * seat, into my slot; copies of all blocks. False: no memory.
+ */
+bool dm_board_show(struct dm_run *run, struct dm_board_buf from, struct dm_board_span *span);
+bool dm_board_blocks_show(struct dm_run *run, const struct dm_board_blocks *x,
+                          const struct dm_board *b);
+bool dm_board_blocks_copy(struct dm_run *run, struct dm_board_blocks *x, const struct dm_board *b);
 
 /* Bytes in each of n parts of a slot. */
 static inline size_t dm_board_part(const struct dm_board *b, int n)

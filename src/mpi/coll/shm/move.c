@@ -1,5 +1,5 @@
 /*
- * Moving data over a board: barrier, bcast, gather, scatter, allgather, alltoall.
+ * Moving the same data to all over a board: barrier, bcast, allgather.
  */
 #include "mpi/coll/alg/alg.h"
 #include "mpi/coll/shm/board.h"
@@ -66,6 +66,7 @@ void dm_board_bcast(struct dm_run *run, struct dm_board *b, void *buf, size_t co
 {
     size_t bytes = dm_coll_bytes(count, type);
 
+    dm_board_expect(b, bytes * (size_t)(b->n + 1));
     if (b->me != root)
         bcast_in(run, b, buf, count, type, root);
     else if (b->is_flat && bytes < BCAST_LONG && dm_board_pulls(b, bytes))
@@ -82,219 +83,85 @@ void dm_coll_bcast_shm(struct dm_run *run, const struct dm_coll_args *a)
     dm_board_close(run, b);
 }
 
-/* Each rank's part of the slot is as long as the data, rounded up. */
-static inline size_t stride_of(size_t len)
-{
-    return (len + 15) & ~(size_t)15;
-}
-
-static void scatter_out(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a)
-{
-    size_t total = dm_coll_bytes(a->scount, a->stype), piece = dm_board_part(b, b->n);
-
-    for (size_t at = 0; at < total; at += piece) {
-        size_t len = total - at < piece ? total - at : piece;
-        size_t all = stride_of(len) * (size_t)b->n;
-
-        dm_board_next(b);
-        if (!dm_board_claim(run, b, all))
-            return;
-        for (int i = 0; i < b->n; i++)
-            if (i != b->me)
-                dm_board_pack(dm_coll_splace(a, i), a->scount, a->stype, at,
-                              dm_board_place(b, b->me, all) + stride_of(len) * (size_t)i, len);
-        dm_board_post(run, b, len, total, true);
-        dm_board_finish(run, b);
-    }
-    if (!a->is_in_place)
-        dm_coll_copy(run, dm_coll_splace(a, b->me), a->scount, a->stype, a->rbuf, a->rcount,
-                     a->rtype);
-}
-
-static void scatter_in(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a)
-{
-    size_t at = 0, total;
-
-    do {
-        const struct dm_board_head *head;
-        size_t stride;
-
-        dm_board_next(b);
-        head = dm_board_await(run, b, a->root, true);
-        if (head == NULL)
-            return;
-        stride = stride_of(head->len);
-        dm_board_unpack(run, a->rbuf, a->rcount, a->rtype, at,
-                        dm_board_place(b, a->root, stride * (size_t)b->n) + stride * (size_t)b->me,
-                        head->len);
-        at += head->len;
-        total = head->total;
-        dm_board_finish(run, b);
-    } while (at < total);
-}
-
-void dm_coll_scatter_shm(struct dm_run *run, const struct dm_coll_args *a)
-{
-    struct dm_board *b = dm_board_of(run);
-
-    if (dm_board_pulls(b, b->me == a->root ? dm_coll_bytes(a->scount, a->stype)
-                                           : dm_coll_bytes(a->rcount, a->rtype)))
-        dm_board_pull_scatter(run, b, a);
-    else if (b->me == a->root)
-        scatter_out(run, b, a);
-    else
-        scatter_in(run, b, a);
-    dm_board_close(run, b);
-}
-
-/* ---- all to one ---- */
-
-static void gather_out(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a)
-{
-    size_t total = dm_coll_bytes(a->scount, a->stype), piece = dm_board_piece(b, total);
-
-    for (size_t at = 0; at < total; at += piece) {
-        size_t len = total - at < piece ? total - at : piece;
-
-        dm_board_next(b);
-        if (!dm_board_claim(run, b, len))
-            return;
-        dm_board_pack(a->sbuf, a->scount, a->stype, at, dm_board_place(b, b->me, len), len);
-        dm_board_post(run, b, len, total, false);
-        dm_board_finish(run, b);
-    }
-}
-
-/* The first of the others says how many rounds there are: all give the same. */
-static void gather_in(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a)
-{
-    size_t at = 0, total, piece;
-
-    do {
-        total = piece = 0;
-        dm_board_next(b);
-        for (int i = 0; i < b->n; i++) {
-            const struct dm_board_head *head;
-
-            if (i == b->me)
-                continue;
-            head = dm_board_await(run, b, i, false);
-            if (head == NULL)
-                return;
-            dm_board_unpack(run, dm_coll_rplace(a, i), a->rcount, a->rtype, at,
-                            dm_board_place(b, i, head->len), head->len);
-            total = head->total;
-            piece = head->len;
-        }
-        at += piece;
-        dm_board_finish(run, b);
-    } while (at < total);
-    if (!a->is_in_place)
-        dm_coll_copy(run, a->sbuf, a->scount, a->stype, dm_coll_rplace(a, b->me), a->rcount,
-                     a->rtype);
-}
-
-void dm_coll_gather_shm(struct dm_run *run, const struct dm_coll_args *a)
-{
-    struct dm_board *b = dm_board_of(run);
-
-    if (dm_board_pulls(b, b->me == a->root ? dm_coll_bytes(a->rcount, a->rtype)
-                                           : dm_coll_bytes(a->scount, a->stype)))
-        dm_board_pull_gather(run, b, a);
-    else if (b->me == a->root)
-        gather_in(run, b, a);
-    else
-        gather_out(run, b, a);
-    dm_board_close(run, b);
-}
-
 /* ---- all to all ---- */
 
-static void allgather_round(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a,
-                            size_t at, size_t piece)
+struct allgather {
+    const struct dm_coll_args *a;
+    size_t total;  /* bytes of mine */
+    bool is_shown; /* mine are read where they are */
+    /* after the first round, in all ranks the same: */
+    size_t most;    /* bytes that somebody has in slots */
+    bool must_meet; /* somebody's are read where they are */
+};
+
+/* My part of a round: what it is posted with. */
+static bool allgather_put(struct dm_run *run, struct dm_board *b, const struct allgather *x,
+                          size_t at, size_t *len_p, uint64_t *total_p)
 {
-    size_t total = dm_coll_bytes(a->scount, a->stype);
-    size_t left = at < total ? total - at : 0, len = left < piece ? left : piece;
+    const struct dm_coll_args *a = x->a;
+    struct dm_board_buf mine = {(void *)(uintptr_t)a->sbuf, a->scount, a->stype};
+    size_t left = at < x->total ? x->total - at : 0;
+
+    *total_p = x->total;
+    if (x->is_shown) {
+        *total_p = DM_BOARD_PULLED;
+        *len_p = at == 0 ? sizeof(struct dm_board_span) : 0;
+        return dm_board_claim(run, b, *len_p) &&
+               (at > 0 || dm_board_show(run, mine, dm_board_span(b, b->me)));
+    }
+    *len_p = left < b->room ? left : b->room;
+    if (!dm_board_claim(run, b, *len_p))
+        return false;
+    if (*len_p > 0)
+        dm_board_pack(mine.buf, mine.count, mine.type, at, dm_board_place(b, b->me, *len_p),
+                      *len_p);
+    return true;
+}
+
+static void allgather_get(struct dm_run *run, struct dm_board *b, struct allgather *x, size_t at,
+                          int seat)
+{
+    const struct dm_board_head *head = dm_board_head(b, seat);
+    void *buf = dm_coll_rplace(x->a, seat);
+    size_t count = dm_coll_rcount(x->a, seat), has = head->len;
+
+    if (head->total == DM_BOARD_PULLED) {
+        x->must_meet = true;
+        if (has > 0 && seat != b->me)
+            dm_board_pull(run, b, seat, dm_board_span(b, seat), buf, count, x->a->rtype);
+        return;
+    }
+    x->most = head->total > x->most ? head->total : x->most;
+    if (has > 0 && seat != b->me)
+        dm_board_unpack(run, buf, count, x->a->rtype, at, dm_board_place(b, seat, has), has);
+}
+
+static void allgather_round(struct dm_run *run, struct dm_board *b, struct allgather *x, size_t at)
+{
+    uint64_t total;
+    size_t len;
 
     dm_board_next(b);
-    if (!dm_board_claim(run, b, len))
+    if (!allgather_put(run, b, x, at, &len, &total) || !dm_board_meet(run, b, len, total))
         return;
-    dm_board_pack(a->sbuf, a->scount, a->stype, at, dm_board_place(b, b->me, len), len);
-    if (!dm_board_meet(run, b, len, total))
-        return;
-    for (int i = 0; i < b->n; i++) {
-        size_t has = dm_board_head(b, i)->len;
-
-        if (i != b->me && has > 0)
-            dm_board_unpack(run, dm_coll_rplace(a, i), dm_coll_rcount(a, i), a->rtype, at,
-                            dm_board_place(b, i, has), has);
-    }
+    for (int i = 0; i < b->n; i++)
+        allgather_get(run, b, x, at, (b->me + i) % b->n);
     dm_board_finish(run, b);
 }
 
 void dm_coll_allgather_shm(struct dm_run *run, const struct dm_coll_args *a)
 {
     struct dm_board *b = dm_board_of(run);
-    size_t most = 0;
+    struct allgather x = {.a = a, .total = dm_coll_bytes(a->scount, a->stype)};
 
-    for (int i = 0; i < b->n; i++)
-        most = dm_coll_rcount(a, i) > most ? dm_coll_rcount(a, i) : most;
-    most = dm_coll_bytes(most, a->rtype);
-    if (dm_board_pulls(b, most)) {
-        dm_board_pull_allgather(run, b, a);
-    } else {
-        for (size_t at = 0; at < most && !run->is_stopped; at += b->room)
-            allgather_round(run, b, a, at, b->room);
-        if (!a->is_in_place)
-            dm_coll_copy(run, a->sbuf, a->scount, a->stype, dm_coll_rplace(a, b->me),
-                         dm_coll_rcount(a, b->me), a->rtype);
-    }
-    dm_board_close(run, b);
-}
-
-static void alltoall_round(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a,
-                           size_t at, size_t len)
-{
-    size_t total = dm_coll_bytes(a->rcount, a->rtype);
-    size_t stride = stride_of(len), all = stride * (size_t)b->n;
-    char *place;
-
-    dm_board_next(b);
-    if (!dm_board_claim(run, b, all))
-        return;
-    place = dm_board_place(b, b->me, all);
-    for (int i = 0; i < b->n; i++) {
-        if (i == b->me)
-            continue;
-        if (a->is_in_place)
-            dm_board_pack(dm_coll_rplace(a, i), a->rcount, a->rtype, at, place + stride * (size_t)i,
-                          len);
-        else
-            dm_board_pack(dm_coll_splace(a, i), a->scount, a->stype, at, place + stride * (size_t)i,
-                          len);
-    }
-    if (!dm_board_meet(run, b, len, total))
-        return;
-    for (int i = 0; i < b->n; i++)
-        if (i != b->me)
-            dm_board_unpack(run, dm_coll_rplace(a, i), a->rcount, a->rtype, at,
-                            dm_board_place(b, i, all) + stride * (size_t)b->me, len);
-    dm_board_finish(run, b);
-}
-
-void dm_coll_alltoall_shm(struct dm_run *run, const struct dm_coll_args *a)
-{
-    struct dm_board *b = dm_board_of(run);
-    size_t total = dm_coll_bytes(a->rcount, a->rtype), piece = dm_board_part(b, b->n);
-
-    if (dm_board_pulls(b, total)) {
-        dm_board_pull_alltoall(run, b, a);
-    } else {
-        for (size_t at = 0; at < total && !run->is_stopped; at += piece)
-            alltoall_round(run, b, a, at, total - at < piece ? total - at : piece);
-        if (!a->is_in_place)
-            dm_coll_copy(run, dm_coll_splace(a, b->me), a->scount, a->stype,
-                         dm_coll_rplace(a, b->me), a->rcount, a->rtype);
-    }
+    x.is_shown = dm_board_pulls(b, x.total) && !(b->is_crowded && x.total <= b->room);
+    dm_board_expect(b, x.total * (size_t)b->n * (size_t)(b->n + 1));
+    for (size_t at = 0; (at == 0 || at < x.most) && !run->is_stopped; at += b->room)
+        allgather_round(run, b, &x, at);
+    if (!a->is_in_place)
+        dm_coll_copy(run, a->sbuf, a->scount, a->stype, dm_coll_rplace(a, b->me),
+                     dm_coll_rcount(a, b->me), a->rtype);
+    if (x.must_meet && !run->is_stopped)
+        dm_board_await_meeting(run, b);
     dm_board_close(run, b);
 }

@@ -1,16 +1,20 @@
 /*
  * Reductions over a board.
  *
- * Vectors lie in the slots packed. They are always folded from the highest rank down, each as
- * the lower operand of what is there, so that the order of the ranks is kept, any operation will do, and
- * the bits depend on the number of ranks and the length alone, never on who comes when. Where one rank folds
- * for all, or for a part of the vector, it does so in the highest rank's slot, in place.
+ * Vectors lie in the slots packed. One rank's, the base, is folded into, in place where one rank folds for
+ * all or for a part of the vector. When the operation commutes that is the lowest rank's and the others follow
+ * upwards, (x0 + x1) + x2, which is what programs know from other MPI libraries: ScaLAPACK's xssep fails
+ * its threshold in a tenth of its runs when sums of three are rounded the other way. Else it is the highest
+ * rank's and the others follow downwards, each as the lower operand, so that any operation will do. The bits
+ * depend on the number of ranks and the length alone, never on who comes when.
  */
 #include "mpi/coll/alg/alg.h"
 #include "mpi/coll/shm/board.h"
 
 #define SMALL_FLAT    ((size_t)16 << 10) /* bytes that everybody folds for itself */
 #define SMALL_COUNTED ((size_t)32 << 10) /* bytes that one rank folds for all */
+#define SMALL_SCAN    ((size_t)4 << 10)  /* bytes that each folds with those of all below */
+#define PIECE         ((size_t)16 << 10) /* bytes, at least, of what goes in several rounds */
 #define FEW           3                  /* ranks whose vectors the root folds alone */
 
 struct fold {
@@ -20,9 +24,17 @@ struct fold {
     size_t size;   /* of an element */
     size_t n;      /* elements in a round, of which there are */
     size_t n_now;  /* this many in the present one */
-    char *spare;   /* room for a round of packed elements, likewise (scan) */
+    int last;      /* the highest seat that is folded */
+    int base;      /* the seat whose vector is folded into */
+    char *spare;   /* room for a round of packed elements, for those who open it */
     void *in, *io; /* room for n elements as they are in memory, when that is not packed */
 };
+
+static void fold_to(struct fold *f, int last)
+{
+    f->last = last;
+    f->base = f->a->op->is_commutative ? 0 : last;
+}
 
 /* False: an element is too large for n parts of a slot, or there is no memory. */
 static bool fold_open(struct fold *f, struct dm_run *run, const struct dm_coll_args *a,
@@ -31,12 +43,29 @@ static bool fold_open(struct fold *f, struct dm_run *run, const struct dm_coll_a
     struct dm_board *b = dm_board_of(run);
 
     *f = (struct fold){.run = run, .b = b, .a = a, .size = (size_t)a->rtype->size};
+    fold_to(f, b->n - 1);
     f->n = dm_board_part(b, (int)n_parts) / f->size;
     if (a->rtype->is_contig)
         return true;
     f->in = dm_coll_alloc_typed(run, f->n, a->rtype);
     f->io = dm_coll_alloc_typed(run, f->n, a->rtype);
     return f->in != NULL && f->io != NULL;
+}
+
+/* Rounds in which pieces of a vector of so many bytes are written and read at the same time. */
+static void fold_pieces(struct fold *f, size_t bytes)
+{
+    size_t piece = dm_board_piece(f->b, bytes), n;
+
+    n = (piece > PIECE ? piece : PIECE) / f->size;
+    if (n > 0 && n < f->n)
+        f->n = n;
+}
+
+static bool spare_open(struct fold *f)
+{
+    f->spare = dm_coll_alloc(f->run, f->n * f->size);
+    return f->spare != NULL;
 }
 
 /* io[i] = in[i] op io[i] for n packed elements. */
@@ -76,18 +105,27 @@ static bool agrees(struct fold *f, int seat, size_t len)
 }
 
 /*
- * io = x(top - 1) op io for the vectors of the seats below top, down to 0: n elements that begin `skip`
- * bytes into places of len bytes. own: where mine are; NULL: in my slot.
+ * io = x(seat) op io: n elements that begin `skip` bytes into a place of len bytes. own: where mine are;
+ * NULL: in my slot.
  */
-static void fold_down(struct fold *f, int top, size_t len, size_t skip, const char *own, char *io,
+static void fold_seat(struct fold *f, int seat, size_t len, size_t skip, const char *own, char *io,
                       size_t n)
 {
-    for (int i = top - 1; i >= 0; i--) {
-        if (own != NULL && i == f->b->me)
-            combine(f, own, io, n);
-        else if (agrees(f, i, len))
-            combine(f, dm_board_place(f->b, i, len) + skip, io, n);
-    }
+    if (own != NULL && seat == f->b->me)
+        combine(f, own, io, n);
+    else if (agrees(f, seat, len))
+        combine(f, dm_board_place(f->b, seat, len) + skip, io, n);
+}
+
+/* All seats but the base. */
+static void fold_rest(struct fold *f, size_t len, size_t skip, const char *own, char *io, size_t n)
+{
+    if (f->base == 0)
+        for (int i = 1; i <= f->last; i++)
+            fold_seat(f, i, len, skip, own, io, n);
+    else
+        for (int i = f->last - 1; i >= 0; i--)
+            fold_seat(f, i, len, skip, own, io, n);
 }
 
 /* Elements in the round that begins with number `at`. */
@@ -116,15 +154,14 @@ static void take(const struct fold *f, size_t at, const char *src, size_t len)
 static void fold_own(struct fold *f, size_t len)
 {
     struct dm_board *b = f->b;
-    int top = b->n - 1;
     char *to = direct(f, f->a->rbuf, 0);
     char *io = to != NULL ? to : dm_coll_alloc(f->run, len);
 
-    if (io == NULL || !agrees(f, top, len))
+    if (io == NULL || !agrees(f, f->base, len))
         return;
-    if (b->me != top || !f->a->is_in_place || to == NULL)
-        memcpy(io, dm_board_place(b, top, len), len);
-    fold_down(f, top, len, 0, NULL, io, f->n_now);
+    if (b->me != f->base || !f->a->is_in_place || to == NULL)
+        memcpy(io, dm_board_place(b, f->base, len), len);
+    fold_rest(f, len, 0, NULL, io, f->n_now);
     if (to == NULL)
         take(f, 0, io, len);
 }
@@ -132,10 +169,9 @@ static void fold_own(struct fold *f, size_t len)
 static void fold_for_all(void *arg)
 {
     struct fold *f = arg;
-    int top = f->b->n - 1;
     size_t len = f->n_now * f->size;
 
-    fold_down(f, top, len, 0, NULL, dm_board_place(f->b, top, len), f->n_now);
+    fold_rest(f, len, 0, NULL, dm_board_place(f->b, f->base, len), f->n_now);
 }
 
 static void allreduce_small(struct fold *f)
@@ -150,8 +186,8 @@ static void allreduce_small(struct fold *f)
         if (dm_board_meet(f->run, b, len, len))
             fold_own(f, len);
     } else if (dm_board_meet_work(f->run, b, len, len, fold_for_all, f)) {
-        if (agrees(f, b->n - 1, len))
-            take(f, 0, dm_board_place(b, b->n - 1, len), len);
+        if (agrees(f, f->base, len))
+            take(f, 0, dm_board_place(b, f->base, len), len);
     }
     dm_board_finish(f->run, b);
 }
@@ -164,12 +200,12 @@ static inline size_t part_of(const struct fold *f, size_t n, int seat)
     return n * (size_t)seat / (size_t)f->b->n;
 }
 
-/* My vector but for the part that I fold: that is read where it is, unless the highest seat's, which is folded into. */
+/* My vector but for the part that I fold: that is read where it is, unless it is the base's. */
 static void put_parts(const struct fold *f, size_t at)
 {
     size_t lo = part_of(f, f->n_now, f->b->me), hi = part_of(f, f->n_now, f->b->me + 1);
 
-    if (f->b->me == f->b->n - 1 || !f->a->rtype->is_contig) {
+    if (f->b->me == f->base || !f->a->rtype->is_contig) {
         put(f, at, 0, f->n_now);
         return;
     }
@@ -180,14 +216,13 @@ static void put_parts(const struct fold *f, size_t at)
 static void fold_part(struct fold *f, size_t at, bool is_wanted)
 {
     struct dm_board *b = f->b;
-    int top = b->n - 1;
     size_t len = f->n_now * f->size, lo = part_of(f, f->n_now, b->me);
     size_t n = part_of(f, f->n_now, b->me + 1) - lo;
-    char *io = dm_board_place(b, top, len) + lo * f->size;
+    char *io = dm_board_place(b, f->base, len) + lo * f->size;
 
-    if (n == 0 || !agrees(f, top, len))
+    if (n == 0 || !agrees(f, f->base, len))
         return;
-    fold_down(f, top, len, lo * f->size, direct(f, f->a->sbuf, at + lo), io, n);
+    fold_rest(f, len, lo * f->size, direct(f, f->a->sbuf, at + lo), io, n);
     if (is_wanted)
         take(f, at + lo, io, n * f->size);
 }
@@ -195,7 +230,7 @@ static void fold_part(struct fold *f, size_t at, bool is_wanted)
 /* The parts of a round before that others have folded. */
 static void take_parts(const struct fold *f, uint64_t round, size_t at, size_t n)
 {
-    const char *src = dm_board_place_at(f->b, f->b->n - 1, round, n * f->size);
+    const char *src = dm_board_place_at(f->b, f->base, round, n * f->size);
     size_t lo = part_of(f, n, f->b->me), hi = part_of(f, n, f->b->me + 1);
 
     take(f, at, src, lo * f->size);
@@ -244,6 +279,7 @@ void dm_coll_allreduce_shm(struct dm_run *run, const struct dm_coll_args *a)
         dm_coll_allreduce_tree(run, a);
         return;
     }
+    dm_board_expect(b, 2 * bytes * (size_t)b->n);
     if (fold_open(&f, run, a, 1)) {
         if (f.n >= a->rcount && bytes <= (b->is_flat ? SMALL_FLAT : SMALL_COUNTED))
             allreduce_small(&f);
@@ -270,22 +306,48 @@ static void give(struct fold *f)
     }
 }
 
-/* Into the highest seat's slot, which is its poster's no more; or when that is the root's into its buffer. */
+/* The base's own vector, while the others still write theirs. */
+static void fold_begin(const struct fold *f, size_t at, size_t len)
+{
+    const char *own = direct(f, f->a->sbuf, at);
+    char *io = direct(f, f->a->rbuf, at);
+
+    if (io != NULL && io != own)
+        memcpy(io, own, len);
+}
+
+/*
+ * Into the root's buffer, so that nothing is written that others wrote before. Where that is not packed,
+ * into the base's slot, which is its poster's no more.
+ */
 static void fold_round(struct fold *f, size_t at, size_t len)
 {
     struct dm_board *b = f->b;
-    int top = b->n - 1;
-    char *own = direct(f, f->a->sbuf, at), *io = dm_board_place(b, top, len);
+    char *own = direct(f, f->a->sbuf, at), *io = direct(f, f->a->rbuf, at);
+    const char *first = own;
 
-    if (b->me != top && !agrees(f, top, len))
-        return;
-    if (own == NULL || b->me == top) {
+    if (own == NULL) {
         /* mine are not posted: nobody else reads them */
         dm_board_head(b, b->me)->len = (uint32_t)len;
         put(f, at, 0, f->n_now);
     }
-    fold_down(f, top, len, 0, own, io, f->n_now);
-    take(f, at, io, len);
+    if (b->me != f->base || own == NULL) {
+        if (!agrees(f, f->base, len))
+            return;
+        first = dm_board_place(b, f->base, len);
+    }
+    if (io == NULL) {
+        io = dm_board_place(b, f->base, len);
+    } else if (io == own && b->me != f->base) {
+        /* in place: mine must be kept */
+        memcpy(f->spare, own, len);
+        own = f->spare;
+    }
+    if (b->me != f->base && io != first)
+        memcpy(io, first, len);
+    fold_rest(f, len, 0, own, io, f->n_now);
+    if (direct(f, f->a->rbuf, at) == NULL)
+        take(f, at, io, len);
 }
 
 static void fold_given(struct fold *f)
@@ -295,6 +357,8 @@ static void fold_given(struct fold *f)
 
         if (!dm_board_claim(f->run, f->b, len))
             return;
+        if (f->b->me == f->base)
+            fold_begin(f, at, len);
         for (int i = 0; i < f->b->n; i++)
             if (i != f->b->me && dm_board_await(f->run, f->b, i, false) == NULL)
                 return;
@@ -308,14 +372,20 @@ void dm_board_reduce(struct dm_run *run, struct dm_board *b, const struct dm_col
     size_t bytes = dm_coll_bytes(a->rcount, a->rtype);
     struct fold f;
 
+    dm_board_expect(b, 2 * bytes * (size_t)b->n);
     if (!fold_open(&f, run, a, 1))
         return;
-    if (b->n > FEW && bytes > SMALL_COUNTED)
+    if (b->n > FEW && bytes > SMALL_COUNTED) {
         reduce_parts(&f, b->me == root);
-    else if (b->me == root)
-        fold_given(&f);
-    else
+        return;
+    }
+    fold_pieces(&f, bytes);
+    if (b->n == 2 && b->me == root && (root == 1 || a->op->is_commutative))
+        f.base = root; /* either is right, and mine need not be waited for */
+    if (b->me != root)
         give(&f);
+    else if (!a->is_in_place || spare_open(&f))
+        fold_given(&f);
 }
 
 void dm_coll_reduce_shm(struct dm_run *run, const struct dm_coll_args *a)
@@ -358,9 +428,9 @@ static void scatter_round(struct fold *f, size_t at, const size_t *firsts, size_
                       place + stride * (size_t)i, in_block(f, i, at) * f->size);
     if (!dm_board_meet(f->run, b, b->room, all * f->size))
         return;
-    io = dm_board_place(b, b->n - 1, b->room) + stride * (size_t)b->me;
+    io = dm_board_place(b, f->base, b->room) + stride * (size_t)b->me;
     if (n > 0) {
-        fold_down(f, b->n - 1, b->room, stride * (size_t)b->me, NULL, io, n);
+        fold_rest(f, b->room, stride * (size_t)b->me, NULL, io, n);
         dm_board_unpack(f->run, a->rbuf, dm_coll_rcount(a, b->me), a->rtype, at * f->size, io,
                         n * f->size);
     }
@@ -386,55 +456,136 @@ void dm_coll_reduce_scatter_shm(struct dm_run *run, const struct dm_coll_args *a
             all += count;
             most = count > most ? count : most;
         }
+        dm_board_expect(b, 2 * all * f.size * (size_t)b->n);
         for (size_t at = 0; at < most && !run->is_stopped; at += f.n)
             scatter_round(&f, at, firsts, all);
     }
     dm_board_close(run, b);
 }
 
-/* ---- of those below ---- */
+/* ---- of those below: short vectors ---- */
 
 /* The ranks below, and mine when it is inclusive. */
-static void fold_below(struct fold *f, size_t at, size_t len, bool is_inclusive)
+static void fold_below(struct fold *f, size_t len, bool is_inclusive)
 {
-    struct dm_board *b = f->b;
-    int top = is_inclusive ? b->me : b->me - 1;
-    char *io = direct(f, f->a->rbuf, at), *to = io;
+    int top = is_inclusive ? f->b->me : f->b->me - 1;
+    char *io = direct(f, f->a->rbuf, 0), *to = io;
 
     if (top < 0)
         return;
+    fold_to(f, top);
     if (io == NULL)
         io = f->spare;
-    if (!agrees(f, top, len))
+    if (!agrees(f, f->base, len))
         return;
-    memcpy(io, dm_board_place(b, top, len), len);
-    fold_down(f, top, len, 0, NULL, io, f->n_now);
+    memcpy(io, dm_board_place(f->b, f->base, len), len);
+    fold_rest(f, len, 0, NULL, io, f->n_now);
     if (to == NULL)
+        take(f, 0, io, len);
+}
+
+/* Everybody reads all below: each needs to run once. */
+static void scan_small(struct fold *f, bool is_inclusive)
+{
+    struct dm_board *b = f->b;
+    size_t len = begin(f, 0);
+
+    if (!dm_board_claim(f->run, b, len))
+        return;
+    put(f, 0, 0, f->n_now);
+    dm_board_post(f->run, b, len, len, false);
+    for (int i = 0; i < b->me; i++)
+        if (dm_board_await(f->run, b, i, false) == NULL)
+            return;
+    fold_below(f, len, is_inclusive);
+    dm_board_finish(f->run, b);
+}
+
+/* ---- longer ones: what is folded goes from seat to seat ---- */
+
+/* Mine, and in the end what is folded: in my slot, or where only I need it; NULL: nobody does. */
+static char *scan_place(struct fold *f, size_t at, size_t len, bool is_inclusive)
+{
+    char *result = direct(f, f->a->rbuf, at);
+
+    if (f->b->me < f->b->n - 1)
+        return dm_board_place(f->b, f->b->me, len);
+    if (!is_inclusive)
+        return NULL;
+    return result != NULL ? result : f->spare;
+}
+
+static void scan_round(struct fold *f, size_t at, bool is_inclusive)
+{
+    struct dm_board *b = f->b;
+    size_t len = begin(f, at);
+    const char *below = NULL, *own = direct(f, f->a->sbuf, at);
+    char *io = scan_place(f, at, len, is_inclusive);
+
+    if (!dm_board_claim(f->run, b, b->me < b->n - 1 ? len : 0))
+        return;
+    if (io != NULL && io != own)
+        dm_board_pack(f->a->sbuf, f->a->rcount, f->a->rtype, at * f->size, io, len);
+    if (b->me > 0) {
+        if (dm_board_await(f->run, b, b->me - 1, false) == NULL)
+            return;
+        if (agrees(f, b->me - 1, len))
+            below = dm_board_place(b, b->me - 1, len);
+        if (io != NULL && below != NULL)
+            combine(f, below, io, f->n_now);
+    }
+    if (b->me < b->n - 1)
+        dm_board_post(f->run, b, len, len, false);
+    if (is_inclusive && io != direct(f, f->a->rbuf, at))
         take(f, at, io, len);
+    if (!is_inclusive && below != NULL)
+        take(f, at, below, len);
+    dm_board_finish(f->run, b);
+}
+
+/* Exscan of two is a copy. */
+static void copy_up(struct fold *f)
+{
+    struct dm_run *run = f->run;
+    struct dm_board *b = f->b;
+    const struct dm_coll_args *a = f->a;
+    struct dm_board_buf mine = {(void *)(uintptr_t)a->sbuf, a->rcount, a->rtype};
+
+    dm_board_next(b);
+    if (b->me > 0) {
+        const struct dm_board_head *head = dm_board_await(run, b, 0, false);
+
+        if (head != NULL && head->total == DM_BOARD_PULLED)
+            dm_board_pull(run, b, 0, dm_board_span(b, 0), a->rbuf, a->rcount, a->rtype);
+        else if (head != NULL)
+            agrees(f, 0, f->a->rcount * f->size);
+        dm_board_finish(run, b);
+        return;
+    }
+    if (!dm_board_claim(run, b, sizeof(struct dm_board_span)) ||
+        !dm_board_show(run, mine, dm_board_span(b, 0)))
+        return;
+    dm_board_post(run, b, sizeof(struct dm_board_span), DM_BOARD_PULLED, false);
+    dm_board_finish(run, b);
+    dm_board_await_finished(run, b, 1);
 }
 
 static void scan(struct dm_run *run, const struct dm_coll_args *a, bool is_inclusive)
 {
     struct dm_board *b = dm_board_of(run);
+    size_t bytes = dm_coll_bytes(a->rcount, a->rtype);
     struct fold f;
 
-    if (fold_open(&f, run, a, 1)) {
-        f.spare = a->rtype->is_contig ? NULL : dm_coll_alloc(run, b->room);
-        for (size_t at = 0; at < a->rcount && !run->is_stopped; at += f.n) {
-            size_t len = begin(&f, at);
-
-            if (!dm_board_claim(run, b, len))
-                break;
-            put(&f, at, 0, f.n_now);
-            dm_board_post(run, b, len, len, false);
-            for (int i = 0; i < b->me; i++)
-                if (dm_board_await(run, b, i, false) == NULL)
-                    break;
-            if (run->is_stopped)
-                break;
-            fold_below(&f, at, len, is_inclusive);
-            dm_board_finish(run, b);
-        }
+    dm_board_expect(b, bytes * (size_t)b->n);
+    if (fold_open(&f, run, a, 1) && (a->rtype->is_contig || spare_open(&f))) {
+        fold_pieces(&f, bytes);
+        if (b->n == 2 && !is_inclusive && dm_board_pulls(b, bytes))
+            copy_up(&f);
+        else if (bytes <= SMALL_SCAN && f.n >= a->rcount)
+            scan_small(&f, is_inclusive);
+        else
+            for (size_t at = 0; at < a->rcount && !run->is_stopped; at += f.n)
+                scan_round(&f, at, is_inclusive);
     }
     dm_board_close(run, b);
 }

@@ -17,15 +17,17 @@
 #include "mpi/coll/coll_state.h"
 #include "mpi/coll/select.h"
 #include "mpi/coll/shm/board.h"
+#include "util/clock.h"
 #include "util/log.h"
 
 #define SPINS         200 /* looks between passes of progress */
 #define SPINS_CROWDED 20
-#define PATIENCE_NS   20000  /* of yields before a sleep, where the ranks take turns on a core, */
-#define TURN_NS       4000   /* and for each rank besides; at most: */
-#define PATIENCE_LOG  5      /* halved so often while yields do not help, */
-#define TRY_ROUNDS    16     /* but in so many rounds tried again, */
-#define TRY_EVERY     128    /* of so many; all ranks try at the same time */
+#define PATIENCE_NS   20000 /* of yields before a sleep, where the ranks take turns on a core, */
+#define TURN_NS       4000  /* for each rank besides, */
+#define BYTES_NS      8     /* and 1 ns for so many bytes that all have to move; */
+#define PATIENCE_MOST 1000000
+#define PATIENCE_LOG  5      /* halved so often after waits that were longer: */
+#define VAIN          8      /* times the patience */
 #define CLOSES        16     /* collectives until there is progress in any case */
 #define NAP_US        1000   /* nobody wakes us */
 #define SLEEP_US      100000 /* somebody will; but a lost peer is also looked for */
@@ -150,38 +152,61 @@ static void rest(struct dm_board *b, struct dm_chan_idle *idle, _Atomic uint64_t
     atomic_fetch_sub(&b->shared->n_asleep.value, 1);
 }
 
+/* Of yields, undiminished. */
+static uint64_t patience_of(const struct dm_board *b)
+{
+    uint64_t ns = PATIENCE_NS + TURN_NS * (uint64_t)b->n + b->n_moved / BYTES_NS;
+
+    return ns < PATIENCE_MOST ? ns : PATIENCE_MOST;
+}
+
+/*
+ * A wait is over that a sleep was taken in. Was it so long that nobody should have yielded for it? A
+ * sleep and a waking make short waits long, so what counts is the time and not that patience was out:
+ * else ranks that have once begun to sleep would never come back.
+ */
+static void learn(struct dm_board *b, uint64_t since)
+{
+    if (dm_clock_ns() - since > VAIN * patience_of(b))
+        b->n_vain += b->n_vain < PATIENCE_LOG;
+    else
+        b->n_vain -= b->n_vain > 0;
+}
+
+static inline bool looks(_Atomic uint64_t *word, uint64_t round, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (has_come(word, round))
+            return true;
+    return false;
+}
+
 static DM_NOINLINE bool wait_long(struct dm_run *run, struct dm_board *b, _Atomic uint64_t *word,
                                   uint64_t round, uint64_t what)
 {
     struct dm_chan_idle idle = {.is_crowded = b->is_crowded};
     int n_spins = b->is_crowded ? SPINS_CROWDED : SPINS;
-    bool is_long = false;
+    uint64_t since = 0; /* of a wait with a sleep */
 
     if (run->is_stopped)
         return false;
-    idle.patience = PATIENCE_NS + TURN_NS * (uint64_t)b->n;
-    if (b->round % TRY_EVERY >= TRY_ROUNDS)
-        idle.patience >>= b->n_vain;
-    for (uint32_t n = 0;; n++) {
-        bool is_tired;
+    if (b->is_crowded)
+        idle.patience = patience_of(b) >> b->n_vain;
+    for (uint32_t n = 0; !looks(word, round, n_spins); n++) {
+        bool is_tired = dm_chan_progress_spin(dm_world.chan, &idle);
 
-        for (int i = 0; i < n_spins; i++)
-            if (has_come(word, round))
-                return true;
-        is_tired = dm_chan_progress_spin(dm_world.chan, &idle);
-        if (has_come(word, round)) {
-            b->n_vain -= b->n_vain > 0 && !is_long;
-            return true;
-        }
+        if (has_come(word, round))
+            break;
         if ((is_tired || n % 1024 == 1023) && is_hopeless(run, b, word, round))
             return false;
-        if (is_tired && !is_long)
-            b->n_vain += b->n_vain < PATIENCE_LOG;
         if (is_tired) {
-            is_long = true;
+            since = since == 0 ? idle.since : since;
             rest(b, &idle, word, round, what);
         }
     }
+    if (since != 0 && b->is_crowded)
+        learn(b, since);
+    return true;
 }
 
 static inline bool wait_for(struct dm_run *run, struct dm_board *b, _Atomic uint64_t *word,
@@ -215,11 +240,17 @@ static DM_NOINLINE bool claim_asking(struct dm_run *run, struct dm_board *b, uin
 
 bool dm_board_claim(struct dm_run *run, struct dm_board *b, size_t len)
 {
-    uint64_t ahead = len <= DM_BOARD_MID ? DM_BOARD_SLOTS : DM_BOARD_BIG;
+    uint64_t *wrote = &b->wrote[b->round % DM_BOARD_SLOTS], need = *wrote;
 
-    if (dm_likely(b->n_finished + ahead >= b->round))
+    *wrote = b->round;
+    if (len > DM_BOARD_MID) {
+        wrote = &b->wrote_big[b->round % DM_BOARD_BIG];
+        need = *wrote > need ? *wrote : need;
+        *wrote = b->round;
+    }
+    if (dm_likely(b->n_finished >= need))
         return !run->is_stopped;
-    return claim_asking(run, b, b->round - ahead);
+    return claim_asking(run, b, need);
 }
 
 static inline struct dm_board_head *fill(struct dm_board *b, size_t len, size_t total)
@@ -305,6 +336,11 @@ bool dm_board_meet(struct dm_run *run, struct dm_board *b, size_t len, size_t to
     return dm_board_meet_work(run, b, len, total, NULL, NULL);
 }
 
+bool dm_board_await_finished(struct dm_run *run, struct dm_board *b, int seat)
+{
+    return wait_for(run, b, &b->shared->seats[seat].finished.value, b->round, private_of(seat));
+}
+
 void dm_board_finish(struct dm_run *run, struct dm_board *b)
 {
     atomic_store_explicit(&b->shared->seats[b->me].finished.value, b->round, memory_order_release);
@@ -315,6 +351,7 @@ void dm_board_close(struct dm_run *run, struct dm_board *b)
 {
     if (dm_unlikely(run->is_stopped) && b->state == DM_BOARD_READY)
         give_up(run, b, run->err);
+    b->n_moved = 0;
     /* A rank that is always the last never waits: others may need it to get on all the same. */
     if (dm_unlikely(++b->n_closed % CLOSES == 0))
         dm_chan_progress(dm_world.chan);

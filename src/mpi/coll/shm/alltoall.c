@@ -1,0 +1,118 @@
+/*
+ * All to all over a board, with equal or different counts and types. In the first round everybody posts
+ * the first part of what it has for others and how many rounds there are to come, or where all of it
+ * is; so after its meeting all know alike what follows, and need not know each other's counts.
+ */
+#include "mpi/coll/alg/alg.h"
+#include "mpi/coll/shm/board.h"
+
+struct exchange {
+    struct dm_run *run;
+    struct dm_board *b;
+    const struct dm_coll_args *a;
+    struct dm_board_blocks out;
+    size_t n_put;    /* bytes that are out */
+    bool is_shown;   /* mine are read where they are */
+    uint64_t n_left; /* rounds that somebody needs after this one */
+    bool must_meet;  /* somebody's are read where they are */
+    size_t *n_got;   /* bytes from each seat */
+};
+
+/* My next part and the rounds that I need after it; 0 when all is out. */
+static uint64_t put(struct exchange *x, size_t *slot_p)
+{
+    struct dm_board *b = x->b;
+    size_t room = dm_board_blocks_room(b), left = x->out.total - x->n_put;
+    size_t n = left < room ? left : room;
+
+    if (x->is_shown) {
+        *slot_p = dm_board_spans_len(b);
+        if (!dm_board_claim(x->run, b, *slot_p) || !dm_board_blocks_show(x->run, &x->out, b))
+            return 0;
+        return DM_BOARD_PULLED;
+    }
+    *slot_p = dm_board_blocks_len(b, n);
+    if (!dm_board_claim(x->run, b, *slot_p))
+        return 0;
+    dm_board_blocks_put(&x->out, b, n);
+    x->n_put += n;
+    return (left - n + room - 1) / room;
+}
+
+/* What a seat has for me in this round. */
+static void get(struct exchange *x, int seat)
+{
+    const struct dm_board_head *head = dm_board_head(x->b, seat);
+    void *buf = dm_coll_rplace(x->a, seat);
+    size_t count = dm_coll_rcount(x->a, seat), len;
+    struct dm_type *type = dm_coll_rtype(x->a, seat);
+    const char *src;
+
+    if (head->total == DM_BOARD_PULLED) {
+        x->must_meet = true;
+        dm_board_pull(x->run, x->b, seat, dm_board_spans(x->b, seat) + x->b->me, buf, count, type);
+        return;
+    }
+    x->n_left = head->total > x->n_left ? head->total : x->n_left;
+    if (head->len == 0)
+        return;
+    src = dm_board_blocks_get(x->b, seat, head->len, &len);
+    if (len > 0)
+        dm_board_unpack(x->run, buf, count, type, x->n_got[seat], src, len);
+    x->n_got[seat] += len;
+}
+
+/* One round; those whose data are out, or shown, post nothing. */
+static void exchange_round(struct exchange *x, bool is_first)
+{
+    struct dm_board *b = x->b;
+    uint64_t left = 0;
+    size_t slot = 0;
+
+    dm_board_next(b);
+    if (is_first || (!x->is_shown && x->n_put < x->out.total))
+        left = put(x, &slot);
+    else if (!dm_board_claim(x->run, b, 0))
+        return;
+    x->n_left = left == DM_BOARD_PULLED ? 0 : left;
+    x->must_meet = x->must_meet || left == DM_BOARD_PULLED;
+    if (x->run->is_stopped || !dm_board_meet(x->run, b, slot, left))
+        return;
+    for (int i = 1; i < b->n; i++)
+        get(x, (b->me + i) % b->n);
+    dm_board_finish(x->run, b);
+}
+
+static void exchange(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a)
+{
+    struct exchange x = {.run = run, .b = b, .a = a};
+
+    x.n_got = dm_coll_alloc_n(run, (size_t)b->n, sizeof(*x.n_got));
+    if (x.n_got == NULL)
+        return;
+    memset(x.n_got, 0, (size_t)b->n * sizeof(*x.n_got));
+    dm_board_blocks_open(&x.out, b, a, a->is_in_place);
+    x.is_shown = dm_board_pulls(b, x.out.most);
+    /* what comes in would overwrite what goes out */
+    if (a->is_in_place && (x.is_shown || x.out.total > dm_board_blocks_room(b)) &&
+        !dm_board_blocks_copy(run, &x.out, b))
+        return;
+    dm_board_expect(b, 2 * x.out.total * (size_t)b->n);
+    exchange_round(&x, true);
+    while (x.n_left > 0 && !run->is_stopped)
+        exchange_round(&x, false);
+    if (!a->is_in_place)
+        dm_coll_copy(run, dm_coll_splace(a, b->me), dm_coll_scount(a, b->me),
+                     dm_coll_stype(a, b->me), dm_coll_rplace(a, b->me), dm_coll_rcount(a, b->me),
+                     dm_coll_rtype(a, b->me));
+    if (x.must_meet && !run->is_stopped)
+        dm_board_await_meeting(run, b);
+}
+
+void dm_coll_alltoall_shm(struct dm_run *run, const struct dm_coll_args *a)
+{
+    struct dm_board *b = dm_board_of(run);
+
+    exchange(run, b, a);
+    dm_board_close(run, b);
+}

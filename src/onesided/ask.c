@@ -1,0 +1,147 @@
+/*
+ * Questions: short gets from a target on another host, in a network where processors move the data.
+ *
+ * A target that waits inside the library answers a packet sooner than its provider's thread wakes up
+ * for a read. One that computes does not: when nothing has been heard of it for a while the
+ * transfer is done by RDMA after all, and the reply, which still comes, is dropped. After that it is
+ * not asked for a growing number of transfers, as with errands.
+ */
+#include "onesided/rma.h"
+#include "util/clock.h"
+
+#define PATIENCE_NS 60000
+#define ASKED_MAX   256 /* questions to one target that are on their way */
+#define SKIPS_MAX   63  /* transfers */
+
+bool dm_rma_ask(const struct dm_rma_call *call, void *local, uint64_t remote, size_t len,
+                int *err_p)
+{
+    struct dm_win *win = call->win;
+    struct dm_win_peer *peer = &win->peers[call->target];
+    const struct dm_win_part *part = &win->parts[call->target];
+    struct dm_pkt_rma_get get = {
+        .pkt = {.type = DM_PKT_RMA_GET, .version = DM_PKT_VERSION, .hdr_len = sizeof(get)},
+        .win = part->handle,
+        .len = (uint32_t)len,
+        .offset = remote - part->base,
+    };
+    struct dm_rma_xfer *x;
+
+    if (len > DM_RMA_ACC_BYTES || !dm_rma_is_chatty(win, call->target) ||
+        peer->n_pending > ASKED_MAX || dm_adapt_is_crowded(dm_chan_adapt(dm_world.chan)))
+        return false;
+    if (peer->n_skips > 0) {
+        peer->n_skips--;
+        return false;
+    }
+    *err_p = dm_rma_reply_new(call, local, len, dm_type_get(MPI_BYTE), 0, &x);
+    if (*err_p != DM_OK)
+        return true;
+    get.id = (uint64_t)(uintptr_t)x;
+    x->ask = DM_ASK_WAITS;
+    x->remote = remote;
+    x->len = len;
+    x->when = dm_clock_ns();
+    dm_list_add_tail(&dm_rma_state.asked, &x->asked);
+    dm_chan_hook_add(dm_world.chan, &dm_rma_state.ask_hook);
+    *err_p = dm_chan_send_ctl(dm_world.chan, dm_rma_proc(win, call->target), &get.pkt);
+    if (*err_p != DM_OK) {
+        dm_list_del(&x->asked);
+        dm_rma_xfer_over(x, *err_p);
+    }
+    return true;
+}
+
+static void read_done(struct dm_rdma *rdma, int err)
+{
+    struct dm_rma_xfer *x = dm_container_of(rdma, struct dm_rma_xfer, rdma);
+
+    dm_rma_xfer_tell(x, err);
+    if (x->ask == DM_ASK_ANSWERED) {
+        dm_rma_xfer_free(x);
+        return;
+    }
+    x->ask = DM_ASK_LATE;
+    x->call.win->n_late++;
+}
+
+/* Do it by RDMA. */
+static void read_instead(struct dm_rma_xfer *x)
+{
+    const struct dm_win *win = x->call.win;
+    int target = x->call.target, err;
+
+    dm_list_del(&x->asked);
+    x->ask = DM_ASK_READS;
+    x->rdma.done = read_done;
+    dm_rma_state.counts.n_rdma++;
+    err = dm_chan_rdma_read(dm_world.chan, dm_rma_proc(win, target), &x->rdma, x->buf, NULL,
+                            x->remote, &win->parts[target].rkey, x->len);
+    /* the reply comes sooner or later */
+    if (err == DM_EAGAIN)
+        x->ask = DM_ASK_NONE;
+    else if (err != DM_OK)
+        read_done(&x->rdma, err);
+}
+
+/* Which questions have waited too long? */
+static int look(struct dm_chan_hook *hook)
+{
+    uint64_t now = dm_clock_ns();
+    int n = 0;
+
+    dm_list_for_each_safe (it, tmp, &dm_rma_state.asked) {
+        struct dm_rma_xfer *x = dm_container_of(it, struct dm_rma_xfer, asked);
+        struct dm_win_peer *peer = &x->call.win->peers[x->call.target];
+
+        if (now < x->when + PATIENCE_NS)
+            break;
+        if (now < peer->heard + PATIENCE_NS)
+            continue;
+        if (peer->n_skips == 0) {
+            peer->most_skips = peer->most_skips < SKIPS_MAX ? peer->most_skips * 2 + 1 : SKIPS_MAX;
+            peer->n_skips = peer->most_skips;
+        }
+        read_instead(x);
+        n++;
+    }
+    if (dm_list_is_empty(&dm_rma_state.asked))
+        dm_chan_hook_del(dm_world.chan, hook);
+    return n;
+}
+
+bool dm_rma_ask_answered(struct dm_rma_xfer *x)
+{
+    struct dm_win_peer *peer = &x->call.win->peers[x->call.target];
+
+    switch (x->ask) {
+    case DM_ASK_WAITS:
+        dm_list_del(&x->asked);
+        x->ask = DM_ASK_NONE;
+        peer->heard = dm_clock_ns();
+        peer->most_skips = 0;
+        return true;
+    case DM_ASK_READS:
+        x->ask = DM_ASK_ANSWERED;
+        return false;
+    case DM_ASK_LATE:
+        x->call.win->n_late--;
+        dm_rma_xfer_free(x);
+        return false;
+    default:
+        return true;
+    }
+}
+
+bool dm_rma_ask_lost(struct dm_rma_xfer *x)
+{
+    if (x->ask == DM_ASK_WAITS)
+        dm_list_del(&x->asked);
+    return x->ask == DM_ASK_WAITS || dm_rma_ask_answered(x);
+}
+
+void dm_rma_ask_start(void)
+{
+    dm_list_init(&dm_rma_state.asked);
+    dm_rma_state.ask_hook.fn = look;
+}

@@ -1,0 +1,102 @@
+#!/bin/bash
+# test: timeout=240
+# The designs of the channel (docs/DESIGNS.md): what each puts on the wire, by its counters; that a slice of
+# traffic is right with each; and what is refused.
+. "$TEST_LIB"
+
+mpicc -O1 -o designs "$TEST_SRC/tests/input/designs.c" || fail "designs.c does not compile"
+mpicc -O1 -o traffic "$TEST_SRC/tests/input/traffic.c" || fail "traffic.c does not compile"
+
+# counts SETTINGS ARGS... -- "RANK NAME=VALUE"...: so many of each; a name that is not printed counted 0
+counts() {
+    local settings=$1 args=() want
+    shift
+    while [ "$1" != -- ]; do
+        args+=("$1")
+        shift
+    done
+    shift
+    # shellcheck disable=SC2086 # the settings are words
+    env DATUM_CONNECT=start DATUM_EAGER=rdma DATUM_EAGER_LIMIT=16k $settings mpiexec -n 2 ./designs "${args[@]}" >said 2>&1 ||
+        { cat said; return 1; }
+    for want in "$@"; do
+        awk -v want="$want" '
+            BEGIN { split(want, w, "="); name = w[1]; value = w[2] + 0 }
+            index($0, name " ") == 1 && NF == split(name, parts, " ") + 1 { got = $NF }
+            END { if (got + 0 != value) { print name ": " got + 0 ", not " value; exit 1 } }' said ||
+            { cat said; return 1; }
+    done
+}
+
+for p in datum-shm datum-tcp; do
+    export DATUM_PROVIDER=$p
+    # 20 messages and 20 answers: rank 0 posts one or two writes for each of its own, and in the
+    # basic design one for the tail of each answer
+    check "$p: piggyback" counts '' 20 64 -- '0 posts: RDMA writes=20' '1 posts: RDMA writes=20' \
+        '0 posts: sends=0' '0 copies into rings=20' '1 copies out of rings=20'
+    check "$p: basic" counts DATUM_EAGER=basic 20 64 -- '0 posts: RDMA writes=60' \
+        '1 posts: RDMA writes=60' '0 posts: sends=0' '0 copies into rings=20'
+    check "$p: send/receive" counts DATUM_EAGER=sendrecv 20 64 -- '0 posts: sends=20' \
+        '1 posts: sends=20' '0 posts: RDMA writes=0'
+    check "$p: read" counts DATUM_RNDV=read 20 100000 -- '0 rendezvous packets: RTS=20' \
+        '1 rendezvous packets: FIN=20' '0 rendezvous packets=20' '1 rendezvous packets=20' \
+        '1 posts: RDMA reads=20' '0 posts: RDMA writes=20' '1 posts: RDMA writes=40'
+    check "$p: write" counts DATUM_RNDV=write 20 100000 -- '0 rendezvous packets: RTS=20' \
+        '1 rendezvous packets: CTS=20' '0 rendezvous packets: FIN=20' '1 rendezvous packets=20' \
+        '0 rendezvous packets=40' '0 posts: RDMA writes=60' '1 posts: RDMA reads=0' \
+        '0 posts: with immediate value=0'
+    check "$p: write with immediate value" counts DATUM_RNDV=imm 20 100000 -- \
+        '0 rendezvous packets: RTS=20' '1 rendezvous packets: CTS=20' '0 rendezvous packets=20' \
+        '1 rendezvous packets=20' '0 posts: RDMA writes=40' '0 posts: with immediate value=20'
+    # a header of 24 bytes goes before 64000 bytes of data
+    check "$p: chunks of 8k" counts 'DATUM_RNDV=pipe DATUM_CHUNK=8k' 20 64000 -- \
+        '0 rendezvous packets: DATA=20' '1 rendezvous packets: CTS=20' '0 copies into rings=180' \
+        '0 posts: RDMA reads=0' '1 rendezvous packets: FIN=0'
+    check "$p: chunks of 32k" counts 'DATUM_RNDV=pipe DATUM_CHUNK=32k' 20 64000 -- \
+        '0 copies into rings=60'
+    check "$p: first bytes" counts 'DATUM_RNDV=read DATUM_RNDV_INLINE=yes' 20 100000 -- \
+        '0 rendezvous packets: RTS=20' '1 posts: RDMA reads=20' '1 rail 0: records: by RDMA=1918080'
+    check "$p: a message that is all first bytes" counts \
+        'DATUM_RNDV=read DATUM_RNDV_INLINE=yes DATUM_EAGER_LIMIT=0' 20 4096 -- \
+        '0 rendezvous packets: RTS=20' '1 rendezvous packets: FIN=20' '1 posts: RDMA reads=0' \
+        '0 registrations made=0' '0 registrations made: found again=0'
+done
+export DATUM_PROVIDER=datum-shm
+# 40 messages, the odd ones halves of the buffer in turn
+check 'no cache' counts 'DATUM_RNDV=write DATUM_REG_CACHE=no' 40 100000 halves -- \
+    '0 registrations made=40' '1 registrations made=40' '0 registrations made: found again=0'
+check 'exact cache' counts 'DATUM_RNDV=write DATUM_REG_CACHE=exact' 40 100000 halves -- \
+    '0 registrations made=2' '0 registrations made: found again=38' '1 registrations made=2'
+check 'cache of intervals' counts 'DATUM_RNDV=write DATUM_REG_CACHE=interval' 40 100000 halves -- \
+    '0 registrations made=0' '0 registrations made: found again=40' '1 registrations made=0'
+check 'more values than places' counts DATUM_RNDV=imm 200 20000 queue -- '0 rendezvous packets: RTS=200'
+
+for s in DATUM_EAGER=basic 'DATUM_RNDV=write DATUM_RNDV_INLINE=yes' DATUM_RNDV=imm \
+    'DATUM_RNDV=pipe DATUM_CHUNK=1k' 'DATUM_RNDV=read DATUM_REG_CACHE=exact DATUM_CONNECT=demand'; do
+    for p in datum-shm datum-tcp; do
+        # shellcheck disable=SC2086
+        check "traffic, $p, $s" says running env DATUM_PROVIDER=$p $s mpiexec -n 3 ./traffic -n 5
+    done
+done
+
+differ() { # SETTING PATTERN: rank 1 has it, rank 0 has not
+    timeout 30 mpiexec -n 1 ./traffic -n 1 : -n 1 env "$1" ./traffic -n 1 >said 2>&1 && return 1
+    grep -Eqe "$2" said && return 0
+    cat said
+    return 1
+}
+for s in DATUM_EAGER=basic DATUM_RNDV=write DATUM_RNDV_INLINE=yes; do
+    check "not alike: $s" differ $s "different settings of ${s%=*}; set it alike"
+done
+check_fails 'a chunk that is too large' 'DATUM_CHUNK is 2097152; it must be from 64' \
+    env DATUM_CHUNK=2m mpiexec -n 2 ./traffic -n 1
+check_fails 'a chunk over a slot' 'DATUM_CHUNK is 8192; .*4096 bytes, which DATUM_RING_SLOT_SIZE is' \
+    env DATUM_CHUNK=8k DATUM_RING_SLOT_SIZE=4k mpiexec -n 2 ./traffic -n 1
+check_fails 'a wrong word' 'DATUM_RNDV is .reed., but must be one of auto\|read\|pipe\|write\|imm' \
+    env DATUM_RNDV=reed mpiexec -n 2 ./traffic -n 1
+check 'explained' says 'data, head and tail each' env DATUM_EXPLAIN=1 DATUM_EAGER=basic \
+    DATUM_RNDV=imm mpiexec -n 2 ./traffic -n 1
+check 'explained, large messages' says 'RDMA write with immediate value after' \
+    env DATUM_EXPLAIN=1 DATUM_RNDV=imm mpiexec -n 2 ./traffic -n 1
+check 'for each message' says 'RDMA writes +[0-9.]+$' env DATUM_STATS=1 mpiexec -n 2 ./traffic -n 1
+totals

@@ -1,0 +1,70 @@
+#!/bin/sh
+# test: timeout=120 san=no
+# bench/reproduce/run: a small experiment with everything in it, that a claim can fail, what does not run, wrong lines; the
+# experiments that are there can be read, and one of them counts what it should.
+. "$TEST_LIB"
+run=$TEST_SRC/bench/reproduce/run
+
+cat >mine <<'END'
+# a comment
+experiment one
+title First
+paper a paper
+claim nothing
+provider modelled
+model latency=10us bandwidth=100m
+test latency 8:16
+raw write
+series ring EAGER=rdma
+series send EAGER=sendrecv
+count 100 8 RDMA writes, sends
+check ring send 8:16 0.01-100 it is somewhere
+check ring send 8:16 1000- it is a thousand times slower
+check ring none 8:16 - nobody knows
+
+experiment two
+title Second
+paper a paper
+claim nothing
+provider datum-shm
+test barrier 0:0
+ranks 2 3
+series messages COLL_SHM=no
+END
+check 'both' "$run" -q -f mine -o out
+check 'the word' grep -q '^## First (modelled)' out/report.md
+check 'the model' grep -q 'over a \*\*modelled\*\* network, `latency=10us bandwidth=100m`' out/report.md
+check 'the table' grep -Eq '^\| 8 \| [0-9.]+ \| [0-9.]+ \| [0-9.]+ \|$' out/report.md
+least() { # a model's latency is the least that can be
+    awk -F, -v n="$1" '$1 == "one" && $2 == n && $3 == 8 { found++; bad += $4 < 10 } END { exit !(found == 1 && !bad) }' out/results.csv
+}
+check 'messages take the latency' least ring
+check 'and by the other way' least send
+check 'the raw ones, too' least raw
+check 'counted: ring' grep -Eq '^- ring: (0\.9|1\.0)[0-9] RDMA writes' out/report.md
+check 'counted: send' grep -Eq '^- send: (0\.9|1\.0)[0-9] sends' out/report.md
+check 'holds' grep -q '^- \*\*holds\*\*: it is somewhere (ring / send = ' out/report.md
+check 'does not hold' grep -q '^- \*\*does not hold\*\*: it is a thousand' out/report.md
+check 'cannot be told' grep -q '^- cannot be told: nobody knows' out/report.md
+check 'by ranks' grep -Eq '^\| 3 \| [0-9.]+ \|$' out/report.md
+check 'no model' grep -q '^## Second$' out/report.md
+if command -v gnuplot >/dev/null 2>&1; then
+    check 'figures' grep -q '<svg' out/one.svg out/two.svg
+fi
+sed 's/EAGER=sendrecv/EAGER=nothing/' mine >series
+check_fails 'a series that does not run' 'reproduce: .*report.md' "$run" -q -f series -o out one
+check 'is said' grep -q '^- send: not run: .*DATUM_EAGER' out/report.md
+wrong() { # PATTERN EDIT
+    sed "$2" mine >bad
+    check "$2" status 2 "$1" "$run" -q -f bad -o out one
+}
+wrong 'what is "tilte"' 's/^title/tilte/'
+wrong 'lacks its provider' '/^provider/d'
+wrong 'lacks its provider or test' '/^test/d'
+check 'no such experiment' status 2 'there is no experiment "three"; there are: one two' "$run" -f mine three
+check 'no such file' status 2 'cannot read' "$run" -f nothing
+check 'those that are there' says '^chunk +.*modelled' "$run" -l
+check 'basic against piggyback' "$run" -q -o out piggyback
+check 'three writes a message, and tails' grep -Eq '^- basic: [23]\.[0-9]+ RDMA writes' out/report.md
+check 'one' grep -Eq '^- piggyback: (0\.9|1\.0)[0-9] RDMA writes' out/report.md
+totals
