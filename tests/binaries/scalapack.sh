@@ -23,14 +23,15 @@ passes() {
     ! awk 'NF == 5 && $1 ~ /^P[SDCZ]/ && $2 ~ /^[0-9]+$/ && $4 + 0 > 0' out | grep .
 }
 
-# BLACS: 22 tables without a failure, 6 tests more, and MPI_Abort as the last one.
+# BLACS: 22 tables without a failure, 6 tests more, and MPI_Abort as the last one. The tester skips that of repeatable
+# sums when its messages happen to come in the same order each time, so that there is nothing to tell apart.
 blacs_passes() {
     if timeout 200 mpiexec -n 4 "$1" </dev/null >out 2>&1; then
         echo 'BLACS_ABORT did not end the job'
         return 1
     fi
     n_tables=$(grep -c 'TESTS;.* 0 FAILED\.' out)
-    n_others=$(grep -c '^ PASSED ' out)
+    n_others=$(grep -cE '^ PASSED |^ SKIPPED REPEATABLE SUM' out)
     [ "$n_tables $n_others" = '22 6' ] && ! grep -q ' FAILED  \|[1-9][0-9]* FAILED' out &&
         grep -q 'MPI_Abort(.*) was called' out && return
     echo "$n_tables tables, $n_others tests"
