@@ -6,6 +6,8 @@
  */
 #include "dat_pair.h"
 
+#include <sched.h>
+
 enum { ROUNDS = 16, N_SHORT = 33, N_SHIFTS = 8, BASE = 57, HALF = 1 << 18 };
 
 static const int more[] = {4096, 65537, 200000};
@@ -16,9 +18,12 @@ static int first_old(const volatile unsigned char *buf, int len, unsigned char w
 {
     double end = dt_now() + 10;
 
-    for (unsigned n = 1; buf[len - 1] != want; n++)
+    for (unsigned n = 1; buf[len - 1] != want; n++) {
         if (n % 4096 == 0 && dt_now() > end)
             DT_FAIL("%d bytes: the last one did not come", len);
+        if (n % 256 == 0)
+            sched_yield(); /* the other side may need this core */
+    }
     for (int i = 0; i < len; i++)
         if (buf[i] != want)
             return i;

@@ -145,7 +145,8 @@ static void large_counts(void)
     MUST(MPI_Type_free(&empty));
 }
 
-static int has_memory(void)
+/* Rank 0's host has that much that nobody uses. */
+static int has_memory(MPI_Aint len)
 {
     FILE *f = fopen("/proc/meminfo", "r");
     char line[128];
@@ -158,7 +159,7 @@ static int has_memory(void)
     }
     if (f != NULL)
         fclose(f);
-    yes = kib > 10L << 20;
+    yes = kib > len >> 10;
     MPI_Bcast(&yes, 1, MPI_INT, 0, MPI_COMM_WORLD);
     return yes;
 }
@@ -223,7 +224,7 @@ static void one_window(int way, int with_unit)
     single_words();
     wide_types();
     large_counts();
-    if (way == ALLOCATE && with_unit == 1 && mp_size == 2 && has_memory())
+    if (way == ALLOCATE && with_unit == 1 && mp_size == 2 && has_memory(10 * GIB))
         long_transfers();
     MUST(MPI_Win_unlock_all(win));
     if (way == DYNAMIC)
@@ -240,6 +241,13 @@ int main(int argc, char **argv)
 
     mp_start(&argc, &argv);
     target = (mp_rank + 1) % mp_size;
+    /* Adapters that pin memory need room for all that is registered. */
+    if (!has_memory(PART + GIB)) {
+        if (mp_rank == 0)
+            printf("0 passed, 0 failed, 1 skipped\n");
+        MPI_Finalize();
+        return 0;
+    }
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host);
     MPI_Comm_size(host, &n_host);
     MPI_Comm_free(&host);
