@@ -20,6 +20,9 @@
 #include "util/err.h"
 #include "util/log.h"
 
+#define SHORT_PAGE  4096 /* the smallest that the host of the source may have */
+#define SHORT_BYTES 64
+
 void dm_rma_finish(struct dm_adapt *adapt, struct dm_rdma *rdma)
 {
     rdma->next = NULL;
@@ -135,12 +138,25 @@ void dm_rma_requeue(struct dm_conn *conn, struct dm_lane *lane, struct dm_lane *
     }
 }
 
+/*
+ * Bytes of the next part. Soft-iWARP sends up to 24 bytes together with their header, and takes wrong ones
+ * when they come from two pages (docs/RDMA.md): a short part ends where its source's page does.
+ */
+static uint64_t part_len(const struct dm_ia *ia, const struct dm_rdma *rdma)
+{
+    uint64_t len = rdma->left < ia->max_rdma ? rdma->left : ia->max_rdma;
+    uint64_t from = rdma->is_read ? rdma->remote : rdma->local;
+    uint64_t in_page = SHORT_PAGE - from % SHORT_PAGE;
+
+    return dm_unlikely(ia->is_late) && len <= SHORT_BYTES && len > in_page ? in_page : len;
+}
+
 /* Post the next part of a transfer, or the read behind it. */
 static DAT_RETURN post_part(struct dm_conn *conn, struct dm_lane *lane, struct dm_rdma *rdma)
 {
     const struct dm_link *link = dm_link_of(conn, lane);
     struct dm_part *part = &lane->parts[lane->head % DM_LANE_REQS];
-    uint64_t len = rdma->left < lane->ia->max_rdma ? rdma->left : lane->ia->max_rdma;
+    uint64_t len = part_len(lane->ia, rdma);
     DAT_LMR_TRIPLET lmr;
     DAT_RMR_TRIPLET rmr;
     DAT_DTO_COOKIE cookie;
