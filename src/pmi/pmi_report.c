@@ -90,12 +90,21 @@ static void dial_far(struct dm_pmi *pmi, const char *var)
     struct sockaddr_in addr = {.sin_family = AF_INET};
     char name[INET_ADDRSTRLEN];
     unsigned port;
+    int fd;
 
     if (sscanf(var, "%*d:%*u:%16[0-9a-f]:%5u:%15[0-9.]", pmi->far_token, &port, name) != 3 ||
         inet_pton(AF_INET, name, &addr.sin_addr) != 1)
         return;
     addr.sin_port = htons((uint16_t)port);
-    pmi->far_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return;
+    /*
+     * The kernel closes what a dying process had from the last descriptor to the first: mpiexec must hear
+     * of it before Hydra does, which ends the others.
+     */
+    pmi->far_fd = fcntl(fd, F_DUPFD_CLOEXEC, pmi->wire.fd + 1);
+    close(fd);
     if (pmi->far_fd < 0)
         return;
     if (connect(pmi->far_fd, (const void *)&addr, sizeof(addr)) != 0 && errno != EINPROGRESS) {
