@@ -80,6 +80,13 @@ int dm_chan_commit(struct dm_chan *chan, int proc)
 
 /* ---- the queue ---- */
 
+static size_t total_of(const struct dm_chan_send *send)
+{
+    const struct dm_pkt *pkt = (const struct dm_pkt *)(const void *)send->hdr;
+
+    return pkt->hdr_len + (size_t)pkt->data_len;
+}
+
 /* Payload bytes [offset, offset+len) to dst. */
 static void fetch(struct dm_chan_send *send, size_t offset, void *dst, size_t len)
 {
@@ -148,8 +155,7 @@ static int put_gathered(struct dm_chan_peer *peer, struct dm_chan_send *send, si
 /* Push one packet. DM_EAGAIN: the pipe is full. */
 static int push_one(struct dm_chan_peer *peer, struct dm_chan_send *send)
 {
-    const struct dm_pkt *pkt = (const struct dm_pkt *)(const void *)send->hdr;
-    size_t total = pkt->hdr_len + (size_t)pkt->data_len;
+    size_t total = total_of(send);
 
     while (send->sent < total) {
         size_t left = total - send->sent, taken = 0;
@@ -166,6 +172,48 @@ static int push_one(struct dm_chan_peer *peer, struct dm_chan_send *send)
             return DM_EAGAIN;
     }
     return DM_OK;
+}
+
+/* Short packets from this one on that fit whole into one record, each where a header may lie; their bytes. */
+static int count_together(const struct dm_chan_peer *peer, const struct dm_chan_send *send,
+                          size_t *len_p)
+{
+    size_t max = dm_adapt_eager_max(peer->conn);
+    int n = 0;
+
+    *len_p = 0;
+    for (; send != NULL && send->sent == 0 && *len_p % 8 == 0; send = send->next) {
+        size_t total = total_of(send);
+
+        if (total > COPY_MAX || *len_p + total > max)
+            break;
+        *len_p += total;
+        n++;
+    }
+    return n;
+}
+
+/*
+ * Push several short packets in one record: where they have had to wait for room, one slot, one credit and
+ * one transfer do for all. Returns how many are on their way, 0: push the first by itself.
+ */
+static int push_together(struct dm_chan_peer *peer, int *err_p)
+{
+    struct dm_chan_send *send = peer->queue.head;
+    size_t len;
+    int n = send->next != NULL ? count_together(peer, send, &len) : 0;
+    char *place = n > 1 ? dm_adapt_eager_reserve(peer->conn, len) : NULL;
+
+    *err_p = DM_OK;
+    if (place == NULL)
+        return 0;
+    for (int i = 0; i < n; i++, send = send->next) {
+        fetch_from_header(send, place, total_of(send));
+        send->sent = total_of(send);
+        place += send->sent;
+    }
+    *err_p = dm_adapt_eager_commit(peer->conn, len);
+    return n;
 }
 
 static void finish(struct dm_chan *chan, struct dm_chan_peer *peer, struct dm_chan_send *send)
@@ -193,12 +241,16 @@ static int push(struct dm_chan *chan, struct dm_chan_peer *peer)
         return 0;
     peer->is_pushing = true;
     while (peer->queue.head != NULL) {
-        struct dm_chan_send *send = peer->queue.head;
+        int n_sent;
         int err;
 
         /* Set before the try: `writable` may come from inside it. */
         peer->is_blocked = true;
-        err = push_one(peer, send);
+        n_sent = push_together(peer, &err);
+        if (n_sent == 0) {
+            err = push_one(peer, peer->queue.head);
+            n_sent = 1;
+        }
         if (err == DM_EAGAIN)
             break;
         peer->is_blocked = false;
@@ -206,11 +258,11 @@ static int push(struct dm_chan *chan, struct dm_chan_peer *peer)
             dm_chan_peer_lost(chan, peer, err);
             break;
         }
-        (void)dm_chan_queue_take(&peer->queue);
         chan->depth++;
-        finish(chan, peer, send);
+        for (int i = 0; i < n_sent; i++)
+            finish(chan, peer, dm_chan_queue_take(&peer->queue));
         chan->depth--;
-        n++;
+        n += n_sent;
     }
     peer->is_pushing = false;
     return n;

@@ -66,6 +66,16 @@ static int open_failed(const struct dm_conf_entry *entry, DAT_RETURN rc)
                        "memory (is memfd_create refused by the container?) and locked memory "
                        "(ulimit -l)",
                        entry->name);
+    if (rc == (DAT_RETURN)(DAT_CLASS_ERROR | DAT_INSUFFICIENT_RESOURCES | DAT_RESOURCE_DEVICE))
+        return DM_FAIL(
+            DM_EPROVIDER,
+            "%s: dat_ia_open: its device or interface cannot be used; what it said itself "
+            "stands above",
+            entry->name);
+    if (DAT_GET_TYPE(rc) == DAT_INVALID_PARAMETER)
+        return DM_FAIL(DM_EPROVIDER,
+                       "%s: dat_ia_open: %s; are its ia_params in the dat.conf right (\"%s\")?",
+                       entry->name, dm_dat_text(rc), entry->params);
     return DM_FAIL(DM_EPROVIDER, "%s: dat_ia_open: %s", entry->name, dm_dat_text(rc));
 }
 

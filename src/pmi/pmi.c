@@ -174,6 +174,7 @@ int dm_pmi_open(struct dm_pmi **pmi_p)
         return DM_FAIL(DM_ENOMEM, "client of the process manager");
     pmi->wire.fd = -1;
     pmi->report_fd = -1;
+    pmi->far_fd = -1;
     pmi->ack_fd = -1;
     pmi->pid = getpid();
     pmi->job.appnum = -1;

@@ -50,6 +50,8 @@ struct dm_pmi {
     int key_max;             /* bytes of a key with its NUL */
     int val_max;             /* bytes of a value with its NUL */
     int report_fd;           /* socket to our mpiexec, or -1 */
+    int far_fd;              /* on its way to be report_fd, from another host; or -1 */
+    char far_token[17];      /* what is to be shown there */
     int ack_fd;              /* closed at the other end when our mpiexec knows us, or -1 */
     struct dm_list pairs;    /* key-value pairs of a job of one */
     struct dm_pmi_wire wire; /* of PMI-1 and PMI-2, else its fd is -1 */

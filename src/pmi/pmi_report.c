@@ -6,11 +6,17 @@
  * processes on its own host (src/tools/front_ranks.c has the other end). With the
  * first message goes a copy of the connection to Hydra: as long as mpiexec holds
  * it, Hydra does not act on our death, so mpiexec sees who died first.
+ *
+ * Behind it stands ":token:port:address" for those who do not have that socket, on other hosts or started
+ * by another program in between. They connect while Hydra is being asked, and have until the first fence for it;
+ * the connection ends with them.
  */
 #include "pmi/pmi_impl.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -25,6 +31,8 @@
 
 /* A stopped mpiexec must not stop the job. */
 #define ACK_WAIT_MS 1000
+/* Where a firewall drops what we send, the job starts without: then a death has no name. */
+#define FAR_WAIT_MS 300
 
 /* Sends a text, with n_fds descriptors. What gets lost costs a name in a message. */
 static bool tell(struct dm_pmi *pmi, const char *text, const int *fds, size_t n_fds)
@@ -67,8 +75,8 @@ static void say_up(struct dm_pmi *pmi)
         return;
     fds[0] = pmi->wire.fd;
     fds[1] = ack[1];
-    snprintf(text, sizeof(text), "up %d %d %d %s", pmi->job.rank, (int)pmi->pid, pmi->n_nodes,
-             pmi->host);
+    snprintf(text, sizeof(text), "up %d %d %d %s %d", pmi->job.rank, (int)pmi->pid, pmi->n_nodes,
+             pmi->host, pmi->job.size);
     if (tell(pmi, text, fds, 2))
         pmi->ack_fd = ack[0];
     else
@@ -76,10 +84,60 @@ static void say_up(struct dm_pmi *pmi)
     close(ack[1]);
 }
 
+/* Connect to mpiexec's port; the rest is dm_pmi_report_wait()'s. */
+static void dial_far(struct dm_pmi *pmi, const char *var)
+{
+    struct sockaddr_in addr = {.sin_family = AF_INET};
+    char name[INET_ADDRSTRLEN];
+    unsigned port;
+    int fd;
+
+    if (sscanf(var, "%*d:%*u:%16[0-9a-f]:%5u:%15[0-9.]", pmi->far_token, &port, name) != 3 ||
+        inet_pton(AF_INET, name, &addr.sin_addr) != 1)
+        return;
+    addr.sin_port = htons((uint16_t)port);
+    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return;
+    /*
+     * The kernel closes what a dying process had from the last descriptor to the first: mpiexec must hear
+     * of it before Hydra does, which ends the others.
+     */
+    pmi->far_fd = fcntl(fd, F_DUPFD_CLOEXEC, pmi->wire.fd + 1);
+    close(fd);
+    if (pmi->far_fd < 0)
+        return;
+    if (connect(pmi->far_fd, (const void *)&addr, sizeof(addr)) != 0 && errno != EINPROGRESS) {
+        DM_TRACE(PMI, "mpiexec is not at %s: %s", name, strerror(errno));
+        close(pmi->far_fd);
+        pmi->far_fd = -1;
+    }
+}
+
+/* Say hello when the connection is there; there is none if it fails. */
+static void say_far_up(struct dm_pmi *pmi)
+{
+    struct pollfd pfd = {.fd = pmi->far_fd, .events = POLLOUT};
+    char text[DM_PMI_NAME_MAX + 96];
+
+    while (poll(&pfd, 1, FAR_WAIT_MS) < 0 && errno == EINTR)
+        ;
+    pmi->report_fd = pmi->far_fd;
+    pmi->far_fd = -1;
+    snprintf(text, sizeof(text), "up %d %d %d %s %d %s\n", pmi->job.rank, (int)pmi->pid,
+             pmi->n_nodes, pmi->host, pmi->job.size, pmi->far_token);
+    if (tell(pmi, text, NULL, 0))
+        return;
+    close(pmi->report_fd);
+    pmi->report_fd = -1;
+}
+
 void dm_pmi_report_wait(struct dm_pmi *pmi)
 {
     struct pollfd pfd = {.fd = pmi->ack_fd, .events = POLLIN};
 
+    if (pmi->far_fd >= 0)
+        say_far_up(pmi);
     if (pmi->ack_fd < 0)
         return;
     while (poll(&pfd, 1, ACK_WAIT_MS) < 0 && errno == EINTR)
@@ -98,8 +156,10 @@ void dm_pmi_report_open(struct dm_pmi *pmi)
     if (var == NULL || sscanf(var, "%d:%llu", &fd, &inode) != 2)
         return;
     /* On another host, or behind a program that closed it, the number is not that socket. */
-    if (fstat(fd, &st) != 0 || !S_ISSOCK(st.st_mode) || (unsigned long long)st.st_ino != inode)
+    if (fstat(fd, &st) != 0 || !S_ISSOCK(st.st_mode) || (unsigned long long)st.st_ino != inode) {
+        dial_far(pmi, var);
         return;
+    }
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     pmi->report_fd = fd;
     say_up(pmi);
@@ -109,11 +169,14 @@ void dm_pmi_report_bye(struct dm_pmi *pmi)
 {
     char text[32];
 
-    snprintf(text, sizeof(text), "bye %d", pmi->job.rank);
+    snprintf(text, sizeof(text), "bye %d\n", pmi->job.rank);
     tell(pmi, text, NULL, 0);
     if (pmi->report_fd >= 0)
         close(pmi->report_fd);
     pmi->report_fd = -1;
+    if (pmi->far_fd >= 0)
+        close(pmi->far_fd);
+    pmi->far_fd = -1;
     if (pmi->ack_fd >= 0)
         close(pmi->ack_fd);
     pmi->ack_fd = -1;
@@ -123,6 +186,6 @@ void dm_pmi_report_end(struct dm_pmi *pmi)
 {
     char text[32];
 
-    snprintf(text, sizeof(text), "end %d", pmi->job.rank);
+    snprintf(text, sizeof(text), "end %d\n", pmi->job.rank);
     tell(pmi, text, NULL, 0);
 }

@@ -1,12 +1,16 @@
 /*
- * The ranks on mpiexec's own host.
+ * The ranks, and who of them died first.
  *
- * Messages of a rank: "up RANK PID N_HOSTS HOST" with its connection to Hydra
+ * Messages of a rank on this host: "up RANK PID N_HOSTS HOST N_RANKS" with its connection to Hydra
  * and a pipe that we close when we have it, "bye RANK" after MPI_Finalize, "end RANK" when it ends the whole job. While we
  * hold that connection, Hydra does not see it close, so a death has no
  * consequences before we have seen whose it was.
  *
- * With ranks on other hosts, Hydra may end ours because of a death over there:
+ * A rank on another host sends the same as lines, with the token behind the first one, over a connection of
+ * its own, which ends with it. Hydra kills the others after that: the first connection
+ * that ends is of the rank that began.
+ *
+ * Of those who could not connect we hear nothing; Hydra may end ours because of such a death:
  * then all die at once, and it is Hydra's turn to speak.
  */
 #include "tools/front_ranks.h"
@@ -33,6 +37,7 @@
 #define LOOK_NS     UINT64_C(50000000)
 
 #define REPORT_INDEX UINT64_MAX
+#define FAR_INDEX    (UINT64_MAX - 1)
 
 static void watch_fd(struct dm_front_ranks *ranks, int fd, uint64_t index)
 {
@@ -42,13 +47,17 @@ static void watch_fd(struct dm_front_ranks *ranks, int fd, uint64_t index)
         dm_log_warn("mpiexec: epoll: %s; a death may not be reported by rank", strerror(errno));
 }
 
-void dm_front_ranks_init(struct dm_front_ranks *ranks, int report_fd)
+void dm_front_ranks_init(struct dm_front_ranks *ranks, int report_fd,
+                         const struct dm_front_far *far)
 {
     memset(ranks, 0, sizeof(*ranks));
     ranks->status = -1;
     ranks->report_fd = report_fd;
+    ranks->far = *far;
     ranks->poll_fd = epoll_create1(EPOLL_CLOEXEC);
     watch_fd(ranks, report_fd, REPORT_INDEX);
+    if (far->fd >= 0)
+        watch_fd(ranks, far->fd, FAR_INDEX);
 }
 
 int dm_front_ranks_fd(const struct dm_front_ranks *ranks)
@@ -70,8 +79,26 @@ static void release(struct dm_front_rank *rank)
         close(rank->pid_fd);
     if (rank->pmi_fd >= 0)
         close(rank->pmi_fd);
+    if (rank->far_fd >= 0)
+        close(rank->far_fd);
+    free(rank->text);
+    rank->text = NULL;
     rank->pid_fd = -1;
     rank->pmi_fd = -1;
+    rank->far_fd = -1;
+}
+
+/* Shall we see its end? */
+static bool is_watched(const struct dm_front_rank *rank)
+{
+    return rank->rank >= 0 && (rank->pid_fd >= 0 || rank->far_fd >= 0);
+}
+
+static void close_far(struct dm_front_ranks *ranks)
+{
+    if (ranks->far.fd >= 0)
+        close(ranks->far.fd);
+    ranks->far.fd = -1;
 }
 
 void dm_front_ranks_ignore(struct dm_front_ranks *ranks)
@@ -79,6 +106,7 @@ void dm_front_ranks_ignore(struct dm_front_ranks *ranks)
     ranks->is_ended = true;
     ranks->decide_at = 0;
     ranks->order_at = 0;
+    close_far(ranks);
     for (size_t i = 0; i < ranks->n_ranks; i++)
         release(&ranks->ranks[i]);
 }
@@ -109,16 +137,17 @@ static void add_rank(struct dm_front_ranks *ranks, const struct dm_front_rank *r
         ranks->ranks = new;
         ranks->max_ranks = max;
     }
-    watch_fd(ranks, rank->pid_fd, ranks->n_ranks);
+    watch_fd(ranks, rank->is_far ? rank->far_fd : rank->pid_fd, ranks->n_ranks);
     ranks->ranks[ranks->n_ranks++] = *rank;
 }
 
 static void take_up(struct dm_front_ranks *ranks, const char *text, int pmi_fd)
 {
-    struct dm_front_rank rank = {.pmi_fd = pmi_fd, .pid_fd = -1};
+    struct dm_front_rank rank = {.pmi_fd = pmi_fd, .pid_fd = -1, .far_fd = -1};
     int n_hosts;
 
-    if (sscanf(text, "up %d %d %d %255s", &rank.rank, &rank.pid, &n_hosts, rank.host) == 4)
+    if (sscanf(text, "up %d %d %d %255s %d", &rank.rank, &rank.pid, &n_hosts, rank.host,
+               &ranks->n_all) == 5)
         rank.pid_fd = (int)syscall(SYS_pidfd_open, rank.pid, 0);
     if (rank.pid_fd < 0 || pmi_fd < 0 || ranks->is_ended) {
         /* An old kernel: Hydra watches, as it always did. */
@@ -190,6 +219,62 @@ static bool take_news(struct dm_front_ranks *ranks)
     return true;
 }
 
+/* ---- ranks on other hosts ---- */
+
+static void take_far(struct dm_front_ranks *ranks)
+{
+    int fd = accept4(ranks->far.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    struct dm_front_rank rank = {
+        .rank = -1, .pmi_fd = -1, .pid_fd = -1, .far_fd = fd, .is_far = true};
+
+    if (fd >= 0)
+        rank.text = calloc(1, DM_FRONT_TEXT_LEN);
+    if (fd >= 0 && rank.text != NULL && !ranks->is_ended)
+        add_rank(ranks, &rank);
+    else if (fd >= 0)
+        release(&rank);
+    else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+        close_far(ranks); /* the others stay unknown */
+}
+
+/* What it says first; false: it is none of ours. */
+static bool take_far_up(struct dm_front_ranks *ranks, struct dm_front_rank *rank)
+{
+    char token[DM_FRONT_TOKEN_LEN] = "";
+    int n_hosts;
+    int num;
+
+    if (sscanf(rank->text, "up %d %d %d %255s %d %16s", &num, &rank->pid, &n_hosts, rank->host,
+               &ranks->n_all, token) != 6 ||
+        strcmp(token, ranks->far.token) != 0)
+        return false;
+    rank->rank = num;
+    return true;
+}
+
+/* Read what it says, line by line; false: it is gone. */
+static bool hear(struct dm_front_ranks *ranks, size_t i)
+{
+    struct dm_front_rank *rank = &ranks->ranks[i];
+    size_t have = strlen(rank->text);
+    ssize_t n = recv(rank->far_fd, rank->text + have, DM_FRONT_TEXT_LEN - 1 - have, 0);
+    char *end;
+
+    if (n <= 0)
+        return n < 0 && (errno == EAGAIN || errno == EINTR);
+    rank->text[have + (size_t)n] = '\0';
+    while (rank->text != NULL && (end = strchr(rank->text, '\n')) != NULL) {
+        *end = '\0';
+        if (rank->rank >= 0)
+            take_text(ranks, rank->text, -1);
+        else if (!take_far_up(ranks, rank))
+            return false;
+        if (rank->text != NULL) /* it did not say goodbye */
+            memmove(rank->text, end + 1, strlen(end + 1) + 1);
+    }
+    return true;
+}
+
 /* ---- deaths ---- */
 
 int dm_front_zombie_status(int pid)
@@ -231,12 +316,22 @@ struct pid_info {
 static int wait_status(const struct dm_front_rank *rank)
 {
     struct pid_info info = {.mask = PID_INFO_EXIT};
-    int status = dm_front_zombie_status(rank->pid);
+    int status = rank->is_far ? -1 : dm_front_zombie_status(rank->pid);
 
-    if (status < 0 && ioctl(rank->pid_fd, PID_GET_INFO, &info) == 0 &&
+    if (status < 0 && !rank->is_far && ioctl(rank->pid_fd, PID_GET_INFO, &info) == 0 &&
         (info.mask & PID_INFO_EXIT) != 0)
         status = info.exit_code;
     return status;
+}
+
+/* True when we should have seen any rank of the job die. */
+static bool are_all_known(const struct dm_front_ranks *ranks)
+{
+    int n = 0;
+
+    for (size_t i = 0; i < ranks->n_ranks; i++)
+        n += ranks->ranks[i].rank >= 0;
+    return n >= ranks->n_all;
 }
 
 /* True when the ranks of this host were ended by something elsewhere. */
@@ -261,6 +356,8 @@ void dm_front_ranks_report(struct dm_front_ranks *ranks, int hydra_status)
     int status;
 
     /* Hydra was faster than our patience. */
+    if (hydra_status != 0 && !ranks->is_ended)
+        dm_front_ranks_run(ranks);
     if (ranks->decide_at != 0) {
         ranks->decide_at = 1;
         dm_front_ranks_run(ranks);
@@ -275,7 +372,7 @@ void dm_front_ranks_report(struct dm_front_ranks *ranks, int hydra_status)
     rank = &ranks->ranks[ranks->first];
     status = ranks->status;
     /* Left to itself, Hydra ends with the number of the signal that killed the rank. */
-    if (status < 0 && ranks->order_at != 0 && hydra_status < NSIG)
+    if (status < 0 && (ranks->order_at != 0 || rank->is_far) && hydra_status < NSIG)
         status = hydra_status;
     if (status > 0 && WIFSIGNALED(status))
         snprintf(cause, sizeof(cause), "was killed by signal %d (%s)", WTERMSIG(status),
@@ -317,10 +414,16 @@ static void take_death(struct dm_front_ranks *ranks, size_t i)
 {
     struct dm_front_rank *rank = &ranks->ranks[i];
 
-    if (rank->pid_fd < 0 || rank->is_dead)
+    if (rank->is_dead || (rank->is_far ? rank->far_fd : rank->pid_fd) < 0)
         return;
+    if (rank->is_far && hear(ranks, i))
+        return;
+    if (!is_watched(rank)) { /* a stranger */
+        release(rank);
+        return;
+    }
     rank->is_dead = true;
-    epoll_ctl(ranks->poll_fd, EPOLL_CTL_DEL, rank->pid_fd, NULL);
+    epoll_ctl(ranks->poll_fd, EPOLL_CTL_DEL, rank->is_far ? rank->far_fd : rank->pid_fd, NULL);
     if (ranks->decide_at == 0 && !ranks->is_ended) {
         ranks->first = i;
         ranks->died_at = dm_clock_ns();
@@ -332,7 +435,7 @@ static void take_death(struct dm_front_ranks *ranks, size_t i)
 static bool are_all_dead(const struct dm_front_ranks *ranks)
 {
     for (size_t i = 0; i < ranks->n_ranks; i++)
-        if (ranks->ranks[i].pid_fd >= 0 && !ranks->ranks[i].is_dead)
+        if (is_watched(&ranks->ranks[i]) && !ranks->ranks[i].is_dead)
             return false;
     return true;
 }
@@ -353,8 +456,10 @@ static bool find_guilty(struct dm_front_ranks *ranks)
         const struct dm_front_rank *rank = &ranks->ranks[at];
         int status;
 
-        if (!rank->is_dead || rank->pid_fd < 0 || rank->is_excused)
+        if (!rank->is_dead || !is_watched(rank) || rank->is_excused)
             continue;
+        if (rank->is_far && i == 0) /* before Hydra has killed anybody */
+            return true;
         status = wait_status(rank);
         if (status >= 0 && !is_killed(status)) {
             ranks->first = at;
@@ -388,12 +493,17 @@ static bool decide(struct dm_front_ranks *ranks)
 
     ranks->decide_at = 0;
     /* It said goodbye just before, or another rank ended the job and says why. */
-    if (rank->pid_fd < 0 || (ranks->is_ended && !is_sure))
+    if (!is_watched(rank) || rank->is_excused || (ranks->is_ended && (!is_sure || rank->is_far)))
         return false;
     /* All are dead: by Hydra, which may have begun with this one, or with one elsewhere. */
-    ranks->is_doubtful = !ranks->is_alone && are_all_dead(ranks) && !is_sure;
+    ranks->is_doubtful =
+        rank->is_far ? !are_all_known(ranks) : !ranks->is_alone && are_all_dead(ranks) && !is_sure;
     ranks->is_guilty = true;
     ranks->status = wait_status(rank);
+    if (rank->is_far) { /* Hydra sees it by itself */
+        ranks->is_ended = true;
+        return true;
+    }
     if (!ranks->is_ended)
         ranks->order_at = dm_clock_ns();
     if (!ranks->is_ended && (ranks->status < 0 || WIFSIGNALED(ranks->status)))
@@ -409,9 +519,12 @@ bool dm_front_ranks_run(struct dm_front_ranks *ranks)
     int n = epoll_wait(ranks->poll_fd, events, 64, 0);
     bool has_died = false;
 
-    for (int i = 0; i < n; i++)
-        if (events[i].data.u64 != REPORT_INDEX)
+    for (int i = 0; i < n; i++) {
+        if (events[i].data.u64 == FAR_INDEX)
+            take_far(ranks);
+        else if (events[i].data.u64 != REPORT_INDEX)
             take_death(ranks, (size_t)events[i].data.u64);
+    }
     while (ranks->report_fd >= 0 && take_news(ranks))
         ;
     now = dm_clock_ns();

@@ -1,5 +1,5 @@
 /*
- * The ranks on mpiexec's own host: who they are, and which of them died first.
+ * The ranks: who they are, and which of them died first.
  */
 #ifndef DM_TOOLS_FRONT_RANKS_H
 #define DM_TOOLS_FRONT_RANKS_H
@@ -8,22 +8,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tools/front_far.h"
+
+enum { DM_FRONT_TEXT_LEN = 512 };
+
 struct dm_front_rank {
-    int rank;
+    int rank; /* -1: it has not said yet */
     int pid;
-    int pmi_fd; /* copy of its connection to Hydra */
-    int pid_fd; /* readable when it has ended; -1: it said goodbye */
+    int pmi_fd; /* copy of its connection to Hydra; -1: it is on another host */
+    int pid_fd; /* readable when it has ended; -1: it said goodbye, or is on another host */
+    int far_fd; /* its connection from another host, which ends with it; else -1 */
+    bool is_far;
     bool is_dead;
     bool has_left; /* it said goodbye */
     char host[256];
     bool is_excused; /* it has ended the job and said why */
+    char *text;      /* what it has said and is not a whole line yet, if it is far */
 };
 
 struct dm_front_ranks {
-    int report_fd;      /* socket to the ranks, -1 when all have closed it */
-    int poll_fd;        /* epoll over the socket and every pid_fd */
+    int report_fd; /* socket to the ranks of this host, -1 when all have closed it */
+    int poll_fd;   /* epoll over the sockets and every pid_fd and far_fd */
+    struct dm_front_far far;
     bool is_ended;      /* the end of the job has been ordered: deaths mean nothing any more */
     bool is_alone;      /* no rank runs on another host */
+    int n_all;          /* ranks of the job, 0: not known yet */
     uint64_t died_at;   /* the first of them */
     uint64_t decide_at; /* nanoseconds; when to look at the deaths, 0: there is none */
     uint64_t order_at;  /* nanoseconds; when to have Hydra end the job, 0: not */
@@ -36,8 +45,12 @@ struct dm_front_ranks {
     size_t max_ranks;
 };
 
-/* Listen at one end of a socket pair whose other end the ranks inherit. */
-void dm_front_ranks_init(struct dm_front_ranks *ranks, int report_fd);
+/*
+ * Listen at one end of a socket pair whose other end the ranks of this host inherit, and at far, which is
+ * theirs from now on, for those on others.
+ */
+void dm_front_ranks_init(struct dm_front_ranks *ranks, int report_fd,
+                         const struct dm_front_far *far);
 /* A descriptor that is readable when dm_front_ranks_run has something to do. */
 int dm_front_ranks_fd(const struct dm_front_ranks *ranks);
 /* When to call dm_front_ranks_run in any case, UINT64_MAX: never. */

@@ -7,6 +7,7 @@
  * any process of the host, often one that it has killed itself. So the ranks on
  * this host leave a copy of their connection to Hydra here (front_ranks.c). Then
  * Hydra does not notice a death; we do, know who it was, and have Hydra end the job.
+ * Those on other hosts connect to us: whose connection ends first has died first.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -148,12 +150,14 @@ static void die(const char *what)
     exit(1);
 }
 
-/* The socket to the ranks on this host; returns their end, which they inherit. */
-static int open_report(struct front *front)
+/* The socket to the ranks on this host; returns their end, which they inherit. And the port for others. */
+static int open_report(struct front *front, char *const *argv)
 {
     /* A rank must not hang when this process is stopped. */
     struct timeval patience = {.tv_sec = 1};
-    char text[64];
+    struct dm_front_far far;
+    char far_text[64];
+    char text[128];
     struct stat st;
     int fds[2];
     int fd;
@@ -167,16 +171,28 @@ static int open_report(struct front *front)
     close(fds[1]);
     if (fd < 0 || fstat(fd, &st) != 0)
         die("socketpair");
-    snprintf(text, sizeof(text), "%d:%llu", fd, (unsigned long long)st.st_ino);
+    dm_front_far_open(&far, argv, far_text, sizeof(far_text));
+    snprintf(text, sizeof(text), "%d:%llu%s", fd, (unsigned long long)st.st_ino, far_text);
     setenv("DATUM_REPORT", text, 1);
-    dm_front_ranks_init(&front->ranks, fds[0]);
+    dm_front_ranks_init(&front->ranks, fds[0], &far);
     return fd;
+}
+
+/* A rank takes two descriptors. Hydra and the program have kept the limit that was. */
+static void raise_fd_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static void start_hydra(struct front *front, const char *path, char **argv, const sigset_t *mask)
 {
     pid_t parent = getpid();
-    int report_fd = open_report(front);
+    int report_fd = open_report(front, argv);
 
     front->hydra = fork();
     if (front->hydra < 0)
@@ -193,6 +209,7 @@ static void start_hydra(struct front *front, const char *path, char **argv, cons
         _exit(126);
     }
     close(report_fd);
+    raise_fd_limit();
 }
 
 /* ---- watching ---- */

@@ -31,6 +31,24 @@ check_fails 'no provider between the hosts' 'no DAT provider of host h[12] reach
 cp check.out said
 check 'which says why' grep -q 'datum-shm: reaches only its own host' said
 
+# what the dat.conf says about the provider
+told() { # IA_PARAMS COMMAND...
+    sed "/^datum-tcp/s/\"\" *\"\"\$/\"$1\" \"\"/" "$DAT_OVERRIDE" >told.conf
+    shift
+    DAT_OVERRIDE=$PWD/told.conf "$@"
+}
+check_fails 'an interface that there is not' 'datum-tcp: interface eth7 does not exist; this host has .*eth0' \
+    told if=eth7 job ./sleeper 0
+check_fails 'a provider that libfabric has not' 'libfabric has no provider "none"' told prov=none job ./sleeper 0
+check_fails 'a key that it does not know' 'say "tiemout=9", which it does not know; it knows if=' \
+    told 'if=eth0 tiemout=9' job ./sleeper 0
+check_fails 'a value that cannot be' 'say "timeout=ever"; it can be a number' told timeout=ever job ./sleeper 0
+
+# no more ports
+on_host h2 sysctl -qw net.ipv4.ip_local_port_range='50000 50001'
+check_fails 'no local port' 'no local port is free' on_host h1 timeout 40 mpiexec -ppn 3 -n 6 ./sleeper 0
+on_host h2 sysctl -qw net.ipv4.ip_local_port_range='32768 60999'
+
 # firewalls: the launcher's ports are those of its range, all others are closed
 export MPIEXEC_PORT_RANGE=40000:40100 MPIR_CVAR_CH3_PORT_RANGE=40000:40100
 firewall() { # HOST VERDICT

@@ -106,6 +106,7 @@ process_of() { sed -n "s/^rank $1 on .*process //p" out; }
 start 6
 on_host h2 kill -KILL "$(process_of 1)"
 ended 'kill -9 of a rank on another host'
+err_says 'kill -9 of a rank on another host' 'error: rank 1 on host h2 '
 
 start 6
 on_host h1 kill -KILL "$(process_of 3)"
@@ -120,7 +121,28 @@ on_host h1 kill -KILL "$(process_of 3)"
 sleep 0.8
 on_host h1 pkill -CONT -x hydra_pmi_proxy
 ended 'a slow end of the ranks on one host'
-check 'a slow end of the ranks on one host: no rank is blamed' bash -c '! grep "error: rank" err'
+err_says 'a slow end of the ranks on one host' 'error: rank 1 on host h2'
+
+# Whom mpiexec cannot hear, for a firewall, nobody can name: then nobody is.
+on_host h1 nft -f - <<'RULES'
+table inet closed {
+    chain in {
+        type filter hook input priority 0;
+        iifname eth0 tcp dport 21000 drop
+    }
+}
+RULES
+export MPIEXEC_PORT_RANGE=20000:21000
+start 6
+on_host h1 pkill -STOP -x hydra_pmi_proxy
+on_host h2 kill -KILL "$(process_of 1)"
+on_host h1 kill -KILL "$(process_of 3)"
+sleep 0.8
+on_host h1 pkill -CONT -x hydra_pmi_proxy
+ended 'a death that nobody saw'
+check 'a death that nobody saw: no rank is blamed' bash -c '! grep "error: rank" err'
+unset MPIEXEC_PORT_RANGE
+on_host h1 nft flush ruleset
 
 start 3
 on_host h2 pkill -KILL -f hydra_pmi_proxy

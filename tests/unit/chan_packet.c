@@ -238,6 +238,38 @@ static void fast_path_refuses_when_others_wait(void)
     stop();
 }
 
+/* Records hold whole packets, the next one where a header may lie: here 0 and 1, 2, 3 and 4, 5, 6 and 7, 8. */
+static void those_who_waited_go_together(void)
+{
+    struct out outs[9];
+    unsigned char data[9][512];
+
+    FAKE_DEFAULTS;
+    fake.is_unready = true;
+    start();
+    for (int i = 0; i < 9; i++) {
+        struct numbered n = make(i);
+
+        for (size_t k = 0; k < n.pkt.data_len; k++)
+            data[i][k] = byte_of(i, k);
+        outs[i] = (struct out){.number = i, .data = data[i]};
+        outs[i].send.done = out_done;
+        outs[i].send.data = i % 2 == 0 ? data[i] : NULL;
+        outs[i].send.read = out_read;
+        CHECK_EQ(dm_chan_send(chans[0], 1, &n.pkt, &outs[i].send), DM_OK);
+    }
+    fake.is_unready = false;
+    dm_chan_progress(chans[0]);
+    CHECK_EQ(fake_procs[1]->conns[0].n_unread, 6);
+    for (int i = 0; i < 9; i++)
+        CHECK_EQ(outs[i].n_done, 1);
+    for (int i = 0; i < 9; i++)
+        dm_chan_progress(chans[1]);
+    CHECK_EQ(rx.n_done, 9);
+    CHECK_EQ(rx.n_in_place, 9);
+    stop();
+}
+
 static void memory_in_use_is_not_given_back(void)
 {
     struct numbered n = make(9); /* 3000 bytes: from the caller's memory */
@@ -271,6 +303,7 @@ int main(void)
     cut_at_every_byte();
     mixed_cuts_and_few_credits();
     fast_path_refuses_when_others_wait();
+    those_who_waited_go_together();
     memory_in_use_is_not_given_back();
     return test_result();
 }

@@ -513,12 +513,12 @@ static void report_to_mpiexec(void)
     CHECK_EQ(dm_pmi_close(pmi), DM_OK);
     stop_fake();
     CHECK_EQ(fcntl(fds[1], F_GETFD), -1);
-    snprintf(text, sizeof(text), "up 3 %d 2 %s", (int)getpid(), dm_host_name());
+    snprintf(text, sizeof(text), "up 3 %d 2 %s 4", (int)getpid(), dm_host_name());
     CHECK_STR(heard(fds[0], &fd), text);
     CHECK_EQ(fstat(fd, &st), 0);
     CHECK_EQ(st.st_ino, st_pmi.st_ino);
     close(fd);
-    CHECK_STR(heard(fds[0], &fd), "bye 3");
+    CHECK_STR(heard(fds[0], &fd), "bye 3\n");
     CHECK_STR(heard(fds[0], &fd), "");
     /* The number means something else now: it must not be touched. */
     CHECK_EQ(open("/dev/null", O_RDWR), fds[1]);

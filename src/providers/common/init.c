@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "providers/common/prov_state.h"
+#include "util/log.h"
+#include "util/strbuf.h"
 
 static struct dm_prov_name *find_locked(const char *name, bool is_threadsafe)
 {
@@ -139,4 +141,51 @@ uint64_t dm_prov_param_size(const char *params, const char *key, uint64_t def)
     else if (*end != '\0')
         return def;
     return value;
+}
+
+static bool is_among(const char *word, size_t len, const char *const *keys)
+{
+    for (; *keys != NULL; keys++) {
+        size_t key_len = strlen(*keys);
+
+        if (len > key_len && word[key_len] == '=' && strncmp(word, *keys, key_len) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool dm_prov_params_known(const char *name, const char *params, const char *const *keys)
+{
+    const char *at = params != NULL ? params : "";
+    struct dm_strbuf sb;
+    char list[256];
+
+    for (;;) {
+        size_t len;
+
+        at += strspn(at, " \t");
+        len = strcspn(at, " \t");
+        if (len == 0)
+            return true;
+        if (!is_among(at, len, keys)) {
+            dm_strbuf_init(&sb, list, sizeof(list));
+            for (; *keys != NULL; keys++)
+                dm_strbuf_addf(&sb, "%s%s=", sb.len > 0 ? ", " : "", *keys);
+            dm_log_error(
+                "%s: its ia_params in the dat.conf say \"%.*s\", which it does not know; it "
+                "knows %s",
+                name, (int)len, at, list);
+            return false;
+        }
+        at += len;
+    }
+}
+
+void dm_prov_param_bad(const char *name, const char *params, const char *key, const char *is_good)
+{
+    char text[64] = "...";
+
+    (void)dm_prov_param(params, key, text, sizeof(text));
+    dm_log_error("%s: its ia_params in the dat.conf say \"%s=%s\"; it can be %s", name, key, text,
+                 is_good);
 }

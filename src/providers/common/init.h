@@ -37,5 +37,10 @@ _Atomic pid_t *dm_prov_alive(void);
 bool dm_prov_param(const char *params, const char *key, char *buf, size_t len);
 /* Same for a size with an optional k, m or g; def if absent or wrong. */
 uint64_t dm_prov_param_size(const char *params, const char *key, uint64_t def);
+/* Has every word one of these keys (the last one is NULL)? The first that has not is reported for
+ * the provider of this name, with all keys. */
+bool dm_prov_params_known(const char *name, const char *params, const char *const *keys);
+/* Report that the value of a key is none; is_good says what would be. */
+void dm_prov_param_bad(const char *name, const char *params, const char *key, const char *is_good);
 
 #endif

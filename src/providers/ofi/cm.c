@@ -7,8 +7,11 @@
  */
 #include "providers/ofi/calls.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "util/log.h"
 
 #define BAD_EP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
 
@@ -57,6 +60,25 @@ static void give_up(struct dm_ofi_conn *conn, DAT_EVENT_NUMBER event, const void
     dm_ofi_conn_fail(conn, event);
 }
 
+/* What this process is short of looks to it like an address that cannot be reached: say so once. */
+static void unreachable(struct dm_ofi_conn *conn, int err)
+{
+    struct dm_ofi_ia *ia = conn->ia;
+    const char *name = ia->pia.obj.provider->device_name;
+    bool is_short = err == FI_EADDRNOTAVAIL || err == FI_EMFILE;
+
+    if (is_short && !ia->is_short_told && err == FI_EMFILE)
+        dm_log_warn("%s: this process may open no more descriptors (ulimit -n): no connection can "
+                    "be made",
+                    name);
+    else if (is_short && !ia->is_short_told)
+        dm_log_warn("%s: no local port is free (sysctl net.ipv4.ip_local_port_range), or the "
+                    "address of %s is gone: no connection can be made",
+                    name, ia->iface);
+    ia->is_short_told = ia->is_short_told || is_short;
+    give_up(conn, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
+}
+
 /* Call at the next place; nobody there: no consumer has said no. */
 static void call_next(struct dm_ofi_conn *conn)
 {
@@ -69,13 +91,16 @@ static void call_next(struct dm_ofi_conn *conn)
     while ((port = dm_ofi_qual_port(conn->qual, conn->n_candidate++)) != 0) {
         dm_ofi_addr_set_port(&conn->to, port);
         dm_ofi_conn_close_fid(conn);
-        if (!dm_ofi_conn_open(conn, NULL))
-            break;
+        errno = 0;
+        if (!dm_ofi_conn_open(conn, NULL)) {
+            unreachable(conn, errno);
+            return;
+        }
         err = fi_connect(conn->fid, &conn->to, &call, sizeof(call));
         if (err == 0)
             return;
         if (err != -FI_ECONNREFUSED) {
-            give_up(conn, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
+            unreachable(conn, -err);
             return;
         }
     }
@@ -89,7 +114,7 @@ void dm_ofi_cm_error(struct dm_ofi_conn *conn, int err)
     else if (err == FI_ECONNREFUSED || err == FI_ECONNRESET || err == FI_ECONNABORTED)
         call_next(conn);
     else
-        give_up(conn, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
+        unreachable(conn, err);
 }
 
 void dm_ofi_cm_connected(struct dm_ofi_conn *conn)

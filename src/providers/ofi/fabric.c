@@ -67,7 +67,7 @@ DAT_RETURN dm_ofi_fabric_open(struct dm_ofi_ia *ia)
         dm_log_error("%s: libfabric has no provider \"%s\" with connected endpoints on interface "
                      "%s: %s; \"fi_info -t FI_EP_MSG\" lists what there is",
                      ia->pia.obj.provider->device_name, ia->prov, ia->iface, fi_strerror(-err));
-        return DM_DAT(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+        return DM_DAT(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
     }
     ia->is_split = strcmp(ia->prov, "tcp") == 0;
     /* Addresses of remote memory are those of its owner. */

@@ -55,35 +55,47 @@ static const struct dm_pia_ops ops = {
     .sleep = dm_ofi_sleep,
 };
 
-/* False if ia_params asks for something that does not exist. */
+/* False, and reported, if ia_params asks for something that does not exist. */
 static bool read_params(struct dm_ofi_ia *ia, const char *params, char *want, int *family_p)
 {
+    static const char *const keys[] = {"if", "family", "progress", "timeout", "prov", NULL};
+    const char *name = ia->pia.obj.provider->device_name;
     char text[16] = "auto";
 
+    if (!dm_prov_params_known(name, params, keys))
+        return false;
     strcpy(ia->prov, "tcp");
     (void)dm_prov_param(params, "prov", ia->prov, sizeof(ia->prov));
     want[0] = '\0';
     (void)dm_prov_param(params, "if", want, WANT_LEN);
     (void)dm_prov_param(params, "progress", text, sizeof(text));
-    if (strcmp(text, "auto") == 0)
+    if (strcmp(text, "auto") == 0) {
         ia->mode = DM_OFI_AUTO;
-    else if (strcmp(text, "manual") == 0)
+    } else if (strcmp(text, "manual") == 0) {
         ia->mode = DM_OFI_MANUAL;
-    else if (strcmp(text, "thread") == 0)
+    } else if (strcmp(text, "thread") == 0) {
         ia->mode = DM_OFI_THREAD;
-    else
+    } else {
+        dm_prov_param_bad(name, params, "progress", "auto, manual or thread");
         return false;
+    }
     strcpy(text, "any");
     (void)dm_prov_param(params, "family", text, sizeof(text));
-    if (strcmp(text, "any") == 0)
+    if (strcmp(text, "any") == 0) {
         *family_p = AF_UNSPEC;
-    else if (strcmp(text, "4") == 0)
+    } else if (strcmp(text, "4") == 0) {
         *family_p = AF_INET;
-    else if (strcmp(text, "6") == 0)
+    } else if (strcmp(text, "6") == 0) {
         *family_p = AF_INET6;
-    else
+    } else {
+        dm_prov_param_bad(name, params, "family", "4, 6 or any");
         return false;
-    ia->timeout_ns = dm_prov_param_size(params, "timeout", TIMEOUT_S) * NS_PER_S;
+    }
+    ia->timeout_ns = TIMEOUT_S * (uint64_t)NS_PER_S;
+    if (dm_prov_param(params, "timeout", text, sizeof(text)))
+        ia->timeout_ns = dm_prov_param_size(params, "timeout", 0) * NS_PER_S;
+    if (ia->timeout_ns == 0)
+        dm_prov_param_bad(name, params, "timeout", "a number of seconds from 1");
     return ia->timeout_ns > 0;
 }
 
@@ -171,8 +183,8 @@ static DAT_RETURN open_network(struct dm_ofi_ia *ia, const char *params)
     if (err == DM_ENOMEM)
         return DM_DAT_NOMEM;
     if (err != DM_OK) {
-        dm_ofi_if_explain(want[0] != '\0' ? want : NULL, family);
-        return DM_DAT(DAT_PROVIDER_NOT_FOUND, DAT_NAME_NOT_REGISTERED);
+        dm_ofi_if_explain(ia->pia.obj.provider->device_name, want[0] != '\0' ? want : NULL, family);
+        return DM_DAT(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
     }
     /* Without this address space no receive can be posted: say so now. */
     if (!dm_ofi_excess_map(ia))

@@ -163,7 +163,7 @@ int dm_ofi_if_choose(const char *want, int family, char *name, struct sockaddr_s
     return best != NULL ? DM_OK : DM_ECONFIG;
 }
 
-void dm_ofi_if_explain(const char *want, int family)
+void dm_ofi_if_explain(const char *name, const char *want, int family)
 {
     const char *what = family == AF_INET ? "IPv4 " : family == AF_INET6 ? "IPv6 " : "";
     struct ifaddrs *list = NULL;
@@ -175,10 +175,9 @@ void dm_ofi_if_explain(const char *want, int family)
         list_all(list, &sb);
     freeifaddrs(list);
     if (want != NULL && if_nametoindex(want) == 0)
-        dm_log_error("datum-tcp: interface %s does not exist; this host has %s", want, buf);
+        dm_log_error("%s: interface %s does not exist; this host has %s", name, want, buf);
     else if (want != NULL)
-        dm_log_error("datum-tcp: interface %s has no %saddress; this host has %s", want, what, buf);
+        dm_log_error("%s: interface %s has no %saddress; this host has %s", name, want, what, buf);
     else
-        dm_log_error("datum-tcp: no interface with an %saddress is up; this host has %s", what,
-                     buf);
+        dm_log_error("%s: no interface with an %saddress is up; this host has %s", name, what, buf);
 }

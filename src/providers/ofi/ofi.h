@@ -81,9 +81,10 @@ struct dm_ofi_ia {
     struct dm_list conns;    /* all */
     struct dm_list ending;   /* those to be closed after the round */
     struct dm_list listeners;
-    bool is_in_round; /* completions are being read */
-    int n_moving;     /* connections in DM_CONN_MOVING */
-    int n_setup;      /* connections that are being set up, or ended */
+    bool is_in_round;   /* completions are being read */
+    int n_moving;       /* connections in DM_CONN_MOVING */
+    int n_setup;        /* connections that are being set up, or ended */
+    bool is_short_told; /* that this process is short of ports or descriptors */
     /* progress.c */
     _Atomic uint32_t n_polls; /* by consumers */
     _Atomic uint32_t n_leads; /* sleeps on the descriptors by who waits */
@@ -324,8 +325,8 @@ uint32_t dm_ofi_ep_token(const struct dm_ofi_ia *ia, const struct dm_oep *ep);
  * address. want may be NULL, family AF_UNSPEC. DM_OK, DM_ECONFIG: there is
  * none, DM_ENOMEM. */
 int dm_ofi_if_choose(const char *want, int family, char *name, struct sockaddr_storage *addr);
-/* Tell the user why there is none. */
-void dm_ofi_if_explain(const char *want, int family);
+/* Tell the user of the provider of this name why there is none. */
+void dm_ofi_if_explain(const char *name, const char *want, int family);
 /* Have libfabric set itself up for this fabric, fast; load.c. */
 void dm_ofi_load(const char *prov);
 /* Open what the parameters ask for; closed by dm_ofi_fabric_close(). */

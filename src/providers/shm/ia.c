@@ -35,8 +35,12 @@ static const struct dm_pia_ops ops = {
 /* False if ia_params asks for something that does not exist. */
 static bool read_params(struct dm_shm_ia *ia, const char *params, size_t *size_p)
 {
+    static const char *const keys[] = {"copy",     "segment",       "latency",   "request",
+                                       "register", "register_page", "bandwidth", NULL};
     char copy[16] = "auto";
 
+    if (!dm_prov_params_known(ia->pia.obj.provider->device_name, params, keys))
+        return false;
     (void)dm_prov_param(params, "copy", copy, sizeof(copy));
     if (strcmp(copy, "auto") == 0)
         ia->copy = DM_COPY_AUTO;

@@ -1,0 +1,166 @@
+/*
+ * The fake provider's objects, and what tests turn and count. Part of fake_dat.h.
+ */
+#ifndef DM_TESTS_UNIT_FAKE_OBJ_H
+#define DM_TESTS_UNIT_FAKE_OBJ_H
+
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <dat2/udat.h>
+
+#define FAKE_ERR(type) ((DAT_RETURN)(DAT_CLASS_ERROR | (type)))
+
+enum fake_kind { FAKE_IA = 1, FAKE_EVD, FAKE_EP, FAKE_LMR, FAKE_PZ, FAKE_PSP, FAKE_CR };
+
+struct fake_obj {
+    DAT_PROVIDER *prov; /* first: the registry's dispatch */
+    enum fake_kind kind;
+};
+
+struct fake_evd {
+    struct fake_obj obj;
+    DAT_EVENT *ring;
+    int cap;
+    int head;
+    int n;
+    bool is_stopped;
+};
+
+struct fake_ep;
+
+struct fake_work {
+    struct fake_work *next;
+    struct fake_ep *ep;
+    int op; /* DAT_DTO_SEND, RDMA_WRITE, RDMA_READ */
+    DAT_LMR_TRIPLET iov[8];
+    int n_iov;
+    uint64_t remote;
+    DAT_DTO_COOKIE cookie;
+    bool is_quiet;
+};
+
+struct fake_recv {
+    struct fake_recv *next;
+    DAT_LMR_TRIPLET seg;
+    DAT_DTO_COOKIE cookie;
+};
+
+struct fake_ep {
+    struct fake_obj obj;
+    struct fake_evd *recv_evd;
+    struct fake_evd *req_evd;
+    struct fake_evd *cm_evd;
+    struct fake_ep *peer;
+    DAT_EP_STATE state;
+    struct fake_recv *recvs;
+    struct fake_recv **recvs_end;
+    struct fake_work *work;
+    struct fake_work **work_end;
+    int n_work;
+    int rail;               /* 0: fake-a */
+    struct fake_work *late; /* data that is still on its way here, from an end that has given up */
+    int max_req;
+    int max_recv;
+    int n_recv;
+    int n_req; /* places taken: freed by a later signalled completion only */
+    int n_reads;
+    bool is_accepted;
+    bool has_end; /* the event of its end was not taken yet */
+    char private_data[64];
+    struct fake_ep *next;
+};
+
+struct fake_psp {
+    struct fake_obj obj;
+    DAT_CONN_QUAL qual;
+    struct fake_evd *evd;
+    struct fake_psp *next;
+    struct sockaddr_in addr;
+};
+
+struct fake_ia;
+
+struct fake_lmr {
+    struct fake_obj obj;
+    struct fake_ia *ia;
+    size_t len;
+};
+
+struct fake_cr {
+    struct fake_obj obj;
+    struct fake_ep *from;
+    char private_data[64];
+    int size;
+    struct fake_cr *next;
+};
+
+struct fake_ia {
+    struct fake_obj obj;
+    struct sockaddr_in addr;
+    struct sockaddr_in6 odd; /* the address that it tells where is_odd */
+    bool is_odd;
+    bool is_a;
+    size_t n_locked;
+    struct fake_evd async;
+};
+
+/* What the tests turn. */
+static struct {
+    pthread_mutex_t lock;
+    struct fake_ep *eps;
+    struct fake_psp *psps;
+    struct fake_cr *crs; /* not answered yet */
+    unsigned seed;
+    bool is_late;        /* writes are done before they are placed, as with iWARP */
+    unsigned delay;      /* 0: at once; n: one in n chances for each piece of work */
+    int n_unreachable;   /* so many connects to fake-a are answered UNREACHABLE */
+    int n_not_listening; /* so many get NON_PEER_REJECTED */
+    int n_lost;          /* so many get TIMED_OUT */
+    int max_dtos;        /* what the attributes say; 0: much */
+    int max_evd;
+    int max_lmrs;      /* 0: no limit */
+    size_t max_locked; /* bytes in registrations of an adapter, 0: no limit */
+    int n_lmrs;
+    int max_iov;         /* of an endpoint, whatever the attributes say; 0: any, -1: none */
+    int breaks_order;    /* one write of so many places its last byte first; 0: none */
+    bool is_middle_last; /* both ends of a write appear before what is between them */
+    bool refuses_shared;
+    bool fails_open;
+    int break_after;            /* so many posts from now a connection breaks; 0: none */
+    bool breaks_half;           /* the other end does not notice */
+    bool is_ordered;            /* no iWARP: nothing arrives behind a write that was cut */
+    bool breaks_all;            /* all connections over that rail */
+    int n_cut[2];               /* so many connects over the rail fail, */
+    int cut_event;              /* with this */
+    bool is_v6;                 /* fake-b has an IPv6 address */
+    const char *reach;          /* what fake-a says about itself; NULL: nothing */
+    const char *last_byte_last; /* what both say */
+    const char *threads;        /* the same */
+    bool is_slow;               /* calls take long enough to meet another one */
+    int max_reads;              /* of an endpoint; more break the connection; 0: any */
+    int max_reads_in;           /* the same, of the peer's */
+    /* counts */
+    int n_connects;
+    int n_writes;
+    int n_sends;
+    int n_reads;
+    int most_reads; /* outstanding on an endpoint */
+    int n_signalled;
+    int n_inside;   /* calls under way, but for waits */
+    int n_overlaps; /* that began during another one */
+    int n_crossed;  /* acceptors that ended a connection at the same time as its connector */
+    uint32_t next_key;
+} fake;
+
+static DAT_PROVIDER fake_prov;
+
+static inline unsigned fake_random(void)
+{
+    fake.seed = fake.seed * 1103515245u + 12345u;
+    return fake.seed >> 12 & 0xfffff;
+}
+
+#endif

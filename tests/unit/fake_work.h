@@ -1,0 +1,366 @@
+/*
+ * What happens between the fake provider's endpoints: events, data that are placed, late or
+ * lost, connections that break, and the lock around every call. Part of fake_dat.h.
+ */
+#ifndef DM_TESTS_UNIT_FAKE_WORK_H
+#define DM_TESTS_UNIT_FAKE_WORK_H
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "fake_obj.h"
+
+static void fake_event(struct fake_evd *evd, const DAT_EVENT *event)
+{
+    if (evd->n == evd->cap) {
+        printf("an event queue of %d overflows\n", evd->cap);
+        abort();
+    }
+    evd->ring[(evd->head + evd->n++) % evd->cap] = *event;
+}
+
+static void fake_dto(struct fake_evd *evd, struct fake_ep *ep, DAT_DTO_COOKIE cookie, int status,
+                     size_t len)
+{
+    DAT_EVENT event;
+
+    memset(&event, 0, sizeof(event));
+    event.event_number = DAT_DTO_COMPLETION_EVENT;
+    event.evd_handle = evd;
+    event.event_data.dto_completion_event_data.ep_handle = ep;
+    event.event_data.dto_completion_event_data.user_cookie = cookie;
+    event.event_data.dto_completion_event_data.status = (DAT_DTO_COMPLETION_STATUS)status;
+    event.event_data.dto_completion_event_data.transfered_length = (DAT_SEG_LENGTH)len;
+    fake_event(evd, &event);
+}
+
+static void fake_conn_event(struct fake_ep *ep, DAT_EVENT_NUMBER number, const void *data, int size)
+{
+    DAT_EVENT event;
+
+    memset(&event, 0, sizeof(event));
+    event.event_number = number;
+    event.event_data.connect_event_data.ep_handle = ep;
+    if (size > 0) {
+        memcpy(ep->private_data, data, (size_t)size);
+        event.event_data.connect_event_data.private_data = ep->private_data;
+        event.event_data.connect_event_data.private_data_size = size;
+    }
+    fake_event(ep->cm_evd, &event);
+}
+
+static bool fake_do(struct fake_ep *ep);
+
+/* Nothing more happens on it: flush. */
+static void fake_flush(struct fake_ep *ep)
+{
+    struct fake_work *work;
+    struct fake_recv *recv;
+
+    while ((work = ep->work) != NULL) {
+        ep->work = work->next;
+        fake_dto(ep->req_evd, ep, work->cookie, DAT_DTO_ERR_FLUSHED, 0);
+        free(work);
+    }
+    ep->work_end = &ep->work;
+    while ((recv = ep->recvs) != NULL) {
+        ep->recvs = recv->next;
+        fake_dto(ep->recv_evd, ep, recv->cookie, DAT_DTO_ERR_FLUSHED, 0);
+        free(recv);
+    }
+    ep->recvs_end = &ep->recvs;
+}
+
+static void fake_drop_late(struct fake_ep *ep)
+{
+    struct fake_work *work;
+
+    while ((work = ep->late) != NULL) {
+        ep->late = work->next;
+        free(work);
+    }
+}
+
+static void fake_down(struct fake_ep *ep, bool tell)
+{
+    struct fake_ep *peer = ep->peer;
+
+    if (tell && ep->state == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING) { /* given up */
+        ep->state = DAT_EP_STATE_DISCONNECTED;
+        fake_conn_event(ep, DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
+    }
+    if (ep->state != DAT_EP_STATE_CONNECTED)
+        return;
+    ep->state = DAT_EP_STATE_DISCONNECTED;
+    ep->peer = NULL;
+    fake_flush(ep);
+    fake_drop_late(ep);
+    if (tell)
+        fake_conn_event(ep, DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
+    ep->has_end = tell;
+    if (peer != NULL)
+        fake_down(peer, true);
+}
+
+/* The last bytes last: eight at once, which footers need, where they lie right. */
+static void fake_in_order(char *at, const char *mem, size_t n)
+{
+    uint64_t tail;
+
+    if (n < 8 || (uintptr_t)(at + n) % 8 != 0) {
+        memcpy(at, mem, n - 1);
+        __atomic_store_n(at + n - 1, mem[n - 1], __ATOMIC_RELEASE);
+        return;
+    }
+    memcpy(at, mem, n - 8);
+    memcpy(&tail, mem + n - 8, sizeof(tail));
+    __atomic_store_n((uint64_t *)(void *)(at + n - 8), tail, __ATOMIC_RELEASE);
+}
+
+/* The last byte, and some time later the others. */
+static void fake_middle_last(char *at, const char *mem, size_t n)
+{
+    const struct timespec pause = {0, 100000};
+    size_t third = n / 3;
+
+    memcpy(at, mem, third);
+    memcpy(at + n - third, mem + n - third, third);
+    nanosleep(&pause, NULL);
+    memcpy(at + third, mem + third, n - 2 * third);
+}
+
+static void fake_backwards(char *at, const char *mem, size_t n)
+{
+    const struct timespec pause = {0, 100000};
+
+    __atomic_store_n(at + n - 1, mem[n - 1], __ATOMIC_RELEASE);
+    nanosleep(&pause, NULL);
+    memcpy(at, mem, n - 1);
+}
+
+static struct fake_work *fake_capture(const struct fake_work *work, bool is_whole);
+static void fake_arrive(struct fake_ep *ep);
+
+/* Placed later: before anything but a write of the same endpoint, which cannot overtake it. */
+static void fake_place_later(struct fake_ep *peer, const struct fake_work *work)
+{
+    struct fake_work **end = &peer->late;
+
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = fake_capture(work, true);
+}
+
+/* Do one piece of work; false: it has to wait (no receive posted). */
+static bool fake_do(struct fake_ep *ep)
+{
+    struct fake_work *work = ep->work;
+    struct fake_ep *peer = ep->peer;
+    struct fake_recv *recv = peer->recvs;
+    char *at = (char *)(uintptr_t)work->remote;
+    size_t len = 0;
+
+    if (work->op == DAT_DTO_SEND) {
+        if (recv == NULL) {
+            printf("a send finds no receive\n");
+            abort();
+        }
+        at = (char *)(uintptr_t)recv->seg.virtual_address;
+    }
+    while (work->op != DAT_DTO_RDMA_WRITE && peer->late != NULL)
+        fake_arrive(peer);
+    if (work->op == DAT_DTO_RDMA_WRITE && fake.is_late)
+        fake_place_later(peer, work);
+    for (int i = 0; i < work->n_iov; i++) {
+        char *mem = (char *)(uintptr_t)work->iov[i].virtual_address;
+        size_t n = work->iov[i].segment_length;
+
+        if (work->op == DAT_DTO_RDMA_WRITE && fake.is_late)
+            ; /* the network has it */
+        else if (work->op == DAT_DTO_RDMA_READ)
+            memcpy(mem, at, n);
+        else if (i + 1 < work->n_iov || n == 0)
+            memcpy(at, mem, n);
+        else if (fake.is_middle_last && n >= 64)
+            fake_middle_last(at, mem, n);
+        else if (fake.breaks_order > 0 && fake.n_writes % fake.breaks_order == 0)
+            fake_backwards(at, mem, n);
+        else
+            fake_in_order(at, mem, n);
+        at += n;
+        len += n;
+    }
+    if (work->op == DAT_DTO_SEND) {
+        peer->n_recv--;
+        peer->recvs = recv->next;
+        if (peer->recvs == NULL)
+            peer->recvs_end = &peer->recvs;
+        fake_dto(peer->recv_evd, peer, recv->cookie, DAT_DTO_SUCCESS, len);
+        free(recv);
+    }
+    if (!work->is_quiet) {
+        fake.n_signalled++;
+        fake_dto(ep->req_evd, ep, work->cookie, DAT_DTO_SUCCESS, len);
+    }
+    ep->work = work->next;
+    if (ep->work == NULL)
+        ep->work_end = &ep->work;
+    ep->n_work--;
+    ep->n_reads -= work->op == DAT_DTO_RDMA_READ;
+    free(work);
+    return true;
+}
+
+static size_t fake_len(const struct fake_work *work)
+{
+    size_t len = 0;
+
+    for (int i = 0; i < work->n_iov; i++)
+        len += work->iov[i].segment_length;
+    return len;
+}
+
+/* What the network has of a piece of work, to arrive later; without its end, sometimes. */
+static struct fake_work *fake_capture(const struct fake_work *work, bool is_whole)
+{
+    struct fake_work *copy = calloc(1, sizeof(*copy) + fake_len(work));
+    size_t len = 0;
+
+    *copy = *work;
+    copy->next = NULL;
+    for (int i = 0; i < work->n_iov; i++) {
+        memcpy((char *)(copy + 1) + len, (void *)(uintptr_t)work->iov[i].virtual_address,
+               work->iov[i].segment_length);
+        len += work->iov[i].segment_length;
+    }
+    if (!is_whole && work->op == DAT_DTO_RDMA_WRITE && fake_random() % 4 == 0)
+        len /= 2;
+    copy->n_iov = 1;
+    copy->iov[0].virtual_address = (DAT_VADDR)(uintptr_t)(copy + 1);
+    copy->iov[0].segment_length = (DAT_SEG_LENGTH)len;
+    return copy;
+}
+
+/* Data of the first piece that is late arrives. */
+static void fake_arrive(struct fake_ep *ep)
+{
+    struct fake_work *work = ep->late;
+    struct fake_recv *recv = ep->recvs;
+    const char *mem = (const char *)(work + 1);
+    size_t len = work->iov[0].segment_length;
+
+    ep->late = work->next;
+    if (work->op == DAT_DTO_RDMA_WRITE) {
+        if (len > 0)
+            fake_in_order((char *)(uintptr_t)work->remote, mem, len);
+    } else if (recv != NULL) {
+        memcpy((void *)(uintptr_t)recv->seg.virtual_address, mem, len);
+        ep->recvs = recv->next;
+        ep->n_recv--;
+        if (ep->recvs == NULL)
+            ep->recvs_end = &ep->recvs;
+        fake_dto(ep->recv_evd, ep, recv->cookie, DAT_DTO_SUCCESS, len);
+        free(recv);
+    }
+    free(work);
+}
+
+/*
+ * A connection breaks: of the work under way some was done, some was done without anybody
+ * knowing, some is late, the rest never happens.
+ */
+static void fake_break(struct fake_ep *ep)
+{
+    struct fake_ep *peer = ep->peer;
+    struct fake_work **end;
+
+    if (peer == NULL || ep->state != DAT_EP_STATE_CONNECTED)
+        return;
+    for (int n = (int)(fake_random() % 4); n > 0 && ep->work != NULL; n--)
+        fake_do(ep);
+    for (end = &peer->late; *end != NULL;)
+        end = &(*end)->next;
+    for (const struct fake_work *work = ep->work; work != NULL; work = work->next) {
+        if (work->op == DAT_DTO_RDMA_READ || fake_random() % 4 == 0)
+            break;
+        *end = fake_capture(work, false);
+        if (fake.is_ordered && (*end)->iov[0].segment_length < fake_len(work))
+            break;
+        end = &(*end)->next;
+        if ((*end = NULL, fake_random() % 8 == 0))
+            break;
+    }
+    if (!fake.breaks_half) {
+        while (peer->late != NULL)
+            fake_arrive(peer);
+        fake_down(ep, true);
+        return;
+    }
+    /* the other end learns of it when it closes: it has no peer, and what it posts stays */
+    peer->peer = NULL;
+    ep->peer = NULL;
+    fake_down(ep, true);
+}
+
+static void fake_count_post(struct fake_ep *ep)
+{
+    int rail = ep->rail;
+
+    if (fake.break_after == 0 || --fake.break_after > 0)
+        return;
+    fake_break(ep);
+    for (struct fake_ep *one = fake.eps; one != NULL && fake.breaks_all; one = one->next) {
+        if (one->rail == rail)
+            fake_break(one);
+    }
+}
+
+static void fake_progress(void)
+{
+    for (struct fake_ep *ep = fake.eps; ep != NULL; ep = ep->next) {
+        /* nobody answers what it posts: it finds out in the end */
+        if (ep->state == DAT_EP_STATE_CONNECTED && ep->peer == NULL && ep->work != NULL &&
+            fake_random() % 2000 == 0)
+            fake_down(ep, true);
+        while (ep->late != NULL && fake_random() % (fake.delay + 2) == 0)
+            fake_arrive(ep);
+        while (ep->work != NULL && ep->peer != NULL &&
+               (fake.delay == 0 || fake_random() % fake.delay == 0))
+            fake_do(ep);
+    }
+}
+
+#define FAKE_CALL(body)                                                                            \
+    do {                                                                                           \
+        pthread_mutex_lock(&fake.lock);                                                            \
+        body;                                                                                      \
+        pthread_mutex_unlock(&fake.lock);                                                          \
+    } while (0)
+
+/* The same for a call of the consumer's, which must be the only one. */
+#define FAKE_ENTER(body)                                                                           \
+    do {                                                                                           \
+        fake_come();                                                                               \
+        FAKE_CALL(body);                                                                           \
+        fake_go();                                                                                 \
+    } while (0)
+
+static void fake_come(void)
+{
+    const struct timespec pause = {0, 20000};
+
+    if (__atomic_add_fetch(&fake.n_inside, 1, __ATOMIC_SEQ_CST) > 1)
+        __atomic_add_fetch(&fake.n_overlaps, 1, __ATOMIC_SEQ_CST);
+    if (fake.is_slow)
+        nanosleep(&pause, NULL);
+}
+
+static void fake_go(void)
+{
+    __atomic_sub_fetch(&fake.n_inside, 1, __ATOMIC_SEQ_CST);
+}
+
+#endif
