@@ -16,12 +16,14 @@ enum unit { UNIT_US, UNIT_MBS, UNIT_RATE, UNIT_PERCENT };
 
 /* What a test works with at one size. */
 struct bench {
-    MPI_Comm comm; /* of the ranks that take part */
+    MPI_Comm comm;    /* of the ranks that take part */
+    MPI_Comm reverse; /* all ranks, in the other order */
     int rank, size;
     size_t len;
     char *sbuf, *rbuf; /* len bytes for each rank of comm and window place */
     MPI_Win win;       /* of one-sided tests: len bytes at least */
-    double cpu;        /* of overlap: seconds that the transfer alone takes */
+    double alone;      /* of overlap: seconds that the transfer alone takes, */
+    double work;       /* and computing alone */
 };
 
 struct test {
@@ -37,6 +39,7 @@ struct test {
     double per_run; /* messages of len bytes, or operations, in one of the n */
     int is_onesided;
     int is_all_to_all; /* buffers grow with the ranks */
+    int is_divided;    /* each rank gets a share: no less than a double for each */
 };
 
 extern const struct test pt2pt_tests[], onesided_tests[], coll_tests[], overlap_tests[];
