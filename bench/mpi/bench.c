@@ -18,19 +18,27 @@
 #include "options.h"
 
 #define LEAST_SAMPLES 10
+#define LEAST_QUICK   5
 #define BATCH_MAX     1000000
 
 /* What a size is measured with. */
 struct pace {
     double batch; /* seconds that a sample takes at least */
     double total; /* seconds for all samples */
+    int least;    /* of them */
 };
 
 /* ---- one test ---- */
 
+/* Messages or operations in one of the n. */
+static double per_run(const struct test *t, const struct bench *b)
+{
+    return t->per_run * (t->is_windowed ? b->window : 1);
+}
+
 static double figure(const struct test *t, struct bench *b, int n, double seconds)
 {
-    double per_one = seconds / n / t->per_run;
+    double per_one = seconds / n / per_run(t, b);
 
     if (t->figure != NULL)
         return t->figure(b, n, seconds);
@@ -95,9 +103,9 @@ static void measure(const struct test *t, struct bench *b, const struct pace *pa
     double took, cpu, all_cpu = 0;
     int n = calibrate(t, b, pace, &took);
     double wanted = pace->total / (took > 0 ? took : pace->batch);
-    int n_samples = wanted > MAX_SAMPLES     ? MAX_SAMPLES
-                    : wanted < LEAST_SAMPLES ? LEAST_SAMPLES
-                                             : (int)wanted;
+    int n_samples = wanted > MAX_SAMPLES   ? MAX_SAMPLES
+                    : wanted < pace->least ? pace->least
+                                           : (int)wanted;
     struct stats s;
 
     cpu = cpu_time();
@@ -110,7 +118,7 @@ static void measure(const struct test *t, struct bench *b, const struct pace *pa
     if (b->rank != 0)
         return;
     s = stats_of(samples, n_samples);
-    s.cpu = all_cpu * 1e6 / n / n_samples / t->per_run;
+    s.cpu = all_cpu * 1e6 / n / n_samples / per_run(t, b);
     report_result(rep, t, b->len, &s, n);
 }
 
@@ -206,10 +214,13 @@ static void run_test(const struct options *opt, const struct test *t, struct ben
                      struct report *rep, int i, int n)
 {
     double seconds = opt->is_quick ? 0.02 : opt->seconds;
-    struct pace pace = {seconds < 0.01  ? seconds / LEAST_SAMPLES
-                        : opt->is_quick ? 0.0002
-                                        : 0.001,
-                        seconds};
+    struct pace pace = {
+        .batch = seconds < 0.01  ? seconds / LEAST_SAMPLES
+                 : opt->is_quick ? 0.0002
+                                 : 0.001,
+        .total = seconds,
+        .least = opt->is_quick ? LEAST_QUICK : LEAST_SAMPLES,
+    };
     size_t least, most;
     char *mem = NULL;
 
@@ -295,7 +306,7 @@ static int run_all(const struct options *opt, int rank, int size)
     if (err != 0 && rank == 0)
         fprintf(stderr, "datum-bench: %s: %s\n", opt->json, strerror(err));
     for (int i = 0; err == 0 && i < n_tests; i++) {
-        struct bench b = {.comm = MPI_COMM_NULL, .reverse = reverse};
+        struct bench b = {.comm = MPI_COMM_NULL, .reverse = reverse, .window = opt->window};
 
         t = opt->tests[i];
         if (size < 2 && t->n_ranks == 2) {

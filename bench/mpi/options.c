@@ -25,6 +25,7 @@ static const char usage[] =
     "  --list           list the tests\n"
     "  --size RANGE     bytes, doubling from MIN to MAX: MIN:MAX or one, with k, m or g behind\n"
     "  --factor N       sizes N times the one before in the place of two, and MAX itself\n"
+    "  --flight N       messages in flight where bandwidth is measured; 64, which is the most\n"
     "  --memory SIZE    leave sizes out that need larger buffers\n"
     "  --ranks N        an error if the job has another number of ranks\n"
     "  --window KIND    memory of one-sided tests: allocate (MPI_Win_allocate) or create; allocate\n"
@@ -229,6 +230,10 @@ static int option(int c, const char *argv0, struct options *opt)
         return parse_size(optarg, &opt->factor) && opt->factor > 1
                    ? -1
                    : wrong("--factor wants a number from 2, not", optarg);
+    case 'F':
+        return parse_ranks(optarg, &opt->window) && opt->window <= WINDOW_MAX
+                   ? -1
+                   : wrong("--flight wants a number up to 64, not", optarg);
     case 'm':
         return parse_size(optarg, &opt->memory) ? -1 : wrong("--memory wants bytes, not", optarg);
     case 'T':
@@ -267,18 +272,26 @@ static int option(int c, const char *argv0, struct options *opt)
 
 int options_parse(int argc, char **argv, struct options *opt)
 {
-    static const struct option table[] = {
-        {"test", required_argument, NULL, 't'},   {"size", required_argument, NULL, 's'},
-        {"ranks", required_argument, NULL, 'n'},  {"time", required_argument, NULL, 'T'},
-        {"window", required_argument, NULL, 'w'}, {"json", required_argument, NULL, 'j'},
-        {"raw", required_argument, NULL, 'r'},    {"quick", no_argument, NULL, 'q'},
-        {"factor", required_argument, NULL, 'f'}, {"memory", required_argument, NULL, 'm'},
-        {"list", no_argument, NULL, 'l'},         {"version", no_argument, NULL, 'v'},
-        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
+    static const struct option table[] = {{"test", required_argument, NULL, 't'},
+                                          {"size", required_argument, NULL, 's'},
+                                          {"ranks", required_argument, NULL, 'n'},
+                                          {"time", required_argument, NULL, 'T'},
+                                          {"window", required_argument, NULL, 'w'},
+                                          {"json", required_argument, NULL, 'j'},
+                                          {"raw", required_argument, NULL, 'r'},
+                                          {"quick", no_argument, NULL, 'q'},
+                                          {"factor", required_argument, NULL, 'f'},
+                                          {"memory", required_argument, NULL, 'm'},
+                                          {"flight", required_argument, NULL, 'F'},
+                                          {"list", no_argument, NULL, 'l'},
+                                          {"version", no_argument, NULL, 'v'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
     int status = -1;
     int c;
 
     opt->seconds = 0.2;
+    opt->window = WINDOW_MAX;
     opterr = is_speaker();
     while (status < 0 && (c = getopt_long(argc, argv, "", table, NULL)) != -1)
         status = option(c, argv[0], opt);

@@ -61,6 +61,6 @@ done
 # Each of them says what is wrong with a word or a number that it does not have.
 while read -r name words; do
     [ "$name" != PROVIDER ] || continue
-    check_fails "DATUM_$name=nonsense" "DATUM_$name" env "DATUM_$name=nonsense" timeout 20 mpiexec -n 1 "$DATUM_BUILD/tests/mp/p2p_isendrecv"
+    check_fails "DATUM_$name=nonsense" "DATUM_$name" env "DATUM_$name=nonsense" timeout 20 mpiexec -n 1 "$DATUM_BUILD/tests/mp/p2p_isendrecv" </dev/null
 done <<<"$table"
 totals
