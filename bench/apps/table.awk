@@ -1,17 +1,6 @@
 # Lines "kernel ranks who median least most" (seconds) and "kernel ranks who note why", fields with tabs
 # between, of several rounds: a table of each kernel and number of ranks, and the sum of it.
 
-function median(list,    n, i, j, t, a) {
-    n = split(list, a, " ")
-    for (i = 2; i <= n; i++) {
-        t = a[i] + 0
-        for (j = i - 1; j >= 1 && a[j] + 0 > t; j--)
-            a[j + 1] = a[j]
-        a[j + 1] = t
-    }
-    return n % 2 ? a[(n + 1) / 2] : (a[n / 2] + a[n / 2 + 1]) / 2
-}
-
 function is_ours(who) {
     return who ~ /^datum/
 }

@@ -1,18 +1,5 @@
 # Lines "time who ranks name size median lowest highest cpu" and "overlap who ranks name size hidden
-# time compute total" of several rounds, and "note part who ranks name why ...": tables.
-
-function median(list,    n, i, j, t, a) {
-    n = split(list, a, " ")
-    for (i = 2; i <= n; i++) {
-        t = a[i] + 0
-        for (j = i - 1; j >= 1 && a[j] + 0 > t; j--)
-            a[j + 1] = a[j]
-        a[j + 1] = t
-    }
-    low = a[1]
-    high = a[n]
-    return n % 2 ? a[(n + 1) / 2] : (a[n / 2] + a[n / 2 + 1]) / 2
-}
+# ..." of several rounds, and "note part who ranks name why ...": tables.
 
 function add(what, n, array) {
     if (!(what in seen)) {
@@ -94,7 +81,6 @@ part == "time" {
 part == "overlap" {
     key = $2 SUBSEP $3 SUBSEP $4 SUBSEP $5
     hid[key] = hid[key] " " $6
-    pure[key] = pure[key] " " $7
 }
 
 function show_time(    t, p, s, i, size, key, c, mine, his, line) {
@@ -154,10 +140,10 @@ function show_overlap(    t, p, s, i, size, key) {
     for (t = 1; t <= n_tables["overlap"]; t++) {
         split(tables["overlap", t], p, SUBSEP)
         if (t == 1) {
-            printf "\nOverlap: percent of the time of communication that computing hides (that time alone, us)\n"
+            printf "\nOverlap: percent of the time of communication that computing hides\n"
             printf "%-24s %8s", "", "bytes"
             for (i = 1; i <= n_who; i++)
-                printf " %20s", whos[i]
+                printf " %13s", whos[i]
             printf "\n"
         }
         for (s = 1; s <= n_sizes["overlap", p[1], p[2]]; s++) {
@@ -166,9 +152,9 @@ function show_overlap(    t, p, s, i, size, key) {
             for (i = 1; i <= n_who; i++) {
                 key = whos[i] SUBSEP p[1] SUBSEP p[2] SUBSEP size
                 if (key in hid)
-                    printf " %8.0f %% (%8s)", median(hid[key]), digits(median(pure[key]))
+                    printf " %11.0f %%", median(hid[key])
                 else
-                    printf " %20s", "-"
+                    printf " %13s", "-"
             }
             printf "\n"
         }

@@ -18,19 +18,27 @@
 #include "options.h"
 
 #define LEAST_SAMPLES 10
+#define LEAST_QUICK   5
 #define BATCH_MAX     1000000
 
 /* What a size is measured with. */
 struct pace {
     double batch; /* seconds that a sample takes at least */
     double total; /* seconds for all samples */
+    int least;    /* of them */
 };
 
 /* ---- one test ---- */
 
+/* Messages or operations in one of the n. */
+static double per_run(const struct test *t, const struct bench *b)
+{
+    return t->per_run * (t->is_windowed ? b->window : 1);
+}
+
 static double figure(const struct test *t, struct bench *b, int n, double seconds)
 {
-    double per_one = seconds / n / t->per_run;
+    double per_one = seconds / n / per_run(t, b);
 
     if (t->figure != NULL)
         return t->figure(b, n, seconds);
@@ -95,9 +103,9 @@ static void measure(const struct test *t, struct bench *b, const struct pace *pa
     double took, cpu, all_cpu = 0;
     int n = calibrate(t, b, pace, &took);
     double wanted = pace->total / (took > 0 ? took : pace->batch);
-    int n_samples = wanted > MAX_SAMPLES     ? MAX_SAMPLES
-                    : wanted < LEAST_SAMPLES ? LEAST_SAMPLES
-                                             : (int)wanted;
+    int n_samples = wanted > MAX_SAMPLES   ? MAX_SAMPLES
+                    : wanted < pace->least ? pace->least
+                                           : (int)wanted;
     struct stats s;
 
     cpu = cpu_time();
@@ -110,7 +118,7 @@ static void measure(const struct test *t, struct bench *b, const struct pace *pa
     if (b->rank != 0)
         return;
     s = stats_of(samples, n_samples);
-    s.cpu = all_cpu * 1e6 / n / n_samples / t->per_run;
+    s.cpu = all_cpu * 1e6 / n / n_samples / per_run(t, b);
     report_result(rep, t, b->len, &s, n);
 }
 
@@ -126,10 +134,16 @@ static void *buffer(size_t len, int fill)
     return mem;
 }
 
+/* Of the largest size in a buffer: one more than ranks, since blocks may differ. */
+static size_t n_blocks(const struct test *t, const struct bench *b)
+{
+    return t->is_all_to_all ? (size_t)b->size + 1 : 1;
+}
+
 /* For the largest size; false on some rank: on all. */
 static int make_buffers(const struct test *t, struct bench *b, size_t most)
 {
-    size_t len = (most < 4096 ? 4096 : most) * (t->is_all_to_all ? (size_t)b->size : 1);
+    size_t len = (most < 4096 ? 4096 : most) * n_blocks(t, b);
     int is_ok, all_ok = 0;
 
     b->sbuf = buffer(len, 0);
@@ -169,26 +183,48 @@ static void progress(const struct options *opt, const struct test *t, size_t len
 }
 
 /* The range of sizes: what was asked for, as far as the test goes. */
-static void range(const struct options *opt, const struct test *t, size_t *least_p, size_t *most_p)
+static void range(const struct options *opt, const struct test *t, const struct bench *b,
+                  size_t *least_p, size_t *most_p)
 {
+    size_t factor = opt->factor > 0 ? opt->factor : 2;
+
     *least_p = opt->least > t->least ? opt->least : t->least;
     *most_p = opt->has_size                           ? opt->most
               : opt->is_quick && t->dflt_most > 65536 ? 65536
                                                       : t->dflt_most;
     if (*most_p > t->most)
         *most_p = t->most;
+    while (t->is_divided && *least_p < sizeof(double) * (size_t)b->size)
+        *least_p *= factor;
+    if (opt->memory > 0 && *most_p > opt->memory / n_blocks(t, b))
+        *most_p = opt->memory / n_blocks(t, b);
     if (t->least == t->most) /* one size, whatever was asked */
         *least_p = *most_p = t->most;
+}
+
+/* The size behind this one; more than most: there is none. */
+static size_t next_size(const struct options *opt, size_t len, size_t most)
+{
+    size_t next = len == 0 ? 1 : len * (opt->factor > 0 ? opt->factor : 2);
+
+    return opt->factor > 0 && len < most && next > most ? most : next;
 }
 
 static void run_test(const struct options *opt, const struct test *t, struct bench *b,
                      struct report *rep, int i, int n)
 {
-    struct pace pace = {opt->is_quick ? 0.0002 : 0.001, opt->is_quick ? 0.02 : opt->seconds};
+    double seconds = opt->is_quick ? 0.02 : opt->seconds;
+    struct pace pace = {
+        .batch = seconds < 0.01  ? seconds / LEAST_SAMPLES
+                 : opt->is_quick ? 0.0002
+                                 : 0.001,
+        .total = seconds,
+        .least = opt->is_quick ? LEAST_QUICK : LEAST_SAMPLES,
+    };
     size_t least, most;
     char *mem = NULL;
 
-    range(opt, t, &least, &most);
+    range(opt, t, b, &least, &most);
     if (b->rank == 0 && least <= most)
         report_test(rep, t, b->size);
     if (least > most)
@@ -201,7 +237,7 @@ static void run_test(const struct options *opt, const struct test *t, struct ben
     }
     if (t->is_onesided && least <= most)
         mem = make_window(b, most, opt->is_created);
-    for (b->len = least; b->len <= most; b->len = b->len == 0 ? 1 : 2 * b->len) {
+    for (b->len = least; b->len <= most; b->len = next_size(opt, b->len, most)) {
         if (b->rank == 0)
             progress(opt, t, b->len, i, n);
         measure(t, b, &pace, rep);
@@ -259,9 +295,10 @@ static int run_all(const struct options *opt, int rank, int size)
     int is_in_pair = rank == 0 || rank == size - 1;
     int n_hosts = count_hosts(rank, size), n_tests = opt->n_tests, err = 0;
     const struct test *t;
-    MPI_Comm pair, all;
+    MPI_Comm pair, all, reverse;
 
     MPI_Comm_dup(MPI_COMM_WORLD, &all);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &reverse);
     MPI_Comm_split(MPI_COMM_WORLD, is_in_pair ? 0 : MPI_UNDEFINED, rank, &pair);
     if (rank == 0)
         err = report_begin(&rep, opt->json, size, n_hosts) == 0 ? 0 : errno != 0 ? errno : EIO;
@@ -269,7 +306,7 @@ static int run_all(const struct options *opt, int rank, int size)
     if (err != 0 && rank == 0)
         fprintf(stderr, "datum-bench: %s: %s\n", opt->json, strerror(err));
     for (int i = 0; err == 0 && i < n_tests; i++) {
-        struct bench b = {.comm = MPI_COMM_NULL};
+        struct bench b = {.comm = MPI_COMM_NULL, .reverse = reverse, .window = opt->window};
 
         t = opt->tests[i];
         if (size < 2 && t->n_ranks == 2) {
@@ -291,6 +328,7 @@ static int run_all(const struct options *opt, int rank, int size)
         err = EIO;
     }
     MPI_Comm_free(&all);
+    MPI_Comm_free(&reverse);
     if (pair != MPI_COMM_NULL)
         MPI_Comm_free(&pair);
     return err != 0;

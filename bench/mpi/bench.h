@@ -10,18 +10,21 @@
 #include <stdio.h>
 
 #define MAX_SAMPLES 1000
-#define N_WINDOW    64 /* messages in flight where bandwidth is measured */
+#define WINDOW_MAX  64 /* messages in flight where bandwidth is measured */
 
 enum unit { UNIT_US, UNIT_MBS, UNIT_RATE, UNIT_PERCENT };
 
 /* What a test works with at one size. */
 struct bench {
-    MPI_Comm comm; /* of the ranks that take part */
+    MPI_Comm comm;    /* of the ranks that take part */
+    MPI_Comm reverse; /* all ranks, in the other order */
     int rank, size;
+    int window; /* messages in flight */
     size_t len;
     char *sbuf, *rbuf; /* len bytes for each rank of comm and window place */
     MPI_Win win;       /* of one-sided tests: len bytes at least */
-    double cpu;        /* of overlap: seconds that the transfer alone takes */
+    double alone;      /* of overlap: seconds that the transfer alone takes, */
+    double work;       /* and computing alone */
 };
 
 struct test {
@@ -34,9 +37,11 @@ struct test {
     double (*run)(struct bench *b, int n);
     /* The figure, from what run returned for n; NULL: by the unit. */
     double (*figure)(struct bench *b, int n, double seconds);
-    double per_run; /* messages of len bytes, or operations, in one of the n */
+    double per_run;  /* messages of len bytes, or operations, in one of the n, */
+    int is_windowed; /* times the window */
     int is_onesided;
     int is_all_to_all; /* buffers grow with the ranks */
+    int is_divided;    /* each rank gets a share: no less than a double for each */
 };
 
 extern const struct test pt2pt_tests[], onesided_tests[], coll_tests[], overlap_tests[];

@@ -69,14 +69,14 @@ static double put_many(struct bench *b, int n)
 {
     int len = (int)b->len;
 
-    TIMED(b, n, N_WINDOW, MPI_Put(b->sbuf, len, MPI_CHAR, TARGET, 0, len, MPI_CHAR, b->win));
+    TIMED(b, n, b->window, MPI_Put(b->sbuf, len, MPI_CHAR, TARGET, 0, len, MPI_CHAR, b->win));
 }
 
 static double get_many(struct bench *b, int n)
 {
     int len = (int)b->len;
 
-    TIMED(b, n, N_WINDOW, MPI_Get(b->rbuf, len, MPI_CHAR, TARGET, 0, len, MPI_CHAR, b->win));
+    TIMED(b, n, b->window, MPI_Get(b->rbuf, len, MPI_CHAR, TARGET, 0, len, MPI_CHAR, b->win));
 }
 
 static double lock_unlock(struct bench *b, int n)
@@ -148,13 +148,15 @@ const struct test onesided_tests[] = {
      .title = "64 MPI_Put to a flush",
      .unit = UNIT_MBS,
      .run = put_many,
-     .per_run = N_WINDOW,
+     .per_run = 1,
+     .is_windowed = 1,
      SIZES(1, 4 << 20)},
     {.name = "get_bw",
      .title = "64 MPI_Get to a flush",
      .unit = UNIT_MBS,
      .run = get_many,
-     .per_run = N_WINDOW,
+     .per_run = 1,
+     .is_windowed = 1,
      SIZES(1, 4 << 20)},
     {.name = NULL},
 };

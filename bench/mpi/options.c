@@ -24,6 +24,9 @@ static const char usage[] =
     "                   commas; pt2pt,onesided,coll\n"
     "  --list           list the tests\n"
     "  --size RANGE     bytes, doubling from MIN to MAX: MIN:MAX or one, with k, m or g behind\n"
+    "  --factor N       sizes N times the one before in the place of two, and MAX itself\n"
+    "  --flight N       messages in flight where bandwidth is measured; 64, which is the most\n"
+    "  --memory SIZE    leave sizes out that need larger buffers\n"
     "  --ranks N        an error if the job has another number of ranks\n"
     "  --window KIND    memory of one-sided tests: allocate (MPI_Win_allocate) or create; allocate\n"
     "  --time SECONDS   for the samples of one size; 0.2\n"
@@ -107,6 +110,13 @@ static int parse_range(const char *text, struct options *opt)
         return 0;
     opt->has_size = 1;
     return *end == '\0' && opt->least <= opt->most;
+}
+
+static int parse_size(const char *text, size_t *len_p)
+{
+    const char *end;
+
+    return parse_one(text, &end, len_p) && *end == '\0' && *len_p > 0;
 }
 
 static int parse_ranks(const char *text, int *n_p)
@@ -216,6 +226,16 @@ static int option(int c, const char *argv0, struct options *opt)
     case 'n':
         return parse_ranks(optarg, &opt->n_ranks) ? -1
                                                   : wrong("--ranks wants a number, not", optarg);
+    case 'f':
+        return parse_size(optarg, &opt->factor) && opt->factor > 1
+                   ? -1
+                   : wrong("--factor wants a number from 2, not", optarg);
+    case 'F':
+        return parse_ranks(optarg, &opt->window) && opt->window <= WINDOW_MAX
+                   ? -1
+                   : wrong("--flight wants a number up to 64, not", optarg);
+    case 'm':
+        return parse_size(optarg, &opt->memory) ? -1 : wrong("--memory wants bytes, not", optarg);
     case 'T':
         return parse_seconds(optarg, &opt->seconds)
                    ? -1
@@ -252,17 +272,26 @@ static int option(int c, const char *argv0, struct options *opt)
 
 int options_parse(int argc, char **argv, struct options *opt)
 {
-    static const struct option table[] = {
-        {"test", required_argument, NULL, 't'},   {"size", required_argument, NULL, 's'},
-        {"ranks", required_argument, NULL, 'n'},  {"time", required_argument, NULL, 'T'},
-        {"window", required_argument, NULL, 'w'}, {"json", required_argument, NULL, 'j'},
-        {"raw", required_argument, NULL, 'r'},    {"quick", no_argument, NULL, 'q'},
-        {"list", no_argument, NULL, 'l'},         {"version", no_argument, NULL, 'v'},
-        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
+    static const struct option table[] = {{"test", required_argument, NULL, 't'},
+                                          {"size", required_argument, NULL, 's'},
+                                          {"ranks", required_argument, NULL, 'n'},
+                                          {"time", required_argument, NULL, 'T'},
+                                          {"window", required_argument, NULL, 'w'},
+                                          {"json", required_argument, NULL, 'j'},
+                                          {"raw", required_argument, NULL, 'r'},
+                                          {"quick", no_argument, NULL, 'q'},
+                                          {"factor", required_argument, NULL, 'f'},
+                                          {"memory", required_argument, NULL, 'm'},
+                                          {"flight", required_argument, NULL, 'F'},
+                                          {"list", no_argument, NULL, 'l'},
+                                          {"version", no_argument, NULL, 'v'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
     int status = -1;
     int c;
 
     opt->seconds = 0.2;
+    opt->window = WINDOW_MAX;
     opterr = is_speaker();
     while (status < 0 && (c = getopt_long(argc, argv, "", table, NULL)) != -1)
         status = option(c, argv[0], opt);

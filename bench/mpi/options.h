@@ -16,6 +16,9 @@ struct options {
     size_t least, most;
     int has_size;
     int n_ranks;    /* that the job must have; 0: any */
+    size_t factor;  /* from one size to the next; 0: doubling, and not beyond the range */
+    int window;     /* messages in flight */
+    size_t memory;  /* that a buffer may take; 0: any */
     double seconds; /* for the samples of one size */
     int is_quick;
     int is_created; /* windows over the program's memory */

@@ -33,18 +33,18 @@ static void acknowledge(struct bench *b)
 
 static double one_way(struct bench *b, int n)
 {
-    MPI_Request req[N_WINDOW];
+    MPI_Request req[WINDOW_MAX];
     int len = (int)b->len;
     double start = MPI_Wtime();
 
     for (int i = 0; i < n; i++) {
-        for (int w = 0; w < N_WINDOW; w++) {
+        for (int w = 0; w < b->window; w++) {
             if (b->rank == 0)
                 MPI_Isend(b->sbuf, len, MPI_CHAR, 1, TAG, b->comm, &req[w]);
             else
                 MPI_Irecv(b->rbuf, len, MPI_CHAR, 0, TAG, b->comm, &req[w]);
         }
-        MPI_Waitall(N_WINDOW, req, MPI_STATUSES_IGNORE);
+        MPI_Waitall(b->window, req, MPI_STATUSES_IGNORE);
         acknowledge(b);
     }
     return MPI_Wtime() - start;
@@ -52,16 +52,16 @@ static double one_way(struct bench *b, int n)
 
 static double both_ways(struct bench *b, int n)
 {
-    MPI_Request req[2 * N_WINDOW];
+    MPI_Request req[2 * WINDOW_MAX];
     int len = (int)b->len, peer = 1 - b->rank;
     double start = MPI_Wtime();
 
     for (int i = 0; i < n; i++) {
-        for (int w = 0; w < N_WINDOW; w++) {
+        for (int w = 0; w < b->window; w++) {
             MPI_Irecv(b->rbuf, len, MPI_CHAR, peer, TAG, b->comm, &req[w]);
-            MPI_Isend(b->sbuf, len, MPI_CHAR, peer, TAG, b->comm, &req[N_WINDOW + w]);
+            MPI_Isend(b->sbuf, len, MPI_CHAR, peer, TAG, b->comm, &req[b->window + w]);
         }
-        MPI_Waitall(2 * N_WINDOW, req, MPI_STATUSES_IGNORE);
+        MPI_Waitall(2 * b->window, req, MPI_STATUSES_IGNORE);
         acknowledge(b);
     }
     return MPI_Wtime() - start;
@@ -86,7 +86,8 @@ const struct test pt2pt_tests[] = {
      .most = (size_t)1 << 30,
      .dflt_most = 4 << 20,
      .run = one_way,
-     .per_run = N_WINDOW},
+     .per_run = 1,
+     .is_windowed = 1},
     {.name = "bibw",
      .group = "pt2pt",
      .title = "64 MPI_Isend in flight, both ways",
@@ -96,7 +97,8 @@ const struct test pt2pt_tests[] = {
      .most = (size_t)1 << 30,
      .dflt_most = 4 << 20,
      .run = both_ways,
-     .per_run = 2 * N_WINDOW},
+     .per_run = 2,
+     .is_windowed = 1},
     {.name = "rate",
      .group = "pt2pt",
      .title = "messages in a second, 64 in flight, one way",
@@ -105,6 +107,7 @@ const struct test pt2pt_tests[] = {
      .most = (size_t)1 << 20,
      .dflt_most = 4096,
      .run = one_way,
-     .per_run = N_WINDOW},
+     .per_run = 1,
+     .is_windowed = 1},
     {.name = NULL},
 };

@@ -206,7 +206,7 @@ static void start_failed(const char *fn, const char *what, int err)
     dm_pmi_abort(self.pmi, MPI_ERR_OTHER, text);
 }
 
-/* The thread aside needs the gate as it is: it ends before that changes. What this thread holds stays held. */
+/* Threads aside need the gate as it is: they end before that changes. What this thread holds stays held. */
 static int stop_helper(void)
 {
     dm_chan_helper_stop(dm_world.chan);
@@ -215,7 +215,7 @@ static int stop_helper(void)
 
 static void set_level(int level)
 {
-    bool has_helper = dm_cfg()->progress == DM_PROGRESS_THREAD &&
+    bool has_helper = dm_cfg()->progress >= DM_PROGRESS_THREAD &&
                       dm_adapt_has_rails(dm_chan_adapt(dm_world.chan));
     int levels = stop_helper();
     int err;

@@ -75,17 +75,24 @@ void dm_stats_started(const struct dm_pmi *pmi)
     }
 }
 
-/* DATUM_PROGRESS=thread; all 0 without. */
+#define HELPER_STATS 6
+
+/* DATUM_PROGRESS=thread and threads2; all 0 without. */
 static int helper_stats(struct dm_adapt_stat *stats)
 {
-    uint64_t n_wakes = 0, n_passes = 0, n_useful = 0;
+    static const char *const head[DM_SIDES] = {"progress thread: times woken",
+                                               "second progress thread: times woken"};
+    struct dm_chan_helped helped = {0, 0, 0};
+    int n = 0;
 
-    if (dm_world.chan != NULL)
-        dm_chan_helper_stats(dm_world.chan, &n_wakes, &n_passes, &n_useful);
-    stats[0] = (struct dm_adapt_stat){"progress thread: times woken", "", n_wakes};
-    stats[1] = (struct dm_adapt_stat){"  passes", "", n_passes};
-    stats[2] = (struct dm_adapt_stat){"  that found something", "", n_useful};
-    return 3;
+    for (int side = 0; side < DM_SIDES; side++) {
+        if (dm_world.chan != NULL)
+            helped = dm_chan_helper_stats(dm_world.chan, (enum dm_side)side);
+        stats[n++] = (struct dm_adapt_stat){head[side], "", helped.n_wakes};
+        stats[n++] = (struct dm_adapt_stat){"  passes", "", helped.n_passes};
+        stats[n++] = (struct dm_adapt_stat){"  that found something", "", helped.n_useful};
+    }
+    return n;
 }
 
 int dm_stats_collect(struct dm_adapt *adapt, struct dm_adapt_stat *stats)
@@ -100,10 +107,10 @@ int dm_stats_collect(struct dm_adapt *adapt, struct dm_adapt_stat *stats)
     stats[n++] = (struct dm_adapt_stat){"  their bytes", "bytes", at_init.init_bytes};
     stats[n++] = (struct dm_adapt_stat){"memory of the process (PSS)", "bytes",
                                         number_in("/proc/self/smaps_rollup", "Pss:") * 1024};
-    n += dm_adapt_stats(adapt, stats + n, DM_STATS_MAX - 3 - n);
-    n += dm_p2p_stats(stats + n, DM_STATS_MAX - 3 - n);
-    n += dm_p2p_flow_stats(stats + n, DM_STATS_MAX - 3 - n);
-    n += dm_onesided_stats(stats + n, DM_STATS_MAX - 3 - n);
+    n += dm_adapt_stats(adapt, stats + n, DM_STATS_MAX - HELPER_STATS - n);
+    n += dm_p2p_stats(stats + n, DM_STATS_MAX - HELPER_STATS - n);
+    n += dm_p2p_flow_stats(stats + n, DM_STATS_MAX - HELPER_STATS - n);
+    n += dm_onesided_stats(stats + n, DM_STATS_MAX - HELPER_STATS - n);
     return n + helper_stats(stats + n);
 }
 

@@ -120,11 +120,11 @@ struct dm_chan {
     uint64_t idle_since;
     uint64_t idle_most; /* ns to poll before the first sleep */
     uint64_t wait_us;
-    atomic_uint n_rests;      /* sleeps in the provider */
-    struct dm_helper *helper; /* DATUM_PROGRESS=thread, or NULL (helper.c) */
-    uint64_t helper_wakes, helper_passes, helper_useful; /* of those that have ended */
-    uint32_t skips;   /* waits in which yielding the core is in vain, and */
-    uint32_t n_skips; /* those that are left of them */
+    atomic_uint n_rests;                    /* sleeps in the provider */
+    struct dm_helper *helper;               /* threads aside (DATUM_PROGRESS), or NULL (helper.c) */
+    struct dm_chan_helped helped[DM_SIDES]; /* of those that have ended */
+    uint32_t skips;                         /* waits in which yielding the core is in vain, and */
+    uint32_t n_skips;                       /* those that are left of them */
     struct dm_adapt_job job;
 };
 
@@ -160,8 +160,10 @@ int dm_chan_work_self(struct dm_chan *chan);
 /* The pipe to oneself. (self.c) */
 int dm_chan_self_put(struct dm_chan *chan, const struct iovec *iov, int n_iov, size_t *taken_p);
 int dm_chan_self_get(struct dm_chan *chan, const struct iovec *iov, int n_iov, size_t *got_p);
-/* A thread of the program has slept in the provider: the one aside is needed again. (helper.c) */
+/* A thread of the program has slept in the provider: the first one aside is needed again. (helper.c) */
 void dm_helper_rouse(struct dm_helper *helper);
+/* One is about to sleep: so shall the second one aside. False: there is something to do first. (helper.c) */
+bool dm_helper_send(struct dm_helper *helper);
 /*
  * How long to poll before sleeping in the provider, in ns, by DATUM_PROGRESS and DATUM_SPIN;
  * crowded_ns, if they leave it open and processes outnumber cores. Then sleep for so long. (progress.c)

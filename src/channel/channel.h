@@ -206,16 +206,18 @@ void dm_chan_wait_word(struct dm_chan *chan, struct dm_chan_word *word);
  */
 int dm_chan_progress_test(struct dm_chan *chan);
 /*
- * DATUM_PROGRESS=thread: start a thread that makes progress while no thread of the program is inside the gate,
- * and end it (outside or inside the gate). It calls handlers and hooks as any other pass does;
+ * DATUM_PROGRESS=thread and threads2: start threads that make progress while no thread of the program is inside the gate,
+ * and end them (outside or inside the gate). They call handlers and hooks as any other pass does, one at a time;
  * dm_gate_is_aside() tells them. A job that uses no provider gets none. DM_ENOMEM.
  */
 int dm_chan_helper_start(struct dm_chan *chan);
 void dm_chan_helper_stop(struct dm_chan *chan);
 bool dm_chan_has_helper(const struct dm_chan *chan);
-/* For DATUM_STATS: how often it was woken in the provider, passes it made, and those that did something. */
-void dm_chan_helper_stats(const struct dm_chan *chan, uint64_t *wakes_p, uint64_t *passes_p,
-                          uint64_t *useful_p);
+/* For DATUM_STATS: how often one was woken in the provider, passes it made, and those that did something. */
+struct dm_chan_helped {
+    uint64_t n_wakes, n_passes, n_useful;
+};
+struct dm_chan_helped dm_chan_helper_stats(const struct dm_chan *chan, enum dm_side side);
 /*
  * For loops that wait for memory which other processes of the host write. One pass, after
  * which the caller looks again: it may yield the core, never blocks. True when it is time to sleep:

@@ -1,11 +1,13 @@
 /*
- * The thread aside (DATUM_PROGRESS=thread): progress while the program computes.
+ * Threads aside (DATUM_PROGRESS=thread and threads2): progress while the program computes.
  *
- * While threads of the program come in and poll it naps and looks every 0.1 to 1 ms whether they
+ * There is one; or two, of which the first sleeps until something comes, and the second until something that was posted
+ * is done or a connection needs attention. While threads of the program come in and poll it naps and looks every 0.1 to 1 ms whether they
  * still do. When they have been outside for a whole nap it makes a pass and sleeps in the provider, which wakes
- * it when something arrives. While one of them sleeps in the provider itself, it is not needed, and parks.
+ * it when something arrives. While one of them sleeps in the provider itself, the first is not needed, and parks; the
+ * second is sent to sleep before, and wakes the program's when its pass has done something.
  *
- * Invariant: it is inside the gate only for a pass, and leaves it when somebody wants in.
+ * Invariant: one at a time is inside the gate, only for a pass, and leaves it when somebody wants in.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -30,18 +32,28 @@
 #define NS_PER_US  1000
 #define NS_PER_S   1000000000
 
-struct dm_helper {
-    struct dm_chan *chan;
+struct worker {
+    struct dm_helper *helper;
     pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t cond; /* to end a nap early */
-    atomic_bool is_stopping;
+    struct dm_adapt_sleep sleep; /* while it naps, the second's belongs to who has helper->lock */
+    bool is_sent;                /* to sleep: under the lock */
+    atomic_bool is_napping;
     atomic_bool is_parked;
-    unsigned int turns; /* at the last look */
+    atomic_uint turns; /* at the last look */
     unsigned int rests;
     uint64_t nap_us;
     uint64_t sleep_us;
     _Atomic uint64_t n_wakes, n_passes, n_useful;
+};
+
+struct dm_helper {
+    struct dm_chan *chan;
+    pthread_mutex_t turn; /* who may try to get inside the gate */
+    pthread_mutex_t lock;
+    pthread_cond_t cond; /* to end a nap early */
+    atomic_bool is_stopping;
+    int n_workers;
+    struct worker worker[DM_SIDES];
 };
 
 static void count(_Atomic uint64_t *counter)
@@ -49,122 +61,192 @@ static void count(_Atomic uint64_t *counter)
     atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
 
-static void nap(struct dm_helper *helper, uint64_t us, bool is_parking)
+static void nap(struct worker *worker, uint64_t us, bool is_parking)
 {
+    struct dm_helper *helper = worker->helper;
     uint64_t until = dm_clock_ns() + us * NS_PER_US;
     struct timespec ts = {.tv_sec = (time_t)(until / NS_PER_S),
                           .tv_nsec = (long)(until % NS_PER_S)};
     int err = 0;
 
     pthread_mutex_lock(&helper->lock);
-    atomic_store(&helper->is_parked, is_parking);
-    while (err == 0 && !atomic_load(&helper->is_stopping) &&
-           (!is_parking || atomic_load(&helper->is_parked)))
+    atomic_store(&worker->is_parked, is_parking);
+    atomic_store(&worker->is_napping, true);
+    while (err == 0 && !atomic_load(&helper->is_stopping) && !worker->is_sent &&
+           (!is_parking || atomic_load(&worker->is_parked)))
         err = pthread_cond_timedwait(&helper->cond, &helper->lock, &ts);
-    atomic_store(&helper->is_parked, false);
+    atomic_store(&worker->is_napping, false);
+    atomic_store(&worker->is_parked, false);
     pthread_mutex_unlock(&helper->lock);
 }
 
 void dm_helper_rouse(struct dm_helper *helper)
 {
-    if (dm_likely(!atomic_load_explicit(&helper->is_parked, memory_order_relaxed)))
+    struct worker *first = &helper->worker[DM_SIDE_RECV];
+
+    if (dm_likely(!atomic_load_explicit(&first->is_parked, memory_order_relaxed)))
         return;
     pthread_mutex_lock(&helper->lock);
-    atomic_store(&helper->is_parked, false);
-    pthread_cond_signal(&helper->cond);
+    atomic_store(&first->is_parked, false);
+    pthread_cond_broadcast(&helper->cond);
     pthread_mutex_unlock(&helper->lock);
 }
 
-/* The program's threads are at work in here: see again later. */
-static void look_later(struct dm_helper *helper)
+bool dm_helper_send(struct dm_helper *helper)
 {
-    unsigned int turns = dm_gate_turns();
-    unsigned int rests = atomic_load_explicit(&helper->chan->n_rests, memory_order_relaxed);
-    bool is_busy = dm_gate_is_taken() || turns - helper->turns > BUSY_TURNS;
+    struct worker *second = &helper->worker[DM_SIDE_REQUEST];
+    bool may_sleep = true;
 
-    helper->nap_us = is_busy ? 2 * helper->nap_us : NAP_MIN_US;
-    helper->nap_us = helper->nap_us < NAP_MAX_US ? helper->nap_us : NAP_MAX_US;
-    helper->turns = turns;
-    helper->rests = rests;
-    helper->sleep_us = SLEEP_MIN;
-    nap(helper, helper->nap_us, false);
+    if (helper->n_workers < DM_SIDES || !atomic_load(&second->is_napping))
+        return true;
+    pthread_mutex_lock(&helper->lock);
+    if (atomic_load(&second->is_napping) && !second->is_sent &&
+        !atomic_load(&helper->is_stopping)) {
+        second->sleep.timeout_us = SLEEP_MAX;
+        may_sleep = second->is_sent = dm_adapt_sleep_begin(helper->chan->adapt, &second->sleep);
+        atomic_store(&second->turns, dm_gate_turns());
+        if (may_sleep)
+            pthread_cond_broadcast(&helper->cond);
+    }
+    pthread_mutex_unlock(&helper->lock);
+    return may_sleep;
+}
+
+static void go_to_sleep(struct worker *worker)
+{
+    if (dm_adapt_sleep(&worker->sleep))
+        count(&worker->n_wakes);
+    worker->sleep_us = 2 * worker->sleep_us < SLEEP_MAX ? 2 * worker->sleep_us : SLEEP_MAX;
+}
+
+/* Is it to sleep, since a thread of the program does? */
+static bool was_sent(struct worker *worker)
+{
+    bool was_sent;
+
+    pthread_mutex_lock(&worker->helper->lock);
+    was_sent = worker->is_sent;
+    worker->is_sent = false;
+    pthread_mutex_unlock(&worker->helper->lock);
+    return was_sent;
+}
+
+/* The program's threads are at work in here: see again later. */
+static void look_later(struct worker *worker)
+{
+    struct dm_chan *chan = worker->helper->chan;
+    unsigned int turns = dm_gate_turns();
+    bool is_busy = dm_gate_is_taken() || turns - atomic_load(&worker->turns) > BUSY_TURNS;
+
+    worker->nap_us = is_busy ? 2 * worker->nap_us : NAP_MIN_US;
+    worker->nap_us = worker->nap_us < NAP_MAX_US ? worker->nap_us : NAP_MAX_US;
+    atomic_store(&worker->turns, turns);
+    worker->rests = atomic_load_explicit(&chan->n_rests, memory_order_relaxed);
+    worker->sleep_us = SLEEP_MIN;
+    nap(worker, worker->nap_us, false);
+    if (was_sent(worker))
+        go_to_sleep(worker);
 }
 
 /* One of them sleeps in the provider. It has done so for a nap: park until it is awake. */
-static void stand_back(struct dm_helper *helper)
+static void stand_back(struct worker *worker)
 {
-    unsigned int rests = atomic_load_explicit(&helper->chan->n_rests, memory_order_relaxed);
-    bool is_long = rests == helper->rests;
+    struct dm_chan *chan = worker->helper->chan;
+    unsigned int rests = atomic_load_explicit(&chan->n_rests, memory_order_relaxed);
+    bool is_long = rests == worker->rests;
 
-    helper->rests = rests;
-    helper->turns = dm_gate_turns();
-    nap(helper, is_long ? PARK_US : NAP_MAX_US, is_long);
+    worker->rests = rests;
+    atomic_store(&worker->turns, dm_gate_turns());
+    nap(worker, is_long ? PARK_US : NAP_MAX_US, is_long);
 }
 
 /* All there is to do, as long as nobody wants in. */
-static int pass(struct dm_helper *helper)
+static int pass(struct worker *worker)
 {
     int n_all = 0;
     int n = 1;
 
     for (int i = 0; i < PASSES_MAX && n > 0 && !dm_gate_is_wanted(); i++) {
-        n = dm_chan_progress(helper->chan);
+        n = dm_chan_progress(worker->helper->chan);
         n_all += n;
-        count(&helper->n_passes);
+        count(&worker->n_passes);
         if (n > 0)
-            count(&helper->n_useful);
+            count(&worker->n_useful);
     }
     return n_all;
 }
 
-/* The program computes. */
-static void work(struct dm_helper *helper)
+static bool enter(struct dm_helper *helper)
 {
-    struct dm_adapt *adapt = helper->chan->adapt;
-    struct dm_adapt_sleep sleep = {.timeout_us = helper->sleep_us};
-    bool is_taken;
-    bool may_sleep;
+    pthread_mutex_lock(&helper->turn);
+    if (dm_gate_enter_aside())
+        return true;
+    pthread_mutex_unlock(&helper->turn);
+    return false;
+}
 
-    if (!dm_gate_enter_aside()) {
-        look_later(helper);
+static void leave(struct dm_helper *helper)
+{
+    dm_gate_leave_aside();
+    pthread_mutex_unlock(&helper->turn);
+}
+
+/* The program computes, or sleeps. */
+static void work(struct worker *worker)
+{
+    struct dm_helper *helper = worker->helper;
+    struct dm_adapt *adapt = helper->chan->adapt;
+    enum dm_side side = worker->sleep.side;
+    bool is_taken, is_first = side == DM_SIDE_RECV;
+    bool may_sleep, is_news;
+
+    if (!enter(helper)) {
+        look_later(worker);
         return;
     }
     is_taken = dm_adapt_is_waited_on(adapt);
-    if (!is_taken && pass(helper) > 0)
-        helper->sleep_us = SLEEP_MIN;
-    sleep.timeout_us = helper->sleep_us;
-    may_sleep = !is_taken && !dm_gate_is_wanted() && !atomic_load(&helper->is_stopping) &&
-                dm_adapt_sleep_begin(adapt, &sleep);
-    dm_gate_leave_aside();
-    if (is_taken) {
-        stand_back(helper);
-    } else if (may_sleep) {
-        dm_adapt_sleep(&sleep);
-        count(&helper->n_wakes);
-        helper->sleep_us = 2 * helper->sleep_us < SLEEP_MAX ? 2 * helper->sleep_us : SLEEP_MAX;
-    }
+    is_news = !(is_taken && is_first) && pass(worker) > 0;
+    if (is_news)
+        worker->sleep_us = SLEEP_MIN;
+    worker->sleep.timeout_us = worker->sleep_us;
+    may_sleep = !(is_taken && is_first) && !dm_gate_is_wanted() &&
+                !atomic_load(&helper->is_stopping) && dm_adapt_sleep_begin(adapt, &worker->sleep);
+    leave(helper);
+    if (is_taken && !is_first && (is_news || !may_sleep))
+        dm_adapt_wake(adapt, DM_SIDE_RECV); /* perhaps it is what the program waits for */
+    if (is_taken && is_first)
+        stand_back(worker);
+    else if (may_sleep)
+        go_to_sleep(worker);
 }
 
 static void *run(void *arg)
 {
-    struct dm_helper *helper = arg;
+    struct worker *worker = arg;
 
-    while (!atomic_load(&helper->is_stopping)) {
-        if (dm_gate_is_taken() || dm_gate_turns() != helper->turns)
-            look_later(helper);
+    while (!atomic_load(&worker->helper->is_stopping)) {
+        if (dm_gate_is_taken() || dm_gate_turns() != atomic_load(&worker->turns))
+            look_later(worker);
         else
-            work(helper);
+            work(worker);
     }
     return NULL;
 }
 
 static void init(struct dm_helper *helper, struct dm_chan *chan)
 {
+    struct worker *worker;
     pthread_condattr_t attr;
 
     helper->chan = chan;
-    helper->nap_us = NAP_MIN_US;
-    helper->sleep_us = SLEEP_MIN;
+    for (int side = 0; side < DM_SIDES; side++) {
+        worker = &helper->worker[side];
+        worker->helper = helper;
+        worker->sleep.side = (enum dm_side)side;
+        worker->nap_us = NAP_MIN_US;
+        worker->sleep_us = SLEEP_MIN;
+    }
+    pthread_mutex_init(&helper->turn, NULL);
     pthread_mutex_init(&helper->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -176,14 +258,29 @@ static void fini(struct dm_helper *helper)
 {
     pthread_cond_destroy(&helper->cond);
     pthread_mutex_destroy(&helper->lock);
+    pthread_mutex_destroy(&helper->turn);
     free(helper);
+}
+
+/* End those that run, and wait for it. */
+static void end(struct dm_helper *helper)
+{
+    pthread_mutex_lock(&helper->lock);
+    atomic_store(&helper->is_stopping, true);
+    pthread_cond_broadcast(&helper->cond);
+    pthread_mutex_unlock(&helper->lock);
+    for (int i = 0; i < helper->n_workers; i++)
+        dm_adapt_wake(helper->chan->adapt, helper->worker[i].sleep.side);
+    for (int i = 0; i < helper->n_workers; i++)
+        pthread_join(helper->worker[i].thread, NULL);
 }
 
 int dm_chan_helper_start(struct dm_chan *chan)
 {
+    int n = dm_adapt_has_sides(chan->adapt) ? DM_SIDES : 1;
     struct dm_helper *helper;
     sigset_t all, old;
-    int err;
+    int err = 0;
 
     if (!dm_adapt_has_rails(chan->adapt) || chan->helper != NULL)
         return DM_OK;
@@ -191,15 +288,18 @@ int dm_chan_helper_start(struct dm_chan *chan)
     if (helper == NULL)
         return DM_FAIL(DM_ENOMEM, "the thread for progress, %zu bytes", sizeof(*helper));
     init(helper, chan);
-    /* The program's signals are not for this thread. */
+    /* The program's signals are not for these threads. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    err = pthread_create(&helper->thread, NULL, run, helper);
+    for (int i = 0; i < n && err == 0; i++) {
+        err = pthread_create(&helper->worker[i].thread, NULL, run, &helper->worker[i]);
+        helper->n_workers += err == 0;
+    }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (err != 0) {
+        end(helper);
         fini(helper);
-        return DM_FAIL(DM_ENOMEM, "the thread for progress (DATUM_PROGRESS=thread): %s",
-                       strerror(err));
+        return DM_FAIL(DM_ENOMEM, "a thread for progress (DATUM_PROGRESS): %s", strerror(err));
     }
     chan->helper = helper;
     return DM_OK;
@@ -212,15 +312,12 @@ void dm_chan_helper_stop(struct dm_chan *chan)
     if (helper == NULL)
         return;
     chan->helper = NULL;
-    pthread_mutex_lock(&helper->lock);
-    atomic_store(&helper->is_stopping, true);
-    pthread_cond_signal(&helper->cond);
-    pthread_mutex_unlock(&helper->lock);
-    dm_adapt_wake(chan->adapt);
-    pthread_join(helper->thread, NULL);
-    chan->helper_wakes += helper->n_wakes;
-    chan->helper_passes += helper->n_passes;
-    chan->helper_useful += helper->n_useful;
+    end(helper);
+    for (int i = 0; i < helper->n_workers; i++) {
+        chan->helped[i].n_wakes += helper->worker[i].n_wakes;
+        chan->helped[i].n_passes += helper->worker[i].n_passes;
+        chan->helped[i].n_useful += helper->worker[i].n_useful;
+    }
     fini(helper);
 }
 
@@ -229,10 +326,16 @@ bool dm_chan_has_helper(const struct dm_chan *chan)
     return chan->helper != NULL;
 }
 
-void dm_chan_helper_stats(const struct dm_chan *chan, uint64_t *wakes_p, uint64_t *passes_p,
-                          uint64_t *useful_p)
+struct dm_chan_helped dm_chan_helper_stats(const struct dm_chan *chan, enum dm_side side)
 {
-    *wakes_p = chan->helper_wakes + (chan->helper != NULL ? chan->helper->n_wakes : 0);
-    *passes_p = chan->helper_passes + (chan->helper != NULL ? chan->helper->n_passes : 0);
-    *useful_p = chan->helper_useful + (chan->helper != NULL ? chan->helper->n_useful : 0);
+    struct dm_chan_helped sum = chan->helped[side];
+    const struct worker *worker;
+
+    if (chan->helper == NULL)
+        return sum;
+    worker = &chan->helper->worker[side];
+    sum.n_wakes += worker->n_wakes;
+    sum.n_passes += worker->n_passes;
+    sum.n_useful += worker->n_useful;
+    return sum;
 }

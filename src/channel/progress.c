@@ -104,6 +104,8 @@ void dm_chan_spin_ended(struct dm_chan *chan, bool was_useful)
 
 void dm_chan_block(struct dm_chan *chan, uint64_t us)
 {
+    if (chan->helper != NULL && !dm_helper_send(chan->helper))
+        return;
     atomic_fetch_add_explicit(&chan->n_rests, 1, memory_order_relaxed);
     dm_adapt_wait(chan->adapt, us);
     if (chan->helper != NULL)

@@ -291,10 +291,12 @@ static int open_job(struct dm_adapt *adapt)
     if (err == DM_OK)
         err = check_immediate(adapt);
     adapt->can_knock = adapt->is_crowded || cfg->progress == DM_PROGRESS_WAIT ||
-                       cfg->progress == DM_PROGRESS_THREAD;
-    adapt->has_wakes = adapt->n_ias > 0;
-    for (int i = 0; i < adapt->n_ias; i++)
-        adapt->has_wakes = adapt->has_wakes && adapt->ias[i]->wake_evd != DAT_HANDLE_NULL;
+                       cfg->progress >= DM_PROGRESS_THREAD;
+    adapt->has_wakes = adapt->has_sides = adapt->n_ias > 0;
+    for (int i = 0; i < adapt->n_ias; i++) {
+        adapt->has_wakes &= adapt->ias[i]->wake_evd[DM_SIDE_RECV] != DAT_HANDLE_NULL;
+        adapt->has_sides &= adapt->ias[i]->wake_evd[DM_SIDE_REQUEST] != DAT_HANDLE_NULL;
+    }
     for (int i = 0; i < adapt->n_ias && err == DM_OK; i++)
         err = dm_conn_serve(adapt->ias[i]);
     if (err == DM_OK && !adapt->is_demand) {

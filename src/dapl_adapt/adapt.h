@@ -40,11 +40,12 @@ struct dm_adapt {
     int n_ias;
     int n_driven; /* pipes on rails that every poll has to look into */
     int n_sendrecv;
-    bool is_quiet;               /* finalizing: losses are expected */
-    bool is_waiting;             /* a thread of the program blocks in a provider */
-    bool can_knock;              /* peers wake who sleeps without a completion for every record */
-    bool has_wakes;              /* every rail has something to sleep in that dm_adapt_wake wakes */
-    atomic_bool is_aside_asleep; /* the thread aside is in dm_adapt_sleep */
+    bool is_quiet;   /* finalizing: losses are expected */
+    bool is_waiting; /* a thread of the program blocks in a provider */
+    bool can_knock;  /* peers wake who sleeps without a completion for every record */
+    bool has_wakes;  /* every rail has something to sleep in that dm_adapt_wake wakes */
+    bool has_sides;  /* and two of them, for what has come and for what was posted */
+    atomic_bool is_aside_asleep[DM_SIDES]; /* the thread aside of that side is in dm_adapt_sleep */
     bool is_crowded;
     bool wants_sendrecv;
     bool is_basic; /* DATUM_EAGER=basic */

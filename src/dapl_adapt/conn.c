@@ -222,8 +222,10 @@ void dm_conn_note(struct dm_link *link, enum dm_note note)
     }
     link->notes |= note;
     pthread_cond_signal(&adapt->cond);
-    if (adapt->has_wakes)
-        dm_adapt_wake(adapt);
+    if (atomic_load(&adapt->is_aside_asleep[DM_SIDE_REQUEST]))
+        dm_adapt_wake(adapt, DM_SIDE_REQUEST); /* who wakes the others when there is need */
+    else if (adapt->has_wakes)
+        dm_adapt_wake(adapt, DM_SIDE_RECV);
 }
 
 /* ---- own attempts ---- */

@@ -167,6 +167,8 @@ static void explain_progress(const struct dm_adapt *adapt)
         "calls poll for a while, then sleep in the provider",
         "calls sleep in the provider at once",
         "as adaptive, and a thread asleep in the provider makes progress while the program computes",
+        "as adaptive, and two threads asleep in the provider make progress: one for what comes, one "
+        "for what was posted and for connections",
     };
     const char *why = "the default";
 
@@ -177,8 +179,8 @@ static void explain_progress(const struct dm_adapt *adapt)
     else if (adapt->is_crowded)
         why = "the default; at once here, since processes outnumber cores";
     dm_log_info("progress: %s (%s)%s", how[dm_cfg()->progress], why,
-                dm_cfg()->progress == DM_PROGRESS_THREAD && !adapt->has_wakes
-                    ? "; a provider has no notification object, so it looks every millisecond"
+                dm_cfg()->progress >= DM_PROGRESS_THREAD && !adapt->has_wakes
+                    ? "; a provider has no notification object, so one looks every millisecond"
                     : "");
 }
 

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dapl_adapt/dapl_adapt.h"
 #include "dapl_adapt/device.h"
 #include "dapl_adapt/mem.h"
 #include "dapl_adapt/serial.h"
@@ -175,26 +174,33 @@ static int query(struct dm_ia *ia, const struct dm_conf_entry *entry)
     return DM_OK;
 }
 
-/* What a thread sleeps in while others take events off the queues; not every provider has it. */
-static void create_cno(struct dm_ia *ia)
+static void free_side(struct dm_ia *ia, enum dm_side side)
 {
-    DAT_RETURN rc;
-
-    if (dm_cfg()->progress != DM_PROGRESS_THREAD)
-        return;
-    rc = dat_cno_create(ia->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &ia->cno);
-    if (rc == DAT_SUCCESS)
-        rc = dat_evd_create(ia->ia, WAKE_QLEN, ia->cno, DAT_EVD_SOFTWARE_FLAG, &ia->wake_evd);
-    if (rc == DAT_SUCCESS)
-        return;
-    DM_TRACE(DAT, "%s: no notification object: %s", ia->name, dm_dat_text(rc));
-    if (ia->cno != DAT_HANDLE_NULL)
-        dat_cno_free(ia->cno);
-    ia->cno = DAT_HANDLE_NULL;
-    ia->wake_evd = DAT_HANDLE_NULL;
+    if (ia->wake_evd[side] != DAT_HANDLE_NULL)
+        dat_evd_free(ia->wake_evd[side]);
+    if (ia->cno[side] != DAT_HANDLE_NULL)
+        dat_cno_free(ia->cno[side]);
+    ia->cno[side] = DAT_HANDLE_NULL;
+    ia->wake_evd[side] = DAT_HANDLE_NULL;
 }
 
-static int evd_create(struct dm_ia *ia, int qlen, DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd_p)
+/* What a thread sleeps in while others take events off the queues; not every provider has it. */
+static bool create_side(struct dm_ia *ia, enum dm_side side)
+{
+    DAT_RETURN rc = dat_cno_create(ia->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &ia->cno[side]);
+
+    if (rc == DAT_SUCCESS)
+        rc = dat_evd_create(ia->ia, WAKE_QLEN, ia->cno[side], DAT_EVD_SOFTWARE_FLAG,
+                            &ia->wake_evd[side]);
+    if (rc == DAT_SUCCESS)
+        return true;
+    DM_TRACE(DAT, "%s: no notification object: %s", ia->name, dm_dat_text(rc));
+    free_side(ia, side);
+    return false;
+}
+
+static int evd_create(struct dm_ia *ia, int qlen, DAT_CNO_HANDLE cno, DAT_EVD_FLAGS flags,
+                      DAT_EVD_HANDLE *evd_p)
 {
     DAT_IA_ATTR attr;
     DAT_RETURN rc;
@@ -204,8 +210,7 @@ static int evd_create(struct dm_ia *ia, int qlen, DAT_EVD_FLAGS flags, DAT_EVD_H
         qlen = min_pos(qlen, attr.max_evd_qlen);
     if (flags == DAT_EVD_DTO_FLAG)
         ia->evd_len = ia->evd_room = qlen;
-    rc = dat_evd_create(ia->ia, qlen, flags == DAT_EVD_DTO_FLAG ? ia->cno : DAT_HANDLE_NULL, flags,
-                        evd_p);
+    rc = dat_evd_create(ia->ia, qlen, cno, flags, evd_p);
     if (rc != DAT_SUCCESS)
         return DM_FAIL(DM_EPROVIDER, "%s: dat_evd_create for %d events: %s", ia->name, qlen,
                        dm_dat_text(rc));
@@ -232,6 +237,22 @@ int dm_ia_listen(DAT_IA_HANDLE ia, const char *name, DAT_EVD_HANDLE evd, DAT_CON
     return DM_OK;
 }
 
+/* The queues for completions, and what threads aside sleep in. */
+static int create_queues(struct dm_ia *ia, int qlen)
+{
+    int progress = dm_cfg()->progress;
+    bool has_side = progress >= DM_PROGRESS_THREAD && create_side(ia, DM_SIDE_RECV);
+    bool is_split =
+        has_side && progress == DM_PROGRESS_THREADS2 && create_side(ia, DM_SIDE_REQUEST);
+    int err = evd_create(ia, qlen, ia->cno[is_split ? DM_SIDE_REQUEST : DM_SIDE_RECV],
+                         DAT_EVD_DTO_FLAG, &ia->dto_evd);
+
+    ia->recv_evd = ia->dto_evd;
+    if (err == DM_OK && is_split)
+        err = evd_create(ia, qlen, ia->cno[DM_SIDE_RECV], DAT_EVD_DTO_FLAG, &ia->recv_evd);
+    return err;
+}
+
 static int create_objects(struct dm_ia *ia, int n_peers, int per_peer)
 {
     int n_first = ia->evd_max > 0 ? min_pos(PEERS_FIRST, n_peers) : n_peers;
@@ -241,10 +262,9 @@ static int create_objects(struct dm_ia *ia, int n_peers, int per_peer)
     rc = dat_pz_create(ia->ia, &ia->pz);
     if (rc != DAT_SUCCESS)
         return DM_FAIL(DM_EPROVIDER, "%s: dat_pz_create: %s", ia->name, dm_dat_text(rc));
-    create_cno(ia);
-    err = evd_create(ia, (n_first + PEERS_SPARE) * per_peer, DAT_EVD_DTO_FLAG, &ia->dto_evd);
+    err = create_queues(ia, (n_first + PEERS_SPARE) * per_peer);
     if (err == DM_OK)
-        err = evd_create(ia, min_pos(PEERS_AT_ONCE, n_peers) * 8 + 32,
+        err = evd_create(ia, min_pos(PEERS_AT_ONCE, n_peers) * 8 + 32, DAT_HANDLE_NULL,
                          DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG, &ia->cm_evd);
     if (err == DM_OK)
         err = dm_ia_listen(ia->ia, ia->name, ia->cm_evd, &ia->qual, &ia->psp);
@@ -315,12 +335,12 @@ void dm_ia_close(struct dm_ia *ia)
         dat_psp_free(ia->psp);
     if (ia->cm_evd != DAT_HANDLE_NULL)
         dat_evd_free(ia->cm_evd);
+    if (ia->recv_evd != ia->dto_evd)
+        dat_evd_free(ia->recv_evd);
     if (ia->dto_evd != DAT_HANDLE_NULL)
         dat_evd_free(ia->dto_evd);
-    if (ia->wake_evd != DAT_HANDLE_NULL)
-        dat_evd_free(ia->wake_evd);
-    if (ia->cno != DAT_HANDLE_NULL)
-        dat_cno_free(ia->cno);
+    free_side(ia, DM_SIDE_RECV);
+    free_side(ia, DM_SIDE_REQUEST);
     if (ia->echo_lmr.handle != DAT_HANDLE_NULL)
         dm_lmr_free(&ia->echo_lmr);
     if (ia->pz != DAT_HANDLE_NULL)
@@ -396,7 +416,7 @@ int dm_ia_ep_create(struct dm_ia *ia, int n_recv, int n_req, DAT_EP_HANDLE *ep_p
     attr.max_rdma_read_iov = 1;
     attr.max_rdma_write_iov = ia->max_iov;
     dm_serial_enter(ia->is_serial);
-    rc = dat_ep_create(ia->ia, ia->pz, ia->dto_evd, ia->dto_evd, ia->cm_evd, &attr, ep_p);
+    rc = dat_ep_create(ia->ia, ia->pz, ia->recv_evd, ia->dto_evd, ia->cm_evd, &attr, ep_p);
     dm_serial_leave(ia->is_serial);
     if (rc != DAT_SUCCESS)
         return DM_FAIL(DM_EPROVIDER, "%s: dat_ep_create for %d receives and %d requests: %s",

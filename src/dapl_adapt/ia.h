@@ -3,7 +3,7 @@
  * connections share: protection zone, event dispatchers, service point.
  *
  * dto_evd gets every data transfer completion, of both queues, so that one wait sees
- * all; cm_evd gets connection requests and connection events and belongs to the
+ * all; with DATUM_PROGRESS=threads2 recv_evd has those of receives instead. cm_evd gets connection requests and connection events and belongs to the
  * connection server's thread while that runs.
  */
 #ifndef DM_DAPL_ADAPT_IA_H
@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "dapl_adapt/conf.h"
+#include "dapl_adapt/dapl_adapt.h"
 #include "dapl_adapt/dat.h"
 #include "dapl_adapt/probe_ia.h"
 #include "util/tune.h"
@@ -54,10 +55,15 @@ struct dm_ia {
     DAT_IA_HANDLE ia;
     DAT_EVD_HANDLE async_evd;
     DAT_EVD_HANDLE dto_evd;
+    DAT_EVD_HANDLE recv_evd; /* the same as dto_evd, or its own */
     DAT_EVD_HANDLE cm_evd;
-    /* DATUM_PROGRESS=thread: what a thread sleeps in that leaves the event queues to others */
-    DAT_CNO_HANDLE cno;
-    DAT_EVD_HANDLE wake_evd; /* software events: to wake it */
+    /*
+     * With threads aside, for each side: what a thread sleeps in that leaves the event queues to others, and
+     * a queue of software events to wake it. The second side has requests only, if receives have a queue of
+     * their own, and is not there otherwise.
+     */
+    DAT_CNO_HANDLE cno[DM_SIDES];
+    DAT_EVD_HANDLE wake_evd[DM_SIDES];
     DAT_PZ_HANDLE pz;
     DAT_PSP_HANDLE psp;
     DAT_CONN_QUAL qual;
@@ -83,7 +89,7 @@ struct dm_ia {
     /* limits */
     int max_req; /* requests in flight per endpoint */
     int max_recv;
-    int evd_len;  /* of dto_evd */
+    int evd_len;  /* of dto_evd, and of recv_evd */
     int evd_max;  /* how far it can grow; 0: it cannot */
     int evd_room; /* events that dto_evd can still take from new connections */
     int max_iov;  /* segments of a write or send */

@@ -186,19 +186,28 @@ static DAT_RETURN dequeue(const struct dm_ia *ia, DAT_EVD_HANDLE evd, DAT_EVENT 
     return rc;
 }
 
-static int drain(struct dm_ia *ia)
+static inline int drain_queue(struct dm_ia *ia, DAT_EVD_HANDLE evd)
 {
     DAT_EVENT event;
+    int n = 0;
+
+    while (n < DRAIN_MAX && dequeue(ia, evd, &event) == DAT_SUCCESS) {
+        dm_poll_event(ia, &event);
+        n++;
+    }
+    return n;
+}
+
+static int drain(struct dm_ia *ia)
+{
     int n = 0;
 
     /* a waiting thread may have taken an event that is older than what is queued now */
     if (dm_unlikely(ia->is_waited_on))
         return 0;
-    while (n < DRAIN_MAX && dequeue(ia, ia->dto_evd, &event) == DAT_SUCCESS) {
-        dm_poll_event(ia, &event);
-        n++;
-    }
-    return n;
+    if (dm_unlikely(ia->recv_evd != ia->dto_evd))
+        n = drain_queue(ia, ia->recv_evd); /* first: what has arrived before a failure counts */
+    return n + drain_queue(ia, ia->dto_evd);
 }
 
 int dm_poll_drain(struct dm_adapt *adapt)
@@ -263,8 +272,10 @@ int dm_poll_rare(struct dm_adapt *adapt)
             dm_conn_event(ia, &event);
             n++;
         }
-        while (ia->wake_evd != DAT_HANDLE_NULL && dequeue(ia, ia->wake_evd, &event) == DAT_SUCCESS)
-            ; /* it has done its work */
+        for (int k = 0; k < DM_SIDES; k++)
+            while (ia->wake_evd[k] != DAT_HANDLE_NULL &&
+                   dequeue(ia, ia->wake_evd[k], &event) == DAT_SUCCESS)
+                ; /* it has done its work */
         while (dequeue(ia, ia->async_evd, &event) == DAT_SUCCESS) {
             on_async(ia, &event);
             n++;

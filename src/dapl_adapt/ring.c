@@ -118,6 +118,8 @@ void dm_ring_grow(struct dm_ia *ia)
         len = ia->evd_max;
     dm_serial_enter(ia->is_serial);
     rc = dat_evd_resize(ia->dto_evd, len);
+    if (rc == DAT_SUCCESS && ia->recv_evd != ia->dto_evd)
+        rc = dat_evd_resize(ia->recv_evd, len);
     dm_serial_leave(ia->is_serial);
     DM_TRACE(DAT, "%s: %d events: %s", ia->name, len, dm_dat_text(rc));
     if (rc != DAT_SUCCESS)

@@ -4,6 +4,9 @@
  *
  * One of them sleeps at a time. The first takes the place of the other: it wakes it, and sleeps itself. The thread
  * aside sleeps in a notification object, so that the event queues stay with whoever polls.
+ *
+ * With DATUM_PROGRESS=threads2 that is so for what has come. What was posted has a queue and a notification object of its own, in which
+ * only the second thread aside sleeps, beside the others.
  */
 #include <time.h>
 
@@ -48,14 +51,30 @@ static bool is_heard(struct dm_adapt *adapt, const struct dm_ia *ia, bool may_ar
     return is_heard;
 }
 
+/* Is anything posted whose end nobody would be woken by? */
+static bool is_unheard(struct dm_adapt *adapt, const struct dm_ia *ia, enum dm_side side)
+{
+    for (int i = 0; i < adapt->n_ias; i++) {
+        if (adapt->ias[i]->n_signalled > 0 &&
+            (side == DM_SIDE_REQUEST ? adapt->ias[i] != ia
+                                     : adapt->ias[i]->recv_evd != adapt->ias[i]->dto_evd &&
+                                           !atomic_load(&adapt->is_aside_asleep[DM_SIDE_REQUEST])))
+            return true;
+    }
+    return false;
+}
+
 /* How long blocking is safe: only completions wake us. */
-static uint64_t safe_wait(struct dm_adapt *adapt, const struct dm_ia *ia, uint64_t timeout_us)
+static uint64_t safe_wait(struct dm_adapt *adapt, const struct dm_ia *ia, enum dm_side side,
+                          uint64_t timeout_us)
 {
     uint64_t most = SOFT_WAIT;
     bool may_arm = timeout_us >= ARM_WAIT;
 
-    if (!is_heard(adapt, ia, may_arm) ||
-        (adapt->is_demand && !adapt->wants_sendrecv && !adapt->has_wakes))
+    if (is_unheard(adapt, ia, side) ||
+        (side == DM_SIDE_RECV &&
+         (!is_heard(adapt, ia, may_arm) ||
+          (adapt->is_demand && !adapt->wants_sendrecv && !adapt->has_wakes))))
         most = RING_WAIT; /* rings, another rail, or peers that may connect with a ring */
     else if (!dm_list_is_empty(&adapt->connecting) || adapt->n_tell > 0)
         most = SETUP_WAIT;
@@ -82,11 +101,11 @@ static bool is_due(struct dm_adapt *adapt)
     return false;
 }
 
-/* Nobody else may hold the rail's notification object. True: an event ended it. */
-static bool block_aside(const struct dm_ia *ia, uint64_t timeout_us)
+/* Nobody else may hold that notification object of the rail. True: an event ended it. */
+static bool block_aside(const struct dm_ia *ia, enum dm_side side, uint64_t timeout_us)
 {
     DAT_EVD_HANDLE evd = DAT_HANDLE_NULL;
-    DAT_RETURN rc = dat_cno_wait(ia->cno, (DAT_TIMEOUT)timeout_us, &evd);
+    DAT_RETURN rc = dat_cno_wait(ia->cno[side], (DAT_TIMEOUT)timeout_us, &evd);
 
     if (rc != DAT_SUCCESS && DAT_GET_TYPE(rc) != DAT_QUEUE_EMPTY &&
         DAT_GET_TYPE(rc) != DAT_TIMEOUT_EXPIRED)
@@ -122,22 +141,22 @@ void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us)
 
     if (is_due(adapt))
         return;
-    if (atomic_load(&adapt->is_aside_asleep))
-        dm_adapt_wake(adapt);
-    if (ia == NULL || adapt->is_waiting || atomic_load(&adapt->is_aside_asleep)) {
+    if (atomic_load(&adapt->is_aside_asleep[DM_SIDE_RECV]))
+        dm_adapt_wake(adapt, DM_SIDE_RECV);
+    if (ia == NULL || adapt->is_waiting || atomic_load(&adapt->is_aside_asleep[DM_SIDE_RECV])) {
         levels = dm_gate_drop();
         pause_ns(PAUSE_NS);
         dm_gate_retake(levels);
         return;
     }
-    timeout_us = safe_wait(adapt, ia, timeout_us);
+    timeout_us = safe_wait(adapt, ia, DM_SIDE_RECV, timeout_us);
     if (adapt->can_knock && is_due(adapt)) /* since the peers were told */
         return;
     adapt->is_waiting = true;
     ia->counts.n_waits++;
-    if (ia->cno != DAT_HANDLE_NULL) {
+    if (ia->cno[DM_SIDE_RECV] != DAT_HANDLE_NULL) {
         levels = dm_gate_drop();
-        is_woken = block_aside(ia, timeout_us);
+        is_woken = block_aside(ia, DM_SIDE_RECV, timeout_us);
         dm_gate_retake(levels);
         ia->counts.n_wakes += is_woken;
     } else {
@@ -146,44 +165,47 @@ void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us)
     adapt->is_waiting = false;
 }
 
-/* ---- the thread aside ---- */
+/* ---- threads aside ---- */
 
 bool dm_adapt_sleep_begin(struct dm_adapt *adapt, struct dm_adapt_sleep *sleep)
 {
     const struct dm_ia *ia = busiest(adapt);
 
-    if (adapt->is_waiting || is_due(adapt))
+    if ((sleep->side == DM_SIDE_RECV && adapt->is_waiting) || is_due(adapt))
         return false;
     sleep->adapt = adapt;
     sleep->ia = ia;
-    sleep->timeout_us = safe_wait(adapt, ia, sleep->timeout_us);
+    sleep->timeout_us = safe_wait(adapt, ia, sleep->side, sleep->timeout_us);
     if (is_due(adapt))
         return false;
-    atomic_store(&adapt->is_aside_asleep, true);
+    atomic_store(&adapt->is_aside_asleep[sleep->side], true);
     return true;
 }
 
-void dm_adapt_sleep(const struct dm_adapt_sleep *sleep)
+bool dm_adapt_sleep(const struct dm_adapt_sleep *sleep)
 {
-    if (sleep->ia->cno != DAT_HANDLE_NULL)
-        (void)block_aside(sleep->ia, sleep->timeout_us);
+    bool is_woken = false;
+
+    if (sleep->ia->cno[sleep->side] != DAT_HANDLE_NULL)
+        is_woken = block_aside(sleep->ia, sleep->side, sleep->timeout_us);
     else
         pause_ns((long)(sleep->timeout_us < RING_WAIT ? sleep->timeout_us : RING_WAIT) * 1000);
-    atomic_store(&sleep->adapt->is_aside_asleep, false);
+    atomic_store(&sleep->adapt->is_aside_asleep[sleep->side], false);
+    return is_woken;
 }
 
-void dm_adapt_wake(struct dm_adapt *adapt)
+void dm_adapt_wake(struct dm_adapt *adapt, enum dm_side side)
 {
     DAT_EVENT event = {.event_number = DAT_SOFTWARE_EVENT};
     struct dm_ia *ia;
 
     for (int i = 0; i < adapt->n_ias; i++) {
         ia = adapt->ias[i];
-        if (ia->wake_evd == DAT_HANDLE_NULL)
+        if (ia->wake_evd[side] == DAT_HANDLE_NULL)
             continue;
-        event.evd_handle = ia->wake_evd;
+        event.evd_handle = ia->wake_evd[side];
         dm_serial_enter(ia->is_serial);
-        (void)dat_evd_post_se(ia->wake_evd, &event); /* full: it is awake anyway */
+        (void)dat_evd_post_se(ia->wake_evd[side], &event); /* full: it is awake anyway */
         dm_serial_leave(ia->is_serial);
     }
 }
@@ -201,6 +223,16 @@ bool dm_adapt_has_rails(const struct dm_adapt *adapt)
 bool dm_adapt_has_wakes(const struct dm_adapt *adapt)
 {
     return adapt->has_wakes;
+}
+
+bool dm_adapt_has_sides(const struct dm_adapt *adapt)
+{
+    return adapt->has_sides;
+}
+
+bool dm_adapt_is_asleep(const struct dm_adapt *adapt, enum dm_side side)
+{
+    return atomic_load(&adapt->is_aside_asleep[side]);
 }
 
 bool dm_adapt_is_crowded(const struct dm_adapt *adapt)

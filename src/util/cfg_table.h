@@ -54,9 +54,10 @@
       "how long to poll before waiting in the provider; auto: long while every process has a "     \
       "core, a few microseconds otherwise")                                                        \
     X(PROGRESS, ENUM, "adaptive", progress,                                                        \
-      "poll|adaptive|wait|thread: how calls wait: polling for ever, polling for DATUM_SPIN and "   \
-      "then asleep in the provider, asleep at once; thread: as adaptive, and a thread that "       \
-      "sleeps in the provider makes progress while the program computes")                          \
+      "poll|adaptive|wait|thread|threads2: how calls wait: polling for ever, polling for "         \
+      "DATUM_SPIN and then asleep in the provider, asleep at once; thread: as adaptive, and a "    \
+      "thread that sleeps in the provider makes progress while the program computes; threads2: "   \
+      "two of them, one for what comes and one for what was posted and for connections")           \
     X(COLL, STR, "", coll,                                                                         \
       "algorithms of collectives to use where they can do the job, as in "                         \
       "bcast=scatter,barrier=tree; empty: by the library's table")                                 \

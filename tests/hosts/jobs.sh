@@ -24,4 +24,15 @@ run '-n 2' init_basic.c p2p_modes.c p2p_order.c coll_move.c comm_make.c rma_put_
 run '-n 3' coll_vector.c comm_inter.c rma_pscw.c rma_late.c rma_threads_lock.c
 run '-n 2 --loss 1' p2p_order.c
 run '-n 2 --mtu 9000' p2p_wait.c
+tuned() { # on two hosts, and not with some jobs on one
+    "$TEST_SRC/tests/hosts/on-hosts" -n 2 -- datum-tune --quick --ranks 2 --only collectives --collectives barrier \
+        --output "$PWD/tune" -- -ppn 1 >said 2>&1 &&
+        grep -q '^measured .* on h1, several-nodes' tune && grep -q '^every host needs this file' said && return
+    cat said
+    return 1
+}
+check 'datum-tune' tuned
+check_fails 'datum-tune where hosts are not alike' '2 ranks are on one host, while 4 were on several: rows hold' \
+    "$TEST_SRC/tests/hosts/on-hosts" -n 2 -- datum-tune --quick --ranks "4 2" --only collectives --collectives barrier \
+    --output "$PWD/tune" -- -ppn 2
 totals

@@ -26,6 +26,14 @@ check 'negative size' status 2 'MIN:MAX' datum-bench --size -1
 check 'large size' status 2 'at most 1g' datum-bench --size 8:2g
 check 'odd size' status 2 'MIN:MAX' datum-bench --size 8kb
 check 'wrong number of ranks' status 2 'wants a number' datum-bench --ranks two
+check 'wrong factor' status 2 'wants a number from 2' datum-bench --factor 1
+check 'wrong memory' status 2 '--memory wants bytes' datum-bench --memory much
+check 'wrong flight' status 2 'up to 64' datum-bench --flight 65
+check 'steps' says '^4096 ' bench 2 --test latency --size 8:4096 --factor 100
+check 'no other' test "$(grep -c '^[0-9]' said)" = 3
+check 'what needs much memory is left out' says '^1024 ' bench 2 --test alltoall --size 1024:4096 --memory 4k
+check 'as it should' test "$(grep -c '^[0-9]' said)" = 1
+check 'fewer in flight' says '^8 ' bench 2 --test bw,bibw --size 8 --flight 2
 check 'wrong time' status 2 'wants seconds' datum-bench --time 0
 check 'wrong window' status 2 'allocate or create' datum-bench --window shared
 check 'arguments' status 2 'unexpected argument "latency"' datum-bench latency
@@ -55,7 +63,7 @@ assert [(x["test"], x["size"]) for x in r] == \
     [("latency", 8), ("latency", 16), ("barrier", 0), ("fop", 8)], r
 for x in r:
     assert 0 < x["min"] <= x["p10"] <= x["median"] <= x["p90"] <= x["max"], x
-    assert x["samples"] >= 10 and x["outliers"] <= x["samples"] and x["iterations"] >= 1, x
+    assert x["samples"] >= 5 and x["outliers"] <= x["samples"] and x["iterations"] >= 1, x
 '
 fi
 check 'raw' says 'datum-shm' datum-bench --raw datum-shm

@@ -3,6 +3,8 @@
 # datum-compare: its errors, a small report with everything in it, and comparing two.
 . "$TEST_LIB"
 
+says_again() { grep -q "$1" said; }
+
 check 'help' status 0 '--diff OLD NEW' datum-compare --help
 check 'no place' status 2 'where to' datum-compare
 check 'wrong option' status 2 'unknown argument "--outputs"' datum-compare --outputs x
@@ -13,6 +15,25 @@ check 'wrong ranks' status 2 'wants a number' datum-compare --output x --ranks t
 check 'wrong test' status 2 'no test "latent"' datum-compare --output x --test latent --no-raw
 check 'no report to compare' status 2 'no results.csv' datum-compare --diff x y
 check 'nothing is left behind' test ! -e x/results.csv
+check 'wrong limit' status 2 'wants seconds' datum-compare --output x --limit soon
+: >file
+check 'no directory there' status 2 'file/x cannot be made' datum-compare --output file/x
+check 'too slow' status 2 'over datum-shm needs more than 1 s .*left out' \
+    datum-compare --output slow1 --limit 1 --providers datum-shm --no-raw
+check 'and then there is nothing' says_again 'nothing could be measured'
+mkdir full
+ln -s /dev/full full/results.csv
+check 'no room' status 2 'full/results.csv cannot be written: .* are free' \
+    datum-compare --output full --quick --test barrier --providers datum-shm --no-raw
+check 'no half report' test ! -e full/report.html
+interrupted() {
+    datum-compare --output stopped --providers datum-shm --no-raw >said 2>&1 &
+    sleep 2
+    kill $!
+    wait $!
+    [ $? = 130 ] && grep -q 'stopped; there is no report' said && [ ! -e stopped/report.html ]
+}
+check 'stopped in the middle' interrupted
 
 check 'a report' datum-compare --output 'a b' --quick --test latency,barrier --size 8:32 --providers datum-shm
 check 'json' python3 -m json.tool 'a b/datum over datum-shm.json'
@@ -30,9 +51,14 @@ if command -v gnuplot >/dev/null 2>&1; then
 fi
 check 'nothing from outside' sh -c '! grep -E "(src|href)=.?http" "a b/report.html"'
 check 'the same' status 0 '^28 figures compared, 0 slower' datum-compare --diff 'a b' 'a b'
-mkdir slow
+mkdir slow none other
+echo source,test >none/results.csv
+cp 'a b/results.csv' other
+sed 's/^host .*/host elsewhere, 96 cores/' 'a b/how.txt' >other/how.txt
 awk -F, -v OFS=, 'NR > 1 && $2 == "latency" { for (i = 5; i <= 9; i++) $i *= 1000 } { print }' \
     'a b/results.csv' >slow/results.csv
+check 'nothing in common' status 2 'no figure in common' datum-compare --diff 'a b' none
+check 'another host' says 'not measured alike: .*"host elsewhere' datum-compare --diff 'a b' other
 check 'slower' status 1 '^slower +datum over datum-shm +latency +8 ' datum-compare --diff 'a b' slow
 check 'faster' status 0 '^faster +datum over datum-shm +latency +8 ' datum-compare --diff slow 'a b'
 if command -v mpicc.mpich >/dev/null 2>&1 && command -v mpiexec.mpich >/dev/null 2>&1; then

@@ -19,7 +19,7 @@ idle() {
     return 1
 }
 
-for progress in wait thread; do
+for progress in wait threads2 thread; do
     export DATUM_PROGRESS=$progress
     check "idle, $progress" idle 2 2
     check "idle, $progress, by send and receive" env DATUM_EAGER=sendrecv bash -c \
@@ -31,6 +31,10 @@ check 'explained' says 'progress: as adaptive, and a thread .*\(DATUM_PROGRESS\)
     env DATUM_EXPLAIN=1 mpiexec -n 2 ./idle 0
 check 'counted' says 'progress thread: times woken +[0-9]+ .* +[1-9]' \
     env DATUM_STATS=1 mpiexec -n 2 ./idle 1
+check 'counted, two' says 'second progress thread: times woken +[0-9]+ .* +[1-9]' \
+    env DATUM_PROGRESS=threads2 DATUM_STATS=1 mpiexec -n 2 ./idle 1
+check 'explained, two' says 'progress: as adaptive, and two threads .*\(DATUM_PROGRESS\)' \
+    env DATUM_PROGRESS=threads2 DATUM_EXPLAIN=1 mpiexec -n 2 ./idle 0
 check 'one process' says 'rank 0 used' mpiexec -n 1 ./idle 0
 a_peer_dies() {
     timeout 30 mpiexec -n 3 ./idle 20 die >said 2>&1
@@ -44,7 +48,7 @@ check 'explained, adaptive' says 'progress: .*\(the default' \
     env -u DATUM_PROGRESS DATUM_EXPLAIN=1 mpiexec -n 2 ./idle 0
 wrong_word() {
     DATUM_PROGRESS=fast mpiexec -n 1 ./idle 0 >said 2>&1 && return 1
-    grep -q 'DATUM_PROGRESS.*poll|adaptive|wait|thread' said || { cat said; return 1; }
+    grep -q 'DATUM_PROGRESS.*poll|adaptive|wait|thread|threads2' said || { cat said; return 1; }
 }
 check 'a wrong word' wrong_word
 check 'poll' says 'rank 1 used' env DATUM_PROGRESS=poll mpiexec -n 2 ./idle 0

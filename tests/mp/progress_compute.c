@@ -1,4 +1,4 @@
-/* test: np=2,3,4 cfg=PROGRESS=thread,EAGER=rdma|sendrecv timeout=90 */
+/* test: np=2,3 cfg=PROGRESS=thread|threads2,EAGER=rdma|sendrecv timeout=90 */
 /*
  * Progress while the program computes: processes read the clock and look at memory, without calls of
  * MPI, until something is there that only progress on their own side can bring.

@@ -288,14 +288,22 @@ bool dm_adapt_sleep_begin(struct dm_adapt *adapt, struct dm_adapt_sleep *sleep)
     return false;
 }
 
-void dm_adapt_sleep(const struct dm_adapt_sleep *sleep)
+bool dm_adapt_sleep(const struct dm_adapt_sleep *sleep)
 {
     (void)sleep;
+    return false;
 }
 
-void dm_adapt_wake(struct dm_adapt *adapt)
+void dm_adapt_wake(struct dm_adapt *adapt, enum dm_side side)
 {
     (void)adapt;
+    (void)side;
+}
+
+bool dm_adapt_has_sides(const struct dm_adapt *adapt)
+{
+    (void)adapt;
+    return false;
 }
 
 int dm_adapt_rndv(struct dm_conn *conn)
