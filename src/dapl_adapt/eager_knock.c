@@ -86,7 +86,8 @@ void dm_eager_knock(struct dm_conn *conn)
     lmr.virtual_address = (DAT_VADDR)(uintptr_t)&conn->ctl->knock[1];
     lmr.segment_length = sizeof(conn->ctl->knock[1]);
     lmr.lmr_context = conn->tx.lctx;
-    rc = dm_eager_write(conn, &lmr, NULL, false);
+    /* In the end all that was posted is waited for, and this may be the last. */
+    rc = dm_eager_write(conn, &lmr, NULL, conn->adapt->is_quiet);
     if (rc != DAT_SUCCESS)
         dm_eager_post_failed(conn, rc);
     if (conn->tx.room > 0)

@@ -204,6 +204,7 @@ static void start_hydra(struct front *front, const char *path, char **argv, cons
             _exit(1);
         sigprocmask(SIG_SETMASK, mask, NULL);
         argv[0] = (char *)path;
+        dm_place_preload("libdatum_hydra.so");
         execv(path, argv);
         dm_log_error("cannot start %s: %s", path, strerror(errno));
         _exit(126);

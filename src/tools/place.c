@@ -46,22 +46,47 @@ bool dm_place_set_dat_conf(void)
     return false;
 }
 
-void dm_place_set_library_path(void)
+/* Where our libraries are. */
+static void find_libraries(char *dir, size_t len)
 {
-    const char *old = dm_cfg_env("LD_LIBRARY_PATH");
-    char dir[PATH_MAX + 8];
     char file[PATH_MAX + 32];
-    char *text;
 
-    find_prefix(dir, PATH_MAX);
+    find_prefix(dir, len - strlen("/lib"));
     strcat(dir, "/lib");
     snprintf(file, sizeof(file), "%s/libmpi.so.12", dir);
     if (access(file, R_OK) != 0)
-        snprintf(dir, sizeof(dir), "%s", DM_LIBDIR);
+        snprintf(dir, len, "%s", DM_LIBDIR);
+}
+
+void dm_place_set_library_path(void)
+{
+    const char *old = dm_cfg_env("LD_LIBRARY_PATH");
+    char dir[PATH_MAX];
+    char *text;
+
+    find_libraries(dir, sizeof(dir));
     if (old == NULL || *old == '\0') {
         setenv("LD_LIBRARY_PATH", dir, 1);
     } else if (asprintf(&text, "%s:%s", dir, old) >= 0) {
         setenv("LD_LIBRARY_PATH", text, 1);
         free(text);
     }
+}
+
+void dm_place_preload(const char *name)
+{
+    const char *old = dm_cfg_env("LD_PRELOAD");
+    bool has_old = old != NULL && *old != '\0';
+    char dir[PATH_MAX];
+    char file[PATH_MAX + 32];
+    char *text;
+
+    find_libraries(dir, sizeof(dir));
+    snprintf(file, sizeof(file), "%s/%s", dir, name);
+    /* The list knows no quotes. */
+    if (strpbrk(file, " :") != NULL || access(file, R_OK) != 0 ||
+        asprintf(&text, "%s%s%s", has_old ? old : "", has_old ? ":" : "", file) < 0)
+        return;
+    setenv("LD_PRELOAD", text, 1);
+    free(text);
 }

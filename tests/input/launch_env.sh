@@ -56,6 +56,15 @@ check 'DAT_OVERRIDE is set' says "^$DATUM_BUILD/etc/dat.conf$" \
     env -u DAT_OVERRIDE mpiexec -n 1 sh -c 'echo $DAT_OVERRIDE'
 check 'an empty DAT_OVERRIDE is set' says "^$DATUM_BUILD/etc/dat.conf$" \
     env DAT_OVERRIDE= mpiexec -n 1 sh -c 'echo $DAT_OVERRIDE'
+check 'LD_PRELOAD is kept' says '^<>$' env -u LD_PRELOAD mpiexec -n 1 sh -c 'echo "<$LD_PRELOAD>"'
+check 'LD_PRELOAD of the user is kept' says '^<libm.so.6>$' \
+    env LD_PRELOAD=libm.so.6 mpiexec -n 1 sh -c 'echo "<$LD_PRELOAD>"'
+
+# one session for the ranks of a host, a process group for each
+mpiexec -n 3 sh -c 'ps -o sess=,pgid= -p $$' >sessions
+check 'one session' bash -c "[ \$(awk '{ print \$1 }' sessions | sort -u | wc -l) -eq 1 ]"
+check 'three process groups' bash -c "[ \$(awk '{ print \$2 }' sessions | sort -u | wc -l) -eq 3 ]"
+
 check 'our library comes first' says "^$DATUM_BUILD/lib:/other/lib$" \
     env LD_LIBRARY_PATH=/other/lib mpiexec -n 1 sh -c 'echo $LD_LIBRARY_PATH'
 check 'no empty library directory' says "^$DATUM_BUILD/lib$" \

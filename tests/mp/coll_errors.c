@@ -99,6 +99,22 @@ static void truncated_between(int more, int less)
     free(b);
 }
 
+/* Vectors of different lengths are noticed by somebody; the communicator is lost. */
+static void uneven(void)
+{
+    int a[64] = {0}, b[64], is_noticed, n = 0;
+    MPI_Comm dup;
+
+    MUST(MPI_Comm_dup(comm, &dup));
+    MUST(MPI_Barrier(dup));
+    MUST(MPI_Barrier(dup));
+    is_noticed =
+        MPI_Reduce_scatter_block(a, b, mp_rank == 0 ? 2 : 3, MPI_INT, MPI_SUM, dup) != MPI_SUCCESS;
+    MUST(MPI_Allreduce(&is_noticed, &n, 1, MPI_INT, MPI_SUM, comm));
+    CHECK(mp_size == 1 || n > 0);
+    MUST(MPI_Comm_free(&dup));
+}
+
 /* A rank's own block, where it is to be received: MPI_IN_PLACE was meant. */
 static void aliased(void)
 {
@@ -151,6 +167,8 @@ int main(int argc, char **argv)
         truncated_between(8400, 8000);
         truncated_between(20000, 16000);
     }
+    if (!mp_is_library("MPICH"))
+        uneven();
     MUST(MPI_Comm_dup(comm, &gone));
     {
         MPI_Comm stale = gone;

@@ -5,7 +5,7 @@
  * ring does not count as full.
  */
 #include "providers/common/evd_ring.c"
-#include "providers/common/futex.c"
+#include "util/futex.c"
 
 #include <stdlib.h>
 

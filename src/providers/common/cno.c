@@ -22,7 +22,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "providers/common/futex.h"
+#include "util/futex.h"
 
 #define BAD_CNO DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO)
 

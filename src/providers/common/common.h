@@ -7,7 +7,7 @@
 
 #include "providers/common/ep.h"
 #include "providers/common/evd.h"
-#include "providers/common/futex.h"
+#include "util/futex.h"
 #include "providers/common/init.h"
 #include "providers/common/obj.h"
 #include "providers/common/slice.h"

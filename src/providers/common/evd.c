@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "providers/common/ep.h"
-#include "providers/common/futex.h"
+#include "util/futex.h"
 
 #define STREAMS_OK ((DAT_EVD_FLAGS)(DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DEFAULT_FLAG))
 

@@ -5,7 +5,7 @@
  */
 #include "providers/common/evd_ring.h"
 
-#include "providers/common/futex.h"
+#include "util/futex.h"
 
 size_t dm_evd_ring_len(uint64_t n, uint64_t *size_p)
 {

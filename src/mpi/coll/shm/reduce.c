@@ -412,6 +412,21 @@ static size_t in_block(const struct fold *f, int seat, size_t at)
     return count - at < f->n ? count - at : f->n;
 }
 
+/* Do all have vectors as long as mine? */
+static bool all_agree(struct fold *f, size_t total)
+{
+    for (int i = 0; i < f->b->n; i++) {
+        uint64_t has = dm_board_head(f->b, i)->total;
+
+        if (has == total)
+            continue;
+        dm_coll_fail(f->run, DM_FAIL(DM_ERR_TRUNCATE, "rank %d reduces %llu bytes, this one %zu",
+                                     f->b->ranks[i], (unsigned long long)has, total));
+        return false;
+    }
+    return true;
+}
+
 static void scatter_round(struct fold *f, size_t at, const size_t *firsts, size_t all)
 {
     struct dm_board *b = f->b;
@@ -426,7 +441,7 @@ static void scatter_round(struct fold *f, size_t at, const size_t *firsts, size_
     for (int i = 0; i < b->n; i++)
         dm_board_pack(a->sbuf, all, a->rtype, (firsts[i] + at) * f->size,
                       place + stride * (size_t)i, in_block(f, i, at) * f->size);
-    if (!dm_board_meet(f->run, b, b->room, all * f->size))
+    if (!dm_board_meet(f->run, b, b->room, all * f->size) || !all_agree(f, all * f->size))
         return;
     io = dm_board_place(b, f->base, b->room) + stride * (size_t)b->me;
     if (n > 0) {

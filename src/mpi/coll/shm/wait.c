@@ -18,6 +18,8 @@
 #include "mpi/coll/select.h"
 #include "mpi/coll/shm/board.h"
 #include "util/clock.h"
+#include "util/futex.h"
+#include "util/gate.h"
 #include "util/log.h"
 
 #define SPINS         200 /* looks between passes of progress */
@@ -30,11 +32,13 @@
 #define VAIN          8      /* times the patience */
 #define CLOSES        16     /* collectives until there is progress in any case */
 #define NAP_US        1000   /* nobody wakes us */
+#define DOZE_US       300    /* the waker knows where we are, packets do not */
 #define SLEEP_US      100000 /* somebody will; but a lost peer is also looked for */
 
 /* What a rank sleeps for, in its seat: a seat's private posts and finished rounds are seat + 1. */
 #define PUBLIC  ((uint64_t)1 << 32)
 #define MEETING (PUBLIC | UINT32_MAX)
+#define DOZES   ((uint64_t)1 << 33) /* besides: it dozes, and wants no packet */
 
 static inline uint64_t private_of(int seat)
 {
@@ -44,6 +48,12 @@ static inline uint64_t private_of(int seat)
 static inline uint64_t public_of(int seat)
 {
     return PUBLIC | ((uint64_t)seat + 1);
+}
+
+/* What a futex looks at: never 0 while the word is not. */
+static inline _Atomic uint32_t *low_half(_Atomic uint64_t *word)
+{
+    return (_Atomic uint32_t *)(void *)word;
 }
 
 static inline bool has_come(_Atomic uint64_t *word, uint64_t round)
@@ -58,11 +68,14 @@ static void wake(const struct dm_comm *comm, const struct dm_board *b, int seat,
     static const struct dm_pkt pkt = {
         .type = DM_PKT_COLL_WAKE, .version = DM_PKT_VERSION, .hdr_len = sizeof(pkt)};
     _Atomic uint64_t *asleep = &b->shared->seats[seat].asleep.value;
-    uint64_t found = what;
+    uint64_t found = atomic_load_explicit(asleep, memory_order_relaxed);
 
-    if (atomic_load_explicit(asleep, memory_order_relaxed) != what ||
-        !atomic_compare_exchange_strong(asleep, &found, 0))
+    if ((found & ~DOZES) != what || !atomic_compare_exchange_strong(asleep, &found, 0))
         return;
+    if ((found & DOZES) != 0) {
+        dm_futex_wake(low_half(asleep), 1);
+        return;
+    }
     /* A lost peer needs no waking, and is told elsewhere. */
     (void)dm_chan_send_ctl(dm_world.chan, dm_comm_proc(comm, b->ranks[seat]), &pkt);
 }
@@ -134,19 +147,35 @@ static bool is_hopeless(struct dm_run *run, struct dm_board *b, _Atomic uint64_t
     return true;
 }
 
+/* Packets wake nobody from a nap, so it is short; what it is taken for ends it at once. */
+static void doze(struct dm_chan_idle *idle, _Atomic uint32_t *asleep, uint32_t what)
+{
+    int levels = dm_gate_drop();
+
+    (void)dm_futex_wait(asleep, what, dm_futex_deadline(DOZE_US));
+    dm_gate_retake(levels);
+    idle->wait_us = DOZE_US;
+}
+
 static void rest(struct dm_board *b, struct dm_chan_idle *idle, _Atomic uint64_t *word,
                  uint64_t round, uint64_t what)
 {
     _Atomic uint64_t *asleep = &b->shared->seats[b->me].asleep.value;
+    bool is_doze = idle->wait_us == 0; /* the first rest of a wait */
 
     if (!b->is_crowded) {
         dm_chan_sleep(dm_world.chan, idle, NAP_US);
         return;
     }
+    what |= is_doze ? DOZES : 0;
     atomic_store_explicit(asleep, what, memory_order_relaxed);
     atomic_fetch_add(&b->shared->n_asleep.value, 1);
     atomic_thread_fence(memory_order_seq_cst);
-    if (!has_come(word, round) && atomic_load(&b->shared->is_broken.value) == 0)
+    if (has_come(word, round) || atomic_load(&b->shared->is_broken.value) != 0)
+        ;
+    else if (is_doze)
+        doze(idle, low_half(asleep), (uint32_t)what);
+    else
         dm_chan_sleep(dm_world.chan, idle, SLEEP_US);
     atomic_exchange(asleep, 0);
     atomic_fetch_sub(&b->shared->n_asleep.value, 1);

@@ -1,7 +1,7 @@
 /*
  * The futex system call; there is no libc function for it.
  */
-#include "providers/common/futex.h"
+#include "util/futex.h"
 
 #include <errno.h>
 #include <linux/futex.h>

@@ -1,8 +1,8 @@
 /*
  * Sleeping on a word that may be shared between processes.
  */
-#ifndef DM_PROVIDERS_COMMON_FUTEX_H
-#define DM_PROVIDERS_COMMON_FUTEX_H
+#ifndef DM_UTIL_FUTEX_H
+#define DM_UTIL_FUTEX_H
 
 #include <stdatomic.h>
 #include <stdint.h>
