@@ -52,6 +52,7 @@ static void node_free(struct dm_rma_node *node)
     free(node->ranks);
     free(node->leaders);
     free(node->posts_seen);
+    free(node->helps);
     free(node);
 }
 

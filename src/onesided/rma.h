@@ -38,6 +38,8 @@ struct dm_win_peer {
     size_t view_len;
     uint32_t n_skips; /* errands and questions not to be tried, because it did not look */
     uint32_t most_skips;
+    uint32_t n_alone; /* long transfers not to be shared, for the same reason */
+    uint32_t most_alone;
     bool is_called; /* a packet was sent to wake it since the last one that it carried out */
     struct dm_rma_msg *held; /* the last update for it, held back; or NULL */
     uint64_t heard;          /* ns: it answered a question */
@@ -181,6 +183,7 @@ struct dm_rma_state {
     struct {
         uint64_t n_mapped;       /* transfers by loads and stores */
         uint64_t n_errands;      /* short ones that a waiting target carried out */
+        uint64_t n_shared;       /* long ones that it did half of */
         uint64_t n_rdma;         /* RDMA transfers */
         uint64_t n_packets;      /* with data or questions; sent */
         uint64_t n_locks_word;   /* taken by a word */
@@ -202,6 +205,18 @@ extern struct dm_rma_state dm_rma_state;
  */
 bool dm_rma_errand(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
                    const void *data, void *result, size_t result_len);
+/*
+ * A long put or get of registered memory that is private to a process on this host, half of it by
+ * that process if it is looking (share.c). False: nothing was done.
+ */
+bool dm_rma_share_out(const struct dm_rma_call *call, void *local, uint64_t remote,
+                      const struct dm_rkey *rkey, size_t len, bool is_put, int *err_p);
+/*
+ * One RDMA transfer to or from registered memory of the target. DM_EAGAIN: mine cannot be
+ * registered, nothing was done. (put_get.c)
+ */
+int dm_rma_move(const struct dm_rma_call *call, void *local, uint64_t remote,
+                const struct dm_rkey *rkey, size_t len, bool is_put);
 /* Apply an accumulate's data; old, unless NULL, gets what was there. DM_ERR_RMA_RANGE. (target.c) */
 int dm_rma_apply(const struct dm_win *win, const struct dm_pkt_rma_acc *acc,
                  const struct dm_rma_run *run, const char *data, char *old);
