@@ -93,6 +93,7 @@ struct dm_rma_node {
     struct dm_rma_errand *errands; /* by seat of the origin */
     struct dm_rma_help *helps;     /* what this process does for the origins; by seat, or NULL */
     bool is_sharing;               /* my errand is a share of a long transfer */
+    bool is_inside;                /* between dm_rma_try_enter and dm_rma_leave */
     struct dm_rma_region *regions; /* DM_RMA_REGIONS for each seat, of a dynamic window */
     struct dm_chan_hook hook;      /* looks for those for me */
     struct dm_win *win;
@@ -144,6 +145,29 @@ bool dm_rma_errand_may(const struct dm_win *win, int target);
 void dm_rma_errand_went(struct dm_win *win, int target);
 /* Do the target's share of a long transfer; the errand is done when it is. (share.c) */
 void dm_rma_help(struct dm_win *win, int seat, struct dm_rma_errand *e);
+
+/* ---- updates of private memory (combine.c, update.c) ---- */
+
+/*
+ * Is this part memory that only its process can address, and that others on its host update by
+ * RDMA, one at a time, while they keep all others off?
+ */
+static inline bool dm_rma_is_guarded(const struct dm_win *win, int rank)
+{
+    return win->flavor == MPI_WIN_FLAVOR_CREATE && dm_rma_has_seat(win, rank) &&
+           win->parts[rank].fd < 0 && win->parts[rank].is_direct;
+}
+/*
+ * Before elements of my own part are updated, which is over by dm_rma_leave without any waiting
+ * in between. False: somebody keeps all off; only when it is a guarded one.
+ */
+bool dm_rma_try_enter(const struct dm_win *win);
+void dm_rma_leave(const struct dm_win *win);
+/* Keep all others off a guarded part; waits, with progress. DM_EPEER. */
+int dm_rma_keep_off(const struct dm_win *win, int rank);
+void dm_rma_let_on(const struct dm_win *win, int rank);
+/* Once more in a loop that waits for another process' short work. */
+void dm_rma_pause(uint32_t *n);
 
 /* ---- locks (lock_word.c) ---- */
 

@@ -53,19 +53,30 @@ static int serve(struct dm_win *win, int seat)
     uint32_t asked = DM_ERRAND_ASKED;
 
     if (dm_atomic_load(&e->state) != DM_ERRAND_ASKED ||
-        dm_atomic_load(&e->target) != (uint32_t)win->node->me ||
-        !dm_atomic_cas(&e->state, &asked, DM_ERRAND_TAKEN))
+        dm_atomic_load(&e->target) != (uint32_t)win->node->me)
         return 0;
+    if (!dm_rma_try_enter(win)) {
+        /* later, if it is not taken back */
+        dm_atomic_or(&dm_rma_my_seat(win)->bell, UINT64_C(1) << seat % 64);
+        return 0;
+    }
+    if (!dm_atomic_cas(&e->state, &asked, DM_ERRAND_TAKEN)) {
+        dm_rma_leave(win);
+        return 0;
+    }
     /* taken back and asked of another in between */
     if (e->target != (uint32_t)win->node->me) {
         dm_atomic_store(&e->state, DM_ERRAND_ASKED);
+        dm_rma_leave(win);
         return 0;
     }
     if (e->kind >= DM_ERRAND_FROM_ME) {
+        dm_rma_leave(win);
         dm_rma_help(win, seat, e);
         return 1;
     }
     carry_out(win, e);
+    dm_rma_leave(win);
     dm_atomic_store(&e->state, DM_ERRAND_DONE);
     return 1;
 }
