@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "onesided/rma.h"
+#include "onesided/ctl.h"
 
 #define RECORD_SPARE 256 /* bytes of a record that are left to headers */
 
@@ -191,6 +191,24 @@ static struct dm_pkt_rma_acc plain_header(const struct acc_walk *w, uint64_t off
     return acc;
 }
 
+/*
+ * A target that computes would apply nothing: then the elements are updated by RDMA, if they can be.
+ * Long updates are for one that looks, which is asked by an errand that does nothing.
+ */
+static bool update_direct(struct acc_walk *w, const struct dm_pkt_rma_acc *acc, size_t n,
+                          const char *data, char *old, int *err_p)
+{
+    const struct dm_pkt_rma_acc nothing = {
+        .op = MPI_REPLACE, .offset = acc->offset, .basic = MPI_BYTE};
+
+    if (!dm_rma_is_guarded(w->call->win, w->call->target))
+        return false;
+    if (n * (size_t)dm_type_get(acc->basic)->size > DM_RMA_ERRAND_BYTES &&
+        dm_rma_errand(w->call, &nothing, "", NULL, 0))
+        return false;
+    return dm_rma_update(w->call, acc, n, data, old, err_p);
+}
+
 /* Contiguous elements of one basic type on both sides: no run records, often no copy. */
 static int send_plain(struct acc_walk *w, const char *data, uint64_t offset, size_t len,
                       const struct dm_type *basic)
@@ -198,11 +216,14 @@ static int send_plain(struct acc_walk *w, const char *data, uint64_t offset, siz
     struct dm_win *win = w->call->win;
     size_t step = longest_now(win, w->call->target);
 
-    if (len <= DM_RMA_ERRAND_BYTES && !dm_rma_is_busy(win, w->call->target)) {
+    if (win->peers[w->call->target].seat >= 0 && !dm_rma_is_busy(win, w->call->target)) {
         struct dm_pkt_rma_acc acc = plain_header(w, offset, len, basic);
+        int err;
 
-        if (dm_rma_errand(w->call, &acc, data, NULL, 0))
+        if (len <= DM_RMA_ERRAND_BYTES && dm_rma_errand(w->call, &acc, data, NULL, 0))
             return DM_OK;
+        if (update_direct(w, &acc, len / (size_t)basic->size, data, NULL, &err))
+            return err;
     }
     if (len <= DM_RMA_ACC_BYTES && w->call->req == NULL && dm_rma_is_chatty(win, w->call->target)) {
         struct dm_pkt_rma_acc acc = plain_header(w, offset, len, basic);
@@ -302,7 +323,17 @@ int dm_rma_get_accumulate(const struct dm_rma_call *call, const void *origin, si
                                 target_count, target_type, &offset);
     if (err == DM_OK && w.type != NULL)
         err = dm_rma_check_sizes(origin_count, origin_type, target_count, target_type);
-    return err != DM_OK ? err : walk(&w, offset, target_count, target_type);
+    if (err != DM_OK || result_count == 0)
+        return err;
+    if (target_type->is_builtin && target_type->is_contig && result_type == target_type &&
+        (w.type == NULL || origin_type == target_type) && dm_rma_map(call) == NULL) {
+        size_t len = result_count * (size_t)result_type->size;
+        struct dm_pkt_rma_acc acc = plain_header(&w, offset, len, target_type);
+
+        if (update_direct(&w, &acc, result_count, w.type != NULL ? origin : NULL, result, &err))
+            return err;
+    }
+    return walk(&w, offset, target_count, target_type);
 }
 
 int dm_accumulate(const void *origin, size_t origin_count, struct dm_type *origin_type, int target,

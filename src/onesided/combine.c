@@ -9,11 +9,16 @@
  * others off that part for a moment and combines with plain loops: it sets the word is_bulk of the
  * part and waits for those that are inside; they have said so in their own seats, which costs
  * them no access to a shared line. Both sides write, then look, and one of them sees the other.
+ *
+ * The same words guard a part that only its process can address. Others update it by a read and
+ * a write (update.c) and may have to wait for these; so nobody waits for them without making
+ * progress, and where that cannot be, in a packet's handler, the packet is put off (target.c).
  */
 #include <sched.h>
 #include <string.h>
 
 #include "onesided/ctl.h"
+#include "util/gate.h"
 
 #define STAGE_BYTES 1024
 #define BULK_MIN    1024 /* bytes that are worth keeping others off, and for each process */
@@ -28,8 +33,7 @@ static bool is_raced(const struct dm_win *win, int basic, const char *dst)
            (uintptr_t)dst % (size_t)dm_type_get(basic)->extent == 0;
 }
 
-/* Once more in a loop that waits for another process' short work. */
-static void pause_in(uint32_t *n)
+void dm_rma_pause(uint32_t *n)
 {
     if (++*n % SPINS == 0)
         sched_yield();
@@ -48,7 +52,7 @@ static inline void enter(const struct dm_win *win, int seat)
     while (dm_unlikely(dm_atomic_load(is_bulk) != 0)) {
         dm_atomic_store(&mine->combines, 0);
         while (dm_atomic_load(is_bulk) != 0)
-            pause_in(&n);
+            dm_rma_pause(&n);
         dm_atomic_swap(&mine->combines, (uint32_t)seat + 1);
     }
 }
@@ -65,16 +69,70 @@ static void enter_bulk(const struct dm_win *win, int seat)
     uint32_t n = 0;
 
     while (dm_atomic_load(is_bulk) != 0 || dm_atomic_swap(is_bulk, 1) != 0)
-        pause_in(&n);
+        dm_rma_pause(&n);
     for (int i = 0; i < win->node->n; i++) {
         while (dm_atomic_load(&dm_rma_seat(win, i)->combines) == (uint32_t)seat + 1)
-            pause_in(&n);
+            dm_rma_pause(&n);
     }
 }
 
 static void leave_bulk(const struct dm_win *win, int seat)
 {
     dm_atomic_store(&dm_rma_seat(win, seat)->is_bulk, 0);
+}
+
+/* ---- guarded parts ---- */
+
+bool dm_rma_try_enter(const struct dm_win *win)
+{
+    int me = win->comm->rank;
+
+    if (!dm_rma_is_guarded(win, me))
+        return true;
+    dm_atomic_swap(&dm_rma_my_seat(win)->combines, (uint32_t)win->node->me + 1);
+    win->node->is_inside = dm_atomic_load(&dm_rma_my_seat(win)->is_bulk) == 0;
+    if (!win->node->is_inside)
+        dm_atomic_store(&dm_rma_my_seat(win)->combines, 0);
+    return win->node->is_inside;
+}
+
+void dm_rma_leave(const struct dm_win *win)
+{
+    if (win->node == NULL || !win->node->is_inside)
+        return;
+    win->node->is_inside = false;
+    dm_atomic_store(&dm_rma_my_seat(win)->combines, 0);
+}
+
+/* Let packets and other threads in, while somebody works. */
+static int wait_outside(const struct dm_win *win, uint32_t *n)
+{
+    dm_chan_progress_test(dm_world.chan);
+    dm_gate_yield();
+    dm_rma_pause(n);
+    return dm_rma_check_lost(win, -1);
+}
+
+int dm_rma_keep_off(const struct dm_win *win, int rank)
+{
+    int seat = win->peers[rank].seat;
+    uint32_t *is_bulk = &dm_rma_seat(win, seat)->is_bulk;
+    uint32_t n = 0;
+
+    while (dm_atomic_load(is_bulk) != 0 || dm_atomic_swap(is_bulk, 1) != 0) {
+        int err = wait_outside(win, &n);
+
+        if (err != DM_OK)
+            return err;
+    }
+    while (dm_atomic_load(&dm_rma_seat(win, seat)->combines) == (uint32_t)seat + 1)
+        dm_rma_pause(&n);
+    return DM_OK;
+}
+
+void dm_rma_let_on(const struct dm_win *win, int rank)
+{
+    leave_bulk(win, win->peers[rank].seat);
 }
 
 /* Elements as integers: new = in op old until nobody came between; old values go to `old`. */
@@ -179,6 +237,34 @@ static int combine_bulk(const struct dm_win *win, int seat, const struct dm_op *
     return err;
 }
 
+int dm_rma_combine_copy(const struct dm_op *op, char *dst, size_t n, int basic, const char *src,
+                        char *old)
+{
+    return combine(op, dst, n, dm_type_get(basic), src, old, false);
+}
+
+/* My own part, in a call of the program. */
+static int enter_mine(const struct dm_win *win)
+{
+    uint32_t n = 0;
+    int err = DM_OK;
+
+    while (!dm_rma_try_enter(win) && err == DM_OK)
+        err = wait_outside(win, &n);
+    return err;
+}
+
+static int combine_mine(const struct dm_win *win, const struct dm_op *op, char *dst, size_t n,
+                        const struct dm_type *type, const char *src, char *old)
+{
+    int err = enter_mine(win);
+
+    if (err == DM_OK)
+        err = combine(op, dst, n, type, src, old, false);
+    dm_rma_leave(win);
+    return err;
+}
+
 int dm_rma_combine(const struct dm_win *win, int target, const struct dm_op *op, char *dst,
                    size_t n, int basic, const char *src, char *old)
 {
@@ -186,6 +272,9 @@ int dm_rma_combine(const struct dm_win *win, int target, const struct dm_op *op,
     size_t len = n * (size_t)type->extent;
     int err;
 
+    if (dm_rma_is_guarded(win, target))
+        return win->node->is_inside ? combine(op, dst, n, type, src, old, false)
+                                    : combine_mine(win, op, dst, n, type, src, old);
     if (!is_raced(win, basic, dst))
         return combine(op, dst, n, type, src, old, false);
     if (!dm_rma_has_seat(win, target))
@@ -221,23 +310,35 @@ static void swap_raced(char *dst, size_t size, const char *src, const char *comp
     }
 }
 
-void dm_rma_swap(const struct dm_win *win, int target, char *dst, int basic, const char *src,
-                 const char *compare, char *old)
+void dm_rma_swap_copy(char *dst, int basic, const char *src, const char *compare, char *old)
 {
     size_t size = (size_t)dm_type_get(basic)->size;
-    bool has_seat = dm_rma_has_seat(win, target);
     char was[16];
 
-    if (is_raced(win, basic, dst)) {
-        if (has_seat)
-            enter(win, win->peers[target].seat);
-        swap_raced(dst, size, src, compare, old);
-        if (has_seat)
-            leave(win);
-        return;
-    }
     memcpy(was, dst, size);
     if (memcmp(was, compare, size) == 0)
         memcpy(dst, src, size);
     memcpy(old, was, size);
+}
+
+void dm_rma_swap(const struct dm_win *win, int target, char *dst, int basic, const char *src,
+                 const char *compare, char *old)
+{
+    bool is_mine = dm_rma_is_guarded(win, target);
+    bool has_seat = dm_rma_has_seat(win, target);
+
+    if (!is_mine && is_raced(win, basic, dst)) {
+        if (has_seat)
+            enter(win, win->peers[target].seat);
+        swap_raced(dst, (size_t)dm_type_get(basic)->size, src, compare, old);
+        if (has_seat)
+            leave(win);
+        return;
+    }
+    is_mine = is_mine && !win->node->is_inside;
+    if (is_mine && enter_mine(win) != DM_OK)
+        return; /* whoever was inside is lost, and with it the window */
+    dm_rma_swap_copy(dst, basic, src, compare, old);
+    if (is_mine)
+        dm_rma_leave(win);
 }

@@ -52,6 +52,7 @@ static void node_free(struct dm_rma_node *node)
     free(node->ranks);
     free(node->leaders);
     free(node->posts_seen);
+    free(node->helps);
     free(node);
 }
 
@@ -189,6 +190,8 @@ void dm_rma_ctl_free(struct dm_win *win)
     dm_rma_errand_stop(win);
     node_free(win->node);
     win->node = NULL;
+    for (int i = 0; i < win->comm->size; i++)
+        win->peers[i].seat = -1;
 }
 
 /* ---- waiting ---- */

@@ -42,11 +42,19 @@ struct dm_rma_seat {
  * progress, and which the origin takes back when it does not: one for each origin.
  */
 enum dm_rma_errand_state { DM_ERRAND_NONE, DM_ERRAND_ASKED, DM_ERRAND_TAKEN, DM_ERRAND_DONE };
+/* An update as in a packet, a short get, or a share of a long transfer (share.c). */
+enum dm_rma_errand_kind { DM_ERRAND_UPDATE, DM_ERRAND_GET, DM_ERRAND_FROM_ME, DM_ERRAND_TO_ME };
+/* The data of the latter two: memory of the origin. */
+struct dm_rma_share {
+    uint64_t addr;
+    uint64_t len;
+    struct dm_rkey rkey;
+};
 struct dm_rma_errand {
     DM_ALIGNED(DM_CACHE_LINE) uint32_t state; /* enum dm_rma_errand_state */
     uint32_t target;                          /* seat */
     int32_t err;
-    uint32_t is_get;
+    uint32_t kind;             /* enum dm_rma_errand_kind */
     struct dm_pkt_rma_acc acc; /* as in a packet without records; data_len bytes of data */
     /* in: the operand; out: what was read, or was there before; a short one shares the line */
     char data[DM_RMA_ERRAND_BYTES];
@@ -83,6 +91,9 @@ struct dm_rma_node {
     uint32_t *waiters;
     uint32_t mask;
     struct dm_rma_errand *errands; /* by seat of the origin */
+    struct dm_rma_help *helps;     /* what this process does for the origins; by seat, or NULL */
+    bool is_sharing;               /* my errand is a share of a long transfer */
+    bool is_inside;                /* between dm_rma_try_enter and dm_rma_leave */
     struct dm_rma_region *regions; /* DM_RMA_REGIONS for each seat, of a dynamic window */
     struct dm_chan_hook hook;      /* looks for those for me */
     struct dm_win *win;
@@ -124,6 +135,39 @@ void dm_rma_wake(struct dm_win *win, int rank, bool is_sure);
 /* Look for errands from now on, where others cannot address my part (errand.c). */
 void dm_rma_errand_start(struct dm_win *win);
 void dm_rma_errand_stop(struct dm_win *win);
+/* Ask the target's process to carry out my errand, whose fields are set but for target and state. */
+void dm_rma_errand_ask(struct dm_win *win, int target, struct dm_rma_errand *e);
+/* Take it back. False: the target has begun, or is done. */
+bool dm_rma_errand_undo(struct dm_rma_errand *e);
+/* May this process ask the target for an errand just now? */
+bool dm_rma_errand_may(const struct dm_win *win, int target);
+/* It was carried out: the target looks. */
+void dm_rma_errand_went(struct dm_win *win, int target);
+/* Do the target's share of a long transfer; the errand is done when it is. (share.c) */
+void dm_rma_help(struct dm_win *win, int seat, struct dm_rma_errand *e);
+
+/* ---- updates of private memory (combine.c, update.c) ---- */
+
+/*
+ * Is this part memory that only its process can address, and that others on its host update by
+ * RDMA, one at a time, while they keep all others off?
+ */
+static inline bool dm_rma_is_guarded(const struct dm_win *win, int rank)
+{
+    return win->flavor == MPI_WIN_FLAVOR_CREATE && dm_rma_has_seat(win, rank) &&
+           win->parts[rank].fd < 0 && win->parts[rank].is_direct;
+}
+/*
+ * Before elements of my own part are updated, which is over by dm_rma_leave without any waiting
+ * in between. False: somebody keeps all off; only when it is a guarded one.
+ */
+bool dm_rma_try_enter(const struct dm_win *win);
+void dm_rma_leave(const struct dm_win *win);
+/* Keep all others off a guarded part; waits, with progress. DM_EPEER. */
+int dm_rma_keep_off(const struct dm_win *win, int rank);
+void dm_rma_let_on(const struct dm_win *win, int rank);
+/* Once more in a loop that waits for another process' short work. */
+void dm_rma_pause(uint32_t *n);
 
 /* ---- locks (lock_word.c) ---- */
 

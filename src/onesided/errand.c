@@ -26,7 +26,7 @@ static void carry_out(struct dm_win *win, struct dm_rma_errand *e)
     char *at;
 
     e->err = DM_OK;
-    if (e->is_get) {
+    if (e->kind == DM_ERRAND_GET) {
         at = dm_rma_place(win, acc->offset, acc->pkt.data_len);
         if (at != NULL)
             memcpy(e->data, at, acc->pkt.data_len);
@@ -53,15 +53,30 @@ static int serve(struct dm_win *win, int seat)
     uint32_t asked = DM_ERRAND_ASKED;
 
     if (dm_atomic_load(&e->state) != DM_ERRAND_ASKED ||
-        dm_atomic_load(&e->target) != (uint32_t)win->node->me ||
-        !dm_atomic_cas(&e->state, &asked, DM_ERRAND_TAKEN))
+        dm_atomic_load(&e->target) != (uint32_t)win->node->me)
         return 0;
+    if (!dm_rma_try_enter(win)) {
+        /* later, if it is not taken back */
+        dm_atomic_or(&dm_rma_my_seat(win)->bell, UINT64_C(1) << seat % 64);
+        return 0;
+    }
+    if (!dm_atomic_cas(&e->state, &asked, DM_ERRAND_TAKEN)) {
+        dm_rma_leave(win);
+        return 0;
+    }
     /* taken back and asked of another in between */
     if (e->target != (uint32_t)win->node->me) {
         dm_atomic_store(&e->state, DM_ERRAND_ASKED);
+        dm_rma_leave(win);
         return 0;
     }
+    if (e->kind >= DM_ERRAND_FROM_ME) {
+        dm_rma_leave(win);
+        dm_rma_help(win, seat, e);
+        return 1;
+    }
     carry_out(win, e);
+    dm_rma_leave(win);
     dm_atomic_store(&e->state, DM_ERRAND_DONE);
     return 1;
 }
@@ -108,9 +123,42 @@ void dm_rma_errand_stop(struct dm_win *win)
     dm_chan_hook_del(dm_world.chan, &win->node->hook);
 }
 
+bool dm_rma_errand_may(const struct dm_win *win, int target)
+{
+    const struct dm_win_peer *peer = &win->peers[target];
+
+    return peer->seat >= 0 && peer->map == NULL && target != win->comm->rank &&
+           dm_cfg()->rma == DM_RMA_AUTO && !win->node->is_sharing;
+}
+
+void dm_rma_errand_ask(struct dm_win *win, int target, struct dm_rma_errand *e)
+{
+    int seat = win->peers[target].seat, me = win->node->me;
+
+    dm_atomic_store(&e->target, (uint32_t)seat);
+    dm_atomic_store(&e->state, DM_ERRAND_ASKED);
+    dm_atomic_or(&dm_rma_seat(win, seat)->bell, UINT64_C(1) << me % 64);
+}
+
+bool dm_rma_errand_undo(struct dm_rma_errand *e)
+{
+    uint32_t asked = DM_ERRAND_ASKED;
+
+    return dm_atomic_cas(&e->state, &asked, DM_ERRAND_NONE);
+}
+
+void dm_rma_errand_went(struct dm_win *win, int target)
+{
+    struct dm_win_peer *peer = &win->peers[target];
+
+    peer->n_skips = peer->most_skips = 0;
+    peer->n_alone = peer->most_alone = 0;
+    peer->is_called = false;
+}
+
 /*
- * The target did not look: do not try for a while. If it only sleeps, inside the library, one packet
- * makes it look again for some time.
+ * The target did not look: do not try for a while. If it only sleeps, inside the library, one packet makes it look again for
+ * some time.
  */
 static void put_off(struct dm_win *win, int target)
 {
@@ -132,7 +180,6 @@ static void put_off(struct dm_win *win, int target)
 static bool is_carried_out(struct dm_rma_node *node, struct dm_rma_errand *e)
 {
     uint64_t until = dm_clock_ns() + PATIENCE_NS;
-    uint32_t asked;
 
     do {
         for (int i = 0; i < LOOKS; i++) {
@@ -143,45 +190,37 @@ static bool is_carried_out(struct dm_rma_node *node, struct dm_rma_errand *e)
         if (node->hook.is_on)
             look(&node->hook);
     } while (dm_clock_ns() < until);
-    for (;;) {
-        asked = DM_ERRAND_ASKED;
-        if (dm_atomic_cas(&e->state, &asked, DM_ERRAND_NONE))
-            return false;
-        if (asked == DM_ERRAND_DONE)
-            return true;
+    if (dm_rma_errand_undo(e))
+        return false;
+    while (dm_atomic_load(&e->state) != DM_ERRAND_DONE)
         dm_cpu_relax();
-    }
+    return true;
 }
 
 bool dm_rma_errand(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
                    const void *data, void *result, size_t result_len)
 {
     struct dm_win *win = call->win;
-    struct dm_win_peer *peer = &win->peers[call->target];
     struct dm_rma_node *node = win->node;
     struct dm_rma_errand *e;
 
-    if (peer->seat < 0 || peer->map != NULL || call->target == win->comm->rank ||
-        acc->pkt.data_len > sizeof(e->data) || dm_cfg()->rma != DM_RMA_AUTO)
+    if (acc->pkt.data_len > sizeof(e->data) || !dm_rma_errand_may(win, call->target))
         return false;
-    if (peer->n_skips > 0) {
-        peer->n_skips--;
+    if (win->peers[call->target].n_skips > 0) {
+        win->peers[call->target].n_skips--;
         return false;
     }
     e = &node->errands[node->me];
-    dm_atomic_store(&e->target, (uint32_t)peer->seat);
-    e->is_get = data == NULL && acc->op == MPI_REPLACE;
+    e->kind = data == NULL && acc->op == MPI_REPLACE ? DM_ERRAND_GET : DM_ERRAND_UPDATE;
     e->acc = *acc;
     if (data != NULL)
         memcpy(e->data, data, acc->pkt.data_len);
-    dm_atomic_store(&e->state, DM_ERRAND_ASKED);
-    dm_atomic_or(&dm_rma_seat(win, peer->seat)->bell, UINT64_C(1) << node->me % 64);
+    dm_rma_errand_ask(win, call->target, e);
     if (!is_carried_out(node, e)) {
         put_off(win, call->target);
         return false;
     }
-    peer->most_skips = 0;
-    peer->is_called = false;
+    dm_rma_errand_went(win, call->target);
     dm_rma_state.counts.n_errands++;
     if (e->err != DM_OK)
         dm_rma_refused(call, e->err);

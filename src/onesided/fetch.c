@@ -50,6 +50,21 @@ static bool send_by_target(const struct dm_rma_call *call, const struct fetch *f
            dm_rma_errand(call, &acc, f->data, result, (size_t)type->size);
 }
 
+/* By RDMA, where the target computes. */
+static bool update_direct(const struct dm_rma_call *call, const struct fetch *f, MPI_Op op,
+                          int flags, void *result, const struct dm_type *type, int *err_p)
+{
+    const struct dm_pkt_rma_acc acc = {
+        .pkt.flags = (uint8_t)flags, .op = op, .offset = f->run.offset, .basic = f->run.basic};
+    char old[ELEM_MAX];
+
+    if (!dm_rma_update(call, &acc, 1, f->data, old, err_p))
+        return false;
+    if (*err_p == DM_OK)
+        dm_type_unpack(result, 1, type, 0, old, (size_t)type->size);
+    return true;
+}
+
 /* Send it; len bytes of data are in f. */
 static int send_fetch(const struct dm_rma_call *call, struct fetch *f, size_t len, MPI_Op op,
                       int flags, void *result, struct dm_type *type)
@@ -70,6 +85,8 @@ static int send_fetch(const struct dm_rma_call *call, struct fetch *f, size_t le
 
     if (send_by_target(call, f, len, op, flags, result, type))
         return DM_OK;
+    if (update_direct(call, f, op, flags, result, type, &err))
+        return err;
     err = dm_rma_reply_new(call, result, 1, type, 0, &x);
     if (err != DM_OK)
         return err;

@@ -79,6 +79,9 @@ struct dm_win {
     int lock_mode;   /* of my part: 0 free, else MPI_LOCK_* */
     int n_lock_holders;
     struct dm_list lock_queue;
+    struct dm_list later; /* packets put off while somebody keeps this process off its part */
+    struct dm_chan_hook later_hook;
+    uint32_t n_tries; /* to handle them */
 };
 
 /* Counters of what the transfers and synchronizations of this process took; at most max; how many. */

@@ -17,9 +17,8 @@
 #define SCATTERED_RUNS  8
 #define SCATTERED_BYTES 2048
 
-/* One run to registered memory. */
-static int move_direct(const struct dm_rma_call *call, void *local, uint64_t remote,
-                       const struct dm_rkey *rkey, size_t len, bool is_put)
+int dm_rma_move(const struct dm_rma_call *call, void *local, uint64_t remote,
+                const struct dm_rkey *rkey, size_t len, bool is_put)
 {
     struct dm_rma_xfer *x = dm_rma_xfer_new(call);
     int proc = dm_rma_proc(call->win, call->target);
@@ -33,7 +32,7 @@ static int move_direct(const struct dm_rma_call *call, void *local, uint64_t rem
     else
         err = dm_chan_rdma_read(dm_world.chan, proc, &x->rdma, local, NULL, remote, rkey, len);
     if (err != DM_OK)
-        dm_rma_xfer_over(x, err);
+        dm_rma_xfer_over(x, err == DM_EAGAIN ? DM_OK : err);
     return err;
 }
 
@@ -140,8 +139,11 @@ static int move_run(const struct dm_rma_call *call, void *local, uint64_t remote
         return put_packet(call, local, remote - part->base, len, true);
     if (is_direct && !is_put && dm_rma_ask(call, local, remote, len, &err))
         return err;
-    if (is_direct)
-        return move_direct(call, local, remote, &rkey, len, is_put);
+    if (is_direct && !is_file && dm_rma_share_out(call, local, remote, &rkey, len, is_put, &err))
+        return err;
+    err = is_direct ? dm_rma_move(call, local, remote, &rkey, len, is_put) : DM_EAGAIN;
+    if (err != DM_EAGAIN)
+        return err;
     return move_packets(call, local, remote - part->base, len, is_put);
 }
 

@@ -38,6 +38,8 @@ struct dm_win_peer {
     size_t view_len;
     uint32_t n_skips; /* errands and questions not to be tried, because it did not look */
     uint32_t most_skips;
+    uint32_t n_alone; /* long transfers not to be shared, for the same reason */
+    uint32_t most_alone;
     bool is_called; /* a packet was sent to wake it since the last one that it carried out */
     struct dm_rma_msg *held; /* the last update for it, held back; or NULL */
     uint64_t heard;          /* ns: it answered a question */
@@ -176,12 +178,18 @@ struct dm_rma_state {
     struct dm_chan_hook ask_hook;
     struct dm_list held; /* updates that wait for what follows them */
     struct dm_chan_hook held_hook;
+    /* of dm_rma_update: where elements are combined, registered; in use */
+    char *copy;
+    struct dm_mr *copy_mr;
+    bool is_updating;
     int n_lost;            /* processes */
     struct dm_list allocs; /* of MPI_Alloc_mem */
     struct {
         uint64_t n_mapped;       /* transfers by loads and stores */
         uint64_t n_errands;      /* short ones that a waiting target carried out */
+        uint64_t n_shared;       /* long ones that it did half of */
         uint64_t n_rdma;         /* RDMA transfers */
+        uint64_t n_updates;      /* updates by reading and writing */
         uint64_t n_packets;      /* with data or questions; sent */
         uint64_t n_locks_word;   /* taken by a word */
         uint64_t n_locks_asked;  /* by a packet to the target */
@@ -202,6 +210,27 @@ extern struct dm_rma_state dm_rma_state;
  */
 bool dm_rma_errand(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
                    const void *data, void *result, size_t result_len);
+/*
+ * A long put or get of registered memory that is private to a process on this host, half of it by
+ * that process if it is looking (share.c). False: nothing was done.
+ */
+bool dm_rma_share_out(const struct dm_rma_call *call, void *local, uint64_t remote,
+                      const struct dm_rkey *rkey, size_t len, bool is_put, int *err_p);
+/*
+ * Update n elements of registered memory that is private to a process on this host, which does not
+ * look, by reading, combining and writing them while all others are kept off (update.c); over when
+ * it returns. acc is as in a packet without records, data packed (NULL with MPI_NO_OP); old, unless
+ * NULL, gets what was there, packed. False: nothing was done.
+ */
+bool dm_rma_update(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc, size_t n,
+                   const char *data, char *old, int *err_p);
+void dm_rma_update_stop(void);
+/*
+ * One RDMA transfer to or from registered memory of the target. DM_EAGAIN: mine cannot be
+ * registered, nothing was done. (put_get.c)
+ */
+int dm_rma_move(const struct dm_rma_call *call, void *local, uint64_t remote,
+                const struct dm_rkey *rkey, size_t len, bool is_put);
 /* Apply an accumulate's data; old, unless NULL, gets what was there. DM_ERR_RMA_RANGE. (target.c) */
 int dm_rma_apply(const struct dm_win *win, const struct dm_pkt_rma_acc *acc,
                  const struct dm_rma_run *run, const char *data, char *old);
@@ -329,6 +358,10 @@ bool dm_rma_region_key(const struct dm_win *win, int target, uint64_t addr, uint
  */
 int dm_rma_combine(const struct dm_win *win, int target, const struct dm_op *op, char *dst,
                    size_t n, int basic, const char *src, char *old);
+/* The same in a copy that nobody else knows; and for one element. */
+int dm_rma_combine_copy(const struct dm_op *op, char *dst, size_t n, int basic, const char *src,
+                        char *old);
+void dm_rma_swap_copy(char *dst, int basic, const char *src, const char *compare, char *old);
 /* Compare and swap one element; the same rules. */
 void dm_rma_swap(const struct dm_win *win, int target, char *dst, int basic, const char *src,
                  const char *compare, char *old);
@@ -448,6 +481,8 @@ int dm_rma_lock_used(struct dm_win *win, int rank);
 bool dm_rma_is_passive(const struct dm_win *win, int rank);
 /* Give back what MPI_Alloc_mem allocated and the program did not free. */
 void dm_rma_mem_stop(void);
+/* Updates that come while another process keeps this one off its part are put off. (target.c) */
+void dm_rma_later_start(struct dm_win *win);
 /* Register the packet handlers of target.c. */
 void dm_rma_target_start(void);
 

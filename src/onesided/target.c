@@ -20,9 +20,14 @@ struct lock_waiter {
     uint32_t ticket; /* of the lock's word, when that is the lock */
 };
 
-/* Payload that arrived in pieces, applied when it is complete. */
-struct pending_acc {
-    struct dm_pkt_rma_acc hdr;
+/* A packet that is handled later: its payload came in pieces, or it is put off. */
+struct pending {
+    struct dm_list link; /* in dm_win.later */
+    union {
+        struct dm_pkt pkt;
+        struct dm_pkt_rma_acc acc;
+        struct dm_pkt_rma_note note;
+    } hdr;
     int proc;
     char data[];
 };
@@ -156,14 +161,12 @@ static void acknowledge(struct dm_win *win, int rank, int32_t handle)
     peer->bad = DM_OK;
 }
 
-static void apply_acc(int proc, const struct dm_pkt_rma_acc *acc, const char *data)
+static void apply_acc(struct dm_win *win, int proc, const struct dm_pkt_rma_acc *acc,
+                      const char *data)
 {
-    struct dm_win *win = find_win(acc->win, proc);
     size_t len;
     int err;
 
-    if (win == NULL || dm_op_get(acc->op) == NULL)
-        return;
     if (acc->pkt.flags & DM_RMA_FETCH) {
         apply_fetch(win, proc, acc, data);
         return;
@@ -184,17 +187,60 @@ static void apply_acc(int proc, const struct dm_pkt_rma_acc *acc, const char *da
         acknowledge(win, dm_group_rank_of(win->group, proc), acc->from);
 }
 
+/* A copy of the packet; NULL: the job is about to end. */
+static struct pending *pending_new(int proc, const struct dm_pkt *pkt)
+{
+    struct pending *p = malloc(sizeof(*p) + pkt->data_len);
+
+    if (p == NULL) {
+        /* the origin's next synchronization would wait for memory that cannot be had */
+        dm_world.abort(dm_world.abort_arg, 1, "out of memory for a one-sided packet that arrived");
+        return NULL;
+    }
+    memcpy(&p->hdr, pkt, pkt->hdr_len);
+    p->proc = proc;
+    return p;
+}
+
+/*
+ * Packets that have to wait stay in order, and so do the notices behind them, which say that they have
+ * been applied.
+ */
+static bool has_later(const struct dm_win *win)
+{
+    return !dm_list_is_empty(&win->later);
+}
+
+static void put_off(struct dm_win *win, struct pending *p)
+{
+    dm_list_add_tail(&win->later, &p->link);
+    dm_chan_hook_add(dm_world.chan, &win->later_hook);
+}
+
+/* Everything is in p, which is freed. */
+static void take_acc(struct pending *p)
+{
+    struct dm_win *win = find_win(p->hdr.acc.win, p->proc);
+
+    if (win != NULL && dm_op_get(p->hdr.acc.op) != NULL) {
+        if (has_later(win) || !dm_rma_try_enter(win)) {
+            put_off(win, p);
+            return;
+        }
+        apply_acc(win, p->proc, &p->hdr.acc, p->data);
+        dm_rma_leave(win);
+    }
+    free(p);
+}
+
 static void acc_write(void *arg, size_t offset, const void *data, size_t len)
 {
-    memcpy(((struct pending_acc *)arg)->data + offset, data, len);
+    memcpy(((struct pending *)arg)->data + offset, data, len);
 }
 
 static void acc_done(void *arg)
 {
-    struct pending_acc *p = arg;
-
-    apply_acc(p->proc, &p->hdr, p->data);
-    free(p);
+    take_acc(arg);
 }
 
 static void discard_write(void *arg, size_t offset, const void *data, size_t len)
@@ -211,23 +257,29 @@ static void on_acc(void *arg, int proc, const struct dm_pkt *pkt, const void *da
                    struct dm_chan_sink *sink)
 {
     const struct dm_pkt_rma_acc *acc = (const struct dm_pkt_rma_acc *)pkt;
-    struct pending_acc *p;
+    struct dm_win *win = find_win(acc->win, proc);
+    struct pending *p;
 
     (void)arg;
     if (avail == pkt->data_len) {
-        apply_acc(proc, acc, data);
-        return;
+        if (win == NULL || dm_op_get(acc->op) == NULL)
+            return;
+        if (!has_later(win) && dm_rma_try_enter(win)) {
+            apply_acc(win, proc, acc, data);
+            dm_rma_leave(win);
+            return;
+        }
     }
-    p = malloc(sizeof(*p) + pkt->data_len);
+    p = pending_new(proc, pkt);
     if (p == NULL) {
-        /* the origin's next synchronization would wait for memory that cannot be had */
-        dm_world.abort(dm_world.abort_arg, 1, "out of memory for an accumulate that arrived");
-        *sink = (struct dm_chan_sink){.write = discard_write, .done = discard_done};
-        return;
+        if (avail != pkt->data_len)
+            *sink = (struct dm_chan_sink){.write = discard_write, .done = discard_done};
+    } else if (avail == pkt->data_len) {
+        memcpy(p->data, data, avail);
+        put_off(win, p);
+    } else {
+        *sink = (struct dm_chan_sink){.arg = p, .write = acc_write, .done = acc_done};
     }
-    p->hdr = *acc;
-    p->proc = proc;
-    *sink = (struct dm_chan_sink){.arg = p, .write = acc_write, .done = acc_done};
 }
 
 static void on_get(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
@@ -380,10 +432,9 @@ static void on_wake(void *arg, int proc, const struct dm_pkt *pkt, const void *d
         grant_next(win);
 }
 
-static void on_note(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
-                    struct dm_chan_sink *sink)
+static void act(struct dm_win *win, const struct dm_pkt_rma_note *note)
 {
-    static void (*const act[])(struct dm_win * win, const struct dm_pkt_rma_note *note) = {
+    static void (*const acts[])(struct dm_win * win, const struct dm_pkt_rma_note *note) = {
         [DM_PKT_RMA_SYNC - DM_PKT_RMA_FIRST] = on_sync,
         [DM_PKT_RMA_SYNC_ACK - DM_PKT_RMA_FIRST] = on_answer,
         [DM_PKT_RMA_POST - DM_PKT_RMA_FIRST] = on_post,
@@ -393,12 +444,58 @@ static void on_note(void *arg, int proc, const struct dm_pkt *pkt, const void *d
         [DM_PKT_RMA_UNLOCK - DM_PKT_RMA_FIRST] = on_unlock,
         [DM_PKT_RMA_FENCE - DM_PKT_RMA_FIRST] = on_fence,
     };
+
+    acts[note->pkt.type - DM_PKT_RMA_FIRST](win, note);
+}
+
+static void on_note(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
+                    struct dm_chan_sink *sink)
+{
     const struct dm_pkt_rma_note *note = (const struct dm_pkt_rma_note *)pkt;
     struct dm_win *win = find_win(note->win, proc);
+    struct pending *p;
 
     (void)arg, (void)data, (void)avail, (void)sink;
-    if (win != NULL)
-        act[pkt->type - DM_PKT_RMA_FIRST](win, note);
+    if (win == NULL)
+        return;
+    if (dm_likely(!has_later(win))) {
+        act(win, note);
+        return;
+    }
+    p = pending_new(proc, pkt);
+    if (p != NULL)
+        put_off(win, p);
+}
+
+/* Whoever keeps this process off is done soon: until then nobody sleeps. */
+static int look_later(struct dm_chan_hook *hook)
+{
+    struct dm_win *win = dm_container_of(hook, struct dm_win, later_hook);
+
+    while (has_later(win)) {
+        struct pending *p = dm_container_of(win->later.next, struct pending, link);
+
+        if (p->hdr.pkt.type == DM_PKT_RMA_ACC) {
+            if (!dm_rma_try_enter(win)) {
+                dm_rma_pause(&win->n_tries);
+                return 1;
+            }
+            apply_acc(win, p->proc, &p->hdr.acc, p->data);
+            dm_rma_leave(win);
+        } else {
+            act(win, &p->hdr.note);
+        }
+        dm_list_del(&p->link);
+        free(p);
+    }
+    dm_chan_hook_del(dm_world.chan, hook);
+    return 1;
+}
+
+void dm_rma_later_start(struct dm_win *win)
+{
+    dm_list_init(&win->later);
+    win->later_hook.fn = look_later;
 }
 
 void dm_rma_target_start(void)

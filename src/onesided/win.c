@@ -57,6 +57,7 @@ static int win_new(struct dm_comm *comm, int disp_unit, int flavor, struct dm_in
     win->access = DM_EPOCH_NONE;
     win->exposure = DM_EPOCH_NONE;
     dm_list_init(&win->lock_queue);
+    dm_rma_later_start(win);
     dm_list_init(&win->regions);
     err = dm_comm_dup_bare(comm, &win->comm);
     if (err == DM_OK)
@@ -258,5 +259,6 @@ void dm_onesided_stop(void)
     dm_pool_fini(&dm_rma_state.msgs);
     dm_pool_fini(&dm_rma_state.xfers);
     dm_pool_fini(&dm_rma_state.reqs);
+    dm_rma_update_stop();
     dm_rma_mem_stop();
 }

@@ -1,0 +1,136 @@
+/*
+ * Long transfers to or from private memory of a process of the same host, shared with it.
+ *
+ * RDMA to such memory is a copy by the kernel, at the pace of one core. A target that waits inside the
+ * library has nothing else to do: it is asked, by an errand, to move the second half itself while the
+ * origin moves the first. Nothing is waited for at the start: when the origin is done with its half
+ * and the target has not begun, the errand is taken back, and the origin does the rest. That costs one
+ * more system call; so it is not tried for a growing number of transfers, but for the longest ones.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "onesided/ctl.h"
+
+#define SHARE_MIN  32768
+#define SKIPS_MAX  63     /* transfers */
+#define SHARE_LONG 524288 /* always tried */
+#define SHARE_PAGE 4096   /* halves meet at such an address of the target: pages are pinned once */
+
+/* What this process does for an origin. */
+struct dm_rma_help {
+    struct dm_rdma rdma;
+    struct dm_win *win;
+    int seat;
+};
+
+static void end(struct dm_win *win, int seat, int err)
+{
+    struct dm_rma_errand *e = &win->node->errands[seat];
+
+    e->err = err;
+    dm_atomic_store(&e->state, DM_ERRAND_DONE);
+    dm_atomic_fence();
+    dm_rma_wake(win, win->node->ranks[seat], false);
+}
+
+static void help_done(struct dm_rdma *rdma, int err)
+{
+    const struct dm_rma_help *help = dm_container_of(rdma, struct dm_rma_help, rdma);
+
+    end(help->win, help->seat, err);
+}
+
+void dm_rma_help(struct dm_win *win, int seat, struct dm_rma_errand *e)
+{
+    struct dm_rma_node *node = win->node;
+    int proc = dm_rma_proc(win, node->ranks[seat]), err = DM_ENOMEM;
+    struct dm_rma_share share;
+    struct dm_rdma *rdma;
+    char *at;
+
+    memcpy(&share, e->data, sizeof(share));
+    at = dm_rma_place(win, e->acc.offset, share.len);
+    if (node->helps == NULL)
+        node->helps = calloc((size_t)node->n, sizeof(*node->helps));
+    if (node->helps != NULL && at != NULL) {
+        rdma = &node->helps[seat].rdma;
+        rdma->done = help_done;
+        node->helps[seat].win = win;
+        node->helps[seat].seat = seat;
+        if (e->kind == DM_ERRAND_FROM_ME)
+            err = dm_chan_rdma_read(dm_world.chan, proc, rdma, at, NULL, share.addr, &share.rkey,
+                                    share.len);
+        else
+            err = dm_chan_rdma_write(dm_world.chan, proc, rdma, at, NULL, share.addr, &share.rkey,
+                                     share.len);
+    }
+    /* the origin does it then, and hears what is wrong */
+    if (err != DM_OK)
+        end(win, seat, err);
+}
+
+/* My half, while the target may do the other one from `first` on. */
+static int both(const struct dm_rma_call *call, char *local, uint64_t remote,
+                const struct dm_rkey *rkey, size_t first, size_t len, bool is_put)
+{
+    struct dm_win *win = call->win;
+    struct dm_win_peer *peer = &win->peers[call->target];
+    struct dm_rma_errand *e = &win->node->errands[win->node->me];
+    int err, wait_err;
+
+    win->node->is_sharing = true;
+    dm_rma_errand_ask(win, call->target, e);
+    err = dm_rma_move(call, local, remote, rkey, first, is_put);
+    if (dm_rma_errand_undo(e)) {
+        win->node->is_sharing = false;
+        peer->most_alone = peer->most_alone < SKIPS_MAX ? peer->most_alone * 2 + 1 : SKIPS_MAX;
+        peer->n_alone = peer->most_alone;
+    } else {
+        wait_err = dm_rma_wait_word(win, &e->state, DM_ERRAND_DONE, false);
+        /* if somebody is lost the errand may still be in use */
+        if (wait_err != DM_OK)
+            return wait_err;
+        win->node->is_sharing = false;
+        dm_rma_errand_went(win, call->target);
+        if (e->err == DM_OK) {
+            dm_rma_state.counts.n_shared++;
+            return err;
+        }
+    }
+    return err != DM_OK
+               ? err
+               : dm_rma_move(call, local + first, remote + first, rkey, len - first, is_put);
+}
+
+bool dm_rma_share_out(const struct dm_rma_call *call, void *local, uint64_t remote,
+                      const struct dm_rkey *rkey, size_t len, bool is_put, int *err_p)
+{
+    struct dm_win *win = call->win;
+    struct dm_win_peer *peer = &win->peers[call->target];
+    struct dm_adapt *adapt = dm_chan_adapt(dm_world.chan);
+    struct dm_rma_share share;
+    struct dm_rma_errand *e;
+    struct dm_mr *mr;
+    size_t first;
+
+    if (len < SHARE_MIN || !dm_rma_errand_may(win, call->target))
+        return false;
+    if (len < SHARE_LONG && peer->n_alone > 0) {
+        peer->n_alone--;
+        return false;
+    }
+    if (dm_adapt_reg(adapt, local, len, &mr) != DM_OK)
+        return false;
+    first = len / 2 - (size_t)((remote + len / 2) % SHARE_PAGE);
+    share = (struct dm_rma_share){.addr = (uint64_t)(uintptr_t)local + first, .len = len - first};
+    dm_adapt_rkey(mr, &share.rkey);
+    e = &win->node->errands[win->node->me];
+    e->kind = is_put ? DM_ERRAND_FROM_ME : DM_ERRAND_TO_ME;
+    e->acc = (struct dm_pkt_rma_acc){.offset = remote + first - win->parts[call->target].base};
+    memcpy(e->data, &share, sizeof(share));
+    *err_p = both(call, local, remote, rkey, first, len, is_put);
+    if (!win->node->is_sharing)
+        dm_adapt_unreg(adapt, mr);
+    return true;
+}

@@ -1,0 +1,127 @@
+/*
+ * Updates of private memory of a process of the same host that computes.
+ *
+ * Its owner would have to apply them, and does not come. So the origin keeps all others off the part,
+ * its owner too (combine.c), reads the elements by RDMA, combines them in a copy and writes them
+ * back. That is two system calls, more than a target that looks needs (errand.c).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "onesided/ctl.h"
+#include "util/gate.h"
+
+#define COPY_BYTES 65536
+
+struct transfer {
+    struct dm_rdma rdma;
+    bool is_over;
+    int err;
+};
+
+static void transfer_done(struct dm_rdma *rdma, int err)
+{
+    struct transfer *t = dm_container_of(rdma, struct transfer, rdma);
+
+    t->err = err;
+    t->is_over = true;
+}
+
+/* Between the copy and len bytes at offset of the target's part. */
+static int transfer(const struct dm_rma_call *call, uint64_t offset, size_t len, bool is_read)
+{
+    const struct dm_win_part *part = &call->win->parts[call->target];
+    struct transfer t = {.rdma.done = transfer_done};
+    int proc = dm_rma_proc(call->win, call->target);
+    int err;
+
+    if (is_read)
+        err = dm_chan_rdma_read(dm_world.chan, proc, &t.rdma, dm_rma_state.copy,
+                                dm_rma_state.copy_mr, part->base + offset, &part->rkey, len);
+    else
+        err = dm_chan_rdma_write(dm_world.chan, proc, &t.rdma, dm_rma_state.copy,
+                                 dm_rma_state.copy_mr, part->base + offset, &part->rkey, len);
+    if (err != DM_OK)
+        return err;
+    while (!*(volatile bool *)&t.is_over)
+        dm_chan_progress_wait(dm_world.chan);
+    return t.err;
+}
+
+/* So many elements as the copy holds. */
+static int update_piece(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
+                        uint64_t offset, size_t n, const char *data, char *old)
+{
+    const struct dm_type *type = dm_type_get(acc->basic);
+    size_t len = n * (size_t)type->extent;
+    int err = dm_rma_keep_off(call->win, call->target);
+
+    if (err != DM_OK)
+        return err;
+    err = transfer(call, offset, len, true);
+    if (err == DM_OK && acc->pkt.flags & DM_RMA_SWAP)
+        dm_rma_swap_copy(dm_rma_state.copy, acc->basic, data, data + type->size, old);
+    else if (err == DM_OK)
+        err = dm_rma_combine_copy(dm_op_get(acc->op), dm_rma_state.copy, n, acc->basic,
+                                  acc->op == MPI_NO_OP ? NULL : data, old);
+    if (err == DM_OK && acc->op != MPI_NO_OP)
+        err = transfer(call, offset, len, false);
+    dm_rma_let_on(call->win, call->target);
+    return err;
+}
+
+/* The copy, for one call at a time. */
+static bool begin(void)
+{
+    struct dm_adapt *adapt = dm_chan_adapt(dm_world.chan);
+
+    while (*(volatile bool *)&dm_rma_state.is_updating) {
+        dm_chan_progress_test(dm_world.chan);
+        dm_gate_yield();
+    }
+    if (dm_rma_state.copy == NULL) {
+        char *copy = aligned_alloc(DM_CACHE_LINE, COPY_BYTES);
+
+        if (copy == NULL || dm_adapt_reg(adapt, copy, COPY_BYTES, &dm_rma_state.copy_mr) != DM_OK) {
+            free(copy);
+            return false;
+        }
+        dm_rma_state.copy = copy;
+    }
+    dm_rma_state.is_updating = true;
+    return true;
+}
+
+bool dm_rma_update(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc, size_t n,
+                   const char *data, char *old, int *err_p)
+{
+    const struct dm_type *type = dm_type_get(acc->basic);
+    size_t size = (size_t)type->size, most = COPY_BYTES / (size_t)type->extent;
+    uint64_t offset = acc->offset;
+
+    if (!dm_rma_is_guarded(call->win, call->target) || call->target == call->win->comm->rank ||
+        dm_rma_is_busy(call->win, call->target) || !begin())
+        return false;
+    dm_rma_state.counts.n_updates++;
+    *err_p = DM_OK;
+    while (n > 0 && *err_p == DM_OK) {
+        size_t part = n < most ? n : most;
+
+        *err_p = update_piece(call, acc, offset, part, data, old);
+        data += data != NULL ? part * size : 0;
+        old += old != NULL ? part * size : 0;
+        offset += part * (size_t)type->extent;
+        n -= part;
+    }
+    dm_rma_state.is_updating = false;
+    return true;
+}
+
+void dm_rma_update_stop(void)
+{
+    if (dm_rma_state.copy == NULL)
+        return;
+    dm_adapt_unreg(dm_chan_adapt(dm_world.chan), dm_rma_state.copy_mr);
+    free(dm_rma_state.copy);
+    dm_rma_state.copy = NULL;
+}
