@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include <dat2/udat.h>
+#include <dat2/dat_registry.h>
 
 #define FAKE_ERR(type) ((DAT_RETURN)(DAT_CLASS_ERROR | (type)))
 
