@@ -22,6 +22,7 @@
 #include "mpi/core/core.h"
 
 #define ROUNDS_MAX   200
+#define SIZES_MAX    10 /* 8 to 4096 */
 #define SIGNAL_EVERY 16
 #define SPINS        2000 /* until the core is offered to others */
 #define SPINS_DRIVEN 8    /* where each look is a system call */
@@ -290,17 +291,32 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void measure(int n_rounds)
-{
-    static double us[N_LAYERS][ROUNDS_MAX];
+static double us[N_LAYERS][SIZES_MAX][ROUNDS_MAX];
 
-    for (int i = 0; i < n_rounds; i++)
-        for (int k = 0; k < N_LAYERS; k++)
-            us[k][i] = run_round(&layers[k]);
-    for (int k = 0; me.rank == 0 && k < N_LAYERS; k++) {
-        qsort(us[k], (size_t)n_rounds, sizeof(us[k][0]), by_value);
-        printf("%s %zu %.4f %.4f %.4f %.4f\n", layers[k].name, me.len, us[k][0],
-               us[k][n_rounds / 2], us[k][n_rounds / 10], us[k][n_rounds - 1 - n_rounds / 10]);
+/* Every size in every round: cores are not always as near to each other. */
+static void measure(size_t least, size_t most, int n_rounds)
+{
+    for (int i = 0; i < n_rounds; i++) {
+        int at = 0;
+
+        for (me.len = least; me.len <= most; me.len *= 2, at++)
+            for (int k = 0; k < N_LAYERS; k++)
+                us[k][at][i] = run_round(&layers[k]);
+    }
+}
+
+static void report(size_t least, size_t most, int n)
+{
+    int at = 0;
+
+    for (size_t len = least; len <= most; len *= 2, at++) {
+        for (int k = 0; k < N_LAYERS; k++) {
+            double *all = us[k][at];
+
+            qsort(all, (size_t)n, sizeof(all[0]), by_value);
+            printf("%s %zu %.4f %.4f %.4f %.4f\n", layers[k].name, len, all[0], all[n / 2],
+                   all[n / 10], all[n - 1 - n / 10]);
+        }
     }
 }
 
@@ -308,7 +324,7 @@ int main(int argc, char **argv)
 {
     int is_quick = argc > 1 && strcmp(argv[1], "-q") == 0;
     size_t least = 8, most = 1024;
-    int size;
+    int size, n_rounds;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &me.rank);
@@ -325,10 +341,12 @@ int main(int argc, char **argv)
     me.chan = dm_world.chan;
     me.conn = dm_adapt_conn(dm_chan_adapt(me.chan), 1 - me.rank);
     me.n = is_quick ? 50 : 200;
+    n_rounds = is_quick ? 40 : ROUNDS_MAX;
     dm_chan_on_packet(me.chan, PKT, arrived, NULL);
     dat_begin();
-    for (me.len = least; me.len <= most; me.len *= 2)
-        measure(is_quick ? 40 : ROUNDS_MAX);
+    measure(least, most, n_rounds);
+    if (me.rank == 0)
+        report(least, most, n_rounds);
     MPI_Barrier(MPI_COMM_WORLD);
     dm_adapt_mem_free(dm_chan_adapt(me.chan), me.mem, me.mr);
     MPI_Finalize();

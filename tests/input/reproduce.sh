@@ -51,6 +51,24 @@ check 'no model' grep -q '^## Second$' out/report.md
 if command -v gnuplot >/dev/null 2>&1; then
     check 'figures' grep -q '<svg' out/one.svg out/two.svg
 fi
+check 'verdicts first' test "$(grep -n 'one: \*\*holds\*\*' out/report.md | cut -d : -f 1)" -lt "$(grep -n '^## First' out/report.md | cut -d : -f 1)"
+cat >bars <<'END'
+experiment bars
+title Layers
+paper a paper
+claim nothing
+provider datum-shm
+program layers 8:16
+plots stacked
+check mpi dat 8:16 0.5- MPI costs something
+END
+check 'a program of the bench' says '^bars: (holds|does not hold): MPI costs something \(mpi / dat' "$run" -q -f bars -o bars.out
+check 'its series' grep -Eq '^\| bytes \| dat \| adapter \| channel \| mpi \|$' bars.out/report.md
+if command -v gnuplot >/dev/null 2>&1; then
+    check 'bars' test "$(grep -c "fill = 'rgb(" bars.out/bars.svg)" -ge 8
+fi
+check 'rounds' says '2 rounds, quick' sh -c "'$run' -q -n 2 -f mine -o rounds two && cat rounds/report.md"
+check 'wrong rounds' status 2 '-n wants a number' "$run" -n many
 sed 's/EAGER=sendrecv/EAGER=nothing/' mine >series
 check_fails 'a series that does not run' 'reproduce: .*report.md' "$run" -q -f series -o out one
 check 'is said' grep -q '^- send: not run: .*DATUM_EAGER' out/report.md
