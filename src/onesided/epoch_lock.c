@@ -38,6 +38,9 @@ int dm_rma_lock(struct dm_win *win, int rank, int mode)
     struct dm_win_peer *peer = &win->peers[rank];
     int err;
 
+    /* who has asked from another host before me comes before me */
+    if (rank == win->comm->rank && win->node != NULL && win->node->n_leaders > 1)
+        dm_chan_progress_test(dm_world.chan);
     /* hosts have a block each, or none has: then the lock is not a word */
     if (dm_likely(peer->seat >= 0))
         err = dm_rma_word_lock(win, rank, mode);
