@@ -49,6 +49,7 @@ int dm_rma_lock(struct dm_win *win, int rank, int mode)
     if (err != DM_OK)
         return err;
     peer->lock_mode = mode;
+    peer->is_nocheck = false;
     peer->is_locked = true;
     peer->next_locked = win->locked;
     win->locked = rank;
@@ -152,7 +153,6 @@ int dm_win_lock_all(int assert_flags, struct dm_win *win)
         return err;
     win->is_nocheck = assert_flags & MPI_MODE_NOCHECK;
     for (int i = is_shared ? 0 : win->comm->rank; err == DM_OK && !win->is_nocheck; i++) {
-        win->peers[i].is_nocheck = false;
         err = dm_rma_lock(win, i, MPI_LOCK_SHARED);
         if (!is_shared || i == win->comm->size - 1)
             break;
