@@ -38,6 +38,9 @@ int dm_rma_lock(struct dm_win *win, int rank, int mode)
     struct dm_win_peer *peer = &win->peers[rank];
     int err;
 
+    /* who has asked from another host before me comes before me */
+    if (rank == win->comm->rank && win->node != NULL && win->node->n_leaders > 1)
+        dm_chan_progress_test(dm_world.chan);
     /* hosts have a block each, or none has: then the lock is not a word */
     if (dm_likely(peer->seat >= 0))
         err = dm_rma_word_lock(win, rank, mode);
@@ -46,6 +49,7 @@ int dm_rma_lock(struct dm_win *win, int rank, int mode)
     if (err != DM_OK)
         return err;
     peer->lock_mode = mode;
+    peer->is_nocheck = false;
     peer->is_locked = true;
     peer->next_locked = win->locked;
     win->locked = rank;
@@ -149,7 +153,6 @@ int dm_win_lock_all(int assert_flags, struct dm_win *win)
         return err;
     win->is_nocheck = assert_flags & MPI_MODE_NOCHECK;
     for (int i = is_shared ? 0 : win->comm->rank; err == DM_OK && !win->is_nocheck; i++) {
-        win->peers[i].is_nocheck = false;
         err = dm_rma_lock(win, i, MPI_LOCK_SHARED);
         if (!is_shared || i == win->comm->size - 1)
             break;

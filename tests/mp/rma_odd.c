@@ -53,6 +53,26 @@ static void nobody(void)
     CHECK(win == MPI_WIN_NULL);
 }
 
+/* A lock without checks leaves nothing behind: the next one, under MPI_Win_lock_all, is given back. */
+static void unchecked(void)
+{
+    long mem = 0, v = 3;
+    MPI_Win win;
+
+    MUST(MPI_Win_create(&mem, sizeof(mem), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    MUST(MPI_Win_lock(MPI_LOCK_SHARED, right, MPI_MODE_NOCHECK, win));
+    MUST(MPI_Put(&v, 1, MPI_LONG, right, 0, 1, MPI_LONG, win));
+    MUST(MPI_Win_unlock(right, win));
+    MUST(MPI_Win_lock_all(0, win));
+    MUST(MPI_Put(&v, 1, MPI_LONG, right, 0, 1, MPI_LONG, win));
+    MUST(MPI_Win_unlock_all(win));
+    MPI_Barrier(MPI_COMM_WORLD);
+    MUST(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, mp_rank, 0, win));
+    CHECK_EQ(mem, 3);
+    MUST(MPI_Win_unlock(mp_rank, win));
+    MUST(MPI_Win_free(&win));
+}
+
 static void requests(void)
 {
     long *mem, v[2] = {3, 4}, old[2] = {-1, -1};
@@ -329,6 +349,7 @@ int main(int argc, char **argv)
     mp_start(&argc, &argv);
     right = (mp_rank + 1) % mp_size;
     nobody();
+    unchecked();
     requests();
     in_order();
     all_types();
