@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "api/api.h"
 #include "mpi/comm/comm.h"
@@ -148,7 +149,7 @@ int dm_session_get_errhandler(struct dm_session *session, struct dm_errhandler *
 static int find_pset(const char *name, int *pset_p)
 {
     for (*pset_p = 0; *pset_p < N_PSETS; ++*pset_p)
-        if (strcmp(name, psets[*pset_p]) == 0)
+        if (strcasecmp(name, psets[*pset_p]) == 0) /* as in MPICH */
             return DM_OK;
     return DM_FAIL(DM_ERR_ARG, "there is no process set \"%s\", only %s and %s", name,
                    psets[PSET_WORLD], psets[PSET_SELF]);

@@ -42,6 +42,8 @@ int dm_alloc_mem(size_t size, struct dm_info *info, void *baseptr)
 
 int dm_free_mem(void *base)
 {
+    if (base == NULL)
+        return DM_OK; /* as free() */
     dm_list_for_each (it, &dm_rma_state.allocs) {
         struct alloc *a = dm_container_of(it, struct alloc, link);
 

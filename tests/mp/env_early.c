@@ -49,6 +49,11 @@ static void look(void)
     CHECK(n >= 4);
     MUST(MPI_Error_class(MPI_ERR_RANK, &class));
     CHECK_EQ(class, MPI_ERR_RANK);
+    MUST(MPI_Add_error_class(&n));
+    MUST(MPI_Add_error_code(n, &m));
+    MUST(MPI_Add_error_string(m, "early"));
+    MUST(MPI_Error_class(m, &class));
+    CHECK_EQ(class, n);
     MUST(MPI_Error_string(MPI_ERR_RANK, text, &n));
     CHECK(n > 0);
 }

@@ -43,7 +43,7 @@ static void sets(MPI_Session session)
     }
     CHECK_EQ(n_found, 2);
     MUST(MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
-    MUST(MPI_Group_from_session_pset(session, "mpi://SELF", &self));
+    MUST(MPI_Group_from_session_pset(session, "MPI://self", &self));
     MUST(MPI_Group_rank(group, &mp_rank));
     MUST(MPI_Group_size(group, &mp_size));
     MUST(MPI_Group_size(self, &n));

@@ -229,8 +229,7 @@ int dm_attr_delete(enum dm_kind kind, int handle, struct dm_attr **attrs_p, int 
         return err;
     place = place_of(attrs_p, key);
     if (*place == NULL)
-        return DM_FAIL(DM_ERR_KEYVAL, "the object has no attribute with key 0x%x",
-                       (unsigned)keyval);
+        return DM_OK; /* as in MPICH */
     return remove_one(handle, attrs_p, *place);
 }
 

@@ -132,9 +132,9 @@ int dm_info_set(struct dm_info *info, const char *key, const char *value)
 
     if (err != DM_OK)
         return err;
-    if (value_len == 0 || value_len > MPI_MAX_INFO_VAL)
+    if (value_len > MPI_MAX_INFO_VAL)
         return DM_FAIL(DM_ERR_INFO_VALUE,
-                       "the value of key \"%s\" has %zu characters; 1 to %d are possible", key,
+                       "the value of key \"%s\" has %zu characters, MPI_MAX_INFO_VAL is %d", key,
                        value_len, MPI_MAX_INFO_VAL);
     pair = malloc(sizeof(*pair) + key_len + 1 + value_len + 1);
     if (pair == NULL)

@@ -40,10 +40,9 @@ static void end(struct recall *c, int err)
     dm_list_del(&c->node);
     free(c);
     dm_p2p.n_sends--;
-    /* A lost peer has ended it perhaps. */
-    if (!dm_req_is_done(told))
-        dm_p2p_req_step((struct dm_p2p_req *)told, err);
+    /* Not the last reference, the operation has one; with its end what it is a part of may go. */
     dm_req_unref(told);
+    dm_p2p_req_step((struct dm_p2p_req *)told, err);
 }
 
 /* Ask for the message of `send`; `told` gets pending. flags: LAST, or 0. */
@@ -103,7 +102,7 @@ int dm_p2p_cancel_done(int handle)
     r->id = sent->id;
     r->proc = sent->proc;
     r->node.key = sent->key;
-    r->is_recalled = true;
+    r->is_listed = true;
     dm_list_add_tail(&dm_p2p.recalled, &r->active);
     sent->id = 0;
     dm_req_unref(done);
@@ -153,6 +152,24 @@ static uint8_t forget(int proc, const struct dm_mkey *key, uint32_t id)
     return 0;
 }
 
+/* The same with one that a probe has matched, and that will not be received any more. */
+static uint8_t forget_probed(int proc, uint32_t id)
+{
+    dm_list_for_each (it, &dm_p2p.probed) {
+        struct dm_p2p_req *r = dm_container_of(it, struct dm_p2p_req, active);
+        struct dm_p2p_unexp *u = r->unexp;
+        uint8_t type;
+
+        if (u == NULL || u->proc != proc || u->id != id)
+            continue;
+        type = u->type;
+        r->unexp = NULL;
+        dm_p2p_unexp_free(u);
+        return type;
+    }
+    return 0;
+}
+
 static void answer(int proc, const struct dm_pkt_cancel *h)
 {
     struct dm_pkt_cancel_ack ack = {
@@ -163,6 +180,8 @@ static void answer(int proc, const struct dm_pkt_cancel *h)
         .recall = h->recall,
     };
 
+    if (ack.pkt.flags == 0 && h->pkt.flags == LAST)
+        ack.pkt.flags = forget_probed(proc, h->id);
     DM_TRACE(MATCH, "rank %d cancels tag %d: %s", proc, h->key.tag,
              ack.pkt.flags != 0 ? "forgotten" : "too late");
     if (dm_chan_send_ctl(dm_world.chan, proc, &ack.pkt) == DM_ENOMEM)
@@ -191,14 +210,17 @@ static void on_cancel(void *arg, int proc, const struct dm_pkt *pkt, const void 
     dm_list_add_tail(&dm_p2p.held, &held->node);
 }
 
-/* A send that nobody waits for, and that is no part of something larger, as of a collective. */
+/*
+ * A send that nobody waits for. One of a collective, whose request is its own, belongs to what all take part
+ * in and is not given up; a half of MPI_Isendrecv and a partition are parts of their requests.
+ */
 static struct dm_p2p_req *leftover(void)
 {
     dm_list_for_each (it, &dm_p2p.active) {
         struct dm_p2p_req *r = dm_container_of(it, struct dm_p2p_req, active);
 
-        if (r->is_counted && r->id != 0 && !r->is_recalling && r->on_over == NULL &&
-            !dm_chan_is_lost(dm_world.chan, r->proc))
+        if (r->is_counted && r->id != 0 && !r->is_recalling &&
+            (r->on_over == NULL || !r->holds_refs) && !dm_chan_is_lost(dm_world.chan, r->proc))
             return r;
     }
     return NULL;

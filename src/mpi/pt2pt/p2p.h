@@ -123,7 +123,7 @@ struct dm_p2p_req {
     bool is_counted;   /* in dm_p2p.n_sends */
     bool holds_refs;   /* of comm and type */
     bool is_recalling; /* MPI_Cancel was called for a send */
-    bool is_recalled;  /* in dm_p2p.recalled */
+    bool is_listed;    /* in dm_p2p.recalled or dm_p2p.probed */
     struct dm_list active;
     size_t msg_len; /* of the message that came, which may be longer than len */
     size_t want;    /* bytes that rendezvous moves */
@@ -211,6 +211,7 @@ struct dm_p2p {
     struct dm_p2p_sent sent[DM_P2P_N_SENT]; /* by id */
     struct dm_list recalls;                 /* cancelled sends without an answer yet */
     struct dm_list recalled; /* requests that stand for handles of sends that were over */
+    struct dm_list probed;   /* messages of matched probes that are not received yet */
     struct dm_list held;     /* what others ask in MPI_Finalize, until this process is there */
     bool is_leaving;         /* it is */
     /* MPI_Buffer_attach (bsend.c) */
@@ -330,7 +331,10 @@ int dm_p2p_cancel_done(int handle);
 struct dm_req *dm_p2p_recalled(int handle);
 /* No answers will come from this process. */
 void dm_p2p_cancel_lost(int proc);
-/* MPI_Finalize: give up the sends that nobody receives, when their receivers get here, too. */
+/*
+ * MPI_Finalize: give up the sends that nobody receives, when their receivers get here, too. To be called again
+ * for what is sent later.
+ */
 void dm_p2p_cancel_rest(void);
 
 /* ---- recv.c ---- */
@@ -371,6 +375,11 @@ void dm_p2p_rndv_send(struct dm_p2p_req *r, const struct dm_mkey *key);
 void dm_p2p_rndv_instead(struct dm_p2p_req *r);
 /* Packed bytes of a send whose data are not contiguous, for dm_chan_send.read. */
 void dm_p2p_read(struct dm_chan_send *send, size_t offset, void *dst, size_t len);
+
+/* ---- probe.c ---- */
+
+/* Forget the messages that were not received. */
+void dm_p2p_probe_stop(void);
 
 /* ---- part.c ---- */
 

@@ -322,6 +322,8 @@ static void on_pair(void *arg, int proc, const struct dm_pkt *pkt, const void *d
     p->is_paired = true;
     if (p->req.is_started && !dm_req_is_done(&p->req))
         push_ready(p);
+    if (dm_p2p.is_leaving)
+        dm_p2p_cancel_rest();
     end_pairing(p);
 }
 

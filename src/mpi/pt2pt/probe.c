@@ -99,6 +99,24 @@ int dm_iprobe(int source, int tag, struct dm_comm *comm, int *flag, MPI_Status *
 
 /* ---- matched probes ---- */
 
+/* The end of a request that no operation has begun for. */
+static void drop(struct dm_p2p_req *r)
+{
+    r->req.obj.refs = 1;
+    dm_req_unref(&r->req);
+}
+
+void dm_p2p_probe_stop(void)
+{
+    dm_list_for_each_safe (it, tmp, &dm_p2p.probed) {
+        struct dm_p2p_req *r = dm_container_of(it, struct dm_p2p_req, active);
+
+        if (r->unexp != NULL)
+            dm_p2p_unexp_free(r->unexp);
+        drop(r);
+    }
+}
+
 static int mprobe(int source, int tag, struct dm_comm *comm, bool blocks, int *flag,
                   MPI_Message *message, MPI_Status *status)
 {
@@ -122,13 +140,14 @@ static int mprobe(int source, int tag, struct dm_comm *comm, bool blocks, int *f
         return DM_ENOMEM;
     err = dm_req_handle(&r->req, message);
     if (err != DM_OK) {
-        r->req.obj.refs = 1;
-        dm_req_unref(&r->req);
+        drop(r);
         return err;
     }
     dm_match_del_unexp(&dm_p2p.match, u->nodes);
     r->unexp = u;
     r->proc = u->proc;
+    r->is_listed = true;
+    dm_list_add_tail(&dm_p2p.probed, &r->active);
     *flag = 1;
     set_status(u, status);
     return DM_OK;
@@ -161,9 +180,7 @@ static struct dm_p2p_req *open_message(MPI_Message *message, void *buf, size_t c
         return NULL;
     fresh->unexp = r->unexp;
     *message = MPI_MESSAGE_NULL;
-    dm_handle_drop(DM_KIND_REQUEST, &r->req.obj);
-    r->req.obj.refs = 1;
-    dm_req_unref(&r->req);
+    drop(r);
     return fresh;
 }
 

@@ -19,7 +19,7 @@ static void free_req(struct dm_req *req)
     }
     if (r->inner != NULL)
         dm_req_unref(&r->inner->req);
-    if (r->is_recalled)
+    if (r->is_listed)
         dm_list_del(&r->active);
     dm_pool_put(&dm_p2p.reqs, r);
 }
@@ -78,7 +78,7 @@ void dm_p2p_req_init(struct dm_p2p_req *r, enum dm_req_kind kind, struct dm_comm
     r->id = 0;
     r->inner = NULL;
     r->is_recalling = false;
-    r->is_recalled = false;
+    r->is_listed = false;
 }
 
 struct dm_p2p_req *dm_p2p_req_new(enum dm_req_kind kind, struct dm_comm *comm, void *buf,

@@ -44,6 +44,7 @@ static void on_lost(void *arg, int proc, int err)
     (void)arg;
     (void)err;
     dm_p2p.n_lost++;
+    dm_p2p_cancel_lost(proc); /* first: what is below may end requests for good */
     dm_match_each_posted(&dm_p2p.match, lose_posted, &proc);
     for (struct dm_list *it = active->next; it != active; it = next) {
         struct dm_p2p_req *r = dm_container_of(it, struct dm_p2p_req, active);
@@ -68,7 +69,6 @@ static void on_lost(void *arg, int proc, int err)
             u->is_broken = true;
     }
     dm_p2p_flow_lost(proc);
-    dm_p2p_cancel_lost(proc);
     dm_p2p_part_lost(proc);
 }
 
@@ -82,6 +82,7 @@ int dm_pt2pt_start(void)
     dm_list_init(&dm_p2p.bsends);
     dm_list_init(&dm_p2p.recalls);
     dm_list_init(&dm_p2p.recalled);
+    dm_list_init(&dm_p2p.probed);
     dm_list_init(&dm_p2p.held);
     dm_p2p.is_leaving = false;
     dm_p2p.eager_limit = dm_cfg()->eager_limit;
@@ -127,6 +128,7 @@ void dm_pt2pt_stop(void)
         dm_match_del_unexp(&dm_p2p.match, u->nodes);
         dm_p2p_unexp_free(u);
     }
+    dm_p2p_probe_stop();
     dm_greq_stop();
     dm_p2p_part_stop();
     dm_match_fini(&dm_p2p.match);
