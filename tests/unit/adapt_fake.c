@@ -564,6 +564,36 @@ static void on_done(struct dm_rdma *rdma, int err)
     n_bad += err != DM_OK;
 }
 
+/* Short ones, with a page's end in them at their source; src[at] is to be the first byte of a page. */
+static void shorts(const unsigned char *src, struct dm_mr *mine, unsigned char *dst,
+                   const struct dm_rkey *rkey, size_t at, bool is_read)
+{
+    static struct dm_rdma rdma[24];
+    unsigned char back[24 * 24] = {0};
+    int n_before = n_done;
+
+    for (size_t n = 1; n <= 24; n++) {
+        size_t from = at + (n - 1) * 4096 - n / 2;
+        uint64_t there = (uint64_t)(uintptr_t)dst + from;
+
+        rdma[n - 1].done = on_done;
+        if (is_read)
+            CHECK_EQ(dm_adapt_rdma_read(conn_of(0), &rdma[n - 1], back + 24 * (n - 1), NULL, there,
+                                        rkey, n),
+                     DM_OK);
+        else
+            CHECK_EQ(dm_adapt_rdma_write(conn_of(0), &rdma[n - 1], src + from, mine, there, rkey, n),
+                     DM_OK);
+    }
+    while (n_done < n_before + 24)
+        poll_both();
+    for (size_t n = 1; n <= 24; n++) {
+        size_t from = at + (n - 1) * 4096 - n / 2;
+
+        CHECK(memcmp(is_read ? back + 24 * (n - 1) : dst + from, src + from, n) == 0);
+    }
+}
+
 /* Larger than the provider moves at once, more than its queue takes, connected on demand. */
 static void bulk(void)
 {
@@ -607,6 +637,9 @@ static void bulk(void)
         while (n_done < 102)
             poll_both();
         CHECK(memcmp(back, dst, len) == 0);
+        shorts(src, mine, dst, &rkey, 4096 - (uintptr_t)dst % 4096, true);
+        memset(dst, 0, len);
+        shorts(src, mine, dst, &rkey, 4096 - (uintptr_t)src % 4096, false);
         CHECK_EQ(n_bad, 0);
         dm_adapt_unreg(sides[0].adapt, mine);
         dm_adapt_unreg(sides[1].adapt, mr);
