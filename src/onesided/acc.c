@@ -12,6 +12,7 @@
 #include "onesided/ctl.h"
 
 #define RECORD_SPARE 256 /* bytes of a record that are left to headers */
+#define LONG_SKIPS   3 /* long updates at most before it is asked again whether the target looks */
 
 /* The call being worked on, and the packet being filled. */
 struct acc_walk {
@@ -201,11 +202,15 @@ static bool update_direct(struct acc_walk *w, const struct dm_pkt_rma_acc *acc, 
     const struct dm_pkt_rma_acc nothing = {
         .op = MPI_REPLACE, .offset = acc->offset, .basic = MPI_BYTE};
 
+    struct dm_win_peer *peer = &w->call->win->peers[w->call->target];
+
     if (!dm_rma_is_guarded(w->call->win, w->call->target))
         return false;
-    if (n * (size_t)dm_type_get(acc->basic)->size > DM_RMA_ERRAND_BYTES &&
-        dm_rma_errand(w->call, &nothing, "", NULL, 0))
-        return false;
+    if (n * (size_t)dm_type_get(acc->basic)->size > DM_RMA_ERRAND_BYTES) {
+        peer->n_skips = peer->n_skips < LONG_SKIPS ? peer->n_skips : LONG_SKIPS;
+        if (dm_rma_errand(w->call, &nothing, "", NULL, 0))
+            return false;
+    }
     return dm_rma_update(w->call, acc, n, data, old, err_p);
 }
 

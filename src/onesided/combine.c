@@ -83,6 +83,17 @@ static void leave_bulk(const struct dm_win *win, int seat)
 
 /* ---- guarded parts ---- */
 
+/* The word names its holder there: who was lost does not keep others off my part for ever. */
+static void free_lost(const struct dm_win *win)
+{
+    uint32_t *is_bulk = &dm_rma_my_seat(win)->is_bulk;
+    uint32_t who = dm_atomic_load(is_bulk);
+
+    if (dm_rma_state.n_lost > 0 && who != 0 &&
+        dm_chan_is_lost(dm_world.chan, dm_rma_proc(win, win->node->ranks[who - 1])))
+        (void)dm_atomic_cas(is_bulk, &who, 0);
+}
+
 bool dm_rma_try_enter(const struct dm_win *win)
 {
     int me = win->comm->rank;
@@ -91,8 +102,10 @@ bool dm_rma_try_enter(const struct dm_win *win)
         return true;
     dm_atomic_swap(&dm_rma_my_seat(win)->combines, (uint32_t)win->node->me + 1);
     win->node->is_inside = dm_atomic_load(&dm_rma_my_seat(win)->is_bulk) == 0;
-    if (!win->node->is_inside)
+    if (!win->node->is_inside) {
         dm_atomic_store(&dm_rma_my_seat(win)->combines, 0);
+        free_lost(win);
+    }
     return win->node->is_inside;
 }
 
@@ -117,14 +130,16 @@ int dm_rma_keep_off(const struct dm_win *win, int rank)
 {
     int seat = win->peers[rank].seat;
     uint32_t *is_bulk = &dm_rma_seat(win, seat)->is_bulk;
-    uint32_t n = 0;
+    uint32_t nobody = 0, n = 0;
 
-    while (dm_atomic_load(is_bulk) != 0 || dm_atomic_swap(is_bulk, 1) != 0) {
+    while (!dm_atomic_cas(is_bulk, &nobody, (uint32_t)win->node->me + 1)) {
         int err = wait_outside(win, &n);
 
         if (err != DM_OK)
             return err;
+        nobody = 0;
     }
+    dm_atomic_fence();
     while (dm_atomic_load(&dm_rma_seat(win, seat)->combines) == (uint32_t)seat + 1)
         dm_rma_pause(&n);
     return DM_OK;
