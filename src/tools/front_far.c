@@ -29,7 +29,7 @@ static const char *const variables[] = {
     "HYDRA_HOST_FILE", "HYDRA_RMK",      "HYDRA_LAUNCHER",    "SLURM_JOB_ID", "SLURM_JOBID",
     "PBS_NODEFILE",    "LSB_MCPU_HOSTS", "LSB_DJOB_HOSTFILE", "PE_HOSTFILE",  "COBALT_NODEFILE"};
 
-static bool may_be_elsewhere(char *const *argv)
+bool dm_front_may_be_far(char *const *argv)
 {
     for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
         if (dm_cfg_env(variables[i]) != NULL)
@@ -130,7 +130,7 @@ void dm_front_far_open(struct dm_front_far *far, char *const *argv, char *text, 
 
     text[0] = '\0';
     far->fd = -1;
-    if (!may_be_elsewhere(argv) || !(find_by_name(&addr) || find_by_interface(&addr)) ||
+    if (!dm_front_may_be_far(argv) || !(find_by_name(&addr) || find_by_interface(&addr)) ||
         !make_token(far->token))
         return;
     far->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -4,6 +4,7 @@
 #ifndef DM_TOOLS_FRONT_FAR_H
 #define DM_TOOLS_FRONT_FAR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { DM_FRONT_TOKEN_LEN = 17 };
@@ -14,9 +15,10 @@ struct dm_front_far {
     char token[DM_FRONT_TOKEN_LEN];
 };
 
+/* Do the arguments or the environment of mpiexec name other hosts, or a resource manager that may? */
+bool dm_front_may_be_far(char *const *argv);
 /*
- * Listen if the arguments or the environment of mpiexec name other hosts, or a resource manager that may.
- * Writes what is to stand in DATUM_REPORT behind the socket of this host's ranks, an empty text if
+ * Listen if ranks may be elsewhere. Writes what is to stand in DATUM_REPORT behind the socket of this host's ranks, an empty text if
  * there is no port: then deaths elsewhere are reported without a rank.
  */
 void dm_front_far_open(struct dm_front_far *far, char *const *argv, char *text, size_t len);

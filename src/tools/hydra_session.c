@@ -1,19 +1,26 @@
 /*
- * libdatum_hydra.so, which mpiexec has loaded into Hydra: the ranks of this host share a session.
+ * libdatum_hydra.so, which mpiexec has loaded into Hydra: the ranks of this host share a session, and
+ * rank 0 reads mpiexec's own standard input.
  *
  * Hydra's proxy puts every process that it starts into a session of its own. Linux (sched_autogroup)
  * shares out the cores among sessions first, and sched_yield gives a core to others of the same
  * session only (since 6.6): ranks that outnumber the cores hand them over late, or after milliseconds.
  * A process group of its own is all that a rank needs, for Hydra to end it.
  *
+ * Hydra passes standard input on by itself: it ends a job whose rank 0 reads slower than the input comes, and
+ * calls one failed that has ended before. So rank 0 gets it as it is; its descriptor is in DM_STDIN_ENV.
+ *
  * LD_PRELOAD is as the user has it everywhere but in the proxy of this host: the front that
  * starts it, and the ranks, do not see ours.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "tools/hydra_session.h"
 
 #define NAME  "LD_PRELOAD="
 #define PROXY "hydra_pmi_proxy"
@@ -42,13 +49,33 @@ __attribute__((constructor)) static void hide(void)
     free(users);
 }
 
-/* In the child that becomes the proxy. */
+/* In the child that becomes a rank. */
+static void take_stdin(void)
+{
+    const char *text = getenv(DM_STDIN_ENV), *rank = getenv("PMI_RANK");
+    int fd = text != NULL ? atoi(text) : -1;
+
+    if (fd < 0)
+        return;
+    /* to the others the input of a batch job is empty, not silent */
+    if (rank == NULL || strcmp(rank, "0") != 0) {
+        close(fd);
+        fd = open("/dev/null", O_RDONLY);
+    }
+    dup2(fd, STDIN_FILENO);
+    close(fd);
+    unsetenv(DM_STDIN_ENV);
+}
+
+/* In the child that becomes the proxy, or a rank. */
 int execvp(const char *file, char *const argv[])
 {
     const char *slash = strrchr(file, '/');
 
     if (with_ours != NULL && strcmp(slash != NULL ? slash + 1 : file, PROXY) == 0)
         putenv(with_ours);
+    else
+        take_stdin();
     return execvpe(file, argv, environ);
 }
 

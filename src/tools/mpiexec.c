@@ -28,7 +28,9 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "tools/front_far.h"
 #include "tools/front_ranks.h"
+#include "tools/hydra_session.h"
 #include "tools/place.h"
 #include "util/cfg.h"
 #include "util/clock.h"
@@ -189,11 +191,33 @@ static void raise_fd_limit(void)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/*
+ * In the process that becomes Hydra: rank 0 gets our input, and Hydra's own never comes. Not from a
+ * terminal, which belongs to Hydra's process group, and not from afar.
+ */
+static void hand_over_stdin(char *const *argv, int silent_fd)
+{
+    char text[16];
+    int fd;
+
+    if (silent_fd < 0 || isatty(STDIN_FILENO) || dm_front_may_be_far(argv))
+        return;
+    fd = fcntl(STDIN_FILENO, F_DUPFD, REPORT_FD_MIN);
+    if (fd < 0)
+        return;
+    dup2(silent_fd, STDIN_FILENO);
+    snprintf(text, sizeof(text), "%d", fd);
+    setenv(DM_STDIN_ENV, text, 1);
+}
+
 static void start_hydra(struct front *front, const char *path, char **argv, const sigset_t *mask)
 {
     pid_t parent = getpid();
     int report_fd = open_report(front, argv);
+    int silent[2] = {-1, -1}; /* nothing is written, and it stays open as long as this process */
 
+    if (pipe2(silent, O_CLOEXEC) != 0)
+        silent[0] = -1;
     front->hydra = fork();
     if (front->hydra < 0)
         die("fork");
@@ -204,12 +228,15 @@ static void start_hydra(struct front *front, const char *path, char **argv, cons
             _exit(1);
         sigprocmask(SIG_SETMASK, mask, NULL);
         argv[0] = (char *)path;
-        dm_place_preload("libdatum_hydra.so");
+        if (dm_place_preload("libdatum_hydra.so"))
+            hand_over_stdin(argv, silent[0]);
         execv(path, argv);
         dm_log_error("cannot start %s: %s", path, strerror(errno));
         _exit(126);
     }
     close(report_fd);
+    if (silent[0] >= 0)
+        close(silent[0]);
     raise_fd_limit();
 }
 
@@ -408,12 +435,25 @@ static void open_signals(struct front *front, sigset_t *old)
         die("signalfd");
 }
 
+/* None of our own descriptors shall become a rank's input or output. */
+static void open_standard(void)
+{
+    int fd;
+
+    do {
+        fd = open("/dev/null", O_RDWR);
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
 int main(int argc, char **argv)
 {
     static struct front front;
     char hydra[PATH_MAX];
     sigset_t mask;
 
+    open_standard();
     if (argc < 2) {
         fputs("datum: error: mpiexec: no program is named\n", stderr);
         fputs(usage, stderr);

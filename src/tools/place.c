@@ -4,6 +4,7 @@
  */
 #include "tools/place.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,20 +74,32 @@ void dm_place_set_library_path(void)
     }
 }
 
-void dm_place_preload(const char *name)
+bool dm_place_preload(const char *name)
 {
     const char *old = dm_cfg_env("LD_PRELOAD");
     bool has_old = old != NULL && *old != '\0';
     char dir[PATH_MAX];
     char file[PATH_MAX + 32];
     char *text;
+    int fd = -1;
 
     find_libraries(dir, sizeof(dir));
     snprintf(file, sizeof(file), "%s/%s", dir, name);
+    if (access(file, R_OK) != 0)
+        return false;
     /* The list knows no quotes. */
-    if (strpbrk(file, " :") != NULL || access(file, R_OK) != 0 ||
-        asprintf(&text, "%s%s%s", has_old ? old : "", has_old ? ":" : "", file) < 0)
-        return;
+    if (strpbrk(file, " :") != NULL) {
+        fd = open(file, O_RDONLY);
+        snprintf(file, sizeof(file), "/proc/self/fd/%d", fd);
+        if (fd < 0)
+            return false;
+    }
+    if (asprintf(&text, "%s%s%s", has_old ? old : "", has_old ? ":" : "", file) < 0) {
+        if (fd >= 0)
+            close(fd);
+        return false;
+    }
     setenv("LD_PRELOAD", text, 1);
     free(text);
+    return true;
 }

@@ -65,6 +65,23 @@ mpiexec -n 3 sh -c 'ps -o sess=,pgid= -p $$' >sessions
 check 'one session' bash -c "[ \$(awk '{ print \$1 }' sessions | sort -u | wc -l) -eq 1 ]"
 check 'three process groups' bash -c "[ \$(awk '{ print \$2 }' sessions | sort -u | wc -l) -eq 3 ]"
 
+# standard input: rank 0's, however slowly it reads; the others have none; nobody waits for who does not read
+seq 500000 >numbers
+counts() {
+    cat numbers | timeout 60 mpiexec -n 3 sh -c '[ $PMI_RANK != 0 ] || sleep 0.3; echo $PMI_RANK $(wc -l)' | sort
+}
+check 'standard input of three ranks' [ "$(counts | tr '\n' ,)" = '0 500000,1 0,2 0,' ]
+check 'standard input from a file' [ "$(timeout 60 mpiexec -n 2 cat <numbers | tail -n 1)" = 500000 ]
+ends() {
+    for i in 1 2 3 4 5 6 7 8 9 10; do
+        cat numbers 2>/dev/null | timeout 60 mpiexec -n 2 true || return 1
+        timeout 60 mpiexec -n 1 true </dev/null || return 1
+    done
+}
+check 'standard input that nobody reads' ends
+check 'no standard input' timeout 60 mpiexec -n 2 cat <&-
+check 'no variable of ours is left' says '^<>$' mpiexec -n 1 sh -c 'echo "<$DATUM_STDIN_FD>"' </dev/null
+
 check 'our library comes first' says "^$DATUM_BUILD/lib:/other/lib$" \
     env LD_LIBRARY_PATH=/other/lib mpiexec -n 1 sh -c 'echo $LD_LIBRARY_PATH'
 check 'no empty library directory' says "^$DATUM_BUILD/lib$" \
