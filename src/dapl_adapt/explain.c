@@ -167,8 +167,7 @@ static void explain_progress(const struct dm_adapt *adapt)
         "calls poll for a while, then sleep in the provider",
         "calls sleep in the provider at once",
         "as adaptive, and a thread asleep in the provider makes progress while the program computes",
-        "as adaptive, and two threads asleep in the provider make progress: one for what comes, one "
-        "for what was posted and for connections",
+        "as adaptive, and two threads sleep in the provider: for what comes, and for what was posted",
     };
     const char *why = "the default";
 

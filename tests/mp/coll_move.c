@@ -149,8 +149,8 @@ static void barrier(void)
             double start = MPI_Wtime();
 
             while (MPI_Wtime() < start + 0.01 && !has_left)
-                MUST(MPI_Iprobe(MPI_ANY_SOURCE, LEFT, MPI_COMM_WORLD, &has_left,
-                                MPI_STATUS_IGNORE));
+                MUST(
+                    MPI_Iprobe(MPI_ANY_SOURCE, LEFT, MPI_COMM_WORLD, &has_left, MPI_STATUS_IGNORE));
             CHECK(!has_left);
         }
         MUST(MPI_Barrier(MPI_COMM_WORLD));

@@ -582,8 +582,9 @@ static void shorts(const unsigned char *src, struct dm_mr *mine, unsigned char *
                                         rkey, n),
                      DM_OK);
         else
-            CHECK_EQ(dm_adapt_rdma_write(conn_of(0), &rdma[n - 1], src + from, mine, there, rkey, n),
-                     DM_OK);
+            CHECK_EQ(
+                dm_adapt_rdma_write(conn_of(0), &rdma[n - 1], src + from, mine, there, rkey, n),
+                DM_OK);
     }
     while (n_done < n_before + 24)
         poll_both();
