@@ -1,4 +1,4 @@
-/* test: np=2,4 timeout=60 cfg=COLL_SHM=yes */
+/* test: np=2,4 timeout=60 san=no cfg=COLL_SHM=yes */
 /*
  * One rank gets no memory when that which ranks share is made: neither a mapping nor, in another
  * communicator, a piece of its own. All go on without, and make it for the communicators after that.
