@@ -19,6 +19,7 @@
 
 enum { N_ENTRIES = 16, EQ_EVERY = 64, CLOCK_EVERY = 256, ROUNDS_MAX = 64 };
 enum { NAP_MIN_NS = 1000000, NAP_MAX_NS = 64000000, FOLLOW_NS = 10000000, BUSY_POLLS = 16 };
+enum { STAY_NS = 50000, STAY_SKIPS_MAX = 63 };
 enum { LOOK_NS = 1000000, WARY_LOOK_NS = 100000, WARY_NS = 16000000 };
 enum { CM_LEN = sizeof(struct fi_eq_cm_entry) + 512 };
 
@@ -217,28 +218,77 @@ static bool can_sleep(struct dm_ofi_ia *ia)
     return fi_trywait(ia->fabric, fids, 2) == FI_SUCCESS;
 }
 
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* One look at the descriptors and one of our own, not later than the deadline. */
+static int poll_fds(struct pollfd fds[3], uint64_t deadline)
+{
+    uint64_t now = deadline != DM_FUTEX_FOREVER && deadline != 0 ? dm_futex_now() : 0;
+    uint64_t left = deadline > now ? deadline - now : 0;
+    struct timespec ts = {.tv_sec = (time_t)(left / 1000000000u),
+                          .tv_nsec = (long)(left % 1000000000u)};
+
+    return ppoll(fds, 3, deadline != DM_FUTEX_FOREVER ? &ts : NULL, NULL);
+}
+
+/*
+ * Who waits was woken by what is not for it: peers read and write this process's memory. More of it
+ * often comes soon, and waking up costs more than carrying it out. So the waiter stays for a moment
+ * before it sleeps again; after a moment in vain the next 1, 3, 7 ... 63 times it does not.
+ */
+static int stay(struct dm_ofi_ia *ia, struct pollfd fds[3], uint64_t deadline)
+{
+    uint64_t until = earlier(ia->stay_until, deadline);
+    int n = 0;
+
+    ia->stay_until = 0;
+    if (dm_futex_now() >= until)
+        return 0;
+    do {
+        n = poll_fds(fds, 0);
+        if (n != 0) {
+            ia->stay_most = 0;
+            return n;
+        }
+        sched_yield();
+    } while (dm_futex_now() < until);
+    if (until != deadline) {
+        ia->stay_most = ia->stay_most < STAY_SKIPS_MAX ? ia->stay_most * 2 + 1 : STAY_SKIPS_MAX;
+        ia->stay_skips = ia->stay_most;
+    }
+    return 0;
+}
+
+static void may_stay(struct dm_ofi_ia *ia)
+{
+    if (ia->stay_skips > 0)
+        ia->stay_skips--;
+    else
+        ia->stay_until = dm_futex_now() + STAY_NS;
+}
+
 /* Sleep on the descriptors and one of our own; 0, ETIMEDOUT or EINTR. */
 static int sleep_on(struct dm_ofi_ia *ia, int own_fd, uint64_t deadline)
 {
     struct pollfd fds[3] = {{.fd = own_fd, .events = POLLIN},
                             {.fd = ia->cq_fd, .events = POLLIN},
                             {.fd = ia->eq_fd, .events = POLLIN}};
-    uint64_t now = deadline != DM_FUTEX_FOREVER ? dm_futex_now() : 0;
-    uint64_t left = deadline > now ? deadline - now : 0;
-    struct timespec ts = {.tv_sec = (time_t)(left / 1000000000u),
-                          .tv_nsec = (long)(left % 1000000000u)};
-    int n = ppoll(fds, 3, deadline != DM_FUTEX_FOREVER ? &ts : NULL, NULL);
+    int n = 0;
 
+    if (own_fd == ia->lead_fd && ia->stay_until != 0)
+        n = stay(ia, fds, deadline);
+    if (n == 0)
+        n = poll_fds(fds, deadline);
     if (n < 0)
         return errno == EINTR ? EINTR : 0;
     if ((fds[0].revents & POLLIN) != 0)
         drain_fd(own_fd);
+    if (own_fd == ia->lead_fd && fds[1].revents != 0)
+        may_stay(ia);
     return n == 0 ? ETIMEDOUT : 0;
-}
-
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
 }
 
 /* Somebody else has the descriptors, and wakes us by the ring's word. */
