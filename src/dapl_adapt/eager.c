@@ -530,6 +530,7 @@ void dm_eager_next(struct dm_conn *conn)
         rx->foot = (void *)((char *)rx->foot - (size_t)rx->n_slots * rx->foot_step);
         rx->tag = dm_foot_tag(++rx->lap);
     }
+    __builtin_prefetch((char *)rx->foot + rx->foot_step); /* of the record after the next */
     rx->n_consumed++;
     if (dm_unlikely(!conn->link[DM_LINK_PIPE].may_post && conn->epoch == 0)) {
         /* the connector has spoken: we may too (later epochs: eager_move.c) */

@@ -333,8 +333,13 @@ int dm_rma_get_accumulate(const struct dm_rma_call *call, const void *origin, si
     if (target_type->is_builtin && target_type->is_contig && result_type == target_type &&
         (w.type == NULL || origin_type == target_type) && dm_rma_map(call) == NULL) {
         size_t len = result_count * (size_t)result_type->size;
-        struct dm_pkt_rma_acc acc = plain_header(&w, offset, len, target_type);
+        struct dm_pkt_rma_acc acc =
+            plain_header(&w, offset, w.type != NULL ? len : 0, target_type);
 
+        acc.pkt.flags = DM_RMA_FETCH;
+        if (len <= DM_RMA_ERRAND_BYTES && !dm_rma_is_busy(call->win, call->target) &&
+            dm_rma_errand(call, &acc, w.type != NULL ? origin : NULL, result, len))
+            return DM_OK;
         if (update_direct(&w, &acc, result_count, w.type != NULL ? origin : NULL, result, &err))
             return err;
     }
@@ -368,7 +373,19 @@ int dm_get_accumulate(const void *origin, size_t origin_count, struct dm_type *o
                       struct dm_op *op, struct dm_win *win)
 {
     const struct dm_rma_call call = {.win = win, .target = target};
+    bool has_data = op->obj.handle != MPI_NO_OP;
 
+    if (dm_likely(result_type == target_type && result_count == target_count &&
+                  (!has_data || (origin_type == target_type && origin_count == target_count)) &&
+                  target_type->is_builtin && target_type->size == target_type->extent &&
+                  target_count <= INT32_MAX && op->is_builtin)) {
+        size_t len = target_count * (size_t)target_type->size;
+        char *at = dm_rma_quick_update(win, target, disp, len, target_type->basic);
+
+        if (at != NULL && (!has_data || dm_op_check(op, target_type) == DM_OK))
+            return dm_rma_combine(win, target, op, at, target_count, target_type->basic,
+                                  has_data ? origin : NULL, result);
+    }
     return target == MPI_PROC_NULL ? DM_OK
                                    : dm_rma_get_accumulate(&call, origin, origin_count, origin_type,
                                                            result, result_count, result_type, disp,

@@ -21,8 +21,9 @@
 #include "util/gate.h"
 
 #define STAGE_BYTES 1024
-#define BULK_MIN    1024 /* bytes that are worth keeping others off, and for each process */
-#define BULK_SEAT   128
+#define PIECE_BYTES 8192 /* of old values and their updates: what stays in the cache */
+#define BULK_MIN    16   /* elements that are worth keeping others off, and for each process */
+#define BULK_SEAT   8
 #define BULK_MAX    65536 /* bytes until others get a chance */
 #define SPINS       200   /* looks before the core is given away: the holder may want it */
 
@@ -150,76 +151,48 @@ void dm_rma_let_on(const struct dm_win *win, int rank)
     leave_bulk(win, win->peers[rank].seat);
 }
 
-/* Elements as integers: new = in op old until nobody came between; old values go to `old`. */
-#define FETCH(BITS)                                                                                \
-    static void fetch_##BITS(const struct dm_op *op, const char *in, char *inout, char *old,       \
-                             size_t n, int basic)                                                  \
-    {                                                                                              \
-        uint##BITS##_t *at = (uint##BITS##_t *)(void *)inout;                                      \
-                                                                                                   \
-        for (size_t i = 0; i < n; i++) {                                                           \
-            uint##BITS##_t was = dm_atomic_load(&at[i]);                                           \
-            uint##BITS##_t new;                                                                    \
-                                                                                                   \
-            do {                                                                                   \
-                new = was;                                                                         \
-                dm_op_apply_basic(op, in + i * sizeof(new), &new, 1, basic, false);                \
-            } while (op->obj.handle != MPI_NO_OP && !dm_atomic_cas(&at[i], &was, new));            \
-            memcpy(old + i * sizeof(was), &was, sizeof(was));                                      \
-        }                                                                                          \
-    }
-FETCH(8)
-FETCH(16)
-FETCH(32)
-FETCH(64)
-
-static void fetch_raced(const struct dm_op *op, const char *in, char *inout, char *old, size_t n,
-                        int basic, size_t extent)
+/* Elements without holes: nothing is staged. */
+static int combine_dense(const struct dm_op *op, char *dst, size_t n, const struct dm_type *type,
+                         const char *src, char *old, bool raced)
 {
-    switch (extent) {
-    case 1:
-        fetch_8(op, in, inout, old, n, basic);
-        break;
-    case 2:
-        fetch_16(op, in, inout, old, n, basic);
-        break;
-    case 4:
-        fetch_32(op, in, inout, old, n, basic);
-        break;
-    default:
-        fetch_64(op, in, inout, old, n, basic);
+    size_t size = (size_t)type->size, step = PIECE_BYTES / size;
+    int err = DM_OK;
+
+    if (old == NULL)
+        return dm_op_apply_basic(op, src, dst, n, type->basic, raced);
+    if (raced)
+        return dm_op_fetch_basic(op, src, dst, old, n, type->basic);
+    for (size_t i = 0; i < n && err == DM_OK; i += step) {
+        size_t part = n - i < step ? n - i : step;
+
+        memcpy(old + i * size, dst + i * size, part * size);
+        if (src != NULL)
+            err = dm_op_apply_basic(op, src + i * size, dst + i * size, part, type->basic, false);
     }
+    return err;
 }
 
 /* The elements, by compare and swap if raced. */
 static int combine(const struct dm_op *op, char *dst, size_t n, const struct dm_type *type,
                    const char *src, char *old, bool raced)
 {
-    int basic = type->basic;
     size_t size = (size_t)type->size;
     size_t extent = (size_t)type->extent;
-    _Alignas(16) char in[STAGE_BYTES], was[STAGE_BYTES];
+    _Alignas(16) char in[STAGE_BYTES];
 
-    /* pairs are packed without their holes */
-    if (old == NULL && size == extent)
-        return dm_op_apply_basic(op, src, dst, n, basic, raced);
+    if (size == extent)
+        return combine_dense(op, dst, n, type, src, old, raced);
+    /* pairs are packed without their holes, which stay as they are */
     while (n > 0) {
         size_t part = n < STAGE_BYTES / extent ? n : STAGE_BYTES / extent;
-        int err = DM_OK;
+        int err;
 
-        /* the holes of pairs stay as they are */
-        if (size != extent)
-            memcpy(in, dst, part * extent);
+        memcpy(in, dst, part * extent);
         if (src != NULL)
             dm_type_unpack(in, part, type, 0, src, part * size);
-        if (raced && old != NULL) {
-            fetch_raced(op, in, dst, was, part, basic, extent);
-            dm_type_pack(was, part, type, 0, old, part * size);
-        } else {
-            if (old != NULL)
-                dm_type_pack(dst, part, type, 0, old, part * size);
-            err = dm_op_apply_basic(op, in, dst, part, basic, raced);
-        }
+        if (old != NULL)
+            dm_type_pack(dst, part, type, 0, old, part * size);
+        err = dm_op_apply_basic(op, in, dst, part, type->basic, false);
         if (err != DM_OK)
             return err;
         src += src != NULL ? part * size : 0;
@@ -284,7 +257,6 @@ int dm_rma_combine(const struct dm_win *win, int target, const struct dm_op *op,
                    size_t n, int basic, const char *src, char *old)
 {
     const struct dm_type *type = dm_type_get(basic);
-    size_t len = n * (size_t)type->extent;
     int err;
 
     if (dm_rma_is_guarded(win, target))
@@ -294,7 +266,7 @@ int dm_rma_combine(const struct dm_win *win, int target, const struct dm_op *op,
         return combine(op, dst, n, type, src, old, false);
     if (!dm_rma_has_seat(win, target))
         return combine(op, dst, n, type, src, old, true);
-    if (len >= BULK_MIN && len / BULK_SEAT >= (size_t)win->node->n)
+    if (n >= BULK_MIN && n / BULK_SEAT >= (size_t)win->node->n)
         return combine_bulk(win, win->peers[target].seat, op, dst, n, type, src, old);
     enter(win, win->peers[target].seat);
     err = combine(op, dst, n, type, src, old, true);

@@ -55,8 +55,9 @@ struct dm_rma_errand {
     uint32_t target;                          /* seat */
     int32_t err;
     uint32_t kind;             /* enum dm_rma_errand_kind */
+    uint32_t result_len;       /* bytes that are fetched */
     struct dm_pkt_rma_acc acc; /* as in a packet without records; data_len bytes of data */
-    /* in: the operand; out: what was read, or was there before; a short one shares the line */
+    /* in: the operands; out: what was read, or was there before; a short one shares the line */
     char data[DM_RMA_ERRAND_BYTES];
 };
 

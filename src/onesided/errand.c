@@ -23,6 +23,9 @@ static void carry_out(struct dm_win *win, struct dm_rma_errand *e)
 {
     const struct dm_pkt_rma_acc *acc = &e->acc;
     struct dm_rma_run run = {.offset = acc->offset, .n = 1, .basic = acc->basic};
+    bool is_fetch = (acc->pkt.flags & (DM_RMA_SWAP | DM_RMA_FETCH)) != 0;
+    size_t size = (size_t)dm_type_get(acc->basic)->size;
+    char old[DM_RMA_ERRAND_BYTES];
     char *at;
 
     e->err = DM_OK;
@@ -34,16 +37,11 @@ static void carry_out(struct dm_win *win, struct dm_rma_errand *e)
             e->err = DM_ERR_RMA_RANGE;
         return;
     }
-    if (!(acc->pkt.flags & (DM_RMA_SWAP | DM_RMA_FETCH)))
-        run.n = acc->pkt.data_len / (uint32_t)dm_type_get(acc->basic)->size;
-    if (acc->pkt.flags & (DM_RMA_SWAP | DM_RMA_FETCH)) {
-        char old[32];
-
-        e->err = dm_rma_apply(win, acc, &run, e->data, old);
-        memcpy(e->data, old, (size_t)dm_type_get(acc->basic)->size);
-    } else {
-        e->err = dm_rma_apply(win, acc, &run, e->data, NULL);
-    }
+    if (!(acc->pkt.flags & DM_RMA_SWAP))
+        run.n = (is_fetch ? e->result_len : acc->pkt.data_len) / (uint32_t)size;
+    e->err = dm_rma_apply(win, acc, &run, e->data, is_fetch ? old : NULL);
+    if (is_fetch)
+        memcpy(e->data, old, run.n * size);
 }
 
 /* What one origin wants of me, if it still does. */
@@ -213,6 +211,7 @@ bool dm_rma_errand(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *
     e = &node->errands[node->me];
     e->kind = data == NULL && acc->op == MPI_REPLACE ? DM_ERRAND_GET : DM_ERRAND_UPDATE;
     e->acc = *acc;
+    e->result_len = (uint32_t)result_len;
     if (data != NULL)
         memcpy(e->data, data, acc->pkt.data_len);
     dm_rma_errand_ask(win, call->target, e);

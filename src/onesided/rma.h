@@ -129,7 +129,7 @@ _Static_assert(sizeof(struct dm_rma_run) == 16, "run record is sent as it is");
 #define DM_RMA_ACC_RUNS  64
 
 /* Bytes of an errand's data at most (ctl.h). */
-#define DM_RMA_ERRAND_BYTES 2048
+#define DM_RMA_ERRAND_BYTES 16384
 
 /* A packet with its payload on its way. */
 struct dm_rma_msg {

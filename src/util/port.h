@@ -67,6 +67,9 @@ __extension__ typedef __float128 dm_float128;
 #define dm_atomic_fence()     __atomic_thread_fence(__ATOMIC_SEQ_CST)
 
 /* Tell the core that this is a spin loop. */
+/* Have the compiler keep this value in a register: neither load it again nor join it with others into a vector. */
+#define dm_in_register(x) __asm__("" : "+r"(x))
+
 static inline void dm_cpu_relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)

@@ -204,19 +204,22 @@ int dm_op_apply(const struct dm_op *op, const void *in, void *inout, size_t coun
     return dm_op_apply_basic(op, in, inout, count, type->basic, false);
 }
 
-/* An element of up to 8 bytes as an integer, and back. */
+/* An element of up to 8 bytes as an integer, and back. kernel NULL: nothing changes. */
 #define ATOMIC_APPLY(BITS)                                                                         \
     static void apply_atomic_##BITS(dm_op_kernel *kernel, const char *in, uint##BITS##_t *inout,   \
-                                    size_t n)                                                      \
+                                    char *old, size_t n)                                           \
     {                                                                                              \
-        for (size_t i = 0; i < n; i++, in += sizeof(*inout)) {                                     \
-            uint##BITS##_t old = dm_atomic_load(&inout[i]);                                        \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            uint##BITS##_t was = dm_atomic_load(&inout[i]);                                        \
             uint##BITS##_t new;                                                                    \
                                                                                                    \
             do {                                                                                   \
-                new = old;                                                                         \
-                kernel(in, &new, 1);                                                               \
-            } while (!dm_atomic_cas(&inout[i], &old, new));                                        \
+                new = was;                                                                         \
+                if (kernel != NULL)                                                                \
+                    kernel(in + i * sizeof(new), &new, 1);                                         \
+            } while (kernel != NULL && !dm_atomic_cas(&inout[i], &was, new));                      \
+            if (old != NULL)                                                                       \
+                memcpy(old + i * sizeof(was), &was, sizeof(was));                                  \
         }                                                                                          \
     }
 ATOMIC_APPLY(8)
@@ -234,20 +237,25 @@ REPLACE_KERNEL(2)
 REPLACE_KERNEL(4)
 REPLACE_KERNEL(8)
 
-static int apply_atomic(dm_op_kernel *kernel, const void *in, void *inout, size_t n, size_t size)
+static int apply_atomic(const struct dm_op *op, const void *in, void *inout, void *old, size_t n,
+                        int basic)
 {
+    size_t size = (size_t)dm_type_get(basic)->extent;
+    dm_op_kernel *kernel = dm_op_kernel_of((enum dm_op_code)op->code, ctype_of(basic));
+    bool is_replace = op->code == DM_OP_REPLACE;
+
     switch (size) {
     case 1:
-        apply_atomic_8(kernel != NULL ? kernel : replace_1, in, inout, n);
+        apply_atomic_8(is_replace ? replace_1 : kernel, in, inout, old, n);
         return DM_OK;
     case 2:
-        apply_atomic_16(kernel != NULL ? kernel : replace_2, in, inout, n);
+        apply_atomic_16(is_replace ? replace_2 : kernel, in, inout, old, n);
         return DM_OK;
     case 4:
-        apply_atomic_32(kernel != NULL ? kernel : replace_4, in, inout, n);
+        apply_atomic_32(is_replace ? replace_4 : kernel, in, inout, old, n);
         return DM_OK;
     case 8:
-        apply_atomic_64(kernel != NULL ? kernel : replace_8, in, inout, n);
+        apply_atomic_64(is_replace ? replace_8 : kernel, in, inout, old, n);
         return DM_OK;
     default:
         return DM_FAIL(DM_EINTERN, "elements of %zu bytes cannot be updated atomically", size);
@@ -257,21 +265,28 @@ static int apply_atomic(dm_op_kernel *kernel, const void *in, void *inout, size_
 int dm_op_apply_basic(const struct dm_op *op, const void *in, void *inout, size_t n, int basic,
                       bool is_atomic)
 {
-    enum dm_op_ctype ctype = ctype_of(basic);
-    size_t size = (size_t)dm_type_get(basic)->extent;
-    dm_op_kernel *kernel = dm_op_kernel_of((enum dm_op_code)op->code, ctype);
+    dm_op_kernel *kernel = dm_op_kernel_of((enum dm_op_code)op->code, ctype_of(basic));
 
     if (op->code == DM_OP_NO_OP || n == 0)
         return DM_OK;
     if (kernel == NULL && op->code != DM_OP_REPLACE)
         return dm_op_check(op, dm_type_get(basic));
     if (is_atomic)
-        return apply_atomic(kernel, in, inout, n, size);
+        return apply_atomic(op, in, inout, NULL, n, basic);
     if (kernel == NULL)
-        memcpy(inout, in, n * size);
+        memcpy(inout, in, n * (size_t)dm_type_get(basic)->extent);
     else
         kernel(in, inout, n);
     return DM_OK;
+}
+
+int dm_op_fetch_basic(const struct dm_op *op, const void *in, void *inout, void *old, size_t n,
+                      int basic)
+{
+    if (op->code != DM_OP_NO_OP && op->code != DM_OP_REPLACE &&
+        dm_op_kernel_of((enum dm_op_code)op->code, ctype_of(basic)) == NULL)
+        return dm_op_check(op, dm_type_get(basic));
+    return apply_atomic(op, in, inout, old, n, basic);
 }
 
 int dm_reduce_local(const void *inbuf, void *inoutbuf, size_t count, struct dm_type *type,

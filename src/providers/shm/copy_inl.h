@@ -15,7 +15,7 @@
 #include "providers/common/last.h"
 #include "util/port.h"
 
-enum { DM_COPY_SMALL = 64, DM_COPY_BULK = 16384 };
+enum { DM_COPY_SMALL = 256, DM_COPY_BULK = 16384 };
 
 /* What large copies have cost, in ns per MiB; see copy.c. */
 struct dm_shm_bulk {
@@ -34,32 +34,41 @@ struct dm_shm_bulk {
 /* Copy len >= DM_COPY_BULK bytes in the way that has been faster lately. */
 void dm_shm_copy_bulk(struct dm_shm_bulk *bulk, char *to, const char *from, size_t len);
 
-/* len <= 64, any alignment, order within it undefined. */
+/*
+ * A word, by a load of its own. What is copied has often just been written, by words or wider stores: a wider load would
+ * not get it from there, but wait until all stores before it have left the core, those to a
+ * distant cache line included.
+ */
+static DM_ALWAYS_INLINE uint64_t dm_shm_word(const char *from)
+{
+    uint64_t word;
+
+    memcpy(&word, from, sizeof(word));
+    dm_in_register(word);
+    return word;
+}
+
+/* len <= DM_COPY_SMALL, any alignment, order within it undefined. */
 static inline void dm_shm_copy_small(char *to, const char *from, size_t len)
 {
-    struct {
-        uint64_t w[2];
-    } a, b, c, d;
-    uint64_t x, y;
+    uint64_t a, b, c, d;
     uint32_t p, q;
 
-    if (len >= 16) {
-        memcpy(&a, from, 16);
-        memcpy(&d, from + len - 16, 16);
-        if (len > 32) {
-            memcpy(&b, from + 16, 16);
-            memcpy(&c, from + 32 <= from + len - 16 ? from + 32 : from + len - 16, 16);
-            memcpy(to + 16, &b, 16);
-            memcpy(from + 32 <= from + len - 16 ? to + 32 : to + len - 16, &c, 16);
-        }
-        memcpy(to, &a, 16);
-        memcpy(to + len - 16, &d, 16);
-    } else if (len >= 8) {
-        memcpy(&x, from, 8);
-        memcpy(&y, from + len - 8, 8);
-        memcpy(to, &x, 8);
-        memcpy(to + len - 8, &y, 8);
-    } else if (len >= 4) {
+    for (; len >= 32; len -= 32, to += 32, from += 32) {
+        a = dm_shm_word(from);
+        b = dm_shm_word(from + 8);
+        c = dm_shm_word(from + 16);
+        d = dm_shm_word(from + 24);
+        memcpy(to, &a, 8);
+        memcpy(to + 8, &b, 8);
+        memcpy(to + 16, &c, 8);
+        memcpy(to + 24, &d, 8);
+    }
+    for (; len >= 8; len -= 8, to += 8, from += 8) {
+        a = dm_shm_word(from);
+        memcpy(to, &a, 8);
+    }
+    if (len >= 4) {
         memcpy(&p, from, 4);
         memcpy(&q, from + len - 4, 4);
         memcpy(to, &p, 4);
