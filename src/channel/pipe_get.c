@@ -8,6 +8,7 @@
 
 #include "channel/chan.h"
 #include "util/err.h"
+#include "util/port.h"
 
 int dm_chan_get(struct dm_chan *chan, int proc, const struct iovec *iov, int n_iov, size_t *got_p)
 {
@@ -33,7 +34,7 @@ int dm_chan_get(struct dm_chan *chan, int proc, const struct iovec *iov, int n_i
             break;
         if (len > room)
             len = room;
-        memcpy((char *)iov[i].iov_base + (iov[i].iov_len - room), data, len);
+        dm_copy((char *)iov[i].iov_base + (iov[i].iov_len - room), data, len);
         dm_adapt_eager_consume(peer->conn, len);
         room -= len;
         got += len;

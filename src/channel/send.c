@@ -12,6 +12,7 @@
 
 #include "channel/chan.h"
 #include "util/err.h"
+#include "util/port.h"
 
 /*
  * Up to here a queued packet is copied into a record; beyond, the pipe is offered the
@@ -51,7 +52,7 @@ int dm_chan_send_now(struct dm_chan *chan, int proc, const struct dm_pkt *pkt, c
     if (pkt->data_len == 8)
         memcpy(place + hdr_len, data, 8);
     else if (pkt->data_len > 0)
-        memcpy(place + hdr_len, data, pkt->data_len);
+        dm_copy(place + hdr_len, data, pkt->data_len);
     return dm_adapt_eager_commit(peer->conn, len);
 }
 
@@ -91,7 +92,7 @@ static size_t total_of(const struct dm_chan_send *send)
 static void fetch(struct dm_chan_send *send, size_t offset, void *dst, size_t len)
 {
     if (send->data != NULL)
-        memcpy(dst, (const char *)send->data + offset, len);
+        dm_copy(dst, (const char *)send->data + offset, len);
     else if (len > 0)
         send->read(send, offset, dst, len);
 }

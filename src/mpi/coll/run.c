@@ -13,6 +13,7 @@
 #include "mpi/coll/sched.h"
 #include "mpi/pt2pt/pt2pt.h"
 #include "util/log.h"
+#include "util/port.h"
 
 #define ALIGN     ((size_t)64)
 #define SPARE_MIN ((size_t)64 << 10)
@@ -333,7 +334,7 @@ void dm_coll_move(struct dm_run *run, const void *src, void *dst, size_t len)
         return;
     }
     if (!run->is_stopped)
-        memcpy(dst, src, len);
+        dm_copy(dst, src, len);
 }
 
 void dm_coll_combine(struct dm_run *run, struct dm_op *op, const void *lower, void *upper,

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "mpi/datatype/prog.h"
+#include "util/port.h"
 
 /* Repetitions of a loop that are copied item by item: the memory they touch should stay in L1. */
 #define CHUNK_REPS  64
@@ -62,7 +63,7 @@ static inline char *move(char *mem, ptrdiff_t by)
 static inline __attribute__((always_inline)) void copy_block(char *to, const char *from, size_t len)
 {
     if (len > COPY_SHORT || (__builtin_constant_p(len) && (len % 16 == 0 || len <= 12))) {
-        memcpy(to, from, len);
+        dm_copy(to, from, len);
     } else if (len <= 16) {
         if (len >= 8)
             COPY_ENDS(8);
@@ -152,13 +153,13 @@ static inline void advance(struct walk *walk, size_t len)
 
 static void pack_bytes(struct walk *walk, char *mem, size_t len)
 {
-    memcpy(walk->stream, mem, len);
+    dm_copy(walk->stream, mem, len);
     advance(walk, len);
 }
 
 static void unpack_bytes(struct walk *walk, char *mem, size_t len)
 {
-    memcpy(mem, walk->stream, len);
+    dm_copy(mem, walk->stream, len);
     advance(walk, len);
 }
 
@@ -396,7 +397,7 @@ void dm_type_pack(const void *buf, size_t count, const struct dm_type *type, siz
     struct walk walk = {.ops = &pack_ops, .stream = dst, .left = len};
 
     if (type->is_contig && len > 0)
-        memcpy(dst, move((char *)buf, type->true_lb) + offset, len);
+        dm_copy(dst, move((char *)buf, type->true_lb) + offset, len);
     else
         walk_type(&walk, (char *)buf, count, type, offset);
 }
@@ -407,7 +408,7 @@ void dm_type_unpack(void *buf, size_t count, const struct dm_type *type, size_t 
     struct walk walk = {.ops = &unpack_ops, .stream = (char *)src, .left = len};
 
     if (type->is_contig && len > 0)
-        memcpy(move((char *)buf, type->true_lb) + offset, src, len);
+        dm_copy(move((char *)buf, type->true_lb) + offset, src, len);
     else
         walk_type(&walk, buf, count, type, offset);
 }

@@ -10,6 +10,7 @@
 #include "mpi/pt2pt/match_inl.h"
 #include "util/err.h"
 #include "util/log.h"
+#include "util/port.h"
 
 void dm_p2p_place(struct dm_p2p_req *r, size_t offset, const void *data, size_t len)
 {
@@ -18,7 +19,7 @@ void dm_p2p_place(struct dm_p2p_req *r, size_t offset, const void *data, size_t 
     if (len > r->len - offset)
         len = r->len - offset;
     if (r->addr != NULL)
-        memcpy(r->addr + offset, data, len);
+        dm_copy(r->addr + offset, data, len);
     else if (len > 0)
         dm_type_unpack(r->buf, r->count, r->type, offset, data, len);
 }
@@ -95,7 +96,7 @@ static void unexp_write(void *arg, size_t offset, const void *data, size_t len)
 {
     struct dm_p2p_unexp *u = arg;
 
-    memcpy(u->data + offset, data, len);
+    dm_copy(u->data + offset, data, len);
 }
 
 static void unexp_done(void *arg)
@@ -127,7 +128,7 @@ static DM_NOINLINE void keep(int proc, const struct dm_pkt_eager *h, const void 
     dm_p2p_flow_keep(u);
     if (avail == u->len) {
         if (avail > 0)
-            memcpy(u->data, data, avail);
+            dm_copy(u->data, data, avail);
         u->is_complete = true;
         return;
     }
@@ -157,7 +158,7 @@ static inline void arrive(int proc, const struct dm_pkt_eager *h, const void *da
         if (len == 8)
             memcpy(r->addr, data, 8);
         else if (len > 0)
-            memcpy(r->addr, data, len);
+            dm_copy(r->addr, data, len);
     } else if (len > 0) {
         dm_p2p_place(r, 0, data, len);
     }

@@ -78,22 +78,28 @@ static void grow(struct dm_mtable *t)
         free(t->buckets);
     t->buckets = bigger.buckets;
     t->n_buckets = n;
+    t->last = NULL;
 }
 
-/* The first node of a key. */
-static struct dm_mnode *lookup(struct dm_mtable *t, const struct dm_mkey *key)
+/* Where the table points at the first node of a key, or would. Mostly it is the key asked for last. */
+static inline struct dm_mnode **find(struct dm_mtable *t, const struct dm_mkey *key)
 {
-    struct dm_mnode *node = *bucket_of(t, key);
+    struct dm_mnode **at = t->last;
 
-    while (node != NULL && !is_same(&node->key, key))
-        node = node->chain;
-    return node;
+    if (dm_likely(at != NULL && is_same(&(*at)->key, key)))
+        return at;
+    at = bucket_of(t, key);
+    while (*at != NULL && !is_same(&(*at)->key, key))
+        at = &(*at)->chain;
+    if (*at != NULL)
+        t->last = at;
+    return at;
 }
 
 /* Into the table as it is. */
 static void file(struct dm_mtable *t, struct dm_mnode *node)
 {
-    struct dm_mnode *first = lookup(t, &node->key), **b;
+    struct dm_mnode **at = find(t, &node->key), *first = *at;
 
     if (first != NULL) {
         node->is_first = false;
@@ -103,12 +109,12 @@ static void file(struct dm_mtable *t, struct dm_mnode *node)
         first->prev = node;
         return;
     }
-    b = bucket_of(t, &node->key);
     node->is_first = true;
     node->next = node;
     node->prev = node;
-    node->chain = *b;
-    *b = node;
+    node->chain = NULL;
+    *at = node;
+    t->last = at;
     t->n_keys++;
 }
 
@@ -122,10 +128,8 @@ static void insert(struct dm_mtable *t, struct dm_mnode *node)
 static void take_out(struct dm_mtable *t, struct dm_mnode *node)
 {
     if (node->is_first) {
-        struct dm_mnode **at = bucket_of(t, &node->key);
+        struct dm_mnode **at = find(t, &node->key);
 
-        while (*at != node)
-            at = &(*at)->chain;
         if (node->next != node) {
             node->next->is_first = true;
             node->next->chain = node->chain;
@@ -133,6 +137,7 @@ static void take_out(struct dm_mtable *t, struct dm_mnode *node)
         } else {
             *at = node->chain;
             t->n_keys--;
+            t->last = NULL; /* it may be the chain of this node, too */
         }
     }
     node->prev->next = node->next;
@@ -185,6 +190,12 @@ struct dm_mnode *dm_match_take_table(struct dm_match *m, const struct dm_mkey *k
 {
     struct dm_mnode *best = NULL;
 
+    if (dm_likely(m->n_kind[0] == m->n_table)) {
+        best = *find(&m->posted, key);
+        if (best != NULL)
+            unpost_from_table(m, best);
+        return best;
+    }
     for (int kind = 0; kind < DM_MATCH_KINDS; kind++) {
         struct dm_mkey k;
         struct dm_mnode *node;
@@ -192,7 +203,7 @@ struct dm_mnode *dm_match_take_table(struct dm_match *m, const struct dm_mkey *k
         if (m->n_kind[kind] == 0)
             continue;
         k = open_key(key, kind);
-        node = lookup(&m->posted, &k);
+        node = *find(&m->posted, &k);
         if (node != NULL && (best == NULL || node->seq < best->seq))
             best = node;
     }
@@ -285,7 +296,7 @@ struct dm_mnode *dm_match_find_unexp(struct dm_match *m, const struct dm_mkey *k
     *kind_p = kind_of(key);
     if (!is_filed(m, *kind_p))
         file_all(m, *kind_p);
-    return lookup(&m->unexp, key);
+    return *find(&m->unexp, key);
 }
 
 void dm_match_del_unexp(struct dm_match *m, struct dm_mnode nodes[DM_MATCH_KINDS])

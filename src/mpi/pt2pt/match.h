@@ -38,6 +38,7 @@ struct dm_mnode {
 /* Key to queue. */
 struct dm_mtable {
     struct dm_mnode **buckets;
+    struct dm_mnode **last; /* the place of the key found last; NULL: look */
     uint32_t n_buckets;
     uint32_t n_keys;
     struct dm_mnode *small[DM_MATCH_SMALL];

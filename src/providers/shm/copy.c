@@ -84,7 +84,7 @@ static void copy(struct dm_shm_bulk *bulk, char *to, const char *from, size_t le
     if (bulk->is_streaming != is_trial)
         dm_copy_stream(to, from, len);
     else
-        memcpy(to, from, len);
+        dm_copy(to, from, len);
 }
 
 void dm_shm_copy_bulk(struct dm_shm_bulk *bulk, char *to, const char *from, size_t len)

@@ -90,7 +90,7 @@ static DM_ALWAYS_INLINE void dm_shm_copy_last(struct dm_shm_bulk *bulk, char *to
         if (dm_likely(head <= DM_COPY_SMALL))
             dm_shm_copy_small(to, from, head);
         else if (head < DM_COPY_BULK)
-            memcpy(to, from, head);
+            dm_copy(to, from, head);
         else
             dm_shm_copy_bulk(bulk, to, from, head);
     }

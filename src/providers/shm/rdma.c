@@ -353,7 +353,7 @@ static DM_ALWAYS_INLINE bool copy_fast(struct dm_sep *ep, const DAT_LMR_TRIPLET 
         if (is_write)
             dm_shm_copy_last(&ep->bulk, f->data + to, here, len);
         else
-            memcpy(here, f->data + to, len);
+            dm_copy(here, f->data + to, len);
         is_done = true;
     }
     ep->busy += 2;

@@ -12,6 +12,7 @@
 #include "providers/common/last.h"
 #include "providers/shm/msg.h"
 #include "providers/shm/rmr.h"
+#include "util/port.h"
 
 /* A part of the remote side. */
 struct piece {
@@ -204,7 +205,7 @@ static void copy_mapped(struct dm_sep *ep, struct cursor *cur, const struct piec
         if (is_write)
             dm_shm_copy_last(&ep->bulk, piece->data + at, local, len);
         else
-            memcpy(local, piece->data + at, len);
+            dm_copy(local, piece->data + at, len);
         at += len;
     }
 }

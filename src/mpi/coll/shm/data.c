@@ -2,12 +2,13 @@
  * Data into and out of slots.
  */
 #include "mpi/coll/shm/board.h"
+#include "util/port.h"
 
 void dm_board_pack(const void *buf, size_t count, const struct dm_type *type, size_t offset,
                    void *dst, size_t len)
 {
     if (dm_likely(type->is_contig))
-        memcpy(dst, (const char *)buf + type->true_lb + offset, len);
+        dm_copy(dst, (const char *)buf + type->true_lb + offset, len);
     else
         dm_type_pack(buf, count, type, offset, dst, len);
 }
@@ -26,7 +27,7 @@ void dm_board_unpack(struct dm_run *run, void *buf, size_t count, const struct d
         len = has - offset;
     }
     if (dm_likely(type->is_contig))
-        memcpy((char *)buf + type->true_lb + offset, src, len);
+        dm_copy((char *)buf + type->true_lb + offset, src, len);
     else
         dm_type_unpack(buf, count, type, offset, src, len);
 }

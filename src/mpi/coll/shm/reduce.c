@@ -10,6 +10,7 @@
  */
 #include "mpi/coll/alg/alg.h"
 #include "mpi/coll/shm/board.h"
+#include "util/port.h"
 
 #define SMALL_FLAT    ((size_t)16 << 10) /* bytes that everybody folds for itself */
 #define SMALL_COUNTED ((size_t)32 << 10) /* bytes that one rank folds for all */
@@ -160,7 +161,7 @@ static void fold_own(struct fold *f, size_t len)
     if (io == NULL || !agrees(f, f->base, len))
         return;
     if (b->me != f->base || !f->a->is_in_place || to == NULL)
-        memcpy(io, dm_board_place(b, f->base, len), len);
+        dm_copy(io, dm_board_place(b, f->base, len), len);
     fold_rest(f, len, 0, NULL, io, f->n_now);
     if (to == NULL)
         take(f, 0, io, len);
@@ -313,7 +314,7 @@ static void fold_begin(const struct fold *f, size_t at, size_t len)
     char *io = direct(f, f->a->rbuf, at);
 
     if (io != NULL && io != own)
-        memcpy(io, own, len);
+        dm_copy(io, own, len);
 }
 
 /*
@@ -340,11 +341,11 @@ static void fold_round(struct fold *f, size_t at, size_t len)
         io = dm_board_place(b, f->base, len);
     } else if (io == own && b->me != f->base) {
         /* in place: mine must be kept */
-        memcpy(f->spare, own, len);
+        dm_copy(f->spare, own, len);
         own = f->spare;
     }
     if (b->me != f->base && io != first)
-        memcpy(io, first, len);
+        dm_copy(io, first, len);
     fold_rest(f, len, 0, own, io, f->n_now);
     if (direct(f, f->a->rbuf, at) == NULL)
         take(f, at, io, len);
@@ -493,7 +494,7 @@ static void fold_below(struct fold *f, size_t len, bool is_inclusive)
         io = f->spare;
     if (!agrees(f, f->base, len))
         return;
-    memcpy(io, dm_board_place(f->b, f->base, len), len);
+    dm_copy(io, dm_board_place(f->b, f->base, len), len);
     fold_rest(f, len, 0, NULL, io, f->n_now);
     if (to == NULL)
         take(f, 0, io, len);
