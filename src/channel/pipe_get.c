@@ -8,7 +8,7 @@
 
 #include "channel/chan.h"
 #include "util/err.h"
-#include "util/port.h"
+#include "util/copy.h"
 
 int dm_chan_get(struct dm_chan *chan, int proc, const struct iovec *iov, int n_iov, size_t *got_p)
 {

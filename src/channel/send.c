@@ -13,6 +13,7 @@
 #include "channel/chan.h"
 #include "util/err.h"
 #include "util/port.h"
+#include "util/copy.h"
 
 /*
  * Up to here a queued packet is copied into a record; beyond, the pipe is offered the

@@ -178,7 +178,7 @@ static int combine(const struct dm_op *op, char *dst, size_t n, const struct dm_
 {
     size_t size = (size_t)type->size;
     size_t extent = (size_t)type->extent;
-    _Alignas(16) char in[STAGE_BYTES];
+    _Alignas(16) char in[STAGE_BYTES], was[STAGE_BYTES];
 
     if (size == extent)
         return combine_dense(op, dst, n, type, src, old, raced);
@@ -190,9 +190,15 @@ static int combine(const struct dm_op *op, char *dst, size_t n, const struct dm_
         memcpy(in, dst, part * extent);
         if (src != NULL)
             dm_type_unpack(in, part, type, 0, src, part * size);
-        if (old != NULL)
+        if (old == NULL) {
+            err = dm_op_apply_basic(op, in, dst, part, type->basic, raced);
+        } else if (raced) {
+            err = dm_op_fetch_basic(op, in, dst, was, part, type->basic);
+            dm_type_pack(was, part, type, 0, old, part * size);
+        } else {
             dm_type_pack(dst, part, type, 0, old, part * size);
-        err = dm_op_apply_basic(op, in, dst, part, type->basic, false);
+            err = dm_op_apply_basic(op, in, dst, part, type->basic, false);
+        }
         if (err != DM_OK)
             return err;
         src += src != NULL ? part * size : 0;

@@ -9,6 +9,8 @@
 
 #include "onesided/rma.h"
 #include "util/cfg.h"
+#include "util/port.h"
+#include "util/copy.h"
 
 /* Runs looked at in one go, on each side. */
 #define N_RUNS 32
@@ -127,7 +129,7 @@ static int move_run(const struct dm_rma_call *call, void *local, uint64_t remote
     if (map != NULL) {
         dm_rma_state.counts.n_mapped++;
         map += remote - part->base;
-        memmove(is_put ? map : local, is_put ? local : map, len);
+        dm_move(is_put ? map : local, is_put ? local : map, len);
         return DM_OK;
     }
     if (call->win->flavor == MPI_WIN_FLAVOR_DYNAMIC && call->target != call->win->comm->rank)
@@ -289,7 +291,7 @@ static inline void copy(char *dst, const char *src, size_t len)
         memmove(dst, src, 16);
         break;
     default:
-        memmove(dst, src, len);
+        dm_move(dst, src, len);
     }
 }
 

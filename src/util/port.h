@@ -1,6 +1,6 @@
 /*
  * What depends on the compiler or the machine; the only file with GNU
- * extensions and platform conditionals.
+ * extensions and platform conditionals, but for copy.c.
  */
 #ifndef DM_UTIL_PORT_H
 #define DM_UTIL_PORT_H
@@ -79,45 +79,6 @@ static inline void dm_cpu_relax(void)
 #else
     __asm__ __volatile__("" ::: "memory");
 #endif
-}
-
-/*
- * memcpy for long runs, between caches of different cores above all. From 2 KiB on the C library may use the processor's string
- * instruction, which on some is half as fast when another core has just read the target's lines.
- */
-#if defined(__SSE2__)
-#define DM_COPY_LONG 2048
-static inline void dm_copy_long(char *to, const char *from, size_t len)
-{
-    size_t lead = (DM_CACHE_LINE - (uintptr_t)to % DM_CACHE_LINE) % DM_CACHE_LINE;
-
-    memcpy(to, from, lead);
-    for (to += lead, from += lead, len -= lead; len >= 64; to += 64, from += 64, len -= 64) {
-        __m128i a = _mm_loadu_si128((const __m128i *)(const void *)from);
-        __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(from + 16));
-        __m128i c = _mm_loadu_si128((const __m128i *)(const void *)(from + 32));
-        __m128i d = _mm_loadu_si128((const __m128i *)(const void *)(from + 48));
-
-        _mm_store_si128((__m128i *)(void *)to, a);
-        _mm_store_si128((__m128i *)(void *)(to + 16), b);
-        _mm_store_si128((__m128i *)(void *)(to + 32), c);
-        _mm_store_si128((__m128i *)(void *)(to + 48), d);
-    }
-    memcpy(to, from, len);
-}
-#else
-#define DM_COPY_LONG SIZE_MAX
-static inline void dm_copy_long(char *to, const char *from, size_t len)
-{
-    memcpy(to, from, len);
-}
-#endif
-static inline void dm_copy(void *to, const void *from, size_t len)
-{
-    if (len < DM_COPY_LONG)
-        memcpy(to, from, len);
-    else
-        dm_copy_long(to, from, len);
 }
 
 /* Copy with stores that pass the caches by; they are visible, in any order,

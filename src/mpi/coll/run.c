@@ -14,6 +14,7 @@
 #include "mpi/pt2pt/pt2pt.h"
 #include "util/log.h"
 #include "util/port.h"
+#include "util/copy.h"
 
 #define ALIGN     ((size_t)64)
 #define SPARE_MIN ((size_t)64 << 10)

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "mpi/datatype/prog.h"
-#include "util/port.h"
+#include "util/copy.h"
 
 /* Repetitions of a loop that are copied item by item: the memory they touch should stay in L1. */
 #define CHUNK_REPS  64

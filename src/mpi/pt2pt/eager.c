@@ -11,6 +11,7 @@
 #include "util/err.h"
 #include "util/log.h"
 #include "util/port.h"
+#include "util/copy.h"
 
 void dm_p2p_place(struct dm_p2p_req *r, size_t offset, const void *data, size_t len)
 {

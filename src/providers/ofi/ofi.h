@@ -95,8 +95,8 @@ struct dm_ofi_ia {
     _Atomic bool has_agents;
     int cq_fd;
     int eq_fd;
-    int kick_fd; /* wakes the thread... */
-    int lead_fd; /* ...and who waits in dm_ofi_sleep() on the descriptors */
+    int kick_fd;         /* wakes the thread... */
+    int lead_fd;         /* ...and who waits in dm_ofi_sleep() on the descriptors */
     uint64_t stay_until; /* of who sleeps on the descriptors: stay() */
     uint32_t stay_skips, stay_most;
     bool has_thread;

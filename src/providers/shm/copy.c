@@ -19,6 +19,7 @@
 #include "providers/shm/copy_inl.h"
 
 #include "providers/common/common.h"
+#include "util/copy.h"
 
 enum {
     TIMED = 57344,      /* shortest copy that is timed, one in TIMED_EVERY... */

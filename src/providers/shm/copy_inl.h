@@ -14,6 +14,7 @@
 
 #include "providers/common/last.h"
 #include "util/port.h"
+#include "util/copy.h"
 
 enum { DM_COPY_SMALL = 256, DM_COPY_BULK = 16384 };
 

@@ -14,6 +14,7 @@
 #include "providers/shm/calls.h"
 #include "providers/shm/msg.h"
 #include "providers/shm/rmr.h"
+#include "util/copy.h"
 
 #define BAD_EP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
 

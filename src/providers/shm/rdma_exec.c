@@ -12,7 +12,7 @@
 #include "providers/common/last.h"
 #include "providers/shm/msg.h"
 #include "providers/shm/rmr.h"
-#include "util/port.h"
+#include "util/copy.h"
 
 /* A part of the remote side. */
 struct piece {

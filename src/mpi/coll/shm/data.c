@@ -3,6 +3,7 @@
  */
 #include "mpi/coll/shm/board.h"
 #include "util/port.h"
+#include "util/copy.h"
 
 void dm_board_pack(const void *buf, size_t count, const struct dm_type *type, size_t offset,
                    void *dst, size_t len)

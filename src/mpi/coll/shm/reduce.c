@@ -11,6 +11,7 @@
 #include "mpi/coll/alg/alg.h"
 #include "mpi/coll/shm/board.h"
 #include "util/port.h"
+#include "util/copy.h"
 
 #define SMALL_FLAT    ((size_t)16 << 10) /* bytes that everybody folds for itself */
 #define SMALL_COUNTED ((size_t)32 << 10) /* bytes that one rank folds for all */
