@@ -72,12 +72,63 @@ struct dm_p2p_unexp *dm_p2p_unexp_new(int proc, const struct dm_pkt_eager *h, si
     return u;
 }
 
+/*
+ * Room for the data of unexpected messages is kept for the next ones: given back to the C library it would often be
+ * given back to the kernel, and each page be cleared again.
+ */
+bool dm_p2p_unexp_room(struct dm_p2p_unexp *u, size_t len)
+{
+    struct dm_p2p_rooms *rooms = &dm_p2p.rooms;
+    int i = 0;
+
+    if (len <= sizeof(u->small))
+        return true;
+    while (i < DM_P2P_N_ROOMS && len > DM_P2P_ROOM_MIN << i)
+        i++;
+    u->room = i;
+    if (i < DM_P2P_N_ROOMS && rooms->free[i] != NULL) {
+        u->data = rooms->free[i];
+        memcpy(&rooms->free[i], u->data, sizeof(char *));
+        rooms->held -= DM_P2P_ROOM_MIN << i;
+        return true;
+    }
+    u->data = malloc(i < DM_P2P_N_ROOMS ? DM_P2P_ROOM_MIN << i : len);
+    return u->data != NULL;
+}
+
+static void leave_room(struct dm_p2p_unexp *u)
+{
+    struct dm_p2p_rooms *rooms = &dm_p2p.rooms;
+
+    if (u->room == DM_P2P_N_ROOMS ||
+        rooms->held + (DM_P2P_ROOM_MIN << u->room) > DM_P2P_ROOMS_MAX) {
+        free(u->data);
+        return;
+    }
+    memcpy(u->data, &rooms->free[u->room], sizeof(char *));
+    rooms->free[u->room] = u->data;
+    rooms->held += DM_P2P_ROOM_MIN << u->room;
+}
+
+void dm_p2p_rooms_free(void)
+{
+    for (int i = 0; i < DM_P2P_N_ROOMS; i++) {
+        char *room = dm_p2p.rooms.free[i], *next;
+
+        for (; room != NULL; room = next) {
+            memcpy(&next, room, sizeof(next));
+            free(room);
+        }
+    }
+    dm_p2p.rooms = (struct dm_p2p_rooms){0};
+}
+
 void dm_p2p_unexp_free(struct dm_p2p_unexp *u)
 {
     if (u->type != DM_PKT_RTS)
         dm_p2p_flow_drop(u);
     if (u->data != u->small)
-        free(u->data);
+        leave_room(u);
     dm_pool_put(&dm_p2p.unexps, u);
 }
 
@@ -121,9 +172,7 @@ static DM_NOINLINE void keep(int proc, const struct dm_pkt_eager *h, const void 
     struct dm_p2p_unexp *u = dm_p2p_unexp_new(proc, h, h->pkt.data_len);
 
     DM_TRACE(MATCH, "unexpected from rank %d, tag %d, %zu bytes", proc, h->key.tag, u->len);
-    if (u->len > sizeof(u->small))
-        u->data = malloc(u->len);
-    if (u->data == NULL)
+    if (!dm_p2p_unexp_room(u, u->len))
         dm_p2p_fatal("no memory for the data of an unexpected message");
     dm_match_add_unexp(&dm_p2p.match, u->nodes, &u->key);
     dm_p2p_flow_keep(u);

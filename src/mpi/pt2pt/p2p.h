@@ -159,7 +159,8 @@ struct dm_p2p_unexp {
     uint64_t sreq;
     struct dm_p2p_req *claimed; /* matched while data were coming */
     struct dm_p2p_rts rts;
-    char *data; /* eager data, or the first of a rendezvous: small, or malloc'ed */
+    int room;   /* of data that are not in small: class of size, DM_P2P_N_ROOMS: of their own */
+    char *data; /* eager data, or the first of a rendezvous */
     char small[64];
 };
 
@@ -192,11 +193,21 @@ struct dm_p2p_flow {
 };
 enum dm_p2p_flow_bit { DM_FLOW_TOLD = 1, DM_FLOW_ASK = 2 };
 
+/* Memory for the data of unexpected messages that is free, by size: lists linked by the first word. */
+#define DM_P2P_ROOM_MIN  ((size_t)512)
+#define DM_P2P_N_ROOMS   8                 /* classes, each twice as long as the one before */
+#define DM_P2P_ROOMS_MAX ((size_t)2 << 20) /* bytes that are kept */
+struct dm_p2p_rooms {
+    char *free[DM_P2P_N_ROOMS];
+    size_t held;
+};
+
 /* The only global of point-to-point (p2p_state.c). */
 struct dm_p2p {
     struct dm_match match;
     struct dm_pool reqs;
     struct dm_pool unexps;
+    struct dm_p2p_rooms rooms;
     struct dm_list active;   /* requests that await something of a peer */
     struct dm_list arriving; /* unexpected messages whose data are coming */
     size_t eager_limit;      /* for any peer, */
@@ -365,6 +376,10 @@ void dm_p2p_matched(struct dm_p2p_req *r, int proc, const struct dm_mkey *key, s
 /* A message object and its end; NULL ends the job. */
 struct dm_p2p_unexp *dm_p2p_unexp_new(int proc, const struct dm_pkt_eager *h, size_t len);
 void dm_p2p_unexp_free(struct dm_p2p_unexp *u);
+/* Let u->data have room for len bytes, once; false: no memory. Freed with the object. */
+bool dm_p2p_unexp_room(struct dm_p2p_unexp *u, size_t len);
+/* Free what is kept for further ones. */
+void dm_p2p_rooms_free(void);
 /* Tell the sender of a synchronous message that it is matched. */
 void dm_p2p_ack(int proc, uint64_t sreq);
 /* Get the data of a rendezvous. */
