@@ -333,8 +333,7 @@ int dm_rma_get_accumulate(const struct dm_rma_call *call, const void *origin, si
     if (target_type->is_builtin && target_type->is_contig && result_type == target_type &&
         (w.type == NULL || origin_type == target_type) && dm_rma_map(call) == NULL) {
         size_t len = result_count * (size_t)result_type->size;
-        struct dm_pkt_rma_acc acc =
-            plain_header(&w, offset, w.type != NULL ? len : 0, target_type);
+        struct dm_pkt_rma_acc acc = plain_header(&w, offset, w.type != NULL ? len : 0, target_type);
 
         acc.pkt.flags = DM_RMA_FETCH;
         if (len <= DM_RMA_ERRAND_BYTES && !dm_rma_is_busy(call->win, call->target) &&

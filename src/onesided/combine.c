@@ -141,8 +141,14 @@ int dm_rma_keep_off(const struct dm_win *win, int rank)
         nobody = 0;
     }
     dm_atomic_fence();
-    while (dm_atomic_load(&dm_rma_seat(win, seat)->combines) == (uint32_t)seat + 1)
-        dm_rma_pause(&n);
+    while (dm_atomic_load(&dm_rma_seat(win, seat)->combines) == (uint32_t)seat + 1) {
+        int err = wait_outside(win, &n);
+
+        if (err != DM_OK) {
+            leave_bulk(win, seat);
+            return err;
+        }
+    }
     return DM_OK;
 }
 
@@ -182,17 +188,18 @@ static int combine(const struct dm_op *op, char *dst, size_t n, const struct dm_
 
     if (size == extent)
         return combine_dense(op, dst, n, type, src, old, raced);
-    /* pairs are packed without their holes, which stay as they are */
+    /* pairs are packed without their holes, which may belong to others: nobody writes them */
     while (n > 0) {
         size_t part = n < STAGE_BYTES / extent ? n : STAGE_BYTES / extent;
-        int err;
+        bool is_replace = op->obj.handle == MPI_REPLACE;
+        int err = DM_OK;
 
-        memcpy(in, dst, part * extent);
-        if (src != NULL)
-            dm_type_unpack(in, part, type, 0, src, part * size);
         if (old != NULL)
             dm_type_pack(dst, part, type, 0, old, part * size);
-        err = dm_op_apply_basic(op, in, dst, part, type->basic, false);
+        if (src != NULL)
+            dm_type_unpack(is_replace ? dst : in, part, type, 0, src, part * size);
+        if (src != NULL && !is_replace)
+            err = dm_op_apply_basic(op, in, dst, part, type->basic, false);
         if (err != DM_OK)
             return err;
         src += src != NULL ? part * size : 0;

@@ -93,7 +93,7 @@ int dm_rma_apply(const struct dm_win *win, const struct dm_pkt_rma_acc *acc,
                  const struct dm_rma_run *run, const char *data, char *old)
 {
     const struct dm_type *type = dm_type_get(run->basic);
-    char *dst = dm_rma_place(win, run->offset, run->n * (uint64_t)type->extent);
+    char *dst = dm_rma_place(win, run->offset, dm_rma_span(type, run->n));
 
     if (dst == NULL)
         return DM_ERR_RMA_RANGE;
