@@ -35,33 +35,24 @@ static void stop(MPI_Win win, pid_t pid)
     MPI_Send(NULL, 0, MPI_INT, 1, 2, MPI_COMM_WORLD);
 }
 
-/* Rank 0 has to apply this. */
+/* Rank 0 has to apply the first of these, or the second if others address its memory. */
 static void go_on(MPI_Win win, pid_t pid, MPI_Datatype some)
 {
+    long double wide = 1;
+
     MPI_Recv(NULL, 0, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     usleep(10000);
     MUST(MPI_Accumulate(ones, 2, MPI_LONG, 0, 0, 1, some, MPI_SUM, win));
+    MUST(MPI_Accumulate(&wide, 1, MPI_LONG_DOUBLE, 0, 4, 1, MPI_LONG_DOUBLE, MPI_SUM, win));
     MUST(MPI_Win_flush(0, win));
     CHECK_EQ(kill(pid, SIGCONT), 0);
 }
 
-int main(int argc, char **argv)
+/* The memory of the window in it is zero. */
+static void rounds(MPI_Win win, const long *mem, pid_t pid, MPI_Datatype some)
 {
-    int pid = (int)getpid();
-    MPI_Datatype some;
-    MPI_Win win;
-    long *mem;
+    const long double wide = ROUNDS;
 
-    mp_start(&argc, &argv);
-    MPI_Bcast(&pid, 1, MPI_INT, 1, MPI_COMM_WORLD);
-    mem = calloc(LONGS, sizeof(*mem));
-    ones = malloc(LONGS * sizeof(*ones));
-    for (int i = 0; i < LONGS; i++)
-        ones[i] = 1;
-    MUST(MPI_Type_vector(2, 1, 2, MPI_LONG, &some));
-    MUST(MPI_Type_commit(&some));
-    MUST(MPI_Win_create(mem, LONGS * sizeof(*mem), sizeof(*mem), MPI_INFO_NULL, MPI_COMM_WORLD,
-                        &win));
     MUST(MPI_Win_lock_all(0, win));
     for (int i = 0; i < ROUNDS; i++) {
         MPI_Barrier(MPI_COMM_WORLD);
@@ -74,13 +65,41 @@ int main(int argc, char **argv)
     }
     MUST(MPI_Win_unlock_all(win));
     MPI_Barrier(MPI_COMM_WORLD);
-    if (mp_rank == 0)
+    if (mp_rank == 0) {
         CHECK_EQ(mem[2], ROUNDS);
+        CHECK(memcmp(mem + 4, &wide, 10) == 0);
+    }
     if (mp_rank == 1)
         CHECK_EQ(mem[0], mem[1] + ROUNDS);
+}
+
+int main(int argc, char **argv)
+{
+    const MPI_Aint len = LONGS * sizeof(long);
+    int pid = (int)getpid();
+    MPI_Datatype some;
+    MPI_Win win;
+    long *mem;
+
+    mp_start(&argc, &argv);
+    MPI_Bcast(&pid, 1, MPI_INT, 1, MPI_COMM_WORLD);
+    ones = malloc((size_t)len);
+    for (int i = 0; i < LONGS; i++)
+        ones[i] = 1;
+    MUST(MPI_Type_vector(2, 1, 2, MPI_LONG, &some));
+    MUST(MPI_Type_commit(&some));
+
+    mem = calloc(LONGS, sizeof(*mem));
+    MUST(MPI_Win_create(mem, len, sizeof(*mem), MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    rounds(win, mem, pid, some);
+    MUST(MPI_Win_free(&win));
+    free(mem);
+
+    /* memory that all address */
+    MUST(MPI_Win_allocate(len, sizeof(*mem), MPI_INFO_NULL, MPI_COMM_WORLD, &mem, &win));
+    rounds(win, mem, pid, some);
     MUST(MPI_Win_free(&win));
     MUST(MPI_Type_free(&some));
-    free(mem);
     free(ones);
     return mp_finish();
 }
