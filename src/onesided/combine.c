@@ -26,6 +26,7 @@
 #define BULK_SEAT   8
 #define BULK_MAX    65536 /* bytes until others get a chance */
 #define SPINS       200   /* looks before the core is given away: the holder may want it */
+#define LOOKS_LONG  12800 /* more than any work takes, unless its process was stopped */
 
 /* Do others update such elements at this place by themselves? */
 static bool is_raced(const struct dm_win *win, int basic, const char *dst)
@@ -42,6 +43,36 @@ void dm_rma_pause(uint32_t *n)
         dm_cpu_relax();
 }
 
+static bool is_lost(const struct dm_win *win, int seat)
+{
+    return dm_rma_state.n_lost > 0 &&
+           dm_chan_is_lost(dm_world.chan, dm_rma_proc(win, win->node->ranks[seat]));
+}
+
+/* The word names its holder: who was lost does not keep others off for ever. */
+static void free_lost(const struct dm_win *win, int seat)
+{
+    uint32_t *is_bulk = &dm_rma_seat(win, seat)->is_bulk;
+    uint32_t who = dm_atomic_load(is_bulk);
+
+    if (who != 0 && is_lost(win, (int)who - 1))
+        (void)dm_atomic_cas(is_bulk, &who, 0);
+}
+
+/*
+ * Once more in a loop that waits for another's work on a seat's part. Somebody may have stopped it dead: in
+ * a call of the program packets are let in after a while, and it is heard that a process was lost.
+ */
+static void wait_inside(const struct dm_win *win, int seat, uint32_t *n)
+{
+    dm_rma_pause(n);
+    if (dm_likely(*n % LOOKS_LONG != 0))
+        return;
+    if (!dm_rma_state.is_applying)
+        dm_chan_progress_test(dm_world.chan);
+    free_lost(win, seat);
+}
+
 /* Before elements of a seat's part are updated one by one. */
 static inline void enter(const struct dm_win *win, int seat)
 {
@@ -53,7 +84,7 @@ static inline void enter(const struct dm_win *win, int seat)
     while (dm_unlikely(dm_atomic_load(is_bulk) != 0)) {
         dm_atomic_store(&mine->combines, 0);
         while (dm_atomic_load(is_bulk) != 0)
-            dm_rma_pause(&n);
+            wait_inside(win, seat, &n);
         dm_atomic_swap(&mine->combines, (uint32_t)seat + 1);
     }
 }
@@ -63,37 +94,51 @@ static inline void leave(const struct dm_win *win)
     dm_atomic_store(&dm_rma_my_seat(win)->combines, 0);
 }
 
+static void leave_bulk(const struct dm_win *win, int seat)
+{
+    dm_atomic_store(&dm_rma_seat(win, seat)->is_bulk, 0);
+}
+
+/* Has nobody said that it is inside? False: somebody stays there. */
+static bool are_outside(const struct dm_win *win, int seat)
+{
+    for (int i = 0; i < win->node->n; i++) {
+        uint32_t n = 0;
+
+        while (dm_atomic_load(&dm_rma_seat(win, i)->combines) == (uint32_t)seat + 1 &&
+               !is_lost(win, i)) {
+            dm_rma_pause(&n);
+            if (n % LOOKS_LONG == 0)
+                return false;
+        }
+    }
+    return true;
+}
+
 /* Keep all others off. */
 static void enter_bulk(const struct dm_win *win, int seat)
 {
     uint32_t *is_bulk = &dm_rma_seat(win, seat)->is_bulk;
     uint32_t n = 0;
 
-    while (dm_atomic_load(is_bulk) != 0 || dm_atomic_swap(is_bulk, 1) != 0)
-        dm_rma_pause(&n);
-    for (int i = 0; i < win->node->n; i++) {
-        while (dm_atomic_load(&dm_rma_seat(win, i)->combines) == (uint32_t)seat + 1)
-            dm_rma_pause(&n);
+    for (;;) {
+        uint32_t nobody = 0;
+
+        while (dm_atomic_load(is_bulk) != 0 ||
+               !dm_atomic_cas(is_bulk, &nobody, (uint32_t)win->node->me + 1)) {
+            nobody = 0;
+            wait_inside(win, seat, &n);
+        }
+        if (dm_likely(are_outside(win, seat)))
+            return;
+        /* packets that are let in may be for this part */
+        leave_bulk(win, seat);
+        if (!dm_rma_state.is_applying)
+            dm_chan_progress_test(dm_world.chan);
     }
 }
 
-static void leave_bulk(const struct dm_win *win, int seat)
-{
-    dm_atomic_store(&dm_rma_seat(win, seat)->is_bulk, 0);
-}
-
 /* ---- guarded parts ---- */
-
-/* The word names its holder there: who was lost does not keep others off my part for ever. */
-static void free_lost(const struct dm_win *win)
-{
-    uint32_t *is_bulk = &dm_rma_my_seat(win)->is_bulk;
-    uint32_t who = dm_atomic_load(is_bulk);
-
-    if (dm_rma_state.n_lost > 0 && who != 0 &&
-        dm_chan_is_lost(dm_world.chan, dm_rma_proc(win, win->node->ranks[who - 1])))
-        (void)dm_atomic_cas(is_bulk, &who, 0);
-}
 
 bool dm_rma_try_enter(const struct dm_win *win)
 {
@@ -105,7 +150,7 @@ bool dm_rma_try_enter(const struct dm_win *win)
     win->node->is_inside = dm_atomic_load(&dm_rma_my_seat(win)->is_bulk) == 0;
     if (!win->node->is_inside) {
         dm_atomic_store(&dm_rma_my_seat(win)->combines, 0);
-        free_lost(win);
+        free_lost(win, win->node->me);
     }
     return win->node->is_inside;
 }
@@ -141,8 +186,14 @@ int dm_rma_keep_off(const struct dm_win *win, int rank)
         nobody = 0;
     }
     dm_atomic_fence();
-    while (dm_atomic_load(&dm_rma_seat(win, seat)->combines) == (uint32_t)seat + 1)
-        dm_rma_pause(&n);
+    while (dm_atomic_load(&dm_rma_seat(win, seat)->combines) == (uint32_t)seat + 1) {
+        int err = wait_outside(win, &n);
+
+        if (err != DM_OK) {
+            leave_bulk(win, seat);
+            return err;
+        }
+    }
     return DM_OK;
 }
 
@@ -178,27 +229,22 @@ static int combine(const struct dm_op *op, char *dst, size_t n, const struct dm_
 {
     size_t size = (size_t)type->size;
     size_t extent = (size_t)type->extent;
-    _Alignas(16) char in[STAGE_BYTES], was[STAGE_BYTES];
+    _Alignas(16) char in[STAGE_BYTES];
 
     if (size == extent)
         return combine_dense(op, dst, n, type, src, old, raced);
-    /* pairs are packed without their holes, which stay as they are */
+    /* pairs are packed without their holes, which may belong to others: nobody writes them */
     while (n > 0) {
         size_t part = n < STAGE_BYTES / extent ? n : STAGE_BYTES / extent;
-        int err;
+        bool is_replace = op->obj.handle == MPI_REPLACE;
+        int err = DM_OK;
 
-        memcpy(in, dst, part * extent);
-        if (src != NULL)
-            dm_type_unpack(in, part, type, 0, src, part * size);
-        if (old == NULL) {
-            err = dm_op_apply_basic(op, in, dst, part, type->basic, raced);
-        } else if (raced) {
-            err = dm_op_fetch_basic(op, in, dst, was, part, type->basic);
-            dm_type_pack(was, part, type, 0, old, part * size);
-        } else {
+        if (old != NULL)
             dm_type_pack(dst, part, type, 0, old, part * size);
+        if (src != NULL)
+            dm_type_unpack(is_replace ? dst : in, part, type, 0, src, part * size);
+        if (src != NULL && !is_replace)
             err = dm_op_apply_basic(op, in, dst, part, type->basic, false);
-        }
         if (err != DM_OK)
             return err;
         src += src != NULL ? part * size : 0;

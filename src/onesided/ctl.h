@@ -41,7 +41,12 @@ struct dm_rma_seat {
  * A short transfer that the target carries out when it looks, which it does in every pass of
  * progress, and which the origin takes back when it does not: one for each origin.
  */
-enum dm_rma_errand_state { DM_ERRAND_NONE, DM_ERRAND_ASKED, DM_ERRAND_TAKEN, DM_ERRAND_DONE };
+enum dm_rma_errand_state {
+    DM_ERRAND_NONE,
+    DM_ERRAND_TAKEN,
+    DM_ERRAND_DONE,
+    DM_ERRAND_ASKED /* + the target's seat: nobody else can take it */
+};
 /* An update as in a packet, a short get, or a share of a long transfer (share.c). */
 enum dm_rma_errand_kind { DM_ERRAND_UPDATE, DM_ERRAND_GET, DM_ERRAND_FROM_ME, DM_ERRAND_TO_ME };
 /* The data of the latter two: memory of the origin. */
@@ -52,7 +57,6 @@ struct dm_rma_share {
 };
 struct dm_rma_errand {
     DM_ALIGNED(DM_CACHE_LINE) uint32_t state; /* enum dm_rma_errand_state */
-    uint32_t target;                          /* seat */
     int32_t err;
     uint32_t kind;             /* enum dm_rma_errand_kind */
     uint32_t result_len;       /* bytes that are fetched */
@@ -136,10 +140,10 @@ void dm_rma_wake(struct dm_win *win, int rank, bool is_sure);
 /* Look for errands from now on, where others cannot address my part (errand.c). */
 void dm_rma_errand_start(struct dm_win *win);
 void dm_rma_errand_stop(struct dm_win *win);
-/* Ask the target's process to carry out my errand, whose fields are set but for target and state. */
+/* Ask the target's process to carry out my errand, whose fields are set but for state. */
 void dm_rma_errand_ask(struct dm_win *win, int target, struct dm_rma_errand *e);
 /* Take it back. False: the target has begun, or is done. */
-bool dm_rma_errand_undo(struct dm_rma_errand *e);
+bool dm_rma_errand_undo(const struct dm_win *win, int target, struct dm_rma_errand *e);
 /* May this process ask the target for an errand just now? */
 bool dm_rma_errand_may(const struct dm_win *win, int target);
 /* It was carried out: the target looks. */

@@ -48,10 +48,9 @@ static void carry_out(struct dm_win *win, struct dm_rma_errand *e)
 static int serve(struct dm_win *win, int seat)
 {
     struct dm_rma_errand *e = &win->node->errands[seat];
-    uint32_t asked = DM_ERRAND_ASKED;
+    uint32_t asked = DM_ERRAND_ASKED + (uint32_t)win->node->me;
 
-    if (dm_atomic_load(&e->state) != DM_ERRAND_ASKED ||
-        dm_atomic_load(&e->target) != (uint32_t)win->node->me)
+    if (dm_atomic_load(&e->state) != asked)
         return 0;
     if (!dm_rma_try_enter(win)) {
         /* later, if it is not taken back */
@@ -59,12 +58,6 @@ static int serve(struct dm_win *win, int seat)
         return 0;
     }
     if (!dm_atomic_cas(&e->state, &asked, DM_ERRAND_TAKEN)) {
-        dm_rma_leave(win);
-        return 0;
-    }
-    /* taken back and asked of another in between */
-    if (e->target != (uint32_t)win->node->me) {
-        dm_atomic_store(&e->state, DM_ERRAND_ASKED);
         dm_rma_leave(win);
         return 0;
     }
@@ -133,14 +126,13 @@ void dm_rma_errand_ask(struct dm_win *win, int target, struct dm_rma_errand *e)
 {
     int seat = win->peers[target].seat, me = win->node->me;
 
-    dm_atomic_store(&e->target, (uint32_t)seat);
-    dm_atomic_store(&e->state, DM_ERRAND_ASKED);
+    dm_atomic_store(&e->state, DM_ERRAND_ASKED + (uint32_t)seat);
     dm_atomic_or(&dm_rma_seat(win, seat)->bell, UINT64_C(1) << me % 64);
 }
 
-bool dm_rma_errand_undo(struct dm_rma_errand *e)
+bool dm_rma_errand_undo(const struct dm_win *win, int target, struct dm_rma_errand *e)
 {
-    uint32_t asked = DM_ERRAND_ASKED;
+    uint32_t asked = DM_ERRAND_ASKED + (uint32_t)win->peers[target].seat;
 
     return dm_atomic_cas(&e->state, &asked, DM_ERRAND_NONE);
 }
@@ -172,11 +164,34 @@ static void put_off(struct dm_win *win, int target)
 }
 
 /*
+ * The target has begun, which is over soon, unless somebody stops it dead: nobody else shall have to wait
+ * for me meanwhile. DM_EPEER.
+ */
+static int await_end(struct dm_win *win, int target, const struct dm_rma_errand *e)
+{
+    uint32_t n = 0;
+    int err = DM_OK;
+
+    while (dm_atomic_load(&e->state) != DM_ERRAND_DONE && err == DM_OK) {
+        dm_rma_pause(&n);
+        if (n % LOOKS != 0)
+            continue;
+        win->node->is_sharing = true;
+        dm_chan_progress_test(dm_world.chan);
+        win->node->is_sharing = false;
+        if (dm_atomic_load(&e->state) != DM_ERRAND_DONE)
+            err = dm_rma_check_lost(win, target);
+    }
+    return err;
+}
+
+/*
  * Did the target come, before our patience was at an end? If not it will not any more. It may
  * be waiting for us in the same way.
  */
-static bool is_carried_out(struct dm_rma_node *node, struct dm_rma_errand *e)
+static bool is_carried_out(struct dm_win *win, int target, struct dm_rma_errand *e, int *err_p)
 {
+    struct dm_rma_node *node = win->node;
     uint64_t until = dm_clock_ns() + PATIENCE_NS;
 
     do {
@@ -188,10 +203,9 @@ static bool is_carried_out(struct dm_rma_node *node, struct dm_rma_errand *e)
         if (node->hook.is_on)
             look(&node->hook);
     } while (dm_clock_ns() < until);
-    if (dm_rma_errand_undo(e))
+    if (dm_rma_errand_undo(win, target, e))
         return false;
-    while (dm_atomic_load(&e->state) != DM_ERRAND_DONE)
-        dm_cpu_relax();
+    *err_p = await_end(win, target, e);
     return true;
 }
 
@@ -199,8 +213,8 @@ bool dm_rma_errand(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *
                    const void *data, void *result, size_t result_len)
 {
     struct dm_win *win = call->win;
-    struct dm_rma_node *node = win->node;
     struct dm_rma_errand *e;
+    int err = DM_OK;
 
     if (acc->pkt.data_len > sizeof(e->data) || !dm_rma_errand_may(win, call->target))
         return false;
@@ -208,21 +222,24 @@ bool dm_rma_errand(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *
         win->peers[call->target].n_skips--;
         return false;
     }
-    e = &node->errands[node->me];
+    e = &win->node->errands[win->node->me];
     e->kind = data == NULL && acc->op == MPI_REPLACE ? DM_ERRAND_GET : DM_ERRAND_UPDATE;
     e->acc = *acc;
     e->result_len = (uint32_t)result_len;
     if (data != NULL)
         memcpy(e->data, data, acc->pkt.data_len);
     dm_rma_errand_ask(win, call->target, e);
-    if (!is_carried_out(node, e)) {
+    if (!is_carried_out(win, call->target, e, &err)) {
         put_off(win, call->target);
         return false;
     }
-    dm_rma_errand_went(win, call->target);
-    dm_rma_state.counts.n_errands++;
-    if (e->err != DM_OK)
-        dm_rma_refused(call, e->err);
+    if (err == DM_OK) {
+        dm_rma_errand_went(win, call->target);
+        dm_rma_state.counts.n_errands++;
+        err = e->err;
+    }
+    if (err != DM_OK)
+        dm_rma_refused(call, err);
     else if (result != NULL)
         memcpy(result, e->data, result_len);
     return true;

@@ -87,6 +87,8 @@ static int send_fetch(const struct dm_rma_call *call, struct fetch *f, size_t le
         return DM_OK;
     if (update_direct(call, f, op, flags, result, type, &err))
         return err;
+    /* now: while x waits for its reply a lost target ends it */
+    dm_rma_make_room(call);
     err = dm_rma_reply_new(call, result, 1, type, 0, &x);
     if (err != DM_OK)
         return err;
@@ -95,7 +97,7 @@ static int send_fetch(const struct dm_rma_call *call, struct fetch *f, size_t le
     if (err == DM_OK)
         err = dm_chan_send_now(dm_world.chan, dm_rma_proc(call->win, call->target), &acc.pkt, f);
     if (err == DM_EAGAIN) {
-        msg = dm_rma_msg_new(call);
+        msg = dm_rma_msg_get(call);
         err = DM_ENOMEM;
         if (msg != NULL) {
             memcpy(msg->data, f, acc.pkt.data_len);

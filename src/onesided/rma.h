@@ -182,6 +182,7 @@ struct dm_rma_state {
     char *copy;
     struct dm_mr *copy_mr;
     bool is_updating;
+    bool is_applying;      /* inside dm_rma_apply: no progress is made */
     int n_lost;            /* processes */
     struct dm_list allocs; /* of MPI_Alloc_mem */
     struct {
@@ -259,8 +260,11 @@ static inline void dm_rma_acked(struct dm_win *win, int rank)
     win->n_unacked -= win->peers[rank].is_unacked;
     win->peers[rank].is_unacked = false;
 }
-/* A packet for the call's target, after waiting when too many are queued; NULL: no memory. */
+/* Queued packets hold memory: when there are many let some go before making more. Waits. */
+void dm_rma_make_room(const struct dm_rma_call *call);
+/* A packet for the call's target, after that; or at once. NULL: no memory. */
 struct dm_rma_msg *dm_rma_msg_new(const struct dm_rma_call *call);
+struct dm_rma_msg *dm_rma_msg_get(const struct dm_rma_call *call);
 /* Queue it with this header; the payload lies in msg. Counted until it has left. */
 int dm_rma_msg_send(struct dm_rma_msg *msg, const struct dm_pkt *pkt, const void *payload);
 /* Send an update, at once or copied. DM_EAGAIN: too long to be copied (DM_RMA_ACC_BYTES). */
@@ -388,6 +392,11 @@ static inline bool dm_rma_is_busy(const struct dm_win *win, int rank)
     const struct dm_win_peer *peer = &win->peers[rank];
 
     return !win->is_unordered && (peer->is_unacked || peer->n_pending != 0 || peer->n_awaited != 0);
+}
+/* Bytes from the first to the last of n elements of a basic type; a hole behind that is not its own. */
+static inline size_t dm_rma_span(const struct dm_type *type, size_t n)
+{
+    return n > 0 ? (n - 1) * (size_t)type->extent + (size_t)type->true_extent : 0;
 }
 /* The target's part in this process' address space, or NULL. */
 static inline char *dm_rma_reach(const struct dm_rma_call *call)

@@ -82,7 +82,7 @@ static int both(const struct dm_rma_call *call, char *local, uint64_t remote,
     win->node->is_sharing = true;
     dm_rma_errand_ask(win, call->target, e);
     err = dm_rma_move(call, local, remote, rkey, first, is_put);
-    if (dm_rma_errand_undo(e)) {
+    if (dm_rma_errand_undo(win, call->target, e)) {
         win->node->is_sharing = false;
         peer->most_alone = peer->most_alone < SKIPS_MAX ? peer->most_alone * 2 + 1 : SKIPS_MAX;
         peer->n_alone = peer->most_alone;

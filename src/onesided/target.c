@@ -93,16 +93,19 @@ int dm_rma_apply(const struct dm_win *win, const struct dm_pkt_rma_acc *acc,
                  const struct dm_rma_run *run, const char *data, char *old)
 {
     const struct dm_type *type = dm_type_get(run->basic);
-    char *dst = dm_rma_place(win, run->offset, run->n * (uint64_t)type->extent);
+    char *dst = dm_rma_place(win, run->offset, dm_rma_span(type, run->n));
+    int err = DM_OK;
 
     if (dst == NULL)
         return DM_ERR_RMA_RANGE;
-    if (acc->pkt.flags & DM_RMA_SWAP) {
+    dm_rma_state.is_applying = true;
+    if (acc->pkt.flags & DM_RMA_SWAP)
         dm_rma_swap(win, win->comm->rank, dst, run->basic, data, data + type->size, old);
-        return DM_OK;
-    }
-    return dm_rma_combine(win, win->comm->rank, dm_op_get(acc->op), dst, run->n, run->basic,
-                          acc->op == MPI_NO_OP ? NULL : data, old);
+    else
+        err = dm_rma_combine(win, win->comm->rank, dm_op_get(acc->op), dst, run->n, run->basic,
+                             acc->op == MPI_NO_OP ? NULL : data, old);
+    dm_rma_state.is_applying = false;
+    return err;
 }
 
 /* The packet's records say where its data go. */

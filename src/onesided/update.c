@@ -53,7 +53,7 @@ static int update_piece(const struct dm_rma_call *call, const struct dm_pkt_rma_
                         uint64_t offset, size_t n, const char *data, char *old)
 {
     const struct dm_type *type = dm_type_get(acc->basic);
-    size_t len = n * (size_t)type->extent;
+    size_t len = dm_rma_span(type, n);
     int err = dm_rma_keep_off(call->win, call->target);
 
     if (err != DM_OK)
@@ -99,6 +99,9 @@ bool dm_rma_update(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *
     size_t size = (size_t)type->size, most = COPY_BYTES / (size_t)type->extent;
     uint64_t offset = acc->offset;
 
+    /* what lies in a hole, or behind the last element, may be changed by others meanwhile */
+    if (dm_rma_span(type, n) != n * size)
+        return false;
     if (!dm_rma_is_guarded(call->win, call->target) || call->target == call->win->comm->rank ||
         dm_rma_is_busy(call->win, call->target) || !begin())
         return false;

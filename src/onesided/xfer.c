@@ -6,6 +6,8 @@
 
 #include "onesided/rma.h"
 
+#define PENDING_MAX 256 /* transfers and packets to one target */
+
 /* Something that was counted by count_in is over. */
 static void count_out(const struct dm_rma_call *call, int err)
 {
@@ -41,16 +43,25 @@ static void msg_done(struct dm_chan_send *send, int err)
     dm_pool_put(&dm_rma_state.msgs, msg);
 }
 
-struct dm_rma_msg *dm_rma_msg_new(const struct dm_rma_call *call)
+void dm_rma_make_room(const struct dm_rma_call *call)
 {
     const struct dm_win *win = call->win;
-    struct dm_rma_msg *msg;
 
-    /* queued packets hold memory: let some go before making more */
-    while (win->peers[call->target].n_pending > 256 && win->err == DM_OK &&
+    while (win->peers[call->target].n_pending > PENDING_MAX && win->err == DM_OK &&
            !dm_chan_is_lost(dm_world.chan, dm_rma_proc(win, call->target)))
         dm_chan_progress_wait(dm_world.chan);
-    msg = dm_pool_get(&dm_rma_state.msgs);
+}
+
+struct dm_rma_msg *dm_rma_msg_new(const struct dm_rma_call *call)
+{
+    dm_rma_make_room(call);
+    return dm_rma_msg_get(call);
+}
+
+struct dm_rma_msg *dm_rma_msg_get(const struct dm_rma_call *call)
+{
+    struct dm_rma_msg *msg = dm_pool_get(&dm_rma_state.msgs);
+
     if (msg == NULL) {
         DM_FAIL(DM_ENOMEM, "packet of a one-sided transfer");
         return NULL;

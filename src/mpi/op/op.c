@@ -157,8 +157,8 @@ bool dm_op_is_atomic(int basic)
 {
     const struct dm_type *type = dm_type_get(basic);
 
-    return type != NULL && type->extent > 0 && type->extent <= ATOMIC_MAX &&
-           (type->extent & (type->extent - 1)) == 0;
+    return type != NULL && type->size > 0 && type->size == type->extent &&
+           type->extent <= ATOMIC_MAX && (type->extent & (type->extent - 1)) == 0;
 }
 
 /* ---- application ---- */

@@ -59,7 +59,7 @@ int dm_op_fetch_basic(const struct dm_op *op, const void *in, void *inout, void 
                       int basic);
 /*
  * Can elements of this basic type be updated by several processes at once? Those of 1, 2, 4 and 8
- * bytes can. For the others (long double, double complex, pairs with double or long, ...) no lock
+ * bytes can, if they have no holes. For the others (long double, double complex, pairs with double, long or short, ...) no lock
  * is shared between processes here: whoever wants atomicity lets one process, the target, apply
  * everything; mixing both ways on one location is not atomic.
  */

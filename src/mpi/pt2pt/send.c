@@ -12,6 +12,7 @@
 #include "mpi/pt2pt/p2p.h"
 #include "util/err.h"
 #include "util/log.h"
+#include "util/port.h"
 
 static void *address(const void *buf, const struct dm_type *type)
 {
@@ -29,16 +30,6 @@ static DM_NOINLINE int pack_now(const void *buf, size_t count, struct dm_type *t
     return dm_chan_commit(dm_world.chan, proc);
 }
 
-/* Two fields that are neighbours. */
-static inline uint64_t pair(uint32_t first, uint32_t second)
-{
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    return (uint64_t)first << 32 | second;
-#else
-    return (uint64_t)second << 32 | first;
-#endif
-}
-
 /*
  * The header, written by words because it is read by words: a load that has to put together what two stores
  * wrote waits until both have left the core, and with them the last message's, to a distant cache line.
@@ -52,9 +43,9 @@ static inline void fill_header(struct dm_pkt_eager *h, uint32_t ctx, int source,
     uint64_t words[3];
 
     memcpy(&first, &start, sizeof(first));
-    words[0] = pair(first, (uint32_t)len);
-    words[1] = pair(ctx, (uint32_t)source);
-    words[2] = pair((uint32_t)tag, id);
+    words[0] = dm_word_of(first, (uint32_t)len);
+    words[1] = dm_word_of(ctx, (uint32_t)source);
+    words[2] = dm_word_of((uint32_t)tag, id);
     dm_in_register(words[0]);
     dm_in_register(words[1]);
     dm_in_register(words[2]);

@@ -1,0 +1,105 @@
+/* test: np=3 prov=datum-shm timeout=20 */
+/*
+ * A process that is stopped while it updates its own part: whoever waits to update it, too, still
+ * answers the others, of whom one lets it go on.
+ */
+#include <signal.h>
+#include <unistd.h>
+
+#include "mp_test.h"
+
+#define LONGS  2000000
+#define ROUNDS 3
+
+static long *ones;
+
+/* Update my own part nearly all the time, until rank 0 says that it is enough. */
+static void be_busy(MPI_Win win)
+{
+    int flag = 0;
+
+    while (!flag) {
+        MUST(MPI_Accumulate(ones, LONGS, MPI_LONG, 1, 0, LONGS, MPI_LONG, MPI_SUM, win));
+        MPI_Iprobe(0, 2, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    }
+    MPI_Recv(NULL, 0, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void stop(MPI_Win win, pid_t pid)
+{
+    usleep(10000);
+    CHECK_EQ(kill(pid, SIGSTOP), 0);
+    MPI_Send(NULL, 0, MPI_INT, 2, 1, MPI_COMM_WORLD);
+    MUST(MPI_Accumulate(ones, 1, MPI_LONG, 1, 0, 1, MPI_LONG, MPI_SUM, win));
+    MUST(MPI_Win_flush(1, win));
+    MPI_Send(NULL, 0, MPI_INT, 1, 2, MPI_COMM_WORLD);
+}
+
+/* Rank 0 has to apply the first of these, or the second if others address its memory. */
+static void go_on(MPI_Win win, pid_t pid, MPI_Datatype some)
+{
+    long double wide = 1;
+
+    MPI_Recv(NULL, 0, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    usleep(10000);
+    MUST(MPI_Accumulate(ones, 2, MPI_LONG, 0, 0, 1, some, MPI_SUM, win));
+    MUST(MPI_Accumulate(&wide, 1, MPI_LONG_DOUBLE, 0, 4, 1, MPI_LONG_DOUBLE, MPI_SUM, win));
+    MUST(MPI_Win_flush(0, win));
+    CHECK_EQ(kill(pid, SIGCONT), 0);
+}
+
+/* The memory of the window in it is zero. */
+static void rounds(MPI_Win win, const long *mem, pid_t pid, MPI_Datatype some)
+{
+    const long double wide = ROUNDS;
+
+    MUST(MPI_Win_lock_all(0, win));
+    for (int i = 0; i < ROUNDS; i++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (mp_rank == 0)
+            stop(win, pid);
+        else if (mp_rank == 1)
+            be_busy(win);
+        else
+            go_on(win, pid, some);
+    }
+    MUST(MPI_Win_unlock_all(win));
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (mp_rank == 0) {
+        CHECK_EQ(mem[2], ROUNDS);
+        CHECK(memcmp(mem + 4, &wide, 10) == 0);
+    }
+    if (mp_rank == 1)
+        CHECK_EQ(mem[0], mem[1] + ROUNDS);
+}
+
+int main(int argc, char **argv)
+{
+    const MPI_Aint len = LONGS * sizeof(long);
+    int pid = (int)getpid();
+    MPI_Datatype some;
+    MPI_Win win;
+    long *mem;
+
+    mp_start(&argc, &argv);
+    MPI_Bcast(&pid, 1, MPI_INT, 1, MPI_COMM_WORLD);
+    ones = malloc((size_t)len);
+    for (int i = 0; i < LONGS; i++)
+        ones[i] = 1;
+    MUST(MPI_Type_vector(2, 1, 2, MPI_LONG, &some));
+    MUST(MPI_Type_commit(&some));
+
+    mem = calloc(LONGS, sizeof(*mem));
+    MUST(MPI_Win_create(mem, len, sizeof(*mem), MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    rounds(win, mem, pid, some);
+    MUST(MPI_Win_free(&win));
+    free(mem);
+
+    /* memory that all address */
+    MUST(MPI_Win_allocate(len, sizeof(*mem), MPI_INFO_NULL, MPI_COMM_WORLD, &mem, &win));
+    rounds(win, mem, pid, some);
+    MUST(MPI_Win_free(&win));
+    MUST(MPI_Type_free(&some));
+    free(ones);
+    return mp_finish();
+}
