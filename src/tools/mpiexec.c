@@ -294,6 +294,37 @@ static FILE *open_children(pid_t parent)
     return fopen(path, "re");
 }
 
+/* Is this one, dead or alive, Hydra's helper on this host? */
+static bool is_helper(int pid)
+{
+    char path[64];
+    char name[32] = "";
+    bool is_it;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+    f = fopen(path, "re");
+    if (f == NULL)
+        return false;
+    is_it = fgets(name, sizeof(name), f) != NULL && strcmp(name, DM_HYDRA_PROXY "\n") == 0;
+    fclose(f);
+    return is_it;
+}
+
+/* Ranks whose helper was killed have come to us; those that are no MPI programs live on. */
+static void end_orphans(const struct front *front)
+{
+    FILE *f = open_children(getpid());
+    int pid;
+
+    if (f == NULL)
+        return;
+    while (fscanf(f, "%d", &pid) == 1)
+        if (pid != front->hydra && kill(-pid, SIGKILL) != 0) /* each has a process group */
+            kill(pid, SIGKILL);
+    fclose(f);
+}
+
 /*
  * The first child of Hydra that has failed and that Hydra does not wait for; 0: none. These
  * are ssh to another host and the proxy of this one.
@@ -315,7 +346,7 @@ static int failed_launcher(pid_t hydra, int *status_p)
     return found;
 }
 
-/* Hydra waits for ever for a host that ssh could not reach. */
+/* Hydra waits for ever for a host that ssh could not reach, and for ranks whose helper was killed. */
 static void look_for_launchers(struct front *front, uint64_t now)
 {
     int status = 0;
@@ -326,16 +357,21 @@ static void look_for_launchers(struct front *front, uint64_t now)
     if (front->n_looks < LOOKS_TO_BE)
         return;
     front->look_at = UINT64_MAX;
-    if (WIFSIGNALED(status))
+    if (WIFSIGNALED(status) && is_helper(pid)) {
+        front->helper = pid;
+        front->helper_signo = WTERMSIG(status);
+        end_orphans(front);
+    } else if (WIFSIGNALED(status)) {
         dm_log_error(
             "the launcher of a host (process %d) was killed by signal %d; the job is ended", pid,
             WTERMSIG(status));
-    else
+    } else {
         dm_log_error(
             "the launcher of a host (ssh or the like, process %d) ended with status %d: the "
             "host does not exist, or lets nobody in, or has no hydra_pmi_proxy; what it "
             "said stands above; the job is ended",
             pid, WEXITSTATUS(status));
+    }
     front->is_killed = true;
     kill(front->hydra, SIGTERM);
     if (front->kill_at == 0)
@@ -371,26 +407,6 @@ static int run_timers(struct front *front)
     return next <= now ? 0 : (int)((next - now) / 1000000) + 1;
 }
 
-/* Is this ended child a helper of Hydra's that was killed? That is why Hydra ended. */
-static void look_at_helper(struct front *front, const siginfo_t *info)
-{
-    char path[64];
-    char name[32] = "";
-    FILE *f;
-
-    if (info->si_code == CLD_EXITED)
-        return;
-    snprintf(path, sizeof(path), "/proc/%d/comm", (int)info->si_pid);
-    f = fopen(path, "re");
-    if (f == NULL)
-        return;
-    if (fgets(name, sizeof(name), f) != NULL && strcmp(name, DM_HYDRA_PROXY "\n") == 0) {
-        front->helper = (int)info->si_pid;
-        front->helper_signo = info->si_status;
-    }
-    fclose(f);
-}
-
 /* Hydra's helpers become our children when Hydra ends; true when none is left. */
 static bool reap(struct front *front)
 {
@@ -402,7 +418,10 @@ static bool reap(struct front *front)
             return errno == ECHILD;
         if (info.si_pid == 0)
             return false;
-        look_at_helper(front, &info);
+        if (info.si_code != CLD_EXITED && is_helper(info.si_pid)) { /* that is why Hydra ended */
+            front->helper = info.si_pid;
+            front->helper_signo = info.si_status;
+        }
         if (waitpid(info.si_pid, &status, 0) == front->hydra) {
             front->status = status;
             front->has_ended = true;
@@ -445,20 +464,6 @@ static void wait_for_orphans(struct front *front)
     }
 }
 
-/* Ranks whose helper was killed have come to us; those that are no MPI programs live on. */
-static void end_orphans(void)
-{
-    FILE *f = open_children(getpid());
-    int pid;
-
-    if (f == NULL)
-        return;
-    while (fscanf(f, "%d", &pid) == 1)
-        if (kill(-pid, SIGKILL) != 0) /* each has a process group */
-            kill(pid, SIGKILL);
-    fclose(f);
-}
-
 /* Says what happened and returns the exit status: Hydra's own, if it has one. */
 static int conclude(struct front *front)
 {
@@ -471,7 +476,7 @@ static int conclude(struct front *front)
         return signo != 0 || WEXITSTATUS(front->status) == 0 ? 128 + front->signo
                                                              : WEXITSTATUS(front->status);
     }
-    if (front->helper != 0 && !front->is_killed) {
+    if (front->helper != 0) {
         dm_log_error("the process manager's helper on this host (%s, process %d) was killed by "
                      "signal %d (%s), and with it all ranks of this host; the job is ended",
                      DM_HYDRA_PROXY, front->helper, front->helper_signo,
@@ -479,11 +484,14 @@ static int conclude(struct front *front)
         return signo != 0 || WEXITSTATUS(front->status) == 0 ? 128 + front->helper_signo
                                                              : WEXITSTATUS(front->status);
     }
-    dm_front_ranks_report(&front->ranks, signo != 0 ? 0 : WEXITSTATUS(front->status));
-    if (signo != 0 && !front->is_killed)
-        dm_log_error("the process manager (%s, process %d) was killed by signal %d (%s); the job "
+    if (signo != 0 && !front->is_killed) { /* the ranks have died of that */
+        dm_log_error("the process manager (%s, process %d) was killed by signal %d (%s)%s; the job "
                      "is ended",
-                     HYDRA, (int)front->hydra, signo, strsignal(signo));
+                     HYDRA, (int)front->hydra, signo, strsignal(signo),
+                     signo == SIGPIPE ? ": nobody reads the job's output any more" : "");
+        return 128 + signo;
+    }
+    dm_front_ranks_report(&front->ranks, signo != 0 ? 0 : WEXITSTATUS(front->status));
     if (signo != 0)
         return 128 + signo;
     /* Hydra calls it a success when it was asked, and not we, to end the job. */
@@ -555,7 +563,7 @@ int main(int argc, char **argv)
     start_hydra(&front, hydra, argv, &mask);
     watch(&front);
     if (front.helper != 0)
-        end_orphans();
+        end_orphans(&front);
     if (front.helper != 0 || WIFSIGNALED(front.status) || front.signo != 0)
         wait_for_orphans(&front);
     argc = conclude(&front);
