@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
+#include <limits.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -18,16 +19,25 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "tools/front_args.h"
 #include "util/cfg.h"
 #include "util/log.h"
 
-/* Options of Hydra, and variables, that name hosts or one who knows them. */
-static const char *const options[] = {"-f",        "-hosts",    "-host",
-                                      "-hostfile", "-hostlist", "-machinefile",
-                                      "-rmk",      "-launcher", "-bootstrap"};
-static const char *const variables[] = {
-    "HYDRA_HOST_FILE", "HYDRA_RMK",      "HYDRA_LAUNCHER",    "SLURM_JOB_ID", "SLURM_JOBID",
-    "PBS_NODEFILE",    "LSB_MCPU_HOSTS", "LSB_DJOB_HOSTFILE", "PE_HOSTFILE",  "COBALT_NODEFILE"};
+/* Variables that name hosts or one who knows them. */
+static const char *const variables[] = {"HYDRA_HOST_FILE", "HYDRA_RMK",         "HYDRA_LAUNCHER",
+                                        "HYDRA_BOOTSTRAP", "HYDRA_CONFIG_FILE", "SLURM_JOB_ID",
+                                        "SLURM_JOBID",     "PBS_NODEFILE",      "LSB_MCPU_HOSTS",
+                                        "PE_HOSTFILE",     "LSB_DJOB_HOSTFILE", "COBALT_NODEFILE"};
+
+/* Hydra reads this file of the user's if no variable names another. */
+static bool has_own_config(void)
+{
+    const char *home = dm_cfg_env("HOME");
+    char path[PATH_MAX];
+
+    snprintf(path, sizeof(path), "%s/.mpiexec.hydra.conf", home != NULL ? home : "");
+    return access(path, F_OK) == 0;
+}
 
 bool dm_front_may_be_far(char *const *argv)
 {
@@ -35,15 +45,7 @@ bool dm_front_may_be_far(char *const *argv)
         if (dm_cfg_env(variables[i]) != NULL)
             return true;
     }
-    for (; *argv != NULL; argv++) {
-        const char *name = strncmp(*argv, "--", 2) == 0 ? *argv + 1 : *argv;
-
-        for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-            if (strcmp(name, options[i]) == 0)
-                return true;
-        }
-    }
-    return false;
+    return dm_front_args_name_hosts(argv) || has_own_config();
 }
 
 static bool is_loopback(const struct sockaddr *addr)

@@ -393,19 +393,26 @@ void dm_front_ranks_report(struct dm_front_ranks *ranks, int hydra_status)
                      rank->pid, cause);
 }
 
+int dm_front_ranks_status(const struct dm_front_ranks *ranks)
+{
+    int status = ranks->status;
+
+    if (!ranks->is_guilty)
+        return 0;
+    if (status > 0)
+        return WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+    return 1;
+}
+
 /* In the name of the dead rank; the job's exit status is what the rank's was. */
 static void order_end(struct dm_front_ranks *ranks)
 {
     const struct dm_front_rank *rank = &ranks->ranks[ranks->first];
-    int status = ranks->status;
     char text[64];
-    int code = 1;
     int len;
 
     ranks->order_at = 0;
-    if (status > 0)
-        code = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
-    len = snprintf(text, sizeof(text), "cmd=abort exitcode=%d\n", code);
+    len = snprintf(text, sizeof(text), "cmd=abort exitcode=%d\n", dm_front_ranks_status(ranks));
     /* When that fails, Hydra has noticed by itself. */
     send(rank->pmi_fd, text, (size_t)len, MSG_NOSIGNAL);
 }

@@ -67,6 +67,8 @@ void dm_front_ranks_ignore(struct dm_front_ranks *ranks);
  * the job, if one did.
  */
 void dm_front_ranks_report(struct dm_front_ranks *ranks, int hydra_status);
+/* The exit status of a job that a rank has ended, 0 if none has. */
+int dm_front_ranks_status(const struct dm_front_ranks *ranks);
 void dm_front_ranks_fini(struct dm_front_ranks *ranks);
 
 /* How a dead process ended that nobody has waited for yet; -1: it lives, or unknown. */

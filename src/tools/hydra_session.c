@@ -22,8 +22,7 @@
 
 #include "tools/hydra_session.h"
 
-#define NAME  "LD_PRELOAD="
-#define PROXY "hydra_pmi_proxy"
+#define NAME "LD_PRELOAD="
 
 static char *with_ours;
 
@@ -57,6 +56,8 @@ static void take_stdin(void)
 
     if (fd < 0)
         return;
+    if (rank == NULL)
+        rank = getenv("PMI_ID"); /* with -pmi-port */
     /* to the others the input of a batch job is empty, not silent */
     if (rank == NULL || strcmp(rank, "0") != 0) {
         close(fd);
@@ -72,7 +73,7 @@ int execvp(const char *file, char *const argv[])
 {
     const char *slash = strrchr(file, '/');
 
-    if (with_ours != NULL && strcmp(slash != NULL ? slash + 1 : file, PROXY) == 0)
+    if (with_ours != NULL && strcmp(slash != NULL ? slash + 1 : file, DM_HYDRA_PROXY) == 0)
         putenv(with_ours);
     else
         take_stdin();
@@ -82,7 +83,7 @@ int execvp(const char *file, char *const argv[])
 /* In the proxy's child that becomes a rank, and elsewhere. */
 pid_t setsid(void)
 {
-    if (strcmp(program_invocation_short_name, PROXY) == 0 && setpgid(0, 0) == 0)
+    if (strcmp(program_invocation_short_name, DM_HYDRA_PROXY) == 0 && setpgid(0, 0) == 0)
         return getpid();
     return (pid_t)syscall(SYS_setsid);
 }

@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "tools/front_args.h"
 #include "tools/front_far.h"
 #include "tools/front_ranks.h"
 #include "tools/hydra_session.h"
@@ -58,6 +59,8 @@ struct front {
     bool has_ended;
     bool is_killed; /* by us */
     int signal_fd;
+    int helper; /* of Hydra's, that was killed; 0: none */
+    int helper_signo;
     int signo;           /* the signal that ends the job, 0: none */
     uint64_t forward_at; /* when to pass it on, 0: not */
     uint64_t kill_at;    /* when to kill Hydra, 0: not */
@@ -121,6 +124,18 @@ static bool is_same_file(const char *a, const char *b)
 
     return stat(a, &sa) == 0 && stat(b, &sb) == 0 && sa.st_dev == sb.st_dev &&
            sa.st_ino == sb.st_ino;
+}
+
+/* A script in Hydra's place would take away what is meant for Hydra. */
+static bool is_binary(const char *path)
+{
+    char magic[4] = "";
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool is_elf = fd >= 0 && read(fd, magic, 4) == 4 && memcmp(magic, "\177ELF", 4) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return is_elf;
 }
 
 static int find_hydra(char *path, size_t len)
@@ -228,7 +243,7 @@ static void start_hydra(struct front *front, const char *path, char **argv, cons
             _exit(1);
         sigprocmask(SIG_SETMASK, mask, NULL);
         argv[0] = (char *)path;
-        if (dm_place_preload("libdatum_hydra.so"))
+        if (is_binary(path) && dm_place_preload("libdatum_hydra.so"))
             hand_over_stdin(argv, silent[0]);
         execv(path, argv);
         dm_log_error("cannot start %s: %s", path, strerror(errno));
@@ -251,6 +266,7 @@ static void take_signal(struct front *front)
         return;
     switch (info.ssi_signo) {
     case SIGCHLD:
+    case SIGTTIN:
         break;
     case SIGUSR1:
     case SIGUSR2:
@@ -270,19 +286,55 @@ static void take_signal(struct front *front)
     }
 }
 
+static FILE *open_children(pid_t parent)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)parent, (int)parent);
+    return fopen(path, "re");
+}
+
+/* Is this one, dead or alive, Hydra's helper on this host? */
+static bool is_helper(int pid)
+{
+    char path[64];
+    char name[32] = "";
+    bool is_it;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+    f = fopen(path, "re");
+    if (f == NULL)
+        return false;
+    is_it = fgets(name, sizeof(name), f) != NULL && strcmp(name, DM_HYDRA_PROXY "\n") == 0;
+    fclose(f);
+    return is_it;
+}
+
+/* Ranks whose helper was killed have come to us; those that are no MPI programs live on. */
+static void end_orphans(const struct front *front)
+{
+    FILE *f = open_children(getpid());
+    int pid;
+
+    if (f == NULL)
+        return;
+    while (fscanf(f, "%d", &pid) == 1)
+        if (pid != front->hydra && kill(-pid, SIGKILL) != 0) /* each has a process group */
+            kill(pid, SIGKILL);
+    fclose(f);
+}
+
 /*
  * The first child of Hydra that has failed and that Hydra does not wait for; 0: none. These
  * are ssh to another host and the proxy of this one.
  */
 static int failed_launcher(pid_t hydra, int *status_p)
 {
-    char path[64];
+    FILE *f = open_children(hydra);
     int found = 0;
     int pid;
-    FILE *f;
 
-    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)hydra, (int)hydra);
-    f = fopen(path, "re");
     if (f == NULL)
         return 0;
     while (found == 0 && fscanf(f, "%d", &pid) == 1) {
@@ -294,7 +346,7 @@ static int failed_launcher(pid_t hydra, int *status_p)
     return found;
 }
 
-/* Hydra waits for ever for a host that ssh could not reach. */
+/* Hydra waits for ever for a host that ssh could not reach, and for ranks whose helper was killed. */
 static void look_for_launchers(struct front *front, uint64_t now)
 {
     int status = 0;
@@ -305,16 +357,21 @@ static void look_for_launchers(struct front *front, uint64_t now)
     if (front->n_looks < LOOKS_TO_BE)
         return;
     front->look_at = UINT64_MAX;
-    if (WIFSIGNALED(status))
+    if (WIFSIGNALED(status) && is_helper(pid)) {
+        front->helper = pid;
+        front->helper_signo = WTERMSIG(status);
+        end_orphans(front);
+    } else if (WIFSIGNALED(status)) {
         dm_log_error(
             "the launcher of a host (process %d) was killed by signal %d; the job is ended", pid,
             WTERMSIG(status));
-    else
+    } else {
         dm_log_error(
             "the launcher of a host (ssh or the like, process %d) ended with status %d: the "
             "host does not exist, or lets nobody in, or has no hydra_pmi_proxy; what it "
             "said stands above; the job is ended",
             pid, WEXITSTATUS(status));
+    }
     front->is_killed = true;
     kill(front->hydra, SIGTERM);
     if (front->kill_at == 0)
@@ -353,16 +410,23 @@ static int run_timers(struct front *front)
 /* Hydra's helpers become our children when Hydra ends; true when none is left. */
 static bool reap(struct front *front)
 {
-    int status;
-    pid_t pid;
+    for (;;) {
+        siginfo_t info = {0};
+        int status;
 
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        if (pid == front->hydra) {
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+            return errno == ECHILD;
+        if (info.si_pid == 0)
+            return false;
+        if (info.si_code != CLD_EXITED && is_helper(info.si_pid)) { /* that is why Hydra ended */
+            front->helper = info.si_pid;
+            front->helper_signo = info.si_status;
+        }
+        if (waitpid(info.si_pid, &status, 0) == front->hydra) {
             front->status = status;
             front->has_ended = true;
         }
     }
-    return pid < 0 && errno == ECHILD;
 }
 
 static void watch(struct front *front)
@@ -412,23 +476,45 @@ static int conclude(struct front *front)
         return signo != 0 || WEXITSTATUS(front->status) == 0 ? 128 + front->signo
                                                              : WEXITSTATUS(front->status);
     }
-    dm_front_ranks_report(&front->ranks, signo != 0 ? 0 : WEXITSTATUS(front->status));
-    if (signo != 0 && !front->is_killed)
-        dm_log_error("the process manager (%s, process %d) was killed by signal %d (%s); the job "
+    if (front->helper != 0) {
+        dm_log_error("the process manager's helper on this host (%s, process %d) was killed by "
+                     "signal %d (%s), and with it all ranks of this host; the job is ended",
+                     DM_HYDRA_PROXY, front->helper, front->helper_signo,
+                     strsignal(front->helper_signo));
+        return signo != 0 || WEXITSTATUS(front->status) == 0 ? 128 + front->helper_signo
+                                                             : WEXITSTATUS(front->status);
+    }
+    if (signo != 0 && !front->is_killed) { /* the ranks have died of that */
+        dm_log_error("the process manager (%s, process %d) was killed by signal %d (%s)%s; the job "
                      "is ended",
-                     HYDRA, (int)front->hydra, signo, strsignal(signo));
-    return signo != 0 ? 128 + signo : WEXITSTATUS(front->status);
+                     HYDRA, (int)front->hydra, signo, strsignal(signo),
+                     signo == SIGPIPE ? ": nobody reads the job's output any more" : "");
+        return 128 + signo;
+    }
+    dm_front_ranks_report(&front->ranks, signo != 0 ? 0 : WEXITSTATUS(front->status));
+    if (signo != 0)
+        return 128 + signo;
+    /* Hydra calls it a success when it was asked, and not we, to end the job. */
+    return WEXITSTATUS(front->status) == 0 ? dm_front_ranks_status(&front->ranks)
+                                           : WEXITSTATUS(front->status);
 }
 
-/* Signals come through a descriptor. */
+/*
+ * Signals come through a descriptor. SIGTTIN is for Hydra, which tries whether the terminal is ours and is
+ * in our process group: it must not stop us. A SIGHUP that is ignored (nohup) would come, too, were it blocked.
+ */
 static void open_signals(struct front *front, sigset_t *old)
 {
-    static const int signals[] = {SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+    static const int signals[] = {SIGCHLD, SIGHUP,  SIGINT,  SIGQUIT,
+                                  SIGTERM, SIGUSR1, SIGUSR2, SIGTTIN};
+    struct sigaction hangup;
     sigset_t mask;
 
     sigemptyset(&mask);
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
         sigaddset(&mask, signals[i]);
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler == SIG_IGN)
+        sigdelset(&mask, SIGHUP);
     sigprocmask(SIG_BLOCK, &mask, old);
     front->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
     if (front->signal_fd < 0)
@@ -459,6 +545,8 @@ int main(int argc, char **argv)
         fputs(usage, stderr);
         return 2;
     }
+    if (dm_front_args_check(argv) != DM_OK)
+        return 2;
     if (strcmp(argv[1], "--help") == 0)
         fputs(usage, stdout);
     if (strcmp(argv[1], "--version") == 0)
@@ -474,7 +562,9 @@ int main(int argc, char **argv)
     open_signals(&front, &mask);
     start_hydra(&front, hydra, argv, &mask);
     watch(&front);
-    if (WIFSIGNALED(front.status) || front.signo != 0)
+    if (front.helper != 0)
+        end_orphans(&front);
+    if (front.helper != 0 || WIFSIGNALED(front.status) || front.signo != 0)
         wait_for_orphans(&front);
     argc = conclude(&front);
     dm_front_ranks_fini(&front.ranks);

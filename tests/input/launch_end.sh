@@ -101,6 +101,7 @@ outside() {
     front) kill -$sig $job ;;
     group) kill -$sig -$job ;;
     hydra) kill -$sig $(pgrep -P $job) ;;
+    helper) kill -$sig $(pgrep -P $(pgrep -P $job)) ;;
     esac
     wait $job
     rc=$?
@@ -118,5 +119,43 @@ for how in hear deaf; do
     done
     check "SIGKILL to mpiexec, $how" outside KILL front $how running
     check "SIGKILL to Hydra, $how" outside KILL hydra $how 'process manager.*killed by signal 9'
+    check "SIGKILL to Hydra's helper, $how" outside KILL helper $how 'helper on this host .*killed by signal 9'
 done
+check 'SIGTERM to Hydra' outside TERM hydra hear 'signal 15'
+
+# Ranks without MPI know of nothing.
+prog="sleep 60.$$"
+without_mpi() {
+    mpiexec -n 2 $prog >out 2>&1 </dev/null &
+    for ((i = 0; i < 100; i++)); do
+        pgrep -f "^$prog" >/dev/null && break
+        sleep 0.1
+    done
+    kill -9 $(pgrep -P $(pgrep -P $!))
+    wait $!
+    [ $? != 0 ] && ! left && grep -q 'helper on this host' out
+}
+check "SIGKILL to Hydra's helper, no MPI" without_mpi
+
+# What must not end it
+hangup() {
+    (trap '' HUP; exec mpiexec -n 2 sh -c 'echo running; sleep 1') >out 2>&1 </dev/null &
+    for ((i = 0; i < 100; i++)); do
+        grep -q running out && break
+        sleep 0.1
+    done
+    kill -HUP $!
+    wait $! || { cat out; return 1; }
+}
+check 'SIGHUP under nohup' hangup
+background() {
+    timeout 20 script -qec "bash -c 'set -m; mpiexec -n 2 sleep 0.3 & wait %1; echo ended \$?; kill -9 %1'" /dev/null \
+        </dev/null | tee out | grep -q 'ended 0' || { cat out; return 1; }
+}
+if command -v script >/dev/null 2>&1; then
+    check 'in the background of a terminal' background
+else
+    skip_one 'script is not there (package bsdutils)'
+fi
+check 'a reader that leaves' [ "$({ mpiexec -n 2 seq 1000000 2>err || true; } | head -n 1)" = 1 ]
 totals

@@ -45,6 +45,13 @@ chmod +x bin/my-hydra
 check "DATUM_HYDRA, its exit status" status 9 'hydra got: -n 1 -x a b$' \
     env DATUM_HYDRA=bin/my-hydra mpiexec -n 1 -x 'a b'
 check_fails 'no program' 'no program is named' mpiexec
+check_fails 'options without a program' 'no program is named at the end' mpiexec -genv A B -n 2
+check_fails 'a part without a program' "no program is named before a ':'" mpiexec -n 1 : -n 1 ./prog
+for n in 0 -1 x 2x; do
+    check_fails "-n $n" "-n is '$n', but must be a number" mpiexec -n $n ./prog
+    check_fails "--np=$n" "-np is '$n', but must be a number" mpiexec --np=$n ./prog
+done
+check 'options with an equals sign' says 'rank 1 of 2' mpiexec --n=2 -genv=A=B ./prog
 check '--version' says '^Datum [0-9]' mpiexec --version
 check '--help' says 'DATUM_HYDRA' mpiexec --help
 check "Hydra's help" says 'genvall' mpiexec --help
@@ -59,6 +66,12 @@ check 'an empty DAT_OVERRIDE is set' says "^$DATUM_BUILD/etc/dat.conf$" \
 check 'LD_PRELOAD is kept' says '^<>$' env -u LD_PRELOAD mpiexec -n 1 sh -c 'echo "<$LD_PRELOAD>"'
 check 'LD_PRELOAD of the user is kept' says '^<libm.so.6>$' \
     env LD_PRELOAD=libm.so.6 mpiexec -n 1 sh -c 'echo "<$LD_PRELOAD>"'
+
+# the port for ranks on other hosts, if any: options tell, wherever they stand, and no program's arguments
+report() { mpiexec "$@" </dev/null | tr -cd :; }
+check 'no port for one host' [ "$(report -n 1 sh -c 'echo $DATUM_REPORT' x -hosts localhost -f y)" = : ]
+check 'a port for several' [ "$(report -hosts=localhost -n 1 sh -c 'echo $DATUM_REPORT')" = \
+    "$(report -n 1 -hosts localhost sh -c 'echo $DATUM_REPORT')" ]
 
 # one session for the ranks of a host, a process group for each
 mpiexec -n 3 sh -c 'ps -o sess=,pgid= -p $$' >sessions
@@ -80,6 +93,10 @@ ends() {
 }
 check 'standard input that nobody reads' ends
 check 'no standard input' timeout 60 mpiexec -n 2 cat <&-
+check 'standard input with -pmi-port' [ "$(timeout 60 mpiexec -pmi-port -n 2 cat <numbers | tail -n 1)" = 500000 ]
+printf '#!/bin/sh\nexec mpiexec.hydra "$@"\n' >bin/to-hydra
+chmod +x bin/to-hydra
+check 'standard input by a script for Hydra' [ "$(echo hello | DATUM_HYDRA=bin/to-hydra timeout 60 mpiexec -n 1 cat)" = hello ]
 check 'no variable of ours is left' says '^<>$' mpiexec -n 1 sh -c 'echo "<$DATUM_STDIN_FD>"' </dev/null
 
 check 'our library comes first' says "^$DATUM_BUILD/lib:/other/lib$" \

@@ -4,6 +4,7 @@
  */
 #include "providers/shm/shm.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -16,6 +17,8 @@
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "util/log.h"
 
 /* Since Linux 6.5; older headers do not have it. */
 #define DM_SO_PEERPIDFD 77
@@ -85,6 +88,17 @@ static void watch(struct dm_shm_ia *ia, struct dm_shm_peer *peer, int sock)
         dm_shm_src_bury(ia, &death->src);
 }
 
+/* To whoever connects it looks as if nobody were there: say so once. */
+static void explain_no_map(struct dm_shm_ia *ia, size_t size)
+{
+    if (!ia->is_short_told)
+        dm_log_warn(
+            "%s: %zu MiB of a peer's memory cannot be mapped: %s; raise the limit of address space "
+            "(ulimit -v), or have all say a smaller segment= in the ia_params",
+            ia->pia.obj.provider->device_name, size >> 20, strerror(errno));
+    ia->is_short_told = true;
+}
+
 struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int sock, int fd, uint64_t id, pid_t pid)
 {
     struct dm_shm_peer *peer;
@@ -105,6 +119,7 @@ struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int sock, int fd, uint
         return NULL;
     map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (map == MAP_FAILED) {
+        explain_no_map(ia, size);
         free(peer);
         return NULL;
     }

@@ -55,6 +55,7 @@ struct dm_shm_ia {
     struct dm_list srcs;
     struct dm_list graves; /* dead sources, freed by the progress thread */
     int n_embryos;         /* accepted sockets without a request so far */
+    bool is_short_told;    /* that this process is short of address space */
     uint32_t last_owner;
     int epoll_fd;
     struct dm_shm_src kick;
