@@ -25,6 +25,23 @@ int dm_status_set_cancelled_flag(MPI_Status *status, int flag)
     return DM_OK;
 }
 
+/* Constants that stand for no status, which the Fortran library sets, hold nothing to convert. */
+static int check_f_status(const MPI_Fint *f_status)
+{
+    if (f_status == MPI_F_STATUS_IGNORE || f_status == MPI_F_STATUSES_IGNORE)
+        return DM_FAIL(DM_ERR_ARG, "f_status is MPI_F_STATUS%s_IGNORE, but a status is needed",
+                       f_status == MPI_F_STATUS_IGNORE ? "" : "ES");
+    return DM_OK;
+}
+
+static int check_f08_status(const MPI_F08_status *f08_status)
+{
+    if (f08_status == MPI_F08_STATUS_IGNORE || f08_status == MPI_F08_STATUSES_IGNORE)
+        return DM_FAIL(DM_ERR_ARG, "f08_status is MPI_F08_STATUS%s_IGNORE, but a status is needed",
+                       f08_status == MPI_F08_STATUS_IGNORE ? "" : "ES");
+    return DM_OK;
+}
+
 int dm_status_c2f(const MPI_Status *c_status, MPI_Fint *f_status)
 {
     memcpy(f_status, c_status, sizeof(*c_status));
@@ -39,24 +56,36 @@ int dm_status_c2f08(const MPI_Status *c_status, MPI_F08_status *f08_status)
 
 int dm_status_f082c(const MPI_F08_status *f08_status, MPI_Status *c_status)
 {
-    memcpy(c_status, f08_status, sizeof(*c_status));
-    return DM_OK;
+    int err = check_f08_status(f08_status);
+
+    if (err == DM_OK)
+        memcpy(c_status, f08_status, sizeof(*c_status));
+    return err;
 }
 
 int dm_status_f082f(const MPI_F08_status *f08_status, MPI_Fint *f_status)
 {
-    memcpy(f_status, f08_status, sizeof(*f08_status));
-    return DM_OK;
+    int err = check_f08_status(f08_status);
+
+    if (err == DM_OK)
+        memcpy(f_status, f08_status, sizeof(*f08_status));
+    return err;
 }
 
 int dm_status_f2f08(const MPI_Fint *f_status, MPI_F08_status *f08_status)
 {
-    memcpy(f08_status, f_status, sizeof(*f08_status));
-    return DM_OK;
+    int err = check_f_status(f_status);
+
+    if (err == DM_OK)
+        memcpy(f08_status, f_status, sizeof(*f08_status));
+    return err;
 }
 
 int dm_status_f2c(const MPI_Fint *f_status, MPI_Status *c_status)
 {
-    memcpy(c_status, f_status, sizeof(*c_status));
-    return DM_OK;
+    int err = check_f_status(f_status);
+
+    if (err == DM_OK)
+        memcpy(c_status, f_status, sizeof(*c_status));
+    return err;
 }

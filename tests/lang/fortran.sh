@@ -13,6 +13,8 @@ runs() { mpiexec -n "$1" "./$2" >out 2>&1 && grep -q 'all well' out || { cat out
 check 'mpif.h compiles' mpifort -I"$here" -o mpifh "$here/mpifh.f90" "$here/callbacks.f90"
 check 'use mpi compiles' mpif90 -I"$here" -o usempi "$here/usempi.f90" "$here/callbacks.f90"
 check 'use mpi_f08 compiles' mpifort -o usef08 "$here/usef08.f90"
+check 'more of use mpi_f08 compiles' mpifort -o f08more "$here/f08more.f90"
+for n in 1 2; do check "f08more on $n ranks" runs $n f08more; done
 for n in 1 2 4; do
     for p in mpifh usempi usef08; do
         check "$p on $n ranks" runs $n $p

@@ -77,6 +77,17 @@ int c_look(MPI_Fint comm, MPI_Fint dtype, MPI_Fint group, MPI_Fint op, MPI_Fint 
     return take_fails();
 }
 
+/* Where a status of Fortran's is a constant that stands for none, there is nothing to convert. */
+int c_no_status(const MPI_Fint *ignore, const MPI_Fint *ignore_all)
+{
+    MPI_Status status;
+
+    CHECK(ignore == MPI_F_STATUS_IGNORE && ignore_all == MPI_F_STATUSES_IGNORE);
+    CHECK(MPI_Status_f2c(ignore, &status) != MPI_SUCCESS);
+    CHECK(MPI_Status_f2c(ignore_all, &status) != MPI_SUCCESS);
+    return take_fails();
+}
+
 /* A copy callback sees an integer by its address. */
 static int copy(MPI_Comm comm, int key, void *extra, void *in, void *out, int *flag)
 {

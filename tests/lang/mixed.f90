@@ -8,6 +8,10 @@ module there
             integer(c_int), value :: comm, dtype, group, op, info, eh, win, key
             integer(c_int) :: status(*)
         end function
+        integer(c_int) function c_no_status(ignore, ignore_all) bind(c)
+            import :: c_int
+            integer(c_int) :: ignore(*), ignore_all(*)
+        end function
         integer(c_int) function c_key() bind(c)
             import :: c_int
         end function
@@ -66,6 +70,9 @@ program mixed
     call MPI_SENDRECV(x, 1, MPI_INTEGER, mod(rank + 1, size), 9, y, 1, MPI_INTEGER, &
                       mod(rank + size - 1, size), 9, comm, status, err)
     fails = fails + c_look(comm, dtype, group, op, info, eh, win, key, status)
+    call MPI_COMM_SET_ERRHANDLER(MPI_COMM_WORLD, MPI_ERRORS_RETURN, err)
+    call MPI_COMM_SET_ERRHANDLER(MPI_COMM_SELF, MPI_ERRORS_RETURN, err)
+    fails = fails + c_no_status(MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE)
 
     ! an attribute of C's: a pointer, here its address; and of Fortran's, in a dup by C's function
     key = c_key()

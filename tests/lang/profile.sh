@@ -16,6 +16,21 @@ check 'C runs' says 'profile: 3 sends, 1 reductions' mpiexec -n 2 ./c
 check 'C, not linked' mpicc -o plain "$here/profiled.c"
 check 'preloaded' says 'profile: 3 sends, 1 reductions' \
     mpiexec -n 2 env LD_PRELOAD="$PWD/libprofile.so" ./plain
+# Two in a row, which the library's own work must not call; and out of an archive.
+twice() { # CALLS COMMAND...
+    want=$1
+    shift
+    "$@" >out 2>&1 && test "$(grep -cx "chained: $want calls, 0 inner" out)" = 2 || { cat out; return 1; }
+}
+for i in 1 2; do
+    check "library $i of a row" mpicc -D_GNU_SOURCE -shared -fPIC -o libchained$i.so "$here/chained.c"
+done
+check 'two' twice 7 mpiexec -n 2 env LD_PRELOAD="$PWD/libchained1.so $PWD/libchained2.so" ./plain
+check 'two over a third' says 'profile: 3 sends, 1 reductions' mpiexec -n 2 env \
+    LD_PRELOAD="$PWD/libchained1.so $PWD/libchained2.so $PWD/libprofile.so" ./plain
+check 'archive' sh -c "mpicc -c -o profile.o '$here/profile.c' && ar rc libprofile.a profile.o &&
+    mpicc -o static '$here/profiled.c' ./libprofile.a"
+check 'archive runs' says 'profile: 3 sends, 1 reductions' mpiexec -n 2 ./static
 check 'alone' sh -c '! mpiexec -n 2 ./plain | grep .'
 if ! command -v gfortran >/dev/null || [ -z "$(ls /usr/include/*/mpich/mpif.h 2>/dev/null)" ]; then
     skip_one 'Fortran: gfortran or mpif.h is not there (packages gfortran, libmpich-dev)'
@@ -24,6 +39,8 @@ fi
 check 'Fortran' mpifort -o f "$here/profiled.f90"
 check 'C under Fortran' says 'profile: 3 sends, 1 reductions' \
     mpiexec -n 2 env LD_PRELOAD="$PWD/libprofile.so" ./f
+check 'two under Fortran' twice 6 mpiexec -n 2 env \
+    LD_PRELOAD="$PWD/libchained1.so $PWD/libchained2.so" ./f
 check 'in Fortran' mpifort -o ff "$here/profiled.f90" "$here/profile.f90"
 check 'in Fortran runs' says 'profile: 3 sends' mpiexec -n 2 ./ff
 totals
