@@ -87,8 +87,8 @@ bool dm_p2p_unexp_room(struct dm_p2p_unexp *u, size_t len)
         i++;
     u->room = i;
     if (i < DM_P2P_N_ROOMS && rooms->free[i] != NULL) {
-        u->data = rooms->free[i];
-        memcpy(&rooms->free[i], u->data, sizeof(char *));
+        u->data = (char *)rooms->free[i];
+        rooms->free[i] = rooms->free[i]->next;
         rooms->held -= DM_P2P_ROOM_MIN << i;
         return true;
     }
@@ -99,24 +99,25 @@ bool dm_p2p_unexp_room(struct dm_p2p_unexp *u, size_t len)
 static void leave_room(struct dm_p2p_unexp *u)
 {
     struct dm_p2p_rooms *rooms = &dm_p2p.rooms;
+    struct dm_p2p_room *room = (struct dm_p2p_room *)(void *)u->data;
 
     if (u->room == DM_P2P_N_ROOMS ||
         rooms->held + (DM_P2P_ROOM_MIN << u->room) > DM_P2P_ROOMS_MAX) {
         free(u->data);
         return;
     }
-    memcpy(u->data, &rooms->free[u->room], sizeof(char *));
-    rooms->free[u->room] = u->data;
+    room->next = rooms->free[u->room];
+    rooms->free[u->room] = room;
     rooms->held += DM_P2P_ROOM_MIN << u->room;
 }
 
 void dm_p2p_rooms_free(void)
 {
     for (int i = 0; i < DM_P2P_N_ROOMS; i++) {
-        char *room = dm_p2p.rooms.free[i], *next;
+        struct dm_p2p_room *room = dm_p2p.rooms.free[i], *next;
 
         for (; room != NULL; room = next) {
-            memcpy(&next, room, sizeof(next));
+            next = room->next;
             free(room);
         }
     }

@@ -193,12 +193,15 @@ struct dm_p2p_flow {
 };
 enum dm_p2p_flow_bit { DM_FLOW_TOLD = 1, DM_FLOW_ASK = 2 };
 
-/* Memory for the data of unexpected messages that is free, by size: lists linked by the first word. */
+/* Memory for the data of unexpected messages that is free, by size. */
 #define DM_P2P_ROOM_MIN  ((size_t)512)
 #define DM_P2P_N_ROOMS   8                 /* classes, each twice as long as the one before */
 #define DM_P2P_ROOMS_MAX ((size_t)2 << 20) /* bytes that are kept */
+struct dm_p2p_room {
+    struct dm_p2p_room *next;
+};
 struct dm_p2p_rooms {
-    char *free[DM_P2P_N_ROOMS];
+    struct dm_p2p_room *free[DM_P2P_N_ROOMS];
     size_t held;
 };
 
