@@ -235,7 +235,7 @@ static int poll_fds(struct pollfd fds[3], uint64_t deadline)
 }
 
 /*
- * Who waits was woken by what is not for it: peers read and write this process's memory. More of it
+ * Who waits was woken, perhaps by what is not for it: peers read and write this process's memory. More of it
  * often comes soon, and waking up costs more than carrying it out. So the waiter stays for a moment
  * before it sleeps again; after a moment in vain the next 1, 3, 7 ... 63 times it does not.
  */

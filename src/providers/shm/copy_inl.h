@@ -1,6 +1,6 @@
 /*
  * Copies whose end arrives last: a consumer may spin on the last bytes of its
- * buffer. Up to 64 bytes are moved by words, without a call; all stores to one
+ * buffer. Up to 256 bytes are moved by words, without a call; all stores to one
  * cache line are next to each other.
  */
 #ifndef DM_PROVIDERS_SHM_COPY_INL_H
