@@ -68,3 +68,13 @@ int dm_chan_rndv(struct dm_chan *chan, int proc)
     conn = dm_adapt_conn(chan->adapt, proc);
     return conn == NULL ? DM_RNDV_PIPE : dm_adapt_rndv(conn);
 }
+
+int dm_chan_rndv_begin(struct dm_chan *chan, int proc, size_t len, struct dm_ways **ways_p)
+{
+    struct dm_conn *conn;
+
+    if (proc == chan->rank)
+        return DM_RNDV_PIPE;
+    conn = dm_adapt_conn(chan->adapt, proc);
+    return conn == NULL ? DM_RNDV_PIPE : dm_adapt_rndv_begin(conn, len, ways_p);
+}

@@ -93,10 +93,19 @@ int dm_adapt_connect(struct dm_conn *conn);
 /* True when puts can be taken. */
 bool dm_adapt_is_ready(const struct dm_conn *conn);
 /*
- * How large messages to this peer travel, a value of DATUM_RNDV: what that says, or instead of DM_RNDV_AUTO
- * DM_RNDV_READ or DM_RNDV_PIPE, measured at the first call on a rail (under a millisecond).
+ * How a large message to this peer is offered, a value of DATUM_RNDV: what that says, or instead of
+ * DM_RNDV_AUTO DM_RNDV_READ or, if a tuning file wants it, DM_RNDV_PIPE. Both are measured at the first call on
+ * a rail (under a millisecond).
  */
 int dm_adapt_rndv(struct dm_conn *conn);
+/*
+ * How len bytes that the peer offers to be read are to come: DM_RNDV_READ or DM_RNDV_PIPE, whichever is
+ * faster now (ways.h), or what dm_adapt_rndv says. When *ways_p is set, dm_adapt_rndv_end has to follow, with
+ * the way they came and how many of them (0: it failed).
+ */
+struct dm_ways;
+int dm_adapt_rndv_begin(struct dm_conn *conn, size_t len, struct dm_ways **ways_p);
+void dm_adapt_rndv_end(struct dm_ways *ways, int how, size_t len);
 
 /* ---- the eager path: an ordered byte pipe ---- */
 

@@ -19,6 +19,7 @@
 #include "dapl_adapt/dapl_adapt.h"
 #include "dapl_adapt/dat.h"
 #include "dapl_adapt/probe_ia.h"
+#include "dapl_adapt/ways.h"
 #include "util/tune.h"
 
 #define DM_IA_ADDR_MAX DM_PROBE_ADDR_MAX
@@ -111,8 +112,7 @@ struct dm_ia {
     /* measured once for all peers reached by it, or tuned: 0 not yet, 1 read is better, 2 pipe */
     int rndv_choice;
     int n_measured;
-    double read_gbs;
-    double pipe_gbs;
+    struct dm_ways ways; /* is_on: how fast the two were; what comes is timed further on */
 };
 
 /*

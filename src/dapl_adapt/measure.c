@@ -138,10 +138,10 @@ static void measure(struct dm_conn *conn)
         return;
     copy = time_copy(conn, piece);
     pipe = (double)(write + copy) * (adapt->is_crowded ? CROWD_FACTOR : PIPE_FACTOR);
-    ia->read_gbs = DM_PROBE_LEN / (double)read;
-    ia->pipe_gbs = DM_PROBE_LEN / pipe;
     ia->rndv_choice = pipe < (double)read ? PIPE_ONLY : READ_ONLY;
-    DM_TRACE(RNDV, "%s reads %.1f GB/s, pipe %.1f GB/s", ia->name, ia->read_gbs, ia->pipe_gbs);
+    dm_ways_init(&ia->ways, DM_PROBE_LEN / (double)read, DM_PROBE_LEN / pipe, dm_clock_ns());
+    DM_TRACE(RNDV, "%s reads %.1f GB/s, pipe %.1f GB/s", ia->name, DM_PROBE_LEN / (double)read,
+             DM_PROBE_LEN / pipe);
 }
 
 int dm_adapt_rndv(struct dm_conn *conn)
@@ -158,5 +158,21 @@ int dm_adapt_rndv(struct dm_conn *conn)
         if (conn->ia->n_probes == 0)
             measure(conn);
     }
-    return conn->ia->rndv_choice == PIPE_ONLY ? DM_RNDV_PIPE : DM_RNDV_READ;
+    return conn->ia->rndv_choice == PIPE_ONLY && !conn->ia->ways.is_on ? DM_RNDV_PIPE
+                                                                       : DM_RNDV_READ;
+}
+
+int dm_adapt_rndv_begin(struct dm_conn *conn, size_t len, struct dm_ways **ways_p)
+{
+    int how = dm_adapt_rndv(conn);
+
+    if (how != DM_RNDV_READ || dm_cfg()->rndv != DM_RNDV_AUTO || !conn->ia->ways.is_on)
+        return how;
+    *ways_p = &conn->ia->ways;
+    return dm_ways_begin(*ways_p, len, dm_clock_ns()) == DM_WAY_PIPE ? DM_RNDV_PIPE : DM_RNDV_READ;
+}
+
+void dm_adapt_rndv_end(struct dm_ways *ways, int how, size_t len)
+{
+    dm_ways_end(ways, how == DM_RNDV_PIPE ? DM_WAY_PIPE : DM_WAY_READ, len, dm_clock_ns());
 }

@@ -38,8 +38,8 @@
     X(RNDV, ENUM, "auto", rndv,                                                                    \
       "auto|read|pipe|write|imm: rendezvous by RDMA read and a FIN; by copies through the ring; "  \
       "by RDMA write after the receiver's answer and a FIN; by RDMA write whose immediate value "  \
-      "is the FIN, where the provider has that; auto: read or pipe, what a measurement at "        \
-      "connection time shows to be faster")                                                        \
+      "is the FIN, where the provider has that; auto: read or pipe, whichever is faster now, by "  \
+      "what large messages took")                                                                  \
     X(RNDV_INLINE, BOOL, "no", rndv_inline,                                                        \
       "send the first bytes of a message with the request to send, at most 4k of them")            \
     X(CHUNK, SIZE, "auto", chunk,                                                                  \

@@ -17,5 +17,5 @@ int main(void)
             if (len >= 8 && (to + len) % 8 == 0)
                 CHECK(tail == 8); /* a counter, polled as a whole */
         }
-    return 0;
+    return test_result();
 }

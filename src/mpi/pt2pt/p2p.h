@@ -120,6 +120,7 @@ struct dm_p2p_req {
     bool is_posted;
     bool is_active;    /* in dm_p2p.active: something of the peer is awaited */
     bool is_reading;   /* rdma is under way, or expected */
+    bool is_piped;     /* ways: by the pipe, not by reading */
     bool is_counted;   /* in dm_p2p.n_sends */
     bool holds_refs;   /* of comm and type */
     bool is_recalling; /* MPI_Cancel was called for a send */
@@ -131,6 +132,7 @@ struct dm_p2p_req {
     size_t base;    /* where the payload of the current DATA packet starts */
     uint64_t peer_req;
     struct dm_mr *mr;
+    struct dm_ways *ways; /* of a receive under way that is timed (dm_adapt_rndv_end), or NULL */
     struct dm_p2p_unexp *unexp; /* of a matched probe, or whose data are still coming */
     struct dm_p2p_req *inner;   /* buffered: the send proper, with a reference; else NULL */
     void (*on_over)(void *arg); /* dm_p2p_watch, or NULL */
@@ -391,6 +393,8 @@ void dm_p2p_rndv_recv(struct dm_p2p_req *r, int proc, const struct dm_p2p_unexp 
 void dm_p2p_rndv_send(struct dm_p2p_req *r, const struct dm_mkey *key);
 /* Let a queued eager message be a request to send instead. */
 void dm_p2p_rndv_instead(struct dm_p2p_req *r);
+/* What came of a receive that is timed (r->ways) is len bytes; 0: it failed. */
+void dm_p2p_rndv_timed(struct dm_p2p_req *r, size_t len);
 /* Packed bytes of a send whose data are not contiguous, for dm_chan_send.read. */
 void dm_p2p_read(struct dm_chan_send *send, size_t offset, void *dst, size_t len);
 

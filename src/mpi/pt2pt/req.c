@@ -73,6 +73,7 @@ void dm_p2p_req_init(struct dm_p2p_req *r, enum dm_req_kind kind, struct dm_comm
     r->is_counted = false;
     r->holds_refs = false;
     r->mr = NULL;
+    r->ways = NULL;
     r->on_over = NULL;
     r->unexp = NULL;
     r->id = 0;
@@ -108,6 +109,8 @@ void dm_p2p_req_over(struct dm_p2p_req *r)
         dm_adapt_unreg(dm_chan_adapt(dm_world.chan), r->mr);
         r->mr = NULL;
     }
+    if (dm_unlikely(r->ways != NULL))
+        dm_p2p_rndv_timed(r, r->req.err == DM_OK ? r->want : 0);
     dm_p2p.n_sends -= r->is_counted;
     r->is_counted = false;
     /* One of two holders: the last one frees. */

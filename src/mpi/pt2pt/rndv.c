@@ -269,11 +269,19 @@ static void send_cts(struct dm_p2p_req *r, const struct dm_p2p_cts *where)
         dm_p2p_fatal("no memory for a rendezvous packet");
 }
 
+void dm_p2p_rndv_timed(struct dm_p2p_req *r, size_t len)
+{
+    dm_adapt_rndv_end(r->ways, r->is_piped ? DM_RNDV_PIPE : DM_RNDV_READ, len);
+    r->ways = NULL;
+}
+
 static void read_done(struct dm_rdma *rdma, int err)
 {
     struct dm_p2p_req *r = dm_container_of(rdma, struct dm_p2p_req, io.rdma);
 
     r->is_reading = false;
+    if (r->ways != NULL)
+        dm_p2p_rndv_timed(r, err == DM_OK ? r->want - r->got : 0);
     if (err == DM_OK) {
         send_fin(r);
     } else if (!dm_chan_is_lost(dm_world.chan, r->proc)) {
@@ -325,11 +333,21 @@ static bool ask_write(struct dm_p2p_req *r, uint32_t how)
 /* By the way that the sender offers, if it can be gone here. */
 static bool start_rdma(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
 {
+    int how;
+
     if (r->addr == NULL || rts->how == DM_RNDV_PIPE)
         return false;
     if (rts->how != DM_RNDV_READ)
         return ask_write(r, rts->how);
-    return dm_chan_rndv(dm_world.chan, r->proc) == DM_RNDV_READ && start_read(r, rts);
+    how = dm_chan_rndv_begin(dm_world.chan, r->proc, r->want - r->got, &r->ways);
+    r->is_piped = how == DM_RNDV_PIPE;
+    if (how != DM_RNDV_READ)
+        return false;
+    if (start_read(r, rts))
+        return true;
+    if (r->ways != NULL)
+        dm_p2p_rndv_timed(r, 0);
+    return false;
 }
 
 void dm_p2p_rndv_recv(struct dm_p2p_req *r, int proc, const struct dm_p2p_unexp *u)
