@@ -125,6 +125,9 @@ struct dm_chan {
     struct dm_chan_helped helped[DM_SIDES]; /* of those that have ended */
     uint32_t skips;                         /* waits in which yielding the core is in vain, and */
     uint32_t n_skips;                       /* those that are left of them */
+    uint32_t n_taken;                       /* yields in which somebody else ran (yield.c) */
+    uint64_t next_nap;
+    uint64_t nap_pause;
     struct dm_adapt_job job;
 };
 
@@ -170,6 +173,8 @@ bool dm_helper_send(struct dm_helper *helper);
  */
 uint64_t dm_chan_patience(bool is_crowded, uint64_t crowded_ns);
 void dm_chan_block(struct dm_chan *chan, uint64_t us);
+/* Give the core to others, or look for another one. (yield.c) */
+void dm_chan_yield(struct dm_chan *chan, bool is_crowded);
 /*
  * The same for a wait that yields its core while processes outnumber cores: for a while, unless that
  * was in vain lately because others want the core than those who are waited for. Tell how it ended. (progress.c)

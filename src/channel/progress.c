@@ -125,7 +125,7 @@ static DM_NOINLINE void rest(struct dm_chan *chan)
         if (now - chan->idle_since < chan->idle_most) {
             chan->n_polls = chan->n_idle + (is_crowded ? 1 : POLLS);
             if (is_crowded || now - chan->idle_since > YIELD_NS)
-                sched_yield();
+                dm_chan_yield(chan, is_crowded);
             return;
         }
         if (is_crowded)
@@ -211,7 +211,7 @@ bool dm_chan_is_crowded(const struct dm_chan *chan)
 }
 
 /* Idle for long enough to sleep? */
-static bool is_over(struct dm_chan_idle *idle)
+static bool is_over(struct dm_chan *chan, struct dm_chan_idle *idle)
 {
     uint64_t spin = dm_chan_patience(idle->is_crowded, idle->patience), now = dm_clock_ns();
 
@@ -220,7 +220,7 @@ static bool is_over(struct dm_chan_idle *idle)
     if (now - idle->since >= spin)
         return true;
     if (!idle->is_crowded && now - idle->since > SHARE_NS)
-        sched_yield();
+        dm_chan_yield(chan, false);
     return false;
 }
 
@@ -236,11 +236,11 @@ bool dm_chan_progress_spin(struct dm_chan *chan, struct dm_chan_idle *idle)
     }
     idle->n++;
     if (!idle->is_crowded)
-        return idle->n % SHARE_POLLS == 0 && is_over(idle);
+        return idle->n % SHARE_POLLS == 0 && is_over(chan, idle);
     if (idle->since == 0)
         idle->since = dm_clock_ns();
     sched_yield();
-    return idle->n >= YIELDS && is_over(idle);
+    return idle->n >= YIELDS && is_over(chan, idle);
 }
 
 void dm_chan_sleep(struct dm_chan *chan, struct dm_chan_idle *idle, uint64_t max_us)

@@ -5,7 +5,6 @@
  * processes outnumber cores the core is given away after each pass. In the end the process sleeps
  * in the provider, after having said so where the writer of the word sees it: a packet wakes it.
  */
-#include <sched.h>
 #include <stdatomic.h>
 
 #include "channel/chan.h"
@@ -62,7 +61,7 @@ void dm_chan_wait_word(struct dm_chan *chan, struct dm_chan_word *word)
             sleep_for(chan, word, wait_us);
             wait_us = wait_us * 2 < WAIT_MAX_US ? wait_us * 2 : WAIT_MAX_US;
         } else if (is_crowded || spent > YIELD_NS) {
-            sched_yield();
+            dm_chan_yield(chan, is_crowded);
         }
         dm_gate_yield();
     }

@@ -85,34 +85,6 @@ void dm_conn_cut(struct dm_link *link)
     dm_serial_unlock();
 }
 
-void dm_conn_free_all(struct dm_adapt *adapt)
-{
-    struct dm_conn *conn;
-
-    while ((conn = atomic_load_explicit(&adapt->all, memory_order_acquire)) != NULL) {
-        atomic_store_explicit(&adapt->all, conn->next_made, memory_order_release);
-        for (int k = 0; k < DM_LINK_N; k++) {
-            if (conn->link[k].state == DM_LINK_UP)
-                dm_conn_cut(&conn->link[k]);
-            dm_conn_free_ep(&conn->link[k].ep);
-            dm_conn_free_ep(&conn->link[k].dropped);
-            dm_conn_turn_away(&conn->link[k]);
-        }
-        for (int k = 0; k < DM_LANES; k++)
-            free(conn->lane[k].parts);
-        while (conn->tx.n_refs > 0)
-            dm_adapt_unreg(adapt, conn->tx.refs[--conn->tx.n_refs]);
-        dm_eager_sr_free(conn);
-        dm_region_free(&conn->region);
-        free(conn->card);
-        free(conn);
-    }
-    free(adapt->active);
-    free((void *)adapt->conns);
-    adapt->active = NULL;
-    adapt->conns = NULL;
-}
-
 void dm_conn_hello(struct dm_conn *conn, enum dm_link_kind link, enum dm_hello_kind kind,
                    struct dm_hello *hello_p)
 {

@@ -340,6 +340,7 @@ int dm_conn_init_all(struct dm_adapt *adapt);
  * none but the main thread runs.
  */
 struct dm_conn *dm_conn_make(struct dm_adapt *adapt, int proc);
+/* End all connections and free them; the servers have stopped. (conn_close.c) */
 void dm_conn_free_all(struct dm_adapt *adapt);
 /* Start own attempts of a link. Main thread. */
 int dm_conn_start(struct dm_conn *conn, enum dm_link_kind kind);
