@@ -126,8 +126,7 @@ static void close_both(void)
     FAKE_CALL(fake.delay = 0);
     for (int r = 0; r < N; r++)
         dm_adapt_quiesce(sides[r].adapt);
-    for (int r = 0; r < N; r++)
-        CHECK_EQ(dm_adapt_close(sides[r].adapt), DM_OK);
+    job_close_both(sides[0].adapt, sides[1].adapt);
     CHECK_EQ(fake.n_lmrs, 0);
     CHECK(fake.eps == NULL);
     CHECK(fake.psps == NULL);

@@ -152,4 +152,25 @@ static inline int job_run(const char *what, int n, const char *settings,
     return n_failed;
 }
 
+static inline void *job_close(void *adapt)
+{
+    CHECK_EQ(dm_adapt_close(adapt), DM_OK);
+    return NULL;
+}
+
+/* Both "processes" of one program end at once, as those of a job do; NULL: it is not there. */
+static inline void job_close_both(struct dm_adapt *a, struct dm_adapt *b)
+{
+    pthread_t thread;
+
+    if (a != NULL && pthread_create(&thread, NULL, job_close, a) != 0) {
+        CHECK(!"a thread");
+        return;
+    }
+    if (b != NULL)
+        job_close(b);
+    if (a != NULL)
+        pthread_join(thread, NULL);
+}
+
 #endif

@@ -193,8 +193,8 @@ static void close_both(void)
             n_again += sides[r].adapt->ias[i]->counts.n_again;
             again_len += sides[r].adapt->ias[i]->counts.again_len;
         }
-        CHECK_EQ(dm_adapt_close(sides[r].adapt), DM_OK);
     }
+    job_close_both(sides[0].adapt, sides[1].adapt);
     CHECK_EQ(fake.n_lmrs, 0);
     CHECK(fake.eps == NULL);
     CHECK(fake.psps == NULL);

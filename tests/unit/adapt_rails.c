@@ -89,12 +89,11 @@ static void move_away(int r)
 static void close_both(void)
 {
     for (int r = 0; r < N; r++) {
-        if (adapts[r] != NULL) {
+        if (adapts[r] != NULL)
             dm_adapt_quiesce(adapts[r]);
-            CHECK_EQ(dm_adapt_close(adapts[r]), DM_OK);
-        }
-        adapts[r] = NULL;
     }
+    job_close_both(adapts[0], adapts[1]);
+    adapts[0] = adapts[1] = NULL;
     CHECK_EQ(fake.n_lmrs, 0);
 }
 
