@@ -17,6 +17,7 @@ struct dm_comm_circle {
     int peer_rank;        /* where `leader` of comm talks to it; or NULL */
     int leader;
     bool is_bridge; /* peer is to be used, whatever it is at this rank */
+    uint32_t lower_ctx; /* of a bridge: the lower id of both groups' communicators */
 };
 
 /*
