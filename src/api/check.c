@@ -5,6 +5,7 @@
 #include "api/check_inl.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #define ASSERT_FLAGS                                                                               \
@@ -412,10 +413,29 @@ int dm_check_counts_if(bool is_used, struct dm_counts counts, const struct dm_co
     return is_used ? dm_check_counts(counts, dm_comm_peer_size(comm), name) : DM_OK;
 }
 
-int dm_check_types_if(bool is_used, const MPI_Datatype *types, const struct dm_comm *comm,
-                      const char *name)
+int dm_check_types_used(const MPI_Datatype *types, struct dm_counts counts, MPI_Count n,
+                        const char *name)
 {
-    return is_used ? dm_check_types(types, dm_comm_peer_size(comm), name) : DM_OK;
+    char element[64];
+
+    if (types == NULL)
+        return n <= 0 ? DM_OK : dm_bad_ptr(name);
+    for (MPI_Count i = 0; i < n; i++) {
+        const struct dm_type *type = dm_type_get(types[i]);
+
+        if (dm_likely(type != NULL && type->is_committed) || dm_count_at(counts, (size_t)i) == 0)
+            continue;
+        snprintf(element, sizeof(element), "%s[%lld]", name, (long long)i);
+        return type == NULL ? dm_bad_handle(DM_KIND_TYPE, types[i], element)
+                            : dm_bad_uncommitted(types[i], element);
+    }
+    return DM_OK;
+}
+
+int dm_check_types_if(bool is_used, const MPI_Datatype *types, struct dm_counts counts,
+                      const struct dm_comm *comm, const char *name)
+{
+    return is_used ? dm_check_types_used(types, counts, dm_comm_peer_size(comm), name) : DM_OK;
 }
 
 int dm_check_displs_if(bool is_used, const void *displs, const char *name)

@@ -78,8 +78,11 @@ int dm_check_counts(struct dm_counts counts, MPI_Count n, const char *name);
 /* One count for each process of the other side. */
 int dm_check_counts_if(bool is_used, struct dm_counts counts, const struct dm_comm *comm,
                        const char *name);
-int dm_check_types_if(bool is_used, const MPI_Datatype *types, const struct dm_comm *comm,
-                      const char *name);
+/* Types that move data; where there is nothing to move any handle will do, as in MPICH. */
+int dm_check_types_used(const MPI_Datatype *types, struct dm_counts counts, MPI_Count n,
+                        const char *name);
+int dm_check_types_if(bool is_used, const MPI_Datatype *types, struct dm_counts counts,
+                      const struct dm_comm *comm, const char *name);
 int dm_check_displs_if(bool is_used, const void *displs, const char *name);
 /* MPI_IN_PLACE is allowed here. */
 int dm_check_buf_coll(bool is_used, const void *buf, size_t count, const struct dm_type *type,

@@ -99,20 +99,79 @@ static void truncated_between(int more, int less)
     free(b);
 }
 
-/* Vectors of different lengths are noticed by somebody; the communicator is lost. */
-static void uneven(void)
+static int reduce(int kind, const double *a, double *b, int n, MPI_Comm dup)
 {
-    int a[64] = {0}, b[64], is_noticed, n = 0;
+    switch (kind) {
+    case 0:
+        return MPI_Reduce_scatter_block(a, b, n, MPI_DOUBLE, MPI_SUM, dup);
+    case 1:
+        return MPI_Reduce(a, b, n, MPI_DOUBLE, MPI_SUM, 0, dup);
+    case 2:
+        return MPI_Reduce(a, b, n, MPI_DOUBLE, MPI_SUM, mp_size - 1, dup);
+    case 3:
+        return MPI_Allreduce(a, b, n, MPI_DOUBLE, MPI_SUM, dup);
+    case 4:
+        return MPI_Scan(a, b, n, MPI_DOUBLE, MPI_SUM, dup);
+    default:
+        return MPI_Exscan(a, b, n, MPI_DOUBLE, MPI_SUM, dup);
+    }
+}
+
+/*
+ * Vectors of different lengths are noticed by somebody, and nobody waits for ever; later the ranks can work
+ * together again.
+ */
+static void uneven(int kind, int n_first, int n_others)
+{
+    static double a[3 * 40000], b[3 * 40000];
+    int is_noticed, n = 0, one = 1;
     MPI_Comm dup;
 
     MUST(MPI_Comm_dup(comm, &dup));
     MUST(MPI_Barrier(dup));
     MUST(MPI_Barrier(dup));
-    is_noticed =
-        MPI_Reduce_scatter_block(a, b, mp_rank == 0 ? 2 : 3, MPI_INT, MPI_SUM, dup) != MPI_SUCCESS;
+    is_noticed = reduce(kind, a, b, mp_rank == 0 ? n_first : n_others, dup) != MPI_SUCCESS;
     MUST(MPI_Allreduce(&is_noticed, &n, 1, MPI_INT, MPI_SUM, comm));
     CHECK(mp_size == 1 || n > 0);
+    MUST(MPI_Allreduce(&one, &n, 1, MPI_INT, MPI_SUM, dup));
+    CHECK_EQ(n, mp_size);
     MUST(MPI_Comm_free(&dup));
+}
+
+/* The types of blocks must be committed; those of empty ones need not even be types. */
+static void block_types(void)
+{
+    int a[8] = {0}, b[8] = {0}, ones[8], none[8] = {0}, at[8];
+    MPI_Datatype raw[8], null[8], two;
+
+    MUST(MPI_Type_contiguous(1, MPI_INT, &two));
+    for (int i = 0; i < 8; i++) {
+        ones[i] = 1;
+        at[i] = i * (int)sizeof(int);
+        raw[i] = two;
+        null[i] = MPI_DATATYPE_NULL;
+    }
+    FAILS(MPI_Alltoallw(a, ones, at, raw, b, ones, at, raw, comm), MPI_ERR_TYPE);
+    FAILS(MPI_Alltoallw(a, ones, at, null, b, ones, at, null, comm), MPI_ERR_TYPE);
+    MUST(MPI_Alltoallw(a, none, at, null, b, none, at, null, comm));
+    MUST(MPI_Alltoallw(MPI_IN_PLACE, NULL, NULL, NULL, b, none, at, null, comm));
+    /* one block of a rank's is not empty: the one from and to its neighbours */
+    none[(mp_rank + 1) % mp_size] = 1;
+    null[(mp_rank + 1) % mp_size] = MPI_INT;
+    ones[(mp_rank + 1) % mp_size] = 0;
+    for (int i = 0; i < 8; i++) {
+        a[i] = 100 * mp_rank + i;
+        ones[i] = i == (mp_rank + mp_size - 1) % mp_size;
+        raw[i] = ones[i] ? MPI_INT : MPI_DATATYPE_NULL;
+    }
+    for (int i = 0; i < 3; i++) { /* by messages, then in shared memory */
+        b[(mp_rank + mp_size - 1) % mp_size] = -1;
+        MUST(MPI_Alltoallw(a, none, at, null, b, ones, at, raw, comm));
+        CHECK_EQ(b[(mp_rank + mp_size - 1) % mp_size],
+                 100 * ((mp_rank + mp_size - 1) % mp_size) + mp_rank);
+    }
+    MUST(MPI_Type_free(&two));
+    check_alive();
 }
 
 /* A rank's own block, where it is to be received: MPI_IN_PLACE was meant. */
@@ -162,13 +221,17 @@ int main(int argc, char **argv)
     if (!mp_is_library("MPICH"))
         misplaced();
     aliased();
+    block_types();
     truncated();
     if (mp_size > 1) {
         truncated_between(8400, 8000);
         truncated_between(20000, 16000);
     }
-    if (!mp_is_library("MPICH"))
-        uneven();
+    for (int kind = 0; kind < 6 && !mp_is_library("MPICH"); kind++) {
+        uneven(kind, 2, 3);
+        uneven(kind, 40000, 10000);
+        uneven(kind, 1500, 30000);
+    }
     MUST(MPI_Comm_dup(comm, &gone));
     {
         MPI_Comm stale = gone;

@@ -62,6 +62,23 @@ static void create(int wrong)
     MUST(MPI_Group_free(&world));
 }
 
+/* Neighbours that are none, or a wrong number of them, in both ways to make a distributed graph. */
+static void graphs(int wrong)
+{
+    int there = mp_rank == wrong ? mp_size : 0, me = mp_rank, degree = mp_rank == wrong ? -1 : 1;
+    MPI_Comm comm;
+    int err = MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &there, MPI_UNWEIGHTED, 0, NULL,
+                                             MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm);
+
+    CHECK_EQ(class_of(err), mp_rank == wrong ? MPI_ERR_RANK : MPI_ERR_OTHER);
+    CHECK(comm == MPI_COMM_NULL);
+    err = MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &me, &degree, &me, MPI_UNWEIGHTED, MPI_INFO_NULL,
+                                0, &comm);
+    CHECK_EQ(class_of(err), mp_rank == wrong ? MPI_ERR_ARG : MPI_ERR_OTHER);
+    CHECK(comm == MPI_COMM_NULL);
+    still_works(MPI_COMM_WORLD);
+}
+
 /* Halves joined; `wrong` names a local leader that is none. */
 static void join(int wrong)
 {
@@ -110,6 +127,7 @@ int main(int argc, char **argv)
     for (int wrong = 0; wrong < mp_size; wrong++) {
         color(wrong);
         split_type(wrong);
+        graphs(wrong);
         if (wrong > 0)
             create(wrong);
         if (mp_size > 1 && wrong > 1)

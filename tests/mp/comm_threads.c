@@ -78,6 +78,41 @@ static void one_after_the_other(void)
         pthread_join(thread, NULL);
 }
 
+/*
+ * Ranks 0 and 1 join communicators of their own that each has made in another order: which of two agreements
+ * goes first must not hang on the ids that a process has given them.
+ */
+static MPI_Comm own[N_THREADS];
+
+static void *join(void *arg)
+{
+    int thread = (int)((MPI_Comm *)arg - own);
+
+    for (int i = 0; i < N_ROUNDS; i++) {
+        MPI_Comm inter;
+
+        MUST(MPI_Intercomm_create(own[thread], 0, MPI_COMM_WORLD, 1 - mp_rank, thread, &inter));
+        MUST(MPI_Comm_free(&inter));
+    }
+    return NULL;
+}
+
+static void joins(void)
+{
+    pthread_t threads[N_THREADS];
+
+    if (mp_rank > 1)
+        return;
+    for (int i = 0; i < N_THREADS; i++)
+        MUST(MPI_Comm_dup(MPI_COMM_SELF, &own[mp_rank == 0 ? i : N_THREADS - 1 - i]));
+    for (int i = 0; i < N_THREADS; i++)
+        pthread_create(&threads[i], NULL, join, &own[i]);
+    for (int i = 0; i < N_THREADS; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < N_THREADS; i++)
+        MUST(MPI_Comm_free(&own[i]));
+}
+
 int main(int argc, char **argv)
 {
     pthread_t threads[N_THREADS];
@@ -98,6 +133,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < N_THREADS; i++)
         pthread_join(threads[i], NULL);
     one_after_the_other();
+    joins();
     for (int i = 0; i < N_THREADS; i++)
         MUST(MPI_Comm_free(&parents[i]));
     MUST(MPI_Group_free(&world));

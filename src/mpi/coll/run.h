@@ -125,6 +125,11 @@ void dm_coll_free_blocks(struct dm_coll_block *block);
 
 /* ---- small helpers ---- */
 
+/* The tag of a communicator's collective with this number. */
+static inline int dm_coll_tag(uint32_t seq)
+{
+    return (int)(seq & 0x3fffffffu);
+}
 /* MPI_BYTE: packed data travels as bytes, and matches any type signature. */
 struct dm_type *dm_coll_byte(void);
 
@@ -150,13 +155,20 @@ static inline size_t dm_coll_scount(const struct dm_coll_args *a, int i)
 {
     return dm_coll_is_v(a->scounts) ? (size_t)dm_count_at(a->scounts, (size_t)i) : a->scount;
 }
+/* Of alltoallw, where the handle of an empty block may be none. */
+static inline struct dm_type *dm_coll_type_of(MPI_Datatype handle)
+{
+    struct dm_type *type = dm_type_get(handle);
+
+    return dm_likely(type != NULL) ? type : dm_coll_byte();
+}
 static inline struct dm_type *dm_coll_rtype(const struct dm_coll_args *a, int i)
 {
-    return a->rtypes != NULL ? dm_type_get(a->rtypes[i]) : a->rtype;
+    return a->rtypes != NULL ? dm_coll_type_of(a->rtypes[i]) : a->rtype;
 }
 static inline struct dm_type *dm_coll_stype(const struct dm_coll_args *a, int i)
 {
-    return a->stypes != NULL ? dm_type_get(a->stypes[i]) : a->stype;
+    return a->stypes != NULL ? dm_coll_type_of(a->stypes[i]) : a->stype;
 }
 void *dm_coll_rplace(const struct dm_coll_args *a, int i);
 const void *dm_coll_splace(const struct dm_coll_args *a, int i);

@@ -43,7 +43,7 @@ struct dm_coll_step {
 /* The tag of the next collective over comm. */
 static inline int dm_coll_next_tag(struct dm_comm *comm)
 {
-    return (int)(comm->coll_seq++ & 0x3fffffffu);
+    return dm_coll_tag(comm->coll_seq++);
 }
 /* Add a step to the schedule that run records. */
 void dm_sched_add(struct dm_run *run, const struct dm_coll_step *step);

@@ -189,10 +189,17 @@ static bool is_alone(const struct dm_comm_circle *c)
     return c->comm->size == 1 && c->comm->remote == NULL && !c->is_bridge;
 }
 
+/* The same in all of the circle, else each of two might wait for the other everywhere. */
+static uint64_t key_of(const struct dm_comm_circle *c)
+{
+    uint64_t ctx = c->is_bridge ? c->lower_ctx : c->comm->ctx;
+
+    return ctx << 32 | (c->ranks != NULL || c->is_bridge ? (uint32_t)c->tag + 1 : 0);
+}
+
 int dm_comm_agree(const struct dm_comm_circle *c, int failed, uint32_t *ctx_p)
 {
-    struct dm_agreement me = {.key = (uint64_t)c->comm->ctx << 32 |
-                                     (c->ranks != NULL || c->is_bridge ? (uint32_t)c->tag + 1 : 0)};
+    struct dm_agreement me = {.key = key_of(c)};
     int err = DM_EAGAIN;
 
     if (is_alone(c)) {

@@ -16,7 +16,8 @@ struct dm_comm_circle {
     struct dm_comm *peer; /* comm's ranks and the group of rank peer_rank of this communicator, */
     int peer_rank;        /* where `leader` of comm talks to it; or NULL */
     int leader;
-    bool is_bridge; /* peer is to be used, whatever it is at this rank */
+    bool is_bridge;     /* peer is to be used, whatever it is at this rank */
+    uint32_t lower_ctx; /* of a bridge: the lower id of both groups' communicators */
 };
 
 /*

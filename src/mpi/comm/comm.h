@@ -46,6 +46,11 @@ int dm_comm_group(struct dm_comm *comm, struct dm_group **group_p);
 int dm_comm_dup(struct dm_comm *comm, struct dm_comm **comm_p);
 /* For the library's own use: neither the program's attributes nor the topology are copied. */
 int dm_comm_dup_bare(struct dm_comm *comm, struct dm_comm **comm_p);
+/*
+ * The same of an intracommunicator, for a process that may have failed before: it comes and says so, and the call
+ * fails everywhere.
+ */
+int dm_comm_dup_or_fail(struct dm_comm *comm, int failed, struct dm_comm **comm_p);
 int dm_comm_dup_with_info(struct dm_comm *comm, struct dm_info *info, struct dm_comm **comm_p);
 /*
  * Nonblocking: the object and its handle are there at once, and may be used when the request

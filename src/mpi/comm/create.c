@@ -9,16 +9,21 @@
 
 /* ---- dup ---- */
 
-int dm_comm_dup_bare(struct dm_comm *comm, struct dm_comm **comm_p)
+int dm_comm_dup_or_fail(struct dm_comm *comm, int failed, struct dm_comm **comm_p)
 {
+    struct dm_comm_circle circle = {.comm = comm};
     uint32_t ctx;
-    int err;
+    int err = dm_comm_agree(&circle, failed, &ctx);
 
     *comm_p = NULL;
-    if (comm->remote != NULL)
-        return dm_intercomm_dup(comm, comm_p);
-    err = dm_comm_agree_all(comm, &ctx);
     return err == DM_OK ? dm_comm_new(comm->group, ctx, comm->eh, comm_p) : err;
+}
+
+int dm_comm_dup_bare(struct dm_comm *comm, struct dm_comm **comm_p)
+{
+    *comm_p = NULL;
+    return comm->remote != NULL ? dm_intercomm_dup(comm, comm_p)
+                                : dm_comm_dup_or_fail(comm, DM_OK, comm_p);
 }
 
 int dm_comm_inherit(struct dm_comm *from, struct dm_comm *to)

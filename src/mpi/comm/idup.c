@@ -134,7 +134,8 @@ static int make(struct dm_comm *comm, struct dm_comm **comm_p)
     return err;
 }
 
-static int begin(struct dm_comm *comm, struct dm_comm *new, struct dm_req **req_p)
+/* An operation whose rounds end in done(). DM_ENOMEM. */
+static int open_idup(struct dm_comm *comm, void (*done)(void *arg), struct idup **d_p)
 {
     struct idup *d = calloc(1, sizeof(*d));
     int err;
@@ -145,11 +146,38 @@ static int begin(struct dm_comm *comm, struct dm_comm *new, struct dm_req **req_
     dm_comm_ref(comm);
     dm_list_init(&d->retry);
     d->me.key = (uint64_t)comm->ctx << 32 | KEY_BIT | (comm->coll_seq & ~KEY_BIT);
-    err = dm_coll_or_init(d->words, DM_AGREE_WORDS, comm, round_done, d, &d->round);
-    if (err != DM_OK) {
+    err = dm_coll_or_init(d->words, DM_AGREE_WORDS, comm, done, d, &d->round);
+    if (err != DM_OK)
         dm_req_unref(&d->req);
+    *d_p = d;
+    return err;
+}
+
+static void told(void *arg)
+{
+    struct idup *d = arg;
+
+    dm_req_unref(&d->req);
+}
+
+/* The call has failed here: take part in the first round all the same, and say so. */
+static void tell_failed(struct dm_comm *comm)
+{
+    struct idup *d;
+
+    if ((comm->size == 1 && comm->remote == NULL) || open_idup(comm, told, &d) != DM_OK)
+        return;
+    d->words[DM_CTX_WORDS] = DM_AGREE_FAILED;
+    (void)d->round->ops->start(d->round);
+}
+
+static int begin(struct dm_comm *comm, struct dm_comm *new, struct dm_req **req_p)
+{
+    struct idup *d;
+    int err = open_idup(comm, round_done, &d);
+
+    if (err != DM_OK)
         return err;
-    }
     d->comm = new;
     dm_comm_ref(new);
     dm_req_ref(&d->req); /* the operation's */
@@ -169,8 +197,10 @@ int dm_comm_idup(struct dm_comm *comm, struct dm_comm **comm_p, struct dm_req **
     int err = make(comm, &new);
 
     *comm_p = new;
-    if (err != DM_OK)
+    if (err != DM_OK) {
+        tell_failed(comm);
         return err;
+    }
     dm_comm_ref(new);
     err = begin(comm, new, req_p);
     if (err != DM_OK) {

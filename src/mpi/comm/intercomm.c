@@ -51,18 +51,26 @@ int dm_intercomm_dup(struct dm_comm *comm, struct dm_comm **comm_p)
 
 #define FAILED (-1) /* the size of a group where the call has failed */
 
+/* What the leaders tell each other of their groups, as ints. */
+struct hello {
+    int size; /* or FAILED */
+    int ctx;  /* id of the local communicator */
+};
+
 /*
- * The sizes of the groups. What is wrong at one process of either group fails all: err is what has been so
- * far. Only a leader that cannot reach the other one leaves that group alone.
+ * The size of the other group, and what both groups know of the circle. What is wrong at one process of either
+ * group fails all: err is what has been so far. Only a leader that cannot reach the other one leaves that group
+ * alone.
  */
-static int exchange_sizes(const struct dm_comm_circle *c, int err, bool has_bridge, int *n_p)
+static int exchange_sizes(struct dm_comm_circle *c, int err, bool has_bridge, int *n_p)
 {
     struct dm_type *type = dm_type_get(MPI_INT);
     struct dm_comm *comm = c->comm;
     bool names_leader = c->leader >= 0 && c->leader < comm->size;
     int said[3] = {names_leader ? c->leader : FAILED, names_leader ? -c->leader : INT_MIN,
                    err != DM_OK};
-    int size = comm->size;
+    struct hello mine = {comm->size, (int)comm->ctx};
+    struct hello theirs = {FAILED, 0};
     int moved = dm_allreduce(MPI_IN_PLACE, said, 3, type, dm_op_get(MPI_MAX), comm);
 
     if (err == DM_OK)
@@ -72,21 +80,22 @@ static int exchange_sizes(const struct dm_comm_circle *c, int err, bool has_brid
     if (err == DM_OK && said[0] != -said[1])
         err = DM_FAIL(DM_ERR_ARG, "ranks of the local group name different leaders, %d and %d",
                       -said[1], said[0]);
-    *n_p = FAILED;
     if (err != DM_OK)
-        size = FAILED;
+        mine.size = FAILED;
     if (moved == DM_OK && has_bridge && comm->rank == said[0])
-        moved = dm_sendrecv(&size, 1, type, c->peer_rank, c->tag, n_p, 1, type, c->peer_rank,
+        moved = dm_sendrecv(&mine, 2, type, c->peer_rank, c->tag, &theirs, 2, type, c->peer_rank,
                             c->tag, c->peer, MPI_STATUS_IGNORE);
     if (err == DM_OK)
         err = moved;
-    if (size == FAILED)
+    if (mine.size == FAILED)
         return err;
-    moved = dm_bcast(n_p, 1, type, c->leader, comm);
+    moved = dm_bcast(&theirs, 2, type, c->leader, comm);
     if (err == DM_OK)
         err = moved;
-    if (err == DM_OK && *n_p == FAILED)
+    if (err == DM_OK && theirs.size == FAILED)
         err = DM_FAIL(DM_ERR_OTHER, "the other group has failed in the same call");
+    *n_p = theirs.size;
+    c->lower_ctx = comm->ctx < (uint32_t)theirs.ctx ? comm->ctx : (uint32_t)theirs.ctx;
     return err;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "mpi/coll/coll.h"
+#include "mpi/comm/comm.h"
 #include "mpi/topo/attach.h"
 #include "mpi/topo/topo.h"
 
@@ -16,8 +17,8 @@ struct edge {
 };
 #define EDGE_INTS (sizeof(struct edge) / sizeof(int))
 
-/* What the processes say of weights. */
-enum says { SAYS_WEIGHTED = 1, SAYS_UNWEIGHTED = 2, SAYS_EMPTY = 4 };
+/* What the processes say of weights, or that they have wrong arguments. */
+enum says { SAYS_WEIGHTED = 1, SAYS_UNWEIGHTED = 2, SAYS_EMPTY = 4, SAYS_FAILED = 8 };
 
 /* What a process of MPI_Dist_graph_create has for another one, in an alltoall. */
 struct parcel {
@@ -78,6 +79,8 @@ static enum says what_is_said(int n, const int weights[])
 /* Together: those who have edges decide. */
 static int conclude(int says, bool *is_weighted_p)
 {
+    if ((says & SAYS_FAILED) != 0)
+        return DM_FAIL(DM_ERR_OTHER, "another process has failed in the same call");
     if ((says & SAYS_WEIGHTED) != 0 && (says & SAYS_UNWEIGHTED) != 0)
         return DM_FAIL(DM_ERR_TOPOLOGY, "MPI_UNWEIGHTED must be given for all edges or none");
     *is_weighted_p = says != 0 && (says & SAYS_UNWEIGHTED) == 0;
@@ -105,10 +108,13 @@ static int new_dist(int n_in, int n_out, bool is_weighted, struct dm_topo **topo
     return DM_OK;
 }
 
-static int attach(struct dm_comm *comm, struct dm_topo *topo, struct dm_info *info,
+/* err is what has been so far: if it failed at one process the call fails at all. */
+static int attach(struct dm_comm *comm, int err, struct dm_topo *topo, struct dm_info *info,
                   struct dm_comm **comm_p)
 {
     (void)info; /* no hint is known */
+    if (err != DM_OK)
+        return dm_comm_dup_or_fail(comm, err, comm_p);
     return dm_topo_attach(comm, comm->size, NULL, topo, comm_p);
 }
 
@@ -124,14 +130,15 @@ int dm_dist_graph_create_adjacent(struct dm_comm *comm, int n_in, const int sour
                                   const int out_weights[], struct dm_info *info, int reorder,
                                   struct dm_comm **comm_p)
 {
-    struct dm_topo *topo;
+    struct dm_topo *topo = NULL;
     bool is_weighted = false;
     int err = dm_topo_check_comm(comm);
 
     (void)reorder;
     *comm_p = NULL;
-    if (err == DM_OK)
-        err = check_list(comm, n_in, sources, "sources", in_weights, "sourceweights");
+    if (err != DM_OK)
+        return err;
+    err = check_list(comm, n_in, sources, "sources", in_weights, "sourceweights");
     if (err == DM_OK)
         err = check_list(comm, n_out, dests, "destinations", out_weights, "destweights");
     if (err == DM_OK)
@@ -140,14 +147,14 @@ int dm_dist_graph_create_adjacent(struct dm_comm *comm, int n_in, const int sour
     if (err == DM_OK)
         err = new_dist(n_in, n_out, is_weighted, &topo);
     if (err != DM_OK)
-        return err;
+        return attach(comm, err, NULL, info, comm_p);
     copy_ints(n_in, sources, topo->in);
     copy_ints(n_out, dests, topo->out);
     if (is_weighted) {
         copy_ints(n_in, in_weights, topo->of.dist.in_weights);
         copy_ints(n_out, out_weights, topo->of.dist.out_weights);
     }
-    return attach(comm, topo, info, comm_p);
+    return attach(comm, DM_OK, topo, info, comm_p);
 }
 
 /* ---- edges named by anybody ---- */
@@ -229,8 +236,9 @@ static int exchange(struct dm_comm *comm, struct bundle *out, struct bundle *in,
     *says_p = 0;
     for (int i = 0; i < comm->size && err == DM_OK; i++)
         *says_p |= in->parcels[i].says;
-    if (err == DM_OK)
-        err = lay_out(in, comm->size);
+    if (err != DM_OK || (*says_p & SAYS_FAILED) != 0)
+        return err;
+    err = lay_out(in, comm->size);
     return err == DM_OK ? dm_coll_alltoallv(out->edges, dm_counts_wide(out->counts),
                                             dm_counts_wide(out->displs), type, in->edges,
                                             dm_counts_wide(in->counts), dm_counts_wide(in->displs),
@@ -294,33 +302,37 @@ int dm_dist_graph_create(struct dm_comm *comm, int n, const int sources[], const
 {
     struct bundle out = {0};
     struct bundle in = {0};
-    struct dm_topo *topo;
+    struct dm_topo *topo = NULL;
     bool is_weighted = false;
     int n_edges = 0;
-    int says;
+    int says = 0;
+    bool has_exchanged;
+    int failed;
     int err = dm_topo_check_comm(comm);
 
     (void)reorder;
     *comm_p = NULL;
-    if (err == DM_OK)
-        err = check_lists(comm, n, sources, degrees, dests, weights, &n_edges);
-    if (err == DM_OK)
-        err = open_bundle(&out, comm);
+    if (err != DM_OK)
+        return err;
+    /* With wrong arguments all the same: the others wait. */
+    failed = check_lists(comm, n, sources, degrees, dests, weights, &n_edges);
+    err = open_bundle(&out, comm);
     if (err == DM_OK)
         err = open_bundle(&in, comm);
     for (int i = 0; i < comm->size && err == DM_OK; i++)
-        out.parcels[i].says = (int)what_is_said(n_edges, weights);
+        out.parcels[i].says = failed != DM_OK ? SAYS_FAILED : (int)what_is_said(n_edges, weights);
     if (err == DM_OK)
-        err = pack(&out, comm->size, n, sources, degrees, dests, weights);
+        err = pack(&out, comm->size, failed != DM_OK ? 0 : n, sources, degrees, dests, weights);
     if (err == DM_OK)
         err = exchange(comm, &out, &in, &says);
-    if (err == DM_OK)
-        err = conclude(says, &is_weighted);
+    has_exchanged = err == DM_OK;
+    if (has_exchanged)
+        err = failed != DM_OK ? failed : conclude(says, &is_weighted);
     if (err == DM_OK)
         err = unpack(&in, is_weighted, &topo);
     close_bundle(&out);
     close_bundle(&in);
-    return err == DM_OK ? attach(comm, topo, info, comm_p) : err;
+    return has_exchanged ? attach(comm, err, topo, info, comm_p) : err;
 }
 
 /* ---- questions ---- */

@@ -39,7 +39,8 @@ struct dm_board_head {
     _Atomic uint64_t round; /* that it belongs to; written last */
     uint64_t total;         /* what more there is, as each collective has it */
     uint32_t len;           /* bytes of data here */
-    uint32_t pad[3];
+    uint32_t n_rounds;      /* as the poster has it: see find_uneven in wait.c */
+    uint32_t pad[2];
     char data[DM_BOARD_INLINE];  /* when they fit; aligned like malloc's */
 } DM_ALIGNED(2 * DM_CACHE_LINE); /* lines travel in pairs */
 
@@ -62,7 +63,7 @@ struct dm_board_seat {
 };
 
 struct dm_board_shared {
-    struct dm_board_word is_broken; /* a rank has given up: so must all others */
+    struct dm_board_word is_broken; /* a rank has given up: so must all others; its tag and 1 */
     struct dm_board_word n_asleep;
     struct dm_board_word n_arrived;           /* ranks that have come to meetings, ever */
     struct dm_board_head met[DM_BOARD_SLOTS]; /* round: its meeting is over; nothing else */
@@ -91,6 +92,7 @@ struct dm_board {
     uint64_t wrote[DM_BOARD_SLOTS];   /* rounds that I have claimed my slots for last, */
     uint64_t wrote_big[DM_BOARD_BIG]; /* and their large parts */
     uint64_t n_moved;    /* bytes that all ranks together have to move in this collective */
+    uint32_t n_rounds;   /* of a collective where all must count alike; else 0 */
     bool is_crowded;     /* processes outnumber cores, somewhere on the node */
     bool can_read;       /* each others' memory (dm_host_peek) */
     bool is_flat;        /* meetings by looking at everybody's post */
@@ -103,15 +105,27 @@ struct dm_board {
     char *data;     /* the slots' */
 };
 
+/*
+ * Has a rank given up in a collective before this one? Then it does this one by messages, and so must all
+ * others.
+ */
+static inline bool dm_board_is_left(const struct dm_board *b, const struct dm_comm *comm)
+{
+    uint64_t left = b->shared != NULL ? atomic_load(&b->shared->is_broken.value) : 0;
+
+    return left != 0 && (uint64_t)dm_coll_tag(comm->coll_seq) >= left;
+}
 /* Ready, set up if it is time to? Then what the communicator fits (DM_COLL_SHARED ...), else 0. */
 unsigned int dm_board_look(struct dm_comm *comm);
 static inline unsigned int dm_board_fits(struct dm_comm *comm)
 {
-    const struct dm_board *b = comm->coll;
+    struct dm_board *b = comm->coll;
 
-    if (dm_likely(b != NULL && b->state != DM_BOARD_NONE))
-        return b->fits;
-    return dm_board_look(comm);
+    if (dm_unlikely(b == NULL || b->state == DM_BOARD_NONE))
+        return dm_board_look(comm);
+    if (dm_unlikely(dm_board_is_left(b, comm)))
+        b->fits = 0;
+    return b->fits;
 }
 void dm_board_start(void);
 

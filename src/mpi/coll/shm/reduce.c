@@ -26,6 +26,7 @@ struct fold {
     size_t size;   /* of an element */
     size_t n;      /* elements in a round, of which there are */
     size_t n_now;  /* this many in the present one */
+    size_t total;  /* bytes of the vector */
     int last;      /* the highest seat that is folded */
     int base;      /* the seat whose vector is folded into */
     char *spare;   /* room for a round of packed elements, for those who open it */
@@ -40,11 +41,11 @@ static void fold_to(struct fold *f, int last)
 
 /* False: an element is too large for n parts of a slot, or there is no memory. */
 static bool fold_open(struct fold *f, struct dm_run *run, const struct dm_coll_args *a,
-                      size_t n_parts)
+                      size_t n_parts, size_t total)
 {
     struct dm_board *b = dm_board_of(run);
 
-    *f = (struct fold){.run = run, .b = b, .a = a, .size = (size_t)a->rtype->size};
+    *f = (struct fold){.run = run, .b = b, .a = a, .size = (size_t)a->rtype->size, .total = total};
     fold_to(f, b->n - 1);
     f->n = dm_board_part(b, (int)n_parts) / f->size;
     if (a->rtype->is_contig)
@@ -62,6 +63,12 @@ static void fold_pieces(struct fold *f, size_t bytes)
     n = (piece > PIECE ? piece : PIECE) / f->size;
     if (n > 0 && n < f->n)
         f->n = n;
+}
+
+/* Rounds for so many elements of mine, or for as many of each. */
+static void expect_rounds(struct fold *f, size_t count)
+{
+    f->b->n_rounds = (uint32_t)((count + f->n - 1) / f->n);
 }
 
 static bool spare_open(struct fold *f)
@@ -96,13 +103,22 @@ static char *direct(const struct fold *f, const void *buf, size_t at)
     return (char *)(uintptr_t)buf + f->a->rtype->true_lb + at * f->size;
 }
 
-/* Is a seat's vector as long as mine? */
+/*
+ * Is a seat's vector as long as mine? Ranks that go through different numbers of rounds would take each other's
+ * next collectives for this one.
+ */
 static bool agrees(struct fold *f, int seat, size_t len)
 {
-    if (dm_likely(dm_board_head(f->b, seat)->len == len))
+    const struct dm_board_head *head = dm_board_head(f->b, seat);
+
+    if (dm_likely(head->len == len && head->total == f->total))
         return true;
-    dm_coll_fail(f->run, DM_FAIL(DM_ERR_TRUNCATE, "rank %d reduces %u bytes, this one %zu",
-                                 f->b->ranks[seat], dm_board_head(f->b, seat)->len, len));
+    dm_coll_fail(f->run, DM_FAIL(DM_ERR_TRUNCATE,
+                                 "rank %d reduces a vector of another length than this one's "
+                                 "%zu bytes",
+                                 f->b->ranks[seat], f->total));
+    if (head->n_rounds != f->b->n_rounds)
+        f->run->is_stopped = true;
     return false;
 }
 
@@ -173,7 +189,8 @@ static void fold_for_all(void *arg)
     struct fold *f = arg;
     size_t len = f->n_now * f->size;
 
-    fold_rest(f, len, 0, NULL, dm_board_place(f->b, f->base, len), f->n_now);
+    if (agrees(f, f->base, len))
+        fold_rest(f, len, 0, NULL, dm_board_place(f->b, f->base, len), f->n_now);
 }
 
 static void allreduce_small(struct fold *f)
@@ -181,6 +198,7 @@ static void allreduce_small(struct fold *f)
     struct dm_board *b = f->b;
     size_t len = begin(f, 0);
 
+    expect_rounds(f, f->a->rcount);
     if (!dm_board_claim(f->run, b, len))
         return;
     put(f, 0, 0, f->n_now);
@@ -246,8 +264,9 @@ static void take_parts(const struct fold *f, uint64_t round, size_t at, size_t n
 static void reduce_parts(struct fold *f, bool is_wanted)
 {
     struct dm_board *b = f->b;
-    size_t n_before = 0, total = f->a->rcount * f->size;
+    size_t n_before = 0;
 
+    expect_rounds(f, f->a->rcount + f->n);
     for (size_t at = 0; at < f->a->rcount + f->n; at += f->n) {
         size_t len = 0;
 
@@ -259,7 +278,7 @@ static void reduce_parts(struct fold *f, bool is_wanted)
             return;
         if (len > 0)
             put_parts(f, at);
-        if (!dm_board_meet(f->run, b, len, total))
+        if (!dm_board_meet(f->run, b, len, f->total))
             return;
         if (is_wanted && n_before > 0)
             take_parts(f, b->round - 1, at - f->n, n_before);
@@ -282,7 +301,7 @@ void dm_coll_allreduce_shm(struct dm_run *run, const struct dm_coll_args *a)
         return;
     }
     dm_board_expect(b, 2 * bytes * (size_t)b->n);
-    if (fold_open(&f, run, a, 1)) {
+    if (fold_open(&f, run, a, 1, bytes)) {
         if (f.n >= a->rcount && bytes <= (b->is_flat ? SMALL_FLAT : SMALL_COUNTED))
             allreduce_small(&f);
         else
@@ -295,15 +314,13 @@ void dm_coll_allreduce_shm(struct dm_run *run, const struct dm_coll_args *a)
 
 static void give(struct fold *f)
 {
-    size_t total = f->a->rcount * f->size;
-
     for (size_t at = 0; at < f->a->rcount; at += f->n) {
         size_t len = begin(f, at);
 
         if (!dm_board_claim(f->run, f->b, len))
             return;
         put(f, at, 0, f->n_now);
-        dm_board_post(f->run, f->b, len, total, false);
+        dm_board_post(f->run, f->b, len, f->total, false);
         dm_board_finish(f->run, f->b);
     }
 }
@@ -331,6 +348,7 @@ static void fold_round(struct fold *f, size_t at, size_t len)
     if (own == NULL) {
         /* mine are not posted: nobody else reads them */
         dm_board_head(b, b->me)->len = (uint32_t)len;
+        dm_board_head(b, b->me)->total = f->total;
         put(f, at, 0, f->n_now);
     }
     if (b->me != f->base || own == NULL) {
@@ -375,19 +393,21 @@ void dm_board_reduce(struct dm_run *run, struct dm_board *b, const struct dm_col
     struct fold f;
 
     dm_board_expect(b, 2 * bytes * (size_t)b->n);
-    if (!fold_open(&f, run, a, 1))
+    if (!fold_open(&f, run, a, 1, bytes))
         return;
     if (b->n > FEW && bytes > SMALL_COUNTED) {
         reduce_parts(&f, b->me == root);
-        return;
+    } else {
+        fold_pieces(&f, bytes);
+        expect_rounds(&f, a->rcount);
+        if (b->n == 2 && b->me == root && (root == 1 || a->op->is_commutative))
+            f.base = root; /* either is right, and mine need not be waited for */
+        if (b->me != root)
+            give(&f);
+        else if (!a->is_in_place || spare_open(&f))
+            fold_given(&f);
     }
-    fold_pieces(&f, bytes);
-    if (b->n == 2 && b->me == root && (root == 1 || a->op->is_commutative))
-        f.base = root; /* either is right, and mine need not be waited for */
-    if (b->me != root)
-        give(&f);
-    else if (!a->is_in_place || spare_open(&f))
-        fold_given(&f);
+    b->n_rounds = 0;
 }
 
 void dm_coll_reduce_shm(struct dm_run *run, const struct dm_coll_args *a)
@@ -415,17 +435,11 @@ static size_t in_block(const struct fold *f, int seat, size_t at)
 }
 
 /* Do all have vectors as long as mine? */
-static bool all_agree(struct fold *f, size_t total)
+static bool all_agree(struct fold *f)
 {
-    for (int i = 0; i < f->b->n; i++) {
-        uint64_t has = dm_board_head(f->b, i)->total;
-
-        if (has == total)
-            continue;
-        dm_coll_fail(f->run, DM_FAIL(DM_ERR_TRUNCATE, "rank %d reduces %llu bytes, this one %zu",
-                                     f->b->ranks[i], (unsigned long long)has, total));
-        return false;
-    }
+    for (int i = 0; i < f->b->n; i++)
+        if (!agrees(f, i, f->b->room))
+            return false;
     return true;
 }
 
@@ -443,10 +457,10 @@ static void scatter_round(struct fold *f, size_t at, const size_t *firsts, size_
     for (int i = 0; i < b->n; i++)
         dm_board_pack(a->sbuf, all, a->rtype, (firsts[i] + at) * f->size,
                       place + stride * (size_t)i, in_block(f, i, at) * f->size);
-    if (!dm_board_meet(f->run, b, b->room, all * f->size) || !all_agree(f, all * f->size))
+    if (!dm_board_meet(f->run, b, b->room, f->total))
         return;
     io = dm_board_place(b, f->base, b->room) + stride * (size_t)b->me;
-    if (n > 0) {
+    if (all_agree(f) && n > 0) {
         fold_rest(f, b->room, stride * (size_t)b->me, NULL, io, n);
         dm_board_unpack(f->run, a->rbuf, dm_coll_rcount(a, b->me), a->rtype, at * f->size, io,
                         n * f->size);
@@ -465,15 +479,16 @@ void dm_coll_reduce_scatter_shm(struct dm_run *run, const struct dm_coll_args *a
         return;
     }
     firsts = dm_coll_alloc_n(run, (size_t)b->n, sizeof(*firsts));
-    if (firsts != NULL && fold_open(&f, run, a, (size_t)b->n)) {
-        for (int i = 0; i < b->n; i++) {
-            size_t count = dm_coll_rcount(a, i);
+    for (int i = 0; i < b->n && firsts != NULL; i++) {
+        size_t count = dm_coll_rcount(a, i);
 
-            firsts[i] = all;
-            all += count;
-            most = count > most ? count : most;
-        }
+        firsts[i] = all;
+        all += count;
+        most = count > most ? count : most;
+    }
+    if (firsts != NULL && fold_open(&f, run, a, (size_t)b->n, dm_coll_bytes(all, a->rtype))) {
         dm_board_expect(b, 2 * all * f.size * (size_t)b->n);
+        expect_rounds(&f, most);
         for (size_t at = 0; at < most && !run->is_stopped; at += f.n)
             scatter_round(&f, at, firsts, all);
     }
@@ -510,7 +525,7 @@ static void scan_small(struct fold *f, bool is_inclusive)
     if (!dm_board_claim(f->run, b, len))
         return;
     put(f, 0, 0, f->n_now);
-    dm_board_post(f->run, b, len, len, false);
+    dm_board_post(f->run, b, len, f->total, false);
     for (int i = 0; i < b->me; i++)
         if (dm_board_await(f->run, b, i, false) == NULL)
             return;
@@ -552,7 +567,7 @@ static void scan_round(struct fold *f, size_t at, bool is_inclusive)
             combine(f, below, io, f->n_now);
     }
     if (b->me < b->n - 1)
-        dm_board_post(f->run, b, len, len, false);
+        dm_board_post(f->run, b, len, f->total, false);
     if (is_inclusive && io != direct(f, f->a->rbuf, at))
         take(f, at, io, len);
     if (!is_inclusive && below != NULL)
@@ -568,6 +583,7 @@ static void copy_up(struct fold *f)
     const struct dm_coll_args *a = f->a;
     struct dm_board_buf mine = {(void *)(uintptr_t)a->sbuf, a->rcount, a->rtype};
 
+    b->n_rounds = 1;
     dm_board_next(b);
     if (b->me > 0) {
         const struct dm_board_head *head = dm_board_await(run, b, 0, false);
@@ -575,7 +591,7 @@ static void copy_up(struct fold *f)
         if (head != NULL && head->total == DM_BOARD_PULLED)
             dm_board_pull(run, b, 0, dm_board_span(b, 0), a->rbuf, a->rcount, a->rtype);
         else if (head != NULL)
-            agrees(f, 0, f->a->rcount * f->size);
+            agrees(f, 0, f->total);
         dm_board_finish(run, b);
         return;
     }
@@ -594,8 +610,9 @@ static void scan(struct dm_run *run, const struct dm_coll_args *a, bool is_inclu
     struct fold f;
 
     dm_board_expect(b, bytes * (size_t)b->n);
-    if (fold_open(&f, run, a, 1) && (a->rtype->is_contig || spare_open(&f))) {
+    if (fold_open(&f, run, a, 1, bytes) && (a->rtype->is_contig || spare_open(&f))) {
         fold_pieces(&f, bytes);
+        expect_rounds(&f, a->rcount);
         if (b->n == 2 && !is_inclusive && dm_board_pulls(b, bytes))
             copy_up(&f);
         else if (bytes <= SMALL_SCAN && f.n >= a->rcount)

@@ -118,23 +118,40 @@ static inline void tell(const struct dm_comm *comm, const struct dm_board *b, ui
 static void give_up(struct dm_run *run, struct dm_board *b, int err)
 {
     if (b->shared != NULL) /* it has one rank on this node otherwise */
-        atomic_store(&b->shared->is_broken.value, 1);
+        atomic_store(&b->shared->is_broken.value, (uint64_t)run->tag + 1);
     b->fits = 0;
     b->state = DM_BOARD_NEVER;
     run->err = DM_OK; /* this is the reason for everything else */
     dm_coll_fail(run, err);
+    run->is_stopped = true;
+}
+
+/*
+ * A seat that has come to this round and will leave the collective after another number of them than I: its
+ * vector has another length. What I wait for may never come. -1: none.
+ */
+static int find_uneven(const struct dm_board *b)
+{
+    for (int i = 0; i < b->n && b->n_rounds != 0; i++) {
+        struct dm_board_head *head = dm_board_head(b, i);
+
+        if (i != b->me && atomic_load_explicit(&head->round, memory_order_acquire) == b->round &&
+            head->n_rounds != b->n_rounds)
+            return i;
+    }
+    return -1;
 }
 
 /* Is there nobody any more who could write it? */
 static bool is_hopeless(struct dm_run *run, struct dm_board *b, _Atomic uint64_t *word,
                         uint64_t round)
 {
-    int lost = -1;
+    int lost = -1, uneven = find_uneven(b);
 
     for (int i = 0; i < b->n && lost < 0; i++)
         if (dm_chan_is_lost(dm_world.chan, dm_comm_proc(run->comm, b->ranks[i])))
             lost = i;
-    if (lost < 0 && atomic_load(&b->shared->is_broken.value) == 0)
+    if (lost < 0 && uneven < 0 && atomic_load(&b->shared->is_broken.value) == 0)
         return false;
     if (has_come(word, round)) /* before it left */
         return false;
@@ -142,6 +159,10 @@ static bool is_hopeless(struct dm_run *run, struct dm_board *b, _Atomic uint64_t
         give_up(run, b,
                 DM_FAIL(DM_EPEER, "rank %d of the communicator was lost during a collective",
                         b->ranks[lost]));
+    else if (uneven >= 0)
+        give_up(run, b,
+                DM_FAIL(DM_ERR_TRUNCATE, "rank %d reduces a vector of another length",
+                        b->ranks[uneven]));
     else
         give_up(run, b, DM_FAIL(DM_EPEER, "a rank of the communicator has given up a collective"));
     return true;
@@ -288,6 +309,7 @@ static inline struct dm_board_head *fill(struct dm_board *b, size_t len, size_t 
 
     head->total = total;
     head->len = (uint32_t)len;
+    head->n_rounds = b->n_rounds;
     return head;
 }
 
@@ -333,6 +355,7 @@ static bool meet_counted(struct dm_run *run, struct dm_board *b, void (*work)(vo
     uint64_t all = b->n_met + (uint64_t)b->n;
 
     b->n_met = all;
+    show(b, dm_board_head(b, b->me)); /* for find_uneven */
     if (atomic_fetch_add(&b->shared->n_arrived.value, 1) + 1 == all) {
         if (work != NULL)
             work(arg);
@@ -381,6 +404,7 @@ void dm_board_close(struct dm_run *run, struct dm_board *b)
     if (dm_unlikely(run->is_stopped) && b->state == DM_BOARD_READY)
         give_up(run, b, run->err);
     b->n_moved = 0;
+    b->n_rounds = 0;
     /* A rank that is always the last never waits: others may need it to get on all the same. */
     if (dm_unlikely(++b->n_closed % CLOSES == 0))
         dm_chan_progress(dm_world.chan);
