@@ -347,8 +347,7 @@ int dm_conn_start(struct dm_conn *conn, enum dm_link_kind kind)
     link->state = DM_LINK_CONNECTING;
     link->is_active = true;
     link->n_tries = 0;
-    link->deadline =
-        dm_cfg()->timeout == DM_CFG_AUTO ? UINT64_MAX : dm_clock_ns() + dm_cfg()->timeout * 1000;
+    link->deadline = dm_clock_after(dm_cfg()->timeout);
     dm_list_del(&link->wait);
     dm_list_add_tail(&adapt->connecting, &link->wait);
     err = attempt(link);
