@@ -252,8 +252,11 @@ static int connect_failed(struct dm_link *link, const char *why)
         snprintf(name, sizeof(name), "%.60s", conn->ia->name);
     pthread_mutex_unlock(&adapt->lock);
     snprintf(conn->why, sizeof(conn->why),
-             "rank %d on host %s cannot be connected to over %s (%u tries): %s", conn->proc,
-             dm_adapt_host_of(adapt, conn->proc), name, link->n_tries, why);
+             "rank %d on host %s cannot be connected to over %s (%u tries): %s%s", conn->proc,
+             dm_adapt_host_of(adapt, conn->proc), name, link->n_tries, why,
+             dm_card_is_apart(conn) ? "; it is in another network namespace (a container of its "
+                                      "own?), where only providers that reach hosts get to"
+                                    : "");
     conn->err = DM_FAIL(DM_ECONN, "%s", conn->why);
     dm_conn_lose(conn, why);
     return DM_ECONN;

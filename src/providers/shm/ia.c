@@ -3,13 +3,11 @@
  */
 #include "providers/shm/calls.h"
 
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "providers/shm/key.h"
 #include "providers/shm/rmr.h"
-#include "util/log.h"
 
 #define BAD_IA DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA)
 
@@ -25,11 +23,17 @@ static void mem_free(struct dm_pia *pia, void *mem)
     dm_shm_seg_free(&((struct dm_shm_ia *)pia)->seg, mem);
 }
 
+static bool quiesce(struct dm_pia *pia)
+{
+    return dm_shm_quiesce((struct dm_shm_ia *)pia, NULL);
+}
+
 static const struct dm_pia_ops ops = {
     .mem_alloc = mem_alloc,
     .mem_free = mem_free,
     .kick = dm_shm_kick,
     .evd_moved = dm_shm_evd_moved,
+    .quiesce = quiesce,
     .poll = dm_shm_model_poll,
     .sleep = dm_shm_model_sleep,
 };
@@ -93,22 +97,6 @@ static DAT_RETURN open_async(struct dm_shm_ia *ia, DAT_COUNT qlen, DAT_EVD_HANDL
     return ret;
 }
 
-/* DAT has no words for it. */
-static void explain_no_segment(const char *name, size_t size)
-{
-    const char *advice = "memfd_create must be allowed by the kernel and the container";
-
-    if (errno == EFBIG)
-        advice = "raise the limit of file sizes (ulimit -f)";
-    else if (errno == EMFILE || errno == ENFILE)
-        advice = "raise the limit of open files (ulimit -n)";
-    else if (errno == ENOMEM)
-        advice = "raise the limit of address space (ulimit -v)";
-    dm_log_warn("%s: no control segment of %zu MiB: %s; %s, or have all say a smaller segment= in "
-                "the ia_params",
-                name, size >> 20, strerror(errno), advice);
-}
-
 static DAT_RETURN ia_open(const char *name, bool is_threadsafe, DAT_COUNT qlen,
                           DAT_EVD_HANDLE *async_p, DAT_IA_HANDLE *ia_p)
 {
@@ -137,10 +125,8 @@ static DAT_RETURN ia_open(const char *name, bool is_threadsafe, DAT_COUNT qlen,
         ret = DM_DAT(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
         goto err_obj;
     }
-    if (!dm_shm_seg_open(&ia->seg, size)) {
-        explain_no_segment(name, size);
+    if (!dm_shm_seg_open(&ia->seg, size))
         goto err_obj;
-    }
     ret = open_async(ia, qlen, *async_p);
     if (ret != DAT_SUCCESS)
         goto err_seg;
