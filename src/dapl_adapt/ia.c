@@ -60,11 +60,12 @@ static int open_failed(const struct dm_conf_entry *entry, DAT_RETURN rc)
                        entry->name, entry->lib);
     /* DAT has no words for which memory; these are what runs out in practice */
     if (rc == (DAT_RETURN)(DAT_CLASS_ERROR | DAT_INSUFFICIENT_RESOURCES | DAT_RESOURCE_MEMORY))
-        return DM_FAIL(DM_EPROVIDER,
-                       "%s: dat_ia_open: no memory; check the address space (ulimit -v), open files "
-                       "(ulimit -n), the size of files (ulimit -f), shared memory (is memfd_create "
-                       "refused by the container?) and locked memory (ulimit -l)",
-                       entry->name);
+        return DM_FAIL(
+            DM_EPROVIDER,
+            "%s: dat_ia_open: no memory; check the address space (ulimit -v), open files "
+            "(ulimit -n), the size of files (ulimit -f), shared memory (is memfd_create "
+            "refused by the container?) and locked memory (ulimit -l)",
+            entry->name);
     if (rc == (DAT_RETURN)(DAT_CLASS_ERROR | DAT_INSUFFICIENT_RESOURCES | DAT_RESOURCE_DEVICE))
         return DM_FAIL(
             DM_EPROVIDER,
