@@ -78,5 +78,5 @@ exec "$@"
 END
 chmod +x bound
 refused 'small files only' 'ulimit -f' ./bound -f 1000
-refused 'few descriptors' 'ulimit -n' env DATUM_TIMEOUT=3s ./bound -n 24
+refused 'few descriptors' 'ulimit -n|Too many open files' env DATUM_TIMEOUT=3s ./bound -n 24
 totals
