@@ -88,7 +88,7 @@ fail:
 
 int dm_chan_stop(struct dm_chan *chan)
 {
-    uint64_t give_up = dm_clock_ns() + dm_cfg()->timeout * 1000;
+    uint64_t give_up = dm_clock_after(dm_cfg()->timeout);
     int err;
 
     chan->n_listeners = 0;

@@ -168,8 +168,7 @@ static int connect_one(struct dm_adapt *adapt, int proc)
 static int connect_all(struct dm_adapt *adapt)
 {
     uint64_t timeout = dm_cfg()->timeout;
-    uint64_t deadline =
-        timeout == DM_CFG_AUTO ? UINT64_MAX : dm_clock_ns() + timeout * 1000 + 1000000000;
+    uint64_t deadline = timeout == DM_CFG_AUTO ? UINT64_MAX : dm_clock_after(timeout + 1000000);
     struct dm_conn *conn;
     int n_done = 0;
     int err = DM_OK;

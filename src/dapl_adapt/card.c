@@ -257,6 +257,14 @@ bool dm_card_is_near(const struct dm_conn *conn)
     return conn->card != NULL && conn->card->host == own_host();
 }
 
+bool dm_card_is_apart(const struct dm_conn *conn)
+{
+    const struct dm_adapt_job *job = &conn->adapt->job;
+
+    return (job->node_of == NULL || job->node_of[job->rank] == job->node_of[conn->proc]) &&
+           conn->card != NULL && conn->card->host != own_host();
+}
+
 static int family_of(const unsigned char *addr)
 {
     struct sockaddr_in in;

@@ -46,6 +46,8 @@ int dm_card_publish(struct dm_adapt *adapt);
 int dm_card_fetch(struct dm_conn *conn);
 /* Is the peer on this host? By its card, if there is one, else by the launcher's word. */
 bool dm_card_is_near(const struct dm_conn *conn);
+/* Has it another network, or kernel, by its card, while the launcher says that it is on this host? */
+bool dm_card_is_apart(const struct dm_conn *conn);
 /* Is there a core for every process of this host, by their cards? */
 int dm_card_crowded(struct dm_adapt *adapt, bool *crowded_p);
 

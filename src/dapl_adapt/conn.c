@@ -224,8 +224,11 @@ static int connect_failed(struct dm_link *link, const char *why)
         snprintf(name, sizeof(name), "%.60s", conn->ia->name);
     pthread_mutex_unlock(&adapt->lock);
     snprintf(conn->why, sizeof(conn->why),
-             "rank %d on host %s cannot be connected to over %s (%u tries): %s", conn->proc,
-             dm_adapt_host_of(adapt, conn->proc), name, link->n_tries, why);
+             "rank %d on host %s cannot be connected to over %s (%u tries): %s%s", conn->proc,
+             dm_adapt_host_of(adapt, conn->proc), name, link->n_tries, why,
+             dm_card_is_apart(conn) ? "; it is in another network namespace (a container of its "
+                                      "own?), where only providers that reach hosts get to"
+                                    : "");
     conn->err = DM_FAIL(DM_ECONN, "%s", conn->why);
     dm_conn_lose(conn, why);
     return DM_ECONN;
@@ -319,8 +322,7 @@ int dm_conn_start(struct dm_conn *conn, enum dm_link_kind kind)
     link->state = DM_LINK_CONNECTING;
     link->is_active = true;
     link->n_tries = 0;
-    link->deadline =
-        dm_cfg()->timeout == DM_CFG_AUTO ? UINT64_MAX : dm_clock_ns() + dm_cfg()->timeout * 1000;
+    link->deadline = dm_clock_after(dm_cfg()->timeout);
     dm_list_del(&link->wait);
     dm_list_add_tail(&adapt->connecting, &link->wait);
     err = attempt(link);

@@ -259,6 +259,10 @@ struct dm_conn {
     struct dm_ia *wanted_ia; /* and where it asked */
     uint32_t told;           /* n_consumed in the last hello */
     uint32_t heard;          /* the peer's: records that it has consumed for certain */
+    uint32_t written;        /* what it had written of that when we looked last */
+    uint32_t looked;         /* our records when we looked at all that is unread, */
+    uint32_t stale;          /* which was up to this one, */
+    bool has_stale;          /* and some of it is unread still */
     uint32_t n_moves;
     uint32_t n_flaps; /* since it was up for long */
     uint64_t up_since;

@@ -60,11 +60,9 @@ uint64_t dm_move_attempt_us(const struct dm_conn *conn)
     return us > ATTEMPT_MIN ? us : ATTEMPT_MIN;
 }
 
-static uint64_t limit_from(uint64_t now)
+static uint64_t move_limit(void)
 {
-    uint64_t us = dm_cfg()->reconnect;
-
-    return us == DM_CFG_AUTO ? UINT64_MAX : now + us * 1000;
+    return dm_clock_after(dm_cfg()->reconnect);
 }
 
 /* Nothing more is to happen on a link. Lock held. */
@@ -95,7 +93,7 @@ static void begin(struct dm_conn *conn, uint16_t epoch, const struct dm_ia *brok
 
     DM_TRACE(CONN, "rank %d, epoch %d: %s; moving", conn->proc, epoch, text);
     if (conn->n_moves++ == 0 || now - conn->up_since > STABLE_NS) {
-        conn->move_until = limit_from(now);
+        conn->move_until = move_limit();
         conn->n_flaps = 0;
         memset(conn->causes, 0, sizeof(conn->causes));
         conn->cause = text;
@@ -302,7 +300,7 @@ void dm_move_refused(struct dm_conn *conn, int event, const char *why)
     if (event == DAT_CONNECTION_EVENT_PEER_REJECTED) { /* it lives */
         memset(conn->n_refused, 0, sizeof(conn->n_refused));
         conn->broke_at = now;
-        link->deadline = limit_from(now);
+        link->deadline = move_limit();
         return;
     }
     if (event == DAT_CONNECTION_EVENT_NON_PEER_REJECTED && conn->n_refused[conn->rail] < UINT8_MAX)

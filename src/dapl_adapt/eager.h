@@ -78,6 +78,8 @@ int dm_eager_resume(struct dm_conn *conn);
 int dm_eager_rx_resume(struct dm_conn *conn, DAT_EP_HANDLE ep);
 /* Records of the peer that are here without a gap, since the processes met. */
 uint32_t dm_eager_arrived(const struct dm_conn *conn);
+/* How many of them are unread, the one that is being read included; *word_p: the last one's footer. */
+uint32_t dm_eager_unread(const struct dm_conn *conn, uint64_t *word_p);
 /* Send as much of what is to be repeated as the queue takes now. */
 void dm_eager_repeat(struct dm_conn *conn);
 /* Send a record of the mirror again: room bytes before the footer. (eager.c) */

@@ -45,16 +45,23 @@ static void walk_next(const struct dm_rx *rx, struct walk *walk)
     }
 }
 
-uint32_t dm_eager_arrived(const struct dm_conn *conn)
+uint32_t dm_eager_unread(const struct dm_conn *conn, uint64_t *word_p)
 {
     const struct dm_rx *rx = &conn->rx;
     struct walk walk = {rx->foot, rx->slot, rx->lap, 0};
 
     if (rx->lap == 0) /* no ring yet */
         return 0;
-    while (walk_has(rx, &walk))
-        walk_next(rx, &walk);
-    return rx->n_consumed + walk.n;
+    for (; walk_has(rx, &walk); walk_next(rx, &walk))
+        *word_p = atomic_load_explicit(walk.foot, memory_order_relaxed);
+    return walk.n;
+}
+
+uint32_t dm_eager_arrived(const struct dm_conn *conn)
+{
+    uint64_t word;
+
+    return conn->rx.n_consumed + dm_eager_unread(conn, &word);
 }
 
 static char *slot_end(const struct dm_rx *rx, uint32_t slot)
@@ -92,6 +99,8 @@ static int change_way(struct dm_conn *conn, bool is_recv)
         else
             atomic_store_explicit((_Atomic uint64_t *)(void *)at, word, memory_order_relaxed);
     }
+    conn->has_stale = !is_recv; /* what these said has been heard */
+    conn->stale = rx->n_consumed + walk.n;
     rx->is_recv = rx->is_apart = is_recv;
     rx->foot = is_recv ? &rx->foots[rx->slot] : (void *)slot_end(rx, rx->slot);
     rx->foot_step = is_recv ? (uint32_t)sizeof(*rx->foots) : rx->stride;

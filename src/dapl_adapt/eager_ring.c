@@ -4,6 +4,9 @@
  * Credits are counts of records consumed, absolute: their low 16 bits in the footer of
  * every record; and, when much is owed and nothing goes back, written to a word in the
  * peer's control page. The sender takes whichever is further.
+ *
+ * 16 bits look like news 65536 records later. So the ones in footers are of use once; and a record that is not
+ * read for long is asked ahead of that, together with all others that are here, which then say nothing more.
  */
 #include "dapl_adapt/eager.h"
 
@@ -12,6 +15,8 @@
 #include "dapl_adapt/adapt.h"
 #include "util/cfg.h"
 #include "util/log.h"
+
+#define LOOK_EVERY 16384 /* records; with a ring's, at most 4096, much less than 65536 */
 
 void dm_eager_setup_rx(struct dm_conn *conn)
 {
@@ -80,14 +85,61 @@ void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
     conn->is_armed = false;
 }
 
-void dm_eager_refill(struct dm_conn *conn)
+/* Was the record that was read last one of those? */
+static bool is_stale(struct dm_conn *conn)
+{
+    const struct dm_rx *rx = &conn->rx;
+
+    if (dm_likely(!conn->has_stale))
+        return false;
+    conn->has_stale = conn->stale - (rx->n_consumed + (rx->left > 0)) <= rx->n_slots;
+    return conn->has_stale;
+}
+
+/* Take what the last of the unread records says, for all of them. */
+static void look_ahead(struct dm_conn *conn)
+{
+    struct dm_rx *rx = &conn->rx;
+    uint64_t word = 0;
+    uint32_t n = rx->is_recv ? 0 : dm_eager_unread(conn, &word); /* there it is known on arrival */
+    uint32_t end = rx->n_consumed + n;
+
+    if (n > 0 && (!conn->has_stale || end != conn->stale))
+        rx->peer_credit = (uint32_t)(word >> DM_FOOT_CRED) & 0xffff;
+    conn->looked = conn->tx.n_posted;
+    conn->has_stale = n > 0;
+    conn->stale = end;
+}
+
+/* Records of ours that the peer has not consumed yet, as far as we know. */
+static uint32_t count_used(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
     uint32_t written = (uint32_t)atomic_load_explicit(&conn->ctl->credit, memory_order_acquire);
-    uint32_t used = (tx->n_posted - conn->rx.peer_credit) & 0xffff;
-    uint32_t used_written = tx->n_posted - written; /* all bits: it may be old */
+    uint32_t used = tx->n_posted - conn->heard;
+    uint32_t other;
+
+    if (is_stale(conn))
+        conn->rx.peer_credit = conn->heard & 0xffff;
+    if (dm_unlikely(tx->n_posted - conn->looked >= LOOK_EVERY))
+        look_ahead(conn);
+    other = (tx->n_posted - conn->rx.peer_credit) & 0xffff;
+    if (other < used)
+        used = other;
+    if (written != conn->written && tx->n_posted - written < used)
+        used = tx->n_posted - written; /* all bits: it may be old */
+    conn->written = written;
+    conn->heard = tx->n_posted - used;
+    conn->rx.peer_credit = conn->heard & 0xffff;
+    return used;
+}
+
+void dm_eager_refill(struct dm_conn *conn)
+{
+    struct dm_tx *tx = &conn->tx;
     uint32_t credits;
     uint32_t queue;
+    uint32_t used;
 
     if (dm_unlikely(tx->n_redo > 0)) {
         dm_poll_drain(conn->adapt);
@@ -97,13 +149,7 @@ void dm_eager_refill(struct dm_conn *conn)
             return;
         }
     }
-    if (used_written < used)
-        used = used_written;
-    if (tx->n_posted - conn->heard < used)
-        used = tx->n_posted - conn->heard;
-    /* The 16 bits are of use once: 65536 messages later they would look like news. */
-    conn->heard = tx->n_posted - used;
-    conn->rx.peer_credit = conn->heard & 0xffff;
+    used = count_used(conn);
     credits = used < tx->n_slots ? tx->n_slots - used : 0;
     if (tx->is_send) /* one is kept to be able to give credits */
         credits = credits > 0 ? credits - 1 : 0;

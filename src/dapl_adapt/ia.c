@@ -60,11 +60,12 @@ static int open_failed(const struct dm_conf_entry *entry, DAT_RETURN rc)
                        entry->name, entry->lib);
     /* DAT has no words for which memory; these are what runs out in practice */
     if (rc == (DAT_RETURN)(DAT_CLASS_ERROR | DAT_INSUFFICIENT_RESOURCES | DAT_RESOURCE_MEMORY))
-        return DM_FAIL(DM_EPROVIDER,
-                       "%s: dat_ia_open: no memory; check the address space (ulimit -v), shared "
-                       "memory (is memfd_create refused by the container?) and locked memory "
-                       "(ulimit -l)",
-                       entry->name);
+        return DM_FAIL(
+            DM_EPROVIDER,
+            "%s: dat_ia_open: no memory; check the address space (ulimit -v), open files "
+            "(ulimit -n), the size of files (ulimit -f), shared memory (is memfd_create "
+            "refused by the container?) and locked memory (ulimit -l)",
+            entry->name);
     if (rc == (DAT_RETURN)(DAT_CLASS_ERROR | DAT_INSUFFICIENT_RESOURCES | DAT_RESOURCE_DEVICE))
         return DM_FAIL(
             DM_EPROVIDER,
@@ -232,6 +233,9 @@ int dm_ia_listen(DAT_IA_HANDLE ia, const char *name, DAT_EVD_HANDLE evd, DAT_CON
     }
     if (DAT_GET_TYPE(rc) == DAT_CONN_QUAL_IN_USE)
         rc = dat_psp_create_any(ia, qual_p, evd, DAT_PSP_CONSUMER_FLAG, psp_p);
+    if (DAT_GET_TYPE(rc) == DAT_INSUFFICIENT_RESOURCES)
+        return DM_FAIL(DM_EPROVIDER, "%s: dat_psp_create: %s; check open files (ulimit -n)", name,
+                       dm_dat_text(rc));
     if (rc != DAT_SUCCESS)
         return DM_FAIL(DM_EPROVIDER, "%s: dat_psp_create: %s", name, dm_dat_text(rc));
     return DM_OK;

@@ -91,6 +91,20 @@ static bool is_transient(DAT_DTO_COMPLETION_STATUS status)
            status == DAT_DTO_ERR_RECEIVER_NOT_READY;
 }
 
+/* Of a connection that is about to be lost: the peer has not died. */
+static void blame_memory(struct dm_conn *conn, const char *text)
+{
+    const struct dm_adapt *adapt = conn->adapt;
+
+    if (conn->tx.is_lost || adapt->is_quiet)
+        return;
+    conn->err = DM_EPROVIDER;
+    snprintf(conn->why, sizeof(conn->why),
+             "rank %d on host %s: connection lost (%s), as when the memory of a message or window "
+             "is unmapped, protected, or of a file that has become shorter",
+             conn->proc, dm_adapt_host_of(adapt, conn->proc), text);
+}
+
 static void on_rdma(struct dm_conn *conn, struct dm_link *link,
                     const DAT_DTO_COMPLETION_EVENT_DATA *dto, uint32_t place)
 {
@@ -106,12 +120,14 @@ static void on_rdma(struct dm_conn *conn, struct dm_link *link,
     }
     if (dto->status != DAT_DTO_ERR_FLUSHED)
         DM_TRACE(DAT, "rank %d: rdma failed, status %d", conn->proc, dto->status);
-    if (!is_transient(dto->status))
-        dm_conn_lose(conn, "an RDMA transfer was refused");
-    else if (link->kind >= DM_LINK_EXTRA)
+    if (!is_transient(dto->status)) {
+        blame_memory(conn, "an RDMA transfer was refused");
+        dm_conn_lose(conn, NULL);
+    } else if (link->kind >= DM_LINK_EXTRA) {
         dm_lane_break(link);
-    else
+    } else {
         dm_conn_break(conn, dm_conn_gone_text(conn));
+    }
     if (conn->tx.is_lost)
         dm_rma_completed(conn, lane, place, false);
 }
@@ -234,6 +250,7 @@ void dm_poll_empty(struct dm_adapt *adapt)
 
 static void on_async(struct dm_ia *ia, const DAT_EVENT *event)
 {
+    static const char broken[] = "the provider says that the endpoint is broken";
     DAT_HANDLE handle = event->event_data.asynch_error_event_data.dat_handle;
     struct dm_adapt *adapt = ia->adapt;
     struct dm_link *link = NULL;
@@ -248,10 +265,13 @@ static void on_async(struct dm_ia *ia, const DAT_EVENT *event)
             }
         }
         pthread_mutex_unlock(&adapt->lock);
-        if (link != NULL && link->kind >= DM_LINK_EXTRA)
+        if (link != NULL && link->kind >= DM_LINK_EXTRA) {
             dm_lane_break(link);
-        else if (link != NULL)
-            dm_conn_break(link->conn, "the provider says that the endpoint is broken");
+        } else if (link != NULL) {
+            if (!dm_conn_can_move(link->conn))
+                blame_memory(link->conn, broken);
+            dm_conn_break(link->conn, broken);
+        }
         return;
     }
     if (!ia->adapt->is_quiet)

@@ -13,6 +13,13 @@ uint64_t dm_clock_ns(void)
     return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
 }
 
+uint64_t dm_clock_after(uint64_t us)
+{
+    uint64_t now = dm_clock_ns();
+
+    return us <= (UINT64_MAX - now) / 1000 ? now + us * 1000 : UINT64_MAX;
+}
+
 double dm_clock_s(void)
 {
     struct timespec ts;

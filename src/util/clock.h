@@ -8,6 +8,8 @@
 
 /* Nanoseconds of CLOCK_MONOTONIC. */
 uint64_t dm_clock_ns(void);
+/* The same in so many microseconds; UINT64_MAX, which never comes, when that is too far away. */
+uint64_t dm_clock_after(uint64_t us);
 /* Seconds of CLOCK_MONOTONIC, for MPI_Wtime. */
 double dm_clock_s(void);
 /* Resolution of the clock in seconds, for MPI_Wtick. */

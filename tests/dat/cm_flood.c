@@ -1,4 +1,4 @@
-/* test: kind=dat timeout=120 params=copy=auto */
+/* test: kind=dat timeout=120 params=copy=auto stderr=allowed */
 /*
  * A flood of requests from several processes at one service point: each is
  * accepted or rejected, with private data of every length both ways. Where the

@@ -68,4 +68,15 @@ END
 chmod +x limited
 refused 'little address space' 'memory|ulimit' env DATUM_PROVIDER=datum-shm ./limited
 refused 'little address space, any provider' 'memory|ulimit' ./limited
+unshare -n true 2>/dev/null &&
+    refused 'a network of its own for each' 'network namespace' env DATUM_TIMEOUT=3s unshare -n
+cat >bound <<'END'
+#!/bin/sh
+ulimit $1 $2
+shift 2
+exec "$@"
+END
+chmod +x bound
+refused 'small files only' 'ulimit -f' ./bound -f 1000
+refused 'few descriptors' 'ulimit -n|Too many open files' env DATUM_TIMEOUT=3s ./bound -n 24
 totals

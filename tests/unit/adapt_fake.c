@@ -290,6 +290,112 @@ static void credits(bool is_sendrecv)
     close_both();
 }
 
+static void connect_both(void)
+{
+    dm_adapt_connect(conn_of(0));
+    while (!dm_adapt_is_ready(conn_of(0)) || !dm_adapt_is_ready(conn_of(1)))
+        poll_both();
+}
+
+/* As many bytes as go, one a record and at most n; the peer is not asked. */
+static uint64_t put_bytes(int r, uint64_t n)
+{
+    uint64_t k;
+    char *place;
+
+    for (k = 0; k < n && (place = dm_adapt_eager_reserve(conn_of(r), 1)) != NULL; k++) {
+        *place = (char)pattern(r, sides[r].sent++);
+        CHECK_EQ(dm_adapt_eager_commit(conn_of(r), 1), DM_OK);
+    }
+    return k;
+}
+
+/*
+ * A record that is read late, after so many of ours that the credit in it could pass for a new one: the
+ * peer, which does not read now, must not be sent more than it has room for.
+ */
+static void late_reader(void)
+{
+    uint32_t n_slots;
+    uint64_t room;
+
+    open_both();
+    connect_both();
+    n_slots = sides[0].adapt->n_slots;
+    CHECK_EQ(put_bytes(1, 1), 1);
+    for (int i = 0; i < 100; i++)
+        dm_adapt_poll(sides[1].adapt);
+    for (uint64_t n = 0; n < 65536 + 2 - n_slots / 2;) {
+        n += put_bytes(0, 1);
+        dm_poll_drain(sides[0].adapt);
+        dm_adapt_poll(sides[1].adapt);
+    }
+    for (int i = 0; i < 100; i++)
+        dm_adapt_poll(sides[1].adapt);
+    CHECK_EQ(sides[1].got, sides[0].sent);
+    CHECK_EQ(put_bytes(0, n_slots / 2), n_slots / 2);
+    CHECK_EQ(sides[0].got, 0);
+    dm_adapt_poll(sides[0].adapt);
+    CHECK_EQ(sides[0].got, 1);
+    room = put_bytes(0, 2 * n_slots);
+    CHECK(room <= n_slots - n_slots / 2);
+    for (int i = 0; i < 1000 && sides[1].got < sides[0].sent; i++)
+        poll_both();
+    CHECK_EQ(sides[1].got, sides[0].sent);
+    close_both();
+}
+
+/* As if so many records and laps had gone before; nothing is under way. */
+static void pass_time(int r, uint32_t n_records, uint32_t n_laps)
+{
+    struct dm_conn *conn = conn_of(r);
+    struct dm_rx *rx = &conn_of(1 - r)->rx;
+
+    conn->tx.n_posted += n_records;
+    conn->tx.sq_done += n_records;
+    conn->tx.n_before += n_records;
+    conn->heard += n_records;
+    conn->looked += n_records;
+    conn->rx.peer_credit = (conn->rx.peer_credit + n_records) & 0xffff;
+    conn->written += n_records;
+    atomic_store(&conn->ctl->credit, atomic_load(&conn->ctl->credit) + n_records);
+    rx->n_consumed += n_records;
+    rx->n_credited += n_records;
+    conn->tx.lap += n_laps;
+    conn->tx.tag = dm_foot_tag(conn->tx.lap);
+    rx->lap += n_laps;
+    rx->tag = dm_foot_tag(rx->lap);
+}
+
+/* Counters of records and laps pass their largest values; both ways, and one way. */
+static void wraps(void)
+{
+    static const uint32_t laps[] = {0xfffff0, 0xfffffff0, 0xfff0};
+    unsigned char buf[500];
+
+    for (size_t i = 0; i < sizeof(laps) / sizeof(*laps); i++) {
+        open_both();
+        FAKE_CALL(fake.delay = (unsigned)i);
+        connect_both();
+        for (int k = 0; k < 1000; k++)
+            poll_both();
+        for (int r = 0; r < N; r++)
+            pass_time(r, 0u - 100u - (uint32_t)i, laps[i]);
+        stream(40000, sizeof(buf));
+        for (int k = 0; k < 1000; k++)
+            poll_both();
+        for (int r = 0; r < N; r++)
+            pass_time(r, 0u - 100u - conn_of(r)->tx.n_posted, 0);
+        while (sides[0].sent < 80000) {
+            put_some(0, 80000, buf, sizeof(buf));
+            poll_both();
+        }
+        stream(80000, sizeof(buf));
+        CHECK_EQ(sides[0].n_failed + sides[1].n_failed, 0);
+        close_both();
+    }
+}
+
 /* The basic design: data, head and tail. */
 static void three_writes(void)
 {
@@ -875,6 +981,11 @@ int main(void)
     run("DATUM_EAGER=basic DATUM_RING_SLOTS=16", three_writes);
     run("DATUM_EAGER=rdma DATUM_RING_SLOTS=16", credits_ring);
     run("DATUM_EAGER=sendrecv DATUM_RING_SLOTS=16", credits_sr);
+    run("DATUM_EAGER=rdma DATUM_RING_SLOTS=16", late_reader);
+    run("DATUM_EAGER=basic DATUM_RING_SLOTS=16", late_reader);
+    run("DATUM_EAGER=rdma DATUM_RING_SLOTS=7", wraps);
+    run("DATUM_EAGER=basic DATUM_RING_SLOTS=7", wraps);
+    run("DATUM_EAGER=sendrecv DATUM_RING_SLOTS=7", wraps);
     run("DATUM_EAGER=rdma", connections);
     run("DATUM_EAGER=sendrecv", connections);
     run("DATUM_EAGER=basic", connections);

@@ -186,6 +186,14 @@ void dm_cno_destroy(struct dm_cno *cno)
     dm_obj_free(cno);
 }
 
+/* A peer may have seen it a moment ago where it was to be triggered. */
+static bool is_left(struct dm_cno *cno)
+{
+    struct dm_pia *ia = cno->obj.ia;
+
+    return ia->ops->quiesce == NULL || ia->ops->quiesce(ia);
+}
+
 /* Wait until no agent of it runs in another thread; ia->lock is held, and is
  * released meanwhile. False: somebody else has freed the CNO. */
 static bool wait_agent(struct dm_cno *cno)
@@ -215,7 +223,7 @@ DAT_RETURN dm_cno_free(DAT_CNO_HANDLE handle)
     pthread_mutex_lock(&ia->lock);
     if (!wait_agent(cno))
         ret = BAD_CNO;
-    else if (cno->n_refs > 0 || atomic_load(&cno->n_waiters) > 0)
+    else if (cno->n_refs > 0 || atomic_load(&cno->n_waiters) > 0 || !is_left(cno))
         ret = DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_CNO_IN_USE);
     else
         dm_cno_destroy(cno);

@@ -172,7 +172,9 @@ DAT_RETURN dm_evd_modify_cno(DAT_EVD_HANDLE handle, DAT_CNO_HANDLE cno_handle)
     evd->cno = cno;
     if (cno != NULL)
         cno->n_refs++;
+    evd_lock(evd); /* nobody here triggers the old one any more */
     publish_cno(evd);
+    evd_unlock(evd);
     /* What is already queued counts as new for this CNO. */
     if (cno != NULL && evd->is_enabled && dm_evd_ring_has(evd->ring, evd->head) &&
         dm_cno_ring_trigger(cno->ring, evd->ring->handle))
@@ -328,6 +330,7 @@ static int wait_more(struct dm_evd *evd, DAT_COUNT threshold, uint64_t deadline)
 
     atomic_store(&ring->want, evd->head + (uint64_t)threshold);
     atomic_store(&ring->is_sleeping, 1);
+    atomic_thread_fence(memory_order_seq_cst); /* before the look at slots; see publish() */
     if (count_ready(evd, (uint64_t)threshold) < threshold && !atomic_load(&evd->is_dead) &&
         !atomic_load(&evd->is_unwaitable)) {
         evd_unlock(evd);

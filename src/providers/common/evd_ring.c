@@ -143,6 +143,11 @@ enum dm_evd_added dm_evd_ring_publish(struct dm_evd_ring *ring, struct dm_evd_sl
     return DM_EVD_ADDED;
 }
 
+void dm_evd_ring_skip(struct dm_evd_slot *slot, uint64_t pos)
+{
+    atomic_store_explicit(&slot->state, dm_slot_state(pos, 0, DM_SLOT_SKIP), memory_order_release);
+}
+
 bool dm_evd_ring_is_claimed(struct dm_evd_ring *ring, uint64_t pos, uint32_t owner)
 {
     return atomic_load(&dm_evd_ring_slot(ring, pos)->state) ==

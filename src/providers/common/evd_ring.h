@@ -87,6 +87,8 @@ enum dm_evd_added dm_evd_ring_add_quiet(struct dm_evd_ring *ring, uint32_t owner
 struct dm_evd_slot *dm_evd_ring_claim(struct dm_evd_ring *ring, uint32_t owner, uint64_t *pos_p);
 enum dm_evd_added dm_evd_ring_publish(struct dm_evd_ring *ring, struct dm_evd_slot *slot,
                                       uint64_t pos, uint32_t owner, bool is_quiet);
+/* Instead of that: the slot that was claimed holds nothing. */
+void dm_evd_ring_skip(struct dm_evd_slot *slot, uint64_t pos);
 /* Has the owner claimed this position, and not published it? */
 bool dm_evd_ring_is_claimed(struct dm_evd_ring *ring, uint64_t pos, uint32_t owner);
 /* Wake a sleeping waiter regardless of what is in the ring. */

@@ -89,6 +89,9 @@ struct dm_pia_ops {
      * one, and show the new one (or again the old). False, before: somebody is
      * stuck in the old one, it has to stay. */
     bool (*evd_moved)(struct dm_pia *ia, struct dm_evd *evd, bool is_before);
+    /* Wait until nobody else is in the middle of adding to a ring. False: somebody is stuck in it. NULL: peers
+     * do not reach rings. */
+    bool (*quiesce)(struct dm_pia *ia);
     /* Drive the network: a consumer has found its queue empty. No lock held. */
     void (*poll)(struct dm_pia *ia);
     /* Sleep, and drive the network meanwhile, until the ring's word is not this

@@ -12,12 +12,27 @@
 
 #include "providers/shm/calls.h"
 #include "providers/shm/msg.h"
+#include "util/log.h"
 
 #define BAD_EP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
 
-/* How often, and how long in between, to look for a peer's dispatcher. */
+/* How often, and how long in between, to look for a peer's dispatcher with room. */
 enum { CONFIRM_TRIES = 10000, CONFIRM_NAP_NS = 50000 };
 enum { RETRY_NS = 1000000, DYING_NS = 1000000, MOVES_MAX = 64, BACKLOG = 4096 };
+
+void dm_shm_no_descriptor(struct dm_shm_ia *ia)
+{
+    if (!ia->is_files_told)
+        dm_log_warn("%s: this process may open no more descriptors (ulimit -n): connections to it "
+                    "and from it have to wait",
+                    ia->pia.obj.provider->device_name);
+    ia->is_files_told = true;
+}
+
+static bool is_short(int err)
+{
+    return err == EMFILE || err == ENFILE;
+}
 
 /* A zero, which means the abstract name space, then the text. */
 static void set_name(struct dm_shm_name *name, const char *prefix, const uint64_t *values, int n)
@@ -177,6 +192,8 @@ static void ask_again(struct dm_shm_conn *conn)
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     if (fd < 0) {
+        if (is_short(errno))
+            dm_shm_no_descriptor(conn->ia);
         not_there(conn->ep);
         return;
     }
@@ -204,9 +221,12 @@ DAT_RETURN dm_shm_cm_start(struct dm_sep *ep, const struct dm_shm_name *to, bool
 {
     struct dm_shm_ia *ia = dm_shm_ia_of(ep);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool is_out = fd < 0 && is_short(errno);
     struct dm_shm_conn *conn = fd >= 0 ? dm_shm_conn_new(ia, fd, DM_CONN_RETRY) : NULL;
     uint8_t *request = malloc((size_t)len + 1);
 
+    if (is_out)
+        dm_shm_no_descriptor(ia);
     if (conn == NULL || request == NULL) {
         free(request);
         free(conn);
@@ -308,49 +328,59 @@ DAT_RETURN dm_shm_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle,
                              data, qos, DAT_CONNECT_DEFAULT_FLAG);
 }
 
+enum confirm { CONFIRM_NO, CONFIRM_MOVING, CONFIRM_FULL, CONFIRM_UP };
+
 /* Tell the passive side, in its own memory, that we are connected: its event
- * is there before anything that we may send. False: it has given up, or its
- * dispatcher is just being moved and we have to look again. */
-static bool confirm_once(struct dm_sep *ep, bool *is_moving_p)
+ * is there before anything that we may send. Or: it has given up; its
+ * dispatcher is just being moved; or is full, and is_last says that it goes without. */
+static enum confirm confirm_once(struct dm_sep *ep, bool is_last)
 {
     struct dm_shm_link_ep *peer = ep->peer_sh;
+    enum confirm how = CONFIRM_MOVING;
     uint32_t wait = DM_LINK_WAIT;
+    struct dm_evd_slot *slot = NULL;
     struct dm_evd_ring *ring;
-    struct dm_evd_item item;
-    bool is_up = false;
+    uint64_t pos;
 
     dm_shm_busy_begin(ep);
     ring = dm_shm_peer_ring(ep->peer, atomic_load(&peer->conn_ring));
-    *is_moving_p = ring == NULL && atomic_load(&peer->link) == DM_LINK_WAIT;
-    if (ring != NULL)
-        is_up = atomic_compare_exchange_strong(&peer->link, &wait, DM_LINK_UP);
-    if (is_up) {
-        item = dm_evd_item_conn(DAT_CONNECTION_EVENT_ESTABLISHED, peer->handle, peer->conn_data,
-                                (DAT_COUNT)peer->conn_data_len);
-        (void)dm_evd_ring_add(ring, ep->peer_owner, &item);
+    if (ring != NULL) {
+        slot = dm_evd_ring_claim(ring, ep->peer_owner, &pos);
+        how = slot != NULL ? CONFIRM_UP : CONFIRM_FULL;
+    }
+    if (slot == NULL && !(is_last && ring != NULL))
+        how = atomic_load(&peer->link) == DM_LINK_WAIT ? how : CONFIRM_NO;
+    else if (!atomic_compare_exchange_strong(&peer->link, &wait, DM_LINK_UP))
+        how = CONFIRM_NO;
+    if (slot != NULL && how == CONFIRM_UP) {
+        slot->item = dm_evd_item_conn(DAT_CONNECTION_EVENT_ESTABLISHED, peer->handle,
+                                      peer->conn_data, (DAT_COUNT)peer->conn_data_len);
+        (void)dm_evd_ring_publish(ring, slot, pos, ep->peer_owner, false);
+    } else if (slot != NULL) {
+        dm_evd_ring_skip(slot, pos);
     }
     dm_shm_busy_end(ep);
-    return is_up;
+    return how;
 }
 
-static bool confirm(struct dm_sep *ep)
+/* CONFIRM_FULL: the peer is connected, but without its event. */
+static enum confirm confirm(struct dm_sep *ep)
 {
     struct timespec nap = {.tv_nsec = CONFIRM_NAP_NS};
-    bool is_moving = false;
+    enum confirm how = CONFIRM_MOVING;
 
-    for (int i = 0; i < CONFIRM_TRIES; i++) {
-        if (confirm_once(ep, &is_moving))
-            return true;
-        if (!is_moving)
-            break;
-        nanosleep(&nap, NULL);
+    for (int i = 0; i < CONFIRM_TRIES && how != CONFIRM_UP && how != CONFIRM_NO; i++) {
+        if (i > 0)
+            nanosleep(&nap, NULL);
+        how = confirm_once(ep, i + 1 == CONFIRM_TRIES);
     }
-    return false;
+    return how == CONFIRM_MOVING ? CONFIRM_NO : how;
 }
 
 static void accepted(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd)
 {
     struct dm_sep *ep = conn->ep;
+    enum confirm how;
 
     if (!dm_shm_cm_meet(conn, msg, fd)) {
         not_there(ep);
@@ -362,12 +392,13 @@ static void accepted(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int
     atomic_store(&ep->sh->link, DM_LINK_UP);
     dm_evd_add_conn(ep->ep.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, (DAT_EP_HANDLE)ep,
                     ep->ep.private_data, (DAT_COUNT)msg->data_len);
-    if (!confirm(ep)) {
+    how = confirm(ep);
+    if (how == CONFIRM_NO) {
         dm_shm_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN, DM_MSG_NONE);
         return;
     }
     dm_shm_ep_established(ep);
-    dm_shm_msg_simple(conn, DM_MSG_CONFIRM);
+    dm_shm_msg_simple(conn, how == CONFIRM_UP ? DM_MSG_CONFIRM : DM_MSG_UNHEARD);
 }
 
 void dm_shm_conn_answer(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd)

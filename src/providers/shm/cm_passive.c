@@ -285,6 +285,8 @@ void dm_shm_listener_ready(struct dm_shm_ia *ia, struct dm_shm_listener *listene
     } while (fd >= 0 || errno == ECONNABORTED || errno == EINTR);
     if (errno == EAGAIN)
         return;
+    if (errno == EMFILE || errno == ENFILE)
+        dm_shm_no_descriptor(ia);
     /* Out of descriptors or memory: requests wait in the backlog. */
     listener->paused = dm_futex_now() + PAUSE_NS;
     dm_shm_src_poll(ia, &listener->src, 0);

@@ -144,6 +144,9 @@ static void handle_up(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, in
     case DM_MSG_STAGED:
         dm_shm_stage_answer(ep, msg);
         break;
+    case DM_MSG_UNHEARD:
+        dm_evd_overflow(ep->ep.connect_evd);
+        break;
     case DM_MSG_OVERFLOW:
         if (ep->ep.recv_evd != NULL)
             dm_evd_overflow(ep->ep.recv_evd);
@@ -207,6 +210,8 @@ void dm_shm_conn_ready(struct dm_shm_conn *conn, uint32_t events)
         got = dm_shm_msg_recv(conn->src.fd, &msg, &fd);
         if (got <= 0)
             break;
+        if (fd == DM_MSG_FD_LOST)
+            dm_shm_no_descriptor(conn->ia);
         handle(conn, &msg, fd);
         if (fd >= 0)
             close(fd);

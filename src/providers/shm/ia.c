@@ -23,11 +23,17 @@ static void mem_free(struct dm_pia *pia, void *mem)
     dm_shm_seg_free(&((struct dm_shm_ia *)pia)->seg, mem);
 }
 
+static bool quiesce(struct dm_pia *pia)
+{
+    return dm_shm_quiesce((struct dm_shm_ia *)pia, NULL);
+}
+
 static const struct dm_pia_ops ops = {
     .mem_alloc = mem_alloc,
     .mem_free = mem_free,
     .kick = dm_shm_kick,
     .evd_moved = dm_shm_evd_moved,
+    .quiesce = quiesce,
     .poll = dm_shm_model_poll,
     .sleep = dm_shm_model_sleep,
 };

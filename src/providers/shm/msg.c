@@ -176,5 +176,7 @@ int dm_shm_msg_recv(int sock, struct dm_shm_msg *msg, int *fd_p)
         *fd_p = -1;
         return -1;
     }
+    if (*fd_p < 0 && (hdr.msg_flags & MSG_CTRUNC) != 0)
+        *fd_p = DM_MSG_FD_LOST;
     return 1;
 }

@@ -38,9 +38,10 @@ enum dm_shm_msg_type {
     DM_MSG_ATOMIC,     /* status: what to do to the word at key, va */
     DM_MSG_INVALIDATE, /* take the context key away */
     DM_MSG_HANDOFF,    /* answer to a request: ask at service point qual */
+    DM_MSG_UNHEARD,    /* CONFIRM, but your event ring for connections was full */
 };
 
-enum { DM_MSG_QUEUE_MAX = 4096 };
+enum { DM_MSG_QUEUE_MAX = 4096, DM_MSG_FD_LOST = -2 };
 
 enum { DM_STAGE_READ = 1, DM_STAGE_LOCAL_KEY = 2 };
 
@@ -70,7 +71,8 @@ void dm_shm_msg_simple(struct dm_shm_conn *conn, enum dm_shm_msg_type type);
 /* Send queued messages as far as there is room. */
 void dm_shm_msg_flush(struct dm_shm_conn *conn);
 void dm_shm_msg_drop_queue(struct dm_shm_conn *conn);
-/* Receive one: 1 and *fd_p (or -1), 0 nothing there, -1 the peer has closed. */
+/* Receive one: 1 and *fd_p (or -1; DM_MSG_FD_LOST: there was no place for it), 0 nothing there, -1 the
+ * peer has closed. */
 int dm_shm_msg_recv(int sock, struct dm_shm_msg *msg, int *fd_p);
 /* Handle a STAGE request in the target. */
 void dm_shm_stage_serve(struct dm_shm_conn *conn, const struct dm_shm_msg *msg);

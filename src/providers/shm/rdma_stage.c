@@ -193,8 +193,8 @@ static char *serve_check(struct dm_sep *ep, const struct dm_shm_msg *msg)
 void dm_shm_stage_serve(struct dm_shm_conn *conn, const struct dm_shm_msg *msg)
 {
     struct dm_shm_msg answer = {.type = DM_MSG_STAGED};
-    struct dm_sep *ep = conn->ep;
-    char *at = serve_check(ep, msg);
+    struct dm_shm_bulk bulk = {0}; /* the endpoint's is the poster's */
+    char *at = serve_check(conn->ep, msg);
     char *stage = (char *)conn->peer->hdr;
 
     if (msg->len > STAGE_LEN || msg->offset > conn->peer->size ||
@@ -207,6 +207,6 @@ void dm_shm_stage_serve(struct dm_shm_conn *conn, const struct dm_shm_msg *msg)
     else if ((msg->status & DM_STAGE_READ) != 0)
         memcpy(stage, at, msg->len);
     else if (msg->len > 0)
-        dm_shm_copy_last(&ep->bulk, at, stage, msg->len);
+        dm_shm_copy_last(&bulk, at, stage, msg->len);
     dm_shm_msg_send(conn, &answer, -1);
 }

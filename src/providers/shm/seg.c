@@ -8,11 +8,13 @@
  */
 #include "providers/shm/seg.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/membarrier.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -43,23 +45,43 @@ static unsigned class_of(size_t len, size_t *size_p)
         }
 }
 
+/* A sealed file of that size; false, and errno. */
+static bool make_file(size_t size, int *fd_p)
+{
+    struct rlimit lim;
+    int saved;
+
+    /* Growing a file beyond this limit would end the process (SIGXFSZ). */
+    if (getrlimit(RLIMIT_FSIZE, &lim) == 0 && lim.rlim_cur < size) {
+        errno = EFBIG;
+        return false;
+    }
+    *fd_p = memfd_create("datum-shm", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (*fd_p < 0)
+        return false;
+    if (ftruncate(*fd_p, (off_t)size) == 0 &&
+        fcntl(*fd_p, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+        return true;
+    saved = errno;
+    close(*fd_p);
+    errno = saved;
+    return false;
+}
+
 bool dm_shm_seg_open(struct dm_shm_seg *seg, size_t size)
 {
     struct dm_shm_hdr *hdr;
     void *map;
+    int saved;
 
     memset(seg, 0, sizeof(*seg));
-    seg->fd = memfd_create("datum-shm", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (seg->fd < 0)
+    if (!make_file(size, &seg->fd))
         return false;
-    if (ftruncate(seg->fd, (off_t)size) != 0 ||
-        fcntl(seg->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
-        close(seg->fd);
-        return false;
-    }
     map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, seg->fd, 0);
     if (map == MAP_FAILED) {
+        saved = errno;
         close(seg->fd);
+        errno = saved;
         return false;
     }
     hdr = map;

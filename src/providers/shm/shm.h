@@ -55,7 +55,8 @@ struct dm_shm_ia {
     struct dm_list srcs;
     struct dm_list graves; /* dead sources, freed by the progress thread */
     int n_embryos;         /* accepted sockets without a request so far */
-    bool is_short_told;    /* that this process is short of address space */
+    bool is_short_told;    /* that this process is short of address space, */
+    bool is_files_told;    /* or of descriptors */
     uint32_t last_owner;
     int epoll_fd;
     struct dm_shm_src kick;
@@ -382,6 +383,8 @@ void dm_shm_marks_check(struct dm_sep *ep);
 void dm_shm_ep_marks_init(struct dm_sep *ep);
 
 /* cm.c and cm_passive.c */
+/* What this process is short of looks to its peers as if nobody were there: say so once. */
+void dm_shm_no_descriptor(struct dm_shm_ia *ia);
 void dm_shm_sp_destroy(struct dm_sp *sp);
 /* Events of the progress thread. */
 void dm_shm_listener_ready(struct dm_shm_ia *ia, struct dm_shm_listener *listener);
