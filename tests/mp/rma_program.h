@@ -65,6 +65,7 @@ static struct win {
 static uint64_t seed = 1;
 static long round_no;
 static enum sync sync_kind;
+static bool is_rush; /* many calls on few elements, little that ends them, and targets that look or not */
 static bool is_allowed[MAX_RANKS][MAX_RANKS]; /* [target][origin] of start and post */
 static struct slice slices[MAX_RANKS][MAX_SLICES];
 static int n_slices[MAX_RANKS], n_ops;
@@ -117,7 +118,7 @@ static struct op *add_op(struct rng *r, int origin, int target, int slice, int p
                      .call = call,
                      .op = slices[target][slice].op,
                      .seed = rng_bits(r)};
-    o->has_req = sync_kind >= LOCK && call <= C_GACC && rnd(r, 3) == 0;
+    o->has_req = sync_kind >= LOCK && call <= C_GACC && rnd(r, is_rush ? 12 : 3) == 0;
     return o;
 }
 
@@ -138,6 +139,8 @@ static void draw_ops(struct rng *r, int t, int s)
     int phase = 0;
     struct op *o;
 
+    if (is_rush)
+        n = 4 + rnd(r, 40);
     switch (sl->mode) {
     case M_PUT:
         add_op(r, one, t, s, rnd(r, N_PHASES), C_PUT);
@@ -162,8 +165,8 @@ static void draw_ops(struct rng *r, int t, int s)
                    sl->mode == M_COUNT ? C_FOP : C_CAS);
         break;
     case M_ORDER:
-        for (int i = 0; i < n && i < 6; i++) {
-            phase += rnd(r, 4) == 0 && phase < N_PHASES - 1;
+        for (int i = 0; i < n && i < (is_rush ? 40 : 6); i++) {
+            phase += rnd(r, is_rush ? 12 : 4) == 0 && phase < N_PHASES - 1;
             if (sl->k->can_swap && rnd(r, 4) == 0) {
                 add_op(r, one, t, s, phase, C_CAS);
                 continue;
@@ -199,7 +202,9 @@ static void draw_slices(struct rng *r, int t)
 
     while (n < MAX_SLICES && rnd(r, 16) != 0) {
         struct slice *sl = &slices[t][n];
-        int units = rnd(r, 12) ? 1 + rnd(r, 12) : 1 + rnd(r, 1500);
+        int units = is_rush && n > 0 ? 1 + rnd(r, 3)
+                    : rnd(r, 12)     ? 1 + rnd(r, 12)
+                                     : 1 + rnd(r, 1500);
 
         if (at + 16 * units > w->size[t])
             break;
@@ -233,8 +238,9 @@ static void draw_program(void)
 {
     struct rng r = rng_of(2, 0, 0);
 
+    is_rush = rnd(&r, 3) == 0;
     do
-        w = &wins[rnd(&r, N_WINS)];
+        w = &wins[is_rush && rnd(&r, 2) ? W_MALLOC : rnd(&r, N_WINS)];
     while (w->win == MPI_WIN_NULL);
     sync_kind = (enum sync)rnd(&r, N_SYNCS);
     for (int t = 0; t < mp_size; t++) {
