@@ -188,7 +188,6 @@ struct dm_rma_state {
     char *copy;
     struct dm_mr *copy_mr;
     bool is_updating;
-    bool is_applying;      /* inside dm_rma_apply: no progress is made */
     int n_lost;            /* processes */
     struct dm_list allocs; /* of MPI_Alloc_mem */
     struct {
