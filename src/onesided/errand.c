@@ -400,6 +400,7 @@ bool dm_rma_errand(const struct dm_rma_call *call, enum dm_rma_errand_kind kind,
 {
     struct dm_win *win = call->win;
     int target = call->target;
+    const struct dm_win_peer *peer = &win->peers[target];
     size_t len = dm_rma_item_len(acc->pkt.data_len, result_len);
 
     if (call->req != NULL)
@@ -407,7 +408,8 @@ bool dm_rma_errand(const struct dm_rma_call *call, enum dm_rma_errand_kind kind,
     if (!shall_try(win, target, len) || !make_place(win, target, len))
         return false;
     add(call, kind, acc, data, result, result_len);
-    if (win->peers[target].n_filled >= FULL_BYTES)
+    /* the first one at once: while it is on its way to the target the call behind it begins */
+    if (peer->n_filled >= FULL_BYTES || peer->n_asked == peer->n_over)
         hand_over(win, target);
     return true;
 }

@@ -58,13 +58,13 @@ static void put_off(const struct dm_win *win, int seat)
     dm_atomic_or(&dm_rma_my_seat(win)->bell, UINT64_C(1) << seat % 64);
 }
 
-/* All errands of one origin that it still wants. */
+/* The errands of one origin that it had handed over when it rang, unless it has taken them back. */
 static int serve(struct dm_win *win, int seat)
 {
     struct dm_rma_node *node = win->node;
-    int n = 0;
+    int n;
 
-    for (;;) {
+    for (n = 0; n < DM_RMA_ERRANDS; n++) {
         struct dm_rma_errand *e = dm_rma_errand_at(node, seat, node->me, node->n_served[seat]);
         uint32_t asked = DM_ERRAND_ASKED;
 
@@ -82,8 +82,8 @@ static int serve(struct dm_win *win, int seat)
         carry_out_all(win, e);
         dm_rma_leave(win);
         dm_atomic_store(&e->state, DM_ERRAND_DONE);
-        n++;
     }
+    return n;
 }
 
 /* A share, if it is for me. */
