@@ -217,7 +217,8 @@ static bool update_direct(struct acc_walk *w, const struct dm_pkt_rma_acc *acc, 
 int dm_rma_send_plain(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
                       const char *data, size_t len)
 {
-    size_t step = longest_now(call->win, call->target), size = (size_t)dm_type_get(acc->basic)->size;
+    size_t step = longest_now(call->win, call->target),
+           size = (size_t)dm_type_get(acc->basic)->size;
     struct dm_pkt_rma_acc piece = *acc;
 
     while (len > 0) {
@@ -248,7 +249,7 @@ static int send_plain(struct acc_walk *w, const char *data, uint64_t offset, siz
     bool is_near = call->win->peers[call->target].seat >= 0;
     int err;
 
-    if (is_near && len <= DM_RMA_ERRAND_BYTES && !dm_rma_is_busy(call->win, call->target) &&
+    if (is_near && len <= DM_RMA_ERRAND_BYTES &&
         dm_rma_errand(call, DM_ERRAND_UPDATE, &acc, data, NULL, 0))
         return DM_OK;
     dm_rma_settle(call->win, call->target);
@@ -344,7 +345,7 @@ int dm_rma_get_accumulate(const struct dm_rma_call *call, const void *origin, si
         struct dm_pkt_rma_acc acc = plain_header(&w, offset, w.type != NULL ? len : 0, target_type);
 
         acc.pkt.flags = DM_RMA_FETCH;
-        if (len <= DM_RMA_ERRAND_BYTES && !dm_rma_is_busy(call->win, call->target) &&
+        if (len <= DM_RMA_ERRAND_BYTES &&
             dm_rma_errand(call, DM_ERRAND_UPDATE, &acc, w.type != NULL ? origin : NULL, result,
                           len))
             return DM_OK;

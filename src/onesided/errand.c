@@ -356,12 +356,18 @@ static bool make_place(struct dm_win *win, int target, size_t len)
     return false;
 }
 
+/* Updates do not overtake packets. */
+static bool would_overtake(const struct dm_win *win, int target, enum dm_rma_errand_kind kind)
+{
+    return kind == DM_ERRAND_UPDATE && dm_rma_is_busy(win, target);
+}
+
 /* Shall the next transfer to it be an errand? */
-static bool shall_try(struct dm_win *win, int target, size_t len)
+static bool shall_try(struct dm_win *win, int target, enum dm_rma_errand_kind kind, size_t len)
 {
     struct dm_win_peer *peer = &win->peers[target];
 
-    if (!dm_rma_errand_may(win, target) || peer->is_redoing ||
+    if (!dm_rma_errand_may(win, target) || peer->is_redoing || would_overtake(win, target, kind) ||
         len > win->node->errand_len - sizeof(struct dm_rma_errand))
         return false;
     if (peer->n_skips > 0) {
@@ -381,7 +387,7 @@ bool dm_rma_errand_now(const struct dm_rma_call *call, enum dm_rma_errand_kind k
     bool is_done = true;
 
     dm_rma_settle(win, target);
-    if (!shall_try(win, target, dm_rma_item_len(acc->pkt.data_len, result_len)))
+    if (!shall_try(win, target, kind, dm_rma_item_len(acc->pkt.data_len, result_len)))
         return false;
     add(call, kind, acc, data, result, result_len);
     hand_over(win, target);
@@ -405,7 +411,9 @@ bool dm_rma_errand(const struct dm_rma_call *call, enum dm_rma_errand_kind kind,
 
     if (call->req != NULL)
         return dm_rma_errand_now(call, kind, acc, data, result, result_len);
-    if (!shall_try(win, target, len) || !make_place(win, target, len))
+    /* waiting for a place may have made packets of what was in the row */
+    if (!shall_try(win, target, kind, len) || !make_place(win, target, len) ||
+        would_overtake(win, target, kind))
         return false;
     add(call, kind, acc, data, result, result_len);
     /* the first one at once: while it is on its way to the target the call behind it begins */

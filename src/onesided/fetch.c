@@ -46,7 +46,7 @@ static bool send_by_target(const struct dm_rma_call *call, const struct fetch *f
         .basic = f->run.basic,
     };
 
-    return type->size == type->extent && !dm_rma_is_busy(call->win, call->target) &&
+    return type->size == type->extent &&
            dm_rma_errand(call, DM_ERRAND_UPDATE, &acc, f->data, result, (size_t)type->size);
 }
 
@@ -129,8 +129,7 @@ static int fetch_packet(const struct dm_rma_call *call, const struct dm_pkt_rma_
     }
     records = &msg->runs[DM_RMA_ACC_RUNS - 1];
     records[0] = (struct dm_rma_run){.offset = (uint64_t)(uintptr_t)x};
-    records[1] =
-        (struct dm_rma_run){.offset = acc->offset, .n = (uint32_t)n, .basic = acc->basic};
+    records[1] = (struct dm_rma_run){.offset = acc->offset, .n = (uint32_t)n, .basic = acc->basic};
     memcpy(msg->data, data, data_len);
     head.pkt.data_len = (uint32_t)(2 * sizeof(*records) + data_len);
     head.n_runs = 1;

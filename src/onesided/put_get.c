@@ -99,11 +99,10 @@ static int move_packets(const struct dm_rma_call *call, char *local, uint64_t of
 static bool move_by_target(const struct dm_rma_call *call, void *local, uint64_t offset, size_t len,
                            bool is_put)
 {
-    const struct dm_pkt_rma_acc acc = {
-        .pkt.data_len = is_put ? (uint32_t)len : 0,
-        .op = MPI_REPLACE,
-        .offset = offset,
-        .basic = MPI_BYTE};
+    const struct dm_pkt_rma_acc acc = {.pkt.data_len = is_put ? (uint32_t)len : 0,
+                                       .op = MPI_REPLACE,
+                                       .offset = offset,
+                                       .basic = MPI_BYTE};
 
     return is_put ? dm_rma_errand(call, DM_ERRAND_PUT, &acc, local, NULL, 0)
                   : dm_rma_errand(call, DM_ERRAND_GET, &acc, NULL, local, len);

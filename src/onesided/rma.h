@@ -45,8 +45,8 @@ struct dm_win_peer {
     uint32_t n_asked;
     uint32_t n_over;
     uint32_t n_filled;
-    bool is_gathering; /* there are such */
-    bool is_redoing;   /* some were taken back, and are done in other ways now */
+    bool is_gathering;       /* there are such */
+    bool is_redoing;         /* some were taken back, and are done in other ways now */
     struct dm_rma_msg *held; /* the last update for it, held back; or NULL */
     uint64_t heard;          /* ns: it answered a question */
     int bad;                 /* as a target: what went wrong with its packets since its last SYNC */
