@@ -113,7 +113,7 @@ static void add(const struct dm_rma_call *call, enum dm_rma_errand_kind kind,
     };
     if (data_len == 8)
         memcpy(item + 1, data, 8);
-    else
+    else if (data_len > 0)
         dm_copy(item + 1, data, data_len);
     peer->n_filled += (uint32_t)dm_rma_item_len(data_len, result_len);
     if (!peer->is_gathering) {
