@@ -208,38 +208,25 @@ static bool update_direct(struct acc_walk *w, const struct dm_pkt_rma_acc *acc, 
         return false;
     if (n * (size_t)dm_type_get(acc->basic)->size > DM_RMA_ERRAND_BYTES) {
         peer->n_skips = peer->n_skips < LONG_SKIPS ? peer->n_skips : LONG_SKIPS;
-        if (dm_rma_errand(w->call, &nothing, "", NULL, 0))
+        if (dm_rma_errand_now(w->call, DM_ERRAND_PUT, &nothing, "", NULL, 0))
             return false;
     }
     return dm_rma_update(w->call, acc, n, data, old, err_p);
 }
 
-/* Contiguous elements of one basic type on both sides: no run records, often no copy. */
-static int send_plain(struct acc_walk *w, const char *data, uint64_t offset, size_t len,
-                      const struct dm_type *basic)
+int dm_rma_send_plain(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
+                      const char *data, size_t len)
 {
-    struct dm_win *win = w->call->win;
-    size_t step = longest_now(win, w->call->target);
+    size_t step = longest_now(call->win, call->target),
+           size = (size_t)dm_type_get(acc->basic)->size;
+    struct dm_pkt_rma_acc piece = *acc;
 
-    if (win->peers[w->call->target].seat >= 0 && !dm_rma_is_busy(win, w->call->target)) {
-        struct dm_pkt_rma_acc acc = plain_header(w, offset, len, basic);
+    while (len > 0) {
+        size_t part = (len < step ? len : step) / size * size;
         int err;
 
-        if (len <= DM_RMA_ERRAND_BYTES && dm_rma_errand(w->call, &acc, data, NULL, 0))
-            return DM_OK;
-        if (update_direct(w, &acc, len / (size_t)basic->size, data, NULL, &err))
-            return err;
-    }
-    if (len <= DM_RMA_ACC_BYTES && w->call->req == NULL && dm_rma_is_chatty(win, w->call->target)) {
-        struct dm_pkt_rma_acc acc = plain_header(w, offset, len, basic);
-
-        return dm_rma_hold(w->call, &acc, data);
-    }
-    while (len > 0) {
-        size_t part = (len < step ? len : step) / (size_t)basic->size * (size_t)basic->size;
-        struct dm_pkt_rma_acc acc = plain_header(w, offset, part, basic);
-        int err = dm_rma_packet(w->call, &acc, data);
-
+        piece.pkt.data_len = (uint32_t)part;
+        err = dm_rma_packet(call, &piece, data);
         if (err == DM_EAGAIN) {
             step = DM_RMA_ACC_BYTES;
             continue;
@@ -247,10 +234,31 @@ static int send_plain(struct acc_walk *w, const char *data, uint64_t offset, siz
         if (err != DM_OK)
             return err;
         data += part;
-        offset += part;
+        piece.offset += part;
         len -= part;
     }
     return DM_OK;
+}
+
+/* Contiguous elements of one basic type on both sides: no run records, often no copy. */
+static int send_plain(struct acc_walk *w, const char *data, uint64_t offset, size_t len,
+                      const struct dm_type *basic)
+{
+    const struct dm_rma_call *call = w->call;
+    struct dm_pkt_rma_acc acc = plain_header(w, offset, len, basic);
+    bool is_near = call->win->peers[call->target].seat >= 0;
+    int err;
+
+    if (is_near && len <= DM_RMA_ERRAND_BYTES &&
+        dm_rma_errand(call, DM_ERRAND_UPDATE, &acc, data, NULL, 0))
+        return DM_OK;
+    dm_rma_settle(call->win, call->target);
+    if (is_near && !dm_rma_is_busy(call->win, call->target) &&
+        update_direct(w, &acc, len / (size_t)basic->size, data, NULL, &err))
+        return err;
+    if (len <= DM_RMA_ACC_BYTES && call->req == NULL && dm_rma_is_chatty(call->win, call->target))
+        return dm_rma_hold(call, &acc, data);
+    return dm_rma_send_plain(call, &acc, data, len);
 }
 
 /* Derived types must be made of one basic type, which op must be allowed on (section 12.3.4). */
@@ -278,6 +286,7 @@ static int walk(struct acc_walk *w, uint64_t offset, size_t target_count,
 
     if (target_count * (uint64_t)target_type->size == 0)
         return DM_OK;
+    dm_rma_settle(w->call->win, w->call->target);
     err =
         dm_type_each_run((void *)(uintptr_t)(base + offset), target_count, target_type, add_run, w);
     return err != DM_OK ? err : send_filled(w);
@@ -336,9 +345,11 @@ int dm_rma_get_accumulate(const struct dm_rma_call *call, const void *origin, si
         struct dm_pkt_rma_acc acc = plain_header(&w, offset, w.type != NULL ? len : 0, target_type);
 
         acc.pkt.flags = DM_RMA_FETCH;
-        if (len <= DM_RMA_ERRAND_BYTES && !dm_rma_is_busy(call->win, call->target) &&
-            dm_rma_errand(call, &acc, w.type != NULL ? origin : NULL, result, len))
+        if (len <= DM_RMA_ERRAND_BYTES &&
+            dm_rma_errand(call, DM_ERRAND_UPDATE, &acc, w.type != NULL ? origin : NULL, result,
+                          len))
             return DM_OK;
+        dm_rma_settle(call->win, call->target);
         if (update_direct(&w, &acc, result_count, w.type != NULL ? origin : NULL, result, &err))
             return err;
     }

@@ -11,8 +11,9 @@
  * them no access to a shared line. Both sides write, then look, and one of them sees the other.
  *
  * The same words guard a part that only its process can address. Others update it by a read and
- * a write (update.c) and may have to wait for these; so nobody waits for them without making
- * progress, and where that cannot be, in a packet's handler, the packet is put off (target.c).
+ * a write (update.c) and may have to wait for these; so nobody waits for long without making
+ * progress and letting other threads in, and where that cannot be, in a packet's handler, the packet
+ * is put off (target.c).
  */
 #include <sched.h>
 #include <string.h>
@@ -59,17 +60,23 @@ static void free_lost(const struct dm_win *win, int seat)
         (void)dm_atomic_cas(is_bulk, &who, 0);
 }
 
+/* Packets and other threads of the program: one of them may be what lets somebody else go on. */
+static void let_in(void)
+{
+    dm_chan_progress_test(dm_world.chan);
+    dm_gate_yield();
+}
+
 /*
- * Once more in a loop that waits for another's work on a seat's part. Somebody may have stopped it dead: in
- * a call of the program packets are let in after a while, and it is heard that a process was lost.
+ * Once more in a loop that waits for another's work on a seat's part, in a call of the program. Somebody may
+ * have stopped it dead: after a while others are let in, and it is heard that a process was lost.
  */
 static void wait_inside(const struct dm_win *win, int seat, uint32_t *n)
 {
     dm_rma_pause(n);
     if (dm_likely(*n % LOOKS_LONG != 0))
         return;
-    if (!dm_rma_state.is_applying)
-        dm_chan_progress_test(dm_world.chan);
+    let_in();
     free_lost(win, seat);
 }
 
@@ -133,18 +140,34 @@ static void enter_bulk(const struct dm_win *win, int seat)
             return;
         /* packets that are let in may be for this part */
         leave_bulk(win, seat);
-        if (!dm_rma_state.is_applying)
-            dm_chan_progress_test(dm_world.chan);
+        let_in();
     }
 }
 
-/* ---- guarded parts ---- */
+/* The same for a short time on my own part, where I am inside already; not if that takes any waiting. */
+static bool try_bulk(const struct dm_win *win)
+{
+    uint32_t seat = (uint32_t)win->node->me, nobody = 0;
+
+    if (!dm_atomic_cas(&dm_rma_my_seat(win)->is_bulk, &nobody, seat + 1))
+        return false;
+    dm_atomic_fence();
+    for (int i = 0; i < win->node->n; i++) {
+        if (i != (int)seat && dm_atomic_load(&dm_rma_seat(win, i)->combines) == seat + 1) {
+            leave_bulk(win, (int)seat);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- my own part, without waiting ---- */
 
 bool dm_rma_try_enter(const struct dm_win *win)
 {
     int me = win->comm->rank;
 
-    if (!dm_rma_is_guarded(win, me))
+    if (!dm_rma_is_guarded(win, me) && !(win->is_mapped && dm_rma_has_seat(win, me)))
         return true;
     dm_atomic_swap(&dm_rma_my_seat(win)->combines, (uint32_t)win->node->me + 1);
     win->node->is_inside = dm_atomic_load(&dm_rma_my_seat(win)->is_bulk) == 0;
@@ -163,11 +186,11 @@ void dm_rma_leave(const struct dm_win *win)
     dm_atomic_store(&dm_rma_my_seat(win)->combines, 0);
 }
 
-/* Let packets and other threads in, while somebody works. */
+/* ---- guarded parts ---- */
+
 static int wait_outside(const struct dm_win *win, uint32_t *n)
 {
-    dm_chan_progress_test(dm_world.chan);
-    dm_gate_yield();
+    let_in();
     dm_rma_pause(n);
     return dm_rma_check_lost(win, -1);
 }
@@ -305,6 +328,19 @@ static int combine_mine(const struct dm_win *win, const struct dm_op *op, char *
     return err;
 }
 
+/* Elements of my own part that others may update by themselves. */
+static int combine_inside(const struct dm_win *win, const struct dm_op *op, char *dst, size_t n,
+                          const struct dm_type *type, const char *src, char *old)
+{
+    int err;
+
+    if (n < BULK_MIN || !try_bulk(win))
+        return combine(op, dst, n, type, src, old, true);
+    err = combine(op, dst, n, type, src, old, false);
+    leave_bulk(win, win->node->me);
+    return err;
+}
+
 int dm_rma_combine(const struct dm_win *win, int target, const struct dm_op *op, char *dst,
                    size_t n, int basic, const char *src, char *old)
 {
@@ -318,6 +354,8 @@ int dm_rma_combine(const struct dm_win *win, int target, const struct dm_op *op,
         return combine(op, dst, n, type, src, old, false);
     if (!dm_rma_has_seat(win, target))
         return combine(op, dst, n, type, src, old, true);
+    if (win->node->is_inside)
+        return combine_inside(win, op, dst, n, type, src, old);
     if (n >= BULK_MIN && n / BULK_SEAT >= (size_t)win->node->n)
         return combine_bulk(win, win->peers[target].seat, op, dst, n, type, src, old);
     enter(win, win->peers[target].seat);
@@ -364,13 +402,13 @@ void dm_rma_swap(const struct dm_win *win, int target, char *dst, int basic, con
                  const char *compare, char *old)
 {
     bool is_mine = dm_rma_is_guarded(win, target);
-    bool has_seat = dm_rma_has_seat(win, target);
+    bool must_enter = dm_rma_has_seat(win, target) && !win->node->is_inside;
 
     if (!is_mine && is_raced(win, basic, dst)) {
-        if (has_seat)
+        if (must_enter)
             enter(win, win->peers[target].seat);
         swap_raced(dst, (size_t)dm_type_get(basic)->size, src, compare, old);
-        if (has_seat)
+        if (must_enter)
             leave(win);
         return;
     }

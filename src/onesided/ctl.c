@@ -13,6 +13,9 @@
 #include "util/host.h"
 #include "util/log.h"
 
+#define ERRANDS_BYTES (UINT64_C(16) << 20) /* of all rows, unless they are shorter than */
+#define ERRAND_LEAST  512
+
 /* The seats' arrays begin on lines of their own. */
 static size_t lines(size_t len)
 {
@@ -29,6 +32,26 @@ static size_t waiters_len(const struct dm_rma_node *node)
     return lines((size_t)node->n * (node->mask + 1) * sizeof(uint32_t));
 }
 
+static size_t shares_len(const struct dm_rma_node *node)
+{
+    return (size_t)node->n * sizeof(struct dm_rma_share);
+}
+
+/* In jobs of many processes rows are shorter: nobody has many targets that wait. */
+static size_t errand_len(const struct dm_rma_node *node)
+{
+    size_t len = ERRANDS_BYTES / ((size_t)node->n * (size_t)node->n * DM_RMA_ERRANDS);
+    size_t most = dm_rma_item_len(DM_RMA_ERRAND_BYTES, 0) + sizeof(struct dm_rma_errand);
+
+    len = len < most ? len : most;
+    return lines(len > ERRAND_LEAST ? len : ERRAND_LEAST);
+}
+
+static size_t errands_len(const struct dm_rma_node *node)
+{
+    return (size_t)node->n * (size_t)node->n * DM_RMA_ERRANDS * node->errand_len;
+}
+
 static size_t regions_len(const struct dm_win *win, const struct dm_rma_node *node)
 {
     return win->flavor == MPI_WIN_FLAVOR_DYNAMIC
@@ -39,7 +62,7 @@ static size_t regions_len(const struct dm_win *win, const struct dm_rma_node *no
 static size_t ctl_len(const struct dm_win *win, const struct dm_rma_node *node)
 {
     return sizeof(struct dm_rma_ctl) + (size_t)node->n * sizeof(struct dm_rma_seat) +
-           posts_len(node) + waiters_len(node) + (size_t)node->n * sizeof(struct dm_rma_errand) +
+           posts_len(node) + waiters_len(node) + shares_len(node) + errands_len(node) +
            regions_len(win, node);
 }
 
@@ -52,6 +75,7 @@ static void node_free(struct dm_rma_node *node)
     free(node->ranks);
     free(node->leaders);
     free(node->posts_seen);
+    free(node->n_served);
     free(node->helps);
     free(node);
 }
@@ -87,12 +111,15 @@ static bool find_seats(const struct dm_win *win, struct dm_rma_node *node)
         is_seen[at] = 1;
     }
     free(is_seen);
-    if (node->n > 0)
+    if (node->n > 0) {
         node->posts_seen = calloc((size_t)node->n, sizeof(*node->posts_seen));
+        node->n_served = calloc((size_t)node->n, sizeof(*node->n_served));
+        node->errand_len = errand_len(node);
+    }
     for (node->mask = 1; node->mask < (uint32_t)size; node->mask *= 2)
         ;
     node->mask--;
-    return node->posts_seen != NULL;
+    return node->posts_seen != NULL && node->n_served != NULL;
 }
 
 /* The arrays behind the seats. */
@@ -102,8 +129,9 @@ static void place(struct dm_rma_node *node)
 
     node->posts = (uint32_t *)(void *)at;
     node->waiters = (uint32_t *)(void *)(at + posts_len(node));
-    node->errands = (struct dm_rma_errand *)(void *)(at + posts_len(node) + waiters_len(node));
-    node->regions = (struct dm_rma_region *)(void *)&node->errands[node->n];
+    node->shares = (struct dm_rma_share *)(void *)(at + posts_len(node) + waiters_len(node));
+    node->errands = (char *)&node->shares[node->n];
+    node->regions = (struct dm_rma_region *)(void *)(node->errands + errands_len(node));
 }
 
 void dm_rma_ctl_offer(struct dm_win *win, struct dm_win_part *mine)
@@ -179,7 +207,7 @@ int dm_rma_ctl_start(struct dm_win *win)
         win->node->fd = -1;
     }
     if (win->node != NULL)
-        dm_rma_errand_start(win);
+        dm_rma_serve_start(win);
     return err;
 }
 
@@ -187,7 +215,7 @@ void dm_rma_ctl_free(struct dm_win *win)
 {
     if (win->node == NULL)
         return;
-    dm_rma_errand_stop(win);
+    dm_rma_serve_stop(win);
     node_free(win->node);
     win->node = NULL;
     for (int i = 0; i < win->comm->size; i++)

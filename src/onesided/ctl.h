@@ -38,31 +38,50 @@ struct dm_rma_seat {
 };
 
 /*
- * A short transfer that the target carries out when it looks, which it does in every pass of
- * progress, and which the origin takes back when it does not: one for each origin.
+ * Errands: short transfers that the target carries out when it looks, which it does in every pass of
+ * progress, and which the origin takes back when it does not. Each origin has a row of them for each
+ * target, in a ring: it gathers items in one, hands it over and goes on with the next. They are carried out
+ * in order, and taken back the last one first; so the target need only look at the one that comes next.
  */
+#define DM_RMA_ERRANDS 4 /* of a row; a power of two */
+
 enum dm_rma_errand_state {
     DM_ERRAND_NONE,
     DM_ERRAND_TAKEN,
     DM_ERRAND_DONE,
-    DM_ERRAND_ASKED /* + the target's seat: nobody else can take it */
+    DM_ERRAND_ASKED /* of a share: + the target's seat, nobody else can take it */
 };
-/* An update as in a packet, a short get, or a share of a long transfer (share.c). */
-enum dm_rma_errand_kind { DM_ERRAND_UPDATE, DM_ERRAND_GET, DM_ERRAND_FROM_ME, DM_ERRAND_TO_ME };
-/* The data of the latter two: memory of the origin. */
-struct dm_rma_share {
-    uint64_t addr;
-    uint64_t len;
-    struct dm_rkey rkey;
+/* One transfer; its bytes follow, in: the operands; out: what was read, or was there before. */
+struct dm_rma_item {
+    uint64_t offset;    /* bytes from the start of the target's part */
+    void *mine;         /* of the origin: what is put; where the answer goes */
+    struct dm_req *req; /* of the origin, or NULL */
+    uint32_t data_len;
+    uint32_t result_len;
+    int32_t op;
+    int32_t basic;
+    uint8_t kind;  /* enum dm_rma_errand_kind */
+    uint8_t flags; /* as in a packet: DM_RMA_FETCH, DM_RMA_SWAP */
+    int16_t err;   /* out */
 };
 struct dm_rma_errand {
     DM_ALIGNED(DM_CACHE_LINE) uint32_t state; /* enum dm_rma_errand_state */
+    uint32_t len;                             /* bytes of items */
+    char items[];                             /* a short one shares the line */
+};
+
+/*
+ * The target's half of a long transfer (share.c): by RDMA from or to memory of the origin. One for each
+ * origin.
+ */
+struct dm_rma_share {
+    DM_ALIGNED(DM_CACHE_LINE) uint32_t state; /* enum dm_rma_errand_state */
     int32_t err;
-    uint32_t kind;             /* enum dm_rma_errand_kind */
-    uint32_t result_len;       /* bytes that are fetched */
-    struct dm_pkt_rma_acc acc; /* as in a packet without records; data_len bytes of data */
-    /* in: the operands; out: what was read, or was there before; a short one shares the line */
-    char data[DM_RMA_ERRAND_BYTES];
+    uint64_t is_put;
+    uint64_t offset; /* in the target's part */
+    uint64_t addr;   /* of the origin's */
+    uint64_t len;
+    struct dm_rkey rkey;
 };
 
 /* Attached memory of a dynamic window that RDMA reaches; size 0: none. Odd seq: being changed. */
@@ -95,9 +114,12 @@ struct dm_rma_node {
     /* waiters[i * (mask + 1) + (ticket & mask)]: who has this ticket of i's lock: a rank + 1 */
     uint32_t *waiters;
     uint32_t mask;
-    struct dm_rma_errand *errands; /* by seat of the origin */
+    char *errands;      /* by seat of the origin, of the target, and number: see dm_rma_errand_at */
+    size_t errand_len;  /* of one, with its items */
+    uint32_t *n_served; /* errands that this process has begun; by seat of the origin */
+    struct dm_rma_share *shares;   /* by seat of the origin */
     struct dm_rma_help *helps;     /* what this process does for the origins; by seat, or NULL */
-    bool is_sharing;               /* my errand is a share of a long transfer */
+    bool is_sharing;               /* mine is in use */
     bool is_inside;                /* between dm_rma_try_enter and dm_rma_leave */
     struct dm_rma_region *regions; /* DM_RMA_REGIONS for each seat, of a dynamic window */
     struct dm_chan_hook hook;      /* looks for those for me */
@@ -137,19 +159,43 @@ int dm_rma_wait_word(struct dm_win *win, const uint32_t *at, uint32_t want, bool
 /* After a store and a full fence: send rank a packet if it sleeps; or (is_sure) in any case. */
 void dm_rma_wake(struct dm_win *win, int rank, bool is_sure);
 
-/* Look for errands from now on, where others cannot address my part (errand.c). */
-void dm_rma_errand_start(struct dm_win *win);
-void dm_rma_errand_stop(struct dm_win *win);
-/* Ask the target's process to carry out my errand, whose fields are set but for state. */
-void dm_rma_errand_ask(struct dm_win *win, int target, struct dm_rma_errand *e);
-/* Take it back. False: the target has begun, or is done. */
-bool dm_rma_errand_undo(const struct dm_win *win, int target, struct dm_rma_errand *e);
-/* May this process ask the target for an errand just now? */
+/* ---- errands (errand.c at the origin, serve.c at the target) ---- */
+
+static inline struct dm_rma_errand *dm_rma_errand_at(const struct dm_rma_node *node, int origin,
+                                                     int target, uint32_t n)
+{
+    size_t row = (size_t)origin * (size_t)node->n + (size_t)target;
+
+    return (struct dm_rma_errand *)(void *)(node->errands +
+                                            (row * DM_RMA_ERRANDS + n % DM_RMA_ERRANDS) *
+                                                node->errand_len);
+}
+/* Bytes of an item with its data: the next one is aligned. */
+static inline size_t dm_rma_item_len(size_t data_len, size_t result_len)
+{
+    size_t len = sizeof(struct dm_rma_item) + (data_len > result_len ? data_len : result_len);
+
+    return (len + 7) & ~(size_t)7;
+}
+/* Look for errands and shares from now on, where others cannot address my part. */
+void dm_rma_serve_start(struct dm_win *win);
+void dm_rma_serve_stop(struct dm_win *win);
+/* In a loop that waits for another process, which may wait for this one in the same way. */
+static inline void dm_rma_serve_now(struct dm_rma_node *node)
+{
+    if (node->hook.is_on)
+        node->hook.fn(&node->hook);
+}
+static inline void dm_rma_ring(const struct dm_win *win, int seat)
+{
+    dm_atomic_or(&dm_rma_seat(win, seat)->bell, UINT64_C(1) << win->node->me % 64);
+}
+/* May this process ask the target for an errand or a share just now? */
 bool dm_rma_errand_may(const struct dm_win *win, int target);
-/* It was carried out: the target looks. */
+/* The target has carried out something: it looks. */
 void dm_rma_errand_went(struct dm_win *win, int target);
-/* Do the target's share of a long transfer; the errand is done when it is. (share.c) */
-void dm_rma_help(struct dm_win *win, int seat, struct dm_rma_errand *e);
+/* Do this process' share of a long transfer of the origin in that seat; over when state says so. (share.c) */
+void dm_rma_help(struct dm_win *win, int seat);
 
 /* ---- updates of private memory (combine.c, update.c) ---- */
 
@@ -164,7 +210,7 @@ static inline bool dm_rma_is_guarded(const struct dm_win *win, int rank)
 }
 /*
  * Before elements of my own part are updated, which is over by dm_rma_leave without any waiting
- * in between. False: somebody keeps all off; only when it is a guarded one.
+ * in between. False: somebody keeps all off.
  */
 bool dm_rma_try_enter(const struct dm_win *win);
 void dm_rma_leave(const struct dm_win *win);

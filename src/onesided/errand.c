@@ -2,139 +2,36 @@
  * Errands: short transfers to private memory of a process of the same host.
  *
  * Nobody else can address such memory: RDMA to it is a system call. Its owner, when it waits
- * inside the library, is several times faster. So the origin writes what it wants into its own
- * place in the control block, rings the target's bell and waits for about as long as the answer of a
- * target that looks takes. A target that does not, because it computes or sleeps, finds nothing later:
- * the origin has taken the errand back and goes by RDMA or a packet. After that it does not try for a
- * growing number of transfers, so that such targets cost next to nothing.
+ * inside the library, is several times faster (serve.c). So the origin gathers what it wants in the control
+ * block, in a row of errands for each target, rings the target's bell when one is full or a
+ * synchronization follows, and waits then for about as long as the answer of a target that looks takes. A
+ * target that does not, because it computes or sleeps, finds nothing later: the origin has taken the errands
+ * back and goes by RDMA or packets. After that it does not try for a growing number of transfers, so that such
+ * targets cost next to nothing.
+ *
+ * What is gathered has not left: whoever wants to be behind it, by another way, settles it first. All waits
+ * that somebody could make long let other threads in, who find the row as it is.
  */
 #include <string.h>
 
 #include "onesided/ctl.h"
 #include "util/cfg.h"
 #include "util/clock.h"
+#include "util/copy.h"
+#include "util/gate.h"
 
 #define PATIENCE_NS 1200
 #define LOOKS       64 /* between looks at the clock */
 #define SKIPS_CALL  7
-#define SKIPS_MAX   63 /* transfers */
-
-static void carry_out(struct dm_win *win, struct dm_rma_errand *e)
-{
-    const struct dm_pkt_rma_acc *acc = &e->acc;
-    struct dm_rma_run run = {.offset = acc->offset, .n = 1, .basic = acc->basic};
-    bool is_fetch = (acc->pkt.flags & (DM_RMA_SWAP | DM_RMA_FETCH)) != 0;
-    size_t size = (size_t)dm_type_get(acc->basic)->size;
-    char old[DM_RMA_ERRAND_BYTES];
-    char *at;
-
-    e->err = DM_OK;
-    if (e->kind == DM_ERRAND_GET) {
-        at = dm_rma_place(win, acc->offset, acc->pkt.data_len);
-        if (at != NULL)
-            memcpy(e->data, at, acc->pkt.data_len);
-        else
-            e->err = DM_ERR_RMA_RANGE;
-        return;
-    }
-    if (!(acc->pkt.flags & DM_RMA_SWAP))
-        run.n = (is_fetch ? e->result_len : acc->pkt.data_len) / (uint32_t)size;
-    e->err = dm_rma_apply(win, acc, &run, e->data, is_fetch ? old : NULL);
-    if (is_fetch)
-        memcpy(e->data, old, run.n * size);
-}
-
-/* What one origin wants of me, if it still does. */
-static int serve(struct dm_win *win, int seat)
-{
-    struct dm_rma_errand *e = &win->node->errands[seat];
-    uint32_t asked = DM_ERRAND_ASKED + (uint32_t)win->node->me;
-
-    if (dm_atomic_load(&e->state) != asked)
-        return 0;
-    if (!dm_rma_try_enter(win)) {
-        /* later, if it is not taken back */
-        dm_atomic_or(&dm_rma_my_seat(win)->bell, UINT64_C(1) << seat % 64);
-        return 0;
-    }
-    if (!dm_atomic_cas(&e->state, &asked, DM_ERRAND_TAKEN)) {
-        dm_rma_leave(win);
-        return 0;
-    }
-    if (e->kind >= DM_ERRAND_FROM_ME) {
-        dm_rma_leave(win);
-        dm_rma_help(win, seat, e);
-        return 1;
-    }
-    carry_out(win, e);
-    dm_rma_leave(win);
-    dm_atomic_store(&e->state, DM_ERRAND_DONE);
-    return 1;
-}
-
-static int look(struct dm_chan_hook *hook)
-{
-    struct dm_rma_node *node = dm_container_of(hook, struct dm_rma_node, hook);
-    uint64_t *bell = &dm_rma_my_seat(node->win)->bell;
-    uint64_t bits;
-    int n = 0;
-
-    if (dm_likely(dm_atomic_load(bell) == 0))
-        return 0;
-    bits = dm_atomic_swap(bell, 0);
-    for (int i = 0; i < node->n; i++) {
-        if (bits >> i % 64 & 1)
-            n += serve(node->win, i);
-    }
-    return n;
-}
-
-/* Is my part one that others on this host cannot address? */
-static bool is_private(const struct dm_win *win)
-{
-    return win->flavor == MPI_WIN_FLAVOR_DYNAMIC ||
-           (win->flavor == MPI_WIN_FLAVOR_CREATE && win->size > 0 &&
-            win->parts[win->comm->rank].fd < 0);
-}
-
-void dm_rma_errand_start(struct dm_win *win)
-{
-    struct dm_rma_node *node = win->node;
-
-    if (dm_cfg()->rma != DM_RMA_AUTO || node->n < 2 || !is_private(win) ||
-        dm_adapt_is_crowded(dm_chan_adapt(dm_world.chan)))
-        return;
-    node->win = win;
-    node->hook.fn = look;
-    dm_chan_hook_add(dm_world.chan, &node->hook);
-}
-
-void dm_rma_errand_stop(struct dm_win *win)
-{
-    dm_chan_hook_del(dm_world.chan, &win->node->hook);
-}
+#define SKIPS_MAX   63   /* transfers */
+#define FULL_BYTES  1024 /* of items that are worth waking the target for */
 
 bool dm_rma_errand_may(const struct dm_win *win, int target)
 {
     const struct dm_win_peer *peer = &win->peers[target];
 
     return peer->seat >= 0 && peer->map == NULL && target != win->comm->rank &&
-           dm_cfg()->rma == DM_RMA_AUTO && !win->node->is_sharing;
-}
-
-void dm_rma_errand_ask(struct dm_win *win, int target, struct dm_rma_errand *e)
-{
-    int seat = win->peers[target].seat, me = win->node->me;
-
-    dm_atomic_store(&e->state, DM_ERRAND_ASKED + (uint32_t)seat);
-    dm_atomic_or(&dm_rma_seat(win, seat)->bell, UINT64_C(1) << me % 64);
-}
-
-bool dm_rma_errand_undo(const struct dm_win *win, int target, struct dm_rma_errand *e)
-{
-    uint32_t asked = DM_ERRAND_ASKED + (uint32_t)win->peers[target].seat;
-
-    return dm_atomic_cas(&e->state, &asked, DM_ERRAND_NONE);
+           dm_cfg()->rma == DM_RMA_AUTO;
 }
 
 void dm_rma_errand_went(struct dm_win *win, int target)
@@ -163,35 +60,130 @@ static void put_off(struct dm_win *win, int target)
     dm_rma_note(win, target, DM_PKT_RMA_WAKE, 0);
 }
 
-/*
- * The target has begun, which is over soon, unless somebody stops it dead: nobody else shall have to wait
- * for me meanwhile. DM_EPEER.
- */
-static int await_end(struct dm_win *win, int target, const struct dm_rma_errand *e)
-{
-    uint32_t n = 0;
-    int err = DM_OK;
+/* ---- the row to one target: n_over .. n_asked are handed over, the next one is being filled ---- */
 
-    while (dm_atomic_load(&e->state) != DM_ERRAND_DONE && err == DM_OK) {
-        dm_rma_pause(&n);
-        if (n % LOOKS != 0)
-            continue;
-        win->node->is_sharing = true;
-        dm_chan_progress_test(dm_world.chan);
-        win->node->is_sharing = false;
-        if (dm_atomic_load(&e->state) != DM_ERRAND_DONE)
-            err = dm_rma_check_lost(win, target);
-    }
-    return err;
+static struct dm_rma_errand *errand(const struct dm_win *win, int target, uint32_t n)
+{
+    const struct dm_rma_node *node = win->node;
+
+    return dm_rma_errand_at(node, node->me, win->peers[target].seat, n);
 }
 
-/*
- * Did the target come, before our patience was at an end? If not it will not any more. It may
- * be waiting for us in the same way.
- */
-static bool is_carried_out(struct dm_win *win, int target, struct dm_rma_errand *e, int *err_p)
+/* Nothing is on its way any more, if that is so. */
+static void note_end(struct dm_win *win, struct dm_win_peer *peer)
 {
-    struct dm_rma_node *node = win->node;
+    if (!peer->is_gathering || peer->is_redoing || peer->n_over != peer->n_asked ||
+        peer->n_filled > 0)
+        return;
+    peer->is_gathering = false;
+    win->n_gathering--;
+}
+
+static void hand_over(struct dm_win *win, int target)
+{
+    struct dm_win_peer *peer = &win->peers[target];
+    struct dm_rma_errand *e = errand(win, target, peer->n_asked);
+
+    e->len = peer->n_filled;
+    peer->n_filled = 0;
+    peer->n_asked++;
+    dm_atomic_store(&e->state, DM_ERRAND_ASKED);
+    dm_rma_ring(win, peer->seat);
+}
+
+static void add(const struct dm_rma_call *call, enum dm_rma_errand_kind kind,
+                const struct dm_pkt_rma_acc *acc, const void *data, void *result, size_t result_len)
+{
+    struct dm_win *win = call->win;
+    struct dm_win_peer *peer = &win->peers[call->target];
+    struct dm_rma_errand *e = errand(win, call->target, peer->n_asked);
+    struct dm_rma_item *item = (struct dm_rma_item *)(void *)(e->items + peer->n_filled);
+    size_t data_len = acc->pkt.data_len;
+
+    *item = (struct dm_rma_item){
+        .offset = acc->offset,
+        .mine = kind == DM_ERRAND_PUT ? (void *)(uintptr_t)data : result,
+        .req = call->req,
+        .data_len = (uint32_t)data_len,
+        .result_len = (uint32_t)result_len,
+        .op = acc->op,
+        .basic = acc->basic,
+        .kind = (uint8_t)kind,
+        .flags = acc->pkt.flags,
+    };
+    if (data_len == 8)
+        memcpy(item + 1, data, 8);
+    else if (data_len > 0)
+        dm_copy(item + 1, data, data_len);
+    peer->n_filled += (uint32_t)dm_rma_item_len(data_len, result_len);
+    if (!peer->is_gathering) {
+        peer->is_gathering = true;
+        win->n_gathering++;
+    }
+}
+
+/* ---- what becomes of errands ---- */
+
+/* Call fn for each item. */
+static void each(struct dm_win *win, int target, const struct dm_rma_errand *e,
+                 void (*fn)(const struct dm_rma_call *call, const struct dm_rma_item *item))
+{
+    for (uint32_t at = 0; at < e->len;) {
+        const struct dm_rma_item *item = (const struct dm_rma_item *)(const void *)(e->items + at);
+        const struct dm_rma_call call = {.win = win, .target = target, .req = item->req};
+
+        /* whoever is told may use its place again: not before the end of its errand */
+        at += (uint32_t)dm_rma_item_len(item->data_len, item->result_len);
+        fn(&call, item);
+    }
+}
+
+static void carried_out(const struct dm_rma_call *call, const struct dm_rma_item *item)
+{
+    dm_rma_state.counts.n_errands++;
+    if (dm_unlikely(item->err != DM_OK))
+        dm_rma_refused(call, item->err);
+    else if (item->result_len == 8)
+        memcpy(item->mine, item + 1, 8);
+    else if (item->result_len > 0)
+        dm_copy(item->mine, item + 1, item->result_len);
+}
+
+static void lost(const struct dm_rma_call *call, const struct dm_rma_item *item)
+{
+    (void)item;
+    dm_rma_refused(call, DM_EPEER);
+}
+
+/* The way there is without the target, or by packets. */
+static void redo(const struct dm_rma_call *call, const struct dm_rma_item *item)
+{
+    const struct dm_win_peer *peer = &call->win->peers[call->target];
+    const struct dm_pkt_rma_acc acc = {.pkt = {.flags = item->flags, .data_len = item->data_len},
+                                       .offset = item->offset,
+                                       .op = item->op,
+                                       .basic = item->basic};
+    int err = DM_OK;
+
+    if (item->kind != DM_ERRAND_UPDATE) {
+        err = dm_rma_move_far(call, item->mine, item->offset,
+                              item->kind == DM_ERRAND_PUT ? item->data_len : item->result_len,
+                              item->kind == DM_ERRAND_PUT);
+    } else {
+        /* RDMA of those before: it would not be overtaken, but by packets, which need the target */
+        if (!peer->is_unacked && peer->n_awaited == 0)
+            err = dm_rma_wait(call->win, call->target, &peer->n_pending);
+        if (err == DM_OK)
+            err = dm_rma_update_far(call, &acc, (const char *)(item + 1), item->mine,
+                                    item->result_len);
+    }
+    if (err != DM_OK)
+        dm_rma_refused(call, err);
+}
+
+/* Did the target come to this errand, before our patience was at an end? */
+static bool comes(const struct dm_win *win, const struct dm_rma_errand *e)
+{
     uint64_t until = dm_clock_ns() + PATIENCE_NS;
 
     do {
@@ -200,47 +192,232 @@ static bool is_carried_out(struct dm_win *win, int target, struct dm_rma_errand 
                 return true;
         }
         dm_cpu_relax();
-        if (node->hook.is_on)
-            look(&node->hook);
+        dm_rma_serve_now(win->node);
     } while (dm_clock_ns() < until);
-    if (dm_rma_errand_undo(win, target, e))
+    return dm_atomic_load(&e->state) == DM_ERRAND_DONE;
+}
+
+/* How many of the last errands the target has not begun: it finds them no more. */
+static uint32_t take_back(struct dm_win *win, int target)
+{
+    struct dm_win_peer *peer = &win->peers[target];
+    uint32_t n = 0;
+
+    while (peer->n_asked != peer->n_over) {
+        uint32_t asked = DM_ERRAND_ASKED;
+
+        if (!dm_atomic_cas(&errand(win, target, peer->n_asked - 1)->state, &asked, DM_ERRAND_NONE))
+            break;
+        peer->n_asked--;
+        n++;
+    }
+    return n;
+}
+
+/* The target is lost: nothing of it will be heard any more. */
+static void give_up(struct dm_win *win, int target)
+{
+    struct dm_win_peer *peer = &win->peers[target];
+
+    while (peer->n_over != peer->n_asked)
+        each(win, target, errand(win, target, peer->n_over++), lost);
+}
+
+/* The first errand that was handed over is done. */
+static void finish_first(struct dm_win *win, int target)
+{
+    struct dm_win_peer *peer = &win->peers[target];
+    struct dm_rma_errand *e = errand(win, target, peer->n_over);
+
+    each(win, target, e, carried_out);
+    dm_atomic_store(&e->state, DM_ERRAND_NONE);
+    peer->n_over++;
+    dm_rma_errand_went(win, target);
+}
+
+/*
+ * The target has begun with the first errand, which is over soon, unless somebody stops it dead: then packets and other
+ * threads are let in, who may finish it.
+ */
+static void await_first(struct dm_win *win, int target)
+{
+    struct dm_win_peer *peer = &win->peers[target];
+    uint32_t first = peer->n_over, n = 0;
+    const struct dm_rma_errand *e = errand(win, target, first);
+
+    while (peer->n_over == first && dm_atomic_load(&e->state) != DM_ERRAND_DONE) {
+        dm_rma_pause(&n);
+        if (n % LOOKS != 0)
+            continue;
+        dm_chan_progress_test(dm_world.chan);
+        dm_gate_yield();
+        if (peer->n_over == first && dm_atomic_load(&e->state) != DM_ERRAND_DONE &&
+            dm_rma_check_lost(win, target) != DM_OK)
+            give_up(win, target);
+    }
+    if (peer->n_over == first)
+        finish_first(win, target);
+}
+
+/*
+ * Until the first errand that was handed over is done, or given up. If the target does not come, take back those
+ * that it has not begun: the number of them, which are behind n_asked.
+ */
+static uint32_t finish_or_take_back(struct dm_win *win, int target)
+{
+    struct dm_win_peer *peer = &win->peers[target];
+    uint32_t n;
+
+    if (comes(win, errand(win, target, peer->n_over))) {
+        finish_first(win, target);
+        return 0;
+    }
+    if (dm_atomic_load(&errand(win, target, peer->n_over)->state) != DM_ERRAND_ASKED) {
+        await_first(win, target);
+        return 0;
+    }
+    n = take_back(win, target);
+    peer->is_redoing = n > 0;
+    while (peer->n_over != peer->n_asked)
+        await_first(win, target);
+    return n;
+}
+
+/* What was taken back is done in other ways, in order; nobody fills these errands meanwhile. */
+static void redo_all(struct dm_win *win, int target, uint32_t n)
+{
+    struct dm_win_peer *peer = &win->peers[target];
+
+    for (uint32_t i = 0; i < n; i++)
+        each(win, target, errand(win, target, peer->n_asked + i), redo);
+    peer->is_redoing = false;
+    put_off(win, target);
+}
+
+void dm_rma_settle(struct dm_win *win, int target)
+{
+    struct dm_win_peer *peer = &win->peers[target];
+
+    while (peer->is_gathering) {
+        if (*(volatile bool *)&peer->is_redoing) {
+            dm_chan_progress_wait(dm_world.chan);
+            continue;
+        }
+        if (peer->n_filled > 0)
+            hand_over(win, target);
+        if (peer->n_over != peer->n_asked) {
+            uint32_t n = finish_or_take_back(win, target);
+
+            if (n > 0)
+                redo_all(win, target, n);
+        }
+        note_end(win, peer);
+    }
+}
+
+void dm_rma_settle_all(struct dm_win *win)
+{
+    const struct dm_rma_node *node = win->node;
+
+    if (dm_likely(win->n_gathering == 0))
+        return;
+    /* all targets may begin */
+    for (int i = 0; i < node->n; i++) {
+        const struct dm_win_peer *peer = &win->peers[node->ranks[i]];
+
+        if (peer->n_filled > 0 && !peer->is_redoing)
+            hand_over(win, node->ranks[i]);
+    }
+    for (int i = 0; i < node->n && win->n_gathering > 0; i++)
+        dm_rma_settle(win, node->ranks[i]);
+}
+
+/* ---- transfers ---- */
+
+/* A place for so many bytes in the errand that is being filled; false: not now. */
+static bool make_place(struct dm_win *win, int target, size_t len)
+{
+    struct dm_win_peer *peer = &win->peers[target];
+
+    while (!peer->is_redoing) {
+        uint32_t n;
+
+        if (peer->n_filled > 0 &&
+            peer->n_filled + len > win->node->errand_len - sizeof(struct dm_rma_errand))
+            hand_over(win, target);
+        if (peer->n_filled > 0 || peer->n_asked - peer->n_over < DM_RMA_ERRANDS)
+            return true;
+        n = finish_or_take_back(win, target);
+        if (n > 0) {
+            redo_all(win, target, n);
+            return false;
+        }
+    }
+    return false;
+}
+
+/* Updates do not overtake packets. */
+static bool would_overtake(const struct dm_win *win, int target, enum dm_rma_errand_kind kind)
+{
+    return kind == DM_ERRAND_UPDATE && dm_rma_is_busy(win, target);
+}
+
+/* Shall the next transfer to it be an errand? */
+static bool shall_try(struct dm_win *win, int target, enum dm_rma_errand_kind kind, size_t len)
+{
+    struct dm_win_peer *peer = &win->peers[target];
+
+    if (!dm_rma_errand_may(win, target) || peer->is_redoing || would_overtake(win, target, kind) ||
+        len > win->node->errand_len - sizeof(struct dm_rma_errand))
         return false;
-    *err_p = await_end(win, target, e);
+    if (peer->n_skips > 0) {
+        peer->n_skips--;
+        return false;
+    }
     return true;
 }
 
-bool dm_rma_errand(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
-                   const void *data, void *result, size_t result_len)
+bool dm_rma_errand_now(const struct dm_rma_call *call, enum dm_rma_errand_kind kind,
+                       const struct dm_pkt_rma_acc *acc, const void *data, void *result,
+                       size_t result_len)
 {
     struct dm_win *win = call->win;
-    struct dm_rma_errand *e;
-    int err = DM_OK;
+    int target = call->target;
+    struct dm_win_peer *peer = &win->peers[target];
+    bool is_done = true;
 
-    if (acc->pkt.data_len > sizeof(e->data) || !dm_rma_errand_may(win, call->target))
+    dm_rma_settle(win, target);
+    if (!shall_try(win, target, kind, dm_rma_item_len(acc->pkt.data_len, result_len)))
         return false;
-    if (win->peers[call->target].n_skips > 0) {
-        win->peers[call->target].n_skips--;
+    add(call, kind, acc, data, result, result_len);
+    hand_over(win, target);
+    if (finish_or_take_back(win, target) > 0) {
+        peer->is_redoing = false;
+        put_off(win, target);
+        is_done = false;
+    }
+    note_end(win, peer);
+    return is_done;
+}
+
+bool dm_rma_errand(const struct dm_rma_call *call, enum dm_rma_errand_kind kind,
+                   const struct dm_pkt_rma_acc *acc, const void *data, void *result,
+                   size_t result_len)
+{
+    struct dm_win *win = call->win;
+    int target = call->target;
+    const struct dm_win_peer *peer = &win->peers[target];
+    size_t len = dm_rma_item_len(acc->pkt.data_len, result_len);
+
+    if (call->req != NULL)
+        return dm_rma_errand_now(call, kind, acc, data, result, result_len);
+    /* waiting for a place may have made packets of what was in the row */
+    if (!shall_try(win, target, kind, len) || !make_place(win, target, len) ||
+        would_overtake(win, target, kind))
         return false;
-    }
-    e = &win->node->errands[win->node->me];
-    e->kind = data == NULL && acc->op == MPI_REPLACE ? DM_ERRAND_GET : DM_ERRAND_UPDATE;
-    e->acc = *acc;
-    e->result_len = (uint32_t)result_len;
-    if (data != NULL)
-        memcpy(e->data, data, acc->pkt.data_len);
-    dm_rma_errand_ask(win, call->target, e);
-    if (!is_carried_out(win, call->target, e, &err)) {
-        put_off(win, call->target);
-        return false;
-    }
-    if (err == DM_OK) {
-        dm_rma_errand_went(win, call->target);
-        dm_rma_state.counts.n_errands++;
-        err = e->err;
-    }
-    if (err != DM_OK)
-        dm_rma_refused(call, err);
-    else if (result != NULL)
-        memcpy(result, e->data, result_len);
+    add(call, kind, acc, data, result, result_len);
+    /* the first one at once: while it is on its way to the target the call behind it begins */
+    if (peer->n_filled >= FULL_BYTES || peer->n_asked == peer->n_over)
+        hand_over(win, target);
     return true;
 }

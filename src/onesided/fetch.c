@@ -46,8 +46,8 @@ static bool send_by_target(const struct dm_rma_call *call, const struct fetch *f
         .basic = f->run.basic,
     };
 
-    return type->size == type->extent && !dm_rma_is_busy(call->win, call->target) &&
-           dm_rma_errand(call, &acc, f->data, result, (size_t)type->size);
+    return type->size == type->extent &&
+           dm_rma_errand(call, DM_ERRAND_UPDATE, &acc, f->data, result, (size_t)type->size);
 }
 
 /* By RDMA, where the target computes. */
@@ -85,6 +85,7 @@ static int send_fetch(const struct dm_rma_call *call, struct fetch *f, size_t le
 
     if (send_by_target(call, f, len, op, flags, result, type))
         return DM_OK;
+    dm_rma_settle(call->win, call->target);
     if (update_direct(call, f, op, flags, result, type, &err))
         return err;
     /* now: while x waits for its reply a lost target ends it */
@@ -106,6 +107,73 @@ static int send_fetch(const struct dm_rma_call *call, struct fetch *f, size_t le
     }
     if (err != DM_OK)
         dm_rma_xfer_over(x, err);
+    return err;
+}
+
+/* n elements in one packet, of data_len bytes of operands. */
+static int fetch_packet(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc, size_t n,
+                        const char *data, size_t data_len, char *result)
+{
+    struct dm_rma_msg *msg = dm_rma_msg_new(call);
+    struct dm_rma_run *records;
+    struct dm_pkt_rma_acc head = *acc;
+    struct dm_rma_xfer *x;
+    int err;
+
+    if (msg == NULL)
+        return DM_ENOMEM;
+    err = dm_rma_reply_new(call, result, n, dm_type_get(acc->basic), 0, &x);
+    if (err != DM_OK) {
+        dm_pool_put(&dm_rma_state.msgs, msg);
+        return err;
+    }
+    records = &msg->runs[DM_RMA_ACC_RUNS - 1];
+    records[0] = (struct dm_rma_run){.offset = (uint64_t)(uintptr_t)x};
+    records[1] = (struct dm_rma_run){.offset = acc->offset, .n = (uint32_t)n, .basic = acc->basic};
+    memcpy(msg->data, data, data_len);
+    head.pkt.data_len = (uint32_t)(2 * sizeof(*records) + data_len);
+    head.n_runs = 1;
+    err = dm_rma_msg_send(msg, &head.pkt, records);
+    if (err != DM_OK)
+        dm_rma_xfer_over(x, err);
+    return err;
+}
+
+int dm_rma_update_far(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
+                      const char *data, char *result, size_t result_len)
+{
+    bool is_fetch = (acc->pkt.flags & DM_RMA_FETCH) != 0;
+    size_t size = (size_t)dm_type_get(acc->basic)->size;
+    size_t n = (is_fetch ? result_len : acc->pkt.data_len) / size;
+    struct dm_pkt_rma_acc head = {
+        .pkt = {.type = DM_PKT_RMA_ACC,
+                .version = DM_PKT_VERSION,
+                .hdr_len = sizeof(head),
+                .flags = acc->pkt.flags,
+                .data_len = acc->pkt.data_len},
+        .win = call->win->parts[call->target].handle,
+        .op = acc->op,
+        .offset = acc->offset,
+        .basic = acc->basic,
+    };
+    int err = DM_OK;
+
+    if (dm_rma_update(call, &head, n, data, is_fetch ? result : NULL, &err))
+        return err;
+    if (!is_fetch)
+        return dm_rma_send_plain(call, &head, data, acc->pkt.data_len);
+    while (n > 0 && err == DM_OK) {
+        size_t part = n < DM_RMA_ACC_BYTES / size ? n : DM_RMA_ACC_BYTES / size;
+        size_t len = acc->pkt.flags & DM_RMA_SWAP ? 2 * size
+                     : acc->op != MPI_NO_OP       ? part * size
+                                                  : 0;
+
+        err = fetch_packet(call, &head, part, data, len, result);
+        data += len;
+        result += part * size;
+        head.offset += part * size;
+        n -= part;
+    }
     return err;
 }
 

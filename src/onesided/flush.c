@@ -112,8 +112,10 @@ static int request_ack(struct dm_win *win, int rank)
 
 int dm_rma_flush(struct dm_win *win, int rank)
 {
-    int err = request_ack(win, rank);
+    int err;
 
+    dm_rma_settle(win, rank);
+    err = request_ack(win, rank);
     if (err == DM_OK)
         err = dm_rma_wait(win, rank, &win->peers[rank].n_pending);
     if (err == DM_OK)
@@ -125,6 +127,7 @@ int dm_rma_flush_start(struct dm_win *win)
 {
     int err = DM_OK;
 
+    dm_rma_settle_all(win);
     for (int i = 0; win->n_unacked > 0 && i < win->comm->size && err == DM_OK; i++)
         err = request_ack(win, i);
     return err == DM_OK ? dm_rma_wait(win, -1, &win->n_pending) : err;
@@ -141,8 +144,13 @@ int dm_rma_flush_all(struct dm_win *win)
 
 int dm_rma_flush_local(struct dm_win *win, int rank)
 {
-    int err = dm_rma_wait(win, rank, rank >= 0 ? &win->peers[rank].n_pending : &win->n_pending);
+    int err;
 
+    if (rank >= 0)
+        dm_rma_settle(win, rank);
+    else
+        dm_rma_settle_all(win);
+    err = dm_rma_wait(win, rank, rank >= 0 ? &win->peers[rank].n_pending : &win->n_pending);
     return err != DM_OK ? err : take_error(win);
 }
 
@@ -174,6 +182,9 @@ int dm_win_flush(int rank, struct dm_win *win)
     if (dm_likely(rank >= 0 && is_idle(win) &&
                   (win->peers[rank].is_locked || win->access == DM_EPOCH_LOCK_ALL))) {
         dm_rma_let_in(win);
+        dm_rma_settle(win, rank);
+        if (dm_unlikely(!is_idle(win)))
+            return dm_rma_flush(win, rank);
         atomic_thread_fence(memory_order_release);
         return DM_OK;
     }

@@ -66,6 +66,7 @@ struct dm_win {
     bool is_unordered; /* accumulate_ordering=none: updates may overtake each other */
     bool is_nocheck;   /* of MPI_Win_lock_all: no locks are taken */
     int n_unacked;     /* peers that have packets to acknowledge */
+    int n_gathering;   /* peers for which there are errands */
     int n_late;        /* replies still to come that nobody wants any more */
     uint32_t n_fences; /* that this process has come to */
     uint32_t n_notices[32]; /* fences over several hosts: from others, by round */

@@ -99,11 +99,13 @@ static int move_packets(const struct dm_rma_call *call, char *local, uint64_t of
 static bool move_by_target(const struct dm_rma_call *call, void *local, uint64_t offset, size_t len,
                            bool is_put)
 {
-    const struct dm_pkt_rma_acc acc = {
-        .pkt.data_len = (uint32_t)len, .op = MPI_REPLACE, .offset = offset, .basic = MPI_BYTE};
+    const struct dm_pkt_rma_acc acc = {.pkt.data_len = is_put ? (uint32_t)len : 0,
+                                       .op = MPI_REPLACE,
+                                       .offset = offset,
+                                       .basic = MPI_BYTE};
 
-    return is_put ? dm_rma_errand(call, &acc, local, NULL, 0)
-                  : dm_rma_errand(call, &acc, NULL, local, len);
+    return is_put ? dm_rma_errand(call, DM_ERRAND_PUT, &acc, local, NULL, 0)
+                  : dm_rma_errand(call, DM_ERRAND_GET, &acc, NULL, local, len);
 }
 
 /*
@@ -117,12 +119,41 @@ static bool rides(const struct dm_rma_call *call, size_t len)
            dm_rma_is_chatty(call->win, call->target);
 }
 
+/*
+ * The key to len bytes of the target at this address, if RDMA reaches them; and whether it is no system
+ * call.
+ */
+static bool find_key(const struct dm_rma_call *call, uint64_t remote, size_t len,
+                     struct dm_rkey *rkey_p, bool *is_file_p)
+{
+    const struct dm_win_part *part = &call->win->parts[call->target];
+
+    *is_file_p = false;
+    *rkey_p = part->rkey;
+    if (call->win->flavor != MPI_WIN_FLAVOR_DYNAMIC || call->target == call->win->comm->rank)
+        return part->is_direct;
+    return dm_rma_region_key(call->win, call->target, remote, len, rkey_p, is_file_p);
+}
+
+int dm_rma_move_far(const struct dm_rma_call *call, void *local, uint64_t offset, size_t len,
+                    bool is_put)
+{
+    uint64_t remote = call->win->parts[call->target].base + offset;
+    struct dm_rkey rkey;
+    bool is_file;
+    int err = DM_EAGAIN;
+
+    if (find_key(call, remote, len, &rkey, &is_file))
+        err = dm_rma_move(call, local, remote, &rkey, len, is_put);
+    return err != DM_EAGAIN ? err : move_packets(call, local, offset, len, is_put);
+}
+
 static int move_run(const struct dm_rma_call *call, void *local, uint64_t remote, size_t len,
                     bool is_put)
 {
     const struct dm_win_part *part = &call->win->parts[call->target];
-    struct dm_rkey rkey = part->rkey;
-    bool is_direct = part->is_direct, is_file = false;
+    struct dm_rkey rkey;
+    bool is_direct, is_file;
     char *map = dm_rma_reach(call);
     int err;
 
@@ -132,8 +163,7 @@ static int move_run(const struct dm_rma_call *call, void *local, uint64_t remote
         dm_move(is_put ? map : local, is_put ? local : map, len);
         return DM_OK;
     }
-    if (call->win->flavor == MPI_WIN_FLAVOR_DYNAMIC && call->target != call->win->comm->rank)
-        is_direct = dm_rma_region_key(call->win, call->target, remote, len, &rkey, &is_file);
+    is_direct = find_key(call, remote, len, &rkey, &is_file);
     if (len <= DM_RMA_ERRAND_BYTES && !is_file &&
         move_by_target(call, local, remote - part->base, len, is_put))
         return DM_OK;

@@ -41,6 +41,12 @@ struct dm_win_peer {
     uint32_t n_alone; /* long transfers not to be shared, for the same reason */
     uint32_t most_alone;
     bool is_called; /* a packet was sent to wake it since the last one that it carried out */
+    /* errands for it (errand.c): so many were handed over, are over; bytes of the one being filled */
+    uint32_t n_asked;
+    uint32_t n_over;
+    uint32_t n_filled;
+    bool is_gathering;       /* there are such */
+    bool is_redoing;         /* some were taken back, and are done in other ways now */
     struct dm_rma_msg *held; /* the last update for it, held back; or NULL */
     uint64_t heard;          /* ns: it answered a question */
     int bad;                 /* as a target: what went wrong with its packets since its last SYNC */
@@ -182,7 +188,6 @@ struct dm_rma_state {
     char *copy;
     struct dm_mr *copy_mr;
     bool is_updating;
-    bool is_applying;      /* inside dm_rma_apply: no progress is made */
     int n_lost;            /* processes */
     struct dm_list allocs; /* of MPI_Alloc_mem */
     struct {
@@ -203,14 +208,36 @@ extern struct dm_rma_state dm_rma_state;
 
 /* ---- helpers ---- */
 
+/* What an item of an errand is: an update as in a packet, a short put or get. */
+enum dm_rma_errand_kind { DM_ERRAND_UPDATE, DM_ERRAND_PUT, DM_ERRAND_GET };
 /*
- * A short transfer carried out by a target on this host that is looking for such (errand.c), on
- * memory that this process cannot address. acc is as in a packet without records, data its
- * acc->pkt.data_len bytes; result, unless NULL, gets result_len bytes that were there. A get has data NULL.
- * False: it was not done, and is not going to be.
+ * A short transfer that a target on this host which is looking for such carries out (errand.c), on
+ * memory that this process cannot address; over when it is settled, in whatever way. acc is as in a packet without
+ * records, data its acc->pkt.data_len bytes, copied but those of a put, which may be read until then. result,
+ * unless NULL, gets result_len bytes that were there. False: nothing was done.
  */
-bool dm_rma_errand(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
-                   const void *data, void *result, size_t result_len);
+bool dm_rma_errand(const struct dm_rma_call *call, enum dm_rma_errand_kind kind,
+                   const struct dm_pkt_rma_acc *acc, const void *data, void *result,
+                   size_t result_len);
+/* The same, over when it returns true; false: it was not done, and is not going to be. Waits. */
+bool dm_rma_errand_now(const struct dm_rma_call *call, enum dm_rma_errand_kind kind,
+                       const struct dm_pkt_rma_acc *acc, const void *data, void *result,
+                       size_t result_len);
+/*
+ * What errands for target were to do is over, or in the case of puts and gets a transfer on its way. Before updates
+ * go another way, and wherever transfers end. Waits; failures are told by the next synchronization.
+ */
+void dm_rma_settle(struct dm_win *win, int target);
+void dm_rma_settle_all(struct dm_win *win);
+/* One run by RDMA, or else packets; there is its offset in the target's part. (put_get.c) */
+int dm_rma_move_far(const struct dm_rma_call *call, void *local, uint64_t offset, size_t len,
+                    bool is_put);
+/* An item of kind update by RDMA, or else packets. Waits. (fetch.c) */
+int dm_rma_update_far(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
+                      const char *data, char *result, size_t result_len);
+/* Contiguous elements of a basic type as packets, data packed. (acc.c) */
+int dm_rma_send_plain(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
+                      const char *data, size_t len);
 /*
  * A long put or get of registered memory that is private to a process on this host, half of it by
  * that process if it is looking (share.c). False: nothing was done.

@@ -2,9 +2,9 @@
  * Long transfers to or from private memory of a process of the same host, shared with it.
  *
  * RDMA to such memory is a copy by the kernel, at the pace of one core. A target that waits inside the
- * library has nothing else to do: it is asked, by an errand, to move the second half itself while the
+ * library has nothing else to do: it is asked to move the second half itself while the
  * origin moves the first. Nothing is waited for at the start: when the origin is done with its half
- * and the target has not begun, the errand is taken back, and the origin does the rest. That costs one
+ * and the target has not begun, the request is taken back, and the origin does the rest. That costs one
  * more system call; so it is not tried for a growing number of transfers, but for the longest ones.
  */
 #include <stdlib.h>
@@ -26,10 +26,10 @@ struct dm_rma_help {
 
 static void end(struct dm_win *win, int seat, int err)
 {
-    struct dm_rma_errand *e = &win->node->errands[seat];
+    struct dm_rma_share *share = &win->node->shares[seat];
 
-    e->err = err;
-    dm_atomic_store(&e->state, DM_ERRAND_DONE);
+    share->err = err;
+    dm_atomic_store(&share->state, DM_ERRAND_DONE);
     dm_atomic_fence();
     dm_rma_wake(win, win->node->ranks[seat], false);
 }
@@ -41,16 +41,14 @@ static void help_done(struct dm_rdma *rdma, int err)
     end(help->win, help->seat, err);
 }
 
-void dm_rma_help(struct dm_win *win, int seat, struct dm_rma_errand *e)
+void dm_rma_help(struct dm_win *win, int seat)
 {
     struct dm_rma_node *node = win->node;
+    const struct dm_rma_share *share = &node->shares[seat];
     int proc = dm_rma_proc(win, node->ranks[seat]), err = DM_ENOMEM;
-    struct dm_rma_share share;
+    char *at = dm_rma_place(win, share->offset, share->len);
     struct dm_rdma *rdma;
-    char *at;
 
-    memcpy(&share, e->data, sizeof(share));
-    at = dm_rma_place(win, e->acc.offset, share.len);
     if (node->helps == NULL)
         node->helps = calloc((size_t)node->n, sizeof(*node->helps));
     if (node->helps != NULL && at != NULL) {
@@ -58,12 +56,12 @@ void dm_rma_help(struct dm_win *win, int seat, struct dm_rma_errand *e)
         rdma->done = help_done;
         node->helps[seat].win = win;
         node->helps[seat].seat = seat;
-        if (e->kind == DM_ERRAND_FROM_ME)
-            err = dm_chan_rdma_read(dm_world.chan, proc, rdma, at, NULL, share.addr, &share.rkey,
-                                    share.len);
+        if (share->is_put)
+            err = dm_chan_rdma_read(dm_world.chan, proc, rdma, at, NULL, share->addr, &share->rkey,
+                                    share->len);
         else
-            err = dm_chan_rdma_write(dm_world.chan, proc, rdma, at, NULL, share.addr, &share.rkey,
-                                     share.len);
+            err = dm_chan_rdma_write(dm_world.chan, proc, rdma, at, NULL, share->addr, &share->rkey,
+                                     share->len);
     }
     /* the origin does it then, and hears what is wrong */
     if (err != DM_OK)
@@ -76,24 +74,26 @@ static int both(const struct dm_rma_call *call, char *local, uint64_t remote,
 {
     struct dm_win *win = call->win;
     struct dm_win_peer *peer = &win->peers[call->target];
-    struct dm_rma_errand *e = &win->node->errands[win->node->me];
+    struct dm_rma_share *share = &win->node->shares[win->node->me];
+    uint32_t asked = DM_ERRAND_ASKED + (uint32_t)peer->seat;
     int err, wait_err;
 
     win->node->is_sharing = true;
-    dm_rma_errand_ask(win, call->target, e);
+    dm_atomic_store(&share->state, asked);
+    dm_rma_ring(win, peer->seat);
     err = dm_rma_move(call, local, remote, rkey, first, is_put);
-    if (dm_rma_errand_undo(win, call->target, e)) {
+    if (dm_atomic_cas(&share->state, &asked, DM_ERRAND_NONE)) {
         win->node->is_sharing = false;
         peer->most_alone = peer->most_alone < SKIPS_MAX ? peer->most_alone * 2 + 1 : SKIPS_MAX;
         peer->n_alone = peer->most_alone;
     } else {
-        wait_err = dm_rma_wait_word(win, &e->state, DM_ERRAND_DONE, false);
-        /* if somebody is lost the errand may still be in use */
+        wait_err = dm_rma_wait_word(win, &share->state, DM_ERRAND_DONE, false);
+        /* if somebody is lost the share may still be in use */
         if (wait_err != DM_OK)
             return wait_err;
         win->node->is_sharing = false;
         dm_rma_errand_went(win, call->target);
-        if (e->err == DM_OK) {
+        if (share->err == DM_OK) {
             dm_rma_state.counts.n_shared++;
             return err;
         }
@@ -109,12 +109,11 @@ bool dm_rma_share_out(const struct dm_rma_call *call, void *local, uint64_t remo
     struct dm_win *win = call->win;
     struct dm_win_peer *peer = &win->peers[call->target];
     struct dm_adapt *adapt = dm_chan_adapt(dm_world.chan);
-    struct dm_rma_share share;
-    struct dm_rma_errand *e;
+    struct dm_rma_share *share;
     struct dm_mr *mr;
     size_t first;
 
-    if (len < SHARE_MIN || !dm_rma_errand_may(win, call->target))
+    if (len < SHARE_MIN || !dm_rma_errand_may(win, call->target) || win->node->is_sharing)
         return false;
     if (len < SHARE_LONG && peer->n_alone > 0) {
         peer->n_alone--;
@@ -123,12 +122,12 @@ bool dm_rma_share_out(const struct dm_rma_call *call, void *local, uint64_t remo
     if (dm_adapt_reg(adapt, local, len, &mr) != DM_OK)
         return false;
     first = len / 2 - (size_t)((remote + len / 2) % SHARE_PAGE);
-    share = (struct dm_rma_share){.addr = (uint64_t)(uintptr_t)local + first, .len = len - first};
-    dm_adapt_rkey(mr, &share.rkey);
-    e = &win->node->errands[win->node->me];
-    e->kind = is_put ? DM_ERRAND_FROM_ME : DM_ERRAND_TO_ME;
-    e->acc = (struct dm_pkt_rma_acc){.offset = remote + first - win->parts[call->target].base};
-    memcpy(e->data, &share, sizeof(share));
+    share = &win->node->shares[win->node->me];
+    share->is_put = is_put;
+    share->offset = remote + first - win->parts[call->target].base;
+    share->addr = (uint64_t)(uintptr_t)local + first;
+    share->len = len - first;
+    dm_adapt_rkey(mr, &share->rkey);
     *err_p = both(call, local, remote, rkey, first, len, is_put);
     if (!win->node->is_sharing)
         dm_adapt_unreg(adapt, mr);

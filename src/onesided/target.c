@@ -98,13 +98,11 @@ int dm_rma_apply(const struct dm_win *win, const struct dm_pkt_rma_acc *acc,
 
     if (dst == NULL)
         return DM_ERR_RMA_RANGE;
-    dm_rma_state.is_applying = true;
     if (acc->pkt.flags & DM_RMA_SWAP)
         dm_rma_swap(win, win->comm->rank, dst, run->basic, data, data + type->size, old);
     else
         err = dm_rma_combine(win, win->comm->rank, dm_op_get(acc->op), dst, run->n, run->basic,
                              acc->op == MPI_NO_OP ? NULL : data, old);
-    dm_rma_state.is_applying = false;
     return err;
 }
 

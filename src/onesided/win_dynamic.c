@@ -151,7 +151,8 @@ int dm_win_attach(struct dm_win *win, void *base, size_t size)
         return DM_FAIL(DM_ERR_RMA_ATTACH, "there cannot be %zu bytes at %p", size, base);
     dm_list_for_each (it, &win->regions) {
         r = dm_container_of(it, struct region, link);
-        if (addr < r->base + r->size && r->base < addr + size)
+        /* nothing overlaps nothing, wherever it lies */
+        if (size > 0 && r->size > 0 && addr < r->base + r->size && r->base < addr + size)
             return DM_FAIL(DM_ERR_RMA_ATTACH,
                            "%zu bytes at %p overlap the %llu bytes at %p that are attached", size,
                            base, (unsigned long long)r->size, (void *)(uintptr_t)r->base);

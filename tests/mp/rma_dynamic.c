@@ -140,6 +140,15 @@ static void coming_and_going(MPI_Win win)
         free(piece[i]);
 }
 
+/* No bytes at all overlap nothing, wherever they are. */
+static void no_bytes(MPI_Win win)
+{
+    MUST(MPI_Win_attach(win, b + 5, 0));
+    MUST(MPI_Win_detach(win, b));
+    MUST(MPI_Win_attach(win, b, sizeof(b)));
+    MUST(MPI_Win_detach(win, b + 5));
+}
+
 /* What MPICH does not look at. */
 static void misuse(MPI_Win win)
 {
@@ -214,6 +223,7 @@ int main(int argc, char **argv)
     coming_and_going(win);
     if (!mp_is_library("MPICH"))
         misuse(win);
+    no_bytes(win);
     MUST(MPI_Win_detach(win, b));
     /* the same memory in two windows, and one that is freed with memory in it */
     MUST(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &other));

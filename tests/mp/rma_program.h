@@ -65,6 +65,9 @@ static struct win {
 static uint64_t seed = 1;
 static long round_no;
 static enum sync sync_kind;
+static bool
+    is_rush; /* many calls on few elements, little that ends them, targets that look or not */
+static int n_derived; /* so many of 16 calls have derived types; 0: no type has holes either */
 static bool is_allowed[MAX_RANKS][MAX_RANKS]; /* [target][origin] of start and post */
 static struct slice slices[MAX_RANKS][MAX_SLICES];
 static int n_slices[MAX_RANKS], n_ops;
@@ -117,7 +120,7 @@ static struct op *add_op(struct rng *r, int origin, int target, int slice, int p
                      .call = call,
                      .op = slices[target][slice].op,
                      .seed = rng_bits(r)};
-    o->has_req = sync_kind >= LOCK && call <= C_GACC && rnd(r, 3) == 0;
+    o->has_req = sync_kind >= LOCK && call <= C_GACC && rnd(r, is_rush ? 12 : 3) == 0;
     return o;
 }
 
@@ -138,6 +141,8 @@ static void draw_ops(struct rng *r, int t, int s)
     int phase = 0;
     struct op *o;
 
+    if (is_rush)
+        n = 4 + rnd(r, 40);
     switch (sl->mode) {
     case M_PUT:
         add_op(r, one, t, s, rnd(r, N_PHASES), C_PUT);
@@ -162,8 +167,8 @@ static void draw_ops(struct rng *r, int t, int s)
                    sl->mode == M_COUNT ? C_FOP : C_CAS);
         break;
     case M_ORDER:
-        for (int i = 0; i < n && i < 6; i++) {
-            phase += rnd(r, 4) == 0 && phase < N_PHASES - 1;
+        for (int i = 0; i < n && i < (is_rush ? 40 : 6); i++) {
+            phase += rnd(r, is_rush ? 12 : 4) == 0 && phase < N_PHASES - 1;
             if (sl->k->can_swap && rnd(r, 4) == 0) {
                 add_op(r, one, t, s, phase, C_CAS);
                 continue;
@@ -199,7 +204,9 @@ static void draw_slices(struct rng *r, int t)
 
     while (n < MAX_SLICES && rnd(r, 16) != 0) {
         struct slice *sl = &slices[t][n];
-        int units = rnd(r, 12) ? 1 + rnd(r, 12) : 1 + rnd(r, 1500);
+        int units = is_rush && n > 0 ? 1 + rnd(r, 3)
+                    : rnd(r, 12)     ? 1 + rnd(r, 12)
+                                     : 1 + rnd(r, 1500);
 
         if (at + 16 * units > w->size[t])
             break;
@@ -209,6 +216,7 @@ static void draw_slices(struct rng *r, int t)
             sl->mode = (enum mode)rnd(r, N_MODES);
             sl->k = &kinds[rnd(r, N_KINDS)];
         } while ((sl->mode == M_RMW && sync_kind != LOCK) || sl->k->size > sl->len ||
+                 (n_derived == 0 && sl->k->class == PAIR) ||
                  ((sl->mode == M_COUNT || sl->mode == M_CAS || sl->mode == M_RMW) &&
                   sl->k->class > UNSIGNED));
         sl->op = kind_op(sl->k, r);
@@ -233,8 +241,10 @@ static void draw_program(void)
 {
     struct rng r = rng_of(2, 0, 0);
 
+    is_rush = rnd(&r, 3) == 0;
+    n_derived = is_rush ? rnd(&r, 3) : 16;
     do
-        w = &wins[rnd(&r, N_WINS)];
+        w = &wins[is_rush && rnd(&r, 2) ? W_MALLOC : rnd(&r, N_WINS)];
     while (w->win == MPI_WIN_NULL);
     sync_kind = (enum sync)rnd(&r, N_SYNCS);
     for (int t = 0; t < mp_size; t++) {
@@ -270,14 +280,15 @@ static void expand(struct op *o, bool at_origin)
     const struct kind *k = sl->k;
     struct rng r = {o->seed};
     int room = sl->len / k->size, n = 1 + rnd(&r, rnd(&r, 2) && room > 8 ? 8 : room);
-    bool is_one = o->call >= C_FOP, is_any = sl->mode == M_ORDER || sl->mode == M_SEQ;
+    bool is_one = o->call >= C_FOP, is_plain = is_one || rnd(&r, 16) >= n_derived;
+    bool is_any = sl->mode == M_ORDER || sl->mode == M_SEQ;
     MPI_Op use = is_any ? MPI_NO_OP : o->call == C_PUT ? MPI_REPLACE : o->op;
 
     if (is_one)
         n = 1;
     else if (rnd(&r, 30) == 0)
         n = 0;
-    spread_make(&o->to, k, &r, n, room, step_of(k, o->target), is_one, at_origin);
+    spread_make(&o->to, k, &r, n, room, step_of(k, o->target), is_plain, at_origin);
     if (sl->mode == M_COUNT || sl->mode == M_CAS || sl->mode == M_RMW)
         o->to.first = o->to.at[0] = sl->place;
     o->data = calloc((size_t)n + 2, (size_t)k->size);
@@ -291,8 +302,8 @@ static void expand(struct op *o, bool at_origin)
         memcpy(o->data + k->size, initial[o->target] + sl->off + o->to.at[0] * k->size,
                (size_t)k->size);
     if (at_origin) {
-        spread_make(&o->from, k, &r, n, n + 1 + rnd(&r, n + 5), 1, is_one, true);
-        spread_make(&o->into, k, &r, n, n + 1 + rnd(&r, n + 5), 1, is_one, true);
+        spread_make(&o->from, k, &r, n, n + 1 + rnd(&r, n + 5), 1, is_plain, true);
+        spread_make(&o->into, k, &r, n, n + 1 + rnd(&r, n + 5), 1, is_plain, true);
     }
 }
 

@@ -139,6 +139,15 @@ static void issue(struct op *o, MPI_Request *req)
 static MPI_Request reqs[MAX_OPS];
 static int n_reqs;
 
+/* A target that computes for a while. */
+static void be_away(struct rng *r)
+{
+    double until = MPI_Wtime() + rnd(r, 40) * 1e-6;
+
+    while (MPI_Wtime() < until)
+        ;
+}
+
 /* My calls of a phase on this target, or any (-1). */
 static bool issue_all(int phase, int target, struct rng *r)
 {
@@ -150,12 +159,14 @@ static bool issue_all(int phase, int target, struct rng *r)
         if (o->origin != w->rank || o->phase != phase || (target >= 0 && o->target != target))
             continue;
         any = true;
+        if (is_rush && rnd(r, 24) == 0)
+            be_away(r);
         issue(o, &reqs[n_reqs]);
         if (o->has_req && rnd(r, 3) == 0)
             MUST(MPI_Wait(&reqs[n_reqs], MPI_STATUS_IGNORE));
         else if (o->has_req)
             n_reqs++;
-        if (sync_kind < LOCK || rnd(r, 6) != 0)
+        if (sync_kind < LOCK || rnd(r, is_rush ? 48 : 6) != 0)
             continue;
         switch (rnd(r, 5)) {
         case 0:

@@ -32,7 +32,7 @@ static MPI_Aint at(const void *field)
 /* Every call at rank 0; a type with holes is for one that comes. */
 static void update(MPI_Win win, int has_holes)
 {
-    long one = 1, was, seen = -1;
+    long one = 1, sum, was, seen = -1;
     long double wide = 0.5L;
     struct {
         double value;
@@ -40,7 +40,7 @@ static void update(MPI_Win win, int has_holes)
     } pair = {mp_rank, mp_rank};
 
     MUST(MPI_Accumulate(&one, 1, MPI_LONG, 0, at(&part->sum), 1, MPI_LONG, MPI_SUM, win));
-    MUST(MPI_Fetch_and_op(&one, &was, MPI_LONG, 0, at(&part->sum), MPI_SUM, win));
+    MUST(MPI_Fetch_and_op(&one, &sum, MPI_LONG, 0, at(&part->sum), MPI_SUM, win));
     MUST(MPI_Accumulate(&wide, 1, MPI_LONG_DOUBLE, 0, at(&part->wide), 1, MPI_LONG_DOUBLE, MPI_SUM,
                         win));
     if (has_holes)
