@@ -158,7 +158,7 @@ struct dm_p2p_unexp {
     size_t len;
     uint64_t sreq;
     struct dm_p2p_req *claimed; /* matched while data were coming */
-    char *data; /* eager data, or the first of a rendezvous */
+    char *data;                 /* eager data, or the first of a rendezvous */
     union {
         struct dm_p2p_rts rts; /* of a rendezvous, whose first data are elsewhere */
         char small[64];
