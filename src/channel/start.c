@@ -190,6 +190,9 @@ int dm_chan_work_lost(struct dm_chan *chan)
         dm_list_del(&peer->lost);
         dm_list_del(&peer->ready);
         dm_list_del(&peer->flushing);
+        /* Others may have been lost since, which have their own. */
+        if (peer->conn != NULL && dm_adapt_lost_why(peer->conn)[0] != '\0')
+            (void)DM_FAIL(peer->lost_err, "%s", dm_adapt_lost_why(peer->conn));
         /* A packet that was arriving never will: its sink is the listener's to forget. */
         peer->in = (struct dm_chan_parser){.hdr_got = 0};
         chan->depth++;

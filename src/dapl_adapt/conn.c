@@ -735,6 +735,11 @@ void dm_conn_lose(struct dm_conn *conn, const char *text)
     pthread_mutex_unlock(&adapt->lock);
 }
 
+const char *dm_adapt_lost_why(const struct dm_conn *conn)
+{
+    return conn->tx.is_lost ? conn->why : "";
+}
+
 bool dm_conn_is_complete(const struct dm_conn *conn)
 {
     return conn->is_up && conn->link[DM_LINK_PIPE].may_post && conn->link[DM_LINK_RDMA].may_post;

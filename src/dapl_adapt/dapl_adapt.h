@@ -139,6 +139,8 @@ size_t dm_adapt_eager_max(const struct dm_conn *conn);
  * first; 0: no opinion. Known once the connection is up.
  */
 size_t dm_adapt_eager_good(const struct dm_conn *conn);
+/* Why the connection is lost, "" while it is not. */
+const char *dm_adapt_lost_why(const struct dm_conn *conn);
 
 /*
  * Unread bytes at the front of the pipe, contiguous and in place (0: none). They

@@ -28,6 +28,8 @@
 #define ABORT_WAIT_MS 3000
 /* How long to wait for it to read our last words. */
 #define OUTPUT_WAIT_MS 300
+/* How long to wait for it to notice itself that a process has died. */
+#define END_WAIT_MS 200
 
 static struct {
     struct dm_pmi *open; /* the client that is open, for leave() */
@@ -275,6 +277,12 @@ const char *dm_pmi_host_of(struct dm_pmi *pmi, int rank)
 }
 
 /* ---- the end ---- */
+
+void dm_pmi_await_end(struct dm_pmi *pmi)
+{
+    if (pmi != NULL && is_client(pmi))
+        poll(&(struct pollfd){.fd = pmi->wire.fd}, 1, END_WAIT_MS);
+}
 
 void dm_pmi_abort(struct dm_pmi *pmi, int code, const char *text)
 {

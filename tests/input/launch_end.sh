@@ -30,6 +30,10 @@ int main(int argc, char **argv)
         if (strcmp(how, "_exit") == 0) _exit(6);
         if (strcmp(how, "abort") == 0) MPI_Abort(MPI_COMM_WORLD, 13);
     }
+    if (strcmp(how, "slow") == 0) {
+        if (rank == victim) raise(SIGKILL);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
     if (rank == 0) {
         printf("running\n");
         fflush(stdout);
@@ -74,6 +78,32 @@ for rank in 0 1 3; do
     check "_exit, rank $rank" inside $rank _exit 6 "rank $rank on host $host .* status 6.*MPI_Finalize"
     check "abort, rank $rank" inside $rank abort 13 "rank $rank on $host\\]"
 done
+
+# Hydra ends the ranks one after the other: those that are still there must not take the ones before
+# for the cause.
+cat >slow.c <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <sys/types.h>
+#include <unistd.h>
+int killpg(pid_t group, int sig)
+{
+    int (*real)(pid_t, int) = (int (*)(pid_t, int))dlsym(RTLD_NEXT, "killpg");
+    int rc = real(group, sig);
+
+    usleep(20000);
+    return rc;
+}
+END
+slow() {
+    local i
+    for i in 1 2 3; do
+        LD_PRELOAD=$PWD/slow.so mpiexec -n 5 "$prog" slow 1 >out 2>&1
+        [ $? = 9 ] && ! left && ! grep -E 'rank [0234] on .* is gone' out || { cat out; return 1; }
+    done
+}
+${CC:-cc} -shared -fPIC -o slow.so slow.c -ldl || fail 'slow.c does not compile'
+check 'a launcher that is slow' slow
 
 # outside: signal, to whom, program
 outside() {

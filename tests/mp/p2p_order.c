@@ -1,4 +1,4 @@
-/* test: np=2,4 cfg=EAGER_LIMIT=0|16k timeout=40 */
+/* test: np=2,4 cfg=EAGER_LIMIT=0|16k,RNDV_INLINE=no|yes timeout=40 */
 /* Messages do not overtake; wildcards take the earliest; probes see what a receive would get. */
 #include "p2p.h"
 

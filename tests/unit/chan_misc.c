@@ -243,6 +243,39 @@ static void lost_peer_gives_sends_back(void)
     stop();
 }
 
+/* Lost at once: each is told with its own reason. */
+static int n_whys;
+
+static void on_lost_why(void *arg, int proc, int err)
+{
+    (void)arg;
+    (void)err;
+    CHECK(strcmp(dm_err_detail(), proc == 1 ? "1 left" : "2 left") == 0);
+    n_whys++;
+}
+
+static void two_lost_peers(void)
+{
+    struct dm_chan *three[3];
+
+    FAKE_DEFAULTS;
+    for (int i = 0; i < 3; i++) {
+        struct dm_adapt_job job = {.rank = i, .size = 3, .n_local = 3};
+
+        CHECK_EQ(dm_chan_start(&job, &three[i]), DM_OK);
+    }
+    dm_chan_on_lost(three[0], on_lost_why, NULL);
+    for (int i = 1; i < 3; i++)
+        fake_procs[0]->conns[i].is_lost = true;
+    dm_chan_progress(three[0]);
+    dm_chan_progress(three[0]);
+    CHECK_EQ(n_whys, 2);
+    for (int i = 1; i < 3; i++)
+        fake_procs[0]->conns[i].is_lost = false;
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(dm_chan_stop(three[i]), DM_OK);
+}
+
 static int n_sunk, n_sunk_done;
 
 static void sunk_write(void *arg, size_t offset, const void *data, size_t len)
@@ -394,6 +427,7 @@ int main(void)
     bytes_without_packets();
     own_pipe_is_finite();
     lost_peer_gives_sends_back();
+    two_lost_peers();
     half_a_packet_of_a_lost_peer();
     hooks_run_while_registered();
     waiting_sleeps_in_time();

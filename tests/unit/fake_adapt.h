@@ -210,6 +210,13 @@ size_t dm_adapt_eager_good(const struct dm_conn *conn)
     return 0;
 }
 
+const char *dm_adapt_lost_why(const struct dm_conn *conn)
+{
+    static const char *const whys[FAKE_PROCS] = {"0 left", "1 left", "2 left", "3 left"};
+
+    return conn->is_lost ? whys[conn->proc] : "";
+}
+
 size_t dm_adapt_eager_peek(struct dm_conn *conn, const void **data_p)
 {
     size_t len;
@@ -243,6 +250,7 @@ int dm_adapt_poll(struct dm_adapt *adapt)
         }
         if (conn->is_lost && !conn->is_failed && adapt->ev.failed != NULL) {
             conn->is_failed = true;
+            (void)DM_FAIL(DM_EPEER, "%s", dm_adapt_lost_why(conn));
             adapt->ev.failed(adapt->ev.arg, i, conn, DM_EPEER);
             n++;
         }

@@ -57,7 +57,7 @@ struct dm_p2p_unexp *dm_p2p_unexp_new(int proc, const struct dm_pkt_eager *h, si
     if (u == NULL)
         dm_p2p_fatal("no memory for an unexpected message");
     dm_list_init(&u->arriving);
-    u->key = h->key;
+    u->nodes[0].key = h->key;
     u->proc = proc;
     u->id = h->id;
     u->type = h->pkt.type;
@@ -81,11 +81,11 @@ bool dm_p2p_unexp_room(struct dm_p2p_unexp *u, size_t len)
     struct dm_p2p_rooms *rooms = &dm_p2p.rooms;
     int i = 0;
 
-    if (len <= sizeof(u->small))
+    if (len <= (u->type == DM_PKT_RTS ? 0 : sizeof(u->small)))
         return true;
     while (i < DM_P2P_N_ROOMS && len > DM_P2P_ROOM_MIN << i)
         i++;
-    u->room = i;
+    u->room = (uint8_t)i;
     if (i < DM_P2P_N_ROOMS && rooms->free[i] != NULL) {
         u->data = (char *)rooms->free[i];
         rooms->free[i] = rooms->free[i]->next;
@@ -175,7 +175,7 @@ static DM_NOINLINE void keep(int proc, const struct dm_pkt_eager *h, const void 
     DM_TRACE(MATCH, "unexpected from rank %d, tag %d, %zu bytes", proc, h->key.tag, u->len);
     if (!dm_p2p_unexp_room(u, u->len))
         dm_p2p_fatal("no memory for the data of an unexpected message");
-    dm_match_add_unexp(&dm_p2p.match, u->nodes, &u->key);
+    dm_match_add_unexp(&dm_p2p.match, u->nodes, &u->nodes[0].key);
     dm_p2p_flow_keep(u);
     if (avail == u->len) {
         if (avail > 0)

@@ -149,21 +149,22 @@ struct dm_p2p_req {
 
 /* A message without a receive. */
 struct dm_p2p_unexp {
-    struct dm_mnode nodes[DM_MATCH_KINDS];
-    struct dm_list arriving; /* in dm_p2p.arriving while data are coming */
-    struct dm_mkey key;
+    struct dm_mnode nodes[DM_MATCH_KINDS]; /* the first has its key */
+    struct dm_list arriving;               /* in dm_p2p.arriving while data are coming */
     int proc;
     uint32_t id;      /* of the sender's, or 0 */
     uint8_t type;     /* packet type */
     bool is_complete; /* all data are here */
     bool is_broken;   /* and never will be */
+    uint8_t room;     /* of data elsewhere: class of size, DM_P2P_N_ROOMS: of their own */
     size_t len;
     uint64_t sreq;
     struct dm_p2p_req *claimed; /* matched while data were coming */
-    struct dm_p2p_rts rts;
-    int room;   /* of data that are not in small: class of size, DM_P2P_N_ROOMS: of their own */
-    char *data; /* eager data, or the first of a rendezvous */
-    char small[64];
+    char *data;                 /* eager data, or the first of a rendezvous */
+    union {
+        struct dm_p2p_rts rts; /* of a rendezvous, whose first data are elsewhere */
+        char small[64];
+    };
 };
 
 /* A nonblocking send that was over at once and left no request (cancel.c). */

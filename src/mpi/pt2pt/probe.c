@@ -14,8 +14,8 @@ static void set_status(const struct dm_p2p_unexp *u, MPI_Status *status)
 {
     if (status == MPI_STATUS_IGNORE)
         return;
-    status->MPI_SOURCE = u->key.source;
-    status->MPI_TAG = u->key.tag;
+    status->MPI_SOURCE = u->nodes[0].key.source;
+    status->MPI_TAG = u->nodes[0].key.tag;
     status->count_hi_and_cancelled = 0;
     dm_status_set_bytes(status, u->len);
 }

@@ -29,7 +29,7 @@ static DM_NOINLINE bool is_hopeless(struct dm_p2p_req *r)
 
 void dm_p2p_recv_unexp(struct dm_p2p_req *r, struct dm_p2p_unexp *u)
 {
-    dm_p2p_matched(r, u->proc, &u->key, u->len);
+    dm_p2p_matched(r, u->proc, &u->nodes[0].key, u->len);
     if (u->type == DM_PKT_RTS) {
         dm_p2p_rndv_recv(r, u->proc, u);
         dm_p2p_unexp_free(u);

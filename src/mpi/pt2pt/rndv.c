@@ -415,7 +415,7 @@ static void on_data(void *arg, int proc, const struct dm_pkt *pkt, const void *d
 
 static void rts_arrived(struct dm_p2p_unexp *u)
 {
-    struct dm_mnode *node = dm_match_take(&dm_p2p.match, &u->key);
+    struct dm_mnode *node = dm_match_take(&dm_p2p.match, &u->nodes[0].key);
 
     dm_list_del(&u->arriving);
     u->len = u->rts.len;
@@ -423,7 +423,7 @@ static void rts_arrived(struct dm_p2p_unexp *u)
     if (node != NULL)
         dm_p2p_recv_unexp(dm_container_of(node, struct dm_p2p_req, node), u);
     else
-        dm_match_add_unexp(&dm_p2p.match, u->nodes, &u->key);
+        dm_match_add_unexp(&dm_p2p.match, u->nodes, &u->nodes[0].key);
 }
 
 /* The RTS, then the first bytes of the message. */
