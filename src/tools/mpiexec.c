@@ -32,6 +32,7 @@
 #include "tools/front_far.h"
 #include "tools/front_ranks.h"
 #include "tools/hydra_session.h"
+#include "tools/out.h"
 #include "tools/place.h"
 #include "util/cfg.h"
 #include "util/clock.h"
@@ -551,7 +552,8 @@ int main(int argc, char **argv)
         fputs(usage, stdout);
     if (strcmp(argv[1], "--version") == 0)
         printf("Datum %s\n", DM_VERSION);
-    fflush(stdout);
+    if (dm_out_end("mpiexec", 0) != 0)
+        return 1;
     if (find_hydra(hydra, sizeof(hydra)) != DM_OK)
         return 127;
     dm_place_set_library_path();

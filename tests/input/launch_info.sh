@@ -14,6 +14,9 @@ check 'unknown name' says 'DATUM_RINGSLOTS.*did you mean DATUM_RING_SLOTS' \
     env DATUM_RINGSLOTS=8 datum-info --settings
 check_fails 'wrong value' 'DATUM_RING_SLOTS is .many.*whole number' \
     env DATUM_RING_SLOTS=many datum-info
+for tool in datum-info 'datum-info --markdown' 'datum-check --list'; do
+    check "no room for what $tool says" status 1 'standard output cannot be written: No space' sh -c "$tool >/dev/full"
+done
 check 'wrong option' status 2 'unknown option "--setting"' datum-info --setting
 check 'host' says 'cores to use +[1-9]' datum-info --host
 check 'providers' says '^ +datum-shm +ok' datum-info --providers

@@ -85,6 +85,15 @@ differ() {
 }
 check_fails 'ranks that differ' 'choose different algorithms.*DATUM_TUNE' differ
 
+check_fails 'help that cannot be written measures nothing' 'No space' sh -c 'timeout 20 datum-tune --help --output x.tune >/dev/full'
+stopped() {
+    datum-tune --ranks 2 --output y.tune >said 2>&1 &
+    sleep 2
+    kill $!
+    wait $!
+    [ $? = 130 ] && grep -q 'stopped; nothing is written' said && [ ! -e y.tune ]
+}
+check 'stopped in the middle' stopped
 check_fails 'unknown option' 'unknown option "--fast"' datum-tune --fast
 check_fails 'no value' '--ranks needs a value' datum-tune --ranks
 check_fails 'wrong part' '--only wants transfers or collectives' datum-tune --only all
