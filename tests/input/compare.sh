@@ -25,6 +25,8 @@ mkdir full
 ln -s /dev/full full/results.csv
 check 'no room' status 2 'full/results.csv cannot be written: .* are free' \
     datum-compare --output full --quick --test barrier --providers datum-shm --no-raw
+check 'no directory for files in between' status 2 '/no/such .TMPDIR. cannot' \
+    env TMPDIR=/no/such datum-compare --output x --quick --test barrier --providers datum-shm --no-raw
 check 'no half report' test ! -e full/report.html
 interrupted() {
     datum-compare --output stopped --providers datum-shm --no-raw >said 2>&1 &

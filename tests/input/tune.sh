@@ -104,6 +104,14 @@ check_fails 'unknown collective' '"bcats" is no collective.*bcast' datum-tune --
 check_fails 'no choice' '"neighbor_alltoall" is no collective with several' \
     datum-tune --collectives neighbor_alltoall
 check_fails 'no place to write to' 'cannot write /no/such' datum-tune --output /no/such/file
+check_fails 'no directory for files in between' '/no/such .TMPDIR. cannot' env TMPDIR=/no/such datum-tune --output x.tune
+# The old file stays when there is no room for the new one.
+cp my.tune old.tune
+ln -s /dev/full old.tune.new
+check_fails 'no room' 'old.tune is not written: .*No space' \
+    datum-tune --quick --ranks 2 --only collectives --collectives barrier --output old.tune
+check 'what was there stays' cmp my.tune old.tune
+check 'nothing else does' test ! -L old.tune.new
 check_fails 'a job that does not start' 'a job of 2 ranks does not run' \
     env DATUM_PROVIDER=none-such datum-tune --ranks 2 --output x.tune
 totals
