@@ -36,6 +36,19 @@ interrupted() {
     [ $? = 130 ] && grep -q 'stopped; there is no report' said && [ ! -e stopped/report.html ]
 }
 check 'stopped in the middle' interrupted
+killed() {
+    datum-compare --output killed --providers datum-shm --no-raw >said 2>&1 &
+    sleep 2
+    kill -9 $!
+    wait $!
+    for ((i = 0; i < 50; i++)); do
+        pgrep -f "json $TMPDIR.*/datum over datum-shm.json" >/dev/null || break
+        sleep 0.1
+    done
+    rm -rf "$TMPDIR"/tmp.* # nobody is left who could
+    ((i < 50))
+}
+command -v setpriv >/dev/null 2>&1 && check 'killed in the middle' killed
 
 check 'a report' datum-compare --output 'a b' --quick --test latency,barrier --size 8:32 --providers datum-shm
 check 'json' python3 -m json.tool 'a b/datum over datum-shm.json'
