@@ -103,6 +103,7 @@ check_fails 'wrong rounds' '--rounds wants a number' datum-tune --rounds none
 check_fails 'unknown collective' '"bcats" is no collective.*bcast' datum-tune --collectives bcats
 check_fails 'no choice' '"neighbor_alltoall" is no collective with several' \
     datum-tune --collectives neighbor_alltoall
+check_fails 'no home' 'HOME is not set' env -u HOME -u XDG_CONFIG_HOME datum-tune
 check_fails 'no place to write to' 'cannot write /no/such' datum-tune --output /no/such/file
 check_fails 'no directory for files in between' '/no/such .TMPDIR. cannot' env TMPDIR=/no/such datum-tune --output x.tune
 # The old file stays when there is no room for the new one.
