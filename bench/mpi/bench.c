@@ -327,8 +327,7 @@ static int run_all(const struct options *opt, int rank, int size)
     if (rank == 0 && opt->is_terminal)
         fprintf(stderr, "\r\033[K");
     if (err == 0 && rank == 0 && report_end(&rep) != 0) {
-        fprintf(stderr, "datum-bench: %s: cannot be written: %s\n", rep.json_name,
-                strerror(errno));
+        fprintf(stderr, "datum-bench: %s: cannot be written: %s\n", rep.json_name, strerror(errno));
         err = EIO;
     }
     MPI_Comm_free(&all);

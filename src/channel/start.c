@@ -88,7 +88,8 @@ fail:
 
 int dm_chan_stop(struct dm_chan *chan)
 {
-    uint64_t give_up = dm_clock_ns() + dm_cfg()->timeout * 1000;
+    uint64_t timeout = dm_cfg()->timeout;
+    uint64_t give_up = timeout == DM_CFG_AUTO ? UINT64_MAX : dm_clock_ns() + timeout * 1000;
     int err;
 
     chan->n_listeners = 0;
