@@ -65,6 +65,14 @@ if command -v gnuplot >/dev/null 2>&1; then
     check 'curves' grep -q '<svg' 'a b/report.html'
 fi
 check 'nothing from outside' sh -c '! grep -E "(src|href)=.?http" "a b/report.html"'
+mkdir bin
+printf '#!/bin/sh\necho "no compiler" >&2; exit 1\n' >bin/mpicc.without
+printf '#!/bin/sh\nmpicc "$@"\n' >bin/mpicc.killed
+printf '#!/bin/sh\nkill -9 $$\n' | tee bin/mpiexec.without >bin/mpiexec.killed
+chmod +x bin/*
+check 'peers that fail' status 0 'killed failed .status 137. and is left out' env PATH="$PWD/bin:$PATH" \
+    datum-compare --output peers --quick --test barrier --providers datum-shm --no-raw --peer without --peer killed
+check 'and the one that does not compile' says_again 'without is left out.*does not compile'
 check 'the same' status 0 '^28 figures compared, 0 slower' datum-compare --diff 'a b' 'a b'
 mkdir slow none other
 echo source,test >none/results.csv
