@@ -76,6 +76,24 @@ static bool is_version_2(const char *text)
     return *end == '\0' || (*end == '.' && strtol(end + 1, NULL, 10) == 0);
 }
 
+/* name.1.0: the registry drops an entry that has anything else there. */
+static bool is_provider_version(const char *text)
+{
+    const char *digits = "0123456789";
+    size_t len = strcspn(text, ".");
+    size_t n;
+
+    if (len == 0)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        text += len;
+        if (*text++ != '.' || (n = strspn(text, digits)) == 0)
+            return false;
+        len = n;
+    }
+    return text[len] == '\0';
+}
+
 static int add_entry(struct dm_conf *conf, char **fields, int line)
 {
     struct dm_conf_entry *grown;
@@ -127,7 +145,8 @@ static int parse_line(struct dm_conf *conf, char *text, int line)
     }
     if (n == 0)
         return DM_OK;
-    if (n != N_FIELDS || strlen(fields[NAME]) >= DAT_NAME_MAX_LENGTH) {
+    if (n != N_FIELDS || strlen(fields[NAME]) >= DAT_NAME_MAX_LENGTH ||
+        !is_provider_version(fields[PROVIDER_VERSION])) {
         bad_line(conf, line);
         return DM_OK;
     }
@@ -278,8 +297,8 @@ static int check_override(const struct dm_conf *conf)
     if (conf->n_bad > 0)
         return DM_FAIL(
             DM_ECONFIG,
-            "%s:%d: an entry of a dat.conf has exactly 8 fields between blanks; no other "
-            "entry is usable",
+            "%s:%d: an entry of a dat.conf has exactly 8 fields between blanks, the sixth like "
+            "name.1.0; no other entry is usable",
             conf->path, conf->first_bad);
     return DM_FAIL(
         DM_ECONFIG,
