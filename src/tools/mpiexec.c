@@ -493,6 +493,9 @@ static int conclude(struct front *front)
         return 128 + signo;
     }
     dm_front_ranks_report(&front->ranks, signo != 0 ? 0 : WEXITSTATUS(front->status));
+    if (signo != 0 &&
+        front->ranks.lost_rank >= 0) /* there was no rank here to end the job for it */
+        return dm_front_ranks_status(&front->ranks);
     if (signo != 0)
         return 128 + signo;
     /* Hydra calls it a success when it was asked, and not we, to end the job. */
