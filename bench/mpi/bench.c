@@ -226,9 +226,12 @@ static void run_test(const struct options *opt, const struct test *t, struct ben
 
     range(opt, t, b, &least, &most);
     if (b->rank == 0 && least <= most)
-        report_test(rep, t, b->size);
-    if (least > most)
+        report_test(rep, t, b->size, b->window);
+    if (least > most) {
+        if (b->rank == 0)
+            report_skip(rep, t, "none of its sizes is in --size and --memory");
         return;
+    }
     if (!make_buffers(t, b, most)) {
         if (b->rank == 0)
             report_skip(rep, t, "no memory for the buffers");
@@ -324,7 +327,7 @@ static int run_all(const struct options *opt, int rank, int size)
     if (rank == 0 && opt->is_terminal)
         fprintf(stderr, "\r\033[K");
     if (err == 0 && rank == 0 && report_end(&rep) != 0) {
-        fprintf(stderr, "datum-bench: %s: cannot be written: %s\n", opt->json, strerror(errno));
+        fprintf(stderr, "datum-bench: %s: cannot be written: %s\n", rep.json_name, strerror(errno));
         err = EIO;
     }
     MPI_Comm_free(&all);

@@ -60,17 +60,18 @@ struct stats stats_of(double *samples, int n);
 struct report {
     FILE *json; /* or NULL */
     const char *json_name;
+    int table_err; /* errno of the first line that could not be printed */
     int n_results;
 };
 
 /* Open the file and write its head, and the head of the table; 0, or -1 with errno. Rank 0 only. */
 int report_begin(struct report *rep, const char *json_name, int n_ranks, int n_hosts);
-void report_test(const struct report *rep, const struct test *t, int n_ranks);
+void report_test(const struct report *rep, const struct test *t, int n_ranks, int window);
 void report_result(struct report *rep, const struct test *t, size_t len, const struct stats *s,
                    int n);
 /* A test that cannot be done here, and why. */
 void report_skip(struct report *rep, const struct test *t, const char *why);
-/* 0, or -1 with errno: the file could not be written. */
+/* 0, or -1 with errno: the file (json_name), or the table, could not be written. */
 int report_end(struct report *rep);
 const char *unit_name(enum unit unit);
 const char *bench_version(void);

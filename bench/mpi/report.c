@@ -3,6 +3,7 @@
  */
 #include "bench.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -87,6 +88,13 @@ static void library_name(char *text)
     }
 }
 
+/* What is lost here is told at the end. */
+static void flush_table(struct report *rep)
+{
+    if (fflush(stdout) != 0 && rep->table_err == 0)
+        rep->table_err = errno;
+}
+
 int report_begin(struct report *rep, const char *json_name, int n_ranks, int n_hosts)
 {
     char library[MPI_MAX_LIBRARY_VERSION_STRING], when[32] = "";
@@ -111,14 +119,17 @@ int report_begin(struct report *rep, const char *json_name, int n_ranks, int n_h
     }
     printf("# datum-bench %s, %d ranks on %d host%s, %s\n# %s\n", DATUM_BENCH_VERSION, n_ranks,
            n_hosts, n_hosts == 1 ? "" : "s", when, library);
-    fflush(stdout);
+    flush_table(rep);
     return 0;
 }
 
-void report_test(const struct report *rep, const struct test *t, int n_ranks)
+void report_test(const struct report *rep, const struct test *t, int n_ranks, int window)
 {
     (void)rep;
-    printf("\n# %s: %s (%s), %d ranks\n", t->name, t->title, unit_name(t->unit), n_ranks);
+    printf("\n# %s: %s (%s), %d ranks", t->name, t->title, unit_name(t->unit), n_ranks);
+    if (t->is_windowed)
+        printf(", %d in flight", window);
+    printf("\n");
     printf("# %-10s %12s %12s %12s %12s %12s %9s %10s\n", "Size", "Median", "Min", "Max", "p10",
            "p90", "Outliers", "CPU us");
 }
@@ -132,7 +143,7 @@ void report_result(struct report *rep, const struct test *t, size_t len, const s
     snprintf(outliers, sizeof(outliers), "%d/%d", s->n_outliers, s->n);
     printf("%-12zu %12.*f %12.*f %12.*f %12.*f %12.*f %9s %10.3f\n", len, digits, s->median, digits,
            s->least, digits, s->most, digits, s->p10, digits, s->p90, outliers, s->cpu);
-    fflush(stdout);
+    flush_table(rep);
     if (rep->json == NULL)
         return;
     fprintf(rep->json,
@@ -146,18 +157,22 @@ void report_result(struct report *rep, const struct test *t, size_t len, const s
 
 void report_skip(struct report *rep, const struct test *t, const char *why)
 {
-    (void)rep;
     printf("\n# %s: not measured: %s\n", t->name, why);
-    fflush(stdout);
+    flush_table(rep);
 }
 
 int report_end(struct report *rep)
 {
     int err;
 
-    if (rep->json == NULL)
-        return 0;
-    fprintf(rep->json, "\n  ]\n}\n");
-    err = ferror(rep->json);
-    return fclose(rep->json) != 0 || err != 0 ? -1 : 0;
+    if (rep->json != NULL) {
+        fprintf(rep->json, "\n  ]\n}\n");
+        err = ferror(rep->json);
+        if (fclose(rep->json) != 0 || err != 0)
+            return -1;
+    }
+    flush_table(rep);
+    rep->json_name = "standard output";
+    errno = rep->table_err;
+    return rep->table_err != 0 ? -1 : 0;
 }

@@ -66,6 +66,10 @@ static int check_settings(struct dm_adapt *adapt)
         if (cfg->chunk > adapt->slot_size)
             adapt->slot_size = (uint32_t)cfg->chunk;
     }
+    if (cfg->timeout == 0)
+        return DM_FAIL(DM_ECONFIG,
+                       "DATUM_TIMEOUT is 0, in which nobody can connect; it must be more, "
+                       "like 30s, or auto: for ever");
     adapt->is_basic = cfg->eager == DM_EAGER_BASIC;
     adapt->stride = dm_slot_stride(adapt->slot_size);
     return DM_OK;

@@ -7,9 +7,11 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -21,7 +23,6 @@
 #define N_FIELDS        8
 #define NAMES_SHOWN     10
 #define SYSTEM_DAT_CONF "/etc/dat.conf"
-#define PATH_LEN        1024
 
 enum field { NAME, VERSION, THREADS, DEFAULT, LIBRARY, PROVIDER_VERSION, IA_PARAMS };
 
@@ -75,6 +76,24 @@ static bool is_version_2(const char *text)
     return *end == '\0' || (*end == '.' && strtol(end + 1, NULL, 10) == 0);
 }
 
+/* name.1.0: the registry drops an entry that has anything else there. */
+static bool is_provider_version(const char *text)
+{
+    const char *digits = "0123456789";
+    size_t len = strcspn(text, ".");
+    size_t n;
+
+    if (len == 0)
+        return false;
+    for (int i = 0; i < 2; i++) {
+        text += len;
+        if (*text++ != '.' || (n = strspn(text, digits)) == 0)
+            return false;
+        len = n;
+    }
+    return text[len] == '\0';
+}
+
 static int add_entry(struct dm_conf *conf, char **fields, int line)
 {
     struct dm_conf_entry *grown;
@@ -126,7 +145,8 @@ static int parse_line(struct dm_conf *conf, char *text, int line)
     }
     if (n == 0)
         return DM_OK;
-    if (n != N_FIELDS || strlen(fields[NAME]) >= DAT_NAME_MAX_LENGTH) {
+    if (n != N_FIELDS || strlen(fields[NAME]) >= DAT_NAME_MAX_LENGTH ||
+        !is_provider_version(fields[PROVIDER_VERSION])) {
         bad_line(conf, line);
         return DM_OK;
     }
@@ -180,18 +200,32 @@ void dm_conf_free(struct dm_conf *conf)
     *conf = (struct dm_conf){.path = NULL};
 }
 
+/* The file with this code: the library, or the program. That may have been called by a name without directory. */
+static bool find_self(char *path, size_t len)
+{
+    Dl_info info, main;
+    ssize_t n;
+
+    if (dladdr((void *)(uintptr_t)find_self, &info) == 0 || info.dli_fname == NULL)
+        return false;
+    if (dladdr((void *)getauxval(AT_PHDR), &main) != 0 && main.dli_fbase == info.dli_fbase) {
+        n = readlink("/proc/self/exe", path, len - 1);
+        path[n > 0 ? n : 0] = '\0';
+        return n > 0;
+    }
+    snprintf(path, len, "%s", info.dli_fname);
+    return true;
+}
+
 const char *dm_conf_own_path(void)
 {
-    static char path[PATH_LEN];
-    Dl_info info;
+    static char path[PATH_MAX + 32];
+    char self[PATH_MAX];
     const char *slash;
     const char *found = NULL;
-    int dir_len;
 
-    if (dladdr((void *)(uintptr_t)dm_conf_own_path, &info) != 0 && info.dli_fname != NULL &&
-        (slash = strrchr(info.dli_fname, '/')) != NULL) {
-        dir_len = (int)(slash - info.dli_fname);
-        snprintf(path, sizeof(path), "%.*s/../etc/dat.conf", dir_len, info.dli_fname);
+    if (find_self(self, sizeof(self)) && (slash = strrchr(self, '/')) != NULL) {
+        snprintf(path, sizeof(path), "%.*s/../etc/dat.conf", (int)(slash - self), self);
         if (access(path, R_OK) == 0)
             found = path;
     }
@@ -263,8 +297,8 @@ static int check_override(const struct dm_conf *conf)
     if (conf->n_bad > 0)
         return DM_FAIL(
             DM_ECONFIG,
-            "%s:%d: an entry of a dat.conf has exactly 8 fields between blanks; no other "
-            "entry is usable",
+            "%s:%d: an entry of a dat.conf has exactly 8 fields between blanks, the sixth like "
+            "name.1.0; no other entry is usable",
             conf->path, conf->first_bad);
     return DM_FAIL(
         DM_ECONFIG,

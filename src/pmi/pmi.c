@@ -254,7 +254,8 @@ int dm_pmi_barrier(struct dm_pmi *pmi)
 
     dm_pmi_report_wait(pmi);
     err = is_client(pmi) ? pmi->proto->fence(pmi) : DM_OK;
-    pmi->n_fences++;
+    if (pmi->n_fences++ == 0 && err == DM_OK)
+        dm_pmi_report_in(pmi);
     return err;
 }
 

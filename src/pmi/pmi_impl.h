@@ -127,6 +127,8 @@ void dm_pmi_pmix_fini(struct dm_pmi *pmi);
 void dm_pmi_report_open(struct dm_pmi *pmi);
 /* Wait until it knows us: before the first fence ends, so that it knows all. */
 void dm_pmi_report_wait(struct dm_pmi *pmi);
+/* All ranks have come: none can be waited for in vain any more. */
+void dm_pmi_report_in(struct dm_pmi *pmi);
 /* Leaving is all right from here on. */
 void dm_pmi_report_bye(struct dm_pmi *pmi);
 /* The whole job is going to end because of us, who have said why. */

@@ -165,6 +165,14 @@ void dm_pmi_report_open(struct dm_pmi *pmi)
     say_up(pmi);
 }
 
+void dm_pmi_report_in(struct dm_pmi *pmi)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "in %d\n", pmi->job.rank);
+    tell(pmi, text, NULL, 0);
+}
+
 void dm_pmi_report_bye(struct dm_pmi *pmi)
 {
     char text[32];

@@ -13,6 +13,7 @@
 #include "dapl_adapt/probe.h"
 #include "tools/check_print.h"
 #include "tools/check_run.h"
+#include "tools/out.h"
 #include "tools/place.h"
 #include "util/cfg.h"
 #include "util/err.h"
@@ -250,18 +251,13 @@ static int check_all(struct options *opt, char **names, int n_names)
     return worst;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     struct options opt = {.check = {.port = DEFAULT_PORT, .max_len = DEFAULT_MAX_LEN}};
     char **names;
     int n_names;
     int status;
 
-    /* libdat2 has read its dat.conf already: start again with the one that mpiexec would use. */
-    if (dm_place_set_dat_conf()) {
-        execv("/proc/self/exe", argv);
-        dm_log_error("cannot start again: %s", strerror(errno));
-    }
     status = parse(argc, argv, &opt);
     if (status >= 0)
         return status;
@@ -297,4 +293,14 @@ int main(int argc, char **argv)
         return STATUS_USAGE;
     }
     return check_all(&opt, names, n_names);
+}
+
+int main(int argc, char **argv)
+{
+    /* libdat2 has read its dat.conf already: start again with the one that mpiexec would use. */
+    if (dm_place_set_dat_conf()) {
+        execv("/proc/self/exe", argv);
+        dm_log_error("cannot start again: %s", strerror(errno));
+    }
+    return dm_out_end("datum-check", run(argc, argv));
 }

@@ -17,6 +17,7 @@
 #include "dapl_adapt/dapl_adapt.h"
 #include "mpi/coll/algs.h"
 #include "pmi/pmi.h"
+#include "tools/out.h"
 #include "tools/place.h"
 #include "util/cfg.h"
 #include "util/err.h"
@@ -326,15 +327,10 @@ static int show(int parts)
     return show_providers() > 0 ? 0 : 1;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     int parts = 0;
 
-    /* libdat2 has read its dat.conf already: start again with the one that mpiexec would use. */
-    if (dm_place_set_dat_conf()) {
-        execv("/proc/self/exe", argv);
-        dm_log_error("cannot start again: %s", strerror(errno));
-    }
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0) {
             fputs(usage, stdout);
@@ -368,4 +364,14 @@ int main(int argc, char **argv)
         return 1;
     }
     return show(parts != 0 ? parts : PART_BUILD | PART_SETTINGS | PART_HOST | PART_PROVIDERS);
+}
+
+int main(int argc, char **argv)
+{
+    /* libdat2 has read its dat.conf already: start again with the one that mpiexec would use. */
+    if (dm_place_set_dat_conf()) {
+        execv("/proc/self/exe", argv);
+        dm_log_error("cannot start again: %s", strerror(errno));
+    }
+    return dm_out_end("datum-info", run(argc, argv));
 }

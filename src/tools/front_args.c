@@ -137,7 +137,7 @@ static bool is_count(const char *text)
 
 int dm_front_args_check(char *const *argv)
 {
-    static const char *const counts[] = {"n", "np", NULL};
+    static const char *const counts[] = {"n", "np", "ppn", "perhost", NULL};
     static const char *const elsewhere[] = {"configfile", NULL};
     bool has_program = false;
     struct word word;

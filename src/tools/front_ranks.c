@@ -2,9 +2,10 @@
  * The ranks, and who of them died first.
  *
  * Messages of a rank on this host: "up RANK PID N_HOSTS HOST N_RANKS" with its connection to Hydra
- * and a pipe that we close when we have it, "bye RANK" after MPI_Finalize, "end RANK" when it ends the whole job. While we
+ * and a pipe that we close when we have it, "in RANK" when all have come to MPI_Init,
+ * "bye RANK" after MPI_Finalize, "end RANK" when it ends the whole job. While we
  * hold that connection, Hydra does not see it close, so a death has no
- * consequences before we have seen whose it was.
+ * consequences before we have seen whose it was. Before all of these Hydra's helper here says "start RANK PID".
  *
  * A rank on another host sends the same as lines, with the token behind the first one, over a connection of
  * its own, which ends with it. Hydra kills the others after that: the first connection
@@ -28,6 +29,7 @@
 #include <unistd.h>
 
 #include "util/clock.h"
+#include "util/host.h"
 #include "util/log.h"
 
 /* How long Hydra takes to notice a death and to kill the ranks of a host, generously. */
@@ -38,6 +40,7 @@
 
 #define REPORT_INDEX UINT64_MAX
 #define FAR_INDEX    (UINT64_MAX - 1)
+#define START_INDEX  (UINT64_C(1) << 32) /* and up: of what has been started */
 
 static void watch_fd(struct dm_front_ranks *ranks, int fd, uint64_t index)
 {
@@ -52,9 +55,11 @@ void dm_front_ranks_init(struct dm_front_ranks *ranks, int report_fd,
 {
     memset(ranks, 0, sizeof(*ranks));
     ranks->status = -1;
+    ranks->lost_rank = -1;
     ranks->report_fd = report_fd;
     ranks->far = *far;
     ranks->poll_fd = epoll_create1(EPOLL_CLOEXEC);
+    ranks->starts.poll_fd = ranks->poll_fd;
     watch_fd(ranks, report_fd, REPORT_INDEX);
     if (far->fd >= 0)
         watch_fd(ranks, far->fd, FAR_INDEX);
@@ -69,6 +74,8 @@ uint64_t dm_front_ranks_deadline(const struct dm_front_ranks *ranks)
 {
     uint64_t next = ranks->decide_at != 0 ? ranks->decide_at : UINT64_MAX;
 
+    if (ranks->starts.look_at != 0 && ranks->starts.look_at < next)
+        next = ranks->starts.look_at;
     return ranks->order_at != 0 && ranks->order_at < next ? ranks->order_at : next;
 }
 
@@ -107,6 +114,7 @@ void dm_front_ranks_ignore(struct dm_front_ranks *ranks)
     ranks->decide_at = 0;
     ranks->order_at = 0;
     close_far(ranks);
+    dm_front_starts_clear(&ranks->starts);
     for (size_t i = 0; i < ranks->n_ranks; i++)
         release(&ranks->ranks[i]);
 }
@@ -147,8 +155,10 @@ static void take_up(struct dm_front_ranks *ranks, const char *text, int pmi_fd)
     int n_hosts;
 
     if (sscanf(text, "up %d %d %d %255s %d", &rank.rank, &rank.pid, &n_hosts, rank.host,
-               &ranks->n_all) == 5)
+               &ranks->n_all) == 5) {
+        dm_front_starts_up(&ranks->starts, rank.rank);
         rank.pid_fd = (int)syscall(SYS_pidfd_open, rank.pid, 0);
+    }
     if (rank.pid_fd < 0 || pmi_fd < 0 || ranks->is_ended) {
         /* An old kernel: Hydra watches, as it always did. */
         release(&rank);
@@ -161,6 +171,7 @@ static void take_up(struct dm_front_ranks *ranks, const char *text, int pmi_fd)
 static void take_text(struct dm_front_ranks *ranks, const char *text, int fd)
 {
     int num;
+    int pid;
 
     if (strncmp(text, "up ", 3) == 0) {
         take_up(ranks, text, fd);
@@ -168,7 +179,13 @@ static void take_text(struct dm_front_ranks *ranks, const char *text, int fd)
     }
     if (fd >= 0)
         close(fd);
-    if (sscanf(text, "bye %d", &num) == 1) {
+    if (sscanf(text, "start %d %d", &num, &pid) == 2) {
+        if (!ranks->is_through && !ranks->is_ended)
+            dm_front_starts_add(&ranks->starts, num, pid, START_INDEX);
+    } else if (sscanf(text, "in %d", &num) == 1) {
+        ranks->is_through = true;
+        dm_front_starts_clear(&ranks->starts);
+    } else if (sscanf(text, "bye %d", &num) == 1) {
         for (size_t i = 0; i < ranks->n_ranks; i++)
             if (ranks->ranks[i].rank == num) {
                 ranks->ranks[i].has_left = true;
@@ -249,6 +266,7 @@ static bool take_far_up(struct dm_front_ranks *ranks, struct dm_front_rank *rank
         strcmp(token, ranks->far.token) != 0)
         return false;
     rank->rank = num;
+    dm_front_starts_up(&ranks->starts, num);
     return true;
 }
 
@@ -312,16 +330,19 @@ struct pid_info {
 #define PID_INFO_EXIT (UINT64_C(1) << 3)
 #define PID_GET_INFO  _IOWR(0xFF, 11, struct pid_info)
 
-/* How a dead process ended, whether somebody has waited for it or not; -1: unknown. */
-static int wait_status(const struct dm_front_rank *rank)
+int dm_front_wait_status(int pid, int pid_fd)
 {
     struct pid_info info = {.mask = PID_INFO_EXIT};
-    int status = rank->is_far ? -1 : dm_front_zombie_status(rank->pid);
+    int status = dm_front_zombie_status(pid);
 
-    if (status < 0 && !rank->is_far && ioctl(rank->pid_fd, PID_GET_INFO, &info) == 0 &&
-        (info.mask & PID_INFO_EXIT) != 0)
+    if (status < 0 && ioctl(pid_fd, PID_GET_INFO, &info) == 0 && (info.mask & PID_INFO_EXIT) != 0)
         status = info.exit_code;
     return status;
+}
+
+static int wait_status(const struct dm_front_rank *rank)
+{
+    return rank->is_far ? -1 : dm_front_wait_status(rank->pid, rank->pid_fd);
 }
 
 /* True when we should have seen any rank of the job die. */
@@ -349,6 +370,22 @@ static bool is_ended_elsewhere(const struct dm_front_ranks *ranks)
 
 static bool find_guilty(struct dm_front_ranks *ranks);
 
+static void report_lost(const struct dm_front_ranks *ranks)
+{
+    int status = ranks->status;
+    char how[64] = "ended";
+
+    if (status > 0 && WIFSIGNALED(status))
+        snprintf(how, sizeof(how), "was killed by signal %d (%s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    else if (status >= 0)
+        snprintf(how, sizeof(how), "ended with status %d", WEXITSTATUS(status));
+    dm_log_error("rank %d on host %s (process %d) %s before MPI_Init, where rank %d waits for it: "
+                 "all processes of a job must call MPI_Init, or none; the job is ended",
+                 ranks->lost_rank, dm_host_name(), ranks->lost_pid, how,
+                 ranks->ranks[ranks->first].rank);
+}
+
 void dm_front_ranks_report(struct dm_front_ranks *ranks, int hydra_status)
 {
     const struct dm_front_rank *rank;
@@ -374,6 +411,10 @@ void dm_front_ranks_report(struct dm_front_ranks *ranks, int hydra_status)
     /* Left to itself, Hydra ends with the number of the signal that killed the rank. */
     if (status < 0 && (ranks->order_at != 0 || rank->is_far) && hydra_status < NSIG)
         status = hydra_status;
+    if (ranks->lost_rank >= 0) {
+        report_lost(ranks);
+        return;
+    }
     if (status > 0 && WIFSIGNALED(status))
         snprintf(cause, sizeof(cause), "was killed by signal %d (%s)", WTERMSIG(status),
                  strsignal(WTERMSIG(status)));
@@ -519,6 +560,34 @@ static bool decide(struct dm_front_ranks *ranks)
     return true;
 }
 
+/*
+ * Has one ended that others wait for in MPI_Init? That ends the job in the name of one of those, by whose connection
+ * Hydra can be told.
+ */
+static bool judge_starts(struct dm_front_ranks *ranks)
+{
+    const struct dm_front_start *lost = dm_front_starts_lost(&ranks->starts);
+    size_t first = ranks->n_ranks;
+
+    for (size_t i = 0; lost != NULL && i < ranks->n_ranks; i++) {
+        const struct dm_front_rank *rank = &ranks->ranks[i];
+
+        if (is_watched(rank) && !rank->is_dead && (first == ranks->n_ranks || !rank->is_far))
+            first = i;
+    }
+    if (first == ranks->n_ranks || ranks->is_ended || ranks->decide_at != 0)
+        return false;
+    ranks->first = first;
+    ranks->is_guilty = true;
+    ranks->is_ended = true;
+    ranks->status = lost->status;
+    ranks->lost_rank = lost->rank;
+    ranks->lost_pid = lost->pid;
+    ranks->order_at = dm_clock_ns();
+    dm_front_starts_clear(&ranks->starts);
+    return true;
+}
+
 bool dm_front_ranks_run(struct dm_front_ranks *ranks)
 {
     struct epoll_event events[64];
@@ -529,6 +598,8 @@ bool dm_front_ranks_run(struct dm_front_ranks *ranks)
     for (int i = 0; i < n; i++) {
         if (events[i].data.u64 == FAR_INDEX)
             take_far(ranks);
+        else if (events[i].data.u64 != REPORT_INDEX && events[i].data.u64 >= START_INDEX)
+            dm_front_starts_died(&ranks->starts, (size_t)(events[i].data.u64 - START_INDEX));
         else if (events[i].data.u64 != REPORT_INDEX)
             take_death(ranks, (size_t)events[i].data.u64);
     }
@@ -539,6 +610,8 @@ bool dm_front_ranks_run(struct dm_front_ranks *ranks)
         ranks->decide_at = now + LOOK_NS;
     else if (ranks->decide_at != 0 && now >= ranks->decide_at)
         has_died = decide(ranks);
+    if (judge_starts(ranks))
+        has_died = true;
     if (ranks->order_at != 0 && dm_clock_ns() >= ranks->order_at)
         order_end(ranks);
     if (ranks->is_ended && !ranks->is_guilty)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "tools/front_far.h"
+#include "tools/front_starts.h"
 
 enum { DM_FRONT_TEXT_LEN = 512 };
 
@@ -30,6 +31,8 @@ struct dm_front_ranks {
     int report_fd; /* socket to the ranks of this host, -1 when all have closed it */
     int poll_fd;   /* epoll over the sockets and every pid_fd and far_fd */
     struct dm_front_far far;
+    struct dm_front_starts starts;
+    bool is_through;    /* all ranks have come to MPI_Init */
     bool is_ended;      /* the end of the job has been ordered: deaths mean nothing any more */
     bool is_alone;      /* no rank runs on another host */
     int n_all;          /* ranks of the job, 0: not known yet */
@@ -40,6 +43,8 @@ struct dm_front_ranks {
     bool is_guilty;     /* it ended the job */
     bool is_doubtful;   /* or one on another host did */
     int status;         /* its wait status, -1: unknown */
+    int lost_rank;      /* -1, or who ended the job by not coming to MPI_Init, */
+    int lost_pid;       /* while the first was in it */
     struct dm_front_rank *ranks;
     size_t n_ranks;
     size_t max_ranks;
@@ -56,8 +61,8 @@ int dm_front_ranks_fd(const struct dm_front_ranks *ranks);
 /* When to call dm_front_ranks_run in any case, UINT64_MAX: never. */
 uint64_t dm_front_ranks_deadline(const struct dm_front_ranks *ranks);
 /*
- * Look at news and deaths. A rank that died without MPI_Finalize ends the job:
- * then Hydra does so, now or after a while. True once, when one has died.
+ * Look at news and deaths. A rank that died without MPI_Finalize, or before MPI_Init while others are in it,
+ * ends the job: then Hydra does so, now or after a while. True once, when one has died.
  */
 bool dm_front_ranks_run(struct dm_front_ranks *ranks);
 /* The job is being ended: from now on a death means nothing. */
@@ -73,5 +78,7 @@ void dm_front_ranks_fini(struct dm_front_ranks *ranks);
 
 /* How a dead process ended that nobody has waited for yet; -1: it lives, or unknown. */
 int dm_front_zombie_status(int pid);
+/* The same whether somebody has waited or not, where the kernel tells (Linux 6.15). */
+int dm_front_wait_status(int pid, int pid_fd);
 
 #endif

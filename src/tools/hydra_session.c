@@ -1,6 +1,6 @@
 /*
- * libdatum_hydra.so, which mpiexec has loaded into Hydra: the ranks of this host share a session, and
- * rank 0 reads mpiexec's own standard input.
+ * libdatum_hydra.so, which mpiexec has loaded into Hydra: the ranks of this host share a session,
+ * rank 0 reads mpiexec's own standard input, and mpiexec is told which processes become ranks.
  *
  * Hydra's proxy puts every process that it starts into a session of its own. Linux (sched_autogroup)
  * shares out the cores among sessions first, and sched_yield gives a core to others of the same
@@ -15,8 +15,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -68,6 +71,29 @@ static void take_stdin(void)
     unsetenv(DM_STDIN_ENV);
 }
 
+/* Tells mpiexec of a process that will be a rank; DATUM_REPORT is "fd:inode". */
+static void announce(void)
+{
+    const char *report = getenv("DATUM_REPORT"), *rank = getenv("PMI_RANK");
+    unsigned long long inode;
+    struct stat st;
+    char text[64];
+    int fd;
+
+    if (rank == NULL)
+        rank = getenv("PMI_ID");
+    if (rank == NULL || report == NULL || sscanf(report, "%d:%llu", &fd, &inode) != 2 ||
+        fstat(fd, &st) != 0 || (unsigned long long)st.st_ino != inode)
+        return;
+    snprintf(text, sizeof(text), "start %d %d", atoi(rank), (int)getpid());
+    send(fd, text, strlen(text), MSG_NOSIGNAL);
+}
+
+static int is_proxy(void)
+{
+    return strcmp(program_invocation_short_name, DM_HYDRA_PROXY) == 0;
+}
+
 /* In the child that becomes the proxy, or a rank. */
 int execvp(const char *file, char *const argv[])
 {
@@ -77,13 +103,15 @@ int execvp(const char *file, char *const argv[])
         putenv(with_ours);
     else
         take_stdin();
+    if (is_proxy())
+        announce();
     return execvpe(file, argv, environ);
 }
 
 /* In the proxy's child that becomes a rank, and elsewhere. */
 pid_t setsid(void)
 {
-    if (strcmp(program_invocation_short_name, DM_HYDRA_PROXY) == 0 && setpgid(0, 0) == 0)
+    if (is_proxy() && setpgid(0, 0) == 0)
         return getpid();
     return (pid_t)syscall(SYS_setsid);
 }

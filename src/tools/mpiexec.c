@@ -32,6 +32,7 @@
 #include "tools/front_far.h"
 #include "tools/front_ranks.h"
 #include "tools/hydra_session.h"
+#include "tools/out.h"
 #include "tools/place.h"
 #include "util/cfg.h"
 #include "util/clock.h"
@@ -492,6 +493,9 @@ static int conclude(struct front *front)
         return 128 + signo;
     }
     dm_front_ranks_report(&front->ranks, signo != 0 ? 0 : WEXITSTATUS(front->status));
+    if (signo != 0 &&
+        front->ranks.lost_rank >= 0) /* there was no rank here to end the job for it */
+        return dm_front_ranks_status(&front->ranks);
     if (signo != 0)
         return 128 + signo;
     /* Hydra calls it a success when it was asked, and not we, to end the job. */
@@ -551,7 +555,8 @@ int main(int argc, char **argv)
         fputs(usage, stdout);
     if (strcmp(argv[1], "--version") == 0)
         printf("Datum %s\n", DM_VERSION);
-    fflush(stdout);
+    if (dm_out_end("mpiexec", 0) != 0)
+        return 1;
     if (find_hydra(hydra, sizeof(hydra)) != DM_OK)
         return 127;
     dm_place_set_library_path();

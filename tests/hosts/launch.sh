@@ -43,6 +43,8 @@ check 'input goes to rank 0' prints hello bash -c \
     "echo hello | '$hosts_d' run $hosts_dir/h1.sock mpiexec -hosts h2 -n 1 cat"
 check 'exit status' status 9 '' on_all -n 3 ./sleeper 9
 check 'end' status 0 '' on_all -n 5 ./sleeper 0
+check 'one that ends before MPI_Init' status 3 'rank 0 on host h1 .*before MPI_Init, where rank [12] waits' \
+    on_all -n 3 sh -c '[ $PMI_RANK != 0 ] || exit 3; exec ./sleeper 0'
 check_fails 'a program that one host has not' 'h2.*(no such file|No such file)|execvp.*/only-h1' \
     on_all -n 2 /tmp/only-h1
 

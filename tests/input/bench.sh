@@ -33,13 +33,17 @@ check 'steps' says '^4096 ' bench 2 --test latency --size 8:4096 --factor 100
 check 'no other' test "$(grep -c '^[0-9]' said)" = 3
 check 'what needs much memory is left out' says '^1024 ' bench 2 --test alltoall --size 1024:4096 --memory 4k
 check 'as it should' test "$(grep -c '^[0-9]' said)" = 1
+check 'nothing is left' says '# alltoall: not measured: none of its sizes' bench 2 --test alltoall --size 2k --memory 4k
+check 'no such size' says '# acc: not measured: none of its sizes' bench 2 --test acc --size 4
 check 'fewer in flight' says '^8 ' bench 2 --test bw,bibw --size 8 --flight 2
+check 'and the table says so' grep -q '^# bw: .*, 2 in flight$' said
 check 'wrong time' status 2 'wants seconds' datum-bench --time 0
 check 'wrong window' status 2 'allocate or create' datum-bench --window shared
 check 'arguments' status 2 'unexpected argument "latency"' datum-bench latency
 check 'errors are said once' once 'no test "latent"' mpiexec -n 3 datum-bench --test latent
 check 'help is said once' once '^Usage' mpiexec -n 2 datum-bench --help
 check 'other ranks' status 2 'has 2 ranks, --ranks wants 4' bench 2 --ranks 4
+check 'a table that cannot be written' status 1 'standard output: .*No space' sh -c 'datum-bench --test barrier --quick >/dev/full'
 check 'file that cannot be' status 1 '/no/such/dir' bench 2 --test barrier --json /no/such/dir/x
 
 check 'one rank' says 'latency: not measured: it needs two ranks' bench 1 --test latency,barrier

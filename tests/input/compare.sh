@@ -25,6 +25,8 @@ mkdir full
 ln -s /dev/full full/results.csv
 check 'no room' status 2 'full/results.csv cannot be written: .* are free' \
     datum-compare --output full --quick --test barrier --providers datum-shm --no-raw
+check 'no directory for files in between' status 2 '/no/such .TMPDIR. cannot' \
+    env TMPDIR=/no/such datum-compare --output x --quick --test barrier --providers datum-shm --no-raw
 check 'no half report' test ! -e full/report.html
 interrupted() {
     datum-compare --output stopped --providers datum-shm --no-raw >said 2>&1 &
@@ -34,6 +36,19 @@ interrupted() {
     [ $? = 130 ] && grep -q 'stopped; there is no report' said && [ ! -e stopped/report.html ]
 }
 check 'stopped in the middle' interrupted
+killed() {
+    datum-compare --output killed --providers datum-shm --no-raw >said 2>&1 &
+    sleep 2
+    kill -9 $!
+    wait $!
+    for ((i = 0; i < 50; i++)); do
+        pgrep -f "json $TMPDIR.*/datum over datum-shm.json" >/dev/null || break
+        sleep 0.1
+    done
+    rm -rf "$TMPDIR"/tmp.* # nobody is left who could
+    ((i < 50))
+}
+command -v setpriv >/dev/null 2>&1 && check 'killed in the middle' killed
 
 check 'a report' datum-compare --output 'a b' --quick --test latency,barrier --size 8:32 --providers datum-shm
 check 'json' python3 -m json.tool 'a b/datum over datum-shm.json'
@@ -50,6 +65,14 @@ if command -v gnuplot >/dev/null 2>&1; then
     check 'curves' grep -q '<svg' 'a b/report.html'
 fi
 check 'nothing from outside' sh -c '! grep -E "(src|href)=.?http" "a b/report.html"'
+mkdir bin
+printf '#!/bin/sh\necho "no compiler" >&2; exit 1\n' >bin/mpicc.without
+printf '#!/bin/sh\nmpicc "$@"\n' >bin/mpicc.killed
+printf '#!/bin/sh\nkill -9 $$\n' | tee bin/mpiexec.without >bin/mpiexec.killed
+chmod +x bin/*
+check 'peers that fail' status 0 'killed failed .status 137. and is left out' env PATH="$PWD/bin:$PATH" \
+    datum-compare --output peers --quick --test barrier --providers datum-shm --no-raw --peer without --peer killed
+check 'and the one that does not compile' says_again 'without is left out.*does not compile'
 check 'the same' status 0 '^28 figures compared, 0 slower' datum-compare --diff 'a b' 'a b'
 mkdir slow none other
 echo source,test >none/results.csv

@@ -52,6 +52,7 @@ DAT_OVERRIDE=$PWD/empty.conf refused 'an empty file' empty.conf
 sed 's/$/\r/' "$good" >crlf.conf
 DAT_OVERRIDE=$PWD/crlf.conf refused 'CRLF lines' crlf.conf CR
 DATUM_PROVIDER=no-such refused 'an unknown provider' no-such datum-shm
+DATUM_TIMEOUT=0 refused 'a time limit of nothing' DATUM_TIMEOUT auto
 printf 'ghost u2.0 nonthreadsafe default /nowhere/libghost.so g.1.0 "x" ""\n' >ghost.conf
 DAT_OVERRIDE=$PWD/ghost.conf DATUM_PROVIDER=ghost refused 'a library that does not exist' ghost \
     /nowhere/libghost.so

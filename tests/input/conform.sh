@@ -127,6 +127,7 @@ check 'row 29 with a command' grep -qE '^29.1 .*192.0.2.9' said
 
 run_it() { PATH=$PWD/fake:$PATH FAKE=none bash "$conform" -o log "$@"; }
 check_fails 'no provider' 'Usage' run_it
+check_fails 'wrong option' 'unknown option "--nonsense"' run_it --nonsense
 check_fails 'two providers' 'one provider' run_it x y
 check_fails 'bad rows' '-k wants' run_it -k 3- x
 check_fails 'bad factor' '-t wants' run_it -t no x

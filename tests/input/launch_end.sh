@@ -104,6 +104,32 @@ slow() {
 }
 ${CC:-cc} -shared -fPIC -o slow.so slow.c -ldl || fail 'slow.c does not compile'
 check 'a launcher that is slow' slow
+# before: how rank 1 ends before MPI_Init, in which the others are; exit status, message
+before() {
+    local how=$1 want=$2 text=$3 start=$SECONDS rc
+    shift 3
+    timeout 20 mpiexec "$@" -n 3 sh -c '[ ${PMI_RANK:-$PMI_ID} != 1 ] || '"$how"'; exec "$0" hear -1' "$prog" >out 2>&1
+    rc=$?
+    ((SECONDS - start <= 5)) || { echo "it took $((SECONDS - start)) s"; return 1; }
+    ! left || return 1
+    cat out
+    [[ $rc = $want ]] || { echo "exit status $rc, expected $want"; return 1; }
+    grep -Eq "$text" out
+}
+before_init='before MPI_Init, where rank [02] waits for it'
+check 'exit(0) before MPI_Init' before 'exit 0' 1 "rank 1 on host $host .* (status 0 )?$before_init"
+check 'exit(3) before MPI_Init' before 'exit 3' '[13]' "rank 1 on host $host .* (status 3 )?$before_init"
+check 'late exit before MPI_Init' before '{ sleep 1; exit 0; }' 1 "$before_init"
+check 'kill before MPI_Init' before 'kill -9 $$' '[19]' "$before_init|KILLED|Killed"
+check 'exit before MPI_Init, -pmi-port' before 'exit 0' 1 "$before_init" -pmi-port
+check 'a program without MPI beside one with' status 1 "rank 1 .*before MPI_Init, where rank 0 waits" \
+    timeout 20 mpiexec -n 1 "$prog" hear -1 : -n 1 true
+check 'no such program beside one' status 255 "before MPI_Init, where rank 0 waits" \
+    timeout 20 mpiexec -n 1 "$prog" hear -1 : -n 1 ./nowhere
+# It may come yet.
+check 'a shell that has left its rank behind' status 13 'rank 1 on' \
+    timeout 20 mpiexec -n 2 sh -c '[ $PMI_RANK != 1 ] || { (sleep 1; exec "$0" abort 1) & exit 0; }; exec "$0" abort 1' "$prog"
+check 'a job without MPI' timeout 20 mpiexec -n 3 sh -c '[ $PMI_RANK = 1 ] || sleep 1'
 
 # outside: signal, to whom, program
 outside() {

@@ -49,6 +49,7 @@ check_fails 'options without a program' 'no program is named at the end' mpiexec
 check_fails 'a part without a program' "no program is named before a ':'" mpiexec -n 1 : -n 1 ./prog
 for n in 0 -1 x 2x; do
     check_fails "-n $n" "-n is '$n', but must be a number" mpiexec -n $n ./prog
+    check_fails "-ppn $n" "-ppn is '$n', but must be a number" mpiexec -ppn $n -n 1 ./prog
     check_fails "--np=$n" "-np is '$n', but must be a number" mpiexec --np=$n ./prog
 done
 check 'options with an equals sign' says 'rank 1 of 2' mpiexec --n=2 -genv=A=B ./prog

@@ -85,6 +85,15 @@ differ() {
 }
 check_fails 'ranks that differ' 'choose different algorithms.*DATUM_TUNE' differ
 
+check_fails 'help that cannot be written measures nothing' 'No space' sh -c 'timeout 20 datum-tune --help --output x.tune >/dev/full'
+stopped() {
+    datum-tune --ranks 2 --output y.tune >said 2>&1 &
+    sleep 2
+    kill $!
+    wait $!
+    [ $? = 130 ] && grep -q 'stopped; nothing is written' said && [ ! -e y.tune ]
+}
+check 'stopped in the middle' stopped
 check_fails 'unknown option' 'unknown option "--fast"' datum-tune --fast
 check_fails 'no value' '--ranks needs a value' datum-tune --ranks
 check_fails 'wrong part' '--only wants transfers or collectives' datum-tune --only all
@@ -94,7 +103,16 @@ check_fails 'wrong rounds' '--rounds wants a number' datum-tune --rounds none
 check_fails 'unknown collective' '"bcats" is no collective.*bcast' datum-tune --collectives bcats
 check_fails 'no choice' '"neighbor_alltoall" is no collective with several' \
     datum-tune --collectives neighbor_alltoall
+check_fails 'no home' 'HOME is not set' env -u HOME -u XDG_CONFIG_HOME datum-tune
 check_fails 'no place to write to' 'cannot write /no/such' datum-tune --output /no/such/file
+check_fails 'no directory for files in between' '/no/such .TMPDIR. cannot' env TMPDIR=/no/such datum-tune --output x.tune
+# The old file stays when there is no room for the new one.
+cp my.tune old.tune
+ln -s /dev/full old.tune.new
+check_fails 'no room' 'old.tune is not written: .*No space' \
+    datum-tune --quick --ranks 2 --only collectives --collectives barrier --output old.tune
+check 'what was there stays' cmp my.tune old.tune
+check 'nothing else does' test ! -L old.tune.new
 check_fails 'a job that does not start' 'a job of 2 ranks does not run' \
     env DATUM_PROVIDER=none-such datum-tune --ranks 2 --output x.tune
 totals

@@ -104,6 +104,9 @@ static void override(void)
     refused("# nothing\n", "no entry", 0);
     refused("\none u2.0 nonthreadsafe default l.so v.1.0 \"\" \"\"\r\n", "CR LF", 2);
     refused("# x\r\n\r\none two three\n", "8 fields", 3);
+    refused("one u2.0 nonthreadsafe default l.so v.1 \"\" \"\"\n", "like name.1.0", 1);
+    refused("one u2.0 nonthreadsafe default l.so .1.0 \"\" \"\"\n", "like name.1.0", 1);
+    refused("one u2.0 nonthreadsafe default l.so v.1.0.2 \"\" \"\"\n", "like name.1.0", 1);
     write_conf(GOOD("mine"));
     CHECK_EQ(dm_conf_load(&conf), DM_OK);
     CHECK(conf.is_user);

@@ -1,0 +1,125 @@
+/*
+ * Processes on their way to MPI_Init. Hydra's proxy on this host tells of each as it starts it (hydra_session.c).
+ */
+#include "tools/front_starts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tools/front_ranks.h"
+#include "util/clock.h"
+
+/* After a death, and while processes are left behind. */
+#define SETTLE_NS UINT64_C(300000000)
+#define LOOK_NS   UINT64_C(1000000000)
+
+static void unwatch(struct dm_front_start *start)
+{
+    if (start->pid_fd >= 0)
+        close(start->pid_fd);
+    start->pid_fd = -1;
+}
+
+void dm_front_starts_add(struct dm_front_starts *starts, int rank, int pid, uint64_t data)
+{
+    struct dm_front_start start = {.rank = rank, .pid = pid, .status = -1};
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = data + starts->n_starts};
+
+    if (starts->n_starts == starts->max_starts) {
+        size_t max = starts->max_starts > 0 ? 2 * starts->max_starts : 64;
+        struct dm_front_start *new = realloc(starts->starts, max * sizeof(*new));
+
+        if (new == NULL)
+            return;
+        starts->starts = new;
+        starts->max_starts = max;
+    }
+    start.pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (start.pid_fd >= 0 && epoll_ctl(starts->poll_fd, EPOLL_CTL_ADD, start.pid_fd, &event) != 0)
+        unwatch(&start);
+    starts->starts[starts->n_starts++] = start;
+}
+
+void dm_front_starts_up(struct dm_front_starts *starts, int rank)
+{
+    for (size_t i = 0; i < starts->n_starts; i++) {
+        struct dm_front_start *start = &starts->starts[i];
+
+        if (start->rank != rank || start->is_up)
+            continue;
+        unwatch(start);
+        start->is_up = true;
+        starts->n_dead -= start->is_dead;
+    }
+    if (starts->n_dead > 0 && starts->look_at == 0)
+        starts->look_at = dm_clock_ns() + SETTLE_NS;
+}
+
+void dm_front_starts_died(struct dm_front_starts *starts, size_t i)
+{
+    struct dm_front_start *start = &starts->starts[i];
+
+    if (i >= starts->n_starts || start->pid_fd < 0)
+        return;
+    start->status = dm_front_wait_status(start->pid, start->pid_fd);
+    start->is_dead = true;
+    unwatch(start);
+    starts->n_dead++;
+    starts->look_at = dm_clock_ns() + SETTLE_NS;
+}
+
+void dm_front_starts_clear(struct dm_front_starts *starts)
+{
+    for (size_t i = 0; i < starts->n_starts; i++)
+        unwatch(&starts->starts[i]);
+    free(starts->starts);
+    starts->starts = NULL;
+    starts->n_starts = starts->max_starts = starts->n_dead = 0;
+    starts->look_at = 0;
+}
+
+/* Orphans of the job become ours; Hydra is the one child that we have had from the beginning. */
+static bool have_orphans(void)
+{
+    char path[64];
+    int n = 0, pid;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)getpid(), (int)getpid());
+    f = fopen(path, "re");
+    if (f == NULL)
+        return true;
+    while (fscanf(f, "%d", &pid) == 1)
+        n++;
+    fclose(f);
+    return n > 1;
+}
+
+const struct dm_front_start *dm_front_starts_lost(struct dm_front_starts *starts)
+{
+    const struct dm_front_start *lost = NULL;
+    uint64_t now = dm_clock_ns();
+
+    if (starts->look_at == 0 || now < starts->look_at)
+        return NULL;
+    starts->look_at = 0;
+    if (starts->n_dead == 0)
+        return NULL;
+    if (have_orphans()) {
+        starts->look_at = now + LOOK_NS;
+        return NULL;
+    }
+    for (size_t i = 0; i < starts->n_starts; i++) {
+        const struct dm_front_start *start = &starts->starts[i];
+
+        if (start->is_dead && !start->is_up && (lost == NULL || start->status > 0))
+            lost = start;
+        if (lost != NULL && lost->status > 0)
+            break;
+    }
+    return lost;
+}

@@ -1,0 +1,42 @@
+/*
+ * What Hydra has started on this host and is not in MPI_Init yet: who ends there is waited for by the others for ever.
+ */
+#ifndef DM_TOOLS_FRONT_STARTS_H
+#define DM_TOOLS_FRONT_STARTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dm_front_start {
+    int rank;
+    int pid;
+    int pid_fd; /* readable when it has ended; -1: it need not be watched any more */
+    int status; /* wait status when it is dead, -1: unknown */
+    bool is_dead;
+    bool is_up; /* its rank has come to MPI_Init */
+};
+
+struct dm_front_starts {
+    int poll_fd; /* epoll, the caller's */
+    struct dm_front_start *starts;
+    size_t n_starts;
+    size_t max_starts;
+    size_t n_dead;    /* without having come to MPI_Init */
+    uint64_t look_at; /* nanoseconds; when to judge, 0: there is nothing to */
+};
+
+/* A process that will be this rank. Its death is an event of poll_fd with the number data + its index. */
+void dm_front_starts_add(struct dm_front_starts *starts, int rank, int pid, uint64_t data);
+/* This rank is in MPI_Init. */
+void dm_front_starts_up(struct dm_front_starts *starts, int rank);
+void dm_front_starts_died(struct dm_front_starts *starts, size_t i);
+/* All ranks are through, or the job is being ended: forget everybody. */
+void dm_front_starts_clear(struct dm_front_starts *starts);
+/*
+ * One that has ended and will not come, one that failed by preference; NULL: none, or it cannot be told yet, and look_at
+ * says when to ask again. Processes that a rank has left behind may be MPI programs yet.
+ */
+const struct dm_front_start *dm_front_starts_lost(struct dm_front_starts *starts);
+
+#endif
