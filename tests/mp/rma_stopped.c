@@ -77,7 +77,8 @@ static void rounds(MPI_Win win, const long *mem, pid_t pid, MPI_Datatype some)
 /* Rank 1 is stopped; then rank 2 updates an element here by a packet, since it sent one before. */
 static void receive(MPI_Win win, pid_t pid)
 {
-    long long one = 1;
+    static const long double wide = 1; /* in use until the epoch ends */
+    static const long long one = 1;
 
     if (mp_rank == 1) {
         be_busy(win, 0);
@@ -89,8 +90,6 @@ static void receive(MPI_Win win, pid_t pid)
         CHECK_EQ(kill(pid, SIGCONT), 0);
         MPI_Send(NULL, 0, MPI_INT, 1, 2, MPI_COMM_WORLD);
     } else {
-        long double wide = 1;
-
         MPI_Recv(NULL, 0, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         MUST(MPI_Accumulate(&wide, 1, MPI_LONG_DOUBLE, 0, LONGS, 1, MPI_LONG_DOUBLE, MPI_SUM, win));
         MUST(MPI_Accumulate(&one, 1, MPI_LONG_LONG, 0, LONGS + 2, 1, MPI_LONG_LONG, MPI_SUM, win));
