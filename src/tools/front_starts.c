@@ -3,6 +3,7 @@
  */
 #include "tools/front_starts.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -39,6 +40,11 @@ void dm_front_starts_add(struct dm_front_starts *starts, int rank, int pid, uint
         starts->max_starts = max;
     }
     start.pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    start.is_dead = start.pid_fd < 0 && errno == ESRCH; /* and waited for already */
+    if (start.is_dead) {
+        starts->n_dead++;
+        starts->look_at = dm_clock_ns() + SETTLE_NS;
+    }
     if (start.pid_fd >= 0 && epoll_ctl(starts->poll_fd, EPOLL_CTL_ADD, start.pid_fd, &event) != 0)
         unwatch(&start);
     starts->starts[starts->n_starts++] = start;

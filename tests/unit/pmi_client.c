@@ -518,6 +518,7 @@ static void report_to_mpiexec(void)
     CHECK_EQ(fstat(fd, &st), 0);
     CHECK_EQ(st.st_ino, st_pmi.st_ino);
     close(fd);
+    CHECK_STR(heard(fds[0], &fd), "in 3\n");
     CHECK_STR(heard(fds[0], &fd), "bye 3\n");
     CHECK_STR(heard(fds[0], &fd), "");
     /* The number means something else now: it must not be touched. */
