@@ -10,7 +10,7 @@
 #define TAKEN_NS      1500 /* a yield that nobody takes up lasts a fifth of it */
 #define TAKEN_MOST    8
 #define NAP_PAUSE_MIN UINT64_C(1000000)
-#define NAP_PAUSE_MAX UINT64_C(128000000)
+#define NAP_PAUSE_MAX UINT64_C(8000000)
 
 /*
  * Somebody else wants this core though every process should have one: two of the job that started on the same,

@@ -107,8 +107,11 @@ static void add_posts(struct list *list, const struct dm_adapt *adapt)
     struct dm_ia_counts sum = {.n_writes = 0};
     const struct dm_ia_counts *counts;
     const struct dm_conn *conn;
+    uint64_t n_trials = 0, n_changes = 0;
 
     for (int i = 0; i < adapt->n_ias; i++) {
+        n_trials += adapt->ias[i]->ways.n_trials;
+        n_changes += adapt->ias[i]->ways.n_changes;
         counts = &adapt->ias[i]->counts;
         sum.n_writes += counts->n_writes;
         sum.n_imms += counts->n_imms;
@@ -126,6 +129,8 @@ static void add_posts(struct list *list, const struct dm_adapt *adapt)
     add(list, "  with immediate value", "", sum.n_imms);
     add(list, "  RDMA reads", "", sum.n_reads);
     add(list, "  sends", "", sum.n_sends);
+    add(list, "reading or the pipe: trials", "", n_trials);
+    add(list, "  changes", "", n_changes);
 }
 
 /* Every record is copied into the ring, but for parts that are sent from where they are, and out of it. */

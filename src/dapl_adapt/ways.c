@@ -1,17 +1,22 @@
 #include "dapl_adapt/ways.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "util/log.h"
 
-#define SAMPLE_LEN ((uint64_t)1 << 20) /* bytes, when one message follows the other */
-#define PAUSE_MIN  UINT64_C(10000000)
-#define PAUSE_MAX  UINT64_C(320000000)
-#define BETTER     0.9 /* of the other's time: worth a change */
-#define WORSE      1.5 /* of the usual time: look at the other way at once */
-#define CLIP       4.0 /* of the mean: one lost time slice is not yet a habit */
-#define NEW_PART   0.25
-#define NS_PER_KIB 1024.0
+#define SAMPLE_LEN   ((uint64_t)1 << 20) /* bytes, when one message follows the other */
+#define PAUSE_FIRST  UINT64_C(500000)    /* what was measured before is a guess */
+#define PAUSE_MIN    UINT64_C(5000000)
+#define PAUSE_MAX    UINT64_C(320000000)
+#define SAMPLES      3 /* at least, and more as long as they do not take */
+#define SAMPLES_NS   UINT64_C(300000)
+#define SAMPLES_MOST 10
+#define READ_NS      1500 /* of each message: its FIN, and what else the receiver does not see */
+#define DOUBT        3.0
+#define BETTER       0.9 /* of the other's time: worth a change */
+#define WORSE        1.5 /* of the usual time: look at the other way at once */
+#define NS_PER_KIB   1024.0
 
 void dm_ways_init(struct dm_ways *ways, double read_gbs, double pipe_gbs, uint64_t now)
 {
@@ -22,10 +27,11 @@ void dm_ways_init(struct dm_ways *ways, double read_gbs, double pipe_gbs, uint64
 
         c->ns[DM_WAY_READ] = NS_PER_KIB / read_gbs;
         c->ns[DM_WAY_PIPE] = NS_PER_KIB / pipe_gbs;
-        c->way = pipe_gbs > read_gbs ? DM_WAY_PIPE : DM_WAY_READ;
+        /* When in doubt the pipe, which gets better with use: its rings come into being with it. */
+        c->way = pipe_gbs * DOUBT > read_gbs ? DM_WAY_PIPE : DM_WAY_READ;
         c->usual = c->ns[c->way];
-        c->pause = PAUSE_MIN;
-        c->next_trial = now + PAUSE_MIN;
+        c->pause = PAUSE_FIRST;
+        c->next_trial = now + PAUSE_FIRST;
     }
 }
 
@@ -34,20 +40,12 @@ static int class_of(size_t len)
     return len < (size_t)128 << 10 ? 0 : len < (size_t)1 << 20 ? 1 : 2;
 }
 
-static double median(const double *x)
-{
-    double low = x[0] < x[1] ? x[0] : x[1];
-    double high = x[0] < x[1] ? x[1] : x[0];
-
-    return x[2] < low ? low : x[2] > high ? high : x[2];
-}
-
+/* What the way on trial takes is known. */
 static void trial_over(struct dm_ways *ways, struct dm_ways_class *c, uint64_t now)
 {
     enum dm_way other = !c->way;
 
     c->is_trial = false;
-    c->ns[c->way] = median(c->tries);
     if (c->ns[c->way] < c->ns[other] * BETTER) {
         c->pause = PAUSE_MIN;
         ways->n_changes++;
@@ -61,21 +59,32 @@ static void trial_over(struct dm_ways *ways, struct dm_ways_class *c, uint64_t n
     c->next_trial = now + c->pause;
 }
 
+/* One more; false: more are wanted. A lost time slice counts as little as a ring that was not in the cache. */
+static bool add(struct dm_ways_class *c, double ns, uint64_t now)
+{
+    if (c->n++ == 0) {
+        c->least[0] = ns;
+        c->least[1] = INFINITY;
+    } else if (ns < c->least[0]) {
+        c->least[1] = c->least[0];
+        c->least[0] = ns;
+    } else if (ns < c->least[1]) {
+        c->least[1] = ns;
+    }
+    return c->n == SAMPLES_MOST || (c->n >= SAMPLES && now - c->since > SAMPLES_NS);
+}
+
 static void sample(struct dm_ways *ways, struct dm_ways_class *c, enum dm_way way, double ns,
                    uint64_t now)
 {
-    if (way != c->way)
-        return; /* began before the way was changed */
-    if (c->is_trial) {
-        c->tries[c->n_tries++] = ns;
-        if (c->n_tries == DM_WAYS_TRIES)
-            trial_over(ways, c, now);
+    if (way != c->way || !add(c, ns, now)) /* or it began before the way was changed */
         return;
-    }
-    if (ns > c->ns[way] * CLIP)
-        ns = c->ns[way] * CLIP;
-    c->ns[way] += (ns - c->ns[way]) * NEW_PART;
-    if (c->ns[way] > c->usual * WORSE)
+    c->n = 0;
+    c->since = now;
+    c->ns[way] = c->least[1];
+    if (c->is_trial)
+        trial_over(ways, c, now);
+    else if (c->ns[way] > c->usual * WORSE)
         c->next_trial = now;
 }
 
@@ -87,7 +96,8 @@ enum dm_way dm_ways_begin(struct dm_ways *ways, size_t len, uint64_t now)
 
     if (!c->is_trial && now >= c->next_trial) {
         c->is_trial = true;
-        c->n_tries = 0;
+        c->n = 0;
+        c->since = now;
         c->way = !c->way;
         ways->n_trials++;
     }
@@ -104,17 +114,20 @@ enum dm_way dm_ways_begin(struct dm_ways *ways, size_t len, uint64_t now)
 void dm_ways_end(struct dm_ways *ways, enum dm_way way, size_t len, uint64_t now)
 {
     struct dm_ways_open *open = &ways->open[way];
+    uint64_t ns;
 
     open->n--;
+    open->n_all++;
     open->bytes += len;
     if (len == 0)
         open->is_mixed = true;
     if (open->n > 0 && open->bytes < SAMPLE_LEN)
         return;
+    ns = now - open->since + (way == DM_WAY_READ ? READ_NS * open->n_all : 0);
     if (!open->is_mixed)
-        sample(ways, &ways->classes[open->class], way,
-               (double)(now - open->since) * 1024 / (double)open->bytes, now);
+        sample(ways, &ways->classes[open->class], way, (double)ns * 1024 / (double)open->bytes,
+               now);
     open->since = now;
-    open->bytes = 0;
+    open->bytes = open->n_all = 0;
     open->is_mixed = ways->open[!way].n > 0;
 }

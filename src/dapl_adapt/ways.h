@@ -15,15 +15,16 @@
 enum dm_way { DM_WAY_READ, DM_WAY_PIPE, DM_N_WAYS };
 
 #define DM_WAYS_CLASSES 3 /* of lengths: below 128 KiB, below 1 MiB, the others */
-#define DM_WAYS_TRIES   3 /* samples of a trial; their median counts */
 
 struct dm_ways_class {
     double ns[DM_N_WAYS]; /* a KiB, lately */
     double usual;         /* ns of the way in use, when it was chosen */
     enum dm_way way;      /* in use, or on trial */
     bool is_trial;
-    int n_tries;
-    double tries[DM_WAYS_TRIES];
+    /* Samples under way, of which the best but one counts. */
+    int n;
+    double least[2];
+    uint64_t since;
     uint64_t next_trial;
     uint64_t pause; /* between trials; grows while they change nothing */
 };
@@ -37,7 +38,8 @@ struct dm_ways {
         int class;
         bool is_mixed; /* something came the other way meanwhile: no sample */
         uint64_t since;
-        uint64_t bytes;
+        uint64_t bytes; /* of what has come since, */
+        uint64_t n_all; /* and messages */
     } open[DM_N_WAYS];
     uint64_t n_trials;
     uint64_t n_changes;

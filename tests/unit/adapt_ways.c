@@ -65,7 +65,7 @@ static void changes(void)
     struct dm_ways ways;
 
     /* A measurement that was wrong is found out; then the machine changes, twice. */
-    dm_ways_init(&ways, 9, 4, now);
+    dm_ways_init(&ways, 9, 2, now);
     (void)messages(&ways, near, 2000, LEN, 0);
     CHECK(messages(&ways, near, 10000, LEN, 0) > 9900);
     CHECK(messages(&ways, far, 10000, LEN, 0) < 300);

@@ -177,7 +177,7 @@ int dm_intercomm_create(struct dm_comm *local_comm, int local_leader, struct dm_
     struct dm_comm *local = NULL;
     uint32_t ctx;
     int *procs;
-    int n;
+    int n = 0;
     int err;
 
     *comm_p = NULL;
