@@ -270,9 +270,11 @@ static DAT_RETURN fake_psp_free(DAT_PSP_HANDLE h)
 {
     struct fake_psp **at = &fake.psps;
 
+    pthread_mutex_lock(&fake.lock);
     while (*at != h)
         at = &(*at)->next;
     *at = (*at)->next;
+    pthread_mutex_unlock(&fake.lock);
     free(h);
     return DAT_SUCCESS;
 }
