@@ -28,8 +28,9 @@
 #define ABORT_WAIT_MS 3000
 /* How long to wait for it to read our last words. */
 #define OUTPUT_WAIT_MS 300
-/* How long to wait for it to notice itself that a process has died. */
-#define END_WAIT_MS 200
+/* How long to wait for it to notice itself that a process has died; our mpiexec does for sure. */
+#define END_WAIT_MS     200
+#define OUR_END_WAIT_MS 1000
 
 static struct {
     struct dm_pmi *open; /* the client that is open, for leave() */
@@ -279,10 +280,13 @@ const char *dm_pmi_host_of(struct dm_pmi *pmi, int rank)
 
 /* ---- the end ---- */
 
-void dm_pmi_await_end(struct dm_pmi *pmi)
+void dm_pmi_peer_lost(struct dm_pmi *pmi, int peer)
 {
-    if (pmi != NULL && is_client(pmi))
-        poll(&(struct pollfd){.fd = pmi->wire.fd}, 1, END_WAIT_MS);
+    if (pmi == NULL || !is_client(pmi))
+        return;
+    dm_pmi_report_lost(pmi, peer);
+    poll(&(struct pollfd){.fd = pmi->wire.fd}, 1,
+         pmi->report_fd >= 0 ? OUR_END_WAIT_MS : END_WAIT_MS);
 }
 
 void dm_pmi_abort(struct dm_pmi *pmi, int code, const char *text)

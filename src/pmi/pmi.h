@@ -54,10 +54,10 @@ int dm_pmi_barrier(struct dm_pmi *pmi);
 /* Host name of a rank, "?" when unknown; cached. */
 const char *dm_pmi_host_of(struct dm_pmi *pmi, int rank);
 /*
- * Give the launcher a moment to end this process: when one dies it ends the others, one after the
- * other, and those it ends first must not be taken for the one that died.
+ * A peer is gone: tell the launcher, and give it a moment to end this process. When one dies it ends the others, one
+ * after the other, and those it ends first must not be taken for the one that died.
  */
-void dm_pmi_await_end(struct dm_pmi *pmi);
+void dm_pmi_peer_lost(struct dm_pmi *pmi, int peer);
 /* Tell the launcher to end the job with this exit code; does not return. */
 void dm_pmi_abort(struct dm_pmi *pmi, int code, const char *text) __attribute__((noreturn));
 /* Say goodbye to the launcher and free. Every rank of a job must call it. */

@@ -131,6 +131,8 @@ void dm_pmi_report_wait(struct dm_pmi *pmi);
 void dm_pmi_report_in(struct dm_pmi *pmi);
 /* Leaving is all right from here on. */
 void dm_pmi_report_bye(struct dm_pmi *pmi);
+/* A peer is gone, and this rank is going to end the job for it. */
+void dm_pmi_report_lost(struct dm_pmi *pmi, int peer);
 /* The whole job is going to end because of us, who have said why. */
 void dm_pmi_report_end(struct dm_pmi *pmi);
 

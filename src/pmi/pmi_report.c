@@ -190,6 +190,14 @@ void dm_pmi_report_bye(struct dm_pmi *pmi)
     pmi->ack_fd = -1;
 }
 
+void dm_pmi_report_lost(struct dm_pmi *pmi, int peer)
+{
+    char text[64];
+
+    snprintf(text, sizeof(text), "lost %d %d\n", pmi->job.rank, peer);
+    tell(pmi, text, NULL, 0);
+}
+
 void dm_pmi_report_end(struct dm_pmi *pmi)
 {
     char text[32];

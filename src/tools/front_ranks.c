@@ -3,9 +3,10 @@
  *
  * Messages of a rank on this host: "up RANK PID N_HOSTS HOST N_RANKS" with its connection to Hydra
  * and a pipe that we close when we have it, "in RANK" when all have come to MPI_Init,
- * "bye RANK" after MPI_Finalize, "end RANK" when it ends the whole job. While we
- * hold that connection, Hydra does not see it close, so a death has no
- * consequences before we have seen whose it was. Before all of these Hydra's helper here says "start RANK PID".
+ * "bye RANK" after MPI_Finalize, "lost RANK PEER" when a peer is gone and "end RANK" when it ends the whole job.
+ * While we hold that connection, Hydra does not see it close, so a death has no
+ * consequences before we have seen whose it was. Hydra's helper here says "helper PID" and "start RANK PID" before
+ * all of these and "over PID STATUS" after them.
  *
  * A rank on another host sends the same as lines, with the token behind the first one, over a connection of
  * its own, which ends with it. Hydra kills the others after that: the first connection
@@ -17,6 +18,7 @@
 #include "tools/front_ranks.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,6 +170,21 @@ static void take_up(struct dm_front_ranks *ranks, const char *text, int pmi_fd)
     add_rank(ranks, &rank);
 }
 
+static void take_death(struct dm_front_ranks *ranks, size_t i);
+
+/* A rank of this host that another one has found dead, and ends the job for, before we have. */
+static void take_loss(struct dm_front_ranks *ranks, int num)
+{
+    for (size_t i = 0; i < ranks->n_ranks && !ranks->is_ended && ranks->is_alone; i++) {
+        struct pollfd pfd = {.fd = ranks->ranks[i].pid_fd, .events = POLLIN};
+
+        if (ranks->ranks[i].rank != num || !is_watched(&ranks->ranks[i]) || poll(&pfd, 1, 0) <= 0)
+            continue;
+        take_death(ranks, i);
+        ranks->is_accused = ranks->first == i;
+    }
+}
+
 static void take_text(struct dm_front_ranks *ranks, const char *text, int fd)
 {
     int num;
@@ -180,11 +197,16 @@ static void take_text(struct dm_front_ranks *ranks, const char *text, int fd)
     if (fd >= 0)
         close(fd);
     if (sscanf(text, "start %d %d", &num, &pid) == 2) {
-        if (!ranks->is_through && !ranks->is_ended)
+        if (!ranks->is_ended)
             dm_front_starts_add(&ranks->starts, num, pid, START_INDEX);
+    } else if (sscanf(text, "helper %d", &pid) == 1) {
+        ranks->helper_pid = pid;
+    } else if (sscanf(text, "over %d %d", &pid, &num) == 2) {
+        dm_front_starts_over(&ranks->starts, pid, num);
     } else if (sscanf(text, "in %d", &num) == 1) {
-        ranks->is_through = true;
-        dm_front_starts_clear(&ranks->starts);
+        dm_front_starts_through(&ranks->starts);
+    } else if (sscanf(text, "lost %d %d", &pid, &num) == 2) {
+        take_loss(ranks, num);
     } else if (sscanf(text, "bye %d", &num) == 1) {
         for (size_t i = 0; i < ranks->n_ranks; i++)
             if (ranks->ranks[i].rank == num) {
@@ -340,9 +362,11 @@ int dm_front_wait_status(int pid, int pid_fd)
     return status;
 }
 
-static int wait_status(const struct dm_front_rank *rank)
+static int wait_status(const struct dm_front_ranks *ranks, const struct dm_front_rank *rank)
 {
-    return rank->is_far ? -1 : dm_front_wait_status(rank->pid, rank->pid_fd);
+    int status = rank->is_far ? -1 : dm_front_wait_status(rank->pid, rank->pid_fd);
+
+    return status < 0 && !rank->is_far ? dm_front_starts_status(&ranks->starts, rank->pid) : status;
 }
 
 /* True when we should have seen any rank of the job die. */
@@ -369,6 +393,7 @@ static bool is_ended_elsewhere(const struct dm_front_ranks *ranks)
 }
 
 static bool find_guilty(struct dm_front_ranks *ranks);
+static bool has_failed_start(struct dm_front_ranks *ranks, uint64_t then);
 
 static void report_lost(const struct dm_front_ranks *ranks)
 {
@@ -380,6 +405,11 @@ static void report_lost(const struct dm_front_ranks *ranks)
                  strsignal(WTERMSIG(status)));
     else if (status >= 0)
         snprintf(how, sizeof(how), "ended with status %d", WEXITSTATUS(status));
+    if (ranks->n_ranks == 0) {
+        dm_log_error("rank %d on host %s (process %d) %s; the job is ended", ranks->lost_rank,
+                     dm_host_name(), ranks->lost_pid, how);
+        return;
+    }
     dm_log_error("rank %d on host %s (process %d) %s before MPI_Init, where rank %d waits for it: "
                  "all processes of a job must call MPI_Init, or none; the job is ended",
                  ranks->lost_rank, dm_host_name(), ranks->lost_pid, how,
@@ -392,6 +422,9 @@ void dm_front_ranks_report(struct dm_front_ranks *ranks, int hydra_status)
     char cause[128];
     int status;
 
+    /* How those ended that Hydra has waited for. */
+    while (ranks->report_fd >= 0 && take_news(ranks))
+        ;
     /* Hydra was faster than our patience. */
     if (hydra_status != 0 && !ranks->is_ended)
         dm_front_ranks_run(ranks);
@@ -400,21 +433,27 @@ void dm_front_ranks_report(struct dm_front_ranks *ranks, int hydra_status)
         dm_front_ranks_run(ranks);
         ranks->is_doubtful = ranks->is_doubtful || (!ranks->is_alone && !find_guilty(ranks));
     }
+    if (!ranks->is_guilty && !ranks->is_ended && hydra_status != 0)
+        has_failed_start(ranks, UINT64_MAX);
     if (!ranks->is_guilty) {
         if (hydra_status != 0 && is_ended_elsewhere(ranks))
             dm_log_info("the job was ended from another host: a process there ended it or died, or "
                         "that host or the connection to it is gone");
         return;
     }
-    rank = &ranks->ranks[ranks->first];
-    status = ranks->status;
-    /* Left to itself, Hydra ends with the number of the signal that killed the rank. */
-    if (status < 0 && (ranks->order_at != 0 || rank->is_far) && hydra_status < NSIG)
-        status = hydra_status;
+    if (ranks->status < 0 && ranks->lost_rank >= 0)
+        ranks->status = dm_front_starts_status(&ranks->starts, ranks->lost_pid);
     if (ranks->lost_rank >= 0) {
         report_lost(ranks);
         return;
     }
+    rank = &ranks->ranks[ranks->first];
+    if (ranks->status < 0)
+        ranks->status = wait_status(ranks, rank);
+    status = ranks->status;
+    /* Left to itself, Hydra ends with the number of the signal that killed the rank. */
+    if (status < 0 && (ranks->order_at != 0 || rank->is_far) && hydra_status < NSIG)
+        status = hydra_status;
     if (status > 0 && WIFSIGNALED(status))
         snprintf(cause, sizeof(cause), "was killed by signal %d (%s)", WTERMSIG(status),
                  strsignal(WTERMSIG(status)));
@@ -434,15 +473,15 @@ void dm_front_ranks_report(struct dm_front_ranks *ranks, int hydra_status)
                      rank->pid, cause);
 }
 
-int dm_front_ranks_status(const struct dm_front_ranks *ranks)
+int dm_front_ranks_status(const struct dm_front_ranks *ranks, int hydra_status)
 {
     int status = ranks->status;
 
-    if (!ranks->is_guilty)
-        return 0;
+    if (!ranks->is_guilty || (ranks->is_doubtful && hydra_status != 0))
+        return hydra_status;
     if (status > 0)
         return WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
-    return 1;
+    return hydra_status != 0 ? hydra_status : 1;
 }
 
 /* In the name of the dead rank; the job's exit status is what the rank's was. */
@@ -453,7 +492,7 @@ static void order_end(struct dm_front_ranks *ranks)
     int len;
 
     ranks->order_at = 0;
-    len = snprintf(text, sizeof(text), "cmd=abort exitcode=%d\n", dm_front_ranks_status(ranks));
+    len = snprintf(text, sizeof(text), "cmd=abort exitcode=%d\n", dm_front_ranks_status(ranks, 1));
     /* When that fails, Hydra has noticed by itself. */
     send(rank->pmi_fd, text, (size_t)len, MSG_NOSIGNAL);
 }
@@ -508,7 +547,7 @@ static bool find_guilty(struct dm_front_ranks *ranks)
             continue;
         if (rank->is_far && i == 0) /* before Hydra has killed anybody */
             return true;
-        status = wait_status(rank);
+        status = wait_status(ranks, rank);
         if (status >= 0 && !is_killed(status)) {
             ranks->first = at;
             return true;
@@ -525,8 +564,35 @@ static bool is_unsettled(struct dm_front_ranks *ranks, uint64_t now)
     if (ranks->is_alone || now >= ranks->died_at + PATIENCE_NS || are_all_dead(ranks) ||
         find_guilty(ranks))
         return false;
-    status = wait_status(&ranks->ranks[ranks->first]);
+    status = wait_status(ranks, &ranks->ranks[ranks->first]);
     return status < 0 || is_killed(status);
+}
+
+/* One that was to come to MPI_Init, where this rank waits for it, has ended the job. */
+static void accuse_start(struct dm_front_ranks *ranks, const struct dm_front_start *lost,
+                         size_t first)
+{
+    ranks->first = first;
+    ranks->is_guilty = true;
+    ranks->is_ended = true;
+    ranks->status = lost->status;
+    ranks->lost_rank = lost->rank;
+    ranks->lost_pid = lost->pid;
+}
+
+/* Hydra itself ends the job when a signal has killed one on its way to MPI_Init: did it, and before then? */
+static bool has_failed_start(struct dm_front_ranks *ranks, uint64_t then)
+{
+    const struct dm_front_start *failed = dm_front_starts_failed(&ranks->starts);
+
+    if (failed == NULL || failed->died_at > then ||
+        (!ranks->is_alone && ranks->n_all > 0 && is_killed(failed->status)))
+        return false;
+    /* Without any rank it may be a job without MPI, where a status is all right. */
+    if (ranks->n_ranks == 0 && (failed->status < 0 || !WIFSIGNALED(failed->status)))
+        return false;
+    accuse_start(ranks, failed, ranks->first);
+    return true;
 }
 
 /*
@@ -540,14 +606,17 @@ static bool decide(struct dm_front_ranks *ranks)
     struct dm_front_rank *rank = &ranks->ranks[ranks->first];
 
     ranks->decide_at = 0;
+    if (!is_sure && !ranks->is_ended && has_failed_start(ranks, ranks->died_at))
+        return true;
     /* It said goodbye just before, or another rank ended the job and says why. */
-    if (!is_watched(rank) || rank->is_excused || (ranks->is_ended && (!is_sure || rank->is_far)))
+    if (!is_watched(rank) || rank->is_excused ||
+        (ranks->is_ended && !ranks->is_accused && (!is_sure || rank->is_far)))
         return false;
     /* All are dead: by Hydra, which may have begun with this one, or with one elsewhere. */
     ranks->is_doubtful =
         rank->is_far ? !are_all_known(ranks) : !ranks->is_alone && are_all_dead(ranks) && !is_sure;
     ranks->is_guilty = true;
-    ranks->status = wait_status(rank);
+    ranks->status = wait_status(ranks, rank);
     if (rank->is_far) { /* Hydra sees it by itself */
         ranks->is_ended = true;
         return true;
@@ -577,14 +646,8 @@ static bool judge_starts(struct dm_front_ranks *ranks)
     }
     if (first == ranks->n_ranks || ranks->is_ended || ranks->decide_at != 0)
         return false;
-    ranks->first = first;
-    ranks->is_guilty = true;
-    ranks->is_ended = true;
-    ranks->status = lost->status;
-    ranks->lost_rank = lost->rank;
-    ranks->lost_pid = lost->pid;
+    accuse_start(ranks, lost, first);
     ranks->order_at = dm_clock_ns();
-    dm_front_starts_clear(&ranks->starts);
     return true;
 }
 

@@ -32,14 +32,15 @@ struct dm_front_ranks {
     int poll_fd;   /* epoll over the sockets and every pid_fd and far_fd */
     struct dm_front_far far;
     struct dm_front_starts starts;
-    bool is_through;    /* all ranks have come to MPI_Init */
     bool is_ended;      /* the end of the job has been ordered: deaths mean nothing any more */
     bool is_alone;      /* no rank runs on another host */
+    int helper_pid;     /* Hydra's on this host, 0: unknown */
     int n_all;          /* ranks of the job, 0: not known yet */
     uint64_t died_at;   /* the first of them */
     uint64_t decide_at; /* nanoseconds; when to look at the deaths, 0: there is none */
     uint64_t order_at;  /* nanoseconds; when to have Hydra end the job, 0: not */
     size_t first;       /* index of the first that died */
+    bool is_accused;    /* another rank said that it died */
     bool is_guilty;     /* it ended the job */
     bool is_doubtful;   /* or one on another host did */
     int status;         /* its wait status, -1: unknown */
@@ -72,8 +73,11 @@ void dm_front_ranks_ignore(struct dm_front_ranks *ranks);
  * the job, if one did.
  */
 void dm_front_ranks_report(struct dm_front_ranks *ranks, int hydra_status);
-/* The exit status of a job that a rank has ended, 0 if none has. */
-int dm_front_ranks_status(const struct dm_front_ranks *ranks);
+/*
+ * The exit status of the job: of the rank that has ended it, as a signal's number or as its own, else this one of
+ * Hydra, which may also be that of a rank that Hydra has killed, or of an assertion of its own.
+ */
+int dm_front_ranks_status(const struct dm_front_ranks *ranks, int hydra_status);
 void dm_front_ranks_fini(struct dm_front_ranks *ranks);
 
 /* How a dead process ended that nobody has waited for yet; -1: it lives, or unknown. */

@@ -1,5 +1,6 @@
 /*
- * Processes on their way to MPI_Init. Hydra's proxy on this host tells of each as it starts it (hydra_session.c).
+ * Processes on their way to MPI_Init, and how they ended. Hydra's proxy on this host tells of each as it
+ * starts it and when it has waited for it (hydra_session.c).
  */
 #include "tools/front_starts.h"
 
@@ -25,9 +26,16 @@ static void unwatch(struct dm_front_start *start)
     start->pid_fd = -1;
 }
 
+static void count_death(struct dm_front_starts *starts, struct dm_front_start *start)
+{
+    start->died_at = dm_clock_ns();
+    starts->look_at = start->died_at + SETTLE_NS;
+    starts->n_dead++;
+}
+
 void dm_front_starts_add(struct dm_front_starts *starts, int rank, int pid, uint64_t data)
 {
-    struct dm_front_start start = {.rank = rank, .pid = pid, .status = -1};
+    struct dm_front_start start = {.rank = rank, .pid = pid, .pid_fd = -1, .status = -1};
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = data + starts->n_starts};
 
     if (starts->n_starts == starts->max_starts) {
@@ -39,12 +47,12 @@ void dm_front_starts_add(struct dm_front_starts *starts, int rank, int pid, uint
         starts->starts = new;
         starts->max_starts = max;
     }
-    start.pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
-    start.is_dead = start.pid_fd < 0 && errno == ESRCH; /* and waited for already */
-    if (start.is_dead) {
-        starts->n_dead++;
-        starts->look_at = dm_clock_ns() + SETTLE_NS;
-    }
+    if (!starts->is_through)
+        start.pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    start.is_dead =
+        !starts->is_through && start.pid_fd < 0 && errno == ESRCH; /* and waited for already */
+    if (start.is_dead)
+        count_death(starts, &start);
     if (start.pid_fd >= 0 && epoll_ctl(starts->poll_fd, EPOLL_CTL_ADD, start.pid_fd, &event) != 0)
         unwatch(&start);
     starts->starts[starts->n_starts++] = start;
@@ -61,7 +69,7 @@ void dm_front_starts_up(struct dm_front_starts *starts, int rank)
         start->is_up = true;
         starts->n_dead -= start->is_dead;
     }
-    if (starts->n_dead > 0 && starts->look_at == 0)
+    if (starts->n_dead > 0 && starts->look_at == 0 && !starts->is_through)
         starts->look_at = dm_clock_ns() + SETTLE_NS;
 }
 
@@ -71,11 +79,34 @@ void dm_front_starts_died(struct dm_front_starts *starts, size_t i)
 
     if (i >= starts->n_starts || start->pid_fd < 0)
         return;
-    start->status = dm_front_wait_status(start->pid, start->pid_fd);
+    if (start->status < 0)
+        start->status = dm_front_wait_status(start->pid, start->pid_fd);
     start->is_dead = true;
     unwatch(start);
-    starts->n_dead++;
-    starts->look_at = dm_clock_ns() + SETTLE_NS;
+    count_death(starts, start);
+}
+
+void dm_front_starts_over(struct dm_front_starts *starts, int pid, int status)
+{
+    for (size_t i = 0; i < starts->n_starts; i++)
+        if (starts->starts[i].pid == pid)
+            starts->starts[i].status = status;
+}
+
+int dm_front_starts_status(const struct dm_front_starts *starts, int pid)
+{
+    for (size_t i = 0; i < starts->n_starts; i++)
+        if (starts->starts[i].pid == pid)
+            return starts->starts[i].status;
+    return -1;
+}
+
+void dm_front_starts_through(struct dm_front_starts *starts)
+{
+    for (size_t i = 0; i < starts->n_starts; i++)
+        unwatch(&starts->starts[i]);
+    starts->is_through = true;
+    starts->look_at = 0;
 }
 
 void dm_front_starts_clear(struct dm_front_starts *starts)
@@ -128,4 +159,18 @@ const struct dm_front_start *dm_front_starts_lost(struct dm_front_starts *starts
             break;
     }
     return lost;
+}
+
+const struct dm_front_start *dm_front_starts_failed(const struct dm_front_starts *starts)
+{
+    const struct dm_front_start *failed = NULL;
+
+    for (size_t i = 0; i < starts->n_starts && !starts->is_through; i++) {
+        const struct dm_front_start *start = &starts->starts[i];
+
+        if (start->is_dead && !start->is_up && start->status != 0 &&
+            (failed == NULL || start->died_at < failed->died_at))
+            failed = start;
+    }
+    return failed;
 }

@@ -11,8 +11,9 @@
 struct dm_front_start {
     int rank;
     int pid;
-    int pid_fd; /* readable when it has ended; -1: it need not be watched any more */
-    int status; /* wait status when it is dead, -1: unknown */
+    int pid_fd;       /* readable when it has ended; -1: it need not be watched any more */
+    int status;       /* wait status when it is dead, -1: unknown */
+    uint64_t died_at; /* nanoseconds */
     bool is_dead;
     bool is_up; /* its rank has come to MPI_Init */
 };
@@ -23,6 +24,7 @@ struct dm_front_starts {
     size_t n_starts;
     size_t max_starts;
     size_t n_dead;    /* without having come to MPI_Init */
+    bool is_through;  /* all ranks have come to MPI_Init */
     uint64_t look_at; /* nanoseconds; when to judge, 0: there is nothing to */
 };
 
@@ -31,12 +33,19 @@ void dm_front_starts_add(struct dm_front_starts *starts, int rank, int pid, uint
 /* This rank is in MPI_Init. */
 void dm_front_starts_up(struct dm_front_starts *starts, int rank);
 void dm_front_starts_died(struct dm_front_starts *starts, size_t i);
-/* All ranks are through, or the job is being ended: forget everybody. */
+/* How Hydra's proxy found that this process had ended; dm_front_starts_status gives it back, or -1. */
+void dm_front_starts_over(struct dm_front_starts *starts, int pid, int status);
+int dm_front_starts_status(const struct dm_front_starts *starts, int pid);
+/* All ranks have come to MPI_Init: none is waited for any more. */
+void dm_front_starts_through(struct dm_front_starts *starts);
+/* Forget everybody. */
 void dm_front_starts_clear(struct dm_front_starts *starts);
 /*
  * One that has ended and will not come, one that failed by preference; NULL: none, or it cannot be told yet, and look_at
  * says when to ask again. Processes that a rank has left behind may be MPI programs yet.
  */
 const struct dm_front_start *dm_front_starts_lost(struct dm_front_starts *starts);
+/* The first that has died, by a signal or with another status than 0, without having come to MPI_Init, or NULL. */
+const struct dm_front_start *dm_front_starts_failed(const struct dm_front_starts *starts);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * libdatum_hydra.so, which mpiexec has loaded into Hydra: the ranks of this host share a session,
- * rank 0 reads mpiexec's own standard input, and mpiexec is told which processes become ranks.
+ * rank 0 reads mpiexec's own standard input, and mpiexec is told which processes become ranks, and how they end.
  *
  * Hydra's proxy puts every process that it starts into a session of its own. Linux (sched_autogroup)
  * shares out the cores among sessions first, and sched_yield gives a core to others of the same
@@ -21,6 +21,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tools/hydra_session.h"
@@ -28,28 +29,6 @@
 #define NAME "LD_PRELOAD="
 
 static char *with_ours;
-
-/* Ours is the last of the list (dm_place_preload). */
-__attribute__((constructor)) static void hide(void)
-{
-    size_t len = strlen(NAME);
-    char *last, *users;
-
-    for (char **at = environ; at != NULL && *at != NULL && with_ours == NULL; at++)
-        if (strncmp(*at, NAME, len) == 0)
-            with_ours = *at;
-    users = with_ours != NULL ? strdup(with_ours + len) : NULL;
-    if (users == NULL)
-        return;
-    last = strrchr(users, ':');
-    if (last == NULL) {
-        unsetenv("LD_PRELOAD");
-    } else {
-        *last = '\0';
-        setenv("LD_PRELOAD", users, 1);
-    }
-    free(users);
-}
 
 /* In the child that becomes a rank. */
 static void take_stdin(void)
@@ -71,27 +50,60 @@ static void take_stdin(void)
     unsetenv(DM_STDIN_ENV);
 }
 
-/* Tells mpiexec of a process that will be a rank; DATUM_REPORT is "fd:inode". */
-static void announce(void)
+/* Tells mpiexec; DATUM_REPORT is "fd:inode". */
+static void tell(const char *what, int num, int num2)
 {
-    const char *report = getenv("DATUM_REPORT"), *rank = getenv("PMI_RANK");
+    const char *report = getenv("DATUM_REPORT");
     unsigned long long inode;
     struct stat st;
     char text[64];
     int fd;
 
+    if (report == NULL || sscanf(report, "%d:%llu", &fd, &inode) != 2 || fstat(fd, &st) != 0 ||
+        (unsigned long long)st.st_ino != inode)
+        return;
+    snprintf(text, sizeof(text), "%s %d %d", what, num, num2);
+    send(fd, text, strlen(text), MSG_NOSIGNAL);
+}
+
+/* A process that will be a rank. */
+static void announce(void)
+{
+    const char *rank = getenv("PMI_RANK");
+
     if (rank == NULL)
         rank = getenv("PMI_ID");
-    if (rank == NULL || report == NULL || sscanf(report, "%d:%llu", &fd, &inode) != 2 ||
-        fstat(fd, &st) != 0 || (unsigned long long)st.st_ino != inode)
-        return;
-    snprintf(text, sizeof(text), "start %d %d", atoi(rank), (int)getpid());
-    send(fd, text, strlen(text), MSG_NOSIGNAL);
+    if (rank != NULL)
+        tell("start", atoi(rank), (int)getpid());
 }
 
 static int is_proxy(void)
 {
     return strcmp(program_invocation_short_name, DM_HYDRA_PROXY) == 0;
+}
+
+/* Ours is the last of the list (dm_place_preload). */
+__attribute__((constructor)) static void hide(void)
+{
+    size_t len = strlen(NAME);
+    char *last, *users;
+
+    for (char **at = environ; at != NULL && *at != NULL && with_ours == NULL; at++)
+        if (strncmp(*at, NAME, len) == 0)
+            with_ours = *at;
+    users = with_ours != NULL ? strdup(with_ours + len) : NULL;
+    if (is_proxy())
+        tell("helper", (int)getpid(), 0);
+    if (users == NULL)
+        return;
+    last = strrchr(users, ':');
+    if (last == NULL) {
+        unsetenv("LD_PRELOAD");
+    } else {
+        *last = '\0';
+        setenv("LD_PRELOAD", users, 1);
+    }
+    free(users);
 }
 
 /* In the child that becomes the proxy, or a rank. */
@@ -114,4 +126,17 @@ pid_t setsid(void)
     if (is_proxy() && setpgid(0, 0) == 0)
         return getpid();
     return (pid_t)syscall(SYS_setsid);
+}
+
+/* The proxy has heard how a rank ended: mpiexec can look only until then. */
+pid_t waitpid(pid_t pid, int *status, int options)
+{
+    int how = 0;
+    pid_t ended = (pid_t)syscall(SYS_wait4, pid, &how, options, NULL);
+
+    if (ended > 0 && status != NULL)
+        *status = how;
+    if (ended > 0 && (WIFEXITED(how) || WIFSIGNALED(how)) && is_proxy())
+        tell("over", (int)ended, how);
+    return ended;
 }

@@ -296,13 +296,15 @@ static FILE *open_children(pid_t parent)
 }
 
 /* Is this one, dead or alive, Hydra's helper on this host? */
-static bool is_helper(int pid)
+static bool is_helper(const struct front *front, int pid)
 {
     char path[64];
     char name[32] = "";
     bool is_it;
     FILE *f;
 
+    if (front->ranks.helper_pid != 0)
+        return pid == front->ranks.helper_pid;
     snprintf(path, sizeof(path), "/proc/%d/comm", pid);
     f = fopen(path, "re");
     if (f == NULL)
@@ -358,7 +360,7 @@ static void look_for_launchers(struct front *front, uint64_t now)
     if (front->n_looks < LOOKS_TO_BE)
         return;
     front->look_at = UINT64_MAX;
-    if (WIFSIGNALED(status) && is_helper(pid)) {
+    if (WIFSIGNALED(status) && is_helper(front, pid)) {
         front->helper = pid;
         front->helper_signo = WTERMSIG(status);
         end_orphans(front);
@@ -419,7 +421,8 @@ static bool reap(struct front *front)
             return errno == ECHILD;
         if (info.si_pid == 0)
             return false;
-        if (info.si_code != CLD_EXITED && is_helper(info.si_pid)) { /* that is why Hydra ended */
+        if (info.si_code != CLD_EXITED &&
+            is_helper(front, info.si_pid)) { /* that is why Hydra ended */
             front->helper = info.si_pid;
             front->helper_signo = info.si_status;
         }
@@ -493,14 +496,10 @@ static int conclude(struct front *front)
         return 128 + signo;
     }
     dm_front_ranks_report(&front->ranks, signo != 0 ? 0 : WEXITSTATUS(front->status));
-    if (signo != 0 &&
-        front->ranks.lost_rank >= 0) /* there was no rank here to end the job for it */
-        return dm_front_ranks_status(&front->ranks);
-    if (signo != 0)
+    if (signo != 0 && front->ranks.lost_rank < 0)
         return 128 + signo;
-    /* Hydra calls it a success when it was asked, and not we, to end the job. */
-    return WEXITSTATUS(front->status) == 0 ? dm_front_ranks_status(&front->ranks)
-                                           : WEXITSTATUS(front->status);
+    /* Hydra is killed when no rank here can end the job, and calls it a success when we had it ended. */
+    return dm_front_ranks_status(&front->ranks, signo != 0 ? 0 : WEXITSTATUS(front->status));
 }
 
 /*
