@@ -158,6 +158,7 @@ static void take_up(struct dm_front_ranks *ranks, const char *text, int pmi_fd)
 
     if (sscanf(text, "up %d %d %d %255s %d", &rank.rank, &rank.pid, &n_hosts, rank.host,
                &ranks->n_all) == 5) {
+        ranks->is_alone = n_hosts == 1;
         dm_front_starts_up(&ranks->starts, rank.rank);
         rank.pid_fd = (int)syscall(SYS_pidfd_open, rank.pid, 0);
     }
@@ -166,7 +167,6 @@ static void take_up(struct dm_front_ranks *ranks, const char *text, int pmi_fd)
         release(&rank);
         return;
     }
-    ranks->is_alone = n_hosts == 1;
     add_rank(ranks, &rank);
 }
 

@@ -5,6 +5,7 @@
 #include "tools/front_starts.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -35,7 +36,8 @@ static void count_death(struct dm_front_starts *starts, struct dm_front_start *s
 
 void dm_front_starts_add(struct dm_front_starts *starts, int rank, int pid, uint64_t data)
 {
-    struct dm_front_start start = {.rank = rank, .pid = pid, .pid_fd = -1, .status = -1};
+    struct dm_front_start start = {
+        .rank = rank, .pid = pid, .pid_fd = -1, .status = -1, .nth_over = SIZE_MAX};
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = data + starts->n_starts};
 
     if (starts->n_starts == starts->max_starts) {
@@ -89,8 +91,10 @@ void dm_front_starts_died(struct dm_front_starts *starts, size_t i)
 void dm_front_starts_over(struct dm_front_starts *starts, int pid, int status)
 {
     for (size_t i = 0; i < starts->n_starts; i++)
-        if (starts->starts[i].pid == pid)
+        if (starts->starts[i].pid == pid) {
             starts->starts[i].status = status;
+            starts->starts[i].nth_over = starts->n_over++;
+        }
 }
 
 int dm_front_starts_status(const struct dm_front_starts *starts, int pid)
@@ -161,6 +165,22 @@ const struct dm_front_start *dm_front_starts_lost(struct dm_front_starts *starts
     return lost;
 }
 
+static bool is_killed(const struct dm_front_start *start)
+{
+    return start->status >= 0 && WIFSIGNALED(start->status) && WTERMSIG(start->status) == SIGKILL;
+}
+
+/*
+ * Several may have died before we look: Hydra ends the others by SIGKILL, and mostly has waited before for the one that
+ * it ends them for.
+ */
+static bool is_before(const struct dm_front_start *a, const struct dm_front_start *b)
+{
+    if (is_killed(a) != is_killed(b))
+        return is_killed(b);
+    return a->nth_over != b->nth_over ? a->nth_over < b->nth_over : a->died_at < b->died_at;
+}
+
 const struct dm_front_start *dm_front_starts_failed(const struct dm_front_starts *starts)
 {
     const struct dm_front_start *failed = NULL;
@@ -169,7 +189,7 @@ const struct dm_front_start *dm_front_starts_failed(const struct dm_front_starts
         const struct dm_front_start *start = &starts->starts[i];
 
         if (start->is_dead && !start->is_up && start->status != 0 &&
-            (failed == NULL || start->died_at < failed->died_at))
+            (failed == NULL || is_before(start, failed)))
             failed = start;
     }
     return failed;

@@ -13,7 +13,8 @@ struct dm_front_start {
     int pid;
     int pid_fd;       /* readable when it has ended; -1: it need not be watched any more */
     int status;       /* wait status when it is dead, -1: unknown */
-    uint64_t died_at; /* nanoseconds */
+    uint64_t died_at; /* nanoseconds; when it was noticed */
+    size_t nth_over;  /* Hydra waited for it as the nth, SIZE_MAX: not yet */
     bool is_dead;
     bool is_up; /* its rank has come to MPI_Init */
 };
@@ -23,6 +24,7 @@ struct dm_front_starts {
     struct dm_front_start *starts;
     size_t n_starts;
     size_t max_starts;
+    size_t n_over;    /* that Hydra has waited for */
     size_t n_dead;    /* without having come to MPI_Init */
     bool is_through;  /* all ranks have come to MPI_Init */
     uint64_t look_at; /* nanoseconds; when to judge, 0: there is nothing to */

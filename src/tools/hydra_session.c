@@ -15,6 +15,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,4 +140,28 @@ pid_t waitpid(pid_t pid, int *status, int options)
     if (ended > 0 && (WIFEXITED(how) || WIFSIGNALED(how)) && is_proxy())
         tell("over", (int)ended, how);
     return ended;
+}
+
+static void kill_children(int signo)
+{
+    char path[64];
+    int pid;
+    FILE *f;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+    f = fopen(path, "re");
+    if (f == NULL)
+        return;
+    while (fscanf(f, "%d", &pid) == 1)
+        kill(pid, signo);
+    fclose(f);
+}
+
+/* The proxy ends the group of each rank, but a rank that has come no further than fork is still in the proxy's own. */
+int killpg(pid_t group, int signo)
+{
+    if (!is_proxy() || group != getpgrp())
+        return kill(-group, signo);
+    kill_children(signo);
+    return 0;
 }
