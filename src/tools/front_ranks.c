@@ -580,13 +580,16 @@ static void accuse_start(struct dm_front_ranks *ranks, const struct dm_front_sta
     ranks->lost_pid = lost->pid;
 }
 
-/* Hydra itself ends the job when a signal has killed one on its way to MPI_Init: did it, and before then? */
+/*
+ * Hydra itself ends the job when a signal has killed one on its way to MPI_Init: did it, and before then if it may be
+ * Hydra's signal?
+ */
 static bool has_failed_start(struct dm_front_ranks *ranks, uint64_t then)
 {
     const struct dm_front_start *failed = dm_front_starts_failed(&ranks->starts);
 
-    if (failed == NULL || failed->died_at > then ||
-        (!ranks->is_alone && ranks->n_all > 0 && is_killed(failed->status)))
+    if (failed == NULL || (is_killed(failed->status) &&
+                           (failed->died_at > then || (!ranks->is_alone && ranks->n_all > 0))))
         return false;
     /* Without any rank it may be a job without MPI, where a status is all right. */
     if (ranks->n_ranks == 0 && (failed->status < 0 || !WIFSIGNALED(failed->status)))
