@@ -28,7 +28,7 @@
 #define ABORT_WAIT_MS 3000
 /* How long to wait for it to read our last words. */
 #define OUTPUT_WAIT_MS 300
-/* How long to wait for it to notice itself that a process has died; our mpiexec does for sure. */
+/* How long to wait for it to notice itself that a process has died; our mpiexec does for sure on its own host. */
 #define END_WAIT_MS     200
 #define OUR_END_WAIT_MS 1000
 
@@ -282,11 +282,13 @@ const char *dm_pmi_host_of(struct dm_pmi *pmi, int rank)
 
 void dm_pmi_peer_lost(struct dm_pmi *pmi, int peer)
 {
+    bool is_ours;
+
     if (pmi == NULL || !is_client(pmi))
         return;
+    is_ours = pmi->report_fd >= 0 && pmi->node_of[peer] == pmi->node_of[pmi->job.rank];
     dm_pmi_report_lost(pmi, peer);
-    poll(&(struct pollfd){.fd = pmi->wire.fd}, 1,
-         pmi->report_fd >= 0 ? OUR_END_WAIT_MS : END_WAIT_MS);
+    poll(&(struct pollfd){.fd = pmi->wire.fd}, 1, is_ours ? OUR_END_WAIT_MS : END_WAIT_MS);
 }
 
 void dm_pmi_abort(struct dm_pmi *pmi, int code, const char *text)

@@ -37,7 +37,8 @@ ended() {
     fi
     wait $job
     rc=$?
-    for ((i = 0; i < 30; i++)); do
+    # A host that is cut off has a rank that asks for its launcher for three seconds.
+    for ((i = 0; i < 60; i++)); do
         left=$(hosts_left)
         [ -n "$left" ] || break
         sleep 0.1
