@@ -118,8 +118,8 @@ static int reduce(int kind, const double *a, double *b, int n, MPI_Comm dup)
 }
 
 /*
- * Vectors of different lengths are noticed by somebody, and nobody waits for ever; later the ranks can work
- * together again.
+ * On one host vectors of different lengths are noticed by somebody, and nobody waits for ever; later the ranks can
+ * work together again. Messages of different numbers, between hosts, are waited for.
  */
 static void uneven(int kind, int n_first, int n_others)
 {
@@ -127,6 +127,13 @@ static void uneven(int kind, int n_first, int n_others)
     int is_noticed, n = 0, one = 1;
     MPI_Comm dup;
 
+    MUST(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &dup));
+    MUST(MPI_Comm_size(dup, &n));
+    MUST(MPI_Comm_free(&dup));
+    MUST(MPI_Allreduce(MPI_IN_PLACE, &n, 1, MPI_INT, MPI_MIN, comm));
+    if (n < mp_size)
+        return;
+    n = 0;
     MUST(MPI_Comm_dup(comm, &dup));
     MUST(MPI_Barrier(dup));
     MUST(MPI_Barrier(dup));
