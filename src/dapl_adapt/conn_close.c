@@ -15,7 +15,9 @@
 #include "dapl_adapt/serial.h"
 #include "util/clock.h"
 
-#define HEAR_NS UINT64_C(500000000) /* of waiting for peers that are late, or gone */
+/* Of waiting for peers that are late, or gone; in MPI_Finalize all have come, but may have to wait for a core. */
+#define HEAR_NS       UINT64_C(500000000)
+#define HEAR_QUIET_NS UINT64_C(3000000000)
 
 /* Connections that have not ended, of those that we made or of the others; break them off if so told. */
 static int count(struct dm_adapt *adapt, bool is_active, bool is_to_cut)
@@ -40,7 +42,7 @@ static int count(struct dm_adapt *adapt, bool is_active, bool is_to_cut)
 /* Wait for their ends. */
 static void hear(struct dm_adapt *adapt, bool is_active)
 {
-    uint64_t until = dm_clock_ns() + HEAR_NS;
+    uint64_t until = dm_clock_ns() + (adapt->is_quiet ? HEAR_QUIET_NS : HEAR_NS);
     DAT_EVENT event;
 
     while (count(adapt, is_active, false) > 0 && dm_clock_ns() < until) {

@@ -78,10 +78,20 @@ static inline uint64_t dm_word_of(uint32_t first, uint32_t second)
 #endif
 }
 
-/* Tell the core that this is a spin loop. */
 /* Have the compiler keep this value in a register: neither load it again nor join it with others into a vector. */
 #define dm_in_register(x) __asm__("" : "+r"(x))
 
+/* Ask for a cache line that will be written. (For the builtin a processor need not have such an instruction.) */
+static inline void dm_prefetch_write(const void *line)
+{
+#if defined(__x86_64__)
+    __asm__ __volatile__("prefetchw %0" : : "m"(*(const char *)line));
+#else
+    __builtin_prefetch(line, 1);
+#endif
+}
+
+/* Tell the core that this is a spin loop. */
 static inline void dm_cpu_relax(void)
 {
 #if defined(__x86_64__) || defined(__i386__)

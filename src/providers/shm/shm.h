@@ -271,6 +271,7 @@ struct dm_sep {
     uint32_t n_signalled_locked; /* ...and by others, under ia->lock */
     struct dm_shm_found found[DM_SHM_FOUND_N];
     struct dm_shm_bulk bulk;
+    char *last_end; /* of the last short write into mapped memory */
     /* Receives. */
     uint32_t n_recv_posted;
     uint32_t recv_tail;
