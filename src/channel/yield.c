@@ -8,33 +8,57 @@
 #include "util/clock.h"
 
 #define TAKEN_NS      1500 /* a yield that nobody takes up lasts a fifth of it */
+#define TAKEN_LONG_NS 100000
 #define TAKEN_MOST    8
 #define NAP_PAUSE_MIN UINT64_C(1000000)
 #define NAP_PAUSE_MAX UINT64_C(8000000)
 
+/* Go to another core. The thread may run where it could before. */
+static void leave_core(int core)
+{
+    cpu_set_t all, others;
+
+    if (core < 0 || core >= CPU_SETSIZE || sched_getaffinity(0, sizeof(all), &all) != 0)
+        return;
+    others = all;
+    CPU_CLR(core, &others);
+    if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof(others), &others) != 0)
+        return;
+    (void)sched_setaffinity(0, sizeof(all), &all);
+}
+
 /*
  * Somebody else wants this core though every process should have one: two of the job that started on the same,
  * say, which the system lets yield to each other for tenths of a second, as it moves nobody
- * who ran a moment ago. But for who wakes up it looks for an idle core: so sleep for a moment.
+ * who ran a moment ago. But for who wakes up it looks for an idle core: so sleep for a moment. Where none is
+ * idle, because somebody of low priority computes there, that does not help: the next time, move.
  */
-static void nap(struct dm_chan *chan, uint64_t now)
+static void part(struct dm_chan *chan, uint64_t now)
 {
     static const struct timespec moment = {.tv_nsec = 1};
+    int core = sched_getcpu();
 
-    chan->n_taken = 0;
     if (now < chan->next_nap)
         return;
-    if (now > chan->next_nap + 2 * NAP_PAUSE_MAX || chan->nap_pause == 0)
+    if (now > chan->next_nap + 2 * NAP_PAUSE_MAX || chan->nap_pause == 0) {
         chan->nap_pause = NAP_PAUSE_MIN;
-    else if (chan->nap_pause < NAP_PAUSE_MAX)
+        chan->nap_core = -1;
+    } else if (chan->nap_pause < NAP_PAUSE_MAX) {
         chan->nap_pause *= 2;
+    }
     chan->next_nap = now + chan->nap_pause;
-    (void)nanosleep(&moment, NULL);
+    if (core == chan->nap_core) {
+        leave_core(core);
+        chan->nap_core = -1;
+    } else {
+        (void)nanosleep(&moment, NULL);
+        chan->nap_core = core;
+    }
 }
 
 void dm_chan_yield(struct dm_chan *chan, bool is_crowded)
 {
-    uint64_t start, now;
+    uint64_t start, ns;
 
     if (is_crowded) {
         sched_yield();
@@ -42,7 +66,13 @@ void dm_chan_yield(struct dm_chan *chan, bool is_crowded)
     }
     start = dm_clock_ns();
     sched_yield();
-    now = dm_clock_ns();
-    if (now - start > TAKEN_NS && ++chan->n_taken >= TAKEN_MOST)
-        nap(chan, now);
+    ns = dm_clock_ns() - start;
+    if (ns <= TAKEN_NS)
+        return;
+    if (ns > TAKEN_LONG_NS) /* no process of the job: it would have yielded */
+        chan->nap_core = -1;
+    if (++chan->n_taken >= TAKEN_MOST) {
+        chan->n_taken = 0;
+        part(chan, start + ns);
+    }
 }
