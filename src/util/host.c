@@ -281,23 +281,33 @@ int dm_host_shm_open(int pid, int fd, uint64_t dev, uint64_t ino, size_t len, vo
     return DM_OK;
 }
 
-int dm_host_peek(int pid, uint64_t addr, void *dst, size_t len)
+/* process_vm_readv or process_vm_writev of all of it. */
+static int move(int pid, uint64_t addr, char *here, size_t len, bool is_write)
 {
-    char *to = dst;
-
     while (len > 0) {
-        struct iovec mine = {.iov_base = to, .iov_len = len};
+        struct iovec mine = {.iov_base = here, .iov_len = len};
         struct iovec other = {.iov_base = (void *)(uintptr_t)addr, .iov_len = len};
-        ssize_t got = process_vm_readv(pid, &mine, 1, &other, 1, 0);
+        ssize_t n = is_write ? process_vm_writev(pid, &mine, 1, &other, 1, 0)
+                             : process_vm_readv(pid, &mine, 1, &other, 1, 0);
 
-        if (got <= 0)
-            return DM_FAIL(DM_ESYS, "memory of process %d cannot be read: %s", pid,
-                           got < 0 ? strerror(errno) : "it ended early");
-        to += got;
-        addr += (uint64_t)got;
-        len -= (size_t)got;
+        if (n <= 0)
+            return DM_FAIL(DM_ESYS, "memory of process %d cannot be %s: %s", pid,
+                           is_write ? "written" : "read", n < 0 ? strerror(errno) : "it ended early");
+        here += n;
+        addr += (uint64_t)n;
+        len -= (size_t)n;
     }
     return DM_OK;
+}
+
+int dm_host_peek(int pid, uint64_t addr, void *dst, size_t len)
+{
+    return move(pid, addr, dst, len, false);
+}
+
+int dm_host_poke(int pid, uint64_t addr, const void *src, size_t len)
+{
+    return move(pid, addr, (char *)(uintptr_t)src, len, true);
 }
 
 void dm_host_shm_free(void *ptr, size_t len, int fd)

@@ -36,6 +36,8 @@ int dm_host_shm_open(int pid, int fd, uint64_t dev, uint64_t ino, size_t len, vo
  * container, the user), no such process, no such memory.
  */
 int dm_host_peek(int pid, uint64_t addr, void *dst, size_t len);
+/* The other way; whoever may read may write. */
+int dm_host_poke(int pid, uint64_t addr, const void *src, size_t len);
 /* Unmap and close what dm_host_shm_alloc made. */
 void dm_host_shm_free(void *ptr, size_t len, int fd);
 

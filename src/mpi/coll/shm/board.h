@@ -264,6 +264,13 @@ void dm_board_pull_bcast(struct dm_run *run, struct dm_board *b, void *buf, size
 bool dm_board_await_all_finished(struct dm_run *run, struct dm_board *b);
 void dm_board_await_meeting(struct dm_run *run, struct dm_board *b);
 
+/* ---- reductions of two (reduce_pair.c) ---- */
+
+/* Is this one for them? Alike on both ranks, whose vectors are equally long. The root gets the result. */
+bool dm_board_is_pair(const struct dm_board *b, const struct dm_coll_args *a, size_t bytes);
+void dm_board_pair_reduce(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a,
+                          size_t bytes, int root);
+
 /* ---- what a rank has for each of the others (blocks.c) ---- */
 
 struct dm_board_buf {

@@ -393,6 +393,11 @@ void dm_board_reduce(struct dm_run *run, struct dm_board *b, const struct dm_col
     struct fold f;
 
     dm_board_expect(b, 2 * bytes * (size_t)b->n);
+    if (dm_board_is_pair(b, a, bytes)) {
+        dm_board_pair_reduce(run, b, a, bytes, root);
+        b->n_rounds = 0;
+        return;
+    }
     if (!fold_open(&f, run, a, 1, bytes))
         return;
     if (b->n > FEW && bytes > SMALL_COUNTED) {
@@ -610,7 +615,11 @@ static void scan(struct dm_run *run, const struct dm_coll_args *a, bool is_inclu
     struct fold f;
 
     dm_board_expect(b, bytes * (size_t)b->n);
-    if (fold_open(&f, run, a, 1, bytes) && (a->rtype->is_contig || spare_open(&f))) {
+    if (is_inclusive && dm_board_is_pair(b, a, bytes)) {
+        dm_board_pair_reduce(run, b, a, bytes, 1);
+        if (b->me == 0 && a->sbuf != a->rbuf)
+            dm_coll_copy(run, a->sbuf, a->rcount, a->rtype, a->rbuf, a->rcount, a->rtype);
+    } else if (fold_open(&f, run, a, 1, bytes) && (a->rtype->is_contig || spare_open(&f))) {
         fold_pieces(&f, bytes);
         expect_rounds(&f, a->rcount);
         if (b->n == 2 && !is_inclusive && dm_board_pulls(b, bytes))
