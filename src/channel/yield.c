@@ -12,6 +12,8 @@
 #define TAKEN_MOST    8
 #define NAP_PAUSE_MIN UINT64_C(1000000)
 #define NAP_PAUSE_MAX UINT64_C(8000000)
+#define HOLD_MIN      UINT64_C(1000000) /* without yields, after one that was taken up long */
+#define HOLD_MAX      UINT64_C(32000000)
 
 /* Go to another core. The thread may run where it could before. */
 static void leave_core(int core)
@@ -56,6 +58,20 @@ static void part(struct dm_chan *chan, uint64_t now)
     }
 }
 
+/*
+ * It was no process of the job that took the yield up: that would have yielded, too. Such a one gets its share of the
+ * core anyhow, and what we are waiting for may come while it has it: yield no more for a while.
+ */
+static void hold_core(struct dm_chan *chan, uint64_t now)
+{
+    uint64_t pause = 2 * chan->yield_pause;
+
+    chan->nap_core = -1;
+    pause = pause > HOLD_MIN ? pause : HOLD_MIN;
+    chan->yield_pause = pause < HOLD_MAX ? pause : HOLD_MAX;
+    chan->next_yield = now + chan->yield_pause;
+}
+
 void dm_chan_yield(struct dm_chan *chan, bool is_crowded)
 {
     uint64_t start, ns;
@@ -65,12 +81,16 @@ void dm_chan_yield(struct dm_chan *chan, bool is_crowded)
         return;
     }
     start = dm_clock_ns();
+    if (start < chan->next_yield)
+        return;
     sched_yield();
     ns = dm_clock_ns() - start;
+    if (ns > TAKEN_LONG_NS)
+        hold_core(chan, start + ns);
+    else
+        chan->yield_pause = 0;
     if (ns <= TAKEN_NS)
         return;
-    if (ns > TAKEN_LONG_NS) /* no process of the job: it would have yielded */
-        chan->nap_core = -1;
     if (++chan->n_taken >= TAKEN_MOST) {
         chan->n_taken = 0;
         part(chan, start + ns);
