@@ -1,4 +1,4 @@
-/* test: np=1,3 timeout=30 */
+/* test: np=1,3 timeout=30 cfg=COLL_SHM=yes */
 /*
  * Wrong calls of collectives: each fails with its class before anything is sent, and the
  * communicator stays usable; counts that do not agree are truncation, not a hang.
@@ -118,8 +118,8 @@ static int reduce(int kind, const double *a, double *b, int n, MPI_Comm dup)
 }
 
 /*
- * On one host vectors of different lengths are noticed by somebody, and nobody waits for ever; later the ranks can
- * work together again. Messages of different numbers, between hosts, are waited for.
+ * In memory that all ranks share vectors of different lengths are noticed by somebody, and nobody waits for ever;
+ * later the ranks can work together again. Messages of different numbers are waited for.
  */
 static void uneven(int kind, int n_first, int n_others)
 {
