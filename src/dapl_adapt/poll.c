@@ -136,13 +136,18 @@ void dm_poll_dto(struct dm_ia *ia, const DAT_DTO_COMPLETION_EVENT_DATA *dto)
 {
     uint64_t cookie = dto->user_cookie.as_64;
     enum dm_cookie_kind kind = (enum dm_cookie_kind)(cookie & 7);
-    struct dm_conn *conn = dm_conn_find(ia->adapt, (int)(cookie >> 3 & 0x1fffff));
+    int proc = (int)(cookie >> 3 & 0x1fffff);
     uint32_t number = (uint32_t)(cookie >> 32);
-    struct dm_link *link = &conn->link[DM_LINK_PIPE];
+    uint32_t k = kind >= DM_COOKIE_FIRST ? number >> 16 : DM_LINK_PIPE;
     bool is_ok = dto->status == DAT_DTO_SUCCESS;
+    struct dm_conn *conn = NULL;
+    struct dm_link *link;
 
-    if (kind >= DM_COOKIE_FIRST)
-        link = &conn->link[number >> 16];
+    if (dm_likely(proc < ia->adapt->job.size && k < DM_LINK_N))
+        conn = dm_conn_find(ia->adapt, proc);
+    if (dm_unlikely(conn == NULL))
+        return; /* libdapl's, of an endpoint that is gone: its cookies were freed with it */
+    link = &conn->link[k];
     if (dm_unlikely((uint8_t)(cookie >> 24) !=
                     atomic_load_explicit(&link->gen, memory_order_relaxed)))
         return; /* of an endpoint that is gone: it does not count any more */

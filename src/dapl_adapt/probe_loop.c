@@ -26,8 +26,8 @@
 #include "util/port.h"
 
 #define AREA_LEN   65536
-#define CONNECT_NS UINT64_C(300000000)
-#define END_NS     UINT64_C(50000000)
+#define CONNECT_NS UINT64_C(3000000000)
+#define END_NS     UINT64_C(1000000000)
 #define BUDGET_NS  UINT64_C(4000000)
 #define ROUNDS     64
 #define N_REQS     8
@@ -50,6 +50,7 @@ struct loop {
     DAT_EP_HANDLE out;
     DAT_EP_HANDLE in;
     int n_up;
+    int n_posted; /* requests that have not completed */
     uint64_t nonce;
     /* the watcher */
     pthread_t watcher;
@@ -192,12 +193,26 @@ static void await_ends(struct loop *loop, uint64_t until)
     }
 }
 
+/* Wait for what is under way: when it is given up, soft-iWARP completes it after libdapl has forgotten it. */
+static void await_requests(struct loop *loop, uint64_t until)
+{
+    DAT_EVENT event;
+
+    while (loop->n_posted > 0 && dm_clock_ns() < until) {
+        if (DAT_EVD_DEQUEUE(loop->dto_evd, &event) == DAT_SUCCESS)
+            loop->n_posted--;
+        else
+            sched_yield();
+    }
+}
+
 /*
  * The connector ends the connection, the other end only if it hears nothing of that: a provider
  * may not stand both at once (an assertion of libdapl's fails).
  */
 static void take_down(struct loop *loop)
 {
+    await_requests(loop, dm_clock_ns() + END_NS);
     if (loop->n_up > 0) {
         dat_ep_disconnect(loop->out, DAT_CLOSE_ABRUPT_FLAG);
         await_ends(loop, dm_clock_ns() + END_NS);
@@ -251,8 +266,10 @@ static bool write_once(struct loop *loop, size_t len, unsigned char mark, uint64
     if (DAT_EP_POST_RDMA_WRITE(loop->out, 1, &lmr, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG) !=
         DAT_SUCCESS)
         return false;
+    loop->n_posted++;
     while (!is_done || atomic_load_explicit(&loop->answered, memory_order_acquire) != n) {
         if (DAT_EVD_DEQUEUE(loop->dto_evd, &event) == DAT_SUCCESS) {
+            loop->n_posted--;
             if (event.event_number != DAT_DTO_COMPLETION_EVENT ||
                 event.event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS)
                 return false;
