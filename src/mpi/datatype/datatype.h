@@ -164,6 +164,7 @@ int dm_pack(const void *inbuf, size_t incount, const struct dm_type *type, void 
             size_t outsize, MPI_Count *position, struct dm_comm *comm);
 int dm_unpack(const void *inbuf, size_t insize, MPI_Count *position, void *outbuf, size_t outcount,
               const struct dm_type *type, struct dm_comm *comm);
+/* MPI_UNDEFINED if it does not fit. */
 int dm_pack_size(size_t incount, const struct dm_type *type, struct dm_comm *comm, MPI_Count *size);
 
 /* The same in the representation "external32" (14.5.2), the only one: big-endian, lengths by its table. */
