@@ -145,6 +145,89 @@ static void arrays(void)
     done(&t);
 }
 
+static MPI_Count counts[MAX];
+
+/* Made with large counts: they come back as such, though they would fit int. */
+static void look_large(MPI_Datatype type, int combiner, int n_ints, const int *want_ints,
+                       int n_counts, const MPI_Count *want)
+{
+    MPI_Count ni, na, nc, nt;
+    int got;
+
+    MUST(MPI_Type_get_envelope_c(type, &ni, &na, &nc, &nt, &got));
+    CHECK_EQ(got, combiner);
+    CHECK_EQ(ni, n_ints);
+    CHECK_EQ(na, 0);
+    CHECK_EQ(nc, n_counts);
+    CHECK_EQ(nt, 1);
+    if (nc != n_counts || ni != n_ints)
+        return;
+    MUST(MPI_Type_get_contents_c(type, ni, 0, nc, nt, ints, aints, counts, types));
+    for (int i = 0; i < n_ints; i++)
+        CHECK_EQ(ints[i], want_ints[i]);
+    for (int i = 0; i < n_counts; i++)
+        CHECK_EQ(counts[i], want[i]);
+    CHECK(types[0] == MPI_INT);
+}
+
+static void large(void)
+{
+    MPI_Count sizes[2] = {8, 9}, subs[2] = {3, 4}, starts[2] = {1, 2}, lens[2] = {1, 2};
+    MPI_Datatype t, dup;
+    MPI_Count ni, na, nc, nt;
+    int combiner;
+
+    MUST(MPI_Type_contiguous_c(5, MPI_INT, &t));
+    look_large(t, MPI_COMBINER_CONTIGUOUS, 0, NULL, 1, (MPI_Count[]){5});
+    MUST(MPI_Type_dup(t, &dup));
+    MUST(MPI_Type_get_contents_c(dup, 0, 0, 0, 1, ints, aints, counts, types));
+    MUST(MPI_Type_free(&dup));
+    dup = types[0];
+    look_large(dup, MPI_COMBINER_CONTIGUOUS, 0, NULL, 1, (MPI_Count[]){5});
+    MUST(MPI_Type_free(&dup));
+    MUST(MPI_Type_free(&t));
+    MUST(MPI_Type_create_hvector_c(3, 2, 40, MPI_INT, &t));
+    look_large(t, MPI_COMBINER_HVECTOR, 0, NULL, 3, (MPI_Count[]){3, 2, 40});
+    MUST(MPI_Type_free(&t));
+    MUST(MPI_Type_create_hindexed_c(2, lens, sizes, MPI_INT, &t));
+    look_large(t, MPI_COMBINER_HINDEXED, 0, NULL, 5, (MPI_Count[]){2, 1, 2, 8, 9});
+    MUST(MPI_Type_free(&t));
+    MUST(MPI_Type_create_resized_c(MPI_INT, -4, 16, &t));
+    look_large(t, MPI_COMBINER_RESIZED, 0, NULL, 2, (MPI_Count[]){-4, 16});
+    MUST(MPI_Type_free(&t));
+    MUST(MPI_Type_create_subarray_c(2, sizes, subs, starts, MPI_ORDER_C, MPI_INT, &t));
+    look_large(t, MPI_COMBINER_SUBARRAY, 2, (int[]){2, MPI_ORDER_C}, 6,
+               (MPI_Count[]){8, 9, 3, 4, 1, 2});
+    MUST(MPI_Type_free(&t));
+    /* Made without: integers and addresses. */
+    MUST(MPI_Type_create_hvector(3, 2, 40, MPI_INT, &t));
+    MUST(MPI_Type_get_envelope_c(t, &ni, &na, &nc, &nt, &combiner));
+    CHECK(ni == 2 && na == 1 && nc == 0 && nt == 1);
+    MUST(MPI_Type_free(&t));
+}
+
+/* Rows and pieces of an array dealt out so that it would take too many blocks to list them. */
+static void dealt(void)
+{
+    int size[1] = {1000000001}, distrib[1] = {MPI_DISTRIBUTE_CYCLIC}, arg[1] = {2}, grid[1] = {2};
+    MPI_Count lb, extent;
+    MPI_Datatype t;
+    int n;
+
+    for (int rank = 0; rank < 2; rank++) {
+        MUST(MPI_Type_create_darray(2, rank, 1, size, distrib, arg, grid, MPI_ORDER_C, MPI_CHAR,
+                                    &t));
+        MUST(MPI_Type_size(t, &n));
+        CHECK_EQ(n, rank == 0 ? 500000001 : 500000000);
+        MUST(MPI_Type_get_extent_c(t, &lb, &extent));
+        CHECK(lb == 0 && extent == size[0]);
+        MUST(MPI_Type_get_true_extent_c(t, &lb, &extent));
+        CHECK_EQ(lb, rank == 0 ? 0 : 2);
+        CHECK_EQ(extent, rank == 0 ? 1000000001 : 999999998);
+        MUST(MPI_Type_free(&t));
+    }
+}
+
 static void predefined(void)
 {
     static const MPI_Datatype some[] = {MPI_CHAR,   MPI_INT,    MPI_DOUBLE_INT, MPI_BYTE,
@@ -185,6 +268,9 @@ int main(int argc, char **argv)
     indexed();
     structs();
     arrays();
+    large();
+    if (!mp_is_library("MPICH")) /* lists them */
+        dealt();
     predefined();
     return mp_finish();
 }

@@ -129,18 +129,28 @@ static int make_dim(const struct dim *dim, struct dm_type *inner, MPI_Aint strid
     struct dm_make make;
     MPI_Count step = dim->block * dim->psize;
     MPI_Count first = dim->block * dim->coord;
+    MPI_Count n_blocks = 0; /* whole ones */
+    MPI_Count rest = 0;     /* elements of the last */
     struct dm_type *element;
+    bool is_beyond =
+        false; /* of 63 bits: then it is not used, or so is the array, which the caller reports */
+    MPI_Aint disp = dm_make_at(0, first, stride, &is_beyond);
+    MPI_Aint distance = dm_make_at(0, step, stride, &is_beyond);
     int err = dm_type_create_resized(inner, 0, stride, &element);
 
     if (err != DM_OK)
         return err;
-    dm_make_init(&make);
-    for (MPI_Count at = first; at < dim->gsize; at += step) {
-        MPI_Count n = dim->gsize - at < dim->block ? dim->gsize - at : dim->block;
-        MPI_Aint disp = dm_make_at(0, at, stride, &make.span.is_overflow);
-
-        dm_make_add(&make, disp, element, n);
+    if (first < dim->gsize) {
+        n_blocks = (dim->gsize - first) / step;
+        rest = (dim->gsize - first) % step;
+        n_blocks += rest >= dim->block;
+        rest = rest >= dim->block ? 0 : rest;
     }
+    dm_make_init(&make);
+    dm_make_add(&make, disp, element, n_blocks > 0 ? dim->block : 0);
+    dm_make_repeat(&make, n_blocks, distance);
+    disp = dm_make_at(disp, n_blocks, distance, &is_beyond);
+    dm_make_add(&make, disp, element, rest);
     err = dm_make_end(&make, dm_env_new(MPI_COMBINER_DUP, 0, 0, 0), new_p);
     dm_type_free(element);
     return err;

@@ -139,10 +139,12 @@ int dm_type_create_f90_real(int p, int r, struct dm_type **type_p);
 int dm_type_create_f90_complex(int p, int r, struct dm_type **type_p);
 int dm_type_create_f90_integer(int r, struct dm_type **type_p);
 
+/* A new type was made by the form of its constructor with _c; returns its handle. */
+MPI_Datatype dm_type_made_large(struct dm_type *type);
 /*
- * Envelope and contents (5.1.13). In the form without _c a value that does not fit int is
- * DM_ERR_COUNT; in the _c form all values are integers if they fit, otherwise all counts and
- * addresses are large counts. Derived types among the contents get new handles.
+ * Envelope and contents (5.1.13). The forms with _c give the counts and addresses of a type that was made with large
+ * counts as such, whatever their values; those without _c give them as integers and addresses, and
+ * DM_ERR_TYPE if one does not fit. Derived types among the contents get new handles.
  */
 int dm_type_get_envelope(const struct dm_type *type, int *n_integers, int *n_addresses,
                          int *n_datatypes, int *combiner);
@@ -162,6 +164,7 @@ int dm_pack(const void *inbuf, size_t incount, const struct dm_type *type, void 
             size_t outsize, MPI_Count *position, struct dm_comm *comm);
 int dm_unpack(const void *inbuf, size_t insize, MPI_Count *position, void *outbuf, size_t outcount,
               const struct dm_type *type, struct dm_comm *comm);
+/* MPI_UNDEFINED if it does not fit. */
 int dm_pack_size(size_t incount, const struct dm_type *type, struct dm_comm *comm, MPI_Count *size);
 
 /* The same in the representation "external32" (14.5.2), the only one: big-endian, lengths by its table. */

@@ -85,6 +85,17 @@ static bool is_narrow(const struct dm_type_env *env)
     return true;
 }
 
+static bool is_large(const struct dm_type_env *env)
+{
+    return env->is_large || !is_narrow(env);
+}
+
+MPI_Datatype dm_type_made_large(struct dm_type *type)
+{
+    type->env->is_large = true;
+    return type->obj.handle;
+}
+
 /*
  * How many of the integers are counts of the large form: sizes of processes, ranks and the
  * distribution of darray, and the order, stay int.
@@ -133,7 +144,7 @@ int dm_type_get_envelope_c(const struct dm_type *type, MPI_Count *n_integers,
         return DM_OK;
     *combiner = env->combiner;
     *n_datatypes = (MPI_Count)env->n_types;
-    if (is_narrow(env)) {
+    if (!is_large(env)) {
         *n_integers = (MPI_Count)env->n_ints;
         *n_addresses = (MPI_Count)env->n_addrs;
         return DM_OK;
@@ -185,26 +196,9 @@ static int check_room(const char *what, MPI_Count have, MPI_Count need)
     return DM_OK;
 }
 
-int dm_type_get_contents_c(const struct dm_type *type, MPI_Count max_integers,
-                           MPI_Count max_addresses, MPI_Count max_large_counts,
-                           MPI_Count max_datatypes, int integers[], MPI_Aint addresses[],
-                           MPI_Count large_counts[], MPI_Datatype datatypes[])
+static int get_values(const struct dm_type_env *env, bool is_wide, int integers[],
+                      MPI_Aint addresses[], MPI_Count large_counts[], MPI_Datatype datatypes[])
 {
-    const struct dm_type_env *env = type->env;
-    MPI_Count n_ints, n_addrs, n_large, n_types;
-    bool is_wide;
-    int combiner;
-    int err;
-
-    if (env == NULL)
-        return DM_FAIL(DM_ERR_TYPE, "%s is predefined: it has no contents", type->name);
-    dm_type_get_envelope_c(type, &n_ints, &n_addrs, &n_large, &n_types, &combiner);
-    if ((err = check_room("integers", max_integers, n_ints)) != DM_OK ||
-        (err = check_room("addresses", max_addresses, n_addrs)) != DM_OK ||
-        (err = check_room("large counts", max_large_counts, n_large)) != DM_OK ||
-        (err = check_room("datatypes", max_datatypes, n_types)) != DM_OK)
-        return err;
-    is_wide = n_large > 0;
     for (size_t i = 0; i < env->n_ints; i++) {
         if (is_wide && is_large_int(env, i))
             *large_counts++ = env->ints[i];
@@ -220,18 +214,45 @@ int dm_type_get_contents_c(const struct dm_type *type, MPI_Count max_integers,
     return get_types(env, datatypes);
 }
 
+static int no_contents(const struct dm_type *type)
+{
+    return DM_FAIL(DM_ERR_TYPE, "%s is predefined: it has no contents", type->name);
+}
+
+int dm_type_get_contents_c(const struct dm_type *type, MPI_Count max_integers,
+                           MPI_Count max_addresses, MPI_Count max_large_counts,
+                           MPI_Count max_datatypes, int integers[], MPI_Aint addresses[],
+                           MPI_Count large_counts[], MPI_Datatype datatypes[])
+{
+    const struct dm_type_env *env = type->env;
+    MPI_Count n_ints, n_addrs, n_large, n_types;
+    int combiner;
+    int err;
+
+    if (env == NULL)
+        return no_contents(type);
+    dm_type_get_envelope_c(type, &n_ints, &n_addrs, &n_large, &n_types, &combiner);
+    if ((err = check_room("integers", max_integers, n_ints)) != DM_OK ||
+        (err = check_room("addresses", max_addresses, n_addrs)) != DM_OK ||
+        (err = check_room("large counts", max_large_counts, n_large)) != DM_OK ||
+        (err = check_room("datatypes", max_datatypes, n_types)) != DM_OK)
+        return err;
+    return get_values(env, is_large(env), integers, addresses, large_counts, datatypes);
+}
+
 int dm_type_get_contents(const struct dm_type *type, int max_integers, int max_addresses,
                          int max_datatypes, int integers[], MPI_Aint addresses[],
                          MPI_Datatype datatypes[])
 {
-    int n;
+    int n_ints, n_addrs, n_types, combiner;
     int err;
 
-    if (type->env != NULL) {
-        err = dm_type_get_envelope(type, &n, &n, &n, &n);
-        if (err != DM_OK)
-            return err;
-    }
-    return dm_type_get_contents_c(type, max_integers, max_addresses, 0, max_datatypes, integers,
-                                  addresses, NULL, datatypes);
+    if (type->env == NULL)
+        return no_contents(type);
+    if ((err = dm_type_get_envelope(type, &n_ints, &n_addrs, &n_types, &combiner)) != DM_OK ||
+        (err = check_room("integers", max_integers, n_ints)) != DM_OK ||
+        (err = check_room("addresses", max_addresses, n_addrs)) != DM_OK ||
+        (err = check_room("datatypes", max_datatypes, n_types)) != DM_OK)
+        return err;
+    return get_values(type->env, false, integers, addresses, NULL, datatypes);
 }

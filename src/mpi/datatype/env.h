@@ -9,6 +9,7 @@
 struct dm_type_env {
     int refs;
     int combiner;
+    bool is_large; /* made by the form of the constructor with _c */
     size_t n_ints;
     size_t n_addrs;
     size_t n_types;

@@ -107,6 +107,7 @@ int dm_type_commit(struct dm_type *type)
         if (err != DM_OK)
             return err;
     }
+    dm_loop_prepare(type->prog->plain);
     type->is_committed = true;
     return DM_OK;
 }

@@ -53,8 +53,6 @@ int dm_pack_size(size_t incount, const struct dm_type *type, struct dm_comm *com
     dm_int128 need = (dm_int128)incount * type->size;
 
     (void)comm;
-    if (need > INT64_MAX)
-        return DM_FAIL(DM_ERR_COUNT, "%zu elements of %lld bytes", incount, (long long)type->size);
-    *size = (MPI_Count)need;
+    *size = need <= INT64_MAX ? (MPI_Count)need : MPI_UNDEFINED;
     return DM_OK;
 }

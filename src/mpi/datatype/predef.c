@@ -59,7 +59,9 @@ static int make_loops(struct dm_type *type, const struct row *row)
     }
     dm_build_block(&build, 0, row->first, MPI_DATATYPE_NULL);
     dm_build_block(&build, (ptrdiff_t)row->at, row->second, MPI_DATATYPE_NULL);
-    return dm_build_finish(&build, &type->prog->plain);
+    err = dm_build_finish(&build, &type->prog->plain);
+    dm_loop_prepare(type->prog->plain);
+    return err;
 }
 
 static int start_type(struct dm_type *type, const struct row *row)

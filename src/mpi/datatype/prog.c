@@ -70,6 +70,7 @@ void dm_loop_unref(struct dm_loop *loop)
     if (loop->child != NULL)
         for (size_t i = 0; i < loop->n; i++)
             dm_loop_unref(loop->child[i]);
+    free(loop->moves);
     free(loop);
 }
 

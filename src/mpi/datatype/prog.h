@@ -3,8 +3,8 @@
  *
  * A loop is `count` repetitions, `stride` bytes apart, of n items in type map order; an item
  * is a block of contiguous bytes or another loop. Invariants: no loop and no block is empty
- * (the empty type has no loop at all); loops are immutable once made and reference counted, so
- * that types share them; sizes fit size_t because the constructors have checked them.
+ * (the empty type has no loop at all); loops are immutable once made, but for what dm_loop_prepare
+ * adds, and reference counted, so that types share them; sizes fit size_t because the constructors have checked them.
  *
  * There are two forms. In the typed one every block holds elements of one basic type, and a block
  * of a basic type with padding (a pair type) holds one element. In the plain one
@@ -29,6 +29,8 @@ struct dm_loop {
     size_t *pos;     /* n + 1 packed offsets when len is 0, else NULL */
     struct dm_loop **child; /* n, NULL for a block; NULL in a leaf */
     int *basics;            /* n, when they differ, else NULL */
+    struct dm_moves *moves; /* of a prepared leaf with few short blocks, else NULL */
+    bool is_prepared;
 };
 
 struct dm_type_prog {
@@ -87,5 +89,7 @@ int dm_build_finish(struct dm_build *build, struct dm_loop **loop_p);
 int dm_loop_repeat(struct dm_loop *loop, size_t reps, ptrdiff_t stride, struct dm_loop **loop_p);
 /* The plain form of a typed loop. DM_ENOMEM. */
 int dm_loop_plain(struct dm_loop *typed, struct dm_loop **loop_p);
+/* Make a plain loop (may be NULL) faster to run, if there is a way. In moves.c. */
+void dm_loop_prepare(struct dm_loop *loop);
 
 #endif
