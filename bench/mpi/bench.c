@@ -353,6 +353,10 @@ int main(int argc, char **argv)
     int status = options_parse(argc, argv, &opt);
     int rank, size;
 
+    if (status == STATUS_OK && fflush(stdout) != 0) {
+        fprintf(stderr, "datum-bench: standard output: cannot be written: %s\n", strerror(errno));
+        return STATUS_FAILED;
+    }
     if (status >= 0)
         return status;
     MPI_Init(&argc, &argv);

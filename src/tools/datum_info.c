@@ -41,7 +41,7 @@ static const char usage[] =
     "  --settings   every DATUM_* setting: its value and where that comes from\n"
     "  --host       what this host allows: cores, limits, shared memory\n"
     "  --providers  each DAT provider of the dat.conf in force: does it open?\n"
-    "  --usable     the names of those that do, each on a line, and nothing else\n"
+    "  --usable     the names of those that do, each on a line behind \"usable \"\n"
     "  --markdown   the settings as text for docs/CONFIG.md\n"
     "  --coll-algorithms  collectives, their algorithms and what those demand\n"
     "  --coll-table       when which one is taken, as a file for DATUM_COLL_FILE\n"
@@ -296,12 +296,12 @@ static void put_usable(void *arg, const struct dm_provider_info *info)
     int *n_usable_p = arg;
 
     if (info->is_usable)
-        printf("%s\n", info->name);
+        printf("usable %s\n", info->name);
     fflush(stdout); /* the next one may hang */
     *n_usable_p += info->is_usable;
 }
 
-/* For scripts: names may have blanks. The exit status. */
+/* For scripts: names may have blanks, and libdat2 prints lines of its own. The exit status. */
 static int show_usable(void)
 {
     int n_usable = 0;

@@ -77,6 +77,7 @@ check 'arguments' status 2 'unexpected argument "latency"' datum-bench latency
 check 'errors are said once' once 'no test "latent"' mpiexec -n 3 datum-bench --test latent
 check 'help is said once' once '^Usage' mpiexec -n 2 datum-bench --help
 check 'other ranks' status 2 'has 2 ranks, --ranks wants 4' bench 2 --ranks 4
+check 'a list that cannot be written' status 1 'standard output: .*No space' sh -c 'datum-bench --list >/dev/full'
 check 'a table that cannot be written' status 1 'standard output: .*No space' sh -c 'datum-bench --test barrier --quick >/dev/full'
 check 'file that cannot be' status 1 '/no/such/dir' bench 2 --test barrier --json /no/such/dir/x
 

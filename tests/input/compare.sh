@@ -74,14 +74,16 @@ names=("x/../<b>&y" "',system('touch $PWD/pwned'),'\$(touch $PWD/pwned)" 'two wo
 for n in "${names[@]}"; do
     echo "\"$n\" u2.0 nonthreadsafe default \"$lib\" datum.1.0 \"\" \"\""
 done >odd.conf
+echo 'not a provider' >>odd.conf # libdat2 says so on standard output
 mkdir -p far/odd broken
 printf '#!/bin/sh\necho no display >&2; exit 1\n' >broken/gnuplot
 chmod +x broken/gnuplot
 odd() { DAT_OVERRIDE=$PWD/odd.conf CDPATH=$PWD/far datum-compare --output odd --quick --test latency,barrier --size 8:16 "$@"; }
-check 'all of them can be listed' test "$(DAT_OVERRIDE=$PWD/odd.conf datum-info --usable | grep -cxF -e "${names[0]}" -e "${names[2]}")" = 2
+check 'all of them can be listed' test "$(DAT_OVERRIDE=$PWD/odd.conf datum-info --usable | grep -cxF -e "usable ${names[0]}" -e "usable ${names[2]}")" = 2
 check 'odd names' odd --no-raw
 check 'here and not elsewhere' test -s odd/report.html -a ! -e far/odd/report.html
 check 'each is there' test "$(grep -Ec '^datum over .*,barrier,us,' odd/results.csv)" -ge 4
+check 'and nothing else' sh -c '! grep "<li>.*ERR" odd/report.html'
 check 'a separator is none' test "$(awk -F, 'NF != 13' odd/results.csv | wc -l)" = 0
 check 'a path is none' test -s 'odd/datum over x_..__b__y.json'
 check 'HTML is none' grep -q '<li>x_..__b__y stands for the provider <b>x/../&lt;b&gt;&amp;y</b></li>' odd/report.html
