@@ -318,11 +318,8 @@ static int part_of(const char *arg)
         const char *name;
         enum part part;
     } parts[] = {
-        {"--build", PART_BUILD},
-        {"--settings", PART_SETTINGS},
-        {"--host", PART_HOST},
-        {"--providers", PART_PROVIDERS},
-        {"--usable", PART_USABLE},
+        {"--build", PART_BUILD},         {"--settings", PART_SETTINGS}, {"--host", PART_HOST},
+        {"--providers", PART_PROVIDERS}, {"--usable", PART_USABLE},
     };
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)

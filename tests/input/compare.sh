@@ -97,6 +97,20 @@ check 'gnuplot that does not work' grep -q 'gnuplot draws no SVG: no display' od
 check 'and no empty figure' sh -c '! grep -q "<figure>" odd/report.html'
 check 'again, without raw figures' odd --no-raw --providers '*'
 check 'old ones are not taken for new' sh -c '! grep "^raw" odd/results.csv'
+# A probe that breaks takes its own figures only, and says why.
+mkdir -p partly/bin
+cp "$DATUM_BUILD/bin/datum-compare" partly/bin
+ln -s "$DATUM_BUILD"/bin/{datum-info,datum-bench,mpiexec} partly/bin
+cat >partly/bin/datum-check <<'END'
+#!/bin/sh
+echo '{"probes": {"latency": {"end": "ok", "why": "", "items": {"latency_8": {"result": "value", "value": 1.5}}},' \
+    '"wakeup": {"end": "broken", "why": "nobody woke", "items": {}}}, "error": null}'
+exit 1
+END
+chmod +x partly/bin/datum-check
+check 'a probe that breaks' says 'raw datum-shm, wakeup: "nobody woke"' \
+    partly/bin/datum-compare --output partly --quick --test barrier --providers datum-shm
+check 'the others count' grep -q '^raw datum-shm,raw_write,us,8,1.5,' partly/results.csv
 at_once() {
     datum-compare --output twice --providers datum-shm --no-raw >/dev/null 2>&1 &
     for ((i = 0; i < 100; i++)); do
