@@ -13,6 +13,7 @@
 
 #define WIDTH_USUAL 80
 #define TEXT_LEN    256
+#define CELLS_MAX   30
 
 static struct bar {
     FILE *out; /* NULL: no terminal */
@@ -54,8 +55,8 @@ void bar_begin(void)
 
 void bar_show(double share, const char *name, size_t len)
 {
-    char text[TEXT_LEN], field[TEXT_LEN] = "";
-    int cells = bar.width - 45 < 30 ? bar.width - 45 : 30;
+    char text[TEXT_LEN], field[CELLS_MAX + 1] = "";
+    int cells = bar.width - 45 < CELLS_MAX ? bar.width - 45 : CELLS_MAX;
 
     if (bar.out == NULL)
         return;
@@ -63,8 +64,8 @@ void bar_show(double share, const char *name, size_t len)
         memset(field, '.', (size_t)cells);
         memset(field, '#', (size_t)(share * cells));
     }
-    snprintf(text, sizeof(text), "%s%s%s%3.0f %% %s, %zu bytes", field[0] != '\0' ? "[" : "", field,
-             field[0] != '\0' ? "] " : "", share * 100, name, len);
+    snprintf(text, sizeof(text), "%s%s%s%3d %% %s, %zu bytes", field[0] != '\0' ? "[" : "", field,
+             field[0] != '\0' ? "] " : "", (int)(share * 100), name, len);
     text[bar.width - 1] = '\0'; /* a line that is full would begin another */
     fprintf(bar.out, "\r\033[K%s", text);
     fflush(bar.out);
