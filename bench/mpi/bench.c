@@ -9,6 +9,7 @@
 #include "bench.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -20,6 +21,7 @@
 #define LEAST_SAMPLES 10
 #define LEAST_QUICK   5
 #define BATCH_MAX     1000000
+#define N_BUFFERS     4 /* as large as the largest: two, a window, and what the library needs */
 
 /* What a size is measured with. */
 struct pace {
@@ -175,17 +177,11 @@ static char *make_window(struct bench *b, size_t most, int is_created)
 
 /* ---- all that was asked for ---- */
 
-static void progress(const struct options *opt, const struct test *t, size_t len, int i, int n)
+/* The range of sizes: what was asked for, as far as the test goes; true: and not further, for want of memory. */
+static int range(const struct options *opt, const struct test *t, const struct bench *b,
+                 size_t *least_p, size_t *most_p)
 {
-    if (opt->is_terminal)
-        fprintf(stderr, "\r\033[Kdatum-bench: test %d of %d, %s, %zu bytes", i + 1, n, t->name,
-                len);
-}
-
-/* The range of sizes: what was asked for, as far as the test goes. */
-static void range(const struct options *opt, const struct test *t, const struct bench *b,
-                  size_t *least_p, size_t *most_p)
-{
+    size_t room = room_for(b->comm) / N_BUFFERS / n_blocks(t, b);
     size_t factor = opt->factor > 0 ? opt->factor : 2;
 
     *least_p = opt->least > t->least ? opt->least : t->least;
@@ -198,8 +194,14 @@ static void range(const struct options *opt, const struct test *t, const struct 
         *least_p *= factor;
     if (opt->memory > 0 && *most_p > opt->memory / n_blocks(t, b))
         *most_p = opt->memory / n_blocks(t, b);
+    if (t->is_all_to_all && *most_p > INT_MAX / n_blocks(t, b)) /* displacements are int */
+        *most_p = INT_MAX / n_blocks(t, b);
     if (t->least == t->most) /* one size, whatever was asked */
         *least_p = *most_p = t->most;
+    if (*least_p > *most_p || *most_p <= room)
+        return 0;
+    *most_p = room;
+    return 1;
 }
 
 /* The size behind this one; more than most: there is none. */
@@ -210,6 +212,7 @@ static size_t next_size(const struct options *opt, size_t len, size_t most)
     return opt->factor > 0 && len < most && next > most ? most : next;
 }
 
+/* Test i of n. */
 static void run_test(const struct options *opt, const struct test *t, struct bench *b,
                      struct report *rep, int i, int n)
 {
@@ -223,15 +226,21 @@ static void run_test(const struct options *opt, const struct test *t, struct ben
     };
     size_t least, most;
     char *mem = NULL;
+    int is_cut = range(opt, t, b, &least, &most);
+    int k = 0, n_sizes = 1;
 
-    range(opt, t, b, &least, &most);
     if (b->rank == 0 && least <= most)
         report_test(rep, t, b->size, b->window);
     if (least > most) {
         if (b->rank == 0)
-            report_skip(rep, t, "none of its sizes is in --size and --memory");
+            report_skip(rep, t,
+                        is_cut ? "no memory for the buffers"
+                               : "none of its sizes is in --size and --memory");
         return;
     }
+    for (size_t len = next_size(opt, least, most); most > 0 && len <= most;
+         len = next_size(opt, len, most))
+        n_sizes++;
     if (!make_buffers(t, b, most)) {
         if (b->rank == 0)
             report_skip(rep, t, "no memory for the buffers");
@@ -242,11 +251,13 @@ static void run_test(const struct options *opt, const struct test *t, struct ben
         mem = make_window(b, most, opt->is_created);
     for (b->len = least; b->len <= most; b->len = next_size(opt, b->len, most)) {
         if (b->rank == 0)
-            progress(opt, t, b->len, i, n);
+            bar_show((i + (double)k++ / n_sizes) / n, t->name, b->len);
         measure(t, b, &pace, rep);
         if (most == 0)
             break;
     }
+    if (b->rank == 0 && is_cut && least <= most)
+        report_cut(rep, t, most);
     if (b->win != MPI_WIN_NULL)
         MPI_Win_free(&b->win);
     free(mem);
@@ -324,8 +335,7 @@ static int run_all(const struct options *opt, int rank, int size)
         }
         wait_asleep();
     }
-    if (rank == 0 && opt->is_terminal)
-        fprintf(stderr, "\r\033[K");
+    bar_clear();
     if (err == 0 && rank == 0 && report_end(&rep) != 0) {
         fprintf(stderr, "datum-bench: %s: cannot be written: %s\n", rep.json_name, strerror(errno));
         err = EIO;
@@ -343,12 +353,17 @@ int main(int argc, char **argv)
     int status = options_parse(argc, argv, &opt);
     int rank, size;
 
+    if (status == STATUS_OK && fflush(stdout) != 0) {
+        fprintf(stderr, "datum-bench: standard output: cannot be written: %s\n", strerror(errno));
+        return STATUS_FAILED;
+    }
     if (status >= 0)
         return status;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    opt.is_terminal = rank == 0 && isatty(STDERR_FILENO);
+    if (rank == 0)
+        bar_begin();
     if (opt.n_ranks != 0 && opt.n_ranks != size) {
         if (rank == 0)
             fprintf(stderr, "datum-bench: the job has %d ranks, --ranks wants %d\n", size,

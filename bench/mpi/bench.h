@@ -7,6 +7,7 @@
 
 #include <mpi.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #define MAX_SAMPLES 1000
@@ -46,6 +47,17 @@ struct test {
 
 extern const struct test pt2pt_tests[], onesided_tests[], coll_tests[], overlap_tests[];
 
+/* Bytes that each of these ranks may take, the least of all of them (room.c). */
+size_t room_for(MPI_Comm comm);
+
+/* ---- how far it is (bar.c); rank 0 only ---- */
+
+void bar_begin(void);
+/* The share that is done, and what is measured now. */
+void bar_show(double share, const char *name, size_t len);
+/* Before anything else is printed. */
+void bar_clear(void);
+
 /* ---- samples (report.c) ---- */
 
 struct stats {
@@ -71,6 +83,8 @@ void report_result(struct report *rep, const struct test *t, size_t len, const s
                    int n);
 /* A test that cannot be done here, and why. */
 void report_skip(struct report *rep, const struct test *t, const char *why);
+/* One of which sizes beyond this are left out, since there is no memory for them. */
+void report_cut(struct report *rep, const struct test *t, size_t most);
 /* 0, or -1 with errno: the file (json_name), or the table, could not be written. */
 int report_end(struct report *rep);
 const char *unit_name(enum unit unit);

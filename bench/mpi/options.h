@@ -22,7 +22,6 @@ struct options {
     double seconds; /* for the samples of one size */
     int is_quick;
     int is_created; /* windows over the program's memory */
-    int is_terminal;
     const char *json;
 };
 

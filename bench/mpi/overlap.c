@@ -115,7 +115,7 @@ static double run_ibcast(struct bench *b, int n)
 
 static double hidden(struct bench *b, int n, double seconds)
 {
-    double share = (b->alone + b->work - seconds / n) / b->alone * 100;
+    double share = b->alone > 0 ? (b->alone + b->work - seconds / n) / b->alone * 100 : 0;
 
     return share < 0 ? 0 : share > 100 ? 100 : share;
 }

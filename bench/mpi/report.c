@@ -126,6 +126,7 @@ int report_begin(struct report *rep, const char *json_name, int n_ranks, int n_h
 void report_test(const struct report *rep, const struct test *t, int n_ranks, int window)
 {
     (void)rep;
+    bar_clear();
     printf("\n# %s: %s (%s), %d ranks", t->name, t->title, unit_name(t->unit), n_ranks);
     if (t->is_windowed)
         printf(", %d in flight", window);
@@ -141,6 +142,7 @@ void report_result(struct report *rep, const struct test *t, size_t len, const s
     char outliers[32];
 
     snprintf(outliers, sizeof(outliers), "%d/%d", s->n_outliers, s->n);
+    bar_clear();
     printf("%-12zu %12.*f %12.*f %12.*f %12.*f %12.*f %9s %10.3f\n", len, digits, s->median, digits,
            s->least, digits, s->most, digits, s->p10, digits, s->p90, outliers, s->cpu);
     flush_table(rep);
@@ -157,7 +159,15 @@ void report_result(struct report *rep, const struct test *t, size_t len, const s
 
 void report_skip(struct report *rep, const struct test *t, const char *why)
 {
+    bar_clear();
     printf("\n# %s: not measured: %s\n", t->name, why);
+    flush_table(rep);
+}
+
+void report_cut(struct report *rep, const struct test *t, size_t most)
+{
+    bar_clear();
+    printf("# %s: no memory for sizes beyond %zu\n", t->name, most);
     flush_table(rep);
 }
 

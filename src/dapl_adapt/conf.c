@@ -362,6 +362,7 @@ static int unknown_name(const struct dm_conf *conf, const char *name)
 
 int dm_conf_select(struct dm_conf *conf, const char *names)
 {
+    const char *between = ", \t";
     struct dm_conf_entry tmp;
     char *list;
     char *save = NULL;
@@ -370,11 +371,15 @@ int dm_conf_select(struct dm_conf *conf, const char *names)
 
     if (names[strspn(names, ", \t")] == '\0')
         return DM_OK;
+    for (i = 0; i < conf->n_entries; i++) {
+        if (strcmp(conf->entries[i].name, names) == 0)
+            between = ""; /* one name, whatever it has in it */
+    }
     list = strdup(names);
     if (list == NULL)
         return DM_FAIL(DM_ENOMEM, "provider names");
-    for (char *name = strtok_r(list, ", \t", &save); name != NULL;
-         name = strtok_r(NULL, ", \t", &save)) {
+    for (char *name = strtok_r(list, between, &save); name != NULL;
+         name = strtok_r(NULL, between, &save)) {
         for (i = 0; i < conf->n_entries; i++) {
             if (strcmp(conf->entries[i].name, name) == 0)
                 break;

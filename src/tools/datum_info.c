@@ -24,7 +24,13 @@
 #include "util/host.h"
 #include "util/log.h"
 
-enum part { PART_BUILD = 1, PART_SETTINGS = 2, PART_HOST = 4, PART_PROVIDERS = 8 };
+enum part {
+    PART_BUILD = 1,
+    PART_SETTINGS = 2,
+    PART_HOST = 4,
+    PART_PROVIDERS = 8,
+    PART_USABLE = 16
+};
 
 static const char usage[] =
     "Usage: datum-info [OPTION]...\n"
@@ -35,6 +41,7 @@ static const char usage[] =
     "  --settings   every DATUM_* setting: its value and where that comes from\n"
     "  --host       what this host allows: cores, limits, shared memory\n"
     "  --providers  each DAT provider of the dat.conf in force: does it open?\n"
+    "  --usable     the names of those that do, each on a line behind \"usable \"\n"
     "  --markdown   the settings as text for docs/CONFIG.md\n"
     "  --coll-algorithms  collectives, their algorithms and what those demand\n"
     "  --coll-table       when which one is taken, as a file for DATUM_COLL_FILE\n"
@@ -284,6 +291,26 @@ static int show_providers(void)
     return n_usable;
 }
 
+static void put_usable(void *arg, const struct dm_provider_info *info)
+{
+    int *n_usable_p = arg;
+
+    if (info->is_usable)
+        printf("usable %s\n", info->name);
+    fflush(stdout); /* the next one may hang */
+    *n_usable_p += info->is_usable;
+}
+
+/* For scripts: names may have blanks, and libdat2 prints lines of its own. The exit status. */
+static int show_usable(void)
+{
+    int n_usable = 0;
+
+    if (dm_adapt_list_providers(put_usable, &n_usable) != DM_OK)
+        dm_log_error("%s", dm_err_detail());
+    return n_usable > 0 ? 0 : 1;
+}
+
 /* The option's part; 0 for what is none. */
 static int part_of(const char *arg)
 {
@@ -291,10 +318,8 @@ static int part_of(const char *arg)
         const char *name;
         enum part part;
     } parts[] = {
-        {"--build", PART_BUILD},
-        {"--settings", PART_SETTINGS},
-        {"--host", PART_HOST},
-        {"--providers", PART_PROVIDERS},
+        {"--build", PART_BUILD},         {"--settings", PART_SETTINGS}, {"--host", PART_HOST},
+        {"--providers", PART_PROVIDERS}, {"--usable", PART_USABLE},
     };
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
@@ -312,6 +337,8 @@ static int show(int parts)
     } shows[] = {{PART_BUILD, show_build}, {PART_SETTINGS, show_settings}, {PART_HOST, show_host}};
     bool is_first = true;
 
+    if ((parts & (int)PART_USABLE) != 0)
+        return show_usable();
     for (size_t i = 0; i < sizeof(shows) / sizeof(shows[0]); i++) {
         if ((parts & (int)shows[i].part) == 0)
             continue;

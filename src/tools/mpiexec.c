@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -194,6 +195,21 @@ static int open_report(struct front *front, char *const *argv)
     setenv("DATUM_REPORT", text, 1);
     dm_front_ranks_init(&front->ranks, fds[0], &far);
     return fd;
+}
+
+/* Ranks write to pipes; whose progress is to be seen must know that a terminal is behind, and how wide. */
+static void tell_terminal(void)
+{
+    int fd = isatty(STDOUT_FILENO) ? STDOUT_FILENO : isatty(STDERR_FILENO) ? STDERR_FILENO : -1;
+    struct winsize size = {0};
+    char text[32];
+
+    unsetenv("DATUM_TERMINAL");
+    if (fd < 0)
+        return;
+    ioctl(fd, TIOCGWINSZ, &size);
+    snprintf(text, sizeof(text), "%d:%s", size.ws_col, fd == STDOUT_FILENO ? "out" : "err");
+    setenv("DATUM_TERMINAL", text, 1);
 }
 
 /* A rank takes two descriptors. Hydra and the program have kept the limit that was. */
@@ -560,6 +576,7 @@ int main(int argc, char **argv)
         return 127;
     dm_place_set_library_path();
     dm_place_set_dat_conf();
+    tell_terminal();
     /* A SIGCHLD that is ignored, as some parents leave it, would take Hydra's status away. */
     signal(SIGCHLD, SIG_DFL);
     prctl(PR_SET_CHILD_SUBREAPER, 1);

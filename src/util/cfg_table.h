@@ -96,6 +96,7 @@
     X(CC, "the C compiler that mpicc calls; default: the one that built the library")              \
     X(CXX, "the C++ compiler that mpicxx calls; default: g++")                                     \
     X(FC, "the Fortran compiler that mpifort calls; default: gfortran")                            \
+    X(TERMINAL, "set by mpiexec for its ranks: the width of the terminal that it writes to")       \
     X(REPORT, "set by mpiexec for its ranks: where to announce themselves")                        \
     X(BUILD, "the build directory, for the tests")
 

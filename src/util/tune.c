@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "config.h"
 #include "util/cfg.h"
@@ -214,25 +216,34 @@ static int read_file(FILE *f)
 
 /* ---- the file ---- */
 
-/* At one of the default places; NULL: there is none. */
-static FILE *open_default(void)
+/* NULL: *err_p says why. */
+static FILE *open_file(int *err_p)
+{
+    struct stat st;
+    FILE *f = NULL;
+
+    /* A pipe or a device may have no end. */
+    if (stat(state.path, &st) == 0 && !S_ISREG(st.st_mode))
+        *err_p = DM_FAIL(DM_ECONFIG, "DATUM_TUNE: %s is no file", state.path);
+    else if ((f = fopen(state.path, "re")) == NULL)
+        *err_p = DM_FAIL(DM_ECONFIG, "DATUM_TUNE: cannot open %s: %s", state.path, strerror(errno));
+    return f;
+}
+
+/* At one of the default places; NULL: there is none, or *err_p says what is wrong with it. */
+static FILE *open_default(int *err_p)
 {
     const char *config = dm_cfg_env("XDG_CONFIG_HOME");
     const char *home = dm_cfg_env("HOME");
-    FILE *f = NULL;
 
-    if (config != NULL && config[0] == '/') {
+    state.path[0] = '\0';
+    if (config != NULL && config[0] == '/')
         snprintf(state.path, sizeof(state.path), "%s/datum/tune", config);
-        f = fopen(state.path, "re");
-    } else if (home != NULL && home[0] == '/') {
+    else if (home != NULL && home[0] == '/')
         snprintf(state.path, sizeof(state.path), "%s/.config/datum/tune", home);
-        f = fopen(state.path, "re");
-    }
-    if (f == NULL) {
+    if (access(state.path, F_OK) != 0)
         snprintf(state.path, sizeof(state.path), "%s/etc/datum.tune", DM_PREFIX);
-        f = fopen(state.path, "re");
-    }
-    return f;
+    return access(state.path, F_OK) == 0 ? open_file(err_p) : NULL;
 }
 
 int dm_tune_load(bool quiet)
@@ -240,23 +251,23 @@ int dm_tune_load(bool quiet)
     const char *want = dm_cfg()->tune;
     bool is_named = strcmp(want, "auto") != 0;
     FILE *f;
-    int err;
+    int err = DM_OK;
 
     dm_tune_unload();
     if (strcmp(want, "no") == 0)
         return DM_OK;
     if (is_named) {
         snprintf(state.path, sizeof(state.path), "%s", want);
-        f = fopen(want, "re");
-        if (f == NULL)
-            return DM_FAIL(DM_ECONFIG, "DATUM_TUNE: cannot open %s: %s", want, strerror(errno));
+        f = open_file(&err);
     } else {
-        f = open_default();
-        if (f == NULL)
+        f = open_default(&err);
+        if (f == NULL && err == DM_OK)
             return DM_OK;
     }
-    err = read_file(f);
-    fclose(f);
+    if (f != NULL) {
+        err = read_file(f);
+        fclose(f);
+    }
     state.is_used = err == DM_OK && !state.is_other;
     if (err == DM_OK && state.is_other && !quiet)
         dm_log_warn("%s was measured with Datum %s, this is %s: it is not used; datum-tune makes a "

@@ -37,12 +37,47 @@ check 'nothing is left' says '# alltoall: not measured: none of its sizes' bench
 check 'no such size' says '# acc: not measured: none of its sizes' bench 2 --test acc --size 4
 check 'fewer in flight' says '^8 ' bench 2 --test bw,bibw --size 8 --flight 2
 check 'and the table says so' grep -q '^# bw: .*, 2 in flight$' said
+# 10 GB for a rank; and more than displacements can say.
+if [ "$(awk '$1 == "MemAvailable:" { print int($2 / 1048576) }' /proc/meminfo)" -lt 50 ]; then
+    check 'more than there is' says '# alltoall: not measured: no memory for the buffers' bench 6 --test alltoall --size 256m
+    check 'part of it is there' says '# alltoall: no memory for sizes beyond' bench 6 --test alltoall --size 8:256m --factor 33554432
+    check 'which is measured' test "$(grep -c '^8 ' said)" = 1
+else
+    skip_one 'sizes beyond the memory: there is too much of it'
+fi
+check 'blocks beyond int' says '# alltoallv: not measured: none of its sizes' bench 8 --test alltoallv --size 256m
+bar() { # COLUMNS COMMAND: what a terminal so wide gets, a line for each time that the cursor goes back
+    python3 - "$@" <<'END' | tr '\r' '\n' >bar
+import fcntl, os, pty, struct, sys, termios
+pid, fd = pty.fork()
+if pid == 0:
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, int(sys.argv[1]), 0, 0))
+    os.execvp("sh", ["sh", "-c", sys.argv[2]])
+try:
+    while data := os.read(fd, 65536):
+        os.write(1, data)
+except OSError:
+    pass
+END
+}
+if command -v python3 >/dev/null 2>&1; then
+    bar 100 'mpiexec -n 2 datum-bench --quick --time 0.01 --test latency,barrier --size 8:16'
+    check 'a bar' grep -Fq '[#######.......................]  25 %' bar
+    check 'that goes away' test "$(grep -Ec '%.*[0-9]+\.[0-9]' bar)" = 0
+    bar 20 'mpiexec -n 2 datum-bench --quick --time 0.01 --test latency,barrier --size 8:16 >table'
+    check 'a narrow one' grep -q ' 25 % latency, 16 b' bar
+    check 'that fits' test "$(awk 'length($0) > 22' bar | wc -l)" = 0
+    check 'is not in the file' sh -c '! grep % table'
+    bar 80 'mpiexec -n 2 datum-bench --quick --time 0.01 --test barrier >table 2>&1'
+    check 'no terminal, no bar' test ! -s bar
+fi
 check 'wrong time' status 2 'wants seconds' datum-bench --time 0
 check 'wrong window' status 2 'allocate or create' datum-bench --window shared
 check 'arguments' status 2 'unexpected argument "latency"' datum-bench latency
 check 'errors are said once' once 'no test "latent"' mpiexec -n 3 datum-bench --test latent
 check 'help is said once' once '^Usage' mpiexec -n 2 datum-bench --help
 check 'other ranks' status 2 'has 2 ranks, --ranks wants 4' bench 2 --ranks 4
+check 'a list that cannot be written' status 1 'standard output: .*No space' sh -c 'datum-bench --list >/dev/full'
 check 'a table that cannot be written' status 1 'standard output: .*No space' sh -c 'datum-bench --test barrier --quick >/dev/full'
 check 'file that cannot be' status 1 '/no/such/dir' bench 2 --test barrier --json /no/such/dir/x
 

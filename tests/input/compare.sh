@@ -23,6 +23,8 @@ check 'too slow' status 2 'over datum-shm needs more than 1 s .*left out' \
 check 'and then there is nothing' says_again 'nothing could be measured'
 mkdir full
 ln -s /dev/full full/results.csv
+check 'limit out of range' status 2 'wants seconds' datum-compare --output x --limit 99999999999999999999
+check 'help that cannot be written' status 1 '' sh -c 'datum-compare --help >/dev/full'
 check 'no room' status 2 'full/results.csv cannot be written: .* are free' \
     datum-compare --output full --quick --test barrier --providers datum-shm --no-raw
 check 'no directory for files in between' status 2 '/no/such .TMPDIR. cannot' \
@@ -65,6 +67,63 @@ if command -v gnuplot >/dev/null 2>&1; then
     check 'curves' grep -q '<svg' 'a b/report.html'
 fi
 check 'nothing from outside' sh -c '! grep -E "(src|href)=.?http" "a b/report.html"'
+
+# Names that are a path, a separator, HTML, or code for gnuplot or the shell; a CDPATH; a gnuplot that does not work.
+lib=$DATUM_BUILD/lib/libdatum_dapl_shm.so
+names=("x/../<b>&y" "',system('touch $PWD/pwned'),'\$(touch $PWD/pwned)" 'two words' '*')
+for n in "${names[@]}"; do
+    echo "\"$n\" u2.0 nonthreadsafe default \"$lib\" datum.1.0 \"\" \"\""
+done >odd.conf
+echo 'not a provider' >>odd.conf # libdat2 says so on standard output
+mkdir -p far/odd broken
+printf '#!/bin/sh\necho no display >&2; exit 1\n' >broken/gnuplot
+chmod +x broken/gnuplot
+odd() { DAT_OVERRIDE=$PWD/odd.conf CDPATH=$PWD/far datum-compare --output odd --quick --test latency,barrier --size 8:16 "$@"; }
+check 'all of them can be listed' test "$(DAT_OVERRIDE=$PWD/odd.conf datum-info --usable | grep -cxF -e "usable ${names[0]}" -e "usable ${names[2]}")" = 2
+check 'odd names' odd --no-raw
+check 'here and not elsewhere' test -s odd/report.html -a ! -e far/odd/report.html
+check 'each is there' test "$(grep -Ec '^datum over .*,barrier,us,' odd/results.csv)" -ge 4
+check 'and nothing else' sh -c '! grep "<li>.*ERR" odd/report.html'
+check 'a separator is none' test "$(awk -F, 'NF != 13' odd/results.csv | wc -l)" = 0
+check 'a path is none' test -s 'odd/datum over x_..__b__y.json'
+check 'HTML is none' grep -q '<li>x_..__b__y stands for the provider <b>x/../&lt;b&gt;&amp;y</b></li>' odd/report.html
+check 'code is none' test ! -e pwned
+check 'what measures' grep -q '<p>.*half a round trip of MPI_Send' odd/report.html
+check 'raw figures, once each' env PATH="$PWD/broken:$PATH" bash -c "$(declare -f odd); odd --providers 'two words,two words'" 2>said
+check 'one source' test "$(grep -c ,barrier, odd/results.csv)" = 1
+check 'which has raw figures' grep -q '^raw two words,raw_write,us,8,' odd/results.csv
+check 'those of before are gone' test ! -e 'odd/datum over x_..__b__y.json'
+check 'gnuplot that does not work' grep -q 'gnuplot draws no SVG: no display' odd/report.html
+check 'and no empty figure' sh -c '! grep -q "<figure>" odd/report.html'
+check 'again, without raw figures' odd --no-raw --providers '*'
+check 'old ones are not taken for new' sh -c '! grep "^raw" odd/results.csv'
+# A probe that breaks takes its own figures only, and says why.
+mkdir -p partly/bin
+cp "$DATUM_BUILD/bin/datum-compare" partly/bin
+ln -s "$DATUM_BUILD"/bin/{datum-info,datum-bench,mpiexec} partly/bin
+cat >partly/bin/datum-check <<'END'
+#!/bin/sh
+echo '{"probes": {"latency": {"end": "ok", "why": "", "items": {"latency_8": {"result": "value", "value": 1.5}}},' \
+    '"wakeup": {"end": "broken", "why": "nobody woke", "items": {}}}, "error": null}'
+exit 1
+END
+chmod +x partly/bin/datum-check
+check 'a probe that breaks' says 'raw datum-shm, wakeup: "nobody woke"' \
+    partly/bin/datum-compare --output partly --quick --test barrier --providers datum-shm
+check 'the others count' grep -q '^raw datum-shm,raw_write,us,8,1.5,' partly/results.csv
+at_once() {
+    datum-compare --output twice --providers datum-shm --no-raw >/dev/null 2>&1 &
+    for ((i = 0; i < 100; i++)); do
+        [ -d twice ] && ! flock -n twice true && break
+        sleep 0.1
+    done
+    datum-compare --output twice --quick --test barrier --providers datum-shm --no-raw >said 2>&1
+    rc=$?
+    kill $!
+    wait $!
+    [ $rc = 2 ] && grep -q 'another datum-compare writes to' said
+}
+command -v flock >/dev/null 2>&1 && check 'two at once' at_once
 mkdir bin
 printf '#!/bin/sh\necho "no compiler" >&2; exit 1\n' >bin/mpicc.without
 printf '#!/bin/sh\nmpicc "$@"\n' >bin/mpicc.killed
@@ -82,6 +141,19 @@ awk -F, -v OFS=, 'NR > 1 && $2 == "latency" { for (i = 5; i <= 9; i++) $i *= 100
     'a b/results.csv' >slow/results.csv
 check 'nothing in common' status 2 'no figure in common' datum-compare --diff 'a b' none
 check 'another host' says 'not measured alike: .*"host elsewhere' datum-compare --diff 'a b' other
+sed 's/^processor .*/processor of another kind/' 'a b/how.txt' >other/how.txt
+check 'another processor' says 'not measured alike: .*"processor of another' datum-compare --diff 'a b' other
+head -c -30 'a b/results.csv' >other/results.csv
+check 'a table that is cut off' says '1 lines of the new one cannot be read' datum-compare --diff 'a b' other
+check 'and its last line is not compared' says_again '^27 figures compared'
+echo '<html>' >other/results.csv
+check 'something else' status 2 'is not one of datum-compare' datum-compare --diff 'a b' other
+mkdir hidden shown
+head -n 1 'a b/results.csv' | tee hidden/results.csv >shown/results.csv
+echo x,overlap,%,8,0,0,0,0,0,10,1,0,1 >>hidden/results.csv
+echo x,overlap,%,8,90,80,95,85,95,10,1,0,1 >>shown/results.csv
+check 'from nothing' says '^better .* \+90$' datum-compare --diff hidden shown
+check 'to nothing' status 1 '^worse .* -90$' datum-compare --diff shown hidden
 check 'slower' status 1 '^slower +datum over datum-shm +latency +8 ' datum-compare --diff 'a b' slow
 check 'faster' status 0 '^faster +datum over datum-shm +latency +8 ' datum-compare --diff slow 'a b'
 if command -v mpicc.mpich >/dev/null 2>&1 && command -v mpiexec.mpich >/dev/null 2>&1; then

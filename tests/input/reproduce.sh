@@ -81,6 +81,20 @@ wrong 'lacks its provider' '/^provider/d'
 wrong 'lacks its provider or test' '/^test/d'
 check 'no such experiment' status 2 'there is no experiment "three"; there are: one two' "$run" -f mine three
 check 'no such file' status 2 'cannot read' "$run" -f nothing
+check 'a directory of experiments' status 2 'cannot read' "$run" -f /tmp
+check 'none of them' status 2 'no experiment in /dev/null|cannot read /dev/null' "$run" -f /dev/null
+mkdir -p far/here
+check 'a CDPATH' env CDPATH="$PWD/far" "$run" -q -f mine -o here two
+check 'leads nowhere else' test -s here/report.md -a ! -e far/here/report.md
+interrupted() {
+    cp here/report.md before
+    "$run" -f mine -o here one >/dev/null 2>&1 &
+    sleep 1
+    kill $!
+    wait $!
+    [ $? = 130 ] && cmp before here/report.md
+}
+check 'stopped: the old report is there' interrupted
 check 'those that are there' says '^chunk +.*modelled' "$run" -l
 check 'basic against piggyback' "$run" -q -o out piggyback
 check 'three writes a message, and tails' grep -Eq '^- basic: [23]\.[0-9]+ RDMA writes' out/report.md

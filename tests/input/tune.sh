@@ -75,6 +75,20 @@ bad 'which provider\?' 'provider'
 bad 'datum-shm is there already' 'provider datum-shm' 'provider datum-shm'
 bad '"eager-limit" comes before the first' 'eager-limit 64k'
 check_fails 'no such file' 'DATUM_TUNE: cannot open /no/such' env DATUM_TUNE=/no/such timeout 20 mpiexec -n 1 datum-bench --test barrier --quick
+check_fails 'a directory' '/tmp is no file' env DATUM_TUNE=/tmp timeout 20 mpiexec -n 1 datum-bench --test barrier --quick
+check_fails 'a file without an end' '/dev/zero is no file' env DATUM_TUNE=/dev/zero timeout 20 mpiexec -n 1 datum-bench --test barrier --quick
+rm config/datum/tune
+mkfifo config/datum/tune
+check 'a pipe at the default place' says 'datum/tune is no file; the file is not used' found
+if [ "$(id -u)" = 0 ]; then
+    skip_one 'a file that root cannot read'
+else
+    rm config/datum/tune
+    : >config/datum/tune
+    chmod 0 config/datum/tune
+    check 'one that may not be read' says 'cannot open .*Permission denied; the file is not used' found
+fi
+rm -f config/datum/tune
 echo 'bcast binomial' >the.tune
 check_fails 'no tuning file' 'comes before the first "provider NAME"' with
 : >the.tune
@@ -99,6 +113,9 @@ check_fails 'no value' '--ranks needs a value' datum-tune --ranks
 check_fails 'wrong part' '--only wants transfers or collectives' datum-tune --only all
 check_fails 'wrong ranks' 'wants numbers from 2, not "1"' datum-tune --ranks 1
 check_fails 'wrong sizes' '--sizes wants MIN:MAX' datum-tune --sizes 8
+check_fails 'sizes backwards' '--sizes wants MIN:MAX' timeout 20 datum-tune --sizes 16:8
+check_fails 'sizes out of range' '--sizes wants MIN:MAX' timeout 20 datum-tune --sizes 8:2147483648
+check_fails 'ranks out of range' 'wants numbers from 2, not "99999999999999999999"' datum-tune --ranks 99999999999999999999
 check_fails 'wrong rounds' '--rounds wants a number' datum-tune --rounds none
 check_fails 'unknown collective' '"bcats" is no collective.*bcast' datum-tune --collectives bcats
 check_fails 'no choice' '"neighbor_alltoall" is no collective with several' \

@@ -74,6 +74,14 @@ static void choose(void)
     CHECK(strstr(dm_err_detail(), "three, one") != NULL);
     CHECK(strstr(dm_err_detail(), path) != NULL);
     dm_conf_free(&conf);
+
+    write_conf(
+        GOOD("one") "\"two words, or three\" u2.0 nonthreadsafe default lib.so v.1.0 \"\" \"\"\n");
+    CHECK_EQ(dm_conf_read(path, false, &conf), DM_OK);
+    CHECK_EQ(dm_conf_select(&conf, "two words, or three"), DM_OK);
+    CHECK_EQ(conf.n_entries, 1);
+    CHECK_STR(conf.entries[0].name, "two words, or three");
+    dm_conf_free(&conf);
 }
 
 static void refused(const char *text, const char *expect, int line)
