@@ -203,9 +203,10 @@ static void explain_locks(struct dm_adapt *adapt)
                     is_forced ? " (DATUM_RMA_ATOMIC)" : "");
     else
         dm_log_info("locks of windows: %s%s",
-                    has_words ? is_far ? "words in shared memory; other hosts' processes ask by messages"
-                                       : "words in shared memory"
-                              : "messages to their owner",
+                    has_words
+                        ? is_far ? "words in shared memory; other hosts' processes ask by messages"
+                                 : "words in shared memory"
+                        : "messages to their owner",
                     is_forced ? "; no provider has fetch-and-add (DATUM_RMA_ATOMIC)" : "");
 }
 

@@ -151,8 +151,8 @@ static bool write_once(struct loop *loop, size_t len, unsigned char mark, uint64
     rmr.virtual_address = (DAT_VADDR)(uintptr_t)loop->mem;
     rmr.segment_length = (DAT_SEG_LENGTH)len;
     rmr.rmr_context = loop->lmr.rctx;
-    if (DAT_EP_POST_RDMA_WRITE(loop->self.out, 1, &lmr, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG) !=
-        DAT_SUCCESS)
+    if (DAT_EP_POST_RDMA_WRITE(loop->self.out, 1, &lmr, cookie, &rmr,
+                               DAT_COMPLETION_DEFAULT_FLAG) != DAT_SUCCESS)
         return false;
     while (!is_done || atomic_load_explicit(&loop->answered, memory_order_acquire) != n) {
         if (dm_loop_next(&loop->self, &event)) {
@@ -216,7 +216,8 @@ static bool post_immediate(struct loop *loop)
     lmr.virtual_address = (DAT_VADDR)(uintptr_t)(loop->mem + AREA_LEN - IMM_LEN);
     lmr.segment_length = IMM_LEN;
     lmr.lmr_context = loop->lmr.lctx;
-    if (DAT_EP_POST_RECV(loop->self.in, 1, &lmr, cookie, DAT_COMPLETION_DEFAULT_FLAG) != DAT_SUCCESS)
+    if (DAT_EP_POST_RECV(loop->self.in, 1, &lmr, cookie, DAT_COMPLETION_DEFAULT_FLAG) !=
+        DAT_SUCCESS)
         return false;
     lmr.virtual_address = (DAT_VADDR)(uintptr_t)(loop->mem + AREA_LEN);
     rmr.virtual_address = (DAT_VADDR)(uintptr_t)loop->mem;

@@ -18,7 +18,7 @@ enum { WRITE, READ, USERS, WORDS };
 #define WAITED_PART 16                /* of the time waited, until the next look, */
 #define PAUSE_MOST  UINT64_C(5000000) /* but not longer than that, ns */
 #define SLEEP_LEAST UINT64_C(100000)  /* a pause that is worth sleeping in */
-#define PATIENCE    UINT64_C(500000)  /* ns of looking before that, when processes outnumber cores */
+#define PATIENCE    UINT64_C(500000) /* ns of looking before that, when processes outnumber cores */
 
 struct add {
     struct dm_rdma rdma;
@@ -69,10 +69,11 @@ static int do_adds(struct dm_win *win, int rank, struct add *adds, int n)
     }
     if (err == DM_OK)
         return DM_OK;
-    return DM_FAIL(err,
-                   "the lock of rank %d of the window (process %d on %s): its fetch-and-add failed, "
-                   "or may have been done when the connection broke, after which it is not repeated",
-                   rank, proc, dm_world.host_of(dm_world.host_arg, proc));
+    return DM_FAIL(
+        err,
+        "the lock of rank %d of the window (process %d on %s): its fetch-and-add failed, "
+        "or may have been done when the connection broke, after which it is not repeated",
+        rank, proc, dm_world.host_of(dm_world.host_arg, proc));
 }
 
 /* Others get on meanwhile: on this core, and in this process. */
@@ -166,8 +167,8 @@ void dm_rma_atomic_offer(struct dm_win *win, struct dm_win_part *mine)
     if (dm_cfg()->rma == DM_RMA_EMULATED || dm_cfg()->rma_atomic == DM_RMA_ATOMIC_NO ||
         (!is_any && win->node != NULL) || win->comm->size == 1)
         return;
-    win->words = dm_adapt_words_new(dm_chan_adapt(dm_world.chan), WORDS, is_far(win), is_any,
-                                    &mine->lock);
+    win->words =
+        dm_adapt_words_new(dm_chan_adapt(dm_world.chan), WORDS, is_far(win), is_any, &mine->lock);
 }
 
 void dm_rma_atomic_start(struct dm_win *win)

@@ -13,7 +13,7 @@
 #define N         2
 #define ADDS      4 /* at one time */
 #define TURNS     60
-#define SCHEDULES 150
+#define SCHEDULES 60
 #define LIMIT_NS  20000000000u
 
 struct add {
@@ -212,9 +212,9 @@ static void check_word(int r)
     struct add look = {.rdma.done = on_done, .is_busy = true, .owner = r};
     uint64_t value;
 
-    CHECK_EQ(dm_adapt_fetch_add(side->adapt, r, &look.rdma, side->words, &side->key, 1, 0,
-                                &look.old),
-             DM_OK);
+    CHECK_EQ(
+        dm_adapt_fetch_add(side->adapt, r, &look.rdma, side->words, &side->key, 1, 0, &look.old),
+        DM_OK);
     CHECK(!look.is_busy);
     value = look.old;
     side->seen[value]--;

@@ -154,7 +154,7 @@ static struct {
     int n_sends;
     int n_reads;
     int n_atomics[2]; /* by rail */
-    int most_reads; /* outstanding on an endpoint */
+    int most_reads;   /* outstanding on an endpoint */
     int n_signalled;
     int n_inside;   /* calls under way, but for waits */
     int n_overlaps; /* that began during another one */

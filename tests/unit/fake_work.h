@@ -320,7 +320,8 @@ static void fake_break(struct fake_ep *ep)
     for (end = &peer->late; *end != NULL;)
         end = &(*end)->next;
     for (const struct fake_work *work = ep->work; work != NULL; work = work->next) {
-        if (work->op == FAKE_FETCH_ADD && fake_random() % 2 == 0) /* done, though nobody hears of it */
+        if (work->op == FAKE_FETCH_ADD &&
+            fake_random() % 2 == 0) /* done, though nobody hears of it */
             *(uint64_t *)(uintptr_t)work->remote += work->add;
         if (work->op == DAT_DTO_RDMA_READ || work->op == FAKE_FETCH_ADD || fake_random() % 4 == 0)
             break;
