@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "dapl_adapt/atomic.h"
 #include "dapl_adapt/card.h"
 #include "dapl_adapt/eager.h"
 #include "dapl_adapt/probe_loop.h"
@@ -322,6 +323,7 @@ static void free_all(struct dm_adapt *adapt)
 {
     stop_servers(adapt);
     dm_conn_free_all(adapt);
+    dm_atomic_free(adapt);
     dm_reg_cache_fini(&adapt->cache);
     for (int i = 0; i < adapt->n_ias; i++) {
         dm_lmr_free(&adapt->probe_lmr[i]);

@@ -83,6 +83,7 @@ struct dm_adapt {
     _Atomic(struct dm_conn *) all;    /* those that exist, newest first */
     struct dm_reg_cache cache;
     struct dm_imms imms;
+    struct dm_atomics *atomics; /* NULL: not needed yet (rma_atomic.c) */
     char *probe; /* DM_PROBE_LEN bytes for peers to read, and as many to measure with */
     struct dm_lmr probe_lmr[DM_RAILS_MAX];
     struct dm_conf conf;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "dapl_adapt/adapt.h"
+#include "dapl_adapt/atomic.h"
 #include "dapl_adapt/rails.h"
 #include "util/cfg.h"
 #include "util/err.h"
@@ -183,6 +184,32 @@ static void explain_progress(const struct dm_adapt *adapt)
                     : "");
 }
 
+/* How windows lock, as far as this process can tell. */
+static void explain_locks(struct dm_adapt *adapt)
+{
+    bool is_far = !dm_rails_is_one_host(&adapt->job);
+    bool has_words = dm_adapt_can_map(adapt);
+    bool is_forced = dm_cfg()->rma_atomic == DM_RMA_ATOMIC_YES;
+    const struct dm_ia *ia = NULL;
+
+    if (adapt->n_ias == 0)
+        return;
+    if (dm_cfg()->rma == DM_RMA_EMULATED)
+        has_words = is_forced = false;
+    else if (is_forced || (!has_words && dm_cfg()->rma_atomic == DM_RMA_ATOMIC_AUTO))
+        ia = dm_atomic_rail(adapt, is_far, is_forced);
+    if (ia != NULL)
+        dm_log_info("locks of windows: fetch-and-add over %s, by their owner too%s", ia->name,
+                    is_forced ? " (DATUM_RMA_ATOMIC)" : "");
+    else
+        dm_log_info("locks of windows: %s%s",
+                    has_words
+                        ? is_far ? "words in shared memory; other hosts' processes ask by messages"
+                                 : "words in shared memory"
+                        : "messages to their owner",
+                    is_forced ? "; no provider has fetch-and-add (DATUM_RMA_ATOMIC)" : "");
+}
+
 void dm_adapt_explain(struct dm_adapt *adapt)
 {
     int n_up = 0;
@@ -203,6 +230,7 @@ void dm_adapt_explain(struct dm_adapt *adapt)
                     adapt->ias[i]->library);
     explain_rails(adapt);
     explain_progress(adapt);
+    explain_locks(adapt);
     if (adapt->refused != NULL)
         dm_log_info("not used:\n%s", adapt->refused);
 }

@@ -25,6 +25,10 @@
 #define DM_IA_ADDR_MAX DM_PROBE_ADDR_MAX
 
 struct dm_adapt;
+struct dm_loop;
+
+/* Does a fetch-and-add of the process' own word work? (rma_atomic.c) */
+enum dm_atomics_state { DM_ATOMICS_UNTRIED, DM_ATOMICS_NONE, DM_ATOMICS_WORK };
 
 /* What DATUM_STATS tells of a rail. */
 struct dm_ia_counts {
@@ -34,7 +38,8 @@ struct dm_ia_counts {
     uint64_t n_wakes;    /* and times that an event ended that */
     uint64_t n_writes;   /* posts besides those of records: RDMA writes, */
     uint64_t n_imms;     /* of them with an immediate value, */
-    uint64_t n_reads;    /* RDMA reads */
+    uint64_t n_reads;    /* RDMA reads, */
+    uint64_t n_atomics;  /* fetch-and-adds, */
     uint64_t n_sends;    /* and sends */
     uint64_t rdma_len;   /* bytes moved by RDMA for this side */
     uint64_t n_records;  /* of connections that have moved on; also in n_writes or n_sends */
@@ -104,6 +109,9 @@ struct dm_ia {
     struct dm_ia_counts counts;
     unsigned char echo[8]; /* where reads go that only tell something */
     struct dm_lmr echo_lmr;
+    enum dm_atomics_state atomics;
+    struct dm_loop *self; /* where they work: to its own words */
+    bool is_self_down;    /* which has to be connected again */
     /* the connection server */
     pthread_t server;
     bool has_server;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "dapl_adapt/adapt.h"
+#include "dapl_adapt/atomic.h"
 #include "dapl_adapt/eager.h"
 #include "dapl_adapt/serial.h"
 #include "util/err.h"
@@ -326,7 +327,9 @@ static void tell_done(struct dm_adapt *adapt)
         err = rdma->err;
         if (rdma->owns_mr)
             dm_adapt_unreg(adapt, rdma->mr);
-        if (err != DM_OK)
+        if (dm_unlikely(rdma->is_atomic))
+            dm_atomic_done(adapt, rdma);
+        else if (err != DM_OK)
             DM_FAIL(err, "%s", rdma->conn->why);
         rdma->done(rdma, err);
     }

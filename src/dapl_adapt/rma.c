@@ -8,11 +8,12 @@
  * placed, it is followed by a read of its last byte, which cannot overtake it. Every part is
  * signalled; the transfer is done when all parts have come back. A lane remembers what is
  * posted, so that it can be posted again when the endpoint is gone: the same bytes to the same
- * place. Parts complete in order, but nothing breaks if they do not.
+ * place. Only atomic operations (rma_atomic.c) are not. Parts complete in order, but nothing breaks if they do not.
  */
 #include <string.h>
 
 #include "dapl_adapt/adapt.h"
+#include "dapl_adapt/atomic.h"
 #include "dapl_adapt/eager.h"
 #include "dapl_adapt/serial.h"
 #include "dapl_adapt/stripe.h"
@@ -106,13 +107,29 @@ void dm_rma_completed(struct dm_conn *conn, struct dm_lane *lane, uint32_t place
     }
 }
 
+/* Atomic operations stay on their rail: those that were not even posted are to be started again. */
+static void drop_atomics(struct dm_adapt *adapt, struct dm_lane *lane)
+{
+    struct dm_rdma *next;
+    struct dm_rdma *rdma = lane->queue_head;
+
+    lane->queue_head = lane->queue_tail = NULL;
+    for (; rdma != NULL; rdma = next) {
+        next = rdma->next;
+        if (rdma->is_atomic)
+            dm_atomic_finish(adapt, rdma, DM_EAGAIN);
+        else
+            enqueue(lane, rdma);
+    }
+}
+
 void dm_rma_requeue(struct dm_conn *conn, struct dm_lane *lane, struct dm_lane *to)
 {
     struct dm_part *part;
     struct dm_rdma *rdma;
 
-    (void)conn;
     lane->n_reads = 0;
+    drop_atomics(conn->adapt, lane);
     for (rdma = lane->queue_head; rdma != NULL; rdma = rdma->next)
         rewind_late(lane, rdma);
     while (lane != to && (rdma = lane->queue_head) != NULL) {
@@ -126,6 +143,10 @@ void dm_rma_requeue(struct dm_conn *conn, struct dm_lane *lane, struct dm_lane *
         if (rdma == NULL)
             continue;
         rdma->n_posted--;
+        if (rdma->is_atomic) { /* it may have been done */
+            dm_atomic_finish(conn->adapt, rdma, DM_EPEER);
+            continue;
+        }
         if (part->local < rdma->local) {
             lane->ia->counts.again_len += rdma->local - part->local;
             rdma->left += rdma->local - part->local;
@@ -180,6 +201,8 @@ static DAT_RETURN post_part(struct dm_conn *conn, struct dm_lane *lane, struct d
     dm_serial_enter(lane->ia->is_serial);
     if (dm_unlikely(rdma->has_imm) && len == rdma->left)
         rc = dm_imm_post(lane->ia, link->ep, &lmr, cookie, &rmr, rdma->imm);
+    else if (dm_unlikely(rdma->is_atomic))
+        rc = dm_atomic_post(lane->ia, link->ep, &lmr, cookie, &rmr, rdma->add);
     else if (takes_read(rdma))
         rc = DAT_EP_POST_RDMA_READ(link->ep, 1, &lmr, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG);
     else
@@ -193,7 +216,8 @@ static DAT_RETURN post_part(struct dm_conn *conn, struct dm_lane *lane, struct d
     lane->n_reads += takes_read(rdma);
     lane->ia->n_signalled++;
     lane->ia->counts.rdma_len += len;
-    *(takes_read(rdma) ? &lane->ia->counts.n_reads : &lane->ia->counts.n_writes) += 1;
+    if (!rdma->is_atomic)
+        *(takes_read(rdma) ? &lane->ia->counts.n_reads : &lane->ia->counts.n_writes) += 1;
     rdma->n_posted++;
     rdma->local += len;
     rdma->remote += len;
@@ -293,6 +317,7 @@ static int start(struct dm_conn *conn, struct dm_rdma *rdma, void *local, struct
     rdma->is_read = is_read;
     rdma->has_imm = imm != NULL;
     rdma->imm = imm != NULL ? *imm : 0;
+    rdma->is_atomic = false;
     rdma->is_queued = false;
     rdma->stripes = NULL;
     if (conn->tx.is_lost)

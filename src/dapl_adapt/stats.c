@@ -116,6 +116,7 @@ static void add_posts(struct list *list, const struct dm_adapt *adapt)
         sum.n_writes += counts->n_writes;
         sum.n_imms += counts->n_imms;
         sum.n_reads += counts->n_reads;
+        sum.n_atomics += counts->n_atomics;
         sum.n_sends += counts->n_sends;
     }
     dm_conn_for_each (conn, adapt) {
@@ -124,10 +125,11 @@ static void add_posts(struct list *list, const struct dm_adapt *adapt)
         else
             sum.n_writes += conn->tx.n_posted - conn->tx.n_before;
     }
-    add(list, "posts", "", sum.n_writes + sum.n_reads + sum.n_sends);
+    add(list, "posts", "", sum.n_writes + sum.n_reads + sum.n_atomics + sum.n_sends);
     add(list, "  RDMA writes", "", sum.n_writes);
     add(list, "  with immediate value", "", sum.n_imms);
     add(list, "  RDMA reads", "", sum.n_reads);
+    add(list, "  fetch-and-adds", "", sum.n_atomics);
     add(list, "  sends", "", sum.n_sends);
     add(list, "reading or the pipe: trials", "", n_trials);
     add(list, "  changes", "", n_changes);

@@ -230,4 +230,16 @@ uint32_t dm_rma_word_ticket(struct dm_win *win);
 /* Is it this ticket's turn? If so the lock is held; else a WAKE packet comes when it may be. */
 bool dm_rma_word_try(struct dm_win *win, uint32_t ticket, int mode);
 
+/* ---- locks by a provider's fetch-and-add (lock_atomic.c) ---- */
+
+/* Make this process' words, if the window may need such locks. Before the exchange of parts, */
+void dm_rma_atomic_offer(struct dm_win *win, struct dm_win_part *mine);
+/* and behind it: the same on all ranks, win->words or none. */
+void dm_rma_atomic_start(struct dm_win *win);
+void dm_rma_atomic_free(struct dm_win *win);
+/* Take the lock of a rank; waits. DM_EPEER. */
+int dm_rma_atomic_lock(struct dm_win *win, int rank, int mode);
+/* Give it back; waits until the next one can have it. DM_EPEER. */
+int dm_rma_atomic_unlock(struct dm_win *win, int rank, int mode);
+
 #endif

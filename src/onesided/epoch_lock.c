@@ -3,7 +3,8 @@
  *
  * Processes of the target's host take its lock by atomics on a word (lock_word.c). Others ask by
  * a packet and the target's progress engine takes the word for them, in order of arrival; or, where
- * there are no such words, grants the lock itself (target.c), to itself, too.
+ * there are no such words, grants the lock itself (target.c), to itself, too. In some windows all
+ * processes take all locks by a provider's fetch-and-add instead (lock_atomic.c).
  */
 #include "onesided/ctl.h"
 
@@ -42,7 +43,9 @@ int dm_rma_lock(struct dm_win *win, int rank, int mode)
     if (rank == win->comm->rank && win->node != NULL && win->node->n_leaders > 1)
         dm_chan_progress_test(dm_world.chan);
     /* hosts have a block each, or none has: then the lock is not a word */
-    if (dm_likely(peer->seat >= 0))
+    if (dm_unlikely(win->words != NULL))
+        err = dm_rma_atomic_lock(win, rank, mode);
+    else if (dm_likely(peer->seat >= 0))
         err = dm_rma_word_lock(win, rank, mode);
     else
         err = ask_lock(win, rank, win->node != NULL ? mode | DM_RMA_BY_WORD : mode);
@@ -117,6 +120,8 @@ static int release_lock(struct dm_win *win, int rank)
     if (peer->is_nocheck)
         return DM_OK;
     forget(win, rank);
+    if (dm_unlikely(win->words != NULL))
+        return dm_rma_atomic_unlock(win, rank, peer->lock_mode);
     if (peer->seat < 0)
         return dm_rma_note(win, rank, DM_PKT_RMA_UNLOCK,
                            win->node != NULL ? peer->lock_mode | DM_RMA_BY_WORD : 0);

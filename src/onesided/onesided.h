@@ -19,7 +19,8 @@ struct dm_win_part {
     uint64_t base;
     uint64_t size;
     struct dm_rkey rkey;
-    int32_t handle; /* of the window in that process */
+    struct dm_word_key lock; /* where its locks are fetched and added to; rail 0: nowhere */
+    int32_t handle;          /* of the window in that process */
     uint32_t disp_unit;
     uint32_t is_direct; /* registered: RDMA can reach it */
     /* a memory file that processes of its host may map; fd -1: none */
@@ -72,6 +73,7 @@ struct dm_win {
     uint32_t n_notices[32]; /* fences over several hosts: from others, by round */
     uint32_t n_flushes;
     struct dm_rma_node *node; /* NULL: locks, fences and so on go by packets */
+    struct dm_words *words;   /* all its locks are taken by fetch-and-add of these; or NULL */
     bool is_mapped;           /* others address my part, or I theirs: see dm_rma_combine */
     struct dm_list regions;   /* attached to a dynamic window (win_dynamic.c) */
     struct dm_group *start_group;

@@ -198,6 +198,7 @@ struct dm_rma_state {
         uint64_t n_updates;      /* updates by reading and writing */
         uint64_t n_packets;      /* with data or questions; sent */
         uint64_t n_locks_word;   /* taken by a word */
+        uint64_t n_locks_atomic; /* by a provider's fetch-and-add */
         uint64_t n_locks_asked;  /* by a packet to the target */
         uint64_t n_syncs_word;   /* fences, posts, completes by stores */
         uint64_t n_syncs_packet; /* by packets */

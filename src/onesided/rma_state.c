@@ -15,6 +15,7 @@ int dm_onesided_stats(struct dm_adapt_stat *stats, int max)
         {"  halves by waiting targets", "", dm_rma_state.counts.n_shared},
         {"  packets", "", dm_rma_state.counts.n_packets},
         {"  locks by word", "", dm_rma_state.counts.n_locks_word},
+        {"  locks by fetch-and-add", "", dm_rma_state.counts.n_locks_atomic},
         {"  locks by message", "", dm_rma_state.counts.n_locks_asked},
         {"  synchronizations by word", "", dm_rma_state.counts.n_syncs_word},
         {"  synchronizations by message", "", dm_rma_state.counts.n_syncs_packet},

@@ -24,6 +24,7 @@ static void release(struct dm_win *win)
     dm_rma_unmap_all(win);
     dm_rma_detach_all(win);
     dm_rma_ctl_free(win);
+    dm_rma_atomic_free(win);
     if (win->flavor == MPI_WIN_FLAVOR_ALLOCATE && win->base != NULL)
         dm_adapt_mem_free(adapt, win->base, win->mr);
     else if (win->mr != NULL)
@@ -108,11 +109,14 @@ static int exchange_parts(struct dm_win *win)
 
     dm_rma_map_offer(win, &mine);
     dm_rma_ctl_offer(win, &mine);
+    dm_rma_atomic_offer(win, &mine);
     if (mine.is_direct)
         dm_adapt_rkey(win->mr, &mine.rkey);
     /* who has all parts may begin, by mapping mine or by packets */
     win->is_mapped = true;
     err = dm_allgather(&mine, sizeof(mine), byte, win->parts, sizeof(mine), byte, win->comm);
+    if (err == DM_OK)
+        dm_rma_atomic_start(win);
     if (err == DM_OK)
         err = dm_rma_ctl_start(win);
     win->is_mapped = is_mapped;

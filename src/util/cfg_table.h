@@ -75,6 +75,10 @@
       "target's processor applies; direct: loads and stores or RDMA wherever the target's memory " \
       "can be reached, packets for nothing but the rest; auto: direct, and by the target's "       \
       "processor where that is faster")                                                            \
+    X(RMA_ATOMIC, ENUM, "auto", rma_atomic,                                                        \
+      "auto|yes|no: whether locks of windows are taken by the provider's fetch-and-add; auto: "    \
+      "when the processes of a host share no memory for them, and no processor has to carry it "   \
+      "out; yes: wherever a provider has it")                                                      \
     X(RECONNECT, USEC, "10s", reconnect,                                                           \
       "how long a broken connection is tried again over all rails before the loss is final; 0: "   \
       "lost at once")                                                                              \

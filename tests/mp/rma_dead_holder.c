@@ -1,4 +1,4 @@
-/* test: np=2,3 exit=nonzero timeout=20 warn=.* */
+/* test: np=2,3 cfg=RMA_ATOMIC=auto|yes exit=nonzero timeout=20 warn=.* */
 /*
  * A process that ends while it holds a lock: the job ends, whoever waits for the lock too.
  */

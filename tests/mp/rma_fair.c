@@ -1,4 +1,4 @@
-/* test: np=1,2,3,4,8 timeout=60 */
+/* test: np=1,2,3,4,8 cfg=RMA_ATOMIC=auto|yes timeout=60 */
 /*
  * Locks are fair: ranks that ask for one part's lock again and again, exclusive or shared, with
  * holds of different length, all get their share. What counts is grants, not time: how many all

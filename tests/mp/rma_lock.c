@@ -1,4 +1,4 @@
-/* test: np=1,2,4 cfg=RMA=auto|emulated timeout=60 */
+/* test: np=1,2,4 cfg=RMA=auto|emulated,RMA_ATOMIC=auto|yes timeout=60 */
 /*
  * Passive target: exclusive locks make read-modify-write safe, shared locks let
  * accumulates run together, lock_all with flushes, locks of one's own part, fairness.

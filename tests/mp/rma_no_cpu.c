@@ -1,4 +1,4 @@
-/* test: np=2,3 prov=datum-shm timeout=60 */
+/* test: np=2,3 prov=datum-shm cfg=RMA_ATOMIC=auto|yes timeout=60 */
 /*
  * A target that computes without a call of MPI: locks, puts, gets, updates and flushes at it
  * go on, and it sees what they did. Only where its memory and the locks can be addressed is that

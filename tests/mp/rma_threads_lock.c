@@ -1,4 +1,4 @@
-/* test: np=2,3 cfg=RMA=auto|emulated timeout=30 */
+/* test: np=2,3 cfg=RMA=auto|emulated,RMA_ATOMIC=auto|yes timeout=30 */
 /*
  * Under MPI_Win_lock_all several threads use a part for the first time while its owner has it locked for
  * itself: they wait together, and the epoch ends.

@@ -1,4 +1,4 @@
-/* test: np=2,4,5 timeout=60 */
+/* test: np=2,4,5 cfg=RMA_ATOMIC=auto|yes timeout=60 */
 /*
  * Windows that are used as soon as this process has made them, and freed as soon as its locks are
  * given back.

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include <dat2/udat.h>
+#include <dat2/dat_ib_extensions.h>
 #include <dat2/dat_registry.h>
 
 #include "fake_obj.h"
@@ -60,6 +61,8 @@ static DAT_RETURN fake_ia_query(DAT_IA_HANDLE h, DAT_EVD_HANDLE *async, DAT_IA_A
         attr->max_iov_segments_per_rdma_write = 4;
         attr->max_rdma_read_per_ep_in = fake.max_reads_in;
         attr->max_rdma_read_per_ep_out = fake.max_reads;
+        if (fake.has_atomics)
+            attr->extension_supported = DAT_EXTENSION_IB;
     }
     if (pattr != NULL) {
         memset(pattr, 0, sizeof(*pattr));
@@ -481,12 +484,13 @@ static DAT_RETURN fake_queue(struct fake_ep *ep, int op, int n, const DAT_LMR_TR
     work->n_iov = n;
     memcpy(work->iov, iov, (size_t)n * sizeof(*iov));
     work->remote = remote;
+    work->add = fake.next_add;
     work->cookie = cookie;
     work->is_quiet = (flags & DAT_COMPLETION_SUPPRESS_FLAG) != 0;
     *ep->work_end = work;
     ep->work_end = &work->next;
     ep->n_work++;
-    ep->n_reads += op == DAT_DTO_RDMA_READ;
+    ep->n_reads += op == DAT_DTO_RDMA_READ || op == FAKE_FETCH_ADD;
     if (ep->n_reads > fake.most_reads)
         fake.most_reads = ep->n_reads;
     if ((fake.max_reads > 0 && ep->n_reads > fake.max_reads) ||
@@ -525,6 +529,33 @@ static DAT_RETURN fake_post_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET 
 
     FAKE_ENTER(fake.n_reads++;
                rc = fake_queue(ep, DAT_DTO_RDMA_READ, n, iov, cookie, rmr->virtual_address, flags));
+    return rc;
+}
+
+static DAT_RETURN fake_extended(DAT_HANDLE h, DAT_EXTENDED_OP number, va_list args)
+{
+    const DAT_RMR_TRIPLET *rmr;
+    struct fake_ep *ep = h;
+    DAT_LMR_TRIPLET *iov;
+    DAT_DTO_COOKIE cookie;
+    DAT_COMPLETION_FLAGS flags;
+    DAT_RETURN rc;
+    uint64_t add;
+
+    if (number != (DAT_EXTENDED_OP)DAT_IB_FETCH_AND_ADD_OP)
+        return FAKE_ERR(DAT_MODEL_NOT_SUPPORTED);
+    add = va_arg(args, DAT_UINT64);
+    iov = va_arg(args, DAT_LMR_TRIPLET *);
+    cookie = va_arg(args, DAT_DTO_COOKIE);
+    rmr = va_arg(args, DAT_RMR_TRIPLET *);
+    flags = va_arg(args, DAT_COMPLETION_FLAGS);
+    fake_come();
+    pthread_mutex_lock(&fake.lock);
+    fake.n_atomics[ep->rail]++;
+    fake.next_add = add;
+    rc = fake_queue(ep, FAKE_FETCH_ADD, 1, iov, cookie, rmr->virtual_address, flags);
+    pthread_mutex_unlock(&fake.lock);
+    fake_go();
     return rc;
 }
 
@@ -583,6 +614,7 @@ static void fake_register(const char *path)
     fake_prov.ep_post_recv_func = fake_post_recv;
     fake_prov.ep_post_rdma_write_func = fake_post_write;
     fake_prov.ep_post_rdma_read_func = fake_post_read;
+    fake_prov.handle_extendedop_func = fake_extended;
     for (int i = 0; i < 2; i++) {
         memset(&info, 0, sizeof(info));
         snprintf(info.ia_name, sizeof(info.ia_name), "%s", names[i]);

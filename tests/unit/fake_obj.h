@@ -14,6 +14,8 @@
 
 #define FAKE_ERR(type) ((DAT_RETURN)(DAT_CLASS_ERROR | (type)))
 
+#define FAKE_FETCH_ADD (-1) /* beside enum DAT_DTOS, for struct fake_work */
+
 enum fake_kind { FAKE_IA = 1, FAKE_EVD, FAKE_EP, FAKE_LMR, FAKE_PZ, FAKE_PSP, FAKE_CR };
 
 struct fake_obj {
@@ -35,10 +37,11 @@ struct fake_ep;
 struct fake_work {
     struct fake_work *next;
     struct fake_ep *ep;
-    int op; /* DAT_DTO_SEND, RDMA_WRITE, RDMA_READ */
+    int op; /* DAT_DTO_SEND, RDMA_WRITE, RDMA_READ, or a fetch-and-add */
     DAT_LMR_TRIPLET iov[8];
     int n_iov;
     uint64_t remote;
+    uint64_t add;
     DAT_DTO_COOKIE cookie;
     bool is_quiet;
 };
@@ -143,17 +146,21 @@ static struct {
     bool is_slow;               /* calls take long enough to meet another one */
     int max_reads;              /* of an endpoint; more break the connection; 0: any */
     int max_reads_in;           /* the same, of the peer's */
+    bool has_atomics;           /* it has the extensions, */
+    bool breaks_atomics;        /* which do nothing */
     /* counts */
     int n_connects;
     int n_writes;
     int n_sends;
     int n_reads;
-    int most_reads; /* outstanding on an endpoint */
+    int n_atomics[2]; /* by rail */
+    int most_reads;   /* outstanding on an endpoint */
     int n_signalled;
     int n_inside;   /* calls under way, but for waits */
     int n_overlaps; /* that began during another one */
     int n_crossed;  /* acceptors that ended a connection at the same time as its connector */
     uint32_t next_key;
+    uint64_t next_add; /* of the fetch-and-add that is posted next */
 } fake;
 
 static DAT_PROVIDER fake_prov;

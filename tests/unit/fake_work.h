@@ -167,6 +167,33 @@ static void fake_check_short(const struct fake_work *work)
     }
 }
 
+static void fake_done(struct fake_ep *ep, size_t len)
+{
+    struct fake_work *work = ep->work;
+
+    if (!work->is_quiet) {
+        fake.n_signalled++;
+        fake_dto(ep->req_evd, ep, work->cookie, DAT_DTO_SUCCESS, len);
+    }
+    ep->work = work->next;
+    if (ep->work == NULL)
+        ep->work_end = &ep->work;
+    ep->n_work--;
+    ep->n_reads -= work->op == DAT_DTO_RDMA_READ || work->op == FAKE_FETCH_ADD;
+    free(work);
+}
+
+static void fake_fetch_add(struct fake_ep *ep)
+{
+    const struct fake_work *work = ep->work;
+    uint64_t *word = (uint64_t *)(uintptr_t)work->remote;
+
+    *(uint64_t *)(uintptr_t)work->iov[0].virtual_address = *word;
+    if (!fake.breaks_atomics)
+        *word += work->add;
+    fake_done(ep, sizeof(*word));
+}
+
 /* Do one piece of work; false: it has to wait (no receive posted). */
 static bool fake_do(struct fake_ep *ep)
 {
@@ -186,6 +213,10 @@ static bool fake_do(struct fake_ep *ep)
     }
     while (work->op != DAT_DTO_RDMA_WRITE && peer->late != NULL)
         fake_arrive(peer);
+    if (work->op == FAKE_FETCH_ADD) {
+        fake_fetch_add(ep);
+        return true;
+    }
     if (work->op == DAT_DTO_RDMA_WRITE && fake.is_late)
         fake_place_later(peer, work);
     for (int i = 0; i < work->n_iov; i++) {
@@ -215,16 +246,7 @@ static bool fake_do(struct fake_ep *ep)
         fake_dto(peer->recv_evd, peer, recv->cookie, DAT_DTO_SUCCESS, len);
         free(recv);
     }
-    if (!work->is_quiet) {
-        fake.n_signalled++;
-        fake_dto(ep->req_evd, ep, work->cookie, DAT_DTO_SUCCESS, len);
-    }
-    ep->work = work->next;
-    if (ep->work == NULL)
-        ep->work_end = &ep->work;
-    ep->n_work--;
-    ep->n_reads -= work->op == DAT_DTO_RDMA_READ;
-    free(work);
+    fake_done(ep, len);
     return true;
 }
 
@@ -298,7 +320,10 @@ static void fake_break(struct fake_ep *ep)
     for (end = &peer->late; *end != NULL;)
         end = &(*end)->next;
     for (const struct fake_work *work = ep->work; work != NULL; work = work->next) {
-        if (work->op == DAT_DTO_RDMA_READ || fake_random() % 4 == 0)
+        if (work->op == FAKE_FETCH_ADD &&
+            fake_random() % 2 == 0) /* done, though nobody hears of it */
+            *(uint64_t *)(uintptr_t)work->remote += work->add;
+        if (work->op == DAT_DTO_RDMA_READ || work->op == FAKE_FETCH_ADD || fake_random() % 4 == 0)
             break;
         *end = fake_capture(work, false);
         if (fake.is_ordered && (*end)->iov[0].segment_length < fake_len(work))

@@ -1,0 +1,30 @@
+/*
+ * A connection of the process to itself over one rail, with queues of its own: for probes, and for
+ * what has to go through the provider though it is one's own memory. Between single calls of
+ * DAT others may be in the provider (serial.h).
+ */
+#ifndef DM_DAPL_ADAPT_LOOP_H
+#define DM_DAPL_ADAPT_LOOP_H
+
+#include "dapl_adapt/ia.h"
+
+struct dm_loop {
+    struct dm_ia *ia;
+    DAT_EVD_HANDLE cm_evd;
+    DAT_EVD_HANDLE dto_evd; /* both ends' completions */
+    DAT_PSP_HANDLE psp;
+    DAT_CONN_QUAL qual;
+    DAT_EP_HANDLE out;
+    DAT_EP_HANDLE in;
+    int n_up;
+    int n_posted; /* by who opened it: what dm_loop_next has still to give before the end */
+    uint64_t nonce;
+};
+
+/* False: no connection came about in that time. dm_loop_close has to follow in any case; twice is no harm. */
+bool dm_loop_open(struct dm_loop *loop, struct dm_ia *ia, uint64_t limit_ns);
+void dm_loop_close(struct dm_loop *loop);
+/* The next completion; false: there is none. */
+bool dm_loop_next(struct dm_loop *loop, DAT_EVENT *event);
+
+#endif

@@ -1,0 +1,190 @@
+/*
+ * Locks by a provider's fetch-and-add: nothing of the target, wherever it is, and whatever it does.
+ *
+ * The same ticket lock as in lock_word.c, in three words of each process. A provider's atomic
+ * operations need not be atomic with the processor's, so that all ranks take all locks of such a window in this way, the
+ * owner and its host's processes included. Nobody can be woken: who has to wait looks at the word,
+ * the more rarely the more are in front of it and the longer it has waited.
+ */
+#include "onesided/ctl.h"
+
+#include "util/cfg.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+/* It is an exclusive holder's turn when WRITE is its ticket, a shared one's when READ is. */
+enum { WRITE, READ, USERS, WORDS };
+
+#define WAITED_PART 16                /* of the time waited, until the next look, */
+#define PAUSE_MOST  UINT64_C(5000000) /* but not longer than that, ns */
+#define SLEEP_LEAST UINT64_C(100000)  /* a pause that is worth sleeping in */
+#define PATIENCE    UINT64_C(500000) /* ns of looking before that, when processes outnumber cores */
+
+struct add {
+    struct dm_rdma rdma;
+    int word;
+    uint64_t n;
+    uint64_t old;
+    int err;
+    bool is_over;
+};
+
+static void over(struct dm_rdma *rdma, int err)
+{
+    struct add *add = dm_container_of(rdma, struct add, rdma);
+
+    add->err = err;
+    add->is_over = true;
+}
+
+/* It belongs to the adaptation layer then, unless it is over. */
+static void start(struct dm_win *win, int rank, struct add *add)
+{
+    int err;
+
+    add->is_over = false;
+    add->rdma.done = over;
+    err = dm_adapt_fetch_add(dm_chan_adapt(dm_world.chan), dm_rma_proc(win, rank), &add->rdma,
+                             win->words, &win->parts[rank].lock, add->word, add->n, &add->old);
+    if (err != DM_OK)
+        over(&add->rdma, err);
+}
+
+/* Do some, in whatever order they come; waits, until all are over even if one fails. */
+static int do_adds(struct dm_win *win, int rank, struct add *adds, int n)
+{
+    int proc = dm_rma_proc(win, rank);
+    int err = DM_OK;
+
+    for (int i = 0; i < n; i++)
+        start(win, rank, &adds[i]);
+    for (int i = 0; i < n; i++) {
+        while (!*(volatile bool *)&adds[i].is_over || adds[i].err == DM_EAGAIN) {
+            dm_chan_progress_wait(dm_world.chan);
+            if (adds[i].is_over && adds[i].err == DM_EAGAIN)
+                start(win, rank, &adds[i]);
+        }
+        if (err == DM_OK)
+            err = adds[i].err;
+    }
+    if (err == DM_OK)
+        return DM_OK;
+    return DM_FAIL(
+        err,
+        "the lock of rank %d of the window (process %d on %s): its fetch-and-add failed, "
+        "or may have been done when the connection broke, after which it is not repeated",
+        rank, proc, dm_world.host_of(dm_world.host_arg, proc));
+}
+
+/* Others get on meanwhile: on this core, and in this process. */
+static void pause_for(struct dm_chan_idle *idle, uint64_t ns)
+{
+    uint64_t until = dm_clock_ns() + ns;
+
+    uint64_t now;
+
+    do {
+        bool is_tired = dm_chan_progress_spin(dm_world.chan, idle);
+
+        now = dm_clock_ns();
+        if (is_tired && now + SLEEP_LEAST <= until)
+            dm_chan_sleep(dm_world.chan, idle, (until - now) / 1000);
+    } while (now < until);
+}
+
+/* Each in front takes at least as long as a look does. */
+static int wait_turn(struct dm_win *win, int rank, int word, uint64_t ticket, uint64_t now)
+{
+    struct dm_chan_idle idle = {.is_crowded = dm_chan_is_crowded(dm_world.chan),
+                                .patience = PATIENCE};
+    uint64_t since = dm_clock_ns();
+    uint64_t least_ns = PAUSE_MOST;
+    int err = DM_OK;
+
+    while (now != ticket && err == DM_OK) {
+        struct add look = {.word = word};
+        uint64_t start_ns = dm_clock_ns();
+
+        err = dm_rma_check_lost(win, -1);
+        if (err == DM_OK)
+            err = do_adds(win, rank, &look, 1);
+        now = look.old;
+        if (now != ticket && err == DM_OK) {
+            uint64_t look_ns = dm_clock_ns() - start_ns, pause;
+
+            least_ns = look_ns < least_ns ? look_ns : least_ns;
+            pause = (ticket - now - 1) * least_ns + (start_ns - since) / WAITED_PART;
+            pause_for(&idle, pause < PAUSE_MOST ? pause : PAUSE_MOST);
+        }
+    }
+    return err;
+}
+
+int dm_rma_atomic_lock(struct dm_win *win, int rank, int mode)
+{
+    int word = mode == MPI_LOCK_SHARED ? READ : WRITE;
+    struct add adds[] = {{.word = USERS, .n = 1}, {.word = word}};
+    struct add enter = {.word = READ, .n = 1};
+    int err;
+
+    dm_rma_state.counts.n_locks_atomic++;
+    err = do_adds(win, rank, adds, 2);
+    if (err == DM_OK)
+        err = wait_turn(win, rank, word, adds[0].old, adds[1].old);
+    /* the next in the queue may be a shared holder, too */
+    if (err == DM_OK && mode == MPI_LOCK_SHARED)
+        err = do_adds(win, rank, &enter, 1);
+    dm_atomic_fence();
+    return err;
+}
+
+int dm_rma_atomic_unlock(struct dm_win *win, int rank, int mode)
+{
+    struct add adds[] = {{.word = WRITE, .n = 1}, {.word = READ, .n = 1}};
+
+    /* what was stored under the lock is there before */
+    dm_atomic_fence();
+    return do_adds(win, rank, adds, mode == MPI_LOCK_SHARED ? 1 : 2);
+}
+
+/* ---- which windows ---- */
+
+static bool is_far(const struct dm_win *win)
+{
+    int mine = dm_chan_node(dm_world.chan, dm_world.rank);
+
+    for (int i = 0; i < win->comm->size; i++) {
+        if (dm_chan_node(dm_world.chan, dm_rma_proc(win, i)) != mine)
+            return true;
+    }
+    return false;
+}
+
+void dm_rma_atomic_offer(struct dm_win *win, struct dm_win_part *mine)
+{
+    bool is_any = dm_cfg()->rma_atomic == DM_RMA_ATOMIC_YES;
+
+    if (dm_cfg()->rma == DM_RMA_EMULATED || dm_cfg()->rma_atomic == DM_RMA_ATOMIC_NO ||
+        (!is_any && win->node != NULL) || win->comm->size == 1)
+        return;
+    win->words =
+        dm_adapt_words_new(dm_chan_adapt(dm_world.chan), WORDS, is_far(win), is_any, &mine->lock);
+}
+
+void dm_rma_atomic_start(struct dm_win *win)
+{
+    for (int i = 0; i < win->comm->size; i++) {
+        if (win->parts[i].lock.rail == 0 || win->parts[i].lock.rail != win->parts[0].lock.rail) {
+            dm_rma_atomic_free(win);
+            return;
+        }
+    }
+    DM_TRACE(RMA, "locks by fetch-and-add");
+}
+
+void dm_rma_atomic_free(struct dm_win *win)
+{
+    if (win->words != NULL)
+        dm_adapt_words_free(dm_chan_adapt(dm_world.chan), win->words);
+    win->words = NULL;
+}
