@@ -292,7 +292,8 @@ static int move(int pid, uint64_t addr, char *here, size_t len, bool is_write)
 
         if (n <= 0)
             return DM_FAIL(DM_ESYS, "memory of process %d cannot be %s: %s", pid,
-                           is_write ? "written" : "read", n < 0 ? strerror(errno) : "it ended early");
+                           is_write ? "written" : "read",
+                           n < 0 ? strerror(errno) : "it ended early");
         here += n;
         addr += (uint64_t)n;
         len -= (size_t)n;

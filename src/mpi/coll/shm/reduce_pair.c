@@ -7,7 +7,7 @@
 #include "util/host.h"
 
 #define PIECE  ((size_t)64 << 10) /* bytes: stays in the cache until it is folded */
-#define ROUNDS UINT32_MAX         /* of b->n_rounds: unlike any number of rounds of a vector in slots */
+#define ROUNDS UINT32_MAX /* of b->n_rounds: unlike any number of rounds of a vector in slots */
 
 struct pair {
     struct dm_run *run;
