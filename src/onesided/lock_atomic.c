@@ -79,9 +79,7 @@ static int do_adds(struct dm_win *win, int rank, struct add *adds, int n)
 /* Others get on meanwhile: on this core, and in this process. */
 static void pause_for(struct dm_chan_idle *idle, uint64_t ns)
 {
-    uint64_t until = dm_clock_ns() + ns;
-
-    uint64_t now;
+    uint64_t until = dm_clock_ns() + ns, now;
 
     do {
         bool is_tired = dm_chan_progress_spin(dm_world.chan, idle);
