@@ -128,6 +128,8 @@ struct dm_chan {
     uint32_t n_taken;                       /* yields in which somebody else ran (yield.c) */
     uint64_t next_nap;
     uint64_t nap_pause;
+    uint64_t next_move; /* to a core with fewer processes */
+    uint64_t move_pause;
     uint64_t next_yield;
     uint64_t yield_pause;
     int nap_core; /* where the last nap was, -1: nowhere of late */

@@ -13,6 +13,7 @@
 #ifndef DM_CHANNEL_CHANNEL_H
 #define DM_CHANNEL_CHANNEL_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -237,6 +238,16 @@ bool dm_chan_progress_spin(struct dm_chan *chan, struct dm_chan_idle *idle);
 void dm_chan_sleep(struct dm_chan *chan, struct dm_chan_idle *idle, uint64_t max_us);
 /* True when processes outnumber cores, so that waiting should give the core away. */
 bool dm_chan_is_crowded(const struct dm_chan *chan);
+/*
+ * Where processes outnumber cores: go to a core with fewer of them when there are too many on this thread's. The system leaves
+ * those alone that ran a moment ago, so all may go on on one core, where one of them woke the others, while
+ * another idles. n processes of this host say where they are in memory that they share, stride bytes from each other; this
+ * one is number `me`. Once in a while is enough, and costs some 0.1 us.
+ */
+struct dm_chan_core {
+    _Atomic uint32_t number; /* and 1; 0: has not said so yet */
+};
+void dm_chan_spread(struct dm_chan *chan, struct dm_chan_core *first, size_t stride, int n, int me);
 /*
  * fn is called in every pass while it is registered (nonblocking collectives, generalized
  * requests); returns how many things it did. It may remove itself.

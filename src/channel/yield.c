@@ -7,15 +7,23 @@
 #include "channel/chan.h"
 #include "util/clock.h"
 
-#define TAKEN_NS      1500 /* a yield that nobody takes up lasts a fifth of it */
-#define TAKEN_LONG_NS 100000
-#define TAKEN_MOST    8
-#define NAP_PAUSE_MIN UINT64_C(1000000)
-#define NAP_PAUSE_MAX UINT64_C(8000000)
-#define HOLD_MIN      UINT64_C(1000000) /* without yields, after one that was taken up long */
-#define HOLD_MAX      UINT64_C(32000000)
+#define TAKEN_NS       1500 /* a yield that nobody takes up lasts a fifth of it */
+#define TAKEN_LONG_NS  100000
+#define TAKEN_MOST     8
+#define NAP_PAUSE_MIN  UINT64_C(1000000)
+#define NAP_PAUSE_MAX  UINT64_C(8000000)
+#define HOLD_MIN       UINT64_C(1000000) /* without yields, after one that was taken up long */
+#define MOVE_PAUSE_MIN UINT64_C(1000000)
+#define MOVE_PAUSE_MAX UINT64_C(64000000)
+#define HOLD_MAX       UINT64_C(32000000)
 
-/* Go to another core. The thread may run where it could before. */
+/* Go to one of some cores. The thread may run where it could before. */
+static void go_to(const cpu_set_t *some, const cpu_set_t *all)
+{
+    if (CPU_COUNT(some) > 0 && sched_setaffinity(0, sizeof(*some), some) == 0)
+        (void)sched_setaffinity(0, sizeof(*all), all);
+}
+
 static void leave_core(int core)
 {
     cpu_set_t all, others;
@@ -24,9 +32,7 @@ static void leave_core(int core)
         return;
     others = all;
     CPU_CLR(core, &others);
-    if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof(others), &others) != 0)
-        return;
-    (void)sched_setaffinity(0, sizeof(all), &all);
+    go_to(&others, &all);
 }
 
 /*
@@ -95,4 +101,72 @@ void dm_chan_yield(struct dm_chan *chan, bool is_crowded)
         chan->n_taken = 0;
         part(chan, start + ns);
     }
+}
+
+/* Among those that I may use, when each has got one more process n times: the core with the fewest then. */
+static int least_used(const uint16_t *n_on, const cpu_set_t *all, int n)
+{
+    uint16_t more[CPU_SETSIZE] = {0};
+    int least = -1;
+
+    for (; n >= 0; n--) {
+        least = -1;
+        for (int i = 0; i < CPU_SETSIZE; i++)
+            if (CPU_ISSET(i, all) && (least < 0 || n_on[i] + more[i] < n_on[least] + more[least]))
+                least = i;
+        more[least]++;
+    }
+    return least;
+}
+
+/* So many processes are on each core, and so many of those on mine stay before I do. */
+static void spread(struct dm_chan *chan, const uint16_t *n_on, int n_below)
+{
+    cpu_set_t all, one;
+    int n = 0, fair;
+
+    if (sched_getaffinity(0, sizeof(all), &all) != 0)
+        return;
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        n += CPU_ISSET(i, &all) ? n_on[i] : 0;
+    fair = (n + CPU_COUNT(&all) - 1) / CPU_COUNT(&all);
+    if (n_below < fair)
+        return;
+    CPU_ZERO(&one);
+    CPU_SET(least_used(n_on, &all, n_below - fair), &one);
+    go_to(&one, &all);
+    chan->move_pause = 2 * chan->move_pause;
+}
+
+void dm_chan_spread(struct dm_chan *chan, struct dm_chan_core *first, size_t stride, int n, int me)
+{
+    uint16_t n_on[CPU_SETSIZE] = {0};
+    int mine = sched_getcpu(), n_below = 0;
+    uint64_t now;
+
+    if (mine < 0 || mine >= CPU_SETSIZE)
+        return;
+    for (int i = 0; i < n; i++) {
+        struct dm_chan_core *core = (void *)((char *)first + (size_t)i * stride);
+        uint32_t is = (uint32_t)mine + 1;
+
+        if (i == me)
+            atomic_store_explicit(&core->number, is, memory_order_relaxed);
+        else
+            is = atomic_load_explicit(&core->number, memory_order_relaxed);
+        if (is != 0)
+            n_on[is - 1]++;
+        n_below += i < me && is == (uint32_t)mine + 1;
+    }
+    if (n_below == 0)
+        return;
+    now = dm_clock_ns();
+    if (now < chan->next_move)
+        return;
+    if (now > chan->next_move + MOVE_PAUSE_MAX || chan->move_pause == 0)
+        chan->move_pause = MOVE_PAUSE_MIN;
+    spread(chan, n_on, n_below);
+    if (chan->move_pause > MOVE_PAUSE_MAX)
+        chan->move_pause = MOVE_PAUSE_MAX;
+    chan->next_move = now + chan->move_pause;
 }

@@ -32,6 +32,7 @@ struct dm_rma_seat {
     /* written by its process only: */
     DM_ALIGNED(DM_CACHE_LINE) uint32_t n_fences; /* that it has come to */
     uint32_t asleep;                             /* > 0: wants a packet */
+    struct dm_chan_core core;
     DM_ALIGNED(DM_CACHE_LINE) uint32_t combines; /* seat + 1 whose elements it is combining */
     /* a bit for each seat, modulo 64, whose errand is for this process */
     DM_ALIGNED(DM_CACHE_LINE) uint64_t bell;

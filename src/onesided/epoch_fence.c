@@ -8,7 +8,8 @@
 #include "mpi/coll/coll.h"
 #include "onesided/ctl.h"
 
-#define FLAGS_MAX 4 /* processes that look at each other's counters */
+#define FLAGS_MAX 4  /* processes that look at each other's counters */
+#define SPREADS   64 /* fences to a look at the cores */
 
 /* Wake all who sleep; they will find what they wait for. */
 static void wake_all(struct dm_win *win)
@@ -127,6 +128,9 @@ static int barrier(struct dm_win *win)
         return meets(win) ? meet(win) : dm_barrier(win->comm);
     }
     dm_rma_state.counts.n_syncs_word++;
+    if (win->n_fences % SPREADS == 1 && dm_chan_is_crowded(dm_world.chan))
+        dm_chan_spread(dm_world.chan, &node->ctl->seats[0].core, sizeof(node->ctl->seats[0]),
+                       node->n, node->me);
     return node->n_leaders == 1 && node->n <= FLAGS_MAX ? barrier_flags(win) : barrier_count(win);
 }
 

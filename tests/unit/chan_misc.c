@@ -1,5 +1,7 @@
 /* test: timeout=20 layers=util,channel */
 /* The channel beside packets: oneself, plain bytes, lost peers, hooks, waiting, bulk. */
+#include <sched.h>
+
 #include "channel/channel.h"
 
 #include "fake_adapt.h"
@@ -391,6 +393,78 @@ static void waiting_sleeps_in_time(void)
     stop();
 }
 
+/* ---- cores ---- */
+
+static cpu_set_t may_use;
+static int moved_to, n_moves;
+
+/* In place of the system's: where the channel goes, and back. */
+int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
+{
+    (void)pid;
+    CHECK_EQ(size, sizeof(*set));
+    *set = may_use;
+    return 0;
+}
+
+int sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *set)
+{
+    (void)pid;
+    CHECK_EQ(size, sizeof(*set));
+    if (n_moves++ % 2 != 0) {
+        CHECK(CPU_EQUAL(set, &may_use)); /* it may run everywhere again */
+        return 0;
+    }
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        moved_to = CPU_ISSET(i, set) ? i : moved_to;
+    return 0;
+}
+
+int sched_getcpu(void)
+{
+    return 0;
+}
+
+/* 8 processes, on these cores, -1: not known; where does number `me` go, that is on core 0? -1: it stays. */
+static int spreads_to(const int *on, int me)
+{
+    struct dm_chan_core at[8][3];
+
+    for (int i = 0; i < 8; i++)
+        atomic_init(&at[i][0].number, (uint32_t)on[i] + 1);
+    moved_to = -1;
+    n_moves = 0;
+    start();
+    dm_chan_spread(chans[0], at[0], sizeof(at[0]), 8, me);
+    CHECK_EQ(n_moves, moved_to < 0 ? 0 : 2);
+    dm_chan_spread(chans[0], at[0], sizeof(at[0]), 8, me); /* not again so soon */
+    CHECK_EQ(n_moves, moved_to < 0 ? 0 : 2);
+    CHECK_EQ(at[me][0].number, 1);
+    stop();
+    return moved_to;
+}
+
+static void spreads_over_cores(void)
+{
+    static const int all[8] = {0}, some[8] = {0, 1, 0, 3, 0, 1, 0, 3};
+    static const int rest[8] = {0, 9, 9, -1, -1, 9, 9, 0};
+    static const int to[8] = {-1, -1, 1, 2, 3, 1, 2, 3};
+
+    for (int i = 0; i < 4; i++)
+        CPU_SET(i, &may_use);
+    for (int i = 0; i < 8; i++)
+        CHECK_EQ(spreads_to(all, i), to[i]);
+    CHECK_EQ(spreads_to(some, 2), -1);
+    CHECK_EQ(spreads_to(some, 4), 2);
+    CHECK_EQ(spreads_to(some, 6), 2);
+    CHECK_EQ(spreads_to(rest, 7), 1); /* the others are where this one may not go */
+    CPU_ZERO(&may_use);
+    CPU_SET(0, &may_use);
+    CHECK_EQ(spreads_to(all, 3), -1);
+}
+
+/* ---- bulk ---- */
+
 static int n_rdma;
 
 static void rdma_done(struct dm_rdma *rdma, int err)
@@ -431,6 +505,7 @@ int main(void)
     half_a_packet_of_a_lost_peer();
     hooks_run_while_registered();
     waiting_sleeps_in_time();
+    spreads_over_cores();
     bulk_to_anybody();
     return test_result();
 }

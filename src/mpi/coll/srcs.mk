@@ -20,5 +20,6 @@ SRCS_mpi += src/mpi/coll/coll.c src/mpi/coll/move.c src/mpi/coll/reduce.c src/mp
 	src/mpi/coll/alg/neighbor_direct.c \
 	src/mpi/coll/shm/alltoall.c src/mpi/coll/shm/blocks.c src/mpi/coll/shm/board.c \
 	src/mpi/coll/shm/data.c src/mpi/coll/shm/move.c src/mpi/coll/shm/nodes.c \
-	src/mpi/coll/shm/pull.c src/mpi/coll/shm/reduce.c src/mpi/coll/shm/reduce_pair.c src/mpi/coll/shm/rooted.c \
+	src/mpi/coll/shm/pull.c src/mpi/coll/shm/reduce.c src/mpi/coll/shm/reduce_pair.c \
+	src/mpi/coll/shm/rooted.c src/mpi/coll/shm/share.c \
 	src/mpi/coll/shm/wait.c

@@ -50,7 +50,8 @@ static void get(struct exchange *x, int seat)
 
     if (head->total == DM_BOARD_PULLED) {
         x->must_meet = true;
-        dm_board_pull(x->run, x->b, seat, dm_board_spans(x->b, seat) + x->b->me, buf, count, type);
+        dm_board_pull(x->run, x->b, seat, dm_board_spans(x->b, seat) + x->b->me, buf, count, type,
+                      false);
         return;
     }
     x->n_left = head->total > x->n_left ? head->total : x->n_left;

@@ -30,7 +30,8 @@
 #define DM_BOARD_MID    2048
 #define DM_BOARD_PIECE  ((size_t)4096) /* at least; what a slot has room for in any case */
 #define DM_BOARD_PARTS  8              /* of a message that is written and read at the same time */
-#define DM_BOARD_RANKS  256            /* on a node, up to which each can have a part of a slot */
+#define DM_BOARD_SPREAD ((size_t)256 << 10) /* bytes to move that are worth a look at the cores */
+#define DM_BOARD_RANKS  256 /* on a node, up to which each can have a part of a slot */
 
 /* ---- in shared memory ---- */
 
@@ -53,12 +54,24 @@ struct dm_board_id {
     int64_t pid;
     uint64_t probe;    /* a number, */
     uint64_t probe_at; /* and its address in that process */
+    struct dm_chan_core core;
+} DM_ALIGNED(2 * DM_CACHE_LINE);
+
+/* Pieces of a long copy that this rank and the other of two divide between them (share.c). */
+struct dm_board_offer {
+    _Atomic uint64_t
+        left; /* the round's low half, the first piece that is left, the one behind the last */
+    _Atomic uint64_t n_helped; /* pieces that the other has copied, ever */
+    _Atomic uint64_t failed;   /* the piece that it could not copy, and 1; 0: none */
+    uint64_t from, to, len;    /* addresses in the other's memory and in mine; bytes */
+    uint64_t piece;            /* bytes */
 } DM_ALIGNED(2 * DM_CACHE_LINE);
 
 struct dm_board_seat {
     struct dm_board_id id;
-    struct dm_board_word finished; /* rounds */
+    struct dm_board_word finished; /* twice the rounds; and one: there is an offer in the next */
     struct dm_board_word asleep;   /* what this rank sleeps for, 0: nothing (wait.c) */
+    struct dm_board_offer offer;
     struct dm_board_head heads[DM_BOARD_SLOTS];
 };
 
@@ -177,8 +190,13 @@ bool dm_board_meet(struct dm_run *run, struct dm_board *b, size_t len, size_t to
  */
 bool dm_board_meet_work(struct dm_run *run, struct dm_board *b, size_t len, size_t total,
                         void (*work)(void *arg), void *arg);
-/* Wait until a seat has finished this round. */
+/* Wait until a seat has finished this round; or has done so, or says that there is an offer. */
 bool dm_board_await_finished(struct dm_run *run, struct dm_board *b, int seat);
+bool dm_board_await_offer(struct dm_run *run, struct dm_board *b, int seat);
+void dm_board_announce(struct dm_run *run, struct dm_board *b);
+/* Wait until a seat has made a word that large, where no rank sleeps. */
+bool dm_board_await_word(struct dm_run *run, struct dm_board *b, _Atomic uint64_t *word,
+                         uint64_t value, int seat);
 /* I shall not look at this round any more. */
 void dm_board_finish(struct dm_run *run, struct dm_board *b);
 /* A collective is over: when it has failed here all others must be told. */
@@ -219,10 +237,13 @@ static inline bool dm_board_runs_ahead(const struct dm_board *b, size_t total)
 {
     return b->is_crowded && total <= DM_BOARD_BIG * b->room;
 }
+void dm_board_spread(struct dm_board *b);
 /* All ranks together have so many bytes to move in this collective: who waits has patience. */
 static inline void dm_board_expect(struct dm_board *b, size_t bytes)
 {
     b->n_moved = bytes;
+    if (b->is_crowded && bytes >= DM_BOARD_SPREAD)
+        dm_board_spread(b);
 }
 
 /* ---- long blocks are read where they are, for one copy instead of two (pull.c) ---- */
@@ -255,14 +276,41 @@ static inline struct dm_board_span *dm_board_spans(const struct dm_board *b, int
 {
     return (struct dm_board_span *)(void *)dm_board_place(b, seat, dm_board_spans_len(b));
 }
-/* What a span of a seat's memory has, into a buffer; more than it has room for is DM_ERR_TRUNCATE. */
-void dm_board_pull(struct dm_run *run, const struct dm_board *b, int seat,
-                   const struct dm_board_span *span, void *buf, size_t count, struct dm_type *type);
+/*
+ * What a span of a seat's memory has, into a buffer; more than it has room for is DM_ERR_TRUNCATE. Shared: that
+ * seat waits meanwhile, by dm_board_await_all_finished.
+ */
+void dm_board_pull(struct dm_run *run, struct dm_board *b, int seat,
+                   const struct dm_board_span *span, void *buf, size_t count, struct dm_type *type,
+                   bool is_shared);
 void dm_board_pull_bcast(struct dm_run *run, struct dm_board *b, void *buf, size_t count,
                          struct dm_type *type, int root);
 /* Everybody has finished this round; the same by a round of its own, where everybody waits. */
 bool dm_board_await_all_finished(struct dm_run *run, struct dm_board *b);
 void dm_board_await_meeting(struct dm_run *run, struct dm_board *b);
+
+/* ---- a long copy by both of two ranks (share.c) ---- */
+
+/* Is there somebody to share with? Alike on all ranks. */
+static inline bool dm_board_shares(const struct dm_board *b)
+{
+    return b->n == 2 && !b->is_crowded;
+}
+/* As dm_host_peek from the other's memory; the other copies a part when it helps. */
+int dm_board_copy(struct dm_run *run, struct dm_board *b, uint64_t from, void *to, size_t len);
+/* Wait until the other has finished this round, and help while it copies. */
+bool dm_board_help(struct dm_run *run, struct dm_board *b);
+/* Bytes of a piece of so many: units, and at most so many bytes unless there would be too many pieces. */
+size_t dm_board_piece_of(size_t len, size_t most, size_t unit);
+/* What is divided, in my seat: addresses in the other's memory and in mine, bytes of all and of a piece. */
+void dm_board_offer(const struct dm_board *b, uint64_t from, uint64_t to, size_t len, size_t piece);
+/*
+ * A piece of what a seat has offered in a round, which is the taker's then: one of the two takes the first that is
+ * left, the other the last. Its number; -1: none is left. And how many have been taken as the first.
+ */
+int64_t dm_board_take_first(const struct dm_board *b, int seat, uint64_t round);
+int64_t dm_board_take_last(const struct dm_board *b, int seat, uint64_t round);
+size_t dm_board_n_first(const struct dm_board *b, int seat);
 
 /* ---- reductions of two (reduce_pair.c) ---- */
 

@@ -60,7 +60,7 @@ static void bcast_in(struct dm_run *run, struct dm_board *b, void *buf, size_t c
     } while (at < total);
 }
 
-/* Very long data are written and read at the same time, which is faster than one copy. */
+/* Very long data are written and read at the same time, which is faster than one copy by one rank. */
 void dm_board_bcast(struct dm_run *run, struct dm_board *b, void *buf, size_t count,
                     struct dm_type *type, int root)
 {
@@ -69,7 +69,7 @@ void dm_board_bcast(struct dm_run *run, struct dm_board *b, void *buf, size_t co
     dm_board_expect(b, bytes * (size_t)(b->n + 1));
     if (b->me != root)
         bcast_in(run, b, buf, count, type, root);
-    else if (b->is_flat && bytes < BCAST_LONG && dm_board_pulls(b, bytes))
+    else if (b->is_flat && (bytes < BCAST_LONG || dm_board_shares(b)) && dm_board_pulls(b, bytes))
         dm_board_pull_bcast(run, b, buf, count, type, root);
     else
         bcast_out(run, b, buf, count, type);
@@ -128,7 +128,7 @@ static void allgather_get(struct dm_run *run, struct dm_board *b, struct allgath
     if (head->total == DM_BOARD_PULLED) {
         x->must_meet = true;
         if (has > 0 && seat != b->me)
-            dm_board_pull(run, b, seat, dm_board_span(b, seat), buf, count, x->a->rtype);
+            dm_board_pull(run, b, seat, dm_board_span(b, seat), buf, count, x->a->rtype, false);
         return;
     }
     x->most = head->total > x->most ? head->total : x->most;

@@ -6,8 +6,9 @@
 #include "mpi/coll/shm/board.h"
 #include "util/host.h"
 
-void dm_board_pull(struct dm_run *run, const struct dm_board *b, int seat,
-                   const struct dm_board_span *span, void *buf, size_t count, struct dm_type *type)
+void dm_board_pull(struct dm_run *run, struct dm_board *b, int seat,
+                   const struct dm_board_span *span, void *buf, size_t count, struct dm_type *type,
+                   bool is_shared)
 {
     size_t has = dm_coll_bytes(count, type), len = span->len < has ? span->len : has;
     void *to = (char *)buf + type->true_lb;
@@ -22,7 +23,10 @@ void dm_board_pull(struct dm_run *run, const struct dm_board *b, int seat,
         to = dm_coll_alloc(run, len);
     if (to == NULL)
         return;
-    err = dm_host_peek((int)b->shared->seats[seat].id.pid, span->addr, to, len);
+    if (is_shared && dm_board_shares(b))
+        err = dm_board_copy(run, b, span->addr, to, len);
+    else
+        err = dm_host_peek((int)b->shared->seats[seat].id.pid, span->addr, to, len);
     if (err != DM_OK)
         dm_coll_fail(run, err);
     else if (!type->is_contig)
@@ -31,6 +35,8 @@ void dm_board_pull(struct dm_run *run, const struct dm_board *b, int seat,
 
 bool dm_board_await_all_finished(struct dm_run *run, struct dm_board *b)
 {
+    if (dm_board_shares(b))
+        return dm_board_help(run, b);
     for (int i = 0; i < b->n; i++)
         if (i != b->me && !dm_board_await_finished(run, b, i))
             return false;
@@ -51,7 +57,7 @@ void dm_board_pull_bcast(struct dm_run *run, struct dm_board *b, void *buf, size
     struct dm_board_buf mine = {buf, count, type};
 
     if (b->me != root) {
-        dm_board_pull(run, b, root, dm_board_span(b, root), buf, count, type);
+        dm_board_pull(run, b, root, dm_board_span(b, root), buf, count, type, true);
         dm_board_finish(run, b);
         return;
     }

@@ -594,7 +594,7 @@ static void copy_up(struct fold *f)
         const struct dm_board_head *head = dm_board_await(run, b, 0, false);
 
         if (head != NULL && head->total == DM_BOARD_PULLED)
-            dm_board_pull(run, b, 0, dm_board_span(b, 0), a->rbuf, a->rcount, a->rtype);
+            dm_board_pull(run, b, 0, dm_board_span(b, 0), a->rbuf, a->rcount, a->rtype, true);
         else if (head != NULL)
             agrees(f, 0, f->total);
         dm_board_finish(run, b);
@@ -605,7 +605,7 @@ static void copy_up(struct fold *f)
         return;
     dm_board_post(run, b, sizeof(struct dm_board_span), DM_BOARD_PULLED, false);
     dm_board_finish(run, b);
-    dm_board_await_finished(run, b, 1);
+    dm_board_await_all_finished(run, b);
 }
 
 static void scan(struct dm_run *run, const struct dm_coll_args *a, bool is_inclusive)

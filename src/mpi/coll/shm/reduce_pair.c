@@ -1,12 +1,13 @@
 /*
  * Reductions of long vectors between two ranks that may read and write each other's memory: one writes its
- * vector to the other in pieces, which are folded meanwhile. Nothing goes through slots, each byte is
- * copied once. Only where the order of the two operands does not matter.
+ * vector to the other in pieces, from the front, which are folded meanwhile. Folding is faster than the
+ * copy, so who folds also reads pieces, from the back. Nothing goes through slots, each byte is copied
+ * once. Only where the order of the two operands does not matter.
  */
 #include "mpi/coll/shm/board.h"
 #include "util/host.h"
 
-#define PIECE  ((size_t)64 << 10) /* bytes: stays in the cache until it is folded */
+#define PIECE  ((size_t)64 << 10) /* bytes, at most: stays in the cache until it is folded */
 #define ROUNDS UINT32_MAX /* of b->n_rounds: unlike any number of rounds of a vector in slots */
 
 struct pair {
@@ -50,67 +51,152 @@ static bool meet(struct pair *p, const struct dm_board_span *span)
     return false;
 }
 
-/* The span's length is the ring's, 0: there is none. */
+static inline size_t piece_len(const struct pair *p, size_t at)
+{
+    return p->bytes - at < p->piece ? p->bytes - at : p->piece;
+}
+
+static inline int other_pid(const struct pair *p)
+{
+    return (int)p->b->shared->seats[p->other].id.pid;
+}
+
+static void fail(struct pair *p, int err)
+{
+    dm_coll_fail(p->run, err);
+    p->run->is_stopped = true;
+}
+
+/* Where not all pieces were given, the giver's vector is the program's again when the taker has read the others. */
+static void part(struct pair *p, size_t n_given, bool is_taker)
+{
+    struct dm_board *b = p->b;
+
+    if (n_given == (p->bytes + p->piece - 1) / p->piece)
+        return;
+    dm_board_next(b);
+    dm_board_finish(p->run, b);
+    if (!is_taker)
+        dm_board_await_finished(p->run, b, p->other);
+}
+
+/* The first piece that is left, and again. The length of the other's span is the ring's, 0: there is none. */
 static void give(struct pair *p)
 {
     struct dm_board *b = p->b;
     const char *own = (const char *)p->a->sbuf + p->a->rtype->true_lb;
-    struct dm_board_span span = {0, 0};
-    size_t n;
+    struct dm_board_span span = {(uint64_t)(uintptr_t)own, 0};
+    uint64_t offered = b->round;
+    size_t n_given = 0;
 
     if (!meet(p, &span))
         return;
     span = *dm_board_span(b, p->other);
-    for (size_t at = 0; at < p->bytes; at += n) {
+    for (int64_t i; (i = dm_board_take_first(b, p->other, offered)) >= 0; n_given++) {
+        size_t at = (size_t)i * p->piece;
         int err;
 
-        n = p->bytes - at < p->piece ? p->bytes - at : p->piece;
         dm_board_next(b);
         if (!dm_board_claim(p->run, b, span.len))
             return;
-        err = dm_host_poke((int)b->shared->seats[p->other].id.pid,
-                           span.addr + place(p, span.len > 0, at), own + at, n);
+        err = dm_host_poke(other_pid(p), span.addr + place(p, span.len > 0, at), own + at,
+                           piece_len(p, at));
         if (err != DM_OK) {
-            dm_coll_fail(p->run, err);
-            p->run->is_stopped = true;
+            fail(p, err);
             return;
         }
         dm_board_post(p->run, b, 0, p->bytes, false);
         dm_board_finish(p->run, b);
     }
+    part(p, n_given, false);
 }
 
+/* own op in into the result, where in may be, and own. */
+static void fold(struct pair *p, const char *in, size_t at)
+{
+    struct dm_type *type = p->a->rtype;
+    const char *own = (const char *)p->a->sbuf + at;
+    char *to = (char *)p->a->rbuf + at;
+    int err = dm_op_apply(p->a->op, own == to ? in - type->true_lb : own, to,
+                          piece_len(p, at) / (size_t)type->size, type);
+
+    if (err != DM_OK)
+        dm_coll_fail(p->run, err);
+}
+
+/* A piece that the other has given, or gives just now. */
+static bool fold_given(struct pair *p, size_t at, const char *ring)
+{
+    struct dm_board *b = p->b;
+
+    dm_board_next(b);
+    if (dm_board_await(p->run, b, p->other, false) == NULL)
+        return false;
+    fold(p, ring != NULL ? ring + place(p, true, at) : NULL, at);
+    dm_board_finish(p->run, b);
+    return true;
+}
+
+/* One that the other will not come to: to be read. */
+static bool fold_read(struct pair *p, uint64_t from, size_t at, char *spare)
+{
+    char *in = spare != NULL ? spare : (char *)p->a->rbuf + p->a->rtype->true_lb + at;
+    int err = dm_host_peek(other_pid(p), from + at, in, piece_len(p, at));
+
+    if (err == DM_OK)
+        fold(p, in, at);
+    else
+        fail(p, err);
+    return err == DM_OK;
+}
+
+/* Has the other posted its next piece? */
+static inline bool has_next(const struct pair *p)
+{
+    const struct dm_board_head *head =
+        &p->b->shared->seats[p->other].heads[(p->b->round + 1) % DM_BOARD_SLOTS];
+
+    return atomic_load_explicit(&head->round, memory_order_acquire) > p->b->round;
+}
+
+static void take_all(struct pair *p, uint64_t offered, uint64_t from, char *ring, char *spare)
+{
+    size_t n = 0; /* folded of what was given */
+
+    for (;;) {
+        bool is_next = n < dm_board_n_first(p->b, p->b->me) && has_next(p);
+        int64_t i = is_next ? -1 : dm_board_take_last(p->b, p->b->me, offered);
+
+        if (i >= 0) {
+            if (!fold_read(p, from, (size_t)i * p->piece, spare))
+                return;
+        } else if (n == dm_board_n_first(p->b, p->b->me)) {
+            part(p, n, true);
+            return;
+        } else if (!fold_given(p, n++ * p->piece, ring)) {
+            return;
+        }
+    }
+}
+
+/* In place what comes may not be written over: there is a ring for it, and room for what is read. */
 static void take(struct pair *p)
 {
     struct dm_board *b = p->b;
-    struct dm_type *type = p->a->rtype;
-    char *own = (char *)(uintptr_t)p->a->sbuf + type->true_lb;
-    char *to = (char *)p->a->rbuf + type->true_lb;
-    char *ring = own == to ? dm_coll_alloc(p->run, DM_BOARD_BIG * p->piece) : NULL;
-    struct dm_board_span span = {(uint64_t)(uintptr_t)to, 0};
-    size_t n;
+    size_t true_lb = (size_t)p->a->rtype->true_lb, ring_len = DM_BOARD_BIG * p->piece;
+    bool is_in_place = p->a->sbuf == p->a->rbuf;
+    char *ring = is_in_place ? dm_coll_alloc(p->run, ring_len + p->piece) : NULL;
+    struct dm_board_span span = {(uint64_t)(uintptr_t)p->a->rbuf + true_lb, 0};
+    uint64_t offered = b->round;
 
-    if (own == to && ring == NULL)
+    if (is_in_place && ring == NULL)
         return;
-    if (ring != NULL)
-        span = (struct dm_board_span){(uint64_t)(uintptr_t)ring, DM_BOARD_BIG * p->piece};
-    if (!meet(p, &span))
-        return;
-    for (size_t at = 0; at < p->bytes; at += n) {
-        const char *in;
-        int err;
-
-        n = p->bytes - at < p->piece ? p->bytes - at : p->piece;
-        dm_board_next(b);
-        if (dm_board_await(p->run, b, p->other, false) == NULL)
-            return;
-        in = ring != NULL ? ring + place(p, true, at) : own + at;
-        err = dm_op_apply(p->a->op, in - type->true_lb, to + at - type->true_lb,
-                          n / (size_t)type->size, type);
-        if (err != DM_OK)
-            dm_coll_fail(p->run, err);
-        dm_board_finish(p->run, b);
-    }
+    if (is_in_place)
+        span = (struct dm_board_span){(uint64_t)(uintptr_t)ring, ring_len};
+    dm_board_offer(b, 0, 0, p->bytes, p->piece);
+    if (meet(p, &span))
+        take_all(p, offered, dm_board_span(b, p->other)->addr, ring,
+                 is_in_place ? ring + ring_len : NULL);
 }
 
 void dm_board_pair_reduce(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a,
@@ -119,7 +205,7 @@ void dm_board_pair_reduce(struct dm_run *run, struct dm_board *b, const struct d
     struct pair p = {.run = run, .b = b, .a = a, .bytes = bytes, .other = 1 - b->me};
     size_t size = (size_t)a->rtype->size;
 
-    p.piece = size > PIECE ? size : PIECE / size * size;
+    p.piece = dm_board_piece_of(bytes, PIECE, size);
     b->n_rounds = ROUNDS;
     dm_board_next(b);
     if (b->me == root)

@@ -70,7 +70,7 @@ static void scatter_in(struct dm_run *run, struct dm_board *b, const struct dm_c
         left = head->total;
         if (left == DM_BOARD_PULLED) {
             dm_board_pull(run, b, a->root, dm_board_spans(b, a->root) + b->me, a->rbuf, a->rcount,
-                          a->rtype);
+                          a->rtype, true);
             left = 0;
         } else {
             size_t len;
@@ -121,7 +121,9 @@ static void gather_out(struct dm_run *run, struct dm_board *b, const struct dm_c
         return;
     dm_board_post(run, b, slot, how, false);
     dm_board_finish(run, b);
-    if (how == DM_BOARD_PULLED)
+    if (how == DM_BOARD_PULLED && dm_board_shares(b))
+        dm_board_help(run, b);
+    else if (how == DM_BOARD_PULLED)
         dm_board_await_finished(run, b, a->root);
     else if (how == DM_BOARD_MESSAGE)
         dm_coll_send(run, a->sbuf, a->scount, a->stype, a->root);
@@ -137,7 +139,7 @@ static bool gather_from(struct dm_run *run, struct dm_board *b, const struct dm_
     if (head == NULL)
         return false;
     if (head->total == DM_BOARD_PULLED)
-        dm_board_pull(run, b, seat, dm_board_span(b, seat), buf, count, a->rtype);
+        dm_board_pull(run, b, seat, dm_board_span(b, seat), buf, count, a->rtype, true);
     else if (head->total == DM_BOARD_MESSAGE)
         dm_coll_irecv(run, buf, count, a->rtype, seat);
     else if (head->len > 0)

@@ -31,6 +31,7 @@
 #define PATIENCE_LOG  5      /* halved so often after waits that were longer: */
 #define VAIN          8      /* times the patience */
 #define CLOSES        16     /* collectives until there is progress in any case */
+#define SPREADS       64     /* and a look at the cores */
 #define NAP_US        1000   /* nobody wakes us */
 #define DOZE_US       300    /* the waker knows where we are, packets do not */
 #define SLEEP_US      100000 /* somebody will; but a lost peer is also looked for */
@@ -278,9 +279,9 @@ static DM_NOINLINE bool claim_asking(struct dm_run *run, struct dm_board *b, uin
 
         if (i == b->me)
             continue;
-        if (!wait_for(run, b, finished, need, private_of(i)))
+        if (!wait_for(run, b, finished, 2 * need, private_of(i)))
             return false;
-        has = atomic_load_explicit(finished, memory_order_relaxed);
+        has = atomic_load_explicit(finished, memory_order_relaxed) / 2;
         least = has < least ? has : least;
     }
     /* What has become known by a meeting may be more. */
@@ -390,13 +391,42 @@ bool dm_board_meet(struct dm_run *run, struct dm_board *b, size_t len, size_t to
 
 bool dm_board_await_finished(struct dm_run *run, struct dm_board *b, int seat)
 {
-    return wait_for(run, b, &b->shared->seats[seat].finished.value, b->round, private_of(seat));
+    return wait_for(run, b, &b->shared->seats[seat].finished.value, 2 * b->round, private_of(seat));
+}
+
+bool dm_board_await_offer(struct dm_run *run, struct dm_board *b, int seat)
+{
+    return wait_for(run, b, &b->shared->seats[seat].finished.value, 2 * b->round - 1,
+                    private_of(seat));
+}
+
+bool dm_board_await_word(struct dm_run *run, struct dm_board *b, _Atomic uint64_t *word,
+                         uint64_t value, int seat)
+{
+    return wait_for(run, b, word, value, private_of(seat));
+}
+
+static void set_finished(struct dm_run *run, struct dm_board *b, uint64_t value)
+{
+    atomic_store_explicit(&b->shared->seats[b->me].finished.value, value, memory_order_release);
+    tell(run->comm, b, private_of(b->me));
+}
+
+void dm_board_announce(struct dm_run *run, struct dm_board *b)
+{
+    set_finished(run, b, 2 * b->round - 1);
 }
 
 void dm_board_finish(struct dm_run *run, struct dm_board *b)
 {
-    atomic_store_explicit(&b->shared->seats[b->me].finished.value, b->round, memory_order_release);
-    tell(run->comm, b, private_of(b->me));
+    set_finished(run, b, 2 * b->round);
+}
+
+void dm_board_spread(struct dm_board *b)
+{
+    struct dm_board_seat *seats = b->shared->seats;
+
+    dm_chan_spread(dm_world.chan, &seats[0].id.core, sizeof(seats[0]), b->n, b->me);
 }
 
 void dm_board_close(struct dm_run *run, struct dm_board *b)
@@ -408,4 +438,6 @@ void dm_board_close(struct dm_run *run, struct dm_board *b)
     /* A rank that is always the last never waits: others may need it to get on all the same. */
     if (dm_unlikely(++b->n_closed % CLOSES == 0))
         dm_chan_progress(dm_world.chan);
+    if (dm_unlikely(b->n_closed % SPREADS == 0) && b->is_crowded)
+        dm_board_spread(b);
 }

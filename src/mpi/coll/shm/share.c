@@ -1,0 +1,129 @@
+/*
+ * Two ranks that each have a core divide a long copy between them: a copy by the kernel goes at the pace of
+ * one core, and the other rank would only wait. Who wants the data offers the copy in pieces; it takes them
+ * from the front, the data's owner from the back, until none is left. The word that says which are has the
+ * round of the offer too, so that nobody takes a piece of another one.
+ */
+#include "mpi/coll/shm/board.h"
+#include "util/host.h"
+
+#define PARTS     8 /* of a copy, of at least and mostly at most so many bytes */
+#define PIECE_MIN ((size_t)16 << 10)
+#define PIECE_MAX ((size_t)128 << 10)
+#define PAGE      ((size_t)4096)
+#define FIELD     16 /* bits for the number of a piece */
+#define PIECES    (((size_t)1 << FIELD) - 1)
+#define ROUND     (~(uint64_t)0 << 2 * FIELD)
+
+static inline struct dm_board_offer *offer_of(const struct dm_board *b, int seat)
+{
+    return &b->shared->seats[seat].offer;
+}
+
+void dm_board_offer(const struct dm_board *b, uint64_t from, uint64_t to, size_t len, size_t piece)
+{
+    struct dm_board_offer *offer = offer_of(b, b->me);
+
+    offer->from = from;
+    offer->to = to;
+    offer->len = len;
+    offer->piece = piece;
+    atomic_store_explicit(&offer->failed, 0, memory_order_relaxed);
+    atomic_store_explicit(&offer->left, b->round << 2 * FIELD | (len + piece - 1) / piece,
+                          memory_order_release);
+}
+
+/* The number of a piece of the offer that a seat made in a round; -1: none is left. */
+static int64_t take(const struct dm_board *b, int seat, uint64_t round, bool is_first)
+{
+    _Atomic uint64_t *left = &offer_of(b, seat)->left;
+    uint64_t was = atomic_load_explicit(left, memory_order_acquire), first, end, next;
+
+    do {
+        first = was >> FIELD & PIECES;
+        end = was & PIECES;
+        if ((was & ROUND) != round << 2 * FIELD || first == end)
+            return -1;
+        next = is_first ? was + ((uint64_t)1 << FIELD) : was - 1;
+    } while (!atomic_compare_exchange_weak_explicit(left, &was, next, memory_order_acq_rel,
+                                                    memory_order_acquire));
+    return (int64_t)(is_first ? first : end - 1);
+}
+
+int64_t dm_board_take_first(const struct dm_board *b, int seat, uint64_t round)
+{
+    return take(b, seat, round, true);
+}
+
+int64_t dm_board_take_last(const struct dm_board *b, int seat, uint64_t round)
+{
+    return take(b, seat, round, false);
+}
+
+size_t dm_board_n_first(const struct dm_board *b, int seat)
+{
+    return atomic_load_explicit(&offer_of(b, seat)->left, memory_order_acquire) >> FIELD & PIECES;
+}
+
+size_t dm_board_piece_of(size_t len, size_t most, size_t unit)
+{
+    size_t piece = len / PARTS, least = len / PIECES + 1;
+
+    piece = piece < PIECE_MIN ? PIECE_MIN : piece > most ? most : piece;
+    piece = piece < least ? least : piece;
+    return (piece + unit - 1) / unit * unit;
+}
+
+static inline size_t piece_len(const struct dm_board_offer *offer, size_t at)
+{
+    return offer->len - at < offer->piece ? offer->len - at : offer->piece;
+}
+
+int dm_board_copy(struct dm_run *run, struct dm_board *b, uint64_t from, void *to, size_t len)
+{
+    struct dm_board_offer *offer = offer_of(b, b->me);
+    int pid = (int)b->shared->seats[1 - b->me].id.pid, err = DM_OK;
+    uint64_t helped = atomic_load_explicit(&offer->n_helped, memory_order_relaxed), failed;
+    size_t piece = dm_board_piece_of(len, PIECE_MAX, PAGE), n = (len + piece - 1) / piece,
+           n_mine = 0;
+
+    dm_board_offer(b, from, (uint64_t)(uintptr_t)to, len, piece);
+    dm_board_announce(run, b);
+    for (int64_t i; (i = take(b, b->me, b->round, true)) >= 0; n_mine++) {
+        size_t at = (size_t)i * piece;
+
+        if (err == DM_OK)
+            err = dm_host_peek(pid, from + at, (char *)to + at, piece_len(offer, at));
+    }
+    if (!dm_board_await_word(run, b, &offer->n_helped, helped + n - n_mine, 1 - b->me))
+        return DM_OK; /* the run has failed */
+    failed = atomic_load_explicit(&offer->failed, memory_order_relaxed);
+    if (err == DM_OK && failed > 0) {
+        size_t at = (size_t)(failed - 1) * piece;
+
+        err = dm_host_peek(pid, from + at, (char *)to + at, piece_len(offer, at));
+    }
+    return err;
+}
+
+/* A piece that cannot be written is left to the reader, and so are all others. */
+bool dm_board_help(struct dm_run *run, struct dm_board *b)
+{
+    int seat = 1 - b->me;
+    struct dm_board_offer *offer = offer_of(b, seat);
+    bool can = true;
+
+    if (!dm_board_await_offer(run, b, seat))
+        return false;
+    for (int64_t i; can && (i = take(b, seat, b->round, false)) >= 0;) {
+        size_t at = (size_t)i * offer->piece;
+
+        can = dm_host_poke((int)b->shared->seats[seat].id.pid, offer->to + at,
+                           (const char *)(uintptr_t)(offer->from + at),
+                           piece_len(offer, at)) == DM_OK;
+        if (!can)
+            atomic_store_explicit(&offer->failed, (uint64_t)i + 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&offer->n_helped, 1, memory_order_release);
+    }
+    return dm_board_await_finished(run, b, seat);
+}
