@@ -28,8 +28,12 @@ int main(int argc, char **argv)
     if (rank == 1)
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
     MPI_Barrier(MPI_COMM_WORLD);
-    /* by then those that wait are in the queue */
+    if (rank == 0) {
+        printf("running\n");
+        fflush(stdout);
+    }
     signal(SIGALRM, die);
+    /* by then those that wait are in the queue */
     if (rank == atoi(argv[1]))
         alarm(1);
     if (rank > 1) {
