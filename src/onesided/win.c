@@ -47,9 +47,12 @@ static void release(struct dm_win *win)
 static int win_new(struct dm_comm *comm, int disp_unit, int flavor, struct dm_info *info,
                    struct dm_win **win_p)
 {
-    struct dm_win *win = calloc(1, sizeof(*win));
+    struct dm_win *win;
     int err;
 
+    if (comm->remote != NULL)
+        return DM_FAIL(DM_ERR_COMM, "a window over an intercommunicator");
+    win = calloc(1, sizeof(*win));
     if (win == NULL)
         return DM_FAIL(DM_ENOMEM, "window object, %zu bytes", sizeof(*win));
     win->disp_unit = disp_unit;

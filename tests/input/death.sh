@@ -5,7 +5,9 @@
 . "$TEST_LIB"
 
 src=$TEST_SRC/tests/input
-mpicc -O1 -o traffic "$src/traffic.c" || fail "traffic.c does not compile"
+for name in traffic locked; do
+    mpicc -O1 -o $name "$src/$name.c" || fail "$name.c does not compile"
+done
 prog=$PWD/traffic
 host=$(uname -n)
 
@@ -23,7 +25,7 @@ ended() {
     local start=$SECONDS
     while kill -0 "$2" 2>/dev/null; do
         ((SECONDS - start < 6)) || {
-            ps -ef | grep '[t]raffic'
+            pgrep -af "$prog"
             cat err
             fail "$1: the job still runs after 5 seconds"
         }
@@ -50,7 +52,7 @@ start() {
     job=$!
 }
 # the processes of the program, without launchers
-ranks() { pgrep -x traffic; }
+ranks() { pgrep -x "${prog##*/}"; }
 
 for mode in rdma sendrecv; do
     export DATUM_EAGER=$mode
@@ -83,6 +85,24 @@ victim=$(ranks | head -n 1)
 kill -9 "$victim"
 ended 'kill -9 while a rank computes' $job
 pass_one
+
+# Rank 1 holds a lock of rank 0's part, others are in the queue: by words of shared memory, and by the
+# provider's fetch-and-add.
+prog=$PWD/locked
+for how in shm,auto shm,yes tcp,yes; do
+    export DATUM_PROVIDER=datum-${how%,*} DATUM_RMA_ATOMIC=${how#*,}
+    for who in 0,target 1,holder 2,waiter; do
+        name="the ${who#*,} of a lock, $how"
+        start "$prog" ${who%,*}
+        await "$name"
+        ended "$name" $job
+        says "$name" "rank ${who%,*} .*$host"
+        ! grep -E "rank [^${who%,*}] .*(is gone|was lost|killed)|nobody has given back" err out || fail "$name: wrong"
+        pass_one
+    done
+done
+unset DATUM_PROVIDER DATUM_RMA_ATOMIC
+prog=$PWD/traffic
 
 for sig in INT TERM; do
     start "$prog"

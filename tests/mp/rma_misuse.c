@@ -18,6 +18,23 @@ static void ranges(MPI_Win win, int *v)
     FAILS(MPI_Accumulate(v, 1, MPI_INT, 1, 0, 1, MPI_INT, MPI_OP_NULL, win), MPI_ERR_OP);
 }
 
+/* Windows are for intracommunicators. */
+static void between(void)
+{
+    MPI_Comm inter;
+    MPI_Win win;
+    int mem;
+    void *p;
+
+    MUST(MPI_Intercomm_create(MPI_COMM_SELF, 0, MPI_COMM_WORLD, 1 - mp_rank, 0, &inter));
+    MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN);
+    FAILS(MPI_Win_create(&mem, sizeof(mem), 4, MPI_INFO_NULL, inter, &win), MPI_ERR_COMM);
+    FAILS(MPI_Win_allocate(sizeof(mem), 4, MPI_INFO_NULL, inter, &p, &win), MPI_ERR_COMM);
+    FAILS(MPI_Win_allocate_shared(sizeof(mem), 4, MPI_INFO_NULL, inter, &p, &win), MPI_ERR_COMM);
+    FAILS(MPI_Win_create_dynamic(MPI_INFO_NULL, inter, &win), MPI_ERR_COMM);
+    MUST(MPI_Comm_free(&inter));
+}
+
 int main(int argc, char **argv)
 {
     int mem[10] = {0}, v[2] = {1, 2};
@@ -27,6 +44,7 @@ int main(int argc, char **argv)
 
     mp_start(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    between();
     FAILS(MPI_Win_create(mem, -1, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &win), MPI_ERR_SIZE);
     FAILS(MPI_Win_create(mem, 4, 0, MPI_INFO_NULL, MPI_COMM_WORLD, &win), MPI_ERR_DISP);
     MUST(MPI_Win_create(mem, sizeof(mem), 4, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
