@@ -334,9 +334,11 @@ int dm_check_disp_unit(MPI_Aint disp_unit)
     return DM_FAIL(DM_ERR_DISP, "disp_unit is %ld, it must be 1 to %d", (long)disp_unit, INT32_MAX);
 }
 
-int dm_check_nneg(int n, const char *name)
+int dm_check_nneg(MPI_Count n, const char *name)
 {
-    return n >= 0 ? DM_OK : DM_FAIL(DM_ERR_ARG, "%s is %d, it must not be negative", name, n);
+    if (n >= 0)
+        return DM_OK;
+    return DM_FAIL(DM_ERR_ARG, "%s is %lld, it must not be negative", name, (long long)n);
 }
 
 int dm_check_rank_in(int rank, const struct dm_comm *comm, const char *name)

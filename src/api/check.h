@@ -60,7 +60,7 @@ int dm_check_disp(MPI_Aint disp, const char *name);
 int dm_check_size(MPI_Aint size, const char *name);
 int dm_check_disp_unit(MPI_Aint disp_unit);
 /* Numbers whose error class is MPI_ERR_ARG. */
-int dm_check_nneg(int n, const char *name);
+int dm_check_nneg(MPI_Count n, const char *name);
 int dm_check_rank_in(int rank, const struct dm_comm *comm, const char *name);
 int dm_check_lock_type(int lock_type);
 int dm_check_assert(int assert_flags);

@@ -212,7 +212,7 @@ function proto(r, prefix, large) {
 }
 
 function is_count(k) {
-    return k ~ /^(count|count_l|nelem|nint|nneg|nreq)(_if)?(\.c)?$/
+    return k ~ /^(count|count_l|nint|nneg|nreq)(_if)?(\.c)?$/
 }
 
 # Fill the placeholders of a kind's text for argument i.

@@ -30,6 +30,9 @@ check '-cc=' shows '^my-cc ' -show -cc=my-cc prog.c
 check 'DATUM_CC' env DATUM_CC=my-cc sh -c 'mpicc -show prog.c | grep -q "^my-cc "'
 check 'MPICH_CC' env MPICH_CC=my-cc sh -c 'mpicc -show prog.c | grep -q "^my-cc "'
 check 'DATUM_CC before MPICH_CC' env MPICH_CC=x DATUM_CC=y sh -c 'mpicc -show prog.c | grep -q "^y "'
+check '-v alone does not link' shows '^mpicc for Datum version' -v
+check '-echo' shows ' -c prog.c' -echo -c prog.c
+check '-echo runs it' test -e prog.o
 check_fails 'no such compiler' 'no-such-cc.*is not there' mpicc -cc=no-such-cc prog.c
 check_fails 'empty -cc=' 'needs the name' mpicc -cc= prog.c
 check_fails 'nothing to do' 'no input files' mpicc

@@ -9,6 +9,10 @@ shows() { # WANT COMMAND...
     "$@" >shown && grep -qe "$want" shown
 }
 check 'mpicxx' shows '^g++ .* -lmpi$' mpicxx -show a.cc
+if [ -n "$(ls /usr/lib/*/libmpichcxx.so 2>/dev/null)" ]; then
+    check "mpicxx: the bindings as CMake's FindMPI sees them" \
+        shows ' -I/[^ ]*/mpich .* /[^ ]*/libmpichcxx\.so ' mpicxx -show a.cc
+fi
 check 'mpic++' shows '^g++ .* -lmpi$' mpic++ -show a.cc
 check 'mpicxx -c does not link' sh -c '! mpicxx -show -c a.cc | grep lmpi'
 check '-cxx=' shows '^my-c++ ' mpicxx -show -cxx=my-c++ a.cc
@@ -27,6 +31,8 @@ fi
 for f in mpifort mpif77 mpif90; do
     check $f shows '^gfortran .*/mpich .* -lmpi$' $f -show a.f90
 done
+check "mpifort: the bindings as CMake's FindMPI sees them" \
+    shows ' -I/[^ ]*/mpich .* /[^ ]*/libmpichfort\.so ' mpifort -show a.f90
 check '-fc=' shows '^my-f ' mpifort -show -fc=my-f a.f90
 check '-f90=' shows '^my-f ' mpif90 -show -f90=my-f a.f90
 check 'DATUM_FC' shows '^my-f ' env DATUM_FC=my-f mpifort -show a.f90

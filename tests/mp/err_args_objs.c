@@ -64,6 +64,12 @@ static void types(void)
     BAD(MPI_Type_indexed(2, NULL, one, MPI_INT, &t), MPI_ERR_ARG);
     BAD(MPI_Type_indexed(2, one, NULL, MPI_INT, &t), MPI_ERR_ARG);
     BAD(MPI_Type_create_struct(2, one, NULL, ints, &t), MPI_ERR_ARG);
+    BAD(MPI_Type_create_indexed_block(2, 1, NULL, MPI_INT, &t), MPI_ERR_ARG);
+    BAD(MPI_Type_create_hindexed_block(2, 0, NULL, MPI_INT, &t), MPI_ERR_ARG);
+    MUST(MPI_Type_create_indexed_block(0, 3, NULL, MPI_INT, &t)); /* no blocks, no array */
+    MUST(MPI_Type_free(&t));
+    MUST(MPI_Type_create_hindexed_block(0, 3, NULL, MPI_INT, &t));
+    MUST(MPI_Type_free(&t));
     BAD(MPI_Type_create_struct(2, one, disp, NULL, &t), MPI_ERR_ARG);
     BAD(MPI_Type_size(MPI_INT, NULL), MPI_ERR_ARG);
     BAD(MPI_Type_get_extent(MPI_INT, NULL, &a), MPI_ERR_ARG);

@@ -232,11 +232,16 @@ static void statuses(void)
 
 static void buffers(void)
 {
+    MPI_Request req;
     char room[200];
     void *p;
-    int n;
+    int n, position = 0;
 
-    BAD(MPI_Buffer_attach(room, -1), MPI_ERR_COUNT);
+    BAD(MPI_Buffer_attach(room, -1), MPI_ERR_ARG); /* lengths are not counts */
+    BAD(MPI_Pack(buf, 1, MPI_INT, room, -1, &position, MPI_COMM_WORLD), MPI_ERR_ARG);
+    BAD(MPI_Unpack(room, -1, &position, buf, 1, MPI_INT, MPI_COMM_WORLD), MPI_ERR_ARG);
+    BAD(MPI_Psend_init(buf, -1, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &req),
+        MPI_ERR_ARG);
     BAD(MPI_Buffer_detach(NULL, &n), MPI_ERR_ARG);
     BAD(MPI_Buffer_detach(&p, NULL), MPI_ERR_ARG);
     MUST(MPI_Buffer_attach(room, sizeof(room)));
