@@ -261,7 +261,7 @@ static void errors(void)
     MPI_Request_free(&reqs[1]);
     CHECK_EQ(class_of(MPI_Psend_init(out, -1, 1, MPI_INT, me, 1, MPI_COMM_WORLD, MPI_INFO_NULL,
                                      &reqs[0])),
-             MPI_ERR_COUNT);
+             MPI_ERR_ARG);
     CHECK_EQ(class_of(MPI_Precv_init(in, 1, 1, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD,
                                      MPI_INFO_NULL, &reqs[0])),
              MPI_ERR_RANK);

@@ -110,8 +110,10 @@ struct dm_board {
     bool can_read;       /* each others' memory (dm_host_peek) */
     bool is_flat;        /* meetings by looking at everybody's post */
     unsigned int n_vain; /* waits that were too long to yield for, less shorter ones (wait.c) */
-    size_t room;         /* bytes in a slot, at most */
-    uint64_t probe;      /* read by the others, to try whether they can */
+    unsigned int n_skips,
+        n_unshared; /* long copies that are not shared for now, of so many (share.c) */
+    size_t room;    /* bytes in a slot, at most */
+    uint64_t probe; /* read by the others, to try whether they can */
     struct dm_board_shared *shared;
     size_t shared_len;
     size_t data_at; /* in it, */
