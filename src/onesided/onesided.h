@@ -20,7 +20,7 @@ struct dm_win_part {
     uint64_t size;
     struct dm_rkey rkey;
     struct dm_word_key lock; /* where its locks are fetched and added to; rail 0: nowhere */
-    int32_t handle;          /* of the window in that process */
+    int32_t handle;          /* of the window in that process; 0: it could not make its part */
     uint32_t disp_unit;
     uint32_t is_direct; /* registered: RDMA can reach it */
     /* a memory file that processes of its host may map; fd -1: none */

@@ -94,14 +94,24 @@ err_release:
     return err;
 }
 
-/* Tell everybody my part, learn theirs. */
-static int exchange_parts(struct dm_win *win)
+/* Everybody has a part, or (made_err: what kept this process from it) nobody gets the window. */
+static int check_parts(const struct dm_win *win, int made_err)
+{
+    for (int i = 0; i < win->comm->size && made_err == DM_OK; i++) {
+        if (win->parts[i].handle == 0)
+            return DM_FAIL(DM_ENOMEM, "rank %d has no memory for its part of the window", i);
+    }
+    return made_err;
+}
+
+/* Tell everybody my part, if it could be made, and learn theirs. */
+static int exchange_parts(struct dm_win *win, int made_err)
 {
     struct dm_type *byte = dm_type_get(MPI_BYTE);
     struct dm_win_part mine = {
         .base = (uint64_t)(uintptr_t)win->base,
         .size = win->flavor == MPI_WIN_FLAVOR_DYNAMIC ? INT64_MAX : (uint64_t)win->size,
-        .handle = win->obj.handle,
+        .handle = made_err == DM_OK ? win->obj.handle : 0,
         .disp_unit = (uint32_t)win->disp_unit,
         .is_direct =
             win->mr != NULL && dm_adapt_is_registered(win->mr) && dm_cfg()->rma != DM_RMA_EMULATED,
@@ -119,6 +129,8 @@ static int exchange_parts(struct dm_win *win)
     win->is_mapped = true;
     err = dm_allgather(&mine, sizeof(mine), byte, win->parts, sizeof(mine), byte, win->comm);
     if (err == DM_OK)
+        err = check_parts(win, made_err);
+    if (err == DM_OK)
         dm_rma_atomic_start(win);
     if (err == DM_OK)
         err = dm_rma_ctl_start(win);
@@ -126,9 +138,9 @@ static int exchange_parts(struct dm_win *win)
     return err;
 }
 
-static int finish_create(struct dm_win *win, struct dm_win **win_p)
+static int finish_create(struct dm_win *win, int made_err, struct dm_win **win_p)
 {
-    int err = exchange_parts(win);
+    int err = exchange_parts(win, made_err);
 
     if (err != DM_OK) {
         release(win);
@@ -155,12 +167,9 @@ int dm_win_create(void *base, size_t size, int disp_unit, struct dm_info *info,
     if (size > 0) {
         err = dm_adapt_reg(dm_chan_adapt(dm_world.chan), base, size, &win->mr);
         /* out of registrations: packets serve this part */
-        if (err != DM_OK && err != DM_EAGAIN) {
-            release(win);
-            return err;
-        }
+        err = err == DM_EAGAIN ? DM_OK : err;
     }
-    return finish_create(win, win_p);
+    return finish_create(win, err, win_p);
 }
 
 int dm_win_allocate(size_t size, int disp_unit, struct dm_info *info, struct dm_comm *comm,
@@ -172,15 +181,12 @@ int dm_win_allocate(size_t size, int disp_unit, struct dm_info *info, struct dm_
     if (err != DM_OK)
         return err;
     win->size = (MPI_Aint)size;
-    if (size > 0) {
+    if (size > 0)
         err = dm_adapt_mem_alloc(dm_chan_adapt(dm_world.chan), size, &win->base, &win->mr);
-        if (err != DM_OK) {
-            release(win);
-            return err;
-        }
-    }
-    *(void **)baseptr = win->base;
-    return finish_create(win, win_p);
+    err = finish_create(win, err, win_p);
+    if (err == DM_OK)
+        *(void **)baseptr = win->base;
+    return err;
 }
 
 int dm_win_allocate_shared(size_t size, int disp_unit, struct dm_info *info, struct dm_comm *comm,
@@ -198,7 +204,7 @@ int dm_win_allocate_shared(size_t size, int disp_unit, struct dm_info *info, str
         return err;
     }
     *(void **)baseptr = win->base;
-    return finish_create(win, win_p);
+    return finish_create(win, DM_OK, win_p);
 }
 
 int dm_win_create_dynamic(struct dm_info *info, struct dm_comm *comm, struct dm_win **win_p)
@@ -206,7 +212,7 @@ int dm_win_create_dynamic(struct dm_info *info, struct dm_comm *comm, struct dm_
     struct dm_win *win;
     int err = win_new(comm, 1, MPI_WIN_FLAVOR_DYNAMIC, info, &win);
 
-    return err != DM_OK ? err : finish_create(win, win_p);
+    return err != DM_OK ? err : finish_create(win, DM_OK, win_p);
 }
 
 int dm_win_free(struct dm_win *win)
