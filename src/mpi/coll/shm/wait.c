@@ -424,8 +424,11 @@ void dm_board_finish(struct dm_run *run, struct dm_board *b)
 
 void dm_board_spread(struct dm_board *b)
 {
-    struct dm_board_seat *seats = b->shared->seats;
+    struct dm_board_seat *seats;
 
+    if (b->n == 1) /* its communicator's others are on other hosts: no seats */
+        return;
+    seats = b->shared->seats;
     dm_chan_spread(dm_world.chan, &seats[0].id.core, sizeof(seats[0]), b->n, b->me);
 }
 
