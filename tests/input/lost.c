@@ -194,17 +194,23 @@ static void idup(void)
             MUST_FAIL(MPI_Wait(&req, MPI_STATUS_IGNORE));
 }
 
-/* Both halves, and a send that is cancelled. */
+/* Both halves, and a send that is cancelled: rank 1's thread may agree to that in its last moment. */
 static void both(void)
 {
     MPI_Request reqs[2];
+    MPI_Status status;
+    int is_cancelled = 0;
 
     die();
     MPI_Issend(out, 4, MPI_INT, 1, 0, MPI_COMM_WORLD, &reqs[1]);
     MPI_Cancel(&reqs[1]);
     MUST(MPI_Isendrecv(out, 4, MPI_INT, 1, 0, in, 4, MPI_INT, 1, 0, MPI_COMM_WORLD, &reqs[0]));
     MUST_FAIL(MPI_Wait(&reqs[0], MPI_STATUS_IGNORE));
-    MUST_FAIL(MPI_Wait(&reqs[1], MPI_STATUS_IGNORE));
+    if (MPI_Wait(&reqs[1], &status) == MPI_SUCCESS) {
+        MUST(MPI_Test_cancelled(&status, &is_cancelled));
+        if (!is_cancelled)
+            say("the cancelled MPI_Issend", "succeeded");
+    }
 }
 
 static const struct {
