@@ -107,12 +107,13 @@ void dm_chan_yield(struct dm_chan *chan, bool is_crowded)
 static int least_used(const uint16_t *n_on, const cpu_set_t *all, int n)
 {
     uint16_t more[CPU_SETSIZE] = {0};
-    int least = -1;
+    int least = 0;
 
     for (; n >= 0; n--) {
-        least = -1;
+        least = 0;
         for (int i = 0; i < CPU_SETSIZE; i++)
-            if (CPU_ISSET(i, all) && (least < 0 || n_on[i] + more[i] < n_on[least] + more[least]))
+            if (CPU_ISSET(i, all) &&
+                (!CPU_ISSET(least, all) || n_on[i] + more[i] < n_on[least] + more[least]))
                 least = i;
         more[least]++;
     }
