@@ -40,11 +40,14 @@ void dm_board_blocks_open(struct dm_board_blocks *x, const struct dm_board *b,
     }
 }
 
-/* ---- in slots: the data, then where the parts of the n - 1 blocks begin and where the last ends ---- */
+/*
+ * ---- in slots: the data, then where the parts of the n - 1 blocks begin and where the last ends. Of two ranks
+ * each has one block for the other, and the data are all there is ----
+ */
 
 static inline size_t table_len(const struct dm_board *b)
 {
-    return ((size_t)b->n * sizeof(uint32_t) + ALIGN - 1) & ~(ALIGN - 1);
+    return b->n == 2 ? 0 : ((size_t)b->n * sizeof(uint32_t) + ALIGN - 1) & ~(ALIGN - 1);
 }
 
 static inline size_t padded(size_t len)
@@ -59,7 +62,7 @@ size_t dm_board_blocks_room(const struct dm_board *b)
 
 size_t dm_board_blocks_len(const struct dm_board *b, size_t len)
 {
-    return padded(len) + table_len(b);
+    return b->n == 2 ? len : padded(len) + table_len(b);
 }
 
 void dm_board_blocks_put(struct dm_board_blocks *x, const struct dm_board *b, size_t len)
@@ -69,7 +72,8 @@ void dm_board_blocks_put(struct dm_board_blocks *x, const struct dm_board *b, si
     size_t done = 0;
 
     for (int i = 1; i < b->n; i++) {
-        table[i - 1] = (uint32_t)done;
+        if (b->n > 2)
+            table[i - 1] = (uint32_t)done;
         if (i == x->next) {
             struct dm_board_buf one = block(x, seat_above(b, i));
             size_t left = dm_coll_bytes(one.count, one.type) - x->at;
@@ -85,7 +89,8 @@ void dm_board_blocks_put(struct dm_board_blocks *x, const struct dm_board *b, si
             }
         }
     }
-    table[b->n - 1] = (uint32_t)done;
+    if (b->n > 2)
+        table[b->n - 1] = (uint32_t)done;
 }
 
 const char *dm_board_blocks_get(const struct dm_board *b, int seat, size_t slot_len, size_t *len_p)
@@ -94,6 +99,9 @@ const char *dm_board_blocks_get(const struct dm_board *b, int seat, size_t slot_
     const uint32_t *table = (const uint32_t *)(const void *)(place + slot_len - table_len(b));
     int i = b->me - seat - 1;
 
+    *len_p = slot_len;
+    if (b->n == 2)
+        return place;
     i = i < 0 ? i + b->n : i;
     *len_p = table[i + 1] - table[i];
     return place + table[i];
