@@ -24,6 +24,16 @@ check 'the library takes it' takes
 check 'to standard output' sh -c 'datum-tune --quick --ranks 2 --only collectives --collectives barrier --output - |
     grep -q "^barrier [a-z]* ranks=2-3 one-node"'
 
+blank_name() { # and an ia_params that has blanks, too
+    printf '"my shm" u2.0 %s default "%s/lib/libdatum_dapl_shm.so" datum.0.1 "copy=cma segment=64m" ""\n' \
+        nonthreadsafe "$DATUM_BUILD" threadsafe "$DATUM_BUILD" >blank.conf
+    DAT_OVERRIDE=$PWD/blank.conf DATUM_PROVIDER='my shm' datum-tune --quick --ranks 2 --only collectives --collectives barrier \
+        --output blank.tune && grep -qx 'provider my shm' blank.tune && grep -qx 'params copy=cma segment=64m' blank.tune &&
+        DAT_OVERRIDE=$PWD/blank.conf DATUM_PROVIDER='my shm' DATUM_TUNE=$PWD/blank.tune DATUM_EXPLAIN=1 mpiexec -n 2 \
+            datum-bench --test barrier --quick 2>&1 | grep -q 'tuning: .*/blank.tune, measured'
+}
+check 'a name with a blank' blank_name
+
 # ---- what the library makes of a file ----
 
 version=$(datum-info --version | sed 's/^Datum //')
