@@ -23,8 +23,8 @@
 
 #define STAGE_BYTES 1024
 #define PIECE_BYTES 8192 /* of old values and their updates: what stays in the cache */
-#define BULK_MIN    16   /* elements that are worth keeping others off, and for each process */
-#define BULK_SEAT   8
+#define BULK_MIN    4    /* elements that are worth keeping others off, and for each process */
+#define BULK_SEAT   2
 #define BULK_MAX    65536 /* bytes until others get a chance */
 #define SPINS       200   /* looks before the core is given away: the holder may want it */
 #define LOOKS_LONG  12800 /* more than any work takes, unless its process was stopped */
