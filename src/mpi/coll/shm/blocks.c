@@ -45,9 +45,14 @@ void dm_board_blocks_open(struct dm_board_blocks *x, const struct dm_board *b,
  * each has one block for the other, and the data are all there is ----
  */
 
+static inline bool has_table(const struct dm_board *b)
+{
+    return b->n > 2;
+}
+
 static inline size_t table_len(const struct dm_board *b)
 {
-    return b->n == 2 ? 0 : ((size_t)b->n * sizeof(uint32_t) + ALIGN - 1) & ~(ALIGN - 1);
+    return !has_table(b) ? 0 : ((size_t)b->n * sizeof(uint32_t) + ALIGN - 1) & ~(ALIGN - 1);
 }
 
 static inline size_t padded(size_t len)
@@ -62,7 +67,7 @@ size_t dm_board_blocks_room(const struct dm_board *b)
 
 size_t dm_board_blocks_len(const struct dm_board *b, size_t len)
 {
-    return b->n == 2 ? len : padded(len) + table_len(b);
+    return !has_table(b) ? len : padded(len) + table_len(b);
 }
 
 void dm_board_blocks_put(struct dm_board_blocks *x, const struct dm_board *b, size_t len)
@@ -72,7 +77,7 @@ void dm_board_blocks_put(struct dm_board_blocks *x, const struct dm_board *b, si
     size_t done = 0;
 
     for (int i = 1; i < b->n; i++) {
-        if (b->n > 2)
+        if (has_table(b))
             table[i - 1] = (uint32_t)done;
         if (i == x->next) {
             struct dm_board_buf one = block(x, seat_above(b, i));
@@ -89,7 +94,7 @@ void dm_board_blocks_put(struct dm_board_blocks *x, const struct dm_board *b, si
             }
         }
     }
-    if (b->n > 2)
+    if (has_table(b))
         table[b->n - 1] = (uint32_t)done;
 }
 
@@ -100,7 +105,7 @@ const char *dm_board_blocks_get(const struct dm_board *b, int seat, size_t slot_
     int i = b->me - seat - 1;
 
     *len_p = slot_len;
-    if (b->n == 2)
+    if (!has_table(b))
         return place;
     i = i < 0 ? i + b->n : i;
     *len_p = table[i + 1] - table[i];
