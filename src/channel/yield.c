@@ -13,9 +13,9 @@
 #define NAP_PAUSE_MIN  UINT64_C(1000000)
 #define NAP_PAUSE_MAX  UINT64_C(8000000)
 #define HOLD_MIN       UINT64_C(1000000) /* without yields, after one that was taken up long */
+#define HOLD_MAX       UINT64_C(32000000)
 #define MOVE_PAUSE_MIN UINT64_C(1000000)
 #define MOVE_PAUSE_MAX UINT64_C(64000000)
-#define HOLD_MAX       UINT64_C(32000000)
 
 /* Go to one of some cores. The thread may run where it could before. */
 static void go_to(const cpu_set_t *some, const cpu_set_t *all)

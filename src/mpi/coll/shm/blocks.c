@@ -104,9 +104,10 @@ const char *dm_board_blocks_get(const struct dm_board *b, int seat, size_t slot_
     const uint32_t *table = (const uint32_t *)(const void *)(place + slot_len - table_len(b));
     int i = b->me - seat - 1;
 
-    *len_p = slot_len;
-    if (!has_table(b))
+    if (!has_table(b)) {
+        *len_p = slot_len;
         return place;
+    }
     i = i < 0 ? i + b->n : i;
     *len_p = table[i + 1] - table[i];
     return place + table[i];
