@@ -8,6 +8,7 @@
 #include "util/futex.c"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "test.h"
 
@@ -25,7 +26,7 @@ static uint32_t take(struct dm_evd_ring *ring)
 
         if ((atomic_load(&slot->state) & DM_SLOT_PHASE_MASK) == DM_SLOT_FULL)
             number = slot->item.number;
-        atomic_store(&slot->state, dm_slot_state(head + ring->size, 0, DM_SLOT_FREE));
+        atomic_store(&slot->state, dm_slot_state(ring->size, head + ring->size, 0, DM_SLOT_FREE));
         head++;
     }
     return number;
@@ -57,6 +58,7 @@ static void play(bool is_early, bool has_next)
     struct dm_evd_ring *ring = aligned_alloc(64, len);
 
     CHECK(ring != NULL && size == SIZE);
+    memset(ring, 0, len);
     head = 0;
     dm_evd_ring_init(ring, size, 1);
     for (uint32_t i = 1; i <= SIZE * LAPS; i++) {

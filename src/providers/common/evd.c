@@ -254,7 +254,8 @@ static bool take(struct dm_evd *evd, DAT_EVENT *event)
         if (dm_unlikely(slot->item.number >= DAT_IB_EXTENSION_RANGE_BASE))
             event->event_extension_data[1] = slot->item.data[DM_ITEM_EXTRA];
     }
-    atomic_store_explicit(&slot->state, dm_slot_state(head + evd->ring->size, 0, DM_SLOT_FREE),
+    atomic_store_explicit(&slot->state,
+                          dm_slot_state(evd->ring->size, head + evd->ring->size, 0, DM_SLOT_FREE),
                           memory_order_release);
     atomic_store_explicit(&evd->head, head + 1, memory_order_relaxed);
     if (is_event && tag != DM_TAG_NONE) {
@@ -408,7 +409,7 @@ static void move_ring(struct dm_evd *evd, struct dm_evd_ring *to)
 
         if ((atomic_load(&slot->state) & DM_SLOT_PHASE_MASK) == DM_SLOT_FULL) {
             to->slots[n].item = slot->item;
-            atomic_store(&to->slots[n].state, dm_slot_state(n, 0, DM_SLOT_FULL));
+            atomic_store(&to->slots[n].state, dm_slot_state(to->size, n, 0, DM_SLOT_FULL));
             n++;
         }
         evd->head++;

@@ -26,9 +26,6 @@ void dm_evd_ring_init(struct dm_evd_ring *ring, uint64_t size, uint64_t handle)
     atomic_store(&ring->word, 0);
     atomic_store(&ring->is_sleeping, 0);
     atomic_store(&ring->want, 0);
-    for (uint64_t i = 0; i < size; i++)
-        atomic_store_explicit(&ring->slots[i].state, dm_slot_state(i, 0, DM_SLOT_FREE),
-                              memory_order_relaxed);
     atomic_thread_fence(memory_order_seq_cst);
 }
 
@@ -43,13 +40,13 @@ static inline struct dm_evd_slot *claim(struct dm_evd_ring *ring, uint32_t owner
         uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
         struct dm_evd_slot *slot = dm_evd_ring_slot(ring, tail);
         uint64_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
-        uint64_t is_free = dm_slot_state(tail, 0, DM_SLOT_FREE);
-        uint64_t lap_before = dm_slot_state(tail - ring->size, 0, DM_SLOT_FREE);
+        uint64_t is_free = dm_slot_state(ring->size, tail, 0, DM_SLOT_FREE);
+        uint64_t lap_before = dm_slot_state(ring->size, tail - ring->size, 0, DM_SLOT_FREE);
         uint64_t pos = tail;
 
         if (state == is_free) {
             bool is_ours = atomic_compare_exchange_strong(
-                &slot->state, &state, dm_slot_state(tail, owner, DM_SLOT_CLAIMED));
+                &slot->state, &state, dm_slot_state(ring->size, tail, owner, DM_SLOT_CLAIMED));
 
             atomic_compare_exchange_strong(&ring->tail, &tail, tail + 1);
             if (is_ours) {
@@ -93,7 +90,7 @@ static inline enum dm_evd_added publish(struct dm_evd_ring *ring, struct dm_evd_
     int64_t cno;
 
     /* Sequentially consistent: ordered before the look at is_sleeping. */
-    atomic_store(&slot->state, dm_slot_state(pos, owner, DM_SLOT_FULL));
+    atomic_store(&slot->state, dm_slot_state(ring->size, pos, owner, DM_SLOT_FULL));
     if (atomic_load(&ring->is_sleeping) != 0 &&
         (int64_t)(atomic_load(&ring->tail) - atomic_load(&ring->want)) >= 0)
         dm_evd_ring_wake(ring);
@@ -138,20 +135,21 @@ enum dm_evd_added dm_evd_ring_publish(struct dm_evd_ring *ring, struct dm_evd_sl
 {
     if (!is_quiet)
         return publish(ring, slot, pos, owner);
-    atomic_store_explicit(&slot->state, dm_slot_state(pos, owner, DM_SLOT_FULL),
+    atomic_store_explicit(&slot->state, dm_slot_state(ring->size, pos, owner, DM_SLOT_FULL),
                           memory_order_release);
     return DM_EVD_ADDED;
 }
 
-void dm_evd_ring_skip(struct dm_evd_slot *slot, uint64_t pos)
+void dm_evd_ring_skip(struct dm_evd_ring *ring, uint64_t pos)
 {
-    atomic_store_explicit(&slot->state, dm_slot_state(pos, 0, DM_SLOT_SKIP), memory_order_release);
+    atomic_store_explicit(&dm_evd_ring_slot(ring, pos)->state,
+                          dm_slot_state(ring->size, pos, 0, DM_SLOT_SKIP), memory_order_release);
 }
 
 bool dm_evd_ring_is_claimed(struct dm_evd_ring *ring, uint64_t pos, uint32_t owner)
 {
     return atomic_load(&dm_evd_ring_slot(ring, pos)->state) ==
-           dm_slot_state(pos, owner, DM_SLOT_CLAIMED);
+           dm_slot_state(ring->size, pos, owner, DM_SLOT_CLAIMED);
 }
 
 void dm_evd_ring_bury(struct dm_evd_ring *ring, uint64_t head, uint32_t owner)
@@ -159,9 +157,10 @@ void dm_evd_ring_bury(struct dm_evd_ring *ring, uint64_t head, uint32_t owner)
     for (uint64_t i = 0; i < ring->size; i++) {
         uint64_t pos = head + i;
         struct dm_evd_slot *slot = dm_evd_ring_slot(ring, pos);
-        uint64_t state = dm_slot_state(pos, owner, DM_SLOT_CLAIMED);
+        uint64_t state = dm_slot_state(ring->size, pos, owner, DM_SLOT_CLAIMED);
 
-        atomic_compare_exchange_strong(&slot->state, &state, dm_slot_state(pos, 0, DM_SLOT_SKIP));
+        atomic_compare_exchange_strong(&slot->state, &state,
+                                       dm_slot_state(ring->size, pos, 0, DM_SLOT_SKIP));
     }
     if (atomic_load(&ring->is_sleeping) != 0)
         dm_evd_ring_wake(ring);

@@ -7,9 +7,10 @@
  * claimer, filled and published. When a peer process dies between claim and
  * publish, dm_evd_ring_bury() turns its slots into ones to be skipped.
  *
- * A slot's state word is (position << 24 | owner << 2 | phase). The slot for
- * position p is free when it reads (p, FREE); after consumption it becomes
- * (p + size, FREE).
+ * A slot's state word is (first position of the lap << 24 | owner << 2 |
+ * phase). The slot for position p is free when it reads (lap of p, FREE); after
+ * consumption it becomes (lap of p + size, FREE). So a new ring is all zeros,
+ * and its pages are not touched before they are used.
  */
 #ifndef DM_PROVIDERS_COMMON_EVD_RING_H
 #define DM_PROVIDERS_COMMON_EVD_RING_H
@@ -73,6 +74,7 @@ enum dm_evd_added {
 
 /* Bytes for a ring of n events (rounded up to a power of two in *size_p). */
 size_t dm_evd_ring_len(uint64_t n, uint64_t *size_p);
+/* In memory that is all zeros. */
 void dm_evd_ring_init(struct dm_evd_ring *ring, uint64_t size, uint64_t handle);
 /* Add an event and wake who must be woken. owner: DM_EVD_OWNER_LOCAL, or the
  * number that the ring's process gave to the connection. */
@@ -88,7 +90,7 @@ struct dm_evd_slot *dm_evd_ring_claim(struct dm_evd_ring *ring, uint32_t owner, 
 enum dm_evd_added dm_evd_ring_publish(struct dm_evd_ring *ring, struct dm_evd_slot *slot,
                                       uint64_t pos, uint32_t owner, bool is_quiet);
 /* Instead of that: the slot that was claimed holds nothing. */
-void dm_evd_ring_skip(struct dm_evd_slot *slot, uint64_t pos);
+void dm_evd_ring_skip(struct dm_evd_ring *ring, uint64_t pos);
 /* Has the owner claimed this position, and not published it? */
 bool dm_evd_ring_is_claimed(struct dm_evd_ring *ring, uint64_t pos, uint32_t owner);
 /* Wake a sleeping waiter regardless of what is in the ring. */
@@ -98,9 +100,10 @@ void dm_evd_ring_bury(struct dm_evd_ring *ring, uint64_t head, uint32_t owner);
 /* Trigger a CNO; true if its owner's thread must run an agent. */
 bool dm_cno_ring_trigger(struct dm_cno_ring *cno, uint64_t evd);
 
-static inline uint64_t dm_slot_state(uint64_t pos, uint32_t owner, enum dm_slot_phase phase)
+static inline uint64_t dm_slot_state(uint64_t size, uint64_t pos, uint32_t owner,
+                                     enum dm_slot_phase phase)
 {
-    return pos << DM_SLOT_POS_SHIFT | (uint64_t)owner << 2 | (uint64_t)phase;
+    return (pos & ~(size - 1)) << DM_SLOT_POS_SHIFT | (uint64_t)owner << 2 | (uint64_t)phase;
 }
 
 static inline struct dm_evd_slot *dm_evd_ring_slot(struct dm_evd_ring *ring, uint64_t pos)
@@ -114,7 +117,9 @@ static inline bool dm_evd_ring_has(struct dm_evd_ring *ring, uint64_t pos)
     uint64_t state =
         atomic_load_explicit(&dm_evd_ring_slot(ring, pos)->state, memory_order_acquire);
 
-    return state >> DM_SLOT_POS_SHIFT == (pos & (UINT64_MAX >> DM_SLOT_POS_SHIFT)) &&
+    uint64_t lap = dm_slot_state(ring->size, pos, 0, 0);
+
+    return state >> DM_SLOT_POS_SHIFT == lap >> DM_SLOT_POS_SHIFT &&
            (state & DM_SLOT_PHASE_MASK) >= DM_SLOT_FULL;
 }
 

@@ -357,7 +357,7 @@ static enum confirm confirm_once(struct dm_sep *ep, bool is_last)
                                       peer->conn_data, (DAT_COUNT)peer->conn_data_len);
         (void)dm_evd_ring_publish(ring, slot, pos, ep->peer_owner, false);
     } else if (slot != NULL) {
-        dm_evd_ring_skip(slot, pos);
+        dm_evd_ring_skip(ring, pos);
     }
     dm_shm_busy_end(ep);
     return how;
