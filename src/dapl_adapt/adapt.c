@@ -349,6 +349,7 @@ int dm_adapt_open(const struct dm_adapt_job *job, const struct dm_adapt_events *
     adapt->ev = *ev;
     adapt->job_hash = hash_text(job->name != NULL ? job->name : "");
     adapt->page = (size_t)sysconf(_SC_PAGESIZE);
+    adapt->own_host = dm_card_own_host();
     adapt->is_demand = dm_cfg()->connect == DM_CONNECT_DEMAND ||
                        (dm_cfg()->connect == DM_CONNECT_AUTO && job->size > DEMAND_SIZE);
     init_shared(adapt);

@@ -78,6 +78,7 @@ struct dm_adapt {
     bool is_auto_size;  /* nobody has set it */
     uint32_t stride;
     size_t page;
+    uint64_t own_host; /* dm_card_own_host() */
     _Atomic uint64_t no_foot;
     _Atomic(struct dm_conn *) *conns; /* by process; NULL: nothing to do with it yet */
     _Atomic(struct dm_conn *) all;    /* those that exist, newest first */

@@ -55,11 +55,7 @@ static int count_cpus(const uint64_t *words)
     return n;
 }
 
-/*
- * This kernel and network: processes that share both can talk by what stays inside a host, whatever
- * the launcher calls a node.
- */
-static uint64_t own_host(void)
+uint64_t dm_card_own_host(void)
 {
     uint64_t h = UINT64_C(14695981039346656037);
     char id[64] = "";
@@ -109,7 +105,7 @@ void dm_card_write(const struct dm_adapt *adapt, char *buf, size_t len)
         last--;
     dm_strbuf_init(&sb, buf, len);
     dm_strbuf_addf(&sb, "%d;%s;%llx;%u,%u,%x,%d,%d,%d;", CARD_VERSION, DM_VERSION,
-                   (unsigned long long)own_host(), adapt->n_slots, adapt->slot_size,
+                   (unsigned long long)adapt->own_host, adapt->n_slots, adapt->slot_size,
                    adapt->coll_hash, dm_cfg()->eager, dm_cfg()->rndv, dm_cfg()->rndv_inline);
     for (int i = 0; i <= last; i++)
         dm_strbuf_addf(&sb, "%s%llx", i > 0 ? "," : "", (unsigned long long)cpus[i]);
@@ -254,7 +250,7 @@ bool dm_card_is_near(const struct dm_conn *conn)
 
     if (job->node_of == NULL || job->node_of[job->rank] == job->node_of[conn->proc])
         return true;
-    return conn->card != NULL && conn->card->host == own_host();
+    return conn->card != NULL && conn->card->host == conn->adapt->own_host;
 }
 
 bool dm_card_is_apart(const struct dm_conn *conn)
@@ -262,7 +258,7 @@ bool dm_card_is_apart(const struct dm_conn *conn)
     const struct dm_adapt_job *job = &conn->adapt->job;
 
     return (job->node_of == NULL || job->node_of[job->rank] == job->node_of[conn->proc]) &&
-           conn->card != NULL && conn->card->host != own_host();
+           conn->card != NULL && conn->card->host != conn->adapt->own_host;
 }
 
 static int family_of(const unsigned char *addr)

@@ -33,6 +33,11 @@ struct dm_card {
     struct dm_card_rail rails[DM_RAILS_MAX];
 };
 
+/*
+ * This kernel and network, as a number: processes that share both can talk by what stays inside a
+ * host, whatever the launcher calls a node. Asked once: it needs a file descriptor.
+ */
+uint64_t dm_card_own_host(void);
 /* Text of own card; rails that do not fit are left out. */
 void dm_card_write(const struct dm_adapt *adapt, char *buf, size_t len);
 /* Parse; DM_ECONN for nonsense. */

@@ -10,6 +10,9 @@
  * Hydra passes standard input on by itself: it ends a job whose rank 0 reads slower than the input comes, and
  * calls one failed that has ended before. So rank 0 gets it as it is; its descriptor is in DM_STDIN_ENV.
  *
+ * Hydra has some descriptors for each rank, and dies of an assertion when there are none left. So
+ * its limit is raised; programs get the user's.
+ *
  * LD_PRELOAD is as the user has it everywhere but in the proxy of this host: the front that
  * starts it, and the ranks, do not see ours.
  */
@@ -19,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -30,6 +34,19 @@
 #define NAME "LD_PRELOAD="
 
 static char *with_ours;
+static struct rlimit fd_limit; /* the user's */
+static int is_raised;
+
+static void raise_fd_limit(void)
+{
+    struct rlimit most;
+
+    if (getrlimit(RLIMIT_NOFILE, &fd_limit) != 0)
+        return;
+    most = fd_limit;
+    most.rlim_cur = most.rlim_max;
+    is_raised = setrlimit(RLIMIT_NOFILE, &most) == 0;
+}
 
 /* In the child that becomes a rank. */
 static void take_stdin(void)
@@ -89,6 +106,7 @@ __attribute__((constructor)) static void hide(void)
     size_t len = strlen(NAME);
     char *last, *users;
 
+    raise_fd_limit();
     for (char **at = environ; at != NULL && *at != NULL && with_ours == NULL; at++)
         if (strncmp(*at, NAME, len) == 0)
             with_ours = *at;
@@ -118,6 +136,8 @@ int execvp(const char *file, char *const argv[])
         take_stdin();
     if (is_proxy())
         announce();
+    if (is_raised)
+        setrlimit(RLIMIT_NOFILE, &fd_limit);
     return execvpe(file, argv, environ);
 }
 

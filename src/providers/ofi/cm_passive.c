@@ -138,20 +138,29 @@ uint64_t dm_ofi_listeners_timers(struct dm_ofi_ia *ia, uint64_t now)
     return next;
 }
 
-/* A port for a qualifier: one of the sequence that connectors go through. */
-static struct dm_ofi_listener *listen_for(struct dm_ofi_ia *ia, DAT_CONN_QUAL qual)
+/*
+ * A port for a qualifier: one of the sequence that connectors go through. CONN_QUAL_IN_USE when all
+ * are taken.
+ */
+static DAT_RETURN listen_for(struct dm_ofi_ia *ia, DAT_CONN_QUAL qual,
+                             struct dm_ofi_listener **listener_p)
 {
-    struct dm_ofi_listener *listener = NULL;
     uint16_t port;
+    int err = 0;
 
     for (uint32_t n = 0; (port = dm_ofi_qual_port(qual, n)) != 0; n++) {
-        listener = listener_find(ia, port);
-        if (listener != NULL || listener_new(ia, port, &listener) == 0) {
-            listener->n_refs++;
-            return listener;
+        *listener_p = listener_find(ia, port);
+        if (*listener_p == NULL)
+            err = listener_new(ia, port, listener_p);
+        if (*listener_p != NULL) {
+            (*listener_p)->n_refs++;
+            return DAT_SUCCESS;
         }
+        /* libfabric says EIO when there are no descriptors left */
+        if (err != -FI_EADDRINUSE && err != -FI_EACCES)
+            return DM_DAT_NOMEM;
     }
-    return NULL;
+    return DM_DAT_BARE(DAT_CONN_QUAL_IN_USE);
 }
 
 static DAT_RETURN place_new(struct dm_ofi_ia *ia, DAT_CONN_QUAL qual,
@@ -159,26 +168,28 @@ static DAT_RETURN place_new(struct dm_ofi_ia *ia, DAT_CONN_QUAL qual,
 {
     uint64_t until = dm_futex_now() + LINGER_NS + LINGER_NS / 8;
     struct dm_ofi_place *place = calloc(1, sizeof(*place));
+    DAT_RETURN ret = DAT_SUCCESS;
 
     if (place == NULL)
         return DM_DAT_NOMEM;
     place->name_fd = name_take(ia, qual);
     if (place->name_fd < 0) {
-        DAT_RETURN ret = place->name_fd == -1 ? DM_DAT_BARE(DAT_CONN_QUAL_IN_USE) : DM_DAT_NOMEM;
-
+        ret = place->name_fd == -1 ? DM_DAT_BARE(DAT_CONN_QUAL_IN_USE) : DM_DAT_NOMEM;
         free(place);
         return ret;
     }
-    place->listener = listener != NULL ? listener : listen_for(ia, qual);
+    place->listener = listener;
+    if (listener == NULL)
+        ret = listen_for(ia, qual, &place->listener);
     /* Another process may have given its ports back a moment ago. */
-    while (place->listener == NULL && dm_futex_now() < until) {
+    while (DAT_GET_TYPE(ret) == DAT_CONN_QUAL_IN_USE && dm_futex_now() < until) {
         dm_ofi_pump(ia);
-        place->listener = listen_for(ia, qual);
+        ret = listen_for(ia, qual, &place->listener);
     }
-    if (place->listener == NULL) { /* all its ports are taken, by others */
+    if (ret != DAT_SUCCESS) {
         close(place->name_fd);
         free(place);
-        return DM_DAT_BARE(DAT_CONN_QUAL_IN_USE);
+        return ret;
     }
     *place_p = place;
     return DAT_SUCCESS;
