@@ -24,8 +24,11 @@
 #define SLOTS_MAX     4096
 #define SLOT_SIZE_MAX (1024 * 1024)
 #define DEMAND_SIZE   8 /* more processes than this: connections are made on demand */
-#define FLUSH_NS      UINT64_C(1000000000)
-#define OPEN_WAIT_NS  1000000
+/* File descriptors: of a rail, and of a peer (rings, its process, sockets). */
+#define FILES          64
+#define FILES_PER_PEER 6
+#define FLUSH_NS       UINT64_C(1000000000)
+#define OPEN_WAIT_NS   1000000
 #define PROBE_LOCK_MIN                                                                             \
     ((size_t)4 << 20) /* lockable bytes from which on measuring is worth its memory */
 #define PROBE_NS UINT64_C(20000000)
@@ -353,6 +356,8 @@ int dm_adapt_open(const struct dm_adapt_job *job, const struct dm_adapt_events *
     adapt->is_demand = dm_cfg()->connect == DM_CONNECT_DEMAND ||
                        (dm_cfg()->connect == DM_CONNECT_AUTO && job->size > DEMAND_SIZE);
     init_shared(adapt);
+    if (job->size > 1)
+        dm_host_want_files(FILES + (size_t)job->size * FILES_PER_PEER);
     err = check_settings(adapt);
     if (err == DM_OK)
         err = open_conf(adapt);

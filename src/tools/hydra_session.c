@@ -11,11 +11,12 @@
  * calls one failed that has ended before. So rank 0 gets it as it is; its descriptor is in DM_STDIN_ENV.
  *
  * Hydra has some descriptors for each rank, and dies of an assertion when there are none left. So
- * its limit is raised; programs get the user's.
+ * its limit is raised; programs get the user's. And each rank would inherit those of all before it.
  *
  * LD_PRELOAD is as the user has it everywhere but in the proxy of this host: the front that
  * starts it, and the ranks, do not see ours.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -33,8 +34,11 @@
 
 #define NAME "LD_PRELOAD="
 
+enum { FDS_MAX = 4096 };
+
 static char *with_ours;
-static struct rlimit fd_limit; /* the user's */
+static unsigned char is_users_fd[FDS_MAX]; /* open when the proxy began: not its own */
+static struct rlimit fd_limit;             /* the user's */
 static int is_raised;
 
 static void raise_fd_limit(void)
@@ -46,6 +50,36 @@ static void raise_fd_limit(void)
     most = fd_limit;
     most.rlim_cur = most.rlim_max;
     is_raised = setrlimit(RLIMIT_NOFILE, &most) == 0;
+}
+
+/* Calls fn for each open descriptor below FDS_MAX. */
+static void each_fd(void (*fn)(int fd))
+{
+    DIR *dir = opendir("/proc/self/fd");
+    const struct dirent *entry;
+    int fd;
+
+    if (dir == NULL)
+        return;
+    while ((entry = readdir(dir)) != NULL) {
+        fd = atoi(entry->d_name);
+        if (fd > STDERR_FILENO && fd < FDS_MAX && fd != dirfd(dir))
+            fn(fd);
+    }
+    closedir(dir);
+}
+
+static void note_fd(int fd)
+{
+    is_users_fd[fd] = 1;
+}
+
+static void hide_fd(int fd)
+{
+    const char *pmi = getenv("PMI_FD");
+
+    if (!is_users_fd[fd] && (pmi == NULL || fd != atoi(pmi)))
+        fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
 /* In the child that becomes a rank. */
@@ -111,8 +145,10 @@ __attribute__((constructor)) static void hide(void)
         if (strncmp(*at, NAME, len) == 0)
             with_ours = *at;
     users = with_ours != NULL ? strdup(with_ours + len) : NULL;
-    if (is_proxy())
+    if (is_proxy()) {
+        each_fd(note_fd);
         tell("helper", (int)getpid(), 0);
+    }
     if (users == NULL)
         return;
     last = strrchr(users, ':');
@@ -134,8 +170,10 @@ int execvp(const char *file, char *const argv[])
         putenv(with_ours);
     else
         take_stdin();
-    if (is_proxy())
+    if (is_proxy()) {
+        each_fd(hide_fd);
         announce();
+    }
     if (is_raised)
         setrlimit(RLIMIT_NOFILE, &fd_limit);
     return execvpe(file, argv, environ);

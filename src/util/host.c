@@ -6,6 +6,7 @@
  */
 #include "util/host.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -331,4 +332,19 @@ bool dm_host_may_lock(void)
     buf[len > 0 ? len : 0] = '\0';
     line = strstr(buf, "CapEff:");
     return line != NULL && (strtoull(line + 7, NULL, 16) >> CAP_IPC_LOCK & 1) != 0;
+}
+
+void dm_host_want_files(size_t n)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    struct rlimit lim;
+
+    while (dir != NULL && readdir(dir) != NULL)
+        n++;
+    if (dir != NULL)
+        closedir(dir);
+    if (getrlimit(RLIMIT_NOFILE, &lim) != 0 || lim.rlim_cur >= n)
+        return;
+    lim.rlim_cur = lim.rlim_max < n ? lim.rlim_max : n;
+    (void)setrlimit(RLIMIT_NOFILE, &lim);
 }

@@ -40,5 +40,10 @@ int dm_host_peek(int pid, uint64_t addr, void *dst, size_t len);
 int dm_host_poke(int pid, uint64_t addr, const void *src, size_t len);
 /* Unmap and close what dm_host_shm_alloc made. */
 void dm_host_shm_free(void *ptr, size_t len, int fd);
+/*
+ * Have room for n more file descriptors, where the hard limit allows: the soft limit is raised as
+ * far as that needs, and not at all when there is room.
+ */
+void dm_host_want_files(size_t n);
 
 #endif

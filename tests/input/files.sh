@@ -1,7 +1,7 @@
 #!/bin/bash
 # test: timeout=400
-# Few files may be open (ulimit -n): Hydra, which has some for each rank, lives with the user's
-# limit; a job that is short of them works, or ends with a message that names the limit.
+# Few files may be open (ulimit -n): Hydra, which has some for each rank, raises its own limit, and
+# ranks theirs when they may; a job that is short of them ends with a message that names the limit.
 . "$TEST_LIB"
 
 cat >prog.c <<'EOF'
@@ -27,11 +27,19 @@ mpicc -o prog prog.c || fail 'mpicc does not build a program'
 [ "$(sort -u out)" = 200 ] && [ "$(wc -l <out)" = 64 ] || { cat out; fail 'the ranks have another limit'; }
 pass_one
 
+# Nor Hydra's files.
+timeout 60 mpiexec -n 32 sh -c 'ls /proc/$$/fd | wc -l' >out 2>err || fail '32 processes do not start'
+[ "$(sort -n out | tail -n 1)" -lt 40 ] || { cat out; fail 'later ranks inherit the files of earlier ones'; }
+pass_one
+
 for provider in datum-shm datum-tcp; do
     worked=no refused=no
-    for n in 24 28 31 33 37 44 54 64 120; do
-        (ulimit -S -n $n && DATUM_TIMEOUT=5s DATUM_PROVIDER=$provider timeout -k 5 60 mpiexec -n 8 ./prog) \
-            >out 2>&1
+    (ulimit -S -n 120 && DATUM_PROVIDER=$provider timeout -k 5 100 mpiexec -n 40 ./prog) >out 2>&1 ||
+        { cat out; fail "$provider: 40 processes with 120 descriptors, more if they want"; }
+    pass_one
+    for n in 14 17 20 22 24 27 30 36 40 48 56 64 80; do
+        DATUM_TIMEOUT=5s DATUM_PROVIDER=$provider timeout -k 5 60 mpiexec -n 8 \
+            sh -c "ulimit -n $n; exec ./prog" >out 2>&1
         status=$?
         if [ $status = 0 ]; then
             worked=yes

@@ -154,6 +154,32 @@ static void refused(int resource, rlim_t limit, int code, const char *text)
     CHECK_EQ(status, 0);
 }
 
+/* In a child as well: raised as far as necessary, and not beyond the hard limit. */
+static void more_files(void)
+{
+    int status = 0;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        struct rlimit lim = {100, 1000};
+
+        CHECK_EQ(setrlimit(RLIMIT_NOFILE, &lim), 0);
+        dm_host_want_files(10);
+        CHECK_EQ(getrlimit(RLIMIT_NOFILE, &lim), 0);
+        CHECK_EQ(lim.rlim_cur, 100);
+        dm_host_want_files(300);
+        CHECK_EQ(getrlimit(RLIMIT_NOFILE, &lim), 0);
+        CHECK(lim.rlim_cur > 300 && lim.rlim_cur < 400);
+        dm_host_want_files(5000);
+        CHECK_EQ(getrlimit(RLIMIT_NOFILE, &lim), 0);
+        CHECK_EQ(lim.rlim_cur, 1000);
+        fflush(stdout);
+        _exit(test_n_failed);
+    }
+    waitpid(pid, &status, 0);
+    CHECK_EQ(status, 0);
+}
+
 static long pages_mapped(void)
 {
     long pages = 0;
@@ -177,6 +203,7 @@ int main(void)
     memory_is_shared_and_private();
     memory_of_another();
     refused(RLIMIT_FSIZE, 1 << 20, DM_ESYS, "ulimit -f");
+    more_files();
     refused(RLIMIT_NOFILE, 3, DM_ESYS, "ulimit -n");
     /* Sanitizers reserve terabytes and cannot live under this limit. */
     if (pages_mapped() < (128 << 20) / sysconf(_SC_PAGESIZE))
