@@ -11,6 +11,7 @@
 #include "util/err.h"
 
 #define END_NS   UINT64_C(1000000000)
+#define SHAKE_NS UINT64_C(10000000000)
 #define N_REQS   8
 #define EVD_QLEN 32
 
@@ -72,9 +73,13 @@ static bool answer(struct dm_loop *loop, DAT_CR_HANDLE cr)
     if (dat_cr_query(cr, DAT_CR_FIELD_ALL, &param) == DAT_SUCCESS && param.private_data != NULL &&
         param.private_data_size >= (DAT_COUNT)sizeof(nonce))
         memcpy(&nonce, param.private_data, sizeof(nonce));
-    if (nonce == loop->nonce)
-        return dat_cr_accept(cr, loop->in, 0, NULL) == DAT_SUCCESS;
-    dat_cr_reject(cr, 0, NULL);
+    if (nonce != loop->nonce) {
+        dat_cr_reject(cr, 0, NULL);
+        return true;
+    }
+    if (dat_cr_accept(cr, loop->in, 0, NULL) != DAT_SUCCESS)
+        return false;
+    loop->n_pending++;
     return true;
 }
 
@@ -83,11 +88,18 @@ static bool on_event(struct dm_loop *loop, const DAT_EVENT *event)
     bool is_ok;
 
     if (event->event_number == DAT_CONNECTION_EVENT_ESTABLISHED) {
+        loop->n_pending--;
         loop->n_up++;
         return true;
     }
-    if (event->event_number != DAT_CONNECTION_REQUEST_EVENT)
+    if (event->event_number == DAT_CONNECTION_EVENT_DISCONNECTED) {
+        loop->n_up--;
         return false;
+    }
+    if (event->event_number != DAT_CONNECTION_REQUEST_EVENT) {
+        loop->n_pending--;
+        return false;
+    }
     dm_serial_lock();
     is_ok = answer(loop, event->event_data.cr_arrival_event_data.cr_handle);
     dm_serial_unlock();
@@ -97,7 +109,8 @@ static bool on_event(struct dm_loop *loop, const DAT_EVENT *event)
 static bool connect_self(struct dm_loop *loop, uint64_t limit_ns)
 {
     uint64_t until = dm_clock_ns() + limit_ns;
-    struct sockaddr_in6 addr; /* the largest, aligned */
+    uint64_t most_us = (limit_ns + SHAKE_NS) / 1000; /* the provider must not give up first */
+    struct sockaddr_in6 addr;                        /* the largest, aligned */
     DAT_EVENT event;
     DAT_RETURN rc;
 
@@ -105,12 +118,13 @@ static bool connect_self(struct dm_loop *loop, uint64_t limit_ns)
     memcpy(&addr, loop->ia->addr, loop->ia->addr_len);
     loop->nonce = until ^ (uint64_t)(uintptr_t)loop;
     dm_serial_lock();
-    rc = dat_ep_connect(loop->out, (DAT_IA_ADDRESS_PTR)&addr, loop->qual,
-                        (DAT_TIMEOUT)(limit_ns / 1000), sizeof(loop->nonce), &loop->nonce,
-                        DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG);
+    rc = dat_ep_connect(loop->out, (DAT_IA_ADDRESS_PTR)&addr, loop->qual, (DAT_TIMEOUT)most_us,
+                        sizeof(loop->nonce), &loop->nonce, DAT_QOS_BEST_EFFORT,
+                        DAT_CONNECT_DEFAULT_FLAG);
     dm_serial_unlock();
     if (rc != DAT_SUCCESS)
         return false;
+    loop->n_pending++;
     while (loop->n_up < 2 && dm_clock_ns() < until) {
         if (!dequeue(loop->ia, loop->cm_evd, &event))
             sched_yield();
@@ -130,6 +144,22 @@ bool dm_loop_open(struct dm_loop *loop, struct dm_ia *ia, uint64_t limit_ns)
     is_set_up = setup(loop);
     dm_serial_unlock();
     return is_set_up && connect_self(loop, limit_ns);
+}
+
+/*
+ * Wait until both ends know how the handshake went: who leaves in the middle of it meets an assertion of
+ * libdapl's, and soft-iWARP's kernel a BUG (iw_cm).
+ */
+static void await_handshake(struct dm_loop *loop, uint64_t until)
+{
+    DAT_EVENT event;
+
+    while (loop->n_pending > 0 && dm_clock_ns() < until) {
+        if (dequeue(loop->ia, loop->cm_evd, &event))
+            (void)on_event(loop, &event);
+        else
+            sched_yield();
+    }
 }
 
 /* Take the ends of connections that come before `until`; all of them: there is none left. */
@@ -168,6 +198,7 @@ static void cut(DAT_EP_HANDLE ep)
  */
 void dm_loop_close(struct dm_loop *loop)
 {
+    await_handshake(loop, dm_clock_ns() + SHAKE_NS);
     await_requests(loop, dm_clock_ns() + END_NS);
     if (loop->n_up > 0) {
         cut(loop->out);
