@@ -18,7 +18,7 @@ struct dm_loop {
     DAT_EP_HANDLE in;
     int n_up;
     int n_pending; /* ends that have called or accepted and not heard how that went */
-    int n_posted; /* by who opened it: what dm_loop_next has still to give before the end */
+    int n_posted;  /* by who opened it: what dm_loop_next has still to give before the end */
     uint64_t nonce;
 };
 

@@ -147,6 +147,7 @@ static void cards(void)
     adapt->n_ias = 2;
     adapt->n_slots = 48;
     adapt->slot_size = 4096;
+    adapt->own_host = dm_card_own_host();
     dm_card_write(adapt, text, sizeof(text));
     CHECK_EQ(dm_card_read(text, &card), DM_OK);
     CHECK_EQ(card.n_rails, 2);
@@ -158,7 +159,7 @@ static void cards(void)
     CHECK_EQ(card.n_slots, 48);
     CHECK_EQ(card.slot_size, 4096);
     CHECK_STR(card.why, "");
-    CHECK(card.host != 0);
+    CHECK(card.host != 0 && card.host == dm_card_own_host());
     CHECK_EQ(dm_card_read("", &card), DM_ECONN);
     CHECK_EQ(dm_card_read("1;0.1;5;64,128;3;", &card), DM_ECONN); /* another form */
     CHECK(strstr(dm_err_detail(), "same version") != NULL);
