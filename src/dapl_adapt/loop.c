@@ -11,7 +11,7 @@
 #include "util/err.h"
 
 #define END_NS   UINT64_C(1000000000)
-#define SHAKE_NS UINT64_C(10000000000)
+#define SHAKE_NS UINT64_C(5000000000)
 #define N_REQS   8
 #define EVD_QLEN 32
 
