@@ -20,16 +20,19 @@ enum { ASYNC_QLEN_MIN = 64, TIMEOUT_S = 20, WANT_LEN = 256 };
 
 #define NS_PER_S 1000000000u
 
-/* Fresh pages stay untouched: most events of a ring are never used. */
+/*
+ * Fresh pages stay untouched: most events of a ring are never used. What calloc gave stands before
+ * the memory.
+ */
 static void *mem_alloc(struct dm_pia *pia, size_t len)
 {
-    char *raw = calloc(1, len + DM_CACHE_LINE + sizeof(raw));
+    void *raw = calloc(1, len + (size_t)2 * DM_CACHE_LINE);
     uintptr_t mem;
 
     (void)pia;
     if (raw == NULL)
         return NULL;
-    mem = ((uintptr_t)raw + sizeof(raw) + DM_CACHE_LINE - 1) / DM_CACHE_LINE * DM_CACHE_LINE;
+    mem = ((uintptr_t)raw / DM_CACHE_LINE + 2) * DM_CACHE_LINE;
     ((void **)mem)[-1] = raw;
     return (void *)mem;
 }
