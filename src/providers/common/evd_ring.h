@@ -116,8 +116,7 @@ static inline bool dm_evd_ring_has(struct dm_evd_ring *ring, uint64_t pos)
 {
     uint64_t state =
         atomic_load_explicit(&dm_evd_ring_slot(ring, pos)->state, memory_order_acquire);
-
-    uint64_t lap = dm_slot_state(ring->size, pos, 0, 0);
+    uint64_t lap = dm_slot_state(ring->size, pos, 0, DM_SLOT_FREE);
 
     return state >> DM_SLOT_POS_SHIFT == lap >> DM_SLOT_POS_SHIFT &&
            (state & DM_SLOT_PHASE_MASK) >= DM_SLOT_FULL;
