@@ -4,6 +4,7 @@
 #include "dapl_adapt/ia.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@
 #define PEERS_SPARE   3  /* more, so that there is room until it is made larger */
 #define PEERS_AT_ONCE 64 /* that may connect at one time; others try again */
 #define WAKE_QLEN     16
+#define SIW_QLEN      16385 /* see create_queues */
 #define RDMA_CHUNK    (UINT64_C(1) << 30)
 
 const char *dm_dat_text(DAT_RETURN rc)
@@ -211,6 +213,7 @@ static int evd_create(struct dm_ia *ia, int qlen, DAT_CNO_HANDLE cno, DAT_EVD_FL
         qlen = min_pos(qlen, attr.max_evd_qlen);
     if (flags == DAT_EVD_DTO_FLAG)
         ia->evd_len = ia->evd_room = qlen;
+    errno = ENOMEM; /* as in dm_ia_ep_create */
     rc = dat_evd_create(ia->ia, qlen, cno, flags, evd_p);
     if (rc != DAT_SUCCESS)
         return DM_FAIL(DM_EPROVIDER, "%s: dat_evd_create for %d events: %s", ia->name, qlen,
@@ -241,16 +244,23 @@ int dm_ia_listen(DAT_IA_HANDLE ia, const char *name, DAT_EVD_HANDLE evd, DAT_CON
     return DM_OK;
 }
 
-/* The queues for completions, and what threads aside sleep in. */
+/*
+ * The queues for completions, and what threads aside sleep in. The kernel gives the queues of a
+ * process numbers, from 0 up, one for each page. Soft-iWARP's library takes number 144 for "none"
+ * and refuses the queue that begins there, again and again. A first queue of more pages covers it.
+ */
 static int create_queues(struct dm_ia *ia, int qlen)
 {
     int progress = dm_cfg()->progress;
     bool has_side = progress >= DM_PROGRESS_THREAD && create_side(ia, DM_SIDE_RECV);
     bool is_split =
         has_side && progress == DM_PROGRESS_THREADS2 && create_side(ia, DM_SIDE_REQUEST);
-    int err = evd_create(ia, qlen, ia->cno[is_split ? DM_SIDE_REQUEST : DM_SIDE_RECV],
-                         DAT_EVD_DTO_FLAG, &ia->dto_evd);
+    int err;
 
+    if (ia->is_late && qlen < SIW_QLEN)
+        qlen = SIW_QLEN;
+    err = evd_create(ia, qlen, ia->cno[is_split ? DM_SIDE_REQUEST : DM_SIDE_RECV], DAT_EVD_DTO_FLAG,
+                     &ia->dto_evd);
     ia->recv_evd = ia->dto_evd;
     if (err == DM_OK && is_split)
         err = evd_create(ia, qlen, ia->cno[DM_SIDE_RECV], DAT_EVD_DTO_FLAG, &ia->recv_evd);
@@ -420,6 +430,8 @@ int dm_ia_ep_create(struct dm_ia *ia, int n_recv, int n_req, DAT_EP_HANDLE *ep_p
     attr.max_rdma_read_iov = 1;
     attr.max_rdma_write_iov = ia->max_iov;
     dm_serial_enter(ia->is_serial);
+    /* Its error is errno where libdapl asks libibverbs, and success when that is left at 0. */
+    errno = ENOMEM;
     rc = dat_ep_create(ia->ia, ia->pz, ia->recv_evd, ia->dto_evd, ia->cm_evd, &attr, ep_p);
     dm_serial_leave(ia->is_serial);
     if (rc != DAT_SUCCESS)
