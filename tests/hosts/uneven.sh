@@ -1,5 +1,5 @@
 #!/bin/bash
-# test: timeout=240
+# test: timeout=500
 # Hosts with different numbers of ranks, crowded ones beside ranks that are alone there: communicators that
 # have one rank on a busy host, leaders with and without followers. UNEVEN_SEED chooses the random ones.
 . "$TEST_SRC/tests/hosts/lib.sh"
@@ -13,7 +13,7 @@ on() {
     local layout=$1 program=$2 n=0 part
     shift 2
     for part in ${layout//,/ }; do n=$((n + ${part#*:})); done
-    on_host h1 env "$@" timeout -k 5 60 mpiexec -n $n -hosts "$layout" "$DATUM_BUILD/tests/mp/$program" >out 2>&1 && return
+    on_host h1 env "$@" timeout -k 5 150 mpiexec -n $n -hosts "$layout" "$DATUM_BUILD/tests/mp/$program" >out 2>&1 && return
     cat out
     return 1
 }
