@@ -247,7 +247,8 @@ int dm_ia_listen(DAT_IA_HANDLE ia, const char *name, DAT_EVD_HANDLE evd, DAT_CON
 /*
  * The queues for completions, and what threads aside sleep in. The kernel gives the queues of a
  * process numbers, from 0 up, one for each page. Soft-iWARP's library takes number 144 for "none"
- * and refuses the queue that begins there, again and again. A first queue of more pages covers it.
+ * and refuses the queue that begins there, again and again. A first queue of more pages covers it:
+ * SIW_QLEN is rounded up to 32768 entries of 32 bytes.
  */
 static int create_queues(struct dm_ia *ia, int qlen)
 {

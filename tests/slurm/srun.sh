@@ -58,10 +58,10 @@ ended() {
     [ -z "$text" ] || grep -Eq "$text" out || return 2
 }
 # Slurm's PMIx server kills the other tasks by itself, sometimes before one of them has said why.
-gone() {
+killed() {
     local rc
     for _ in 1 2 3; do
-        ended "$@" '[1-9]*' 'rank 1 on .*(is gone|connection lost)'
+        ended "$1" kill 9 '[1-9]*' 'rank 1 on .*(is gone|connection lost)'
         rc=$?
         [ $rc = 2 ] && grep -q _errhandler out || return $rc
     done
@@ -80,13 +80,13 @@ check 'one task is a job of one' job --mpi=none -N 1 -n 1 "$prog"
 for type in $types; do
     check "$type: status 0" ended $type status 0 0 ''
     check "$type: status 3" ended $type status 3 3 'xited with exit code 3'
-    check "$type: killed" gone $type kill 9
+    check "$type: killed" killed $type
     # PMI-2 has no exit code of an abort: srun reports that the tasks were killed.
     [ $type = pmi2 ] && code=137 || code=13
     check "$type: MPI_Abort" ended $type abort 13 $code 'rank 1 on .*MPI_Abort\(MPI_COMM_WORLD, 13\)'
     [ $type = pmi2 ] && code=137 || code=5
     check "$type: exit" ended $type exit 5 $code 'rank 1 on .*exit\(5\) before MPI_Finalize'
-    check "$type: _exit" gone $type _exit 6
+    check "$type: _exit" ended $type _exit 6 '[1-9]*' 'rank 1 on .*(is gone|connection lost)'
 done
 
 tests=coll_reduce
