@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/gate.h"
+#include "util/glock.h"
 
 #define CLASS_BITS 7
 #define SLOT_BITS  7
@@ -174,13 +174,13 @@ int dm_error_class(int errorcode, int *errorclass)
 
     if (errorclass == NULL)
         return MPI_ERR_ARG;
-    dm_gate_enter();
+    dm_glock_enter();
     entry = added_of(errorcode);
     if (!is_known(errorcode))
         *errorclass = MPI_ERR_UNKNOWN;
     else
         *errorclass = entry != NULL ? entry->class : errorcode & CLASS_MASK;
-    dm_gate_leave();
+    dm_glock_leave();
     return MPI_SUCCESS;
 }
 
@@ -204,9 +204,9 @@ int dm_error_string(int errorcode, char *string, int *resultlen)
 {
     if (string == NULL || resultlen == NULL)
         return MPI_ERR_ARG;
-    dm_gate_enter();
+    dm_glock_enter();
     text_of(errorcode, string);
-    dm_gate_leave();
+    dm_glock_leave();
     *resultlen = (int)strlen(string);
     return MPI_SUCCESS;
 }

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "api/session.h"
-#include "util/gate.h"
+#include "util/glock.h"
 #include "util/log.h"
 #include "util/strbuf.h"
 
@@ -239,9 +239,9 @@ void dm_errcode_raise(struct dm_errhandler *eh, const void *handle, int code, co
         return;
     case DM_EH_USER:
         /* The handler may call MPI, wait for other threads, or never return. */
-        levels = dm_gate_drop();
+        levels = dm_glock_release_all();
         call_user(eh, handle, code);
-        dm_gate_retake(levels);
+        dm_glock_reacquire(levels);
         return;
     }
 }

@@ -24,7 +24,7 @@
 #include "mpi/pt2pt/pt2pt.h"
 #include "pmi/pmi.h"
 #include "util/cfg.h"
-#include "util/gate.h"
+#include "util/glock.h"
 #include "util/host.h"
 #include "util/log.h"
 #include "util/tune.h"
@@ -97,15 +97,15 @@ void dm_api_enter(const struct dm_fn *fn)
         fflush(stdout);
         _exit(MPI_ERR_OTHER);
     }
-    dm_gate_enter();
+    dm_glock_enter();
 }
 
 /* Any thread may call in then, whatever level is asked for later. */
 void dm_api_enter_early(const struct dm_fn *fn)
 {
     if (dm_world.state != DM_WORLD_UP)
-        dm_gate_enable(true);
-    dm_gate_enter();
+        dm_glock_enable(true);
+    dm_glock_enter();
     if (dm_core_early() != DM_OK) {
         dm_log_error("%s: %s", fn->name, dm_err_detail());
         _exit(MPI_ERR_OTHER);
@@ -114,7 +114,7 @@ void dm_api_enter_early(const struct dm_fn *fn)
 
 void dm_api_leave(void)
 {
-    dm_gate_leave();
+    dm_glock_leave();
 }
 
 /* ---- start ---- */
@@ -211,8 +211,8 @@ static void start_failed(const char *fn, const char *what, int err)
 /* Threads aside need the gate as it is: they end before that changes. What this thread holds stays held. */
 static int stop_helper(void)
 {
-    dm_chan_helper_stop(dm_world.chan);
-    return dm_gate_share(false);
+    dm_chan_progress_thread_stop(dm_world.chan);
+    return dm_glock_use_handover(false);
 }
 
 static void set_level(int level)
@@ -225,17 +225,17 @@ static void set_level(int level)
     dm_world.thread_level = level;
     dm_api.is_slow = level == MPI_THREAD_MULTIPLE;
     if (has_helper && level < MPI_THREAD_MULTIPLE) {
-        dm_gate_share(true);
-        dm_gate_retake(levels);
+        dm_glock_use_handover(true);
+        dm_glock_reacquire(levels);
         dm_api.is_slow = true;
     } else {
-        dm_gate_enable(level == MPI_THREAD_MULTIPLE);
+        dm_glock_enable(level == MPI_THREAD_MULTIPLE);
         if (level == MPI_THREAD_MULTIPLE)
-            dm_gate_retake(levels);
+            dm_glock_reacquire(levels);
     }
     if (!has_helper)
         return;
-    err = dm_chan_helper_start(dm_world.chan);
+    err = dm_chan_progress_thread_start(dm_world.chan);
     if (err != DM_OK)
         dm_log_warn("no thread for progress: %s", dm_err_detail());
 }
@@ -388,7 +388,7 @@ static void at_exit(void)
     if (dm_world.state != DM_WORLD_IDLE)
         return;
     dm_world.state = DM_WORLD_UP;
-    dm_gate_enable(false);
+    dm_glock_enable(false);
     if (dm_cfg()->stats && self.world_model == MODEL_BEFORE)
         dm_stats_print(dm_chan_adapt(dm_world.chan));
     dm_pt2pt_leave();
@@ -449,7 +449,7 @@ int dm_finalize(void)
         dm_api_leave();
     if (!is_last)
         return MPI_SUCCESS;
-    dm_gate_enable(false);
+    dm_glock_enable(false);
     return close_launcher("MPI_Finalize");
 }
 

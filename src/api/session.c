@@ -12,7 +12,7 @@
 
 #include "api/api.h"
 #include "mpi/comm/comm.h"
-#include "util/gate.h"
+#include "util/glock.h"
 
 static const char *const psets[] = {"mpi://WORLD", "mpi://SELF"};
 enum { PSET_WORLD, PSET_SELF, N_PSETS };

@@ -82,12 +82,12 @@ static int helper_stats(struct dm_adapt_stat *stats)
 {
     static const char *const head[DM_SIDES] = {"progress thread: times woken",
                                                "second progress thread: times woken"};
-    struct dm_chan_helped helped = {0, 0, 0};
+    struct dm_chan_progress_thread_counts helped = {0, 0, 0};
     int n = 0;
 
     for (int side = 0; side < DM_SIDES; side++) {
         if (dm_world.chan != NULL)
-            helped = dm_chan_helper_stats(dm_world.chan, (enum dm_side)side);
+            helped = dm_chan_progress_thread_stats(dm_world.chan, (enum dm_side)side);
         stats[n++] = (struct dm_adapt_stat){head[side], "", helped.n_wakes};
         stats[n++] = (struct dm_adapt_stat){"  passes", "", helped.n_passes};
         stats[n++] = (struct dm_adapt_stat){"  that found something", "", helped.n_useful};

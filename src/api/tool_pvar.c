@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "api/stats.h"
-#include "util/gate.h"
+#include "util/glock.h"
 
 #define NAME_LEN 128
 
@@ -31,10 +31,10 @@ struct MPIR_T_pvar_handle_s {
 
 static void refresh(void)
 {
-    dm_gate_enter();
+    dm_glock_enter();
     if (dm_world.chan != NULL)
         counters.n = dm_stats_collect(dm_chan_adapt(dm_world.chan), counters.at);
-    dm_gate_leave();
+    dm_glock_leave();
 }
 
 int dm_tool_n_pvars(void)

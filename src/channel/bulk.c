@@ -69,12 +69,12 @@ int dm_chan_rndv(struct dm_chan *chan, int proc)
     return conn == NULL ? DM_RNDV_PIPE : dm_adapt_rndv(conn);
 }
 
-int dm_chan_rndv_begin(struct dm_chan *chan, int proc, size_t len, struct dm_ways **ways_p)
+int dm_chan_rndv_begin(struct dm_chan *chan, int proc, size_t len, struct dm_rndv_select **select_p)
 {
     struct dm_conn *conn;
 
     if (proc == chan->rank)
         return DM_RNDV_PIPE;
     conn = dm_adapt_conn(chan->adapt, proc);
-    return conn == NULL ? DM_RNDV_PIPE : dm_adapt_rndv_begin(conn, len, ways_p);
+    return conn == NULL ? DM_RNDV_PIPE : dm_adapt_rndv_begin(conn, len, select_p);
 }

@@ -120,12 +120,13 @@ struct dm_chan {
     uint64_t idle_since;
     uint64_t idle_most; /* ns to poll before the first sleep */
     uint64_t wait_us;
-    atomic_uint n_rests;                    /* sleeps in the provider */
-    struct dm_helper *helper;               /* threads aside (DATUM_PROGRESS), or NULL (helper.c) */
-    struct dm_chan_helped helped[DM_SIDES]; /* of those that have ended */
-    uint32_t skips;                         /* waits in which yielding the core is in vain, and */
-    uint32_t n_skips;                       /* those that are left of them */
-    uint32_t n_taken;                       /* yields in which somebody else ran (yield.c) */
+    atomic_uint n_rests; /* sleeps in the provider */
+    struct dm_progress_thread
+        *progress_thread; /* threads aside (DATUM_PROGRESS), or NULL (progress_thread.c) */
+    struct dm_chan_progress_thread_counts helped[DM_SIDES]; /* of those that have ended */
+    uint32_t skips;   /* waits in which yielding the core is in vain, and */
+    uint32_t n_skips; /* those that are left of them */
+    uint32_t n_taken; /* yields in which somebody else ran (yield.c) */
     uint64_t next_nap;
     uint64_t nap_pause;
     uint64_t next_move; /* to a core with fewer processes */
@@ -168,23 +169,23 @@ int dm_chan_work_self(struct dm_chan *chan);
 /* The pipe to oneself. (self.c) */
 int dm_chan_self_put(struct dm_chan *chan, const struct iovec *iov, int n_iov, size_t *taken_p);
 int dm_chan_self_get(struct dm_chan *chan, const struct iovec *iov, int n_iov, size_t *got_p);
-/* A thread of the program has slept in the provider: the first one aside is needed again. (helper.c) */
-void dm_helper_rouse(struct dm_helper *helper);
-/* One is about to sleep: so shall the second one aside. False: there is something to do first. (helper.c) */
-bool dm_helper_send(struct dm_helper *helper);
+/* A thread of the program has slept in the provider: the first one aside is needed again. (progress_thread.c) */
+void dm_progress_thread_wake(struct dm_progress_thread *progress_thread);
+/* One is about to sleep: so shall the second one aside. False: there is something to do first. (progress_thread.c) */
+bool dm_progress_thread_allow_sleep(struct dm_progress_thread *progress_thread);
 /*
  * How long to poll before sleeping in the provider, in ns, by DATUM_PROGRESS and DATUM_SPIN;
- * crowded_ns, if they leave it open and processes outnumber cores. Then sleep for so long. (progress.c)
+ * oversubscribed_ns, if they leave it open and processes outnumber cores. Then sleep for so long. (progress.c)
  */
-uint64_t dm_chan_patience(bool is_crowded, uint64_t crowded_ns);
+uint64_t dm_chan_patience(bool is_oversubscribed, uint64_t oversubscribed_ns);
 void dm_chan_block(struct dm_chan *chan, uint64_t us);
 /* Give the core to others, or look for another one. (yield.c) */
-void dm_chan_yield(struct dm_chan *chan, bool is_crowded);
+void dm_chan_yield(struct dm_chan *chan, bool is_oversubscribed);
 /*
  * The same for a wait that yields its core while processes outnumber cores: for a while, unless that
  * was in vain lately because others want the core than those who are waited for. Tell how it ended. (progress.c)
  */
-uint64_t dm_chan_spin_ns(struct dm_chan *chan, bool is_crowded);
+uint64_t dm_chan_spin_ns(struct dm_chan *chan, bool is_oversubscribed);
 void dm_chan_spin_ended(struct dm_chan *chan, bool was_useful);
 /* Is anything queued, to anybody? (progress.c) */
 bool dm_chan_is_busy(const struct dm_chan *chan);

@@ -179,7 +179,8 @@ int dm_chan_expect_imm(struct dm_chan *chan, int proc, struct dm_rdma *rdma, uin
 /* How large messages to proc are offered: a value of DATUM_RNDV, not DM_RNDV_AUTO. */
 int dm_chan_rndv(struct dm_chan *chan, int proc);
 /* How they come from proc, as dm_adapt_rndv_begin. */
-int dm_chan_rndv_begin(struct dm_chan *chan, int proc, size_t len, struct dm_ways **ways_p);
+int dm_chan_rndv_begin(struct dm_chan *chan, int proc, size_t len,
+                       struct dm_rndv_select **select_p);
 
 /* ---- progress ---- */
 
@@ -211,16 +212,17 @@ int dm_chan_progress_test(struct dm_chan *chan);
 /*
  * DATUM_PROGRESS=thread and threads2: start threads that make progress while no thread of the program is inside the gate,
  * and end them (outside or inside the gate). They call handlers and hooks as any other pass does, one at a time;
- * dm_gate_is_aside() tells them. A job that uses no provider gets none. DM_ENOMEM.
+ * dm_glock_is_progress_thread() tells them. A job that uses no provider gets none. DM_ENOMEM.
  */
-int dm_chan_helper_start(struct dm_chan *chan);
-void dm_chan_helper_stop(struct dm_chan *chan);
-bool dm_chan_has_helper(const struct dm_chan *chan);
+int dm_chan_progress_thread_start(struct dm_chan *chan);
+void dm_chan_progress_thread_stop(struct dm_chan *chan);
+bool dm_chan_has_progress_thread(const struct dm_chan *chan);
 /* For DATUM_STATS: how often one was woken in the provider, passes it made, and those that did something. */
-struct dm_chan_helped {
+struct dm_chan_progress_thread_counts {
     uint64_t n_wakes, n_passes, n_useful;
 };
-struct dm_chan_helped dm_chan_helper_stats(const struct dm_chan *chan, enum dm_side side);
+struct dm_chan_progress_thread_counts dm_chan_progress_thread_stats(const struct dm_chan *chan,
+                                                                    enum dm_side side);
 /*
  * For loops that wait for memory which other processes of the host write. One pass, after
  * which the caller looks again: it may yield the core, never blocks. True when it is time to sleep:
@@ -228,16 +230,16 @@ struct dm_chan_helped dm_chan_helper_stats(const struct dm_chan *chan, enum dm_s
  * in the provider until a packet may have come, or for a while that grows, up to max_us.
  */
 struct dm_chan_idle {
-    bool is_crowded;   /* set by the caller: processes outnumber cores, */
-    uint64_t patience; /* ns after which it may sleep then, unless DATUM_SPIN is set */
-    uint32_t n;        /* idle passes; the rest is 0 at first and private to the channel */
+    bool is_oversubscribed; /* set by the caller: processes outnumber cores, */
+    uint64_t patience;      /* ns after which it may sleep then, unless DATUM_SPIN is set */
+    uint32_t n;             /* idle passes; the rest is 0 at first and private to the channel */
     uint64_t since;
     uint64_t wait_us;
 };
 bool dm_chan_progress_spin(struct dm_chan *chan, struct dm_chan_idle *idle);
 void dm_chan_sleep(struct dm_chan *chan, struct dm_chan_idle *idle, uint64_t max_us);
 /* True when processes outnumber cores, so that waiting should give the core away. */
-bool dm_chan_is_crowded(const struct dm_chan *chan);
+bool dm_chan_is_oversubscribed(const struct dm_chan *chan);
 /*
  * Where processes outnumber cores: go to a core with fewer of them when there are too many on this thread's. The system leaves
  * those alone that ran a moment ago, so all may go on on one core, where one of them woke the others, while

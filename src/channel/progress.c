@@ -13,23 +13,23 @@
 #include "channel/chan.h"
 #include "util/cfg.h"
 #include "util/clock.h"
-#include "util/gate.h"
+#include "util/glock.h"
 
-#define SPIN_AUTO_NS  1000000
-#define YIELD_NS      20000  /* of spinning, before others on the core get a chance in between */
-#define POLLS         256    /* idle passes between looks at the clock */
-#define POLLS_CROWDED 2      /* idle passes before yielding or sleeping, when crowded */
-#define TESTS_CROWDED 8      /* idle tests before yielding, when crowded */
-#define CROWDED_NS    500000 /* of yielding when crowded: rounds of all ranks on a core */
-#define SKIPS_MAX     1023   /* waits that sleep at once after yielding was in vain ten times */
-#define POLLS_AWAKE   4      /* idle passes between two sleeps */
-#define POLLS_GATE    4      /* passes between letting other threads in */
-#define WAIT_MIN_US   50
-#define WAIT_KNOCK_US 500 /* the first sleep when crowded: long enough for the peers to be told */
-#define WAIT_MAX_US   100000
-#define SHARE_POLLS   8    /* idle passes of a wait for shared memory between looks at the clock, */
-#define SHARE_NS      4000 /* the time before it yields while every process has a core, */
-#define YIELDS        2    /* and yields before it may sleep when not */
+#define SPIN_AUTO_NS         1000000
+#define YIELD_NS             20000 /* of spinning, before others on the core get a chance in between */
+#define POLLS                256    /* idle passes between looks at the clock */
+#define POLLS_OVERSUBSCRIBED 2      /* idle passes before yielding or sleeping, when crowded */
+#define TESTS_OVERSUBSCRIBED 8      /* idle tests before yielding, when crowded */
+#define OVERSUBSCRIBED_NS    500000 /* of yielding when crowded: rounds of all ranks on a core */
+#define SKIPS_MAX            1023 /* waits that sleep at once after yielding was in vain ten times */
+#define POLLS_AWAKE          4    /* idle passes between two sleeps */
+#define POLLS_GATE           4    /* passes between letting other threads in */
+#define WAIT_MIN_US          50
+#define WAIT_KNOCK_US        500 /* the first sleep when crowded: long enough for the peers to be told */
+#define WAIT_MAX_US          100000
+#define SHARE_POLLS          8 /* idle passes of a wait for shared memory between looks at the clock, */
+#define SHARE_NS             4000 /* the time before it yields while every process has a core, */
+#define YIELDS               2    /* and yields before it may sleep when not */
 
 static int run_hooks(struct dm_chan *chan)
 {
@@ -71,7 +71,7 @@ int dm_chan_progress(struct dm_chan *chan)
     return n;
 }
 
-uint64_t dm_chan_patience(bool is_crowded, uint64_t crowded_ns)
+uint64_t dm_chan_patience(bool is_oversubscribed, uint64_t oversubscribed_ns)
 {
     switch (dm_cfg()->progress) {
     case DM_PROGRESS_POLL:
@@ -81,16 +81,16 @@ uint64_t dm_chan_patience(bool is_crowded, uint64_t crowded_ns)
     default:
         if (dm_cfg()->spin != DM_CFG_AUTO)
             return dm_cfg()->spin * 1000;
-        return is_crowded ? crowded_ns : SPIN_AUTO_NS;
+        return is_oversubscribed ? oversubscribed_ns : SPIN_AUTO_NS;
     }
 }
 
-uint64_t dm_chan_spin_ns(struct dm_chan *chan, bool is_crowded)
+uint64_t dm_chan_spin_ns(struct dm_chan *chan, bool is_oversubscribed)
 {
-    uint64_t crowded_ns = chan->n_skips > 0 ? 0 : CROWDED_NS;
+    uint64_t oversubscribed_ns = chan->n_skips > 0 ? 0 : OVERSUBSCRIBED_NS;
 
-    chan->n_skips -= is_crowded && chan->n_skips > 0;
-    return dm_chan_patience(is_crowded, crowded_ns);
+    chan->n_skips -= is_oversubscribed && chan->n_skips > 0;
+    return dm_chan_patience(is_oversubscribed, oversubscribed_ns);
 }
 
 void dm_chan_spin_ended(struct dm_chan *chan, bool was_useful)
@@ -104,18 +104,18 @@ void dm_chan_spin_ended(struct dm_chan *chan, bool was_useful)
 
 void dm_chan_block(struct dm_chan *chan, uint64_t us)
 {
-    if (chan->helper != NULL && !dm_helper_send(chan->helper))
+    if (chan->progress_thread != NULL && !dm_progress_thread_allow_sleep(chan->progress_thread))
         return;
     atomic_fetch_add_explicit(&chan->n_rests, 1, memory_order_relaxed);
     dm_adapt_wait(chan->adapt, us);
-    if (chan->helper != NULL)
-        dm_helper_rouse(chan->helper);
+    if (chan->progress_thread != NULL)
+        dm_progress_thread_wake(chan->progress_thread);
 }
 
 /* Passes have been idle for a while: sleep, if it is time to. */
 static DM_NOINLINE void rest(struct dm_chan *chan)
 {
-    bool is_crowded = dm_adapt_is_crowded(chan->adapt);
+    bool is_oversubscribed = dm_adapt_is_oversubscribed(chan->adapt);
 
     if (chan->idle_most > 0) {
         uint64_t now = dm_clock_ns();
@@ -123,12 +123,12 @@ static DM_NOINLINE void rest(struct dm_chan *chan)
         if (chan->idle_since == 0)
             chan->idle_since = now;
         if (now - chan->idle_since < chan->idle_most) {
-            chan->n_polls = chan->n_idle + (is_crowded ? 1 : POLLS);
-            if (is_crowded || now - chan->idle_since > YIELD_NS)
-                dm_chan_yield(chan, is_crowded);
+            chan->n_polls = chan->n_idle + (is_oversubscribed ? 1 : POLLS);
+            if (is_oversubscribed || now - chan->idle_since > YIELD_NS)
+                dm_chan_yield(chan, is_oversubscribed);
             return;
         }
-        if (is_crowded)
+        if (is_oversubscribed)
             dm_chan_spin_ended(chan, false);
         chan->idle_most = 0;
     }
@@ -139,15 +139,16 @@ static DM_NOINLINE void rest(struct dm_chan *chan)
 
 static DM_NOINLINE void idle_begins(struct dm_chan *chan)
 {
-    bool is_crowded = dm_adapt_is_crowded(chan->adapt);
+    bool is_oversubscribed = dm_adapt_is_oversubscribed(chan->adapt);
 
     /* the last wait ended while it yielded */
-    if (is_crowded && chan->idle_since != 0 && chan->idle_most > 0)
+    if (is_oversubscribed && chan->idle_since != 0 && chan->idle_most > 0)
         dm_chan_spin_ended(chan, true);
     chan->idle_since = 0;
-    chan->wait_us = is_crowded ? WAIT_KNOCK_US : WAIT_MIN_US;
-    chan->idle_most = dm_chan_spin_ns(chan, is_crowded);
-    chan->n_polls = is_crowded || chan->idle_most < SPIN_AUTO_NS ? POLLS_CROWDED : POLLS;
+    chan->wait_us = is_oversubscribed ? WAIT_KNOCK_US : WAIT_MIN_US;
+    chan->idle_most = dm_chan_spin_ns(chan, is_oversubscribed);
+    chan->n_polls =
+        is_oversubscribed || chan->idle_most < SPIN_AUTO_NS ? POLLS_OVERSUBSCRIBED : POLLS;
 }
 
 /* A pass found nothing. */
@@ -163,7 +164,7 @@ static inline void idle(struct dm_chan *chan)
 static inline void share(struct dm_chan *chan)
 {
     if (dm_unlikely(chan->n_turns++ % POLLS_GATE == 0))
-        dm_gate_yield();
+        dm_glock_yield();
 }
 
 void dm_chan_progress_wait(struct dm_chan *chan)
@@ -198,28 +199,29 @@ int dm_chan_progress_test(struct dm_chan *chan)
 
     if (n > 0)
         chan->n_idle_tests = 0;
-    else if (++chan->n_idle_tests % TESTS_CROWDED == 0 && dm_adapt_is_crowded(chan->adapt))
+    else if (++chan->n_idle_tests % TESTS_OVERSUBSCRIBED == 0 &&
+             dm_adapt_is_oversubscribed(chan->adapt))
         sched_yield();
     return n;
 }
 
 /* ---- waits for shared memory ---- */
 
-bool dm_chan_is_crowded(const struct dm_chan *chan)
+bool dm_chan_is_oversubscribed(const struct dm_chan *chan)
 {
-    return dm_adapt_is_crowded(chan->adapt);
+    return dm_adapt_is_oversubscribed(chan->adapt);
 }
 
 /* Idle for long enough to sleep? */
 static bool is_over(struct dm_chan *chan, struct dm_chan_idle *idle)
 {
-    uint64_t spin = dm_chan_patience(idle->is_crowded, idle->patience), now = dm_clock_ns();
+    uint64_t spin = dm_chan_patience(idle->is_oversubscribed, idle->patience), now = dm_clock_ns();
 
     if (idle->since == 0)
         idle->since = now;
     if (now - idle->since >= spin)
         return true;
-    if (!idle->is_crowded && now - idle->since > SHARE_NS)
+    if (!idle->is_oversubscribed && now - idle->since > SHARE_NS)
         dm_chan_yield(chan, false);
     return false;
 }
@@ -235,7 +237,7 @@ bool dm_chan_progress_spin(struct dm_chan *chan, struct dm_chan_idle *idle)
         return false;
     }
     idle->n++;
-    if (!idle->is_crowded)
+    if (!idle->is_oversubscribed)
         return idle->n % SHARE_POLLS == 0 && is_over(chan, idle);
     if (idle->since == 0)
         idle->since = dm_clock_ns();
@@ -245,7 +247,7 @@ bool dm_chan_progress_spin(struct dm_chan *chan, struct dm_chan_idle *idle)
 
 void dm_chan_sleep(struct dm_chan *chan, struct dm_chan_idle *idle, uint64_t max_us)
 {
-    uint64_t least = idle->is_crowded ? WAIT_KNOCK_US : WAIT_MIN_US;
+    uint64_t least = idle->is_oversubscribed ? WAIT_KNOCK_US : WAIT_MIN_US;
     uint64_t us = idle->wait_us > least ? idle->wait_us : least;
 
     dm_chan_block(chan, us < max_us ? us : max_us);

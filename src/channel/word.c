@@ -10,7 +10,7 @@
 #include "channel/chan.h"
 #include "channel/channel.h"
 #include "util/clock.h"
-#include "util/gate.h"
+#include "util/glock.h"
 
 #define LOOKS        16    /* at the word, between two passes of progress */
 #define YIELD_NS     20000 /* of spinning, before others on the core get a chance in between */
@@ -30,14 +30,14 @@ static void sleep_for(struct dm_chan *chan, struct dm_chan_word *word, uint64_t 
 
 void dm_chan_wait_word(struct dm_chan *chan, struct dm_chan_word *word)
 {
-    bool is_crowded = dm_adapt_is_crowded(chan->adapt);
-    uint32_t clock_passes = is_crowded ? 1 : CLOCK_PASSES;
-    uint64_t most = dm_chan_spin_ns(chan, is_crowded);
+    bool is_oversubscribed = dm_adapt_is_oversubscribed(chan->adapt);
+    uint32_t clock_passes = is_oversubscribed ? 1 : CLOCK_PASSES;
+    uint64_t most = dm_chan_spin_ns(chan, is_oversubscribed);
     uint64_t since = 0, spent = 0;
     uint64_t wait_us = WAIT_MIN_US;
 
     for (uint32_t n = 1;; n++) {
-        for (int i = 0; i < (is_crowded ? 1 : LOOKS); i++) {
+        for (int i = 0; i < (is_oversubscribed ? 1 : LOOKS); i++) {
             if (word->is_over(word)) {
                 if (most > 0 && n > 1)
                     dm_chan_spin_ended(chan, true);
@@ -55,14 +55,14 @@ void dm_chan_wait_word(struct dm_chan *chan, struct dm_chan_word *word)
             spent = now - since;
         }
         if (since != 0 && spent >= most) {
-            if (is_crowded && most > 0)
+            if (is_oversubscribed && most > 0)
                 dm_chan_spin_ended(chan, false);
             most = 0;
             sleep_for(chan, word, wait_us);
             wait_us = wait_us * 2 < WAIT_MAX_US ? wait_us * 2 : WAIT_MAX_US;
-        } else if (is_crowded || spent > YIELD_NS) {
-            dm_chan_yield(chan, is_crowded);
+        } else if (is_oversubscribed || spent > YIELD_NS) {
+            dm_chan_yield(chan, is_oversubscribed);
         }
-        dm_gate_yield();
+        dm_glock_yield();
     }
 }

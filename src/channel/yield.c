@@ -78,11 +78,11 @@ static void hold_core(struct dm_chan *chan, uint64_t now)
     chan->next_yield = now + chan->yield_pause;
 }
 
-void dm_chan_yield(struct dm_chan *chan, bool is_crowded)
+void dm_chan_yield(struct dm_chan *chan, bool is_oversubscribed)
 {
     uint64_t start, ns;
 
-    if (is_crowded) {
+    if (is_oversubscribed) {
         sched_yield();
         return;
     }

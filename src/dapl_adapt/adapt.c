@@ -288,16 +288,16 @@ static int open_job(struct dm_adapt *adapt)
     if (err == DM_OK)
         err = dm_card_publish(adapt);
     if (err == DM_OK)
-        err = dm_card_crowded(adapt, &adapt->is_crowded);
+        err = dm_card_oversubscribed(adapt, &adapt->is_oversubscribed);
     if (err != DM_OK)
         return err;
     /* processes that take turns sleep; on a host they knock, which costs a network a message */
     for (int i = 0; i < adapt->n_ias && cfg->eager == DM_EAGER_AUTO; i++)
-        adapt->ias[i]->needs_sendrecv |= adapt->is_crowded && !adapt->ias[i]->is_local;
+        adapt->ias[i]->needs_sendrecv |= adapt->is_oversubscribed && !adapt->ias[i]->is_local;
     err = check_rings(adapt);
     if (err == DM_OK)
         err = check_immediate(adapt);
-    adapt->can_knock = adapt->is_crowded || cfg->progress == DM_PROGRESS_WAIT ||
+    adapt->can_knock = adapt->is_oversubscribed || cfg->progress == DM_PROGRESS_WAIT ||
                        cfg->progress >= DM_PROGRESS_THREAD;
     adapt->has_wakes = adapt->has_sides = adapt->n_ias > 0;
     for (int i = 0; i < adapt->n_ias; i++) {

@@ -46,7 +46,7 @@ struct dm_adapt {
     bool has_wakes;  /* every rail has something to sleep in that dm_adapt_wake wakes */
     bool has_sides;  /* and two of them, for what has come and for what was posted */
     atomic_bool is_aside_asleep[DM_SIDES]; /* the thread aside of that side is in dm_adapt_sleep */
-    bool is_crowded;
+    bool is_oversubscribed;
     bool wants_sendrecv;
     bool is_basic; /* DATUM_EAGER=basic */
     bool is_demand;

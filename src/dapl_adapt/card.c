@@ -439,18 +439,18 @@ int dm_card_fetch(struct dm_conn *conn)
     return conn->n_rails > 0 ? DM_OK : no_rail(conn);
 }
 
-int dm_card_crowded(struct dm_adapt *adapt, bool *crowded_p)
+int dm_card_oversubscribed(struct dm_adapt *adapt, bool *oversubscribed_p)
 {
     const struct dm_adapt_job *job = &adapt->job;
     uint64_t all[DM_CARD_CPU_WORDS];
     struct dm_card card;
     int err;
 
-    *crowded_p = false;
+    *oversubscribed_p = false;
     if (job->n_local <= dm_host_cores())
         return DM_OK;
     own_cpus(all);
-    *crowded_p = true;
+    *oversubscribed_p = true;
     if (dm_host_cores() < count_cpus(all)) /* a quota, which is shared */
         return DM_OK;
     if (count_cpus(all) >= sysconf(_SC_NPROCESSORS_ONLN)) /* nobody has others */
@@ -465,6 +465,6 @@ int dm_card_crowded(struct dm_adapt *adapt, bool *crowded_p)
         for (int k = 0; k < DM_CARD_CPU_WORDS; k++)
             all[k] |= card.cpus[k];
     }
-    *crowded_p = job->n_local > count_cpus(all);
+    *oversubscribed_p = job->n_local > count_cpus(all);
     return DM_OK;
 }

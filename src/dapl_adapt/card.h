@@ -54,6 +54,6 @@ bool dm_card_is_near(const struct dm_conn *conn);
 /* Has it another network, or kernel, by its card, while the launcher says that it is on this host? */
 bool dm_card_is_apart(const struct dm_conn *conn);
 /* Is there a core for every process of this host, by their cards? */
-int dm_card_crowded(struct dm_adapt *adapt, bool *crowded_p);
+int dm_card_oversubscribed(struct dm_adapt *adapt, bool *oversubscribed_p);
 
 #endif

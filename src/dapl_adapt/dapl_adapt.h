@@ -8,7 +8,7 @@
  * and nothing of MPI. Nothing above this header knows a provider's name or
  * includes a DAT header.
  *
- * Threads: every function is called inside the thread gate (util/gate.h), one
+ * Threads: every function is called inside the thread gate (util/glock.h), one
  * thread at a time. The connection server is the layer's own thread.
  */
 #ifndef DM_DAPL_ADAPT_DAPL_ADAPT_H
@@ -100,12 +100,12 @@ bool dm_adapt_is_ready(const struct dm_conn *conn);
 int dm_adapt_rndv(struct dm_conn *conn);
 /*
  * How len bytes that the peer offers to be read are to come: DM_RNDV_READ or DM_RNDV_PIPE, whichever is
- * faster now (ways.h), or what dm_adapt_rndv says. When *ways_p is set, dm_adapt_rndv_end has to follow, with
+ * faster now (rndv_select.h), or what dm_adapt_rndv says. When *select_p is set, dm_adapt_rndv_end has to follow, with
  * the way they came and how many of them (0: it failed).
  */
-struct dm_ways;
-int dm_adapt_rndv_begin(struct dm_conn *conn, size_t len, struct dm_ways **ways_p);
-void dm_adapt_rndv_end(struct dm_ways *ways, int how, size_t len);
+struct dm_rndv_select;
+int dm_adapt_rndv_begin(struct dm_conn *conn, size_t len, struct dm_rndv_select **select_p);
+void dm_adapt_rndv_end(struct dm_rndv_select *select, int how, size_t len);
 
 /* ---- the eager path: an ordered byte pipe ---- */
 
@@ -195,7 +195,7 @@ bool dm_adapt_has_wakes(const struct dm_adapt *adapt);
 bool dm_adapt_has_sides(const struct dm_adapt *adapt);
 bool dm_adapt_is_asleep(const struct dm_adapt *adapt, enum dm_side side);
 /* True when processes outnumber cores, so that waiting should block soon. */
-bool dm_adapt_is_crowded(const struct dm_adapt *adapt);
+bool dm_adapt_is_oversubscribed(const struct dm_adapt *adapt);
 
 /* ---- memory ---- */
 

@@ -176,7 +176,7 @@ static void explain_progress(const struct dm_adapt *adapt)
         return;
     if (dm_cfg()->progress != DM_PROGRESS_ADAPTIVE)
         why = "DATUM_PROGRESS";
-    else if (adapt->is_crowded)
+    else if (adapt->is_oversubscribed)
         why = "the default; at once here, since processes outnumber cores";
     dm_log_info("progress: %s (%s)%s", how[dm_cfg()->progress], why,
                 dm_cfg()->progress >= DM_PROGRESS_THREAD && !adapt->has_wakes
@@ -216,7 +216,7 @@ void dm_adapt_explain(struct dm_adapt *adapt)
 
     dm_log_info("providers from %s", adapt->conf.path);
     dm_log_info("%d processes, %d on this host%s; connections %s", adapt->job.size,
-                adapt->job.n_local, adapt->is_crowded ? ", more than cores" : "",
+                adapt->job.n_local, adapt->is_oversubscribed ? ", more than cores" : "",
                 adapt->is_demand ? "on demand" : "made at start");
     if (adapt->job.size == 1)
         dm_log_info("a job of one process uses no provider");

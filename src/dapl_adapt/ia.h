@@ -19,7 +19,7 @@
 #include "dapl_adapt/dapl_adapt.h"
 #include "dapl_adapt/dat.h"
 #include "dapl_adapt/probe_ia.h"
-#include "dapl_adapt/ways.h"
+#include "dapl_adapt/rndv_select.h"
 #include "util/tune.h"
 
 #define DM_IA_ADDR_MAX DM_PROBE_ADDR_MAX
@@ -120,7 +120,8 @@ struct dm_ia {
     /* measured once for all peers reached by it, or tuned: 0 not yet, 1 read is better, 2 pipe */
     int rndv_choice;
     int n_measured;
-    struct dm_ways ways; /* is_on: how fast the two were; what comes is timed further on */
+    struct dm_rndv_select
+        rndv_select; /* is_on: how fast the two were; what comes is timed further on */
 };
 
 /*

@@ -1,6 +1,6 @@
 /*
  * How large messages travel: read by RDMA, or copied through the pipe. Which is faster
- * depends on the provider in ways that its attributes do not tell, so it is measured
+ * depends on the provider in select that its attributes do not tell, so it is measured
  * at the first large message, once per rail, in well under a millisecond: reads of plain
  * memory that every process offers for it, writes to a spare slot of the peer's
  * ring, and the receiver's copy. What takes longer than the limit, several times, is a
@@ -137,9 +137,10 @@ static void measure(struct dm_conn *conn)
     if (write == 0)
         return;
     copy = time_copy(conn, piece);
-    pipe = (double)(write + copy) * (adapt->is_crowded ? CROWD_FACTOR : PIPE_FACTOR);
+    pipe = (double)(write + copy) * (adapt->is_oversubscribed ? CROWD_FACTOR : PIPE_FACTOR);
     ia->rndv_choice = pipe < (double)read ? PIPE_ONLY : READ_ONLY;
-    dm_ways_init(&ia->ways, DM_PROBE_LEN / (double)read, DM_PROBE_LEN / pipe, dm_clock_ns());
+    dm_rndv_select_init(&ia->rndv_select, DM_PROBE_LEN / (double)read, DM_PROBE_LEN / pipe,
+                        dm_clock_ns());
     DM_TRACE(RNDV, "%s reads %.1f GB/s, pipe %.1f GB/s", ia->name, DM_PROBE_LEN / (double)read,
              DM_PROBE_LEN / pipe);
 }
@@ -158,21 +159,23 @@ int dm_adapt_rndv(struct dm_conn *conn)
         if (conn->ia->n_probes == 0)
             measure(conn);
     }
-    return conn->ia->rndv_choice == PIPE_ONLY && !conn->ia->ways.is_on ? DM_RNDV_PIPE
-                                                                       : DM_RNDV_READ;
+    return conn->ia->rndv_choice == PIPE_ONLY && !conn->ia->rndv_select.is_on ? DM_RNDV_PIPE
+                                                                              : DM_RNDV_READ;
 }
 
-int dm_adapt_rndv_begin(struct dm_conn *conn, size_t len, struct dm_ways **ways_p)
+int dm_adapt_rndv_begin(struct dm_conn *conn, size_t len, struct dm_rndv_select **select_p)
 {
     int how = dm_adapt_rndv(conn);
 
-    if (how != DM_RNDV_READ || dm_cfg()->rndv != DM_RNDV_AUTO || !conn->ia->ways.is_on)
+    if (how != DM_RNDV_READ || dm_cfg()->rndv != DM_RNDV_AUTO || !conn->ia->rndv_select.is_on)
         return how;
-    *ways_p = &conn->ia->ways;
-    return dm_ways_begin(*ways_p, len, dm_clock_ns()) == DM_WAY_PIPE ? DM_RNDV_PIPE : DM_RNDV_READ;
+    *select_p = &conn->ia->rndv_select;
+    return dm_rndv_select_begin(*select_p, len, dm_clock_ns()) == DM_RNDV_PROTO_PIPE ? DM_RNDV_PIPE
+                                                                                     : DM_RNDV_READ;
 }
 
-void dm_adapt_rndv_end(struct dm_ways *ways, int how, size_t len)
+void dm_adapt_rndv_end(struct dm_rndv_select *select, int how, size_t len)
 {
-    dm_ways_end(ways, how == DM_RNDV_PIPE ? DM_WAY_PIPE : DM_WAY_READ, len, dm_clock_ns());
+    dm_rndv_select_end(select, how == DM_RNDV_PIPE ? DM_RNDV_PROTO_PIPE : DM_RNDV_PROTO_READ, len,
+                       dm_clock_ns());
 }

@@ -110,8 +110,8 @@ static void add_posts(struct list *list, const struct dm_adapt *adapt)
     uint64_t n_trials = 0, n_changes = 0;
 
     for (int i = 0; i < adapt->n_ias; i++) {
-        n_trials += adapt->ias[i]->ways.n_trials;
-        n_changes += adapt->ias[i]->ways.n_changes;
+        n_trials += adapt->ias[i]->rndv_select.n_trials;
+        n_changes += adapt->ias[i]->rndv_select.n_changes;
         counts = &adapt->ias[i]->counts;
         sum.n_writes += counts->n_writes;
         sum.n_imms += counts->n_imms;

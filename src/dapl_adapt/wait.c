@@ -13,7 +13,7 @@
 #include "dapl_adapt/adapt.h"
 #include "dapl_adapt/eager.h"
 #include "dapl_adapt/serial.h"
-#include "util/gate.h"
+#include "util/glock.h"
 
 #define RING_WAIT  1000 /* us: nothing wakes us when a ring is written */
 #define SOFT_WAIT  200000
@@ -121,9 +121,9 @@ static void block(struct dm_ia *ia, uint64_t timeout_us)
     int levels;
 
     ia->is_waited_on = true;
-    levels = dm_gate_drop();
+    levels = dm_glock_release_all();
     rc = dat_evd_wait(ia->dto_evd, (DAT_TIMEOUT)timeout_us, 1, &event, &n_more);
-    dm_gate_retake(levels);
+    dm_glock_reacquire(levels);
     ia->is_waited_on = false;
     if (rc == DAT_SUCCESS) {
         ia->counts.n_wakes++;
@@ -144,9 +144,9 @@ void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us)
     if (atomic_load(&adapt->is_aside_asleep[DM_SIDE_RECV]))
         dm_adapt_wake(adapt, DM_SIDE_RECV);
     if (ia == NULL || adapt->is_waiting || atomic_load(&adapt->is_aside_asleep[DM_SIDE_RECV])) {
-        levels = dm_gate_drop();
+        levels = dm_glock_release_all();
         pause_ns(PAUSE_NS);
-        dm_gate_retake(levels);
+        dm_glock_reacquire(levels);
         return;
     }
     timeout_us = safe_wait(adapt, ia, DM_SIDE_RECV, timeout_us);
@@ -155,9 +155,9 @@ void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us)
     adapt->is_waiting = true;
     ia->counts.n_waits++;
     if (ia->cno[DM_SIDE_RECV] != DAT_HANDLE_NULL) {
-        levels = dm_gate_drop();
+        levels = dm_glock_release_all();
         is_woken = block_aside(ia, DM_SIDE_RECV, timeout_us);
-        dm_gate_retake(levels);
+        dm_glock_reacquire(levels);
         ia->counts.n_wakes += is_woken;
     } else {
         block(ia, timeout_us);
@@ -235,7 +235,7 @@ bool dm_adapt_is_asleep(const struct dm_adapt *adapt, enum dm_side side)
     return atomic_load(&adapt->is_aside_asleep[side]);
 }
 
-bool dm_adapt_is_crowded(const struct dm_adapt *adapt)
+bool dm_adapt_is_oversubscribed(const struct dm_adapt *adapt)
 {
-    return adapt->is_crowded;
+    return adapt->is_oversubscribed;
 }

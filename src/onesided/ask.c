@@ -28,7 +28,7 @@ bool dm_rma_ask(const struct dm_rma_call *call, void *local, uint64_t remote, si
     struct dm_rma_xfer *x;
 
     if (len > DM_RMA_ACC_BYTES || !dm_rma_is_chatty(win, call->target) ||
-        peer->n_pending > ASKED_MAX || dm_adapt_is_crowded(dm_chan_adapt(dm_world.chan)))
+        peer->n_pending > ASKED_MAX || dm_adapt_is_oversubscribed(dm_chan_adapt(dm_world.chan)))
         return false;
     if (peer->n_skips > 0) {
         peer->n_skips--;

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "onesided/ctl.h"
-#include "util/gate.h"
+#include "util/glock.h"
 
 #define STAGE_BYTES 1024
 #define PIECE_BYTES 8192 /* of old values and their updates: what stays in the cache */
@@ -64,7 +64,7 @@ static void free_lost(const struct dm_win *win, int seat)
 static void let_in(void)
 {
     dm_chan_progress_test(dm_world.chan);
-    dm_gate_yield();
+    dm_glock_yield();
 }
 
 /*

@@ -128,7 +128,7 @@ static int barrier(struct dm_win *win)
         return meets(win) ? meet(win) : dm_barrier(win->comm);
     }
     dm_rma_state.counts.n_syncs_word++;
-    if (win->n_fences % SPREADS == 1 && dm_chan_is_crowded(dm_world.chan))
+    if (win->n_fences % SPREADS == 1 && dm_chan_is_oversubscribed(dm_world.chan))
         dm_chan_spread(dm_world.chan, &node->ctl->seats[0].core, sizeof(node->ctl->seats[0]),
                        node->n, node->me);
     return node->n_leaders == 1 && node->n <= FLAGS_MAX ? barrier_flags(win) : barrier_count(win);

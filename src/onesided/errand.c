@@ -18,7 +18,7 @@
 #include "util/cfg.h"
 #include "util/clock.h"
 #include "util/copy.h"
-#include "util/gate.h"
+#include "util/glock.h"
 
 #define PATIENCE_NS 1200
 #define LOOKS       64 /* between looks at the clock */
@@ -250,7 +250,7 @@ static void await_first(struct dm_win *win, int target)
         if (n % LOOKS != 0)
             continue;
         dm_chan_progress_test(dm_world.chan);
-        dm_gate_yield();
+        dm_glock_yield();
         if (peer->n_over == first && dm_atomic_load(&e->state) != DM_ERRAND_DONE &&
             dm_rma_check_lost(win, target) != DM_OK)
             give_up(win, target);

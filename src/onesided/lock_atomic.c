@@ -93,7 +93,7 @@ static void pause_for(struct dm_chan_idle *idle, uint64_t ns)
 /* Each in front takes at least as long as a look does. */
 static int wait_turn(struct dm_win *win, int rank, int word, uint64_t ticket, uint64_t now)
 {
-    struct dm_chan_idle idle = {.is_crowded = dm_chan_is_crowded(dm_world.chan),
+    struct dm_chan_idle idle = {.is_oversubscribed = dm_chan_is_oversubscribed(dm_world.chan),
                                 .patience = PATIENCE};
     uint64_t since = dm_clock_ns();
     uint64_t least_ns = PAUSE_MOST;

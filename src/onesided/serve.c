@@ -128,7 +128,7 @@ void dm_rma_serve_start(struct dm_win *win)
     struct dm_rma_node *node = win->node;
 
     if (dm_cfg()->rma != DM_RMA_AUTO || node->n < 2 || !is_private(win) ||
-        dm_adapt_is_crowded(dm_chan_adapt(dm_world.chan)))
+        dm_adapt_is_oversubscribed(dm_chan_adapt(dm_world.chan)))
         return;
     node->win = win;
     node->hook.fn = look;

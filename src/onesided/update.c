@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "onesided/ctl.h"
-#include "util/gate.h"
+#include "util/glock.h"
 
 #define COPY_BYTES 65536
 
@@ -77,7 +77,7 @@ static bool begin(void)
 
     while (*(volatile bool *)&dm_rma_state.is_updating) {
         dm_chan_progress_test(dm_world.chan);
-        dm_gate_yield();
+        dm_glock_yield();
     }
     if (dm_rma_state.copy == NULL) {
         char *copy = aligned_alloc(DM_CACHE_LINE, COPY_BYTES);

@@ -14,7 +14,7 @@
 #include "tools/check_print.h"
 #include "tools/check_run.h"
 #include "tools/out.h"
-#include "tools/place.h"
+#include "tools/install_paths.h"
 #include "util/cfg.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -298,7 +298,7 @@ static int run(int argc, char **argv)
 int main(int argc, char **argv)
 {
     /* libdat2 has read its dat.conf already: start again with the one that mpiexec would use. */
-    if (dm_place_set_dat_conf()) {
+    if (dm_install_set_dat_conf()) {
         execv("/proc/self/exe", argv);
         dm_log_error("cannot start again: %s", strerror(errno));
     }

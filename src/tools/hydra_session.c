@@ -134,7 +134,7 @@ static int is_proxy(void)
     return strcmp(program_invocation_short_name, DM_HYDRA_PROXY) == 0;
 }
 
-/* Ours is the last of the list (dm_place_preload). */
+/* Ours is the last of the list (dm_install_preload). */
 __attribute__((constructor)) static void hide(void)
 {
     size_t len = strlen(NAME);

@@ -34,7 +34,7 @@
 #include "tools/front_ranks.h"
 #include "tools/hydra_session.h"
 #include "tools/out.h"
-#include "tools/place.h"
+#include "tools/install_paths.h"
 #include "util/cfg.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -260,7 +260,7 @@ static void start_hydra(struct front *front, const char *path, char **argv, cons
             _exit(1);
         sigprocmask(SIG_SETMASK, mask, NULL);
         argv[0] = (char *)path;
-        if (is_binary(path) && dm_place_preload("libdatum_hydra.so"))
+        if (is_binary(path) && dm_install_preload("libdatum_hydra.so"))
             hand_over_stdin(argv, silent[0]);
         execv(path, argv);
         dm_log_error("cannot start %s: %s", path, strerror(errno));
@@ -574,8 +574,8 @@ int main(int argc, char **argv)
         return 1;
     if (find_hydra(hydra, sizeof(hydra)) != DM_OK)
         return 127;
-    dm_place_set_library_path();
-    dm_place_set_dat_conf();
+    dm_install_set_library_path();
+    dm_install_set_dat_conf();
     tell_terminal();
     /* A SIGCHLD that is ignored, as some parents leave it, would take Hydra's status away. */
     signal(SIGCHLD, SIG_DFL);

@@ -302,12 +302,12 @@ static int move(int pid, uint64_t addr, char *here, size_t len, bool is_write)
     return DM_OK;
 }
 
-int dm_host_peek(int pid, uint64_t addr, void *dst, size_t len)
+int dm_host_vm_read(int pid, uint64_t addr, void *dst, size_t len)
 {
     return move(pid, addr, dst, len, false);
 }
 
-int dm_host_poke(int pid, uint64_t addr, const void *src, size_t len)
+int dm_host_vm_write(int pid, uint64_t addr, const void *src, size_t len)
 {
     return move(pid, addr, (char *)(uintptr_t)src, len, true);
 }

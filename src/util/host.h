@@ -35,9 +35,9 @@ int dm_host_shm_open(int pid, int fd, uint64_t dev, uint64_t ino, size_t len, vo
  * Copy len bytes at addr in another process of this host to dst. DM_ESYS: not allowed (the
  * container, the user), no such process, no such memory.
  */
-int dm_host_peek(int pid, uint64_t addr, void *dst, size_t len);
+int dm_host_vm_read(int pid, uint64_t addr, void *dst, size_t len);
 /* The other way; whoever may read may write. */
-int dm_host_poke(int pid, uint64_t addr, const void *src, size_t len);
+int dm_host_vm_write(int pid, uint64_t addr, const void *src, size_t len);
 /* Unmap and close what dm_host_shm_alloc made. */
 void dm_host_shm_free(void *ptr, size_t len, int fd);
 /*

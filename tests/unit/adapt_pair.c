@@ -120,7 +120,7 @@ static void progress(void)
 {
     if (dm_adapt_poll(me.adapt) > 0)
         return;
-    if (dm_adapt_is_crowded(me.adapt))
+    if (dm_adapt_is_oversubscribed(me.adapt))
         dm_adapt_wait(me.adapt, 1000);
 }
 

@@ -367,7 +367,7 @@ static void waiting_sleeps_in_time(void)
     int n;
 
     start();
-    fake.is_crowded = true;
+    fake.is_oversubscribed = true;
     for (n = 0; n < 1000000 && fake.n_waits == 0; n++)
         dm_chan_progress_wait(chans[0]);
     CHECK_EQ(fake.n_waits, 1); /* after some yields */
@@ -379,7 +379,7 @@ static void waiting_sleeps_in_time(void)
     for (n = 0; n < 10 && fake.n_waits == 0; n++)
         dm_chan_progress_wait(chans[0]);
     CHECK_EQ(fake.n_waits, 1);
-    fake.is_crowded = false;
+    fake.is_oversubscribed = false;
     fake.n_waits = 0;
     /* Something happens: spinning starts anew, and the clock is not looked at for a while. */
     fake_procs[0]->conns[1].is_blocked = true;

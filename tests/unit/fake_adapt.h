@@ -22,7 +22,7 @@ static struct {
     size_t eager_max; /* longest reserve */
     size_t n_records; /* records a pipe holds */
     bool is_sticky;   /* memory of puts stays in use until flushed */
-    bool is_crowded;
+    bool is_oversubscribed;
     bool is_unready; /* nobody is connected */
     int n_waits;     /* calls of dm_adapt_wait */
     int n_puts;
@@ -270,10 +270,10 @@ void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us)
     fake.n_waits++;
 }
 
-bool dm_adapt_is_crowded(const struct dm_adapt *adapt)
+bool dm_adapt_is_oversubscribed(const struct dm_adapt *adapt)
 {
     (void)adapt;
-    return fake.is_crowded;
+    return fake.is_oversubscribed;
 }
 
 /* No thread aside. */
@@ -320,14 +320,14 @@ int dm_adapt_rndv(struct dm_conn *conn)
     return DM_RNDV_PIPE;
 }
 
-int dm_adapt_rndv_begin(struct dm_conn *conn, size_t len, struct dm_ways **ways_p)
+int dm_adapt_rndv_begin(struct dm_conn *conn, size_t len, struct dm_rndv_select **select_p)
 {
     (void)len;
-    (void)ways_p;
+    (void)select_p;
     return dm_adapt_rndv(conn);
 }
 
-void dm_adapt_rndv_end(struct dm_ways *ways, int how, size_t len)
+void dm_adapt_rndv_end(struct dm_rndv_select *ways, int how, size_t len)
 {
     (void)ways;
     (void)how;

@@ -12,7 +12,7 @@
 
 #include "mpi/coll/coll_state.h"
 #include "mpi/pt2pt/pt2pt.h"
-#include "util/gate.h"
+#include "util/glock.h"
 #include "util/log.h"
 
 #define FEW_STEPS 8
@@ -257,7 +257,7 @@ static bool is_for_program(const struct dm_sched *s)
     const struct dm_op *op = s->next < s->n_steps ? s->steps[s->next].op : NULL;
 
     return op != NULL && !op->is_builtin && dm_world.thread_level < MPI_THREAD_MULTIPLE &&
-           dm_gate_is_aside();
+           dm_glock_is_progress_thread();
 }
 
 /* As far as it goes; the schedule may be gone afterwards. */
@@ -295,7 +295,7 @@ static int progress(struct dm_chan_hook *hook)
     int n = 0;
 
     dm_chan_hook_del(dm_world.chan, hook);
-    if (!dm_gate_is_aside()) {
+    if (!dm_glock_is_progress_thread()) {
         while (!dm_list_is_empty(&dm_coll_state.left)) {
             struct dm_list *first = dm_coll_state.left.next;
 

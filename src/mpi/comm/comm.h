@@ -68,7 +68,7 @@ int dm_comm_split(struct dm_comm *comm, int color, int key, struct dm_comm **com
 int dm_comm_split_or_fail(struct dm_comm *comm, int failed, int color, int key,
                           struct dm_comm **comm_p);
 /*
- * The ranks of one host, or those bound to one instance of the resource that info names (dm_place_by_name).
+ * The ranks of one host, or those bound to one instance of the resource that info names (dm_affinity_by_name).
  * MPI_COMM_TYPE_HW_UNGUIDED takes the largest resource that divides them, whose name info gets. NULL
  * when there is none, and for a process that is not bound so. MPIX_COMM_TYPE_NEIGHBORHOOD: those that share the
  * directory that nbhd_common_dirname of info names (split_dir.c); NULL without that.

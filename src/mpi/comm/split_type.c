@@ -1,12 +1,12 @@
 /*
  * MPI_Comm_split_type: by host, under the name that the standard reserves, and by what is below a
- * host (util/place.h).
+ * host (util/affinity.h).
  */
 #include <string.h>
 
 #include "mpi/coll/coll.h"
 #include "mpi/comm/comm.h"
-#include "util/place.h"
+#include "util/affinity.h"
 
 #define RESOURCE_KEY "mpi_hw_resource_type"
 #define HOST_NAME    "mpi_shared_memory"
@@ -14,7 +14,7 @@
 #define DIRECTORY_KEY "nbhd_common_dirname"
 
 /* Kinds of resources beside those of a place. */
-enum { NOTHING = -1, HOST = DM_N_PLACES, LARGEST, DIRECTORY };
+enum { NOTHING = -1, HOST = DM_N_AFFINITY_LEVELS, LARGEST, DIRECTORY };
 
 static int node_of(int proc)
 {
@@ -58,23 +58,23 @@ static int named(const struct dm_info *info)
 
     if (value == NULL)
         return NOTHING;
-    return strcmp(value, HOST_NAME) == 0 ? (int)HOST : dm_place_by_name(value);
+    return strcmp(value, HOST_NAME) == 0 ? (int)HOST : dm_affinity_by_name(value);
 }
 
 /* The largest resource that not all of comm, which is on one host, share; NOTHING if there is none. */
 static int dividing(struct dm_comm *comm, int *kind_p)
 {
-    int seen[2 * DM_N_PLACES]; /* highest number, and highest of the negative ones */
+    int seen[2 * DM_N_AFFINITY_LEVELS]; /* highest number, and highest of the negative ones */
     int err;
 
-    for (int i = 0; i < DM_N_PLACES; i++) {
-        seen[2 * i] = dm_place_instance((enum dm_place)i);
+    for (int i = 0; i < DM_N_AFFINITY_LEVELS; i++) {
+        seen[2 * i] = dm_affinity_instance((enum dm_affinity_level)i);
         seen[2 * i + 1] = -seen[2 * i];
     }
     *kind_p = NOTHING;
-    err = dm_allreduce(MPI_IN_PLACE, seen, 2 * DM_N_PLACES, dm_type_get(MPI_INT),
+    err = dm_allreduce(MPI_IN_PLACE, seen, 2 * DM_N_AFFINITY_LEVELS, dm_type_get(MPI_INT),
                        dm_op_get(MPI_MAX), comm);
-    for (int i = 0; i < DM_N_PLACES && *kind_p == NOTHING; i++)
+    for (int i = 0; i < DM_N_AFFINITY_LEVELS && *kind_p == NOTHING; i++)
         if (seen[2 * i] != -seen[2 * i + 1])
             *kind_p = i;
     return err;
@@ -95,7 +95,7 @@ static int split_places(struct dm_comm *comm, int *kind_p, int key, struct dm_co
     if (*kind_p == LARGEST)
         err = dividing(host, kind_p);
     if (err == DM_OK && *kind_p != NOTHING) {
-        instance = dm_place_instance((enum dm_place) * kind_p);
+        instance = dm_affinity_instance((enum dm_affinity_level) * kind_p);
         err = dm_comm_split(host, instance < 0 ? MPI_UNDEFINED : instance, key, comm_p);
     }
     dm_comm_unref(host);
@@ -164,6 +164,7 @@ int dm_comm_split_type(struct dm_comm *comm, int type, int key, struct dm_info *
         return err;
     if (type == MPI_COMM_TYPE_HW_UNGUIDED)
         return dm_info_set(info, RESOURCE_KEY,
-                           kind == HOST ? HOST_NAME : dm_place_name((enum dm_place)kind));
+                           kind == HOST ? HOST_NAME
+                                        : dm_affinity_name((enum dm_affinity_level)kind));
     return dm_comm_set_info(*comm_p, info);
 }

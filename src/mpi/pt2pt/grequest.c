@@ -15,7 +15,7 @@
 #include "mpi/pt2pt/p2p.h"
 #include "mpi/pt2pt/wait.h"
 #include "util/err.h"
-#include "util/gate.h"
+#include "util/glock.h"
 
 #define SPINS   1000  /* idle passes before sleeping */
 #define REST_NS 50000 /* nobody wakes us: the program's thread does not know that we sleep */
@@ -240,12 +240,12 @@ void dm_greq_pass(int *n_idle)
     if (dm_chan_progress(dm_world.chan) > 0)
         *n_idle = 0;
     if (++*n_idle < SPINS) {
-        dm_gate_yield();
+        dm_glock_yield();
         return;
     }
-    levels = dm_gate_drop();
+    levels = dm_glock_release_all();
     (void)nanosleep(&nap, NULL);
-    dm_gate_retake(levels);
+    dm_glock_reacquire(levels);
 }
 
 void dm_greq_wait(struct dm_req *req)
@@ -254,12 +254,12 @@ void dm_greq_wait(struct dm_req *req)
     int n_idle = 0;
 
     if (!dm_req_is_done(req) && g->fns.wait != NULL) {
-        int levels = dm_gate_drop();
+        int levels = dm_glock_release_all();
         MPI_Status status;
 
         dm_status_set_empty(&status);
         (void)g->fns.wait(1, &g->extra, 0, &status);
-        dm_gate_retake(levels);
+        dm_glock_reacquire(levels);
     }
     while (!dm_req_is_done(req)) {
         dm_greq_poke(req);

@@ -132,7 +132,8 @@ struct dm_p2p_req {
     size_t base;    /* where the payload of the current DATA packet starts */
     uint64_t peer_req;
     struct dm_mr *mr;
-    struct dm_ways *ways; /* of a receive under way that is timed (dm_adapt_rndv_end), or NULL */
+    struct dm_rndv_select
+        *ways; /* of a receive under way that is timed (dm_adapt_rndv_end), or NULL */
     struct dm_p2p_unexp *unexp; /* of a matched probe, or whose data are still coming */
     struct dm_p2p_req *inner;   /* buffered: the send proper, with a reference; else NULL */
     void (*on_over)(void *arg); /* dm_p2p_watch, or NULL */

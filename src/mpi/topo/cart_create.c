@@ -8,7 +8,7 @@
 #include "mpi/comm/comm.h"
 #include "mpi/topo/attach.h"
 #include "mpi/topo/cart.h"
-#include "mpi/topo/place.h"
+#include "mpi/topo/reorder.h"
 #include "mpi/topo/topo.h"
 
 /* The places of a grid; DM_ERR_DIMS, or `too_large` when comm has fewer processes. */
@@ -94,7 +94,7 @@ static int place_cart(struct dm_comm *comm, int n, int n_dims, const int dims[],
         list_edges(grid, n, index, index + n);
         plan.index = index;
         plan.edges = index + n;
-        err = dm_topo_place(comm, &plan, order_p);
+        err = dm_topo_reorder(comm, &plan, order_p);
     }
     free(index);
     dm_topo_unref(grid);
@@ -117,7 +117,7 @@ int dm_cart_create(struct dm_comm *comm, int n_dims, const int dims[], const int
         err = place_cart(comm, n, n_dims, dims, periods, &order);
     if (err != DM_OK)
         return err;
-    place = dm_topo_placed(order, n, comm->rank);
+    place = dm_topo_reordered_rank(order, n, comm->rank);
     if (place != MPI_UNDEFINED)
         err = make_cart(n_dims, dims, periods, place, &topo);
     if (err == DM_OK)
@@ -138,7 +138,7 @@ int dm_cart_map(struct dm_comm *comm, int n_dims, const int dims[], const int pe
         err = place_cart(comm, n, n_dims, dims, periods, &order);
     if (err != DM_OK)
         return err;
-    *rank = dm_topo_placed(order, n, comm->rank);
+    *rank = dm_topo_reordered_rank(order, n, comm->rank);
     free(order);
     return DM_OK;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "mpi/topo/attach.h"
-#include "mpi/topo/place.h"
+#include "mpi/topo/reorder.h"
 #include "mpi/topo/topo.h"
 
 /* ---- making ---- */
@@ -110,7 +110,7 @@ static int place_graph(struct dm_comm *comm, int n, const int index[], const int
     *order_p = NULL;
     if (err == DM_OK)
         err = check_graph(comm, n, index, edges);
-    return err == DM_OK && n > 0 && is_reordered ? dm_topo_place(comm, &plan, order_p) : err;
+    return err == DM_OK && n > 0 && is_reordered ? dm_topo_reorder(comm, &plan, order_p) : err;
 }
 
 int dm_graph_create(struct dm_comm *comm, int n, const int index[], const int edges[], int reorder,
@@ -124,7 +124,7 @@ int dm_graph_create(struct dm_comm *comm, int n, const int index[], const int ed
     *comm_p = NULL;
     if (err != DM_OK || n == 0)
         return err;
-    node = dm_topo_placed(order, n, comm->rank);
+    node = dm_topo_reordered_rank(order, n, comm->rank);
     if (node != MPI_UNDEFINED)
         err = make_graph(n, index, edges, node, &topo);
     if (err == DM_OK)
@@ -139,7 +139,7 @@ int dm_graph_map(struct dm_comm *comm, int n, const int index[], const int edges
     int err = place_graph(comm, n, index, edges, true, &order);
 
     if (err == DM_OK)
-        *rank = dm_topo_placed(order, n, comm->rank);
+        *rank = dm_topo_reordered_rank(order, n, comm->rank);
     free(order);
     return err;
 }

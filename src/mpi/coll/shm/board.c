@@ -190,7 +190,7 @@ static bool can_all_read(struct dm_run *run, struct dm_board *b)
         const struct dm_board_id *id = &b->shared->seats[i].id;
         uint64_t probe = 0;
 
-        can = dm_host_peek((int)id->pid, id->probe_at, &probe, sizeof(probe)) == DM_OK &&
+        can = dm_host_vm_read((int)id->pid, id->probe_at, &probe, sizeof(probe)) == DM_OK &&
               probe == id->probe;
     }
     dm_board_next(b);
@@ -227,15 +227,15 @@ static bool build(struct dm_run *run, struct dm_board *b, int *verdict_p)
     if (b->n > 1)
         share(run, b, &offer);
     words[0] = b->n == 1 || b->shared != NULL ? VERDICT_READY : VERDICT_NEVER;
-    words[1] = !dm_chan_is_crowded(dm_world.chan);
+    words[1] = !dm_chan_is_oversubscribed(dm_world.chan);
     agree(run, words, 2);
     if (b->me == 0 && offer.fd >= 0)
         close(offer.fd);
     *verdict_p = words[0];
     if (run->is_stopped || words[0] != VERDICT_READY)
         return false;
-    b->is_crowded = !words[1];
-    b->is_flat = !b->is_crowded && b->n <= FLAT_MAX;
+    b->is_oversubscribed = !words[1];
+    b->is_flat = !b->is_oversubscribed && b->n <= FLAT_MAX;
     b->data = (char *)b->shared + b->data_at;
     b->can_read = b->n > 1 && can_all_read(run, b);
     return !run->is_stopped;

@@ -104,12 +104,12 @@ struct dm_board {
     uint64_t n_finished;              /* all ranks have finished this round, as far as known */
     uint64_t wrote[DM_BOARD_SLOTS];   /* rounds that I have claimed my slots for last, */
     uint64_t wrote_big[DM_BOARD_BIG]; /* and their large parts */
-    uint64_t n_moved;    /* bytes that all ranks together have to move in this collective */
-    uint32_t n_rounds;   /* of a collective where all must count alike; else 0 */
-    bool is_crowded;     /* processes outnumber cores, somewhere on the node */
-    bool can_read;       /* each others' memory (dm_host_peek) */
-    bool is_flat;        /* meetings by looking at everybody's post */
-    unsigned int n_vain; /* waits that were too long to yield for, less shorter ones (wait.c) */
+    uint64_t n_moved;       /* bytes that all ranks together have to move in this collective */
+    uint32_t n_rounds;      /* of a collective where all must count alike; else 0 */
+    bool is_oversubscribed; /* processes outnumber cores, somewhere on the node */
+    bool can_read;          /* each others' memory (dm_host_vm_read) */
+    bool is_flat;           /* meetings by looking at everybody's post */
+    unsigned int n_vain;    /* waits that were too long to yield for, less shorter ones (wait.c) */
     unsigned int n_skips,
         n_unshared; /* long copies that are not shared for now, of so many (share.c) */
     size_t room;    /* bytes in a slot, at most */
@@ -237,14 +237,14 @@ static inline size_t dm_board_piece(const struct dm_board *b, size_t total)
 /* The root's posts can be there before anybody has read one. */
 static inline bool dm_board_runs_ahead(const struct dm_board *b, size_t total)
 {
-    return b->is_crowded && total <= DM_BOARD_BIG * b->room;
+    return b->is_oversubscribed && total <= DM_BOARD_BIG * b->room;
 }
 void dm_board_spread(struct dm_board *b);
 /* All ranks together have so many bytes to move in this collective: who waits has patience. */
 static inline void dm_board_expect(struct dm_board *b, size_t bytes)
 {
     b->n_moved = bytes;
-    if (b->is_crowded && bytes >= DM_BOARD_SPREAD)
+    if (b->is_oversubscribed && bytes >= DM_BOARD_SPREAD)
         dm_board_spread(b);
 }
 
@@ -296,9 +296,9 @@ void dm_board_await_meeting(struct dm_run *run, struct dm_board *b);
 /* Is there somebody to share with? Alike on all ranks. */
 static inline bool dm_board_shares(const struct dm_board *b)
 {
-    return b->n == 2 && !b->is_crowded;
+    return b->n == 2 && !b->is_oversubscribed;
 }
-/* As dm_host_peek from the other's memory; the other copies a part when it helps. */
+/* As dm_host_vm_read from the other's memory; the other copies a part when it helps. */
 int dm_board_copy(struct dm_run *run, struct dm_board *b, uint64_t from, void *to, size_t len);
 /* Wait until the other has finished this round, and help while it copies. */
 bool dm_board_help(struct dm_run *run, struct dm_board *b);

@@ -154,7 +154,7 @@ void dm_coll_allgather_shm(struct dm_run *run, const struct dm_coll_args *a)
     struct dm_board *b = dm_board_of(run);
     struct allgather x = {.a = a, .total = dm_coll_bytes(a->scount, a->stype)};
 
-    x.is_shown = dm_board_pulls(b, x.total) && !(b->is_crowded && x.total <= b->room);
+    x.is_shown = dm_board_pulls(b, x.total) && !(b->is_oversubscribed && x.total <= b->room);
     dm_board_expect(b, x.total * (size_t)b->n * (size_t)(b->n + 1));
     for (size_t at = 0; (at == 0 || at < x.most) && !run->is_stopped; at += b->room)
         allgather_round(run, b, &x, at);

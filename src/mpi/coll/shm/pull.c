@@ -26,7 +26,7 @@ void dm_board_pull(struct dm_run *run, struct dm_board *b, int seat,
     if (is_shared && dm_board_shares(b))
         err = dm_board_copy(run, b, span->addr, to, len);
     else
-        err = dm_host_peek((int)b->shared->seats[seat].id.pid, span->addr, to, len);
+        err = dm_host_vm_read((int)b->shared->seats[seat].id.pid, span->addr, to, len);
     if (err != DM_OK)
         dm_coll_fail(run, err);
     else if (!type->is_contig)

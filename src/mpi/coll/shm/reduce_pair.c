@@ -99,8 +99,8 @@ static void give(struct pair *p)
         dm_board_next(b);
         if (!dm_board_claim(p->run, b, span.len))
             return;
-        err = dm_host_poke(other_pid(p), span.addr + place(p, span.len > 0, at), own + at,
-                           piece_len(p, at));
+        err = dm_host_vm_write(other_pid(p), span.addr + place(p, span.len > 0, at), own + at,
+                               piece_len(p, at));
         if (err != DM_OK) {
             fail(p, err);
             return;
@@ -141,7 +141,7 @@ static bool fold_given(struct pair *p, size_t at, const char *ring)
 static bool fold_read(struct pair *p, uint64_t from, size_t at, char *spare)
 {
     char *in = spare != NULL ? spare : (char *)p->a->rbuf + p->a->rtype->true_lb + at;
-    int err = dm_host_peek(other_pid(p), from + at, in, piece_len(p, at));
+    int err = dm_host_vm_read(other_pid(p), from + at, in, piece_len(p, at));
 
     if (err == DM_OK)
         fold(p, in, at);

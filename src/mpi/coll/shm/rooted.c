@@ -104,7 +104,7 @@ static void gather_out(struct dm_run *run, struct dm_board *b, const struct dm_c
     size_t len = dm_coll_bytes(a->scount, a->stype), slot = len;
     uint64_t how = 0;
 
-    if (dm_board_pulls(b, len) && !(b->is_crowded && len <= b->room)) {
+    if (dm_board_pulls(b, len) && !(b->is_oversubscribed && len <= b->room)) {
         how = DM_BOARD_PULLED;
         slot = sizeof(struct dm_board_span);
     } else if (len > b->room) {

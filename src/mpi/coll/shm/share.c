@@ -106,7 +106,7 @@ int dm_board_copy(struct dm_run *run, struct dm_board *b, uint64_t from, void *t
 
     if (b->n_skips > 0) {
         b->n_skips--;
-        return dm_host_peek(pid, from, to, len);
+        return dm_host_vm_read(pid, from, to, len);
     }
     begun = dm_clock_ns();
     dm_board_offer(b, from, (uint64_t)(uintptr_t)to, len, piece);
@@ -115,7 +115,7 @@ int dm_board_copy(struct dm_run *run, struct dm_board *b, uint64_t from, void *t
         size_t at = (size_t)i * piece;
 
         if (err == DM_OK)
-            err = dm_host_peek(pid, from + at, (char *)to + at, piece_len(offer, at));
+            err = dm_host_vm_read(pid, from + at, (char *)to + at, piece_len(offer, at));
     }
     ended = dm_clock_ns();
     if (!dm_board_await_word(run, b, &offer->n_helped, helped + n - n_mine, 1 - b->me))
@@ -125,7 +125,7 @@ int dm_board_copy(struct dm_run *run, struct dm_board *b, uint64_t from, void *t
     if (err == DM_OK && failed > 0) {
         size_t at = (size_t)(failed - 1) * piece;
 
-        err = dm_host_peek(pid, from + at, (char *)to + at, piece_len(offer, at));
+        err = dm_host_vm_read(pid, from + at, (char *)to + at, piece_len(offer, at));
     }
     return err;
 }
@@ -142,9 +142,9 @@ bool dm_board_help(struct dm_run *run, struct dm_board *b)
     for (int64_t i; can && (i = take(b, seat, b->round, false)) >= 0;) {
         size_t at = (size_t)i * offer->piece;
 
-        can = dm_host_poke((int)b->shared->seats[seat].id.pid, offer->to + at,
-                           (const char *)(uintptr_t)(offer->from + at),
-                           piece_len(offer, at)) == DM_OK;
+        can = dm_host_vm_write((int)b->shared->seats[seat].id.pid, offer->to + at,
+                               (const char *)(uintptr_t)(offer->from + at),
+                               piece_len(offer, at)) == DM_OK;
         if (!can)
             atomic_store_explicit(&offer->failed, (uint64_t)i + 1, memory_order_relaxed);
         atomic_fetch_add_explicit(&offer->n_helped, 1, memory_order_release);

@@ -19,22 +19,22 @@
 #include "mpi/coll/shm/board.h"
 #include "util/clock.h"
 #include "util/futex.h"
-#include "util/gate.h"
+#include "util/glock.h"
 #include "util/log.h"
 
-#define SPINS         200 /* looks between passes of progress */
-#define SPINS_CROWDED 20
-#define PATIENCE_NS   20000 /* of yields before a sleep, where the ranks take turns on a core, */
-#define TURN_NS       4000  /* for each rank besides, */
-#define BYTES_NS      8     /* and 1 ns for so many bytes that all have to move; */
-#define PATIENCE_MOST 1000000
-#define PATIENCE_LOG  5      /* halved so often after waits that were longer: */
-#define VAIN          8      /* times the patience */
-#define CLOSES        16     /* collectives until there is progress in any case */
-#define SPREADS       64     /* and a look at the cores */
-#define NAP_US        1000   /* nobody wakes us */
-#define DOZE_US       300    /* the waker knows where we are, packets do not */
-#define SLEEP_US      100000 /* somebody will; but a lost peer is also looked for */
+#define SPINS                200 /* looks between passes of progress */
+#define SPINS_OVERSUBSCRIBED 20
+#define PATIENCE_NS          20000 /* of yields before a sleep, where the ranks take turns on a core, */
+#define TURN_NS              4000 /* for each rank besides, */
+#define BYTES_NS             8    /* and 1 ns for so many bytes that all have to move; */
+#define PATIENCE_MOST        1000000
+#define PATIENCE_LOG         5      /* halved so often after waits that were longer: */
+#define VAIN                 8      /* times the patience */
+#define CLOSES               16     /* collectives until there is progress in any case */
+#define SPREADS              64     /* and a look at the cores */
+#define NAP_US               1000   /* nobody wakes us */
+#define DOZE_US              300    /* the waker knows where we are, packets do not */
+#define SLEEP_US             100000 /* somebody will; but a lost peer is also looked for */
 
 /* What a rank sleeps for, in its seat: a seat's private posts and finished rounds are seat + 1. */
 #define PUBLIC  ((uint64_t)1 << 32)
@@ -103,7 +103,7 @@ static DM_NOINLINE void wake_neighbours(const struct dm_comm *comm, const struct
 /* Something that is waited for was written, or seen, just now. */
 static inline void tell(const struct dm_comm *comm, const struct dm_board *b, uint64_t what)
 {
-    if (!b->is_crowded)
+    if (!b->is_oversubscribed)
         return;
     atomic_thread_fence(memory_order_seq_cst);
     if (dm_likely(atomic_load_explicit(&b->shared->n_asleep.value, memory_order_acquire) == 0))
@@ -172,10 +172,10 @@ static bool is_hopeless(struct dm_run *run, struct dm_board *b, _Atomic uint64_t
 /* Packets wake nobody from a nap, so it is short; what it is taken for ends it at once. */
 static void doze(struct dm_chan_idle *idle, _Atomic uint32_t *asleep, uint32_t what)
 {
-    int levels = dm_gate_drop();
+    int levels = dm_glock_release_all();
 
     (void)dm_futex_wait(asleep, what, dm_futex_deadline(DOZE_US));
-    dm_gate_retake(levels);
+    dm_glock_reacquire(levels);
     idle->wait_us = DOZE_US;
 }
 
@@ -185,7 +185,7 @@ static void rest(struct dm_board *b, struct dm_chan_idle *idle, _Atomic uint64_t
     _Atomic uint64_t *asleep = &b->shared->seats[b->me].asleep.value;
     bool is_doze = idle->wait_us == 0; /* the first rest of a wait */
 
-    if (!b->is_crowded) {
+    if (!b->is_oversubscribed) {
         dm_chan_sleep(dm_world.chan, idle, NAP_US);
         return;
     }
@@ -235,13 +235,13 @@ static inline bool looks(_Atomic uint64_t *word, uint64_t round, int n)
 static DM_NOINLINE bool wait_long(struct dm_run *run, struct dm_board *b, _Atomic uint64_t *word,
                                   uint64_t round, uint64_t what)
 {
-    struct dm_chan_idle idle = {.is_crowded = b->is_crowded};
-    int n_spins = b->is_crowded ? SPINS_CROWDED : SPINS;
+    struct dm_chan_idle idle = {.is_oversubscribed = b->is_oversubscribed};
+    int n_spins = b->is_oversubscribed ? SPINS_OVERSUBSCRIBED : SPINS;
     uint64_t since = 0; /* of a wait with a sleep */
 
     if (run->is_stopped)
         return false;
-    if (b->is_crowded)
+    if (b->is_oversubscribed)
         idle.patience = patience_of(b) >> b->n_vain;
     for (uint32_t n = 0; !looks(word, round, n_spins); n++) {
         bool is_tired = dm_chan_progress_spin(dm_world.chan, &idle);
@@ -255,7 +255,7 @@ static DM_NOINLINE bool wait_long(struct dm_run *run, struct dm_board *b, _Atomi
             rest(b, &idle, word, round, what);
         }
     }
-    if (since != 0 && b->is_crowded)
+    if (since != 0 && b->is_oversubscribed)
         learn(b, since);
     return true;
 }
@@ -441,6 +441,6 @@ void dm_board_close(struct dm_run *run, struct dm_board *b)
     /* A rank that is always the last never waits: others may need it to get on all the same. */
     if (dm_unlikely(++b->n_closed % CLOSES == 0))
         dm_chan_progress(dm_world.chan);
-    if (dm_unlikely(b->n_closed % SPREADS == 0) && b->is_crowded)
+    if (dm_unlikely(b->n_closed % SPREADS == 0) && b->is_oversubscribed)
         dm_board_spread(b);
 }

@@ -1,6 +1,6 @@
 /* test: layers=util timeout=30 */
 /* The thread gate: mutual exclusion, recursion, dropping, fairness. */
-#include "util/gate.h"
+#include "util/glock.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -22,43 +22,43 @@ static void start(pthread_t *thread, void *(*fn)(void *))
 
 static void off_costs_nothing_and_nests(void)
 {
-    dm_gate_enter();
-    dm_gate_leave();
-    dm_gate_leave();
-    dm_gate_yield();
-    CHECK_EQ(dm_gate_drop(), 0);
-    dm_gate_retake(0);
+    dm_glock_enter();
+    dm_glock_leave();
+    dm_glock_leave();
+    dm_glock_yield();
+    CHECK_EQ(dm_glock_release_all(), 0);
+    dm_glock_reacquire(0);
     /* Switched on between enter and leave, as MPI_Init_thread does. */
-    dm_gate_enter();
-    dm_gate_enable(true);
-    dm_gate_leave();
-    dm_gate_enter();
-    dm_gate_enter();
-    CHECK_EQ(dm_gate_drop(), 2);
-    dm_gate_retake(2);
-    dm_gate_leave();
-    CHECK_EQ(dm_gate_drop(), 1);
-    dm_gate_retake(1);
+    dm_glock_enter();
+    dm_glock_enable(true);
+    dm_glock_leave();
+    dm_glock_enter();
+    dm_glock_enter();
+    CHECK_EQ(dm_glock_release_all(), 2);
+    dm_glock_reacquire(2);
+    dm_glock_leave();
+    CHECK_EQ(dm_glock_release_all(), 1);
+    dm_glock_reacquire(1);
     /* Switched off inside, as MPI_Finalize does. */
-    dm_gate_enable(false);
-    dm_gate_leave();
-    dm_gate_enable(true);
-    dm_gate_enter();
-    dm_gate_leave();
+    dm_glock_enable(false);
+    dm_glock_leave();
+    dm_glock_enable(true);
+    dm_glock_enter();
+    dm_glock_leave();
 }
 
 static void *count(void *arg)
 {
     (void)arg;
     for (int i = 0; i < N_ROUNDS; i++) {
-        dm_gate_enter();
-        dm_gate_enter();
+        dm_glock_enter();
+        dm_glock_enter();
         counter++;
-        dm_gate_leave();
+        dm_glock_leave();
         if (i % 8 == 0)
-            dm_gate_yield();
+            dm_glock_yield();
         counter++;
-        dm_gate_leave();
+        dm_glock_leave();
     }
     return NULL;
 }
@@ -79,9 +79,9 @@ static atomic_int is_done;
 static void *set_done(void *arg)
 {
     (void)arg;
-    dm_gate_enter();
+    dm_glock_enter();
     atomic_store(&is_done, 1);
-    dm_gate_leave();
+    dm_glock_leave();
     return NULL;
 }
 
@@ -92,13 +92,13 @@ static void yield_lets_others_in(void)
         pthread_t thread;
 
         atomic_store(&is_done, 0);
-        dm_gate_enter();
-        dm_gate_enter();
+        dm_glock_enter();
+        dm_glock_enter();
         start(&thread, set_done);
         while (!atomic_load(&is_done))
-            dm_gate_yield();
-        dm_gate_leave();
-        dm_gate_leave();
+            dm_glock_yield();
+        dm_glock_leave();
+        dm_glock_leave();
         pthread_join(thread, NULL);
     }
 }
@@ -109,13 +109,13 @@ static void drop_lets_others_in(void)
     int levels;
 
     atomic_store(&is_done, 0);
-    dm_gate_enter();
+    dm_glock_enter();
     start(&thread, set_done);
-    levels = dm_gate_drop();
+    levels = dm_glock_release_all();
     pthread_join(thread, NULL);
-    dm_gate_retake(levels);
+    dm_glock_reacquire(levels);
     CHECK_EQ(atomic_load(&is_done), 1);
-    dm_gate_leave();
+    dm_glock_leave();
 }
 
 /* ---- shared with a thread aside ---- */
@@ -127,19 +127,19 @@ static void *pass_aside(void *arg)
 {
     (void)arg;
     while (!atomic_load(&is_over)) {
-        if (!dm_gate_enter_aside()) {
+        if (!dm_glock_progress_enter()) {
             sched_yield();
             continue;
         }
-        CHECK(dm_gate_is_aside());
-        for (int i = 0; i < 100 && !dm_gate_is_wanted(); i++)
+        CHECK(dm_glock_is_progress_thread());
+        for (int i = 0; i < 100 && !dm_glock_is_wanted(); i++)
             counter++, n_aside++;
-        dm_gate_enter(); /* as the library does inside itself */
+        dm_glock_enter(); /* as the library does inside itself */
         counter++;
         n_aside++;
-        dm_gate_leave();
-        dm_gate_leave_aside();
-        CHECK(!dm_gate_is_aside());
+        dm_glock_leave();
+        dm_glock_progress_leave();
+        CHECK(!dm_glock_is_progress_thread());
     }
     return NULL;
 }
@@ -151,40 +151,40 @@ static void one_aside_steps_aside(void)
     unsigned int turns;
     int n_mine = 0;
 
-    dm_gate_enable(false);
-    CHECK_EQ(dm_gate_share(true), 0);
-    turns = dm_gate_turns();
+    dm_glock_enable(false);
+    CHECK_EQ(dm_glock_use_handover(true), 0);
+    turns = dm_glock_n_entries();
     counter = n_aside = 0;
     atomic_store(&is_over, 0);
     start(&aside, pass_aside);
     for (int i = 0; i < 5 * N_ROUNDS; i++) {
-        dm_gate_enter();
+        dm_glock_enter();
         counter++;
         n_mine++;
-        dm_gate_enter();
-        CHECK(dm_gate_is_taken());
+        dm_glock_enter();
+        CHECK(dm_glock_is_taken());
         if (i % 64 == 0) {
-            int levels = dm_gate_drop();
+            int levels = dm_glock_release_all();
 
             CHECK_EQ(levels, 2);
-            CHECK(!dm_gate_is_taken());
+            CHECK(!dm_glock_is_taken());
             sched_yield();
-            dm_gate_retake(levels);
+            dm_glock_reacquire(levels);
         }
-        dm_gate_leave();
+        dm_glock_leave();
         counter++;
         n_mine++;
-        dm_gate_leave();
+        dm_glock_leave();
         if (i % 512 == 0)
             sched_yield();
     }
-    CHECK(dm_gate_turns() - turns >= 5 * N_ROUNDS);
+    CHECK(dm_glock_n_entries() - turns >= 5 * N_ROUNDS);
     atomic_store(&is_over, 1);
     pthread_join(aside, NULL);
     CHECK_EQ(counter, n_mine + n_aside);
-    dm_gate_enter();
-    CHECK_EQ(dm_gate_share(false), 1);
-    dm_gate_leave();
+    dm_glock_enter();
+    CHECK_EQ(dm_glock_use_handover(false), 1);
+    dm_glock_leave();
 }
 
 /* The same where several threads of the program take the lock. */
@@ -193,7 +193,7 @@ static void one_aside_of_many(void)
     pthread_t threads[N_THREADS];
     pthread_t aside;
 
-    dm_gate_enable(true);
+    dm_glock_enable(true);
     counter = n_aside = 0;
     atomic_store(&is_over, 0);
     start(&aside, pass_aside);
@@ -209,25 +209,25 @@ static void one_aside_of_many(void)
 /* MPI_Session_init begins with the lock, and goes on with what it has chosen. */
 static void levels_change_hands(void)
 {
-    dm_gate_enable(true);
-    dm_gate_enter();
-    dm_gate_enter();
-    CHECK_EQ(dm_gate_share(true), 2);
-    CHECK(dm_gate_is_taken());
-    CHECK(!dm_gate_enter_aside());
-    dm_gate_leave();
-    CHECK(!dm_gate_enter_aside());
-    dm_gate_leave();
-    CHECK(dm_gate_enter_aside());
-    dm_gate_leave_aside();
-    dm_gate_enter();
-    CHECK_EQ(dm_gate_share(false), 1);
-    dm_gate_enable(true);
-    dm_gate_retake(1);
-    CHECK(dm_gate_is_taken());
-    dm_gate_leave();
-    CHECK(!dm_gate_is_taken());
-    dm_gate_enable(false);
+    dm_glock_enable(true);
+    dm_glock_enter();
+    dm_glock_enter();
+    CHECK_EQ(dm_glock_use_handover(true), 2);
+    CHECK(dm_glock_is_taken());
+    CHECK(!dm_glock_progress_enter());
+    dm_glock_leave();
+    CHECK(!dm_glock_progress_enter());
+    dm_glock_leave();
+    CHECK(dm_glock_progress_enter());
+    dm_glock_progress_leave();
+    dm_glock_enter();
+    CHECK_EQ(dm_glock_use_handover(false), 1);
+    dm_glock_enable(true);
+    dm_glock_reacquire(1);
+    CHECK(dm_glock_is_taken());
+    dm_glock_leave();
+    CHECK(!dm_glock_is_taken());
+    dm_glock_enable(false);
 }
 
 int main(void)

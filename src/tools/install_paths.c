@@ -2,7 +2,7 @@
  * An installation and a build directory look alike: bin/, lib/ and etc/ beside each
  * other; only when libraries were installed elsewhere does configure's word count.
  */
-#include "tools/place.h"
+#include "tools/install_paths.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -28,7 +28,7 @@ static void find_prefix(char *path, size_t len)
     }
 }
 
-bool dm_place_set_dat_conf(void)
+bool dm_install_set_dat_conf(void)
 {
     const char *old = dm_cfg_env("DAT_OVERRIDE");
     char prefix[PATH_MAX];
@@ -59,7 +59,7 @@ static void find_libraries(char *dir, size_t len)
         snprintf(dir, len, "%s", DM_LIBDIR);
 }
 
-void dm_place_set_library_path(void)
+void dm_install_set_library_path(void)
 {
     const char *old = dm_cfg_env("LD_LIBRARY_PATH");
     char dir[PATH_MAX];
@@ -74,7 +74,7 @@ void dm_place_set_library_path(void)
     }
 }
 
-bool dm_place_preload(const char *name)
+bool dm_install_preload(const char *name)
 {
     const char *old = dm_cfg_env("LD_PRELOAD");
     bool has_old = old != NULL && *old != '\0';

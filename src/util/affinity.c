@@ -1,7 +1,7 @@
 /*
  * Where the process may run: the affinity mask against the lists of cores in /sys.
  */
-#include "util/place.h"
+#include "util/affinity.h"
 
 #include <sched.h>
 #include <stdbool.h>
@@ -19,12 +19,12 @@
 
 static const struct {
     const char *name;
-    enum dm_place place;
+    enum dm_affinity_level level;
 } names[] = {
-    {"package", DM_PLACE_PACKAGE}, {"numanode", DM_PLACE_NUMA},  {"l3cache", DM_PLACE_L3},
-    {"l2cache", DM_PLACE_L2},      {"l1cache", DM_PLACE_L1},     {"core", DM_PLACE_CORE},
-    {"pu", DM_PLACE_PU},           {"socket", DM_PLACE_PACKAGE}, {"numa", DM_PLACE_NUMA},
-    {"hwthread", DM_PLACE_PU},
+    {"package", DM_AFFINITY_PACKAGE}, {"numanode", DM_AFFINITY_NUMA},  {"l3cache", DM_AFFINITY_L3},
+    {"l2cache", DM_AFFINITY_L2},      {"l1cache", DM_AFFINITY_L1},     {"core", DM_AFFINITY_CORE},
+    {"pu", DM_AFFINITY_PU},           {"socket", DM_AFFINITY_PACKAGE}, {"numa", DM_AFFINITY_NUMA},
+    {"hwthread", DM_AFFINITY_PU},
 };
 
 static bool read_line(const char *path, char line[LINE_LEN])
@@ -103,20 +103,20 @@ static bool topology_set(int core, const char *file, cpu_set_t *set)
 }
 
 /* The cores of the instance that a core belongs to. */
-static bool instance_set(enum dm_place place, int core, cpu_set_t *set)
+static bool instance_set(enum dm_affinity_level level, int core, cpu_set_t *set)
 {
-    switch (place) {
-    case DM_PLACE_PACKAGE:
+    switch (level) {
+    case DM_AFFINITY_PACKAGE:
         return topology_set(core, "core_siblings_list", set);
-    case DM_PLACE_NUMA:
+    case DM_AFFINITY_NUMA:
         return numa_set(core, set);
-    case DM_PLACE_L3:
+    case DM_AFFINITY_L3:
         return cache_set(core, 3, set);
-    case DM_PLACE_L2:
+    case DM_AFFINITY_L2:
         return cache_set(core, 2, set);
-    case DM_PLACE_L1:
+    case DM_AFFINITY_L1:
         return cache_set(core, 1, set);
-    case DM_PLACE_CORE:
+    case DM_AFFINITY_CORE:
         return topology_set(core, "thread_siblings_list", set);
     default:
         CPU_ZERO(set);
@@ -125,7 +125,7 @@ static bool instance_set(enum dm_place place, int core, cpu_set_t *set)
     }
 }
 
-int dm_place_instance(enum dm_place place)
+int dm_affinity_instance(enum dm_affinity_level level)
 {
     cpu_set_t mine, set, both;
     int core;
@@ -133,23 +133,23 @@ int dm_place_instance(enum dm_place place)
     if (sched_getaffinity(0, sizeof(mine), &mine) != 0)
         return -1;
     core = lowest(&mine);
-    if (core < 0 || !instance_set(place, core, &set))
+    if (core < 0 || !instance_set(level, core, &set))
         return -1;
     CPU_AND(&both, &mine, &set);
     return CPU_EQUAL(&both, &mine) ? lowest(&set) : -1;
 }
 
-int dm_place_by_name(const char *name)
+int dm_affinity_by_name(const char *name)
 {
     if (strncasecmp(name, PREFIX, PREFIX_LEN) == 0)
         name += PREFIX_LEN;
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (strcasecmp(name, names[i].name) == 0)
-            return (int)names[i].place;
+            return (int)names[i].level;
     return -1;
 }
 
-const char *dm_place_name(enum dm_place place)
+const char *dm_affinity_name(enum dm_affinity_level level)
 {
-    return names[place].name;
+    return names[level].name;
 }

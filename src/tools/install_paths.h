@@ -1,8 +1,8 @@
 /*
  * Where this installation (or build directory) is, found from the running program.
  */
-#ifndef DM_TOOLS_PLACE_H
-#define DM_TOOLS_PLACE_H
+#ifndef DM_TOOLS_INSTALL_PATHS_H
+#define DM_TOOLS_INSTALL_PATHS_H
 
 #include <stdbool.h>
 
@@ -10,15 +10,15 @@
  * When DAT_OVERRIDE is unset or empty, let it name our own dat.conf (false: that
  * is not there, or the user's choice stands). libdat2 reads it when it is loaded.
  */
-bool dm_place_set_dat_conf(void);
+bool dm_install_set_dat_conf(void);
 
 /* Put the library's directory in front of LD_LIBRARY_PATH. */
-void dm_place_set_library_path(void);
+void dm_install_set_library_path(void);
 
 /*
  * Have what is started load a library of ours, behind those that the user wants (LD_PRELOAD). False: it
  * is not there. Where its path has a blank or a colon, it is loaded through a descriptor that stays open.
  */
-bool dm_place_preload(const char *name);
+bool dm_install_preload(const char *name);
 
 #endif

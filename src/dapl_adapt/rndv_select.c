@@ -1,4 +1,4 @@
-#include "dapl_adapt/ways.h"
+#include "dapl_adapt/rndv_select.h"
 
 #include <math.h>
 #include <string.h>
@@ -18,17 +18,18 @@
 #define WORSE        1.5 /* of the usual time: look at the other way at once */
 #define NS_PER_KIB   1024.0
 
-void dm_ways_init(struct dm_ways *ways, double read_gbs, double pipe_gbs, uint64_t now)
+void dm_rndv_select_init(struct dm_rndv_select *select, double read_gbs, double pipe_gbs,
+                         uint64_t now)
 {
-    memset(ways, 0, sizeof(*ways));
-    ways->is_on = true;
-    for (int i = 0; i < DM_WAYS_CLASSES; i++) {
-        struct dm_ways_class *c = &ways->classes[i];
+    memset(select, 0, sizeof(*select));
+    select->is_on = true;
+    for (int i = 0; i < DM_RNDV_SELECT_CLASSES; i++) {
+        struct dm_rndv_select_class *c = &select->classes[i];
 
-        c->ns[DM_WAY_READ] = NS_PER_KIB / read_gbs;
-        c->ns[DM_WAY_PIPE] = NS_PER_KIB / pipe_gbs;
+        c->ns[DM_RNDV_PROTO_READ] = NS_PER_KIB / read_gbs;
+        c->ns[DM_RNDV_PROTO_PIPE] = NS_PER_KIB / pipe_gbs;
         /* When in doubt the pipe, which gets better with use: its rings come into being with it. */
-        c->way = pipe_gbs * DOUBT > read_gbs ? DM_WAY_PIPE : DM_WAY_READ;
+        c->way = pipe_gbs * DOUBT > read_gbs ? DM_RNDV_PROTO_PIPE : DM_RNDV_PROTO_READ;
         c->usual = c->ns[c->way];
         c->pause = PAUSE_FIRST;
         c->next_trial = now + PAUSE_FIRST;
@@ -41,16 +42,17 @@ static int class_of(size_t len)
 }
 
 /* What the way on trial takes is known. */
-static void trial_over(struct dm_ways *ways, struct dm_ways_class *c, uint64_t now)
+static void trial_over(struct dm_rndv_select *select, struct dm_rndv_select_class *c, uint64_t now)
 {
-    enum dm_way other = !c->way;
+    enum dm_rndv_proto other = !c->way;
 
     c->is_trial = false;
     if (c->ns[c->way] < c->ns[other] * BETTER) {
         c->pause = PAUSE_MIN;
-        ways->n_changes++;
+        select->n_changes++;
         DM_TRACE(RNDV, "%s is better now: %.0f ns a KiB, %.0f the other way",
-                 c->way == DM_WAY_PIPE ? "the pipe" : "reading", c->ns[c->way], c->ns[other]);
+                 c->way == DM_RNDV_PROTO_PIPE ? "the pipe" : "reading", c->ns[c->way],
+                 c->ns[other]);
     } else {
         c->way = other;
         c->pause = c->pause < PAUSE_MAX ? c->pause * 2 : PAUSE_MAX;
@@ -60,7 +62,7 @@ static void trial_over(struct dm_ways *ways, struct dm_ways_class *c, uint64_t n
 }
 
 /* One more; false: more are wanted. A lost time slice counts as little as a ring that was not in the cache. */
-static bool add(struct dm_ways_class *c, double ns, uint64_t now)
+static bool add(struct dm_rndv_select_class *c, double ns, uint64_t now)
 {
     if (c->n++ == 0) {
         c->least[0] = ns;
@@ -74,8 +76,8 @@ static bool add(struct dm_ways_class *c, double ns, uint64_t now)
     return c->n == SAMPLES_MOST || (c->n >= SAMPLES && now - c->since > SAMPLES_NS);
 }
 
-static void sample(struct dm_ways *ways, struct dm_ways_class *c, enum dm_way way, double ns,
-                   uint64_t now)
+static void sample(struct dm_rndv_select *select, struct dm_rndv_select_class *c,
+                   enum dm_rndv_proto way, double ns, uint64_t now)
 {
     if (way != c->way || !add(c, ns, now)) /* or it began before the way was changed */
         return;
@@ -83,37 +85,38 @@ static void sample(struct dm_ways *ways, struct dm_ways_class *c, enum dm_way wa
     c->since = now;
     c->ns[way] = c->least[1];
     if (c->is_trial)
-        trial_over(ways, c, now);
+        trial_over(select, c, now);
     else if (c->ns[way] > c->usual * WORSE)
         c->next_trial = now;
 }
 
-enum dm_way dm_ways_begin(struct dm_ways *ways, size_t len, uint64_t now)
+enum dm_rndv_proto dm_rndv_select_begin(struct dm_rndv_select *select, size_t len, uint64_t now)
 {
     int class = class_of(len);
-    struct dm_ways_class *c = &ways->classes[class];
-    struct dm_ways_open *open;
+    struct dm_rndv_select_class *c = &select->classes[class];
+    struct dm_rndv_select_open *open;
 
     if (!c->is_trial && now >= c->next_trial) {
         c->is_trial = true;
         c->n = 0;
         c->since = now;
         c->way = !c->way;
-        ways->n_trials++;
+        select->n_trials++;
     }
-    open = &ways->open[c->way];
+    open = &select->open[c->way];
     if (open->n++ == 0)
-        *open = (struct dm_ways_open){.n = 1, .class = class, .since = now};
-    if (open->class != class || ways->open[!c->way].n > 0) {
+        *open = (struct dm_rndv_select_open){.n = 1, .class = class, .since = now};
+    if (open->class != class || select->open[!c->way].n > 0) {
         open->is_mixed = true;
-        ways->open[!c->way].is_mixed = true;
+        select->open[!c->way].is_mixed = true;
     }
     return c->way;
 }
 
-void dm_ways_end(struct dm_ways *ways, enum dm_way way, size_t len, uint64_t now)
+void dm_rndv_select_end(struct dm_rndv_select *select, enum dm_rndv_proto way, size_t len,
+                        uint64_t now)
 {
-    struct dm_ways_open *open = &ways->open[way];
+    struct dm_rndv_select_open *open = &select->open[way];
     uint64_t ns;
 
     open->n--;
@@ -123,11 +126,11 @@ void dm_ways_end(struct dm_ways *ways, enum dm_way way, size_t len, uint64_t now
         open->is_mixed = true;
     if (open->n > 0 && open->bytes < SAMPLE_LEN)
         return;
-    ns = now - open->since + (way == DM_WAY_READ ? READ_NS * open->n_all : 0);
+    ns = now - open->since + (way == DM_RNDV_PROTO_READ ? READ_NS * open->n_all : 0);
     if (!open->is_mixed)
-        sample(ways, &ways->classes[open->class], way, (double)ns * 1024 / (double)open->bytes,
+        sample(select, &select->classes[open->class], way, (double)ns * 1024 / (double)open->bytes,
                now);
     open->since = now;
     open->bytes = open->n_all = 0;
-    open->is_mixed = ways->open[!way].n > 0;
+    open->is_mixed = select->open[!way].n > 0;
 }

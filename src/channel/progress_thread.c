@@ -20,7 +20,7 @@
 #include "channel/channel.h"
 #include "util/clock.h"
 #include "util/err.h"
-#include "util/gate.h"
+#include "util/glock.h"
 
 #define NAP_MIN_US 100
 #define NAP_MAX_US 1000
@@ -33,9 +33,9 @@
 #define NS_PER_S   1000000000
 
 struct worker {
-    struct dm_helper *helper;
+    struct dm_progress_thread *pt;
     pthread_t thread;
-    struct dm_adapt_sleep sleep; /* while it naps, the second's belongs to who has helper->lock */
+    struct dm_adapt_sleep sleep; /* while it naps, the second's belongs to who has pt->lock */
     bool is_sent;                /* to sleep: under the lock */
     atomic_bool is_napping;
     atomic_bool is_parked;
@@ -46,7 +46,7 @@ struct worker {
     _Atomic uint64_t n_wakes, n_passes, n_useful;
 };
 
-struct dm_helper {
+struct dm_progress_thread {
     struct dm_chan *chan;
     pthread_mutex_t turn; /* who may try to get inside the gate */
     pthread_mutex_t lock;
@@ -63,52 +63,51 @@ static void count(_Atomic uint64_t *counter)
 
 static void nap(struct worker *worker, uint64_t us, bool is_parking)
 {
-    struct dm_helper *helper = worker->helper;
+    struct dm_progress_thread *pt = worker->pt;
     uint64_t until = dm_clock_ns() + us * NS_PER_US;
     struct timespec ts = {.tv_sec = (time_t)(until / NS_PER_S),
                           .tv_nsec = (long)(until % NS_PER_S)};
     int err = 0;
 
-    pthread_mutex_lock(&helper->lock);
+    pthread_mutex_lock(&pt->lock);
     atomic_store(&worker->is_parked, is_parking);
     atomic_store(&worker->is_napping, true);
-    while (err == 0 && !atomic_load(&helper->is_stopping) && !worker->is_sent &&
+    while (err == 0 && !atomic_load(&pt->is_stopping) && !worker->is_sent &&
            (!is_parking || atomic_load(&worker->is_parked)))
-        err = pthread_cond_timedwait(&helper->cond, &helper->lock, &ts);
+        err = pthread_cond_timedwait(&pt->cond, &pt->lock, &ts);
     atomic_store(&worker->is_napping, false);
     atomic_store(&worker->is_parked, false);
-    pthread_mutex_unlock(&helper->lock);
+    pthread_mutex_unlock(&pt->lock);
 }
 
-void dm_helper_rouse(struct dm_helper *helper)
+void dm_progress_thread_wake(struct dm_progress_thread *pt)
 {
-    struct worker *first = &helper->worker[DM_SIDE_RECV];
+    struct worker *first = &pt->worker[DM_SIDE_RECV];
 
     if (dm_likely(!atomic_load_explicit(&first->is_parked, memory_order_relaxed)))
         return;
-    pthread_mutex_lock(&helper->lock);
+    pthread_mutex_lock(&pt->lock);
     atomic_store(&first->is_parked, false);
-    pthread_cond_broadcast(&helper->cond);
-    pthread_mutex_unlock(&helper->lock);
+    pthread_cond_broadcast(&pt->cond);
+    pthread_mutex_unlock(&pt->lock);
 }
 
-bool dm_helper_send(struct dm_helper *helper)
+bool dm_progress_thread_allow_sleep(struct dm_progress_thread *pt)
 {
-    struct worker *second = &helper->worker[DM_SIDE_REQUEST];
+    struct worker *second = &pt->worker[DM_SIDE_REQUEST];
     bool may_sleep = true;
 
-    if (helper->n_workers < DM_SIDES || !atomic_load(&second->is_napping))
+    if (pt->n_workers < DM_SIDES || !atomic_load(&second->is_napping))
         return true;
-    pthread_mutex_lock(&helper->lock);
-    if (atomic_load(&second->is_napping) && !second->is_sent &&
-        !atomic_load(&helper->is_stopping)) {
+    pthread_mutex_lock(&pt->lock);
+    if (atomic_load(&second->is_napping) && !second->is_sent && !atomic_load(&pt->is_stopping)) {
         second->sleep.timeout_us = SLEEP_MAX;
-        may_sleep = second->is_sent = dm_adapt_sleep_begin(helper->chan->adapt, &second->sleep);
-        atomic_store(&second->turns, dm_gate_turns());
+        may_sleep = second->is_sent = dm_adapt_sleep_begin(pt->chan->adapt, &second->sleep);
+        atomic_store(&second->turns, dm_glock_n_entries());
         if (may_sleep)
-            pthread_cond_broadcast(&helper->cond);
+            pthread_cond_broadcast(&pt->cond);
     }
-    pthread_mutex_unlock(&helper->lock);
+    pthread_mutex_unlock(&pt->lock);
     return may_sleep;
 }
 
@@ -124,19 +123,19 @@ static bool was_sent(struct worker *worker)
 {
     bool was_sent;
 
-    pthread_mutex_lock(&worker->helper->lock);
+    pthread_mutex_lock(&worker->pt->lock);
     was_sent = worker->is_sent;
     worker->is_sent = false;
-    pthread_mutex_unlock(&worker->helper->lock);
+    pthread_mutex_unlock(&worker->pt->lock);
     return was_sent;
 }
 
 /* The program's threads are at work in here: see again later. */
 static void look_later(struct worker *worker)
 {
-    struct dm_chan *chan = worker->helper->chan;
-    unsigned int turns = dm_gate_turns();
-    bool is_busy = dm_gate_is_taken() || turns - atomic_load(&worker->turns) > BUSY_TURNS;
+    struct dm_chan *chan = worker->pt->chan;
+    unsigned int turns = dm_glock_n_entries();
+    bool is_busy = dm_glock_is_taken() || turns - atomic_load(&worker->turns) > BUSY_TURNS;
 
     worker->nap_us = is_busy ? 2 * worker->nap_us : NAP_MIN_US;
     worker->nap_us = worker->nap_us < NAP_MAX_US ? worker->nap_us : NAP_MAX_US;
@@ -151,12 +150,12 @@ static void look_later(struct worker *worker)
 /* One of them sleeps in the provider. It has done so for a nap: park until it is awake. */
 static void stand_back(struct worker *worker)
 {
-    struct dm_chan *chan = worker->helper->chan;
+    struct dm_chan *chan = worker->pt->chan;
     unsigned int rests = atomic_load_explicit(&chan->n_rests, memory_order_relaxed);
     bool is_long = rests == worker->rests;
 
     worker->rests = rests;
-    atomic_store(&worker->turns, dm_gate_turns());
+    atomic_store(&worker->turns, dm_glock_n_entries());
     nap(worker, is_long ? PARK_US : NAP_MAX_US, is_long);
 }
 
@@ -166,8 +165,8 @@ static int pass(struct worker *worker)
     int n_all = 0;
     int n = 1;
 
-    for (int i = 0; i < PASSES_MAX && n > 0 && !dm_gate_is_wanted(); i++) {
-        n = dm_chan_progress(worker->helper->chan);
+    for (int i = 0; i < PASSES_MAX && n > 0 && !dm_glock_is_wanted(); i++) {
+        n = dm_chan_progress(worker->pt->chan);
         n_all += n;
         count(&worker->n_passes);
         if (n > 0)
@@ -176,31 +175,31 @@ static int pass(struct worker *worker)
     return n_all;
 }
 
-static bool enter(struct dm_helper *helper)
+static bool enter(struct dm_progress_thread *pt)
 {
-    pthread_mutex_lock(&helper->turn);
-    if (dm_gate_enter_aside())
+    pthread_mutex_lock(&pt->turn);
+    if (dm_glock_progress_enter())
         return true;
-    pthread_mutex_unlock(&helper->turn);
+    pthread_mutex_unlock(&pt->turn);
     return false;
 }
 
-static void leave(struct dm_helper *helper)
+static void leave(struct dm_progress_thread *pt)
 {
-    dm_gate_leave_aside();
-    pthread_mutex_unlock(&helper->turn);
+    dm_glock_progress_leave();
+    pthread_mutex_unlock(&pt->turn);
 }
 
 /* The program computes, or sleeps. */
 static void work(struct worker *worker)
 {
-    struct dm_helper *helper = worker->helper;
-    struct dm_adapt *adapt = helper->chan->adapt;
+    struct dm_progress_thread *pt = worker->pt;
+    struct dm_adapt *adapt = pt->chan->adapt;
     enum dm_side side = worker->sleep.side;
     bool is_taken, is_first = side == DM_SIDE_RECV;
     bool may_sleep, is_news;
 
-    if (!enter(helper)) {
+    if (!enter(pt)) {
         look_later(worker);
         return;
     }
@@ -209,9 +208,9 @@ static void work(struct worker *worker)
     if (is_news)
         worker->sleep_us = SLEEP_MIN;
     worker->sleep.timeout_us = worker->sleep_us;
-    may_sleep = !(is_taken && is_first) && !dm_gate_is_wanted() &&
-                !atomic_load(&helper->is_stopping) && dm_adapt_sleep_begin(adapt, &worker->sleep);
-    leave(helper);
+    may_sleep = !(is_taken && is_first) && !dm_glock_is_wanted() &&
+                !atomic_load(&pt->is_stopping) && dm_adapt_sleep_begin(adapt, &worker->sleep);
+    leave(pt);
     if (is_taken && !is_first && (is_news || !may_sleep))
         dm_adapt_wake(adapt, DM_SIDE_RECV); /* perhaps it is what the program waits for */
     if (is_taken && is_first)
@@ -224,8 +223,8 @@ static void *run(void *arg)
 {
     struct worker *worker = arg;
 
-    while (!atomic_load(&worker->helper->is_stopping)) {
-        if (dm_gate_is_taken() || dm_gate_turns() != atomic_load(&worker->turns))
+    while (!atomic_load(&worker->pt->is_stopping)) {
+        if (dm_glock_is_taken() || dm_glock_n_entries() != atomic_load(&worker->turns))
             look_later(worker);
         else
             work(worker);
@@ -233,107 +232,108 @@ static void *run(void *arg)
     return NULL;
 }
 
-static void init(struct dm_helper *helper, struct dm_chan *chan)
+static void init(struct dm_progress_thread *pt, struct dm_chan *chan)
 {
     struct worker *worker;
     pthread_condattr_t attr;
 
-    helper->chan = chan;
+    pt->chan = chan;
     for (int side = 0; side < DM_SIDES; side++) {
-        worker = &helper->worker[side];
-        worker->helper = helper;
+        worker = &pt->worker[side];
+        worker->pt = pt;
         worker->sleep.side = (enum dm_side)side;
         worker->nap_us = NAP_MIN_US;
         worker->sleep_us = SLEEP_MIN;
     }
-    pthread_mutex_init(&helper->turn, NULL);
-    pthread_mutex_init(&helper->lock, NULL);
+    pthread_mutex_init(&pt->turn, NULL);
+    pthread_mutex_init(&pt->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&helper->cond, &attr);
+    pthread_cond_init(&pt->cond, &attr);
     pthread_condattr_destroy(&attr);
 }
 
-static void fini(struct dm_helper *helper)
+static void fini(struct dm_progress_thread *pt)
 {
-    pthread_cond_destroy(&helper->cond);
-    pthread_mutex_destroy(&helper->lock);
-    pthread_mutex_destroy(&helper->turn);
-    free(helper);
+    pthread_cond_destroy(&pt->cond);
+    pthread_mutex_destroy(&pt->lock);
+    pthread_mutex_destroy(&pt->turn);
+    free(pt);
 }
 
 /* End those that run, and wait for it. */
-static void end(struct dm_helper *helper)
+static void end(struct dm_progress_thread *pt)
 {
-    pthread_mutex_lock(&helper->lock);
-    atomic_store(&helper->is_stopping, true);
-    pthread_cond_broadcast(&helper->cond);
-    pthread_mutex_unlock(&helper->lock);
-    for (int i = 0; i < helper->n_workers; i++)
-        dm_adapt_wake(helper->chan->adapt, helper->worker[i].sleep.side);
-    for (int i = 0; i < helper->n_workers; i++)
-        pthread_join(helper->worker[i].thread, NULL);
+    pthread_mutex_lock(&pt->lock);
+    atomic_store(&pt->is_stopping, true);
+    pthread_cond_broadcast(&pt->cond);
+    pthread_mutex_unlock(&pt->lock);
+    for (int i = 0; i < pt->n_workers; i++)
+        dm_adapt_wake(pt->chan->adapt, pt->worker[i].sleep.side);
+    for (int i = 0; i < pt->n_workers; i++)
+        pthread_join(pt->worker[i].thread, NULL);
 }
 
-int dm_chan_helper_start(struct dm_chan *chan)
+int dm_chan_progress_thread_start(struct dm_chan *chan)
 {
     int n = dm_adapt_has_sides(chan->adapt) ? DM_SIDES : 1;
-    struct dm_helper *helper;
+    struct dm_progress_thread *pt;
     sigset_t all, old;
     int err = 0;
 
-    if (!dm_adapt_has_rails(chan->adapt) || chan->helper != NULL)
+    if (!dm_adapt_has_rails(chan->adapt) || chan->progress_thread != NULL)
         return DM_OK;
-    helper = calloc(1, sizeof(*helper));
-    if (helper == NULL)
-        return DM_FAIL(DM_ENOMEM, "the thread for progress, %zu bytes", sizeof(*helper));
-    init(helper, chan);
+    pt = calloc(1, sizeof(*pt));
+    if (pt == NULL)
+        return DM_FAIL(DM_ENOMEM, "the thread for progress, %zu bytes", sizeof(*pt));
+    init(pt, chan);
     /* The program's signals are not for these threads. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     for (int i = 0; i < n && err == 0; i++) {
-        err = pthread_create(&helper->worker[i].thread, NULL, run, &helper->worker[i]);
-        helper->n_workers += err == 0;
+        err = pthread_create(&pt->worker[i].thread, NULL, run, &pt->worker[i]);
+        pt->n_workers += err == 0;
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (err != 0) {
-        end(helper);
-        fini(helper);
+        end(pt);
+        fini(pt);
         return DM_FAIL(DM_ENOMEM, "a thread for progress (DATUM_PROGRESS): %s", strerror(err));
     }
-    chan->helper = helper;
+    chan->progress_thread = pt;
     return DM_OK;
 }
 
-void dm_chan_helper_stop(struct dm_chan *chan)
+void dm_chan_progress_thread_stop(struct dm_chan *chan)
 {
-    struct dm_helper *helper = chan->helper;
+    struct dm_progress_thread *pt = chan->progress_thread;
 
-    if (helper == NULL)
+    if (pt == NULL)
         return;
-    chan->helper = NULL;
-    end(helper);
-    for (int i = 0; i < helper->n_workers; i++) {
-        chan->helped[i].n_wakes += helper->worker[i].n_wakes;
-        chan->helped[i].n_passes += helper->worker[i].n_passes;
-        chan->helped[i].n_useful += helper->worker[i].n_useful;
+    chan->progress_thread = NULL;
+    end(pt);
+    for (int i = 0; i < pt->n_workers; i++) {
+        chan->helped[i].n_wakes += pt->worker[i].n_wakes;
+        chan->helped[i].n_passes += pt->worker[i].n_passes;
+        chan->helped[i].n_useful += pt->worker[i].n_useful;
     }
-    fini(helper);
+    fini(pt);
 }
 
-bool dm_chan_has_helper(const struct dm_chan *chan)
+bool dm_chan_has_progress_thread(const struct dm_chan *chan)
 {
-    return chan->helper != NULL;
+    return chan->progress_thread != NULL;
 }
 
-struct dm_chan_helped dm_chan_helper_stats(const struct dm_chan *chan, enum dm_side side)
+struct dm_chan_progress_thread_counts dm_chan_progress_thread_stats(const struct dm_chan *chan,
+                                                                    enum dm_side side)
 {
-    struct dm_chan_helped sum = chan->helped[side];
+    struct dm_chan_progress_thread_counts sum = chan->helped[side];
     const struct worker *worker;
 
-    if (chan->helper == NULL)
+    if (chan->progress_thread == NULL)
         return sum;
-    worker = &chan->helper->worker[side];
+    worker = &chan->progress_thread->worker[side];
     sum.n_wakes += worker->n_wakes;
     sum.n_passes += worker->n_passes;
     sum.n_useful += worker->n_useful;

@@ -11,7 +11,7 @@
  * other's (wants); the other writes its word, makes a barrier in all threads of the process, and
  * looks at the first. So at least one of them sees the other, and it is the one aside that gives way.
  */
-#include "util/gate.h"
+#include "util/glock.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -94,7 +94,7 @@ static void release(void)
     }
 }
 
-void dm_gate_enable(bool is_on)
+void dm_glock_enable(bool is_on)
 {
     gate.is_on = is_on;
 }
@@ -149,7 +149,7 @@ static inline void leave_shared(void)
         atomic_store_explicit(&shared.levels, levels - 1, memory_order_release);
 }
 
-int dm_gate_share(bool is_on)
+int dm_glock_use_handover(bool is_on)
 {
     int levels;
 
@@ -190,9 +190,9 @@ static void leave_aside(void)
     }
 }
 
-bool dm_gate_enter_aside(void)
+bool dm_glock_progress_enter(void)
 {
-    if (dm_gate_is_taken())
+    if (dm_glock_is_taken())
         return false;
     if (gate.is_on) {
         is_aside = enter_lock_aside();
@@ -209,44 +209,44 @@ bool dm_gate_enter_aside(void)
     return is_aside;
 }
 
-void dm_gate_leave_aside(void)
+void dm_glock_progress_leave(void)
 {
     is_aside = false;
     if (gate.is_on)
-        dm_gate_leave();
+        dm_glock_leave();
     else
         leave_aside();
 }
 
-bool dm_gate_is_wanted(void)
+bool dm_glock_is_wanted(void)
 {
     if (gate.is_on)
         return atomic_load(&gate.next) - atomic_load(&gate.serving) > 1;
     return atomic_load_explicit(&shared.levels, memory_order_relaxed) > 0;
 }
 
-bool dm_gate_is_taken(void)
+bool dm_glock_is_taken(void)
 {
     if (gate.is_on)
         return atomic_load(&gate.next) != atomic_load(&gate.serving);
     return atomic_load_explicit(&shared.levels, memory_order_relaxed) > 0;
 }
 
-unsigned int dm_gate_turns(void)
+unsigned int dm_glock_n_entries(void)
 {
     if (gate.is_on)
         return atomic_load(&gate.next) - atomic_load_explicit(&shared.n_lock, memory_order_relaxed);
     return atomic_load_explicit(&shared.turns, memory_order_relaxed);
 }
 
-bool dm_gate_is_aside(void)
+bool dm_glock_is_progress_thread(void)
 {
     return is_aside;
 }
 
 /* ---- either way ---- */
 
-void dm_gate_enter(void)
+void dm_glock_enter(void)
 {
     if (dm_likely(!gate.is_on)) {
         if (dm_unlikely(shared.is_on))
@@ -259,7 +259,7 @@ void dm_gate_enter(void)
         acquire(1);
 }
 
-void dm_gate_leave(void)
+void dm_glock_leave(void)
 {
     if (shared.is_on) {
         leave_shared();
@@ -272,7 +272,7 @@ void dm_gate_leave(void)
         release();
 }
 
-void dm_gate_yield(void)
+void dm_glock_yield(void)
 {
     int levels;
 
@@ -281,11 +281,11 @@ void dm_gate_yield(void)
     /* Our own ticket is serving: another one beyond it means somebody waits. */
     if (atomic_load(&gate.next) - atomic_load(&gate.serving) <= 1)
         return;
-    levels = dm_gate_drop();
-    dm_gate_retake(levels);
+    levels = dm_glock_release_all();
+    dm_glock_reacquire(levels);
 }
 
-int dm_gate_drop(void)
+int dm_glock_release_all(void)
 {
     int levels;
 
@@ -298,7 +298,7 @@ int dm_gate_drop(void)
     return levels;
 }
 
-void dm_gate_retake(int levels)
+void dm_glock_reacquire(int levels)
 {
     if (levels <= 0)
         return;

@@ -3,7 +3,7 @@
  * order in which neighbours are near each other, and one sequence is laid upon the other. Of
  * several such orders, and ranks as they are, the one with the fewest edges between hosts wins.
  */
-#include "mpi/topo/place.h"
+#include "mpi/topo/reorder.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -175,7 +175,7 @@ static void consider(struct placing *p, const int ranks[])
     memcpy(p->best, p->order, (size_t)p->plan->n * sizeof(*p->best));
 }
 
-int dm_topo_place(struct dm_comm *comm, const struct dm_topo_plan *plan, int **order_p)
+int dm_topo_reorder(struct dm_comm *comm, const struct dm_topo_plan *plan, int **order_p)
 {
     size_t n = (size_t)plan->n;
     size_t n_sides = (size_t)plan->n_dims * ((size_t)plan->n_dims + 1);
@@ -216,7 +216,7 @@ int dm_topo_place(struct dm_comm *comm, const struct dm_topo_plan *plan, int **o
     return DM_OK;
 }
 
-int dm_topo_placed(const int order[], int n, int rank)
+int dm_topo_reordered_rank(const int order[], int n, int rank)
 {
     if (order == NULL)
         return rank < n ? rank : MPI_UNDEFINED;

@@ -1,8 +1,8 @@
 /*
  * `reorder`: which process gets which place of a topology.
  */
-#ifndef DM_MPI_TOPO_PLACE_H
-#define DM_MPI_TOPO_PLACE_H
+#ifndef DM_MPI_TOPO_REORDER_H
+#define DM_MPI_TOPO_REORDER_H
 
 #include "mpi/core/core.h"
 
@@ -20,8 +20,8 @@ struct dm_topo_plan {
  * the same result. *order_p is NULL when ranks may as well stay as they are, else to be freed.
  * DM_ENOMEM.
  */
-int dm_topo_place(struct dm_comm *comm, const struct dm_topo_plan *plan, int **order_p);
+int dm_topo_reorder(struct dm_comm *comm, const struct dm_topo_plan *plan, int **order_p);
 /* Where rank is in an order, or MPI_UNDEFINED; order may be NULL. */
-int dm_topo_placed(const int order[], int n, int rank);
+int dm_topo_reordered_rank(const int order[], int n, int rank);
 
 #endif
