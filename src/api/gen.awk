@@ -98,7 +98,9 @@ function read_row(    f, n, a, m, i, g) {
     }
     if (eobj[n_rows] !~ /^(none|blame|file)$/ && !arg_named(n_rows, eobj[n_rows]))
         die("error object " eobj[n_rows] " of " name[n_rows] " is no argument")
-    if (has(n_rows, "forms"))
+    if (name[n_rows] !~ /^MPI[IX]?_/)
+        die(name[n_rows] " does not begin with MPI_, MPIX_ or MPII_")
+    if (note(n_rows, "forms") != "")
         add_forms(n_rows)
 }
 
@@ -131,14 +133,16 @@ function add_form(r, new, version, how,    i) {
     form[n_rows] = how
 }
 
-function add_forms(r,    s) {
-    s = name[r]
+# forms=NONBLOCKING,PERSISTENT
+function add_forms(r,    f) {
+    if (split(note(r, "forms"), f, ",") != 2)
+        die("forms= of " name[r] " wants two names")
     n_passed[r] = n_args[r]
-    body_of[r] = "dm_coll_" tolower(s)
+    body_of[r] = "dm_coll_" tolower(short_name(r))
     form[r] = "dm_coll_blocking()"
-    add_form(r, "I" tolower(substr(s, 1, 1)) substr(s, 2), "3.0", "dm_coll_nonblocking(&request_o)")
+    add_form(r, f[1], "3.0", "dm_coll_nonblocking(&request_o)")
     add_arg(n_rows, "request", "req_out")
-    add_form(r, s "_init", "4.0", "dm_coll_persistent(info_o, &request_o)")
+    add_form(r, f[2], "4.0", "dm_coll_persistent(info_o, &request_o)")
     add_arg(n_rows, "info", "info_null")
     add_arg(n_rows, "request", "req_out")
 }
@@ -202,9 +206,13 @@ function ret_type(r) {
     return note(r, "returns") != "" ? note(r, "returns") : "int"
 }
 
-# MPI_Send of Send; names beyond the standard (MPIX_, MPII_) stand in full.
 function mpi_name(r, large) {
-    return (name[r] ~ /^MPI[IX]_/ ? "" : "MPI_") name[r] (large ? "_c" : "")
+    return name[r] (large ? "_c" : "")
+}
+
+# Send of MPI_Send
+function short_name(r) {
+    return substr(name[r], index(name[r], "_") + 1)
 }
 
 function proto(r, prefix, large) {
@@ -274,7 +282,7 @@ function body_name(r) {
         return body_of[r]
     if (note(r, "body") != "")
         return note(r, "body")
-    return "dm_" tolower(name[r] ~ /^MPI[IX]_/ ? substr(name[r], 6) : name[r])
+    return "dm_" tolower(short_name(r))
 }
 
 function call(r, large,    i, n, s) {

@@ -29,9 +29,11 @@ refuse() {
     check_fails "$1" "$2" awk -f "$api/gen.awk" -v make=proto "$api/kinds.tbl" bad.tbl
 }
 refuse 'unknown kind' 'bad.tbl:[0-9]*: unknown kind cuont' \
-    'Send | pt2pt | 1.0 | count:cuont comm:comm | comm |'
-refuse 'unknown chapter' 'unknown chapter p2p' 'Send | p2p | 1.0 | comm:comm | comm |'
-refuse 'too few fields' 'has 5 fields' 'Send | pt2pt | 1.0 | comm:comm | comm'
-refuse 'unknown error object' 'error object win' 'Send | pt2pt | 1.0 | comm:comm | win |'
-refuse 'unknown condition' 'unknown condition rot' 'Send | pt2pt | 1.0 | comm:comm:rot | comm |'
+    'MPI_Send | pt2pt | 1.0 | count:cuont comm:comm | comm |'
+refuse 'unknown chapter' 'unknown chapter p2p' 'MPI_Send | p2p | 1.0 | comm:comm | comm |'
+refuse 'too few fields' 'has 5 fields' 'MPI_Send | pt2pt | 1.0 | comm:comm | comm'
+refuse 'unknown error object' 'error object win' 'MPI_Send | pt2pt | 1.0 | comm:comm | win |'
+refuse 'unknown condition' 'unknown condition rot' 'MPI_Send | pt2pt | 1.0 | comm:comm:rot | comm |'
+refuse 'no prefix' 'Send does not begin with MPI_' 'Send | pt2pt | 1.0 | comm:comm | comm |'
+refuse 'one form' 'forms= of MPI_Send wants two names' 'MPI_Send | pt2pt | 1.0 | comm:comm | comm | forms=MPI_Isend'
 totals

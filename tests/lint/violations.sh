@@ -86,6 +86,12 @@ if [ -f docs/PATHS.md ]; then
     # shellcheck disable=SC2016
     echo 'then `dm_nowhere_to_be_found()` is called' >>docs/PATHS.md
     check_fails 'a function that is gone' 'dm_nowhere_to_be_found' scripts/check-paths .
+    # shellcheck disable=SC2016
+    echo '`dm_chan_progress()` -> `dm_chan_rank()`' >>docs/PATHS.md
+    check_fails 'a call that is not made' 'the body of dm_chan_progress does not name dm_chan_rank' scripts/check-paths .
+    # shellcheck disable=SC2016
+    echo '`dm_chan_progress()` => `dm_send()`' >>docs/PATHS.md
+    check_fails 'a pointer that is none' 'no pointer leads to it' scripts/check-paths .
 fi
 
 # Whole-file rules.
