@@ -81,7 +81,7 @@ int dm_errcode_class(int err);
 /* A code of this class that remembers text (cut to MPI_MAX_ERROR_STRING - 1). */
 int dm_errcode_new(int mpi_class, const char *text);
 /*
- * Call the error handler eh with a code, outside the gate. A user's function gets a copy of the
+ * Call the error handler eh with a code, outside the global lock. A user's function gets a copy of the
  * handle: an int, or an MPI_File for those of files.
  */
 void dm_errcode_raise(struct dm_errhandler *eh, const void *handle, int code, const char *text);

@@ -161,7 +161,7 @@ static struct added *added_of(int code)
     return code >= ADDED && index < n_added && !added[index].is_deleted ? &added[index] : NULL;
 }
 
-static bool is_known(int code)
+static bool errcode_is_known(int code)
 {
     if (code < 0 || code >= ADDED)
         return added_of(code) != NULL;
@@ -176,7 +176,7 @@ int dm_error_class(int errorcode, int *errorclass)
         return MPI_ERR_ARG;
     dm_glock_enter();
     entry = added_of(errorcode);
-    if (!is_known(errorcode))
+    if (!errcode_is_known(errorcode))
         *errorclass = MPI_ERR_UNKNOWN;
     else
         *errorclass = entry != NULL ? entry->class : errorcode & CLASS_MASK;
@@ -184,14 +184,14 @@ int dm_error_class(int errorcode, int *errorclass)
     return MPI_SUCCESS;
 }
 
-static void text_of(int code, char *string)
+static void errcode_text(int code, char *string)
 {
     const struct added *entry = added_of(code);
     unsigned slot = (unsigned)code >> CLASS_BITS & (N_SLOTS - 1);
 
     if (entry != NULL)
         snprintf(string, MPI_MAX_ERROR_STRING, "%s", entry->text != NULL ? entry->text : "");
-    else if (!is_known(code))
+    else if (!errcode_is_known(code))
         snprintf(string, MPI_MAX_ERROR_STRING, "%d is not an error code", code);
     else if (code > CLASS_MASK && slots[slot].code == code)
         snprintf(string, MPI_MAX_ERROR_STRING, "%s", slots[slot].text);
@@ -205,13 +205,13 @@ int dm_error_string(int errorcode, char *string, int *resultlen)
     if (string == NULL || resultlen == NULL)
         return MPI_ERR_ARG;
     dm_glock_enter();
-    text_of(errorcode, string);
+    errcode_text(errorcode, string);
     dm_glock_leave();
     *resultlen = (int)strlen(string);
     return MPI_SUCCESS;
 }
 
-static int add(bool is_class, int class, int *code_p)
+static int errcode_add(bool is_class, int class, int *code_p)
 {
     struct added *grown = realloc(added, ((size_t)n_added + 1) * sizeof(*added));
 
@@ -226,7 +226,7 @@ static int add(bool is_class, int class, int *code_p)
 
 int dm_add_error_class(int *errorclass)
 {
-    return add(true, 0, errorclass);
+    return errcode_add(true, 0, errorclass);
 }
 
 int dm_add_error_code(int errorclass, int *errorcode)
@@ -234,11 +234,11 @@ int dm_add_error_code(int errorclass, int *errorcode)
     const struct added *entry = added_of(errorclass);
     bool is_class = entry != NULL
                         ? entry->is_class
-                        : errorclass >= 0 && errorclass < N_CLASSES && is_known(errorclass);
+                        : errorclass >= 0 && errorclass < N_CLASSES && errcode_is_known(errorclass);
 
     if (!is_class)
         return DM_FAIL(DM_ERR_ARG, "errorclass is %d, which is no error class", errorclass);
-    return add(false, errorclass, errorcode);
+    return errcode_add(false, errorclass, errorcode);
 }
 
 /* What MPIX_Delete_error_class and its kin may delete: the text stays until then. */

@@ -56,7 +56,7 @@ static const struct {
     {MPI_NO_OP, "MPI_NO_OP"},
 };
 
-static const char *name_of(char letter, int handle)
+static const char *handle_name(char letter, int handle)
 {
     const struct dm_type *type;
     const struct dm_comm *comm;
@@ -103,7 +103,7 @@ static void put_int(struct dm_strbuf *sb, const char *arg, int arg_len, char let
         known = value == MPI_ANY_TAG ? "MPI_ANY_TAG" : NULL;
         break;
     default: /* a handle */
-        known = name_of(letter, value);
+        known = handle_name(letter, value);
         if (known != NULL)
             dm_strbuf_add(sb, known);
         else

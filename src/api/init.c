@@ -45,7 +45,7 @@ static void abort_job(void *arg, int code, const char *text)
     dm_pmi_abort(self.pmi, code, text);
 }
 
-static const char *host_of(void *arg, int proc)
+static const char *job_host_of(void *arg, int proc)
 {
     (void)arg;
     return self.pmi != NULL ? dm_pmi_host_of(self.pmi, proc) : dm_host_name();
@@ -67,11 +67,11 @@ static void peer_lost(void *arg, int proc, int err)
     dm_pmi_peer_lost(self.pmi, proc);
     if (err == DM_ECONN || err == DM_EPROVIDER || err == DM_ENOMEM)
         snprintf(text, sizeof(text), "rank %d on %s cannot be reached (%s: %s)", proc,
-                 host_of(NULL, proc), dm_err_text(err), dm_err_detail());
+                 job_host_of(NULL, proc), dm_err_text(err), dm_err_detail());
     else
         snprintf(text, sizeof(text),
                  "rank %d on %s is gone: it died, or exited without calling MPI_Finalize (%s%s%s)",
-                 proc, host_of(NULL, proc), dm_err_text(err),
+                 proc, job_host_of(NULL, proc), dm_err_text(err),
                  dm_err_detail()[0] != '\0' ? ": " : "", dm_err_detail());
     dm_api_abort(1, text);
 }
@@ -129,7 +129,7 @@ static int start_chan(void)
         .node_of = job->node_of,
         .name = job->name,
         .kv = dm_pmi_kv(self.pmi),
-        .host_of = host_of,
+        .host_of = job_host_of,
         .choose_coll = dm_coll_choose,
     };
     int err = dm_chan_start(&adapt_job, &dm_world.chan);
@@ -193,13 +193,13 @@ static int start_job(void)
     dm_world.size = job->size;
     dm_world.appnum = job->appnum;
     dm_world.universe_size = job->universe_size;
-    dm_world.host_of = host_of;
+    dm_world.host_of = job_host_of;
     dm_world.abort = abort_job;
     return DM_OK;
 }
 
 /* No error handler exists yet: say why and end the job. */
-static void start_failed(const char *fn, const char *what, int err)
+static void library_start_failed(const char *fn, const char *what, int err)
 {
     char text[2400]; /* a list of providers and reasons has room */
 
@@ -208,8 +208,8 @@ static void start_failed(const char *fn, const char *what, int err)
     dm_pmi_abort(self.pmi, MPI_ERR_OTHER, text);
 }
 
-/* Threads aside need the gate as it is: they end before that changes. What this thread holds stays held. */
-static int stop_helper(void)
+/* Progress threads need the global lock as it is: they end before its kind changes. What this thread holds stays held. */
+static int stop_progress_thread(void)
 {
     dm_chan_progress_thread_stop(dm_world.chan);
     return dm_glock_use_handover(false);
@@ -217,14 +217,14 @@ static int stop_helper(void)
 
 static void set_level(int level)
 {
-    bool has_helper = dm_cfg()->progress >= DM_PROGRESS_THREAD &&
-                      dm_adapt_has_rails(dm_chan_adapt(dm_world.chan));
-    int levels = stop_helper();
+    bool has_progress_thread = dm_cfg()->progress >= DM_PROGRESS_THREAD &&
+                               dm_adapt_has_rails(dm_chan_adapt(dm_world.chan));
+    int levels = stop_progress_thread();
     int err;
 
     dm_world.thread_level = level;
     dm_api.is_slow = level == MPI_THREAD_MULTIPLE;
-    if (has_helper && level < MPI_THREAD_MULTIPLE) {
+    if (has_progress_thread && level < MPI_THREAD_MULTIPLE) {
         dm_glock_use_handover(true);
         dm_glock_reacquire(levels);
         dm_api.is_slow = true;
@@ -233,14 +233,14 @@ static void set_level(int level)
         if (level == MPI_THREAD_MULTIPLE)
             dm_glock_reacquire(levels);
     }
-    if (!has_helper)
+    if (!has_progress_thread)
         return;
     err = dm_chan_progress_thread_start(dm_world.chan);
     if (err != DM_OK)
         dm_log_warn("no thread for progress: %s", dm_err_detail());
 }
 
-static void start(const char *fn, int level)
+static void library_start(const char *fn, int level)
 {
     int err;
 
@@ -248,18 +248,18 @@ static void start(const char *fn, int level)
     dm_data_start();
     err = start_job();
     if (err != DM_OK)
-        start_failed(fn, "", err);
+        library_start_failed(fn, "", err);
     for (int i = 0; i < N_LAYERS; i++) {
         err = layers[i].start();
         if (err != DM_OK)
-            start_failed(fn, layers[i].what, err);
+            library_start_failed(fn, layers[i].what, err);
     }
     self.main_thread = pthread_self();
     dm_world.state = DM_WORLD_UP;
     dm_world.thread_level = level;
     err = dm_info_env_fill();
     if (err != DM_OK)
-        start_failed(fn, "MPI_INFO_ENV", err);
+        library_start_failed(fn, "MPI_INFO_ENV", err);
     if (dm_cfg()->explain && dm_world.rank == 0)
         dm_adapt_explain(dm_chan_adapt(dm_world.chan));
     if (dm_cfg()->stats)
@@ -276,7 +276,7 @@ int dm_users_add(const char *fn, int thread_level)
         return DM_FAIL(DM_EINIT, "MPI_Finalize has closed the library; open the first session "
                                  "before it");
     if (dm_world.state == DM_WORLD_BEFORE)
-        start(fn, thread_level);
+        library_start(fn, thread_level);
     /* Never less than another user has asked for; nothing to write while others may be reading. */
     if (thread_level < dm_world.thread_level)
         thread_level = dm_world.thread_level;
@@ -293,12 +293,12 @@ void dm_users_drop(void)
     if (--self.n_users > 0)
         return;
     dm_pt2pt_drain();
-    (void)stop_helper();
+    (void)stop_progress_thread();
     dm_world.state = DM_WORLD_IDLE;
     dm_api.is_slow = true;
 }
 
-static int init(const struct dm_fn *fn, int required, int *provided)
+static int init_with_level(const struct dm_fn *fn, int required, int *provided)
 {
     int level = required;
 
@@ -325,7 +325,7 @@ int dm_init(int *argc, char ***argv)
 
     (void)argc;
     (void)argv;
-    return init(&fn, MPI_THREAD_SINGLE, NULL);
+    return init_with_level(&fn, MPI_THREAD_SINGLE, NULL);
 }
 
 int dm_init_thread(int *argc, char ***argv, int required, int *provided)
@@ -334,7 +334,7 @@ int dm_init_thread(int *argc, char ***argv, int required, int *provided)
 
     (void)argc;
     (void)argv;
-    return init(&fn, required, provided);
+    return init_with_level(&fn, required, provided);
 }
 
 /* ---- stop ---- */
@@ -357,7 +357,7 @@ static int close_library(void)
 {
     int err;
 
-    (void)stop_helper();
+    (void)stop_progress_thread();
     err = leave_together();
 
     if (err != DM_OK)

@@ -42,8 +42,8 @@ static int granted(const struct dm_session *session, struct dm_info **info_p)
     return err;
 }
 
-static int create(const struct dm_info *info, struct dm_errhandler *eh,
-                  struct dm_session **session_p)
+static int session_create(const struct dm_info *info, struct dm_errhandler *eh,
+                          struct dm_session **session_p)
 {
     struct dm_session *session = calloc(1, sizeof(*session));
     int level = level_of(info);
@@ -93,7 +93,7 @@ int dm_session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *sessi
     else if (session == NULL)
         err = DM_FAIL(DM_ERR_ARG, "session is a null pointer");
     if (err == DM_OK)
-        err = create(info_o, eh, &made);
+        err = session_create(info_o, eh, &made);
     if (err != DM_OK)
         return dm_api_fail(&fn, err, eh, info, errhandler, (const void *)session);
     *session = made->obj.handle;
@@ -236,7 +236,7 @@ static int check_member(const struct dm_group *group, const char *name)
                : DM_FAIL(DM_ERR_GROUP, "the calling process is not in %s", name);
 }
 
-static int finish(struct dm_comm *comm, struct dm_info *info, struct dm_errhandler *eh)
+static int session_finish(struct dm_comm *comm, struct dm_info *info, struct dm_errhandler *eh)
 {
     dm_errhandler_set(&comm->eh, eh);
     return info != NULL ? dm_comm_set_info(comm, info) : DM_OK;
@@ -254,7 +254,7 @@ int dm_comm_create_from_group(struct dm_group *group, const char *tag, struct dm
         err = check_member(group, "group");
     if (err == DM_OK)
         err = dm_comm_create_group(dm_world.comm_hidden, group, tag_of(tag, 0), comm_p);
-    return err == DM_OK ? finish(*comm_p, info, eh) : err;
+    return err == DM_OK ? session_finish(*comm_p, info, eh) : err;
 }
 
 /* The leaders meet at a communicator of both; its processes know no better place yet. */
@@ -296,5 +296,5 @@ int dm_intercomm_create_from_groups(struct dm_group *local, int local_leader,
                                   comm_p);
     if (comm != NULL)
         dm_comm_free(comm);
-    return err == DM_OK ? finish(*comm_p, info, eh) : err;
+    return err == DM_OK ? session_finish(*comm_p, info, eh) : err;
 }

@@ -75,22 +75,22 @@ void dm_stats_started(const struct dm_pmi *pmi)
     }
 }
 
-#define HELPER_STATS 6
+#define PROGRESS_THREAD_STATS 6
 
 /* DATUM_PROGRESS=thread and threads2; all 0 without. */
-static int helper_stats(struct dm_adapt_stat *stats)
+static int progress_thread_stats(struct dm_adapt_stat *stats)
 {
     static const char *const head[DM_SIDES] = {"progress thread: times woken",
                                                "second progress thread: times woken"};
-    struct dm_chan_progress_thread_counts helped = {0, 0, 0};
+    struct dm_chan_progress_thread_counts counts = {0, 0, 0};
     int n = 0;
 
     for (int side = 0; side < DM_SIDES; side++) {
         if (dm_world.chan != NULL)
-            helped = dm_chan_progress_thread_stats(dm_world.chan, (enum dm_side)side);
-        stats[n++] = (struct dm_adapt_stat){head[side], "", helped.n_wakes};
-        stats[n++] = (struct dm_adapt_stat){"  passes", "", helped.n_passes};
-        stats[n++] = (struct dm_adapt_stat){"  that found something", "", helped.n_useful};
+            counts = dm_chan_progress_thread_stats(dm_world.chan, (enum dm_side)side);
+        stats[n++] = (struct dm_adapt_stat){head[side], "", counts.n_wakes};
+        stats[n++] = (struct dm_adapt_stat){"  passes", "", counts.n_passes};
+        stats[n++] = (struct dm_adapt_stat){"  that found something", "", counts.n_useful};
     }
     return n;
 }
@@ -107,11 +107,11 @@ int dm_stats_collect(struct dm_adapt *adapt, struct dm_adapt_stat *stats)
     stats[n++] = (struct dm_adapt_stat){"  their bytes", "bytes", at_init.init_bytes};
     stats[n++] = (struct dm_adapt_stat){"memory of the process (PSS)", "bytes",
                                         number_in("/proc/self/smaps_rollup", "Pss:") * 1024};
-    n += dm_adapt_stats(adapt, stats + n, DM_STATS_MAX - HELPER_STATS - n);
-    n += dm_p2p_stats(stats + n, DM_STATS_MAX - HELPER_STATS - n);
-    n += dm_p2p_flow_stats(stats + n, DM_STATS_MAX - HELPER_STATS - n);
-    n += dm_onesided_stats(stats + n, DM_STATS_MAX - HELPER_STATS - n);
-    return n + helper_stats(stats + n);
+    n += dm_adapt_stats(adapt, stats + n, DM_STATS_MAX - PROGRESS_THREAD_STATS - n);
+    n += dm_p2p_stats(stats + n, DM_STATS_MAX - PROGRESS_THREAD_STATS - n);
+    n += dm_p2p_flow_stats(stats + n, DM_STATS_MAX - PROGRESS_THREAD_STATS - n);
+    n += dm_onesided_stats(stats + n, DM_STATS_MAX - PROGRESS_THREAD_STATS - n);
+    return n + progress_thread_stats(stats + n);
 }
 
 static int reduce(const uint64_t *mine, uint64_t *all, int n, MPI_Op op)

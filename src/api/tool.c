@@ -154,7 +154,7 @@ static bool is_category(int i)
     return i >= 0 && i < N_CATEGORIES;
 }
 
-static int count(int (*n)(void))
+static int category_count(int (*n)(void))
 {
     return n != NULL ? n() : 0;
 }
@@ -174,8 +174,8 @@ int dm_t_category_get_info(int cat_index, char *name, int *name_len, char *desc,
         return MPI_T_ERR_INVALID_INDEX;
     dm_tool_text(categories[cat_index].name, name, name_len);
     dm_tool_text(categories[cat_index].desc, desc, desc_len);
-    dm_tool_int(num_cvars, count(categories[cat_index].n_cvars));
-    dm_tool_int(num_pvars, count(categories[cat_index].n_pvars));
+    dm_tool_int(num_cvars, category_count(categories[cat_index].n_cvars));
+    dm_tool_int(num_pvars, category_count(categories[cat_index].n_pvars));
     dm_tool_int(num_categories, 0);
     return MPI_SUCCESS;
 }
@@ -206,14 +206,16 @@ static int list(int cat_index, int n, int len, int *indices)
 int dm_t_category_get_cvars(int cat_index, int len, int *indices)
 {
     DM_TOOL_CHECK_UP();
-    return list(cat_index, is_category(cat_index) ? count(categories[cat_index].n_cvars) : 0, len,
+    return list(cat_index,
+                is_category(cat_index) ? category_count(categories[cat_index].n_cvars) : 0, len,
                 indices);
 }
 
 int dm_t_category_get_pvars(int cat_index, int len, int *indices)
 {
     DM_TOOL_CHECK_UP();
-    return list(cat_index, is_category(cat_index) ? count(categories[cat_index].n_pvars) : 0, len,
+    return list(cat_index,
+                is_category(cat_index) ? category_count(categories[cat_index].n_pvars) : 0, len,
                 indices);
 }
 

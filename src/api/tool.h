@@ -14,8 +14,8 @@
 #include "util/cfg.h"
 
 /*
- * Around every body: what the files here keep is shared by all threads, and the thread gate is only there
- * while the library is up. It may be entered inside the lock, not the other way round.
+ * Around every body: what the files here keep is shared by all threads, and the global lock exists only
+ * while the library is up. It may be taken inside the tool lock, not the other way round.
  */
 void dm_tool_lock(void);
 void dm_tool_unlock(void);

@@ -26,7 +26,7 @@ int dm_tool_n_cvars(void)
     return (int)n;
 }
 
-static bool find(int index, struct dm_cfg_row_info *row)
+static bool cvar_find(int index, struct dm_cfg_row_info *row)
 {
     return index >= 0 && dm_cfg_row((size_t)index, row);
 }
@@ -61,7 +61,7 @@ int dm_t_cvar_get_info(int cvar_index, char *name, int *name_len, int *verbosity
     struct dm_cfg_row_info row;
 
     DM_TOOL_CHECK_UP();
-    if (!find(cvar_index, &row))
+    if (!cvar_find(cvar_index, &row))
         return MPI_T_ERR_INVALID_INDEX;
     dm_tool_text(row.name, name, name_len);
     dm_tool_text(row.help, desc, desc_len);
@@ -81,7 +81,7 @@ int dm_t_cvar_get_index(const char *name, int *cvar_index)
     DM_TOOL_CHECK_UP();
     if (name == NULL || cvar_index == NULL)
         return MPI_T_ERR_INVALID;
-    for (int i = 0; find(i, &row); i++)
+    for (int i = 0; cvar_find(i, &row); i++)
         if (strcmp(name, row.name) == 0) {
             *cvar_index = i;
             return MPI_SUCCESS;
@@ -95,7 +95,7 @@ int dm_t_cvar_handle_alloc(int cvar_index, void *obj_handle, MPI_T_cvar_handle *
 
     (void)obj_handle; /* no variable is bound to an object */
     DM_TOOL_CHECK_UP();
-    if (!find(cvar_index, &row))
+    if (!cvar_find(cvar_index, &row))
         return MPI_T_ERR_INVALID_INDEX;
     if (handle == NULL || count == NULL)
         return MPI_T_ERR_INVALID;
@@ -133,7 +133,7 @@ int dm_t_cvar_read(MPI_T_cvar_handle handle, void *buf)
         return MPI_T_ERR_INVALID_HANDLE;
     if (buf == NULL)
         return MPI_T_ERR_INVALID;
-    find(handle->index, &row);
+    cvar_find(handle->index, &row);
     switch (row.type) {
     case DM_CFG_STR:
         snprintf(buf, TEXT_LEN, "%s", *(const dm_cfg_STR *)row.field);
@@ -158,7 +158,7 @@ int dm_t_cvar_read(MPI_T_cvar_handle handle, void *buf)
 }
 
 /* A value as the environment would have it; false when it cannot be one. */
-static bool text_of(const struct dm_cfg_row_info *row, const void *buf, char text[TEXT_LEN])
+static bool cvar_text(const struct dm_cfg_row_info *row, const void *buf, char text[TEXT_LEN])
 {
     const char *word;
     int len;
@@ -203,8 +203,8 @@ int dm_t_cvar_write(MPI_T_cvar_handle handle, const void *buf)
         return MPI_T_ERR_INVALID;
     if (dm_world.state != DM_WORLD_BEFORE)
         return MPI_T_ERR_CVAR_SET_NEVER;
-    find(handle->index, &row);
-    if (!text_of(&row, buf, text) || dm_cfg_set((size_t)handle->index, text) != DM_OK)
+    cvar_find(handle->index, &row);
+    if (!cvar_text(&row, buf, text) || dm_cfg_set((size_t)handle->index, text) != DM_OK)
         return MPI_T_ERR_INVALID;
     return MPI_SUCCESS;
 }

@@ -50,7 +50,7 @@ static bool is_counter(int index)
 }
 
 /* A part has the name of the whole in front: "peers connected: endpoints". */
-static void name_of(int index, char name[NAME_LEN])
+static void pvar_name(int index, char name[NAME_LEN])
 {
     int head = index;
 
@@ -62,7 +62,7 @@ static void name_of(int index, char name[NAME_LEN])
         snprintf(name, NAME_LEN, "%s: %s", counters.at[head].name, counters.at[index].name + 2);
 }
 
-static int class_of(int index)
+static int pvar_class(int index)
 {
     bool is_bytes = strcmp(counters.at[index].unit, "bytes") == 0;
 
@@ -88,13 +88,13 @@ int dm_t_pvar_get_info(int pvar_index, char *name, int *name_len, int *verbosity
     DM_TOOL_CHECK_UP();
     if (!is_counter(pvar_index))
         return MPI_T_ERR_INVALID_INDEX;
-    name_of(pvar_index, text);
+    pvar_name(pvar_index, text);
     snprintf(about, sizeof(about), "%s of this process%s%s", text,
              counters.at[pvar_index].unit[0] != '\0' ? ", in " : "", counters.at[pvar_index].unit);
     dm_tool_text(text, name, name_len);
     dm_tool_text(about, desc, desc_len);
     dm_tool_int(verbosity, MPI_T_VERBOSITY_USER_DETAIL);
-    dm_tool_int(var_class, class_of(pvar_index));
+    dm_tool_int(var_class, pvar_class(pvar_index));
     dm_tool_int(datatype, MPI_UNSIGNED_LONG_LONG);
     if (enumtype != NULL)
         *enumtype = MPI_T_ENUM_NULL;
@@ -113,8 +113,8 @@ int dm_t_pvar_get_index(const char *name, int var_class, int *pvar_index)
     if (name == NULL || pvar_index == NULL)
         return MPI_T_ERR_INVALID;
     for (int i = 0; i < dm_tool_n_pvars(); i++) {
-        name_of(i, text);
-        if (strcmp(name, text) == 0 && class_of(i) == var_class) {
+        pvar_name(i, text);
+        if (strcmp(name, text) == 0 && pvar_class(i) == var_class) {
             *pvar_index = i;
             return MPI_SUCCESS;
         }
@@ -130,13 +130,13 @@ static bool is_session(MPI_T_pvar_session session)
 }
 
 /* Where the pointer to the handle is, in the session's list; NULL when it is not there. */
-static MPI_T_pvar_handle *place_of(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
+static MPI_T_pvar_handle *pvar_handle_slot(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
 {
-    MPI_T_pvar_handle *place = &session->handles;
+    MPI_T_pvar_handle *slot = &session->handles;
 
-    while (*place != NULL && *place != handle)
-        place = &(*place)->next;
-    return handle != MPI_T_PVAR_HANDLE_NULL && *place == handle ? place : NULL;
+    while (*slot != NULL && *slot != handle)
+        slot = &(*slot)->next;
+    return handle != MPI_T_PVAR_HANDLE_NULL && *slot == handle ? slot : NULL;
 }
 
 int dm_t_pvar_session_create(MPI_T_pvar_session *session)
@@ -188,15 +188,15 @@ int dm_t_pvar_handle_alloc(MPI_T_pvar_session session, int pvar_index, void *obj
 
 int dm_t_pvar_handle_free(MPI_T_pvar_session session, MPI_T_pvar_handle *handle)
 {
-    MPI_T_pvar_handle *place;
+    MPI_T_pvar_handle *slot;
 
     DM_TOOL_CHECK_UP();
     if (!is_session(session))
         return MPI_T_ERR_INVALID_SESSION;
-    place = handle != NULL ? place_of(session, *handle) : NULL;
-    if (place == NULL)
+    slot = handle != NULL ? pvar_handle_slot(session, *handle) : NULL;
+    if (slot == NULL)
         return MPI_T_ERR_INVALID_HANDLE;
-    *place = (*handle)->next;
+    *slot = (*handle)->next;
     free(*handle);
     *handle = MPI_T_PVAR_HANDLE_NULL;
     return MPI_SUCCESS;
@@ -205,29 +205,29 @@ int dm_t_pvar_handle_free(MPI_T_pvar_session session, MPI_T_pvar_handle *handle)
 /* ---- use ---- */
 
 /* What a call says that would change a variable; for all handles it leaves those out that cannot. */
-static int refuse(MPI_T_pvar_session session, MPI_T_pvar_handle handle, int err)
+static int pvar_refuse(MPI_T_pvar_session session, MPI_T_pvar_handle handle, int err)
 {
     DM_TOOL_CHECK_UP();
     if (!is_session(session))
         return MPI_T_ERR_INVALID_SESSION;
     if (handle == MPI_T_PVAR_ALL_HANDLES)
         return MPI_SUCCESS;
-    return place_of(session, handle) != NULL ? err : MPI_T_ERR_INVALID_HANDLE;
+    return pvar_handle_slot(session, handle) != NULL ? err : MPI_T_ERR_INVALID_HANDLE;
 }
 
 int dm_t_pvar_start(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
 {
-    return refuse(session, handle, MPI_T_ERR_PVAR_NO_STARTSTOP);
+    return pvar_refuse(session, handle, MPI_T_ERR_PVAR_NO_STARTSTOP);
 }
 
 int dm_t_pvar_stop(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
 {
-    return refuse(session, handle, MPI_T_ERR_PVAR_NO_STARTSTOP);
+    return pvar_refuse(session, handle, MPI_T_ERR_PVAR_NO_STARTSTOP);
 }
 
 int dm_t_pvar_reset(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
 {
-    return refuse(session, handle, MPI_T_ERR_PVAR_NO_WRITE);
+    return pvar_refuse(session, handle, MPI_T_ERR_PVAR_NO_WRITE);
 }
 
 int dm_t_pvar_write(MPI_T_pvar_session session, MPI_T_pvar_handle handle, const void *buf)
@@ -235,7 +235,7 @@ int dm_t_pvar_write(MPI_T_pvar_session session, MPI_T_pvar_handle handle, const 
     (void)buf;
     return handle == MPI_T_PVAR_ALL_HANDLES && dm_tool_is_up()
                ? MPI_T_ERR_INVALID_HANDLE
-               : refuse(session, handle, MPI_T_ERR_PVAR_NO_WRITE);
+               : pvar_refuse(session, handle, MPI_T_ERR_PVAR_NO_WRITE);
 }
 
 int dm_t_pvar_readreset(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf)
@@ -243,7 +243,7 @@ int dm_t_pvar_readreset(MPI_T_pvar_session session, MPI_T_pvar_handle handle, vo
     (void)buf;
     return handle == MPI_T_PVAR_ALL_HANDLES && dm_tool_is_up()
                ? MPI_T_ERR_INVALID_HANDLE
-               : refuse(session, handle, MPI_T_ERR_PVAR_NO_ATOMIC);
+               : pvar_refuse(session, handle, MPI_T_ERR_PVAR_NO_ATOMIC);
 }
 
 int dm_t_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf)
@@ -251,7 +251,7 @@ int dm_t_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *b
     DM_TOOL_CHECK_UP();
     if (!is_session(session))
         return MPI_T_ERR_INVALID_SESSION;
-    if (handle == MPI_T_PVAR_ALL_HANDLES || place_of(session, handle) == NULL)
+    if (handle == MPI_T_PVAR_ALL_HANDLES || pvar_handle_slot(session, handle) == NULL)
         return MPI_T_ERR_INVALID_HANDLE;
     if (buf == NULL)
         return MPI_T_ERR_INVALID;

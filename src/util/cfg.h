@@ -37,7 +37,7 @@ enum {
     DM_PROGRESS_POLL,
     DM_PROGRESS_ADAPTIVE,
     DM_PROGRESS_WAIT,
-    DM_PROGRESS_THREAD, /* from here on there are threads aside */
+    DM_PROGRESS_THREAD, /* from here on there are progress threads */
     DM_PROGRESS_THREADS2
 };
 enum { DM_COLL_SHM_AUTO, DM_COLL_SHM_YES, DM_COLL_SHM_NO };
