@@ -181,7 +181,7 @@ static inline void bn_warm_up(struct bn *b)
         OK(dat_ep_post_rdma_write(b->t.ep, 1, &seg, dt_cookie(0), &to,
                                   DAT_COMPLETION_DEFAULT_FLAG));
         bn_reap(b);
-        dt_nap_ms(5);
+        dt_sleep_ms(5);
     }
 }
 

@@ -147,7 +147,7 @@ int main(int argc, char **argv)
         join(&p);
         for (int n = 0; n < WARM_UP; n++) { /* lets the providers' threads run */
             operations[i].fn(&p);
-            dt_nap_ms(WARM_UP_MS);
+            dt_sleep_ms(WARM_UP_MS);
         }
         for (int n = atoi(argv[2]); n > 0; n--)
             operations[i].fn(&p);

@@ -11,7 +11,7 @@
 #include <linux/futex.h>
 #include <sys/syscall.h>
 
-enum { N_RECVS = 16, NAP_US = 60, SLOT = 64 };
+enum { N_RECVS = 16, IDLE_US = 60, SLOT = 64 };
 
 static DAT_CNO_HANDLE cno;
 
@@ -29,7 +29,7 @@ static double median(double *value, int n)
     return value[n / 2];
 }
 
-static void nap(double us)
+static void idle(double us)
 {
     double end = dt_now() + us * 1e-6;
 
@@ -110,7 +110,7 @@ static double wakes(struct bn *b, void (*sleep)(struct bn *), void (*wake)(struc
             continue;
         }
         bn_spin_until(&page->n_ready, base + (uint64_t)i + 1);
-        nap(NAP_US);
+        idle(IDLE_US);
         start = dt_now();
         memcpy(&stamp, &start, sizeof(stamp));
         atomic_store(&page->stamp, stamp);

@@ -268,7 +268,7 @@ static void run_test(const struct options *opt, const struct test *t, struct ben
 /* Ranks that do not take part wait without polling hard. */
 static void wait_asleep(void)
 {
-    const struct timespec nap = {0, 1000000};
+    const struct timespec pause = {0, 1000000};
     MPI_Request req;
     int is_done = 0;
 
@@ -277,7 +277,7 @@ static void wait_asleep(void)
         MPI_Test(&req, &is_done, MPI_STATUS_IGNORE);
         if (is_done)
             return;
-        nanosleep(&nap, NULL);
+        nanosleep(&pause, NULL);
     }
 }
 

@@ -273,12 +273,12 @@ static void no_descriptors(struct dt *t)
         event = dt_wait(t->cr_evd);
         OK(dat_cr_reject(event.event_data.cr_arrival_event_data.cr_handle, 0, NULL));
         ret = dat_evd_dequeue(t->conn_evd, &event);
-        dt_nap_ms(1);
+        dt_sleep_ms(1);
     } while (ret != DAT_SUCCESS && dat_evd_dequeue(t->conn_evd, &event) != DAT_SUCCESS);
     CHECK_EQ(event.event_number, DAT_CONNECTION_EVENT_PEER_REJECTED);
     OK(dat_ep_reset(t->ep));
     OK(dat_psp_free(psp));
-    dt_nap_ms(20);
+    dt_sleep_ms(20);
     CHECK_EQ(used_fds(), n_fds);
 }
 

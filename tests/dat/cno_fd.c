@@ -135,7 +135,7 @@ static void until(_Atomic int *n, int want)
     double end = dt_now() + 20;
 
     while (atomic_load(n) < want && dt_now() < end)
-        dt_nap_ms(1);
+        dt_sleep_ms(1);
     CHECK_EQ(atomic_load(n), want);
 }
 
@@ -157,7 +157,7 @@ static void agents(struct dt *t)
     CHECK_EQ(param.proxy_type, DAT_PROXY_TYPE_NONE); /* armed once */
     for (int i = 0; i < 5; i++)
         post(agent_evd);
-    dt_nap_ms(20);
+    dt_sleep_ms(20);
     CHECK_EQ(atomic_load(&n_calls), 1);
     OK(dat_cno_modify_agent(agent_cno, agent)); /* a trigger is pending */
     until(&n_calls, 2);
@@ -165,7 +165,7 @@ static void agents(struct dt *t)
     OK(dat_cno_modify_agent(agent_cno, none));
     CHECK_EQ(drain(agent_evd), 6);
     post(agent_evd);
-    dt_nap_ms(5);
+    dt_sleep_ms(5);
     CHECK_EQ(atomic_load(&n_calls), 2);
     /* A storm of events, none of which may be forgotten. */
     agent.instance_data = &n_calls;

@@ -94,7 +94,7 @@ static void passive(struct dt *t, DAT_CONN_QUAL qual)
     dt_meet(t);
     cr = want_cr(t, psp, qual, 4);
     dt_meet(t);
-    dt_nap_ms(20);
+    dt_sleep_ms(20);
     OK(dat_cr_accept(cr, t->ep, 0, NULL));
     dt_want_conn(t->conn_evd, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
     OK(dat_ep_reset(t->ep));

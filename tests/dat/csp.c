@@ -102,7 +102,7 @@ static void peers(struct dt *t, bool is_one)
 
         dt_meet(t);
         if (i % 4 == (is_one ? 1 : 2))
-            dt_nap_ms(1);
+            dt_sleep_ms(1);
         meet_at(t, ep, i % 2, DT_WAIT_US, mine, is_one ? 1 : 2);
         event = dt_want_conn(t->conn_evd, DAT_CONNECTION_EVENT_ESTABLISHED);
         CHECK(event.event_data.connect_event_data.ep_handle == ep);

@@ -48,7 +48,7 @@ static inline void dn_until_up(void)
             dn_ip("neigh flush dev net0"); /* who was not there a moment ago */
             return;
         }
-        dt_nap_ms(10);
+        dt_sleep_ms(10);
     }
     DT_FAIL("the link does not come up");
 }

@@ -29,7 +29,7 @@ static int victim(struct dt *t, const char *name, enum work work)
         DAT_RETURN ret = DAT_SUCCESS;
 
         if (work == IDLE)
-            dt_nap_ms(1000);
+            dt_sleep_ms(1000);
         if (work == SENDING)
             ret = dat_ep_post_send(t->ep, 1, &seg, dt_cookie(i), DAT_COMPLETION_DEFAULT_FLAG);
         if (work == WRITING)
@@ -76,7 +76,7 @@ static int survivor(struct dt *t, const char *name, enum work work, pid_t pid)
                                 DAT_COMPLETION_DEFAULT_FLAG));
         }
     }
-    dt_nap_ms(20);
+    dt_sleep_ms(20);
     CHECK_EQ(kill(pid, SIGKILL), 0);
     killed = dt_now();
     event = dt_wait(t->conn_evd);

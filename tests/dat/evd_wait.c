@@ -115,7 +115,7 @@ static void thresholds(struct dt *t)
         for (DAT_COUNT i = 0; i < n; i++) {
             CHECK(!atomic_load(&w.is_over));
             if (i == n - 1)
-                dt_nap_ms(2); /* the chance to wake too early */
+                dt_sleep_ms(2); /* the chance to wake too early */
             CHECK(!atomic_load(&w.is_over));
             OK(post_se(evd, (uintptr_t)i));
         }
@@ -244,7 +244,7 @@ static void signals(struct dt *t)
         OK(post_se(evd, (uintptr_t)i));
         while (!atomic_load(&w.is_over)) {
             CHECK_EQ(pthread_kill(w.thread, SIGUSR1), 0);
-            dt_nap_ms(1);
+            dt_sleep_ms(1);
         }
         CHECK_RC(join(&w), DAT_INTERRUPTED_CALL);
         want_se(evd, (uintptr_t)i); /* nothing is lost */

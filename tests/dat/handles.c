@@ -280,7 +280,7 @@ static void try(int row, DAT_HANDLE h, const char *what)
 /* Of every kind: an object that has been freed. */
 static DAT_HANDLE dead[N_KINDS];
 
-static void bury(const char *name)
+static void free_late(const char *name)
 {
     struct all x;
 
@@ -335,7 +335,7 @@ int main(int argc, char **argv)
 {
     const char *name = dt_name(argc, argv);
 
-    bury(name);
+    free_late(name);
     make(&a, name);
     make(&b, name);
     for (int row = 0; row < N_ROWS; row++)

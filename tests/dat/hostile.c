@@ -159,7 +159,7 @@ static void flood(void)
 
     for (int i = 0; i < FLOOD; i++)
         fd[i] = call_up();
-    dt_nap_ms(50);
+    dt_sleep_ms(50);
     for (int i = 0; i < FLOOD; i++)
         close(fd[i]);
 }
@@ -273,7 +273,7 @@ static void until_fds(struct dt *t, DAT_EP_HANDLE victim, int n)
 
     while (count_fds() != n && dt_now() < end) {
         answer_all(t, victim);
-        dt_nap_ms(1);
+        dt_sleep_ms(1);
     }
     CHECK_EQ(count_fds(), n);
 }

@@ -172,7 +172,7 @@ static void own_running(struct dt *t, const struct dt_mem *peer, enum kind kind,
     dt_join(t, false);
     for (unsigned i = 0; i < N_REQS; i++)
         post(t, kind, &mem, peer, LEN / (kind == SEND ? 8 : 1), i);
-    dt_nap_ms(round % 3);
+    dt_sleep_ms(round % 3);
     OK(dat_lmr_free(mem.lmr));
     drop(&mem);
     if (want_end(t->req_evd, 0, N_REQS, DAT_DTO_ERR_LOCAL_PROTECTION) == N_REQS) {
@@ -273,7 +273,7 @@ static void theirs(struct dt *t, enum kind kind, bool is_shared, int round)
         n_done = receive(t, dt_seg(&w.mem, 0, LEN), round % 4, &n_posted);
     } else {
         dt_meet(t);
-        dt_nap_ms(round % 4);
+        dt_sleep_ms(round % 4);
     }
     watch_free(&w);
     if (kind == SEND) { /* in case the peer has used up all the others */

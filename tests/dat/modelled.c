@@ -61,7 +61,7 @@ static int passive(struct dt *t, const char *name)
     /* A write: the last byte comes after latency and transfer. */
     dt_hear(t, &start, sizeof(start));
     while (buf[LEN - 1] != 7)
-        dt_nap_ms(0);
+        dt_sleep_ms(0);
     at_least("a write's arrival", dt_now() - start, WAY + LEN / BANDWIDTH);
     for (size_t i = 0; i < LEN; i++)
         CHECK_EQ(buf[i], 7);

@@ -65,7 +65,7 @@ static ORDERED_BY_PEER void run(struct dt *t, const char *name, bool is_first)
         memset(mine.buf, 'x', LEN);
         dn_cable(false);
         write_all(t, &mine, &theirs, 7);
-        dt_nap_ms(SHORT_MS);
+        dt_sleep_ms(SHORT_MS);
         dn_cable(true);
         dt_want_dto(t->req_evd, 7, DAT_DTO_SUCCESS);
     }

@@ -81,7 +81,7 @@ static void until_forgotten(void)
     for (int i = 0; i < 500; i++) {
         if (system("! grep -q ':[0-9A-F]* 0[1-57-9B] ' /proc/self/net/tcp") == 0)
             return;
-        dt_nap_ms(20);
+        dt_sleep_ms(20);
     }
     DT_FAIL("the kernel still has the connection");
 }
@@ -197,7 +197,7 @@ static void end_request(struct dt *t, enum fate fate, DAT_CR_HANDLE cr, pid_t pi
     }
     dt_meet(t); /* it has given up, and we do not know */
     dn_cable(true);
-    dt_nap_ms(500);
+    dt_sleep_ms(500);
     OK(dat_cr_accept(cr, t->ep, 0, NULL));
     want_end(t, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, TIMEOUT_S + SLACK_S);
 }

@@ -49,7 +49,7 @@ static void wait_carrier(const char *device)
 
     snprintf(cmd, sizeof(cmd), "ip link show %s | grep -q LOWER_UP", device);
     for (int i = 0; i < 200 && system(cmd) != 0; i++)
-        dt_nap_ms(10);
+        dt_sleep_ms(10);
 }
 
 int main(int argc, char **argv)
@@ -80,7 +80,7 @@ int main(int argc, char **argv)
     dn_ip("link set net2 down");
     want(name, "net1");
     dn_ip("link set p2 down"); /* its cable */
-    dt_nap_ms(200);
+    dt_sleep_ms(200);
     want(name, "docker0");
     return 0;
 }

@@ -17,7 +17,7 @@ struct sleeper {
     DAT_COUNT n_more;
 };
 
-static void *doze(void *arg)
+static void *wait_in_cno(void *arg)
 {
     struct sleeper *s = arg;
 
@@ -32,16 +32,16 @@ static void sleep_on(struct sleeper *s, DAT_EVD_HANDLE evd)
 
     memset(s, 0, sizeof(*s));
     s->evd = evd;
-    CHECK_EQ(pthread_create(&s->thread, NULL, doze, s), 0);
+    CHECK_EQ(pthread_create(&s->thread, NULL, wait_in_cno, s), 0);
     /* It waits when others are refused. */
     while (DAT_GET_TYPE(dat_evd_dequeue(evd, &event)) != DAT_INVALID_STATE)
-        dt_nap_ms(1);
-    dt_nap_ms(QUIET_MS);
+        dt_sleep_ms(1);
+    dt_sleep_ms(QUIET_MS);
 }
 
 static void still_asleep(const struct sleeper *s)
 {
-    dt_nap_ms(QUIET_MS);
+    dt_sleep_ms(QUIET_MS);
     CHECK(!atomic_load(&s->is_awake));
 }
 

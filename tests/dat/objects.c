@@ -124,11 +124,11 @@ static void *post_later(void *arg)
     memset(&se, 0, sizeof(se));
     se.event_number = DAT_SOFTWARE_EVENT;
     for (int i = 0; i < p->n; i++) {
-        dt_nap_ms(p->ms);
+        dt_sleep_ms(p->ms);
         OK(dat_evd_post_se(p->evd, &se));
     }
     if (p->n == 0) {
-        dt_nap_ms(p->ms);
+        dt_sleep_ms(p->ms);
         OK(dat_evd_set_unwaitable(p->evd));
     }
     return NULL;
@@ -209,7 +209,7 @@ static void cno_triggers(struct dt *t)
     (void)post_later(&poster);
     (void)post_later(&poster);
     for (int i = 0; atomic_load(&a.n_calls) == 0 && i < 1000; i++)
-        dt_nap_ms(5);
+        dt_sleep_ms(5);
     CHECK_EQ(atomic_load(&a.n_calls), 1); /* it fires once */
     CHECK(a.evd == poster.evd);
     OK(dat_evd_modify_cno(poster.evd, DAT_HANDLE_NULL));

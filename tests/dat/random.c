@@ -25,7 +25,7 @@ static struct driver {
     struct model m;
     int sock[MAX_AGENTS];
     pid_t pid[MAX_AGENTS];
-    int patience_us;
+    int limit_us;
     uint64_t rng;
     uint64_t n_cookies;
     int mode; /* of reaping */
@@ -197,7 +197,7 @@ static void flush_silent(int agent, int ep)
 static void compare_memory(int agent)
 {
     struct m_agent *a = &d.m.agent[agent];
-    double until = dt_now() + 1e-6 * d.patience_us;
+    double until = dt_now() + 1e-6 * d.limit_us;
     size_t at = 0;
 
     while (memcmp(a->mem, a->arena, ARENA) != 0) {
@@ -370,7 +370,7 @@ static void start_agents(const char *name)
     say("%d processes, %sthreadsafe\n", d.m.n_agents, is_safe ? "" : "not ");
     for (int i = 0; i < d.m.n_agents; i++) {
         struct m_agent *a = &d.m.agent[i];
-        struct timeval limit = {.tv_sec = 10 + 2 * d.patience_us / 1000000};
+        struct timeval limit = {.tv_sec = 10 + 2 * d.limit_us / 1000000};
         int fd = memfd_create("arena", MFD_CLOEXEC);
         int sv[2];
 
@@ -387,7 +387,7 @@ static void start_agents(const char *name)
         a->srq_user = -1;
         d.pid[i] = fork();
         if (d.pid[i] == 0)
-            exit(agent_run(name, sv[1], fd, is_safe, d.patience_us));
+            exit(agent_run(name, sv[1], fd, is_safe, d.limit_us));
         close(sv[1]);
         close(fd);
         d.sock[i] = sv[0];
@@ -447,7 +447,7 @@ static int run_child(const char *name, uint64_t seed, int n_steps, const bool *i
         if (is_quiet && (freopen("/dev/null", "w", stdout) == NULL ||
                          freopen("/dev/null", "w", stderr) == NULL))
             exit(1);
-        d.patience_us = is_quiet ? 1500000 : 15000000;
+        d.limit_us = is_quiet ? 1500000 : 15000000;
         run_program(name, seed, n_steps, is_skipped, is_verbose);
     }
     CHECK_EQ(waitpid(pid, &status, 0), pid);

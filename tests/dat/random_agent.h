@@ -89,7 +89,7 @@ struct agent {
     DAT_CR_HANDLE cr;
     DAT_CONN_QUAL qual;
     int fd; /* of the arena */
-    int patience_us;
+    int limit_us;
     bool is_fabric;
 };
 
@@ -211,12 +211,12 @@ static DAT_RETURN agent_post(struct agent *a, struct command *c)
 /* On a fabric what was suppressed may not be over yet. */
 static DAT_RETURN agent_post_again(struct agent *a, struct command *c)
 {
-    double until = dt_now() + 1e-6 * a->patience_us;
+    double until = dt_now() + 1e-6 * a->limit_us;
     DAT_RETURN ret = agent_post(a, c);
 
     while (a->is_fabric && c->has_room && DAT_GET_TYPE(ret) == DAT_INSUFFICIENT_RESOURCES &&
            dt_now() < until) {
-        dt_nap_ms(1);
+        dt_sleep_ms(1);
         ret = agent_post(a, c);
     }
     return ret;
@@ -262,12 +262,12 @@ static void event_fill(const struct agent *a, const DAT_EVENT *from, struct even
 /* One event, by waiting or by asking again and again. */
 static bool agent_take(struct agent *a, int evd, int mode, int left, DAT_EVENT *event)
 {
-    double until = dt_now() + 1e-6 * a->patience_us;
+    double until = dt_now() + 1e-6 * a->limit_us;
     DAT_COUNT n_more;
     DAT_RETURN ret;
 
     if (mode != 0) {
-        ret = dat_evd_wait(a->evd[evd], (DAT_TIMEOUT)a->patience_us, mode == 2 ? left : 1, event,
+        ret = dat_evd_wait(a->evd[evd], (DAT_TIMEOUT)a->limit_us, mode == 2 ? left : 1, event,
                            &n_more);
         return ret == DAT_SUCCESS && (mode != 2 || n_more >= left - 1);
     }
@@ -392,9 +392,9 @@ static void agent_do(struct agent *a, struct command *c, struct answer *r, struc
     }
 }
 
-static int agent_run(const char *name, int sock, int fd, bool is_safe, int patience_us)
+static int agent_run(const char *name, int sock, int fd, bool is_safe, int limit_us)
 {
-    struct agent a = {.fd = fd, .patience_us = patience_us};
+    struct agent a = {.fd = fd, .limit_us = limit_us};
     static struct event list[MAX_EVENTS + N_EVDS];
     struct command c;
 

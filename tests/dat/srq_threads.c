@@ -73,7 +73,7 @@ static void *run_poster(void *arg)
         unsigned slot;
 
         if (!slot_get(r, &slot)) {
-            dt_nap_ms(0);
+            dt_sleep_ms(0);
             continue;
         }
         CHECK(!atomic_exchange(&r->is_posted[slot], true));
@@ -84,7 +84,7 @@ static void *run_poster(void *arg)
         CHECK_RC(ret, DAT_INSUFFICIENT_RESOURCES);
         atomic_store(&r->is_posted[slot], false);
         slot_put(r, slot);
-        dt_nap_ms(1);
+        dt_sleep_ms(1);
     }
     return NULL;
 }
@@ -105,7 +105,7 @@ static void *run_resizer(void *arg)
             CHECK_RC(ret, DAT_INVALID_STATE);
         CHECK(param.available_dto_count >= 0 && param.available_dto_count <= SLOTS);
         CHECK(param.outstanding_dto_count <= SLOTS);
-        dt_nap_ms(1);
+        dt_sleep_ms(1);
     }
     return NULL;
 }

@@ -61,7 +61,7 @@ static bool stop_and_free(struct dt *t, pid_t pid, bool is_shared)
     dt_alloc(t, &mem, LEN, is_shared);
     dt_tell(t, &more, 1);
     dt_tell(t, &mem, sizeof(mem));
-    dt_nap_ms(100); /* into the writes; where exactly does not matter */
+    dt_sleep_ms(100); /* into the writes; where exactly does not matter */
     CHECK_EQ(kill(pid, SIGSTOP), 0);
     start = dt_now();
     ret = dat_lmr_free(mem.lmr);

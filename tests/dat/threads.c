@@ -19,7 +19,7 @@ static void post_again(DAT_EP_HANDLE ep, DAT_LMR_TRIPLET *seg, unsigned cookie)
 {
     while (dat_ep_post_send(ep, 1, seg, dt_cookie(cookie), DAT_COMPLETION_DEFAULT_FLAG) !=
            DAT_SUCCESS)
-        dt_nap_ms(0);
+        dt_sleep_ms(0);
 }
 
 /* Sends of this thread arrive in its order. */
@@ -182,7 +182,7 @@ static void freeing_owner(struct dt *t, const char *name)
         dt_join(t, true);
         dt_tell(t, &mem, sizeof(mem));
         while (*(volatile char *)mem.buf == 0)
-            dt_nap_ms(0);
+            dt_sleep_ms(0);
         OK(dat_lmr_free(mem.lmr));
         memset(mem.buf, 0, LEN);
         dt_want_conn(t->conn_evd, DAT_CONNECTION_EVENT_DISCONNECTED);

@@ -322,7 +322,7 @@ static void ended(struct dt *t, struct dt_mem *peer, bool is_lmr_freed, bool is_
         sched_yield();
     }
     OK(dat_ep_reset(t->ep)); /* from now on they are refused */
-    dt_nap_ms(2);
+    dt_sleep_ms(2);
     atomic_store(&j.is_over, true);
     join_threads(thread, N_POSTERS);
     reap(&j, n_kinds, true);

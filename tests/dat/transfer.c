@@ -190,7 +190,7 @@ ORDERED_BY_PEER static void passive_last(struct dt *t, struct mems *m)
 
         for (unsigned long i = 0; buf[len - 1] != want; i++)
             if (i % 1000 == 999)
-                dt_nap_ms(0);
+                dt_sleep_ms(0);
         atomic_thread_fence(memory_order_acquire);
         for (size_t i = 0; i < len; i++)
             if (buf[i] != want)

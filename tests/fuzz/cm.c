@@ -79,13 +79,13 @@ static void rounds(int n)
     }
 }
 
-/* Waiting for a peer that never finishes takes no time: a nap moves the clock. */
+/* Waiting for a peer that never finishes takes no time: a sleep moves the clock. */
 static _Atomic int64_t skipped_ns;
 
-int nanosleep(const struct timespec *nap, struct timespec *left)
+int nanosleep(const struct timespec *time, struct timespec *left)
 {
     (void)left;
-    atomic_fetch_add(&skipped_ns, 1000 * (int64_t)nap->tv_nsec);
+    atomic_fetch_add(&skipped_ns, 1000 * (int64_t)time->tv_nsec);
     return 0;
 }
 
@@ -441,7 +441,7 @@ static void evil_noise(struct in *in)
 }
 
 /* Change its segment. */
-static void evil_poke(struct in *in)
+static void evil_notice(struct in *in)
 {
     static const uint32_t base[] = {0, offsetof(struct dm_shm_hdr, keys), EVIL_EP, EVIL_RING,
                                     EVIL_RECVS};
@@ -720,7 +720,7 @@ static void honest(struct in *in)
 }
 
 static void (*const steps[])(struct in *in) = {
-    evil_message, evil_message,   evil_message,    evil_noise, evil_poke,       evil_poke,
+    evil_message, evil_message,   evil_message,    evil_noise, evil_notice,     evil_notice,
     evil_recv,    evil_listen_do, evil_hang_up_do, do_accept,  evil_connect_do, do_reject,
     do_connect,   do_disconnect,  do_free,         do_post,    do_post,         do_lmr,
     do_rounds,    do_rounds,      do_drain,        do_status,  honest,          evil_message,

@@ -5,7 +5,7 @@
  *   FAKE_INIT, FAKE_FENCE, FAKE_FINALIZE   their status
  *   FAKE_NODES             "a,b", nothing: not known
  *   FAKE_PEERS             "a:0,2;b:1"
- *   FAKE_VALUE             number, long or lost: how the value of a card is spoilt
+ *   FAKE_VALUE             number, long or lost: how the value of an address is spoilt
  */
 #include <pmix.h>
 #include <stdio.h>
@@ -90,7 +90,7 @@ static pmix_status_t give_number(pmix_value_t *value, int num)
     return PMIX_SUCCESS;
 }
 
-static pmix_status_t give_card(pmix_value_t *value, const char *text)
+static pmix_status_t give_addr(pmix_value_t *value, const char *text)
 {
     const char *spoil = getenv("FAKE_VALUE");
     char big[8192];
@@ -123,7 +123,7 @@ pmix_status_t PMIx_Get(const pmix_proc_t *proc, const char key[], const pmix_inf
         rc = give_number(value, 9);
     for (int i = 0; i < n_pairs; i++)
         if (strcmp(pairs[i].key, key) == 0)
-            rc = give_card(value, pairs[i].val);
+            rc = give_addr(value, pairs[i].val);
     if (rc == PMIX_SUCCESS)
         *val_p = value;
     else

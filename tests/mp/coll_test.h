@@ -84,7 +84,7 @@ static inline void put_block(int *buf, const struct layout *l, size_t first, siz
         buf[place(l, first + k)] = value(src, dst, k);
 }
 
-/* Checked values become sentinels, so that check_rest can look for strangers. */
+/* Checked values become sentinels, so that check_rest can look for other values. */
 static inline void check_block(int *buf, const struct layout *l, size_t first, size_t n, int src,
                                int dst)
 {

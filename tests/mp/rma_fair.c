@@ -13,29 +13,29 @@
 #define FEWER  12 /* the same where a lock takes long */
 
 /* At rank 0, changed by atomic updates only. */
-struct board {
+struct totals {
     long n_grants; /* so far, of all */
     long inside;   /* at the moment: exclusive ones add 1000, shared ones 1 */
     long n_done;   /* ranks that have had their share */
 };
 
-static MPI_Win board_win, lock_win;
-static struct board *board;
+static MPI_Win total_win, lock_win;
+static struct totals *totals;
 static char complaint[200];
 static double hold; /* seconds */
 static int share;
 
-/* Add to a field of the board; what was there. */
+/* Add to a field of the totals; what was there. */
 static long add(size_t field, long x)
 {
     long old = -1;
 
     MUST(MPI_Fetch_and_op(&x, &old, MPI_LONG, 0, (MPI_Aint)field, x == 0 ? MPI_NO_OP : MPI_SUM,
-                          board_win));
-    MUST(MPI_Win_flush(0, board_win));
+                          total_win));
+    MUST(MPI_Win_flush(0, total_win));
     return old;
 }
-#define ADD(field, x) add(offsetof(struct board, field), x)
+#define ADD(field, x) add(offsetof(struct totals, field), x)
 
 /* One lock, held for some calls. */
 static void turn(int type, int length)
@@ -61,9 +61,9 @@ static int contend(int shared_of_4, int length_of_odd)
     int is_fair = 0;
 
     if (mp_rank == 0)
-        memset(board, 0, sizeof(*board));
+        memset(totals, 0, sizeof(*totals));
     MPI_Barrier(MPI_COMM_WORLD);
-    MUST(MPI_Win_lock_all(0, board_win));
+    MUST(MPI_Win_lock_all(0, total_win));
     while (mp_failures == 0 && all <= 10L * share * mp_size) {
         int type = (mine + mp_rank) % 4 < shared_of_4 ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE;
 
@@ -75,7 +75,7 @@ static int contend(int shared_of_4, int length_of_odd)
         all = ADD(n_grants, 0);
     }
     all = ADD(n_grants, 0);
-    MUST(MPI_Win_unlock_all(board_win));
+    MUST(MPI_Win_unlock_all(total_win));
     if (mp_failures == 0)
         is_fair = mine >= share && all <= 2L * share * mp_size;
     if (!is_fair)
@@ -160,9 +160,9 @@ static void one_window(int way)
 int main(int argc, char **argv)
 {
     mp_start(&argc, &argv);
-    MUST(MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &board, &board_win));
+    MUST(MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &totals, &total_win));
     for (int way = 0; way < 3 && mp_failures == 0; way++)
         one_window(way);
-    MUST(MPI_Win_free(&board_win));
+    MUST(MPI_Win_free(&total_win));
     return mp_finish();
 }

@@ -12,7 +12,7 @@
 
 #include "test.h"
 
-enum { SIZE = 8, DEAD = 7, LAPS = 3 };
+enum { SIZE = 8, DEAD = 7, ROUNDS = 3 };
 
 static uint64_t head;
 
@@ -61,7 +61,7 @@ static void play(bool is_early, bool has_next)
     memset(ring, 0, len);
     head = 0;
     dm_evd_ring_init(ring, size, 1);
-    for (uint32_t i = 1; i <= SIZE * LAPS; i++) {
+    for (uint32_t i = 1; i <= SIZE * ROUNDS; i++) {
         add(ring, i);
         die(ring, is_early);
         if (has_next)

@@ -276,7 +276,7 @@ bool dm_adapt_is_oversubscribed(const struct dm_adapt *adapt)
     return fake.is_oversubscribed;
 }
 
-/* No thread aside. */
+/* No progress thread. */
 bool dm_adapt_has_rails(const struct dm_adapt *adapt)
 {
     (void)adapt;

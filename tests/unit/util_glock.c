@@ -1,5 +1,5 @@
 /* test: layers=util timeout=30 */
-/* The thread gate: mutual exclusion, recursion, dropping, fairness. */
+/* the global lock: mutual exclusion, recursion, dropping, fairness. */
 #include "util/glock.h"
 
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #define N_THREADS 4
 #define N_ROUNDS  20000
 
-static int counter; /* guarded by the gate */
+static int counter; /* guarded by the lock */
 
 static void start(pthread_t *thread, void *(*fn)(void *))
 {
@@ -118,12 +118,12 @@ static void drop_lets_others_in(void)
     dm_glock_leave();
 }
 
-/* ---- shared with a thread aside ---- */
+/* ---- handed over to a progress thread ---- */
 
 static atomic_int is_over;
-static int n_aside; /* guarded by the gate, as counter */
+static int n_progress; /* guarded by the lock, as counter */
 
-static void *pass_aside(void *arg)
+static void *progress_pass(void *arg)
 {
     (void)arg;
     while (!atomic_load(&is_over)) {
@@ -133,10 +133,10 @@ static void *pass_aside(void *arg)
         }
         CHECK(dm_glock_is_progress_thread());
         for (int i = 0; i < 100 && !dm_glock_is_wanted(); i++)
-            counter++, n_aside++;
+            counter++, n_progress++;
         dm_glock_enter(); /* as the library does inside itself */
         counter++;
-        n_aside++;
+        n_progress++;
         dm_glock_leave();
         dm_glock_progress_leave();
         CHECK(!dm_glock_is_progress_thread());
@@ -144,19 +144,19 @@ static void *pass_aside(void *arg)
     return NULL;
 }
 
-/* Nothing is lost between the program's thread and the one aside. */
-static void one_aside_steps_aside(void)
+/* Nothing is lost between the program's thread and the progress thread. */
+static void one_progress_thread_yields(void)
 {
-    pthread_t aside;
+    pthread_t progress;
     unsigned int turns;
     int n_mine = 0;
 
     dm_glock_enable(false);
     CHECK_EQ(dm_glock_use_handover(true), 0);
     turns = dm_glock_n_entries();
-    counter = n_aside = 0;
+    counter = n_progress = 0;
     atomic_store(&is_over, 0);
-    start(&aside, pass_aside);
+    start(&progress, progress_pass);
     for (int i = 0; i < 5 * N_ROUNDS; i++) {
         dm_glock_enter();
         counter++;
@@ -180,30 +180,30 @@ static void one_aside_steps_aside(void)
     }
     CHECK(dm_glock_n_entries() - turns >= 5 * N_ROUNDS);
     atomic_store(&is_over, 1);
-    pthread_join(aside, NULL);
-    CHECK_EQ(counter, n_mine + n_aside);
+    pthread_join(progress, NULL);
+    CHECK_EQ(counter, n_mine + n_progress);
     dm_glock_enter();
     CHECK_EQ(dm_glock_use_handover(false), 1);
     dm_glock_leave();
 }
 
 /* The same where several threads of the program take the lock. */
-static void one_aside_of_many(void)
+static void one_progress_thread_of_many(void)
 {
     pthread_t threads[N_THREADS];
-    pthread_t aside;
+    pthread_t progress;
 
     dm_glock_enable(true);
-    counter = n_aside = 0;
+    counter = n_progress = 0;
     atomic_store(&is_over, 0);
-    start(&aside, pass_aside);
+    start(&progress, progress_pass);
     for (int i = 0; i < N_THREADS; i++)
         start(&threads[i], count);
     for (int i = 0; i < N_THREADS; i++)
         pthread_join(threads[i], NULL);
     atomic_store(&is_over, 1);
-    pthread_join(aside, NULL);
-    CHECK_EQ(counter, 2 * N_ROUNDS * N_THREADS + n_aside);
+    pthread_join(progress, NULL);
+    CHECK_EQ(counter, 2 * N_ROUNDS * N_THREADS + n_progress);
 }
 
 /* MPI_Session_init begins with the lock, and goes on with what it has chosen. */
@@ -236,8 +236,8 @@ int main(void)
     threads_exclude_each_other();
     yield_lets_others_in();
     drop_lets_others_in();
-    one_aside_steps_aside();
-    one_aside_of_many();
+    one_progress_thread_yields();
+    one_progress_thread_of_many();
     levels_change_hands();
     return test_result();
 }
