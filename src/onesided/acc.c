@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "onesided/ctl.h"
+#include "onesided/shared.h"
 
 #define RECORD_SPARE 256 /* bytes of a record that are left to headers */
 #define LONG_SKIPS   3 /* long updates at most before it is asked again whether the target looks */
@@ -194,7 +194,7 @@ static struct dm_pkt_rma_acc plain_header(const struct acc_walk *w, uint64_t off
 
 /*
  * A target that computes would apply nothing: then the elements are updated by RDMA, if they can be.
- * Long updates are for one that looks, which is asked by an errand that does nothing.
+ * Long updates are for one that looks, which is asked by an assist that does nothing.
  */
 static bool update_direct(struct acc_walk *w, const struct dm_pkt_rma_acc *acc, size_t n,
                           const char *data, char *old, int *err_p)
@@ -206,12 +206,12 @@ static bool update_direct(struct acc_walk *w, const struct dm_pkt_rma_acc *acc, 
 
     if (!dm_rma_is_guarded(w->call->win, w->call->target))
         return false;
-    if (n * (size_t)dm_type_get(acc->basic)->size > DM_RMA_ERRAND_BYTES) {
+    if (n * (size_t)dm_type_get(acc->basic)->size > DM_RMA_ASSIST_BYTES) {
         peer->n_skips = peer->n_skips < LONG_SKIPS ? peer->n_skips : LONG_SKIPS;
-        if (dm_rma_errand_now(w->call, DM_ERRAND_PUT, &nothing, "", NULL, 0))
+        if (dm_rma_assist_now(w->call, DM_ASSIST_PUT, &nothing, "", NULL, 0))
             return false;
     }
-    return dm_rma_update(w->call, acc, n, data, old, err_p);
+    return dm_rma_get_modify_put(w->call, acc, n, data, old, err_p);
 }
 
 int dm_rma_send_plain(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
@@ -246,18 +246,19 @@ static int send_plain(struct acc_walk *w, const char *data, uint64_t offset, siz
 {
     const struct dm_rma_call *call = w->call;
     struct dm_pkt_rma_acc acc = plain_header(w, offset, len, basic);
-    bool is_near = call->win->peers[call->target].seat >= 0;
+    bool is_near = call->win->peers[call->target].lrank >= 0;
     int err;
 
-    if (is_near && len <= DM_RMA_ERRAND_BYTES &&
-        dm_rma_errand(call, DM_ERRAND_UPDATE, &acc, data, NULL, 0))
+    if (is_near && len <= DM_RMA_ASSIST_BYTES &&
+        dm_rma_assist(call, DM_ASSIST_UPDATE, &acc, data, NULL, 0))
         return DM_OK;
-    dm_rma_settle(call->win, call->target);
+    dm_rma_assist_flush(call->win, call->target);
     if (is_near && !dm_rma_is_busy(call->win, call->target) &&
         update_direct(w, &acc, len / (size_t)basic->size, data, NULL, &err))
         return err;
-    if (len <= DM_RMA_ACC_BYTES && call->req == NULL && dm_rma_is_chatty(call->win, call->target))
-        return dm_rma_hold(call, &acc, data);
+    if (len <= DM_RMA_ACC_BYTES && call->req == NULL &&
+        dm_rma_prefers_packets(call->win, call->target))
+        return dm_rma_defer(call, &acc, data);
     return dm_rma_send_plain(call, &acc, data, len);
 }
 
@@ -286,7 +287,7 @@ static int walk(struct acc_walk *w, uint64_t offset, size_t target_count,
 
     if (target_count * (uint64_t)target_type->size == 0)
         return DM_OK;
-    dm_rma_settle(w->call->win, w->call->target);
+    dm_rma_assist_flush(w->call->win, w->call->target);
     err =
         dm_type_each_run((void *)(uintptr_t)(base + offset), target_count, target_type, add_run, w);
     return err != DM_OK ? err : send_filled(w);
@@ -345,11 +346,11 @@ int dm_rma_get_accumulate(const struct dm_rma_call *call, const void *origin, si
         struct dm_pkt_rma_acc acc = plain_header(&w, offset, w.type != NULL ? len : 0, target_type);
 
         acc.pkt.flags = DM_RMA_FETCH;
-        if (len <= DM_RMA_ERRAND_BYTES &&
-            dm_rma_errand(call, DM_ERRAND_UPDATE, &acc, w.type != NULL ? origin : NULL, result,
+        if (len <= DM_RMA_ASSIST_BYTES &&
+            dm_rma_assist(call, DM_ASSIST_UPDATE, &acc, w.type != NULL ? origin : NULL, result,
                           len))
             return DM_OK;
-        dm_rma_settle(call->win, call->target);
+        dm_rma_assist_flush(call->win, call->target);
         if (update_direct(&w, &acc, result_count, w.type != NULL ? origin : NULL, result, &err))
             return err;
     }

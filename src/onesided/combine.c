@@ -6,25 +6,25 @@
  * is combined by the owner alone, inside its thread gate.
  *
  * Compare and swap is slow where there is much to combine. So whoever has many elements keeps all
- * others off that part for a moment and combines with plain loops: it sets the word is_bulk of the
- * part and waits for those that are inside; they have said so in their own seats, which costs
+ * others off that part for a moment and combines with plain loops: it sets the word excl_lock of the
+ * part and waits for those that are inside; they have said so in their own lranks, which costs
  * them no access to a shared line. Both sides write, then look, and one of them sees the other.
  *
  * The same words guard a part that only its process can address. Others update it by a read and
- * a write (update.c) and may have to wait for these; so nobody waits for long without making
+ * a write (get_modify_put.c) and may have to wait for these; so nobody waits for long without making
  * progress and letting other threads in, and where that cannot be, in a packet's handler, the packet
  * is put off (target.c).
  */
 #include <sched.h>
 #include <string.h>
 
-#include "onesided/ctl.h"
+#include "onesided/shared.h"
 #include "util/glock.h"
 
 #define STAGE_BYTES 1024
 #define PIECE_BYTES 8192 /* of old values and their updates: what stays in the cache */
 #define BULK_MIN    4    /* elements that are worth keeping others off, and for each process */
-#define BULK_SEAT   2
+#define BULK_LRANK  2
 #define BULK_MAX    65536 /* bytes until others get a chance */
 #define SPINS       200   /* looks before the core is given away: the holder may want it */
 #define LOOKS_LONG  12800 /* more than any work takes, unless its process was stopped */
@@ -44,20 +44,20 @@ void dm_rma_pause(uint32_t *n)
         dm_cpu_relax();
 }
 
-static bool is_lost(const struct dm_win *win, int seat)
+static bool is_lost(const struct dm_win *win, int lrank)
 {
     return dm_rma_state.n_lost > 0 &&
-           dm_chan_is_lost(dm_world.chan, dm_rma_proc(win, win->node->ranks[seat]));
+           dm_chan_is_lost(dm_world.chan, dm_rma_proc(win, win->node->ranks[lrank]));
 }
 
 /* The word names its holder: who was lost does not keep others off for ever. */
-static void free_lost(const struct dm_win *win, int seat)
+static void free_lost(const struct dm_win *win, int lrank)
 {
-    uint32_t *is_bulk = &dm_rma_seat(win, seat)->is_bulk;
-    uint32_t who = dm_atomic_load(is_bulk);
+    uint32_t *excl_lock = &dm_rma_slot(win, lrank)->excl_lock;
+    uint32_t who = dm_atomic_load(excl_lock);
 
     if (who != 0 && is_lost(win, (int)who - 1))
-        (void)dm_atomic_cas(is_bulk, &who, 0);
+        (void)dm_atomic_cas(excl_lock, &who, 0);
 }
 
 /* Packets and other threads of the program: one of them may be what lets somebody else go on. */
@@ -68,51 +68,51 @@ static void let_in(void)
 }
 
 /*
- * Once more in a loop that waits for another's work on a seat's part, in a call of the program. Somebody may
+ * Once more in a loop that waits for another's work on a lrank's part, in a call of the program. Somebody may
  * have stopped it dead: after a while others are let in, and it is heard that a process was lost.
  */
-static void wait_inside(const struct dm_win *win, int seat, uint32_t *n)
+static void wait_inside(const struct dm_win *win, int lrank, uint32_t *n)
 {
     dm_rma_pause(n);
     if (dm_likely(*n % LOOKS_LONG != 0))
         return;
     let_in();
-    free_lost(win, seat);
+    free_lost(win, lrank);
 }
 
-/* Before elements of a seat's part are updated one by one. */
-static inline void enter(const struct dm_win *win, int seat)
+/* Before elements of a lrank's part are updated one by one. */
+static inline void enter(const struct dm_win *win, int lrank)
 {
-    struct dm_rma_seat *mine = dm_rma_my_seat(win);
-    const uint32_t *is_bulk = &dm_rma_seat(win, seat)->is_bulk;
+    struct dm_rma_rank_slot *mine = dm_rma_my_slot(win);
+    const uint32_t *excl_lock = &dm_rma_slot(win, lrank)->excl_lock;
     uint32_t n = 0;
 
-    dm_atomic_swap(&mine->combines, (uint32_t)seat + 1);
-    while (dm_unlikely(dm_atomic_load(is_bulk) != 0)) {
+    dm_atomic_swap(&mine->combines, (uint32_t)lrank + 1);
+    while (dm_unlikely(dm_atomic_load(excl_lock) != 0)) {
         dm_atomic_store(&mine->combines, 0);
-        while (dm_atomic_load(is_bulk) != 0)
-            wait_inside(win, seat, &n);
-        dm_atomic_swap(&mine->combines, (uint32_t)seat + 1);
+        while (dm_atomic_load(excl_lock) != 0)
+            wait_inside(win, lrank, &n);
+        dm_atomic_swap(&mine->combines, (uint32_t)lrank + 1);
     }
 }
 
 static inline void leave(const struct dm_win *win)
 {
-    dm_atomic_store(&dm_rma_my_seat(win)->combines, 0);
+    dm_atomic_store(&dm_rma_my_slot(win)->combines, 0);
 }
 
-static void leave_bulk(const struct dm_win *win, int seat)
+static void leave_bulk(const struct dm_win *win, int lrank)
 {
-    dm_atomic_store(&dm_rma_seat(win, seat)->is_bulk, 0);
+    dm_atomic_store(&dm_rma_slot(win, lrank)->excl_lock, 0);
 }
 
 /* Has nobody said that it is inside? False: somebody stays there. */
-static bool are_outside(const struct dm_win *win, int seat)
+static bool are_outside(const struct dm_win *win, int lrank)
 {
     for (int i = 0; i < win->node->n; i++) {
         uint32_t n = 0;
 
-        while (dm_atomic_load(&dm_rma_seat(win, i)->combines) == (uint32_t)seat + 1 &&
+        while (dm_atomic_load(&dm_rma_slot(win, i)->combines) == (uint32_t)lrank + 1 &&
                !is_lost(win, i)) {
             dm_rma_pause(&n);
             if (n % LOOKS_LONG == 0)
@@ -123,23 +123,23 @@ static bool are_outside(const struct dm_win *win, int seat)
 }
 
 /* Keep all others off. */
-static void enter_bulk(const struct dm_win *win, int seat)
+static void enter_bulk(const struct dm_win *win, int lrank)
 {
-    uint32_t *is_bulk = &dm_rma_seat(win, seat)->is_bulk;
+    uint32_t *excl_lock = &dm_rma_slot(win, lrank)->excl_lock;
     uint32_t n = 0;
 
     for (;;) {
         uint32_t nobody = 0;
 
-        while (dm_atomic_load(is_bulk) != 0 ||
-               !dm_atomic_cas(is_bulk, &nobody, (uint32_t)win->node->me + 1)) {
+        while (dm_atomic_load(excl_lock) != 0 ||
+               !dm_atomic_cas(excl_lock, &nobody, (uint32_t)win->node->me + 1)) {
             nobody = 0;
-            wait_inside(win, seat, &n);
+            wait_inside(win, lrank, &n);
         }
-        if (dm_likely(are_outside(win, seat)))
+        if (dm_likely(are_outside(win, lrank)))
             return;
         /* packets that are let in may be for this part */
-        leave_bulk(win, seat);
+        leave_bulk(win, lrank);
         let_in();
     }
 }
@@ -147,14 +147,14 @@ static void enter_bulk(const struct dm_win *win, int seat)
 /* The same for a short time on my own part, where I am inside already; not if that takes any waiting. */
 static bool try_bulk(const struct dm_win *win)
 {
-    uint32_t seat = (uint32_t)win->node->me, nobody = 0;
+    uint32_t lrank = (uint32_t)win->node->me, nobody = 0;
 
-    if (!dm_atomic_cas(&dm_rma_my_seat(win)->is_bulk, &nobody, seat + 1))
+    if (!dm_atomic_cas(&dm_rma_my_slot(win)->excl_lock, &nobody, lrank + 1))
         return false;
     dm_atomic_fence();
     for (int i = 0; i < win->node->n; i++) {
-        if (i != (int)seat && dm_atomic_load(&dm_rma_seat(win, i)->combines) == seat + 1) {
-            leave_bulk(win, (int)seat);
+        if (i != (int)lrank && dm_atomic_load(&dm_rma_slot(win, i)->combines) == lrank + 1) {
+            leave_bulk(win, (int)lrank);
             return false;
         }
     }
@@ -167,12 +167,12 @@ bool dm_rma_try_enter(const struct dm_win *win)
 {
     int me = win->comm->rank;
 
-    if (!dm_rma_is_guarded(win, me) && !(win->is_mapped && dm_rma_has_seat(win, me)))
+    if (!dm_rma_is_guarded(win, me) && !(win->is_mapped && dm_rma_is_local(win, me)))
         return true;
-    dm_atomic_swap(&dm_rma_my_seat(win)->combines, (uint32_t)win->node->me + 1);
-    win->node->is_inside = dm_atomic_load(&dm_rma_my_seat(win)->is_bulk) == 0;
+    dm_atomic_swap(&dm_rma_my_slot(win)->combines, (uint32_t)win->node->me + 1);
+    win->node->is_inside = dm_atomic_load(&dm_rma_my_slot(win)->excl_lock) == 0;
     if (!win->node->is_inside) {
-        dm_atomic_store(&dm_rma_my_seat(win)->combines, 0);
+        dm_atomic_store(&dm_rma_my_slot(win)->combines, 0);
         free_lost(win, win->node->me);
     }
     return win->node->is_inside;
@@ -183,7 +183,7 @@ void dm_rma_leave(const struct dm_win *win)
     if (win->node == NULL || !win->node->is_inside)
         return;
     win->node->is_inside = false;
-    dm_atomic_store(&dm_rma_my_seat(win)->combines, 0);
+    dm_atomic_store(&dm_rma_my_slot(win)->combines, 0);
 }
 
 /* ---- guarded parts ---- */
@@ -195,13 +195,13 @@ static int wait_outside(const struct dm_win *win, uint32_t *n)
     return dm_rma_check_lost(win, -1);
 }
 
-int dm_rma_keep_off(const struct dm_win *win, int rank)
+int dm_rma_excl_lock(const struct dm_win *win, int rank)
 {
-    int seat = win->peers[rank].seat;
-    uint32_t *is_bulk = &dm_rma_seat(win, seat)->is_bulk;
+    int lrank = win->peers[rank].lrank;
+    uint32_t *excl_lock = &dm_rma_slot(win, lrank)->excl_lock;
     uint32_t nobody = 0, n = 0;
 
-    while (!dm_atomic_cas(is_bulk, &nobody, (uint32_t)win->node->me + 1)) {
+    while (!dm_atomic_cas(excl_lock, &nobody, (uint32_t)win->node->me + 1)) {
         int err = wait_outside(win, &n);
 
         if (err != DM_OK)
@@ -209,20 +209,20 @@ int dm_rma_keep_off(const struct dm_win *win, int rank)
         nobody = 0;
     }
     dm_atomic_fence();
-    while (dm_atomic_load(&dm_rma_seat(win, seat)->combines) == (uint32_t)seat + 1) {
+    while (dm_atomic_load(&dm_rma_slot(win, lrank)->combines) == (uint32_t)lrank + 1) {
         int err = wait_outside(win, &n);
 
         if (err != DM_OK) {
-            leave_bulk(win, seat);
+            leave_bulk(win, lrank);
             return err;
         }
     }
     return DM_OK;
 }
 
-void dm_rma_let_on(const struct dm_win *win, int rank)
+void dm_rma_excl_unlock(const struct dm_win *win, int rank)
 {
-    leave_bulk(win, win->peers[rank].seat);
+    leave_bulk(win, win->peers[rank].lrank);
 }
 
 /* Elements without holes: nothing is staged. */
@@ -279,7 +279,7 @@ static int combine(const struct dm_op *op, char *dst, size_t n, const struct dm_
 }
 
 /* The same with nobody else there, a piece at a time. */
-static int combine_bulk(const struct dm_win *win, int seat, const struct dm_op *op, char *dst,
+static int combine_bulk(const struct dm_win *win, int lrank, const struct dm_op *op, char *dst,
                         size_t n, const struct dm_type *type, const char *src, char *old)
 {
     int err = DM_OK;
@@ -289,9 +289,9 @@ static int combine_bulk(const struct dm_win *win, int seat, const struct dm_op *
         size_t part = n < most ? n : most;
         size_t len = part * (size_t)type->size;
 
-        enter_bulk(win, seat);
+        enter_bulk(win, lrank);
         err = combine(op, dst, part, type, src, old, false);
-        leave_bulk(win, seat);
+        leave_bulk(win, lrank);
         src += src != NULL ? len : 0;
         old += old != NULL ? len : 0;
         dst += part * (size_t)type->extent;
@@ -352,13 +352,13 @@ int dm_rma_combine(const struct dm_win *win, int target, const struct dm_op *op,
                                     : combine_mine(win, op, dst, n, type, src, old);
     if (!is_raced(win, basic, dst))
         return combine(op, dst, n, type, src, old, false);
-    if (!dm_rma_has_seat(win, target))
+    if (!dm_rma_is_local(win, target))
         return combine(op, dst, n, type, src, old, true);
     if (win->node->is_inside)
         return combine_inside(win, op, dst, n, type, src, old);
-    if (n >= BULK_MIN && n / BULK_SEAT >= (size_t)win->node->n)
-        return combine_bulk(win, win->peers[target].seat, op, dst, n, type, src, old);
-    enter(win, win->peers[target].seat);
+    if (n >= BULK_MIN && n / BULK_LRANK >= (size_t)win->node->n)
+        return combine_bulk(win, win->peers[target].lrank, op, dst, n, type, src, old);
+    enter(win, win->peers[target].lrank);
     err = combine(op, dst, n, type, src, old, true);
     leave(win);
     return err;
@@ -402,11 +402,11 @@ void dm_rma_swap(const struct dm_win *win, int target, char *dst, int basic, con
                  const char *compare, char *old)
 {
     bool is_mine = dm_rma_is_guarded(win, target);
-    bool must_enter = dm_rma_has_seat(win, target) && !win->node->is_inside;
+    bool must_enter = dm_rma_is_local(win, target) && !win->node->is_inside;
 
     if (!is_mine && is_raced(win, basic, dst)) {
         if (must_enter)
-            enter(win, win->peers[target].seat);
+            enter(win, win->peers[target].lrank);
         swap_raced(dst, (size_t)dm_type_get(basic)->size, src, compare, old);
         if (must_enter)
             leave(win);

@@ -6,7 +6,7 @@
  * hosts their first processes exchange notices in between; without control blocks all processes do.
  */
 #include "mpi/coll/coll.h"
-#include "onesided/ctl.h"
+#include "onesided/shared.h"
 
 #define FLAGS_MAX 4  /* processes that look at each other's counters */
 #define SPREADS   64 /* fences to a look at the cores */
@@ -26,10 +26,10 @@ static int barrier_flags(struct dm_win *win)
     struct dm_rma_node *node = win->node;
     int err = DM_OK;
 
-    dm_atomic_store(&dm_rma_my_seat(win)->n_fences, win->n_fences);
+    dm_atomic_store(&dm_rma_my_slot(win)->n_fences, win->n_fences);
     wake_all(win);
     for (int i = 0; i < node->n && err == DM_OK; i++)
-        err = dm_rma_wait_word(win, &dm_rma_seat(win, i)->n_fences, win->n_fences, true);
+        err = dm_rma_wait_word(win, &dm_rma_slot(win, i)->n_fences, win->n_fences, true);
     return err;
 }
 
@@ -93,13 +93,13 @@ static int meet(struct dm_win *win)
 static bool is_pair(const struct dm_win *win)
 {
     return win->comm->size == 2 && win->flavor != MPI_WIN_FLAVOR_DYNAMIC && meets(win) &&
-           !dm_rma_has_seat(win, 1 - win->comm->rank);
+           !dm_rma_is_local(win, 1 - win->comm->rank);
 }
 
 static int barrier_count(struct dm_win *win)
 {
     struct dm_rma_node *node = win->node;
-    struct dm_rma_ctl *ctl = node->ctl;
+    struct dm_rma_shared *ctl = node->ctl;
     uint32_t all = win->n_fences * (uint32_t)node->n;
     bool is_last = dm_atomic_add(&ctl->n_arrived, 1) + 1 == all;
     int err;
@@ -129,7 +129,7 @@ static int barrier(struct dm_win *win)
     }
     dm_rma_state.counts.n_syncs_word++;
     if (win->n_fences % SPREADS == 1 && dm_chan_is_oversubscribed(dm_world.chan))
-        dm_chan_spread(dm_world.chan, &node->ctl->seats[0].core, sizeof(node->ctl->seats[0]),
+        dm_chan_spread(dm_world.chan, &node->ctl->lranks[0].core, sizeof(node->ctl->lranks[0]),
                        node->n, node->me);
     return node->n_leaders == 1 && node->n <= FLAGS_MAX ? barrier_flags(win) : barrier_count(win);
 }

@@ -6,7 +6,7 @@
  * there are no such words, grants the lock itself (target.c), to itself, too. In some windows all
  * processes take all locks by a provider's fetch-and-add instead (lock_atomic.c).
  */
-#include "onesided/ctl.h"
+#include "onesided/shared.h"
 
 static int check_can_lock(const struct dm_win *win, bool is_all)
 {
@@ -45,7 +45,7 @@ int dm_rma_lock(struct dm_win *win, int rank, int mode)
     /* hosts have a block each, or none has: then the lock is not a word */
     if (dm_unlikely(win->words != NULL))
         err = dm_rma_atomic_lock(win, rank, mode);
-    else if (dm_likely(peer->seat >= 0))
+    else if (dm_likely(peer->lrank >= 0))
         err = dm_rma_word_lock(win, rank, mode);
     else
         err = ask_lock(win, rank, win->node != NULL ? mode | DM_RMA_BY_WORD : mode);
@@ -122,7 +122,7 @@ static int release_lock(struct dm_win *win, int rank)
     forget(win, rank);
     if (dm_unlikely(win->words != NULL))
         return dm_rma_atomic_unlock(win, rank, peer->lock_mode);
-    if (peer->seat < 0)
+    if (peer->lrank < 0)
         return dm_rma_note(win, rank, DM_PKT_RMA_UNLOCK,
                            win->node != NULL ? peer->lock_mode | DM_RMA_BY_WORD : 0);
     dm_rma_word_unlock(win, rank, peer->lock_mode);
@@ -137,7 +137,7 @@ int dm_win_unlock(int rank, struct dm_win *win)
         return DM_OK;
     if (win->access != DM_EPOCH_LOCK || !win->peers[rank].is_locked)
         return DM_FAIL(DM_ERR_RMA_SYNC, "rank %d is not locked by this process", rank);
-    dm_rma_let_in(win);
+    dm_rma_poll_others(win);
     err = dm_rma_flush(win, rank);
     release_err = release_lock(win, rank);
     if (--win->n_locked == 0)
@@ -175,7 +175,7 @@ int dm_win_unlock_all(struct dm_win *win)
 
     if (win->access != DM_EPOCH_LOCK_ALL)
         return DM_FAIL(DM_ERR_RMA_SYNC, "MPI_Win_unlock_all without MPI_Win_lock_all");
-    dm_rma_let_in(win);
+    dm_rma_poll_others(win);
     err = dm_rma_flush_all(win);
     while (win->locked >= 0) {
         int release_err = release_lock(win, win->locked);

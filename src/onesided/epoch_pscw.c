@@ -5,7 +5,7 @@
  * On one host post and complete are counters that the processes store into the control block;
  * otherwise, and where packets are on their way that the notice must not overtake, notices.
  */
-#include "onesided/ctl.h"
+#include "onesided/shared.h"
 
 /* Rank in the window of member i of group; DM_ERR_GROUP when it is not in the window. */
 static int rank_in_window(const struct dm_win *win, const struct dm_group *group, int i,
@@ -24,9 +24,9 @@ static int await_post(struct dm_win *win, int rank)
     struct dm_win_peer *peer = &win->peers[rank];
     struct dm_rma_node *node = win->node;
 
-    if (dm_rma_has_seat(win, rank))
-        return dm_rma_wait_word(win, &node->posts[node->me * node->n + peer->seat],
-                                ++node->posts_seen[peer->seat], true);
+    if (dm_rma_is_local(win, rank))
+        return dm_rma_wait_word(win, &node->posts[node->me * node->n + peer->lrank],
+                                ++node->posts_seen[peer->lrank], true);
     while (*(volatile uint32_t *)&peer->n_posts == 0) {
         int err;
 
@@ -72,12 +72,12 @@ static int notify_complete(struct dm_win *win, int rank)
     bool is_behind = win->peers[rank].is_unacked;
 
     dm_rma_acked(win, rank);
-    if (is_behind || !dm_rma_has_seat(win, rank)) {
+    if (is_behind || !dm_rma_is_local(win, rank)) {
         dm_rma_state.counts.n_syncs_packet++;
         return dm_rma_note(win, rank, DM_PKT_RMA_COMPLETE, 0);
     }
     dm_rma_state.counts.n_syncs_word++;
-    dm_atomic_add(&dm_rma_seat(win, win->peers[rank].seat)->n_completes, 1);
+    dm_atomic_add(&dm_rma_slot(win, win->peers[rank].lrank)->n_completes, 1);
     dm_atomic_fence();
     dm_rma_wake(win, rank, false);
     return DM_OK;
@@ -120,12 +120,12 @@ static int notify_post(struct dm_win *win, int rank)
     struct dm_rma_node *node = win->node;
     uint32_t *posts;
 
-    if (!dm_rma_has_seat(win, rank)) {
+    if (!dm_rma_is_local(win, rank)) {
         dm_rma_state.counts.n_syncs_packet++;
         return dm_rma_note(win, rank, DM_PKT_RMA_POST, 0);
     }
     dm_rma_state.counts.n_syncs_word++;
-    posts = &node->posts[win->peers[rank].seat * node->n + node->me];
+    posts = &node->posts[win->peers[rank].lrank * node->n + node->me];
     dm_atomic_store(posts, *posts + 1);
     dm_atomic_fence();
     dm_rma_wake(win, rank, false);
@@ -161,7 +161,7 @@ static int completes_left(const struct dm_win *win)
     if (win->node == NULL)
         return win->n_completes;
     return win->n_completes -
-           (int)(dm_atomic_load(&dm_rma_my_seat(win)->n_completes) - win->node->completes_seen);
+           (int)(dm_atomic_load(&dm_rma_my_slot(win)->n_completes) - win->node->completes_seen);
 }
 
 struct wait {
@@ -186,7 +186,7 @@ static int await_completes(struct dm_win *win)
 
     if (win->node == NULL)
         return dm_rma_wait(win, -1, &win->n_completes);
-    w.word.asleep = &dm_rma_my_seat(win)->asleep;
+    w.word.asleep = &dm_rma_my_slot(win)->asleep;
     dm_chan_wait_word(dm_world.chan, &w.word);
     return w.err;
 }
@@ -195,7 +195,7 @@ static int await_completes(struct dm_win *win)
 static void end_exposure(struct dm_win *win)
 {
     if (win->node != NULL)
-        win->node->completes_seen = dm_atomic_load(&dm_rma_my_seat(win)->n_completes);
+        win->node->completes_seen = dm_atomic_load(&dm_rma_my_slot(win)->n_completes);
     win->n_completes = 0;
     win->exposure = DM_EPOCH_NONE;
 }

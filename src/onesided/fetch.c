@@ -47,7 +47,7 @@ static bool send_by_target(const struct dm_rma_call *call, const struct fetch *f
     };
 
     return type->size == type->extent &&
-           dm_rma_errand(call, DM_ERRAND_UPDATE, &acc, f->data, result, (size_t)type->size);
+           dm_rma_assist(call, DM_ASSIST_UPDATE, &acc, f->data, result, (size_t)type->size);
 }
 
 /* By RDMA, where the target computes. */
@@ -58,7 +58,7 @@ static bool update_direct(const struct dm_rma_call *call, const struct fetch *f,
         .pkt.flags = (uint8_t)flags, .op = op, .offset = f->run.offset, .basic = f->run.basic};
     char old[ELEM_MAX];
 
-    if (!dm_rma_update(call, &acc, 1, f->data, old, err_p))
+    if (!dm_rma_get_modify_put(call, &acc, 1, f->data, old, err_p))
         return false;
     if (*err_p == DM_OK)
         dm_type_unpack(result, 1, type, 0, old, (size_t)type->size);
@@ -85,7 +85,7 @@ static int send_fetch(const struct dm_rma_call *call, struct fetch *f, size_t le
 
     if (send_by_target(call, f, len, op, flags, result, type))
         return DM_OK;
-    dm_rma_settle(call->win, call->target);
+    dm_rma_assist_flush(call->win, call->target);
     if (update_direct(call, f, op, flags, result, type, &err))
         return err;
     /* now: while x waits for its reply a lost target ends it */
@@ -94,7 +94,7 @@ static int send_fetch(const struct dm_rma_call *call, struct fetch *f, size_t le
     if (err != DM_OK)
         return err;
     f->id = (struct dm_rma_run){.offset = (uint64_t)(uintptr_t)x};
-    err = dm_rma_let_go(call->win, call->target, false);
+    err = dm_rma_send_deferred(call->win, call->target, false);
     if (err == DM_OK)
         err = dm_chan_send_now(dm_world.chan, dm_rma_proc(call->win, call->target), &acc.pkt, f);
     if (err == DM_EAGAIN) {
@@ -139,8 +139,8 @@ static int fetch_packet(const struct dm_rma_call *call, const struct dm_pkt_rma_
     return err;
 }
 
-int dm_rma_update_far(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
-                      const char *data, char *result, size_t result_len)
+int dm_rma_update_remote(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
+                         const char *data, char *result, size_t result_len)
 {
     bool is_fetch = (acc->pkt.flags & DM_RMA_FETCH) != 0;
     size_t size = (size_t)dm_type_get(acc->basic)->size;
@@ -158,7 +158,7 @@ int dm_rma_update_far(const struct dm_rma_call *call, const struct dm_pkt_rma_ac
     };
     int err = DM_OK;
 
-    if (dm_rma_update(call, &head, n, data, is_fetch ? result : NULL, &err))
+    if (dm_rma_get_modify_put(call, &head, n, data, is_fetch ? result : NULL, &err))
         return err;
     if (!is_fetch)
         return dm_rma_send_plain(call, &head, data, acc->pkt.data_len);

@@ -24,7 +24,7 @@ int dm_rma_answer(struct dm_win *win, int rank, int32_t handle, enum dm_rma_pkt 
 
 int dm_rma_note(struct dm_win *win, int rank, enum dm_rma_pkt type, int mode)
 {
-    int err = dm_rma_let_go(win, rank, false);
+    int err = dm_rma_send_deferred(win, rank, false);
 
     return err != DM_OK ? err : dm_rma_answer(win, rank, win->parts[rank].handle, type, mode);
 }
@@ -70,7 +70,7 @@ int dm_rma_wait(struct dm_win *win, int rank, const int *count)
     return err;
 }
 
-void dm_rma_let_in(struct dm_win *win)
+void dm_rma_poll_others(struct dm_win *win)
 {
     if ((++win->n_flushes & 63) == 0)
         dm_chan_progress_test(dm_world.chan);
@@ -101,7 +101,7 @@ static int request_ack(struct dm_win *win, int rank)
     if (!peer->is_unacked)
         return DM_OK;
     dm_rma_acked(win, rank);
-    err = peer->held != NULL ? dm_rma_let_go(win, rank, true)
+    err = peer->held != NULL ? dm_rma_send_deferred(win, rank, true)
                              : dm_rma_note(win, rank, DM_PKT_RMA_SYNC, 0);
     if (err != DM_OK)
         return err;
@@ -114,7 +114,7 @@ int dm_rma_flush(struct dm_win *win, int rank)
 {
     int err;
 
-    dm_rma_settle(win, rank);
+    dm_rma_assist_flush(win, rank);
     err = request_ack(win, rank);
     if (err == DM_OK)
         err = dm_rma_wait(win, rank, &win->peers[rank].n_pending);
@@ -127,7 +127,7 @@ int dm_rma_flush_start(struct dm_win *win)
 {
     int err = DM_OK;
 
-    dm_rma_settle_all(win);
+    dm_rma_assist_flush_all(win);
     for (int i = 0; win->n_unacked > 0 && i < win->comm->size && err == DM_OK; i++)
         err = request_ack(win, i);
     return err == DM_OK ? dm_rma_wait(win, -1, &win->n_pending) : err;
@@ -147,9 +147,9 @@ int dm_rma_flush_local(struct dm_win *win, int rank)
     int err;
 
     if (rank >= 0)
-        dm_rma_settle(win, rank);
+        dm_rma_assist_flush(win, rank);
     else
-        dm_rma_settle_all(win);
+        dm_rma_assist_flush_all(win);
     err = dm_rma_wait(win, rank, rank >= 0 ? &win->peers[rank].n_pending : &win->n_pending);
     return err != DM_OK ? err : take_error(win);
 }
@@ -181,8 +181,8 @@ int dm_win_flush(int rank, struct dm_win *win)
 
     if (dm_likely(rank >= 0 && is_idle(win) &&
                   (win->peers[rank].is_locked || win->access == DM_EPOCH_LOCK_ALL))) {
-        dm_rma_let_in(win);
-        dm_rma_settle(win, rank);
+        dm_rma_poll_others(win);
+        dm_rma_assist_flush(win, rank);
         if (dm_unlikely(!is_idle(win)))
             return dm_rma_flush(win, rank);
         atomic_thread_fence(memory_order_release);
@@ -191,7 +191,7 @@ int dm_win_flush(int rank, struct dm_win *win)
 
     if (rank == MPI_PROC_NULL)
         return DM_OK;
-    dm_rma_let_in(win);
+    dm_rma_poll_others(win);
     err = check_passive(win, rank);
     return err != DM_OK ? err : dm_rma_flush(win, rank);
 }
@@ -200,7 +200,7 @@ int dm_win_flush_all(struct dm_win *win)
 {
     int err = check_passive(win, -1);
 
-    dm_rma_let_in(win);
+    dm_rma_poll_others(win);
     return err != DM_OK ? err : dm_rma_flush_all(win);
 }
 
@@ -210,7 +210,7 @@ int dm_win_flush_local(int rank, struct dm_win *win)
 
     if (rank == MPI_PROC_NULL)
         return DM_OK;
-    dm_rma_let_in(win);
+    dm_rma_poll_others(win);
     err = check_passive(win, rank);
     return err != DM_OK ? err : dm_rma_flush_local(win, rank);
 }
@@ -219,7 +219,7 @@ int dm_win_flush_local_all(struct dm_win *win)
 {
     int err = check_passive(win, -1);
 
-    dm_rma_let_in(win);
+    dm_rma_poll_others(win);
     return err != DM_OK ? err : dm_rma_flush_local(win, -1);
 }
 

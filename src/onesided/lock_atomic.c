@@ -6,7 +6,7 @@
  * owner and its host's processes included. Nobody can be woken: who has to wait looks at the word,
  * the more rarely the more are in front of it and the longer it has waited.
  */
-#include "onesided/ctl.h"
+#include "onesided/shared.h"
 
 #include "util/cfg.h"
 #include "util/clock.h"

@@ -26,7 +26,7 @@ struct dm_win_part {
     /* a memory file that processes of its host may map; fd -1: none */
     int32_t fd;
     int32_t pid;
-    int32_t ctl_fd; /* of the first process on a host: the control block's (ctl.h) */
+    int32_t ctl_fd; /* of the first process on a host: the control block's (shared.h) */
     uint64_t dev;
     uint64_t ino;
     uint64_t file_offset; /* of base */
@@ -35,7 +35,7 @@ struct dm_win_part {
 };
 
 struct dm_win_peer; /* private: state towards one rank */
-struct dm_rma_node; /* private: the control block of this host, ctl.h */
+struct dm_rma_node; /* private: the control block of this host, shared.h */
 
 struct dm_win {
     struct dm_obj obj;
@@ -67,7 +67,7 @@ struct dm_win {
     bool is_unordered; /* accumulate_ordering=none: updates may overtake each other */
     bool is_nocheck;   /* of MPI_Win_lock_all: no locks are taken */
     int n_unacked;     /* peers that have packets to acknowledge */
-    int n_gathering;   /* peers for which there are errands */
+    int n_gathering;   /* peers for which there are assists */
     int n_late;        /* replies still to come that nobody wants any more */
     uint32_t n_fences; /* that this process has come to */
     uint32_t n_notices[32]; /* fences over several hosts: from others, by round */

@@ -53,7 +53,7 @@ static int put_packet(const struct dm_rma_call *call, const char *local, uint64_
         .basic = MPI_BYTE,
     };
 
-    return is_held ? dm_rma_hold(call, &acc, local) : dm_rma_packet(call, &acc, local);
+    return is_held ? dm_rma_defer(call, &acc, local) : dm_rma_packet(call, &acc, local);
 }
 
 /* A request that is answered. */
@@ -104,8 +104,8 @@ static bool move_by_target(const struct dm_rma_call *call, void *local, uint64_t
                                        .offset = offset,
                                        .basic = MPI_BYTE};
 
-    return is_put ? dm_rma_errand(call, DM_ERRAND_PUT, &acc, local, NULL, 0)
-                  : dm_rma_errand(call, DM_ERRAND_GET, &acc, NULL, local, len);
+    return is_put ? dm_rma_assist(call, DM_ASSIST_PUT, &acc, local, NULL, 0)
+                  : dm_rma_assist(call, DM_ASSIST_GET, &acc, NULL, local, len);
 }
 
 /*
@@ -116,7 +116,7 @@ static bool rides(const struct dm_rma_call *call, size_t len)
 {
     return len <= DM_RMA_ACC_BYTES &&
            (call->win->access == DM_EPOCH_FENCE || call->win->access == DM_EPOCH_START) &&
-           dm_rma_is_chatty(call->win, call->target);
+           dm_rma_prefers_packets(call->win, call->target);
 }
 
 /*
@@ -135,8 +135,8 @@ static bool find_key(const struct dm_rma_call *call, uint64_t remote, size_t len
     return dm_rma_region_key(call->win, call->target, remote, len, rkey_p, is_file_p);
 }
 
-int dm_rma_move_far(const struct dm_rma_call *call, void *local, uint64_t offset, size_t len,
-                    bool is_put)
+int dm_rma_move_remote(const struct dm_rma_call *call, void *local, uint64_t offset, size_t len,
+                       bool is_put)
 {
     uint64_t remote = call->win->parts[call->target].base + offset;
     struct dm_rkey rkey;
@@ -164,14 +164,14 @@ static int move_run(const struct dm_rma_call *call, void *local, uint64_t remote
         return DM_OK;
     }
     is_direct = find_key(call, remote, len, &rkey, &is_file);
-    if (len <= DM_RMA_ERRAND_BYTES && !is_file &&
+    if (len <= DM_RMA_ASSIST_BYTES && !is_file &&
         move_by_target(call, local, remote - part->base, len, is_put))
         return DM_OK;
     if (is_direct && is_put && rides(call, len))
         return put_packet(call, local, remote - part->base, len, true);
-    if (is_direct && !is_put && dm_rma_ask(call, local, remote, len, &err))
+    if (is_direct && !is_put && dm_rma_am_get(call, local, remote, len, &err))
         return err;
-    if (is_direct && !is_file && dm_rma_share_out(call, local, remote, &rkey, len, is_put, &err))
+    if (is_direct && !is_file && dm_rma_split_copy(call, local, remote, &rkey, len, is_put, &err))
         return err;
     err = is_direct ? dm_rma_move(call, local, remote, &rkey, len, is_put) : DM_EAGAIN;
     if (err != DM_EAGAIN)

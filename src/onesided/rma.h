@@ -30,18 +30,18 @@ struct dm_win_peer {
     bool is_nocheck;  /* that lock was taken with MPI_MODE_NOCHECK: nothing to release */
     int lock_mode;    /* of that lock: MPI_LOCK_* */
     int next_locked;  /* rank, see dm_win.locked */
-    int seat;         /* in the control block of this host, -1: none */
+    int lrank;        /* in the control block of this host, -1: none */
     uint32_t n_posts; /* post notices from it that no start has consumed */
     char *map;        /* its part in this process' address space, or NULL */
     bool is_tried;    /* mapping it has been */
     void *view;       /* the file of a part that was mapped here, for unmapping */
     size_t view_len;
-    uint32_t n_skips; /* errands and questions not to be tried, because it did not look */
+    uint32_t n_skips; /* assists and questions not to be tried, because it did not look */
     uint32_t most_skips;
     uint32_t n_alone; /* long transfers not to be shared, for the same reason */
     uint32_t most_alone;
     bool is_called; /* a packet was sent to wake it since the last one that it carried out */
-    /* errands for it (errand.c): so many were handed over, are over; bytes of the one being filled */
+    /* assists for it (assist_origin.c): so many were handed over, are over; bytes of the one being filled */
     uint32_t n_asked;
     uint32_t n_over;
     uint32_t n_filled;
@@ -134,8 +134,8 @@ _Static_assert(sizeof(struct dm_rma_run) == 16, "run record is sent as it is");
 #define DM_RMA_ACC_BYTES 8192
 #define DM_RMA_ACC_RUNS  64
 
-/* Bytes of an errand's data at most (ctl.h). */
-#define DM_RMA_ERRAND_BYTES 16384
+/* Bytes of an assist's data at most (shared.h). */
+#define DM_RMA_ASSIST_BYTES 16384
 
 /* A packet with its payload on its way. */
 struct dm_rma_msg {
@@ -148,12 +148,12 @@ struct dm_rma_msg {
 };
 
 /* What has become of a question: asked, read by RDMA meanwhile, which of both is over. */
-enum dm_rma_ask {
-    DM_ASK_NONE,
-    DM_ASK_WAITS,
-    DM_ASK_READS,    /* the reply is not wanted any more */
-    DM_ASK_ANSWERED, /* and has come */
-    DM_ASK_LATE      /* and is still to come, though the transfer is over */
+enum dm_rma_am_state {
+    DM_AM_NONE,
+    DM_AM_WAITS,
+    DM_AM_READS,    /* the reply is not wanted any more */
+    DM_AM_ANSWERED, /* and has come */
+    DM_AM_LATE      /* and is still to come, though the transfer is over */
 };
 
 /* An RDMA transfer, or the place where a reply goes. */
@@ -166,8 +166,8 @@ struct dm_rma_xfer {
     size_t count;
     struct dm_type *type;
     size_t offset;
-    /* of a question that RDMA can do without (ask.c) */
-    enum dm_rma_ask ask;
+    /* of a question that RDMA can do without (am_get.c) */
+    enum dm_rma_am_state ask;
     struct dm_list asked; /* in dm_rma_state.asked */
     uint64_t when;        /* ns */
     uint64_t remote;
@@ -181,10 +181,10 @@ struct dm_rma_state {
     struct dm_pool reqs;
     struct dm_list awaited; /* transfers that wait for a reply */
     struct dm_list asked;   /* those of them that RDMA can do, oldest first */
-    struct dm_chan_hook ask_hook;
+    struct dm_chan_hook am_hook;
     struct dm_list held; /* updates that wait for what follows them */
-    struct dm_chan_hook held_hook;
-    /* of dm_rma_update: where elements are combined, registered; in use */
+    struct dm_chan_hook deferred_hook;
+    /* of dm_rma_get_modify_put: where elements are combined, registered; in use */
     char *copy;
     struct dm_mr *copy_mr;
     bool is_updating;
@@ -192,7 +192,7 @@ struct dm_rma_state {
     struct dm_list allocs; /* of MPI_Alloc_mem */
     struct {
         uint64_t n_mapped;       /* transfers by loads and stores */
-        uint64_t n_errands;      /* short ones that a waiting target carried out */
+        uint64_t n_assists;      /* short ones that a waiting target carried out */
         uint64_t n_shared;       /* long ones that it did half of */
         uint64_t n_rdma;         /* RDMA transfers */
         uint64_t n_updates;      /* updates by reading and writing */
@@ -209,51 +209,51 @@ extern struct dm_rma_state dm_rma_state;
 
 /* ---- helpers ---- */
 
-/* What an item of an errand is: an update as in a packet, a short put or get. */
-enum dm_rma_errand_kind { DM_ERRAND_UPDATE, DM_ERRAND_PUT, DM_ERRAND_GET };
+/* What an item of an assist is: an update as in a packet, a short put or get. */
+enum dm_rma_assist_kind { DM_ASSIST_UPDATE, DM_ASSIST_PUT, DM_ASSIST_GET };
 /*
- * A short transfer that a target on this host which is looking for such carries out (errand.c), on
+ * A short transfer that a target on this host which is looking for such carries out (assist_origin.c), on
  * memory that this process cannot address; over when it is settled, in whatever way. acc is as in a packet without
  * records, data its acc->pkt.data_len bytes, copied but those of a put, which may be read until then. result,
  * unless NULL, gets result_len bytes that were there. False: nothing was done.
  */
-bool dm_rma_errand(const struct dm_rma_call *call, enum dm_rma_errand_kind kind,
+bool dm_rma_assist(const struct dm_rma_call *call, enum dm_rma_assist_kind kind,
                    const struct dm_pkt_rma_acc *acc, const void *data, void *result,
                    size_t result_len);
 /* The same, over when it returns true; false: it was not done, and is not going to be. Waits. */
-bool dm_rma_errand_now(const struct dm_rma_call *call, enum dm_rma_errand_kind kind,
+bool dm_rma_assist_now(const struct dm_rma_call *call, enum dm_rma_assist_kind kind,
                        const struct dm_pkt_rma_acc *acc, const void *data, void *result,
                        size_t result_len);
 /*
- * What errands for target were to do is over, or in the case of puts and gets a transfer on its way. Before updates
+ * What assists for target were to do is over, or in the case of puts and gets a transfer on its way. Before updates
  * go another way, and wherever transfers end. Waits; failures are told by the next synchronization.
  */
-void dm_rma_settle(struct dm_win *win, int target);
-void dm_rma_settle_all(struct dm_win *win);
+void dm_rma_assist_flush(struct dm_win *win, int target);
+void dm_rma_assist_flush_all(struct dm_win *win);
 /* One run by RDMA, or else packets; there is its offset in the target's part. (put_get.c) */
-int dm_rma_move_far(const struct dm_rma_call *call, void *local, uint64_t offset, size_t len,
-                    bool is_put);
+int dm_rma_move_remote(const struct dm_rma_call *call, void *local, uint64_t offset, size_t len,
+                       bool is_put);
 /* An item of kind update by RDMA, or else packets. Waits. (fetch.c) */
-int dm_rma_update_far(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
-                      const char *data, char *result, size_t result_len);
+int dm_rma_update_remote(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
+                         const char *data, char *result, size_t result_len);
 /* Contiguous elements of a basic type as packets, data packed. (acc.c) */
 int dm_rma_send_plain(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
                       const char *data, size_t len);
 /*
  * A long put or get of registered memory that is private to a process on this host, half of it by
- * that process if it is looking (share.c). False: nothing was done.
+ * that process if it is looking (split_copy.c). False: nothing was done.
  */
-bool dm_rma_share_out(const struct dm_rma_call *call, void *local, uint64_t remote,
-                      const struct dm_rkey *rkey, size_t len, bool is_put, int *err_p);
+bool dm_rma_split_copy(const struct dm_rma_call *call, void *local, uint64_t remote,
+                       const struct dm_rkey *rkey, size_t len, bool is_put, int *err_p);
 /*
  * Update n elements of registered memory that is private to a process on this host, which does not
- * look, by reading, combining and writing them while all others are kept off (update.c); over when
+ * look, by reading, combining and writing them while all others are kept off (get_modify_put.c); over when
  * it returns. acc is as in a packet without records, data packed (NULL with MPI_NO_OP); old, unless
  * NULL, gets what was there, packed. False: nothing was done.
  */
-bool dm_rma_update(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc, size_t n,
-                   const char *data, char *old, int *err_p);
-void dm_rma_update_stop(void);
+bool dm_rma_get_modify_put(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
+                           size_t n, const char *data, char *old, int *err_p);
+void dm_rma_get_modify_put_stop(void);
 /*
  * One RDMA transfer to or from registered memory of the target. DM_EAGAIN: mine cannot be
  * registered, nothing was done. (put_get.c)
@@ -302,28 +302,29 @@ int dm_rma_packet(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *a
  * Is the target on another host, in a network where processors move the data? There a packet costs
  * no more than RDMA, and a target that waits answers sooner than its provider does.
  */
-static inline bool dm_rma_is_chatty(const struct dm_win *win, int target)
+static inline bool dm_rma_prefers_packets(const struct dm_win *win, int target)
 {
-    return win->peers[target].seat < 0 && dm_cfg()->rma == DM_RMA_AUTO &&
+    return win->peers[target].lrank < 0 && dm_cfg()->rma == DM_RMA_AUTO &&
            dm_chan_eager_good(dm_world.chan, dm_rma_proc(win, target)) > 0;
 }
 /*
  * Hold an update of at most DM_RMA_ACC_BYTES back, copied, until the next pass of progress: a flush
  * may follow, and then needs no packet of its own. DM_ENOMEM.
  */
-int dm_rma_hold(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc, const void *data);
+int dm_rma_defer(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
+                 const void *data);
 /* Send what is held back for rank, if anything is; wants_ack: to be acknowledged. */
-int dm_rma_let_go(struct dm_win *win, int rank, bool wants_ack);
+int dm_rma_send_deferred(struct dm_win *win, int rank, bool wants_ack);
 /*
- * Get bytes by a question to a target that looks, or else, soon, by RDMA (ask.c). False: not
+ * Get bytes by a question to a target that looks, or else, soon, by RDMA (am_get.c). False: not
  * now, nothing was done.
  */
-bool dm_rma_ask(const struct dm_rma_call *call, void *local, uint64_t remote, size_t len,
-                int *err_p);
+bool dm_rma_am_get(const struct dm_rma_call *call, void *local, uint64_t remote, size_t len,
+                   int *err_p);
 /* The question's reply is here, from the first byte on. False: it is not wanted any more. */
-bool dm_rma_ask_answered(struct dm_rma_xfer *x);
+bool dm_rma_am_get_replied(struct dm_rma_xfer *x);
 /* The target of a question was lost; true when the transfer waits for nothing else. */
-bool dm_rma_ask_lost(struct dm_rma_xfer *x);
+bool dm_rma_am_get_lost(struct dm_rma_xfer *x);
 void dm_rma_ask_start(void);
 /* A transfer record, counted until dm_rma_xfer_over; NULL when memory is out. */
 struct dm_rma_xfer *dm_rma_xfer_new(const struct dm_rma_call *call);
@@ -484,7 +485,7 @@ int dm_rma_wait(struct dm_win *win, int rank, const int *count);
  * Programs spin on a flush, or on lock and unlock, until somebody else's packet has changed their
  * memory; where nothing is to be waited for the packet must be let in now and then.
  */
-void dm_rma_let_in(struct dm_win *win);
+void dm_rma_poll_others(struct dm_win *win);
 /*
  * Make everything done so far to rank complete at the target; one acknowledgement if
  * packets were sent. Reports the first failed transfer.

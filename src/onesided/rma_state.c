@@ -11,7 +11,7 @@ int dm_onesided_stats(struct dm_adapt_stat *stats, int max)
         {"one-sided: loads and stores", "", dm_rma_state.counts.n_mapped},
         {"  RDMA", "", dm_rma_state.counts.n_rdma},
         {"  updates by RDMA", "", dm_rma_state.counts.n_updates},
-        {"  by waiting targets", "", dm_rma_state.counts.n_errands},
+        {"  by waiting targets", "", dm_rma_state.counts.n_assists},
         {"  halves by waiting targets", "", dm_rma_state.counts.n_shared},
         {"  packets", "", dm_rma_state.counts.n_packets},
         {"  locks by word", "", dm_rma_state.counts.n_locks_word},

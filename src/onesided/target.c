@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "onesided/ctl.h"
+#include "onesided/shared.h"
 #include "util/log.h"
 
 /* A lock request that had to wait. */
@@ -326,7 +326,7 @@ static void on_reply(void *arg, int proc, const struct dm_pkt *pkt, const void *
     struct dm_rma_xfer *x = (struct dm_rma_xfer *)(uintptr_t)reply->id;
 
     (void)arg, (void)proc;
-    if (!dm_rma_ask_answered(x)) {
+    if (!dm_rma_am_get_replied(x)) {
         if (avail != pkt->data_len)
             *sink = (struct dm_chan_sink){.write = discard_write, .done = discard_done};
         return;

@@ -10,7 +10,7 @@
 
 #include "mpi/coll/coll.h"
 #include "mpi/comm/comm.h"
-#include "onesided/ctl.h"
+#include "onesided/shared.h"
 #include "onesided/rma.h"
 #include "util/cfg.h"
 
@@ -23,7 +23,7 @@ static void release(struct dm_win *win)
         munmap(win->map, win->map_len);
     dm_rma_unmap_all(win);
     dm_rma_detach_all(win);
-    dm_rma_ctl_free(win);
+    dm_rma_shared_free(win);
     dm_rma_atomic_free(win);
     if (win->flavor == MPI_WIN_FLAVOR_ALLOCATE && win->base != NULL)
         dm_adapt_mem_free(adapt, win->base, win->mr);
@@ -76,7 +76,7 @@ static int win_new(struct dm_comm *comm, int disp_unit, int flavor, struct dm_in
         goto err_release;
     }
     for (int i = 0; i < comm->size; i++)
-        win->peers[i].seat = -1;
+        win->peers[i].lrank = -1;
     win->locked = -1;
     win->group = comm->group;
     dm_group_ref(win->group);
@@ -121,7 +121,7 @@ static int exchange_parts(struct dm_win *win, int made_err)
     int err;
 
     dm_rma_map_offer(win, &mine);
-    dm_rma_ctl_offer(win, &mine);
+    dm_rma_shared_offer(win, &mine);
     dm_rma_atomic_offer(win, &mine);
     if (mine.is_direct)
         dm_adapt_rkey(win->mr, &mine.rkey);
@@ -133,7 +133,7 @@ static int exchange_parts(struct dm_win *win, int made_err)
     if (err == DM_OK)
         dm_rma_atomic_start(win);
     if (err == DM_OK)
-        err = dm_rma_ctl_start(win);
+        err = dm_rma_shared_start(win);
     win->is_mapped = is_mapped;
     return err;
 }
@@ -272,6 +272,6 @@ void dm_onesided_stop(void)
     dm_pool_fini(&dm_rma_state.msgs);
     dm_pool_fini(&dm_rma_state.xfers);
     dm_pool_fini(&dm_rma_state.reqs);
-    dm_rma_update_stop();
+    dm_rma_get_modify_put_stop();
     dm_rma_mem_stop();
 }

@@ -8,7 +8,7 @@
  */
 #include <stdlib.h>
 
-#include "onesided/ctl.h"
+#include "onesided/shared.h"
 
 struct region {
     struct dm_list link;
@@ -84,9 +84,9 @@ bool dm_rma_region_key(const struct dm_win *win, int target, uint64_t addr, uint
 {
     const struct dm_rma_region *all;
 
-    if (!dm_rma_has_seat(win, target))
+    if (!dm_rma_is_local(win, target))
         return false;
-    all = &win->node->regions[(size_t)win->peers[target].seat * DM_RMA_REGIONS];
+    all = &win->node->regions[(size_t)win->peers[target].lrank * DM_RMA_REGIONS];
     for (int i = 0; i < DM_RMA_REGIONS; i++) {
         struct dm_rma_region r;
 

@@ -74,14 +74,14 @@ struct dm_rma_msg *dm_rma_msg_get(const struct dm_rma_call *call)
 
 /* ---- updates held back ---- */
 
-int dm_rma_hold(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc, const void *data)
+int dm_rma_defer(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc, const void *data)
 {
     struct dm_rma_msg *msg = dm_rma_msg_new(call);
     int err;
 
     if (msg == NULL)
         return DM_ENOMEM;
-    err = dm_rma_let_go(call->win, call->target, false);
+    err = dm_rma_send_deferred(call->win, call->target, false);
     if (err != DM_OK) {
         dm_pool_put(&dm_rma_state.msgs, msg);
         return err;
@@ -91,11 +91,11 @@ int dm_rma_hold(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc
     call->win->peers[call->target].held = msg;
     dm_list_add_tail(&dm_rma_state.held, &msg->link);
     dm_rma_unacked(call->win, call->target);
-    dm_chan_hook_add(dm_world.chan, &dm_rma_state.held_hook);
+    dm_chan_hook_add(dm_world.chan, &dm_rma_state.deferred_hook);
     return DM_OK;
 }
 
-int dm_rma_let_go(struct dm_win *win, int rank, bool wants_ack)
+int dm_rma_send_deferred(struct dm_win *win, int rank, bool wants_ack)
 {
     struct dm_rma_msg *msg = win->peers[rank].held;
     bool is_unacked = win->peers[rank].is_unacked;
@@ -129,7 +129,7 @@ static int let_all_go(struct dm_chan_hook *hook)
     while (!dm_list_is_empty(&dm_rma_state.held)) {
         struct dm_rma_msg *msg = dm_container_of(dm_rma_state.held.next, struct dm_rma_msg, link);
 
-        dm_rma_let_go(msg->call.win, msg->call.target, false);
+        dm_rma_send_deferred(msg->call.win, msg->call.target, false);
         n++;
     }
     dm_chan_hook_del(dm_world.chan, hook);
@@ -142,7 +142,7 @@ int dm_rma_msg_send(struct dm_rma_msg *msg, const struct dm_pkt *pkt, const void
 {
     struct dm_win *win = msg->call.win;
     int target = msg->call.target;
-    int err = dm_rma_let_go(win, target, false);
+    int err = dm_rma_send_deferred(win, target, false);
 
     if (err != DM_OK) {
         dm_pool_put(&dm_rma_state.msgs, msg);
@@ -162,7 +162,7 @@ int dm_rma_packet(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *a
                   const void *data)
 {
     struct dm_rma_msg *msg;
-    int err = dm_rma_let_go(call->win, call->target, false);
+    int err = dm_rma_send_deferred(call->win, call->target, false);
 
     if (err == DM_OK)
         err =
@@ -219,7 +219,7 @@ struct dm_rma_xfer *dm_rma_xfer_new(const struct dm_rma_call *call)
     x->rdma.done = xfer_done;
     x->call = *call;
     x->type = NULL;
-    x->ask = DM_ASK_NONE;
+    x->ask = DM_AM_NONE;
     count_in(call);
     return x;
 }
@@ -254,7 +254,7 @@ static void on_lost(void *arg, int proc, int err)
     dm_list_for_each_safe (it, tmp, &dm_rma_state.awaited) {
         struct dm_rma_xfer *x = dm_container_of(it, struct dm_rma_xfer, link);
 
-        if (dm_rma_proc(x->call.win, x->call.target) == proc && dm_rma_ask_lost(x))
+        if (dm_rma_proc(x->call.win, x->call.target) == proc && dm_rma_am_get_lost(x))
             dm_rma_xfer_over(x, DM_EPEER);
     }
 }
@@ -263,7 +263,7 @@ void dm_rma_xfer_start(void)
 {
     dm_list_init(&dm_rma_state.awaited);
     dm_list_init(&dm_rma_state.held);
-    dm_rma_state.held_hook.fn = let_all_go;
+    dm_rma_state.deferred_hook.fn = let_all_go;
     dm_rma_ask_start();
     dm_rma_state.n_lost = 0;
     dm_chan_on_lost(dm_world.chan, on_lost, NULL);

@@ -10,7 +10,7 @@
 #include "mpi/coll/coll_state.h"
 #include "mpi/coll/sched.h"
 #include "mpi/coll/select.h"
-#include "mpi/coll/shm/board.h"
+#include "mpi/coll/shm/coll_shm.h"
 #include "util/cfg.h"
 #include "util/log.h"
 
@@ -50,7 +50,7 @@ int dm_coll_start(void)
     dm_coll_state.byte = dm_type_get(MPI_BYTE);
     dm_coll_state.explains = dm_cfg()->explain && dm_world.rank == 0;
     dm_sched_start();
-    dm_board_start();
+    dm_coll_shm_start();
     return DM_OK;
 }
 

@@ -10,7 +10,7 @@
 #include "mpi/coll/choices.h"
 #include "mpi/coll/coll_state.h"
 #include "mpi/coll/sched.h"
-#include "mpi/coll/shm/board.h"
+#include "mpi/coll/shm/coll_shm.h"
 #include "util/cfg.h"
 #include "util/log.h"
 
@@ -129,7 +129,7 @@ int dm_coll_run(enum dm_coll_kind kind, size_t bytes, const struct dm_coll_args 
 
     if (dm_unlikely(comm->remote != NULL || (comm->size == 1 && alone[kind] != NULL)))
         return run_special(kind, args, comm, how);
-    row = choose(kind, bytes, args, comm, how.req_p == NULL ? dm_board_fits(comm) : 0);
+    row = choose(kind, bytes, args, comm, how.req_p == NULL ? dm_coll_shm_fits(comm) : 0);
     if (dm_unlikely(dm_coll_state.explains) && !row->is_told)
         tell(row, bytes, comm);
     DM_TRACE(COLL, "%s %s, comm %u seq %u, %zu bytes", dm_coll_kind_name(kind), row->algo->name,

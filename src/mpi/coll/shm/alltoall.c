@@ -4,87 +4,87 @@
  * is; so after its meeting all know alike what follows, and need not know each other's counts.
  */
 #include "mpi/coll/alg/alg.h"
-#include "mpi/coll/shm/board.h"
+#include "mpi/coll/shm/coll_shm.h"
 
 struct exchange {
     struct dm_run *run;
-    struct dm_board *b;
+    struct dm_coll_shm *b;
     const struct dm_coll_args *a;
-    struct dm_board_blocks out;
+    struct dm_coll_shm_blocks out;
     size_t n_put;    /* bytes that are out */
     bool is_shown;   /* mine are read where they are */
     uint64_t n_left; /* rounds that somebody needs after this one */
     bool must_meet;  /* somebody's are read where they are */
-    size_t *n_got;   /* bytes from each seat */
+    size_t *n_got;   /* bytes from each lrank */
 };
 
 /* My next part and the rounds that I need after it; 0 when all is out. */
 static uint64_t put(struct exchange *x, size_t *slot_p)
 {
-    struct dm_board *b = x->b;
-    size_t room = dm_board_blocks_room(b), left = x->out.total - x->n_put;
+    struct dm_coll_shm *b = x->b;
+    size_t room = dm_coll_shm_blocks_room(b), left = x->out.total - x->n_put;
     size_t n = left < room ? left : room;
 
     if (x->is_shown) {
-        *slot_p = dm_board_spans_len(b);
-        if (!dm_board_claim(x->run, b, *slot_p) || !dm_board_blocks_show(x->run, &x->out, b))
+        *slot_p = dm_coll_shm_spans_len(b);
+        if (!dm_coll_shm_claim(x->run, b, *slot_p) || !dm_coll_shm_blocks_show(x->run, &x->out, b))
             return 0;
-        return DM_BOARD_PULLED;
+        return DM_COLL_SHM_BY_CMA;
     }
-    *slot_p = dm_board_blocks_len(b, n);
-    if (!dm_board_claim(x->run, b, *slot_p))
+    *slot_p = dm_coll_shm_blocks_len(b, n);
+    if (!dm_coll_shm_claim(x->run, b, *slot_p))
         return 0;
-    dm_board_blocks_put(&x->out, b, n);
+    dm_coll_shm_blocks_put(&x->out, b, n);
     x->n_put += n;
     return (left - n + room - 1) / room;
 }
 
-/* What a seat has for me in this round. */
-static void get(struct exchange *x, int seat)
+/* What a lrank has for me in this round. */
+static void get(struct exchange *x, int lrank)
 {
-    const struct dm_board_head *head = dm_board_head(x->b, seat);
-    void *buf = dm_coll_rplace(x->a, seat);
-    size_t count = dm_coll_rcount(x->a, seat), len;
-    struct dm_type *type = dm_coll_rtype(x->a, seat);
+    const struct dm_coll_shm_head *head = dm_coll_shm_head(x->b, lrank);
+    void *buf = dm_coll_rplace(x->a, lrank);
+    size_t count = dm_coll_rcount(x->a, lrank), len;
+    struct dm_type *type = dm_coll_rtype(x->a, lrank);
     const char *src;
 
-    if (head->total == DM_BOARD_PULLED) {
+    if (head->total == DM_COLL_SHM_BY_CMA) {
         x->must_meet = true;
-        dm_board_pull(x->run, x->b, seat, dm_board_spans(x->b, seat) + x->b->me, buf, count, type,
-                      false);
+        dm_coll_shm_cma_read(x->run, x->b, lrank, dm_coll_shm_spans(x->b, lrank) + x->b->me, buf,
+                             count, type, false);
         return;
     }
     x->n_left = head->total > x->n_left ? head->total : x->n_left;
     if (head->len == 0)
         return;
-    src = dm_board_blocks_get(x->b, seat, head->len, &len);
+    src = dm_coll_shm_blocks_get(x->b, lrank, head->len, &len);
     if (len > 0)
-        dm_board_unpack(x->run, buf, count, type, x->n_got[seat], src, len);
-    x->n_got[seat] += len;
+        dm_coll_shm_unpack(x->run, buf, count, type, x->n_got[lrank], src, len);
+    x->n_got[lrank] += len;
 }
 
 /* One round; those whose data are out, or shown, post nothing. */
 static void exchange_round(struct exchange *x, bool is_first)
 {
-    struct dm_board *b = x->b;
+    struct dm_coll_shm *b = x->b;
     uint64_t left = 0;
     size_t slot = 0;
 
-    dm_board_next(b);
+    dm_coll_shm_next(b);
     if (is_first || (!x->is_shown && x->n_put < x->out.total))
         left = put(x, &slot);
-    else if (!dm_board_claim(x->run, b, 0))
+    else if (!dm_coll_shm_claim(x->run, b, 0))
         return;
-    x->n_left = left == DM_BOARD_PULLED ? 0 : left;
-    x->must_meet = x->must_meet || left == DM_BOARD_PULLED;
-    if (x->run->is_stopped || !dm_board_meet(x->run, b, slot, left))
+    x->n_left = left == DM_COLL_SHM_BY_CMA ? 0 : left;
+    x->must_meet = x->must_meet || left == DM_COLL_SHM_BY_CMA;
+    if (x->run->is_stopped || !dm_coll_shm_barrier(x->run, b, slot, left))
         return;
     for (int i = 1; i < b->n; i++)
         get(x, (b->me + i) % b->n);
-    dm_board_finish(x->run, b);
+    dm_coll_shm_finish(x->run, b);
 }
 
-static void exchange(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a)
+static void exchange(struct dm_run *run, struct dm_coll_shm *b, const struct dm_coll_args *a)
 {
     struct exchange x = {.run = run, .b = b, .a = a};
 
@@ -92,13 +92,13 @@ static void exchange(struct dm_run *run, struct dm_board *b, const struct dm_col
     if (x.n_got == NULL)
         return;
     memset(x.n_got, 0, (size_t)b->n * sizeof(*x.n_got));
-    dm_board_blocks_open(&x.out, b, a, a->is_in_place);
-    x.is_shown = dm_board_pulls(b, x.out.most);
+    dm_coll_shm_blocks_open(&x.out, b, a, a->is_in_place);
+    x.is_shown = dm_coll_shm_uses_cma(b, x.out.most);
     /* what comes in would overwrite what goes out */
-    if (a->is_in_place && (x.is_shown || x.out.total > dm_board_blocks_room(b)) &&
-        !dm_board_blocks_copy(run, &x.out, b))
+    if (a->is_in_place && (x.is_shown || x.out.total > dm_coll_shm_blocks_room(b)) &&
+        !dm_coll_shm_blocks_copy(run, &x.out, b))
         return;
-    dm_board_expect(b, 2 * x.out.total * (size_t)b->n);
+    dm_coll_shm_expect(b, 2 * x.out.total * (size_t)b->n);
     exchange_round(&x, true);
     while (x.n_left > 0 && !run->is_stopped)
         exchange_round(&x, false);
@@ -107,13 +107,13 @@ static void exchange(struct dm_run *run, struct dm_board *b, const struct dm_col
                      dm_coll_stype(a, b->me), dm_coll_rplace(a, b->me), dm_coll_rcount(a, b->me),
                      dm_coll_rtype(a, b->me));
     if (x.must_meet && !run->is_stopped)
-        dm_board_await_meeting(run, b);
+        dm_coll_shm_await_barrier(run, b);
 }
 
 void dm_coll_alltoall_shm(struct dm_run *run, const struct dm_coll_args *a)
 {
-    struct dm_board *b = dm_board_of(run);
+    struct dm_coll_shm *b = dm_coll_shm_of(run);
 
     exchange(run, b, a);
-    dm_board_close(run, b);
+    dm_coll_shm_close(run, b);
 }

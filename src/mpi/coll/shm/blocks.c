@@ -1,38 +1,38 @@
 /*
  * What a rank has for each of the others: packed into slots, or shown where it is.
  */
-#include "mpi/coll/shm/board.h"
+#include "mpi/coll/shm/coll_shm.h"
 
 #define ALIGN ((size_t)8)
 
-/* The block for a seat. */
-static struct dm_board_buf block(const struct dm_board_blocks *x, int seat)
+/* The block for a lrank. */
+static struct dm_coll_shm_buf block(const struct dm_coll_shm_blocks *x, int lrank)
 {
     const struct dm_coll_args *a = x->a;
 
     if (x->copies != NULL)
-        return (struct dm_board_buf){(void *)(uintptr_t)x->copies[seat].addr,
-                                     (size_t)x->copies[seat].len, dm_coll_byte()};
+        return (struct dm_coll_shm_buf){(void *)(uintptr_t)x->copies[lrank].addr,
+                                        (size_t)x->copies[lrank].len, dm_coll_byte()};
     if (x->is_in_place)
-        return (struct dm_board_buf){dm_coll_rplace(a, seat), dm_coll_rcount(a, seat),
-                                     dm_coll_rtype(a, seat)};
-    return (struct dm_board_buf){(void *)(uintptr_t)dm_coll_splace(a, seat),
-                                 dm_coll_scount(a, seat), dm_coll_stype(a, seat)};
+        return (struct dm_coll_shm_buf){dm_coll_rplace(a, lrank), dm_coll_rcount(a, lrank),
+                                        dm_coll_rtype(a, lrank)};
+    return (struct dm_coll_shm_buf){(void *)(uintptr_t)dm_coll_splace(a, lrank),
+                                    dm_coll_scount(a, lrank), dm_coll_stype(a, lrank)};
 }
 
-static inline int seat_above(const struct dm_board *b, int steps)
+static inline int lrank_above(const struct dm_coll_shm *b, int steps)
 {
-    int seat = b->me + steps;
+    int lrank = b->me + steps;
 
-    return seat < b->n ? seat : seat - b->n;
+    return lrank < b->n ? lrank : lrank - b->n;
 }
 
-void dm_board_blocks_open(struct dm_board_blocks *x, const struct dm_board *b,
-                          const struct dm_coll_args *a, bool is_in_place)
+void dm_coll_shm_blocks_open(struct dm_coll_shm_blocks *x, const struct dm_coll_shm *b,
+                             const struct dm_coll_args *a, bool is_in_place)
 {
-    *x = (struct dm_board_blocks){.a = a, .is_in_place = is_in_place, .next = 1};
+    *x = (struct dm_coll_shm_blocks){.a = a, .is_in_place = is_in_place, .next = 1};
     for (int i = 1; i < b->n; i++) {
-        struct dm_board_buf one = block(x, seat_above(b, i));
+        struct dm_coll_shm_buf one = block(x, lrank_above(b, i));
         size_t len = dm_coll_bytes(one.count, one.type);
 
         x->total += len;
@@ -45,12 +45,12 @@ void dm_board_blocks_open(struct dm_board_blocks *x, const struct dm_board *b,
  * each has one block for the other, and the data are all there is ----
  */
 
-static inline bool has_table(const struct dm_board *b)
+static inline bool has_table(const struct dm_coll_shm *b)
 {
     return b->n > 2;
 }
 
-static inline size_t table_len(const struct dm_board *b)
+static inline size_t table_len(const struct dm_coll_shm *b)
 {
     return !has_table(b) ? 0 : ((size_t)b->n * sizeof(uint32_t) + ALIGN - 1) & ~(ALIGN - 1);
 }
@@ -60,19 +60,19 @@ static inline size_t padded(size_t len)
     return (len + ALIGN - 1) & ~(ALIGN - 1);
 }
 
-size_t dm_board_blocks_room(const struct dm_board *b)
+size_t dm_coll_shm_blocks_room(const struct dm_coll_shm *b)
 {
     return (b->room - table_len(b)) & ~(ALIGN - 1);
 }
 
-size_t dm_board_blocks_len(const struct dm_board *b, size_t len)
+size_t dm_coll_shm_blocks_len(const struct dm_coll_shm *b, size_t len)
 {
     return !has_table(b) ? len : padded(len) + table_len(b);
 }
 
-void dm_board_blocks_put(struct dm_board_blocks *x, const struct dm_board *b, size_t len)
+void dm_coll_shm_blocks_put(struct dm_coll_shm_blocks *x, const struct dm_coll_shm *b, size_t len)
 {
-    char *place = dm_board_place(b, b->me, dm_board_blocks_len(b, len));
+    char *place = dm_coll_shm_slot_data(b, b->me, dm_coll_shm_blocks_len(b, len));
     uint32_t *table = (uint32_t *)(void *)(place + padded(len));
     size_t done = 0;
 
@@ -80,12 +80,12 @@ void dm_board_blocks_put(struct dm_board_blocks *x, const struct dm_board *b, si
         if (has_table(b))
             table[i - 1] = (uint32_t)done;
         if (i == x->next) {
-            struct dm_board_buf one = block(x, seat_above(b, i));
+            struct dm_coll_shm_buf one = block(x, lrank_above(b, i));
             size_t left = dm_coll_bytes(one.count, one.type) - x->at;
             size_t n = left < len - done ? left : len - done;
 
             if (n > 0)
-                dm_board_pack(one.buf, one.count, one.type, x->at, place + done, n);
+                dm_coll_shm_pack(one.buf, one.count, one.type, x->at, place + done, n);
             done += n;
             x->at += n;
             if (n == left) {
@@ -98,11 +98,12 @@ void dm_board_blocks_put(struct dm_board_blocks *x, const struct dm_board *b, si
         table[b->n - 1] = (uint32_t)done;
 }
 
-const char *dm_board_blocks_get(const struct dm_board *b, int seat, size_t slot_len, size_t *len_p)
+const char *dm_coll_shm_blocks_get(const struct dm_coll_shm *b, int lrank, size_t slot_len,
+                                   size_t *len_p)
 {
-    const char *place = dm_board_place(b, seat, slot_len);
+    const char *place = dm_coll_shm_slot_data(b, lrank, slot_len);
     const uint32_t *table = (const uint32_t *)(const void *)(place + slot_len - table_len(b));
-    int i = b->me - seat - 1;
+    int i = b->me - lrank - 1;
 
     if (!has_table(b)) {
         *len_p = slot_len;
@@ -115,7 +116,8 @@ const char *dm_board_blocks_get(const struct dm_board *b, int seat, size_t slot_
 
 /* ---- elsewhere ---- */
 
-bool dm_board_show(struct dm_run *run, struct dm_board_buf from, struct dm_board_span *span)
+bool dm_coll_shm_show(struct dm_run *run, struct dm_coll_shm_buf from,
+                      struct dm_coll_shm_span *span)
 {
     size_t len = dm_coll_bytes(from.count, from.type);
     char *at = (char *)from.buf + from.type->true_lb;
@@ -124,41 +126,42 @@ bool dm_board_show(struct dm_run *run, struct dm_board_buf from, struct dm_board
         at = dm_coll_alloc(run, len);
         if (at == NULL)
             return false;
-        dm_board_pack(from.buf, from.count, from.type, 0, at, len);
+        dm_coll_shm_pack(from.buf, from.count, from.type, 0, at, len);
     }
-    *span = (struct dm_board_span){.addr = (uint64_t)(uintptr_t)at, .len = len};
+    *span = (struct dm_coll_shm_span){.addr = (uint64_t)(uintptr_t)at, .len = len};
     return true;
 }
 
-bool dm_board_blocks_show(struct dm_run *run, const struct dm_board_blocks *x,
-                          const struct dm_board *b)
+bool dm_coll_shm_blocks_show(struct dm_run *run, const struct dm_coll_shm_blocks *x,
+                             const struct dm_coll_shm *b)
 {
-    struct dm_board_span *spans = dm_board_spans(b, b->me);
+    struct dm_coll_shm_span *spans = dm_coll_shm_spans(b, b->me);
 
     for (int i = 1; i < b->n; i++) {
-        int seat = seat_above(b, i);
+        int lrank = lrank_above(b, i);
 
-        if (!dm_board_show(run, block(x, seat), &spans[seat]))
+        if (!dm_coll_shm_show(run, block(x, lrank), &spans[lrank]))
             return false;
     }
     return true;
 }
 
-bool dm_board_blocks_copy(struct dm_run *run, struct dm_board_blocks *x, const struct dm_board *b)
+bool dm_coll_shm_blocks_copy(struct dm_run *run, struct dm_coll_shm_blocks *x,
+                             const struct dm_coll_shm *b)
 {
-    struct dm_board_span *copies = dm_coll_alloc_n(run, (size_t)b->n, sizeof(*copies));
+    struct dm_coll_shm_span *copies = dm_coll_alloc_n(run, (size_t)b->n, sizeof(*copies));
     char *to = dm_coll_alloc(run, x->total);
 
     if (copies == NULL || to == NULL)
         return false;
     for (int i = 1; i < b->n; i++) {
-        int seat = seat_above(b, i);
-        struct dm_board_buf one = block(x, seat);
+        int lrank = lrank_above(b, i);
+        struct dm_coll_shm_buf one = block(x, lrank);
         size_t len = dm_coll_bytes(one.count, one.type);
 
         if (len > 0)
-            dm_board_pack(one.buf, one.count, one.type, 0, to, len);
-        copies[seat] = (struct dm_board_span){.addr = (uint64_t)(uintptr_t)to, .len = len};
+            dm_coll_shm_pack(one.buf, one.count, one.type, 0, to, len);
+        copies[lrank] = (struct dm_coll_shm_span){.addr = (uint64_t)(uintptr_t)to, .len = len};
         to += len;
     }
     x->copies = copies;

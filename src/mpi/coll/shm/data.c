@@ -1,12 +1,12 @@
 /*
  * Data into and out of slots.
  */
-#include "mpi/coll/shm/board.h"
+#include "mpi/coll/shm/coll_shm.h"
 #include "util/port.h"
 #include "util/copy.h"
 
-void dm_board_pack(const void *buf, size_t count, const struct dm_type *type, size_t offset,
-                   void *dst, size_t len)
+void dm_coll_shm_pack(const void *buf, size_t count, const struct dm_type *type, size_t offset,
+                      void *dst, size_t len)
 {
     if (dm_likely(type->is_contig))
         dm_copy(dst, (const char *)buf + type->true_lb + offset, len);
@@ -14,8 +14,8 @@ void dm_board_pack(const void *buf, size_t count, const struct dm_type *type, si
         dm_type_pack(buf, count, type, offset, dst, len);
 }
 
-void dm_board_unpack(struct dm_run *run, void *buf, size_t count, const struct dm_type *type,
-                     size_t offset, const void *src, size_t len)
+void dm_coll_shm_unpack(struct dm_run *run, void *buf, size_t count, const struct dm_type *type,
+                        size_t offset, const void *src, size_t len)
 {
     size_t has = dm_coll_bytes(count, type);
 

@@ -2,85 +2,87 @@
  * Moving the same data to all over a board: barrier, bcast, allgather.
  */
 #include "mpi/coll/alg/alg.h"
-#include "mpi/coll/shm/board.h"
+#include "mpi/coll/shm/coll_shm.h"
 
 void dm_coll_barrier_shm(struct dm_run *run, const struct dm_coll_args *a)
 {
-    struct dm_board *b = dm_board_of(run);
+    struct dm_coll_shm *b = dm_coll_shm_of(run);
 
     (void)a;
-    dm_board_next(b);
-    if (dm_board_claim(run, b, 0) && dm_board_meet(run, b, 0, 0))
-        dm_board_finish(run, b);
-    dm_board_close(run, b);
+    dm_coll_shm_next(b);
+    if (dm_coll_shm_claim(run, b, 0) && dm_coll_shm_barrier(run, b, 0, 0))
+        dm_coll_shm_finish(run, b);
+    dm_coll_shm_close(run, b);
 }
 
 /* ---- one to all ---- */
 
 #define BCAST_LONG ((size_t)256 << 10) /* bytes */
 
-static void bcast_out(struct dm_run *run, struct dm_board *b, const void *buf, size_t count,
+static void bcast_out(struct dm_run *run, struct dm_coll_shm *b, const void *buf, size_t count,
                       const struct dm_type *type)
 {
-    size_t total = dm_coll_bytes(count, type), piece = dm_board_piece(b, total);
+    size_t total = dm_coll_bytes(count, type), piece = dm_coll_shm_piece(b, total);
 
     for (size_t at = 0; at < total; at += piece) {
         size_t len = total - at < piece ? total - at : piece;
 
-        dm_board_next(b);
-        if (!dm_board_claim(run, b, len))
+        dm_coll_shm_next(b);
+        if (!dm_coll_shm_claim(run, b, len))
             return;
-        dm_board_pack(buf, count, type, at, dm_board_place(b, b->me, len), len);
-        dm_board_post(run, b, len, total, true);
-        dm_board_finish(run, b);
+        dm_coll_shm_pack(buf, count, type, at, dm_coll_shm_slot_data(b, b->me, len), len);
+        dm_coll_shm_post(run, b, len, total, true);
+        dm_coll_shm_finish(run, b);
     }
 }
 
 /* As many rounds as the root has, whatever is expected here. */
-static void bcast_in(struct dm_run *run, struct dm_board *b, void *buf, size_t count,
+static void bcast_in(struct dm_run *run, struct dm_coll_shm *b, void *buf, size_t count,
                      struct dm_type *type, int root)
 {
     size_t at = 0, total;
 
     do {
-        const struct dm_board_head *head;
+        const struct dm_coll_shm_head *head;
 
-        dm_board_next(b);
-        head = dm_board_await(run, b, root, true);
+        dm_coll_shm_next(b);
+        head = dm_coll_shm_await(run, b, root, true);
         if (head == NULL)
             return;
-        if (head->total == DM_BOARD_PULLED) {
-            dm_board_pull_bcast(run, b, buf, count, type, root);
+        if (head->total == DM_COLL_SHM_BY_CMA) {
+            dm_coll_shm_cma_bcast(run, b, buf, count, type, root);
             return;
         }
-        dm_board_unpack(run, buf, count, type, at, dm_board_place(b, root, head->len), head->len);
+        dm_coll_shm_unpack(run, buf, count, type, at, dm_coll_shm_slot_data(b, root, head->len),
+                           head->len);
         at += head->len;
         total = head->total; /* the head is the root's again when the round is finished */
-        dm_board_finish(run, b);
+        dm_coll_shm_finish(run, b);
     } while (at < total);
 }
 
 /* Very long data are written and read at the same time, which is faster than one copy by one rank. */
-void dm_board_bcast(struct dm_run *run, struct dm_board *b, void *buf, size_t count,
-                    struct dm_type *type, int root)
+void dm_coll_shm_bcast(struct dm_run *run, struct dm_coll_shm *b, void *buf, size_t count,
+                       struct dm_type *type, int root)
 {
     size_t bytes = dm_coll_bytes(count, type);
 
-    dm_board_expect(b, bytes * (size_t)(b->n + 1));
+    dm_coll_shm_expect(b, bytes * (size_t)(b->n + 1));
     if (b->me != root)
         bcast_in(run, b, buf, count, type, root);
-    else if (b->is_flat && (bytes < BCAST_LONG || dm_board_shares(b)) && dm_board_pulls(b, bytes))
-        dm_board_pull_bcast(run, b, buf, count, type, root);
+    else if (b->is_flat && (bytes < BCAST_LONG || dm_coll_shm_can_split(b)) &&
+             dm_coll_shm_uses_cma(b, bytes))
+        dm_coll_shm_cma_bcast(run, b, buf, count, type, root);
     else
         bcast_out(run, b, buf, count, type);
 }
 
 void dm_coll_bcast_shm(struct dm_run *run, const struct dm_coll_args *a)
 {
-    struct dm_board *b = dm_board_of(run);
+    struct dm_coll_shm *b = dm_coll_shm_of(run);
 
-    dm_board_bcast(run, b, a->rbuf, a->rcount, a->rtype, a->root);
-    dm_board_close(run, b);
+    dm_coll_shm_bcast(run, b, a->rbuf, a->rcount, a->rtype, a->root);
+    dm_coll_shm_close(run, b);
 }
 
 /* ---- all to all ---- */
@@ -95,73 +97,76 @@ struct allgather {
 };
 
 /* My part of a round: what it is posted with. */
-static bool allgather_put(struct dm_run *run, struct dm_board *b, const struct allgather *x,
+static bool allgather_put(struct dm_run *run, struct dm_coll_shm *b, const struct allgather *x,
                           size_t at, size_t *len_p, uint64_t *total_p)
 {
     const struct dm_coll_args *a = x->a;
-    struct dm_board_buf mine = {(void *)(uintptr_t)a->sbuf, a->scount, a->stype};
+    struct dm_coll_shm_buf mine = {(void *)(uintptr_t)a->sbuf, a->scount, a->stype};
     size_t left = at < x->total ? x->total - at : 0;
 
     *total_p = x->total;
     if (x->is_shown) {
-        *total_p = DM_BOARD_PULLED;
-        *len_p = at == 0 ? sizeof(struct dm_board_span) : 0;
-        return dm_board_claim(run, b, *len_p) &&
-               (at > 0 || dm_board_show(run, mine, dm_board_span(b, b->me)));
+        *total_p = DM_COLL_SHM_BY_CMA;
+        *len_p = at == 0 ? sizeof(struct dm_coll_shm_span) : 0;
+        return dm_coll_shm_claim(run, b, *len_p) &&
+               (at > 0 || dm_coll_shm_show(run, mine, dm_coll_shm_span(b, b->me)));
     }
     *len_p = left < b->room ? left : b->room;
-    if (!dm_board_claim(run, b, *len_p))
+    if (!dm_coll_shm_claim(run, b, *len_p))
         return false;
     if (*len_p > 0)
-        dm_board_pack(mine.buf, mine.count, mine.type, at, dm_board_place(b, b->me, *len_p),
-                      *len_p);
+        dm_coll_shm_pack(mine.buf, mine.count, mine.type, at,
+                         dm_coll_shm_slot_data(b, b->me, *len_p), *len_p);
     return true;
 }
 
-static void allgather_get(struct dm_run *run, struct dm_board *b, struct allgather *x, size_t at,
-                          int seat)
+static void allgather_get(struct dm_run *run, struct dm_coll_shm *b, struct allgather *x, size_t at,
+                          int lrank)
 {
-    const struct dm_board_head *head = dm_board_head(b, seat);
-    void *buf = dm_coll_rplace(x->a, seat);
-    size_t count = dm_coll_rcount(x->a, seat), has = head->len;
+    const struct dm_coll_shm_head *head = dm_coll_shm_head(b, lrank);
+    void *buf = dm_coll_rplace(x->a, lrank);
+    size_t count = dm_coll_rcount(x->a, lrank), has = head->len;
 
-    if (head->total == DM_BOARD_PULLED) {
+    if (head->total == DM_COLL_SHM_BY_CMA) {
         x->must_meet = true;
-        if (has > 0 && seat != b->me)
-            dm_board_pull(run, b, seat, dm_board_span(b, seat), buf, count, x->a->rtype, false);
+        if (has > 0 && lrank != b->me)
+            dm_coll_shm_cma_read(run, b, lrank, dm_coll_shm_span(b, lrank), buf, count, x->a->rtype,
+                                 false);
         return;
     }
     x->most = head->total > x->most ? head->total : x->most;
-    if (has > 0 && seat != b->me)
-        dm_board_unpack(run, buf, count, x->a->rtype, at, dm_board_place(b, seat, has), has);
+    if (has > 0 && lrank != b->me)
+        dm_coll_shm_unpack(run, buf, count, x->a->rtype, at, dm_coll_shm_slot_data(b, lrank, has),
+                           has);
 }
 
-static void allgather_round(struct dm_run *run, struct dm_board *b, struct allgather *x, size_t at)
+static void allgather_round(struct dm_run *run, struct dm_coll_shm *b, struct allgather *x,
+                            size_t at)
 {
     uint64_t total;
     size_t len;
 
-    dm_board_next(b);
-    if (!allgather_put(run, b, x, at, &len, &total) || !dm_board_meet(run, b, len, total))
+    dm_coll_shm_next(b);
+    if (!allgather_put(run, b, x, at, &len, &total) || !dm_coll_shm_barrier(run, b, len, total))
         return;
     for (int i = 0; i < b->n; i++)
         allgather_get(run, b, x, at, (b->me + i) % b->n);
-    dm_board_finish(run, b);
+    dm_coll_shm_finish(run, b);
 }
 
 void dm_coll_allgather_shm(struct dm_run *run, const struct dm_coll_args *a)
 {
-    struct dm_board *b = dm_board_of(run);
+    struct dm_coll_shm *b = dm_coll_shm_of(run);
     struct allgather x = {.a = a, .total = dm_coll_bytes(a->scount, a->stype)};
 
-    x.is_shown = dm_board_pulls(b, x.total) && !(b->is_oversubscribed && x.total <= b->room);
-    dm_board_expect(b, x.total * (size_t)b->n * (size_t)(b->n + 1));
+    x.is_shown = dm_coll_shm_uses_cma(b, x.total) && !(b->is_oversubscribed && x.total <= b->room);
+    dm_coll_shm_expect(b, x.total * (size_t)b->n * (size_t)(b->n + 1));
     for (size_t at = 0; (at == 0 || at < x.most) && !run->is_stopped; at += b->room)
         allgather_round(run, b, &x, at);
     if (!a->is_in_place)
         dm_coll_copy(run, a->sbuf, a->scount, a->stype, dm_coll_rplace(a, b->me),
                      dm_coll_rcount(a, b->me), a->rtype);
     if (x.must_meet && !run->is_stopped)
-        dm_board_await_meeting(run, b);
-    dm_board_close(run, b);
+        dm_coll_shm_await_barrier(run, b);
+    dm_coll_shm_close(run, b);
 }

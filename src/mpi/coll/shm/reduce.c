@@ -9,7 +9,7 @@
  * depend on the number of ranks and the length alone, never on who comes when.
  */
 #include "mpi/coll/alg/alg.h"
-#include "mpi/coll/shm/board.h"
+#include "mpi/coll/shm/coll_shm.h"
 #include "util/port.h"
 #include "util/copy.h"
 
@@ -21,14 +21,14 @@
 
 struct fold {
     struct dm_run *run;
-    struct dm_board *b;
+    struct dm_coll_shm *b;
     const struct dm_coll_args *a;
     size_t size;   /* of an element */
     size_t n;      /* elements in a round, of which there are */
     size_t n_now;  /* this many in the present one */
     size_t total;  /* bytes of the vector */
-    int last;      /* the highest seat that is folded */
-    int base;      /* the seat whose vector is folded into */
+    int last;      /* the highest lrank that is folded */
+    int base;      /* the lrank whose vector is folded into */
     char *spare;   /* room for a round of packed elements, for those who open it */
     void *in, *io; /* room for n elements as they are in memory, when that is not packed */
 };
@@ -43,11 +43,11 @@ static void fold_to(struct fold *f, int last)
 static bool fold_open(struct fold *f, struct dm_run *run, const struct dm_coll_args *a,
                       size_t n_parts, size_t total)
 {
-    struct dm_board *b = dm_board_of(run);
+    struct dm_coll_shm *b = dm_coll_shm_of(run);
 
     *f = (struct fold){.run = run, .b = b, .a = a, .size = (size_t)a->rtype->size, .total = total};
     fold_to(f, b->n - 1);
-    f->n = dm_board_part(b, (int)n_parts) / f->size;
+    f->n = dm_coll_shm_part(b, (int)n_parts) / f->size;
     if (a->rtype->is_contig)
         return true;
     f->in = dm_coll_alloc_typed(run, f->n, a->rtype);
@@ -58,7 +58,7 @@ static bool fold_open(struct fold *f, struct dm_run *run, const struct dm_coll_a
 /* Rounds in which pieces of a vector of so many bytes are written and read at the same time. */
 static void fold_pieces(struct fold *f, size_t bytes)
 {
-    size_t piece = dm_board_piece(f->b, bytes), n;
+    size_t piece = dm_coll_shm_piece(f->b, bytes), n;
 
     n = (piece > PIECE ? piece : PIECE) / f->size;
     if (n > 0 && n < f->n)
@@ -104,46 +104,46 @@ static char *direct(const struct fold *f, const void *buf, size_t at)
 }
 
 /*
- * Is a seat's vector as long as mine? Ranks that go through different numbers of rounds would take each other's
+ * Is a lrank's vector as long as mine? Ranks that go through different numbers of rounds would take each other's
  * next collectives for this one.
  */
-static bool agrees(struct fold *f, int seat, size_t len)
+static bool agrees(struct fold *f, int lrank, size_t len)
 {
-    const struct dm_board_head *head = dm_board_head(f->b, seat);
+    const struct dm_coll_shm_head *head = dm_coll_shm_head(f->b, lrank);
 
     if (dm_likely(head->len == len && head->total == f->total))
         return true;
     dm_coll_fail(f->run, DM_FAIL(DM_ERR_TRUNCATE,
                                  "rank %d reduces a vector of another length than this one's "
                                  "%zu bytes",
-                                 f->b->ranks[seat], f->total));
+                                 f->b->ranks[lrank], f->total));
     if (head->n_rounds != f->b->n_rounds)
         f->run->is_stopped = true;
     return false;
 }
 
 /*
- * io = x(seat) op io: n elements that begin `skip` bytes into a place of len bytes. own: where mine are;
+ * io = x(lrank) op io: n elements that begin `skip` bytes into a place of len bytes. own: where mine are;
  * NULL: in my slot.
  */
-static void fold_seat(struct fold *f, int seat, size_t len, size_t skip, const char *own, char *io,
-                      size_t n)
+static void reduce_lrank(struct fold *f, int lrank, size_t len, size_t skip, const char *own,
+                         char *io, size_t n)
 {
-    if (own != NULL && seat == f->b->me)
+    if (own != NULL && lrank == f->b->me)
         combine(f, own, io, n);
-    else if (agrees(f, seat, len))
-        combine(f, dm_board_place(f->b, seat, len) + skip, io, n);
+    else if (agrees(f, lrank, len))
+        combine(f, dm_coll_shm_slot_data(f->b, lrank, len) + skip, io, n);
 }
 
-/* All seats but the base. */
+/* All lranks but the base. */
 static void fold_rest(struct fold *f, size_t len, size_t skip, const char *own, char *io, size_t n)
 {
     if (f->base == 0)
         for (int i = 1; i <= f->last; i++)
-            fold_seat(f, i, len, skip, own, io, n);
+            reduce_lrank(f, i, len, skip, own, io, n);
     else
         for (int i = f->last - 1; i >= 0; i--)
-            fold_seat(f, i, len, skip, own, io, n);
+            reduce_lrank(f, i, len, skip, own, io, n);
 }
 
 /* Elements in the round that begins with number `at`. */
@@ -151,34 +151,35 @@ static size_t begin(struct fold *f, size_t at)
 {
     size_t left = f->a->rcount - at;
 
-    dm_board_next(f->b);
+    dm_coll_shm_next(f->b);
     f->n_now = left < f->n ? left : f->n;
     return f->n_now * f->size;
 }
 
 static void put(const struct fold *f, size_t at, size_t from, size_t n)
 {
-    dm_board_pack(f->a->sbuf, f->a->rcount, f->a->rtype, (at + from) * f->size,
-                  dm_board_place(f->b, f->b->me, f->n_now * f->size) + from * f->size, n * f->size);
+    dm_coll_shm_pack(f->a->sbuf, f->a->rcount, f->a->rtype, (at + from) * f->size,
+                     dm_coll_shm_slot_data(f->b, f->b->me, f->n_now * f->size) + from * f->size,
+                     n * f->size);
 }
 
 static void take(const struct fold *f, size_t at, const char *src, size_t len)
 {
-    dm_board_unpack(f->run, f->a->rbuf, f->a->rcount, f->a->rtype, at * f->size, src, len);
+    dm_coll_shm_unpack(f->run, f->a->rbuf, f->a->rcount, f->a->rtype, at * f->size, src, len);
 }
 
 /* ---- a short vector to all ---- */
 
 static void fold_own(struct fold *f, size_t len)
 {
-    struct dm_board *b = f->b;
+    struct dm_coll_shm *b = f->b;
     char *to = direct(f, f->a->rbuf, 0);
     char *io = to != NULL ? to : dm_coll_alloc(f->run, len);
 
     if (io == NULL || !agrees(f, f->base, len))
         return;
     if (b->me != f->base || !f->a->is_in_place || to == NULL)
-        dm_copy(io, dm_board_place(b, f->base, len), len);
+        dm_copy(io, dm_coll_shm_slot_data(b, f->base, len), len);
     fold_rest(f, len, 0, NULL, io, f->n_now);
     if (to == NULL)
         take(f, 0, io, len);
@@ -190,34 +191,34 @@ static void fold_for_all(void *arg)
     size_t len = f->n_now * f->size;
 
     if (agrees(f, f->base, len))
-        fold_rest(f, len, 0, NULL, dm_board_place(f->b, f->base, len), f->n_now);
+        fold_rest(f, len, 0, NULL, dm_coll_shm_slot_data(f->b, f->base, len), f->n_now);
 }
 
 static void allreduce_small(struct fold *f)
 {
-    struct dm_board *b = f->b;
+    struct dm_coll_shm *b = f->b;
     size_t len = begin(f, 0);
 
     expect_rounds(f, f->a->rcount);
-    if (!dm_board_claim(f->run, b, len))
+    if (!dm_coll_shm_claim(f->run, b, len))
         return;
     put(f, 0, 0, f->n_now);
     if (b->is_flat) {
-        if (dm_board_meet(f->run, b, len, len))
+        if (dm_coll_shm_barrier(f->run, b, len, len))
             fold_own(f, len);
-    } else if (dm_board_meet_work(f->run, b, len, len, fold_for_all, f)) {
+    } else if (dm_coll_shm_barrier_work(f->run, b, len, len, fold_for_all, f)) {
         if (agrees(f, f->base, len))
-            take(f, 0, dm_board_place(b, f->base, len), len);
+            take(f, 0, dm_coll_shm_slot_data(b, f->base, len), len);
     }
-    dm_board_finish(f->run, b);
+    dm_coll_shm_finish(f->run, b);
 }
 
 /* ---- a long vector: each rank folds a part ---- */
 
-/* First element of a seat's part of n. */
-static inline size_t part_of(const struct fold *f, size_t n, int seat)
+/* First element of a lrank's part of n. */
+static inline size_t part_of(const struct fold *f, size_t n, int lrank)
 {
-    return n * (size_t)seat / (size_t)f->b->n;
+    return n * (size_t)lrank / (size_t)f->b->n;
 }
 
 /* My vector but for the part that I fold: that is read where it is, unless it is the base's. */
@@ -235,10 +236,10 @@ static void put_parts(const struct fold *f, size_t at)
 
 static void fold_part(struct fold *f, size_t at, bool is_wanted)
 {
-    struct dm_board *b = f->b;
+    struct dm_coll_shm *b = f->b;
     size_t len = f->n_now * f->size, lo = part_of(f, f->n_now, b->me);
     size_t n = part_of(f, f->n_now, b->me + 1) - lo;
-    char *io = dm_board_place(b, f->base, len) + lo * f->size;
+    char *io = dm_coll_shm_slot_data(b, f->base, len) + lo * f->size;
 
     if (n == 0 || !agrees(f, f->base, len))
         return;
@@ -250,7 +251,7 @@ static void fold_part(struct fold *f, size_t at, bool is_wanted)
 /* The parts of a round before that others have folded. */
 static void take_parts(const struct fold *f, uint64_t round, size_t at, size_t n)
 {
-    const char *src = dm_board_place_at(f->b, f->base, round, n * f->size);
+    const char *src = dm_coll_shm_slot_data_at(f->b, f->base, round, n * f->size);
     size_t lo = part_of(f, n, f->b->me), hi = part_of(f, n, f->b->me + 1);
 
     take(f, at, src, lo * f->size);
@@ -263,7 +264,7 @@ static void take_parts(const struct fold *f, uint64_t round, size_t at, size_t n
  */
 static void reduce_parts(struct fold *f, bool is_wanted)
 {
-    struct dm_board *b = f->b;
+    struct dm_coll_shm *b = f->b;
     size_t n_before = 0;
 
     expect_rounds(f, f->a->rcount + f->n);
@@ -273,12 +274,12 @@ static void reduce_parts(struct fold *f, bool is_wanted)
         if (at < f->a->rcount)
             len = begin(f, at);
         else
-            dm_board_next(b);
-        if (!dm_board_claim(f->run, b, len))
+            dm_coll_shm_next(b);
+        if (!dm_coll_shm_claim(f->run, b, len))
             return;
         if (len > 0)
             put_parts(f, at);
-        if (!dm_board_meet(f->run, b, len, f->total))
+        if (!dm_coll_shm_barrier(f->run, b, len, f->total))
             return;
         if (is_wanted && n_before > 0)
             take_parts(f, b->round - 1, at - f->n, n_before);
@@ -287,12 +288,12 @@ static void reduce_parts(struct fold *f, bool is_wanted)
         n_before = f->n_now;
     }
     b->n_finished--;
-    dm_board_finish(f->run, b);
+    dm_coll_shm_finish(f->run, b);
 }
 
 void dm_coll_allreduce_shm(struct dm_run *run, const struct dm_coll_args *a)
 {
-    struct dm_board *b = dm_board_of(run);
+    struct dm_coll_shm *b = dm_coll_shm_of(run);
     size_t bytes = dm_coll_bytes(a->rcount, a->rtype);
     struct fold f;
 
@@ -300,14 +301,14 @@ void dm_coll_allreduce_shm(struct dm_run *run, const struct dm_coll_args *a)
         dm_coll_allreduce_tree(run, a);
         return;
     }
-    dm_board_expect(b, 2 * bytes * (size_t)b->n);
+    dm_coll_shm_expect(b, 2 * bytes * (size_t)b->n);
     if (fold_open(&f, run, a, 1, bytes)) {
         if (f.n >= a->rcount && bytes <= (b->is_flat ? SMALL_FLAT : SMALL_COUNTED))
             allreduce_small(&f);
         else
             reduce_parts(&f, true);
     }
-    dm_board_close(run, b);
+    dm_coll_shm_close(run, b);
 }
 
 /* ---- to a root ---- */
@@ -317,11 +318,11 @@ static void give(struct fold *f)
     for (size_t at = 0; at < f->a->rcount; at += f->n) {
         size_t len = begin(f, at);
 
-        if (!dm_board_claim(f->run, f->b, len))
+        if (!dm_coll_shm_claim(f->run, f->b, len))
             return;
         put(f, at, 0, f->n_now);
-        dm_board_post(f->run, f->b, len, f->total, false);
-        dm_board_finish(f->run, f->b);
+        dm_coll_shm_post(f->run, f->b, len, f->total, false);
+        dm_coll_shm_finish(f->run, f->b);
     }
 }
 
@@ -341,23 +342,23 @@ static void fold_begin(const struct fold *f, size_t at, size_t len)
  */
 static void fold_round(struct fold *f, size_t at, size_t len)
 {
-    struct dm_board *b = f->b;
+    struct dm_coll_shm *b = f->b;
     char *own = direct(f, f->a->sbuf, at), *io = direct(f, f->a->rbuf, at);
     const char *first = own;
 
     if (own == NULL) {
         /* mine are not posted: nobody else reads them */
-        dm_board_head(b, b->me)->len = (uint32_t)len;
-        dm_board_head(b, b->me)->total = f->total;
+        dm_coll_shm_head(b, b->me)->len = (uint32_t)len;
+        dm_coll_shm_head(b, b->me)->total = f->total;
         put(f, at, 0, f->n_now);
     }
     if (b->me != f->base || own == NULL) {
         if (!agrees(f, f->base, len))
             return;
-        first = dm_board_place(b, f->base, len);
+        first = dm_coll_shm_slot_data(b, f->base, len);
     }
     if (io == NULL) {
-        io = dm_board_place(b, f->base, len);
+        io = dm_coll_shm_slot_data(b, f->base, len);
     } else if (io == own && b->me != f->base) {
         /* in place: mine must be kept */
         dm_copy(f->spare, own, len);
@@ -375,26 +376,27 @@ static void fold_given(struct fold *f)
     for (size_t at = 0; at < f->a->rcount; at += f->n) {
         size_t len = begin(f, at);
 
-        if (!dm_board_claim(f->run, f->b, len))
+        if (!dm_coll_shm_claim(f->run, f->b, len))
             return;
         if (f->b->me == f->base)
             fold_begin(f, at, len);
         for (int i = 0; i < f->b->n; i++)
-            if (i != f->b->me && dm_board_await(f->run, f->b, i, false) == NULL)
+            if (i != f->b->me && dm_coll_shm_await(f->run, f->b, i, false) == NULL)
                 return;
         fold_round(f, at, len);
-        dm_board_finish(f->run, f->b);
+        dm_coll_shm_finish(f->run, f->b);
     }
 }
 
-void dm_board_reduce(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a, int root)
+void dm_coll_shm_reduce(struct dm_run *run, struct dm_coll_shm *b, const struct dm_coll_args *a,
+                        int root)
 {
     size_t bytes = dm_coll_bytes(a->rcount, a->rtype);
     struct fold f;
 
-    dm_board_expect(b, 2 * bytes * (size_t)b->n);
-    if (dm_board_is_pair(b, a, bytes)) {
-        dm_board_pair_reduce(run, b, a, bytes, root);
+    dm_coll_shm_expect(b, 2 * bytes * (size_t)b->n);
+    if (dm_coll_shm_is_pair(b, a, bytes)) {
+        dm_coll_shm_pair_reduce(run, b, a, bytes, root);
         b->n_rounds = 0;
         return;
     }
@@ -417,22 +419,22 @@ void dm_board_reduce(struct dm_run *run, struct dm_board *b, const struct dm_col
 
 void dm_coll_reduce_shm(struct dm_run *run, const struct dm_coll_args *a)
 {
-    struct dm_board *b = dm_board_of(run);
+    struct dm_coll_shm *b = dm_coll_shm_of(run);
 
     if ((size_t)a->rtype->size > b->room) {
         dm_coll_reduce_binomial(run, a);
         return;
     }
-    dm_board_reduce(run, b, a, a->root);
-    dm_board_close(run, b);
+    dm_coll_shm_reduce(run, b, a, a->root);
+    dm_coll_shm_close(run, b);
 }
 
 /* ---- to each its block ---- */
 
 /* Elements of a block in the round that begins with number `at` of each. */
-static size_t in_block(const struct fold *f, int seat, size_t at)
+static size_t in_block(const struct fold *f, int lrank, size_t at)
 {
-    size_t count = dm_coll_rcount(f->a, seat);
+    size_t count = dm_coll_rcount(f->a, lrank);
 
     if (at >= count)
         return 0;
@@ -450,36 +452,36 @@ static bool all_agree(struct fold *f)
 
 static void scatter_round(struct fold *f, size_t at, const size_t *firsts, size_t all)
 {
-    struct dm_board *b = f->b;
+    struct dm_coll_shm *b = f->b;
     const struct dm_coll_args *a = f->a;
     size_t stride = f->n * f->size, n = in_block(f, b->me, at);
     char *place, *io;
 
-    dm_board_next(b);
-    if (!dm_board_claim(f->run, b, b->room))
+    dm_coll_shm_next(b);
+    if (!dm_coll_shm_claim(f->run, b, b->room))
         return;
-    place = dm_board_place(b, b->me, b->room);
+    place = dm_coll_shm_slot_data(b, b->me, b->room);
     for (int i = 0; i < b->n; i++)
-        dm_board_pack(a->sbuf, all, a->rtype, (firsts[i] + at) * f->size,
-                      place + stride * (size_t)i, in_block(f, i, at) * f->size);
-    if (!dm_board_meet(f->run, b, b->room, f->total))
+        dm_coll_shm_pack(a->sbuf, all, a->rtype, (firsts[i] + at) * f->size,
+                         place + stride * (size_t)i, in_block(f, i, at) * f->size);
+    if (!dm_coll_shm_barrier(f->run, b, b->room, f->total))
         return;
-    io = dm_board_place(b, f->base, b->room) + stride * (size_t)b->me;
+    io = dm_coll_shm_slot_data(b, f->base, b->room) + stride * (size_t)b->me;
     if (all_agree(f) && n > 0) {
         fold_rest(f, b->room, stride * (size_t)b->me, NULL, io, n);
-        dm_board_unpack(f->run, a->rbuf, dm_coll_rcount(a, b->me), a->rtype, at * f->size, io,
-                        n * f->size);
+        dm_coll_shm_unpack(f->run, a->rbuf, dm_coll_rcount(a, b->me), a->rtype, at * f->size, io,
+                           n * f->size);
     }
-    dm_board_finish(f->run, b);
+    dm_coll_shm_finish(f->run, b);
 }
 
 void dm_coll_reduce_scatter_shm(struct dm_run *run, const struct dm_coll_args *a)
 {
-    struct dm_board *b = dm_board_of(run);
+    struct dm_coll_shm *b = dm_coll_shm_of(run);
     size_t most = 0, all = 0, *firsts;
     struct fold f;
 
-    if ((size_t)a->rtype->size > dm_board_part(b, b->n)) {
+    if ((size_t)a->rtype->size > dm_coll_shm_part(b, b->n)) {
         dm_coll_reduce_scatter_allreduce(run, a);
         return;
     }
@@ -492,12 +494,12 @@ void dm_coll_reduce_scatter_shm(struct dm_run *run, const struct dm_coll_args *a
         most = count > most ? count : most;
     }
     if (firsts != NULL && fold_open(&f, run, a, (size_t)b->n, dm_coll_bytes(all, a->rtype))) {
-        dm_board_expect(b, 2 * all * f.size * (size_t)b->n);
+        dm_coll_shm_expect(b, 2 * all * f.size * (size_t)b->n);
         expect_rounds(&f, most);
         for (size_t at = 0; at < most && !run->is_stopped; at += f.n)
             scatter_round(&f, at, firsts, all);
     }
-    dm_board_close(run, b);
+    dm_coll_shm_close(run, b);
 }
 
 /* ---- of those below: short vectors ---- */
@@ -515,7 +517,7 @@ static void fold_below(struct fold *f, size_t len, bool is_inclusive)
         io = f->spare;
     if (!agrees(f, f->base, len))
         return;
-    dm_copy(io, dm_board_place(f->b, f->base, len), len);
+    dm_copy(io, dm_coll_shm_slot_data(f->b, f->base, len), len);
     fold_rest(f, len, 0, NULL, io, f->n_now);
     if (to == NULL)
         take(f, 0, io, len);
@@ -524,21 +526,21 @@ static void fold_below(struct fold *f, size_t len, bool is_inclusive)
 /* Everybody reads all below: each needs to run once. */
 static void scan_small(struct fold *f, bool is_inclusive)
 {
-    struct dm_board *b = f->b;
+    struct dm_coll_shm *b = f->b;
     size_t len = begin(f, 0);
 
-    if (!dm_board_claim(f->run, b, len))
+    if (!dm_coll_shm_claim(f->run, b, len))
         return;
     put(f, 0, 0, f->n_now);
-    dm_board_post(f->run, b, len, f->total, false);
+    dm_coll_shm_post(f->run, b, len, f->total, false);
     for (int i = 0; i < b->me; i++)
-        if (dm_board_await(f->run, b, i, false) == NULL)
+        if (dm_coll_shm_await(f->run, b, i, false) == NULL)
             return;
     fold_below(f, len, is_inclusive);
-    dm_board_finish(f->run, b);
+    dm_coll_shm_finish(f->run, b);
 }
 
-/* ---- longer ones: what is folded goes from seat to seat ---- */
+/* ---- longer ones: what is folded goes from lrank to lrank ---- */
 
 /* Mine, and in the end what is folded: in my slot, or where only I need it; NULL: nobody does. */
 static char *scan_place(struct fold *f, size_t at, size_t len, bool is_inclusive)
@@ -546,7 +548,7 @@ static char *scan_place(struct fold *f, size_t at, size_t len, bool is_inclusive
     char *result = direct(f, f->a->rbuf, at);
 
     if (f->b->me < f->b->n - 1)
-        return dm_board_place(f->b, f->b->me, len);
+        return dm_coll_shm_slot_data(f->b, f->b->me, len);
     if (!is_inclusive)
         return NULL;
     return result != NULL ? result : f->spare;
@@ -554,75 +556,76 @@ static char *scan_place(struct fold *f, size_t at, size_t len, bool is_inclusive
 
 static void scan_round(struct fold *f, size_t at, bool is_inclusive)
 {
-    struct dm_board *b = f->b;
+    struct dm_coll_shm *b = f->b;
     size_t len = begin(f, at);
     const char *below = NULL, *own = direct(f, f->a->sbuf, at);
     char *io = scan_place(f, at, len, is_inclusive);
 
-    if (!dm_board_claim(f->run, b, b->me < b->n - 1 ? len : 0))
+    if (!dm_coll_shm_claim(f->run, b, b->me < b->n - 1 ? len : 0))
         return;
     if (io != NULL && io != own)
-        dm_board_pack(f->a->sbuf, f->a->rcount, f->a->rtype, at * f->size, io, len);
+        dm_coll_shm_pack(f->a->sbuf, f->a->rcount, f->a->rtype, at * f->size, io, len);
     if (b->me > 0) {
-        if (dm_board_await(f->run, b, b->me - 1, false) == NULL)
+        if (dm_coll_shm_await(f->run, b, b->me - 1, false) == NULL)
             return;
         if (agrees(f, b->me - 1, len))
-            below = dm_board_place(b, b->me - 1, len);
+            below = dm_coll_shm_slot_data(b, b->me - 1, len);
         if (io != NULL && below != NULL)
             combine(f, below, io, f->n_now);
     }
     if (b->me < b->n - 1)
-        dm_board_post(f->run, b, len, f->total, false);
+        dm_coll_shm_post(f->run, b, len, f->total, false);
     if (is_inclusive && io != direct(f, f->a->rbuf, at))
         take(f, at, io, len);
     if (!is_inclusive && below != NULL)
         take(f, at, below, len);
-    dm_board_finish(f->run, b);
+    dm_coll_shm_finish(f->run, b);
 }
 
 /* Exscan of two is a copy. */
 static void copy_up(struct fold *f)
 {
     struct dm_run *run = f->run;
-    struct dm_board *b = f->b;
+    struct dm_coll_shm *b = f->b;
     const struct dm_coll_args *a = f->a;
-    struct dm_board_buf mine = {(void *)(uintptr_t)a->sbuf, a->rcount, a->rtype};
+    struct dm_coll_shm_buf mine = {(void *)(uintptr_t)a->sbuf, a->rcount, a->rtype};
 
     b->n_rounds = 1;
-    dm_board_next(b);
+    dm_coll_shm_next(b);
     if (b->me > 0) {
-        const struct dm_board_head *head = dm_board_await(run, b, 0, false);
+        const struct dm_coll_shm_head *head = dm_coll_shm_await(run, b, 0, false);
 
-        if (head != NULL && head->total == DM_BOARD_PULLED)
-            dm_board_pull(run, b, 0, dm_board_span(b, 0), a->rbuf, a->rcount, a->rtype, true);
+        if (head != NULL && head->total == DM_COLL_SHM_BY_CMA)
+            dm_coll_shm_cma_read(run, b, 0, dm_coll_shm_span(b, 0), a->rbuf, a->rcount, a->rtype,
+                                 true);
         else if (head != NULL)
             agrees(f, 0, f->total);
-        dm_board_finish(run, b);
+        dm_coll_shm_finish(run, b);
         return;
     }
-    if (!dm_board_claim(run, b, sizeof(struct dm_board_span)) ||
-        !dm_board_show(run, mine, dm_board_span(b, 0)))
+    if (!dm_coll_shm_claim(run, b, sizeof(struct dm_coll_shm_span)) ||
+        !dm_coll_shm_show(run, mine, dm_coll_shm_span(b, 0)))
         return;
-    dm_board_post(run, b, sizeof(struct dm_board_span), DM_BOARD_PULLED, false);
-    dm_board_finish(run, b);
-    dm_board_await_all_finished(run, b);
+    dm_coll_shm_post(run, b, sizeof(struct dm_coll_shm_span), DM_COLL_SHM_BY_CMA, false);
+    dm_coll_shm_finish(run, b);
+    dm_coll_shm_await_all_finished(run, b);
 }
 
 static void scan(struct dm_run *run, const struct dm_coll_args *a, bool is_inclusive)
 {
-    struct dm_board *b = dm_board_of(run);
+    struct dm_coll_shm *b = dm_coll_shm_of(run);
     size_t bytes = dm_coll_bytes(a->rcount, a->rtype);
     struct fold f;
 
-    dm_board_expect(b, bytes * (size_t)b->n);
-    if (is_inclusive && dm_board_is_pair(b, a, bytes)) {
-        dm_board_pair_reduce(run, b, a, bytes, 1);
+    dm_coll_shm_expect(b, bytes * (size_t)b->n);
+    if (is_inclusive && dm_coll_shm_is_pair(b, a, bytes)) {
+        dm_coll_shm_pair_reduce(run, b, a, bytes, 1);
         if (b->me == 0 && a->sbuf != a->rbuf)
             dm_coll_copy(run, a->sbuf, a->rcount, a->rtype, a->rbuf, a->rcount, a->rtype);
     } else if (fold_open(&f, run, a, 1, bytes) && (a->rtype->is_contig || spare_open(&f))) {
         fold_pieces(&f, bytes);
         expect_rounds(&f, a->rcount);
-        if (b->n == 2 && !is_inclusive && dm_board_pulls(b, bytes))
+        if (b->n == 2 && !is_inclusive && dm_coll_shm_uses_cma(b, bytes))
             copy_up(&f);
         else if (bytes <= SMALL_SCAN && f.n >= a->rcount)
             scan_small(&f, is_inclusive);
@@ -630,12 +633,12 @@ static void scan(struct dm_run *run, const struct dm_coll_args *a, bool is_inclu
             for (size_t at = 0; at < a->rcount && !run->is_stopped; at += f.n)
                 scan_round(&f, at, is_inclusive);
     }
-    dm_board_close(run, b);
+    dm_coll_shm_close(run, b);
 }
 
 void dm_coll_scan_shm(struct dm_run *run, const struct dm_coll_args *a)
 {
-    if ((size_t)a->rtype->size > dm_board_of(run)->room)
+    if ((size_t)a->rtype->size > dm_coll_shm_of(run)->room)
         dm_coll_scan_doubling(run, a);
     else
         scan(run, a, true);
@@ -643,7 +646,7 @@ void dm_coll_scan_shm(struct dm_run *run, const struct dm_coll_args *a)
 
 void dm_coll_exscan_shm(struct dm_run *run, const struct dm_coll_args *a)
 {
-    if ((size_t)a->rtype->size > dm_board_of(run)->room)
+    if ((size_t)a->rtype->size > dm_coll_shm_of(run)->room)
         dm_coll_exscan_doubling(run, a);
     else
         scan(run, a, false);

@@ -4,7 +4,7 @@
  * copy, so who folds also reads pieces, from the back. Nothing goes through slots, each byte is copied
  * once. Only where the order of the two operands does not matter.
  */
-#include "mpi/coll/shm/board.h"
+#include "mpi/coll/shm/coll_shm.h"
 #include "util/host.h"
 
 #define PIECE  ((size_t)64 << 10) /* bytes, at most: stays in the cache until it is folded */
@@ -12,33 +12,34 @@
 
 struct pair {
     struct dm_run *run;
-    struct dm_board *b;
+    struct dm_coll_shm *b;
     const struct dm_coll_args *a;
     size_t bytes, piece;
-    int other; /* seat */
+    int other; /* lrank */
 };
 
-bool dm_board_is_pair(const struct dm_board *b, const struct dm_coll_args *a, size_t bytes)
+bool dm_coll_shm_is_pair(const struct dm_coll_shm *b, const struct dm_coll_args *a, size_t bytes)
 {
-    return b->n == 2 && dm_board_pulls(b, bytes) && a->rtype->is_contig && a->op->is_commutative;
+    return b->n == 2 && dm_coll_shm_uses_cma(b, bytes) && a->rtype->is_contig &&
+           a->op->is_commutative;
 }
 
-/* Where the piece in front is written: where the result will be, or DM_BOARD_BIG pieces in turn. */
+/* Where the piece in front is written: where the result will be, or DM_COLL_SHM_BIG pieces in turn. */
 static size_t place(const struct pair *p, bool is_ring, size_t at)
 {
-    return is_ring ? p->b->round % DM_BOARD_BIG * p->piece : at;
+    return is_ring ? p->b->round % DM_COLL_SHM_BIG * p->piece : at;
 }
 
 /* Both come, and the root shows where it wants the other's vector. False: these are not equally long. */
-static bool meet(struct pair *p, const struct dm_board_span *span)
+static bool meet(struct pair *p, const struct dm_coll_shm_span *span)
 {
-    struct dm_board *b = p->b;
-    const struct dm_board_head *head = dm_board_head(b, p->other);
+    struct dm_coll_shm *b = p->b;
+    const struct dm_coll_shm_head *head = dm_coll_shm_head(b, p->other);
 
-    if (!dm_board_claim(p->run, b, sizeof(*span)))
+    if (!dm_coll_shm_claim(p->run, b, sizeof(*span)))
         return false;
-    *dm_board_span(b, b->me) = *span;
-    if (!dm_board_meet(p->run, b, sizeof(*span), p->bytes))
+    *dm_coll_shm_span(b, b->me) = *span;
+    if (!dm_coll_shm_barrier(p->run, b, sizeof(*span), p->bytes))
         return false;
     if (dm_likely(head->n_rounds == ROUNDS && head->total == p->bytes))
         return true;
@@ -47,7 +48,7 @@ static bool meet(struct pair *p, const struct dm_board_span *span)
                                  "%zu bytes",
                                  b->ranks[p->other], p->bytes));
     p->run->is_stopped = head->n_rounds != ROUNDS;
-    dm_board_finish(p->run, b);
+    dm_coll_shm_finish(p->run, b);
     return false;
 }
 
@@ -58,7 +59,7 @@ static inline size_t piece_len(const struct pair *p, size_t at)
 
 static inline int other_pid(const struct pair *p)
 {
-    return (int)p->b->shared->seats[p->other].id.pid;
+    return (int)p->b->shared->lranks[p->other].id.pid;
 }
 
 static void fail(struct pair *p, int err)
@@ -70,34 +71,34 @@ static void fail(struct pair *p, int err)
 /* Where not all pieces were given, the giver's vector is the program's again when the taker has read the others. */
 static void part(struct pair *p, size_t n_given, bool is_taker)
 {
-    struct dm_board *b = p->b;
+    struct dm_coll_shm *b = p->b;
 
     if (n_given == (p->bytes + p->piece - 1) / p->piece)
         return;
-    dm_board_next(b);
-    dm_board_finish(p->run, b);
+    dm_coll_shm_next(b);
+    dm_coll_shm_finish(p->run, b);
     if (!is_taker)
-        dm_board_await_finished(p->run, b, p->other);
+        dm_coll_shm_await_finished(p->run, b, p->other);
 }
 
 /* The first piece that is left, and again. The length of the other's span is the ring's, 0: there is none. */
 static void give(struct pair *p)
 {
-    struct dm_board *b = p->b;
+    struct dm_coll_shm *b = p->b;
     const char *own = (const char *)p->a->sbuf + p->a->rtype->true_lb;
-    struct dm_board_span span = {(uint64_t)(uintptr_t)own, 0};
+    struct dm_coll_shm_span span = {(uint64_t)(uintptr_t)own, 0};
     uint64_t offered = b->round;
     size_t n_given = 0;
 
     if (!meet(p, &span))
         return;
-    span = *dm_board_span(b, p->other);
-    for (int64_t i; (i = dm_board_take_first(b, p->other, offered)) >= 0; n_given++) {
+    span = *dm_coll_shm_span(b, p->other);
+    for (int64_t i; (i = dm_coll_shm_take_first(b, p->other, offered)) >= 0; n_given++) {
         size_t at = (size_t)i * p->piece;
         int err;
 
-        dm_board_next(b);
-        if (!dm_board_claim(p->run, b, span.len))
+        dm_coll_shm_next(b);
+        if (!dm_coll_shm_claim(p->run, b, span.len))
             return;
         err = dm_host_vm_write(other_pid(p), span.addr + place(p, span.len > 0, at), own + at,
                                piece_len(p, at));
@@ -105,8 +106,8 @@ static void give(struct pair *p)
             fail(p, err);
             return;
         }
-        dm_board_post(p->run, b, 0, p->bytes, false);
-        dm_board_finish(p->run, b);
+        dm_coll_shm_post(p->run, b, 0, p->bytes, false);
+        dm_coll_shm_finish(p->run, b);
     }
     part(p, n_given, false);
 }
@@ -127,13 +128,13 @@ static void fold(struct pair *p, const char *in, size_t at)
 /* A piece that the other has given, or gives just now. */
 static bool fold_given(struct pair *p, size_t at, const char *ring)
 {
-    struct dm_board *b = p->b;
+    struct dm_coll_shm *b = p->b;
 
-    dm_board_next(b);
-    if (dm_board_await(p->run, b, p->other, false) == NULL)
+    dm_coll_shm_next(b);
+    if (dm_coll_shm_await(p->run, b, p->other, false) == NULL)
         return false;
     fold(p, ring != NULL ? ring + place(p, true, at) : NULL, at);
-    dm_board_finish(p->run, b);
+    dm_coll_shm_finish(p->run, b);
     return true;
 }
 
@@ -153,8 +154,8 @@ static bool fold_read(struct pair *p, uint64_t from, size_t at, char *spare)
 /* Has the other posted its next piece? */
 static inline bool has_next(const struct pair *p)
 {
-    const struct dm_board_head *head =
-        &p->b->shared->seats[p->other].heads[(p->b->round + 1) % DM_BOARD_SLOTS];
+    const struct dm_coll_shm_head *head =
+        &p->b->shared->lranks[p->other].heads[(p->b->round + 1) % DM_COLL_SHM_SLOTS];
 
     return atomic_load_explicit(&head->round, memory_order_acquire) > p->b->round;
 }
@@ -164,13 +165,13 @@ static void take_all(struct pair *p, uint64_t offered, uint64_t from, char *ring
     size_t n = 0; /* folded of what was given */
 
     for (;;) {
-        bool is_next = n < dm_board_n_first(p->b, p->b->me) && has_next(p);
-        int64_t i = is_next ? -1 : dm_board_take_last(p->b, p->b->me, offered);
+        bool is_next = n < dm_coll_shm_n_first(p->b, p->b->me) && has_next(p);
+        int64_t i = is_next ? -1 : dm_coll_shm_take_last(p->b, p->b->me, offered);
 
         if (i >= 0) {
             if (!fold_read(p, from, (size_t)i * p->piece, spare))
                 return;
-        } else if (n == dm_board_n_first(p->b, p->b->me)) {
+        } else if (n == dm_coll_shm_n_first(p->b, p->b->me)) {
             part(p, n, true);
             return;
         } else if (!fold_given(p, n++ * p->piece, ring)) {
@@ -182,32 +183,32 @@ static void take_all(struct pair *p, uint64_t offered, uint64_t from, char *ring
 /* In place what comes may not be written over: there is a ring for it, and room for what is read. */
 static void take(struct pair *p)
 {
-    struct dm_board *b = p->b;
-    size_t true_lb = (size_t)p->a->rtype->true_lb, ring_len = DM_BOARD_BIG * p->piece;
+    struct dm_coll_shm *b = p->b;
+    size_t true_lb = (size_t)p->a->rtype->true_lb, ring_len = DM_COLL_SHM_BIG * p->piece;
     bool is_in_place = p->a->sbuf == p->a->rbuf;
     char *ring = is_in_place ? dm_coll_alloc(p->run, ring_len + p->piece) : NULL;
-    struct dm_board_span span = {(uint64_t)(uintptr_t)p->a->rbuf + true_lb, 0};
+    struct dm_coll_shm_span span = {(uint64_t)(uintptr_t)p->a->rbuf + true_lb, 0};
     uint64_t offered = b->round;
 
     if (is_in_place && ring == NULL)
         return;
     if (is_in_place)
-        span = (struct dm_board_span){(uint64_t)(uintptr_t)ring, ring_len};
-    dm_board_offer(b, 0, 0, p->bytes, p->piece);
+        span = (struct dm_coll_shm_span){(uint64_t)(uintptr_t)ring, ring_len};
+    dm_coll_shm_publish(b, 0, 0, p->bytes, p->piece);
     if (meet(p, &span))
-        take_all(p, offered, dm_board_span(b, p->other)->addr, ring,
+        take_all(p, offered, dm_coll_shm_span(b, p->other)->addr, ring,
                  is_in_place ? ring + ring_len : NULL);
 }
 
-void dm_board_pair_reduce(struct dm_run *run, struct dm_board *b, const struct dm_coll_args *a,
-                          size_t bytes, int root)
+void dm_coll_shm_pair_reduce(struct dm_run *run, struct dm_coll_shm *b,
+                             const struct dm_coll_args *a, size_t bytes, int root)
 {
     struct pair p = {.run = run, .b = b, .a = a, .bytes = bytes, .other = 1 - b->me};
     size_t size = (size_t)a->rtype->size;
 
-    p.piece = dm_board_piece_of(bytes, PIECE, size);
+    p.piece = dm_coll_shm_piece_of(bytes, PIECE, size);
     b->n_rounds = ROUNDS;
-    dm_board_next(b);
+    dm_coll_shm_next(b);
     if (b->me == root)
         take(&p);
     else

@@ -2,21 +2,21 @@
  * Rounds on a board: posting, waiting, sleeping and waking.
  *
  * A rank sleeps only where processes outnumber cores: elsewhere it naps in the provider for a
- * millisecond at most, when it has waited long. The sleeper writes into its seat what it waits for, counts
+ * millisecond at most, when it has waited long. The sleeper writes into its lrank what it waits for, counts
  * itself in n_asleep, and looks once more; the waker writes what is waited for, then looks at n_asleep,
- * and at the seats when it is not 0. Each has a full fence between its write and its look, so at
+ * and at the lranks when it is not 0. Each has a full fence between its write and its look, so at
  * least one of them sees the other: no wake-up is lost. Whoever finds a sleeper takes the word
- * out of its seat and sends it one empty packet; a rank that is not asleep gets none.
+ * out of its lrank and sends it one empty packet; a rank that is not asleep gets none.
  *
  * What all ranks wait for (a public post, the end of a meeting) is passed on: every rank that sees it
- * wakes its neighbours in a binomial tree over the seats, the tree whose connections the set-up
+ * wakes its neighbours in a binomial tree over the lranks, the tree whose connections the set-up
  * of the board has used. So nobody wakes everybody, and no more connections are needed. It holds by
  * induction that nobody sleeps on: a neighbour that saw the event looked at my word after it, and
  * its fence and mine are ordered like those of a writer.
  */
 #include "mpi/coll/coll_state.h"
 #include "mpi/coll/select.h"
-#include "mpi/coll/shm/board.h"
+#include "mpi/coll/shm/coll_shm.h"
 #include "util/clock.h"
 #include "util/futex.h"
 #include "util/glock.h"
@@ -36,19 +36,19 @@
 #define DOZE_US              300    /* the waker knows where we are, packets do not */
 #define SLEEP_US             100000 /* somebody will; but a lost peer is also looked for */
 
-/* What a rank sleeps for, in its seat: a seat's private posts and finished rounds are seat + 1. */
+/* What a rank sleeps for, in its lrank: a lrank's private posts and finished rounds are lrank + 1. */
 #define PUBLIC  ((uint64_t)1 << 32)
-#define MEETING (PUBLIC | UINT32_MAX)
+#define BARRIER (PUBLIC | UINT32_MAX)
 #define DOZES   ((uint64_t)1 << 33) /* besides: it dozes, and wants no packet */
 
-static inline uint64_t private_of(int seat)
+static inline uint64_t private_of(int lrank)
 {
-    return (uint64_t)seat + 1;
+    return (uint64_t)lrank + 1;
 }
 
-static inline uint64_t public_of(int seat)
+static inline uint64_t public_of(int lrank)
 {
-    return PUBLIC | ((uint64_t)seat + 1);
+    return PUBLIC | ((uint64_t)lrank + 1);
 }
 
 /* What a futex looks at: never 0 while the word is not. */
@@ -64,11 +64,11 @@ static inline bool has_come(_Atomic uint64_t *word, uint64_t round)
 
 /* ---- waking ---- */
 
-static void wake(const struct dm_comm *comm, const struct dm_board *b, int seat, uint64_t what)
+static void wake(const struct dm_comm *comm, const struct dm_coll_shm *b, int lrank, uint64_t what)
 {
     static const struct dm_pkt pkt = {
         .type = DM_PKT_COLL_WAKE, .version = DM_PKT_VERSION, .hdr_len = sizeof(pkt)};
-    _Atomic uint64_t *asleep = &b->shared->seats[seat].asleep.value;
+    _Atomic uint64_t *asleep = &b->shared->lranks[lrank].asleep.value;
     uint64_t found = atomic_load_explicit(asleep, memory_order_relaxed);
 
     if ((found & ~DOZES) != what || !atomic_compare_exchange_strong(asleep, &found, 0))
@@ -78,17 +78,17 @@ static void wake(const struct dm_comm *comm, const struct dm_board *b, int seat,
         return;
     }
     /* A lost peer needs no waking, and is told elsewhere. */
-    (void)dm_chan_send_ctl(dm_world.chan, dm_comm_proc(comm, b->ranks[seat]), &pkt);
+    (void)dm_chan_send_ctl(dm_world.chan, dm_comm_proc(comm, b->ranks[lrank]), &pkt);
 }
 
-static DM_NOINLINE void wake_all(const struct dm_comm *comm, const struct dm_board *b,
+static DM_NOINLINE void wake_all(const struct dm_comm *comm, const struct dm_coll_shm *b,
                                  uint64_t what)
 {
     for (int i = 0; i < b->n; i++)
         wake(comm, b, i, what);
 }
 
-static DM_NOINLINE void wake_neighbours(const struct dm_comm *comm, const struct dm_board *b,
+static DM_NOINLINE void wake_neighbours(const struct dm_comm *comm, const struct dm_coll_shm *b,
                                         uint64_t what)
 {
     int64_t step = 1;
@@ -101,7 +101,7 @@ static DM_NOINLINE void wake_neighbours(const struct dm_comm *comm, const struct
 }
 
 /* Something that is waited for was written, or seen, just now. */
-static inline void tell(const struct dm_comm *comm, const struct dm_board *b, uint64_t what)
+static inline void tell(const struct dm_comm *comm, const struct dm_coll_shm *b, uint64_t what)
 {
     if (!b->is_oversubscribed)
         return;
@@ -116,25 +116,25 @@ static inline void tell(const struct dm_comm *comm, const struct dm_board *b, ui
 
 /* ---- waiting ---- */
 
-static void give_up(struct dm_run *run, struct dm_board *b, int err)
+static void give_up(struct dm_run *run, struct dm_coll_shm *b, int err)
 {
     if (b->shared != NULL) /* it has one rank on this node otherwise */
         atomic_store(&b->shared->is_broken.value, (uint64_t)run->tag + 1);
     b->fits = 0;
-    b->state = DM_BOARD_NEVER;
+    b->state = DM_COLL_SHM_NEVER;
     run->err = DM_OK; /* this is the reason for everything else */
     dm_coll_fail(run, err);
     run->is_stopped = true;
 }
 
 /*
- * A seat that has come to this round and will leave the collective after another number of them than I: its
+ * A lrank that has come to this round and will leave the collective after another number of them than I: its
  * vector has another length. What I wait for may never come. -1: none.
  */
-static int find_uneven(const struct dm_board *b)
+static int find_uneven(const struct dm_coll_shm *b)
 {
     for (int i = 0; i < b->n && b->n_rounds != 0; i++) {
-        struct dm_board_head *head = dm_board_head(b, i);
+        struct dm_coll_shm_head *head = dm_coll_shm_head(b, i);
 
         if (i != b->me && atomic_load_explicit(&head->round, memory_order_acquire) == b->round &&
             head->n_rounds != b->n_rounds)
@@ -144,7 +144,7 @@ static int find_uneven(const struct dm_board *b)
 }
 
 /* Is there nobody any more who could write it? */
-static bool is_hopeless(struct dm_run *run, struct dm_board *b, _Atomic uint64_t *word,
+static bool is_hopeless(struct dm_run *run, struct dm_coll_shm *b, _Atomic uint64_t *word,
                         uint64_t round)
 {
     int lost = -1, uneven = find_uneven(b);
@@ -179,10 +179,10 @@ static void doze(struct dm_chan_idle *idle, _Atomic uint32_t *asleep, uint32_t w
     idle->wait_us = DOZE_US;
 }
 
-static void rest(struct dm_board *b, struct dm_chan_idle *idle, _Atomic uint64_t *word,
+static void rest(struct dm_coll_shm *b, struct dm_chan_idle *idle, _Atomic uint64_t *word,
                  uint64_t round, uint64_t what)
 {
-    _Atomic uint64_t *asleep = &b->shared->seats[b->me].asleep.value;
+    _Atomic uint64_t *asleep = &b->shared->lranks[b->me].asleep.value;
     bool is_doze = idle->wait_us == 0; /* the first rest of a wait */
 
     if (!b->is_oversubscribed) {
@@ -204,7 +204,7 @@ static void rest(struct dm_board *b, struct dm_chan_idle *idle, _Atomic uint64_t
 }
 
 /* Of yields, undiminished. */
-static uint64_t patience_of(const struct dm_board *b)
+static uint64_t patience_of(const struct dm_coll_shm *b)
 {
     uint64_t ns = PATIENCE_NS + TURN_NS * (uint64_t)b->n + b->n_moved / BYTES_NS;
 
@@ -216,7 +216,7 @@ static uint64_t patience_of(const struct dm_board *b)
  * sleep and a waking make short waits long, so what counts is the time and not that patience was out:
  * else ranks that have once begun to sleep would never come back.
  */
-static void learn(struct dm_board *b, uint64_t since)
+static void learn(struct dm_coll_shm *b, uint64_t since)
 {
     if (dm_clock_ns() - since > VAIN * patience_of(b))
         b->n_vain += b->n_vain < PATIENCE_LOG;
@@ -232,7 +232,7 @@ static inline bool looks(_Atomic uint64_t *word, uint64_t round, int n)
     return false;
 }
 
-static DM_NOINLINE bool wait_long(struct dm_run *run, struct dm_board *b, _Atomic uint64_t *word,
+static DM_NOINLINE bool wait_long(struct dm_run *run, struct dm_coll_shm *b, _Atomic uint64_t *word,
                                   uint64_t round, uint64_t what)
 {
     struct dm_chan_idle idle = {.is_oversubscribed = b->is_oversubscribed};
@@ -260,7 +260,7 @@ static DM_NOINLINE bool wait_long(struct dm_run *run, struct dm_board *b, _Atomi
     return true;
 }
 
-static inline bool wait_for(struct dm_run *run, struct dm_board *b, _Atomic uint64_t *word,
+static inline bool wait_for(struct dm_run *run, struct dm_coll_shm *b, _Atomic uint64_t *word,
                             uint64_t round, uint64_t what)
 {
     return dm_likely(has_come(word, round)) || wait_long(run, b, word, round, what);
@@ -269,12 +269,12 @@ static inline bool wait_for(struct dm_run *run, struct dm_board *b, _Atomic uint
 /* ---- rounds ---- */
 
 /* Have all finished this round? It is the one that my slot was written in before. */
-static DM_NOINLINE bool claim_asking(struct dm_run *run, struct dm_board *b, uint64_t need)
+static DM_NOINLINE bool claim_asking(struct dm_run *run, struct dm_coll_shm *b, uint64_t need)
 {
     uint64_t least = UINT64_MAX;
 
     for (int i = 0; i < b->n; i++) {
-        _Atomic uint64_t *finished = &b->shared->seats[i].finished.value;
+        _Atomic uint64_t *finished = &b->shared->lranks[i].finished.value;
         uint64_t has;
 
         if (i == b->me)
@@ -289,13 +289,13 @@ static DM_NOINLINE bool claim_asking(struct dm_run *run, struct dm_board *b, uin
     return true;
 }
 
-bool dm_board_claim(struct dm_run *run, struct dm_board *b, size_t len)
+bool dm_coll_shm_claim(struct dm_run *run, struct dm_coll_shm *b, size_t len)
 {
-    uint64_t *wrote = &b->wrote[b->round % DM_BOARD_SLOTS], need = *wrote;
+    uint64_t *wrote = &b->wrote[b->round % DM_COLL_SHM_SLOTS], need = *wrote;
 
     *wrote = b->round;
-    if (len > DM_BOARD_MID) {
-        wrote = &b->wrote_big[b->round % DM_BOARD_BIG];
+    if (len > DM_COLL_SHM_MID) {
+        wrote = &b->wrote_big[b->round % DM_COLL_SHM_BIG];
         need = *wrote > need ? *wrote : need;
         *wrote = b->round;
     }
@@ -304,9 +304,9 @@ bool dm_board_claim(struct dm_run *run, struct dm_board *b, size_t len)
     return claim_asking(run, b, need);
 }
 
-static inline struct dm_board_head *fill(struct dm_board *b, size_t len, size_t total)
+static inline struct dm_coll_shm_head *fill(struct dm_coll_shm *b, size_t len, size_t total)
 {
-    struct dm_board_head *head = dm_board_head(b, b->me);
+    struct dm_coll_shm_head *head = dm_coll_shm_head(b, b->me);
 
     head->total = total;
     head->len = (uint32_t)len;
@@ -314,22 +314,23 @@ static inline struct dm_board_head *fill(struct dm_board *b, size_t len, size_t 
     return head;
 }
 
-static inline void show(const struct dm_board *b, struct dm_board_head *head)
+static inline void show(const struct dm_coll_shm *b, struct dm_coll_shm_head *head)
 {
     atomic_store_explicit(&head->round, b->round, memory_order_release);
 }
 
-void dm_board_post(struct dm_run *run, struct dm_board *b, size_t len, size_t total, bool is_public)
+void dm_coll_shm_post(struct dm_run *run, struct dm_coll_shm *b, size_t len, size_t total,
+                      bool is_public)
 {
     show(b, fill(b, len, total));
     tell(run->comm, b, is_public ? public_of(b->me) : private_of(b->me));
 }
 
-const struct dm_board_head *dm_board_await(struct dm_run *run, struct dm_board *b, int seat,
-                                           bool is_public)
+const struct dm_coll_shm_head *dm_coll_shm_await(struct dm_run *run, struct dm_coll_shm *b,
+                                                 int lrank, bool is_public)
 {
-    struct dm_board_head *head = dm_board_head(b, seat);
-    uint64_t what = is_public ? public_of(seat) : private_of(seat);
+    struct dm_coll_shm_head *head = dm_coll_shm_head(b, lrank);
+    uint64_t what = is_public ? public_of(lrank) : private_of(lrank);
 
     if (!wait_for(run, b, &head->round, b->round, what))
         return NULL;
@@ -339,102 +340,104 @@ const struct dm_board_head *dm_board_await(struct dm_run *run, struct dm_board *
 }
 
 /* Everybody looks at everybody: the shortest way between a few ranks that are all running. */
-static bool meet_flat(struct dm_run *run, struct dm_board *b)
+static bool barrier_flat(struct dm_run *run, struct dm_coll_shm *b)
 {
-    show(b, dm_board_head(b, b->me));
+    show(b, dm_coll_shm_head(b, b->me));
     for (int i = 0; i < b->n; i++) {
-        if (!wait_for(run, b, &dm_board_head(b, i)->round, b->round, private_of(i)))
+        if (!wait_for(run, b, &dm_coll_shm_head(b, i)->round, b->round, private_of(i)))
             return false;
     }
     return true;
 }
 
 /* Everybody is counted, and the last one opens the gate: each rank runs once in a meeting. */
-static bool meet_counted(struct dm_run *run, struct dm_board *b, void (*work)(void *arg), void *arg)
+static bool barrier_counted(struct dm_run *run, struct dm_coll_shm *b, void (*work)(void *arg),
+                            void *arg)
 {
-    struct dm_board_head *met = &b->shared->met[b->round % DM_BOARD_SLOTS];
-    uint64_t all = b->n_met + (uint64_t)b->n;
+    struct dm_coll_shm_head *met = &b->shared->met[b->round % DM_COLL_SHM_SLOTS];
+    uint64_t all = b->n_barriers + (uint64_t)b->n;
 
-    b->n_met = all;
-    show(b, dm_board_head(b, b->me)); /* for find_uneven */
+    b->n_barriers = all;
+    show(b, dm_coll_shm_head(b, b->me)); /* for find_uneven */
     if (atomic_fetch_add(&b->shared->n_arrived.value, 1) + 1 == all) {
         if (work != NULL)
             work(arg);
         show(b, met);
-    } else if (!wait_for(run, b, &met->round, b->round, MEETING)) {
+    } else if (!wait_for(run, b, &met->round, b->round, BARRIER)) {
         return false;
     }
-    tell(run->comm, b, MEETING);
+    tell(run->comm, b, BARRIER);
     return true;
 }
 
-bool dm_board_meet_work(struct dm_run *run, struct dm_board *b, size_t len, size_t total,
-                        void (*work)(void *arg), void *arg)
+bool dm_coll_shm_barrier_work(struct dm_run *run, struct dm_coll_shm *b, size_t len, size_t total,
+                              void (*work)(void *arg), void *arg)
 {
-    bool is_met;
+    bool is_done;
 
     fill(b, len, total);
     if (b->is_flat)
-        is_met = meet_flat(run, b);
+        is_done = barrier_flat(run, b);
     else
-        is_met = meet_counted(run, b, work, arg);
+        is_done = barrier_counted(run, b, work, arg);
     /* Who has come to this round has finished the one before. */
-    if (is_met)
+    if (is_done)
         b->n_finished = b->round - 1;
-    return is_met;
+    return is_done;
 }
 
-bool dm_board_meet(struct dm_run *run, struct dm_board *b, size_t len, size_t total)
+bool dm_coll_shm_barrier(struct dm_run *run, struct dm_coll_shm *b, size_t len, size_t total)
 {
-    return dm_board_meet_work(run, b, len, total, NULL, NULL);
+    return dm_coll_shm_barrier_work(run, b, len, total, NULL, NULL);
 }
 
-bool dm_board_await_finished(struct dm_run *run, struct dm_board *b, int seat)
+bool dm_coll_shm_await_finished(struct dm_run *run, struct dm_coll_shm *b, int lrank)
 {
-    return wait_for(run, b, &b->shared->seats[seat].finished.value, 2 * b->round, private_of(seat));
+    return wait_for(run, b, &b->shared->lranks[lrank].finished.value, 2 * b->round,
+                    private_of(lrank));
 }
 
-bool dm_board_await_offer(struct dm_run *run, struct dm_board *b, int seat)
+bool dm_coll_shm_await_published(struct dm_run *run, struct dm_coll_shm *b, int lrank)
 {
-    return wait_for(run, b, &b->shared->seats[seat].finished.value, 2 * b->round - 1,
-                    private_of(seat));
+    return wait_for(run, b, &b->shared->lranks[lrank].finished.value, 2 * b->round - 1,
+                    private_of(lrank));
 }
 
-bool dm_board_await_word(struct dm_run *run, struct dm_board *b, _Atomic uint64_t *word,
-                         uint64_t value, int seat)
+bool dm_coll_shm_await_word(struct dm_run *run, struct dm_coll_shm *b, _Atomic uint64_t *word,
+                            uint64_t value, int lrank)
 {
-    return wait_for(run, b, word, value, private_of(seat));
+    return wait_for(run, b, word, value, private_of(lrank));
 }
 
-static void set_finished(struct dm_run *run, struct dm_board *b, uint64_t value)
+static void set_finished(struct dm_run *run, struct dm_coll_shm *b, uint64_t value)
 {
-    atomic_store_explicit(&b->shared->seats[b->me].finished.value, value, memory_order_release);
+    atomic_store_explicit(&b->shared->lranks[b->me].finished.value, value, memory_order_release);
     tell(run->comm, b, private_of(b->me));
 }
 
-void dm_board_announce(struct dm_run *run, struct dm_board *b)
+void dm_coll_shm_announce(struct dm_run *run, struct dm_coll_shm *b)
 {
     set_finished(run, b, 2 * b->round - 1);
 }
 
-void dm_board_finish(struct dm_run *run, struct dm_board *b)
+void dm_coll_shm_finish(struct dm_run *run, struct dm_coll_shm *b)
 {
     set_finished(run, b, 2 * b->round);
 }
 
-void dm_board_spread(struct dm_board *b)
+void dm_coll_shm_spread(struct dm_coll_shm *b)
 {
-    struct dm_board_seat *seats;
+    struct dm_coll_shm_rank *lranks;
 
-    if (b->n == 1) /* its communicator's others are on other hosts: no seats */
+    if (b->n == 1) /* its communicator's others are on other hosts: no lranks */
         return;
-    seats = b->shared->seats;
-    dm_chan_spread(dm_world.chan, &seats[0].id.core, sizeof(seats[0]), b->n, b->me);
+    lranks = b->shared->lranks;
+    dm_chan_spread(dm_world.chan, &lranks[0].id.core, sizeof(lranks[0]), b->n, b->me);
 }
 
-void dm_board_close(struct dm_run *run, struct dm_board *b)
+void dm_coll_shm_close(struct dm_run *run, struct dm_coll_shm *b)
 {
-    if (dm_unlikely(run->is_stopped) && b->state == DM_BOARD_READY)
+    if (dm_unlikely(run->is_stopped) && b->state == DM_COLL_SHM_READY)
         give_up(run, b, run->err);
     b->n_moved = 0;
     b->n_rounds = 0;
@@ -442,5 +445,5 @@ void dm_board_close(struct dm_run *run, struct dm_board *b)
     if (dm_unlikely(++b->n_closed % CLOSES == 0))
         dm_chan_progress(dm_world.chan);
     if (dm_unlikely(b->n_closed % SPREADS == 0) && b->is_oversubscribed)
-        dm_board_spread(b);
+        dm_coll_shm_spread(b);
 }

@@ -1,13 +1,13 @@
 /*
  * The control block of a window on one host: memory that its processes there share, whatever the
  * window's own memory is. Locks are words in it, fences and post/start/complete/wait are
- * counters that the processes store into each other's seats.
+ * counters that the processes store into each other's lranks.
  *
  * The lowest rank of each host makes the block; it is there on all hosts or on none. Whoever waits for
- * a word long enough to sleep says so in its seat, and is sent a packet (DM_PKT_RMA_WAKE).
+ * a word long enough to sleep says so in its lrank, and is sent a packet (DM_PKT_RMA_WAKE).
  */
-#ifndef DM_ONESIDED_CTL_H
-#define DM_ONESIDED_CTL_H
+#ifndef DM_ONESIDED_SHARED_H
+#define DM_ONESIDED_SHARED_H
 
 #include "onesided/rma.h"
 
@@ -16,26 +16,26 @@
  * of n_users. It is an exclusive holder's turn when `write` gets there, a shared one's when `read`
  * does; the latter lets the next one in at once. So nobody overtakes anybody.
  */
-struct dm_rma_turns {
+struct dm_rma_ticket_lock {
     uint32_t write;
     uint32_t read;
     uint32_t n_users;
 };
 
 /* What one process' peers write, and it. */
-struct dm_rma_seat {
-    DM_ALIGNED(DM_CACHE_LINE) struct dm_rma_turns turns;
+struct dm_rma_rank_slot {
+    DM_ALIGNED(DM_CACHE_LINE) struct dm_rma_ticket_lock turns;
     /* completes of origins that store */
     DM_ALIGNED(DM_CACHE_LINE) uint32_t n_completes;
     /* held while many elements of the part are combined (combine.c) */
-    DM_ALIGNED(DM_CACHE_LINE) uint32_t is_bulk;
+    DM_ALIGNED(DM_CACHE_LINE) uint32_t excl_lock;
     /* written by its process only: */
     DM_ALIGNED(DM_CACHE_LINE) uint32_t n_fences; /* that it has come to */
     uint32_t asleep;                             /* > 0: wants a packet */
     struct dm_chan_core core;
-    DM_ALIGNED(DM_CACHE_LINE) uint32_t combines; /* seat + 1 whose elements it is combining */
-    /* a bit for each seat, modulo 64, whose errand is for this process */
-    DM_ALIGNED(DM_CACHE_LINE) uint64_t bell;
+    DM_ALIGNED(DM_CACHE_LINE) uint32_t combines; /* lrank + 1 whose elements it is combining */
+    /* a bit for each lrank, modulo 64, whose assist is for this process */
+    DM_ALIGNED(DM_CACHE_LINE) uint64_t doorbell;
 };
 
 /*
@@ -44,16 +44,16 @@ struct dm_rma_seat {
  * target, in a ring: it gathers items in one, hands it over and goes on with the next. They are carried out
  * in order, and taken back the last one first; so the target need only look at the one that comes next.
  */
-#define DM_RMA_ERRANDS 4 /* of a row; a power of two */
+#define DM_RMA_ASSIST_SLOTS 4 /* of a row; a power of two */
 
-enum dm_rma_errand_state {
-    DM_ERRAND_NONE,
-    DM_ERRAND_TAKEN,
-    DM_ERRAND_DONE,
-    DM_ERRAND_ASKED /* of a share: + the target's seat, nobody else can take it */
+enum dm_rma_assist_state {
+    DM_ASSIST_NONE,
+    DM_ASSIST_TAKEN,
+    DM_ASSIST_DONE,
+    DM_ASSIST_ASKED /* of a share: + the target's lrank, nobody else can take it */
 };
 /* One transfer; its bytes follow, in: the operands; out: what was read, or was there before. */
-struct dm_rma_item {
+struct dm_rma_assist_item {
     uint64_t offset;    /* bytes from the start of the target's part */
     void *mine;         /* of the origin: what is put; where the answer goes */
     struct dm_req *req; /* of the origin, or NULL */
@@ -61,22 +61,22 @@ struct dm_rma_item {
     uint32_t result_len;
     int32_t op;
     int32_t basic;
-    uint8_t kind;  /* enum dm_rma_errand_kind */
+    uint8_t kind;  /* enum dm_rma_assist_kind */
     uint8_t flags; /* as in a packet: DM_RMA_FETCH, DM_RMA_SWAP */
     int16_t err;   /* out */
 };
-struct dm_rma_errand {
-    DM_ALIGNED(DM_CACHE_LINE) uint32_t state; /* enum dm_rma_errand_state */
+struct dm_rma_assist_slot {
+    DM_ALIGNED(DM_CACHE_LINE) uint32_t state; /* enum dm_rma_assist_state */
     uint32_t len;                             /* bytes of items */
     char items[];                             /* a short one shares the line */
 };
 
 /*
- * The target's half of a long transfer (share.c): by RDMA from or to memory of the origin. One for each
+ * The target's half of a long transfer (split_copy.c): by RDMA from or to memory of the origin. One for each
  * origin.
  */
-struct dm_rma_share {
-    DM_ALIGNED(DM_CACHE_LINE) uint32_t state; /* enum dm_rma_errand_state */
+struct dm_rma_split {
+    DM_ALIGNED(DM_CACHE_LINE) uint32_t state; /* enum dm_rma_assist_state */
     int32_t err;
     uint64_t is_put;
     uint64_t offset; /* in the target's part */
@@ -95,35 +95,36 @@ struct dm_rma_region {
     uint64_t size;
 };
 
-struct dm_rma_ctl {
+struct dm_rma_shared {
     DM_ALIGNED(DM_CACHE_LINE) uint32_t n_arrived; /* at fences, of all processes */
     DM_ALIGNED(DM_CACHE_LINE) uint32_t n_fences;  /* that everybody has come to, on all hosts */
-    struct dm_rma_seat seats[];
+    struct dm_rma_rank_slot lranks[];
 };
 
-/* This process' view of the block; behind the seats lie posts and waiters. */
+/* This process' view of the block; behind the lranks lie posts and waiters. */
 struct dm_rma_node {
-    struct dm_rma_ctl *ctl;
+    struct dm_rma_shared *ctl;
     size_t len;
     int fd;     /* of its maker until all have it mapped, else -1 */
     int n;      /* processes here */
-    int me;     /* seat of this one */
-    int *ranks; /* of the seats */
+    int me;     /* lrank of this one */
+    int *ranks; /* of the lranks */
     /* posts[i * n + k]: so often has k posted to i; written by k */
     uint32_t *posts;
     uint32_t *posts_seen; /* of mine: by MPI_Win_start */
     /* waiters[i * (mask + 1) + (ticket & mask)]: who has this ticket of i's lock: a rank + 1 */
     uint32_t *waiters;
     uint32_t mask;
-    char *errands;      /* by seat of the origin, of the target, and number: see dm_rma_errand_at */
-    size_t errand_len;  /* of one, with its items */
-    uint32_t *n_served; /* errands that this process has begun; by seat of the origin */
-    struct dm_rma_share *shares;   /* by seat of the origin */
-    struct dm_rma_help *helps;     /* what this process does for the origins; by seat, or NULL */
-    bool is_sharing;               /* mine is in use */
-    bool is_inside;                /* between dm_rma_try_enter and dm_rma_leave */
-    struct dm_rma_region *regions; /* DM_RMA_REGIONS for each seat, of a dynamic window */
-    struct dm_chan_hook hook;      /* looks for those for me */
+    char
+        *assists; /* by lrank of the origin, of the target, and number: see dm_rma_assist_slot_at */
+    size_t assist_len;           /* of one, with its items */
+    uint32_t *n_served;          /* assists that this process has begun; by lrank of the origin */
+    struct dm_rma_split *shares; /* by lrank of the origin */
+    struct dm_rma_split_work *helps; /* what this process does for the origins; by lrank, or NULL */
+    bool is_sharing;                 /* mine is in use */
+    bool is_inside;                  /* between dm_rma_try_enter and dm_rma_leave */
+    struct dm_rma_region *regions;   /* DM_RMA_REGIONS for each lrank, of a dynamic window */
+    struct dm_chan_hook hook;        /* looks for those for me */
     struct dm_win *win;
     uint32_t completes_seen;
     /* fences over several hosts: rank of the first process of each, mine */
@@ -132,25 +133,25 @@ struct dm_rma_node {
     int *leaders;
 };
 
-static inline struct dm_rma_seat *dm_rma_seat(const struct dm_win *win, int seat)
+static inline struct dm_rma_rank_slot *dm_rma_slot(const struct dm_win *win, int lrank)
 {
-    return &win->node->ctl->seats[seat];
+    return &win->node->ctl->lranks[lrank];
 }
-static inline struct dm_rma_seat *dm_rma_my_seat(const struct dm_win *win)
+static inline struct dm_rma_rank_slot *dm_rma_my_slot(const struct dm_win *win)
 {
-    return dm_rma_seat(win, win->node->me);
+    return dm_rma_slot(win, win->node->me);
 }
-/* Has rank a seat in this process' block? */
-static inline bool dm_rma_has_seat(const struct dm_win *win, int rank)
+/* Has rank a lrank in this process' block? */
+static inline bool dm_rma_is_local(const struct dm_win *win, int rank)
 {
-    return win->node != NULL && win->peers[rank].seat >= 0;
+    return win->node != NULL && win->peers[rank].lrank >= 0;
 }
 
 /* Make the block if this process has to, and say so; collective, before the exchange of parts. */
-void dm_rma_ctl_offer(struct dm_win *win, struct dm_win_part *mine);
+void dm_rma_shared_offer(struct dm_win *win, struct dm_win_part *mine);
 /* All parts are known: map it. Collective; without memory, or when anybody cannot, none has it. */
-int dm_rma_ctl_start(struct dm_win *win);
-void dm_rma_ctl_free(struct dm_win *win);
+int dm_rma_shared_start(struct dm_win *win);
+void dm_rma_shared_free(struct dm_win *win);
 
 /*
  * Wait until *at is want, or (is_past) want has been passed. DM_EPEER when a process of the window is
@@ -160,45 +161,46 @@ int dm_rma_wait_word(struct dm_win *win, const uint32_t *at, uint32_t want, bool
 /* After a store and a full fence: send rank a packet if it sleeps; or (is_sure) in any case. */
 void dm_rma_wake(struct dm_win *win, int rank, bool is_sure);
 
-/* ---- errands (errand.c at the origin, serve.c at the target) ---- */
+/* ---- assists (assist_origin.c at the origin, assist_target.c at the target) ---- */
 
-static inline struct dm_rma_errand *dm_rma_errand_at(const struct dm_rma_node *node, int origin,
-                                                     int target, uint32_t n)
+static inline struct dm_rma_assist_slot *dm_rma_assist_slot_at(const struct dm_rma_node *node,
+                                                               int origin, int target, uint32_t n)
 {
     size_t row = (size_t)origin * (size_t)node->n + (size_t)target;
 
-    return (struct dm_rma_errand *)(void *)(node->errands +
-                                            (row * DM_RMA_ERRANDS + n % DM_RMA_ERRANDS) *
-                                                node->errand_len);
+    return (struct dm_rma_assist_slot *)(void *)(node->assists + (row * DM_RMA_ASSIST_SLOTS +
+                                                                  n % DM_RMA_ASSIST_SLOTS) *
+                                                                     node->assist_len);
 }
 /* Bytes of an item with its data: the next one is aligned. */
-static inline size_t dm_rma_item_len(size_t data_len, size_t result_len)
+static inline size_t dm_rma_assist_item_len(size_t data_len, size_t result_len)
 {
-    size_t len = sizeof(struct dm_rma_item) + (data_len > result_len ? data_len : result_len);
+    size_t len =
+        sizeof(struct dm_rma_assist_item) + (data_len > result_len ? data_len : result_len);
 
     return (len + 7) & ~(size_t)7;
 }
-/* Look for errands and shares from now on, where others cannot address my part. */
-void dm_rma_serve_start(struct dm_win *win);
-void dm_rma_serve_stop(struct dm_win *win);
+/* Look for assists and shares from now on, where others cannot address my part. */
+void dm_rma_assist_start(struct dm_win *win);
+void dm_rma_assist_stop(struct dm_win *win);
 /* In a loop that waits for another process, which may wait for this one in the same way. */
-static inline void dm_rma_serve_now(struct dm_rma_node *node)
+static inline void dm_rma_assist_execute(struct dm_rma_node *node)
 {
     if (node->hook.is_on)
         node->hook.fn(&node->hook);
 }
-static inline void dm_rma_ring(const struct dm_win *win, int seat)
+static inline void dm_rma_doorbell_ring(const struct dm_win *win, int lrank)
 {
-    dm_atomic_or(&dm_rma_seat(win, seat)->bell, UINT64_C(1) << win->node->me % 64);
+    dm_atomic_or(&dm_rma_slot(win, lrank)->doorbell, UINT64_C(1) << win->node->me % 64);
 }
-/* May this process ask the target for an errand or a share just now? */
-bool dm_rma_errand_may(const struct dm_win *win, int target);
+/* May this process ask the target for an assist or a share just now? */
+bool dm_rma_assist_may(const struct dm_win *win, int target);
 /* The target has carried out something: it looks. */
-void dm_rma_errand_went(struct dm_win *win, int target);
-/* Do this process' share of a long transfer of the origin in that seat; over when state says so. (share.c) */
-void dm_rma_help(struct dm_win *win, int seat);
+void dm_rma_assist_executed(struct dm_win *win, int target);
+/* Do this process' share of a long transfer of the origin in that lrank; over when state says so. (split_copy.c) */
+void dm_rma_split_execute(struct dm_win *win, int lrank);
 
-/* ---- updates of private memory (combine.c, update.c) ---- */
+/* ---- updates of private memory (combine.c, get_modify_put.c) ---- */
 
 /*
  * Is this part memory that only its process can address, and that others on its host update by
@@ -206,7 +208,7 @@ void dm_rma_help(struct dm_win *win, int seat);
  */
 static inline bool dm_rma_is_guarded(const struct dm_win *win, int rank)
 {
-    return win->flavor == MPI_WIN_FLAVOR_CREATE && dm_rma_has_seat(win, rank) &&
+    return win->flavor == MPI_WIN_FLAVOR_CREATE && dm_rma_is_local(win, rank) &&
            win->parts[rank].fd < 0 && win->parts[rank].is_direct;
 }
 /*
@@ -216,14 +218,14 @@ static inline bool dm_rma_is_guarded(const struct dm_win *win, int rank)
 bool dm_rma_try_enter(const struct dm_win *win);
 void dm_rma_leave(const struct dm_win *win);
 /* Keep all others off a guarded part; waits, with progress. DM_EPEER. */
-int dm_rma_keep_off(const struct dm_win *win, int rank);
-void dm_rma_let_on(const struct dm_win *win, int rank);
+int dm_rma_excl_lock(const struct dm_win *win, int rank);
+void dm_rma_excl_unlock(const struct dm_win *win, int rank);
 /* Once more in a loop that waits for another process' short work. */
 void dm_rma_pause(uint32_t *n);
 
 /* ---- locks (lock_word.c) ---- */
 
-/* Take the lock of a rank that has a seat; waits. DM_EPEER. */
+/* Take the lock of a rank that has a lrank; waits. DM_EPEER. */
 int dm_rma_word_lock(struct dm_win *win, int rank, int mode);
 void dm_rma_word_unlock(struct dm_win *win, int rank, int mode);
 /* For a process of another host that has asked for the lock of mine: its ticket. */

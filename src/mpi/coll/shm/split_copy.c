@@ -4,7 +4,7 @@
  * from the front, the data's owner from the back, until none is left. The word that says which are has the
  * round of the offer too, so that nobody takes a piece of another one.
  */
-#include "mpi/coll/shm/board.h"
+#include "mpi/coll/shm/coll_shm.h"
 #include "util/clock.h"
 #include "util/host.h"
 
@@ -18,14 +18,15 @@
 #define PIECES        (((size_t)1 << FIELD) - 1)
 #define ROUND         (~(uint64_t)0 << 2 * FIELD)
 
-static inline struct dm_board_offer *offer_of(const struct dm_board *b, int seat)
+static inline struct dm_coll_shm_chunks *offer_of(const struct dm_coll_shm *b, int lrank)
 {
-    return &b->shared->seats[seat].offer;
+    return &b->shared->lranks[lrank].offer;
 }
 
-void dm_board_offer(const struct dm_board *b, uint64_t from, uint64_t to, size_t len, size_t piece)
+void dm_coll_shm_publish(const struct dm_coll_shm *b, uint64_t from, uint64_t to, size_t len,
+                         size_t piece)
 {
-    struct dm_board_offer *offer = offer_of(b, b->me);
+    struct dm_coll_shm_chunks *offer = offer_of(b, b->me);
 
     offer->from = from;
     offer->to = to;
@@ -36,10 +37,10 @@ void dm_board_offer(const struct dm_board *b, uint64_t from, uint64_t to, size_t
                           memory_order_release);
 }
 
-/* The number of a piece of the offer that a seat made in a round; -1: none is left. */
-static int64_t take(const struct dm_board *b, int seat, uint64_t round, bool is_first)
+/* The number of a piece of the offer that a lrank made in a round; -1: none is left. */
+static int64_t take(const struct dm_coll_shm *b, int lrank, uint64_t round, bool is_first)
 {
-    _Atomic uint64_t *left = &offer_of(b, seat)->left;
+    _Atomic uint64_t *left = &offer_of(b, lrank)->left;
     uint64_t was = atomic_load_explicit(left, memory_order_acquire), first, end, next;
 
     do {
@@ -53,22 +54,22 @@ static int64_t take(const struct dm_board *b, int seat, uint64_t round, bool is_
     return (int64_t)(is_first ? first : end - 1);
 }
 
-int64_t dm_board_take_first(const struct dm_board *b, int seat, uint64_t round)
+int64_t dm_coll_shm_take_first(const struct dm_coll_shm *b, int lrank, uint64_t round)
 {
-    return take(b, seat, round, true);
+    return take(b, lrank, round, true);
 }
 
-int64_t dm_board_take_last(const struct dm_board *b, int seat, uint64_t round)
+int64_t dm_coll_shm_take_last(const struct dm_coll_shm *b, int lrank, uint64_t round)
 {
-    return take(b, seat, round, false);
+    return take(b, lrank, round, false);
 }
 
-size_t dm_board_n_first(const struct dm_board *b, int seat)
+size_t dm_coll_shm_n_first(const struct dm_coll_shm *b, int lrank)
 {
-    return atomic_load_explicit(&offer_of(b, seat)->left, memory_order_acquire) >> FIELD & PIECES;
+    return atomic_load_explicit(&offer_of(b, lrank)->left, memory_order_acquire) >> FIELD & PIECES;
 }
 
-size_t dm_board_piece_of(size_t len, size_t most, size_t unit)
+size_t dm_coll_shm_piece_of(size_t len, size_t most, size_t unit)
 {
     size_t piece = len / PARTS, least = len / PIECES + 1;
 
@@ -77,7 +78,7 @@ size_t dm_board_piece_of(size_t len, size_t most, size_t unit)
     return (piece + unit - 1) / unit * unit;
 }
 
-static inline size_t piece_len(const struct dm_board_offer *offer, size_t at)
+static inline size_t piece_len(const struct dm_coll_shm_chunks *offer, size_t at)
 {
     return offer->len - at < offer->piece ? offer->len - at : offer->piece;
 }
@@ -86,7 +87,7 @@ static inline size_t piece_len(const struct dm_board_offer *offer, size_t at)
  * An end that took longer than the copy was because the other had lost its core, which alone would have cost nobody
  * anything: the next 1, 3, 7 ... copies are not shared, until one goes well.
  */
-static void learn(struct dm_board *b, uint64_t ns_copy, uint64_t ns_end)
+static void learn(struct dm_coll_shm *b, uint64_t ns_copy, uint64_t ns_end)
 {
     if (ns_end <= ns_copy + SLACK_NS)
         b->n_unshared = 0;
@@ -95,12 +96,13 @@ static void learn(struct dm_board *b, uint64_t ns_copy, uint64_t ns_end)
     b->n_skips = b->n_unshared;
 }
 
-int dm_board_copy(struct dm_run *run, struct dm_board *b, uint64_t from, void *to, size_t len)
+int dm_coll_shm_split_copy(struct dm_run *run, struct dm_coll_shm *b, uint64_t from, void *to,
+                           size_t len)
 {
-    struct dm_board_offer *offer = offer_of(b, b->me);
-    int pid = (int)b->shared->seats[1 - b->me].id.pid, err = DM_OK;
+    struct dm_coll_shm_chunks *offer = offer_of(b, b->me);
+    int pid = (int)b->shared->lranks[1 - b->me].id.pid, err = DM_OK;
     uint64_t helped = atomic_load_explicit(&offer->n_helped, memory_order_relaxed), failed;
-    size_t piece = dm_board_piece_of(len, PIECE_MAX, PAGE), n = (len + piece - 1) / piece,
+    size_t piece = dm_coll_shm_piece_of(len, PIECE_MAX, PAGE), n = (len + piece - 1) / piece,
            n_mine = 0;
     uint64_t begun, ended;
 
@@ -109,8 +111,8 @@ int dm_board_copy(struct dm_run *run, struct dm_board *b, uint64_t from, void *t
         return dm_host_vm_read(pid, from, to, len);
     }
     begun = dm_clock_ns();
-    dm_board_offer(b, from, (uint64_t)(uintptr_t)to, len, piece);
-    dm_board_announce(run, b);
+    dm_coll_shm_publish(b, from, (uint64_t)(uintptr_t)to, len, piece);
+    dm_coll_shm_announce(run, b);
     for (int64_t i; (i = take(b, b->me, b->round, true)) >= 0; n_mine++) {
         size_t at = (size_t)i * piece;
 
@@ -118,7 +120,7 @@ int dm_board_copy(struct dm_run *run, struct dm_board *b, uint64_t from, void *t
             err = dm_host_vm_read(pid, from + at, (char *)to + at, piece_len(offer, at));
     }
     ended = dm_clock_ns();
-    if (!dm_board_await_word(run, b, &offer->n_helped, helped + n - n_mine, 1 - b->me))
+    if (!dm_coll_shm_await_word(run, b, &offer->n_helped, helped + n - n_mine, 1 - b->me))
         return DM_OK; /* the run has failed */
     learn(b, ended - begun, dm_clock_ns() - ended);
     failed = atomic_load_explicit(&offer->failed, memory_order_relaxed);
@@ -131,23 +133,23 @@ int dm_board_copy(struct dm_run *run, struct dm_board *b, uint64_t from, void *t
 }
 
 /* A piece that cannot be written is left to the reader, and so are all others. */
-bool dm_board_help(struct dm_run *run, struct dm_board *b)
+bool dm_coll_shm_split_help(struct dm_run *run, struct dm_coll_shm *b)
 {
-    int seat = 1 - b->me;
-    struct dm_board_offer *offer = offer_of(b, seat);
+    int lrank = 1 - b->me;
+    struct dm_coll_shm_chunks *offer = offer_of(b, lrank);
     bool can = true;
 
-    if (!dm_board_await_offer(run, b, seat))
+    if (!dm_coll_shm_await_published(run, b, lrank))
         return false;
-    for (int64_t i; can && (i = take(b, seat, b->round, false)) >= 0;) {
+    for (int64_t i; can && (i = take(b, lrank, b->round, false)) >= 0;) {
         size_t at = (size_t)i * offer->piece;
 
-        can = dm_host_vm_write((int)b->shared->seats[seat].id.pid, offer->to + at,
+        can = dm_host_vm_write((int)b->shared->lranks[lrank].id.pid, offer->to + at,
                                (const char *)(uintptr_t)(offer->from + at),
                                piece_len(offer, at)) == DM_OK;
         if (!can)
             atomic_store_explicit(&offer->failed, (uint64_t)i + 1, memory_order_relaxed);
         atomic_fetch_add_explicit(&offer->n_helped, 1, memory_order_release);
     }
-    return dm_board_await_finished(run, b, seat);
+    return dm_coll_shm_await_finished(run, b, lrank);
 }

@@ -4,7 +4,7 @@
  * A target that waits inside the library answers a packet sooner than its provider's thread wakes up
  * for a read. One that computes does not: when nothing has been heard of it for a while the
  * transfer is done by RDMA after all, and the reply, which still comes, is dropped. After that it is
- * not asked for a growing number of transfers, as with errands.
+ * not asked for a growing number of transfers, as with assists.
  */
 #include "onesided/rma.h"
 #include "util/clock.h"
@@ -13,8 +13,8 @@
 #define ASKED_MAX   256 /* questions to one target that are on their way */
 #define SKIPS_MAX   63  /* transfers */
 
-bool dm_rma_ask(const struct dm_rma_call *call, void *local, uint64_t remote, size_t len,
-                int *err_p)
+bool dm_rma_am_get(const struct dm_rma_call *call, void *local, uint64_t remote, size_t len,
+                   int *err_p)
 {
     struct dm_win *win = call->win;
     struct dm_win_peer *peer = &win->peers[call->target];
@@ -27,7 +27,7 @@ bool dm_rma_ask(const struct dm_rma_call *call, void *local, uint64_t remote, si
     };
     struct dm_rma_xfer *x;
 
-    if (len > DM_RMA_ACC_BYTES || !dm_rma_is_chatty(win, call->target) ||
+    if (len > DM_RMA_ACC_BYTES || !dm_rma_prefers_packets(win, call->target) ||
         peer->n_pending > ASKED_MAX || dm_adapt_is_oversubscribed(dm_chan_adapt(dm_world.chan)))
         return false;
     if (peer->n_skips > 0) {
@@ -38,12 +38,12 @@ bool dm_rma_ask(const struct dm_rma_call *call, void *local, uint64_t remote, si
     if (*err_p != DM_OK)
         return true;
     get.id = (uint64_t)(uintptr_t)x;
-    x->ask = DM_ASK_WAITS;
+    x->ask = DM_AM_WAITS;
     x->remote = remote;
     x->len = len;
     x->when = dm_clock_ns();
     dm_list_add_tail(&dm_rma_state.asked, &x->asked);
-    dm_chan_hook_add(dm_world.chan, &dm_rma_state.ask_hook);
+    dm_chan_hook_add(dm_world.chan, &dm_rma_state.am_hook);
     *err_p = dm_chan_send_ctl(dm_world.chan, dm_rma_proc(win, call->target), &get.pkt);
     if (*err_p != DM_OK) {
         dm_list_del(&x->asked);
@@ -57,11 +57,11 @@ static void read_done(struct dm_rdma *rdma, int err)
     struct dm_rma_xfer *x = dm_container_of(rdma, struct dm_rma_xfer, rdma);
 
     dm_rma_xfer_tell(x, err);
-    if (x->ask == DM_ASK_ANSWERED) {
+    if (x->ask == DM_AM_ANSWERED) {
         dm_rma_xfer_free(x);
         return;
     }
-    x->ask = DM_ASK_LATE;
+    x->ask = DM_AM_LATE;
     x->call.win->n_late++;
 }
 
@@ -72,14 +72,14 @@ static void read_instead(struct dm_rma_xfer *x)
     int target = x->call.target, err;
 
     dm_list_del(&x->asked);
-    x->ask = DM_ASK_READS;
+    x->ask = DM_AM_READS;
     x->rdma.done = read_done;
     dm_rma_state.counts.n_rdma++;
     err = dm_chan_rdma_read(dm_world.chan, dm_rma_proc(win, target), &x->rdma, x->buf, NULL,
                             x->remote, &win->parts[target].rkey, x->len);
     /* the reply comes sooner or later */
     if (err == DM_EAGAIN)
-        x->ask = DM_ASK_NONE;
+        x->ask = DM_AM_NONE;
     else if (err != DM_OK)
         read_done(&x->rdma, err);
 }
@@ -110,21 +110,21 @@ static int look(struct dm_chan_hook *hook)
     return n;
 }
 
-bool dm_rma_ask_answered(struct dm_rma_xfer *x)
+bool dm_rma_am_get_replied(struct dm_rma_xfer *x)
 {
     struct dm_win_peer *peer = &x->call.win->peers[x->call.target];
 
     switch (x->ask) {
-    case DM_ASK_WAITS:
+    case DM_AM_WAITS:
         dm_list_del(&x->asked);
-        x->ask = DM_ASK_NONE;
+        x->ask = DM_AM_NONE;
         peer->heard = dm_clock_ns();
         peer->most_skips = 0;
         return true;
-    case DM_ASK_READS:
-        x->ask = DM_ASK_ANSWERED;
+    case DM_AM_READS:
+        x->ask = DM_AM_ANSWERED;
         return false;
-    case DM_ASK_LATE:
+    case DM_AM_LATE:
         x->call.win->n_late--;
         dm_rma_xfer_free(x);
         return false;
@@ -133,15 +133,15 @@ bool dm_rma_ask_answered(struct dm_rma_xfer *x)
     }
 }
 
-bool dm_rma_ask_lost(struct dm_rma_xfer *x)
+bool dm_rma_am_get_lost(struct dm_rma_xfer *x)
 {
-    if (x->ask == DM_ASK_WAITS)
+    if (x->ask == DM_AM_WAITS)
         dm_list_del(&x->asked);
-    return x->ask == DM_ASK_WAITS || dm_rma_ask_answered(x);
+    return x->ask == DM_AM_WAITS || dm_rma_am_get_replied(x);
 }
 
 void dm_rma_ask_start(void)
 {
     dm_list_init(&dm_rma_state.asked);
-    dm_rma_state.ask_hook.fn = look;
+    dm_rma_state.am_hook.fn = look;
 }

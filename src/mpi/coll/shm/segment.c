@@ -6,7 +6,7 @@
  * is in BOARDS_MAX boards at most, so that their memory grows with the ranks of the node and
  * not with communicators; when it is in so many the communicator works with messages, and asks again later.
  */
-#include "mpi/coll/shm/board.h"
+#include "mpi/coll/shm/coll_shm.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -24,7 +24,7 @@
 #define FIRST_TRY  2 /* blocking collective that makes the board */
 #define TRY_FACTOR 8
 #define ROOM_MAX   ((size_t)64 << 10)
-#define ROOM_MIN   DM_BOARD_PIECE
+#define ROOM_MIN   DM_COLL_SHM_PIECE
 #define DATA_MAX   ((size_t)16 << 20) /* bytes of all slots, unless they get too small */
 #define FLAT_MAX   8                  /* ranks that look at each other */
 #define PAGE       ((size_t)4 << 10)
@@ -54,7 +54,7 @@ static int find_node(const struct dm_comm *comm, const int *leaders, int n, int 
     return n;
 }
 
-static void find_nodes(const struct dm_comm *comm, struct dm_board *b)
+static void find_nodes(const struct dm_comm *comm, struct dm_coll_shm *b)
 {
     bool is_ordered = true;
 
@@ -79,10 +79,10 @@ static void find_nodes(const struct dm_comm *comm, struct dm_board *b)
         b->fits = DM_COLL_NODES | (is_ordered ? DM_COLL_ORDERED : 0);
 }
 
-static struct dm_board *new_board(const struct dm_comm *comm)
+static struct dm_coll_shm *new_board(const struct dm_comm *comm)
 {
     size_t n = (size_t)comm->size;
-    struct dm_board *b = calloc(1, sizeof(*b) + 3 * n * sizeof(int));
+    struct dm_coll_shm *b = calloc(1, sizeof(*b) + 3 * n * sizeof(int));
 
     if (b == NULL)
         return NULL;
@@ -96,20 +96,20 @@ static struct dm_board *new_board(const struct dm_comm *comm)
 
 /* ---- memory ---- */
 
-static void lay_out(struct dm_board *b)
+static void lay_out(struct dm_coll_shm *b)
 {
-    size_t n = (size_t)b->n, mids = (size_t)DM_BOARD_SLOTS * DM_BOARD_MID;
-    size_t seats = sizeof(*b->shared) + n * sizeof(b->shared->seats[0]);
+    size_t n = (size_t)b->n, mids = (size_t)DM_COLL_SHM_SLOTS * DM_COLL_SHM_MID;
+    size_t lranks = sizeof(*b->shared) + n * sizeof(b->shared->lranks[0]);
     size_t left = DATA_MAX / n > mids ? DATA_MAX / n - mids : 0;
 
-    b->room = left / DM_BOARD_BIG / PAGE * PAGE;
+    b->room = left / DM_COLL_SHM_BIG / PAGE * PAGE;
     b->room = b->room < ROOM_MAX ? b->room : ROOM_MAX;
     b->room = b->room > ROOM_MIN ? b->room : ROOM_MIN;
-    b->data_at = (seats + PAGE - 1) / PAGE * PAGE;
-    b->shared_len = b->data_at + n * (mids + DM_BOARD_BIG * b->room);
+    b->data_at = (lranks + PAGE - 1) / PAGE * PAGE;
+    b->shared_len = b->data_at + n * (mids + DM_COLL_SHM_BIG * b->room);
 }
 
-static void make(struct dm_board *b, struct offer *offer)
+static void make(struct dm_coll_shm *b, struct offer *offer)
 {
     struct stat st;
     void *ptr;
@@ -126,7 +126,7 @@ static void make(struct dm_board *b, struct offer *offer)
         .len = b->shared_len, .dev = st.st_dev, .ino = st.st_ino, .pid = getpid(), .fd = fd};
 }
 
-static void map(struct dm_board *b, const struct offer *offer)
+static void map(struct dm_coll_shm *b, const struct offer *offer)
 {
     void *ptr;
 
@@ -139,7 +139,7 @@ static void map(struct dm_board *b, const struct offer *offer)
         DM_TRACE(COLL, "no board: %s", dm_err_detail());
 }
 
-static void unmap(struct dm_board *b)
+static void unmap(struct dm_coll_shm *b)
 {
     if (b->shared != NULL)
         munmap(b->shared, b->shared_len);
@@ -158,11 +158,11 @@ static int is_allowed(void)
 }
 
 /* Memory for the node's ranks. The offer is its maker's until all have agreed. */
-static void share(struct dm_run *run, struct dm_board *b, struct offer *offer)
+static void share(struct dm_run *run, struct dm_coll_shm *b, struct offer *offer)
 {
     struct dm_coll_args a = {
         .rbuf = offer, .rcount = sizeof(*offer), .rtype = dm_coll_byte(), .root = 0};
-    struct dm_board_id *id;
+    struct dm_coll_shm_id *id;
 
     lay_out(b);
     if (b->me == 0)
@@ -175,30 +175,30 @@ static void share(struct dm_run *run, struct dm_board *b, struct offer *offer)
     if (b->shared == NULL)
         return;
     dm_coll_state.n_boards++;
-    id = &b->shared->seats[b->me].id;
+    id = &b->shared->lranks[b->me].id;
     id->pid = getpid();
     id->probe = b->probe = dm_clock_ns();
     id->probe_at = (uint64_t)(uintptr_t)&b->probe;
 }
 
 /* Everybody has said who it is: can everybody read everybody's memory? */
-static bool can_all_read(struct dm_run *run, struct dm_board *b)
+static bool can_all_read(struct dm_run *run, struct dm_coll_shm *b)
 {
     bool can = true;
 
     for (int i = 0; i < b->n && can; i++) {
-        const struct dm_board_id *id = &b->shared->seats[i].id;
+        const struct dm_coll_shm_id *id = &b->shared->lranks[i].id;
         uint64_t probe = 0;
 
         can = dm_host_vm_read((int)id->pid, id->probe_at, &probe, sizeof(probe)) == DM_OK &&
               probe == id->probe;
     }
-    dm_board_next(b);
-    if (!dm_board_claim(run, b, 0) || !dm_board_meet(run, b, 0, can))
+    dm_coll_shm_next(b);
+    if (!dm_coll_shm_claim(run, b, 0) || !dm_coll_shm_barrier(run, b, 0, can))
         return false;
     for (int i = 0; i < b->n; i++)
-        can = can && dm_board_head(b, i)->total;
-    dm_board_finish(run, b);
+        can = can && dm_coll_shm_head(b, i)->total;
+    dm_coll_shm_finish(run, b);
     return can;
 }
 
@@ -216,7 +216,7 @@ static void agree(struct dm_run *run, int *words, size_t n)
 }
 
 /* A board for those who all have memory for it and may have it; false: they do not. b may be NULL. */
-static bool build(struct dm_run *run, struct dm_board *b, int *verdict_p)
+static bool build(struct dm_run *run, struct dm_coll_shm *b, int *verdict_p)
 {
     struct offer offer = {.len = 0, .fd = -1};
     int words[2];
@@ -242,7 +242,7 @@ static bool build(struct dm_run *run, struct dm_board *b, int *verdict_p)
 }
 
 /* Collective over comm; b is NULL where there was no memory for it, which all must learn. */
-static void set_up(struct dm_comm *comm, struct dm_board *b)
+static void set_up(struct dm_comm *comm, struct dm_coll_shm *b)
 {
     int verdict = VERDICT_READY;
     struct dm_run run;
@@ -258,7 +258,7 @@ static void set_up(struct dm_comm *comm, struct dm_board *b)
     if (b == NULL)
         return;
     if (is_ready) {
-        b->state = DM_BOARD_READY;
+        b->state = DM_COLL_SHM_READY;
         DM_TRACE(COLL, "board of %d ranks, comm %u, %zu bytes%s", b->n, comm->ctx, b->shared_len,
                  b->can_read ? ", memory is read" : "");
         return;
@@ -274,12 +274,12 @@ static void set_up(struct dm_comm *comm, struct dm_board *b)
         return;
     }
     b->fits = 0;
-    b->state = DM_BOARD_NEVER;
+    b->state = DM_COLL_SHM_NEVER;
 }
 
-unsigned int dm_board_look(struct dm_comm *comm)
+unsigned int dm_coll_shm_look(struct dm_comm *comm)
 {
-    struct dm_board *b = comm->coll;
+    struct dm_coll_shm *b = comm->coll;
 
     if (comm->n_coll == UINT32_MAX)
         return 0;
@@ -288,14 +288,14 @@ unsigned int dm_board_look(struct dm_comm *comm)
     if (b == NULL)
         comm->coll = b = new_board(comm);
     set_up(comm, b);
-    return b != NULL && b->state == DM_BOARD_READY ? b->fits : 0;
+    return b != NULL && b->state == DM_COLL_SHM_READY ? b->fits : 0;
 }
 
 /* ---- start and end ---- */
 
 static void on_comm_free(struct dm_comm *comm)
 {
-    struct dm_board *b = comm->coll;
+    struct dm_coll_shm *b = comm->coll;
 
     if (b == NULL)
         return;
@@ -318,7 +318,7 @@ static void on_wake(void *arg, int proc, const struct dm_pkt *pkt, const void *d
     (void)sink;
 }
 
-void dm_board_start(void)
+void dm_coll_shm_start(void)
 {
     dm_core_on_comm_free(on_comm_free);
     dm_chan_on_packet(dm_world.chan, DM_PKT_COLL_WAKE, on_wake, NULL);

@@ -2,10 +2,10 @@
  * Errands: short transfers to private memory of a process of the same host.
  *
  * Nobody else can address such memory: RDMA to it is a system call. Its owner, when it waits
- * inside the library, is several times faster (serve.c). So the origin gathers what it wants in the control
- * block, in a row of errands for each target, rings the target's bell when one is full or a
+ * inside the library, is several times faster (assist_target.c). So the origin gathers what it wants in the control
+ * block, in a row of assists for each target, rings the target's doorbell when one is full or a
  * synchronization follows, and waits then for about as long as the answer of a target that looks takes. A
- * target that does not, because it computes or sleeps, finds nothing later: the origin has taken the errands
+ * target that does not, because it computes or sleeps, finds nothing later: the origin has taken the assists
  * back and goes by RDMA or packets. After that it does not try for a growing number of transfers, so that such
  * targets cost next to nothing.
  *
@@ -14,7 +14,7 @@
  */
 #include <string.h>
 
-#include "onesided/ctl.h"
+#include "onesided/shared.h"
 #include "util/cfg.h"
 #include "util/clock.h"
 #include "util/copy.h"
@@ -26,15 +26,15 @@
 #define SKIPS_MAX   63   /* transfers */
 #define FULL_BYTES  1024 /* of items that are worth waking the target for */
 
-bool dm_rma_errand_may(const struct dm_win *win, int target)
+bool dm_rma_assist_may(const struct dm_win *win, int target)
 {
     const struct dm_win_peer *peer = &win->peers[target];
 
-    return peer->seat >= 0 && peer->map == NULL && target != win->comm->rank &&
+    return peer->lrank >= 0 && peer->map == NULL && target != win->comm->rank &&
            dm_cfg()->rma == DM_RMA_AUTO;
 }
 
-void dm_rma_errand_went(struct dm_win *win, int target)
+void dm_rma_assist_executed(struct dm_win *win, int target)
 {
     struct dm_win_peer *peer = &win->peers[target];
 
@@ -62,11 +62,11 @@ static void put_off(struct dm_win *win, int target)
 
 /* ---- the row to one target: n_over .. n_asked are handed over, the next one is being filled ---- */
 
-static struct dm_rma_errand *errand(const struct dm_win *win, int target, uint32_t n)
+static struct dm_rma_assist_slot *assist(const struct dm_win *win, int target, uint32_t n)
 {
     const struct dm_rma_node *node = win->node;
 
-    return dm_rma_errand_at(node, node->me, win->peers[target].seat, n);
+    return dm_rma_assist_slot_at(node, node->me, win->peers[target].lrank, n);
 }
 
 /* Nothing is on its way any more, if that is so. */
@@ -82,27 +82,28 @@ static void note_end(struct dm_win *win, struct dm_win_peer *peer)
 static void hand_over(struct dm_win *win, int target)
 {
     struct dm_win_peer *peer = &win->peers[target];
-    struct dm_rma_errand *e = errand(win, target, peer->n_asked);
+    struct dm_rma_assist_slot *e = assist(win, target, peer->n_asked);
 
     e->len = peer->n_filled;
     peer->n_filled = 0;
     peer->n_asked++;
-    dm_atomic_store(&e->state, DM_ERRAND_ASKED);
-    dm_rma_ring(win, peer->seat);
+    dm_atomic_store(&e->state, DM_ASSIST_ASKED);
+    dm_rma_doorbell_ring(win, peer->lrank);
 }
 
-static void add(const struct dm_rma_call *call, enum dm_rma_errand_kind kind,
+static void add(const struct dm_rma_call *call, enum dm_rma_assist_kind kind,
                 const struct dm_pkt_rma_acc *acc, const void *data, void *result, size_t result_len)
 {
     struct dm_win *win = call->win;
     struct dm_win_peer *peer = &win->peers[call->target];
-    struct dm_rma_errand *e = errand(win, call->target, peer->n_asked);
-    struct dm_rma_item *item = (struct dm_rma_item *)(void *)(e->items + peer->n_filled);
+    struct dm_rma_assist_slot *e = assist(win, call->target, peer->n_asked);
+    struct dm_rma_assist_item *item =
+        (struct dm_rma_assist_item *)(void *)(e->items + peer->n_filled);
     size_t data_len = acc->pkt.data_len;
 
-    *item = (struct dm_rma_item){
+    *item = (struct dm_rma_assist_item){
         .offset = acc->offset,
-        .mine = kind == DM_ERRAND_PUT ? (void *)(uintptr_t)data : result,
+        .mine = kind == DM_ASSIST_PUT ? (void *)(uintptr_t)data : result,
         .req = call->req,
         .data_len = (uint32_t)data_len,
         .result_len = (uint32_t)result_len,
@@ -115,32 +116,33 @@ static void add(const struct dm_rma_call *call, enum dm_rma_errand_kind kind,
         memcpy(item + 1, data, 8);
     else if (data_len > 0)
         dm_copy(item + 1, data, data_len);
-    peer->n_filled += (uint32_t)dm_rma_item_len(data_len, result_len);
+    peer->n_filled += (uint32_t)dm_rma_assist_item_len(data_len, result_len);
     if (!peer->is_gathering) {
         peer->is_gathering = true;
         win->n_gathering++;
     }
 }
 
-/* ---- what becomes of errands ---- */
+/* ---- what becomes of assists ---- */
 
 /* Call fn for each item. */
-static void each(struct dm_win *win, int target, const struct dm_rma_errand *e,
-                 void (*fn)(const struct dm_rma_call *call, const struct dm_rma_item *item))
+static void each(struct dm_win *win, int target, const struct dm_rma_assist_slot *e,
+                 void (*fn)(const struct dm_rma_call *call, const struct dm_rma_assist_item *item))
 {
     for (uint32_t at = 0; at < e->len;) {
-        const struct dm_rma_item *item = (const struct dm_rma_item *)(const void *)(e->items + at);
+        const struct dm_rma_assist_item *item =
+            (const struct dm_rma_assist_item *)(const void *)(e->items + at);
         const struct dm_rma_call call = {.win = win, .target = target, .req = item->req};
 
-        /* whoever is told may use its place again: not before the end of its errand */
-        at += (uint32_t)dm_rma_item_len(item->data_len, item->result_len);
+        /* whoever is told may use its place again: not before the end of its assist */
+        at += (uint32_t)dm_rma_assist_item_len(item->data_len, item->result_len);
         fn(&call, item);
     }
 }
 
-static void carried_out(const struct dm_rma_call *call, const struct dm_rma_item *item)
+static void carried_out(const struct dm_rma_call *call, const struct dm_rma_assist_item *item)
 {
-    dm_rma_state.counts.n_errands++;
+    dm_rma_state.counts.n_assists++;
     if (dm_unlikely(item->err != DM_OK))
         dm_rma_refused(call, item->err);
     else if (item->result_len == 8)
@@ -149,14 +151,14 @@ static void carried_out(const struct dm_rma_call *call, const struct dm_rma_item
         dm_copy(item->mine, item + 1, item->result_len);
 }
 
-static void lost(const struct dm_rma_call *call, const struct dm_rma_item *item)
+static void lost(const struct dm_rma_call *call, const struct dm_rma_assist_item *item)
 {
     (void)item;
     dm_rma_refused(call, DM_EPEER);
 }
 
 /* The way there is without the target, or by packets. */
-static void redo(const struct dm_rma_call *call, const struct dm_rma_item *item)
+static void redo(const struct dm_rma_call *call, const struct dm_rma_assist_item *item)
 {
     const struct dm_win_peer *peer = &call->win->peers[call->target];
     const struct dm_pkt_rma_acc acc = {.pkt = {.flags = item->flags, .data_len = item->data_len},
@@ -165,48 +167,48 @@ static void redo(const struct dm_rma_call *call, const struct dm_rma_item *item)
                                        .basic = item->basic};
     int err = DM_OK;
 
-    if (item->kind != DM_ERRAND_UPDATE) {
-        err = dm_rma_move_far(call, item->mine, item->offset,
-                              item->kind == DM_ERRAND_PUT ? item->data_len : item->result_len,
-                              item->kind == DM_ERRAND_PUT);
+    if (item->kind != DM_ASSIST_UPDATE) {
+        err = dm_rma_move_remote(call, item->mine, item->offset,
+                                 item->kind == DM_ASSIST_PUT ? item->data_len : item->result_len,
+                                 item->kind == DM_ASSIST_PUT);
     } else {
         /* RDMA of those before: it would not be overtaken, but by packets, which need the target */
         if (!peer->is_unacked && peer->n_awaited == 0)
             err = dm_rma_wait(call->win, call->target, &peer->n_pending);
         if (err == DM_OK)
-            err = dm_rma_update_far(call, &acc, (const char *)(item + 1), item->mine,
-                                    item->result_len);
+            err = dm_rma_update_remote(call, &acc, (const char *)(item + 1), item->mine,
+                                       item->result_len);
     }
     if (err != DM_OK)
         dm_rma_refused(call, err);
 }
 
-/* Did the target come to this errand, before our patience was at an end? */
-static bool comes(const struct dm_win *win, const struct dm_rma_errand *e)
+/* Did the target come to this assist, before our patience was at an end? */
+static bool comes(const struct dm_win *win, const struct dm_rma_assist_slot *e)
 {
     uint64_t until = dm_clock_ns() + PATIENCE_NS;
 
     do {
         for (int i = 0; i < LOOKS; i++) {
-            if (dm_atomic_load(&e->state) == DM_ERRAND_DONE)
+            if (dm_atomic_load(&e->state) == DM_ASSIST_DONE)
                 return true;
         }
         dm_cpu_relax();
-        dm_rma_serve_now(win->node);
+        dm_rma_assist_execute(win->node);
     } while (dm_clock_ns() < until);
-    return dm_atomic_load(&e->state) == DM_ERRAND_DONE;
+    return dm_atomic_load(&e->state) == DM_ASSIST_DONE;
 }
 
-/* How many of the last errands the target has not begun: it finds them no more. */
+/* How many of the last assists the target has not begun: it finds them no more. */
 static uint32_t take_back(struct dm_win *win, int target)
 {
     struct dm_win_peer *peer = &win->peers[target];
     uint32_t n = 0;
 
     while (peer->n_asked != peer->n_over) {
-        uint32_t asked = DM_ERRAND_ASKED;
+        uint32_t asked = DM_ASSIST_ASKED;
 
-        if (!dm_atomic_cas(&errand(win, target, peer->n_asked - 1)->state, &asked, DM_ERRAND_NONE))
+        if (!dm_atomic_cas(&assist(win, target, peer->n_asked - 1)->state, &asked, DM_ASSIST_NONE))
             break;
         peer->n_asked--;
         n++;
@@ -220,38 +222,38 @@ static void give_up(struct dm_win *win, int target)
     struct dm_win_peer *peer = &win->peers[target];
 
     while (peer->n_over != peer->n_asked)
-        each(win, target, errand(win, target, peer->n_over++), lost);
+        each(win, target, assist(win, target, peer->n_over++), lost);
 }
 
-/* The first errand that was handed over is done. */
+/* The first assist that was handed over is done. */
 static void finish_first(struct dm_win *win, int target)
 {
     struct dm_win_peer *peer = &win->peers[target];
-    struct dm_rma_errand *e = errand(win, target, peer->n_over);
+    struct dm_rma_assist_slot *e = assist(win, target, peer->n_over);
 
     each(win, target, e, carried_out);
-    dm_atomic_store(&e->state, DM_ERRAND_NONE);
+    dm_atomic_store(&e->state, DM_ASSIST_NONE);
     peer->n_over++;
-    dm_rma_errand_went(win, target);
+    dm_rma_assist_executed(win, target);
 }
 
 /*
- * The target has begun with the first errand, which is over soon, unless somebody stops it dead: then packets and other
+ * The target has begun with the first assist, which is over soon, unless somebody stops it dead: then packets and other
  * threads are let in, who may finish it.
  */
 static void await_first(struct dm_win *win, int target)
 {
     struct dm_win_peer *peer = &win->peers[target];
     uint32_t first = peer->n_over, n = 0;
-    const struct dm_rma_errand *e = errand(win, target, first);
+    const struct dm_rma_assist_slot *e = assist(win, target, first);
 
-    while (peer->n_over == first && dm_atomic_load(&e->state) != DM_ERRAND_DONE) {
+    while (peer->n_over == first && dm_atomic_load(&e->state) != DM_ASSIST_DONE) {
         dm_rma_pause(&n);
         if (n % LOOKS != 0)
             continue;
         dm_chan_progress_test(dm_world.chan);
         dm_glock_yield();
-        if (peer->n_over == first && dm_atomic_load(&e->state) != DM_ERRAND_DONE &&
+        if (peer->n_over == first && dm_atomic_load(&e->state) != DM_ASSIST_DONE &&
             dm_rma_check_lost(win, target) != DM_OK)
             give_up(win, target);
     }
@@ -260,7 +262,7 @@ static void await_first(struct dm_win *win, int target)
 }
 
 /*
- * Until the first errand that was handed over is done, or given up. If the target does not come, take back those
+ * Until the first assist that was handed over is done, or given up. If the target does not come, take back those
  * that it has not begun: the number of them, which are behind n_asked.
  */
 static uint32_t finish_or_take_back(struct dm_win *win, int target)
@@ -268,11 +270,11 @@ static uint32_t finish_or_take_back(struct dm_win *win, int target)
     struct dm_win_peer *peer = &win->peers[target];
     uint32_t n;
 
-    if (comes(win, errand(win, target, peer->n_over))) {
+    if (comes(win, assist(win, target, peer->n_over))) {
         finish_first(win, target);
         return 0;
     }
-    if (dm_atomic_load(&errand(win, target, peer->n_over)->state) != DM_ERRAND_ASKED) {
+    if (dm_atomic_load(&assist(win, target, peer->n_over)->state) != DM_ASSIST_ASKED) {
         await_first(win, target);
         return 0;
     }
@@ -283,18 +285,18 @@ static uint32_t finish_or_take_back(struct dm_win *win, int target)
     return n;
 }
 
-/* What was taken back is done in other ways, in order; nobody fills these errands meanwhile. */
+/* What was taken back is done in other ways, in order; nobody fills these assists meanwhile. */
 static void redo_all(struct dm_win *win, int target, uint32_t n)
 {
     struct dm_win_peer *peer = &win->peers[target];
 
     for (uint32_t i = 0; i < n; i++)
-        each(win, target, errand(win, target, peer->n_asked + i), redo);
+        each(win, target, assist(win, target, peer->n_asked + i), redo);
     peer->is_redoing = false;
     put_off(win, target);
 }
 
-void dm_rma_settle(struct dm_win *win, int target)
+void dm_rma_assist_flush(struct dm_win *win, int target)
 {
     struct dm_win_peer *peer = &win->peers[target];
 
@@ -315,7 +317,7 @@ void dm_rma_settle(struct dm_win *win, int target)
     }
 }
 
-void dm_rma_settle_all(struct dm_win *win)
+void dm_rma_assist_flush_all(struct dm_win *win)
 {
     const struct dm_rma_node *node = win->node;
 
@@ -329,12 +331,12 @@ void dm_rma_settle_all(struct dm_win *win)
             hand_over(win, node->ranks[i]);
     }
     for (int i = 0; i < node->n && win->n_gathering > 0; i++)
-        dm_rma_settle(win, node->ranks[i]);
+        dm_rma_assist_flush(win, node->ranks[i]);
 }
 
 /* ---- transfers ---- */
 
-/* A place for so many bytes in the errand that is being filled; false: not now. */
+/* A place for so many bytes in the assist that is being filled; false: not now. */
 static bool make_place(struct dm_win *win, int target, size_t len)
 {
     struct dm_win_peer *peer = &win->peers[target];
@@ -343,9 +345,9 @@ static bool make_place(struct dm_win *win, int target, size_t len)
         uint32_t n;
 
         if (peer->n_filled > 0 &&
-            peer->n_filled + len > win->node->errand_len - sizeof(struct dm_rma_errand))
+            peer->n_filled + len > win->node->assist_len - sizeof(struct dm_rma_assist_slot))
             hand_over(win, target);
-        if (peer->n_filled > 0 || peer->n_asked - peer->n_over < DM_RMA_ERRANDS)
+        if (peer->n_filled > 0 || peer->n_asked - peer->n_over < DM_RMA_ASSIST_SLOTS)
             return true;
         n = finish_or_take_back(win, target);
         if (n > 0) {
@@ -357,18 +359,18 @@ static bool make_place(struct dm_win *win, int target, size_t len)
 }
 
 /* Updates do not overtake packets. */
-static bool would_overtake(const struct dm_win *win, int target, enum dm_rma_errand_kind kind)
+static bool would_overtake(const struct dm_win *win, int target, enum dm_rma_assist_kind kind)
 {
-    return kind == DM_ERRAND_UPDATE && dm_rma_is_busy(win, target);
+    return kind == DM_ASSIST_UPDATE && dm_rma_is_busy(win, target);
 }
 
-/* Shall the next transfer to it be an errand? */
-static bool shall_try(struct dm_win *win, int target, enum dm_rma_errand_kind kind, size_t len)
+/* Shall the next transfer to it be an assist? */
+static bool shall_try(struct dm_win *win, int target, enum dm_rma_assist_kind kind, size_t len)
 {
     struct dm_win_peer *peer = &win->peers[target];
 
-    if (!dm_rma_errand_may(win, target) || peer->is_redoing || would_overtake(win, target, kind) ||
-        len > win->node->errand_len - sizeof(struct dm_rma_errand))
+    if (!dm_rma_assist_may(win, target) || peer->is_redoing || would_overtake(win, target, kind) ||
+        len > win->node->assist_len - sizeof(struct dm_rma_assist_slot))
         return false;
     if (peer->n_skips > 0) {
         peer->n_skips--;
@@ -377,7 +379,7 @@ static bool shall_try(struct dm_win *win, int target, enum dm_rma_errand_kind ki
     return true;
 }
 
-bool dm_rma_errand_now(const struct dm_rma_call *call, enum dm_rma_errand_kind kind,
+bool dm_rma_assist_now(const struct dm_rma_call *call, enum dm_rma_assist_kind kind,
                        const struct dm_pkt_rma_acc *acc, const void *data, void *result,
                        size_t result_len)
 {
@@ -386,8 +388,8 @@ bool dm_rma_errand_now(const struct dm_rma_call *call, enum dm_rma_errand_kind k
     struct dm_win_peer *peer = &win->peers[target];
     bool is_done = true;
 
-    dm_rma_settle(win, target);
-    if (!shall_try(win, target, kind, dm_rma_item_len(acc->pkt.data_len, result_len)))
+    dm_rma_assist_flush(win, target);
+    if (!shall_try(win, target, kind, dm_rma_assist_item_len(acc->pkt.data_len, result_len)))
         return false;
     add(call, kind, acc, data, result, result_len);
     hand_over(win, target);
@@ -400,17 +402,17 @@ bool dm_rma_errand_now(const struct dm_rma_call *call, enum dm_rma_errand_kind k
     return is_done;
 }
 
-bool dm_rma_errand(const struct dm_rma_call *call, enum dm_rma_errand_kind kind,
+bool dm_rma_assist(const struct dm_rma_call *call, enum dm_rma_assist_kind kind,
                    const struct dm_pkt_rma_acc *acc, const void *data, void *result,
                    size_t result_len)
 {
     struct dm_win *win = call->win;
     int target = call->target;
     const struct dm_win_peer *peer = &win->peers[target];
-    size_t len = dm_rma_item_len(acc->pkt.data_len, result_len);
+    size_t len = dm_rma_assist_item_len(acc->pkt.data_len, result_len);
 
     if (call->req != NULL)
-        return dm_rma_errand_now(call, kind, acc, data, result, result_len);
+        return dm_rma_assist_now(call, kind, acc, data, result, result_len);
     /* waiting for a place may have made packets of what was in the row */
     if (!shall_try(win, target, kind, len) || !make_place(win, target, len) ||
         would_overtake(win, target, kind))

@@ -3,12 +3,12 @@
  *
  * Its owner would have to apply them, and does not come. So the origin keeps all others off the part,
  * its owner too (combine.c), reads the elements by RDMA, combines them in a copy and writes them
- * back. That is two system calls, more than a target that looks needs (errand.c).
+ * back. That is two system calls, more than a target that looks needs (assist_origin.c).
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "onesided/ctl.h"
+#include "onesided/shared.h"
 #include "util/glock.h"
 
 #define COPY_BYTES 65536
@@ -54,7 +54,7 @@ static int update_piece(const struct dm_rma_call *call, const struct dm_pkt_rma_
 {
     const struct dm_type *type = dm_type_get(acc->basic);
     size_t len = dm_rma_span(type, n);
-    int err = dm_rma_keep_off(call->win, call->target);
+    int err = dm_rma_excl_lock(call->win, call->target);
 
     if (err != DM_OK)
         return err;
@@ -66,7 +66,7 @@ static int update_piece(const struct dm_rma_call *call, const struct dm_pkt_rma_
                                   acc->op == MPI_NO_OP ? NULL : data, old);
     if (err == DM_OK && acc->op != MPI_NO_OP)
         err = transfer(call, offset, len, false);
-    dm_rma_let_on(call->win, call->target);
+    dm_rma_excl_unlock(call->win, call->target);
     return err;
 }
 
@@ -92,8 +92,8 @@ static bool begin(void)
     return true;
 }
 
-bool dm_rma_update(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc, size_t n,
-                   const char *data, char *old, int *err_p)
+bool dm_rma_get_modify_put(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
+                           size_t n, const char *data, char *old, int *err_p)
 {
     const struct dm_type *type = dm_type_get(acc->basic);
     size_t size = (size_t)type->size, most = COPY_BYTES / (size_t)type->extent;
@@ -120,7 +120,7 @@ bool dm_rma_update(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *
     return true;
 }
 
-void dm_rma_update_stop(void)
+void dm_rma_get_modify_put_stop(void)
 {
     if (dm_rma_state.copy == NULL)
         return;

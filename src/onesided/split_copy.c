@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "onesided/ctl.h"
+#include "onesided/shared.h"
 
 #define SHARE_MIN  32768
 #define SKIPS_MAX  63     /* transfers */
@@ -18,44 +18,44 @@
 #define SHARE_PAGE 4096   /* halves meet at such an address of the target: pages are pinned once */
 
 /* What this process does for an origin. */
-struct dm_rma_help {
+struct dm_rma_split_work {
     struct dm_rdma rdma;
     struct dm_win *win;
-    int seat;
+    int lrank;
 };
 
-static void end(struct dm_win *win, int seat, int err)
+static void end(struct dm_win *win, int lrank, int err)
 {
-    struct dm_rma_share *share = &win->node->shares[seat];
+    struct dm_rma_split *share = &win->node->shares[lrank];
 
     share->err = err;
-    dm_atomic_store(&share->state, DM_ERRAND_DONE);
+    dm_atomic_store(&share->state, DM_ASSIST_DONE);
     dm_atomic_fence();
-    dm_rma_wake(win, win->node->ranks[seat], false);
+    dm_rma_wake(win, win->node->ranks[lrank], false);
 }
 
 static void help_done(struct dm_rdma *rdma, int err)
 {
-    const struct dm_rma_help *help = dm_container_of(rdma, struct dm_rma_help, rdma);
+    const struct dm_rma_split_work *help = dm_container_of(rdma, struct dm_rma_split_work, rdma);
 
-    end(help->win, help->seat, err);
+    end(help->win, help->lrank, err);
 }
 
-void dm_rma_help(struct dm_win *win, int seat)
+void dm_rma_split_execute(struct dm_win *win, int lrank)
 {
     struct dm_rma_node *node = win->node;
-    const struct dm_rma_share *share = &node->shares[seat];
-    int proc = dm_rma_proc(win, node->ranks[seat]), err = DM_ENOMEM;
+    const struct dm_rma_split *share = &node->shares[lrank];
+    int proc = dm_rma_proc(win, node->ranks[lrank]), err = DM_ENOMEM;
     char *at = dm_rma_place(win, share->offset, share->len);
     struct dm_rdma *rdma;
 
     if (node->helps == NULL)
         node->helps = calloc((size_t)node->n, sizeof(*node->helps));
     if (node->helps != NULL && at != NULL) {
-        rdma = &node->helps[seat].rdma;
+        rdma = &node->helps[lrank].rdma;
         rdma->done = help_done;
-        node->helps[seat].win = win;
-        node->helps[seat].seat = seat;
+        node->helps[lrank].win = win;
+        node->helps[lrank].lrank = lrank;
         if (share->is_put)
             err = dm_chan_rdma_read(dm_world.chan, proc, rdma, at, NULL, share->addr, &share->rkey,
                                     share->len);
@@ -65,7 +65,7 @@ void dm_rma_help(struct dm_win *win, int seat)
     }
     /* the origin does it then, and hears what is wrong */
     if (err != DM_OK)
-        end(win, seat, err);
+        end(win, lrank, err);
 }
 
 /* My half, while the target may do the other one from `first` on. */
@@ -74,25 +74,25 @@ static int both(const struct dm_rma_call *call, char *local, uint64_t remote,
 {
     struct dm_win *win = call->win;
     struct dm_win_peer *peer = &win->peers[call->target];
-    struct dm_rma_share *share = &win->node->shares[win->node->me];
-    uint32_t asked = DM_ERRAND_ASKED + (uint32_t)peer->seat;
+    struct dm_rma_split *share = &win->node->shares[win->node->me];
+    uint32_t asked = DM_ASSIST_ASKED + (uint32_t)peer->lrank;
     int err, wait_err;
 
     win->node->is_sharing = true;
     dm_atomic_store(&share->state, asked);
-    dm_rma_ring(win, peer->seat);
+    dm_rma_doorbell_ring(win, peer->lrank);
     err = dm_rma_move(call, local, remote, rkey, first, is_put);
-    if (dm_atomic_cas(&share->state, &asked, DM_ERRAND_NONE)) {
+    if (dm_atomic_cas(&share->state, &asked, DM_ASSIST_NONE)) {
         win->node->is_sharing = false;
         peer->most_alone = peer->most_alone < SKIPS_MAX ? peer->most_alone * 2 + 1 : SKIPS_MAX;
         peer->n_alone = peer->most_alone;
     } else {
-        wait_err = dm_rma_wait_word(win, &share->state, DM_ERRAND_DONE, false);
+        wait_err = dm_rma_wait_word(win, &share->state, DM_ASSIST_DONE, false);
         /* if somebody is lost the share may still be in use */
         if (wait_err != DM_OK)
             return wait_err;
         win->node->is_sharing = false;
-        dm_rma_errand_went(win, call->target);
+        dm_rma_assist_executed(win, call->target);
         if (share->err == DM_OK) {
             dm_rma_state.counts.n_shared++;
             return err;
@@ -103,17 +103,17 @@ static int both(const struct dm_rma_call *call, char *local, uint64_t remote,
                : dm_rma_move(call, local + first, remote + first, rkey, len - first, is_put);
 }
 
-bool dm_rma_share_out(const struct dm_rma_call *call, void *local, uint64_t remote,
-                      const struct dm_rkey *rkey, size_t len, bool is_put, int *err_p)
+bool dm_rma_split_copy(const struct dm_rma_call *call, void *local, uint64_t remote,
+                       const struct dm_rkey *rkey, size_t len, bool is_put, int *err_p)
 {
     struct dm_win *win = call->win;
     struct dm_win_peer *peer = &win->peers[call->target];
     struct dm_adapt *adapt = dm_chan_adapt(dm_world.chan);
-    struct dm_rma_share *share;
+    struct dm_rma_split *share;
     struct dm_mr *mr;
     size_t first;
 
-    if (len < SHARE_MIN || !dm_rma_errand_may(win, call->target) || win->node->is_sharing)
+    if (len < SHARE_MIN || !dm_rma_assist_may(win, call->target) || win->node->is_sharing)
         return false;
     if (len < SHARE_LONG && peer->n_alone > 0) {
         peer->n_alone--;

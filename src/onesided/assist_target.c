@@ -1,20 +1,20 @@
 /*
  * Errands at the target: what other processes of the host want of this one is looked for in every
- * pass of progress, once one of them has rung the bell.
+ * pass of progress, once one of them has rung the doorbell.
  */
 #include <string.h>
 
-#include "onesided/ctl.h"
+#include "onesided/shared.h"
 #include "util/cfg.h"
 #include "util/copy.h"
 
-static int update(const struct dm_win *win, const struct dm_rma_item *item, char *data)
+static int update(const struct dm_win *win, const struct dm_rma_assist_item *item, char *data)
 {
     const struct dm_pkt_rma_acc acc = {.pkt.flags = item->flags, .op = item->op};
     bool is_fetch = (item->flags & (DM_RMA_SWAP | DM_RMA_FETCH)) != 0;
     uint32_t size = (uint32_t)dm_type_get(item->basic)->size;
     struct dm_rma_run run = {.offset = item->offset, .n = 1, .basic = item->basic};
-    char old[DM_RMA_ERRAND_BYTES];
+    char old[DM_RMA_ASSIST_BYTES];
     int err;
 
     if (!(item->flags & DM_RMA_SWAP))
@@ -25,89 +25,90 @@ static int update(const struct dm_win *win, const struct dm_rma_item *item, char
     return err;
 }
 
-static int carry_out(const struct dm_win *win, const struct dm_rma_item *item, char *data)
+static int carry_out(const struct dm_win *win, const struct dm_rma_assist_item *item, char *data)
 {
-    size_t len = item->kind == DM_ERRAND_GET ? item->result_len : item->data_len;
+    size_t len = item->kind == DM_ASSIST_GET ? item->result_len : item->data_len;
     char *at;
 
-    if (item->kind == DM_ERRAND_UPDATE)
+    if (item->kind == DM_ASSIST_UPDATE)
         return update(win, item, data);
     at = dm_rma_place(win, item->offset, len);
     if (at == NULL)
         return DM_ERR_RMA_RANGE;
-    if (item->kind == DM_ERRAND_PUT)
+    if (item->kind == DM_ASSIST_PUT)
         dm_copy(at, data, len);
     else
         dm_copy(data, at, len);
     return DM_OK;
 }
 
-static void carry_out_all(const struct dm_win *win, struct dm_rma_errand *e)
+static void carry_out_all(const struct dm_win *win, struct dm_rma_assist_slot *e)
 {
     for (uint32_t at = 0; at < e->len;) {
-        struct dm_rma_item *item = (struct dm_rma_item *)(void *)(e->items + at);
+        struct dm_rma_assist_item *item = (struct dm_rma_assist_item *)(void *)(e->items + at);
 
         item->err = (int16_t)carry_out(win, item, (char *)(item + 1));
-        at += (uint32_t)dm_rma_item_len(item->data_len, item->result_len);
+        at += (uint32_t)dm_rma_assist_item_len(item->data_len, item->result_len);
     }
 }
 
 /* It will be done later, if it is not taken back. */
-static void put_off(const struct dm_win *win, int seat)
+static void put_off(const struct dm_win *win, int lrank)
 {
-    dm_atomic_or(&dm_rma_my_seat(win)->bell, UINT64_C(1) << seat % 64);
+    dm_atomic_or(&dm_rma_my_slot(win)->doorbell, UINT64_C(1) << lrank % 64);
 }
 
-/* The errands of one origin that it had handed over when it rang, unless it has taken them back. */
-static int serve(struct dm_win *win, int seat)
+/* The assists of one origin that it had handed over when it rang, unless it has taken them back. */
+static int serve(struct dm_win *win, int lrank)
 {
     struct dm_rma_node *node = win->node;
     int n;
 
-    for (n = 0; n < DM_RMA_ERRANDS; n++) {
-        struct dm_rma_errand *e = dm_rma_errand_at(node, seat, node->me, node->n_served[seat]);
-        uint32_t asked = DM_ERRAND_ASKED;
+    for (n = 0; n < DM_RMA_ASSIST_SLOTS; n++) {
+        struct dm_rma_assist_slot *e =
+            dm_rma_assist_slot_at(node, lrank, node->me, node->n_served[lrank]);
+        uint32_t asked = DM_ASSIST_ASKED;
 
-        if (dm_atomic_load(&e->state) != DM_ERRAND_ASKED)
+        if (dm_atomic_load(&e->state) != DM_ASSIST_ASKED)
             return n;
         if (!dm_rma_try_enter(win)) {
-            put_off(win, seat);
+            put_off(win, lrank);
             return n;
         }
-        if (!dm_atomic_cas(&e->state, &asked, DM_ERRAND_TAKEN)) {
+        if (!dm_atomic_cas(&e->state, &asked, DM_ASSIST_TAKEN)) {
             dm_rma_leave(win);
             return n;
         }
-        node->n_served[seat]++;
+        node->n_served[lrank]++;
         carry_out_all(win, e);
         dm_rma_leave(win);
-        dm_atomic_store(&e->state, DM_ERRAND_DONE);
+        dm_atomic_store(&e->state, DM_ASSIST_DONE);
     }
     return n;
 }
 
 /* A share, if it is for me. */
-static int serve_share(struct dm_win *win, int seat)
+static int serve_share(struct dm_win *win, int lrank)
 {
-    uint32_t asked = DM_ERRAND_ASKED + (uint32_t)win->node->me;
-    uint32_t *state = &win->node->shares[seat].state;
+    uint32_t asked = DM_ASSIST_ASKED + (uint32_t)win->node->me;
+    uint32_t *state = &win->node->shares[lrank].state;
 
-    if (dm_atomic_load(state) != asked || !dm_atomic_cas(state, &asked, DM_ERRAND_TAKEN))
+    if (dm_atomic_load(state) != asked || !dm_atomic_cas(state, &asked, DM_ASSIST_TAKEN))
         return 0;
-    dm_rma_help(win, seat);
+    dm_rma_split_execute(win, lrank);
     return 1;
 }
 
 static int look(struct dm_chan_hook *hook)
 {
     struct dm_rma_node *node = dm_container_of(hook, struct dm_rma_node, hook);
-    uint64_t *bell = &dm_rma_my_seat(node->win)->bell;
+    uint64_t *doorbell = &dm_rma_my_slot(node->win)->doorbell;
     uint64_t bits;
     int n = 0;
 
-    if (dm_likely(dm_atomic_load(bell) == 0))
+    if (dm_likely(dm_atomic_load(doorbell) == 0))
         return 0;
-    bits = dm_atomic_swap(bell, 0);
+    bits = dm_atomic_swap(doorbell, 0);
     for (int i = 0; i < node->n; i++) {
         if (bits >> i % 64 & 1)
             n += serve(node->win, i) + serve_share(node->win, i);
@@ -123,7 +124,7 @@ static bool is_private(const struct dm_win *win)
             win->parts[win->comm->rank].fd < 0);
 }
 
-void dm_rma_serve_start(struct dm_win *win)
+void dm_rma_assist_start(struct dm_win *win)
 {
     struct dm_rma_node *node = win->node;
 
@@ -135,7 +136,7 @@ void dm_rma_serve_start(struct dm_win *win)
     dm_chan_hook_add(dm_world.chan, &node->hook);
 }
 
-void dm_rma_serve_stop(struct dm_win *win)
+void dm_rma_assist_stop(struct dm_win *win)
 {
     dm_chan_hook_del(dm_world.chan, &win->node->hook);
 }

@@ -1,7 +1,7 @@
 /*
  * Making, mapping and freeing the control block of a window; waiting for its words.
  */
-#include "onesided/ctl.h"
+#include "onesided/shared.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -13,10 +13,10 @@
 #include "util/host.h"
 #include "util/log.h"
 
-#define ERRANDS_BYTES (UINT64_C(16) << 20) /* of all rows, unless they are shorter than */
-#define ERRAND_LEAST  512
+#define ASSIST_BYTES (UINT64_C(16) << 20) /* of all rows, unless they are shorter than */
+#define ASSIST_LEAST 512
 
-/* The seats' arrays begin on lines of their own. */
+/* The lranks' arrays begin on lines of their own. */
 static size_t lines(size_t len)
 {
     return (len + DM_CACHE_LINE - 1) / DM_CACHE_LINE * DM_CACHE_LINE;
@@ -34,22 +34,23 @@ static size_t waiters_len(const struct dm_rma_node *node)
 
 static size_t shares_len(const struct dm_rma_node *node)
 {
-    return (size_t)node->n * sizeof(struct dm_rma_share);
+    return (size_t)node->n * sizeof(struct dm_rma_split);
 }
 
 /* In jobs of many processes rows are shorter: nobody has many targets that wait. */
-static size_t errand_len(const struct dm_rma_node *node)
+static size_t assist_len(const struct dm_rma_node *node)
 {
-    size_t len = ERRANDS_BYTES / ((size_t)node->n * (size_t)node->n * DM_RMA_ERRANDS);
-    size_t most = dm_rma_item_len(DM_RMA_ERRAND_BYTES, 0) + sizeof(struct dm_rma_errand);
+    size_t len = ASSIST_BYTES / ((size_t)node->n * (size_t)node->n * DM_RMA_ASSIST_SLOTS);
+    size_t most =
+        dm_rma_assist_item_len(DM_RMA_ASSIST_BYTES, 0) + sizeof(struct dm_rma_assist_slot);
 
     len = len < most ? len : most;
-    return lines(len > ERRAND_LEAST ? len : ERRAND_LEAST);
+    return lines(len > ASSIST_LEAST ? len : ASSIST_LEAST);
 }
 
-static size_t errands_len(const struct dm_rma_node *node)
+static size_t assists_len(const struct dm_rma_node *node)
 {
-    return (size_t)node->n * (size_t)node->n * DM_RMA_ERRANDS * node->errand_len;
+    return (size_t)node->n * (size_t)node->n * DM_RMA_ASSIST_SLOTS * node->assist_len;
 }
 
 static size_t regions_len(const struct dm_win *win, const struct dm_rma_node *node)
@@ -61,8 +62,8 @@ static size_t regions_len(const struct dm_win *win, const struct dm_rma_node *no
 
 static size_t ctl_len(const struct dm_win *win, const struct dm_rma_node *node)
 {
-    return sizeof(struct dm_rma_ctl) + (size_t)node->n * sizeof(struct dm_rma_seat) +
-           posts_len(node) + waiters_len(node) + shares_len(node) + errands_len(node) +
+    return sizeof(struct dm_rma_shared) + (size_t)node->n * sizeof(struct dm_rma_rank_slot) +
+           posts_len(node) + waiters_len(node) + shares_len(node) + assists_len(node) +
            regions_len(win, node);
 }
 
@@ -81,7 +82,7 @@ static void node_free(struct dm_rma_node *node)
 }
 
 /* Who is on my host, and who is the first of each; false when memory is out. */
-static bool find_seats(const struct dm_win *win, struct dm_rma_node *node)
+static bool find_lranks(const struct dm_win *win, struct dm_rma_node *node)
 {
     int size = win->comm->size;
     int mine = dm_chan_node(dm_world.chan, dm_world.rank);
@@ -114,7 +115,7 @@ static bool find_seats(const struct dm_win *win, struct dm_rma_node *node)
     if (node->n > 0) {
         node->posts_seen = calloc((size_t)node->n, sizeof(*node->posts_seen));
         node->n_served = calloc((size_t)node->n, sizeof(*node->n_served));
-        node->errand_len = errand_len(node);
+        node->assist_len = assist_len(node);
     }
     for (node->mask = 1; node->mask < (uint32_t)size; node->mask *= 2)
         ;
@@ -122,19 +123,19 @@ static bool find_seats(const struct dm_win *win, struct dm_rma_node *node)
     return node->posts_seen != NULL && node->n_served != NULL;
 }
 
-/* The arrays behind the seats. */
+/* The arrays behind the lranks. */
 static void place(struct dm_rma_node *node)
 {
-    char *at = (char *)&node->ctl->seats[node->n];
+    char *at = (char *)&node->ctl->lranks[node->n];
 
     node->posts = (uint32_t *)(void *)at;
     node->waiters = (uint32_t *)(void *)(at + posts_len(node));
-    node->shares = (struct dm_rma_share *)(void *)(at + posts_len(node) + waiters_len(node));
-    node->errands = (char *)&node->shares[node->n];
-    node->regions = (struct dm_rma_region *)(void *)(node->errands + errands_len(node));
+    node->shares = (struct dm_rma_split *)(void *)(at + posts_len(node) + waiters_len(node));
+    node->assists = (char *)&node->shares[node->n];
+    node->regions = (struct dm_rma_region *)(void *)(node->assists + assists_len(node));
 }
 
-void dm_rma_ctl_offer(struct dm_win *win, struct dm_win_part *mine)
+void dm_rma_shared_offer(struct dm_win *win, struct dm_win_part *mine)
 {
     struct dm_rma_node *node;
     struct stat st;
@@ -148,7 +149,7 @@ void dm_rma_ctl_offer(struct dm_win *win, struct dm_win_part *mine)
     if (node == NULL)
         return;
     node->fd = -1;
-    if (!find_seats(win, node)) {
+    if (!find_lranks(win, node)) {
         node_free(node);
         return;
     }
@@ -159,7 +160,7 @@ void dm_rma_ctl_offer(struct dm_win *win, struct dm_win_part *mine)
     if (dm_host_shm_alloc("datum-ctl", node->len, &ptr, &node->fd) != DM_OK ||
         fstat(node->fd, &st) != 0) {
         DM_TRACE(RMA, "no control block: %s", dm_err_detail());
-        dm_rma_ctl_free(win);
+        dm_rma_shared_free(win);
         return;
     }
     node->ctl = ptr;
@@ -184,10 +185,10 @@ static void map(struct dm_win *win)
         return;
     place(node);
     for (int i = 0; i < node->n; i++)
-        win->peers[node->ranks[i]].seat = i;
+        win->peers[node->ranks[i]].lrank = i;
 }
 
-int dm_rma_ctl_start(struct dm_win *win)
+int dm_rma_shared_start(struct dm_win *win)
 {
     int has_it, all_have_it = 0;
     int err;
@@ -201,25 +202,25 @@ int dm_rma_ctl_start(struct dm_win *win)
     if (win->node == NULL)
         return err;
     if (err != DM_OK || !all_have_it) {
-        dm_rma_ctl_free(win);
+        dm_rma_shared_free(win);
     } else if (win->node->fd >= 0) {
         close(win->node->fd);
         win->node->fd = -1;
     }
     if (win->node != NULL)
-        dm_rma_serve_start(win);
+        dm_rma_assist_start(win);
     return err;
 }
 
-void dm_rma_ctl_free(struct dm_win *win)
+void dm_rma_shared_free(struct dm_win *win)
 {
     if (win->node == NULL)
         return;
-    dm_rma_serve_stop(win);
+    dm_rma_assist_stop(win);
     node_free(win->node);
     win->node = NULL;
     for (int i = 0; i < win->comm->size; i++)
-        win->peers[i].seat = -1;
+        win->peers[i].lrank = -1;
 }
 
 /* ---- waiting ---- */
@@ -252,7 +253,7 @@ static bool is_over(struct dm_chan_word *word)
 
 int dm_rma_wait_word(struct dm_win *win, const uint32_t *at, uint32_t want, bool is_past)
 {
-    struct wait w = {.word = {.is_over = is_over, .asleep = &dm_rma_my_seat(win)->asleep},
+    struct wait w = {.word = {.is_over = is_over, .asleep = &dm_rma_my_slot(win)->asleep},
                      .win = win,
                      .at = at,
                      .want = want,
@@ -265,7 +266,7 @@ int dm_rma_wait_word(struct dm_win *win, const uint32_t *at, uint32_t want, bool
 
 void dm_rma_wake(struct dm_win *win, int rank, bool is_sure)
 {
-    if (is_sure || *(volatile uint32_t *)&dm_rma_seat(win, win->peers[rank].seat)->asleep != 0) {
+    if (is_sure || *(volatile uint32_t *)&dm_rma_slot(win, win->peers[rank].lrank)->asleep != 0) {
         dm_rma_state.counts.n_wakes++;
         dm_rma_note(win, rank, DM_PKT_RMA_WAKE, 0);
     }
