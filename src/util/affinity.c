@@ -27,7 +27,7 @@ static const struct {
     {"hwthread", DM_AFFINITY_PU},
 };
 
-static bool read_line(const char *path, char line[LINE_LEN])
+static bool affinity_read_line(const char *path, char line[LINE_LEN])
 {
     FILE *f = fopen(path, "re");
     bool is_there = f != NULL && fgets(line, LINE_LEN, f) != NULL;
@@ -44,7 +44,7 @@ static bool read_set(const char *path, cpu_set_t *set)
     char *at = line;
 
     CPU_ZERO(set);
-    if (!read_line(path, line))
+    if (!affinity_read_line(path, line))
         return false;
     while (*at >= '0' && *at <= '9') {
         long first = strtol(at, &at, 10);
@@ -73,7 +73,7 @@ static bool cache_set(int core, int level, cpu_set_t *set)
 
     for (int i = 0; i < N_CACHES; i++) {
         snprintf(path, sizeof(path), SYS "/cpu/cpu%d/cache/index%d/level", core, i);
-        if (!read_line(path, line))
+        if (!affinity_read_line(path, line))
             return false;
         snprintf(path, sizeof(path), SYS "/cpu/cpu%d/cache/index%d/shared_cpu_list", core, i);
         if (atoi(line) == level)

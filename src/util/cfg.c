@@ -67,7 +67,8 @@ static const struct unit usec_units[] = {
 static const struct unit no_units[] = {{"", 1}, {NULL, 0}};
 
 /* A decimal number with one of the units, at most max; false when it is none. */
-static bool parse_number(const char *text, const struct unit *units, uint64_t max, uint64_t *num_p)
+static bool cfg_parse_number(const char *text, const struct unit *units, uint64_t max,
+                             uint64_t *num_p)
 {
     unsigned long long num;
     char *end;
@@ -88,7 +89,7 @@ static bool parse_number(const char *text, const struct unit *units, uint64_t ma
 
 bool dm_cfg_parse_size(const char *text, uint64_t *num_p)
 {
-    return parse_number(text, size_units, UINT64_MAX, num_p);
+    return cfg_parse_number(text, size_units, UINT64_MAX, num_p);
 }
 
 static bool parse_bool(const char *text, bool *val_p)
@@ -146,21 +147,21 @@ static bool parse_value(const struct cfg_row *row, const char *text, struct dm_c
     case DM_CFG_ENUM:
         return parse_enum(text, row->help, field);
     case DM_CFG_UINT:
-        if (!parse_number(text, no_units, UINT_MAX, &num))
+        if (!cfg_parse_number(text, no_units, UINT_MAX, &num))
             return false;
         *(dm_cfg_UINT *)field = (dm_cfg_UINT)num;
         return true;
     case DM_CFG_SIZE:
         if (strcasecmp(text, "auto") == 0 && strcmp(row->dflt, "auto") == 0)
             num = DM_CFG_AUTO_SIZE;
-        else if (!parse_number(text, size_units, DM_CFG_AUTO_SIZE - 1, &num))
+        else if (!cfg_parse_number(text, size_units, DM_CFG_AUTO_SIZE - 1, &num))
             return false;
         *(dm_cfg_SIZE *)field = (dm_cfg_SIZE)num;
         return true;
     case DM_CFG_USEC:
         if (strcasecmp(text, "auto") == 0)
             num = DM_CFG_AUTO;
-        else if (!parse_number(text, usec_units, DM_CFG_AUTO - 1, &num))
+        else if (!cfg_parse_number(text, usec_units, DM_CFG_AUTO - 1, &num))
             return false;
         *(dm_cfg_USEC *)field = num;
         return true;
@@ -239,7 +240,7 @@ static bool is_name(const char *var, size_t len, const char *name)
     return strlen(name) == len && strncmp(var, name, len) == 0;
 }
 
-static bool is_known(const char *var, size_t len)
+static bool cfg_is_known(const char *var, size_t len)
 {
     for (size_t i = 0; i < N_ROWS; i++)
         if (is_name(var, len, cfg_rows[i].name))
@@ -278,7 +279,7 @@ static void check_names(void)
     for (char **env = environ; env != NULL && *env != NULL; env++) {
         size_t len = strcspn(*env, "=");
 
-        if (strncmp(*env, PREFIX, PREFIX_LEN) == 0 && !is_known(*env, len))
+        if (strncmp(*env, PREFIX, PREFIX_LEN) == 0 && !cfg_is_known(*env, len))
             warn_unknown(*env, len);
     }
 }

@@ -1,7 +1,7 @@
 /*
- * The thread gate: one lock around the library, taken only when the program
- * asked for MPI_THREAD_MULTIPLE, or when a thread of the library's own makes progress
- * aside of the program's. Everything above src/dapl_adapt runs inside it.
+ * The global lock: one lock around the library. It is taken only when the program asked for
+ * MPI_THREAD_MULTIPLE, or when a progress thread of the library runs beside the program's threads.
+ * Everything above src/dapl_adapt runs inside it.
  */
 #ifndef DM_UTIL_GLOCK_H
 #define DM_UTIL_GLOCK_H
@@ -25,18 +25,18 @@ void dm_glock_yield(void);
 int dm_glock_release_all(void);
 void dm_glock_reacquire(int levels);
 
-/* ---- a thread of the library's own, aside of the program's ---- */
+/* ---- progress threads ---- */
 
 /*
- * With less than MPI_THREAD_MULTIPLE the program's threads call in one at a time: coming and going costs
- * them a store and a load, and the one aside pays for both. Takes the place of the lock; levels that
- * this thread holds of either stay held. The thread aside must not run meanwhile. False returns the
- * levels that were held, for dm_glock_reacquire if the lock follows.
+ * Below MPI_THREAD_MULTIPLE the program's threads call in one at a time. The hand-over takes the
+ * place of the lock then: entering and leaving cost the program a store and a load, the progress
+ * thread pays for both. Levels that this thread holds of either stay held. No progress thread may
+ * run meanwhile. With false, returns the levels that were held, for dm_glock_reacquire.
  */
 int dm_glock_use_handover(bool is_on);
 /*
- * The way in of the thread aside (at most one), also where the lock is on: false when a thread of the
- * program is inside or wants to be. Out by dm_glock_progress_leave.
+ * The progress thread (at most one at a time) enters, with the lock or the hand-over: false when a
+ * thread of the program is inside or wants to be. It leaves by dm_glock_progress_leave.
  */
 bool dm_glock_progress_enter(void);
 void dm_glock_progress_leave(void);
@@ -45,7 +45,7 @@ bool dm_glock_is_wanted(void);
 bool dm_glock_is_taken(void);
 /* How often the program's threads have come in; the number wraps. */
 unsigned int dm_glock_n_entries(void);
-/* Is this the thread aside, inside the gate? */
+/* Is this the progress thread, inside the lock? */
 bool dm_glock_is_progress_thread(void);
 
 #endif

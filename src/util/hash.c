@@ -42,7 +42,7 @@ static size_t find_slot(const struct dm_hash *hash, uint64_t key)
     return i;
 }
 
-static int grow(struct dm_hash *hash)
+static int hash_grow(struct dm_hash *hash)
 {
     struct dm_hash old = *hash;
     size_t n_slots = old.n_slots > 0 ? old.n_slots * 2 : MIN_SLOTS;
@@ -64,7 +64,7 @@ int dm_hash_put(struct dm_hash *hash, uint64_t key, void *val)
     size_t i;
 
     if ((hash->n_used + 1) * 4 > hash->n_slots * 3) {
-        int err = grow(hash);
+        int err = hash_grow(hash);
 
         if (err != DM_OK)
             return err;

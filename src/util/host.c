@@ -283,7 +283,7 @@ int dm_host_shm_open(int pid, int fd, uint64_t dev, uint64_t ino, size_t len, vo
 }
 
 /* process_vm_readv or process_vm_writev of all of it. */
-static int move(int pid, uint64_t addr, char *here, size_t len, bool is_write)
+static int vm_copy(int pid, uint64_t addr, char *here, size_t len, bool is_write)
 {
     while (len > 0) {
         struct iovec mine = {.iov_base = here, .iov_len = len};
@@ -304,12 +304,12 @@ static int move(int pid, uint64_t addr, char *here, size_t len, bool is_write)
 
 int dm_host_vm_read(int pid, uint64_t addr, void *dst, size_t len)
 {
-    return move(pid, addr, dst, len, false);
+    return vm_copy(pid, addr, dst, len, false);
 }
 
 int dm_host_vm_write(int pid, uint64_t addr, const void *src, size_t len)
 {
-    return move(pid, addr, (char *)(uintptr_t)src, len, true);
+    return vm_copy(pid, addr, (char *)(uintptr_t)src, len, true);
 }
 
 void dm_host_shm_free(void *ptr, size_t len, int fd)

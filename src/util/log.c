@@ -35,7 +35,7 @@ void dm_log_identity(int rank, const char *host)
     snprintf(state.host, sizeof(state.host), "%s", host != NULL ? host : "");
 }
 
-static void write_all(int fd, const char *buf, size_t len)
+static void log_write_all(int fd, const char *buf, size_t len)
 {
     while (len > 0) {
         ssize_t n = write(fd, buf, len);
@@ -65,15 +65,15 @@ static size_t put_speaker(char *line)
 static void emit(int fd, char *line, size_t pos, const char *fmt, va_list ap)
 {
     int saved = errno;
-    size_t room = LINE_LEN - 1 - pos; /* one byte is kept for the newline */
-    int n = vsnprintf(line + pos, room, fmt, ap);
+    size_t space = LINE_LEN - 1 - pos; /* one byte is kept for the newline */
+    int n = vsnprintf(line + pos, space, fmt, ap);
 
     if (n < 0)
         n = 0;
-    pos += (size_t)n < room ? (size_t)n : room - 1;
+    pos += (size_t)n < space ? (size_t)n : space - 1;
     if (line[pos - 1] != '\n')
         line[pos++] = '\n';
-    write_all(fd, line, pos);
+    log_write_all(fd, line, pos);
     errno = saved;
 }
 
@@ -124,7 +124,7 @@ void dm_log_out(const char *fmt, ...)
     n = vsnprintf(line, sizeof(line), fmt, ap);
     va_end(ap);
     if (n > 0)
-        write_all(STDOUT_FILENO, line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
+        log_write_all(STDOUT_FILENO, line, (size_t)n < sizeof(line) ? (size_t)n : sizeof(line) - 1);
 }
 
 uint32_t dm_log_trace_mask(void)

@@ -11,7 +11,7 @@
 #include "util/err.h"
 #include "util/port.h"
 
-static size_t round_up(size_t len, size_t align)
+static size_t pool_round_up(size_t len, size_t align)
 {
     return (len + align - 1) / align * align;
 }
@@ -21,14 +21,14 @@ void dm_pool_init(struct dm_pool *pool, size_t len, size_t per_chunk, size_t max
     size_t align = alignof(max_align_t);
 
     *pool = (struct dm_pool){
-        .obj_len = round_up(len > 0 ? len : 1, align),
+        .obj_len = pool_round_up(len > 0 ? len : 1, align),
         .per_chunk = per_chunk > 0 ? per_chunk : 1,
         .max = max,
     };
 }
 
 /* Adds one chunk; false when the limit is reached or memory is out. */
-static int grow(struct dm_pool *pool)
+static int pool_grow(struct dm_pool *pool)
 {
     size_t n = pool->per_chunk;
     char *chunk;
@@ -37,8 +37,8 @@ static int grow(struct dm_pool *pool)
         n = pool->max - pool->n_total;
     if (n == 0)
         return 0;
-    chunk =
-        aligned_alloc(DM_CACHE_LINE, round_up(DM_CACHE_LINE + n * pool->obj_len, DM_CACHE_LINE));
+    chunk = aligned_alloc(DM_CACHE_LINE,
+                          pool_round_up(DM_CACHE_LINE + n * pool->obj_len, DM_CACHE_LINE));
     if (chunk == NULL)
         return 0;
     *(void **)(void *)chunk = pool->chunks;
@@ -58,7 +58,7 @@ void *dm_pool_get(struct dm_pool *pool)
 {
     void *obj;
 
-    if (dm_unlikely(pool->free == NULL) && !grow(pool))
+    if (dm_unlikely(pool->free == NULL) && !pool_grow(pool))
         return NULL;
     obj = pool->free;
     pool->free = *(void **)obj;
@@ -76,7 +76,7 @@ void dm_pool_put(struct dm_pool *pool, void *obj)
 int dm_pool_reserve(struct dm_pool *pool, size_t n)
 {
     while (pool->n_total - pool->n_used < n)
-        if (!grow(pool))
+        if (!pool_grow(pool))
             return DM_FAIL(DM_ENOMEM, "%zu objects of %zu bytes", n, pool->obj_len);
     return DM_OK;
 }

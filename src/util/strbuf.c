@@ -28,10 +28,10 @@ bool dm_strbuf_add(struct dm_strbuf *sb, const char *text)
 
 bool dm_strbuf_add_len(struct dm_strbuf *sb, const char *text, size_t len)
 {
-    size_t room = sb->cap - 1 - sb->len;
+    size_t space = sb->cap - 1 - sb->len;
 
-    if (len > room) {
-        len = room;
+    if (len > space) {
+        len = space;
         sb->is_short = true;
     }
     memcpy(sb->buf + sb->len, text, len);
@@ -42,16 +42,16 @@ bool dm_strbuf_add_len(struct dm_strbuf *sb, const char *text, size_t len)
 
 bool dm_strbuf_addf(struct dm_strbuf *sb, const char *fmt, ...)
 {
-    size_t room = sb->cap - sb->len; /* with the NUL */
+    size_t space = sb->cap - sb->len; /* with the NUL */
     va_list ap;
     int n;
 
     va_start(ap, fmt);
-    n = vsnprintf(sb->buf + sb->len, room, fmt, ap);
+    n = vsnprintf(sb->buf + sb->len, space, fmt, ap);
     va_end(ap);
-    if (n < 0 || (size_t)n >= room) {
+    if (n < 0 || (size_t)n >= space) {
         sb->is_short = true;
-        n = n < 0 ? 0 : (int)(room - 1);
+        n = n < 0 ? 0 : (int)(space - 1);
     }
     sb->len += (size_t)n;
     sb->buf[sb->len] = '\0';

@@ -71,7 +71,7 @@ static int begin_rail(const char *name, const char *place)
     return set_text(&state.rails[state.n_rails++].provider, name);
 }
 
-static int add_row(const char *text, int line)
+static int tune_add_row(const char *text, int line)
 {
     if (state.n_rows == state.rows_cap) {
         size_t cap = 2 * state.rows_cap + 32;
@@ -99,8 +99,8 @@ static int read_size(const char *place, const char *key, const char *value, uint
     return DM_OK;
 }
 
-static int read_rail(struct dm_tune_rail *rail, const char *place, const char *key,
-                     const char *value, bool *is_known)
+static int tune_read_rail(struct dm_tune_rail *rail, const char *place, const char *key,
+                          const char *value, bool *is_known)
 {
     uint64_t num = 0;
     int err;
@@ -139,7 +139,7 @@ static int read_rail(struct dm_tune_rail *rail, const char *place, const char *k
 }
 
 /* Cut a line into its first word and the rest, without comments and blanks at the ends. */
-static char *cut(char *text, char **rest_p)
+static char *tune_cut_word(char *text, char **rest_p)
 {
     static const char blanks[] = " \t\r\n\v\f";
     size_t len;
@@ -156,7 +156,7 @@ static char *cut(char *text, char **rest_p)
     return text;
 }
 
-static int read_line(char *text, const char *place, int line)
+static int tune_read_line(char *text, const char *place, int line)
 {
     char *whole = strdup(text);
     char *value;
@@ -166,7 +166,7 @@ static int read_line(char *text, const char *place, int line)
 
     if (whole == NULL)
         return DM_FAIL(DM_ENOMEM, "tuning file");
-    key = cut(text, &value);
+    key = tune_cut_word(text, &value);
     if (key[0] == '\0') {
         ;
     } else if (strcmp(key, "format") == 0) {
@@ -182,15 +182,15 @@ static int read_line(char *text, const char *place, int line)
         err =
             DM_FAIL(DM_ECONFIG, "%s: \"%s\" comes before the first \"provider NAME\"", place, key);
     } else {
-        err = read_rail(&state.rails[state.n_rails - 1], place, key, value, &is_known);
+        err = tune_read_rail(&state.rails[state.n_rails - 1], place, key, value, &is_known);
         if (err == DM_OK && !is_known)
-            err = add_row(whole, line);
+            err = tune_add_row(whole, line);
     }
     free(whole);
     return err;
 }
 
-static int read_file(FILE *f)
+static int tune_read_file(FILE *f)
 {
     char place[PATH_LEN + 32];
     char *text = NULL;
@@ -200,7 +200,7 @@ static int read_file(FILE *f)
     errno = 0;
     for (int line = 1; err == DM_OK && getline(&text, &cap, f) >= 0; line++) {
         snprintf(place, sizeof(place), "%s:%d", state.path, line);
-        err = read_line(text, place, line);
+        err = tune_read_line(text, place, line);
         /* Of another version: what is in it is not our matter. */
         state.is_other = state.version[0] != '\0' && strcmp(state.version, DM_VERSION) != 0;
         if (state.is_other)
@@ -265,7 +265,7 @@ int dm_tune_load(bool quiet)
             return DM_OK;
     }
     if (f != NULL) {
-        err = read_file(f);
+        err = tune_read_file(f);
         fclose(f);
     }
     state.is_used = err == DM_OK && !state.is_other;
