@@ -45,8 +45,8 @@ static bool is_sane(const struct dm_pkt *pkt)
 }
 
 /* A whole header is in p->hdr; avail bytes of payload are at data. Returns bytes used, 0 included. */
-static bool begin(struct dm_chan *chan, struct dm_chan_peer *peer, const char *data, size_t len,
-                  size_t *used_p)
+static bool pkt_begin(struct dm_chan *chan, struct dm_chan_peer *peer, const char *data, size_t len,
+                      size_t *used_p)
 {
     struct dm_chan_parser *p = &peer->in;
     struct dm_pkt *pkt = (struct dm_pkt *)(void *)p->hdr;
@@ -67,8 +67,8 @@ static bool begin(struct dm_chan *chan, struct dm_chan_peer *peer, const char *d
 }
 
 /* Gather the header; *used_p bytes used. False: the stream makes no sense. */
-static bool gather(struct dm_chan *chan, struct dm_chan_peer *peer, const char *data, size_t len,
-                   size_t *used_p)
+static bool pkt_gather(struct dm_chan *chan, struct dm_chan_peer *peer, const char *data,
+                       size_t len, size_t *used_p)
 {
     struct dm_chan_parser *p = &peer->in;
     struct dm_pkt *pkt = (struct dm_pkt *)(void *)p->hdr;
@@ -93,7 +93,7 @@ static bool gather(struct dm_chan *chan, struct dm_chan_peer *peer, const char *
             want = pkt->hdr_len;
         }
     }
-    if (!begin(chan, peer, data + used, len - used, &more))
+    if (!pkt_begin(chan, peer, data + used, len - used, &more))
         return false;
     *used_p = used + more;
     return true;
@@ -116,7 +116,7 @@ static size_t feed(struct dm_chan_peer *peer, const char *data, size_t len)
 }
 
 /* Take all of one record. False: the stream makes no sense. */
-static bool parse(struct dm_chan *chan, struct dm_chan_peer *peer, const char *data, size_t len)
+static bool pkt_parse(struct dm_chan *chan, struct dm_chan_peer *peer, const char *data, size_t len)
 {
     struct dm_chan_parser *p = &peer->in;
 
@@ -132,7 +132,7 @@ static bool parse(struct dm_chan *chan, struct dm_chan_peer *peer, const char *d
             if (!dm_chan_deliver(chan, peer->proc, pkt, data + pkt->hdr_len, pkt->data_len,
                                  &p->sink))
                 return false;
-        } else if (!gather(chan, peer, data, len, &used)) {
+        } else if (!pkt_gather(chan, peer, data, len, &used)) {
             return false;
         }
         data += used;
@@ -183,7 +183,7 @@ void dm_chan_input(void *arg, int proc, struct dm_conn *conn)
                 break;
             continue;
         }
-        if (dm_unlikely(!parse(chan, peer, data, len))) {
+        if (dm_unlikely(!pkt_parse(chan, peer, data, len))) {
             dm_log_error("the stream of rank %d makes no sense: giving it up", proc);
             dm_chan_peer_lost(chan, peer, DM_EINTERN);
             break;

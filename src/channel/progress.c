@@ -43,7 +43,7 @@ static int run_hooks(struct dm_chan *chan)
     return n;
 }
 
-static DM_NOINLINE int work(struct dm_chan *chan)
+static DM_NOINLINE int progress_work(struct dm_chan *chan)
 {
     int n = 0;
 
@@ -67,7 +67,7 @@ int dm_chan_progress(struct dm_chan *chan)
     int n = dm_adapt_poll(chan->adapt);
 
     if (dm_unlikely(chan->todo != 0))
-        n += work(chan);
+        n += progress_work(chan);
     return n;
 }
 
@@ -113,7 +113,7 @@ void dm_chan_block(struct dm_chan *chan, uint64_t us)
 }
 
 /* Passes have been idle for a while: sleep, if it is time to. */
-static DM_NOINLINE void rest(struct dm_chan *chan)
+static DM_NOINLINE void progress_sleep(struct dm_chan *chan)
 {
     bool is_oversubscribed = dm_adapt_is_oversubscribed(chan->adapt);
 
@@ -157,11 +157,11 @@ static inline void idle(struct dm_chan *chan)
     if (dm_unlikely(chan->n_idle++ == 0))
         idle_begins(chan);
     if (dm_unlikely(chan->n_idle >= chan->n_polls))
-        rest(chan);
+        progress_sleep(chan);
 }
 
 /* Other threads get their turn whether something happens or not. */
-static inline void share(struct dm_chan *chan)
+static inline void progress_share(struct dm_chan *chan)
 {
     if (dm_unlikely(chan->n_turns++ % POLLS_GATE == 0))
         dm_glock_yield();
@@ -173,7 +173,7 @@ void dm_chan_progress_wait(struct dm_chan *chan)
         chan->n_idle = 0;
     else
         idle(chan);
-    share(chan);
+    progress_share(chan);
 }
 
 void dm_chan_wait(struct dm_chan *chan, const int *n_pending)
@@ -184,12 +184,12 @@ void dm_chan_wait(struct dm_chan *chan, const int *n_pending)
         int n = dm_adapt_poll(chan->adapt);
 
         if (dm_unlikely(chan->todo != 0))
-            n += work(chan);
+            n += progress_work(chan);
         if (n > 0)
             chan->n_idle = 0;
         else
             idle(chan);
-        share(chan);
+        progress_share(chan);
     }
 }
 
@@ -213,7 +213,7 @@ bool dm_chan_is_oversubscribed(const struct dm_chan *chan)
 }
 
 /* Idle for long enough to sleep? */
-static bool is_over(struct dm_chan *chan, struct dm_chan_idle *idle)
+static bool progress_is_over(struct dm_chan *chan, struct dm_chan_idle *idle)
 {
     uint64_t spin = dm_chan_patience(idle->is_oversubscribed, idle->patience), now = dm_clock_ns();
 
@@ -230,7 +230,7 @@ bool dm_chan_progress_spin(struct dm_chan *chan, struct dm_chan_idle *idle)
 {
     int n = dm_chan_progress(chan);
 
-    share(chan);
+    progress_share(chan);
     if (n > 0) {
         idle->n = 0;
         idle->since = 0;
@@ -238,11 +238,11 @@ bool dm_chan_progress_spin(struct dm_chan *chan, struct dm_chan_idle *idle)
     }
     idle->n++;
     if (!idle->is_oversubscribed)
-        return idle->n % SHARE_POLLS == 0 && is_over(chan, idle);
+        return idle->n % SHARE_POLLS == 0 && progress_is_over(chan, idle);
     if (idle->since == 0)
         idle->since = dm_clock_ns();
     sched_yield();
-    return idle->n >= YIELDS && is_over(chan, idle);
+    return idle->n >= YIELDS && progress_is_over(chan, idle);
 }
 
 void dm_chan_sleep(struct dm_chan *chan, struct dm_chan_idle *idle, uint64_t max_us)

@@ -56,12 +56,12 @@ struct dm_progress_thread {
     struct worker worker[DM_SIDES];
 };
 
-static void count(_Atomic uint64_t *counter)
+static void thread_count(_Atomic uint64_t *counter)
 {
     atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
 
-static void nap(struct worker *worker, uint64_t us, bool is_parking)
+static void thread_sleep(struct worker *worker, uint64_t us, bool is_parking)
 {
     struct dm_progress_thread *pt = worker->pt;
     uint64_t until = dm_clock_ns() + us * NS_PER_US;
@@ -114,7 +114,7 @@ bool dm_progress_thread_allow_sleep(struct dm_progress_thread *pt)
 static void go_to_sleep(struct worker *worker)
 {
     if (dm_adapt_sleep(&worker->sleep))
-        count(&worker->n_wakes);
+        thread_count(&worker->n_wakes);
     worker->sleep_us = 2 * worker->sleep_us < SLEEP_MAX ? 2 * worker->sleep_us : SLEEP_MAX;
 }
 
@@ -131,7 +131,7 @@ static bool was_sent(struct worker *worker)
 }
 
 /* The program's threads are at work in here: see again later. */
-static void look_later(struct worker *worker)
+static void thread_look_later(struct worker *worker)
 {
     struct dm_chan *chan = worker->pt->chan;
     unsigned int turns = dm_glock_n_entries();
@@ -142,7 +142,7 @@ static void look_later(struct worker *worker)
     atomic_store(&worker->turns, turns);
     worker->rests = atomic_load_explicit(&chan->n_rests, memory_order_relaxed);
     worker->sleep_us = SLEEP_MIN;
-    nap(worker, worker->nap_us, false);
+    thread_sleep(worker, worker->nap_us, false);
     if (was_sent(worker))
         go_to_sleep(worker);
 }
@@ -156,11 +156,11 @@ static void stand_back(struct worker *worker)
 
     worker->rests = rests;
     atomic_store(&worker->turns, dm_glock_n_entries());
-    nap(worker, is_long ? PARK_US : NAP_MAX_US, is_long);
+    thread_sleep(worker, is_long ? PARK_US : NAP_MAX_US, is_long);
 }
 
 /* All there is to do, as long as nobody wants in. */
-static int pass(struct worker *worker)
+static int thread_pass(struct worker *worker)
 {
     int n_all = 0;
     int n = 1;
@@ -168,14 +168,14 @@ static int pass(struct worker *worker)
     for (int i = 0; i < PASSES_MAX && n > 0 && !dm_glock_is_wanted(); i++) {
         n = dm_chan_progress(worker->pt->chan);
         n_all += n;
-        count(&worker->n_passes);
+        thread_count(&worker->n_passes);
         if (n > 0)
-            count(&worker->n_useful);
+            thread_count(&worker->n_useful);
     }
     return n_all;
 }
 
-static bool enter(struct dm_progress_thread *pt)
+static bool thread_enter(struct dm_progress_thread *pt)
 {
     pthread_mutex_lock(&pt->turn);
     if (dm_glock_progress_enter())
@@ -184,14 +184,14 @@ static bool enter(struct dm_progress_thread *pt)
     return false;
 }
 
-static void leave(struct dm_progress_thread *pt)
+static void thread_leave(struct dm_progress_thread *pt)
 {
     dm_glock_progress_leave();
     pthread_mutex_unlock(&pt->turn);
 }
 
 /* The program computes, or sleeps. */
-static void work(struct worker *worker)
+static void thread_work(struct worker *worker)
 {
     struct dm_progress_thread *pt = worker->pt;
     struct dm_adapt *adapt = pt->chan->adapt;
@@ -199,18 +199,18 @@ static void work(struct worker *worker)
     bool is_taken, is_first = side == DM_SIDE_RECV;
     bool may_sleep, is_news;
 
-    if (!enter(pt)) {
-        look_later(worker);
+    if (!thread_enter(pt)) {
+        thread_look_later(worker);
         return;
     }
     is_taken = dm_adapt_is_waited_on(adapt);
-    is_news = !(is_taken && is_first) && pass(worker) > 0;
+    is_news = !(is_taken && is_first) && thread_pass(worker) > 0;
     if (is_news)
         worker->sleep_us = SLEEP_MIN;
     worker->sleep.timeout_us = worker->sleep_us;
     may_sleep = !(is_taken && is_first) && !dm_glock_is_wanted() &&
                 !atomic_load(&pt->is_stopping) && dm_adapt_sleep_begin(adapt, &worker->sleep);
-    leave(pt);
+    thread_leave(pt);
     if (is_taken && !is_first && (is_news || !may_sleep))
         dm_adapt_wake(adapt, DM_SIDE_RECV); /* perhaps it is what the program waits for */
     if (is_taken && is_first)
@@ -219,15 +219,15 @@ static void work(struct worker *worker)
         go_to_sleep(worker);
 }
 
-static void *run(void *arg)
+static void *thread_run(void *arg)
 {
     struct worker *worker = arg;
 
     while (!atomic_load(&worker->pt->is_stopping)) {
         if (dm_glock_is_taken() || dm_glock_n_entries() != atomic_load(&worker->turns))
-            look_later(worker);
+            thread_look_later(worker);
         else
-            work(worker);
+            thread_work(worker);
     }
     return NULL;
 }
@@ -262,7 +262,7 @@ static void fini(struct dm_progress_thread *pt)
 }
 
 /* End those that run, and wait for it. */
-static void end(struct dm_progress_thread *pt)
+static void thread_end(struct dm_progress_thread *pt)
 {
     pthread_mutex_lock(&pt->lock);
     atomic_store(&pt->is_stopping, true);
@@ -291,12 +291,12 @@ int dm_chan_progress_thread_start(struct dm_chan *chan)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     for (int i = 0; i < n && err == 0; i++) {
-        err = pthread_create(&pt->worker[i].thread, NULL, run, &pt->worker[i]);
+        err = pthread_create(&pt->worker[i].thread, NULL, thread_run, &pt->worker[i]);
         pt->n_workers += err == 0;
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (err != 0) {
-        end(pt);
+        thread_end(pt);
         fini(pt);
         return DM_FAIL(DM_ENOMEM, "a thread for progress (DATUM_PROGRESS): %s", strerror(err));
     }
@@ -311,7 +311,7 @@ void dm_chan_progress_thread_stop(struct dm_chan *chan)
     if (pt == NULL)
         return;
     chan->progress_thread = NULL;
-    end(pt);
+    thread_end(pt);
     for (int i = 0; i < pt->n_workers; i++) {
         chan->helped[i].n_wakes += pt->worker[i].n_wakes;
         chan->helped[i].n_passes += pt->worker[i].n_passes;

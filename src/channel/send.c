@@ -218,7 +218,7 @@ static int push_together(struct dm_chan_peer *peer, int *err_p)
     return n;
 }
 
-static void finish(struct dm_chan *chan, struct dm_chan_peer *peer, struct dm_chan_send *send)
+static void sendq_finish(struct dm_chan *chan, struct dm_chan_peer *peer, struct dm_chan_send *send)
 {
     const struct dm_pkt *pkt = (const struct dm_pkt *)(const void *)send->hdr;
 
@@ -235,7 +235,7 @@ static void finish(struct dm_chan *chan, struct dm_chan_peer *peer, struct dm_ch
 }
 
 /* Push a peer's queue until it is empty or the pipe is full; returns packets completed. */
-static int push(struct dm_chan *chan, struct dm_chan_peer *peer)
+static int sendq_push(struct dm_chan *chan, struct dm_chan_peer *peer)
 {
     int n = 0;
 
@@ -262,7 +262,7 @@ static int push(struct dm_chan *chan, struct dm_chan_peer *peer)
         }
         chan->depth++;
         for (int i = 0; i < n_sent; i++)
-            finish(chan, peer, dm_chan_queue_take(&peer->queue));
+            sendq_finish(chan, peer, dm_chan_queue_take(&peer->queue));
         chan->depth--;
         n += n_sent;
     }
@@ -303,7 +303,7 @@ int dm_chan_work_send(struct dm_chan *chan)
         struct dm_chan_peer *peer = dm_container_of(now.next, struct dm_chan_peer, ready);
 
         dm_list_del(&peer->ready);
-        n += push(chan, peer);
+        n += sendq_push(chan, peer);
         /* Writable again meanwhile, and more to send: the next pass. */
         if (peer->queue.head != NULL && !peer->is_blocked)
             dm_chan_writable(chan, peer->proc, peer->conn);
@@ -354,7 +354,7 @@ int dm_chan_send(struct dm_chan *chan, int proc, const struct dm_pkt *pkt,
         if (chan->depth == 0)
             dm_chan_work_self(chan);
     } else {
-        push(chan, peer);
+        sendq_push(chan, peer);
     }
     return DM_OK;
 }

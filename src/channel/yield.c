@@ -41,7 +41,7 @@ static void leave_core(int core)
  * who ran a moment ago. But for who wakes up it looks for an idle core: so sleep for a moment. Where none is
  * idle, because somebody of low priority computes there, that does not help: the next time, move.
  */
-static void part(struct dm_chan *chan, uint64_t now)
+static void yield_part(struct dm_chan *chan, uint64_t now)
 {
     static const struct timespec moment = {.tv_nsec = 1};
     int core = sched_getcpu();
@@ -99,7 +99,7 @@ void dm_chan_yield(struct dm_chan *chan, bool is_oversubscribed)
         return;
     if (++chan->n_taken >= TAKEN_MOST) {
         chan->n_taken = 0;
-        part(chan, start + ns);
+        yield_part(chan, start + ns);
     }
 }
 
@@ -121,7 +121,7 @@ static int least_used(const uint16_t *n_on, const cpu_set_t *all, int n)
 }
 
 /* So many processes are on each core, and so many of those on mine stay before I do. */
-static void spread(struct dm_chan *chan, const uint16_t *n_on, int n_below)
+static void yield_spread(struct dm_chan *chan, const uint16_t *n_on, int n_below)
 {
     cpu_set_t all, one;
     int n = 0, fair;
@@ -166,7 +166,7 @@ void dm_chan_spread(struct dm_chan *chan, struct dm_chan_core *first, size_t str
         return;
     if (now > chan->next_move + MOVE_PAUSE_MAX || chan->move_pause == 0)
         chan->move_pause = MOVE_PAUSE_MIN;
-    spread(chan, n_on, n_below);
+    yield_spread(chan, n_on, n_below);
     if (chan->move_pause > MOVE_PAUSE_MAX)
         chan->move_pause = MOVE_PAUSE_MAX;
     chan->next_move = now + chan->move_pause;

@@ -76,7 +76,7 @@ static int send_filled(struct acc_walk *w)
 }
 
 /* A packet with room for an element of size bytes. */
-static int want_room(struct acc_walk *w, size_t size)
+static int acc_want_space(struct acc_walk *w, size_t size)
 {
     if (w->msg != NULL && (w->n_runs == DM_RMA_ACC_RUNS || w->n_bytes + size > DM_RMA_ACC_BYTES)) {
         int err = send_filled(w);
@@ -100,7 +100,7 @@ static int queue_run(struct acc_walk *w, uint64_t offset, size_t n, int basic)
     size_t size = (size_t)type->size;
 
     while (n > 0) {
-        int err = want_room(w, size);
+        int err = acc_want_space(w, size);
         size_t part;
 
         if (err != DM_OK)
@@ -196,8 +196,8 @@ static struct dm_pkt_rma_acc plain_header(const struct acc_walk *w, uint64_t off
  * A target that computes would apply nothing: then the elements are updated by RDMA, if they can be.
  * Long updates are for one that looks, which is asked by an assist that does nothing.
  */
-static bool update_direct(struct acc_walk *w, const struct dm_pkt_rma_acc *acc, size_t n,
-                          const char *data, char *old, int *err_p)
+static bool acc_update_direct(struct acc_walk *w, const struct dm_pkt_rma_acc *acc, size_t n,
+                              const char *data, char *old, int *err_p)
 {
     const struct dm_pkt_rma_acc nothing = {
         .op = MPI_REPLACE, .offset = acc->offset, .basic = MPI_BYTE};
@@ -254,7 +254,7 @@ static int send_plain(struct acc_walk *w, const char *data, uint64_t offset, siz
         return DM_OK;
     dm_rma_assist_flush(call->win, call->target);
     if (is_near && !dm_rma_is_busy(call->win, call->target) &&
-        update_direct(w, &acc, len / (size_t)basic->size, data, NULL, &err))
+        acc_update_direct(w, &acc, len / (size_t)basic->size, data, NULL, &err))
         return err;
     if (len <= DM_RMA_ACC_BYTES && call->req == NULL &&
         dm_rma_prefers_packets(call->win, call->target))
@@ -351,7 +351,7 @@ int dm_rma_get_accumulate(const struct dm_rma_call *call, const void *origin, si
                           len))
             return DM_OK;
         dm_rma_assist_flush(call->win, call->target);
-        if (update_direct(&w, &acc, result_count, w.type != NULL ? origin : NULL, result, &err))
+        if (acc_update_direct(&w, &acc, result_count, w.type != NULL ? origin : NULL, result, &err))
             return err;
     }
     return walk(&w, offset, target_count, target_type);

@@ -52,7 +52,7 @@ bool dm_rma_am_get(const struct dm_rma_call *call, void *local, uint64_t remote,
     return true;
 }
 
-static void read_done(struct dm_rdma *rdma, int err)
+static void am_read_done(struct dm_rdma *rdma, int err)
 {
     struct dm_rma_xfer *x = dm_container_of(rdma, struct dm_rma_xfer, rdma);
 
@@ -73,7 +73,7 @@ static void read_instead(struct dm_rma_xfer *x)
 
     dm_list_del(&x->asked);
     x->ask = DM_AM_READS;
-    x->rdma.done = read_done;
+    x->rdma.done = am_read_done;
     dm_rma_state.counts.n_rdma++;
     err = dm_chan_rdma_read(dm_world.chan, dm_rma_proc(win, target), &x->rdma, x->buf, NULL,
                             x->remote, &win->parts[target].rkey, x->len);
@@ -81,11 +81,11 @@ static void read_instead(struct dm_rma_xfer *x)
     if (err == DM_EAGAIN)
         x->ask = DM_AM_NONE;
     else if (err != DM_OK)
-        read_done(&x->rdma, err);
+        am_read_done(&x->rdma, err);
 }
 
 /* Which questions have waited too long? */
-static int look(struct dm_chan_hook *hook)
+static int am_look(struct dm_chan_hook *hook)
 {
     uint64_t now = dm_clock_ns();
     int n = 0;
@@ -143,5 +143,5 @@ bool dm_rma_am_get_lost(struct dm_rma_xfer *x)
 void dm_rma_ask_start(void)
 {
     dm_list_init(&dm_rma_state.asked);
-    dm_rma_state.am_hook.fn = look;
+    dm_rma_state.am_hook.fn = am_look;
 }

@@ -47,7 +47,7 @@ void dm_rma_assist_executed(struct dm_win *win, int target)
  * The target did not look: do not try for a while. If it only sleeps, inside the library, one packet makes it look again for
  * some time.
  */
-static void put_off(struct dm_win *win, int target)
+static void assist_put_off(struct dm_win *win, int target)
 {
     struct dm_win_peer *peer = &win->peers[target];
 
@@ -91,8 +91,9 @@ static void hand_over(struct dm_win *win, int target)
     dm_rma_doorbell_ring(win, peer->lrank);
 }
 
-static void add(const struct dm_rma_call *call, enum dm_rma_assist_kind kind,
-                const struct dm_pkt_rma_acc *acc, const void *data, void *result, size_t result_len)
+static void assist_add(const struct dm_rma_call *call, enum dm_rma_assist_kind kind,
+                       const struct dm_pkt_rma_acc *acc, const void *data, void *result,
+                       size_t result_len)
 {
     struct dm_win *win = call->win;
     struct dm_win_peer *peer = &win->peers[call->target];
@@ -151,7 +152,7 @@ static void carried_out(const struct dm_rma_call *call, const struct dm_rma_assi
         dm_copy(item->mine, item + 1, item->result_len);
 }
 
-static void lost(const struct dm_rma_call *call, const struct dm_rma_assist_item *item)
+static void assist_lost(const struct dm_rma_call *call, const struct dm_rma_assist_item *item)
 {
     (void)item;
     dm_rma_refused(call, DM_EPEER);
@@ -217,12 +218,12 @@ static uint32_t take_back(struct dm_win *win, int target)
 }
 
 /* The target is lost: nothing of it will be heard any more. */
-static void give_up(struct dm_win *win, int target)
+static void assist_give_up(struct dm_win *win, int target)
 {
     struct dm_win_peer *peer = &win->peers[target];
 
     while (peer->n_over != peer->n_asked)
-        each(win, target, assist(win, target, peer->n_over++), lost);
+        each(win, target, assist(win, target, peer->n_over++), assist_lost);
 }
 
 /* The first assist that was handed over is done. */
@@ -255,7 +256,7 @@ static void await_first(struct dm_win *win, int target)
         dm_glock_yield();
         if (peer->n_over == first && dm_atomic_load(&e->state) != DM_ASSIST_DONE &&
             dm_rma_check_lost(win, target) != DM_OK)
-            give_up(win, target);
+            assist_give_up(win, target);
     }
     if (peer->n_over == first)
         finish_first(win, target);
@@ -293,7 +294,7 @@ static void redo_all(struct dm_win *win, int target, uint32_t n)
     for (uint32_t i = 0; i < n; i++)
         each(win, target, assist(win, target, peer->n_asked + i), redo);
     peer->is_redoing = false;
-    put_off(win, target);
+    assist_put_off(win, target);
 }
 
 void dm_rma_assist_flush(struct dm_win *win, int target)
@@ -391,11 +392,11 @@ bool dm_rma_assist_now(const struct dm_rma_call *call, enum dm_rma_assist_kind k
     dm_rma_assist_flush(win, target);
     if (!shall_try(win, target, kind, dm_rma_assist_item_len(acc->pkt.data_len, result_len)))
         return false;
-    add(call, kind, acc, data, result, result_len);
+    assist_add(call, kind, acc, data, result, result_len);
     hand_over(win, target);
     if (finish_or_take_back(win, target) > 0) {
         peer->is_redoing = false;
-        put_off(win, target);
+        assist_put_off(win, target);
         is_done = false;
     }
     note_end(win, peer);
@@ -417,7 +418,7 @@ bool dm_rma_assist(const struct dm_rma_call *call, enum dm_rma_assist_kind kind,
     if (!shall_try(win, target, kind, len) || !make_place(win, target, len) ||
         would_overtake(win, target, kind))
         return false;
-    add(call, kind, acc, data, result, result_len);
+    assist_add(call, kind, acc, data, result, result_len);
     /* the first one at once: while it is on its way to the target the call behind it begins */
     if (peer->n_filled >= FULL_BYTES || peer->n_asked == peer->n_over)
         hand_over(win, target);

@@ -53,13 +53,13 @@ static void carry_out_all(const struct dm_win *win, struct dm_rma_assist_slot *e
 }
 
 /* It will be done later, if it is not taken back. */
-static void put_off(const struct dm_win *win, int lrank)
+static void assist_put_off(const struct dm_win *win, int lrank)
 {
     dm_atomic_or(&dm_rma_my_slot(win)->doorbell, UINT64_C(1) << lrank % 64);
 }
 
 /* The assists of one origin that it had handed over when it rang, unless it has taken them back. */
-static int serve(struct dm_win *win, int lrank)
+static int assist_execute(struct dm_win *win, int lrank)
 {
     struct dm_rma_node *node = win->node;
     int n;
@@ -72,7 +72,7 @@ static int serve(struct dm_win *win, int lrank)
         if (dm_atomic_load(&e->state) != DM_ASSIST_ASKED)
             return n;
         if (!dm_rma_try_enter(win)) {
-            put_off(win, lrank);
+            assist_put_off(win, lrank);
             return n;
         }
         if (!dm_atomic_cas(&e->state, &asked, DM_ASSIST_TAKEN)) {
@@ -99,7 +99,7 @@ static int serve_share(struct dm_win *win, int lrank)
     return 1;
 }
 
-static int look(struct dm_chan_hook *hook)
+static int assist_look(struct dm_chan_hook *hook)
 {
     struct dm_rma_node *node = dm_container_of(hook, struct dm_rma_node, hook);
     uint64_t *doorbell = &dm_rma_my_slot(node->win)->doorbell;
@@ -111,7 +111,7 @@ static int look(struct dm_chan_hook *hook)
     bits = dm_atomic_swap(doorbell, 0);
     for (int i = 0; i < node->n; i++) {
         if (bits >> i % 64 & 1)
-            n += serve(node->win, i) + serve_share(node->win, i);
+            n += assist_execute(node->win, i) + serve_share(node->win, i);
     }
     return n;
 }
@@ -132,7 +132,7 @@ void dm_rma_assist_start(struct dm_win *win)
         dm_adapt_is_oversubscribed(dm_chan_adapt(dm_world.chan)))
         return;
     node->win = win;
-    node->hook.fn = look;
+    node->hook.fn = assist_look;
     dm_chan_hook_add(dm_world.chan, &node->hook);
 }
 

@@ -81,7 +81,7 @@ static void wait_inside(const struct dm_win *win, int lrank, uint32_t *n)
 }
 
 /* Before elements of a lrank's part are updated one by one. */
-static inline void enter(const struct dm_win *win, int lrank)
+static inline void combine_enter(const struct dm_win *win, int lrank)
 {
     struct dm_rma_rank_slot *mine = dm_rma_my_slot(win);
     const uint32_t *excl_lock = &dm_rma_slot(win, lrank)->excl_lock;
@@ -96,7 +96,7 @@ static inline void enter(const struct dm_win *win, int lrank)
     }
 }
 
-static inline void leave(const struct dm_win *win)
+static inline void combine_leave(const struct dm_win *win)
 {
     dm_atomic_store(&dm_rma_my_slot(win)->combines, 0);
 }
@@ -247,8 +247,8 @@ static int combine_dense(const struct dm_op *op, char *dst, size_t n, const stru
 }
 
 /* The elements, by compare and swap if raced. */
-static int combine(const struct dm_op *op, char *dst, size_t n, const struct dm_type *type,
-                   const char *src, char *old, bool raced)
+static int combine_combine(const struct dm_op *op, char *dst, size_t n, const struct dm_type *type,
+                           const char *src, char *old, bool raced)
 {
     size_t size = (size_t)type->size;
     size_t extent = (size_t)type->extent;
@@ -290,7 +290,7 @@ static int combine_bulk(const struct dm_win *win, int lrank, const struct dm_op 
         size_t len = part * (size_t)type->size;
 
         enter_bulk(win, lrank);
-        err = combine(op, dst, part, type, src, old, false);
+        err = combine_combine(op, dst, part, type, src, old, false);
         leave_bulk(win, lrank);
         src += src != NULL ? len : 0;
         old += old != NULL ? len : 0;
@@ -303,7 +303,7 @@ static int combine_bulk(const struct dm_win *win, int lrank, const struct dm_op 
 int dm_rma_combine_copy(const struct dm_op *op, char *dst, size_t n, int basic, const char *src,
                         char *old)
 {
-    return combine(op, dst, n, dm_type_get(basic), src, old, false);
+    return combine_combine(op, dst, n, dm_type_get(basic), src, old, false);
 }
 
 /* My own part, in a call of the program. */
@@ -323,7 +323,7 @@ static int combine_mine(const struct dm_win *win, const struct dm_op *op, char *
     int err = enter_mine(win);
 
     if (err == DM_OK)
-        err = combine(op, dst, n, type, src, old, false);
+        err = combine_combine(op, dst, n, type, src, old, false);
     dm_rma_leave(win);
     return err;
 }
@@ -335,8 +335,8 @@ static int combine_inside(const struct dm_win *win, const struct dm_op *op, char
     int err;
 
     if (n < BULK_MIN || !try_bulk(win))
-        return combine(op, dst, n, type, src, old, true);
-    err = combine(op, dst, n, type, src, old, false);
+        return combine_combine(op, dst, n, type, src, old, true);
+    err = combine_combine(op, dst, n, type, src, old, false);
     leave_bulk(win, win->node->me);
     return err;
 }
@@ -348,19 +348,19 @@ int dm_rma_combine(const struct dm_win *win, int target, const struct dm_op *op,
     int err;
 
     if (dm_rma_is_guarded(win, target))
-        return win->node->is_inside ? combine(op, dst, n, type, src, old, false)
+        return win->node->is_inside ? combine_combine(op, dst, n, type, src, old, false)
                                     : combine_mine(win, op, dst, n, type, src, old);
     if (!is_raced(win, basic, dst))
-        return combine(op, dst, n, type, src, old, false);
+        return combine_combine(op, dst, n, type, src, old, false);
     if (!dm_rma_is_local(win, target))
-        return combine(op, dst, n, type, src, old, true);
+        return combine_combine(op, dst, n, type, src, old, true);
     if (win->node->is_inside)
         return combine_inside(win, op, dst, n, type, src, old);
     if (n >= BULK_MIN && n / BULK_LRANK >= (size_t)win->node->n)
         return combine_bulk(win, win->peers[target].lrank, op, dst, n, type, src, old);
-    enter(win, win->peers[target].lrank);
-    err = combine(op, dst, n, type, src, old, true);
-    leave(win);
+    combine_enter(win, win->peers[target].lrank);
+    err = combine_combine(op, dst, n, type, src, old, true);
+    combine_leave(win);
     return err;
 }
 
@@ -406,10 +406,10 @@ void dm_rma_swap(const struct dm_win *win, int target, char *dst, int basic, con
 
     if (!is_mine && is_raced(win, basic, dst)) {
         if (must_enter)
-            enter(win, win->peers[target].lrank);
+            combine_enter(win, win->peers[target].lrank);
         swap_raced(dst, (size_t)dm_type_get(basic)->size, src, compare, old);
         if (must_enter)
-            leave(win);
+            combine_leave(win);
         return;
     }
     is_mine = is_mine && !win->node->is_inside;

@@ -12,7 +12,7 @@
 #define SPREADS   64 /* fences to a look at the cores */
 
 /* Wake all who sleep; they will find what they wait for. */
-static void wake_all(struct dm_win *win)
+static void fence_wake_all(struct dm_win *win)
 {
     dm_atomic_fence();
     for (int i = 0; i < win->node->n; i++) {
@@ -27,7 +27,7 @@ static int barrier_flags(struct dm_win *win)
     int err = DM_OK;
 
     dm_atomic_store(&dm_rma_my_slot(win)->n_fences, win->n_fences);
-    wake_all(win);
+    fence_wake_all(win);
     for (int i = 0; i < node->n && err == DM_OK; i++)
         err = dm_rma_wait_word(win, &dm_rma_slot(win, i)->n_fences, win->n_fences, true);
     return err;
@@ -73,7 +73,7 @@ static int meet_rank(const struct dm_win *win, int step)
 }
 
 /* In each round one hears of twice as many. */
-static int meet(struct dm_win *win)
+static int fence_barrier(struct dm_win *win)
 {
     int err = DM_OK;
 
@@ -112,9 +112,9 @@ static int barrier_count(struct dm_win *win)
         return dm_rma_wait_word(win, &ctl->n_fences, win->n_fences, true);
     err = dm_rma_wait_word(win, &ctl->n_arrived, all, true);
     if (err == DM_OK)
-        err = meet(win);
+        err = fence_barrier(win);
     dm_atomic_store(&ctl->n_fences, win->n_fences);
-    wake_all(win);
+    fence_wake_all(win);
     return err;
 }
 
@@ -125,7 +125,7 @@ static int barrier(struct dm_win *win)
     win->n_fences++;
     if (node == NULL) {
         dm_rma_state.counts.n_syncs_packet++;
-        return meets(win) ? meet(win) : dm_barrier(win->comm);
+        return meets(win) ? fence_barrier(win) : dm_barrier(win->comm);
     }
     dm_rma_state.counts.n_syncs_word++;
     if (win->n_fences % SPREADS == 1 && dm_chan_is_oversubscribed(dm_world.chan))

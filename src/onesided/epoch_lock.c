@@ -101,7 +101,7 @@ int dm_win_lock(int lock_type, int rank, int assert_flags, struct dm_win *win)
 }
 
 /* Out of the list of what is locked. */
-static void forget(struct dm_win *win, int rank)
+static void lock_forget(struct dm_win *win, int rank)
 {
     int *at = &win->locked;
 
@@ -119,7 +119,7 @@ static int release_lock(struct dm_win *win, int rank)
     peer->is_locked = false;
     if (peer->is_nocheck)
         return DM_OK;
-    forget(win, rank);
+    lock_forget(win, rank);
     if (dm_unlikely(win->words != NULL))
         return dm_rma_atomic_unlock(win, rank, peer->lock_mode);
     if (peer->lrank < 0)

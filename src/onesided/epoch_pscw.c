@@ -170,7 +170,7 @@ struct wait {
     int err;
 };
 
-static bool is_over(struct dm_chan_word *word)
+static bool pscw_is_over(struct dm_chan_word *word)
 {
     struct wait *w = dm_container_of(word, struct wait, word);
 
@@ -182,7 +182,7 @@ static bool is_over(struct dm_chan_word *word)
 
 static int await_completes(struct dm_win *win)
 {
-    struct wait w = {.word = {.is_over = is_over}, .win = win};
+    struct wait w = {.word = {.is_over = pscw_is_over}, .win = win};
 
     if (win->node == NULL)
         return dm_rma_wait(win, -1, &win->n_completes);

@@ -51,8 +51,8 @@ static bool send_by_target(const struct dm_rma_call *call, const struct fetch *f
 }
 
 /* By RDMA, where the target computes. */
-static bool update_direct(const struct dm_rma_call *call, const struct fetch *f, MPI_Op op,
-                          int flags, void *result, const struct dm_type *type, int *err_p)
+static bool fetch_update_direct(const struct dm_rma_call *call, const struct fetch *f, MPI_Op op,
+                                int flags, void *result, const struct dm_type *type, int *err_p)
 {
     const struct dm_pkt_rma_acc acc = {
         .pkt.flags = (uint8_t)flags, .op = op, .offset = f->run.offset, .basic = f->run.basic};
@@ -86,7 +86,7 @@ static int send_fetch(const struct dm_rma_call *call, struct fetch *f, size_t le
     if (send_by_target(call, f, len, op, flags, result, type))
         return DM_OK;
     dm_rma_assist_flush(call->win, call->target);
-    if (update_direct(call, f, op, flags, result, type, &err))
+    if (fetch_update_direct(call, f, op, flags, result, type, &err))
         return err;
     /* now: while x waits for its reply a lost target ends it */
     dm_rma_make_room(call);

@@ -71,7 +71,7 @@ static int update_piece(const struct dm_rma_call *call, const struct dm_pkt_rma_
 }
 
 /* The copy, for one call at a time. */
-static bool begin(void)
+static bool gmp_begin(void)
 {
     struct dm_adapt *adapt = dm_chan_adapt(dm_world.chan);
 
@@ -103,7 +103,7 @@ bool dm_rma_get_modify_put(const struct dm_rma_call *call, const struct dm_pkt_r
     if (dm_rma_span(type, n) != n * size)
         return false;
     if (!dm_rma_is_guarded(call->win, call->target) || call->target == call->win->comm->rank ||
-        dm_rma_is_busy(call->win, call->target) || !begin())
+        dm_rma_is_busy(call->win, call->target) || !gmp_begin())
         return false;
     dm_rma_state.counts.n_updates++;
     *err_p = DM_OK;

@@ -29,7 +29,7 @@ struct add {
     bool is_over;
 };
 
-static void over(struct dm_rdma *rdma, int err)
+static void lock_atomic_over(struct dm_rdma *rdma, int err)
 {
     struct add *add = dm_container_of(rdma, struct add, rdma);
 
@@ -38,16 +38,16 @@ static void over(struct dm_rdma *rdma, int err)
 }
 
 /* It belongs to the adaptation layer then, unless it is over. */
-static void start(struct dm_win *win, int rank, struct add *add)
+static void lock_atomic_start(struct dm_win *win, int rank, struct add *add)
 {
     int err;
 
     add->is_over = false;
-    add->rdma.done = over;
+    add->rdma.done = lock_atomic_over;
     err = dm_adapt_fetch_add(dm_chan_adapt(dm_world.chan), dm_rma_proc(win, rank), &add->rdma,
                              win->words, &win->parts[rank].lock, add->word, add->n, &add->old);
     if (err != DM_OK)
-        over(&add->rdma, err);
+        lock_atomic_over(&add->rdma, err);
 }
 
 /* Do some, in whatever order they come; waits, until all are over even if one fails. */
@@ -57,12 +57,12 @@ static int do_adds(struct dm_win *win, int rank, struct add *adds, int n)
     int err = DM_OK;
 
     for (int i = 0; i < n; i++)
-        start(win, rank, &adds[i]);
+        lock_atomic_start(win, rank, &adds[i]);
     for (int i = 0; i < n; i++) {
         while (!*(volatile bool *)&adds[i].is_over || adds[i].err == DM_EAGAIN) {
             dm_chan_progress_wait(dm_world.chan);
             if (adds[i].is_over && adds[i].err == DM_EAGAIN)
-                start(win, rank, &adds[i]);
+                lock_atomic_start(win, rank, &adds[i]);
         }
         if (err == DM_OK)
             err = adds[i].err;

@@ -17,7 +17,7 @@ static uint32_t *waiter(const struct dm_win *win, int lrank, uint32_t ticket)
 }
 
 /* It is this ticket's turn now, or soon: wake whoever has it, if anybody sleeps there. */
-static void pass_on(struct dm_win *win, int lrank, uint32_t ticket)
+static void lock_word_pass_on(struct dm_win *win, int lrank, uint32_t ticket)
 {
     uint32_t who;
 
@@ -33,7 +33,7 @@ static void pass_on(struct dm_win *win, int lrank, uint32_t ticket)
 static void enter_shared(struct dm_win *win, int lrank, uint32_t ticket)
 {
     dm_atomic_store(&dm_rma_slot(win, lrank)->turns.read, ticket + 1);
-    pass_on(win, lrank, ticket + 1);
+    lock_word_pass_on(win, lrank, ticket + 1);
 }
 
 static const uint32_t *turn_of(const struct dm_rma_ticket_lock *turns, int mode)
@@ -75,7 +75,7 @@ void dm_rma_word_unlock(struct dm_win *win, int rank, int mode)
         turn = dm_atomic_add(&turns->read, 1) + 1;
         dm_atomic_add(&turns->write, 1);
     }
-    pass_on(win, lrank, turn);
+    lock_word_pass_on(win, lrank, turn);
 }
 
 uint32_t dm_rma_word_ticket(struct dm_win *win)

@@ -14,7 +14,7 @@ struct alloc {
 };
 
 /* Give one allocation back. */
-static void release(struct alloc *a)
+static void mem_release(struct alloc *a)
 {
     dm_list_del(&a->link);
     dm_adapt_mem_free(dm_chan_adapt(dm_world.chan), a->base, a->mr);
@@ -48,7 +48,7 @@ int dm_free_mem(void *base)
         struct alloc *a = dm_container_of(it, struct alloc, link);
 
         if (a->base == base) {
-            release(a);
+            mem_release(a);
             return DM_OK;
         }
     }
@@ -58,5 +58,5 @@ int dm_free_mem(void *base)
 void dm_rma_mem_stop(void)
 {
     while (!dm_list_is_empty(&dm_rma_state.allocs))
-        release(dm_container_of(dm_rma_state.allocs.next, struct alloc, link));
+        mem_release(dm_container_of(dm_rma_state.allocs.next, struct alloc, link));
 }

@@ -148,8 +148,8 @@ int dm_rma_move_remote(const struct dm_rma_call *call, void *local, uint64_t off
     return err != DM_EAGAIN ? err : move_packets(call, local, offset, len, is_put);
 }
 
-static int move_run(const struct dm_rma_call *call, void *local, uint64_t remote, size_t len,
-                    bool is_put)
+static int transfer_run(const struct dm_rma_call *call, void *local, uint64_t remote, size_t len,
+                        bool is_put)
 {
     const struct dm_win_part *part = &call->win->parts[call->target];
     struct dm_rkey rkey;
@@ -222,7 +222,7 @@ static DM_NOINLINE int move_runs(const struct dm_rma_call *call, void *origin, s
     while ((orun = walk_run(&o)) != NULL && (trun = walk_run(&t)) != NULL) {
         size_t len = orun->iov_len < trun->iov_len ? orun->iov_len : trun->iov_len;
 
-        err = move_run(call, orun->iov_base, (uint64_t)(uintptr_t)trun->iov_base, len, is_put);
+        err = transfer_run(call, orun->iov_base, (uint64_t)(uintptr_t)trun->iov_base, len, is_put);
         if (err != DM_OK)
             return err;
         walk_advance(orun, len);
@@ -251,9 +251,9 @@ static bool may_gather(const struct dm_rma_call *call)
             (call->win->access == DM_EPOCH_FENCE || call->win->access == DM_EPOCH_START));
 }
 
-static int move(const struct dm_rma_call *call, void *origin, size_t origin_count,
-                struct dm_type *origin_type, MPI_Aint disp, size_t target_count,
-                struct dm_type *target_type, bool is_put)
+static int transfer(const struct dm_rma_call *call, void *origin, size_t origin_count,
+                    struct dm_type *origin_type, MPI_Aint disp, size_t target_count,
+                    struct dm_type *target_type, bool is_put)
 {
     uint64_t offset, there;
     char *map;
@@ -267,9 +267,9 @@ static int move(const struct dm_rma_call *call, void *origin, size_t origin_coun
         return DM_OK;
     there = call->win->parts[call->target].base + offset;
     if (dm_likely(origin_type->is_contig && target_type->is_contig))
-        return move_run(call, (char *)origin + origin_type->true_lb,
-                        there + (uint64_t)target_type->true_lb,
-                        origin_count * (size_t)origin_type->size, is_put);
+        return transfer_run(call, (char *)origin + origin_type->true_lb,
+                            there + (uint64_t)target_type->true_lb,
+                            origin_count * (size_t)origin_type->size, is_put);
     map = dm_rma_reach(call);
     if (map == NULL && may_gather(call) &&
         (is_scattered((void *)(uintptr_t)there, target_count, target_type) ||
@@ -293,19 +293,20 @@ int dm_rma_put(const struct dm_rma_call *call, const void *origin, size_t origin
                struct dm_type *target_type)
 {
     /* only read from: the transfer's direction is in is_put */
-    return move(call, (void *)(uintptr_t)origin, origin_count, origin_type, disp, target_count,
-                target_type, true);
+    return transfer(call, (void *)(uintptr_t)origin, origin_count, origin_type, disp, target_count,
+                    target_type, true);
 }
 
 int dm_rma_get(const struct dm_rma_call *call, void *origin, size_t origin_count,
                struct dm_type *origin_type, MPI_Aint disp, size_t target_count,
                struct dm_type *target_type)
 {
-    return move(call, origin, origin_count, origin_type, disp, target_count, target_type, false);
+    return transfer(call, origin, origin_count, origin_type, disp, target_count, target_type,
+                    false);
 }
 
 /* Short copies are all that a call of memcpy costs. */
-static inline void copy(char *dst, const char *src, size_t len)
+static inline void transfer_copy(char *dst, const char *src, size_t len)
 {
     switch (len) {
     case 1:
@@ -347,7 +348,7 @@ int dm_put(const void *origin, size_t origin_count, struct dm_type *origin_type,
         quick_place(win, target, disp, origin_count, origin_type, target_count, target_type, &len);
 
     if (dm_likely(at != NULL)) {
-        copy(at, origin, len);
+        transfer_copy(at, origin, len);
         return DM_OK;
     }
     return target == MPI_PROC_NULL ? DM_OK
@@ -364,7 +365,7 @@ int dm_get(void *origin, size_t origin_count, struct dm_type *origin_type, int t
         quick_place(win, target, disp, origin_count, origin_type, target_count, target_type, &len);
 
     if (dm_likely(at != NULL)) {
-        copy(origin, at, len);
+        transfer_copy(origin, at, len);
         return DM_OK;
     }
     return target == MPI_PROC_NULL ? DM_OK

@@ -10,13 +10,13 @@ struct rma_req {
     MPI_Win win;       /* the program may free the window before it looks at the request */
 };
 
-static void free_req(struct dm_req *req)
+static void rma_req_free_req(struct dm_req *req)
 {
     dm_pool_put(&dm_rma_state.reqs, dm_container_of(req, struct rma_req, req));
 }
 
 /* After a failure: whose error handler is it? */
-static int finish(struct dm_req *req, MPI_Status *status)
+static int rma_req_finish(struct dm_req *req, MPI_Status *status)
 {
     (void)status;
     if (dm_win_get(dm_container_of(req, struct rma_req, req)->win) != req->win)
@@ -24,7 +24,7 @@ static int finish(struct dm_req *req, MPI_Status *status)
     return req->err == DM_OK ? DM_OK : DM_FAIL(req->err, "the one-sided transfer failed");
 }
 
-static const struct dm_req_ops ops = {.free = free_req, .finish = finish};
+static const struct dm_req_ops ops = {.free = rma_req_free_req, .finish = rma_req_finish};
 
 void dm_rma_req_start(void)
 {

@@ -124,7 +124,7 @@ static bool find_lranks(const struct dm_win *win, struct dm_rma_node *node)
 }
 
 /* The arrays behind the lranks. */
-static void place(struct dm_rma_node *node)
+static void shared_layout(struct dm_rma_node *node)
 {
     char *at = (char *)&node->ctl->lranks[node->n];
 
@@ -171,7 +171,7 @@ void dm_rma_shared_offer(struct dm_win *win, struct dm_win_part *mine)
 }
 
 /* Map what the host's first process has made. */
-static void map(struct dm_win *win)
+static void shared_map(struct dm_win *win)
 {
     struct dm_rma_node *node = win->node;
     const struct dm_win_part *part = &win->parts[node->ranks[0]];
@@ -183,7 +183,7 @@ static void map(struct dm_win *win)
         node->ctl = ptr;
     if (node->ctl == NULL)
         return;
-    place(node);
+    shared_layout(node);
     for (int i = 0; i < node->n; i++)
         win->peers[node->ranks[i]].lrank = i;
 }
@@ -194,7 +194,7 @@ int dm_rma_shared_start(struct dm_win *win)
     int err;
 
     if (win->node != NULL)
-        map(win);
+        shared_map(win);
     /* whoever learns the result first may use its words at once: mine are ready */
     has_it = win->node != NULL && win->node->ctl != NULL;
     err =
@@ -234,18 +234,18 @@ struct wait {
     int err;
 };
 
-static inline bool has_come(const struct wait *w)
+static inline bool shared_has_come(const struct wait *w)
 {
     uint32_t now = dm_atomic_load(w->at);
 
     return w->is_past ? (int32_t)(now - w->want) >= 0 : now == w->want;
 }
 
-static bool is_over(struct dm_chan_word *word)
+static bool shared_is_over(struct dm_chan_word *word)
 {
     struct wait *w = dm_container_of(word, struct wait, word);
 
-    if (has_come(w))
+    if (shared_has_come(w))
         return true;
     w->err = dm_rma_check_lost(w->win, -1);
     return w->err != DM_OK;
@@ -253,13 +253,13 @@ static bool is_over(struct dm_chan_word *word)
 
 int dm_rma_wait_word(struct dm_win *win, const uint32_t *at, uint32_t want, bool is_past)
 {
-    struct wait w = {.word = {.is_over = is_over, .asleep = &dm_rma_my_slot(win)->asleep},
+    struct wait w = {.word = {.is_over = shared_is_over, .asleep = &dm_rma_my_slot(win)->asleep},
                      .win = win,
                      .at = at,
                      .want = want,
                      .is_past = is_past};
 
-    if (!has_come(&w))
+    if (!shared_has_come(&w))
         dm_chan_wait_word(dm_world.chan, &w.word);
     return w.err;
 }

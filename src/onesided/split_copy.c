@@ -24,7 +24,7 @@ struct dm_rma_split_work {
     int lrank;
 };
 
-static void end(struct dm_win *win, int lrank, int err)
+static void split_end(struct dm_win *win, int lrank, int err)
 {
     struct dm_rma_split *share = &win->node->shares[lrank];
 
@@ -38,7 +38,7 @@ static void help_done(struct dm_rdma *rdma, int err)
 {
     const struct dm_rma_split_work *help = dm_container_of(rdma, struct dm_rma_split_work, rdma);
 
-    end(help->win, help->lrank, err);
+    split_end(help->win, help->lrank, err);
 }
 
 void dm_rma_split_execute(struct dm_win *win, int lrank)
@@ -65,7 +65,7 @@ void dm_rma_split_execute(struct dm_win *win, int lrank)
     }
     /* the origin does it then, and hears what is wrong */
     if (err != DM_OK)
-        end(win, lrank, err);
+        split_end(win, lrank, err);
 }
 
 /* My half, while the target may do the other one from `first` on. */

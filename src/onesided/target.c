@@ -212,7 +212,7 @@ static bool has_later(const struct dm_win *win)
     return !dm_list_is_empty(&win->later);
 }
 
-static void put_off(struct dm_win *win, struct pending *p)
+static void target_put_off(struct dm_win *win, struct pending *p)
 {
     dm_list_add_tail(&win->later, &p->link);
     dm_chan_hook_add(dm_world.chan, &win->later_hook);
@@ -225,7 +225,7 @@ static void take_acc(struct pending *p)
 
     if (win != NULL && dm_op_get(p->hdr.acc.op) != NULL) {
         if (has_later(win) || !dm_rma_try_enter(win)) {
-            put_off(win, p);
+            target_put_off(win, p);
             return;
         }
         apply_acc(win, p->proc, &p->hdr.acc, p->data);
@@ -277,7 +277,7 @@ static void on_acc(void *arg, int proc, const struct dm_pkt *pkt, const void *da
             *sink = (struct dm_chan_sink){.write = discard_write, .done = discard_done};
     } else if (avail == pkt->data_len) {
         memcpy(p->data, data, avail);
-        put_off(win, p);
+        target_put_off(win, p);
     } else {
         *sink = (struct dm_chan_sink){.arg = p, .write = acc_write, .done = acc_done};
     }
@@ -422,8 +422,8 @@ static void on_fence(struct dm_win *win, const struct dm_pkt_rma_note *note)
 }
 
 /* Whoever slept is awake; a lock's turn may have come to somebody of another host. */
-static void on_wake(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
-                    struct dm_chan_sink *sink)
+static void target_on_wake(void *arg, int proc, const struct dm_pkt *pkt, const void *data,
+                           size_t avail, struct dm_chan_sink *sink)
 {
     /* it may come late: nobody waits for these packets */
     struct dm_win *win = dm_win_get(((const struct dm_pkt_rma_note *)pkt)->win);
@@ -465,11 +465,11 @@ static void on_note(void *arg, int proc, const struct dm_pkt *pkt, const void *d
     }
     p = pending_new(proc, pkt);
     if (p != NULL)
-        put_off(win, p);
+        target_put_off(win, p);
 }
 
 /* Whoever keeps this process off is done soon: until then nobody sleeps. */
-static int look_later(struct dm_chan_hook *hook)
+static int target_look_later(struct dm_chan_hook *hook)
 {
     struct dm_win *win = dm_container_of(hook, struct dm_win, later_hook);
 
@@ -496,7 +496,7 @@ static int look_later(struct dm_chan_hook *hook)
 void dm_rma_later_start(struct dm_win *win)
 {
     dm_list_init(&win->later);
-    win->later_hook.fn = look_later;
+    win->later_hook.fn = target_look_later;
 }
 
 void dm_rma_target_start(void)
@@ -508,5 +508,5 @@ void dm_rma_target_start(void)
     dm_chan_on_packet(chan, (enum dm_pkt_type)DM_PKT_RMA_REPLY, on_reply, NULL);
     for (int type = DM_PKT_RMA_SYNC; type <= DM_PKT_RMA_FENCE; type++)
         dm_chan_on_packet(chan, (enum dm_pkt_type)type, on_note, NULL);
-    dm_chan_on_packet(chan, (enum dm_pkt_type)DM_PKT_RMA_WAKE, on_wake, NULL);
+    dm_chan_on_packet(chan, (enum dm_pkt_type)DM_PKT_RMA_WAKE, target_on_wake, NULL);
 }

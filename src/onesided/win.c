@@ -15,7 +15,7 @@
 #include "util/cfg.h"
 
 /* Release what a window holds locally; any member may still be missing. */
-static void release(struct dm_win *win)
+static void win_release(struct dm_win *win)
 {
     struct dm_adapt *adapt = dm_chan_adapt(dm_world.chan);
 
@@ -90,7 +90,7 @@ static int win_new(struct dm_comm *comm, int disp_unit, int flavor, struct dm_in
     return DM_OK;
 
 err_release:
-    release(win);
+    win_release(win);
     return err;
 }
 
@@ -143,7 +143,7 @@ static int finish_create(struct dm_win *win, int made_err, struct dm_win **win_p
     int err = exchange_parts(win, made_err);
 
     if (err != DM_OK) {
-        release(win);
+        win_release(win);
         return err;
     }
     /* my own part needs no transfers; an address in a dynamic window is for the target to check */
@@ -200,7 +200,7 @@ int dm_win_allocate_shared(size_t size, int disp_unit, struct dm_info *info, str
     win->size = (MPI_Aint)size;
     err = dm_rma_share(win);
     if (err != DM_OK) {
-        release(win);
+        win_release(win);
         return err;
     }
     *(void **)baseptr = win->base;
@@ -243,7 +243,7 @@ int dm_win_free(struct dm_win *win)
         err = dm_rma_wait(win, -1, &win->n_lock_holders);
     if (err != DM_OK)
         return err;
-    release(win);
+    win_release(win);
     return DM_OK;
 }
 

@@ -19,7 +19,8 @@ struct region {
 };
 
 /* Change an entry that others may be reading. */
-static void say(struct dm_rma_region *entry, uint64_t base, uint64_t size, const struct dm_mr *mr)
+static void dynamic_say(struct dm_rma_region *entry, uint64_t base, uint64_t size,
+                        const struct dm_mr *mr)
 {
     dm_atomic_swap(&entry->seq, entry->seq + 1);
     entry->base = base;
@@ -35,7 +36,7 @@ static void say(struct dm_rma_region *entry, uint64_t base, uint64_t size, const
 }
 
 /* Let the others of this host reach a region by RDMA, if there is an entry and a key left. */
-static void publish(struct dm_win *win, struct region *r)
+static void dynamic_publish(struct dm_win *win, struct region *r)
 {
     struct dm_rma_region *mine;
 
@@ -50,17 +51,17 @@ static void publish(struct dm_win *win, struct region *r)
         return;
     if (dm_adapt_reg(dm_chan_adapt(dm_world.chan), (void *)(uintptr_t)r->base, r->size, &r->mr) ==
         DM_OK) {
-        say(r->said, r->base, r->size, r->mr);
+        dynamic_say(r->said, r->base, r->size, r->mr);
     } else {
         r->mr = NULL;
         r->said = NULL;
     }
 }
 
-static void forget(struct region *r)
+static void dynamic_forget(struct region *r)
 {
     if (r->said != NULL)
-        say(r->said, 0, 0, NULL);
+        dynamic_say(r->said, 0, 0, NULL);
     if (r->mr != NULL)
         dm_adapt_unreg(dm_chan_adapt(dm_world.chan), r->mr);
     dm_list_del(&r->link);
@@ -111,7 +112,7 @@ static int check_dynamic(const struct dm_win *win)
 }
 
 /* The region that has a byte, NULL when none has. */
-static const struct region *find(const struct dm_win *win, uint64_t addr)
+static const struct region *dynamic_find(const struct dm_win *win, uint64_t addr)
 {
     dm_list_for_each (it, &win->regions) {
         const struct region *r = dm_container_of(it, struct region, link);
@@ -125,7 +126,7 @@ static const struct region *find(const struct dm_win *win, uint64_t addr)
 bool dm_rma_is_attached(const struct dm_win *win, uint64_t addr, uint64_t len)
 {
     while (len > 0) {
-        const struct region *r = find(win, addr);
+        const struct region *r = dynamic_find(win, addr);
         uint64_t part;
 
         if (r == NULL)
@@ -163,7 +164,7 @@ int dm_win_attach(struct dm_win *win, void *base, size_t size)
     r->base = addr;
     r->size = size;
     dm_list_add_head(&win->regions, &r->link);
-    publish(win, r);
+    dynamic_publish(win, r);
     return DM_OK;
 }
 
@@ -177,7 +178,7 @@ int dm_win_detach(struct dm_win *win, const void *base)
         struct region *r = dm_container_of(it, struct region, link);
 
         if (r->base == (uint64_t)(uintptr_t)base) {
-            forget(r);
+            dynamic_forget(r);
             return DM_OK;
         }
     }
@@ -187,5 +188,5 @@ int dm_win_detach(struct dm_win *win, const void *base)
 void dm_rma_detach_all(struct dm_win *win)
 {
     while (!dm_list_is_empty(&win->regions))
-        forget(dm_container_of(win->regions.next, struct region, link));
+        dynamic_forget(dm_container_of(win->regions.next, struct region, link));
 }

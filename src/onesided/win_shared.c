@@ -47,7 +47,7 @@ static int check_hosts(const struct dm_comm *comm)
 }
 
 /* Bytes before each part (in parts[].base), and in all; UINT64_MAX: more than there can be. */
-static uint64_t lay_out(struct dm_win *win, const struct wish *wishes)
+static uint64_t win_shared_lay_out(struct dm_win *win, const struct wish *wishes)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t at = 0;
@@ -65,7 +65,7 @@ static uint64_t lay_out(struct dm_win *win, const struct wish *wishes)
     return at > 0 ? at : page;
 }
 
-static void make_file(struct dm_win *win, struct file *file)
+static void win_shared_make_file(struct dm_win *win, struct file *file)
 {
     struct stat st;
     int fd;
@@ -94,7 +94,7 @@ static int map_file(struct dm_win *win, const struct file *file, int root)
 }
 
 /* The file exists and everybody has it mapped, or nobody has. */
-static int share(struct dm_win *win, uint64_t len)
+static int win_shared_share(struct dm_win *win, uint64_t len)
 {
     struct dm_type *byte = dm_type_get(MPI_BYTE);
     struct file file = {.len = len, .fd = -1};
@@ -102,7 +102,7 @@ static int share(struct dm_win *win, uint64_t len)
     int err;
 
     if (win->comm->rank == 0)
-        make_file(win, &file);
+        win_shared_make_file(win, &file);
     err = dm_bcast(&file, sizeof(file), byte, 0, win->comm);
     if (err == DM_OK && file.len == 0)
         return DM_FAIL(DM_ERR_RMA_SHARED, "rank 0 could not make %llu bytes of shared memory%s%s",
@@ -141,7 +141,7 @@ int dm_rma_share(struct dm_win *win)
         return DM_FAIL(DM_ENOMEM, "sizes of %d processes", win->comm->size);
     err = dm_allgather(&mine, sizeof(mine), byte, wishes, sizeof(mine), byte, win->comm);
     if (err == DM_OK)
-        err = share(win, lay_out(win, wishes));
+        err = win_shared_share(win, win_shared_lay_out(win, wishes));
     free(wishes);
     if (err != DM_OK)
         return err;

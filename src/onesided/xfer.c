@@ -19,7 +19,7 @@ static void count_out(const struct dm_rma_call *call, int err)
         call->win->err = err;
 }
 
-static void count_in(const struct dm_rma_call *call)
+static void xfer_count_in(const struct dm_rma_call *call)
 {
     call->win->n_pending++;
     call->win->peers[call->target].n_pending++;
@@ -29,7 +29,7 @@ static void count_in(const struct dm_rma_call *call)
 
 void dm_rma_refused(const struct dm_rma_call *call, int err)
 {
-    count_in(call);
+    xfer_count_in(call);
     count_out(call, err);
 }
 
@@ -148,7 +148,7 @@ int dm_rma_msg_send(struct dm_rma_msg *msg, const struct dm_pkt *pkt, const void
         dm_pool_put(&dm_rma_state.msgs, msg);
         return err;
     }
-    count_in(&msg->call);
+    xfer_count_in(&msg->call);
     dm_rma_state.counts.n_packets++;
     dm_rma_unacked(win, target);
     msg->send.data = payload;
@@ -220,7 +220,7 @@ struct dm_rma_xfer *dm_rma_xfer_new(const struct dm_rma_call *call)
     x->call = *call;
     x->type = NULL;
     x->ask = DM_AM_NONE;
-    count_in(call);
+    xfer_count_in(call);
     return x;
 }
 
@@ -247,7 +247,7 @@ int dm_rma_reply_new(const struct dm_rma_call *call, void *buf, size_t count, st
     return DM_OK;
 }
 
-static void on_lost(void *arg, int proc, int err)
+static void xfer_on_lost(void *arg, int proc, int err)
 {
     (void)arg, (void)err;
     dm_rma_state.n_lost++;
@@ -266,5 +266,5 @@ void dm_rma_xfer_start(void)
     dm_rma_state.deferred_hook.fn = let_all_go;
     dm_rma_ask_start();
     dm_rma_state.n_lost = 0;
-    dm_chan_on_lost(dm_world.chan, on_lost, NULL);
+    dm_chan_on_lost(dm_world.chan, xfer_on_lost, NULL);
 }

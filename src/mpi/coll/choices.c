@@ -219,7 +219,7 @@ static int read_condition(const char *place, const char *word, struct dm_coll_ch
 }
 
 /* "bcast scatter ranks=9- bytes=128k- several-nodes # why" */
-static int read_line(struct user_rows *user, char *text, int line)
+static int choices_read_line(struct user_rows *user, char *text, int line)
 {
     static const char blanks[] = " \t\r\n\v\f";
     struct dm_coll_choice row = {.max_ranks = DM_COLL_ANY, .max_bytes = DM_COLL_ALL, .line = line};
@@ -251,7 +251,7 @@ static int read_line(struct user_rows *user, char *text, int line)
     return err == DM_OK ? add_row(user, &row) : err;
 }
 
-static int read_file(struct user_rows *user, const char *path)
+static int choices_read_file(struct user_rows *user, const char *path)
 {
     FILE *f = fopen(path, "re");
     char place[400];
@@ -265,7 +265,7 @@ static int read_file(struct user_rows *user, const char *path)
     errno = 0;
     for (int line = 1; err == DM_OK && getline(&text, &cap, f) >= 0; line++) {
         snprintf(place, sizeof(place), "%s:%d", path, line);
-        err = read_line(user, text, line);
+        err = choices_read_line(user, text, line);
     }
     if (err == DM_OK && ferror(f) != 0)
         err = DM_FAIL(DM_ECONFIG, "DATUM_COLL_FILE: cannot read %s: %s", path, strerror(errno));
@@ -286,7 +286,7 @@ static int read_tuned(struct user_rows *user, const struct dm_tune_rail *tuned)
     user->place = place;
     for (size_t i = 0; err == DM_OK && (text = dm_tune_row(tuned, i, &line)) != NULL; i++) {
         snprintf(place, sizeof(place), "%s:%d", dm_tune_path(), line);
-        err = read_line(user, text, line);
+        err = choices_read_line(user, text, line);
     }
     for (; n < user->n; n++)
         user->rows[n].is_tuned = true;
@@ -320,7 +320,7 @@ int dm_coll_choices_make(const char *forced, const char *file, const struct dm_t
     int err = read_forced(&user, forced);
 
     if (err == DM_OK && file[0] != '\0')
-        err = read_file(&user, file);
+        err = choices_read_file(&user, file);
     if (err == DM_OK && tuned != NULL)
         err = read_tuned(&user, tuned);
     if (err != DM_OK) {
@@ -338,7 +338,7 @@ int dm_coll_choices_make(const char *forced, const char *file, const struct dm_t
     return all != NULL ? DM_OK : DM_FAIL(DM_ENOMEM, "table of algorithms");
 }
 
-static uint32_t mix(uint32_t hash, uint64_t value)
+static uint32_t choices_mix(uint32_t hash, uint64_t value)
 {
     for (int i = 0; i < 8; i++, value >>= 8)
         hash = (hash ^ (uint32_t)(value & 0xff)) * 16777619u;
@@ -351,11 +351,11 @@ uint32_t dm_coll_choices_hash(const struct dm_coll_choice *const first[DM_COLL_N
 
     for (int kind = 0; kind < DM_COLL_N; kind++) {
         for (const struct dm_coll_choice *row = first[kind]; row->line != 0; row++) {
-            hash = mix(hash, (uint64_t)(row->algo - algos));
-            hash = mix(hash, row->needs);
-            hash = mix(hash, (uint64_t)row->min_ranks << 32 | (uint32_t)row->max_ranks);
-            hash = mix(hash, row->min_bytes);
-            hash = mix(hash, row->max_bytes);
+            hash = choices_mix(hash, (uint64_t)(row->algo - algos));
+            hash = choices_mix(hash, row->needs);
+            hash = choices_mix(hash, (uint64_t)row->min_ranks << 32 | (uint32_t)row->max_ranks);
+            hash = choices_mix(hash, row->min_bytes);
+            hash = choices_mix(hash, row->max_bytes);
         }
     }
     return hash;

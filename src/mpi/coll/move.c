@@ -52,8 +52,8 @@ int dm_coll_bcast(void *buf, size_t count, struct dm_type *type, int root, struc
 /* ---- to and from a root ---- */
 
 /* Both forms, between groups and inside one. */
-static int gather(enum dm_coll_kind kind, struct dm_coll_args *a, struct dm_comm *comm,
-                  struct dm_coll_how how)
+static int coll_gather(enum dm_coll_kind kind, struct dm_coll_args *a, struct dm_comm *comm,
+                       struct dm_coll_how how)
 {
     bool is_root = comm->rank == a->root;
     size_t bytes;
@@ -89,7 +89,7 @@ int dm_coll_gather(const void *sbuf, size_t scount, struct dm_type *stype, void 
                              .rtype = rtype,
                              .root = root};
 
-    return gather(DM_COLL_GATHER, &a, comm, how);
+    return coll_gather(DM_COLL_GATHER, &a, comm, how);
 }
 
 int dm_coll_gatherv(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
@@ -105,11 +105,11 @@ int dm_coll_gatherv(const void *sbuf, size_t scount, struct dm_type *stype, void
                              .rtype = rtype,
                              .root = root};
 
-    return gather(DM_COLL_GATHERV, &a, comm, how);
+    return coll_gather(DM_COLL_GATHERV, &a, comm, how);
 }
 
-static int scatter(enum dm_coll_kind kind, struct dm_coll_args *a, struct dm_comm *comm,
-                   struct dm_coll_how how)
+static int coll_scatter(enum dm_coll_kind kind, struct dm_coll_args *a, struct dm_comm *comm,
+                        struct dm_coll_how how)
 {
     bool is_root = comm->rank == a->root;
     size_t bytes;
@@ -144,7 +144,7 @@ int dm_coll_scatter(const void *sbuf, size_t scount, struct dm_type *stype, void
                              .rtype = rtype,
                              .root = root};
 
-    return scatter(DM_COLL_SCATTER, &a, comm, how);
+    return coll_scatter(DM_COLL_SCATTER, &a, comm, how);
 }
 
 int dm_coll_scatterv(const void *sbuf, struct dm_counts scounts, struct dm_counts displs,
@@ -160,7 +160,7 @@ int dm_coll_scatterv(const void *sbuf, struct dm_counts scounts, struct dm_count
                              .rtype = rtype,
                              .root = root};
 
-    return scatter(DM_COLL_SCATTERV, &a, comm, how);
+    return coll_scatter(DM_COLL_SCATTERV, &a, comm, how);
 }
 
 /* ---- all to all ---- */

@@ -4,8 +4,8 @@
 #include "mpi/coll/select.h"
 
 /* Errors that all processes notice alike, then the run. */
-static int run(enum dm_coll_kind kind, const char *name, const struct dm_coll_args *a,
-               struct dm_comm *comm, struct dm_coll_how how)
+static int neighbor_run(enum dm_coll_kind kind, const char *name, const struct dm_coll_args *a,
+                        struct dm_comm *comm, struct dm_coll_how how)
 {
     const struct dm_topo *topo = comm->topo;
 
@@ -34,7 +34,7 @@ int dm_coll_neighbor_allgather(const void *sbuf, size_t scount, struct dm_type *
                              .rcount = rcount,
                              .rtype = rtype};
 
-    return run(DM_COLL_NEIGHBOR_ALLGATHER, "neighborhood allgather", &a, comm, how);
+    return neighbor_run(DM_COLL_NEIGHBOR_ALLGATHER, "neighborhood allgather", &a, comm, how);
 }
 
 int dm_coll_neighbor_allgatherv(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
@@ -49,7 +49,7 @@ int dm_coll_neighbor_allgatherv(const void *sbuf, size_t scount, struct dm_type 
                              .rdispls = displs,
                              .rtype = rtype};
 
-    return run(DM_COLL_NEIGHBOR_ALLGATHER, "neighborhood allgatherv", &a, comm, how);
+    return neighbor_run(DM_COLL_NEIGHBOR_ALLGATHER, "neighborhood allgatherv", &a, comm, how);
 }
 
 int dm_coll_neighbor_alltoall(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
@@ -63,7 +63,7 @@ int dm_coll_neighbor_alltoall(const void *sbuf, size_t scount, struct dm_type *s
                              .rcount = rcount,
                              .rtype = rtype};
 
-    return run(DM_COLL_NEIGHBOR_ALLTOALL, "neighborhood alltoall", &a, comm, how);
+    return neighbor_run(DM_COLL_NEIGHBOR_ALLTOALL, "neighborhood alltoall", &a, comm, how);
 }
 
 int dm_coll_neighbor_alltoallv(const void *sbuf, struct dm_counts scounts, struct dm_counts sdispls,
@@ -80,7 +80,7 @@ int dm_coll_neighbor_alltoallv(const void *sbuf, struct dm_counts scounts, struc
                              .rdispls = rdispls,
                              .rtype = rtype};
 
-    return run(DM_COLL_NEIGHBOR_ALLTOALL, "neighborhood alltoallv", &a, comm, how);
+    return neighbor_run(DM_COLL_NEIGHBOR_ALLTOALL, "neighborhood alltoallv", &a, comm, how);
 }
 
 int dm_coll_neighbor_alltoallw(const void *sbuf, struct dm_counts scounts, struct dm_counts sdispls,
@@ -97,5 +97,5 @@ int dm_coll_neighbor_alltoallw(const void *sbuf, struct dm_counts scounts, struc
                              .rdispls = rdispls,
                              .rtypes = rtypes};
 
-    return run(DM_COLL_NEIGHBOR_ALLTOALL, "neighborhood alltoallw", &a, comm, how);
+    return neighbor_run(DM_COLL_NEIGHBOR_ALLTOALL, "neighborhood alltoallw", &a, comm, how);
 }

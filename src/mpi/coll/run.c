@@ -72,7 +72,7 @@ void dm_coll_among(struct dm_run *run, const int *ranks, int n, int me)
     run->rank = ranks != NULL ? me : run->comm->rank;
 }
 
-static inline int rank_of(const struct dm_run *run, int rank)
+static inline int run_rank_of(const struct dm_run *run, int rank)
 {
     return dm_unlikely(run->map != NULL) ? run->map[rank] : rank;
 }
@@ -133,7 +133,7 @@ void dm_coll_send(struct dm_run *run, const void *buf, size_t count, struct dm_t
     }
     if (run->is_stopped)
         return;
-    err = dm_p2p_send_coll(buf, count, type, rank_of(run, dest), run->tag, run->comm);
+    err = dm_p2p_send_coll(buf, count, type, run_rank_of(run, dest), run->tag, run->comm);
     if (err != DM_OK)
         dm_coll_fail(run, err);
 }
@@ -152,7 +152,7 @@ void dm_coll_recv(struct dm_run *run, void *buf, size_t count, struct dm_type *t
     }
     if (run->is_stopped)
         return;
-    err = dm_p2p_recv_coll(buf, count, type, rank_of(run, source), run->tag, run->comm,
+    err = dm_p2p_recv_coll(buf, count, type, run_rank_of(run, source), run->tag, run->comm,
                            MPI_STATUS_IGNORE);
     if (err != DM_OK)
         dm_coll_fail(run, err);
@@ -177,8 +177,8 @@ void dm_coll_sendrecv(struct dm_run *run, const void *sbuf, size_t scount, struc
     }
     if (run->is_stopped)
         return;
-    err = dm_p2p_sendrecv_coll(sbuf, scount, stype, rank_of(run, dest), rbuf, rcount, rtype,
-                               rank_of(run, source), run->tag, run->comm);
+    err = dm_p2p_sendrecv_coll(sbuf, scount, stype, run_rank_of(run, dest), rbuf, rcount, rtype,
+                               run_rank_of(run, source), run->tag, run->comm);
     if (err != DM_OK)
         dm_coll_fail(run, err);
 }
@@ -220,7 +220,7 @@ void dm_coll_isend(struct dm_run *run, const void *buf, size_t count, struct dm_
     }
     if (!reserve_req(run))
         return;
-    err = dm_p2p_isend_coll(buf, count, type, rank_of(run, dest), run->tag, run->comm,
+    err = dm_p2p_isend_coll(buf, count, type, run_rank_of(run, dest), run->tag, run->comm,
                             &run->reqs[run->n_reqs]);
     if (err == DM_OK)
         run->n_reqs++;
@@ -242,7 +242,7 @@ void dm_coll_irecv(struct dm_run *run, void *buf, size_t count, struct dm_type *
     }
     if (!reserve_req(run))
         return;
-    err = dm_p2p_irecv_coll(buf, count, type, rank_of(run, source), run->tag, run->comm,
+    err = dm_p2p_irecv_coll(buf, count, type, run_rank_of(run, source), run->tag, run->comm,
                             &run->reqs[run->n_reqs]);
     if (err == DM_OK)
         run->n_reqs++;

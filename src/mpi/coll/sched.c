@@ -86,7 +86,7 @@ static void free_sched(struct dm_req *req)
 }
 
 /* Say again, to this thread, what went wrong in the progress engine. */
-static int finish(struct dm_req *req, MPI_Status *status)
+static int sched_finish(struct dm_req *req, MPI_Status *status)
 {
     const struct dm_sched *s = (const struct dm_sched *)req;
 
@@ -114,7 +114,7 @@ static void wait_all(struct dm_sched *s)
     s->seen = 0;
 }
 
-static void fail(struct dm_sched *s, int err)
+static void sched_fail(struct dm_sched *s, int err)
 {
     if (s->req.err == DM_OK) {
         s->req.err = err;
@@ -132,7 +132,7 @@ static void fail(struct dm_sched *s, int err)
 }
 
 /* The result of a request that is done. */
-static void reap(struct dm_sched *s, struct dm_req *req)
+static void sched_reap(struct dm_sched *s, struct dm_req *req)
 {
     int err = req->err;
 
@@ -140,7 +140,7 @@ static void reap(struct dm_sched *s, struct dm_req *req)
         req->ops->finish(req, &req->status);
     dm_req_unref(req);
     if (err != DM_OK)
-        fail(s, err);
+        sched_fail(s, err);
 }
 
 /* Must the step under way go on waiting? */
@@ -155,40 +155,40 @@ static bool is_waiting(struct dm_sched *s)
         if (s->n_live <= s->first)
             return false;
         /* If it failed, everything is waited for from now on. */
-        reap(s, s->live[--s->n_live]);
+        sched_reap(s, s->live[--s->n_live]);
     }
 }
 
-static void start_send(struct dm_sched *s, const struct dm_coll_step *step, struct dm_comm *comm,
-                       int tag)
+static void sched_start_send(struct dm_sched *s, const struct dm_coll_step *step,
+                             struct dm_comm *comm, int tag)
 {
     struct dm_req **req_p = &s->live[s->n_live];
     int err = dm_p2p_isend_coll(step->src, step->scount, step->stype, step->dest, tag, comm, req_p);
 
     if (err != DM_OK) {
-        fail(s, err);
+        sched_fail(s, err);
         return;
     }
     dm_p2p_watch(*req_p, on_over, s);
     s->n_live++;
 }
 
-static void start_recv(struct dm_sched *s, const struct dm_coll_step *step, struct dm_comm *comm,
-                       int tag)
+static void sched_start_recv(struct dm_sched *s, const struct dm_coll_step *step,
+                             struct dm_comm *comm, int tag)
 {
     struct dm_req **req_p = &s->live[s->n_live];
     int err =
         dm_p2p_irecv_coll(step->dst, step->dcount, step->dtype, step->source, tag, comm, req_p);
 
     if (err != DM_OK) {
-        fail(s, err);
+        sched_fail(s, err);
         return;
     }
     dm_p2p_watch(*req_p, on_over, s);
     s->n_live++;
 }
 
-static int work(const struct dm_coll_step *step)
+static int sched_work(const struct dm_coll_step *step)
 {
     switch (step->kind) {
     case DM_STEP_COPY:
@@ -222,22 +222,22 @@ static void execute(struct dm_sched *s, const struct dm_coll_step *step)
         wait_all(s);
         return;
     case DM_STEP_SENDRECV:
-        start_recv(s, step, comm, tag);
+        sched_start_recv(s, step, comm, tag);
         if (!s->is_stopped)
-            start_send(s, step, comm, tag);
+            sched_start_send(s, step, comm, tag);
         break;
     case DM_STEP_RECV:
     case DM_STEP_IRECV:
-        start_recv(s, step, comm, tag);
+        sched_start_recv(s, step, comm, tag);
         break;
     case DM_STEP_SEND:
     case DM_STEP_ISEND:
-        start_send(s, step, comm, tag);
+        sched_start_send(s, step, comm, tag);
         break;
     default:
-        err = work(step);
+        err = sched_work(step);
         if (err != DM_OK)
-            fail(s, err);
+            sched_fail(s, err);
         break;
     }
     if (s->is_stopped)
@@ -261,7 +261,7 @@ static bool is_for_program(const struct dm_sched *s)
 }
 
 /* As far as it goes; the schedule may be gone afterwards. */
-static void advance(struct dm_sched *s)
+static void sched_advance(struct dm_sched *s)
 {
     bool is_over = false;
 
@@ -307,7 +307,7 @@ static int progress(struct dm_chan_hook *hook)
         struct dm_sched *s = dm_container_of(ready->next, struct dm_sched, ready);
 
         dm_list_del(&s->ready);
-        advance(s);
+        sched_advance(s);
         n++;
     }
     if (!dm_list_is_empty(&dm_coll_state.left))
@@ -315,7 +315,7 @@ static int progress(struct dm_chan_hook *hook)
     return n;
 }
 
-static int begin(struct dm_req *req)
+static int sched_begin(struct dm_req *req)
 {
     struct dm_sched *s = (struct dm_sched *)req;
 
@@ -328,13 +328,13 @@ static int begin(struct dm_req *req)
     req->err = DM_OK;
     req->n_pending = 1;
     dm_req_ref(req); /* the operation's */
-    advance(s);
+    sched_advance(s);
     return DM_OK;
 }
 
-static const struct dm_req_ops nonblocking_ops = {.free = free_sched, .finish = finish};
+static const struct dm_req_ops nonblocking_ops = {.free = free_sched, .finish = sched_finish};
 static const struct dm_req_ops persistent_ops = {
-    .free = free_sched, .start = begin, .finish = finish};
+    .free = free_sched, .start = sched_begin, .finish = sched_finish};
 
 /* ---- recording ---- */
 
@@ -430,7 +430,7 @@ int dm_sched_make(dm_coll_alg *alg, const struct dm_coll_args *args, struct dm_c
         return err;
     }
     *how.req_p = &s->req;
-    return how.is_persistent ? DM_OK : begin(&s->req);
+    return how.is_persistent ? DM_OK : sched_begin(&s->req);
 }
 
 void dm_sched_watch(struct dm_req *req, void (*done)(void *arg), void *arg)

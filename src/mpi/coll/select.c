@@ -70,9 +70,9 @@ static bool has_needs(unsigned int needs, const struct dm_coll_args *args, struc
     return layout == 0 || layout == (comm->layout != 0 ? comm->layout : find_layout(comm));
 }
 
-static struct dm_coll_choice *choose(enum dm_coll_kind kind, size_t bytes,
-                                     const struct dm_coll_args *args, struct dm_comm *comm,
-                                     unsigned int fits)
+static struct dm_coll_choice *select_choose(enum dm_coll_kind kind, size_t bytes,
+                                            const struct dm_coll_args *args, struct dm_comm *comm,
+                                            unsigned int fits)
 {
     struct dm_coll_choice *row = dm_coll_state.rows[kind];
 
@@ -83,7 +83,8 @@ static struct dm_coll_choice *choose(enum dm_coll_kind kind, size_t bytes,
 }
 
 /* Once for each row: what was called, and who wants this algorithm for it. */
-static DM_NOINLINE void tell(struct dm_coll_choice *row, size_t bytes, const struct dm_comm *comm)
+static DM_NOINLINE void select_explain(struct dm_coll_choice *row, size_t bytes,
+                                       const struct dm_comm *comm)
 {
     char place[400] = "built in";
 
@@ -129,9 +130,9 @@ int dm_coll_run(enum dm_coll_kind kind, size_t bytes, const struct dm_coll_args 
 
     if (dm_unlikely(comm->remote != NULL || (comm->size == 1 && alone[kind] != NULL)))
         return run_special(kind, args, comm, how);
-    row = choose(kind, bytes, args, comm, how.req_p == NULL ? dm_coll_shm_fits(comm) : 0);
+    row = select_choose(kind, bytes, args, comm, how.req_p == NULL ? dm_coll_shm_fits(comm) : 0);
     if (dm_unlikely(dm_coll_state.explains) && !row->is_told)
-        tell(row, bytes, comm);
+        select_explain(row, bytes, comm);
     DM_TRACE(COLL, "%s %s, comm %u seq %u, %zu bytes", dm_coll_kind_name(kind), row->algo->name,
              comm->ctx, comm->coll_seq, bytes);
     return dm_coll_run_alg(row->algo->fn, args, comm, how);

@@ -159,7 +159,7 @@ int dm_agree_result(struct dm_agreement *me, const uint32_t words[N_WORDS], uint
 }
 
 /* Tell the others, who are in their first round, that there will be no id. */
-static int tell_failed(const struct dm_comm_circle *c, int failed)
+static int agree_notify_failed(const struct dm_comm_circle *c, int failed)
 {
     uint32_t words[N_WORDS] = {0};
 
@@ -169,8 +169,8 @@ static int tell_failed(const struct dm_comm_circle *c, int failed)
 }
 
 /* One round; *ctx_p is set if it succeeds, DM_EAGAIN if somebody offered nothing. */
-static int attempt(const struct dm_comm_circle *c, struct dm_agreement *me, bool is_offering,
-                   uint32_t *ctx_p)
+static int agree_attempt(const struct dm_comm_circle *c, struct dm_agreement *me, bool is_offering,
+                         uint32_t *ctx_p)
 {
     uint32_t words[N_WORDS];
     int err;
@@ -190,7 +190,7 @@ static bool is_alone(const struct dm_comm_circle *c)
 }
 
 /* The same in all of the circle, else each of two might wait for the other everywhere. */
-static uint64_t key_of(const struct dm_comm_circle *c)
+static uint64_t agree_key_of(const struct dm_comm_circle *c)
 {
     uint64_t ctx = c->is_bridge ? c->lower_ctx : c->comm->ctx;
 
@@ -199,7 +199,7 @@ static uint64_t key_of(const struct dm_comm_circle *c)
 
 int dm_comm_agree(const struct dm_comm_circle *c, int failed, uint32_t *ctx_p)
 {
-    struct dm_agreement me = {.key = key_of(c)};
+    struct dm_agreement me = {.key = agree_key_of(c)};
     int err = DM_EAGAIN;
 
     if (is_alone(c)) {
@@ -207,13 +207,13 @@ int dm_comm_agree(const struct dm_comm_circle *c, int failed, uint32_t *ctx_p)
         return failed;
     }
     if (failed != DM_OK)
-        return tell_failed(c, failed);
+        return agree_notify_failed(c, failed);
     if (dm_world.thread_level == MPI_THREAD_MULTIPLE || dm_comm_state.n_idups > 0)
-        err = attempt(c, &me, false, ctx_p);
+        err = agree_attempt(c, &me, false, ctx_p);
     /* Only now: one whose circle is not complete must not be waited for. */
     dm_list_add_tail(&dm_comm_state.agreements, &me.link);
     while (err == DM_EAGAIN) {
-        err = attempt(c, &me, true, ctx_p);
+        err = agree_attempt(c, &me, true, ctx_p);
         /* The owner may need this thread to get on; a circle of one does not wait in a round. */
         if (err == DM_EAGAIN)
             dm_chan_progress_wait(dm_world.chan);

@@ -69,7 +69,7 @@ int dm_group_compare(struct dm_group *group1, struct dm_group *group2, int *resu
 /* ---- results ---- */
 
 /* The group of a list, for the program; the list is freed. */
-static int make(int n, int *procs, struct dm_group **group_p)
+static int group_make(int n, int *procs, struct dm_group **group_p)
 {
     int err = DM_OK;
 
@@ -134,7 +134,7 @@ int dm_group_union(struct dm_group *group1, struct dm_group *group2, struct dm_g
         free(procs);
         return DM_ENOMEM;
     }
-    return make(group1->size + n, procs, group_p);
+    return group_make(group1->size + n, procs, group_p);
 }
 
 static int subset(struct dm_group *group1, struct dm_group *group2, bool is_in,
@@ -151,7 +151,7 @@ static int subset(struct dm_group *group1, struct dm_group *group2, bool is_in,
         free(procs);
         return DM_ENOMEM;
     }
-    return make(n, procs, group_p);
+    return group_make(n, procs, group_p);
 }
 
 int dm_group_intersection(struct dm_group *group1, struct dm_group *group2,
@@ -229,14 +229,14 @@ static int close_choice(struct choice *c, int err, bool is_incl, struct dm_group
                 if (!c->is_named[i])
                     c->procs[c->n++] = dm_group_proc(c->group, i);
         }
-        err = make(c->n, c->procs, group_p);
+        err = group_make(c->n, c->procs, group_p);
     }
     free(c->is_named);
     return err;
 }
 
-static int choose(struct dm_group *group, int n, const int ranks[], bool is_incl,
-                  struct dm_group **group_p)
+static int group_choose(struct dm_group *group, int n, const int ranks[], bool is_incl,
+                        struct dm_group **group_p)
 {
     struct choice c;
     int err = open_choice(&c, group);
@@ -263,12 +263,12 @@ static int choose_ranges(struct dm_group *group, int n, int ranges[][3], bool is
 
 int dm_group_incl(struct dm_group *group, int n, const int ranks[], struct dm_group **group_p)
 {
-    return choose(group, n, ranks, true, group_p);
+    return group_choose(group, n, ranks, true, group_p);
 }
 
 int dm_group_excl(struct dm_group *group, int n, const int ranks[], struct dm_group **group_p)
 {
-    return choose(group, n, ranks, false, group_p);
+    return group_choose(group, n, ranks, false, group_p);
 }
 
 int dm_group_range_incl(struct dm_group *group, int n, int ranges[][3], struct dm_group **group_p)

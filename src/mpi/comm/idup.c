@@ -35,17 +35,17 @@ static void free_idup(struct dm_req *req)
     free(d);
 }
 
-static int finish(struct dm_req *req, MPI_Status *status)
+static int idup_finish(struct dm_req *req, MPI_Status *status)
 {
     struct idup *d = (struct idup *)req;
 
     return d->round->err != DM_OK ? d->round->ops->finish(d->round, status) : req->err;
 }
 
-static const struct dm_req_ops ops = {.free = free_idup, .finish = finish};
+static const struct dm_req_ops ops = {.free = free_idup, .finish = idup_finish};
 
 /* The agreement has ended; without ids the communicator is of no use. */
-static void over(struct idup *d, int err, const uint32_t ctxs[2])
+static void idup_over(struct idup *d, int err, const uint32_t ctxs[2])
 {
     if (d->is_known)
         dm_list_del(&d->me.link);
@@ -80,7 +80,7 @@ static void round_done(void *arg)
     else
         err = dm_agree_result(&d->me, d->words, ctxs, d->comm->local != NULL ? 2 : 1);
     if (err != DM_EAGAIN) {
-        over(d, err, ctxs);
+        idup_over(d, err, ctxs);
         return;
     }
     if (!d->is_known)
@@ -116,7 +116,7 @@ static int retry(struct dm_chan_hook *hook)
 }
 
 /* The new communicator, without context ids as yet. */
-static int make(struct dm_comm *comm, struct dm_comm **comm_p)
+static int idup_make(struct dm_comm *comm, struct dm_comm **comm_p)
 {
     int err = dm_comm_new(comm->group, DM_CTX_NONE, comm->eh, comm_p);
 
@@ -161,7 +161,7 @@ static void told(void *arg)
 }
 
 /* The call has failed here: take part in the first round all the same, and say so. */
-static void tell_failed(struct dm_comm *comm)
+static void idup_notify_failed(struct dm_comm *comm)
 {
     struct idup *d;
 
@@ -171,7 +171,7 @@ static void tell_failed(struct dm_comm *comm)
     (void)d->round->ops->start(d->round);
 }
 
-static int begin(struct dm_comm *comm, struct dm_comm *new, struct dm_req **req_p)
+static int idup_begin(struct dm_comm *comm, struct dm_comm *new, struct dm_req **req_p)
 {
     struct idup *d;
     int err = open_idup(comm, round_done, &d);
@@ -184,7 +184,7 @@ static int begin(struct dm_comm *comm, struct dm_comm *new, struct dm_req **req_
     dm_comm_state.n_idups++;
     *req_p = &d->req;
     if (comm->size == 1 && comm->remote == NULL) {
-        over(d, DM_OK, (uint32_t[2]){dm_ctx_alone(), DM_CTX_NONE});
+        idup_over(d, DM_OK, (uint32_t[2]){dm_ctx_alone(), DM_CTX_NONE});
         return DM_OK;
     }
     dm_agree_offer(&d->me, false, d->words);
@@ -194,21 +194,21 @@ static int begin(struct dm_comm *comm, struct dm_comm *new, struct dm_req **req_
 int dm_comm_idup(struct dm_comm *comm, struct dm_comm **comm_p, struct dm_req **req_p)
 {
     struct dm_comm *new;
-    int err = make(comm, &new);
+    int err = idup_make(comm, &new);
 
     *comm_p = new;
     if (err != DM_OK) {
-        tell_failed(comm);
+        idup_notify_failed(comm);
         return err;
     }
     dm_comm_ref(new);
-    err = begin(comm, new, req_p);
+    err = idup_begin(comm, new, req_p);
     if (err != DM_OK) {
         dm_attr_discard(new->obj.handle, &new->attrs);
         dm_comm_unref(new);
     } else if (dm_req_is_done(*req_p) && (*req_p)->err != DM_OK) {
-        /* It has failed at once, and over() has dropped the communicator. */
-        err = finish(*req_p, MPI_STATUS_IGNORE);
+        /* It has failed at once, and idup_over() has dropped the communicator. */
+        err = idup_finish(*req_p, MPI_STATUS_IGNORE);
         dm_req_unref(*req_p);
     }
     dm_comm_unref(new);

@@ -136,7 +136,8 @@ static int call_delete(int handle, struct dm_attr *attr)
     return DM_OK;
 }
 
-static int add(struct dm_attr **attrs_p, struct keyval *keyval, void *value, enum dm_attr_type type)
+static int attr_add(struct dm_attr **attrs_p, struct keyval *keyval, void *value,
+                    enum dm_attr_type type)
 {
     struct dm_attr *attr = malloc(sizeof(*attr));
 
@@ -172,7 +173,7 @@ int dm_attr_set(enum dm_kind kind, int handle, struct dm_attr **attrs_p, int key
     /* The callback may have changed the list. */
     place = place_of(attrs_p, key);
     if (err == DM_OK && *place == NULL) {
-        err = add(attrs_p, key, value, type);
+        err = attr_add(attrs_p, key, value, type);
     } else if (err == DM_OK) {
         (*place)->value = value;
         (*place)->type = type;
@@ -274,7 +275,7 @@ int dm_attr_copy_all(int handle, const struct dm_attr *from, struct dm_attr **to
         int err = call_copy(handle, from, &copy, &flag);
 
         if (err == DM_OK && flag) {
-            err = add(end, copy.keyval, copy.value, copy.type);
+            err = attr_add(end, copy.keyval, copy.value, copy.type);
             if (err == DM_OK)
                 end = &(*end)->next;
         }

@@ -28,8 +28,8 @@ void dm_core_on_comm_free(void (*fn)(struct dm_comm *comm))
         hooks.on_free[hooks.n_on_free++] = fn;
 }
 
-static int make(struct dm_group *group, uint32_t ctx, struct dm_errhandler *eh,
-                struct dm_comm **comm_p)
+static int comm_make(struct dm_group *group, uint32_t ctx, struct dm_errhandler *eh,
+                     struct dm_comm **comm_p)
 {
     struct dm_comm *comm = calloc(1, sizeof(*comm));
 
@@ -52,7 +52,7 @@ static int make(struct dm_group *group, uint32_t ctx, struct dm_errhandler *eh,
 int dm_comm_new(struct dm_group *group, uint32_t ctx, struct dm_errhandler *eh,
                 struct dm_comm **comm_p)
 {
-    int err = make(group, ctx, eh, comm_p);
+    int err = comm_make(group, ctx, eh, comm_p);
 
     if (err != DM_OK)
         return err;
@@ -107,7 +107,7 @@ static int start_one(int handle, int n, const int *procs, uint32_t ctx, const ch
 
     if (err != DM_OK)
         return err;
-    err = make(group, ctx, &dm_errhandler_fatal, comm_p);
+    err = comm_make(group, ctx, &dm_errhandler_fatal, comm_p);
     dm_group_unref(group);
     if (err != DM_OK)
         return err;
@@ -124,8 +124,8 @@ int dm_comm_start(void)
         err = start_one(MPI_COMM_SELF, 1, &dm_world.rank, CTX_SELF, "MPI_COMM_SELF",
                         &dm_world.comm_self);
     if (err == DM_OK)
-        err = make(dm_world.comm_world->group, CTX_HIDDEN, &dm_errhandler_return,
-                   &dm_world.comm_hidden);
+        err = comm_make(dm_world.comm_world->group, CTX_HIDDEN, &dm_errhandler_return,
+                        &dm_world.comm_hidden);
     return err;
 }
 

@@ -21,7 +21,7 @@ void dm_errhandler_unref(struct dm_errhandler *eh)
     free(eh);
 }
 
-static int create(enum dm_kind object, struct dm_errhandler **eh_p)
+static int errhandler_create(enum dm_kind object, struct dm_errhandler **eh_p)
 {
     struct dm_errhandler *eh = calloc(1, sizeof(*eh));
     int err;
@@ -42,7 +42,7 @@ static int create(enum dm_kind object, struct dm_errhandler **eh_p)
 
 int dm_comm_create_errhandler(MPI_Comm_errhandler_function *fn, struct dm_errhandler **eh_p)
 {
-    int err = create(DM_KIND_COMM, eh_p);
+    int err = errhandler_create(DM_KIND_COMM, eh_p);
 
     if (err == DM_OK)
         (*eh_p)->fn.comm = fn;
@@ -51,7 +51,7 @@ int dm_comm_create_errhandler(MPI_Comm_errhandler_function *fn, struct dm_errhan
 
 int dm_win_create_errhandler(MPI_Win_errhandler_function *fn, struct dm_errhandler **eh_p)
 {
-    int err = create(DM_KIND_WIN, eh_p);
+    int err = errhandler_create(DM_KIND_WIN, eh_p);
 
     if (err == DM_OK)
         (*eh_p)->fn.win = fn;
@@ -60,7 +60,7 @@ int dm_win_create_errhandler(MPI_Win_errhandler_function *fn, struct dm_errhandl
 
 int dm_file_create_errhandler(MPI_File_errhandler_function *fn, struct dm_errhandler **eh_p)
 {
-    int err = create(DM_KIND_FILE, eh_p);
+    int err = errhandler_create(DM_KIND_FILE, eh_p);
 
     if (err == DM_OK)
         (*eh_p)->fn.file = fn;
@@ -69,7 +69,7 @@ int dm_file_create_errhandler(MPI_File_errhandler_function *fn, struct dm_errhan
 
 int dm_session_create_errhandler(MPI_Session_errhandler_function *fn, struct dm_errhandler **eh_p)
 {
-    int err = create(DM_KIND_SESSION, eh_p);
+    int err = errhandler_create(DM_KIND_SESSION, eh_p);
 
     if (err == DM_OK)
         (*eh_p)->fn.session = fn;

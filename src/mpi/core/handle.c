@@ -21,7 +21,7 @@ static void *link_of(uint32_t index)
     return (void *)((uintptr_t)index << 1 | 1);
 }
 
-static int grow(struct dm_handle_table *table)
+static int handle_grow(struct dm_handle_table *table)
 {
     uint32_t cap = table->cap == 0 ? FIRST_CAP : table->cap * 2;
     void **slots;
@@ -54,7 +54,7 @@ int dm_handle_new(enum dm_kind kind, struct dm_obj *obj)
         table->n_free--;
     } else {
         if (table->n == table->cap) {
-            err = grow(table);
+            err = handle_grow(table);
             if (err != DM_OK)
                 return err;
         }
@@ -84,7 +84,7 @@ int dm_handle_bind(enum dm_kind kind, int handle, struct dm_obj *obj)
         return DM_FAIL(DM_EINTERN, "0x%x cannot be a predefined handle of kind %d",
                        (unsigned)handle, kind);
     if (table->slots == NULL) {
-        err = grow(table);
+        err = handle_grow(table);
         if (err != DM_OK)
             return err;
     }

@@ -13,7 +13,7 @@ static struct dm_info_pair *pair_of(struct dm_list *link)
     return dm_container_of(link, struct dm_info_pair, link);
 }
 
-static struct dm_info_pair *find(const struct dm_info *info, const char *key)
+static struct dm_info_pair *info_find(const struct dm_info *info, const char *key)
 {
     dm_list_for_each (link, &info->pairs)
         if (strcmp(pair_of(link)->key, key) == 0)
@@ -53,7 +53,7 @@ void dm_info_stop(void)
 
 const char *dm_info_value(const struct dm_info *info, const char *key)
 {
-    struct dm_info_pair *pair = info == NULL ? NULL : find(info, key);
+    struct dm_info_pair *pair = info == NULL ? NULL : info_find(info, key);
 
     return pair == NULL ? NULL : pair->value;
 }
@@ -125,7 +125,7 @@ int dm_info_free(struct dm_info *info)
 
 int dm_info_set(struct dm_info *info, const char *key, const char *value)
 {
-    struct dm_info_pair *old = find(info, key);
+    struct dm_info_pair *old = info_find(info, key);
     struct dm_info_pair *pair;
     size_t key_len = strlen(key), value_len = strlen(value);
     int err = check_key(key);
@@ -154,7 +154,7 @@ int dm_info_set(struct dm_info *info, const char *key, const char *value)
 
 int dm_info_delete(struct dm_info *info, const char *key)
 {
-    struct dm_info_pair *pair = find(info, key);
+    struct dm_info_pair *pair = info_find(info, key);
     int err = check_key(key);
 
     if (err != DM_OK)

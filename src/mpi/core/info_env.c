@@ -13,7 +13,7 @@
 
 #define CMDLINE_LEN 65536
 
-static int set(struct dm_info *info, const char *key, const char *value)
+static int info_env_set(struct dm_info *info, const char *key, const char *value)
 {
     char text[MPI_MAX_INFO_VAL + 1];
 
@@ -36,12 +36,12 @@ static int set_system(struct dm_info *info)
 {
     char wdir[MPI_MAX_INFO_VAL + 1];
     struct utsname system;
-    int err = set(info, "host", dm_host_name());
+    int err = info_env_set(info, "host", dm_host_name());
 
     if (err == DM_OK && uname(&system) == 0)
-        err = set(info, "arch", system.machine);
+        err = info_env_set(info, "arch", system.machine);
     if (err == DM_OK && getcwd(wdir, sizeof(wdir)) != NULL)
-        err = set(info, "wdir", wdir);
+        err = info_env_set(info, "wdir", wdir);
     return err;
 }
 
@@ -54,8 +54,9 @@ static int set_job(struct dm_info *info)
     if (dm_world.state != DM_WORLD_UP)
         return DM_OK;
     snprintf(number, sizeof(number), "%d", dm_world.size);
-    err = set(info, "maxprocs", number);
-    return err == DM_OK ? set(info, "thread_level", level_name(dm_world.thread_level)) : err;
+    err = info_env_set(info, "maxprocs", number);
+    return err == DM_OK ? info_env_set(info, "thread_level", level_name(dm_world.thread_level))
+                        : err;
 }
 
 /* The arguments behind the first, with blanks between. */
@@ -69,7 +70,7 @@ static int set_args(struct dm_info *info, int argc, char **argv)
 
         len += n > 0 ? (size_t)n : 0;
     }
-    return set(info, "argv", line);
+    return info_env_set(info, "argv", line);
 }
 
 int dm_info_create_env(int argc, char **argv, struct dm_info **info_p)
@@ -77,7 +78,7 @@ int dm_info_create_env(int argc, char **argv, struct dm_info **info_p)
     int err = dm_info_create(info_p);
 
     if (err == DM_OK && argc > 0 && argv != NULL) {
-        err = set(*info_p, "command", argv[0]);
+        err = info_env_set(*info_p, "command", argv[0]);
         if (err == DM_OK)
             err = set_args(*info_p, argc, argv);
     }
@@ -109,9 +110,9 @@ static int set_command(struct dm_info *info)
         for (size_t i = first; i + 1 < len; i++)
             if (line[i] == '\0')
                 line[i] = ' ';
-        err = set(info, "command", line);
+        err = info_env_set(info, "command", line);
         if (err == DM_OK && first < len)
-            err = set(info, "argv", line + first);
+            err = info_env_set(info, "argv", line + first);
     }
     free(line);
     return err;

@@ -188,7 +188,7 @@ static int get_types(const struct dm_type_env *env, MPI_Datatype datatypes[])
     return DM_OK;
 }
 
-static int check_room(const char *what, MPI_Count have, MPI_Count need)
+static int env_check_space(const char *what, MPI_Count have, MPI_Count need)
 {
     if (have < need)
         return DM_FAIL(DM_ERR_ARG, "room for %lld %s, the datatype has %lld", (long long)have, what,
@@ -232,10 +232,10 @@ int dm_type_get_contents_c(const struct dm_type *type, MPI_Count max_integers,
     if (env == NULL)
         return no_contents(type);
     dm_type_get_envelope_c(type, &n_ints, &n_addrs, &n_large, &n_types, &combiner);
-    if ((err = check_room("integers", max_integers, n_ints)) != DM_OK ||
-        (err = check_room("addresses", max_addresses, n_addrs)) != DM_OK ||
-        (err = check_room("large counts", max_large_counts, n_large)) != DM_OK ||
-        (err = check_room("datatypes", max_datatypes, n_types)) != DM_OK)
+    if ((err = env_check_space("integers", max_integers, n_ints)) != DM_OK ||
+        (err = env_check_space("addresses", max_addresses, n_addrs)) != DM_OK ||
+        (err = env_check_space("large counts", max_large_counts, n_large)) != DM_OK ||
+        (err = env_check_space("datatypes", max_datatypes, n_types)) != DM_OK)
         return err;
     return get_values(env, is_large(env), integers, addresses, large_counts, datatypes);
 }
@@ -250,9 +250,9 @@ int dm_type_get_contents(const struct dm_type *type, int max_integers, int max_a
     if (type->env == NULL)
         return no_contents(type);
     if ((err = dm_type_get_envelope(type, &n_ints, &n_addrs, &n_types, &combiner)) != DM_OK ||
-        (err = check_room("integers", max_integers, n_ints)) != DM_OK ||
-        (err = check_room("addresses", max_addresses, n_addrs)) != DM_OK ||
-        (err = check_room("datatypes", max_datatypes, n_types)) != DM_OK)
+        (err = env_check_space("integers", max_integers, n_ints)) != DM_OK ||
+        (err = env_check_space("addresses", max_addresses, n_addrs)) != DM_OK ||
+        (err = env_check_space("datatypes", max_datatypes, n_types)) != DM_OK)
         return err;
     return get_values(type->env, false, integers, addresses, NULL, datatypes);
 }

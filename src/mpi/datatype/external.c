@@ -27,7 +27,7 @@ static struct atom simple(const struct dm_type *type, uint8_t n)
     return (struct atom){.mem = size, .ext = size, .how = SWAP, .n = n};
 }
 
-static struct atom pair(size_t mem, size_t ext, enum how how, size_t last)
+static struct atom external_pair(size_t mem, size_t ext, enum how how, size_t last)
 {
     return (struct atom){(uint8_t)mem, (uint8_t)ext, (uint8_t)how, (uint8_t)last, 1};
 }
@@ -38,13 +38,13 @@ static struct atom atom_of(int basic)
 
     switch (basic) {
     case MPI_LONG:
-        return pair(sizeof(long), 4, SIGNED, 0);
+        return external_pair(sizeof(long), 4, SIGNED, 0);
     case MPI_UNSIGNED_LONG:
-        return pair(sizeof(long), 4, UNSIGNED, 0);
+        return external_pair(sizeof(long), 4, UNSIGNED, 0);
     case MPI_WCHAR:
-        return pair(sizeof(wchar_t), 2, UNSIGNED, 0);
+        return external_pair(sizeof(wchar_t), 2, UNSIGNED, 0);
     case MPI_LONG_DOUBLE:
-        return pair(sizeof(long double), 16, X87, 0);
+        return external_pair(sizeof(long double), 16, X87, 0);
     case MPI_C_LONG_DOUBLE_COMPLEX:
     case MPI_CXX_LONG_DOUBLE_COMPLEX:
         return (struct atom){sizeof(long double), 16, X87, 0, 2};
@@ -63,15 +63,15 @@ static struct atom atom_of(int basic)
     case MPI_2DOUBLE_PRECISION:
         return simple(type, 2);
     case MPI_FLOAT_INT:
-        return pair(sizeof(float), sizeof(float), SWAP, sizeof(int));
+        return external_pair(sizeof(float), sizeof(float), SWAP, sizeof(int));
     case MPI_DOUBLE_INT:
-        return pair(sizeof(double), sizeof(double), SWAP, sizeof(int));
+        return external_pair(sizeof(double), sizeof(double), SWAP, sizeof(int));
     case MPI_SHORT_INT:
-        return pair(sizeof(short), sizeof(short), SWAP, sizeof(int));
+        return external_pair(sizeof(short), sizeof(short), SWAP, sizeof(int));
     case MPI_LONG_INT:
-        return pair(sizeof(long), 4, SIGNED, sizeof(int));
+        return external_pair(sizeof(long), 4, SIGNED, sizeof(int));
     case MPI_LONG_DOUBLE_INT:
-        return pair(sizeof(long double), 16, X87, sizeof(int));
+        return external_pair(sizeof(long double), 16, X87, sizeof(int));
     default:
         return simple(type, 1);
     }
@@ -79,7 +79,7 @@ static struct atom atom_of(int basic)
 
 /* ---- one atom ---- */
 
-static void swap(void *dst, const void *src, size_t n)
+static void external_swap(void *dst, const void *src, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         ((unsigned char *)dst)[i] = ((const unsigned char *)src)[n - 1 - i];
@@ -99,8 +99,8 @@ static void put_x87(unsigned char *dst, const unsigned char *src)
     mantissa <<= 1;
     high = (uint64_t)top << 48 | mantissa >> 16;
     low = mantissa << 48;
-    swap(dst, &high, 8);
-    swap(dst + 8, &low, 8);
+    external_swap(dst, &high, 8);
+    external_swap(dst + 8, &low, 8);
 }
 
 static void get_x87(unsigned char *dst, const unsigned char *src)
@@ -108,8 +108,8 @@ static void get_x87(unsigned char *dst, const unsigned char *src)
     uint64_t mantissa, high, low;
     uint16_t top;
 
-    swap(&high, src, 8);
-    swap(&low, src + 8, 8);
+    external_swap(&high, src, 8);
+    external_swap(&low, src + 8, 8);
     top = (uint16_t)(high >> 48);
     mantissa = (high << 16 | low >> 48) >> 1;
     /* 0 and the smallest numbers have no leading one. */
@@ -125,7 +125,7 @@ static void put_atom(const struct atom *a, unsigned char *dst, const unsigned ch
     if (a->how == X87)
         put_x87(dst, src);
     else
-        swap(dst, src, a->ext); /* the low bytes, if not all */
+        external_swap(dst, src, a->ext); /* the low bytes, if not all */
 }
 
 static void get_atom(const struct atom *a, unsigned char *dst, const unsigned char *src)
@@ -134,7 +134,7 @@ static void get_atom(const struct atom *a, unsigned char *dst, const unsigned ch
         get_x87(dst, src);
         return;
     }
-    swap(dst, src, a->ext);
+    external_swap(dst, src, a->ext);
     if (a->how != SWAP)
         memset(dst + a->ext, a->how == SIGNED && (src[0] & 0x80) ? 0xff : 0, a->mem - a->ext);
 }
@@ -151,7 +151,8 @@ static size_t len_of(const struct atom *a)
     return (size_t)a->n * a->ext + a->last;
 }
 
-static void move_one(struct stream *s, const struct atom *a, unsigned char *mem, size_t second)
+static void external_move_one(struct stream *s, const struct atom *a, unsigned char *mem,
+                              size_t second)
 {
     for (int k = 0; k < a->n; k++, mem += a->mem, s->at += a->ext) {
         if (s->is_out)
@@ -163,13 +164,13 @@ static void move_one(struct stream *s, const struct atom *a, unsigned char *mem,
         return;
     mem += second - a->mem;
     if (s->is_out)
-        swap(s->at, mem, a->last);
+        external_swap(s->at, mem, a->last);
     else
-        swap(mem, s->at, a->last);
+        external_swap(mem, s->at, a->last);
     s->at += a->last;
 }
 
-static int move_run(void *arg, void *addr, size_t n, int basic)
+static int external_move_run(void *arg, void *addr, size_t n, int basic)
 {
     const struct dm_type *type = dm_type_get(basic);
     struct atom a = atom_of(basic);
@@ -184,7 +185,7 @@ static int move_run(void *arg, void *addr, size_t n, int basic)
         return DM_OK;
     }
     for (size_t i = 0; i < n; i++, mem += type->extent)
-        move_one(s, &a, mem, second);
+        external_move_one(s, &a, mem, second);
     return DM_OK;
 }
 
@@ -209,8 +210,8 @@ static dm_int128 external_len(size_t count, const struct dm_type *type)
 /* ---- bodies ---- */
 
 /* Is there room, or are there data, from position on? */
-static int check(const char *what, MPI_Count size, MPI_Count position, size_t count,
-                 const struct dm_type *type)
+static int external_check(const char *what, MPI_Count size, MPI_Count position, size_t count,
+                          const struct dm_type *type)
 {
     dm_int128 len = external_len(count, type);
 
@@ -228,13 +229,13 @@ int dm_pack_external(const char *datarep, const void *inbuf, size_t incount,
                      MPI_Count *position)
 {
     struct stream s = {.is_out = true};
-    int err = check("output buffer", outsize, *position, incount, type);
+    int err = external_check("output buffer", outsize, *position, incount, type);
 
     (void)datarep;
     if (err != DM_OK)
         return err;
     s.at = (unsigned char *)outbuf + *position;
-    (void)dm_type_each_run(inbuf, incount, type, move_run, &s);
+    (void)dm_type_each_run(inbuf, incount, type, external_move_run, &s);
     *position = s.at - (unsigned char *)outbuf;
     return DM_OK;
 }
@@ -244,13 +245,13 @@ int dm_unpack_external(const char *datarep, const void *inbuf, MPI_Count insize,
                        const struct dm_type *type)
 {
     struct stream s = {.is_out = false};
-    int err = check("input buffer", insize, *position, outcount, type);
+    int err = external_check("input buffer", insize, *position, outcount, type);
 
     (void)datarep;
     if (err != DM_OK)
         return err;
     s.at = (unsigned char *)(uintptr_t)inbuf + *position;
-    (void)dm_type_each_run(outbuf, outcount, type, move_run, &s);
+    (void)dm_type_each_run(outbuf, outcount, type, external_move_run, &s);
     *position = s.at - (const unsigned char *)inbuf;
     return DM_OK;
 }

@@ -40,7 +40,7 @@ static const struct {
     {18, MPI_INTEGER8},
 };
 
-static int make(int combiner, int p, int r, int like, struct dm_type **type_p)
+static int f90_make(int combiner, int p, int r, int like, struct dm_type **type_p)
 {
     size_t n = combiner == MPI_COMBINER_F90_INTEGER ? 1 : 2;
     struct dm_type_env *env = dm_env_new(combiner, n, 0, 0);
@@ -68,7 +68,7 @@ static int make(int combiner, int p, int r, int like, struct dm_type **type_p)
 }
 
 /* The type that was made before with these arguments, NULL: none. */
-static struct dm_type *find(int combiner, int p, int r)
+static struct dm_type *f90_find(int combiner, int p, int r)
 {
     for (const struct dm_type_f90 *f90 = dm_datatype_state.f90; f90 != NULL; f90 = f90->next)
         if (f90->combiner == combiner && f90->p == p && f90->r == r)
@@ -78,7 +78,7 @@ static struct dm_type *find(int combiner, int p, int r)
 
 static int create_real(int combiner, int p, int r, struct dm_type **type_p)
 {
-    *type_p = find(combiner, p, r);
+    *type_p = f90_find(combiner, p, r);
     if (*type_p != NULL)
         return DM_OK;
     if (p == MPI_UNDEFINED && r == MPI_UNDEFINED)
@@ -87,9 +87,9 @@ static int create_real(int combiner, int p, int r, struct dm_type **type_p)
         return DM_FAIL(DM_ERR_ARG, "p is %d, r %d; they must not be negative", p, r);
     for (size_t i = 0; i < sizeof(reals) / sizeof(reals[0]); i++)
         if (p <= reals[i].p && r <= reals[i].r)
-            return make(combiner, p, r,
-                        combiner == MPI_COMBINER_F90_REAL ? reals[i].real : reals[i].complex,
-                        type_p);
+            return f90_make(combiner, p, r,
+                            combiner == MPI_COMBINER_F90_REAL ? reals[i].real : reals[i].complex,
+                            type_p);
     return DM_FAIL(DM_ERR_ARG, "no kind of real has %d decimal digits and the range 10**%d", p, r);
 }
 
@@ -105,14 +105,14 @@ int dm_type_create_f90_complex(int p, int r, struct dm_type **type_p)
 
 int dm_type_create_f90_integer(int r, struct dm_type **type_p)
 {
-    *type_p = find(MPI_COMBINER_F90_INTEGER, 0, r);
+    *type_p = f90_find(MPI_COMBINER_F90_INTEGER, 0, r);
     if (*type_p != NULL)
         return DM_OK;
     if (r < 0)
         return DM_FAIL(DM_ERR_ARG, "r is %d, it must not be negative", r);
     for (size_t i = 0; i < sizeof(integers) / sizeof(integers[0]); i++)
         if (r <= integers[i].r)
-            return make(MPI_COMBINER_F90_INTEGER, 0, r, integers[i].handle, type_p);
+            return f90_make(MPI_COMBINER_F90_INTEGER, 0, r, integers[i].handle, type_p);
     return DM_FAIL(DM_ERR_ARG, "no kind of integer has the range 10**%d", r);
 }
 

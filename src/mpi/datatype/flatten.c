@@ -26,14 +26,14 @@ struct flat {
     bool is_bad;
 };
 
-static void put(struct flat *flat, int64_t value)
+static void flatten_put(struct flat *flat, int64_t value)
 {
     if (flat->at < flat->n)
         flat->out[flat->at] = value;
     flat->at++;
 }
 
-static int64_t get(struct flat *flat)
+static int64_t flatten_get(struct flat *flat)
 {
     if (flat->at >= flat->n) {
         flat->is_bad = true;
@@ -51,21 +51,21 @@ static void put_loop(struct flat *flat, struct dm_loop *loop)
         if (dm_loop_child(loop, i) != NULL)
             put_loop(flat, dm_loop_child(loop, i));
     loop->mark = ++flat->n_loops;
-    put(flat, (int64_t)loop->count);
-    put(flat, loop->stride);
-    put(flat, (int64_t)loop->n);
-    put(flat, (loop->pos != NULL ? FLAT_POS : 0) | (loop->child != NULL ? FLAT_CHILD : 0) |
-                  (loop->basics != NULL ? FLAT_BASICS : 0));
-    put(flat, (int64_t)loop->len);
-    put(flat, loop->basic);
+    flatten_put(flat, (int64_t)loop->count);
+    flatten_put(flat, loop->stride);
+    flatten_put(flat, (int64_t)loop->n);
+    flatten_put(flat, (loop->pos != NULL ? FLAT_POS : 0) | (loop->child != NULL ? FLAT_CHILD : 0) |
+                          (loop->basics != NULL ? FLAT_BASICS : 0));
+    flatten_put(flat, (int64_t)loop->len);
+    flatten_put(flat, loop->basic);
     for (size_t i = 0; i < loop->n; i++) {
-        put(flat, loop->disp[i]);
+        flatten_put(flat, loop->disp[i]);
         if (loop->pos != NULL)
-            put(flat, (int64_t)dm_loop_len(loop, i));
+            flatten_put(flat, (int64_t)dm_loop_len(loop, i));
         if (loop->child != NULL)
-            put(flat, loop->child[i] != NULL ? loop->child[i]->mark : 0);
+            flatten_put(flat, loop->child[i] != NULL ? loop->child[i]->mark : 0);
         if (loop->basics != NULL)
-            put(flat, loop->basics[i]);
+            flatten_put(flat, loop->basics[i]);
     }
 }
 
@@ -91,7 +91,7 @@ int dm_type_flatten(const struct dm_type *type, void *buf, size_t *len_p)
         type->basic,   (type->has_lb ? FLAT_HAS_LB : 0) | (type->has_ub ? FLAT_HAS_UB : 0)};
 
     for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++)
-        put(&flat, head[i]);
+        flatten_put(&flat, head[i]);
     if (root != NULL) {
         put_loop(&flat, root);
         clear_marks(root);
@@ -112,12 +112,12 @@ static bool is_basic(int handle)
 /* One loop; loops[] are those before it. */
 static struct dm_loop *get_loop(struct flat *flat, struct dm_loop *const *loops, uint32_t n_loops)
 {
-    size_t count = (size_t)get(flat);
-    ptrdiff_t stride = get(flat);
-    size_t n = (size_t)get(flat);
-    int64_t flags = get(flat);
-    int64_t len = get(flat);
-    int basic = (int)get(flat);
+    size_t count = (size_t)flatten_get(flat);
+    ptrdiff_t stride = flatten_get(flat);
+    size_t n = (size_t)flatten_get(flat);
+    int64_t flags = flatten_get(flat);
+    int64_t len = flatten_get(flat);
+    int basic = (int)flatten_get(flat);
     struct dm_loop *loop;
     size_t total = 0;
 
@@ -136,13 +136,13 @@ static struct dm_loop *get_loop(struct flat *flat, struct dm_loop *const *loops,
         size_t item_len = (size_t)len;
         int64_t mark = 0;
 
-        loop->disp[i] = get(flat);
+        loop->disp[i] = flatten_get(flat);
         if (loop->pos != NULL)
-            item_len = (size_t)get(flat);
+            item_len = (size_t)flatten_get(flat);
         if (loop->child != NULL)
-            mark = get(flat);
+            mark = flatten_get(flat);
         if (loop->basics != NULL)
-            loop->basics[i] = (int)get(flat);
+            loop->basics[i] = (int)flatten_get(flat);
         if (mark < 0 || mark > n_loops || item_len == 0)
             flat->is_bad = true;
         else if (mark > 0)
@@ -193,19 +193,19 @@ int dm_type_unflatten(const void *buf, size_t len, struct dm_type **type_p)
     struct flat flat = {.in = buf, .n = len / sizeof(int64_t)};
     struct dm_type like = {.size = 0};
     struct dm_loop *root = NULL;
-    int64_t magic = get(&flat);
+    int64_t magic = flatten_get(&flat);
     int64_t flags;
     int err;
 
-    like.size = get(&flat);
-    like.lb = get(&flat);
-    like.extent = get(&flat);
-    like.true_lb = get(&flat);
-    like.true_extent = get(&flat);
-    like.n_basic = get(&flat);
-    like.align = (size_t)get(&flat);
-    like.basic = (int)get(&flat);
-    flags = get(&flat);
+    like.size = flatten_get(&flat);
+    like.lb = flatten_get(&flat);
+    like.extent = flatten_get(&flat);
+    like.true_lb = flatten_get(&flat);
+    like.true_extent = flatten_get(&flat);
+    like.n_basic = flatten_get(&flat);
+    like.align = (size_t)flatten_get(&flat);
+    like.basic = (int)flatten_get(&flat);
+    flags = flatten_get(&flat);
     like.has_lb = flags & FLAT_HAS_LB;
     like.has_ub = flags & FLAT_HAS_UB;
     if (flat.is_bad || magic != FLAT_MAGIC || len % sizeof(int64_t) != 0)

@@ -16,7 +16,7 @@
 /* ---- at commit ---- */
 
 /* Adds a block to the moves of a leaf; false when there is no room. */
-static bool split(struct dm_moves *moves, ptrdiff_t mem, size_t packed, size_t len)
+static bool moves_split(struct dm_moves *moves, ptrdiff_t mem, size_t packed, size_t len)
 {
     size_t at = 0;
 
@@ -56,7 +56,7 @@ static struct dm_moves *moves_of(const struct dm_loop *leaf)
         return NULL;
     for (size_t i = 0; i < leaf->n; i++)
         if (dm_loop_len(leaf, i) > LEN_MAX ||
-            !split(&moves, leaf->disp[i], dm_loop_pos(leaf, i), dm_loop_len(leaf, i)))
+            !moves_split(&moves, leaf->disp[i], dm_loop_pos(leaf, i), dm_loop_len(leaf, i)))
             return NULL;
     moves.n = (moves.n + DM_MOVES_LOOP - 1) / DM_MOVES_LOOP * DM_MOVES_LOOP;
     copy = malloc(sizeof(*copy));
@@ -86,7 +86,7 @@ struct run {
     size_t n;
 };
 
-static DM_ALWAYS_INLINE void move_one(uintptr_t to, uintptr_t from, size_t width)
+static DM_ALWAYS_INLINE void moves_move_one(uintptr_t to, uintptr_t from, size_t width)
 {
     memcpy((void *)to, (const void *)from, width);
 }
@@ -106,10 +106,10 @@ static DM_ALWAYS_INLINE void run_loop(const struct run *run, int w0, int w1, int
     const uintptr_t from_stride = run->from_stride;
 
     for (size_t n = run->n; n > 0; n--, to += to_stride, from += from_stride) {
-        move_one(to, from, (size_t)w0);
-        move_one(to + to_1, from + from_1, (size_t)w1);
-        move_one(to + to_2, from + from_2, (size_t)w2);
-        move_one(to + to_3, from + from_3, (size_t)w3);
+        moves_move_one(to, from, (size_t)w0);
+        moves_move_one(to + to_1, from + from_1, (size_t)w1);
+        moves_move_one(to + to_2, from + from_2, (size_t)w2);
+        moves_move_one(to + to_3, from + from_3, (size_t)w3);
     }
 }
 

@@ -5,8 +5,8 @@
 #include "mpi/datatype/datatype.h"
 
 /* Bytes from position to the end, checked against what count elements need. */
-static int check_room(const char *what, size_t room, MPI_Count position, size_t count,
-                      const struct dm_type *type, size_t *len_p)
+static int pack_check_space(const char *what, size_t room, MPI_Count position, size_t count,
+                            const struct dm_type *type, size_t *len_p)
 {
     dm_int128 need = (dm_int128)count * type->size;
 
@@ -24,7 +24,7 @@ int dm_pack(const void *inbuf, size_t incount, const struct dm_type *type, void 
             size_t outsize, MPI_Count *position, struct dm_comm *comm)
 {
     size_t len = 0;
-    int err = check_room("output buffer", outsize, *position, incount, type, &len);
+    int err = pack_check_space("output buffer", outsize, *position, incount, type, &len);
 
     (void)comm;
     if (err != DM_OK)
@@ -38,7 +38,7 @@ int dm_unpack(const void *inbuf, size_t insize, MPI_Count *position, void *outbu
               const struct dm_type *type, struct dm_comm *comm)
 {
     size_t len = 0;
-    int err = check_room("input buffer", insize, *position, outcount, type, &len);
+    int err = pack_check_space("input buffer", insize, *position, outcount, type, &len);
 
     (void)comm;
     if (err != DM_OK)

@@ -40,7 +40,7 @@ struct walk_ops {
 };
 
 /* Addresses are integers here: with MPI_BOTTOM the base is null. */
-static inline char *move(char *mem, ptrdiff_t by)
+static inline char *walk_move(char *mem, ptrdiff_t by)
 {
     return (char *)((uintptr_t)mem + (uintptr_t)by);
 }
@@ -133,9 +133,9 @@ copy_indexed(char *stream, char *mem, const ptrdiff_t *disp, size_t len, size_t 
 #pragma GCC unroll 4
     for (size_t i = 0; i < n; i++, stream += len) {
         if (is_pack)
-            copy_block(stream, move(mem, disp[i]), len);
+            copy_block(stream, walk_move(mem, disp[i]), len);
         else
-            copy_block(move(mem, disp[i]), stream, len);
+            copy_block(walk_move(mem, disp[i]), stream, len);
     }
 }
 
@@ -159,7 +159,7 @@ static void copy_uniform(char *stream, char *mem, const ptrdiff_t *disp, size_t 
 
 /* ---- pack and unpack ---- */
 
-static inline void advance(struct walk *walk, size_t len)
+static inline void walk_advance(struct walk *walk, size_t len)
 {
     walk->stream += len;
     walk->left -= len;
@@ -168,13 +168,13 @@ static inline void advance(struct walk *walk, size_t len)
 static void pack_bytes(struct walk *walk, char *mem, size_t len)
 {
     dm_copy(walk->stream, mem, len);
-    advance(walk, len);
+    walk_advance(walk, len);
 }
 
 static void unpack_bytes(struct walk *walk, char *mem, size_t len)
 {
     dm_copy(mem, walk->stream, len);
-    advance(walk, len);
+    walk_advance(walk, len);
 }
 
 /* n blocks of the lengths between the packed offsets pos[0] to pos[n]. */
@@ -185,9 +185,9 @@ static void copy_mixed(char *stream, char *mem, const ptrdiff_t *disp, const siz
         size_t len = pos[i + 1] - pos[i];
 
         if (is_pack)
-            copy_block(stream, move(mem, disp[i]), len);
+            copy_block(stream, walk_move(mem, disp[i]), len);
         else
-            copy_block(move(mem, disp[i]), stream, len);
+            copy_block(walk_move(mem, disp[i]), stream, len);
         stream += len;
     }
 }
@@ -202,7 +202,7 @@ static DM_ALIGNED(64) void copy_blocks(struct walk *walk, const struct dm_loop *
         copy_uniform(walk->stream, mem, disp, leaf->len, n, is_pack);
     else
         copy_mixed(walk->stream, mem, disp, leaf->pos + first, n, is_pack);
-    advance(walk, dm_loop_pos(leaf, first + n) - dm_loop_pos(leaf, first));
+    walk_advance(walk, dm_loop_pos(leaf, first + n) - dm_loop_pos(leaf, first));
 }
 
 static void pack_blocks(struct walk *walk, const struct dm_loop *leaf, char *mem, size_t first,
@@ -226,7 +226,7 @@ static inline void copy_reps(struct walk *walk, const struct dm_loop *leaf, char
 {
     if (leaf->moves != NULL && n >= CHUNK_MIN) {
         dm_moves_copy(leaf, walk->stream, mem, n, is_pack);
-        advance(walk, n * leaf->size);
+        walk_advance(walk, n * leaf->size);
         return;
     }
     while (n > 0) {
@@ -234,13 +234,13 @@ static inline void copy_reps(struct walk *walk, const struct dm_loop *leaf, char
 
         if (leaf->n > CHUNK_ITEMS || chunk < CHUNK_MIN) {
             copy_blocks(walk, leaf, mem, 0, leaf->n, is_pack);
-            mem = move(mem, leaf->stride);
+            mem = walk_move(mem, leaf->stride);
             n--;
             continue;
         }
         for (size_t i = 0; i < leaf->n; i++) {
             char *stream = walk->stream + dm_loop_pos(leaf, i);
-            char *at = move(mem, leaf->disp[i]);
+            char *at = walk_move(mem, leaf->disp[i]);
             size_t len = dm_loop_len(leaf, i);
 
             if (is_pack)
@@ -248,8 +248,8 @@ static inline void copy_reps(struct walk *walk, const struct dm_loop *leaf, char
             else
                 copy_strided(at, leaf->stride, stream, (ptrdiff_t)leaf->size, len, chunk);
         }
-        advance(walk, chunk * leaf->size);
-        mem = move(mem, (ptrdiff_t)chunk * leaf->stride);
+        walk_advance(walk, chunk * leaf->size);
+        mem = walk_move(mem, (ptrdiff_t)chunk * leaf->stride);
         n -= chunk;
     }
 }
@@ -288,7 +288,7 @@ static void list_blocks(struct walk *walk, const struct dm_loop *leaf, char *mem
                         size_t n)
 {
     for (size_t i = first; i < first + n && walk->left > 0; i++)
-        list_bytes(walk, move(mem, leaf->disp[i]), dm_loop_len(leaf, i));
+        list_bytes(walk, walk_move(mem, leaf->disp[i]), dm_loop_len(leaf, i));
 }
 
 static const struct walk_ops pack_ops = {pack_bytes, pack_blocks, pack_reps};
@@ -315,7 +315,7 @@ static void walk_leaf_rep(struct walk *walk, const struct dm_loop *leaf, char *m
         skip -= dm_loop_pos(leaf, i);
     }
     if (skip > 0) {
-        walk->ops->bytes(walk, move(mem, leaf->disp[i]) + skip,
+        walk->ops->bytes(walk, walk_move(mem, leaf->disp[i]) + skip,
                          min_size(dm_loop_len(leaf, i) - skip, walk->left));
         i++;
     }
@@ -326,7 +326,7 @@ static void walk_leaf_rep(struct walk *walk, const struct dm_loop *leaf, char *m
     if (n > 0)
         walk->ops->blocks(walk, leaf, mem, i, n);
     if (walk->left > 0 && i + n < leaf->n)
-        walk->ops->bytes(walk, move(mem, leaf->disp[i + n]), walk->left);
+        walk->ops->bytes(walk, walk_move(mem, leaf->disp[i + n]), walk->left);
 }
 
 static void walk_rep(struct walk *walk, const struct dm_loop *loop, char *mem, size_t skip)
@@ -341,9 +341,9 @@ static void walk_rep(struct walk *walk, const struct dm_loop *loop, char *mem, s
         const struct dm_loop *child = loop->child[i];
 
         if (child != NULL)
-            walk_loop(walk, child, move(mem, loop->disp[i]), skip);
+            walk_loop(walk, child, walk_move(mem, loop->disp[i]), skip);
         else
-            walk->ops->bytes(walk, move(mem, loop->disp[i]) + skip,
+            walk->ops->bytes(walk, walk_move(mem, loop->disp[i]) + skip,
                              min_size(dm_loop_len(loop, i) - skip, walk->left));
     }
 }
@@ -355,12 +355,12 @@ static void walk_loop(struct walk *walk, const struct dm_loop *loop, char *mem, 
     if (skip >= loop->size) {
         rep = skip / loop->size;
         skip %= loop->size;
-        mem = move(mem, (ptrdiff_t)rep * loop->stride);
+        mem = walk_move(mem, (ptrdiff_t)rep * loop->stride);
     }
     if (!loop->is_leaf) {
         for (; rep < loop->count && walk->left > 0; rep++, skip = 0) {
             walk_rep(walk, loop, mem, skip);
-            mem = move(mem, loop->stride);
+            mem = walk_move(mem, loop->stride);
         }
         return;
     }
@@ -374,7 +374,7 @@ static void walk_loop(struct walk *walk, const struct dm_loop *loop, char *mem, 
             walk_leaf_rep(walk, loop, mem, skip);
         }
         rep += n;
-        mem = move(mem, (ptrdiff_t)n * loop->stride);
+        mem = walk_move(mem, (ptrdiff_t)n * loop->stride);
         skip = 0;
     }
 }
@@ -417,7 +417,7 @@ void dm_type_pack(const void *buf, size_t count, const struct dm_type *type, siz
     struct walk walk = {.ops = &pack_ops, .stream = dst, .left = len};
 
     if (type->is_contig && len > 0)
-        dm_copy(dst, move((char *)buf, type->true_lb) + offset, len);
+        dm_copy(dst, walk_move((char *)buf, type->true_lb) + offset, len);
     else
         walk_type(&walk, (char *)buf, count, type, offset);
 }
@@ -428,7 +428,7 @@ void dm_type_unpack(void *buf, size_t count, const struct dm_type *type, size_t 
     struct walk walk = {.ops = &unpack_ops, .stream = (char *)src, .left = len};
 
     if (type->is_contig && len > 0)
-        dm_copy(move((char *)buf, type->true_lb) + offset, src, len);
+        dm_copy(walk_move((char *)buf, type->true_lb) + offset, src, len);
     else
         walk_type(&walk, buf, count, type, offset);
 }
@@ -442,7 +442,7 @@ size_t dm_type_iov(const void *buf, size_t count, const struct dm_type *type, si
     if (offset < total && n > 0) {
         walk.left = total - offset;
         if (type->is_contig)
-            list_bytes(&walk, move((char *)buf, type->true_lb) + offset, walk.left);
+            list_bytes(&walk, walk_move((char *)buf, type->true_lb) + offset, walk.left);
         else
             walk_type(&walk, (char *)buf, count, type, offset);
     }
@@ -459,9 +459,9 @@ int dm_type_copy(const void *src, size_t src_count, const struct dm_type *src_ty
     size_t len = min_size(src_len, dst_len);
 
     if (src_type->is_contig && len > 0) {
-        dm_type_unpack(dst, dst_count, dst_type, 0, move((char *)src, src_type->true_lb), len);
+        dm_type_unpack(dst, dst_count, dst_type, 0, walk_move((char *)src, src_type->true_lb), len);
     } else if (dst_type->is_contig && len > 0) {
-        dm_type_pack(src, src_count, src_type, 0, move(dst, dst_type->true_lb), len);
+        dm_type_pack(src, src_count, src_type, 0, walk_move(dst, dst_type->true_lb), len);
     } else {
         for (size_t at = 0; at < len; at += sizeof(piece)) {
             size_t n = min_size(sizeof(piece), len - at);

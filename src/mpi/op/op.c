@@ -82,7 +82,7 @@ void dm_op_unref(struct dm_op *op)
         free(op);
 }
 
-static int create(const struct dm_op *like, struct dm_op **op_p)
+static int op_create(const struct dm_op *like, struct dm_op **op_p)
 {
     struct dm_op *op = malloc(sizeof(*op));
     int err;
@@ -104,7 +104,7 @@ int dm_op_create(MPI_User_function *fn, int commute, struct dm_op **op_p)
 {
     struct dm_op like = {.is_commutative = commute != 0, .user = fn, .code = DM_OP_USER};
 
-    return create(&like, op_p);
+    return op_create(&like, op_p);
 }
 
 int dm_op_create_c(MPI_User_function_c *fn, int commute, struct dm_op **op_p)
@@ -112,7 +112,7 @@ int dm_op_create_c(MPI_User_function_c *fn, int commute, struct dm_op **op_p)
     struct dm_op like = {
         .is_commutative = commute != 0, .is_large = true, .user_large = fn, .code = DM_OP_USER};
 
-    return create(&like, op_p);
+    return op_create(&like, op_p);
 }
 
 int dm_op_free(struct dm_op *op)

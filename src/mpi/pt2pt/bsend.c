@@ -27,7 +27,7 @@ static uintptr_t round_up(uintptr_t n)
 }
 
 /* Give back the pieces whose messages are gone. */
-static void reap(void)
+static void bsend_reap(void)
 {
     dm_list_for_each_safe (it, tmp, &dm_p2p.bsends) {
         struct piece *p = dm_container_of(it, struct piece, node);
@@ -40,7 +40,7 @@ static void reap(void)
 }
 
 /* First place where len bytes fit; *before_p is the list node that follows it. NULL: none. */
-static struct piece *find_room(size_t len, struct dm_list **before_p)
+static struct piece *bsend_find_space(size_t len, struct dm_list **before_p)
 {
     uintptr_t at = round_up((uintptr_t)dm_p2p.bsend_buf);
     uintptr_t end = (uintptr_t)dm_p2p.bsend_buf + dm_p2p.bsend_size;
@@ -73,12 +73,12 @@ int dm_p2p_bsend(const void *buf, size_t count, struct dm_type *type, int dest, 
         return DM_OK;
     if (dm_unlikely(dm_p2p.send_id % DM_FLOW_OFTEN == 0))
         dm_p2p_flow_look();
-    reap();
-    p = find_room(len, &before);
+    bsend_reap();
+    p = bsend_find_space(len, &before);
     if (p == NULL) {
         dm_chan_progress(dm_world.chan);
-        reap();
-        p = find_room(len, &before);
+        bsend_reap();
+        p = bsend_find_space(len, &before);
     }
     if (p == NULL)
         return DM_FAIL(DM_ERR_BUFFER,
@@ -104,7 +104,7 @@ int dm_p2p_bsend(const void *buf, size_t count, struct dm_type *type, int dest, 
 
 void dm_p2p_bsend_flush(void)
 {
-    for (reap(); !dm_list_is_empty(&dm_p2p.bsends); reap())
+    for (bsend_reap(); !dm_list_is_empty(&dm_p2p.bsends); bsend_reap())
         dm_chan_progress_wait(dm_world.chan);
 }
 

@@ -33,7 +33,7 @@ struct recall {
     int proc;
 };
 
-static void end(struct recall *c, int err)
+static void cancel_end(struct recall *c, int err)
 {
     struct dm_req *told = c->told;
 
@@ -126,12 +126,12 @@ void dm_p2p_cancel_lost(int proc)
         struct recall *c = dm_container_of(it, struct recall, node);
 
         if (c->proc == proc)
-            end(c, DM_EPEER);
+            cancel_end(c, DM_EPEER);
     }
 }
 
 /* Forget an unmatched message; its packet type, 0: there is none. */
-static uint8_t forget(int proc, const struct dm_mkey *key, uint32_t id)
+static uint8_t cancel_forget(int proc, const struct dm_mkey *key, uint32_t id)
 {
     int kind;
     struct dm_mnode *first = dm_match_find_unexp(&dm_p2p.match, key, &kind), *node = first;
@@ -170,13 +170,13 @@ static uint8_t forget_probed(int proc, uint32_t id)
     return 0;
 }
 
-static void answer(int proc, const struct dm_pkt_cancel *h)
+static void cancel_answer(int proc, const struct dm_pkt_cancel *h)
 {
     struct dm_pkt_cancel_ack ack = {
         .pkt = {.type = DM_PKT_CANCEL_ACK,
                 .version = DM_PKT_VERSION,
                 .hdr_len = sizeof(ack),
-                .flags = forget(proc, &h->key, h->id)},
+                .flags = cancel_forget(proc, &h->key, h->id)},
         .recall = h->recall,
     };
 
@@ -199,7 +199,7 @@ static void on_cancel(void *arg, int proc, const struct dm_pkt *pkt, const void 
     (void)avail;
     (void)sink;
     if (h->pkt.flags != LAST || dm_p2p.is_leaving) {
-        answer(proc, h);
+        cancel_answer(proc, h);
         return;
     }
     held = malloc(sizeof(*held));
@@ -235,7 +235,7 @@ void dm_p2p_cancel_rest(void)
         struct held *held = dm_container_of(it, struct held, node);
 
         dm_list_del(it);
-        answer(held->proc, &held->h);
+        cancel_answer(held->proc, &held->h);
         free(held);
     }
     /* The list changes when a process is found lost, or is this one and answers at once. */
@@ -262,7 +262,7 @@ static void on_cancel_ack(void *arg, int proc, const struct dm_pkt *pkt, const v
         if (pkt->flags != DM_PKT_EAGER)
             dm_p2p_req_step(c->send, DM_OK);
     }
-    end(c, DM_OK);
+    cancel_end(c, DM_OK);
 }
 
 void dm_p2p_cancel_start(void)

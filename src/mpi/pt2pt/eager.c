@@ -140,7 +140,7 @@ static void recv_write(void *arg, size_t offset, const void *data, size_t len)
     dm_p2p_place(arg, offset, data, len);
 }
 
-static void recv_done(void *arg)
+static void eager_recv_done(void *arg)
 {
     dm_p2p_req_step(arg, DM_OK);
 }
@@ -202,7 +202,7 @@ static inline void arrive(int proc, const struct dm_pkt_eager *h, const void *da
     dm_p2p_matched(r, proc, &h->key, len);
     if (dm_unlikely(avail != len)) {
         dm_p2p_req_activate(r);
-        *sink = (struct dm_chan_sink){.arg = r, .write = recv_write, .done = recv_done};
+        *sink = (struct dm_chan_sink){.arg = r, .write = recv_write, .done = eager_recv_done};
         return;
     }
     if (dm_likely(r->addr != NULL && len <= r->len)) {

@@ -38,7 +38,7 @@ static uint8_t *peer_bits(int proc)
     return &f->peers[proc];
 }
 
-static void say(int proc, bool asks)
+static void flow_say(int proc, bool asks)
 {
     struct dm_pkt pkt = {
         .type = DM_PKT_FLOW, .version = DM_PKT_VERSION, .hdr_len = sizeof(pkt), .flags = asks};
@@ -63,7 +63,7 @@ void dm_p2p_flow_tell(int proc)
     *bits |= DM_FLOW_TOLD;
     f->n_told++;
     f->n_tell++;
-    say(proc, true);
+    flow_say(proc, true);
 }
 
 void dm_p2p_flow_release(void)
@@ -75,7 +75,7 @@ void dm_p2p_flow_release(void)
             continue;
         f->peers[proc] &= (uint8_t)~DM_FLOW_TOLD;
         f->n_told--;
-        say(proc, false);
+        flow_say(proc, false);
     }
 }
 

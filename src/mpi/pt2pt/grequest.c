@@ -89,12 +89,12 @@ static int cancel(struct dm_req *req)
     return dm_err_of_code(err);
 }
 
-static int finish(struct dm_req *req, MPI_Status *status)
+static int greq_finish(struct dm_req *req, MPI_Status *status)
 {
     return call_query((struct greq *)req, status);
 }
 
-static const struct dm_req_ops ops = {.free = free_greq, .cancel = cancel, .finish = finish};
+static const struct dm_req_ops ops = {.free = free_greq, .cancel = cancel, .finish = greq_finish};
 
 int dm_greq_end(struct dm_req *req)
 {
@@ -113,7 +113,7 @@ int dm_greq_free(struct dm_req *req)
     return err;
 }
 
-static int start(const struct fns *fns, void *extra, struct dm_req **req_p)
+static int greq_start(const struct fns *fns, void *extra, struct dm_req **req_p)
 {
     struct greq *g = malloc(sizeof(*g));
 
@@ -134,7 +134,7 @@ int dm_grequest_start(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_f
 {
     struct fns fns = {.query = query_fn, .free = free_fn, .cancel = cancel_fn};
 
-    return start(&fns, extra, req_p);
+    return greq_start(&fns, extra, req_p);
 }
 
 int dm_grequest_start_x(MPI_Grequest_query_function *query_fn, MPI_Grequest_free_function *free_fn,
@@ -144,7 +144,7 @@ int dm_grequest_start_x(MPI_Grequest_query_function *query_fn, MPI_Grequest_free
 {
     struct fns fns = {query_fn, free_fn, cancel_fn, poll_fn, wait_fn};
 
-    return start(&fns, extra, req_p);
+    return greq_start(&fns, extra, req_p);
 }
 
 int dm_grequest_class_create(MPI_Grequest_query_function *query_fn,
@@ -168,7 +168,7 @@ int dm_grequest_class_allocate(int class, void *extra, struct dm_req **req_p)
     if (class <= 0 || class > classes.n)
         return DM_FAIL(DM_ERR_ARG,
                        "greq_class is %d, which MPIX_Grequest_class_create did not make", class);
-    return start(&classes.fns[class - 1], extra, req_p);
+    return greq_start(&classes.fns[class - 1], extra, req_p);
 }
 
 void dm_greq_stop(void)
@@ -179,7 +179,7 @@ void dm_greq_stop(void)
 }
 
 /* The request of a handle, DM_ERR_REQUEST when it is no generalized one. */
-static int find(MPI_Request handle, struct greq **g_p)
+static int greq_find(MPI_Request handle, struct greq **g_p)
 {
     struct dm_req *req;
     int err = dm_p2p_resolve(&handle, &req);
@@ -195,7 +195,7 @@ static int find(MPI_Request handle, struct greq **g_p)
 int dm_grequest_complete(MPI_Request request)
 {
     struct greq *g;
-    int err = find(request, &g);
+    int err = greq_find(request, &g);
 
     if (err != DM_OK)
         return err;
@@ -214,7 +214,7 @@ void dm_grequest_set_fortran(MPI_Request request)
 {
     struct greq *g;
 
-    if (find(request, &g) == DM_OK)
+    if (greq_find(request, &g) == DM_OK)
         g->is_fortran = true;
 }
 

@@ -31,7 +31,7 @@ static void free_pair(struct dm_req *req)
     free(pair);
 }
 
-static int finish(struct dm_req *req, MPI_Status *status)
+static int isendrecv_finish(struct dm_req *req, MPI_Status *status)
 {
     struct pair *pair = (struct pair *)req;
 
@@ -41,7 +41,7 @@ static int finish(struct dm_req *req, MPI_Status *status)
     return dm_p2p_req_explain(req->err == pair->recv.req.err ? &pair->recv : &pair->send);
 }
 
-static const struct dm_req_ops ops = {.free = free_pair, .finish = finish};
+static const struct dm_req_ops ops = {.free = free_pair, .finish = isendrecv_finish};
 
 static void half_over(struct pair *pair, int err)
 {
@@ -92,7 +92,7 @@ static int new_pair(const void *sbuf, size_t scount, struct dm_type *stype, void
 }
 
 /* The receive first: a message to oneself finds it. */
-static void start(struct pair *pair, int dest, int stag, int source, int rtag)
+static void isendrecv_start(struct pair *pair, int dest, int stag, int source, int rtag)
 {
     struct dm_comm *comm = pair->req.comm;
     struct dm_mkey key = {.ctx = comm->ctx_send, .source = comm->rank, .tag = stag};
@@ -125,7 +125,7 @@ int dm_isendrecv(const void *sbuf, size_t scount, struct dm_type *stype, int des
     if (err != DM_OK)
         return err;
     *req_p = &pair->req;
-    start(pair, dest, stag, source, rtag);
+    isendrecv_start(pair, dest, stag, source, rtag);
     return DM_OK;
 }
 
@@ -148,6 +148,6 @@ int dm_isendrecv_replace(void *buf, size_t count, struct dm_type *type, int dest
     }
     pair->copy = copy;
     *req_p = &pair->req;
-    start(pair, dest, stag, source, rtag);
+    isendrecv_start(pair, dest, stag, source, rtag);
     return DM_OK;
 }

@@ -14,7 +14,7 @@
 /* Under keys of this kind unexpected messages of a context are in the order they came. */
 #define ANYTHING (DM_MATCH_KINDS - 1)
 
-static bool is_same(const struct dm_mkey *a, const struct dm_mkey *b)
+static bool match_is_same(const struct dm_mkey *a, const struct dm_mkey *b)
 {
     return a->ctx == b->ctx && a->source == b->source && a->tag == b->tag;
 }
@@ -56,7 +56,7 @@ static void table_init(struct dm_mtable *t)
     t->buckets = t->small;
 }
 
-static void grow(struct dm_mtable *t)
+static void match_grow(struct dm_mtable *t)
 {
     uint32_t n = t->n_buckets * 4;
     struct dm_mtable bigger = {.n_buckets = n, .buckets = calloc(n, sizeof(*bigger.buckets))};
@@ -82,14 +82,14 @@ static void grow(struct dm_mtable *t)
 }
 
 /* Where the table points at the first node of a key, or would. Mostly it is the key asked for last. */
-static inline struct dm_mnode **find(struct dm_mtable *t, const struct dm_mkey *key)
+static inline struct dm_mnode **match_find(struct dm_mtable *t, const struct dm_mkey *key)
 {
     struct dm_mnode **at = t->last;
 
-    if (dm_likely(at != NULL && is_same(&(*at)->key, key)))
+    if (dm_likely(at != NULL && match_is_same(&(*at)->key, key)))
         return at;
     at = bucket_of(t, key);
-    while (*at != NULL && !is_same(&(*at)->key, key))
+    while (*at != NULL && !match_is_same(&(*at)->key, key))
         at = &(*at)->chain;
     if (*at != NULL)
         t->last = at;
@@ -99,7 +99,7 @@ static inline struct dm_mnode **find(struct dm_mtable *t, const struct dm_mkey *
 /* Into the table as it is. */
 static void file(struct dm_mtable *t, struct dm_mnode *node)
 {
-    struct dm_mnode **at = find(t, &node->key), *first = *at;
+    struct dm_mnode **at = match_find(t, &node->key), *first = *at;
 
     if (first != NULL) {
         node->is_first = false;
@@ -121,14 +121,14 @@ static void file(struct dm_mtable *t, struct dm_mnode *node)
 static void insert(struct dm_mtable *t, struct dm_mnode *node)
 {
     if (t->n_keys >= t->n_buckets)
-        grow(t);
+        match_grow(t);
     file(t, node);
 }
 
 static void take_out(struct dm_mtable *t, struct dm_mnode *node)
 {
     if (node->is_first) {
-        struct dm_mnode **at = find(t, &node->key);
+        struct dm_mnode **at = match_find(t, &node->key);
 
         if (node->next != node) {
             node->next->is_first = true;
@@ -191,7 +191,7 @@ struct dm_mnode *dm_match_take_table(struct dm_match *m, const struct dm_mkey *k
     struct dm_mnode *best = NULL;
 
     if (dm_likely(m->n_kind[0] == m->n_table)) {
-        best = *find(&m->posted, key);
+        best = *match_find(&m->posted, key);
         if (best != NULL)
             unpost_from_table(m, best);
         return best;
@@ -203,7 +203,7 @@ struct dm_mnode *dm_match_take_table(struct dm_match *m, const struct dm_mkey *k
         if (m->n_kind[kind] == 0)
             continue;
         k = open_key(key, kind);
-        node = *find(&m->posted, &k);
+        node = *match_find(&m->posted, &k);
         if (node != NULL && (best == NULL || node->seq < best->seq))
             best = node;
     }
@@ -258,7 +258,7 @@ static void file_all(struct dm_match *m, int kind)
 
     m->filed |= 1u << kind;
     for (int i = 0; i < 16 && t->n_keys + m->n_unexp > t->n_buckets; i++)
-        grow(t);
+        match_grow(t);
     for (uint32_t i = 0; i < t->n_buckets; i++) {
         for (struct dm_mnode *first = t->buckets[i]; first != NULL; first = first->chain) {
             struct dm_mnode *node = first;
@@ -296,7 +296,7 @@ struct dm_mnode *dm_match_find_unexp(struct dm_match *m, const struct dm_mkey *k
     *kind_p = kind_of(key);
     if (!is_filed(m, *kind_p))
         file_all(m, *kind_p);
-    return *find(&m->unexp, key);
+    return *match_find(&m->unexp, key);
 }
 
 void dm_match_del_unexp(struct dm_match *m, struct dm_mnode nodes[DM_MATCH_KINDS])

@@ -88,7 +88,7 @@ static void free_part(struct dm_req *req)
     free(p);
 }
 
-static int finish(struct dm_req *req, MPI_Status *status)
+static int part_finish(struct dm_req *req, MPI_Status *status)
 {
     const struct part *p = (const struct part *)req;
 
@@ -119,7 +119,7 @@ static void step(struct part *p, int err)
 
 /* ---- rounds of a send ---- */
 
-static void sent(void *arg)
+static void part_sent(void *arg)
 {
     struct chunk *c = arg;
 
@@ -127,14 +127,14 @@ static void sent(void *arg)
 }
 
 /* The partition may go, and the way is known. */
-static void push(struct part *p, size_t i)
+static void part_push(struct part *p, size_t i)
 {
     struct chunk *c = &p->chunks[i];
     struct dm_mkey key = {.ctx = PART_CTX, .source = (int32_t)p->number, .tag = (int32_t)i};
     uintptr_t at = (uintptr_t)p->buf + i * p->count * (uintptr_t)p->type->extent;
 
     dm_p2p_req_init(&c->r, DM_REQ_SEND, p->req.comm, (void *)at, p->count, p->type);
-    dm_p2p_watch(&c->r.req, sent, c);
+    dm_p2p_watch(&c->r.req, part_sent, c);
     c->r.proc = p->proc;
     c->r.is_counted = true;
     dm_p2p.n_sends++;
@@ -145,7 +145,7 @@ static void push_ready(struct part *p)
 {
     for (size_t i = 0; i < p->n_chunks; i++)
         if (p->chunks[i].is_ready)
-            push(p, i);
+            part_push(p, i);
 }
 
 /* ---- rounds of a receive ---- */
@@ -166,7 +166,7 @@ static void received(void *arg)
 }
 
 /* Where the sender's partition i goes. */
-static void place(struct part *p, size_t i, struct dm_p2p_req *r)
+static void part_slot(struct part *p, size_t i, struct dm_p2p_req *r)
 {
     size_t len = total(p) / p->n_chunks, size = (size_t)p->type->size, n;
     struct dm_type *bytes = dm_type_get(MPI_BYTE);
@@ -190,7 +190,7 @@ static void post_all(struct part *p)
         struct dm_mkey key = {.ctx = PART_CTX, .source = (int32_t)p->number, .tag = (int32_t)i};
         struct dm_p2p_req *r = &p->chunks[i].r;
 
-        place(p, i, r);
+        part_slot(p, i, r);
         dm_p2p_watch(&r->req, received, &p->chunks[i]);
         p->req.n_pending++;
         dm_p2p_recv_key(r, p->proc, &key);
@@ -199,7 +199,7 @@ static void post_all(struct part *p)
 
 /* ---- start ---- */
 
-static int start(struct dm_req *req)
+static int part_start(struct dm_req *req)
 {
     struct part *p = (struct part *)req;
 
@@ -228,7 +228,8 @@ static int start(struct dm_req *req)
     return DM_OK;
 }
 
-static const struct dm_req_ops ops = {.free = free_part, .start = start, .finish = finish};
+static const struct dm_req_ops ops = {
+    .free = free_part, .start = part_start, .finish = part_finish};
 
 /* ---- pairs ---- */
 
@@ -257,7 +258,7 @@ static int make_chunks(struct part *p, size_t n)
 }
 
 /* The receiver's half of pairing; the send's request and number of partitions came in init. */
-static void pair(struct part *p, const struct pkt_init *init)
+static void part_pair(struct part *p, const struct pkt_init *init)
 {
     size_t len = init->n_chunks > 0 ? total(p) / init->n_chunks : 0;
     struct pkt_pair h = {
@@ -296,7 +297,7 @@ static void on_init(void *arg, int proc, const struct dm_pkt *pkt, const void *d
     (void)avail;
     (void)sink;
     if (node != NULL) {
-        pair(dm_container_of(node, struct part, node), init);
+        part_pair(dm_container_of(node, struct part, node), init);
         return;
     }
     offer = malloc(sizeof(*offer));
@@ -367,8 +368,8 @@ void dm_p2p_part_stop(void)
         end_pairing(dm_container_of(it, struct part, waiting));
 }
 
-static int make(bool is_send, void *buf, int partitions, size_t count, struct dm_type *type,
-                int peer, int tag, struct dm_comm *comm, struct part **p_p)
+static int part_make(bool is_send, void *buf, int partitions, size_t count, struct dm_type *type,
+                     int peer, int tag, struct dm_comm *comm, struct part **p_p)
 {
     struct part *p = calloc(1, sizeof(*p));
     int err;
@@ -403,7 +404,7 @@ int dm_psend_init(const void *buf, int partitions, size_t count, struct dm_type 
         .n_chunks = (uint32_t)partitions,
     };
     struct part *p;
-    int err = make(true, (void *)(uintptr_t)buf, partitions, count, type, dest, tag, comm, &p);
+    int err = part_make(true, (void *)(uintptr_t)buf, partitions, count, type, dest, tag, comm, &p);
 
     (void)info;
     if (err != DM_OK)
@@ -423,7 +424,7 @@ int dm_precv_init(void *buf, int partitions, size_t count, struct dm_type *type,
     struct dm_mkey key = {.ctx = comm->ctx, .source = source, .tag = tag};
     struct dm_mnode *node;
     struct part *p;
-    int kind, err = make(false, buf, partitions, count, type, source, tag, comm, &p);
+    int kind, err = part_make(false, buf, partitions, count, type, source, tag, comm, &p);
 
     (void)info;
     if (err != DM_OK)
@@ -440,7 +441,7 @@ int dm_precv_init(void *buf, int partitions, size_t count, struct dm_type *type,
         struct offer *offer = dm_container_of(node, struct offer, nodes[0]);
 
         dm_match_del_unexp(&parts.match, offer->nodes);
-        pair(p, &offer->init);
+        part_pair(p, &offer->init);
         free(offer);
     }
     return DM_OK;
@@ -449,7 +450,7 @@ int dm_precv_init(void *buf, int partitions, size_t count, struct dm_type *type,
 /* ---- partitions ---- */
 
 /* The partitioned request of a handle, of the right direction, with such a partition. */
-static int find(MPI_Request request, bool is_send, int partition, struct part **p_p)
+static int part_find(MPI_Request request, bool is_send, int partition, struct part **p_p)
 {
     struct dm_req *req;
     int err = dm_p2p_resolve(&request, &req);
@@ -476,7 +477,7 @@ static int find(MPI_Request request, bool is_send, int partition, struct part **
 /* Can it be made ready? */
 static int check_ready(int partition, MPI_Request request, struct part **p_p)
 {
-    int err = find(request, true, partition, p_p);
+    int err = part_find(request, true, partition, p_p);
     struct part *p = *p_p;
 
     if (err != DM_OK)
@@ -500,7 +501,7 @@ int dm_pready(int partition, MPI_Request request)
     p->chunks[partition].is_ready = p->peer != MPI_PROC_NULL;
     /* When the peer is lost the round has ended, or will without this partition. */
     if (p->is_paired && !dm_chan_is_lost(dm_world.chan, p->proc))
-        push(p, (size_t)partition);
+        part_push(p, (size_t)partition);
     return DM_OK;
 }
 
@@ -543,7 +544,7 @@ static bool has_arrived(const struct part *p, int partition)
 int dm_parrived(MPI_Request request, int partition, int *flag)
 {
     struct part *p;
-    int err = find(request, false, partition, &p);
+    int err = part_find(request, false, partition, &p);
 
     *flag = 0;
     if (err != DM_OK)

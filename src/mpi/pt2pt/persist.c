@@ -38,7 +38,7 @@ static void pend(struct persist *p)
     dm_req_ref(&p->r.req);
 }
 
-static int start_recv(struct dm_req *req)
+static int persist_start_recv(struct dm_req *req)
 {
     struct persist *p = (struct persist *)req;
 
@@ -51,7 +51,7 @@ static int start_recv(struct dm_req *req)
     return DM_OK;
 }
 
-static int start_send(struct dm_req *req)
+static int persist_start_send(struct dm_req *req)
 {
     struct persist *p = (struct persist *)req;
     struct dm_mkey key = {.ctx = req->comm->ctx_send, .source = req->comm->rank, .tag = p->tag};
@@ -86,19 +86,19 @@ static int start_bsend(struct dm_req *req)
 }
 
 static const struct dm_req_ops recv_ops = {.free = free_persist,
-                                           .start = start_recv,
+                                           .start = persist_start_recv,
                                            .cancel = dm_p2p_cancel_recv,
                                            .finish = dm_p2p_req_finish};
 static const struct dm_req_ops send_ops = {.free = free_persist,
-                                           .start = start_send,
+                                           .start = persist_start_send,
                                            .cancel = dm_p2p_cancel_send,
                                            .finish = dm_p2p_req_finish};
 static const struct dm_req_ops bsend_ops = {
     .free = free_persist, .start = start_bsend, .cancel = dm_p2p_cancel_send};
 
-static int make(const struct dm_req_ops *ops, enum dm_send_mode mode, void *buf, size_t count,
-                struct dm_type *type, int peer, int tag, struct dm_comm *comm,
-                struct dm_req **req_p)
+static int persist_make(const struct dm_req_ops *ops, enum dm_send_mode mode, void *buf,
+                        size_t count, struct dm_type *type, int peer, int tag, struct dm_comm *comm,
+                        struct dm_req **req_p)
 {
     struct persist *p = malloc(sizeof(*p));
 
@@ -120,41 +120,41 @@ static int make(const struct dm_req_ops *ops, enum dm_send_mode mode, void *buf,
 int dm_send_init(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
                  struct dm_comm *comm, struct dm_req **req_p)
 {
-    return make(&send_ops, DM_SEND_STANDARD, (void *)(uintptr_t)buf, count, type, dest, tag, comm,
-                req_p);
+    return persist_make(&send_ops, DM_SEND_STANDARD, (void *)(uintptr_t)buf, count, type, dest, tag,
+                        comm, req_p);
 }
 
 int dm_bsend_init(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
                   struct dm_comm *comm, struct dm_req **req_p)
 {
-    return make(&bsend_ops, DM_SEND_BUFFERED, (void *)(uintptr_t)buf, count, type, dest, tag, comm,
-                req_p);
+    return persist_make(&bsend_ops, DM_SEND_BUFFERED, (void *)(uintptr_t)buf, count, type, dest,
+                        tag, comm, req_p);
 }
 
 int dm_ssend_init(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
                   struct dm_comm *comm, struct dm_req **req_p)
 {
-    return make(&send_ops, DM_SEND_SYNC, (void *)(uintptr_t)buf, count, type, dest, tag, comm,
-                req_p);
+    return persist_make(&send_ops, DM_SEND_SYNC, (void *)(uintptr_t)buf, count, type, dest, tag,
+                        comm, req_p);
 }
 
 int dm_rsend_init(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
                   struct dm_comm *comm, struct dm_req **req_p)
 {
-    return make(&send_ops, DM_SEND_READY, (void *)(uintptr_t)buf, count, type, dest, tag, comm,
-                req_p);
+    return persist_make(&send_ops, DM_SEND_READY, (void *)(uintptr_t)buf, count, type, dest, tag,
+                        comm, req_p);
 }
 
 int dm_recv_init(void *buf, size_t count, struct dm_type *type, int source, int tag,
                  struct dm_comm *comm, struct dm_req **req_p)
 {
-    return make(&recv_ops, DM_SEND_STANDARD, buf, count, type, source, tag, comm, req_p);
+    return persist_make(&recv_ops, DM_SEND_STANDARD, buf, count, type, source, tag, comm, req_p);
 }
 
 /* ---- start ---- */
 
 /* Is it a persistent request at rest? i: its place in an array, or -1. */
-static int check(const MPI_Request *request, int i, struct dm_req **req_p)
+static int persist_check(const MPI_Request *request, int i, struct dm_req **req_p)
 {
     char where[32] = "";
     int err = dm_p2p_resolve(request, req_p);
@@ -176,7 +176,7 @@ static int check(const MPI_Request *request, int i, struct dm_req **req_p)
                    (unsigned)*request, where);
 }
 
-static int start(struct dm_req *req)
+static int persist_start(struct dm_req *req)
 {
     int err;
 
@@ -192,9 +192,9 @@ static int start(struct dm_req *req)
 int dm_start(MPI_Request *request)
 {
     struct dm_req *req;
-    int err = check(request, -1, &req);
+    int err = persist_check(request, -1, &req);
 
-    return err != DM_OK ? err : start(req);
+    return err != DM_OK ? err : persist_start(req);
 }
 
 int dm_startall(int count, MPI_Request requests[])
@@ -203,12 +203,12 @@ int dm_startall(int count, MPI_Request requests[])
     int err = DM_OK;
 
     for (int i = 0; i < count && err == DM_OK; i++)
-        err = check(&requests[i], i, &req);
+        err = persist_check(&requests[i], i, &req);
     for (int i = 0; i < count && err == DM_OK; i++) {
         /* Again, for one that is there twice. */
-        err = check(&requests[i], i, &req);
+        err = persist_check(&requests[i], i, &req);
         if (err == DM_OK)
-            err = start(req);
+            err = persist_start(req);
     }
     return err;
 }

@@ -31,7 +31,7 @@ static void set_proc_null(MPI_Status *status)
     status->MPI_ERROR = keep;
 }
 
-static struct dm_p2p_unexp *look(int source, int tag, const struct dm_comm *comm)
+static struct dm_p2p_unexp *probe_look(int source, int tag, const struct dm_comm *comm)
 {
     struct dm_mkey key = {.ctx = comm->ctx, .source = source, .tag = tag};
     int kind;
@@ -41,34 +41,35 @@ static struct dm_p2p_unexp *look(int source, int tag, const struct dm_comm *comm
 }
 
 /* Is the only process that could send it lost? */
-static bool is_hopeless(int source, struct dm_comm *comm)
+static bool probe_is_hopeless(int source, struct dm_comm *comm)
 {
     return dm_p2p.n_lost > 0 && source != MPI_ANY_SOURCE &&
            dm_chan_is_lost(dm_world.chan, dm_comm_proc(comm, source));
 }
 
-static int find(int source, int tag, struct dm_comm *comm, bool blocks, struct dm_p2p_unexp **u_p)
+static int probe_find(int source, int tag, struct dm_comm *comm, bool blocks,
+                      struct dm_p2p_unexp **u_p)
 {
-    struct dm_p2p_unexp *u = look(source, tag, comm);
+    struct dm_p2p_unexp *u = probe_look(source, tag, comm);
 
     if (u == NULL && !blocks) {
         dm_chan_progress_test(dm_world.chan);
-        u = look(source, tag, comm);
+        u = probe_look(source, tag, comm);
     }
     while (u == NULL && blocks) {
-        if (is_hopeless(source, comm))
+        if (probe_is_hopeless(source, comm))
             break;
         dm_chan_progress_wait(dm_world.chan);
-        u = look(source, tag, comm);
+        u = probe_look(source, tag, comm);
     }
     *u_p = u;
-    if (u == NULL && is_hopeless(source, comm))
+    if (u == NULL && probe_is_hopeless(source, comm))
         return dm_p2p_fail_lost(dm_comm_proc(comm, source));
     return DM_OK;
 }
 
-static int probe(int source, int tag, struct dm_comm *comm, bool blocks, int *flag,
-                 MPI_Status *status)
+static int probe_probe(int source, int tag, struct dm_comm *comm, bool blocks, int *flag,
+                       MPI_Status *status)
 {
     struct dm_p2p_unexp *u;
     int err;
@@ -78,7 +79,7 @@ static int probe(int source, int tag, struct dm_comm *comm, bool blocks, int *fl
         set_proc_null(status);
         return DM_OK;
     }
-    err = find(source, tag, comm, blocks, &u);
+    err = probe_find(source, tag, comm, blocks, &u);
     *flag = u != NULL;
     if (u != NULL)
         set_status(u, status);
@@ -89,12 +90,12 @@ int dm_probe(int source, int tag, struct dm_comm *comm, MPI_Status *status)
 {
     int flag;
 
-    return probe(source, tag, comm, true, &flag, status);
+    return probe_probe(source, tag, comm, true, &flag, status);
 }
 
 int dm_iprobe(int source, int tag, struct dm_comm *comm, int *flag, MPI_Status *status)
 {
-    return probe(source, tag, comm, false, flag, status);
+    return probe_probe(source, tag, comm, false, flag, status);
 }
 
 /* ---- matched probes ---- */
@@ -132,7 +133,7 @@ static int mprobe(int source, int tag, struct dm_comm *comm, bool blocks, int *f
         set_proc_null(status);
         return DM_OK;
     }
-    err = find(source, tag, comm, blocks, &u);
+    err = probe_find(source, tag, comm, blocks, &u);
     if (u == NULL)
         return err;
     r = dm_p2p_req_new(DM_REQ_RECV, comm, NULL, 0, dm_type_get(MPI_BYTE));
@@ -184,7 +185,7 @@ static struct dm_p2p_req *open_message(MPI_Message *message, void *buf, size_t c
     return fresh;
 }
 
-static void start(struct dm_p2p_req *r)
+static void probe_start(struct dm_p2p_req *r)
 {
     struct dm_p2p_unexp *u = r->unexp;
 
@@ -207,7 +208,7 @@ int dm_imrecv(void *buf, size_t count, struct dm_type *type, MPI_Message *messag
         return DM_FAIL(DM_ERR_REQUEST, "message handle 0x%x is not one of a matched probe",
                        (unsigned)*message);
     *req_p = &r->req;
-    start(r);
+    probe_start(r);
     return DM_OK;
 }
 

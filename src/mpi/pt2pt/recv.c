@@ -9,7 +9,7 @@
 #include "util/log.h"
 
 /* Can the message no more come, as the peer is lost? Only asked after a loss. */
-static DM_NOINLINE bool is_hopeless(struct dm_p2p_req *r)
+static DM_NOINLINE bool recv_is_hopeless(struct dm_p2p_req *r)
 {
     const struct dm_comm *comm = r->req.comm;
     const struct dm_group *group = comm->remote != NULL ? comm->remote : comm->group;
@@ -49,7 +49,7 @@ void dm_p2p_recv_unexp(struct dm_p2p_req *r, struct dm_p2p_unexp *u)
 }
 
 /* Key and process are set. */
-static inline void begin(struct dm_p2p_req *r)
+static inline void recv_begin(struct dm_p2p_req *r)
 {
     if (dm_unlikely(dm_p2p.match.n_unexp > 0)) {
         int kind;
@@ -63,7 +63,7 @@ static inline void begin(struct dm_p2p_req *r)
             return;
         }
     }
-    if (dm_unlikely(dm_p2p.n_lost > 0) && is_hopeless(r)) {
+    if (dm_unlikely(dm_p2p.n_lost > 0) && recv_is_hopeless(r)) {
         dm_p2p_req_step(r, DM_EPEER);
         return;
     }
@@ -75,14 +75,14 @@ void dm_p2p_recv_start(struct dm_p2p_req *r, int source, int tag, uint32_t ctx)
 {
     r->node.key = (struct dm_mkey){.ctx = ctx, .source = source, .tag = tag};
     r->proc = source == MPI_ANY_SOURCE ? -1 : dm_comm_proc(r->req.comm, source);
-    begin(r);
+    recv_begin(r);
 }
 
 void dm_p2p_recv_key(struct dm_p2p_req *r, int proc, const struct dm_mkey *key)
 {
     r->node.key = *key;
     r->proc = proc;
-    begin(r);
+    recv_begin(r);
 }
 
 void dm_p2p_recv_withdraw(struct dm_p2p_req *r, int err)

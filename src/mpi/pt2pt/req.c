@@ -8,7 +8,7 @@
 #include "util/err.h"
 #include "util/log.h"
 
-static void free_req(struct dm_req *req)
+static void req_free_req(struct dm_req *req)
 {
     struct dm_p2p_req *r = (struct dm_p2p_req *)req;
 
@@ -44,9 +44,9 @@ int dm_p2p_req_finish(struct dm_req *req, MPI_Status *status)
 }
 
 static const struct dm_req_ops send_ops = {
-    .free = free_req, .cancel = dm_p2p_cancel_send, .finish = dm_p2p_req_finish};
+    .free = req_free_req, .cancel = dm_p2p_cancel_send, .finish = dm_p2p_req_finish};
 static const struct dm_req_ops recv_ops = {
-    .free = free_req, .cancel = dm_p2p_cancel_recv, .finish = dm_p2p_req_finish};
+    .free = req_free_req, .cancel = dm_p2p_cancel_recv, .finish = dm_p2p_req_finish};
 
 void dm_p2p_req_init(struct dm_p2p_req *r, enum dm_req_kind kind, struct dm_comm *comm, void *buf,
                      size_t count, struct dm_type *type)

@@ -53,8 +53,8 @@ static inline void fill_header(struct dm_pkt_eager *h, uint32_t ctx, int source,
 }
 
 /* The whole send at once. DM_EAGAIN: a request is needed. */
-static inline int send_now(const void *buf, size_t count, struct dm_type *type, int proc,
-                           uint32_t ctx, int source, int tag, size_t len, uint32_t id)
+static inline int send_immediate(const void *buf, size_t count, struct dm_type *type, int proc,
+                                 uint32_t ctx, int source, int tag, size_t len, uint32_t id)
 {
     struct dm_pkt_eager h;
 
@@ -142,8 +142,8 @@ int dm_p2p_send_now(struct dm_p2p_req *r, const struct dm_mkey *key, enum dm_sen
         return DM_EAGAIN;
     r->id = dm_p2p_next_id();
     r->node.key = *key;
-    err = send_now(r->buf, r->count, r->type, r->proc, key->ctx, key->source, key->tag, r->len,
-                   r->id);
+    err = send_immediate(r->buf, r->count, r->type, r->proc, key->ctx, key->source, key->tag,
+                         r->len, r->id);
     dm_p2p.counts.n_eager += err == DM_OK;
     return err;
 }
@@ -173,7 +173,7 @@ static inline int send_on(const void *buf, size_t count, struct dm_type *type, i
         return DM_OK;
     proc = dm_comm_proc(comm, dest);
     if (dm_likely(mode != DM_SEND_SYNC && is_eager(len, proc, mode))) {
-        err = send_now(buf, count, type, proc, ctx, comm->rank, tag, len, 0);
+        err = send_immediate(buf, count, type, proc, ctx, comm->rank, tag, len, 0);
         if (dm_likely(err != DM_EAGAIN)) {
             dm_p2p.counts.n_eager++;
             return err;
@@ -203,7 +203,7 @@ int dm_p2p_isend_on(const void *buf, size_t count, struct dm_type *type, int des
     if (mode != DM_SEND_SYNC && is_eager(len, proc, mode)) {
         uint32_t id = dm_p2p_next_id();
 
-        err = send_now(buf, count, type, proc, ctx, comm->rank, tag, len, id);
+        err = send_immediate(buf, count, type, proc, ctx, comm->rank, tag, len, id);
         if (err == DM_OK) {
             dm_p2p.counts.n_eager++;
             dm_p2p.sent[id % DM_P2P_N_SENT] = (struct dm_p2p_sent){key, id, proc};

@@ -18,8 +18,8 @@ struct half {
     uint32_t ctx;
 };
 
-static int exchange(const struct half *s, const struct half *d, struct dm_comm *comm,
-                    MPI_Status *status)
+static int sendrecv_exchange(const struct half *s, const struct half *d, struct dm_comm *comm,
+                             MPI_Status *status)
 {
     struct dm_p2p_req r;
     int err, recv_err;
@@ -57,7 +57,7 @@ int dm_sendrecv(const void *sbuf, size_t scount, struct dm_type *stype, int dest
     struct half s = half(sbuf, scount, stype, dest, stag, comm->ctx_send);
     struct half d = half(rbuf, rcount, rtype, source, rtag, comm->ctx);
 
-    return exchange(&s, &d, comm, status);
+    return sendrecv_exchange(&s, &d, comm, status);
 }
 
 int dm_p2p_sendrecv_coll(const void *sbuf, size_t scount, struct dm_type *stype, int dest,
@@ -67,7 +67,7 @@ int dm_p2p_sendrecv_coll(const void *sbuf, size_t scount, struct dm_type *stype,
     struct half s = half(sbuf, scount, stype, dest, tag, comm->ctx_send + 1);
     struct half d = half(rbuf, rcount, rtype, source, tag, comm->ctx + 1);
 
-    return exchange(&s, &d, comm, MPI_STATUS_IGNORE);
+    return sendrecv_exchange(&s, &d, comm, MPI_STATUS_IGNORE);
 }
 
 int dm_sendrecv_replace(void *buf, size_t count, struct dm_type *type, int dest, int stag,
@@ -85,7 +85,7 @@ int dm_sendrecv_replace(void *buf, size_t count, struct dm_type *type, int dest,
         dm_type_pack(buf, count, type, 0, copy, len);
     s = half(copy, len, bytes, dest, stag, comm->ctx_send);
     d = half(buf, count, type, source, rtag, comm->ctx);
-    err = exchange(&s, &d, comm, status);
+    err = sendrecv_exchange(&s, &d, comm, status);
     if (copy != small)
         free(copy);
     return err;

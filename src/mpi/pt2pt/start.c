@@ -37,7 +37,7 @@ static void lose_posted(void *arg, struct dm_mnode *node)
     dm_p2p_recv_withdraw(r, DM_EPEER);
 }
 
-static void on_lost(void *arg, int proc, int err)
+static void p2p_on_lost(void *arg, int proc, int err)
 {
     struct dm_list *active = &dm_p2p.active, *next;
 
@@ -100,7 +100,7 @@ int dm_pt2pt_start(void)
     dm_p2p_cancel_start();
     dm_p2p_part_start();
     dm_p2p_flow_start();
-    dm_chan_on_lost(dm_world.chan, on_lost, NULL);
+    dm_chan_on_lost(dm_world.chan, p2p_on_lost, NULL);
     return DM_OK;
 }
 

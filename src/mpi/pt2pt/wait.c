@@ -93,7 +93,7 @@ int dm_wait(MPI_Request *request, MPI_Status *status)
 }
 
 /* What a call that does not wait does for a request that is not done. */
-static void look(struct dm_req *req)
+static void wait_look(struct dm_req *req)
 {
     if (dm_unlikely(req->kind == DM_REQ_GENERALIZED))
         dm_greq_poke(req);
@@ -119,7 +119,7 @@ static int test(const MPI_Request *request, int *flag, MPI_Status *status, struc
         return DM_OK;
     }
     if (!dm_req_is_done(req))
-        look(req);
+        wait_look(req);
     if (dm_req_is_done(req)) {
         *flag = 1;
         *req_p = req;
@@ -143,7 +143,7 @@ static MPI_Status *status_at(MPI_Status *statuses, int i)
 }
 
 /* Every handle must be good before anything is done; *all_done_p: nothing to wait for. */
-static int check(int count, const MPI_Request requests[], bool *all_done_p)
+static int wait_check(int count, const MPI_Request requests[], bool *all_done_p)
 {
     *all_done_p = true;
     for (int i = 0; i < count; i++) {
@@ -201,7 +201,7 @@ static int complete_all(int count, MPI_Request requests[], MPI_Status statuses[]
 int dm_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
     bool all_done;
-    int err = check(count, requests, &all_done);
+    int err = wait_check(count, requests, &all_done);
 
     return err != DM_OK ? err : complete_all(count, requests, statuses);
 }
@@ -209,14 +209,14 @@ int dm_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 int dm_testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
 {
     bool all_done;
-    int err = check(count, requests, &all_done);
+    int err = wait_check(count, requests, &all_done);
 
     *flag = 0;
     if (err != DM_OK)
         return err;
     if (!all_done) {
         dm_chan_progress_test(dm_world.chan);
-        (void)check(count, requests, &all_done);
+        (void)wait_check(count, requests, &all_done);
         if (!all_done)
             return DM_OK;
     }

@@ -68,7 +68,7 @@ static int first_done(const struct set *set)
 }
 
 /* Make progress once. */
-static void pass(struct set *set, bool blocks)
+static void some_pass(struct set *set, bool blocks)
 {
     for (int i = 0; set->n_greq > 0 && i < set->count; i++)
         if (set->reqs[i] != NULL && set->reqs[i]->kind == DM_REQ_GENERALIZED)
@@ -99,11 +99,11 @@ static int any(int count, MPI_Request requests[], bool blocks, int *index, int *
     }
     i = first_done(&set);
     if (i < 0 && !blocks) {
-        pass(&set, false);
+        some_pass(&set, false);
         i = first_done(&set);
     }
     while (i < 0 && blocks) {
-        pass(&set, true);
+        some_pass(&set, true);
         i = first_done(&set);
     }
     if (i >= 0) {
@@ -142,9 +142,9 @@ static int some(int count, MPI_Request requests[], bool blocks, int *outcount, i
         return DM_OK;
     }
     if (first_done(&set) < 0 && !blocks)
-        pass(&set, false);
+        some_pass(&set, false);
     while (blocks && first_done(&set) < 0)
-        pass(&set, true);
+        some_pass(&set, true);
     for (int i = 0; i < count; i++) {
         if (set.reqs[i] == NULL || !dm_req_is_done(set.reqs[i]))
             continue;

@@ -61,7 +61,7 @@ int dm_cartdim_get(struct dm_comm *comm, int *n_dims)
     return err;
 }
 
-static int check_room(const struct dm_topo *topo, int max_dims)
+static int cart_check_space(const struct dm_topo *topo, int max_dims)
 {
     if (max_dims >= topo->of.cart.n_dims)
         return DM_OK;
@@ -75,7 +75,7 @@ int dm_cart_get(struct dm_comm *comm, int max_dims, int dims[], int periods[], i
     int err = dm_topo_of(comm, MPI_CART, &topo);
 
     if (err == DM_OK)
-        err = check_room(topo, max_dims);
+        err = cart_check_space(topo, max_dims);
     for (int i = 0; err == DM_OK && i < topo->of.cart.n_dims; i++) {
         dims[i] = topo->of.cart.dims[i];
         periods[i] = topo->of.cart.periods[i];
@@ -90,7 +90,7 @@ int dm_cart_coords(struct dm_comm *comm, int rank, int max_dims, int coords[])
     int err = dm_topo_of(comm, MPI_CART, &topo);
 
     if (err == DM_OK)
-        err = check_room(topo, max_dims);
+        err = cart_check_space(topo, max_dims);
     if (err == DM_OK)
         dm_cart_place_coords(topo, rank, coords);
     return err;

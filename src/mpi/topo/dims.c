@@ -48,7 +48,7 @@ static int list_divisors(struct search *s, int n)
     return DM_OK;
 }
 
-static bool is_better(const struct search *s)
+static bool dims_is_better(const struct search *s)
 {
     int spread = s->now[0] - s->now[s->k - 1];
     int i = s->k - 1;
@@ -60,22 +60,22 @@ static bool is_better(const struct search *s)
     return s->now[i] > s->best[i];
 }
 
-static void take(struct search *s)
+static void dims_take(struct search *s)
 {
     s->spread = s->now[0] - s->now[s->k - 1];
     memcpy(s->best, s->now, (size_t)s->k * sizeof(*s->best));
 }
 
 /* Factors i and up, whose product is rest, in ascending order of factor i. */
-static void find(struct search *s, int i, int rest)
+static void dims_find(struct search *s, int i, int rest)
 {
     int left = s->k - i - 1; /* to be found after this one */
     int top = i > 0 ? s->now[i - 1] : rest;
 
     if (left == 0) {
         s->now[i] = rest;
-        if (rest <= top && is_better(s))
-            take(s);
+        if (rest <= top && dims_is_better(s))
+            dims_take(s);
         return;
     }
     for (int j = 0; j < s->n_divisors && s->divisors[j] <= top; j++) {
@@ -88,7 +88,7 @@ static void find(struct search *s, int i, int rest)
         /* Their smallest is too small for as good a result; it does not grow when d does. */
         if (!is_power_within((int64_t)s->now[0] - s->spread, left, rest / d))
             break;
-        find(s, i + 1, rest / d);
+        dims_find(s, i + 1, rest / d);
     }
 }
 
@@ -104,7 +104,7 @@ static int factorize(int n, int k, int factors[])
     if (s.now == NULL)
         err = DM_FAIL(DM_ENOMEM, "%d dimensions", k);
     else
-        find(&s, 0, n);
+        dims_find(&s, 0, n);
     free(s.now);
     free(s.divisors);
     return err;

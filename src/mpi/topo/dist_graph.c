@@ -77,7 +77,7 @@ static enum says what_is_said(int n, const int weights[])
 }
 
 /* Together: those who have edges decide. */
-static int conclude(int says, bool *is_weighted_p)
+static int dist_graph_conclude(int says, bool *is_weighted_p)
 {
     if ((says & SAYS_FAILED) != 0)
         return DM_FAIL(DM_ERR_OTHER, "another process has failed in the same call");
@@ -142,8 +142,8 @@ int dm_dist_graph_create_adjacent(struct dm_comm *comm, int n_in, const int sour
     if (err == DM_OK)
         err = check_list(comm, n_out, dests, "destinations", out_weights, "destweights");
     if (err == DM_OK)
-        err = conclude(what_is_said(n_in, in_weights) | what_is_said(n_out, out_weights),
-                       &is_weighted);
+        err = dist_graph_conclude(what_is_said(n_in, in_weights) | what_is_said(n_out, out_weights),
+                                  &is_weighted);
     if (err == DM_OK)
         err = new_dist(n_in, n_out, is_weighted, &topo);
     if (err != DM_OK)
@@ -183,7 +183,7 @@ static void close_bundle(struct bundle *b)
 }
 
 /* From the numbers of edges in the parcels to counts, displacements and memory. */
-static int lay_out(struct bundle *b, int size)
+static int dist_graph_lay_out(struct bundle *b, int size)
 {
     for (int i = 0; i < size; i++) {
         b->counts[i] = (MPI_Count)b->parcels[i].n_edges * (MPI_Count)EDGE_INTS;
@@ -207,7 +207,7 @@ static int pack(struct bundle *b, int size, int n, const int sources[], const in
             b->parcels[sources[i]].n_edges++;
             b->parcels[dests[e]].n_edges++;
         }
-    err = lay_out(b, size);
+    err = dist_graph_lay_out(b, size);
     if (err != DM_OK)
         return err;
     at = malloc((size_t)size * sizeof(*at));
@@ -227,7 +227,8 @@ static int pack(struct bundle *b, int size, int n, const int sources[], const in
 }
 
 /* All processes give their edges to those whom they concern; *says_p is what all of them say. */
-static int exchange(struct dm_comm *comm, struct bundle *out, struct bundle *in, int *says_p)
+static int dist_graph_exchange(struct dm_comm *comm, struct bundle *out, struct bundle *in,
+                               int *says_p)
 {
     struct dm_type *type = dm_type_get(MPI_INT);
     int err = dm_coll_alltoall(out->parcels, PARCEL_INTS, type, in->parcels, PARCEL_INTS, type,
@@ -238,7 +239,7 @@ static int exchange(struct dm_comm *comm, struct bundle *out, struct bundle *in,
         *says_p |= in->parcels[i].says;
     if (err != DM_OK || (*says_p & SAYS_FAILED) != 0)
         return err;
-    err = lay_out(in, comm->size);
+    err = dist_graph_lay_out(in, comm->size);
     return err == DM_OK ? dm_coll_alltoallv(out->edges, dm_counts_wide(out->counts),
                                             dm_counts_wide(out->displs), type, in->edges,
                                             dm_counts_wide(in->counts), dm_counts_wide(in->displs),
@@ -324,10 +325,10 @@ int dm_dist_graph_create(struct dm_comm *comm, int n, const int sources[], const
     if (err == DM_OK)
         err = pack(&out, comm->size, failed != DM_OK ? 0 : n, sources, degrees, dests, weights);
     if (err == DM_OK)
-        err = exchange(comm, &out, &in, &says);
+        err = dist_graph_exchange(comm, &out, &in, &says);
     has_exchanged = err == DM_OK;
     if (has_exchanged)
-        err = failed != DM_OK ? failed : conclude(says, &is_weighted);
+        err = failed != DM_OK ? failed : dist_graph_conclude(says, &is_weighted);
     if (err == DM_OK)
         err = unpack(&in, is_weighted, &topo);
     close_bundle(&out);
@@ -351,8 +352,8 @@ int dm_dist_graph_neighbors_count(struct dm_comm *comm, int *n_in, int *n_out, i
 }
 
 /* Both lists, as far as there is room; weights only into an array of the program. */
-static void show(bool is_weighted, int n, const int ranks[], const int weights[], int ranks_out[],
-                 int weights_out[])
+static void dist_graph_count(bool is_weighted, int n, const int ranks[], const int weights[],
+                             int ranks_out[], int weights_out[])
 {
     copy_ints(n, ranks, ranks_out);
     if (is_weighted && weights_out != NULL && weights_out != MPI_UNWEIGHTED &&
@@ -368,9 +369,9 @@ int dm_dist_graph_neighbors(struct dm_comm *comm, int max_in, int sources[], int
 
     if (err != DM_OK)
         return err;
-    show(topo->of.dist.is_weighted, max_in < topo->n_in ? max_in : topo->n_in, topo->in,
-         topo->of.dist.in_weights, sources, in_weights);
-    show(topo->of.dist.is_weighted, max_out < topo->n_out ? max_out : topo->n_out, topo->out,
-         topo->of.dist.out_weights, dests, out_weights);
+    dist_graph_count(topo->of.dist.is_weighted, max_in < topo->n_in ? max_in : topo->n_in, topo->in,
+                     topo->of.dist.in_weights, sources, in_weights);
+    dist_graph_count(topo->of.dist.is_weighted, max_out < topo->n_out ? max_out : topo->n_out,
+                     topo->out, topo->of.dist.out_weights, dests, out_weights);
     return DM_OK;
 }

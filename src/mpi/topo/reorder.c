@@ -150,7 +150,7 @@ static bool visit_bricks(struct placing *p, int sides[])
 /* ---- the choice ---- */
 
 /* Edges between hosts. */
-static int64_t cut(const struct placing *p)
+static int64_t reorder_cut(const struct placing *p)
 {
     int64_t n = 0;
     int e = 0;
@@ -168,7 +168,7 @@ static void consider(struct placing *p, const int ranks[])
 
     for (int i = 0; i < p->plan->n; i++)
         p->order[p->visit[i]] = ranks != NULL ? ranks[i] : i;
-    n = cut(p);
+    n = reorder_cut(p);
     if (n >= p->best_cut)
         return;
     p->best_cut = n;

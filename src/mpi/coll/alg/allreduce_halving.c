@@ -6,8 +6,8 @@
 #include "mpi/coll/alg/alg.h"
 #include "mpi/coll/alg/fold.h"
 
-static void spread(struct dm_run *run, const struct dm_coll_args *a,
-                   const struct dm_coll_fold *fold, const struct dm_coll_halving *h)
+static void halving_spread(struct dm_run *run, const struct dm_coll_args *a,
+                           const struct dm_coll_fold *fold, const struct dm_coll_halving *h)
 {
     for (int i = h->depth - 1; i >= 0; i--) {
         int partner = dm_coll_fold_rank(fold, fold->pos ^ (1 << i));
@@ -45,7 +45,7 @@ void dm_coll_allreduce_halving(struct dm_run *run, const struct dm_coll_args *a)
         dm_coll_copy(run, dm_coll_at(acc, (MPI_Count)held.lo, a->rtype), held.hi - held.lo,
                      a->rtype, dm_coll_at(a->rbuf, (MPI_Count)held.lo, a->rtype), held.hi - held.lo,
                      a->rtype);
-    spread(run, a, &fold, &halving);
+    halving_spread(run, a, &fold, &halving);
     if (fold.pair >= 0)
         dm_coll_send(run, a->rbuf, a->rcount, a->rtype, fold.pair);
 }

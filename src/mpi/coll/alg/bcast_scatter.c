@@ -24,7 +24,7 @@ static size_t slice_at(const struct cut *c, int64_t i)
     return at < c->len ? at : c->len;
 }
 
-static int rank_of(const struct cut *c, int64_t pos)
+static int bcast_rank_of(const struct cut *c, int64_t pos)
 {
     return (int)((pos + c->root) % c->n);
 }
@@ -36,10 +36,10 @@ static void pass_down(struct dm_run *run, const struct cut *c, int64_t first, in
     size_t len = slice_at(c, end < c->n ? end : c->n) - at;
 
     if (len > 0)
-        dm_coll_send(run, c->base + at, len, dm_coll_byte(), rank_of(c, first));
+        dm_coll_send(run, c->base + at, len, dm_coll_byte(), bcast_rank_of(c, first));
 }
 
-static void scatter(struct dm_run *run, const struct cut *c)
+static void bcast_scatter(struct dm_run *run, const struct cut *c)
 {
     int64_t step = 1;
 
@@ -51,7 +51,7 @@ static void scatter(struct dm_run *run, const struct cut *c)
         size_t len = slice_at(c, end) - at;
 
         if (len > 0)
-            dm_coll_recv(run, c->base + at, len, dm_coll_byte(), rank_of(c, c->me - step));
+            dm_coll_recv(run, c->base + at, len, dm_coll_byte(), bcast_rank_of(c, c->me - step));
     }
     while (step > 1) {
         step /= 2;
@@ -63,8 +63,8 @@ static void scatter(struct dm_run *run, const struct cut *c)
 /* The root has all already: its buffer is not written, which may be memory that cannot be. */
 static void ring(struct dm_run *run, const struct cut *c)
 {
-    int next = rank_of(c, c->me + 1);
-    int prev = rank_of(c, c->me - 1 + c->n);
+    int next = bcast_rank_of(c, c->me + 1);
+    int prev = bcast_rank_of(c, c->me - 1 + c->n);
 
     for (int i = 0; i < c->n - 1; i++) {
         int out = (c->me - i + c->n) % c->n;
@@ -99,7 +99,7 @@ void dm_coll_bcast_scatter(struct dm_run *run, const struct dm_coll_args *a)
         return;
     if (is_packed && c.me == 0)
         dm_coll_pack(run, a->rbuf, a->rcount, a->rtype, c.base);
-    scatter(run, &c);
+    bcast_scatter(run, &c);
     ring(run, &c);
     if (is_packed && c.me != 0)
         dm_coll_unpack(run, c.base, a->rbuf, a->rcount, a->rtype);

@@ -29,7 +29,7 @@ int dm_coll_fold_rank(const struct dm_coll_fold *fold, int pos)
     return 2 * pos == fold->keep ? 2 * pos : 2 * pos + 1;
 }
 
-static void swap(void **a, void **b)
+static void pof2_swap(void **a, void **b)
 {
     void *t = *a;
 
@@ -51,7 +51,7 @@ void dm_coll_fold_in(struct dm_run *run, const struct dm_coll_fold *fold,
         dm_coll_combine(run, a->op, *tmp_p, *acc_p, a->rcount, a->rtype);
     } else {
         dm_coll_combine(run, a->op, *acc_p, *tmp_p, a->rcount, a->rtype);
-        swap(acc_p, tmp_p);
+        pof2_swap(acc_p, tmp_p);
     }
 }
 
@@ -78,7 +78,7 @@ void dm_coll_halve(struct dm_run *run, const struct dm_coll_fold *fold,
                          partner);
         if (is_lower) {
             dm_coll_combine(run, a->op, acc, tmp, mine.hi - mine.lo, a->rtype);
-            swap(acc_p, tmp_p);
+            pof2_swap(acc_p, tmp_p);
         } else {
             dm_coll_combine(run, a->op, tmp, acc, mine.hi - mine.lo, a->rtype);
         }

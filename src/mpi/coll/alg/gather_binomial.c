@@ -6,7 +6,7 @@
 #include "mpi/coll/alg/alg.h"
 
 /* At the root: the blocks of n ranks from tree position pos on. */
-static void collect(struct dm_run *run, const struct dm_coll_args *a, int64_t pos, int64_t n)
+static void gather_collect(struct dm_run *run, const struct dm_coll_args *a, int64_t pos, int64_t n)
 {
     int first = (int)((pos + a->root) % run->size);
     size_t block = dm_coll_bytes(a->rcount, a->rtype);
@@ -25,10 +25,10 @@ static void collect(struct dm_run *run, const struct dm_coll_args *a, int64_t po
                        a->rcount, a->rtype);
 }
 
-static void at_root(struct dm_run *run, const struct dm_coll_args *a)
+static void gather_at_root(struct dm_run *run, const struct dm_coll_args *a)
 {
     for (int64_t step = 1; step < run->size; step *= 2)
-        collect(run, a, step, step < run->size - step ? step : run->size - step);
+        gather_collect(run, a, step, step < run->size - step ? step : run->size - step);
     if (!a->is_in_place)
         dm_coll_copy(run, a->sbuf, a->scount, a->stype, dm_coll_rplace(a, run->rank), a->rcount,
                      a->rtype);
@@ -43,7 +43,7 @@ void dm_coll_gather_binomial(struct dm_run *run, const struct dm_coll_args *a)
     char *tmp;
 
     if (me == 0) {
-        at_root(run, a);
+        gather_at_root(run, a);
         return;
     }
     while ((me & span) == 0)

@@ -6,7 +6,7 @@
  */
 #include "mpi/coll/alg/alg.h"
 
-static void get(struct dm_run *run, const struct dm_coll_args *a, int from)
+static void inter_get(struct dm_run *run, const struct dm_coll_args *a, int from)
 {
     size_t count = dm_coll_rcount(a, from);
     struct dm_type *type = dm_coll_rtype(a, from);
@@ -16,7 +16,7 @@ static void get(struct dm_run *run, const struct dm_coll_args *a, int from)
 }
 
 /* From rank 0 to the others of the group. */
-static void pass_on(struct dm_run *run, void *buf, size_t count, struct dm_type *type)
+static void inter_pass_on(struct dm_run *run, void *buf, size_t count, struct dm_type *type)
 {
     struct dm_coll_args local = {.rbuf = buf, .rcount = count, .rtype = type};
 
@@ -52,7 +52,7 @@ static void gather_v(struct dm_run *run, const struct dm_coll_args *a)
             dm_coll_irecv(run, tmp + at[i], at[i + 1] - at[i], dm_coll_byte(), i);
     send_mine(run, a);
     dm_coll_wait(run);
-    pass_on(run, tmp, total, dm_coll_byte());
+    inter_pass_on(run, tmp, total, dm_coll_byte());
     for (int i = 0; i < n; i++)
         dm_coll_unpack(run, tmp + at[i], dm_coll_rplace(a, i), dm_coll_rcount(a, i), a->rtype);
 }
@@ -66,16 +66,16 @@ void dm_coll_inter_allgather(struct dm_run *run, const struct dm_coll_args *a)
         return;
     }
     for (int i = 0; i < n && run->rank == 0; i++)
-        get(run, a, i);
+        inter_get(run, a, i);
     send_mine(run, a);
     dm_coll_wait(run);
-    pass_on(run, a->rbuf, a->rcount * (size_t)n, a->rtype);
+    inter_pass_on(run, a->rbuf, a->rcount * (size_t)n, a->rtype);
 }
 
 void dm_coll_inter_alltoall(struct dm_run *run, const struct dm_coll_args *a)
 {
     for (int i = 0; i < run->size; i++)
-        get(run, a, (run->rank + i) % run->size);
+        inter_get(run, a, (run->rank + i) % run->size);
     for (int i = 0; i < run->size; i++) {
         int to = (run->rank + i) % run->size;
         size_t count = dm_coll_scount(a, to);

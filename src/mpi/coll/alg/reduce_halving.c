@@ -7,9 +7,9 @@
 #include "mpi/coll/alg/fold.h"
 
 /* Bring the parts to the root's position: the reverse of the halving. */
-static void collect(struct dm_run *run, const struct dm_coll_args *a,
-                    const struct dm_coll_fold *fold, int root_pos, void *acc,
-                    const struct dm_coll_halving *h)
+static void halving_collect(struct dm_run *run, const struct dm_coll_args *a,
+                            const struct dm_coll_fold *fold, int root_pos, void *acc,
+                            const struct dm_coll_halving *h)
 {
     for (int i = h->depth - 1; i >= 0; i--) {
         int step = 1 << i;
@@ -57,5 +57,5 @@ void dm_coll_reduce_halving(struct dm_run *run, const struct dm_coll_args *a)
                      a->rtype);
         acc = a->rbuf;
     }
-    collect(run, a, &fold, root_pos, acc, &halving);
+    halving_collect(run, a, &fold, root_pos, acc, &halving);
 }

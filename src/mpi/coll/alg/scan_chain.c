@@ -7,7 +7,8 @@
 #define PIECE ((size_t)64 << 10) /* bytes */
 
 /* Piece of n elements: own has this rank's operand, which becomes the result of 0 .. rank. */
-static void pass(struct dm_run *run, const struct dm_coll_args *a, void *below, void *own, size_t n)
+static void chain_pass(struct dm_run *run, const struct dm_coll_args *a, void *below, void *own,
+                       size_t n)
 {
     if (run->rank > 0) {
         dm_coll_recv(run, below, n, a->rtype, run->rank - 1);
@@ -35,7 +36,7 @@ void dm_coll_scan_chain(struct dm_run *run, const struct dm_coll_args *a)
     for (size_t at = 0; at < a->rcount; at += piece) {
         size_t n = a->rcount - at < piece ? a->rcount - at : piece;
 
-        pass(run, a, below, dm_coll_at(a->rbuf, (MPI_Count)at, a->rtype), n);
+        chain_pass(run, a, below, dm_coll_at(a->rbuf, (MPI_Count)at, a->rtype), n);
     }
 }
 
@@ -53,6 +54,6 @@ void dm_coll_exscan_chain(struct dm_run *run, const struct dm_coll_args *a)
         /* In place the operand is where the result goes. */
         dm_coll_copy(run, dm_coll_at(a->sbuf, (MPI_Count)at, a->rtype), n, a->rtype, own, n,
                      a->rtype);
-        pass(run, a, below, own, n);
+        chain_pass(run, a, below, own, n);
     }
 }

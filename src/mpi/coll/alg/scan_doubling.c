@@ -5,7 +5,7 @@
  */
 #include "mpi/coll/alg/alg.h"
 
-static void scan(struct dm_run *run, const struct dm_coll_args *a, bool is_exclusive)
+static void doubling_scan(struct dm_run *run, const struct dm_coll_args *a, bool is_exclusive)
 {
     void *part = dm_coll_alloc_typed(run, a->rcount, a->rtype);
     void *in = dm_coll_alloc_typed(run, a->rcount, a->rtype);
@@ -41,10 +41,10 @@ static void scan(struct dm_run *run, const struct dm_coll_args *a, bool is_exclu
 
 void dm_coll_scan_doubling(struct dm_run *run, const struct dm_coll_args *a)
 {
-    scan(run, a, false);
+    doubling_scan(run, a, false);
 }
 
 void dm_coll_exscan_doubling(struct dm_run *run, const struct dm_coll_args *a)
 {
-    scan(run, a, true);
+    doubling_scan(run, a, true);
 }

@@ -25,7 +25,7 @@ static void hand_out(struct dm_run *run, const struct dm_coll_args *a, int64_t p
     dm_coll_send(run, tmp, block * (size_t)n, dm_coll_byte(), first);
 }
 
-static void at_root(struct dm_run *run, const struct dm_coll_args *a)
+static void scatter_at_root(struct dm_run *run, const struct dm_coll_args *a)
 {
     int64_t step = 1;
 
@@ -48,7 +48,7 @@ void dm_coll_scatter_binomial(struct dm_run *run, const struct dm_coll_args *a)
     char *tmp;
 
     if (me == 0) {
-        at_root(run, a);
+        scatter_at_root(run, a);
         return;
     }
     while ((me & span) == 0)

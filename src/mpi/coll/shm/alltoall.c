@@ -19,7 +19,7 @@ struct exchange {
 };
 
 /* My next part and the rounds that I need after it; 0 when all is out. */
-static uint64_t put(struct exchange *x, size_t *slot_p)
+static uint64_t alltoall_put(struct exchange *x, size_t *slot_p)
 {
     struct dm_coll_shm *b = x->b;
     size_t room = dm_coll_shm_blocks_room(b), left = x->out.total - x->n_put;
@@ -40,7 +40,7 @@ static uint64_t put(struct exchange *x, size_t *slot_p)
 }
 
 /* What a lrank has for me in this round. */
-static void get(struct exchange *x, int lrank)
+static void alltoall_get(struct exchange *x, int lrank)
 {
     const struct dm_coll_shm_head *head = dm_coll_shm_head(x->b, lrank);
     void *buf = dm_coll_rplace(x->a, lrank);
@@ -72,7 +72,7 @@ static void exchange_round(struct exchange *x, bool is_first)
 
     dm_coll_shm_next(b);
     if (is_first || (!x->is_shown && x->n_put < x->out.total))
-        left = put(x, &slot);
+        left = alltoall_put(x, &slot);
     else if (!dm_coll_shm_claim(x->run, b, 0))
         return;
     x->n_left = left == DM_COLL_SHM_BY_CMA ? 0 : left;
@@ -80,11 +80,12 @@ static void exchange_round(struct exchange *x, bool is_first)
     if (x->run->is_stopped || !dm_coll_shm_barrier(x->run, b, slot, left))
         return;
     for (int i = 1; i < b->n; i++)
-        get(x, (b->me + i) % b->n);
+        alltoall_get(x, (b->me + i) % b->n);
     dm_coll_shm_finish(x->run, b);
 }
 
-static void exchange(struct dm_run *run, struct dm_coll_shm *b, const struct dm_coll_args *a)
+static void alltoall_exchange(struct dm_run *run, struct dm_coll_shm *b,
+                              const struct dm_coll_args *a)
 {
     struct exchange x = {.run = run, .b = b, .a = a};
 
@@ -114,6 +115,6 @@ void dm_coll_alltoall_shm(struct dm_run *run, const struct dm_coll_args *a)
 {
     struct dm_coll_shm *b = dm_coll_shm_of(run);
 
-    exchange(run, b, a);
+    alltoall_exchange(run, b, a);
     dm_coll_shm_close(run, b);
 }

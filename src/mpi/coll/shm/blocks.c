@@ -6,7 +6,7 @@
 #define ALIGN ((size_t)8)
 
 /* The block for a lrank. */
-static struct dm_coll_shm_buf block(const struct dm_coll_shm_blocks *x, int lrank)
+static struct dm_coll_shm_buf blocks_block(const struct dm_coll_shm_blocks *x, int lrank)
 {
     const struct dm_coll_args *a = x->a;
 
@@ -32,7 +32,7 @@ void dm_coll_shm_blocks_open(struct dm_coll_shm_blocks *x, const struct dm_coll_
 {
     *x = (struct dm_coll_shm_blocks){.a = a, .is_in_place = is_in_place, .next = 1};
     for (int i = 1; i < b->n; i++) {
-        struct dm_coll_shm_buf one = block(x, lrank_above(b, i));
+        struct dm_coll_shm_buf one = blocks_block(x, lrank_above(b, i));
         size_t len = dm_coll_bytes(one.count, one.type);
 
         x->total += len;
@@ -80,7 +80,7 @@ void dm_coll_shm_blocks_put(struct dm_coll_shm_blocks *x, const struct dm_coll_s
         if (has_table(b))
             table[i - 1] = (uint32_t)done;
         if (i == x->next) {
-            struct dm_coll_shm_buf one = block(x, lrank_above(b, i));
+            struct dm_coll_shm_buf one = blocks_block(x, lrank_above(b, i));
             size_t left = dm_coll_bytes(one.count, one.type) - x->at;
             size_t n = left < len - done ? left : len - done;
 
@@ -140,7 +140,7 @@ bool dm_coll_shm_blocks_show(struct dm_run *run, const struct dm_coll_shm_blocks
     for (int i = 1; i < b->n; i++) {
         int lrank = lrank_above(b, i);
 
-        if (!dm_coll_shm_show(run, block(x, lrank), &spans[lrank]))
+        if (!dm_coll_shm_show(run, blocks_block(x, lrank), &spans[lrank]))
             return false;
     }
     return true;
@@ -156,7 +156,7 @@ bool dm_coll_shm_blocks_copy(struct dm_run *run, struct dm_coll_shm_blocks *x,
         return false;
     for (int i = 1; i < b->n; i++) {
         int lrank = lrank_above(b, i);
-        struct dm_coll_shm_buf one = block(x, lrank);
+        struct dm_coll_shm_buf one = blocks_block(x, lrank);
         size_t len = dm_coll_bytes(one.count, one.type);
 
         if (len > 0)

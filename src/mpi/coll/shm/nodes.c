@@ -56,7 +56,7 @@ static void report(struct dm_run *run, struct dm_coll_shm *b)
             return;
 }
 
-static void release(struct dm_run *run, struct dm_coll_shm *b)
+static void nodes_release(struct dm_run *run, struct dm_coll_shm *b)
 {
     dm_coll_shm_next(b);
     if (b->me != 0) {
@@ -77,7 +77,7 @@ void dm_coll_barrier_nodes(struct dm_run *run, const struct dm_coll_args *a)
     if (b->me == 0)
         among_tops(run, b, b->leaders, dm_coll_barrier_dissemination, a);
     if (b->n > 1 && !run->is_stopped)
-        release(run, b);
+        nodes_release(run, b);
     dm_coll_shm_close(run, b);
 }
 

@@ -78,7 +78,7 @@ static bool spare_open(struct fold *f)
 }
 
 /* io[i] = in[i] op io[i] for n packed elements. */
-static void combine(struct fold *f, const char *in, char *io, size_t n)
+static void reduce_combine(struct fold *f, const char *in, char *io, size_t n)
 {
     struct dm_type *type = f->a->rtype;
     int err;
@@ -130,9 +130,9 @@ static void reduce_lrank(struct fold *f, int lrank, size_t len, size_t skip, con
                          char *io, size_t n)
 {
     if (own != NULL && lrank == f->b->me)
-        combine(f, own, io, n);
+        reduce_combine(f, own, io, n);
     else if (agrees(f, lrank, len))
-        combine(f, dm_coll_shm_slot_data(f->b, lrank, len) + skip, io, n);
+        reduce_combine(f, dm_coll_shm_slot_data(f->b, lrank, len) + skip, io, n);
 }
 
 /* All lranks but the base. */
@@ -147,7 +147,7 @@ static void fold_rest(struct fold *f, size_t len, size_t skip, const char *own, 
 }
 
 /* Elements in the round that begins with number `at`. */
-static size_t begin(struct fold *f, size_t at)
+static size_t reduce_begin(struct fold *f, size_t at)
 {
     size_t left = f->a->rcount - at;
 
@@ -156,14 +156,14 @@ static size_t begin(struct fold *f, size_t at)
     return f->n_now * f->size;
 }
 
-static void put(const struct fold *f, size_t at, size_t from, size_t n)
+static void reduce_put(const struct fold *f, size_t at, size_t from, size_t n)
 {
     dm_coll_shm_pack(f->a->sbuf, f->a->rcount, f->a->rtype, (at + from) * f->size,
                      dm_coll_shm_slot_data(f->b, f->b->me, f->n_now * f->size) + from * f->size,
                      n * f->size);
 }
 
-static void take(const struct fold *f, size_t at, const char *src, size_t len)
+static void reduce_take(const struct fold *f, size_t at, const char *src, size_t len)
 {
     dm_coll_shm_unpack(f->run, f->a->rbuf, f->a->rcount, f->a->rtype, at * f->size, src, len);
 }
@@ -182,7 +182,7 @@ static void fold_own(struct fold *f, size_t len)
         dm_copy(io, dm_coll_shm_slot_data(b, f->base, len), len);
     fold_rest(f, len, 0, NULL, io, f->n_now);
     if (to == NULL)
-        take(f, 0, io, len);
+        reduce_take(f, 0, io, len);
 }
 
 static void fold_for_all(void *arg)
@@ -197,18 +197,18 @@ static void fold_for_all(void *arg)
 static void allreduce_small(struct fold *f)
 {
     struct dm_coll_shm *b = f->b;
-    size_t len = begin(f, 0);
+    size_t len = reduce_begin(f, 0);
 
     expect_rounds(f, f->a->rcount);
     if (!dm_coll_shm_claim(f->run, b, len))
         return;
-    put(f, 0, 0, f->n_now);
+    reduce_put(f, 0, 0, f->n_now);
     if (b->is_flat) {
         if (dm_coll_shm_barrier(f->run, b, len, len))
             fold_own(f, len);
     } else if (dm_coll_shm_barrier_work(f->run, b, len, len, fold_for_all, f)) {
         if (agrees(f, f->base, len))
-            take(f, 0, dm_coll_shm_slot_data(b, f->base, len), len);
+            reduce_take(f, 0, dm_coll_shm_slot_data(b, f->base, len), len);
     }
     dm_coll_shm_finish(f->run, b);
 }
@@ -216,7 +216,7 @@ static void allreduce_small(struct fold *f)
 /* ---- a long vector: each rank folds a part ---- */
 
 /* First element of a lrank's part of n. */
-static inline size_t part_of(const struct fold *f, size_t n, int lrank)
+static inline size_t reduce_part_of(const struct fold *f, size_t n, int lrank)
 {
     return n * (size_t)lrank / (size_t)f->b->n;
 }
@@ -224,38 +224,39 @@ static inline size_t part_of(const struct fold *f, size_t n, int lrank)
 /* My vector but for the part that I fold: that is read where it is, unless it is the base's. */
 static void put_parts(const struct fold *f, size_t at)
 {
-    size_t lo = part_of(f, f->n_now, f->b->me), hi = part_of(f, f->n_now, f->b->me + 1);
+    size_t lo = reduce_part_of(f, f->n_now, f->b->me),
+           hi = reduce_part_of(f, f->n_now, f->b->me + 1);
 
     if (f->b->me == f->base || !f->a->rtype->is_contig) {
-        put(f, at, 0, f->n_now);
+        reduce_put(f, at, 0, f->n_now);
         return;
     }
-    put(f, at, 0, lo);
-    put(f, at, hi, f->n_now - hi);
+    reduce_put(f, at, 0, lo);
+    reduce_put(f, at, hi, f->n_now - hi);
 }
 
 static void fold_part(struct fold *f, size_t at, bool is_wanted)
 {
     struct dm_coll_shm *b = f->b;
-    size_t len = f->n_now * f->size, lo = part_of(f, f->n_now, b->me);
-    size_t n = part_of(f, f->n_now, b->me + 1) - lo;
+    size_t len = f->n_now * f->size, lo = reduce_part_of(f, f->n_now, b->me);
+    size_t n = reduce_part_of(f, f->n_now, b->me + 1) - lo;
     char *io = dm_coll_shm_slot_data(b, f->base, len) + lo * f->size;
 
     if (n == 0 || !agrees(f, f->base, len))
         return;
     fold_rest(f, len, lo * f->size, direct(f, f->a->sbuf, at + lo), io, n);
     if (is_wanted)
-        take(f, at + lo, io, n * f->size);
+        reduce_take(f, at + lo, io, n * f->size);
 }
 
 /* The parts of a round before that others have folded. */
 static void take_parts(const struct fold *f, uint64_t round, size_t at, size_t n)
 {
     const char *src = dm_coll_shm_slot_data_at(f->b, f->base, round, n * f->size);
-    size_t lo = part_of(f, n, f->b->me), hi = part_of(f, n, f->b->me + 1);
+    size_t lo = reduce_part_of(f, n, f->b->me), hi = reduce_part_of(f, n, f->b->me + 1);
 
-    take(f, at, src, lo * f->size);
-    take(f, at + hi, src + hi * f->size, (n - hi) * f->size);
+    reduce_take(f, at, src, lo * f->size);
+    reduce_take(f, at + hi, src + hi * f->size, (n - hi) * f->size);
 }
 
 /*
@@ -272,7 +273,7 @@ static void reduce_parts(struct fold *f, bool is_wanted)
         size_t len = 0;
 
         if (at < f->a->rcount)
-            len = begin(f, at);
+            len = reduce_begin(f, at);
         else
             dm_coll_shm_next(b);
         if (!dm_coll_shm_claim(f->run, b, len))
@@ -313,14 +314,14 @@ void dm_coll_allreduce_shm(struct dm_run *run, const struct dm_coll_args *a)
 
 /* ---- to a root ---- */
 
-static void give(struct fold *f)
+static void reduce_give(struct fold *f)
 {
     for (size_t at = 0; at < f->a->rcount; at += f->n) {
-        size_t len = begin(f, at);
+        size_t len = reduce_begin(f, at);
 
         if (!dm_coll_shm_claim(f->run, f->b, len))
             return;
-        put(f, at, 0, f->n_now);
+        reduce_put(f, at, 0, f->n_now);
         dm_coll_shm_post(f->run, f->b, len, f->total, false);
         dm_coll_shm_finish(f->run, f->b);
     }
@@ -350,7 +351,7 @@ static void fold_round(struct fold *f, size_t at, size_t len)
         /* mine are not posted: nobody else reads them */
         dm_coll_shm_head(b, b->me)->len = (uint32_t)len;
         dm_coll_shm_head(b, b->me)->total = f->total;
-        put(f, at, 0, f->n_now);
+        reduce_put(f, at, 0, f->n_now);
     }
     if (b->me != f->base || own == NULL) {
         if (!agrees(f, f->base, len))
@@ -368,13 +369,13 @@ static void fold_round(struct fold *f, size_t at, size_t len)
         dm_copy(io, first, len);
     fold_rest(f, len, 0, own, io, f->n_now);
     if (direct(f, f->a->rbuf, at) == NULL)
-        take(f, at, io, len);
+        reduce_take(f, at, io, len);
 }
 
-static void fold_given(struct fold *f)
+static void reduce_given(struct fold *f)
 {
     for (size_t at = 0; at < f->a->rcount; at += f->n) {
-        size_t len = begin(f, at);
+        size_t len = reduce_begin(f, at);
 
         if (!dm_coll_shm_claim(f->run, f->b, len))
             return;
@@ -410,9 +411,9 @@ void dm_coll_shm_reduce(struct dm_run *run, struct dm_coll_shm *b, const struct 
         if (b->n == 2 && b->me == root && (root == 1 || a->op->is_commutative))
             f.base = root; /* either is right, and mine need not be waited for */
         if (b->me != root)
-            give(&f);
+            reduce_give(&f);
         else if (!a->is_in_place || spare_open(&f))
-            fold_given(&f);
+            reduce_given(&f);
     }
     b->n_rounds = 0;
 }
@@ -520,18 +521,18 @@ static void fold_below(struct fold *f, size_t len, bool is_inclusive)
     dm_copy(io, dm_coll_shm_slot_data(f->b, f->base, len), len);
     fold_rest(f, len, 0, NULL, io, f->n_now);
     if (to == NULL)
-        take(f, 0, io, len);
+        reduce_take(f, 0, io, len);
 }
 
 /* Everybody reads all below: each needs to run once. */
 static void scan_small(struct fold *f, bool is_inclusive)
 {
     struct dm_coll_shm *b = f->b;
-    size_t len = begin(f, 0);
+    size_t len = reduce_begin(f, 0);
 
     if (!dm_coll_shm_claim(f->run, b, len))
         return;
-    put(f, 0, 0, f->n_now);
+    reduce_put(f, 0, 0, f->n_now);
     dm_coll_shm_post(f->run, b, len, f->total, false);
     for (int i = 0; i < b->me; i++)
         if (dm_coll_shm_await(f->run, b, i, false) == NULL)
@@ -557,7 +558,7 @@ static char *scan_place(struct fold *f, size_t at, size_t len, bool is_inclusive
 static void scan_round(struct fold *f, size_t at, bool is_inclusive)
 {
     struct dm_coll_shm *b = f->b;
-    size_t len = begin(f, at);
+    size_t len = reduce_begin(f, at);
     const char *below = NULL, *own = direct(f, f->a->sbuf, at);
     char *io = scan_place(f, at, len, is_inclusive);
 
@@ -571,14 +572,14 @@ static void scan_round(struct fold *f, size_t at, bool is_inclusive)
         if (agrees(f, b->me - 1, len))
             below = dm_coll_shm_slot_data(b, b->me - 1, len);
         if (io != NULL && below != NULL)
-            combine(f, below, io, f->n_now);
+            reduce_combine(f, below, io, f->n_now);
     }
     if (b->me < b->n - 1)
         dm_coll_shm_post(f->run, b, len, f->total, false);
     if (is_inclusive && io != direct(f, f->a->rbuf, at))
-        take(f, at, io, len);
+        reduce_take(f, at, io, len);
     if (!is_inclusive && below != NULL)
-        take(f, at, below, len);
+        reduce_take(f, at, below, len);
     dm_coll_shm_finish(f->run, b);
 }
 
@@ -611,7 +612,7 @@ static void copy_up(struct fold *f)
     dm_coll_shm_await_all_finished(run, b);
 }
 
-static void scan(struct dm_run *run, const struct dm_coll_args *a, bool is_inclusive)
+static void reduce_scan(struct dm_run *run, const struct dm_coll_args *a, bool is_inclusive)
 {
     struct dm_coll_shm *b = dm_coll_shm_of(run);
     size_t bytes = dm_coll_bytes(a->rcount, a->rtype);
@@ -641,7 +642,7 @@ void dm_coll_scan_shm(struct dm_run *run, const struct dm_coll_args *a)
     if ((size_t)a->rtype->size > dm_coll_shm_of(run)->room)
         dm_coll_scan_doubling(run, a);
     else
-        scan(run, a, true);
+        reduce_scan(run, a, true);
 }
 
 void dm_coll_exscan_shm(struct dm_run *run, const struct dm_coll_args *a)
@@ -649,5 +650,5 @@ void dm_coll_exscan_shm(struct dm_run *run, const struct dm_coll_args *a)
     if ((size_t)a->rtype->size > dm_coll_shm_of(run)->room)
         dm_coll_exscan_doubling(run, a);
     else
-        scan(run, a, false);
+        reduce_scan(run, a, false);
 }

@@ -25,13 +25,13 @@ bool dm_coll_shm_is_pair(const struct dm_coll_shm *b, const struct dm_coll_args 
 }
 
 /* Where the piece in front is written: where the result will be, or DM_COLL_SHM_BIG pieces in turn. */
-static size_t place(const struct pair *p, bool is_ring, size_t at)
+static size_t pair_slot(const struct pair *p, bool is_ring, size_t at)
 {
     return is_ring ? p->b->round % DM_COLL_SHM_BIG * p->piece : at;
 }
 
 /* Both come, and the root shows where it wants the other's vector. False: these are not equally long. */
-static bool meet(struct pair *p, const struct dm_coll_shm_span *span)
+static bool pair_barrier(struct pair *p, const struct dm_coll_shm_span *span)
 {
     struct dm_coll_shm *b = p->b;
     const struct dm_coll_shm_head *head = dm_coll_shm_head(b, p->other);
@@ -52,7 +52,7 @@ static bool meet(struct pair *p, const struct dm_coll_shm_span *span)
     return false;
 }
 
-static inline size_t piece_len(const struct pair *p, size_t at)
+static inline size_t pair_piece_len(const struct pair *p, size_t at)
 {
     return p->bytes - at < p->piece ? p->bytes - at : p->piece;
 }
@@ -62,14 +62,14 @@ static inline int other_pid(const struct pair *p)
     return (int)p->b->shared->lranks[p->other].id.pid;
 }
 
-static void fail(struct pair *p, int err)
+static void pair_fail(struct pair *p, int err)
 {
     dm_coll_fail(p->run, err);
     p->run->is_stopped = true;
 }
 
 /* Where not all pieces were given, the giver's vector is the program's again when the taker has read the others. */
-static void part(struct pair *p, size_t n_given, bool is_taker)
+static void pair_part(struct pair *p, size_t n_given, bool is_taker)
 {
     struct dm_coll_shm *b = p->b;
 
@@ -82,7 +82,7 @@ static void part(struct pair *p, size_t n_given, bool is_taker)
 }
 
 /* The first piece that is left, and again. The length of the other's span is the ring's, 0: there is none. */
-static void give(struct pair *p)
+static void pair_give(struct pair *p)
 {
     struct dm_coll_shm *b = p->b;
     const char *own = (const char *)p->a->sbuf + p->a->rtype->true_lb;
@@ -90,7 +90,7 @@ static void give(struct pair *p)
     uint64_t offered = b->round;
     size_t n_given = 0;
 
-    if (!meet(p, &span))
+    if (!pair_barrier(p, &span))
         return;
     span = *dm_coll_shm_span(b, p->other);
     for (int64_t i; (i = dm_coll_shm_take_first(b, p->other, offered)) >= 0; n_given++) {
@@ -100,16 +100,16 @@ static void give(struct pair *p)
         dm_coll_shm_next(b);
         if (!dm_coll_shm_claim(p->run, b, span.len))
             return;
-        err = dm_host_vm_write(other_pid(p), span.addr + place(p, span.len > 0, at), own + at,
-                               piece_len(p, at));
+        err = dm_host_vm_write(other_pid(p), span.addr + pair_slot(p, span.len > 0, at), own + at,
+                               pair_piece_len(p, at));
         if (err != DM_OK) {
-            fail(p, err);
+            pair_fail(p, err);
             return;
         }
         dm_coll_shm_post(p->run, b, 0, p->bytes, false);
         dm_coll_shm_finish(p->run, b);
     }
-    part(p, n_given, false);
+    pair_part(p, n_given, false);
 }
 
 /* own op in into the result, where in may be, and own. */
@@ -119,21 +119,21 @@ static void fold(struct pair *p, const char *in, size_t at)
     const char *own = (const char *)p->a->sbuf + at;
     char *to = (char *)p->a->rbuf + at;
     int err = dm_op_apply(p->a->op, own == to ? in - type->true_lb : own, to,
-                          piece_len(p, at) / (size_t)type->size, type);
+                          pair_piece_len(p, at) / (size_t)type->size, type);
 
     if (err != DM_OK)
         dm_coll_fail(p->run, err);
 }
 
 /* A piece that the other has given, or gives just now. */
-static bool fold_given(struct pair *p, size_t at, const char *ring)
+static bool pair_reduce_given(struct pair *p, size_t at, const char *ring)
 {
     struct dm_coll_shm *b = p->b;
 
     dm_coll_shm_next(b);
     if (dm_coll_shm_await(p->run, b, p->other, false) == NULL)
         return false;
-    fold(p, ring != NULL ? ring + place(p, true, at) : NULL, at);
+    fold(p, ring != NULL ? ring + pair_slot(p, true, at) : NULL, at);
     dm_coll_shm_finish(p->run, b);
     return true;
 }
@@ -142,12 +142,12 @@ static bool fold_given(struct pair *p, size_t at, const char *ring)
 static bool fold_read(struct pair *p, uint64_t from, size_t at, char *spare)
 {
     char *in = spare != NULL ? spare : (char *)p->a->rbuf + p->a->rtype->true_lb + at;
-    int err = dm_host_vm_read(other_pid(p), from + at, in, piece_len(p, at));
+    int err = dm_host_vm_read(other_pid(p), from + at, in, pair_piece_len(p, at));
 
     if (err == DM_OK)
         fold(p, in, at);
     else
-        fail(p, err);
+        pair_fail(p, err);
     return err == DM_OK;
 }
 
@@ -172,16 +172,16 @@ static void take_all(struct pair *p, uint64_t offered, uint64_t from, char *ring
             if (!fold_read(p, from, (size_t)i * p->piece, spare))
                 return;
         } else if (n == dm_coll_shm_n_first(p->b, p->b->me)) {
-            part(p, n, true);
+            pair_part(p, n, true);
             return;
-        } else if (!fold_given(p, n++ * p->piece, ring)) {
+        } else if (!pair_reduce_given(p, n++ * p->piece, ring)) {
             return;
         }
     }
 }
 
 /* In place what comes may not be written over: there is a ring for it, and room for what is read. */
-static void take(struct pair *p)
+static void pair_take(struct pair *p)
 {
     struct dm_coll_shm *b = p->b;
     size_t true_lb = (size_t)p->a->rtype->true_lb, ring_len = DM_COLL_SHM_BIG * p->piece;
@@ -195,7 +195,7 @@ static void take(struct pair *p)
     if (is_in_place)
         span = (struct dm_coll_shm_span){(uint64_t)(uintptr_t)ring, ring_len};
     dm_coll_shm_publish(b, 0, 0, p->bytes, p->piece);
-    if (meet(p, &span))
+    if (pair_barrier(p, &span))
         take_all(p, offered, dm_coll_shm_span(b, p->other)->addr, ring,
                  is_in_place ? ring + ring_len : NULL);
 }
@@ -210,7 +210,7 @@ void dm_coll_shm_pair_reduce(struct dm_run *run, struct dm_coll_shm *b,
     b->n_rounds = ROUNDS;
     dm_coll_shm_next(b);
     if (b->me == root)
-        take(&p);
+        pair_take(&p);
     else
-        give(&p);
+        pair_give(&p);
 }

@@ -96,7 +96,7 @@ static struct dm_coll_shm *new_board(const struct dm_comm *comm)
 
 /* ---- memory ---- */
 
-static void lay_out(struct dm_coll_shm *b)
+static void segment_lay_out(struct dm_coll_shm *b)
 {
     size_t n = (size_t)b->n, mids = (size_t)DM_COLL_SHM_SLOTS * DM_COLL_SHM_MID;
     size_t lranks = sizeof(*b->shared) + n * sizeof(b->shared->lranks[0]);
@@ -109,7 +109,7 @@ static void lay_out(struct dm_coll_shm *b)
     b->shared_len = b->data_at + n * (mids + DM_COLL_SHM_BIG * b->room);
 }
 
-static void make(struct dm_coll_shm *b, struct offer *offer)
+static void segment_make(struct dm_coll_shm *b, struct offer *offer)
 {
     struct stat st;
     void *ptr;
@@ -126,7 +126,7 @@ static void make(struct dm_coll_shm *b, struct offer *offer)
         .len = b->shared_len, .dev = st.st_dev, .ino = st.st_ino, .pid = getpid(), .fd = fd};
 }
 
-static void map(struct dm_coll_shm *b, const struct offer *offer)
+static void segment_map(struct dm_coll_shm *b, const struct offer *offer)
 {
     void *ptr;
 
@@ -148,7 +148,7 @@ static void unmap(struct dm_coll_shm *b)
 
 /* ---- set-up ---- */
 
-static int is_allowed(void)
+static int segment_is_allowed(void)
 {
     int want = dm_cfg()->coll_shm;
 
@@ -158,20 +158,20 @@ static int is_allowed(void)
 }
 
 /* Memory for the node's ranks. The offer is its maker's until all have agreed. */
-static void share(struct dm_run *run, struct dm_coll_shm *b, struct offer *offer)
+static void segment_share(struct dm_run *run, struct dm_coll_shm *b, struct offer *offer)
 {
     struct dm_coll_args a = {
         .rbuf = offer, .rcount = sizeof(*offer), .rtype = dm_coll_byte(), .root = 0};
     struct dm_coll_shm_id *id;
 
-    lay_out(b);
+    segment_lay_out(b);
     if (b->me == 0)
-        make(b, offer);
+        segment_make(b, offer);
     dm_coll_among(run, b->ranks, b->n, b->me);
     dm_coll_bcast_binomial(run, &a);
     dm_coll_among(run, NULL, 0, 0);
     if (b->me != 0)
-        map(b, offer);
+        segment_map(b, offer);
     if (b->shared == NULL)
         return;
     dm_coll_state.n_boards++;
@@ -225,7 +225,7 @@ static bool build(struct dm_run *run, struct dm_coll_shm *b, int *verdict_p)
     if (run->is_stopped || *verdict_p != VERDICT_READY)
         return false;
     if (b->n > 1)
-        share(run, b, &offer);
+        segment_share(run, b, &offer);
     words[0] = b->n == 1 || b->shared != NULL ? VERDICT_READY : VERDICT_NEVER;
     words[1] = !dm_chan_is_oversubscribed(dm_world.chan);
     agree(run, words, 2);
@@ -248,7 +248,7 @@ static void set_up(struct dm_comm *comm, struct dm_coll_shm *b)
     struct dm_run run;
     bool is_ready;
 
-    if (b == NULL || b->fits == 0 || !is_allowed())
+    if (b == NULL || b->fits == 0 || !segment_is_allowed())
         verdict = VERDICT_NEVER;
     else if (dm_coll_state.n_boards >= BOARDS_MAX)
         verdict = VERDICT_LATER;
@@ -307,8 +307,8 @@ static void on_comm_free(struct dm_comm *comm)
 }
 
 /* That it has come was its purpose. */
-static void on_wake(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
-                    struct dm_chan_sink *sink)
+static void segment_on_wake(void *arg, int proc, const struct dm_pkt *pkt, const void *data,
+                            size_t avail, struct dm_chan_sink *sink)
 {
     (void)arg;
     (void)proc;
@@ -321,5 +321,5 @@ static void on_wake(void *arg, int proc, const struct dm_pkt *pkt, const void *d
 void dm_coll_shm_start(void)
 {
     dm_core_on_comm_free(on_comm_free);
-    dm_chan_on_packet(dm_world.chan, DM_PKT_COLL_WAKE, on_wake, NULL);
+    dm_chan_on_packet(dm_world.chan, DM_PKT_COLL_WAKE, segment_on_wake, NULL);
 }

@@ -38,7 +38,7 @@ void dm_coll_shm_publish(const struct dm_coll_shm *b, uint64_t from, uint64_t to
 }
 
 /* The number of a piece of the offer that a lrank made in a round; -1: none is left. */
-static int64_t take(const struct dm_coll_shm *b, int lrank, uint64_t round, bool is_first)
+static int64_t split_take(const struct dm_coll_shm *b, int lrank, uint64_t round, bool is_first)
 {
     _Atomic uint64_t *left = &offer_of(b, lrank)->left;
     uint64_t was = atomic_load_explicit(left, memory_order_acquire), first, end, next;
@@ -56,12 +56,12 @@ static int64_t take(const struct dm_coll_shm *b, int lrank, uint64_t round, bool
 
 int64_t dm_coll_shm_take_first(const struct dm_coll_shm *b, int lrank, uint64_t round)
 {
-    return take(b, lrank, round, true);
+    return split_take(b, lrank, round, true);
 }
 
 int64_t dm_coll_shm_take_last(const struct dm_coll_shm *b, int lrank, uint64_t round)
 {
-    return take(b, lrank, round, false);
+    return split_take(b, lrank, round, false);
 }
 
 size_t dm_coll_shm_n_first(const struct dm_coll_shm *b, int lrank)
@@ -78,7 +78,7 @@ size_t dm_coll_shm_piece_of(size_t len, size_t most, size_t unit)
     return (piece + unit - 1) / unit * unit;
 }
 
-static inline size_t piece_len(const struct dm_coll_shm_chunks *offer, size_t at)
+static inline size_t split_piece_len(const struct dm_coll_shm_chunks *offer, size_t at)
 {
     return offer->len - at < offer->piece ? offer->len - at : offer->piece;
 }
@@ -87,7 +87,7 @@ static inline size_t piece_len(const struct dm_coll_shm_chunks *offer, size_t at
  * An end that took longer than the copy was because the other had lost its core, which alone would have cost nobody
  * anything: the next 1, 3, 7 ... copies are not shared, until one goes well.
  */
-static void learn(struct dm_coll_shm *b, uint64_t ns_copy, uint64_t ns_end)
+static void split_learn(struct dm_coll_shm *b, uint64_t ns_copy, uint64_t ns_end)
 {
     if (ns_end <= ns_copy + SLACK_NS)
         b->n_unshared = 0;
@@ -113,21 +113,21 @@ int dm_coll_shm_split_copy(struct dm_run *run, struct dm_coll_shm *b, uint64_t f
     begun = dm_clock_ns();
     dm_coll_shm_publish(b, from, (uint64_t)(uintptr_t)to, len, piece);
     dm_coll_shm_announce(run, b);
-    for (int64_t i; (i = take(b, b->me, b->round, true)) >= 0; n_mine++) {
+    for (int64_t i; (i = split_take(b, b->me, b->round, true)) >= 0; n_mine++) {
         size_t at = (size_t)i * piece;
 
         if (err == DM_OK)
-            err = dm_host_vm_read(pid, from + at, (char *)to + at, piece_len(offer, at));
+            err = dm_host_vm_read(pid, from + at, (char *)to + at, split_piece_len(offer, at));
     }
     ended = dm_clock_ns();
     if (!dm_coll_shm_await_word(run, b, &offer->n_helped, helped + n - n_mine, 1 - b->me))
         return DM_OK; /* the run has failed */
-    learn(b, ended - begun, dm_clock_ns() - ended);
+    split_learn(b, ended - begun, dm_clock_ns() - ended);
     failed = atomic_load_explicit(&offer->failed, memory_order_relaxed);
     if (err == DM_OK && failed > 0) {
         size_t at = (size_t)(failed - 1) * piece;
 
-        err = dm_host_vm_read(pid, from + at, (char *)to + at, piece_len(offer, at));
+        err = dm_host_vm_read(pid, from + at, (char *)to + at, split_piece_len(offer, at));
     }
     return err;
 }
@@ -141,12 +141,12 @@ bool dm_coll_shm_split_help(struct dm_run *run, struct dm_coll_shm *b)
 
     if (!dm_coll_shm_await_published(run, b, lrank))
         return false;
-    for (int64_t i; can && (i = take(b, lrank, b->round, false)) >= 0;) {
+    for (int64_t i; can && (i = split_take(b, lrank, b->round, false)) >= 0;) {
         size_t at = (size_t)i * offer->piece;
 
         can = dm_host_vm_write((int)b->shared->lranks[lrank].id.pid, offer->to + at,
                                (const char *)(uintptr_t)(offer->from + at),
-                               piece_len(offer, at)) == DM_OK;
+                               split_piece_len(offer, at)) == DM_OK;
         if (!can)
             atomic_store_explicit(&offer->failed, (uint64_t)i + 1, memory_order_relaxed);
         atomic_fetch_add_explicit(&offer->n_helped, 1, memory_order_release);

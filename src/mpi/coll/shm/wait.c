@@ -57,14 +57,15 @@ static inline _Atomic uint32_t *low_half(_Atomic uint64_t *word)
     return (_Atomic uint32_t *)(void *)word;
 }
 
-static inline bool has_come(_Atomic uint64_t *word, uint64_t round)
+static inline bool wait_has_come(_Atomic uint64_t *word, uint64_t round)
 {
     return atomic_load_explicit(word, memory_order_acquire) >= round;
 }
 
 /* ---- waking ---- */
 
-static void wake(const struct dm_comm *comm, const struct dm_coll_shm *b, int lrank, uint64_t what)
+static void wait_wake(const struct dm_comm *comm, const struct dm_coll_shm *b, int lrank,
+                      uint64_t what)
 {
     static const struct dm_pkt pkt = {
         .type = DM_PKT_COLL_WAKE, .version = DM_PKT_VERSION, .hdr_len = sizeof(pkt)};
@@ -81,11 +82,11 @@ static void wake(const struct dm_comm *comm, const struct dm_coll_shm *b, int lr
     (void)dm_chan_send_ctl(dm_world.chan, dm_comm_proc(comm, b->ranks[lrank]), &pkt);
 }
 
-static DM_NOINLINE void wake_all(const struct dm_comm *comm, const struct dm_coll_shm *b,
-                                 uint64_t what)
+static DM_NOINLINE void wait_wake_all(const struct dm_comm *comm, const struct dm_coll_shm *b,
+                                      uint64_t what)
 {
     for (int i = 0; i < b->n; i++)
-        wake(comm, b, i, what);
+        wait_wake(comm, b, i, what);
 }
 
 static DM_NOINLINE void wake_neighbours(const struct dm_comm *comm, const struct dm_coll_shm *b,
@@ -95,13 +96,14 @@ static DM_NOINLINE void wake_neighbours(const struct dm_comm *comm, const struct
 
     for (; step < b->n && (b->me & step) == 0; step *= 2)
         if (b->me + step < b->n)
-            wake(comm, b, (int)(b->me + step), what);
+            wait_wake(comm, b, (int)(b->me + step), what);
     if (b->me != 0)
-        wake(comm, b, (int)(b->me - step), what);
+        wait_wake(comm, b, (int)(b->me - step), what);
 }
 
 /* Something that is waited for was written, or seen, just now. */
-static inline void tell(const struct dm_comm *comm, const struct dm_coll_shm *b, uint64_t what)
+static inline void wait_notify(const struct dm_comm *comm, const struct dm_coll_shm *b,
+                               uint64_t what)
 {
     if (!b->is_oversubscribed)
         return;
@@ -111,12 +113,12 @@ static inline void tell(const struct dm_comm *comm, const struct dm_coll_shm *b,
     if ((what & PUBLIC) != 0)
         wake_neighbours(comm, b, what);
     else
-        wake_all(comm, b, what);
+        wait_wake_all(comm, b, what);
 }
 
 /* ---- waiting ---- */
 
-static void give_up(struct dm_run *run, struct dm_coll_shm *b, int err)
+static void coll_shm_give_up(struct dm_run *run, struct dm_coll_shm *b, int err)
 {
     if (b->shared != NULL) /* it has one rank on this node otherwise */
         atomic_store(&b->shared->is_broken.value, (uint64_t)run->tag + 1);
@@ -144,8 +146,8 @@ static int find_uneven(const struct dm_coll_shm *b)
 }
 
 /* Is there nobody any more who could write it? */
-static bool is_hopeless(struct dm_run *run, struct dm_coll_shm *b, _Atomic uint64_t *word,
-                        uint64_t round)
+static bool wait_is_hopeless(struct dm_run *run, struct dm_coll_shm *b, _Atomic uint64_t *word,
+                             uint64_t round)
 {
     int lost = -1, uneven = find_uneven(b);
 
@@ -154,18 +156,20 @@ static bool is_hopeless(struct dm_run *run, struct dm_coll_shm *b, _Atomic uint6
             lost = i;
     if (lost < 0 && uneven < 0 && atomic_load(&b->shared->is_broken.value) == 0)
         return false;
-    if (has_come(word, round)) /* before it left */
+    if (wait_has_come(word, round)) /* before it left */
         return false;
     if (lost >= 0)
-        give_up(run, b,
-                DM_FAIL(DM_EPEER, "rank %d of the communicator was lost during a collective",
-                        b->ranks[lost]));
+        coll_shm_give_up(run, b,
+                         DM_FAIL(DM_EPEER,
+                                 "rank %d of the communicator was lost during a collective",
+                                 b->ranks[lost]));
     else if (uneven >= 0)
-        give_up(run, b,
-                DM_FAIL(DM_ERR_TRUNCATE, "rank %d reduces a vector of another length",
-                        b->ranks[uneven]));
+        coll_shm_give_up(run, b,
+                         DM_FAIL(DM_ERR_TRUNCATE, "rank %d reduces a vector of another length",
+                                 b->ranks[uneven]));
     else
-        give_up(run, b, DM_FAIL(DM_EPEER, "a rank of the communicator has given up a collective"));
+        coll_shm_give_up(run, b,
+                         DM_FAIL(DM_EPEER, "a rank of the communicator has given up a collective"));
     return true;
 }
 
@@ -179,8 +183,8 @@ static void doze(struct dm_chan_idle *idle, _Atomic uint32_t *asleep, uint32_t w
     idle->wait_us = DOZE_US;
 }
 
-static void rest(struct dm_coll_shm *b, struct dm_chan_idle *idle, _Atomic uint64_t *word,
-                 uint64_t round, uint64_t what)
+static void wait_sleep(struct dm_coll_shm *b, struct dm_chan_idle *idle, _Atomic uint64_t *word,
+                       uint64_t round, uint64_t what)
 {
     _Atomic uint64_t *asleep = &b->shared->lranks[b->me].asleep.value;
     bool is_doze = idle->wait_us == 0; /* the first rest of a wait */
@@ -193,7 +197,7 @@ static void rest(struct dm_coll_shm *b, struct dm_chan_idle *idle, _Atomic uint6
     atomic_store_explicit(asleep, what, memory_order_relaxed);
     atomic_fetch_add(&b->shared->n_asleep.value, 1);
     atomic_thread_fence(memory_order_seq_cst);
-    if (has_come(word, round) || atomic_load(&b->shared->is_broken.value) != 0)
+    if (wait_has_come(word, round) || atomic_load(&b->shared->is_broken.value) != 0)
         ;
     else if (is_doze)
         doze(idle, low_half(asleep), (uint32_t)what);
@@ -216,7 +220,7 @@ static uint64_t patience_of(const struct dm_coll_shm *b)
  * sleep and a waking make short waits long, so what counts is the time and not that patience was out:
  * else ranks that have once begun to sleep would never come back.
  */
-static void learn(struct dm_coll_shm *b, uint64_t since)
+static void wait_learn(struct dm_coll_shm *b, uint64_t since)
 {
     if (dm_clock_ns() - since > VAIN * patience_of(b))
         b->n_vain += b->n_vain < PATIENCE_LOG;
@@ -227,7 +231,7 @@ static void learn(struct dm_coll_shm *b, uint64_t since)
 static inline bool looks(_Atomic uint64_t *word, uint64_t round, int n)
 {
     for (int i = 0; i < n; i++)
-        if (has_come(word, round))
+        if (wait_has_come(word, round))
             return true;
     return false;
 }
@@ -246,24 +250,24 @@ static DM_NOINLINE bool wait_long(struct dm_run *run, struct dm_coll_shm *b, _At
     for (uint32_t n = 0; !looks(word, round, n_spins); n++) {
         bool is_tired = dm_chan_progress_spin(dm_world.chan, &idle);
 
-        if (has_come(word, round))
+        if (wait_has_come(word, round))
             break;
-        if ((is_tired || n % 1024 == 1023) && is_hopeless(run, b, word, round))
+        if ((is_tired || n % 1024 == 1023) && wait_is_hopeless(run, b, word, round))
             return false;
         if (is_tired) {
             since = since == 0 ? idle.since : since;
-            rest(b, &idle, word, round, what);
+            wait_sleep(b, &idle, word, round, what);
         }
     }
     if (since != 0 && b->is_oversubscribed)
-        learn(b, since);
+        wait_learn(b, since);
     return true;
 }
 
 static inline bool wait_for(struct dm_run *run, struct dm_coll_shm *b, _Atomic uint64_t *word,
                             uint64_t round, uint64_t what)
 {
-    return dm_likely(has_come(word, round)) || wait_long(run, b, word, round, what);
+    return dm_likely(wait_has_come(word, round)) || wait_long(run, b, word, round, what);
 }
 
 /* ---- rounds ---- */
@@ -304,7 +308,7 @@ bool dm_coll_shm_claim(struct dm_run *run, struct dm_coll_shm *b, size_t len)
     return claim_asking(run, b, need);
 }
 
-static inline struct dm_coll_shm_head *fill(struct dm_coll_shm *b, size_t len, size_t total)
+static inline struct dm_coll_shm_head *slot_fill(struct dm_coll_shm *b, size_t len, size_t total)
 {
     struct dm_coll_shm_head *head = dm_coll_shm_head(b, b->me);
 
@@ -314,7 +318,7 @@ static inline struct dm_coll_shm_head *fill(struct dm_coll_shm *b, size_t len, s
     return head;
 }
 
-static inline void show(const struct dm_coll_shm *b, struct dm_coll_shm_head *head)
+static inline void slot_publish(const struct dm_coll_shm *b, struct dm_coll_shm_head *head)
 {
     atomic_store_explicit(&head->round, b->round, memory_order_release);
 }
@@ -322,8 +326,8 @@ static inline void show(const struct dm_coll_shm *b, struct dm_coll_shm_head *he
 void dm_coll_shm_post(struct dm_run *run, struct dm_coll_shm *b, size_t len, size_t total,
                       bool is_public)
 {
-    show(b, fill(b, len, total));
-    tell(run->comm, b, is_public ? public_of(b->me) : private_of(b->me));
+    slot_publish(b, slot_fill(b, len, total));
+    wait_notify(run->comm, b, is_public ? public_of(b->me) : private_of(b->me));
 }
 
 const struct dm_coll_shm_head *dm_coll_shm_await(struct dm_run *run, struct dm_coll_shm *b,
@@ -335,14 +339,14 @@ const struct dm_coll_shm_head *dm_coll_shm_await(struct dm_run *run, struct dm_c
     if (!wait_for(run, b, &head->round, b->round, what))
         return NULL;
     if (is_public)
-        tell(run->comm, b, what);
+        wait_notify(run->comm, b, what);
     return head;
 }
 
 /* Everybody looks at everybody: the shortest way between a few ranks that are all running. */
 static bool barrier_flat(struct dm_run *run, struct dm_coll_shm *b)
 {
-    show(b, dm_coll_shm_head(b, b->me));
+    slot_publish(b, dm_coll_shm_head(b, b->me));
     for (int i = 0; i < b->n; i++) {
         if (!wait_for(run, b, &dm_coll_shm_head(b, i)->round, b->round, private_of(i)))
             return false;
@@ -358,15 +362,15 @@ static bool barrier_counted(struct dm_run *run, struct dm_coll_shm *b, void (*wo
     uint64_t all = b->n_barriers + (uint64_t)b->n;
 
     b->n_barriers = all;
-    show(b, dm_coll_shm_head(b, b->me)); /* for find_uneven */
+    slot_publish(b, dm_coll_shm_head(b, b->me)); /* for find_uneven */
     if (atomic_fetch_add(&b->shared->n_arrived.value, 1) + 1 == all) {
         if (work != NULL)
             work(arg);
-        show(b, met);
+        slot_publish(b, met);
     } else if (!wait_for(run, b, &met->round, b->round, BARRIER)) {
         return false;
     }
-    tell(run->comm, b, BARRIER);
+    wait_notify(run->comm, b, BARRIER);
     return true;
 }
 
@@ -375,7 +379,7 @@ bool dm_coll_shm_barrier_work(struct dm_run *run, struct dm_coll_shm *b, size_t 
 {
     bool is_done;
 
-    fill(b, len, total);
+    slot_fill(b, len, total);
     if (b->is_flat)
         is_done = barrier_flat(run, b);
     else
@@ -412,7 +416,7 @@ bool dm_coll_shm_await_word(struct dm_run *run, struct dm_coll_shm *b, _Atomic u
 static void set_finished(struct dm_run *run, struct dm_coll_shm *b, uint64_t value)
 {
     atomic_store_explicit(&b->shared->lranks[b->me].finished.value, value, memory_order_release);
-    tell(run->comm, b, private_of(b->me));
+    wait_notify(run->comm, b, private_of(b->me));
 }
 
 void dm_coll_shm_announce(struct dm_run *run, struct dm_coll_shm *b)
@@ -438,7 +442,7 @@ void dm_coll_shm_spread(struct dm_coll_shm *b)
 void dm_coll_shm_close(struct dm_run *run, struct dm_coll_shm *b)
 {
     if (dm_unlikely(run->is_stopped) && b->state == DM_COLL_SHM_READY)
-        give_up(run, b, run->err);
+        coll_shm_give_up(run, b, run->err);
     b->n_moved = 0;
     b->n_rounds = 0;
     /* A rank that is always the last never waits: others may need it to get on all the same. */
