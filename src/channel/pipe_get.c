@@ -13,7 +13,7 @@
 int dm_chan_get(struct dm_chan *chan, int proc, const struct iovec *iov, int n_iov, size_t *got_p)
 {
     struct dm_chan_peer *peer = dm_chan_peer(chan, proc);
-    size_t got = 0, room = 0;
+    size_t got = 0, space = 0;
     int i = -1;
 
     *got_p = 0;
@@ -25,18 +25,18 @@ int dm_chan_get(struct dm_chan *chan, int proc, const struct iovec *iov, int n_i
         const void *data;
         size_t len;
 
-        while (room == 0 && ++i < n_iov)
-            room = iov[i].iov_len;
-        if (room == 0)
+        while (space == 0 && ++i < n_iov)
+            space = iov[i].iov_len;
+        if (space == 0)
             break;
         len = dm_adapt_eager_peek(peer->conn, &data);
         if (len == 0)
             break;
-        if (len > room)
-            len = room;
-        dm_copy((char *)iov[i].iov_base + (iov[i].iov_len - room), data, len);
+        if (len > space)
+            len = space;
+        dm_copy((char *)iov[i].iov_base + (iov[i].iov_len - space), data, len);
         dm_adapt_eager_consume(peer->conn, len);
-        room -= len;
+        space -= len;
         got += len;
     }
     *got_p = got;

@@ -1,13 +1,13 @@
 /*
- * Threads aside (DATUM_PROGRESS=thread and threads2): progress while the program computes.
+ * Progress threads (DATUM_PROGRESS=thread and threads2): progress while the program computes.
  *
  * There is one; or two, of which the first sleeps until something comes, and the second until something that was posted
- * is done or a connection needs attention. While threads of the program come in and poll it naps and looks every 0.1 to 1 ms whether they
- * still do. When they have been outside for a whole nap it makes a pass and sleeps in the provider, which wakes
- * it when something arrives. While one of them sleeps in the provider itself, the first is not needed, and parks; the
+ * is done or a connection needs attention. While threads of the program come in and poll it waits and looks every 0.1 to 1 ms whether they
+ * still do. When they have been outside for a whole wait it makes a pass and sleeps in the provider, which wakes
+ * it when something arrives. While one of them sleeps in the provider itself, the first is not needed, and is suspended; the
  * second is sent to sleep before, and wakes the program's when its pass has done something.
  *
- * Invariant: one at a time is inside the gate, only for a pass, and leaves it when somebody wants in.
+ * Invariant: one at a time is inside the global lock, only for a pass, and leaves it when somebody wants in.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -22,12 +22,12 @@
 #include "util/err.h"
 #include "util/glock.h"
 
-#define NAP_MIN_US 100
-#define NAP_MAX_US 1000
-#define PARK_US    1000000
+#define WAIT_MIN_US 100
+#define WAIT_MAX_US 1000
+#define SUSPEND_US    1000000
 #define SLEEP_MIN  500 /* us in the provider, doubling up to */
 #define SLEEP_MAX  100000
-#define BUSY_TURNS 16 /* calls of the program in a nap: it will not compute soon */
+#define BUSY_ENTRIES 16 /* calls of the program in a wait: it will not compute soon */
 #define PASSES_MAX 256
 #define NS_PER_US  1000
 #define NS_PER_S   1000000000
@@ -35,22 +35,22 @@
 struct worker {
     struct dm_progress_thread *pt;
     pthread_t thread;
-    struct dm_adapt_sleep sleep; /* while it naps, the second's belongs to who has pt->lock */
+    struct dm_adapt_sleep sleep; /* while it waits, the second's belongs to who has pt->lock */
     bool is_sent;                /* to sleep: under the lock */
-    atomic_bool is_napping;
-    atomic_bool is_parked;
+    atomic_bool is_waiting;
+    atomic_bool is_suspended;
     atomic_uint turns; /* at the last look */
     unsigned int rests;
-    uint64_t nap_us;
+    uint64_t wait_us;
     uint64_t sleep_us;
     _Atomic uint64_t n_wakes, n_passes, n_useful;
 };
 
 struct dm_progress_thread {
     struct dm_chan *chan;
-    pthread_mutex_t turn; /* who may try to get inside the gate */
+    pthread_mutex_t enter_lock; /* who may try to get inside the global lock */
     pthread_mutex_t lock;
-    pthread_cond_t cond; /* to end a nap early */
+    pthread_cond_t cond; /* to end a wait early */
     atomic_bool is_stopping;
     int n_workers;
     struct worker worker[DM_SIDES];
@@ -61,7 +61,7 @@ static void thread_count(_Atomic uint64_t *counter)
     atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
 
-static void thread_sleep(struct worker *worker, uint64_t us, bool is_parking)
+static void thread_sleep(struct worker *worker, uint64_t us, bool is_suspending)
 {
     struct dm_progress_thread *pt = worker->pt;
     uint64_t until = dm_clock_ns() + us * NS_PER_US;
@@ -70,13 +70,13 @@ static void thread_sleep(struct worker *worker, uint64_t us, bool is_parking)
     int err = 0;
 
     pthread_mutex_lock(&pt->lock);
-    atomic_store(&worker->is_parked, is_parking);
-    atomic_store(&worker->is_napping, true);
+    atomic_store(&worker->is_suspended, is_suspending);
+    atomic_store(&worker->is_waiting, true);
     while (err == 0 && !atomic_load(&pt->is_stopping) && !worker->is_sent &&
-           (!is_parking || atomic_load(&worker->is_parked)))
+           (!is_suspending || atomic_load(&worker->is_suspended)))
         err = pthread_cond_timedwait(&pt->cond, &pt->lock, &ts);
-    atomic_store(&worker->is_napping, false);
-    atomic_store(&worker->is_parked, false);
+    atomic_store(&worker->is_waiting, false);
+    atomic_store(&worker->is_suspended, false);
     pthread_mutex_unlock(&pt->lock);
 }
 
@@ -84,10 +84,10 @@ void dm_progress_thread_wake(struct dm_progress_thread *pt)
 {
     struct worker *first = &pt->worker[DM_SIDE_RECV];
 
-    if (dm_likely(!atomic_load_explicit(&first->is_parked, memory_order_relaxed)))
+    if (dm_likely(!atomic_load_explicit(&first->is_suspended, memory_order_relaxed)))
         return;
     pthread_mutex_lock(&pt->lock);
-    atomic_store(&first->is_parked, false);
+    atomic_store(&first->is_suspended, false);
     pthread_cond_broadcast(&pt->cond);
     pthread_mutex_unlock(&pt->lock);
 }
@@ -97,10 +97,10 @@ bool dm_progress_thread_allow_sleep(struct dm_progress_thread *pt)
     struct worker *second = &pt->worker[DM_SIDE_REQUEST];
     bool may_sleep = true;
 
-    if (pt->n_workers < DM_SIDES || !atomic_load(&second->is_napping))
+    if (pt->n_workers < DM_SIDES || !atomic_load(&second->is_waiting))
         return true;
     pthread_mutex_lock(&pt->lock);
-    if (atomic_load(&second->is_napping) && !second->is_sent && !atomic_load(&pt->is_stopping)) {
+    if (atomic_load(&second->is_waiting) && !second->is_sent && !atomic_load(&pt->is_stopping)) {
         second->sleep.timeout_us = SLEEP_MAX;
         may_sleep = second->is_sent = dm_adapt_sleep_begin(pt->chan->adapt, &second->sleep);
         atomic_store(&second->turns, dm_glock_n_entries());
@@ -135,19 +135,19 @@ static void thread_look_later(struct worker *worker)
 {
     struct dm_chan *chan = worker->pt->chan;
     unsigned int turns = dm_glock_n_entries();
-    bool is_busy = dm_glock_is_taken() || turns - atomic_load(&worker->turns) > BUSY_TURNS;
+    bool is_busy = dm_glock_is_taken() || turns - atomic_load(&worker->turns) > BUSY_ENTRIES;
 
-    worker->nap_us = is_busy ? 2 * worker->nap_us : NAP_MIN_US;
-    worker->nap_us = worker->nap_us < NAP_MAX_US ? worker->nap_us : NAP_MAX_US;
+    worker->wait_us = is_busy ? 2 * worker->wait_us : WAIT_MIN_US;
+    worker->wait_us = worker->wait_us < WAIT_MAX_US ? worker->wait_us : WAIT_MAX_US;
     atomic_store(&worker->turns, turns);
     worker->rests = atomic_load_explicit(&chan->n_rests, memory_order_relaxed);
     worker->sleep_us = SLEEP_MIN;
-    thread_sleep(worker, worker->nap_us, false);
+    thread_sleep(worker, worker->wait_us, false);
     if (was_sent(worker))
         go_to_sleep(worker);
 }
 
-/* One of them sleeps in the provider. It has done so for a nap: park until it is awake. */
+/* One of them sleeps in the provider. It has done so for a whole wait: suspended until it is awake. */
 static void stand_back(struct worker *worker)
 {
     struct dm_chan *chan = worker->pt->chan;
@@ -156,7 +156,7 @@ static void stand_back(struct worker *worker)
 
     worker->rests = rests;
     atomic_store(&worker->turns, dm_glock_n_entries());
-    thread_sleep(worker, is_long ? PARK_US : NAP_MAX_US, is_long);
+    thread_sleep(worker, is_long ? SUSPEND_US : WAIT_MAX_US, is_long);
 }
 
 /* All there is to do, as long as nobody wants in. */
@@ -177,17 +177,17 @@ static int thread_pass(struct worker *worker)
 
 static bool thread_enter(struct dm_progress_thread *pt)
 {
-    pthread_mutex_lock(&pt->turn);
+    pthread_mutex_lock(&pt->enter_lock);
     if (dm_glock_progress_enter())
         return true;
-    pthread_mutex_unlock(&pt->turn);
+    pthread_mutex_unlock(&pt->enter_lock);
     return false;
 }
 
 static void thread_leave(struct dm_progress_thread *pt)
 {
     dm_glock_progress_leave();
-    pthread_mutex_unlock(&pt->turn);
+    pthread_mutex_unlock(&pt->enter_lock);
 }
 
 /* The program computes, or sleeps. */
@@ -242,10 +242,10 @@ static void init(struct dm_progress_thread *pt, struct dm_chan *chan)
         worker = &pt->worker[side];
         worker->pt = pt;
         worker->sleep.side = (enum dm_side)side;
-        worker->nap_us = NAP_MIN_US;
+        worker->wait_us = WAIT_MIN_US;
         worker->sleep_us = SLEEP_MIN;
     }
-    pthread_mutex_init(&pt->turn, NULL);
+    pthread_mutex_init(&pt->enter_lock, NULL);
     pthread_mutex_init(&pt->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -257,7 +257,7 @@ static void fini(struct dm_progress_thread *pt)
 {
     pthread_cond_destroy(&pt->cond);
     pthread_mutex_destroy(&pt->lock);
-    pthread_mutex_destroy(&pt->turn);
+    pthread_mutex_destroy(&pt->enter_lock);
     free(pt);
 }
 

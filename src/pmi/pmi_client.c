@@ -49,7 +49,7 @@ int dm_pmi_client_put(struct dm_pmi *pmi, const char *key, const char *val)
     char escaped[DM_KV_VAL_MAX * 3 + 1];
     char part[DM_PMI_VAL_MAX];
     char name[DM_PMI_NAME_MAX];
-    size_t room = (size_t)pmi->val_max - 2; /* the mark and the NUL */
+    size_t space = (size_t)pmi->val_max - 2; /* the mark and the NUL */
     size_t pos = 0;
     size_t left;
     int n = 0;
@@ -58,7 +58,7 @@ int dm_pmi_client_put(struct dm_pmi *pmi, const char *key, const char *val)
         return DM_FAIL(DM_EINTERN, "value of %s is longer than %d bytes", key, DM_KV_VAL_MAX);
     left = strlen(escaped);
     do {
-        size_t len = left < room ? left : room;
+        size_t len = left < space ? left : space;
         int err = part_name(pmi, key, n++, name, sizeof(name));
 
         part[0] = len < left ? PART_MORE : PART_LAST;

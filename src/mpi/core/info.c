@@ -166,13 +166,13 @@ int dm_info_delete(struct dm_info *info, const char *key)
     return DM_OK;
 }
 
-/* Copy at most room - 1 characters and a NUL. */
-static void copy_cut(char *dst, const char *src, size_t room)
+/* Copy at most space - 1 characters and a NUL. */
+static void copy_cut(char *dst, const char *src, size_t space)
 {
     size_t len = strlen(src);
 
-    if (len >= room)
-        len = room - 1;
+    if (len >= space)
+        len = space - 1;
     memcpy(dst, src, len);
     dst[len] = '\0';
 }
@@ -197,20 +197,20 @@ int dm_info_get(struct dm_info *info, const char *key, int valuelen, char *value
 int dm_info_get_string(struct dm_info *info, const char *key, int *buflen, char *value, int *flag)
 {
     const char *found = dm_info_value(info, key);
-    int room = *buflen;
+    int space = *buflen;
     int err = check_key(key);
 
     *flag = 0;
     if (err != DM_OK)
         return err;
-    if (room < 0)
-        return DM_FAIL(DM_ERR_ARG, "buflen %d is negative", room);
+    if (space < 0)
+        return DM_FAIL(DM_ERR_ARG, "buflen %d is negative", space);
     if (found == NULL)
         return DM_OK;
     *flag = 1;
     *buflen = (int)strlen(found) + 1;
-    if (room > 0)
-        copy_cut(value, found, (size_t)room);
+    if (space > 0)
+        copy_cut(value, found, (size_t)space);
     return DM_OK;
 }
 

@@ -5,17 +5,17 @@
 #include "mpi/datatype/datatype.h"
 
 /* Bytes from position to the end, checked against what count elements need. */
-static int pack_check_space(const char *what, size_t room, MPI_Count position, size_t count,
+static int pack_check_space(const char *what, size_t space, MPI_Count position, size_t count,
                             const struct dm_type *type, size_t *len_p)
 {
     dm_int128 need = (dm_int128)count * type->size;
 
-    if (position < 0 || (size_t)position > room)
+    if (position < 0 || (size_t)position > space)
         return DM_FAIL(DM_ERR_ARG, "position %lld is outside the %s of %zu bytes",
-                       (long long)position, what, room);
-    if (need > (dm_int128)(room - (size_t)position))
+                       (long long)position, what, space);
+    if (need > (dm_int128)(space - (size_t)position))
         return DM_FAIL(DM_ERR_TRUNCATE, "%zu elements of %lld bytes, the %s has %zu bytes left",
-                       count, (long long)type->size, what, room - (size_t)position);
+                       count, (long long)type->size, what, space - (size_t)position);
     *len_p = (size_t)need;
     return DM_OK;
 }

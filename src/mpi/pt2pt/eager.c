@@ -76,52 +76,52 @@ struct dm_p2p_unexp *dm_p2p_unexp_new(int proc, const struct dm_pkt_eager *h, si
  * Room for the data of unexpected messages is kept for the next ones: given back to the C library it would often be
  * given back to the kernel, and each page be cleared again.
  */
-bool dm_p2p_unexp_room(struct dm_p2p_unexp *u, size_t len)
+bool dm_p2p_unexp_buffer(struct dm_p2p_unexp *u, size_t len)
 {
-    struct dm_p2p_rooms *rooms = &dm_p2p.rooms;
+    struct dm_p2p_buffers *buffers = &dm_p2p.buffers;
     int i = 0;
 
     if (len <= (u->type == DM_PKT_RTS ? 0 : sizeof(u->small)))
         return true;
-    while (i < DM_P2P_N_ROOMS && len > DM_P2P_ROOM_MIN << i)
+    while (i < DM_P2P_N_BUFFERS && len > DM_P2P_BUFFER_MIN << i)
         i++;
-    u->room = (uint8_t)i;
-    if (i < DM_P2P_N_ROOMS && rooms->free[i] != NULL) {
-        u->data = (char *)rooms->free[i];
-        rooms->free[i] = rooms->free[i]->next;
-        rooms->held -= DM_P2P_ROOM_MIN << i;
+    u->space = (uint8_t)i;
+    if (i < DM_P2P_N_BUFFERS && buffers->free[i] != NULL) {
+        u->data = (char *)buffers->free[i];
+        buffers->free[i] = buffers->free[i]->next;
+        buffers->held -= DM_P2P_BUFFER_MIN << i;
         return true;
     }
-    u->data = malloc(i < DM_P2P_N_ROOMS ? DM_P2P_ROOM_MIN << i : len);
+    u->data = malloc(i < DM_P2P_N_BUFFERS ? DM_P2P_BUFFER_MIN << i : len);
     return u->data != NULL;
 }
 
 static void leave_room(struct dm_p2p_unexp *u)
 {
-    struct dm_p2p_rooms *rooms = &dm_p2p.rooms;
-    struct dm_p2p_room *room = (struct dm_p2p_room *)(void *)u->data;
+    struct dm_p2p_buffers *buffers = &dm_p2p.buffers;
+    struct dm_p2p_buffer *space = (struct dm_p2p_buffer *)(void *)u->data;
 
-    if (u->room == DM_P2P_N_ROOMS ||
-        rooms->held + (DM_P2P_ROOM_MIN << u->room) > DM_P2P_ROOMS_MAX) {
+    if (u->space == DM_P2P_N_BUFFERS ||
+        buffers->held + (DM_P2P_BUFFER_MIN << u->space) > DM_P2P_BUFFERS_MAX) {
         free(u->data);
         return;
     }
-    room->next = rooms->free[u->room];
-    rooms->free[u->room] = room;
-    rooms->held += DM_P2P_ROOM_MIN << u->room;
+    space->next = buffers->free[u->space];
+    buffers->free[u->space] = space;
+    buffers->held += DM_P2P_BUFFER_MIN << u->space;
 }
 
-void dm_p2p_rooms_free(void)
+void dm_p2p_buffers_free(void)
 {
-    for (int i = 0; i < DM_P2P_N_ROOMS; i++) {
-        struct dm_p2p_room *room = dm_p2p.rooms.free[i], *next;
+    for (int i = 0; i < DM_P2P_N_BUFFERS; i++) {
+        struct dm_p2p_buffer *space = dm_p2p.buffers.free[i], *next;
 
-        for (; room != NULL; room = next) {
-            next = room->next;
-            free(room);
+        for (; space != NULL; space = next) {
+            next = space->next;
+            free(space);
         }
     }
-    dm_p2p.rooms = (struct dm_p2p_rooms){0};
+    dm_p2p.buffers = (struct dm_p2p_buffers){0};
 }
 
 void dm_p2p_unexp_free(struct dm_p2p_unexp *u)
@@ -173,7 +173,7 @@ static DM_NOINLINE void keep(int proc, const struct dm_pkt_eager *h, const void 
     struct dm_p2p_unexp *u = dm_p2p_unexp_new(proc, h, h->pkt.data_len);
 
     DM_TRACE(MATCH, "unexpected from rank %d, tag %d, %zu bytes", proc, h->key.tag, u->len);
-    if (!dm_p2p_unexp_room(u, u->len))
+    if (!dm_p2p_unexp_buffer(u, u->len))
         dm_p2p_fatal("no memory for the data of an unexpected message");
     dm_match_add_unexp(&dm_p2p.match, u->nodes, &u->nodes[0].key);
     dm_p2p_flow_keep(u);

@@ -112,7 +112,7 @@ struct dm_p2p_req {
     struct dm_mnode node; /* receive: while posted; send: its key */
     uint32_t id;          /* of a sent message that can be cancelled, or 0 */
     char *addr;           /* contiguous data; NULL: use buf, count, type */
-    size_t len;           /* bytes to send, or room */
+    size_t len;           /* bytes to send, or space */
     void *buf;
     size_t count;
     struct dm_type *type;
@@ -157,7 +157,7 @@ struct dm_p2p_unexp {
     uint8_t type;     /* packet type */
     bool is_complete; /* all data are here */
     bool is_broken;   /* and never will be */
-    uint8_t room;     /* of data elsewhere: class of size, DM_P2P_N_ROOMS: of their own */
+    uint8_t space;     /* of data elsewhere: class of size, DM_P2P_N_BUFFERS: of their own */
     size_t len;
     uint64_t sreq;
     struct dm_p2p_req *claimed; /* matched while data were coming */
@@ -198,14 +198,14 @@ struct dm_p2p_flow {
 enum dm_p2p_flow_bit { DM_FLOW_TOLD = 1, DM_FLOW_ASK = 2 };
 
 /* Memory for the data of unexpected messages that is free, by size. */
-#define DM_P2P_ROOM_MIN  ((size_t)512)
-#define DM_P2P_N_ROOMS   8                 /* classes, each twice as long as the one before */
-#define DM_P2P_ROOMS_MAX ((size_t)2 << 20) /* bytes that are kept */
-struct dm_p2p_room {
-    struct dm_p2p_room *next;
+#define DM_P2P_BUFFER_MIN  ((size_t)512)
+#define DM_P2P_N_BUFFERS   8                 /* classes, each twice as long as the one before */
+#define DM_P2P_BUFFERS_MAX ((size_t)2 << 20) /* bytes that are kept */
+struct dm_p2p_buffer {
+    struct dm_p2p_buffer *next;
 };
-struct dm_p2p_rooms {
-    struct dm_p2p_room *free[DM_P2P_N_ROOMS];
+struct dm_p2p_buffers {
+    struct dm_p2p_buffer *free[DM_P2P_N_BUFFERS];
     size_t held;
 };
 
@@ -214,7 +214,7 @@ struct dm_p2p {
     struct dm_match match;
     struct dm_pool reqs;
     struct dm_pool unexps;
-    struct dm_p2p_rooms rooms;
+    struct dm_p2p_buffers buffers;
     struct dm_list active;   /* requests that await something of a peer */
     struct dm_list arriving; /* unexpected messages whose data are coming */
     size_t eager_limit;      /* for any peer, */
@@ -376,17 +376,17 @@ void dm_p2p_status(const struct dm_req *req, MPI_Status *status);
 
 void dm_p2p_eager_start(void); /* register the packet handlers */
 void dm_p2p_rndv_start(void);
-/* len bytes at offset of a message arrive: to the buffer, as far as there is room. */
+/* len bytes at offset of a message arrive: to the buffer, as far as there is space. */
 void dm_p2p_place(struct dm_p2p_req *r, size_t offset, const void *data, size_t len);
 /* Envelope and length of the message that a receive got. */
 void dm_p2p_matched(struct dm_p2p_req *r, int proc, const struct dm_mkey *key, size_t len);
 /* A message object and its end; NULL ends the job. */
 struct dm_p2p_unexp *dm_p2p_unexp_new(int proc, const struct dm_pkt_eager *h, size_t len);
 void dm_p2p_unexp_free(struct dm_p2p_unexp *u);
-/* Let u->data have room for len bytes, once; false: no memory. Freed with the object. */
-bool dm_p2p_unexp_room(struct dm_p2p_unexp *u, size_t len);
+/* Let u->data have space for len bytes, once; false: no memory. Freed with the object. */
+bool dm_p2p_unexp_buffer(struct dm_p2p_unexp *u, size_t len);
 /* Free what is kept for further ones. */
-void dm_p2p_rooms_free(void);
+void dm_p2p_buffers_free(void);
 /* Tell the sender of a synchronous message that it is matched. */
 void dm_p2p_ack(int proc, uint64_t sreq);
 /* Get the data of a rendezvous. */

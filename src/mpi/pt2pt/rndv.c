@@ -452,7 +452,7 @@ static void on_rts(void *arg, int proc, const struct dm_pkt *pkt, const void *da
     struct dm_p2p_unexp *u = dm_p2p_unexp_new(proc, h, 0);
 
     (void)arg;
-    if (!dm_p2p_unexp_room(u, pkt->data_len - sizeof(u->rts)))
+    if (!dm_p2p_unexp_buffer(u, pkt->data_len - sizeof(u->rts)))
         dm_p2p_fatal("no memory for the first bytes of a message");
     if (avail == pkt->data_len) {
         rts_write(u, 0, data, avail);

@@ -134,5 +134,5 @@ void dm_pt2pt_stop(void)
     dm_match_fini(&dm_p2p.match);
     dm_pool_fini(&dm_p2p.reqs);
     dm_pool_fini(&dm_p2p.unexps);
-    dm_p2p_rooms_free();
+    dm_p2p_buffers_free();
 }

@@ -22,8 +22,8 @@ struct exchange {
 static uint64_t alltoall_put(struct exchange *x, size_t *slot_p)
 {
     struct dm_coll_shm *b = x->b;
-    size_t room = dm_coll_shm_blocks_room(b), left = x->out.total - x->n_put;
-    size_t n = left < room ? left : room;
+    size_t space = dm_coll_shm_blocks_room(b), left = x->out.total - x->n_put;
+    size_t n = left < space ? left : space;
 
     if (x->is_shown) {
         *slot_p = dm_coll_shm_spans_len(b);
@@ -36,7 +36,7 @@ static uint64_t alltoall_put(struct exchange *x, size_t *slot_p)
         return 0;
     dm_coll_shm_blocks_put(&x->out, b, n);
     x->n_put += n;
-    return (left - n + room - 1) / room;
+    return (left - n + space - 1) / space;
 }
 
 /* What a lrank has for me in this round. */

@@ -62,7 +62,7 @@ static inline size_t padded(size_t len)
 
 size_t dm_coll_shm_blocks_room(const struct dm_coll_shm *b)
 {
-    return (b->room - table_len(b)) & ~(ALIGN - 1);
+    return (b->space - table_len(b)) & ~(ALIGN - 1);
 }
 
 size_t dm_coll_shm_blocks_len(const struct dm_coll_shm *b, size_t len)

@@ -28,7 +28,7 @@
 #define DM_COLL_SHM_BIG    4  /* and with data of more than DM_COLL_SHM_MID bytes */
 #define DM_COLL_SHM_INLINE 96 /* bytes in the head of a slot */
 #define DM_COLL_SHM_MID    2048
-#define DM_COLL_SHM_PIECE  ((size_t)4096) /* at least; what a slot has room for in any case */
+#define DM_COLL_SHM_PIECE  ((size_t)4096) /* at least; what a slot has space for in any case */
 #define DM_COLL_SHM_PARTS  8 /* of a message that is written and read at the same time */
 #define DM_COLL_SHM_SPREAD                                                                         \
     ((size_t)256 << 10)       /* bytes to move that are worth a look at the cores */
@@ -113,7 +113,7 @@ struct dm_coll_shm {
     unsigned int n_vain;    /* waits that were too long to yield for, less shorter ones (wait.c) */
     unsigned int n_skips,
         n_unshared; /* long copies that are not shared for now, of so many (split_copy.c) */
-    size_t room;    /* bytes in a slot, at most */
+    size_t space;    /* bytes in a slot, at most */
     uint64_t probe; /* read by the others, to try whether they can */
     struct dm_coll_shm_shared *shared;
     size_t shared_len;
@@ -165,13 +165,13 @@ static inline char *dm_coll_shm_slot_data_at(const struct dm_coll_shm *b, int lr
                                              size_t len)
 {
     size_t mids = (size_t)DM_COLL_SHM_SLOTS * DM_COLL_SHM_MID;
-    char *data = b->data + (size_t)lrank * (mids + DM_COLL_SHM_BIG * b->room);
+    char *data = b->data + (size_t)lrank * (mids + DM_COLL_SHM_BIG * b->space);
 
     if (len <= DM_COLL_SHM_INLINE)
         return b->shared->lranks[lrank].heads[round % DM_COLL_SHM_SLOTS].data;
     if (len <= DM_COLL_SHM_MID)
         return data + round % DM_COLL_SHM_SLOTS * DM_COLL_SHM_MID;
-    return data + mids + round % DM_COLL_SHM_BIG * b->room;
+    return data + mids + round % DM_COLL_SHM_BIG * b->space;
 }
 static inline char *dm_coll_shm_slot_data(const struct dm_coll_shm *b, int lrank, size_t len)
 {
@@ -214,7 +214,7 @@ static inline struct dm_coll_shm *dm_coll_shm_of(const struct dm_run *run)
 
 void dm_coll_shm_pack(const void *buf, size_t count, const struct dm_type *type, size_t offset,
                       void *dst, size_t len);
-/* As much of len bytes as the buffer has room for; more is DM_ERR_TRUNCATE. */
+/* As much of len bytes as the buffer has space for; more is DM_ERR_TRUNCATE. */
 void dm_coll_shm_unpack(struct dm_run *run, void *buf, size_t count, const struct dm_type *type,
                         size_t offset, const void *src, size_t len);
 
@@ -231,14 +231,14 @@ static inline size_t dm_coll_shm_piece(const struct dm_coll_shm *b, size_t total
 {
     size_t part = total / DM_COLL_SHM_PARTS & ~(size_t)4095;
 
-    if (!b->is_flat || part >= b->room)
-        return b->room;
+    if (!b->is_flat || part >= b->space)
+        return b->space;
     return part > DM_COLL_SHM_PIECE ? part : DM_COLL_SHM_PIECE;
 }
 /* The root's posts can be there before anybody has read one. */
 static inline bool dm_coll_shm_runs_ahead(const struct dm_coll_shm *b, size_t total)
 {
-    return b->is_oversubscribed && total <= DM_COLL_SHM_BIG * b->room;
+    return b->is_oversubscribed && total <= DM_COLL_SHM_BIG * b->space;
 }
 void dm_coll_shm_spread(struct dm_coll_shm *b);
 /* All ranks together have so many bytes to move in this collective: who waits has patience. */
@@ -282,7 +282,7 @@ static inline struct dm_coll_shm_span *dm_coll_shm_spans(const struct dm_coll_sh
                                                                     dm_coll_shm_spans_len(b));
 }
 /*
- * What a span of a lrank's memory has, into a buffer; more than it has room for is DM_ERR_TRUNCATE. Shared: that
+ * What a span of a lrank's memory has, into a buffer; more than it has space for is DM_ERR_TRUNCATE. Shared: that
  * lrank waits meanwhile, by dm_coll_shm_await_all_finished.
  */
 void dm_coll_shm_cma_read(struct dm_run *run, struct dm_coll_shm *b, int lrank,
@@ -368,7 +368,7 @@ bool dm_coll_shm_blocks_copy(struct dm_run *run, struct dm_coll_shm_blocks *x,
 /* Bytes in each of n parts of a slot. */
 static inline size_t dm_coll_shm_part(const struct dm_coll_shm *b, int n)
 {
-    return b->room / (size_t)n & ~(size_t)15;
+    return b->space / (size_t)n & ~(size_t)15;
 }
 
 #endif

@@ -111,7 +111,7 @@ static bool allgather_put(struct dm_run *run, struct dm_coll_shm *b, const struc
         return dm_coll_shm_claim(run, b, *len_p) &&
                (at > 0 || dm_coll_shm_show(run, mine, dm_coll_shm_span(b, b->me)));
     }
-    *len_p = left < b->room ? left : b->room;
+    *len_p = left < b->space ? left : b->space;
     if (!dm_coll_shm_claim(run, b, *len_p))
         return false;
     if (*len_p > 0)
@@ -159,9 +159,9 @@ void dm_coll_allgather_shm(struct dm_run *run, const struct dm_coll_args *a)
     struct dm_coll_shm *b = dm_coll_shm_of(run);
     struct allgather x = {.a = a, .total = dm_coll_bytes(a->scount, a->stype)};
 
-    x.is_shown = dm_coll_shm_uses_cma(b, x.total) && !(b->is_oversubscribed && x.total <= b->room);
+    x.is_shown = dm_coll_shm_uses_cma(b, x.total) && !(b->is_oversubscribed && x.total <= b->space);
     dm_coll_shm_expect(b, x.total * (size_t)b->n * (size_t)(b->n + 1));
-    for (size_t at = 0; (at == 0 || at < x.most) && !run->is_stopped; at += b->room)
+    for (size_t at = 0; (at == 0 || at < x.most) && !run->is_stopped; at += b->space)
         allgather_round(run, b, &x, at);
     if (!a->is_in_place)
         dm_coll_copy(run, a->sbuf, a->scount, a->stype, dm_coll_rplace(a, b->me),

@@ -29,8 +29,8 @@ struct fold {
     size_t total;  /* bytes of the vector */
     int last;      /* the highest lrank that is folded */
     int base;      /* the lrank whose vector is folded into */
-    char *spare;   /* room for a round of packed elements, for those who open it */
-    void *in, *io; /* room for n elements as they are in memory, when that is not packed */
+    char *spare;   /* space for a round of packed elements, for those who open it */
+    void *in, *io; /* space for n elements as they are in memory, when that is not packed */
 };
 
 static void fold_to(struct fold *f, int last)
@@ -298,7 +298,7 @@ void dm_coll_allreduce_shm(struct dm_run *run, const struct dm_coll_args *a)
     size_t bytes = dm_coll_bytes(a->rcount, a->rtype);
     struct fold f;
 
-    if ((size_t)a->rtype->size > b->room) {
+    if ((size_t)a->rtype->size > b->space) {
         dm_coll_allreduce_tree(run, a);
         return;
     }
@@ -422,7 +422,7 @@ void dm_coll_reduce_shm(struct dm_run *run, const struct dm_coll_args *a)
 {
     struct dm_coll_shm *b = dm_coll_shm_of(run);
 
-    if ((size_t)a->rtype->size > b->room) {
+    if ((size_t)a->rtype->size > b->space) {
         dm_coll_reduce_binomial(run, a);
         return;
     }
@@ -446,7 +446,7 @@ static size_t in_block(const struct fold *f, int lrank, size_t at)
 static bool all_agree(struct fold *f)
 {
     for (int i = 0; i < f->b->n; i++)
-        if (!agrees(f, i, f->b->room))
+        if (!agrees(f, i, f->b->space))
             return false;
     return true;
 }
@@ -459,17 +459,17 @@ static void scatter_round(struct fold *f, size_t at, const size_t *firsts, size_
     char *place, *io;
 
     dm_coll_shm_next(b);
-    if (!dm_coll_shm_claim(f->run, b, b->room))
+    if (!dm_coll_shm_claim(f->run, b, b->space))
         return;
-    place = dm_coll_shm_slot_data(b, b->me, b->room);
+    place = dm_coll_shm_slot_data(b, b->me, b->space);
     for (int i = 0; i < b->n; i++)
         dm_coll_shm_pack(a->sbuf, all, a->rtype, (firsts[i] + at) * f->size,
                          place + stride * (size_t)i, in_block(f, i, at) * f->size);
-    if (!dm_coll_shm_barrier(f->run, b, b->room, f->total))
+    if (!dm_coll_shm_barrier(f->run, b, b->space, f->total))
         return;
-    io = dm_coll_shm_slot_data(b, f->base, b->room) + stride * (size_t)b->me;
+    io = dm_coll_shm_slot_data(b, f->base, b->space) + stride * (size_t)b->me;
     if (all_agree(f) && n > 0) {
-        fold_rest(f, b->room, stride * (size_t)b->me, NULL, io, n);
+        fold_rest(f, b->space, stride * (size_t)b->me, NULL, io, n);
         dm_coll_shm_unpack(f->run, a->rbuf, dm_coll_rcount(a, b->me), a->rtype, at * f->size, io,
                            n * f->size);
     }
@@ -639,7 +639,7 @@ static void reduce_scan(struct dm_run *run, const struct dm_coll_args *a, bool i
 
 void dm_coll_scan_shm(struct dm_run *run, const struct dm_coll_args *a)
 {
-    if ((size_t)a->rtype->size > dm_coll_shm_of(run)->room)
+    if ((size_t)a->rtype->size > dm_coll_shm_of(run)->space)
         dm_coll_scan_doubling(run, a);
     else
         reduce_scan(run, a, true);
@@ -647,7 +647,7 @@ void dm_coll_scan_shm(struct dm_run *run, const struct dm_coll_args *a)
 
 void dm_coll_exscan_shm(struct dm_run *run, const struct dm_coll_args *a)
 {
-    if ((size_t)a->rtype->size > dm_coll_shm_of(run)->room)
+    if ((size_t)a->rtype->size > dm_coll_shm_of(run)->space)
         dm_coll_exscan_doubling(run, a);
     else
         reduce_scan(run, a, false);

@@ -7,12 +7,12 @@
 
 /* ---- one to all ---- */
 
-/* In pieces; the root waits for nobody but for room. */
+/* In pieces; the root waits for nobody but for space. */
 static void scatter_out(struct dm_run *run, struct dm_coll_shm *b, struct dm_coll_shm_blocks *x)
 {
-    size_t at = 0, piece = dm_coll_shm_piece(b, x->total), room = dm_coll_shm_blocks_room(b);
+    size_t at = 0, piece = dm_coll_shm_piece(b, x->total), space = dm_coll_shm_blocks_room(b);
 
-    piece = piece < room ? piece : room;
+    piece = piece < space ? piece : space;
     do {
         size_t n = x->total - at < piece ? x->total - at : piece;
         size_t len = dm_coll_shm_blocks_len(b, n);
@@ -105,10 +105,10 @@ static void gather_out(struct dm_run *run, struct dm_coll_shm *b, const struct d
     size_t len = dm_coll_bytes(a->scount, a->stype), slot = len;
     uint64_t how = 0;
 
-    if (dm_coll_shm_uses_cma(b, len) && !(b->is_oversubscribed && len <= b->room)) {
+    if (dm_coll_shm_uses_cma(b, len) && !(b->is_oversubscribed && len <= b->space)) {
         how = DM_COLL_SHM_BY_CMA;
         slot = sizeof(struct dm_coll_shm_span);
-    } else if (len > b->room) {
+    } else if (len > b->space) {
         how = DM_COLL_SHM_MESSAGE;
         slot = 0;
     }

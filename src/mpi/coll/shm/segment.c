@@ -102,11 +102,11 @@ static void segment_lay_out(struct dm_coll_shm *b)
     size_t lranks = sizeof(*b->shared) + n * sizeof(b->shared->lranks[0]);
     size_t left = DATA_MAX / n > mids ? DATA_MAX / n - mids : 0;
 
-    b->room = left / DM_COLL_SHM_BIG / PAGE * PAGE;
-    b->room = b->room < ROOM_MAX ? b->room : ROOM_MAX;
-    b->room = b->room > ROOM_MIN ? b->room : ROOM_MIN;
+    b->space = left / DM_COLL_SHM_BIG / PAGE * PAGE;
+    b->space = b->space < ROOM_MAX ? b->space : ROOM_MAX;
+    b->space = b->space > ROOM_MIN ? b->space : ROOM_MIN;
     b->data_at = (lranks + PAGE - 1) / PAGE * PAGE;
-    b->shared_len = b->data_at + n * (mids + DM_COLL_SHM_BIG * b->room);
+    b->shared_len = b->data_at + n * (mids + DM_COLL_SHM_BIG * b->space);
 }
 
 static void segment_make(struct dm_coll_shm *b, struct offer *offer)
