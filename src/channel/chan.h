@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "channel/channel.h"
+#include "channel/wait.h"
 #include "util/list.h"
 #include "util/pool.h"
 #include "util/port.h"
@@ -89,6 +90,18 @@ struct dm_chan_handler {
     void *arg;
 };
 
+/* Yielding the core and moving to another one (yield.c); times in ns. */
+struct dm_chan_cores {
+    uint32_t n_taken; /* yields in which somebody else ran */
+    uint64_t next_yield;
+    uint64_t yield_pause;
+    uint64_t next_sleep; /* for a moment, so that the system finds us an idle core */
+    uint64_t sleep_pause;
+    int sleep_core;       /* where that was last, -1: nowhere of late */
+    uint64_t next_spread; /* to a core with fewer processes */
+    uint64_t spread_pause;
+};
+
 struct dm_chan {
     struct dm_adapt *adapt;
     unsigned todo;               /* enum dm_chan_todo */
@@ -112,28 +125,15 @@ struct dm_chan {
     char *self_pipe;
     size_t self_head;
     size_t self_len;
-    /* waiting (progress.c) */
-    uint32_t n_idle;
+    /* waiting (progress.c, wait.c) */
+    struct dm_waiter waiter; /* of requests; n 0: the last pass found something */
     uint32_t n_idle_tests;
-    uint32_t n_turns;
-    uint32_t n_polls; /* idle passes before looking at the clock */
-    uint64_t idle_since;
-    uint64_t idle_most; /* ns to poll before the first sleep */
-    uint64_t wait_us;
-    atomic_uint n_rests; /* sleeps in the provider */
-    struct dm_progress_thread
-        *progress_thread; /* threads aside (DATUM_PROGRESS), or NULL (progress_thread.c) */
-    struct dm_chan_progress_thread_counts helped[DM_SIDES]; /* of those that have ended */
-    uint32_t skips;   /* waits in which yielding the core is in vain, and */
-    uint32_t n_skips; /* those that are left of them */
-    uint32_t n_taken; /* yields in which somebody else ran (yield.c) */
-    uint64_t next_nap;
-    uint64_t nap_pause;
-    uint64_t next_move; /* to a core with fewer processes */
-    uint64_t move_pause;
-    uint64_t next_yield;
-    uint64_t yield_pause;
-    int nap_core; /* where the last nap was, -1: nowhere of late */
+    uint32_t n_passes;
+    atomic_uint n_sleeps; /* in the provider */
+    struct dm_backoff yields_in_vain;
+    struct dm_chan_cores cores;
+    struct dm_progress_thread *progress_thread; /* DATUM_PROGRESS=thread, threads2; or NULL */
+    struct dm_chan_progress_thread_counts thread_counts[DM_SIDES]; /* of those that have ended */
     struct dm_adapt_job job;
 };
 
@@ -169,24 +169,12 @@ int dm_chan_work_self(struct dm_chan *chan);
 /* The pipe to oneself. (self.c) */
 int dm_chan_self_put(struct dm_chan *chan, const struct iovec *iov, int n_iov, size_t *taken_p);
 int dm_chan_self_get(struct dm_chan *chan, const struct iovec *iov, int n_iov, size_t *got_p);
-/* A thread of the program has slept in the provider: the first one aside is needed again. (progress_thread.c) */
+/* A thread of the program has slept in the provider: the first progress thread is needed again. (progress_thread.c) */
 void dm_progress_thread_wake(struct dm_progress_thread *progress_thread);
-/* One is about to sleep: so shall the second one aside. False: there is something to do first. (progress_thread.c) */
+/* One is about to sleep: so shall the second progress thread. False: there is something to do first. (progress_thread.c) */
 bool dm_progress_thread_allow_sleep(struct dm_progress_thread *progress_thread);
-/*
- * How long to poll before sleeping in the provider, in ns, by DATUM_PROGRESS and DATUM_SPIN;
- * oversubscribed_ns, if they leave it open and processes outnumber cores. Then sleep for so long. (progress.c)
- */
-uint64_t dm_chan_patience(bool is_oversubscribed, uint64_t oversubscribed_ns);
-void dm_chan_block(struct dm_chan *chan, uint64_t us);
 /* Give the core to others, or look for another one. (yield.c) */
 void dm_chan_yield(struct dm_chan *chan, bool is_oversubscribed);
-/*
- * The same for a wait that yields its core while processes outnumber cores: for a while, unless that
- * was in vain lately because others want the core than those who are waited for. Tell how it ended. (progress.c)
- */
-uint64_t dm_chan_spin_ns(struct dm_chan *chan, bool is_oversubscribed);
-void dm_chan_spin_ended(struct dm_chan *chan, bool was_useful);
 /* Is anything queued, to anybody? (progress.c) */
 bool dm_chan_is_busy(const struct dm_chan *chan);
 

@@ -8,7 +8,7 @@
  * completion at any byte is normal. A process may talk to itself.
  *
  * Upper layers register one handler per packet type and embed struct dm_chan_send
- * in their requests. All calls are made inside the thread gate.
+ * in their requests. All calls are made inside the global lock.
  */
 #ifndef DM_CHANNEL_CHANNEL_H
 #define DM_CHANNEL_CHANNEL_H
@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "channel/wait.h"
 #include "dapl_adapt/dapl_adapt.h"
 
 struct dm_chan; /* one per process */
@@ -195,23 +196,13 @@ void dm_chan_progress_wait(struct dm_chan *chan);
 /* Make progress, as dm_chan_progress_wait does, until *n_pending is 0. */
 void dm_chan_wait(struct dm_chan *chan, const int *n_pending);
 /*
- * Wait, making progress, for a word in memory that other processes of this host write: until
- * is_over says so. Before the caller sleeps *asleep, which they see, is counted up: whoever writes the
- * word, passes a full fence and then finds *asleep not 0 has to send a packet, whatever it says.
- */
-struct dm_chan_word {
-    bool (*is_over)(struct dm_chan_word *word);
-    uint32_t *asleep;
-};
-void dm_chan_wait_word(struct dm_chan *chan, struct dm_chan_word *word);
-/*
  * One pass for calls that only look (MPI_Test, MPI_Iprobe): never blocks, but when processes
  * outnumber cores it gives the core away after some idle ones.
  */
 int dm_chan_progress_test(struct dm_chan *chan);
 /*
- * DATUM_PROGRESS=thread and threads2: start threads that make progress while no thread of the program is inside the gate,
- * and end them (outside or inside the gate). They call handlers and hooks as any other pass does, one at a time;
+ * DATUM_PROGRESS=thread and threads2: start threads that make progress while no thread of the program is inside the global lock,
+ * and end them (outside or inside the global lock). They call handlers and hooks as any other pass does, one at a time;
  * dm_glock_is_progress_thread() tells them. A job that uses no provider gets none. DM_ENOMEM.
  */
 int dm_chan_progress_thread_start(struct dm_chan *chan);
@@ -223,21 +214,6 @@ struct dm_chan_progress_thread_counts {
 };
 struct dm_chan_progress_thread_counts dm_chan_progress_thread_stats(const struct dm_chan *chan,
                                                                     enum dm_side side);
-/*
- * For loops that wait for memory which other processes of the host write. One pass, after
- * which the caller looks again: it may yield the core, never blocks. True when it is time to sleep:
- * the caller tells whoever writes the memory, looks once more, and calls dm_chan_sleep, which blocks
- * in the provider until a packet may have come, or for a while that grows, up to max_us.
- */
-struct dm_chan_idle {
-    bool is_oversubscribed; /* set by the caller: processes outnumber cores, */
-    uint64_t patience;      /* ns after which it may sleep then, unless DATUM_SPIN is set */
-    uint32_t n;             /* idle passes; the rest is 0 at first and private to the channel */
-    uint64_t since;
-    uint64_t wait_us;
-};
-bool dm_chan_progress_spin(struct dm_chan *chan, struct dm_chan_idle *idle);
-void dm_chan_sleep(struct dm_chan *chan, struct dm_chan_idle *idle, uint64_t max_us);
 /* True when processes outnumber cores, so that waiting should give the core away. */
 bool dm_chan_is_oversubscribed(const struct dm_chan *chan);
 /*

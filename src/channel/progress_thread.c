@@ -22,15 +22,10 @@
 #include "util/err.h"
 #include "util/glock.h"
 
-#define WAIT_MIN_US 100
-#define WAIT_MAX_US 1000
-#define SUSPEND_US    1000000
-#define SLEEP_MIN  500 /* us in the provider, doubling up to */
-#define SLEEP_MAX  100000
 #define BUSY_ENTRIES 16 /* calls of the program in a wait: it will not compute soon */
-#define PASSES_MAX 256
-#define NS_PER_US  1000
-#define NS_PER_S   1000000000
+#define PASSES_MAX   256
+#define NS_PER_US    1000
+#define NS_PER_S     1000000000
 
 struct worker {
     struct dm_progress_thread *pt;
@@ -40,7 +35,7 @@ struct worker {
     atomic_bool is_waiting;
     atomic_bool is_suspended;
     atomic_uint turns; /* at the last look */
-    unsigned int rests;
+    unsigned int n_sleeps;
     uint64_t wait_us;
     uint64_t sleep_us;
     _Atomic uint64_t n_wakes, n_passes, n_useful;
@@ -101,7 +96,7 @@ bool dm_progress_thread_allow_sleep(struct dm_progress_thread *pt)
         return true;
     pthread_mutex_lock(&pt->lock);
     if (atomic_load(&second->is_waiting) && !second->is_sent && !atomic_load(&pt->is_stopping)) {
-        second->sleep.timeout_us = SLEEP_MAX;
+        second->sleep.timeout_us = DM_WAIT_THREAD_SLEEP_MAX_US;
         may_sleep = second->is_sent = dm_adapt_sleep_begin(pt->chan->adapt, &second->sleep);
         atomic_store(&second->turns, dm_glock_n_entries());
         if (may_sleep)
@@ -115,7 +110,9 @@ static void go_to_sleep(struct worker *worker)
 {
     if (dm_adapt_sleep(&worker->sleep))
         thread_count(&worker->n_wakes);
-    worker->sleep_us = 2 * worker->sleep_us < SLEEP_MAX ? 2 * worker->sleep_us : SLEEP_MAX;
+    worker->sleep_us = 2 * worker->sleep_us < DM_WAIT_THREAD_SLEEP_MAX_US
+                           ? 2 * worker->sleep_us
+                           : DM_WAIT_THREAD_SLEEP_MAX_US;
 }
 
 /* Is it to sleep, since a thread of the program does? */
@@ -137,11 +134,12 @@ static void thread_look_later(struct worker *worker)
     unsigned int turns = dm_glock_n_entries();
     bool is_busy = dm_glock_is_taken() || turns - atomic_load(&worker->turns) > BUSY_ENTRIES;
 
-    worker->wait_us = is_busy ? 2 * worker->wait_us : WAIT_MIN_US;
-    worker->wait_us = worker->wait_us < WAIT_MAX_US ? worker->wait_us : WAIT_MAX_US;
+    worker->wait_us = is_busy ? 2 * worker->wait_us : DM_WAIT_THREAD_MIN_US;
+    worker->wait_us =
+        worker->wait_us < DM_WAIT_THREAD_MAX_US ? worker->wait_us : DM_WAIT_THREAD_MAX_US;
     atomic_store(&worker->turns, turns);
-    worker->rests = atomic_load_explicit(&chan->n_rests, memory_order_relaxed);
-    worker->sleep_us = SLEEP_MIN;
+    worker->n_sleeps = atomic_load_explicit(&chan->n_sleeps, memory_order_relaxed);
+    worker->sleep_us = DM_WAIT_THREAD_SLEEP_MIN_US;
     thread_sleep(worker, worker->wait_us, false);
     if (was_sent(worker))
         go_to_sleep(worker);
@@ -151,12 +149,12 @@ static void thread_look_later(struct worker *worker)
 static void stand_back(struct worker *worker)
 {
     struct dm_chan *chan = worker->pt->chan;
-    unsigned int rests = atomic_load_explicit(&chan->n_rests, memory_order_relaxed);
-    bool is_long = rests == worker->rests;
+    unsigned int n_sleeps = atomic_load_explicit(&chan->n_sleeps, memory_order_relaxed);
+    bool is_long = n_sleeps == worker->n_sleeps;
 
-    worker->rests = rests;
+    worker->n_sleeps = n_sleeps;
     atomic_store(&worker->turns, dm_glock_n_entries());
-    thread_sleep(worker, is_long ? SUSPEND_US : WAIT_MAX_US, is_long);
+    thread_sleep(worker, is_long ? DM_WAIT_THREAD_SUSPEND_US : DM_WAIT_THREAD_MAX_US, is_long);
 }
 
 /* All there is to do, as long as nobody wants in. */
@@ -206,7 +204,7 @@ static void thread_work(struct worker *worker)
     is_taken = dm_adapt_is_waited_on(adapt);
     is_news = !(is_taken && is_first) && thread_pass(worker) > 0;
     if (is_news)
-        worker->sleep_us = SLEEP_MIN;
+        worker->sleep_us = DM_WAIT_THREAD_SLEEP_MIN_US;
     worker->sleep.timeout_us = worker->sleep_us;
     may_sleep = !(is_taken && is_first) && !dm_glock_is_wanted() &&
                 !atomic_load(&pt->is_stopping) && dm_adapt_sleep_begin(adapt, &worker->sleep);
@@ -242,8 +240,8 @@ static void init(struct dm_progress_thread *pt, struct dm_chan *chan)
         worker = &pt->worker[side];
         worker->pt = pt;
         worker->sleep.side = (enum dm_side)side;
-        worker->wait_us = WAIT_MIN_US;
-        worker->sleep_us = SLEEP_MIN;
+        worker->wait_us = DM_WAIT_THREAD_MIN_US;
+        worker->sleep_us = DM_WAIT_THREAD_SLEEP_MIN_US;
     }
     pthread_mutex_init(&pt->enter_lock, NULL);
     pthread_mutex_init(&pt->lock, NULL);
@@ -313,9 +311,9 @@ void dm_chan_progress_thread_stop(struct dm_chan *chan)
     chan->progress_thread = NULL;
     thread_end(pt);
     for (int i = 0; i < pt->n_workers; i++) {
-        chan->helped[i].n_wakes += pt->worker[i].n_wakes;
-        chan->helped[i].n_passes += pt->worker[i].n_passes;
-        chan->helped[i].n_useful += pt->worker[i].n_useful;
+        chan->thread_counts[i].n_wakes += pt->worker[i].n_wakes;
+        chan->thread_counts[i].n_passes += pt->worker[i].n_passes;
+        chan->thread_counts[i].n_useful += pt->worker[i].n_useful;
     }
     fini(pt);
 }
@@ -328,7 +326,7 @@ bool dm_chan_has_progress_thread(const struct dm_chan *chan)
 struct dm_chan_progress_thread_counts dm_chan_progress_thread_stats(const struct dm_chan *chan,
                                                                     enum dm_side side)
 {
-    struct dm_chan_progress_thread_counts sum = chan->helped[side];
+    struct dm_chan_progress_thread_counts sum = chan->thread_counts[side];
     const struct worker *worker;
 
     if (chan->progress_thread == NULL)

@@ -7,15 +7,15 @@
 #include "channel/chan.h"
 #include "util/clock.h"
 
-#define TAKEN_NS       1500 /* a yield that nobody takes up lasts a fifth of it */
-#define TAKEN_LONG_NS  100000
-#define TAKEN_MOST     8
-#define NAP_PAUSE_MIN  UINT64_C(1000000)
-#define NAP_PAUSE_MAX  UINT64_C(8000000)
-#define HOLD_MIN       UINT64_C(1000000) /* without yields, after one that was taken up long */
-#define HOLD_MAX       UINT64_C(32000000)
-#define MOVE_PAUSE_MIN UINT64_C(1000000)
-#define MOVE_PAUSE_MAX UINT64_C(64000000)
+#define TAKEN_NS         1500 /* a yield that nobody takes up lasts a fifth of it */
+#define TAKEN_LONG_NS    100000
+#define TAKEN_MOST       8
+#define SLEEP_PAUSE_MIN  UINT64_C(1000000)
+#define SLEEP_PAUSE_MAX  UINT64_C(8000000)
+#define HOLD_MIN         UINT64_C(1000000) /* without yields, after one that was taken up long */
+#define HOLD_MAX         UINT64_C(32000000)
+#define SPREAD_PAUSE_MIN UINT64_C(1000000)
+#define SPREAD_PAUSE_MAX UINT64_C(64000000)
 
 /* Go to one of some cores. The thread may run where it could before. */
 static void go_to(const cpu_set_t *some, const cpu_set_t *all)
@@ -41,26 +41,26 @@ static void leave_core(int core)
  * who ran a moment ago. But for who wakes up it looks for an idle core: so sleep for a moment. Where none is
  * idle, because somebody of low priority computes there, that does not help: the next time, move.
  */
-static void yield_part(struct dm_chan *chan, uint64_t now)
+static void yield_part(struct dm_chan_cores *c, uint64_t now)
 {
     static const struct timespec moment = {.tv_nsec = 1};
     int core = sched_getcpu();
 
-    if (now < chan->next_nap)
+    if (now < c->next_sleep)
         return;
-    if (now > chan->next_nap + 2 * NAP_PAUSE_MAX || chan->nap_pause == 0) {
-        chan->nap_pause = NAP_PAUSE_MIN;
-        chan->nap_core = -1;
-    } else if (chan->nap_pause < NAP_PAUSE_MAX) {
-        chan->nap_pause *= 2;
+    if (now > c->next_sleep + 2 * SLEEP_PAUSE_MAX || c->sleep_pause == 0) {
+        c->sleep_pause = SLEEP_PAUSE_MIN;
+        c->sleep_core = -1;
+    } else if (c->sleep_pause < SLEEP_PAUSE_MAX) {
+        c->sleep_pause *= 2;
     }
-    chan->next_nap = now + chan->nap_pause;
-    if (core == chan->nap_core) {
+    c->next_sleep = now + c->sleep_pause;
+    if (core == c->sleep_core) {
         leave_core(core);
-        chan->nap_core = -1;
+        c->sleep_core = -1;
     } else {
         (void)nanosleep(&moment, NULL);
-        chan->nap_core = core;
+        c->sleep_core = core;
     }
 }
 
@@ -68,18 +68,19 @@ static void yield_part(struct dm_chan *chan, uint64_t now)
  * It was no process of the job that took the yield up: that would have yielded, too. Such a one gets its share of the
  * core anyhow, and what we are waiting for may come while it has it: yield no more for a while.
  */
-static void hold_core(struct dm_chan *chan, uint64_t now)
+static void hold_core(struct dm_chan_cores *c, uint64_t now)
 {
-    uint64_t pause = 2 * chan->yield_pause;
+    uint64_t pause = 2 * c->yield_pause;
 
-    chan->nap_core = -1;
+    c->sleep_core = -1;
     pause = pause > HOLD_MIN ? pause : HOLD_MIN;
-    chan->yield_pause = pause < HOLD_MAX ? pause : HOLD_MAX;
-    chan->next_yield = now + chan->yield_pause;
+    c->yield_pause = pause < HOLD_MAX ? pause : HOLD_MAX;
+    c->next_yield = now + c->yield_pause;
 }
 
 void dm_chan_yield(struct dm_chan *chan, bool is_oversubscribed)
 {
+    struct dm_chan_cores *c = &chan->cores;
     uint64_t start, ns;
 
     if (is_oversubscribed) {
@@ -87,19 +88,19 @@ void dm_chan_yield(struct dm_chan *chan, bool is_oversubscribed)
         return;
     }
     start = dm_clock_ns();
-    if (start < chan->next_yield)
+    if (start < c->next_yield)
         return;
     sched_yield();
     ns = dm_clock_ns() - start;
     if (ns > TAKEN_LONG_NS)
-        hold_core(chan, start + ns);
+        hold_core(c, start + ns);
     else
-        chan->yield_pause = 0;
+        c->yield_pause = 0;
     if (ns <= TAKEN_NS)
         return;
-    if (++chan->n_taken >= TAKEN_MOST) {
-        chan->n_taken = 0;
-        yield_part(chan, start + ns);
+    if (++c->n_taken >= TAKEN_MOST) {
+        c->n_taken = 0;
+        yield_part(c, start + ns);
     }
 }
 
@@ -121,7 +122,7 @@ static int least_used(const uint16_t *n_on, const cpu_set_t *all, int n)
 }
 
 /* So many processes are on each core, and so many of those on mine stay before I do. */
-static void yield_spread(struct dm_chan *chan, const uint16_t *n_on, int n_below)
+static void yield_spread(struct dm_chan_cores *c, const uint16_t *n_on, int n_below)
 {
     cpu_set_t all, one;
     int n = 0, fair;
@@ -136,11 +137,12 @@ static void yield_spread(struct dm_chan *chan, const uint16_t *n_on, int n_below
     CPU_ZERO(&one);
     CPU_SET(least_used(n_on, &all, n_below - fair), &one);
     go_to(&one, &all);
-    chan->move_pause = 2 * chan->move_pause;
+    c->spread_pause = 2 * c->spread_pause;
 }
 
 void dm_chan_spread(struct dm_chan *chan, struct dm_chan_core *first, size_t stride, int n, int me)
 {
+    struct dm_chan_cores *c = &chan->cores;
     uint16_t n_on[CPU_SETSIZE] = {0};
     int mine = sched_getcpu(), n_below = 0;
     uint64_t now;
@@ -162,12 +164,12 @@ void dm_chan_spread(struct dm_chan *chan, struct dm_chan_core *first, size_t str
     if (n_below == 0)
         return;
     now = dm_clock_ns();
-    if (now < chan->next_move)
+    if (now < c->next_spread)
         return;
-    if (now > chan->next_move + MOVE_PAUSE_MAX || chan->move_pause == 0)
-        chan->move_pause = MOVE_PAUSE_MIN;
-    yield_spread(chan, n_on, n_below);
-    if (chan->move_pause > MOVE_PAUSE_MAX)
-        chan->move_pause = MOVE_PAUSE_MAX;
-    chan->next_move = now + chan->move_pause;
+    if (now > c->next_spread + SPREAD_PAUSE_MAX || c->spread_pause == 0)
+        c->spread_pause = SPREAD_PAUSE_MIN;
+    yield_spread(c, n_on, n_below);
+    if (c->spread_pause > SPREAD_PAUSE_MAX)
+        c->spread_pause = SPREAD_PAUSE_MAX;
+    c->next_spread = now + c->spread_pause;
 }

@@ -207,7 +207,8 @@ static bool acc_update_direct(struct acc_walk *w, const struct dm_pkt_rma_acc *a
     if (!dm_rma_is_guarded(w->call->win, w->call->target))
         return false;
     if (n * (size_t)dm_type_get(acc->basic)->size > DM_RMA_ASSIST_BYTES) {
-        peer->n_skips = peer->n_skips < LONG_SKIPS ? peer->n_skips : LONG_SKIPS;
+        peer->assist_backoff.left =
+            peer->assist_backoff.left < LONG_SKIPS ? peer->assist_backoff.left : LONG_SKIPS;
         if (dm_rma_assist_now(w->call, DM_ASSIST_PUT, &nothing, "", NULL, 0))
             return false;
     }

@@ -9,9 +9,7 @@
 #include "onesided/rma.h"
 #include "util/clock.h"
 
-#define PATIENCE_NS 60000
-#define ASKED_MAX   256 /* questions to one target that are on their way */
-#define SKIPS_MAX   63  /* transfers */
+#define ASKED_MAX 256 /* questions to one target that are on their way */
 
 bool dm_rma_am_get(const struct dm_rma_call *call, void *local, uint64_t remote, size_t len,
                    int *err_p)
@@ -30,10 +28,8 @@ bool dm_rma_am_get(const struct dm_rma_call *call, void *local, uint64_t remote,
     if (len > DM_RMA_ACC_BYTES || !dm_rma_prefers_packets(win, call->target) ||
         peer->n_pending > ASKED_MAX || dm_adapt_is_oversubscribed(dm_chan_adapt(dm_world.chan)))
         return false;
-    if (peer->n_skips > 0) {
-        peer->n_skips--;
+    if (dm_backoff_skips(&peer->assist_backoff))
         return false;
-    }
     *err_p = dm_rma_reply_new(call, local, len, dm_type_get(MPI_BYTE), 0, &x);
     if (*err_p != DM_OK)
         return true;
@@ -94,14 +90,12 @@ static int am_look(struct dm_chan_hook *hook)
         struct dm_rma_xfer *x = dm_container_of(it, struct dm_rma_xfer, asked);
         struct dm_win_peer *peer = &x->call.win->peers[x->call.target];
 
-        if (now < x->when + PATIENCE_NS)
+        if (now < x->when + DM_WAIT_AM_GET_NS)
             break;
-        if (now < peer->heard + PATIENCE_NS)
+        if (now < peer->last_reply + DM_WAIT_AM_GET_NS)
             continue;
-        if (peer->n_skips == 0) {
-            peer->most_skips = peer->most_skips < SKIPS_MAX ? peer->most_skips * 2 + 1 : SKIPS_MAX;
-            peer->n_skips = peer->most_skips;
-        }
+        if (peer->assist_backoff.left == 0)
+            dm_backoff_failed(&peer->assist_backoff, DM_WAIT_BACKOFF_MAX);
         read_instead(x);
         n++;
     }
@@ -118,8 +112,8 @@ bool dm_rma_am_get_replied(struct dm_rma_xfer *x)
     case DM_AM_WAITS:
         dm_list_del(&x->asked);
         x->ask = DM_AM_NONE;
-        peer->heard = dm_clock_ns();
-        peer->most_skips = 0;
+        peer->last_reply = dm_clock_ns();
+        peer->assist_backoff.last = 0;
         return true;
     case DM_AM_READS:
         x->ask = DM_AM_ANSWERED;

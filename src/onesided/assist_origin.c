@@ -20,11 +20,8 @@
 #include "util/copy.h"
 #include "util/glock.h"
 
-#define PATIENCE_NS 1200
-#define LOOKS       64 /* between looks at the clock */
-#define SKIPS_CALL  7
-#define SKIPS_MAX   63   /* transfers */
-#define FULL_BYTES  1024 /* of items that are worth waking the target for */
+#define SKIPS_WAKE 7    /* tries left out after which a sleeping target is sent a packet */
+#define FULL_BYTES 1024 /* of items that are worth waking the target for */
 
 bool dm_rma_assist_may(const struct dm_win *win, int target)
 {
@@ -38,8 +35,8 @@ void dm_rma_assist_executed(struct dm_win *win, int target)
 {
     struct dm_win_peer *peer = &win->peers[target];
 
-    peer->n_skips = peer->most_skips = 0;
-    peer->n_alone = peer->most_alone = 0;
+    dm_backoff_worked(&peer->assist_backoff);
+    dm_backoff_worked(&peer->split_backoff);
     peer->is_called = false;
 }
 
@@ -51,9 +48,8 @@ static void assist_put_off(struct dm_win *win, int target)
 {
     struct dm_win_peer *peer = &win->peers[target];
 
-    peer->most_skips = peer->most_skips < SKIPS_MAX ? peer->most_skips * 2 + 1 : SKIPS_MAX;
-    peer->n_skips = peer->most_skips;
-    if (peer->is_called || peer->most_skips < SKIPS_CALL)
+    dm_backoff_failed(&peer->assist_backoff, DM_WAIT_BACKOFF_MAX);
+    if (peer->is_called || peer->assist_backoff.last < SKIPS_WAKE)
         return;
     peer->is_called = true;
     dm_rma_state.counts.n_wakes++;
@@ -184,13 +180,13 @@ static void redo(const struct dm_rma_call *call, const struct dm_rma_assist_item
         dm_rma_refused(call, err);
 }
 
-/* Did the target come to this assist, before our patience was at an end? */
+/* Did the target come to this assist, within DM_WAIT_ASSIST_NS? */
 static bool comes(const struct dm_win *win, const struct dm_rma_assist_slot *e)
 {
-    uint64_t until = dm_clock_ns() + PATIENCE_NS;
+    uint64_t until = dm_clock_ns() + DM_WAIT_ASSIST_NS;
 
     do {
-        for (int i = 0; i < LOOKS; i++) {
+        for (int i = 0; i < DM_WAIT_ASSIST_LOOKS; i++) {
             if (dm_atomic_load(&e->state) == DM_ASSIST_DONE)
                 return true;
         }
@@ -249,8 +245,8 @@ static void await_first(struct dm_win *win, int target)
     const struct dm_rma_assist_slot *e = assist(win, target, first);
 
     while (peer->n_over == first && dm_atomic_load(&e->state) != DM_ASSIST_DONE) {
-        dm_rma_pause(&n);
-        if (n % LOOKS != 0)
+        dm_wait_short(&n);
+        if (n % DM_WAIT_ASSIST_LOOKS != 0)
             continue;
         dm_chan_progress_test(dm_world.chan);
         dm_glock_yield();
@@ -373,11 +369,7 @@ static bool shall_try(struct dm_win *win, int target, enum dm_rma_assist_kind ki
     if (!dm_rma_assist_may(win, target) || peer->is_redoing || would_overtake(win, target, kind) ||
         len > win->node->assist_len - sizeof(struct dm_rma_assist_slot))
         return false;
-    if (peer->n_skips > 0) {
-        peer->n_skips--;
-        return false;
-    }
-    return true;
+    return !dm_backoff_skips(&peer->assist_backoff);
 }
 
 bool dm_rma_assist_now(const struct dm_rma_call *call, enum dm_rma_assist_kind kind,

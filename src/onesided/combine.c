@@ -15,7 +15,6 @@
  * progress and letting other threads in, and where that cannot be, in a packet's handler, the packet
  * is put off (target.c).
  */
-#include <sched.h>
 #include <string.h>
 
 #include "onesided/shared.h"
@@ -26,7 +25,6 @@
 #define BULK_MIN    4    /* elements that are worth keeping others off, and for each process */
 #define BULK_LRANK  2
 #define BULK_MAX    65536 /* bytes until others get a chance */
-#define SPINS       200   /* looks before the core is given away: the holder may want it */
 #define LOOKS_LONG  12800 /* more than any work takes, unless its process was stopped */
 
 /* Do others update such elements at this place by themselves? */
@@ -34,14 +32,6 @@ static bool is_raced(const struct dm_win *win, int basic, const char *dst)
 {
     return win->is_mapped && dm_op_is_atomic(basic) &&
            (uintptr_t)dst % (size_t)dm_type_get(basic)->extent == 0;
-}
-
-void dm_rma_pause(uint32_t *n)
-{
-    if (++*n % SPINS == 0)
-        sched_yield();
-    else
-        dm_cpu_relax();
 }
 
 static bool is_lost(const struct dm_win *win, int lrank)
@@ -73,7 +63,7 @@ static void let_in(void)
  */
 static void wait_inside(const struct dm_win *win, int lrank, uint32_t *n)
 {
-    dm_rma_pause(n);
+    dm_wait_short(n);
     if (dm_likely(*n % LOOKS_LONG != 0))
         return;
     let_in();
@@ -114,7 +104,7 @@ static bool are_outside(const struct dm_win *win, int lrank)
 
         while (dm_atomic_load(&dm_rma_slot(win, i)->combines) == (uint32_t)lrank + 1 &&
                !is_lost(win, i)) {
-            dm_rma_pause(&n);
+            dm_wait_short(&n);
             if (n % LOOKS_LONG == 0)
                 return false;
         }
@@ -191,7 +181,7 @@ void dm_rma_leave(const struct dm_win *win)
 static int wait_outside(const struct dm_win *win, uint32_t *n)
 {
     let_in();
-    dm_rma_pause(n);
+    dm_wait_short(n);
     return dm_rma_check_lost(win, -1);
 }
 

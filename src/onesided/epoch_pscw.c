@@ -165,12 +165,12 @@ static int completes_left(const struct dm_win *win)
 }
 
 struct wait {
-    struct dm_chan_word word;
+    struct dm_wait_word word;
     const struct dm_win *win;
     int err;
 };
 
-static bool pscw_is_over(struct dm_chan_word *word)
+static bool pscw_is_over(struct dm_wait_word *word)
 {
     struct wait *w = dm_container_of(word, struct wait, word);
 
@@ -187,7 +187,7 @@ static int await_completes(struct dm_win *win)
     if (win->node == NULL)
         return dm_rma_wait(win, -1, &win->n_completes);
     w.word.asleep = &dm_rma_my_slot(win)->asleep;
-    dm_chan_wait_word(dm_world.chan, &w.word);
+    dm_wait_for_word(dm_world.chan, &w.word);
     return w.err;
 }
 

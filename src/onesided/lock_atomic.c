@@ -15,11 +15,6 @@
 /* It is an exclusive holder's turn when WRITE is its ticket, a shared one's when READ is. */
 enum { WRITE, READ, USERS, WORDS };
 
-#define WAITED_PART 16                /* of the time waited, until the next look, */
-#define PAUSE_MOST  UINT64_C(5000000) /* but not longer than that, ns */
-#define SLEEP_LEAST UINT64_C(100000)  /* a pause that is worth sleeping in */
-#define PATIENCE    UINT64_C(500000) /* ns of looking before that, when processes outnumber cores */
-
 struct add {
     struct dm_rdma rdma;
     int word;
@@ -77,28 +72,28 @@ static int do_adds(struct dm_win *win, int rank, struct add *adds, int n)
 }
 
 /* Others get on meanwhile: on this core, and in this process. */
-static void pause_for(struct dm_chan_idle *idle, uint64_t ns)
+static void pause_for(struct dm_waiter *w, uint64_t ns)
 {
     uint64_t until = dm_clock_ns() + ns, now;
 
     do {
-        bool is_tired = dm_chan_progress_spin(dm_world.chan, idle);
+        bool may_sleep = dm_wait_pass(dm_world.chan, w);
 
         now = dm_clock_ns();
-        if (is_tired && now + SLEEP_LEAST <= until)
-            dm_chan_sleep(dm_world.chan, idle, (until - now) / 1000);
+        if (may_sleep && now + DM_WAIT_LOCK_SLEEP_NS <= until)
+            dm_wait_sleep(dm_world.chan, w, (until - now) / 1000);
     } while (now < until);
 }
 
 /* Each in front takes at least as long as a look does. */
 static int wait_turn(struct dm_win *win, int rank, int word, uint64_t ticket, uint64_t now)
 {
-    struct dm_chan_idle idle = {.is_oversubscribed = dm_chan_is_oversubscribed(dm_world.chan),
-                                .patience = PATIENCE};
+    struct dm_waiter w;
     uint64_t since = dm_clock_ns();
-    uint64_t least_ns = PAUSE_MOST;
+    uint64_t least_ns = DM_WAIT_LOCK_MAX_NS;
     int err = DM_OK;
 
+    dm_wait_begin(dm_world.chan, &w, DM_WAIT_LOOK, dm_chan_is_oversubscribed(dm_world.chan), 0);
     while (now != ticket && err == DM_OK) {
         struct add look = {.word = word};
         uint64_t start_ns = dm_clock_ns();
@@ -111,8 +106,8 @@ static int wait_turn(struct dm_win *win, int rank, int word, uint64_t ticket, ui
             uint64_t look_ns = dm_clock_ns() - start_ns, pause;
 
             least_ns = look_ns < least_ns ? look_ns : least_ns;
-            pause = (ticket - now - 1) * least_ns + (start_ns - since) / WAITED_PART;
-            pause_for(&idle, pause < PAUSE_MOST ? pause : PAUSE_MOST);
+            pause = (ticket - now - 1) * least_ns + (start_ns - since) / DM_WAIT_LOCK_PART;
+            pause_for(&w, pause < DM_WAIT_LOCK_MAX_NS ? pause : DM_WAIT_LOCK_MAX_NS);
         }
     }
     return err;

@@ -5,6 +5,7 @@
 #define DM_ONESIDED_RMA_H
 
 #include "onesided/onesided.h"
+#include "util/backoff.h"
 #include "util/cfg.h"
 #include "util/pool.h"
 
@@ -36,10 +37,8 @@ struct dm_win_peer {
     bool is_tried;    /* mapping it has been */
     void *view;       /* the file of a part that was mapped here, for unmapping */
     size_t view_len;
-    uint32_t n_skips; /* assists and questions not to be tried, because it did not look */
-    uint32_t most_skips;
-    uint32_t n_alone; /* long transfers not to be shared, for the same reason */
-    uint32_t most_alone;
+    struct dm_backoff assist_backoff; /* of assists and active-message gets: it did not look */
+    struct dm_backoff split_backoff;  /* of split copies, for the same reason */
     bool is_called; /* a packet was sent to wake it since the last one that it carried out */
     /* assists for it (assist_origin.c): so many were handed over, are over; bytes of the one being filled */
     uint32_t n_asked;
@@ -48,7 +47,7 @@ struct dm_win_peer {
     bool is_gathering;       /* there are such */
     bool is_redoing;         /* some were taken back, and are done in other ways now */
     struct dm_rma_msg *held; /* the last update for it, held back; or NULL */
-    uint64_t heard;          /* ns: it answered a question */
+    uint64_t last_reply;     /* ns: to an active-message get */
     int bad;                 /* as a target: what went wrong with its packets since its last SYNC */
 };
 

@@ -226,7 +226,7 @@ void dm_rma_shared_free(struct dm_win *win)
 /* ---- waiting ---- */
 
 struct wait {
-    struct dm_chan_word word;
+    struct dm_wait_word word;
     const struct dm_win *win;
     const uint32_t *at;
     uint32_t want;
@@ -241,7 +241,7 @@ static inline bool shared_has_come(const struct wait *w)
     return w->is_past ? (int32_t)(now - w->want) >= 0 : now == w->want;
 }
 
-static bool shared_is_over(struct dm_chan_word *word)
+static bool shared_is_over(struct dm_wait_word *word)
 {
     struct wait *w = dm_container_of(word, struct wait, word);
 
@@ -260,7 +260,7 @@ int dm_rma_wait_word(struct dm_win *win, const uint32_t *at, uint32_t want, bool
                      .is_past = is_past};
 
     if (!shared_has_come(&w))
-        dm_chan_wait_word(dm_world.chan, &w.word);
+        dm_wait_for_word(dm_world.chan, &w.word);
     return w.err;
 }
 

@@ -220,8 +220,6 @@ void dm_rma_leave(const struct dm_win *win);
 /* Keep all others off a guarded part; waits, with progress. DM_EPEER. */
 int dm_rma_excl_lock(const struct dm_win *win, int rank);
 void dm_rma_excl_unlock(const struct dm_win *win, int rank);
-/* Once more in a loop that waits for another process' short work. */
-void dm_rma_pause(uint32_t *n);
 
 /* ---- locks (lock_word.c) ---- */
 

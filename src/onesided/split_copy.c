@@ -13,7 +13,6 @@
 #include "onesided/shared.h"
 
 #define SHARE_MIN  32768
-#define SKIPS_MAX  63     /* transfers */
 #define SHARE_LONG 524288 /* always tried */
 #define SHARE_PAGE 4096   /* halves meet at such an address of the target: pages are pinned once */
 
@@ -84,8 +83,7 @@ static int both(const struct dm_rma_call *call, char *local, uint64_t remote,
     err = dm_rma_move(call, local, remote, rkey, first, is_put);
     if (dm_atomic_cas(&share->state, &asked, DM_ASSIST_NONE)) {
         win->node->is_sharing = false;
-        peer->most_alone = peer->most_alone < SKIPS_MAX ? peer->most_alone * 2 + 1 : SKIPS_MAX;
-        peer->n_alone = peer->most_alone;
+        dm_backoff_failed(&peer->split_backoff, DM_WAIT_BACKOFF_MAX);
     } else {
         wait_err = dm_rma_wait_word(win, &share->state, DM_ASSIST_DONE, false);
         /* if somebody is lost the share may still be in use */
@@ -115,10 +113,8 @@ bool dm_rma_split_copy(const struct dm_rma_call *call, void *local, uint64_t rem
 
     if (len < SHARE_MIN || !dm_rma_assist_may(win, call->target) || win->node->is_sharing)
         return false;
-    if (len < SHARE_LONG && peer->n_alone > 0) {
-        peer->n_alone--;
+    if (len < SHARE_LONG && dm_backoff_skips(&peer->split_backoff))
         return false;
-    }
     if (dm_adapt_reg(adapt, local, len, &mr) != DM_OK)
         return false;
     first = len / 2 - (size_t)((remote + len / 2) % SHARE_PAGE);

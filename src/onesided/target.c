@@ -478,7 +478,7 @@ static int target_look_later(struct dm_chan_hook *hook)
 
         if (p->hdr.pkt.type == DM_PKT_RMA_ACC) {
             if (!dm_rma_try_enter(win)) {
-                dm_rma_pause(&win->n_tries);
+                dm_wait_short(&win->n_tries);
                 return 1;
             }
             apply_acc(win, p->proc, &p->hdr.acc, p->data);

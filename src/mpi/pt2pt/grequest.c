@@ -4,21 +4,17 @@
  *
  * The program holds one reference until its request completes or is freed, the
  * operation another until MPI_Grequest_complete. free_fn is called once, when both are gone or, by a
- * completion call, after query_fn. Callbacks run inside the gate, but for wait_fn, which may block.
+ * completion call, after query_fn. Callbacks run inside the global lock, but for wait_fn, which may block.
  */
 #include "mpi/pt2pt/pt2pt.h"
 
 #include <sched.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "mpi/pt2pt/p2p.h"
 #include "mpi/pt2pt/wait.h"
 #include "util/err.h"
 #include "util/glock.h"
-
-#define SPINS   1000  /* idle passes before sleeping */
-#define REST_NS 50000 /* nobody wakes us: the program's thread does not know that we sleep */
 
 struct fns {
     MPI_Grequest_query_function *query;
@@ -220,7 +216,7 @@ void dm_grequest_set_fortran(MPI_Request request)
 
 /* ---- waiting ---- */
 
-void dm_greq_poke(struct dm_req *req)
+void dm_greq_poll(struct dm_req *req)
 {
     struct greq *g = (struct greq *)req;
     MPI_Status status;
@@ -234,18 +230,12 @@ void dm_greq_poke(struct dm_req *req)
 
 void dm_greq_pass(int *n_idle)
 {
-    static const struct timespec nap = {.tv_nsec = REST_NS};
-    int levels;
-
     if (dm_chan_progress(dm_world.chan) > 0)
         *n_idle = 0;
-    if (++*n_idle < SPINS) {
+    if (++*n_idle < DM_WAIT_GREQ_PASSES)
         dm_glock_yield();
-        return;
-    }
-    levels = dm_glock_release_all();
-    (void)nanosleep(&nap, NULL);
-    dm_glock_reacquire(levels);
+    else
+        dm_wait_timed(DM_WAIT_GREQ_NS);
 }
 
 void dm_greq_wait(struct dm_req *req)
@@ -262,7 +252,7 @@ void dm_greq_wait(struct dm_req *req)
         dm_glock_reacquire(levels);
     }
     while (!dm_req_is_done(req)) {
-        dm_greq_poke(req);
+        dm_greq_poll(req);
         if (!dm_req_is_done(req))
             dm_greq_pass(&n_idle);
     }

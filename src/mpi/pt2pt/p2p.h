@@ -157,7 +157,7 @@ struct dm_p2p_unexp {
     uint8_t type;     /* packet type */
     bool is_complete; /* all data are here */
     bool is_broken;   /* and never will be */
-    uint8_t space;     /* of data elsewhere: class of size, DM_P2P_N_BUFFERS: of their own */
+    uint8_t space;    /* of data elsewhere: class of size, DM_P2P_N_BUFFERS: of their own */
     size_t len;
     uint64_t sreq;
     struct dm_p2p_req *claimed; /* matched while data were coming */

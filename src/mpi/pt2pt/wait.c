@@ -96,7 +96,7 @@ int dm_wait(MPI_Request *request, MPI_Status *status)
 static void wait_look(struct dm_req *req)
 {
     if (dm_unlikely(req->kind == DM_REQ_GENERALIZED))
-        dm_greq_poke(req);
+        dm_greq_poll(req);
     dm_chan_progress_test(dm_world.chan);
 }
 
@@ -155,7 +155,7 @@ static int wait_check(int count, const MPI_Request requests[], bool *all_done_p)
         if (req == NULL || dm_req_is_done(req))
             continue;
         if (dm_unlikely(req->kind == DM_REQ_GENERALIZED))
-            dm_greq_poke(req);
+            dm_greq_poll(req);
         *all_done_p = *all_done_p && dm_req_is_done(req);
     }
     return DM_OK;

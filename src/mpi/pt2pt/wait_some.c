@@ -72,7 +72,7 @@ static void some_pass(struct set *set, bool blocks)
 {
     for (int i = 0; set->n_greq > 0 && i < set->count; i++)
         if (set->reqs[i] != NULL && set->reqs[i]->kind == DM_REQ_GENERALIZED)
-            dm_greq_poke(set->reqs[i]);
+            dm_greq_poll(set->reqs[i]);
     if (!blocks)
         dm_chan_progress_test(dm_world.chan);
     else if (set->n_greq == 0)

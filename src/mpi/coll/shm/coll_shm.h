@@ -111,10 +111,9 @@ struct dm_coll_shm {
     bool can_read;          /* each others' memory (dm_host_vm_read) */
     bool is_flat;           /* meetings by looking at everybody's post */
     unsigned int n_vain;    /* waits that were too long to yield for, less shorter ones (wait.c) */
-    unsigned int n_skips,
-        n_unshared; /* long copies that are not shared for now, of so many (split_copy.c) */
-    size_t space;    /* bytes in a slot, at most */
-    uint64_t probe; /* read by the others, to try whether they can */
+    struct dm_backoff split_backoff; /* of long copies by both of two ranks (split_copy.c) */
+    size_t space;                    /* bytes in a slot, at most */
+    uint64_t probe;                  /* read by the others, to try whether they can */
     struct dm_coll_shm_shared *shared;
     size_t shared_len;
     size_t data_at; /* in it, */

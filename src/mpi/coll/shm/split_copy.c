@@ -8,15 +8,14 @@
 #include "util/clock.h"
 #include "util/host.h"
 
-#define PARTS         8 /* of a copy, of at least and mostly at most so many bytes */
-#define PIECE_MIN     ((size_t)16 << 10)
-#define PIECE_MAX     ((size_t)128 << 10)
-#define UNSHARED_MOST 63
-#define SLACK_NS      20000
-#define PAGE          ((size_t)4096)
-#define FIELD         16 /* bits for the number of a piece */
-#define PIECES        (((size_t)1 << FIELD) - 1)
-#define ROUND         (~(uint64_t)0 << 2 * FIELD)
+#define PARTS     8 /* of a copy, of at least and mostly at most so many bytes */
+#define PIECE_MIN ((size_t)16 << 10)
+#define PIECE_MAX ((size_t)128 << 10)
+#define SLACK_NS  20000
+#define PAGE      ((size_t)4096)
+#define FIELD     16 /* bits for the number of a piece */
+#define PIECES    (((size_t)1 << FIELD) - 1)
+#define ROUND     (~(uint64_t)0 << 2 * FIELD)
 
 static inline struct dm_coll_shm_chunks *offer_of(const struct dm_coll_shm *b, int lrank)
 {
@@ -90,10 +89,9 @@ static inline size_t split_piece_len(const struct dm_coll_shm_chunks *offer, siz
 static void split_learn(struct dm_coll_shm *b, uint64_t ns_copy, uint64_t ns_end)
 {
     if (ns_end <= ns_copy + SLACK_NS)
-        b->n_unshared = 0;
-    else if (b->n_unshared < UNSHARED_MOST)
-        b->n_unshared = 2 * b->n_unshared + 1;
-    b->n_skips = b->n_unshared;
+        dm_backoff_worked(&b->split_backoff);
+    else
+        dm_backoff_failed(&b->split_backoff, DM_WAIT_BACKOFF_MAX);
 }
 
 int dm_coll_shm_split_copy(struct dm_run *run, struct dm_coll_shm *b, uint64_t from, void *to,
@@ -106,10 +104,8 @@ int dm_coll_shm_split_copy(struct dm_run *run, struct dm_coll_shm *b, uint64_t f
            n_mine = 0;
     uint64_t begun, ended;
 
-    if (b->n_skips > 0) {
-        b->n_skips--;
+    if (dm_backoff_skips(&b->split_backoff))
         return dm_host_vm_read(pid, from, to, len);
-    }
     begun = dm_clock_ns();
     dm_coll_shm_publish(b, from, (uint64_t)(uintptr_t)to, len, piece);
     dm_coll_shm_announce(run, b);

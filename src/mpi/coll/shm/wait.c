@@ -22,24 +22,13 @@
 #include "util/glock.h"
 #include "util/log.h"
 
-#define SPINS                200 /* looks between passes of progress */
-#define SPINS_OVERSUBSCRIBED 20
-#define PATIENCE_NS          20000 /* of yields before a sleep, where the ranks take turns on a core, */
-#define TURN_NS              4000 /* for each rank besides, */
-#define BYTES_NS             8    /* and 1 ns for so many bytes that all have to move; */
-#define PATIENCE_MOST        1000000
-#define PATIENCE_LOG         5      /* halved so often after waits that were longer: */
-#define VAIN                 8      /* times the patience */
-#define CLOSES               16     /* collectives until there is progress in any case */
-#define SPREADS              64     /* and a look at the cores */
-#define NAP_US               1000   /* nobody wakes us */
-#define DOZE_US              300    /* the waker knows where we are, packets do not */
-#define SLEEP_US             100000 /* somebody will; but a lost peer is also looked for */
+#define CLOSES  16 /* collectives until there is progress in any case */
+#define SPREADS 64 /* and a look at the cores */
 
 /* What a rank sleeps for, in its lrank: a lrank's private posts and finished rounds are lrank + 1. */
-#define PUBLIC  ((uint64_t)1 << 32)
-#define BARRIER (PUBLIC | UINT32_MAX)
-#define DOZES   ((uint64_t)1 << 33) /* besides: it dozes, and wants no packet */
+#define PUBLIC   ((uint64_t)1 << 32)
+#define BARRIER  (PUBLIC | UINT32_MAX)
+#define ON_FUTEX ((uint64_t)1 << 33) /* besides: it waits on the futex and wants no packet */
 
 static inline uint64_t private_of(int lrank)
 {
@@ -72,9 +61,9 @@ static void wait_wake(const struct dm_comm *comm, const struct dm_coll_shm *b, i
     _Atomic uint64_t *asleep = &b->shared->lranks[lrank].asleep.value;
     uint64_t found = atomic_load_explicit(asleep, memory_order_relaxed);
 
-    if ((found & ~DOZES) != what || !atomic_compare_exchange_strong(asleep, &found, 0))
+    if ((found & ~ON_FUTEX) != what || !atomic_compare_exchange_strong(asleep, &found, 0))
         return;
-    if ((found & DOZES) != 0) {
+    if ((found & ON_FUTEX) != 0) {
         dm_futex_wake(low_half(asleep), 1);
         return;
     }
@@ -173,59 +162,38 @@ static bool wait_is_hopeless(struct dm_run *run, struct dm_coll_shm *b, _Atomic 
     return true;
 }
 
-/* Packets wake nobody from a nap, so it is short; what it is taken for ends it at once. */
-static void doze(struct dm_chan_idle *idle, _Atomic uint32_t *asleep, uint32_t what)
+/* Packets do not end it, so it is short; the writer does at once. */
+static void wait_on_futex(_Atomic uint32_t *asleep, uint32_t what)
 {
     int levels = dm_glock_release_all();
 
-    (void)dm_futex_wait(asleep, what, dm_futex_deadline(DOZE_US));
+    (void)dm_futex_wait(asleep, what, dm_futex_deadline(DM_WAIT_FUTEX_US));
     dm_glock_reacquire(levels);
-    idle->wait_us = DOZE_US;
 }
 
-static void wait_sleep(struct dm_coll_shm *b, struct dm_chan_idle *idle, _Atomic uint64_t *word,
+static void wait_sleep(struct dm_coll_shm *b, struct dm_waiter *w, _Atomic uint64_t *word,
                        uint64_t round, uint64_t what)
 {
     _Atomic uint64_t *asleep = &b->shared->lranks[b->me].asleep.value;
-    bool is_doze = idle->wait_us == 0; /* the first rest of a wait */
+    bool is_first = w->n_sleeps == 0;
 
     if (!b->is_oversubscribed) {
-        dm_chan_sleep(dm_world.chan, idle, NAP_US);
+        dm_wait_sleep(dm_world.chan, w, UINT64_MAX);
         return;
     }
-    what |= is_doze ? DOZES : 0;
+    what |= is_first ? ON_FUTEX : 0;
     atomic_store_explicit(asleep, what, memory_order_relaxed);
     atomic_fetch_add(&b->shared->n_asleep.value, 1);
     atomic_thread_fence(memory_order_seq_cst);
     if (wait_has_come(word, round) || atomic_load(&b->shared->is_broken.value) != 0)
         ;
-    else if (is_doze)
-        doze(idle, low_half(asleep), (uint32_t)what);
+    else if (is_first)
+        wait_on_futex(low_half(asleep), (uint32_t)what);
     else
-        dm_chan_sleep(dm_world.chan, idle, SLEEP_US);
+        dm_wait_sleep(dm_world.chan, w, UINT64_MAX);
+    w->n_sleeps++;
     atomic_exchange(asleep, 0);
     atomic_fetch_sub(&b->shared->n_asleep.value, 1);
-}
-
-/* Of yields, undiminished. */
-static uint64_t patience_of(const struct dm_coll_shm *b)
-{
-    uint64_t ns = PATIENCE_NS + TURN_NS * (uint64_t)b->n + b->n_moved / BYTES_NS;
-
-    return ns < PATIENCE_MOST ? ns : PATIENCE_MOST;
-}
-
-/*
- * A wait is over that a sleep was taken in. Was it so long that nobody should have yielded for it? A
- * sleep and a waking make short waits long, so what counts is the time and not that patience was out:
- * else ranks that have once begun to sleep would never come back.
- */
-static void wait_learn(struct dm_coll_shm *b, uint64_t since)
-{
-    if (dm_clock_ns() - since > VAIN * patience_of(b))
-        b->n_vain += b->n_vain < PATIENCE_LOG;
-    else
-        b->n_vain -= b->n_vain > 0;
 }
 
 static inline bool looks(_Atomic uint64_t *word, uint64_t round, int n)
@@ -239,28 +207,28 @@ static inline bool looks(_Atomic uint64_t *word, uint64_t round, int n)
 static DM_NOINLINE bool wait_long(struct dm_run *run, struct dm_coll_shm *b, _Atomic uint64_t *word,
                                   uint64_t round, uint64_t what)
 {
-    struct dm_chan_idle idle = {.is_oversubscribed = b->is_oversubscribed};
-    int n_spins = b->is_oversubscribed ? SPINS_OVERSUBSCRIBED : SPINS;
+    int looks_per_pass = (int)dm_wait_policies[DM_WAIT_ROUND].looks[b->is_oversubscribed];
     uint64_t since = 0; /* of a wait with a sleep */
+    struct dm_waiter w;
 
     if (run->is_stopped)
         return false;
-    if (b->is_oversubscribed)
-        idle.patience = patience_of(b) >> b->n_vain;
-    for (uint32_t n = 0; !looks(word, round, n_spins); n++) {
-        bool is_tired = dm_chan_progress_spin(dm_world.chan, &idle);
+    dm_wait_begin(dm_world.chan, &w, DM_WAIT_ROUND, b->is_oversubscribed,
+                  b->is_oversubscribed ? dm_wait_round_ns(b->n, b->n_moved, b->n_vain) : 0);
+    for (uint32_t n = 0; !looks(word, round, looks_per_pass); n++) {
+        bool may_sleep = dm_wait_pass(dm_world.chan, &w);
 
         if (wait_has_come(word, round))
             break;
-        if ((is_tired || n % 1024 == 1023) && wait_is_hopeless(run, b, word, round))
+        if ((may_sleep || n % 1024 == 1023) && wait_is_hopeless(run, b, word, round))
             return false;
-        if (is_tired) {
-            since = since == 0 ? idle.since : since;
-            wait_sleep(b, &idle, word, round, what);
+        if (may_sleep) {
+            since = since == 0 ? w.since : since;
+            wait_sleep(b, &w, word, round, what);
         }
     }
     if (since != 0 && b->is_oversubscribed)
-        wait_learn(b, since);
+        dm_wait_round_learn(&b->n_vain, b->n, b->n_moved, since);
     return true;
 }
 

@@ -1,0 +1,230 @@
+/*
+ * The waiter: the table of policies, and the loops that go by it.
+ */
+#include "channel/wait.h"
+
+#include <stdatomic.h>
+#include <time.h>
+
+#include "channel/chan.h"
+#include "channel/channel.h"
+#include "util/cfg.h"
+#include "util/clock.h"
+#include "util/glock.h"
+
+#define SPIN_AUTO_NS  1000000 /* DATUM_SPIN=auto while every process has a core */
+#define BACKOFF_MAX   1023    /* waits that sleep at once after yielding was in vain ten times */
+#define FIRST_HURRIED 2 /* idle passes before the first look at the clock when it polls for less */
+#define LOCK_PASSES   4 /* passes between letting other threads in */
+
+/* dm_wait_round_ns: this, for each rank besides, and 1 ns for so many bytes; at most; halved so often at most. */
+#define ROUND_NS       20000
+#define ROUND_RANK_NS  4000
+#define ROUND_BYTES_NS 8
+#define ROUND_MAX_NS   1000000
+#define ROUND_VAIN_MAX 5
+#define ROUND_VAIN     8 /* a wait of so many times that was in vain */
+
+const struct dm_wait_policy dm_wait_policies[DM_N_WAITS] = {
+    /* When oversubscribed, the first sleep lets peers arm and notify; rounds of all ranks on a core take 0.5 ms. */
+    [DM_WAIT_MESSAGE] = {.looks = {1, 1},
+                         .first = {256, 2},
+                         .passes = {256, 1},
+                         .awake = {4, 4},
+                         .yield_ns = 20000,
+                         .spin_ns = 500000,
+                         .learns = true,
+                         .sleep_us = {50, 500},
+                         .sleep_max_us = {100000, 100000}},
+    /* The writer sends a packet: sleeps may be long from the start. */
+    [DM_WAIT_WORD] = {.looks = {16, 1},
+                      .first = {64, 1},
+                      .passes = {64, 1},
+                      .awake = {64, 1},
+                      .yield_ns = 20000,
+                      .spin_ns = 500000,
+                      .learns = true,
+                      .sleep_us = {2000, 2000},
+                      .sleep_max_us = {100000, 100000}},
+    /* While every process has a core nobody wakes us: 1 ms at most. Else somebody does; lost peers are looked for. */
+    [DM_WAIT_ROUND] = {.looks = {200, 20},
+                       .first = {8, 1},
+                       .passes = {8, 1},
+                       .awake = {8, 1},
+                       .yield_ns = 4000,
+                       .spin_ns = 500000,
+                       .sleep_us = {50, 500},
+                       .sleep_max_us = {1000, 100000}},
+    /* The caller says how long the next look may be away. */
+    [DM_WAIT_LOOK] = {.looks = {1, 1},
+                      .first = {8, 1},
+                      .passes = {8, 1},
+                      .awake = {8, 1},
+                      .yield_ns = 4000,
+                      .spin_ns = 500000,
+                      .sleep_us = {50, 500},
+                      .sleep_max_us = {100000, 100000}},
+};
+
+/* ns of polling or yielding before the first sleep, by DATUM_PROGRESS and DATUM_SPIN. */
+static uint64_t spin_ns_of(bool is_oversubscribed, uint64_t oversubscribed_ns)
+{
+    switch (dm_cfg()->progress) {
+    case DM_PROGRESS_POLL:
+        return UINT64_MAX;
+    case DM_PROGRESS_WAIT:
+        return 0;
+    default:
+        if (dm_cfg()->spin != DM_CFG_AUTO)
+            return dm_cfg()->spin * 1000;
+        return is_oversubscribed ? oversubscribed_ns : SPIN_AUTO_NS;
+    }
+}
+
+void dm_wait_begin(struct dm_chan *chan, struct dm_waiter *w, enum dm_wait_kind kind,
+                   bool is_oversubscribed, uint64_t spin_ns)
+{
+    const struct dm_wait_policy *policy = &dm_wait_policies[kind];
+
+    spin_ns = spin_ns > 0 ? spin_ns : policy->spin_ns;
+    if (policy->learns && is_oversubscribed && dm_backoff_skips(&chan->yields_in_vain))
+        spin_ns = 0;
+    *w = (struct dm_waiter){.policy = policy,
+                            .is_oversubscribed = is_oversubscribed,
+                            .sleep_us = policy->sleep_us[is_oversubscribed]};
+    w->spin_ns = w->first_spin_ns = spin_ns_of(is_oversubscribed, spin_ns);
+    w->next_clock = w->spin_ns < SPIN_AUTO_NS && (!is_oversubscribed || w->spin_ns == 0)
+                        ? FIRST_HURRIED
+                        : policy->first[is_oversubscribed];
+}
+
+void dm_wait_end(struct dm_chan *chan, struct dm_waiter *w)
+{
+    if (w->policy->learns && w->spin_ns > 0 && w->n > 0)
+        dm_backoff_worked(&chan->yields_in_vain);
+}
+
+void dm_wait_reset(struct dm_waiter *w)
+{
+    w->n = 0;
+    w->since = 0;
+    w->next_clock = w->policy->first[w->is_oversubscribed];
+    if (!w->policy->learns)
+        w->spin_ns = w->first_spin_ns;
+}
+
+DM_NOINLINE bool dm_wait_look_at_clock(struct dm_chan *chan, struct dm_waiter *w)
+{
+    const struct dm_wait_policy *policy = w->policy;
+    uint64_t now;
+
+    if (w->spin_ns == 0)
+        return true;
+    now = dm_clock_ns();
+    if (w->since == 0)
+        w->since = now;
+    if (now - w->since < w->spin_ns) {
+        w->next_clock = w->n + policy->passes[w->is_oversubscribed];
+        if (w->is_oversubscribed || now - w->since > policy->yield_ns)
+            dm_chan_yield(chan, w->is_oversubscribed);
+        return false;
+    }
+    if (w->is_oversubscribed && policy->learns)
+        dm_backoff_failed(&chan->yields_in_vain, BACKOFF_MAX);
+    w->spin_ns = 0;
+    return true;
+}
+
+void dm_wait_let_in(struct dm_chan *chan)
+{
+    if (dm_unlikely(chan->n_passes++ % LOCK_PASSES == 0))
+        dm_glock_yield();
+}
+
+bool dm_wait_pass(struct dm_chan *chan, struct dm_waiter *w)
+{
+    int n = dm_chan_progress(chan);
+
+    dm_wait_let_in(chan);
+    if (n == 0)
+        return dm_wait_idle(chan, w);
+    dm_wait_reset(w);
+    return false;
+}
+
+static void block_in_provider(struct dm_chan *chan, uint64_t us)
+{
+    if (chan->progress_thread != NULL && !dm_progress_thread_allow_sleep(chan->progress_thread))
+        return;
+    atomic_fetch_add_explicit(&chan->n_sleeps, 1, memory_order_relaxed);
+    dm_adapt_wait(chan->adapt, us);
+    if (chan->progress_thread != NULL)
+        dm_progress_thread_wake(chan->progress_thread);
+}
+
+void dm_wait_sleep(struct dm_chan *chan, struct dm_waiter *w, uint64_t max_us)
+{
+    const struct dm_wait_policy *policy = w->policy;
+    uint64_t most = policy->sleep_max_us[w->is_oversubscribed];
+    uint64_t us = w->sleep_us < most ? w->sleep_us : most;
+
+    w->n_sleeps++;
+    block_in_provider(chan, us < max_us ? us : max_us);
+    w->next_clock = w->n + policy->awake[w->is_oversubscribed];
+    w->sleep_us = 2 * us < most ? 2 * us : most;
+}
+
+/* The writer may have come between the last look and our saying so: look again, then sleep. */
+static void sleep_for_word(struct dm_chan *chan, struct dm_waiter *w, struct dm_wait_word *word)
+{
+    (*(volatile uint32_t *)word->asleep)++;
+    atomic_thread_fence(memory_order_seq_cst);
+    if (!word->is_over(word))
+        dm_wait_sleep(chan, w, UINT64_MAX);
+    (*(volatile uint32_t *)word->asleep)--;
+}
+
+static inline bool looks_at_word(struct dm_wait_word *word, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (word->is_over(word))
+            return true;
+    return false;
+}
+
+void dm_wait_for_word(struct dm_chan *chan, struct dm_wait_word *word)
+{
+    bool is_oversubscribed = dm_adapt_is_oversubscribed(chan->adapt);
+    uint32_t looks = dm_wait_policies[DM_WAIT_WORD].looks[is_oversubscribed];
+    struct dm_waiter w;
+
+    dm_wait_begin(chan, &w, DM_WAIT_WORD, is_oversubscribed, 0);
+    while (!looks_at_word(word, looks))
+        if (dm_wait_pass(chan, &w))
+            sleep_for_word(chan, &w, word);
+    dm_wait_end(chan, &w);
+}
+
+uint64_t dm_wait_round_ns(int n_ranks, uint64_t bytes, unsigned int n_vain)
+{
+    uint64_t ns = ROUND_NS + ROUND_RANK_NS * (uint64_t)n_ranks + bytes / ROUND_BYTES_NS;
+
+    return (ns < ROUND_MAX_NS ? ns : ROUND_MAX_NS) >> n_vain;
+}
+
+void dm_wait_round_learn(unsigned int *n_vain, int n_ranks, uint64_t bytes, uint64_t since)
+{
+    if (dm_clock_ns() - since > ROUND_VAIN * dm_wait_round_ns(n_ranks, bytes, 0))
+        *n_vain += *n_vain < ROUND_VAIN_MAX;
+    else
+        *n_vain -= *n_vain > 0;
+}
+
+void dm_wait_timed(uint64_t ns)
+{
+    struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+    int levels = dm_glock_release_all();
+
+    (void)nanosleep(&ts, NULL);
+    dm_glock_reacquire(levels);
+}
