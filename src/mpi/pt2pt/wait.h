@@ -28,7 +28,7 @@ int dm_greq_end(struct dm_req *req);
 /* MPI_Request_free: free_fn now or when the operation is complete; drops the program's reference. */
 int dm_greq_free(struct dm_req *req);
 /* Call its poll function, if it has one and is not done. */
-void dm_greq_poke(struct dm_req *req);
+void dm_greq_poll(struct dm_req *req);
 /* One pass of progress while a thread of the program may complete what is awaited. */
 void dm_greq_pass(int *n_idle);
 void dm_greq_wait(struct dm_req *req);
