@@ -176,10 +176,12 @@ bool dm_shm_progress_start(struct dm_shm_ia *ia)
     /* The consumer's signals are not for this thread. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    err = pthread_create(&ia->thread, NULL, run, ia);
+    ia->pia.has_thread = true;
+    err = pthread_create(&ia->pia.thread, NULL, run, ia);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (err == 0)
         return true;
+    ia->pia.has_thread = false;
 err_close:
     if (ia->epoll_fd >= 0)
         close(ia->epoll_fd);
@@ -194,7 +196,7 @@ void dm_shm_progress_stop(struct dm_shm_ia *ia)
     ia->is_stopping = true;
     pthread_mutex_unlock(&ia->pia.lock);
     dm_shm_kick(&ia->pia);
-    pthread_join(ia->thread, NULL);
+    pthread_join(ia->pia.thread, NULL);
     while (!dm_list_is_empty(&ia->srcs)) { /* requests that came in the end */
         struct dm_shm_src *src = dm_container_of(ia->srcs.next, struct dm_shm_src, link);
 
