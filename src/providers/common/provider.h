@@ -145,9 +145,15 @@ struct dm_prov_ops {
     /* Post a request that has been checked as far as DAT wants the call to fail; without the
      * lock. For the rarer kinds. */
     DAT_RETURN (*post)(struct dm_ep *ep, const struct dm_dto *dto);
-    /* Put the calls of the fast paths into the table: dat_ep_post_send, _recv, _rdma_read,
-     * _rdma_write, dat_srq_post_recv. */
-    void (*set_posts)(DAT_PROVIDER *table);
+    /* The calls of the fast paths; they go into the table as they are. */
+    DAT_EP_POST_SEND_FUNC post_send;
+    DAT_EP_POST_RECV_FUNC post_recv;
+    DAT_EP_POST_RDMA_READ_FUNC post_rdma_read;
+    DAT_EP_POST_RDMA_WRITE_FUNC post_rdma_write;
+    DAT_SRQ_POST_RECV_FUNC srq_post_recv;
 };
+
+/* The provider's, in its init.c: a library holds one provider. */
+extern const struct dm_prov_ops dm_prov_ops;
 
 #endif

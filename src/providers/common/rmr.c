@@ -198,7 +198,7 @@ bool dm_rmr_invalidate(struct dm_ep *ep, uint32_t key)
             continue;
         if (rmr->pz != ep->pz || (rmr->scope == DAT_RMR_SCOPE_EP && rmr->ep != ep))
             return false;
-        dm_rmr_unbind(rmr);
+        dm_rmr_shut(rmr);
         return true;
     }
     return false;

@@ -73,7 +73,8 @@ void dm_rmr_bound(struct dm_bind *bind);
 /* The connection of an endpoint ends: so do the windows that only it serves. Peers may still
  * be in them. */
 void dm_rmr_ep_down(struct dm_ep *ep);
-/* The peer of this endpoint wants a context to end; false if it has no right. */
+/* The peer of this endpoint wants a context to end; false if it has no right. Other peers may
+ * still be in the window. */
 bool dm_rmr_invalidate(struct dm_ep *ep, uint32_t key);
 void dm_rmr_destroy(struct dm_rmr *rmr);
 

@@ -3,6 +3,7 @@ SRCS_provider_common += \
     src/providers/common/cm.c \
     src/providers/common/cno.c \
     src/providers/common/cr.c \
+    src/providers/common/entry.c \
     src/providers/common/ep.c \
     src/providers/common/ep_args.c \
     src/providers/common/evd.c \

@@ -97,5 +97,9 @@ void dm_prov_table(DAT_PROVIDER *p, const struct dm_prov_ops *ops, bool is_threa
     p->ia_open_func = is_threadsafe ? dm_ia_open_safe : dm_ia_open;
     table_events(p);
     table_objects(p);
-    ops->set_posts(p);
+    p->ep_post_send_func = ops->post_send;
+    p->ep_post_recv_func = ops->post_recv;
+    p->ep_post_rdma_read_func = ops->post_rdma_read;
+    p->ep_post_rdma_write_func = ops->post_rdma_write;
+    p->srq_post_recv_func = ops->srq_post_recv;
 }

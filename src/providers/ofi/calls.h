@@ -7,8 +7,6 @@
 
 #include "providers/ofi/dto.h"
 
-extern const struct dm_prov_ops dm_ofi_ops; /* init.c */
-
 /* ia.c */
 DAT_RETURN dm_ofi_ia_open(struct dm_pia *ia, const char *params);
 bool dm_ofi_ia_start(struct dm_pia *ia);

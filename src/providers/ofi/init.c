@@ -1,22 +1,9 @@
 /*
- * The two functions that libdat2 looks for, and the operations of this
- * provider.
+ * The operations of this provider.
  */
 #include "providers/ofi/calls.h"
 
-extern void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *params);
-extern void dat_provider_fini(const DAT_PROVIDER_INFO *info);
-
-static void set_posts(DAT_PROVIDER *table)
-{
-    table->ep_post_send_func = dm_ofi_post_send;
-    table->ep_post_recv_func = dm_ofi_post_recv;
-    table->ep_post_rdma_read_func = dm_ofi_post_rdma_read;
-    table->ep_post_rdma_write_func = dm_ofi_post_rdma_write;
-    table->srq_post_recv_func = dm_ofi_srq_post_recv;
-}
-
-const struct dm_prov_ops dm_ofi_ops = {
+const struct dm_prov_ops dm_prov_ops = {
     .ia = {.size = sizeof(struct dm_ofi_ia),
            .open = dm_ofi_ia_open,
            .start = dm_ofi_ia_start,
@@ -61,15 +48,9 @@ const struct dm_prov_ops dm_ofi_ops = {
             .resize = dm_ofi_srq_resize,
             .set_low = dm_ofi_srq_set_low},
     .post = dm_ofi_post,
-    .set_posts = set_posts,
+    .post_send = dm_ofi_post_send,
+    .post_recv = dm_ofi_post_recv,
+    .post_rdma_read = dm_ofi_post_rdma_read,
+    .post_rdma_write = dm_ofi_post_rdma_write,
+    .srq_post_recv = dm_ofi_srq_post_recv,
 };
-
-DM_EXPORT void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *params)
-{
-    dm_prov_init(info, params, &dm_ofi_ops);
-}
-
-DM_EXPORT void dat_provider_fini(const DAT_PROVIDER_INFO *info)
-{
-    dm_prov_fini(info);
-}

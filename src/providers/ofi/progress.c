@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -523,24 +522,13 @@ static bool open_fds(struct dm_ofi_ia *ia)
 
 bool dm_ofi_progress_start(struct dm_ofi_ia *ia)
 {
-    sigset_t all;
-    sigset_t old;
-    int err = 0;
-
     ia->next_timer = DM_FUTEX_FOREVER;
     if (!open_fds(ia))
         return false;
     if (ia->mode == DM_OFI_MANUAL)
         return true;
-    /* The consumer's signals are not for this thread. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    ia->pia.has_thread = true;
-    err = pthread_create(&ia->pia.thread, NULL, run, ia);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (err == 0)
+    if (dm_prov_thread_start(&ia->pia, run))
         return true;
-    ia->pia.has_thread = false;
     close(ia->kick_fd);
     close(ia->lead_fd);
     return false;

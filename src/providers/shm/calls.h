@@ -7,8 +7,6 @@
 
 #include "providers/shm/key.h"
 
-extern const struct dm_prov_ops dm_shm_ops; /* init.c */
-
 /* ia.c */
 DAT_RETURN dm_shm_ia_open(struct dm_pia *ia, const char *params);
 bool dm_shm_ia_start(struct dm_pia *ia);

@@ -1,22 +1,9 @@
 /*
- * The two functions that libdat2 looks for, and the operations of this
- * provider.
+ * The operations of this provider.
  */
 #include "providers/shm/calls.h"
 
-extern void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *params);
-extern void dat_provider_fini(const DAT_PROVIDER_INFO *info);
-
-static void set_posts(DAT_PROVIDER *table)
-{
-    table->ep_post_send_func = dm_shm_post_send;
-    table->ep_post_recv_func = dm_shm_post_recv;
-    table->ep_post_rdma_read_func = dm_shm_post_rdma_read;
-    table->ep_post_rdma_write_func = dm_shm_post_rdma_write;
-    table->srq_post_recv_func = dm_shm_srq_post_recv;
-}
-
-const struct dm_prov_ops dm_shm_ops = {
+const struct dm_prov_ops dm_prov_ops = {
     .ia = {.size = sizeof(struct dm_shm_ia),
            .open = dm_shm_ia_open,
            .start = dm_shm_ia_start,
@@ -65,15 +52,9 @@ const struct dm_prov_ops dm_shm_ops = {
             .resize = dm_shm_srq_resize,
             .set_low = dm_shm_srq_set_low},
     .post = dm_shm_post,
-    .set_posts = set_posts,
+    .post_send = dm_shm_post_send,
+    .post_recv = dm_shm_post_recv,
+    .post_rdma_read = dm_shm_post_rdma_read,
+    .post_rdma_write = dm_shm_post_rdma_write,
+    .srq_post_recv = dm_shm_srq_post_recv,
 };
-
-DM_EXPORT void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *params)
-{
-    dm_prov_init(info, params, &dm_shm_ops);
-}
-
-DM_EXPORT void dat_provider_fini(const DAT_PROVIDER_INFO *info)
-{
-    dm_prov_fini(info);
-}

@@ -8,7 +8,6 @@
 #include "providers/shm/shm.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -162,10 +161,6 @@ static void *run(void *arg)
 
 bool dm_shm_progress_start(struct dm_shm_ia *ia)
 {
-    sigset_t all;
-    sigset_t old;
-    int err;
-
     dm_list_init(&ia->srcs);
     dm_list_init(&ia->graves);
     ia->kick.kind = DM_SRC_KICK;
@@ -173,15 +168,8 @@ bool dm_shm_progress_start(struct dm_shm_ia *ia)
     ia->kick.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (ia->epoll_fd < 0 || ia->kick.fd < 0 || !dm_shm_src_add(ia, &ia->kick))
         goto err_close;
-    /* The consumer's signals are not for this thread. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    ia->pia.has_thread = true;
-    err = pthread_create(&ia->pia.thread, NULL, run, ia);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (err == 0)
+    if (dm_prov_thread_start(&ia->pia, run))
         return true;
-    ia->pia.has_thread = false;
 err_close:
     if (ia->epoll_fd >= 0)
         close(ia->epoll_fd);

@@ -86,7 +86,9 @@ void dm_shm_invalidate_serve(struct dm_shm_conn *conn, const struct dm_shm_msg *
 {
     struct dm_shm_msg answer = {.type = DM_MSG_STAGED};
 
-    if (!dm_rmr_invalidate(&conn->ep->ep, msg->key))
+    if (dm_rmr_invalidate(&conn->ep->ep, msg->key))
+        (void)dm_shm_quiesce(conn->ia, NULL);
+    else
         answer.status = DAT_DTO_ERR_LOCAL_PROTECTION;
     dm_shm_msg_send(conn, &answer, -1);
 }
