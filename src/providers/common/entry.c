@@ -10,7 +10,7 @@ extern void dat_provider_fini(const DAT_PROVIDER_INFO *info);
 
 DM_EXPORT void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *params)
 {
-    dm_prov_init(info, params, &dm_prov_ops);
+    dm_prov_init(info, params, dm_prov_ops_get());
 }
 
 DM_EXPORT void dat_provider_fini(const DAT_PROVIDER_INFO *info)

@@ -154,6 +154,6 @@ struct dm_prov_ops {
 };
 
 /* The provider's, in its init.c: a library holds one provider. */
-extern const struct dm_prov_ops dm_prov_ops;
+const struct dm_prov_ops *dm_prov_ops_get(void);
 
 #endif

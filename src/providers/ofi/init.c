@@ -3,7 +3,7 @@
  */
 #include "providers/ofi/calls.h"
 
-const struct dm_prov_ops dm_prov_ops = {
+static const struct dm_prov_ops ops = {
     .ia = {.size = sizeof(struct dm_ofi_ia),
            .open = dm_ofi_ia_open,
            .start = dm_ofi_ia_start,
@@ -54,3 +54,8 @@ const struct dm_prov_ops dm_prov_ops = {
     .post_rdma_write = dm_ofi_post_rdma_write,
     .srq_post_recv = dm_ofi_srq_post_recv,
 };
+
+const struct dm_prov_ops *dm_prov_ops_get(void)
+{
+    return &ops;
+}

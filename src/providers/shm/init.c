@@ -3,7 +3,7 @@
  */
 #include "providers/shm/calls.h"
 
-const struct dm_prov_ops dm_prov_ops = {
+static const struct dm_prov_ops ops = {
     .ia = {.size = sizeof(struct dm_shm_ia),
            .open = dm_shm_ia_open,
            .start = dm_shm_ia_start,
@@ -58,3 +58,8 @@ const struct dm_prov_ops dm_prov_ops = {
     .post_rdma_write = dm_shm_post_rdma_write,
     .srq_post_recv = dm_shm_srq_post_recv,
 };
+
+const struct dm_prov_ops *dm_prov_ops_get(void)
+{
+    return &ops;
+}
