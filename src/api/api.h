@@ -90,7 +90,7 @@ int dm_errcode_last(void);
 /* End the job with this exit code; text is printed as an error. */
 void dm_api_abort(int exit_code, const char *text) DM_NORETURN;
 
-/* Set the data symbols that the Fortran library reads (data_state.c); at start. */
+/* Set the data symbols that the Fortran library reads (data.c); at start. */
 void dm_data_start(void);
 
 /* ---- bodies that take what the program passes and return what MPI returns ---- */

@@ -29,6 +29,8 @@
 #include "util/log.h"
 #include "util/tune.h"
 
+struct dm_api dm_api = {.is_slow = true};
+
 static struct {
     struct dm_pmi *pmi;
     pthread_t main_thread;

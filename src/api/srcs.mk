@@ -4,11 +4,11 @@ API_TABLES := $(API_DIR)/kinds.tbl $(API_DIR)/api.tbl
 API_CHAPTERS := $(shell sed -n 's/^@chapter *\([a-z0-9]*\).*/\1/p' $(API_DIR)/api.tbl)
 API_AWK = awk -f $(API_DIR)/gen.awk
 
-SRCS_api += src/api/api_state.c src/api/check.c src/api/errors.c src/api/errcode.c \
+SRCS_api += src/api/check.c src/api/errors.c src/api/errcode.c \
 	src/api/init.c src/api/stats.c src/api/env.c src/api/status.c src/api/attr.c \
 	src/api/fortran.c src/api/hooks.c src/api/file.c \
 	src/api/process.c src/api/session.c src/api/tool.c src/api/tool_event.c src/api/tool_cvar.c src/api/tool_pvar.c \
-	src/api/objects.c src/api/data_state.c \
+	src/api/objects.c src/api/data.c \
 	$(patsubst %,$(GEN)/api_%.c,$(API_CHAPTERS))
 GEN_HDRS += $(GEN)/mpi_proto.h
 LIBMPI_MAP = $(GEN)/libmpi.map

@@ -73,10 +73,12 @@ check_object() {
 }
 compile util/good.o 'int dm_util_x(void) { return 0; } static int x = 1; int *dm_util_y(void) { return &x; }'
 compile util/good_state.o 'struct { int a; } dm_util_state;'
+compile mpi/core/good.o 'struct { int a; } dm_world;'
 check 'good objects' scripts/check-symbols obj
 check_object 'a foreign prefix' util/x.o 'src/util/x.c: shows util_x' 'int util_x(void) { return 0; }'
 check_object 'a global variable' util/x.o 'global variable dm_util_v' 'int dm_util_v = 1;'
-check_object 'two of them' util/x_state.o 'more than one global' 'int dm_util_v = 1, dm_util_w;'
+check_object 'two of them' util/x.o 'a second global variable of its folder' 'struct { int a; } dm_x_state;'
+check_object 'a variable of another folder' util/x.o 'belongs to src/mpi/core' 'int dm_handles;'
 check_object 'an MPI call' mpi/x.o 'calls MPI_Barrier' 'int MPI_Barrier(int); int dm_x(void) { return MPI_Barrier(0); }'
 check_object 'an MPI name' mpi/x.o 'defines MPI_X' 'int MPI_X(void) { return 0; }'
 

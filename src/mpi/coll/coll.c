@@ -14,6 +14,8 @@
 #include "util/cfg.h"
 #include "util/log.h"
 
+struct dm_coll_state dm_coll_state;
+
 int dm_coll_settings(void)
 {
     return dm_coll_choices_make(dm_cfg()->coll, dm_cfg()->coll_file, NULL, &dm_coll_state.all,

@@ -1,6 +1,6 @@
 SRCS_mpi += src/mpi/coll/coll.c src/mpi/coll/move.c src/mpi/coll/reduce.c src/mpi/coll/run.c \
 	src/mpi/coll/sched.c src/mpi/coll/select.c src/mpi/coll/choices.c \
-	src/mpi/coll/coll_state.c src/mpi/coll/neighbor.c \
+	src/mpi/coll/neighbor.c \
 	src/mpi/coll/alg/barrier_dissemination.c src/mpi/coll/alg/barrier_tree.c \
 	src/mpi/coll/alg/bcast_binomial.c src/mpi/coll/alg/bcast_scatter.c \
 	src/mpi/coll/alg/gather_linear.c src/mpi/coll/alg/gather_binomial.c \

@@ -22,6 +22,8 @@
 #include "mpi/pt2pt/pt2pt.h"
 #include "util/log.h"
 
+struct dm_comm_state dm_comm_state;
+
 #define N_WORDS   DM_AGREE_WORDS
 #define TAG_OF(t) (INT_MIN + ((t) == INT_MAX ? (t)-1 : (t))) /* collectives' are not negative */
 

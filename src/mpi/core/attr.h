@@ -7,7 +7,7 @@
 #ifndef DM_MPI_CORE_ATTR_H
 #define DM_MPI_CORE_ATTR_H
 
-#include "mpi/core/core.h"
+#include "mpi/core/handle.h"
 
 /* The callback types of the three kinds of object are one type: all handles are int. */
 typedef int(dm_attr_copy_fn)(int handle, int keyval, void *extra, void *in, void *out, int *flag);

@@ -4,6 +4,8 @@
  */
 #include "mpi/core/core_priv.h"
 
+struct dm_world dm_world;
+
 static struct {
     struct dm_comm *comm;
     struct dm_win *win;

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct dm_handles dm_handles;
+
 #define REUSE_DELAY 64
 #define FIRST_CAP   256
 /* Some predefined datatypes have handles of the "made" form with small indices. */

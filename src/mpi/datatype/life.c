@@ -2,7 +2,7 @@
  * Type objects: references, commit, names, and the questions with one-line answers.
  *
  * Invariant: a type has its typed loops from the start and the plain ones from commit on.
- * Predefined types live in datatype_state.c and are never freed.
+ * Predefined types live in dm_datatype_state and are never freed.
  */
 #include "mpi/datatype/life.h"
 

@@ -9,6 +9,8 @@
 #include "mpi/datatype/datatype_state.h"
 #include "mpi/datatype/life.h"
 
+struct dm_datatype_state dm_datatype_state; /* filled by dm_datatype_start */
+
 struct row {
     const char *name;
     int handle;

@@ -13,6 +13,8 @@
 #include "mpi/op/kernels.h"
 #include "mpi/op/op_state.h"
 
+struct dm_op_state dm_op_state; /* filled by dm_op_start */
+
 #define ATOMIC_MAX 8 /* bytes the machine updates at once */
 
 static const char *const op_names[] = {"a user's operation",

@@ -1,1 +1,1 @@
-SRCS_mpi_op += src/mpi/op/op.c src/mpi/op/op_state.c src/mpi/op/kernels.c src/mpi/op/kernels_wide.c
+SRCS_mpi_op += src/mpi/op/op.c src/mpi/op/kernels.c src/mpi/op/kernels_wide.c

@@ -209,7 +209,7 @@ struct dm_p2p_buffers {
     size_t held;
 };
 
-/* The only global of point-to-point (p2p_state.c). */
+/* The only global of point-to-point (start.c). */
 struct dm_p2p {
     struct dm_match match;
     struct dm_pool reqs;

@@ -11,6 +11,8 @@
 #include "util/err.h"
 #include "util/log.h"
 
+struct dm_p2p dm_p2p;
+
 #define REQ_CHUNK   64
 #define UNEXP_CHUNK 64
 #define EAGER_MOST  ((size_t)1 << 31) /* a packet's length has 32 bits */

@@ -1,0 +1,59 @@
+/*
+ * Communicators, as every layer sees them; creating them is the business of src/mpi/comm.
+ */
+#ifndef DM_MPI_CORE_COMM_OBJ_H
+#define DM_MPI_CORE_COMM_OBJ_H
+
+#include "mpi/core/ctx.h"
+#include "mpi/core/errhandler.h"
+#include "mpi/core/group.h"
+
+struct dm_attr; /* attr.h */
+struct dm_info; /* info.h */
+struct dm_topo; /* topo_obj.h */
+
+/* Context ids come in pairs: point-to-point, and the next for collectives. */
+struct dm_comm {
+    struct dm_obj obj;
+    uint32_t ctx;      /* what the others put in messages to us; even */
+    uint32_t ctx_send; /* what we put in messages to them; differs on intercommunicators only */
+    int rank;
+    int size; /* of the local group */
+    struct dm_group *group;
+    struct dm_group *remote; /* intercommunicator: the other group; else NULL */
+    struct dm_comm *local;   /* intercommunicator: for collectives inside the local group */
+    struct dm_errhandler *eh;
+    uint32_t coll_seq;     /* tags of collectives: all ranks count alike */
+    struct dm_attr *attrs; /* cached attributes */
+    struct dm_topo *topo;  /* topology (a reference is held), or NULL */
+    struct dm_info *info;
+    void *coll;          /* private to src/mpi/coll */
+    uint32_t n_coll;     /* likewise: blocking collectives until they share memory */
+    unsigned int layout; /* likewise: on how many nodes it is; 0: not known yet */
+    bool is_freed;       /* MPI_Comm_free was called; waits for pending operations */
+    char name[MPI_MAX_OBJECT_NAME];
+};
+/* Process number of a rank of the group that messages go to (the remote one if there is one). */
+static inline int dm_comm_proc(const struct dm_comm *c, int rank)
+{
+    return dm_group_proc(c->remote != NULL ? c->remote : c->group, rank);
+}
+static inline int dm_comm_peer_size(const struct dm_comm *c)
+{
+    return c->remote != NULL ? c->remote->size : c->size;
+}
+/*
+ * A new intracommunicator over group (a reference is taken) with the agreed context ids; has a
+ * handle; inherits eh. Called by src/mpi/comm after ids have been agreed, or with DM_CTX_NONE, which
+ * is replaced later.
+ */
+int dm_comm_new(struct dm_group *group, uint32_t ctx, struct dm_errhandler *eh,
+                struct dm_comm **comm_p);
+void dm_comm_ref(struct dm_comm *comm);
+/* Drop a reference; the last one frees (and gives the context id back by dm_ctx_put). */
+void dm_comm_unref(struct dm_comm *comm);
+/* Bodies of the MPI functions (MPI-4.0 section 7.8). */
+int dm_comm_set_name(struct dm_comm *comm, const char *name);
+int dm_comm_get_name(struct dm_comm *comm, char *name, int *len);
+
+#endif

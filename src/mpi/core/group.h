@@ -1,0 +1,28 @@
+/*
+ * Groups: ordered sets of processes.
+ */
+#ifndef DM_MPI_CORE_GROUP_H
+#define DM_MPI_CORE_GROUP_H
+
+#include "mpi/core/handle.h"
+
+/* An ordered set of processes. Immutable once made. */
+struct dm_group {
+    struct dm_obj obj;
+    int size;
+    int rank;   /* mine, or MPI_UNDEFINED */
+    int *procs; /* process number of each rank; NULL: the identity */
+};
+
+static inline int dm_group_proc(const struct dm_group *g, int rank)
+{
+    return g->procs == NULL ? rank : g->procs[rank];
+}
+/* A new group holding a copy of procs (size may be 0); one reference, no handle yet. */
+int dm_group_new(int size, const int *procs, struct dm_group **group_p);
+void dm_group_ref(struct dm_group *group);
+void dm_group_unref(struct dm_group *group);
+/* Rank of a process in a group, or MPI_UNDEFINED. */
+int dm_group_rank_of(const struct dm_group *group, int proc);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * What this process knows of its job.
+ */
+#ifndef DM_MPI_CORE_WORLD_H
+#define DM_MPI_CORE_WORLD_H
+
+#include "channel/channel.h"
+
+struct dm_comm; /* comm_obj.h */
+
+/* What one process knows; the one struct of the MPI layer that everybody reads (core.c). */
+struct dm_world {
+    struct dm_chan *chan;
+    struct dm_comm *comm_world;
+    struct dm_comm *comm_self;
+    struct dm_comm *comm_hidden; /* like the world, for agreements among groups; has no handle */
+    int rank;                    /* process number in the job */
+    int size;
+    int state; /* enum dm_world_state */
+    int thread_level;
+    int appnum;        /* MPI_APPNUM, -1 when the launcher does not say */
+    int universe_size; /* MPI_UNIVERSE_SIZE, likewise */
+    const char *(*host_of)(void *arg, int proc);
+    void *host_arg;
+    void (*abort)(void *arg, int code, const char *text); /* ends the job, does not return */
+    void *abort_arg;
+};
+/* Idle: up, but neither the world model nor a session is there to use it. */
+enum dm_world_state { DM_WORLD_BEFORE, DM_WORLD_UP, DM_WORLD_IDLE, DM_WORLD_DONE };
+extern struct dm_world dm_world;
+
+/* Make progress until *n_pending is 0: the one waiting loop of blocking calls. */
+static inline void dm_wait_for(const int *n_pending)
+{
+    dm_chan_wait(dm_world.chan, n_pending);
+}
+
+#endif
