@@ -3,7 +3,7 @@
  *
  * Invariant: dm_p2p.bsends lists the pieces in use by address; each starts with
  * struct piece inside the buffer. MPI_BSEND_OVERHEAD covers it with its alignment. A message
- * that the pipe takes at once needs no copy, but it needs room all the same: whether a
+ * that the pipe takes at once needs no copy, but it needs space all the same: whether a
  * program is right must not depend on timing.
  */
 #include "mpi/pt2pt/pt2pt.h"
@@ -71,8 +71,8 @@ int dm_p2p_bsend(const void *buf, size_t count, struct dm_type *type, int dest, 
     *r_p = NULL;
     if (dest == MPI_PROC_NULL)
         return DM_OK;
-    if (dm_unlikely(dm_p2p.send_id % DM_FLOW_OFTEN == 0))
-        dm_p2p_flow_look();
+    if (dm_unlikely(dm_p2p.send_id % DM_FLOW_POLL_EVERY == 0))
+        dm_p2p_flow_poll();
     bsend_reap();
     p = bsend_find_space(len, &before);
     if (p == NULL) {
@@ -82,7 +82,7 @@ int dm_p2p_bsend(const void *buf, size_t count, struct dm_type *type, int dest, 
     }
     if (p == NULL)
         return DM_FAIL(DM_ERR_BUFFER,
-                       "no room for %zu bytes and %d of overhead in the attached buffer of %zu "
+                       "no space for %zu bytes and %d of overhead in the attached buffer of %zu "
                        "bytes; MPI_Buffer_attach a larger one",
                        data_len, MPI_BSEND_OVERHEAD, dm_p2p.bsend_size);
     dm_type_pack(buf, count, type, 0, p + 1, data_len);

@@ -19,34 +19,34 @@
 
 #define LAST 1 /* pkt.flags of CANCEL */
 
-/* A question that is not answered before this process is in MPI_Finalize. */
-struct held {
-    struct dm_list node; /* in dm_p2p.held */
+/* A CANCEL packet (LAST) that is not answered before this process is in MPI_Finalize. */
+struct deferred_cancel {
+    struct dm_list node; /* in dm_p2p.deferred_cancels */
     struct dm_pkt_cancel h;
     int proc;
 };
 
 struct recall {
     struct dm_list node;     /* in dm_p2p.recalls */
-    struct dm_req *told;     /* whose status says what became of it; with a reference */
+    struct dm_req *owner;    /* whose status says what became of it; with a reference */
     struct dm_p2p_req *send; /* the send: the same, or its inner one */
     int proc;
 };
 
 static void cancel_end(struct recall *c, int err)
 {
-    struct dm_req *told = c->told;
+    struct dm_req *owner = c->owner;
 
     dm_list_del(&c->node);
     free(c);
     dm_p2p.n_sends--;
     /* Not the last reference, the operation has one; with its end what it is a part of may go. */
-    dm_req_unref(told);
-    dm_p2p_req_step((struct dm_p2p_req *)told, err);
+    dm_req_unref(owner);
+    dm_p2p_req_step((struct dm_p2p_req *)owner, err);
 }
 
-/* Ask for the message of `send`; `told` gets pending. flags: LAST, or 0. */
-static int recall(struct dm_p2p_req *told, struct dm_p2p_req *send, uint8_t flags)
+/* Ask for the message of `send`; `owner`, whose status reports the outcome, gets pending. flags: LAST, or 0. */
+static int cancel_start(struct dm_p2p_req *owner, struct dm_p2p_req *send, uint8_t flags)
 {
     struct recall *c = malloc(sizeof(*c));
     struct dm_pkt_cancel h = {
@@ -61,11 +61,11 @@ static int recall(struct dm_p2p_req *told, struct dm_p2p_req *send, uint8_t flag
 
     if (c == NULL)
         return DM_FAIL(DM_ENOMEM, "cancelling a send");
-    told->is_recalling = true;
-    *c = (struct recall){.told = &told->req, .send = send, .proc = send->proc};
-    dm_req_ref(&told->req);
-    if (told->req.n_pending++ == 0)
-        dm_req_ref(&told->req);
+    owner->is_recalling = true;
+    *c = (struct recall){.owner = &owner->req, .send = send, .proc = send->proc};
+    dm_req_ref(&owner->req);
+    if (owner->req.n_pending++ == 0)
+        dm_req_ref(&owner->req);
     dm_p2p.n_sends++;
     dm_list_add_tail(&dm_p2p.recalls, &c->node);
     if (dm_chan_send_ctl(dm_world.chan, send->proc, &h.pkt) == DM_ENOMEM)
@@ -75,13 +75,13 @@ static int recall(struct dm_p2p_req *told, struct dm_p2p_req *send, uint8_t flag
 
 int dm_p2p_cancel_send(struct dm_req *req)
 {
-    struct dm_p2p_req *told = (struct dm_p2p_req *)req;
-    struct dm_p2p_req *send = told->inner != NULL ? told->inner : told;
+    struct dm_p2p_req *owner = (struct dm_p2p_req *)req;
+    struct dm_p2p_req *send = owner->inner != NULL ? owner->inner : owner;
 
     /* Without a number there is no message. */
-    if (send->id == 0 || told->is_recalling || dm_chan_is_lost(dm_world.chan, send->proc))
+    if (send->id == 0 || owner->is_recalling || dm_chan_is_lost(dm_world.chan, send->proc))
         return DM_OK;
-    return recall(told, send, 0);
+    return cancel_start(owner, send, 0);
 }
 
 int dm_p2p_cancel_done(int handle)
@@ -106,7 +106,7 @@ int dm_p2p_cancel_done(int handle)
     dm_list_add_tail(&dm_p2p.recalled, &r->active);
     sent->id = 0;
     dm_req_unref(done);
-    return recall(r, r, 0);
+    return cancel_start(r, r, 0);
 }
 
 struct dm_req *dm_p2p_recalled(int handle)
@@ -153,7 +153,7 @@ static uint8_t cancel_forget(int proc, const struct dm_mkey *key, uint32_t id)
 }
 
 /* The same with one that a probe has matched, and that will not be received any more. */
-static uint8_t forget_probed(int proc, uint32_t id)
+static uint8_t cancel_forget_probed(int proc, uint32_t id)
 {
     dm_list_for_each (it, &dm_p2p.probed) {
         struct dm_p2p_req *r = dm_container_of(it, struct dm_p2p_req, active);
@@ -181,7 +181,7 @@ static void cancel_answer(int proc, const struct dm_pkt_cancel *h)
     };
 
     if (ack.pkt.flags == 0 && h->pkt.flags == LAST)
-        ack.pkt.flags = forget_probed(proc, h->id);
+        ack.pkt.flags = cancel_forget_probed(proc, h->id);
     DM_TRACE(MATCH, "rank %d cancels tag %d: %s", proc, h->key.tag,
              ack.pkt.flags != 0 ? "forgotten" : "too late");
     if (dm_chan_send_ctl(dm_world.chan, proc, &ack.pkt) == DM_ENOMEM)
@@ -192,7 +192,7 @@ static void on_cancel(void *arg, int proc, const struct dm_pkt *pkt, const void 
                       struct dm_chan_sink *sink)
 {
     const struct dm_pkt_cancel *h = (const struct dm_pkt_cancel *)(const void *)pkt;
-    struct held *held;
+    struct deferred_cancel *later;
 
     (void)arg;
     (void)data;
@@ -202,19 +202,19 @@ static void on_cancel(void *arg, int proc, const struct dm_pkt *pkt, const void 
         cancel_answer(proc, h);
         return;
     }
-    held = malloc(sizeof(*held));
-    if (held == NULL)
+    later = malloc(sizeof(*later));
+    if (later == NULL)
         dm_p2p_fatal("no memory to answer a cancelled send");
-    held->h = *h;
-    held->proc = proc;
-    dm_list_add_tail(&dm_p2p.held, &held->node);
+    later->h = *h;
+    later->proc = proc;
+    dm_list_add_tail(&dm_p2p.deferred_cancels, &later->node);
 }
 
 /*
  * A send that nobody waits for. One of a collective, whose request is its own, belongs to what all take part
  * in and is not given up; a half of MPI_Isendrecv and a partition are parts of their requests.
  */
-static struct dm_p2p_req *leftover(void)
+static struct dm_p2p_req *cancel_find_leftover(void)
 {
     dm_list_for_each (it, &dm_p2p.active) {
         struct dm_p2p_req *r = dm_container_of(it, struct dm_p2p_req, active);
@@ -231,16 +231,16 @@ void dm_p2p_cancel_rest(void)
     struct dm_p2p_req *r;
 
     dm_p2p.is_leaving = true;
-    dm_list_for_each_safe (it, tmp, &dm_p2p.held) {
-        struct held *held = dm_container_of(it, struct held, node);
+    dm_list_for_each_safe (it, tmp, &dm_p2p.deferred_cancels) {
+        struct deferred_cancel *later = dm_container_of(it, struct deferred_cancel, node);
 
         dm_list_del(it);
-        cancel_answer(held->proc, &held->h);
-        free(held);
+        cancel_answer(later->proc, &later->h);
+        free(later);
     }
     /* The list changes when a process is found lost, or is this one and answers at once. */
-    while ((r = leftover()) != NULL)
-        if (recall(r, r, LAST) != DM_OK)
+    while ((r = cancel_find_leftover()) != NULL)
+        if (cancel_start(r, r, LAST) != DM_OK)
             break;
 }
 
@@ -256,8 +256,8 @@ static void on_cancel_ack(void *arg, int proc, const struct dm_pkt *pkt, const v
     (void)avail;
     (void)sink;
     if (pkt->flags != 0) {
-        c->told->is_cancelled = true;
-        dm_status_set_cancelled(&c->told->status, true);
+        c->owner->is_cancelled = true;
+        dm_status_set_cancelled(&c->owner->status, true);
         /* The answer that the send awaits will not come. */
         if (pkt->flags != DM_PKT_EAGER)
             dm_p2p_req_step(c->send, DM_OK);

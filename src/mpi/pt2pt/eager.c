@@ -73,8 +73,8 @@ struct dm_p2p_unexp *dm_p2p_unexp_new(int proc, const struct dm_pkt_eager *h, si
 }
 
 /*
- * Room for the data of unexpected messages is kept for the next ones: given back to the C library it would often be
- * given back to the kernel, and each page be cleared again.
+ * Memory for the data of unexpected messages is kept for the next ones: the C library would often give it
+ * back to the kernel, which clears each page again.
  */
 bool dm_p2p_unexp_buffer(struct dm_p2p_unexp *u, size_t len)
 {
@@ -89,26 +89,26 @@ bool dm_p2p_unexp_buffer(struct dm_p2p_unexp *u, size_t len)
     if (i < DM_P2P_N_BUFFERS && buffers->free[i] != NULL) {
         u->data = (char *)buffers->free[i];
         buffers->free[i] = buffers->free[i]->next;
-        buffers->held -= DM_P2P_BUFFER_MIN << i;
+        buffers->n_bytes -= DM_P2P_BUFFER_MIN << i;
         return true;
     }
     u->data = malloc(i < DM_P2P_N_BUFFERS ? DM_P2P_BUFFER_MIN << i : len);
     return u->data != NULL;
 }
 
-static void leave_room(struct dm_p2p_unexp *u)
+static void unexp_buffer_put(struct dm_p2p_unexp *u)
 {
     struct dm_p2p_buffers *buffers = &dm_p2p.buffers;
     struct dm_p2p_buffer *space = (struct dm_p2p_buffer *)(void *)u->data;
 
     if (u->space == DM_P2P_N_BUFFERS ||
-        buffers->held + (DM_P2P_BUFFER_MIN << u->space) > DM_P2P_BUFFERS_MAX) {
+        buffers->n_bytes + (DM_P2P_BUFFER_MIN << u->space) > DM_P2P_BUFFERS_MAX) {
         free(u->data);
         return;
     }
     space->next = buffers->free[u->space];
     buffers->free[u->space] = space;
-    buffers->held += DM_P2P_BUFFER_MIN << u->space;
+    buffers->n_bytes += DM_P2P_BUFFER_MIN << u->space;
 }
 
 void dm_p2p_buffers_free(void)
@@ -127,9 +127,9 @@ void dm_p2p_buffers_free(void)
 void dm_p2p_unexp_free(struct dm_p2p_unexp *u)
 {
     if (u->type != DM_PKT_RTS)
-        dm_p2p_flow_drop(u);
+        dm_p2p_flow_drop(&dm_p2p.flow, u);
     if (u->data != u->small)
-        leave_room(u);
+        unexp_buffer_put(u);
     dm_pool_put(&dm_p2p.unexps, u);
 }
 
@@ -167,8 +167,8 @@ static void unexp_done(void *arg)
 }
 
 /* Nobody waits for it. */
-static DM_NOINLINE void keep(int proc, const struct dm_pkt_eager *h, const void *data, size_t avail,
-                             struct dm_chan_sink *sink)
+static DM_NOINLINE void eager_keep(int proc, const struct dm_pkt_eager *h, const void *data,
+                                   size_t avail, struct dm_chan_sink *sink)
 {
     struct dm_p2p_unexp *u = dm_p2p_unexp_new(proc, h, h->pkt.data_len);
 
@@ -176,7 +176,7 @@ static DM_NOINLINE void keep(int proc, const struct dm_pkt_eager *h, const void 
     if (!dm_p2p_unexp_buffer(u, u->len))
         dm_p2p_fatal("no memory for the data of an unexpected message");
     dm_match_add_unexp(&dm_p2p.match, u->nodes, &u->nodes[0].key);
-    dm_p2p_flow_keep(u);
+    dm_p2p_flow_keep(&dm_p2p.flow, u);
     if (avail == u->len) {
         if (avail > 0)
             dm_copy(u->data, data, avail);
@@ -187,15 +187,15 @@ static DM_NOINLINE void keep(int proc, const struct dm_pkt_eager *h, const void 
     *sink = (struct dm_chan_sink){.arg = u, .write = unexp_write, .done = unexp_done};
 }
 
-static inline void arrive(int proc, const struct dm_pkt_eager *h, const void *data, size_t avail,
-                          struct dm_chan_sink *sink)
+static inline void eager_arrive(int proc, const struct dm_pkt_eager *h, const void *data,
+                                size_t avail, struct dm_chan_sink *sink)
 {
     struct dm_mnode *node = dm_match_take(&dm_p2p.match, &h->key);
     size_t len = h->pkt.data_len;
     struct dm_p2p_req *r;
 
     if (dm_unlikely(node == NULL)) {
-        keep(proc, h, data, avail, sink);
+        eager_keep(proc, h, data, avail, sink);
         return;
     }
     r = dm_container_of(node, struct dm_p2p_req, node);
@@ -220,7 +220,7 @@ static void on_eager(void *arg, int proc, const struct dm_pkt *pkt, const void *
                      struct dm_chan_sink *sink)
 {
     (void)arg;
-    arrive(proc, (const struct dm_pkt_eager *)(const void *)pkt, data, avail, sink);
+    eager_arrive(proc, (const struct dm_pkt_eager *)(const void *)pkt, data, avail, sink);
 }
 
 static void on_eager_sync(void *arg, int proc, const struct dm_pkt *pkt, const void *data,
@@ -231,7 +231,7 @@ static void on_eager_sync(void *arg, int proc, const struct dm_pkt *pkt, const v
     size_t n_unexp = dm_p2p.match.n_unexp;
 
     (void)arg;
-    arrive(proc, h, data, avail, sink);
+    eager_arrive(proc, h, data, avail, sink);
     if (dm_p2p.match.n_unexp == n_unexp)
         dm_p2p_ack(proc, sreq);
 }

@@ -20,7 +20,7 @@ static bool match_is_same(const struct dm_mkey *a, const struct dm_mkey *b)
 }
 
 /* Tags that follow each other are often used in order: their buckets should be neighbours. */
-static uint32_t hash(const struct dm_mkey *key)
+static uint32_t match_hash(const struct dm_mkey *key)
 {
     uint32_t tag = (uint32_t)key->tag;
     uint32_t h = (uint32_t)key->source * 0x9e3779b9u + key->ctx * 0x85ebca6bu;
@@ -47,7 +47,7 @@ static struct dm_mkey open_key(const struct dm_mkey *key, int kind)
 
 static struct dm_mnode **bucket_of(struct dm_mtable *t, const struct dm_mkey *key)
 {
-    return &t->buckets[hash(key) & (t->n_buckets - 1)];
+    return &t->buckets[match_hash(key) & (t->n_buckets - 1)];
 }
 
 static void table_init(struct dm_mtable *t)
@@ -97,7 +97,7 @@ static inline struct dm_mnode **match_find(struct dm_mtable *t, const struct dm_
 }
 
 /* Into the table as it is. */
-static void file(struct dm_mtable *t, struct dm_mnode *node)
+static void match_file(struct dm_mtable *t, struct dm_mnode *node)
 {
     struct dm_mnode **at = match_find(t, &node->key), *first = *at;
 
@@ -118,11 +118,11 @@ static void file(struct dm_mtable *t, struct dm_mnode *node)
     t->n_keys++;
 }
 
-static void insert(struct dm_mtable *t, struct dm_mnode *node)
+static void match_insert(struct dm_mtable *t, struct dm_mnode *node)
 {
     if (t->n_keys >= t->n_buckets)
         match_grow(t);
-    file(t, node);
+    match_file(t, node);
 }
 
 static void take_out(struct dm_mtable *t, struct dm_mnode *node)
@@ -164,7 +164,7 @@ void dm_match_fini(struct dm_match *m)
 
 static void post_in_table(struct dm_match *m, struct dm_mnode *node)
 {
-    insert(&m->posted, node);
+    match_insert(&m->posted, node);
     m->n_table++;
     m->n_kind[kind_of(&node->key)]++;
 }
@@ -269,7 +269,7 @@ static void file_all(struct dm_match *m, int kind)
                 struct dm_mnode *nodes = node - ANYTHING;
 
                 nodes[kind].key = open_key(&nodes[0].key, kind);
-                file(t, &nodes[kind]);
+                match_file(t, &nodes[kind]);
                 node = node->next;
             } while (node != first);
         }
@@ -285,7 +285,7 @@ void dm_match_add_unexp(struct dm_match *m, struct dm_mnode nodes[DM_MATCH_KINDS
         if (!is_filed(m, kind))
             continue;
         nodes[kind].key = open_key(key, kind);
-        insert(&m->unexp, &nodes[kind]);
+        match_insert(&m->unexp, &nodes[kind]);
     }
 }
 

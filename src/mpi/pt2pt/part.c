@@ -101,13 +101,13 @@ static int part_finish(struct dm_req *req, MPI_Status *status)
     return req->err == DM_EPEER ? dm_p2p_fail_lost(p->proc) : req->err;
 }
 
-static size_t total(const struct part *p)
+static size_t part_total(const struct part *p)
 {
     return (size_t)p->n_parts * p->count * (size_t)p->type->size;
 }
 
 /* One of the things that a round awaits is over. */
-static void step(struct part *p, int err)
+static void part_step(struct part *p, int err)
 {
     if (err != DM_OK)
         p->req.err = err;
@@ -123,7 +123,7 @@ static void part_sent(void *arg)
 {
     struct chunk *c = arg;
 
-    step(c->part, c->r.req.err);
+    part_step(c->part, c->r.req.err);
 }
 
 /* The partition may go, and the way is known. */
@@ -150,7 +150,7 @@ static void push_ready(struct part *p)
 
 /* ---- rounds of a receive ---- */
 
-static void received(void *arg)
+static void part_received(void *arg)
 {
     struct chunk *c = arg;
     const struct dm_p2p_req *r = &c->r;
@@ -162,13 +162,13 @@ static void received(void *arg)
         err = DM_ERR_TRUNCATE;
     if (p->bounce != NULL && err == DM_OK)
         dm_type_unpack(p->buf, (size_t)p->n_parts * p->count, p->type, i * r->len, r->addr, r->len);
-    step(p, err);
+    part_step(p, err);
 }
 
 /* Where the sender's partition i goes. */
 static void part_slot(struct part *p, size_t i, struct dm_p2p_req *r)
 {
-    size_t len = total(p) / p->n_chunks, size = (size_t)p->type->size, n;
+    size_t len = part_total(p) / p->n_chunks, size = (size_t)p->type->size, n;
     struct dm_type *bytes = dm_type_get(MPI_BYTE);
     uintptr_t buf = (uintptr_t)p->buf;
 
@@ -191,7 +191,7 @@ static void post_all(struct part *p)
         struct dm_p2p_req *r = &p->chunks[i].r;
 
         part_slot(p, i, r);
-        dm_p2p_watch(&r->req, received, &p->chunks[i]);
+        dm_p2p_watch(&r->req, part_received, &p->chunks[i]);
         p->req.n_pending++;
         dm_p2p_recv_key(r, p->proc, &key);
     }
@@ -206,7 +206,7 @@ static int part_start(struct dm_req *req)
     if (!p->is_send) {
         req->status.MPI_SOURCE = p->peer;
         req->status.MPI_TAG = p->peer == MPI_PROC_NULL ? MPI_ANY_TAG : p->tag;
-        dm_status_set_bytes(&req->status, p->peer == MPI_PROC_NULL ? 0 : total(p));
+        dm_status_set_bytes(&req->status, p->peer == MPI_PROC_NULL ? 0 : part_total(p));
     }
     if (p->peer == MPI_PROC_NULL)
         return DM_OK;
@@ -220,10 +220,10 @@ static int part_start(struct dm_req *req)
         req->n_pending += (int)p->n_chunks;
         for (size_t i = 0; i < p->n_chunks; i++)
             p->chunks[i].is_ready = false;
-        step(p, DM_OK);
+        part_step(p, DM_OK);
     } else if (p->is_paired) {
         post_all(p);
-        step(p, DM_OK);
+        part_step(p, DM_OK);
     }
     return DM_OK;
 }
@@ -260,7 +260,7 @@ static int make_chunks(struct part *p, size_t n)
 /* The receiver's half of pairing; the send's request and number of partitions came in init. */
 static void part_pair(struct part *p, const struct pkt_init *init)
 {
-    size_t len = init->n_chunks > 0 ? total(p) / init->n_chunks : 0;
+    size_t len = init->n_chunks > 0 ? part_total(p) / init->n_chunks : 0;
     struct pkt_pair h = {
         .pkt = {.type = DM_PKT_PART_PAIR, .version = DM_PKT_VERSION, .hdr_len = sizeof(h)},
         .sreq = init->sreq,
@@ -269,7 +269,7 @@ static void part_pair(struct part *p, const struct pkt_init *init)
     if (make_chunks(p, init->n_chunks) != DM_OK)
         dm_p2p_fatal("no memory for a partitioned receive");
     if (!p->type->is_contig && p->type->size > 0 && len % (size_t)p->type->size != 0) {
-        p->bounce = malloc(total(p));
+        p->bounce = malloc(part_total(p));
         if (p->bounce == NULL)
             dm_p2p_fatal("no memory for the data of a partitioned receive");
     }
@@ -280,7 +280,7 @@ static void part_pair(struct part *p, const struct pkt_init *init)
         dm_p2p_fatal("no memory for a packet of partitioned communication");
     if (p->req.is_started && p->req.n_pending > 0) {
         post_all(p);
-        step(p, DM_OK);
+        part_step(p, DM_OK);
     }
     end_pairing(p);
 }
@@ -349,7 +349,7 @@ void dm_p2p_part_lost(int proc)
         for (size_t i = 0; i < p->n_chunks; i++)
             n_left += !dm_req_is_done(&p->chunks[i].r.req);
         p->req.n_pending = n_left + 1;
-        step(p, DM_EPEER);
+        part_step(p, DM_EPEER);
     }
 }
 

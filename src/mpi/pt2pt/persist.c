@@ -32,7 +32,7 @@ static void free_persist(struct dm_req *req)
 }
 
 /* Something is awaited: the operation holds the request. */
-static void pend(struct persist *p)
+static void persist_pend(struct persist *p)
 {
     p->r.req.n_pending = 1;
     dm_req_ref(&p->r.req);
@@ -46,7 +46,7 @@ static int persist_start_recv(struct dm_req *req)
         dm_status_set_proc_null(&req->status);
         return DM_OK;
     }
-    pend(p);
+    persist_pend(p);
     dm_p2p_recv_start(&p->r, p->peer, p->tag, req->comm->ctx);
     return DM_OK;
 }
@@ -62,12 +62,12 @@ static int persist_start_send(struct dm_req *req)
     if (p->peer == MPI_PROC_NULL)
         return DM_OK;
     p->r.proc = dm_comm_proc(req->comm, p->peer);
-    if (dm_unlikely(dm_p2p.send_id % DM_FLOW_OFTEN == 0))
-        dm_p2p_flow_look();
+    if (dm_unlikely(dm_p2p.send_id % DM_FLOW_POLL_EVERY == 0))
+        dm_p2p_flow_poll();
     err = dm_p2p_send_now(&p->r, &key, p->mode);
     if (err != DM_EAGAIN)
         return err;
-    pend(p);
+    persist_pend(p);
     p->r.is_counted = true;
     dm_p2p.n_sends++;
     dm_p2p_send_start(&p->r, &key, p->mode);

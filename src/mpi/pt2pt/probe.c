@@ -10,7 +10,7 @@
 #include "mpi/pt2pt/wait.h"
 #include "util/err.h"
 
-static void set_status(const struct dm_p2p_unexp *u, MPI_Status *status)
+static void probe_status(const struct dm_p2p_unexp *u, MPI_Status *status)
 {
     if (status == MPI_STATUS_IGNORE)
         return;
@@ -20,7 +20,7 @@ static void set_status(const struct dm_p2p_unexp *u, MPI_Status *status)
     dm_status_set_bytes(status, u->len);
 }
 
-static void set_proc_null(MPI_Status *status)
+static void probe_status_proc_null(MPI_Status *status)
 {
     int keep;
 
@@ -76,13 +76,13 @@ static int probe_probe(int source, int tag, struct dm_comm *comm, bool blocks, i
 
     if (source == MPI_PROC_NULL) {
         *flag = 1;
-        set_proc_null(status);
+        probe_status_proc_null(status);
         return DM_OK;
     }
     err = probe_find(source, tag, comm, blocks, &u);
     *flag = u != NULL;
     if (u != NULL)
-        set_status(u, status);
+        probe_status(u, status);
     return err;
 }
 
@@ -101,7 +101,7 @@ int dm_iprobe(int source, int tag, struct dm_comm *comm, int *flag, MPI_Status *
 /* ---- matched probes ---- */
 
 /* The end of a request that no operation has begun for. */
-static void drop(struct dm_p2p_req *r)
+static void probe_drop(struct dm_p2p_req *r)
 {
     r->req.obj.refs = 1;
     dm_req_unref(&r->req);
@@ -114,12 +114,12 @@ void dm_p2p_probe_stop(void)
 
         if (r->unexp != NULL)
             dm_p2p_unexp_free(r->unexp);
-        drop(r);
+        probe_drop(r);
     }
 }
 
-static int mprobe(int source, int tag, struct dm_comm *comm, bool blocks, int *flag,
-                  MPI_Message *message, MPI_Status *status)
+static int probe_match(int source, int tag, struct dm_comm *comm, bool blocks, int *flag,
+                       MPI_Message *message, MPI_Status *status)
 {
     struct dm_p2p_req *r;
     struct dm_p2p_unexp *u;
@@ -130,7 +130,7 @@ static int mprobe(int source, int tag, struct dm_comm *comm, bool blocks, int *f
     if (source == MPI_PROC_NULL) {
         *flag = 1;
         *message = MPI_MESSAGE_NO_PROC;
-        set_proc_null(status);
+        probe_status_proc_null(status);
         return DM_OK;
     }
     err = probe_find(source, tag, comm, blocks, &u);
@@ -141,7 +141,7 @@ static int mprobe(int source, int tag, struct dm_comm *comm, bool blocks, int *f
         return DM_ENOMEM;
     err = dm_req_handle(&r->req, message);
     if (err != DM_OK) {
-        drop(r);
+        probe_drop(r);
         return err;
     }
     dm_match_del_unexp(&dm_p2p.match, u->nodes);
@@ -150,7 +150,7 @@ static int mprobe(int source, int tag, struct dm_comm *comm, bool blocks, int *f
     r->is_listed = true;
     dm_list_add_tail(&dm_p2p.probed, &r->active);
     *flag = 1;
-    set_status(u, status);
+    probe_status(u, status);
     return DM_OK;
 }
 
@@ -158,13 +158,13 @@ int dm_mprobe(int source, int tag, struct dm_comm *comm, MPI_Message *message, M
 {
     int flag;
 
-    return mprobe(source, tag, comm, true, &flag, message, status);
+    return probe_match(source, tag, comm, true, &flag, message, status);
 }
 
 int dm_improbe(int source, int tag, struct dm_comm *comm, int *flag, MPI_Message *message,
                MPI_Status *status)
 {
-    return mprobe(source, tag, comm, false, flag, message, status);
+    return probe_match(source, tag, comm, false, flag, message, status);
 }
 
 /* The request of a message, ready to receive, without its handle; NULL: not a message. */
@@ -181,7 +181,7 @@ static struct dm_p2p_req *open_message(MPI_Message *message, void *buf, size_t c
         return NULL;
     fresh->unexp = r->unexp;
     *message = MPI_MESSAGE_NULL;
-    drop(r);
+    probe_drop(r);
     return fresh;
 }
 

@@ -72,8 +72,8 @@ void dm_p2p_req_init(struct dm_p2p_req *r, enum dm_req_kind kind, struct dm_comm
     r->is_reading = false;
     r->is_counted = false;
     r->holds_refs = false;
-    r->mr = NULL;
-    r->ways = NULL;
+    r->rndv.mr = NULL;
+    r->rndv.select = NULL;
     r->on_over = NULL;
     r->unexp = NULL;
     r->id = 0;
@@ -105,12 +105,12 @@ void dm_p2p_req_over(struct dm_p2p_req *r)
         r->is_active = false;
         dm_list_del(&r->active);
     }
-    if (dm_unlikely(r->mr != NULL)) {
-        dm_adapt_unreg(dm_chan_adapt(dm_world.chan), r->mr);
-        r->mr = NULL;
+    if (dm_unlikely(r->rndv.mr != NULL)) {
+        dm_adapt_unreg(dm_chan_adapt(dm_world.chan), r->rndv.mr);
+        r->rndv.mr = NULL;
     }
-    if (dm_unlikely(r->ways != NULL))
-        dm_p2p_rndv_timed(r, r->req.err == DM_OK ? r->want : 0);
+    if (dm_unlikely(r->rndv.select != NULL))
+        dm_p2p_rndv_measured(r, r->req.err == DM_OK ? r->rndv.want : 0);
     dm_p2p.n_sends -= r->is_counted;
     r->is_counted = false;
     /* One of two holders: the last one frees. */

@@ -35,7 +35,7 @@ static void rts_done(struct dm_chan_send *send, int err)
 static void rts_read(struct dm_chan_send *send, size_t offset, void *dst, size_t len)
 {
     struct dm_p2p_req *r = dm_container_of(send, struct dm_p2p_req, io.send);
-    const struct dm_p2p_rts *rts = &r->head.rts;
+    const struct dm_p2p_rts *rts = &r->rndv.head.rts;
     size_t n = 0;
 
     if (offset < sizeof(*rts)) {
@@ -53,9 +53,9 @@ static uint32_t offer(struct dm_p2p_req *r)
     int how = dm_chan_rndv(dm_world.chan, r->proc);
 
     /* A short one, that the receiver holds off, is not worth a registration. */
-    if (how == DM_RNDV_PIPE || r->addr == NULL || r->got == r->len ||
+    if (how == DM_RNDV_PIPE || r->addr == NULL || r->rndv.got == r->len ||
         r->len <= dm_p2p.eager_limit ||
-        dm_adapt_reg(dm_chan_adapt(dm_world.chan), r->addr, r->len, &r->mr) != DM_OK)
+        dm_adapt_reg(dm_chan_adapt(dm_world.chan), r->addr, r->len, &r->rndv.mr) != DM_OK)
         return DM_RNDV_PIPE;
     return (uint32_t)how;
 }
@@ -63,7 +63,7 @@ static uint32_t offer(struct dm_p2p_req *r)
 /* Make the request a rendezvous, with this header for its packet. */
 static void ask(struct dm_p2p_req *r, const struct dm_mkey *key, struct dm_pkt_sync *h)
 {
-    struct dm_p2p_rts *rts = &r->head.rts;
+    struct dm_p2p_rts *rts = &r->rndv.head.rts;
 
     *h = (struct dm_pkt_sync){
         .pkt = {.type = DM_PKT_RTS, .version = DM_PKT_VERSION, .hdr_len = sizeof(*h)},
@@ -75,11 +75,11 @@ static void ask(struct dm_p2p_req *r, const struct dm_mkey *key, struct dm_pkt_s
     rts->len = r->len;
     if (dm_cfg()->rndv_inline && r->len > dm_p2p.eager_limit)
         rts->first_len = (uint32_t)(r->len < FIRST_MAX ? r->len : FIRST_MAX);
-    r->got = rts->first_len;
-    dm_p2p.flow.n_late += r->len <= dm_p2p.eager_limit;
+    r->rndv.got = rts->first_len;
+    dm_p2p.flow.n_deferred += r->len <= dm_p2p.eager_limit;
     rts->how = offer(r);
     if (rts->how == DM_RNDV_READ) {
-        dm_adapt_rkey(r->mr, &rts->key);
+        dm_adapt_rkey(r->rndv.mr, &rts->key);
         rts->addr = (uintptr_t)r->addr;
     }
     DM_TRACE(RNDV, "rts to rank %d, tag %d, %zu bytes", r->proc, key->tag, r->len);
@@ -115,7 +115,7 @@ static void data_done(struct dm_chan_send *send, int err)
 {
     struct dm_p2p_req *r = dm_container_of(send, struct dm_p2p_req, io.send);
 
-    if (err == DM_OK && r->got < r->want)
+    if (err == DM_OK && r->rndv.got < r->rndv.want)
         push_data(r);
     else
         dm_p2p_req_step(r, err);
@@ -124,21 +124,21 @@ static void data_done(struct dm_chan_send *send, int err)
 /* Send the next piece. */
 static void push_data(struct dm_p2p_req *r)
 {
-    size_t len = r->want - r->got < PIECE ? r->want - r->got : PIECE;
+    size_t len = r->rndv.want - r->rndv.got < PIECE ? r->rndv.want - r->rndv.got : PIECE;
     struct dm_pkt_data h = {
         .pkt = {.type = DM_PKT_DATA,
                 .version = DM_PKT_VERSION,
                 .hdr_len = sizeof(h),
                 .data_len = (uint32_t)len},
-        .rreq = r->peer_req,
-        .offset = r->got,
+        .rreq = r->rndv.peer_req,
+        .offset = r->rndv.got,
     };
 
     dm_p2p.counts.n_data++;
-    r->base = r->got;
-    r->got += len;
+    r->rndv.base = r->rndv.got;
+    r->rndv.got += len;
     r->io.send.done = data_done;
-    r->io.send.data = r->addr != NULL ? r->addr + r->base : NULL;
+    r->io.send.data = r->addr != NULL ? r->addr + r->rndv.base : NULL;
     r->io.send.read = dm_p2p_read;
     (void)dm_chan_send(dm_world.chan, r->proc, &h.pkt, &r->io.send);
 }
@@ -159,9 +159,10 @@ static void write_done(struct dm_rdma *rdma, int err)
     struct dm_p2p_req *r = dm_container_of(rdma, struct dm_p2p_req, io.rdma);
 
     r->is_reading = false;
-    if (err == DM_OK && !r->head.cts.has_imm)
+    if (err == DM_OK && !r->rndv.head.cts.has_imm)
         send_fin(r);
-    else if (err != DM_OK && !r->head.cts.has_imm && !dm_chan_is_lost(dm_world.chan, r->proc)) {
+    else if (err != DM_OK && !r->rndv.head.cts.has_imm &&
+             !dm_chan_is_lost(dm_world.chan, r->proc)) {
         start_push(r); /* the way by RDMA is closed; the pipe may be open */
         return;
     }
@@ -171,20 +172,20 @@ static void write_done(struct dm_rdma *rdma, int err)
 /* By RDMA to where the CTS says. */
 static void start_write(struct dm_p2p_req *r)
 {
-    const struct dm_p2p_cts *cts = &r->head.cts;
-    char *from = r->addr + r->got;
-    uint64_t to = cts->addr + r->got;
-    size_t len = r->want - r->got;
+    const struct dm_p2p_cts *cts = &r->rndv.head.cts;
+    char *from = r->addr + r->rndv.got;
+    uint64_t to = cts->addr + r->rndv.got;
+    size_t len = r->rndv.want - r->rndv.got;
     int err;
 
     r->io.rdma.done = write_done;
     r->is_reading = true;
     if (cts->has_imm)
-        err = dm_chan_rdma_write_imm(dm_world.chan, r->proc, &r->io.rdma, from, r->mr, to,
+        err = dm_chan_rdma_write_imm(dm_world.chan, r->proc, &r->io.rdma, from, r->rndv.mr, to,
                                      &cts->key, len, cts->imm);
     else
-        err = dm_chan_rdma_write(dm_world.chan, r->proc, &r->io.rdma, from, r->mr, to, &cts->key,
-                                 len);
+        err = dm_chan_rdma_write(dm_world.chan, r->proc, &r->io.rdma, from, r->rndv.mr, to,
+                                 &cts->key, len);
     if (err != DM_OK)
         write_done(&r->io.rdma, err);
 }
@@ -193,7 +194,7 @@ static void cts_write(void *arg, size_t offset, const void *data, size_t len)
 {
     struct dm_p2p_req *r = arg;
 
-    memcpy((char *)&r->head.cts + offset, data, len);
+    memcpy((char *)&r->rndv.head.cts + offset, data, len);
 }
 
 static void cts_all(void *arg)
@@ -209,12 +210,12 @@ static void on_cts(void *arg, int proc, const struct dm_pkt *pkt, const void *da
 
     (void)arg;
     (void)proc;
-    r->peer_req = cts->rreq;
-    r->want = cts->want < r->len ? cts->want : r->len;
+    r->rndv.peer_req = cts->rreq;
+    r->rndv.want = cts->want < r->len ? cts->want : r->len;
     if (pkt->data_len == 0) {
         start_push(r);
-    } else if (avail == sizeof(r->head.cts)) {
-        memcpy(&r->head.cts, data, sizeof(r->head.cts));
+    } else if (avail == sizeof(r->rndv.head.cts)) {
+        memcpy(&r->rndv.head.cts, data, sizeof(r->rndv.head.cts));
         start_write(r);
     } else {
         *sink = (struct dm_chan_sink){.arg = r, .write = cts_write, .done = cts_all};
@@ -240,7 +241,7 @@ static void send_fin(struct dm_p2p_req *r)
 {
     struct dm_pkt_answer fin = {
         .pkt = {.type = DM_PKT_FIN, .version = DM_PKT_VERSION, .hdr_len = sizeof(fin)},
-        .sreq = r->peer_req,
+        .sreq = r->rndv.peer_req,
     };
 
     dm_p2p.counts.n_fin++;
@@ -256,12 +257,12 @@ static void send_cts(struct dm_p2p_req *r, const struct dm_p2p_cts *where)
                 .version = DM_PKT_VERSION,
                 .hdr_len = sizeof(cts),
                 .data_len = where != NULL ? sizeof(*where) : 0},
-        .sreq = r->peer_req,
+        .sreq = r->rndv.peer_req,
         .rreq = (uintptr_t)r,
-        .want = r->want,
+        .want = r->rndv.want,
     };
 
-    DM_TRACE(RNDV, "cts to rank %d, %zu bytes", r->proc, r->want);
+    DM_TRACE(RNDV, "cts to rank %d, %zu bytes", r->proc, r->rndv.want);
     dm_p2p.counts.n_cts++;
     if (!r->is_active)
         dm_p2p_req_activate(r);
@@ -269,10 +270,10 @@ static void send_cts(struct dm_p2p_req *r, const struct dm_p2p_cts *where)
         dm_p2p_fatal("no memory for a rendezvous packet");
 }
 
-void dm_p2p_rndv_timed(struct dm_p2p_req *r, size_t len)
+void dm_p2p_rndv_measured(struct dm_p2p_req *r, size_t len)
 {
-    dm_adapt_rndv_end(r->ways, r->is_piped ? DM_RNDV_PIPE : DM_RNDV_READ, len);
-    r->ways = NULL;
+    dm_adapt_rndv_end(r->rndv.select, r->is_piped ? DM_RNDV_PIPE : DM_RNDV_READ, len);
+    r->rndv.select = NULL;
 }
 
 static void read_done(struct dm_rdma *rdma, int err)
@@ -280,8 +281,8 @@ static void read_done(struct dm_rdma *rdma, int err)
     struct dm_p2p_req *r = dm_container_of(rdma, struct dm_p2p_req, io.rdma);
 
     r->is_reading = false;
-    if (r->ways != NULL)
-        dm_p2p_rndv_timed(r, err == DM_OK ? r->want - r->got : 0);
+    if (r->rndv.select != NULL)
+        dm_p2p_rndv_measured(r, err == DM_OK ? r->rndv.want - r->rndv.got : 0);
     if (err == DM_OK) {
         send_fin(r);
     } else if (!dm_chan_is_lost(dm_world.chan, r->proc)) {
@@ -294,11 +295,11 @@ static void read_done(struct dm_rdma *rdma, int err)
 
 static bool start_read(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
 {
-    DM_TRACE(RNDV, "read from rank %d, %zu bytes", r->proc, r->want - r->got);
+    DM_TRACE(RNDV, "read from rank %d, %zu bytes", r->proc, r->rndv.want - r->rndv.got);
     r->io.rdma.done = read_done;
     r->is_reading = true;
-    if (dm_chan_rdma_read(dm_world.chan, r->proc, &r->io.rdma, r->addr + r->got, NULL,
-                          rts->addr + r->got, &rts->key, r->want - r->got) == DM_OK)
+    if (dm_chan_rdma_read(dm_world.chan, r->proc, &r->io.rdma, r->addr + r->rndv.got, NULL,
+                          rts->addr + r->rndv.got, &rts->key, r->rndv.want - r->rndv.got) == DM_OK)
         return true;
     r->is_reading = false;
     return false;
@@ -317,9 +318,9 @@ static bool ask_write(struct dm_p2p_req *r, uint32_t how)
 {
     struct dm_p2p_cts where = {.addr = (uintptr_t)r->addr};
 
-    if (dm_adapt_reg(dm_chan_adapt(dm_world.chan), r->addr, r->want, &r->mr) != DM_OK)
+    if (dm_adapt_reg(dm_chan_adapt(dm_world.chan), r->addr, r->rndv.want, &r->rndv.mr) != DM_OK)
         return false;
-    dm_adapt_rkey(r->mr, &where.key);
+    dm_adapt_rkey(r->rndv.mr, &where.key);
     r->io.rdma.done = value_came;
     if (how == DM_RNDV_IMM &&
         dm_chan_expect_imm(dm_world.chan, r->proc, &r->io.rdma, &where.imm) == DM_OK) {
@@ -339,14 +340,14 @@ static bool start_rdma(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
         return false;
     if (rts->how != DM_RNDV_READ)
         return ask_write(r, rts->how);
-    how = dm_chan_rndv_begin(dm_world.chan, r->proc, r->want - r->got, &r->ways);
+    how = dm_chan_rndv_begin(dm_world.chan, r->proc, r->rndv.want - r->rndv.got, &r->rndv.select);
     r->is_piped = how == DM_RNDV_PIPE;
     if (how != DM_RNDV_READ)
         return false;
     if (start_read(r, rts))
         return true;
-    if (r->ways != NULL)
-        dm_p2p_rndv_timed(r, 0);
+    if (r->rndv.select != NULL)
+        dm_p2p_rndv_measured(r, 0);
     return false;
 }
 
@@ -354,12 +355,12 @@ void dm_p2p_rndv_recv(struct dm_p2p_req *r, int proc, const struct dm_p2p_unexp 
 {
     const struct dm_p2p_rts *rts = &u->rts;
 
-    r->peer_req = u->sreq;
-    r->want = rts->len < r->len ? rts->len : r->len;
-    r->got = rts->first_len < r->want ? rts->first_len : r->want;
-    if (r->got > 0)
-        dm_p2p_place(r, 0, u->data, r->got);
-    if (r->got == r->want) {
+    r->rndv.peer_req = u->sreq;
+    r->rndv.want = rts->len < r->len ? rts->len : r->len;
+    r->rndv.got = rts->first_len < r->rndv.want ? rts->first_len : r->rndv.want;
+    if (r->rndv.got > 0)
+        dm_p2p_place(r, 0, u->data, r->rndv.got);
+    if (r->rndv.got == r->rndv.want) {
         send_fin(r);
         dm_p2p_req_step(r, DM_OK);
         return;
@@ -376,20 +377,20 @@ static void data_write(void *arg, size_t offset, const void *data, size_t len)
 {
     struct dm_p2p_req *r = arg;
 
-    dm_p2p_place(r, r->base + offset, data, len);
+    dm_p2p_place(r, r->rndv.base + offset, data, len);
 }
 
 static void data_came(struct dm_p2p_req *r, size_t len)
 {
-    r->got += len;
-    if (r->got == r->want)
+    r->rndv.got += len;
+    if (r->rndv.got == r->rndv.want)
         dm_p2p_req_step(r, DM_OK);
 }
 
 static void data_all(void *arg)
 {
     struct dm_p2p_req *r = arg;
-    size_t left = r->want - r->base;
+    size_t left = r->rndv.want - r->rndv.base;
 
     data_came(r, left < PIECE ? left : PIECE);
 }
@@ -402,9 +403,9 @@ static void on_data(void *arg, int proc, const struct dm_pkt *pkt, const void *d
 
     (void)arg;
     (void)proc;
-    r->base = h->offset;
+    r->rndv.base = h->offset;
     if (avail == pkt->data_len) {
-        dm_p2p_place(r, r->base, data, avail);
+        dm_p2p_place(r, r->rndv.base, data, avail);
         data_came(r, avail);
         return;
     }

@@ -14,7 +14,7 @@
 #include "util/log.h"
 #include "util/port.h"
 
-static void *address(const void *buf, const struct dm_type *type)
+static void *send_address(const void *buf, const struct dm_type *type)
 {
     return (void *)((uintptr_t)buf + (uintptr_t)type->true_lb);
 }
@@ -61,7 +61,7 @@ static inline int send_immediate(const void *buf, size_t count, struct dm_type *
     fill_header(&h, ctx, source, tag, len, id);
 
     if (dm_likely(type->is_contig))
-        return dm_chan_send_now(dm_world.chan, proc, &h.pkt, address(buf, type));
+        return dm_chan_send_now(dm_world.chan, proc, &h.pkt, send_address(buf, type));
     return pack_now(buf, count, type, proc, &h.pkt);
 }
 
@@ -79,10 +79,10 @@ void dm_p2p_read(struct dm_chan_send *send, size_t offset, void *dst, size_t len
 {
     struct dm_p2p_req *r = dm_container_of(send, struct dm_p2p_req, io.send);
 
-    dm_type_pack(r->buf, r->count, r->type, r->base + offset, dst, len);
+    dm_type_pack(r->buf, r->count, r->type, r->rndv.base + offset, dst, len);
 }
 
-void dm_p2p_send_ask(struct dm_chan_send *send)
+void dm_p2p_send_as_rndv(struct dm_chan_send *send)
 {
     if (send->done == eager_done)
         dm_p2p_rndv_instead(dm_container_of(send, struct dm_p2p_req, io.send));
@@ -93,10 +93,10 @@ static DM_NOINLINE bool is_eager_for(size_t len, int proc, enum dm_send_mode mod
     if (len > dm_p2p.eager_limit &&
         (!dm_p2p.is_eager_by_peer || len > dm_chan_eager_good(dm_world.chan, proc)))
         return false;
-    return mode == DM_SEND_READY || !dm_p2p_flow_asks(proc);
+    return mode == DM_SEND_READY || !dm_p2p_flow_is_limited(proc);
 }
 
-/* Does a message of this length go without asking? */
+/* Is a message of this length eager? */
 static inline bool is_eager(size_t len, int proc, enum dm_send_mode mode)
 {
     return dm_likely(len < dm_p2p.eager_below) || is_eager_for(len, proc, mode);
@@ -127,7 +127,7 @@ void dm_p2p_send_start(struct dm_p2p_req *r, const struct dm_mkey *key, enum dm_
         dm_p2p_req_activate(r);
     }
     dm_p2p.counts.n_eager++;
-    r->base = 0;
+    r->rndv.base = 0;
     r->io.send.done = eager_done;
     r->io.send.data = r->addr;
     r->io.send.read = dm_p2p_read;
@@ -228,8 +228,8 @@ int dm_p2p_isend_on(const void *buf, size_t count, struct dm_type *type, int des
 int dm_send(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
             struct dm_comm *comm)
 {
-    if (dm_unlikely(++dm_p2p.n_blocking % DM_FLOW_OFTEN == 0))
-        dm_p2p_flow_look();
+    if (dm_unlikely(++dm_p2p.n_blocking % DM_FLOW_POLL_EVERY == 0))
+        dm_p2p_flow_poll();
     return send_on(buf, count, type, dest, tag, comm, comm->ctx_send, DM_SEND_STANDARD);
 }
 
@@ -248,8 +248,8 @@ int dm_rsend(const void *buf, size_t count, struct dm_type *type, int dest, int 
 int dm_isend(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
              struct dm_comm *comm, struct dm_req **req_p)
 {
-    if (dm_unlikely(dm_p2p.send_id % DM_FLOW_OFTEN == 0))
-        dm_p2p_flow_look();
+    if (dm_unlikely(dm_p2p.send_id % DM_FLOW_POLL_EVERY == 0))
+        dm_p2p_flow_poll();
     return dm_p2p_isend_on(buf, count, type, dest, tag, comm, comm->ctx_send, DM_SEND_STANDARD,
                            req_p);
 }

@@ -85,7 +85,7 @@ int dm_pt2pt_start(void)
     dm_list_init(&dm_p2p.recalls);
     dm_list_init(&dm_p2p.recalled);
     dm_list_init(&dm_p2p.probed);
-    dm_list_init(&dm_p2p.held);
+    dm_list_init(&dm_p2p.deferred_cancels);
     dm_p2p.is_leaving = false;
     dm_p2p.eager_limit = dm_cfg()->eager_limit;
     dm_p2p.is_eager_by_peer = dm_p2p.eager_limit == DM_CFG_AUTO_SIZE;

@@ -93,7 +93,7 @@ int dm_wait(MPI_Request *request, MPI_Status *status)
 }
 
 /* What a call that does not wait does for a request that is not done. */
-static void wait_look(struct dm_req *req)
+static void test_poll(struct dm_req *req)
 {
     if (dm_unlikely(req->kind == DM_REQ_GENERALIZED))
         dm_greq_poll(req);
@@ -104,7 +104,8 @@ static void wait_look(struct dm_req *req)
  * Is it done? *req_p: the request if it is and has something to complete, else NULL: it is pending, or
  * there is none and the status is empty.
  */
-static int test(const MPI_Request *request, int *flag, MPI_Status *status, struct dm_req **req_p)
+static int test_one(const MPI_Request *request, int *flag, MPI_Status *status,
+                    struct dm_req **req_p)
 {
     struct dm_req *req;
     int err = dm_p2p_resolve(request, &req);
@@ -119,7 +120,7 @@ static int test(const MPI_Request *request, int *flag, MPI_Status *status, struc
         return DM_OK;
     }
     if (!dm_req_is_done(req))
-        wait_look(req);
+        test_poll(req);
     if (dm_req_is_done(req)) {
         *flag = 1;
         *req_p = req;
@@ -130,7 +131,7 @@ static int test(const MPI_Request *request, int *flag, MPI_Status *status, struc
 int dm_test(MPI_Request *request, int *flag, MPI_Status *status)
 {
     struct dm_req *req;
-    int err = test(request, flag, status, &req);
+    int err = test_one(request, flag, status, &req);
 
     return req != NULL ? dm_p2p_complete(req, request, status) : err;
 }
@@ -162,7 +163,7 @@ static int wait_check(int count, const MPI_Request requests[], bool *all_done_p)
 }
 
 /* The statuses' error fields count only when the call fails; errors of earlier ones are success. */
-static void note_error(MPI_Status *statuses, int i, int err, bool is_first)
+static void wait_note_error(MPI_Status *statuses, int i, int err, bool is_first)
 {
     if (statuses == MPI_STATUSES_IGNORE)
         return;
@@ -172,7 +173,7 @@ static void note_error(MPI_Status *statuses, int i, int err, bool is_first)
 }
 
 /* Complete all in order, waiting; after the loss of a peer only what is done already. */
-static int complete_all(int count, MPI_Request requests[], MPI_Status statuses[])
+static int wait_complete_all(int count, MPI_Request requests[], MPI_Status statuses[])
 {
     bool failed = false, lost = false;
 
@@ -191,7 +192,7 @@ static int complete_all(int count, MPI_Request requests[], MPI_Status statuses[]
             err = dm_p2p_complete(req, &requests[i], status);
         }
         if (dm_unlikely(err != DM_OK || failed))
-            note_error(statuses, i, err, !failed);
+            wait_note_error(statuses, i, err, !failed);
         failed = failed || err != DM_OK;
         lost = lost || err == DM_EPEER;
     }
@@ -203,7 +204,7 @@ int dm_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
     bool all_done;
     int err = wait_check(count, requests, &all_done);
 
-    return err != DM_OK ? err : complete_all(count, requests, statuses);
+    return err != DM_OK ? err : wait_complete_all(count, requests, statuses);
 }
 
 int dm_testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
@@ -221,7 +222,7 @@ int dm_testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses
             return DM_OK;
     }
     *flag = 1;
-    return complete_all(count, requests, statuses);
+    return wait_complete_all(count, requests, statuses);
 }
 
 /* ---- other ends of a request ---- */
@@ -249,7 +250,7 @@ int dm_request_free(MPI_Request *request)
 int dm_request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 {
     struct dm_req *req;
-    int err = test(&request, flag, status, &req);
+    int err = test_one(&request, flag, status, &req);
 
     if (req == NULL)
         return err;

@@ -81,8 +81,8 @@ static void some_pass(struct set *set, bool blocks)
         dm_greq_pass(&set->n_idle);
 }
 
-static int any(int count, MPI_Request requests[], bool blocks, int *index, int *flag,
-               MPI_Status *status)
+static int wait_any(int count, MPI_Request requests[], bool blocks, int *index, int *flag,
+                    MPI_Status *status)
 {
     struct set set;
     int err = set_open(&set, count, requests), i;
@@ -119,16 +119,16 @@ int dm_waitany(int count, MPI_Request requests[], int *index, MPI_Status *status
 {
     int flag;
 
-    return any(count, requests, true, index, &flag, status);
+    return wait_any(count, requests, true, index, &flag, status);
 }
 
 int dm_testany(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
 {
-    return any(count, requests, false, index, flag, status);
+    return wait_any(count, requests, false, index, flag, status);
 }
 
-static int some(int count, MPI_Request requests[], bool blocks, int *outcount, int indices[],
-                MPI_Status statuses[])
+static int wait_some(int count, MPI_Request requests[], bool blocks, int *outcount, int indices[],
+                     MPI_Status statuses[])
 {
     bool has_statuses = statuses != MPI_STATUSES_IGNORE, failed = false;
     struct set set;
@@ -166,11 +166,11 @@ static int some(int count, MPI_Request requests[], bool blocks, int *outcount, i
 int dm_waitsome(int incount, MPI_Request requests[], int *outcount, int indices[],
                 MPI_Status statuses[])
 {
-    return some(incount, requests, true, outcount, indices, statuses);
+    return wait_some(incount, requests, true, outcount, indices, statuses);
 }
 
 int dm_testsome(int incount, MPI_Request requests[], int *outcount, int indices[],
                 MPI_Status statuses[])
 {
-    return some(incount, requests, false, outcount, indices, statuses);
+    return wait_some(incount, requests, false, outcount, indices, statuses);
 }
