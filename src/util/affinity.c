@@ -57,7 +57,7 @@ static bool read_set(const char *path, cpu_set_t *set)
     return true;
 }
 
-static int lowest(const cpu_set_t *set)
+static int set_lowest(const cpu_set_t *set)
 {
     for (int i = 0; i < CPU_SETSIZE; i++)
         if (CPU_ISSET((size_t)i, set))
@@ -132,11 +132,11 @@ int dm_affinity_instance(enum dm_affinity_level level)
 
     if (sched_getaffinity(0, sizeof(mine), &mine) != 0)
         return -1;
-    core = lowest(&mine);
+    core = set_lowest(&mine);
     if (core < 0 || !instance_set(level, core, &set))
         return -1;
     CPU_AND(&both, &mine, &set);
-    return CPU_EQUAL(&both, &mine) ? lowest(&set) : -1;
+    return CPU_EQUAL(&both, &mine) ? set_lowest(&set) : -1;
 }
 
 int dm_affinity_by_name(const char *name)

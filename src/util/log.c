@@ -62,7 +62,7 @@ static size_t put_speaker(char *line)
 }
 
 /* Completes a line that has pos bytes already and writes it. */
-static void emit(int fd, char *line, size_t pos, const char *fmt, va_list ap)
+static void log_emit(int fd, char *line, size_t pos, const char *fmt, va_list ap)
 {
     int saved = errno;
     size_t space = LINE_LEN - 1 - pos; /* one byte is kept for the newline */
@@ -83,7 +83,7 @@ static void emit_level(const char *level, const char *fmt, va_list ap)
     size_t pos = put_speaker(line);
 
     pos += (size_t)snprintf(line + pos, LINE_LEN - pos, "%s: ", level);
-    emit(STDERR_FILENO, line, pos, fmt, ap);
+    log_emit(STDERR_FILENO, line, pos, fmt, ap);
 }
 
 void dm_log_error(const char *fmt, ...)
@@ -110,7 +110,7 @@ void dm_log_info(const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    emit(STDERR_FILENO, line, (size_t)snprintf(line, LINE_LEN, "datum: "), fmt, ap);
+    log_emit(STDERR_FILENO, line, (size_t)snprintf(line, LINE_LEN, "datum: "), fmt, ap);
     va_end(ap);
 }
 
@@ -175,6 +175,6 @@ void dm_log_trace_emit(enum dm_trace_area area, const char *fmt, ...)
     pos +=
         (size_t)snprintf(line + pos, LINE_LEN - pos, "%d %s: ", state.rank - 1, area_names[area]);
     va_start(ap, fmt);
-    emit(STDERR_FILENO, line, pos, fmt, ap);
+    log_emit(STDERR_FILENO, line, pos, fmt, ap);
     va_end(ap);
 }

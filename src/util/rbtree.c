@@ -35,7 +35,7 @@ static void replace_child(struct dm_rbtree *tree, struct dm_rbnode *old, struct 
 }
 
 /* Moves node down to the given side; its child on the other side takes its place. */
-static void rotate(struct dm_rbtree *tree, struct dm_rbnode *node, int side)
+static void tree_rotate(struct dm_rbtree *tree, struct dm_rbnode *node, int side)
 {
     struct dm_rbnode *up = node->child[!side];
 
@@ -63,12 +63,12 @@ static void fix_after_add(struct dm_rbtree *tree, struct dm_rbnode *node)
             continue;
         }
         if (side_of(node) != side) {
-            rotate(tree, parent, side);
+            tree_rotate(tree, parent, side);
             parent = node;
         }
         parent->is_red = false;
         grand->is_red = true;
-        rotate(tree, grand, !side);
+        tree_rotate(tree, grand, !side);
         break;
     }
     tree->root->is_red = false;
@@ -108,20 +108,20 @@ static void fix_after_del(struct dm_rbtree *tree, struct dm_rbnode *parent, int 
         if (is_red(sibling)) {
             sibling->is_red = false;
             parent->is_red = true;
-            rotate(tree, parent, side);
+            tree_rotate(tree, parent, side);
             sibling = parent->child[!side];
         }
         if (is_red(sibling->child[0]) || is_red(sibling->child[1])) {
             if (!is_red(sibling->child[!side])) {
                 sibling->child[side]->is_red = false;
                 sibling->is_red = true;
-                rotate(tree, sibling, !side);
+                tree_rotate(tree, sibling, !side);
                 sibling = parent->child[!side];
             }
             sibling->is_red = parent->is_red;
             parent->is_red = false;
             sibling->child[!side]->is_red = false;
-            rotate(tree, parent, side);
+            tree_rotate(tree, parent, side);
             return;
         }
         sibling->is_red = true;
@@ -219,17 +219,17 @@ struct dm_rbnode *dm_rbtree_find_ge(const struct dm_rbtree *tree, const void *ke
 }
 
 /* The outermost node of a tree on one side. */
-static struct dm_rbnode *outermost(struct dm_rbnode *node, int side)
+static struct dm_rbnode *tree_outermost(struct dm_rbnode *node, int side)
 {
     while (node != NULL && node->child[side] != NULL)
         node = node->child[side];
     return node;
 }
 
-static struct dm_rbnode *neighbour(const struct dm_rbnode *node, int side)
+static struct dm_rbnode *tree_neighbour(const struct dm_rbnode *node, int side)
 {
     if (node->child[side] != NULL)
-        return outermost(node->child[side], !side);
+        return tree_outermost(node->child[side], !side);
     while (node->parent != NULL && side_of(node) == side)
         node = node->parent;
     return node->parent;
@@ -237,20 +237,20 @@ static struct dm_rbnode *neighbour(const struct dm_rbnode *node, int side)
 
 struct dm_rbnode *dm_rbtree_first(const struct dm_rbtree *tree)
 {
-    return outermost(tree->root, 0);
+    return tree_outermost(tree->root, 0);
 }
 
 struct dm_rbnode *dm_rbtree_last(const struct dm_rbtree *tree)
 {
-    return outermost(tree->root, 1);
+    return tree_outermost(tree->root, 1);
 }
 
 struct dm_rbnode *dm_rbtree_next(const struct dm_rbnode *node)
 {
-    return neighbour(node, 1);
+    return tree_neighbour(node, 1);
 }
 
 struct dm_rbnode *dm_rbtree_prev(const struct dm_rbnode *node)
 {
-    return neighbour(node, 0);
+    return tree_neighbour(node, 0);
 }

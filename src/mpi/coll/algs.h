@@ -34,7 +34,7 @@
     X(POW2, 2, "pow2")                   /* 2^n ranks */                                           \
     X(ONE_NODE, 4, "one-node")           /* all ranks on one host */                               \
     X(SEVERAL_NODES, 8, "several-nodes") /* not all on one */                                      \
-    /* of blocking calls (shm/board.h): */                                                         \
+    /* of blocking calls (shm/coll_shm.h): */                                                      \
     X(SHARED, 16, "shared")   /* all ranks share memory */                                         \
     X(NODES, 32, "nodes")     /* those of each node do, and some node has several */               \
     X(ORDERED, 64, "ordered") /* the operation commutes, or nodes have consecutive ranks */

@@ -24,7 +24,7 @@ struct dm_coll_choice {
     size_t min_bytes, max_bytes; /* what bytes means is the matter of each collective's body */
     int line;                    /* of the file; 0: the library's own, -1: from DATUM_COLL */
     bool is_tuned;               /* and of the tuning file */
-    bool is_told;                /* DATUM_EXPLAIN has told of it */
+    bool is_explained;           /* DATUM_EXPLAIN has printed it */
 };
 
 /*

@@ -4,7 +4,7 @@
  */
 #include "mpi/coll/select.h"
 
-static int misplaced(const char *what)
+static int in_place_error(const char *what)
 {
     return DM_FAIL(DM_ERR_BUFFER, "MPI_IN_PLACE is not allowed as the %s of this rank", what);
 }
@@ -31,9 +31,9 @@ static int run_inter(enum dm_coll_kind kind, const struct dm_coll_args *a, bool 
                      struct dm_comm *comm, struct dm_coll_how how)
 {
     if (sends && a->sbuf == MPI_IN_PLACE)
-        return misplaced("send buffer");
+        return in_place_error("send buffer");
     if (gets && a->rbuf == MPI_IN_PLACE)
-        return misplaced("receive buffer");
+        return in_place_error("receive buffer");
     return dm_coll_run(kind, 0, a, comm, how);
 }
 
@@ -45,7 +45,7 @@ int dm_coll_bcast(void *buf, size_t count, struct dm_type *type, int root, struc
     if (comm->remote != NULL)
         return run_inter(DM_COLL_BCAST, &a, false, root != MPI_PROC_NULL, comm, how);
     if (buf == MPI_IN_PLACE)
-        return misplaced("buffer");
+        return in_place_error("buffer");
     return dm_coll_run_some(DM_COLL_BCAST, dm_coll_bytes(count, type), &a, comm, how);
 }
 
@@ -63,9 +63,9 @@ static int coll_gather(enum dm_coll_kind kind, struct dm_coll_args *a, struct dm
         return run_inter(kind, a, a->root >= 0, a->root == MPI_ROOT, comm, how);
     a->is_in_place = a->sbuf == MPI_IN_PLACE;
     if (a->is_in_place && !is_root)
-        return misplaced("send buffer");
+        return in_place_error("send buffer");
     if (is_root && a->rbuf == MPI_IN_PLACE)
-        return misplaced("receive buffer");
+        return in_place_error("receive buffer");
     if (is_root && !a->is_in_place)
         err = check_apart(a, comm->rank, a->sbuf, dm_coll_rplace(a, comm->rank));
     if (err != DM_OK)
@@ -119,9 +119,9 @@ static int coll_scatter(enum dm_coll_kind kind, struct dm_coll_args *a, struct d
         return run_inter(kind, a, a->root == MPI_ROOT, a->root >= 0, comm, how);
     a->is_in_place = a->rbuf == MPI_IN_PLACE;
     if (a->is_in_place && !is_root)
-        return misplaced("receive buffer");
+        return in_place_error("receive buffer");
     if (is_root && a->sbuf == MPI_IN_PLACE)
-        return misplaced("send buffer");
+        return in_place_error("send buffer");
     if (is_root && !a->is_in_place)
         err = check_apart(a, comm->rank, dm_coll_splace(a, comm->rank), a->rbuf);
     if (err != DM_OK)
@@ -165,8 +165,8 @@ int dm_coll_scatterv(const void *sbuf, struct dm_counts scounts, struct dm_count
 
 /* ---- all to all ---- */
 
-static int allgather(enum dm_coll_kind kind, struct dm_coll_args *a, struct dm_comm *comm,
-                     struct dm_coll_how how)
+static int allgather_run(enum dm_coll_kind kind, struct dm_coll_args *a, struct dm_comm *comm,
+                         struct dm_coll_how how)
 {
     size_t total = 0;
     int err = DM_OK;
@@ -175,7 +175,7 @@ static int allgather(enum dm_coll_kind kind, struct dm_coll_args *a, struct dm_c
         return run_inter(kind, a, true, true, comm, how);
     a->is_in_place = a->sbuf == MPI_IN_PLACE;
     if (a->rbuf == MPI_IN_PLACE)
-        return misplaced("receive buffer");
+        return in_place_error("receive buffer");
     if (a->is_in_place) {
         a->sbuf = dm_coll_rplace(a, comm->rank);
         a->scount = dm_coll_rcount(a, comm->rank);
@@ -203,7 +203,7 @@ int dm_coll_allgather(const void *sbuf, size_t scount, struct dm_type *stype, vo
                              .rcount = rcount,
                              .rtype = rtype};
 
-    return allgather(DM_COLL_ALLGATHER, &a, comm, how);
+    return allgather_run(DM_COLL_ALLGATHER, &a, comm, how);
 }
 
 int dm_coll_allgatherv(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
@@ -218,11 +218,11 @@ int dm_coll_allgatherv(const void *sbuf, size_t scount, struct dm_type *stype, v
                              .rdispls = displs,
                              .rtype = rtype};
 
-    return allgather(DM_COLL_ALLGATHERV, &a, comm, how);
+    return allgather_run(DM_COLL_ALLGATHERV, &a, comm, how);
 }
 
-static int alltoall(enum dm_coll_kind kind, struct dm_coll_args *a, struct dm_comm *comm,
-                    struct dm_coll_how how)
+static int alltoall_run(enum dm_coll_kind kind, struct dm_coll_args *a, struct dm_comm *comm,
+                        struct dm_coll_how how)
 {
     int err = DM_OK;
 
@@ -230,7 +230,7 @@ static int alltoall(enum dm_coll_kind kind, struct dm_coll_args *a, struct dm_co
         return run_inter(kind, a, true, true, comm, how);
     a->is_in_place = a->sbuf == MPI_IN_PLACE;
     if (a->rbuf == MPI_IN_PLACE)
-        return misplaced("receive buffer");
+        return in_place_error("receive buffer");
     if (!a->is_in_place)
         err = check_apart(a, comm->rank, dm_coll_splace(a, comm->rank),
                           dm_coll_rplace(a, comm->rank));
@@ -252,7 +252,7 @@ int dm_coll_alltoall(const void *sbuf, size_t scount, struct dm_type *stype, voi
                              .rcount = rcount,
                              .rtype = rtype};
 
-    return alltoall(DM_COLL_ALLTOALL, &a, comm, how);
+    return alltoall_run(DM_COLL_ALLTOALL, &a, comm, how);
 }
 
 int dm_coll_alltoallv(const void *sbuf, struct dm_counts scounts, struct dm_counts sdispls,
@@ -269,7 +269,7 @@ int dm_coll_alltoallv(const void *sbuf, struct dm_counts scounts, struct dm_coun
                              .rdispls = rdispls,
                              .rtype = rtype};
 
-    return alltoall(DM_COLL_ALLTOALLV, &a, comm, how);
+    return alltoall_run(DM_COLL_ALLTOALLV, &a, comm, how);
 }
 
 int dm_coll_alltoallw(const void *sbuf, struct dm_counts scounts, struct dm_counts sdispls,
@@ -286,5 +286,5 @@ int dm_coll_alltoallw(const void *sbuf, struct dm_counts scounts, struct dm_coun
                              .rdispls = rdispls,
                              .rtypes = rtypes};
 
-    return alltoall(DM_COLL_ALLTOALLV, &a, comm, how);
+    return alltoall_run(DM_COLL_ALLTOALLV, &a, comm, how);
 }

@@ -5,7 +5,7 @@
 #include "mpi/coll/select.h"
 
 /* Checks and MPI_IN_PLACE, common to all. */
-static int prepare(struct dm_coll_args *a, const struct dm_comm *comm)
+static int reduce_prepare(struct dm_coll_args *a, const struct dm_comm *comm)
 {
     a->is_in_place = a->sbuf == MPI_IN_PLACE;
     if (a->is_in_place && comm->remote != NULL)
@@ -34,17 +34,17 @@ int dm_coll_reduce(const void *sbuf, void *rbuf, size_t count, struct dm_type *t
     }
     if (is_inter && root == MPI_ROOT)
         a.sbuf = NULL;
-    err = prepare(&a, comm);
+    err = reduce_prepare(&a, comm);
     if (err != DM_OK)
         return err;
     return dm_coll_run_some(DM_COLL_REDUCE, dm_coll_bytes(count, type), &a, comm, how);
 }
 
 /* Operations where all ranks give and get a vector of the same length. */
-static int vector(enum dm_coll_kind kind, struct dm_coll_args *a, struct dm_comm *comm,
-                  struct dm_coll_how how)
+static int reduce_vector(enum dm_coll_kind kind, struct dm_coll_args *a, struct dm_comm *comm,
+                         struct dm_coll_how how)
 {
-    int err = prepare(a, comm);
+    int err = reduce_prepare(a, comm);
 
     if (err != DM_OK)
         return err;
@@ -56,7 +56,7 @@ int dm_coll_allreduce(const void *sbuf, void *rbuf, size_t count, struct dm_type
 {
     struct dm_coll_args a = {.sbuf = sbuf, .rbuf = rbuf, .rcount = count, .rtype = type, .op = op};
 
-    return vector(DM_COLL_ALLREDUCE, &a, comm, how);
+    return reduce_vector(DM_COLL_ALLREDUCE, &a, comm, how);
 }
 
 int dm_coll_scan(const void *sbuf, void *rbuf, size_t count, struct dm_type *type, struct dm_op *op,
@@ -64,7 +64,7 @@ int dm_coll_scan(const void *sbuf, void *rbuf, size_t count, struct dm_type *typ
 {
     struct dm_coll_args a = {.sbuf = sbuf, .rbuf = rbuf, .rcount = count, .rtype = type, .op = op};
 
-    return vector(DM_COLL_SCAN, &a, comm, how);
+    return reduce_vector(DM_COLL_SCAN, &a, comm, how);
 }
 
 int dm_coll_exscan(const void *sbuf, void *rbuf, size_t count, struct dm_type *type,
@@ -72,13 +72,13 @@ int dm_coll_exscan(const void *sbuf, void *rbuf, size_t count, struct dm_type *t
 {
     struct dm_coll_args a = {.sbuf = sbuf, .rbuf = rbuf, .rcount = count, .rtype = type, .op = op};
 
-    return vector(DM_COLL_EXSCAN, &a, comm, how);
+    return reduce_vector(DM_COLL_EXSCAN, &a, comm, how);
 }
 
 static int reduce_scatter(struct dm_coll_args *a, struct dm_comm *comm, struct dm_coll_how how)
 {
     size_t total = 0;
-    int err = prepare(a, comm);
+    int err = reduce_prepare(a, comm);
 
     if (err != DM_OK)
         return err;

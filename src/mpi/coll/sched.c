@@ -210,7 +210,7 @@ static int sched_work(const struct dm_coll_step *step)
     }
 }
 
-static void execute(struct dm_sched *s, const struct dm_coll_step *step)
+static void sched_execute(struct dm_sched *s, const struct dm_coll_step *step)
 {
     struct dm_comm *comm = step->is_local ? s->req.comm->local : s->req.comm;
     int tag = step->is_local ? s->tag_local : s->tag;
@@ -277,7 +277,7 @@ static void sched_advance(struct dm_sched *s)
             dm_list_add_tail(&dm_coll_state.left, &s->ready);
             break;
         } else {
-            execute(s, &s->steps[s->next++]);
+            sched_execute(s, &s->steps[s->next++]);
         }
     }
     s->is_running = false;
@@ -289,7 +289,7 @@ static void sched_advance(struct dm_sched *s)
     dm_req_unref(&s->req);
 }
 
-static int progress(struct dm_chan_hook *hook)
+static int sched_progress(struct dm_chan_hook *hook)
 {
     struct dm_list *ready = &dm_coll_state.ready;
     int n = 0;
@@ -390,7 +390,7 @@ static int most_live(const struct dm_sched *s)
     return most + 2; /* those of a blocking step */
 }
 
-static int record(struct dm_sched *s, dm_coll_alg *alg, const struct dm_coll_args *args)
+static int sched_record(struct dm_sched *s, dm_coll_alg *alg, const struct dm_coll_args *args)
 {
     struct dm_run run;
     int bit = s->req.kind == DM_REQ_PERSISTENT ? TAG_PERSISTENT : 0;
@@ -424,7 +424,7 @@ int dm_sched_make(dm_coll_alg *alg, const struct dm_coll_args *args, struct dm_c
     dm_comm_ref(comm);
     dm_list_init(&s->ready);
     s->req.n_pending = 0;
-    err = record(s, alg, args);
+    err = sched_record(s, alg, args);
     if (err != DM_OK) {
         dm_req_unref(&s->req);
         return err;
@@ -445,7 +445,7 @@ void dm_sched_start(void)
 {
     dm_list_init(&dm_coll_state.ready);
     dm_list_init(&dm_coll_state.left);
-    dm_coll_state.hook.fn = progress;
+    dm_coll_state.hook.fn = sched_progress;
 }
 
 void dm_sched_stop(void)

@@ -88,7 +88,7 @@ static DM_NOINLINE void select_explain(struct dm_coll_choice *row, size_t bytes,
 {
     char place[400] = "built in";
 
-    row->is_told = true;
+    row->is_explained = true;
     if (row->line > 0)
         snprintf(place, sizeof(place), "%s:%d",
                  row->is_tuned ? dm_tune_path() : dm_cfg()->coll_file, row->line);
@@ -131,7 +131,7 @@ int dm_coll_run(enum dm_coll_kind kind, size_t bytes, const struct dm_coll_args 
     if (dm_unlikely(comm->remote != NULL || (comm->size == 1 && alone[kind] != NULL)))
         return run_special(kind, args, comm, how);
     row = select_choose(kind, bytes, args, comm, how.req_p == NULL ? dm_coll_shm_fits(comm) : 0);
-    if (dm_unlikely(dm_coll_state.explains) && !row->is_told)
+    if (dm_unlikely(dm_coll_state.explains) && !row->is_explained)
         select_explain(row, bytes, comm);
     DM_TRACE(COLL, "%s %s, comm %u seq %u, %zu bytes", dm_coll_kind_name(kind), row->algo->name,
              comm->ctx, comm->coll_seq, bytes);

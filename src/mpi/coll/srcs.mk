@@ -9,7 +9,7 @@ SRCS_mpi += src/mpi/coll/coll.c src/mpi/coll/move.c src/mpi/coll/reduce.c src/mp
 	src/mpi/coll/alg/allgather_ring.c src/mpi/coll/alg/alltoall_exchange.c \
 	src/mpi/coll/alg/alltoall_linear.c src/mpi/coll/alg/alltoall_pairwise.c \
 	src/mpi/coll/alg/alltoall_bruck.c src/mpi/coll/alg/reduce_binomial.c \
-	src/mpi/coll/alg/fold.c src/mpi/coll/alg/reduce_halving.c \
+	src/mpi/coll/alg/pof2.c src/mpi/coll/alg/reduce_halving.c \
 	src/mpi/coll/alg/allreduce_doubling.c src/mpi/coll/alg/allreduce_halving.c \
 	src/mpi/coll/alg/allreduce_tree.c src/mpi/coll/alg/reduce_scatter_allreduce.c \
 	src/mpi/coll/alg/reduce_scatter_pairwise.c src/mpi/coll/alg/reduce_scatter_ordered.c \

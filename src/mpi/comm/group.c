@@ -101,7 +101,7 @@ static int no_memory(size_t n)
 }
 
 /* Members of a that are (or are not) in b, appended to procs; their number, or -1: no memory. */
-static int filter(const struct dm_group *a, const struct dm_group *b, bool is_in, int *procs)
+static int group_filter(const struct dm_group *a, const struct dm_group *b, bool is_in, int *procs)
 {
     struct dm_procmap map;
     int n = 0;
@@ -129,7 +129,7 @@ int dm_group_union(struct dm_group *group1, struct dm_group *group2, struct dm_g
         return no_memory(most);
     for (int i = 0; i < group1->size; i++)
         procs[i] = dm_group_proc(group1, i);
-    n = filter(group2, group1, false, procs + group1->size);
+    n = group_filter(group2, group1, false, procs + group1->size);
     if (n < 0) {
         free(procs);
         return DM_ENOMEM;
@@ -137,8 +137,8 @@ int dm_group_union(struct dm_group *group1, struct dm_group *group2, struct dm_g
     return group_make(group1->size + n, procs, group_p);
 }
 
-static int subset(struct dm_group *group1, struct dm_group *group2, bool is_in,
-                  struct dm_group **group_p)
+static int group_subset(struct dm_group *group1, struct dm_group *group2, bool is_in,
+                        struct dm_group **group_p)
 {
     int *procs = new_list((size_t)group1->size);
     int n;
@@ -146,7 +146,7 @@ static int subset(struct dm_group *group1, struct dm_group *group2, bool is_in,
     *group_p = NULL;
     if (procs == NULL)
         return no_memory((size_t)group1->size);
-    n = filter(group1, group2, is_in, procs);
+    n = group_filter(group1, group2, is_in, procs);
     if (n < 0) {
         free(procs);
         return DM_ENOMEM;
@@ -157,12 +157,12 @@ static int subset(struct dm_group *group1, struct dm_group *group2, bool is_in,
 int dm_group_intersection(struct dm_group *group1, struct dm_group *group2,
                           struct dm_group **group_p)
 {
-    return subset(group1, group2, true, group_p);
+    return group_subset(group1, group2, true, group_p);
 }
 
 int dm_group_difference(struct dm_group *group1, struct dm_group *group2, struct dm_group **group_p)
 {
-    return subset(group1, group2, false, group_p);
+    return group_subset(group1, group2, false, group_p);
 }
 
 /* ---- choosing members ---- */

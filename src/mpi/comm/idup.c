@@ -91,7 +91,7 @@ static void round_done(void *arg)
 }
 
 /* One round for each that wants one; those that fail at once come again in the next pass. */
-static int retry(struct dm_chan_hook *hook)
+static int idup_retry(struct dm_chan_hook *hook)
 {
     struct dm_list now;
     int n = 0;
@@ -153,7 +153,7 @@ static int open_idup(struct dm_comm *comm, void (*done)(void *arg), struct idup 
     return err;
 }
 
-static void told(void *arg)
+static void idup_notified(void *arg)
 {
     struct idup *d = arg;
 
@@ -165,7 +165,7 @@ static void idup_notify_failed(struct dm_comm *comm)
 {
     struct idup *d;
 
-    if ((comm->size == 1 && comm->remote == NULL) || open_idup(comm, told, &d) != DM_OK)
+    if ((comm->size == 1 && comm->remote == NULL) || open_idup(comm, idup_notified, &d) != DM_OK)
         return;
     d->words[DM_CTX_WORDS] = DM_AGREE_FAILED;
     (void)d->round->ops->start(d->round);
@@ -229,7 +229,7 @@ void dm_idup_start(void)
 {
     dm_comm_state.n_idups = 0;
     dm_list_init(&dm_comm_state.retries);
-    dm_comm_state.hook.fn = retry;
+    dm_comm_state.hook.fn = idup_retry;
 }
 
 void dm_idup_stop(void)

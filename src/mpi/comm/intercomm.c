@@ -51,8 +51,8 @@ int dm_intercomm_dup(struct dm_comm *comm, struct dm_comm **comm_p)
 
 #define FAILED (-1) /* the size of a group where the call has failed */
 
-/* What the leaders tell each other of their groups, as ints. */
-struct hello {
+/* What the leaders send each other of their groups, as ints. */
+struct group_info {
     int size; /* or FAILED */
     int ctx;  /* id of the local communicator */
 };
@@ -69,8 +69,8 @@ static int exchange_sizes(struct dm_comm_circle *c, int err, bool has_bridge, in
     bool names_leader = c->leader >= 0 && c->leader < comm->size;
     int said[3] = {names_leader ? c->leader : FAILED, names_leader ? -c->leader : INT_MIN,
                    err != DM_OK};
-    struct hello mine = {comm->size, (int)comm->ctx};
-    struct hello theirs = {FAILED, 0};
+    struct group_info mine = {comm->size, (int)comm->ctx};
+    struct group_info theirs = {FAILED, 0};
     int moved = dm_allreduce(MPI_IN_PLACE, said, 3, type, dm_op_get(MPI_MAX), comm);
 
     if (err == DM_OK)

@@ -76,7 +76,7 @@ static int color_group(struct dm_group *parent, const struct vote *votes, int co
  * ones of an intercommunicator. NULL for MPI_UNDEFINED. If the call has failed somewhere it does at all:
  * err is what has been so far.
  */
-static int vote(struct dm_comm *comm, int err, struct vote mine, struct dm_group **group_p)
+static int split_vote(struct dm_comm *comm, int err, struct vote mine, struct dm_group **group_p)
 {
     struct dm_type *type = dm_type_get(MPI_INT);
     struct dm_group *voters = comm->remote != NULL ? comm->remote : comm->group;
@@ -106,7 +106,7 @@ static int split_intra(struct dm_comm *comm, int err, struct vote mine, struct d
     struct dm_group *group;
     uint32_t ctx;
 
-    err = vote(comm, err, mine, &group);
+    err = split_vote(comm, err, mine, &group);
     /* One id serves all colors: their groups have nothing in common. */
     if (err == DM_OK)
         err = dm_comm_agree_all(comm, &ctx);
@@ -139,8 +139,8 @@ static int split_inter(struct dm_comm *comm, int err, struct vote mine, struct d
     uint32_t ctx;
     uint32_t ctx_local;
 
-    err = vote(comm->local, err, mine, &group);
-    err = vote(comm, err, mine, &remote);
+    err = split_vote(comm->local, err, mine, &group);
+    err = split_vote(comm, err, mine, &remote);
     if (err == DM_OK)
         err = agree_inter(comm, &ctx, &ctx_local);
     if (err == DM_OK && remote != NULL) {

@@ -46,7 +46,7 @@ static void leave_mark(const char *dir, int host, const struct stat *st, struct 
     memcpy(mark->name, path + strlen(dir) + 1, sizeof(mark->name));
 }
 
-static bool sees(const char *dir, int host, const struct stat *st, const struct mark *mark)
+static bool dir_sees(const char *dir, int host, const struct stat *st, const struct mark *mark)
 {
     char path[PATH_MAX];
 
@@ -95,7 +95,7 @@ int dm_comm_dir_color(struct dm_comm *comm, const char *dir, int host, int *colo
             return err;
         }
         if (has_dir && *color_p == MPI_UNDEFINED &&
-            (leader == comm->rank || sees(dir, host, &st, &mark)))
+            (leader == comm->rank || dir_sees(dir, host, &st, &mark)))
             *color_p = leader;
     }
 }

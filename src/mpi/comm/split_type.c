@@ -52,7 +52,7 @@ static bool spans_hosts(const struct dm_comm *comm)
 }
 
 /* What info asks for. */
-static int named(const struct dm_info *info)
+static int info_split_kind(const struct dm_info *info)
 {
     const char *value = dm_info_value(info, RESOURCE_KEY);
 
@@ -62,7 +62,7 @@ static int named(const struct dm_info *info)
 }
 
 /* The largest resource that not all of comm, which is on one host, share; NOTHING if there is none. */
-static int dividing(struct dm_comm *comm, int *kind_p)
+static int split_kind_agree(struct dm_comm *comm, int *kind_p)
 {
     int seen[2 * DM_N_AFFINITY_LEVELS]; /* highest number, and highest of the negative ones */
     int err;
@@ -93,7 +93,7 @@ static int split_places(struct dm_comm *comm, int *kind_p, int key, struct dm_co
     if (err != DM_OK || host == NULL)
         return err;
     if (*kind_p == LARGEST)
-        err = dividing(host, kind_p);
+        err = split_kind_agree(host, kind_p);
     if (err == DM_OK && *kind_p != NOTHING) {
         instance = dm_affinity_instance((enum dm_affinity_level) * kind_p);
         err = dm_comm_split(host, instance < 0 ? MPI_UNDEFINED : instance, key, comm_p);
@@ -142,7 +142,7 @@ int dm_comm_split_type(struct dm_comm *comm, int type, int key, struct dm_info *
         kind = HOST;
         break;
     case MPI_COMM_TYPE_HW_GUIDED:
-        kind = named(info);
+        kind = info_split_kind(info);
         break;
     case MPI_COMM_TYPE_HW_UNGUIDED:
         if (spans_hosts(comm))

@@ -39,7 +39,7 @@ DM_EXPORT int MPIR_Dup_fn(MPI_Comm comm, int keyval, void *extra, void *in, void
     return MPI_SUCCESS;
 }
 
-static void unref(struct keyval *keyval)
+static void keyval_unref(struct keyval *keyval)
 {
     if (--keyval->obj.refs > 0)
         return;
@@ -90,7 +90,7 @@ int dm_keyval_free(enum dm_kind kind, int *keyval_p)
     /* A second call with a copy of the handle, while attributes keep the key, changes nothing. */
     if (!keyval->is_freed) {
         keyval->is_freed = true;
-        unref(keyval);
+        keyval_unref(keyval);
     }
     *keyval_p = MPI_KEYVAL_INVALID;
     return DM_OK;
@@ -178,7 +178,7 @@ int dm_attr_set(enum dm_kind kind, int handle, struct dm_attr **attrs_p, int key
         (*place)->value = value;
         (*place)->type = type;
     }
-    unref(key);
+    keyval_unref(key);
     return err;
 }
 
@@ -213,10 +213,10 @@ static int remove_one(int handle, struct dm_attr **attrs_p, struct dm_attr *attr
     place = place_of(attrs_p, keyval);
     if (err == DM_OK && *place == attr) {
         *place = attr->next;
-        unref(keyval);
+        keyval_unref(keyval);
         free(attr);
     }
-    unref(keyval);
+    keyval_unref(keyval);
     return err;
 }
 
@@ -292,7 +292,7 @@ void dm_attr_discard(int handle, struct dm_attr **attrs_p)
 
         *attrs_p = attr->next;
         (void)run_delete(handle, attr);
-        unref(attr->keyval);
+        keyval_unref(attr->keyval);
         free(attr);
     }
 }

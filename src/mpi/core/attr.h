@@ -2,7 +2,7 @@
  * Cached attributes of communicators, datatypes and windows (MPI-4.0 section 7.7); part of core.h.
  *
  * The layers that dup and free such objects call dm_attr_copy_all and dm_attr_delete_all. The program's
- * callbacks run inside the gate and may call MPI.
+ * callbacks run under the global lock and may call MPI.
  */
 #ifndef DM_MPI_CORE_ATTR_H
 #define DM_MPI_CORE_ATTR_H

@@ -3,7 +3,7 @@
  *
  * A table is one array of slots that doubles. Free slots form a queue that is
  * reused oldest first and only while it is longer than REUSE_DELAY, so that a handle the
- * program kept after freeing it stays invalid for a while instead of naming a stranger.
+ * program kept after freeing it stays invalid for a while instead of naming another object.
  * Invariant: a slot is an object (even), or a free-list link (odd).
  */
 #include "mpi/core/core.h"

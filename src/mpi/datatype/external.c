@@ -20,7 +20,7 @@ struct atom {
     uint8_t n;    /* atoms of this sort in an element */
 };
 
-static struct atom simple(const struct dm_type *type, uint8_t n)
+static struct atom atom_simple(const struct dm_type *type, uint8_t n)
 {
     uint8_t size = (uint8_t)(type->size / n);
 
@@ -61,7 +61,7 @@ static struct atom atom_of(int basic)
     case MPI_2INTEGER:
     case MPI_2REAL:
     case MPI_2DOUBLE_PRECISION:
-        return simple(type, 2);
+        return atom_simple(type, 2);
     case MPI_FLOAT_INT:
         return external_pair(sizeof(float), sizeof(float), SWAP, sizeof(int));
     case MPI_DOUBLE_INT:
@@ -73,7 +73,7 @@ static struct atom atom_of(int basic)
     case MPI_LONG_DOUBLE_INT:
         return external_pair(sizeof(long double), 16, X87, sizeof(int));
     default:
-        return simple(type, 1);
+        return atom_simple(type, 1);
     }
 }
 

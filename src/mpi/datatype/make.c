@@ -57,7 +57,8 @@ static void span_move(struct dm_span *span, MPI_Aint disp)
     span->true_ub = dm_make_at(span->true_ub, 1, disp, &span->is_overflow);
 }
 
-static void widen(bool *is_set, MPI_Aint *low, MPI_Aint *high, MPI_Aint new_low, MPI_Aint new_high)
+static void bounds_widen(bool *is_set, MPI_Aint *low, MPI_Aint *high, MPI_Aint new_low,
+                         MPI_Aint new_high)
 {
     if (!*is_set || new_low < *low)
         *low = new_low;
@@ -69,7 +70,7 @@ static void widen(bool *is_set, MPI_Aint *low, MPI_Aint *high, MPI_Aint new_low,
 static void span_join(struct dm_span *span, const struct dm_span *part)
 {
     if (part->is_any)
-        widen(&span->is_any, &span->lb, &span->ub, part->lb, part->ub);
+        bounds_widen(&span->is_any, &span->lb, &span->ub, part->lb, part->ub);
     if (part->has_lb && (!span->has_lb || part->mark_lb < span->mark_lb))
         span->mark_lb = part->mark_lb;
     if (part->has_ub && (!span->has_ub || part->mark_ub > span->mark_ub))
@@ -81,7 +82,7 @@ static void span_join(struct dm_span *span, const struct dm_span *part)
             span->basic = part->basic;
         else if (span->basic != part->basic)
             span->basic = MPI_DATATYPE_NULL;
-        widen(&span->is_data, &span->true_lb, &span->true_ub, part->true_lb, part->true_ub);
+        bounds_widen(&span->is_data, &span->true_lb, &span->true_ub, part->true_lb, part->true_ub);
     }
     span->is_overflow |= part->is_overflow;
     span->size = dm_make_at(span->size, 1, part->size, &span->is_overflow);

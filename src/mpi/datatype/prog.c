@@ -288,7 +288,7 @@ int dm_build_finish(struct dm_build *build, struct dm_loop **loop_p)
 }
 
 /* The same without repetition. */
-static struct dm_loop *unroll(struct dm_loop *loop)
+static struct dm_loop *loop_unroll(struct dm_loop *loop)
 {
     struct dm_build build;
     struct dm_loop *flat;
@@ -324,7 +324,7 @@ int dm_loop_repeat(struct dm_loop *loop, size_t reps, ptrdiff_t stride, struct d
         if (copy != NULL)
             copy->count *= reps;
     } else if (is_small(loop)) {
-        copy = loop->count == 1 ? copy_moved(loop, 0) : unroll(loop);
+        copy = loop->count == 1 ? copy_moved(loop, 0) : loop_unroll(loop);
         if (copy != NULL) {
             copy->count = reps;
             copy->stride = stride;

@@ -4,7 +4,7 @@
  *
  * The program holds one reference until its request completes or is freed, the
  * operation another until MPI_Grequest_complete. free_fn is called once, when both are gone or, by a
- * completion call, after query_fn. Callbacks run inside the global lock, but for wait_fn, which may block.
+ * completion call, after query_fn. Callbacks run under the global lock, but for wait_fn, which may block.
  */
 #include "mpi/pt2pt/pt2pt.h"
 
@@ -45,7 +45,7 @@ static struct {
     int n;
 } classes;
 
-static int call_query(struct greq *g, MPI_Status *status)
+static int greq_call_query(struct greq *g, MPI_Status *status)
 {
     MPI_Fint err = MPI_SUCCESS;
 
@@ -55,7 +55,7 @@ static int call_query(struct greq *g, MPI_Status *status)
     return dm_err_of_code(err);
 }
 
-static int call_free(struct greq *g)
+static int greq_call_free(struct greq *g)
 {
     MPI_Fint err = MPI_SUCCESS;
 
@@ -68,13 +68,13 @@ static int call_free(struct greq *g)
     return dm_err_of_code(err);
 }
 
-static void free_greq(struct dm_req *req)
+static void greq_destroy(struct dm_req *req)
 {
-    (void)call_free((struct greq *)req);
+    (void)greq_call_free((struct greq *)req);
     free(req);
 }
 
-static int cancel(struct dm_req *req)
+static int greq_cancel(struct dm_req *req)
 {
     struct greq *g = (struct greq *)req;
     MPI_Fint is_complete = dm_req_is_done(req), err = MPI_SUCCESS;
@@ -87,22 +87,23 @@ static int cancel(struct dm_req *req)
 
 static int greq_finish(struct dm_req *req, MPI_Status *status)
 {
-    return call_query((struct greq *)req, status);
+    return greq_call_query((struct greq *)req, status);
 }
 
-static const struct dm_req_ops ops = {.free = free_greq, .cancel = cancel, .finish = greq_finish};
+static const struct dm_req_ops ops = {
+    .free = greq_destroy, .cancel = greq_cancel, .finish = greq_finish};
 
 int dm_greq_end(struct dm_req *req)
 {
-    int query_err = call_query((struct greq *)req, &req->status);
-    int free_err = call_free((struct greq *)req);
+    int query_err = greq_call_query((struct greq *)req, &req->status);
+    int free_err = greq_call_free((struct greq *)req);
 
     return free_err != DM_OK ? free_err : query_err;
 }
 
 int dm_greq_free(struct dm_req *req)
 {
-    int err = dm_req_is_done(req) ? call_free((struct greq *)req) : DM_OK;
+    int err = dm_req_is_done(req) ? greq_call_free((struct greq *)req) : DM_OK;
 
     /* MPI_Grequest_complete still needs the handle. */
     dm_req_unref(req);
@@ -201,7 +202,7 @@ int dm_grequest_complete(MPI_Request request)
     g->req.n_pending = 0;
     /* The program freed it before. */
     if (g->req.obj.refs == 1)
-        err = call_free(g);
+        err = greq_call_free(g);
     dm_req_unref(&g->req);
     return err;
 }
@@ -224,7 +225,7 @@ void dm_greq_poll(struct dm_req *req)
     if (dm_req_is_done(req) || g->fns.poll == NULL)
         return;
     dm_status_set_empty(&status);
-    /* It says by MPI_Grequest_complete that the operation is over; an error is query_fn's to tell. */
+    /* It says by MPI_Grequest_complete that the operation is over; an error is query_fn's to report. */
     (void)g->fns.poll(g->extra, &status);
 }
 

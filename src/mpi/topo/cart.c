@@ -19,7 +19,7 @@ void dm_cart_place_coords(const struct dm_topo *topo, int rank, int coords[])
 }
 
 /* A coordinate in its period; -1 when it is outside. */
-static int wrap(const struct dm_topo *topo, int dim, int64_t coord)
+static int cart_wrap(const struct dm_topo *topo, int dim, int64_t coord)
 {
     int n = topo->of.cart.dims[dim];
 
@@ -31,7 +31,7 @@ static int wrap(const struct dm_topo *topo, int dim, int64_t coord)
 /* The rank at the own coordinates but for one. */
 static int rank_beside(const struct dm_topo *topo, int dim, int64_t coord)
 {
-    int there = wrap(topo, dim, coord);
+    int there = cart_wrap(topo, dim, coord);
     int rank = 0;
 
     if (there < 0)
@@ -107,7 +107,7 @@ int dm_cart_rank(struct dm_comm *comm, const int coords[], int *rank)
     if (coords == NULL && topo->of.cart.n_dims > 0)
         return DM_FAIL(DM_ERR_ARG, "coords is a null pointer");
     for (int i = 0; i < topo->of.cart.n_dims; i++) {
-        int coord = wrap(topo, i, coords[i]);
+        int coord = cart_wrap(topo, i, coords[i]);
 
         if (coord < 0)
             return DM_FAIL(DM_ERR_ARG, "coords[%d] is %d; it must be 0 to %d, there is no period",

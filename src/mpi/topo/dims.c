@@ -93,7 +93,7 @@ static void dims_find(struct search *s, int i, int rest)
 }
 
 /* The best k factors of n, the largest first. */
-static int factorize(int n, int k, int factors[])
+static int dims_factorize(int n, int k, int factors[])
 {
     struct search s = {.k = k, .spread = n, .best = factors};
     int err = list_divisors(&s, n);
@@ -134,7 +134,7 @@ int dm_dims_create(int n_nodes, int n_dims, int dims[])
     factors = malloc((size_t)n_free * sizeof(*factors));
     if (factors == NULL)
         return DM_FAIL(DM_ENOMEM, "%d dimensions", n_free);
-    err = factorize(rest, n_free, factors);
+    err = dims_factorize(rest, n_free, factors);
     for (int i = 0, k = 0; i < n_dims && err == DM_OK; i++)
         if (dims[i] == 0)
             dims[i] = factors[k++];

@@ -109,8 +109,8 @@ static int new_dist(int n_in, int n_out, bool is_weighted, struct dm_topo **topo
 }
 
 /* err is what has been so far: if it failed at one process the call fails at all. */
-static int attach(struct dm_comm *comm, int err, struct dm_topo *topo, struct dm_info *info,
-                  struct dm_comm **comm_p)
+static int dist_graph_attach(struct dm_comm *comm, int err, struct dm_topo *topo,
+                             struct dm_info *info, struct dm_comm **comm_p)
 {
     (void)info; /* no hint is known */
     if (err != DM_OK)
@@ -147,14 +147,14 @@ int dm_dist_graph_create_adjacent(struct dm_comm *comm, int n_in, const int sour
     if (err == DM_OK)
         err = new_dist(n_in, n_out, is_weighted, &topo);
     if (err != DM_OK)
-        return attach(comm, err, NULL, info, comm_p);
+        return dist_graph_attach(comm, err, NULL, info, comm_p);
     copy_ints(n_in, sources, topo->in);
     copy_ints(n_out, dests, topo->out);
     if (is_weighted) {
         copy_ints(n_in, in_weights, topo->of.dist.in_weights);
         copy_ints(n_out, out_weights, topo->of.dist.out_weights);
     }
-    return attach(comm, DM_OK, topo, info, comm_p);
+    return dist_graph_attach(comm, DM_OK, topo, info, comm_p);
 }
 
 /* ---- edges named by anybody ---- */
@@ -195,8 +195,8 @@ static int dist_graph_lay_out(struct bundle *b, int size)
 }
 
 /* What this process has named, packed for both ends of each edge. */
-static int pack(struct bundle *b, int size, int n, const int sources[], const int degrees[],
-                const int dests[], const int weights[])
+static int bundle_pack(struct bundle *b, int size, int n, const int sources[], const int degrees[],
+                       const int dests[], const int weights[])
 {
     bool has_weights = weights != MPI_UNWEIGHTED;
     size_t *at;
@@ -248,7 +248,7 @@ static int dist_graph_exchange(struct dm_comm *comm, struct bundle *out, struct 
 }
 
 /* The topology that the edges make. */
-static int unpack(const struct bundle *b, bool is_weighted, struct dm_topo **topo_p)
+static int bundle_unpack(const struct bundle *b, bool is_weighted, struct dm_topo **topo_p)
 {
     struct dm_topo *topo;
     int n_in = 0;
@@ -323,17 +323,18 @@ int dm_dist_graph_create(struct dm_comm *comm, int n, const int sources[], const
     for (int i = 0; i < comm->size && err == DM_OK; i++)
         out.parcels[i].says = failed != DM_OK ? SAYS_FAILED : (int)what_is_said(n_edges, weights);
     if (err == DM_OK)
-        err = pack(&out, comm->size, failed != DM_OK ? 0 : n, sources, degrees, dests, weights);
+        err = bundle_pack(&out, comm->size, failed != DM_OK ? 0 : n, sources, degrees, dests,
+                          weights);
     if (err == DM_OK)
         err = dist_graph_exchange(comm, &out, &in, &says);
     has_exchanged = err == DM_OK;
     if (has_exchanged)
         err = failed != DM_OK ? failed : dist_graph_conclude(says, &is_weighted);
     if (err == DM_OK)
-        err = unpack(&in, is_weighted, &topo);
+        err = bundle_unpack(&in, is_weighted, &topo);
     close_bundle(&out);
     close_bundle(&in);
-    return has_exchanged ? attach(comm, err, topo, info, comm_p) : err;
+    return has_exchanged ? dist_graph_attach(comm, err, topo, info, comm_p) : err;
 }
 
 /* ---- questions ---- */

@@ -32,7 +32,8 @@ static int check_graph(const struct dm_comm *comm, int n, const int index[], con
 }
 
 /* The graph with all edges turned round; lists of neighbours come out in ascending order. */
-static void turn(int n, const int index[], const int edges[], int new_index[], int new_edges[])
+static void graph_reverse(int n, const int index[], const int edges[], int new_index[],
+                          int new_edges[])
 {
     int e = 0;
 
@@ -59,8 +60,8 @@ static int check_symmetry(int n, const int index[], const int edges[], bool *is_
     if (back == NULL)
         return DM_FAIL(DM_ENOMEM, "a graph of %d nodes, turned round", n);
     forth = back + n_ints;
-    turn(n, index, edges, back, back + n);
-    turn(n, back, back + n, forth, forth + n);
+    graph_reverse(n, index, edges, back, back + n);
+    graph_reverse(n, back, back + n, forth, forth + n);
     *is_symmetric_p = memcmp(back, forth, n_ints * sizeof(*back)) == 0;
     free(back);
     return DM_OK;

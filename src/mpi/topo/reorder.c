@@ -162,7 +162,7 @@ static int64_t reorder_cut(const struct placing *p)
 }
 
 /* Is the order of visit better than what there was? */
-static void consider(struct placing *p, const int ranks[])
+static void reorder_consider(struct placing *p, const int ranks[])
 {
     int64_t n;
 
@@ -196,15 +196,15 @@ int dm_topo_reorder(struct dm_comm *comm, const struct dm_topo_plan *plan, int *
     p.order = p.visit + n;
     sort_hosts(&p, comm);
     visit_as_numbered(&p);
-    consider(&p, NULL);
+    reorder_consider(&p, NULL);
     as_is = p.best_cut;
     if (p.n_hosts > 1) {
-        consider(&p, p.by_host);
+        reorder_consider(&p, p.by_host);
         if (plan->n_dims == 0) {
             visit_by_edges(&p);
-            consider(&p, p.by_host);
+            reorder_consider(&p, p.by_host);
         } else if (visit_bricks(&p, p.order + n)) {
-            consider(&p, p.by_host);
+            reorder_consider(&p, p.by_host);
         }
     }
     free(mem);

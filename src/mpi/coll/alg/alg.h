@@ -38,7 +38,7 @@ dm_coll_alg dm_coll_exscan_chain;
 dm_coll_alg dm_coll_neighbor_allgather_direct;
 dm_coll_alg dm_coll_neighbor_alltoall_direct;
 
-/* All ranks are on one node and have a board (shm/board.h). */
+/* All ranks are on one node and have a segment (shm/coll_shm.h). */
 dm_coll_alg dm_coll_barrier_shm;
 dm_coll_alg dm_coll_bcast_shm;
 dm_coll_alg dm_coll_gather_shm;

@@ -61,7 +61,7 @@ static void bcast_scatter(struct dm_run *run, const struct cut *c)
 }
 
 /* The root has all already: its buffer is not written, which may be memory that cannot be. */
-static void ring(struct dm_run *run, const struct cut *c)
+static void bcast_ring(struct dm_run *run, const struct cut *c)
 {
     int next = bcast_rank_of(c, c->me + 1);
     int prev = bcast_rank_of(c, c->me - 1 + c->n);
@@ -100,7 +100,7 @@ void dm_coll_bcast_scatter(struct dm_run *run, const struct dm_coll_args *a)
     if (is_packed && c.me == 0)
         dm_coll_pack(run, a->rbuf, a->rcount, a->rtype, c.base);
     bcast_scatter(run, &c);
-    ring(run, &c);
+    bcast_ring(run, &c);
     if (is_packed && c.me != 0)
         dm_coll_unpack(run, c.base, a->rbuf, a->rcount, a->rtype);
 }

@@ -8,7 +8,7 @@
  */
 #include "mpi/coll/alg/alg.h"
 
-static void receive(struct dm_run *run, const struct dm_coll_args *a)
+static void neighbor_receive(struct dm_run *run, const struct dm_coll_args *a)
 {
     const struct dm_topo *topo = run->comm->topo;
 
@@ -26,7 +26,7 @@ void dm_coll_neighbor_allgather_direct(struct dm_run *run, const struct dm_coll_
 {
     const struct dm_topo *topo = run->comm->topo;
 
-    receive(run, a);
+    neighbor_receive(run, a);
     for (int i = 0; i < topo->n_out && dm_coll_bytes(a->scount, a->stype) > 0; i++)
         if (topo->out[i] != MPI_PROC_NULL)
             dm_coll_isend(run, a->sbuf, a->scount, a->stype, topo->out[i]);
@@ -37,7 +37,7 @@ void dm_coll_neighbor_alltoall_direct(struct dm_run *run, const struct dm_coll_a
 {
     const struct dm_topo *topo = run->comm->topo;
 
-    receive(run, a);
+    neighbor_receive(run, a);
     for (int i = 0; i < topo->n_out; i++) {
         size_t count = dm_coll_scount(a, i);
         struct dm_type *type = dm_coll_stype(a, i);

@@ -4,20 +4,20 @@
  * pairs. Keeps the order of the operands, so any operation will do.
  */
 #include "mpi/coll/alg/alg.h"
-#include "mpi/coll/alg/fold.h"
+#include "mpi/coll/alg/pof2.h"
 
 /* Bring the parts to the root's position: the reverse of the halving. */
 static void halving_collect(struct dm_run *run, const struct dm_coll_args *a,
-                            const struct dm_coll_fold *fold, int root_pos, void *acc,
+                            const struct dm_coll_pof2 *pof2, int root_pos, void *acc,
                             const struct dm_coll_halving *h)
 {
     for (int i = h->depth - 1; i >= 0; i--) {
         int step = 1 << i;
-        int partner = dm_coll_fold_rank(fold, fold->pos ^ step);
+        int partner = dm_coll_pof2_rank(pof2, pof2->pos ^ step);
         struct dm_coll_range mine = h->at[i + 1];
         struct dm_coll_range other = dm_coll_halving_other(h, i);
 
-        if (((fold->pos ^ root_pos) & step) != 0) {
+        if (((pof2->pos ^ root_pos) & step) != 0) {
             dm_coll_send(run, dm_coll_at(acc, (MPI_Count)mine.lo, a->rtype), mine.hi - mine.lo,
                          a->rtype, partner);
             return;
@@ -30,16 +30,16 @@ static void halving_collect(struct dm_run *run, const struct dm_coll_args *a,
 void dm_coll_reduce_halving(struct dm_run *run, const struct dm_coll_args *a)
 {
     bool is_root = run->rank == a->root;
-    struct dm_coll_fold fold;
+    struct dm_coll_pof2 pof2;
     struct dm_coll_halving halving;
     void *tmp;
     void *acc;
     int root_pos;
 
-    dm_coll_fold_init(&fold, run, a->root);
-    root_pos = a->root / 2 < fold.n_pairs ? a->root / 2 : a->root - fold.n_pairs;
-    if (fold.pos < 0) {
-        dm_coll_send(run, a->sbuf, a->rcount, a->rtype, fold.pair);
+    dm_coll_pof2_init(&pof2, run, a->root);
+    root_pos = a->root / 2 < pof2.n_pairs ? a->root / 2 : a->root - pof2.n_pairs;
+    if (pof2.pos < 0) {
+        dm_coll_send(run, a->sbuf, a->rcount, a->rtype, pof2.pair);
         return;
     }
     tmp = dm_coll_alloc_typed(run, a->rcount, a->rtype);
@@ -47,8 +47,8 @@ void dm_coll_reduce_halving(struct dm_run *run, const struct dm_coll_args *a)
     if (tmp == NULL || acc == NULL)
         return;
     dm_coll_copy(run, a->sbuf, a->rcount, a->rtype, acc, a->rcount, a->rtype);
-    dm_coll_fold_in(run, &fold, a, &acc, &tmp);
-    dm_coll_halve(run, &fold, a, &acc, &tmp, &halving);
+    dm_coll_pof2_reduce(run, &pof2, a, &acc, &tmp);
+    dm_coll_halve(run, &pof2, a, &acc, &tmp, &halving);
     if (is_root && acc != a->rbuf) {
         struct dm_coll_range held = halving.at[halving.depth];
 
@@ -57,5 +57,5 @@ void dm_coll_reduce_halving(struct dm_run *run, const struct dm_coll_args *a)
                      a->rtype);
         acc = a->rbuf;
     }
-    halving_collect(run, a, &fold, root_pos, acc, &halving);
+    halving_collect(run, a, &pof2, root_pos, acc, &halving);
 }

@@ -1,32 +1,32 @@
 /*
- * Folding to 2^k ranks and vector halving.
+ * Reducing to 2^k ranks, and vector halving.
  */
-#include "mpi/coll/alg/fold.h"
+#include "mpi/coll/alg/pof2.h"
 
-void dm_coll_fold_init(struct dm_coll_fold *fold, const struct dm_run *run, int keep)
+void dm_coll_pof2_init(struct dm_coll_pof2 *pof2, const struct dm_run *run, int keep)
 {
     int n = 1;
 
     while (n <= run->size / 2)
         n *= 2;
-    fold->n = n;
-    fold->n_pairs = run->size - n;
-    fold->keep = keep;
-    fold->pair = -1;
-    fold->pos = run->rank - fold->n_pairs;
-    if (run->rank / 2 < fold->n_pairs) {
-        fold->pair = run->rank ^ 1;
-        fold->pos = run->rank / 2;
-        if (dm_coll_fold_rank(fold, fold->pos) != run->rank)
-            fold->pos = -1;
+    pof2->n = n;
+    pof2->n_pairs = run->size - n;
+    pof2->keep = keep;
+    pof2->pair = -1;
+    pof2->pos = run->rank - pof2->n_pairs;
+    if (run->rank / 2 < pof2->n_pairs) {
+        pof2->pair = run->rank ^ 1;
+        pof2->pos = run->rank / 2;
+        if (dm_coll_pof2_rank(pof2, pof2->pos) != run->rank)
+            pof2->pos = -1;
     }
 }
 
-int dm_coll_fold_rank(const struct dm_coll_fold *fold, int pos)
+int dm_coll_pof2_rank(const struct dm_coll_pof2 *pof2, int pos)
 {
-    if (pos >= fold->n_pairs)
-        return pos + fold->n_pairs;
-    return 2 * pos == fold->keep ? 2 * pos : 2 * pos + 1;
+    if (pos >= pof2->n_pairs)
+        return pos + pof2->n_pairs;
+    return 2 * pos == pof2->keep ? 2 * pos : 2 * pos + 1;
 }
 
 static void pof2_swap(void **a, void **b)
@@ -37,17 +37,17 @@ static void pof2_swap(void **a, void **b)
     *b = t;
 }
 
-void dm_coll_fold_in(struct dm_run *run, const struct dm_coll_fold *fold,
-                     const struct dm_coll_args *a, void **acc_p, void **tmp_p)
+void dm_coll_pof2_reduce(struct dm_run *run, const struct dm_coll_pof2 *pof2,
+                         const struct dm_coll_args *a, void **acc_p, void **tmp_p)
 {
-    if (fold->pair < 0)
+    if (pof2->pair < 0)
         return;
-    if (fold->pos < 0) {
-        dm_coll_send(run, *acc_p, a->rcount, a->rtype, fold->pair);
+    if (pof2->pos < 0) {
+        dm_coll_send(run, *acc_p, a->rcount, a->rtype, pof2->pair);
         return;
     }
-    dm_coll_recv(run, *tmp_p, a->rcount, a->rtype, fold->pair);
-    if (fold->pair < run->rank) {
+    dm_coll_recv(run, *tmp_p, a->rcount, a->rtype, pof2->pair);
+    if (pof2->pair < run->rank) {
         dm_coll_combine(run, a->op, *tmp_p, *acc_p, a->rcount, a->rtype);
     } else {
         dm_coll_combine(run, a->op, *acc_p, *tmp_p, a->rcount, a->rtype);
@@ -55,16 +55,16 @@ void dm_coll_fold_in(struct dm_run *run, const struct dm_coll_fold *fold,
     }
 }
 
-void dm_coll_halve(struct dm_run *run, const struct dm_coll_fold *fold,
+void dm_coll_halve(struct dm_run *run, const struct dm_coll_pof2 *pof2,
                    const struct dm_coll_args *a, void **acc_p, void **tmp_p,
                    struct dm_coll_halving *h)
 {
     struct dm_coll_range all = {0, a->rcount};
     int i = 0;
 
-    for (int step = 1; step < fold->n; step *= 2, i++) {
-        int partner = dm_coll_fold_rank(fold, fold->pos ^ step);
-        bool is_lower = (fold->pos & step) == 0;
+    for (int step = 1; step < pof2->n; step *= 2, i++) {
+        int partner = dm_coll_pof2_rank(pof2, pof2->pos ^ step);
+        bool is_lower = (pof2->pos & step) == 0;
         size_t mid = all.lo + (all.hi - all.lo) / 2;
         struct dm_coll_range lower = {all.lo, mid};
         struct dm_coll_range upper = {mid, all.hi};

@@ -1,0 +1,26 @@
+/*
+ * Bulk RDMA beside the pipe, also to oneself.
+ */
+#ifndef DM_CHANNEL_BULK_H
+#define DM_CHANNEL_BULK_H
+
+#include "dapl_adapt/dapl_adapt.h"
+
+struct dm_chan; /* channel.h */
+
+int dm_chan_rdma_write(struct dm_chan *chan, int proc, struct dm_rdma *rdma, const void *local,
+                       struct dm_mr *mr, uint64_t remote, const struct dm_rkey *rkey, size_t len);
+int dm_chan_rdma_read(struct dm_chan *chan, int proc, struct dm_rdma *rdma, void *local,
+                      struct dm_mr *mr, uint64_t remote, const struct dm_rkey *rkey, size_t len);
+/* As dm_adapt_rdma_write_imm and dm_adapt_expect_imm; never to oneself. */
+int dm_chan_rdma_write_imm(struct dm_chan *chan, int proc, struct dm_rdma *rdma, const void *local,
+                           struct dm_mr *mr, uint64_t remote, const struct dm_rkey *rkey,
+                           size_t len, uint32_t value);
+int dm_chan_expect_imm(struct dm_chan *chan, int proc, struct dm_rdma *rdma, uint32_t *value_p);
+/* How large messages to proc are offered: a value of DATUM_RNDV, not DM_RNDV_AUTO. */
+int dm_chan_rndv(struct dm_chan *chan, int proc);
+/* How they come from proc, as dm_adapt_rndv_begin. */
+int dm_chan_rndv_begin(struct dm_chan *chan, int proc, size_t len,
+                       struct dm_rndv_select **select_p);
+
+#endif
