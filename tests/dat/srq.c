@@ -239,7 +239,7 @@ static void round_resize(struct recv *r, struct dt_crowd *crowd)
  * posted stay. */
 static void finish(struct recv *r, struct dt_crowd *crowd)
 {
-    bool has_told[N_SENDERS] = {false};
+    bool has_reported[N_SENDERS] = {false};
     unsigned n_left = r->n_posted;
 
     for (int i = 0; i < crowd->n; i++) {
@@ -250,8 +250,8 @@ static void finish(struct recv *r, struct dt_crowd *crowd)
         DAT_HANDLE ep = dt_want_async(r->t, DAT_ASYNC_ERROR_EP_BROKEN, DAT_EP_TRANSFER_TO_ERROR);
         int who = dt_crowd_find(crowd, ep);
 
-        CHECK(!has_told[who]);
-        has_told[who] = true;
+        CHECK(!has_reported[who]);
+        has_reported[who] = true;
     }
     dt_want_none(r->t->async_evd, 20);
     dt_want_none(r->t->recv_evd, 1);

@@ -68,7 +68,7 @@ static void play(bool is_early, bool has_next)
             add(ring, 1000 + i); /* behind the dead one's */
         CHECK(take(ring) == i);
         CHECK(take(ring) == 0);
-        dm_evd_ring_bury(ring, head, DEAD);
+        dm_evd_ring_invalidate(ring, head, DEAD);
         if (has_next)
             CHECK(take(ring) == 1000 + i);
         CHECK(take(ring) == 0);

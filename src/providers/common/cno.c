@@ -8,7 +8,7 @@
  * unless the agent itself calls it.
  *
  * A CNO with a file descriptor: the descriptor is readable from the moment the
- * CNO triggers until dat_cno_trigger() or dat_cno_wait() has told which EVD it
+ * CNO triggers until dat_cno_trigger() or dat_cno_wait() has reported which EVD it
  * was (poll() shows a level). Nobody else may read it. Then the EVDs that feed
  * the CNO have to be drained, as the next notification comes with the next
  * event only. Closing it is up to dat_cno_free(). Like an agent, it is served

@@ -56,7 +56,7 @@ void dm_evd_destroy(struct dm_evd *evd);
 void dm_cno_destroy(struct dm_cno *cno);
 
 /* Add an event from this process. Reports an overflow to the async EVD. May be
- * called with or without ia->lock. False: there was no room. */
+ * called with or without ia->lock. False: there was no space. */
 bool dm_evd_add(struct dm_evd *evd, const struct dm_evd_item *item);
 /* The same without a notification, see dm_evd_ring_add_quiet(). */
 bool dm_evd_add_quiet(struct dm_evd *evd, const struct dm_evd_item *item);
@@ -67,7 +67,7 @@ void dm_evd_overflow(struct dm_evd *evd);
 void dm_evd_add_dto(struct dm_evd *evd, const DAT_DTO_COMPLETION_EVENT_DATA *dto, uint32_t tag);
 void dm_evd_add_conn(struct dm_evd *evd, DAT_EVENT_NUMBER number, DAT_EP_HANDLE ep, void *data,
                      DAT_COUNT len);
-/* False: there was no room. */
+/* False: there was no space. */
 bool dm_evd_add_cr(struct dm_evd *evd, const DAT_CR_ARRIVAL_EVENT_DATA *cr);
 void dm_evd_add_async(struct dm_evd *evd, DAT_EVENT_NUMBER number, DAT_HANDLE handle,
                       DAT_COUNT reason);

@@ -1,6 +1,6 @@
 /*
  * Producers' side of an event dispatcher. Invariant: a slot's state only moves
- * FREE -> CLAIMED -> FULL (or SKIP) -> FREE of the next lap; the tail never
+ * FREE -> CLAIMED -> FULL (or SKIP) -> FREE of the next generation; the tail never
  * passes a slot that is FREE for its position.
  */
 #include "providers/common/evd_ring.h"
@@ -41,7 +41,7 @@ static inline struct dm_evd_slot *claim(struct dm_evd_ring *ring, uint32_t owner
         struct dm_evd_slot *slot = dm_evd_ring_slot(ring, tail);
         uint64_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
         uint64_t is_free = dm_slot_state(ring->size, tail, 0, DM_SLOT_FREE);
-        uint64_t lap_before = dm_slot_state(ring->size, tail - ring->size, 0, DM_SLOT_FREE);
+        uint64_t gen_before = dm_slot_state(ring->size, tail - ring->size, 0, DM_SLOT_FREE);
         uint64_t pos = tail;
 
         if (state == is_free) {
@@ -53,14 +53,14 @@ static inline struct dm_evd_slot *claim(struct dm_evd_ring *ring, uint32_t owner
                 *pos_p = pos;
                 return slot;
             }
-        } else if (state >> DM_SLOT_POS_SHIFT != lap_before >> DM_SLOT_POS_SHIFT) {
+        } else if (state >> DM_SLOT_POS_SHIFT != gen_before >> DM_SLOT_POS_SHIFT) {
             /* Somebody claimed it and has not moved the tail yet, or has died
              * before he could. Then it may have been consumed already. */
             atomic_compare_exchange_strong(&ring->tail, &tail, tail + 1);
             if (dm_unlikely(++n_helped > 4 * ring->size + HELP_MIN))
                 return NULL; /* nonsense: a ring of a broken peer */
         } else if (atomic_load(&ring->tail) == tail) {
-            return NULL; /* still holds the event of the lap before */
+            return NULL; /* still holds the event of the generation before */
         }
     }
 }
@@ -152,7 +152,7 @@ bool dm_evd_ring_is_claimed(struct dm_evd_ring *ring, uint64_t pos, uint32_t own
            dm_slot_state(ring->size, pos, owner, DM_SLOT_CLAIMED);
 }
 
-void dm_evd_ring_bury(struct dm_evd_ring *ring, uint64_t head, uint32_t owner)
+void dm_evd_ring_invalidate(struct dm_evd_ring *ring, uint64_t head, uint32_t owner)
 {
     for (uint64_t i = 0; i < ring->size; i++) {
         uint64_t pos = head + i;

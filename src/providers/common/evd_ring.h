@@ -5,11 +5,11 @@
  * It is position independent, so it can lie in memory shared with peers. It
  * is lock-free: a slot is claimed with one compare-and-swap that records the
  * claimer, filled and published. When a peer process dies between claim and
- * publish, dm_evd_ring_bury() turns its slots into ones to be skipped.
+ * publish, dm_evd_ring_invalidate() turns its slots into ones to be skipped.
  *
- * A slot's state word is (first position of the lap << 24 | owner << 2 |
- * phase). The slot for position p is free when it reads (lap of p, FREE); after
- * consumption it becomes (lap of p + size, FREE). So a new ring is all zeros,
+ * A slot's state word is (first position of the generation << 24 | owner << 2 |
+ * phase). The slot for position p is free when it reads (generation of p, FREE); after
+ * consumption it becomes (generation of p + size, FREE). So a new ring is all zeros,
  * and its pages are not touched before they are used.
  */
 #ifndef DM_PROVIDERS_COMMON_EVD_RING_H
@@ -31,7 +31,7 @@ enum dm_slot_phase { DM_SLOT_FREE, DM_SLOT_CLAIMED, DM_SLOT_FULL, DM_SLOT_SKIP }
 
 /* One event; the same layout as DAT_EVENT's data, without the padding. The last
  * word of data is used by connection requests only; in a completion it holds
- * what the event itself has no room for: the second word of the extension
+ * what the event itself has no space for: the second word of the extension
  * data, or the endpoint of an RMR bind. */
 struct dm_evd_item {
     uint32_t number; /* DAT_EVENT_NUMBER */
@@ -96,7 +96,7 @@ bool dm_evd_ring_is_claimed(struct dm_evd_ring *ring, uint64_t pos, uint32_t own
 /* Wake a sleeping waiter regardless of what is in the ring. */
 void dm_evd_ring_wake(struct dm_evd_ring *ring);
 /* Forget the claims of a dead process; head is the consumer's position. */
-void dm_evd_ring_bury(struct dm_evd_ring *ring, uint64_t head, uint32_t owner);
+void dm_evd_ring_invalidate(struct dm_evd_ring *ring, uint64_t head, uint32_t owner);
 /* Trigger a CNO; true if its owner's thread must run an agent. */
 bool dm_cno_ring_trigger(struct dm_cno_ring *cno, uint64_t evd);
 
@@ -116,9 +116,9 @@ static inline bool dm_evd_ring_has(struct dm_evd_ring *ring, uint64_t pos)
 {
     uint64_t state =
         atomic_load_explicit(&dm_evd_ring_slot(ring, pos)->state, memory_order_acquire);
-    uint64_t lap = dm_slot_state(ring->size, pos, 0, DM_SLOT_FREE);
+    uint64_t generation = dm_slot_state(ring->size, pos, 0, DM_SLOT_FREE);
 
-    return state >> DM_SLOT_POS_SHIFT == lap >> DM_SLOT_POS_SHIFT &&
+    return state >> DM_SLOT_POS_SHIFT == generation >> DM_SLOT_POS_SHIFT &&
            (state & DM_SLOT_PHASE_MASK) >= DM_SLOT_FULL;
 }
 

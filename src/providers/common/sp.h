@@ -42,7 +42,7 @@ struct dm_request {
 };
 
 /* A request has arrived for sp: give it to the consumer. False: it is to be rejected (no memory,
- * no room for the event, or sp is a reserved one that has had its request). ia->lock is held. */
+ * no space for the event, or sp is a reserved one that has had its request). ia->lock is held. */
 bool dm_cr_arrived(struct dm_sp *sp, const struct dm_request *request);
 /* The connection of *conn_cr goes (NULL: none): its request stays, for an answer in vain. */
 void dm_cr_lost(struct dm_cr **conn_cr);

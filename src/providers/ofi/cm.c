@@ -65,15 +65,15 @@ static void unreachable(struct dm_ofi_conn *conn, int err)
     const char *name = ia->pia.obj.provider->device_name;
     bool is_short = err == FI_EADDRNOTAVAIL || err == FI_EMFILE;
 
-    if (is_short && !ia->is_short_told && err == FI_EMFILE)
+    if (is_short && !ia->is_short_reported && err == FI_EMFILE)
         dm_log_warn("%s: this process may open no more descriptors (ulimit -n): no connection can "
                     "be made",
                     name);
-    else if (is_short && !ia->is_short_told)
+    else if (is_short && !ia->is_short_reported)
         dm_log_warn("%s: no local port is free (sysctl net.ipv4.ip_local_port_range), or the "
                     "address of %s is gone: no connection can be made",
                     name, ia->iface);
-    ia->is_short_told = ia->is_short_told || is_short;
+    ia->is_short_reported = ia->is_short_reported || is_short;
     give_up(conn, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
 }
 
@@ -121,8 +121,8 @@ void dm_ofi_cm_connected(struct dm_ofi_conn *conn)
     if (conn->state != DM_CONN_CALLING)
         return;
     conn->state = DM_CONN_ASKED;
-    if (!dm_ofi_hello_send(conn, DM_HELLO_REQUEST, 0, conn->ep->ep.local_qual, conn->request,
-                           (uint32_t)conn->request_len))
+    if (!dm_ofi_handshake_send(conn, DM_HANDSHAKE_REQUEST, 0, conn->ep->ep.local_qual,
+                               conn->request, (uint32_t)conn->request_len))
         give_up(conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
 }
 
@@ -153,7 +153,7 @@ void dm_ofi_cm_timeout(struct dm_ofi_conn *conn)
     case DM_CONN_ASKED:
         give_up(conn, DAT_CONNECTION_EVENT_TIMED_OUT, NULL, 0);
         break;
-    case DM_CONN_EMBRYO:
+    case DM_CONN_HALF_OPEN:
         dm_ofi_conn_fail(conn, 0);
         break;
     case DM_CONN_ACCEPTED:
@@ -164,19 +164,19 @@ void dm_ofi_cm_timeout(struct dm_ofi_conn *conn)
     }
 }
 
-static void accepted(struct dm_ofi_conn *conn, const struct dm_ofi_hello *hello)
+static void accepted(struct dm_ofi_conn *conn, const struct dm_ofi_handshake *handshake)
 {
     struct dm_ofi_ep *ep = conn->ep;
 
-    dm_ofi_conn_meet(conn, hello);
+    dm_ofi_conn_match(conn, handshake);
     conn->deadline = DM_FUTEX_FOREVER;
     dm_ofi_ep_hand_over(ep);
-    if (!dm_ofi_hello_send(conn, DM_HELLO_READY, 0, 0, NULL, 0)) {
+    if (!dm_ofi_handshake_send(conn, DM_HANDSHAKE_READY, 0, 0, NULL, 0)) {
         give_up(conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
         return;
     }
-    memcpy(ep->ep.private_data, hello->data, hello->data_len);
-    dm_ofi_conn_up(conn, (DAT_COUNT)hello->data_len);
+    memcpy(ep->ep.private_data, handshake->data, handshake->data_len);
+    dm_ofi_conn_up(conn, (DAT_COUNT)handshake->data_len);
 }
 
 /* Ask somewhere else; after the round, as the endpoint is to be closed. */
@@ -204,23 +204,23 @@ void dm_ofi_cm_move(struct dm_ofi_ia *ia)
     }
 }
 
-void dm_ofi_cm_hello(struct dm_ofi_conn *conn, const struct dm_ofi_hello *hello)
+void dm_ofi_cm_handshake(struct dm_ofi_conn *conn, const struct dm_ofi_handshake *handshake)
 {
-    if (conn->state == DM_CONN_EMBRYO && hello->type == DM_HELLO_REQUEST) {
-        dm_ofi_cm_asked(conn, hello);
-    } else if (conn->state == DM_CONN_ACCEPTED && hello->type == DM_HELLO_READY) {
-        conn->n_peer_recvs = hello->n_recvs;
-        conn->peer_floor = hello->floor;
+    if (conn->state == DM_CONN_HALF_OPEN && handshake->type == DM_HANDSHAKE_REQUEST) {
+        dm_ofi_cm_asked(conn, handshake);
+    } else if (conn->state == DM_CONN_ACCEPTED && handshake->type == DM_HANDSHAKE_READY) {
+        conn->n_peer_recvs = handshake->n_recvs;
+        conn->peer_floor = handshake->floor;
         dm_ofi_conn_up(conn, 0);
-    } else if (conn->state == DM_CONN_ASKED && hello->type == DM_HELLO_ACCEPT) {
-        accepted(conn, hello);
-    } else if (conn->state == DM_CONN_ASKED && hello->type == DM_HELLO_REJECT) {
+    } else if (conn->state == DM_CONN_ASKED && handshake->type == DM_HANDSHAKE_ACCEPT) {
+        accepted(conn, handshake);
+    } else if (conn->state == DM_CONN_ASKED && handshake->type == DM_HANDSHAKE_REJECT) {
         give_up(conn,
-                hello->status == 1 ? DAT_CONNECTION_EVENT_PEER_REJECTED
-                                   : DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
-                hello->data, hello->data_len);
-    } else if (conn->state == DM_CONN_ASKED && hello->type == DM_HELLO_HANDOFF) {
-        handed_off(conn, hello->qual);
+                handshake->status == 1 ? DAT_CONNECTION_EVENT_PEER_REJECTED
+                                       : DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
+                handshake->data, handshake->data_len);
+    } else if (conn->state == DM_CONN_ASKED && handshake->type == DM_HANDSHAKE_HANDOFF) {
+        handed_off(conn, handshake->qual);
     }
 }
 
@@ -289,5 +289,5 @@ void dm_ofi_ep_disconnect(struct dm_ep *any)
     if (atomic_load(&any->state) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
         dm_ofi_conn_fail(conn, DAT_CONNECTION_EVENT_DISCONNECTED);
     else if (conn != NULL)
-        dm_ofi_conn_bye(conn, DAT_CONNECTION_EVENT_DISCONNECTED);
+        dm_ofi_conn_say_disconnect(conn, DAT_CONNECTION_EVENT_DISCONNECTED);
 }

@@ -18,7 +18,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { EMBRYOS_MAX = 1024, ANY_TRIES = 64 };
+enum { HALF_OPEN_MAX = 1024, ANY_TRIES = 64 };
 #define LINGER_NS 2000000000u /* of ports without a service point */
 
 /* ---- places ---- */
@@ -245,7 +245,7 @@ void dm_ofi_cm_reject(void *any, bool is_by_consumer, DAT_COUNT len, const void 
 {
     struct dm_ofi_conn *conn = any;
 
-    if (!dm_ofi_hello_send(conn, DM_HELLO_REJECT, is_by_consumer, 0, data, (uint32_t)len))
+    if (!dm_ofi_handshake_send(conn, DM_HANDSHAKE_REJECT, is_by_consumer, 0, data, (uint32_t)len))
         dm_ofi_conn_fail(conn, 0);
     else
         dm_ofi_conn_part(conn);
@@ -261,7 +261,7 @@ void dm_ofi_cm_unlisten(struct dm_sp *sp)
         if (conn->sp != sp)
             continue;
         conn->sp = NULL;
-        if (conn->state == DM_CONN_EMBRYO)
+        if (conn->state == DM_CONN_HALF_OPEN)
             dm_ofi_conn_fail(conn, 0);
     }
     place_free(sp->listener);
@@ -293,7 +293,7 @@ static struct dm_sp *sp_find(struct dm_ofi_ia *ia, DAT_CONN_QUAL qual)
 
 /* Somebody who calls and says nothing has only so long, and there are only so
  * many of his kind: the oldest goes. */
-static void bound_embryos(struct dm_ofi_ia *ia)
+static void bound_half_open(struct dm_ofi_ia *ia)
 {
     struct dm_ofi_conn *oldest = NULL;
     int n = 0;
@@ -301,12 +301,12 @@ static void bound_embryos(struct dm_ofi_ia *ia)
     dm_list_for_each (it, &ia->conns) {
         struct dm_ofi_conn *conn = dm_container_of(it, struct dm_ofi_conn, link);
 
-        if (conn->state != DM_CONN_EMBRYO)
+        if (conn->state != DM_CONN_HALF_OPEN)
             continue;
         oldest = oldest != NULL ? oldest : conn;
         n++;
     }
-    if (n >= EMBRYOS_MAX)
+    if (n >= HALF_OPEN_MAX)
         dm_ofi_conn_fail(oldest, 0);
 }
 
@@ -350,13 +350,13 @@ void dm_ofi_cm_request(struct dm_ofi_ia *ia, const struct fid *fid, struct fi_in
     if (call.magic == DM_OFI_MAGIC && call.version == DM_OFI_VERSION)
         sp = sp_find(ia, call.qual);
     if (sp != NULL)
-        conn = dm_ofi_conn_new(ia, DM_CONN_EMBRYO);
+        conn = dm_ofi_conn_new(ia, DM_CONN_HALF_OPEN);
     if (conn == NULL) {
         (void)fi_reject(listener->pep, info->handle, NULL, 0);
         fi_freeinfo(info);
         return;
     }
-    bound_embryos(ia);
+    bound_half_open(ia);
     conn->sp = sp;
     dm_ofi_conn_timer(conn, dm_futex_now() + ia->timeout_ns);
     if (!dm_ofi_conn_open(conn, info)) {
@@ -368,19 +368,19 @@ void dm_ofi_cm_request(struct dm_ofi_ia *ia, const struct fid *fid, struct fi_in
     fi_freeinfo(info);
 }
 
-void dm_ofi_cm_asked(struct dm_ofi_conn *conn, const struct dm_ofi_hello *hello)
+void dm_ofi_cm_asked(struct dm_ofi_conn *conn, const struct dm_ofi_handshake *handshake)
 {
     union dm_addr addr;
     const struct dm_request request = {.conn = conn,
                                        .conn_cr = &conn->cr,
                                        .addr = &addr,
-                                       .qual = hello->qual,
-                                       .data_len = hello->data_len,
-                                       .data = hello->data};
+                                       .qual = handshake->qual,
+                                       .data_len = handshake->data_len,
+                                       .data = handshake->data};
 
     memset(&addr, 0, sizeof(addr));
-    memcpy(&addr, hello->addr, sizeof(hello->addr));
-    dm_ofi_conn_meet(conn, hello);
+    memcpy(&addr, handshake->addr, sizeof(handshake->addr));
+    dm_ofi_conn_match(conn, handshake);
     if (!dm_cr_arrived(conn->sp, &request)) {
         dm_ofi_cm_reject(conn, false, 0, NULL);
         return;
@@ -399,12 +399,12 @@ static void answer(struct dm_ofi_conn *conn, struct dm_ofi_ep *ep, DAT_COUNT len
     ep->conn = conn;
     atomic_store(&ep->ep.state, DAT_EP_STATE_COMPLETION_PENDING);
     dm_ofi_conn_timer(conn, dm_futex_now() + ia->timeout_ns);
-    if (!dm_ofi_hello_expect(conn)) {
+    if (!dm_ofi_handshake_expect(conn)) {
         dm_ofi_conn_fail(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
         return;
     }
     dm_ofi_ep_hand_over(ep);
-    if (!dm_ofi_hello_send(conn, DM_HELLO_ACCEPT, 0, 0, data, (uint32_t)len))
+    if (!dm_ofi_handshake_send(conn, DM_HANDSHAKE_ACCEPT, 0, 0, data, (uint32_t)len))
         dm_ofi_conn_fail(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
 }
 
@@ -437,7 +437,7 @@ void dm_ofi_cm_handoff(void *any, DAT_CONN_QUAL qual)
 {
     struct dm_ofi_conn *conn = any;
 
-    if (dm_ofi_hello_send(conn, DM_HELLO_HANDOFF, 0, qual, NULL, 0))
+    if (dm_ofi_handshake_send(conn, DM_HANDSHAKE_HANDOFF, 0, qual, NULL, 0))
         dm_ofi_conn_part(conn);
     else
         dm_ofi_conn_fail(conn, 0);

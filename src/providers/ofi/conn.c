@@ -1,5 +1,5 @@
 /*
- * Connections: the fid_ep, notes and mail, and the end.
+ * Connections: the fid_ep, notes and ctrl, and the end.
  *
  * A connection that is over is put on ia->ending, and closed after the round:
  * then the fabric reports what was outstanding, the endpoint flushes the rest,
@@ -19,7 +19,7 @@ enum { CHECKS = 8, PUMP_MS = 1 };
 
 #define LINGER_NS 2000000000u /* for last words */
 #define HANGUP_NS 100000000u
-#define MAIL_DUE  (DM_OFI_MAIL_SLOTS / 4)
+#define CTRL_DUE  (DM_OFI_CTRL_SLOTS / 4)
 
 /* ---- life ---- */
 
@@ -81,24 +81,24 @@ struct dm_ofi_conn *dm_ofi_conn_new(struct dm_ofi_ia *ia, enum dm_ofi_conn_state
     conn->note_ctx.done = note_done;
     conn->peer_floor = UINT64_MAX;
     conn->floor = UINT64_MAX;
-    conn->floor_told = UINT64_MAX;
-    conn->mailbox = calloc(DM_OFI_MAIL_SLOTS, sizeof(struct dm_ofi_mail));
-    if (conn->mailbox == NULL || !number_new(conn))
+    conn->floor_reported = UINT64_MAX;
+    conn->ctrl_ring = calloc(DM_OFI_CTRL_SLOTS, sizeof(struct dm_ofi_ctrl));
+    if (conn->ctrl_ring == NULL || !number_new(conn))
         goto err;
     /* Nobody else can have this key: the tokens of zones are not guessable. */
-    conn->mail_key = (uint64_t)dm_ofi_mail_token(ia) << 32 | conn->number;
-    if (fi_mr_reg(ia->domain, conn->mailbox, DM_OFI_MAIL_SLOTS * sizeof(struct dm_ofi_mail),
-                  FI_REMOTE_WRITE, 0, conn->mail_key, 0, &conn->mail_mr, NULL) != 0) {
+    conn->ctrl_key = (uint64_t)dm_ofi_ctrl_token(ia) << 32 | conn->number;
+    if (fi_mr_reg(ia->domain, conn->ctrl_ring, DM_OFI_CTRL_SLOTS * sizeof(struct dm_ofi_ctrl),
+                  FI_REMOTE_WRITE, 0, conn->ctrl_key, 0, &conn->ctrl_mr, NULL) != 0) {
         ia->by[conn->number & INDEX_MASK] = NULL;
         goto err;
     }
-    conn->mail_key = fi_mr_key(conn->mail_mr);
+    conn->ctrl_key = fi_mr_key(conn->ctrl_mr);
     dm_list_add_tail(&ia->conns, &conn->link);
     ia->n_setup++;
     return conn;
 
 err:
-    free(conn->mailbox);
+    free(conn->ctrl_ring);
     free(conn->outbox);
     free(conn);
     return NULL;
@@ -112,7 +112,7 @@ bool dm_ofi_conn_open(struct dm_ofi_conn *conn, struct fi_info *info)
         return false;
     if (fi_ep_bind(conn->fid, &ia->eq->fid, 0) == 0 &&
         fi_ep_bind(conn->fid, &ia->cq->fid, FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION) == 0 &&
-        fi_enable(conn->fid) == 0 && dm_ofi_hello_expect(conn))
+        fi_enable(conn->fid) == 0 && dm_ofi_handshake_expect(conn))
         return true;
     dm_ofi_conn_close_fid(conn);
     return false;
@@ -156,21 +156,22 @@ static void sent(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *done)
 static void arrived(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *done)
 {
     struct dm_ofi_packet *packet = dm_container_of(ctx, struct dm_ofi_packet, ctx);
-    const struct dm_ofi_hello *hello = &packet->hello;
+    const struct dm_ofi_handshake *handshake = &packet->handshake;
     struct dm_ofi_conn *conn = packet->conn;
-    const size_t head = offsetof(struct dm_ofi_hello, data);
+    const size_t head = offsetof(struct dm_ofi_handshake, data);
 
     if (done->err == 0 && conn->state < DM_CONN_UP) {
-        if (done->len >= head && hello->magic == DM_OFI_MAGIC && hello->version == DM_OFI_VERSION &&
-            hello->data_len <= DM_PRIVATE_MAX && done->len >= head + hello->data_len)
-            dm_ofi_cm_hello(conn, hello);
+        if (done->len >= head && handshake->magic == DM_OFI_MAGIC &&
+            handshake->version == DM_OFI_VERSION && handshake->data_len <= DM_PRIVATE_MAX &&
+            done->len >= head + handshake->data_len)
+            dm_ofi_cm_handshake(conn, handshake);
         else
             dm_ofi_cm_shutdown(conn); /* nonsense */
     }
     free(packet);
 }
 
-bool dm_ofi_hello_expect(struct dm_ofi_conn *conn)
+bool dm_ofi_handshake_expect(struct dm_ofi_conn *conn)
 {
     struct dm_ofi_packet *packet = calloc(1, sizeof(*packet));
     struct iovec vec;
@@ -180,8 +181,8 @@ bool dm_ofi_hello_expect(struct dm_ofi_conn *conn)
         return false;
     packet->ctx.done = arrived;
     packet->conn = conn;
-    vec.iov_base = &packet->hello;
-    vec.iov_len = sizeof(packet->hello);
+    vec.iov_base = &packet->handshake;
+    vec.iov_len = sizeof(packet->handshake);
     msg.context = &packet->ctx;
     if (fi_recvmsg(conn->fid, &msg, FI_COMPLETION) == 0)
         return true;
@@ -189,12 +190,12 @@ bool dm_ofi_hello_expect(struct dm_ofi_conn *conn)
     return false;
 }
 
-bool dm_ofi_hello_send(struct dm_ofi_conn *conn, enum dm_ofi_hello_type type, uint32_t status,
-                       DAT_CONN_QUAL qual, const void *data, uint32_t len)
+bool dm_ofi_handshake_send(struct dm_ofi_conn *conn, enum dm_ofi_handshake_type type,
+                           uint32_t status, DAT_CONN_QUAL qual, const void *data, uint32_t len)
 {
     struct dm_ofi_packet *packet = calloc(1, sizeof(*packet));
     struct dm_ofi_ia *ia = conn->ia;
-    struct dm_ofi_hello *hello;
+    struct dm_ofi_handshake *handshake;
     struct iovec vec;
     struct fi_msg msg = {.msg_iov = &vec, .iov_count = 1};
 
@@ -202,26 +203,26 @@ bool dm_ofi_hello_send(struct dm_ofi_conn *conn, enum dm_ofi_hello_type type, ui
         return false;
     packet->ctx.done = sent;
     packet->conn = conn;
-    hello = &packet->hello;
-    hello->magic = DM_OFI_MAGIC;
-    hello->version = DM_OFI_VERSION;
-    hello->type = type;
-    hello->status = status;
-    hello->number = conn->number;
-    hello->qual = qual;
-    hello->mail = (uint64_t)(uintptr_t)conn->mailbox;
-    hello->mail_key = conn->mail_key;
-    hello->is_split = ia->is_split;
-    hello->is_shared = conn->ep != NULL && conn->ep->srq != NULL;
+    handshake = &packet->handshake;
+    handshake->magic = DM_OFI_MAGIC;
+    handshake->version = DM_OFI_VERSION;
+    handshake->type = type;
+    handshake->status = status;
+    handshake->number = conn->number;
+    handshake->qual = qual;
+    handshake->ctrl = (uint64_t)(uintptr_t)conn->ctrl_ring;
+    handshake->ctrl_key = conn->ctrl_key;
+    handshake->is_split = ia->is_split;
+    handshake->is_shared = conn->ep != NULL && conn->ep->srq != NULL;
     if (conn->ep != NULL && conn->ep->srq == NULL)
-        hello->n_recvs = conn->n_told = conn->ep->n_handed;
-    hello->floor = conn->floor_told = conn->floor;
-    memcpy(hello->addr, &ia->pia.addr, sizeof(hello->addr));
-    hello->data_len = len;
+        handshake->n_recvs = conn->n_reported = conn->ep->n_handed;
+    handshake->floor = conn->floor_reported = conn->floor;
+    memcpy(handshake->addr, &ia->pia.addr, sizeof(handshake->addr));
+    handshake->data_len = len;
     if (len > 0)
-        memcpy(hello->data, data, len);
-    vec.iov_base = hello;
-    vec.iov_len = offsetof(struct dm_ofi_hello, data) + len;
+        memcpy(handshake->data, data, len);
+    vec.iov_base = handshake;
+    vec.iov_len = offsetof(struct dm_ofi_handshake, data) + len;
     msg.context = &packet->ctx;
     if (fi_sendmsg(conn->fid, &msg, FI_COMPLETION) == 0)
         return true;
@@ -229,14 +230,14 @@ bool dm_ofi_hello_send(struct dm_ofi_conn *conn, enum dm_ofi_hello_type type, ui
     return false;
 }
 
-void dm_ofi_conn_meet(struct dm_ofi_conn *conn, const struct dm_ofi_hello *hello)
+void dm_ofi_conn_match(struct dm_ofi_conn *conn, const struct dm_ofi_handshake *handshake)
 {
-    conn->peer_number = hello->number & DM_OFI_NUMBER_MAX;
-    conn->is_peer_shared = hello->is_shared != 0;
-    conn->n_peer_recvs = hello->n_recvs;
-    conn->peer_floor = hello->floor;
-    conn->peer_mail = hello->mail;
-    conn->peer_mail_key = hello->mail_key;
+    conn->peer_number = handshake->number & DM_OFI_NUMBER_MAX;
+    conn->is_peer_shared = handshake->is_shared != 0;
+    conn->n_peer_recvs = handshake->n_recvs;
+    conn->peer_floor = handshake->floor;
+    conn->peer_ctrl = handshake->ctrl;
+    conn->peer_ctrl_key = handshake->ctrl_key;
 }
 
 void dm_ofi_conn_up(struct dm_ofi_conn *conn, DAT_COUNT len)
@@ -255,7 +256,7 @@ void dm_ofi_conn_up(struct dm_ofi_conn *conn, DAT_COUNT len)
     dm_ofi_conn_grant(conn);
 }
 
-/* ---- notes and mail ---- */
+/* ---- notes and ctrl ---- */
 
 uint64_t dm_ofi_note_word(const struct dm_ofi_conn *conn, enum dm_ofi_note kind, uint32_t value)
 {
@@ -266,8 +267,8 @@ bool dm_ofi_note_send(struct dm_ofi_conn *conn, enum dm_ofi_note kind, uint32_t 
 {
     if (conn->fid == NULL || conn->is_shut)
         return false;
-    return fi_writedata(conn->fid, conn->mailbox, 0, NULL, dm_ofi_note_word(conn, kind, value), 0,
-                        conn->peer_mail, conn->peer_mail_key, &conn->note_ctx) == 0;
+    return fi_writedata(conn->fid, conn->ctrl_ring, 0, NULL, dm_ofi_note_word(conn, kind, value), 0,
+                        conn->peer_ctrl, conn->peer_ctrl_key, &conn->note_ctx) == 0;
 }
 
 /* Notes that have to be sent some time. */
@@ -276,9 +277,9 @@ static void note_due(struct dm_ofi_conn *conn, enum dm_ofi_note kind)
     uint32_t value = conn->is_blaming;
 
     if (kind == DM_NOTE_READ)
-        value = conn->n_mail_read;
+        value = conn->n_ctrl_read;
     else if (kind == DM_NOTE_RECVS)
-        value = conn->n_told;
+        value = conn->n_reported;
     else if (kind == DM_NOTE_TAKEN)
         value = conn->n_arrived;
     if (dm_ofi_note_send(conn, kind, value))
@@ -296,37 +297,37 @@ void dm_ofi_conn_grant(struct dm_ofi_conn *conn)
 
     if (conn->state != DM_CONN_UP || conn->ep == NULL || conn->ep->srq != NULL)
         return;
-    dm_ofi_ep_tell_floor(conn->ep);
-    if (!dm_list_is_empty(&conn->ep->mails))
+    dm_ofi_ep_report_floor(conn->ep);
+    if (!dm_list_is_empty(&conn->ep->ctrls))
         return; /* which come first; called again then */
     n = conn->n_arrived + conn->ep->n_handed;
-    if ((int32_t)(n - conn->n_told) <= (int32_t)(conn->n_told - conn->n_arrived))
+    if ((int32_t)(n - conn->n_reported) <= (int32_t)(conn->n_reported - conn->n_arrived))
         return;
-    conn->n_told = n;
+    conn->n_reported = n;
     note_due(conn, DM_NOTE_RECVS);
 }
 
-bool dm_ofi_mail_send(struct dm_ofi_conn *conn, const struct dm_ofi_mail *mail)
+bool dm_ofi_ctrl_send(struct dm_ofi_conn *conn, const struct dm_ofi_ctrl *ctrl)
 {
-    uint32_t slot = conn->n_mail_sent % DM_OFI_MAIL_SLOTS;
+    uint32_t slot = conn->n_ctrl_sent % DM_OFI_CTRL_SLOTS;
 
-    if (conn->fid == NULL || conn->n_mail_sent - conn->n_mail_acked >= DM_OFI_MAIL_SLOTS)
+    if (conn->fid == NULL || conn->n_ctrl_sent - conn->n_ctrl_acked >= DM_OFI_CTRL_SLOTS)
         return false;
     /* Small enough for the fabric to copy: the caller keeps his buffer. */
-    if (fi_inject_writedata(conn->fid, mail, sizeof(*mail),
-                            dm_ofi_note_word(conn, DM_NOTE_MAIL, conn->n_mail_sent + 1), 0,
-                            conn->peer_mail + slot * sizeof(*mail), conn->peer_mail_key) != 0)
+    if (fi_inject_writedata(conn->fid, ctrl, sizeof(*ctrl),
+                            dm_ofi_note_word(conn, DM_NOTE_CTRL, conn->n_ctrl_sent + 1), 0,
+                            conn->peer_ctrl + slot * sizeof(*ctrl), conn->peer_ctrl_key) != 0)
         return false;
-    conn->n_mail_sent++;
+    conn->n_ctrl_sent++;
     return true;
 }
 
-bool dm_ofi_mail_send_behind(struct dm_ofi_conn *conn, const struct dm_ofi_mail *mail,
+bool dm_ofi_ctrl_send_behind(struct dm_ofi_conn *conn, const struct dm_ofi_ctrl *ctrl,
                              const struct iovec *data, const struct fi_rma_iov *remote,
                              size_t n_remote)
 {
     const struct fi_tx_attr *tx = conn->ia->info->tx_attr;
-    uint32_t slot = conn->n_mail_sent % DM_OFI_MAIL_SLOTS;
+    uint32_t slot = conn->n_ctrl_sent % DM_OFI_CTRL_SLOTS;
     uint64_t flags = FI_REMOTE_CQ_DATA;
     struct fi_rma_iov places[3];
     struct iovec vec[2] = {*data};
@@ -335,29 +336,29 @@ bool dm_ofi_mail_send_behind(struct dm_ofi_conn *conn, const struct dm_ofi_mail 
                              .rma_iov = places,
                              .rma_iov_count = n_remote + 1,
                              .context = &conn->note_ctx,
-                             .data = dm_ofi_note_word(conn, DM_NOTE_MAIL, conn->n_mail_sent + 1)};
+                             .data = dm_ofi_note_word(conn, DM_NOTE_CTRL, conn->n_ctrl_sent + 1)};
 
-    if (conn->fid == NULL || conn->n_mail_sent - conn->n_mail_acked >= DM_OFI_MAIL_SLOTS ||
+    if (conn->fid == NULL || conn->n_ctrl_sent - conn->n_ctrl_acked >= DM_OFI_CTRL_SLOTS ||
         tx->iov_limit < 2 || tx->rma_iov_limit <= n_remote)
         return false;
     /* A copy that stays until the peer has read it. */
     if (conn->outbox == NULL)
-        conn->outbox = calloc(DM_OFI_MAIL_SLOTS, sizeof(*conn->outbox));
+        conn->outbox = calloc(DM_OFI_CTRL_SLOTS, sizeof(*conn->outbox));
     if (conn->outbox == NULL)
         return false;
-    conn->outbox[slot] = *mail;
-    vec[1] = (struct iovec){.iov_base = &conn->outbox[slot], .iov_len = sizeof(*mail)};
+    conn->outbox[slot] = *ctrl;
+    vec[1] = (struct iovec){.iov_base = &conn->outbox[slot], .iov_len = sizeof(*ctrl)};
     memcpy(places, remote, n_remote * sizeof(*remote));
-    places[n_remote] = (struct fi_rma_iov){.addr = conn->peer_mail + slot * sizeof(*mail),
-                                           .len = sizeof(*mail),
-                                           .key = conn->peer_mail_key};
-    if (data->iov_len + sizeof(*mail) <= tx->inject_size)
+    places[n_remote] = (struct fi_rma_iov){.addr = conn->peer_ctrl + slot * sizeof(*ctrl),
+                                           .len = sizeof(*ctrl),
+                                           .key = conn->peer_ctrl_key};
+    if (data->iov_len + sizeof(*ctrl) <= tx->inject_size)
         flags |= FI_INJECT;
     if (fi_writemsg(conn->fid, &msg, flags) != 0)
         return false;
     if ((flags & FI_INJECT) == 0)
         conn->is_lent = true;
-    conn->n_mail_sent++;
+    conn->n_ctrl_sent++;
     return true;
 }
 
@@ -367,18 +368,18 @@ void dm_ofi_conn_taken(struct dm_ofi_conn *conn)
         note_due(conn, DM_NOTE_TAKEN);
 }
 
-static void read_mail(struct dm_ofi_conn *conn, uint32_t n)
+static void read_ctrl(struct dm_ofi_conn *conn, uint32_t n)
 {
-    if (n - conn->n_mail_read > DM_OFI_MAIL_SLOTS)
+    if (n - conn->n_ctrl_read > DM_OFI_CTRL_SLOTS)
         return; /* nonsense */
-    while (conn->n_mail_read != n && conn->state == DM_CONN_UP) {
-        struct dm_ofi_mail mail = conn->mailbox[conn->n_mail_read % DM_OFI_MAIL_SLOTS];
+    while (conn->n_ctrl_read != n && conn->state == DM_CONN_UP) {
+        struct dm_ofi_ctrl ctrl = conn->ctrl_ring[conn->n_ctrl_read % DM_OFI_CTRL_SLOTS];
 
-        conn->n_mail_read++;
-        dm_ofi_mail_arrived(conn, &mail);
+        conn->n_ctrl_read++;
+        dm_ofi_ctrl_arrived(conn, &ctrl);
     }
-    if (conn->n_mail_read - conn->n_mail_told >= MAIL_DUE) {
-        conn->n_mail_told = conn->n_mail_read;
+    if (conn->n_ctrl_read - conn->n_ctrl_reported >= CTRL_DUE) {
+        conn->n_ctrl_reported = conn->n_ctrl_read;
         note_due(conn, DM_NOTE_READ);
     }
 }
@@ -391,8 +392,8 @@ void dm_ofi_note_arrived(struct dm_ofi_ia *ia, uint64_t word)
     if (conn == NULL || conn->state < DM_CONN_UP || conn->state == DM_CONN_OVER)
         return;
     switch ((enum dm_ofi_note)(word >> 60)) {
-    case DM_NOTE_BYE:
-        conn->said_bye = true;
+    case DM_NOTE_DISCONNECT:
+        conn->said_disconnect = true;
         dm_ofi_conn_fail(conn, DAT_CONNECTION_EVENT_DISCONNECTED);
         break;
     case DM_NOTE_BROKEN:
@@ -403,11 +404,11 @@ void dm_ofi_note_arrived(struct dm_ofi_ia *ia, uint64_t word)
         dm_ofi_conn_fail(conn, conn->is_blamed ? DAT_CONNECTION_EVENT_BROKEN
                                                : DAT_CONNECTION_EVENT_DISCONNECTED);
         break;
-    case DM_NOTE_MAIL:
-        read_mail(conn, value);
+    case DM_NOTE_CTRL:
+        read_ctrl(conn, value);
         break;
     case DM_NOTE_READ:
-        conn->n_mail_acked = value;
+        conn->n_ctrl_acked = value;
         break;
     case DM_NOTE_TAKEN:
         if (conn->ep != NULL)
@@ -467,9 +468,9 @@ void dm_ofi_conn_break(struct dm_ofi_conn *conn, DAT_EVENT_NUMBER event)
     leave(conn, DM_NOTE_BROKEN, event);
 }
 
-void dm_ofi_conn_bye(struct dm_ofi_conn *conn, DAT_EVENT_NUMBER event)
+void dm_ofi_conn_say_disconnect(struct dm_ofi_conn *conn, DAT_EVENT_NUMBER event)
 {
-    leave(conn, DM_NOTE_BYE, event);
+    leave(conn, DM_NOTE_DISCONNECT, event);
 }
 
 void dm_ofi_conn_part(struct dm_ofi_conn *conn)
@@ -482,7 +483,7 @@ void dm_ofi_ep_drained(struct dm_ofi_ep *ep)
     if (!ep->ep.is_draining || ep->conn == NULL)
         return;
     ep->ep.is_draining = false;
-    dm_ofi_conn_bye(ep->conn, DAT_CONNECTION_EVENT_DISCONNECTED);
+    dm_ofi_conn_say_disconnect(ep->conn, DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
 /* Go on for a moment with the lock held: somebody waits for last words. */
@@ -504,7 +505,7 @@ void dm_ofi_ep_hang_up(struct dm_ofi_ep *ep)
     if (conn == NULL)
         return;
     if (conn->state == DM_CONN_UP || conn->state == DM_CONN_ACCEPTED)
-        dm_ofi_conn_bye(conn, 0);
+        dm_ofi_conn_say_disconnect(conn, 0);
     if (conn->state == DM_CONN_LEAVING) {
         conn->last_event = 0;
         while (ep->conn != NULL && dm_futex_now() < until)
@@ -518,7 +519,7 @@ void dm_ofi_ep_hang_up(struct dm_ofi_ep *ep)
     }
 }
 
-void dm_ofi_conns_bye(struct dm_ofi_ia *ia)
+void dm_ofi_conns_say_disconnect(struct dm_ofi_ia *ia)
 {
     uint64_t until = dm_futex_now() + 5u * HANGUP_NS;
     bool is_any = true;
@@ -527,7 +528,7 @@ void dm_ofi_conns_bye(struct dm_ofi_ia *ia)
         struct dm_ofi_conn *conn = dm_container_of(it, struct dm_ofi_conn, link);
 
         if (conn->ep != NULL && (conn->state == DM_CONN_UP || conn->state == DM_CONN_ACCEPTED))
-            dm_ofi_conn_bye(conn, 0);
+            dm_ofi_conn_say_disconnect(conn, 0);
     }
     while (is_any && dm_futex_now() < until) {
         is_any = false;
@@ -559,10 +560,10 @@ static void finish(struct dm_ofi_conn *conn)
             dm_evd_add_conn(ep->ep.connect_evd, conn->last_event, (DAT_EP_HANDLE)ep,
                             ep->ep.private_data, conn->last_len);
     }
-    fi_close(&conn->mail_mr->fid);
+    fi_close(&conn->ctrl_mr->fid);
     ia->by[conn->number & INDEX_MASK] = NULL;
     ia->n_setup--;
-    free(conn->mailbox);
+    free(conn->ctrl_ring);
     free(conn->outbox);
     free(conn->request);
     free(conn);

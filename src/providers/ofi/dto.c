@@ -3,7 +3,7 @@
  *
  * Invariants: a request is in ep->sent from when it is handed to the fabric (or
  * has failed before) until everything before it has completed; ep->queue holds
- * those behind, which wait for the connection, for room or for a read. What a
+ * those behind, which wait for the connection, for space or for a read. What a
  * read brings is there before anything behind it begins.
  */
 #include "providers/ofi/dto.h"
@@ -139,7 +139,7 @@ static void complete(struct dm_ofi_ep *ep, const struct dm_dto *dto,
         ep->n_signalled++;
 }
 
-static bool has_room(const struct dm_ofi_ep *ep)
+static bool has_space(const struct dm_ofi_ep *ep)
 {
     uint32_t n = ep->n_used + ep->n_signalled -
                  atomic_load_explicit(&ep->ep.n_request_reaped, memory_order_acquire);
@@ -182,7 +182,7 @@ void dm_ofi_op_over(struct dm_ofi_op *op, DAT_DTO_COMPLETION_STATUS status)
     if (op->is_counted)
         ep->n_reads--;
     op->is_counted = false;
-    dm_ofi_far_confirm(ep);
+    dm_ofi_rkey_confirm(ep);
     op->is_done = true;
     op->status = status;
     reap(ep);
@@ -199,7 +199,7 @@ static DAT_DTO_COMPLETION_STATUS status_of(const struct dm_ofi_op *op)
 
     if (ep->conn == NULL || ep->is_failing || ep->sent.next != &op->link)
         return status;
-    if (!dm_dto_is_send(&op->dto) && dm_ofi_far_is_gone(ep, op->dto.remote.rmr_context))
+    if (!dm_dto_is_send(&op->dto) && dm_ofi_rkey_is_gone(ep, op->dto.remote.rmr_context))
         status = DAT_DTO_ERR_REMOTE_ACCESS;
     ep->is_failing = status != DAT_DTO_ERR_FLUSHED;
     return status;
@@ -250,7 +250,7 @@ static bool is_open(const struct dm_ofi_ep *ep)
            (atomic_load(&ep->ep.state) == DAT_EP_STATE_CONNECTED || ep->ep.is_draining);
 }
 
-void dm_ofi_wait_for_room(struct dm_ofi_ep *ep)
+void dm_ofi_wait_for_space(struct dm_ofi_ep *ep)
 {
     if (ep->is_waiting)
         return;
@@ -282,7 +282,7 @@ static bool start(struct dm_ofi_ep *ep, struct dm_ofi_op *op)
     status = op->status;
     err = status != DAT_DTO_SUCCESS ? -FI_EACCES : dm_ofi_issue(ep, &op->dto, op, &status);
     if (err == -FI_EAGAIN)
-        dm_ofi_wait_for_room(ep);
+        dm_ofi_wait_for_space(ep);
     if (err == -FI_EAGAIN || err == -FI_EBUSY)
         return false;
     dm_list_del(&op->link);
@@ -327,12 +327,12 @@ void dm_ofi_ep_push_all(struct dm_ofi_ia *ia)
 
         dm_list_del(&ep->link_waiting);
         ep->is_waiting = false;
-        while (!dm_list_is_empty(&ep->mails) && ep->conn != NULL) {
+        while (!dm_list_is_empty(&ep->ctrls) && ep->conn != NULL) {
             struct dm_ofi_letter *letter =
-                dm_container_of(ep->mails.next, struct dm_ofi_letter, link);
+                dm_container_of(ep->ctrls.next, struct dm_ofi_letter, link);
 
-            if (!dm_ofi_mail_send(ep->conn, &letter->mail)) {
-                dm_ofi_wait_for_room(ep);
+            if (!dm_ofi_ctrl_send(ep->conn, &letter->ctrl)) {
+                dm_ofi_wait_for_space(ep);
                 break;
             }
             dm_list_del(&letter->link);
@@ -346,20 +346,20 @@ void dm_ofi_ep_push_all(struct dm_ofi_ia *ia)
     }
 }
 
-void dm_ofi_mail_post(struct dm_ofi_ep *ep, const struct dm_ofi_mail *mail)
+void dm_ofi_ctrl_post(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ctrl)
 {
     struct dm_ofi_letter *letter;
 
-    if (ep->conn == NULL || (dm_list_is_empty(&ep->mails) && dm_ofi_mail_send(ep->conn, mail)))
+    if (ep->conn == NULL || (dm_list_is_empty(&ep->ctrls) && dm_ofi_ctrl_send(ep->conn, ctrl)))
         return;
     letter = malloc(sizeof(*letter));
     if (letter == NULL) {
         dm_ofi_conn_fail(ep->conn, DAT_CONNECTION_EVENT_BROKEN);
         return;
     }
-    letter->mail = *mail;
-    dm_list_add_tail(&ep->mails, &letter->link);
-    dm_ofi_wait_for_room(ep);
+    letter->ctrl = *ctrl;
+    dm_list_add_tail(&ep->ctrls, &letter->link);
+    dm_ofi_wait_for_space(ep);
 }
 
 struct dm_ofi_op *dm_ofi_op_find(struct dm_ofi_ep *ep, uint32_t id)
@@ -478,8 +478,8 @@ void dm_ofi_ep_flush(struct dm_ofi_ep *ep)
     flush_requests(ep);
     dm_ofi_recvs_flush(ep);
     dm_rmr_ep_down(&ep->ep);
-    while (!dm_list_is_empty(&ep->mails)) {
-        struct dm_ofi_letter *letter = dm_container_of(ep->mails.next, struct dm_ofi_letter, link);
+    while (!dm_list_is_empty(&ep->ctrls)) {
+        struct dm_ofi_letter *letter = dm_container_of(ep->ctrls.next, struct dm_ofi_letter, link);
 
         dm_list_del(&letter->link);
         free(letter);
@@ -488,9 +488,9 @@ void dm_ofi_ep_flush(struct dm_ofi_ep *ep)
         dm_list_del(&ep->link_waiting);
     ep->is_waiting = false;
     dm_ofi_srq_forget(ep);
-    dm_ofi_far_forget(ep);
+    dm_ofi_rkey_forget(ep);
     ep->n_gone_due = 0;
-    dm_ofi_far_confirmed(ep, UINT64_MAX);
+    dm_ofi_rkey_confirmed(ep, UINT64_MAX);
 }
 
 /* ---- posting ---- */
@@ -543,7 +543,7 @@ static DAT_RETURN post_locked(struct dm_ofi_ep *ep, const struct dm_dto *dto)
     if (ep->ep.obj.magic != DM_OBJ_MAGIC(DAT_HANDLE_TYPE_EP))
         return DM_DAT_BAD(EP);
     state = atomic_load(&ep->ep.state);
-    if (state == DAT_EP_STATE_CONNECTED && !has_room(ep)) {
+    if (state == DAT_EP_STATE_CONNECTED && !has_space(ep)) {
         (void)dm_ofi_progress(dm_ofi_ia_of(ep)); /* perhaps something is over */
         state = atomic_load(&ep->ep.state);
     }
@@ -553,12 +553,12 @@ static DAT_RETURN post_locked(struct dm_ofi_ep *ep, const struct dm_dto *dto)
     if (state != DAT_EP_STATE_CONNECTED && state != DAT_EP_STATE_DISCONNECTED && !is_late)
         return dm_ep_bad_state(state);
     /* What is quiet is with the fabric: it must not block the last slots. */
-    if (!has_room(ep) && ep->n_quiet > 0 && !ep->is_loud) {
+    if (!has_space(ep) && ep->n_quiet > 0 && !ep->is_loud) {
         ep->n_used -= ep->n_quiet;
         ep->n_quiet = 0;
         ep->is_loud = true;
     }
-    if (!has_room(ep))
+    if (!has_space(ep))
         return DM_DAT_NOMEM;
     if (state == DAT_EP_STATE_CONNECTED || is_late)
         return post_open(ep, dto);

@@ -19,7 +19,7 @@
 #define DM_OFI_WORD_IMMED      (UINT64_C(4) << 32)
 #define DM_OFI_WORD_ACK        (UINT64_C(8) << 32) /* DM_NOTE_TAKEN is waited for */
 /* Beside immediate data: the length of the write, the largest if there was a
- * mail about it. */
+ * ctrl about it. */
 #define DM_OFI_WORD_LEN_SHIFT 36
 #define DM_OFI_WORD_LEN_MAX   ((UINT64_C(1) << 28) - 1)
 
@@ -42,42 +42,42 @@ struct dm_ofi_op {
     uint32_t n_quiet;  /* slots that come back with it */
     DAT_DTO_COMPLETION_STATUS status;
     uint64_t len;          /* in all */
-    uint64_t pos;          /* handed to the fabric so far */
+    uint64_t pos;          /* handed to the fabric so rkey */
     struct fid_mr **sinks; /* of a read that the peer writes to; malloc */
     uint32_t n_sinks;
     char *bounce;          /* for segments beyond what the fabric takes; malloc */
-    uint64_t room;         /* of a receive: bytes in good segments */
+    uint64_t space;        /* of a receive: bytes in good segments */
     DAT_LMR_TRIPLET *more; /* malloc, when there are many segments */
     DAT_LMR_TRIPLET few[DM_OFI_OP_SEGS];
 };
 
-/* A mail that waits for room. */
+/* A ctrl that waits for space. */
 struct dm_ofi_letter {
     struct dm_list link;
-    struct dm_ofi_mail mail;
+    struct dm_ofi_ctrl ctrl;
 };
 
-/* Types of mail. */
-enum dm_ofi_mail_type {
-    DM_MAIL_ATOMIC,      /* key, va, value: add, or compare and swap */
-    DM_MAIL_ATOMIC_DONE, /* status, value[0]: what was there */
-    DM_MAIL_ASK_RECV,    /* a message of value[0] bytes waits for a receive of a
+/* Types of ctrl. */
+enum dm_ofi_ctrl_type {
+    DM_CTRL_ATOMIC,      /* key, va, value: add, or compare and swap */
+    DM_CTRL_ATOMIC_DONE, /* status, value[0]: what was there */
+    DM_CTRL_ASK_RECV,    /* a message of value[0] bytes waits for a receive of a
                           * shared queue, or asks whether its receive is long enough */
-    DM_MAIL_RECV,        /* it is there; status: refused */
-    DM_MAIL_ASK_KEY,     /* what does key stand for? */
-    DM_MAIL_KEY,         /* status: for nothing; va, value: length, address, privileges */
-    DM_MAIL_KEY_GONE,    /* key stands for nothing any more */
-    DM_MAIL_GONE_OK,     /* value[0] such are not used any more */
-    DM_MAIL_IMMED_LEN,   /* value[0]: of the write whose message follows */
-    DM_MAIL_FLOOR,       /* no receive was shorter than value[0] so far */
-    DM_MAIL_READ,     /* write what is at key, va to value: address, the fabric's key, length; len:
+    DM_CTRL_RECV,        /* it is there; status: refused */
+    DM_CTRL_ASK_KEY,     /* what does key stand for? */
+    DM_CTRL_KEY,         /* status: for nothing; va, value: length, address, privileges */
+    DM_CTRL_KEY_GONE,    /* key stands for nothing any more */
+    DM_CTRL_GONE_OK,     /* value[0] such are not used any more */
+    DM_CTRL_IMMED_LEN,   /* value[0]: of the write whose message follows */
+    DM_CTRL_FLOOR,       /* no receive was shorter than value[0] so rkey */
+    DM_CTRL_READ,     /* write what is at key, va to value: address, the fabric's key, length; len:
                           * and say so */
-    DM_MAIL_READ_DONE /* status: refused */
+    DM_CTRL_READ_DONE /* status: refused */
 };
 
 /* ---- dto.c ---- */
 
-/* A request or receive with room for its segments, copied from dto. NULL: out
+/* A request or receive with space for its segments, copied from dto. NULL: out
  * of memory. */
 struct dm_ofi_op *dm_ofi_op_new(struct dm_ofi_ep *ep, struct dm_ofi_ia *ia,
                                 const struct dm_dto *dto);
@@ -92,24 +92,24 @@ void dm_ofi_op_refuse(struct dm_ofi_op *op, DAT_DTO_COMPLETION_STATUS status);
 /* Is a request at work in the region? */
 bool dm_ofi_ep_is_using(const struct dm_ofi_ep *ep, uint32_t key);
 /* Have dm_ofi_ep_push_all() look at it after the round. */
-void dm_ofi_wait_for_room(struct dm_ofi_ep *ep);
+void dm_ofi_wait_for_space(struct dm_ofi_ep *ep);
 /* Go on with the queue. */
 void dm_ofi_push(struct dm_ofi_ep *ep);
-/* Send it, or when there is room. */
-void dm_ofi_mail_post(struct dm_ofi_ep *ep, const struct dm_ofi_mail *mail);
+/* Send it, or when there is space. */
+void dm_ofi_ctrl_post(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ctrl);
 /* The request that waits for an answer with this id. */
 struct dm_ofi_op *dm_ofi_op_find(struct dm_ofi_ep *ep, uint32_t id);
 
 /* ---- rdma.c ---- */
 
-/* Hand it to the fabric. 0; -FI_EAGAIN: when there is room; -FI_EBUSY: when the
+/* Hand it to the fabric. 0; -FI_EAGAIN: when there is space; -FI_EBUSY: when the
  * peer has said something; else it has failed, *status_p says how. op NULL:
  * untracked, in one piece. */
 int dm_ofi_issue(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct dm_ofi_op *op,
                  DAT_DTO_COMPLETION_STATUS *status_p);
-/* DM_MAIL_READ, DM_MAIL_READ_DONE. */
-void dm_ofi_read_asked(struct dm_ofi_ep *ep, const struct dm_ofi_mail *mail);
-void dm_ofi_read_answered(struct dm_ofi_ep *ep, const struct dm_ofi_mail *mail);
+/* DM_CTRL_READ, DM_CTRL_READ_DONE. */
+void dm_ofi_read_asked(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ctrl);
+void dm_ofi_read_answered(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ctrl);
 
 /* ---- recv.c ---- */
 
@@ -127,7 +127,7 @@ bool dm_ofi_recvs_is_using(const struct dm_ofi_ep *ep, uint32_t key);
 /* ---- srq.c ---- */
 
 /* The peer asks about a receive for a message. */
-void dm_ofi_srq_asked(struct dm_ofi_ep *ep, const struct dm_ofi_mail *ask);
+void dm_ofi_srq_asked(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ask);
 /* A receive of it has ended. */
 void dm_ofi_srq_returned(struct dm_ofi_ep *ep);
 /* The connection is over: nobody waits. */
@@ -135,39 +135,39 @@ void dm_ofi_srq_forget(struct dm_ofi_ep *ep);
 /* Arm what the attributes of a new endpoint ask for. */
 void dm_ofi_ep_marks_init(struct dm_ofi_ep *ep);
 
-/* ---- far.c ---- */
+/* ---- rkey_cache.c ---- */
 
 /* How the fabric addresses the remote side of a request that needs one of
  * these privileges. 0; -FI_EBUSY: the peer has been asked; -FI_EACCES: it
  * may not be. */
-int dm_ofi_far_find(struct dm_ofi_ep *ep, const DAT_RMR_TRIPLET *remote, uint64_t len,
-                    uint32_t priv, uint64_t *addr_p, uint64_t *key_p);
+int dm_ofi_rkey_find(struct dm_ofi_ep *ep, const DAT_RMR_TRIPLET *remote, uint64_t len,
+                     uint32_t priv, uint64_t *addr_p, uint64_t *key_p);
 /* Is the context one of an RMR? The same answers. */
-int dm_ofi_far_check(struct dm_ofi_ep *ep, uint32_t key);
+int dm_ofi_rkey_check(struct dm_ofi_ep *ep, uint32_t key);
 /* Has the peer said that its region is no more? */
-bool dm_ofi_far_is_gone(struct dm_ofi_ep *ep, uint32_t key);
+bool dm_ofi_rkey_is_gone(struct dm_ofi_ep *ep, uint32_t key);
 /* The connection is over. */
-void dm_ofi_far_forget(struct dm_ofi_ep *ep);
-/* Mail: the peer asks, has told us what we asked, or that it is gone. */
-void dm_ofi_far_asked(struct dm_ofi_ep *ep, uint32_t key);
-void dm_ofi_far_told(struct dm_ofi_ep *ep, const struct dm_ofi_mail *mail);
-void dm_ofi_far_gone(struct dm_ofi_ep *ep, uint32_t key);
+void dm_ofi_rkey_forget(struct dm_ofi_ep *ep);
+/* Mail: the peer asks, has reported us what we asked, or that it is gone. */
+void dm_ofi_rkey_asked(struct dm_ofi_ep *ep, uint32_t key);
+void dm_ofi_rkey_answered(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ctrl);
+void dm_ofi_rkey_gone(struct dm_ofi_ep *ep, uint32_t key);
 /* Tell the peers who may know it. */
-void dm_ofi_far_tell_gone(struct dm_ofi_ia *ia, const struct dm_ofi_region *region);
+void dm_ofi_rkey_report_gone(struct dm_ofi_ia *ia, const struct dm_ofi_region *region);
 /* Nothing is being read any more: confirm what is gone. */
-void dm_ofi_far_confirm(struct dm_ofi_ep *ep);
+void dm_ofi_rkey_confirm(struct dm_ofi_ep *ep);
 /* Wait until nothing under way uses the region that is hidden: peers have
  * confirmed, and requests of ours are over. False: not within seconds. */
-bool dm_ofi_far_wait(struct dm_ofi_ia *ia, const struct dm_pz *pz, uint32_t key);
+bool dm_ofi_rkey_wait(struct dm_ofi_ia *ia, const struct dm_pz *pz, uint32_t key);
 /* Drive the instance until something is over for a region, seconds at most; false: it is not. */
 typedef bool dm_ofi_is_over(struct dm_ofi_ia *ia, const struct dm_pz *pz, uint32_t key);
 bool dm_ofi_wait(struct dm_ofi_ia *ia, const struct dm_pz *pz, uint32_t key,
                  dm_ofi_is_over *is_over);
 /* Have the peers of the zone confirmed all that is gone? Else binds that wait
  * for it go on when they have. */
-bool dm_ofi_far_is_confirmed(const struct dm_ofi_ia *ia, const struct dm_pz *pz);
+bool dm_ofi_rkey_is_confirmed(const struct dm_ofi_ia *ia, const struct dm_pz *pz);
 /* The peer has confirmed n, or will never. */
-void dm_ofi_far_confirmed(struct dm_ofi_ep *ep, uint64_t n);
+void dm_ofi_rkey_confirmed(struct dm_ofi_ep *ep, uint64_t n);
 
 /* ---- key.c ---- */
 
@@ -179,7 +179,7 @@ uint32_t dm_ofi_key_new(struct dm_pia *ia);
 bool dm_ofi_key_open(struct dm_ofi_ia *ia, const struct dm_ofi_region *want);
 /* What an open context stands for, whoever may use it; NULL: nothing. */
 struct dm_ofi_region *dm_ofi_key_region(struct dm_ofi_ia *ia, uint32_t key);
-/* No new request uses it from now on; peers are told. */
+/* No new request uses it from now on; peers are reported. */
 void dm_ofi_key_hide(struct dm_ofi_ia *ia, uint32_t key);
 /* The same, and requests under way must not either. */
 void dm_ofi_key_shut(struct dm_ofi_ia *ia, uint32_t key);

@@ -12,7 +12,7 @@ DAT_RETURN dm_ofi_ep_create(struct dm_ep *any)
     dm_list_init(&ep->queue);
     dm_list_init(&ep->recvs);
     dm_list_init(&ep->recv_queue);
-    dm_list_init(&ep->mails);
+    dm_list_init(&ep->ctrls);
     dm_list_init(&ep->asked);
     ep->srq = (struct dm_ofi_srq *)any->srq;
     dm_ofi_ep_marks_init(ep);

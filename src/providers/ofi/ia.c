@@ -181,7 +181,7 @@ bool dm_ofi_ia_start(struct dm_pia *pia)
 
 void dm_ofi_ia_disconnect(struct dm_pia *pia)
 {
-    dm_ofi_conns_bye((struct dm_ofi_ia *)pia);
+    dm_ofi_conns_say_disconnect((struct dm_ofi_ia *)pia);
 }
 
 void dm_ofi_ia_stop(struct dm_pia *pia)
@@ -224,7 +224,7 @@ uint32_t dm_ofi_pz_token(const struct dm_ofi_ia *ia, const struct dm_pz *pz)
     return pz != NULL ? mix(ia->secret, pz->id) : 0;
 }
 
-uint32_t dm_ofi_mail_token(const struct dm_ofi_ia *ia)
+uint32_t dm_ofi_ctrl_token(const struct dm_ofi_ia *ia)
 {
     return mix(ia->secret, UINT64_MAX);
 }

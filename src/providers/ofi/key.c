@@ -86,11 +86,11 @@ bool dm_ofi_key_open(struct dm_ofi_ia *ia, const struct dm_ofi_region *want)
     *region = *want;
     region->last_key = want->key;
     region->mr = NULL;
-    region->is_told = false;
+    region->is_reported = false;
     if (access == 0)
         return true;
     memcpy(&at, &want->addr, sizeof(at));
-    /* Only who is told can know it. */
+    /* Only who is reported can know it. */
     token = want->only != NULL ? dm_ofi_ep_token(ia, want->only) : dm_ofi_pz_token(ia, want->pz);
     if (fi_mr_reg(ia->domain, at, want->len, access, 0, token << 32 | want->key, 0, &region->mr,
                   NULL) == 0)
@@ -116,9 +116,9 @@ void dm_ofi_key_hide(struct dm_ofi_ia *ia, uint32_t key)
     if (region->key != key)
         return;
     region->key = 0;
-    if (region->is_told)
-        dm_ofi_far_tell_gone(ia, region);
-    region->is_told = false;
+    if (region->is_reported)
+        dm_ofi_rkey_report_gone(ia, region);
+    region->is_reported = false;
 }
 
 void dm_ofi_key_shut(struct dm_ofi_ia *ia, uint32_t key)

@@ -55,8 +55,8 @@ static void fence_over(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *done)
 /* A write of nothing, which leaves this side after everything that was untracked. */
 static void fence(struct dm_ofi_conn *conn)
 {
-    struct iovec vec = {.iov_base = conn->mailbox};
-    struct fi_rma_iov remote = {.addr = conn->peer_mail, .key = conn->peer_mail_key};
+    struct iovec vec = {.iov_base = conn->ctrl_ring};
+    struct fi_rma_iov remote = {.addr = conn->peer_ctrl, .key = conn->peer_ctrl_key};
     struct fi_msg_rma msg = {.msg_iov = &vec,
                              .iov_count = 1,
                              .rma_iov = &remote,
@@ -96,7 +96,7 @@ bool dm_ofi_lmr_hide(struct dm_lmr *lmr)
 
     withdraw(lmr);
     return dm_ofi_wait(ia, lmr->pz, lmr->key, is_returned) &&
-           dm_ofi_far_wait(ia, lmr->pz, lmr->key);
+           dm_ofi_rkey_wait(ia, lmr->pz, lmr->key);
 }
 
 void dm_ofi_lmr_deregister(struct dm_lmr *lmr)

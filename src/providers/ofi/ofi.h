@@ -72,7 +72,7 @@ struct dm_ofi_ia {
     enum dm_ofi_mode mode;
     uint64_t timeout_ns;
     uint64_t secret;      /* of tokens */
-    uint32_t n_sinks;     /* made so far */
+    uint32_t n_sinks;     /* made so rkey */
     uint32_t n_numbers;   /* of the table below */
     uint32_t last_number; /* the place given last, and a count of them */
     uint32_t number_gen;
@@ -81,17 +81,17 @@ struct dm_ofi_ia {
     struct dm_list conns;    /* all */
     struct dm_list ending;   /* those to be closed after the round */
     struct dm_list listeners;
-    bool is_in_round;   /* completions are being read */
-    int n_moving;       /* connections in DM_CONN_MOVING */
-    int n_setup;        /* connections that are being set up, or ended */
-    bool is_short_told; /* that this process is short of ports or descriptors */
+    bool is_in_round;       /* completions are being read */
+    int n_moving;           /* connections in DM_CONN_MOVING */
+    int n_setup;            /* connections that are being set up, or ended */
+    bool is_short_reported; /* that this process is short of ports or descriptors */
     /* progress.c */
     _Atomic uint32_t n_polls; /* by consumers */
     _Atomic uint32_t n_leads; /* sleeps on the descriptors by who waits */
     pthread_t poller;         /* who did the last */
     uint32_t n_polls_seen;    /* by who slept last on the descriptors */
     _Atomic uint32_t word;    /* futex of the thread */
-    _Atomic bool is_napping;  /* the thread, for more than a moment */
+    _Atomic bool is_waiting;  /* the thread, for more than a moment */
     _Atomic bool has_agents;
     int cq_fd;
     int eq_fd;
@@ -112,19 +112,19 @@ struct dm_ofi_ia {
     struct dm_list op_chunks;
     char *excess;           /* where what is too long for a receive goes; mapped */
     struct dm_list waiting; /* endpoints with requests that the fabric had no
-                             * room for: struct dm_ofi_ep, link_waiting */
+                             * space for: struct dm_ofi_ep, link_waiting */
     /* Attributes that ia_query shows. */
     DAT_NAMED_ATTR attrs[16];
     char attr_text[4][48];
 };
 
 enum dm_ofi_conn_state {
-    DM_CONN_CALLING,  /* fi_connect is under way */
-    DM_CONN_ASKED,    /* request sent, no answer yet */
-    DM_CONN_MOVING,   /* to be called somewhere else */
-    DM_CONN_EMBRYO,   /* accepted, no request yet */
-    DM_CONN_CR,       /* request given to the consumer */
-    DM_CONN_ACCEPTED, /* answered, no confirmation yet */
+    DM_CONN_CALLING,   /* fi_connect is under way */
+    DM_CONN_ASKED,     /* request sent, no answer yet */
+    DM_CONN_MOVING,    /* to be called somewhere else */
+    DM_CONN_HALF_OPEN, /* accepted, no request yet */
+    DM_CONN_CR,        /* request given to the consumer */
+    DM_CONN_ACCEPTED,  /* answered, no confirmation yet */
     DM_CONN_UP,
     DM_CONN_LEAVING, /* our last words are on their way */
     DM_CONN_OVER     /* only to be closed: on ia->ending */
@@ -134,7 +134,7 @@ enum dm_ofi_conn_state {
 struct dm_ofi_packet {
     struct dm_ofi_ctx ctx;
     struct dm_ofi_conn *conn;
-    struct dm_ofi_hello hello;
+    struct dm_ofi_handshake handshake;
 };
 
 /* A connection: one fid_ep, from the call to the end. */
@@ -149,14 +149,14 @@ struct dm_ofi_conn {
     uint32_t number;      /* ours, in ia->by */
     uint32_t peer_number; /* how the peer knows it: in notes to it */
     bool is_peer_shared;  /* its receives are: a message asks for one first */
-    uint64_t peer_mail;   /* address and key of the peer's mailbox */
-    uint64_t peer_mail_key;
+    uint64_t peer_ctrl;   /* address and key of the peer's ctrl_ring */
+    uint64_t peer_ctrl_key;
     uint64_t deadline;    /* of the handshake, or of the last words */
     int sock;             /* the fabric's socket, -1: not known */
     uint64_t check;       /* when to look at it again */
     uint64_t stuck_since; /* nothing of what was sent has been confirmed, 0: it has */
     bool was_up;
-    bool said_bye;               /* the peer did */
+    bool said_disconnect;        /* the peer did */
     bool said_broken;            /* the peer has found an error */
     bool is_blamed;              /* an error of ours; else it was the peer's */
     bool is_blaming;             /* we have found one of the peer's */
@@ -164,7 +164,7 @@ struct dm_ofi_conn {
     DAT_EVENT_NUMBER last_event; /* what the consumer will get, 0: nothing */
     DAT_COUNT last_len;          /* private data of it */
     uint64_t leave_by;           /* when last words have had their time */
-    uint32_t notes_due;          /* bits 1 << kind, to be sent when there is room */
+    uint32_t notes_due;          /* bits 1 << kind, to be sent when there is space */
     uint32_t n_candidate;        /* places tried for the qualifier */
     uint32_t n_moves;            /* to other qualifiers */
     struct sockaddr_storage to;
@@ -174,25 +174,25 @@ struct dm_ofi_conn {
     /* Messages are sent only when the peer has a receive for them: without, the
      * fabric would hold back everything behind them. */
     uint32_t n_messages;   /* sent in all */
-    uint32_t n_peer_recvs; /* receives that the peer has told of, in all */
+    uint32_t n_peer_recvs; /* receives that the peer has reported of, in all */
     uint32_t n_arrived;    /* messages in all, */
-    uint32_t n_told;       /* and our receives of which the peer knows */
+    uint32_t n_reported;   /* and our receives of which the peer knows */
     /* What is longer than the shortest of the other side's receives asks first. */
     uint64_t peer_floor;
-    uint64_t floor;      /* the shortest of ours, or less, */
-    uint64_t floor_told; /* and what the peer knows of it */
-    uint32_t n_floor;    /* receives of this length with the fabric; 0: look again */
-    bool is_peer_asking; /* since it was told */
-    /* Mail, see dm_ofi_mail_send(). */
-    struct fid_mr *mail_mr;
-    uint64_t mail_key;
-    struct dm_ofi_mail *mailbox; /* what the peer writes to */
-    struct dm_ofi_mail *outbox;  /* copies of what goes behind data; NULL: none yet */
-    uint32_t n_mail_sent;
-    uint32_t n_mail_acked;
-    uint32_t n_mail_read;
-    uint32_t n_mail_told;
-    struct dm_ofi_ctx note_ctx; /* of notes and mails; nobody waits for them */
+    uint64_t floor;          /* the shortest of ours, or less, */
+    uint64_t floor_reported; /* and what the peer knows of it */
+    uint32_t n_floor;        /* receives of this length with the fabric; 0: look again */
+    bool is_peer_asking;     /* since it was reported */
+    /* Mail, see dm_ofi_ctrl_send(). */
+    struct fid_mr *ctrl_mr;
+    uint64_t ctrl_key;
+    struct dm_ofi_ctrl *ctrl_ring; /* what the peer writes to */
+    struct dm_ofi_ctrl *outbox;    /* copies of what goes behind data; NULL: none yet */
+    uint32_t n_ctrl_sent;
+    uint32_t n_ctrl_acked;
+    uint32_t n_ctrl_read;
+    uint32_t n_ctrl_reported;
+    struct dm_ofi_ctx note_ctx; /* of notes and control messages; nobody waits for them */
     /* Memory of untracked writes is the fabric's until something behind them is over. */
     bool is_lent;
     bool is_fenced; /* and it is on its way */
@@ -229,7 +229,7 @@ struct dm_ofi_region {
     uint64_t addr;
     uint32_t priv;
     struct fid_mr *mr; /* NULL: not for peers */
-    bool is_told;      /* a peer has asked for it */
+    bool is_reported;  /* a peer has asked for it */
     bool is_window;    /* of an RMR */
 };
 
@@ -258,20 +258,20 @@ struct dm_ofi_ep {
     uint32_t n_reads;     /* sent ones that bring data */
     uint32_t n_row;       /* reads sent since there was none */
     uint32_t n_signalled; /* completions */
-    uint32_t last_id;     /* of a request that is answered by mail */
+    uint32_t last_id;     /* of a request that is answered by ctrl */
     /* Receives. */
     struct dm_list recvs;      /* with the fabric, in the order of posting */
     struct dm_list recv_queue; /* behind them */
     uint32_t n_handed;
     uint32_t n_recv_posted;
-    struct dm_ofi_srq *srq; /* ep.srq */
-    uint32_t n_taken;       /* receives of it for messages, not dequeued: in all */
-    struct dm_list asked;   /* messages that wait for one: struct dm_ofi_letter */
-    struct dm_ofi_far *far; /* what is known of the peer's regions, see far.c */
-    uint32_t n_gone_due;    /* such that are gone, to be confirmed */
-    uint32_t n_gone_asked;  /* and of ours, to be confirmed by the peer */
-    uint64_t immed_len;     /* of the next write with immediate data, if it is long */
-    struct dm_list mails;   /* answers that wait for room: struct dm_ofi_letter */
+    struct dm_ofi_srq *srq;   /* ep.srq */
+    uint32_t n_taken;         /* receives of it for messages, not dequeued: in all */
+    struct dm_list asked;     /* messages that wait for one: struct dm_ofi_letter */
+    struct dm_ofi_rkey *rkey; /* what is known of the peer's regions, see rkey_cache.c */
+    uint32_t n_gone_due;      /* such that are gone, to be confirmed */
+    uint32_t n_gone_asked;    /* and of ours, to be confirmed by the peer */
+    uint64_t immed_len;       /* of the next write with immediate data, if it is long */
+    struct dm_list ctrls;     /* answers that wait for space: struct dm_ofi_letter */
     bool is_soft_armed;
     DAT_COUNT hard; /* watermark */
 };
@@ -284,9 +284,9 @@ static inline struct dm_ofi_ia *dm_ofi_ia_of(struct dm_ofi_ep *ep)
 /* ---- init.c, ia.c, if.c ---- */
 
 /* The upper half of the fabric's 64-bit keys: of a zone's memory, of the mailboxes, of
- * what only one endpoint may use. Peers learn whole keys, by asking (far.c). */
+ * what only one endpoint may use. Peers learn whole keys, by asking (rkey_cache.c). */
 uint32_t dm_ofi_pz_token(const struct dm_ofi_ia *ia, const struct dm_pz *pz);
-uint32_t dm_ofi_mail_token(const struct dm_ofi_ia *ia);
+uint32_t dm_ofi_ctrl_token(const struct dm_ofi_ia *ia);
 uint32_t dm_ofi_ep_token(const struct dm_ofi_ia *ia, const struct dm_ofi_ep *ep);
 /* Choose the interface, or take the one that is asked for: its name and
  * address. want may be NULL, family AF_UNSPEC. DM_OK, DM_ECONFIG: there is
@@ -332,8 +332,8 @@ void dm_ofi_pump(struct dm_ofi_ia *ia);
 /* Close the endpoint's connection now, with BYE, without an event. Not from
  * done(). Afterwards ep->conn is NULL. */
 void dm_ofi_ep_hang_up(struct dm_ofi_ep *ep);
-/* Send a note: 32 bits that need no receive of the peer. False: no room now,
- * for notes that are not repeated (DM_NOTE_MAIL). */
+/* Send a note: 32 bits that need no receive of the peer. False: no space now,
+ * for notes that are not repeated (DM_NOTE_CTRL). */
 bool dm_ofi_note_send(struct dm_ofi_conn *conn, enum dm_ofi_note kind, uint32_t value);
 /* The data word of a note to the peer, for fi_writedata and the like. */
 uint64_t dm_ofi_note_word(const struct dm_ofi_conn *conn, enum dm_ofi_note kind, uint32_t value);
@@ -341,15 +341,15 @@ uint64_t dm_ofi_note_word(const struct dm_ofi_conn *conn, enum dm_ofi_note kind,
  * it knows of too few. */
 void dm_ofi_conn_grant(struct dm_ofi_conn *conn);
 /* Tell the peer how short our receives may be, if that is news to it; recv.c. */
-void dm_ofi_ep_tell_floor(struct dm_ofi_ep *ep);
-/* Tell the peer that all its messages so far are there. */
+void dm_ofi_ep_report_floor(struct dm_ofi_ep *ep);
+/* Tell the peer that all its messages so rkey are there. */
 void dm_ofi_conn_taken(struct dm_ofi_conn *conn);
-/* Write a message to the peer's mailbox: dm_ofi_mail_arrived() there. False:
- * no room now. */
-bool dm_ofi_mail_send(struct dm_ofi_conn *conn, const struct dm_ofi_mail *mail);
+/* Write a message to the peer's ctrl_ring: dm_ofi_ctrl_arrived() there. False:
+ * no space now. */
+bool dm_ofi_ctrl_send(struct dm_ofi_conn *conn, const struct dm_ofi_ctrl *ctrl);
 /* The same in one request of the fabric with data that are placed before it, in the (at most
  * two) stretches of remote; they are lent to the fabric. */
-bool dm_ofi_mail_send_behind(struct dm_ofi_conn *conn, const struct dm_ofi_mail *mail,
+bool dm_ofi_ctrl_send_behind(struct dm_ofi_conn *conn, const struct dm_ofi_ctrl *ctrl,
                              const struct iovec *data, const struct fi_rma_iov *remote,
                              size_t n_remote);
 
@@ -366,14 +366,14 @@ void dm_ofi_ep_up(struct dm_ofi_ep *ep);
  * complete everything that is left, requests and receives, as flushed. The
  * connection event, if any, is added after this. */
 void dm_ofi_ep_flush(struct dm_ofi_ep *ep);
-/* Go on with what waits for room in the fabric (ia->waiting). */
+/* Go on with what waits for space in the fabric (ia->waiting). */
 void dm_ofi_ep_push_all(struct dm_ofi_ia *ia);
 /* The peer has found an error in the first request that is under way. */
 void dm_ofi_ep_blamed(struct dm_ofi_ep *ep);
 /* The peer has so many of our messages. */
 void dm_ofi_ep_taken(struct dm_ofi_ep *ep, uint32_t n);
-/* A mail, of an established connection. */
-void dm_ofi_mail_arrived(struct dm_ofi_conn *conn, const struct dm_ofi_mail *mail);
+/* A ctrl, of an established connection. */
+void dm_ofi_ctrl_arrived(struct dm_ofi_conn *conn, const struct dm_ofi_ctrl *ctrl);
 
 /* ---- conn.c, cm.c and cm_passive.c, among themselves; ia->lock is held ---- */
 
@@ -385,22 +385,22 @@ bool dm_ofi_conn_open(struct dm_ofi_conn *conn, struct fi_info *info);
 /* Close the fid_ep alone, for another try. */
 void dm_ofi_conn_close_fid(struct dm_ofi_conn *conn);
 /* Send a message of the handshake. False: it cannot be. */
-bool dm_ofi_hello_send(struct dm_ofi_conn *conn, enum dm_ofi_hello_type type, uint32_t status,
-                       DAT_CONN_QUAL qual, const void *data, uint32_t len);
+bool dm_ofi_handshake_send(struct dm_ofi_conn *conn, enum dm_ofi_handshake_type type,
+                           uint32_t status, DAT_CONN_QUAL qual, const void *data, uint32_t len);
 /* Post the receive of the next message of the handshake. */
-bool dm_ofi_hello_expect(struct dm_ofi_conn *conn);
+bool dm_ofi_handshake_expect(struct dm_ofi_conn *conn);
 /* Take over what the peer said of itself. */
-void dm_ofi_conn_meet(struct dm_ofi_conn *conn, const struct dm_ofi_hello *hello);
+void dm_ofi_conn_match(struct dm_ofi_conn *conn, const struct dm_ofi_handshake *handshake);
 /* The connection is up; len bytes are in the endpoint's private data. */
 void dm_ofi_conn_up(struct dm_ofi_conn *conn, DAT_COUNT len);
 /* Look after the network below it from now on. */
 void dm_ofi_conn_watch(struct dm_ofi_conn *conn);
 /* An orderly end: tell the peer, then this event. */
-void dm_ofi_conn_bye(struct dm_ofi_conn *conn, DAT_EVENT_NUMBER event);
+void dm_ofi_conn_say_disconnect(struct dm_ofi_conn *conn, DAT_EVENT_NUMBER event);
 /* The last word has been said already: wait for the peer to close, a while. */
 void dm_ofi_conn_part(struct dm_ofi_conn *conn);
 /* The same for all, without events, waiting for a moment. */
-void dm_ofi_conns_bye(struct dm_ofi_ia *ia);
+void dm_ofi_conns_say_disconnect(struct dm_ofi_ia *ia);
 /* Call those who are to be called somewhere else; outside of a round. */
 void dm_ofi_cm_move(struct dm_ofi_ia *ia);
 /* The deadline of the handshake has come. */
@@ -428,8 +428,8 @@ void dm_ofi_cm_error(struct dm_ofi_conn *conn, int err);
 void dm_ofi_cm_request(struct dm_ofi_ia *ia, const struct fid *fid, struct fi_info *info,
                        const void *data, size_t len);
 /* A message of the handshake has come. */
-void dm_ofi_cm_hello(struct dm_ofi_conn *conn, const struct dm_ofi_hello *hello);
-void dm_ofi_cm_asked(struct dm_ofi_conn *conn, const struct dm_ofi_hello *hello);
+void dm_ofi_cm_handshake(struct dm_ofi_conn *conn, const struct dm_ofi_handshake *handshake);
+void dm_ofi_cm_asked(struct dm_ofi_conn *conn, const struct dm_ofi_handshake *handshake);
 /* The port of the n-th try to find a qualifier, 0: there are no more. */
 uint16_t dm_ofi_qual_port(DAT_CONN_QUAL qual, uint32_t n);
 /* Bytes of an address of its family. */

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 enum { N_ENTRIES = 16, EQ_EVERY = 64, CLOCK_EVERY = 256, ROUNDS_MAX = 64 };
-enum { NAP_MIN_NS = 1000000, NAP_MAX_NS = 64000000, FOLLOW_NS = 10000000, BUSY_POLLS = 16 };
+enum { WAIT_MIN_NS = 1000000, WAIT_MAX_NS = 64000000, FOLLOW_NS = 10000000, BUSY_POLLS = 16 };
 enum { STAY_NS = 50000, STAY_SKIPS_MAX = 63 };
 enum { LOOK_NS = 1000000, WARY_LOOK_NS = 100000, WARY_NS = 16000000 };
 enum { CM_LEN = sizeof(struct fi_eq_cm_entry) + 512 };
@@ -352,7 +352,7 @@ static int sleep_once(struct dm_ofi_ia *ia, struct dm_evd_ring *ring, uint32_t v
         return dm_futex_now() >= deadline ? ETIMEDOUT : 0;
     err = sleep_on(ia, ia->lead_fd, until);
     atomic_store(&ia->pia.led, NULL);
-    if (atomic_load_explicit(&ia->is_napping, memory_order_relaxed))
+    if (atomic_load_explicit(&ia->is_waiting, memory_order_relaxed))
         dm_ofi_wake_thread(ia); /* it has gone to sleep for longer */
     if (pthread_mutex_trylock(&ia->pia.lock) == 0) {
         (void)drive(ia, true);
@@ -404,8 +404,8 @@ static bool is_tended(struct dm_ofi_ia *ia, struct looks *looks)
     uint64_t now = dm_futex_now();
 
     looks->is_same = n == looks->n;
-    if (now - looks->when >= NAP_MIN_NS) {
-        looks->is_busy = n - looks->n >= BUSY_POLLS * ((now - looks->when) / NAP_MIN_NS);
+    if (now - looks->when >= WAIT_MIN_NS) {
+        looks->is_busy = n - looks->n >= BUSY_POLLS * ((now - looks->when) / WAIT_MIN_NS);
         looks->when = now;
         looks->n = n;
     }
@@ -413,11 +413,11 @@ static bool is_tended(struct dm_ofi_ia *ia, struct looks *looks)
 }
 
 /* Off the descriptors, until somebody wakes us or the time has come. */
-static void nap(struct dm_ofi_ia *ia, uint32_t word, uint64_t ns, uint64_t timer)
+static void wait(struct dm_ofi_ia *ia, uint32_t word, uint64_t ns, uint64_t timer)
 {
-    atomic_store(&ia->is_napping, ns > NAP_MIN_NS);
+    atomic_store(&ia->is_waiting, ns > WAIT_MIN_NS);
     (void)dm_futex_wait(&ia->word, word, earlier(timer, dm_futex_now() + ns));
-    atomic_store(&ia->is_napping, false);
+    atomic_store(&ia->is_waiting, false);
 }
 
 /* They who seemed to poll may have gone on to wait in memory for what only we would bring
@@ -429,7 +429,7 @@ static void look_again(struct dm_ofi_ia *ia, struct looks *looks, uint32_t word,
 
     if (atomic_load(&ia->pia.led) != NULL)
         return;
-    nap(ia, word, is_wary ? WARY_LOOK_NS : LOOK_NS, atomic_load(&ia->next_timer));
+    wait(ia, word, is_wary ? WARY_LOOK_NS : LOOK_NS, atomic_load(&ia->next_timer));
     if (n != atomic_load_explicit(&ia->n_polls, memory_order_relaxed) ||
         atomic_load(&ia->pia.led) != NULL || atomic_load(&ia->word) != word ||
         pthread_mutex_trylock(&ia->pia.lock) != 0)
@@ -465,7 +465,7 @@ static void *run(void *arg)
 {
     struct dm_ofi_ia *ia = arg;
     struct looks looks = {0};
-    uint64_t ns = NAP_MIN_NS;
+    uint64_t ns = WAIT_MIN_NS;
 
     dm_thread_short_slice();
     for (;;) {
@@ -495,15 +495,15 @@ static void *run(void *arg)
         if (is_tended_now) {
             /* Nothing but one and the same waiter: look less often. */
             if (!looks.is_same)
-                ns = NAP_MIN_NS;
-            else if (ns < NAP_MAX_NS)
+                ns = WAIT_MIN_NS;
+            else if (ns < WAIT_MAX_NS)
                 ns *= 2;
             is_wary = looks.wary_until > dm_futex_now();
-            nap(ia, word, is_wary ? WARY_LOOK_NS : ns, timer);
+            wait(ia, word, is_wary ? WARY_LOOK_NS : ns, timer);
             look_again(ia, &looks, word, is_wary);
             continue;
         }
-        ns = NAP_MIN_NS;
+        ns = WAIT_MIN_NS;
         if (is_ready && !atomic_load(&ia->is_stopping))
             (void)sleep_on(ia, ia->kick_fd, timer);
     }

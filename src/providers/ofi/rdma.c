@@ -114,13 +114,13 @@ static void *ctx_of(struct dm_ofi_ep *ep, struct dm_ofi_op *op)
     return op != NULL ? &op->ctx : &ep->conn->note_ctx;
 }
 
-/* Nothing to move: a request to the mailbox, which is always there. */
+/* Nothing to move: a request to the ctrl_ring, which is always there. */
 static int issue_empty(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct dm_ofi_op *op,
                        DAT_DTO_COMPLETION_STATUS *status_p)
 {
     struct dm_ofi_conn *conn = ep->conn;
-    struct iovec vec = {.iov_base = conn->mailbox};
-    struct fi_rma_iov remote = {.addr = conn->peer_mail, .key = conn->peer_mail_key};
+    struct iovec vec = {.iov_base = conn->ctrl_ring};
+    struct fi_rma_iov remote = {.addr = conn->peer_ctrl, .key = conn->peer_ctrl_key};
     struct fi_msg_rma msg = {.msg_iov = &vec,
                              .iov_count = 1,
                              .rma_iov = &remote,
@@ -233,8 +233,8 @@ static int open_sink(struct dm_ofi_ep *ep, struct dm_ofi_op *op, const struct io
 static int issue_reads_by_peer(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct dm_ofi_op *op,
                                const struct local *local)
 {
-    struct dm_ofi_mail mail = {
-        .type = DM_MAIL_READ, .va = dto->remote.virtual_address, .key = dto->remote.rmr_context};
+    struct dm_ofi_ctrl ctrl = {
+        .type = DM_CTRL_READ, .va = dto->remote.virtual_address, .key = dto->remote.rmr_context};
 
     if (op->sinks == NULL)
         op->sinks = calloc(local->n, sizeof(struct fid_mr *));
@@ -247,61 +247,61 @@ static int issue_reads_by_peer(struct dm_ofi_ep *ep, const struct dm_dto *dto, s
     op->id = ++ep->last_id;
     op->is_asked = true;
     op->n_fabric = 1; /* the answer */
-    mail.id = op->id;
+    ctrl.id = op->id;
     for (uint32_t i = 0; i < local->n; i++) {
-        mail.value[0] = (uint64_t)(uintptr_t)local->vec[i].iov_base;
-        mail.value[1] = fi_mr_key(op->sinks[i]);
-        mail.value[2] = local->vec[i].iov_len;
-        mail.len = i + 1 == local->n;
-        dm_ofi_mail_post(ep, &mail);
-        mail.va += local->vec[i].iov_len;
+        ctrl.value[0] = (uint64_t)(uintptr_t)local->vec[i].iov_base;
+        ctrl.value[1] = fi_mr_key(op->sinks[i]);
+        ctrl.value[2] = local->vec[i].iov_len;
+        ctrl.len = i + 1 == local->n;
+        dm_ofi_ctrl_post(ep, &ctrl);
+        ctrl.va += local->vec[i].iov_len;
     }
     op->pos = local->len;
     return 0;
 }
 
-void dm_ofi_read_asked(struct dm_ofi_ep *ep, const struct dm_ofi_mail *mail)
+void dm_ofi_read_asked(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ctrl)
 {
-    struct dm_ofi_mail answer = {.type = DM_MAIL_READ_DONE, .id = mail->id};
+    struct dm_ofi_ctrl answer = {.type = DM_CTRL_READ_DONE, .id = ctrl->id};
     const struct dm_ofi_region *region = dm_ofi_key_find(
-        dm_ofi_ia_of(ep), ep, mail->key, mail->va, mail->value[2], DAT_MEM_PRIV_REMOTE_READ_FLAG);
+        dm_ofi_ia_of(ep), ep, ctrl->key, ctrl->va, ctrl->value[2], DAT_MEM_PRIV_REMOTE_READ_FLAG);
     DAT_DTO_COMPLETION_STATUS status;
-    struct part part = {.n = 1, .len = mail->value[2]};
+    struct part part = {.n = 1, .len = ctrl->value[2]};
     struct fi_rma_iov remote[2];
     uint64_t at;
     int err;
 
     if (region == NULL) {
         answer.status = 1;
-        dm_ofi_mail_post(ep, &answer);
+        dm_ofi_ctrl_post(ep, &answer);
         return;
     }
-    at = region->addr + (mail->va - region->va);
+    at = region->addr + (ctrl->va - region->va);
     memcpy(&part.vec[0].iov_base, &at, sizeof(at));
     part.vec[0].iov_len = part.len;
-    if (mail->len != 0 && dm_list_is_empty(&ep->mails) &&
-        dm_ofi_mail_send_behind(ep->conn, &answer, part.vec, remote,
-                                split(ep, mail->value[0], part.len, mail->value[1], remote)))
+    if (ctrl->len != 0 && dm_list_is_empty(&ep->ctrls) &&
+        dm_ofi_ctrl_send_behind(ep->conn, &answer, part.vec, remote,
+                                split(ep, ctrl->value[0], part.len, ctrl->value[1], remote)))
         return;
-    err = issue_write(ep, NULL, &part, mail->value[0], mail->value[1], 0, &status);
+    err = issue_write(ep, NULL, &part, ctrl->value[0], ctrl->value[1], 0, &status);
     if (err == -FI_EAGAIN) /* out of memory: who reads would wait for ever */
         dm_ofi_conn_fail(ep->conn, DAT_CONNECTION_EVENT_BROKEN);
     if (err != 0)
         return; /* the connection ends */
     ep->conn->is_lent = true;
-    if (mail->len != 0)
-        dm_ofi_mail_post(ep, &answer);
+    if (ctrl->len != 0)
+        dm_ofi_ctrl_post(ep, &answer);
 }
 
-void dm_ofi_read_answered(struct dm_ofi_ep *ep, const struct dm_ofi_mail *mail)
+void dm_ofi_read_answered(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ctrl)
 {
-    struct dm_ofi_op *op = dm_ofi_op_find(ep, (uint32_t)mail->id);
+    struct dm_ofi_op *op = dm_ofi_op_find(ep, (uint32_t)ctrl->id);
 
     if (op == NULL || op->n_sinks == 0 || op->is_done)
         return;
     op->n_fabric = 0;
     op->is_asked = false;
-    dm_ofi_op_over(op, mail->status == 0 ? DAT_DTO_SUCCESS : DAT_DTO_ERR_REMOTE_ACCESS);
+    dm_ofi_op_over(op, ctrl->status == 0 ? DAT_DTO_SUCCESS : DAT_DTO_ERR_REMOTE_ACCESS);
     dm_ofi_push(ep);
 }
 
@@ -334,15 +334,15 @@ static bool gather(const struct local *local, size_t lim, struct dm_ofi_op *op, 
  * message is long enough; 0 when it is there. */
 static int ask_recv(struct dm_ofi_ep *ep, struct dm_ofi_op *op, uint64_t len)
 {
-    struct dm_ofi_mail mail = {.type = DM_MAIL_ASK_RECV, .value = {len}};
+    struct dm_ofi_ctrl ctrl = {.type = DM_CTRL_ASK_RECV, .value = {len}};
 
     if (op->is_granted)
         return 0;
     if (!op->is_asked) {
         op->id = ++ep->last_id;
         op->is_asked = true;
-        mail.id = op->id;
-        dm_ofi_mail_post(ep, &mail);
+        ctrl.id = op->id;
+        dm_ofi_ctrl_post(ep, &ctrl);
     }
     return -FI_EBUSY;
 }
@@ -360,7 +360,7 @@ static int issue_send(struct dm_ofi_ep *ep, struct dm_ofi_op *op, const struct l
     if (!gather(local, lim, op, &part))
         return -FI_EAGAIN; /* perhaps there is memory later */
     if (part.n == 0) {
-        part.vec[0].iov_base = ep->conn->mailbox;
+        part.vec[0].iov_base = ep->conn->ctrl_ring;
         part.vec[0].iov_len = 0;
         part.n = 1;
     }
@@ -377,7 +377,7 @@ static int issue_send(struct dm_ofi_ep *ep, struct dm_ofi_op *op, const struct l
 /* An atomic operation: the target's processor carries it out. */
 static int issue_atomic(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct dm_ofi_op *op)
 {
-    struct dm_ofi_mail mail = {.type = DM_MAIL_ATOMIC,
+    struct dm_ofi_ctrl ctrl = {.type = DM_CTRL_ATOMIC,
                                .status = dto->kind == DM_OP_CMP_SWAP,
                                .va = dto->remote.virtual_address,
                                .key = dto->remote.rmr_context,
@@ -385,8 +385,8 @@ static int issue_atomic(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct d
 
     op->id = ++ep->last_id;
     op->is_asked = true;
-    mail.id = op->id;
-    dm_ofi_mail_post(ep, &mail);
+    ctrl.id = op->id;
+    dm_ofi_ctrl_post(ep, &ctrl);
     return 0;
 }
 
@@ -408,13 +408,13 @@ static int issue_write_immed(struct dm_ofi_ep *ep, const struct dm_dto *dto, str
                              const struct local *local, DAT_DTO_COMPLETION_STATUS *status_p)
 {
     const struct local nothing = {.n = 0};
-    struct dm_ofi_mail mail = {.type = DM_MAIL_IMMED_LEN, .value = {local->len}};
+    struct dm_ofi_ctrl ctrl = {.type = DM_CTRL_IMMED_LEN, .value = {local->len}};
     uint64_t len = local->len < DM_OFI_WORD_LEN_MAX ? local->len : DM_OFI_WORD_LEN_MAX;
     int err = issue_writes(ep, dto, op, local, status_p);
 
     if (err != 0)
         return err;
-    if (len == DM_OFI_WORD_LEN_MAX && !dm_ofi_mail_send(ep->conn, &mail))
+    if (len == DM_OFI_WORD_LEN_MAX && !dm_ofi_ctrl_send(ep->conn, &ctrl))
         return -FI_EAGAIN;
     return issue_send(ep, op, &nothing, word_of(dto) | len << DM_OFI_WORD_LEN_SHIFT, status_p);
 }
@@ -433,7 +433,7 @@ static int find_remote(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct lo
     int err = 0;
 
     if (local->len > 0 && !dm_dto_is_send(dto) && !dm_dto_is_atomic(dto))
-        err = dm_ofi_far_find(ep, &dto->remote, local->len, priv, &local->remote, &local->key);
+        err = dm_ofi_rkey_find(ep, &dto->remote, local->len, priv, &local->remote, &local->key);
     return err;
 }
 
@@ -466,7 +466,7 @@ int dm_ofi_issue(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct dm_ofi_o
     if (err == 0 && is_message)
         err = find_recv(ep, op, dm_dto_is_send(dto) ? local.len : 0);
     if (err == 0 && dto->kind == DM_OP_SEND_INVALIDATE)
-        err = dm_ofi_far_check(ep, dto->invalidate);
+        err = dm_ofi_rkey_check(ep, dto->invalidate);
     if (err == -FI_EACCES)
         err = failed(DAT_DTO_ERR_REMOTE_ACCESS, status_p);
     if (err != 0)

@@ -2,8 +2,8 @@
  * Receives.
  *
  * Invariant: those in ep->recvs are with the fabric, in the order of posting;
- * those in ep->recv_queue wait for a connection or for room there. A receive is
- * handed over with its good segments alone, and with some room of ours behind
+ * those in ep->recv_queue wait for a connection or for space there. A receive is
+ * handed over with its good segments alone, and with some space of ours behind
  * them, so that a message that is too long is found out by us.
  */
 #include "providers/ofi/dto.h"
@@ -145,14 +145,14 @@ static void recv_done(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *done)
     if (ep == NULL)
         return; /* its slab goes with the instance */
     ep->n_handed--;
-    if (ep->conn != NULL && !op->is_bad && op->room == ep->conn->floor)
+    if (ep->conn != NULL && !op->is_bad && op->space == ep->conn->floor)
         ep->conn->n_floor--;
     if (done->err == FI_ECANCELED || (done->err != 0 && done->err != FI_ETRUNC)) {
         return; /* recalled, or the connection ends: then it is flushed */
     }
     if ((done->flags & FI_REMOTE_CQ_DATA) != 0)
         how.word = done->data;
-    if (done->err == FI_ETRUNC || done->len > op->room) {
+    if (done->err == FI_ETRUNC || done->len > op->space) {
         how.status = op->is_bad && done->len <= asked_for(op) ? DAT_DTO_ERR_LOCAL_PROTECTION
                                                               : DAT_DTO_ERR_LOCAL_LENGTH;
         how.len = 0;
@@ -168,7 +168,7 @@ static void recv_done(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *done)
         ep->conn->n_arrived++;
     if ((how.word & DM_OFI_WORD_ACK) != 0) {
         ep->is_ack_due = true;
-        dm_ofi_wait_for_room(ep);
+        dm_ofi_wait_for_space(ep);
     }
     dm_ofi_recvs_push(ep);
 }
@@ -200,7 +200,7 @@ static bool make_iov(struct dm_ofi_ep *ep, struct dm_ofi_op *op, struct iovec *v
 
     lim = has_bad(ep, op) ? 1 : lim < FABRIC_IOV_MAX ? lim : FABRIC_IOV_MAX;
     op->is_bad = false;
-    op->room = 0;
+    op->space = 0;
     op->pos = 0;
     for (uint32_t i = 0; i < op->dto.n_seg && !op->is_bad; i++) {
         const DAT_LMR_TRIPLET *seg = &op->dto.seg[i];
@@ -218,10 +218,10 @@ static bool make_iov(struct dm_ofi_ep *ep, struct dm_ofi_op *op, struct iovec *v
             memcpy(&vec[n].iov_base, &at, sizeof(at));
             vec[n++].iov_len = seg->segment_length;
             op->pos += seg->segment_length;
-            op->room += seg->segment_length;
+            op->space += seg->segment_length;
         } else {
             rest += seg->segment_length;
-            op->room += seg->segment_length;
+            op->space += seg->segment_length;
         }
     }
     free(op->bounce);
@@ -240,10 +240,10 @@ static bool make_iov(struct dm_ofi_ep *ep, struct dm_ofi_op *op, struct iovec *v
 
 static void floor_count(struct dm_ofi_conn *conn, const struct dm_ofi_op *op)
 {
-    if (op->is_bad || op->room > conn->floor)
+    if (op->is_bad || op->space > conn->floor)
         return;
-    conn->n_floor = op->room == conn->floor ? conn->n_floor + 1 : 1;
-    conn->floor = op->room;
+    conn->n_floor = op->space == conn->floor ? conn->n_floor + 1 : 1;
+    conn->floor = op->space;
 }
 
 /* The last of the shortest ones is over: which are the shortest now? */
@@ -285,27 +285,27 @@ void dm_ofi_recvs_push(struct dm_ofi_ep *ep)
     while (ep->is_handed && ep->conn != NULL && ep->conn->fid != NULL &&
            !dm_list_is_empty(&ep->recv_queue)) {
         if (!hand(ep, dm_container_of(ep->recv_queue.next, struct dm_ofi_op, link)))
-            break; /* the next one that completes makes room */
+            break; /* the next one that completes makes space */
     }
     if (ep->conn != NULL)
         dm_ofi_conn_grant(ep->conn);
 }
 
-/* Shorter ones have to be told of before they are granted; that there are none
+/* Shorter ones have to be reported of before they are granted; that there are none
  * any more when the peer gains by it. */
-void dm_ofi_ep_tell_floor(struct dm_ofi_ep *ep)
+void dm_ofi_ep_report_floor(struct dm_ofi_ep *ep)
 {
-    struct dm_ofi_mail mail = {.type = DM_MAIL_FLOOR};
+    struct dm_ofi_ctrl ctrl = {.type = DM_CTRL_FLOOR};
     struct dm_ofi_conn *conn = ep->conn;
 
     floor_find(ep);
-    if (conn->floor == conn->floor_told ||
-        (conn->floor > conn->floor_told && !conn->is_peer_asking &&
-         conn->floor / 2 < conn->floor_told))
+    if (conn->floor == conn->floor_reported ||
+        (conn->floor > conn->floor_reported && !conn->is_peer_asking &&
+         conn->floor / 2 < conn->floor_reported))
         return;
     conn->is_peer_asking = false;
-    conn->floor_told = mail.value[0] = conn->floor;
-    dm_ofi_mail_post(ep, &mail);
+    conn->floor_reported = ctrl.value[0] = conn->floor;
+    dm_ofi_ctrl_post(ep, &ctrl);
 }
 
 bool dm_ofi_recvs_take(struct dm_ofi_ep *ep, uint64_t len)
@@ -318,7 +318,7 @@ bool dm_ofi_recvs_take(struct dm_ofi_ep *ep, uint64_t len)
     if (dm_list_is_empty(&ep->recvs))
         return true;
     op = dm_container_of(ep->recvs.next, struct dm_ofi_op, link);
-    if (op->is_bad || len <= op->room)
+    if (op->is_bad || len <= op->space)
         return true;
     op->status = DAT_DTO_ERR_LOCAL_LENGTH;
     return false;

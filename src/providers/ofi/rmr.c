@@ -10,7 +10,7 @@ void dm_ofi_rmr_hide(struct dm_rmr *rmr)
     struct dm_ofi_ia *ia = (struct dm_ofi_ia *)rmr->obj.ia;
 
     dm_ofi_key_hide(ia, rmr->key);
-    (void)dm_ofi_far_wait(ia, rmr->pz, rmr->key);
+    (void)dm_ofi_rkey_wait(ia, rmr->pz, rmr->key);
 }
 
 void dm_ofi_rmr_shut(struct dm_rmr *rmr)
@@ -47,7 +47,7 @@ int dm_ofi_rmr_exec(struct dm_ofi_ep *ep, struct dm_bind *bind, const DAT_LMR_TR
      * found the window shut, the fabric would break the connection. */
     if (rmr->key != 0)
         dm_ofi_key_hide(ia, rmr->key);
-    if (rmr->key != 0 && !dm_ofi_far_is_confirmed(ia, rmr->pz))
+    if (rmr->key != 0 && !dm_ofi_rkey_is_confirmed(ia, rmr->pz))
         return -FI_EBUSY;
     if (bind->key != 0 && !window_open(ep, bind, triplet))
         return -FI_ENOMEM;

@@ -2,7 +2,7 @@
  * Shared receive queues (uDAPL 2.0, dat_srq_*), and the watermarks.
  *
  * The fabric would give a receive away when a connection is made. So a message
- * to an endpoint with a shared queue asks for its receive first (mail), gets
+ * to an endpoint with a shared queue asks for its receive first (ctrl), gets
  * one of this endpoint in the order of asking, and only then is sent.
  */
 #include "providers/ofi/dto.h"
@@ -55,15 +55,15 @@ static void soft_check(struct dm_ofi_ep *ep)
                      DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
 }
 
-static void answer(struct dm_ofi_ep *ep, const struct dm_ofi_mail *ask, bool is_refused)
+static void answer(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ask, bool is_refused)
 {
-    struct dm_ofi_mail mail = {.type = DM_MAIL_RECV, .status = is_refused, .id = ask->id};
+    struct dm_ofi_ctrl ctrl = {.type = DM_CTRL_RECV, .status = is_refused, .id = ask->id};
 
-    dm_ofi_mail_post(ep, &mail);
+    dm_ofi_ctrl_post(ep, &ctrl);
 }
 
 /* Give a message its receive. */
-static void grant(struct dm_ofi_ep *ep, const struct dm_ofi_mail *ask)
+static void grant(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ask)
 {
     struct dm_ofi_srq *srq = ep->srq;
     struct dm_ofi_op *op = dm_container_of(srq->recvs.next, struct dm_ofi_op, link);
@@ -80,7 +80,7 @@ static void grant(struct dm_ofi_ep *ep, const struct dm_ofi_mail *ask)
     answer(ep, ask, !dm_ofi_recvs_take(ep, ask->value[0]));
 }
 
-void dm_ofi_srq_asked(struct dm_ofi_ep *ep, const struct dm_ofi_mail *ask)
+void dm_ofi_srq_asked(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ask)
 {
     struct dm_ofi_letter *letter;
 
@@ -101,7 +101,7 @@ void dm_ofi_srq_asked(struct dm_ofi_ep *ep, const struct dm_ofi_mail *ask)
         answer(ep, ask, true);
         return;
     }
-    letter->mail = *ask;
+    letter->ctrl = *ask;
     dm_list_add_tail(&ep->asked, &letter->link);
 }
 
@@ -131,7 +131,7 @@ static void serve(struct dm_ofi_srq *srq)
                 dm_container_of(ep->asked.next, struct dm_ofi_letter, link);
 
             dm_list_del(&letter->link);
-            grant(ep, &letter->mail);
+            grant(ep, &letter->ctrl);
             free(letter);
         }
     }

@@ -14,17 +14,17 @@
 #include "providers/shm/msg.h"
 #include "util/log.h"
 
-/* How often, and how long in between, to look for a peer's dispatcher with room. */
-enum { CONFIRM_TRIES = 10000, CONFIRM_NAP_NS = 50000 };
+/* How often, and how long in between, to look for a peer's dispatcher with space. */
+enum { CONFIRM_TRIES = 10000, CONFIRM_WAIT_NS = 50000 };
 enum { RETRY_NS = 1000000, DYING_NS = 1000000, MOVES_MAX = 64, BACKLOG = 4096 };
 
 void dm_shm_no_descriptor(struct dm_shm_ia *ia)
 {
-    if (!ia->is_files_told)
+    if (!ia->is_files_reported)
         dm_log_warn("%s: this process may open no more descriptors (ulimit -n): connections to it "
                     "and from it have to wait",
                     ia->pia.obj.provider->device_name);
-    ia->is_files_told = true;
+    ia->is_files_reported = true;
 }
 
 static bool is_short(int err)
@@ -117,7 +117,7 @@ void dm_shm_cm_describe(const struct dm_shm_conn *conn, struct dm_shm_msg *msg)
     msg->ep = dm_shm_seg_offset(&ia->seg, conn->ep->sh);
 }
 
-bool dm_shm_cm_meet(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd)
+bool dm_shm_cm_match(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd)
 {
     pid_t pid;
 
@@ -304,12 +304,12 @@ static enum confirm confirm_once(struct dm_shm_ep *ep, bool is_last)
 /* CONFIRM_FULL: the peer is connected, but without its event. */
 static enum confirm confirm(struct dm_shm_ep *ep)
 {
-    struct timespec nap = {.tv_nsec = CONFIRM_NAP_NS};
+    struct timespec wait = {.tv_nsec = CONFIRM_WAIT_NS};
     enum confirm how = CONFIRM_MOVING;
 
     for (int i = 0; i < CONFIRM_TRIES && how != CONFIRM_UP && how != CONFIRM_NO; i++) {
         if (i > 0)
-            nanosleep(&nap, NULL);
+            nanosleep(&wait, NULL);
         how = confirm_once(ep, i + 1 == CONFIRM_TRIES);
     }
     return how == CONFIRM_MOVING ? CONFIRM_NO : how;
@@ -320,7 +320,7 @@ static void accepted(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int
     struct dm_shm_ep *ep = conn->ep;
     enum confirm how;
 
-    if (!dm_shm_cm_meet(conn, msg, fd)) {
+    if (!dm_shm_cm_match(conn, msg, fd)) {
         not_there(ep);
         return;
     }
@@ -381,7 +381,7 @@ void dm_shm_conn_timeout(struct dm_shm_conn *conn)
 {
     if (conn->state == DM_CONN_DYING)
         (void)dm_shm_ep_dying(conn->ep);
-    else if (conn->state == DM_CONN_EMBRYO)
+    else if (conn->state == DM_CONN_HALF_OPEN)
         dm_shm_conn_close(conn); /* it has had its time */
     else if (conn->deadline <= dm_futex_now())
         dm_shm_cm_give_up(conn->ep, DAT_CONNECTION_EVENT_TIMED_OUT, NULL, 0);
@@ -409,7 +409,7 @@ void dm_shm_ep_disconnect(struct dm_ep *any)
     if (atomic_load(&any->state) == DAT_EP_STATE_COMPLETION_PENDING &&
         !atomic_compare_exchange_strong(&ep->sh->link, &wait, DM_LINK_DOWN))
         dm_shm_ep_check_up(ep);
-    dm_shm_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED, DM_MSG_BYE);
+    dm_shm_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED, DM_MSG_DISCONNECT);
     /* Have the receives flushed when this returns, if that is possible. */
     if (ep->conn != NULL && dm_shm_quiesce(dm_shm_ia_of(ep), ep))
         (void)dm_shm_ep_dying(ep);

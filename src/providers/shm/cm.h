@@ -37,6 +37,6 @@ bool dm_shm_cm_trusted(int fd, pid_t *pid_p);
 /* Fill in what the peer must know of our segment and endpoint. */
 void dm_shm_cm_describe(const struct dm_shm_conn *conn, struct dm_shm_msg *msg);
 /* Map the segment of a peer that has described itself. */
-bool dm_shm_cm_meet(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd);
+bool dm_shm_cm_match(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd);
 
 #endif

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 enum { ANY_FIRST = 0x10000, ANY_TRIES = 100000 };
-enum { EMBRYOS_MAX = 64, PAUSE_NS = 10000000 };
-#define EMBRYO_NS 5000000000u
+enum { HALF_OPEN_MAX = 64, PAUSE_NS = 10000000 };
+#define HALF_OPEN_NS 5000000000u
 
 static DAT_RETURN listen_at(struct dm_sp *sp, const struct dm_shm_name *name)
 {
@@ -40,7 +40,7 @@ static DAT_RETURN listen_at(struct dm_sp *sp, const struct dm_shm_name *name)
     sp->listener = listener;
     if (dm_shm_src_add(ia, &listener->src))
         return DAT_SUCCESS;
-    dm_shm_src_bury(ia, &listener->src);
+    dm_shm_src_defer_free(ia, &listener->src);
     return DM_DAT_NOMEM;
 }
 
@@ -76,8 +76,8 @@ void dm_shm_cm_unlisten(struct dm_sp *sp)
     struct dm_shm_ia *ia = (struct dm_shm_ia *)sp->obj.ia;
     struct dm_shm_listener *listener = sp->listener;
 
-    dm_shm_embryos_close(ia, sp, NULL);
-    dm_shm_src_bury(ia, &listener->src);
+    dm_shm_half_open_close(ia, sp, NULL);
+    dm_shm_src_defer_free(ia, &listener->src);
 }
 
 void dm_shm_cm_reject(void *any, bool is_by_consumer, DAT_COUNT len, const void *data)
@@ -94,37 +94,37 @@ void dm_shm_cm_reject(void *any, bool is_by_consumer, DAT_COUNT len, const void 
 
 /* Somebody who connects and says nothing has only so long, and there are only
  * so many of his kind: the oldest goes. */
-static void bound_embryos(struct dm_shm_ia *ia)
+static void bound_half_open(struct dm_shm_ia *ia)
 {
-    if (ia->n_embryos < EMBRYOS_MAX)
+    if (ia->n_half_open < HALF_OPEN_MAX)
         return;
     dm_list_for_each (it, &ia->srcs) {
         struct dm_shm_src *src = dm_container_of(it, struct dm_shm_src, link);
         struct dm_shm_conn *conn = (struct dm_shm_conn *)src;
 
-        if (src->kind == DM_SRC_CONN && conn->state == DM_CONN_EMBRYO) {
+        if (src->kind == DM_SRC_CONN && conn->state == DM_CONN_HALF_OPEN) {
             dm_shm_conn_close(conn);
             return;
         }
     }
 }
 
-static void embryo_new(struct dm_shm_ia *ia, const struct dm_shm_listener *listener, int fd)
+static void half_open_new(struct dm_shm_ia *ia, const struct dm_shm_listener *listener, int fd)
 {
     struct dm_shm_conn *conn = NULL;
     pid_t pid;
 
     if (dm_shm_cm_trusted(fd, &pid))
-        conn = dm_shm_conn_new(ia, fd, DM_CONN_EMBRYO);
+        conn = dm_shm_conn_new(ia, fd, DM_CONN_HALF_OPEN);
     if (conn == NULL) {
         close(fd);
         return;
     }
-    bound_embryos(ia);
-    ia->n_embryos++;
+    bound_half_open(ia);
+    ia->n_half_open++;
     conn->sp = listener->sp;
     conn->host = listener->host;
-    conn->deadline = dm_futex_now() + EMBRYO_NS;
+    conn->deadline = dm_futex_now() + HALF_OPEN_NS;
     dm_list_add_tail(&ia->srcs, &conn->src.link);
     if (dm_shm_src_add(ia, &conn->src))
         dm_shm_conn_ready(conn, 0); /* the request is here already, as a rule */
@@ -142,7 +142,7 @@ void dm_shm_listener_ready(struct dm_shm_ia *ia, struct dm_shm_listener *listene
     do {
         fd = accept4(listener->src.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0)
-            embryo_new(ia, listener, fd);
+            half_open_new(ia, listener, fd);
         if (listener->src.is_dead) /* somebody who waited has been found */
             return;
     } while (fd >= 0 || errno == ECONNABORTED || errno == EINTR);
@@ -166,7 +166,7 @@ void dm_shm_conn_request(struct dm_shm_conn *conn, const struct dm_shm_msg *msg,
                                        .data_len = msg->data_len,
                                        .data = msg->data};
 
-    if (msg->type != DM_MSG_REQUEST || !dm_shm_cm_meet(conn, msg, fd)) {
+    if (msg->type != DM_MSG_REQUEST || !dm_shm_cm_match(conn, msg, fd)) {
         dm_shm_cm_reject(conn, false, 0, NULL);
         return;
     }
@@ -181,7 +181,7 @@ void dm_shm_conn_request(struct dm_shm_conn *conn, const struct dm_shm_msg *msg,
     }
     conn->state = DM_CONN_CR;
     conn->deadline = DM_FUTEX_FOREVER;
-    ia->n_embryos--;
+    ia->n_half_open--;
 }
 
 void dm_shm_cm_answer(struct dm_shm_conn *conn, struct dm_shm_ep *ep, DAT_COUNT len,

@@ -39,27 +39,27 @@ void dm_shm_conn_close(struct dm_shm_conn *conn)
     if (conn->peer != NULL)
         dm_shm_peer_put(conn->ia, conn->peer);
     conn->peer = NULL;
-    if (conn->state == DM_CONN_EMBRYO)
-        conn->ia->n_embryos--;
+    if (conn->state == DM_CONN_HALF_OPEN)
+        conn->ia->n_half_open--;
     if (conn->waiter != NULL) {
-        dm_shm_src_bury(conn->ia, &conn->waiter->src);
-        dm_shm_embryos_close(conn->ia, NULL, conn);
+        dm_shm_src_defer_free(conn->ia, &conn->waiter->src);
+        dm_shm_half_open_close(conn->ia, NULL, conn);
     }
     conn->waiter = NULL;
     dm_shm_msg_drop_queue(conn);
     free(conn->request);
     conn->request = NULL;
-    dm_shm_src_bury(conn->ia, &conn->src);
+    dm_shm_src_defer_free(conn->ia, &conn->src);
 }
 
-void dm_shm_embryos_close(struct dm_shm_ia *ia, const struct dm_sp *sp,
-                          const struct dm_shm_conn *host)
+void dm_shm_half_open_close(struct dm_shm_ia *ia, const struct dm_sp *sp,
+                            const struct dm_shm_conn *host)
 {
     dm_list_for_each_safe (it, next, &ia->srcs) {
         struct dm_shm_src *src = dm_container_of(it, struct dm_shm_src, link);
         struct dm_shm_conn *conn = (struct dm_shm_conn *)src;
 
-        if (src->kind == DM_SRC_CONN && conn->state == DM_CONN_EMBRYO && conn->sp == sp &&
+        if (src->kind == DM_SRC_CONN && conn->state == DM_CONN_HALF_OPEN && conn->sp == sp &&
             conn->host == host)
             dm_shm_conn_close(conn);
     }
@@ -110,13 +110,13 @@ static void handle_up(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, in
     struct dm_shm_ep *ep = conn->ep;
 
     switch (msg->type) {
-    case DM_MSG_BYE:
+    case DM_MSG_DISCONNECT:
         dm_shm_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED, DM_MSG_NONE);
         break;
     case DM_MSG_BROKEN:
         got_broken(conn);
         break;
-    case DM_MSG_POKE:
+    case DM_MSG_NOTIFY:
         atomic_store(&conn->ia->has_agents, true);
         dm_shm_marks_check(ep);
         dm_shm_drain(ep);
@@ -159,7 +159,7 @@ static void lost(struct dm_shm_conn *conn);
 static void handle(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd)
 {
     switch (conn->state) {
-    case DM_CONN_EMBRYO:
+    case DM_CONN_HALF_OPEN:
         dm_shm_conn_request(conn, msg, fd);
         return;
     case DM_CONN_ASKED:
@@ -221,7 +221,7 @@ void dm_shm_conn_ready(struct dm_shm_conn *conn, uint32_t events)
 void dm_shm_peer_died(struct dm_shm_ia *ia, struct dm_shm_peer *peer)
 {
     dm_shm_peer_hold(peer); /* the last connection would take it along */
-    dm_shm_src_bury(ia, &peer->death->src);
+    dm_shm_src_defer_free(ia, &peer->death->src);
     peer->death = NULL;
     dm_list_for_each_safe (it, next, &ia->srcs) {
         struct dm_shm_src *src = dm_container_of(it, struct dm_shm_src, link);

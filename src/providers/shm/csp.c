@@ -74,7 +74,7 @@ bool dm_shm_common_wait(struct dm_shm_conn *conn)
     listener->host = conn;
     dm_list_add_tail(&conn->ia->srcs, &listener->src.link);
     if (!dm_shm_src_add(conn->ia, &listener->src)) {
-        dm_shm_src_bury(conn->ia, &listener->src);
+        dm_shm_src_defer_free(conn->ia, &listener->src);
         return false;
     }
     conn->waiter = listener;
@@ -90,7 +90,7 @@ void dm_shm_common_met(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, i
 
     (void)fd; /* the segment is mapped already */
     conn->host = NULL;
-    conn->ia->n_embryos--;
+    conn->ia->n_half_open--;
     conn->deadline = DM_FUTEX_FOREVER;
     if (len > 0)
         memcpy(data, host->request, (size_t)len);

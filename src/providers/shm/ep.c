@@ -1,5 +1,5 @@
 /*
- * Endpoints: life cycle, and the beginning and end of a connection as far as
+ * Endpoints: life cycle, and the beginning and end of a connection as rkey as
  * the queues are concerned.
  */
 #include "providers/shm/calls.h"
@@ -119,7 +119,7 @@ void dm_shm_ep_destroy(struct dm_ep *any)
     struct dm_shm_seg *seg = &dm_shm_ia_of(ep)->seg;
 
     if (ep->conn != NULL)
-        dm_shm_ep_down(ep, 0, DM_MSG_BYE);
+        dm_shm_ep_down(ep, 0, DM_MSG_DISCONNECT);
     if (ep->conn != NULL) { /* dying, and everything is to be closed */
         (void)dm_shm_quiesce(dm_shm_ia_of(ep), ep);
         down_end(ep, 0);
@@ -143,7 +143,7 @@ bool dm_shm_ep_close(struct dm_ep *any)
     if (ep->conn == NULL)
         return true;
     ep->conn->last_event = 0; /* of a disconnect that is pending */
-    dm_shm_ep_down(ep, 0, DM_MSG_BYE);
+    dm_shm_ep_down(ep, 0, DM_MSG_DISCONNECT);
     if (ep->conn != NULL)
         (void)dm_shm_quiesce(dm_shm_ia_of(ep), ep);
     return !dm_shm_ep_dying(ep);
@@ -151,7 +151,7 @@ bool dm_shm_ep_close(struct dm_ep *any)
 
 /* What a dead peer has left in our rings and queues. One that lives has left
  * nothing, as it is not in the middle of an operation. */
-static void bury(struct dm_shm_ep *ep)
+static void ep_free_later(struct dm_shm_ep *ep)
 {
     struct dm_shm_conn *conn = ep->conn;
 
@@ -159,9 +159,9 @@ static void bury(struct dm_shm_ep *ep)
     if (!conn->is_peer_gone && (ep->peer_sh == NULL || (atomic_load(&ep->peer_sh->busy) & 1) == 0))
         return;
     if (ep->ep.recv_evd != NULL)
-        dm_evd_ring_bury(ep->ep.recv_evd->ring, ep->ep.recv_evd->head, conn->owner);
+        dm_evd_ring_invalidate(ep->ep.recv_evd->ring, ep->ep.recv_evd->head, conn->owner);
     if (ep->ep.connect_evd != NULL)
-        dm_evd_ring_bury(ep->ep.connect_evd->ring, ep->ep.connect_evd->head, conn->owner);
+        dm_evd_ring_invalidate(ep->ep.connect_evd->ring, ep->ep.connect_evd->head, conn->owner);
 }
 
 bool dm_shm_evd_moved(struct dm_pia *pia, struct dm_evd *evd, bool is_before)
@@ -179,7 +179,7 @@ bool dm_shm_evd_moved(struct dm_pia *pia, struct dm_evd *evd, bool is_before)
             atomic_store(&ep->sh->conn_ring, 0);
         if (!is_before && ep->ep.recv_evd == evd && ep->conn != NULL &&
             atomic_exchange(&ep->sh->is_stalled, 0) != 0)
-            dm_shm_msg_simple(ep->conn, DM_MSG_POKE);
+            dm_shm_msg_simple(ep->conn, DM_MSG_NOTIFY);
     }
     if (!is_before)
         return true;
@@ -191,7 +191,7 @@ bool dm_shm_evd_moved(struct dm_pia *pia, struct dm_evd *evd, bool is_before)
         if (ep->ep.recv_evd != evd)
             continue;
         if (ep->conn != NULL)
-            bury(ep);
+            ep_free_later(ep);
         dm_shm_recv_renote(ep);
     }
     return true;
@@ -234,7 +234,7 @@ void dm_shm_ep_attach(struct dm_shm_ep *ep, struct dm_shm_conn *conn)
     ep->peer_only = DM_SHM_ONLY(conn->peer_ep);
     memset(ep->found, 0, sizeof(ep->found));
     /* Any valid address, so that a lookup need not ask. */
-    for (int i = 0; i < DM_SHM_FOUND_N; i++)
+    for (int i = 0; i < DM_SHM_RKEYS; i++)
         ep->found[i].entry = conn->peer->hdr->keys;
     ep->need_fence = !dm_shm_ia_of(ep)->seg.hdr->has_membarrier || !conn->peer->hdr->has_membarrier;
 }
@@ -267,7 +267,7 @@ static void down_end(struct dm_shm_ep *ep, DAT_EVENT_NUMBER event)
 
     atomic_store(&ep->ep.state, DAT_EP_STATE_DISCONNECTED);
     if (conn != NULL) {
-        bury(ep);
+        ep_free_later(ep);
         if (ep->srq != NULL)
             dm_shm_srq_reclaim(ep, conn->owner);
         dm_shm_conn_close(conn);

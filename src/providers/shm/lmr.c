@@ -69,7 +69,7 @@ struct dm_shm_lmr *dm_shm_lmr_find(struct dm_shm_ia *ia, uint32_t key)
     return NULL;
 }
 
-static void tell_unmap(struct dm_shm_ia *ia, uint64_t serial)
+static void notify_unmap(struct dm_shm_ia *ia, uint64_t serial)
 {
     struct dm_shm_msg msg = {.type = DM_MSG_UNMAP, .serial = serial};
 
@@ -97,6 +97,6 @@ void dm_shm_lmr_deregister(struct dm_lmr *lmr)
     if (slmr->fd >= 0)
         close(slmr->fd);
     if (slmr->is_exported)
-        tell_unmap((struct dm_shm_ia *)lmr->obj.ia, slmr->serial);
+        notify_unmap((struct dm_shm_ia *)lmr->obj.ia, slmr->serial);
     dm_shm_key_free(lmr->obj.ia, lmr->key);
 }

@@ -23,7 +23,7 @@ static size_t msg_len(const struct dm_shm_msg *msg)
     return offsetof(struct dm_shm_msg, data) + msg->data_len;
 }
 
-/* 1 sent, 0 no room, -1 the peer is gone. */
+/* 1 sent, 0 no space, -1 the peer is gone. */
 static int send_now(int sock, const struct dm_shm_msg *msg, size_t len, int fd)
 {
     union {
@@ -54,7 +54,7 @@ static int send_now(int sock, const struct dm_shm_msg *msg, size_t len, int fd)
     return errno == EAGAIN || errno == ENOBUFS ? 0 : -1;
 }
 
-static void want_room(struct dm_shm_conn *conn, bool has_out)
+static void want_space(struct dm_shm_conn *conn, bool has_out)
 {
     if (conn->has_out == has_out)
         return;
@@ -62,7 +62,7 @@ static void want_room(struct dm_shm_conn *conn, bool has_out)
     dm_shm_src_poll(conn->ia, &conn->src, EPOLLIN | (has_out ? EPOLLOUT : 0));
 }
 
-/* Better no connection than a hanging one: the peer is told by the socket. */
+/* Better no connection than a hanging one: the peer is reported by the socket. */
 static void give_up(struct dm_shm_conn *conn)
 {
     (void)shutdown(conn->src.fd, SHUT_RDWR);
@@ -87,7 +87,7 @@ void dm_shm_msg_send(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int
     out->fd = fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
     dm_list_add_tail(&conn->out, &out->link);
     conn->n_out++;
-    want_room(conn, true);
+    want_space(conn, true);
 }
 
 void dm_shm_msg_simple(struct dm_shm_conn *conn, enum dm_shm_msg_type type)
@@ -115,7 +115,7 @@ void dm_shm_msg_flush(struct dm_shm_conn *conn)
             return;
         out_free(conn, out);
     }
-    want_room(conn, false);
+    want_space(conn, false);
 }
 
 void dm_shm_msg_drop_queue(struct dm_shm_conn *conn)
@@ -152,7 +152,7 @@ int dm_shm_msg_recv(int sock, struct dm_shm_msg *msg, int *fd_p)
 {
     union {
         struct cmsghdr align;
-        char buf[CMSG_SPACE(4 * sizeof(int))]; /* the kernel drops what has no room */
+        char buf[CMSG_SPACE(4 * sizeof(int))]; /* the kernel drops what has no space */
     } control;
     struct iovec iov = {.iov_base = msg, .iov_len = sizeof(*msg)};
     struct msghdr hdr = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.buf};

@@ -25,9 +25,9 @@ enum dm_shm_msg_type {
     DM_MSG_ACCEPT,     /* same, the answer */
     DM_MSG_REJECT,     /* status 1: by the consumer; with private data */
     DM_MSG_CONFIRM,    /* active side has seen the acceptance */
-    DM_MSG_BYE,        /* orderly disconnect */
+    DM_MSG_DISCONNECT, /* orderly disconnect */
     DM_MSG_BROKEN,     /* disconnect after an error that the sender detected */
-    DM_MSG_POKE,       /* look again: receives were posted, or an agent must run */
+    DM_MSG_NOTIFY,     /* look again: receives were posted, or an agent must run */
     DM_MSG_MAP,        /* want to map region serial, key */
     DM_MSG_MAP_FD,     /* answer, with fd if status is 1 */
     DM_MSG_UNMAP,      /* region serial is gone */
@@ -68,7 +68,7 @@ struct dm_shm_msg {
  * What cannot be sent because the peer is gone is dropped. */
 void dm_shm_msg_send(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd);
 void dm_shm_msg_simple(struct dm_shm_conn *conn, enum dm_shm_msg_type type);
-/* Send queued messages as far as there is room. */
+/* Send queued messages as rkey as there is space. */
 void dm_shm_msg_flush(struct dm_shm_conn *conn);
 void dm_shm_msg_drop_queue(struct dm_shm_conn *conn);
 /* Receive one: 1 and *fd_p (or -1; DM_MSG_FD_LOST: there was no place for it), 0 nothing there, -1 the

@@ -23,9 +23,9 @@
 /* Since Linux 6.5; older headers do not have it. */
 #define DM_SO_PEERPIDFD 77
 
-enum { N_YIELDS = 100, NAP_NS = 50000, SHORT_NS = 2000000 };
+enum { N_YIELDS = 100, WAIT_NS = 50000, SHORT_NS = 2000000 };
 /* Longer than any transfer takes; a peer that needs more has been stopped. */
-#define PATIENCE_NS 5000000000u
+#define STUCK_NS 5000000000u
 
 /* Can we copy to and from it? Only a real transfer tells. */
 static bool probe_cma(const struct dm_shm_peer *peer)
@@ -85,18 +85,18 @@ static void watch(struct dm_shm_ia *ia, struct dm_shm_peer *peer, int sock)
     if (dm_shm_src_add(ia, &death->src))
         peer->death = death;
     else
-        dm_shm_src_bury(ia, &death->src);
+        dm_shm_src_defer_free(ia, &death->src);
 }
 
 /* To whoever connects it looks as if nobody were there: say so once. */
 static void explain_no_map(struct dm_shm_ia *ia, size_t size)
 {
-    if (!ia->is_short_told)
+    if (!ia->is_short_reported)
         dm_log_warn(
             "%s: %zu MiB of a peer's memory cannot be mapped: %s; raise the limit of address space "
             "(ulimit -v), or have all say a smaller segment= in the ia_params",
             ia->pia.obj.provider->device_name, size >> 20, strerror(errno));
-    ia->is_short_told = true;
+    ia->is_short_reported = true;
 }
 
 struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int sock, int fd, uint64_t id, pid_t pid)
@@ -204,7 +204,7 @@ void dm_shm_peer_put(struct dm_shm_ia *ia, struct dm_shm_peer *peer)
     if (--peer->n_refs > 0)
         return;
     if (peer->death != NULL)
-        dm_shm_src_bury(ia, &peer->death->src);
+        dm_shm_src_defer_free(ia, &peer->death->src);
     for (int i = 0; i < DM_SHM_MAP_BUCKETS; i++)
         while (peer->maps[i] != NULL) {
             struct dm_shm_map *map = peer->maps[i];
@@ -295,7 +295,7 @@ static bool is_gone(const struct dm_shm_conn *conn)
 static bool wait_idle(const _Atomic uint64_t *busy, const struct dm_shm_conn *conn, uint64_t ns)
 {
     uint64_t value = atomic_load(busy);
-    struct timespec nap = {.tv_nsec = NAP_NS};
+    struct timespec wait = {.tv_nsec = WAIT_NS};
     uint64_t deadline = 0;
 
     for (int i = 0; (value & 1) != 0 && atomic_load(busy) == value; i++) {
@@ -309,18 +309,18 @@ static bool wait_idle(const _Atomic uint64_t *busy, const struct dm_shm_conn *co
             return true;
         if (dm_futex_now() >= deadline)
             return false;
-        nanosleep(&nap, NULL);
+        nanosleep(&wait, NULL);
     }
     return true;
 }
 
-static bool wait_peer(struct dm_shm_ep *ep, uint64_t patience)
+static bool wait_peer(struct dm_shm_ep *ep, uint64_t limit_ns)
 {
     struct dm_shm_conn *conn = ep->conn;
 
     if (conn->is_stuck)
-        patience = SHORT_NS; /* no second time for nothing */
-    conn->is_stuck = !wait_idle(&ep->peer_sh->busy, conn, patience);
+        limit_ns = SHORT_NS; /* no second time for nothing */
+    conn->is_stuck = !wait_idle(&ep->peer_sh->busy, conn, limit_ns);
     return !conn->is_stuck;
 }
 
@@ -345,7 +345,7 @@ bool dm_shm_quiesce(struct dm_shm_ia *ia, struct dm_shm_ep *only)
         if (is_first)
             dm_shm_barrier_all();
         is_first = false;
-        is_quiet = wait_peer(ep, PATIENCE_NS) && is_quiet;
+        is_quiet = wait_peer(ep, STUCK_NS) && is_quiet;
         if (ia->pia.is_threadsafe && only == NULL) /* other threads of our own */
             (void)wait_idle(&ep->sh->busy, NULL, UINT64_MAX / 2);
     }

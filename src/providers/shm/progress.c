@@ -38,13 +38,13 @@ void dm_shm_src_replace(struct dm_shm_ia *ia, struct dm_shm_src *src, int fd)
     src->fd = fd;
 }
 
-void dm_shm_src_bury(struct dm_shm_ia *ia, struct dm_shm_src *src)
+void dm_shm_src_defer_free(struct dm_shm_ia *ia, struct dm_shm_src *src)
 {
     (void)epoll_ctl(ia->epoll_fd, EPOLL_CTL_DEL, src->fd, NULL);
     close(src->fd);
     src->is_dead = true;
     dm_list_del(&src->link);
-    dm_list_add_tail(&ia->graves, &src->link);
+    dm_list_add_tail(&ia->deferred_free, &src->link);
 }
 
 void dm_shm_kick(struct dm_pia *pia)
@@ -57,10 +57,10 @@ void dm_shm_kick(struct dm_pia *pia)
         return; /* the counter is full: it is awake anyway */
 }
 
-static void bury_dead(struct dm_shm_ia *ia)
+static void invalidate_dead(struct dm_shm_ia *ia)
 {
-    while (!dm_list_is_empty(&ia->graves)) {
-        struct dm_shm_src *src = dm_container_of(ia->graves.next, struct dm_shm_src, link);
+    while (!dm_list_is_empty(&ia->deferred_free)) {
+        struct dm_shm_src *src = dm_container_of(ia->deferred_free.next, struct dm_shm_src, link);
 
         dm_list_del(&src->link);
         free(src); /* the first member of what was allocated */
@@ -149,7 +149,7 @@ static void *run(void *arg)
         for (int i = 0; i < n; i++)
             handle(ia, &ev[i]);
         timeout = run_timers(ia);
-        bury_dead(ia);
+        invalidate_dead(ia);
         is_stopping = ia->is_stopping;
         pthread_mutex_unlock(&ia->pia.lock);
         if (is_stopping)
@@ -162,7 +162,7 @@ static void *run(void *arg)
 bool dm_shm_progress_start(struct dm_shm_ia *ia)
 {
     dm_list_init(&ia->srcs);
-    dm_list_init(&ia->graves);
+    dm_list_init(&ia->deferred_free);
     ia->kick.kind = DM_SRC_KICK;
     ia->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     ia->kick.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -191,9 +191,9 @@ void dm_shm_progress_stop(struct dm_shm_ia *ia)
         if (src->kind == DM_SRC_CONN)
             dm_shm_conn_close((struct dm_shm_conn *)src);
         else
-            dm_shm_src_bury(ia, src);
+            dm_shm_src_defer_free(ia, src);
     }
-    bury_dead(ia);
+    invalidate_dead(ia);
     close(ia->epoll_fd);
     close(ia->kick.fd);
 }

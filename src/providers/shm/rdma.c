@@ -16,7 +16,7 @@
 #include "util/copy.h"
 
 #define AHEAD_LEN  1024  /* bytes of a write after which the next one is expected, */
-#define AHEAD_STEP 65536 /* at most so far behind it */
+#define AHEAD_STEP 65536 /* at most so rkey behind it */
 
 void dm_shm_ep_set_sync(struct dm_shm_ep *ep)
 {
@@ -50,7 +50,7 @@ static void complete(struct dm_shm_ep *ep, const struct dm_shm_op *op,
         (*n)--;
 }
 
-static bool has_room(const struct dm_shm_ep *ep)
+static bool has_space(const struct dm_shm_ep *ep)
 {
     uint32_t n = ep->n_signalled + ep->n_signalled_locked + ep->n_queued -
                  atomic_load_explicit(&ep->ep.n_request_reaped, memory_order_acquire);
@@ -66,21 +66,21 @@ static void queue_del(struct dm_shm_ep *ep, struct dm_shm_op *op)
 }
 
 /* Tell the peer what its rings could not say; ia->lock is held. */
-static void tell_peer(struct dm_shm_ep *ep, const struct dm_shm_result *res)
+static void notify_peer(struct dm_shm_ep *ep, const struct dm_shm_result *res)
 {
     if (ep->conn == NULL)
         return;
     if (res->is_overflow)
         dm_shm_msg_simple(ep->conn, DM_MSG_OVERFLOW);
-    if (res->is_poke)
-        dm_shm_msg_simple(ep->conn, DM_MSG_POKE);
+    if (res->is_notify)
+        dm_shm_msg_simple(ep->conn, DM_MSG_NOTIFY);
 }
 
 /* The request is over; break the connection if it failed. */
 static bool finish(struct dm_shm_ep *ep, const struct dm_shm_op *op,
                    const struct dm_shm_result *res)
 {
-    tell_peer(ep, res);
+    notify_peer(ep, res);
     complete(ep, op, res->status, res->len, true);
     if (res->status == DAT_DTO_SUCCESS)
         return true;
@@ -102,7 +102,7 @@ bool dm_shm_finish_head(struct dm_shm_ep *ep, const struct dm_shm_result *res)
     return is_ok;
 }
 
-/* Execute with the flag up that makes the peer poke us when it posts. */
+/* Execute with the flag up that makes the peer notify us when it posts. */
 static enum dm_shm_exec exec_stalled(struct dm_shm_ep *ep, struct dm_shm_op *op,
                                      struct dm_shm_result *res)
 {
@@ -133,14 +133,14 @@ void dm_shm_drain(struct dm_shm_ep *ep)
         if (exec == DM_EXEC_STAGE && dm_shm_stage_step(ep, op, &res))
             return;
         if (exec == DM_EXEC_NO_RECV || exec == DM_EXEC_MAP || exec == DM_EXEC_DOWN)
-            return; /* goes on by POKE, MAP_FD or the end of the connection */
+            return; /* goes on by NOTIFY, MAP_FD or the end of the connection */
         if (!dm_shm_finish_head(ep, &res))
             return;
     }
     if (!dm_list_is_empty(&ep->queue))
         return;
     if (ep->ep.is_draining && ep->conn != NULL)
-        dm_shm_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED, DM_MSG_BYE);
+        dm_shm_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED, DM_MSG_DISCONNECT);
     dm_shm_ep_set_sync(ep);
 }
 
@@ -191,7 +191,7 @@ static DAT_RETURN post_locked(struct dm_shm_ep *ep, const struct dm_shm_op *op,
     state = atomic_load(&ep->ep.state);
     if (state != DAT_EP_STATE_CONNECTED && state != DAT_EP_STATE_DISCONNECTED)
         return dm_ep_bad_state(state);
-    if (!has_room(ep))
+    if (!has_space(ep))
         return DM_DAT_NOMEM;
     if (state == DAT_EP_STATE_CONNECTED)
         return enqueue(ep, op);
@@ -207,10 +207,10 @@ static DAT_RETURN post_any(struct dm_shm_ep *ep, const struct dm_shm_op *op)
     DAT_RETURN ret = DAT_SUCCESS;
 
     if (atomic_load_explicit(&ep->is_sync, memory_order_acquire)) {
-        if (!has_room(ep))
+        if (!has_space(ep))
             return DM_DAT_NOMEM;
         exec = dm_shm_exec(ep, op, false, &res);
-        if (exec == DM_EXEC_DONE && res.status == DAT_DTO_SUCCESS && !res.is_poke) {
+        if (exec == DM_EXEC_DONE && res.status == DAT_DTO_SUCCESS && !res.is_notify) {
             complete(ep, op, DAT_DTO_SUCCESS, res.len, false);
             return DAT_SUCCESS;
         }
@@ -278,7 +278,7 @@ static DM_ALWAYS_INLINE bool copy_fast(struct dm_shm_ep *ep, const DAT_LMR_TRIPL
     uint32_t local = is_write ? DAT_MEM_PRIV_LOCAL_READ_FLAG : DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
     uint32_t afar = is_write ? DAT_MEM_PRIV_REMOTE_WRITE_FLAG : DAT_MEM_PRIV_REMOTE_READ_FLAG;
     const struct dm_shm_key *entry = &ep->keys[seg->lmr_context & DM_SHM_KEY_IDX];
-    const struct dm_shm_found *f = &ep->found[remote->rmr_context % DM_SHM_FOUND_N];
+    const struct dm_shm_rkey *f = &ep->found[remote->rmr_context % DM_SHM_RKEYS];
     uint64_t len = seg->segment_length;
     uint64_t at = seg->virtual_address - entry->va;
     uint64_t to = remote->virtual_address - f->va;
@@ -332,7 +332,7 @@ static DM_ALWAYS_INLINE bool complete_fast(struct dm_shm_ep *ep, DAT_DTOS operat
                                          .rmr_context = remote->rmr_context};
     struct dm_evd_item item;
 
-    if (ep->ep.request_evd == NULL || !has_room(ep) || !copy_fast(ep, seg, remote, is_write))
+    if (ep->ep.request_evd == NULL || !has_space(ep) || !copy_fast(ep, seg, remote, is_write))
         return false;
     item = dm_evd_item_dto(&dto, DM_TAG(ep->ep.obj.gen, DM_TAG_REQUEST));
     ep->n_signalled++;
@@ -374,7 +374,7 @@ DAT_RETURN dm_shm_post_rdma_read(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIP
 
     if (is_fast(ep, n, seg, remote)) {
         if ((flags & DAT_COMPLETION_SUPPRESS_FLAG) != 0) {
-            if (has_room(ep) && copy_fast(ep, seg, remote, false))
+            if (has_space(ep) && copy_fast(ep, seg, remote, false))
                 return DAT_SUCCESS;
         } else if ((flags & DAT_COMPLETION_UNSIGNALLED_FLAG) == 0) {
             if (complete_fast(ep, DAT_DTO_RDMA_READ, seg, cookie, remote, false))

@@ -20,7 +20,7 @@ enum dm_shm_exec {
 struct dm_shm_result {
     DAT_DTO_COMPLETION_STATUS status;
     uint64_t len;
-    bool is_poke;     /* the peer must run a CNO agent */
+    bool is_notify;   /* the peer must run a CNO agent */
     bool is_overflow; /* the peer's event ring was full */
 };
 
@@ -53,7 +53,7 @@ bool dm_shm_recv_peek(struct dm_shm_ep *ep, struct dm_shm_taken *t);
  * the check that the link is up. False: look again (DM_EXEC_NO_RECV). */
 bool dm_shm_recv_take(struct dm_shm_ep *ep, struct dm_shm_taken *t);
 /* The request is over: report the completion of the receive that was taken to
- * the peer. The busy word is still odd. Sets is_poke and is_overflow of res,
+ * the peer. The busy word is still odd. Sets is_notify and is_overflow of res,
  * and its status if the peer's ring was full. */
 void dm_shm_recv_done(struct dm_shm_ep *ep, const struct dm_shm_taken *t,
                       const struct dm_shm_arrival *how, struct dm_shm_result *res);

@@ -40,7 +40,7 @@ static void ask_map(struct dm_shm_ep *ep, uint32_t key, uint64_t serial)
 /* Where the region, or that of an RMR, is mapped here. Until the answer comes,
  * process_vm serves, so that requests do not wait. */
 static enum find find_map(struct dm_shm_ep *ep, uint32_t key, const struct dm_shm_key *base,
-                          struct dm_shm_found *f, bool is_locked)
+                          struct dm_shm_rkey *f, bool is_locked)
 {
     struct dm_shm_map *map;
     uint64_t offset;
@@ -61,7 +61,7 @@ static enum find find_map(struct dm_shm_ep *ep, uint32_t key, const struct dm_sh
 
 /* Look the key up in the peer's table, and remember it. */
 static enum find find_fill(struct dm_shm_ep *ep, uint32_t key, bool is_locked,
-                           struct dm_shm_found *f)
+                           struct dm_shm_rkey *f)
 {
     const struct dm_shm_key *entry = &ep->peer->hdr->keys[key & DM_SHM_KEY_IDX];
     struct dm_shm_key seen;
@@ -93,7 +93,7 @@ static enum find find_fill(struct dm_shm_ep *ep, uint32_t key, bool is_locked,
 static enum find find(struct dm_shm_ep *ep, const DAT_RMR_TRIPLET *at, uint64_t len, uint32_t priv,
                       bool is_locked, struct piece *piece)
 {
-    struct dm_shm_found *f = &ep->found[at->rmr_context % DM_SHM_FOUND_N];
+    struct dm_shm_rkey *f = &ep->found[at->rmr_context % DM_SHM_RKEYS];
     enum find found = FIND_OK;
     uint64_t offset;
 
@@ -366,13 +366,13 @@ static enum find find_recv(struct dm_shm_ep *ep, const struct dm_shm_recv *recv,
     return all;
 }
 
-static uint64_t recv_room(const struct dm_shm_recv *recv)
+static uint64_t recv_space(const struct dm_shm_recv *recv)
 {
-    uint64_t room = 0;
+    uint64_t space = 0;
 
     for (uint32_t i = 0; i < recv->n_seg; i++)
-        room += recv->seg[i].segment_length;
-    return room;
+        space += recv->seg[i].segment_length;
+    return space;
 }
 
 /* The busy word is odd. */
@@ -425,7 +425,7 @@ static bool exec_send(struct dm_shm_ep *ep, const struct dm_shm_op *op, bool is_
     }
     if (op->is_copied)
         how.status = op->recv_status;
-    else if (recv_room(t.recv) < res->len)
+    else if (recv_space(t.recv) < res->len)
         how.status = DAT_DTO_ERR_LOCAL_LENGTH;
     else
         found = find_recv(ep, t.recv, res->len, is_locked, piece, &n);

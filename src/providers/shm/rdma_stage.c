@@ -57,7 +57,7 @@ static bool stage_alloc(struct dm_shm_ia *ia, struct dm_shm_ep *ep)
 
 /* The part of the receive in which byte number done falls. */
 static bool recv_part(const struct dm_shm_recv *recv, uint64_t done, struct dm_shm_msg *msg,
-                      uint64_t *room_p)
+                      uint64_t *space_p)
 {
     for (uint32_t i = 0; i < recv->n_seg; i++) {
         const DAT_LMR_TRIPLET *seg = &recv->seg[i];
@@ -65,7 +65,7 @@ static bool recv_part(const struct dm_shm_recv *recv, uint64_t done, struct dm_s
         if (done < seg->segment_length) {
             msg->key = seg->lmr_context;
             msg->va = seg->virtual_address + done;
-            *room_p = seg->segment_length - done;
+            *space_p = seg->segment_length - done;
             return true;
         }
         done -= seg->segment_length;
@@ -79,7 +79,7 @@ bool dm_shm_stage_step(struct dm_shm_ep *ep, struct dm_shm_op *op, struct dm_shm
     struct dm_shm_msg msg = {.type = DM_MSG_STAGE};
     struct iovec vec[DM_IOV_MAX];
     uint64_t total = 0;
-    uint64_t room;
+    uint64_t space;
 
     memset(res, 0, sizeof(*res));
     if (dm_shm_is_remote(op)) {
@@ -94,7 +94,7 @@ bool dm_shm_stage_step(struct dm_shm_ep *ep, struct dm_shm_op *op, struct dm_shm
         res->status = DAT_DTO_ERR_LOCAL_EP;
         return false;
     }
-    room = total - op->done;
+    space = total - op->done;
     if (dm_dto_is_send(&op->dto)) {
         struct dm_shm_taken t;
         uint64_t left;
@@ -104,13 +104,13 @@ bool dm_shm_stage_step(struct dm_shm_ep *ep, struct dm_shm_op *op, struct dm_shm
             res->status = DAT_DTO_ERR_REMOTE_RESPONDER;
             return false;
         }
-        room = room < left ? room : left;
+        space = space < left ? space : left;
     } else {
         msg.status = dm_dto_is_read(&op->dto) ? DM_STAGE_READ : 0;
         msg.key = op->dto.remote.rmr_context;
         msg.va = op->dto.remote.virtual_address + op->done;
     }
-    op->chunk = (uint32_t)(room < ep->stage_len ? room : ep->stage_len);
+    op->chunk = (uint32_t)(space < ep->stage_len ? space : ep->stage_len);
     if (!dm_dto_is_read(&op->dto))
         move_local(vec, op->done, ep->stage, op->chunk, true);
     msg.len = op->chunk;

@@ -48,7 +48,7 @@ static void recv_posted(struct dm_shm_ep *ep)
     if (atomic_load(&ep->ep.state) == DAT_EP_STATE_DISCONNECTED)
         dm_shm_ep_flush_recvs(ep);
     else if (atomic_exchange(&ep->sh->is_stalled, 0) != 0 && ep->conn != NULL)
-        dm_shm_msg_simple(ep->conn, DM_MSG_POKE);
+        dm_shm_msg_simple(ep->conn, DM_MSG_NOTIFY);
     pthread_mutex_unlock(&ia->lock);
 }
 
@@ -215,7 +215,7 @@ void dm_shm_recv_done(struct dm_shm_ep *ep, const struct dm_shm_taken *t,
         }
         added = dm_evd_ring_publish(t->ring, slot, pos, ep->peer_owner, how->is_quiet);
     }
-    res->is_poke = added == DM_EVD_ADDED_AGENT || ep->is_mark_due;
+    res->is_notify = added == DM_EVD_ADDED_AGENT || ep->is_mark_due;
     ep->is_mark_due = false;
     res->is_overflow = added == DM_EVD_FULL;
     if (added == DM_EVD_FULL)

@@ -32,7 +32,7 @@ struct dm_shm_src {
     enum dm_shm_src_kind kind;
     int fd;
     bool is_dead;
-    struct dm_list link; /* in ia->srcs, or in ia->graves */
+    struct dm_list link; /* in ia->srcs, or in ia->deferred_free */
 };
 
 struct dm_shm_ia {
@@ -43,13 +43,13 @@ struct dm_shm_ia {
     uint64_t last_serial;
     struct dm_list free_keys; /* struct dm_shm_free_key */
     uint32_t n_free_keys;
-    uint32_t n_keys_used; /* entries of the table used so far */
+    uint32_t n_keys_used; /* entries of the table used so rkey */
     struct dm_list peers;
     struct dm_list srcs;
-    struct dm_list graves; /* dead sources, freed by the progress thread */
-    int n_embryos;         /* accepted sockets without a request so far */
-    bool is_short_told;    /* that this process is short of address space, */
-    bool is_files_told;    /* or of descriptors */
+    struct dm_list deferred_free; /* dead sources, freed by the progress thread */
+    int n_half_open;              /* accepted sockets without a request so rkey */
+    bool is_short_reported;       /* that this process is short of address space, */
+    bool is_files_reported;       /* or of descriptors */
     uint32_t last_owner;
     int epoll_fd;
     struct dm_shm_src kick;
@@ -99,17 +99,17 @@ static inline bool dm_shm_peer_has(const struct dm_shm_peer *peer, uint64_t offs
 }
 
 enum dm_shm_conn_state {
-    DM_CONN_WAIT,     /* for another common connect */
-    DM_CONN_RETRY,    /* the listener's backlog was full */
-    DM_CONN_ASKED,    /* request sent, no answer yet */
-    DM_CONN_EMBRYO,   /* accepted a socket, no request yet */
-    DM_CONN_CR,       /* request given to the consumer */
-    DM_CONN_ACCEPTED, /* answered, no confirmation yet */
+    DM_CONN_WAIT,      /* for another common connect */
+    DM_CONN_RETRY,     /* the listener's backlog was full */
+    DM_CONN_ASKED,     /* request sent, no answer yet */
+    DM_CONN_HALF_OPEN, /* accepted a socket, no request yet */
+    DM_CONN_CR,        /* request given to the consumer */
+    DM_CONN_ACCEPTED,  /* answered, no confirmation yet */
     DM_CONN_UP,
     DM_CONN_DYING, /* over, but the peer is in the middle of a transfer */
 };
 
-struct dm_shm_out; /* a message that waits for room in the socket */
+struct dm_shm_out; /* a message that waits for space in the socket */
 
 /* The name of a listening socket. */
 struct dm_shm_name {
@@ -132,7 +132,7 @@ struct dm_shm_conn {
     bool is_peer_gone;
     bool was_up;   /* established */
     bool is_stuck; /* the peer has been in one transfer for very long */
-    bool has_out;  /* polling for room */
+    bool has_out;  /* polling for space */
     uint32_t n_out;
     struct dm_list out;
     DAT_EVENT_NUMBER last_event; /* of a dying one */
@@ -142,7 +142,7 @@ struct dm_shm_conn {
     bool is_common;                 /* by dm_shm_ep_common_connect() */
     struct dm_shm_name to;          /* whom we ask */
     struct dm_shm_listener *waiter; /* of DM_CONN_WAIT */
-    struct dm_shm_conn *host;       /* of an embryo: who waits for it */
+    struct dm_shm_conn *host;       /* of an half-open connection: who waits for it */
 };
 
 struct dm_shm_listener {
@@ -171,7 +171,7 @@ struct dm_shm_srq {
 };
 
 /* A remote region found before, valid while the entry has this serial. */
-struct dm_shm_found {
+struct dm_shm_rkey {
     DM_ALIGNED(64) uint32_t key;
     uint32_t priv;
     uint64_t serial;
@@ -182,7 +182,7 @@ struct dm_shm_found {
     uint64_t addr; /* where va is in the peer */
 };
 
-enum { DM_SHM_FOUND_N = 16 };
+enum { DM_SHM_RKEYS = 16 };
 
 struct dm_shm_op {
     struct dm_dto dto;
@@ -220,7 +220,7 @@ struct dm_shm_ep {
     uint64_t busy;
     uint32_t n_signalled;        /* completions by the poster... */
     uint32_t n_signalled_locked; /* ...and by others, under ia->lock */
-    struct dm_shm_found found[DM_SHM_FOUND_N];
+    struct dm_shm_rkey found[DM_SHM_RKEYS];
     struct dm_shm_bulk bulk;
     char *last_end; /* of the last short write into mapped memory */
     /* Receives. */
@@ -232,7 +232,7 @@ struct dm_shm_ep {
     struct dm_shm_peer *peer;
     uint32_t peer_owner;
     struct dm_shm_srq *srq; /* ep.srq */
-    bool is_mark_due;       /* a watermark of the peer has fired, it is to be told */
+    bool is_mark_due;       /* a watermark of the peer has fired, it is to be reported */
     bool has_taken;         /* a shared receive for the request at the head */
     uint32_t taken_idx;
     uint64_t taken_pos;
@@ -262,7 +262,7 @@ void dm_shm_src_replace(struct dm_shm_ia *ia, struct dm_shm_src *src, int fd);
 /* Poll a source for these events from now on. */
 void dm_shm_src_poll(struct dm_shm_ia *ia, struct dm_shm_src *src, uint32_t events);
 /* Stop polling it, close its descriptor; its memory is freed later. */
-void dm_shm_src_bury(struct dm_shm_ia *ia, struct dm_shm_src *src);
+void dm_shm_src_defer_free(struct dm_shm_ia *ia, struct dm_shm_src *src);
 
 /* peer.c; ia->lock is held. */
 /* sock: the connection to it. NULL: it is no segment, or no memory. */
@@ -286,7 +286,7 @@ void dm_shm_peer_map_del(struct dm_shm_peer *peer, uint64_t serial);
  * middle of an operation that began before the call. False: a peer has been in
  * it for seconds, as it was stopped; it may still write to our memory. */
 bool dm_shm_quiesce(struct dm_shm_ia *ia, struct dm_shm_ep *ep);
-/* The same for one peer, without patience. */
+/* The same for one peer, without waiting. */
 bool dm_shm_is_quiet(struct dm_shm_ep *ep);
 
 /* lmr.c */
@@ -312,14 +312,14 @@ bool dm_shm_recvs_alloc(struct dm_shm_ep *ep);
 /* Complete what is posted as flushed. */
 void dm_shm_ep_flush_recvs(struct dm_shm_ep *ep);
 /* The peer, which signs as owner, has died: if it had taken a receive and not
- * reported it, complete that as flushed. Before its claims are buried. */
+ * reported it, complete that as flushed. Before its claims are invalidated. */
 void dm_shm_recv_recover(struct dm_shm_ep *ep, uint32_t owner);
 /* From now on notes of the peer are about the endpoint's present event ring. */
 void dm_shm_recv_renote(struct dm_shm_ep *ep);
 
 /* srq.c; ia->lock is held. */
 /* Tell the peers of all its endpoints who wait for a receive. */
-void dm_shm_srq_poke(struct dm_shm_srq *srq);
+void dm_shm_srq_notify(struct dm_shm_srq *srq);
 /* Complete as flushed the receives that the peer of this endpoint has claimed
  * and will not complete; it is not in the middle of an operation. */
 void dm_shm_srq_reclaim(struct dm_shm_ep *ep, uint32_t owner);
@@ -340,9 +340,9 @@ void dm_shm_conn_timeout(struct dm_shm_conn *conn);
 struct dm_shm_conn *dm_shm_conn_new(struct dm_shm_ia *ia, int fd, enum dm_shm_conn_state state);
 /* Forget a connection: close it, drop its peer, unlink it from its endpoint. */
 void dm_shm_conn_close(struct dm_shm_conn *conn);
-/* Forget the embryos of a service point or of who waits. */
-void dm_shm_embryos_close(struct dm_shm_ia *ia, const struct dm_sp *sp,
-                          const struct dm_shm_conn *host);
+/* Forget the half-open connections of a service point or of who waits. */
+void dm_shm_half_open_close(struct dm_shm_ia *ia, const struct dm_sp *sp,
+                            const struct dm_shm_conn *host);
 /* A request has arrived / the socket of an unfinished connection closed. */
 struct dm_shm_msg;
 void dm_shm_conn_request(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd);

@@ -5,7 +5,7 @@
  * Invariant: a descriptor moves FREE -> POSTED by the owner only, and from
  * there to CLAIMED and FREE by whoever takes it. At most attr.max_recv_dtos
  * descriptors are not FREE; "outstanding" is their number, "available" that of
- * the POSTED ones. The ring has room for all descriptors, and the head cannot
+ * the POSTED ones. The ring has space for all descriptors, and the head cannot
  * pass one that is POSTED, so the slot at the tail is always free for who has
  * found a FREE descriptor.
  *
@@ -149,7 +149,7 @@ static DAT_RETURN post(struct dm_shm_srq *srq, uint32_t n, const DAT_LMR_TRIPLET
     atomic_store(&sh->tail, srq->tail);
     if (dm_unlikely(atomic_load(&sh->is_stalled) != 0)) {
         pthread_mutex_lock(&srq->srq.obj.ia->lock);
-        dm_shm_srq_poke(srq);
+        dm_shm_srq_notify(srq);
         pthread_mutex_unlock(&srq->srq.obj.ia->lock);
     }
     return DAT_SUCCESS;
@@ -192,7 +192,7 @@ DAT_RETURN dm_shm_srq_resize(struct dm_srq *any, DAT_COUNT n)
     else if (!grow(srq, (uint32_t)n))
         ret = DM_DAT_NO_SRQ;
     atomic_store(&srq->sh->is_open, 1);
-    dm_shm_srq_poke(srq);
+    dm_shm_srq_notify(srq);
     return ret;
 }
 

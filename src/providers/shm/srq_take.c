@@ -203,7 +203,7 @@ void dm_shm_srq_reclaim(struct dm_shm_ep *ep, uint32_t owner)
     }
 }
 
-void dm_shm_srq_poke(struct dm_shm_srq *srq)
+void dm_shm_srq_notify(struct dm_shm_srq *srq)
 {
     if (atomic_exchange(&srq->sh->is_stalled, 0) == 0)
         return;
@@ -211,11 +211,11 @@ void dm_shm_srq_poke(struct dm_shm_srq *srq)
         struct dm_shm_ep *ep = dm_container_of(it, struct dm_shm_ep, ep.obj.link);
 
         if (ep->srq == srq && ep->conn != NULL && atomic_exchange(&ep->sh->is_stalled, 0) != 0)
-            dm_shm_msg_simple(ep->conn, DM_MSG_POKE);
+            dm_shm_msg_simple(ep->conn, DM_MSG_NOTIFY);
     }
 }
 
-/* Has it fired and not been told yet? */
+/* Has it fired and not been reported yet? */
 static bool has_fired(_Atomic uint32_t *mark)
 {
     uint32_t value = atomic_load(mark);
