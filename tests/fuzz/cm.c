@@ -205,7 +205,7 @@ static void open_side(void)
 
     atomic_store(&is_free, false);
     async_evd = DAT_HANDLE_NULL;
-    OK(dm_shm_ia_open((DAT_NAME_PTR)name, 64, &async_evd, &handle));
+    OK(dm_ia_open((DAT_NAME_PTR)name, 64, &async_evd, &handle));
     ia = dm_obj_get(handle, DAT_HANDLE_TYPE_IA);
     MUST(ia != NULL);
     while (sem_wait(&is_idle) != 0)
@@ -221,7 +221,7 @@ static void close_side(void)
 {
     atomic_store(&is_free, true);
     sem_post(&may_go);
-    OK(dm_shm_ia_close((DAT_IA_HANDLE)ia, DAT_CLOSE_ABRUPT_FLAG));
+    OK(dm_ia_close((DAT_IA_HANDLE)ia, DAT_CLOSE_ABRUPT_FLAG));
     ia = NULL;
 }
 
@@ -708,7 +708,7 @@ static void honest(struct in *in)
         evil_send(&msg, offsetof(struct dm_shm_msg, data), &evil_fd, 1);
         rounds(2);
         do_accept(in);
-        atomic_store(&((struct dm_sep *)ep)->sh->link, DM_LINK_UP);
+        atomic_store(&((struct dm_shm_ep *)ep)->sh->link, DM_LINK_UP);
         msg.type = DM_MSG_CONFIRM;
         evil_send(&msg, offsetof(struct dm_shm_msg, data), NULL, 0);
     } else {

@@ -199,56 +199,6 @@ DAT_RETURN dm_ep_bad_state(int state)
     return DM_DAT(DAT_INVALID_STATE, subs[state]);
 }
 
-void dm_ep_hold(struct dm_ep *ep)
-{
-    if (ep->pz != NULL)
-        ep->pz->n_refs++;
-    if (ep->recv_evd != NULL)
-        ep->recv_evd->n_refs++;
-    if (ep->request_evd != NULL)
-        ep->request_evd->n_refs++;
-    if (ep->connect_evd != NULL)
-        ep->connect_evd->n_refs++;
-}
-
-void dm_ep_release(struct dm_ep *ep)
-{
-    if (ep->pz != NULL)
-        ep->pz->n_refs--;
-    if (ep->recv_evd != NULL)
-        ep->recv_evd->n_refs--;
-    if (ep->request_evd != NULL)
-        ep->request_evd->n_refs--;
-    if (ep->connect_evd != NULL)
-        ep->connect_evd->n_refs--;
-}
-
-DAT_RETURN dm_ep_query(DAT_EP_HANDLE handle, DAT_EP_PARAM_MASK mask, DAT_EP_PARAM *param)
-{
-    struct dm_ep *ep = dm_obj_get(handle, DAT_HANDLE_TYPE_EP);
-
-    (void)mask;
-    if (ep == NULL)
-        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-    if (param == NULL)
-        return DM_DAT_ARG(3);
-    memset(param, 0, sizeof(*param));
-    param->ia_handle = dm_obj_ia_handle(ep->obj.ia);
-    param->ep_state = (DAT_EP_STATE)atomic_load(&ep->state);
-    param->local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ep->obj.ia->addr;
-    param->comm = ep->comm;
-    param->local_port_qual = ep->local_qual;
-    param->remote_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ep->remote_addr;
-    param->remote_port_qual = ep->remote_qual;
-    param->pz_handle = ep->pz;
-    param->recv_evd_handle = ep->recv_evd;
-    param->request_evd_handle = ep->request_evd;
-    param->connect_evd_handle = ep->connect_evd;
-    param->srq_handle = ep->srq;
-    param->ep_attr = ep->attr;
-    return DAT_SUCCESS;
-}
-
 void dm_ia_local_addr(struct sockaddr_in *addr)
 {
     struct ifaddrs *list = NULL;

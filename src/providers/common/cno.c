@@ -14,7 +14,7 @@
  * event only. Closing it is up to dat_cno_free(). Like an agent, it is served
  * by the provider's thread: peers cannot write to it.
  */
-#include "providers/common/evd.h"
+#include "providers/common/provider.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -38,7 +38,7 @@ static void set_agent(struct dm_cno *cno, DAT_OS_WAIT_PROXY_AGENT agent)
     cno->agent = agent;
     atomic_store(&cno->ring->has_agent, has_agent);
     if (has_agent && atomic_load(&cno->ring->evd) != 0)
-        cno->obj.ia->ops->kick(cno->obj.ia);
+        cno->obj.ia->ops->ia.kick(cno->obj.ia);
 }
 
 static struct dm_cno *create(struct dm_pia *ia, DAT_OS_WAIT_PROXY_AGENT agent, int fd)
@@ -48,7 +48,7 @@ static struct dm_cno *create(struct dm_pia *ia, DAT_OS_WAIT_PROXY_AGENT agent, i
     pthread_mutex_lock(&ia->lock);
     cno = dm_obj_new(ia->obj.provider, ia, DAT_HANDLE_TYPE_CNO, sizeof(*cno));
     if (cno != NULL) {
-        cno->ring = ia->ops->mem_alloc(ia, sizeof(*cno->ring));
+        cno->ring = ia->ops->ia.mem_alloc(ia, sizeof(*cno->ring));
         if (cno->ring == NULL) {
             dm_obj_free(cno);
             cno = NULL;
@@ -182,7 +182,7 @@ void dm_cno_destroy(struct dm_cno *cno)
     }
     if (cno->fd >= 0)
         close(cno->fd);
-    cno->obj.ia->ops->mem_free(cno->obj.ia, cno->ring);
+    cno->obj.ia->ops->ia.mem_free(cno->obj.ia, cno->ring);
     dm_obj_free(cno);
 }
 
@@ -191,7 +191,7 @@ static bool is_left(struct dm_cno *cno)
 {
     struct dm_pia *ia = cno->obj.ia;
 
-    return ia->ops->quiesce == NULL || ia->ops->quiesce(ia);
+    return ia->ops->ia.quiesce == NULL || ia->ops->ia.quiesce(ia);
 }
 
 /* Wait until no agent of it runs in another thread; ia->lock is held, and is

@@ -1,11 +1,9 @@
 /*
  * Endpoints: checking what a consumer asks for.
  */
-#include "providers/common/ep.h"
+#include "providers/common/srq.h"
 
 #include <string.h>
-
-#define BAD_HANDLE(what) DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_##what)
 
 /* An optional EVD argument; false if the handle is bad or of a wrong kind. */
 static bool get_evd(struct dm_pia *ia, DAT_EVD_HANDLE handle, unsigned flags, struct dm_evd **evd_p)
@@ -43,17 +41,17 @@ DAT_RETURN dm_ep_create_check(struct dm_pia *ia, const DAT_HANDLE handles[4],
     if (handles[0] != DAT_HANDLE_NULL) {
         want->pz = dm_obj_get(handles[0], DAT_HANDLE_TYPE_PZ);
         if (want->pz == NULL || want->pz->obj.ia != ia)
-            return BAD_HANDLE(PZ);
+            return DM_DAT_BAD(PZ);
     }
     if (!get_evd(ia, handles[1], DAT_EVD_DTO_FLAG, &want->recv_evd))
-        return BAD_HANDLE(EVD_RECV);
+        return DM_DAT_BAD(EVD_RECV);
     if (!get_evd(ia, handles[2], DAT_EVD_DTO_FLAG, &want->request_evd))
-        return BAD_HANDLE(EVD_REQUEST);
+        return DM_DAT_BAD(EVD_REQUEST);
     if (!get_evd(ia, handles[3], DAT_EVD_CONNECTION_FLAG, &want->connect_evd))
-        return BAD_HANDLE(EVD_CONN);
+        return DM_DAT_BAD(EVD_CONN);
     if (ep_p == NULL)
-        return DM_DAT_ARG(want->srq != DAT_HANDLE_NULL ? 8 : 7);
-    if (want->srq != DAT_HANDLE_NULL)
+        return DM_DAT_ARG(want->srq != NULL ? 8 : 7);
+    if (want->srq != NULL)
         return shared_attr_check(attr, want->request_evd != NULL, &want->attr);
     return dm_ep_attr_check(attr, want->recv_evd != NULL, want->request_evd != NULL, &want->attr);
 }
@@ -88,8 +86,8 @@ static void merge_attr(DAT_EP_ATTR *attr, DAT_EP_PARAM_MASK mask, const DAT_EP_A
             memcpy((char *)attr + fields[i].offset, (const char *)from + fields[i].offset, 4);
 }
 
-DAT_RETURN dm_ep_modify_check(const struct dm_ep *ep, const struct dm_pz *shared_pz,
-                              DAT_EP_PARAM_MASK mask, const DAT_EP_PARAM *param, struct dm_ep *want)
+DAT_RETURN dm_ep_modify_check(const struct dm_ep *ep, DAT_EP_PARAM_MASK mask,
+                              const DAT_EP_PARAM *param, struct dm_ep *want)
 {
     const DAT_EP_PARAM_MASK fixed =
         DAT_EP_FIELD_IA_HANDLE | DAT_EP_FIELD_EP_STATE | DAT_EP_FIELD_LOCAL_IA_ADDRESS_PTR |
@@ -110,28 +108,28 @@ DAT_RETURN dm_ep_modify_check(const struct dm_ep *ep, const struct dm_pz *shared
     if ((mask & DAT_EP_FIELD_PZ_HANDLE) != 0) {
         want->pz = dm_obj_get(param->pz_handle, DAT_HANDLE_TYPE_PZ);
         if (want->pz == NULL || want->pz->obj.ia != ia)
-            return BAD_HANDLE(PZ);
+            return DM_DAT_BAD(PZ);
     }
     if ((mask & DAT_EP_FIELD_RECV_EVD_HANDLE) != 0 &&
         !get_evd(ia, param->recv_evd_handle, DAT_EVD_DTO_FLAG, &want->recv_evd))
-        return BAD_HANDLE(EVD_RECV);
+        return DM_DAT_BAD(EVD_RECV);
     if ((mask & DAT_EP_FIELD_REQUEST_EVD_HANDLE) != 0 &&
         !get_evd(ia, param->request_evd_handle, DAT_EVD_DTO_FLAG, &want->request_evd))
-        return BAD_HANDLE(EVD_REQUEST);
+        return DM_DAT_BAD(EVD_REQUEST);
     if ((mask & DAT_EP_FIELD_CONNECT_EVD_HANDLE) != 0 &&
         !get_evd(ia, param->connect_evd_handle, DAT_EVD_CONNECTION_FLAG, &want->connect_evd))
-        return BAD_HANDLE(EVD_CONN);
+        return DM_DAT_BAD(EVD_CONN);
     want->attr = ep->attr;
     merge_attr(&want->attr, mask, &param->ep_attr);
-    if (shared_pz != NULL &&
-        (want->pz != shared_pz || want->recv_evd == NULL || want->attr.max_recv_dtos != 0))
+    if (ep->srq != NULL &&
+        (want->pz != ep->srq->pz || want->recv_evd == NULL || want->attr.max_recv_dtos != 0))
         return DM_DAT_ARG(3); /* an endpoint without a receive queue stays one */
     ret = dm_ep_attr_check(&want->attr, want->attr.max_recv_dtos != 0,
                            want->attr.max_request_dtos != 0, &want->attr);
     return ret == DAT_SUCCESS ? DAT_SUCCESS : DM_DAT_ARG(3);
 }
 
-void dm_ep_modify(struct dm_ep *ep, const struct dm_ep *want)
+void dm_ep_modify_to(struct dm_ep *ep, const struct dm_ep *want)
 {
     dm_ep_release(ep);
     ep->pz = want->pz;

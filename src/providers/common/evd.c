@@ -12,7 +12,7 @@
 #include <sched.h>
 #include <string.h>
 
-#include "providers/common/ep.h"
+#include "providers/common/provider.h"
 #include "util/futex.h"
 
 #define STREAMS_OK ((DAT_EVD_FLAGS)(DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DEFAULT_FLAG))
@@ -34,7 +34,7 @@ static void wake(struct dm_evd *evd)
 {
     dm_evd_ring_wake(evd->ring);
     if (atomic_load(&evd->obj.ia->led) == evd->ring)
-        evd->obj.ia->ops->kick(evd->obj.ia);
+        evd->obj.ia->ops->ia.kick(evd->obj.ia);
 }
 
 /* Let producers see the CNO, or not. */
@@ -56,7 +56,7 @@ DAT_RETURN dm_evd_new(struct dm_pia *ia, DAT_COUNT qlen, struct dm_cno *cno, DAT
 
     if (evd == NULL)
         return DM_DAT_NOMEM;
-    evd->ring = ia->ops->mem_alloc(ia, len);
+    evd->ring = ia->ops->ia.mem_alloc(ia, len);
     if (evd->ring == NULL) {
         dm_obj_free(evd);
         return DM_DAT(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
@@ -85,7 +85,7 @@ void dm_evd_destroy(struct dm_evd *evd)
     }
     if (evd->cno != NULL)
         evd->cno->n_refs--;
-    ia->ops->mem_free(ia, evd->ring);
+    ia->ops->ia.mem_free(ia, evd->ring);
     evd->ring = NULL;
     pthread_mutex_destroy(&evd->lock);
     dm_obj_free(evd);
@@ -178,7 +178,7 @@ DAT_RETURN dm_evd_modify_cno(DAT_EVD_HANDLE handle, DAT_CNO_HANDLE cno_handle)
     /* What is already queued counts as new for this CNO. */
     if (cno != NULL && evd->is_enabled && dm_evd_ring_has(evd->ring, evd->head) &&
         dm_cno_ring_trigger(cno->ring, evd->ring->handle))
-        evd->obj.ia->ops->kick(evd->obj.ia);
+        evd->obj.ia->ops->ia.kick(evd->obj.ia);
     pthread_mutex_unlock(&evd->obj.ia->lock);
     return DAT_SUCCESS;
 }
@@ -194,7 +194,7 @@ static DAT_RETURN set_enabled(DAT_EVD_HANDLE handle, bool is_enabled)
     publish_cno(evd);
     if (is_enabled && evd->cno != NULL && dm_evd_ring_has(evd->ring, evd->head) &&
         dm_cno_ring_trigger(evd->cno->ring, evd->ring->handle))
-        evd->obj.ia->ops->kick(evd->obj.ia);
+        evd->obj.ia->ops->ia.kick(evd->obj.ia);
     pthread_mutex_unlock(&evd->obj.ia->lock);
     return DAT_SUCCESS;
 }
@@ -289,7 +289,7 @@ DAT_RETURN dm_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
     if (dm_unlikely(atomic_load_explicit(&evd->is_waiting, memory_order_relaxed)))
         return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
     if (evd->obj.ia->is_driven && !dm_evd_ring_has(evd->ring, evd->head))
-        evd->obj.ia->ops->poll(evd->obj.ia);
+        evd->obj.ia->ops->ia.poll(evd->obj.ia);
     if (!evd->obj.ia->is_threadsafe) {
         while (dm_evd_ring_has(evd->ring, evd->head))
             if (take(evd, event))
@@ -335,7 +335,7 @@ static int wait_more(struct dm_evd *evd, DAT_COUNT threshold, uint64_t deadline)
     if (count_ready(evd, (uint64_t)threshold) < threshold && !atomic_load(&evd->is_dead) &&
         !atomic_load(&evd->is_unwaitable)) {
         evd_unlock(evd);
-        err = evd->obj.ia->is_driven ? evd->obj.ia->ops->sleep(evd->obj.ia, ring, word, deadline)
+        err = evd->obj.ia->is_driven ? evd->obj.ia->ops->ia.sleep(evd->obj.ia, ring, word, deadline)
                                      : dm_futex_wait(&ring->word, word, deadline);
         evd_lock(evd);
     }
@@ -390,7 +390,7 @@ DAT_RETURN dm_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT thr
     if (!atomic_compare_exchange_strong(&evd->is_waiting, &is_free, true))
         return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
     if (evd->obj.ia->is_driven && timeout == 0)
-        evd->obj.ia->ops->poll(evd->obj.ia);
+        evd->obj.ia->ops->ia.poll(evd->obj.ia);
     evd_lock(evd);
     ret = wait_loop(evd, timeout, threshold, event, n_more_p);
     evd_unlock(evd);
@@ -419,6 +419,12 @@ static void move_ring(struct dm_evd *evd, struct dm_evd_ring *to)
     evd->ring = to;
 }
 
+/* Where peers do not reach rings there is nobody to keep off. */
+static bool evd_moved(struct dm_pia *ia, struct dm_evd *evd, bool is_before)
+{
+    return ia->ops->ia.evd_moved == NULL || ia->ops->ia.evd_moved(ia, evd, is_before);
+}
+
 static DAT_RETURN resize_locked(struct dm_evd *evd, DAT_COUNT qlen)
 {
     struct dm_pia *ia = evd->obj.ia;
@@ -430,19 +436,19 @@ static DAT_RETURN resize_locked(struct dm_evd *evd, DAT_COUNT qlen)
     if (count_ready(evd, UINT64_MAX) > qlen)
         return DM_DAT(DAT_INVALID_STATE, 0);
     if (size > old->size) {
-        ring = ia->ops->mem_alloc(ia, len);
+        ring = ia->ops->ia.mem_alloc(ia, len);
         if (ring == NULL)
             return DM_DAT(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
         dm_evd_ring_init(ring, size, (uint64_t)(uintptr_t)evd);
-        if (!ia->ops->evd_moved(ia, evd, true)) {
-            (void)ia->ops->evd_moved(ia, evd, false);
-            ia->ops->mem_free(ia, ring);
+        if (!evd_moved(ia, evd, true)) {
+            (void)evd_moved(ia, evd, false);
+            ia->ops->ia.mem_free(ia, ring);
             return DM_DAT(DAT_INVALID_STATE, 0);
         }
         move_ring(evd, ring);
         publish_cno(evd);
-        (void)ia->ops->evd_moved(ia, evd, false);
-        ia->ops->mem_free(ia, old);
+        (void)evd_moved(ia, evd, false);
+        ia->ops->ia.mem_free(ia, old);
     }
     evd->qlen = qlen;
     return DAT_SUCCESS;
@@ -490,7 +496,7 @@ DAT_RETURN dm_evd_post_se(DAT_EVD_HANDLE handle, const DAT_EVENT *event)
     if (added == DM_EVD_FULL)
         return DM_DAT(DAT_QUEUE_FULL, 0);
     if (added == DM_EVD_ADDED_AGENT || atomic_load(&evd->obj.ia->led) == evd->ring)
-        evd->obj.ia->ops->kick(evd->obj.ia);
+        evd->obj.ia->ops->ia.kick(evd->obj.ia);
     return DAT_SUCCESS;
 }
 

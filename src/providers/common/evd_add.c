@@ -1,7 +1,7 @@
 /*
  * Events of this process: building them and adding them to a ring.
  */
-#include "providers/common/evd.h"
+#include "providers/common/provider.h"
 
 #include <string.h>
 
@@ -42,7 +42,7 @@ static inline bool add(struct dm_evd *evd, const struct dm_evd_item *item, ring_
         dm_evd_overflow(evd);
     else if (dm_unlikely(added == DM_EVD_ADDED_AGENT ||
                          atomic_load(&evd->obj.ia->led) == evd->ring)) /* asleep in the provider */
-        evd->obj.ia->ops->kick(evd->obj.ia);
+        evd->obj.ia->ops->ia.kick(evd->obj.ia);
     return added != DM_EVD_FULL;
 }
 

@@ -38,8 +38,7 @@ struct dm_prov_name *dm_prov_find(const char *name, bool is_threadsafe)
     return entry;
 }
 
-void dm_prov_init(const DAT_PROVIDER_INFO *info, const char *params,
-                  void (*fill)(DAT_PROVIDER *provider, bool is_threadsafe))
+void dm_prov_init(const DAT_PROVIDER_INFO *info, const char *params, const struct dm_prov_ops *ops)
 {
     struct dm_prov_name *entry;
     char *copy = strdup(params != NULL ? params : "");
@@ -56,13 +55,13 @@ void dm_prov_init(const DAT_PROVIDER_INFO *info, const char *params,
             return;
         }
         entry->info = *info;
-        dm_prov_table_defaults(&entry->provider);
+        entry->ops = ops;
+        dm_prov_table(&entry->provider, ops, info->is_thread_safe == DAT_TRUE);
         entry->provider.device_name = entry->info.ia_name;
         dm_list_add_tail(&dm_prov_state.names, &entry->link);
     }
     free(entry->params);
     entry->params = copy;
-    fill(&entry->provider, info->is_thread_safe == DAT_TRUE);
     pthread_mutex_unlock(&dm_prov_state.lock);
     if (!entry->is_registered)
         entry->is_registered =

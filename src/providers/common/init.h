@@ -6,23 +6,25 @@
 
 #include "providers/common/obj.h"
 
+struct dm_prov_ops;
+
 /* One dat.conf line. Lives until the process ends: libdat2 reads device_name
  * after the last close, and stale handles still dispatch through the table. */
 struct dm_prov_name {
     struct dm_list link;
     DAT_PROVIDER provider;
     DAT_PROVIDER_INFO info;
+    const struct dm_prov_ops *ops;
     char *params; /* ia_params, copied */
     bool is_registered;
 };
 
-/* Fill the table with defaults that answer "not supported"; see table.c. */
-void dm_prov_table_defaults(DAT_PROVIDER *provider);
+/* Fill in all slots of the table; see table.c. */
+void dm_prov_table(DAT_PROVIDER *provider, const struct dm_prov_ops *ops, bool is_threadsafe);
 
-/* dat_provider_init: register info's name; fill sets the slots it supports.
+/* dat_provider_init: register info's name for a provider with these operations.
  * Registers nothing (the open then says so) when out of memory. */
-void dm_prov_init(const DAT_PROVIDER_INFO *info, const char *params,
-                  void (*fill)(DAT_PROVIDER *provider, bool is_threadsafe));
+void dm_prov_init(const DAT_PROVIDER_INFO *info, const char *params, const struct dm_prov_ops *ops);
 /* dat_provider_fini. */
 void dm_prov_fini(const DAT_PROVIDER_INFO *info);
 /* The entry that libdat2 opens; NULL if the name is unknown. ia_open gets no

@@ -2,7 +2,7 @@
  * Slabs of handle objects. Invariant: memory of a slab is never unmapped or
  * used for another type, so a stale handle can always be read.
  */
-#include "providers/common/obj.h"
+#include "providers/common/ia.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,8 +13,6 @@
 
 #include "util/log.h"
 
-#define BAD_EP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
-
 enum { MOVES_MAX = 64, PLACES = 16, PORT_FIRST = 20000, PORT_N = 12000, PORT_LAST = 65535 };
 
 socklen_t dm_ofi_addr_len(const struct sockaddr *addr)
@@ -168,7 +166,7 @@ void dm_ofi_cm_timeout(struct dm_ofi_conn *conn)
 
 static void accepted(struct dm_ofi_conn *conn, const struct dm_ofi_hello *hello)
 {
-    struct dm_oep *ep = conn->ep;
+    struct dm_ofi_ep *ep = conn->ep;
 
     dm_ofi_conn_meet(conn, hello);
     conn->deadline = DM_FUTEX_FOREVER;
@@ -249,145 +247,47 @@ static void set_target(struct dm_ofi_conn *conn, const struct sockaddr *to)
         in6->sin6_scope_id = own->in6.sin6_scope_id; /* the peer's number of it is not ours */
 }
 
-static DAT_RETURN can_start(const struct dm_oep *ep)
+DAT_RETURN dm_ofi_ep_connect(struct dm_ep *any, const struct dm_connect *how)
 {
-    int state = atomic_load(&ep->ep.state);
+    struct dm_ofi_ia *ia = (struct dm_ofi_ia *)any->obj.ia;
+    struct dm_ofi_ep *ep = (struct dm_ofi_ep *)any;
+    struct dm_ofi_conn *conn = dm_ofi_conn_new(ia, DM_CONN_CALLING);
 
-    if (state != DAT_EP_STATE_UNCONNECTED)
-        return dm_ep_bad_state(state);
-    if (ep->ep.connect_evd == NULL)
-        return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_EVD_CONNECT);
-    if (ep->ep.pz == NULL)
-        return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_PZ);
-    return DAT_SUCCESS;
-}
-
-static DAT_RETURN connect_locked(struct dm_oep *ep, const struct sockaddr *addr, DAT_CONN_QUAL qual,
-                                 DAT_TIMEOUT timeout, DAT_COUNT len, const void *data)
-{
-    struct dm_ofi_ia *ia = dm_ofi_ia_of(ep);
-    DAT_RETURN ret = can_start(ep);
-    struct dm_ofi_conn *conn;
-
-    if (ret != DAT_SUCCESS)
-        return ret;
-    memset(&ep->ep.remote_addr, 0, sizeof(ep->ep.remote_addr));
-    memcpy(&ep->ep.remote_addr, addr, dm_ofi_addr_len(addr));
-    ep->ep.remote_qual = qual;
-    conn = dm_ofi_conn_new(ia, DM_CONN_CALLING);
+    memset(&any->remote_addr, 0, sizeof(any->remote_addr));
+    memcpy(&any->remote_addr, how->addr, dm_ofi_addr_len(how->addr));
+    any->remote_qual = how->qual;
     if (conn == NULL)
         return DM_DAT_NOMEM;
-    conn->request = malloc((size_t)len + 1);
+    conn->request = malloc((size_t)how->len + 1);
     if (conn->request == NULL) {
         dm_ofi_conn_fail(conn, 0);
         return DM_DAT_NOMEM;
     }
-    if (len > 0)
-        memcpy(conn->request, data, (size_t)len);
-    conn->request_len = len;
-    conn->qual = qual;
+    if (how->len > 0)
+        memcpy(conn->request, how->data, (size_t)how->len);
+    conn->request_len = how->len;
+    conn->qual = how->qual;
     conn->ep = ep;
     ep->conn = conn;
-    atomic_store(&ep->ep.state, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
-    if (addr->sa_family != ia->pia.addr.sa.sa_family) {
+    atomic_store(&any->state, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
+    if (how->addr->sa_family != ia->pia.addr.sa.sa_family) {
         give_up(conn, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
         return DAT_SUCCESS;
     }
-    set_target(conn, addr);
-    dm_ofi_conn_timer(conn, dm_futex_deadline(timeout));
+    set_target(conn, how->addr);
+    dm_ofi_conn_timer(conn, dm_futex_deadline(how->timeout));
     call_next(conn);
     dm_ofi_conns_end(ia);
     dm_ofi_kick(&ia->pia);
     return DAT_SUCCESS;
 }
 
-DAT_RETURN dm_ofi_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL qual,
-                             DAT_TIMEOUT timeout, DAT_COUNT len, const DAT_PVOID data, DAT_QOS qos,
-                             DAT_CONNECT_FLAGS flags)
+void dm_ofi_ep_disconnect(struct dm_ep *any)
 {
-    struct dm_oep *ep = dm_obj_get(handle, DAT_HANDLE_TYPE_EP);
-    DAT_RETURN ret;
+    struct dm_ofi_conn *conn = ((struct dm_ofi_ep *)any)->conn;
 
-    if (ep == NULL)
-        return BAD_EP;
-    if (addr == NULL)
-        return DM_DAT_ARG(2);
-    if (timeout == 0)
-        return DM_DAT_ARG(4);
-    if (len < 0 || len > DM_PRIVATE_MAX)
-        return DM_DAT_ARG(5);
-    if (len > 0 && data == NULL)
-        return DM_DAT_ARG(6);
-    if (qos != DAT_QOS_BEST_EFFORT || flags != DAT_CONNECT_DEFAULT_FLAG)
-        return DM_DAT_BARE(DAT_MODEL_NOT_SUPPORTED);
-    pthread_mutex_lock(&ep->ep.obj.ia->lock);
-    ret = connect_locked(ep, (const struct sockaddr *)addr, qual, timeout, len, data);
-    pthread_mutex_unlock(&ep->ep.obj.ia->lock);
-    return ret;
-}
-
-DAT_RETURN dm_ofi_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle,
-                                 DAT_TIMEOUT timeout, DAT_COUNT len, const DAT_PVOID data,
-                                 DAT_QOS qos)
-{
-    struct dm_oep *dup = dm_obj_get(dup_handle, DAT_HANDLE_TYPE_EP);
-    union dm_addr addr;
-
-    if (dm_obj_get(handle, DAT_HANDLE_TYPE_EP) == NULL)
-        return BAD_EP;
-    if (dup == NULL)
-        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE2);
-    if (atomic_load(&dup->ep.state) != DAT_EP_STATE_CONNECTED || dup->ep.remote_qual == 0)
-        return dm_ep_bad_state(atomic_load(&dup->ep.state));
-    addr = dup->ep.remote_addr;
-    return dm_ofi_ep_connect(handle, (DAT_IA_ADDRESS_PTR)&addr, dup->ep.remote_qual, timeout, len,
-                             data, qos, DAT_CONNECT_DEFAULT_FLAG);
-}
-
-static DAT_RETURN disconnect_locked(struct dm_oep *ep, DAT_CLOSE_FLAGS flags)
-{
-    int state = atomic_load(&ep->ep.state);
-
-    switch (state) {
-    case DAT_EP_STATE_DISCONNECTED:
-        return DAT_SUCCESS;
-    case DAT_EP_STATE_DISCONNECT_PENDING:
-        if (flags == DAT_CLOSE_GRACEFUL_FLAG)
-            return DAT_SUCCESS;
-        ep->is_draining_out = false;
-        break;
-    case DAT_EP_STATE_CONNECTED:
-        if (flags == DAT_CLOSE_GRACEFUL_FLAG && !dm_ofi_ep_is_idle(ep)) {
-            ep->is_draining_out = true;
-            atomic_store(&ep->ep.state, DAT_EP_STATE_DISCONNECT_PENDING);
-            return DAT_SUCCESS;
-        }
-        break;
-    case DAT_EP_STATE_COMPLETION_PENDING:
-        break;
-    case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
-        dm_ofi_conn_fail(ep->conn, DAT_CONNECTION_EVENT_DISCONNECTED);
-        return DAT_SUCCESS;
-    default:
-        return dm_ep_bad_state(state);
-    }
-    if (ep->conn != NULL)
-        dm_ofi_conn_bye(ep->conn, DAT_CONNECTION_EVENT_DISCONNECTED);
-    return DAT_SUCCESS;
-}
-
-DAT_RETURN dm_ofi_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags)
-{
-    struct dm_oep *ep = dm_obj_get(handle, DAT_HANDLE_TYPE_EP);
-    DAT_RETURN ret;
-
-    if (ep == NULL)
-        return BAD_EP;
-    if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
-        return DM_DAT_ARG(2);
-    pthread_mutex_lock(&ep->ep.obj.ia->lock);
-    ret = disconnect_locked(ep, flags);
-    dm_ofi_conns_end(dm_ofi_ia_of(ep));
-    pthread_mutex_unlock(&ep->ep.obj.ia->lock);
-    return ret;
+    if (atomic_load(&any->state) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
+        dm_ofi_conn_fail(conn, DAT_CONNECTION_EVENT_DISCONNECTED);
+    else if (conn != NULL)
+        dm_ofi_conn_bye(conn, DAT_CONNECTION_EVENT_DISCONNECTED);
 }

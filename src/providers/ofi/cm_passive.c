@@ -21,10 +21,6 @@
 enum { EMBRYOS_MAX = 1024, ANY_TRIES = 64 };
 #define LINGER_NS 2000000000u /* of ports without a service point */
 
-#define BAD_PSP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PSP)
-#define BAD_RSP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RSP)
-#define BAD_CR  DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CR)
-
 /* ---- places ---- */
 
 /* The name of a qualifier on this host; -1 when it is taken, -2 on errors. */
@@ -204,93 +200,39 @@ static void place_free(struct dm_ofi_place *place)
 
 /* ---- service points ---- */
 
-/* listener: where it is to be, NULL: where the qualifier says. */
-static DAT_RETURN sp_new(struct dm_ofi_ia *ia, DAT_HANDLE_TYPE type, DAT_CONN_QUAL qual,
-                         struct dm_ofi_listener *listener, struct dm_evd *evd, struct dm_sp **sp_p)
+DAT_RETURN dm_ofi_cm_listen(struct dm_sp *sp)
 {
+    struct dm_ofi_ia *ia = (struct dm_ofi_ia *)sp->obj.ia;
     struct dm_ofi_place *place;
-    DAT_RETURN ret = place_new(ia, qual, listener, &place);
-    struct dm_sp *sp;
+    DAT_RETURN ret = place_new(ia, sp->qual, NULL, &place);
 
     if (ret != DAT_SUCCESS)
         return ret;
-    sp = dm_obj_new(ia->pia.obj.provider, &ia->pia, type, sizeof(*sp));
-    if (sp == NULL) {
-        if (listener != NULL)
-            listener->n_refs++; /* stays the caller's */
-        place_free(place);
-        return DM_DAT_NOMEM;
-    }
     sp->listener = place;
-    sp->qual = qual;
-    sp->evd = evd;
-    evd->n_refs++;
     dm_ofi_kick(&ia->pia); /* whoever sleeps has one more thing to sleep on */
-    *sp_p = sp;
     return DAT_SUCCESS;
 }
 
-static DAT_RETURN sp_args(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE evd_handle,
-                          struct dm_ofi_ia **ia_p, struct dm_evd **evd_p)
+/* At a port that the system chooses. */
+DAT_RETURN dm_ofi_cm_listen_any(struct dm_sp *sp)
 {
-    *ia_p = dm_obj_get(ia_handle, DAT_HANDLE_TYPE_IA);
-    if (*ia_p == NULL)
-        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
-    *evd_p = dm_obj_get(evd_handle, DAT_HANDLE_TYPE_EVD);
-    if (*evd_p == NULL || (*evd_p)->obj.ia != &(*ia_p)->pia ||
-        ((*evd_p)->flags & DAT_EVD_CR_FLAG) == 0)
-        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EVD_CR);
-    return DAT_SUCCESS;
-}
-
-static DAT_RETURN psp_args(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
-                           const DAT_PSP_HANDLE *psp_p, struct dm_ofi_ia **ia_p,
-                           struct dm_evd **evd_p)
-{
-    DAT_RETURN ret = sp_args(ia_handle, evd_handle, ia_p, evd_p);
-
-    if (ret != DAT_SUCCESS)
-        return ret;
-    /* The consumer gives the endpoint in any case: ep_creator says so. */
-    if (flags != DAT_PSP_CONSUMER_FLAG && flags != DAT_PSP_PROVIDER_FLAG)
-        return DM_DAT_ARG(4);
-    return psp_p != NULL ? DAT_SUCCESS : DM_DAT_ARG(5);
-}
-
-DAT_RETURN dm_ofi_psp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EVD_HANDLE evd_handle,
-                             DAT_PSP_FLAGS flags, DAT_PSP_HANDLE *psp_p)
-{
-    struct dm_ofi_ia *ia;
-    struct dm_evd *evd;
-    struct dm_sp *sp = NULL;
-    DAT_RETURN ret = psp_args(ia_handle, evd_handle, flags, psp_p, &ia, &evd);
-
-    if (ret != DAT_SUCCESS)
-        return ret;
-    pthread_mutex_lock(&ia->pia.lock);
-    ret = sp_new(ia, DAT_HANDLE_TYPE_PSP, qual, NULL, evd, &sp);
-    if (ret == DAT_SUCCESS) {
-        sp->flags = flags;
-        *psp_p = (DAT_PSP_HANDLE)sp;
-    }
-    pthread_mutex_unlock(&ia->pia.lock);
-    return ret;
-}
-
-/* A service point at a port that the system chooses. */
-static DAT_RETURN sp_new_any(struct dm_ofi_ia *ia, struct dm_evd *evd, struct dm_sp **sp_p)
-{
-    DAT_RETURN ret = DM_DAT(DAT_CONN_QUAL_UNAVAILABLE, 0);
+    struct dm_ofi_ia *ia = (struct dm_ofi_ia *)sp->obj.ia;
 
     for (int i = 0; i < ANY_TRIES; i++) {
         struct dm_ofi_listener *listener;
+        struct dm_ofi_place *place;
+        DAT_RETURN ret;
 
         if (listener_new(ia, 0, &listener) != 0)
             return DM_DAT(DAT_CONN_QUAL_UNAVAILABLE, 0);
         listener->n_refs = 1;
-        ret = sp_new(ia, DAT_HANDLE_TYPE_PSP, listener->port, listener, evd, sp_p);
-        if (ret == DAT_SUCCESS)
+        ret = place_new(ia, listener->port, listener, &place);
+        if (ret == DAT_SUCCESS) {
+            sp->qual = listener->port;
+            sp->listener = place;
+            dm_ofi_kick(&ia->pia);
             return ret;
+        }
         listener_drop(listener);
         if (DAT_GET_TYPE(ret) != DAT_CONN_QUAL_IN_USE) /* by somebody at another port */
             return ret;
@@ -298,62 +240,21 @@ static DAT_RETURN sp_new_any(struct dm_ofi_ia *ia, struct dm_evd *evd, struct dm
     return DM_DAT(DAT_CONN_QUAL_UNAVAILABLE, 0);
 }
 
-DAT_RETURN dm_ofi_psp_create_any(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL *qual_p,
-                                 DAT_EVD_HANDLE evd_handle, DAT_PSP_FLAGS flags,
-                                 DAT_PSP_HANDLE *psp_p)
+/* The peer closes when it has heard that. */
+void dm_ofi_cm_reject(void *any, bool is_by_consumer, DAT_COUNT len, const void *data)
 {
-    struct dm_ofi_ia *ia;
-    struct dm_evd *evd;
-    struct dm_sp *sp = NULL;
-    DAT_RETURN ret;
+    struct dm_ofi_conn *conn = any;
 
-    if (qual_p == NULL)
-        return DM_DAT_ARG(2);
-    ret = psp_args(ia_handle, evd_handle, flags, psp_p, &ia, &evd);
-    if (ret != DAT_SUCCESS)
-        return ret;
-    pthread_mutex_lock(&ia->pia.lock);
-    ret = sp_new_any(ia, evd, &sp);
-    if (ret == DAT_SUCCESS) {
-        sp->flags = flags;
-        *psp_p = (DAT_PSP_HANDLE)sp;
-        *qual_p = sp->qual;
-    }
-    pthread_mutex_unlock(&ia->pia.lock);
-    return ret;
-}
-
-/* Refuse a request; the peer closes when it has heard that. */
-static void refuse(struct dm_ofi_conn *conn, uint32_t is_by_consumer, DAT_COUNT len,
-                   const void *data)
-{
     if (!dm_ofi_hello_send(conn, DM_HELLO_REJECT, is_by_consumer, 0, data, (uint32_t)len))
         dm_ofi_conn_fail(conn, 0);
     else
         dm_ofi_conn_part(conn);
 }
 
-static void cr_free(struct dm_cr *cr)
+void dm_ofi_cm_unlisten(struct dm_sp *sp)
 {
-    struct dm_ofi_conn *conn = cr->conn;
+    struct dm_ofi_ia *ia = (struct dm_ofi_ia *)sp->obj.ia;
 
-    if (conn != NULL)
-        conn->cr = NULL;
-    dm_obj_free(cr);
-}
-
-/* Requests of a service point that goes, and calls for it. */
-static void drop_requests(struct dm_ofi_ia *ia, const struct dm_sp *sp)
-{
-    dm_list_for_each_safe (it, next, &ia->pia.objs[DAT_HANDLE_TYPE_CR]) {
-        struct dm_cr *cr = dm_container_of(it, struct dm_cr, obj.link);
-
-        if (cr->sp != sp)
-            continue;
-        if (cr->conn != NULL)
-            refuse(cr->conn, 0, 0, NULL);
-        cr_free(cr);
-    }
     dm_list_for_each_safe (it, next, &ia->conns) {
         struct dm_ofi_conn *conn = dm_container_of(it, struct dm_ofi_conn, link);
 
@@ -363,22 +264,7 @@ static void drop_requests(struct dm_ofi_ia *ia, const struct dm_sp *sp)
         if (conn->state == DM_CONN_EMBRYO)
             dm_ofi_conn_fail(conn, 0);
     }
-}
-
-void dm_ofi_sp_destroy(struct dm_sp *sp)
-{
-    struct dm_ofi_ia *ia = (struct dm_ofi_ia *)sp->obj.ia;
-
-    drop_requests(ia, sp);
-    if (sp->ep != NULL) {
-        int state = atomic_load(&sp->ep->state);
-
-        if (state == DAT_EP_STATE_RESERVED || state == DAT_EP_STATE_PASSIVE_CONNECTION_PENDING)
-            atomic_store(&sp->ep->state, DAT_EP_STATE_UNCONNECTED);
-    }
-    sp->evd->n_refs--;
     place_free(sp->listener);
-    dm_obj_free(sp);
 }
 
 void dm_ofi_sp_leave(const struct dm_sp *sp)
@@ -386,60 +272,6 @@ void dm_ofi_sp_leave(const struct dm_sp *sp)
     const struct dm_ofi_place *place = sp->listener;
 
     close(place->name_fd);
-}
-
-static DAT_RETURN sp_free(struct dm_sp *sp, DAT_RETURN bad)
-{
-    struct dm_pia *ia;
-
-    if (sp == NULL)
-        return bad;
-    ia = sp->obj.ia;
-    pthread_mutex_lock(&ia->lock);
-    dm_ofi_sp_destroy(sp);
-    dm_ofi_conns_end((struct dm_ofi_ia *)ia);
-    pthread_mutex_unlock(&ia->lock);
-    return DAT_SUCCESS;
-}
-
-DAT_RETURN dm_ofi_psp_free(DAT_PSP_HANDLE handle)
-{
-    return sp_free(dm_obj_get(handle, DAT_HANDLE_TYPE_PSP), BAD_PSP);
-}
-
-DAT_RETURN dm_ofi_rsp_free(DAT_RSP_HANDLE handle)
-{
-    return sp_free(dm_obj_get(handle, DAT_HANDLE_TYPE_RSP), BAD_RSP);
-}
-
-DAT_RETURN dm_ofi_rsp_create(DAT_IA_HANDLE ia_handle, DAT_CONN_QUAL qual, DAT_EP_HANDLE ep_handle,
-                             DAT_EVD_HANDLE evd_handle, DAT_RSP_HANDLE *rsp_p)
-{
-    struct dm_ofi_ia *ia;
-    struct dm_evd *evd;
-    struct dm_oep *ep;
-    struct dm_sp *sp = NULL;
-    DAT_RETURN ret = sp_args(ia_handle, evd_handle, &ia, &evd);
-
-    if (ret != DAT_SUCCESS)
-        return ret;
-    ep = dm_obj_get(ep_handle, DAT_HANDLE_TYPE_EP);
-    if (ep == NULL || ep->ep.obj.ia != &ia->pia)
-        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-    if (rsp_p == NULL)
-        return DM_DAT_ARG(5);
-    pthread_mutex_lock(&ia->pia.lock);
-    if (atomic_load(&ep->ep.state) != DAT_EP_STATE_UNCONNECTED)
-        ret = dm_ep_bad_state(atomic_load(&ep->ep.state));
-    else
-        ret = sp_new(ia, DAT_HANDLE_TYPE_RSP, qual, NULL, evd, &sp);
-    if (ret == DAT_SUCCESS) {
-        sp->ep = &ep->ep;
-        atomic_store(&ep->ep.state, DAT_EP_STATE_RESERVED);
-        *rsp_p = (DAT_RSP_HANDLE)sp;
-    }
-    pthread_mutex_unlock(&ia->pia.lock);
-    return ret;
 }
 
 /* ---- requests ---- */
@@ -536,78 +368,29 @@ void dm_ofi_cm_request(struct dm_ofi_ia *ia, const struct fid *fid, struct fi_in
     fi_freeinfo(info);
 }
 
-/* A reserved service point takes one request, for its endpoint. */
-static bool reserve(struct dm_sp *sp)
-{
-    int reserved = DAT_EP_STATE_RESERVED;
-
-    return sp->obj.type != DAT_HANDLE_TYPE_RSP ||
-           atomic_compare_exchange_strong(&sp->ep->state, &reserved,
-                                          DAT_EP_STATE_PASSIVE_CONNECTION_PENDING);
-}
-
-static void unreserve(struct dm_sp *sp)
-{
-    if (sp->obj.type == DAT_HANDLE_TYPE_RSP)
-        atomic_store(&sp->ep->state, DAT_EP_STATE_RESERVED);
-}
-
-static struct dm_cr *cr_new(struct dm_ofi_conn *conn, const struct dm_ofi_hello *hello)
-{
-    struct dm_ofi_ia *ia = conn->ia;
-    struct dm_cr *cr = dm_obj_new(ia->pia.obj.provider, &ia->pia, DAT_HANDLE_TYPE_CR, sizeof(*cr));
-
-    if (cr == NULL)
-        return NULL;
-    cr->sp = conn->sp;
-    cr->ep = conn->sp->ep;
-    cr->conn = conn;
-    memcpy(&cr->remote_addr, hello->addr, sizeof(hello->addr));
-    cr->remote_qual = hello->qual;
-    cr->private_len = (DAT_COUNT)hello->data_len;
-    memcpy(cr->private_data, hello->data, hello->data_len);
-    conn->cr = cr;
-    conn->state = DM_CONN_CR;
-    conn->deadline = DM_FUTEX_FOREVER;
-    return cr;
-}
-
 void dm_ofi_cm_asked(struct dm_ofi_conn *conn, const struct dm_ofi_hello *hello)
 {
-    struct dm_ofi_ia *ia = conn->ia;
-    struct dm_sp *sp = conn->sp;
-    DAT_CR_ARRIVAL_EVENT_DATA event;
-    struct dm_cr *cr;
+    union dm_addr addr;
+    const struct dm_request request = {.conn = conn,
+                                       .conn_cr = &conn->cr,
+                                       .addr = &addr,
+                                       .qual = hello->qual,
+                                       .data_len = hello->data_len,
+                                       .data = hello->data};
 
+    memset(&addr, 0, sizeof(addr));
+    memcpy(&addr, hello->addr, sizeof(hello->addr));
     dm_ofi_conn_meet(conn, hello);
-    if (!reserve(sp)) {
-        refuse(conn, 0, 0, NULL);
+    if (!dm_cr_arrived(conn->sp, &request)) {
+        dm_ofi_cm_reject(conn, false, 0, NULL);
         return;
     }
-    cr = cr_new(conn, hello);
-    if (cr == NULL) {
-        unreserve(sp);
-        refuse(conn, 0, 0, NULL);
-        return;
-    }
-    memset(&event, 0, sizeof(event));
-    if (sp->obj.type == DAT_HANDLE_TYPE_RSP)
-        event.sp_handle.rsp_handle = (DAT_RSP_HANDLE)sp;
-    else
-        event.sp_handle.psp_handle = (DAT_PSP_HANDLE)sp;
-    event.local_ia_address_ptr = (DAT_IA_ADDRESS_PTR)&ia->pia.addr;
-    event.conn_qual = sp->qual;
-    event.cr_handle = (DAT_CR_HANDLE)cr;
-    if (dm_evd_add_cr(sp->evd, &event))
-        return;
-    /* Lost: nobody would ever answer. The overflow has been reported. */
-    unreserve(sp);
-    refuse(conn, 0, 0, NULL);
-    cr_free(cr);
+    conn->state = DM_CONN_CR;
+    conn->deadline = DM_FUTEX_FOREVER;
 }
 
 /* Answer a request: it waits for the confirmation now. */
-static void answer(struct dm_ofi_conn *conn, struct dm_oep *ep, DAT_COUNT len, const void *data)
+static void answer(struct dm_ofi_conn *conn, struct dm_ofi_ep *ep, DAT_COUNT len, const void *data)
 {
     struct dm_ofi_ia *ia = conn->ia;
 
@@ -625,125 +408,37 @@ static void answer(struct dm_ofi_conn *conn, struct dm_oep *ep, DAT_COUNT len, c
         dm_ofi_conn_fail(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
 }
 
-static DAT_RETURN accept_locked(struct dm_cr *cr, struct dm_oep *ep, DAT_COUNT len,
-                                const void *data)
+void dm_ofi_cm_accept(struct dm_ep *any, void *any_conn, DAT_COUNT len, const void *data)
 {
-    struct dm_ofi_conn *conn = cr->conn;
-    int state = atomic_load(&ep->ep.state);
-    int want = cr->ep != NULL ? DAT_EP_STATE_PASSIVE_CONNECTION_PENDING : DAT_EP_STATE_UNCONNECTED;
+    struct dm_ofi_ep *ep = (struct dm_ofi_ep *)any;
+    struct dm_ofi_conn *conn = any_conn;
 
-    if (state != want)
-        return dm_ep_bad_state(state);
-    if (ep->ep.pz == NULL)
-        return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_PZ);
-    if (ep->ep.connect_evd == NULL)
-        return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_EVD_CONNECT);
-    ep->ep.remote_addr = cr->remote_addr;
-    ep->ep.remote_qual = 0; /* nobody listens there */
-    ep->ep.local_qual = cr->sp->qual;
-    cr_free(cr);
     if (conn != NULL && conn->state == DM_CONN_CR) {
         answer(conn, ep, len, data);
-        return DAT_SUCCESS;
+        return;
     }
     /* The other side has given up meanwhile. */
-    atomic_store(&ep->ep.state, DAT_EP_STATE_DISCONNECTED);
+    atomic_store(&any->state, DAT_EP_STATE_DISCONNECTED);
     dm_ofi_ep_flush(ep);
-    dm_evd_add_conn(ep->ep.connect_evd, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR,
+    dm_evd_add_conn(any->connect_evd, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR,
                     (DAT_EP_HANDLE)ep, NULL, 0);
-    return DAT_SUCCESS;
 }
 
-DAT_RETURN dm_ofi_cr_accept(DAT_CR_HANDLE cr_handle, DAT_EP_HANDLE ep_handle, DAT_COUNT len,
-                            const DAT_PVOID data)
+bool dm_ofi_cm_is_listening(struct dm_pia *pia, DAT_CONN_QUAL qual)
 {
-    struct dm_cr *cr = dm_obj_get(cr_handle, DAT_HANDLE_TYPE_CR);
-    struct dm_oep *ep;
-    struct dm_pia *ia;
-    DAT_RETURN ret;
-
-    if (cr == NULL)
-        return BAD_CR;
-    ia = cr->obj.ia;
-    if (cr->ep != NULL && ep_handle == DAT_HANDLE_NULL)
-        ep_handle = (DAT_EP_HANDLE)cr->ep;
-    ep = dm_obj_get(ep_handle, DAT_HANDLE_TYPE_EP);
-    if (ep == NULL || ep->ep.obj.ia != ia || (cr->ep != NULL && cr->ep != &ep->ep))
-        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-    if (len < 0 || len > DM_PRIVATE_MAX)
-        return DM_DAT_ARG(3);
-    if (len > 0 && data == NULL)
-        return DM_DAT_ARG(4);
-    pthread_mutex_lock(&ia->lock);
-    ret = cr->obj.magic == DM_OBJ_MAGIC(DAT_HANDLE_TYPE_CR) ? accept_locked(cr, ep, len, data)
-                                                            : BAD_CR;
-    dm_ofi_conns_end((struct dm_ofi_ia *)ia);
-    pthread_mutex_unlock(&ia->lock);
-    return ret;
-}
-
-DAT_RETURN dm_ofi_cr_reject(DAT_CR_HANDLE handle, DAT_COUNT len, const DAT_PVOID data)
-{
-    struct dm_cr *cr = dm_obj_get(handle, DAT_HANDLE_TYPE_CR);
-    struct dm_pia *ia;
-
-    if (cr == NULL)
-        return BAD_CR;
-    if (len < 0 || len > DM_PRIVATE_MAX)
-        return DM_DAT_ARG(2);
-    if (len > 0 && data == NULL)
-        return DM_DAT_ARG(3);
-    ia = cr->obj.ia;
-    pthread_mutex_lock(&ia->lock);
-    unreserve(cr->sp);
-    if (cr->conn != NULL)
-        refuse(cr->conn, 1, len, data);
-    cr_free(cr);
-    dm_ofi_conns_end((struct dm_ofi_ia *)ia);
-    pthread_mutex_unlock(&ia->lock);
-    return DAT_SUCCESS;
-}
-
-/* Does somebody on this host listen to it? */
-static bool is_known(struct dm_ofi_ia *ia, DAT_CONN_QUAL qual)
-{
-    int fd = name_take(ia, qual);
+    int fd = name_take((struct dm_ofi_ia *)pia, qual);
 
     if (fd >= 0)
         close(fd);
     return fd == -1;
 }
 
-/* The requester asks at the other service point of this host by itself; what
- * the consumer of that sees is a request like any other. Nobody there now: an
- * error, and the request stays with the caller. Nobody there when the requester
- * comes: it is rejected (NON_PEER). */
-DAT_RETURN dm_ofi_cr_handoff(DAT_CR_HANDLE handle, DAT_CONN_QUAL qual)
+void dm_ofi_cm_handoff(void *any, DAT_CONN_QUAL qual)
 {
-    struct dm_cr *cr = dm_obj_get(handle, DAT_HANDLE_TYPE_CR);
-    struct dm_pia *ia;
+    struct dm_ofi_conn *conn = any;
 
-    if (cr == NULL)
-        return BAD_CR;
-    ia = cr->obj.ia;
-    if (!is_known((struct dm_ofi_ia *)ia, qual))
-        return DM_DAT_ARG(2);
-    pthread_mutex_lock(&ia->lock);
-    if (cr->obj.magic != DM_OBJ_MAGIC(DAT_HANDLE_TYPE_CR)) {
-        pthread_mutex_unlock(&ia->lock);
-        return BAD_CR;
-    }
-    unreserve(cr->sp);
-    if (cr->conn != NULL) {
-        struct dm_ofi_conn *conn = cr->conn;
-
-        if (dm_ofi_hello_send(conn, DM_HELLO_HANDOFF, 0, qual, NULL, 0))
-            dm_ofi_conn_part(conn);
-        else
-            dm_ofi_conn_fail(conn, 0);
-    }
-    cr_free(cr);
-    dm_ofi_conns_end((struct dm_ofi_ia *)ia);
-    pthread_mutex_unlock(&ia->lock);
-    return DAT_SUCCESS;
+    if (dm_ofi_hello_send(conn, DM_HELLO_HANDOFF, 0, qual, NULL, 0))
+        dm_ofi_conn_part(conn);
+    else
+        dm_ofi_conn_fail(conn, 0);
 }

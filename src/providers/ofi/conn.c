@@ -242,7 +242,7 @@ void dm_ofi_conn_meet(struct dm_ofi_conn *conn, const struct dm_ofi_hello *hello
 void dm_ofi_conn_up(struct dm_ofi_conn *conn, DAT_COUNT len)
 {
     struct dm_ofi_ia *ia = conn->ia;
-    struct dm_oep *ep = conn->ep;
+    struct dm_ofi_ep *ep = conn->ep;
 
     conn->state = DM_CONN_UP;
     conn->was_up = true;
@@ -477,11 +477,11 @@ void dm_ofi_conn_part(struct dm_ofi_conn *conn)
     leave(conn, DM_NOTE_N, 0);
 }
 
-void dm_ofi_ep_drained(struct dm_oep *ep)
+void dm_ofi_ep_drained(struct dm_ofi_ep *ep)
 {
-    if (!ep->is_draining_out || ep->conn == NULL)
+    if (!ep->ep.is_draining || ep->conn == NULL)
         return;
-    ep->is_draining_out = false;
+    ep->ep.is_draining = false;
     dm_ofi_conn_bye(ep->conn, DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
@@ -496,7 +496,7 @@ void dm_ofi_pump(struct dm_ofi_ia *ia)
         (void)poll(fds, 2, PUMP_MS);
 }
 
-void dm_ofi_ep_hang_up(struct dm_oep *ep)
+void dm_ofi_ep_hang_up(struct dm_ofi_ep *ep)
 {
     struct dm_ofi_conn *conn = ep->conn;
     uint64_t until = dm_futex_now() + HANGUP_NS;
@@ -541,14 +541,13 @@ void dm_ofi_conns_bye(struct dm_ofi_ia *ia)
 static void finish(struct dm_ofi_conn *conn)
 {
     struct dm_ofi_ia *ia = conn->ia;
-    struct dm_oep *ep = conn->ep;
+    struct dm_ofi_ep *ep = conn->ep;
 
-    if (conn->cr != NULL)
-        conn->cr->conn = NULL;
+    dm_cr_lost(&conn->cr);
     if (ep != NULL) {
         ep->conn = NULL;
         conn->ep = NULL;
-        ep->is_draining_out = false;
+        ep->ep.is_draining = false;
         atomic_store(&ep->ep.state, DAT_EP_STATE_DISCONNECTED);
         dm_ofi_ep_flush(ep);
         if ((conn->said_broken && !conn->is_blamed) ||

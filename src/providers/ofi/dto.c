@@ -14,25 +14,11 @@
 
 #include "providers/ofi/rmr.h"
 
-#define BAD_EP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
-
 enum { OPS_PER_CHUNK = 32, QUIET_MAX = 131072, QUIET_PART = 4, READS_MAX = 16 };
 
 struct op_chunk {
     struct dm_list link;
     struct dm_ofi_op ops[OPS_PER_CHUNK];
-};
-
-static const DAT_DTOS operations[] = {
-    [DM_OP_SEND] = DAT_DTO_SEND,
-    [DM_OP_WRITE] = DAT_DTO_RDMA_WRITE,
-    [DM_OP_READ] = DAT_DTO_RDMA_READ,
-    [DM_OP_SEND_INVALIDATE] = DAT_DTO_SEND,
-    [DM_OP_READ_TO_RMR] = DAT_DTO_RDMA_READ,
-    [DM_OP_WRITE_IMMED] = (DAT_DTOS)DAT_IB_DTO_RDMA_WRITE_IMMED,
-    [DM_OP_FETCH_ADD] = (DAT_DTOS)DAT_IB_DTO_FETCH_ADD,
-    [DM_OP_CMP_SWAP] = (DAT_DTOS)DAT_IB_DTO_CMP_SWAP,
-    [DM_OP_BIND] = DAT_DTO_BIND_MW,
 };
 
 /* ---- memory ---- */
@@ -49,8 +35,8 @@ static bool ops_grow(struct dm_ofi_ia *ia)
     return true;
 }
 
-struct dm_ofi_op *dm_ofi_op_new(struct dm_oep *ep, struct dm_ofi_ia *ia,
-                                const struct dm_ofi_dto *dto)
+struct dm_ofi_op *dm_ofi_op_new(struct dm_ofi_ep *ep, struct dm_ofi_ia *ia,
+                                const struct dm_dto *dto)
 {
     struct dm_ofi_op *op;
     DAT_LMR_TRIPLET *seg;
@@ -134,33 +120,18 @@ void dm_ofi_ops_close(struct dm_ofi_ia *ia)
 
 /* ---- completing ---- */
 
-/* Does a successful request end without waking anybody? */
-static bool is_quiet(const struct dm_oep *ep, const struct dm_ofi_dto *dto)
-{
-    return (dto->flags & DAT_COMPLETION_UNSIGNALLED_FLAG) != 0 &&
-           (ep->ep.attr.request_completion_flags & DAT_COMPLETION_UNSIGNALLED_FLAG) != 0;
-}
-
-static void complete(struct dm_oep *ep, const struct dm_ofi_dto *dto,
+static void complete(struct dm_ofi_ep *ep, const struct dm_dto *dto,
                      DAT_DTO_COMPLETION_STATUS status, uint64_t len)
 {
-    DAT_DTO_COMPLETION_EVENT_DATA data = {.ep_handle = (DAT_EP_HANDLE)ep,
-                                          .user_cookie = dto->cookie,
-                                          .status = status,
-                                          .transfered_length = (DAT_SEG_LENGTH)len,
-                                          .operation = operations[dto->kind],
-                                          .rmr_context = dto->remote.rmr_context};
     struct dm_evd_item item;
     bool is_in;
 
     if (dto->kind == DM_OP_BIND)
-        dm_ofi_rmr_bound(dto);
+        dm_ofi_rmr_bound(dto->bind);
     if (status == DAT_DTO_SUCCESS && (dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) != 0)
         return;
-    item = dm_evd_item_dto(&data, DM_TAG(ep->ep.obj.gen, DM_TAG_REQUEST));
-    if (dto->kind >= DM_OP_WRITE_IMMED)
-        dm_ofi_item_extend(&item, dto, status);
-    if (status == DAT_DTO_SUCCESS && is_quiet(ep, dto))
+    item = dm_dto_item(&ep->ep, dto, status, len);
+    if (status == DAT_DTO_SUCCESS && dm_dto_is_quiet(&ep->ep, dto))
         is_in = dm_evd_add_quiet(ep->ep.request_evd, &item);
     else
         is_in = dm_evd_add(ep->ep.request_evd, &item);
@@ -168,7 +139,7 @@ static void complete(struct dm_oep *ep, const struct dm_ofi_dto *dto,
         ep->n_signalled++;
 }
 
-static bool has_room(const struct dm_oep *ep)
+static bool has_room(const struct dm_ofi_ep *ep)
 {
     uint32_t n = ep->n_used + ep->n_signalled -
                  atomic_load_explicit(&ep->ep.n_request_reaped, memory_order_acquire);
@@ -177,7 +148,7 @@ static bool has_room(const struct dm_oep *ep)
 }
 
 /* Take a request out of its list and complete it. */
-static void retire(struct dm_oep *ep, struct dm_ofi_op *op, DAT_DTO_COMPLETION_STATUS status)
+static void retire(struct dm_ofi_ep *ep, struct dm_ofi_op *op, DAT_DTO_COMPLETION_STATUS status)
 {
     dm_list_del(&op->link);
     ep->n_used -= 1 + op->n_quiet;
@@ -187,7 +158,7 @@ static void retire(struct dm_oep *ep, struct dm_ofi_op *op, DAT_DTO_COMPLETION_S
 
 /* Complete what is over at the head, up to the first that has failed: behind
  * it everything is flushed when the connection has ended. */
-static void reap(struct dm_oep *ep)
+static void reap(struct dm_ofi_ep *ep)
 {
     while (!dm_list_is_empty(&ep->sent)) {
         struct dm_ofi_op *op = dm_container_of(ep->sent.next, struct dm_ofi_op, link);
@@ -206,7 +177,7 @@ static void reap(struct dm_oep *ep)
 
 void dm_ofi_op_over(struct dm_ofi_op *op, DAT_DTO_COMPLETION_STATUS status)
 {
-    struct dm_oep *ep = op->ep;
+    struct dm_ofi_ep *ep = op->ep;
 
     if (op->is_counted)
         ep->n_reads--;
@@ -223,12 +194,12 @@ void dm_ofi_op_over(struct dm_ofi_op *op, DAT_DTO_COMPLETION_STATUS status)
  * request it says by closing; only the first request can be the cause. */
 static DAT_DTO_COMPLETION_STATUS status_of(const struct dm_ofi_op *op)
 {
-    struct dm_oep *ep = op->ep;
+    struct dm_ofi_ep *ep = op->ep;
     DAT_DTO_COMPLETION_STATUS status = DAT_DTO_ERR_FLUSHED;
 
     if (ep->conn == NULL || ep->is_failing || ep->sent.next != &op->link)
         return status;
-    if (!dm_ofi_is_send(&op->dto) && dm_ofi_far_is_gone(ep, op->dto.remote.rmr_context))
+    if (!dm_dto_is_send(&op->dto) && dm_ofi_far_is_gone(ep, op->dto.remote.rmr_context))
         status = DAT_DTO_ERR_REMOTE_ACCESS;
     ep->is_failing = status != DAT_DTO_ERR_FLUSHED;
     return status;
@@ -237,7 +208,7 @@ static DAT_DTO_COMPLETION_STATUS status_of(const struct dm_ofi_op *op)
 static void op_done(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *done)
 {
     struct dm_ofi_op *op = dm_container_of(ctx, struct dm_ofi_op, ctx);
-    struct dm_oep *ep = op->ep;
+    struct dm_ofi_ep *ep = op->ep;
 
     op->n_fabric--;
     if (ep == NULL) {
@@ -265,21 +236,21 @@ static void op_done(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *done)
 /* Does it have to wait for what is under way? Reads have to now and then: the
  * fabric answers them before it does anything else, so that a peer would not
  * get a word in. */
-static bool must_wait(const struct dm_oep *ep, const struct dm_ofi_dto *dto)
+static bool must_wait(const struct dm_ofi_ep *ep, const struct dm_dto *dto)
 {
     if (ep->n_reads == 0)
         return false;
-    return !dm_ofi_is_read(dto) || ep->n_gone_due > 0 || ep->n_row >= READS_MAX ||
+    return !dm_dto_is_read(dto) || ep->n_gone_due > 0 || ep->n_row >= READS_MAX ||
            (dto->flags & DAT_COMPLETION_BARRIER_FENCE_FLAG) != 0;
 }
 
-static bool is_open(const struct dm_oep *ep)
+static bool is_open(const struct dm_ofi_ep *ep)
 {
     return ep->conn != NULL && ep->conn->state == DM_CONN_UP && !ep->is_failing &&
-           (atomic_load(&ep->ep.state) == DAT_EP_STATE_CONNECTED || ep->is_draining_out);
+           (atomic_load(&ep->ep.state) == DAT_EP_STATE_CONNECTED || ep->ep.is_draining);
 }
 
-void dm_ofi_wait_for_room(struct dm_oep *ep)
+void dm_ofi_wait_for_room(struct dm_ofi_ep *ep)
 {
     if (ep->is_waiting)
         return;
@@ -288,13 +259,13 @@ void dm_ofi_wait_for_room(struct dm_oep *ep)
 }
 
 /* Put it among the sent ones, which it is or will be in a moment. */
-static void count_in(struct dm_oep *ep, struct dm_ofi_op *op)
+static void count_in(struct dm_ofi_ep *ep, struct dm_ofi_op *op)
 {
     dm_list_add_tail(&ep->sent, &op->link);
     op->n_quiet = ep->n_quiet;
     ep->n_quiet = 0;
     ep->is_loud = false;
-    if (dm_ofi_is_read(&op->dto) || dm_ofi_is_atomic(&op->dto)) {
+    if (dm_dto_is_read(&op->dto) || dm_dto_is_atomic(&op->dto)) {
         op->is_counted = true;
         ep->n_row = ep->n_reads == 0 ? 1 : ep->n_row + 1;
         ep->n_reads++;
@@ -302,7 +273,7 @@ static void count_in(struct dm_oep *ep, struct dm_ofi_op *op)
 }
 
 /* Hand the first of the queue to the fabric. False: it has to wait. */
-static bool start(struct dm_oep *ep, struct dm_ofi_op *op)
+static bool start(struct dm_ofi_ep *ep, struct dm_ofi_op *op)
 {
     DAT_DTO_COMPLETION_STATUS status = DAT_DTO_SUCCESS;
     int err;
@@ -322,13 +293,13 @@ static bool start(struct dm_oep *ep, struct dm_ofi_op *op)
         ep->is_failing = true;
         if (op->n_fabric == 0)
             dm_ofi_op_over(op, status);
-    } else if (op->n_fabric == 0 && !dm_ofi_is_atomic(&op->dto)) {
+    } else if (op->n_fabric == 0 && !dm_dto_is_atomic(&op->dto)) {
         dm_ofi_op_over(op, DAT_DTO_SUCCESS); /* it was ours alone */
     }
     return true;
 }
 
-void dm_ofi_push(struct dm_oep *ep)
+void dm_ofi_push(struct dm_ofi_ep *ep)
 {
     while (!dm_list_is_empty(&ep->queue) && is_open(ep)) {
         struct dm_ofi_op *op = dm_container_of(ep->queue.next, struct dm_ofi_op, link);
@@ -352,7 +323,7 @@ void dm_ofi_ep_push_all(struct dm_ofi_ia *ia)
         dm_list_add_tail(&waiting, it);
     }
     while (!dm_list_is_empty(&waiting)) {
-        struct dm_oep *ep = dm_container_of(waiting.next, struct dm_oep, link_waiting);
+        struct dm_ofi_ep *ep = dm_container_of(waiting.next, struct dm_ofi_ep, link_waiting);
 
         dm_list_del(&ep->link_waiting);
         ep->is_waiting = false;
@@ -375,7 +346,7 @@ void dm_ofi_ep_push_all(struct dm_ofi_ia *ia)
     }
 }
 
-void dm_ofi_mail_post(struct dm_oep *ep, const struct dm_ofi_mail *mail)
+void dm_ofi_mail_post(struct dm_ofi_ep *ep, const struct dm_ofi_mail *mail)
 {
     struct dm_ofi_letter *letter;
 
@@ -391,7 +362,7 @@ void dm_ofi_mail_post(struct dm_oep *ep, const struct dm_ofi_mail *mail)
     dm_ofi_wait_for_room(ep);
 }
 
-struct dm_ofi_op *dm_ofi_op_find(struct dm_oep *ep, uint32_t id)
+struct dm_ofi_op *dm_ofi_op_find(struct dm_ofi_ep *ep, uint32_t id)
 {
     struct dm_list *const lists[2] = {&ep->sent, &ep->queue};
 
@@ -406,14 +377,14 @@ struct dm_ofi_op *dm_ofi_op_find(struct dm_oep *ep, uint32_t id)
     return NULL;
 }
 
-void dm_ofi_ep_blamed(struct dm_oep *ep)
+void dm_ofi_ep_blamed(struct dm_ofi_ep *ep)
 {
     dm_list_for_each (it, &ep->sent) {
         struct dm_ofi_op *op = dm_container_of(it, struct dm_ofi_op, link);
 
         if (op->is_done)
             continue;
-        op->status = dm_ofi_is_send(&op->dto) || op->dto.kind == DM_OP_WRITE_IMMED
+        op->status = dm_dto_is_send(&op->dto) || op->dto.kind == DM_OP_WRITE_IMMED
                          ? DAT_DTO_ERR_REMOTE_RESPONDER
                          : DAT_DTO_ERR_REMOTE_ACCESS;
         ep->is_failing = true;
@@ -421,7 +392,7 @@ void dm_ofi_ep_blamed(struct dm_oep *ep)
     }
 }
 
-void dm_ofi_ep_taken(struct dm_oep *ep, uint32_t n)
+void dm_ofi_ep_taken(struct dm_ofi_ep *ep, uint32_t n)
 {
     struct dm_list *it = ep->sent.next;
 
@@ -455,7 +426,7 @@ static bool uses(const struct dm_ofi_op *op, uint32_t key)
     return false;
 }
 
-bool dm_ofi_ep_is_using(const struct dm_oep *ep, uint32_t key)
+bool dm_ofi_ep_is_using(const struct dm_ofi_ep *ep, uint32_t key)
 {
     dm_list_for_each (it, &ep->sent) {
         const struct dm_ofi_op *op = dm_container_of(it, struct dm_ofi_op, link);
@@ -466,18 +437,13 @@ bool dm_ofi_ep_is_using(const struct dm_oep *ep, uint32_t key)
     return false;
 }
 
-bool dm_ofi_ep_is_idle(struct dm_oep *ep)
-{
-    return dm_list_is_empty(&ep->sent) && dm_list_is_empty(&ep->queue);
-}
-
-void dm_ofi_ep_up(struct dm_oep *ep)
+void dm_ofi_ep_up(struct dm_ofi_ep *ep)
 {
     dm_ofi_push(ep);
 }
 
 /* The fabric has forgotten the endpoint. */
-static void flush_requests(struct dm_oep *ep)
+static void flush_requests(struct dm_ofi_ep *ep)
 {
     struct dm_list *const lists[2] = {&ep->sent, &ep->queue};
 
@@ -506,12 +472,12 @@ static void flush_requests(struct dm_oep *ep)
     ep->is_ack_due = false;
 }
 
-void dm_ofi_ep_flush(struct dm_oep *ep)
+void dm_ofi_ep_flush(struct dm_ofi_ep *ep)
 {
     ep->is_handed = false;
     flush_requests(ep);
     dm_ofi_recvs_flush(ep);
-    dm_ofi_rmr_ep_down(ep);
+    dm_rmr_ep_down(&ep->ep);
     while (!dm_list_is_empty(&ep->mails)) {
         struct dm_ofi_letter *letter = dm_container_of(ep->mails.next, struct dm_ofi_letter, link);
 
@@ -531,7 +497,7 @@ void dm_ofi_ep_flush(struct dm_oep *ep)
 
 /* May it go without a report of the fabric? Small data, that leave the memory
  * soon, and not too many in a row. */
-static bool can_be_quiet(const struct dm_oep *ep, const struct dm_ofi_dto *dto)
+static bool can_be_quiet(const struct dm_ofi_ep *ep, const struct dm_dto *dto)
 {
     uint64_t len = 0;
 
@@ -544,7 +510,7 @@ static bool can_be_quiet(const struct dm_oep *ep, const struct dm_ofi_dto *dto)
     return len <= QUIET_MAX;
 }
 
-static DAT_RETURN enqueue(struct dm_oep *ep, const struct dm_ofi_dto *dto)
+static DAT_RETURN enqueue(struct dm_ofi_ep *ep, const struct dm_dto *dto)
 {
     struct dm_ofi_op *op = dm_ofi_op_new(ep, dm_ofi_ia_of(ep), dto);
 
@@ -556,7 +522,7 @@ static DAT_RETURN enqueue(struct dm_oep *ep, const struct dm_ofi_dto *dto)
     return DAT_SUCCESS;
 }
 
-static DAT_RETURN post_open(struct dm_oep *ep, const struct dm_ofi_dto *dto)
+static DAT_RETURN post_open(struct dm_ofi_ep *ep, const struct dm_dto *dto)
 {
     DAT_DTO_COMPLETION_STATUS status;
 
@@ -569,13 +535,13 @@ static DAT_RETURN post_open(struct dm_oep *ep, const struct dm_ofi_dto *dto)
     return enqueue(ep, dto);
 }
 
-static DAT_RETURN post_locked(struct dm_oep *ep, const struct dm_ofi_dto *dto)
+static DAT_RETURN post_locked(struct dm_ofi_ep *ep, const struct dm_dto *dto)
 {
     bool is_late;
     int state;
 
     if (ep->ep.obj.magic != DM_OBJ_MAGIC(DAT_HANDLE_TYPE_EP))
-        return BAD_EP;
+        return DM_DAT_BAD(EP);
     state = atomic_load(&ep->ep.state);
     if (state == DAT_EP_STATE_CONNECTED && !has_room(ep)) {
         (void)dm_ofi_progress(dm_ofi_ia_of(ep)); /* perhaps something is over */
@@ -600,15 +566,47 @@ static DAT_RETURN post_locked(struct dm_oep *ep, const struct dm_ofi_dto *dto)
     return DAT_SUCCESS;
 }
 
-DAT_RETURN dm_ofi_post(struct dm_oep *ep, const struct dm_ofi_dto *dto)
+DAT_RETURN dm_ofi_post(struct dm_ep *ep, const struct dm_dto *dto)
 {
-    struct dm_pia *ia = ep->ep.obj.ia;
+    struct dm_pia *ia = ep->obj.ia;
     DAT_RETURN ret;
 
-    if (ep->ep.request_evd == NULL)
-        return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_EVD_REQUEST);
     pthread_mutex_lock(&ia->lock);
-    ret = post_locked(ep, dto);
+    ret = post_locked((struct dm_ofi_ep *)ep, dto);
     pthread_mutex_unlock(&ia->lock);
     return ret;
+}
+
+static DAT_RETURN post_checked(DAT_EP_HANDLE handle, struct dm_dto *dto, DAT_COUNT n,
+                               const DAT_RMR_TRIPLET *remote)
+{
+    DAT_RETURN ret = dm_dto_check(handle, dto, n, remote);
+
+    return ret == DAT_SUCCESS ? dm_ofi_post((struct dm_ep *)handle, dto) : ret;
+}
+
+DAT_RETURN dm_ofi_post_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
+                            DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+{
+    struct dm_dto dto = {.kind = DM_OP_SEND, .flags = flags, .cookie = cookie, .seg = seg};
+
+    return post_checked(ep, &dto, n, NULL);
+}
+
+DAT_RETURN dm_ofi_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
+                                  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+                                  DAT_COMPLETION_FLAGS flags)
+{
+    struct dm_dto dto = {.kind = DM_OP_WRITE, .flags = flags, .cookie = cookie, .seg = seg};
+
+    return post_checked(ep, &dto, n, remote);
+}
+
+DAT_RETURN dm_ofi_post_rdma_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
+                                 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
+                                 DAT_COMPLETION_FLAGS flags)
+{
+    struct dm_dto dto = {.kind = DM_OP_READ, .flags = flags, .cookie = cookie, .seg = seg};
+
+    return post_checked(ep, &dto, n, remote);
 }

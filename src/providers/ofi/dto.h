@@ -13,19 +13,6 @@
 
 #include "providers/ofi/ofi.h"
 
-enum dm_ofi_op_kind {
-    DM_OP_SEND,
-    DM_OP_WRITE,
-    DM_OP_READ, /* up to here plain completions */
-    DM_OP_SEND_INVALIDATE,
-    DM_OP_READ_TO_RMR, /* the segment is an RMR triplet */
-    DM_OP_WRITE_IMMED,
-    DM_OP_FETCH_ADD,
-    DM_OP_CMP_SWAP,
-    DM_OP_BIND,
-    DM_OP_RECV
-};
-
 /* The data word of a message: what its receiver has to know. */
 #define DM_OFI_WORD_SOLICITED  (UINT64_C(1) << 32)
 #define DM_OFI_WORD_INVALIDATE (UINT64_C(2) << 32)
@@ -36,31 +23,13 @@ enum dm_ofi_op_kind {
 #define DM_OFI_WORD_LEN_SHIFT 36
 #define DM_OFI_WORD_LEN_MAX   ((UINT64_C(1) << 28) - 1)
 
-struct dm_ofi_bind; /* rmr.h */
-
-/* What the consumer wants. */
-struct dm_ofi_dto {
-    enum dm_ofi_op_kind kind;
-    DAT_COMPLETION_FLAGS flags;
-    DAT_DTO_COOKIE cookie;
-    uint32_t n_seg;
-    const DAT_LMR_TRIPLET *seg;
-    DAT_RMR_TRIPLET remote;
-    union {
-        uint64_t operand[2]; /* FETCH_ADD; CMP_SWAP: compare, swap */
-        uint32_t immed;      /* WRITE_IMMED */
-        uint32_t invalidate; /* SEND_INVALIDATE */
-        struct dm_ofi_bind *bind;
-    };
-};
-
 enum { DM_OFI_OP_SEGS = 4, DM_OFI_EXCESS_LEN = 1 << 26 };
 
 struct dm_ofi_op {
     struct dm_ofi_ctx ctx;
-    struct dm_list link; /* in the endpoint's lists, or ia->ops */
-    struct dm_oep *ep;   /* NULL: gone, nobody cares any more */
-    struct dm_ofi_dto dto;
+    struct dm_list link;  /* in the endpoint's lists, or ia->ops */
+    struct dm_ofi_ep *ep; /* NULL: gone, nobody cares any more */
+    struct dm_dto dto;
     bool is_done;      /* but something before it is not */
     bool is_handed;    /* all of it */
     bool is_counted;   /* in n_reads */
@@ -110,89 +79,83 @@ enum dm_ofi_mail_type {
 
 /* A request or receive with room for its segments, copied from dto. NULL: out
  * of memory. */
-struct dm_ofi_op *dm_ofi_op_new(struct dm_oep *ep, struct dm_ofi_ia *ia,
-                                const struct dm_ofi_dto *dto);
+struct dm_ofi_op *dm_ofi_op_new(struct dm_ofi_ep *ep, struct dm_ofi_ia *ia,
+                                const struct dm_dto *dto);
 void dm_ofi_op_free(struct dm_ofi_ia *ia, struct dm_ofi_op *op);
 void dm_ofi_ops_close(struct dm_ofi_ia *ia);
 /* Have ia->excess: memory that is used by errors alone. */
 bool dm_ofi_excess_map(struct dm_ofi_ia *ia);
-/* Post a request that has been checked as far as DAT wants the call to fail.
- * Takes the lock. */
-DAT_RETURN dm_ofi_post(struct dm_oep *ep, const struct dm_ofi_dto *dto);
 /* A request is over; complete what is at the head. */
 void dm_ofi_op_over(struct dm_ofi_op *op, DAT_DTO_COMPLETION_STATUS status);
 /* The peer does not want a request of the queue: it fails when it would go. */
 void dm_ofi_op_refuse(struct dm_ofi_op *op, DAT_DTO_COMPLETION_STATUS status);
 /* Is a request at work in the region? */
-bool dm_ofi_ep_is_using(const struct dm_oep *ep, uint32_t key);
+bool dm_ofi_ep_is_using(const struct dm_ofi_ep *ep, uint32_t key);
 /* Have dm_ofi_ep_push_all() look at it after the round. */
-void dm_ofi_wait_for_room(struct dm_oep *ep);
+void dm_ofi_wait_for_room(struct dm_ofi_ep *ep);
 /* Go on with the queue. */
-void dm_ofi_push(struct dm_oep *ep);
-/* Make the completion of an extended request or a bind out of a plain one. */
-void dm_ofi_item_extend(struct dm_evd_item *item, const struct dm_ofi_dto *dto,
-                        DAT_DTO_COMPLETION_STATUS status);
+void dm_ofi_push(struct dm_ofi_ep *ep);
 /* Send it, or when there is room. */
-void dm_ofi_mail_post(struct dm_oep *ep, const struct dm_ofi_mail *mail);
+void dm_ofi_mail_post(struct dm_ofi_ep *ep, const struct dm_ofi_mail *mail);
 /* The request that waits for an answer with this id. */
-struct dm_ofi_op *dm_ofi_op_find(struct dm_oep *ep, uint32_t id);
+struct dm_ofi_op *dm_ofi_op_find(struct dm_ofi_ep *ep, uint32_t id);
 
 /* ---- rdma.c ---- */
 
 /* Hand it to the fabric. 0; -FI_EAGAIN: when there is room; -FI_EBUSY: when the
  * peer has said something; else it has failed, *status_p says how. op NULL:
  * untracked, in one piece. */
-int dm_ofi_issue(struct dm_oep *ep, const struct dm_ofi_dto *dto, struct dm_ofi_op *op,
+int dm_ofi_issue(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct dm_ofi_op *op,
                  DAT_DTO_COMPLETION_STATUS *status_p);
 /* DM_MAIL_READ, DM_MAIL_READ_DONE. */
-void dm_ofi_read_asked(struct dm_oep *ep, const struct dm_ofi_mail *mail);
-void dm_ofi_read_answered(struct dm_oep *ep, const struct dm_ofi_mail *mail);
+void dm_ofi_read_asked(struct dm_ofi_ep *ep, const struct dm_ofi_mail *mail);
+void dm_ofi_read_answered(struct dm_ofi_ep *ep, const struct dm_ofi_mail *mail);
 
 /* ---- recv.c ---- */
 
 /* Hand receives to the fabric as long as it takes them. */
-void dm_ofi_recvs_push(struct dm_oep *ep);
-void dm_ofi_recvs_flush(struct dm_oep *ep);
+void dm_ofi_recvs_push(struct dm_ofi_ep *ep);
+void dm_ofi_recvs_flush(struct dm_ofi_ep *ep);
 /* A region goes: take back receives into it that the fabric has. */
-void dm_ofi_recvs_forget(struct dm_oep *ep, uint32_t key);
+void dm_ofi_recvs_forget(struct dm_ofi_ep *ep, uint32_t key);
 /* The next message has so many bytes: is its receive long enough? If not, the
  * receive has failed. */
-bool dm_ofi_recvs_take(struct dm_oep *ep, uint64_t len);
+bool dm_ofi_recvs_take(struct dm_ofi_ep *ep, uint64_t len);
 /* Is a message on its way into the region? */
-bool dm_ofi_recvs_is_using(const struct dm_oep *ep, uint32_t key);
+bool dm_ofi_recvs_is_using(const struct dm_ofi_ep *ep, uint32_t key);
 
 /* ---- srq.c ---- */
 
 /* The peer asks about a receive for a message. */
-void dm_ofi_srq_asked(struct dm_oep *ep, const struct dm_ofi_mail *ask);
+void dm_ofi_srq_asked(struct dm_ofi_ep *ep, const struct dm_ofi_mail *ask);
 /* A receive of it has ended. */
-void dm_ofi_srq_returned(struct dm_oep *ep);
+void dm_ofi_srq_returned(struct dm_ofi_ep *ep);
 /* The connection is over: nobody waits. */
-void dm_ofi_srq_forget(struct dm_oep *ep);
+void dm_ofi_srq_forget(struct dm_ofi_ep *ep);
 /* Arm what the attributes of a new endpoint ask for. */
-void dm_ofi_ep_marks_init(struct dm_oep *ep);
+void dm_ofi_ep_marks_init(struct dm_ofi_ep *ep);
 
 /* ---- far.c ---- */
 
 /* How the fabric addresses the remote side of a request that needs one of
  * these privileges. 0; -FI_EBUSY: the peer has been asked; -FI_EACCES: it
  * may not be. */
-int dm_ofi_far_find(struct dm_oep *ep, const DAT_RMR_TRIPLET *remote, uint64_t len, uint32_t priv,
-                    uint64_t *addr_p, uint64_t *key_p);
+int dm_ofi_far_find(struct dm_ofi_ep *ep, const DAT_RMR_TRIPLET *remote, uint64_t len,
+                    uint32_t priv, uint64_t *addr_p, uint64_t *key_p);
 /* Is the context one of an RMR? The same answers. */
-int dm_ofi_far_check(struct dm_oep *ep, uint32_t key);
+int dm_ofi_far_check(struct dm_ofi_ep *ep, uint32_t key);
 /* Has the peer said that its region is no more? */
-bool dm_ofi_far_is_gone(struct dm_oep *ep, uint32_t key);
+bool dm_ofi_far_is_gone(struct dm_ofi_ep *ep, uint32_t key);
 /* The connection is over. */
-void dm_ofi_far_forget(struct dm_oep *ep);
+void dm_ofi_far_forget(struct dm_ofi_ep *ep);
 /* Mail: the peer asks, has told us what we asked, or that it is gone. */
-void dm_ofi_far_asked(struct dm_oep *ep, uint32_t key);
-void dm_ofi_far_told(struct dm_oep *ep, const struct dm_ofi_mail *mail);
-void dm_ofi_far_gone(struct dm_oep *ep, uint32_t key);
+void dm_ofi_far_asked(struct dm_ofi_ep *ep, uint32_t key);
+void dm_ofi_far_told(struct dm_ofi_ep *ep, const struct dm_ofi_mail *mail);
+void dm_ofi_far_gone(struct dm_ofi_ep *ep, uint32_t key);
 /* Tell the peers who may know it. */
 void dm_ofi_far_tell_gone(struct dm_ofi_ia *ia, const struct dm_ofi_region *region);
 /* Nothing is being read any more: confirm what is gone. */
-void dm_ofi_far_confirm(struct dm_oep *ep);
+void dm_ofi_far_confirm(struct dm_ofi_ep *ep);
 /* Wait until nothing under way uses the region that is hidden: peers have
  * confirmed, and requests of ours are over. False: not within seconds. */
 bool dm_ofi_far_wait(struct dm_ofi_ia *ia, const struct dm_pz *pz, uint32_t key);
@@ -204,13 +167,13 @@ bool dm_ofi_wait(struct dm_ofi_ia *ia, const struct dm_pz *pz, uint32_t key,
  * for it go on when they have. */
 bool dm_ofi_far_is_confirmed(const struct dm_ofi_ia *ia, const struct dm_pz *pz);
 /* The peer has confirmed n, or will never. */
-void dm_ofi_far_confirmed(struct dm_oep *ep, uint64_t n);
+void dm_ofi_far_confirmed(struct dm_ofi_ep *ep, uint64_t n);
 
 /* ---- key.c ---- */
 
 /* Reserve a context that has never been used. 0 when all are used up. It means
  * nothing until it is opened. */
-uint32_t dm_ofi_key_new(struct dm_ofi_ia *ia);
+uint32_t dm_ofi_key_new(struct dm_pia *ia);
 /* Let it stand for this, for peers too if there are remote privileges. False:
  * the fabric does not want it. */
 bool dm_ofi_key_open(struct dm_ofi_ia *ia, const struct dm_ofi_region *want);
@@ -221,7 +184,7 @@ void dm_ofi_key_hide(struct dm_ofi_ia *ia, uint32_t key);
 /* The same, and requests under way must not either. */
 void dm_ofi_key_shut(struct dm_ofi_ia *ia, uint32_t key);
 /* Give back one that is shut or was never opened. */
-void dm_ofi_key_free(struct dm_ofi_ia *ia, uint32_t key);
+void dm_ofi_key_free(struct dm_pia *ia, uint32_t key);
 void dm_ofi_keys_close(struct dm_ofi_ia *ia);
 
 enum { DM_OFI_KEY_INDEX = 0xffff };
@@ -231,7 +194,7 @@ enum { DM_OFI_SINK_SHIFT = 16, DM_OFI_SINK_MASK = 0xffff };
 /* What the context stands for, if this endpoint may use it so: any of the
  * privileges, all of the bytes. NULL: it may not. */
 static inline const struct dm_ofi_region *dm_ofi_key_find(const struct dm_ofi_ia *ia,
-                                                          const struct dm_oep *ep, uint32_t key,
+                                                          const struct dm_ofi_ep *ep, uint32_t key,
                                                           uint64_t va, uint64_t len, uint32_t priv)
 {
     uint32_t index = key & DM_OFI_KEY_INDEX;
@@ -245,21 +208,6 @@ static inline const struct dm_ofi_region *dm_ofi_key_find(const struct dm_ofi_ia
         len > region->len - (va - region->va))
         return NULL;
     return region;
-}
-
-static inline bool dm_ofi_is_send(const struct dm_ofi_dto *dto)
-{
-    return dto->kind == DM_OP_SEND || dto->kind == DM_OP_SEND_INVALIDATE;
-}
-
-static inline bool dm_ofi_is_read(const struct dm_ofi_dto *dto)
-{
-    return dto->kind == DM_OP_READ || dto->kind == DM_OP_READ_TO_RMR;
-}
-
-static inline bool dm_ofi_is_atomic(const struct dm_ofi_dto *dto)
-{
-    return dto->kind == DM_OP_FETCH_ADD || dto->kind == DM_OP_CMP_SWAP;
 }
 
 #endif

@@ -31,12 +31,12 @@ struct dm_ofi_far {
     uint64_t fabric_key; /* ...and by which key */
 };
 
-static struct dm_ofi_far *slot_of(struct dm_oep *ep, uint32_t key)
+static struct dm_ofi_far *slot_of(struct dm_ofi_ep *ep, uint32_t key)
 {
     return &ep->far[key % FAR_N];
 }
 
-static bool ask(struct dm_oep *ep, uint32_t key)
+static bool ask(struct dm_ofi_ep *ep, uint32_t key)
 {
     struct dm_ofi_mail mail = {.type = DM_MAIL_ASK_KEY, .key = key};
     struct dm_ofi_far *far;
@@ -52,8 +52,8 @@ static bool ask(struct dm_oep *ep, uint32_t key)
     return true;
 }
 
-int dm_ofi_far_find(struct dm_oep *ep, const DAT_RMR_TRIPLET *remote, uint64_t len, uint32_t priv,
-                    uint64_t *addr_p, uint64_t *key_p)
+int dm_ofi_far_find(struct dm_ofi_ep *ep, const DAT_RMR_TRIPLET *remote, uint64_t len,
+                    uint32_t priv, uint64_t *addr_p, uint64_t *key_p)
 {
     uint32_t key = remote->rmr_context;
     struct dm_ofi_far *far = ep->far != NULL ? slot_of(ep, key) : NULL;
@@ -72,7 +72,7 @@ int dm_ofi_far_find(struct dm_oep *ep, const DAT_RMR_TRIPLET *remote, uint64_t l
     return 0;
 }
 
-int dm_ofi_far_check(struct dm_oep *ep, uint32_t key)
+int dm_ofi_far_check(struct dm_ofi_ep *ep, uint32_t key)
 {
     const struct dm_ofi_far *far = ep->far != NULL ? slot_of(ep, key) : NULL;
 
@@ -83,12 +83,12 @@ int dm_ofi_far_check(struct dm_oep *ep, uint32_t key)
     return far->state == FAR_GONE || !far->is_window ? -FI_EACCES : 0;
 }
 
-bool dm_ofi_far_is_gone(struct dm_oep *ep, uint32_t key)
+bool dm_ofi_far_is_gone(struct dm_ofi_ep *ep, uint32_t key)
 {
     return ep->far != NULL && slot_of(ep, key)->key == key && slot_of(ep, key)->state == FAR_GONE;
 }
 
-void dm_ofi_far_forget(struct dm_oep *ep)
+void dm_ofi_far_forget(struct dm_ofi_ep *ep)
 {
     free(ep->far);
     ep->far = NULL;
@@ -96,7 +96,7 @@ void dm_ofi_far_forget(struct dm_oep *ep)
 
 /* ---- mail ---- */
 
-void dm_ofi_far_asked(struct dm_oep *ep, uint32_t key)
+void dm_ofi_far_asked(struct dm_ofi_ep *ep, uint32_t key)
 {
     struct dm_ofi_mail mail = {.type = DM_MAIL_KEY, .status = 1, .key = key};
     struct dm_ofi_region *region = dm_ofi_key_region(dm_ofi_ia_of(ep), key);
@@ -114,7 +114,7 @@ void dm_ofi_far_asked(struct dm_oep *ep, uint32_t key)
     dm_ofi_mail_post(ep, &mail);
 }
 
-void dm_ofi_far_told(struct dm_oep *ep, const struct dm_ofi_mail *mail)
+void dm_ofi_far_told(struct dm_ofi_ep *ep, const struct dm_ofi_mail *mail)
 {
     struct dm_ofi_far *far = ep->far != NULL ? slot_of(ep, mail->key) : NULL;
 
@@ -133,7 +133,7 @@ void dm_ofi_far_told(struct dm_oep *ep, const struct dm_ofi_mail *mail)
         far->state = FAR_NONE;
 }
 
-void dm_ofi_far_gone(struct dm_oep *ep, uint32_t key)
+void dm_ofi_far_gone(struct dm_ofi_ep *ep, uint32_t key)
 {
     struct dm_ofi_far *far = ep->far != NULL ? slot_of(ep, key) : NULL;
 
@@ -146,7 +146,7 @@ void dm_ofi_far_gone(struct dm_oep *ep, uint32_t key)
 
 /* What has been written is there before the confirmation; what is read may
  * still be on its way to us. */
-void dm_ofi_far_confirm(struct dm_oep *ep)
+void dm_ofi_far_confirm(struct dm_ofi_ep *ep)
 {
     struct dm_ofi_mail mail = {.type = DM_MAIL_GONE_OK, .value = {ep->n_gone_due}};
 
@@ -159,7 +159,7 @@ void dm_ofi_far_confirm(struct dm_oep *ep)
 bool dm_ofi_far_is_confirmed(const struct dm_ofi_ia *ia, const struct dm_pz *pz)
 {
     dm_list_for_each (it, &ia->pia.objs[DAT_HANDLE_TYPE_EP]) {
-        const struct dm_oep *ep = dm_container_of(it, struct dm_oep, ep.obj.link);
+        const struct dm_ofi_ep *ep = dm_container_of(it, struct dm_ofi_ep, ep.obj.link);
 
         if (ep->ep.pz == pz && ep->conn != NULL && ep->n_gone_asked > 0)
             return false;
@@ -167,7 +167,7 @@ bool dm_ofi_far_is_confirmed(const struct dm_ofi_ia *ia, const struct dm_pz *pz)
     return true;
 }
 
-void dm_ofi_far_confirmed(struct dm_oep *ep, uint64_t n)
+void dm_ofi_far_confirmed(struct dm_ofi_ep *ep, uint64_t n)
 {
     if (ep->n_gone_asked == 0)
         return;
@@ -175,7 +175,7 @@ void dm_ofi_far_confirmed(struct dm_oep *ep, uint64_t n)
     if (ep->n_gone_asked > 0)
         return;
     dm_list_for_each (it, &ep->ep.obj.ia->objs[DAT_HANDLE_TYPE_EP]) {
-        struct dm_oep *other = dm_container_of(it, struct dm_oep, ep.obj.link);
+        struct dm_ofi_ep *other = dm_container_of(it, struct dm_ofi_ep, ep.obj.link);
 
         if (other != ep && other->ep.pz == ep->ep.pz && other->conn != NULL &&
             !dm_list_is_empty(&other->queue))
@@ -189,7 +189,7 @@ void dm_ofi_far_confirmed(struct dm_oep *ep, uint64_t n)
 static bool is_confirmed(struct dm_ofi_ia *ia, const struct dm_pz *pz, uint32_t key)
 {
     dm_list_for_each (it, &ia->pia.objs[DAT_HANDLE_TYPE_EP]) {
-        const struct dm_oep *ep = dm_container_of(it, struct dm_oep, ep.obj.link);
+        const struct dm_ofi_ep *ep = dm_container_of(it, struct dm_ofi_ep, ep.obj.link);
 
         if (ep->ep.pz == pz && ep->conn != NULL &&
             (ep->n_gone_asked > 0 || dm_ofi_ep_is_using(ep, key) || dm_ofi_recvs_is_using(ep, key)))
@@ -225,7 +225,7 @@ void dm_ofi_far_tell_gone(struct dm_ofi_ia *ia, const struct dm_ofi_region *regi
     struct dm_ofi_mail mail = {.type = DM_MAIL_KEY_GONE, .key = region->last_key};
 
     dm_list_for_each (it, &ia->pia.objs[DAT_HANDLE_TYPE_EP]) {
-        struct dm_oep *ep = dm_container_of(it, struct dm_oep, ep.obj.link);
+        struct dm_ofi_ep *ep = dm_container_of(it, struct dm_ofi_ep, ep.obj.link);
 
         if (ep->conn != NULL && ep->conn->state == DM_CONN_UP && ep->ep.pz == region->pz) {
             ep->n_gone_asked++;

@@ -59,8 +59,9 @@ static bool index_get(struct dm_ofi_ia *ia, uint32_t *index_p)
     return true;
 }
 
-uint32_t dm_ofi_key_new(struct dm_ofi_ia *ia)
+uint32_t dm_ofi_key_new(struct dm_pia *pia)
 {
+    struct dm_ofi_ia *ia = (struct dm_ofi_ia *)pia;
     struct dm_ofi_region *region;
     uint32_t index;
 
@@ -130,8 +131,10 @@ void dm_ofi_key_shut(struct dm_ofi_ia *ia, uint32_t key)
     region->mr = NULL;
 }
 
-void dm_ofi_key_free(struct dm_ofi_ia *ia, uint32_t key)
+void dm_ofi_key_free(struct dm_pia *pia, uint32_t key)
 {
+    struct dm_ofi_ia *ia = (struct dm_ofi_ia *)pia;
+
     if (key >> GEN_SHIFT == LAST_GEN)
         return;
     ia->free_keys[(ia->free_head + ia->n_free_keys) % ia->n_regions] = index_of(key);

@@ -54,7 +54,7 @@ struct dm_ofi_ctx {
     void (*done)(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *done);
 };
 
-struct dm_oep;
+struct dm_ofi_ep;
 struct dm_ofi_listener;
 
 struct dm_ofi_ia {
@@ -99,9 +99,7 @@ struct dm_ofi_ia {
     int lead_fd;         /* ...and who waits in dm_ofi_sleep() on the descriptors */
     uint64_t stay_until; /* of who sleeps on the descriptors: stay() */
     uint32_t stay_skips, stay_most;
-    bool has_thread;
     _Atomic bool is_stopping;
-    pthread_t thread;
     _Atomic uint64_t next_timer;
     /* Memory contexts, and requests that are not in use. */
     struct dm_ofi_region *regions;
@@ -114,7 +112,7 @@ struct dm_ofi_ia {
     struct dm_list op_chunks;
     char *excess;           /* where what is too long for a receive goes; mapped */
     struct dm_list waiting; /* endpoints with requests that the fabric had no
-                             * room for: struct dm_oep, link_waiting */
+                             * room for: struct dm_ofi_ep, link_waiting */
     /* Attributes that ia_query shows. */
     DAT_NAMED_ATTR attrs[16];
     char attr_text[4][48];
@@ -145,8 +143,8 @@ struct dm_ofi_conn {
     struct dm_ofi_ia *ia;
     enum dm_ofi_conn_state state;
     struct fid_ep *fid;
-    struct dm_oep *ep; /* NULL: none yet, or none any more */
-    struct dm_sp *sp;  /* of a request */
+    struct dm_ofi_ep *ep; /* NULL: none yet, or none any more */
+    struct dm_sp *sp;     /* of a request */
     struct dm_cr *cr;
     uint32_t number;      /* ours, in ia->by */
     uint32_t peer_number; /* how the peer knows it: in notes to it */
@@ -220,27 +218,12 @@ struct dm_ofi_place {
 
 /* ---- part of the endpoint files: ep.c, recv.c, rdma.c, dto.c, srq.c ---- */
 
-struct dm_lmr {
-    struct dm_obj obj;
-    struct dm_pz *pz;
-    DAT_MEM_TYPE mem_type;
-    DAT_REGION_DESCRIPTION region;
-    DAT_VLEN len;
-    DAT_VA_TYPE va_type;
-    uint64_t va;   /* as the consumer addresses it: 0 if zero based */
-    uint64_t addr; /* where it really is */
-    DAT_MEM_PRIV_FLAGS priv;
-    uint32_t key; /* lmr context and rmr context */
-    struct fid_mr *mr;
-    int n_binds;
-};
-
 /* What a memory context stands for; see key.c. */
 struct dm_ofi_region {
     uint32_t key; /* 0: nothing now */
     uint32_t last_key;
     struct dm_pz *pz;
-    struct dm_oep *only; /* the endpoint that serves it, NULL: any */
+    struct dm_ofi_ep *only; /* the endpoint that serves it, NULL: any */
     uint64_t va;
     uint64_t len;
     uint64_t addr;
@@ -250,35 +233,17 @@ struct dm_ofi_region {
     bool is_window;    /* of an RMR */
 };
 
-struct dm_rmr {
-    struct dm_obj obj;
-    struct dm_pz *pz;
-    DAT_RMR_SCOPE scope;
-    int n_pending; /* binds that have not completed */
-    /* What it is bound to. */
-    uint32_t key; /* 0: to nothing */
-    struct dm_lmr *lmr;
-    struct dm_oep *ep; /* scope EP: who serves it */
-    DAT_LMR_TRIPLET triplet;
-    DAT_MEM_PRIV_FLAGS priv;
-    DAT_VA_TYPE va_type;
-};
-
-struct dm_srq {
-    struct dm_obj obj;
-    struct dm_pz *pz;
-    DAT_SRQ_ATTR attr;
-    int n_refs;           /* endpoints */
+struct dm_ofi_srq {
+    struct dm_srq srq;
     struct dm_list recvs; /* available: struct dm_ofi_op */
     uint32_t n_available;
     uint32_t n_taken; /* by endpoints, and not completed */
     bool is_low_armed;
 };
 
-struct dm_oep {
+struct dm_ofi_ep {
     struct dm_ep ep;
     struct dm_ofi_conn *conn; /* from connect or accept until the end */
-    bool is_draining_out;     /* graceful disconnect: call dm_ofi_ep_drained() */
     bool is_waiting;          /* in ia->waiting */
     bool is_handed;           /* receives go to conn->fid now */
     bool is_ack_due;          /* the peer waits to hear of a message of its */
@@ -299,7 +264,7 @@ struct dm_oep {
     struct dm_list recv_queue; /* behind them */
     uint32_t n_handed;
     uint32_t n_recv_posted;
-    struct dm_srq *srq;
+    struct dm_ofi_srq *srq; /* ep.srq */
     uint32_t n_taken;       /* receives of it for messages, not dequeued: in all */
     struct dm_list asked;   /* messages that wait for one: struct dm_ofi_letter */
     struct dm_ofi_far *far; /* what is known of the peer's regions, see far.c */
@@ -311,7 +276,7 @@ struct dm_oep {
     DAT_COUNT hard; /* watermark */
 };
 
-static inline struct dm_ofi_ia *dm_ofi_ia_of(struct dm_oep *ep)
+static inline struct dm_ofi_ia *dm_ofi_ia_of(struct dm_ofi_ep *ep)
 {
     return (struct dm_ofi_ia *)ep->ep.obj.ia;
 }
@@ -322,7 +287,7 @@ static inline struct dm_ofi_ia *dm_ofi_ia_of(struct dm_oep *ep)
  * what only one endpoint may use. Peers learn whole keys, by asking (far.c). */
 uint32_t dm_ofi_pz_token(const struct dm_ofi_ia *ia, const struct dm_pz *pz);
 uint32_t dm_ofi_mail_token(const struct dm_ofi_ia *ia);
-uint32_t dm_ofi_ep_token(const struct dm_ofi_ia *ia, const struct dm_oep *ep);
+uint32_t dm_ofi_ep_token(const struct dm_ofi_ia *ia, const struct dm_ofi_ep *ep);
 /* Choose the interface, or take the one that is asked for: its name and
  * address. want may be NULL, family AF_UNSPEC. DM_OK, DM_ECONFIG: there is
  * none, DM_ENOMEM. */
@@ -360,13 +325,13 @@ void dm_ofi_conn_fail(struct dm_ofi_conn *conn, DAT_EVENT_NUMBER event);
 /* The same after an error that we have found in what the peer asked for, or it
  * in what we did: tell it (DM_NOTE_BROKEN), so that it sees DISCONNECTED. */
 void dm_ofi_conn_break(struct dm_ofi_conn *conn, DAT_EVENT_NUMBER event);
-/* The last request of an endpoint with is_draining_out has completed. */
-void dm_ofi_ep_drained(struct dm_oep *ep);
+/* The last request of an endpoint with ep.is_draining has completed. */
+void dm_ofi_ep_drained(struct dm_ofi_ep *ep);
 /* Drive for a moment; the lock is held all the time. */
 void dm_ofi_pump(struct dm_ofi_ia *ia);
 /* Close the endpoint's connection now, with BYE, without an event. Not from
  * done(). Afterwards ep->conn is NULL. */
-void dm_ofi_ep_hang_up(struct dm_oep *ep);
+void dm_ofi_ep_hang_up(struct dm_ofi_ep *ep);
 /* Send a note: 32 bits that need no receive of the peer. False: no room now,
  * for notes that are not repeated (DM_NOTE_MAIL). */
 bool dm_ofi_note_send(struct dm_ofi_conn *conn, enum dm_ofi_note kind, uint32_t value);
@@ -376,7 +341,7 @@ uint64_t dm_ofi_note_word(const struct dm_ofi_conn *conn, enum dm_ofi_note kind,
  * it knows of too few. */
 void dm_ofi_conn_grant(struct dm_ofi_conn *conn);
 /* Tell the peer how short our receives may be, if that is news to it; recv.c. */
-void dm_ofi_ep_tell_floor(struct dm_oep *ep);
+void dm_ofi_ep_tell_floor(struct dm_ofi_ep *ep);
 /* Tell the peer that all its messages so far are there. */
 void dm_ofi_conn_taken(struct dm_ofi_conn *conn);
 /* Write a message to the peer's mailbox: dm_ofi_mail_arrived() there. False:
@@ -393,28 +358,22 @@ bool dm_ofi_mail_send_behind(struct dm_ofi_conn *conn, const struct dm_ofi_mail 
 
 /* The handshake is past its own receives: hand those of the endpoint to
  * conn->fid. Passive side: before ACCEPT is sent; active: before READY is. */
-void dm_ofi_ep_hand_over(struct dm_oep *ep);
+void dm_ofi_ep_hand_over(struct dm_ofi_ep *ep);
 /* The connection is up, state is CONNECTED, or the peer has new receives:
  * requests may be sent now. */
-void dm_ofi_ep_up(struct dm_oep *ep);
+void dm_ofi_ep_up(struct dm_ofi_ep *ep);
 /* conn->fid is closed and its completions have been read; ep->conn is NULL:
  * complete everything that is left, requests and receives, as flushed. The
  * connection event, if any, is added after this. */
-void dm_ofi_ep_flush(struct dm_oep *ep);
-/* Nothing of the endpoint is outstanding or queued. */
-bool dm_ofi_ep_is_idle(struct dm_oep *ep);
+void dm_ofi_ep_flush(struct dm_ofi_ep *ep);
 /* Go on with what waits for room in the fabric (ia->waiting). */
 void dm_ofi_ep_push_all(struct dm_ofi_ia *ia);
 /* The peer has found an error in the first request that is under way. */
-void dm_ofi_ep_blamed(struct dm_oep *ep);
+void dm_ofi_ep_blamed(struct dm_ofi_ep *ep);
 /* The peer has so many of our messages. */
-void dm_ofi_ep_taken(struct dm_oep *ep, uint32_t n);
+void dm_ofi_ep_taken(struct dm_ofi_ep *ep, uint32_t n);
 /* A mail, of an established connection. */
 void dm_ofi_mail_arrived(struct dm_ofi_conn *conn, const struct dm_ofi_mail *mail);
-void dm_ofi_ep_destroy(struct dm_oep *ep);
-void dm_ofi_lmr_destroy(struct dm_lmr *lmr);
-void dm_ofi_rmr_destroy(struct dm_rmr *rmr);
-void dm_ofi_srq_destroy(struct dm_srq *srq);
 
 /* ---- conn.c, cm.c and cm_passive.c, among themselves; ia->lock is held ---- */
 
@@ -477,7 +436,6 @@ uint16_t dm_ofi_qual_port(DAT_CONN_QUAL qual, uint32_t n);
 socklen_t dm_ofi_addr_len(const struct sockaddr *addr);
 void dm_ofi_addr_set_port(struct sockaddr_storage *addr, uint16_t port);
 
-void dm_ofi_sp_destroy(struct dm_sp *sp);
 /* In a forked child: let go of the names that the parent has. */
 void dm_ofi_sp_leave(const struct dm_sp *sp);
 

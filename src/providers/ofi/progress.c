@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -172,7 +171,7 @@ int dm_ofi_progress(struct dm_ofi_ia *ia)
 /* Without a thread, agents of CNOs run in whoever drives. */
 static void run_agents(struct dm_ofi_ia *ia)
 {
-    if (!ia->has_thread && atomic_load_explicit(&ia->has_agents, memory_order_relaxed) &&
+    if (!ia->pia.has_thread && atomic_load_explicit(&ia->has_agents, memory_order_relaxed) &&
         atomic_exchange(&ia->has_agents, false))
         dm_cno_run_agents(&ia->pia);
 }
@@ -297,7 +296,7 @@ static int follow(struct dm_ofi_ia *ia, struct dm_evd_ring *ring, uint32_t value
     uint64_t until = deadline;
     int err;
 
-    if (!ia->has_thread) /* who leads may leave, and nobody would follow him */
+    if (!ia->pia.has_thread) /* who leads may leave, and nobody would follow him */
         until = earlier(deadline, dm_futex_now() + FOLLOW_NS);
     err = dm_futex_wait(&ring->word, value, until);
     return err == ETIMEDOUT && until != deadline ? 0 : err;
@@ -312,7 +311,7 @@ static bool take_lead(struct dm_ofi_ia *ia, struct dm_evd_ring *ring)
     struct dm_evd_ring *none = NULL;
 
     ia->n_polls_seen = n;
-    if (ia->mode == DM_OFI_THREAD || (is_other && ia->has_thread))
+    if (ia->mode == DM_OFI_THREAD || (is_other && ia->pia.has_thread))
         return false;
     return atomic_compare_exchange_strong(&ia->pia.led, &none, ring);
 }
@@ -348,7 +347,7 @@ static int sleep_once(struct dm_ofi_ia *ia, struct dm_evd_ring *ring, uint32_t v
         run_agents(ia);
         return follow(ia, ring, value, deadline);
     }
-    until = ia->has_thread ? deadline : earlier(deadline, atomic_load(&ia->next_timer));
+    until = ia->pia.has_thread ? deadline : earlier(deadline, atomic_load(&ia->next_timer));
     if (!lead(ia, ring, value))
         return dm_futex_now() >= deadline ? ETIMEDOUT : 0;
     err = sleep_on(ia, ia->lead_fd, until);
@@ -388,7 +387,7 @@ void dm_ofi_kick(struct dm_pia *pia)
     atomic_store(&ia->has_agents, true);
     if (atomic_load(&pia->led) != NULL)
         signal_fd(ia->lead_fd);
-    if (!ia->has_thread)
+    if (!ia->pia.has_thread)
         return;
     signal_fd(ia->kick_fd);
     dm_ofi_wake_thread(ia);
@@ -523,24 +522,13 @@ static bool open_fds(struct dm_ofi_ia *ia)
 
 bool dm_ofi_progress_start(struct dm_ofi_ia *ia)
 {
-    sigset_t all;
-    sigset_t old;
-    int err = 0;
-
     ia->next_timer = DM_FUTEX_FOREVER;
     if (!open_fds(ia))
         return false;
     if (ia->mode == DM_OFI_MANUAL)
         return true;
-    /* The consumer's signals are not for this thread. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    ia->has_thread = true;
-    err = pthread_create(&ia->thread, NULL, run, ia);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (err == 0)
+    if (dm_prov_thread_start(&ia->pia, run))
         return true;
-    ia->has_thread = false;
     close(ia->kick_fd);
     close(ia->lead_fd);
     return false;
@@ -548,10 +536,10 @@ bool dm_ofi_progress_start(struct dm_ofi_ia *ia)
 
 void dm_ofi_progress_stop(struct dm_ofi_ia *ia)
 {
-    if (ia->has_thread) {
+    if (ia->pia.has_thread) {
         atomic_store(&ia->is_stopping, true);
         dm_ofi_kick(&ia->pia);
-        pthread_join(ia->thread, NULL);
+        pthread_join(ia->pia.thread, NULL);
     }
     close(ia->kick_fd);
     close(ia->lead_fd);

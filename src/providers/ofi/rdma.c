@@ -15,8 +15,6 @@
 #include "providers/ofi/calls.h"
 #include "providers/ofi/rmr.h"
 
-#define BAD_EP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
-
 enum { FABRIC_IOV_MAX = 8 };
 
 /* The local side of a request. */
@@ -36,20 +34,8 @@ struct part {
 };
 
 /* Check the local segments; empty ones are left out. */
-static bool local_check(const struct dm_oep *ep, const struct dm_ofi_dto *dto, struct local *local)
+static bool local_check(const struct dm_ofi_ep *ep, const struct dm_dto *dto, struct local *local)
 {
-    /* What the request must be allowed to do with its own segments. The sink
-     * of a read given as an RMR is written as if from afar. */
-    static const uint8_t privs[] = {
-        [DM_OP_SEND] = DAT_MEM_PRIV_LOCAL_READ_FLAG,
-        [DM_OP_WRITE] = DAT_MEM_PRIV_LOCAL_READ_FLAG,
-        [DM_OP_READ] = DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
-        [DM_OP_SEND_INVALIDATE] = DAT_MEM_PRIV_LOCAL_READ_FLAG,
-        [DM_OP_READ_TO_RMR] = DAT_MEM_PRIV_REMOTE_WRITE_FLAG,
-        [DM_OP_WRITE_IMMED] = DAT_MEM_PRIV_LOCAL_READ_FLAG,
-        [DM_OP_FETCH_ADD] = DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
-        [DM_OP_CMP_SWAP] = DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
-    };
     const struct dm_ofi_ia *ia = (const struct dm_ofi_ia *)ep->ep.obj.ia;
 
     local->n = 0;
@@ -62,7 +48,7 @@ static bool local_check(const struct dm_oep *ep, const struct dm_ofi_dto *dto, s
         if (seg->segment_length == 0)
             continue;
         region = dm_ofi_key_find(ia, ep, seg->lmr_context, seg->virtual_address,
-                                 seg->segment_length, privs[dto->kind]);
+                                 seg->segment_length, dm_dto_local_privs[dto->kind]);
         if (region == NULL)
             return false;
         at = region->addr + (seg->virtual_address - region->va);
@@ -100,7 +86,7 @@ static size_t iov_limit(const struct dm_ofi_ia *ia)
 }
 
 /* The fabric's flags for what ends a request. */
-static uint64_t end_flags(const struct dm_ofi_dto *dto)
+static uint64_t end_flags(const struct dm_dto *dto)
 {
     if ((dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) != 0)
         return FI_COMPLETION;
@@ -108,7 +94,7 @@ static uint64_t end_flags(const struct dm_ofi_dto *dto)
 }
 
 /* The fabric's answer to an attempt. */
-static int handed(struct dm_oep *ep, struct dm_ofi_op *op, ssize_t ret,
+static int handed(struct dm_ofi_ep *ep, struct dm_ofi_op *op, ssize_t ret,
                   DAT_DTO_COMPLETION_STATUS *status_p)
 {
     if (ret == 0) {
@@ -123,13 +109,13 @@ static int handed(struct dm_oep *ep, struct dm_ofi_op *op, ssize_t ret,
     return (int)ret;
 }
 
-static void *ctx_of(struct dm_oep *ep, struct dm_ofi_op *op)
+static void *ctx_of(struct dm_ofi_ep *ep, struct dm_ofi_op *op)
 {
     return op != NULL ? &op->ctx : &ep->conn->note_ctx;
 }
 
 /* Nothing to move: a request to the mailbox, which is always there. */
-static int issue_empty(struct dm_oep *ep, const struct dm_ofi_dto *dto, struct dm_ofi_op *op,
+static int issue_empty(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct dm_ofi_op *op,
                        DAT_DTO_COMPLETION_STATUS *status_p)
 {
     struct dm_ofi_conn *conn = ep->conn;
@@ -145,7 +131,7 @@ static int issue_empty(struct dm_oep *ep, const struct dm_ofi_dto *dto, struct d
 }
 
 /* Where len bytes go: in one stretch or two. */
-static size_t split(struct dm_oep *ep, uint64_t at, uint64_t len, uint64_t key,
+static size_t split(struct dm_ofi_ep *ep, uint64_t at, uint64_t len, uint64_t key,
                     struct fi_rma_iov remote[2])
 {
     uint64_t tail = dm_last_tail(at, len);
@@ -158,7 +144,7 @@ static size_t split(struct dm_oep *ep, uint64_t at, uint64_t len, uint64_t key,
     return 2;
 }
 
-static int issue_write(struct dm_oep *ep, struct dm_ofi_op *op, const struct part *part,
+static int issue_write(struct dm_ofi_ep *ep, struct dm_ofi_op *op, const struct part *part,
                        uint64_t at, uint64_t key, uint64_t flags,
                        DAT_DTO_COMPLETION_STATUS *status_p)
 {
@@ -178,7 +164,7 @@ static int issue_write(struct dm_oep *ep, struct dm_ofi_op *op, const struct par
     return handed(ep, op, fi_writemsg(conn->fid, &msg, flags), status_p);
 }
 
-static int issue_writes(struct dm_oep *ep, const struct dm_ofi_dto *dto, struct dm_ofi_op *op,
+static int issue_writes(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct dm_ofi_op *op,
                         const struct local *local, DAT_DTO_COMPLETION_STATUS *status_p)
 {
     size_t lim = iov_limit(dm_ofi_ia_of(ep));
@@ -204,7 +190,7 @@ static int issue_writes(struct dm_oep *ep, const struct dm_ofi_dto *dto, struct 
     return err;
 }
 
-static int issue_reads(struct dm_oep *ep, struct dm_ofi_op *op, const struct local *local,
+static int issue_reads(struct dm_ofi_ep *ep, struct dm_ofi_op *op, const struct local *local,
                        DAT_DTO_COMPLETION_STATUS *status_p)
 {
     struct dm_ofi_conn *conn = ep->conn;
@@ -229,7 +215,7 @@ static int issue_reads(struct dm_oep *ep, struct dm_ofi_op *op, const struct loc
 }
 
 /* A stretch of our memory that the peer may write to for this request. */
-static int open_sink(struct dm_oep *ep, struct dm_ofi_op *op, const struct iovec *vec)
+static int open_sink(struct dm_ofi_ep *ep, struct dm_ofi_op *op, const struct iovec *vec)
 {
     struct dm_ofi_ia *ia = dm_ofi_ia_of(ep);
     uint64_t key = (uint64_t)dm_ofi_pz_token(ia, ep->ep.pz) << 32 |
@@ -244,8 +230,8 @@ static int open_sink(struct dm_oep *ep, struct dm_ofi_op *op, const struct iovec
  * connection ends while the answer is coming in (until 1.17 at least), and whoever comes
  * next gets it twice. The peer writes the data instead, and says when.
  */
-static int issue_reads_by_peer(struct dm_oep *ep, const struct dm_ofi_dto *dto,
-                               struct dm_ofi_op *op, const struct local *local)
+static int issue_reads_by_peer(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct dm_ofi_op *op,
+                               const struct local *local)
 {
     struct dm_ofi_mail mail = {
         .type = DM_MAIL_READ, .va = dto->remote.virtual_address, .key = dto->remote.rmr_context};
@@ -274,7 +260,7 @@ static int issue_reads_by_peer(struct dm_oep *ep, const struct dm_ofi_dto *dto,
     return 0;
 }
 
-void dm_ofi_read_asked(struct dm_oep *ep, const struct dm_ofi_mail *mail)
+void dm_ofi_read_asked(struct dm_ofi_ep *ep, const struct dm_ofi_mail *mail)
 {
     struct dm_ofi_mail answer = {.type = DM_MAIL_READ_DONE, .id = mail->id};
     const struct dm_ofi_region *region = dm_ofi_key_find(
@@ -307,7 +293,7 @@ void dm_ofi_read_asked(struct dm_oep *ep, const struct dm_ofi_mail *mail)
         dm_ofi_mail_post(ep, &answer);
 }
 
-void dm_ofi_read_answered(struct dm_oep *ep, const struct dm_ofi_mail *mail)
+void dm_ofi_read_answered(struct dm_ofi_ep *ep, const struct dm_ofi_mail *mail)
 {
     struct dm_ofi_op *op = dm_ofi_op_find(ep, (uint32_t)mail->id);
 
@@ -346,7 +332,7 @@ static bool gather(const struct local *local, size_t lim, struct dm_ofi_op *op, 
 
 /* Ask the peer for a receive of its shared queue, or whether that of the
  * message is long enough; 0 when it is there. */
-static int ask_recv(struct dm_oep *ep, struct dm_ofi_op *op, uint64_t len)
+static int ask_recv(struct dm_ofi_ep *ep, struct dm_ofi_op *op, uint64_t len)
 {
     struct dm_ofi_mail mail = {.type = DM_MAIL_ASK_RECV, .value = {len}};
 
@@ -361,7 +347,7 @@ static int ask_recv(struct dm_oep *ep, struct dm_ofi_op *op, uint64_t len)
     return -FI_EBUSY;
 }
 
-static int issue_send(struct dm_oep *ep, struct dm_ofi_op *op, const struct local *local,
+static int issue_send(struct dm_ofi_ep *ep, struct dm_ofi_op *op, const struct local *local,
                       uint64_t word, DAT_DTO_COMPLETION_STATUS *status_p)
 {
     size_t lim = iov_limit(dm_ofi_ia_of(ep));
@@ -389,7 +375,7 @@ static int issue_send(struct dm_oep *ep, struct dm_ofi_op *op, const struct loca
 }
 
 /* An atomic operation: the target's processor carries it out. */
-static int issue_atomic(struct dm_oep *ep, const struct dm_ofi_dto *dto, struct dm_ofi_op *op)
+static int issue_atomic(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct dm_ofi_op *op)
 {
     struct dm_ofi_mail mail = {.type = DM_MAIL_ATOMIC,
                                .status = dto->kind == DM_OP_CMP_SWAP,
@@ -404,7 +390,7 @@ static int issue_atomic(struct dm_oep *ep, const struct dm_ofi_dto *dto, struct 
     return 0;
 }
 
-static uint64_t word_of(const struct dm_ofi_dto *dto)
+static uint64_t word_of(const struct dm_dto *dto)
 {
     uint64_t word = 0;
 
@@ -418,7 +404,7 @@ static uint64_t word_of(const struct dm_ofi_dto *dto)
 }
 
 /* Write, then an empty message with the number, which takes the receive. */
-static int issue_write_immed(struct dm_oep *ep, const struct dm_ofi_dto *dto, struct dm_ofi_op *op,
+static int issue_write_immed(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct dm_ofi_op *op,
                              const struct local *local, DAT_DTO_COMPLETION_STATUS *status_p)
 {
     const struct local nothing = {.n = 0};
@@ -440,19 +426,19 @@ static int failed(DAT_DTO_COMPLETION_STATUS status, DAT_DTO_COMPLETION_STATUS *s
 }
 
 /* Find the remote side; atomic operations are checked over there. */
-static int find_remote(struct dm_oep *ep, const struct dm_ofi_dto *dto, struct local *local)
+static int find_remote(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct local *local)
 {
     uint32_t priv =
-        dm_ofi_is_read(dto) ? DAT_MEM_PRIV_REMOTE_READ_FLAG : DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
+        dm_dto_is_read(dto) ? DAT_MEM_PRIV_REMOTE_READ_FLAG : DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
     int err = 0;
 
-    if (local->len > 0 && !dm_ofi_is_send(dto) && !dm_ofi_is_atomic(dto))
+    if (local->len > 0 && !dm_dto_is_send(dto) && !dm_dto_is_atomic(dto))
         err = dm_ofi_far_find(ep, &dto->remote, local->len, priv, &local->remote, &local->key);
     return err;
 }
 
 /* Has the peer a receive for a message of so many bytes? */
-static int find_recv(struct dm_oep *ep, struct dm_ofi_op *op, uint64_t len)
+static int find_recv(struct dm_ofi_ep *ep, struct dm_ofi_op *op, uint64_t len)
 {
     const struct dm_ofi_conn *conn = ep->conn;
 
@@ -463,22 +449,22 @@ static int find_recv(struct dm_oep *ep, struct dm_ofi_op *op, uint64_t len)
     return op != NULL ? ask_recv(ep, op, len) : -FI_EBUSY;
 }
 
-int dm_ofi_issue(struct dm_oep *ep, const struct dm_ofi_dto *dto, struct dm_ofi_op *op,
+int dm_ofi_issue(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct dm_ofi_op *op,
                  DAT_DTO_COMPLETION_STATUS *status_p)
 {
-    bool is_message = dm_ofi_is_send(dto) || dto->kind == DM_OP_WRITE_IMMED;
+    bool is_message = dm_dto_is_send(dto) || dto->kind == DM_OP_WRITE_IMMED;
     struct local local;
     int err;
 
     if (dto->kind == DM_OP_BIND) {
-        err = dm_ofi_rmr_exec(ep, dto);
+        err = dm_ofi_rmr_exec(ep, dto->bind, dto->seg);
         return err == 0 || err == -FI_EBUSY ? err : failed(DAT_RMR_OPERATION_FAILED, status_p);
     }
     if (!local_check(ep, dto, &local))
         return op == NULL ? -FI_EBUSY : failed(DAT_DTO_ERR_LOCAL_PROTECTION, status_p);
     err = find_remote(ep, dto, &local);
     if (err == 0 && is_message)
-        err = find_recv(ep, op, dm_ofi_is_send(dto) ? local.len : 0);
+        err = find_recv(ep, op, dm_dto_is_send(dto) ? local.len : 0);
     if (err == 0 && dto->kind == DM_OP_SEND_INVALIDATE)
         err = dm_ofi_far_check(ep, dto->invalidate);
     if (err == -FI_EACCES)
@@ -507,83 +493,4 @@ int dm_ofi_issue(struct dm_oep *ep, const struct dm_ofi_dto *dto, struct dm_ofi_
             return issue_reads_by_peer(ep, dto, op, &local);
         return issue_reads(ep, op, &local, status_p);
     }
-}
-
-/* ---- the calls ---- */
-
-static DAT_RETURN post_checked(DAT_EP_HANDLE handle, struct dm_ofi_dto *dto, DAT_COUNT n,
-                               const DAT_RMR_TRIPLET *remote)
-{
-    struct dm_oep *ep = (struct dm_oep *)handle;
-
-    if (!dm_obj_is(ep, DAT_HANDLE_TYPE_EP))
-        return BAD_EP;
-    if (n < 0 || n > DM_IOV_MAX)
-        return DM_DAT_ARG(2);
-    if (n > 0 && dto->seg == NULL)
-        return DM_DAT_ARG(3);
-    if (!dm_ofi_is_send(dto) && remote == NULL && n > 0)
-        return DM_DAT_ARG(5);
-    dto->n_seg = (uint32_t)n;
-    if (remote != NULL)
-        dto->remote = *remote;
-    return dm_ofi_post(ep, dto);
-}
-
-DAT_RETURN dm_ofi_post_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
-                            DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
-{
-    struct dm_ofi_dto dto = {.kind = DM_OP_SEND, .flags = flags, .cookie = cookie, .seg = seg};
-
-    return post_checked(ep, &dto, n, NULL);
-}
-
-DAT_RETURN dm_ofi_post_send_with_invalidate(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
-                                            DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
-                                            DAT_BOOLEAN is_invalidate, DAT_RMR_CONTEXT context)
-{
-    struct dm_ofi_dto dto = {.kind = DM_OP_SEND, .flags = flags, .cookie = cookie, .seg = seg};
-
-    if (is_invalidate != DAT_FALSE) {
-        dto.kind = DM_OP_SEND_INVALIDATE;
-        dto.invalidate = context;
-    }
-    return post_checked(ep, &dto, n, NULL);
-}
-
-DAT_RETURN dm_ofi_post_rdma_read_to_rmr(DAT_EP_HANDLE ep, const DAT_RMR_TRIPLET *local,
-                                        DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-                                        DAT_COMPLETION_FLAGS flags)
-{
-    struct dm_ofi_dto dto = {.kind = DM_OP_READ_TO_RMR, .flags = flags, .cookie = cookie};
-    DAT_LMR_TRIPLET sink;
-
-    if (local == NULL)
-        return DM_DAT_ARG(2);
-    if (remote == NULL)
-        return DM_DAT_ARG(4);
-    memset(&sink, 0, sizeof(sink));
-    sink.virtual_address = local->virtual_address;
-    sink.segment_length = local->segment_length;
-    sink.lmr_context = local->rmr_context;
-    dto.seg = &sink;
-    return post_checked(ep, &dto, 1, remote);
-}
-
-DAT_RETURN dm_ofi_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
-                                  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-                                  DAT_COMPLETION_FLAGS flags)
-{
-    struct dm_ofi_dto dto = {.kind = DM_OP_WRITE, .flags = flags, .cookie = cookie, .seg = seg};
-
-    return post_checked(ep, &dto, n, remote);
-}
-
-DAT_RETURN dm_ofi_post_rdma_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
-                                 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-                                 DAT_COMPLETION_FLAGS flags)
-{
-    struct dm_ofi_dto dto = {.kind = DM_OP_READ, .flags = flags, .cookie = cookie, .seg = seg};
-
-    return post_checked(ep, &dto, n, remote);
 }

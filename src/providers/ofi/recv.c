@@ -12,9 +12,6 @@
 #include <string.h>
 
 #include "providers/ofi/calls.h"
-#include "providers/ofi/rmr.h"
-
-#define BAD_EP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
 
 enum { FABRIC_IOV_MAX = 8 };
 
@@ -28,7 +25,7 @@ struct arrival {
 };
 
 /* Does the receive, if successful, end without waking anybody? */
-static bool is_quiet(const struct dm_oep *ep, const struct dm_ofi_op *op, uint64_t word)
+static bool is_quiet(const struct dm_ofi_ep *ep, const struct dm_ofi_op *op, uint64_t word)
 {
     unsigned notify = (unsigned)ep->ep.attr.recv_completion_flags;
 
@@ -38,7 +35,7 @@ static bool is_quiet(const struct dm_oep *ep, const struct dm_ofi_op *op, uint64
 }
 
 /* The receive is over; takes it out of its list. False: its event is lost. */
-static bool complete(struct dm_oep *ep, struct dm_ofi_op *op, const struct arrival *how)
+static bool complete(struct dm_ofi_ep *ep, struct dm_ofi_op *op, const struct arrival *how)
 {
     DAT_DTO_COMPLETION_EVENT_DATA data = {.ep_handle = (DAT_EP_HANDLE)ep,
                                           .user_cookie = op->dto.cookie,
@@ -76,7 +73,7 @@ static bool complete(struct dm_oep *ep, struct dm_ofi_op *op, const struct arriv
 }
 
 /* An error of what the peer has sent, or of what was there for it. */
-static void blame(struct dm_oep *ep)
+static void blame(struct dm_ofi_ep *ep)
 {
     struct dm_ofi_conn *conn = ep->conn;
 
@@ -92,7 +89,7 @@ static void blame(struct dm_oep *ep)
 }
 
 /* Spread what came into the buffer over the segments that it stands for. */
-static void scatter(struct dm_oep *ep, struct dm_ofi_op *op, uint64_t len)
+static void scatter(struct dm_ofi_ep *ep, struct dm_ofi_op *op, uint64_t len)
 {
     uint64_t at = op->pos; /* bytes in segments that the fabric has filled */
     uint64_t before = 0;
@@ -121,10 +118,10 @@ static void scatter(struct dm_oep *ep, struct dm_ofi_op *op, uint64_t len)
     }
 }
 
-static void invalidate(struct dm_oep *ep, struct arrival *how)
+static void invalidate(struct dm_ofi_ep *ep, struct arrival *how)
 {
     if (how->status == ok && (how->word & DM_OFI_WORD_INVALIDATE) != 0 &&
-        !dm_ofi_rmr_invalidate(ep, (uint32_t)how->word))
+        !dm_rmr_invalidate(&ep->ep, (uint32_t)how->word))
         how->status = DAT_DTO_ERR_LOCAL_PROTECTION;
 }
 
@@ -142,7 +139,7 @@ static void recv_done(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *done)
 {
     struct dm_ofi_op *op = dm_container_of(ctx, struct dm_ofi_op, ctx);
     struct arrival how = {.status = ok, .len = done->len};
-    struct dm_oep *ep = op->ep;
+    struct dm_ofi_ep *ep = op->ep;
 
     op->n_fabric = 0;
     if (ep == NULL)
@@ -177,7 +174,7 @@ static void recv_done(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *done)
 }
 
 /* Has the receive a segment that may not be used? */
-static bool has_bad(const struct dm_oep *ep, const struct dm_ofi_op *op)
+static bool has_bad(const struct dm_ofi_ep *ep, const struct dm_ofi_op *op)
 {
     for (uint32_t i = 0; i < op->dto.n_seg; i++) {
         const DAT_LMR_TRIPLET *seg = &op->dto.seg[i];
@@ -194,7 +191,7 @@ static bool has_bad(const struct dm_oep *ep, const struct dm_ofi_op *op)
 /* What the fabric gets of a receive: none of its memory if some of it is bad,
  * as only the length of the message will tell whether any may be filled.
  * False: out of memory. */
-static bool make_iov(struct dm_oep *ep, struct dm_ofi_op *op, struct iovec *vec, size_t *n_p)
+static bool make_iov(struct dm_ofi_ep *ep, struct dm_ofi_op *op, struct iovec *vec, size_t *n_p)
 {
     struct dm_ofi_ia *ia = dm_ofi_ia_of(ep);
     size_t lim = ia->info->rx_attr->iov_limit;
@@ -250,7 +247,7 @@ static void floor_count(struct dm_ofi_conn *conn, const struct dm_ofi_op *op)
 }
 
 /* The last of the shortest ones is over: which are the shortest now? */
-static void floor_find(struct dm_oep *ep)
+static void floor_find(struct dm_ofi_ep *ep)
 {
     struct dm_ofi_conn *conn = ep->conn;
 
@@ -266,7 +263,7 @@ static void floor_find(struct dm_oep *ep)
 }
 
 /* Hand it over. False: not now. */
-static bool hand(struct dm_oep *ep, struct dm_ofi_op *op)
+static bool hand(struct dm_ofi_ep *ep, struct dm_ofi_op *op)
 {
     struct iovec vec[FABRIC_IOV_MAX + 1];
     struct fi_msg msg = {.msg_iov = vec, .context = &op->ctx};
@@ -283,7 +280,7 @@ static bool hand(struct dm_oep *ep, struct dm_ofi_op *op)
     return true;
 }
 
-void dm_ofi_recvs_push(struct dm_oep *ep)
+void dm_ofi_recvs_push(struct dm_ofi_ep *ep)
 {
     while (ep->is_handed && ep->conn != NULL && ep->conn->fid != NULL &&
            !dm_list_is_empty(&ep->recv_queue)) {
@@ -296,7 +293,7 @@ void dm_ofi_recvs_push(struct dm_oep *ep)
 
 /* Shorter ones have to be told of before they are granted; that there are none
  * any more when the peer gains by it. */
-void dm_ofi_ep_tell_floor(struct dm_oep *ep)
+void dm_ofi_ep_tell_floor(struct dm_ofi_ep *ep)
 {
     struct dm_ofi_mail mail = {.type = DM_MAIL_FLOOR};
     struct dm_ofi_conn *conn = ep->conn;
@@ -311,7 +308,7 @@ void dm_ofi_ep_tell_floor(struct dm_oep *ep)
     dm_ofi_mail_post(ep, &mail);
 }
 
-bool dm_ofi_recvs_take(struct dm_oep *ep, uint64_t len)
+bool dm_ofi_recvs_take(struct dm_ofi_ep *ep, uint64_t len)
 {
     struct dm_ofi_op *op;
 
@@ -327,13 +324,13 @@ bool dm_ofi_recvs_take(struct dm_oep *ep, uint64_t len)
     return false;
 }
 
-void dm_ofi_ep_hand_over(struct dm_oep *ep)
+void dm_ofi_ep_hand_over(struct dm_ofi_ep *ep)
 {
     ep->is_handed = true;
     dm_ofi_recvs_push(ep);
 }
 
-void dm_ofi_recvs_flush(struct dm_oep *ep)
+void dm_ofi_recvs_flush(struct dm_ofi_ep *ep)
 {
     struct dm_list *const lists[2] = {&ep->recvs, &ep->recv_queue};
 
@@ -367,7 +364,7 @@ static bool uses(const struct dm_ofi_op *op, uint32_t key)
     return false;
 }
 
-bool dm_ofi_recvs_is_using(const struct dm_oep *ep, uint32_t key)
+bool dm_ofi_recvs_is_using(const struct dm_ofi_ep *ep, uint32_t key)
 {
     dm_list_for_each (it, &ep->recvs) {
         const struct dm_ofi_op *op = dm_container_of(it, struct dm_ofi_op, link);
@@ -380,7 +377,7 @@ bool dm_ofi_recvs_is_using(const struct dm_oep *ep, uint32_t key)
 }
 
 /* Give those that the fabric has given back to the front of the queue. */
-static void requeue(struct dm_oep *ep)
+static void requeue(struct dm_ofi_ep *ep)
 {
     struct dm_list back;
 
@@ -399,7 +396,7 @@ static void requeue(struct dm_oep *ep)
     }
 }
 
-void dm_ofi_recvs_forget(struct dm_oep *ep, uint32_t key)
+void dm_ofi_recvs_forget(struct dm_ofi_ep *ep, uint32_t key)
 {
     bool is_behind = false;
 
@@ -421,17 +418,7 @@ void dm_ofi_recvs_forget(struct dm_oep *ep, uint32_t key)
     dm_ofi_recvs_push(ep);
 }
 
-/* A receive always completes; and where the threshold decides who is woken,
- * the single receive has no say in it. */
-static bool are_flags_ok(const struct dm_oep *ep, DAT_COMPLETION_FLAGS flags)
-{
-    if ((flags & DAT_COMPLETION_SUPPRESS_FLAG) != 0)
-        return false;
-    return (flags & DAT_COMPLETION_UNSIGNALLED_FLAG) == 0 ||
-           (ep->ep.attr.recv_completion_flags & DAT_COMPLETION_EVD_THRESHOLD_FLAG) == 0;
-}
-
-static DAT_RETURN post_locked(struct dm_oep *ep, const struct dm_ofi_dto *dto)
+static DAT_RETURN post_locked(struct dm_ofi_ep *ep, const struct dm_dto *dto)
 {
     uint32_t used =
         ep->n_recv_posted - atomic_load_explicit(&ep->ep.n_recv_reaped, memory_order_acquire);
@@ -454,22 +441,12 @@ static DAT_RETURN post_locked(struct dm_oep *ep, const struct dm_ofi_dto *dto)
 DAT_RETURN dm_ofi_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
                             DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-    struct dm_oep *ep = (struct dm_oep *)handle;
-    struct dm_ofi_dto dto = {.kind = DM_OP_RECV, .flags = flags, .cookie = cookie, .seg = seg};
-    DAT_RETURN ret;
+    struct dm_ofi_ep *ep = (struct dm_ofi_ep *)handle;
+    struct dm_dto dto = {.kind = DM_OP_RECV, .flags = flags, .cookie = cookie, .seg = seg};
+    DAT_RETURN ret = dm_recv_check(handle, n, seg, flags);
 
-    if (!dm_obj_is(ep, DAT_HANDLE_TYPE_EP))
-        return BAD_EP;
-    if (ep->srq != NULL)
-        return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE);
-    if (ep->ep.recv_evd == NULL || ep->ep.attr.max_recv_dtos == 0)
-        return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_EVD_RECV);
-    if (n < 0 || n > ep->ep.attr.max_recv_iov)
-        return DM_DAT_ARG(2);
-    if (n > 0 && seg == NULL)
-        return DM_DAT_ARG(3);
-    if (!are_flags_ok(ep, flags))
-        return DM_DAT_ARG(5);
+    if (ret != DAT_SUCCESS)
+        return ret;
     dto.n_seg = (uint32_t)n;
     pthread_mutex_lock(&ep->ep.obj.ia->lock);
     ret = post_locked(ep, &dto);

@@ -14,8 +14,6 @@
 #include "providers/shm/msg.h"
 #include "util/log.h"
 
-#define BAD_EP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
-
 /* How often, and how long in between, to look for a peer's dispatcher with room. */
 enum { CONFIRM_TRIES = 10000, CONFIRM_NAP_NS = 50000 };
 enum { RETRY_NS = 1000000, DYING_NS = 1000000, MOVES_MAX = 64, BACKLOG = 4096 };
@@ -67,7 +65,7 @@ void dm_shm_cm_common_name(const DAT_COMM *comm, uint16_t port, struct dm_shm_na
     set_name(name, "datum-csp.", values, 3);
 }
 
-DAT_RETURN dm_shm_cm_listen(const struct dm_shm_name *name, int *fd_p)
+DAT_RETURN dm_shm_sock_listen(const struct dm_shm_name *name, int *fd_p)
 {
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
@@ -84,7 +82,7 @@ DAT_RETURN dm_shm_cm_listen(const struct dm_shm_name *name, int *fd_p)
     return DAT_SUCCESS;
 }
 
-bool dm_shm_cm_is_there(const struct dm_shm_name *name)
+bool dm_shm_sock_is_there(const struct dm_shm_name *name)
 {
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     bool is_there;
@@ -135,7 +133,7 @@ bool dm_shm_cm_meet(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int 
     return true;
 }
 
-void dm_shm_cm_give_up(struct dm_sep *ep, DAT_EVENT_NUMBER event, const void *data, uint32_t len)
+void dm_shm_cm_give_up(struct dm_shm_ep *ep, DAT_EVENT_NUMBER event, const void *data, uint32_t len)
 {
     if (len > 0)
         memcpy(ep->ep.private_data, data, len);
@@ -145,7 +143,7 @@ void dm_shm_cm_give_up(struct dm_sep *ep, DAT_EVENT_NUMBER event, const void *da
 }
 
 /* No consumer has said no. */
-static void not_there(struct dm_sep *ep)
+static void not_there(struct dm_shm_ep *ep)
 {
     dm_shm_cm_give_up(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
 }
@@ -164,7 +162,7 @@ static void send_request(struct dm_shm_conn *conn)
 /* Reach for the listener. */
 static void try_connect(struct dm_shm_conn *conn)
 {
-    struct dm_sep *ep = conn->ep;
+    struct dm_shm_ep *ep = conn->ep;
     bool is_full;
     pid_t pid;
 
@@ -216,14 +214,14 @@ static void handed_off(struct dm_shm_conn *conn, DAT_CONN_QUAL qual)
         ask_again(conn);
 }
 
-DAT_RETURN dm_shm_cm_start(struct dm_sep *ep, const struct dm_shm_name *to, bool is_common,
-                           DAT_TIMEOUT timeout, DAT_COUNT len, const void *data)
+DAT_RETURN dm_shm_cm_start(struct dm_shm_ep *ep, const struct dm_shm_name *to, bool is_common,
+                           const struct dm_connect *how)
 {
     struct dm_shm_ia *ia = dm_shm_ia_of(ep);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     bool is_out = fd < 0 && is_short(errno);
     struct dm_shm_conn *conn = fd >= 0 ? dm_shm_conn_new(ia, fd, DM_CONN_RETRY) : NULL;
-    uint8_t *request = malloc((size_t)len + 1);
+    uint8_t *request = malloc((size_t)how->len + 1);
 
     if (is_out)
         dm_shm_no_descriptor(ia);
@@ -234,13 +232,13 @@ DAT_RETURN dm_shm_cm_start(struct dm_sep *ep, const struct dm_shm_name *to, bool
             close(fd);
         return DM_DAT_NOMEM;
     }
-    if (len > 0)
-        memcpy(request, data, (size_t)len);
+    if (how->len > 0)
+        memcpy(request, how->data, (size_t)how->len);
     conn->request = request;
-    conn->request_len = len;
+    conn->request_len = how->len;
     conn->to = *to;
     conn->is_common = is_common;
-    conn->deadline = dm_futex_deadline(timeout);
+    conn->deadline = dm_futex_deadline(how->timeout);
     dm_list_add_tail(&ia->srcs, &conn->src.link);
     dm_shm_ep_attach(ep, conn);
     atomic_store(&ep->sh->link, DM_LINK_WAIT);
@@ -249,83 +247,23 @@ DAT_RETURN dm_shm_cm_start(struct dm_sep *ep, const struct dm_shm_name *to, bool
     return DAT_SUCCESS;
 }
 
-DAT_RETURN dm_shm_cm_can_start(const struct dm_sep *ep)
+DAT_RETURN dm_shm_ep_connect(struct dm_ep *ep, const struct dm_connect *how)
 {
-    int state = atomic_load(&ep->ep.state);
-
-    if (state != DAT_EP_STATE_UNCONNECTED)
-        return dm_ep_bad_state(state);
-    if (ep->ep.connect_evd == NULL)
-        return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_EVD_CONNECT);
-    if (ep->ep.pz == NULL)
-        return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_PZ);
-    return DAT_SUCCESS;
-}
-
-static DAT_RETURN connect_locked(struct dm_sep *ep, const struct sockaddr *addr, DAT_CONN_QUAL qual,
-                                 DAT_TIMEOUT timeout, DAT_COUNT len, const void *data)
-{
-    const struct sockaddr_in *in = (const void *)addr;
-    struct dm_pia *ia = ep->ep.obj.ia;
+    const struct sockaddr_in *in = (const void *)how->addr;
+    struct dm_pia *ia = ep->obj.ia;
     struct dm_shm_name to;
-    DAT_RETURN ret = dm_shm_cm_can_start(ep);
 
-    if (ret != DAT_SUCCESS)
-        return ret;
-    ep->ep.remote_addr = ia->addr;
-    ep->ep.remote_qual = qual;
+    ep->remote_addr = ia->addr;
+    ep->remote_qual = how->qual;
     if (in->sin_family == AF_INET)
-        ep->ep.remote_addr.in.sin_addr = in->sin_addr;
+        ep->remote_addr.in.sin_addr = in->sin_addr;
     if (!(in->sin_family == AF_INET && in->sin_addr.s_addr == ia->addr.in.sin_addr.s_addr) &&
-        !dm_ia_is_local_addr(addr)) {
-        dm_shm_cm_give_up(ep, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
+        !dm_ia_is_local_addr(how->addr)) {
+        dm_shm_cm_give_up((struct dm_shm_ep *)ep, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
         return DAT_SUCCESS;
     }
-    dm_shm_cm_name(qual, &to);
-    return dm_shm_cm_start(ep, &to, false, timeout, len, data);
-}
-
-DAT_RETURN dm_shm_ep_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR addr, DAT_CONN_QUAL qual,
-                             DAT_TIMEOUT timeout, DAT_COUNT len, const DAT_PVOID data, DAT_QOS qos,
-                             DAT_CONNECT_FLAGS flags)
-{
-    struct dm_sep *ep = dm_obj_get(handle, DAT_HANDLE_TYPE_EP);
-    DAT_RETURN ret;
-
-    if (ep == NULL)
-        return BAD_EP;
-    if (addr == NULL)
-        return DM_DAT_ARG(2);
-    if (timeout == 0)
-        return DM_DAT_ARG(4);
-    if (len < 0 || len > DM_PRIVATE_MAX)
-        return DM_DAT_ARG(5);
-    if (len > 0 && data == NULL)
-        return DM_DAT_ARG(6);
-    if (qos != DAT_QOS_BEST_EFFORT || flags != DAT_CONNECT_DEFAULT_FLAG)
-        return DM_DAT_BARE(DAT_MODEL_NOT_SUPPORTED);
-    pthread_mutex_lock(&ep->ep.obj.ia->lock);
-    ret = connect_locked(ep, addr, qual, timeout, len, data);
-    pthread_mutex_unlock(&ep->ep.obj.ia->lock);
-    return ret;
-}
-
-DAT_RETURN dm_shm_ep_dup_connect(DAT_EP_HANDLE handle, DAT_EP_HANDLE dup_handle,
-                                 DAT_TIMEOUT timeout, DAT_COUNT len, const DAT_PVOID data,
-                                 DAT_QOS qos)
-{
-    struct dm_sep *dup = dm_obj_get(dup_handle, DAT_HANDLE_TYPE_EP);
-    union dm_addr addr;
-
-    if (dm_obj_get(handle, DAT_HANDLE_TYPE_EP) == NULL)
-        return BAD_EP;
-    if (dup == NULL)
-        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE2);
-    if (atomic_load(&dup->ep.state) != DAT_EP_STATE_CONNECTED || dup->ep.remote_qual == 0)
-        return dm_ep_bad_state(atomic_load(&dup->ep.state));
-    addr = dup->ep.remote_addr;
-    return dm_shm_ep_connect(handle, (DAT_IA_ADDRESS_PTR)&addr, dup->ep.remote_qual, timeout, len,
-                             data, qos, DAT_CONNECT_DEFAULT_FLAG);
+    dm_shm_cm_name(how->qual, &to);
+    return dm_shm_cm_start((struct dm_shm_ep *)ep, &to, false, how);
 }
 
 enum confirm { CONFIRM_NO, CONFIRM_MOVING, CONFIRM_FULL, CONFIRM_UP };
@@ -333,7 +271,7 @@ enum confirm { CONFIRM_NO, CONFIRM_MOVING, CONFIRM_FULL, CONFIRM_UP };
 /* Tell the passive side, in its own memory, that we are connected: its event
  * is there before anything that we may send. Or: it has given up; its
  * dispatcher is just being moved; or is full, and is_last says that it goes without. */
-static enum confirm confirm_once(struct dm_sep *ep, bool is_last)
+static enum confirm confirm_once(struct dm_shm_ep *ep, bool is_last)
 {
     struct dm_shm_link_ep *peer = ep->peer_sh;
     enum confirm how = CONFIRM_MOVING;
@@ -364,7 +302,7 @@ static enum confirm confirm_once(struct dm_sep *ep, bool is_last)
 }
 
 /* CONFIRM_FULL: the peer is connected, but without its event. */
-static enum confirm confirm(struct dm_sep *ep)
+static enum confirm confirm(struct dm_shm_ep *ep)
 {
     struct timespec nap = {.tv_nsec = CONFIRM_NAP_NS};
     enum confirm how = CONFIRM_MOVING;
@@ -379,7 +317,7 @@ static enum confirm confirm(struct dm_sep *ep)
 
 static void accepted(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd)
 {
-    struct dm_sep *ep = conn->ep;
+    struct dm_shm_ep *ep = conn->ep;
     enum confirm how;
 
     if (!dm_shm_cm_meet(conn, msg, fd)) {
@@ -462,56 +400,17 @@ uint64_t dm_shm_conn_due(const struct dm_shm_conn *conn)
     return conn->deadline;
 }
 
-static DAT_RETURN disconnect_locked(struct dm_sep *ep, DAT_CLOSE_FLAGS flags)
+void dm_shm_ep_disconnect(struct dm_ep *any)
 {
+    struct dm_shm_ep *ep = (struct dm_shm_ep *)any;
     uint32_t wait = DM_LINK_WAIT;
-    int state;
 
-    dm_shm_ep_check_up(ep);
-    state = atomic_load(&ep->ep.state);
-    switch (state) {
-    case DAT_EP_STATE_DISCONNECTED:
-        return DAT_SUCCESS;
-    case DAT_EP_STATE_DISCONNECT_PENDING:
-        if (flags == DAT_CLOSE_GRACEFUL_FLAG)
-            return DAT_SUCCESS;
-        break;
-    case DAT_EP_STATE_CONNECTED:
-        if (flags == DAT_CLOSE_GRACEFUL_FLAG && ep->n_queued > 0) {
-            ep->is_draining_out = true;
-            atomic_store(&ep->ep.state, DAT_EP_STATE_DISCONNECT_PENDING);
-            dm_shm_ep_set_sync(ep);
-            return DAT_SUCCESS;
-        }
-        break;
-    case DAT_EP_STATE_COMPLETION_PENDING:
-        /* The active side may be confirming at this moment. */
-        if (!atomic_compare_exchange_strong(&ep->sh->link, &wait, DM_LINK_DOWN))
-            dm_shm_ep_check_up(ep);
-        break;
-    case DAT_EP_STATE_ACTIVE_CONNECTION_PENDING:
-        break;
-    default:
-        return dm_ep_bad_state(state);
-    }
+    /* The active side may be confirming at this moment. */
+    if (atomic_load(&any->state) == DAT_EP_STATE_COMPLETION_PENDING &&
+        !atomic_compare_exchange_strong(&ep->sh->link, &wait, DM_LINK_DOWN))
+        dm_shm_ep_check_up(ep);
     dm_shm_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED, DM_MSG_BYE);
     /* Have the receives flushed when this returns, if that is possible. */
     if (ep->conn != NULL && dm_shm_quiesce(dm_shm_ia_of(ep), ep))
         (void)dm_shm_ep_dying(ep);
-    return DAT_SUCCESS;
-}
-
-DAT_RETURN dm_shm_ep_disconnect(DAT_EP_HANDLE handle, DAT_CLOSE_FLAGS flags)
-{
-    struct dm_sep *ep = dm_obj_get(handle, DAT_HANDLE_TYPE_EP);
-    DAT_RETURN ret;
-
-    if (ep == NULL)
-        return BAD_EP;
-    if (flags != DAT_CLOSE_ABRUPT_FLAG && flags != DAT_CLOSE_GRACEFUL_FLAG)
-        return DM_DAT_ARG(2);
-    pthread_mutex_lock(&ep->ep.obj.ia->lock);
-    ret = disconnect_locked(ep, flags);
-    pthread_mutex_unlock(&ep->ep.obj.ia->lock);
-    return ret;
 }

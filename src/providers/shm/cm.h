@@ -15,24 +15,18 @@ void dm_shm_cm_name(DAT_CONN_QUAL qual, struct dm_shm_name *name);
 /* ...and of a port in a communicator. */
 void dm_shm_cm_common_name(const DAT_COMM *comm, uint16_t port, struct dm_shm_name *name);
 /* A socket that listens there. */
-DAT_RETURN dm_shm_cm_listen(const struct dm_shm_name *name, int *fd_p);
+DAT_RETURN dm_shm_sock_listen(const struct dm_shm_name *name, int *fd_p);
 /* Is somebody listening there now? */
-bool dm_shm_cm_is_there(const struct dm_shm_name *name);
-/* May the endpoint be connected? Else the code to return. */
-DAT_RETURN dm_shm_cm_can_start(const struct dm_sep *ep);
+bool dm_shm_sock_is_there(const struct dm_shm_name *name);
 /* Begin to connect; the arguments have been checked, ia->lock is held. */
-DAT_RETURN dm_shm_cm_start(struct dm_sep *ep, const struct dm_shm_name *to, bool is_common,
-                           DAT_TIMEOUT timeout, DAT_COUNT len, const void *data);
+DAT_RETURN dm_shm_cm_start(struct dm_shm_ep *ep, const struct dm_shm_name *to, bool is_common,
+                           const struct dm_connect *how);
 /* The attempt has failed: one event, and the endpoint needs a reset. */
-void dm_shm_cm_give_up(struct dm_sep *ep, DAT_EVENT_NUMBER event, const void *data, uint32_t len);
+void dm_shm_cm_give_up(struct dm_shm_ep *ep, DAT_EVENT_NUMBER event, const void *data,
+                       uint32_t len);
 /* Accept a request for an endpoint: it waits for the confirmation now. */
-void dm_shm_cm_answer(struct dm_shm_conn *conn, struct dm_sep *ep, DAT_COUNT len, const void *data);
-/* A new service point; ia->lock is held. */
-DAT_RETURN dm_shm_sp_new(struct dm_shm_ia *ia, DAT_HANDLE_TYPE type, const struct dm_shm_name *name,
-                         struct dm_evd *evd, struct dm_sp **sp_p);
-/* Common checks of a call that creates one. */
-DAT_RETURN dm_shm_sp_args(DAT_IA_HANDLE ia_handle, DAT_EVD_HANDLE evd_handle,
-                          struct dm_shm_ia **ia_p, struct dm_evd **evd_p);
+void dm_shm_cm_answer(struct dm_shm_conn *conn, struct dm_shm_ep *ep, DAT_COUNT len,
+                      const void *data);
 /* csp.c: nobody listens where a common connect goes: wait there for the other
  * side. False: somebody does now, or it cannot be. */
 bool dm_shm_common_wait(struct dm_shm_conn *conn);

@@ -35,9 +35,7 @@ void dm_shm_conn_close(struct dm_shm_conn *conn)
     if (conn->ep != NULL)
         conn->ep->conn = NULL;
     conn->ep = NULL;
-    if (conn->cr != NULL)
-        conn->cr->conn = NULL;
-    conn->cr = NULL;
+    dm_cr_lost(&conn->cr);
     if (conn->peer != NULL)
         dm_shm_peer_put(conn->ia, conn->peer);
     conn->peer = NULL;
@@ -70,16 +68,16 @@ void dm_shm_embryos_close(struct dm_shm_ia *ia, const struct dm_sp *sp,
 /* The peer asks for the descriptor of a region. */
 static void serve_map(struct dm_shm_conn *conn, const struct dm_shm_msg *ask)
 {
-    struct dm_lmr *lmr = dm_shm_lmr_find(conn->ia, ask->key);
+    struct dm_shm_lmr *lmr = dm_shm_lmr_find(conn->ia, ask->key);
     struct dm_shm_msg msg = {.type = DM_MSG_MAP_FD, .key = ask->key, .serial = ask->serial};
     int fd = -1;
 
-    if (lmr != NULL && lmr->fd >= 0 && conn->ep != NULL && lmr->pz == conn->ep->ep.pz) {
+    if (lmr != NULL && lmr->fd >= 0 && conn->ep != NULL && lmr->lmr.pz == conn->ep->ep.pz) {
         fd = lmr->fd;
         msg.status = 1;
         msg.offset = lmr->fd_offset;
-        msg.size = lmr->len;
-        msg.va = lmr->addr;
+        msg.size = lmr->lmr.len;
+        msg.va = lmr->lmr.addr;
         lmr->is_exported = true;
     }
     dm_shm_msg_send(conn, &msg, fd);
@@ -98,7 +96,7 @@ static void got_map(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int 
 /* The peer has broken the connection because of an error in our memory. */
 static void got_broken(struct dm_shm_conn *conn)
 {
-    struct dm_sep *ep = conn->ep;
+    struct dm_shm_ep *ep = conn->ep;
 
     if (ep->srq == NULL) /* else any end of a connection says so */
         dm_evd_add_async(ep->ep.obj.ia->async_evd, DAT_ASYNC_ERROR_EP_BROKEN, (DAT_HANDLE)ep,
@@ -109,7 +107,7 @@ static void got_broken(struct dm_shm_conn *conn)
 /* A message of an established connection. */
 static void handle_up(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd)
 {
-    struct dm_sep *ep = conn->ep;
+    struct dm_shm_ep *ep = conn->ep;
 
     switch (msg->type) {
     case DM_MSG_BYE:

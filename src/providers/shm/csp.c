@@ -28,147 +28,33 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BAD_CSP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CSP)
-
-/* The communicator with its defaults filled in. */
-static DAT_RETURN get_comm(const DAT_COMM *comm, DAT_COMM *out)
-{
-    *out = *comm;
-    if (out->domain == 0)
-        out->domain = AF_INET;
-    if (out->type == 0)
-        out->type = SOCK_STREAM;
-    if (out->domain != AF_INET || (out->type != SOCK_STREAM && out->type != SOCK_SEQPACKET))
-        return DM_DAT(DAT_COMM_NOT_SUPPORTED, 0);
-    return DAT_SUCCESS;
-}
-
 /* A port on this host; 0: it is none. */
-static uint16_t get_port(const struct sockaddr *addr, bool is_any_ok)
+static uint16_t local_port(const struct sockaddr *addr)
 {
     const struct sockaddr_in *in = (const void *)addr;
 
-    if (addr->sa_family != AF_INET)
-        return 0;
-    if (!(is_any_ok && in->sin_addr.s_addr == INADDR_ANY) && !dm_ia_is_local_addr(addr))
+    if (addr->sa_family != AF_INET || !dm_ia_is_local_addr(addr))
         return 0;
     return ntohs(in->sin_port);
 }
 
-DAT_RETURN dm_shm_csp_create(DAT_IA_HANDLE ia_handle, DAT_COMM *comm, DAT_IA_ADDRESS_PTR addr,
-                             DAT_EVD_HANDLE evd_handle, DAT_CSP_HANDLE *csp_p)
+DAT_RETURN dm_shm_ep_common_connect(struct dm_ep *ep, const DAT_COMM *comm,
+                                    const struct dm_connect *how)
 {
     struct dm_shm_name name;
-    struct dm_shm_ia *ia;
-    struct dm_evd *evd;
-    struct dm_sp *sp = NULL;
-    DAT_COMM full;
     uint16_t port;
-    DAT_RETURN ret = dm_shm_sp_args(ia_handle, evd_handle, &ia, &evd);
 
-    if (ret != DAT_SUCCESS)
-        return ret;
-    if (comm == NULL)
-        return DM_DAT_ARG(2);
-    if (addr == NULL)
-        return DM_DAT_ARG(3);
-    if (csp_p == NULL)
-        return DM_DAT_ARG(5);
-    ret = get_comm(comm, &full);
-    if (ret != DAT_SUCCESS)
-        return ret;
-    port = get_port(addr, true);
-    if (port == 0)
-        return DM_DAT(DAT_INVALID_ADDRESS, 0);
-    dm_shm_cm_common_name(&full, port, &name);
-    pthread_mutex_lock(&ia->pia.lock);
-    ret = dm_shm_sp_new(ia, DAT_HANDLE_TYPE_CSP, &name, evd, &sp);
-    if (ret == DAT_SUCCESS) {
-        sp->qual = port;
-        sp->comm = full;
-        memcpy(&sp->addr.in, addr, sizeof(sp->addr.in));
-        *csp_p = (DAT_CSP_HANDLE)sp;
+    if (how->addr->sa_family == AF_INET) {
+        memcpy(&ep->remote_addr.in, how->addr, sizeof(ep->remote_addr.in));
+        ep->remote_qual = ntohs(ep->remote_addr.in.sin_port);
     }
-    pthread_mutex_unlock(&ia->pia.lock);
-    return ret;
-}
-
-DAT_RETURN dm_shm_csp_query(DAT_CSP_HANDLE handle, DAT_CSP_PARAM_MASK mask, DAT_CSP_PARAM *param)
-{
-    struct dm_sp *sp = dm_obj_get(handle, DAT_HANDLE_TYPE_CSP);
-
-    (void)mask;
-    if (sp == NULL)
-        return BAD_CSP;
-    if (param == NULL)
-        return DM_DAT_ARG(3);
-    memset(param, 0, sizeof(*param));
-    param->ia_handle = dm_obj_ia_handle(sp->obj.ia);
-    param->comm = &sp->comm; /* valid until the service point is freed */
-    param->address_ptr = (DAT_IA_ADDRESS_PTR)&sp->addr;
-    param->evd_handle = (DAT_EVD_HANDLE)sp->evd;
-    return DAT_SUCCESS;
-}
-
-DAT_RETURN dm_shm_csp_free(DAT_CSP_HANDLE handle)
-{
-    struct dm_sp *sp = dm_obj_get(handle, DAT_HANDLE_TYPE_CSP);
-    struct dm_pia *ia;
-
-    if (sp == NULL)
-        return BAD_CSP;
-    ia = sp->obj.ia;
-    pthread_mutex_lock(&ia->lock);
-    dm_shm_sp_destroy(sp);
-    pthread_mutex_unlock(&ia->lock);
-    return DAT_SUCCESS;
-}
-
-static DAT_RETURN connect_locked(struct dm_sep *ep, const struct sockaddr *addr,
-                                 DAT_TIMEOUT timeout, DAT_COUNT len, const void *data)
-{
-    struct dm_shm_name name;
-    DAT_COMM comm;
-    uint16_t port;
-    DAT_RETURN ret = dm_shm_cm_can_start(ep);
-
-    if (ret == DAT_SUCCESS)
-        ret = get_comm(&ep->ep.comm, &comm);
-    if (ret != DAT_SUCCESS)
-        return ret;
-    if (addr->sa_family == AF_INET) {
-        memcpy(&ep->ep.remote_addr.in, addr, sizeof(ep->ep.remote_addr.in));
-        ep->ep.remote_qual = ntohs(ep->ep.remote_addr.in.sin_port);
-    }
-    port = get_port(addr, false);
+    port = local_port(how->addr);
     if (port == 0) {
-        dm_shm_cm_give_up(ep, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
+        dm_shm_cm_give_up((struct dm_shm_ep *)ep, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
         return DAT_SUCCESS;
     }
-    dm_shm_cm_common_name(&comm, port, &name);
-    return dm_shm_cm_start(ep, &name, true, timeout, len, data);
-}
-
-DAT_RETURN dm_shm_ep_common_connect(DAT_EP_HANDLE handle, DAT_IA_ADDRESS_PTR addr,
-                                    DAT_TIMEOUT timeout, DAT_COUNT len, const DAT_PVOID data)
-{
-    struct dm_sep *ep = dm_obj_get(handle, DAT_HANDLE_TYPE_EP);
-    DAT_RETURN ret;
-
-    if (ep == NULL)
-        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-    if (addr == NULL)
-        return DM_DAT_ARG(2);
-    if (timeout == 0)
-        return DM_DAT_ARG(3);
-    if (len < 0 || len > DM_PRIVATE_MAX)
-        return DM_DAT_ARG(4);
-    if (len > 0 && data == NULL)
-        return DM_DAT_ARG(5);
-    pthread_mutex_lock(&ep->ep.obj.ia->lock);
-    ret = connect_locked(ep, addr, timeout, len, data);
-    pthread_mutex_unlock(&ep->ep.obj.ia->lock);
-    return ret;
+    dm_shm_cm_common_name(comm, port, &name);
+    return dm_shm_cm_start((struct dm_shm_ep *)ep, &name, true, how);
 }
 
 bool dm_shm_common_wait(struct dm_shm_conn *conn)
@@ -176,7 +62,7 @@ bool dm_shm_common_wait(struct dm_shm_conn *conn)
     struct dm_shm_listener *listener;
     int fd;
 
-    if (dm_shm_cm_listen(&conn->to, &fd) != DAT_SUCCESS)
+    if (dm_shm_sock_listen(&conn->to, &fd) != DAT_SUCCESS)
         return false;
     listener = calloc(1, sizeof(*listener));
     if (listener == NULL) {
@@ -198,7 +84,7 @@ bool dm_shm_common_wait(struct dm_shm_conn *conn)
 void dm_shm_common_met(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd)
 {
     struct dm_shm_conn *host = conn->host;
-    struct dm_sep *ep = host->ep;
+    struct dm_shm_ep *ep = host->ep;
     uint8_t data[DM_PRIVATE_MAX];
     DAT_COUNT len = host->request_len;
 

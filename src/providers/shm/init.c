@@ -1,69 +1,65 @@
 /*
- * The two functions that libdat2 looks for, and the table of this provider.
+ * The operations of this provider.
  */
 #include "providers/shm/calls.h"
 
-extern void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *params);
-extern void dat_provider_fini(const DAT_PROVIDER_INFO *info);
+static const struct dm_prov_ops ops = {
+    .ia = {.size = sizeof(struct dm_shm_ia),
+           .open = dm_shm_ia_open,
+           .start = dm_shm_ia_start,
+           .stop = dm_shm_ia_stop,
+           .close = dm_shm_ia_close,
+           .mem_alloc = dm_shm_mem_alloc,
+           .mem_free = dm_shm_mem_free,
+           .kick = dm_shm_kick,
+           .evd_moved = dm_shm_evd_moved,
+           .quiesce = dm_shm_ia_quiesce,
+           .poll = dm_shm_model_poll,
+           .sleep = dm_shm_model_sleep},
+    .ep = {.size = sizeof(struct dm_shm_ep),
+           .create = dm_shm_ep_create,
+           .destroy = dm_shm_ep_destroy,
+           .close = dm_shm_ep_close,
+           .refresh = dm_shm_ep_refresh,
+           .modified = dm_shm_ep_modified,
+           .is_idle = dm_shm_ep_is_idle,
+           .n_recvs = dm_shm_ep_n_recvs,
+           .set_marks = dm_shm_ep_set_marks,
+           .reset = dm_shm_ep_reset,
+           .connect = dm_shm_ep_connect,
+           .common_connect = dm_shm_ep_common_connect,
+           .disconnect = dm_shm_ep_disconnect},
+    .cm = {.listen = dm_shm_cm_listen,
+           .listen_any = dm_shm_cm_listen_any,
+           .unlisten = dm_shm_cm_unlisten,
+           .accept = dm_shm_cm_accept,
+           .reject = dm_shm_cm_reject,
+           .is_listening = dm_shm_cm_is_listening,
+           .handoff = dm_shm_cm_handoff},
+    .mem = {.lmr_size = sizeof(struct dm_shm_lmr),
+            .lmr_prepare = dm_shm_lmr_prepare,
+            .lmr_register = dm_shm_lmr_register,
+            .lmr_hide = dm_shm_lmr_hide,
+            .lmr_deregister = dm_shm_lmr_deregister,
+            .key_new = dm_shm_key_new,
+            .key_free = dm_shm_key_free,
+            .rmr_hide = dm_shm_rmr_hide,
+            .rmr_shut = dm_shm_rmr_shut},
+    .srq = {.size = sizeof(struct dm_shm_srq),
+            .create = dm_shm_srq_create,
+            .destroy = dm_shm_srq_destroy,
+            .count = dm_shm_srq_count,
+            .resize = dm_shm_srq_resize,
+            .set_low = dm_shm_srq_set_low},
+    .post = dm_shm_post,
+    .post_send = dm_shm_post_send,
+    .post_recv = dm_shm_post_recv,
+    .post_rdma_read = dm_shm_post_rdma_read,
+    .post_rdma_write = dm_shm_post_rdma_write,
+    .srq_post_recv = dm_shm_srq_post_recv,
+};
 
-static void fill(DAT_PROVIDER *p, bool is_threadsafe)
+const struct dm_prov_ops *dm_prov_ops_get(void)
 {
-    p->ia_open_func = is_threadsafe ? dm_shm_ia_open_safe : dm_shm_ia_open;
-    p->ia_query_func = dm_shm_ia_query;
-    p->ia_close_func = dm_shm_ia_close;
-    p->cr_accept_func = dm_shm_cr_accept;
-    p->cr_reject_func = dm_shm_cr_reject;
-    p->cr_handoff_func = dm_shm_cr_handoff;
-    p->csp_create_func = dm_shm_csp_create;
-    p->csp_query_func = dm_shm_csp_query;
-    p->csp_free_func = dm_shm_csp_free;
-    p->ep_common_connect_func = dm_shm_ep_common_connect;
-    p->ep_create_func = dm_shm_ep_create;
-    p->ep_create_with_srq_func = dm_shm_ep_create_with_srq;
-    p->ep_set_watermark_func = dm_shm_ep_set_watermark;
-    p->ep_recv_query_func = dm_shm_ep_recv_query;
-    p->srq_create_func = dm_shm_srq_create;
-    p->srq_free_func = dm_shm_srq_free;
-    p->srq_post_recv_func = dm_shm_srq_post_recv;
-    p->srq_query_func = dm_shm_srq_query;
-    p->srq_resize_func = dm_shm_srq_resize;
-    p->srq_set_lw_func = dm_shm_srq_set_lw;
-    p->ep_query_func = dm_shm_ep_query;
-    p->ep_modify_func = dm_shm_ep_modify;
-    p->ep_connect_func = dm_shm_ep_connect;
-    p->ep_dup_connect_func = dm_shm_ep_dup_connect;
-    p->ep_disconnect_func = dm_shm_ep_disconnect;
-    p->ep_post_send_func = dm_shm_post_send;
-    p->ep_post_recv_func = dm_shm_post_recv;
-    p->ep_post_rdma_read_func = dm_shm_post_rdma_read;
-    p->ep_post_rdma_write_func = dm_shm_post_rdma_write;
-    p->ep_get_status_func = dm_shm_ep_get_status;
-    p->ep_free_func = dm_shm_ep_free;
-    p->ep_reset_func = dm_shm_ep_reset;
-    p->lmr_create_func = dm_shm_lmr_create;
-    p->lmr_query_func = dm_shm_lmr_query;
-    p->lmr_free_func = dm_shm_lmr_free;
-    p->rmr_create_func = dm_shm_rmr_create;
-    p->rmr_create_for_ep_func = dm_shm_rmr_create_for_ep;
-    p->rmr_query_func = dm_shm_rmr_query;
-    p->rmr_bind_func = dm_shm_rmr_bind;
-    p->rmr_free_func = dm_shm_rmr_free;
-    p->ep_post_send_with_invalidate_func = dm_shm_post_send_with_invalidate;
-    p->ep_post_rdma_read_to_rmr_func = dm_shm_post_rdma_read_to_rmr;
-    p->handle_extendedop_func = dm_shm_extended_op;
-    p->psp_create_func = dm_shm_psp_create;
-    p->psp_create_any_func = dm_shm_psp_create_any;
-    p->psp_free_func = dm_shm_psp_free;
-    p->rsp_create_func = dm_shm_rsp_create;
-    p->rsp_free_func = dm_shm_rsp_free;
-}
-
-DM_EXPORT void dat_provider_init(const DAT_PROVIDER_INFO *info, const char *params)
-{
-    dm_prov_init(info, params, fill);
-}
-
-DM_EXPORT void dat_provider_fini(const DAT_PROVIDER_INFO *info)
-{
-    dm_prov_fini(info);
+    return &ops;
 }

@@ -38,8 +38,9 @@ static uint32_t index_get(struct dm_shm_ia *ia)
     return index;
 }
 
-uint32_t dm_shm_key_new(struct dm_shm_ia *ia)
+uint32_t dm_shm_key_new(struct dm_pia *pia)
 {
+    struct dm_shm_ia *ia = (struct dm_shm_ia *)pia;
     uint32_t index = index_get(ia);
     struct dm_shm_key *entry;
 
@@ -80,8 +81,9 @@ uint64_t dm_shm_key_serial(struct dm_shm_ia *ia, uint32_t key)
                                 memory_order_relaxed);
 }
 
-void dm_shm_key_free(struct dm_shm_ia *ia, uint32_t key)
+void dm_shm_key_free(struct dm_pia *pia, uint32_t key)
 {
+    struct dm_shm_ia *ia = (struct dm_shm_ia *)pia;
     struct dm_shm_free_key *free_key;
 
     if (key >> 16 == LAST_GEN)

@@ -10,7 +10,7 @@
 
 /* Reserve an entry; the key by which it will be known, 0 when all are taken.
  * Until it is published nobody reaches anything by that key. */
-uint32_t dm_shm_key_new(struct dm_shm_ia *ia);
+uint32_t dm_shm_key_new(struct dm_pia *ia);
 /* Fill in a reserved entry (all of want but serial and key) and let peers use
  * it. base_serial 0: the entry is its own base. */
 void dm_shm_key_publish(struct dm_shm_ia *ia, uint32_t key, const struct dm_shm_key *want);
@@ -20,7 +20,7 @@ uint64_t dm_shm_key_hide(struct dm_shm_ia *ia, uint32_t key);
 /* The serial of a published entry. */
 uint64_t dm_shm_key_serial(struct dm_shm_ia *ia, uint32_t key);
 /* Give back an entry that is hidden or was never published. */
-void dm_shm_key_free(struct dm_shm_ia *ia, uint32_t key);
+void dm_shm_key_free(struct dm_pia *ia, uint32_t key);
 void dm_shm_keys_close(struct dm_shm_ia *ia);
 
 #endif

@@ -76,14 +76,14 @@ uint64_t dm_shm_model_due(struct dm_shm_ia *ia, const struct dm_shm_op *op)
     uint64_t len = 0;
     uint64_t data;
 
-    if (op->kind == DM_OP_BIND)
+    if (op->dto.kind == DM_OP_BIND)
         return now; /* nothing of it travels */
-    for (uint32_t i = 0; i < op->n_seg; i++)
-        len += op->seg[i].segment_length;
+    for (uint32_t i = 0; i < op->dto.n_seg; i++)
+        len += op->dto.seg[i].segment_length;
     data = (uint64_t)((double)len * model->byte);
     model->last = now;
-    if (op->kind == DM_OP_READ || op->kind == DM_OP_READ_TO_RMR || op->kind == DM_OP_FETCH_ADD ||
-        op->kind == DM_OP_CMP_SWAP) {
+    if (op->dto.kind == DM_OP_READ || op->dto.kind == DM_OP_READ_TO_RMR ||
+        op->dto.kind == DM_OP_FETCH_ADD || op->dto.kind == DM_OP_CMP_SWAP) {
         uint64_t asked = use_link(&model->out_free, now, model->request) + model->latency;
 
         return use_link(&model->in_free, asked, data) + model->latency;
@@ -125,7 +125,7 @@ static void run(struct dm_shm_ia *ia)
     atomic_store(&ia->model.next, DM_FUTEX_FOREVER); /* draining says when to come back */
     for (it = ia->pia.objs[DAT_HANDLE_TYPE_EP].next; it != &ia->pia.objs[DAT_HANDLE_TYPE_EP];
          it = after) {
-        struct dm_sep *ep = dm_container_of(it, struct dm_sep, ep.obj.link);
+        struct dm_shm_ep *ep = dm_container_of(it, struct dm_shm_ep, ep.obj.link);
 
         after = it->next;
         if (!dm_list_is_empty(&ep->queue))

@@ -80,6 +80,6 @@ void dm_shm_stage_serve(struct dm_shm_conn *conn, const struct dm_shm_msg *msg);
 void dm_shm_atomic_serve(struct dm_shm_conn *conn, const struct dm_shm_msg *msg);
 void dm_shm_invalidate_serve(struct dm_shm_conn *conn, const struct dm_shm_msg *msg);
 /* An answer to one of ours. */
-void dm_shm_stage_answer(struct dm_sep *ep, const struct dm_shm_msg *msg);
+void dm_shm_stage_answer(struct dm_shm_ep *ep, const struct dm_shm_msg *msg);
 
 #endif

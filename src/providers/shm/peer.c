@@ -314,7 +314,7 @@ static bool wait_idle(const _Atomic uint64_t *busy, const struct dm_shm_conn *co
     return true;
 }
 
-static bool wait_peer(struct dm_sep *ep, uint64_t patience)
+static bool wait_peer(struct dm_shm_ep *ep, uint64_t patience)
 {
     struct dm_shm_conn *conn = ep->conn;
 
@@ -324,7 +324,7 @@ static bool wait_peer(struct dm_sep *ep, uint64_t patience)
     return !conn->is_stuck;
 }
 
-bool dm_shm_is_quiet(struct dm_sep *ep)
+bool dm_shm_is_quiet(struct dm_shm_ep *ep)
 {
     if (ep->conn == NULL || ep->peer_sh == NULL)
         return true;
@@ -332,13 +332,13 @@ bool dm_shm_is_quiet(struct dm_sep *ep)
     return wait_idle(&ep->peer_sh->busy, ep->conn, SHORT_NS);
 }
 
-bool dm_shm_quiesce(struct dm_shm_ia *ia, struct dm_sep *only)
+bool dm_shm_quiesce(struct dm_shm_ia *ia, struct dm_shm_ep *only)
 {
     bool is_first = true;
     bool is_quiet = true;
 
     dm_list_for_each (it, &ia->pia.objs[DAT_HANDLE_TYPE_EP]) {
-        struct dm_sep *ep = dm_container_of(it, struct dm_sep, ep.obj.link);
+        struct dm_shm_ep *ep = dm_container_of(it, struct dm_shm_ep, ep.obj.link);
 
         if (ep->conn == NULL || ep->peer_sh == NULL || (only != NULL && ep != only))
             continue;

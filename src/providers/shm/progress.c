@@ -8,7 +8,6 @@
 #include "providers/shm/shm.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -162,10 +161,6 @@ static void *run(void *arg)
 
 bool dm_shm_progress_start(struct dm_shm_ia *ia)
 {
-    sigset_t all;
-    sigset_t old;
-    int err;
-
     dm_list_init(&ia->srcs);
     dm_list_init(&ia->graves);
     ia->kick.kind = DM_SRC_KICK;
@@ -173,12 +168,7 @@ bool dm_shm_progress_start(struct dm_shm_ia *ia)
     ia->kick.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (ia->epoll_fd < 0 || ia->kick.fd < 0 || !dm_shm_src_add(ia, &ia->kick))
         goto err_close;
-    /* The consumer's signals are not for this thread. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    err = pthread_create(&ia->thread, NULL, run, ia);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (err == 0)
+    if (dm_prov_thread_start(&ia->pia, run))
         return true;
 err_close:
     if (ia->epoll_fd >= 0)
@@ -194,7 +184,7 @@ void dm_shm_progress_stop(struct dm_shm_ia *ia)
     ia->is_stopping = true;
     pthread_mutex_unlock(&ia->pia.lock);
     dm_shm_kick(&ia->pia);
-    pthread_join(ia->thread, NULL);
+    pthread_join(ia->pia.thread, NULL);
     while (!dm_list_is_empty(&ia->srcs)) { /* requests that came in the end */
         struct dm_shm_src *src = dm_container_of(ia->srcs.next, struct dm_shm_src, link);
 

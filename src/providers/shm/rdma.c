@@ -13,15 +13,12 @@
 
 #include "providers/shm/calls.h"
 #include "providers/shm/msg.h"
-#include "providers/shm/rmr.h"
 #include "util/copy.h"
 
 #define AHEAD_LEN  1024  /* bytes of a write after which the next one is expected, */
 #define AHEAD_STEP 65536 /* at most so far behind it */
 
-#define BAD_EP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
-
-void dm_shm_ep_set_sync(struct dm_sep *ep)
+void dm_shm_ep_set_sync(struct dm_shm_ep *ep)
 {
     bool is_sync = atomic_load(&ep->ep.state) == DAT_EP_STATE_CONNECTED && ep->n_queued == 0 &&
                    !dm_shm_ia_of(ep)->model.is_on;
@@ -31,48 +28,21 @@ void dm_shm_ep_set_sync(struct dm_sep *ep)
                           memory_order_release);
 }
 
-static const DAT_DTOS operations[] = {
-    [DM_OP_SEND] = DAT_DTO_SEND,
-    [DM_OP_WRITE] = DAT_DTO_RDMA_WRITE,
-    [DM_OP_READ] = DAT_DTO_RDMA_READ,
-    [DM_OP_SEND_INVALIDATE] = DAT_DTO_SEND,
-    [DM_OP_READ_TO_RMR] = DAT_DTO_RDMA_READ,
-    [DM_OP_WRITE_IMMED] = (DAT_DTOS)DAT_IB_DTO_RDMA_WRITE_IMMED,
-    [DM_OP_FETCH_ADD] = (DAT_DTOS)DAT_IB_DTO_FETCH_ADD,
-    [DM_OP_CMP_SWAP] = (DAT_DTOS)DAT_IB_DTO_CMP_SWAP,
-    [DM_OP_BIND] = DAT_DTO_BIND_MW,
-};
-
-/* Does a successful request end without waking anybody? */
-static bool is_quiet(const struct dm_sep *ep, const struct dm_shm_op *op)
-{
-    return (op->flags & DAT_COMPLETION_UNSIGNALLED_FLAG) != 0 &&
-           (ep->ep.attr.request_completion_flags & DAT_COMPLETION_UNSIGNALLED_FLAG) != 0;
-}
-
 /* A request is over. is_locked: ia->lock is held. */
-static void complete(struct dm_sep *ep, const struct dm_shm_op *op,
+static void complete(struct dm_shm_ep *ep, const struct dm_shm_op *op,
                      DAT_DTO_COMPLETION_STATUS status, uint64_t len, bool is_locked)
 {
-    DAT_DTO_COMPLETION_EVENT_DATA dto = {.ep_handle = (DAT_EP_HANDLE)ep,
-                                         .user_cookie = op->cookie,
-                                         .status = status,
-                                         .transfered_length = (DAT_SEG_LENGTH)len,
-                                         .operation = operations[op->kind],
-                                         .rmr_context = op->remote.rmr_context};
     uint32_t *n = is_locked ? &ep->n_signalled_locked : &ep->n_signalled;
     struct dm_evd_item item;
     bool is_in;
 
-    if (dm_unlikely(op->kind == DM_OP_BIND))
-        dm_shm_rmr_bound(op);
-    if (status == DAT_DTO_SUCCESS && (op->flags & DAT_COMPLETION_SUPPRESS_FLAG) != 0)
+    if (dm_unlikely(op->dto.kind == DM_OP_BIND))
+        dm_rmr_bound(op->dto.bind);
+    if (status == DAT_DTO_SUCCESS && (op->dto.flags & DAT_COMPLETION_SUPPRESS_FLAG) != 0)
         return;
     (*n)++;
-    item = dm_evd_item_dto(&dto, DM_TAG(ep->ep.obj.gen, DM_TAG_REQUEST));
-    if (dm_unlikely(op->kind >= DM_OP_WRITE_IMMED))
-        dm_shm_item_extend(&item, op, status);
-    if (dm_unlikely(status == DAT_DTO_SUCCESS && is_quiet(ep, op)))
+    item = dm_dto_item(&ep->ep, &op->dto, status, len);
+    if (dm_unlikely(status == DAT_DTO_SUCCESS && dm_dto_is_quiet(&ep->ep, &op->dto)))
         is_in = dm_evd_add_quiet(ep->ep.request_evd, &item);
     else
         is_in = dm_evd_add(ep->ep.request_evd, &item);
@@ -80,7 +50,7 @@ static void complete(struct dm_sep *ep, const struct dm_shm_op *op,
         (*n)--;
 }
 
-static bool has_room(const struct dm_sep *ep)
+static bool has_room(const struct dm_shm_ep *ep)
 {
     uint32_t n = ep->n_signalled + ep->n_signalled_locked + ep->n_queued -
                  atomic_load_explicit(&ep->ep.n_request_reaped, memory_order_acquire);
@@ -88,7 +58,7 @@ static bool has_room(const struct dm_sep *ep)
     return n < (uint32_t)ep->ep.attr.max_request_dtos;
 }
 
-static void queue_del(struct dm_sep *ep, struct dm_shm_op *op)
+static void queue_del(struct dm_shm_ep *ep, struct dm_shm_op *op)
 {
     dm_list_del(&op->link);
     ep->n_queued--;
@@ -96,7 +66,7 @@ static void queue_del(struct dm_sep *ep, struct dm_shm_op *op)
 }
 
 /* Tell the peer what its rings could not say; ia->lock is held. */
-static void tell_peer(struct dm_sep *ep, const struct dm_shm_result *res)
+static void tell_peer(struct dm_shm_ep *ep, const struct dm_shm_result *res)
 {
     if (ep->conn == NULL)
         return;
@@ -107,7 +77,8 @@ static void tell_peer(struct dm_sep *ep, const struct dm_shm_result *res)
 }
 
 /* The request is over; break the connection if it failed. */
-static bool finish(struct dm_sep *ep, const struct dm_shm_op *op, const struct dm_shm_result *res)
+static bool finish(struct dm_shm_ep *ep, const struct dm_shm_op *op,
+                   const struct dm_shm_result *res)
 {
     tell_peer(ep, res);
     complete(ep, op, res->status, res->len, true);
@@ -119,7 +90,7 @@ static bool finish(struct dm_sep *ep, const struct dm_shm_op *op, const struct d
     return false;
 }
 
-bool dm_shm_finish_head(struct dm_sep *ep, const struct dm_shm_result *res)
+bool dm_shm_finish_head(struct dm_shm_ep *ep, const struct dm_shm_result *res)
 {
     struct dm_shm_op *op = dm_container_of(ep->queue.next, struct dm_shm_op, link);
     bool is_ok;
@@ -132,7 +103,7 @@ bool dm_shm_finish_head(struct dm_sep *ep, const struct dm_shm_result *res)
 }
 
 /* Execute with the flag up that makes the peer poke us when it posts. */
-static enum dm_shm_exec exec_stalled(struct dm_sep *ep, struct dm_shm_op *op,
+static enum dm_shm_exec exec_stalled(struct dm_shm_ep *ep, struct dm_shm_op *op,
                                      struct dm_shm_result *res)
 {
     atomic_store(&ep->peer_sh->is_stalled, 1); /* sequentially consistent */
@@ -141,7 +112,7 @@ static enum dm_shm_exec exec_stalled(struct dm_sep *ep, struct dm_shm_op *op,
     return dm_shm_exec(ep, op, true, res);
 }
 
-void dm_shm_drain(struct dm_sep *ep)
+void dm_shm_drain(struct dm_shm_ep *ep)
 {
     while (!dm_list_is_empty(&ep->queue) && !ep->is_stage_busy && ep->conn != NULL) {
         struct dm_shm_op *op = dm_container_of(ep->queue.next, struct dm_shm_op, link);
@@ -168,12 +139,12 @@ void dm_shm_drain(struct dm_sep *ep)
     }
     if (!dm_list_is_empty(&ep->queue))
         return;
-    if (ep->is_draining_out && ep->conn != NULL)
+    if (ep->ep.is_draining && ep->conn != NULL)
         dm_shm_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED, DM_MSG_BYE);
     dm_shm_ep_set_sync(ep);
 }
 
-void dm_shm_flush_queue(struct dm_sep *ep)
+void dm_shm_flush_queue(struct dm_shm_ep *ep)
 {
     while (!dm_list_is_empty(&ep->queue)) {
         struct dm_shm_op *op = dm_container_of(ep->queue.next, struct dm_shm_op, link);
@@ -185,16 +156,16 @@ void dm_shm_flush_queue(struct dm_sep *ep)
     ep->is_map_asked = false;
 }
 
-static DAT_RETURN enqueue(struct dm_sep *ep, const struct dm_shm_op *op)
+static DAT_RETURN enqueue(struct dm_shm_ep *ep, const struct dm_shm_op *op)
 {
-    struct dm_shm_op *copy = malloc(sizeof(*copy) + op->n_seg * sizeof(copy->copy[0]));
+    struct dm_shm_op *copy = malloc(sizeof(*copy) + op->dto.n_seg * sizeof(copy->copy[0]));
 
     if (copy == NULL)
         return DM_DAT_NOMEM;
     *copy = *op;
-    if (op->n_seg > 0)
-        memcpy(copy->copy, op->seg, op->n_seg * sizeof(copy->copy[0]));
-    copy->seg = copy->copy;
+    if (op->dto.n_seg > 0)
+        memcpy(copy->copy, op->dto.seg, op->dto.n_seg * sizeof(copy->copy[0]));
+    copy->dto.seg = copy->copy;
     if (dm_shm_ia_of(ep)->model.is_on)
         copy->due = dm_shm_model_due(dm_shm_ia_of(ep), copy);
     dm_list_add_tail(&ep->queue, &copy->link);
@@ -205,13 +176,13 @@ static DAT_RETURN enqueue(struct dm_sep *ep, const struct dm_shm_op *op)
 }
 
 /* ia->lock is held; res: the request has been executed already. */
-static DAT_RETURN post_locked(struct dm_sep *ep, const struct dm_shm_op *op,
+static DAT_RETURN post_locked(struct dm_shm_ep *ep, const struct dm_shm_op *op,
                               const struct dm_shm_result *res)
 {
     int state;
 
     if (ep->ep.obj.magic != DM_OBJ_MAGIC(DAT_HANDLE_TYPE_EP))
-        return BAD_EP;
+        return DM_DAT_BAD(EP);
     if (res != NULL) {
         (void)finish(ep, op, res);
         return DAT_SUCCESS;
@@ -228,7 +199,7 @@ static DAT_RETURN post_locked(struct dm_sep *ep, const struct dm_shm_op *op,
     return DAT_SUCCESS;
 }
 
-static DAT_RETURN post_any(struct dm_sep *ep, const struct dm_shm_op *op)
+static DAT_RETURN post_any(struct dm_shm_ep *ep, const struct dm_shm_op *op)
 {
     struct dm_pia *ia = ep->ep.obj.ia;
     struct dm_shm_result res;
@@ -250,46 +221,33 @@ static DAT_RETURN post_any(struct dm_sep *ep, const struct dm_shm_op *op)
     return ret;
 }
 
-DAT_RETURN dm_shm_post(struct dm_sep *ep, const struct dm_shm_op *op)
+static DAT_RETURN post_serial(struct dm_shm_ep *ep, const struct dm_shm_op *op)
 {
     DAT_RETURN ret;
 
-    if (ep->ep.request_evd == NULL)
-        return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_EVD_REQUEST);
     if (!ep->ep.obj.ia->is_threadsafe)
         return post_any(ep, op);
-    pthread_mutex_lock(&ep->post_lock);
+    pthread_mutex_lock(&ep->ep.post_lock);
     ret = post_any(ep, op);
-    pthread_mutex_unlock(&ep->post_lock);
+    pthread_mutex_unlock(&ep->ep.post_lock);
     return ret;
 }
 
-static inline DAT_RETURN post_checked(DAT_EP_HANDLE handle, struct dm_shm_op *op, DAT_COUNT n,
-                                      const DAT_RMR_TRIPLET *remote)
+DAT_RETURN dm_shm_post(struct dm_ep *ep, const struct dm_dto *dto)
 {
-    struct dm_sep *ep = (struct dm_sep *)handle;
+    struct dm_shm_op op = {.dto = *dto};
 
-    if (!dm_obj_is(ep, DAT_HANDLE_TYPE_EP))
-        return BAD_EP;
-    if (n < 0 || n > DM_IOV_MAX)
-        return DM_DAT_ARG(2);
-    if (n > 0 && op->seg == NULL)
-        return DM_DAT_ARG(3);
-    if (!dm_shm_is_send(op) && remote == NULL && n > 0)
-        return DM_DAT_ARG(5);
-    op->n_seg = (uint32_t)n;
-    if (remote != NULL)
-        op->remote = *remote;
-    return dm_shm_post(ep, op);
+    return post_serial((struct dm_shm_ep *)ep, &op);
 }
 
-static DM_NOINLINE DAT_RETURN post(DAT_EP_HANDLE handle, enum dm_shm_op_kind kind, DAT_COUNT n,
+static DM_NOINLINE DAT_RETURN post(DAT_EP_HANDLE handle, enum dm_dto_kind kind, DAT_COUNT n,
                                    const DAT_LMR_TRIPLET *seg, DAT_DTO_COOKIE cookie,
                                    const DAT_RMR_TRIPLET *remote, DAT_COMPLETION_FLAGS flags)
 {
-    struct dm_shm_op op = {.kind = kind, .flags = flags, .cookie = cookie, .seg = seg};
+    struct dm_shm_op op = {.dto = {.kind = kind, .flags = flags, .cookie = cookie, .seg = seg}};
+    DAT_RETURN ret = dm_dto_check(handle, &op.dto, n, remote);
 
-    return post_checked(handle, &op, n, remote);
+    return ret == DAT_SUCCESS ? post_serial((struct dm_shm_ep *)handle, &op) : ret;
 }
 
 DAT_RETURN dm_shm_post_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
@@ -298,42 +256,11 @@ DAT_RETURN dm_shm_post_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
     return post(ep, DM_OP_SEND, n, seg, cookie, NULL, flags);
 }
 
-DAT_RETURN dm_shm_post_send_with_invalidate(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
-                                            DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
-                                            DAT_BOOLEAN is_invalidate, DAT_RMR_CONTEXT context)
-{
-    struct dm_shm_op op = {.kind = DM_OP_SEND, .flags = flags, .cookie = cookie, .seg = seg};
-
-    if (is_invalidate != DAT_FALSE) {
-        op.kind = DM_OP_SEND_INVALIDATE;
-        op.invalidate = context;
-    }
-    return post_checked(handle, &op, n, NULL);
-}
-
-DAT_RETURN dm_shm_post_rdma_read_to_rmr(DAT_EP_HANDLE handle, const DAT_RMR_TRIPLET *local,
-                                        DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-                                        DAT_COMPLETION_FLAGS flags)
-{
-    struct dm_shm_op op = {.kind = DM_OP_READ_TO_RMR, .flags = flags, .cookie = cookie};
-    DAT_LMR_TRIPLET sink;
-
-    if (local == NULL)
-        return DM_DAT_ARG(2);
-    if (remote == NULL)
-        return DM_DAT_ARG(4);
-    sink.virtual_address = local->virtual_address;
-    sink.segment_length = local->segment_length;
-    sink.lmr_context = local->rmr_context;
-    op.seg = &sink;
-    return post_checked(handle, &op, 1, remote);
-}
-
 /*
  * Short writes often follow each other at equal distances, into the slots of a ring. The lines of the next one
  * are asked for now: they come from the other core, all at once, while the caller makes the data for them.
  */
-static DM_ALWAYS_INLINE void ask_ahead(struct dm_sep *ep, char *end, uint64_t len)
+static DM_ALWAYS_INLINE void ask_ahead(struct dm_shm_ep *ep, char *end, uint64_t len)
 {
     uintptr_t step = (uintptr_t)end - (uintptr_t)ep->last_end;
 
@@ -345,7 +272,7 @@ static DM_ALWAYS_INLINE void ask_ahead(struct dm_sep *ep, char *end, uint64_t le
 }
 
 /* One segment and mapped memory, everything known already: just a copy. */
-static DM_ALWAYS_INLINE bool copy_fast(struct dm_sep *ep, const DAT_LMR_TRIPLET *seg,
+static DM_ALWAYS_INLINE bool copy_fast(struct dm_shm_ep *ep, const DAT_LMR_TRIPLET *seg,
                                        const DAT_RMR_TRIPLET *remote, bool is_write)
 {
     uint32_t local = is_write ? DAT_MEM_PRIV_LOCAL_READ_FLAG : DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
@@ -384,7 +311,7 @@ static DM_ALWAYS_INLINE bool copy_fast(struct dm_sep *ep, const DAT_LMR_TRIPLET 
 }
 
 /* May the fast path be tried for a request with these arguments? */
-static DM_ALWAYS_INLINE bool is_fast(struct dm_sep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *seg,
+static DM_ALWAYS_INLINE bool is_fast(struct dm_shm_ep *ep, DAT_COUNT n, const DAT_LMR_TRIPLET *seg,
                                      const DAT_RMR_TRIPLET *remote)
 {
     return dm_likely(atomic_load_explicit(&ep->is_fast, memory_order_acquire) && n == 1 &&
@@ -393,7 +320,7 @@ static DM_ALWAYS_INLINE bool is_fast(struct dm_sep *ep, DAT_COUNT n, const DAT_L
 }
 
 /* The same for a request that completes with an event. */
-static DM_ALWAYS_INLINE bool complete_fast(struct dm_sep *ep, DAT_DTOS operation,
+static DM_ALWAYS_INLINE bool complete_fast(struct dm_shm_ep *ep, DAT_DTOS operation,
                                            const DAT_LMR_TRIPLET *seg, DAT_DTO_COOKIE cookie,
                                            const DAT_RMR_TRIPLET *remote, bool is_write)
 {
@@ -415,7 +342,7 @@ static DM_ALWAYS_INLINE bool complete_fast(struct dm_sep *ep, DAT_DTOS operation
 }
 
 /* Not inlined: the suppressed write, which is the fastest, needs no stack. */
-static DM_NOINLINE bool write_signalled(struct dm_sep *ep, const DAT_LMR_TRIPLET *seg,
+static DM_NOINLINE bool write_signalled(struct dm_shm_ep *ep, const DAT_LMR_TRIPLET *seg,
                                         DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote)
 {
     return complete_fast(ep, DAT_DTO_RDMA_WRITE, seg, cookie, remote, true);
@@ -425,7 +352,7 @@ DAT_RETURN dm_shm_post_rdma_write(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRI
                                   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
                                   DAT_COMPLETION_FLAGS flags)
 {
-    struct dm_sep *ep = (struct dm_sep *)handle;
+    struct dm_shm_ep *ep = (struct dm_shm_ep *)handle;
 
     if (is_fast(ep, n, seg, remote)) {
         if (dm_likely((flags & DAT_COMPLETION_SUPPRESS_FLAG) != 0)) {
@@ -443,7 +370,7 @@ DAT_RETURN dm_shm_post_rdma_read(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIP
                                  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
                                  DAT_COMPLETION_FLAGS flags)
 {
-    struct dm_sep *ep = (struct dm_sep *)handle;
+    struct dm_shm_ep *ep = (struct dm_shm_ep *)handle;
 
     if (is_fast(ep, n, seg, remote)) {
         if ((flags & DAT_COMPLETION_SUPPRESS_FLAG) != 0) {

@@ -24,10 +24,8 @@ struct dm_shm_result {
     bool is_overflow; /* the peer's event ring was full */
 };
 
-/* Post a request that has been checked as far as DAT wants the call to fail. */
-DAT_RETURN dm_shm_post(struct dm_sep *ep, const struct dm_shm_op *op);
 /* Carry out a request if that is possible at once. */
-enum dm_shm_exec dm_shm_exec(struct dm_sep *ep, const struct dm_shm_op *op, bool is_locked,
+enum dm_shm_exec dm_shm_exec(struct dm_shm_ep *ep, const struct dm_shm_op *op, bool is_locked,
                              struct dm_shm_result *res);
 /* The peer's receive that a request will use. */
 struct dm_shm_taken {
@@ -50,49 +48,46 @@ struct dm_shm_arrival {
 
 /* The receive of the peer that the next request to need one uses; of a shared
  * queue it is ours from now on. False: there is none. The busy word is even. */
-bool dm_shm_recv_peek(struct dm_sep *ep, struct dm_shm_taken *t);
+bool dm_shm_recv_peek(struct dm_shm_ep *ep, struct dm_shm_taken *t);
 /* Make the one that was found ours. The busy word is odd, and has been since
  * the check that the link is up. False: look again (DM_EXEC_NO_RECV). */
-bool dm_shm_recv_take(struct dm_sep *ep, struct dm_shm_taken *t);
+bool dm_shm_recv_take(struct dm_shm_ep *ep, struct dm_shm_taken *t);
 /* The request is over: report the completion of the receive that was taken to
  * the peer. The busy word is still odd. Sets is_poke and is_overflow of res,
  * and its status if the peer's ring was full. */
-void dm_shm_recv_done(struct dm_sep *ep, const struct dm_shm_taken *t,
+void dm_shm_recv_done(struct dm_shm_ep *ep, const struct dm_shm_taken *t,
                       const struct dm_shm_arrival *how, struct dm_shm_result *res);
 /* Check the local segments; their memory in vec, the total in *len_p. */
 bool dm_shm_local_check(const struct dm_shm_key *keys, uint32_t pz, const struct dm_shm_op *op,
                         struct iovec *vec, uint64_t *len_p);
-/* Make the completion of an extended request or a bind out of a plain one. */
-void dm_shm_item_extend(struct dm_evd_item *item, const struct dm_shm_op *op,
-                        DAT_DTO_COMPLETION_STATUS status);
 /* Start the next chunk of the staged transfer at the queue's head. False: it
  * has failed, with res filled in. */
-bool dm_shm_stage_step(struct dm_sep *ep, struct dm_shm_op *op, struct dm_shm_result *res);
+bool dm_shm_stage_step(struct dm_shm_ep *ep, struct dm_shm_op *op, struct dm_shm_result *res);
 /* Is this a request that only the target's thread can carry out (or begin)?
  * Then ask it to; the answer: true: the request is over, with res filled in,
  * false: it goes on. */
 bool dm_shm_is_remote(const struct dm_shm_op *op);
-void dm_shm_remote_ask(struct dm_sep *ep, const struct dm_shm_op *op);
+void dm_shm_remote_ask(struct dm_shm_ep *ep, const struct dm_shm_op *op);
 struct dm_shm_msg;
-bool dm_shm_remote_answer(struct dm_sep *ep, struct dm_shm_op *op, const struct dm_shm_msg *msg,
+bool dm_shm_remote_answer(struct dm_shm_ep *ep, struct dm_shm_op *op, const struct dm_shm_msg *msg,
                           struct dm_shm_result *res);
 /* The request at the queue's head is over; drops it and breaks the connection
  * if it has failed. True if the connection still stands. */
-bool dm_shm_finish_head(struct dm_sep *ep, const struct dm_shm_result *res);
+bool dm_shm_finish_head(struct dm_shm_ep *ep, const struct dm_shm_result *res);
 
 /* Does the receive, if successful, end without waking anybody? */
-static inline bool dm_shm_recv_is_quiet(const struct dm_sep *ep, const struct dm_shm_taken *t,
+static inline bool dm_shm_recv_is_quiet(const struct dm_shm_ep *ep, const struct dm_shm_taken *t,
                                         const struct dm_shm_op *op)
 {
     uint32_t notify = ep->peer_sh->recv_notify;
 
     return ((notify & DAT_COMPLETION_SOLICITED_WAIT_FLAG) != 0 &&
-            (op->flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) == 0) ||
+            (op->dto.flags & DAT_COMPLETION_SOLICITED_WAIT_FLAG) == 0) ||
            (notify & t->recv->flags & DAT_COMPLETION_UNSIGNALLED_FLAG) != 0;
 }
 
 /* Carry out an atomic operation; the word as it was before. */
-static inline uint64_t dm_shm_atomic(enum dm_shm_op_kind kind, void *at, const uint64_t *operand)
+static inline uint64_t dm_shm_atomic(enum dm_dto_kind kind, void *at, const uint64_t *operand)
 {
     _Atomic uint64_t *word = at;
     uint64_t old = operand[0];
@@ -108,30 +103,15 @@ static inline struct dm_shm_arrival dm_shm_arrival_of(const struct dm_shm_op *op
 {
     struct dm_shm_arrival how = {.operation = DAT_DTO_RECEIVE};
 
-    if (dm_unlikely(op->kind == DM_OP_SEND_INVALIDATE)) {
+    if (dm_unlikely(op->dto.kind == DM_OP_SEND_INVALIDATE)) {
         how.operation = DAT_DTO_RECEIVE_WITH_INVALIDATE;
-        how.rmr_context = op->invalidate;
+        how.rmr_context = op->dto.invalidate;
     }
     return how;
 }
 
-static inline bool dm_shm_is_send(const struct dm_shm_op *op)
-{
-    return op->kind == DM_OP_SEND || op->kind == DM_OP_SEND_INVALIDATE;
-}
-
-static inline bool dm_shm_is_read(const struct dm_shm_op *op)
-{
-    return op->kind == DM_OP_READ || op->kind == DM_OP_READ_TO_RMR;
-}
-
-static inline bool dm_shm_is_atomic(const struct dm_shm_op *op)
-{
-    return op->kind == DM_OP_FETCH_ADD || op->kind == DM_OP_CMP_SWAP;
-}
-
 /* May the peer of this endpoint use the entry of our table by this key? */
-static inline bool dm_shm_key_serves(const struct dm_sep *ep, const struct dm_shm_key *entry,
+static inline bool dm_shm_key_serves(const struct dm_shm_ep *ep, const struct dm_shm_key *entry,
                                      uint32_t key)
 {
     const struct dm_shm_seg *seg = &((const struct dm_shm_ia *)ep->ep.obj.ia)->seg;
@@ -140,7 +120,7 @@ static inline bool dm_shm_key_serves(const struct dm_sep *ep, const struct dm_sh
            (entry->only == 0 || entry->only == DM_SHM_ONLY(dm_shm_seg_offset(seg, ep->sh)));
 }
 
-static inline void dm_shm_busy_begin(struct dm_sep *ep)
+static inline void dm_shm_busy_begin(struct dm_shm_ep *ep)
 {
     atomic_store_explicit(&ep->sh->busy, ++ep->busy, memory_order_relaxed);
     /* The barrier in hardware is up to who takes something away. */
@@ -149,12 +129,12 @@ static inline void dm_shm_busy_begin(struct dm_sep *ep)
         atomic_thread_fence(memory_order_seq_cst);
 }
 
-static inline void dm_shm_busy_end(struct dm_sep *ep)
+static inline void dm_shm_busy_end(struct dm_shm_ep *ep)
 {
     atomic_store_explicit(&ep->sh->busy, ++ep->busy, memory_order_release);
 }
 
-static inline bool dm_shm_is_up(const struct dm_sep *ep)
+static inline bool dm_shm_is_up(const struct dm_shm_ep *ep)
 {
     return atomic_load_explicit(&ep->peer_sh->link, memory_order_relaxed) == DM_LINK_UP;
 }

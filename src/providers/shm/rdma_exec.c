@@ -26,7 +26,7 @@ struct piece {
 enum find { FIND_OK, FIND_BAD, FIND_LOCK, FIND_MAP, FIND_STAGE };
 
 /* Ask for the descriptor of a region; one such question is open at a time. */
-static void ask_map(struct dm_sep *ep, uint32_t key, uint64_t serial)
+static void ask_map(struct dm_shm_ep *ep, uint32_t key, uint64_t serial)
 {
     struct dm_shm_msg msg = {.type = DM_MSG_MAP, .key = key, .serial = serial};
 
@@ -39,7 +39,7 @@ static void ask_map(struct dm_sep *ep, uint32_t key, uint64_t serial)
 
 /* Where the region, or that of an RMR, is mapped here. Until the answer comes,
  * process_vm serves, so that requests do not wait. */
-static enum find find_map(struct dm_sep *ep, uint32_t key, const struct dm_shm_key *base,
+static enum find find_map(struct dm_shm_ep *ep, uint32_t key, const struct dm_shm_key *base,
                           struct dm_shm_found *f, bool is_locked)
 {
     struct dm_shm_map *map;
@@ -60,7 +60,8 @@ static enum find find_map(struct dm_sep *ep, uint32_t key, const struct dm_shm_k
 }
 
 /* Look the key up in the peer's table, and remember it. */
-static enum find find_fill(struct dm_sep *ep, uint32_t key, bool is_locked, struct dm_shm_found *f)
+static enum find find_fill(struct dm_shm_ep *ep, uint32_t key, bool is_locked,
+                           struct dm_shm_found *f)
 {
     const struct dm_shm_key *entry = &ep->peer->hdr->keys[key & DM_SHM_KEY_IDX];
     struct dm_shm_key seen;
@@ -89,7 +90,7 @@ static enum find find_fill(struct dm_sep *ep, uint32_t key, bool is_locked, stru
     return FIND_OK;
 }
 
-static enum find find(struct dm_sep *ep, const DAT_RMR_TRIPLET *at, uint64_t len, uint32_t priv,
+static enum find find(struct dm_shm_ep *ep, const DAT_RMR_TRIPLET *at, uint64_t len, uint32_t priv,
                       bool is_locked, struct piece *piece)
 {
     struct dm_shm_found *f = &ep->found[at->rmr_context % DM_SHM_FOUND_N];
@@ -119,23 +120,11 @@ static enum find find(struct dm_sep *ep, const DAT_RMR_TRIPLET *at, uint64_t len
 bool dm_shm_local_check(const struct dm_shm_key *keys, uint32_t pz, const struct dm_shm_op *op,
                         struct iovec *vec, uint64_t *len_p)
 {
-    /* What the request must be allowed to do with its own segments. The sink
-     * of a read given as an RMR is written as if from afar. */
-    static const uint8_t privs[] = {
-        [DM_OP_SEND] = DAT_MEM_PRIV_LOCAL_READ_FLAG,
-        [DM_OP_WRITE] = DAT_MEM_PRIV_LOCAL_READ_FLAG,
-        [DM_OP_READ] = DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
-        [DM_OP_SEND_INVALIDATE] = DAT_MEM_PRIV_LOCAL_READ_FLAG,
-        [DM_OP_READ_TO_RMR] = DAT_MEM_PRIV_REMOTE_WRITE_FLAG,
-        [DM_OP_WRITE_IMMED] = DAT_MEM_PRIV_LOCAL_READ_FLAG,
-        [DM_OP_FETCH_ADD] = DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
-        [DM_OP_CMP_SWAP] = DAT_MEM_PRIV_LOCAL_WRITE_FLAG,
-    };
-    uint32_t priv = privs[op->kind];
+    uint32_t priv = dm_dto_local_privs[op->dto.kind];
     uint64_t total = 0;
 
-    for (uint32_t i = 0; i < op->n_seg; i++) {
-        const DAT_LMR_TRIPLET *seg = &op->seg[i];
+    for (uint32_t i = 0; i < op->dto.n_seg; i++) {
+        const DAT_LMR_TRIPLET *seg = &op->dto.seg[i];
         const struct dm_shm_key *entry = &keys[seg->lmr_context & DM_SHM_KEY_IDX];
         uint64_t offset = seg->virtual_address - entry->va;
 
@@ -159,11 +148,11 @@ bool dm_shm_local_check(const struct dm_shm_key *keys, uint32_t pz, const struct
  * key lives, what it stands for does not change. */
 static bool is_still_local(const struct dm_shm_key *keys, const struct dm_shm_op *op)
 {
-    for (uint32_t i = 0; i < op->n_seg; i++) {
-        const struct dm_shm_key *entry = &keys[op->seg[i].lmr_context & DM_SHM_KEY_IDX];
+    for (uint32_t i = 0; i < op->dto.n_seg; i++) {
+        const struct dm_shm_key *entry = &keys[op->dto.seg[i].lmr_context & DM_SHM_KEY_IDX];
 
-        if (op->seg[i].segment_length != 0 &&
-            (entry->key != op->seg[i].lmr_context ||
+        if (op->dto.seg[i].segment_length != 0 &&
+            (entry->key != op->dto.seg[i].lmr_context ||
              atomic_load_explicit(&entry->serial, memory_order_relaxed) == 0))
             return false;
     }
@@ -193,7 +182,7 @@ static char *next_local(struct cursor *cur, uint64_t max, uint64_t *len_p)
     return at;
 }
 
-static void copy_mapped(struct dm_sep *ep, struct cursor *cur, const struct piece *piece,
+static void copy_mapped(struct dm_shm_ep *ep, struct cursor *cur, const struct piece *piece,
                         bool is_write)
 {
     uint64_t at = 0;
@@ -227,7 +216,8 @@ static ssize_t copy_cma_once(pid_t pid, char *local, uint64_t va, uint64_t len, 
 }
 
 /* 0, or errno. */
-static int copy_cma(struct dm_sep *ep, struct cursor *cur, const struct piece *piece, bool is_write)
+static int copy_cma(struct dm_shm_ep *ep, struct cursor *cur, const struct piece *piece,
+                    bool is_write)
 {
     uint64_t at = 0;
 
@@ -251,7 +241,7 @@ static int copy_cma(struct dm_sep *ep, struct cursor *cur, const struct piece *p
 }
 
 /* Copy between the local segments and the pieces; DM_EXEC_DONE when done. */
-static enum dm_shm_exec copy_pieces(struct dm_sep *ep, const struct iovec *vec,
+static enum dm_shm_exec copy_pieces(struct dm_shm_ep *ep, const struct iovec *vec,
                                     const struct piece *piece, uint32_t n, bool is_write,
                                     struct dm_shm_result *res)
 {
@@ -299,16 +289,16 @@ static enum dm_shm_exec exec_of(enum find found)
 }
 
 /* Does this endpoint serve the window that is a read's sink? */
-static bool is_rmr_ours(const struct dm_sep *ep, const DAT_LMR_TRIPLET *sink)
+static bool is_rmr_ours(const struct dm_shm_ep *ep, const DAT_LMR_TRIPLET *sink)
 {
     return dm_shm_key_serves(ep, &ep->keys[sink->lmr_context & DM_SHM_KEY_IDX], sink->lmr_context);
 }
 
 /* RDMA write or read. False: the region changed under us, look again. */
-static bool exec_rdma(struct dm_sep *ep, const struct dm_shm_op *op, bool is_locked,
+static bool exec_rdma(struct dm_shm_ep *ep, const struct dm_shm_op *op, bool is_locked,
                       struct dm_shm_result *res, enum dm_shm_exec *exec_p)
 {
-    bool is_write = op->kind == DM_OP_WRITE;
+    bool is_write = op->dto.kind == DM_OP_WRITE;
     uint32_t priv = is_write ? DAT_MEM_PRIV_REMOTE_WRITE_FLAG : DAT_MEM_PRIV_REMOTE_READ_FLAG;
     struct iovec vec[DM_IOV_MAX];
     struct piece piece;
@@ -318,14 +308,14 @@ static bool exec_rdma(struct dm_sep *ep, const struct dm_shm_op *op, bool is_loc
 
     *exec_p = DM_EXEC_DONE;
     if (!dm_shm_local_check(ep->keys, ep->pz_id, op, vec, &len) ||
-        (op->kind == DM_OP_READ_TO_RMR && len > 0 && !is_rmr_ours(ep, op->seg))) {
+        (op->dto.kind == DM_OP_READ_TO_RMR && len > 0 && !is_rmr_ours(ep, op->dto.seg))) {
         res->status = DAT_DTO_ERR_LOCAL_PROTECTION;
         return true;
     }
     res->len = len;
     if (len == 0)
         return true;
-    found = find(ep, &op->remote, len, priv, is_locked, &piece);
+    found = find(ep, &op->dto.remote, len, priv, is_locked, &piece);
     if (found == FIND_BAD) {
         res->status = DAT_DTO_ERR_REMOTE_ACCESS;
         return true;
@@ -347,7 +337,7 @@ static bool exec_rdma(struct dm_sep *ep, const struct dm_shm_op *op, bool is_loc
 }
 
 /* Find the memory of a receive for len bytes. */
-static enum find find_recv(struct dm_sep *ep, const struct dm_shm_recv *recv, uint64_t len,
+static enum find find_recv(struct dm_shm_ep *ep, const struct dm_shm_recv *recv, uint64_t len,
                            bool is_locked, struct piece *piece, uint32_t *n_p)
 {
     enum find all = FIND_OK;
@@ -386,7 +376,7 @@ static uint64_t recv_room(const struct dm_shm_recv *recv)
 }
 
 /* The busy word is odd. */
-static enum dm_shm_exec send_now(struct dm_sep *ep, const struct dm_shm_op *op,
+static enum dm_shm_exec send_now(struct dm_shm_ep *ep, const struct dm_shm_op *op,
                                  const struct iovec *vec, const struct piece *piece, uint32_t n,
                                  const struct dm_shm_taken *t, struct dm_shm_arrival *how,
                                  struct dm_shm_result *res)
@@ -413,7 +403,7 @@ static enum dm_shm_exec send_now(struct dm_sep *ep, const struct dm_shm_op *op,
 }
 
 /* False: a region changed under us, look again. */
-static bool exec_send(struct dm_sep *ep, const struct dm_shm_op *op, bool is_locked,
+static bool exec_send(struct dm_shm_ep *ep, const struct dm_shm_op *op, bool is_locked,
                       struct dm_shm_result *res, enum dm_shm_exec *exec_p)
 {
     struct dm_shm_taken t;
@@ -460,14 +450,14 @@ static bool exec_send(struct dm_sep *ep, const struct dm_shm_op *op, bool is_loc
 }
 
 /* The peer's receive that an RDMA write with immediate data uses up. */
-static enum dm_shm_exec announce(struct dm_sep *ep, const struct dm_shm_op *op,
+static enum dm_shm_exec announce(struct dm_shm_ep *ep, const struct dm_shm_op *op,
                                  struct dm_shm_taken *t, struct dm_shm_result *res)
 {
     struct dm_shm_arrival how = {.operation = (DAT_DTOS)DAT_IB_DTO_RECV_IMMED,
                                  .len = res->len,
                                  .number = (uint32_t)DAT_IB_DTO_EVENT,
                                  .ext = DAT_IB_RDMA_WRITE_IMMED_DATA,
-                                 .extra = op->immed};
+                                 .extra = op->dto.immed};
 
     how.is_quiet = dm_shm_recv_is_quiet(ep, t, op);
     if (!dm_shm_recv_take(ep, t))
@@ -478,7 +468,7 @@ static enum dm_shm_exec announce(struct dm_sep *ep, const struct dm_shm_op *op,
 
 /* RDMA write with immediate data: nothing is written before there is a receive
  * for it. False: a region changed under us, look again. */
-static bool exec_write_immed(struct dm_sep *ep, const struct dm_shm_op *op, bool is_locked,
+static bool exec_write_immed(struct dm_shm_ep *ep, const struct dm_shm_op *op, bool is_locked,
                              struct dm_shm_result *res, enum dm_shm_exec *exec_p)
 {
     struct iovec vec[DM_IOV_MAX];
@@ -495,7 +485,8 @@ static bool exec_write_immed(struct dm_sep *ep, const struct dm_shm_op *op, bool
     }
     if (op->done < res->len) { /* not yet written in stages */
         n_piece = 1;
-        found = find(ep, &op->remote, res->len, DAT_MEM_PRIV_REMOTE_WRITE_FLAG, is_locked, &piece);
+        found =
+            find(ep, &op->dto.remote, res->len, DAT_MEM_PRIV_REMOTE_WRITE_FLAG, is_locked, &piece);
     }
     if (found == FIND_BAD) {
         res->status = DAT_DTO_ERR_REMOTE_ACCESS;
@@ -526,7 +517,7 @@ static bool exec_write_immed(struct dm_sep *ep, const struct dm_shm_op *op, bool
 
 /* Fetch-and-add, compare-and-swap: by this processor where the word is mapped,
  * else by the peer's progress thread, which is just as atomic. */
-static bool exec_atomic(struct dm_sep *ep, const struct dm_shm_op *op, bool is_locked,
+static bool exec_atomic(struct dm_shm_ep *ep, const struct dm_shm_op *op, bool is_locked,
                         struct dm_shm_result *res, enum dm_shm_exec *exec_p)
 {
     struct iovec vec[1];
@@ -540,8 +531,8 @@ static bool exec_atomic(struct dm_sep *ep, const struct dm_shm_op *op, bool is_l
         res->status = DAT_DTO_ERR_LOCAL_PROTECTION;
         return true;
     }
-    found = find(ep, &op->remote, sizeof(old), (uint32_t)DAT_IB_MEM_PRIV_REMOTE_ATOMIC, is_locked,
-                 &piece);
+    found = find(ep, &op->dto.remote, sizeof(old), (uint32_t)DAT_IB_MEM_PRIV_REMOTE_ATOMIC,
+                 is_locked, &piece);
     if (found == FIND_OK && piece.va % sizeof(old) != 0)
         found = FIND_BAD;
     else if (found == FIND_OK && (piece.data == NULL || (uintptr_t)piece.data % sizeof(old) != 0))
@@ -560,7 +551,7 @@ static bool exec_atomic(struct dm_sep *ep, const struct dm_shm_op *op, bool is_l
     else if (!is_still_local(ep->keys, op))
         res->status = DAT_DTO_ERR_LOCAL_PROTECTION;
     else {
-        old = dm_shm_atomic(op->kind, piece.data, op->operand);
+        old = dm_shm_atomic(op->dto.kind, piece.data, op->dto.operand);
         memcpy(vec[0].iov_base, &old, sizeof(old));
     }
     dm_shm_busy_end(ep);
@@ -569,7 +560,7 @@ static bool exec_atomic(struct dm_sep *ep, const struct dm_shm_op *op, bool is_l
 
 /* A send that takes a context away: the peer does that first, as soon as it
  * has a receive for the message. */
-static bool exec_send_invalidate(struct dm_sep *ep, const struct dm_shm_op *op, bool is_locked,
+static bool exec_send_invalidate(struct dm_shm_ep *ep, const struct dm_shm_op *op, bool is_locked,
                                  struct dm_shm_result *res, enum dm_shm_exec *exec_p)
 {
     struct iovec vec[DM_IOV_MAX];
@@ -587,10 +578,10 @@ static bool exec_send_invalidate(struct dm_sep *ep, const struct dm_shm_op *op, 
     return true;
 }
 
-static bool exec_other(struct dm_sep *ep, const struct dm_shm_op *op, bool is_locked,
+static bool exec_other(struct dm_shm_ep *ep, const struct dm_shm_op *op, bool is_locked,
                        struct dm_shm_result *res, enum dm_shm_exec *exec_p)
 {
-    switch (op->kind) {
+    switch (op->dto.kind) {
     case DM_OP_SEND_INVALIDATE:
         return exec_send_invalidate(ep, op, is_locked, res, exec_p);
     case DM_OP_WRITE_IMMED:
@@ -606,7 +597,7 @@ static bool exec_other(struct dm_sep *ep, const struct dm_shm_op *op, bool is_lo
     }
 }
 
-enum dm_shm_exec dm_shm_exec(struct dm_sep *ep, const struct dm_shm_op *op, bool is_locked,
+enum dm_shm_exec dm_shm_exec(struct dm_shm_ep *ep, const struct dm_shm_op *op, bool is_locked,
                              struct dm_shm_result *res)
 {
     enum dm_shm_exec exec;
@@ -615,9 +606,9 @@ enum dm_shm_exec dm_shm_exec(struct dm_sep *ep, const struct dm_shm_op *op, bool
     /* Each round needs a region to vanish, and a vanished key stays bad. */
     do {
         memset(res, 0, sizeof(*res));
-        if (op->kind == DM_OP_SEND)
+        if (op->dto.kind == DM_OP_SEND)
             is_valid = exec_send(ep, op, is_locked, res, &exec);
-        else if (op->kind <= DM_OP_READ)
+        else if (op->dto.kind <= DM_OP_READ)
             is_valid = exec_rdma(ep, op, is_locked, res, &exec);
         else
             is_valid = exec_other(ep, op, is_locked, res, &exec);

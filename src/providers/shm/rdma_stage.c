@@ -37,7 +37,7 @@ static void move_local(const struct iovec *vec, uint64_t offset, char *buf, uint
 
 /* A buffer: of a fair share of the segment where many endpoints need one, or
  * of whatever size there is left. */
-static bool stage_alloc(struct dm_shm_ia *ia, struct dm_sep *ep)
+static bool stage_alloc(struct dm_shm_ia *ia, struct dm_shm_ep *ep)
 {
     uint64_t n = 0;
     uint32_t fair = STAGE_LEN;
@@ -73,7 +73,7 @@ static bool recv_part(const struct dm_shm_recv *recv, uint64_t done, struct dm_s
     return false;
 }
 
-bool dm_shm_stage_step(struct dm_sep *ep, struct dm_shm_op *op, struct dm_shm_result *res)
+bool dm_shm_stage_step(struct dm_shm_ep *ep, struct dm_shm_op *op, struct dm_shm_result *res)
 {
     struct dm_shm_ia *ia = dm_shm_ia_of(ep);
     struct dm_shm_msg msg = {.type = DM_MSG_STAGE};
@@ -95,7 +95,7 @@ bool dm_shm_stage_step(struct dm_sep *ep, struct dm_shm_op *op, struct dm_shm_re
         return false;
     }
     room = total - op->done;
-    if (dm_shm_is_send(op)) {
+    if (dm_dto_is_send(&op->dto)) {
         struct dm_shm_taken t;
         uint64_t left;
 
@@ -106,12 +106,12 @@ bool dm_shm_stage_step(struct dm_sep *ep, struct dm_shm_op *op, struct dm_shm_re
         }
         room = room < left ? room : left;
     } else {
-        msg.status = dm_shm_is_read(op) ? DM_STAGE_READ : 0;
-        msg.key = op->remote.rmr_context;
-        msg.va = op->remote.virtual_address + op->done;
+        msg.status = dm_dto_is_read(&op->dto) ? DM_STAGE_READ : 0;
+        msg.key = op->dto.remote.rmr_context;
+        msg.va = op->dto.remote.virtual_address + op->done;
     }
     op->chunk = (uint32_t)(room < ep->stage_len ? room : ep->stage_len);
-    if (!dm_shm_is_read(op))
+    if (!dm_dto_is_read(&op->dto))
         move_local(vec, op->done, ep->stage, op->chunk, true);
     msg.len = op->chunk;
     msg.offset = dm_shm_seg_offset(&ia->seg, ep->stage);
@@ -121,7 +121,7 @@ bool dm_shm_stage_step(struct dm_sep *ep, struct dm_shm_op *op, struct dm_shm_re
 }
 
 /* A chunk has been copied; sets *is_over_p when the request is done. */
-static void chunk_done(struct dm_sep *ep, struct dm_shm_op *op, struct dm_shm_result *res,
+static void chunk_done(struct dm_shm_ep *ep, struct dm_shm_op *op, struct dm_shm_result *res,
                        bool *is_over_p)
 {
     struct iovec vec[DM_IOV_MAX];
@@ -132,14 +132,14 @@ static void chunk_done(struct dm_sep *ep, struct dm_shm_op *op, struct dm_shm_re
         res->status = DAT_DTO_ERR_LOCAL_PROTECTION;
         return;
     }
-    if (dm_shm_is_read(op))
+    if (dm_dto_is_read(&op->dto))
         move_local(vec, op->done, ep->stage, op->chunk, false);
     op->done += op->chunk;
     res->len = total;
     *is_over_p = op->done == total;
 }
 
-void dm_shm_stage_answer(struct dm_sep *ep, const struct dm_shm_msg *msg)
+void dm_shm_stage_answer(struct dm_shm_ep *ep, const struct dm_shm_msg *msg)
 {
     struct dm_shm_result res = {.status = DAT_DTO_SUCCESS};
     struct dm_shm_op *op;
@@ -156,21 +156,22 @@ void dm_shm_stage_answer(struct dm_sep *ep, const struct dm_shm_msg *msg)
     }
     if (msg->status == DAT_DTO_SUCCESS)
         chunk_done(ep, op, &res, &is_over);
-    else if (dm_shm_is_send(op))
+    else if (dm_dto_is_send(&op->dto))
         op->recv_status = (DAT_DTO_COMPLETION_STATUS)msg->status; /* to be reported */
     else
         res.status = DAT_DTO_ERR_REMOTE_ACCESS;
     if (!is_over && dm_shm_stage_step(ep, op, &res))
         return;
-    if (is_over && res.status == DAT_DTO_SUCCESS && dm_shm_is_send(op))
+    if (is_over && res.status == DAT_DTO_SUCCESS && dm_dto_is_send(&op->dto))
         op->is_copied = true; /* executing it again completes the receive */
-    is_over = (op->kind != DM_OP_WRITE_IMMED && !op->is_copied) || res.status != DAT_DTO_SUCCESS;
+    is_over =
+        (op->dto.kind != DM_OP_WRITE_IMMED && !op->is_copied) || res.status != DAT_DTO_SUCCESS;
     if (!is_over || dm_shm_finish_head(ep, &res))
         dm_shm_drain(ep); /* the next, or the immediate data */
 }
 
 /* Check a request against our own table, as the initiator has not. */
-static char *serve_check(struct dm_sep *ep, const struct dm_shm_msg *msg)
+static char *serve_check(struct dm_shm_ep *ep, const struct dm_shm_msg *msg)
 {
     const struct dm_shm_key *entry = &ep->keys[msg->key & DM_SHM_KEY_IDX];
     uint64_t offset = msg->va - entry->va;

@@ -13,9 +13,7 @@
 #include "providers/shm/calls.h"
 #include "providers/shm/msg.h"
 
-#define BAD_EP DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP)
-
-bool dm_shm_recvs_alloc(struct dm_sep *ep)
+bool dm_shm_recvs_alloc(struct dm_shm_ep *ep)
 {
     struct dm_shm_ia *ia = dm_shm_ia_of(ep);
     uint32_t n = 1;
@@ -39,7 +37,7 @@ bool dm_shm_recvs_alloc(struct dm_sep *ep)
 }
 
 /* The receive is published; see who has been waiting for it. */
-static void recv_posted(struct dm_sep *ep)
+static void recv_posted(struct dm_shm_ep *ep)
 {
     struct dm_pia *ia = ep->ep.obj.ia;
 
@@ -54,7 +52,7 @@ static void recv_posted(struct dm_sep *ep)
     pthread_mutex_unlock(&ia->lock);
 }
 
-static DAT_RETURN recv_add(struct dm_sep *ep, uint32_t n, const DAT_LMR_TRIPLET *seg,
+static DAT_RETURN recv_add(struct dm_shm_ep *ep, uint32_t n, const DAT_LMR_TRIPLET *seg,
                            DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
     uint32_t used =
@@ -79,43 +77,25 @@ static DAT_RETURN recv_add(struct dm_sep *ep, uint32_t n, const DAT_LMR_TRIPLET 
     return DAT_SUCCESS;
 }
 
-/* A receive always completes; and where the threshold decides who is woken,
- * the single receive has no say in it. */
-static bool are_flags_ok(const struct dm_sep *ep, DAT_COMPLETION_FLAGS flags)
-{
-    if ((flags & DAT_COMPLETION_SUPPRESS_FLAG) != 0)
-        return false;
-    return (flags & DAT_COMPLETION_UNSIGNALLED_FLAG) == 0 ||
-           (ep->ep.attr.recv_completion_flags & DAT_COMPLETION_EVD_THRESHOLD_FLAG) == 0;
-}
-
 DAT_RETURN dm_shm_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
                             DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-    struct dm_sep *ep = (struct dm_sep *)handle;
-    DAT_RETURN ret;
+    struct dm_shm_ep *ep = (struct dm_shm_ep *)handle;
+    DAT_RETURN ret = dm_recv_check(handle, n, seg, flags);
 
-    if (!dm_obj_is(ep, DAT_HANDLE_TYPE_EP))
-        return BAD_EP;
-    if (ep->srq != NULL)
-        return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE);
-    if (ep->ep.recv_evd == NULL || ep->recvs == NULL)
+    if (ret != DAT_SUCCESS)
+        return ret;
+    if (ep->recvs == NULL) /* there was no memory for the queue */
         return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EP_EVD_RECV);
-    if (n < 0 || n > ep->ep.attr.max_recv_iov)
-        return DM_DAT_ARG(2);
-    if (n > 0 && seg == NULL)
-        return DM_DAT_ARG(3);
-    if (dm_unlikely(!are_flags_ok(ep, flags)))
-        return DM_DAT_ARG(5);
     if (!ep->ep.obj.ia->is_threadsafe)
         return recv_add(ep, (uint32_t)n, seg, cookie, flags);
-    pthread_mutex_lock(&ep->recv_lock);
+    pthread_mutex_lock(&ep->ep.recv_lock);
     ret = recv_add(ep, (uint32_t)n, seg, cookie, flags);
-    pthread_mutex_unlock(&ep->recv_lock);
+    pthread_mutex_unlock(&ep->ep.recv_lock);
     return ret;
 }
 
-void dm_shm_recv_flush_one(struct dm_sep *ep, uint64_t cookie)
+void dm_shm_recv_flush_one(struct dm_shm_ep *ep, uint64_t cookie)
 {
     DAT_DTO_COMPLETION_EVENT_DATA dto = {.ep_handle = (DAT_EP_HANDLE)ep,
                                          .user_cookie = {.as_64 = cookie},
@@ -125,7 +105,7 @@ void dm_shm_recv_flush_one(struct dm_sep *ep, uint64_t cookie)
     dm_evd_add_dto(ep->ep.recv_evd, &dto, DM_TAG(ep->ep.obj.gen, DM_TAG_RECV));
 }
 
-void dm_shm_ep_flush_recvs(struct dm_sep *ep)
+void dm_shm_ep_flush_recvs(struct dm_shm_ep *ep)
 {
     uint32_t head = atomic_load(&ep->sh->recv_head);
     uint32_t tail = atomic_load(&ep->sh->recv_tail);
@@ -139,12 +119,12 @@ void dm_shm_ep_flush_recvs(struct dm_sep *ep)
     atomic_store(&ep->sh->recv_head, tail);
 }
 
-void dm_shm_recv_renote(struct dm_sep *ep)
+void dm_shm_recv_renote(struct dm_shm_ep *ep)
 {
     atomic_store(&ep->sh->note, DM_NOTE_NONE);
 }
 
-void dm_shm_recv_recover(struct dm_sep *ep, uint32_t owner)
+void dm_shm_recv_recover(struct dm_shm_ep *ep, uint32_t owner)
 {
     struct dm_evd *evd = ep->ep.recv_evd;
     uint64_t note = atomic_load(&ep->sh->note);
@@ -161,13 +141,13 @@ void dm_shm_recv_recover(struct dm_sep *ep, uint32_t owner)
 }
 
 /* The busy word is odd, or it will be checked again when it is. */
-static inline const struct dm_shm_recv *recv_head(struct dm_sep *ep, uint32_t head)
+static inline const struct dm_shm_recv *recv_head(struct dm_shm_ep *ep, uint32_t head)
 {
     return (const void *)(ep->peer_recvs +
                           (uint64_t)(head & ep->peer_recv_mask) * ep->peer_recv_stride);
 }
 
-bool dm_shm_recv_peek(struct dm_sep *ep, struct dm_shm_taken *t)
+bool dm_shm_recv_peek(struct dm_shm_ep *ep, struct dm_shm_taken *t)
 {
     struct dm_shm_link_ep *peer = ep->peer_sh;
 
@@ -181,7 +161,7 @@ bool dm_shm_recv_peek(struct dm_sep *ep, struct dm_shm_taken *t)
            dm_likely(t->recv->n_seg <= ep->peer_recv_iov);
 }
 
-bool dm_shm_recv_take(struct dm_sep *ep, struct dm_shm_taken *t)
+bool dm_shm_recv_take(struct dm_shm_ep *ep, struct dm_shm_taken *t)
 {
     struct dm_shm_link_ep *peer = ep->peer_sh;
     uint64_t ring = atomic_load_explicit(&peer->recv_ring, memory_order_relaxed);
@@ -197,7 +177,7 @@ bool dm_shm_recv_take(struct dm_sep *ep, struct dm_shm_taken *t)
 }
 
 /* Take it off the queue, after a note of where its completion will be. */
-static inline void take_off(struct dm_sep *ep, const struct dm_shm_taken *t, uint64_t cookie,
+static inline void take_off(struct dm_shm_ep *ep, const struct dm_shm_taken *t, uint64_t cookie,
                             uint64_t pos)
 {
     struct dm_shm_link_ep *peer = ep->peer_sh;
@@ -210,7 +190,7 @@ static inline void take_off(struct dm_sep *ep, const struct dm_shm_taken *t, uin
         atomic_store_explicit(&peer->recv_head, t->number + 1, memory_order_release);
 }
 
-void dm_shm_recv_done(struct dm_sep *ep, const struct dm_shm_taken *t,
+void dm_shm_recv_done(struct dm_shm_ep *ep, const struct dm_shm_taken *t,
                       const struct dm_shm_arrival *how, struct dm_shm_result *res)
 {
     struct dm_shm_link_ep *peer = ep->peer_sh;

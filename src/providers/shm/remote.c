@@ -7,32 +7,33 @@
 #include <string.h>
 
 #include "providers/shm/msg.h"
-#include "providers/shm/rmr.h"
+#include "providers/shm/rdma.h"
 
 bool dm_shm_is_remote(const struct dm_shm_op *op)
 {
-    return dm_shm_is_atomic(op) || (op->kind == DM_OP_SEND_INVALIDATE && !op->is_invalidated);
+    return dm_dto_is_atomic(&op->dto) ||
+           (op->dto.kind == DM_OP_SEND_INVALIDATE && !op->is_invalidated);
 }
 
-void dm_shm_remote_ask(struct dm_sep *ep, const struct dm_shm_op *op)
+void dm_shm_remote_ask(struct dm_shm_ep *ep, const struct dm_shm_op *op)
 {
     struct dm_shm_msg msg = {.type = DM_MSG_INVALIDATE};
 
-    if (op->kind == DM_OP_SEND_INVALIDATE) {
-        msg.key = op->invalidate;
+    if (op->dto.kind == DM_OP_SEND_INVALIDATE) {
+        msg.key = op->dto.invalidate;
     } else {
         msg.type = DM_MSG_ATOMIC;
-        msg.status = op->kind;
-        msg.key = op->remote.rmr_context;
-        msg.va = op->remote.virtual_address;
-        msg.size = op->operand[0];
-        msg.offset = op->operand[1];
+        msg.status = op->dto.kind;
+        msg.key = op->dto.remote.rmr_context;
+        msg.va = op->dto.remote.virtual_address;
+        msg.size = op->dto.operand[0];
+        msg.offset = op->dto.operand[1];
     }
     ep->is_stage_busy = true;
     dm_shm_msg_send(ep->conn, &msg, -1);
 }
 
-bool dm_shm_remote_answer(struct dm_sep *ep, struct dm_shm_op *op, const struct dm_shm_msg *msg,
+bool dm_shm_remote_answer(struct dm_shm_ep *ep, struct dm_shm_op *op, const struct dm_shm_msg *msg,
                           struct dm_shm_result *res)
 {
     struct iovec vec[1];
@@ -41,7 +42,7 @@ bool dm_shm_remote_answer(struct dm_sep *ep, struct dm_shm_op *op, const struct 
         res->status = DAT_DTO_ERR_REMOTE_ACCESS;
         return true;
     }
-    if (op->kind == DM_OP_SEND_INVALIDATE) {
+    if (op->dto.kind == DM_OP_SEND_INVALIDATE) {
         op->is_invalidated = true;
         return false;
     }
@@ -53,7 +54,7 @@ bool dm_shm_remote_answer(struct dm_sep *ep, struct dm_shm_op *op, const struct 
 }
 
 /* The word, if the peer may do that to it. */
-static void *find_word(struct dm_sep *ep, const struct dm_shm_msg *msg)
+static void *find_word(struct dm_shm_ep *ep, const struct dm_shm_msg *msg)
 {
     const struct dm_shm_key *entry = &ep->keys[msg->key & DM_SHM_KEY_IDX];
     uint64_t offset = msg->va - entry->va;
@@ -77,7 +78,7 @@ void dm_shm_atomic_serve(struct dm_shm_conn *conn, const struct dm_shm_msg *msg)
     if (word == NULL || (msg->status != DM_OP_FETCH_ADD && msg->status != DM_OP_CMP_SWAP))
         answer.status = DAT_DTO_ERR_LOCAL_PROTECTION;
     else
-        answer.size = dm_shm_atomic((enum dm_shm_op_kind)msg->status, word, operand);
+        answer.size = dm_shm_atomic((enum dm_dto_kind)msg->status, word, operand);
     dm_shm_msg_send(conn, &answer, -1);
 }
 
@@ -85,7 +86,9 @@ void dm_shm_invalidate_serve(struct dm_shm_conn *conn, const struct dm_shm_msg *
 {
     struct dm_shm_msg answer = {.type = DM_MSG_STAGED};
 
-    if (!dm_shm_rmr_invalidate(conn->ep, msg->key))
+    if (dm_rmr_invalidate(&conn->ep->ep, msg->key))
+        (void)dm_shm_quiesce(conn->ia, NULL);
+    else
         answer.status = DAT_DTO_ERR_LOCAL_PROTECTION;
     dm_shm_msg_send(conn, &answer, -1);
 }

@@ -1,306 +1,59 @@
 /*
- * RMRs: creating, binding, taking away.
- *
- * Invariant: rmr->key is a published entry of the key table while the RMR is
- * bound, and then rmr->lmr counts it in n_binds, so it cannot be freed.
+ * RMRs: entries of the key table for windows onto regions.
  */
 #include "providers/shm/rmr.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "providers/shm/calls.h"
-#include "providers/shm/key.h"
 
-#define BAD_RMR DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_RMR)
-
-static const unsigned priv_known = DAT_MEM_PRIV_ALL_FLAG | (unsigned)DAT_IB_MEM_PRIV_REMOTE_ATOMIC;
-static const unsigned priv_remote = DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG |
-                                    (unsigned)DAT_IB_MEM_PRIV_REMOTE_ATOMIC;
-
-static DAT_RETURN create(DAT_PZ_HANDLE pz_handle, DAT_RMR_SCOPE scope, DAT_RMR_HANDLE *rmr_p)
-{
-    struct dm_pz *pz = dm_obj_get(pz_handle, DAT_HANDLE_TYPE_PZ);
-    struct dm_rmr *rmr;
-    struct dm_pia *ia;
-
-    if (pz == NULL)
-        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_PZ);
-    if (rmr_p == NULL)
-        return DM_DAT_ARG(2);
-    ia = pz->obj.ia;
-    pthread_mutex_lock(&ia->lock);
-    rmr = dm_obj_new(ia->obj.provider, ia, DAT_HANDLE_TYPE_RMR, sizeof(*rmr));
-    if (rmr != NULL) {
-        rmr->pz = pz;
-        rmr->scope = scope;
-        pz->n_refs++;
-    }
-    pthread_mutex_unlock(&ia->lock);
-    if (rmr == NULL)
-        return DM_DAT_NOMEM;
-    *rmr_p = (DAT_RMR_HANDLE)rmr;
-    return DAT_SUCCESS;
-}
-
-DAT_RETURN dm_shm_rmr_create(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *rmr_p)
-{
-    return create(pz, DAT_RMR_SCOPE_PZ, rmr_p);
-}
-
-DAT_RETURN dm_shm_rmr_create_for_ep(DAT_PZ_HANDLE pz, DAT_RMR_HANDLE *rmr_p)
-{
-    return create(pz, DAT_RMR_SCOPE_EP, rmr_p);
-}
-
-DAT_RETURN dm_shm_rmr_query(DAT_RMR_HANDLE handle, DAT_RMR_PARAM_MASK mask, DAT_RMR_PARAM *param)
-{
-    struct dm_rmr *rmr = dm_obj_get(handle, DAT_HANDLE_TYPE_RMR);
-
-    (void)mask;
-    if (rmr == NULL)
-        return BAD_RMR;
-    if (param == NULL)
-        return DM_DAT_ARG(3);
-    memset(param, 0, sizeof(*param));
-    param->ia_handle = dm_obj_ia_handle(rmr->obj.ia);
-    param->pz_handle = rmr->pz;
-    param->rmr_scope = rmr->scope;
-    pthread_mutex_lock(&rmr->obj.ia->lock);
-    if (rmr->key != 0) {
-        param->lmr_triplet = rmr->triplet;
-        param->mem_priv = rmr->priv;
-        param->rmr_context = rmr->key;
-        param->va_type = rmr->va_type;
-    }
-    pthread_mutex_unlock(&rmr->obj.ia->lock);
-    return DAT_SUCCESS;
-}
-
-/* The window is shut; operations under way may still be in it. */
-static void shut(struct dm_rmr *rmr)
+void dm_shm_rmr_hide(struct dm_rmr *rmr)
 {
     struct dm_shm_ia *ia = (struct dm_shm_ia *)rmr->obj.ia;
 
     (void)dm_shm_key_hide(ia, rmr->key);
-    dm_shm_key_free(ia, rmr->key);
-    rmr->key = 0;
-    rmr->lmr->n_binds--;
-    rmr->lmr = NULL;
-    rmr->ep = NULL;
+    (void)dm_shm_quiesce(ia, NULL);
 }
 
-static void unbind(struct dm_rmr *rmr)
+void dm_shm_rmr_shut(struct dm_rmr *rmr)
 {
-    if (rmr->key == 0)
-        return;
-    shut(rmr);
-    /* A stopped peer may be left in it: the LMR cannot be freed then. */
-    (void)dm_shm_quiesce((struct dm_shm_ia *)rmr->obj.ia, NULL);
-}
-
-void dm_shm_rmr_destroy(struct dm_rmr *rmr)
-{
-    unbind(rmr);
-    rmr->pz->n_refs--;
-    dm_obj_free(rmr);
-}
-
-DAT_RETURN dm_shm_rmr_free(DAT_RMR_HANDLE handle)
-{
-    struct dm_rmr *rmr = dm_obj_get(handle, DAT_HANDLE_TYPE_RMR);
-    struct dm_pia *ia;
-    DAT_RETURN ret = DAT_SUCCESS;
-
-    if (rmr == NULL)
-        return BAD_RMR;
-    ia = rmr->obj.ia;
-    pthread_mutex_lock(&ia->lock);
-    if (rmr->n_pending > 0)
-        ret = DM_DAT(DAT_INVALID_STATE, 0);
-    else
-        dm_shm_rmr_destroy(rmr);
-    pthread_mutex_unlock(&ia->lock);
-    return ret;
-}
-
-/* May this window be opened now? */
-static bool is_allowed(const struct dm_sep *ep, const struct dm_shm_bind *bind,
-                       const DAT_LMR_TRIPLET *triplet)
-{
-    const struct dm_lmr *lmr = bind->lmr;
-    uint64_t offset;
-    unsigned need = 0;
-
-    if (bind->rmr->pz->id != ep->pz_id)
-        return false;
-    if (bind->key == 0)
-        return true;
-    if (lmr->obj.magic != DM_OBJ_MAGIC(DAT_HANDLE_TYPE_LMR) || lmr->obj.gen != bind->lmr_gen ||
-        lmr->is_hidden || lmr->key != triplet->lmr_context || lmr->pz != bind->rmr->pz)
-        return false;
-    offset = triplet->virtual_address - lmr->va;
-    if (offset > lmr->len || triplet->segment_length > lmr->len - offset)
-        return false;
-    /* What peers may do, we must be allowed to do ourselves; everybody may
-     * read his own region, see lmr.c. */
-    if (((unsigned)bind->priv & ~(unsigned)DAT_MEM_PRIV_REMOTE_READ_FLAG & priv_remote) != 0)
-        need = DAT_MEM_PRIV_LOCAL_WRITE_FLAG;
-    return ((unsigned)lmr->priv & need) == need;
+    (void)dm_shm_key_hide((struct dm_shm_ia *)rmr->obj.ia, rmr->key);
+    dm_shm_key_free(rmr->obj.ia, rmr->key);
 }
 
 /* Show the window to peers. */
-static void open_window(struct dm_sep *ep, struct dm_shm_bind *bind, const DAT_LMR_TRIPLET *triplet)
+static void window_publish(struct dm_shm_ep *ep, const struct dm_bind *bind,
+                           const DAT_LMR_TRIPLET *triplet)
 {
+    const struct dm_shm_lmr *lmr = (const struct dm_shm_lmr *)bind->lmr;
+    struct dm_window window = dm_rmr_window(&ep->ep, bind, triplet);
     struct dm_shm_ia *ia = dm_shm_ia_of(ep);
-    struct dm_rmr *rmr = bind->rmr;
-    struct dm_lmr *lmr = bind->lmr;
-    struct dm_shm_key entry = {.va = triplet->virtual_address,
-                               .len = triplet->segment_length,
-                               .addr = lmr->addr + (triplet->virtual_address - lmr->va),
-                               .base_serial = dm_shm_key_serial(ia, lmr->key),
-                               .base_key = lmr->fd >= 0 ? lmr->key : 0,
-                               .priv = (unsigned)bind->priv & priv_remote,
-                               .pz = rmr->pz->id};
+    struct dm_shm_key entry = {.va = window.va,
+                               .len = window.len,
+                               .addr = window.addr,
+                               .base_serial = dm_shm_key_serial(ia, lmr->lmr.key),
+                               .base_key = lmr->fd >= 0 ? lmr->lmr.key : 0,
+                               .priv = window.priv,
+                               .pz = bind->rmr->pz->id};
 
-    if (bind->va_type == DAT_VA_TYPE_ZB)
-        entry.va = 0;
-    if (rmr->scope == DAT_RMR_SCOPE_EP) {
+    if (window.only != NULL)
         entry.only = DM_SHM_ONLY(dm_shm_seg_offset(&ia->seg, ep->sh));
-        rmr->ep = ep;
-    }
-    rmr->key = bind->key;
-    rmr->lmr = lmr;
-    rmr->triplet = *triplet;
-    rmr->priv = bind->priv;
-    rmr->va_type = bind->va_type;
-    lmr->n_binds++;
-    bind->key = 0;
-    dm_shm_key_publish(ia, rmr->key, &entry);
+    dm_shm_key_publish(ia, bind->key, &entry);
 }
 
-enum dm_shm_exec dm_shm_rmr_exec(struct dm_sep *ep, const struct dm_shm_op *op, bool is_locked,
+enum dm_shm_exec dm_shm_rmr_exec(struct dm_shm_ep *ep, const struct dm_shm_op *op, bool is_locked,
                                  struct dm_shm_result *res)
 {
+    struct dm_bind *bind = op->dto.bind;
+
     if (!is_locked)
         return DM_EXEC_LOCK;
-    if (!is_allowed(ep, op->bind, op->seg)) {
+    if (!dm_rmr_is_allowed(&ep->ep, bind, op->dto.seg)) {
         res->status = DAT_RMR_OPERATION_FAILED;
         return DM_EXEC_DONE;
     }
-    unbind(op->bind->rmr);
-    if (op->bind->key != 0)
-        open_window(ep, op->bind, op->seg);
+    dm_rmr_unbind(bind->rmr);
+    if (bind->key != 0) {
+        window_publish(ep, bind, op->dto.seg);
+        dm_rmr_set(&ep->ep, bind, op->dto.seg);
+    }
     return DM_EXEC_DONE;
-}
-
-void dm_shm_rmr_bound(const struct dm_shm_op *op)
-{
-    struct dm_shm_bind *bind = op->bind;
-
-    bind->rmr->n_pending--;
-    if (bind->key != 0)
-        dm_shm_key_free((struct dm_shm_ia *)bind->rmr->obj.ia, bind->key);
-    free(bind);
-}
-
-void dm_shm_rmr_ep_down(struct dm_sep *ep)
-{
-    dm_list_for_each (it, &ep->ep.obj.ia->objs[DAT_HANDLE_TYPE_RMR]) {
-        struct dm_rmr *rmr = dm_container_of(it, struct dm_rmr, obj.link);
-
-        if (rmr->key != 0 && rmr->ep == ep)
-            shut(rmr);
-    }
-}
-
-bool dm_shm_rmr_invalidate(struct dm_sep *ep, uint32_t key)
-{
-    dm_list_for_each (it, &ep->ep.obj.ia->objs[DAT_HANDLE_TYPE_RMR]) {
-        struct dm_rmr *rmr = dm_container_of(it, struct dm_rmr, obj.link);
-
-        if (rmr->key != key || key == 0)
-            continue;
-        if (rmr->pz->id != ep->pz_id || (rmr->scope == DAT_RMR_SCOPE_EP && rmr->ep != ep))
-            return false;
-        unbind(rmr);
-        return true;
-    }
-    return false;
-}
-
-/* Reserve what the bind needs; ia->lock is held. */
-static DAT_RETURN bind_new(const struct dm_shm_bind *want, bool is_unbind,
-                           struct dm_shm_bind **bind_p)
-{
-    struct dm_shm_bind *bind = malloc(sizeof(*bind));
-
-    if (bind == NULL)
-        return DM_DAT_NOMEM;
-    *bind = *want;
-    if (!is_unbind) {
-        bind->key = dm_shm_key_new((struct dm_shm_ia *)bind->rmr->obj.ia);
-        if (bind->key == 0) {
-            free(bind);
-            return DM_DAT(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY_REGION);
-        }
-    }
-    bind->rmr->n_pending++;
-    *bind_p = bind;
-    return DAT_SUCCESS;
-}
-
-static DAT_RETURN bind_check(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr, const DAT_LMR_TRIPLET *triplet,
-                             struct dm_shm_bind *want)
-{
-    want->rmr = dm_obj_get(rmr, DAT_HANDLE_TYPE_RMR);
-    if (want->rmr == NULL)
-        return BAD_RMR;
-    if (triplet == NULL)
-        return DM_DAT_ARG(3);
-    if (((unsigned)want->priv & ~priv_known) != 0)
-        return DM_DAT_ARG(4);
-    if (want->va_type != DAT_VA_TYPE_VA && want->va_type != DAT_VA_TYPE_ZB)
-        return DM_DAT_ARG(5);
-    if (triplet->segment_length == 0)
-        return DAT_SUCCESS;
-    want->lmr = dm_obj_get(lmr, DAT_HANDLE_TYPE_LMR);
-    if (want->lmr == NULL || want->lmr->obj.ia != want->rmr->obj.ia)
-        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_LMR);
-    want->lmr_gen = want->lmr->obj.gen;
-    return DAT_SUCCESS;
-}
-
-DAT_RETURN dm_shm_rmr_bind(DAT_RMR_HANDLE rmr, DAT_LMR_HANDLE lmr, const DAT_LMR_TRIPLET *triplet,
-                           DAT_MEM_PRIV_FLAGS priv, DAT_VA_TYPE va_type, DAT_EP_HANDLE ep_handle,
-                           DAT_RMR_COOKIE cookie, DAT_COMPLETION_FLAGS flags,
-                           DAT_RMR_CONTEXT *context_p)
-{
-    struct dm_sep *ep = dm_obj_get(ep_handle, DAT_HANDLE_TYPE_EP);
-    struct dm_shm_bind want = {.priv = priv, .va_type = va_type};
-    struct dm_shm_op op = {.kind = DM_OP_BIND, .flags = flags, .n_seg = 1, .seg = triplet};
-    DAT_RETURN ret = bind_check(rmr, lmr, triplet, &want);
-    struct dm_pia *ia;
-
-    if (ret != DAT_SUCCESS)
-        return ret;
-    ia = want.rmr->obj.ia;
-    if (ep == NULL || ep->ep.obj.ia != ia)
-        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_EP);
-    memcpy(&op.cookie, &cookie, sizeof(op.cookie));
-    pthread_mutex_lock(&ia->lock);
-    ret = bind_new(&want, triplet->segment_length == 0, &op.bind);
-    pthread_mutex_unlock(&ia->lock);
-    if (ret != DAT_SUCCESS)
-        return ret;
-    op.remote.virtual_address = (uint64_t)(uintptr_t)want.rmr; /* for the completion */
-    if (context_p != NULL)
-        *context_p = op.bind->key; /* before anybody can see the completion */
-    ret = dm_shm_post(ep, &op);
-    if (ret == DAT_SUCCESS)
-        return DAT_SUCCESS;
-    pthread_mutex_lock(&ia->lock);
-    dm_shm_rmr_bound(&op);
-    pthread_mutex_unlock(&ia->lock);
-    return ret;
 }

@@ -6,13 +6,6 @@
  * taken before it. The progress thread holds ia->lock while it works and waits
  * for nothing else than a peer's busy word, which falls without any lock.
  *
- * Memory that peers can map: dat_lmr_create with DAT_MEM_TYPE_SHARED_VIRTUAL,
- * region.for_shared_memory.virtual_address = where the caller has it mapped,
- * shared_memory_id = a 40-byte cookie with the NUL-terminated text
- * "fd:<N>+<offset>": descriptor N of the caller (a memfd or any file that can
- * be mapped shared) and the byte offset at which virtual_address is mapped.
- * The provider duplicates N. The file must not be truncated while registered.
- *
  * ia_params, "key=value key=value":
  *   copy=auto    stores into mappable memory, else process_vm, else staged
  *   copy=cma     process_vm for everything (staged where it is refused)
@@ -60,7 +53,6 @@ struct dm_shm_ia {
     uint32_t last_owner;
     int epoll_fd;
     struct dm_shm_src kick;
-    pthread_t thread;
     bool is_stopping;
     _Atomic bool has_agents;
 };
@@ -129,7 +121,7 @@ struct dm_shm_conn {
     struct dm_shm_src src;
     struct dm_shm_ia *ia;
     enum dm_shm_conn_state state;
-    struct dm_sep *ep;
+    struct dm_shm_ep *ep;
     struct dm_sp *sp;
     struct dm_cr *cr;
     struct dm_shm_peer *peer;
@@ -160,37 +152,22 @@ struct dm_shm_listener {
     uint64_t paused;          /* out of descriptors: until then; 0: not */
 };
 
-struct dm_lmr {
-    struct dm_obj obj;
-    struct dm_pz *pz;
-    DAT_MEM_TYPE mem_type;
-    DAT_REGION_DESCRIPTION region;
-    DAT_VLEN len;
-    DAT_VA_TYPE va_type;
-    uint64_t va;   /* as the consumer addresses it: 0 if zero based */
-    uint64_t addr; /* where it really is */
-    DAT_MEM_PRIV_FLAGS priv;
-    uint32_t key;
-    int fd;
+struct dm_shm_lmr {
+    struct dm_lmr lmr;
+    int fd; /* a descriptor of its memory for peers, -1: none */
     uint64_t fd_offset;
-    int n_binds;      /* RMRs bound to it */
     bool is_exported; /* some peer has the descriptor */
-    bool is_hidden;   /* dat_lmr_free has been called, in vain so far */
     uint64_t serial;  /* of the key, when it is hidden */
 };
 
 /* A shared receive queue. */
-struct dm_srq {
-    struct dm_obj obj;
-    struct dm_pz *pz;
-    DAT_SRQ_ATTR attr;
-    int n_refs; /* endpoints */
+struct dm_shm_srq {
+    struct dm_srq srq;
     struct dm_shm_link_srq *sh;
     char *descs;
     _Atomic uint64_t *order;
     uint32_t cursor; /* the next descriptor to try */
     uint64_t tail;
-    pthread_mutex_t post_lock; /* thread-safe line only; before ia->lock */
 };
 
 /* A remote region found before, valid while the entry has this serial. */
@@ -207,37 +184,11 @@ struct dm_shm_found {
 
 enum { DM_SHM_FOUND_N = 16 };
 
-enum dm_shm_op_kind {
-    DM_OP_SEND,
-    DM_OP_WRITE,
-    DM_OP_READ, /* up to here plain completions */
-    DM_OP_SEND_INVALIDATE,
-    DM_OP_READ_TO_RMR, /* the segment is an RMR triplet */
-    DM_OP_WRITE_IMMED,
-    DM_OP_FETCH_ADD,
-    DM_OP_CMP_SWAP,
-    DM_OP_BIND
-};
-
-struct dm_shm_bind; /* rmr.h */
 struct dm_shm_op {
+    struct dm_dto dto;
     struct dm_list link;
-    enum dm_shm_op_kind kind;
-    DAT_COMPLETION_FLAGS flags;
-    DAT_DTO_COOKIE cookie;
-    uint32_t n_seg;
-    const DAT_LMR_TRIPLET *seg;
-    DAT_RMR_TRIPLET remote;
-    union {
-        uint64_t operand[2]; /* FETCH_ADD, CMP_SWAP: compare, swap */
-        uint32_t immed;      /* WRITE_IMMED */
-        struct {             /* SEND_INVALIDATE */
-            uint32_t invalidate;
-            bool is_invalidated;
-        };
-        struct dm_shm_bind *bind;
-    };
-    uint64_t due; /* of a modelled network: not before; else 0 */
+    bool is_invalidated; /* SEND_INVALIDATE: the peer has ended the context */
+    uint64_t due;        /* of a modelled network: not before; else 0 */
     /* Staged transfer. */
     bool is_copied; /* a send, the receive is still to be completed */
     DAT_DTO_COMPLETION_STATUS recv_status;
@@ -249,7 +200,7 @@ struct dm_shm_op {
 #define DM_SHM_RECV_WORDS                                                                          \
     ((sizeof(struct dm_shm_recv) + DM_IOV_MAX * sizeof(DAT_LMR_TRIPLET)) / sizeof(uint64_t))
 
-struct dm_sep {
+struct dm_shm_ep {
     struct dm_ep ep;
     /* Read by every post. */
     DM_ALIGNED(64) _Atomic bool is_fast; /* is_sync, and needs neither lock nor fence */
@@ -277,14 +228,12 @@ struct dm_sep {
     uint32_t recv_tail;
     char *recvs;
     /* The rest. */
-    pthread_mutex_t post_lock; /* thread-safe line only */
-    pthread_mutex_t recv_lock;
     struct dm_shm_conn *conn;
     struct dm_shm_peer *peer;
     uint32_t peer_owner;
-    struct dm_srq *srq; /* its receives come from there */
-    bool is_mark_due;   /* a watermark of the peer has fired, it is to be told */
-    bool has_taken;     /* a shared receive for the request at the head */
+    struct dm_shm_srq *srq; /* ep.srq */
+    bool is_mark_due;       /* a watermark of the peer has fired, it is to be told */
+    bool has_taken;         /* a shared receive for the request at the head */
     uint32_t taken_idx;
     uint64_t taken_pos;
     uint64_t taken[DM_SHM_RECV_WORDS]; /* copy of it, a struct dm_shm_recv */
@@ -294,12 +243,11 @@ struct dm_sep {
     bool is_map_asked;
     uint64_t map_serial; /* for which region */
     bool is_stage_busy;
-    bool is_draining_out; /* graceful disconnect pending */
-    char *stage;          /* buffer in our segment */
+    char *stage; /* buffer in our segment */
     uint32_t stage_len;
 };
 
-static inline struct dm_shm_ia *dm_shm_ia_of(struct dm_sep *ep)
+static inline struct dm_shm_ia *dm_shm_ia_of(struct dm_shm_ep *ep)
 {
     return (struct dm_shm_ia *)ep->ep.obj.ia;
 }
@@ -337,56 +285,52 @@ void dm_shm_peer_map_del(struct dm_shm_peer *peer, uint64_t serial);
 /* Wait until the peer of this endpoint (or of all, if NULL) is not in the
  * middle of an operation that began before the call. False: a peer has been in
  * it for seconds, as it was stopped; it may still write to our memory. */
-bool dm_shm_quiesce(struct dm_shm_ia *ia, struct dm_sep *ep);
+bool dm_shm_quiesce(struct dm_shm_ia *ia, struct dm_shm_ep *ep);
 /* The same for one peer, without patience. */
-bool dm_shm_is_quiet(struct dm_sep *ep);
+bool dm_shm_is_quiet(struct dm_shm_ep *ep);
 
 /* lmr.c */
-void dm_shm_lmr_destroy(struct dm_lmr *lmr); /* ia->lock is held */
-struct dm_lmr *dm_shm_lmr_find(struct dm_shm_ia *ia, uint32_t key);
+struct dm_shm_lmr *dm_shm_lmr_find(struct dm_shm_ia *ia, uint32_t key);
 
 /* ep.c; the internal ones want ia->lock held. */
-void dm_shm_ep_destroy(struct dm_sep *ep);
 bool dm_shm_evd_moved(struct dm_pia *ia, struct dm_evd *evd, bool is_before);
 /* Connect the endpoint's fast path with a peer's endpoint. */
-void dm_shm_ep_attach(struct dm_sep *ep, struct dm_shm_conn *conn);
-void dm_shm_ep_established(struct dm_sep *ep);
+void dm_shm_ep_attach(struct dm_shm_ep *ep, struct dm_shm_conn *conn);
+void dm_shm_ep_established(struct dm_shm_ep *ep);
 /* Passive side: established, if the peer has said so in our segment. */
-void dm_shm_ep_check_up(struct dm_sep *ep);
+void dm_shm_ep_check_up(struct dm_shm_ep *ep);
 /* End a connection: flush everything, then the event (0: none). The message
  * (enum dm_shm_msg_type) tells the peer, DM_MSG_NONE if it knows or is gone. */
-void dm_shm_ep_down(struct dm_sep *ep, DAT_EVENT_NUMBER event, uint32_t msg);
+void dm_shm_ep_down(struct dm_shm_ep *ep, DAT_EVENT_NUMBER event, uint32_t msg);
 /* That has to wait while the peer is in the middle of a transfer: then the
  * connection is DM_CONN_DYING. Try to go on; true if it is still there. */
-bool dm_shm_ep_dying(struct dm_sep *ep);
+bool dm_shm_ep_dying(struct dm_shm_ep *ep);
 
 /* recv.c; ia->lock is held. */
 /* Make the receive queue for the attributes; false when out of memory. */
-bool dm_shm_recvs_alloc(struct dm_sep *ep);
+bool dm_shm_recvs_alloc(struct dm_shm_ep *ep);
 /* Complete what is posted as flushed. */
-void dm_shm_ep_flush_recvs(struct dm_sep *ep);
+void dm_shm_ep_flush_recvs(struct dm_shm_ep *ep);
 /* The peer, which signs as owner, has died: if it had taken a receive and not
  * reported it, complete that as flushed. Before its claims are buried. */
-void dm_shm_recv_recover(struct dm_sep *ep, uint32_t owner);
+void dm_shm_recv_recover(struct dm_shm_ep *ep, uint32_t owner);
 /* From now on notes of the peer are about the endpoint's present event ring. */
-void dm_shm_recv_renote(struct dm_sep *ep);
+void dm_shm_recv_renote(struct dm_shm_ep *ep);
 
 /* srq.c; ia->lock is held. */
-void dm_shm_srq_destroy(struct dm_srq *srq);
 /* Tell the peers of all its endpoints who wait for a receive. */
-void dm_shm_srq_poke(struct dm_srq *srq);
+void dm_shm_srq_poke(struct dm_shm_srq *srq);
 /* Complete as flushed the receives that the peer of this endpoint has claimed
  * and will not complete; it is not in the middle of an operation. */
-void dm_shm_srq_reclaim(struct dm_sep *ep, uint32_t owner);
+void dm_shm_srq_reclaim(struct dm_shm_ep *ep, uint32_t owner);
 /* Raise the events of watermarks that have fired. */
-void dm_shm_marks_check(struct dm_sep *ep);
+void dm_shm_marks_check(struct dm_shm_ep *ep);
 /* Arm what the attributes of a new endpoint ask for. */
-void dm_shm_ep_marks_init(struct dm_sep *ep);
+void dm_shm_ep_marks_init(struct dm_shm_ep *ep);
 
 /* cm.c and cm_passive.c */
 /* What this process is short of looks to its peers as if nobody were there: say so once. */
 void dm_shm_no_descriptor(struct dm_shm_ia *ia);
-void dm_shm_sp_destroy(struct dm_sp *sp);
 /* Events of the progress thread. */
 void dm_shm_listener_ready(struct dm_shm_ia *ia, struct dm_shm_listener *listener);
 void dm_shm_conn_ready(struct dm_shm_conn *conn, uint32_t events);
@@ -410,10 +354,10 @@ uint64_t dm_shm_conn_due(const struct dm_shm_conn *conn);
 
 /* rdma.c */
 /* Go on with what is queued; ia->lock is held. */
-void dm_shm_drain(struct dm_sep *ep);
+void dm_shm_drain(struct dm_shm_ep *ep);
 /* Complete everything queued as flushed; ia->lock is held. */
-void dm_shm_flush_queue(struct dm_sep *ep);
+void dm_shm_flush_queue(struct dm_shm_ep *ep);
 /* Allow the fast paths, or not, after a change of state or queue. */
-void dm_shm_ep_set_sync(struct dm_sep *ep);
+void dm_shm_ep_set_sync(struct dm_shm_ep *ep);
 
 #endif

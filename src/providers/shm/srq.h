@@ -6,27 +6,22 @@
 
 #include "providers/shm/rdma.h"
 
-/* DAT has no number of its own for watermarks. This one does not say that the
- * IA, an EP or an EVD is broken; the handle (an SRQ for the low watermark, an EP
- * for the soft high one) and the reason tell. */
-#define DM_SHM_MARK_EVENT DAT_ASYNC_ERROR_PROVIDER_INTERNAL_ERROR
-
 uint64_t dm_shm_desc_state(uint64_t pos, uint32_t owner, enum dm_desc_phase phase);
 
 /* Have a receive of the peer's shared queue in ep->taken; false if there is
  * none to be had. It stays there until it is given back, or the connection
  * ends. The busy word is even. */
-bool dm_shm_srq_claim(struct dm_sep *ep);
+bool dm_shm_srq_claim(struct dm_shm_ep *ep);
 /* It is used: its descriptor is free from now on. The busy word is odd. */
-void dm_shm_srq_give_back(struct dm_sep *ep);
+void dm_shm_srq_give_back(struct dm_shm_ep *ep);
 /* Must the connection break instead of taking one more receive? */
-bool dm_shm_srq_is_refused(struct dm_sep *ep);
+bool dm_shm_srq_is_refused(struct dm_shm_ep *ep);
 /* Has the peer that signs so claimed a receive of our queue and not given it
  * back? */
-bool dm_shm_srq_has_claim(struct dm_sep *ep, uint32_t owner);
+bool dm_shm_srq_has_claim(struct dm_shm_ep *ep, uint32_t owner);
 /* Raise the event of the low watermark if it has fired; ia->lock is held. */
-void dm_shm_srq_mark_check(struct dm_srq *srq);
+void dm_shm_srq_mark_check(struct dm_shm_srq *srq);
 /* Complete one receive of ours as flushed; ia->lock is held. */
-void dm_shm_recv_flush_one(struct dm_sep *ep, uint64_t cookie);
+void dm_shm_recv_flush_one(struct dm_shm_ep *ep, uint64_t cookie);
 
 #endif

@@ -53,7 +53,7 @@ static bool find_head(struct dm_shm_hdr *hdr, struct dm_shm_link_srq *srq, uint6
 }
 
 /* The busy word is odd and the queue stays where it is. */
-static bool claim(struct dm_sep *ep)
+static bool claim(struct dm_shm_ep *ep)
 {
     struct dm_shm_hdr *hdr = ep->peer->hdr;
     struct dm_shm_link_srq *srq = ep->peer_srq;
@@ -90,14 +90,14 @@ static bool claim(struct dm_sep *ep)
 }
 
 /* Fire the watermark if it is armed and has this value. */
-static void fire(struct dm_sep *ep, _Atomic uint32_t *mark, uint32_t value)
+static void fire(struct dm_shm_ep *ep, _Atomic uint32_t *mark, uint32_t value)
 {
     if (atomic_compare_exchange_strong(mark, &value, (value & ~DM_MARK_ARMED) | DM_MARK_FIRED))
         ep->is_mark_due = true;
 }
 
 /* One more has been claimed: is a watermark passed? */
-static void marks_look(struct dm_sep *ep)
+static void marks_look(struct dm_shm_ep *ep)
 {
     struct dm_shm_link_ep *peer = ep->peer_sh;
     uint32_t n_taken = atomic_load_explicit(&peer->n_taken, memory_order_relaxed) + 1;
@@ -113,7 +113,7 @@ static void marks_look(struct dm_sep *ep)
         fire(ep, &peer->soft, soft);
 }
 
-bool dm_shm_srq_is_refused(struct dm_sep *ep)
+bool dm_shm_srq_is_refused(struct dm_shm_ep *ep)
 {
     struct dm_shm_link_ep *peer = ep->peer_sh;
     uint32_t hard;
@@ -126,7 +126,7 @@ bool dm_shm_srq_is_refused(struct dm_sep *ep)
                             (hard & DM_MARK_NONE);
 }
 
-bool dm_shm_srq_claim(struct dm_sep *ep)
+bool dm_shm_srq_claim(struct dm_shm_ep *ep)
 {
     if (ep->has_taken)
         return true;
@@ -139,7 +139,7 @@ bool dm_shm_srq_claim(struct dm_sep *ep)
     return ep->has_taken;
 }
 
-void dm_shm_srq_give_back(struct dm_sep *ep)
+void dm_shm_srq_give_back(struct dm_shm_ep *ep)
 {
     struct dm_shm_desc *desc = desc_at(ep->peer->hdr, ep->peer_srq, ep->taken_idx);
 
@@ -152,13 +152,13 @@ void dm_shm_srq_give_back(struct dm_sep *ep)
     ep->has_taken = false;
 }
 
-static struct dm_shm_hdr *own_hdr(struct dm_sep *ep)
+static struct dm_shm_hdr *own_hdr(struct dm_shm_ep *ep)
 {
     return dm_shm_ia_of(ep)->seg.hdr;
 }
 
 /* Nobody else may be left to move the head past what a dead process claimed. */
-static void help_head(struct dm_sep *ep)
+static void help_head(struct dm_shm_ep *ep)
 {
     struct dm_shm_hdr *hdr = own_hdr(ep);
     struct dm_shm_link_srq *srq = ep->srq->sh;
@@ -177,7 +177,7 @@ static bool is_claimed_by(const struct dm_shm_desc *desc, uint32_t owner)
     return (atomic_load(&desc->state) & mask) == dm_shm_desc_state(0, owner, DM_DESC_CLAIMED);
 }
 
-bool dm_shm_srq_has_claim(struct dm_sep *ep, uint32_t owner)
+bool dm_shm_srq_has_claim(struct dm_shm_ep *ep, uint32_t owner)
 {
     struct dm_shm_link_srq *srq = ep->srq->sh;
 
@@ -187,7 +187,7 @@ bool dm_shm_srq_has_claim(struct dm_sep *ep, uint32_t owner)
     return false;
 }
 
-void dm_shm_srq_reclaim(struct dm_sep *ep, uint32_t owner)
+void dm_shm_srq_reclaim(struct dm_shm_ep *ep, uint32_t owner)
 {
     struct dm_shm_link_srq *srq = ep->srq->sh;
 
@@ -203,12 +203,12 @@ void dm_shm_srq_reclaim(struct dm_sep *ep, uint32_t owner)
     }
 }
 
-void dm_shm_srq_poke(struct dm_srq *srq)
+void dm_shm_srq_poke(struct dm_shm_srq *srq)
 {
     if (atomic_exchange(&srq->sh->is_stalled, 0) == 0)
         return;
-    dm_list_for_each (it, &srq->obj.ia->objs[DAT_HANDLE_TYPE_EP]) {
-        struct dm_sep *ep = dm_container_of(it, struct dm_sep, ep.obj.link);
+    dm_list_for_each (it, &srq->srq.obj.ia->objs[DAT_HANDLE_TYPE_EP]) {
+        struct dm_shm_ep *ep = dm_container_of(it, struct dm_shm_ep, ep.obj.link);
 
         if (ep->srq == srq && ep->conn != NULL && atomic_exchange(&ep->sh->is_stalled, 0) != 0)
             dm_shm_msg_simple(ep->conn, DM_MSG_POKE);
@@ -224,19 +224,19 @@ static bool has_fired(_Atomic uint32_t *mark)
            atomic_compare_exchange_strong(mark, &value, value & ~DM_MARK_FIRED);
 }
 
-void dm_shm_srq_mark_check(struct dm_srq *srq)
+void dm_shm_srq_mark_check(struct dm_shm_srq *srq)
 {
     if (has_fired(&srq->sh->low))
-        dm_evd_add_async(srq->obj.ia->async_evd, DM_SHM_MARK_EVENT, (DAT_HANDLE)srq,
+        dm_evd_add_async(srq->srq.obj.ia->async_evd, DM_MARK_EVENT, (DAT_HANDLE)srq,
                          DAT_SRQ_LOW_WATERMARK_EVENT);
 }
 
-void dm_shm_marks_check(struct dm_sep *ep)
+void dm_shm_marks_check(struct dm_shm_ep *ep)
 {
     if (ep->srq == NULL)
         return;
     dm_shm_srq_mark_check(ep->srq);
     if (has_fired(&ep->sh->soft))
-        dm_evd_add_async(ep->ep.obj.ia->async_evd, DM_SHM_MARK_EVENT, (DAT_HANDLE)ep,
+        dm_evd_add_async(ep->ep.obj.ia->async_evd, DM_MARK_EVENT, (DAT_HANDLE)ep,
                          DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
 }
