@@ -58,10 +58,10 @@ struct dm_chan_sink {
 };
 
 /*
- * A packet's header has arrived. Handlers and done callbacks may send, but must not make progress. avail
- * bytes of its payload are at data, in place and valid during the call. When avail == pkt->data_len the
- * handler takes all of it itself; otherwise it fills *sink, and the channel feeds the payload there from
- * its first byte.
+ * A packet's header has arrived. Handlers and done callbacks may send, but must not make progress.
+ * avail bytes of its payload are at data, in place and valid during the call. When avail ==
+ * pkt->data_len the handler takes all of it itself; otherwise it fills *sink, and the channel feeds
+ * the payload there from its first byte.
  */
 typedef void (*dm_pkt_handler)(void *arg, int proc, const struct dm_pkt *pkt, const void *data,
                                size_t avail, struct dm_chan_sink *sink);

@@ -52,8 +52,8 @@ int dm_chan_send_ctl(struct dm_chan *chan, int proc, const struct dm_pkt *pkt);
 int dm_chan_send_small(struct dm_chan *chan, int proc, const struct dm_pkt *pkt, const void *data);
 
 /*
- * Call fn with every queued packet to proc of which nothing has gone yet, first to last: it may change
- * what is sent (dm_chan_send.hdr, data, read, done), not send itself.
+ * Call fn with every queued packet to proc of which nothing has gone yet, first to last: it may
+ * change what is sent (dm_chan_send.hdr, data, read, done), not send itself.
  */
 void dm_chan_each_queued(struct dm_chan *chan, int proc, void (*fn)(struct dm_chan_send *send));
 

@@ -17,8 +17,8 @@ enum dm_affinity_level {
 };
 
 /*
- * The one instance of such a resource that holds every core this process may use now, as the number of
- * its lowest core; -1 when there is none, or nothing is known.
+ * The one instance of such a resource that holds every core this process may use now, as the number
+ * of its lowest core; -1 when there is none, or nothing is known.
  */
 int dm_affinity_instance(enum dm_affinity_level level);
 /*

@@ -1,6 +1,6 @@
 /*
- * A memory barrier in all threads of the process at once, for those who share words with threads that
- * should not have to pay for one.
+ * A memory barrier in all threads of the process at once, for those who share words with threads
+ * that should not have to pay for one.
  */
 #ifndef DM_UTIL_BARRIER_H
 #define DM_UTIL_BARRIER_H

@@ -1,8 +1,9 @@
 /*
  * Copies of runs of any length, on the data path.
  *
- * From 2 KiB on the C library may use the processor's string instruction, which on some processors takes twice as long
- * when another core has just read the target's lines, as it has in every ring that is used again.
+ * From 2 KiB on the C library may use the processor's string instruction, which on some processors
+ * takes twice as long when another core has just read the target's lines, as it has in every ring
+ * that is used again.
  */
 #ifndef DM_UTIL_COPY_H
 #define DM_UTIL_COPY_H

@@ -1,9 +1,10 @@
 /*
  * Error texts, and the detail of the last failure of each thread.
  *
- * The code is always recorded. The text is kept in static memory for the first thread that has one, and is
- * lost by another when there is no memory. It is not in thread-local storage itself: a library that
- * programs load at run time (Python's extensions, for one) must do with some hundred bytes of that.
+ * The code is always recorded. The text is kept in static memory for the first thread that has one,
+ * and is lost by another when there is no memory. It is not in thread-local storage itself: a
+ * library that programs load at run time (Python's extensions, for one) must do with some hundred
+ * bytes of that.
  */
 #include "util/err.h"
 

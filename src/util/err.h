@@ -73,8 +73,8 @@ enum dm_err { DM_OK = 0, DM_ERRORS(DM_ERRORS_ENUM) DM_ERR_LAST };
 #undef DM_ERRORS_ENUM
 
 /*
- * What a callback of the program returned, an MPI error code of its own, is passed on as it is: as a negative
- * number, which src/api turns back. One that is no code counts as DM_ERR_OTHER.
+ * What a callback of the program returned, an MPI error code of its own, is passed on as it is: as
+ * a negative number, which src/api turns back. One that is no code counts as DM_ERR_OTHER.
  */
 static inline int dm_err_of_code(int mpi_code)
 {

@@ -2,15 +2,14 @@
  * The global lock: a fair recursive ticket lock, and the hand-over in its place.
  *
  * Tickets make it fair: a thread that polls in a loop and yields the lock must not win it back over
- * one that has been waiting. A waiter spins shortly, then sleeps; a release wakes sleepers only when
- * there are some.
- * Invariant: serving == next exactly when nobody holds the lock or wants it; owner and depth are
- * written by the holder only.
+ * one that has been waiting. A waiter spins shortly, then sleeps; a release wakes sleepers only
+ * when there are some. Invariant: serving == next exactly when nobody holds the lock or wants it;
+ * owner and depth are written by the holder only.
  *
  * Hand-over: one thread of the program at a time and one progress thread. The program's thread
  * writes its own word (levels) and reads the other's (wants). The progress thread writes its word,
- * makes a barrier in all threads of the process (membarrier) and reads the first. So at least one of
- * them sees the other, and the progress thread gives way.
+ * makes a barrier in all threads of the process (membarrier) and reads the first. So at least one
+ * of them sees the other, and the progress thread gives way.
  */
 #include "util/glock.h"
 

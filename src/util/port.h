@@ -40,8 +40,8 @@ __extension__ typedef __int128 dm_int128;
 __extension__ typedef __float128 dm_float128;
 
 /*
- * Functions for machines with wider vectors than all have, and whether this is one. Multiply and add
- * stay two operations with two roundings.
+ * Functions for machines with wider vectors than all have, and whether this is one. Multiply and
+ * add stay two operations with two roundings.
  */
 #if defined(__x86_64__)
 #define DM_TARGET_WIDE __attribute__((target("avx2,no-fma")))
@@ -78,10 +78,16 @@ static inline uint64_t dm_word_of(uint32_t first, uint32_t second)
 #endif
 }
 
-/* Have the compiler keep this value in a register: neither load it again nor join it with others into a vector. */
+/*
+ * Have the compiler keep this value in a register: neither load it again nor join it with others
+ * into a vector.
+ */
 #define dm_in_register(x) __asm__("" : "+r"(x))
 
-/* Ask for a cache line that will be written. (For the builtin a processor need not have such an instruction.) */
+/*
+ * Ask for a cache line that will be written. (For the builtin a processor need not have such an
+ * instruction.)
+ */
 static inline void dm_prefetch_write(const void *line)
 {
 #if defined(__x86_64__)
@@ -105,8 +111,9 @@ static inline void dm_cpu_relax(void)
 
 #if defined(__x86_64__)
 /*
- * Copy whole blocks to a cache line by vector loads and stores, not by a string instruction; how many bytes that
- * were, the rest is the caller's: 32 bytes at a time where the processor can, else 16, 0 where there is no such way.
+ * Copy whole blocks to a cache line by vector loads and stores, not by a string instruction; how
+ * many bytes that were, the rest is the caller's: 32 bytes at a time where the processor can, else
+ * 16, 0 where there is no such way.
  */
 __attribute__((target("avx2"))) static inline size_t dm_copy_blocks_32(char *to, const char *from,
                                                                        size_t len)

@@ -1,7 +1,7 @@
 /*
- * The tuning file: what datum-tune has measured for providers here. docs/TUNING.md tells the form and where it is
- * looked for (DATUM_TUNE). It holds for the version of the library that it was measured with, and for providers
- * by their names and ia_params. What a setting says wins.
+ * The tuning file: what datum-tune has measured for providers here. docs/TUNING.md tells the form
+ * and where it is looked for (DATUM_TUNE). It holds for the version of the library that it was
+ * measured with, and for providers by their names and ia_params. What a setting says wins.
  */
 #ifndef DM_UTIL_TUNE_H
 #define DM_UTIL_TUNE_H
@@ -23,9 +23,9 @@ struct dm_tune_rail {
 };
 
 /*
- * Find and read the file. A named one that cannot be read or has a wrong line is DM_ECONFIG with the place; one at a
- * default place is left out then, with a warning, and so is any that another version of the library has
- * measured. quiet: without the warnings (all but one process of a job).
+ * Find and read the file. A named one that cannot be read or has a wrong line is DM_ECONFIG with
+ * the place; one at a default place is left out then, with a warning, and so is any that another
+ * version of the library has measured. quiet: without the warnings (all but one process of a job).
  */
 int dm_tune_load(bool quiet);
 /* Forget it. */
@@ -33,11 +33,14 @@ void dm_tune_unload(void);
 
 /* The file in use; NULL: none. */
 const char *dm_tune_path(void);
-/* What it says of a provider with these ia_params; NULL: nothing. A section for other ia_params is not taken. */
+/*
+ * What it says of a provider with these ia_params; NULL: nothing. A section for other ia_params is
+ * not taken.
+ */
 const struct dm_tune_rail *dm_tune_find(const char *provider, const char *params);
 /*
- * The i-th line of a provider's section that is not about its transfers: rows for collectives, which their layer
- * reads. NULL past the last. The text is writable and may be spoilt.
+ * The i-th line of a provider's section that is not about its transfers: rows for collectives,
+ * which their layer reads. NULL past the last. The text is writable and may be spoilt.
  */
 char *dm_tune_row(const struct dm_tune_rail *rail, size_t i, int *line_p);
 

@@ -106,8 +106,8 @@ enum dm_coll_needs {
 
 /*
  * Collective, algorithm, needs beside its own, most ranks, most bytes; the first row of a
- * collective that fits wins, and its last one always fits. Where few ranks may share cores few messages
- * are better than few rounds: a hand-over between processes costs more than the bytes.
+ * collective that fits wins, and its last one always fits. Where few ranks may share cores few
+ * messages are better than few rounds: a hand-over between processes costs more than the bytes.
  */
 #define DM_COLL_ANY 0x7fffffff
 #define DM_COLL_ALL ((size_t)-1)

@@ -1,6 +1,6 @@
 /*
- * The rows that algorithms are chosen by: the user's (DATUM_COLL, then the file that DATUM_COLL_FILE
- * names, then the tuning file), then the library's own.
+ * The rows that algorithms are chosen by: the user's (DATUM_COLL, then the file that
+ * DATUM_COLL_FILE names, then the tuning file), then the library's own.
  */
 #ifndef DM_MPI_COLL_CHOICES_H
 #define DM_MPI_COLL_CHOICES_H
@@ -29,7 +29,8 @@ struct dm_coll_choice {
 
 /*
  * Make the rows of all collectives: *first_p[kind] is the first one of that kind, the last one
- * always fits. One block of memory, *all_p; nothing is changed on an error. tuned may be NULL. DM_ECONFIG with the place and what is wrong.
+ * always fits. One block of memory, *all_p; nothing is changed on an error. tuned may be NULL.
+ * DM_ECONFIG with the place and what is wrong.
  */
 int dm_coll_choices_make(const char *forced, const char *file, const struct dm_tune_rail *tuned,
                          struct dm_coll_choice **all_p, struct dm_coll_choice *first_p[DM_COLL_N]);

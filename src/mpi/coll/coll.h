@@ -1,14 +1,14 @@
 /*
  * Collective communication (MPI-4.0 chapter 6): the bodies of the MPI functions.
  *
- * dm_coll_x is the body of MPI_X, MPI_Ix and MPI_X_init, on arguments that src/api has
- * checked; how says which. It is collective over comm and takes the algorithm that the table
- * of algs.h, or the user, names for the operation, the number of ranks and the bytes. Buffers may be
- * MPI_IN_PLACE where the standard has it. On an intercommunicator root is MPI_ROOT,
- * MPI_PROC_NULL or a rank of the remote group. Errors: DM_ENOMEM for temporary memory,
- * DM_ERR_BUFFER for MPI_IN_PLACE in the wrong place, DM_ERR_COMM for an intercommunicator that the
- * operation cannot have, and, of blocking calls or in the request, DM_ERR_TRUNCATE when the
- * counts of the ranks do not agree, and what point-to-point reports.
+ * dm_coll_x is the body of MPI_X, MPI_Ix and MPI_X_init, on arguments that src/api has checked; how
+ * says which. It is collective over comm and takes the algorithm that the table of algs.h, or the
+ * user, names for the operation, the number of ranks and the bytes. Buffers may be MPI_IN_PLACE
+ * where the standard has it. On an intercommunicator root is MPI_ROOT, MPI_PROC_NULL or a rank of
+ * the remote group. Errors: DM_ENOMEM for temporary memory, DM_ERR_BUFFER for MPI_IN_PLACE in the
+ * wrong place, DM_ERR_COMM for an intercommunicator that the operation cannot have, and, of
+ * blocking calls or in the request, DM_ERR_TRUNCATE when the counts of the ranks do not agree, and
+ * what point-to-point reports.
  */
 #ifndef DM_MPI_COLL_COLL_H
 #define DM_MPI_COLL_COLL_H
@@ -19,13 +19,14 @@
 #include "util/tune.h"
 
 /*
- * Before all others of this layer, and of the channel: read the settings COLL and COLL_FILE. DM_ECONFIG
- * with the place when they cannot be understood or name no algorithm of ours.
+ * Before all others of this layer, and of the channel: read the settings COLL and COLL_FILE.
+ * DM_ECONFIG with the place when they cannot be understood or name no algorithm of ours.
  */
 int dm_coll_settings(void);
 /*
- * Take a provider's tuned rows, too (tuned may be NULL). The number is the same in processes that choose alike, which
- * all of a job must. DM_ECONFIG as above, when DATUM_TUNE names the file; else wrong rows are left out.
+ * Take a provider's tuned rows, too (tuned may be NULL). The number is the same in processes that
+ * choose alike, which all of a job must. DM_ECONFIG as above, when DATUM_TUNE names the file; else
+ * wrong rows are left out.
  */
 int dm_coll_choose(const struct dm_tune_rail *tuned, uint32_t *hash_p);
 void dm_coll_forget(void);

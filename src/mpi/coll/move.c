@@ -10,8 +10,8 @@ static int in_place_error(const char *what)
 }
 
 /*
- * What this rank gives to itself may not be what it gets: programs that pass the same elements twice
- * mean MPI_IN_PLACE. i is its rank; MPI_Gather and MPI_Scatter know a block of one side only.
+ * What this rank gives to itself may not be what it gets: programs that pass the same elements
+ * twice mean MPI_IN_PLACE. i is its rank; MPI_Gather and MPI_Scatter know a block of one side only.
  */
 static int check_apart(const struct dm_coll_args *a, int i, const void *from, const void *to)
 {

@@ -249,8 +249,8 @@ static void sched_execute(struct dm_sched *s, const struct dm_coll_step *step)
 }
 
 /*
- * Must a thread of the program go on? A function of the program's does not run beside it in the thread that makes
- * progress, unless it said that it expects such.
+ * Must a thread of the program go on? A function of the program's does not run beside it in the
+ * thread that makes progress, unless it said that it expects such.
  */
 static bool is_for_program(const struct dm_sched *s)
 {

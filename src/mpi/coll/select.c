@@ -1,6 +1,6 @@
 /*
- * The choice of algorithms, by the rows that choices.c has made of the user's wishes and of the table
- * in algs.h.
+ * The choice of algorithms, by the rows that choices.c has made of the user's wishes and of the
+ * table in algs.h.
  */
 #include "mpi/coll/select.h"
 

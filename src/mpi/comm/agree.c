@@ -1,7 +1,7 @@
 /*
- * Agreement on context ids: every process offers the mask of its ids that are taken; the lowest
- * one that none of them has is the new communicator's. Masks are mostly zeros: ones that stay behind
- * on the stack would be NaNs to programs that compare reals they have not set.
+ * Agreement on context ids: every process offers the mask of its ids that are taken; the lowest one
+ * that none of them has is the new communicator's. Masks are mostly zeros: ones that stay behind on
+ * the stack would be NaNs to programs that compare reals they have not set.
  *
  * Invariant: at most one agreement of a process has its mask on offer (the owner), so
  * that an id that comes out is still free. An agreement that is not the owner offers

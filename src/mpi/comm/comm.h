@@ -47,8 +47,8 @@ int dm_comm_dup(struct dm_comm *comm, struct dm_comm **comm_p);
 /* For the library's own use: neither the program's attributes nor the topology are copied. */
 int dm_comm_dup_bare(struct dm_comm *comm, struct dm_comm **comm_p);
 /*
- * The same of an intracommunicator, for a process that may have failed before: it comes and says so, and the call
- * fails everywhere.
+ * The same of an intracommunicator, for a process that may have failed before: it comes and says
+ * so, and the call fails everywhere.
  */
 int dm_comm_dup_or_fail(struct dm_comm *comm, int failed, struct dm_comm **comm_p);
 int dm_comm_dup_with_info(struct dm_comm *comm, struct dm_info *info, struct dm_comm **comm_p);
@@ -60,30 +60,34 @@ int dm_comm_idup(struct dm_comm *comm, struct dm_comm **comm_p, struct dm_req **
 int dm_comm_idup_with_info(struct dm_comm *comm, struct dm_info *info, struct dm_comm **comm_p,
                            struct dm_req **req_p);
 /*
- * color MPI_UNDEFINED gives NULL. Of an intercommunicator: the ranks of both sides with that color, NULL
- * when one side has none.
+ * color MPI_UNDEFINED gives NULL. Of an intercommunicator: the ranks of both sides with that color,
+ * NULL when one side has none.
  */
 int dm_comm_split(struct dm_comm *comm, int color, int key, struct dm_comm **comm_p);
-/* The same for a process that may have failed before: it comes and says so, and the call fails everywhere. */
+/*
+ * The same for a process that may have failed before: it comes and says so, and the call fails
+ * everywhere.
+ */
 int dm_comm_split_or_fail(struct dm_comm *comm, int failed, int color, int key,
                           struct dm_comm **comm_p);
 /*
- * The ranks of one host, or those bound to one instance of the resource that info names (dm_affinity_by_name).
- * MPI_COMM_TYPE_HW_UNGUIDED takes the largest resource that divides them, whose name info gets. NULL
- * when there is none, and for a process that is not bound so. MPIX_COMM_TYPE_NEIGHBORHOOD: those that share the
- * directory that nbhd_common_dirname of info names (split_dir.c); NULL without that.
+ * The ranks of one host, or those bound to one instance of the resource that info names
+ * (dm_affinity_by_name). MPI_COMM_TYPE_HW_UNGUIDED takes the largest resource that divides them,
+ * whose name info gets. NULL when there is none, and for a process that is not bound so.
+ * MPIX_COMM_TYPE_NEIGHBORHOOD: those that share the directory that nbhd_common_dirname of info
+ * names (split_dir.c); NULL without that.
  */
 int dm_comm_split_type(struct dm_comm *comm, int type, int key, struct dm_info *info,
                        struct dm_comm **comm_p);
 /*
- * A number that those ranks of comm, which is no intercommunicator, have in common that find the same directory
- * under the names they gave; MPI_UNDEFINED for one without. host is the same
- * for processes of one host. Collective.
+ * A number that those ranks of comm, which is no intercommunicator, have in common that find the
+ * same directory under the names they gave; MPI_UNDEFINED for one without. host is the same for
+ * processes of one host. Collective.
  */
 int dm_comm_dir_color(struct dm_comm *comm, const char *dir, int host, int *color_p);
 /*
- * Of all ranks of comm; NULL to those that are not in the group. Over an intercommunicator each side names
- * its own part; NULL when one is empty.
+ * Of all ranks of comm; NULL to those that are not in the group. Over an intercommunicator each
+ * side names its own part; NULL when one is empty.
  */
 int dm_comm_create(struct dm_comm *comm, struct dm_group *group, struct dm_comm **comm_p);
 /* Of the members of the group only. */

@@ -58,9 +58,9 @@ struct group_info {
 };
 
 /*
- * The size of the other group, and what both groups know of the circle. What is wrong at one process of either
- * group fails all: err is what has been so far. Only a leader that cannot reach the other one leaves that group
- * alone.
+ * The size of the other group, and what both groups know of the circle. What is wrong at one
+ * process of either group fails all: err is what has been so far. Only a leader that cannot reach
+ * the other one leaves that group alone.
  */
 static int exchange_sizes(struct dm_comm_circle *c, int err, bool has_bridge, int *n_p)
 {
@@ -99,7 +99,10 @@ static int exchange_sizes(struct dm_comm_circle *c, int err, bool has_bridge, in
     return err;
 }
 
-/* The leaders tell each other their groups, of the remote one n, and then their own groups the other one. */
+/*
+ * The leaders tell each other their groups, of the remote one n, and then their own groups the
+ * other one.
+ */
 static int exchange_groups(const struct dm_comm_circle *c, int n, int **procs_p)
 {
     struct dm_type *type = dm_type_get(MPI_INT);

@@ -16,8 +16,8 @@ int dm_intercomm_new(struct dm_group *group, struct dm_group *remote, uint32_t c
 int dm_intercomm_dup(struct dm_comm *comm, struct dm_comm **comm_p);
 
 /*
- * What a duplicate inherits besides groups and error handler: the topology, and the attributes as their callbacks
- * say.
+ * What a duplicate inherits besides groups and error handler: the topology, and the attributes as
+ * their callbacks say.
  */
 int dm_comm_inherit(struct dm_comm *from, struct dm_comm *to);
 

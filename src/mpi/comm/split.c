@@ -33,8 +33,8 @@ static int by_key(const void *a, const void *b)
 }
 
 /*
- * Those of a group who voted for the color; the group itself if they are all and in its order, NULL if
- * there is none.
+ * Those of a group who voted for the color; the group itself if they are all and in its order, NULL
+ * if there is none.
  */
 static int color_group(struct dm_group *parent, const struct vote *votes, int color,
                        struct dm_group **group_p)
@@ -73,8 +73,8 @@ static int color_group(struct dm_group *parent, const struct vote *votes, int co
 
 /*
  * The group of a color among the n ranks whose votes come from an allgather over comm: the remote
- * ones of an intercommunicator. NULL for MPI_UNDEFINED. If the call has failed somewhere it does at all:
- * err is what has been so far.
+ * ones of an intercommunicator. NULL for MPI_UNDEFINED. If the call has failed somewhere it does at
+ * all: err is what has been so far.
  */
 static int split_vote(struct dm_comm *comm, int err, struct vote mine, struct dm_group **group_p)
 {

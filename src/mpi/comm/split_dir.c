@@ -1,6 +1,7 @@
 /*
- * MPIX_COMM_TYPE_NEIGHBORHOOD with the hint nbhd_common_dirname: those that find the same directory under the
- * name that each gave. The first one without a part makes a file there, and who sees it is with it.
+ * MPIX_COMM_TYPE_NEIGHBORHOOD with the hint nbhd_common_dirname: those that find the same directory
+ * under the name that each gave. The first one without a part makes a file there, and who sees it
+ * is with it.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -15,7 +16,9 @@
 
 #define FILE_NAME "datum-XXXXXX"
 
-/* How others know the directory of a process: by its numbers on that host, by a file that is in it. */
+/*
+ * How others know the directory of a process: by its numbers on that host, by a file that is in it.
+ */
 struct mark {
     int64_t host;
     uint64_t dev;

@@ -61,7 +61,9 @@ static int info_split_kind(const struct dm_info *info)
     return strcmp(value, HOST_NAME) == 0 ? (int)HOST : dm_affinity_by_name(value);
 }
 
-/* The largest resource that not all of comm, which is on one host, share; NOTHING if there is none. */
+/*
+ * The largest resource that not all of comm, which is on one host, share; NOTHING if there is none.
+ */
 static int split_kind_agree(struct dm_comm *comm, int *kind_p)
 {
     int seen[2 * DM_N_AFFINITY_LEVELS]; /* highest number, and highest of the negative ones */
@@ -81,8 +83,8 @@ static int split_kind_agree(struct dm_comm *comm, int *kind_p)
 }
 
 /*
- * The processes of each host, and then of each instance there. Who takes part is known after the first
- * of both splits.
+ * The processes of each host, and then of each instance there. Who takes part is known after the
+ * first of both splits.
  */
 static int split_places(struct dm_comm *comm, int *kind_p, int key, struct dm_comm **comm_p)
 {

@@ -1,8 +1,8 @@
 /*
  * Cached attributes of communicators, datatypes and windows (MPI-4.0 section 7.7); part of core.h.
  *
- * The layers that dup and free such objects call dm_attr_copy_all and dm_attr_delete_all. The program's
- * callbacks run under the global lock and may call MPI.
+ * The layers that dup and free such objects call dm_attr_copy_all and dm_attr_delete_all. The
+ * program's callbacks run under the global lock and may call MPI.
  */
 #ifndef DM_MPI_CORE_ATTR_H
 #define DM_MPI_CORE_ATTR_H
@@ -20,8 +20,8 @@ typedef int(dm_attr_delete_fn)(int handle, int keyval, void *value, void *extra)
 enum dm_attr_type { DM_ATTR_PTR = 0, DM_ATTR_AINT = 1, DM_ATTR_INT = 3 };
 
 /*
- * Functions of the Fortran and C++ libraries that call a callback of their language with what they are
- * given behind it; out is where the new value goes.
+ * Functions of the Fortran and C++ libraries that call a callback of their language with what they
+ * are given behind it; out is where the new value goes.
  */
 typedef int(dm_attr_copy_proxy)(dm_attr_copy_fn *fn, int handle, int keyval, void *extra, int type,
                                 void *in, void **out, int *flag);
@@ -42,7 +42,10 @@ void dm_keyval_set_proxy(int keyval, dm_attr_copy_proxy *copy, dm_attr_delete_pr
 /* Set, read and delete one attribute of the object with this handle; DM_ERR_KEYVAL. */
 int dm_attr_set(enum dm_kind kind, int handle, struct dm_attr **attrs_p, int keyval, void *value,
                 enum dm_attr_type type);
-/* As a pointer, an integer is the address where it is kept; as an integer, a pointer is its address. */
+/*
+ * As a pointer, an integer is the address where it is kept; as an integer, a pointer is its
+ * address.
+ */
 int dm_attr_get(enum dm_kind kind, struct dm_attr *attrs, int keyval, void **value_p, int *flag,
                 enum dm_attr_type as);
 int dm_attr_delete(enum dm_kind kind, int handle, struct dm_attr **attrs_p, int keyval);

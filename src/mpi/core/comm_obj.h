@@ -44,8 +44,8 @@ static inline int dm_comm_peer_size(const struct dm_comm *c)
 }
 /*
  * A new intracommunicator over group (a reference is taken) with the agreed context ids; has a
- * handle; inherits eh. Called by src/mpi/comm after ids have been agreed, or with DM_CTX_NONE, which
- * is replaced later.
+ * handle; inherits eh. Called by src/mpi/comm after ids have been agreed, or with DM_CTX_NONE,
+ * which is replaced later.
  */
 int dm_comm_new(struct dm_group *group, uint32_t ctx, struct dm_errhandler *eh,
                 struct dm_comm **comm_p);

@@ -1,6 +1,7 @@
 /*
  * The objects that every part of the MPI layer needs, one header each: handles, the world, groups,
- * communicators, requests, error handlers, info, attributes, topologies. Other layers include this one.
+ * communicators, requests, error handlers, info, attributes, topologies. Other layers include this
+ * one.
  *
  * Everything here is used under the global lock.
  */
@@ -28,8 +29,8 @@
 void dm_core_blame(struct dm_comm *comm, struct dm_win *win);
 void dm_core_blamed(struct dm_comm **comm_p, struct dm_win **win_p);
 /*
- * fn runs when a communicator loses its last reference, before its memory goes: for layers that keep
- * something in it (coll, topo). A few may register, at start.
+ * fn runs when a communicator loses its last reference, before its memory goes: for layers that
+ * keep something in it (coll, topo). A few may register, at start.
  */
 void dm_core_on_comm_free(void (*fn)(struct dm_comm *comm));
 

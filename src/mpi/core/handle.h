@@ -1,11 +1,12 @@
 /*
  * Handles: MPICH's integers, the objects behind them, and the tables between the two.
  *
- * Invariants: an object's first member is struct dm_obj; an MPI handle maps to it and back (handle.c
- * and this header are the only places that know how). Objects are reference counted; freeing a handle
- * drops the user's reference, pending operations hold their own.
+ * Invariants: an object's first member is struct dm_obj; an MPI handle maps to it and back
+ * (handle.c and this header are the only places that know how). Objects are reference counted;
+ * freeing a handle drops the user's reference, pending operations hold their own.
  *
- * dm_handle_get is inline because it is on the path of every message: 1 ns here against 3 as a call.
+ * dm_handle_get is inline because it is on the path of every message: 1 ns here against 3 as a
+ * call.
  */
 #ifndef DM_MPI_CORE_HANDLE_H
 #define DM_MPI_CORE_HANDLE_H

@@ -25,7 +25,10 @@ void dm_info_unref(struct dm_info *info);
 
 /* Bodies of the MPI functions (MPI-4.0 chapter 10). */
 int dm_info_create(struct dm_info **info_p);
-/* Fill MPI_INFO_ENV with what the launcher says (command, arguments, number of processes, ...), once the job is known. */
+/*
+ * Fill MPI_INFO_ENV with what the launcher says (command, arguments, number of processes, ...),
+ * once the job is known.
+ */
 int dm_info_env_fill(void);
 int dm_info_create_env(int argc, char **argv, struct dm_info **info_p);
 int dm_info_dup(struct dm_info *info, struct dm_info **info_p);

@@ -49,13 +49,14 @@ struct dm_req_ops {
 };
 
 /*
- * Persistent requests of every layer have kind DM_REQ_PERSISTENT and ops->start. Made inactive: n_pending 0,
- * is_started false, err DM_OK, empty status, one reference (the program's). MPI_Start (pt2pt) refuses a
- * started one, else sets is_started and calls ops->start, which begins the operation: n_pending becomes what is
- * awaited, or stays 0 when all is done at once; while it is not 0 the operation holds a reference
- * of its own. An error of ops->start is MPI_Start's and leaves the request inactive; later ones go to
- * req->err. The completion calls report status and err, then dm_req_rest(). MPI_Request_free drops
- * the program's reference in any state; MPI_Cancel comes to ops->cancel only of a started one.
+ * Persistent requests of every layer have kind DM_REQ_PERSISTENT and ops->start. Made inactive:
+ * n_pending 0, is_started false, err DM_OK, empty status, one reference (the program's). MPI_Start
+ * (pt2pt) refuses a started one, else sets is_started and calls ops->start, which begins the
+ * operation: n_pending becomes what is awaited, or stays 0 when all is done at once; while it is
+ * not 0 the operation holds a reference of its own. An error of ops->start is MPI_Start's and
+ * leaves the request inactive; later ones go to req->err. The completion calls report status and
+ * err, then dm_req_rest(). MPI_Request_free drops the program's reference in any state; MPI_Cancel
+ * comes to ops->cancel only of a started one.
  */
 static inline bool dm_req_is_inactive(const struct dm_req *req)
 {
@@ -78,8 +79,8 @@ int dm_req_handle(struct dm_req *req, MPI_Request *handle_p);
 /* Wait for completion inside the library (collectives, blocking calls); returns req->err. */
 int dm_req_wait(struct dm_req *req);
 /*
- * A completed request with an empty status (sends to MPI_PROC_NULL and the like). All are one shared
- * object; dm_req_new_done_as gives the handle that is made next a number of DM_REQ_DONE_MASK
+ * A completed request with an empty status (sends to MPI_PROC_NULL and the like). All are one
+ * shared object; dm_req_new_done_as gives the handle that is made next a number of DM_REQ_DONE_MASK
  * bits, by which MPI_Cancel may know what it was. 0: none.
  */
 #define DM_REQ_DONE_HANDLE 0x6c000001u /* next to MPI_MESSAGE_NO_PROC */

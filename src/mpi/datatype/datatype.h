@@ -2,8 +2,8 @@
  * Datatypes: type maps, their committed form, packing and unpacking
  * (MPI-4.0 chapter 5).
  *
- * A committed type is a small loop program; contiguous data never sees it. Positions in the
- * packed stream are byte offsets, so that a message can be packed and unpacked in pieces of any size.
+ * A committed type is a small loop program; contiguous data never sees it. Positions in the packed
+ * stream are byte offsets, so that a message can be packed and unpacked in pieces of any size.
  */
 #ifndef DM_MPI_DATATYPE_DATATYPE_H
 #define DM_MPI_DATATYPE_DATATYPE_H
@@ -39,8 +39,8 @@ void dm_datatype_stop(void);
 void dm_type_ref(struct dm_type *type);
 void dm_type_unref(struct dm_type *type);
 /*
- * For operations that will show the handle to a function of the program: MPI_Type_free leaves it valid
- * until the last of them has let it go. Both go with a reference.
+ * For operations that will show the handle to a function of the program: MPI_Type_free leaves it
+ * valid until the last of them has let it go. Both go with a reference.
  */
 void dm_type_hold_handle(struct dm_type *type);
 void dm_type_let_handle(struct dm_type *type);
@@ -79,7 +79,10 @@ int dm_type_unflatten(const void *buf, size_t len, struct dm_type **type_p);
  */
 int dm_type_each_run(const void *buf, size_t count, const struct dm_type *type,
                      int (*fn)(void *arg, void *addr, size_t n, int basic), void *arg);
-/* Basic elements in `bytes` received bytes, and elements or MPI_UNDEFINED (Get_count, Get_elements). */
+/*
+ * Basic elements in `bytes` received bytes, and elements or MPI_UNDEFINED (Get_count,
+ * Get_elements).
+ */
 MPI_Count dm_type_count_of(const struct dm_type *type, uint64_t bytes);
 MPI_Count dm_type_elements_of(const struct dm_type *type, uint64_t bytes);
 /* The reverse: bytes of the first n basic elements (MPI_Status_set_elements). DM_ERR_COUNT when the
@@ -132,8 +135,9 @@ int dm_type_get_name(const struct dm_type *type, char *name, int *resultlen);
 int dm_type_match_size(int typeclass, int size, struct dm_type **type_p);
 
 /*
- * Types by precision and range (19.1.5), MPI_UNDEFINED for one of them. Always the same object for the same
- * arguments; predefined, though with an envelope. DM_ERR_ARG: no Fortran kind is like that.
+ * Types by precision and range (19.1.5), MPI_UNDEFINED for one of them. Always the same object for
+ * the same arguments; predefined, though with an envelope. DM_ERR_ARG: no Fortran kind is like
+ * that.
  */
 int dm_type_create_f90_real(int p, int r, struct dm_type **type_p);
 int dm_type_create_f90_complex(int p, int r, struct dm_type **type_p);
@@ -142,9 +146,10 @@ int dm_type_create_f90_integer(int r, struct dm_type **type_p);
 /* A new type was made by the form of its constructor with _c; returns its handle. */
 MPI_Datatype dm_type_made_large(struct dm_type *type);
 /*
- * Envelope and contents (5.1.13). The forms with _c give the counts and addresses of a type that was made with large
- * counts as such, whatever their values; those without _c give them as integers and addresses, and
- * DM_ERR_TYPE if one does not fit. Derived types among the contents get new handles.
+ * Envelope and contents (5.1.13). The forms with _c give the counts and addresses of a type that
+ * was made with large counts as such, whatever their values; those without _c give them as integers
+ * and addresses, and DM_ERR_TYPE if one does not fit. Derived types among the contents get new
+ * handles.
  */
 int dm_type_get_envelope(const struct dm_type *type, int *n_integers, int *n_addresses,
                          int *n_datatypes, int *combiner);
@@ -167,7 +172,10 @@ int dm_unpack(const void *inbuf, size_t insize, MPI_Count *position, void *outbu
 /* MPI_UNDEFINED if it does not fit. */
 int dm_pack_size(size_t incount, const struct dm_type *type, struct dm_comm *comm, MPI_Count *size);
 
-/* The same in the representation "external32" (14.5.2), the only one: big-endian, lengths by its table. */
+/*
+ * The same in the representation "external32" (14.5.2), the only one: big-endian, lengths by its
+ * table.
+ */
 int dm_pack_external(const char *datarep, const void *inbuf, size_t incount,
                      const struct dm_type *type, void *outbuf, MPI_Count outsize,
                      MPI_Count *position);

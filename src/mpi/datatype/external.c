@@ -2,8 +2,8 @@
  * The representation "external32" (MPI-4.0 section 14.5.2): big-endian, two's complement, IEEE
  * 754, lengths that do not depend on the machine.
  *
- * A basic type is one or two (complex, pairs) atoms; an atom is copied with its bytes reversed, unless
- * its length differs. long is 4 bytes and wchar_t 2, as MPICH has them: values are cut.
+ * A basic type is one or two (complex, pairs) atoms; an atom is copied with its bytes reversed,
+ * unless its length differs. long is 4 bytes and wchar_t 2, as MPICH has them: values are cut.
  */
 #include <stdint.h>
 #include <string.h>

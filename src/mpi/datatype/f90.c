@@ -2,7 +2,8 @@
  * Types by decimal precision and exponent range, as Fortran's selected_real_kind and
  * selected_int_kind choose them (MPI-4.0 section 19.1.5).
  *
- * They are predefined: one object for each pair of arguments, made at first use, kept until the end.
+ * They are predefined: one object for each pair of arguments, made at first use, kept until the
+ * end.
  */
 #include <stdlib.h>
 

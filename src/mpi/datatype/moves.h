@@ -1,9 +1,10 @@
 /*
- * Moves: small structures as loads and stores of 1, 2, 4, 8 or 16 bytes, so that an array of them is copied as the
- * compiler would copy it that knows all members.
+ * Moves: small structures as loads and stores of 1, 2, 4, 8 or 16 bytes, so that an array of them
+ * is copied as the compiler would copy it that knows all members.
  *
- * A member of another length is two or more moves, the last of which may overlap the one before it; no move leaves
- * its member. The loops are made for every combination of widths of DM_MOVES_LOOP moves.
+ * A member of another length is two or more moves, the last of which may overlap the one before it;
+ * no move leaves its member. The loops are made for every combination of widths of DM_MOVES_LOOP
+ * moves.
  */
 #ifndef DM_MPI_DATATYPE_MOVES_H
 #define DM_MPI_DATATYPE_MOVES_H

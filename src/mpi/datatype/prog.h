@@ -1,10 +1,11 @@
 /*
  * Loop programs: what a datatype does to memory, as nested loops over blocks.
  *
- * A loop is `count` repetitions, `stride` bytes apart, of n items in type map order; an item
- * is a block of contiguous bytes or another loop. Invariants: no loop and no block is empty
- * (the empty type has no loop at all); loops are immutable once made, but for what dm_loop_prepare
- * adds, and reference counted, so that types share them; sizes fit size_t because the constructors have checked them.
+ * A loop is `count` repetitions, `stride` bytes apart, of n items in type map order; an item is a
+ * block of contiguous bytes or another loop. Invariants: no loop and no block is empty (the empty
+ * type has no loop at all); loops are immutable once made, but for what dm_loop_prepare adds, and
+ * reference counted, so that types share them; sizes fit size_t because the constructors have
+ * checked them.
  *
  * There are two forms. In the typed one every block holds elements of one basic type, and a block
  * of a basic type with padding (a pair type) holds one element. In the plain one

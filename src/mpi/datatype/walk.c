@@ -192,7 +192,10 @@ static void copy_mixed(char *stream, char *mem, const ptrdiff_t *disp, const siz
     }
 }
 
-/* Aligned: the loop over mixed lengths, mostly branches, takes up to 1.4 times as long where it begins badly. */
+/*
+ * Aligned: the loop over mixed lengths, mostly branches, takes up to 1.4 times as long where it
+ * begins badly.
+ */
 static DM_ALIGNED(64) void copy_blocks(struct walk *walk, const struct dm_loop *leaf, char *mem,
                                        size_t first, size_t n, bool is_pack)
 {
@@ -218,8 +221,9 @@ static void unpack_blocks(struct walk *walk, const struct dm_loop *leaf, char *m
 }
 
 /*
- * Whole repetitions. A few blocks without moves: one after the other over a chunk of repetitions, so that lengths
- * are constant in the inner loops. The order is free: blocks of a receive buffer must not overlap.
+ * Whole repetitions. A few blocks without moves: one after the other over a chunk of repetitions,
+ * so that lengths are constant in the inner loops. The order is free: blocks of a receive buffer
+ * must not overlap.
  */
 static inline void copy_reps(struct walk *walk, const struct dm_loop *leaf, char *mem, size_t n,
                              bool is_pack)

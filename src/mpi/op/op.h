@@ -52,16 +52,16 @@ int dm_op_apply(const struct dm_op *op, const void *in, void *inout, size_t coun
 int dm_op_apply_basic(const struct dm_op *op, const void *in, void *inout, size_t n, int basic,
                       bool is_atomic);
 /*
- * The same, always by compare and swap; what was in each element goes to old (packed, any alignment), for the calls that
- * fetch. MPI_NO_OP reads only; in may then be NULL.
+ * The same, always by compare and swap; what was in each element goes to old (packed, any
+ * alignment), for the calls that fetch. MPI_NO_OP reads only; in may then be NULL.
  */
 int dm_op_fetch_basic(const struct dm_op *op, const void *in, void *inout, void *old, size_t n,
                       int basic);
 /*
  * Can elements of this basic type be updated by several processes at once? Those of 1, 2, 4 and 8
- * bytes can, if they have no holes. For the others (long double, double complex, pairs with double, long or short, ...) no lock
- * is shared between processes here: whoever wants atomicity lets one process, the target, apply
- * everything; mixing both ways on one location is not atomic.
+ * bytes can, if they have no holes. For the others (long double, double complex, pairs with double,
+ * long or short, ...) no lock is shared between processes here: whoever wants atomicity lets one
+ * process, the target, apply everything; mixing both ways on one location is not atomic.
  */
 bool dm_op_is_atomic(int basic);
 

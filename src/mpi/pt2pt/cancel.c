@@ -1,14 +1,15 @@
 /*
- * Cancelling sends (MPI-4.0 section 3.8.4): the receiver is asked to forget the message if nobody has
- * matched it. It knows it by the sender's number for it. CANCEL follows the message through the
+ * Cancelling sends (MPI-4.0 section 3.8.4): the receiver is asked to forget the message if nobody
+ * has matched it. It knows it by the sender's number for it. CANCEL follows the message through the
  * same pipe, so the answer is the truth, and the request is pending until it comes.
  *
- * A nonblocking send that was over at once has no request. Its handle carries
- * the low bits of the number, and dm_p2p.sent remembers the last ones of these; cancelling it makes a
- * request that stands for the handle from then on.
+ * A nonblocking send that was over at once has no request. Its handle carries the low bits of the
+ * number, and dm_p2p.sent remembers the last ones of these; cancelling it makes a request that
+ * stands for the handle from then on.
  *
- * MPI_Finalize does the same for sends that are left over, whose requests were freed. A message that is
- * asked for so (LAST) may still be received until the receiver, too, is in MPI_Finalize: it answers then.
+ * MPI_Finalize does the same for sends that are left over, whose requests were freed. A message
+ * that is asked for so (LAST) may still be received until the receiver, too, is in MPI_Finalize: it
+ * answers then.
  */
 #include "mpi/pt2pt/p2p.h"
 
@@ -45,7 +46,10 @@ static void cancel_end(struct recall *c, int err)
     dm_p2p_req_step((struct dm_p2p_req *)owner, err);
 }
 
-/* Ask for the message of `send`; `owner`, whose status reports the outcome, gets pending. flags: LAST, or 0. */
+/*
+ * Ask for the message of `send`; `owner`, whose status reports the outcome, gets pending. flags:
+ * LAST, or 0.
+ */
 static int cancel_start(struct dm_p2p_req *owner, struct dm_p2p_req *send, uint8_t flags)
 {
     struct recall *c = malloc(sizeof(*c));
@@ -211,8 +215,9 @@ static void on_cancel(void *arg, int proc, const struct dm_pkt *pkt, const void 
 }
 
 /*
- * A send that nobody waits for. One of a collective, whose request is its own, belongs to what all take part
- * in and is not given up; a half of MPI_Isendrecv and a partition are parts of their requests.
+ * A send that nobody waits for. One of a collective, whose request is its own, belongs to what all
+ * take part in and is not given up; a half of MPI_Isendrecv and a partition are parts of their
+ * requests.
  */
 static struct dm_p2p_req *cancel_find_leftover(void)
 {

@@ -73,8 +73,8 @@ struct dm_p2p_unexp *dm_p2p_unexp_new(int proc, const struct dm_pkt_eager *h, si
 }
 
 /*
- * Memory for the data of unexpected messages is kept for the next ones: the C library would often give it
- * back to the kernel, which clears each page again.
+ * Memory for the data of unexpected messages is kept for the next ones: the C library would often
+ * give it back to the kernel, which clears each page again.
  */
 bool dm_p2p_unexp_buffer(struct dm_p2p_unexp *u, size_t len)
 {

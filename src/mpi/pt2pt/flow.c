@@ -1,14 +1,14 @@
 /*
  * A bound for the memory of messages that come before their receives.
  *
- * The receiver counts what eager ones take. Beyond DATUM_UNEXPECTED it limits each process of which another
- * one comes, by a FLOW packet: everything from there is a rendezvous then, data wait at the sender, and so
- * does MPI_Send until the receive. When half is free all limits are taken back. FLOW and messages go by the
- * same pipes, so that order is kept. What is under way already is kept, too: a ring, and what the sender
- * sends before it polls (DM_FLOW_POLL_EVERY).
+ * The receiver counts what eager ones take. Beyond DATUM_UNEXPECTED it limits each process of which
+ * another one comes, by a FLOW packet: everything from there is a rendezvous then, data wait at the
+ * sender, and so does MPI_Send until the receive. When half is free all limits are taken back. FLOW
+ * and messages go by the same pipes, so that order is kept. What is under way already is kept, too:
+ * a ring, and what the sender sends before it polls (DM_FLOW_POLL_EVERY).
  *
- * Never limited: messages to oneself, as MPI_Send would wait for itself, and ready ones, whose receives
- * are there. Invariant: eager_below is 0 while any process may have limited this one.
+ * Never limited: messages to oneself, as MPI_Send would wait for itself, and ready ones, whose
+ * receives are there. Invariant: eager_below is 0 while any process may have limited this one.
  */
 #include <stdlib.h>
 

@@ -7,7 +7,9 @@
 #include "mpi/pt2pt/unexp.h"
 #include "util/port.h"
 
-/* A process may be limited: whatever it sends to us is a rendezvous then, so that data wait there. */
+/*
+ * A process may be limited: whatever it sends to us is a rendezvous then, so that data wait there.
+ */
 enum dm_p2p_flow_bit {
     DM_FLOW_LIMITED = 1, /* we have limited it */
     DM_FLOW_OBEYED = 2,  /* it has limited us */
@@ -26,7 +28,9 @@ struct dm_p2p_flow {
 void dm_p2p_flow_start(void); /* after the limits are set */
 void dm_p2p_flow_stop(void);
 void dm_p2p_flow_lost(int proc);
-/* Limit a process, if it is not; take back all limits. For dm_p2p_flow_keep and dm_p2p_flow_drop. */
+/*
+ * Limit a process, if it is not; take back all limits. For dm_p2p_flow_keep and dm_p2p_flow_drop.
+ */
 void dm_p2p_flow_limit(int proc);
 void dm_p2p_flow_release(void);
 /* Must a message to this process be a rendezvous? */
@@ -36,8 +40,9 @@ void dm_p2p_flow_poll(void);
 enum { DM_FLOW_POLL_EVERY = 64 }; /* so many sends */
 
 /*
- * What an eager message counts: its data, but no less than a short one's. The object around them does not
- * count: a request to send would take it as well, and programs that rely on buffers do so with short ones.
+ * What an eager message counts: its data, but no less than a short one's. The object around them
+ * does not count: a request to send would take it as well, and programs that rely on buffers do so
+ * with short ones.
  */
 static inline size_t dm_p2p_flow_cost(const struct dm_p2p_unexp *u)
 {

@@ -2,9 +2,9 @@
  * Generalized requests (MPI-4.0 section 13.2), and MPICH's extension of them by functions that
  * poll and wait.
  *
- * The program holds one reference until its request completes or is freed, the
- * operation another until MPI_Grequest_complete. free_fn is called once, when both are gone or, by a
- * completion call, after query_fn. Callbacks run under the global lock, but for wait_fn, which may block.
+ * The program holds one reference until its request completes or is freed, the operation another
+ * until MPI_Grequest_complete. free_fn is called once, when both are gone or, by a completion call,
+ * after query_fn. Callbacks run under the global lock, but for wait_fn, which may block.
  */
 #include "mpi/pt2pt/pt2pt.h"
 
@@ -225,7 +225,10 @@ void dm_greq_poll(struct dm_req *req)
     if (dm_req_is_done(req) || g->fns.poll == NULL)
         return;
     dm_status_set_empty(&status);
-    /* It says by MPI_Grequest_complete that the operation is over; an error is query_fn's to report. */
+    /*
+     * It says by MPI_Grequest_complete that the operation is over; an error is query_fn's to
+     * report.
+     */
     (void)g->fns.poll(g->extra, &status);
 }
 

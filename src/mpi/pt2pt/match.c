@@ -81,7 +81,9 @@ static void match_grow(struct dm_mtable *t)
     t->last = NULL;
 }
 
-/* Where the table points at the first node of a key, or would. Mostly it is the key asked for last. */
+/*
+ * Where the table points at the first node of a key, or would. Mostly it is the key asked for last.
+ */
 static inline struct dm_mnode **match_find(struct dm_mtable *t, const struct dm_mkey *key)
 {
     struct dm_mnode **at = t->last;

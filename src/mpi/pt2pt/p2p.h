@@ -110,8 +110,8 @@ struct dm_req *dm_p2p_recalled(int handle);
 /* No answers will come from this process. */
 void dm_p2p_cancel_lost(int proc);
 /*
- * MPI_Finalize: give up the sends that nobody receives, when their receivers get here, too. To be called
- * again for what is sent later.
+ * MPI_Finalize: give up the sends that nobody receives, when their receivers get here, too. To be
+ * called again for what is sent later.
  */
 void dm_p2p_cancel_rest(void);
 

@@ -3,10 +3,10 @@
  *
  * The two requests find each other once: INIT, which MPI_Psend_init sends, is matched with
  * MPI_Precv_init in the order of these calls, in a table of their own; PAIR brings the sender the
- * receiver's number. From then on every partition of the sender is a message of its own with the key
- * (PART_CTX, that number, partition), which nobody else uses: it goes as soon as the program says
- * that it is ready, by whichever protocol suits its length, and messages of one key keep the order
- * of the rounds. The receiver posts one receive for each, where its part of the buffer is.
+ * receiver's number. From then on every partition of the sender is a message of its own with the
+ * key (PART_CTX, that number, partition), which nobody else uses: it goes as soon as the program
+ * says that it is ready, by whichever protocol suits its length, and messages of one key keep the
+ * order of the rounds. The receiver posts one receive for each, where its part of the buffer is.
  */
 #include "mpi/pt2pt/pt2pt.h"
 

@@ -1,14 +1,15 @@
 /*
  * The packets of point-to-point.
  *
- * Protocols. Eager: envelope and data in one packet. Eager-sync: the same, and an ACK when
- * matched. Rendezvous: RTS with envelope, length, what the sender offers, and its first bytes if
- * DATUM_RNDV_INLINE says so. Read: the RTS has the buffer's key; the receiver reads by RDMA and sends FIN. Write: the CTS
- * has the key of the receiver's buffer; the sender writes by RDMA and sends FIN, or the write carries a value
- * that the CTS has named. Otherwise, or if a buffer cannot be registered: the receiver asks with a bare CTS and gets DATA packets
- * through the pipe straight into its buffer. FIN also says that nothing is wanted.
- * CANCEL asks for a message that may be unmatched to be forgotten, CANCEL_ACK says whether it was.
- * FLOW says whether all messages to its sender have to be a rendezvous (flow.c).
+ * Protocols. Eager: envelope and data in one packet. Eager-sync: the same, and an ACK when matched.
+ * Rendezvous: RTS with envelope, length, what the sender offers, and its first bytes if
+ * DATUM_RNDV_INLINE says so. Read: the RTS has the buffer's key; the receiver reads by RDMA and
+ * sends FIN. Write: the CTS has the key of the receiver's buffer; the sender writes by RDMA and
+ * sends FIN, or the write carries a value that the CTS has named. Otherwise, or if a buffer cannot
+ * be registered: the receiver asks with a bare CTS and gets DATA packets through the pipe straight
+ * into its buffer. FIN also says that nothing is wanted. CANCEL asks for a message that may be
+ * unmatched to be forgotten, CANCEL_ACK says whether it was. FLOW says whether all messages to its
+ * sender have to be a rendezvous (flow.c).
  */
 #ifndef DM_MPI_PT2PT_PKT_H
 #define DM_MPI_PT2PT_PKT_H

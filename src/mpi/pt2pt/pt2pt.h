@@ -2,8 +2,9 @@
  * Point-to-point communication (MPI-4.0 chapter 3): matching, eager and
  * rendezvous protocols, probes, completion.
  *
- * The bodies of MPI_Send and its kin (dm_send, ...) take objects, not handles; arguments are checked by
- * src/api. dm_p2p_* is for the layers above (collectives, communicator agreement, one-sided).
+ * The bodies of MPI_Send and its kin (dm_send, ...) take objects, not handles; arguments are
+ * checked by src/api. dm_p2p_* is for the layers above (collectives, communicator agreement,
+ * one-sided).
  */
 #ifndef DM_MPI_PT2PT_PT2PT_H
 #define DM_MPI_PT2PT_PT2PT_H
@@ -37,8 +38,8 @@ int dm_p2p_isend_coll(const void *buf, size_t count, struct dm_type *type, int d
 int dm_p2p_irecv_coll(void *buf, size_t count, struct dm_type *type, int source, int tag,
                       struct dm_comm *comm, struct dm_req **req_p);
 /*
- * fn(arg) is called as the last thing when such a request ends and somebody still has it, in the progress
- * engine: it may send but not make progress. Of no effect on one that is complete.
+ * fn(arg) is called as the last thing when such a request ends and somebody still has it, in the
+ * progress engine: it may send but not make progress. Of no effect on one that is complete.
  */
 void dm_p2p_watch(struct dm_req *req, void (*fn)(void *arg), void *arg);
 /* Blocking forms; cheaper than start and wait. */
@@ -102,7 +103,9 @@ int dm_isendrecv_replace(void *buf, size_t count, struct dm_type *type, int dest
                          int source, int rtag, struct dm_comm *comm, struct dm_req **req_p);
 int dm_probe(int source, int tag, struct dm_comm *comm, MPI_Status *status);
 int dm_iprobe(int source, int tag, struct dm_comm *comm, int *flag, MPI_Status *status);
-/* A matched message is a request of kind DM_REQ_RECV with a handle; MPI_MESSAGE_NO_PROC is not one. */
+/*
+ * A matched message is a request of kind DM_REQ_RECV with a handle; MPI_MESSAGE_NO_PROC is not one.
+ */
 int dm_mprobe(int source, int tag, struct dm_comm *comm, MPI_Message *message, MPI_Status *status);
 int dm_improbe(int source, int tag, struct dm_comm *comm, int *flag, MPI_Message *message,
                MPI_Status *status);

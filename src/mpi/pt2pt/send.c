@@ -31,8 +31,9 @@ static DM_NOINLINE int pack_now(const void *buf, size_t count, struct dm_type *t
 }
 
 /*
- * The header, written by words because it is read by words: a load that has to put together what two stores
- * wrote waits until both have left the core, and with them the last message's, to a distant cache line.
+ * The header, written by words because it is read by words: a load that has to put together what
+ * two stores wrote waits until both have left the core, and with them the last message's, to a
+ * distant cache line.
  */
 static inline void fill_header(struct dm_pkt_eager *h, uint32_t ctx, int source, int tag,
                                size_t len, uint32_t id)

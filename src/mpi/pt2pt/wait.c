@@ -101,8 +101,8 @@ static void test_poll(struct dm_req *req)
 }
 
 /*
- * Is it done? *req_p: the request if it is and has something to complete, else NULL: it is pending, or
- * there is none and the status is empty.
+ * Is it done? *req_p: the request if it is and has something to complete, else NULL: it is pending,
+ * or there is none and the status is empty.
  */
 static int test_one(const MPI_Request *request, int *flag, MPI_Status *status,
                     struct dm_req **req_p)

@@ -25,7 +25,9 @@ void dm_p2p_wait_one(struct dm_req *req);
 
 /* What MPI_Wait does when it is done: query_fn into its status, then free_fn. */
 int dm_greq_end(struct dm_req *req);
-/* MPI_Request_free: free_fn now or when the operation is complete; drops the program's reference. */
+/*
+ * MPI_Request_free: free_fn now or when the operation is complete; drops the program's reference.
+ */
 int dm_greq_free(struct dm_req *req);
 /* Call its poll function, if it has one and is not done. */
 void dm_greq_poll(struct dm_req *req);

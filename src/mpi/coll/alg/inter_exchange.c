@@ -1,8 +1,8 @@
 /*
  * Allgather and all-to-all between two groups. An allgather takes n + m messages between them, all
- * to the other group's rank 0, which has them passed on inside its group. In an all-to-all everybody
- * exchanges directly with every rank of the other group, all messages at once: the groups' sizes
- * differ, so that there are no rounds in which everybody has a partner.
+ * to the other group's rank 0, which has them passed on inside its group. In an all-to-all
+ * everybody exchanges directly with every rank of the other group, all messages at once: the
+ * groups' sizes differ, so that there are no rounds in which everybody has a partner.
  */
 #include "mpi/coll/alg/alg.h"
 

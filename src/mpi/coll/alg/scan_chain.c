@@ -1,6 +1,7 @@
 /*
- * Scan and exscan from rank to rank: n - 1 messages, the least there can be, which counts where ranks
- * share cores. Long vectors go in pieces, so that all ranks of the chain have something to do.
+ * Scan and exscan from rank to rank: n - 1 messages, the least there can be, which counts where
+ * ranks share cores. Long vectors go in pieces, so that all ranks of the chain have something to
+ * do.
  */
 #include "mpi/coll/alg/alg.h"
 
