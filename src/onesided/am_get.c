@@ -52,7 +52,7 @@ static void am_read_done(struct dm_rdma *rdma, int err)
 {
     struct dm_rma_xfer *x = dm_container_of(rdma, struct dm_rma_xfer, rdma);
 
-    dm_rma_xfer_tell(x, err);
+    dm_rma_xfer_report(x, err);
     if (x->ask == DM_AM_ANSWERED) {
         dm_rma_xfer_free(x);
         return;

@@ -1,5 +1,5 @@
 /*
- * Errands: short transfers to private memory of a process of the same host.
+ * Target-assisted RMA: short transfers to private memory of a process of the same host.
  *
  * Nobody else can address such memory: RDMA to it is a system call. Its owner, when it waits
  * inside the library, is several times faster (assist_target.c). So the origin gathers what it wants in the control

@@ -1,5 +1,5 @@
 /*
- * Errands at the target: what other processes of the host want of this one is looked for in every
+ * Target-assisted RMA at the target: what other processes of the host want of this one is looked for in every
  * pass of progress, once one of them has rung the doorbell.
  */
 #include <string.h>

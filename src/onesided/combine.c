@@ -3,7 +3,7 @@
  *
  * Where several processes address one part, an element of 1, 2, 4 or 8 bytes, naturally
  * aligned, is updated by a compare and swap of the machine, by its owner too. Everything else
- * is combined by the owner alone, inside its thread gate.
+ * is combined by the owner alone, inside its global lock.
  *
  * Compare and swap is slow where there is much to combine. So whoever has many elements keeps all
  * others off that part for a moment and combines with plain loops: it sets the word excl_lock of the

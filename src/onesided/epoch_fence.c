@@ -34,7 +34,7 @@ static int barrier_flags(struct dm_win *win)
 }
 
 /* Does this process exchange notices with others in a fence? Emulation has the collective barrier. */
-static bool meets(const struct dm_win *win)
+static bool exchanges_notices(const struct dm_win *win)
 {
     return win->node != NULL ? win->node->me == 0 && win->node->n_leaders > 1
                              : dm_cfg()->rma != DM_RMA_EMULATED;
@@ -58,13 +58,13 @@ static int await_notice(struct dm_win *win, int round)
 }
 
 /* Those who exchange notices: the first processes of all hosts, or (no control blocks) all. */
-static int meet_size(const struct dm_win *win)
+static int leaders_size(const struct dm_win *win)
 {
     return win->node != NULL ? win->node->n_leaders : win->comm->size;
 }
 
 /* Whom this process tells in the round that goes this far. */
-static int meet_rank(const struct dm_win *win, int step)
+static int leaders_rank(const struct dm_win *win, int step)
 {
     const struct dm_rma_node *node = win->node;
 
@@ -77,8 +77,8 @@ static int fence_barrier(struct dm_win *win)
 {
     int err = DM_OK;
 
-    for (int step = 1, round = 0; step < meet_size(win) && err == DM_OK; step *= 2, round++) {
-        err = dm_rma_note(win, meet_rank(win, step), DM_PKT_RMA_FENCE, round);
+    for (int step = 1, round = 0; step < leaders_size(win) && err == DM_OK; step *= 2, round++) {
+        err = dm_rma_note(win, leaders_rank(win, step), DM_PKT_RMA_FENCE, round);
         if (err == DM_OK)
             err = await_notice(win, round);
     }
@@ -92,8 +92,8 @@ static int fence_barrier(struct dm_win *win)
  */
 static bool is_pair(const struct dm_win *win)
 {
-    return win->comm->size == 2 && win->flavor != MPI_WIN_FLAVOR_DYNAMIC && meets(win) &&
-           !dm_rma_is_local(win, 1 - win->comm->rank);
+    return win->comm->size == 2 && win->flavor != MPI_WIN_FLAVOR_DYNAMIC &&
+           exchanges_notices(win) && !dm_rma_is_local(win, 1 - win->comm->rank);
 }
 
 static int barrier_count(struct dm_win *win)
@@ -125,7 +125,7 @@ static int barrier(struct dm_win *win)
     win->n_fences++;
     if (node == NULL) {
         dm_rma_state.counts.n_syncs_packet++;
-        return meets(win) ? fence_barrier(win) : dm_barrier(win->comm);
+        return exchanges_notices(win) ? fence_barrier(win) : dm_barrier(win->comm);
     }
     dm_rma_state.counts.n_syncs_word++;
     if (win->n_fences % SPREADS == 1 && dm_chan_is_oversubscribed(dm_world.chan))

@@ -89,7 +89,7 @@ static int send_fetch(const struct dm_rma_call *call, struct fetch *f, size_t le
     if (fetch_update_direct(call, f, op, flags, result, type, &err))
         return err;
     /* now: while x waits for its reply a lost target ends it */
-    dm_rma_make_room(call);
+    dm_rma_make_space(call);
     err = dm_rma_reply_new(call, result, 1, type, 0, &x);
     if (err != DM_OK)
         return err;

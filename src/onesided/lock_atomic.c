@@ -142,7 +142,7 @@ int dm_rma_atomic_unlock(struct dm_win *win, int rank, int mode)
 
 /* ---- which windows ---- */
 
-static bool is_far(const struct dm_win *win)
+static bool spans_hosts(const struct dm_win *win)
 {
     int mine = dm_chan_node(dm_world.chan, dm_world.rank);
 
@@ -160,8 +160,8 @@ void dm_rma_atomic_offer(struct dm_win *win, struct dm_win_part *mine)
     if (dm_cfg()->rma == DM_RMA_EMULATED || dm_cfg()->rma_atomic == DM_RMA_ATOMIC_NO ||
         (!is_any && win->node != NULL) || win->comm->size == 1)
         return;
-    win->words =
-        dm_adapt_words_new(dm_chan_adapt(dm_world.chan), WORDS, is_far(win), is_any, &mine->lock);
+    win->words = dm_adapt_words_new(dm_chan_adapt(dm_world.chan), WORDS, spans_hosts(win), is_any,
+                                    &mine->lock);
 }
 
 void dm_rma_atomic_start(struct dm_win *win)

@@ -112,7 +112,7 @@ static bool move_by_target(const struct dm_rma_call *call, void *local, uint64_t
  * Does a short put to another host travel with the synchronization? The target comes to a fence or
  * MPI_Win_wait anyway, and the notice behind the packet says that it has been applied.
  */
-static bool rides(const struct dm_rma_call *call, size_t len)
+static bool is_aggregated(const struct dm_rma_call *call, size_t len)
 {
     return len <= DM_RMA_ACC_BYTES &&
            (call->win->access == DM_EPOCH_FENCE || call->win->access == DM_EPOCH_START) &&
@@ -167,7 +167,7 @@ static int transfer_run(const struct dm_rma_call *call, void *local, uint64_t re
     if (len <= DM_RMA_ASSIST_BYTES && !is_file &&
         move_by_target(call, local, remote - part->base, len, is_put))
         return DM_OK;
-    if (is_direct && is_put && rides(call, len))
+    if (is_direct && is_put && is_aggregated(call, len))
         return put_packet(call, local, remote - part->base, len, true);
     if (is_direct && !is_put && dm_rma_am_get(call, local, remote, len, &err))
         return err;

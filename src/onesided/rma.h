@@ -288,7 +288,7 @@ static inline void dm_rma_acked(struct dm_win *win, int rank)
     win->peers[rank].is_unacked = false;
 }
 /* Queued packets hold memory: when there are many let some go before making more. Waits. */
-void dm_rma_make_room(const struct dm_rma_call *call);
+void dm_rma_make_space(const struct dm_rma_call *call);
 /* A packet for the call's target, after that; or at once. NULL: no memory. */
 struct dm_rma_msg *dm_rma_msg_new(const struct dm_rma_call *call);
 struct dm_rma_msg *dm_rma_msg_get(const struct dm_rma_call *call);
@@ -329,7 +329,7 @@ void dm_rma_ask_start(void);
 struct dm_rma_xfer *dm_rma_xfer_new(const struct dm_rma_call *call);
 void dm_rma_xfer_over(struct dm_rma_xfer *x, int err);
 /* Its two halves: the call hears of it; the record is free again. */
-void dm_rma_xfer_tell(const struct dm_rma_xfer *x, int err);
+void dm_rma_xfer_report(const struct dm_rma_xfer *x, int err);
 void dm_rma_xfer_free(struct dm_rma_xfer *x);
 /* A transfer was refused at once: its request, or else the next synchronization, tells. */
 void dm_rma_refused(const struct dm_rma_call *call, int err);

@@ -39,7 +39,7 @@ struct dm_rma_rank_slot {
 };
 
 /*
- * Errands: short transfers that the target carries out when it looks, which it does in every pass of
+ * Target-assisted RMA: short transfers that the target carries out when it looks, which it does in every pass of
  * progress, and which the origin takes back when it does not. Each origin has a row of them for each
  * target, in a ring: it gathers items in one, hands it over and goes on with the next. They are carried out
  * in order, and taken back the last one first; so the target need only look at the one that comes next.

@@ -43,7 +43,7 @@ static void msg_done(struct dm_chan_send *send, int err)
     dm_pool_put(&dm_rma_state.msgs, msg);
 }
 
-void dm_rma_make_room(const struct dm_rma_call *call)
+void dm_rma_make_space(const struct dm_rma_call *call)
 {
     const struct dm_win *win = call->win;
 
@@ -54,7 +54,7 @@ void dm_rma_make_room(const struct dm_rma_call *call)
 
 struct dm_rma_msg *dm_rma_msg_new(const struct dm_rma_call *call)
 {
-    dm_rma_make_room(call);
+    dm_rma_make_space(call);
     return dm_rma_msg_get(call);
 }
 
@@ -193,7 +193,7 @@ void dm_rma_xfer_over(struct dm_rma_xfer *x, int err)
     dm_rma_xfer_free(x);
 }
 
-void dm_rma_xfer_tell(const struct dm_rma_xfer *x, int err)
+void dm_rma_xfer_report(const struct dm_rma_xfer *x, int err)
 {
     count_out(&x->call, err);
 }

@@ -82,7 +82,7 @@ static void leave(int status, void *arg)
     state.open = NULL;
     if (pmi->job.size == 1) {
         pmi->proto->finalize(pmi);
-        dm_pmi_report_bye(pmi);
+        dm_pmi_report_finalized(pmi);
         return;
     }
     dm_log_error("process %d called exit(%d) before MPI_Finalize; the job is ended", (int)pmi->pid,
@@ -115,7 +115,7 @@ static void end_with_proxy(void)
 }
 
 /* Counts hosts and the ranks of this one; publishes who we are when others need it. */
-static int settle(struct dm_pmi *pmi)
+static int job_layout(struct dm_pmi *pmi)
 {
     struct dm_pmi_job *job = &pmi->job;
 
@@ -153,7 +153,7 @@ static void explain(const struct dm_pmi *pmi, const char *why)
 
 static void free_client(struct dm_pmi *pmi)
 {
-    dm_pmi_report_bye(pmi);
+    dm_pmi_report_finalized(pmi);
     if (pmi->wire.fd >= 0)
         close(pmi->wire.fd);
     dm_pmi_pmix_fini(pmi);
@@ -177,7 +177,7 @@ int dm_pmi_open(struct dm_pmi **pmi_p)
         return DM_FAIL(DM_ENOMEM, "client of the process manager");
     pmi->wire.fd = -1;
     pmi->report_fd = -1;
-    pmi->far_fd = -1;
+    pmi->remote_fd = -1;
     pmi->ack_fd = -1;
     pmi->pid = getpid();
     pmi->job.appnum = -1;
@@ -189,7 +189,7 @@ int dm_pmi_open(struct dm_pmi **pmi_p)
     if (err == DM_OK)
         err = pmi->proto != NULL ? dm_pmi_client_init(pmi) : dm_pmi_singleton_init(pmi);
     if (err == DM_OK)
-        err = settle(pmi);
+        err = job_layout(pmi);
     if (err == DM_OK)
         explain(pmi, why);
     if (err != DM_OK) {

@@ -50,8 +50,8 @@ struct dm_pmi {
     int key_max;             /* bytes of a key with its NUL */
     int val_max;             /* bytes of a value with its NUL */
     int report_fd;           /* socket to our mpiexec, or -1 */
-    int far_fd;              /* on its way to be report_fd, from another host; or -1 */
-    char far_token[17];      /* what is to be shown there */
+    int remote_fd;           /* on its way to be report_fd, from another host; or -1 */
+    char remote_token[17];   /* what is to be shown there */
     int ack_fd;              /* closed at the other end when our mpiexec knows us, or -1 */
     struct dm_list pairs;    /* key-value pairs of a job of one */
     struct dm_pmi_wire wire; /* of PMI-1 and PMI-2, else its fd is -1 */
@@ -130,7 +130,7 @@ void dm_pmi_report_wait(struct dm_pmi *pmi);
 /* All ranks have come: none can be waited for in vain any more. */
 void dm_pmi_report_in(struct dm_pmi *pmi);
 /* Leaving is all right from here on. */
-void dm_pmi_report_bye(struct dm_pmi *pmi);
+void dm_pmi_report_finalized(struct dm_pmi *pmi);
 /* A peer is gone, and this rank is going to end the job for it. */
 void dm_pmi_report_lost(struct dm_pmi *pmi, int peer);
 /* The whole job is going to end because of us, who have said why. */

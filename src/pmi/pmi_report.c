@@ -3,7 +3,7 @@
  * death can be reported by rank, and when leaving is no death.
  *
  * DATUM_REPORT is "fd:inode" of a socket that mpiexec has left open for the
- * processes on its own host (src/tools/front_ranks.c has the other end). With the
+ * processes on its own host (src/tools/mpiexec/ranks.c has the other end). With the
  * first message goes a copy of the connection to Hydra: as long as mpiexec holds
  * it, Hydra does not act on our death, so mpiexec sees who died first.
  *
@@ -32,10 +32,10 @@
 /* A stopped mpiexec must not stop the job. */
 #define ACK_WAIT_MS 1000
 /* Where a firewall drops what we send, the job starts without: then a death has no name. */
-#define FAR_WAIT_MS 300
+#define REMOTE_WAIT_MS 300
 
 /* Sends a text, with n_fds descriptors. What gets lost costs a name in a message. */
-static bool tell(struct dm_pmi *pmi, const char *text, const int *fds, size_t n_fds)
+static bool report_send(struct dm_pmi *pmi, const char *text, const int *fds, size_t n_fds)
 {
     union {
         struct cmsghdr align;
@@ -77,7 +77,7 @@ static void say_up(struct dm_pmi *pmi)
     fds[1] = ack[1];
     snprintf(text, sizeof(text), "up %d %d %d %s %d", pmi->job.rank, (int)pmi->pid, pmi->n_nodes,
              pmi->host, pmi->job.size);
-    if (tell(pmi, text, fds, 2))
+    if (report_send(pmi, text, fds, 2))
         pmi->ack_fd = ack[0];
     else
         close(ack[0]);
@@ -85,14 +85,14 @@ static void say_up(struct dm_pmi *pmi)
 }
 
 /* Connect to mpiexec's port; the rest is dm_pmi_report_wait()'s. */
-static void dial_far(struct dm_pmi *pmi, const char *var)
+static void dial_remote(struct dm_pmi *pmi, const char *var)
 {
     struct sockaddr_in addr = {.sin_family = AF_INET};
     char name[INET_ADDRSTRLEN];
     unsigned port;
     int fd;
 
-    if (sscanf(var, "%*d:%*u:%16[0-9a-f]:%5u:%15[0-9.]", pmi->far_token, &port, name) != 3 ||
+    if (sscanf(var, "%*d:%*u:%16[0-9a-f]:%5u:%15[0-9.]", pmi->remote_token, &port, name) != 3 ||
         inet_pton(AF_INET, name, &addr.sin_addr) != 1)
         return;
     addr.sin_port = htons((uint16_t)port);
@@ -103,30 +103,30 @@ static void dial_far(struct dm_pmi *pmi, const char *var)
      * The kernel closes what a dying process had from the last descriptor to the first: mpiexec must hear
      * of it before Hydra does, which ends the others.
      */
-    pmi->far_fd = fcntl(fd, F_DUPFD_CLOEXEC, pmi->wire.fd + 1);
+    pmi->remote_fd = fcntl(fd, F_DUPFD_CLOEXEC, pmi->wire.fd + 1);
     close(fd);
-    if (pmi->far_fd < 0)
+    if (pmi->remote_fd < 0)
         return;
-    if (connect(pmi->far_fd, (const void *)&addr, sizeof(addr)) != 0 && errno != EINPROGRESS) {
+    if (connect(pmi->remote_fd, (const void *)&addr, sizeof(addr)) != 0 && errno != EINPROGRESS) {
         DM_TRACE(PMI, "mpiexec is not at %s: %s", name, strerror(errno));
-        close(pmi->far_fd);
-        pmi->far_fd = -1;
+        close(pmi->remote_fd);
+        pmi->remote_fd = -1;
     }
 }
 
 /* Say hello when the connection is there; there is none if it fails. */
-static void say_far_up(struct dm_pmi *pmi)
+static void report_remote_up(struct dm_pmi *pmi)
 {
-    struct pollfd pfd = {.fd = pmi->far_fd, .events = POLLOUT};
+    struct pollfd pfd = {.fd = pmi->remote_fd, .events = POLLOUT};
     char text[DM_PMI_NAME_MAX + 96];
 
-    while (poll(&pfd, 1, FAR_WAIT_MS) < 0 && errno == EINTR)
+    while (poll(&pfd, 1, REMOTE_WAIT_MS) < 0 && errno == EINTR)
         ;
-    pmi->report_fd = pmi->far_fd;
-    pmi->far_fd = -1;
+    pmi->report_fd = pmi->remote_fd;
+    pmi->remote_fd = -1;
     snprintf(text, sizeof(text), "up %d %d %d %s %d %s\n", pmi->job.rank, (int)pmi->pid,
-             pmi->n_nodes, pmi->host, pmi->job.size, pmi->far_token);
-    if (tell(pmi, text, NULL, 0))
+             pmi->n_nodes, pmi->host, pmi->job.size, pmi->remote_token);
+    if (report_send(pmi, text, NULL, 0))
         return;
     close(pmi->report_fd);
     pmi->report_fd = -1;
@@ -136,8 +136,8 @@ void dm_pmi_report_wait(struct dm_pmi *pmi)
 {
     struct pollfd pfd = {.fd = pmi->ack_fd, .events = POLLIN};
 
-    if (pmi->far_fd >= 0)
-        say_far_up(pmi);
+    if (pmi->remote_fd >= 0)
+        report_remote_up(pmi);
     if (pmi->ack_fd < 0)
         return;
     while (poll(&pfd, 1, ACK_WAIT_MS) < 0 && errno == EINTR)
@@ -157,7 +157,7 @@ void dm_pmi_report_open(struct dm_pmi *pmi)
         return;
     /* On another host, or behind a program that closed it, the number is not that socket. */
     if (fstat(fd, &st) != 0 || !S_ISSOCK(st.st_mode) || (unsigned long long)st.st_ino != inode) {
-        dial_far(pmi, var);
+        dial_remote(pmi, var);
         return;
     }
     fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -170,21 +170,21 @@ void dm_pmi_report_in(struct dm_pmi *pmi)
     char text[32];
 
     snprintf(text, sizeof(text), "in %d\n", pmi->job.rank);
-    tell(pmi, text, NULL, 0);
+    report_send(pmi, text, NULL, 0);
 }
 
-void dm_pmi_report_bye(struct dm_pmi *pmi)
+void dm_pmi_report_finalized(struct dm_pmi *pmi)
 {
     char text[32];
 
     snprintf(text, sizeof(text), "bye %d\n", pmi->job.rank);
-    tell(pmi, text, NULL, 0);
+    report_send(pmi, text, NULL, 0);
     if (pmi->report_fd >= 0)
         close(pmi->report_fd);
     pmi->report_fd = -1;
-    if (pmi->far_fd >= 0)
-        close(pmi->far_fd);
-    pmi->far_fd = -1;
+    if (pmi->remote_fd >= 0)
+        close(pmi->remote_fd);
+    pmi->remote_fd = -1;
     if (pmi->ack_fd >= 0)
         close(pmi->ack_fd);
     pmi->ack_fd = -1;
@@ -195,7 +195,7 @@ void dm_pmi_report_lost(struct dm_pmi *pmi, int peer)
     char text[64];
 
     snprintf(text, sizeof(text), "lost %d %d\n", pmi->job.rank, peer);
-    tell(pmi, text, NULL, 0);
+    report_send(pmi, text, NULL, 0);
 }
 
 void dm_pmi_report_end(struct dm_pmi *pmi)
@@ -203,5 +203,5 @@ void dm_pmi_report_end(struct dm_pmi *pmi)
     char text[32];
 
     snprintf(text, sizeof(text), "end %d\n", pmi->job.rank);
-    tell(pmi, text, NULL, 0);
+    report_send(pmi, text, NULL, 0);
 }

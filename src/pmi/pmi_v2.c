@@ -61,7 +61,7 @@ static int take_value(const char *line, const char *key, char *buf, size_t len, 
 
 /* ---- hello ---- */
 
-static int hello(struct dm_pmi *pmi)
+static int pmi2_init(struct dm_pmi *pmi)
 {
     const char *line;
     int version = 0;
@@ -142,7 +142,7 @@ static int v2_init(struct dm_pmi *pmi)
                                    "spoken");
     err = dm_pmi_fd_open(pmi);
     if (err == DM_OK)
-        err = hello(pmi);
+        err = pmi2_init(pmi);
     if (err != DM_OK)
         return err;
     fcntl(pmi->wire.fd, F_SETFD, FD_CLOEXEC);

@@ -27,7 +27,7 @@
 #define LINE_LEN     700
 #define BACKLOG      16
 #define GRACE_MS     2000 /* for the passive process to end after the active one */
-#define HELLO_S      5
+#define GREETING_S   5
 #define STATUS_ERROR 1
 
 struct child {
@@ -93,7 +93,7 @@ static bool read_line(int fd, char *line, size_t cap)
 /* A connection whose other end runs the passive half; -1 with the detail. */
 static int call_server(const struct dm_check *check, const struct dm_probe *probe)
 {
-    struct timeval limit = {HELLO_S, 0};
+    struct timeval limit = {GREETING_S, 0};
     struct timeval none = {0, 0};
     char line[LINE_LEN];
     int fd = dial(check);
@@ -210,12 +210,12 @@ static bool collect(const struct dm_probe *probe, int fd, bool *seen, struct dm_
 
 static void reap(struct child *child, unsigned ms)
 {
-    struct timespec nap = {0, 1000000};
+    struct timespec pause = {0, 1000000};
 
     for (unsigned i = 0; i < ms && child->pid > 0 && !child->is_over; i++) {
         child->is_over = waitpid(child->pid, &child->status, WNOHANG) == child->pid;
         if (!child->is_over)
-            nanosleep(&nap, NULL);
+            nanosleep(&pause, NULL);
     }
 }
 
@@ -318,7 +318,7 @@ void dm_check_probe(const struct dm_check *check, const struct dm_probe *probe,
 /* One connection, in a child: 0 when the half ran well. */
 static int serve_one(int fd, const char *own, bool is_verbose)
 {
-    struct timeval limit = {HELLO_S, 0};
+    struct timeval limit = {GREETING_S, 0};
     struct timeval none = {0, 0};
     struct dm_check check = {.host = "", .is_verbose = is_verbose};
     struct dm_probe_provider found;

@@ -79,5 +79,6 @@ END
 chmod +x bound
 refused 'small files only' 'ulimit -f' ./bound -f 1000
 # Fewer than any job needs, however few this shell hands down; files.sh tries the numbers above.
-refused 'few descriptors' 'ulimit -n|Too many open files' env DATUM_TIMEOUT=3s ./bound -n 12
+# Error 24 is what the loader says where it cannot even open its texts.
+refused 'few descriptors' 'ulimit -n|Too many open files|Error 24' env DATUM_TIMEOUT=3s ./bound -n 12
 totals

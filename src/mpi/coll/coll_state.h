@@ -13,7 +13,7 @@ struct dm_coll_state {
     struct dm_coll_choice *all;             /* memory of the rows */
     struct dm_coll_choice *rows[DM_COLL_N]; /* by which algorithms are chosen: choices.h */
     bool explains;                          /* tell which of them are taken */
-    int n_boards;                           /* that this process is in */
+    int n_segments;                         /* that this process is in */
     struct dm_list ready;                   /* schedules that can go on */
     struct dm_list left;                    /* those that wait for the program's thread */
     struct dm_chan_hook hook;               /* on while there are any */

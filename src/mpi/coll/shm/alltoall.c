@@ -1,7 +1,7 @@
 /*
- * All to all over a board, with equal or different counts and types. In the first round everybody posts
+ * All to all over a segment, with equal or different counts and types. In the first round everybody posts
  * the first part of what it has for others and how many rounds there are to come, or where all of it
- * is; so after its meeting all know alike what follows, and need not know each other's counts.
+ * is; so after its barrier all know alike what follows, and need not know each other's counts.
  */
 #include "mpi/coll/alg/alg.h"
 #include "mpi/coll/shm/coll_shm.h"
@@ -11,18 +11,18 @@ struct exchange {
     struct dm_coll_shm *b;
     const struct dm_coll_args *a;
     struct dm_coll_shm_blocks out;
-    size_t n_put;    /* bytes that are out */
-    bool is_shown;   /* mine are read where they are */
-    uint64_t n_left; /* rounds that somebody needs after this one */
-    bool must_meet;  /* somebody's are read where they are */
-    size_t *n_got;   /* bytes from each lrank */
+    size_t n_put;       /* bytes that are out */
+    bool is_shown;      /* mine are read where they are */
+    uint64_t n_left;    /* rounds that somebody needs after this one */
+    bool needs_barrier; /* somebody's are read where they are */
+    size_t *n_got;      /* bytes from each lrank */
 };
 
 /* My next part and the rounds that I need after it; 0 when all is out. */
 static uint64_t alltoall_put(struct exchange *x, size_t *slot_p)
 {
     struct dm_coll_shm *b = x->b;
-    size_t space = dm_coll_shm_blocks_room(b), left = x->out.total - x->n_put;
+    size_t space = dm_coll_shm_blocks_space(b), left = x->out.total - x->n_put;
     size_t n = left < space ? left : space;
 
     if (x->is_shown) {
@@ -49,7 +49,7 @@ static void alltoall_get(struct exchange *x, int lrank)
     const char *src;
 
     if (head->total == DM_COLL_SHM_BY_CMA) {
-        x->must_meet = true;
+        x->needs_barrier = true;
         dm_coll_shm_cma_read(x->run, x->b, lrank, dm_coll_shm_spans(x->b, lrank) + x->b->me, buf,
                              count, type, false);
         return;
@@ -76,7 +76,7 @@ static void exchange_round(struct exchange *x, bool is_first)
     else if (!dm_coll_shm_claim(x->run, b, 0))
         return;
     x->n_left = left == DM_COLL_SHM_BY_CMA ? 0 : left;
-    x->must_meet = x->must_meet || left == DM_COLL_SHM_BY_CMA;
+    x->needs_barrier = x->needs_barrier || left == DM_COLL_SHM_BY_CMA;
     if (x->run->is_stopped || !dm_coll_shm_barrier(x->run, b, slot, left))
         return;
     for (int i = 1; i < b->n; i++)
@@ -96,7 +96,7 @@ static void alltoall_exchange(struct dm_run *run, struct dm_coll_shm *b,
     dm_coll_shm_blocks_open(&x.out, b, a, a->is_in_place);
     x.is_shown = dm_coll_shm_uses_cma(b, x.out.most);
     /* what comes in would overwrite what goes out */
-    if (a->is_in_place && (x.is_shown || x.out.total > dm_coll_shm_blocks_room(b)) &&
+    if (a->is_in_place && (x.is_shown || x.out.total > dm_coll_shm_blocks_space(b)) &&
         !dm_coll_shm_blocks_copy(run, &x.out, b))
         return;
     dm_coll_shm_expect(b, 2 * x.out.total * (size_t)b->n);
@@ -107,7 +107,7 @@ static void alltoall_exchange(struct dm_run *run, struct dm_coll_shm *b,
         dm_coll_copy(run, dm_coll_splace(a, b->me), dm_coll_scount(a, b->me),
                      dm_coll_stype(a, b->me), dm_coll_rplace(a, b->me), dm_coll_rcount(a, b->me),
                      dm_coll_rtype(a, b->me));
-    if (x.must_meet && !run->is_stopped)
+    if (x.needs_barrier && !run->is_stopped)
         dm_coll_shm_await_barrier(run, b);
 }
 

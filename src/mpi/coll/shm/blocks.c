@@ -60,7 +60,7 @@ static inline size_t padded(size_t len)
     return (len + ALIGN - 1) & ~(ALIGN - 1);
 }
 
-size_t dm_coll_shm_blocks_room(const struct dm_coll_shm *b)
+size_t dm_coll_shm_blocks_space(const struct dm_coll_shm *b)
 {
     return (b->space - table_len(b)) & ~(ALIGN - 1);
 }

@@ -1,5 +1,5 @@
 /*
- * Collectives in memory that the ranks of a communicator on one node share: the board.
+ * Collectives in memory that the ranks of a communicator on one node share: the segment.
  *
  * Each of these ranks has a lrank with SLOTS slots. Collectives are made of rounds, which
  * all lranks go through alike: in round r a rank may write its slot number r % SLOTS and post
@@ -12,7 +12,7 @@
  * rank soon yields, then sleeps in the provider, and whoever writes what it waits
  * for wakes it (wait.c).
  *
- * A board is made, together, at the second blocking collective of a communicator (the first one
+ * A segment is made, together, at the second blocking collective of a communicator (the first one
  * may be the only one), or later when a process had too many of them; all ranks have it or none has.
  * Its memory is a file without a name: nothing can stay behind.
  */
@@ -79,8 +79,8 @@ struct dm_coll_shm_rank {
 struct dm_coll_shm_shared {
     struct dm_coll_shm_word is_broken; /* a rank has given up: so must all others; its tag and 1 */
     struct dm_coll_shm_word n_asleep;
-    struct dm_coll_shm_word n_arrived;              /* ranks that have come to meetings, ever */
-    struct dm_coll_shm_head met[DM_COLL_SHM_SLOTS]; /* round: its meeting is over; nothing else */
+    struct dm_coll_shm_word n_arrived;              /* ranks that have come to barriers, ever */
+    struct dm_coll_shm_head met[DM_COLL_SHM_SLOTS]; /* round: its barrier is over; nothing else */
     struct dm_coll_shm_rank lranks[];
     /* then, page-aligned, the slots' data */
 };
@@ -93,7 +93,7 @@ struct dm_coll_shm {
     enum dm_coll_shm_state state;
     unsigned int fits; /* DM_COLL_SHARED and the like */
     uint32_t next_try; /* when it is made: value of comm->n_coll */
-    uint32_t n_closed; /* collectives on the board */
+    uint32_t n_closed; /* collectives on the segment */
     int n;             /* lranks: ranks on my node, */
     int me;
     int *ranks; /* and what they are in the communicator, ascending */
@@ -101,7 +101,7 @@ struct dm_coll_shm {
     int *leaders; /* lowest rank of each node, ascending; by number of the node */
     int *node_of; /* of each rank */
     uint64_t round;
-    uint64_t n_barriers;                 /* value of n_arrived when the meetings before are over */
+    uint64_t n_barriers;                 /* value of n_arrived when the barriers before are over */
     uint64_t n_finished;                 /* all ranks have finished this round, as far as known */
     uint64_t wrote[DM_COLL_SHM_SLOTS];   /* rounds that I have claimed my slots for last, */
     uint64_t wrote_big[DM_COLL_SHM_BIG]; /* and their large parts */
@@ -109,7 +109,7 @@ struct dm_coll_shm {
     uint32_t n_rounds;      /* of a collective where all must count alike; else 0 */
     bool is_oversubscribed; /* processes outnumber cores, somewhere on the node */
     bool can_read;          /* each others' memory (dm_host_vm_read) */
-    bool is_flat;           /* meetings by looking at everybody's post */
+    bool is_flat;           /* barriers by looking at everybody's post */
     unsigned int n_vain;    /* waits that were too long to yield for, less shorter ones (wait.c) */
     struct dm_backoff split_backoff; /* of long copies by both of two ranks (split_copy.c) */
     size_t space;                    /* bytes in a slot, at most */
@@ -188,7 +188,7 @@ const struct dm_coll_shm_head *dm_coll_shm_await(struct dm_run *run, struct dm_c
 /* Post, and wait until all have posted: no lrank's head need be waited for. */
 bool dm_coll_shm_barrier(struct dm_run *run, struct dm_coll_shm *b, size_t len, size_t total);
 /*
- * The same, and before it is over one rank, the last that comes, does `work` for all. Not on flat boards.
+ * The same, and before it is over one rank, the last that comes, does `work` for all. Not on flat segments.
  */
 bool dm_coll_shm_barrier_work(struct dm_run *run, struct dm_coll_shm *b, size_t len, size_t total,
                               void (*work)(void *arg), void *arg);
@@ -240,7 +240,7 @@ static inline bool dm_coll_shm_runs_ahead(const struct dm_coll_shm *b, size_t to
     return b->is_oversubscribed && total <= DM_COLL_SHM_BIG * b->space;
 }
 void dm_coll_shm_spread(struct dm_coll_shm *b);
-/* All ranks together have so many bytes to move in this collective: who waits has patience. */
+/* All ranks together have so many bytes to move in this collective: waits may last. */
 static inline void dm_coll_shm_expect(struct dm_coll_shm *b, size_t bytes)
 {
     b->n_moved = bytes;
@@ -346,7 +346,7 @@ struct dm_coll_shm_blocks {
 void dm_coll_shm_blocks_open(struct dm_coll_shm_blocks *x, const struct dm_coll_shm *b,
                              const struct dm_coll_args *a, bool is_in_place);
 /* Most bytes of them in one round; what a slot with so many of them is to be claimed and posted for. */
-size_t dm_coll_shm_blocks_room(const struct dm_coll_shm *b);
+size_t dm_coll_shm_blocks_space(const struct dm_coll_shm *b);
 size_t dm_coll_shm_blocks_len(const struct dm_coll_shm *b, size_t len);
 /* The next len bytes into my slot of this round. */
 void dm_coll_shm_blocks_put(struct dm_coll_shm_blocks *x, const struct dm_coll_shm *b, size_t len);

@@ -1,5 +1,5 @@
 /*
- * Moving the same data to all over a board: barrier, bcast, allgather.
+ * Moving the same data to all over a segment: barrier, bcast, allgather.
  */
 #include "mpi/coll/alg/alg.h"
 #include "mpi/coll/shm/coll_shm.h"
@@ -92,8 +92,8 @@ struct allgather {
     size_t total;  /* bytes of mine */
     bool is_shown; /* mine are read where they are */
     /* after the first round, in all ranks the same: */
-    size_t most;    /* bytes that somebody has in slots */
-    bool must_meet; /* somebody's are read where they are */
+    size_t most;        /* bytes that somebody has in slots */
+    bool needs_barrier; /* somebody's are read where they are */
 };
 
 /* My part of a round: what it is posted with. */
@@ -128,7 +128,7 @@ static void allgather_get(struct dm_run *run, struct dm_coll_shm *b, struct allg
     size_t count = dm_coll_rcount(x->a, lrank), has = head->len;
 
     if (head->total == DM_COLL_SHM_BY_CMA) {
-        x->must_meet = true;
+        x->needs_barrier = true;
         if (has > 0 && lrank != b->me)
             dm_coll_shm_cma_read(run, b, lrank, dm_coll_shm_span(b, lrank), buf, count, x->a->rtype,
                                  false);
@@ -166,7 +166,7 @@ void dm_coll_allgather_shm(struct dm_run *run, const struct dm_coll_args *a)
     if (!a->is_in_place)
         dm_coll_copy(run, a->sbuf, a->scount, a->stype, dm_coll_rplace(a, b->me),
                      dm_coll_rcount(a, b->me), a->rtype);
-    if (x.must_meet && !run->is_stopped)
+    if (x.needs_barrier && !run->is_stopped)
         dm_coll_shm_await_barrier(run, b);
     dm_coll_shm_close(run, b);
 }

@@ -1,5 +1,5 @@
 /*
- * Collectives in two levels: on each node over its board, and by messages among one rank of
+ * Collectives in two levels: on each node over its segment, and by messages among one rank of
  * each node, its top. The top is the node's lowest rank; on the root's node it is the root.
  */
 #include "mpi/coll/alg/alg.h"

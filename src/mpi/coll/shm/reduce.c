@@ -1,7 +1,7 @@
 /*
- * Reductions over a board.
+ * Reductions over a segment.
  *
- * Vectors lie in the slots packed. One rank's, the base, is folded into, in place where one rank folds for
+ * Vectors lie in the slots packed. One rank's, the base, is reduced into, in place where one rank reduces for
  * all or for a part of the vector. When the operation commutes that is the lowest rank's and the others follow
  * upwards, (x0 + x1) + x2, which is what programs know from other MPI libraries: ScaLAPACK's xssep fails
  * its threshold in a tenth of its runs when sums of three are rounded the other way. Else it is the highest
@@ -13,13 +13,13 @@
 #include "util/port.h"
 #include "util/copy.h"
 
-#define SMALL_FLAT    ((size_t)16 << 10) /* bytes that everybody folds for itself */
-#define SMALL_COUNTED ((size_t)32 << 10) /* bytes that one rank folds for all */
-#define SMALL_SCAN    ((size_t)4 << 10)  /* bytes that each folds with those of all below */
+#define SMALL_FLAT    ((size_t)16 << 10) /* bytes that everybody reduces for itself */
+#define SMALL_COUNTED ((size_t)32 << 10) /* bytes that one rank reduces for all */
+#define SMALL_SCAN    ((size_t)4 << 10)  /* bytes that each reduces with those of all below */
 #define PIECE         ((size_t)16 << 10) /* bytes, at least, of what goes in several rounds */
-#define FEW           3                  /* ranks whose vectors the root folds alone */
+#define FEW           3                  /* ranks whose vectors the root reduces alone */
 
-struct fold {
+struct reduction {
     struct dm_run *run;
     struct dm_coll_shm *b;
     const struct dm_coll_args *a;
@@ -27,26 +27,27 @@ struct fold {
     size_t n;      /* elements in a round, of which there are */
     size_t n_now;  /* this many in the present one */
     size_t total;  /* bytes of the vector */
-    int last;      /* the highest lrank that is folded */
-    int base;      /* the lrank whose vector is folded into */
+    int last;      /* the highest lrank that is reduced */
+    int base;      /* the lrank whose vector is reduced into */
     char *spare;   /* space for a round of packed elements, for those who open it */
     void *in, *io; /* space for n elements as they are in memory, when that is not packed */
 };
 
-static void fold_to(struct fold *f, int last)
+static void reduce_to(struct reduction *f, int last)
 {
     f->last = last;
     f->base = f->a->op->is_commutative ? 0 : last;
 }
 
 /* False: an element is too large for n parts of a slot, or there is no memory. */
-static bool fold_open(struct fold *f, struct dm_run *run, const struct dm_coll_args *a,
-                      size_t n_parts, size_t total)
+static bool reduce_open(struct reduction *f, struct dm_run *run, const struct dm_coll_args *a,
+                        size_t n_parts, size_t total)
 {
     struct dm_coll_shm *b = dm_coll_shm_of(run);
 
-    *f = (struct fold){.run = run, .b = b, .a = a, .size = (size_t)a->rtype->size, .total = total};
-    fold_to(f, b->n - 1);
+    *f = (struct reduction){
+        .run = run, .b = b, .a = a, .size = (size_t)a->rtype->size, .total = total};
+    reduce_to(f, b->n - 1);
     f->n = dm_coll_shm_part(b, (int)n_parts) / f->size;
     if (a->rtype->is_contig)
         return true;
@@ -56,7 +57,7 @@ static bool fold_open(struct fold *f, struct dm_run *run, const struct dm_coll_a
 }
 
 /* Rounds in which pieces of a vector of so many bytes are written and read at the same time. */
-static void fold_pieces(struct fold *f, size_t bytes)
+static void reduce_pieces(struct reduction *f, size_t bytes)
 {
     size_t piece = dm_coll_shm_piece(f->b, bytes), n;
 
@@ -66,19 +67,19 @@ static void fold_pieces(struct fold *f, size_t bytes)
 }
 
 /* Rounds for so many elements of mine, or for as many of each. */
-static void expect_rounds(struct fold *f, size_t count)
+static void expect_rounds(struct reduction *f, size_t count)
 {
     f->b->n_rounds = (uint32_t)((count + f->n - 1) / f->n);
 }
 
-static bool spare_open(struct fold *f)
+static bool spare_open(struct reduction *f)
 {
     f->spare = dm_coll_alloc(f->run, f->n * f->size);
     return f->spare != NULL;
 }
 
 /* io[i] = in[i] op io[i] for n packed elements. */
-static void reduce_combine(struct fold *f, const char *in, char *io, size_t n)
+static void reduce_combine(struct reduction *f, const char *in, char *io, size_t n)
 {
     struct dm_type *type = f->a->rtype;
     int err;
@@ -96,7 +97,7 @@ static void reduce_combine(struct fold *f, const char *in, char *io, size_t n)
 }
 
 /* My elements from number `at` on as packed bytes in the program's buffer; NULL: they are not packed. */
-static char *direct(const struct fold *f, const void *buf, size_t at)
+static char *direct(const struct reduction *f, const void *buf, size_t at)
 {
     if (!f->a->rtype->is_contig)
         return NULL;
@@ -107,7 +108,7 @@ static char *direct(const struct fold *f, const void *buf, size_t at)
  * Is a lrank's vector as long as mine? Ranks that go through different numbers of rounds would take each other's
  * next collectives for this one.
  */
-static bool agrees(struct fold *f, int lrank, size_t len)
+static bool agrees(struct reduction *f, int lrank, size_t len)
 {
     const struct dm_coll_shm_head *head = dm_coll_shm_head(f->b, lrank);
 
@@ -126,7 +127,7 @@ static bool agrees(struct fold *f, int lrank, size_t len)
  * io = x(lrank) op io: n elements that begin `skip` bytes into a place of len bytes. own: where mine are;
  * NULL: in my slot.
  */
-static void reduce_lrank(struct fold *f, int lrank, size_t len, size_t skip, const char *own,
+static void reduce_lrank(struct reduction *f, int lrank, size_t len, size_t skip, const char *own,
                          char *io, size_t n)
 {
     if (own != NULL && lrank == f->b->me)
@@ -136,7 +137,8 @@ static void reduce_lrank(struct fold *f, int lrank, size_t len, size_t skip, con
 }
 
 /* All lranks but the base. */
-static void fold_rest(struct fold *f, size_t len, size_t skip, const char *own, char *io, size_t n)
+static void reduce_remaining(struct reduction *f, size_t len, size_t skip, const char *own,
+                             char *io, size_t n)
 {
     if (f->base == 0)
         for (int i = 1; i <= f->last; i++)
@@ -147,7 +149,7 @@ static void fold_rest(struct fold *f, size_t len, size_t skip, const char *own, 
 }
 
 /* Elements in the round that begins with number `at`. */
-static size_t reduce_begin(struct fold *f, size_t at)
+static size_t reduce_begin(struct reduction *f, size_t at)
 {
     size_t left = f->a->rcount - at;
 
@@ -156,21 +158,21 @@ static size_t reduce_begin(struct fold *f, size_t at)
     return f->n_now * f->size;
 }
 
-static void reduce_put(const struct fold *f, size_t at, size_t from, size_t n)
+static void reduce_put(const struct reduction *f, size_t at, size_t from, size_t n)
 {
     dm_coll_shm_pack(f->a->sbuf, f->a->rcount, f->a->rtype, (at + from) * f->size,
                      dm_coll_shm_slot_data(f->b, f->b->me, f->n_now * f->size) + from * f->size,
                      n * f->size);
 }
 
-static void reduce_take(const struct fold *f, size_t at, const char *src, size_t len)
+static void reduce_take(const struct reduction *f, size_t at, const char *src, size_t len)
 {
     dm_coll_shm_unpack(f->run, f->a->rbuf, f->a->rcount, f->a->rtype, at * f->size, src, len);
 }
 
 /* ---- a short vector to all ---- */
 
-static void fold_own(struct fold *f, size_t len)
+static void reduce_own(struct reduction *f, size_t len)
 {
     struct dm_coll_shm *b = f->b;
     char *to = direct(f, f->a->rbuf, 0);
@@ -180,21 +182,21 @@ static void fold_own(struct fold *f, size_t len)
         return;
     if (b->me != f->base || !f->a->is_in_place || to == NULL)
         dm_copy(io, dm_coll_shm_slot_data(b, f->base, len), len);
-    fold_rest(f, len, 0, NULL, io, f->n_now);
+    reduce_remaining(f, len, 0, NULL, io, f->n_now);
     if (to == NULL)
         reduce_take(f, 0, io, len);
 }
 
-static void fold_for_all(void *arg)
+static void reduce_for_all(void *arg)
 {
-    struct fold *f = arg;
+    struct reduction *f = arg;
     size_t len = f->n_now * f->size;
 
     if (agrees(f, f->base, len))
-        fold_rest(f, len, 0, NULL, dm_coll_shm_slot_data(f->b, f->base, len), f->n_now);
+        reduce_remaining(f, len, 0, NULL, dm_coll_shm_slot_data(f->b, f->base, len), f->n_now);
 }
 
-static void allreduce_small(struct fold *f)
+static void allreduce_small(struct reduction *f)
 {
     struct dm_coll_shm *b = f->b;
     size_t len = reduce_begin(f, 0);
@@ -205,24 +207,24 @@ static void allreduce_small(struct fold *f)
     reduce_put(f, 0, 0, f->n_now);
     if (b->is_flat) {
         if (dm_coll_shm_barrier(f->run, b, len, len))
-            fold_own(f, len);
-    } else if (dm_coll_shm_barrier_work(f->run, b, len, len, fold_for_all, f)) {
+            reduce_own(f, len);
+    } else if (dm_coll_shm_barrier_work(f->run, b, len, len, reduce_for_all, f)) {
         if (agrees(f, f->base, len))
             reduce_take(f, 0, dm_coll_shm_slot_data(b, f->base, len), len);
     }
     dm_coll_shm_finish(f->run, b);
 }
 
-/* ---- a long vector: each rank folds a part ---- */
+/* ---- a long vector: each rank reduces a part ---- */
 
 /* First element of a lrank's part of n. */
-static inline size_t reduce_part_of(const struct fold *f, size_t n, int lrank)
+static inline size_t reduce_part_of(const struct reduction *f, size_t n, int lrank)
 {
     return n * (size_t)lrank / (size_t)f->b->n;
 }
 
-/* My vector but for the part that I fold: that is read where it is, unless it is the base's. */
-static void put_parts(const struct fold *f, size_t at)
+/* My vector but for the part that I reduce: that is read where it is, unless it is the base's. */
+static void put_parts(const struct reduction *f, size_t at)
 {
     size_t lo = reduce_part_of(f, f->n_now, f->b->me),
            hi = reduce_part_of(f, f->n_now, f->b->me + 1);
@@ -235,7 +237,7 @@ static void put_parts(const struct fold *f, size_t at)
     reduce_put(f, at, hi, f->n_now - hi);
 }
 
-static void fold_part(struct fold *f, size_t at, bool is_wanted)
+static void reduce_part(struct reduction *f, size_t at, bool is_wanted)
 {
     struct dm_coll_shm *b = f->b;
     size_t len = f->n_now * f->size, lo = reduce_part_of(f, f->n_now, b->me);
@@ -244,13 +246,13 @@ static void fold_part(struct fold *f, size_t at, bool is_wanted)
 
     if (n == 0 || !agrees(f, f->base, len))
         return;
-    fold_rest(f, len, lo * f->size, direct(f, f->a->sbuf, at + lo), io, n);
+    reduce_remaining(f, len, lo * f->size, direct(f, f->a->sbuf, at + lo), io, n);
     if (is_wanted)
         reduce_take(f, at + lo, io, n * f->size);
 }
 
-/* The parts of a round before that others have folded. */
-static void take_parts(const struct fold *f, uint64_t round, size_t at, size_t n)
+/* The parts of a round before that others have reduced. */
+static void take_parts(const struct reduction *f, uint64_t round, size_t at, size_t n)
 {
     const char *src = dm_coll_shm_slot_data_at(f->b, f->base, round, n * f->size);
     size_t lo = reduce_part_of(f, n, f->b->me), hi = reduce_part_of(f, n, f->b->me + 1);
@@ -260,10 +262,10 @@ static void take_parts(const struct fold *f, uint64_t round, size_t at, size_t n
 }
 
 /*
- * In each round the raw vectors are posted, and what was folded in the round before is read: one
- * meeting a round. A slot is read one round longer than its own.
+ * In each round the raw vectors are posted, and what was reduced in the round before is read: one
+ * barrier a round. A slot is read one round longer than its own.
  */
-static void reduce_parts(struct fold *f, bool is_wanted)
+static void reduce_parts(struct reduction *f, bool is_wanted)
 {
     struct dm_coll_shm *b = f->b;
     size_t n_before = 0;
@@ -285,7 +287,7 @@ static void reduce_parts(struct fold *f, bool is_wanted)
         if (is_wanted && n_before > 0)
             take_parts(f, b->round - 1, at - f->n, n_before);
         if (len > 0)
-            fold_part(f, at, is_wanted);
+            reduce_part(f, at, is_wanted);
         n_before = f->n_now;
     }
     b->n_finished--;
@@ -296,14 +298,14 @@ void dm_coll_allreduce_shm(struct dm_run *run, const struct dm_coll_args *a)
 {
     struct dm_coll_shm *b = dm_coll_shm_of(run);
     size_t bytes = dm_coll_bytes(a->rcount, a->rtype);
-    struct fold f;
+    struct reduction f;
 
     if ((size_t)a->rtype->size > b->space) {
         dm_coll_allreduce_tree(run, a);
         return;
     }
     dm_coll_shm_expect(b, 2 * bytes * (size_t)b->n);
-    if (fold_open(&f, run, a, 1, bytes)) {
+    if (reduce_open(&f, run, a, 1, bytes)) {
         if (f.n >= a->rcount && bytes <= (b->is_flat ? SMALL_FLAT : SMALL_COUNTED))
             allreduce_small(&f);
         else
@@ -314,7 +316,7 @@ void dm_coll_allreduce_shm(struct dm_run *run, const struct dm_coll_args *a)
 
 /* ---- to a root ---- */
 
-static void reduce_give(struct fold *f)
+static void reduce_give(struct reduction *f)
 {
     for (size_t at = 0; at < f->a->rcount; at += f->n) {
         size_t len = reduce_begin(f, at);
@@ -328,7 +330,7 @@ static void reduce_give(struct fold *f)
 }
 
 /* The base's own vector, while the others still write theirs. */
-static void fold_begin(const struct fold *f, size_t at, size_t len)
+static void reduce_given_first(const struct reduction *f, size_t at, size_t len)
 {
     const char *own = direct(f, f->a->sbuf, at);
     char *io = direct(f, f->a->rbuf, at);
@@ -341,7 +343,7 @@ static void fold_begin(const struct fold *f, size_t at, size_t len)
  * Into the root's buffer, so that nothing is written that others wrote before. Where that is not packed,
  * into the base's slot, which is its poster's no more.
  */
-static void fold_round(struct fold *f, size_t at, size_t len)
+static void reduce_round(struct reduction *f, size_t at, size_t len)
 {
     struct dm_coll_shm *b = f->b;
     char *own = direct(f, f->a->sbuf, at), *io = direct(f, f->a->rbuf, at);
@@ -367,12 +369,12 @@ static void fold_round(struct fold *f, size_t at, size_t len)
     }
     if (b->me != f->base && io != first)
         dm_copy(io, first, len);
-    fold_rest(f, len, 0, own, io, f->n_now);
+    reduce_remaining(f, len, 0, own, io, f->n_now);
     if (direct(f, f->a->rbuf, at) == NULL)
         reduce_take(f, at, io, len);
 }
 
-static void reduce_given(struct fold *f)
+static void reduce_given(struct reduction *f)
 {
     for (size_t at = 0; at < f->a->rcount; at += f->n) {
         size_t len = reduce_begin(f, at);
@@ -380,11 +382,11 @@ static void reduce_given(struct fold *f)
         if (!dm_coll_shm_claim(f->run, f->b, len))
             return;
         if (f->b->me == f->base)
-            fold_begin(f, at, len);
+            reduce_given_first(f, at, len);
         for (int i = 0; i < f->b->n; i++)
             if (i != f->b->me && dm_coll_shm_await(f->run, f->b, i, false) == NULL)
                 return;
-        fold_round(f, at, len);
+        reduce_round(f, at, len);
         dm_coll_shm_finish(f->run, f->b);
     }
 }
@@ -393,7 +395,7 @@ void dm_coll_shm_reduce(struct dm_run *run, struct dm_coll_shm *b, const struct 
                         int root)
 {
     size_t bytes = dm_coll_bytes(a->rcount, a->rtype);
-    struct fold f;
+    struct reduction f;
 
     dm_coll_shm_expect(b, 2 * bytes * (size_t)b->n);
     if (dm_coll_shm_is_pair(b, a, bytes)) {
@@ -401,12 +403,12 @@ void dm_coll_shm_reduce(struct dm_run *run, struct dm_coll_shm *b, const struct 
         b->n_rounds = 0;
         return;
     }
-    if (!fold_open(&f, run, a, 1, bytes))
+    if (!reduce_open(&f, run, a, 1, bytes))
         return;
     if (b->n > FEW && bytes > SMALL_COUNTED) {
         reduce_parts(&f, b->me == root);
     } else {
-        fold_pieces(&f, bytes);
+        reduce_pieces(&f, bytes);
         expect_rounds(&f, a->rcount);
         if (b->n == 2 && b->me == root && (root == 1 || a->op->is_commutative))
             f.base = root; /* either is right, and mine need not be waited for */
@@ -433,7 +435,7 @@ void dm_coll_reduce_shm(struct dm_run *run, const struct dm_coll_args *a)
 /* ---- to each its block ---- */
 
 /* Elements of a block in the round that begins with number `at` of each. */
-static size_t in_block(const struct fold *f, int lrank, size_t at)
+static size_t in_block(const struct reduction *f, int lrank, size_t at)
 {
     size_t count = dm_coll_rcount(f->a, lrank);
 
@@ -443,7 +445,7 @@ static size_t in_block(const struct fold *f, int lrank, size_t at)
 }
 
 /* Do all have vectors as long as mine? */
-static bool all_agree(struct fold *f)
+static bool all_agree(struct reduction *f)
 {
     for (int i = 0; i < f->b->n; i++)
         if (!agrees(f, i, f->b->space))
@@ -451,7 +453,7 @@ static bool all_agree(struct fold *f)
     return true;
 }
 
-static void scatter_round(struct fold *f, size_t at, const size_t *firsts, size_t all)
+static void scatter_round(struct reduction *f, size_t at, const size_t *firsts, size_t all)
 {
     struct dm_coll_shm *b = f->b;
     const struct dm_coll_args *a = f->a;
@@ -469,7 +471,7 @@ static void scatter_round(struct fold *f, size_t at, const size_t *firsts, size_
         return;
     io = dm_coll_shm_slot_data(b, f->base, b->space) + stride * (size_t)b->me;
     if (all_agree(f) && n > 0) {
-        fold_rest(f, b->space, stride * (size_t)b->me, NULL, io, n);
+        reduce_remaining(f, b->space, stride * (size_t)b->me, NULL, io, n);
         dm_coll_shm_unpack(f->run, a->rbuf, dm_coll_rcount(a, b->me), a->rtype, at * f->size, io,
                            n * f->size);
     }
@@ -480,7 +482,7 @@ void dm_coll_reduce_scatter_shm(struct dm_run *run, const struct dm_coll_args *a
 {
     struct dm_coll_shm *b = dm_coll_shm_of(run);
     size_t most = 0, all = 0, *firsts;
-    struct fold f;
+    struct reduction f;
 
     if ((size_t)a->rtype->size > dm_coll_shm_part(b, b->n)) {
         dm_coll_reduce_scatter_allreduce(run, a);
@@ -494,7 +496,7 @@ void dm_coll_reduce_scatter_shm(struct dm_run *run, const struct dm_coll_args *a
         all += count;
         most = count > most ? count : most;
     }
-    if (firsts != NULL && fold_open(&f, run, a, (size_t)b->n, dm_coll_bytes(all, a->rtype))) {
+    if (firsts != NULL && reduce_open(&f, run, a, (size_t)b->n, dm_coll_bytes(all, a->rtype))) {
         dm_coll_shm_expect(b, 2 * all * f.size * (size_t)b->n);
         expect_rounds(&f, most);
         for (size_t at = 0; at < most && !run->is_stopped; at += f.n)
@@ -506,26 +508,26 @@ void dm_coll_reduce_scatter_shm(struct dm_run *run, const struct dm_coll_args *a
 /* ---- of those below: short vectors ---- */
 
 /* The ranks below, and mine when it is inclusive. */
-static void fold_below(struct fold *f, size_t len, bool is_inclusive)
+static void reduce_below(struct reduction *f, size_t len, bool is_inclusive)
 {
     int top = is_inclusive ? f->b->me : f->b->me - 1;
     char *io = direct(f, f->a->rbuf, 0), *to = io;
 
     if (top < 0)
         return;
-    fold_to(f, top);
+    reduce_to(f, top);
     if (io == NULL)
         io = f->spare;
     if (!agrees(f, f->base, len))
         return;
     dm_copy(io, dm_coll_shm_slot_data(f->b, f->base, len), len);
-    fold_rest(f, len, 0, NULL, io, f->n_now);
+    reduce_remaining(f, len, 0, NULL, io, f->n_now);
     if (to == NULL)
         reduce_take(f, 0, io, len);
 }
 
 /* Everybody reads all below: each needs to run once. */
-static void scan_small(struct fold *f, bool is_inclusive)
+static void scan_small(struct reduction *f, bool is_inclusive)
 {
     struct dm_coll_shm *b = f->b;
     size_t len = reduce_begin(f, 0);
@@ -537,14 +539,14 @@ static void scan_small(struct fold *f, bool is_inclusive)
     for (int i = 0; i < b->me; i++)
         if (dm_coll_shm_await(f->run, b, i, false) == NULL)
             return;
-    fold_below(f, len, is_inclusive);
+    reduce_below(f, len, is_inclusive);
     dm_coll_shm_finish(f->run, b);
 }
 
-/* ---- longer ones: what is folded goes from lrank to lrank ---- */
+/* ---- longer ones: what is reduced goes from lrank to lrank ---- */
 
-/* Mine, and in the end what is folded: in my slot, or where only I need it; NULL: nobody does. */
-static char *scan_place(struct fold *f, size_t at, size_t len, bool is_inclusive)
+/* Mine, and in the end what is reduced: in my slot, or where only I need it; NULL: nobody does. */
+static char *scan_place(struct reduction *f, size_t at, size_t len, bool is_inclusive)
 {
     char *result = direct(f, f->a->rbuf, at);
 
@@ -555,7 +557,7 @@ static char *scan_place(struct fold *f, size_t at, size_t len, bool is_inclusive
     return result != NULL ? result : f->spare;
 }
 
-static void scan_round(struct fold *f, size_t at, bool is_inclusive)
+static void scan_round(struct reduction *f, size_t at, bool is_inclusive)
 {
     struct dm_coll_shm *b = f->b;
     size_t len = reduce_begin(f, at);
@@ -584,7 +586,7 @@ static void scan_round(struct fold *f, size_t at, bool is_inclusive)
 }
 
 /* Exscan of two is a copy. */
-static void copy_up(struct fold *f)
+static void copy_up(struct reduction *f)
 {
     struct dm_run *run = f->run;
     struct dm_coll_shm *b = f->b;
@@ -616,15 +618,15 @@ static void reduce_scan(struct dm_run *run, const struct dm_coll_args *a, bool i
 {
     struct dm_coll_shm *b = dm_coll_shm_of(run);
     size_t bytes = dm_coll_bytes(a->rcount, a->rtype);
-    struct fold f;
+    struct reduction f;
 
     dm_coll_shm_expect(b, bytes * (size_t)b->n);
     if (is_inclusive && dm_coll_shm_is_pair(b, a, bytes)) {
         dm_coll_shm_pair_reduce(run, b, a, bytes, 1);
         if (b->me == 0 && a->sbuf != a->rbuf)
             dm_coll_copy(run, a->sbuf, a->rcount, a->rtype, a->rbuf, a->rcount, a->rtype);
-    } else if (fold_open(&f, run, a, 1, bytes) && (a->rtype->is_contig || spare_open(&f))) {
-        fold_pieces(&f, bytes);
+    } else if (reduce_open(&f, run, a, 1, bytes) && (a->rtype->is_contig || spare_open(&f))) {
+        reduce_pieces(&f, bytes);
         expect_rounds(&f, a->rcount);
         if (b->n == 2 && !is_inclusive && dm_coll_shm_uses_cma(b, bytes))
             copy_up(&f);

@@ -1,13 +1,13 @@
 /*
  * Reductions of long vectors between two ranks that may read and write each other's memory: one writes its
- * vector to the other in pieces, from the front, which are folded meanwhile. Folding is faster than the
- * copy, so who folds also reads pieces, from the back. Nothing goes through slots, each byte is copied
+ * vector to the other in pieces, from the front, which are reduced meanwhile. Folding is faster than the
+ * copy, so who reduces also reads pieces, from the back. Nothing goes through slots, each byte is copied
  * once. Only where the order of the two operands does not matter.
  */
 #include "mpi/coll/shm/coll_shm.h"
 #include "util/host.h"
 
-#define PIECE  ((size_t)64 << 10) /* bytes, at most: stays in the cache until it is folded */
+#define PIECE  ((size_t)64 << 10) /* bytes, at most: stays in the cache until it is reduced */
 #define ROUNDS UINT32_MAX /* of b->n_rounds: unlike any number of rounds of a vector in slots */
 
 struct pair {
@@ -113,7 +113,7 @@ static void pair_give(struct pair *p)
 }
 
 /* own op in into the result, where in may be, and own. */
-static void fold(struct pair *p, const char *in, size_t at)
+static void pair_reduce(struct pair *p, const char *in, size_t at)
 {
     struct dm_type *type = p->a->rtype;
     const char *own = (const char *)p->a->sbuf + at;
@@ -133,19 +133,19 @@ static bool pair_reduce_given(struct pair *p, size_t at, const char *ring)
     dm_coll_shm_next(b);
     if (dm_coll_shm_await(p->run, b, p->other, false) == NULL)
         return false;
-    fold(p, ring != NULL ? ring + pair_slot(p, true, at) : NULL, at);
+    pair_reduce(p, ring != NULL ? ring + pair_slot(p, true, at) : NULL, at);
     dm_coll_shm_finish(p->run, b);
     return true;
 }
 
 /* One that the other will not come to: to be read. */
-static bool fold_read(struct pair *p, uint64_t from, size_t at, char *spare)
+static bool reduce_read(struct pair *p, uint64_t from, size_t at, char *spare)
 {
     char *in = spare != NULL ? spare : (char *)p->a->rbuf + p->a->rtype->true_lb + at;
     int err = dm_host_vm_read(other_pid(p), from + at, in, pair_piece_len(p, at));
 
     if (err == DM_OK)
-        fold(p, in, at);
+        pair_reduce(p, in, at);
     else
         pair_fail(p, err);
     return err == DM_OK;
@@ -162,14 +162,14 @@ static inline bool has_next(const struct pair *p)
 
 static void take_all(struct pair *p, uint64_t offered, uint64_t from, char *ring, char *spare)
 {
-    size_t n = 0; /* folded of what was given */
+    size_t n = 0; /* reduced of what was given */
 
     for (;;) {
         bool is_next = n < dm_coll_shm_n_first(p->b, p->b->me) && has_next(p);
         int64_t i = is_next ? -1 : dm_coll_shm_take_last(p->b, p->b->me, offered);
 
         if (i >= 0) {
-            if (!fold_read(p, from, (size_t)i * p->piece, spare))
+            if (!reduce_read(p, from, (size_t)i * p->piece, spare))
                 return;
         } else if (n == dm_coll_shm_n_first(p->b, p->b->me)) {
             pair_part(p, n, true);

@@ -1,5 +1,5 @@
 /*
- * From and to a root over a board: scatter and gather, with equal or different counts. Who gives data says
+ * From and to a root over a segment: scatter and gather, with equal or different counts. Who gives data says
  * how they travel, so the ranks need not know each other's counts: in slots, or from where they are.
  */
 #include "mpi/coll/alg/alg.h"
@@ -10,7 +10,7 @@
 /* In pieces; the root waits for nobody but for space. */
 static void scatter_out(struct dm_run *run, struct dm_coll_shm *b, struct dm_coll_shm_blocks *x)
 {
-    size_t at = 0, piece = dm_coll_shm_piece(b, x->total), space = dm_coll_shm_blocks_room(b);
+    size_t at = 0, piece = dm_coll_shm_piece(b, x->total), space = dm_coll_shm_blocks_space(b);
 
     piece = piece < space ? piece : space;
     do {

@@ -1,9 +1,9 @@
 /*
- * Making boards, and what communicators they fit.
+ * Making segments, and what communicators they fit.
  *
  * The lowest rank of each node makes the memory and offers it over a binomial tree of messages; then all
  * ranks of the communicator agree: everybody has mapped it, or nobody uses it. A process
- * is in BOARDS_MAX boards at most, so that their memory grows with the ranks of the node and
+ * is in SEGMENTS_MAX segments at most, so that their memory grows with the ranks of the node and
  * not with communicators; when it is in so many the communicator works with messages, and asks again later.
  */
 #include "mpi/coll/shm/coll_shm.h"
@@ -20,14 +20,14 @@
 #include "util/host.h"
 #include "util/log.h"
 
-#define BOARDS_MAX 32
-#define FIRST_TRY  2 /* blocking collective that makes the board */
-#define TRY_FACTOR 8
-#define ROOM_MAX   ((size_t)64 << 10)
-#define ROOM_MIN   DM_COLL_SHM_PIECE
-#define DATA_MAX   ((size_t)16 << 20) /* bytes of all slots, unless they get too small */
-#define FLAT_MAX   8                  /* ranks that look at each other */
-#define PAGE       ((size_t)4 << 10)
+#define SEGMENTS_MAX 32
+#define FIRST_TRY    2 /* blocking collective that makes the segment */
+#define TRY_FACTOR   8
+#define SPACE_MAX    ((size_t)64 << 10)
+#define SPACE_MIN    DM_COLL_SHM_PIECE
+#define DATA_MAX     ((size_t)16 << 20) /* bytes of all slots, unless they get too small */
+#define FLAT_MAX     8                  /* ranks that look at each other */
+#define PAGE         ((size_t)4 << 10)
 
 /* The memory file as its maker knows it; len 0: there is none. */
 struct offer {
@@ -79,7 +79,7 @@ static void find_nodes(const struct dm_comm *comm, struct dm_coll_shm *b)
         b->fits = DM_COLL_NODES | (is_ordered ? DM_COLL_ORDERED : 0);
 }
 
-static struct dm_coll_shm *new_board(const struct dm_comm *comm)
+static struct dm_coll_shm *coll_shm_new(const struct dm_comm *comm)
 {
     size_t n = (size_t)comm->size;
     struct dm_coll_shm *b = calloc(1, sizeof(*b) + 3 * n * sizeof(int));
@@ -103,8 +103,8 @@ static void segment_lay_out(struct dm_coll_shm *b)
     size_t left = DATA_MAX / n > mids ? DATA_MAX / n - mids : 0;
 
     b->space = left / DM_COLL_SHM_BIG / PAGE * PAGE;
-    b->space = b->space < ROOM_MAX ? b->space : ROOM_MAX;
-    b->space = b->space > ROOM_MIN ? b->space : ROOM_MIN;
+    b->space = b->space < SPACE_MAX ? b->space : SPACE_MAX;
+    b->space = b->space > SPACE_MIN ? b->space : SPACE_MIN;
     b->data_at = (lranks + PAGE - 1) / PAGE * PAGE;
     b->shared_len = b->data_at + n * (mids + DM_COLL_SHM_BIG * b->space);
 }
@@ -115,8 +115,8 @@ static void segment_make(struct dm_coll_shm *b, struct offer *offer)
     void *ptr;
     int fd;
 
-    if (dm_host_shm_alloc("datum-board", b->shared_len, &ptr, &fd) != DM_OK) {
-        DM_TRACE(COLL, "no board: %s", dm_err_detail());
+    if (dm_host_shm_alloc("datum-coll", b->shared_len, &ptr, &fd) != DM_OK) {
+        DM_TRACE(COLL, "no segment: %s", dm_err_detail());
         return;
     }
     b->shared = ptr;
@@ -136,7 +136,7 @@ static void segment_map(struct dm_coll_shm *b, const struct offer *offer)
         DM_OK)
         b->shared = ptr;
     else
-        DM_TRACE(COLL, "no board: %s", dm_err_detail());
+        DM_TRACE(COLL, "no segment: %s", dm_err_detail());
 }
 
 static void unmap(struct dm_coll_shm *b)
@@ -174,7 +174,7 @@ static void segment_share(struct dm_run *run, struct dm_coll_shm *b, struct offe
         segment_map(b, offer);
     if (b->shared == NULL)
         return;
-    dm_coll_state.n_boards++;
+    dm_coll_state.n_segments++;
     id = &b->shared->lranks[b->me].id;
     id->pid = getpid();
     id->probe = b->probe = dm_clock_ns();
@@ -215,7 +215,7 @@ static void agree(struct dm_run *run, int *words, size_t n)
     dm_coll_allreduce_tree(run, &a);
 }
 
-/* A board for those who all have memory for it and may have it; false: they do not. b may be NULL. */
+/* A segment for those who all have memory for it and may have it; false: they do not. b may be NULL. */
 static bool build(struct dm_run *run, struct dm_coll_shm *b, int *verdict_p)
 {
     struct offer offer = {.len = 0, .fd = -1};
@@ -250,7 +250,7 @@ static void set_up(struct dm_comm *comm, struct dm_coll_shm *b)
 
     if (b == NULL || b->fits == 0 || !segment_is_allowed())
         verdict = VERDICT_NEVER;
-    else if (dm_coll_state.n_boards >= BOARDS_MAX)
+    else if (dm_coll_state.n_segments >= SEGMENTS_MAX)
         verdict = VERDICT_LATER;
     dm_coll_run_open(&run, comm);
     is_ready = build(&run, b, &verdict);
@@ -259,7 +259,7 @@ static void set_up(struct dm_comm *comm, struct dm_coll_shm *b)
         return;
     if (is_ready) {
         b->state = DM_COLL_SHM_READY;
-        DM_TRACE(COLL, "board of %d ranks, comm %u, %zu bytes%s", b->n, comm->ctx, b->shared_len,
+        DM_TRACE(COLL, "segment of %d ranks, comm %u, %zu bytes%s", b->n, comm->ctx, b->shared_len,
                  b->can_read ? ", memory is read" : "");
         return;
     }
@@ -267,7 +267,7 @@ static void set_up(struct dm_comm *comm, struct dm_coll_shm *b)
         atomic_store(&b->shared->is_broken.value, 1);
     /* Those that could must not wait for those that could not, and a lost peer is found by messages. */
     if (b->shared != NULL)
-        dm_coll_state.n_boards--;
+        dm_coll_state.n_segments--;
     unmap(b);
     if (run.err == DM_OK && verdict == VERDICT_LATER) {
         b->next_try *= TRY_FACTOR;
@@ -286,7 +286,7 @@ unsigned int dm_coll_shm_look(struct dm_comm *comm)
     if (++comm->n_coll != (b != NULL ? b->next_try : FIRST_TRY))
         return 0;
     if (b == NULL)
-        comm->coll = b = new_board(comm);
+        comm->coll = b = coll_shm_new(comm);
     set_up(comm, b);
     return b != NULL && b->state == DM_COLL_SHM_READY ? b->fits : 0;
 }
@@ -300,7 +300,7 @@ static void on_comm_free(struct dm_comm *comm)
     if (b == NULL)
         return;
     if (b->shared != NULL)
-        dm_coll_state.n_boards--;
+        dm_coll_state.n_segments--;
     unmap(b);
     free(b);
     comm->coll = NULL;

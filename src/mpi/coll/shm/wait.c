@@ -1,16 +1,16 @@
 /*
- * Rounds on a board: posting, waiting, sleeping and waking.
+ * Rounds on a segment: posting, waiting, sleeping and waking.
  *
- * A rank sleeps only where processes outnumber cores: elsewhere it naps in the provider for a
+ * A rank sleeps only where processes outnumber cores: elsewhere it sleeps in the provider for a
  * millisecond at most, when it has waited long. The sleeper writes into its lrank what it waits for, counts
  * itself in n_asleep, and looks once more; the waker writes what is waited for, then looks at n_asleep,
  * and at the lranks when it is not 0. Each has a full fence between its write and its look, so at
  * least one of them sees the other: no wake-up is lost. Whoever finds a sleeper takes the word
  * out of its lrank and sends it one empty packet; a rank that is not asleep gets none.
  *
- * What all ranks wait for (a public post, the end of a meeting) is passed on: every rank that sees it
+ * What all ranks wait for (a public post, the end of a barrier) is passed on: every rank that sees it
  * wakes its neighbours in a binomial tree over the lranks, the tree whose connections the set-up
- * of the board has used. So nobody wakes everybody, and no more connections are needed. It holds by
+ * of the segment has used. So nobody wakes everybody, and no more connections are needed. It holds by
  * induction that nobody sleeps on: a neighbour that saw the event looked at my word after it, and
  * its fence and mine are ordered like those of a writer.
  */
@@ -256,7 +256,7 @@ static DM_NOINLINE bool claim_asking(struct dm_run *run, struct dm_coll_shm *b, 
         has = atomic_load_explicit(finished, memory_order_relaxed) / 2;
         least = has < least ? has : least;
     }
-    /* What has become known by a meeting may be more. */
+    /* What has become known by a barrier may be more. */
     b->n_finished = least > b->n_finished ? least : b->n_finished;
     return true;
 }
@@ -322,7 +322,7 @@ static bool barrier_flat(struct dm_run *run, struct dm_coll_shm *b)
     return true;
 }
 
-/* Everybody is counted, and the last one opens the gate: each rank runs once in a meeting. */
+/* Everybody is counted, and the last one lets all go on: each rank runs once in a barrier. */
 static bool barrier_counted(struct dm_run *run, struct dm_coll_shm *b, void (*work)(void *arg),
                             void *arg)
 {

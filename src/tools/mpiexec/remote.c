@@ -2,7 +2,7 @@
  * The port for ranks on other hosts. They have to show a token that only the job's
  * environment holds. Like Hydra's own ports it is among MPIEXEC_PORT_RANGE, if that is set.
  */
-#include "tools/front_far.h"
+#include "tools/mpiexec/remote.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tools/front_args.h"
+#include "tools/mpiexec/args.h"
 #include "util/cfg.h"
 #include "util/log.h"
 
@@ -39,13 +39,13 @@ static bool has_own_config(void)
     return access(path, F_OK) == 0;
 }
 
-bool dm_front_may_be_far(char *const *argv)
+bool dm_mpiexec_may_be_remote(char *const *argv)
 {
     for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
         if (dm_cfg_env(variables[i]) != NULL)
             return true;
     }
-    return dm_front_args_name_hosts(argv) || has_own_config();
+    return dm_mpiexec_args_name_hosts(argv) || has_own_config();
 }
 
 static bool is_loopback(const struct sockaddr *addr)
@@ -119,11 +119,12 @@ static bool make_token(char *token)
 
     if (getrandom(&value, sizeof(value), 0) != (ssize_t)sizeof(value))
         return false;
-    snprintf(token, DM_FRONT_TOKEN_LEN, "%016llx", value);
+    snprintf(token, DM_MPIEXEC_TOKEN_LEN, "%016llx", value);
     return true;
 }
 
-void dm_front_far_open(struct dm_front_far *far, char *const *argv, char *text, size_t len)
+void dm_mpiexec_remote_open(struct dm_mpiexec_remote *remote, char *const *argv, char *text,
+                            size_t len)
 {
     struct sockaddr_in at = {0};
     socklen_t at_len = sizeof(at);
@@ -131,19 +132,19 @@ void dm_front_far_open(struct dm_front_far *far, char *const *argv, char *text, 
     char name[INET_ADDRSTRLEN];
 
     text[0] = '\0';
-    far->fd = -1;
-    if (!dm_front_may_be_far(argv) || !(find_by_name(&addr) || find_by_interface(&addr)) ||
-        !make_token(far->token))
+    remote->fd = -1;
+    if (!dm_mpiexec_may_be_remote(argv) || !(find_by_name(&addr) || find_by_interface(&addr)) ||
+        !make_token(remote->token))
         return;
-    far->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (far->fd < 0 || !bind_in_range(far->fd) || listen(far->fd, SOMAXCONN) != 0 ||
-        getsockname(far->fd, (void *)&at, &at_len) != 0) {
+    remote->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (remote->fd < 0 || !bind_in_range(remote->fd) || listen(remote->fd, SOMAXCONN) != 0 ||
+        getsockname(remote->fd, (void *)&at, &at_len) != 0) {
         DM_TRACE(PMI, "no port for ranks on other hosts: %s", strerror(errno));
-        if (far->fd >= 0)
-            close(far->fd);
-        far->fd = -1;
+        if (remote->fd >= 0)
+            close(remote->fd);
+        remote->fd = -1;
         return;
     }
-    snprintf(text, len, ":%s:%d:%s", far->token, ntohs(at.sin_port),
+    snprintf(text, len, ":%s:%d:%s", remote->token, ntohs(at.sin_port),
              inet_ntop(AF_INET, &addr, name, sizeof(name)));
 }

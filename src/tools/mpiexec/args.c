@@ -2,7 +2,7 @@
  * Hydra's command line is [OPTION [VALUE]...]... PROGRAM [ARGUMENT]... [: the same again]. An option has one dash or two,
  * and its value may follow an equals sign. Which options have values is in the tables here, and in Hydra.
  */
-#include "tools/front_args.h"
+#include "tools/mpiexec/args.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -116,7 +116,7 @@ static struct word next_word(char *const **argv)
     return word;
 }
 
-bool dm_front_args_name_hosts(char *const *argv)
+bool dm_mpiexec_args_name_hosts(char *const *argv)
 {
     struct word word;
 
@@ -135,7 +135,7 @@ static bool is_count(const char *text)
     return text != NULL && strtol(text, &end, 10) > 0 && *end == '\0';
 }
 
-int dm_front_args_check(char *const *argv)
+int dm_mpiexec_args_check(char *const *argv)
 {
     static const char *const counts[] = {"n", "np", "ppn", "perhost", NULL};
     static const char *const elsewhere[] = {"configfile", NULL};

@@ -30,7 +30,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tools/hydra_session.h"
+#include "tools/mpiexec/hydra_session.h"
 
 #define NAME "LD_PRELOAD="
 
@@ -103,7 +103,7 @@ static void take_stdin(void)
 }
 
 /* Tells mpiexec; DATUM_REPORT is "fd:inode". */
-static void tell(const char *what, int num, int num2)
+static void report(const char *what, int num, int num2)
 {
     const char *report = getenv("DATUM_REPORT");
     unsigned long long inode;
@@ -126,7 +126,7 @@ static void announce(void)
     if (rank == NULL)
         rank = getenv("PMI_ID");
     if (rank != NULL)
-        tell("start", atoi(rank), (int)getpid());
+        report("start", atoi(rank), (int)getpid());
 }
 
 static int is_proxy(void)
@@ -147,7 +147,7 @@ __attribute__((constructor)) static void hide(void)
     users = with_ours != NULL ? strdup(with_ours + len) : NULL;
     if (is_proxy()) {
         each_fd(note_fd);
-        tell("helper", (int)getpid(), 0);
+        report("helper", (int)getpid(), 0);
     }
     if (users == NULL)
         return;
@@ -196,7 +196,7 @@ pid_t waitpid(pid_t pid, int *status, int options)
     if (ended > 0 && status != NULL)
         *status = how;
     if (ended > 0 && (WIFEXITED(how) || WIFSIGNALED(how)) && is_proxy())
-        tell("over", (int)ended, how);
+        report("over", (int)ended, how);
     return ended;
 }
 

@@ -2,7 +2,7 @@
  * Processes on their way to MPI_Init, and how they ended. Hydra's proxy on this host tells of each as it
  * starts it and when it has waited for it (hydra_session.c).
  */
-#include "tools/front_starts.h"
+#include "tools/mpiexec/starts.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -13,36 +13,36 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tools/front_ranks.h"
+#include "tools/mpiexec/ranks.h"
 #include "util/clock.h"
 
 /* After a death, and while processes are left behind. */
-#define SETTLE_NS UINT64_C(300000000)
+#define DECIDE_NS UINT64_C(300000000)
 #define LOOK_NS   UINT64_C(1000000000)
 
-static void unwatch(struct dm_front_start *start)
+static void unwatch(struct dm_mpiexec_start *start)
 {
     if (start->pid_fd >= 0)
         close(start->pid_fd);
     start->pid_fd = -1;
 }
 
-static void count_death(struct dm_front_starts *starts, struct dm_front_start *start)
+static void count_death(struct dm_mpiexec_starts *starts, struct dm_mpiexec_start *start)
 {
     start->died_at = dm_clock_ns();
-    starts->look_at = start->died_at + SETTLE_NS;
+    starts->look_at = start->died_at + DECIDE_NS;
     starts->n_dead++;
 }
 
-void dm_front_starts_add(struct dm_front_starts *starts, int rank, int pid, uint64_t data)
+void dm_mpiexec_starts_add(struct dm_mpiexec_starts *starts, int rank, int pid, uint64_t data)
 {
-    struct dm_front_start start = {
+    struct dm_mpiexec_start start = {
         .rank = rank, .pid = pid, .pid_fd = -1, .status = -1, .nth_over = SIZE_MAX};
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = data + starts->n_starts};
 
     if (starts->n_starts == starts->max_starts) {
         size_t max = starts->max_starts > 0 ? 2 * starts->max_starts : 64;
-        struct dm_front_start *new = realloc(starts->starts, max * sizeof(*new));
+        struct dm_mpiexec_start *new = realloc(starts->starts, max * sizeof(*new));
 
         if (new == NULL)
             return;
@@ -60,10 +60,10 @@ void dm_front_starts_add(struct dm_front_starts *starts, int rank, int pid, uint
     starts->starts[starts->n_starts++] = start;
 }
 
-void dm_front_starts_up(struct dm_front_starts *starts, int rank)
+void dm_mpiexec_starts_up(struct dm_mpiexec_starts *starts, int rank)
 {
     for (size_t i = 0; i < starts->n_starts; i++) {
-        struct dm_front_start *start = &starts->starts[i];
+        struct dm_mpiexec_start *start = &starts->starts[i];
 
         if (start->rank != rank || start->is_up)
             continue;
@@ -72,23 +72,23 @@ void dm_front_starts_up(struct dm_front_starts *starts, int rank)
         starts->n_dead -= start->is_dead;
     }
     if (starts->n_dead > 0 && starts->look_at == 0 && !starts->is_through)
-        starts->look_at = dm_clock_ns() + SETTLE_NS;
+        starts->look_at = dm_clock_ns() + DECIDE_NS;
 }
 
-void dm_front_starts_died(struct dm_front_starts *starts, size_t i)
+void dm_mpiexec_starts_died(struct dm_mpiexec_starts *starts, size_t i)
 {
-    struct dm_front_start *start = &starts->starts[i];
+    struct dm_mpiexec_start *start = &starts->starts[i];
 
     if (i >= starts->n_starts || start->pid_fd < 0)
         return;
     if (start->status < 0)
-        start->status = dm_front_wait_status(start->pid, start->pid_fd);
+        start->status = dm_mpiexec_wait_status(start->pid, start->pid_fd);
     start->is_dead = true;
     unwatch(start);
     count_death(starts, start);
 }
 
-void dm_front_starts_over(struct dm_front_starts *starts, int pid, int status)
+void dm_mpiexec_starts_over(struct dm_mpiexec_starts *starts, int pid, int status)
 {
     for (size_t i = 0; i < starts->n_starts; i++)
         if (starts->starts[i].pid == pid) {
@@ -97,7 +97,7 @@ void dm_front_starts_over(struct dm_front_starts *starts, int pid, int status)
         }
 }
 
-int dm_front_starts_status(const struct dm_front_starts *starts, int pid)
+int dm_mpiexec_starts_status(const struct dm_mpiexec_starts *starts, int pid)
 {
     for (size_t i = 0; i < starts->n_starts; i++)
         if (starts->starts[i].pid == pid)
@@ -105,7 +105,7 @@ int dm_front_starts_status(const struct dm_front_starts *starts, int pid)
     return -1;
 }
 
-void dm_front_starts_through(struct dm_front_starts *starts)
+void dm_mpiexec_starts_through(struct dm_mpiexec_starts *starts)
 {
     for (size_t i = 0; i < starts->n_starts; i++)
         unwatch(&starts->starts[i]);
@@ -113,7 +113,7 @@ void dm_front_starts_through(struct dm_front_starts *starts)
     starts->look_at = 0;
 }
 
-void dm_front_starts_clear(struct dm_front_starts *starts)
+void dm_mpiexec_starts_clear(struct dm_mpiexec_starts *starts)
 {
     for (size_t i = 0; i < starts->n_starts; i++)
         unwatch(&starts->starts[i]);
@@ -140,9 +140,9 @@ static bool have_orphans(void)
     return n > 1;
 }
 
-const struct dm_front_start *dm_front_starts_lost(struct dm_front_starts *starts)
+const struct dm_mpiexec_start *dm_mpiexec_starts_lost(struct dm_mpiexec_starts *starts)
 {
-    const struct dm_front_start *lost = NULL;
+    const struct dm_mpiexec_start *lost = NULL;
     uint64_t now = dm_clock_ns();
 
     if (starts->look_at == 0 || now < starts->look_at)
@@ -155,7 +155,7 @@ const struct dm_front_start *dm_front_starts_lost(struct dm_front_starts *starts
         return NULL;
     }
     for (size_t i = 0; i < starts->n_starts; i++) {
-        const struct dm_front_start *start = &starts->starts[i];
+        const struct dm_mpiexec_start *start = &starts->starts[i];
 
         if (start->is_dead && !start->is_up && (lost == NULL || start->status > 0))
             lost = start;
@@ -165,7 +165,7 @@ const struct dm_front_start *dm_front_starts_lost(struct dm_front_starts *starts
     return lost;
 }
 
-static bool is_killed(const struct dm_front_start *start)
+static bool is_killed(const struct dm_mpiexec_start *start)
 {
     return start->status >= 0 && WIFSIGNALED(start->status) && WTERMSIG(start->status) == SIGKILL;
 }
@@ -174,19 +174,19 @@ static bool is_killed(const struct dm_front_start *start)
  * Several may have died before we look: Hydra ends the others by SIGKILL, and mostly has waited before for the one that
  * it ends them for.
  */
-static bool is_before(const struct dm_front_start *a, const struct dm_front_start *b)
+static bool is_before(const struct dm_mpiexec_start *a, const struct dm_mpiexec_start *b)
 {
     if (is_killed(a) != is_killed(b))
         return is_killed(b);
     return a->nth_over != b->nth_over ? a->nth_over < b->nth_over : a->died_at < b->died_at;
 }
 
-const struct dm_front_start *dm_front_starts_failed(const struct dm_front_starts *starts)
+const struct dm_mpiexec_start *dm_mpiexec_starts_failed(const struct dm_mpiexec_starts *starts)
 {
-    const struct dm_front_start *failed = NULL;
+    const struct dm_mpiexec_start *failed = NULL;
 
     for (size_t i = 0; i < starts->n_starts && !starts->is_through; i++) {
-        const struct dm_front_start *start = &starts->starts[i];
+        const struct dm_mpiexec_start *start = &starts->starts[i];
 
         if (start->is_dead && !start->is_up && start->status != 0 &&
             (failed == NULL || is_before(start, failed)))

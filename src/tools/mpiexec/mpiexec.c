@@ -5,7 +5,7 @@
  * Hydra gets all arguments as they are, and keeps the standard descriptors and
  * the terminal. What is added is that a death is reported by rank: Hydra names
  * any process of the host, often one that it has killed itself. So the ranks on
- * this host leave a copy of their connection to Hydra here (front_ranks.c). Then
+ * this host leave a copy of their connection to Hydra here (ranks.c). Then
  * Hydra does not notice a death; we do, know who it was, and have Hydra end the job.
  * Those on other hosts connect to us: whose connection ends first has died first.
  */
@@ -29,10 +29,10 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "tools/front_args.h"
-#include "tools/front_far.h"
-#include "tools/front_ranks.h"
-#include "tools/hydra_session.h"
+#include "tools/mpiexec/args.h"
+#include "tools/mpiexec/remote.h"
+#include "tools/mpiexec/ranks.h"
+#include "tools/mpiexec/hydra_session.h"
 #include "tools/out.h"
 #include "tools/install_paths.h"
 #include "util/cfg.h"
@@ -55,7 +55,7 @@
 #define LOOK_NS     UINT64_C(1000000000)
 #define LOOKS_TO_BE 3
 
-struct front {
+struct mpiexec {
     pid_t hydra;
     int status; /* of Hydra, valid when it has ended */
     bool has_ended;
@@ -68,7 +68,7 @@ struct front {
     uint64_t kill_at;    /* when to kill Hydra, 0: not */
     uint64_t look_at;    /* when to look for launchers that failed, UINT64_MAX: not */
     int n_looks;         /* that have seen one */
-    struct dm_front_ranks ranks;
+    struct dm_mpiexec_ranks ranks;
 };
 
 static const char usage[] =
@@ -170,12 +170,12 @@ static void die(const char *what)
 }
 
 /* The socket to the ranks on this host; returns their end, which they inherit. And the port for others. */
-static int open_report(struct front *front, char *const *argv)
+static int open_report(struct mpiexec *front, char *const *argv)
 {
     /* A rank must not hang when this process is stopped. */
-    struct timeval patience = {.tv_sec = 1};
-    struct dm_front_far far;
-    char far_text[64];
+    struct timeval limit = {.tv_sec = 1};
+    struct dm_mpiexec_remote remote;
+    char remote_text[64];
     char text[128];
     struct stat st;
     int fds[2];
@@ -183,22 +183,22 @@ static int open_report(struct front *front, char *const *argv)
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
         die("socketpair");
-    setsockopt(fds[1], SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+    setsockopt(fds[1], SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
     fd = fcntl(fds[1], F_DUPFD, REPORT_FD_MIN);
     if (fd < 0)
         fd = fcntl(fds[1], F_DUPFD, 3);
     close(fds[1]);
     if (fd < 0 || fstat(fd, &st) != 0)
         die("socketpair");
-    dm_front_far_open(&far, argv, far_text, sizeof(far_text));
-    snprintf(text, sizeof(text), "%d:%llu%s", fd, (unsigned long long)st.st_ino, far_text);
+    dm_mpiexec_remote_open(&remote, argv, remote_text, sizeof(remote_text));
+    snprintf(text, sizeof(text), "%d:%llu%s", fd, (unsigned long long)st.st_ino, remote_text);
     setenv("DATUM_REPORT", text, 1);
-    dm_front_ranks_init(&front->ranks, fds[0], &far);
+    dm_mpiexec_ranks_init(&front->ranks, fds[0], &remote);
     return fd;
 }
 
 /* Ranks write to pipes; whose progress is to be seen must know that a terminal is behind, and how wide. */
-static void tell_terminal(void)
+static void export_terminal(void)
 {
     int fd = isatty(STDOUT_FILENO) ? STDOUT_FILENO : isatty(STDERR_FILENO) ? STDERR_FILENO : -1;
     struct winsize size = {0};
@@ -232,7 +232,7 @@ static void hand_over_stdin(char *const *argv, int silent_fd)
     char text[16];
     int fd;
 
-    if (silent_fd < 0 || isatty(STDIN_FILENO) || dm_front_may_be_far(argv))
+    if (silent_fd < 0 || isatty(STDIN_FILENO) || dm_mpiexec_may_be_remote(argv))
         return;
     fd = fcntl(STDIN_FILENO, F_DUPFD, REPORT_FD_MIN);
     if (fd < 0)
@@ -242,7 +242,7 @@ static void hand_over_stdin(char *const *argv, int silent_fd)
     setenv(DM_STDIN_ENV, text, 1);
 }
 
-static void start_hydra(struct front *front, const char *path, char **argv, const sigset_t *mask)
+static void start_hydra(struct mpiexec *front, const char *path, char **argv, const sigset_t *mask)
 {
     pid_t parent = getpid();
     int report_fd = open_report(front, argv);
@@ -274,7 +274,7 @@ static void start_hydra(struct front *front, const char *path, char **argv, cons
 
 /* ---- watching ---- */
 
-static void take_signal(struct front *front)
+static void take_signal(struct mpiexec *front)
 {
     struct signalfd_siginfo info;
     uint64_t now = dm_clock_ns();
@@ -312,7 +312,7 @@ static FILE *open_children(pid_t parent)
 }
 
 /* Is this one, dead or alive, Hydra's helper on this host? */
-static bool is_helper(const struct front *front, int pid)
+static bool is_helper(const struct mpiexec *front, int pid)
 {
     char path[64];
     char name[32] = "";
@@ -331,7 +331,7 @@ static bool is_helper(const struct front *front, int pid)
 }
 
 /* Ranks whose helper was killed have come to us; those that are no MPI programs live on. */
-static void end_orphans(const struct front *front)
+static void end_orphans(const struct mpiexec *front)
 {
     FILE *f = open_children(getpid());
     int pid;
@@ -357,7 +357,7 @@ static int failed_launcher(pid_t hydra, int *status_p)
     if (f == NULL)
         return 0;
     while (found == 0 && fscanf(f, "%d", &pid) == 1) {
-        *status_p = dm_front_zombie_status(pid);
+        *status_p = dm_mpiexec_zombie_status(pid);
         if (*status_p > 0)
             found = pid;
     }
@@ -366,7 +366,7 @@ static int failed_launcher(pid_t hydra, int *status_p)
 }
 
 /* Hydra waits for ever for a host that ssh could not reach, and for ranks whose helper was killed. */
-static void look_for_launchers(struct front *front, uint64_t now)
+static void look_for_launchers(struct mpiexec *front, uint64_t now)
 {
     int status = 0;
     int pid = failed_launcher(front->hydra, &status);
@@ -398,10 +398,10 @@ static void look_for_launchers(struct front *front, uint64_t now)
 }
 
 /* Does what is due; returns the milliseconds until the next thing, -1: none. */
-static int run_timers(struct front *front)
+static int run_timers(struct mpiexec *front)
 {
     uint64_t now = dm_clock_ns();
-    uint64_t next = dm_front_ranks_deadline(&front->ranks);
+    uint64_t next = dm_mpiexec_ranks_deadline(&front->ranks);
 
     if (front->forward_at != 0 && now >= front->forward_at) {
         front->forward_at = 0;
@@ -427,7 +427,7 @@ static int run_timers(struct front *front)
 }
 
 /* Hydra's helpers become our children when Hydra ends; true when none is left. */
-static bool reap(struct front *front)
+static bool reap(struct mpiexec *front)
 {
     for (;;) {
         siginfo_t info = {0};
@@ -449,13 +449,13 @@ static bool reap(struct front *front)
     }
 }
 
-static void watch(struct front *front)
+static void watch(struct mpiexec *front)
 {
     front->look_at = dm_clock_ns() + LOOK_NS;
     while (!front->has_ended) {
         struct pollfd pfds[2] = {
             {.fd = front->signal_fd, .events = POLLIN},
-            {.fd = dm_front_ranks_fd(&front->ranks), .events = POLLIN},
+            {.fd = dm_mpiexec_ranks_fd(&front->ranks), .events = POLLIN},
         };
 
         if (poll(pfds, 2, run_timers(front)) < 0 && errno != EINTR)
@@ -463,15 +463,15 @@ static void watch(struct front *front)
         if (pfds[0].revents != 0)
             take_signal(front);
         if (front->signo != 0)
-            dm_front_ranks_ignore(&front->ranks);
-        if (dm_front_ranks_run(&front->ranks) && front->kill_at == 0)
+            dm_mpiexec_ranks_ignore(&front->ranks);
+        if (dm_mpiexec_ranks_run(&front->ranks) && front->kill_at == 0)
             front->kill_at = dm_clock_ns() + GRACE_NS;
         reap(front);
     }
 }
 
 /* When Hydra was killed, its helpers are still busy ending the job. */
-static void wait_for_orphans(struct front *front)
+static void wait_for_orphans(struct mpiexec *front)
 {
     uint64_t end = dm_clock_ns() + ORPHANS_NS;
 
@@ -485,7 +485,7 @@ static void wait_for_orphans(struct front *front)
 }
 
 /* Says what happened and returns the exit status: Hydra's own, if it has one. */
-static int conclude(struct front *front)
+static int conclude(struct mpiexec *front)
 {
     int signo = WIFSIGNALED(front->status) ? WTERMSIG(front->status) : 0;
 
@@ -511,18 +511,18 @@ static int conclude(struct front *front)
                      signo == SIGPIPE ? ": nobody reads the job's output any more" : "");
         return 128 + signo;
     }
-    dm_front_ranks_report(&front->ranks, signo != 0 ? 0 : WEXITSTATUS(front->status));
+    dm_mpiexec_ranks_report(&front->ranks, signo != 0 ? 0 : WEXITSTATUS(front->status));
     if (signo != 0 && front->ranks.lost_rank < 0)
         return 128 + signo;
     /* Hydra is killed when no rank here can end the job, and calls it a success when we had it ended. */
-    return dm_front_ranks_status(&front->ranks, signo != 0 ? 0 : WEXITSTATUS(front->status));
+    return dm_mpiexec_ranks_status(&front->ranks, signo != 0 ? 0 : WEXITSTATUS(front->status));
 }
 
 /*
  * Signals come through a descriptor. SIGTTIN is for Hydra, which tries whether the terminal is ours and is
  * in our process group: it must not stop us. A SIGHUP that is ignored (nohup) would come, too, were it blocked.
  */
-static void open_signals(struct front *front, sigset_t *old)
+static void open_signals(struct mpiexec *front, sigset_t *old)
 {
     static const int signals[] = {SIGCHLD, SIGHUP,  SIGINT,  SIGQUIT,
                                   SIGTERM, SIGUSR1, SIGUSR2, SIGTTIN};
@@ -554,7 +554,7 @@ static void open_standard(void)
 
 int main(int argc, char **argv)
 {
-    static struct front front;
+    static struct mpiexec front;
     char hydra[PATH_MAX];
     sigset_t mask;
 
@@ -564,7 +564,7 @@ int main(int argc, char **argv)
         fputs(usage, stderr);
         return 2;
     }
-    if (dm_front_args_check(argv) != DM_OK)
+    if (dm_mpiexec_args_check(argv) != DM_OK)
         return 2;
     if (strcmp(argv[1], "--help") == 0)
         fputs(usage, stdout);
@@ -576,7 +576,7 @@ int main(int argc, char **argv)
         return 127;
     dm_install_set_library_path();
     dm_install_set_dat_conf();
-    tell_terminal();
+    export_terminal();
     /* A SIGCHLD that is ignored, as some parents leave it, would take Hydra's status away. */
     signal(SIGCHLD, SIG_DFL);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -588,6 +588,6 @@ int main(int argc, char **argv)
     if (front.helper != 0 || WIFSIGNALED(front.status) || front.signo != 0)
         wait_for_orphans(&front);
     argc = conclude(&front);
-    dm_front_ranks_fini(&front.ranks);
+    dm_mpiexec_ranks_fini(&front.ranks);
     return argc;
 }
