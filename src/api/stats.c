@@ -144,7 +144,7 @@ static uint64_t sum_of(const char *name, const struct dm_adapt_stat *stats, cons
     return 0;
 }
 
-/* What a message cost, all of the job taken together: the designs differ in it (docs/DESIGNS.md). */
+/* What a message cost, all of the job taken together: the designs differ in it (docs/TUNING.md). */
 static void print_per_message(const struct dm_adapt_stat *stats, const uint64_t *sum, int n)
 {
     static const char *const names[] = {

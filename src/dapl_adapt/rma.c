@@ -161,7 +161,7 @@ void dm_rma_requeue(struct dm_conn *conn, struct dm_lane *lane, struct dm_lane *
 
 /*
  * Bytes of the next part. Soft-iWARP sends up to 24 bytes together with their header, and takes wrong ones
- * when they come from two pages (docs/RDMA.md): a short part ends where its source's page does.
+ * when they come from two pages (docs/TROUBLESHOOTING.md): a short part ends where its source's page does.
  */
 static uint64_t part_len(const struct dm_ia *ia, const struct dm_rdma *rdma)
 {

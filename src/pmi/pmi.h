@@ -5,7 +5,7 @@
  * MPI's mpirun, srun --mpi=pmix), whatever the environment offers; without a
  * launcher the process is a job of one. When the environment of any launcher
  * says that there are several processes and the wire-up cannot be done, opening
- * fails with the cause: never n singletons. docs/LAUNCH.md tells what is chosen.
+ * fails with the cause: never n singletons. docs/RUNNING.md tells what is chosen.
  *
  * A key that ends in "-N" must be published by rank N: some launchers ask it.
  */

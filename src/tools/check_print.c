@@ -1,5 +1,5 @@
 /*
- * Two forms of the same. The JSON's schema is in docs/CHECK.md.
+ * Two forms of the same. The JSON's schema is in docs/TOOLS.md.
  */
 #include "tools/check_print.h"
 

@@ -33,7 +33,7 @@ static const char usage[] =
     "Tries out what a DAT provider of the dat.conf in force can do, between two processes\n"
     "on this host, or with --connect between this host and one that runs --server.\n"
     "\n"
-    "  --json           one JSON object for each provider (docs/CHECK.md has the schema)\n"
+    "  --json           one JSON object for each provider (docs/TOOLS.md has the schema)\n"
     "  --only NAMES     these probes only, separated by commas\n"
     "  --list           list the probes and what they answer\n"
     "  --max-size SIZE  largest transfer to try, with k, m or g behind; 16m\n"

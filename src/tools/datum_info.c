@@ -42,7 +42,7 @@ static const char usage[] =
     "  --host       what this host allows: cores, limits, shared memory\n"
     "  --providers  each DAT provider of the dat.conf in force: does it open?\n"
     "  --usable     the names of those that do, each on a line behind \"usable \"\n"
-    "  --markdown   the settings as text for docs/CONFIG.md\n"
+    "  --markdown   the settings as a page of Markdown\n"
     "  --coll-algorithms  collectives, their algorithms and what those demand\n"
     "  --coll-table       when which one is taken, as a file for DATUM_COLL_FILE\n"
     "  --version    the version\n"
@@ -104,7 +104,7 @@ static void show_markdown(void)
     static const char head[] =
         "# Settings\n"
         "\n"
-        "Written by `datum-info --markdown` from `src/util/cfg_table.h`; a test compares.\n"
+        "Written by `datum-info --markdown`; docs/TUNING.md tells more.\n"
         "\n"
         "Settings are environment variables, read once by `MPI_Init`. An empty one means the\n"
         "default; a wrong value ends the program with a message; a `DATUM_*` name that is no\n"

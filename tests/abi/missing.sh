@@ -29,10 +29,10 @@ check 'nothing is missing' sh -c '! grep . missing'
 # What is there in name only is told by the table.
 awk -f "$api/gen.awk" -v make=unsupported "$api/kinds.tbl" "$api/api.tbl" | sort >unsupported
 check 'what is not supported is exported' sh -c '! comm -23 unsupported have | grep .'
-sed -n '/^## What is not supported/,/^## [^W]/p' "$TEST_SRC/docs/SURFACE.md" | tr -c 'A-Za-z_' '\n' |
+sed -n '/^## What is not supported/,/^## [^W]/p' "$TEST_SRC/docs/TROUBLESHOOTING.md" | tr -c 'A-Za-z_' '\n' |
     grep '^MPI' | sort -u >told
 sed 's/MPI_File_.*/MPI_File_/; s/_c$//' unsupported | sort -u >short
-check 'docs/SURFACE.md tells all of it' sh -c '! comm -23 short told | grep .'
+check 'docs/TROUBLESHOOTING.md tells all of it' sh -c '! comm -23 short told | grep .'
 
 echo "$(comm -12 want have | wc -l) of $(wc -l <want) names are exported;" \
     "$(wc -l <unsupported) functions are not supported yet"

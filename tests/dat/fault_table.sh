@@ -1,10 +1,10 @@
 #!/bin/bash
 # test: timeout=60
-# docs/FAULTS.md shows the table of protection faults that the test has seen.
+# The table of protection faults that "protect NAME --table" prints is the one beside this file.
 name=${1:?usage: fault_table.sh PROVIDER}
 . "$TEST_LIB"
 "$DATUM_BUILD/tests/dat/protect" "$name" --table >seen || fail 'tests/dat/protect failed'
 grep -q REMOTE_ACCESS seen || fail 'there is no table'
 while read -r line; do
-    grep -Fqx -- "$line" "$TEST_SRC/docs/FAULTS.md" || fail "not in docs/FAULTS.md: $line"
+    grep -Fqx -- "$line" "$TEST_SRC/tests/dat/protect.table" || fail "not in tests/dat/protect.table: $line"
 done <seen

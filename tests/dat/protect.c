@@ -7,7 +7,7 @@
  * pending is flushed in the order of posting, the memory is untouched, and the
  * endpoints connect again after a reset.
  *
- * "protect NAME --table" prints what has been seen as a table (docs/FAULTS.md).
+ * "protect NAME --table" prints what has been seen as a table (protect.table; docs/TROUBLESHOOTING.md).
  */
 #include "dat_pair.h"
 

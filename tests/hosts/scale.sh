@@ -1,7 +1,7 @@
 #!/bin/bash
 # test: timeout=120
 # 64 ranks on 4 hosts, shared memory inside a host and the network between: a ring and a sum. What
-# each of them holds and sends is bounded (docs/SCALING.md has the numbers of this test).
+# each of them holds and sends is bounded (bench/results/scaling.md has the numbers of this test).
 . "$TEST_SRC/tests/hosts/lib.sh"
 . "$TEST_LIB"
 [ -e "$DATUM_BUILD/lib/libdatum_dapl_ofi.so" ] || skip 'datum-tcp is not built (package libfabric-dev)'

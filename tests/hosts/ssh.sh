@@ -1,6 +1,6 @@
 #!/bin/bash
 # test: timeout=90
-# mpiexec over ssh, as docs/HOSTS.md describes it: a server of ssh in each host, with keys
+# mpiexec over ssh, as docs/RUNNING.md describes it: a server of ssh in each host, with keys
 # and files made for this test.
 . "$TEST_SRC/tests/hosts/lib.sh"
 . "$TEST_LIB"

@@ -18,13 +18,13 @@ check 'help' says '--connect HOST' datum-check --help
 check 'version' says '^Datum [0-9]' datum-check --version
 check 'list' says '^  last_byte_last ' datum-check --list
 all_told() {
-    datum-check --list | awk '/^  / { print $1 }' >keys
-    [ -s keys ] || return 1
-    while read -r key; do
-        grep -q "| \`$key\` |" "$TEST_SRC/docs/CHECK.md" || { echo "not there: $key"; return 1; }
-    done <keys
+    datum-check --list | awk '/^[a-z]/ { print $1 }' >probes
+    [ -s probes ] || return 1
+    while read -r probe; do
+        grep -q "| \`$probe\` |" "$TEST_SRC/docs/TOOLS.md" || { echo "not there: $probe"; return 1; }
+    done <probes
 }
-check 'docs/CHECK.md has every key' all_told
+check 'docs/TOOLS.md has every probe' all_told
 check 'no provider' status 2 'which provider' datum-check
 check 'wrong option' status 2 'unrecognized option' datum-check --jsn datum-shm
 check 'unknown provider' status 2 'no provider "no-such" in .*dat.conf; it has: datum-shm' \

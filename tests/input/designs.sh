@@ -1,6 +1,6 @@
 #!/bin/bash
 # test: timeout=240
-# The designs of the channel (docs/DESIGNS.md): what each puts on the wire, by its counters; that a slice of
+# The designs of the channel (docs/TUNING.md): what each puts on the wire, by its counters; that a slice of
 # traffic is right with each; and what is refused.
 . "$TEST_LIB"
 

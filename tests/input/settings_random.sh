@@ -1,6 +1,6 @@
 #!/bin/bash
 # test: timeout=170 san=no
-# Random combinations of the settings that choose a design (docs/DESIGNS.md), each with a few programs of tests/mp.
+# Random combinations of the settings that choose a design (docs/TUNING.md), each with a few programs of tests/mp.
 # TEST_FULL=yes: 30 of them; TEST_SEED another start, TEST_COMBINATIONS how many. What a combination was is said when it fails.
 . "$TEST_LIB"
 

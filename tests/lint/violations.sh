@@ -96,6 +96,25 @@ if [ -f docs/PATHS.md ]; then
     check_fails 'a pointer that is none' 'no pointer leads to it' scripts/check-paths .
 fi
 
+# Pages.
+if [ -d docs ]; then
+    check 'the pages as they are' scripts/lint-docs .
+    # page NAME PATTERN TEXT: append TEXT to docs/TOOLS.md and see it refused with PATTERN.
+    page() {
+        cp docs/TOOLS.md ../saved
+        printf '\n%s\n' "$3" >>docs/TOOLS.md
+        check_fails "$1" "^docs/TOOLS.md:[0-9]*: \[docs\] .*$2" scripts/lint-docs .
+        cp ../saved docs/TOOLS.md
+    }
+    page 'a wide page' 'columns; 110 are enough' "$(printf '%0111d' 0)"
+    page 'a long page' 'lines; 250 are enough' "$(seq -f '- Line %g.' 250)"
+    page 'long sentences' 'words in a sentence' "$(seq -s ' ' 4000 | fold -s -w 100)"
+    page 'a page that is not there' 'docs/NOWHERE[.]md is not there' 'See docs/NOWHERE''.md.'
+    for name in A B C D E F G H I J K L M; do echo '# One more' >docs/MORE_$name.txt; done
+    check_fails 'too many pages' '^docs:1: \[docs\] [0-9]* pages; 12 are enough' scripts/lint-docs .
+    rm -f docs/MORE_?.txt
+fi
+
 # Whole-file rules.
 if command -v clang-format >/dev/null 2>&1; then
     printf 'int  x( void ){return 0 ;}\n' >src/util/x.c
