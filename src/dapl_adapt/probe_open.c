@@ -3,8 +3,8 @@
  */
 #include <string.h>
 
-#include "dapl_adapt/conf.h"
-#include "dapl_adapt/ia.h"
+#include "dapl_adapt/provider/conf.h"
+#include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/probe_side.h"
 #include "util/clock.h"
 #include "util/err.h"

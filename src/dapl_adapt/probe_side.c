@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-#include "dapl_adapt/conf.h"
-#include "dapl_adapt/ia.h"
+#include "dapl_adapt/provider/conf.h"
+#include "dapl_adapt/provider/ia.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/host.h"

@@ -9,10 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dapl_adapt/dat.h"
-#include "dapl_adapt/mem.h"
+#include "dapl_adapt/provider/dat.h"
+#include "dapl_adapt/provider/ia.h"
+#include "dapl_adapt/provider/lmr.h"
+#include "dapl_adapt/provider/reg_cache.h"
+#include "dapl_adapt/provider/region.h"
 #include "dapl_adapt/probe.h"
-#include "dapl_adapt/probe_ia.h"
+#include "dapl_adapt/provider/probe_ia.h"
 #include "util/port.h"
 
 #define DM_PROBE_WAIT_US  8000000 /* for what must happen */

@@ -3,7 +3,8 @@
  * The probes over a provider that does what it is told: the same answers as the provider's
  * nature, and for the shared ones, the same as the library finds at open.
  */
-#include "dapl_adapt/adapt.h"
+#include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/core/conn.h"
 
 #include "dapl_adapt/probe.h"
 #include "fake_dat.h"
