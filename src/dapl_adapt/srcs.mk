@@ -6,8 +6,3 @@ SRCS_dapl_adapt += src/dapl_adapt/adapt.c src/dapl_adapt/conf.c src/dapl_adapt/i
 	src/dapl_adapt/explain.c src/dapl_adapt/stats.c src/dapl_adapt/probe_ia.c src/dapl_adapt/probe_loop.c \
 	src/dapl_adapt/conn_move.c src/dapl_adapt/eager_move.c src/dapl_adapt/rma_stripe.c \
 	src/dapl_adapt/eager_knock.c src/dapl_adapt/wait.c src/dapl_adapt/loop.c src/dapl_adapt/rma_atomic.c
-# What datum-check adds; not part of the library.
-SRCS_dapl_probe += src/dapl_adapt/probe_side.c src/dapl_adapt/probe_table.c \
-	src/dapl_adapt/probe_open.c src/dapl_adapt/probe_mem.c src/dapl_adapt/probe_conn.c \
-	src/dapl_adapt/probe_order.c src/dapl_adapt/probe_dto.c src/dapl_adapt/probe_ext.c \
-	src/dapl_adapt/probe_fork.c src/dapl_adapt/probe_speed.c
