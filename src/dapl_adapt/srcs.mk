@@ -18,8 +18,3 @@ SRCS_dapl_adapt_eager += src/dapl_adapt/eager/attach.c src/dapl_adapt/eager/cred
 SRCS_dapl_adapt_rma += src/dapl_adapt/rma/atomic.c src/dapl_adapt/rma/imm.c src/dapl_adapt/rma/rdmaq.c \
 	src/dapl_adapt/rma/rma.c src/dapl_adapt/rma/rndv.c src/dapl_adapt/rma/stripe.c
 SRCS_dapl_adapt_progress += src/dapl_adapt/progress/dispatch.c src/dapl_adapt/progress/poll.c src/dapl_adapt/progress/wait.c
-# What datum-check adds; not part of the library.
-SRCS_dapl_probe += src/dapl_adapt/probe_side.c src/dapl_adapt/probe_table.c \
-	src/dapl_adapt/probe_open.c src/dapl_adapt/probe_mem.c src/dapl_adapt/probe_conn.c \
-	src/dapl_adapt/probe_order.c src/dapl_adapt/probe_dto.c src/dapl_adapt/probe_ext.c \
-	src/dapl_adapt/probe_fork.c src/dapl_adapt/probe_speed.c

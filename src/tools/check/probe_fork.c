@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "dapl_adapt/probe_side.h"
+#include "tools/check/probe_side.h"
 #include "util/err.h"
 
 #define CHILD_MS 3000

@@ -2,7 +2,7 @@
  * One process's half of a probe. Event dispatchers are kept apart by kind, the way every
  * provider allows; an endpoint has one pair of request and receive dispatchers.
  */
-#include "dapl_adapt/probe_side.h"
+#include "tools/check/probe_side.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,8 +11,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-#include "dapl_adapt/provider/conf.h"
-#include "dapl_adapt/provider/ia.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/host.h"

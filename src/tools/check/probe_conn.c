@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dapl_adapt/probe_side.h"
+#include "tools/check/probe_side.h"
 #include "util/clock.h"
 #include "util/err.h"
 

@@ -2,7 +2,7 @@
  * Processes of the probes: an active one that reports through a pipe, a passive one here
  * or at the server, and the parent that looks at the clock and opens no provider itself.
  */
-#include "tools/check_run.h"
+#include "tools/check/check_run.h"
 
 #include <errno.h>
 #include <fcntl.h>

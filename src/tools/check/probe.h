@@ -9,8 +9,8 @@
  *
  * For tools and tests, not part of the library. DAT does not show through.
  */
-#ifndef DM_DAPL_ADAPT_PROBE_H
-#define DM_DAPL_ADAPT_PROBE_H
+#ifndef DM_TOOLS_CHECK_PROBE_H
+#define DM_TOOLS_CHECK_PROBE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /*
  * Two forms of the same. The JSON's schema is in docs/CHECK.md.
  */
-#include "tools/check_print.h"
+#include "tools/check/check_print.h"
 
 #include <stdio.h>
 #include <string.h>

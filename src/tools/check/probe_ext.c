@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "dapl_adapt/probe_side.h"
+#include "tools/check/probe_side.h"
 
 #include <dat2/dat_ib_extensions.h>
 

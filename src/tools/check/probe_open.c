@@ -3,9 +3,7 @@
  */
 #include <string.h>
 
-#include "dapl_adapt/provider/conf.h"
-#include "dapl_adapt/provider/ia.h"
-#include "dapl_adapt/probe_side.h"
+#include "tools/check/probe_side.h"
 #include "util/clock.h"
 #include "util/err.h"
 

@@ -1,13 +1,13 @@
 /*
  * What datum-check prints: a table for people, or JSON.
  */
-#ifndef DM_TOOLS_CHECK_PRINT_H
-#define DM_TOOLS_CHECK_PRINT_H
+#ifndef DM_TOOLS_CHECK_CHECK_PRINT_H
+#define DM_TOOLS_CHECK_CHECK_PRINT_H
 
 #include <stdbool.h>
 
-#include "dapl_adapt/probe.h"
-#include "tools/check_run.h"
+#include "tools/check/probe.h"
+#include "tools/check/check_run.h"
 
 /* One provider: begin, the run of every probe, end. */
 void dm_check_print_begin(bool is_json, const struct dm_check *check,

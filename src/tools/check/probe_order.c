@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dapl_adapt/probe_side.h"
+#include "tools/check/probe_side.h"
 #include "util/clock.h"
 #include "util/err.h"
 

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "dapl_adapt/probe_side.h"
+#include "tools/check/probe_side.h"
 #include "util/clock.h"
 #include "util/err.h"
 

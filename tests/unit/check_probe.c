@@ -1,4 +1,4 @@
-/* test: layers=util,dapl_adapt,dapl_probe timeout=60 */
+/* test: layers=util,dapl_adapt,tools_datum-check timeout=60 */
 /*
  * The probes over a provider that does what it is told: the same answers as the provider's
  * nature, and for the shared ones, the same as the library finds at open.
@@ -6,7 +6,7 @@
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
 
-#include "dapl_adapt/probe.h"
+#include "tools/check/probe.h"
 #include "fake_dat.h"
 #include "test.h"
 #include "util/cfg.h"

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "dapl_adapt/probe.h"
-#include "tools/check_print.h"
-#include "tools/check_run.h"
+#include "tools/check/probe.h"
+#include "tools/check/check_print.h"
+#include "tools/check/check_run.h"
 #include "tools/out.h"
 #include "tools/install_paths.h"
 #include "util/cfg.h"

@@ -2,20 +2,15 @@
  * What the probes stand on: one process's DAT objects, memory, the side channel, waiting,
  * reports. Functions that can fail record the detail; the other process hears of it.
  */
-#ifndef DM_DAPL_ADAPT_PROBE_SIDE_H
-#define DM_DAPL_ADAPT_PROBE_SIDE_H
+#ifndef DM_TOOLS_CHECK_PROBE_SIDE_H
+#define DM_TOOLS_CHECK_PROBE_SIDE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "dapl_adapt/provider/dat.h"
-#include "dapl_adapt/provider/ia.h"
-#include "dapl_adapt/provider/lmr.h"
-#include "dapl_adapt/provider/reg_cache.h"
-#include "dapl_adapt/provider/region.h"
-#include "dapl_adapt/probe.h"
-#include "dapl_adapt/provider/probe_ia.h"
+#include "dapl_adapt/tools.h"
+#include "tools/check/probe.h"
 #include "util/port.h"
 
 #define DM_PROBE_WAIT_US  8000000 /* for what must happen */

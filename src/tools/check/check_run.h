@@ -6,13 +6,13 @@
  * connection: one line "datum-check 1 PROVIDER PROBE MAX_LEN", answered by "ok" or "error
  * TEXT", and the connection is the probe's side channel from then on.
  */
-#ifndef DM_TOOLS_CHECK_RUN_H
-#define DM_TOOLS_CHECK_RUN_H
+#ifndef DM_TOOLS_CHECK_CHECK_RUN_H
+#define DM_TOOLS_CHECK_CHECK_RUN_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dapl_adapt/probe.h"
+#include "tools/check/probe.h"
 
 struct dm_check {
     const char *provider;

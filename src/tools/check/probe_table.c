@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "dapl_adapt/probe_side.h"
+#include "tools/check/probe_side.h"
 #include "util/err.h"
 
 static const struct dm_probe probes[] = {
