@@ -18,7 +18,9 @@
 #include <string.h>
 
 #include "channel/channel.h"
-#include "dapl_adapt/adapt.h"
+#include "dapl_adapt/progress/dispatch.h"
+#include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/core/conn.h"
 #include "mpi/core/core.h"
 
 #define ROUNDS_MAX   200

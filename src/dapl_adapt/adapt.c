@@ -1,31 +1,60 @@
 /*
  * Start and stop of the layer.
  */
-#include "dapl_adapt/adapt.h"
-
-#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "dapl_adapt/atomic.h"
-#include "dapl_adapt/card.h"
-#include "dapl_adapt/eager.h"
-#include "dapl_adapt/probe_loop.h"
-#include "dapl_adapt/rails.h"
-#include "dapl_adapt/ring.h"
+#include "dapl_adapt/conn/addr.h"
+#include "dapl_adapt/conn/close.h"
+#include "dapl_adapt/conn/connect.h"
+#include "dapl_adapt/conn/exchange.h"
+#include "dapl_adapt/conn/progress.h"
+#include "dapl_adapt/conn/ring.h"
+#include "dapl_adapt/conn/server.h"
+#include "dapl_adapt/conn/table.h"
+#include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/link.h"
+#include "dapl_adapt/core/ops.h"
+#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/eager/attach.h"
+#include "dapl_adapt/eager/credit.h"
+#include "dapl_adapt/eager/walk.h"
+#include "dapl_adapt/progress/dispatch.h"
+#include "dapl_adapt/provider/conf.h"
+#include "dapl_adapt/provider/dat.h"
+#include "dapl_adapt/provider/ia.h"
+#include "dapl_adapt/provider/lmr.h"
+#include "dapl_adapt/provider/probe_ia.h"
+#include "dapl_adapt/provider/probe_loop.h"
+#include "dapl_adapt/provider/rails.h"
+#include "dapl_adapt/provider/reg_cache.h"
+#include "dapl_adapt/public/peer.h"
+#include "dapl_adapt/public/pipe.h"
+#include "dapl_adapt/public/progress.h"
+#include "dapl_adapt/public/start.h"
+#include "dapl_adapt/rma/atomic.h"
+#include "dapl_adapt/rma/rdmaq.h"
 #include "util/cfg.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/host.h"
-#include "util/log.h"
+#include "util/list.h"
 
 #define SLOTS_MAX     4096
 #define SLOT_SIZE_MAX (1024 * 1024)
 #define DEMAND_SIZE   8 /* more processes than this: connections are made on demand */
+
 /* File descriptors: of a rail, and of a peer (rings, its process, sockets). */
-#define FILES          64
+#define FILES 64
+
 #define FILES_PER_PEER 6
 #define FLUSH_NS       UINT64_C(1000000000)
 #define OPEN_WAIT_NS   1000000
@@ -34,7 +63,7 @@
 #define PROBE_NS UINT64_C(20000000)
 
 /* FNV-1a; tells jobs apart that share a host, it is no secret. */
-static uint32_t hash_text(const char *text)
+static uint32_t job_hash(const char *text)
 {
     uint32_t h = 2166136261u;
 
@@ -43,54 +72,68 @@ static uint32_t hash_text(const char *text)
     return h;
 }
 
-static int check_settings(struct dm_adapt *adapt)
+static const struct dm_conn_ops conn_ops = {
+    .drain = dm_poll_drain,
+    .drain_all = dm_poll_drain_all,
+    .pipe_prepare = dm_eager_prepare,
+    .pipe_up = dm_eager_up,
+    .pipe_arrived = dm_eager_arrived,
+    .rdma_push = dm_rma_push,
+    .rdma_requeue = dm_rma_requeue,
+    .rdma_is_wanted = dm_rma_is_wanted,
+    .rdma_break = dm_lane_break,
+};
+
+static int open_check_settings(struct dm_adapt *adapt)
 {
     const struct dm_cfg *cfg = dm_cfg();
 
     if (cfg->ring_slots < DM_RING_SLOTS_MIN || cfg->ring_slots > SLOTS_MAX)
         return DM_FAIL(DM_ECONFIG, "DATUM_RING_SLOTS is %u; it must be from %d to %d",
                        cfg->ring_slots, DM_RING_SLOTS_MIN, SLOTS_MAX);
-    adapt->is_auto_size = cfg->ring_slot_size == DM_CFG_AUTO_SIZE;
-    if (!adapt->is_auto_size &&
+    adapt->rings.is_auto_size = cfg->ring_slot_size == DM_CFG_AUTO_SIZE;
+    if (!adapt->rings.is_auto_size &&
         (cfg->ring_slot_size < DM_RING_SIZE_MIN || cfg->ring_slot_size > SLOT_SIZE_MAX))
         return DM_FAIL(DM_ECONFIG, "DATUM_RING_SLOT_SIZE is %zu; it must be from %d to %d bytes",
                        cfg->ring_slot_size, DM_RING_SIZE_MIN, SLOT_SIZE_MAX);
-    adapt->n_slots = cfg->ring_slots;
-    adapt->slot_size = adapt->is_auto_size ? DM_RING_SIZE_LARGE : (uint32_t)cfg->ring_slot_size;
-    adapt->size_auto = DM_RING_SIZE_AUTO;
+    adapt->rings.n_slots = cfg->ring_slots;
+    adapt->rings.slot_size =
+        adapt->rings.is_auto_size ? DM_RING_SIZE_LARGE : (uint32_t)cfg->ring_slot_size;
+    adapt->rings.size_auto = DM_RING_SIZE_AUTO;
     if (cfg->chunk != DM_CFG_AUTO_SIZE) {
         if (cfg->chunk < DM_RING_SIZE_MIN ||
-            cfg->chunk > (adapt->is_auto_size ? SLOT_SIZE_MAX : adapt->slot_size))
+            cfg->chunk > (adapt->rings.is_auto_size ? SLOT_SIZE_MAX : adapt->rings.slot_size))
             return DM_FAIL(DM_ECONFIG, "DATUM_CHUNK is %zu; it must be from %d to %zu bytes%s",
                            cfg->chunk, DM_RING_SIZE_MIN,
-                           adapt->is_auto_size ? (size_t)SLOT_SIZE_MAX : (size_t)adapt->slot_size,
-                           adapt->is_auto_size ? "" : ", which DATUM_RING_SLOT_SIZE is");
-        if (cfg->chunk > adapt->size_auto)
-            adapt->size_auto = (uint32_t)cfg->chunk;
-        if (cfg->chunk > adapt->slot_size)
-            adapt->slot_size = (uint32_t)cfg->chunk;
+                           adapt->rings.is_auto_size ? (size_t)SLOT_SIZE_MAX
+                                                     : (size_t)adapt->rings.slot_size,
+                           adapt->rings.is_auto_size ? "" : ", which DATUM_RING_SLOT_SIZE is");
+        if (cfg->chunk > adapt->rings.size_auto)
+            adapt->rings.size_auto = (uint32_t)cfg->chunk;
+        if (cfg->chunk > adapt->rings.slot_size)
+            adapt->rings.slot_size = (uint32_t)cfg->chunk;
     }
     if (cfg->timeout == 0)
         return DM_FAIL(DM_ECONFIG,
                        "DATUM_TIMEOUT is 0, in which nobody can connect; it must be more, "
                        "like 30s, or auto: for ever");
-    adapt->is_basic = cfg->eager == DM_EAGER_BASIC;
-    adapt->stride = dm_slot_stride(adapt->slot_size);
+    adapt->rings.is_basic = cfg->eager == DM_EAGER_BASIC;
+    adapt->rings.stride = dm_slot_stride(adapt->rings.slot_size);
     return DM_OK;
 }
 
-static void init_shared(struct dm_adapt *adapt)
+static void open_init_shared(struct dm_adapt *adapt)
 {
     pthread_condattr_t attr;
 
-    pthread_mutex_init(&adapt->lock, NULL);
+    pthread_mutex_init(&adapt->shared.lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&adapt->cond, &attr);
+    pthread_cond_init(&adapt->shared.cond, &attr);
     pthread_condattr_destroy(&attr);
-    dm_list_init(&adapt->notes);
-    dm_list_init(&adapt->connecting);
-    dm_reg_cache_init(&adapt->cache,
+    dm_list_init(&adapt->shared.notes);
+    dm_list_init(&adapt->poll.connecting);
+    dm_reg_cache_init(&adapt->mem.cache,
                       dm_cfg()->reg_cache != DM_REG_CACHE_NO ? dm_cfg()->reg_cache_size : 0,
                       dm_cfg()->reg_cache == DM_REG_CACHE_EXACT);
 }
@@ -98,39 +141,39 @@ static void init_shared(struct dm_adapt *adapt)
 /* ---- memory that every process offers ---- */
 
 /* A piece of plain memory for peers to read while they measure; without it they do not. */
-static int offer_probe(struct dm_adapt *adapt, struct dm_ia *ia)
+static int open_offer_probe(struct dm_adapt *adapt, struct dm_ia *ia)
 {
     int err;
 
-    if (ia->is_pinning && adapt->lock_max > 0 && adapt->lock_max < PROBE_LOCK_MIN)
+    if (ia->is_pinning && adapt->rings.lock_max > 0 && adapt->rings.lock_max < PROBE_LOCK_MIN)
         return DM_OK; /* rings need it more */
-    err =
-        dm_lmr_create(ia, adapt->probe, (size_t)2 * DM_PROBE_LEN, -1, &adapt->probe_lmr[ia->index]);
+    err = dm_lmr_create(ia, adapt->mem.probe, (size_t)2 * DM_PROBE_LEN, -1,
+                        &adapt->mem.probe_lmr[ia->index]);
     return err == DM_EAGAIN ? DM_OK : err;
 }
 
 /* Registrations of the program's memory may outlive their use only where pages are not pinned. */
-static int setup_memory(struct dm_adapt *adapt)
+static int open_setup_memory(struct dm_adapt *adapt)
 {
     int err = DM_OK;
 
-    adapt->keeps_regs = dm_cfg()->reg_cache != DM_REG_CACHE_NO;
-    adapt->probe = aligned_alloc(adapt->page, (size_t)2 * DM_PROBE_LEN);
-    if (adapt->probe == NULL)
+    adapt->mem.keeps_regs = dm_cfg()->reg_cache != DM_REG_CACHE_NO;
+    adapt->mem.probe = aligned_alloc(adapt->mem.page, (size_t)2 * DM_PROBE_LEN);
+    if (adapt->mem.probe == NULL)
         return DM_FAIL(DM_ENOMEM, "measuring buffer");
-    memset(adapt->probe, 0, (size_t)2 * DM_PROBE_LEN);
+    memset(adapt->mem.probe, 0, (size_t)2 * DM_PROBE_LEN);
     dm_ring_plan(adapt);
-    for (int i = 0; i < adapt->n_ias && err == DM_OK; i++) {
-        if (adapt->ias[i]->is_pinning)
-            adapt->keeps_regs = false;
-        err = offer_probe(adapt, adapt->ias[i]);
+    for (int i = 0; i < adapt->rails.n_ias && err == DM_OK; i++) {
+        if (adapt->rails.ias[i]->is_pinning)
+            adapt->mem.keeps_regs = false;
+        err = open_offer_probe(adapt, adapt->rails.ias[i]);
     }
     return err;
 }
 
 /* ---- connecting at start ---- */
 
-static void wait_for_notes(struct dm_adapt *adapt)
+static void open_wait(struct dm_adapt *adapt)
 {
     struct timespec until;
 
@@ -140,14 +183,14 @@ static void wait_for_notes(struct dm_adapt *adapt)
         until.tv_nsec -= 1000000000;
         until.tv_sec++;
     }
-    pthread_mutex_lock(&adapt->lock);
-    if (dm_list_is_empty(&adapt->notes))
-        pthread_cond_timedwait(&adapt->cond, &adapt->lock, &until);
-    pthread_mutex_unlock(&adapt->lock);
+    pthread_mutex_lock(&adapt->shared.lock);
+    if (dm_list_is_empty(&adapt->shared.notes))
+        pthread_cond_timedwait(&adapt->shared.cond, &adapt->shared.lock, &until);
+    pthread_mutex_unlock(&adapt->shared.lock);
 }
 
 /* First records arrive in the pipe; what follows them is left for later. */
-static void take_first(struct dm_conn *conn)
+static void open_take_first(struct dm_conn *conn)
 {
     const void *data;
 
@@ -155,7 +198,7 @@ static void take_first(struct dm_conn *conn)
         dm_adapt_eager_peek(conn, &data);
 }
 
-static int is_overdue(const struct dm_adapt *adapt, int proc, uint64_t deadline)
+static int open_is_overdue(const struct dm_adapt *adapt, int proc, uint64_t deadline)
 {
     if (dm_clock_ns() < deadline)
         return DM_OK;
@@ -165,7 +208,7 @@ static int is_overdue(const struct dm_adapt *adapt, int proc, uint64_t deadline)
                    proc, dm_adapt_host_of(adapt, proc));
 }
 
-static int connect_one(struct dm_adapt *adapt, int proc)
+static int open_connect_one(struct dm_adapt *adapt, int proc)
 {
     struct dm_conn *conn = dm_adapt_conn(adapt, proc);
 
@@ -173,7 +216,7 @@ static int connect_one(struct dm_adapt *adapt, int proc)
 }
 
 /* Connect to all lower ranks, nearest first, while the higher ones connect to us. */
-static int connect_all(struct dm_adapt *adapt)
+static int open_connect_all(struct dm_adapt *adapt)
 {
     uint64_t timeout = dm_cfg()->timeout;
     uint64_t deadline = timeout == DM_CFG_AUTO ? UINT64_MAX : dm_clock_after(timeout + 1000000);
@@ -182,63 +225,63 @@ static int connect_all(struct dm_adapt *adapt)
     int err = DM_OK;
 
     for (int p = adapt->job.rank - 1; p >= 0 && err == DM_OK; p--)
-        err = connect_one(adapt, p);
+        err = open_connect_one(adapt, p);
     while (err == DM_OK && n_done < adapt->job.size - 1) {
         if (dm_conn_progress(adapt) + dm_poll_drain(adapt) == 0)
-            wait_for_notes(adapt);
+            open_wait(adapt);
         n_done = 0;
         for (int p = 0; p < adapt->job.size && err == DM_OK; p++) {
             conn = dm_conn_find(adapt, p);
             if (conn == NULL) { /* nothing of a higher rank yet */
                 if (p != adapt->job.rank)
-                    err = is_overdue(adapt, p, deadline);
+                    err = open_is_overdue(adapt, p, deadline);
                 continue;
             }
-            take_first(conn);
+            open_take_first(conn);
             if (dm_conn_is_complete(conn))
                 n_done++;
             else if (conn->tx.is_lost)
                 err = DM_FAIL(conn->err, "%s", conn->why);
             else
-                err = is_overdue(adapt, p, deadline);
+                err = open_is_overdue(adapt, p, deadline);
         }
     }
     return err;
 }
 
-static void stop_servers(struct dm_adapt *adapt)
+static void close_stop_servers(struct dm_adapt *adapt)
 {
-    for (int i = 0; i < adapt->n_ias; i++)
-        dm_conn_unserve(adapt->ias[i]);
+    for (int i = 0; i < adapt->rails.n_ias; i++)
+        dm_conn_unserve(adapt->rails.ias[i]);
 }
 
 /* May connections be made again? Then a process that computes must answer. */
-static bool may_move(const struct dm_adapt *adapt)
+static bool open_may_failover(const struct dm_adapt *adapt)
 {
     return dm_cfg()->reconnect > 0 && dm_cfg()->rndv != DM_RNDV_IMM &&
-           (adapt->n_ias > 1 || !adapt->ias[0]->is_local);
+           (adapt->rails.n_ias > 1 || !adapt->rails.ias[0]->is_local);
 }
 
 /* DATUM_RNDV=imm is only for providers that can do it, which is tried. */
-static int check_immediate(const struct dm_adapt *adapt)
+static int open_check_immediate(const struct dm_adapt *adapt)
 {
-    for (int i = 0; i < adapt->n_ias && dm_cfg()->rndv == DM_RNDV_IMM; i++) {
-        if (!dm_probe_immediate(adapt->ias[i]))
+    for (int i = 0; i < adapt->rails.n_ias && dm_cfg()->rndv == DM_RNDV_IMM; i++) {
+        if (!dm_probe_immediate(adapt->rails.ias[i]))
             return DM_FAIL(DM_ECONFIG,
                            "DATUM_RNDV=imm cannot work with %s, where an RDMA write with an "
                            "immediate value was tried in vain; use DATUM_RNDV=write",
-                           adapt->ias[i]->name);
+                           adapt->rails.ias[i]->name);
     }
     return DM_OK;
 }
 
 /* Rings need the last byte of a write last; a provider that says nothing of it is tried. */
-static int check_rings(struct dm_adapt *adapt)
+static int open_check_rings(struct dm_adapt *adapt)
 {
     struct dm_ia *ia;
 
-    for (int i = 0; i < adapt->n_ias && !adapt->wants_sendrecv; i++) {
-        ia = adapt->ias[i];
+    for (int i = 0; i < adapt->rails.n_ias && !adapt->rings.wants_sendrecv; i++) {
+        ia = adapt->rails.ias[i];
         if (ia->last_byte == DM_LAST_UNKNOWN && dm_cfg()->eager == DM_EAGER_AUTO)
             ia->last_byte = dm_probe_last_byte(ia, PROBE_NS);
         ia->needs_sendrecv |= ia->last_byte == DM_LAST_IS_EARLY;
@@ -246,8 +289,8 @@ static int check_rings(struct dm_adapt *adapt)
             return DM_FAIL(DM_ECONFIG,
                            "DATUM_EAGER=%s cannot work with %s, which says that it does not place "
                            "the last byte of a write last; unset DATUM_EAGER",
-                           adapt->is_basic ? "basic" : "rdma", ia->name);
-        if (ia->is_late && adapt->is_basic)
+                           adapt->rings.is_basic ? "basic" : "rdma", ia->name);
+        if (ia->is_late && adapt->rings.is_basic)
             return DM_FAIL(DM_ECONFIG,
                            "DATUM_EAGER=basic cannot work with %s, an iWARP provider, which may "
                            "place one write before another; use DATUM_EAGER=rdma",
@@ -257,33 +300,34 @@ static int check_rings(struct dm_adapt *adapt)
 }
 
 /* Collectives take what was tuned for the rail that reaches all. */
-static int choose_coll(struct dm_adapt *adapt)
+static int open_choose_coll(struct dm_adapt *adapt)
 {
-    const struct dm_ia *ia = adapt->n_ias > 0 ? adapt->ias[0] : NULL;
+    const struct dm_ia *ia = adapt->rails.n_ias > 0 ? adapt->rails.ias[0] : NULL;
 
     if (adapt->job.choose_coll == NULL)
         return DM_OK;
-    for (int i = 0; i < adapt->n_ias && !dm_rails_is_one_host(&adapt->job) && ia->is_local; i++)
-        ia = adapt->ias[i];
+    for (int i = 0; i < adapt->rails.n_ias && !dm_adapt_is_one_host(adapt) && ia->is_local; i++)
+        ia = adapt->rails.ias[i];
     return adapt->job.choose_coll(ia != NULL ? ia->tuned : NULL, &adapt->coll_hash);
 }
 
 static int open_job(struct dm_adapt *adapt)
 {
     const struct dm_cfg *cfg = dm_cfg();
-    int err = dm_rails_open(adapt);
+    int err = dm_rails_open(&adapt->rails, adapt->job.size - 1, (int)adapt->rings.n_slots,
+                            dm_adapt_is_one_host(adapt));
 
     if (err == DM_OK)
-        err = choose_coll(adapt);
+        err = open_choose_coll(adapt);
 
     if (err == DM_OK)
-        err = setup_memory(adapt);
+        err = open_setup_memory(adapt);
     if (err == DM_OK)
         err = dm_conn_init_all(adapt);
     /* whether processes outnumber cores decides how they travel; a lone quota is seen at once */
-    for (int i = 0; i < adapt->n_ias && err == DM_OK; i++) {
-        adapt->ias[i]->adapt = adapt;
-        adapt->wants_sendrecv = cfg->eager == DM_EAGER_SENDRECV;
+    for (int i = 0; i < adapt->rails.n_ias && err == DM_OK; i++) {
+        adapt->rails.ias[i]->adapt = adapt;
+        adapt->rings.wants_sendrecv = cfg->eager == DM_EAGER_SENDRECV;
     }
     if (err == DM_OK)
         err = dm_card_publish(adapt);
@@ -292,24 +336,25 @@ static int open_job(struct dm_adapt *adapt)
     if (err != DM_OK)
         return err;
     /* processes that take turns sleep; on a host they knock, which costs a network a message */
-    for (int i = 0; i < adapt->n_ias && cfg->eager == DM_EAGER_AUTO; i++)
-        adapt->ias[i]->needs_sendrecv |= adapt->is_oversubscribed && !adapt->ias[i]->is_local;
-    err = check_rings(adapt);
+    for (int i = 0; i < adapt->rails.n_ias && cfg->eager == DM_EAGER_AUTO; i++)
+        adapt->rails.ias[i]->needs_sendrecv |=
+            adapt->is_oversubscribed && !adapt->rails.ias[i]->is_local;
+    err = open_check_rings(adapt);
     if (err == DM_OK)
-        err = check_immediate(adapt);
-    adapt->can_knock = adapt->is_oversubscribed || cfg->progress == DM_PROGRESS_WAIT ||
-                       cfg->progress >= DM_PROGRESS_THREAD;
-    adapt->has_wakes = adapt->has_sides = adapt->n_ias > 0;
-    for (int i = 0; i < adapt->n_ias; i++) {
-        adapt->has_wakes &= adapt->ias[i]->wake_evd[DM_SIDE_RECV] != DAT_HANDLE_NULL;
-        adapt->has_sides &= adapt->ias[i]->wake_evd[DM_SIDE_REQUEST] != DAT_HANDLE_NULL;
+        err = open_check_immediate(adapt);
+    adapt->sleep.can_knock = adapt->is_oversubscribed || cfg->progress == DM_PROGRESS_WAIT ||
+                             cfg->progress >= DM_PROGRESS_THREAD;
+    adapt->rails.has_wakes = adapt->rails.has_sides = adapt->rails.n_ias > 0;
+    for (int i = 0; i < adapt->rails.n_ias; i++) {
+        adapt->rails.has_wakes &= adapt->rails.ias[i]->wake_evd[DM_SIDE_RECV] != DAT_HANDLE_NULL;
+        adapt->rails.has_sides &= adapt->rails.ias[i]->wake_evd[DM_SIDE_REQUEST] != DAT_HANDLE_NULL;
     }
-    for (int i = 0; i < adapt->n_ias && err == DM_OK; i++)
-        err = dm_conn_serve(adapt->ias[i]);
+    for (int i = 0; i < adapt->rails.n_ias && err == DM_OK; i++)
+        err = dm_conn_serve(adapt->rails.ias[i]);
     if (err == DM_OK && !adapt->is_demand) {
-        err = connect_all(adapt);
-        if (!may_move(adapt))
-            stop_servers(adapt); /* all have come, and nobody comes again */
+        err = open_connect_all(adapt);
+        if (!open_may_failover(adapt))
+            close_stop_servers(adapt); /* all have come, and nobody comes again */
     }
     return err;
 }
@@ -317,26 +362,24 @@ static int open_job(struct dm_adapt *adapt)
 /* A job of one needs no provider, but a wrong name is still wrong. */
 static int open_conf(struct dm_adapt *adapt)
 {
-    int err = dm_conf_load(&adapt->conf);
+    int err = dm_conf_load(&adapt->rails.conf);
 
-    return err == DM_OK ? dm_conf_select(&adapt->conf, dm_cfg()->provider) : err;
+    return err == DM_OK ? dm_conf_select(&adapt->rails.conf, dm_cfg()->provider) : err;
 }
 
-static void free_all(struct dm_adapt *adapt)
+static void close_free_all(struct dm_adapt *adapt)
 {
-    stop_servers(adapt);
+    close_stop_servers(adapt);
     dm_conn_free_all(adapt);
     dm_atomic_free(adapt);
-    dm_reg_cache_fini(&adapt->cache);
-    for (int i = 0; i < adapt->n_ias; i++) {
-        dm_lmr_free(&adapt->probe_lmr[i]);
-        dm_ia_close(adapt->ias[i]);
+    dm_reg_cache_fini(&adapt->mem.cache);
+    for (int i = 0; i < adapt->rails.n_ias; i++) {
+        dm_lmr_free(&adapt->mem.probe_lmr[i]);
     }
-    free(adapt->probe);
-    free(adapt->refused);
-    dm_conf_free(&adapt->conf);
-    pthread_cond_destroy(&adapt->cond);
-    pthread_mutex_destroy(&adapt->lock);
+    dm_rails_close(&adapt->rails);
+    free(adapt->mem.probe);
+    pthread_cond_destroy(&adapt->shared.cond);
+    pthread_mutex_destroy(&adapt->shared.lock);
     free(adapt);
 }
 
@@ -350,15 +393,16 @@ int dm_adapt_open(const struct dm_adapt_job *job, const struct dm_adapt_events *
         return DM_FAIL(DM_ENOMEM, "the adaptation layer");
     adapt->job = *job;
     adapt->ev = *ev;
-    adapt->job_hash = hash_text(job->name != NULL ? job->name : "");
-    adapt->page = (size_t)sysconf(_SC_PAGESIZE);
+    adapt->ops = &conn_ops;
+    adapt->job_hash = job_hash(job->name != NULL ? job->name : "");
+    adapt->mem.page = (size_t)sysconf(_SC_PAGESIZE);
     adapt->own_host = dm_card_own_host();
     adapt->is_demand = dm_cfg()->connect == DM_CONNECT_DEMAND ||
                        (dm_cfg()->connect == DM_CONNECT_AUTO && job->size > DEMAND_SIZE);
-    init_shared(adapt);
+    open_init_shared(adapt);
     if (job->size > 1)
         dm_host_want_files(FILES + (size_t)job->size * FILES_PER_PEER);
-    err = check_settings(adapt);
+    err = open_check_settings(adapt);
     if (err == DM_OK)
         err = open_conf(adapt);
     if (err == DM_OK && job->size > 1)
@@ -366,7 +410,7 @@ int dm_adapt_open(const struct dm_adapt_job *job, const struct dm_adapt_events *
     else if (err == DM_OK)
         err = dm_conn_init_all(adapt);
     if (err != DM_OK) {
-        free_all(adapt);
+        close_free_all(adapt);
         return err;
     }
     *adapt_p = adapt;
@@ -379,7 +423,7 @@ void dm_adapt_quiesce(struct dm_adapt *adapt)
 }
 
 /* The peer has left, or has all that we have sent. */
-static bool is_flushed(const struct dm_conn *conn)
+static bool close_is_flushed(const struct dm_conn *conn)
 {
     const struct dm_tx *tx = &conn->tx;
 
@@ -389,24 +433,24 @@ static bool is_flushed(const struct dm_conn *conn)
 }
 
 /* What we sent last may still be on its way: the peer's barrier may wait for it. */
-static void flush_all(struct dm_adapt *adapt)
+static void close_flush_all(struct dm_adapt *adapt)
 {
     uint64_t deadline = dm_clock_ns() + FLUSH_NS;
     struct dm_conn *conn;
-    int n_left = adapt->n_active;
+    int n_left = adapt->poll.n_active;
 
-    for (int i = 0; i < adapt->n_active; i++)
-        dm_eager_flush(adapt->active[i]);
+    for (int i = 0; i < adapt->poll.n_active; i++)
+        dm_eager_flush(adapt->poll.active[i]);
     while (n_left > 0 && dm_clock_ns() < deadline) {
         dm_poll_drain(adapt);
-        if (adapt->n_moving > 0) {
+        if (adapt->poll.n_moving > 0) {
             dm_poll_rare(adapt);
             dm_conn_progress(adapt);
         }
         n_left = 0;
-        for (int i = 0; i < adapt->n_active; i++) {
-            conn = adapt->active[i];
-            n_left += !is_flushed(conn);
+        for (int i = 0; i < adapt->poll.n_active; i++) {
+            conn = adapt->poll.active[i];
+            n_left += !close_is_flushed(conn);
         }
     }
 }
@@ -414,7 +458,7 @@ static void flush_all(struct dm_adapt *adapt)
 int dm_adapt_close(struct dm_adapt *adapt)
 {
     dm_adapt_quiesce(adapt);
-    flush_all(adapt);
-    free_all(adapt);
+    close_flush_all(adapt);
+    close_free_all(adapt);
     return DM_OK;
 }

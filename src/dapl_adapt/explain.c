@@ -1,43 +1,31 @@
 /*
  * What DATUM_EXPLAIN prints, and the list of providers for datum-info.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
 
-#include "dapl_adapt/adapt.h"
-#include "dapl_adapt/atomic.h"
-#include "dapl_adapt/rails.h"
+#include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/provider/conf.h"
+#include "dapl_adapt/provider/ia.h"
+#include "dapl_adapt/provider/probe_ia.h"
+#include "dapl_adapt/public/memory.h"
+#include "dapl_adapt/public/start.h"
+#include "dapl_adapt/public/stats.h"
+#include "dapl_adapt/rma/atomic.h"
 #include "util/cfg.h"
 #include "util/err.h"
 #include "util/log.h"
 #include "util/strbuf.h"
+#include "util/tune.h"
 
 #define LINE_LEN  600
 #define FOUND_LEN 240
 
-void dm_explain_refused(struct dm_adapt *adapt, const char *name, const char *why)
+static const char *explain_small_text(const struct dm_conn *conn)
 {
-    char line[LINE_LEN];
-    size_t old = adapt->refused != NULL ? strlen(adapt->refused) : 0;
-    char *grown;
-    size_t len;
-
-    if (strncmp(why, name, strlen(name)) == 0)
-        snprintf(line, sizeof(line), "  %s\n", why);
-    else
-        snprintf(line, sizeof(line), "  %s: %s\n", name, why);
-    len = strlen(line);
-    grown = realloc(adapt->refused, old + len + 1);
-    if (grown == NULL)
-        return;
-    memcpy(grown + old, line, len + 1);
-    adapt->refused = grown;
-}
-
-static const char *small_text(const struct dm_conn *conn)
-{
-    if (conn->adapt->is_basic)
+    if (conn->adapt->rings.is_basic)
         return "RDMA writes of data, head and tail each (DATUM_EAGER)";
     if (!conn->is_sendrecv)
         return "RDMA write into a ring";
@@ -70,7 +58,7 @@ static void explain_tuned(const struct dm_ia *ia)
                 tuned->measured != NULL ? tuned->measured : "some time", line);
 }
 
-static const char *large_text(const struct dm_ia *ia)
+static const char *explain_large_text(const struct dm_ia *ia)
 {
     static const char *const measured[] = {"to be measured at the first one",
                                            "RDMA read (measured)",
@@ -109,9 +97,9 @@ static void explain_class(const struct dm_adapt *adapt, bool is_near, const stru
         return;
     dm_log_info("%d peer%s on %s: provider %s (%s)", n, n > 1 ? "s" : "",
                 is_near ? "this host" : "other hosts", ia->name, ia->library);
-    dm_log_info("  small messages: %s, %u slots of %u bytes each way", small_text(one),
+    dm_log_info("  small messages: %s, %u slots of %u bytes each way", explain_small_text(one),
                 one->n_slots, one->slot_size);
-    dm_log_info("  large messages: %s", large_text(ia));
+    dm_log_info("  large messages: %s", explain_large_text(ia));
     if (dm_cfg()->rndv_inline)
         dm_log_info("  their first bytes come with the request to send (DATUM_RNDV_INLINE)");
     if (dm_cfg()->chunk != DM_CFG_AUTO_SIZE)
@@ -120,9 +108,9 @@ static void explain_class(const struct dm_adapt *adapt, bool is_near, const stru
     dm_ia_found(ia, found, sizeof(found));
     dm_log_info("  found: %s; %llu bytes a transfer, registrations %s", found,
                 (unsigned long long)ia->max_rdma,
-                !adapt->keeps_regs      ? "freed after use"
-                : adapt->cache.is_exact ? "cached, found for the same range only"
-                                        : "cached");
+                !adapt->mem.keeps_regs      ? "freed after use"
+                : adapt->mem.cache.is_exact ? "cached, found for the same range only"
+                                            : "cached");
 }
 
 /* In which order the rails are taken, and what was not even tried. */
@@ -134,8 +122,8 @@ static void explain_rails(const struct dm_adapt *adapt)
     int n = 0;
 
     dm_strbuf_init(&sb, line, sizeof(line));
-    for (int i = 0; i < adapt->n_ias; i++) {
-        ia = adapt->ias[i];
+    for (int i = 0; i < adapt->rails.n_ias; i++) {
+        ia = adapt->rails.ias[i];
         dm_strbuf_addf(&sb, "%s%s (%s", i > 0 ? ", " : "", ia->name,
                        ia->is_local ? "this host only" : "reaches hosts");
         if (!ia->is_local && ia->net_if[0] != '\0')
@@ -144,21 +132,20 @@ static void explain_rails(const struct dm_adapt *adapt)
             dm_strbuf_addf(&sb, ", %d Mbit/s", ia->mbits);
         dm_strbuf_add(&sb, ")");
     }
-    if (adapt->n_ias > 1)
+    if (adapt->rails.n_ias > 1)
         dm_log_info("rails in %s order: %s",
-                    adapt->is_named       ? "DATUM_PROVIDER's"
-                    : adapt->conf.is_user ? "the file's"
-                                          : "this",
+                    adapt->rails.is_named       ? "DATUM_PROVIDER's"
+                    : adapt->rails.conf.is_user ? "the file's"
+                                                : "this",
                     line);
     dm_strbuf_init(&sb, line, sizeof(line));
-    for (int i = 0; i < adapt->conf.n_entries; i++) {
-        if (!adapt->conf.entries[i].is_tried)
-            dm_strbuf_addf(&sb, "%s%s", n++ > 0 ? ", " : "", adapt->conf.entries[i].name);
+    for (int i = 0; i < adapt->rails.conf.n_entries; i++) {
+        if (!adapt->rails.conf.entries[i].is_tried)
+            dm_strbuf_addf(&sb, "%s%s", n++ > 0 ? ", " : "", adapt->rails.conf.entries[i].name);
     }
     if (n > 0 && adapt->job.size > 1)
         dm_log_info("not tried, since what is open %s: %s",
-                    dm_rails_is_one_host(&adapt->job) ? "reaches every process" : "is enough",
-                    line);
+                    dm_adapt_is_one_host(adapt) ? "reaches every process" : "is enough", line);
 }
 
 static void explain_progress(const struct dm_adapt *adapt)
@@ -172,14 +159,14 @@ static void explain_progress(const struct dm_adapt *adapt)
     };
     const char *why = "the default";
 
-    if (adapt->n_ias == 0)
+    if (adapt->rails.n_ias == 0)
         return;
     if (dm_cfg()->progress != DM_PROGRESS_ADAPTIVE)
         why = "DATUM_PROGRESS";
     else if (adapt->is_oversubscribed)
         why = "the default; at once here, since processes outnumber cores";
     dm_log_info("progress: %s (%s)%s", how[dm_cfg()->progress], why,
-                dm_cfg()->progress >= DM_PROGRESS_THREAD && !adapt->has_wakes
+                dm_cfg()->progress >= DM_PROGRESS_THREAD && !adapt->rails.has_wakes
                     ? "; a provider has no notification object, so one looks every millisecond"
                     : "");
 }
@@ -187,12 +174,12 @@ static void explain_progress(const struct dm_adapt *adapt)
 /* How windows lock, as far as this process can tell. */
 static void explain_locks(struct dm_adapt *adapt)
 {
-    bool is_far = !dm_rails_is_one_host(&adapt->job);
+    bool is_far = !dm_adapt_is_one_host(adapt);
     bool has_words = dm_adapt_can_map(adapt);
     bool is_forced = dm_cfg()->rma_atomic == DM_RMA_ATOMIC_YES;
     const struct dm_ia *ia = NULL;
 
-    if (adapt->n_ias == 0)
+    if (adapt->rails.n_ias == 0)
         return;
     if (dm_cfg()->rma == DM_RMA_EMULATED)
         has_words = is_forced = false;
@@ -214,25 +201,25 @@ void dm_adapt_explain(struct dm_adapt *adapt)
 {
     int n_up = 0;
 
-    dm_log_info("providers from %s", adapt->conf.path);
+    dm_log_info("providers from %s", adapt->rails.conf.path);
     dm_log_info("%d processes, %d on this host%s; connections %s", adapt->job.size,
                 adapt->job.n_local, adapt->is_oversubscribed ? ", more than cores" : "",
                 adapt->is_demand ? "on demand" : "made at start");
     if (adapt->job.size == 1)
         dm_log_info("a job of one process uses no provider");
-    for (int i = 0; i < adapt->n_ias; i++) {
-        explain_class(adapt, true, adapt->ias[i]);
-        explain_class(adapt, false, adapt->ias[i]);
-        n_up += adapt->ias[i]->n_conns;
+    for (int i = 0; i < adapt->rails.n_ias; i++) {
+        explain_class(adapt, true, adapt->rails.ias[i]);
+        explain_class(adapt, false, adapt->rails.ias[i]);
+        n_up += adapt->rails.ias[i]->n_conns;
     }
-    for (int i = 0; i < adapt->n_ias && n_up < adapt->job.size - 1; i++)
-        dm_log_info("provider %s (%s) is open for the peers not connected yet", adapt->ias[i]->name,
-                    adapt->ias[i]->library);
+    for (int i = 0; i < adapt->rails.n_ias && n_up < adapt->job.size - 1; i++)
+        dm_log_info("provider %s (%s) is open for the peers not connected yet",
+                    adapt->rails.ias[i]->name, adapt->rails.ias[i]->library);
     explain_rails(adapt);
     explain_progress(adapt);
     explain_locks(adapt);
-    if (adapt->refused != NULL)
-        dm_log_info("not used:\n%s", adapt->refused);
+    if (adapt->rails.refused != NULL)
+        dm_log_info("not used:\n%s", adapt->rails.refused);
 }
 
 int dm_adapt_list_providers(void (*each)(void *arg, const struct dm_provider_info *info), void *arg)

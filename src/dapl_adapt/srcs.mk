@@ -1,13 +1,20 @@
-SRCS_dapl_adapt += src/dapl_adapt/adapt.c src/dapl_adapt/conf.c src/dapl_adapt/ia.c src/dapl_adapt/device.c \
-	src/dapl_adapt/rails.c src/dapl_adapt/ring.c src/dapl_adapt/mem.c src/dapl_adapt/card.c src/dapl_adapt/reg_cache.c \
-	src/dapl_adapt/conn.c src/dapl_adapt/conn_listen.c src/dapl_adapt/conn_ondemand.c \
-	src/dapl_adapt/eager.c src/dapl_adapt/eager_ring.c src/dapl_adapt/eager_sr.c \
-	src/dapl_adapt/rma.c src/dapl_adapt/rma_imm.c src/dapl_adapt/poll.c src/dapl_adapt/conn_close.c src/dapl_adapt/measure.c src/dapl_adapt/rndv_select.c src/dapl_adapt/serial.c \
-	src/dapl_adapt/explain.c src/dapl_adapt/stats.c src/dapl_adapt/probe_ia.c src/dapl_adapt/probe_loop.c \
-	src/dapl_adapt/conn_move.c src/dapl_adapt/eager_move.c src/dapl_adapt/rma_stripe.c \
-	src/dapl_adapt/eager_knock.c src/dapl_adapt/wait.c src/dapl_adapt/loop.c src/dapl_adapt/rma_atomic.c
-# What datum-check adds; not part of the library.
-SRCS_dapl_probe += src/dapl_adapt/probe_side.c src/dapl_adapt/probe_table.c \
-	src/dapl_adapt/probe_open.c src/dapl_adapt/probe_mem.c src/dapl_adapt/probe_conn.c \
-	src/dapl_adapt/probe_order.c src/dapl_adapt/probe_dto.c src/dapl_adapt/probe_ext.c \
-	src/dapl_adapt/probe_fork.c src/dapl_adapt/probe_speed.c
+# A list for each room; they belong to dapl_adapt.
+SRCS_dapl_adapt += src/dapl_adapt/adapt.c src/dapl_adapt/explain.c src/dapl_adapt/stats.c
+SRCS_dapl_adapt_provider += src/dapl_adapt/provider/conf.c src/dapl_adapt/provider/dat.c src/dapl_adapt/provider/device.c \
+	src/dapl_adapt/provider/ext.c src/dapl_adapt/provider/ia.c src/dapl_adapt/provider/lmr.c \
+	src/dapl_adapt/provider/loopback.c src/dapl_adapt/provider/probe_ia.c src/dapl_adapt/provider/probe_loop.c \
+	src/dapl_adapt/provider/rails.c src/dapl_adapt/provider/reg_cache.c src/dapl_adapt/provider/region.c \
+	src/dapl_adapt/provider/rndv_select.c src/dapl_adapt/provider/serial.c
+SRCS_dapl_adapt_core += src/dapl_adapt/core/memory.c
+SRCS_dapl_adapt_conn += src/dapl_adapt/conn/addr.c src/dapl_adapt/conn/close.c src/dapl_adapt/conn/connect.c \
+	src/dapl_adapt/conn/event.c src/dapl_adapt/conn/exchange.c src/dapl_adapt/conn/failover.c \
+	src/dapl_adapt/conn/link.c src/dapl_adapt/conn/lose.c src/dapl_adapt/conn/passive.c \
+	src/dapl_adapt/conn/prepare.c src/dapl_adapt/conn/progress.c src/dapl_adapt/conn/ring.c \
+	src/dapl_adapt/conn/server.c src/dapl_adapt/conn/table.c
+SRCS_dapl_adapt_eager += src/dapl_adapt/eager/attach.c src/dapl_adapt/eager/credit.c src/dapl_adapt/eager/notify.c \
+	src/dapl_adapt/eager/post.c src/dapl_adapt/eager/replay.c src/dapl_adapt/eager/rx.c \
+	src/dapl_adapt/eager/setup.c src/dapl_adapt/eager/sr.c src/dapl_adapt/eager/tx.c \
+	src/dapl_adapt/eager/walk.c
+SRCS_dapl_adapt_rma += src/dapl_adapt/rma/atomic.c src/dapl_adapt/rma/imm.c src/dapl_adapt/rma/rdmaq.c \
+	src/dapl_adapt/rma/rma.c src/dapl_adapt/rma/rndv.c src/dapl_adapt/rma/stripe.c
+SRCS_dapl_adapt_progress += src/dapl_adapt/progress/dispatch.c src/dapl_adapt/progress/poll.c src/dapl_adapt/progress/wait.c

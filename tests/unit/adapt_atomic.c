@@ -4,10 +4,13 @@
  * program add to each other's words and their own. What is told to be done was done once, what
  * may have been done at most once, and nothing takes another rail.
  */
-#include "dapl_adapt/adapt.h"
+#include "dapl_adapt/conn/server.h"
+#include "dapl_adapt/progress/dispatch.h"
+#include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/core/conn.h"
 
 #include "adapt_job.h"
-#include "dapl_adapt/atomic.h"
+#include "dapl_adapt/rma/atomic.h"
 #include "fake_dat.h"
 
 #define N         2
@@ -98,8 +101,8 @@ static void open_side(int r)
         printf("open: %s\n", dm_err_detail());
         exit(1);
     }
-    for (int i = 0; i < sides[r].adapt->n_ias; i++)
-        dm_conn_unserve(sides[r].adapt->ias[i]); /* one thread does all: schedules repeat */
+    for (int i = 0; i < sides[r].adapt->rails.n_ias; i++)
+        dm_conn_unserve(sides[r].adapt->rails.ias[i]); /* one thread does all: schedules repeat */
 }
 
 static void poll_both(void)
@@ -126,7 +129,8 @@ static void close_both(void)
     uint64_t until = dm_clock_ns() + LIMIT_NS;
 
     FAKE_CALL(fake.delay = 0; fake.break_after = 0);
-    while (sides[0].adapt->n_moving + sides[1].adapt->n_moving > 0 && dm_clock_ns() < until)
+    while (sides[0].adapt->poll.n_moving + sides[1].adapt->poll.n_moving > 0 &&
+           dm_clock_ns() < until)
         poll_both();
     for (int r = 0; r < N; r++) {
         if (sides[r].words != NULL)

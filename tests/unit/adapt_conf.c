@@ -1,12 +1,14 @@
 /* test: layers=util,dapl_adapt timeout=20 */
 /* dat.conf files: what is listed, and what is said about broken ones. */
-#include "dapl_adapt/conf.h"
+#include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/provider/conf.h"
 
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dapl_adapt/card.h"
+#include "dapl_adapt/conn/addr.h"
+#include "dapl_adapt/conn/exchange.h"
 #include "dapl_adapt/dapl_adapt.h"
 #include "test.h"
 #include "util/cfg.h"
@@ -142,11 +144,11 @@ static void cards(void)
         ia[i].addr_len = i == 0 ? 16 : 28;
         ia[i].qual = UINT64_C(0xfedcba9876543210);
         ia[i].index = i;
-        adapt->ias[i] = &ia[i];
+        adapt->rails.ias[i] = &ia[i];
     }
-    adapt->n_ias = 2;
-    adapt->n_slots = 48;
-    adapt->slot_size = 4096;
+    adapt->rails.n_ias = 2;
+    adapt->rings.n_slots = 48;
+    adapt->rings.slot_size = 4096;
     adapt->own_host = dm_card_own_host();
     dm_card_write(adapt, text, sizeof(text));
     CHECK_EQ(dm_card_read(text, &card), DM_OK);
@@ -174,18 +176,18 @@ static void cards(void)
     CHECK_EQ(card.host, 5);
     CHECK_STR(card.version, "0.1");
     /* what was refused travels where nothing else leaves the host */
-    adapt->n_ias = 0;
+    adapt->rails.n_ias = 0;
     adapt->job.size = 2;
     adapt->job.n_local = 1;
-    adapt->refused = strdup("  eth-a: no such device;\n  eth=b: \"down\"\n");
+    adapt->rails.refused = strdup("  eth-a: no such device;\n  eth=b: \"down\"\n");
     dm_card_write(adapt, text, sizeof(text));
     CHECK_EQ(dm_card_read(text, &card), DM_OK);
     CHECK_STR(card.why, "eth-a: no such device eth b: down ");
-    adapt->has_network = true;
+    adapt->rails.has_network = true;
     dm_card_write(adapt, text, sizeof(text));
     CHECK_EQ(dm_card_read(text, &card), DM_OK);
     CHECK_STR(card.why, "");
-    free(adapt->refused);
+    free(adapt->rails.refused);
     free(adapt);
 }
 

@@ -1,6 +1,6 @@
 /* test: layers=util,dapl_adapt timeout=20 */
 /* Verbs devices as /sys shows them: which of them an entry's parameters name. */
-#include "dapl_adapt/device.h"
+#include "dapl_adapt/provider/device.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,11 +3,15 @@
  * The adaptation layer over a provider that delays, fails and refuses: two
  * "processes" of one program, each a layer of its own.
  */
-#include "dapl_adapt/adapt.h"
-#include "dapl_adapt/ring.h"
+#include "dapl_adapt/conn/link.h"
+#include "dapl_adapt/conn/prepare.h"
+#include "dapl_adapt/progress/dispatch.h"
+#include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/conn/ring.h"
 
 #include "adapt_job.h"
-#include "dapl_adapt/eager.h"
+#include "dapl_adapt/core/pipe.h"
 #include "fake_dat.h"
 
 #define N 2
@@ -259,7 +263,7 @@ static void credits(bool is_sendrecv)
     dm_adapt_connect(conn_of(0));
     while (!dm_adapt_is_ready(conn_of(0)) || !dm_adapt_is_ready(conn_of(1)))
         poll_both();
-    n_slots = sides[0].adapt->n_slots;
+    n_slots = sides[0].adapt->rings.n_slots;
     before = fake.n_writes + fake.n_sends;
     for (int i = 0; i < 100 * (int)n_slots; i++) {
         byte = (char)pattern(0, sides[0].sent);
@@ -321,7 +325,7 @@ static void late_reader(void)
 
     open_both();
     connect_both();
-    n_slots = sides[0].adapt->n_slots;
+    n_slots = sides[0].adapt->rings.n_slots;
     CHECK_EQ(put_bytes(1, 1), 1);
     for (int i = 0; i < 100; i++)
         dm_adapt_poll(sides[1].adapt);
@@ -447,7 +451,7 @@ static void full(void)
         n++;
         dm_adapt_poll(sides[0].adapt);
     }
-    CHECK(n <= (int)sides[0].adapt->n_slots + 1);
+    CHECK(n <= (int)sides[0].adapt->rings.n_slots + 1);
     CHECK_EQ(sides[0].n_writable, 0);
     CHECK(dm_adapt_eager_reserve(conn_of(0), 8) == NULL);
     for (int i = 0; i < 100; i++)
@@ -509,7 +513,7 @@ static void no_probe_memory(void)
 {
     FAKE_CALL(fake.max_locked = 100000);
     open_both();
-    CHECK(sides[0].adapt->probe_lmr[0].handle == DAT_HANDLE_NULL);
+    CHECK(sides[0].adapt->mem.probe_lmr[0].handle == DAT_HANDLE_NULL);
     CHECK_EQ(dm_adapt_connect(conn_of(0)), DM_OK);
     stream(100000, 20000);
     CHECK_EQ(dm_adapt_rndv(conn_of(0)), DM_RNDV_READ);
@@ -590,7 +594,7 @@ static void strangers(void)
     DAT_EP_ATTR attr;
 
     open_both();
-    ia = sides[0].adapt->ias[0];
+    ia = sides[0].adapt->rails.ias[0];
     memset(&attr, 0, sizeof(attr));
     memcpy(&addr, ia->addr, sizeof(addr));
     fake_evd_create(NULL, 8, NULL, DAT_EVD_CONNECTION_FLAG, &evd);
@@ -816,7 +820,7 @@ static void refused_memory(struct dm_adapt *adapt)
     struct dm_mr *b;
     void *ptr;
 
-    while (dm_reg_cache_evict(&adapt->cache))
+    while (dm_reg_cache_evict(&adapt->mem.cache))
         continue;
     FAKE_CALL(fake.max_lmrs = fake.n_lmrs);
     CHECK_EQ(dm_adapt_mem_alloc(adapt, 10000, &ptr, &a), DM_OK);
@@ -846,24 +850,24 @@ static void reg_cache(void)
     adapt = sides[0].adapt;
     base = fake.n_lmrs;
     CHECK_EQ(dm_adapt_reg(adapt, mem + 100, 200, &a), DM_OK);
-    CHECK_EQ(fake.n_lmrs, base + adapt->n_ias);
+    CHECK_EQ(fake.n_lmrs, base + adapt->rails.n_ias);
     CHECK_EQ(dm_adapt_reg(adapt, mem + 150, 10, &b), DM_OK);
     CHECK(a == b); /* a part of a known region */
     CHECK_EQ(dm_adapt_reg(adapt, mem + 4000, 200, &c), DM_OK);
     CHECK(c != a); /* grows over the next page; the old one lives while it is used */
-    CHECK_EQ(fake.n_lmrs, base + 2 * adapt->n_ias);
+    CHECK_EQ(fake.n_lmrs, base + 2 * adapt->rails.n_ias);
     dm_adapt_unreg(adapt, a);
     dm_adapt_unreg(adapt, b);
-    CHECK_EQ(fake.n_lmrs, base + adapt->n_ias);
+    CHECK_EQ(fake.n_lmrs, base + adapt->rails.n_ias);
     CHECK_EQ(dm_adapt_reg(adapt, mem, 2 * page, &a), DM_OK);
     CHECK(a == c);
     dm_adapt_unreg(adapt, a);
     dm_adapt_unreg(adapt, c);
-    CHECK_EQ(fake.n_lmrs, base + adapt->n_ias); /* kept */
+    CHECK_EQ(fake.n_lmrs, base + adapt->rails.n_ias); /* kept */
     CHECK_EQ(dm_adapt_reg(adapt, mem + 1, 0, &a), DM_OK);
     dm_adapt_unreg(adapt, a);
     /* out of registrations: idle ones go, used ones do not */
-    FAKE_CALL(fake.max_lmrs = base + 2 * adapt->n_ias);
+    FAKE_CALL(fake.max_lmrs = base + 2 * adapt->rails.n_ias);
     CHECK_EQ(dm_adapt_reg(adapt, mem + 8 * page, page, &a), DM_OK);
     CHECK_EQ(dm_adapt_reg(adapt, mem + 16 * page, page, &b), DM_OK);
     CHECK_EQ(dm_adapt_reg(adapt, mem + 24 * page, page, &c), DM_EAGAIN);
@@ -877,10 +881,10 @@ static void reg_cache(void)
         CHECK_EQ(dm_adapt_reg(adapt, mem + 2 * (size_t)i * page, page, &a), DM_OK);
         dm_adapt_unreg(adapt, a);
     }
-    CHECK_EQ(fake.n_lmrs, base + 20 * adapt->n_ias);
+    CHECK_EQ(fake.n_lmrs, base + 20 * adapt->rails.n_ias);
     CHECK_EQ(dm_adapt_reg(adapt, mem, 64 * page, &a), DM_OK); /* takes all of them in */
-    CHECK_EQ(fake.n_lmrs, base + adapt->n_ias);
-    dm_reg_cache_invalidate(&adapt->cache, (uintptr_t)mem + 5, 1);
+    CHECK_EQ(fake.n_lmrs, base + adapt->rails.n_ias);
+    dm_reg_cache_invalidate(&adapt->mem.cache, (uintptr_t)mem + 5, 1);
     CHECK_EQ(dm_adapt_reg(adapt, mem, 10, &b), DM_OK);
     CHECK(a != b);
     dm_adapt_unreg(adapt, a);

@@ -7,10 +7,13 @@
  *
  * adapt_move NUMBER [settings] runs one schedule.
  */
-#include "dapl_adapt/adapt.h"
+#include "dapl_adapt/conn/server.h"
+#include "dapl_adapt/progress/dispatch.h"
+#include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/core/conn.h"
 
 #include "adapt_job.h"
-#include "dapl_adapt/eager.h"
+#include "dapl_adapt/core/pipe.h"
 #include "fake_dat.h"
 
 #define N         2
@@ -134,8 +137,8 @@ static void open_side(int r)
         printf("open: %s\n", dm_err_detail());
         exit(1);
     }
-    for (int i = 0; i < sides[r].adapt->n_ias; i++)
-        dm_conn_unserve(sides[r].adapt->ias[i]); /* one thread does all: schedules repeat */
+    for (int i = 0; i < sides[r].adapt->rails.n_ias; i++)
+        dm_conn_unserve(sides[r].adapt->rails.ias[i]); /* one thread does all: schedules repeat */
 }
 
 static struct dm_conn *conn_of(int r)
@@ -153,7 +156,7 @@ static void poll_both(void)
 {
     for (int r = 0; r < N; r++) {
         if (is_mixed)
-            sides[r].adapt->wants_sendrecv = next_random() % 2;
+            sides[r].adapt->rings.wants_sendrecv = next_random() % 2;
         dm_adapt_poll(sides[r].adapt);
         dm_poll_rare(sides[r].adapt);
         check_room(r);
@@ -176,7 +179,8 @@ static void close_both(void)
     uint64_t until = dm_clock_ns() + LIMIT_NS;
 
     FAKE_CALL(fake.delay = 0; fake.break_after = 0; fake.is_late = false);
-    while (sides[0].adapt->n_moving + sides[1].adapt->n_moving > 0 && dm_clock_ns() < until)
+    while (sides[0].adapt->poll.n_moving + sides[1].adapt->poll.n_moving > 0 &&
+           dm_clock_ns() < until)
         poll_both();
     for (int r = 0; r < N; r++)
         dm_adapt_quiesce(sides[r].adapt);
@@ -189,9 +193,9 @@ static void close_both(void)
         }
     }
     for (int r = 0; r < N; r++) {
-        for (int i = 0; i < sides[r].adapt->n_ias; i++) {
-            n_again += sides[r].adapt->ias[i]->counts.n_again;
-            again_len += sides[r].adapt->ias[i]->counts.again_len;
+        for (int i = 0; i < sides[r].adapt->rails.n_ias; i++) {
+            n_again += sides[r].adapt->rails.ias[i]->counts.n_again;
+            again_len += sides[r].adapt->rails.ias[i]->counts.again_len;
         }
     }
     job_close_both(sides[0].adapt, sides[1].adapt);
@@ -487,8 +491,8 @@ static void busy(void)
 
     open_both(3);
     connect_both();
-    for (int i = 0; i < sides[1].adapt->n_ias; i++)
-        CHECK_EQ(dm_conn_serve(sides[1].adapt->ias[i]), DM_OK);
+    for (int i = 0; i < sides[1].adapt->rails.n_ias; i++)
+        CHECK_EQ(dm_conn_serve(sides[1].adapt->rails.ias[i]), DM_OK);
     start = dm_clock_ns();
     fake_ep_disconnect(conn_of(0)->link[DM_LINK_PIPE].ep, DAT_CLOSE_ABRUPT_FLAG);
     while (dm_clock_ns() - start < 3000000000u) {
@@ -529,7 +533,7 @@ static void local(void)
         memset(buf, 0xee, sizeof(buf));
         sides[0].sent = sizeof(buf);
         while (sides[0].n_failed + sides[1].n_failed < 2 && dm_clock_ns() < until &&
-               (conn_of(0)->n_moves == 0 || sides[0].adapt->n_moving > 0 ||
+               (conn_of(0)->n_moves == 0 || sides[0].adapt->poll.n_moving > 0 ||
                 sides[1].got < sizeof(buf)))
             poll_both();
         if (sides[0].n_failed > 0) {

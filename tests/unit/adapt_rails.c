@@ -3,11 +3,13 @@
  * Which providers become rails: by what they reach and say about themselves, never by their
  * name; a reason for each that does not, on either side.
  */
-#include "dapl_adapt/adapt.h"
+#include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/core/conn.h"
 
 #include "adapt_job.h"
-#include "dapl_adapt/card.h"
-#include "dapl_adapt/probe_loop.h"
+#include "dapl_adapt/conn/addr.h"
+#include "dapl_adapt/conn/exchange.h"
+#include "dapl_adapt/provider/probe_loop.h"
 #include "fake_dat.h"
 
 #define N       2
@@ -111,21 +113,21 @@ static void reach(void)
 
     fake.reach = "host";
     open_far();
-    CHECK_EQ(adapts[0]->n_ias, 2);
-    CHECK(adapts[0]->ias[0]->is_local);
-    CHECK(!adapts[0]->ias[1]->is_local);
+    CHECK_EQ(adapts[0]->rails.n_ias, 2);
+    CHECK(adapts[0]->rails.ias[0]->is_local);
+    CHECK(!adapts[0]->rails.ias[1]->is_local);
     conn = dm_adapt_conn(adapts[0], 1);
     move_away(1);
     CHECK_EQ(dm_card_fetch(conn), DM_OK);
     CHECK_EQ(conn->n_rails, 1);
-    CHECK_STR(adapts[0]->ias[conn->rails[0][0]]->name, "fake-b");
+    CHECK_STR(adapts[0]->rails.ias[conn->rails[0][0]]->name, "fake-b");
     close_both();
     /* two "nodes" of the launcher on one kernel and network are one host */
     open_far();
     conn = dm_adapt_conn(adapts[0], 1);
     CHECK_EQ(dm_card_fetch(conn), DM_OK);
     CHECK_EQ(conn->n_rails, 2);
-    CHECK_STR(adapts[0]->ias[conn->rails[0][0]]->name, "fake-a");
+    CHECK_STR(adapts[0]->rails.ias[conn->rails[0][0]]->name, "fake-a");
     close_both();
     fake.reach = NULL;
 }
@@ -141,11 +143,11 @@ static void near_first(void)
     fclose(file);
     fake.reach = "host";
     open_far();
-    CHECK_STR(adapts[0]->ias[0]->name, "fake-b");
+    CHECK_STR(adapts[0]->rails.ias[0]->name, "fake-b");
     conn = dm_adapt_conn(adapts[0], 1);
     CHECK_EQ(dm_card_fetch(conn), DM_OK);
     CHECK_EQ(conn->n_rails, 2);
-    CHECK_STR(adapts[0]->ias[conn->rails[0][0]]->name, "fake-a");
+    CHECK_STR(adapts[0]->rails.ias[conn->rails[0][0]]->name, "fake-a");
     close_both();
 }
 
@@ -185,8 +187,8 @@ static void refused_there(void)
     adapts[1] = NULL;
     snprintf(space.cards[1][0][1], DM_KV_VAL_MAX,
              "4;%s;1;%u,%u,0,1,0,0;3;!eth-x:+the+cable+is+out;other,0200,5,0;", "0.1.0",
-             adapts[0]->n_slots, adapts[0]->slot_size);
-    dm_explain_refused(adapts[0], "third", "no such device");
+             adapts[0]->rings.n_slots, adapts[0]->rings.slot_size);
+    dm_rails_add_refused(&adapts[0]->rails, "third", "no such device");
     conn = dm_adapt_conn(adapts[0], 1);
     CHECK_EQ(dm_card_fetch(conn), DM_ECONN);
     says("fake-a: not open there");
@@ -233,7 +235,7 @@ static void last_bytes(void)
 {
     fake.last_byte_last = "no";
     open_far();
-    CHECK(adapts[0]->ias[0]->needs_sendrecv);
+    CHECK(adapts[0]->rails.ias[0]->needs_sendrecv);
     CHECK_EQ(dm_adapt_connect(dm_adapt_conn(adapts[0], 1)), DM_OK);
     while (!dm_adapt_is_ready(dm_adapt_conn(adapts[1], 0))) {
         dm_adapt_poll(adapts[0]);
@@ -245,8 +247,8 @@ static void last_bytes(void)
     close_both();
     fake.last_byte_last = "yes";
     open_far();
-    CHECK(!adapts[0]->ias[0]->needs_sendrecv);
-    CHECK_EQ(adapts[0]->ias[0]->last_byte, DM_LAST_IS_LAST);
+    CHECK(!adapts[0]->rails.ias[0]->needs_sendrecv);
+    CHECK_EQ(adapts[0]->rails.ias[0]->last_byte, DM_LAST_IS_LAST);
     close_both();
 }
 
@@ -256,7 +258,7 @@ static void unsaid(void)
     struct dm_ia *ia;
 
     open_far();
-    ia = adapts[0]->ias[0];
+    ia = adapts[0]->rails.ias[0];
     CHECK(ia->last_byte != DM_LAST_IS_EARLY); /* or unknown, if there was no time */
     CHECK(!ia->needs_sendrecv);
     CHECK_EQ(dm_probe_last_byte(ia, LONG_NS), DM_LAST_IS_LAST);

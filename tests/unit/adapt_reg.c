@@ -4,7 +4,10 @@
  */
 #include <stdlib.h>
 
-#include "dapl_adapt/mem.h"
+#include "dapl_adapt/provider/ia.h"
+#include "dapl_adapt/provider/lmr.h"
+#include "dapl_adapt/provider/reg_cache.h"
+#include "dapl_adapt/provider/region.h"
 #include "test.h"
 
 static struct dm_reg_cache cache;

@@ -1,6 +1,6 @@
 /* test: layers=util,dapl_adapt timeout=20 */
 /* Reading or the pipe, chosen by what they took: over machines that are made up. */
-#include "dapl_adapt/rndv_select.h"
+#include "dapl_adapt/provider/rndv_select.h"
 
 #include "test.h"
 

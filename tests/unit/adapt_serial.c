@@ -3,7 +3,9 @@
  * What a provider's words about threads and reads oblige to: one that is not thread-safe gets one
  * call at a time, and none gets more reads than it, or the peer's, has places for.
  */
-#include "dapl_adapt/adapt.h"
+#include "dapl_adapt/progress/dispatch.h"
+#include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/core/conn.h"
 
 #include "adapt_job.h"
 #include "fake_dat.h"

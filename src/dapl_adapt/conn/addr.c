@@ -1,0 +1,217 @@
+/*
+ * Address cards. One value in the launcher's key-value space:
+ *
+ *   "4;0.1.0;HOST;64,16384,5f0,0,0,0;3;name,ADDRESS,QUAL,INDEX;..."
+ *
+ * form of the card, version of the library, the host by what the kernel knows of it, ring
+ * settings and the hash of those of collectives, DATUM_EAGER, DATUM_RNDV and DATUM_RNDV_INLINE, cores, rails. Addresses are bytes in hexadecimal, since nobody but their provider
+ * understands them. In a job of several hosts a process without any rail that leaves its host adds
+ * why: "!words+of+a+refusal;".
+ */
+#include "dapl_adapt/conn/addr.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/provider/ia.h"
+#include "dapl_adapt/public/types.h"
+#include "util/cfg.h"
+#include "util/err.h"
+#include "util/kv.h"
+#include "util/log.h"
+#include "util/strbuf.h"
+
+#define CARD_VERSION 4
+#define WHY_MAX      160 /* bytes of reasons in a card */
+
+void dm_card_own_cpus(uint64_t *words)
+{
+    cpu_set_t set;
+
+    memset(words, 0, DM_CARD_CPU_WORDS * sizeof(*words));
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof(set), &set) != 0)
+        return;
+    for (int i = 0; i < DM_CARD_CPU_WORDS * 64 && i < CPU_SETSIZE; i++) {
+        if (CPU_ISSET(i, &set))
+            words[i / 64] |= UINT64_C(1) << i % 64;
+    }
+}
+
+int dm_card_count_cpus(const uint64_t *words)
+{
+    int n = 0;
+
+    for (int i = 0; i < DM_CARD_CPU_WORDS * 64; i++)
+        n += words[i / 64] >> i % 64 & 1;
+    return n;
+}
+
+uint64_t dm_card_own_host(void)
+{
+    uint64_t h = UINT64_C(14695981039346656037);
+    char id[64] = "";
+    struct stat st;
+    ssize_t len;
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+    if (fd >= 0) {
+        len = read(fd, id, sizeof(id) - 1);
+        id[len > 0 ? len : 0] = '\0';
+        close(fd);
+    }
+    for (const char *p = id; *p != '\0'; p++)
+        h = (h ^ (unsigned char)*p) * UINT64_C(1099511628211);
+    if (stat("/proc/self/ns/net", &st) == 0)
+        h = (h ^ (uint64_t)st.st_ino) * UINT64_C(1099511628211);
+    return h;
+}
+
+/* What was refused, in letters that every launcher carries. */
+static void addr_write_refusals(const struct dm_adapt *adapt, struct dm_strbuf *sb)
+{
+    const char *text = adapt->rails.refused;
+    char safe[WHY_MAX];
+    size_t n = 0;
+
+    for (; *text != '\0' && n + 1 < sizeof(safe); text++) {
+        if (isalnum((unsigned char)*text) || strchr("-_.:/,()", *text) != NULL)
+            safe[n++] = *text;
+        else if (n > 0 && safe[n - 1] != '+')
+            safe[n++] = '+';
+    }
+    safe[n] = '\0';
+    dm_strbuf_addf(sb, "!%s;", safe);
+}
+
+void dm_card_write(const struct dm_adapt *adapt, char *buf, size_t len)
+{
+    uint64_t cpus[DM_CARD_CPU_WORDS];
+    const struct dm_ia *ia;
+    struct dm_strbuf sb;
+    size_t mark;
+    int last = DM_CARD_CPU_WORDS - 1;
+
+    dm_card_own_cpus(cpus);
+    while (last > 0 && cpus[last] == 0)
+        last--;
+    dm_strbuf_init(&sb, buf, len);
+    dm_strbuf_addf(&sb, "%d;%s;%llx;%u,%u,%x,%d,%d,%d;", CARD_VERSION, DM_VERSION,
+                   (unsigned long long)adapt->own_host, adapt->rings.n_slots,
+                   adapt->rings.slot_size, adapt->coll_hash, dm_cfg()->eager, dm_cfg()->rndv,
+                   dm_cfg()->rndv_inline);
+    for (int i = 0; i <= last; i++)
+        dm_strbuf_addf(&sb, "%s%llx", i > 0 ? "," : "", (unsigned long long)cpus[i]);
+    dm_strbuf_add(&sb, ";");
+    if (!adapt->rails.has_network && adapt->rails.refused != NULL && !dm_adapt_is_one_host(adapt))
+        addr_write_refusals(adapt, &sb);
+    for (int i = 0; i < adapt->rails.n_ias; i++) {
+        ia = adapt->rails.ias[i];
+        mark = sb.len;
+        dm_strbuf_addf(&sb, "%s,", ia->name);
+        for (size_t k = 0; k < ia->addr_len; k++)
+            dm_strbuf_addf(&sb, "%02x", ia->addr[k]);
+        dm_strbuf_addf(&sb, ",%llx,%d;", (unsigned long long)ia->qual, ia->index);
+        if (sb.is_short) {
+            buf[mark] = '\0';
+            dm_log_warn("no room in the launcher's key-value space for the address of %s",
+                        ia->name);
+            return;
+        }
+    }
+}
+
+static int addr_is_bad(const char *text)
+{
+    return DM_FAIL(
+        DM_ECONN,
+        "a process published an address that cannot be understood; do all hosts have the "
+        "same version of Datum (here %s)? It says: %.100s",
+        DM_VERSION, text);
+}
+
+/* "name,ADDRESS,QUAL,INDEX"; modifies it. */
+static bool addr_read_rail(char *text, struct dm_card_rail *rail)
+{
+    char *save = NULL;
+    char *name = strtok_r(text, ",", &save);
+    char *addr = strtok_r(NULL, ",", &save);
+    char *qual = strtok_r(NULL, ",", &save);
+    char *index = strtok_r(NULL, ",", &save);
+    unsigned byte;
+
+    if (index == NULL || strlen(name) >= sizeof(rail->name) || strlen(addr) % 2 != 0 ||
+        strlen(addr) > (size_t)DM_IA_ADDR_MAX * 2 ||
+        strspn(addr, "0123456789abcdef") != strlen(addr))
+        return false;
+    snprintf(rail->name, sizeof(rail->name), "%s", name);
+    rail->addr_len = strlen(addr) / 2;
+    for (size_t i = 0; i < rail->addr_len; i++) {
+        if (sscanf(addr + 2 * i, "%2x", &byte) != 1)
+            return false;
+        rail->addr[i] = (unsigned char)byte;
+    }
+    rail->qual = strtoull(qual, NULL, 16);
+    rail->index = atoi(index);
+    return rail->index >= 0 && rail->index < DM_RAILS_MAX;
+}
+
+/* "4;VERSION;HOST;SLOTS,SIZE,HASH,EAGER,RNDV,INLINE;CPUS": false for nonsense. */
+static bool addr_read_head(char *copy, char **save_p, struct dm_card *card)
+{
+    char *form = strtok_r(copy, ";", save_p);
+    char *version = strtok_r(NULL, ";", save_p);
+    char *host = strtok_r(NULL, ";", save_p);
+    char *rings = strtok_r(NULL, ";", save_p);
+    char *cpus = strtok_r(NULL, ";", save_p);
+    int i = 0;
+
+    if (cpus == NULL || atoi(form) != CARD_VERSION || strlen(version) >= sizeof(card->version) ||
+        sscanf(rings, "%u,%u,%x,%u,%u,%u", &card->n_slots, &card->slot_size, &card->coll_hash,
+               &card->eager, &card->rndv, &card->is_inline) != 6)
+        return false;
+    snprintf(card->version, sizeof(card->version), "%s", version);
+    card->host = strtoull(host, NULL, 16);
+    for (char *end = cpus; i < DM_CARD_CPU_WORDS; end++) {
+        card->cpus[i++] = strtoull(end, &end, 16);
+        if (*end != ',')
+            break;
+    }
+    return true;
+}
+
+int dm_card_read(const char *text, struct dm_card *card_p)
+{
+    char copy[DM_KV_VAL_MAX];
+    char *save = NULL;
+    char *token;
+
+    memset(card_p, 0, sizeof(*card_p));
+    snprintf(copy, sizeof(copy), "%s", text);
+    if (!addr_read_head(copy, &save, card_p))
+        return addr_is_bad(text);
+    while ((token = strtok_r(NULL, ";", &save)) != NULL) {
+        if (*token == '!') {
+            for (char *p = token; *p != '\0'; p++)
+                *p = *p == '+' ? ' ' : *p;
+            snprintf(card_p->why, sizeof(card_p->why), "%s", token + 1);
+            continue;
+        }
+        if (card_p->n_rails == DM_RAILS_MAX ||
+            !addr_read_rail(token, &card_p->rails[card_p->n_rails]))
+            return addr_is_bad(text);
+        card_p->n_rails++;
+    }
+    return DM_OK;
+}

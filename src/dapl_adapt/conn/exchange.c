@@ -1,0 +1,289 @@
+/*
+ * The address exchange: publishing the own endpoint address, getting a peer's, and what two processes
+ * make of them.
+ */
+#include "dapl_adapt/conn/exchange.h"
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "dapl_adapt/conn/addr.h"
+#include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/provider/dat.h"
+#include "dapl_adapt/provider/ia.h"
+#include "dapl_adapt/public/start.h"
+#include "util/cfg.h"
+#include "util/err.h"
+#include "util/host.h"
+#include "util/kv.h"
+#include "util/log.h"
+#include "util/strbuf.h"
+
+#define KEY_LEN 64
+
+static void addr_key(const struct dm_adapt *adapt, int proc, char *key)
+{
+    (void)adapt;
+    snprintf(key, KEY_LEN, "datum-card-%d", proc);
+}
+
+int dm_card_publish(struct dm_adapt *adapt)
+{
+    char text[DM_KV_VAL_MAX];
+    char key[KEY_LEN];
+    int err;
+
+    dm_card_write(adapt, text, sizeof(text));
+    addr_key(adapt, adapt->job.rank, key);
+    DM_TRACE(CONN, "card %s", text);
+    err = adapt->job.kv.put(adapt->job.kv.arg, key, text);
+    if (err == DM_OK)
+        err = adapt->job.kv.fence(adapt->job.kv.arg);
+    return err;
+}
+
+static int addr_get(const struct dm_adapt *adapt, int proc, struct dm_card *card_p)
+{
+    char text[DM_KV_VAL_MAX];
+    char key[KEY_LEN];
+    int err;
+
+    addr_key(adapt, proc, key);
+    err = adapt->job.kv.get(adapt->job.kv.arg, key, text, sizeof(text));
+    return err == DM_OK ? dm_card_read(text, card_p) : err;
+}
+
+bool dm_card_is_near(const struct dm_conn *conn)
+{
+    const struct dm_adapt *adapt = conn->adapt;
+    const struct dm_adapt_job *job = &adapt->job;
+
+    if (job->node_of == NULL || job->node_of[job->rank] == job->node_of[conn->proc])
+        return true;
+    return conn->card != NULL && conn->card->host == conn->adapt->own_host;
+}
+
+bool dm_card_is_apart(const struct dm_conn *conn)
+{
+    const struct dm_adapt_job *job = &conn->adapt->job;
+
+    return (job->node_of == NULL || job->node_of[job->rank] == job->node_of[conn->proc]) &&
+           conn->card != NULL && conn->card->host != conn->adapt->own_host;
+}
+
+static int addr_family(const unsigned char *addr)
+{
+    struct sockaddr_in in;
+
+    memcpy(&in, addr, sizeof(in));
+    return in.sin_family;
+}
+
+static const char *addr_family_text(int family)
+{
+    return family == AF_INET ? "IPv4" : family == AF_INET6 ? "IPv6" : "another kind of";
+}
+
+/* The rail of the peer that answers to one of ours, or why there is none. */
+static const struct dm_card_rail *rails_match(const struct dm_conn *conn, const struct dm_ia *ia,
+                                              bool is_near, char *why, size_t len)
+{
+    const struct dm_card_rail *rail = NULL;
+
+    for (int k = 0; k < conn->card->n_rails && rail == NULL; k++) {
+        if (strcmp(ia->name, conn->card->rails[k].name) == 0)
+            rail = &conn->card->rails[k];
+    }
+    if (ia->is_local && !is_near)
+        snprintf(why, len, "reaches only its own host");
+    else if (rail == NULL)
+        snprintf(why, len, "not open there");
+    else if (addr_family(rail->addr) != addr_family(ia->addr))
+        snprintf(why, len, "has an %s address here, an %s address there",
+                 addr_family_text(addr_family(ia->addr)),
+                 addr_family_text(addr_family(rail->addr)));
+    else
+        return rail;
+    return NULL;
+}
+
+/* Every provider of either side and why it is not the one. */
+static int rails_none(const struct dm_conn *conn)
+{
+    const struct dm_adapt *adapt = conn->adapt;
+    bool is_near = dm_card_is_near(conn);
+    const char *name;
+    char list[900];
+    char why[100];
+    struct dm_strbuf sb;
+    bool is_here;
+
+    dm_strbuf_init(&sb, list, sizeof(list));
+    for (int i = 0; i < adapt->rails.n_ias; i++) {
+        rails_match(conn, adapt->rails.ias[i], is_near, why, sizeof(why));
+        dm_strbuf_addf(&sb, "  %s: %s\n", adapt->rails.ias[i]->name, why);
+    }
+    for (int i = 0; i < conn->card->n_rails; i++) {
+        name = conn->card->rails[i].name;
+        is_here = false;
+        for (int k = 0; k < adapt->rails.n_ias; k++)
+            is_here = is_here || strcmp(adapt->rails.ias[k]->name, name) == 0;
+        if (!is_here)
+            dm_strbuf_addf(&sb, "  %s: open there, not here\n", name);
+    }
+    if (adapt->rails.refused != NULL)
+        dm_strbuf_addf(&sb, "refused here:\n%s", adapt->rails.refused);
+    if (conn->card->why[0] != '\0')
+        dm_strbuf_addf(&sb, "refused there: %s\n", conn->card->why);
+    return DM_FAIL(
+        DM_ECONN,
+        "no DAT provider of host %s reaches rank %d on host %s:\n%s"
+        "run datum-info --providers on both hosts; a provider for their network must open on "
+        "both, under one name (DAT_OVERRIDE names the dat.conf, DATUM_PROVIDER chooses)",
+        dm_host_name(), conn->proc, dm_adapt_host_of(adapt, conn->proc), list);
+}
+
+static int addr_check_setting(const struct dm_conn *conn, const char *name, unsigned theirs,
+                              unsigned mine)
+{
+    if (theirs == mine)
+        return DM_OK;
+    return DM_FAIL(DM_ECONN,
+                   "rank %d on host %s and rank %d on host %s have different settings of %s; set "
+                   "it alike for all",
+                   conn->proc, dm_adapt_host_of(conn->adapt, conn->proc), conn->adapt->job.rank,
+                   dm_host_name(), name);
+}
+
+/* What the two ends of a connection must do alike. */
+static int addr_check_design(const struct dm_conn *conn)
+{
+    const struct dm_card *card = conn->card;
+    int err = addr_check_setting(conn, "DATUM_EAGER", card->eager, (unsigned)dm_cfg()->eager);
+
+    if (err == DM_OK)
+        err = addr_check_setting(conn, "DATUM_RNDV", card->rndv, (unsigned)dm_cfg()->rndv);
+    if (err == DM_OK)
+        err = addr_check_setting(conn, "DATUM_RNDV_INLINE", card->is_inline, dm_cfg()->rndv_inline);
+    return err;
+}
+
+/* Processes that were started with other settings, or from another installation. */
+static int addr_check_settings(const struct dm_conn *conn)
+{
+    const struct dm_adapt *adapt = conn->adapt;
+    const struct dm_card *card = conn->card;
+
+    if (strcmp(card->version, DM_VERSION) != 0)
+        return DM_FAIL(
+            DM_ECONN,
+            "rank %d on host %s runs Datum %s, rank %d on host %s runs Datum %s; install one "
+            "version on all hosts",
+            conn->proc, dm_adapt_host_of(adapt, conn->proc), card->version, adapt->job.rank,
+            dm_host_name(), DM_VERSION);
+    if (card->n_slots != adapt->rings.n_slots || card->slot_size != adapt->rings.slot_size)
+        return DM_FAIL(
+            DM_ECONN,
+            "rank %d on host %s has rings of %u slots of %u bytes, rank %d on host %s of %u "
+            "slots of %u bytes; set DATUM_RING_SLOTS, DATUM_RING_SLOT_SIZE and DATUM_CHUNK alike "
+            "for all",
+            conn->proc, dm_adapt_host_of(adapt, conn->proc), card->n_slots, card->slot_size,
+            adapt->job.rank, dm_host_name(), adapt->rings.n_slots, adapt->rings.slot_size);
+    if (card->coll_hash != adapt->coll_hash)
+        return DM_FAIL(
+            DM_ECONN,
+            "rank %d on host %s and rank %d on host %s choose different algorithms of collectives; "
+            "set DATUM_COLL alike for all, and give the files of DATUM_COLL_FILE and DATUM_TUNE the same rows",
+            conn->proc, dm_adapt_host_of(adapt, conn->proc), adapt->job.rank, dm_host_name());
+    return addr_check_design(conn);
+}
+
+/* Common rails of one kind, in our order. */
+static void rails_add(struct dm_conn *conn, bool is_near, bool takes_local, bool takes_other)
+{
+    const struct dm_adapt *adapt = conn->adapt;
+    const struct dm_card_rail *rail;
+    char why[100];
+
+    for (int i = 0; i < adapt->rails.n_ias; i++) {
+        if (adapt->rails.ias[i]->is_local ? !takes_local : !takes_other)
+            continue;
+        rail = rails_match(conn, adapt->rails.ias[i], is_near, why, sizeof(why));
+        if (rail == NULL) {
+            DM_TRACE(CONN, "rank %d: %s %s", conn->proc, adapt->rails.ias[i]->name, why);
+            continue;
+        }
+        conn->rails[conn->n_rails][0] = (uint8_t)i;
+        conn->rails[conn->n_rails++][1] = (uint8_t)rail->index;
+    }
+}
+
+int dm_card_fetch(struct dm_conn *conn)
+{
+    struct dm_adapt *adapt = conn->adapt;
+    struct dm_card *card;
+    bool is_near;
+    int err;
+
+    if (conn->has_card)
+        return conn->n_rails > 0 ? DM_OK : rails_none(conn);
+    card = calloc(1, sizeof(*card));
+    if (card == NULL)
+        return DM_FAIL(DM_ENOMEM, "an address card");
+    err = addr_get(adapt, conn->proc, card);
+    if (err != DM_OK) {
+        free(card);
+        return err;
+    }
+    conn->card = card;
+    conn->has_card = true;
+    err = addr_check_settings(conn);
+    if (err != DM_OK)
+        return err;
+    is_near = dm_card_is_near(conn);
+    if (adapt->rails.is_named) {
+        rails_add(conn, is_near, true, true);
+    } else { /* inside a host what stays inside comes first */
+        rails_add(conn, is_near, true, false);
+        rails_add(conn, is_near, false, true);
+    }
+    return conn->n_rails > 0 ? DM_OK : rails_none(conn);
+}
+
+int dm_card_oversubscribed(struct dm_adapt *adapt, bool *oversubscribed_p)
+{
+    const struct dm_adapt_job *job = &adapt->job;
+    uint64_t all[DM_CARD_CPU_WORDS];
+    struct dm_card card;
+    int err;
+
+    *oversubscribed_p = false;
+    if (job->n_local <= dm_host_cores())
+        return DM_OK;
+    dm_card_own_cpus(all);
+    *oversubscribed_p = true;
+    if (dm_host_cores() < dm_card_count_cpus(all)) /* a quota, which is shared */
+        return DM_OK;
+    if (dm_card_count_cpus(all) >= sysconf(_SC_NPROCESSORS_ONLN)) /* nobody has others */
+        return DM_OK;
+    /* perhaps each of us is bound to cores of its own */
+    for (int i = 0; i < job->size && dm_card_count_cpus(all) < job->n_local; i++) {
+        if (job->node_of != NULL && job->node_of[i] != job->node_of[job->rank])
+            continue;
+        err = addr_get(adapt, i, &card);
+        if (err != DM_OK)
+            return err;
+        for (int k = 0; k < DM_CARD_CPU_WORDS; k++)
+            all[k] |= card.cpus[k];
+    }
+    *oversubscribed_p = job->n_local > dm_card_count_cpus(all);
+    return DM_OK;
+}

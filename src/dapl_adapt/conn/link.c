@@ -1,0 +1,168 @@
+/*
+ * Links: what is done with one endpoint, and with the private data of its requests.
+ */
+#include "dapl_adapt/conn/link.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/link.h"
+#include "dapl_adapt/core/ops.h"
+#include "dapl_adapt/core/priv.h"
+#include "dapl_adapt/provider/dat.h"
+#include "dapl_adapt/provider/ia.h"
+#include "dapl_adapt/provider/rails.h"
+#include "dapl_adapt/provider/serial.h"
+#include "dapl_adapt/public/progress.h"
+#include "util/list.h"
+#include "util/log.h"
+
+void dm_conn_free_ep(DAT_EP_HANDLE *ep)
+{
+    if (*ep != DAT_HANDLE_NULL) {
+        dm_serial_lock();
+        dat_ep_free(*ep);
+        dm_serial_unlock();
+    }
+    *ep = DAT_HANDLE_NULL;
+}
+
+void dm_conn_cut(struct dm_link *link)
+{
+    dm_serial_lock();
+    dat_ep_disconnect(link->ep, DAT_CLOSE_ABRUPT_FLAG);
+    dm_serial_unlock();
+}
+
+void dm_conn_hello(struct dm_conn *conn, enum dm_link_kind link, enum dm_hello_kind kind,
+                   struct dm_hello *hello_p)
+{
+    const struct dm_adapt *adapt = conn->adapt;
+    const struct dm_ia *ia = link >= DM_LINK_EXTRA ? conn->lane[link - DM_LINK_RDMA].ia : conn->ia;
+
+    memset(hello_p, 0, sizeof(*hello_p));
+    hello_p->magic = DM_HELLO_MAGIC;
+    hello_p->version = DM_HELLO_VERSION;
+    hello_p->job = adapt->job_hash;
+    hello_p->rank = (uint32_t)adapt->job.rank;
+    hello_p->kind = (uint8_t)kind;
+    hello_p->link = (uint8_t)link;
+    hello_p->sendrecv =
+        kind == DM_HELLO_ACCEPT
+            ? conn->is_sendrecv != 0
+            : adapt->rings.wants_sendrecv || (conn->ia != NULL && conn->ia->needs_sendrecv);
+    hello_p->n_slots = (uint16_t)conn->n_slots;
+    hello_p->slot_size = conn->slot_size;
+    hello_p->epoch = conn->epoch;
+    if (kind == DM_HELLO_REJECT)
+        return;
+    if (link == DM_LINK_PIPE && conn->epoch > 0) { /* the main thread's business */
+        conn->told = conn->rx.n_consumed;
+        hello_p->arrived = conn->adapt->ops->pipe_arrived(conn);
+        hello_p->unconsumed = (uint16_t)(hello_p->arrived - conn->told);
+    }
+    hello_p->rail = (uint8_t)ia->index;
+    hello_p->reads_in = (uint8_t)ia->max_reads_in;
+    hello_p->ctx = conn->region.lmr.rctx;
+    hello_p->addr = (uint64_t)(uintptr_t)conn->region.ptr;
+    if (adapt->mem.probe_lmr[conn->ia->index].handle == DAT_HANDLE_NULL)
+        return; /* nothing to measure with */
+    hello_p->probe = (uint64_t)(uintptr_t)adapt->mem.probe;
+    hello_p->probe_ctx = adapt->mem.probe_lmr[ia->index].rctx;
+}
+
+void dm_conn_note(struct dm_link *link, enum dm_note note)
+{
+    struct dm_adapt *adapt = link->conn->adapt;
+
+    if (link->notes == 0) {
+        dm_list_add_tail(&adapt->shared.notes, &link->note);
+        atomic_fetch_add_explicit(&adapt->shared.n_notes, 1, memory_order_release);
+    }
+    link->notes |= note;
+    pthread_cond_signal(&adapt->shared.cond);
+    if (atomic_load(&adapt->sleep.is_aside_asleep[DM_SIDE_REQUEST]))
+        dm_rails_wake(&adapt->rails, DM_SIDE_REQUEST); /* who wakes the others when there is need */
+    else if (adapt->rails.has_wakes)
+        dm_rails_wake(&adapt->rails, DM_SIDE_RECV);
+}
+
+const char *dm_conn_event_text(int event)
+{
+    switch (event) {
+    case DAT_CONNECTION_EVENT_PEER_REJECTED:
+        return "it refuses the connection for now";
+    case DAT_CONNECTION_EVENT_NON_PEER_REJECTED:
+        return "nobody listens at its address (did the process end?)";
+    case DAT_CONNECTION_EVENT_UNREACHABLE:
+        return "its address is unreachable";
+    case DAT_CONNECTION_EVENT_TIMED_OUT:
+        return "no answer in time";
+    default:
+        return "the connection broke while it was made";
+    }
+}
+
+void dm_conn_reject(struct dm_adapt *adapt, DAT_CR_HANDLE cr, enum dm_reject reason)
+{
+    struct dm_hello hello;
+
+    memset(&hello, 0, sizeof(hello));
+    hello.magic = DM_HELLO_MAGIC;
+    hello.version = DM_HELLO_VERSION;
+    hello.kind = DM_HELLO_REJECT;
+    hello.job = adapt->job_hash;
+    hello.rank = (uint32_t)adapt->job.rank;
+    hello.reject = (uint8_t)reason;
+    DM_TRACE(CONN, "reject %d", reason);
+    dm_serial_lock();
+    dat_cr_reject(cr, sizeof(hello), &hello);
+    dm_serial_unlock();
+}
+
+void dm_link_first(const struct dm_link *link, DAT_LMR_TRIPLET *lmr_p)
+{
+    const struct dm_conn *conn = link->conn;
+    const struct dm_adapt *adapt = conn->adapt;
+
+    if (link->kind >= DM_LINK_EXTRA) { /* not a rail of the region: what measuring overwrites */
+        lmr_p->virtual_address = (DAT_VADDR)(uintptr_t)(adapt->mem.probe + DM_PROBE_LEN);
+        lmr_p->lmr_context =
+            adapt->mem.probe_lmr[conn->lane[link->kind - DM_LINK_RDMA].ia->index].lctx;
+    } else {
+        lmr_p->virtual_address = (DAT_VADDR)(uintptr_t)conn->ctl->first;
+        lmr_p->lmr_context = conn->region.lmr.lctx;
+    }
+    lmr_p->segment_length = sizeof(conn->ctl->first);
+}
+
+void dm_conn_turn_away(struct dm_link *link)
+{
+    if (link->cr != DAT_HANDLE_NULL)
+        dm_conn_reject(link->conn->adapt, link->cr,
+                       link->state == DM_LINK_LOST ? DM_REJECT_LOST : DM_REJECT_AGAIN);
+    link->cr = DAT_HANDLE_NULL;
+}
+
+void dm_conn_forget_notes(struct dm_link *link)
+{
+    if (link->notes == 0)
+        return;
+    link->notes = 0;
+    dm_list_del(&link->note);
+    atomic_fetch_sub_explicit(&link->conn->adapt->shared.n_notes, 1, memory_order_relaxed);
+}
+
+int dm_conn_rail_of(const struct dm_conn *conn, const struct dm_ia *ia)
+{
+    for (int i = 0; i < conn->n_rails; i++) {
+        if (conn->rails[i][0] == ia->index)
+            return i;
+    }
+    return -1;
+}

@@ -1,0 +1,37 @@
+/*
+ * Links: endpoints, pending events, private data.
+ */
+#ifndef DM_DAPL_ADAPT_CONN_LINK_H
+#define DM_DAPL_ADAPT_CONN_LINK_H
+
+#include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/link.h"
+#include "dapl_adapt/core/priv.h"
+#include "dapl_adapt/provider/dat.h"
+#include "dapl_adapt/provider/ia.h"
+
+struct dm_adapt;
+
+/* Free an endpoint, if there is one. */
+void dm_conn_free_ep(DAT_EP_HANDLE *ep);
+/* Break its connection off; an event will tell. */
+void dm_conn_cut(struct dm_link *link);
+/* Leave a note for the main thread; lock held. */
+void dm_conn_note(struct dm_link *link, enum dm_note note);
+/* Notes that are not handled yet are of no interest. Lock held. */
+void dm_conn_forget_notes(struct dm_link *link);
+/* Memory for the connector's first message over a link: nobody looks at it. */
+void dm_link_first(const struct dm_link *link, DAT_LMR_TRIPLET *lmr_p);
+/* What an event that ended an attempt means. */
+const char *dm_conn_event_text(int event);
+/* The place in `rails` of a rail of ours, -1: it is not common. */
+int dm_conn_rail_of(const struct dm_conn *conn, const struct dm_ia *ia);
+/* Fill own side of a hello. Lock held. */
+void dm_conn_hello(struct dm_conn *conn, enum dm_link_kind link, enum dm_hello_kind kind,
+                   struct dm_hello *hello_p);
+/* Refuse a request. Lock held. */
+void dm_conn_reject(struct dm_adapt *adapt, DAT_CR_HANDLE cr, enum dm_reject reason);
+/* Refuse it. Lock held. */
+void dm_conn_turn_away(struct dm_link *link);
+
+#endif

@@ -1,0 +1,84 @@
+/*
+ * What a link needs before it is connected: region, RDMA queue, endpoint.
+ */
+#include "dapl_adapt/conn/prepare.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "dapl_adapt/conn/ring.h"
+#include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/link.h"
+#include "dapl_adapt/core/rdmaq.h"
+#include "dapl_adapt/provider/dat.h"
+#include "dapl_adapt/provider/ia.h"
+#include "dapl_adapt/provider/region.h"
+#include "util/cfg.h"
+#include "util/err.h"
+
+#define RDMA_RECVS 4
+
+static int prepare_min(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static int prepare_rdmaq(struct dm_lane *lane, struct dm_ia *ia, int rq_size)
+{
+    lane->ia = ia;
+    lane->rq_size = prepare_min(prepare_min(DM_LANE_REQS, rq_size), ia->max_req);
+    if (lane->parts == NULL)
+        lane->parts = calloc(DM_LANE_REQS, sizeof(*lane->parts));
+    return lane->parts != NULL ? DM_OK : DM_FAIL(DM_ENOMEM, "requests of an RDMA link");
+}
+
+/* The region is registered with the pipe's rail; its memory stays when that changes. */
+static int prepare_region(struct dm_conn *conn, const struct dm_link *link, struct dm_ia *ia)
+{
+    struct dm_ia *old = conn->ia;
+    int n_events = DM_RING_EVENTS * (int)conn->n_slots + conn->rq_size;
+    int err;
+
+    conn->ia = ia;
+    if (conn->region.ptr != NULL && conn->rx.lap == 0 && conn->tx.lap == 0)
+        dm_region_free(&conn->region); /* nothing in it yet */
+    if (conn->region.ptr == NULL) {
+        err = dm_ring_make(conn, ia, link->answer.n_slots, link->answer.slot_size);
+        if (err != DM_OK)
+            return err;
+        conn->ctl = (void *)conn->region.ptr;
+    } else {
+        old->evd_room += n_events;
+        ia->evd_room -= n_events;
+        err = dm_region_move(ia, &conn->region);
+    }
+    conn->sq_size =
+        prepare_min((conn->adapt->rings.is_basic ? 4 : 2) * (int)conn->n_slots + 8, ia->max_req);
+    return err;
+}
+
+int dm_conn_prepare(struct dm_conn *conn, struct dm_link *link, struct dm_ia *ia)
+{
+    int n_recv;
+    int err = DM_OK;
+
+    atomic_fetch_add_explicit(&link->gen, 1, memory_order_relaxed);
+    link->has_spoken = link->is_ended = false;
+    if (link->kind == DM_LINK_PIPE)
+        conn->rx.ep = DAT_HANDLE_NULL;
+    if (link->kind < DM_LINK_EXTRA &&
+        (conn->ia != ia || conn->region.lmr.handle == DAT_HANDLE_NULL))
+        err = prepare_region(conn, link, ia); /* only while the pipe is being made */
+    if (err == DM_OK && link->kind != DM_LINK_PIPE)
+        err = prepare_rdmaq(dm_lane_of(link), ia, conn->rq_size);
+    if (err != DM_OK)
+        return err;
+    n_recv = prepare_min((int)conn->n_slots + 2, ia->max_recv);
+    if (link->kind == DM_LINK_PIPE)
+        return dm_ia_ep_create(ia, n_recv, conn->sq_size, &link->ep);
+    n_recv = prepare_min(dm_cfg()->rndv == DM_RNDV_IMM ? RDMA_RECVS + DM_IMMS : RDMA_RECVS,
+                         ia->max_recv);
+    return dm_ia_ep_create(ia, n_recv, dm_lane_of(link)->rq_size, &link->ep);
+}

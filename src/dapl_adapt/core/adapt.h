@@ -1,0 +1,142 @@
+/*
+ * The layer's object: one per process.
+ */
+#ifndef DM_DAPL_ADAPT_CORE_ADAPT_H
+#define DM_DAPL_ADAPT_CORE_ADAPT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dapl_adapt/provider/lmr.h"
+#include "dapl_adapt/provider/rails.h"
+#include "dapl_adapt/provider/reg_cache.h"
+#include "dapl_adapt/public/progress.h"
+#include "dapl_adapt/public/rdma.h"
+#include "dapl_adapt/public/start.h"
+#include "dapl_adapt/public/types.h"
+#include "util/list.h"
+
+struct dm_conn;
+
+struct dm_atomics;
+struct dm_conn_ops;
+
+#define DM_PROBE_LEN 65536 /* bytes of plain memory that peers may read to measure */
+#define DM_RARE      1000  /* idle polls between looks at connection and async events */
+
+/* Values that are expected with RDMA writes: place and turn make the value. */
+#define DM_IMMS 32
+
+struct dm_imms {
+    struct dm_rdma *rdma[DM_IMMS]; /* NULL: free */
+    uint16_t turn[DM_IMMS];        /* how many times it was used: what comes late is known */
+};
+
+/* What polls look at. */
+struct dm_poll {
+    struct dm_conn **active; /* pipes that are up */
+    int n_active;
+    int n_hot; /* of them looked at in every poll: the first ones */
+    int next_cold;
+    int n_blocked; /* pipes somebody waits for */
+    int n_dying;
+    int n_tell;   /* conns with tell_ready */
+    int n_moving; /* between rails */
+    int idle;     /* polls that count towards a look at rare events */
+    int n_driven; /* pipes on rails that every poll has to look into */
+    int n_sendrecv;
+    struct dm_rdma *done_head; /* finished transfers, to be reported */
+    struct dm_rdma *done_tail;
+    struct dm_list connecting; /* links with an attempt of ours */
+};
+
+/* Who sleeps in a provider. */
+struct dm_sleepers {
+    bool is_waiting; /* a thread of the program blocks in a provider */
+    bool can_knock;  /* peers wake who sleeps without a completion for every record */
+    atomic_bool
+        is_aside_asleep[DM_SIDES]; /* the progress thread of that side is in dm_adapt_sleep */
+};
+
+/* Rings, as the settings and the limits of memory have them; fixed at start. */
+struct dm_ring_plan {
+    uint32_t n_slots;
+    uint32_t slot_size; /* at most */
+    uint32_t size_auto; /* unless large slots pay, when */
+    uint32_t stride;
+    bool is_auto_size; /* nobody has set it */
+    bool is_basic;     /* DATUM_EAGER=basic */
+    bool wants_sendrecv;
+    bool is_short;     /* some rings are smaller than the settings say */
+    size_t ring_share; /* bytes a connection may lock for rings, 0: no limit */
+    size_t lock_max;   /* bytes that may be locked, 0: no limit that matters */
+};
+
+/* Registered memory. */
+struct dm_memory {
+    size_t page;
+    bool keeps_regs; /* unused registrations of the program's memory stay */
+    struct dm_reg_cache cache;
+    char *probe; /* DM_PROBE_LEN bytes for peers to read, and as many to measure with */
+    struct dm_lmr probe_lmr[DM_RAILS_MAX];
+};
+
+/* Shared with the connection server. */
+struct dm_shared {
+    pthread_mutex_t lock;
+    pthread_cond_t cond;
+    struct dm_list notes; /* links with pending events */
+    atomic_int n_notes;
+};
+
+struct dm_adapt {
+    struct dm_poll poll;
+    struct dm_rails rails;
+    struct dm_sleepers sleep;
+    bool is_quiet; /* finalizing: losses are expected */
+    bool is_oversubscribed;
+    bool is_demand;
+    bool has_moved;     /* a connection, to another rail */
+    uint64_t n_striped; /* transfers cut into stripes */
+    const struct dm_conn_ops *ops;
+    struct dm_adapt_events ev;
+    struct dm_shared shared;
+    struct dm_ring_plan rings;
+    struct dm_memory mem;
+    /* fixed */
+    struct dm_adapt_job job;
+    uint32_t job_hash;
+    uint32_t coll_hash; /* of the choice of algorithms of collectives */
+    uint64_t own_host;  /* dm_card_own_host() */
+    _Atomic uint64_t no_foot;
+    _Atomic(struct dm_conn *) *conns; /* by process; NULL: nothing to do with it yet */
+    _Atomic(struct dm_conn *) all;    /* those that exist, newest first */
+    struct dm_imms imms;
+    struct dm_atomics *atomics; /* NULL: not needed yet (rma/atomic.c) */
+};
+
+static inline const char *dm_adapt_host_of(const struct dm_adapt *adapt, int proc)
+{
+    return adapt->job.host_of != NULL ? adapt->job.host_of(adapt->job.host_arg, proc) : "?";
+}
+
+static inline bool dm_adapt_is_one_host(const struct dm_adapt *adapt)
+{
+    return adapt->job.n_local == adapt->job.size;
+}
+
+/* The peer's object, NULL when there is none yet. */
+static inline struct dm_conn *dm_conn_find(const struct dm_adapt *adapt, int proc)
+{
+    return atomic_load_explicit(&adapt->conns[proc], memory_order_acquire);
+}
+
+/* Walk over the connections that exist; others may be added meanwhile. */
+#define dm_conn_for_each(conn, adapt)                                                              \
+    for (conn = atomic_load_explicit(&(adapt)->all, memory_order_acquire); conn != NULL;           \
+         conn = conn->next_made)
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * Cookies of requests: what completed, and whose it is.
+ */
+#ifndef DM_DAPL_ADAPT_CORE_COOKIE_H
+#define DM_DAPL_ADAPT_CORE_COOKIE_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/link.h"
+#include "dapl_adapt/provider/dat.h"
+
+/* Cookies: the low three bits say what completed, then 21 bits of whom, 8 of the endpoint's gen. */
+enum dm_cookie_kind {
+    DM_COOKIE_TX,    /* post number; certain to come */
+    DM_COOKIE_QUIET, /* the same, comes only on failure */
+    DM_COOKIE_RECV,  /* slot */
+    DM_COOKIE_FIRST, /* link << 16: its first message received */
+    DM_COOKIE_REQ,   /* link << 16: a request that nobody waits for */
+    DM_COOKIE_RDMA,  /* link << 16 | place in the lane's parts */
+    DM_COOKIE_PROBE, /* link << 16, | DM_COOKIE_READ: a measurement */
+    DM_COOKIE_KNOCK  /* of the pipe: a record is in the ring */
+};
+
+#define DM_COOKIE_READ 1 /* of REQ and PROBE */
+
+static inline uint32_t dm_cookie_base(const struct dm_link *link)
+{
+    uint32_t gen = atomic_load_explicit(&link->gen, memory_order_relaxed);
+
+    return gen << 24 | (uint32_t)link->conn->proc << 3;
+}
+
+static inline DAT_DTO_COOKIE dm_cookie(enum dm_cookie_kind kind, const struct dm_link *link,
+                                       uint32_t number)
+{
+    DAT_DTO_COOKIE c;
+
+    c.as_64 = (uint64_t)number << 32 | dm_cookie_base(link) | (uint64_t)kind;
+    return c;
+}
+
+#endif

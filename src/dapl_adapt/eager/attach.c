@@ -1,0 +1,38 @@
+/*
+ * What connections ask of the pipe.
+ */
+#include "dapl_adapt/eager/attach.h"
+
+#include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/link.h"
+#include "dapl_adapt/eager/credit.h"
+#include "dapl_adapt/eager/replay.h"
+#include "dapl_adapt/eager/setup.h"
+#include "dapl_adapt/eager/sr.h"
+#include "dapl_adapt/provider/dat.h"
+#include "util/err.h"
+
+int dm_eager_prepare(struct dm_conn *conn, DAT_EP_HANDLE ep)
+{
+    if (conn->epoch > 0)
+        return dm_eager_rx_resume(conn, ep);
+    dm_eager_setup_rx(conn);
+    return conn->is_sendrecv ? dm_eager_sr_setup(conn, ep) : DM_OK;
+}
+
+int dm_eager_up(struct dm_conn *conn)
+{
+    struct dm_link *link = &conn->link[DM_LINK_PIPE];
+    int err;
+
+    if (conn->epoch > 0)
+        return dm_eager_resume(conn);
+    dm_eager_setup(conn, link->answer.addr, link->answer.ctx);
+    if (!link->is_active)
+        return DM_OK;
+    link->may_post = true;
+    dm_eager_refill(conn);
+    err = dm_eager_nudge(conn);
+    dm_eager_refill(conn);
+    return err;
+}

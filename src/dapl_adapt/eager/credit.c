@@ -1,0 +1,232 @@
+/*
+ * Credits.
+ *
+ * Credits are counts of records consumed, absolute: their low 16 bits in the footer of
+ * every record; and, when much is owed and nothing goes back, written to a word in the
+ * peer's control page. The sender takes whichever is further.
+ *
+ * 16 bits look like news 65536 records later. So the ones in footers are of use once; and a record that is not
+ * read for long is asked ahead of that, together with all others that are here, which then say nothing more.
+ */
+#include "dapl_adapt/eager/credit.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dapl_adapt/conn/failover.h"
+#include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/link.h"
+#include "dapl_adapt/core/ops.h"
+#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/eager/notify.h"
+#include "dapl_adapt/eager/post.h"
+#include "dapl_adapt/eager/walk.h"
+#include "dapl_adapt/provider/dat.h"
+#include "util/err.h"
+#include "util/port.h"
+
+#define LOOK_EVERY 16384 /* records; with a ring's, at most 4096, much less than 65536 */
+
+/* Was the record that was read last one of those? */
+static bool credit_is_stale(struct dm_conn *conn)
+{
+    const struct dm_rx *rx = &conn->rx;
+
+    if (dm_likely(!conn->has_stale))
+        return false;
+    conn->has_stale = conn->stale - (rx->n_consumed + (rx->left > 0)) <= rx->n_slots;
+    return conn->has_stale;
+}
+
+/* Take what the last of the unread records says, for all of them. */
+static void credit_look_ahead(struct dm_conn *conn)
+{
+    struct dm_rx *rx = &conn->rx;
+    uint64_t word = 0;
+    uint32_t n = rx->is_recv ? 0 : dm_eager_unread(conn, &word); /* there it is known on arrival */
+    uint32_t end = rx->n_consumed + n;
+
+    if (n > 0 && (!conn->has_stale || end != conn->stale))
+        rx->peer_credit = (uint32_t)(word >> DM_FOOT_CRED) & 0xffff;
+    conn->looked = conn->tx.n_posted;
+    conn->has_stale = n > 0;
+    conn->stale = end;
+}
+
+/* Records of ours that the peer has not consumed yet, as far as we know. */
+static uint32_t credit_count_used(struct dm_conn *conn)
+{
+    struct dm_tx *tx = &conn->tx;
+    uint32_t written = (uint32_t)atomic_load_explicit(&conn->ctl->credit, memory_order_acquire);
+    uint32_t used = tx->n_posted - conn->heard;
+    uint32_t other;
+
+    if (credit_is_stale(conn))
+        conn->rx.peer_credit = conn->heard & 0xffff;
+    if (dm_unlikely(tx->n_posted - conn->looked >= LOOK_EVERY))
+        credit_look_ahead(conn);
+    other = (tx->n_posted - conn->rx.peer_credit) & 0xffff;
+    if (other < used)
+        used = other;
+    if (written != conn->written && tx->n_posted - written < used)
+        used = tx->n_posted - written; /* all bits: it may be old */
+    conn->written = written;
+    conn->heard = tx->n_posted - used;
+    conn->rx.peer_credit = conn->heard & 0xffff;
+    return used;
+}
+
+void dm_eager_refill(struct dm_conn *conn)
+{
+    struct dm_tx *tx = &conn->tx;
+    uint32_t credits;
+    uint32_t queue;
+    uint32_t used;
+
+    if (dm_unlikely(tx->n_redo > 0)) {
+        conn->adapt->ops->drain(conn->adapt);
+        dm_eager_repeat(conn);
+        if (tx->n_redo > 0 || conn->is_moving || tx->is_lost) {
+            tx->room = 0;
+            return;
+        }
+    }
+    used = credit_count_used(conn);
+    credits = used < tx->n_slots ? tx->n_slots - used : 0;
+    if (tx->is_send) /* one is kept to be able to give credits */
+        credits = credits > 0 ? credits - 1 : 0;
+    used = tx->n_posted + tx->n_extra - tx->sq_done;
+    if (dm_unlikely(used + DM_TX_RESERVE >= tx->sq_size)) {
+        conn->adapt->ops->drain(conn->adapt);
+        if (conn->is_moving || tx->is_lost) { /* it broke just now */
+            tx->room = 0;
+            return;
+        }
+        used = tx->n_posted + tx->n_extra - tx->sq_done;
+    }
+    queue = used + DM_TX_RESERVE < tx->sq_size ? tx->sq_size - DM_TX_RESERVE - used : 0;
+    if (dm_unlikely(tx->is_other) && !tx->is_send) /* two posts for a record */
+        queue /= 2;
+    tx->room = credits < queue ? credits : queue;
+}
+
+int dm_eager_nudge(struct dm_conn *conn)
+{
+    struct dm_tx *tx = &conn->tx;
+    DAT_LMR_TRIPLET lmr;
+    DAT_RETURN rc;
+
+    dm_tx_write_trailer(conn, 0);
+    lmr.virtual_address = (DAT_VADDR)(uintptr_t)tx->foot;
+    lmr.segment_length = DM_FOOT_LEN;
+    lmr.lmr_context = tx->lctx;
+    rc = dm_tx_post(conn, 1, &lmr, lmr.virtual_address + tx->delta, DM_FOOT_LEN, false);
+    if (tx->room == 0)
+        tx->room = 1; /* the held-back one is used */
+    dm_tx_advance(tx);
+    if (rc != DAT_SUCCESS)
+        return dm_conn_post_failed(conn, rc);
+    dm_eager_rouse(conn);
+    return DM_OK;
+}
+
+/* Write the count to the peer's control page. */
+static void credit_write(struct dm_conn *conn, bool is_signalled)
+{
+    /* a word of its own for each, since the provider may not have read the last one yet */
+    uint64_t *out = &conn->ctl->credit_out[conn->tx.n_extra % DM_CREDITS_OUT];
+    DAT_LMR_TRIPLET lmr;
+    DAT_RMR_TRIPLET rmr;
+    DAT_RETURN rc;
+
+    conn->rx.n_credited = conn->rx.n_consumed;
+    *out = conn->rx.n_consumed;
+    lmr.virtual_address = (DAT_VADDR)(uintptr_t)out;
+    lmr.segment_length = sizeof(*out);
+    lmr.lmr_context = conn->tx.lctx;
+    rmr.virtual_address = conn->ctl_remote + offsetof(struct dm_ctl, credit);
+    rmr.segment_length = sizeof(*out);
+    rmr.rmr_context = conn->tx.rctx;
+    rc = dm_eager_write(conn, &lmr, &rmr, is_signalled);
+    if (rc != DAT_SUCCESS)
+        dm_conn_post_failed(conn, rc);
+    else
+        dm_eager_rouse(conn);
+}
+
+/* By send: an empty record, for which one credit and request are kept. */
+static void credit_by_send(struct dm_conn *conn)
+{
+    struct dm_tx *tx = &conn->tx;
+    uint32_t used = (tx->n_posted - conn->rx.peer_credit) & 0xffff;
+
+    if (tx->n_redo > 0) /* these carry it */
+        return;
+    if (tx->n_posted + tx->n_extra - tx->sq_done >= tx->sq_size)
+        return;
+    if (used >= tx->n_slots && conn->n_moves > 0) { /* the other side may be in the same place */
+        credit_write(conn, false);
+        return;
+    }
+    /*
+     * Without any credit wait: the peer has sent its own message of this kind, which
+     * brings some, and reading that asks again.
+     */
+    if (used < tx->n_slots)
+        dm_eager_nudge(conn);
+}
+
+/* The peer need not come back when the connection ends now. */
+static void credit_write_disconnect(struct dm_conn *conn)
+{
+    uint64_t *out = &conn->ctl->credit_out[conn->tx.n_extra % DM_CREDITS_OUT];
+    DAT_LMR_TRIPLET lmr;
+    DAT_RMR_TRIPLET rmr;
+
+    *out = 1;
+    lmr.virtual_address = (DAT_VADDR)(uintptr_t)out;
+    lmr.segment_length = sizeof(*out);
+    lmr.lmr_context = conn->tx.lctx;
+    rmr.virtual_address = conn->ctl_remote + offsetof(struct dm_ctl, bye);
+    rmr.segment_length = sizeof(*out);
+    rmr.rmr_context = conn->tx.rctx;
+    if (dm_eager_write(conn, &lmr, &rmr, true) != DAT_SUCCESS)
+        conn->tx.sq_done = conn->tx.n_posted + conn->tx.n_extra; /* nothing to wait for */
+}
+
+void dm_eager_flush(struct dm_conn *conn)
+{
+    struct dm_tx *tx = &conn->tx;
+
+    if (tx->is_lost || !conn->link[DM_LINK_PIPE].may_post)
+        return;
+    if (dm_conn_can_move(conn) && tx->n_redo == 0 &&
+        tx->n_posted + tx->n_extra - tx->sq_done + DM_TX_RESERVE < tx->sq_size)
+        credit_write_disconnect(conn);
+    else if (tx->n_posted + tx->n_extra != tx->sq_done &&
+             tx->n_posted + tx->n_extra - tx->sq_done < tx->sq_size)
+        credit_write(conn, true);
+}
+
+void dm_eager_credit(struct dm_conn *conn)
+{
+    struct dm_tx *tx = &conn->tx;
+
+    if (tx->is_lost || !conn->link[DM_LINK_PIPE].may_post)
+        return;
+    if (tx->is_send) {
+        credit_by_send(conn);
+        return;
+    }
+    if (tx->n_posted + tx->n_extra - tx->sq_done >= tx->sq_size) {
+        conn->adapt->ops->drain(conn->adapt);
+        if (tx->n_posted + tx->n_extra - tx->sq_done >= tx->sq_size || conn->is_moving)
+            return;
+    }
+    credit_write(conn, false);
+    if (tx->room > 0)
+        dm_eager_refill(conn);
+}

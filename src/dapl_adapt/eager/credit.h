@@ -1,0 +1,21 @@
+/*
+ * Credits.
+ */
+#ifndef DM_DAPL_ADAPT_EAGER_CREDIT_H
+#define DM_DAPL_ADAPT_EAGER_CREDIT_H
+
+struct dm_conn;
+
+/* Recount how many records may be sent now. */
+void dm_eager_refill(struct dm_conn *conn);
+/* Send an empty record: the connector's first one, or credits by send. */
+int dm_eager_nudge(struct dm_conn *conn);
+/* Tell the peer what was consumed, if much is owed. */
+void dm_eager_credit(struct dm_conn *conn);
+/*
+ * Ask for a completion that says that all posts are done, if any are not known to be. The last
+ * post of a connection: where it could move it tells the peer not to.
+ */
+void dm_eager_flush(struct dm_conn *conn);
+
+#endif

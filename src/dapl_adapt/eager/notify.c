@@ -1,0 +1,108 @@
+/*
+ * Knocking: writes to a ring wake nobody, so a process that goes to sleep says so to the peers that write to
+ * rings of it, in their control pages, and each sends one message behind its next record.
+ *
+ * Whoever sleeps posts the receive first, then writes the word, then looks at the ring once more. A record that
+ * the peer had under way before it saw the word gives no knock, and may come after that look: sleeps
+ * that begin short and double bound what that costs. A peer clears the word when it knocks, so that a process that
+ * is awake gets one knock too many at most.
+ */
+#include "dapl_adapt/eager/notify.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dapl_adapt/conn/failover.h"
+#include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/cookie.h"
+#include "dapl_adapt/core/link.h"
+#include "dapl_adapt/core/ops.h"
+#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/eager/post.h"
+#include "dapl_adapt/provider/dat.h"
+#include "dapl_adapt/provider/ia.h"
+#include "dapl_adapt/provider/serial.h"
+
+/* Is there room for one more request that is not a record? */
+static bool notify_has_space(struct dm_conn *conn, uint32_t reserve)
+{
+    struct dm_tx *tx = &conn->tx;
+
+    if (tx->n_posted + tx->n_extra - tx->sq_done + reserve >= tx->sq_size)
+        conn->adapt->ops->drain(conn->adapt);
+    return tx->n_posted + tx->n_extra - tx->sq_done + reserve < tx->sq_size;
+}
+
+static bool notify_may_post(const struct dm_conn *conn)
+{
+    return conn->is_up && !conn->tx.is_lost && !conn->is_moving && conn->tx.n_redo == 0 &&
+           conn->link[DM_LINK_PIPE].may_post;
+}
+
+static DAT_RETURN notify_post_recv(struct dm_conn *conn)
+{
+    const struct dm_link *link = &conn->link[DM_LINK_PIPE];
+    DAT_LMR_TRIPLET lmr;
+    DAT_RETURN rc;
+
+    lmr.virtual_address = (DAT_VADDR)(uintptr_t)&conn->ctl->knock[0];
+    lmr.segment_length = sizeof(conn->ctl->knock[0]);
+    lmr.lmr_context = conn->tx.lctx;
+    dm_serial_enter(conn->ia->is_serial);
+    rc = DAT_EP_POST_RECV(link->ep, 1, &lmr, dm_cookie(DM_COOKIE_KNOCK, link, 0),
+                          DAT_COMPLETION_DEFAULT_FLAG);
+    dm_serial_leave(conn->ia->is_serial);
+    return rc;
+}
+
+bool dm_eager_arm(struct dm_conn *conn)
+{
+    DAT_LMR_TRIPLET lmr;
+    DAT_RMR_TRIPLET rmr;
+    DAT_RETURN rc;
+
+    if (conn->is_sendrecv || conn->is_armed)
+        return true;
+    if (!notify_may_post(conn) || !notify_has_space(conn, DM_TX_RESERVE) || !notify_may_post(conn))
+        return false;
+    rc = notify_post_recv(conn);
+    if (rc == DAT_SUCCESS) {
+        uint64_t *out = &conn->ctl->credit_out[conn->tx.n_extra % DM_CREDITS_OUT];
+
+        *out = 1;
+        lmr.virtual_address = (DAT_VADDR)(uintptr_t)out;
+        lmr.segment_length = sizeof(*out);
+        lmr.lmr_context = conn->tx.lctx;
+        rmr.virtual_address = conn->ctl_remote + offsetof(struct dm_ctl, asleep);
+        rmr.segment_length = sizeof(*out);
+        rmr.rmr_context = conn->tx.rctx;
+        conn->is_armed = true;
+        rc = dm_eager_write(conn, &lmr, &rmr, false);
+    }
+    if (rc != DAT_SUCCESS)
+        dm_conn_post_failed(conn, rc);
+    return rc == DAT_SUCCESS;
+}
+
+void dm_eager_knock(struct dm_conn *conn)
+{
+    DAT_LMR_TRIPLET lmr;
+    DAT_RETURN rc;
+
+    /* Without room the next record tries again. */
+    if (conn->tx.is_send || !notify_may_post(conn) || !notify_has_space(conn, 0) ||
+        !notify_may_post(conn))
+        return;
+    atomic_store_explicit(&conn->ctl->asleep, 0, memory_order_relaxed);
+    lmr.virtual_address = (DAT_VADDR)(uintptr_t)&conn->ctl->knock[1];
+    lmr.segment_length = sizeof(conn->ctl->knock[1]);
+    lmr.lmr_context = conn->tx.lctx;
+    /* In the end all that was posted is waited for, and this may be the last. */
+    rc = dm_eager_write(conn, &lmr, NULL, conn->adapt->is_quiet);
+    if (rc != DAT_SUCCESS)
+        dm_conn_post_failed(conn, rc);
+    conn->tx.room = 0; /* a request less: the next record counts again */
+}

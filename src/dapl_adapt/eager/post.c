@@ -1,0 +1,126 @@
+/*
+ * Posting on the pipe's endpoint, what is not on the fast path.
+ */
+#include "dapl_adapt/eager/post.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dapl_adapt/conn/failover.h"
+#include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/cookie.h"
+#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/provider/dat.h"
+#include "dapl_adapt/provider/ia.h"
+#include "dapl_adapt/provider/reg_cache.h"
+#include "dapl_adapt/provider/serial.h"
+
+static inline uint64_t post_first_trailer(const struct dm_tx *tx)
+{
+    return (uint64_t)(uintptr_t)tx->foot - (uint64_t)tx->slot * tx->stride;
+}
+
+/*
+ * The basic design: the data, then the footer as a word of its own (the head). The data are a post
+ * that is no record, so that the numbers of posts go on by one.
+ */
+static DAT_RETURN post_basic(struct dm_conn *conn, DAT_COUNT n_iov, DAT_LMR_TRIPLET *iov,
+                             DAT_RMR_TRIPLET *rmr, enum dm_cookie_kind kind,
+                             DAT_COMPLETION_FLAGS flags)
+{
+    struct dm_tx *tx = &conn->tx;
+    DAT_LMR_TRIPLET *last = &iov[n_iov - 1];
+    DAT_LMR_TRIPLET head;
+    DAT_RETURN rc = DAT_SUCCESS;
+
+    head.virtual_address = last->virtual_address + last->segment_length - DM_FOOT_LEN;
+    head.segment_length = DM_FOOT_LEN;
+    head.lmr_context = tx->lctx;
+    last->segment_length -= DM_FOOT_LEN;
+    rmr->segment_length -= DM_FOOT_LEN;
+    n_iov -= last->segment_length == 0;
+    if (n_iov > 0) {
+        rc = DAT_EP_POST_RDMA_WRITE(tx->ep, n_iov, iov, dm_tx_cookie(tx, DM_COOKIE_QUIET), rmr,
+                                    DAT_COMPLETION_SUPPRESS_FLAG);
+        tx->n_extra++;
+        conn->ia->counts.n_writes++;
+    }
+    if (rc != DAT_SUCCESS)
+        return rc;
+    rmr->virtual_address =
+        tx->heads + (head.virtual_address - post_first_trailer(tx)) / tx->stride * DM_FOOT_LEN;
+    rmr->segment_length = DM_FOOT_LEN;
+    return DAT_EP_POST_RDMA_WRITE(tx->ep, 1, &head, dm_tx_cookie(tx, kind), rmr, flags);
+}
+
+/* A record that is not one write. */
+DAT_RETURN dm_tx_post_other(struct dm_conn *conn, DAT_COUNT n_iov, DAT_LMR_TRIPLET *iov,
+                            DAT_RMR_TRIPLET *rmr, enum dm_cookie_kind kind,
+                            DAT_COMPLETION_FLAGS flags)
+{
+    if (!conn->tx.is_send)
+        return post_basic(conn, n_iov, iov, rmr, kind, flags);
+    return DAT_EP_POST_SEND(conn->tx.ep, n_iov, iov, dm_tx_cookie(&conn->tx, kind), flags);
+}
+
+DAT_RETURN dm_eager_write(struct dm_conn *conn, DAT_LMR_TRIPLET *lmr, DAT_RMR_TRIPLET *rmr,
+                          bool is_signalled)
+{
+    struct dm_tx *tx = &conn->tx;
+    DAT_COMPLETION_FLAGS flags;
+    enum dm_cookie_kind kind = dm_tx_signal_kind(conn, is_signalled, &flags);
+    DAT_DTO_COOKIE cookie = dm_tx_cookie(tx, kind);
+    DAT_RETURN rc;
+
+    tx->n_extra++;
+    *(rmr != NULL ? &conn->ia->counts.n_writes : &conn->ia->counts.n_sends) += 1;
+    dm_serial_enter(tx->is_serial);
+    if (rmr != NULL)
+        rc = DAT_EP_POST_RDMA_WRITE(tx->ep, 1, lmr, cookie, rmr, flags);
+    else
+        rc = DAT_EP_POST_SEND(tx->ep, 1, lmr, cookie, flags);
+    dm_serial_leave(tx->is_serial);
+    return rc;
+}
+
+DAT_RETURN dm_eager_post_again(struct dm_conn *conn, const void *foot, uint32_t room)
+{
+    DAT_LMR_TRIPLET lmr;
+    DAT_RETURN rc;
+
+    lmr.virtual_address = (DAT_VADDR)(uintptr_t)foot - room;
+    lmr.segment_length = room + DM_FOOT_LEN;
+    lmr.lmr_context = conn->tx.lctx;
+    rc = dm_tx_post(conn, 1, &lmr, lmr.virtual_address + conn->tx.delta, room + DM_FOOT_LEN, false);
+    conn->tx.n_extra++;
+    *(conn->tx.is_send ? &conn->ia->counts.n_sends : &conn->ia->counts.n_writes) += 1;
+    return rc;
+}
+
+void dm_eager_repeat(struct dm_conn *conn)
+{
+    struct dm_tx *tx = &conn->tx;
+    char *mirror = tx->foot - (size_t)tx->slot * tx->stride;
+    uint64_t *foot;
+    uint32_t slot;
+    uint32_t len;
+    DAT_RETURN rc;
+
+    while (tx->n_redo > 0 &&
+           tx->n_posted + tx->n_extra - tx->sq_done + DM_TX_RESERVE < tx->sq_size) {
+        slot = (tx->slot + tx->n_slots - tx->n_redo) % tx->n_slots;
+        foot = (void *)(mirror + (size_t)slot * tx->stride);
+        len = (uint32_t)*foot & DM_FOOT_SIZE;
+        *foot = (*foot & ~(UINT64_C(0xffff) << DM_FOOT_CRED)) |
+                (uint64_t)(conn->rx.n_consumed & 0xffff) << DM_FOOT_CRED;
+        conn->rx.n_credited = conn->rx.n_consumed;
+        rc = dm_eager_post_again(conn, foot, len > 0 ? dm_record_room(len) : 0);
+        if (rc != DAT_SUCCESS) {
+            dm_conn_post_failed(conn, rc);
+            return;
+        }
+        tx->n_redo--;
+        conn->ia->counts.n_again++;
+    }
+}

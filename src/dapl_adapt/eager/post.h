@@ -1,0 +1,104 @@
+/*
+ * Posting on the pipe's endpoint: records, and what goes between them. What every record needs is inline.
+ */
+#ifndef DM_DAPL_ADAPT_EAGER_POST_H
+#define DM_DAPL_ADAPT_EAGER_POST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/cookie.h"
+#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/provider/dat.h"
+#include "dapl_adapt/provider/ia.h"
+#include "dapl_adapt/provider/serial.h"
+#include "util/port.h"
+
+static inline void dm_tx_advance(struct dm_tx *tx)
+{
+    tx->n_posted++;
+    tx->room--;
+    tx->foot += tx->stride;
+    if (dm_unlikely(++tx->slot == tx->n_slots)) {
+        tx->slot = 0;
+        tx->foot -= (size_t)tx->n_slots * tx->stride;
+        tx->tag = dm_foot_tag(++tx->lap);
+    }
+}
+
+/* Write the footer of a record of len bytes: everything consumed so far is acknowledged. */
+static inline void dm_tx_write_trailer(struct dm_conn *conn, size_t len)
+{
+    struct dm_tx *tx = &conn->tx;
+    uint32_t credit = conn->rx.n_consumed;
+
+    conn->rx.n_credited = credit;
+    *(uint64_t *)(void *)tx->foot =
+        tx->tag | (uint64_t)(credit & 0xffff) << DM_FOOT_CRED | (uint64_t)len;
+}
+
+/* Should this post give a completion? Some have to, so that the queue's places come back. */
+static inline enum dm_cookie_kind dm_tx_signal_kind(struct dm_conn *conn, bool is_signalled,
+                                                    DAT_COMPLETION_FLAGS *flags_p)
+{
+    struct dm_tx *tx = &conn->tx;
+
+    if (dm_unlikely(is_signalled || tx->until_signal <= 1)) {
+        tx->until_signal = tx->sig_every;
+        tx->n_sig++;
+        conn->ia->n_signalled++;
+        *flags_p = DAT_COMPLETION_DEFAULT_FLAG;
+        return DM_COOKIE_TX;
+    }
+    tx->until_signal--;
+    *flags_p = DAT_COMPLETION_SUPPRESS_FLAG;
+    return DM_COOKIE_QUIET;
+}
+
+static inline DAT_DTO_COOKIE dm_tx_cookie(const struct dm_tx *tx, enum dm_cookie_kind kind)
+{
+    DAT_DTO_COOKIE c;
+
+    c.as_64 = (uint64_t)(tx->n_posted + tx->n_extra) << 32 | tx->cookie | (uint64_t)kind;
+    return c;
+}
+
+/* A record that is not one write. */
+DAT_RETURN dm_tx_post_other(struct dm_conn *conn, DAT_COUNT n_iov, DAT_LMR_TRIPLET *iov,
+                            DAT_RMR_TRIPLET *rmr, enum dm_cookie_kind kind,
+                            DAT_COMPLETION_FLAGS flags);
+
+/* Send a record, whose bytes up to and with the footer are in iov, to slot address remote. */
+static inline DAT_RETURN dm_tx_post(struct dm_conn *conn, DAT_COUNT n_iov, DAT_LMR_TRIPLET *iov,
+                                    uint64_t remote, uint32_t len, bool is_signalled)
+{
+    struct dm_tx *tx = &conn->tx;
+    DAT_COMPLETION_FLAGS flags;
+    enum dm_cookie_kind kind = dm_tx_signal_kind(conn, is_signalled, &flags);
+    DAT_RMR_TRIPLET rmr;
+    DAT_RETURN rc;
+
+    rmr.virtual_address = remote;
+    rmr.segment_length = len;
+    rmr.rmr_context = tx->rctx;
+    tx->len_sent += len;
+    dm_serial_enter(tx->is_serial);
+    if (dm_unlikely(tx->is_other))
+        rc = dm_tx_post_other(conn, n_iov, iov, &rmr, kind, flags);
+    else
+        rc = DAT_EP_POST_RDMA_WRITE(tx->ep, n_iov, iov, dm_tx_cookie(tx, kind), &rmr, flags);
+    dm_serial_leave(tx->is_serial);
+    return rc;
+}
+
+/* A write on the pipe's endpoint that is not a record; rmr NULL: a message. */
+DAT_RETURN dm_eager_write(struct dm_conn *conn, DAT_LMR_TRIPLET *lmr, DAT_RMR_TRIPLET *rmr,
+                          bool is_signalled);
+/* Send a record of the mirror again: room bytes before the footer. */
+DAT_RETURN dm_eager_post_again(struct dm_conn *conn, const void *foot, uint32_t room);
+/* Send as much of what is to be repeated as the queue takes now. */
+void dm_eager_repeat(struct dm_conn *conn);
+
+#endif

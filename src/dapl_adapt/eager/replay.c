@@ -1,0 +1,150 @@
+/*
+ * The pipe on another rail: its counts, ring and mirror outlive the endpoint.
+ *
+ * The receiver's count of records that are here without a gap says what the sender repeats: from
+ * the mirror, where a record stays until it is credited, to the same slot with the same
+ * lap. Should one have arrived after all it is the same again. A record with parts that were sent
+ * from the program's memory, which only rails inside the host do, cannot be repeated: when such
+ * a rail breaks before it has arrived the connection is lost. Records that are here and not read
+ * stay where they are, or change places within their slots when the new rail carries records in the
+ * other way.
+ */
+#include "dapl_adapt/eager/replay.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dapl_adapt/conn/failover.h"
+#include "dapl_adapt/conn/link.h"
+#include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/cookie.h"
+#include "dapl_adapt/core/link.h"
+#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/core/priv.h"
+#include "dapl_adapt/eager/credit.h"
+#include "dapl_adapt/eager/setup.h"
+#include "dapl_adapt/eager/sr.h"
+#include "dapl_adapt/eager/walk.h"
+#include "dapl_adapt/provider/dat.h"
+#include "dapl_adapt/provider/ia.h"
+#include "dapl_adapt/provider/serial.h"
+#include "util/err.h"
+
+static char *replay_slot_end(const struct dm_rx *rx, uint32_t slot)
+{
+    return rx->ring + (size_t)(slot + 1) * rx->stride - DM_FOOT_LEN;
+}
+
+/* Bring the records that are here to where the other way of travelling has them. */
+static int replay_change_transport(struct dm_conn *conn, bool is_recv)
+{
+    struct dm_rx *rx = &conn->rx;
+    struct dm_rx_walk walk = {rx->foot, rx->slot, rx->lap, 0};
+    char *at;
+    uint64_t word;
+    uint32_t len;
+
+    if (rx->foots == NULL)
+        rx->foots = calloc(rx->n_slots, sizeof(*rx->foots));
+    if (rx->foots == NULL)
+        return DM_FAIL(DM_ENOMEM, "footers of a pipe, %u slots", rx->n_slots);
+    if (is_recv)
+        memset((void *)rx->foots, 0, rx->n_slots * sizeof(*rx->foots));
+    for (; dm_rx_walk_has(rx, &walk); dm_rx_walk_next(rx, &walk)) {
+        word = atomic_load_explicit(walk.foot, memory_order_acquire);
+        len = (uint32_t)word & DM_FOOT_SIZE;
+        at = replay_slot_end(rx, walk.slot);
+        if (walk.n > 0 || rx->left == 0) { /* else it is being read where it is */
+            char *low = rx->ring + (size_t)walk.slot * rx->stride;
+            char *high = at - dm_record_room(len);
+
+            memmove(is_recv ? low : high, is_recv ? high : low, len);
+        }
+        if (is_recv)
+            atomic_store_explicit(&rx->foots[walk.slot], word, memory_order_relaxed);
+        else
+            atomic_store_explicit((_Atomic uint64_t *)(void *)at, word, memory_order_relaxed);
+    }
+    conn->has_stale = !is_recv; /* what these said has been heard */
+    conn->stale = rx->n_consumed + walk.n;
+    rx->is_recv = rx->is_apart = is_recv;
+    rx->foot = is_recv ? &rx->foots[rx->slot] : (void *)replay_slot_end(rx, rx->slot);
+    rx->foot_step = is_recv ? (uint32_t)sizeof(*rx->foots) : rx->stride;
+    return DM_OK;
+}
+
+int dm_eager_rx_resume(struct dm_conn *conn, DAT_EP_HANDLE ep)
+{
+    struct dm_rx *rx = &conn->rx;
+    uint32_t here;
+    int err = DM_OK;
+
+    if (rx->lap == 0)
+        dm_eager_setup_rx(conn);
+    here = dm_eager_arrived(conn) - rx->n_consumed;
+    if (rx->is_recv != (conn->is_sendrecv != 0))
+        err = replay_change_transport(conn, conn->is_sendrecv != 0);
+    if (err != DM_OK || !conn->is_sendrecv)
+        return err;
+    rx->arrive = (rx->slot + here) % rx->n_slots;
+    return dm_eager_sr_post(conn, ep, rx->arrive, rx->n_slots - here);
+}
+
+/* The connector's first message of an epoch after the first: the other side may speak then. */
+static int replay_speak_first(struct dm_conn *conn)
+{
+    struct dm_link *link = &conn->link[DM_LINK_PIPE];
+    struct dm_tx *tx = &conn->tx;
+    DAT_LMR_TRIPLET lmr;
+    DAT_RETURN rc;
+
+    dm_link_first(link, &lmr);
+    lmr.segment_length = sizeof(uint64_t);
+    dm_serial_enter(tx->is_serial);
+    rc =
+        DAT_EP_POST_SEND(tx->ep, 1, &lmr, dm_cookie(DM_COOKIE_TX, link, tx->n_posted + tx->n_extra),
+                         DAT_COMPLETION_DEFAULT_FLAG);
+    dm_serial_leave(tx->is_serial);
+    if (rc != DAT_SUCCESS)
+        return dm_conn_post_failed(conn, rc);
+    tx->n_extra++;
+    tx->n_sig++;
+    conn->ia->n_signalled++;
+    return DM_OK;
+}
+
+int dm_eager_resume(struct dm_conn *conn)
+{
+    struct dm_link *link = &conn->link[DM_LINK_PIPE];
+    const struct dm_hello *hello = &link->answer;
+    struct dm_tx *tx = &conn->tx;
+    int err;
+
+    dm_eager_setup(conn, hello->addr, hello->ctx);
+    atomic_store_explicit(&conn->ctl->asleep, 0, memory_order_relaxed);
+    tx->n_redo = tx->n_posted - hello->arrived;
+    conn->heard = hello->arrived - hello->unconsumed;
+    conn->rx.n_credited = conn->told;
+    if (tx->n_redo > tx->n_slots || hello->unconsumed > tx->n_slots)
+        return DM_FAIL(DM_EPEER, "rank %d counts %u records of %u", conn->proc, hello->arrived,
+                       tx->n_posted);
+    if (tx->has_hole && tx->n_posted - tx->hole <= tx->n_redo)
+        return DM_FAIL(DM_EPEER, "%s broke while it sent from the program's memory",
+                       conn->broken != NULL ? conn->broken->name : "a rail");
+    tx->room = 0;
+    if (!link->is_active && !link->has_spoken) {
+        link->is_due = true;
+        conn->ia->n_signalled++;
+        return DM_OK;
+    }
+    err = link->is_active ? replay_speak_first(conn) : DM_OK;
+    if (err != DM_OK || conn->is_moving)
+        return err;
+    link->may_post = true;
+    dm_eager_refill(conn);
+    return DM_OK;
+}

@@ -1,0 +1,98 @@
+/*
+ * The receiving side of the pipe: peek and consume.
+ */
+#include "dapl_adapt/eager/rx.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/link.h"
+#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/eager/credit.h"
+#include "dapl_adapt/eager/sr.h"
+#include "dapl_adapt/public/pipe.h"
+#include "util/err.h"
+#include "util/port.h"
+
+#define PREFETCH_MAX 512 /* bytes of a record */
+
+/* Where the data of the record in front are, when its footer is not behind them. */
+static const char *rx_data_apart(struct dm_rx *rx, uint64_t word, uint32_t len)
+{
+    const char *slot = rx->ring + (size_t)rx->slot * rx->stride;
+
+    if (rx->is_recv) /* the credit is known */
+        return slot;
+    rx->peer_credit = (uint32_t)(word >> DM_FOOT_CRED) & 0xffff;
+    return slot + rx->stride - DM_FOOT_LEN - dm_record_room(len);
+}
+
+size_t dm_adapt_eager_peek(struct dm_conn *conn, const void **data_p)
+{
+    struct dm_rx *rx = &conn->rx;
+    uint64_t word;
+    uint32_t len;
+
+    while (rx->left == 0) {
+        word = atomic_load_explicit(rx->foot, memory_order_acquire);
+        if ((word ^ rx->tag) >> DM_FOOT_TAG != 0)
+            return 0;
+        len = (uint32_t)word & DM_FOOT_SIZE;
+        if (dm_unlikely(rx->is_apart)) {
+            rx->data = rx_data_apart(rx, word, len);
+        } else {
+            rx->peer_credit = (uint32_t)(word >> DM_FOOT_CRED) & 0xffff;
+            rx->data = (const char *)rx->foot - dm_record_room(len);
+            /* they come from another core, all at once rather than one by one as they are read */
+            for (uint32_t at = 0; at + DM_CACHE_LINE < len && at < PREFETCH_MAX;
+                 at += DM_CACHE_LINE)
+                __builtin_prefetch(rx->data + at);
+        }
+        rx->left = len;
+        rx->len_got += len;
+        if (dm_unlikely(len == 0))
+            dm_eager_next(conn);
+    }
+    *data_p = rx->data;
+    return rx->left;
+}
+
+void dm_adapt_eager_consume(struct dm_conn *conn, size_t len)
+{
+    struct dm_rx *rx = &conn->rx;
+
+    rx->data += len;
+    rx->left -= (uint32_t)len;
+    if (dm_likely(rx->left == 0))
+        dm_eager_next(conn);
+}
+
+void dm_eager_next(struct dm_conn *conn)
+{
+    struct dm_rx *rx = &conn->rx;
+
+    if (dm_unlikely(rx->is_recv) && dm_eager_sr_repost(conn, rx->slot) != DM_OK)
+        return;
+    rx->foot = (void *)((char *)rx->foot + rx->foot_step);
+    if (dm_unlikely(++rx->slot == rx->n_slots)) {
+        rx->slot = 0;
+        rx->foot = (void *)((char *)rx->foot - (size_t)rx->n_slots * rx->foot_step);
+        rx->tag = dm_foot_tag(++rx->lap);
+    }
+    __builtin_prefetch((char *)rx->foot + rx->foot_step); /* of the record after the next */
+    rx->n_consumed++;
+    if (dm_unlikely(!conn->link[DM_LINK_PIPE].may_post && conn->epoch == 0)) {
+        /* the connector has spoken: we may too (later epochs: replay.c) */
+        conn->link[DM_LINK_PIPE].may_post = true;
+        dm_eager_refill(conn);
+        if (!conn->tell_ready) {
+            conn->tell_ready = true;
+            conn->adapt->poll.n_tell++;
+        }
+    }
+    if (dm_unlikely(rx->n_consumed - rx->n_credited >= rx->due))
+        dm_eager_credit(conn);
+}

@@ -1,0 +1,84 @@
+/*
+ * Making the pipe usable: its two sides, in the region.
+ */
+#include "dapl_adapt/eager/setup.h"
+
+#include <stdint.h>
+
+#include "dapl_adapt/conn/failover.h"
+#include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/cookie.h"
+#include "dapl_adapt/core/link.h"
+#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/provider/dat.h"
+#include "dapl_adapt/provider/ia.h"
+#include "util/cfg.h"
+#include "util/port.h"
+
+void dm_eager_setup_rx(struct dm_conn *conn)
+{
+    struct dm_rx *rx = &conn->rx;
+
+    rx->n_slots = conn->n_slots;
+    rx->stride = conn->stride;
+    rx->ring = conn->region.ptr + dm_region_ring();
+    rx->lap = 1;
+    rx->tag = dm_foot_tag(1);
+    rx->due = conn->n_slots / 2 > 0 ? conn->n_slots / 2 : 1;
+    rx->foot_step = rx->stride;
+    rx->foot = (void *)(rx->ring + rx->stride - DM_FOOT_LEN);
+    if (!conn->adapt->rings.is_basic)
+        return;
+    rx->is_apart = true;
+    rx->due = 1; /* the tail goes back for every record */
+    rx->foot_step = DM_FOOT_LEN;
+    rx->foot = (void *)(conn->region.ptr + dm_region_len(conn->n_slots, conn->stride));
+}
+
+/* DATUM_CHUNK, or what fits: whole slots while there is much, so that pages and lines stay aligned. */
+static void setup_pieces(struct dm_tx *tx)
+{
+    tx->most = tx->max;
+    tx->piece = tx->stride - DM_CACHE_LINE;
+    if (dm_cfg()->chunk == DM_CFG_AUTO_SIZE)
+        return;
+    if (dm_cfg()->chunk < tx->piece)
+        tx->piece = (uint32_t)dm_cfg()->chunk;
+    tx->most = tx->piece;
+    tx->is_kept = true; /* every chunk is copied */
+}
+
+void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
+{
+    struct dm_tx *tx = &conn->tx;
+    char *mirror = conn->region.ptr + dm_region_mirror(conn->n_slots, conn->stride);
+
+    tx->ep = conn->link[DM_LINK_PIPE].ep;
+    tx->cookie = dm_cookie_base(&conn->link[DM_LINK_PIPE]);
+    if (tx->lap == 0) {
+        tx->n_slots = conn->n_slots;
+        tx->stride = conn->stride;
+        tx->foot = mirror + tx->stride - DM_FOOT_LEN;
+        tx->lap = 1;
+        tx->tag = dm_foot_tag(1);
+    }
+    /* where a completion costs system calls of both sides a copy is cheaper */
+    tx->is_kept = (dm_conn_can_move(conn) && !conn->ia->is_local) || conn->ia->is_driven;
+    tx->delta = addr + dm_region_ring() - (uint64_t)(uintptr_t)mirror;
+    tx->lctx = conn->region.lmr.lctx;
+    tx->rctx = ctx;
+    tx->max = tx->stride - DM_FOOT_LEN;
+    setup_pieces(tx);
+    tx->sq_size = (uint32_t)conn->sq_size;
+    tx->sig_every = tx->sq_size / (conn->adapt->rings.is_basic ? 8 : 4);
+    if (tx->sig_every == 0)
+        tx->sig_every = 1;
+    tx->until_signal = tx->sig_every;
+    tx->is_send = conn->is_sendrecv;
+    tx->is_other = tx->is_send || conn->adapt->rings.is_basic;
+    tx->heads = addr + dm_region_len(conn->n_slots, conn->stride);
+    tx->is_serial = conn->ia->is_serial;
+    conn->ctl_remote = addr;
+    conn->is_armed = false;
+}

@@ -1,0 +1,21 @@
+/*
+ * Making the pipe usable.
+ */
+#ifndef DM_DAPL_ADAPT_EAGER_SETUP_H
+#define DM_DAPL_ADAPT_EAGER_SETUP_H
+
+#include <stdint.h>
+
+#include "dapl_adapt/provider/dat.h"
+
+struct dm_conn;
+
+/*
+ * Make the pipe of an established connection usable: peer's region at addr with
+ * key ctx. For send/receive the buffers are posted already.
+ */
+void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx);
+/* Receiving side only, before the first record can arrive; lock held. */
+void dm_eager_setup_rx(struct dm_conn *conn);
+
+#endif

@@ -1,0 +1,96 @@
+/*
+ * The pipe by send and receive: the same records in posted buffers, so that the
+ * arrival of one is a completion, which wakes a process that waits in the provider.
+ *
+ * Buffers are posted, filled and given back in the order of slots. Every record has
+ * a posted buffer waiting (credits), so that the provider never finds none.
+ */
+#include "dapl_adapt/eager/sr.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dapl_adapt/conn/failover.h"
+#include "dapl_adapt/conn/lose.h"
+#include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/cookie.h"
+#include "dapl_adapt/core/link.h"
+#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/provider/dat.h"
+#include "dapl_adapt/provider/ia.h"
+#include "dapl_adapt/provider/serial.h"
+#include "util/err.h"
+
+static DAT_RETURN sr_post_slot(struct dm_conn *conn, DAT_EP_HANDLE ep, uint32_t slot)
+{
+    struct dm_rx *rx = &conn->rx;
+    DAT_LMR_TRIPLET lmr;
+    DAT_RETURN rc;
+
+    lmr.virtual_address = (DAT_VADDR)(uintptr_t)(rx->ring + (size_t)slot * rx->stride);
+    lmr.segment_length = rx->stride;
+    lmr.lmr_context = conn->region.lmr.lctx;
+    dm_serial_enter(conn->ia->is_serial);
+    rc = DAT_EP_POST_RECV(ep, 1, &lmr, dm_cookie(DM_COOKIE_RECV, &conn->link[DM_LINK_PIPE], slot),
+                          DAT_COMPLETION_DEFAULT_FLAG);
+    dm_serial_leave(conn->ia->is_serial);
+    return rc;
+}
+
+int dm_eager_sr_post(struct dm_conn *conn, DAT_EP_HANDLE ep, uint32_t slot, uint32_t n)
+{
+    DAT_RETURN rc = DAT_SUCCESS;
+
+    conn->rx.ep = ep;
+    for (uint32_t i = 0; i < n && rc == DAT_SUCCESS; i++)
+        rc = sr_post_slot(conn, ep, (slot + i) % conn->rx.n_slots);
+    if (rc != DAT_SUCCESS)
+        return DM_FAIL(DM_EPROVIDER, "%s: dat_ep_post_recv: %s", conn->ia->name, dm_dat_text(rc));
+    return DM_OK;
+}
+
+int dm_eager_sr_setup(struct dm_conn *conn, DAT_EP_HANDLE ep)
+{
+    struct dm_rx *rx = &conn->rx;
+
+    if (rx->foots == NULL)
+        rx->foots = calloc(rx->n_slots, sizeof(*rx->foots));
+    if (rx->foots == NULL)
+        return DM_FAIL(DM_ENOMEM, "footers of a pipe, %u slots", rx->n_slots);
+    rx->is_recv = rx->is_apart = true;
+    rx->foot = rx->foots;
+    rx->foot_step = sizeof(*rx->foots);
+    return dm_eager_sr_post(conn, ep, 0, rx->n_slots);
+}
+
+void dm_eager_sr_arrived(struct dm_conn *conn, uint32_t slot, uint32_t len)
+{
+    struct dm_rx *rx = &conn->rx;
+    uint64_t word;
+
+    if (len < DM_FOOT_LEN || len > rx->stride || slot != rx->arrive) {
+        dm_conn_lose(conn, "it sent a message that is not a record");
+        return;
+    }
+    memcpy(&word, rx->ring + (size_t)slot * rx->stride + len - DM_FOOT_LEN, sizeof(word));
+    rx->arrive = slot + 1 == rx->n_slots ? 0 : slot + 1;
+    /* credits count at once, also behind unread records */
+    rx->peer_credit = (uint32_t)(word >> DM_FOOT_CRED) & 0xffff;
+    atomic_store_explicit(&rx->foots[slot], word, memory_order_release);
+}
+
+int dm_eager_sr_repost(struct dm_conn *conn, uint32_t slot)
+{
+    DAT_EP_HANDLE rx_ep = conn->rx.ep;
+    DAT_RETURN rc;
+
+    if (conn->tx.is_lost || rx_ep == DAT_HANDLE_NULL || rx_ep != conn->link[DM_LINK_PIPE].ep)
+        return DM_OK; /* no endpoint takes it now; what arrived is still read */
+    rc = sr_post_slot(conn, conn->link[DM_LINK_PIPE].ep, slot);
+    if (rc != DAT_SUCCESS)
+        dm_conn_post_failed(conn, rc);
+    return DM_OK;
+}

@@ -1,0 +1,22 @@
+/*
+ * The pipe by send and receive.
+ */
+#ifndef DM_DAPL_ADAPT_EAGER_SR_H
+#define DM_DAPL_ADAPT_EAGER_SR_H
+
+#include <stdint.h>
+
+#include "dapl_adapt/provider/dat.h"
+
+struct dm_conn;
+
+/* Allocate the footers and post all buffers. Lock held. */
+int dm_eager_sr_setup(struct dm_conn *conn, DAT_EP_HANDLE ep);
+/* Post n slots from `slot` on. */
+int dm_eager_sr_post(struct dm_conn *conn, DAT_EP_HANDLE ep, uint32_t slot, uint32_t n);
+/* A message of len bytes has arrived in a slot. */
+void dm_eager_sr_arrived(struct dm_conn *conn, uint32_t slot, uint32_t len);
+/* Give a slot back to the endpoint. */
+int dm_eager_sr_repost(struct dm_conn *conn, uint32_t slot);
+
+#endif

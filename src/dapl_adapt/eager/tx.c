@@ -1,0 +1,302 @@
+/*
+ * The sending side of the pipe: reserve and commit, put. A record never crosses slots; a slot's content is built in the mirror of
+ * the peer's ring, except for large parts that are sent from where they are.
+ *
+ * tx.room is the only thing the fast path looks at: it counts what may be posted
+ * before credits and the request queue have to be looked at again, and is 0 while the
+ * connection may not post at all.
+ */
+#include "dapl_adapt/eager/tx.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "dapl_adapt/conn/connect.h"
+#include "dapl_adapt/conn/failover.h"
+#include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/link.h"
+#include "dapl_adapt/core/ops.h"
+#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/eager/credit.h"
+#include "dapl_adapt/eager/notify.h"
+#include "dapl_adapt/eager/post.h"
+#include "dapl_adapt/provider/dat.h"
+#include "dapl_adapt/provider/ia.h"
+#include "dapl_adapt/provider/reg_cache.h"
+#include "dapl_adapt/public/memory.h"
+#include "dapl_adapt/public/peer.h"
+#include "dapl_adapt/public/pipe.h"
+#include "util/err.h"
+#include "util/port.h"
+#include "util/tune.h"
+
+#define DIRECT_MIN 4096 /* parts from this size are not copied into the mirror */
+#define MAX_IOV    8
+#define EAGER_AUTO 16384
+
+/* No room: look for credits, else remember that somebody waits and start connecting. */
+static DM_NOINLINE bool tx_find_credits(struct dm_conn *conn)
+{
+    struct dm_tx *tx = &conn->tx;
+
+    if (tx->is_lost)
+        return false;
+    if (conn->is_up && conn->link[DM_LINK_PIPE].may_post)
+        dm_eager_refill(conn);
+    else
+        dm_adapt_connect(conn);
+    if (tx->room > 0)
+        return true;
+    if (!tx->is_blocked) {
+        tx->is_blocked = true;
+        conn->adapt->poll.n_blocked++;
+    }
+    return false;
+}
+
+void *dm_adapt_eager_reserve(struct dm_conn *conn, size_t len)
+{
+    struct dm_tx *tx = &conn->tx;
+
+    if (dm_unlikely(len > tx->max || (tx->room == 0 && !tx_find_credits(conn))))
+        return NULL;
+    tx->reserved = dm_record_room((uint32_t)len);
+    return tx->foot - tx->reserved;
+}
+
+int dm_adapt_eager_commit(struct dm_conn *conn, size_t len)
+{
+    struct dm_tx *tx = &conn->tx;
+    uint32_t room = dm_record_room((uint32_t)len);
+    DAT_LMR_TRIPLET lmr;
+    DAT_RETURN rc;
+
+    if (dm_unlikely(len == 0))
+        return DM_OK;
+    if (dm_unlikely(room != tx->reserved))
+        memmove(tx->foot - room, tx->foot - tx->reserved, len);
+    dm_tx_write_trailer(conn, len);
+    lmr.virtual_address = (DAT_VADDR)(uintptr_t)(tx->foot - room);
+    lmr.segment_length = room + DM_FOOT_LEN;
+    lmr.lmr_context = tx->lctx;
+    rc = dm_tx_post(conn, 1, &lmr, lmr.virtual_address + tx->delta, room + DM_FOOT_LEN, false);
+    dm_tx_advance(tx);
+    if (dm_unlikely(rc != DAT_SUCCESS))
+        return dm_conn_post_failed(conn, rc);
+    dm_eager_rouse(conn);
+    return DM_OK;
+}
+
+size_t dm_adapt_eager_max(const struct dm_conn *conn)
+{
+    return conn->tx.most;
+}
+
+size_t dm_adapt_eager_good(const struct dm_conn *conn)
+{
+    if (conn->ia != NULL && conn->ia->tuned != NULL && conn->ia->tuned->eager_limit > 0)
+        return conn->ia->tuned->eager_limit;
+    return conn->adapt->rings.is_auto_size && conn->slot_size > conn->adapt->rings.size_auto
+               ? 2 * conn->slot_size
+               : EAGER_AUTO;
+}
+
+size_t dm_adapt_eager_least(const struct dm_adapt *adapt)
+{
+    size_t least = EAGER_AUTO;
+
+    for (int i = 0; i < adapt->rails.n_ias; i++) {
+        const struct dm_tune_rail *tuned = adapt->rails.ias[i]->tuned;
+
+        if (tuned != NULL && tuned->eager_limit > 0 && tuned->eager_limit < least)
+            least = tuned->eager_limit;
+    }
+    return least;
+}
+
+bool dm_adapt_is_ready(const struct dm_conn *conn)
+{
+    return conn->is_up && conn->link[DM_LINK_PIPE].may_post && !conn->tx.is_lost;
+}
+
+/* A walk over the caller's gather list. */
+struct cursor {
+    const struct iovec *iov;
+    int n_iov;
+    size_t offset; /* in *iov */
+};
+
+/* The record under construction. */
+struct record {
+    DAT_LMR_TRIPLET iov[MAX_IOV];
+    int n_iov;
+    char *start; /* of the data, in the mirror */
+    uint32_t len;
+    uint32_t filled;
+    uint32_t flushed; /* what iov covers */
+    bool is_direct;
+};
+
+/* Cover what was copied to the mirror since the last segment. */
+static void record_close_segment(const struct dm_tx *tx, struct record *rec, uint32_t end)
+{
+    DAT_LMR_TRIPLET *seg;
+
+    if (end == rec->flushed)
+        return;
+    seg = &rec->iov[rec->n_iov++];
+    seg->virtual_address = (DAT_VADDR)(uintptr_t)(rec->start + rec->flushed);
+    seg->segment_length = end - rec->flushed;
+    seg->lmr_context = tx->lctx;
+    rec->flushed = end;
+}
+
+/* Keep the registration until the write is known complete. */
+static bool record_keep_mr(struct dm_conn *conn, struct dm_mr *mr)
+{
+    struct dm_tx *tx = &conn->tx;
+
+    for (int i = 0; i < tx->n_refs; i++) {
+        if (tx->refs[i] == mr) {
+            dm_adapt_unreg(conn->adapt, mr);
+            return true;
+        }
+    }
+    if (tx->n_refs == DM_TX_REFS) {
+        dm_adapt_unreg(conn->adapt, mr);
+        return false;
+    }
+    tx->refs[tx->n_refs++] = mr;
+    return true;
+}
+
+/* Send a part from where it is; false: copy it. */
+static bool record_add_direct(struct dm_conn *conn, struct record *rec, char *part, uint32_t len)
+{
+    DAT_LMR_TRIPLET *seg;
+    struct dm_mr *mr;
+
+    /* the copied bytes before it, itself, and the footer after it */
+    if (conn->tx.is_kept || rec->n_iov + 3 > conn->ia->max_iov || rec->n_iov + 3 > MAX_IOV)
+        return false;
+    if (dm_adapt_reg(conn->adapt, part, len, &mr) != DM_OK)
+        return false;
+    if (!record_keep_mr(conn, mr))
+        return false;
+    record_close_segment(&conn->tx, rec, rec->filled);
+    seg = &rec->iov[rec->n_iov++];
+    seg->virtual_address = (DAT_VADDR)(uintptr_t)part;
+    seg->segment_length = len;
+    seg->lmr_context = mr->lmr[conn->ia->index].lctx;
+    rec->flushed += len;
+    rec->is_direct = true;
+    conn->tx.len_direct += len;
+    return true;
+}
+
+static void record_fill(struct dm_conn *conn, struct record *rec, struct cursor *cur)
+{
+    size_t n;
+    char *part;
+
+    while (rec->filled < rec->len) {
+        n = cur->iov->iov_len - cur->offset;
+        part = (char *)cur->iov->iov_base + cur->offset;
+        if (n > rec->len - rec->filled)
+            n = rec->len - rec->filled;
+        if (n < DIRECT_MIN || !record_add_direct(conn, rec, part, (uint32_t)n))
+            memcpy(rec->start + rec->filled, part, n);
+        rec->filled += (uint32_t)n;
+        cur->offset += n;
+        if (cur->offset == cur->iov->iov_len) {
+            cur->iov++;
+            cur->n_iov--;
+            cur->offset = 0;
+        }
+    }
+}
+
+/* One record of len bytes from the cursor; is_last: the last one that this put can send. */
+static DAT_RETURN record_put(struct dm_conn *conn, struct cursor *cur, uint32_t len, bool is_last,
+                             bool *direct_p)
+{
+    struct dm_tx *tx = &conn->tx;
+    uint32_t room = dm_record_room(len);
+    struct record rec;
+    DAT_RETURN rc;
+
+    rec.n_iov = 0;
+    rec.start = tx->foot - room;
+    rec.len = len;
+    rec.filled = 0;
+    rec.flushed = 0;
+    rec.is_direct = false;
+    record_fill(conn, &rec, cur);
+    dm_tx_write_trailer(conn, len);
+    record_close_segment(tx, &rec, room + DM_FOOT_LEN);
+    *direct_p = *direct_p || rec.is_direct;
+    if (rec.is_direct) {
+        tx->has_direct = true;
+        tx->direct = tx->n_posted + tx->n_extra;
+        tx->has_hole = true;
+        tx->hole = tx->n_posted;
+    }
+    rc = dm_tx_post(conn, rec.n_iov, rec.iov, (uint64_t)(uintptr_t)rec.start + tx->delta,
+                    room + DM_FOOT_LEN, is_last && *direct_p);
+    dm_tx_advance(tx);
+    return rc;
+}
+
+int dm_adapt_eager_put(struct dm_conn *conn, const struct iovec *iov, int n_iov, size_t *taken_p)
+{
+    struct dm_tx *tx = &conn->tx;
+    struct cursor cur = {iov, n_iov, 0};
+    bool has_direct = false;
+    size_t left = 0;
+    size_t len;
+    DAT_RETURN rc;
+
+    *taken_p = 0;
+    if (dm_unlikely(tx->is_lost))
+        return DM_EPEER;
+    for (int i = 0; i < n_iov; i++)
+        left += iov[i].iov_len;
+    while (left > 0 && (tx->room > 0 || tx_find_credits(conn))) {
+        /* whole slots while there is much, so that pages and lines stay aligned */
+        len = left > tx->most ? tx->piece : left;
+        while (cur.offset == cur.iov->iov_len) /* empty parts */
+            cur.iov++;
+        rc = record_put(conn, &cur, (uint32_t)len, left == len || tx->room == 1, &has_direct);
+        if (dm_unlikely(rc != DAT_SUCCESS) && dm_conn_post_failed(conn, rc) != DM_OK)
+            return DM_EPEER;
+        left -= len;
+        *taken_p += len;
+    }
+    if (*taken_p > 0)
+        dm_eager_rouse(conn);
+    if (has_direct)
+        conn->adapt->ops->drain(conn->adapt); /* many providers are done already */
+    return tx->is_lost ? DM_EPEER : DM_OK;
+}
+
+bool dm_adapt_eager_flushed(const struct dm_conn *conn)
+{
+    return !conn->tx.has_direct;
+}
+
+void dm_eager_sent(struct dm_conn *conn, uint32_t number)
+{
+    struct dm_tx *tx = &conn->tx;
+
+    if ((int32_t)(number + 1 - tx->sq_done) > 0)
+        tx->sq_done = number + 1;
+    if (tx->has_direct && (int32_t)(tx->sq_done - tx->direct) > 0) {
+        tx->has_direct = false;
+        while (tx->n_refs > 0)
+            dm_adapt_unreg(conn->adapt, tx->refs[--tx->n_refs]);
+    }
+}

@@ -1,0 +1,49 @@
+/*
+ * Walking over the records that are here and unread.
+ */
+#include "dapl_adapt/eager/walk.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/pipe.h"
+
+bool dm_rx_walk_has(const struct dm_rx *rx, const struct dm_rx_walk *walk)
+{
+    uint64_t word = atomic_load_explicit(walk->foot, memory_order_acquire);
+
+    return walk->n < rx->n_slots && (word ^ dm_foot_tag(walk->lap)) >> DM_FOOT_TAG == 0;
+}
+
+void dm_rx_walk_next(const struct dm_rx *rx, struct dm_rx_walk *walk)
+{
+    walk->n++;
+    walk->foot = (void *)((char *)walk->foot + rx->foot_step);
+    if (++walk->slot == rx->n_slots) {
+        walk->slot = 0;
+        walk->lap++;
+        walk->foot = (void *)((char *)walk->foot - (size_t)rx->n_slots * rx->foot_step);
+    }
+}
+
+uint32_t dm_eager_unread(const struct dm_conn *conn, uint64_t *word_p)
+{
+    const struct dm_rx *rx = &conn->rx;
+    struct dm_rx_walk walk = {rx->foot, rx->slot, rx->lap, 0};
+
+    if (rx->lap == 0) /* no ring yet */
+        return 0;
+    for (; dm_rx_walk_has(rx, &walk); dm_rx_walk_next(rx, &walk))
+        *word_p = atomic_load_explicit(walk.foot, memory_order_relaxed);
+    return walk.n;
+}
+
+uint32_t dm_eager_arrived(const struct dm_conn *conn)
+{
+    uint64_t word;
+
+    return conn->rx.n_consumed + dm_eager_unread(conn, &word);
+}

@@ -1,0 +1,31 @@
+/*
+ * Walking over the records that are here and unread.
+ */
+#ifndef DM_DAPL_ADAPT_EAGER_WALK_H
+#define DM_DAPL_ADAPT_EAGER_WALK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "dapl_adapt/core/pipe.h"
+
+struct dm_conn;
+
+/* A walk over the records that are here, from the one in front. */
+struct dm_rx_walk {
+    _Atomic uint64_t *foot;
+    uint32_t slot;
+    uint32_t lap;
+    uint32_t n;
+};
+
+/* Is there one more, and on to the next. */
+bool dm_rx_walk_has(const struct dm_rx *rx, const struct dm_rx_walk *walk);
+void dm_rx_walk_next(const struct dm_rx *rx, struct dm_rx_walk *walk);
+/* Records of the peer that are here without a gap, since the processes met. */
+uint32_t dm_eager_arrived(const struct dm_conn *conn);
+/* How many of them are unread, the one that is being read included; *word_p: the last one's footer. */
+uint32_t dm_eager_unread(const struct dm_conn *conn, uint64_t *word_p);
+
+#endif

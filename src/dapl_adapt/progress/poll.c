@@ -1,0 +1,182 @@
+/*
+ * Progress: rings of the active connections, completions, connection events.
+ *
+ * Completions only change state when they are taken off a queue; every upcall is made
+ * from dm_adapt_poll, after that, so that the layer is never entered from within.
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "dapl_adapt/conn/progress.h"
+#include "dapl_adapt/conn/table.h"
+#include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/link.h"
+#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/eager/credit.h"
+#include "dapl_adapt/progress/dispatch.h"
+#include "dapl_adapt/provider/ia.h"
+#include "dapl_adapt/public/memory.h"
+#include "dapl_adapt/public/progress.h"
+#include "dapl_adapt/public/rdma.h"
+#include "dapl_adapt/rma/atomic.h"
+#include "dapl_adapt/rma/rma.h"
+#include "util/err.h"
+#include "util/list.h"
+#include "util/port.h"
+
+#define COLD          8 /* of the others, so many in turn */
+#define BUSY_PER_IDLE 8 /* so many polls with traffic count as one without */
+
+static void poll_report_done(struct dm_adapt *adapt)
+{
+    struct dm_rdma *rdma;
+    int err;
+
+    while ((rdma = adapt->poll.done_head) != NULL) {
+        adapt->poll.done_head = rdma->next;
+        err = rdma->err;
+        if (rdma->owns_mr)
+            dm_adapt_unreg(adapt, rdma->mr);
+        if (dm_unlikely(rdma->is_atomic))
+            dm_atomic_done(adapt, rdma);
+        else if (err != DM_OK)
+            DM_FAIL(err, "%s", rdma->conn->why);
+        rdma->done(rdma, err);
+    }
+}
+
+static void poll_report_writable(struct dm_adapt *adapt)
+{
+    struct dm_conn *conn;
+
+    for (int i = 0; i < adapt->poll.n_active; i++) {
+        conn = adapt->poll.active[i];
+        if (!conn->tx.is_blocked && !conn->tell_ready)
+            continue;
+        if (conn->tx.room == 0 && conn->link[DM_LINK_PIPE].may_post && !conn->tx.is_lost)
+            dm_eager_refill(conn);
+        if (conn->tx.room == 0)
+            continue;
+        if (conn->tx.is_blocked)
+            adapt->poll.n_blocked--;
+        if (conn->tell_ready)
+            adapt->poll.n_tell--;
+        conn->tx.is_blocked = false;
+        conn->tell_ready = false;
+        adapt->ev.writable(adapt->ev.arg, conn->proc, conn);
+    }
+}
+
+/*
+ * Lost connections, once all that had arrived is read: completions of receives that are older than the
+ * loss may still be in the queue, or in the hands of a waiting thread.
+ */
+static void poll_report_failed(struct dm_adapt *adapt)
+{
+    struct dm_conn *conn;
+
+    dm_poll_drain_all(adapt);
+    dm_conn_for_each (conn, adapt) {
+        if (conn->is_dying && conn->ia != NULL && conn->ia->is_waited_on)
+            continue;
+        if (!conn->is_dying || (conn->active >= 0 && (conn->rx.left > 0 || dm_rx_has(&conn->rx))))
+            continue;
+        conn->is_dying = false;
+        adapt->poll.n_dying--;
+        adapt->poll.n_blocked -= conn->tx.is_blocked;
+        adapt->poll.n_tell -= conn->tell_ready;
+        conn->tx.is_blocked = conn->tell_ready = false;
+        dm_active_remove(adapt, conn);
+        dm_rma_fail(conn);
+        if (conn->is_failed)
+            continue;
+        conn->is_failed = true;
+        DM_FAIL(conn->err, "%s", conn->why);
+        adapt->ev.failed(adapt->ev.arg, conn->proc, conn, conn->err);
+    }
+}
+
+static inline int poll_look(struct dm_adapt *adapt, int i)
+{
+    struct dm_conn *conn = adapt->poll.active[i];
+
+    if (dm_likely(!dm_rx_has(&conn->rx)))
+        return 0;
+    if (i > 0)
+        dm_active_swap(adapt, i, i - 1); /* busy ones come to the front */
+    adapt->ev.input(adapt->ev.arg, conn->proc, conn);
+    return 1;
+}
+
+static int poll_look_cold(struct dm_adapt *adapt)
+{
+    int n = 0;
+
+    for (int k = 0; k < COLD && adapt->poll.n_active > adapt->poll.n_hot; k++) {
+        if (adapt->poll.next_cold < adapt->poll.n_hot ||
+            adapt->poll.next_cold >= adapt->poll.n_active)
+            adapt->poll.next_cold = adapt->poll.n_hot;
+        if (dm_rx_has(&adapt->poll.active[adapt->poll.next_cold]->rx)) {
+            /* among the hot ones from now on, in the place of one of them */
+            dm_active_swap(adapt, adapt->poll.next_cold, adapt->poll.n_hot - 1);
+            n += poll_look(adapt, adapt->poll.n_hot - 1);
+        }
+        adapt->poll.next_cold++;
+    }
+    return n;
+}
+
+/* What is not in every poll: told by counters that are 0 on the fast path. */
+static DM_NOINLINE int poll_more(struct dm_adapt *adapt)
+{
+    int n = 0;
+
+    if (adapt->poll.n_moving > 0) /* the events that it waits for */
+        n += dm_poll_rare(adapt);
+    if (atomic_load_explicit(&adapt->shared.n_notes, memory_order_relaxed) > 0 ||
+        !dm_list_is_empty(&adapt->poll.connecting))
+        n += dm_conn_progress(adapt);
+    if (adapt->poll.n_blocked > 0 || adapt->poll.n_tell > 0)
+        poll_report_writable(adapt);
+    if (adapt->poll.n_dying > 0) {
+        poll_report_failed(adapt);
+        n++;
+    }
+    if (adapt->poll.done_head != NULL) {
+        poll_report_done(adapt);
+        n++;
+    }
+    return n;
+}
+
+int dm_adapt_poll(struct dm_adapt *adapt)
+{
+    /* a look costs a system call: not for rails that nobody is connected over */
+    bool is_driving = adapt->poll.n_driven > 0 || !dm_list_is_empty(&adapt->poll.connecting);
+    int n = 0;
+
+    for (int i = 0; i < adapt->rails.n_ias; i++) {
+        if (dm_unlikely(adapt->rails.ias[i]->n_signalled > 0 ||
+                        adapt->rails.ias[i]->n_sendrecv > 0 ||
+                        (adapt->rails.ias[i]->is_driven && is_driving)))
+            n += dm_poll_drain_rail(adapt->rails.ias[i]);
+    }
+    for (int i = 0; i < adapt->poll.n_hot; i++)
+        n += poll_look(adapt, i);
+    if (dm_unlikely(adapt->poll.n_active > adapt->poll.n_hot))
+        n += poll_look_cold(adapt);
+    if (dm_unlikely(atomic_load_explicit(&adapt->shared.n_notes, memory_order_relaxed) > 0 ||
+                    adapt->poll.n_blocked > 0 || adapt->poll.n_tell > 0 ||
+                    adapt->poll.n_dying > 0 || adapt->poll.done_head != NULL ||
+                    !dm_list_is_empty(&adapt->poll.connecting)))
+        n += poll_more(adapt);
+    /* a poll with traffic counts little, so that a busy process hears of losses, too */
+    adapt->poll.idle += n > 0 ? 1 : BUSY_PER_IDLE;
+    if (dm_unlikely(adapt->poll.idle >= DM_RARE * BUSY_PER_IDLE)) {
+        adapt->poll.idle = 0;
+        n += dm_poll_rare(adapt);
+    }
+    return n;
+}

@@ -1,0 +1,244 @@
+/*
+ * Waiting in the provider: a thread of the program that has nothing else to do, and the thread
+ * aside (DATUM_PROGRESS=thread) while the program computes.
+ *
+ * One of them sleeps at a time. The first takes the place of the other: it wakes it, and sleeps itself. The thread
+ * aside sleeps in a notification object, so that the event queues stay with whoever polls.
+ *
+ * With DATUM_PROGRESS=threads2 that is so for what has come. What was posted has a queue and a notification object of its own, in which
+ * only the second thread aside sleeps, beside the others.
+ */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/eager/notify.h"
+#include "dapl_adapt/progress/dispatch.h"
+#include "dapl_adapt/provider/dat.h"
+#include "dapl_adapt/provider/ia.h"
+#include "dapl_adapt/provider/rails.h"
+#include "dapl_adapt/public/progress.h"
+#include "util/glock.h"
+#include "util/list.h"
+
+#define RING_WAIT  1000 /* us: nothing wakes us when a ring is written */
+#define SOFT_WAIT  200000
+#define SETUP_WAIT 2000
+#define ARM_WAIT   400 /* shorter sleeps are not worth telling the peers */
+#define PAUSE_NS   50000
+
+/* The rail to block in: where most would wake us. */
+static struct dm_ia *wait_busiest_rail(struct dm_adapt *adapt)
+{
+    struct dm_ia *best = NULL;
+    struct dm_ia *ia;
+
+    for (int i = 0; i < adapt->rails.n_ias; i++) {
+        ia = adapt->rails.ias[i];
+        if (best == NULL || ia->n_sendrecv > best->n_sendrecv ||
+            (adapt->sleep.can_knock && ia->n_sendrecv == best->n_sendrecv &&
+             ia->n_conns > best->n_conns))
+            best = ia;
+    }
+    return best;
+}
+
+/* Has every peer something to wake us by? Those with rings are asked to knock. */
+static bool wait_can_be_woken(struct dm_adapt *adapt, const struct dm_ia *ia, bool may_arm)
+{
+    struct dm_conn *conn;
+    bool is_heard = true;
+
+    for (int i = 0; i < adapt->poll.n_active; i++) {
+        conn = adapt->poll.active[i];
+        if (conn->ia != ia || !(conn->is_sendrecv || conn->is_armed ||
+                                (may_arm && adapt->sleep.can_knock && dm_eager_arm(conn))))
+            is_heard = false;
+    }
+    return is_heard;
+}
+
+/* Is anything posted whose end nobody would be woken by? */
+static bool wait_has_unwatched(struct dm_adapt *adapt, const struct dm_ia *ia, enum dm_side side)
+{
+    for (int i = 0; i < adapt->rails.n_ias; i++) {
+        if (adapt->rails.ias[i]->n_signalled > 0 &&
+            (side == DM_SIDE_REQUEST
+                 ? adapt->rails.ias[i] != ia
+                 : adapt->rails.ias[i]->recv_evd != adapt->rails.ias[i]->dto_evd &&
+                       !atomic_load(&adapt->sleep.is_aside_asleep[DM_SIDE_REQUEST])))
+            return true;
+    }
+    return false;
+}
+
+/* How long blocking is safe: only completions wake us. */
+static uint64_t wait_safe_us(struct dm_adapt *adapt, const struct dm_ia *ia, enum dm_side side,
+                             uint64_t timeout_us)
+{
+    uint64_t most = SOFT_WAIT;
+    bool may_arm = timeout_us >= ARM_WAIT;
+
+    if (wait_has_unwatched(adapt, ia, side) ||
+        (side == DM_SIDE_RECV &&
+         (!wait_can_be_woken(adapt, ia, may_arm) ||
+          (adapt->is_demand && !adapt->rings.wants_sendrecv && !adapt->rails.has_wakes))))
+        most = RING_WAIT; /* rings, another rail, or peers that may connect with a ring */
+    else if (!dm_list_is_empty(&adapt->poll.connecting) || adapt->poll.n_tell > 0)
+        most = SETUP_WAIT;
+    return timeout_us < most ? timeout_us : most;
+}
+
+static void wait_pause_ns(long ns)
+{
+    const struct timespec pause = {0, ns};
+
+    nanosleep(&pause, NULL);
+}
+
+/* Is there something to do now? */
+static bool wait_is_due(struct dm_adapt *adapt)
+{
+    if (dm_poll_rare(adapt) > 0 || adapt->poll.done_head != NULL || adapt->poll.n_dying > 0 ||
+        atomic_load_explicit(&adapt->shared.n_notes, memory_order_relaxed) > 0)
+        return true;
+    for (int i = 0; i < adapt->poll.n_active; i++) {
+        if (dm_rx_has(&adapt->poll.active[i]->rx))
+            return true;
+    }
+    return false;
+}
+
+/* Nobody else may hold that notification object of the rail. True: an event ended it. */
+static bool wait_block_cno(const struct dm_ia *ia, enum dm_side side, uint64_t timeout_us)
+{
+    DAT_EVD_HANDLE evd = DAT_HANDLE_NULL;
+    DAT_RETURN rc = dat_cno_wait(ia->cno[side], (DAT_TIMEOUT)timeout_us, &evd);
+
+    if (rc != DAT_SUCCESS && DAT_GET_TYPE(rc) != DAT_QUEUE_EMPTY &&
+        DAT_GET_TYPE(rc) != DAT_TIMEOUT_EXPIRED)
+        wait_pause_ns(PAUSE_NS);
+    return rc == DAT_SUCCESS;
+}
+
+static void wait_block_evd(struct dm_ia *ia, uint64_t timeout_us)
+{
+    DAT_COUNT n_more = 0;
+    DAT_EVENT event;
+    DAT_RETURN rc;
+    int levels;
+
+    ia->is_waited_on = true;
+    levels = dm_glock_release_all();
+    rc = dat_evd_wait(ia->dto_evd, (DAT_TIMEOUT)timeout_us, 1, &event, &n_more);
+    dm_glock_reacquire(levels);
+    ia->is_waited_on = false;
+    if (rc == DAT_SUCCESS) {
+        ia->counts.n_wakes++;
+        dm_poll_event(ia, &event);
+    } else if (DAT_GET_TYPE(rc) != DAT_TIMEOUT_EXPIRED) {
+        wait_pause_ns(PAUSE_NS);
+    }
+}
+
+void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us)
+{
+    struct dm_ia *ia = wait_busiest_rail(adapt);
+    bool is_woken;
+    int levels;
+
+    if (wait_is_due(adapt))
+        return;
+    if (atomic_load(&adapt->sleep.is_aside_asleep[DM_SIDE_RECV]))
+        dm_adapt_wake(adapt, DM_SIDE_RECV);
+    if (ia == NULL || adapt->sleep.is_waiting ||
+        atomic_load(&adapt->sleep.is_aside_asleep[DM_SIDE_RECV])) {
+        levels = dm_glock_release_all();
+        wait_pause_ns(PAUSE_NS);
+        dm_glock_reacquire(levels);
+        return;
+    }
+    timeout_us = wait_safe_us(adapt, ia, DM_SIDE_RECV, timeout_us);
+    if (adapt->sleep.can_knock && wait_is_due(adapt)) /* since the peers were told */
+        return;
+    adapt->sleep.is_waiting = true;
+    ia->counts.n_waits++;
+    if (ia->cno[DM_SIDE_RECV] != DAT_HANDLE_NULL) {
+        levels = dm_glock_release_all();
+        is_woken = wait_block_cno(ia, DM_SIDE_RECV, timeout_us);
+        dm_glock_reacquire(levels);
+        ia->counts.n_wakes += is_woken;
+    } else {
+        wait_block_evd(ia, timeout_us);
+    }
+    adapt->sleep.is_waiting = false;
+}
+
+/* ---- threads aside ---- */
+
+bool dm_adapt_sleep_begin(struct dm_adapt *adapt, struct dm_adapt_sleep *sleep)
+{
+    const struct dm_ia *ia = wait_busiest_rail(adapt);
+
+    if ((sleep->side == DM_SIDE_RECV && adapt->sleep.is_waiting) || wait_is_due(adapt))
+        return false;
+    sleep->adapt = adapt;
+    sleep->ia = ia;
+    sleep->timeout_us = wait_safe_us(adapt, ia, sleep->side, sleep->timeout_us);
+    if (wait_is_due(adapt))
+        return false;
+    atomic_store(&adapt->sleep.is_aside_asleep[sleep->side], true);
+    return true;
+}
+
+bool dm_adapt_sleep(const struct dm_adapt_sleep *sleep)
+{
+    bool is_woken = false;
+
+    if (sleep->ia->cno[sleep->side] != DAT_HANDLE_NULL)
+        is_woken = wait_block_cno(sleep->ia, sleep->side, sleep->timeout_us);
+    else
+        wait_pause_ns((long)(sleep->timeout_us < RING_WAIT ? sleep->timeout_us : RING_WAIT) * 1000);
+    atomic_store(&sleep->adapt->sleep.is_aside_asleep[sleep->side], false);
+    return is_woken;
+}
+
+bool dm_adapt_is_waited_on(const struct dm_adapt *adapt)
+{
+    return adapt->sleep.is_waiting;
+}
+
+bool dm_adapt_has_rails(const struct dm_adapt *adapt)
+{
+    return adapt->rails.n_ias > 0;
+}
+
+bool dm_adapt_has_wakes(const struct dm_adapt *adapt)
+{
+    return adapt->rails.has_wakes;
+}
+
+bool dm_adapt_has_sides(const struct dm_adapt *adapt)
+{
+    return adapt->rails.has_sides;
+}
+
+bool dm_adapt_is_asleep(const struct dm_adapt *adapt, enum dm_side side)
+{
+    return atomic_load(&adapt->sleep.is_aside_asleep[side]);
+}
+
+bool dm_adapt_is_oversubscribed(const struct dm_adapt *adapt)
+{
+    return adapt->is_oversubscribed;
+}
+
+void dm_adapt_wake(struct dm_adapt *adapt, enum dm_side side)
+{
+    dm_rails_wake(&adapt->rails, side);
+}

@@ -1,0 +1,15 @@
+/*
+ * The DAT headers in the order they need, and small helpers on return codes.
+ */
+#ifndef DM_DAPL_ADAPT_PROVIDER_DAT_H
+#define DM_DAPL_ADAPT_PROVIDER_DAT_H
+
+#include <netinet/in.h> /* before the DAT headers, which use sockaddr_in6 */
+
+#include <dat2/udat.h>
+#include <dat2/dat_registry.h>
+
+/* "DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY (0x80030001)"; static per thread. */
+const char *dm_dat_text(DAT_RETURN rc);
+
+#endif

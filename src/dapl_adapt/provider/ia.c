@@ -1,0 +1,434 @@
+/*
+ * Interface adapters: opening, what they can do (see probe_ia.h), and their shared objects.
+ */
+#include "dapl_adapt/provider/ia.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dapl_adapt/provider/conf.h"
+#include "dapl_adapt/provider/dat.h"
+#include "dapl_adapt/provider/device.h"
+#include "dapl_adapt/provider/lmr.h"
+#include "dapl_adapt/provider/probe_ia.h"
+#include "dapl_adapt/provider/serial.h"
+#include "dapl_adapt/public/progress.h"
+#include "util/cfg.h"
+#include "util/err.h"
+#include "util/log.h"
+#include "util/tune.h"
+
+#define ASYNC_QLEN    16
+#define QUAL_FIRST    16384 /* connection qualifiers: 16 bits is what every provider takes */
+#define QUAL_RANGE    32768
+#define QUAL_TRIES    512
+#define IOV_WANTED    8
+#define READS         16
+#define PROBE_DTOS    64
+#define PEERS_FIRST   16 /* that the event queue has room for before it is made larger */
+#define PEERS_SPARE   3  /* more, so that there is room until it is made larger */
+#define PEERS_AT_ONCE 64 /* that may connect at one time; others try again */
+#define WAKE_QLEN     16
+#define SIW_QLEN      16385 /* see create_queues */
+#define RDMA_CHUNK    (UINT64_C(1) << 30)
+
+static int ia_min_pos(int a, int b)
+{
+    return b > 0 && b < a ? b : a;
+}
+
+/* Why a provider that the registry knows by name did not open. */
+static int ia_open_failed(const struct dm_conf_entry *entry, DAT_RETURN rc)
+{
+    if (DAT_GET_TYPE(rc) == DAT_PROVIDER_NOT_FOUND)
+        return DM_FAIL(DM_EPROVIDER,
+                       "%s: its library %s cannot be loaded or does not serve this name "
+                       "(DAT_DBG_TYPE=0x3 says more)",
+                       entry->name, entry->lib);
+    /* DAT has no words for which memory; these are what runs out in practice */
+    if (rc == (DAT_RETURN)(DAT_CLASS_ERROR | DAT_INSUFFICIENT_RESOURCES | DAT_RESOURCE_MEMORY))
+        return DM_FAIL(
+            DM_EPROVIDER,
+            "%s: dat_ia_open: no memory; check the address space (ulimit -v), open files "
+            "(ulimit -n), the size of files (ulimit -f), shared memory (is memfd_create "
+            "refused by the container?) and locked memory (ulimit -l)",
+            entry->name);
+    if (rc == (DAT_RETURN)(DAT_CLASS_ERROR | DAT_INSUFFICIENT_RESOURCES | DAT_RESOURCE_DEVICE))
+        return DM_FAIL(
+            DM_EPROVIDER,
+            "%s: dat_ia_open: its device or interface cannot be used; what it said itself "
+            "stands above",
+            entry->name);
+    if (DAT_GET_TYPE(rc) == DAT_INVALID_PARAMETER)
+        return DM_FAIL(DM_EPROVIDER,
+                       "%s: dat_ia_open: %s; are its ia_params in the dat.conf right (\"%s\")?",
+                       entry->name, dm_dat_text(rc), entry->params);
+    return DM_FAIL(DM_EPROVIDER, "%s: dat_ia_open: %s", entry->name, dm_dat_text(rc));
+}
+
+/*
+ * OFED's providers complain on their own about hardware that is not there. The
+ * user asked to hear it when explaining, or by setting the variable himself.
+ */
+static void ia_hush(void)
+{
+    if (!dm_cfg()->explain)
+        setenv("DAPL_DBG_TYPE", "0", 0);
+}
+
+/*
+ * A provider that is given a device makes connections by itself, which iWARP leaves to
+ * the kernel; such a provider may even crash in dat_ia_open on one. So look first.
+ */
+static int ia_check_device(const struct dm_conf_entry *entry)
+{
+    char device[DM_DEVICE_NAME_MAX];
+
+    if (dm_device_named(DM_DEVICE_ROOT, entry->params, device) != DM_DEVICE_IWARP)
+        return DM_OK;
+    return DM_FAIL(DM_EPROVIDER,
+                   "%s: its dat.conf line names %s, an iWARP device, and %s cannot make iWARP "
+                   "connections; they need a provider that is given the network interface",
+                   entry->name, device, entry->lib);
+}
+
+/* An address that is no IPv4 one, of a provider that was given a device, has the port's LID. */
+static int ia_check_address(const struct dm_conf_entry *entry, const struct dm_probe_limits *limits)
+{
+    char device[DM_DEVICE_NAME_MAX];
+    struct sockaddr addr;
+
+    memcpy(&addr, limits->addr, sizeof(addr));
+    if (addr.sa_family == AF_INET ||
+        dm_device_named(DM_DEVICE_ROOT, entry->params, device) != DM_DEVICE_ROCE)
+        return DM_OK;
+    return DM_FAIL(DM_EPROVIDER,
+                   "%s: %s addresses its peers by InfiniBand LID, and %s is an Ethernet (RoCE) "
+                   "device, which has none (LID 0)",
+                   entry->name, entry->lib, device);
+}
+
+int dm_ia_open_handle(const struct dm_conf_entry *entry, bool is_safe, DAT_IA_HANDLE *ia_p,
+                      DAT_EVD_HANDLE *async_p)
+{
+    DAT_RETURN rc;
+    int err;
+
+    if (entry->is_builtin) {
+        err = dm_conf_register(entry);
+        if (err != DM_OK)
+            return err;
+    }
+    err = ia_check_device(entry);
+    if (err != DM_OK)
+        return err;
+    ia_hush();
+    *async_p = DAT_HANDLE_NULL;
+    rc = dat_ia_openv(entry->name, ASYNC_QLEN, async_p, ia_p, DAT_VERSION_MAJOR, DAT_VERSION_MINOR,
+                      is_safe ? DAT_TRUE : DAT_FALSE);
+    return rc == DAT_SUCCESS ? DM_OK : ia_open_failed(entry, rc);
+}
+
+static int ia_query(struct dm_ia *ia, const struct dm_conf_entry *entry)
+{
+    struct dm_probe_limits limits;
+    int err = dm_probe_limits(ia->ia, ia->name, &limits);
+
+    if (err == DM_OK)
+        err = ia_check_address(entry, &limits);
+    if (err != DM_OK)
+        return err;
+    ia->addr_len = limits.addr_len;
+    memcpy(ia->addr, limits.addr, limits.addr_len);
+    ia->is_local = limits.is_local;
+    ia->is_driven = limits.is_driven;
+    ia->is_serial = limits.is_serial;
+    ia->last_byte = limits.last_byte;
+    if (limits.can_grow)
+        ia->evd_max = limits.max_evd_qlen;
+    /* Only iWARP has reads into a single segment, and it is done with a write that is sent. */
+    ia->is_late = limits.max_iov_read == 1;
+    ia->has_ext = limits.has_ext;
+    ia->needs_sendrecv = limits.last_byte == DM_LAST_IS_EARLY;
+    ia->max_req = ia_min_pos(65536, limits.max_req);
+    ia->max_recv = ia->max_req;
+    ia->max_iov = ia_min_pos(IOV_WANTED, limits.max_iov);
+    ia->max_iov = ia_min_pos(ia->max_iov, limits.max_iov_write);
+    ia->max_reads_in = ia_min_pos(READS, limits.max_reads_in);
+    ia->max_reads_out = ia_min_pos(READS, limits.max_reads_out);
+    ia->max_rdma = RDMA_CHUNK;
+    if (limits.max_rdma > 0 && limits.max_rdma < ia->max_rdma)
+        ia->max_rdma = limits.max_rdma;
+    return DM_OK;
+}
+
+static void ia_free_side(struct dm_ia *ia, enum dm_side side)
+{
+    if (ia->wake_evd[side] != DAT_HANDLE_NULL)
+        dat_evd_free(ia->wake_evd[side]);
+    if (ia->cno[side] != DAT_HANDLE_NULL)
+        dat_cno_free(ia->cno[side]);
+    ia->cno[side] = DAT_HANDLE_NULL;
+    ia->wake_evd[side] = DAT_HANDLE_NULL;
+}
+
+/* What a thread sleeps in while others take events off the queues; not every provider has it. */
+static bool ia_create_side(struct dm_ia *ia, enum dm_side side)
+{
+    DAT_RETURN rc = dat_cno_create(ia->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &ia->cno[side]);
+
+    if (rc == DAT_SUCCESS)
+        rc = dat_evd_create(ia->ia, WAKE_QLEN, ia->cno[side], DAT_EVD_SOFTWARE_FLAG,
+                            &ia->wake_evd[side]);
+    if (rc == DAT_SUCCESS)
+        return true;
+    DM_TRACE(DAT, "%s: no notification object: %s", ia->name, dm_dat_text(rc));
+    ia_free_side(ia, side);
+    return false;
+}
+
+static int ia_evd_create(struct dm_ia *ia, int qlen, DAT_CNO_HANDLE cno, DAT_EVD_FLAGS flags,
+                         DAT_EVD_HANDLE *evd_p)
+{
+    DAT_IA_ATTR attr;
+    DAT_RETURN rc;
+
+    memset(&attr, 0, sizeof(attr));
+    if (dat_ia_query(ia->ia, NULL, DAT_IA_FIELD_IA_MAX_EVD_QLEN, &attr, 0, NULL) == DAT_SUCCESS)
+        qlen = ia_min_pos(qlen, attr.max_evd_qlen);
+    if (flags == DAT_EVD_DTO_FLAG)
+        ia->evd_len = ia->evd_room = qlen;
+    errno = ENOMEM; /* as in dm_ia_ep_create */
+    rc = dat_evd_create(ia->ia, qlen, cno, flags, evd_p);
+    if (rc != DAT_SUCCESS)
+        return DM_FAIL(DM_EPROVIDER, "%s: dat_evd_create for %d events: %s", ia->name, qlen,
+                       dm_dat_text(rc));
+    return DM_OK;
+}
+
+int dm_ia_listen(DAT_IA_HANDLE ia, const char *name, DAT_EVD_HANDLE evd, DAT_CONN_QUAL *qual_p,
+                 DAT_PSP_HANDLE *psp_p)
+{
+    DAT_RETURN rc = DAT_SUCCESS;
+
+    for (unsigned i = 0; i < QUAL_TRIES; i++) {
+        *qual_p = QUAL_FIRST + ((unsigned)getpid() * 3 + i) % QUAL_RANGE;
+        rc = dat_psp_create(ia, *qual_p, evd, DAT_PSP_CONSUMER_FLAG, psp_p);
+        if (rc == DAT_SUCCESS)
+            return DM_OK;
+        if (DAT_GET_TYPE(rc) != DAT_CONN_QUAL_IN_USE)
+            break;
+    }
+    if (DAT_GET_TYPE(rc) == DAT_CONN_QUAL_IN_USE)
+        rc = dat_psp_create_any(ia, qual_p, evd, DAT_PSP_CONSUMER_FLAG, psp_p);
+    if (DAT_GET_TYPE(rc) == DAT_INSUFFICIENT_RESOURCES)
+        return DM_FAIL(DM_EPROVIDER, "%s: dat_psp_create: %s; check open files (ulimit -n)", name,
+                       dm_dat_text(rc));
+    if (rc != DAT_SUCCESS)
+        return DM_FAIL(DM_EPROVIDER, "%s: dat_psp_create: %s", name, dm_dat_text(rc));
+    return DM_OK;
+}
+
+/*
+ * The queues for completions, and what threads aside sleep in. The kernel gives the queues of a
+ * process numbers, from 0 up, one for each page. Soft-iWARP's library takes number 144 for "none"
+ * and refuses the queue that begins there, again and again. A first queue of more pages covers it:
+ * SIW_QLEN is rounded up to 32768 entries of 32 bytes.
+ */
+static int ia_create_queues(struct dm_ia *ia, int qlen)
+{
+    int progress = dm_cfg()->progress;
+    bool has_side = progress >= DM_PROGRESS_THREAD && ia_create_side(ia, DM_SIDE_RECV);
+    bool is_split =
+        has_side && progress == DM_PROGRESS_THREADS2 && ia_create_side(ia, DM_SIDE_REQUEST);
+    int err;
+
+    if (ia->is_late && qlen < SIW_QLEN)
+        qlen = SIW_QLEN;
+    err = ia_evd_create(ia, qlen, ia->cno[is_split ? DM_SIDE_REQUEST : DM_SIDE_RECV],
+                        DAT_EVD_DTO_FLAG, &ia->dto_evd);
+    ia->recv_evd = ia->dto_evd;
+    if (err == DM_OK && is_split)
+        err = ia_evd_create(ia, qlen, ia->cno[DM_SIDE_RECV], DAT_EVD_DTO_FLAG, &ia->recv_evd);
+    return err;
+}
+
+static int ia_create_objects(struct dm_ia *ia, int n_peers, int per_peer)
+{
+    int n_first = ia->evd_max > 0 ? ia_min_pos(PEERS_FIRST, n_peers) : n_peers;
+    DAT_RETURN rc;
+    int err;
+
+    rc = dat_pz_create(ia->ia, &ia->pz);
+    if (rc != DAT_SUCCESS)
+        return DM_FAIL(DM_EPROVIDER, "%s: dat_pz_create: %s", ia->name, dm_dat_text(rc));
+    err = ia_create_queues(ia, (n_first + PEERS_SPARE) * per_peer);
+    if (err == DM_OK)
+        err = ia_evd_create(ia, ia_min_pos(PEERS_AT_ONCE, n_peers) * 8 + 32, DAT_HANDLE_NULL,
+                            DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG, &ia->cm_evd);
+    if (err == DM_OK)
+        err = dm_ia_listen(ia->ia, ia->name, ia->cm_evd, &ia->qual, &ia->psp);
+    if (err == DM_OK && ia->is_late)
+        err = dm_lmr_create(ia, ia->echo, sizeof(ia->echo), -1, &ia->echo_lmr);
+    if (err == DM_EAGAIN)
+        err = DM_FAIL(DM_EPROVIDER,
+                      "%s: not even %zu bytes can be registered; raise the limit of locked memory "
+                      "(ulimit -l)",
+                      ia->name, sizeof(ia->echo));
+    return err;
+}
+
+/* What no attribute tells, or what attributes may have promised too much of. */
+static int ia_probe(struct dm_ia *ia)
+{
+    DAT_RETURN rc;
+    int n_dtos = ia_min_pos(PROBE_DTOS, ia->max_req);
+
+    ia->max_iov =
+        dm_probe_iov(ia->ia, ia->pz, ia->dto_evd, ia->cm_evd, n_dtos, n_dtos, ia->max_iov, &rc);
+    if (ia->max_iov == 0)
+        return DM_FAIL(DM_EPROVIDER, "%s: dat_ep_create for %d receives and %d requests: %s",
+                       ia->name, n_dtos, n_dtos, dm_dat_text(rc));
+    ia->can_share = dm_probe_share(ia->ia, ia->pz);
+    ia->is_pinning = dm_probe_pins(ia->ia, ia->pz);
+    return DM_OK;
+}
+
+int dm_ia_open(const struct dm_conf_entry *entry, int n_peers, int per_peer, struct dm_ia **ia_p)
+{
+    struct dm_ia *ia = calloc(1, sizeof(*ia));
+    int err;
+
+    if (ia == NULL)
+        return DM_FAIL(DM_ENOMEM, "an interface adapter");
+    snprintf(ia->name, sizeof(ia->name), "%s", entry->name);
+    snprintf(ia->library, sizeof(ia->library), "%s", entry->lib);
+    ia->is_builtin = entry->is_builtin;
+    ia->tuned = dm_tune_find(entry->name, entry->params != NULL ? entry->params : "");
+    if (ia->tuned != NULL) /* the values are those of rma/rndv.c */
+        ia->rndv_choice = (int)ia->tuned->rndv;
+    err = dm_ia_open_handle(entry, false, &ia->ia, &ia->async_evd);
+    if (err != DM_OK) {
+        free(ia);
+        return err;
+    }
+    err = ia_query(ia, entry);
+    if (err == DM_OK)
+        err = ia_create_objects(ia, n_peers, per_peer);
+    if (err == DM_OK)
+        err = ia_probe(ia);
+    if (err != DM_OK) {
+        dm_ia_close(ia);
+        return err;
+    }
+    DM_TRACE(DAT, "opened %s, qualifier %llu, pinning %d, local %d", ia->name,
+             (unsigned long long)ia->qual, ia->is_pinning, ia->is_local);
+    *ia_p = ia;
+    return DM_OK;
+}
+
+void dm_ia_close(struct dm_ia *ia)
+{
+    DAT_RETURN rc;
+
+    if (ia->psp != DAT_HANDLE_NULL)
+        dat_psp_free(ia->psp);
+    if (ia->cm_evd != DAT_HANDLE_NULL)
+        dat_evd_free(ia->cm_evd);
+    if (ia->recv_evd != ia->dto_evd)
+        dat_evd_free(ia->recv_evd);
+    if (ia->dto_evd != DAT_HANDLE_NULL)
+        dat_evd_free(ia->dto_evd);
+    ia_free_side(ia, DM_SIDE_RECV);
+    ia_free_side(ia, DM_SIDE_REQUEST);
+    if (ia->echo_lmr.handle != DAT_HANDLE_NULL)
+        dm_lmr_free(&ia->echo_lmr);
+    if (ia->pz != DAT_HANDLE_NULL)
+        dat_pz_free(ia->pz);
+    rc = dat_ia_close(ia->ia, DAT_CLOSE_GRACEFUL_FLAG);
+    if (DAT_GET_TYPE(rc) == DAT_INVALID_STATE) /* something is left */
+        dat_ia_close(ia->ia, DAT_CLOSE_ABRUPT_FLAG);
+    free(ia);
+}
+
+int dm_ia_try(const struct dm_conf_entry *entry, char *found, size_t len)
+{
+    struct dm_ia *ia;
+    int err = dm_ia_open(entry, 1, PROBE_DTOS, &ia);
+
+    found[0] = '\0';
+    if (err == DM_OK) {
+        dm_ia_found(ia, found, len);
+        dm_ia_close(ia);
+    }
+    return err;
+}
+
+static const char *ia_last_byte_text(const struct dm_ia *ia)
+{
+    switch (ia->last_byte) {
+    case DM_LAST_IS_LAST:
+        return "; last byte of a write last";
+    case DM_LAST_IS_EARLY:
+        return "; last byte of a write not last";
+    default:
+        return "";
+    }
+}
+
+void dm_ia_found(const struct dm_ia *ia, char *text, size_t len)
+{
+    char addr[INET6_ADDRSTRLEN] = "";
+    struct sockaddr_in6 in6;
+    struct sockaddr_in in;
+
+    memcpy(&in, ia->addr, sizeof(in));
+    memcpy(&in6, ia->addr, sizeof(in6));
+    if (in.sin_family == AF_INET)
+        inet_ntop(AF_INET, &in.sin_addr, addr, sizeof(addr));
+    else if (in.sin_family == AF_INET6)
+        inet_ntop(AF_INET6, &in6.sin6_addr, addr, sizeof(addr));
+    snprintf(text, len, "%s%s; %d segments, %d requests, %d reads; %s, %s%s%s",
+             ia->is_local ? "this host only, " : "reaches hosts, ", addr, ia->max_iov, ia->max_req,
+             ia->max_reads_out, ia->can_share ? "maps shared memory" : "no shared memory",
+             ia->is_pinning ? "registration pins pages" : "does not pin",
+             ia->is_late ? ", a read tells that writes are placed" : "", ia_last_byte_text(ia));
+}
+
+int dm_ia_ep_create(struct dm_ia *ia, int n_recv, int n_req, DAT_EP_HANDLE *ep_p)
+{
+    DAT_EP_ATTR attr;
+    DAT_RETURN rc;
+
+    memset(&attr, 0, sizeof(attr));
+    attr.service_type = DAT_SERVICE_TYPE_RC;
+    attr.max_message_size = (DAT_SEG_LENGTH)(ia->max_rdma < (1u << 24) ? ia->max_rdma : 1u << 24);
+    attr.max_rdma_size = (DAT_SEG_LENGTH)ia->max_rdma;
+    attr.qos = DAT_QOS_BEST_EFFORT;
+    attr.recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG;
+    attr.request_completion_flags = DAT_COMPLETION_DEFAULT_FLAG;
+    attr.max_recv_dtos = n_recv;
+    attr.max_request_dtos = n_req;
+    attr.max_recv_iov = 1;
+    attr.max_request_iov = ia->max_iov;
+    attr.max_rdma_read_in = ia->max_reads_in;
+    attr.max_rdma_read_out = ia->max_reads_out;
+    attr.max_rdma_read_iov = 1;
+    attr.max_rdma_write_iov = ia->max_iov;
+    dm_serial_enter(ia->is_serial);
+    /* Its error is errno where libdapl asks libibverbs, and success when that is left at 0. */
+    errno = ENOMEM;
+    rc = dat_ep_create(ia->ia, ia->pz, ia->recv_evd, ia->dto_evd, ia->cm_evd, &attr, ep_p);
+    dm_serial_leave(ia->is_serial);
+    if (rc != DAT_SUCCESS)
+        return DM_FAIL(DM_EPROVIDER, "%s: dat_ep_create for %d receives and %d requests: %s",
+                       ia->name, n_recv, n_req, dm_dat_text(rc));
+    return DM_OK;
+}

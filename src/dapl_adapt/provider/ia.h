@@ -1,0 +1,148 @@
+/*
+ * One open interface adapter (IA): a rail. Owns the DAT objects that all its
+ * connections share: protection zone, event dispatchers, service point.
+ *
+ * dto_evd gets every data transfer completion, of both queues, so that one wait sees
+ * all; with DATUM_PROGRESS=threads2 recv_evd has those of receives instead. cm_evd gets connection requests and connection events and belongs to the
+ * connection server's thread while that runs.
+ */
+#ifndef DM_DAPL_ADAPT_PROVIDER_IA_H
+#define DM_DAPL_ADAPT_PROVIDER_IA_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dapl_adapt/provider/conf.h"
+#include "dapl_adapt/provider/dat.h"
+#include "dapl_adapt/provider/lmr.h"
+#include "dapl_adapt/provider/probe_ia.h"
+#include "dapl_adapt/provider/rndv_select.h"
+#include "dapl_adapt/public/progress.h"
+#include "util/tune.h"
+
+#define DM_IA_ADDR_MAX DM_PROBE_ADDR_MAX
+
+struct dm_adapt;
+struct dm_loopback;
+
+/* Does a fetch-and-add of the process' own word work? (rma/atomic.c) */
+enum dm_atomics_state { DM_ATOMICS_UNTRIED, DM_ATOMICS_NONE, DM_ATOMICS_WORK };
+
+/* What DATUM_STATS tells of a rail. */
+struct dm_ia_counts {
+    uint64_t n_attempts; /* connection requests of ours */
+    uint64_t n_refused;  /* that came to nothing */
+    uint64_t n_waits;    /* times that we blocked in it, */
+    uint64_t n_wakes;    /* and times that an event ended that */
+    uint64_t n_writes;   /* posts besides those of records: RDMA writes, */
+    uint64_t n_imms;     /* of them with an immediate value, */
+    uint64_t n_reads;    /* RDMA reads, */
+    uint64_t n_atomics;  /* fetch-and-adds, */
+    uint64_t n_sends;    /* and sends */
+    uint64_t rdma_len;   /* bytes moved by RDMA for this side */
+    uint64_t n_records;  /* of connections that have moved on; also in n_writes or n_sends */
+    uint64_t pipe_len;   /* and the bytes of their records */
+    uint64_t n_shares;   /* of striped transfers */
+    uint64_t n_again;    /* records sent that an earlier rail may have lost, */
+    uint64_t again_len;  /* and bytes of RDMA that this rail did not finish */
+};
+
+struct dm_ia {
+    DAT_IA_HANDLE ia;
+    DAT_EVD_HANDLE async_evd;
+    DAT_EVD_HANDLE dto_evd;
+    DAT_EVD_HANDLE recv_evd; /* the same as dto_evd, or its own */
+    DAT_EVD_HANDLE cm_evd;
+    /*
+     * With threads aside, for each side: what a thread sleeps in that leaves the event queues to others, and
+     * a queue of software events to wake it. The second side has requests only, if receives have a queue of
+     * their own, and is not there otherwise.
+     */
+    DAT_CNO_HANDLE cno[DM_SIDES];
+    DAT_EVD_HANDLE wake_evd[DM_SIDES];
+    DAT_PZ_HANDLE pz;
+    DAT_PSP_HANDLE psp;
+    DAT_CONN_QUAL qual;
+    struct dm_adapt *adapt;
+    int index;         /* my number among the rails of this process */
+    int n_conns;       /* connections that are up */
+    int n_signalled;   /* completions that are certainly coming */
+    bool is_waited_on; /* a thread waits in dto_evd, or has an event of it not yet handled */
+    int n_probes;      /* measuring transfers under way */
+    int n_sendrecv;    /* connections whose records arrive as completions */
+    bool is_builtin;
+    bool is_driven;      /* every poll has to look into its event queue */
+    bool is_local;       /* it reaches this host only */
+    bool needs_sendrecv; /* no rings: their last byte may come early, or only completions wake */
+    bool has_ext;        /* it names the InfiniBand extensions */
+    bool is_late;        /* a write may be done before it is placed (iWARP) */
+    enum dm_last_byte last_byte;
+    char net_if[32]; /* interface that has its address, as far as the kernel knows one */
+    int mbits;       /* its speed, 0: unknown */
+    bool can_share;  /* takes shared memory registrations, as probed */
+    bool is_pinning; /* registration pins pages: a kept one can go stale */
+    bool is_serial;  /* one thread at a time may call it (serial.h) */
+    /* limits */
+    int max_req; /* requests in flight per endpoint */
+    int max_recv;
+    int evd_len;  /* of dto_evd, and of recv_evd */
+    int evd_max;  /* how far it can grow; 0: it cannot */
+    int evd_room; /* events that dto_evd can still take from new connections */
+    int max_iov;  /* segments of a write or send */
+    int max_reads_in;
+    int max_reads_out;
+    uint64_t max_rdma; /* bytes of one transfer */
+    char name[DAT_NAME_MAX_LENGTH];
+    char library[256];
+    unsigned char addr[DM_IA_ADDR_MAX];
+    size_t addr_len;
+    struct dm_ia_counts counts;
+    unsigned char echo[8]; /* where reads go that only tell something */
+    struct dm_lmr echo_lmr;
+    enum dm_atomics_state atomics;
+    struct dm_loopback *self; /* where they work: to its own words */
+    bool is_self_down;        /* which has to be connected again */
+    /* the connection server */
+    pthread_t server;
+    bool has_server;
+    atomic_int stop;
+    const struct dm_tune_rail *tuned; /* what the tuning file says of it, or NULL */
+    /* measured once for all peers reached by it, or tuned: 0 not yet, 1 read is better, 2 pipe */
+    int rndv_choice;
+    int n_measured;
+    struct dm_rndv_select
+        rndv_select; /* is_on: how fast the two were; what comes is timed further on */
+};
+
+/*
+ * Open by name, query, create the shared objects; the service point listens from
+ * then on. n_peers and per_peer size the event queues. DM_EPROVIDER, with the reason recorded.
+ */
+int dm_ia_open(const struct dm_conf_entry *entry, int n_peers, int per_peer, struct dm_ia **ia_p);
+/* Free everything; connections must be gone. */
+void dm_ia_close(struct dm_ia *ia);
+/*
+ * Only open, with its probes, and close again, for listing: DM_OK and what was found as in
+ * dm_ia_found, or DM_EPROVIDER with the reason.
+ */
+int dm_ia_try(const struct dm_conf_entry *entry, char *found, size_t len);
+/* What the probes found, in one line for people. */
+void dm_ia_found(const struct dm_ia *ia, char *text, size_t len);
+
+/*
+ * The steps of opening that probes need by themselves. The handle of the entry's nonthreadsafe
+ * or threadsafe line; DM_EPROVIDER.
+ */
+int dm_ia_open_handle(const struct dm_conf_entry *entry, bool is_safe, DAT_IA_HANDLE *ia_p,
+                      DAT_EVD_HANDLE *async_p);
+/* Listen on a qualifier of our own: near one made from the process id, else any. */
+int dm_ia_listen(DAT_IA_HANDLE ia, const char *name, DAT_EVD_HANDLE evd, DAT_CONN_QUAL *qual_p,
+                 DAT_PSP_HANDLE *psp_p);
+
+/* An endpoint for n_recv receives and n_req requests; DM_EPROVIDER. */
+int dm_ia_ep_create(struct dm_ia *ia, int n_recv, int n_req, DAT_EP_HANDLE *ep_p);
+
+#endif

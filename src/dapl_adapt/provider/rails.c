@@ -1,0 +1,275 @@
+/*
+ * Choosing the rails.
+ *
+ * Names decide nothing: what counts is what a provider reaches, whether it moves data by
+ * itself out of pinned memory (an adapter that does RDMA) or through the host's stack, and the
+ * speed of the interface that has its address. An order that the user gave, by
+ * DATUM_PROVIDER or by a dat.conf of his own, stands.
+ */
+#include "dapl_adapt/provider/rails.h"
+
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dapl_adapt/provider/conf.h"
+#include "dapl_adapt/provider/dat.h"
+#include "dapl_adapt/provider/ia.h"
+#include "dapl_adapt/provider/serial.h"
+#include "dapl_adapt/public/progress.h"
+#include "dapl_adapt/public/types.h"
+#include "util/cfg.h"
+#include "util/err.h"
+
+/* ---- order ---- */
+
+#define LINE_LEN 600
+
+static bool rail_has_addr(const struct sockaddr *a, const struct dm_ia *ia)
+{
+    struct sockaddr_in6 in6;
+    struct sockaddr_in in;
+
+    memcpy(&in, ia->addr, sizeof(in));
+    memcpy(&in6, ia->addr, sizeof(in6));
+    if (a == NULL || a->sa_family != in.sin_family)
+        return false;
+    if (a->sa_family == AF_INET)
+        return memcmp(&((const struct sockaddr_in *)(const void *)a)->sin_addr, &in.sin_addr,
+                      sizeof(in.sin_addr)) == 0;
+    return a->sa_family == AF_INET6 &&
+           memcmp(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr, &in6.sin6_addr,
+                  sizeof(in6.sin6_addr)) == 0;
+}
+
+/* Mbit/s that the kernel tells of an interface; 0: it does not. */
+static int rail_speed(const char *name)
+{
+    char path[300];
+    char text[32];
+    ssize_t len;
+    int fd;
+
+    snprintf(path, sizeof(path), "/sys/class/net/%.200s/speed", name);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    len = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    if (len <= 0)
+        return 0;
+    text[len] = '\0';
+    return atoi(text) > 0 ? atoi(text) : 0;
+}
+
+static void rail_find_interface(struct dm_ia *ia, const struct ifaddrs *list)
+{
+    for (; list != NULL; list = list->ifa_next) {
+        if (!rail_has_addr(list->ifa_addr, ia))
+            continue;
+        snprintf(ia->net_if, sizeof(ia->net_if), "%s", list->ifa_name);
+        ia->mbits = rail_speed(list->ifa_name);
+        return;
+    }
+}
+
+static void rails_find_interfaces(struct dm_rails *rails)
+{
+    struct ifaddrs *list;
+
+    if (getifaddrs(&list) != 0)
+        return;
+    for (int i = 0; i < rails->n_ias; i++)
+        rail_find_interface(rails->ias[i], list);
+    freeifaddrs(list);
+}
+
+/* Does a come before b? */
+static bool rail_is_better(const struct dm_ia *a, const struct dm_ia *b)
+{
+    if (a->is_local != b->is_local)
+        return a->is_local;
+    if (a->is_pinning != b->is_pinning)
+        return a->is_pinning;
+    if (a->mbits != b->mbits && a->mbits > 0 && b->mbits > 0)
+        return a->mbits > b->mbits;
+    return !a->is_builtin && b->is_builtin;
+}
+
+static void rails_sort(struct dm_rails *rails)
+{
+    struct dm_ia *ia;
+    int k;
+
+    for (int i = 1; i < rails->n_ias; i++) {
+        ia = rails->ias[i];
+        for (k = i; k > 0 && rail_is_better(ia, rails->ias[k - 1]); k--)
+            rails->ias[k] = rails->ias[k - 1];
+        rails->ias[k] = ia;
+    }
+}
+
+/* ---- opening ---- */
+
+/* One more rail; a provider that does not open is remembered, not an error yet. */
+static int rails_open_one(struct dm_rails *rails, struct dm_conf_entry *entry)
+{
+    struct dm_ia *ia;
+    int err;
+
+    entry->is_tried = true;
+    err = dm_ia_open(entry, rails->n_peers, rails->per_peer, &ia);
+    if (err != DM_OK) {
+        dm_rails_add_refused(rails, entry->name, dm_err_detail());
+        return err;
+    }
+    rails->ias[rails->n_ias++] = ia;
+    return DM_OK;
+}
+
+/* A rail to other hosts, where there are any. */
+static bool rails_has_network(const struct dm_rails *rails)
+{
+    for (int i = 0; i < rails->n_ias; i++) {
+        if (!rails->ias[i]->is_local)
+            return true;
+    }
+    return false;
+}
+
+/* Try entries of one kind until there are enough rails. */
+static void rails_open_some(struct dm_rails *rails, bool is_builtin)
+{
+    const struct dm_conf *conf = &rails->conf;
+
+    for (int i = 0; i < conf->n_entries && rails->n_ias < DM_RAILS_MAX; i++) {
+        if (conf->entries[i].is_builtin != is_builtin)
+            continue;
+        rails_open_one(rails, &conf->entries[i]);
+        if (rails->is_one_host && rails->n_ias > 0)
+            return; /* it reaches everybody */
+    }
+}
+
+static int rails_no_provider(const struct dm_rails *rails)
+{
+    const char *list = rails->refused != NULL ? rails->refused : "";
+
+    if (rails->conf.is_user)
+        return DM_FAIL(DM_EPROVIDER,
+                       "no provider of %s, which DAT_OVERRIDE names, can be used:\n%s",
+                       rails->conf.path, list);
+    return DM_FAIL(DM_EPROVIDER, "no DAT provider can be used (datum-info says more):\n%s", list);
+}
+
+/* DATUM_PROVIDER: all of them, in that order. */
+static int rails_open_named(struct dm_rails *rails)
+{
+    const struct dm_conf *conf = &rails->conf;
+    char why[400];
+    int err = DM_OK;
+
+    for (int i = 0; i < conf->n_entries && err == DM_OK; i++) {
+        if (rails->n_ias == DM_RAILS_MAX)
+            return DM_FAIL(DM_ECONFIG, "DATUM_PROVIDER names more than %d providers", DM_RAILS_MAX);
+        err = rails_open_one(rails, &conf->entries[i]);
+    }
+    if (err == DM_OK)
+        return DM_OK;
+    snprintf(why, sizeof(why), "%s", dm_err_detail());
+    return DM_FAIL(err, "a provider that DATUM_PROVIDER names does not open: %s", why);
+}
+
+/* The user's choice, all of which must open; or everything that opens. */
+int dm_rails_open(struct dm_rails *rails, int n_peers, int n_slots, bool is_one_host)
+{
+    const char *names = dm_cfg()->provider;
+    int err = DM_OK;
+
+    rails->n_peers = n_peers;
+    rails->per_peer = 3 * n_slots + 96;
+    rails->is_one_host = is_one_host;
+    rails->is_named = names[strspn(names, ", \t")] != '\0';
+    if (rails->is_named) {
+        err = rails_open_named(rails);
+        if (err != DM_OK)
+            return err;
+    } else if (rails->conf.is_user) {
+        rails_open_some(rails, false);
+        if (rails->n_ias == 0)
+            return rails_no_provider(rails);
+        if (!rails->is_one_host)
+            rails_open_some(rails, true);
+    } else {
+        rails_open_some(rails, true);
+        if (!rails->is_one_host || rails->n_ias == 0)
+            rails_open_some(rails, false);
+    }
+    if (rails->n_ias == 0)
+        return rails_no_provider(rails);
+    rails_find_interfaces(rails);
+    if (!rails->is_named && !rails->conf.is_user)
+        rails_sort(rails);
+    rails->has_network = rails_has_network(rails);
+    for (int i = 0; i < rails->n_ias; i++)
+        rails->ias[i]->index = i;
+    return DM_OK;
+}
+
+void dm_rails_close(struct dm_rails *rails)
+{
+    for (int i = 0; i < rails->n_ias; i++)
+        dm_ia_close(rails->ias[i]);
+    free(rails->refused);
+    dm_conf_free(&rails->conf);
+}
+
+void dm_rails_add_refused(struct dm_rails *rails, const char *name, const char *why)
+{
+    char line[LINE_LEN];
+    size_t old = rails->refused != NULL ? strlen(rails->refused) : 0;
+    char *grown;
+    size_t len;
+
+    if (strncmp(why, name, strlen(name)) == 0)
+        snprintf(line, sizeof(line), "  %s\n", why);
+    else
+        snprintf(line, sizeof(line), "  %s: %s\n", name, why);
+    len = strlen(line);
+    grown = realloc(rails->refused, old + len + 1);
+    if (grown == NULL)
+        return;
+    memcpy(grown + old, line, len + 1);
+    rails->refused = grown;
+}
+
+void dm_rails_wake(struct dm_rails *rails, enum dm_side side)
+{
+    DAT_EVENT event = {.event_number = DAT_SOFTWARE_EVENT};
+    struct dm_ia *ia;
+
+    for (int i = 0; i < rails->n_ias; i++) {
+        ia = rails->ias[i];
+        if (ia->wake_evd[side] == DAT_HANDLE_NULL)
+            continue;
+        event.evd_handle = ia->wake_evd[side];
+        dm_serial_enter(ia->is_serial);
+        (void)dat_evd_post_se(ia->wake_evd[side], &event); /* full: it is awake anyway */
+        dm_serial_leave(ia->is_serial);
+    }
+}
+
+bool dm_rails_can_map(const struct dm_rails *rails)
+{
+    for (int i = 0; i < rails->n_ias; i++) {
+        if (rails->ias[i]->can_share)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,44 @@
+/*
+ * The rails of this process: which providers, in which order, and why not the others.
+ */
+#ifndef DM_DAPL_ADAPT_PROVIDER_RAILS_H
+#define DM_DAPL_ADAPT_PROVIDER_RAILS_H
+
+#include <stdbool.h>
+#include <unistd.h>
+
+#include "dapl_adapt/provider/conf.h"
+#include "dapl_adapt/provider/ia.h"
+#include "dapl_adapt/public/progress.h"
+#include "dapl_adapt/public/types.h"
+
+struct dm_rails {
+    struct dm_ia *ias[DM_RAILS_MAX];
+    int n_ias;
+    int n_peers;  /* processes to be reached */
+    int per_peer; /* events of each */
+    bool is_one_host;
+    bool is_named;    /* DATUM_PROVIDER chose the rails */
+    bool has_network; /* some rail reaches other hosts */
+    bool has_wakes;   /* every rail has something to sleep in that dm_rails_wake wakes */
+    bool has_sides;   /* and two of them, for what has come and for what was posted */
+    struct dm_conf conf;
+    char *refused; /* who was refused and why, for explaining; lines */
+};
+
+/*
+ * Open the rails of a job, best first; its providers are in rails->conf. DM_EPROVIDER when none
+ * opens, or one that the user named does not; DM_ECONFIG when too many are named. Each refusal is
+ * kept for messages.
+ */
+int dm_rails_open(struct dm_rails *rails, int n_peers, int n_slots, bool is_one_host);
+/* Close them and forget the rest. */
+void dm_rails_close(struct dm_rails *rails);
+/* Text about a provider that is not used, for messages; copied. */
+void dm_rails_add_refused(struct dm_rails *rails, const char *name, const char *why);
+/* Wake who sleeps at that side of any rail; any thread. */
+void dm_rails_wake(struct dm_rails *rails, enum dm_side side);
+/* Does one of them reach peers on this host by mapping memory files? */
+bool dm_rails_can_map(const struct dm_rails *rails);
+
+#endif

@@ -1,0 +1,142 @@
+/*
+ * The better of two protocols for large messages, by what was measured lately: see rndv_select.h.
+ */
+#include "dapl_adapt/provider/rndv_select.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "util/log.h"
+
+#define SAMPLE_LEN   ((uint64_t)1 << 20) /* bytes, when one message follows the other */
+#define PAUSE_FIRST  UINT64_C(500000)    /* what was measured before is a guess */
+#define PAUSE_MIN    UINT64_C(5000000)
+#define PAUSE_MAX    UINT64_C(320000000)
+#define SAMPLES      3 /* at least, and more as long as they do not take */
+#define SAMPLES_NS   UINT64_C(300000)
+#define SAMPLES_MOST 10
+#define READ_NS      1500 /* of each message: its FIN, and what else the receiver does not see */
+#define DOUBT        3.0
+#define BETTER       0.9 /* of the other's time: worth a change */
+#define WORSE        1.5 /* of the usual time: look at the other way at once */
+#define NS_PER_KIB   1024.0
+
+void dm_rndv_select_init(struct dm_rndv_select *select, double read_gbs, double pipe_gbs,
+                         uint64_t now)
+{
+    memset(select, 0, sizeof(*select));
+    select->is_on = true;
+    for (int i = 0; i < DM_RNDV_SELECT_CLASSES; i++) {
+        struct dm_rndv_select_class *c = &select->classes[i];
+
+        c->ns[DM_RNDV_PROTO_READ] = NS_PER_KIB / read_gbs;
+        c->ns[DM_RNDV_PROTO_PIPE] = NS_PER_KIB / pipe_gbs;
+        /* When in doubt the pipe, which gets better with use: its rings come into being with it. */
+        c->way = pipe_gbs * DOUBT > read_gbs ? DM_RNDV_PROTO_PIPE : DM_RNDV_PROTO_READ;
+        c->usual = c->ns[c->way];
+        c->pause = PAUSE_FIRST;
+        c->next_trial = now + PAUSE_FIRST;
+    }
+}
+
+static int class_of(size_t len)
+{
+    return len < (size_t)128 << 10 ? 0 : len < (size_t)1 << 20 ? 1 : 2;
+}
+
+/* What the way on trial takes is known. */
+static void trial_over(struct dm_rndv_select *select, struct dm_rndv_select_class *c, uint64_t now)
+{
+    enum dm_rndv_proto other = !c->way;
+
+    c->is_trial = false;
+    if (c->ns[c->way] < c->ns[other] * BETTER) {
+        c->pause = PAUSE_MIN;
+        select->n_changes++;
+        DM_TRACE(RNDV, "%s is better now: %.0f ns a KiB, %.0f the other way",
+                 c->way == DM_RNDV_PROTO_PIPE ? "the pipe" : "reading", c->ns[c->way],
+                 c->ns[other]);
+    } else {
+        c->way = other;
+        c->pause = c->pause < PAUSE_MAX ? c->pause * 2 : PAUSE_MAX;
+    }
+    c->usual = c->ns[c->way];
+    c->next_trial = now + c->pause;
+}
+
+/* One more; false: more are wanted. A lost time slice counts as little as a ring that was not in the cache. */
+static bool add(struct dm_rndv_select_class *c, double ns, uint64_t now)
+{
+    if (c->n++ == 0) {
+        c->least[0] = ns;
+        c->least[1] = INFINITY;
+    } else if (ns < c->least[0]) {
+        c->least[1] = c->least[0];
+        c->least[0] = ns;
+    } else if (ns < c->least[1]) {
+        c->least[1] = ns;
+    }
+    return c->n == SAMPLES_MOST || (c->n >= SAMPLES && now - c->since > SAMPLES_NS);
+}
+
+static void sample(struct dm_rndv_select *select, struct dm_rndv_select_class *c,
+                   enum dm_rndv_proto way, double ns, uint64_t now)
+{
+    if (way != c->way || !add(c, ns, now)) /* or it began before the way was changed */
+        return;
+    c->n = 0;
+    c->since = now;
+    c->ns[way] = c->least[1];
+    if (c->is_trial)
+        trial_over(select, c, now);
+    else if (c->ns[way] > c->usual * WORSE)
+        c->next_trial = now;
+}
+
+enum dm_rndv_proto dm_rndv_select_begin(struct dm_rndv_select *select, size_t len, uint64_t now)
+{
+    int class = class_of(len);
+    struct dm_rndv_select_class *c = &select->classes[class];
+    struct dm_rndv_select_open *open;
+
+    if (!c->is_trial && now >= c->next_trial) {
+        c->is_trial = true;
+        c->n = 0;
+        c->since = now;
+        c->way = !c->way;
+        select->n_trials++;
+    }
+    open = &select->open[c->way];
+    if (open->n++ == 0)
+        *open = (struct dm_rndv_select_open){.n = 1, .class = class, .since = now};
+    if (open->class != class || select->open[!c->way].n > 0) {
+        open->is_mixed = true;
+        select->open[!c->way].is_mixed = true;
+    }
+    return c->way;
+}
+
+void dm_rndv_select_end(struct dm_rndv_select *select, enum dm_rndv_proto way, size_t len,
+                        uint64_t now)
+{
+    struct dm_rndv_select_open *open = &select->open[way];
+    uint64_t ns;
+
+    open->n--;
+    open->n_all++;
+    open->bytes += len;
+    if (len == 0)
+        open->is_mixed = true;
+    if (open->n > 0 && open->bytes < SAMPLE_LEN)
+        return;
+    ns = now - open->since + (way == DM_RNDV_PROTO_READ ? READ_NS * open->n_all : 0);
+    if (!open->is_mixed)
+        sample(select, &select->classes[open->class], way, (double)ns * 1024 / (double)open->bytes,
+               now);
+    open->since = now;
+    open->bytes = open->n_all = 0;
+    open->is_mixed = select->open[!way].n > 0;
+}

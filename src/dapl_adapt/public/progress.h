@@ -1,0 +1,61 @@
+/*
+ * Progress: looking, and sleeping in the provider.
+ */
+#ifndef DM_DAPL_ADAPT_PUBLIC_PROGRESS_H
+#define DM_DAPL_ADAPT_PUBLIC_PROGRESS_H
+
+#include "dapl_adapt/public/types.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Look once for input, completions, credits, connection events and make the upcalls.
+ * Returns the number of things that happened (0: idle). Cost grows with the active
+ * connections only.
+ */
+int dm_adapt_poll(struct dm_adapt *adapt);
+/*
+ * Block in the provider until something may have happened or timeout_us is over.
+ * The thread gate is dropped meanwhile. Returns at once when the eager path cannot
+ * wake us by itself and the time-out stands in (then timeout_us is cut to what is safe).
+ */
+void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us);
+
+/*
+ * The same in two steps for a thread of the library's own that sleeps while the program computes: begin is called inside
+ * the gate, with the longest time in timeout_us, dm_adapt_sleep outside of it when begin said so. False: there
+ * is something to do, or a thread of the program sleeps already.
+ *
+ * There are two sides to sleep at where dm_adapt_has_sides() says so: what has come, and what was posted and connections. A thread of the
+ * program sleeps at the first one. For the second, begin may be called by one thread on behalf of another, and is
+ * not refused because of a thread of the program.
+ */
+enum dm_side { DM_SIDE_RECV, DM_SIDE_REQUEST, DM_SIDES };
+
+struct dm_ia;
+
+struct dm_adapt_sleep {
+    uint64_t timeout_us;
+    enum dm_side side;
+    /* private to the layer */
+    struct dm_adapt *adapt;
+    const struct dm_ia *ia;
+};
+
+bool dm_adapt_sleep_begin(struct dm_adapt *adapt, struct dm_adapt_sleep *sleep);
+/* True when an event ended it. */
+bool dm_adapt_sleep(const struct dm_adapt_sleep *sleep);
+/* Wake that side; any thread, the gate is not needed. */
+void dm_adapt_wake(struct dm_adapt *adapt, enum dm_side side);
+/* Does a thread of the program sleep in dm_adapt_wait? */
+bool dm_adapt_is_waited_on(const struct dm_adapt *adapt);
+/* Is there a provider to sleep in at all? The other: does it wake the thread aside by itself? */
+bool dm_adapt_has_rails(const struct dm_adapt *adapt);
+bool dm_adapt_has_wakes(const struct dm_adapt *adapt);
+/* Have all providers two sides, and does a thread sleep at that one? */
+bool dm_adapt_has_sides(const struct dm_adapt *adapt);
+bool dm_adapt_is_asleep(const struct dm_adapt *adapt, enum dm_side side);
+/* True when processes outnumber cores, so that waiting should block soon. */
+bool dm_adapt_is_oversubscribed(const struct dm_adapt *adapt);
+
+#endif

@@ -1,0 +1,63 @@
+/*
+ * Start and stop: the job, the upcalls.
+ */
+#ifndef DM_DAPL_ADAPT_PUBLIC_START_H
+#define DM_DAPL_ADAPT_PUBLIC_START_H
+
+#include "dapl_adapt/public/types.h"
+#include <stdint.h>
+#include <unistd.h>
+
+#include "util/kv.h"
+#include "util/tune.h"
+
+/* The job as the launcher describes it; pointers must live as long as the layer. */
+struct dm_adapt_job {
+    int rank;
+    int size;
+    int n_local;                                 /* processes on this host */
+    const int *node_of;                          /* host number of each process */
+    const char *name;                            /* unique name of the job */
+    struct dm_kv_ops kv;                         /* to exchange addresses */
+    const char *(*host_of)(void *arg, int proc); /* for messages */
+    void *host_arg;
+    /*
+     * Told the tuned values of the provider that reaches all processes (NULL: none); gives a number that
+     * processes have alike that choose the same algorithms of collectives. NULL: nobody wants to know.
+     */
+    int (*choose_coll)(const struct dm_tune_rail *tuned,
+                       uint32_t *hash_p); /* an error ends the start */
+};
+
+/* Upcalls; made only from inside dm_adapt_poll, dm_adapt_eager_* and dm_adapt_rdma_*. */
+struct dm_adapt_events {
+    void *arg;
+    /* conn has unread bytes in its pipe; called again on the next poll while any are left. */
+    void (*input)(void *arg, int proc, struct dm_conn *conn);
+    /* conn became ready, or credits came back after a put took less than offered. */
+    void (*writable)(void *arg, int proc, struct dm_conn *conn);
+    /* conn is lost: no more input, every put fails. Once per connection. */
+    void (*failed)(void *arg, int proc, struct dm_conn *conn, int err);
+};
+
+/*
+ * Open the providers (rails), publish own address through the kv operations
+ * (one fence), start the connection server. Collective. When DATUM_CONNECT says
+ * so, all connections are made before it returns.
+ */
+int dm_adapt_open(const struct dm_adapt_job *job, const struct dm_adapt_events *ev,
+                  struct dm_adapt **adapt_p);
+/*
+ * Disconnect and free. Collective: the caller has made sure (barrier) that nobody
+ * needs the pipes any more; a peer that disconnects first is not a failure then.
+ */
+int dm_adapt_close(struct dm_adapt *adapt);
+/*
+ * From now on a lost connection is expected (the job is finalizing) and `failed`
+ * is not called any more.
+ */
+void dm_adapt_quiesce(struct dm_adapt *adapt);
+/* Print what DATUM_EXPLAIN promises (call on one process). */
+void dm_adapt_explain(struct dm_adapt *adapt);
+
+#endif

@@ -1,0 +1,389 @@
+/*
+ * Words that are changed by a provider's fetch-and-add and by nothing else.
+ *
+ * What one provider's atomic operations see of another's, or of the processor's, nobody promises; so all
+ * processes, the words' owner included, go through one rail to them: the owner by a connection to itself.
+ * Whether a rail can do that is tried, once, with just such a connection.
+ *
+ * An operation that may have been done cannot be done again. So those that are posted when their
+ * connection breaks fail, and none waits in a queue to be taken to another rail: until a request
+ * can be posted the caller is told to try again.
+ */
+#include "dapl_adapt/rma/atomic.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dapl_adapt/conn/connect.h"
+#include "dapl_adapt/conn/exchange.h"
+#include "dapl_adapt/conn/link.h"
+#include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/link.h"
+#include "dapl_adapt/core/rdmaq.h"
+#include "dapl_adapt/provider/dat.h"
+#include "dapl_adapt/provider/ext.h"
+#include "dapl_adapt/provider/ia.h"
+#include "dapl_adapt/provider/lmr.h"
+#include "dapl_adapt/provider/loopback.h"
+#include "dapl_adapt/provider/reg_cache.h"
+#include "dapl_adapt/provider/serial.h"
+#include "dapl_adapt/public/memory.h"
+#include "dapl_adapt/public/peer.h"
+#include "dapl_adapt/public/rdma.h"
+#include "dapl_adapt/public/words.h"
+#include "dapl_adapt/rma/rdmaq.h"
+#include "util/clock.h"
+#include "util/err.h"
+#include "util/host.h"
+#include "util/log.h"
+
+#define LOOP_NS UINT64_C(2000000000)  /* to connect to oneself */
+#define SELF_NS UINT64_C(10000000000) /* for an operation on one's own word */
+#define CELLS   64                    /* operations under way */
+
+struct dm_words {
+    struct dm_ia *ia;
+    uint64_t *at;
+    size_t len;
+    int fd;
+    struct dm_lmr lmr;
+};
+
+/* Of a process: where what was fetched lands. */
+struct dm_atomics {
+    uint64_t *cells;
+    struct dm_mr *mr;
+    uint64_t used; /* a bit each */
+};
+
+static void cell_free(struct dm_atomics *atomics, const uint64_t *cell)
+{
+    atomics->used &= ~(UINT64_C(1) << (cell - atomics->cells));
+}
+
+void dm_atomic_done(struct dm_adapt *adapt, struct dm_rdma *rdma)
+{
+    uint64_t *cell = (uint64_t *)(uintptr_t)rdma->cell;
+
+    if (rdma->err == DM_OK)
+        *rdma->old_p = *(volatile uint64_t *)cell;
+    cell_free(adapt->atomics, cell);
+}
+
+/* NULL: all are in use. */
+static uint64_t *cell_take(struct dm_atomics *atomics)
+{
+    for (int i = 0; i < CELLS; i++) {
+        if ((atomics->used >> i & 1) == 0) {
+            atomics->used |= UINT64_C(1) << i;
+            return &atomics->cells[i];
+        }
+    }
+    return NULL;
+}
+
+static void words_free(struct dm_words *words)
+{
+    dm_lmr_free(&words->lmr);
+    if (words->at != NULL)
+        dm_host_shm_free(words->at, words->len, words->fd);
+    free(words);
+}
+
+/* Zeroes, on pages of their own; NULL: no memory, or it cannot be registered. */
+static struct dm_words *words_make(struct dm_adapt *adapt, struct dm_ia *ia, size_t n)
+{
+    struct dm_words *words = calloc(1, sizeof(*words));
+    void *ptr;
+    int err;
+
+    if (words == NULL)
+        return NULL;
+    words->ia = ia;
+    words->len = (n * sizeof(uint64_t) + adapt->mem.page - 1) & ~(adapt->mem.page - 1);
+    if (dm_host_shm_alloc("datum-words", words->len, &ptr, &words->fd) != DM_OK) {
+        free(words);
+        return NULL;
+    }
+    words->at = ptr;
+    pthread_mutex_lock(&adapt->shared.lock);
+    err = dm_lmr_create_atomic(ia, ptr, words->len, words->fd, &words->lmr);
+    pthread_mutex_unlock(&adapt->shared.lock);
+    if (err == DM_OK)
+        return words;
+    words_free(words);
+    return NULL;
+}
+
+static void words_key(const struct dm_words *words, struct dm_word_key *key_p)
+{
+    key_p->addr = (uint64_t)(uintptr_t)words->at;
+    key_p->ctx = words->lmr.rctx;
+    key_p->rail = 2166136261u;
+    for (const char *p = words->ia->name; *p != '\0'; p++)
+        key_p->rail = (key_p->rail ^ (unsigned char)*p) * 16777619u;
+    key_p->rail |= 1; /* 0: no words */
+}
+
+static bool self_await(struct dm_loopback *loop)
+{
+    uint64_t until = dm_clock_ns() + SELF_NS;
+    DAT_EVENT event;
+
+    while (!dm_loopback_next(loop, &event)) {
+        if (dm_clock_ns() > until)
+            return false;
+        sched_yield();
+    }
+    return event.event_data.dto_completion_event_data.status == DAT_DTO_SUCCESS;
+}
+
+/* After a failure the connection to oneself is made again. */
+static DAT_RETURN self_post(struct dm_ia *ia, DAT_LMR_TRIPLET *lmr, DAT_RMR_TRIPLET *rmr,
+                            uint64_t add)
+{
+    DAT_DTO_COOKIE cookie = {.as_64 = 1};
+    DAT_RETURN rc = DAT_CLASS_ERROR | DAT_INVALID_STATE;
+
+    for (int i = 0; i < 2 && rc != DAT_SUCCESS; i++) {
+        if (ia->is_self_down) {
+            dm_loopback_close(ia->self);
+            if (!dm_loopback_open(ia->self, ia, LOOP_NS))
+                return rc;
+            ia->is_self_down = false;
+        }
+        dm_serial_enter(ia->is_serial);
+        rc = dm_ext_fetch_add(ia, ia->self->out, lmr, cookie, rmr, add);
+        dm_serial_leave(ia->is_serial);
+        ia->is_self_down = rc != DAT_SUCCESS;
+        ia->self->n_posted += rc == DAT_SUCCESS;
+    }
+    return rc;
+}
+
+/* DM_EPEER: it may have been done or not. */
+static int self_add(struct dm_adapt *adapt, struct dm_ia *ia, const struct dm_word_key *key,
+                    int which, uint64_t add, uint64_t *old_p)
+{
+    struct dm_atomics *atomics = adapt->atomics;
+    uint64_t *cell = cell_take(atomics);
+    DAT_LMR_TRIPLET lmr;
+    DAT_RMR_TRIPLET rmr;
+    DAT_RETURN rc;
+
+    if (cell == NULL)
+        return DM_EAGAIN;
+    lmr.virtual_address = (DAT_VADDR)(uintptr_t)cell;
+    lmr.segment_length = sizeof(*cell);
+    lmr.lmr_context = atomics->mr->lmr[ia->index].lctx;
+    rmr.virtual_address = key->addr + (uint64_t)which * sizeof(uint64_t);
+    rmr.segment_length = sizeof(*cell);
+    rmr.rmr_context = key->ctx;
+    rc = self_post(ia, &lmr, &rmr, add);
+    if (rc == DAT_SUCCESS && !self_await(ia->self)) {
+        ia->is_self_down = true;
+        dm_loopback_close(ia->self); /* nothing comes to the cell any more */
+        cell_free(atomics, cell);
+        return DM_EPEER;
+    }
+    if (rc == DAT_SUCCESS)
+        *old_p = *(volatile uint64_t *)cell;
+    cell_free(atomics, cell);
+    return rc == DAT_SUCCESS ? DM_OK
+                             : DM_FAIL(DM_EPROVIDER, "%s: fetch-and-add of the own word: %s",
+                                       ia->name, dm_dat_text(rc));
+}
+
+static int cells_make(struct dm_adapt *adapt)
+{
+    struct dm_atomics *atomics;
+    void *ptr;
+    int err;
+
+    if (adapt->atomics != NULL)
+        return DM_OK;
+    atomics = calloc(1, sizeof(*atomics));
+    if (atomics == NULL)
+        return DM_FAIL(DM_ENOMEM, "results of atomic operations");
+    err = dm_adapt_mem_alloc(adapt, CELLS * sizeof(uint64_t), &ptr, &atomics->mr);
+    if (err == DM_OK && !dm_adapt_is_registered(atomics->mr)) {
+        dm_adapt_mem_free(adapt, ptr, atomics->mr);
+        err = DM_EAGAIN;
+    }
+    if (err != DM_OK) {
+        free(atomics);
+        return err;
+    }
+    atomics->cells = ptr;
+    adapt->atomics = atomics;
+    return DM_OK;
+}
+
+/* Twice, and what was there before comes back. */
+static bool self_adds_up(struct dm_adapt *adapt, struct dm_ia *ia)
+{
+    struct dm_words *words = words_make(adapt, ia, 2);
+    uint64_t first = 1, second = 0;
+    struct dm_word_key key;
+    bool is_so;
+
+    if (words == NULL)
+        return false;
+    words_key(words, &key);
+    is_so = self_add(adapt, ia, &key, 1, 5, &first) == DM_OK &&
+            self_add(adapt, ia, &key, 1, 7, &second) == DM_OK && first == 0 && second == 5 &&
+            ((volatile uint64_t *)words->at)[1] == 12;
+    words_free(words);
+    return is_so;
+}
+
+bool dm_atomic_can(struct dm_adapt *adapt, struct dm_ia *ia)
+{
+    if (ia->atomics != DM_ATOMICS_UNTRIED)
+        return ia->atomics == DM_ATOMICS_WORK;
+    ia->atomics = DM_ATOMICS_NONE;
+    if (!ia->has_ext || ia->is_late || cells_make(adapt) != DM_OK)
+        return false;
+    ia->self = malloc(sizeof(*ia->self));
+    if (ia->self == NULL)
+        return false;
+    if (dm_loopback_open(ia->self, ia, LOOP_NS) && self_adds_up(adapt, ia)) {
+        ia->atomics = DM_ATOMICS_WORK;
+    } else {
+        dm_loopback_close(ia->self);
+        free(ia->self);
+        ia->self = NULL;
+    }
+    DM_TRACE(DAT, "%s: fetch-and-add to itself: %d", ia->name, ia->atomics == DM_ATOMICS_WORK);
+    return ia->atomics == DM_ATOMICS_WORK;
+}
+
+void dm_atomic_free(struct dm_adapt *adapt)
+{
+    for (int i = 0; i < adapt->rails.n_ias; i++) {
+        if (adapt->rails.ias[i]->self == NULL)
+            continue;
+        dm_loopback_close(adapt->rails.ias[i]->self);
+        free(adapt->rails.ias[i]->self);
+        adapt->rails.ias[i]->self = NULL;
+    }
+    if (adapt->atomics != NULL)
+        dm_adapt_mem_free(adapt, adapt->atomics->cells, adapt->atomics->mr);
+    free(adapt->atomics);
+    adapt->atomics = NULL;
+}
+
+struct dm_ia *dm_atomic_rail(struct dm_adapt *adapt, bool is_far, bool is_any)
+{
+    for (int i = 0; i < adapt->rails.n_ias; i++) {
+        struct dm_ia *ia = adapt->rails.ias[i];
+
+        if (!(is_far && ia->is_local) && (is_any || !ia->is_driven) && dm_atomic_can(adapt, ia))
+            return ia;
+    }
+    return NULL;
+}
+
+struct dm_words *dm_adapt_words_new(struct dm_adapt *adapt, size_t n, bool is_far, bool is_any,
+                                    struct dm_word_key *key_p)
+{
+    struct dm_ia *ia = dm_atomic_rail(adapt, is_far, is_any);
+    struct dm_words *words = ia != NULL ? words_make(adapt, ia, n) : NULL;
+
+    memset(key_p, 0, sizeof(*key_p));
+    if (words != NULL)
+        words_key(words, key_p);
+    return words;
+}
+
+void dm_adapt_words_free(struct dm_adapt *adapt, struct dm_words *words)
+{
+    pthread_mutex_lock(&adapt->shared.lock);
+    words_free(words);
+    pthread_mutex_unlock(&adapt->shared.lock);
+}
+
+/* The lane over that rail; NULL: the processes do not have it both. */
+static struct dm_lane *words_rdmaq(struct dm_conn *conn, const struct dm_ia *ia)
+{
+    int rail;
+
+    if (conn->ia == ia)
+        return &conn->lane[0];
+    if (dm_card_fetch(conn) != DM_OK)
+        return NULL;
+    rail = dm_conn_rail_of(conn, ia);
+    if (rail < 0)
+        return NULL;
+    return &conn->lane[DM_LINK_EXTRA - DM_LINK_RDMA +
+                       conn->rails[rail][conn->proc > conn->adapt->job.rank ? 0 : 1]];
+}
+
+/* DM_OK: requests can be posted there. DM_EAGAIN: it is being connected. */
+static int rdmaq_make_ready(struct dm_conn *conn, const struct dm_lane *lane)
+{
+    struct dm_link *link = dm_link_of(conn, lane);
+
+    if (link->may_post)
+        return DM_OK;
+    if (dm_clock_ns() < lane->rest_until)
+        return DM_FAIL(DM_EPEER, "the connection to rank %d for atomic operations broke",
+                       conn->proc);
+    return dm_conn_start(conn, link->kind) == DM_OK ? DM_EAGAIN : DM_EPEER;
+}
+
+int dm_adapt_fetch_add(struct dm_adapt *adapt, int proc, struct dm_rdma *rdma,
+                       const struct dm_words *mine, const struct dm_word_key *key, int which,
+                       uint64_t add, uint64_t *old_p)
+{
+    struct dm_lane *lane;
+    struct dm_conn *conn;
+    uint64_t *cell;
+    int err;
+
+    if (proc == adapt->job.rank) {
+        err = self_add(adapt, mine->ia, key, which, add, old_p);
+        if (err != DM_OK && err != DM_EPEER)
+            return err;
+        rdma->done(rdma, err);
+        return DM_OK;
+    }
+    conn = dm_adapt_conn(adapt, proc);
+    if (conn == NULL)
+        return DM_ENOMEM;
+    if (conn->tx.is_lost)
+        return DM_FAIL(DM_EPEER, "%s", conn->why);
+    if (!conn->is_up)
+        return dm_adapt_connect(conn) == DM_OK ? DM_EAGAIN : DM_EPEER;
+    if (conn->is_moving)
+        return DM_EAGAIN;
+    lane = words_rdmaq(conn, mine->ia);
+    if (lane == NULL)
+        return DM_FAIL(DM_EPEER, "rank %d is not reached over %s any more", proc, mine->ia->name);
+    err = rdmaq_make_ready(conn, lane);
+    cell = err == DM_OK ? cell_take(adapt->atomics) : NULL;
+    if (cell == NULL)
+        return err == DM_OK ? DM_EAGAIN : err;
+    *rdma = (struct dm_rdma){.done = rdma->done,
+                             .conn = conn,
+                             .mr = adapt->atomics->mr,
+                             .local = (uint64_t)(uintptr_t)cell,
+                             .cell = (uint64_t)(uintptr_t)cell,
+                             .remote = key->addr + (uint64_t)which * sizeof(uint64_t),
+                             .left = sizeof(uint64_t),
+                             .is_read = true,
+                             .is_atomic = true,
+                             .add = add,
+                             .old_p = old_p};
+    rdma->rkey.ctx[lane->peer_rail] = key->ctx;
+    dm_rma_start(conn, lane, rdma);
+    return DM_OK;
+}

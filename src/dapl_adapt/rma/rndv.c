@@ -1,0 +1,197 @@
+/*
+ * How large messages travel: read by RDMA, or copied through the pipe. Which is faster
+ * depends on the provider in select that its attributes do not tell, so it is measured
+ * at the first large message, once per rail, in well under a millisecond: reads of plain
+ * memory that every process offers for it, writes to a spare slot of the peer's
+ * ring, and the receiver's copy. What takes longer than the limit, several times, is a
+ * network, where reading wins by sparing two copies.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "dapl_adapt/conn/connect.h"
+#include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/cookie.h"
+#include "dapl_adapt/core/link.h"
+#include "dapl_adapt/core/ops.h"
+#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/core/rdmaq.h"
+#include "dapl_adapt/provider/dat.h"
+#include "dapl_adapt/provider/ia.h"
+#include "dapl_adapt/provider/probe_ia.h"
+#include "dapl_adapt/provider/rndv_select.h"
+#include "dapl_adapt/provider/serial.h"
+#include "dapl_adapt/public/peer.h"
+#include "util/cfg.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/port.h"
+
+#define ROUNDS   3       /* after one that warms up */
+#define TRIES    3       /* a busy machine may have interrupted the first one */
+#define LIMIT_NS 1000000 /* for each of the two */
+#define PIPE_FACTOR                                                                                \
+    2.5 /* lines go from core to core, which a lone writer on one slot does not see */
+#define CROWD_FACTOR 4.0 /* and processes take turns */
+
+enum { READ_ONLY = DM_TUNE_RNDV_READ, PIPE_ONLY = DM_TUNE_RNDV_PIPE };
+
+/* A transfer to be timed: reads from the peer's probe memory, or writes to its spare slot. */
+struct move {
+    struct dm_conn *conn;
+    uint64_t remote;
+    DAT_RMR_CONTEXT ctx;
+    uint64_t limit; /* when it takes too long */
+    bool is_read;
+};
+
+static bool probe_post(void *arg, uint32_t offset, uint32_t len)
+{
+    const struct move *move = arg;
+    struct dm_conn *conn = move->conn;
+    const struct dm_adapt *adapt = conn->adapt;
+    const struct dm_link *link = &conn->link[DM_LINK_RDMA];
+    DAT_DTO_COOKIE cookie = dm_cookie(
+        DM_COOKIE_PROBE, link, (uint32_t)link->kind << 16 | (move->is_read ? DM_COOKIE_READ : 0));
+    struct dm_lane *lane = &conn->lane[0];
+    DAT_EP_HANDLE ep = link->ep;
+    DAT_LMR_TRIPLET lmr;
+    DAT_RMR_TRIPLET rmr;
+    DAT_RETURN rc;
+
+    lmr.virtual_address =
+        (DAT_VADDR)(uintptr_t)(adapt->mem.probe + (move->is_read ? DM_PROBE_LEN : 0));
+    lmr.segment_length = len;
+    lmr.lmr_context = adapt->mem.probe_lmr[conn->ia->index].lctx;
+    rmr.virtual_address = move->is_read ? move->remote + offset : move->remote;
+    rmr.segment_length = len;
+    rmr.rmr_context = move->ctx;
+    if (!link->may_post || lane->rq_used >= lane->rq_size ||
+        (move->is_read && lane->n_reads >= lane->max_reads))
+        return false;
+    dm_serial_enter(conn->ia->is_serial);
+    rc = move->is_read
+             ? DAT_EP_POST_RDMA_READ(ep, 1, &lmr, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG)
+             : DAT_EP_POST_RDMA_WRITE(ep, 1, &lmr, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG);
+    dm_serial_leave(conn->ia->is_serial);
+    if (rc != DAT_SUCCESS)
+        return false;
+    lane->rq_used++;
+    lane->n_reads += move->is_read;
+    conn->ia->n_signalled++;
+    conn->ia->n_probes++;
+    *(move->is_read ? &conn->ia->counts.n_reads : &conn->ia->counts.n_writes) += 1;
+    return true;
+}
+
+static bool probe_drain(void *arg)
+{
+    const struct move *move = arg;
+    struct dm_conn *conn = move->conn;
+
+    while (conn->ia->n_probes > 0) {
+        conn->adapt->ops->drain(conn->adapt);
+        if (conn->tx.is_lost || dm_clock_ns() > move->limit)
+            return false;
+    }
+    return true;
+}
+
+/* Nanoseconds of moving DM_PROBE_LEN bytes in pieces; 0 when it takes too long. */
+static uint64_t probe_time_transfers(struct dm_conn *conn, bool is_read, uint64_t remote,
+                                     DAT_RMR_CONTEXT ctx, uint32_t piece)
+{
+    struct move move = {conn, remote, ctx, dm_clock_ns() + LIMIT_NS, is_read};
+    struct dm_probe_mover mover = {&move, probe_post, probe_drain};
+
+    return dm_probe_time(&mover, DM_PROBE_LEN, piece, ROUNDS);
+}
+
+/* The receiver's part: from slots to the program's memory. */
+static uint64_t probe_time_copy(struct dm_conn *conn, uint32_t piece)
+{
+    const struct dm_adapt *adapt = conn->adapt;
+    const char *spare = conn->region.ptr + dm_region_spare(conn->n_slots, conn->stride);
+    uint64_t best = UINT64_MAX;
+    uint64_t start;
+    uint64_t took;
+
+    for (int i = 0; i <= ROUNDS; i++) {
+        start = dm_clock_ns();
+        for (uint32_t done = 0; done < DM_PROBE_LEN; done += piece)
+            memcpy(adapt->mem.probe + DM_PROBE_LEN + done, spare, piece);
+        took = dm_clock_ns() - start;
+        if (i > 0 && took < best)
+            best = took;
+    }
+    return best;
+}
+
+static void rndv_measure(struct dm_conn *conn)
+{
+    const struct dm_adapt *adapt = conn->adapt;
+    struct dm_ia *ia = conn->ia;
+    uint64_t spare = conn->ctl_remote + dm_region_spare(conn->n_slots, conn->stride);
+    uint32_t piece = 64;
+    uint64_t read;
+    uint64_t write = 0;
+    uint64_t copy = 0;
+    double pipe;
+
+    while (piece * 2 <= conn->slot_size && piece < DM_PROBE_LEN)
+        piece *= 2;
+    if (++ia->n_measured >= TRIES)
+        ia->rndv_choice = READ_ONLY;
+    if (conn->probe == 0 || adapt->mem.probe_lmr[ia->index].handle == DAT_HANDLE_NULL)
+        return; /* no memory to measure with on one side */
+    read = probe_time_transfers(conn, true, conn->probe, conn->probe_ctx, DM_PROBE_LEN);
+    if (read > 0)
+        write = probe_time_transfers(conn, false, spare, conn->tx.rctx, piece);
+    if (write == 0)
+        return;
+    copy = probe_time_copy(conn, piece);
+    pipe = (double)(write + copy) * (adapt->is_oversubscribed ? CROWD_FACTOR : PIPE_FACTOR);
+    ia->rndv_choice = pipe < (double)read ? PIPE_ONLY : READ_ONLY;
+    dm_rndv_select_init(&ia->rndv_select, DM_PROBE_LEN / (double)read, DM_PROBE_LEN / pipe,
+                        dm_clock_ns());
+    DM_TRACE(RNDV, "%s reads %.1f GB/s, pipe %.1f GB/s", ia->name, DM_PROBE_LEN / (double)read,
+             DM_PROBE_LEN / pipe);
+}
+
+int dm_adapt_rndv(struct dm_conn *conn)
+{
+    if (dm_cfg()->rndv != DM_RNDV_AUTO)
+        return dm_cfg()->rndv;
+    if (!conn->is_up || conn->tx.is_lost)
+        return DM_RNDV_READ;
+    if (dm_unlikely(conn->ia->rndv_choice == 0)) {
+        if (!conn->link[DM_LINK_RDMA].may_post) { /* on demand: there by the next one */
+            dm_conn_start(conn, DM_LINK_RDMA);
+            return DM_RNDV_READ;
+        }
+        if (conn->ia->n_probes == 0)
+            rndv_measure(conn);
+    }
+    return conn->ia->rndv_choice == PIPE_ONLY && !conn->ia->rndv_select.is_on ? DM_RNDV_PIPE
+                                                                              : DM_RNDV_READ;
+}
+
+int dm_adapt_rndv_begin(struct dm_conn *conn, size_t len, struct dm_rndv_select **select_p)
+{
+    int how = dm_adapt_rndv(conn);
+
+    if (how != DM_RNDV_READ || dm_cfg()->rndv != DM_RNDV_AUTO || !conn->ia->rndv_select.is_on)
+        return how;
+    *select_p = &conn->ia->rndv_select;
+    return dm_rndv_select_begin(*select_p, len, dm_clock_ns()) == DM_RNDV_PROTO_PIPE ? DM_RNDV_PIPE
+                                                                                     : DM_RNDV_READ;
+}
+
+void dm_adapt_rndv_end(struct dm_rndv_select *select, int how, size_t len)
+{
+    dm_rndv_select_end(select, how == DM_RNDV_PIPE ? DM_RNDV_PROTO_PIPE : DM_RNDV_PROTO_READ, len,
+                       dm_clock_ns());
+}

@@ -1,0 +1,177 @@
+/*
+ * Large transfers over several rails: a share for each lane that is up, which are transfers of
+ * their own; the whole is done when all shares are.
+ *
+ * Network rails only, and not with shared memory: what reaches this host alone is either
+ * fastest by far or not used. Lanes are connected when the first large transfer comes,
+ * which does not wait for them. Shares follow the speed at which earlier ones went. A lane that
+ * breaks leaves its work to the first lane and is tried again later.
+ */
+#include "dapl_adapt/rma/stripe.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "dapl_adapt/conn/connect.h"
+#include "dapl_adapt/conn/exchange.h"
+#include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/link.h"
+#include "dapl_adapt/core/rdmaq.h"
+#include "dapl_adapt/provider/ia.h"
+#include "dapl_adapt/public/memory.h"
+#include "dapl_adapt/public/rdma.h"
+#include "dapl_adapt/public/types.h"
+#include "dapl_adapt/rma/rdmaq.h"
+#include "util/cfg.h"
+#include "util/clock.h"
+#include "util/err.h"
+
+#define OLD_PART 0.75 /* of what is known in a new measurement */
+#define ALIGN    UINT64_C(4096)
+
+struct dm_share {
+    struct dm_rdma rdma; /* first */
+    struct dm_lane *lane;
+    uint64_t start;
+    uint64_t len;
+};
+
+struct dm_stripes {
+    struct dm_rdma *whole;
+    int n_left;
+    struct dm_share shares[DM_LANES];
+};
+
+/* A share is done: learn from it; the last one ends the whole. */
+static void stripe_done_one(struct dm_rdma *rdma, int err)
+{
+    struct dm_share *share = (void *)rdma;
+    struct dm_stripes *stripes = rdma->stripes;
+    struct dm_rdma *whole = stripes->whole;
+    uint64_t took = dm_clock_ns() - share->start;
+    double speed = (double)share->len / (double)(took > 0 ? took : 1);
+
+    if (err == DM_OK && share->lane->speed > 0)
+        share->lane->speed = OLD_PART * share->lane->speed + (1 - OLD_PART) * speed;
+    else if (err == DM_OK)
+        share->lane->speed = speed;
+    else if (whole->err == DM_OK)
+        whole->err = err;
+    if (--stripes->n_left > 0)
+        return;
+    err = whole->err;
+    if (whole->owns_mr)
+        dm_adapt_unreg(whole->conn->adapt, whole->mr);
+    free(stripes);
+    whole->stripes = NULL;
+    whole->done(whole, err);
+}
+
+/* Lanes that can take a share; those that could be there are started. */
+static int stripe_rdmaqs_up(struct dm_conn *conn, struct dm_lane **lanes)
+{
+    uint64_t now = dm_clock_ns();
+    int max = dm_cfg()->rails < DM_RAILS_MAX ? (int)dm_cfg()->rails : DM_RAILS_MAX;
+    struct dm_adapt *adapt = conn->adapt;
+    struct dm_lane *lane;
+    int number;
+    int n = 1;
+
+    lanes[0] = &conn->lane[0];
+    for (int i = 0; i < conn->n_rails && n < max; i++) {
+        if (adapt->rails.ias[conn->rails[i][0]] == conn->ia ||
+            adapt->rails.ias[conn->rails[i][0]]->is_local)
+            continue;
+        number = conn->rails[i][conn->proc > adapt->job.rank ? 0 : 1];
+        lane = &conn->lane[DM_LINK_EXTRA - DM_LINK_RDMA + number];
+        if (dm_link_of(conn, lane)->may_post)
+            lanes[n++] = lane;
+        else if (now >= lane->rest_until)
+            dm_conn_start(conn, (enum dm_link_kind)(DM_LINK_EXTRA + number));
+    }
+    return n;
+}
+
+/* Cut the whole into shares that are worth their lane, by speed where that is known of all. */
+static int stripe_cut(const struct dm_rdma *whole, struct dm_lane **lanes, int n, uint64_t *lens)
+{
+    uint64_t min = dm_cfg()->stripe > 0 ? dm_cfg()->stripe : 1;
+    uint64_t left = whole->left;
+    double sum = 0;
+    bool is_known = true;
+
+    if ((uint64_t)n > left / min)
+        n = (int)(left / min);
+    for (int i = 0; i < n; i++) {
+        is_known = is_known && lanes[i]->speed > 0;
+        sum += lanes[i]->speed;
+    }
+    for (int i = n - 1; i > 0; i--) {
+        lens[i] = is_known ? (uint64_t)((double)whole->left * (lanes[i]->speed / sum))
+                           : whole->left / (uint64_t)n;
+        if (lens[i] < min)
+            lens[i] = min;
+        if (lens[i] > left - (uint64_t)i * min)
+            lens[i] = left - (uint64_t)i * min;
+        if (lens[i] > ALIGN)
+            lens[i] -= lens[i] % ALIGN;
+        left -= lens[i];
+    }
+    lens[0] = left;
+    return n;
+}
+
+static void stripe_start_one(struct dm_stripes *stripes, struct dm_share *share,
+                             struct dm_lane *lane, uint64_t offset, uint64_t len)
+{
+    const struct dm_rdma *whole = stripes->whole;
+
+    share->rdma = *whole;
+    share->rdma.done = stripe_done_one;
+    share->rdma.stripes = stripes;
+    share->rdma.owns_mr = false;
+    share->rdma.local += offset;
+    share->rdma.remote += offset;
+    share->rdma.left = len;
+    share->lane = lane;
+    lane->ia->counts.n_shares++;
+    share->start = dm_clock_ns();
+    share->len = len;
+}
+
+bool dm_stripe_start(struct dm_conn *conn, struct dm_rdma *rdma)
+{
+    struct dm_lane *lanes[DM_LANES];
+    uint64_t lens[DM_LANES];
+    struct dm_stripes *stripes;
+    uint64_t offset = 0;
+    int n;
+
+    if (!conn->is_up || conn->is_moving || conn->ia->is_local || dm_cfg()->rails < 2 ||
+        !conn->link[DM_LINK_RDMA].may_post || dm_card_fetch(conn) != DM_OK)
+        return false;
+    n = stripe_rdmaqs_up(conn, lanes);
+    if (n > 1)
+        n = stripe_cut(rdma, lanes, n, lens);
+    if (n < 2)
+        return false;
+    stripes = malloc(sizeof(*stripes));
+    if (stripes == NULL)
+        return false;
+    stripes->whole = rdma;
+    stripes->n_left = n;
+    conn->adapt->n_striped++;
+    for (int i = 0; i < n; offset += lens[i], i++)
+        stripe_start_one(stripes, &stripes->shares[i], lanes[i], offset, lens[i]);
+    for (int i = 0; i < n; i++) {
+        /* a lane may break meanwhile */
+        if (!dm_link_of(conn, lanes[i])->may_post)
+            lanes[i] = &conn->lane[0];
+        dm_rma_start(conn, lanes[i], &stripes->shares[i].rdma);
+    }
+    return true;
+}
