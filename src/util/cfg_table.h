@@ -24,7 +24,7 @@
     X(EAGER, ENUM, "auto", eager,                                                                  \
       "auto|rdma|sendrecv|basic: how small messages travel; auto: by RDMA into a ring, but over "  \
       "networks by send/receive when processes outnumber cores; basic: as rdma, but data, head "   \
-      "and tail each in a write of its own (docs/TUNING.md)")                                     \
+      "and tail each in a write of its own (docs/TUNING.md)")                                      \
     X(RING_SLOTS, UINT, "64", ring_slots, "slots in the eager ring of a connection")               \
     X(RING_SLOT_SIZE, SIZE, "auto", ring_slot_size,                                                \
       "bytes in a slot of the eager ring; auto: 16k, but 64k in half as many slots over networks " \
