@@ -62,14 +62,14 @@ static void relax(int *spins)
 
 /* ---- dat ---- */
 
-static struct dm_lane *lane(void)
+static struct dm_rdmaq *rdmaq(void)
 {
-    return &me.conn->lane[0];
+    return &me.conn->rdmaq[0];
 }
 
 static void take_events(bool is_all)
 {
-    struct dm_ia *ia = lane()->ia;
+    struct dm_ia *ia = rdmaq()->ia;
     DAT_EVENT event;
     int spins = 0;
 
@@ -86,19 +86,19 @@ static void take_events(bool is_all)
 
 static void dat_send(void)
 {
-    struct dm_link *link = dm_link_of(me.conn, lane());
+    struct dm_link *link = dm_link_of(me.conn, rdmaq());
     bool is_signalled = ++me.n_unsignalled >= SIGNAL_EVERY;
     DAT_DTO_COOKIE cookie = {.as_64 = OURS};
     char *from = me.mem + sizeof(me.buf);
     DAT_LMR_TRIPLET lmr = {
         .virtual_address = (DAT_VADDR)(uintptr_t)from,
         .segment_length = (DAT_SEG_LENGTH)me.len,
-        .lmr_context = me.mr->lmr[lane()->ia->index].lctx,
+        .lmr_context = me.mr->lmr[rdmaq()->ia->index].lctx,
     };
     DAT_RMR_TRIPLET rmr = {
         .virtual_address = me.remote,
         .segment_length = (DAT_SEG_LENGTH)me.len,
-        .rmr_context = me.rkey.ctx[lane()->peer_rail],
+        .rmr_context = me.rkey.ctx[rdmaq()->peer_rail],
     };
 
     me.turn++;
@@ -121,7 +121,7 @@ static void dat_recv(void)
     int spins = 0;
 
     while (atomic_load_explicit(word, memory_order_acquire) != want) {
-        if (lane()->ia->is_driven)
+        if (rdmaq()->ia->is_driven)
             take_events(false);
         relax(&spins);
     }

@@ -81,7 +81,7 @@ static const struct dm_conn_ops conn_ops = {
     .rdma_push = dm_rma_push,
     .rdma_requeue = dm_rma_requeue,
     .rdma_is_wanted = dm_rma_is_wanted,
-    .rdma_break = dm_lane_break,
+    .rdma_break = dm_rdmaq_break,
 };
 
 static int open_check_settings(struct dm_adapt *adapt)
@@ -330,20 +330,20 @@ static int open_job(struct dm_adapt *adapt)
         adapt->rings.wants_sendrecv = cfg->eager == DM_EAGER_SENDRECV;
     }
     if (err == DM_OK)
-        err = dm_card_publish(adapt);
+        err = dm_addr_publish(adapt);
     if (err == DM_OK)
-        err = dm_card_oversubscribed(adapt, &adapt->is_oversubscribed);
+        err = dm_addr_oversubscribed(adapt, &adapt->is_oversubscribed);
     if (err != DM_OK)
         return err;
-    /* processes that take turns sleep; on a host they knock, which costs a network a message */
+    /* oversubscribed processes sleep; on one host they notify each other: it costs a message */
     for (int i = 0; i < adapt->rails.n_ias && cfg->eager == DM_EAGER_AUTO; i++)
         adapt->rails.ias[i]->needs_sendrecv |=
             adapt->is_oversubscribed && !adapt->rails.ias[i]->is_local;
     err = open_check_rings(adapt);
     if (err == DM_OK)
         err = open_check_immediate(adapt);
-    adapt->sleep.can_knock = adapt->is_oversubscribed || cfg->progress == DM_PROGRESS_WAIT ||
-                             cfg->progress >= DM_PROGRESS_THREAD;
+    adapt->sleep.can_notify = adapt->is_oversubscribed || cfg->progress == DM_PROGRESS_WAIT ||
+                              cfg->progress >= DM_PROGRESS_THREAD;
     adapt->rails.has_wakes = adapt->rails.has_sides = adapt->rails.n_ias > 0;
     for (int i = 0; i < adapt->rails.n_ias; i++) {
         adapt->rails.has_wakes &= adapt->rails.ias[i]->wake_evd[DM_SIDE_RECV] != DAT_HANDLE_NULL;
@@ -396,7 +396,7 @@ int dm_adapt_open(const struct dm_adapt_job *job, const struct dm_adapt_events *
     adapt->ops = &conn_ops;
     adapt->job_hash = job_hash(job->name != NULL ? job->name : "");
     adapt->mem.page = (size_t)sysconf(_SC_PAGESIZE);
-    adapt->own_host = dm_card_own_host();
+    adapt->own_host = dm_addr_own_host();
     adapt->is_demand = dm_cfg()->connect == DM_CONNECT_DEMAND ||
                        (dm_cfg()->connect == DM_CONNECT_AUTO && job->size > DEMAND_SIZE);
     open_init_shared(adapt);
@@ -427,7 +427,7 @@ static bool close_is_flushed(const struct dm_conn *conn)
 {
     const struct dm_tx *tx = &conn->tx;
 
-    if (tx->is_lost || atomic_load_explicit(&conn->ctl->bye, memory_order_acquire) != 0)
+    if (tx->is_lost || atomic_load_explicit(&conn->ctl->peer_closing, memory_order_acquire) != 0)
         return true;
     return !conn->is_moving && tx->n_redo == 0 && tx->n_posted + tx->n_extra == tx->sq_done;
 }

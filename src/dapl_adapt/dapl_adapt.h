@@ -8,7 +8,7 @@
  * and nothing of MPI. Nothing above this header knows a provider's name or
  * includes a DAT header.
  *
- * Threads: every function is called inside the thread gate (util/glock.h), one
+ * Threads: every function is called under the global lock (util/glock.h), one
  * thread at a time. The connection server is the layer's own thread.
  *
  * Inside it is made of rooms, each of which calls and includes those before it only; what goes the

@@ -174,7 +174,7 @@ static void explain_progress(const struct dm_adapt *adapt)
 /* How windows lock, as far as this process can tell. */
 static void explain_locks(struct dm_adapt *adapt)
 {
-    bool is_far = !dm_adapt_is_one_host(adapt);
+    bool is_remote = !dm_adapt_is_one_host(adapt);
     bool has_words = dm_adapt_can_map(adapt);
     bool is_forced = dm_cfg()->rma_atomic == DM_RMA_ATOMIC_YES;
     const struct dm_ia *ia = NULL;
@@ -184,17 +184,17 @@ static void explain_locks(struct dm_adapt *adapt)
     if (dm_cfg()->rma == DM_RMA_EMULATED)
         has_words = is_forced = false;
     else if (is_forced || (!has_words && dm_cfg()->rma_atomic == DM_RMA_ATOMIC_AUTO))
-        ia = dm_atomic_rail(adapt, is_far, is_forced);
+        ia = dm_atomic_rail(adapt, is_remote, is_forced);
     if (ia != NULL)
         dm_log_info("locks of windows: fetch-and-add over %s, by their owner too%s", ia->name,
                     is_forced ? " (DATUM_RMA_ATOMIC)" : "");
     else
-        dm_log_info("locks of windows: %s%s",
-                    has_words
-                        ? is_far ? "words in shared memory; other hosts' processes ask by messages"
-                                 : "words in shared memory"
-                        : "messages to their owner",
-                    is_forced ? "; no provider has fetch-and-add (DATUM_RMA_ATOMIC)" : "");
+        dm_log_info(
+            "locks of windows: %s%s",
+            has_words ? is_remote ? "words in shared memory; other hosts' processes ask by messages"
+                                  : "words in shared memory"
+                      : "messages to their owner",
+            is_forced ? "; no provider has fetch-and-add (DATUM_RMA_ATOMIC)" : "");
 }
 
 void dm_adapt_explain(struct dm_adapt *adapt)

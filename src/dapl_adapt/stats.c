@@ -30,10 +30,10 @@ static uint64_t stats_conn_len(const struct dm_conn *conn)
 {
     uint64_t len = sizeof(*conn);
 
-    if (conn->card != NULL)
-        len += sizeof(*conn->card);
-    if (conn->rx.foots != NULL)
-        len += conn->n_slots * sizeof(*conn->rx.foots);
+    if (conn->addr != NULL)
+        len += sizeof(*conn->addr);
+    if (conn->rx.trailers != NULL)
+        len += conn->n_slots * sizeof(*conn->rx.trailers);
     return len;
 }
 

@@ -62,7 +62,7 @@ check 'a failing end' prints 'MPI_Finalize: .*PMIx_Finalize' fake FAKE_FINALIZE=
 alone="FAKE_SIZE=3 FAKE_NODES=b,a"
 check 'hosts' prints 'launcher: PMIx .*, 3 processes on 2 hosts$' \
     fake $alone 'FAKE_PEERS=a:0,2;b:1' DATUM_TIMEOUT=1s ''
-check_fails 'no addresses' 'no process has published the key datum-card-[01]' \
+check_fails 'no addresses' 'no process has published the key datum-addr-[01]' \
     fake $alone 'FAKE_PEERS=a:0,2;b:1' FAKE_RANK=2 DATUM_CONNECT=start DATUM_TIMEOUT=1s ''
 for peers in 'a:0,2' 'a:0,2;b:3' 'a:0,1;b:1,2' 'a:0,0;b:1' 'a:0;b:1'; do
     check_fails "hosts that cannot be: $peers" 'no process has published the key host-1' \

@@ -129,12 +129,12 @@ static void override(void)
 }
 
 /* The way through text and back; nonsense is refused. */
-static void cards(void)
+static void addresses(void)
 {
     static const unsigned char addr[28] = {2, 0, 1, 255, 127};
     struct dm_adapt *adapt = calloc(1, sizeof(*adapt));
     struct dm_ia ia[2];
-    struct dm_card card;
+    struct dm_addr ep_addr;
     char text[DM_KV_VAL_MAX];
 
     memset(ia, 0, sizeof(ia));
@@ -149,44 +149,44 @@ static void cards(void)
     adapt->rails.n_ias = 2;
     adapt->rings.n_slots = 48;
     adapt->rings.slot_size = 4096;
-    adapt->own_host = dm_card_own_host();
-    dm_card_write(adapt, text, sizeof(text));
-    CHECK_EQ(dm_card_read(text, &card), DM_OK);
-    CHECK_EQ(card.n_rails, 2);
-    CHECK_STR(card.rails[1].name, "rail1");
-    CHECK_EQ(card.rails[0].addr_len, 16);
-    CHECK(memcmp(card.rails[1].addr, addr, 28) == 0);
-    CHECK(card.rails[1].qual == UINT64_C(0xfedcba9876543210));
-    CHECK(card.cpus[0] != 0);
-    CHECK_EQ(card.n_slots, 48);
-    CHECK_EQ(card.slot_size, 4096);
-    CHECK_STR(card.why, "");
-    CHECK(card.host != 0 && card.host == dm_card_own_host());
-    CHECK_EQ(dm_card_read("", &card), DM_ECONN);
-    CHECK_EQ(dm_card_read("1;0.1;5;64,128;3;", &card), DM_ECONN); /* another form */
+    adapt->own_host = dm_addr_own_host();
+    dm_addr_write(adapt, text, sizeof(text));
+    CHECK_EQ(dm_addr_read(text, &ep_addr), DM_OK);
+    CHECK_EQ(ep_addr.n_rails, 2);
+    CHECK_STR(ep_addr.rails[1].name, "rail1");
+    CHECK_EQ(ep_addr.rails[0].addr_len, 16);
+    CHECK(memcmp(ep_addr.rails[1].addr, addr, 28) == 0);
+    CHECK(ep_addr.rails[1].qual == UINT64_C(0xfedcba9876543210));
+    CHECK(ep_addr.cpus[0] != 0);
+    CHECK_EQ(ep_addr.n_slots, 48);
+    CHECK_EQ(ep_addr.slot_size, 4096);
+    CHECK_STR(ep_addr.why, "");
+    CHECK(ep_addr.host != 0 && ep_addr.host == dm_addr_own_host());
+    CHECK_EQ(dm_addr_read("", &ep_addr), DM_ECONN);
+    CHECK_EQ(dm_addr_read("1;0.1;5;64,128;3;", &ep_addr), DM_ECONN); /* another form */
     CHECK(strstr(dm_err_detail(), "same version") != NULL);
-    CHECK_EQ(dm_card_read("4;0.1;5;64,128", &card), DM_ECONN);
-    CHECK_EQ(dm_card_read("4;0.1;5;64,128,0;3;", &card), DM_ECONN);
-    CHECK_EQ(dm_card_read("4;a-version-that-is-long;5;64,128,0,0,0,0;3;", &card), DM_ECONN);
-    CHECK_EQ(dm_card_read("4;0.1;5;64,128,0,0,0,0;3;name,0g,1,0;", &card), DM_ECONN);
-    CHECK_EQ(dm_card_read("4;0.1;5;64,128,0,0,0,0;3;name,00,1;", &card), DM_ECONN);
-    CHECK_EQ(dm_card_read("4;0.1;5;64,128,0,0,0,0;3;name,00,1,9;", &card), DM_ECONN);
-    CHECK_EQ(dm_card_read("4;0.1;5;64,128,0,0,0,0;3;", &card), DM_OK);
-    CHECK_EQ(card.n_rails, 0);
-    CHECK_EQ(card.host, 5);
-    CHECK_STR(card.version, "0.1");
+    CHECK_EQ(dm_addr_read("4;0.1;5;64,128", &ep_addr), DM_ECONN);
+    CHECK_EQ(dm_addr_read("4;0.1;5;64,128,0;3;", &ep_addr), DM_ECONN);
+    CHECK_EQ(dm_addr_read("4;a-version-that-is-long;5;64,128,0,0,0,0;3;", &ep_addr), DM_ECONN);
+    CHECK_EQ(dm_addr_read("4;0.1;5;64,128,0,0,0,0;3;name,0g,1,0;", &ep_addr), DM_ECONN);
+    CHECK_EQ(dm_addr_read("4;0.1;5;64,128,0,0,0,0;3;name,00,1;", &ep_addr), DM_ECONN);
+    CHECK_EQ(dm_addr_read("4;0.1;5;64,128,0,0,0,0;3;name,00,1,9;", &ep_addr), DM_ECONN);
+    CHECK_EQ(dm_addr_read("4;0.1;5;64,128,0,0,0,0;3;", &ep_addr), DM_OK);
+    CHECK_EQ(ep_addr.n_rails, 0);
+    CHECK_EQ(ep_addr.host, 5);
+    CHECK_STR(ep_addr.version, "0.1");
     /* what was refused travels where nothing else leaves the host */
     adapt->rails.n_ias = 0;
     adapt->job.size = 2;
     adapt->job.n_local = 1;
     adapt->rails.refused = strdup("  eth-a: no such device;\n  eth=b: \"down\"\n");
-    dm_card_write(adapt, text, sizeof(text));
-    CHECK_EQ(dm_card_read(text, &card), DM_OK);
-    CHECK_STR(card.why, "eth-a: no such device eth b: down ");
+    dm_addr_write(adapt, text, sizeof(text));
+    CHECK_EQ(dm_addr_read(text, &ep_addr), DM_OK);
+    CHECK_STR(ep_addr.why, "eth-a: no such device eth b: down ");
     adapt->rails.has_network = true;
-    dm_card_write(adapt, text, sizeof(text));
-    CHECK_EQ(dm_card_read(text, &card), DM_OK);
-    CHECK_STR(card.why, "");
+    dm_addr_write(adapt, text, sizeof(text));
+    CHECK_EQ(dm_addr_read(text, &ep_addr), DM_OK);
+    CHECK_STR(ep_addr.why, "");
     free(adapt->rails.refused);
     free(adapt);
 }
@@ -200,7 +200,7 @@ int main(void)
     parse();
     choose();
     override();
-    cards();
+    addresses();
     unlink(path);
     rmdir(dir);
     return test_result();

@@ -234,20 +234,20 @@ static void lengths(void)
     close_both();
 }
 
-/* Tags differ from lap to lap, in their last byte, also where they wrap. */
+/* Tags differ from generation to generation, in their last byte, also where they wrap. */
 static void tags(void)
 {
-    static const uint32_t laps[] = {0, 1, 254, 255, 256, 65534, 65535, 65536, 0xfffffe, 0xffffff};
+    static const uint32_t gens[] = {0, 1, 254, 255, 256, 65534, 65535, 65536, 0xfffffe, 0xffffff};
 
-    for (size_t i = 0; i < sizeof(laps) / sizeof(*laps); i++) {
-        CHECK(dm_foot_tag(laps[i]) != dm_foot_tag(laps[i] + 1));
-        CHECK(dm_foot_tag(laps[i]) >> 56 != dm_foot_tag(laps[i] + 1) >> 56);
-        CHECK_EQ(dm_foot_tag(laps[i]) & 0xffffffffffu, 0);
+    for (size_t i = 0; i < sizeof(gens) / sizeof(*gens); i++) {
+        CHECK(dm_trailer_tag(gens[i]) != dm_trailer_tag(gens[i] + 1));
+        CHECK(dm_trailer_tag(gens[i]) >> 56 != dm_trailer_tag(gens[i] + 1) >> 56);
+        CHECK_EQ(dm_trailer_tag(gens[i]) & 0xffffffffffu, 0);
     }
-    CHECK(dm_foot_tag(1) != 0);
-    CHECK_EQ(dm_record_room(1), 56);
-    CHECK_EQ(dm_record_room(56), 56);
-    CHECK_EQ(dm_record_room(57), 120);
+    CHECK(dm_trailer_tag(1) != 0);
+    CHECK_EQ(dm_record_space(1), 56);
+    CHECK_EQ(dm_record_space(56), 56);
+    CHECK_EQ(dm_record_space(57), 120);
 }
 
 /* A pair that is idle one way gets credits by messages of their own; two ways they ride along. */
@@ -349,8 +349,8 @@ static void late_reader(void)
     close_both();
 }
 
-/* As if so many records and laps had gone before; nothing is under way. */
-static void pass_time(int r, uint32_t n_records, uint32_t n_laps)
+/* As if so many records and generations had gone before; nothing is under way. */
+static void pass_time(int r, uint32_t n_records, uint32_t n_gens)
 {
     struct dm_conn *conn = conn_of(r);
     struct dm_rx *rx = &conn_of(1 - r)->rx;
@@ -358,33 +358,33 @@ static void pass_time(int r, uint32_t n_records, uint32_t n_laps)
     conn->tx.n_posted += n_records;
     conn->tx.sq_done += n_records;
     conn->tx.n_before += n_records;
-    conn->heard += n_records;
+    conn->acked_by_peer += n_records;
     conn->looked += n_records;
     conn->rx.peer_credit = (conn->rx.peer_credit + n_records) & 0xffff;
     conn->written += n_records;
     atomic_store(&conn->ctl->credit, atomic_load(&conn->ctl->credit) + n_records);
     rx->n_consumed += n_records;
     rx->n_credited += n_records;
-    conn->tx.lap += n_laps;
-    conn->tx.tag = dm_foot_tag(conn->tx.lap);
-    rx->lap += n_laps;
-    rx->tag = dm_foot_tag(rx->lap);
+    conn->tx.gen += n_gens;
+    conn->tx.tag = dm_trailer_tag(conn->tx.gen);
+    rx->gen += n_gens;
+    rx->tag = dm_trailer_tag(rx->gen);
 }
 
-/* Counters of records and laps pass their largest values; both ways, and one way. */
+/* Counters of records and generations pass their largest values; both ways, and one way. */
 static void wraps(void)
 {
-    static const uint32_t laps[] = {0xfffff0, 0xfffffff0, 0xfff0};
+    static const uint32_t gens[] = {0xfffff0, 0xfffffff0, 0xfff0};
     unsigned char buf[500];
 
-    for (size_t i = 0; i < sizeof(laps) / sizeof(*laps); i++) {
+    for (size_t i = 0; i < sizeof(gens) / sizeof(*gens); i++) {
         open_both();
         FAKE_CALL(fake.delay = (unsigned)i);
         connect_both();
         for (int k = 0; k < 1000; k++)
             poll_both();
         for (int r = 0; r < N; r++)
-            pass_time(r, 0u - 100u - (uint32_t)i, laps[i]);
+            pass_time(r, 0u - 100u - (uint32_t)i, gens[i]);
         stream(40000, sizeof(buf));
         for (int k = 0; k < 1000; k++)
             poll_both();
@@ -581,12 +581,12 @@ static void nobody(void)
     close_both();
 }
 
-/* Strangers knock: each is refused, nothing else happens. */
-static void strangers(void)
+/* Unknown peers connect: each is refused, nothing else happens. */
+static void unknown_peers(void)
 {
     struct sockaddr_in addr = {.sin_family = AF_INET};
     struct dm_ia *ia;
-    struct dm_hello hello;
+    struct dm_conn_private priv;
     DAT_EVD_HANDLE evd;
     DAT_EP_HANDLE ep;
     DAT_EVENT event;
@@ -600,19 +600,19 @@ static void strangers(void)
     fake_evd_create(NULL, 8, NULL, DAT_EVD_CONNECTION_FLAG, &evd);
     for (int i = 0; i < 7; i++) {
         dm_conn_prepare(conn_of(0), &conn_of(0)->link[DM_LINK_PIPE], ia);
-        dm_conn_hello(conn_of(0), DM_LINK_PIPE, DM_HELLO_CONNECT, &hello);
+        dm_conn_private_fill(conn_of(0), DM_LINK_PIPE, DM_PRIVATE_CONNECT, &priv);
         fake_ep_free(conn_of(0)->link[DM_LINK_PIPE].ep);
         conn_of(0)->link[DM_LINK_PIPE].ep = DAT_HANDLE_NULL;
-        hello.rank = 1; /* right so far */
-        hello.magic += i == 0;
-        hello.job += i == 1;
-        hello.rank += i == 2;
-        hello.rank -= i == 3;
-        hello.version += i == 4;
-        hello.slot_size += i == 5 ? DM_RING_SIZE_LARGE : 0;
+        priv.rank = 1; /* right so far */
+        priv.magic += i == 0;
+        priv.job += i == 1;
+        priv.rank += i == 2;
+        priv.rank -= i == 3;
+        priv.version += i == 4;
+        priv.slot_size += i == 5 ? DM_RING_SIZE_LARGE : 0;
         fake_ep_create(NULL, NULL, evd, evd, evd, &attr, &ep);
         fake_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&addr, ia->qual, 1000000,
-                        i == 6 ? 8 : (int)sizeof(hello), &hello, DAT_QOS_BEST_EFFORT, 0);
+                        i == 6 ? 8 : (int)sizeof(priv), &priv, DAT_QOS_BEST_EFFORT, 0);
         CHECK_EQ(fake_evd_wait(evd, 5000000, 1, &event, &n_more), DAT_SUCCESS);
         CHECK_EQ(event.event_number, DAT_CONNECTION_EVENT_PEER_REJECTED);
         fake_ep_free(ep);
@@ -994,7 +994,7 @@ int main(void)
     run("DATUM_EAGER=sendrecv", connections);
     run("DATUM_EAGER=basic", connections);
     run("DATUM_EAGER=rdma DATUM_TIMEOUT=300ms", nobody);
-    run("DATUM_EAGER=rdma", strangers);
+    run("DATUM_EAGER=rdma", unknown_peers);
     run("DATUM_PROVIDER=fake-a", closed);
     run("DATUM_PROVIDER=", closed);
     run("DATUM_PROVIDER=", listed);

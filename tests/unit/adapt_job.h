@@ -29,7 +29,7 @@
 
 struct job_space {
     pthread_barrier_t barrier;
-    char cards[JOB_MAX][JOB_PAIRS][2][DM_KV_VAL_MAX];
+    char kvs[JOB_MAX][JOB_PAIRS][2][DM_KV_VAL_MAX];
     int shared[64]; /* for the tests */
 };
 
@@ -44,8 +44,8 @@ static inline int job_put(void *arg, const char *key, const char *val)
 {
     struct job_proc *proc = arg;
 
-    snprintf(proc->space->cards[proc->rank][proc->n_puts][0], DM_KV_VAL_MAX, "%s", key);
-    snprintf(proc->space->cards[proc->rank][proc->n_puts++][1], DM_KV_VAL_MAX, "%s", val);
+    snprintf(proc->space->kvs[proc->rank][proc->n_puts][0], DM_KV_VAL_MAX, "%s", key);
+    snprintf(proc->space->kvs[proc->rank][proc->n_puts++][1], DM_KV_VAL_MAX, "%s", val);
     return DM_OK;
 }
 
@@ -55,8 +55,8 @@ static inline int job_get(void *arg, const char *key, char *buf, size_t len)
 
     for (int r = 0; r < proc->size; r++) {
         for (int i = 0; i < JOB_PAIRS; i++) {
-            if (strcmp(proc->space->cards[r][i][0], key) == 0) {
-                snprintf(buf, len, "%s", proc->space->cards[r][i][1]);
+            if (strcmp(proc->space->kvs[r][i][0], key) == 0) {
+                snprintf(buf, len, "%s", proc->space->kvs[r][i][1]);
                 return DM_OK;
             }
         }

@@ -149,7 +149,7 @@ static struct dm_conn *conn_of(int r)
 /* Between two rails nothing can be posted: the endpoint is about to go. */
 static void check_room(int r)
 {
-    CHECK(!conn_of(r)->is_moving || conn_of(r)->tx.room == 0);
+    CHECK(!conn_of(r)->is_moving || conn_of(r)->tx.n_avail == 0);
 }
 
 static void poll_both(void)

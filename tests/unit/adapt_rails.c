@@ -56,7 +56,7 @@ static int no_fence(void *arg)
 }
 
 /* One process of a job on two hosts, or on one. */
-static int open_side(int r, bool is_far)
+static int open_side(int r, bool is_remote)
 {
     static const int far[N] = {0, 1};
     static const int near[N] = {0, 0};
@@ -64,9 +64,9 @@ static int open_side(int r, bool is_far)
     struct dm_adapt_job job;
 
     procs[r] = (struct job_proc){.space = &space, .rank = r, .size = N};
-    job_describe(&procs[r], is_far ? far : near, &job);
+    job_describe(&procs[r], is_remote ? far : near, &job);
     job.kv.fence = no_fence;
-    job.n_local = is_far ? 1 : 2;
+    job.n_local = is_remote ? 1 : 2;
     return dm_adapt_open(&job, &ev, &adapts[r]);
 }
 
@@ -80,10 +80,10 @@ static void open_far(void)
     }
 }
 
-/* The card of a rank as if it came from another machine. */
+/* The endpoint address of a rank as if it came from another machine. */
 static void move_away(int r)
 {
-    char *host = strchr(strchr(space.cards[r][0][1], ';') + 1, ';') + 1;
+    char *host = strchr(strchr(space.kvs[r][0][1], ';') + 1, ';') + 1;
 
     *host = *host == 'f' ? 'e' : 'f';
 }
@@ -118,14 +118,14 @@ static void reach(void)
     CHECK(!adapts[0]->rails.ias[1]->is_local);
     conn = dm_adapt_conn(adapts[0], 1);
     move_away(1);
-    CHECK_EQ(dm_card_fetch(conn), DM_OK);
+    CHECK_EQ(dm_addr_fetch(conn), DM_OK);
     CHECK_EQ(conn->n_rails, 1);
     CHECK_STR(adapts[0]->rails.ias[conn->rails[0][0]]->name, "fake-b");
     close_both();
     /* two "nodes" of the launcher on one kernel and network are one host */
     open_far();
     conn = dm_adapt_conn(adapts[0], 1);
-    CHECK_EQ(dm_card_fetch(conn), DM_OK);
+    CHECK_EQ(dm_addr_fetch(conn), DM_OK);
     CHECK_EQ(conn->n_rails, 2);
     CHECK_STR(adapts[0]->rails.ias[conn->rails[0][0]]->name, "fake-a");
     close_both();
@@ -145,7 +145,7 @@ static void near_first(void)
     open_far();
     CHECK_STR(adapts[0]->rails.ias[0]->name, "fake-b");
     conn = dm_adapt_conn(adapts[0], 1);
-    CHECK_EQ(dm_card_fetch(conn), DM_OK);
+    CHECK_EQ(dm_addr_fetch(conn), DM_OK);
     CHECK_EQ(conn->n_rails, 2);
     CHECK_STR(adapts[0]->rails.ias[conn->rails[0][0]]->name, "fake-a");
     close_both();
@@ -162,7 +162,7 @@ static void nothing_common(void)
     open_far();
     fake.is_v6 = true; /* from here on: rank 1 is opened anew with another address */
     dm_adapt_close(adapts[1]);
-    memset(space.cards[1], 0, sizeof(space.cards[1]));
+    memset(space.kvs[1], 0, sizeof(space.kvs[1]));
     CHECK_EQ(open_side(1, true), DM_OK);
     move_away(1);
     CHECK_EQ(dm_adapt_eager_put(dm_adapt_conn(adapts[0], 1), &iov, 1, &taken), DM_EPEER);
@@ -185,12 +185,12 @@ static void refused_there(void)
     open_far();
     dm_adapt_close(adapts[1]);
     adapts[1] = NULL;
-    snprintf(space.cards[1][0][1], DM_KV_VAL_MAX,
+    snprintf(space.kvs[1][0][1], DM_KV_VAL_MAX,
              "4;%s;1;%u,%u,0,1,0,0;3;!eth-x:+the+cable+is+out;other,0200,5,0;", "0.1.0",
              adapts[0]->rings.n_slots, adapts[0]->rings.slot_size);
     dm_rails_add_refused(&adapts[0]->rails, "third", "no such device");
     conn = dm_adapt_conn(adapts[0], 1);
-    CHECK_EQ(dm_card_fetch(conn), DM_ECONN);
+    CHECK_EQ(dm_addr_fetch(conn), DM_ECONN);
     says("fake-a: not open there");
     says("other: open there, not here");
     says("third: no such device");
@@ -198,14 +198,14 @@ static void refused_there(void)
     close_both();
 }
 
-static void settings_differ(const char *card, const char *word, const char *word2)
+static void settings_differ(const char *text, const char *word, const char *word2)
 {
     struct dm_conn *conn;
 
     open_far();
     dm_adapt_close(adapts[1]);
     adapts[1] = NULL;
-    snprintf(space.cards[1][0][1], DM_KV_VAL_MAX, "%s", card);
+    snprintf(space.kvs[1][0][1], DM_KV_VAL_MAX, "%s", text);
     conn = dm_adapt_conn(adapts[0], 1);
     CHECK_EQ(dm_adapt_connect(conn), DM_ECONN);
     says(word);

@@ -16,7 +16,7 @@ enum { SIZE = 8, DEAD = 7, ROUNDS = 3 };
 
 static uint64_t head;
 
-/* The next event's number; 0 if there is none. Skips what was buried. */
+/* The next event's number; 0 if there is none. Skips what died. */
 static uint32_t take(struct dm_evd_ring *ring)
 {
     uint32_t number = 0;

@@ -105,7 +105,7 @@ static void fake_down(struct fake_ep *ep, bool tell)
         fake_down(peer, true);
 }
 
-/* The last bytes last: eight at once, which footers need, where they lie right. */
+/* The last bytes last: eight at once, which trailers need, where they lie right. */
 static void fake_in_order(char *at, const char *mem, size_t n)
 {
     uint64_t tail;

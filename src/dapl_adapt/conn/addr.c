@@ -1,9 +1,9 @@
 /*
- * Address cards. One value in the launcher's key-value space:
+ * Endpoint addresses. One value in the launcher's key-value space:
  *
  *   "4;0.1.0;HOST;64,16384,5f0,0,0,0;3;name,ADDRESS,QUAL,INDEX;..."
  *
- * form of the card, version of the library, the host by what the kernel knows of it, ring
+ * form of the address, version of the library, the host by what the kernel knows of it, ring
  * settings and the hash of those of collectives, DATUM_EAGER, DATUM_RNDV and DATUM_RNDV_INLINE, cores, rails. Addresses are bytes in hexadecimal, since nobody but their provider
  * understands them. In a job of several hosts a process without any rail that leaves its host adds
  * why: "!words+of+a+refusal;".
@@ -32,33 +32,33 @@
 #include "util/log.h"
 #include "util/strbuf.h"
 
-#define CARD_VERSION 4
-#define WHY_MAX      160 /* bytes of reasons in a card */
+#define ADDR_VERSION 4
+#define WHY_MAX      160 /* bytes of reasons in an address */
 
-void dm_card_own_cpus(uint64_t *words)
+void dm_addr_own_cpus(uint64_t *words)
 {
     cpu_set_t set;
 
-    memset(words, 0, DM_CARD_CPU_WORDS * sizeof(*words));
+    memset(words, 0, DM_ADDR_CPU_WORDS * sizeof(*words));
     CPU_ZERO(&set);
     if (sched_getaffinity(0, sizeof(set), &set) != 0)
         return;
-    for (int i = 0; i < DM_CARD_CPU_WORDS * 64 && i < CPU_SETSIZE; i++) {
+    for (int i = 0; i < DM_ADDR_CPU_WORDS * 64 && i < CPU_SETSIZE; i++) {
         if (CPU_ISSET(i, &set))
             words[i / 64] |= UINT64_C(1) << i % 64;
     }
 }
 
-int dm_card_count_cpus(const uint64_t *words)
+int dm_addr_count_cpus(const uint64_t *words)
 {
     int n = 0;
 
-    for (int i = 0; i < DM_CARD_CPU_WORDS * 64; i++)
+    for (int i = 0; i < DM_ADDR_CPU_WORDS * 64; i++)
         n += words[i / 64] >> i % 64 & 1;
     return n;
 }
 
-uint64_t dm_card_own_host(void)
+uint64_t dm_addr_own_host(void)
 {
     uint64_t h = UINT64_C(14695981039346656037);
     char id[64] = "";
@@ -95,19 +95,19 @@ static void addr_write_refusals(const struct dm_adapt *adapt, struct dm_strbuf *
     dm_strbuf_addf(sb, "!%s;", safe);
 }
 
-void dm_card_write(const struct dm_adapt *adapt, char *buf, size_t len)
+void dm_addr_write(const struct dm_adapt *adapt, char *buf, size_t len)
 {
-    uint64_t cpus[DM_CARD_CPU_WORDS];
+    uint64_t cpus[DM_ADDR_CPU_WORDS];
     const struct dm_ia *ia;
     struct dm_strbuf sb;
     size_t mark;
-    int last = DM_CARD_CPU_WORDS - 1;
+    int last = DM_ADDR_CPU_WORDS - 1;
 
-    dm_card_own_cpus(cpus);
+    dm_addr_own_cpus(cpus);
     while (last > 0 && cpus[last] == 0)
         last--;
     dm_strbuf_init(&sb, buf, len);
-    dm_strbuf_addf(&sb, "%d;%s;%llx;%u,%u,%x,%d,%d,%d;", CARD_VERSION, DM_VERSION,
+    dm_strbuf_addf(&sb, "%d;%s;%llx;%u,%u,%x,%d,%d,%d;", ADDR_VERSION, DM_VERSION,
                    (unsigned long long)adapt->own_host, adapt->rings.n_slots,
                    adapt->rings.slot_size, adapt->coll_hash, dm_cfg()->eager, dm_cfg()->rndv,
                    dm_cfg()->rndv_inline);
@@ -142,7 +142,7 @@ static int addr_is_bad(const char *text)
 }
 
 /* "name,ADDRESS,QUAL,INDEX"; modifies it. */
-static bool addr_read_rail(char *text, struct dm_card_rail *rail)
+static bool addr_read_rail(char *text, struct dm_addr_rail *rail)
 {
     char *save = NULL;
     char *name = strtok_r(text, ",", &save);
@@ -168,7 +168,7 @@ static bool addr_read_rail(char *text, struct dm_card_rail *rail)
 }
 
 /* "4;VERSION;HOST;SLOTS,SIZE,HASH,EAGER,RNDV,INLINE;CPUS": false for nonsense. */
-static bool addr_read_head(char *copy, char **save_p, struct dm_card *card)
+static bool addr_read_head(char *copy, char **save_p, struct dm_addr *addr)
 {
     char *form = strtok_r(copy, ";", save_p);
     char *version = strtok_r(NULL, ";", save_p);
@@ -177,41 +177,41 @@ static bool addr_read_head(char *copy, char **save_p, struct dm_card *card)
     char *cpus = strtok_r(NULL, ";", save_p);
     int i = 0;
 
-    if (cpus == NULL || atoi(form) != CARD_VERSION || strlen(version) >= sizeof(card->version) ||
-        sscanf(rings, "%u,%u,%x,%u,%u,%u", &card->n_slots, &card->slot_size, &card->coll_hash,
-               &card->eager, &card->rndv, &card->is_inline) != 6)
+    if (cpus == NULL || atoi(form) != ADDR_VERSION || strlen(version) >= sizeof(addr->version) ||
+        sscanf(rings, "%u,%u,%x,%u,%u,%u", &addr->n_slots, &addr->slot_size, &addr->coll_hash,
+               &addr->eager, &addr->rndv, &addr->is_inline) != 6)
         return false;
-    snprintf(card->version, sizeof(card->version), "%s", version);
-    card->host = strtoull(host, NULL, 16);
-    for (char *end = cpus; i < DM_CARD_CPU_WORDS; end++) {
-        card->cpus[i++] = strtoull(end, &end, 16);
+    snprintf(addr->version, sizeof(addr->version), "%s", version);
+    addr->host = strtoull(host, NULL, 16);
+    for (char *end = cpus; i < DM_ADDR_CPU_WORDS; end++) {
+        addr->cpus[i++] = strtoull(end, &end, 16);
         if (*end != ',')
             break;
     }
     return true;
 }
 
-int dm_card_read(const char *text, struct dm_card *card_p)
+int dm_addr_read(const char *text, struct dm_addr *addr_p)
 {
     char copy[DM_KV_VAL_MAX];
     char *save = NULL;
     char *token;
 
-    memset(card_p, 0, sizeof(*card_p));
+    memset(addr_p, 0, sizeof(*addr_p));
     snprintf(copy, sizeof(copy), "%s", text);
-    if (!addr_read_head(copy, &save, card_p))
+    if (!addr_read_head(copy, &save, addr_p))
         return addr_is_bad(text);
     while ((token = strtok_r(NULL, ";", &save)) != NULL) {
         if (*token == '!') {
             for (char *p = token; *p != '\0'; p++)
                 *p = *p == '+' ? ' ' : *p;
-            snprintf(card_p->why, sizeof(card_p->why), "%s", token + 1);
+            snprintf(addr_p->why, sizeof(addr_p->why), "%s", token + 1);
             continue;
         }
-        if (card_p->n_rails == DM_RAILS_MAX ||
-            !addr_read_rail(token, &card_p->rails[card_p->n_rails]))
+        if (addr_p->n_rails == DM_RAILS_MAX ||
+            !addr_read_rail(token, &addr_p->rails[addr_p->n_rails]))
             return addr_is_bad(text);
-        card_p->n_rails++;
+        addr_p->n_rails++;
     }
     return DM_OK;
 }

@@ -13,9 +13,9 @@
 
 struct dm_adapt;
 
-#define DM_CARD_CPU_WORDS 16
+#define DM_ADDR_CPU_WORDS 16
 
-struct dm_card_rail {
+struct dm_addr_rail {
     char name[DAT_NAME_MAX_LENGTH];
     unsigned char addr[DM_IA_ADDR_MAX + 4]; /* opaque; aligned by its user */
     size_t addr_len;
@@ -23,7 +23,7 @@ struct dm_card_rail {
     int index;
 };
 
-struct dm_card {
+struct dm_addr {
     int n_rails;
     char version[16]; /* of the library */
     uint64_t host;    /* the same for processes that share kernel and network */
@@ -34,21 +34,21 @@ struct dm_card {
     unsigned rndv;      /* DATUM_RNDV, */
     unsigned is_inline; /* and DATUM_RNDV_INLINE */
     char why[200];      /* what was refused there, where nothing leaves the host; or "" */
-    uint64_t cpus[DM_CARD_CPU_WORDS]; /* cores the process may use, a bit each */
-    struct dm_card_rail rails[DM_RAILS_MAX];
+    uint64_t cpus[DM_ADDR_CPU_WORDS]; /* cores the process may use, a bit each */
+    struct dm_addr_rail rails[DM_RAILS_MAX];
 };
 
 /*
  * This kernel and network, as a number: processes that share both can talk by what stays inside a
  * host, whatever the launcher calls a node. Asked once: it needs a file descriptor.
  */
-uint64_t dm_card_own_host(void);
-/* Text of own card; rails that do not fit are left out. */
-void dm_card_write(const struct dm_adapt *adapt, char *buf, size_t len);
+uint64_t dm_addr_own_host(void);
+/* Text of the own address; rails that do not fit are left out. */
+void dm_addr_write(const struct dm_adapt *adapt, char *buf, size_t len);
 /* Parse; DM_ECONN for nonsense. */
-int dm_card_read(const char *text, struct dm_card *card_p);
-/* Cores that this process may use, a bit each in DM_CARD_CPU_WORDS words; and how many those are. */
-void dm_card_own_cpus(uint64_t *words);
-int dm_card_count_cpus(const uint64_t *words);
+int dm_addr_read(const char *text, struct dm_addr *addr_p);
+/* Cores that this process may use, a bit each in DM_ADDR_CPU_WORDS words; and how many those are. */
+void dm_addr_own_cpus(uint64_t *words);
+int dm_addr_count_cpus(const uint64_t *words);
 
 #endif

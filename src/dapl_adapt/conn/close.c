@@ -78,15 +78,15 @@ static void close_await_ends(struct dm_adapt *adapt, bool is_active)
 
 static void close_all(struct dm_adapt *adapt)
 {
-    bool is_far = false;
+    bool is_remote = false;
 
     for (int i = 0; i < adapt->rails.n_ias; i++)
-        is_far |= !adapt->rails.ias[i]->is_local;
+        is_remote |= !adapt->rails.ias[i]->is_local;
     (void)close_count(adapt, true, true);
-    if (is_far && adapt->is_quiet)
+    if (is_remote && adapt->is_quiet)
         close_await_ends(adapt, false);
     (void)close_count(adapt, false, true);
-    if (is_far) {
+    if (is_remote) {
         close_await_ends(adapt, true);
         close_await_ends(adapt, false);
     }
@@ -104,13 +104,13 @@ void dm_conn_free_all(struct dm_adapt *adapt)
             dm_conn_free_ep(&conn->link[k].dropped);
             dm_conn_turn_away(&conn->link[k]);
         }
-        for (int k = 0; k < DM_LANES; k++)
-            free(conn->lane[k].parts);
+        for (int k = 0; k < DM_RDMAQS; k++)
+            free(conn->rdmaq[k].parts);
         while (conn->tx.n_refs > 0)
             dm_adapt_unreg(adapt, conn->tx.refs[--conn->tx.n_refs]);
-        free((void *)conn->rx.foots);
+        free((void *)conn->rx.trailers);
         dm_region_free(&conn->region);
-        free(conn->card);
+        free(conn->addr);
         free(conn);
     }
     free(adapt->poll.active);

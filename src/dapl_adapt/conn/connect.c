@@ -27,7 +27,7 @@
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/link.h"
 #include "dapl_adapt/core/ops.h"
-#include "dapl_adapt/core/priv.h"
+#include "dapl_adapt/core/conn_private.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/provider/rails.h"
@@ -68,7 +68,7 @@ static int connect_failed(struct dm_link *link, const char *why)
     snprintf(conn->why, sizeof(conn->why),
              "rank %d on host %s cannot be connected to over %s (%u tries): %s%s", conn->proc,
              dm_adapt_host_of(adapt, conn->proc), name, link->n_tries, why,
-             dm_card_is_apart(conn) ? "; it is in another network namespace (a container of its "
+             dm_addr_is_apart(conn) ? "; it is in another network namespace (a container of its "
                                       "own?), where only providers that reach hosts get to"
                                     : "");
     conn->err = DM_FAIL(DM_ECONN, "%s", conn->why);
@@ -105,9 +105,9 @@ static int connect_attempt(struct dm_link *link)
 {
     struct dm_conn *conn = link->conn;
     struct dm_adapt *adapt = conn->adapt;
-    const struct dm_card_rail *theirs = NULL;
+    const struct dm_addr_rail *theirs = NULL;
     struct sockaddr_in6 addr; /* the largest that providers use, aligned */
-    struct dm_hello hello;
+    struct dm_conn_private priv;
     uint64_t timeout;
     DAT_RETURN rc;
     int rail = connect_rail(link);
@@ -120,19 +120,19 @@ static int connect_attempt(struct dm_link *link)
     err = dm_conn_prepare(conn, link, adapt->rails.ias[conn->rails[rail][0]]);
     if (err != DM_OK)
         return err;
-    for (int i = 0; i < conn->card->n_rails; i++) {
-        if (conn->card->rails[i].index == conn->rails[rail][1])
-            theirs = &conn->card->rails[i];
+    for (int i = 0; i < conn->addr->n_rails; i++) {
+        if (conn->addr->rails[i].index == conn->rails[rail][1])
+            theirs = &conn->addr->rails[i];
     }
     memset(&addr, 0, sizeof(addr));
     memcpy(&addr, theirs->addr, theirs->addr_len);
-    dm_conn_hello(conn, link->kind, DM_HELLO_CONNECT, &hello);
+    dm_conn_private_fill(conn, link->kind, DM_PRIVATE_CONNECT, &priv);
     adapt->rails.ias[conn->rails[rail][0]]->counts.n_attempts++;
     timeout = conn->is_moving || link->kind >= DM_LINK_EXTRA ? dm_move_attempt_us(conn)
                                                              : dm_cfg()->timeout;
     dm_serial_lock();
     rc = dat_ep_connect(link->ep, (DAT_IA_ADDRESS_PTR)&addr, theirs->qual,
-                        timeout < 60000000 ? (DAT_TIMEOUT)timeout : 60000000, sizeof(hello), &hello,
+                        timeout < 60000000 ? (DAT_TIMEOUT)timeout : 60000000, sizeof(priv), &priv,
                         DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG);
     dm_serial_unlock();
     DM_TRACE(CONN, "connect rank %d link %d rail %d try %u", conn->proc, link->kind, rail,
@@ -153,7 +153,7 @@ int dm_conn_start(struct dm_conn *conn, enum dm_link_kind kind)
     struct dm_link *link = &conn->link[kind];
     int err;
 
-    err = dm_card_fetch(conn);
+    err = dm_addr_fetch(conn);
     if (err != DM_OK)
         return err;
     pthread_mutex_lock(&adapt->shared.lock);
@@ -177,12 +177,12 @@ int dm_conn_start(struct dm_conn *conn, enum dm_link_kind kind)
 /* What a refusal means. NULL: try again (or wait, when the peer's own attempt counts). */
 const char *dm_connect_final_reject(const struct dm_link *link)
 {
-    const struct dm_hello *answer = &link->answer;
+    const struct dm_conn_private *answer = &link->answer;
 
-    if (link->event != DAT_CONNECTION_EVENT_PEER_REJECTED || answer->magic != DM_HELLO_MAGIC)
+    if (link->event != DAT_CONNECTION_EVENT_PEER_REJECTED || answer->magic != DM_PRIVATE_MAGIC)
         return NULL;
     switch (answer->reject) {
-    case DM_REJECT_STRANGER:
+    case DM_REJECT_UNKNOWN:
         return "it belongs to another job";
     case DM_REJECT_MISMATCH:
         return "it has another version, DATUM_RING_SLOTS or DATUM_RING_SLOT_SIZE";
@@ -284,7 +284,7 @@ int dm_adapt_connect(struct dm_conn *conn)
         return DM_OK;
     conn->is_asked = true;
     err = dm_conn_start(conn, DM_LINK_PIPE);
-    if (err != DM_OK && !conn->tx.is_lost) { /* it cannot even begin: no rail, no card */
+    if (err != DM_OK && !conn->tx.is_lost) { /* it cannot even begin: no rail, no address */
         dm_log_error("%s", dm_err_detail()); /* all of it; what the callers keep is shorter */
         snprintf(conn->why, sizeof(conn->why), "%.*s", (int)strcspn(dm_err_detail(), "\n"),
                  dm_err_detail());

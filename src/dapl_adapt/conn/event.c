@@ -13,7 +13,7 @@
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/link.h"
-#include "dapl_adapt/core/priv.h"
+#include "dapl_adapt/core/conn_private.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
 #include "util/log.h"
@@ -44,7 +44,7 @@ static void cm_established(struct dm_link *link, const DAT_CONNECTION_EVENT_DATA
 {
     if (link->is_active) {
         cm_take_answer(link, data);
-        if (link->answer.magic != DM_HELLO_MAGIC || link->answer.kind != DM_HELLO_ACCEPT ||
+        if (link->answer.magic != DM_PRIVATE_MAGIC || link->answer.kind != DM_PRIVATE_ACCEPT ||
             link->answer.rank != (uint32_t)link->conn->proc) {
             /* somebody else listens there: as good as nobody */
             link->event = DAT_CONNECTION_EVENT_NON_PEER_REJECTED;

@@ -32,25 +32,25 @@
 static void addr_key(const struct dm_adapt *adapt, int proc, char *key)
 {
     (void)adapt;
-    snprintf(key, KEY_LEN, "datum-card-%d", proc);
+    snprintf(key, KEY_LEN, "datum-addr-%d", proc);
 }
 
-int dm_card_publish(struct dm_adapt *adapt)
+int dm_addr_publish(struct dm_adapt *adapt)
 {
     char text[DM_KV_VAL_MAX];
     char key[KEY_LEN];
     int err;
 
-    dm_card_write(adapt, text, sizeof(text));
+    dm_addr_write(adapt, text, sizeof(text));
     addr_key(adapt, adapt->job.rank, key);
-    DM_TRACE(CONN, "card %s", text);
+    DM_TRACE(CONN, "address %s", text);
     err = adapt->job.kv.put(adapt->job.kv.arg, key, text);
     if (err == DM_OK)
         err = adapt->job.kv.fence(adapt->job.kv.arg);
     return err;
 }
 
-static int addr_get(const struct dm_adapt *adapt, int proc, struct dm_card *card_p)
+static int addr_get(const struct dm_adapt *adapt, int proc, struct dm_addr *addr_p)
 {
     char text[DM_KV_VAL_MAX];
     char key[KEY_LEN];
@@ -58,25 +58,25 @@ static int addr_get(const struct dm_adapt *adapt, int proc, struct dm_card *card
 
     addr_key(adapt, proc, key);
     err = adapt->job.kv.get(adapt->job.kv.arg, key, text, sizeof(text));
-    return err == DM_OK ? dm_card_read(text, card_p) : err;
+    return err == DM_OK ? dm_addr_read(text, addr_p) : err;
 }
 
-bool dm_card_is_near(const struct dm_conn *conn)
+bool dm_addr_is_near(const struct dm_conn *conn)
 {
     const struct dm_adapt *adapt = conn->adapt;
     const struct dm_adapt_job *job = &adapt->job;
 
     if (job->node_of == NULL || job->node_of[job->rank] == job->node_of[conn->proc])
         return true;
-    return conn->card != NULL && conn->card->host == conn->adapt->own_host;
+    return conn->addr != NULL && conn->addr->host == conn->adapt->own_host;
 }
 
-bool dm_card_is_apart(const struct dm_conn *conn)
+bool dm_addr_is_apart(const struct dm_conn *conn)
 {
     const struct dm_adapt_job *job = &conn->adapt->job;
 
     return (job->node_of == NULL || job->node_of[job->rank] == job->node_of[conn->proc]) &&
-           conn->card != NULL && conn->card->host != conn->adapt->own_host;
+           conn->addr != NULL && conn->addr->host != conn->adapt->own_host;
 }
 
 static int addr_family(const unsigned char *addr)
@@ -93,14 +93,14 @@ static const char *addr_family_text(int family)
 }
 
 /* The rail of the peer that answers to one of ours, or why there is none. */
-static const struct dm_card_rail *rails_match(const struct dm_conn *conn, const struct dm_ia *ia,
+static const struct dm_addr_rail *rails_match(const struct dm_conn *conn, const struct dm_ia *ia,
                                               bool is_near, char *why, size_t len)
 {
-    const struct dm_card_rail *rail = NULL;
+    const struct dm_addr_rail *rail = NULL;
 
-    for (int k = 0; k < conn->card->n_rails && rail == NULL; k++) {
-        if (strcmp(ia->name, conn->card->rails[k].name) == 0)
-            rail = &conn->card->rails[k];
+    for (int k = 0; k < conn->addr->n_rails && rail == NULL; k++) {
+        if (strcmp(ia->name, conn->addr->rails[k].name) == 0)
+            rail = &conn->addr->rails[k];
     }
     if (ia->is_local && !is_near)
         snprintf(why, len, "reaches only its own host");
@@ -119,7 +119,7 @@ static const struct dm_card_rail *rails_match(const struct dm_conn *conn, const 
 static int rails_none(const struct dm_conn *conn)
 {
     const struct dm_adapt *adapt = conn->adapt;
-    bool is_near = dm_card_is_near(conn);
+    bool is_near = dm_addr_is_near(conn);
     const char *name;
     char list[900];
     char why[100];
@@ -131,8 +131,8 @@ static int rails_none(const struct dm_conn *conn)
         rails_match(conn, adapt->rails.ias[i], is_near, why, sizeof(why));
         dm_strbuf_addf(&sb, "  %s: %s\n", adapt->rails.ias[i]->name, why);
     }
-    for (int i = 0; i < conn->card->n_rails; i++) {
-        name = conn->card->rails[i].name;
+    for (int i = 0; i < conn->addr->n_rails; i++) {
+        name = conn->addr->rails[i].name;
         is_here = false;
         for (int k = 0; k < adapt->rails.n_ias; k++)
             is_here = is_here || strcmp(adapt->rails.ias[k]->name, name) == 0;
@@ -141,8 +141,8 @@ static int rails_none(const struct dm_conn *conn)
     }
     if (adapt->rails.refused != NULL)
         dm_strbuf_addf(&sb, "refused here:\n%s", adapt->rails.refused);
-    if (conn->card->why[0] != '\0')
-        dm_strbuf_addf(&sb, "refused there: %s\n", conn->card->why);
+    if (conn->addr->why[0] != '\0')
+        dm_strbuf_addf(&sb, "refused there: %s\n", conn->addr->why);
     return DM_FAIL(
         DM_ECONN,
         "no DAT provider of host %s reaches rank %d on host %s:\n%s"
@@ -166,13 +166,13 @@ static int addr_check_setting(const struct dm_conn *conn, const char *name, unsi
 /* What the two ends of a connection must do alike. */
 static int addr_check_design(const struct dm_conn *conn)
 {
-    const struct dm_card *card = conn->card;
-    int err = addr_check_setting(conn, "DATUM_EAGER", card->eager, (unsigned)dm_cfg()->eager);
+    const struct dm_addr *addr = conn->addr;
+    int err = addr_check_setting(conn, "DATUM_EAGER", addr->eager, (unsigned)dm_cfg()->eager);
 
     if (err == DM_OK)
-        err = addr_check_setting(conn, "DATUM_RNDV", card->rndv, (unsigned)dm_cfg()->rndv);
+        err = addr_check_setting(conn, "DATUM_RNDV", addr->rndv, (unsigned)dm_cfg()->rndv);
     if (err == DM_OK)
-        err = addr_check_setting(conn, "DATUM_RNDV_INLINE", card->is_inline, dm_cfg()->rndv_inline);
+        err = addr_check_setting(conn, "DATUM_RNDV_INLINE", addr->is_inline, dm_cfg()->rndv_inline);
     return err;
 }
 
@@ -180,24 +180,24 @@ static int addr_check_design(const struct dm_conn *conn)
 static int addr_check_settings(const struct dm_conn *conn)
 {
     const struct dm_adapt *adapt = conn->adapt;
-    const struct dm_card *card = conn->card;
+    const struct dm_addr *addr = conn->addr;
 
-    if (strcmp(card->version, DM_VERSION) != 0)
+    if (strcmp(addr->version, DM_VERSION) != 0)
         return DM_FAIL(
             DM_ECONN,
             "rank %d on host %s runs Datum %s, rank %d on host %s runs Datum %s; install one "
             "version on all hosts",
-            conn->proc, dm_adapt_host_of(adapt, conn->proc), card->version, adapt->job.rank,
+            conn->proc, dm_adapt_host_of(adapt, conn->proc), addr->version, adapt->job.rank,
             dm_host_name(), DM_VERSION);
-    if (card->n_slots != adapt->rings.n_slots || card->slot_size != adapt->rings.slot_size)
+    if (addr->n_slots != adapt->rings.n_slots || addr->slot_size != adapt->rings.slot_size)
         return DM_FAIL(
             DM_ECONN,
             "rank %d on host %s has rings of %u slots of %u bytes, rank %d on host %s of %u "
             "slots of %u bytes; set DATUM_RING_SLOTS, DATUM_RING_SLOT_SIZE and DATUM_CHUNK alike "
             "for all",
-            conn->proc, dm_adapt_host_of(adapt, conn->proc), card->n_slots, card->slot_size,
+            conn->proc, dm_adapt_host_of(adapt, conn->proc), addr->n_slots, addr->slot_size,
             adapt->job.rank, dm_host_name(), adapt->rings.n_slots, adapt->rings.slot_size);
-    if (card->coll_hash != adapt->coll_hash)
+    if (addr->coll_hash != adapt->coll_hash)
         return DM_FAIL(
             DM_ECONN,
             "rank %d on host %s and rank %d on host %s choose different algorithms of collectives; "
@@ -210,7 +210,7 @@ static int addr_check_settings(const struct dm_conn *conn)
 static void rails_add(struct dm_conn *conn, bool is_near, bool takes_local, bool takes_other)
 {
     const struct dm_adapt *adapt = conn->adapt;
-    const struct dm_card_rail *rail;
+    const struct dm_addr_rail *rail;
     char why[100];
 
     for (int i = 0; i < adapt->rails.n_ias; i++) {
@@ -226,29 +226,29 @@ static void rails_add(struct dm_conn *conn, bool is_near, bool takes_local, bool
     }
 }
 
-int dm_card_fetch(struct dm_conn *conn)
+int dm_addr_fetch(struct dm_conn *conn)
 {
     struct dm_adapt *adapt = conn->adapt;
-    struct dm_card *card;
+    struct dm_addr *addr;
     bool is_near;
     int err;
 
-    if (conn->has_card)
+    if (conn->has_addr)
         return conn->n_rails > 0 ? DM_OK : rails_none(conn);
-    card = calloc(1, sizeof(*card));
-    if (card == NULL)
-        return DM_FAIL(DM_ENOMEM, "an address card");
-    err = addr_get(adapt, conn->proc, card);
+    addr = calloc(1, sizeof(*addr));
+    if (addr == NULL)
+        return DM_FAIL(DM_ENOMEM, "an endpoint address");
+    err = addr_get(adapt, conn->proc, addr);
     if (err != DM_OK) {
-        free(card);
+        free(addr);
         return err;
     }
-    conn->card = card;
-    conn->has_card = true;
+    conn->addr = addr;
+    conn->has_addr = true;
     err = addr_check_settings(conn);
     if (err != DM_OK)
         return err;
-    is_near = dm_card_is_near(conn);
+    is_near = dm_addr_is_near(conn);
     if (adapt->rails.is_named) {
         rails_add(conn, is_near, true, true);
     } else { /* inside a host what stays inside comes first */
@@ -258,32 +258,32 @@ int dm_card_fetch(struct dm_conn *conn)
     return conn->n_rails > 0 ? DM_OK : rails_none(conn);
 }
 
-int dm_card_oversubscribed(struct dm_adapt *adapt, bool *oversubscribed_p)
+int dm_addr_oversubscribed(struct dm_adapt *adapt, bool *oversubscribed_p)
 {
     const struct dm_adapt_job *job = &adapt->job;
-    uint64_t all[DM_CARD_CPU_WORDS];
-    struct dm_card card;
+    uint64_t all[DM_ADDR_CPU_WORDS];
+    struct dm_addr addr;
     int err;
 
     *oversubscribed_p = false;
     if (job->n_local <= dm_host_cores())
         return DM_OK;
-    dm_card_own_cpus(all);
+    dm_addr_own_cpus(all);
     *oversubscribed_p = true;
-    if (dm_host_cores() < dm_card_count_cpus(all)) /* a quota, which is shared */
+    if (dm_host_cores() < dm_addr_count_cpus(all)) /* a quota, which is shared */
         return DM_OK;
-    if (dm_card_count_cpus(all) >= sysconf(_SC_NPROCESSORS_ONLN)) /* nobody has others */
+    if (dm_addr_count_cpus(all) >= sysconf(_SC_NPROCESSORS_ONLN)) /* nobody has others */
         return DM_OK;
     /* perhaps each of us is bound to cores of its own */
-    for (int i = 0; i < job->size && dm_card_count_cpus(all) < job->n_local; i++) {
+    for (int i = 0; i < job->size && dm_addr_count_cpus(all) < job->n_local; i++) {
         if (job->node_of != NULL && job->node_of[i] != job->node_of[job->rank])
             continue;
-        err = addr_get(adapt, i, &card);
+        err = addr_get(adapt, i, &addr);
         if (err != DM_OK)
             return err;
-        for (int k = 0; k < DM_CARD_CPU_WORDS; k++)
-            all[k] |= card.cpus[k];
+        for (int k = 0; k < DM_ADDR_CPU_WORDS; k++)
+            all[k] |= addr.cpus[k];
     }
-    *oversubscribed_p = job->n_local > dm_card_count_cpus(all);
+    *oversubscribed_p = job->n_local > dm_addr_count_cpus(all);
     return DM_OK;
 }

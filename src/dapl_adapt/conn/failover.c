@@ -4,9 +4,9 @@
  *
  * First everything of the old epoch is brought to an end on this side: endpoints are disconnected,
  * what has completed is taken, endpoints and the ring's key are freed. From then on nothing arrives
- * any more, so that the records that are here can be counted. The new pipe's hello
+ * any more, so that the records that are here can be counted. The new pipe's private data
  * carries the epoch and that count, both ways; each side repeats what the other does not have from
- * its mirror, to the same slots (eager/replay.c). RDMA transfers are posted again.
+ * its shadow, to the same slots (eager/replay.c). RDMA transfers are posted again.
  *
  * Whoever notices a break starts connecting; a request of a later epoch tells the other side. Where
  * nobody listens any more the process is gone, and the loss is final at once; so it is
@@ -90,7 +90,7 @@ static void failover_close_link(struct dm_link *link)
     dm_conn_turn_away(link);
     link->state = DM_LINK_CLOSING;
     link->may_post = false;
-    link->is_told = false;
+    link->is_reported = false;
     dm_list_del(&link->wait);
 }
 
@@ -111,10 +111,10 @@ static void failover_begin(struct dm_conn *conn, uint16_t epoch, const struct dm
     memset(conn->n_refused, 0, sizeof(conn->n_refused));
     conn->broke_at = now;
     conn->close_until = now + CLOSE_NS;
-    conn->tx.room = 0;
+    conn->tx.n_avail = 0;
     conn->tx.n_redo = 0;
-    adapt->poll.n_tell += conn->is_up && !conn->tell_ready;
-    conn->tell_ready = conn->tell_ready || conn->is_up;
+    adapt->poll.n_writable_due += conn->is_up && !conn->is_writable_due;
+    conn->is_writable_due = conn->is_writable_due || conn->is_up;
     pthread_mutex_lock(&adapt->shared.lock);
     conn->epoch = epoch;
     adapt->poll.n_moving += !conn->is_moving;
@@ -143,8 +143,8 @@ void dm_conn_break_beside(struct dm_conn *conn, const struct dm_ia *ia, const ch
     if (conn->tx.is_lost || conn->is_moving)
         return;
     if (!dm_conn_can_move(conn) || conn->ctl == NULL || conn->n_flaps++ > FLAPS ||
-        atomic_load_explicit(&conn->ctl->bye, memory_order_acquire) != 0 ||
-        dm_card_fetch(conn) != DM_OK) {
+        atomic_load_explicit(&conn->ctl->peer_closing, memory_order_acquire) != 0 ||
+        dm_addr_fetch(conn) != DM_OK) {
         dm_conn_lose(conn, text);
         return;
     }
@@ -174,7 +174,7 @@ void dm_conn_follow(struct dm_conn *conn)
     pthread_mutex_unlock(&conn->adapt->shared.lock);
     if (conn->tx.is_lost || (int16_t)(wanted - conn->epoch) <= 0)
         return;
-    if (conn->ia == NULL || !dm_conn_can_move(conn) || dm_card_fetch(conn) != DM_OK) {
+    if (conn->ia == NULL || !dm_conn_can_move(conn) || dm_addr_fetch(conn) != DM_OK) {
         dm_conn_lose(conn, "it has given this connection up");
         return;
     }
@@ -189,7 +189,7 @@ static void failover_flush_counts(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
     struct dm_link *link;
-    struct dm_lane *lane;
+    struct dm_rdmaq *rdmaq;
 
     conn->ia->counts.n_records += tx->n_posted - tx->n_before;
     *(tx->is_send ? &conn->ia->counts.n_sends : &conn->ia->counts.n_writes) +=
@@ -203,15 +203,15 @@ static void failover_flush_counts(struct dm_conn *conn)
     tx->has_direct = false;
     while (tx->n_refs > 0)
         dm_adapt_unreg(conn->adapt, tx->refs[--tx->n_refs]);
-    for (int k = 0; k < DM_LANES; k++) {
-        lane = &conn->lane[k];
-        link = dm_link_of(conn, lane);
-        if (lane->ia == NULL)
+    for (int k = 0; k < DM_RDMAQS; k++) {
+        rdmaq = &conn->rdmaq[k];
+        link = dm_link_of(conn, rdmaq);
+        if (rdmaq->ia == NULL)
             continue;
-        lane->ia->n_signalled -= lane->rq_used + link->is_due;
-        lane->ia->n_probes = 0; /* one connection measures at a time */
-        lane->rq_used = 0;
-        conn->adapt->ops->rdma_requeue(conn, lane, &conn->lane[0]);
+        rdmaq->ia->n_signalled -= rdmaq->rq_used + link->is_due;
+        rdmaq->ia->n_probes = 0; /* one connection measures at a time */
+        rdmaq->rq_used = 0;
+        conn->adapt->ops->rdma_requeue(conn, rdmaq, &conn->rdmaq[0]);
     }
     for (int k = 0; k < DM_LINK_N; k++)
         conn->link[k].is_due = false;

@@ -13,7 +13,7 @@
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/link.h"
 #include "dapl_adapt/core/ops.h"
-#include "dapl_adapt/core/priv.h"
+#include "dapl_adapt/core/conn_private.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/provider/rails.h"
@@ -39,41 +39,41 @@ void dm_conn_cut(struct dm_link *link)
     dm_serial_unlock();
 }
 
-void dm_conn_hello(struct dm_conn *conn, enum dm_link_kind link, enum dm_hello_kind kind,
-                   struct dm_hello *hello_p)
+void dm_conn_private_fill(struct dm_conn *conn, enum dm_link_kind link, enum dm_private_kind kind,
+                          struct dm_conn_private *priv_p)
 {
     const struct dm_adapt *adapt = conn->adapt;
-    const struct dm_ia *ia = link >= DM_LINK_EXTRA ? conn->lane[link - DM_LINK_RDMA].ia : conn->ia;
+    const struct dm_ia *ia = link >= DM_LINK_EXTRA ? conn->rdmaq[link - DM_LINK_RDMA].ia : conn->ia;
 
-    memset(hello_p, 0, sizeof(*hello_p));
-    hello_p->magic = DM_HELLO_MAGIC;
-    hello_p->version = DM_HELLO_VERSION;
-    hello_p->job = adapt->job_hash;
-    hello_p->rank = (uint32_t)adapt->job.rank;
-    hello_p->kind = (uint8_t)kind;
-    hello_p->link = (uint8_t)link;
-    hello_p->sendrecv =
-        kind == DM_HELLO_ACCEPT
+    memset(priv_p, 0, sizeof(*priv_p));
+    priv_p->magic = DM_PRIVATE_MAGIC;
+    priv_p->version = DM_PRIVATE_VERSION;
+    priv_p->job = adapt->job_hash;
+    priv_p->rank = (uint32_t)adapt->job.rank;
+    priv_p->kind = (uint8_t)kind;
+    priv_p->link = (uint8_t)link;
+    priv_p->sendrecv =
+        kind == DM_PRIVATE_ACCEPT
             ? conn->is_sendrecv != 0
             : adapt->rings.wants_sendrecv || (conn->ia != NULL && conn->ia->needs_sendrecv);
-    hello_p->n_slots = (uint16_t)conn->n_slots;
-    hello_p->slot_size = conn->slot_size;
-    hello_p->epoch = conn->epoch;
-    if (kind == DM_HELLO_REJECT)
+    priv_p->n_slots = (uint16_t)conn->n_slots;
+    priv_p->slot_size = conn->slot_size;
+    priv_p->epoch = conn->epoch;
+    if (kind == DM_PRIVATE_REJECT)
         return;
     if (link == DM_LINK_PIPE && conn->epoch > 0) { /* the main thread's business */
-        conn->told = conn->rx.n_consumed;
-        hello_p->arrived = conn->adapt->ops->pipe_arrived(conn);
-        hello_p->unconsumed = (uint16_t)(hello_p->arrived - conn->told);
+        conn->acked_to_peer = conn->rx.n_consumed;
+        priv_p->arrived = conn->adapt->ops->pipe_arrived(conn);
+        priv_p->unconsumed = (uint16_t)(priv_p->arrived - conn->acked_to_peer);
     }
-    hello_p->rail = (uint8_t)ia->index;
-    hello_p->reads_in = (uint8_t)ia->max_reads_in;
-    hello_p->ctx = conn->region.lmr.rctx;
-    hello_p->addr = (uint64_t)(uintptr_t)conn->region.ptr;
+    priv_p->rail = (uint8_t)ia->index;
+    priv_p->reads_in = (uint8_t)ia->max_reads_in;
+    priv_p->ctx = conn->region.lmr.rctx;
+    priv_p->addr = (uint64_t)(uintptr_t)conn->region.ptr;
     if (adapt->mem.probe_lmr[conn->ia->index].handle == DAT_HANDLE_NULL)
         return; /* nothing to measure with */
-    hello_p->probe = (uint64_t)(uintptr_t)adapt->mem.probe;
-    hello_p->probe_ctx = adapt->mem.probe_lmr[ia->index].rctx;
+    priv_p->probe = (uint64_t)(uintptr_t)adapt->mem.probe;
+    priv_p->probe_ctx = adapt->mem.probe_lmr[ia->index].rctx;
 }
 
 void dm_conn_note(struct dm_link *link, enum dm_note note)
@@ -86,7 +86,7 @@ void dm_conn_note(struct dm_link *link, enum dm_note note)
     }
     link->notes |= note;
     pthread_cond_signal(&adapt->shared.cond);
-    if (atomic_load(&adapt->sleep.is_aside_asleep[DM_SIDE_REQUEST]))
+    if (atomic_load(&adapt->sleep.is_thread_asleep[DM_SIDE_REQUEST]))
         dm_rails_wake(&adapt->rails, DM_SIDE_REQUEST); /* who wakes the others when there is need */
     else if (adapt->rails.has_wakes)
         dm_rails_wake(&adapt->rails, DM_SIDE_RECV);
@@ -110,18 +110,18 @@ const char *dm_conn_event_text(int event)
 
 void dm_conn_reject(struct dm_adapt *adapt, DAT_CR_HANDLE cr, enum dm_reject reason)
 {
-    struct dm_hello hello;
+    struct dm_conn_private priv;
 
-    memset(&hello, 0, sizeof(hello));
-    hello.magic = DM_HELLO_MAGIC;
-    hello.version = DM_HELLO_VERSION;
-    hello.kind = DM_HELLO_REJECT;
-    hello.job = adapt->job_hash;
-    hello.rank = (uint32_t)adapt->job.rank;
-    hello.reject = (uint8_t)reason;
+    memset(&priv, 0, sizeof(priv));
+    priv.magic = DM_PRIVATE_MAGIC;
+    priv.version = DM_PRIVATE_VERSION;
+    priv.kind = DM_PRIVATE_REJECT;
+    priv.job = adapt->job_hash;
+    priv.rank = (uint32_t)adapt->job.rank;
+    priv.reject = (uint8_t)reason;
     DM_TRACE(CONN, "reject %d", reason);
     dm_serial_lock();
-    dat_cr_reject(cr, sizeof(hello), &hello);
+    dat_cr_reject(cr, sizeof(priv), &priv);
     dm_serial_unlock();
 }
 
@@ -133,7 +133,7 @@ void dm_link_first(const struct dm_link *link, DAT_LMR_TRIPLET *lmr_p)
     if (link->kind >= DM_LINK_EXTRA) { /* not a rail of the region: what measuring overwrites */
         lmr_p->virtual_address = (DAT_VADDR)(uintptr_t)(adapt->mem.probe + DM_PROBE_LEN);
         lmr_p->lmr_context =
-            adapt->mem.probe_lmr[conn->lane[link->kind - DM_LINK_RDMA].ia->index].lctx;
+            adapt->mem.probe_lmr[conn->rdmaq[link->kind - DM_LINK_RDMA].ia->index].lctx;
     } else {
         lmr_p->virtual_address = (DAT_VADDR)(uintptr_t)conn->ctl->first;
         lmr_p->lmr_context = conn->region.lmr.lctx;

@@ -6,7 +6,7 @@
 
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/link.h"
-#include "dapl_adapt/core/priv.h"
+#include "dapl_adapt/core/conn_private.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
 
@@ -26,9 +26,9 @@ void dm_link_first(const struct dm_link *link, DAT_LMR_TRIPLET *lmr_p);
 const char *dm_conn_event_text(int event);
 /* The place in `rails` of a rail of ours, -1: it is not common. */
 int dm_conn_rail_of(const struct dm_conn *conn, const struct dm_ia *ia);
-/* Fill own side of a hello. Lock held. */
-void dm_conn_hello(struct dm_conn *conn, enum dm_link_kind link, enum dm_hello_kind kind,
-                   struct dm_hello *hello_p);
+/* Fill own side of the private data. Lock held. */
+void dm_conn_private_fill(struct dm_conn *conn, enum dm_link_kind link, enum dm_private_kind kind,
+                          struct dm_conn_private *priv_p);
 /* Refuse a request. Lock held. */
 void dm_conn_reject(struct dm_adapt *adapt, DAT_CR_HANDLE cr, enum dm_reject reason);
 /* Refuse it. Lock held. */

@@ -26,7 +26,7 @@ void dm_conn_lose(struct dm_conn *conn, const char *text)
         return;
     tx->is_lost = true;
     tx->n_redo = 0;
-    tx->room = 0;
+    tx->n_avail = 0;
     tx->has_direct = false;
     while (tx->n_refs > 0)
         dm_adapt_unreg(adapt, tx->refs[--tx->n_refs]);

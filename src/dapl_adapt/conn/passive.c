@@ -18,7 +18,7 @@
 #include "dapl_adapt/core/cookie.h"
 #include "dapl_adapt/core/link.h"
 #include "dapl_adapt/core/ops.h"
-#include "dapl_adapt/core/priv.h"
+#include "dapl_adapt/core/conn_private.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/provider/serial.h"
@@ -53,12 +53,12 @@ enum dm_reject dm_conn_cross(const struct dm_link *link, int my_rank)
 
 /* The peer has seen a break that we have not, or the other way round; both come to the later one. */
 static enum dm_reject passive_other_epoch(struct dm_link *link, struct dm_ia *ia,
-                                          const struct dm_hello *hello)
+                                          const struct dm_conn_private *priv)
 {
     struct dm_conn *conn = link->conn;
 
-    if ((int16_t)(hello->epoch - conn->epoch) > 0 && link->kind == DM_LINK_PIPE) {
-        conn->wanted = hello->epoch;
+    if ((int16_t)(priv->epoch - conn->epoch) > 0 && link->kind == DM_LINK_PIPE) {
+        conn->wanted = priv->epoch;
         conn->wanted_ia = ia;
         dm_conn_note(link, DM_NOTE_BROKEN);
     }
@@ -79,26 +79,26 @@ static bool passive_is_early(const struct dm_link *link, const struct dm_ia *ia)
 
 /* Whose request is it? Sets *link_p, or says why not. */
 static enum dm_reject passive_identify(struct dm_adapt *adapt, struct dm_ia *ia,
-                                       const struct dm_hello *hello, struct dm_link **link_p)
+                                       const struct dm_conn_private *priv, struct dm_link **link_p)
 {
     struct dm_conn *conn;
 
-    if (hello->magic != DM_HELLO_MAGIC || hello->job != adapt->job_hash ||
-        hello->kind != DM_HELLO_CONNECT || hello->rank >= (uint32_t)adapt->job.size ||
-        hello->rank == (uint32_t)adapt->job.rank || hello->link >= DM_LINK_N)
-        return DM_REJECT_STRANGER;
-    if (hello->version != DM_HELLO_VERSION ||
-        !dm_ring_is_sane(adapt, hello->n_slots, hello->slot_size))
+    if (priv->magic != DM_PRIVATE_MAGIC || priv->job != adapt->job_hash ||
+        priv->kind != DM_PRIVATE_CONNECT || priv->rank >= (uint32_t)adapt->job.size ||
+        priv->rank == (uint32_t)adapt->job.rank || priv->link >= DM_LINK_N)
+        return DM_REJECT_UNKNOWN;
+    if (priv->version != DM_PRIVATE_VERSION ||
+        !dm_ring_is_sane(adapt, priv->n_slots, priv->slot_size))
         return DM_REJECT_MISMATCH;
-    conn = dm_conn_make(adapt, (int)hello->rank);
+    conn = dm_conn_make(adapt, (int)priv->rank);
     if (conn == NULL)
         return DM_REJECT_NOMEM;
-    *link_p = &conn->link[hello->link];
+    *link_p = &conn->link[priv->link];
     if ((*link_p)->state == DM_LINK_LOST)
         return DM_REJECT_LOST;
-    if (hello->epoch != conn->epoch)
-        return passive_other_epoch(*link_p, ia, hello);
-    if (hello->link >= DM_LINK_EXTRA && (*link_p)->state == DM_LINK_UP && !(*link_p)->is_active)
+    if (priv->epoch != conn->epoch)
+        return passive_other_epoch(*link_p, ia, priv);
+    if (priv->link >= DM_LINK_EXTRA && (*link_p)->state == DM_LINK_UP && !(*link_p)->is_active)
         dm_conn_note(*link_p, DM_NOTE_LOST); /* the peer has given up what it had made */
     return passive_is_early(*link_p, ia) ? DM_REJECT_AGAIN
                                          : dm_conn_cross(*link_p, adapt->job.rank);
@@ -122,29 +122,29 @@ static int passive_post_first(struct dm_conn *conn, struct dm_link *link)
     return link->kind == DM_LINK_PIPE ? conn->adapt->ops->pipe_prepare(conn, link->ep) : DM_OK;
 }
 
-static int passive_accept(struct dm_ia *ia, DAT_CR_HANDLE cr, const struct dm_hello *hello,
+static int passive_accept(struct dm_ia *ia, DAT_CR_HANDLE cr, const struct dm_conn_private *priv,
                           struct dm_link *link)
 {
     struct dm_conn *conn = link->conn;
-    struct dm_hello reply;
+    struct dm_conn_private reply;
     DAT_RETURN rc;
     int err;
 
     link->dropped = link->ep; /* an own attempt under way */
     link->ep = DAT_HANDLE_NULL;
-    link->answer = *hello;
+    link->answer = *priv;
     err = dm_conn_prepare(conn, link, ia);
     if (err != DM_OK)
         return err;
     if (link->kind == DM_LINK_PIPE)
-        dm_ring_agree(conn, hello->n_slots, hello->slot_size);
+        dm_ring_agree(conn, priv->n_slots, priv->slot_size);
     if (link->kind == DM_LINK_PIPE)
         conn->is_sendrecv =
-            conn->adapt->rings.wants_sendrecv || ia->needs_sendrecv || hello->sendrecv;
+            conn->adapt->rings.wants_sendrecv || ia->needs_sendrecv || priv->sendrecv;
     err = passive_post_first(conn, link);
     if (err != DM_OK)
         return err;
-    dm_conn_hello(conn, link->kind, DM_HELLO_ACCEPT, &reply);
+    dm_conn_private_fill(conn, link->kind, DM_PRIVATE_ACCEPT, &reply);
     link->state = DM_LINK_ACCEPTING;
     link->is_active = false;
     dm_serial_lock();
@@ -182,40 +182,40 @@ void dm_conn_answer(struct dm_link *link)
 
 /* A pipe that moves: what has arrived is the main thread's to count. */
 static void passive_defer(struct dm_link *link, struct dm_ia *ia, DAT_CR_HANDLE cr,
-                          const struct dm_hello *hello)
+                          const struct dm_conn_private *priv)
 {
     dm_conn_turn_away(link); /* an older one, which its sender does not wait for any more */
     link->cr = cr;
     link->cr_ia = ia;
-    link->asked = *hello;
+    link->asked = *priv;
     dm_conn_note(link, DM_NOTE_ASKED);
 }
 
 void dm_conn_on_request(struct dm_ia *ia, DAT_CR_HANDLE cr)
 {
     struct dm_adapt *adapt = ia->adapt;
-    enum dm_reject reason = DM_REJECT_STRANGER;
+    enum dm_reject reason = DM_REJECT_UNKNOWN;
     struct dm_link *link = NULL;
-    struct dm_hello hello;
+    struct dm_conn_private priv;
     DAT_CR_PARAM param;
     DAT_RETURN rc;
 
     memset(&param, 0, sizeof(param));
-    memset(&hello, 0, sizeof(hello));
+    memset(&priv, 0, sizeof(priv));
     dm_serial_lock();
     rc = dat_cr_query(cr, DAT_CR_FIELD_ALL, &param);
     dm_serial_unlock();
     if (rc == DAT_SUCCESS && param.private_data != NULL &&
-        param.private_data_size >= (DAT_COUNT)sizeof(hello)) {
-        memcpy(&hello, param.private_data, sizeof(hello));
-        reason = passive_identify(adapt, ia, &hello, &link);
+        param.private_data_size >= (DAT_COUNT)sizeof(priv)) {
+        memcpy(&priv, param.private_data, sizeof(priv));
+        reason = passive_identify(adapt, ia, &priv, &link);
     }
     if (reason == DM_REJECT_NONE && link->kind == DM_LINK_PIPE && link->conn->epoch > 0) {
-        passive_defer(link, ia, cr, &hello);
+        passive_defer(link, ia, cr, &priv);
         return;
     }
-    if (reason == DM_REJECT_NONE && passive_accept(ia, cr, &hello, link) != DM_OK) {
-        dm_log_error("cannot accept the connection of rank %u: %s", hello.rank, dm_err_detail());
+    if (reason == DM_REJECT_NONE && passive_accept(ia, cr, &priv, link) != DM_OK) {
+        dm_log_error("cannot accept the connection of rank %u: %s", priv.rank, dm_err_detail());
         reason = DM_REJECT_NOMEM;
     }
     if (reason != DM_REJECT_NONE)

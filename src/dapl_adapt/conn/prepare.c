@@ -25,13 +25,13 @@ static int prepare_min(int a, int b)
     return a < b ? a : b;
 }
 
-static int prepare_rdmaq(struct dm_lane *lane, struct dm_ia *ia, int rq_size)
+static int prepare_rdmaq(struct dm_rdmaq *rdmaq, struct dm_ia *ia, int rq_size)
 {
-    lane->ia = ia;
-    lane->rq_size = prepare_min(prepare_min(DM_LANE_REQS, rq_size), ia->max_req);
-    if (lane->parts == NULL)
-        lane->parts = calloc(DM_LANE_REQS, sizeof(*lane->parts));
-    return lane->parts != NULL ? DM_OK : DM_FAIL(DM_ENOMEM, "requests of an RDMA link");
+    rdmaq->ia = ia;
+    rdmaq->rq_size = prepare_min(prepare_min(DM_RDMAQ_REQS, rq_size), ia->max_req);
+    if (rdmaq->parts == NULL)
+        rdmaq->parts = calloc(DM_RDMAQ_REQS, sizeof(*rdmaq->parts));
+    return rdmaq->parts != NULL ? DM_OK : DM_FAIL(DM_ENOMEM, "requests of an RDMA link");
 }
 
 /* The region is registered with the pipe's rail; its memory stays when that changes. */
@@ -42,7 +42,7 @@ static int prepare_region(struct dm_conn *conn, const struct dm_link *link, stru
     int err;
 
     conn->ia = ia;
-    if (conn->region.ptr != NULL && conn->rx.lap == 0 && conn->tx.lap == 0)
+    if (conn->region.ptr != NULL && conn->rx.gen == 0 && conn->tx.gen == 0)
         dm_region_free(&conn->region); /* nothing in it yet */
     if (conn->region.ptr == NULL) {
         err = dm_ring_make(conn, ia, link->answer.n_slots, link->answer.slot_size);
@@ -50,8 +50,8 @@ static int prepare_region(struct dm_conn *conn, const struct dm_link *link, stru
             return err;
         conn->ctl = (void *)conn->region.ptr;
     } else {
-        old->evd_room += n_events;
-        ia->evd_room -= n_events;
+        old->evd_space += n_events;
+        ia->evd_space -= n_events;
         err = dm_region_move(ia, &conn->region);
     }
     conn->sq_size =
@@ -72,7 +72,7 @@ int dm_conn_prepare(struct dm_conn *conn, struct dm_link *link, struct dm_ia *ia
         (conn->ia != ia || conn->region.lmr.handle == DAT_HANDLE_NULL))
         err = prepare_region(conn, link, ia); /* only while the pipe is being made */
     if (err == DM_OK && link->kind != DM_LINK_PIPE)
-        err = prepare_rdmaq(dm_lane_of(link), ia, conn->rq_size);
+        err = prepare_rdmaq(dm_rdmaq_of(link), ia, conn->rq_size);
     if (err != DM_OK)
         return err;
     n_recv = prepare_min((int)conn->n_slots + 2, ia->max_recv);
@@ -80,5 +80,5 @@ int dm_conn_prepare(struct dm_conn *conn, struct dm_link *link, struct dm_ia *ia
         return dm_ia_ep_create(ia, n_recv, conn->sq_size, &link->ep);
     n_recv = prepare_min(dm_cfg()->rndv == DM_RNDV_IMM ? RDMA_RECVS + DM_IMMS : RDMA_RECVS,
                          ia->max_recv);
-    return dm_ia_ep_create(ia, n_recv, dm_lane_of(link)->rq_size, &link->ep);
+    return dm_ia_ep_create(ia, n_recv, dm_rdmaq_of(link)->rq_size, &link->ep);
 }

@@ -32,8 +32,8 @@
 
 static void writable_due(struct dm_conn *conn)
 {
-    conn->adapt->poll.n_tell += !conn->tell_ready;
-    conn->tell_ready = true;
+    conn->adapt->poll.n_writable_due += !conn->is_writable_due;
+    conn->is_writable_due = true;
 }
 
 /* Its pipe has come up for the first time. */
@@ -72,7 +72,7 @@ static int pipe_up(struct dm_conn *conn)
     int err = DM_OK;
 
     conn->peer_rail = link->answer.rail;
-    conn->lane[0].peer_rail = link->answer.rail;
+    conn->rdmaq[0].peer_rail = link->answer.rail;
     conn->up_since = dm_clock_ns();
     conn->probe = link->answer.probe;
     conn->probe_ctx = link->answer.probe_ctx;
@@ -99,22 +99,22 @@ static int pipe_up(struct dm_conn *conn)
 static int rdma_up(struct dm_link *link)
 {
     struct dm_conn *conn = link->conn;
-    struct dm_lane *lane = dm_lane_of(link);
+    struct dm_rdmaq *rdmaq = dm_rdmaq_of(link);
     DAT_LMR_TRIPLET lmr;
     DAT_RETURN rc;
 
-    lane->peer_rail = link->answer.rail;
-    lane->max_reads = lane->ia->max_reads_out;
-    if (link->answer.reads_in > 0 && link->answer.reads_in < lane->max_reads)
-        lane->max_reads = link->answer.reads_in;
+    rdmaq->peer_rail = link->answer.rail;
+    rdmaq->max_reads = rdmaq->ia->max_reads_out;
+    if (link->answer.reads_in > 0 && link->answer.reads_in < rdmaq->max_reads)
+        rdmaq->max_reads = link->answer.reads_in;
     if (!link->is_active && link->has_spoken) {
         link->may_post = true;
-        conn->adapt->ops->rdma_push(conn, lane);
+        conn->adapt->ops->rdma_push(conn, rdmaq);
         return DM_OK;
     }
     if (!link->is_active) {
         link->is_due = true; /* its first message will come */
-        lane->ia->n_signalled++;
+        rdmaq->ia->n_signalled++;
         return DM_OK;
     }
     dm_link_first(link, &lmr);
@@ -129,10 +129,10 @@ static int rdma_up(struct dm_link *link)
     }
     if (rc != DAT_SUCCESS)
         return dm_conn_post_failed(conn, rc);
-    lane->rq_used++;
-    lane->ia->n_signalled++;
+    rdmaq->rq_used++;
+    rdmaq->ia->n_signalled++;
     link->may_post = true;
-    conn->adapt->ops->rdma_push(conn, lane);
+    conn->adapt->ops->rdma_push(conn, rdmaq);
     return DM_OK;
 }
 
@@ -142,7 +142,7 @@ static void link_up(struct dm_link *link)
     int err;
 
     dm_list_del(&link->wait);
-    link->is_told = true;
+    link->is_reported = true;
     DM_TRACE(CONN, "rank %d link %d up, %s, sendrecv %d", conn->proc, link->kind,
              link->is_active ? "active" : "passive", link->answer.sendrecv);
     err = link->kind == DM_LINK_PIPE ? pipe_up(conn) : rdma_up(link);

@@ -1,7 +1,7 @@
 /*
  * The size of a connection's rings. The settings are what is asked for; an endpoint's receive queue, the event
  * queue and the memory that may be locked can make it less. Rings are halved until they fit, and the
- * two ends of a connection agree on the smaller of what they have (in the hello), so a region
+ * two ends of a connection agree on the smaller of what they have (in the private data), so a region
  * may be larger than what is used of it.
  */
 #include "dapl_adapt/conn/ring.h"
@@ -96,7 +96,7 @@ static void ring_begin(struct dm_conn *conn, const struct dm_ia *ia)
 
     if (n > most)
         n = most;
-    most = ia->evd_room > 0 ? (uint32_t)ia->evd_room / 2 / DM_RING_EVENTS : 0;
+    most = ia->evd_space > 0 ? (uint32_t)ia->evd_space / 2 / DM_RING_EVENTS : 0;
     if (n > most)
         n = most > DM_RING_SLOTS_MIN ? most : DM_RING_SLOTS_MIN;
     ring_set(conn, n, adapt->rings.slot_size);
@@ -124,7 +124,7 @@ void dm_ring_grow(struct dm_ia *ia)
     int len = 2 * ia->evd_len;
     DAT_RETURN rc;
 
-    if (is_growth_forbidden || ia->evd_room >= need || ia->evd_max <= ia->evd_len)
+    if (is_growth_forbidden || ia->evd_space >= need || ia->evd_max <= ia->evd_len)
         return;
     if (len < ia->evd_len + need)
         len = ia->evd_len + need;
@@ -138,7 +138,7 @@ void dm_ring_grow(struct dm_ia *ia)
     DM_TRACE(DAT, "%s: %d events: %s", ia->name, len, dm_dat_text(rc));
     if (rc != DAT_SUCCESS)
         return; /* the next one tries again */
-    ia->evd_room += len - ia->evd_len;
+    ia->evd_space += len - ia->evd_len;
     ia->evd_len = len;
 }
 
@@ -203,12 +203,12 @@ int dm_ring_make(struct dm_conn *conn, struct dm_ia *ia, uint32_t most_slots, ui
     if (err != DM_OK)
         return err;
     /* what is left is shared with those to come */
-    conn->rq_size = ia->evd_room / 4 < RDMA_REQS ? ia->evd_room / 4 : RDMA_REQS;
+    conn->rq_size = ia->evd_space / 4 < RDMA_REQS ? ia->evd_space / 4 : RDMA_REQS;
     if (conn->rq_size < 1)
         conn->rq_size = 1;
     if (conn->rq_size > ia->max_req)
         conn->rq_size = ia->max_req;
-    ia->evd_room -= DM_RING_EVENTS * (int)conn->n_slots + conn->rq_size;
+    ia->evd_space -= DM_RING_EVENTS * (int)conn->n_slots + conn->rq_size;
     if (conn->n_slots * conn->slot_size < asked) {
         conn->adapt->rings.is_short = true;
         DM_TRACE(REG, "rank %d: rings of %u slots of %u bytes only", conn->proc, conn->n_slots,

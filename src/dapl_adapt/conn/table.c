@@ -44,9 +44,9 @@ struct dm_conn *dm_conn_make(struct dm_adapt *adapt, int proc)
     conn->adapt = adapt;
     conn->proc = proc;
     conn->active = -1;
-    conn->tx.max = conn->tx.most = adapt->rings.stride - DM_FOOT_LEN;
-    conn->rx.foot = &adapt->no_foot; /* nothing arrives before there is a ring */
-    conn->rx.tag = dm_foot_tag(1);
+    conn->tx.max = conn->tx.most = adapt->rings.stride - DM_TRAILER_LEN;
+    conn->rx.trailer = &adapt->no_trailer; /* nothing arrives before there is a ring */
+    conn->rx.tag = dm_trailer_tag(1);
     for (int k = 0; k < DM_LINK_N; k++) {
         conn->link[k].conn = conn;
         conn->link[k].kind = (enum dm_link_kind)k;

@@ -43,10 +43,10 @@ struct dm_poll {
     int next_cold;
     int n_blocked; /* pipes somebody waits for */
     int n_dying;
-    int n_tell;   /* conns with tell_ready */
-    int n_moving; /* between rails */
-    int idle;     /* polls that count towards a look at rare events */
-    int n_driven; /* pipes on rails that every poll has to look into */
+    int n_writable_due; /* conns with is_writable_due */
+    int n_moving;       /* between rails */
+    int idle;           /* polls that count towards a look at rare events */
+    int n_driven;       /* pipes on rails that every poll has to look into */
     int n_sendrecv;
     struct dm_rdma *done_head; /* finished transfers, to be reported */
     struct dm_rdma *done_tail;
@@ -56,9 +56,9 @@ struct dm_poll {
 /* Who sleeps in a provider. */
 struct dm_sleepers {
     bool is_waiting; /* a thread of the program blocks in a provider */
-    bool can_knock;  /* peers wake who sleeps without a completion for every record */
+    bool can_notify; /* peers wake who sleeps without a completion for every record */
     atomic_bool
-        is_aside_asleep[DM_SIDES]; /* the progress thread of that side is in dm_adapt_sleep */
+        is_thread_asleep[DM_SIDES]; /* the progress thread of that side is in dm_adapt_sleep */
 };
 
 /* Rings, as the settings and the limits of memory have them; fixed at start. */
@@ -110,8 +110,8 @@ struct dm_adapt {
     struct dm_adapt_job job;
     uint32_t job_hash;
     uint32_t coll_hash; /* of the choice of algorithms of collectives */
-    uint64_t own_host;  /* dm_card_own_host() */
-    _Atomic uint64_t no_foot;
+    uint64_t own_host;  /* dm_addr_own_host() */
+    _Atomic uint64_t no_trailer;
     _Atomic(struct dm_conn *) *conns; /* by process; NULL: nothing to do with it yet */
     _Atomic(struct dm_conn *) all;    /* those that exist, newest first */
     struct dm_imms imms;

@@ -18,7 +18,7 @@
 #include "util/port.h"
 
 struct dm_adapt;
-struct dm_card;
+struct dm_addr;
 struct dm_ia;
 
 struct dm_conn {
@@ -29,22 +29,22 @@ struct dm_conn {
     struct dm_ctl *ctl;
     uint64_t ctl_remote;
     int proc;
-    int active;      /* index in dm_adapt.active, -1 */
-    bool is_up;      /* the pipe is established; in dm_adapt.active */
-    bool is_failed;  /* `failed` was called, or need not be */
-    bool is_dying;   /* lost; unread records are still delivered */
-    bool tell_ready; /* the writable call is due */
-    bool has_card;
+    int active;           /* index in dm_adapt.active, -1 */
+    bool is_up;           /* the pipe is established; in dm_adapt.active */
+    bool is_failed;       /* `failed` was called, or need not be */
+    bool is_dying;        /* lost; unread records are still delivered */
+    bool is_writable_due; /* the writable call is due */
+    bool has_addr;
     bool is_asked; /* connecting was asked for */
-    bool is_armed; /* the peer knocks when it has written to our ring */
+    bool is_armed; /* the peer notifies us when it has written to our ring */
     /* moving to another rail */
     bool is_moving;          /* between rails: the pipe's link is not there */
     bool is_counted;         /* in the counts of its rail */
     uint16_t epoch;          /* shared with the server's thread */
     uint16_t wanted;         /* the peer's epoch, when it is ahead, */
     struct dm_ia *wanted_ia; /* and where it asked */
-    uint32_t told;           /* n_consumed in the last hello */
-    uint32_t heard;          /* the peer's: records that it has consumed for certain */
+    uint32_t acked_to_peer;  /* n_consumed in the last private data */
+    uint32_t acked_by_peer;  /* records of ours that it has consumed for certain */
     uint32_t written;        /* what it had written of that when we looked last */
     uint32_t looked;         /* our records when we looked at all that is unread, */
     uint32_t stale;          /* which was up to this one, */
@@ -72,26 +72,26 @@ struct dm_conn {
     int n_rails;
     int rail;
     uint8_t rails[DM_RAILS_MAX][2];
-    struct dm_card *card;
+    struct dm_addr *addr;
     int err;       /* what `failed` is told */
     char why[400]; /* text of the loss */
     /* RDMA */
-    struct dm_lane lane[DM_LANES]; /* of link[DM_LINK_RDMA] and following */
-    int sq_size;                   /* requests of the pipe */
-    int rq_size;                   /* and of each lane at most */
-    int is_sendrecv;               /* decided when the pipe is accepted */
+    struct dm_rdmaq rdmaq[DM_RDMAQS]; /* of link[DM_LINK_RDMA] and following */
+    int sq_size;                      /* requests of the pipe */
+    int rq_size;                      /* and of each RDMA queue at most */
+    int is_sendrecv;                  /* decided when the pipe is accepted */
     uint64_t probe;
     uint32_t probe_ctx;
 };
 
-static inline struct dm_link *dm_link_of(struct dm_conn *conn, const struct dm_lane *lane)
+static inline struct dm_link *dm_link_of(struct dm_conn *conn, const struct dm_rdmaq *rdmaq)
 {
-    return &conn->link[DM_LINK_RDMA + (lane - conn->lane)];
+    return &conn->link[DM_LINK_RDMA + (rdmaq - conn->rdmaq)];
 }
 
-static inline struct dm_lane *dm_lane_of(struct dm_link *link)
+static inline struct dm_rdmaq *dm_rdmaq_of(struct dm_link *link)
 {
-    return &link->conn->lane[link->kind - DM_LINK_RDMA];
+    return &link->conn->rdmaq[link->kind - DM_LINK_RDMA];
 }
 
 #endif

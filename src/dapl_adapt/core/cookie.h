@@ -18,9 +18,9 @@ enum dm_cookie_kind {
     DM_COOKIE_RECV,  /* slot */
     DM_COOKIE_FIRST, /* link << 16: its first message received */
     DM_COOKIE_REQ,   /* link << 16: a request that nobody waits for */
-    DM_COOKIE_RDMA,  /* link << 16 | place in the lane's parts */
+    DM_COOKIE_RDMA,  /* link << 16 | place in the parts of the RDMA queue */
     DM_COOKIE_PROBE, /* link << 16, | DM_COOKIE_READ: a measurement */
-    DM_COOKIE_KNOCK  /* of the pipe: a record is in the ring */
+    DM_COOKIE_NOTIFY /* of the pipe: a record is in the ring */
 };
 
 #define DM_COOKIE_READ 1 /* of REQ and PROBE */

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dapl_adapt/core/priv.h"
+#include "dapl_adapt/core/conn_private.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/public/types.h"
 #include "util/list.h"
@@ -24,7 +24,7 @@ enum dm_link_kind {
     DM_LINK_N = DM_LINK_EXTRA + DM_RAILS_MAX
 };
 
-#define DM_LANES (DM_LINK_N - DM_LINK_RDMA)
+#define DM_RDMAQS (DM_LINK_N - DM_LINK_RDMA)
 
 enum dm_link_state {
     DM_LINK_IDLE,
@@ -54,17 +54,17 @@ struct dm_link {
     bool may_post;       /* the connector, or its first message is here (iWARP's rule) */
     bool is_ended;       /* its end was seen; while closing: of `dropped` */
     bool is_due;         /* counted in n_signalled: the connector's first message */
-    bool is_told;        /* the main thread knows that it is up */
+    bool is_reported;    /* the main thread knows that it is up */
     bool has_spoken;     /* the connector's first message has come before that */
     _Atomic uint8_t gen; /* of endpoints; completions of earlier ones do not count */
     struct dm_conn *conn;
     struct dm_list note; /* in dm_adapt.notes while n_notes is not 0 */
     unsigned notes;
-    int event;              /* DAT event number of the last failure */
-    struct dm_hello answer; /* what the peer said last */
-    DAT_CR_HANDLE cr;       /* request that waits for the main thread, */
-    struct dm_ia *cr_ia;    /* on this rail, */
-    struct dm_hello asked;  /* with these words */
+    int event;                     /* DAT event number of the last failure */
+    struct dm_conn_private answer; /* what the peer said last */
+    DAT_CR_HANDLE cr;              /* request that waits for the main thread, */
+    struct dm_ia *cr_ia;           /* on this rail, */
+    struct dm_conn_private asked;  /* with these words */
     /* connecting */
     struct dm_list wait; /* in dm_adapt.connecting */
     uint64_t deadline;

@@ -1,5 +1,5 @@
 /*
- * What connections ask of the rooms above them: progress, eager and rma hand it down at start. All of it
+ * What connections ask of the folders above them: progress, eager and rma hand it down at start. All of it
  * is for what is rare: connecting, failover, loss, a full request queue.
  */
 #ifndef DM_DAPL_ADAPT_CORE_OPS_H
@@ -27,9 +27,9 @@ struct dm_conn_ops {
     /* Records of the peer that are here without a gap, since the processes met. */
     uint32_t (*pipe_arrived)(const struct dm_conn *conn);
     /* Post what is queued on an RDMA link. */
-    void (*rdma_push)(struct dm_conn *conn, struct dm_lane *lane);
+    void (*rdma_push)(struct dm_conn *conn, struct dm_rdmaq *rdmaq);
     /* The endpoint is gone: what was posted and not done is queued again, on `to`. */
-    void (*rdma_requeue)(struct dm_conn *conn, struct dm_lane *lane, struct dm_lane *to);
+    void (*rdma_requeue)(struct dm_conn *conn, struct dm_rdmaq *rdmaq, struct dm_rdmaq *to);
     /* Is anything queued on any link? */
     bool (*rdma_is_wanted)(const struct dm_conn *conn);
     /* An extra RDMA link broke, or could not be made: others take its work. */

@@ -17,10 +17,10 @@ struct dm_part {
     uint64_t remote;
 };
 
-#define DM_LANE_REQS 64
+#define DM_RDMAQ_REQS 64
 
 /* RDMA over one link: what waits and what is posted. */
-struct dm_lane {
+struct dm_rdmaq {
     struct dm_ia *ia;
     int peer_rail;
     int rq_used;
@@ -29,7 +29,7 @@ struct dm_lane {
     int max_reads;         /* at most so many */
     uint32_t head;         /* number of the next part */
     uint32_t tail;         /* of the oldest that is not done */
-    struct dm_part *parts; /* DM_LANE_REQS places */
+    struct dm_part *parts; /* DM_RDMAQ_REQS places */
     struct dm_rdma *queue_head;
     struct dm_rdma *queue_tail;
     uint64_t rest_until; /* broken: not tried again before */

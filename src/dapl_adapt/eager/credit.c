@@ -1,11 +1,11 @@
 /*
  * Credits.
  *
- * Credits are counts of records consumed, absolute: their low 16 bits in the footer of
+ * Credits are counts of records consumed, absolute: their low 16 bits in the trailer of
  * every record; and, when much is owed and nothing goes back, written to a word in the
  * peer's control page. The sender takes whichever is further.
  *
- * 16 bits look like news 65536 records later. So the ones in footers are of use once; and a record that is not
+ * 16 bits look like news 65536 records later. So the ones in trailers are of use once; and a record that is not
  * read for long is asked ahead of that, together with all others that are here, which then say nothing more.
  */
 #include "dapl_adapt/eager/credit.h"
@@ -50,7 +50,7 @@ static void credit_look_ahead(struct dm_conn *conn)
     uint32_t end = rx->n_consumed + n;
 
     if (n > 0 && (!conn->has_stale || end != conn->stale))
-        rx->peer_credit = (uint32_t)(word >> DM_FOOT_CRED) & 0xffff;
+        rx->peer_credit = (uint32_t)(word >> DM_TRAILER_CREDIT) & 0xffff;
     conn->looked = conn->tx.n_posted;
     conn->has_stale = n > 0;
     conn->stale = end;
@@ -61,11 +61,11 @@ static uint32_t credit_count_used(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
     uint32_t written = (uint32_t)atomic_load_explicit(&conn->ctl->credit, memory_order_acquire);
-    uint32_t used = tx->n_posted - conn->heard;
+    uint32_t used = tx->n_posted - conn->acked_by_peer;
     uint32_t other;
 
     if (credit_is_stale(conn))
-        conn->rx.peer_credit = conn->heard & 0xffff;
+        conn->rx.peer_credit = conn->acked_by_peer & 0xffff;
     if (dm_unlikely(tx->n_posted - conn->looked >= LOOK_EVERY))
         credit_look_ahead(conn);
     other = (tx->n_posted - conn->rx.peer_credit) & 0xffff;
@@ -74,8 +74,8 @@ static uint32_t credit_count_used(struct dm_conn *conn)
     if (written != conn->written && tx->n_posted - written < used)
         used = tx->n_posted - written; /* all bits: it may be old */
     conn->written = written;
-    conn->heard = tx->n_posted - used;
-    conn->rx.peer_credit = conn->heard & 0xffff;
+    conn->acked_by_peer = tx->n_posted - used;
+    conn->rx.peer_credit = conn->acked_by_peer & 0xffff;
     return used;
 }
 
@@ -90,7 +90,7 @@ void dm_eager_refill(struct dm_conn *conn)
         conn->adapt->ops->drain(conn->adapt);
         dm_eager_repeat(conn);
         if (tx->n_redo > 0 || conn->is_moving || tx->is_lost) {
-            tx->room = 0;
+            tx->n_avail = 0;
             return;
         }
     }
@@ -102,7 +102,7 @@ void dm_eager_refill(struct dm_conn *conn)
     if (dm_unlikely(used + DM_TX_RESERVE >= tx->sq_size)) {
         conn->adapt->ops->drain(conn->adapt);
         if (conn->is_moving || tx->is_lost) { /* it broke just now */
-            tx->room = 0;
+            tx->n_avail = 0;
             return;
         }
         used = tx->n_posted + tx->n_extra - tx->sq_done;
@@ -110,26 +110,26 @@ void dm_eager_refill(struct dm_conn *conn)
     queue = used + DM_TX_RESERVE < tx->sq_size ? tx->sq_size - DM_TX_RESERVE - used : 0;
     if (dm_unlikely(tx->is_other) && !tx->is_send) /* two posts for a record */
         queue /= 2;
-    tx->room = credits < queue ? credits : queue;
+    tx->n_avail = credits < queue ? credits : queue;
 }
 
-int dm_eager_nudge(struct dm_conn *conn)
+int dm_eager_send_empty(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
     DAT_LMR_TRIPLET lmr;
     DAT_RETURN rc;
 
     dm_tx_write_trailer(conn, 0);
-    lmr.virtual_address = (DAT_VADDR)(uintptr_t)tx->foot;
-    lmr.segment_length = DM_FOOT_LEN;
+    lmr.virtual_address = (DAT_VADDR)(uintptr_t)tx->trailer;
+    lmr.segment_length = DM_TRAILER_LEN;
     lmr.lmr_context = tx->lctx;
-    rc = dm_tx_post(conn, 1, &lmr, lmr.virtual_address + tx->delta, DM_FOOT_LEN, false);
-    if (tx->room == 0)
-        tx->room = 1; /* the held-back one is used */
+    rc = dm_tx_post(conn, 1, &lmr, lmr.virtual_address + tx->delta, DM_TRAILER_LEN, false);
+    if (tx->n_avail == 0)
+        tx->n_avail = 1; /* the held-back one is used */
     dm_tx_advance(tx);
     if (rc != DAT_SUCCESS)
         return dm_conn_post_failed(conn, rc);
-    dm_eager_rouse(conn);
+    dm_eager_notify(conn);
     return DM_OK;
 }
 
@@ -154,7 +154,7 @@ static void credit_write(struct dm_conn *conn, bool is_signalled)
     if (rc != DAT_SUCCESS)
         dm_conn_post_failed(conn, rc);
     else
-        dm_eager_rouse(conn);
+        dm_eager_notify(conn);
 }
 
 /* By send: an empty record, for which one credit and request are kept. */
@@ -176,7 +176,7 @@ static void credit_by_send(struct dm_conn *conn)
      * brings some, and reading that asks again.
      */
     if (used < tx->n_slots)
-        dm_eager_nudge(conn);
+        dm_eager_send_empty(conn);
 }
 
 /* The peer need not come back when the connection ends now. */
@@ -190,7 +190,7 @@ static void credit_write_disconnect(struct dm_conn *conn)
     lmr.virtual_address = (DAT_VADDR)(uintptr_t)out;
     lmr.segment_length = sizeof(*out);
     lmr.lmr_context = conn->tx.lctx;
-    rmr.virtual_address = conn->ctl_remote + offsetof(struct dm_ctl, bye);
+    rmr.virtual_address = conn->ctl_remote + offsetof(struct dm_ctl, peer_closing);
     rmr.segment_length = sizeof(*out);
     rmr.rmr_context = conn->tx.rctx;
     if (dm_eager_write(conn, &lmr, &rmr, true) != DAT_SUCCESS)
@@ -227,6 +227,6 @@ void dm_eager_credit(struct dm_conn *conn)
             return;
     }
     credit_write(conn, false);
-    if (tx->room > 0)
+    if (tx->n_avail > 0)
         dm_eager_refill(conn);
 }

@@ -9,7 +9,7 @@ struct dm_conn;
 /* Recount how many records may be sent now. */
 void dm_eager_refill(struct dm_conn *conn);
 /* Send an empty record: the connector's first one, or credits by send. */
-int dm_eager_nudge(struct dm_conn *conn);
+int dm_eager_send_empty(struct dm_conn *conn);
 /* Tell the peer what was consumed, if much is owed. */
 void dm_eager_credit(struct dm_conn *conn);
 /*

@@ -1,11 +1,11 @@
 /*
- * Knocking: writes to a ring wake nobody, so a process that goes to sleep says so to the peers that write to
- * rings of it, in their control pages, and each sends one message behind its next record.
+ * Notifying: writes to a ring wake nobody. So a process that goes to sleep says so in the control pages
+ * of the peers that write to its rings, and each of them sends one message behind its next record.
  *
- * Whoever sleeps posts the receive first, then writes the word, then looks at the ring once more. A record that
- * the peer had under way before it saw the word gives no knock, and may come after that look: sleeps
- * that begin short and double bound what that costs. A peer clears the word when it knocks, so that a process that
- * is awake gets one knock too many at most.
+ * Whoever sleeps posts the receive first, then writes the word, then looks at the ring once more. A
+ * record that the peer had under way before it saw the word gives no notification, and may come after
+ * that look: sleeps that begin short and double bound what that costs. A peer clears the word when it
+ * notifies, so that a process that is awake gets one notification too many at most.
  */
 #include "dapl_adapt/eager/notify.h"
 
@@ -26,7 +26,7 @@
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/provider/serial.h"
 
-/* Is there room for one more request that is not a record? */
+/* Is there space for one more request that is not a record? */
 static bool notify_has_space(struct dm_conn *conn, uint32_t reserve)
 {
     struct dm_tx *tx = &conn->tx;
@@ -48,11 +48,11 @@ static DAT_RETURN notify_post_recv(struct dm_conn *conn)
     DAT_LMR_TRIPLET lmr;
     DAT_RETURN rc;
 
-    lmr.virtual_address = (DAT_VADDR)(uintptr_t)&conn->ctl->knock[0];
-    lmr.segment_length = sizeof(conn->ctl->knock[0]);
+    lmr.virtual_address = (DAT_VADDR)(uintptr_t)&conn->ctl->notify[0];
+    lmr.segment_length = sizeof(conn->ctl->notify[0]);
     lmr.lmr_context = conn->tx.lctx;
     dm_serial_enter(conn->ia->is_serial);
-    rc = DAT_EP_POST_RECV(link->ep, 1, &lmr, dm_cookie(DM_COOKIE_KNOCK, link, 0),
+    rc = DAT_EP_POST_RECV(link->ep, 1, &lmr, dm_cookie(DM_COOKIE_NOTIFY, link, 0),
                           DAT_COMPLETION_DEFAULT_FLAG);
     dm_serial_leave(conn->ia->is_serial);
     return rc;
@@ -87,7 +87,7 @@ bool dm_eager_arm(struct dm_conn *conn)
     return rc == DAT_SUCCESS;
 }
 
-void dm_eager_knock(struct dm_conn *conn)
+void dm_eager_notify_asleep(struct dm_conn *conn)
 {
     DAT_LMR_TRIPLET lmr;
     DAT_RETURN rc;
@@ -97,12 +97,12 @@ void dm_eager_knock(struct dm_conn *conn)
         !notify_may_post(conn))
         return;
     atomic_store_explicit(&conn->ctl->asleep, 0, memory_order_relaxed);
-    lmr.virtual_address = (DAT_VADDR)(uintptr_t)&conn->ctl->knock[1];
-    lmr.segment_length = sizeof(conn->ctl->knock[1]);
+    lmr.virtual_address = (DAT_VADDR)(uintptr_t)&conn->ctl->notify[1];
+    lmr.segment_length = sizeof(conn->ctl->notify[1]);
     lmr.lmr_context = conn->tx.lctx;
     /* In the end all that was posted is waited for, and this may be the last. */
     rc = dm_eager_write(conn, &lmr, NULL, conn->adapt->is_quiet);
     if (rc != DAT_SUCCESS)
         dm_conn_post_failed(conn, rc);
-    conn->tx.room = 0; /* a request less: the next record counts again */
+    conn->tx.n_avail = 0; /* a request less: the next record counts again */
 }

@@ -11,18 +11,18 @@
 #include "util/port.h"
 
 /*
- * Have the peer wake us when it writes to our ring: it knocks once, by a message. False: nothing will
+ * Have the peer wake us when it writes to our ring: it notifies us once, by a message. False: nothing will
  * wake us. The look at the ring must follow.
  */
 bool dm_eager_arm(struct dm_conn *conn);
-/* Knock at a peer that is asleep. */
-void dm_eager_knock(struct dm_conn *conn);
+/* Notify a peer that is asleep. */
+void dm_eager_notify_asleep(struct dm_conn *conn);
 
 /* After whatever the peer may be waiting for. */
-static inline void dm_eager_rouse(struct dm_conn *conn)
+static inline void dm_eager_notify(struct dm_conn *conn)
 {
     if (dm_unlikely(atomic_load_explicit(&conn->ctl->asleep, memory_order_relaxed) != 0))
-        dm_eager_knock(conn);
+        dm_eager_notify_asleep(conn);
 }
 
 #endif

@@ -18,11 +18,11 @@
 
 static inline uint64_t post_first_trailer(const struct dm_tx *tx)
 {
-    return (uint64_t)(uintptr_t)tx->foot - (uint64_t)tx->slot * tx->stride;
+    return (uint64_t)(uintptr_t)tx->trailer - (uint64_t)tx->slot * tx->stride;
 }
 
 /*
- * The basic design: the data, then the footer as a word of its own (the head). The data are a post
+ * The basic design: the data, then the trailer as a word of its own (the head). The data are a post
  * that is no record, so that the numbers of posts go on by one.
  */
 static DAT_RETURN post_basic(struct dm_conn *conn, DAT_COUNT n_iov, DAT_LMR_TRIPLET *iov,
@@ -34,11 +34,11 @@ static DAT_RETURN post_basic(struct dm_conn *conn, DAT_COUNT n_iov, DAT_LMR_TRIP
     DAT_LMR_TRIPLET head;
     DAT_RETURN rc = DAT_SUCCESS;
 
-    head.virtual_address = last->virtual_address + last->segment_length - DM_FOOT_LEN;
-    head.segment_length = DM_FOOT_LEN;
+    head.virtual_address = last->virtual_address + last->segment_length - DM_TRAILER_LEN;
+    head.segment_length = DM_TRAILER_LEN;
     head.lmr_context = tx->lctx;
-    last->segment_length -= DM_FOOT_LEN;
-    rmr->segment_length -= DM_FOOT_LEN;
+    last->segment_length -= DM_TRAILER_LEN;
+    rmr->segment_length -= DM_TRAILER_LEN;
     n_iov -= last->segment_length == 0;
     if (n_iov > 0) {
         rc = DAT_EP_POST_RDMA_WRITE(tx->ep, n_iov, iov, dm_tx_cookie(tx, DM_COOKIE_QUIET), rmr,
@@ -49,8 +49,8 @@ static DAT_RETURN post_basic(struct dm_conn *conn, DAT_COUNT n_iov, DAT_LMR_TRIP
     if (rc != DAT_SUCCESS)
         return rc;
     rmr->virtual_address =
-        tx->heads + (head.virtual_address - post_first_trailer(tx)) / tx->stride * DM_FOOT_LEN;
-    rmr->segment_length = DM_FOOT_LEN;
+        tx->heads + (head.virtual_address - post_first_trailer(tx)) / tx->stride * DM_TRAILER_LEN;
+    rmr->segment_length = DM_TRAILER_LEN;
     return DAT_EP_POST_RDMA_WRITE(tx->ep, 1, &head, dm_tx_cookie(tx, kind), rmr, flags);
 }
 
@@ -84,15 +84,16 @@ DAT_RETURN dm_eager_write(struct dm_conn *conn, DAT_LMR_TRIPLET *lmr, DAT_RMR_TR
     return rc;
 }
 
-DAT_RETURN dm_eager_post_again(struct dm_conn *conn, const void *foot, uint32_t room)
+DAT_RETURN dm_eager_post_again(struct dm_conn *conn, const void *trailer, uint32_t space)
 {
     DAT_LMR_TRIPLET lmr;
     DAT_RETURN rc;
 
-    lmr.virtual_address = (DAT_VADDR)(uintptr_t)foot - room;
-    lmr.segment_length = room + DM_FOOT_LEN;
+    lmr.virtual_address = (DAT_VADDR)(uintptr_t)trailer - space;
+    lmr.segment_length = space + DM_TRAILER_LEN;
     lmr.lmr_context = conn->tx.lctx;
-    rc = dm_tx_post(conn, 1, &lmr, lmr.virtual_address + conn->tx.delta, room + DM_FOOT_LEN, false);
+    rc = dm_tx_post(conn, 1, &lmr, lmr.virtual_address + conn->tx.delta, space + DM_TRAILER_LEN,
+                    false);
     conn->tx.n_extra++;
     *(conn->tx.is_send ? &conn->ia->counts.n_sends : &conn->ia->counts.n_writes) += 1;
     return rc;
@@ -101,8 +102,8 @@ DAT_RETURN dm_eager_post_again(struct dm_conn *conn, const void *foot, uint32_t 
 void dm_eager_repeat(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
-    char *mirror = tx->foot - (size_t)tx->slot * tx->stride;
-    uint64_t *foot;
+    char *shadow = tx->trailer - (size_t)tx->slot * tx->stride;
+    uint64_t *trailer;
     uint32_t slot;
     uint32_t len;
     DAT_RETURN rc;
@@ -110,12 +111,12 @@ void dm_eager_repeat(struct dm_conn *conn)
     while (tx->n_redo > 0 &&
            tx->n_posted + tx->n_extra - tx->sq_done + DM_TX_RESERVE < tx->sq_size) {
         slot = (tx->slot + tx->n_slots - tx->n_redo) % tx->n_slots;
-        foot = (void *)(mirror + (size_t)slot * tx->stride);
-        len = (uint32_t)*foot & DM_FOOT_SIZE;
-        *foot = (*foot & ~(UINT64_C(0xffff) << DM_FOOT_CRED)) |
-                (uint64_t)(conn->rx.n_consumed & 0xffff) << DM_FOOT_CRED;
+        trailer = (void *)(shadow + (size_t)slot * tx->stride);
+        len = (uint32_t)*trailer & DM_TRAILER_LEN_MASK;
+        *trailer = (*trailer & ~(UINT64_C(0xffff) << DM_TRAILER_CREDIT)) |
+                   (uint64_t)(conn->rx.n_consumed & 0xffff) << DM_TRAILER_CREDIT;
         conn->rx.n_credited = conn->rx.n_consumed;
-        rc = dm_eager_post_again(conn, foot, len > 0 ? dm_record_room(len) : 0);
+        rc = dm_eager_post_again(conn, trailer, len > 0 ? dm_record_space(len) : 0);
         if (rc != DAT_SUCCESS) {
             dm_conn_post_failed(conn, rc);
             return;

@@ -19,24 +19,24 @@
 static inline void dm_tx_advance(struct dm_tx *tx)
 {
     tx->n_posted++;
-    tx->room--;
-    tx->foot += tx->stride;
+    tx->n_avail--;
+    tx->trailer += tx->stride;
     if (dm_unlikely(++tx->slot == tx->n_slots)) {
         tx->slot = 0;
-        tx->foot -= (size_t)tx->n_slots * tx->stride;
-        tx->tag = dm_foot_tag(++tx->lap);
+        tx->trailer -= (size_t)tx->n_slots * tx->stride;
+        tx->tag = dm_trailer_tag(++tx->gen);
     }
 }
 
-/* Write the footer of a record of len bytes: everything consumed so far is acknowledged. */
+/* Write the trailer of a record of len bytes: everything consumed so far is acknowledged. */
 static inline void dm_tx_write_trailer(struct dm_conn *conn, size_t len)
 {
     struct dm_tx *tx = &conn->tx;
     uint32_t credit = conn->rx.n_consumed;
 
     conn->rx.n_credited = credit;
-    *(uint64_t *)(void *)tx->foot =
-        tx->tag | (uint64_t)(credit & 0xffff) << DM_FOOT_CRED | (uint64_t)len;
+    *(uint64_t *)(void *)tx->trailer =
+        tx->tag | (uint64_t)(credit & 0xffff) << DM_TRAILER_CREDIT | (uint64_t)len;
 }
 
 /* Should this post give a completion? Some have to, so that the queue's places come back. */
@@ -70,7 +70,7 @@ DAT_RETURN dm_tx_post_other(struct dm_conn *conn, DAT_COUNT n_iov, DAT_LMR_TRIPL
                             DAT_RMR_TRIPLET *rmr, enum dm_cookie_kind kind,
                             DAT_COMPLETION_FLAGS flags);
 
-/* Send a record, whose bytes up to and with the footer are in iov, to slot address remote. */
+/* Send a record, whose bytes up to and with the trailer are in iov, to slot address remote. */
 static inline DAT_RETURN dm_tx_post(struct dm_conn *conn, DAT_COUNT n_iov, DAT_LMR_TRIPLET *iov,
                                     uint64_t remote, uint32_t len, bool is_signalled)
 {
@@ -96,8 +96,8 @@ static inline DAT_RETURN dm_tx_post(struct dm_conn *conn, DAT_COUNT n_iov, DAT_L
 /* A write on the pipe's endpoint that is not a record; rmr NULL: a message. */
 DAT_RETURN dm_eager_write(struct dm_conn *conn, DAT_LMR_TRIPLET *lmr, DAT_RMR_TRIPLET *rmr,
                           bool is_signalled);
-/* Send a record of the mirror again: room bytes before the footer. */
-DAT_RETURN dm_eager_post_again(struct dm_conn *conn, const void *foot, uint32_t room);
+/* Send a record of the shadow buffer again: space bytes before the trailer. */
+DAT_RETURN dm_eager_post_again(struct dm_conn *conn, const void *trailer, uint32_t space);
 /* Send as much of what is to be repeated as the queue takes now. */
 void dm_eager_repeat(struct dm_conn *conn);
 

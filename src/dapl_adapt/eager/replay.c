@@ -1,9 +1,9 @@
 /*
- * The pipe on another rail: its counts, ring and mirror outlive the endpoint.
+ * The pipe on another rail: its counts, ring and shadow buffer outlive the endpoint.
  *
  * The receiver's count of records that are here without a gap says what the sender repeats: from
- * the mirror, where a record stays until it is credited, to the same slot with the same
- * lap. Should one have arrived after all it is the same again. A record with parts that were sent
+ * the shadow buffer, where a record stays until it is credited, to the same slot with the same
+ * generation. Should one have arrived after all it is the same again. A record with parts that were sent
  * from the program's memory, which only rails inside the host do, cannot be repeated: when such
  * a rail breaks before it has arrived the connection is lost. Records that are here and not read
  * stay where they are, or change places within their slots when the new rail carries records in the
@@ -24,7 +24,7 @@
 #include "dapl_adapt/core/cookie.h"
 #include "dapl_adapt/core/link.h"
 #include "dapl_adapt/core/pipe.h"
-#include "dapl_adapt/core/priv.h"
+#include "dapl_adapt/core/conn_private.h"
 #include "dapl_adapt/eager/credit.h"
 #include "dapl_adapt/eager/setup.h"
 #include "dapl_adapt/eager/sr.h"
@@ -36,44 +36,44 @@
 
 static char *replay_slot_end(const struct dm_rx *rx, uint32_t slot)
 {
-    return rx->ring + (size_t)(slot + 1) * rx->stride - DM_FOOT_LEN;
+    return rx->ring + (size_t)(slot + 1) * rx->stride - DM_TRAILER_LEN;
 }
 
 /* Bring the records that are here to where the other way of travelling has them. */
 static int replay_change_transport(struct dm_conn *conn, bool is_recv)
 {
     struct dm_rx *rx = &conn->rx;
-    struct dm_rx_walk walk = {rx->foot, rx->slot, rx->lap, 0};
+    struct dm_rx_walk walk = {rx->trailer, rx->slot, rx->gen, 0};
     char *at;
     uint64_t word;
     uint32_t len;
 
-    if (rx->foots == NULL)
-        rx->foots = calloc(rx->n_slots, sizeof(*rx->foots));
-    if (rx->foots == NULL)
-        return DM_FAIL(DM_ENOMEM, "footers of a pipe, %u slots", rx->n_slots);
+    if (rx->trailers == NULL)
+        rx->trailers = calloc(rx->n_slots, sizeof(*rx->trailers));
+    if (rx->trailers == NULL)
+        return DM_FAIL(DM_ENOMEM, "trailers of a pipe, %u slots", rx->n_slots);
     if (is_recv)
-        memset((void *)rx->foots, 0, rx->n_slots * sizeof(*rx->foots));
+        memset((void *)rx->trailers, 0, rx->n_slots * sizeof(*rx->trailers));
     for (; dm_rx_walk_has(rx, &walk); dm_rx_walk_next(rx, &walk)) {
-        word = atomic_load_explicit(walk.foot, memory_order_acquire);
-        len = (uint32_t)word & DM_FOOT_SIZE;
+        word = atomic_load_explicit(walk.trailer, memory_order_acquire);
+        len = (uint32_t)word & DM_TRAILER_LEN_MASK;
         at = replay_slot_end(rx, walk.slot);
         if (walk.n > 0 || rx->left == 0) { /* else it is being read where it is */
             char *low = rx->ring + (size_t)walk.slot * rx->stride;
-            char *high = at - dm_record_room(len);
+            char *high = at - dm_record_space(len);
 
             memmove(is_recv ? low : high, is_recv ? high : low, len);
         }
         if (is_recv)
-            atomic_store_explicit(&rx->foots[walk.slot], word, memory_order_relaxed);
+            atomic_store_explicit(&rx->trailers[walk.slot], word, memory_order_relaxed);
         else
             atomic_store_explicit((_Atomic uint64_t *)(void *)at, word, memory_order_relaxed);
     }
-    conn->has_stale = !is_recv; /* what these said has been heard */
+    conn->has_stale = !is_recv; /* what these said is known */
     conn->stale = rx->n_consumed + walk.n;
     rx->is_recv = rx->is_apart = is_recv;
-    rx->foot = is_recv ? &rx->foots[rx->slot] : (void *)replay_slot_end(rx, rx->slot);
-    rx->foot_step = is_recv ? (uint32_t)sizeof(*rx->foots) : rx->stride;
+    rx->trailer = is_recv ? &rx->trailers[rx->slot] : (void *)replay_slot_end(rx, rx->slot);
+    rx->trailer_step = is_recv ? (uint32_t)sizeof(*rx->trailers) : rx->stride;
     return DM_OK;
 }
 
@@ -83,7 +83,7 @@ int dm_eager_rx_resume(struct dm_conn *conn, DAT_EP_HANDLE ep)
     uint32_t here;
     int err = DM_OK;
 
-    if (rx->lap == 0)
+    if (rx->gen == 0)
         dm_eager_setup_rx(conn);
     here = dm_eager_arrived(conn) - rx->n_consumed;
     if (rx->is_recv != (conn->is_sendrecv != 0))
@@ -120,22 +120,22 @@ static int replay_speak_first(struct dm_conn *conn)
 int dm_eager_resume(struct dm_conn *conn)
 {
     struct dm_link *link = &conn->link[DM_LINK_PIPE];
-    const struct dm_hello *hello = &link->answer;
+    const struct dm_conn_private *priv = &link->answer;
     struct dm_tx *tx = &conn->tx;
     int err;
 
-    dm_eager_setup(conn, hello->addr, hello->ctx);
+    dm_eager_setup(conn, priv->addr, priv->ctx);
     atomic_store_explicit(&conn->ctl->asleep, 0, memory_order_relaxed);
-    tx->n_redo = tx->n_posted - hello->arrived;
-    conn->heard = hello->arrived - hello->unconsumed;
-    conn->rx.n_credited = conn->told;
-    if (tx->n_redo > tx->n_slots || hello->unconsumed > tx->n_slots)
-        return DM_FAIL(DM_EPEER, "rank %d counts %u records of %u", conn->proc, hello->arrived,
+    tx->n_redo = tx->n_posted - priv->arrived;
+    conn->acked_by_peer = priv->arrived - priv->unconsumed;
+    conn->rx.n_credited = conn->acked_to_peer;
+    if (tx->n_redo > tx->n_slots || priv->unconsumed > tx->n_slots)
+        return DM_FAIL(DM_EPEER, "rank %d counts %u records of %u", conn->proc, priv->arrived,
                        tx->n_posted);
     if (tx->has_hole && tx->n_posted - tx->hole <= tx->n_redo)
         return DM_FAIL(DM_EPEER, "%s broke while it sent from the program's memory",
                        conn->broken != NULL ? conn->broken->name : "a rail");
-    tx->room = 0;
+    tx->n_avail = 0;
     if (!link->is_active && !link->has_spoken) {
         link->is_due = true;
         conn->ia->n_signalled++;

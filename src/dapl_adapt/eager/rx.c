@@ -19,15 +19,15 @@
 
 #define PREFETCH_MAX 512 /* bytes of a record */
 
-/* Where the data of the record in front are, when its footer is not behind them. */
+/* Where the data of the record in front are, when its trailer is not behind them. */
 static const char *rx_data_apart(struct dm_rx *rx, uint64_t word, uint32_t len)
 {
     const char *slot = rx->ring + (size_t)rx->slot * rx->stride;
 
     if (rx->is_recv) /* the credit is known */
         return slot;
-    rx->peer_credit = (uint32_t)(word >> DM_FOOT_CRED) & 0xffff;
-    return slot + rx->stride - DM_FOOT_LEN - dm_record_room(len);
+    rx->peer_credit = (uint32_t)(word >> DM_TRAILER_CREDIT) & 0xffff;
+    return slot + rx->stride - DM_TRAILER_LEN - dm_record_space(len);
 }
 
 size_t dm_adapt_eager_peek(struct dm_conn *conn, const void **data_p)
@@ -37,15 +37,15 @@ size_t dm_adapt_eager_peek(struct dm_conn *conn, const void **data_p)
     uint32_t len;
 
     while (rx->left == 0) {
-        word = atomic_load_explicit(rx->foot, memory_order_acquire);
-        if ((word ^ rx->tag) >> DM_FOOT_TAG != 0)
+        word = atomic_load_explicit(rx->trailer, memory_order_acquire);
+        if ((word ^ rx->tag) >> DM_TRAILER_TAG != 0)
             return 0;
-        len = (uint32_t)word & DM_FOOT_SIZE;
+        len = (uint32_t)word & DM_TRAILER_LEN_MASK;
         if (dm_unlikely(rx->is_apart)) {
             rx->data = rx_data_apart(rx, word, len);
         } else {
-            rx->peer_credit = (uint32_t)(word >> DM_FOOT_CRED) & 0xffff;
-            rx->data = (const char *)rx->foot - dm_record_room(len);
+            rx->peer_credit = (uint32_t)(word >> DM_TRAILER_CREDIT) & 0xffff;
+            rx->data = (const char *)rx->trailer - dm_record_space(len);
             /* they come from another core, all at once rather than one by one as they are read */
             for (uint32_t at = 0; at + DM_CACHE_LINE < len && at < PREFETCH_MAX;
                  at += DM_CACHE_LINE)
@@ -76,21 +76,21 @@ void dm_eager_next(struct dm_conn *conn)
 
     if (dm_unlikely(rx->is_recv) && dm_eager_sr_repost(conn, rx->slot) != DM_OK)
         return;
-    rx->foot = (void *)((char *)rx->foot + rx->foot_step);
+    rx->trailer = (void *)((char *)rx->trailer + rx->trailer_step);
     if (dm_unlikely(++rx->slot == rx->n_slots)) {
         rx->slot = 0;
-        rx->foot = (void *)((char *)rx->foot - (size_t)rx->n_slots * rx->foot_step);
-        rx->tag = dm_foot_tag(++rx->lap);
+        rx->trailer = (void *)((char *)rx->trailer - (size_t)rx->n_slots * rx->trailer_step);
+        rx->tag = dm_trailer_tag(++rx->gen);
     }
-    __builtin_prefetch((char *)rx->foot + rx->foot_step); /* of the record after the next */
+    __builtin_prefetch((char *)rx->trailer + rx->trailer_step); /* of the record after the next */
     rx->n_consumed++;
     if (dm_unlikely(!conn->link[DM_LINK_PIPE].may_post && conn->epoch == 0)) {
         /* the connector has spoken: we may too (later epochs: replay.c) */
         conn->link[DM_LINK_PIPE].may_post = true;
         dm_eager_refill(conn);
-        if (!conn->tell_ready) {
-            conn->tell_ready = true;
-            conn->adapt->poll.n_tell++;
+        if (!conn->is_writable_due) {
+            conn->is_writable_due = true;
+            conn->adapt->poll.n_writable_due++;
         }
     }
     if (dm_unlikely(rx->n_consumed - rx->n_credited >= rx->due))

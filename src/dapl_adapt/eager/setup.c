@@ -23,17 +23,17 @@ void dm_eager_setup_rx(struct dm_conn *conn)
     rx->n_slots = conn->n_slots;
     rx->stride = conn->stride;
     rx->ring = conn->region.ptr + dm_region_ring();
-    rx->lap = 1;
-    rx->tag = dm_foot_tag(1);
+    rx->gen = 1;
+    rx->tag = dm_trailer_tag(1);
     rx->due = conn->n_slots / 2 > 0 ? conn->n_slots / 2 : 1;
-    rx->foot_step = rx->stride;
-    rx->foot = (void *)(rx->ring + rx->stride - DM_FOOT_LEN);
+    rx->trailer_step = rx->stride;
+    rx->trailer = (void *)(rx->ring + rx->stride - DM_TRAILER_LEN);
     if (!conn->adapt->rings.is_basic)
         return;
     rx->is_apart = true;
     rx->due = 1; /* the tail goes back for every record */
-    rx->foot_step = DM_FOOT_LEN;
-    rx->foot = (void *)(conn->region.ptr + dm_region_len(conn->n_slots, conn->stride));
+    rx->trailer_step = DM_TRAILER_LEN;
+    rx->trailer = (void *)(conn->region.ptr + dm_region_len(conn->n_slots, conn->stride));
 }
 
 /* DATUM_CHUNK, or what fits: whole slots while there is much, so that pages and lines stay aligned. */
@@ -52,23 +52,23 @@ static void setup_pieces(struct dm_tx *tx)
 void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
 {
     struct dm_tx *tx = &conn->tx;
-    char *mirror = conn->region.ptr + dm_region_mirror(conn->n_slots, conn->stride);
+    char *shadow = conn->region.ptr + dm_region_shadow(conn->n_slots, conn->stride);
 
     tx->ep = conn->link[DM_LINK_PIPE].ep;
     tx->cookie = dm_cookie_base(&conn->link[DM_LINK_PIPE]);
-    if (tx->lap == 0) {
+    if (tx->gen == 0) {
         tx->n_slots = conn->n_slots;
         tx->stride = conn->stride;
-        tx->foot = mirror + tx->stride - DM_FOOT_LEN;
-        tx->lap = 1;
-        tx->tag = dm_foot_tag(1);
+        tx->trailer = shadow + tx->stride - DM_TRAILER_LEN;
+        tx->gen = 1;
+        tx->tag = dm_trailer_tag(1);
     }
     /* where a completion costs system calls of both sides a copy is cheaper */
     tx->is_kept = (dm_conn_can_move(conn) && !conn->ia->is_local) || conn->ia->is_driven;
-    tx->delta = addr + dm_region_ring() - (uint64_t)(uintptr_t)mirror;
+    tx->delta = addr + dm_region_ring() - (uint64_t)(uintptr_t)shadow;
     tx->lctx = conn->region.lmr.lctx;
     tx->rctx = ctx;
-    tx->max = tx->stride - DM_FOOT_LEN;
+    tx->max = tx->stride - DM_TRAILER_LEN;
     setup_pieces(tx);
     tx->sq_size = (uint32_t)conn->sq_size;
     tx->sig_every = tx->sq_size / (conn->adapt->rings.is_basic ? 8 : 4);

@@ -56,13 +56,13 @@ int dm_eager_sr_setup(struct dm_conn *conn, DAT_EP_HANDLE ep)
 {
     struct dm_rx *rx = &conn->rx;
 
-    if (rx->foots == NULL)
-        rx->foots = calloc(rx->n_slots, sizeof(*rx->foots));
-    if (rx->foots == NULL)
-        return DM_FAIL(DM_ENOMEM, "footers of a pipe, %u slots", rx->n_slots);
+    if (rx->trailers == NULL)
+        rx->trailers = calloc(rx->n_slots, sizeof(*rx->trailers));
+    if (rx->trailers == NULL)
+        return DM_FAIL(DM_ENOMEM, "trailers of a pipe, %u slots", rx->n_slots);
     rx->is_recv = rx->is_apart = true;
-    rx->foot = rx->foots;
-    rx->foot_step = sizeof(*rx->foots);
+    rx->trailer = rx->trailers;
+    rx->trailer_step = sizeof(*rx->trailers);
     return dm_eager_sr_post(conn, ep, 0, rx->n_slots);
 }
 
@@ -71,15 +71,15 @@ void dm_eager_sr_arrived(struct dm_conn *conn, uint32_t slot, uint32_t len)
     struct dm_rx *rx = &conn->rx;
     uint64_t word;
 
-    if (len < DM_FOOT_LEN || len > rx->stride || slot != rx->arrive) {
+    if (len < DM_TRAILER_LEN || len > rx->stride || slot != rx->arrive) {
         dm_conn_lose(conn, "it sent a message that is not a record");
         return;
     }
-    memcpy(&word, rx->ring + (size_t)slot * rx->stride + len - DM_FOOT_LEN, sizeof(word));
+    memcpy(&word, rx->ring + (size_t)slot * rx->stride + len - DM_TRAILER_LEN, sizeof(word));
     rx->arrive = slot + 1 == rx->n_slots ? 0 : slot + 1;
     /* credits count at once, also behind unread records */
-    rx->peer_credit = (uint32_t)(word >> DM_FOOT_CRED) & 0xffff;
-    atomic_store_explicit(&rx->foots[slot], word, memory_order_release);
+    rx->peer_credit = (uint32_t)(word >> DM_TRAILER_CREDIT) & 0xffff;
+    atomic_store_explicit(&rx->trailers[slot], word, memory_order_release);
 }
 
 int dm_eager_sr_repost(struct dm_conn *conn, uint32_t slot)

@@ -10,7 +10,7 @@
 
 struct dm_conn;
 
-/* Allocate the footers and post all buffers. Lock held. */
+/* Allocate the trailers and post all buffers. Lock held. */
 int dm_eager_sr_setup(struct dm_conn *conn, DAT_EP_HANDLE ep);
 /* Post n slots from `slot` on. */
 int dm_eager_sr_post(struct dm_conn *conn, DAT_EP_HANDLE ep, uint32_t slot, uint32_t n);

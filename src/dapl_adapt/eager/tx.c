@@ -1,8 +1,8 @@
 /*
- * The sending side of the pipe: reserve and commit, put. A record never crosses slots; a slot's content is built in the mirror of
+ * The sending side of the pipe: reserve and commit, put. A record never crosses slots; a slot's content is built in the shadow buffer of
  * the peer's ring, except for large parts that are sent from where they are.
  *
- * tx.room is the only thing the fast path looks at: it counts what may be posted
+ * tx.n_avail is the only thing the fast path looks at: it counts what may be posted
  * before credits and the request queue have to be looked at again, and is 0 while the
  * connection may not post at all.
  */
@@ -34,11 +34,11 @@
 #include "util/port.h"
 #include "util/tune.h"
 
-#define DIRECT_MIN 4096 /* parts from this size are not copied into the mirror */
+#define DIRECT_MIN 4096 /* parts from this size are not copied into the shadow buffer */
 #define MAX_IOV    8
 #define EAGER_AUTO 16384
 
-/* No room: look for credits, else remember that somebody waits and start connecting. */
+/* Nothing available: look for credits, else remember that somebody waits and start connecting. */
 static DM_NOINLINE bool tx_find_credits(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
@@ -49,7 +49,7 @@ static DM_NOINLINE bool tx_find_credits(struct dm_conn *conn)
         dm_eager_refill(conn);
     else
         dm_adapt_connect(conn);
-    if (tx->room > 0)
+    if (tx->n_avail > 0)
         return true;
     if (!tx->is_blocked) {
         tx->is_blocked = true;
@@ -62,32 +62,32 @@ void *dm_adapt_eager_reserve(struct dm_conn *conn, size_t len)
 {
     struct dm_tx *tx = &conn->tx;
 
-    if (dm_unlikely(len > tx->max || (tx->room == 0 && !tx_find_credits(conn))))
+    if (dm_unlikely(len > tx->max || (tx->n_avail == 0 && !tx_find_credits(conn))))
         return NULL;
-    tx->reserved = dm_record_room((uint32_t)len);
-    return tx->foot - tx->reserved;
+    tx->reserved = dm_record_space((uint32_t)len);
+    return tx->trailer - tx->reserved;
 }
 
 int dm_adapt_eager_commit(struct dm_conn *conn, size_t len)
 {
     struct dm_tx *tx = &conn->tx;
-    uint32_t room = dm_record_room((uint32_t)len);
+    uint32_t space = dm_record_space((uint32_t)len);
     DAT_LMR_TRIPLET lmr;
     DAT_RETURN rc;
 
     if (dm_unlikely(len == 0))
         return DM_OK;
-    if (dm_unlikely(room != tx->reserved))
-        memmove(tx->foot - room, tx->foot - tx->reserved, len);
+    if (dm_unlikely(space != tx->reserved))
+        memmove(tx->trailer - space, tx->trailer - tx->reserved, len);
     dm_tx_write_trailer(conn, len);
-    lmr.virtual_address = (DAT_VADDR)(uintptr_t)(tx->foot - room);
-    lmr.segment_length = room + DM_FOOT_LEN;
+    lmr.virtual_address = (DAT_VADDR)(uintptr_t)(tx->trailer - space);
+    lmr.segment_length = space + DM_TRAILER_LEN;
     lmr.lmr_context = tx->lctx;
-    rc = dm_tx_post(conn, 1, &lmr, lmr.virtual_address + tx->delta, room + DM_FOOT_LEN, false);
+    rc = dm_tx_post(conn, 1, &lmr, lmr.virtual_address + tx->delta, space + DM_TRAILER_LEN, false);
     dm_tx_advance(tx);
     if (dm_unlikely(rc != DAT_SUCCESS))
         return dm_conn_post_failed(conn, rc);
-    dm_eager_rouse(conn);
+    dm_eager_notify(conn);
     return DM_OK;
 }
 
@@ -134,14 +134,14 @@ struct cursor {
 struct record {
     DAT_LMR_TRIPLET iov[MAX_IOV];
     int n_iov;
-    char *start; /* of the data, in the mirror */
+    char *start; /* of the data, in the shadow buffer */
     uint32_t len;
     uint32_t filled;
     uint32_t flushed; /* what iov covers */
     bool is_direct;
 };
 
-/* Cover what was copied to the mirror since the last segment. */
+/* Cover what was copied to the shadow buffer since the last segment. */
 static void record_close_segment(const struct dm_tx *tx, struct record *rec, uint32_t end)
 {
     DAT_LMR_TRIPLET *seg;
@@ -180,7 +180,7 @@ static bool record_add_direct(struct dm_conn *conn, struct record *rec, char *pa
     DAT_LMR_TRIPLET *seg;
     struct dm_mr *mr;
 
-    /* the copied bytes before it, itself, and the footer after it */
+    /* the copied bytes before it, itself, and the trailer after it */
     if (conn->tx.is_kept || rec->n_iov + 3 > conn->ia->max_iov || rec->n_iov + 3 > MAX_IOV)
         return false;
     if (dm_adapt_reg(conn->adapt, part, len, &mr) != DM_OK)
@@ -225,19 +225,19 @@ static DAT_RETURN record_put(struct dm_conn *conn, struct cursor *cur, uint32_t 
                              bool *direct_p)
 {
     struct dm_tx *tx = &conn->tx;
-    uint32_t room = dm_record_room(len);
+    uint32_t space = dm_record_space(len);
     struct record rec;
     DAT_RETURN rc;
 
     rec.n_iov = 0;
-    rec.start = tx->foot - room;
+    rec.start = tx->trailer - space;
     rec.len = len;
     rec.filled = 0;
     rec.flushed = 0;
     rec.is_direct = false;
     record_fill(conn, &rec, cur);
     dm_tx_write_trailer(conn, len);
-    record_close_segment(tx, &rec, room + DM_FOOT_LEN);
+    record_close_segment(tx, &rec, space + DM_TRAILER_LEN);
     *direct_p = *direct_p || rec.is_direct;
     if (rec.is_direct) {
         tx->has_direct = true;
@@ -246,7 +246,7 @@ static DAT_RETURN record_put(struct dm_conn *conn, struct cursor *cur, uint32_t 
         tx->hole = tx->n_posted;
     }
     rc = dm_tx_post(conn, rec.n_iov, rec.iov, (uint64_t)(uintptr_t)rec.start + tx->delta,
-                    room + DM_FOOT_LEN, is_last && *direct_p);
+                    space + DM_TRAILER_LEN, is_last && *direct_p);
     dm_tx_advance(tx);
     return rc;
 }
@@ -265,19 +265,19 @@ int dm_adapt_eager_put(struct dm_conn *conn, const struct iovec *iov, int n_iov,
         return DM_EPEER;
     for (int i = 0; i < n_iov; i++)
         left += iov[i].iov_len;
-    while (left > 0 && (tx->room > 0 || tx_find_credits(conn))) {
+    while (left > 0 && (tx->n_avail > 0 || tx_find_credits(conn))) {
         /* whole slots while there is much, so that pages and lines stay aligned */
         len = left > tx->most ? tx->piece : left;
         while (cur.offset == cur.iov->iov_len) /* empty parts */
             cur.iov++;
-        rc = record_put(conn, &cur, (uint32_t)len, left == len || tx->room == 1, &has_direct);
+        rc = record_put(conn, &cur, (uint32_t)len, left == len || tx->n_avail == 1, &has_direct);
         if (dm_unlikely(rc != DAT_SUCCESS) && dm_conn_post_failed(conn, rc) != DM_OK)
             return DM_EPEER;
         left -= len;
         *taken_p += len;
     }
     if (*taken_p > 0)
-        dm_eager_rouse(conn);
+        dm_eager_notify(conn);
     if (has_direct)
         conn->adapt->ops->drain(conn->adapt); /* many providers are done already */
     return tx->is_lost ? DM_EPEER : DM_OK;

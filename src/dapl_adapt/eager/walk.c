@@ -13,31 +13,31 @@
 
 bool dm_rx_walk_has(const struct dm_rx *rx, const struct dm_rx_walk *walk)
 {
-    uint64_t word = atomic_load_explicit(walk->foot, memory_order_acquire);
+    uint64_t word = atomic_load_explicit(walk->trailer, memory_order_acquire);
 
-    return walk->n < rx->n_slots && (word ^ dm_foot_tag(walk->lap)) >> DM_FOOT_TAG == 0;
+    return walk->n < rx->n_slots && (word ^ dm_trailer_tag(walk->gen)) >> DM_TRAILER_TAG == 0;
 }
 
 void dm_rx_walk_next(const struct dm_rx *rx, struct dm_rx_walk *walk)
 {
     walk->n++;
-    walk->foot = (void *)((char *)walk->foot + rx->foot_step);
+    walk->trailer = (void *)((char *)walk->trailer + rx->trailer_step);
     if (++walk->slot == rx->n_slots) {
         walk->slot = 0;
-        walk->lap++;
-        walk->foot = (void *)((char *)walk->foot - (size_t)rx->n_slots * rx->foot_step);
+        walk->gen++;
+        walk->trailer = (void *)((char *)walk->trailer - (size_t)rx->n_slots * rx->trailer_step);
     }
 }
 
 uint32_t dm_eager_unread(const struct dm_conn *conn, uint64_t *word_p)
 {
     const struct dm_rx *rx = &conn->rx;
-    struct dm_rx_walk walk = {rx->foot, rx->slot, rx->lap, 0};
+    struct dm_rx_walk walk = {rx->trailer, rx->slot, rx->gen, 0};
 
-    if (rx->lap == 0) /* no ring yet */
+    if (rx->gen == 0) /* no ring yet */
         return 0;
     for (; dm_rx_walk_has(rx, &walk); dm_rx_walk_next(rx, &walk))
-        *word_p = atomic_load_explicit(walk.foot, memory_order_relaxed);
+        *word_p = atomic_load_explicit(walk.trailer, memory_order_relaxed);
     return walk.n;
 }
 

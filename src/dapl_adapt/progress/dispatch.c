@@ -54,7 +54,7 @@ static void dto_recv(struct dm_conn *conn, const DAT_DTO_COMPLETION_EVENT_DATA *
         dm_conn_notes(conn->adapt);
     if (dto->status == DAT_DTO_SUCCESS)
         dm_eager_sr_arrived(conn, slot, dto->transfered_length);
-    else if (conn->is_up && conn->link[DM_LINK_PIPE].is_told)
+    else if (conn->is_up && conn->link[DM_LINK_PIPE].is_reported)
         dm_conn_break(conn, dm_conn_gone_text(conn));
 }
 
@@ -64,13 +64,13 @@ static void dto_first(struct dm_conn *conn, struct dm_link *link, bool is_ok)
     link->has_spoken = is_ok;
     if (is_ok)
         dm_conn_notes(conn->adapt); /* that it is up */
-    if (!is_ok || !link->is_told || link->may_post)
+    if (!is_ok || !link->is_reported || link->may_post)
         return;
     link->may_post = true;
     if (link->kind == DM_LINK_PIPE)
         dm_eager_refill(conn);
     else
-        dm_rma_push(conn, dm_lane_of(link));
+        dm_rma_push(conn, dm_rdmaq_of(link));
 }
 
 /* Would the same transfer succeed on another connection? */
@@ -97,14 +97,14 @@ static void dto_blame_memory(struct dm_conn *conn, const char *text)
 static void dto_rdma(struct dm_conn *conn, struct dm_link *link,
                      const DAT_DTO_COMPLETION_EVENT_DATA *dto, uint32_t place)
 {
-    struct dm_lane *lane = dm_lane_of(link);
+    struct dm_rdmaq *rdmaq = dm_rdmaq_of(link);
     bool is_ok = dto->status == DAT_DTO_SUCCESS;
 
-    lane->rq_used--;
+    rdmaq->rq_used--;
     if (is_ok) {
-        dm_rma_completed(conn, lane, place, true);
-        if (lane->queue_head != NULL)
-            dm_rma_push(conn, lane);
+        dm_rma_completed(conn, rdmaq, place, true);
+        if (rdmaq->queue_head != NULL)
+            dm_rma_push(conn, rdmaq);
         return;
     }
     if (dto->status != DAT_DTO_ERR_FLUSHED)
@@ -113,12 +113,12 @@ static void dto_rdma(struct dm_conn *conn, struct dm_link *link,
         dto_blame_memory(conn, "an RDMA transfer was refused");
         dm_conn_lose(conn, NULL);
     } else if (link->kind >= DM_LINK_EXTRA) {
-        dm_lane_break(link);
+        dm_rdmaq_break(link);
     } else {
         dm_conn_break(conn, dm_conn_gone_text(conn));
     }
     if (conn->tx.is_lost)
-        dm_rma_completed(conn, lane, place, false);
+        dm_rma_completed(conn, rdmaq, place, false);
 }
 
 void dm_poll_dto(struct dm_ia *ia, const DAT_DTO_COMPLETION_EVENT_DATA *dto)
@@ -162,17 +162,17 @@ void dm_poll_dto(struct dm_ia *ia, const DAT_DTO_COMPLETION_EVENT_DATA *dto)
         ia->n_signalled--;
         dto_rdma(conn, link, dto, number & 0xffff);
         break;
-    case DM_COOKIE_KNOCK:
+    case DM_COOKIE_NOTIFY:
         conn->is_armed = false;
         break;
     default: /* DM_COOKIE_REQ, DM_COOKIE_PROBE */
         ia->n_signalled--;
-        dm_lane_of(link)->rq_used--;
-        dm_lane_of(link)->n_reads -= (int)(number & DM_COOKIE_READ);
+        dm_rdmaq_of(link)->rq_used--;
+        dm_rdmaq_of(link)->n_reads -= (int)(number & DM_COOKIE_READ);
         if (kind == DM_COOKIE_PROBE && ia->n_probes > 0)
             ia->n_probes--;
-        if (is_ok && dm_lane_of(link)->queue_head != NULL)
-            dm_rma_push(conn, dm_lane_of(link));
+        if (is_ok && dm_rdmaq_of(link)->queue_head != NULL)
+            dm_rma_push(conn, dm_rdmaq_of(link));
         break;
     }
 }
@@ -258,7 +258,7 @@ static void async_event(struct dm_ia *ia, const DAT_EVENT *event)
         }
         pthread_mutex_unlock(&adapt->shared.lock);
         if (link != NULL && link->kind >= DM_LINK_EXTRA) {
-            dm_lane_break(link);
+            dm_rdmaq_break(link);
         } else if (link != NULL) {
             if (!dm_conn_can_move(link->conn))
                 dto_blame_memory(link->conn, broken);

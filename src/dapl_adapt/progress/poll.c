@@ -53,18 +53,18 @@ static void poll_report_writable(struct dm_adapt *adapt)
 
     for (int i = 0; i < adapt->poll.n_active; i++) {
         conn = adapt->poll.active[i];
-        if (!conn->tx.is_blocked && !conn->tell_ready)
+        if (!conn->tx.is_blocked && !conn->is_writable_due)
             continue;
-        if (conn->tx.room == 0 && conn->link[DM_LINK_PIPE].may_post && !conn->tx.is_lost)
+        if (conn->tx.n_avail == 0 && conn->link[DM_LINK_PIPE].may_post && !conn->tx.is_lost)
             dm_eager_refill(conn);
-        if (conn->tx.room == 0)
+        if (conn->tx.n_avail == 0)
             continue;
         if (conn->tx.is_blocked)
             adapt->poll.n_blocked--;
-        if (conn->tell_ready)
-            adapt->poll.n_tell--;
+        if (conn->is_writable_due)
+            adapt->poll.n_writable_due--;
         conn->tx.is_blocked = false;
-        conn->tell_ready = false;
+        conn->is_writable_due = false;
         adapt->ev.writable(adapt->ev.arg, conn->proc, conn);
     }
 }
@@ -86,8 +86,8 @@ static void poll_report_failed(struct dm_adapt *adapt)
         conn->is_dying = false;
         adapt->poll.n_dying--;
         adapt->poll.n_blocked -= conn->tx.is_blocked;
-        adapt->poll.n_tell -= conn->tell_ready;
-        conn->tx.is_blocked = conn->tell_ready = false;
+        adapt->poll.n_writable_due -= conn->is_writable_due;
+        conn->tx.is_blocked = conn->is_writable_due = false;
         dm_active_remove(adapt, conn);
         dm_rma_fail(conn);
         if (conn->is_failed)
@@ -138,7 +138,7 @@ static DM_NOINLINE int poll_more(struct dm_adapt *adapt)
     if (atomic_load_explicit(&adapt->shared.n_notes, memory_order_relaxed) > 0 ||
         !dm_list_is_empty(&adapt->poll.connecting))
         n += dm_conn_progress(adapt);
-    if (adapt->poll.n_blocked > 0 || adapt->poll.n_tell > 0)
+    if (adapt->poll.n_blocked > 0 || adapt->poll.n_writable_due > 0)
         poll_report_writable(adapt);
     if (adapt->poll.n_dying > 0) {
         poll_report_failed(adapt);
@@ -168,7 +168,7 @@ int dm_adapt_poll(struct dm_adapt *adapt)
     if (dm_unlikely(adapt->poll.n_active > adapt->poll.n_hot))
         n += poll_look_cold(adapt);
     if (dm_unlikely(atomic_load_explicit(&adapt->shared.n_notes, memory_order_relaxed) > 0 ||
-                    adapt->poll.n_blocked > 0 || adapt->poll.n_tell > 0 ||
+                    adapt->poll.n_blocked > 0 || adapt->poll.n_writable_due > 0 ||
                     adapt->poll.n_dying > 0 || adapt->poll.done_head != NULL ||
                     !dm_list_is_empty(&adapt->poll.connecting)))
         n += poll_more(adapt);

@@ -1,12 +1,12 @@
 /*
- * Waiting in the provider: a thread of the program that has nothing else to do, and the thread
- * aside (DATUM_PROGRESS=thread) while the program computes.
+ * Waiting in the provider: a thread of the program that has nothing else to do, and the progress thread
+ * (DATUM_PROGRESS=thread) while the program computes.
  *
- * One of them sleeps at a time. The first takes the place of the other: it wakes it, and sleeps itself. The thread
- * aside sleeps in a notification object, so that the event queues stay with whoever polls.
+ * One of them sleeps at a time. The first takes the place of the other: it wakes it, and sleeps itself.
+ * The progress thread sleeps in a notification object, so that the event queues stay with whoever polls.
  *
- * With DATUM_PROGRESS=threads2 that is so for what has come. What was posted has a queue and a notification object of its own, in which
- * only the second thread aside sleeps, beside the others.
+ * With DATUM_PROGRESS=threads2 that is so for what has come. What was posted has a queue and a
+ * notification object of its own, in which only the second progress thread sleeps, beside the others.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -41,26 +41,26 @@ static struct dm_ia *wait_busiest_rail(struct dm_adapt *adapt)
     for (int i = 0; i < adapt->rails.n_ias; i++) {
         ia = adapt->rails.ias[i];
         if (best == NULL || ia->n_sendrecv > best->n_sendrecv ||
-            (adapt->sleep.can_knock && ia->n_sendrecv == best->n_sendrecv &&
+            (adapt->sleep.can_notify && ia->n_sendrecv == best->n_sendrecv &&
              ia->n_conns > best->n_conns))
             best = ia;
     }
     return best;
 }
 
-/* Has every peer something to wake us by? Those with rings are asked to knock. */
+/* Has every peer something to wake us by? Those with rings are asked to notify us. */
 static bool wait_can_be_woken(struct dm_adapt *adapt, const struct dm_ia *ia, bool may_arm)
 {
     struct dm_conn *conn;
-    bool is_heard = true;
+    bool can_all = true;
 
     for (int i = 0; i < adapt->poll.n_active; i++) {
         conn = adapt->poll.active[i];
         if (conn->ia != ia || !(conn->is_sendrecv || conn->is_armed ||
-                                (may_arm && adapt->sleep.can_knock && dm_eager_arm(conn))))
-            is_heard = false;
+                                (may_arm && adapt->sleep.can_notify && dm_eager_arm(conn))))
+            can_all = false;
     }
-    return is_heard;
+    return can_all;
 }
 
 /* Is anything posted whose end nobody would be woken by? */
@@ -71,7 +71,7 @@ static bool wait_has_unwatched(struct dm_adapt *adapt, const struct dm_ia *ia, e
             (side == DM_SIDE_REQUEST
                  ? adapt->rails.ias[i] != ia
                  : adapt->rails.ias[i]->recv_evd != adapt->rails.ias[i]->dto_evd &&
-                       !atomic_load(&adapt->sleep.is_aside_asleep[DM_SIDE_REQUEST])))
+                       !atomic_load(&adapt->sleep.is_thread_asleep[DM_SIDE_REQUEST])))
             return true;
     }
     return false;
@@ -89,7 +89,7 @@ static uint64_t wait_safe_us(struct dm_adapt *adapt, const struct dm_ia *ia, enu
          (!wait_can_be_woken(adapt, ia, may_arm) ||
           (adapt->is_demand && !adapt->rings.wants_sendrecv && !adapt->rails.has_wakes))))
         most = RING_WAIT; /* rings, another rail, or peers that may connect with a ring */
-    else if (!dm_list_is_empty(&adapt->poll.connecting) || adapt->poll.n_tell > 0)
+    else if (!dm_list_is_empty(&adapt->poll.connecting) || adapt->poll.n_writable_due > 0)
         most = SETUP_WAIT;
     return timeout_us < most ? timeout_us : most;
 }
@@ -154,17 +154,17 @@ void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us)
 
     if (wait_is_due(adapt))
         return;
-    if (atomic_load(&adapt->sleep.is_aside_asleep[DM_SIDE_RECV]))
+    if (atomic_load(&adapt->sleep.is_thread_asleep[DM_SIDE_RECV]))
         dm_adapt_wake(adapt, DM_SIDE_RECV);
     if (ia == NULL || adapt->sleep.is_waiting ||
-        atomic_load(&adapt->sleep.is_aside_asleep[DM_SIDE_RECV])) {
+        atomic_load(&adapt->sleep.is_thread_asleep[DM_SIDE_RECV])) {
         levels = dm_glock_release_all();
         wait_pause_ns(PAUSE_NS);
         dm_glock_reacquire(levels);
         return;
     }
     timeout_us = wait_safe_us(adapt, ia, DM_SIDE_RECV, timeout_us);
-    if (adapt->sleep.can_knock && wait_is_due(adapt)) /* since the peers were told */
+    if (adapt->sleep.can_notify && wait_is_due(adapt)) /* since the peers were asked */
         return;
     adapt->sleep.is_waiting = true;
     ia->counts.n_waits++;
@@ -179,7 +179,7 @@ void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us)
     adapt->sleep.is_waiting = false;
 }
 
-/* ---- threads aside ---- */
+/* ---- progress threads ---- */
 
 bool dm_adapt_sleep_begin(struct dm_adapt *adapt, struct dm_adapt_sleep *sleep)
 {
@@ -192,7 +192,7 @@ bool dm_adapt_sleep_begin(struct dm_adapt *adapt, struct dm_adapt_sleep *sleep)
     sleep->timeout_us = wait_safe_us(adapt, ia, sleep->side, sleep->timeout_us);
     if (wait_is_due(adapt))
         return false;
-    atomic_store(&adapt->sleep.is_aside_asleep[sleep->side], true);
+    atomic_store(&adapt->sleep.is_thread_asleep[sleep->side], true);
     return true;
 }
 
@@ -204,7 +204,7 @@ bool dm_adapt_sleep(const struct dm_adapt_sleep *sleep)
         is_woken = wait_block_cno(sleep->ia, sleep->side, sleep->timeout_us);
     else
         wait_pause_ns((long)(sleep->timeout_us < RING_WAIT ? sleep->timeout_us : RING_WAIT) * 1000);
-    atomic_store(&sleep->adapt->sleep.is_aside_asleep[sleep->side], false);
+    atomic_store(&sleep->adapt->sleep.is_thread_asleep[sleep->side], false);
     return is_woken;
 }
 
@@ -230,7 +230,7 @@ bool dm_adapt_has_sides(const struct dm_adapt *adapt)
 
 bool dm_adapt_is_asleep(const struct dm_adapt *adapt, enum dm_side side)
 {
-    return atomic_load(&adapt->sleep.is_aside_asleep[side]);
+    return atomic_load(&adapt->sleep.is_thread_asleep[side]);
 }
 
 bool dm_adapt_is_oversubscribed(const struct dm_adapt *adapt)

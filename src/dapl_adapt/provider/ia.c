@@ -204,7 +204,7 @@ static int ia_evd_create(struct dm_ia *ia, int qlen, DAT_CNO_HANDLE cno, DAT_EVD
     if (dat_ia_query(ia->ia, NULL, DAT_IA_FIELD_IA_MAX_EVD_QLEN, &attr, 0, NULL) == DAT_SUCCESS)
         qlen = ia_min_pos(qlen, attr.max_evd_qlen);
     if (flags == DAT_EVD_DTO_FLAG)
-        ia->evd_len = ia->evd_room = qlen;
+        ia->evd_len = ia->evd_space = qlen;
     errno = ENOMEM; /* as in dm_ia_ep_create */
     rc = dat_evd_create(ia->ia, qlen, cno, flags, evd_p);
     if (rc != DAT_SUCCESS)
@@ -237,7 +237,7 @@ int dm_ia_listen(DAT_IA_HANDLE ia, const char *name, DAT_EVD_HANDLE evd, DAT_CON
 }
 
 /*
- * The queues for completions, and what threads aside sleep in. The kernel gives the queues of a
+ * The queues for completions, and what progress threads sleep in. The kernel gives the queues of a
  * process numbers, from 0 up, one for each page. Soft-iWARP's library takes number 144 for "none"
  * and refuses the queue that begins there, again and again. A first queue of more pages covers it:
  * SIW_QLEN is rounded up to 32768 entries of 32 bytes.

@@ -57,7 +57,7 @@ struct dm_ia {
     DAT_EVD_HANDLE recv_evd; /* the same as dto_evd, or its own */
     DAT_EVD_HANDLE cm_evd;
     /*
-     * With threads aside, for each side: what a thread sleeps in that leaves the event queues to others, and
+     * With progress threads, for each side: what a thread sleeps in that leaves the event queues to others, and
      * a queue of software events to wake it. The second side has requests only, if receives have a queue of
      * their own, and is not there otherwise.
      */
@@ -88,10 +88,10 @@ struct dm_ia {
     /* limits */
     int max_req; /* requests in flight per endpoint */
     int max_recv;
-    int evd_len;  /* of dto_evd, and of recv_evd */
-    int evd_max;  /* how far it can grow; 0: it cannot */
-    int evd_room; /* events that dto_evd can still take from new connections */
-    int max_iov;  /* segments of a write or send */
+    int evd_len;   /* of dto_evd, and of recv_evd */
+    int evd_max;   /* how far it can grow; 0: it cannot */
+    int evd_space; /* events that dto_evd can still take from new connections */
+    int max_iov;   /* segments of a write or send */
     int max_reads_in;
     int max_reads_out;
     uint64_t max_rdma; /* bytes of one transfer */

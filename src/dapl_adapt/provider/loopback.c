@@ -70,7 +70,7 @@ static bool loopback_setup(struct dm_loopback *loop)
                          &loop->in) == DAT_SUCCESS;
 }
 
-/* A request: ours is known by its number; a stranger's goes. False: it cannot be accepted. */
+/* A request: ours is known by its number; any other is rejected. False: it cannot be accepted. */
 static bool loopback_answer(struct dm_loopback *loop, DAT_CR_HANDLE cr)
 {
     DAT_CR_PARAM param;

@@ -3,7 +3,7 @@
  * cache the pipe moves twice what one process copies; where they do not, or where processes have to
  * wait for a core, a third of it; and that changes within seconds as the system moves
  * processes. So the receiver times what it gets, tries the other way now and then, and stays with the better.
- * No locks: the caller's gate guards it. Units: bytes, nanoseconds.
+ * No locks: the caller's global lock guards it. Units: bytes, nanoseconds.
  */
 #ifndef DM_DAPL_ADAPT_PROVIDER_RNDV_SELECT_H
 #define DM_DAPL_ADAPT_PROVIDER_RNDV_SELECT_H

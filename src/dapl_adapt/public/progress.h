@@ -16,14 +16,14 @@
 int dm_adapt_poll(struct dm_adapt *adapt);
 /*
  * Block in the provider until something may have happened or timeout_us is over.
- * The thread gate is dropped meanwhile. Returns at once when the eager path cannot
+ * The global lock is dropped meanwhile. Returns at once when the eager path cannot
  * wake us by itself and the time-out stands in (then timeout_us is cut to what is safe).
  */
 void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us);
 
 /*
  * The same in two steps for a thread of the library's own that sleeps while the program computes: begin is called inside
- * the gate, with the longest time in timeout_us, dm_adapt_sleep outside of it when begin said so. False: there
+ * the global lock, with the longest time in timeout_us, dm_adapt_sleep outside of it when begin said so. False: there
  * is something to do, or a thread of the program sleeps already.
  *
  * There are two sides to sleep at where dm_adapt_has_sides() says so: what has come, and what was posted and connections. A thread of the
@@ -45,11 +45,11 @@ struct dm_adapt_sleep {
 bool dm_adapt_sleep_begin(struct dm_adapt *adapt, struct dm_adapt_sleep *sleep);
 /* True when an event ended it. */
 bool dm_adapt_sleep(const struct dm_adapt_sleep *sleep);
-/* Wake that side; any thread, the gate is not needed. */
+/* Wake that side; any thread, the global lock is not needed. */
 void dm_adapt_wake(struct dm_adapt *adapt, enum dm_side side);
 /* Does a thread of the program sleep in dm_adapt_wait? */
 bool dm_adapt_is_waited_on(const struct dm_adapt *adapt);
-/* Is there a provider to sleep in at all? The other: does it wake the thread aside by itself? */
+/* Is there a provider to sleep in at all? The other: does it wake the progress thread by itself? */
 bool dm_adapt_has_rails(const struct dm_adapt *adapt);
 bool dm_adapt_has_wakes(const struct dm_adapt *adapt);
 /* Have all providers two sides, and does a thread sleep at that one? */

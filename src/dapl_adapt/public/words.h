@@ -22,11 +22,11 @@ struct dm_word_key {
 
 /*
  * n 64-bit words, 0 at first, that are changed and looked at by dm_adapt_fetch_add only, through one rail, by their
- * owner too: a provider's atomic operations need not know of the processor's. is_far: processes of
+ * owner too: a provider's atomic operations need not know of the processor's. is_remote: processes of
  * other hosts do so; is_any: also a rail where processors carry them out. NULL: no rail has such operations, which
  * is tried, or memory is out.
  */
-struct dm_words *dm_adapt_words_new(struct dm_adapt *adapt, size_t n, bool is_far, bool is_any,
+struct dm_words *dm_adapt_words_new(struct dm_adapt *adapt, size_t n, bool is_remote, bool is_any,
                                     struct dm_word_key *key_p);
 /* Nobody uses them any more. */
 void dm_adapt_words_free(struct dm_adapt *adapt, struct dm_words *words);

@@ -281,21 +281,21 @@ void dm_atomic_free(struct dm_adapt *adapt)
     adapt->atomics = NULL;
 }
 
-struct dm_ia *dm_atomic_rail(struct dm_adapt *adapt, bool is_far, bool is_any)
+struct dm_ia *dm_atomic_rail(struct dm_adapt *adapt, bool is_remote, bool is_any)
 {
     for (int i = 0; i < adapt->rails.n_ias; i++) {
         struct dm_ia *ia = adapt->rails.ias[i];
 
-        if (!(is_far && ia->is_local) && (is_any || !ia->is_driven) && dm_atomic_can(adapt, ia))
+        if (!(is_remote && ia->is_local) && (is_any || !ia->is_driven) && dm_atomic_can(adapt, ia))
             return ia;
     }
     return NULL;
 }
 
-struct dm_words *dm_adapt_words_new(struct dm_adapt *adapt, size_t n, bool is_far, bool is_any,
+struct dm_words *dm_adapt_words_new(struct dm_adapt *adapt, size_t n, bool is_remote, bool is_any,
                                     struct dm_word_key *key_p)
 {
-    struct dm_ia *ia = dm_atomic_rail(adapt, is_far, is_any);
+    struct dm_ia *ia = dm_atomic_rail(adapt, is_remote, is_any);
     struct dm_words *words = ia != NULL ? words_make(adapt, ia, n) : NULL;
 
     memset(key_p, 0, sizeof(*key_p));
@@ -311,30 +311,30 @@ void dm_adapt_words_free(struct dm_adapt *adapt, struct dm_words *words)
     pthread_mutex_unlock(&adapt->shared.lock);
 }
 
-/* The lane over that rail; NULL: the processes do not have it both. */
-static struct dm_lane *words_rdmaq(struct dm_conn *conn, const struct dm_ia *ia)
+/* The RDMA queue over that rail; NULL: the processes do not have it both. */
+static struct dm_rdmaq *words_rdmaq(struct dm_conn *conn, const struct dm_ia *ia)
 {
     int rail;
 
     if (conn->ia == ia)
-        return &conn->lane[0];
-    if (dm_card_fetch(conn) != DM_OK)
+        return &conn->rdmaq[0];
+    if (dm_addr_fetch(conn) != DM_OK)
         return NULL;
     rail = dm_conn_rail_of(conn, ia);
     if (rail < 0)
         return NULL;
-    return &conn->lane[DM_LINK_EXTRA - DM_LINK_RDMA +
-                       conn->rails[rail][conn->proc > conn->adapt->job.rank ? 0 : 1]];
+    return &conn->rdmaq[DM_LINK_EXTRA - DM_LINK_RDMA +
+                        conn->rails[rail][conn->proc > conn->adapt->job.rank ? 0 : 1]];
 }
 
 /* DM_OK: requests can be posted there. DM_EAGAIN: it is being connected. */
-static int rdmaq_make_ready(struct dm_conn *conn, const struct dm_lane *lane)
+static int rdmaq_make_ready(struct dm_conn *conn, const struct dm_rdmaq *rdmaq)
 {
-    struct dm_link *link = dm_link_of(conn, lane);
+    struct dm_link *link = dm_link_of(conn, rdmaq);
 
     if (link->may_post)
         return DM_OK;
-    if (dm_clock_ns() < lane->rest_until)
+    if (dm_clock_ns() < rdmaq->rest_until)
         return DM_FAIL(DM_EPEER, "the connection to rank %d for atomic operations broke",
                        conn->proc);
     return dm_conn_start(conn, link->kind) == DM_OK ? DM_EAGAIN : DM_EPEER;
@@ -344,7 +344,7 @@ int dm_adapt_fetch_add(struct dm_adapt *adapt, int proc, struct dm_rdma *rdma,
                        const struct dm_words *mine, const struct dm_word_key *key, int which,
                        uint64_t add, uint64_t *old_p)
 {
-    struct dm_lane *lane;
+    struct dm_rdmaq *rdmaq;
     struct dm_conn *conn;
     uint64_t *cell;
     int err;
@@ -365,10 +365,10 @@ int dm_adapt_fetch_add(struct dm_adapt *adapt, int proc, struct dm_rdma *rdma,
         return dm_adapt_connect(conn) == DM_OK ? DM_EAGAIN : DM_EPEER;
     if (conn->is_moving)
         return DM_EAGAIN;
-    lane = words_rdmaq(conn, mine->ia);
-    if (lane == NULL)
+    rdmaq = words_rdmaq(conn, mine->ia);
+    if (rdmaq == NULL)
         return DM_FAIL(DM_EPEER, "rank %d is not reached over %s any more", proc, mine->ia->name);
-    err = rdmaq_make_ready(conn, lane);
+    err = rdmaq_make_ready(conn, rdmaq);
     cell = err == DM_OK ? cell_take(adapt->atomics) : NULL;
     if (cell == NULL)
         return err == DM_OK ? DM_EAGAIN : err;
@@ -383,7 +383,7 @@ int dm_adapt_fetch_add(struct dm_adapt *adapt, int proc, struct dm_rdma *rdma,
                              .is_atomic = true,
                              .add = add,
                              .old_p = old_p};
-    rdma->rkey.ctx[lane->peer_rail] = key->ctx;
-    dm_rma_start(conn, lane, rdma);
+    rdma->rkey.ctx[rdmaq->peer_rail] = key->ctx;
+    dm_rma_start(conn, rdmaq, rdma);
     return DM_OK;
 }

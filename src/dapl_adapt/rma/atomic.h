@@ -15,7 +15,7 @@ struct dm_adapt;
 /* Do fetch-and-adds work over this rail? Tried by the first call, which may take some milliseconds. */
 bool dm_atomic_can(struct dm_adapt *adapt, struct dm_ia *ia);
 /* The rail that dm_adapt_words_new takes, or NULL. */
-struct dm_ia *dm_atomic_rail(struct dm_adapt *adapt, bool is_far, bool is_any);
+struct dm_ia *dm_atomic_rail(struct dm_adapt *adapt, bool is_remote, bool is_any);
 /* Before its `done` is called. */
 void dm_atomic_done(struct dm_adapt *adapt, struct dm_rdma *rdma);
 /* Connections are gone: free what they needed. */

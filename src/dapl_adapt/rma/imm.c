@@ -44,7 +44,7 @@ static void imm_end(struct dm_adapt *adapt, int place, int err)
     struct dm_rdma *rdma = adapt->imms.rdma[place];
 
     adapt->imms.rdma[place] = NULL;
-    rdma->conn->lane[0].ia->n_signalled--;
+    rdma->conn->rdmaq[0].ia->n_signalled--;
     rdma->err = err;
     dm_rdma_finish(adapt, rdma);
 }
@@ -79,7 +79,7 @@ int dm_adapt_expect_imm(struct dm_conn *conn, struct dm_rdma *rdma, uint32_t *va
     *rdma = (struct dm_rdma){.done = rdma->done, .conn = conn};
     imms->rdma[place] = rdma;
     imms->turn[place]++;
-    conn->lane[0].ia->n_signalled++;
+    conn->rdmaq[0].ia->n_signalled++;
     *value_p = imm_value(imms, place);
     return DM_OK;
 }

@@ -1,12 +1,12 @@
 /*
  * Bulk RDMA on the endpoints beside the pipe.
  *
- * A transfer waits in its lane's queue until the link is up and the request
+ * A transfer waits in its RDMA queue until the link is up and the request
  * queue has a place; it is split by what the provider moves at once. Reads have one
  * local segment and registrations allow everything, as iWARP wants them; no more of them are
  * posted than both ends' providers have places for. Where a write is done before it is
  * placed, it is followed by a read of its last byte, which cannot overtake it. Every part is
- * signalled; the transfer is done when all parts have come back. A lane remembers what is
+ * signalled; the transfer is done when all parts have come back. An RDMA queue remembers what is
  * posted, so that it can be posted again when the endpoint is gone: the same bytes to the same
  * place. Only atomic operations (atomic.c) are not. Parts complete in order, but nothing breaks if they do not.
  */
@@ -41,7 +41,7 @@
 
 #define SHORT_PAGE  4096 /* the smallest that the host of the source may have */
 #define SHORT_BYTES 64
-#define REST_NS     UINT64_C(3000000000) /* of a lane that broke */
+#define REST_NS     UINT64_C(3000000000) /* of an RDMA queue that broke */
 
 void dm_rdma_finish(struct dm_adapt *adapt, struct dm_rdma *rdma)
 {
@@ -53,31 +53,31 @@ void dm_rdma_finish(struct dm_adapt *adapt, struct dm_rdma *rdma)
     adapt->poll.done_tail = rdma;
 }
 
-static void rdmaq_enqueue(struct dm_lane *lane, struct dm_rdma *rdma)
+static void rdmaq_enqueue(struct dm_rdmaq *rdmaq, struct dm_rdma *rdma)
 {
     rdma->next = NULL;
     rdma->is_queued = true;
-    if (lane->queue_head == NULL)
-        lane->queue_head = rdma;
+    if (rdmaq->queue_head == NULL)
+        rdmaq->queue_head = rdma;
     else
-        lane->queue_tail->next = rdma;
-    lane->queue_tail = rdma;
+        rdmaq->queue_tail->next = rdma;
+    rdmaq->queue_tail = rdma;
 }
 
-static void rdmaq_enqueue_first(struct dm_lane *lane, struct dm_rdma *rdma)
+static void rdmaq_enqueue_first(struct dm_rdmaq *rdmaq, struct dm_rdma *rdma)
 {
-    rdma->next = lane->queue_head;
+    rdma->next = rdmaq->queue_head;
     rdma->is_queued = true;
-    lane->queue_head = rdma;
+    rdmaq->queue_head = rdma;
     if (rdma->next == NULL)
-        lane->queue_tail = rdma;
+        rdmaq->queue_tail = rdma;
 }
 
-static void rdmaq_dequeue(struct dm_lane *lane)
+static void rdmaq_dequeue(struct dm_rdmaq *rdmaq)
 {
-    struct dm_rdma *rdma = lane->queue_head;
+    struct dm_rdma *rdma = rdmaq->queue_head;
 
-    lane->queue_head = rdma->next;
+    rdmaq->queue_head = rdma->next;
     rdma->is_queued = false;
 }
 
@@ -88,29 +88,29 @@ static bool rdma_takes_read(const struct dm_rdma *rdma)
 }
 
 /* What is queued or posted there may not have been placed, though it was done: from the start. */
-static void rdma_rewind_late(struct dm_lane *lane, struct dm_rdma *rdma)
+static void rdma_rewind_late(struct dm_rdmaq *rdmaq, struct dm_rdma *rdma)
 {
     uint64_t done = rdma->len - rdma->left;
 
-    if (!lane->ia->is_late || rdma->is_read || rdma->err != DM_OK)
+    if (!rdmaq->ia->is_late || rdma->is_read || rdma->err != DM_OK)
         return;
     rdma->local -= done;
     rdma->remote -= done;
     rdma->left = rdma->len;
     rdma->is_echo = false;
-    lane->ia->counts.again_len += done;
+    rdmaq->ia->counts.again_len += done;
 }
 
-void dm_rma_completed(struct dm_conn *conn, struct dm_lane *lane, uint32_t place, bool is_ok)
+void dm_rma_completed(struct dm_conn *conn, struct dm_rdmaq *rdmaq, uint32_t place, bool is_ok)
 {
-    struct dm_rdma *rdma = lane->parts[place].rdma;
+    struct dm_rdma *rdma = rdmaq->parts[place].rdma;
 
     if (rdma == NULL)
         return;
-    lane->parts[place].rdma = NULL;
-    lane->n_reads -= rdma_takes_read(rdma);
-    while (lane->tail != lane->head && lane->parts[lane->tail % DM_LANE_REQS].rdma == NULL)
-        lane->tail++;
+    rdmaq->parts[place].rdma = NULL;
+    rdmaq->n_reads -= rdma_takes_read(rdma);
+    while (rdmaq->tail != rdmaq->head && rdmaq->parts[rdmaq->tail % DM_RDMAQ_REQS].rdma == NULL)
+        rdmaq->tail++;
     rdma->n_posted--;
     if (!is_ok && rdma->err == DM_OK)
         rdma->err = DM_EPEER;
@@ -118,9 +118,9 @@ void dm_rma_completed(struct dm_conn *conn, struct dm_lane *lane, uint32_t place
         rdma->left = 0;
     if (rdma->n_posted != 0 || rdma->left != 0 || rdma->is_queued)
         return;
-    if (lane->ia->is_late && !rdma->is_read && !rdma->is_echo && rdma->err == DM_OK) {
+    if (rdmaq->ia->is_late && !rdma->is_read && !rdma->is_echo && rdma->err == DM_OK) {
         rdma->is_echo = true;
-        rdmaq_enqueue_first(lane, rdma);
+        rdmaq_enqueue_first(rdmaq, rdma);
     } else {
         dm_rdma_finish(conn->adapt, rdma);
     }
@@ -135,36 +135,36 @@ static void rdmaq_finish_atomic(struct dm_adapt *adapt, struct dm_rdma *rdma, in
 }
 
 /* Atomic operations stay on their rail: those that were not even posted are to be started again. */
-static void rdmaq_drop_atomics(struct dm_adapt *adapt, struct dm_lane *lane)
+static void rdmaq_drop_atomics(struct dm_adapt *adapt, struct dm_rdmaq *rdmaq)
 {
     struct dm_rdma *next;
-    struct dm_rdma *rdma = lane->queue_head;
+    struct dm_rdma *rdma = rdmaq->queue_head;
 
-    lane->queue_head = lane->queue_tail = NULL;
+    rdmaq->queue_head = rdmaq->queue_tail = NULL;
     for (; rdma != NULL; rdma = next) {
         next = rdma->next;
         if (rdma->is_atomic)
             rdmaq_finish_atomic(adapt, rdma, DM_EAGAIN);
         else
-            rdmaq_enqueue(lane, rdma);
+            rdmaq_enqueue(rdmaq, rdma);
     }
 }
 
-void dm_rma_requeue(struct dm_conn *conn, struct dm_lane *lane, struct dm_lane *to)
+void dm_rma_requeue(struct dm_conn *conn, struct dm_rdmaq *rdmaq, struct dm_rdmaq *to)
 {
     struct dm_part *part;
     struct dm_rdma *rdma;
 
-    lane->n_reads = 0;
-    rdmaq_drop_atomics(conn->adapt, lane);
-    for (rdma = lane->queue_head; rdma != NULL; rdma = rdma->next)
-        rdma_rewind_late(lane, rdma);
-    while (lane != to && (rdma = lane->queue_head) != NULL) {
-        rdmaq_dequeue(lane);
+    rdmaq->n_reads = 0;
+    rdmaq_drop_atomics(conn->adapt, rdmaq);
+    for (rdma = rdmaq->queue_head; rdma != NULL; rdma = rdma->next)
+        rdma_rewind_late(rdmaq, rdma);
+    while (rdmaq != to && (rdma = rdmaq->queue_head) != NULL) {
+        rdmaq_dequeue(rdmaq);
         rdmaq_enqueue(to, rdma);
     }
-    while (lane->head != lane->tail) {
-        part = &lane->parts[--lane->head % DM_LANE_REQS];
+    while (rdmaq->head != rdmaq->tail) {
+        part = &rdmaq->parts[--rdmaq->head % DM_RDMAQ_REQS];
         rdma = part->rdma;
         part->rdma = NULL;
         if (rdma == NULL)
@@ -175,12 +175,12 @@ void dm_rma_requeue(struct dm_conn *conn, struct dm_lane *lane, struct dm_lane *
             continue;
         }
         if (part->local < rdma->local) {
-            lane->ia->counts.again_len += rdma->local - part->local;
+            rdmaq->ia->counts.again_len += rdma->local - part->local;
             rdma->left += rdma->local - part->local;
             rdma->local = part->local;
             rdma->remote = part->remote;
         }
-        rdma_rewind_late(lane, rdma);
+        rdma_rewind_late(rdmaq, rdma);
         if (!rdma->is_queued)
             rdmaq_enqueue_first(to, rdma);
     }
@@ -200,11 +200,12 @@ static uint64_t rdma_part_len(const struct dm_ia *ia, const struct dm_rdma *rdma
 }
 
 /* Post the next part of a transfer, or the read behind it. */
-static DAT_RETURN rdmaq_post_part(struct dm_conn *conn, struct dm_lane *lane, struct dm_rdma *rdma)
+static DAT_RETURN rdmaq_post_part(struct dm_conn *conn, struct dm_rdmaq *rdmaq,
+                                  struct dm_rdma *rdma)
 {
-    const struct dm_link *link = dm_link_of(conn, lane);
-    struct dm_part *part = &lane->parts[lane->head % DM_LANE_REQS];
-    uint64_t len = rdma_part_len(lane->ia, rdma);
+    const struct dm_link *link = dm_link_of(conn, rdmaq);
+    struct dm_part *part = &rdmaq->parts[rdmaq->head % DM_RDMAQ_REQS];
+    uint64_t len = rdma_part_len(rdmaq->ia, rdma);
     DAT_LMR_TRIPLET lmr;
     DAT_RMR_TRIPLET rmr;
     DAT_DTO_COOKIE cookie;
@@ -212,39 +213,39 @@ static DAT_RETURN rdmaq_post_part(struct dm_conn *conn, struct dm_lane *lane, st
 
     lmr.virtual_address = rdma->local;
     lmr.segment_length = (DAT_SEG_LENGTH)len;
-    lmr.lmr_context = rdma->mr->lmr[lane->ia->index].lctx;
+    lmr.lmr_context = rdma->mr->lmr[rdmaq->ia->index].lctx;
     rmr.virtual_address = rdma->remote;
     rmr.segment_length = (DAT_SEG_LENGTH)len;
-    rmr.rmr_context = rdma->rkey.ctx[lane->peer_rail];
+    rmr.rmr_context = rdma->rkey.ctx[rdmaq->peer_rail];
     if (rdma->is_echo) {
-        lmr.virtual_address = (DAT_VADDR)(uintptr_t)lane->ia->echo;
-        lmr.lmr_context = lane->ia->echo_lmr.lctx;
+        lmr.virtual_address = (DAT_VADDR)(uintptr_t)rdmaq->ia->echo;
+        lmr.lmr_context = rdmaq->ia->echo_lmr.lctx;
         lmr.segment_length = 1;
         rmr.virtual_address--;
         rmr.segment_length = 1;
     }
     cookie =
-        dm_cookie(DM_COOKIE_RDMA, link, (uint32_t)link->kind << 16 | lane->head % DM_LANE_REQS);
-    dm_serial_enter(lane->ia->is_serial);
+        dm_cookie(DM_COOKIE_RDMA, link, (uint32_t)link->kind << 16 | rdmaq->head % DM_RDMAQ_REQS);
+    dm_serial_enter(rdmaq->ia->is_serial);
     if (dm_unlikely(rdma->has_imm) && len == rdma->left)
-        rc = dm_ext_write_imm(lane->ia, link->ep, &lmr, cookie, &rmr, rdma->imm);
+        rc = dm_ext_write_imm(rdmaq->ia, link->ep, &lmr, cookie, &rmr, rdma->imm);
     else if (dm_unlikely(rdma->is_atomic))
-        rc = dm_ext_fetch_add(lane->ia, link->ep, &lmr, cookie, &rmr, rdma->add);
+        rc = dm_ext_fetch_add(rdmaq->ia, link->ep, &lmr, cookie, &rmr, rdma->add);
     else if (rdma_takes_read(rdma))
         rc = DAT_EP_POST_RDMA_READ(link->ep, 1, &lmr, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG);
     else
         rc = DAT_EP_POST_RDMA_WRITE(link->ep, 1, &lmr, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG);
-    dm_serial_leave(lane->ia->is_serial);
+    dm_serial_leave(rdmaq->ia->is_serial);
     if (rc != DAT_SUCCESS)
         return rc;
     *part = (struct dm_part){rdma, rdma->local, rdma->remote};
-    lane->head++;
-    lane->rq_used++;
-    lane->n_reads += rdma_takes_read(rdma);
-    lane->ia->n_signalled++;
-    lane->ia->counts.rdma_len += len;
+    rdmaq->head++;
+    rdmaq->rq_used++;
+    rdmaq->n_reads += rdma_takes_read(rdma);
+    rdmaq->ia->n_signalled++;
+    rdmaq->ia->counts.rdma_len += len;
     if (!rdma->is_atomic)
-        *(rdma_takes_read(rdma) ? &lane->ia->counts.n_reads : &lane->ia->counts.n_writes) += 1;
+        *(rdma_takes_read(rdma) ? &rdmaq->ia->counts.n_reads : &rdmaq->ia->counts.n_writes) += 1;
     rdma->n_posted++;
     rdma->local += len;
     rdma->remote += len;
@@ -252,34 +253,34 @@ static DAT_RETURN rdmaq_post_part(struct dm_conn *conn, struct dm_lane *lane, st
     return DAT_SUCCESS;
 }
 
-static bool rdmaq_has_slot(const struct dm_lane *lane, const struct dm_rdma *rdma)
+static bool rdmaq_has_slot(const struct dm_rdmaq *rdmaq, const struct dm_rdma *rdma)
 {
-    return lane->rq_used < lane->rq_size && lane->head - lane->tail < DM_LANE_REQS &&
-           (!rdma_takes_read(rdma) || lane->n_reads < lane->max_reads);
+    return rdmaq->rq_used < rdmaq->rq_size && rdmaq->head - rdmaq->tail < DM_RDMAQ_REQS &&
+           (!rdma_takes_read(rdma) || rdmaq->n_reads < rdmaq->max_reads);
 }
 
-void dm_rma_push(struct dm_conn *conn, struct dm_lane *lane)
+void dm_rma_push(struct dm_conn *conn, struct dm_rdmaq *rdmaq)
 {
-    struct dm_link *link = dm_link_of(conn, lane);
+    struct dm_link *link = dm_link_of(conn, rdmaq);
     struct dm_rdma *rdma;
     DAT_RETURN rc = DAT_SUCCESS;
 
-    while ((rdma = lane->queue_head) != NULL && rdmaq_has_slot(lane, rdma) && link->may_post &&
+    while ((rdma = rdmaq->queue_head) != NULL && rdmaq_has_slot(rdmaq, rdma) && link->may_post &&
            !conn->tx.is_lost) {
         if (rdma->left > 0 || (rdma->is_echo && rdma->err == DM_OK))
-            rc = rdmaq_post_part(conn, lane, rdma);
+            rc = rdmaq_post_part(conn, rdmaq, rdma);
         if (rc != DAT_SUCCESS)
             break;
         if (rdma->left == 0) {
-            rdmaq_dequeue(lane);
+            rdmaq_dequeue(rdmaq);
             if (rdma->n_posted == 0)
                 dm_rdma_finish(conn->adapt, rdma);
         }
     }
-    if (rc == DAT_SUCCESS || (DAT_GET_TYPE(rc) == DAT_INSUFFICIENT_RESOURCES && lane->rq_used > 0))
+    if (rc == DAT_SUCCESS || (DAT_GET_TYPE(rc) == DAT_INSUFFICIENT_RESOURCES && rdmaq->rq_used > 0))
         return;
     if (link->kind >= DM_LINK_EXTRA)
-        dm_lane_break(link);
+        dm_rdmaq_break(link);
     else
         dm_conn_post_failed(conn, rc);
 }
@@ -288,20 +289,20 @@ bool dm_rma_is_wanted(const struct dm_conn *conn)
 {
     bool is_so = false;
 
-    for (int k = 0; k < DM_LANES; k++)
-        is_so = is_so || conn->lane[k].queue_head != NULL;
+    for (int k = 0; k < DM_RDMAQS; k++)
+        is_so = is_so || conn->rdmaq[k].queue_head != NULL;
     return is_so;
 }
 
 void dm_rdmaq_fail(struct dm_conn *conn)
 {
-    struct dm_lane *lane;
+    struct dm_rdmaq *rdmaq;
     struct dm_rdma *rdma;
 
-    for (int k = 0; k < DM_LANES; k++) {
-        lane = &conn->lane[k];
-        while ((rdma = lane->queue_head) != NULL) {
-            rdmaq_dequeue(lane);
+    for (int k = 0; k < DM_RDMAQS; k++) {
+        rdmaq = &conn->rdmaq[k];
+        while ((rdma = rdmaq->queue_head) != NULL) {
+            rdmaq_dequeue(rdmaq);
             rdma->left = 0;
             rdma->err = conn->err;
             if (rdma->n_posted == 0)
@@ -310,13 +311,13 @@ void dm_rdmaq_fail(struct dm_conn *conn)
     }
 }
 
-void dm_rma_start(struct dm_conn *conn, struct dm_lane *lane, struct dm_rdma *rdma)
+void dm_rma_start(struct dm_conn *conn, struct dm_rdmaq *rdmaq, struct dm_rdma *rdma)
 {
     rdma->len = rdma->left;
     rdma->is_echo = false;
-    rdmaq_enqueue(lane, rdma);
-    if (dm_link_of(conn, lane)->may_post)
-        dm_rma_push(conn, lane);
+    rdmaq_enqueue(rdmaq, rdma);
+    if (dm_link_of(conn, rdmaq)->may_post)
+        dm_rma_push(conn, rdmaq);
     else if (conn->is_up)
         dm_conn_start(conn, DM_LINK_RDMA);
     else
@@ -327,33 +328,33 @@ void dm_rma_start(struct dm_conn *conn, struct dm_lane *lane, struct dm_rdma *rd
  * Bytes of a write that are under way could still be placed by the peer's end, after the same bytes
  * came another way and the program there went on. So both sides end everything first.
  */
-static bool rdmaq_has_writes(const struct dm_lane *lane)
+static bool rdmaq_has_writes(const struct dm_rdmaq *rdmaq)
 {
     const struct dm_rdma *rdma;
 
-    for (uint32_t i = lane->tail; i != lane->head; i++) {
-        rdma = lane->parts[i % DM_LANE_REQS].rdma;
+    for (uint32_t i = rdmaq->tail; i != rdmaq->head; i++) {
+        rdma = rdmaq->parts[i % DM_RDMAQ_REQS].rdma;
         if (rdma != NULL && !rdma->is_read)
             return true;
     }
     return false;
 }
 
-void dm_lane_break(struct dm_link *link)
+void dm_rdmaq_break(struct dm_link *link)
 {
     struct dm_conn *conn = link->conn;
-    struct dm_lane *lane = dm_lane_of(link);
+    struct dm_rdmaq *rdmaq = dm_rdmaq_of(link);
     struct dm_adapt *adapt = conn->adapt;
 
     if (conn->tx.is_lost || conn->is_moving || link->state == DM_LINK_CLOSING)
         return;
-    if (rdmaq_has_writes(lane)) {
-        dm_conn_break_beside(conn, lane->ia, "with writes under way");
+    if (rdmaq_has_writes(rdmaq)) {
+        dm_conn_break_beside(conn, rdmaq->ia, "with writes under way");
         return;
     }
     DM_TRACE(CONN, "rank %d link %d broke", conn->proc, link->kind);
-    lane->rest_until = dm_clock_ns() + REST_NS;
-    lane->speed = 0;
+    rdmaq->rest_until = dm_clock_ns() + REST_NS;
+    rdmaq->speed = 0;
     pthread_mutex_lock(&adapt->shared.lock);
     if (link->ep != DAT_HANDLE_NULL) {
         if (link->state != DM_LINK_IDLE)
@@ -364,14 +365,14 @@ void dm_lane_break(struct dm_link *link)
     atomic_fetch_add_explicit(&link->gen, 1, memory_order_relaxed);
     dm_conn_forget_notes(link);
     link->state = DM_LINK_IDLE;
-    link->may_post = link->is_told = link->is_active = false;
+    link->may_post = link->is_reported = link->is_active = false;
     dm_list_del(&link->wait);
     pthread_mutex_unlock(&adapt->shared.lock);
-    if (lane->ia != NULL)
-        lane->ia->n_signalled -= lane->rq_used + link->is_due;
+    if (rdmaq->ia != NULL)
+        rdmaq->ia->n_signalled -= rdmaq->rq_used + link->is_due;
     link->is_due = false;
-    lane->rq_used = 0;
-    dm_rma_requeue(conn, lane, &conn->lane[0]);
+    rdmaq->rq_used = 0;
+    dm_rma_requeue(conn, rdmaq, &conn->rdmaq[0]);
     if (conn->link[DM_LINK_RDMA].may_post)
-        dm_rma_push(conn, &conn->lane[0]);
+        dm_rma_push(conn, &conn->rdmaq[0]);
 }

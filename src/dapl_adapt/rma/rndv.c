@@ -56,7 +56,7 @@ static bool probe_post(void *arg, uint32_t offset, uint32_t len)
     const struct dm_link *link = &conn->link[DM_LINK_RDMA];
     DAT_DTO_COOKIE cookie = dm_cookie(
         DM_COOKIE_PROBE, link, (uint32_t)link->kind << 16 | (move->is_read ? DM_COOKIE_READ : 0));
-    struct dm_lane *lane = &conn->lane[0];
+    struct dm_rdmaq *rdmaq = &conn->rdmaq[0];
     DAT_EP_HANDLE ep = link->ep;
     DAT_LMR_TRIPLET lmr;
     DAT_RMR_TRIPLET rmr;
@@ -69,8 +69,8 @@ static bool probe_post(void *arg, uint32_t offset, uint32_t len)
     rmr.virtual_address = move->is_read ? move->remote + offset : move->remote;
     rmr.segment_length = len;
     rmr.rmr_context = move->ctx;
-    if (!link->may_post || lane->rq_used >= lane->rq_size ||
-        (move->is_read && lane->n_reads >= lane->max_reads))
+    if (!link->may_post || rdmaq->rq_used >= rdmaq->rq_size ||
+        (move->is_read && rdmaq->n_reads >= rdmaq->max_reads))
         return false;
     dm_serial_enter(conn->ia->is_serial);
     rc = move->is_read
@@ -79,8 +79,8 @@ static bool probe_post(void *arg, uint32_t offset, uint32_t len)
     dm_serial_leave(conn->ia->is_serial);
     if (rc != DAT_SUCCESS)
         return false;
-    lane->rq_used++;
-    lane->n_reads += move->is_read;
+    rdmaq->rq_used++;
+    rdmaq->n_reads += move->is_read;
     conn->ia->n_signalled++;
     conn->ia->n_probes++;
     *(move->is_read ? &conn->ia->counts.n_reads : &conn->ia->counts.n_writes) += 1;

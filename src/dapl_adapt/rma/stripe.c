@@ -1,11 +1,11 @@
 /*
- * Large transfers over several rails: a share for each lane that is up, which are transfers of
+ * Large transfers over several rails: a share for each RDMA queue that is up, which are transfers of
  * their own; the whole is done when all shares are.
  *
  * Network rails only, and not with shared memory: what reaches this host alone is either
- * fastest by far or not used. Lanes are connected when the first large transfer comes,
- * which does not wait for them. Shares follow the speed at which earlier ones went. A lane that
- * breaks leaves its work to the first lane and is tried again later.
+ * fastest by far or not used. RDMA queues are connected when the first large transfer comes,
+ * which does not wait for them. Shares follow the speed at which earlier ones went. An RDMA queue that
+ * breaks leaves its work to the first RDMA queue and is tried again later.
  */
 #include "dapl_adapt/rma/stripe.h"
 
@@ -35,7 +35,7 @@
 
 struct dm_share {
     struct dm_rdma rdma; /* first */
-    struct dm_lane *lane;
+    struct dm_rdmaq *rdmaq;
     uint64_t start;
     uint64_t len;
 };
@@ -43,7 +43,7 @@ struct dm_share {
 struct dm_stripes {
     struct dm_rdma *whole;
     int n_left;
-    struct dm_share shares[DM_LANES];
+    struct dm_share shares[DM_RDMAQS];
 };
 
 /* A share is done: learn from it; the last one ends the whole. */
@@ -55,10 +55,10 @@ static void stripe_done_one(struct dm_rdma *rdma, int err)
     uint64_t took = dm_clock_ns() - share->start;
     double speed = (double)share->len / (double)(took > 0 ? took : 1);
 
-    if (err == DM_OK && share->lane->speed > 0)
-        share->lane->speed = OLD_PART * share->lane->speed + (1 - OLD_PART) * speed;
+    if (err == DM_OK && share->rdmaq->speed > 0)
+        share->rdmaq->speed = OLD_PART * share->rdmaq->speed + (1 - OLD_PART) * speed;
     else if (err == DM_OK)
-        share->lane->speed = speed;
+        share->rdmaq->speed = speed;
     else if (whole->err == DM_OK)
         whole->err = err;
     if (--stripes->n_left > 0)
@@ -71,33 +71,33 @@ static void stripe_done_one(struct dm_rdma *rdma, int err)
     whole->done(whole, err);
 }
 
-/* Lanes that can take a share; those that could be there are started. */
-static int stripe_rdmaqs_up(struct dm_conn *conn, struct dm_lane **lanes)
+/* RDMA queues that can take a share; those that could be there are started. */
+static int stripe_rdmaqs_up(struct dm_conn *conn, struct dm_rdmaq **rdmaqs)
 {
     uint64_t now = dm_clock_ns();
     int max = dm_cfg()->rails < DM_RAILS_MAX ? (int)dm_cfg()->rails : DM_RAILS_MAX;
     struct dm_adapt *adapt = conn->adapt;
-    struct dm_lane *lane;
+    struct dm_rdmaq *rdmaq;
     int number;
     int n = 1;
 
-    lanes[0] = &conn->lane[0];
+    rdmaqs[0] = &conn->rdmaq[0];
     for (int i = 0; i < conn->n_rails && n < max; i++) {
         if (adapt->rails.ias[conn->rails[i][0]] == conn->ia ||
             adapt->rails.ias[conn->rails[i][0]]->is_local)
             continue;
         number = conn->rails[i][conn->proc > adapt->job.rank ? 0 : 1];
-        lane = &conn->lane[DM_LINK_EXTRA - DM_LINK_RDMA + number];
-        if (dm_link_of(conn, lane)->may_post)
-            lanes[n++] = lane;
-        else if (now >= lane->rest_until)
+        rdmaq = &conn->rdmaq[DM_LINK_EXTRA - DM_LINK_RDMA + number];
+        if (dm_link_of(conn, rdmaq)->may_post)
+            rdmaqs[n++] = rdmaq;
+        else if (now >= rdmaq->rest_until)
             dm_conn_start(conn, (enum dm_link_kind)(DM_LINK_EXTRA + number));
     }
     return n;
 }
 
-/* Cut the whole into shares that are worth their lane, by speed where that is known of all. */
-static int stripe_cut(const struct dm_rdma *whole, struct dm_lane **lanes, int n, uint64_t *lens)
+/* Cut the whole into shares that are worth their RDMA queue, by speed where that is known of all. */
+static int stripe_cut(const struct dm_rdma *whole, struct dm_rdmaq **rdmaqs, int n, uint64_t *lens)
 {
     uint64_t min = dm_cfg()->stripe > 0 ? dm_cfg()->stripe : 1;
     uint64_t left = whole->left;
@@ -107,11 +107,11 @@ static int stripe_cut(const struct dm_rdma *whole, struct dm_lane **lanes, int n
     if ((uint64_t)n > left / min)
         n = (int)(left / min);
     for (int i = 0; i < n; i++) {
-        is_known = is_known && lanes[i]->speed > 0;
-        sum += lanes[i]->speed;
+        is_known = is_known && rdmaqs[i]->speed > 0;
+        sum += rdmaqs[i]->speed;
     }
     for (int i = n - 1; i > 0; i--) {
-        lens[i] = is_known ? (uint64_t)((double)whole->left * (lanes[i]->speed / sum))
+        lens[i] = is_known ? (uint64_t)((double)whole->left * (rdmaqs[i]->speed / sum))
                            : whole->left / (uint64_t)n;
         if (lens[i] < min)
             lens[i] = min;
@@ -126,7 +126,7 @@ static int stripe_cut(const struct dm_rdma *whole, struct dm_lane **lanes, int n
 }
 
 static void stripe_start_one(struct dm_stripes *stripes, struct dm_share *share,
-                             struct dm_lane *lane, uint64_t offset, uint64_t len)
+                             struct dm_rdmaq *rdmaq, uint64_t offset, uint64_t len)
 {
     const struct dm_rdma *whole = stripes->whole;
 
@@ -137,26 +137,26 @@ static void stripe_start_one(struct dm_stripes *stripes, struct dm_share *share,
     share->rdma.local += offset;
     share->rdma.remote += offset;
     share->rdma.left = len;
-    share->lane = lane;
-    lane->ia->counts.n_shares++;
+    share->rdmaq = rdmaq;
+    rdmaq->ia->counts.n_shares++;
     share->start = dm_clock_ns();
     share->len = len;
 }
 
 bool dm_stripe_start(struct dm_conn *conn, struct dm_rdma *rdma)
 {
-    struct dm_lane *lanes[DM_LANES];
-    uint64_t lens[DM_LANES];
+    struct dm_rdmaq *rdmaqs[DM_RDMAQS];
+    uint64_t lens[DM_RDMAQS];
     struct dm_stripes *stripes;
     uint64_t offset = 0;
     int n;
 
     if (!conn->is_up || conn->is_moving || conn->ia->is_local || dm_cfg()->rails < 2 ||
-        !conn->link[DM_LINK_RDMA].may_post || dm_card_fetch(conn) != DM_OK)
+        !conn->link[DM_LINK_RDMA].may_post || dm_addr_fetch(conn) != DM_OK)
         return false;
-    n = stripe_rdmaqs_up(conn, lanes);
+    n = stripe_rdmaqs_up(conn, rdmaqs);
     if (n > 1)
-        n = stripe_cut(rdma, lanes, n, lens);
+        n = stripe_cut(rdma, rdmaqs, n, lens);
     if (n < 2)
         return false;
     stripes = malloc(sizeof(*stripes));
@@ -166,12 +166,12 @@ bool dm_stripe_start(struct dm_conn *conn, struct dm_rdma *rdma)
     stripes->n_left = n;
     conn->adapt->n_striped++;
     for (int i = 0; i < n; offset += lens[i], i++)
-        stripe_start_one(stripes, &stripes->shares[i], lanes[i], offset, lens[i]);
+        stripe_start_one(stripes, &stripes->shares[i], rdmaqs[i], offset, lens[i]);
     for (int i = 0; i < n; i++) {
-        /* a lane may break meanwhile */
-        if (!dm_link_of(conn, lanes[i])->may_post)
-            lanes[i] = &conn->lane[0];
-        dm_rma_start(conn, lanes[i], &stripes->shares[i].rdma);
+        /* an RDMA queue may break meanwhile */
+        if (!dm_link_of(conn, rdmaqs[i])->may_post)
+            rdmaqs[i] = &conn->rdmaq[0];
+        dm_rma_start(conn, rdmaqs[i], &stripes->shares[i].rdma);
     }
     return true;
 }

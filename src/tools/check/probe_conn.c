@@ -23,11 +23,11 @@ int dm_probe_run_connect(struct dm_probe_env *env)
     int err = dm_probe_open(env, &side);
 
     if (err == DM_OK)
-        err = dm_probe_meet_at(&side);
+        err = dm_probe_agree_address(&side);
     for (int i = 0; i < N_CONNECTS && err == DM_OK; i++) {
         err = dm_probe_ep_create(&side, &modest, &side.ep);
         if (err == DM_OK)
-            err = dm_probe_meet(&side);
+            err = dm_probe_barrier(&side);
         start = dm_clock_ns();
         if (err == DM_OK)
             err = dm_probe_connect(&side, side.ep);
@@ -36,7 +36,7 @@ int dm_probe_run_connect(struct dm_probe_env *env)
         if (took < best)
             best = took;
         if (err == DM_OK)
-            err = dm_probe_meet(&side);
+            err = dm_probe_barrier(&side);
         if (err == DM_OK)
             dm_probe_part(&side);
     }
@@ -179,7 +179,7 @@ int dm_probe_run_private(struct dm_probe_env *env)
     int err = dm_probe_open(env, &side);
 
     if (err == DM_OK)
-        err = dm_probe_meet_at(&side);
+        err = dm_probe_agree_address(&side);
     for (int way = ON_REQUEST; way <= ON_REJECT && err == DM_OK; way++) {
         best = 0;
         is_good = true;
@@ -189,7 +189,7 @@ int dm_probe_run_private(struct dm_probe_env *env)
                 best = sizes[i];
             forget(&side);
             if (err == DM_OK)
-                err = dm_probe_meet(&side);
+                err = dm_probe_barrier(&side);
         }
         if (err == DM_OK)
             dm_probe_say_value(env, keys[way], best, "bytes", "%s",
@@ -215,7 +215,7 @@ int dm_probe_run_first(struct dm_probe_env *env)
     if (err == DM_OK && !env->is_passive)
         err = dm_probe_recv(&side, &mem, 0, 64);
     if (err == DM_OK)
-        err = dm_probe_meet_at(&side);
+        err = dm_probe_agree_address(&side);
     if (err == DM_OK)
         err = dm_probe_connect(&side, side.ep);
     if (err == DM_OK && env->is_passive) {
@@ -231,7 +231,7 @@ int dm_probe_run_first(struct dm_probe_env *env)
         err = DM_OK;
     }
     if (err == DM_OK)
-        err = dm_probe_meet(&side);
+        err = dm_probe_barrier(&side);
     dm_probe_free(&mem);
     dm_probe_close(&side);
     return err;

@@ -12,7 +12,7 @@
 #define SEGS_MAX  256
 #define READS_MAX 128
 #define LATE_US   50000
-#define N_LAPS    4
+#define N_ROUNDS  4
 
 /* ---- segments ---- */
 
@@ -93,7 +93,7 @@ static int one_segs(struct dm_probe_side *side, enum kind kind, struct dm_probe_
     if (side->env->is_passive) {
         err = kind == SEND ? dm_probe_recv(side, mem, 0, 8 * SEGS_MAX) : DM_OK;
         if (err == DM_OK)
-            err = dm_probe_meet(side);
+            err = dm_probe_barrier(side);
         if (err == DM_OK)
             err = dm_probe_get(side, &answer);
         if (err == DM_OK && answer != 0 && kind == SEND)
@@ -105,7 +105,7 @@ static int one_segs(struct dm_probe_side *side, enum kind kind, struct dm_probe_
         *is_good_p = answer != 0;
         return err;
     }
-    err = dm_probe_meet(side);
+    err = dm_probe_barrier(side);
     if (err == DM_OK)
         rc = post_segs(side, kind, mem, remote, n);
     is_good = rc == DAT_SUCCESS;
@@ -139,7 +139,7 @@ static int segments_of(struct dm_probe_env *env, enum kind kind)
     if (err == DM_OK)
         err = dm_probe_alloc(&side, 16 * SEGS_MAX, false, &mem);
     if (err == DM_OK)
-        err = dm_probe_meet_at(&side);
+        err = dm_probe_agree_address(&side);
     if (err == DM_OK)
         err = dm_probe_connect(&side, side.ep);
     if (err == DM_OK)
@@ -208,7 +208,7 @@ int dm_probe_run_reads(struct dm_probe_env *env)
     if (err == DM_OK)
         err = dm_probe_alloc(&side, 2 * 64 * READS_MAX, false, &mem);
     if (err == DM_OK)
-        err = dm_probe_meet_at(&side);
+        err = dm_probe_agree_address(&side);
     if (err == DM_OK)
         err = dm_probe_connect(&side, side.ep);
     for (int i = 0; i < READS_MAX && mem.buf != NULL; i++)
@@ -232,7 +232,7 @@ int dm_probe_run_reads(struct dm_probe_env *env)
                           READS_MAX);
     }
     if (err == DM_OK)
-        err = dm_probe_meet(&side);
+        err = dm_probe_barrier(&side);
     dm_probe_free(&mem);
     dm_probe_close(&side);
     return err;
@@ -270,7 +270,7 @@ static int one_size(struct dm_probe_side *side, enum kind kind, struct dm_probe_
         if (kind == SEND)
             err = dm_probe_recv(side, mem, 0, mem->len);
         if (err == DM_OK)
-            err = dm_probe_meet(side);
+            err = dm_probe_barrier(side);
         if (err == DM_OK)
             err = dm_probe_get(side, &answer);
         if (err == DM_OK && answer != 0 && kind == SEND)
@@ -282,7 +282,7 @@ static int one_size(struct dm_probe_side *side, enum kind kind, struct dm_probe_
         *is_good_p = answer != 0;
         return err;
     }
-    err = dm_probe_meet(side);
+    err = dm_probe_barrier(side);
     if (err != DM_OK)
         return err;
     is_good =
@@ -360,7 +360,7 @@ int dm_probe_run_late(struct dm_probe_env *env)
     if (err == DM_OK)
         err = dm_probe_alloc(&side, 4096, false, &mem);
     if (err == DM_OK)
-        err = dm_probe_meet(&side);
+        err = dm_probe_barrier(&side);
     start = dm_clock_ns();
     if (err == DM_OK && env->is_passive) {
         usleep(LATE_US);
@@ -380,7 +380,7 @@ int dm_probe_run_late(struct dm_probe_env *env)
                          (double)(dm_clock_ns() - start) / 1000000, LATE_US / 1000);
     }
     if (err == DM_OK)
-        err = dm_probe_meet(&side);
+        err = dm_probe_barrier(&side);
     dm_probe_free(&mem);
     dm_probe_close(&side);
     return err;
@@ -426,15 +426,15 @@ int dm_probe_run_suppress(struct dm_probe_env *env)
             param.ep_attr.max_request_dtos >= small.n_req &&
             param.ep_attr.max_request_dtos <= 1 << 20)
             granted = param.ep_attr.max_request_dtos;
-        taken = post_quiet(&side, &mem, &remote, N_LAPS * granted);
-        dm_probe_say(env, "suppress_frees", taken == N_LAPS * granted,
+        taken = post_quiet(&side, &mem, &remote, N_ROUNDS * granted);
+        dm_probe_say(env, "suppress_frees", taken == N_ROUNDS * granted,
                      "%d suppressed writes in a row were taken by an endpoint of %d", taken,
                      granted);
         dm_probe_say(env, "suppress", dm_probe_is_silent(&side, side.req_evd, 100000), "%s",
                      "no completion of a suppressed write within 100 ms");
     }
     if (err == DM_OK)
-        err = dm_probe_meet(&side);
+        err = dm_probe_barrier(&side);
     dm_probe_free(&mem);
     dm_probe_close(&side);
     return err;
@@ -465,11 +465,11 @@ static int overflow_passive(struct dm_probe_side *side, int n)
     for (int i = 0; i < n && err == DM_OK; i++)
         err = dm_probe_recv(side, &mem, 0, 64);
     if (err == DM_OK)
-        err = dm_probe_meet_at(side);
+        err = dm_probe_agree_address(side);
     if (err == DM_OK)
         err = dm_probe_connect(side, side->ep);
     if (err == DM_OK)
-        err = dm_probe_meet(side);
+        err = dm_probe_barrier(side);
     if (err == DM_OK)
         err = dm_probe_next(side, side->async_evd, 1000000, "overflow event", &event);
     if (err == DM_ETIMEOUT)
@@ -495,11 +495,11 @@ int dm_probe_run_overflow(struct dm_probe_env *env)
         if (err == DM_OK)
             err = dm_probe_ep_create(&side, &wide, &side.ep);
         if (err == DM_OK)
-            err = dm_probe_meet_at(&side);
+            err = dm_probe_agree_address(&side);
         if (err == DM_OK)
             err = dm_probe_connect(&side, side.ep);
         if (err == DM_OK)
-            err = dm_probe_meet(&side);
+            err = dm_probe_barrier(&side);
         for (int i = 0; i < n && err == DM_OK; i++) {
             if (dm_probe_send(&side, &mem, 0, 64) != DM_OK)
                 break; /* the connection may be broken by now */
@@ -517,7 +517,7 @@ int dm_probe_run_overflow(struct dm_probe_env *env)
         dm_probe_free(&mem);
     }
     if (err == DM_OK)
-        err = dm_probe_meet(&side);
+        err = dm_probe_barrier(&side);
     dm_probe_close(&side);
     return err;
 }

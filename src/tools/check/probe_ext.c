@@ -67,7 +67,7 @@ static int srq_passive(struct dm_probe_side *side)
     rc = make_srq(side, &mem, &srq);
     if (rc != DAT_SUCCESS)
         return DM_FAIL(DM_ENOTSUP, "a shared receive queue: %s", dm_dat_text(rc));
-    err = dm_probe_meet_at(side);
+    err = dm_probe_agree_address(side);
     if (err == DM_OK)
         err = dm_probe_connect(side, side->ep);
     for (int i = 0; i < N_SRQ_RECVS && err == DM_OK; i++) {
@@ -96,7 +96,7 @@ int dm_probe_run_srq(struct dm_probe_env *env)
         err = dm_probe_alloc(&side, 4096, false, &mem);
         if (err == DM_OK)
             err = dm_probe_ep_create(&side, &modest, &side.ep);
-        if (err == DM_OK && dm_probe_meet_at(&side) != DM_OK) {
+        if (err == DM_OK && dm_probe_agree_address(&side) != DM_OK) {
             dm_probe_say(env, "srq", false, "%s", dm_err_detail());
             dm_probe_say_untested(env, "srq_endpoint", "no shared receive queue");
             dm_probe_free(&mem);
@@ -120,7 +120,7 @@ int dm_probe_run_srq(struct dm_probe_env *env)
         }
     }
     if (err == DM_OK)
-        err = dm_probe_meet(&side);
+        err = dm_probe_barrier(&side);
     dm_probe_free(&mem);
     dm_probe_close(&side);
     return err;
@@ -187,7 +187,7 @@ int dm_probe_run_rmr(struct dm_probe_env *env)
             else
                 dm_probe_say(env, "rmr", false, "%s", dm_err_detail());
         }
-        err = dm_probe_meet(&side);
+        err = dm_probe_barrier(&side);
     }
     dm_probe_free(&mem);
     dm_probe_close(&side);
@@ -309,7 +309,7 @@ int dm_probe_run_immediate(struct dm_probe_env *env)
         err = env->is_passive ? immediate_passive(&side, &mem)
                               : immediate_active(&side, &mem, &remote);
     if (err == DM_OK)
-        err = dm_probe_meet(&side);
+        err = dm_probe_barrier(&side);
     dm_probe_free(&mem);
     dm_probe_close(&side);
     return err;
@@ -462,7 +462,7 @@ int dm_probe_run_atomics(struct dm_probe_env *env)
     if (err == DM_OK)
         err = env->is_passive ? atomics_passive(&side, &mem) : atomics_active(&side, &mem, &remote);
     if (err == DM_OK)
-        err = dm_probe_meet(&side);
+        err = dm_probe_barrier(&side);
     dm_probe_free(&mem);
     dm_probe_close(&side);
     return err;

@@ -97,7 +97,7 @@ static int try_copies(struct dm_probe_side *side, const struct dm_probe_mem *mem
     if (pid < 0)
         return DM_FAIL(DM_ESYS, "fork");
     mem->buf[0]++; /* in the target too: its page is another one from now on */
-    err = dm_probe_meet(side);
+    err = dm_probe_barrier(side);
     if (err == DM_OK)
         err = check_write(side, mem, remote, 'c', &is_good);
     kill(pid, SIGKILL);
@@ -125,7 +125,7 @@ int dm_probe_run_fork(struct dm_probe_env *env)
     if (err == DM_OK)
         err = try_copies(&side, &mem, &remote);
     if (err == DM_OK)
-        err = dm_probe_meet(&side);
+        err = dm_probe_barrier(&side);
     dm_probe_free(&mem);
     dm_probe_close(&side);
     return err;
@@ -192,7 +192,7 @@ int dm_probe_run_child(struct dm_probe_env *env)
     if (err == DM_OK)
         dm_probe_say(env, "child_harmless", true, "the parent's connection lives on");
     if (err == DM_OK)
-        err = dm_probe_meet(&side);
+        err = dm_probe_barrier(&side);
     dm_probe_free(&mem);
     dm_probe_close(&side);
     return err;

@@ -7,10 +7,10 @@
 #include "util/clock.h"
 #include "util/err.h"
 
-#define N_POLLS     20000
-#define OPEN_TRIES  3
-#define FAR_ADDRESS 0xc0000201 /* 192.0.2.1 */
-#define FAR_US      100000
+#define N_POLLS             20000
+#define OPEN_TRIES          3
+#define UNREACHABLE_ADDRESS 0xc0000201 /* 192.0.2.1 */
+#define UNREACHABLE_US      100000
 
 /* The threadsafe line of the same name. */
 static void try_threads(struct dm_probe_env *env)
@@ -38,10 +38,10 @@ static void try_threads(struct dm_probe_env *env)
  * An address of the block for documentation (RFC 5737), which no host has: a provider that has
  * a network looks for it a while, one that has none knows at once.
  */
-static void try_far(struct dm_probe_side *side)
+static void try_unreachable(struct dm_probe_side *side)
 {
     static const struct dm_probe_ep modest;
-    struct sockaddr_in far;
+    struct sockaddr_in addr;
     DAT_EVENT event;
     DAT_RETURN rc;
 
@@ -53,21 +53,22 @@ static void try_far(struct dm_probe_side *side)
         dm_probe_say_untested(side->env, "local_only", "%s", dm_err_detail());
         return;
     }
-    memset(&far, 0, sizeof(far));
-    far.sin_family = AF_INET;
-    far.sin_addr.s_addr = htonl(FAR_ADDRESS);
-    rc = dat_ep_connect(side->ep, (DAT_IA_ADDRESS_PTR)(void *)&far, 1, FAR_US, 0, NULL,
+    memset(&addr, 0, sizeof(addr));
+    addr.sin_family = AF_INET;
+    addr.sin_addr.s_addr = htonl(UNREACHABLE_ADDRESS);
+    rc = dat_ep_connect(side->ep, (DAT_IA_ADDRESS_PTR)(void *)&addr, 1, UNREACHABLE_US, 0, NULL,
                         DAT_QOS_BEST_EFFORT, DAT_CONNECT_DEFAULT_FLAG);
     if (rc != DAT_SUCCESS)
         dm_probe_say(side->env, "local_only", true, "a connection to 192.0.2.1 is refused: %s",
                      dm_dat_text(rc));
-    else if (dm_probe_next(side, side->conn_evd, FAR_US / 20, "event", &event) == DM_OK &&
+    else if (dm_probe_next(side, side->conn_evd, UNREACHABLE_US / 20, "event", &event) == DM_OK &&
              event.event_number == DAT_CONNECTION_EVENT_UNREACHABLE)
         dm_probe_say(side->env, "local_only", true,
                      "a connection to 192.0.2.1 is unreachable at once");
     else
         dm_probe_say(side->env, "local_only", false,
-                     "a connection to 192.0.2.1 is being tried after %d ms", FAR_US / 20000);
+                     "a connection to 192.0.2.1 is being tried after %d ms",
+                     UNREACHABLE_US / 20000);
 }
 
 static void say_limits(struct dm_probe_side *side)
@@ -75,7 +76,7 @@ static void say_limits(struct dm_probe_side *side)
     const struct dm_probe_limits *limits = &side->limits;
     struct dm_probe_env *env = side->env;
 
-    try_far(side);
+    try_unreachable(side);
     dm_probe_say_value(env, "max_requests", limits->max_req, "requests", "attribute");
     dm_probe_say_value(env, "max_events", limits->max_evd_qlen, "events", "attribute");
     dm_probe_say(env, "extensions", limits->has_ext, "attribute");

@@ -155,7 +155,7 @@ static int order_in(struct dm_probe_side *side, bool is_shared, const char *key)
             err = dm_probe_put(side, 0);
     }
     if (err == DM_OK)
-        err = dm_probe_meet(side);
+        err = dm_probe_barrier(side);
     dm_probe_free(&mem);
     return err;
 }
@@ -254,12 +254,12 @@ int dm_probe_run_progress(struct dm_probe_env *env)
                 err = dm_probe_recv(&side, &mem, 0, 512);
         }
         if (err == DM_OK)
-            err = dm_probe_meet(&side);
+            err = dm_probe_barrier(&side);
         if (err == DM_OK)
             err = try_alone(&side, &mem, &remote, what);
     }
     if (err == DM_OK)
-        err = dm_probe_meet(&side);
+        err = dm_probe_barrier(&side);
     dm_probe_free(&mem);
     dm_probe_close(&side);
     return err;
@@ -278,7 +278,7 @@ static int reuse_round(struct dm_probe_side *side, const struct dm_probe_mem *me
 {
     uint64_t answer = 0;
     bool is_old = true;
-    int err = dm_probe_meet(side);
+    int err = dm_probe_barrier(side);
 
     if (err != DM_OK)
         return err;
@@ -347,7 +347,7 @@ int dm_probe_run_reuse(struct dm_probe_env *env)
     if (err == DM_OK)
         err = reuse_all(&side, &mem, &remote, true);
     if (err == DM_OK)
-        err = dm_probe_meet(&side);
+        err = dm_probe_barrier(&side);
     dm_probe_free(&mem);
     dm_probe_close(&side);
     return err;

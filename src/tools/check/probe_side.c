@@ -189,7 +189,7 @@ int dm_probe_ep_create(struct dm_probe_side *side, const struct dm_probe_ep *siz
     return DM_FAIL(DM_EPROVIDER, "dat_ep_create: %s", dm_dat_text(rc));
 }
 
-int dm_probe_meet_at(struct dm_probe_side *side)
+int dm_probe_agree_address(struct dm_probe_side *side)
 {
     uint64_t part;
     int err;
@@ -282,7 +282,7 @@ int dm_probe_join(struct dm_probe_env *env, const struct dm_probe_ep *size,
     if (err == DM_OK)
         err = dm_probe_ep_create(side, size, &side->ep);
     if (err == DM_OK)
-        err = dm_probe_meet_at(side);
+        err = dm_probe_agree_address(side);
     if (err == DM_OK)
         err = dm_probe_connect(side, side->ep);
     return err;
@@ -417,7 +417,7 @@ int dm_probe_get(struct dm_probe_side *side, uint64_t *value_p)
     return DM_OK;
 }
 
-int dm_probe_meet(struct dm_probe_side *side)
+int dm_probe_barrier(struct dm_probe_side *side)
 {
     uint64_t value;
     int err = dm_probe_put(side, 0);
@@ -425,7 +425,7 @@ int dm_probe_meet(struct dm_probe_side *side)
     return err == DM_OK ? dm_probe_get(side, &value) : err;
 }
 
-void dm_probe_tell_error(int fd, const char *text)
+void dm_probe_report_error(int fd, const char *text)
 {
     unsigned char msg[SIDE_HEAD + 200];
     size_t len = strlen(text);

@@ -63,8 +63,8 @@ void dm_probe_ep_attr(const struct dm_probe_limits *limits, const struct dm_prob
 int dm_probe_ep_create(struct dm_probe_side *side, const struct dm_probe_ep *size,
                        DAT_EP_HANDLE *ep_p);
 /* The passive process listens, both know where. */
-int dm_probe_meet_at(struct dm_probe_side *side);
-/* Connect the two endpoints (after dm_probe_meet_at). */
+int dm_probe_agree_address(struct dm_probe_side *side);
+/* Connect the two endpoints (after dm_probe_agree_address). */
 int dm_probe_connect(struct dm_probe_side *side, DAT_EP_HANDLE ep);
 /* All of it: open, an endpoint of these sizes, connected. */
 int dm_probe_join(struct dm_probe_env *env, const struct dm_probe_ep *size,
@@ -86,9 +86,9 @@ int dm_probe_put(struct dm_probe_side *side, uint64_t value);
 /* Fails with the other process's detail when that has failed, or when it is gone. */
 int dm_probe_get(struct dm_probe_side *side, uint64_t *value_p);
 /* Both come here before either goes on; no DAT call is made. */
-int dm_probe_meet(struct dm_probe_side *side);
+int dm_probe_barrier(struct dm_probe_side *side);
 /* Tell the other process that this one gives up, and why. */
-void dm_probe_tell_error(int fd, const char *text);
+void dm_probe_report_error(int fd, const char *text);
 
 /* ---- transfers ---- */
 

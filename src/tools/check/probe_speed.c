@@ -110,13 +110,13 @@ static int ping_pong(struct dm_probe_side *side, const struct dm_probe_mem *mem,
     int err;
 
     memset(mem->buf, 0, mem->len);
-    err = dm_probe_meet(side);
+    err = dm_probe_barrier(side);
     if (err != DM_OK)
         return err;
     err = side->env->is_passive ? pong_all(side, mem, remote, len)
                                 : ping_all(side, mem, remote, len, key);
     /* the last write is there before the memory is cleared for the next */
-    return err == DM_OK ? dm_probe_meet(side) : err;
+    return err == DM_OK ? dm_probe_barrier(side) : err;
 }
 
 int dm_probe_run_latency(struct dm_probe_env *env)
@@ -139,7 +139,7 @@ int dm_probe_run_latency(struct dm_probe_env *env)
     for (size_t i = 0; i < sizeof(pings) / sizeof(pings[0]) && err == DM_OK; i++)
         err = ping_pong(&side, &mem, &remote, pings[i].len, pings[i].key);
     if (err == DM_OK)
-        err = dm_probe_meet(&side);
+        err = dm_probe_barrier(&side);
     dm_probe_free(&mem);
     dm_probe_close(&side);
     return err;
@@ -217,7 +217,7 @@ int dm_probe_run_bandwidth(struct dm_probe_env *env)
          i++)
         err = flow_of(&side, &mem, &remote, flows[i].is_read, flows[i].len, flows[i].key);
     if (err == DM_OK)
-        err = dm_probe_meet(&side);
+        err = dm_probe_barrier(&side);
     dm_probe_free(&mem);
     dm_probe_close(&side);
     return err;
@@ -325,7 +325,7 @@ int dm_probe_run_wakeup(struct dm_probe_env *env)
         const bool is_blocking = waits[i].idle_us > 0;
         const int n = waits[i].idle_us == IDLE_MAX_US ? N_WAKES / 4 : N_WAKES;
 
-        err = dm_probe_meet(&side);
+        err = dm_probe_barrier(&side);
         if (err == DM_OK && env->is_passive)
             err = echo(&side, &mem, n, is_blocking);
         else if (err == DM_OK)
@@ -339,7 +339,7 @@ int dm_probe_run_wakeup(struct dm_probe_env *env)
                                "half a round trip of 8-byte messages, polling; best of %d", n);
     }
     if (err == DM_OK)
-        err = dm_probe_meet(&side);
+        err = dm_probe_barrier(&side);
     dm_probe_free(&mem);
     dm_probe_close(&side);
     return err;

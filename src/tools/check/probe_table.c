@@ -214,6 +214,6 @@ int dm_probe_run(const struct dm_probe *probe, struct dm_probe_env *env)
     int err = probe->run(env);
 
     if (err != DM_OK && env->side >= 0)
-        dm_probe_tell_error(env->side, dm_err_detail());
+        dm_probe_report_error(env->side, dm_err_detail());
     return err;
 }

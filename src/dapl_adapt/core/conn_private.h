@@ -1,33 +1,33 @@
 /*
  * Private data of connection requests, their acceptance and rejection.
  */
-#ifndef DM_DAPL_ADAPT_CORE_PRIV_H
-#define DM_DAPL_ADAPT_CORE_PRIV_H
+#ifndef DM_DAPL_ADAPT_CORE_CONN_PRIVATE_H
+#define DM_DAPL_ADAPT_CORE_CONN_PRIVATE_H
 
 #include <stdint.h>
 
-#define DM_HELLO_MAGIC   0x44544d31u /* "DTM1" */
-#define DM_HELLO_VERSION 1
+#define DM_PRIVATE_MAGIC   0x44544d31u /* "DTM1" */
+#define DM_PRIVATE_VERSION 1
 
-enum dm_hello_kind { DM_HELLO_CONNECT = 1, DM_HELLO_ACCEPT, DM_HELLO_REJECT };
+enum dm_private_kind { DM_PRIVATE_CONNECT = 1, DM_PRIVATE_ACCEPT, DM_PRIVATE_REJECT };
 
 enum dm_reject {
     DM_REJECT_NONE,
     DM_REJECT_CROSSED, /* both connected at once and the other one's attempt counts */
     DM_REJECT_AGAIN,   /* not now */
-    DM_REJECT_STRANGER,
+    DM_REJECT_UNKNOWN,
     DM_REJECT_MISMATCH, /* ring geometry or version differ */
     DM_REJECT_NOMEM,
     DM_REJECT_LOST
 };
 
 /* Private data of a connection request, its acceptance or rejection: at most 56 bytes. */
-struct dm_hello {
+struct dm_conn_private {
     uint32_t magic;
     uint32_t job; /* hash of the job's name */
     uint32_t rank;
     uint8_t version;
-    uint8_t kind; /* enum dm_hello_kind */
+    uint8_t kind; /* enum dm_private_kind */
     uint8_t link; /* enum dm_link_kind */
     union {
         uint8_t reject;   /* enum dm_reject, */
@@ -47,6 +47,6 @@ struct dm_hello {
     uint16_t epoch;
 };
 
-_Static_assert(sizeof(struct dm_hello) <= 56, "private data of a request is 56 bytes");
+_Static_assert(sizeof(struct dm_conn_private) <= 56, "private data of a request is 56 bytes");
 
 #endif
