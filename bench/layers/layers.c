@@ -194,7 +194,7 @@ static void adapter_recv(void)
     int spins = 0;
 
     while (dm_adapt_eager_peek(me.conn, &data) < me.len) {
-        if (me.conn->rx.is_recv || me.conn->ia->is_driven)
+        if (me.conn->rx.protocol == DM_RECORD_SEND || me.conn->ia->is_driven)
             dm_poll_drain(dm_chan_adapt(me.chan));
         relax(&spins);
     }

@@ -23,7 +23,9 @@
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/link.h"
 #include "dapl_adapt/core/ops.h"
-#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/core/record.h"
+#include "dapl_adapt/core/region_layout.h"
+#include "dapl_adapt/core/tx.h"
 #include "dapl_adapt/eager/attach.h"
 #include "dapl_adapt/eager/credit.h"
 #include "dapl_adapt/eager/walk.h"
@@ -194,7 +196,7 @@ static void open_take_first(struct dm_conn *conn)
 {
     const void *data;
 
-    if (conn->is_up && !conn->link[DM_LINK_PIPE].may_post)
+    if (conn->was_up && !conn->link[DM_LINK_PIPE].may_post)
         dm_adapt_eager_peek(conn, &data);
 }
 
@@ -240,8 +242,8 @@ static int open_connect_all(struct dm_adapt *adapt)
             open_take_first(conn);
             if (dm_conn_is_complete(conn))
                 n_done++;
-            else if (conn->tx.is_lost)
-                err = DM_FAIL(conn->err, "%s", conn->why);
+            else if (dm_conn_is_lost(conn))
+                err = DM_FAIL(conn->loss.err, "%s", conn->loss.why);
             else
                 err = open_is_overdue(adapt, p, deadline);
         }
@@ -427,9 +429,10 @@ static bool close_is_flushed(const struct dm_conn *conn)
 {
     const struct dm_tx *tx = &conn->tx;
 
-    if (tx->is_lost || atomic_load_explicit(&conn->ctl->peer_closing, memory_order_acquire) != 0)
+    if (dm_conn_is_lost(conn) ||
+        atomic_load_explicit(&conn->ctl->peer_closing, memory_order_acquire) != 0)
         return true;
-    return !conn->is_moving && tx->n_redo == 0 && tx->n_posted + tx->n_extra == tx->sq_done;
+    return !dm_conn_is_moving(conn) && tx->n_redo == 0 && tx->n_posted + tx->n_extra == tx->sq.done;
 }
 
 /* What we sent last may still be on its way: the peer's barrier may wait for it. */

@@ -87,7 +87,7 @@ static void explain_class(const struct dm_adapt *adapt, bool is_near, const stru
 
     for (int i = 0; i < job->size; i++) {
         conn = dm_conn_find(adapt, i);
-        if (conn == NULL || !conn->is_up || conn->ia != ia ||
+        if (conn == NULL || !conn->was_up || conn->ia != ia ||
             (job->node_of == NULL || job->node_of[i] == job->node_of[job->rank]) != is_near)
             continue;
         one = conn;
@@ -98,7 +98,7 @@ static void explain_class(const struct dm_adapt *adapt, bool is_near, const stru
     dm_log_info("%d peer%s on %s: provider %s (%s)", n, n > 1 ? "s" : "",
                 is_near ? "this host" : "other hosts", ia->name, ia->library);
     dm_log_info("  small messages: %s, %u slots of %u bytes each way", explain_small_text(one),
-                one->n_slots, one->slot_size);
+                one->ring.n_slots, one->ring.slot_size);
     dm_log_info("  large messages: %s", explain_large_text(ia));
     if (dm_cfg()->rndv_inline)
         dm_log_info("  their first bytes come with the request to send (DATUM_RNDV_INLINE)");

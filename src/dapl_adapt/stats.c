@@ -33,7 +33,7 @@ static uint64_t stats_conn_len(const struct dm_conn *conn)
     if (conn->addr != NULL)
         len += sizeof(*conn->addr);
     if (conn->rx.trailers != NULL)
-        len += conn->n_slots * sizeof(*conn->rx.trailers);
+        len += conn->ring.n_slots * sizeof(*conn->rx.trailers);
     return len;
 }
 
@@ -50,8 +50,8 @@ static void stats_add_conns(struct list *list, const struct dm_adapt *adapt)
     dm_conn_for_each (conn, adapt) {
         objects += stats_conn_len(conn);
         rings += conn->region.ptr != NULL ? conn->region.len : 0;
-        n_moves += (uint64_t)conn->n_moves;
-        if (!conn->is_up)
+        n_moves += (uint64_t)conn->failover.n_moves;
+        if (!conn->was_up)
             continue;
         n_up++;
         n_active += conn->link[DM_LINK_PIPE].is_active;
@@ -127,7 +127,7 @@ static void stats_add_posts(struct list *list, const struct dm_adapt *adapt)
         sum.n_sends += counts->n_sends;
     }
     dm_conn_for_each (conn, adapt) {
-        if (conn->tx.is_send)
+        if (conn->tx.protocol == DM_RECORD_SEND)
             sum.n_sends += conn->tx.n_posted - conn->tx.n_before;
         else
             sum.n_writes += conn->tx.n_posted - conn->tx.n_before;
@@ -155,7 +155,7 @@ static void stats_add_copies(struct list *list, const struct dm_adapt *adapt)
         in_len += adapt->rails.ias[i]->counts.pipe_len;
     dm_conn_for_each (conn, adapt) {
         n_in += conn->tx.n_posted;
-        in_len += conn->tx.len_sent - conn->tx.len_direct;
+        in_len += conn->tx.len_sent - conn->tx.direct.len;
         n_out += conn->rx.n_consumed;
         out_len += conn->rx.len_got;
     }

@@ -11,7 +11,10 @@
 #include "dapl_adapt/conn/ring.h"
 
 #include "adapt_job.h"
-#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/core/record.h"
+#include "dapl_adapt/core/region_layout.h"
+#include "dapl_adapt/core/rx.h"
+#include "dapl_adapt/core/tx.h"
 #include "fake_dat.h"
 
 #define N 2
@@ -356,12 +359,12 @@ static void pass_time(int r, uint32_t n_records, uint32_t n_gens)
     struct dm_rx *rx = &conn_of(1 - r)->rx;
 
     conn->tx.n_posted += n_records;
-    conn->tx.sq_done += n_records;
+    conn->tx.sq.done += n_records;
     conn->tx.n_before += n_records;
-    conn->acked_by_peer += n_records;
-    conn->looked += n_records;
+    conn->credits.acked_by_peer += n_records;
+    conn->credits.looked += n_records;
     conn->rx.peer_credit = (conn->rx.peer_credit + n_records) & 0xffff;
-    conn->written += n_records;
+    conn->credits.written += n_records;
     atomic_store(&conn->ctl->credit, atomic_load(&conn->ctl->credit) + n_records);
     rx->n_consumed += n_records;
     rx->n_credited += n_records;
@@ -480,11 +483,11 @@ static void short_memory(void)
         CHECK_EQ(dm_adapt_connect(conn_of((int)i % 2)), DM_OK);
         stream(200000, 20000);
         conn = conn_of(0);
-        CHECK_EQ(conn->n_slots, conn_of(1)->n_slots);
-        CHECK_EQ(conn->slot_size, conn_of(1)->slot_size);
+        CHECK_EQ(conn->ring.n_slots, conn_of(1)->ring.n_slots);
+        CHECK_EQ(conn->ring.slot_size, conn_of(1)->ring.slot_size);
         CHECK_EQ(conn->tx.n_slots, conn_of(1)->rx.n_slots);
         CHECK_EQ(conn->tx.stride, conn_of(1)->rx.stride);
-        len = (size_t)conn->n_slots * conn->slot_size;
+        len = (size_t)conn->ring.n_slots * conn->ring.slot_size;
         CHECK(len < before);
         before = len;
         CHECK_EQ(sides[0].n_failed + sides[1].n_failed, 0);
@@ -529,7 +532,7 @@ static void small_queues(void)
     open_both();
     CHECK_EQ(dm_adapt_connect(conn_of(0)), DM_OK);
     stream(100000, 3000);
-    CHECK_EQ(conn_of(0)->n_slots, 14);
+    CHECK_EQ(conn_of(0)->ring.n_slots, 14);
     CHECK_EQ(sides[0].n_failed + sides[1].n_failed, 0);
     close_both();
     FAKE_CALL(fake.max_dtos = 0);
@@ -537,7 +540,7 @@ static void small_queues(void)
     open_both();
     CHECK_EQ(dm_adapt_connect(conn_of(0)), DM_OK);
     stream(100000, 3000);
-    CHECK(conn_of(0)->n_slots < 64);
+    CHECK(conn_of(0)->ring.n_slots < 64);
     CHECK_EQ(sides[0].n_failed + sides[1].n_failed, 0);
     close_both();
     FAKE_CALL(fake.max_evd = 0);

@@ -13,7 +13,7 @@
 #include "dapl_adapt/core/conn.h"
 
 #include "adapt_job.h"
-#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/core/tx.h"
 #include "fake_dat.h"
 
 #define N         2
@@ -149,7 +149,7 @@ static struct dm_conn *conn_of(int r)
 /* Between two rails nothing can be posted: the endpoint is about to go. */
 static void check_room(int r)
 {
-    CHECK(!conn_of(r)->is_moving || conn_of(r)->tx.n_avail == 0);
+    CHECK(!dm_conn_is_moving(conn_of(r)) || conn_of(r)->tx.n_avail == 0);
 }
 
 static void poll_both(void)
@@ -533,7 +533,7 @@ static void local(void)
         memset(buf, 0xee, sizeof(buf));
         sides[0].sent = sizeof(buf);
         while (sides[0].n_failed + sides[1].n_failed < 2 && dm_clock_ns() < until &&
-               (conn_of(0)->n_moves == 0 || sides[0].adapt->poll.n_moving > 0 ||
+               (conn_of(0)->failover.n_moves == 0 || sides[0].adapt->poll.n_moving > 0 ||
                 sides[1].got < sizeof(buf)))
             poll_both();
         if (sides[0].n_failed > 0) {

@@ -119,15 +119,15 @@ static void reach(void)
     conn = dm_adapt_conn(adapts[0], 1);
     move_away(1);
     CHECK_EQ(dm_addr_fetch(conn), DM_OK);
-    CHECK_EQ(conn->n_rails, 1);
-    CHECK_STR(adapts[0]->rails.ias[conn->rails[0][0]]->name, "fake-b");
+    CHECK_EQ(conn->rails.n, 1);
+    CHECK_STR(adapts[0]->rails.ias[conn->rails.pair[0][0]]->name, "fake-b");
     close_both();
     /* two "nodes" of the launcher on one kernel and network are one host */
     open_far();
     conn = dm_adapt_conn(adapts[0], 1);
     CHECK_EQ(dm_addr_fetch(conn), DM_OK);
-    CHECK_EQ(conn->n_rails, 2);
-    CHECK_STR(adapts[0]->rails.ias[conn->rails[0][0]]->name, "fake-a");
+    CHECK_EQ(conn->rails.n, 2);
+    CHECK_STR(adapts[0]->rails.ias[conn->rails.pair[0][0]]->name, "fake-a");
     close_both();
     fake.reach = NULL;
 }
@@ -146,8 +146,8 @@ static void near_first(void)
     CHECK_STR(adapts[0]->rails.ias[0]->name, "fake-b");
     conn = dm_adapt_conn(adapts[0], 1);
     CHECK_EQ(dm_addr_fetch(conn), DM_OK);
-    CHECK_EQ(conn->n_rails, 2);
-    CHECK_STR(adapts[0]->rails.ias[conn->rails[0][0]]->name, "fake-a");
+    CHECK_EQ(conn->rails.n, 2);
+    CHECK_STR(adapts[0]->rails.ias[conn->rails.pair[0][0]]->name, "fake-a");
     close_both();
 }
 

@@ -106,8 +106,8 @@ void dm_conn_free_all(struct dm_adapt *adapt)
         }
         for (int k = 0; k < DM_RDMAQS; k++)
             free(conn->rdmaq[k].parts);
-        while (conn->tx.n_refs > 0)
-            dm_adapt_unreg(adapt, conn->tx.refs[--conn->tx.n_refs]);
+        while (conn->tx.direct.n_refs > 0)
+            dm_adapt_unreg(adapt, conn->tx.direct.refs[--conn->tx.direct.n_refs]);
         free((void *)conn->rx.trailers);
         dm_region_free(&conn->region);
         free(conn->addr);

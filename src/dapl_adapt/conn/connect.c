@@ -51,7 +51,7 @@ static int connect_failed(struct dm_link *link, const char *why)
     char name[64] = "any provider";
 
     dm_list_del(&link->wait);
-    if (conn->tx.is_lost)
+    if (dm_conn_is_lost(conn))
         return DM_ECONN;
     if (link->kind >= DM_LINK_EXTRA) {
         adapt->ops->rdma_break(link);
@@ -65,13 +65,13 @@ static int connect_failed(struct dm_link *link, const char *why)
     if (conn->ia != NULL)
         snprintf(name, sizeof(name), "%.60s", conn->ia->name);
     pthread_mutex_unlock(&adapt->shared.lock);
-    snprintf(conn->why, sizeof(conn->why),
+    snprintf(conn->loss.why, sizeof(conn->loss.why),
              "rank %d on host %s cannot be connected to over %s (%u tries): %s%s", conn->proc,
              dm_adapt_host_of(adapt, conn->proc), name, link->n_tries, why,
              dm_addr_is_apart(conn) ? "; it is in another network namespace (a container of its "
                                       "own?), where only providers that reach hosts get to"
                                     : "");
-    conn->err = DM_FAIL(DM_ECONN, "%s", conn->why);
+    conn->loss.err = DM_FAIL(DM_ECONN, "%s", conn->loss.why);
     dm_conn_lose(conn, why);
     return DM_ECONN;
 }
@@ -89,11 +89,11 @@ static int connect_rail(const struct dm_link *link)
     const struct dm_conn *conn = link->conn;
 
     if (link->kind == DM_LINK_PIPE)
-        return conn->rail;
+        return conn->rails.current;
     if (link->kind == DM_LINK_RDMA)
         return dm_conn_rail_of(conn, conn->ia);
-    for (int i = 0; i < conn->n_rails; i++) {
-        if (conn->rails[i][conn->proc > conn->adapt->job.rank ? 0 : 1] ==
+    for (int i = 0; i < conn->rails.n; i++) {
+        if (conn->rails.pair[i][conn->proc > conn->adapt->job.rank ? 0 : 1] ==
             (int)link->kind - DM_LINK_EXTRA)
             return i;
     }
@@ -117,19 +117,19 @@ static int connect_attempt(struct dm_link *link)
     link->n_tries++;
     if (rail < 0)
         return DM_FAIL(DM_ECONN, "the processes do not have the same rails");
-    err = dm_conn_prepare(conn, link, adapt->rails.ias[conn->rails[rail][0]]);
+    err = dm_conn_prepare(conn, link, adapt->rails.ias[conn->rails.pair[rail][0]]);
     if (err != DM_OK)
         return err;
     for (int i = 0; i < conn->addr->n_rails; i++) {
-        if (conn->addr->rails[i].index == conn->rails[rail][1])
+        if (conn->addr->rails[i].index == conn->rails.pair[rail][1])
             theirs = &conn->addr->rails[i];
     }
     memset(&addr, 0, sizeof(addr));
     memcpy(&addr, theirs->addr, theirs->addr_len);
     dm_conn_private_fill(conn, link->kind, DM_PRIVATE_CONNECT, &priv);
-    adapt->rails.ias[conn->rails[rail][0]]->counts.n_attempts++;
-    timeout = conn->is_moving || link->kind >= DM_LINK_EXTRA ? dm_move_attempt_us(conn)
-                                                             : dm_cfg()->timeout;
+    adapt->rails.ias[conn->rails.pair[rail][0]]->counts.n_attempts++;
+    timeout = dm_conn_is_moving(conn) || link->kind >= DM_LINK_EXTRA ? dm_move_attempt_us(conn)
+                                                                     : dm_cfg()->timeout;
     dm_serial_lock();
     rc = dat_ep_connect(link->ep, (DAT_IA_ADDRESS_PTR)&addr, theirs->qual,
                         timeout < 60000000 ? (DAT_TIMEOUT)timeout : 60000000, sizeof(priv), &priv,
@@ -157,7 +157,7 @@ int dm_conn_start(struct dm_conn *conn, enum dm_link_kind kind)
     if (err != DM_OK)
         return err;
     pthread_mutex_lock(&adapt->shared.lock);
-    if (link->state != DM_LINK_IDLE || conn->is_moving) {
+    if (link->state != DM_LINK_IDLE || dm_conn_is_moving(conn)) {
         pthread_mutex_unlock(&adapt->shared.lock);
         return DM_OK;
     }
@@ -199,7 +199,7 @@ void dm_connect_rejected(struct dm_link *link, int event, const char *why)
 {
     struct dm_conn *conn = link->conn;
 
-    if (link->kind == DM_LINK_PIPE && conn->is_moving) {
+    if (link->kind == DM_LINK_PIPE && dm_conn_is_moving(conn)) {
         dm_move_refused(conn, event, why);
         return;
     }
@@ -208,13 +208,13 @@ void dm_connect_rejected(struct dm_link *link, int event, const char *why)
         return;
     }
     DM_TRACE(CONN, "rank %d link %d: %s", conn->proc, link->kind, dm_conn_event_text(event));
-    if (link->kind == DM_LINK_PIPE && conn->rail + 1 < conn->n_rails &&
+    if (link->kind == DM_LINK_PIPE && conn->rails.current + 1 < conn->rails.n &&
         event != DAT_CONNECTION_EVENT_PEER_REJECTED &&
         (event == DAT_CONNECTION_EVENT_UNREACHABLE || link->n_tries >= TRIES_A_RAIL)) {
         dm_rails_add_refused(&conn->adapt->rails,
-                             conn->adapt->rails.ias[conn->rails[conn->rail][0]]->name,
+                             conn->adapt->rails.ias[conn->rails.pair[conn->rails.current][0]]->name,
                              dm_conn_event_text(event));
-        conn->rail++;
+        conn->rails.current++;
         link->n_tries = 0;
     }
     connect_later(link);
@@ -234,7 +234,7 @@ static bool connect_is_under_way(struct dm_link *link, int *event_p)
 int dm_connect_timer(struct dm_link *link, uint64_t now)
 {
     struct dm_adapt *adapt = link->conn->adapt;
-    bool is_moving = link->kind == DM_LINK_PIPE && link->conn->is_moving;
+    bool is_moving = link->kind == DM_LINK_PIPE && dm_conn_is_moving(link->conn);
     int err = DM_OK;
     int event;
     int n = 0;
@@ -278,17 +278,17 @@ int dm_adapt_connect(struct dm_conn *conn)
 {
     int err;
 
-    if (conn->tx.is_lost)
+    if (dm_conn_is_lost(conn))
         return DM_EPEER;
-    if (conn->is_up || conn->is_asked)
+    if (conn->state != DM_CONN_IDLE)
         return DM_OK;
-    conn->is_asked = true;
+    dm_conn_set_state(conn, DM_CONN_ASKED);
     err = dm_conn_start(conn, DM_LINK_PIPE);
-    if (err != DM_OK && !conn->tx.is_lost) { /* it cannot even begin: no rail, no address */
-        dm_log_error("%s", dm_err_detail()); /* all of it; what the callers keep is shorter */
-        snprintf(conn->why, sizeof(conn->why), "%.*s", (int)strcspn(dm_err_detail(), "\n"),
-                 dm_err_detail());
-        conn->err = err;
+    if (err != DM_OK && !dm_conn_is_lost(conn)) { /* it cannot even begin: no rail, no address */
+        dm_log_error("%s", dm_err_detail());      /* all of it; what the callers keep is shorter */
+        snprintf(conn->loss.why, sizeof(conn->loss.why), "%.*s",
+                 (int)strcspn(dm_err_detail(), "\n"), dm_err_detail());
+        conn->loss.err = err;
         dm_conn_lose(conn, "it cannot be connected to");
     }
     return err;

@@ -221,8 +221,8 @@ static void rails_add(struct dm_conn *conn, bool is_near, bool takes_local, bool
             DM_TRACE(CONN, "rank %d: %s %s", conn->proc, adapt->rails.ias[i]->name, why);
             continue;
         }
-        conn->rails[conn->n_rails][0] = (uint8_t)i;
-        conn->rails[conn->n_rails++][1] = (uint8_t)rail->index;
+        conn->rails.pair[conn->rails.n][0] = (uint8_t)i;
+        conn->rails.pair[conn->rails.n++][1] = (uint8_t)rail->index;
     }
 }
 
@@ -233,8 +233,8 @@ int dm_addr_fetch(struct dm_conn *conn)
     bool is_near;
     int err;
 
-    if (conn->has_addr)
-        return conn->n_rails > 0 ? DM_OK : rails_none(conn);
+    if (conn->addr != NULL)
+        return conn->rails.n > 0 ? DM_OK : rails_none(conn);
     addr = calloc(1, sizeof(*addr));
     if (addr == NULL)
         return DM_FAIL(DM_ENOMEM, "an endpoint address");
@@ -244,7 +244,6 @@ int dm_addr_fetch(struct dm_conn *conn)
         return err;
     }
     conn->addr = addr;
-    conn->has_addr = true;
     err = addr_check_settings(conn);
     if (err != DM_OK)
         return err;
@@ -255,7 +254,7 @@ int dm_addr_fetch(struct dm_conn *conn)
         rails_add(conn, is_near, true, false);
         rails_add(conn, is_near, false, true);
     }
-    return conn->n_rails > 0 ? DM_OK : rails_none(conn);
+    return conn->rails.n > 0 ? DM_OK : rails_none(conn);
 }
 
 int dm_addr_oversubscribed(struct dm_adapt *adapt, bool *oversubscribed_p)

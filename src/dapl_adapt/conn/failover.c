@@ -29,7 +29,9 @@
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/link.h"
 #include "dapl_adapt/core/ops.h"
-#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/core/record.h"
+#include "dapl_adapt/core/region_layout.h"
+#include "dapl_adapt/core/tx.h"
 #include "dapl_adapt/core/rdmaq.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
@@ -61,7 +63,7 @@ bool dm_conn_can_move(const struct dm_conn *conn)
 
 uint64_t dm_move_attempt_us(const struct dm_conn *conn)
 {
-    uint64_t n_rails = conn->n_rails > 0 ? (uint64_t)conn->n_rails : 1;
+    uint64_t n_rails = conn->rails.n > 0 ? (uint64_t)conn->rails.n : 1;
     uint64_t us = dm_cfg()->reconnect / (ATTEMPT_PART * n_rails);
 
     if (us > dm_cfg()->timeout)
@@ -101,24 +103,23 @@ static void failover_begin(struct dm_conn *conn, uint16_t epoch, const struct dm
     uint64_t now = dm_clock_ns();
 
     DM_TRACE(CONN, "rank %d, epoch %d: %s; moving", conn->proc, epoch, text);
-    if (conn->n_moves++ == 0 || now - conn->up_since > STABLE_NS) {
-        conn->move_until = failover_limit();
-        conn->n_flaps = 0;
-        memset(conn->causes, 0, sizeof(conn->causes));
-        conn->cause = text;
-        conn->broken = broken;
+    if (conn->failover.n_moves++ == 0 || now - conn->failover.up_since > STABLE_NS) {
+        conn->failover.until = failover_limit();
+        conn->failover.n_flaps = 0;
+        memset(conn->failover.causes, 0, sizeof(conn->failover.causes));
+        conn->failover.cause = text;
+        conn->failover.broken = broken;
     }
-    memset(conn->n_refused, 0, sizeof(conn->n_refused));
-    conn->broke_at = now;
-    conn->close_until = now + CLOSE_NS;
+    memset(conn->failover.n_refused, 0, sizeof(conn->failover.n_refused));
+    conn->failover.broke_at = now;
+    conn->failover.close_until = now + CLOSE_NS;
     conn->tx.n_avail = 0;
     conn->tx.n_redo = 0;
-    adapt->poll.n_writable_due += conn->is_up && !conn->is_writable_due;
-    conn->is_writable_due = conn->is_writable_due || conn->is_up;
+    adapt->poll.n_writable_due += conn->was_up && !conn->is_writable_due;
+    conn->is_writable_due = conn->is_writable_due || conn->was_up;
     pthread_mutex_lock(&adapt->shared.lock);
     conn->epoch = epoch;
-    adapt->poll.n_moving += !conn->is_moving;
-    conn->is_moving = true;
+    dm_conn_set_state(conn, DM_CONN_MOVING);
     for (int k = 0; k < DM_LINK_N; k++)
         failover_close_link(&conn->link[k]);
     dm_list_add_tail(&adapt->poll.connecting, &conn->link[DM_LINK_PIPE].wait);
@@ -140,16 +141,16 @@ void dm_conn_break_beside(struct dm_conn *conn, const struct dm_ia *ia, const ch
 {
     int rail;
 
-    if (conn->tx.is_lost || conn->is_moving)
+    if (dm_conn_is_lost(conn) || dm_conn_is_moving(conn))
         return;
-    if (!dm_conn_can_move(conn) || conn->ctl == NULL || conn->n_flaps++ > FLAPS ||
+    if (!dm_conn_can_move(conn) || conn->ctl == NULL || conn->failover.n_flaps++ > FLAPS ||
         atomic_load_explicit(&conn->ctl->peer_closing, memory_order_acquire) != 0 ||
         dm_addr_fetch(conn) != DM_OK) {
         dm_conn_lose(conn, text);
         return;
     }
     rail = dm_conn_rail_of(conn, conn->ia);
-    conn->next_rail = ia == conn->ia || rail < 0 ? (rail + 1) % conn->n_rails : rail;
+    conn->failover.next_rail = ia == conn->ia || rail < 0 ? (rail + 1) % conn->rails.n : rail;
     failover_begin(conn, (uint16_t)(conn->epoch + 1), ia, text);
 }
 
@@ -159,7 +160,7 @@ int dm_conn_post_failed(struct dm_conn *conn, DAT_RETURN rc)
         dm_log_warn("posting to rank %d on host %s: %s", conn->proc,
                     dm_adapt_host_of(conn->adapt, conn->proc), dm_dat_text(rc));
     dm_conn_break(conn, "the provider refuses to send");
-    return conn->tx.is_lost ? DM_EPEER : DM_OK;
+    return dm_conn_is_lost(conn) ? DM_EPEER : DM_OK;
 }
 
 void dm_conn_follow(struct dm_conn *conn)
@@ -169,17 +170,18 @@ void dm_conn_follow(struct dm_conn *conn)
     int rail;
 
     pthread_mutex_lock(&conn->adapt->shared.lock);
-    wanted = conn->wanted;
-    ia = conn->wanted_ia;
+    wanted = conn->failover.wanted;
+    ia = conn->failover.wanted_ia;
     pthread_mutex_unlock(&conn->adapt->shared.lock);
-    if (conn->tx.is_lost || (int16_t)(wanted - conn->epoch) <= 0)
+    if (dm_conn_is_lost(conn) || (int16_t)(wanted - conn->epoch) <= 0)
         return;
     if (conn->ia == NULL || !dm_conn_can_move(conn) || dm_addr_fetch(conn) != DM_OK) {
         dm_conn_lose(conn, "it has given this connection up");
         return;
     }
     rail = dm_conn_rail_of(conn, ia); /* where it asks it can be reached */
-    conn->next_rail = rail >= 0 ? rail : (dm_conn_rail_of(conn, conn->ia) + 1) % conn->n_rails;
+    conn->failover.next_rail =
+        rail >= 0 ? rail : (dm_conn_rail_of(conn, conn->ia) + 1) % conn->rails.n;
     failover_begin(conn, wanted, ia == conn->ia ? NULL : conn->ia,
                    "the other process has seen it break");
 }
@@ -192,17 +194,17 @@ static void failover_flush_counts(struct dm_conn *conn)
     struct dm_rdmaq *rdmaq;
 
     conn->ia->counts.n_records += tx->n_posted - tx->n_before;
-    *(tx->is_send ? &conn->ia->counts.n_sends : &conn->ia->counts.n_writes) +=
+    *(tx->protocol == DM_RECORD_SEND ? &conn->ia->counts.n_sends : &conn->ia->counts.n_writes) +=
         tx->n_posted - tx->n_before;
     conn->ia->counts.pipe_len += tx->len_sent;
     tx->n_before = tx->n_posted;
     tx->len_sent = 0;
-    conn->ia->n_signalled -= (int)tx->n_sig + conn->link[DM_LINK_PIPE].is_due;
-    tx->n_sig = 0;
-    tx->sq_done = tx->n_posted + tx->n_extra;
-    tx->has_direct = false;
-    while (tx->n_refs > 0)
-        dm_adapt_unreg(conn->adapt, tx->refs[--tx->n_refs]);
+    conn->ia->n_signalled -= (int)tx->sq.n_signalled + conn->link[DM_LINK_PIPE].is_due;
+    tx->sq.n_signalled = 0;
+    tx->sq.done = tx->n_posted + tx->n_extra;
+    tx->direct.is_pending = false;
+    while (tx->direct.n_refs > 0)
+        dm_adapt_unreg(conn->adapt, tx->direct.refs[--tx->direct.n_refs]);
     for (int k = 0; k < DM_RDMAQS; k++) {
         rdmaq = &conn->rdmaq[k];
         link = dm_link_of(conn, rdmaq);
@@ -247,12 +249,12 @@ static void failover_next_epoch(struct dm_conn *conn, uint64_t now)
         link->is_ended = link->is_active = false;
     }
     dm_lmr_free(&conn->region.lmr);
-    conn->rail = conn->next_rail;
+    conn->rails.current = conn->failover.next_rail;
     pipe->state = DM_LINK_CONNECTING;
     pipe->is_active = true;
     pipe->event = 0;
     pipe->n_tries = 0;
-    pipe->deadline = conn->move_until;
+    pipe->deadline = conn->failover.until;
     pipe->next_try = now + (is_higher ? 1 : YIELD_NS);
     pthread_mutex_unlock(&adapt->shared.lock);
     failover_flush_counts(conn);
@@ -267,16 +269,16 @@ static void failover_give_up(struct dm_conn *conn, const char *why)
     struct dm_adapt *adapt = conn->adapt;
     struct dm_strbuf sb;
 
-    dm_strbuf_init(&sb, conn->why, sizeof(conn->why));
+    dm_strbuf_init(&sb, conn->loss.why, sizeof(conn->loss.why));
     dm_strbuf_addf(&sb, "rank %d on host %s: connection lost over %s (%s); not made again: %s",
                    conn->proc, dm_adapt_host_of(adapt, conn->proc),
-                   conn->broken != NULL ? conn->broken->name : conn->ia->name,
-                   conn->cause != NULL ? conn->cause : "it broke", why);
-    for (int i = 0; i < conn->n_rails; i++)
+                   conn->failover.broken != NULL ? conn->failover.broken->name : conn->ia->name,
+                   conn->failover.cause != NULL ? conn->failover.cause : "it broke", why);
+    for (int i = 0; i < conn->rails.n; i++)
         dm_strbuf_addf(&sb, "%s %s: %s", i == 0 ? ";" : ",",
-                       adapt->rails.ias[conn->rails[i][0]]->name,
-                       conn->causes[i] != NULL ? conn->causes[i] : "not tried");
-    conn->err = adapt->is_quiet ? DM_EPEER : DM_FAIL(DM_EPEER, "%s", conn->why);
+                       adapt->rails.ias[conn->rails.pair[i][0]]->name,
+                       conn->failover.causes[i] != NULL ? conn->failover.causes[i] : "not tried");
+    conn->loss.err = adapt->is_quiet ? DM_EPEER : DM_FAIL(DM_EPEER, "%s", conn->loss.why);
     dm_conn_lose(conn, NULL);
 }
 
@@ -289,11 +291,11 @@ static bool failover_is_gone(const struct dm_conn *conn, uint64_t now)
     bool is_refused = false;
     bool is_all = true;
 
-    for (int i = 0; i < conn->n_rails; i++) {
-        is_refused = is_refused || conn->n_refused[i] >= REFUSALS;
-        is_all = is_all && conn->n_refused[i] >= REFUSALS;
+    for (int i = 0; i < conn->rails.n; i++) {
+        is_refused = is_refused || conn->failover.n_refused[i] >= REFUSALS;
+        is_all = is_all && conn->failover.n_refused[i] >= REFUSALS;
     }
-    return is_all || (is_refused && now - conn->broke_at > DEAD_NS);
+    return is_all || (is_refused && now - conn->failover.broke_at > DEAD_NS);
 }
 
 void dm_move_refused(struct dm_conn *conn, int event, const char *why)
@@ -306,19 +308,20 @@ void dm_move_refused(struct dm_conn *conn, int event, const char *why)
         failover_give_up(conn, why);
         return;
     }
-    conn->causes[conn->rail] = dm_conn_event_text(event);
+    conn->failover.causes[conn->rails.current] = dm_conn_event_text(event);
     link->next_try = now + (RETRY_NS << n);
     if (event == DAT_CONNECTION_EVENT_PEER_REJECTED) { /* it lives */
-        memset(conn->n_refused, 0, sizeof(conn->n_refused));
-        conn->broke_at = now;
+        memset(conn->failover.n_refused, 0, sizeof(conn->failover.n_refused));
+        conn->failover.broke_at = now;
         link->deadline = failover_limit();
         return;
     }
-    if (event == DAT_CONNECTION_EVENT_NON_PEER_REJECTED && conn->n_refused[conn->rail] < UINT8_MAX)
-        conn->n_refused[conn->rail]++;
+    if (event == DAT_CONNECTION_EVENT_NON_PEER_REJECTED &&
+        conn->failover.n_refused[conn->rails.current] < UINT8_MAX)
+        conn->failover.n_refused[conn->rails.current]++;
     if (failover_is_gone(conn, now))
         failover_give_up(conn, "nobody listens, so the process has ended");
-    conn->rail = (conn->rail + 1) % conn->n_rails;
+    conn->rails.current = (conn->rails.current + 1) % conn->rails.n;
 }
 
 int dm_move_timer(struct dm_conn *conn, uint64_t now)
@@ -327,7 +330,7 @@ int dm_move_timer(struct dm_conn *conn, uint64_t now)
     struct dm_adapt *adapt = conn->adapt;
 
     if (link->state == DM_LINK_CLOSING) {
-        if (now < conn->close_until && !failover_is_all_ended(conn))
+        if (now < conn->failover.close_until && !failover_is_all_ended(conn))
             return 0;
         failover_next_epoch(conn, now);
         return 1;
@@ -351,18 +354,16 @@ void dm_move_done(struct dm_conn *conn)
     const struct dm_link *link = &conn->link[DM_LINK_PIPE];
     struct dm_adapt *adapt = conn->adapt;
 
-    pthread_mutex_lock(&adapt->shared.lock);
-    adapt->poll.n_moving -= conn->is_moving;
-    conn->is_moving = false;
-    pthread_mutex_unlock(&adapt->shared.lock);
-    conn->rail = dm_conn_rail_of(conn, conn->ia);
+    dm_conn_set_state(conn, DM_CONN_UP);
+    conn->rails.current = dm_conn_rail_of(conn, conn->ia);
     DM_TRACE(CONN, "rank %d, epoch %d: on %s, %u records there", conn->proc, conn->epoch,
              conn->ia->name, link->answer.arrived);
     if (!adapt->is_quiet && !adapt->has_moved) { /* once is enough */
         adapt->has_moved = true;
         dm_log_warn("connection to rank %d on host %s broke%s%s (%s); it goes on over %s",
                     conn->proc, dm_adapt_host_of(adapt, conn->proc),
-                    conn->broken != NULL ? " over " : "",
-                    conn->broken != NULL ? conn->broken->name : "", conn->cause, conn->ia->name);
+                    conn->failover.broken != NULL ? " over " : "",
+                    conn->failover.broken != NULL ? conn->failover.broken->name : "",
+                    conn->failover.cause, conn->ia->name);
     }
 }

@@ -13,6 +13,7 @@
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/link.h"
 #include "dapl_adapt/core/ops.h"
+#include "dapl_adapt/core/region_layout.h"
 #include "dapl_adapt/core/conn_private.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
@@ -54,17 +55,17 @@ void dm_conn_private_fill(struct dm_conn *conn, enum dm_link_kind link, enum dm_
     priv_p->link = (uint8_t)link;
     priv_p->sendrecv =
         kind == DM_PRIVATE_ACCEPT
-            ? conn->is_sendrecv != 0
+            ? conn->is_sendrecv
             : adapt->rings.wants_sendrecv || (conn->ia != NULL && conn->ia->needs_sendrecv);
-    priv_p->n_slots = (uint16_t)conn->n_slots;
-    priv_p->slot_size = conn->slot_size;
+    priv_p->n_slots = (uint16_t)conn->ring.n_slots;
+    priv_p->slot_size = conn->ring.slot_size;
     priv_p->epoch = conn->epoch;
     if (kind == DM_PRIVATE_REJECT)
         return;
     if (link == DM_LINK_PIPE && conn->epoch > 0) { /* the main thread's business */
-        conn->acked_to_peer = conn->rx.n_consumed;
+        conn->credits.acked_to_peer = conn->rx.n_consumed;
         priv_p->arrived = conn->adapt->ops->pipe_arrived(conn);
-        priv_p->unconsumed = (uint16_t)(priv_p->arrived - conn->acked_to_peer);
+        priv_p->unconsumed = (uint16_t)(priv_p->arrived - conn->credits.acked_to_peer);
     }
     priv_p->rail = (uint8_t)ia->index;
     priv_p->reads_in = (uint8_t)ia->max_reads_in;
@@ -160,8 +161,8 @@ void dm_conn_forget_notes(struct dm_link *link)
 
 int dm_conn_rail_of(const struct dm_conn *conn, const struct dm_ia *ia)
 {
-    for (int i = 0; i < conn->n_rails; i++) {
-        if (conn->rails[i][0] == ia->index)
+    for (int i = 0; i < conn->rails.n; i++) {
+        if (conn->rails.pair[i][0] == ia->index)
             return i;
     }
     return -1;

@@ -58,8 +58,8 @@ static enum dm_reject passive_other_epoch(struct dm_link *link, struct dm_ia *ia
     struct dm_conn *conn = link->conn;
 
     if ((int16_t)(priv->epoch - conn->epoch) > 0 && link->kind == DM_LINK_PIPE) {
-        conn->wanted = priv->epoch;
-        conn->wanted_ia = ia;
+        conn->failover.wanted = priv->epoch;
+        conn->failover.wanted_ia = ia;
         dm_conn_note(link, DM_NOTE_BROKEN);
     }
     return DM_REJECT_AGAIN;
@@ -172,7 +172,7 @@ void dm_conn_answer(struct dm_link *link)
     else
         reason = dm_conn_cross(link, adapt->job.rank);
     if (reason == DM_REJECT_NONE) {
-        link->conn->rail = dm_conn_rail_of(link->conn, link->cr_ia);
+        link->conn->rails.current = dm_conn_rail_of(link->conn, link->cr_ia);
         if (passive_accept(link->cr_ia, cr, &link->asked, link) != DM_OK)
             reason = DM_REJECT_AGAIN;
     }

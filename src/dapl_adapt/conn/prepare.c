@@ -38,7 +38,7 @@ static int prepare_rdmaq(struct dm_rdmaq *rdmaq, struct dm_ia *ia, int rq_size)
 static int prepare_region(struct dm_conn *conn, const struct dm_link *link, struct dm_ia *ia)
 {
     struct dm_ia *old = conn->ia;
-    int n_events = DM_RING_EVENTS * (int)conn->n_slots + conn->rq_size;
+    int n_events = DM_RING_EVENTS * (int)conn->ring.n_slots + conn->rq_size;
     int err;
 
     conn->ia = ia;
@@ -54,8 +54,8 @@ static int prepare_region(struct dm_conn *conn, const struct dm_link *link, stru
         ia->evd_space -= n_events;
         err = dm_region_move(ia, &conn->region);
     }
-    conn->sq_size =
-        prepare_min((conn->adapt->rings.is_basic ? 4 : 2) * (int)conn->n_slots + 8, ia->max_req);
+    conn->sq_size = prepare_min((conn->adapt->rings.is_basic ? 4 : 2) * (int)conn->ring.n_slots + 8,
+                                ia->max_req);
     return err;
 }
 
@@ -75,7 +75,7 @@ int dm_conn_prepare(struct dm_conn *conn, struct dm_link *link, struct dm_ia *ia
         err = prepare_rdmaq(dm_rdmaq_of(link), ia, conn->rq_size);
     if (err != DM_OK)
         return err;
-    n_recv = prepare_min((int)conn->n_slots + 2, ia->max_recv);
+    n_recv = prepare_min((int)conn->ring.n_slots + 2, ia->max_recv);
     if (link->kind == DM_LINK_PIPE)
         return dm_ia_ep_create(ia, n_recv, conn->sq_size, &link->ep);
     n_recv = prepare_min(dm_cfg()->rndv == DM_RNDV_IMM ? RDMA_RECVS + DM_IMMS : RDMA_RECVS,

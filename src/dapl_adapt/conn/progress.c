@@ -41,7 +41,8 @@ static int pipe_first_up(struct dm_conn *conn)
 {
     int err;
 
-    conn->is_up = true;
+    conn->was_up = true;
+    dm_conn_set_state(conn, DM_CONN_UP);
     dm_conn_count_in(conn);
     dm_active_add(conn->adapt, conn);
     err = conn->adapt->ops->pipe_up(conn);
@@ -55,8 +56,8 @@ static int pipe_up_again(struct dm_conn *conn)
 {
     int err;
 
-    if (!conn->is_up) {
-        conn->is_up = true;
+    if (!conn->was_up) {
+        conn->was_up = true;
         dm_active_add(conn->adapt, conn);
     }
     dm_move_done(conn);
@@ -71,11 +72,10 @@ static int pipe_up(struct dm_conn *conn)
     struct dm_link *link = &conn->link[DM_LINK_PIPE];
     int err = DM_OK;
 
-    conn->peer_rail = link->answer.rail;
     conn->rdmaq[0].peer_rail = link->answer.rail;
-    conn->up_since = dm_clock_ns();
-    conn->probe = link->answer.probe;
-    conn->probe_ctx = link->answer.probe_ctx;
+    conn->failover.up_since = dm_clock_ns();
+    conn->peer_probe.addr = link->answer.probe;
+    conn->peer_probe.ctx = link->answer.probe_ctx;
     pthread_mutex_lock(&conn->adapt->shared.lock);
     dm_ring_grow(conn->ia);
     pthread_mutex_unlock(&conn->adapt->shared.lock);
@@ -146,8 +146,8 @@ static void link_up(struct dm_link *link)
     DM_TRACE(CONN, "rank %d link %d up, %s, sendrecv %d", conn->proc, link->kind,
              link->is_active ? "active" : "passive", link->answer.sendrecv);
     err = link->kind == DM_LINK_PIPE ? pipe_up(conn) : rdma_up(link);
-    if (err != DM_OK && !conn->tx.is_lost) {
-        conn->err = err;
+    if (err != DM_OK && !dm_conn_is_lost(conn)) {
+        conn->loss.err = err;
         dm_conn_lose(conn, dm_err_detail());
     }
 }
@@ -205,7 +205,7 @@ static bool connect_is_timed(struct dm_link *link, uint64_t now)
     pthread_mutex_lock(&link->conn->adapt->shared.lock);
     is_so = link->state == DM_LINK_CLOSING || now > link->deadline ||
             (link->next_try != 0 && now >= link->next_try) ||
-            (link->state == DM_LINK_IDLE && link->conn->is_moving);
+            (link->state == DM_LINK_IDLE && dm_conn_is_moving(link->conn));
     pthread_mutex_unlock(&link->conn->adapt->shared.lock);
     return is_so;
 }

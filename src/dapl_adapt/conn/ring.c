@@ -16,7 +16,8 @@
 
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
-#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/core/record.h"
+#include "dapl_adapt/core/region_layout.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/provider/region.h"
@@ -35,15 +36,15 @@ static DM_THREAD_LOCAL bool is_growth_forbidden;
 
 static void ring_set(struct dm_conn *conn, uint32_t n_slots, uint32_t slot_size)
 {
-    conn->n_slots = n_slots;
-    conn->slot_size = slot_size;
-    conn->stride = dm_slot_stride(slot_size);
+    conn->ring.n_slots = n_slots;
+    conn->ring.slot_size = slot_size;
+    conn->ring.stride = dm_slot_stride(slot_size);
 }
 
 void dm_ring_agree(struct dm_conn *conn, uint32_t n_slots, uint32_t slot_size)
 {
-    ring_set(conn, n_slots < conn->n_slots ? n_slots : conn->n_slots,
-             slot_size < conn->slot_size ? slot_size : conn->slot_size);
+    ring_set(conn, n_slots < conn->ring.n_slots ? n_slots : conn->ring.n_slots,
+             slot_size < conn->ring.slot_size ? slot_size : conn->ring.slot_size);
 }
 
 bool dm_ring_is_sane(const struct dm_adapt *adapt, uint32_t n_slots, uint32_t slot_size)
@@ -55,8 +56,8 @@ bool dm_ring_is_sane(const struct dm_adapt *adapt, uint32_t n_slots, uint32_t sl
 /* Half of it; false when it is as small as it may be. */
 static bool ring_halve(struct dm_conn *conn)
 {
-    uint32_t n = conn->n_slots;
-    uint32_t size = conn->slot_size;
+    uint32_t n = conn->ring.n_slots;
+    uint32_t size = conn->ring.slot_size;
 
     if (n > SLOTS_LOW)
         n = n / 2 < SLOTS_LOW ? SLOTS_LOW : n / 2;
@@ -144,8 +145,8 @@ void dm_ring_grow(struct dm_ia *ia)
 
 static size_t ring_region_len(const struct dm_conn *conn)
 {
-    return dm_region_len(conn->n_slots, conn->stride) +
-           (conn->adapt->rings.is_basic ? dm_region_heads_len(conn->n_slots) : 0);
+    return dm_region_len(conn->ring.n_slots, conn->ring.stride) +
+           (conn->adapt->rings.is_basic ? dm_region_heads_len(conn->ring.n_slots) : 0);
 }
 
 /* Within its share of the memory that may be locked, so that later connections have theirs. */
@@ -193,7 +194,7 @@ int dm_ring_make(struct dm_conn *conn, struct dm_ia *ia, uint32_t most_slots, ui
     ring_begin(conn, ia);
     if (most_slots > 0)
         dm_ring_agree(conn, most_slots, most_size);
-    asked = conn->n_slots * conn->slot_size;
+    asked = conn->ring.n_slots * conn->ring.slot_size;
     ring_keep_to_share(conn, ia);
     do
         err = dm_region_alloc(ia, ring_region_len(conn), &conn->region);
@@ -208,11 +209,11 @@ int dm_ring_make(struct dm_conn *conn, struct dm_ia *ia, uint32_t most_slots, ui
         conn->rq_size = 1;
     if (conn->rq_size > ia->max_req)
         conn->rq_size = ia->max_req;
-    ia->evd_space -= DM_RING_EVENTS * (int)conn->n_slots + conn->rq_size;
-    if (conn->n_slots * conn->slot_size < asked) {
+    ia->evd_space -= DM_RING_EVENTS * (int)conn->ring.n_slots + conn->rq_size;
+    if (conn->ring.n_slots * conn->ring.slot_size < asked) {
         conn->adapt->rings.is_short = true;
-        DM_TRACE(REG, "rank %d: rings of %u slots of %u bytes only", conn->proc, conn->n_slots,
-                 conn->slot_size);
+        DM_TRACE(REG, "rank %d: rings of %u slots of %u bytes only", conn->proc, conn->ring.n_slots,
+                 conn->ring.slot_size);
     }
     return DM_OK;
 }

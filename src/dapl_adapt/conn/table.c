@@ -12,7 +12,9 @@
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/link.h"
-#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/core/record.h"
+#include "dapl_adapt/core/rx.h"
+#include "dapl_adapt/core/tx.h"
 #include "dapl_adapt/provider/ia.h"
 #include "util/err.h"
 #include "util/list.h"
@@ -86,7 +88,7 @@ void dm_conn_count_out(struct dm_conn *conn)
 
 bool dm_conn_is_complete(const struct dm_conn *conn)
 {
-    return conn->is_up && conn->link[DM_LINK_PIPE].may_post && conn->link[DM_LINK_RDMA].may_post;
+    return conn->was_up && conn->link[DM_LINK_PIPE].may_post && conn->link[DM_LINK_RDMA].may_post;
 }
 
 void dm_active_add(struct dm_adapt *adapt, struct dm_conn *conn)

@@ -10,79 +10,122 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "dapl_adapt/core/conn_failover.h"
 #include "dapl_adapt/core/link.h"
-#include "dapl_adapt/core/pipe.h"
 #include "dapl_adapt/core/rdmaq.h"
+#include "dapl_adapt/core/rx.h"
+#include "dapl_adapt/core/tx.h"
 #include "dapl_adapt/provider/region.h"
 #include "dapl_adapt/public/types.h"
 #include "util/port.h"
 
 struct dm_adapt;
 struct dm_addr;
+struct dm_ctl;
 struct dm_ia;
 
-struct dm_conn {
-    struct dm_tx tx;
-    struct dm_rx rx DM_ALIGNED(64);
-    struct dm_adapt *adapt;
-    struct dm_conn *next_made; /* in dm_adapt.all; fixed */
-    struct dm_ctl *ctl;
-    uint64_t ctl_remote;
-    int proc;
-    int active;           /* index in dm_adapt.active, -1 */
-    bool is_up;           /* the pipe is established; in dm_adapt.active */
-    bool is_failed;       /* `failed` was called, or need not be */
-    bool is_dying;        /* lost; unread records are still delivered */
-    bool is_writable_due; /* the writable call is due */
-    bool has_addr;
-    bool is_asked; /* connecting was asked for */
-    bool is_armed; /* the peer notifies us when it has written to our ring */
-    /* moving to another rail */
-    bool is_moving;          /* between rails: the pipe's link is not there */
-    bool is_counted;         /* in the counts of its rail */
-    uint16_t epoch;          /* shared with the server's thread */
-    uint16_t wanted;         /* the peer's epoch, when it is ahead, */
-    struct dm_ia *wanted_ia; /* and where it asked */
-    uint32_t acked_to_peer;  /* n_consumed in the last private data */
-    uint32_t acked_by_peer;  /* records of ours that it has consumed for certain */
-    uint32_t written;        /* what it had written of that when we looked last */
-    uint32_t looked;         /* our records when we looked at all that is unread, */
-    uint32_t stale;          /* which was up to this one, */
-    bool has_stale;          /* and some of it is unread still */
-    uint32_t n_moves;
-    uint32_t n_flaps; /* since it was up for long */
-    uint64_t up_since;
-    uint64_t move_until;  /* then the loss is final */
-    uint64_t close_until; /* then endpoints are freed without waiting for their end */
-    uint64_t broke_at;
-    const char *cause;                /* what broke, */
-    const struct dm_ia *broken;       /* where; NULL: the peer knows */
-    int next_rail;                    /* place in `rails`, tried first */
-    const char *causes[DM_RAILS_MAX]; /* why each rail does not do, by place in `rails` */
-    uint8_t n_refused[DM_RAILS_MAX];  /* times that nobody listened */
-    struct dm_ia *ia;
-    int peer_rail;
-    struct dm_region region;
-    /* rings, agreed with the peer: at most what the settings say */
+/*
+ * Life of a connection; the main thread's. How its links are being connected is told by dm_link_state.
+ *
+ *     IDLE --> ASKED        a call of dm_adapt_connect(); the peer's attempt needs none
+ *     IDLE, ASKED --> UP    the pipe is established
+ *     UP --> MOVING         a link broke
+ *     IDLE, ASKED --> MOVING    the same, before the pipe was up
+ *     MOVING --> MOVING     it broke again, or the peer is in a later epoch
+ *     MOVING --> UP         the pipe is established in a later epoch
+ *     all of these --> DYING    no way is left
+ *     DYING --> LOST        what had arrived is read, and `failed` was called
+ */
+enum dm_conn_state {
+    DM_CONN_IDLE,
+    DM_CONN_ASKED,
+    DM_CONN_UP,
+    DM_CONN_MOVING, /* between rails: the pipe's link is not there */
+    DM_CONN_DYING,  /* lost; unread records are still delivered */
+    DM_CONN_LOST
+};
+
+/* Who has consumed what, and when we looked (eager/credit.c). Counts of records. */
+struct dm_conn_credits {
+    uint32_t acked_to_peer; /* n_consumed in the last private data */
+    uint32_t acked_by_peer; /* of ours: consumed for certain */
+    uint32_t written;       /* what the peer had written of that when we looked last */
+    uint32_t looked;        /* ours when we looked at all that is unread, */
+    uint32_t stale;         /* which was up to this one, */
+    bool has_stale;         /* and some of it is unread still */
+};
+
+/* Both rings, agreed with the peer: at most what the settings say. */
+struct dm_conn_ring {
     uint32_t n_slots;
     uint32_t slot_size;
     uint32_t stride;
+};
+
+/* Rails that both processes have, in order of preference. */
+struct dm_conn_rails {
+    int n;
+    int current;                   /* place of the one in use, or tried */
+    uint8_t pair[DM_RAILS_MAX][2]; /* mine and the peer's number */
+};
+
+struct dm_conn_loss {
+    int err;        /* what `failed` gets */
+    bool is_silent; /* it is not called */
+    char why[400];
+};
+
+/* The peer's plain memory to measure with; addr 0: there is none. */
+struct dm_peer_probe {
+    uint64_t addr;
+    uint32_t ctx;
+};
+
+struct dm_conn {
+    struct dm_tx tx;
+    struct dm_rx rx DM_ALIGNED(DM_CACHE_LINE);
+    /* one cache line: what sending and polling look at besides */
+    struct dm_adapt *adapt DM_ALIGNED(DM_CACHE_LINE);
+    struct dm_ctl *ctl;
+    uint64_t ctl_remote;
+    struct dm_ia *ia;
+    struct dm_conn *next_made; /* in dm_adapt.all; fixed */
+    int proc;
+    int active;               /* index in dm_adapt.active, -1 */
+    enum dm_conn_state state; /* changed by dm_conn_set_state() alone */
+    uint16_t epoch;           /* shared with the server's thread */
+    bool was_up;              /* the pipe has been established */
+    bool is_writable_due;     /* the writable call is due */
+    bool is_armed;            /* the peer notifies us when it has written to our ring */
+    bool is_counted;          /* in the counts of its rail */
+    bool is_sendrecv;         /* decided when the pipe is accepted */
+    struct dm_conn_credits credits;
+    struct dm_conn_failover failover;
+    struct dm_region region;
+    struct dm_conn_ring ring;
     struct dm_link link[DM_LINK_N];
-    /* rails that both have, in order of preference: mine and theirs */
-    int n_rails;
-    int rail;
-    uint8_t rails[DM_RAILS_MAX][2];
-    struct dm_addr *addr;
-    int err;       /* what `failed` is told */
-    char why[400]; /* text of the loss */
-    /* RDMA */
+    struct dm_conn_rails rails;
+    struct dm_addr *addr; /* NULL: not fetched yet */
+    struct dm_conn_loss loss;
     struct dm_rdmaq rdmaq[DM_RDMAQS]; /* of link[DM_LINK_RDMA] and following */
     int sq_size;                      /* requests of the pipe */
     int rq_size;                      /* and of each RDMA queue at most */
-    int is_sendrecv;                  /* decided when the pipe is accepted */
-    uint64_t probe;
-    uint32_t probe_ctx;
+    struct dm_peer_probe peer_probe;
 };
+
+/* Go to another state, and keep dm_adapt's counts of states. The main thread. */
+void dm_conn_set_state(struct dm_conn *conn, enum dm_conn_state state);
+
+/* For good. */
+static inline bool dm_conn_is_lost(const struct dm_conn *conn)
+{
+    return conn->state >= DM_CONN_DYING;
+}
+
+static inline bool dm_conn_is_moving(const struct dm_conn *conn)
+{
+    return conn->state == DM_CONN_MOVING;
+}
 
 static inline struct dm_link *dm_link_of(struct dm_conn *conn, const struct dm_rdmaq *rdmaq)
 {

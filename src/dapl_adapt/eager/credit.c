@@ -20,7 +20,10 @@
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/link.h"
 #include "dapl_adapt/core/ops.h"
-#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/core/record.h"
+#include "dapl_adapt/core/region_layout.h"
+#include "dapl_adapt/core/rx.h"
+#include "dapl_adapt/core/tx.h"
 #include "dapl_adapt/eager/notify.h"
 #include "dapl_adapt/eager/post.h"
 #include "dapl_adapt/eager/walk.h"
@@ -35,10 +38,11 @@ static bool credit_is_stale(struct dm_conn *conn)
 {
     const struct dm_rx *rx = &conn->rx;
 
-    if (dm_likely(!conn->has_stale))
+    if (dm_likely(!conn->credits.has_stale))
         return false;
-    conn->has_stale = conn->stale - (rx->n_consumed + (rx->left > 0)) <= rx->n_slots;
-    return conn->has_stale;
+    conn->credits.has_stale =
+        conn->credits.stale - (rx->n_consumed + (rx->left > 0)) <= rx->n_slots;
+    return conn->credits.has_stale;
 }
 
 /* Take what the last of the unread records says, for all of them. */
@@ -46,14 +50,16 @@ static void credit_look_ahead(struct dm_conn *conn)
 {
     struct dm_rx *rx = &conn->rx;
     uint64_t word = 0;
-    uint32_t n = rx->is_recv ? 0 : dm_eager_unread(conn, &word); /* there it is known on arrival */
+    uint32_t n = rx->protocol == DM_RECORD_SEND
+                     ? 0
+                     : dm_eager_unread(conn, &word); /* there it is known on arrival */
     uint32_t end = rx->n_consumed + n;
 
-    if (n > 0 && (!conn->has_stale || end != conn->stale))
+    if (n > 0 && (!conn->credits.has_stale || end != conn->credits.stale))
         rx->peer_credit = (uint32_t)(word >> DM_TRAILER_CREDIT) & 0xffff;
-    conn->looked = conn->tx.n_posted;
-    conn->has_stale = n > 0;
-    conn->stale = end;
+    conn->credits.looked = conn->tx.n_posted;
+    conn->credits.has_stale = n > 0;
+    conn->credits.stale = end;
 }
 
 /* Records of ours that the peer has not consumed yet, as far as we know. */
@@ -61,21 +67,21 @@ static uint32_t credit_count_used(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
     uint32_t written = (uint32_t)atomic_load_explicit(&conn->ctl->credit, memory_order_acquire);
-    uint32_t used = tx->n_posted - conn->acked_by_peer;
+    uint32_t used = tx->n_posted - conn->credits.acked_by_peer;
     uint32_t other;
 
     if (credit_is_stale(conn))
-        conn->rx.peer_credit = conn->acked_by_peer & 0xffff;
-    if (dm_unlikely(tx->n_posted - conn->looked >= LOOK_EVERY))
+        conn->rx.peer_credit = conn->credits.acked_by_peer & 0xffff;
+    if (dm_unlikely(tx->n_posted - conn->credits.looked >= LOOK_EVERY))
         credit_look_ahead(conn);
     other = (tx->n_posted - conn->rx.peer_credit) & 0xffff;
     if (other < used)
         used = other;
-    if (written != conn->written && tx->n_posted - written < used)
+    if (written != conn->credits.written && tx->n_posted - written < used)
         used = tx->n_posted - written; /* all bits: it may be old */
-    conn->written = written;
-    conn->acked_by_peer = tx->n_posted - used;
-    conn->rx.peer_credit = conn->acked_by_peer & 0xffff;
+    conn->credits.written = written;
+    conn->credits.acked_by_peer = tx->n_posted - used;
+    conn->rx.peer_credit = conn->credits.acked_by_peer & 0xffff;
     return used;
 }
 
@@ -89,26 +95,26 @@ void dm_eager_refill(struct dm_conn *conn)
     if (dm_unlikely(tx->n_redo > 0)) {
         conn->adapt->ops->drain(conn->adapt);
         dm_eager_repeat(conn);
-        if (tx->n_redo > 0 || conn->is_moving || tx->is_lost) {
+        if (tx->n_redo > 0 || dm_conn_is_moving(conn) || dm_conn_is_lost(conn)) {
             tx->n_avail = 0;
             return;
         }
     }
     used = credit_count_used(conn);
     credits = used < tx->n_slots ? tx->n_slots - used : 0;
-    if (tx->is_send) /* one is kept to be able to give credits */
+    if (tx->protocol == DM_RECORD_SEND) /* one is kept to be able to give credits */
         credits = credits > 0 ? credits - 1 : 0;
-    used = tx->n_posted + tx->n_extra - tx->sq_done;
-    if (dm_unlikely(used + DM_TX_RESERVE >= tx->sq_size)) {
+    used = tx->n_posted + tx->n_extra - tx->sq.done;
+    if (dm_unlikely(used + DM_TX_RESERVE >= tx->sq.size)) {
         conn->adapt->ops->drain(conn->adapt);
-        if (conn->is_moving || tx->is_lost) { /* it broke just now */
+        if (dm_conn_is_moving(conn) || dm_conn_is_lost(conn)) { /* it broke just now */
             tx->n_avail = 0;
             return;
         }
-        used = tx->n_posted + tx->n_extra - tx->sq_done;
+        used = tx->n_posted + tx->n_extra - tx->sq.done;
     }
-    queue = used + DM_TX_RESERVE < tx->sq_size ? tx->sq_size - DM_TX_RESERVE - used : 0;
-    if (dm_unlikely(tx->is_other) && !tx->is_send) /* two posts for a record */
+    queue = used + DM_TX_RESERVE < tx->sq.size ? tx->sq.size - DM_TX_RESERVE - used : 0;
+    if (dm_unlikely(tx->protocol == DM_RECORD_BASIC)) /* two posts for a record */
         queue /= 2;
     tx->n_avail = credits < queue ? credits : queue;
 }
@@ -165,9 +171,10 @@ static void credit_by_send(struct dm_conn *conn)
 
     if (tx->n_redo > 0) /* these carry it */
         return;
-    if (tx->n_posted + tx->n_extra - tx->sq_done >= tx->sq_size)
+    if (tx->n_posted + tx->n_extra - tx->sq.done >= tx->sq.size)
         return;
-    if (used >= tx->n_slots && conn->n_moves > 0) { /* the other side may be in the same place */
+    if (used >= tx->n_slots &&
+        conn->failover.n_moves > 0) { /* the other side may be in the same place */
         credit_write(conn, false);
         return;
     }
@@ -194,20 +201,20 @@ static void credit_write_disconnect(struct dm_conn *conn)
     rmr.segment_length = sizeof(*out);
     rmr.rmr_context = conn->tx.rctx;
     if (dm_eager_write(conn, &lmr, &rmr, true) != DAT_SUCCESS)
-        conn->tx.sq_done = conn->tx.n_posted + conn->tx.n_extra; /* nothing to wait for */
+        conn->tx.sq.done = conn->tx.n_posted + conn->tx.n_extra; /* nothing to wait for */
 }
 
 void dm_eager_flush(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
 
-    if (tx->is_lost || !conn->link[DM_LINK_PIPE].may_post)
+    if (dm_conn_is_lost(conn) || !conn->link[DM_LINK_PIPE].may_post)
         return;
     if (dm_conn_can_move(conn) && tx->n_redo == 0 &&
-        tx->n_posted + tx->n_extra - tx->sq_done + DM_TX_RESERVE < tx->sq_size)
+        tx->n_posted + tx->n_extra - tx->sq.done + DM_TX_RESERVE < tx->sq.size)
         credit_write_disconnect(conn);
-    else if (tx->n_posted + tx->n_extra != tx->sq_done &&
-             tx->n_posted + tx->n_extra - tx->sq_done < tx->sq_size)
+    else if (tx->n_posted + tx->n_extra != tx->sq.done &&
+             tx->n_posted + tx->n_extra - tx->sq.done < tx->sq.size)
         credit_write(conn, true);
 }
 
@@ -215,15 +222,15 @@ void dm_eager_credit(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
 
-    if (tx->is_lost || !conn->link[DM_LINK_PIPE].may_post)
+    if (dm_conn_is_lost(conn) || !conn->link[DM_LINK_PIPE].may_post)
         return;
-    if (tx->is_send) {
+    if (tx->protocol == DM_RECORD_SEND) {
         credit_by_send(conn);
         return;
     }
-    if (tx->n_posted + tx->n_extra - tx->sq_done >= tx->sq_size) {
+    if (tx->n_posted + tx->n_extra - tx->sq.done >= tx->sq.size) {
         conn->adapt->ops->drain(conn->adapt);
-        if (tx->n_posted + tx->n_extra - tx->sq_done >= tx->sq_size || conn->is_moving)
+        if (tx->n_posted + tx->n_extra - tx->sq.done >= tx->sq.size || dm_conn_is_moving(conn))
             return;
     }
     credit_write(conn, false);

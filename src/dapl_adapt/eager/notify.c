@@ -20,7 +20,9 @@
 #include "dapl_adapt/core/cookie.h"
 #include "dapl_adapt/core/link.h"
 #include "dapl_adapt/core/ops.h"
-#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/core/record.h"
+#include "dapl_adapt/core/region_layout.h"
+#include "dapl_adapt/core/tx.h"
 #include "dapl_adapt/eager/post.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
@@ -31,15 +33,15 @@ static bool notify_has_space(struct dm_conn *conn, uint32_t reserve)
 {
     struct dm_tx *tx = &conn->tx;
 
-    if (tx->n_posted + tx->n_extra - tx->sq_done + reserve >= tx->sq_size)
+    if (tx->n_posted + tx->n_extra - tx->sq.done + reserve >= tx->sq.size)
         conn->adapt->ops->drain(conn->adapt);
-    return tx->n_posted + tx->n_extra - tx->sq_done + reserve < tx->sq_size;
+    return tx->n_posted + tx->n_extra - tx->sq.done + reserve < tx->sq.size;
 }
 
 static bool notify_may_post(const struct dm_conn *conn)
 {
-    return conn->is_up && !conn->tx.is_lost && !conn->is_moving && conn->tx.n_redo == 0 &&
-           conn->link[DM_LINK_PIPE].may_post;
+    return conn->was_up && !dm_conn_is_lost(conn) && !dm_conn_is_moving(conn) &&
+           conn->tx.n_redo == 0 && conn->link[DM_LINK_PIPE].may_post;
 }
 
 static DAT_RETURN notify_post_recv(struct dm_conn *conn)
@@ -93,8 +95,8 @@ void dm_eager_notify_asleep(struct dm_conn *conn)
     DAT_RETURN rc;
 
     /* Without room the next record tries again. */
-    if (conn->tx.is_send || !notify_may_post(conn) || !notify_has_space(conn, 0) ||
-        !notify_may_post(conn))
+    if (conn->tx.protocol == DM_RECORD_SEND || !notify_may_post(conn) ||
+        !notify_has_space(conn, 0) || !notify_may_post(conn))
         return;
     atomic_store_explicit(&conn->ctl->asleep, 0, memory_order_relaxed);
     lmr.virtual_address = (DAT_VADDR)(uintptr_t)&conn->ctl->notify[1];

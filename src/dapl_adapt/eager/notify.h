@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/region_layout.h"
 #include "util/port.h"
 
 /*

@@ -10,7 +10,9 @@
 #include "dapl_adapt/conn/failover.h"
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/cookie.h"
-#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/core/record.h"
+#include "dapl_adapt/core/rx.h"
+#include "dapl_adapt/core/tx.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/provider/reg_cache.h"
@@ -59,7 +61,7 @@ DAT_RETURN dm_tx_post_other(struct dm_conn *conn, DAT_COUNT n_iov, DAT_LMR_TRIPL
                             DAT_RMR_TRIPLET *rmr, enum dm_cookie_kind kind,
                             DAT_COMPLETION_FLAGS flags)
 {
-    if (!conn->tx.is_send)
+    if (conn->tx.protocol == DM_RECORD_BASIC)
         return post_basic(conn, n_iov, iov, rmr, kind, flags);
     return DAT_EP_POST_SEND(conn->tx.ep, n_iov, iov, dm_tx_cookie(&conn->tx, kind), flags);
 }
@@ -95,7 +97,8 @@ DAT_RETURN dm_eager_post_again(struct dm_conn *conn, const void *trailer, uint32
     rc = dm_tx_post(conn, 1, &lmr, lmr.virtual_address + conn->tx.delta, space + DM_TRAILER_LEN,
                     false);
     conn->tx.n_extra++;
-    *(conn->tx.is_send ? &conn->ia->counts.n_sends : &conn->ia->counts.n_writes) += 1;
+    *(conn->tx.protocol == DM_RECORD_SEND ? &conn->ia->counts.n_sends
+                                          : &conn->ia->counts.n_writes) += 1;
     return rc;
 }
 
@@ -109,7 +112,7 @@ void dm_eager_repeat(struct dm_conn *conn)
     DAT_RETURN rc;
 
     while (tx->n_redo > 0 &&
-           tx->n_posted + tx->n_extra - tx->sq_done + DM_TX_RESERVE < tx->sq_size) {
+           tx->n_posted + tx->n_extra - tx->sq.done + DM_TX_RESERVE < tx->sq.size) {
         slot = (tx->slot + tx->n_slots - tx->n_redo) % tx->n_slots;
         trailer = (void *)(shadow + (size_t)slot * tx->stride);
         len = (uint32_t)*trailer & DM_TRAILER_LEN_MASK;

@@ -10,7 +10,9 @@
 
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/cookie.h"
-#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/core/record.h"
+#include "dapl_adapt/core/rx.h"
+#include "dapl_adapt/core/tx.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/provider/serial.h"
@@ -46,8 +48,8 @@ static inline enum dm_cookie_kind dm_tx_signal_kind(struct dm_conn *conn, bool i
     struct dm_tx *tx = &conn->tx;
 
     if (dm_unlikely(is_signalled || tx->until_signal <= 1)) {
-        tx->until_signal = tx->sig_every;
-        tx->n_sig++;
+        tx->until_signal = tx->sq.signal_every;
+        tx->sq.n_signalled++;
         conn->ia->n_signalled++;
         *flags_p = DAT_COMPLETION_DEFAULT_FLAG;
         return DM_COOKIE_TX;
@@ -85,7 +87,7 @@ static inline DAT_RETURN dm_tx_post(struct dm_conn *conn, DAT_COUNT n_iov, DAT_L
     rmr.rmr_context = tx->rctx;
     tx->len_sent += len;
     dm_serial_enter(tx->is_serial);
-    if (dm_unlikely(tx->is_other))
+    if (dm_unlikely(tx->protocol != DM_RECORD_WRITE))
         rc = dm_tx_post_other(conn, n_iov, iov, &rmr, kind, flags);
     else
         rc = DAT_EP_POST_RDMA_WRITE(tx->ep, n_iov, iov, dm_tx_cookie(tx, kind), &rmr, flags);

@@ -23,7 +23,10 @@
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/cookie.h"
 #include "dapl_adapt/core/link.h"
-#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/core/record.h"
+#include "dapl_adapt/core/region_layout.h"
+#include "dapl_adapt/core/rx.h"
+#include "dapl_adapt/core/tx.h"
 #include "dapl_adapt/core/conn_private.h"
 #include "dapl_adapt/eager/credit.h"
 #include "dapl_adapt/eager/setup.h"
@@ -40,7 +43,7 @@ static char *replay_slot_end(const struct dm_rx *rx, uint32_t slot)
 }
 
 /* Bring the records that are here to where the other way of travelling has them. */
-static int replay_change_transport(struct dm_conn *conn, bool is_recv)
+static int replay_change_protocol(struct dm_conn *conn, bool is_recv)
 {
     struct dm_rx *rx = &conn->rx;
     struct dm_rx_walk walk = {rx->trailer, rx->slot, rx->gen, 0};
@@ -69,9 +72,9 @@ static int replay_change_transport(struct dm_conn *conn, bool is_recv)
         else
             atomic_store_explicit((_Atomic uint64_t *)(void *)at, word, memory_order_relaxed);
     }
-    conn->has_stale = !is_recv; /* what these said is known */
-    conn->stale = rx->n_consumed + walk.n;
-    rx->is_recv = rx->is_apart = is_recv;
+    conn->credits.has_stale = !is_recv; /* what these said is known */
+    conn->credits.stale = rx->n_consumed + walk.n;
+    rx->protocol = is_recv ? DM_RECORD_SEND : DM_RECORD_WRITE;
     rx->trailer = is_recv ? &rx->trailers[rx->slot] : (void *)replay_slot_end(rx, rx->slot);
     rx->trailer_step = is_recv ? (uint32_t)sizeof(*rx->trailers) : rx->stride;
     return DM_OK;
@@ -86,8 +89,8 @@ int dm_eager_rx_resume(struct dm_conn *conn, DAT_EP_HANDLE ep)
     if (rx->gen == 0)
         dm_eager_setup_rx(conn);
     here = dm_eager_arrived(conn) - rx->n_consumed;
-    if (rx->is_recv != (conn->is_sendrecv != 0))
-        err = replay_change_transport(conn, conn->is_sendrecv != 0);
+    if ((rx->protocol == DM_RECORD_SEND) != conn->is_sendrecv)
+        err = replay_change_protocol(conn, conn->is_sendrecv);
     if (err != DM_OK || !conn->is_sendrecv)
         return err;
     rx->arrive = (rx->slot + here) % rx->n_slots;
@@ -112,7 +115,7 @@ static int replay_speak_first(struct dm_conn *conn)
     if (rc != DAT_SUCCESS)
         return dm_conn_post_failed(conn, rc);
     tx->n_extra++;
-    tx->n_sig++;
+    tx->sq.n_signalled++;
     conn->ia->n_signalled++;
     return DM_OK;
 }
@@ -127,14 +130,14 @@ int dm_eager_resume(struct dm_conn *conn)
     dm_eager_setup(conn, priv->addr, priv->ctx);
     atomic_store_explicit(&conn->ctl->asleep, 0, memory_order_relaxed);
     tx->n_redo = tx->n_posted - priv->arrived;
-    conn->acked_by_peer = priv->arrived - priv->unconsumed;
-    conn->rx.n_credited = conn->acked_to_peer;
+    conn->credits.acked_by_peer = priv->arrived - priv->unconsumed;
+    conn->rx.n_credited = conn->credits.acked_to_peer;
     if (tx->n_redo > tx->n_slots || priv->unconsumed > tx->n_slots)
         return DM_FAIL(DM_EPEER, "rank %d counts %u records of %u", conn->proc, priv->arrived,
                        tx->n_posted);
-    if (tx->has_hole && tx->n_posted - tx->hole <= tx->n_redo)
+    if (tx->direct.has_hole && tx->n_posted - tx->direct.hole <= tx->n_redo)
         return DM_FAIL(DM_EPEER, "%s broke while it sent from the program's memory",
-                       conn->broken != NULL ? conn->broken->name : "a rail");
+                       conn->failover.broken != NULL ? conn->failover.broken->name : "a rail");
     tx->n_avail = 0;
     if (!link->is_active && !link->has_spoken) {
         link->is_due = true;
@@ -142,7 +145,7 @@ int dm_eager_resume(struct dm_conn *conn)
         return DM_OK;
     }
     err = link->is_active ? replay_speak_first(conn) : DM_OK;
-    if (err != DM_OK || conn->is_moving)
+    if (err != DM_OK || dm_conn_is_moving(conn))
         return err;
     link->may_post = true;
     dm_eager_refill(conn);

@@ -10,7 +10,8 @@
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/link.h"
-#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/core/record.h"
+#include "dapl_adapt/core/rx.h"
 #include "dapl_adapt/eager/credit.h"
 #include "dapl_adapt/eager/sr.h"
 #include "dapl_adapt/public/pipe.h"
@@ -24,7 +25,7 @@ static const char *rx_data_apart(struct dm_rx *rx, uint64_t word, uint32_t len)
 {
     const char *slot = rx->ring + (size_t)rx->slot * rx->stride;
 
-    if (rx->is_recv) /* the credit is known */
+    if (rx->protocol == DM_RECORD_SEND) /* the credit is known */
         return slot;
     rx->peer_credit = (uint32_t)(word >> DM_TRAILER_CREDIT) & 0xffff;
     return slot + rx->stride - DM_TRAILER_LEN - dm_record_space(len);
@@ -41,7 +42,7 @@ size_t dm_adapt_eager_peek(struct dm_conn *conn, const void **data_p)
         if ((word ^ rx->tag) >> DM_TRAILER_TAG != 0)
             return 0;
         len = (uint32_t)word & DM_TRAILER_LEN_MASK;
-        if (dm_unlikely(rx->is_apart)) {
+        if (dm_unlikely(rx->protocol != DM_RECORD_WRITE)) {
             rx->data = rx_data_apart(rx, word, len);
         } else {
             rx->peer_credit = (uint32_t)(word >> DM_TRAILER_CREDIT) & 0xffff;
@@ -74,7 +75,7 @@ void dm_eager_next(struct dm_conn *conn)
 {
     struct dm_rx *rx = &conn->rx;
 
-    if (dm_unlikely(rx->is_recv) && dm_eager_sr_repost(conn, rx->slot) != DM_OK)
+    if (dm_unlikely(rx->protocol == DM_RECORD_SEND) && dm_eager_sr_repost(conn, rx->slot) != DM_OK)
         return;
     rx->trailer = (void *)((char *)rx->trailer + rx->trailer_step);
     if (dm_unlikely(++rx->slot == rx->n_slots)) {

@@ -10,7 +10,10 @@
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/cookie.h"
 #include "dapl_adapt/core/link.h"
-#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/core/record.h"
+#include "dapl_adapt/core/region_layout.h"
+#include "dapl_adapt/core/rx.h"
+#include "dapl_adapt/core/tx.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
 #include "util/cfg.h"
@@ -20,20 +23,20 @@ void dm_eager_setup_rx(struct dm_conn *conn)
 {
     struct dm_rx *rx = &conn->rx;
 
-    rx->n_slots = conn->n_slots;
-    rx->stride = conn->stride;
+    rx->n_slots = conn->ring.n_slots;
+    rx->stride = conn->ring.stride;
     rx->ring = conn->region.ptr + dm_region_ring();
     rx->gen = 1;
     rx->tag = dm_trailer_tag(1);
-    rx->due = conn->n_slots / 2 > 0 ? conn->n_slots / 2 : 1;
+    rx->due = conn->ring.n_slots / 2 > 0 ? conn->ring.n_slots / 2 : 1;
     rx->trailer_step = rx->stride;
     rx->trailer = (void *)(rx->ring + rx->stride - DM_TRAILER_LEN);
     if (!conn->adapt->rings.is_basic)
         return;
-    rx->is_apart = true;
+    rx->protocol = DM_RECORD_BASIC;
     rx->due = 1; /* the tail goes back for every record */
     rx->trailer_step = DM_TRAILER_LEN;
-    rx->trailer = (void *)(conn->region.ptr + dm_region_len(conn->n_slots, conn->stride));
+    rx->trailer = (void *)(conn->region.ptr + dm_region_len(conn->ring.n_slots, conn->ring.stride));
 }
 
 /* DATUM_CHUNK, or what fits: whole slots while there is much, so that pages and lines stay aligned. */
@@ -46,38 +49,39 @@ static void setup_pieces(struct dm_tx *tx)
     if (dm_cfg()->chunk < tx->piece)
         tx->piece = (uint32_t)dm_cfg()->chunk;
     tx->most = tx->piece;
-    tx->is_kept = true; /* every chunk is copied */
+    tx->direct.is_off = true; /* every chunk is copied */
 }
 
 void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
 {
     struct dm_tx *tx = &conn->tx;
-    char *shadow = conn->region.ptr + dm_region_shadow(conn->n_slots, conn->stride);
+    char *shadow = conn->region.ptr + dm_region_shadow(conn->ring.n_slots, conn->ring.stride);
 
     tx->ep = conn->link[DM_LINK_PIPE].ep;
     tx->cookie = dm_cookie_base(&conn->link[DM_LINK_PIPE]);
     if (tx->gen == 0) {
-        tx->n_slots = conn->n_slots;
-        tx->stride = conn->stride;
+        tx->n_slots = conn->ring.n_slots;
+        tx->stride = conn->ring.stride;
         tx->trailer = shadow + tx->stride - DM_TRAILER_LEN;
         tx->gen = 1;
         tx->tag = dm_trailer_tag(1);
     }
     /* where a completion costs system calls of both sides a copy is cheaper */
-    tx->is_kept = (dm_conn_can_move(conn) && !conn->ia->is_local) || conn->ia->is_driven;
+    tx->direct.is_off = (dm_conn_can_move(conn) && !conn->ia->is_local) || conn->ia->is_driven;
     tx->delta = addr + dm_region_ring() - (uint64_t)(uintptr_t)shadow;
     tx->lctx = conn->region.lmr.lctx;
     tx->rctx = ctx;
     tx->max = tx->stride - DM_TRAILER_LEN;
     setup_pieces(tx);
-    tx->sq_size = (uint32_t)conn->sq_size;
-    tx->sig_every = tx->sq_size / (conn->adapt->rings.is_basic ? 8 : 4);
-    if (tx->sig_every == 0)
-        tx->sig_every = 1;
-    tx->until_signal = tx->sig_every;
-    tx->is_send = conn->is_sendrecv;
-    tx->is_other = tx->is_send || conn->adapt->rings.is_basic;
-    tx->heads = addr + dm_region_len(conn->n_slots, conn->stride);
+    tx->sq.size = (uint32_t)conn->sq_size;
+    tx->sq.signal_every = tx->sq.size / (conn->adapt->rings.is_basic ? 8 : 4);
+    if (tx->sq.signal_every == 0)
+        tx->sq.signal_every = 1;
+    tx->until_signal = tx->sq.signal_every;
+    tx->protocol = conn->is_sendrecv             ? DM_RECORD_SEND
+                   : conn->adapt->rings.is_basic ? DM_RECORD_BASIC
+                                                 : DM_RECORD_WRITE;
+    tx->heads = addr + dm_region_len(conn->ring.n_slots, conn->ring.stride);
     tx->is_serial = conn->ia->is_serial;
     conn->ctl_remote = addr;
     conn->is_armed = false;

@@ -18,7 +18,8 @@
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/cookie.h"
 #include "dapl_adapt/core/link.h"
-#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/core/record.h"
+#include "dapl_adapt/core/rx.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/provider/serial.h"
@@ -60,7 +61,7 @@ int dm_eager_sr_setup(struct dm_conn *conn, DAT_EP_HANDLE ep)
         rx->trailers = calloc(rx->n_slots, sizeof(*rx->trailers));
     if (rx->trailers == NULL)
         return DM_FAIL(DM_ENOMEM, "trailers of a pipe, %u slots", rx->n_slots);
-    rx->is_recv = rx->is_apart = true;
+    rx->protocol = DM_RECORD_SEND;
     rx->trailer = rx->trailers;
     rx->trailer_step = sizeof(*rx->trailers);
     return dm_eager_sr_post(conn, ep, 0, rx->n_slots);
@@ -87,7 +88,7 @@ int dm_eager_sr_repost(struct dm_conn *conn, uint32_t slot)
     DAT_EP_HANDLE rx_ep = conn->rx.ep;
     DAT_RETURN rc;
 
-    if (conn->tx.is_lost || rx_ep == DAT_HANDLE_NULL || rx_ep != conn->link[DM_LINK_PIPE].ep)
+    if (dm_conn_is_lost(conn) || rx_ep == DAT_HANDLE_NULL || rx_ep != conn->link[DM_LINK_PIPE].ep)
         return DM_OK; /* no endpoint takes it now; what arrived is still read */
     rc = sr_post_slot(conn, conn->link[DM_LINK_PIPE].ep, slot);
     if (rc != DAT_SUCCESS)

@@ -20,7 +20,8 @@
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/link.h"
 #include "dapl_adapt/core/ops.h"
-#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/core/record.h"
+#include "dapl_adapt/core/tx.h"
 #include "dapl_adapt/eager/credit.h"
 #include "dapl_adapt/eager/notify.h"
 #include "dapl_adapt/eager/post.h"
@@ -43,9 +44,9 @@ static DM_NOINLINE bool tx_find_credits(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
 
-    if (tx->is_lost)
+    if (dm_conn_is_lost(conn))
         return false;
-    if (conn->is_up && conn->link[DM_LINK_PIPE].may_post)
+    if (conn->was_up && conn->link[DM_LINK_PIPE].may_post)
         dm_eager_refill(conn);
     else
         dm_adapt_connect(conn);
@@ -100,8 +101,8 @@ size_t dm_adapt_eager_good(const struct dm_conn *conn)
 {
     if (conn->ia != NULL && conn->ia->tuned != NULL && conn->ia->tuned->eager_limit > 0)
         return conn->ia->tuned->eager_limit;
-    return conn->adapt->rings.is_auto_size && conn->slot_size > conn->adapt->rings.size_auto
-               ? 2 * conn->slot_size
+    return conn->adapt->rings.is_auto_size && conn->ring.slot_size > conn->adapt->rings.size_auto
+               ? 2 * conn->ring.slot_size
                : EAGER_AUTO;
 }
 
@@ -120,7 +121,7 @@ size_t dm_adapt_eager_least(const struct dm_adapt *adapt)
 
 bool dm_adapt_is_ready(const struct dm_conn *conn)
 {
-    return conn->is_up && conn->link[DM_LINK_PIPE].may_post && !conn->tx.is_lost;
+    return conn->was_up && conn->link[DM_LINK_PIPE].may_post && !dm_conn_is_lost(conn);
 }
 
 /* A walk over the caller's gather list. */
@@ -160,17 +161,17 @@ static bool record_keep_mr(struct dm_conn *conn, struct dm_mr *mr)
 {
     struct dm_tx *tx = &conn->tx;
 
-    for (int i = 0; i < tx->n_refs; i++) {
-        if (tx->refs[i] == mr) {
+    for (int i = 0; i < tx->direct.n_refs; i++) {
+        if (tx->direct.refs[i] == mr) {
             dm_adapt_unreg(conn->adapt, mr);
             return true;
         }
     }
-    if (tx->n_refs == DM_TX_REFS) {
+    if (tx->direct.n_refs == DM_TX_REFS) {
         dm_adapt_unreg(conn->adapt, mr);
         return false;
     }
-    tx->refs[tx->n_refs++] = mr;
+    tx->direct.refs[tx->direct.n_refs++] = mr;
     return true;
 }
 
@@ -181,7 +182,7 @@ static bool record_add_direct(struct dm_conn *conn, struct record *rec, char *pa
     struct dm_mr *mr;
 
     /* the copied bytes before it, itself, and the trailer after it */
-    if (conn->tx.is_kept || rec->n_iov + 3 > conn->ia->max_iov || rec->n_iov + 3 > MAX_IOV)
+    if (conn->tx.direct.is_off || rec->n_iov + 3 > conn->ia->max_iov || rec->n_iov + 3 > MAX_IOV)
         return false;
     if (dm_adapt_reg(conn->adapt, part, len, &mr) != DM_OK)
         return false;
@@ -194,7 +195,7 @@ static bool record_add_direct(struct dm_conn *conn, struct record *rec, char *pa
     seg->lmr_context = mr->lmr[conn->ia->index].lctx;
     rec->flushed += len;
     rec->is_direct = true;
-    conn->tx.len_direct += len;
+    conn->tx.direct.len += len;
     return true;
 }
 
@@ -240,10 +241,10 @@ static DAT_RETURN record_put(struct dm_conn *conn, struct cursor *cur, uint32_t 
     record_close_segment(tx, &rec, space + DM_TRAILER_LEN);
     *direct_p = *direct_p || rec.is_direct;
     if (rec.is_direct) {
-        tx->has_direct = true;
-        tx->direct = tx->n_posted + tx->n_extra;
-        tx->has_hole = true;
-        tx->hole = tx->n_posted;
+        tx->direct.is_pending = true;
+        tx->direct.post = tx->n_posted + tx->n_extra;
+        tx->direct.has_hole = true;
+        tx->direct.hole = tx->n_posted;
     }
     rc = dm_tx_post(conn, rec.n_iov, rec.iov, (uint64_t)(uintptr_t)rec.start + tx->delta,
                     space + DM_TRAILER_LEN, is_last && *direct_p);
@@ -261,7 +262,7 @@ int dm_adapt_eager_put(struct dm_conn *conn, const struct iovec *iov, int n_iov,
     DAT_RETURN rc;
 
     *taken_p = 0;
-    if (dm_unlikely(tx->is_lost))
+    if (dm_unlikely(dm_conn_is_lost(conn)))
         return DM_EPEER;
     for (int i = 0; i < n_iov; i++)
         left += iov[i].iov_len;
@@ -280,23 +281,23 @@ int dm_adapt_eager_put(struct dm_conn *conn, const struct iovec *iov, int n_iov,
         dm_eager_notify(conn);
     if (has_direct)
         conn->adapt->ops->drain(conn->adapt); /* many providers are done already */
-    return tx->is_lost ? DM_EPEER : DM_OK;
+    return dm_conn_is_lost(conn) ? DM_EPEER : DM_OK;
 }
 
 bool dm_adapt_eager_flushed(const struct dm_conn *conn)
 {
-    return !conn->tx.has_direct;
+    return !conn->tx.direct.is_pending;
 }
 
 void dm_eager_sent(struct dm_conn *conn, uint32_t number)
 {
     struct dm_tx *tx = &conn->tx;
 
-    if ((int32_t)(number + 1 - tx->sq_done) > 0)
-        tx->sq_done = number + 1;
-    if (tx->has_direct && (int32_t)(tx->sq_done - tx->direct) > 0) {
-        tx->has_direct = false;
-        while (tx->n_refs > 0)
-            dm_adapt_unreg(conn->adapt, tx->refs[--tx->n_refs]);
+    if ((int32_t)(number + 1 - tx->sq.done) > 0)
+        tx->sq.done = number + 1;
+    if (tx->direct.is_pending && (int32_t)(tx->sq.done - tx->direct.post) > 0) {
+        tx->direct.is_pending = false;
+        while (tx->direct.n_refs > 0)
+            dm_adapt_unreg(conn->adapt, tx->direct.refs[--tx->direct.n_refs]);
     }
 }

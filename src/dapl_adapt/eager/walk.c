@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 #include "dapl_adapt/core/conn.h"
-#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/core/record.h"
+#include "dapl_adapt/core/rx.h"
 
 bool dm_rx_walk_has(const struct dm_rx *rx, const struct dm_rx_walk *walk)
 {

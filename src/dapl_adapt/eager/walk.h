@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/core/rx.h"
 
 struct dm_conn;
 

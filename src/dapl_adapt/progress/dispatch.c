@@ -50,11 +50,11 @@ static void dto_tx(struct dm_conn *conn, const DAT_DTO_COMPLETION_EVENT_DATA *dt
 
 static void dto_recv(struct dm_conn *conn, const DAT_DTO_COMPLETION_EVENT_DATA *dto, uint32_t slot)
 {
-    if (!conn->is_up) /* its note is on the way; take what the server's thread has set up */
+    if (!conn->was_up) /* its note is on the way; take what the server's thread has set up */
         dm_conn_notes(conn->adapt);
     if (dto->status == DAT_DTO_SUCCESS)
         dm_eager_sr_arrived(conn, slot, dto->transfered_length);
-    else if (conn->is_up && conn->link[DM_LINK_PIPE].is_reported)
+    else if (conn->was_up && conn->link[DM_LINK_PIPE].is_reported)
         dm_conn_break(conn, dm_conn_gone_text(conn));
 }
 
@@ -85,10 +85,10 @@ static void dto_blame_memory(struct dm_conn *conn, const char *text)
 {
     const struct dm_adapt *adapt = conn->adapt;
 
-    if (conn->tx.is_lost || adapt->is_quiet)
+    if (dm_conn_is_lost(conn) || adapt->is_quiet)
         return;
-    conn->err = DM_EPROVIDER;
-    snprintf(conn->why, sizeof(conn->why),
+    conn->loss.err = DM_EPROVIDER;
+    snprintf(conn->loss.why, sizeof(conn->loss.why),
              "rank %d on host %s: connection lost (%s), as when the memory of a message or window "
              "is unmapped, protected, or of a file that has become shorter",
              conn->proc, dm_adapt_host_of(adapt, conn->proc), text);
@@ -117,7 +117,7 @@ static void dto_rdma(struct dm_conn *conn, struct dm_link *link,
     } else {
         dm_conn_break(conn, dm_conn_gone_text(conn));
     }
-    if (conn->tx.is_lost)
+    if (dm_conn_is_lost(conn))
         dm_rma_completed(conn, rdmaq, place, false);
 }
 
@@ -143,7 +143,7 @@ void dm_poll_dto(struct dm_ia *ia, const DAT_DTO_COMPLETION_EVENT_DATA *dto)
     switch (kind) {
     case DM_COOKIE_TX:
         ia->n_signalled--;
-        conn->tx.n_sig--;
+        conn->tx.sq.n_signalled--;
         dto_tx(conn, dto, number);
         break;
     case DM_COOKIE_QUIET:

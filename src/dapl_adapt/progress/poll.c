@@ -13,7 +13,8 @@
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/link.h"
-#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/core/rx.h"
+#include "dapl_adapt/core/tx.h"
 #include "dapl_adapt/eager/credit.h"
 #include "dapl_adapt/progress/dispatch.h"
 #include "dapl_adapt/provider/ia.h"
@@ -42,7 +43,7 @@ static void poll_report_done(struct dm_adapt *adapt)
         if (dm_unlikely(rdma->is_atomic))
             dm_atomic_done(adapt, rdma);
         else if (err != DM_OK)
-            DM_FAIL(err, "%s", rdma->conn->why);
+            DM_FAIL(err, "%s", rdma->conn->loss.why);
         rdma->done(rdma, err);
     }
 }
@@ -55,7 +56,7 @@ static void poll_report_writable(struct dm_adapt *adapt)
         conn = adapt->poll.active[i];
         if (!conn->tx.is_blocked && !conn->is_writable_due)
             continue;
-        if (conn->tx.n_avail == 0 && conn->link[DM_LINK_PIPE].may_post && !conn->tx.is_lost)
+        if (conn->tx.n_avail == 0 && conn->link[DM_LINK_PIPE].may_post && !dm_conn_is_lost(conn))
             dm_eager_refill(conn);
         if (conn->tx.n_avail == 0)
             continue;
@@ -79,22 +80,21 @@ static void poll_report_failed(struct dm_adapt *adapt)
 
     dm_poll_drain_all(adapt);
     dm_conn_for_each (conn, adapt) {
-        if (conn->is_dying && conn->ia != NULL && conn->ia->is_waited_on)
+        if (conn->state == DM_CONN_DYING && conn->ia != NULL && conn->ia->is_waited_on)
             continue;
-        if (!conn->is_dying || (conn->active >= 0 && (conn->rx.left > 0 || dm_rx_has(&conn->rx))))
+        if (conn->state != DM_CONN_DYING ||
+            (conn->active >= 0 && (conn->rx.left > 0 || dm_rx_has(&conn->rx))))
             continue;
-        conn->is_dying = false;
-        adapt->poll.n_dying--;
+        dm_conn_set_state(conn, DM_CONN_LOST);
         adapt->poll.n_blocked -= conn->tx.is_blocked;
         adapt->poll.n_writable_due -= conn->is_writable_due;
         conn->tx.is_blocked = conn->is_writable_due = false;
         dm_active_remove(adapt, conn);
         dm_rma_fail(conn);
-        if (conn->is_failed)
+        if (conn->loss.is_silent)
             continue;
-        conn->is_failed = true;
-        DM_FAIL(conn->err, "%s", conn->why);
-        adapt->ev.failed(adapt->ev.arg, conn->proc, conn, conn->err);
+        DM_FAIL(conn->loss.err, "%s", conn->loss.why);
+        adapt->ev.failed(adapt->ev.arg, conn->proc, conn, conn->loss.err);
     }
 }
 

@@ -16,7 +16,7 @@
 
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
-#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/core/rx.h"
 #include "dapl_adapt/eager/notify.h"
 #include "dapl_adapt/progress/dispatch.h"
 #include "dapl_adapt/provider/dat.h"

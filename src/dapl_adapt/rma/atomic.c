@@ -324,7 +324,7 @@ static struct dm_rdmaq *words_rdmaq(struct dm_conn *conn, const struct dm_ia *ia
     if (rail < 0)
         return NULL;
     return &conn->rdmaq[DM_LINK_EXTRA - DM_LINK_RDMA +
-                        conn->rails[rail][conn->proc > conn->adapt->job.rank ? 0 : 1]];
+                        conn->rails.pair[rail][conn->proc > conn->adapt->job.rank ? 0 : 1]];
 }
 
 /* DM_OK: requests can be posted there. DM_EAGAIN: it is being connected. */
@@ -359,11 +359,11 @@ int dm_adapt_fetch_add(struct dm_adapt *adapt, int proc, struct dm_rdma *rdma,
     conn = dm_adapt_conn(adapt, proc);
     if (conn == NULL)
         return DM_ENOMEM;
-    if (conn->tx.is_lost)
-        return DM_FAIL(DM_EPEER, "%s", conn->why);
-    if (!conn->is_up)
+    if (dm_conn_is_lost(conn))
+        return DM_FAIL(DM_EPEER, "%s", conn->loss.why);
+    if (!conn->was_up)
         return dm_adapt_connect(conn) == DM_OK ? DM_EAGAIN : DM_EPEER;
-    if (conn->is_moving)
+    if (dm_conn_is_moving(conn))
         return DM_EAGAIN;
     rdmaq = words_rdmaq(conn, mine->ia);
     if (rdmaq == NULL)

@@ -57,7 +57,7 @@ int dm_adapt_expect_imm(struct dm_conn *conn, struct dm_rdma *rdma, uint32_t *va
     DAT_RETURN rc;
     int place = 0;
 
-    if (!conn->is_up || conn->tx.is_lost)
+    if (!conn->was_up || dm_conn_is_lost(conn))
         return DM_EAGAIN;
     if (!link->may_post) { /* on demand: there by the next one */
         dm_conn_start(conn, DM_LINK_RDMA);
@@ -109,6 +109,6 @@ void dm_imm_fail(struct dm_conn *conn)
 {
     for (int i = 0; i < DM_IMMS; i++) {
         if (conn->adapt->imms.rdma[i] != NULL && conn->adapt->imms.rdma[i]->conn == conn)
-            imm_end(conn->adapt, i, conn->err);
+            imm_end(conn->adapt, i, conn->loss.err);
     }
 }

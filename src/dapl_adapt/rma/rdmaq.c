@@ -266,7 +266,7 @@ void dm_rma_push(struct dm_conn *conn, struct dm_rdmaq *rdmaq)
     DAT_RETURN rc = DAT_SUCCESS;
 
     while ((rdma = rdmaq->queue_head) != NULL && rdmaq_has_slot(rdmaq, rdma) && link->may_post &&
-           !conn->tx.is_lost) {
+           !dm_conn_is_lost(conn)) {
         if (rdma->left > 0 || (rdma->is_echo && rdma->err == DM_OK))
             rc = rdmaq_post_part(conn, rdmaq, rdma);
         if (rc != DAT_SUCCESS)
@@ -304,7 +304,7 @@ void dm_rdmaq_fail(struct dm_conn *conn)
         while ((rdma = rdmaq->queue_head) != NULL) {
             rdmaq_dequeue(rdmaq);
             rdma->left = 0;
-            rdma->err = conn->err;
+            rdma->err = conn->loss.err;
             if (rdma->n_posted == 0)
                 dm_rdma_finish(conn->adapt, rdma);
         }
@@ -318,7 +318,7 @@ void dm_rma_start(struct dm_conn *conn, struct dm_rdmaq *rdmaq, struct dm_rdma *
     rdmaq_enqueue(rdmaq, rdma);
     if (dm_link_of(conn, rdmaq)->may_post)
         dm_rma_push(conn, rdmaq);
-    else if (conn->is_up)
+    else if (conn->was_up)
         dm_conn_start(conn, DM_LINK_RDMA);
     else
         dm_adapt_connect(conn);
@@ -346,7 +346,7 @@ void dm_rdmaq_break(struct dm_link *link)
     struct dm_rdmaq *rdmaq = dm_rdmaq_of(link);
     struct dm_adapt *adapt = conn->adapt;
 
-    if (conn->tx.is_lost || conn->is_moving || link->state == DM_LINK_CLOSING)
+    if (dm_conn_is_lost(conn) || dm_conn_is_moving(conn) || link->state == DM_LINK_CLOSING)
         return;
     if (rdmaq_has_writes(rdmaq)) {
         dm_conn_break_beside(conn, rdmaq->ia, "with writes under way");

@@ -48,7 +48,7 @@ static int rdma_start(struct dm_conn *conn, struct dm_rdma *rdma, void *local, s
     rdma->is_atomic = false;
     rdma->is_queued = false;
     rdma->stripes = NULL;
-    if (conn->tx.is_lost)
+    if (dm_conn_is_lost(conn))
         return DM_EPEER;
     if (len == 0) {
         rdma->done(rdma, DM_OK);

@@ -17,7 +17,8 @@
 #include "dapl_adapt/core/cookie.h"
 #include "dapl_adapt/core/link.h"
 #include "dapl_adapt/core/ops.h"
-#include "dapl_adapt/core/pipe.h"
+#include "dapl_adapt/core/region_layout.h"
+#include "dapl_adapt/core/tx.h"
 #include "dapl_adapt/core/rdmaq.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
@@ -94,7 +95,7 @@ static bool probe_drain(void *arg)
 
     while (conn->ia->n_probes > 0) {
         conn->adapt->ops->drain(conn->adapt);
-        if (conn->tx.is_lost || dm_clock_ns() > move->limit)
+        if (dm_conn_is_lost(conn) || dm_clock_ns() > move->limit)
             return false;
     }
     return true;
@@ -114,7 +115,7 @@ static uint64_t probe_time_transfers(struct dm_conn *conn, bool is_read, uint64_
 static uint64_t probe_time_copy(struct dm_conn *conn, uint32_t piece)
 {
     const struct dm_adapt *adapt = conn->adapt;
-    const char *spare = conn->region.ptr + dm_region_spare(conn->n_slots, conn->stride);
+    const char *spare = conn->region.ptr + dm_region_spare(conn->ring.n_slots, conn->ring.stride);
     uint64_t best = UINT64_MAX;
     uint64_t start;
     uint64_t took;
@@ -134,20 +135,21 @@ static void rndv_measure(struct dm_conn *conn)
 {
     const struct dm_adapt *adapt = conn->adapt;
     struct dm_ia *ia = conn->ia;
-    uint64_t spare = conn->ctl_remote + dm_region_spare(conn->n_slots, conn->stride);
+    uint64_t spare = conn->ctl_remote + dm_region_spare(conn->ring.n_slots, conn->ring.stride);
     uint32_t piece = 64;
     uint64_t read;
     uint64_t write = 0;
     uint64_t copy = 0;
     double pipe;
 
-    while (piece * 2 <= conn->slot_size && piece < DM_PROBE_LEN)
+    while (piece * 2 <= conn->ring.slot_size && piece < DM_PROBE_LEN)
         piece *= 2;
     if (++ia->n_measured >= TRIES)
         ia->rndv_choice = READ_ONLY;
-    if (conn->probe == 0 || adapt->mem.probe_lmr[ia->index].handle == DAT_HANDLE_NULL)
+    if (conn->peer_probe.addr == 0 || adapt->mem.probe_lmr[ia->index].handle == DAT_HANDLE_NULL)
         return; /* no memory to measure with on one side */
-    read = probe_time_transfers(conn, true, conn->probe, conn->probe_ctx, DM_PROBE_LEN);
+    read =
+        probe_time_transfers(conn, true, conn->peer_probe.addr, conn->peer_probe.ctx, DM_PROBE_LEN);
     if (read > 0)
         write = probe_time_transfers(conn, false, spare, conn->tx.rctx, piece);
     if (write == 0)
@@ -165,7 +167,7 @@ int dm_adapt_rndv(struct dm_conn *conn)
 {
     if (dm_cfg()->rndv != DM_RNDV_AUTO)
         return dm_cfg()->rndv;
-    if (!conn->is_up || conn->tx.is_lost)
+    if (!conn->was_up || dm_conn_is_lost(conn))
         return DM_RNDV_READ;
     if (dm_unlikely(conn->ia->rndv_choice == 0)) {
         if (!conn->link[DM_LINK_RDMA].may_post) { /* on demand: there by the next one */

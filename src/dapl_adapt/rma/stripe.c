@@ -82,11 +82,11 @@ static int stripe_rdmaqs_up(struct dm_conn *conn, struct dm_rdmaq **rdmaqs)
     int n = 1;
 
     rdmaqs[0] = &conn->rdmaq[0];
-    for (int i = 0; i < conn->n_rails && n < max; i++) {
-        if (adapt->rails.ias[conn->rails[i][0]] == conn->ia ||
-            adapt->rails.ias[conn->rails[i][0]]->is_local)
+    for (int i = 0; i < conn->rails.n && n < max; i++) {
+        if (adapt->rails.ias[conn->rails.pair[i][0]] == conn->ia ||
+            adapt->rails.ias[conn->rails.pair[i][0]]->is_local)
             continue;
-        number = conn->rails[i][conn->proc > adapt->job.rank ? 0 : 1];
+        number = conn->rails.pair[i][conn->proc > adapt->job.rank ? 0 : 1];
         rdmaq = &conn->rdmaq[DM_LINK_EXTRA - DM_LINK_RDMA + number];
         if (dm_link_of(conn, rdmaq)->may_post)
             rdmaqs[n++] = rdmaq;
@@ -151,7 +151,7 @@ bool dm_stripe_start(struct dm_conn *conn, struct dm_rdma *rdma)
     uint64_t offset = 0;
     int n;
 
-    if (!conn->is_up || conn->is_moving || conn->ia->is_local || dm_cfg()->rails < 2 ||
+    if (!conn->was_up || dm_conn_is_moving(conn) || conn->ia->is_local || dm_cfg()->rails < 2 ||
         !conn->link[DM_LINK_RDMA].may_post || dm_addr_fetch(conn) != DM_OK)
         return false;
     n = stripe_rdmaqs_up(conn, rdmaqs);

@@ -1,0 +1,33 @@
+/*
+ * The state of a connection.
+ */
+#include "dapl_adapt/core/conn.h"
+
+#include <assert.h>
+
+#include "dapl_adapt/core/adapt.h"
+#include "util/log.h"
+
+#define TO(state) (1u << DM_CONN_##state)
+
+/* Where each state may lead to. */
+static const unsigned conn_successors[] = {
+    [DM_CONN_IDLE] = TO(ASKED) | TO(UP) | TO(MOVING) | TO(DYING),
+    [DM_CONN_ASKED] = TO(UP) | TO(MOVING) | TO(DYING),
+    [DM_CONN_UP] = TO(MOVING) | TO(DYING),
+    [DM_CONN_MOVING] = TO(MOVING) | TO(UP) | TO(DYING),
+    [DM_CONN_DYING] = TO(LOST),
+    [DM_CONN_LOST] = 0,
+};
+
+void dm_conn_set_state(struct dm_conn *conn, enum dm_conn_state state)
+{
+    static const char *const names[] = {"idle", "asked", "up", "moving", "dying", "lost"};
+    struct dm_poll *poll = &conn->adapt->poll;
+
+    assert(conn_successors[conn->state] & 1u << state);
+    DM_TRACE(CONN, "rank %d: %s, was %s", conn->proc, names[state], names[conn->state]);
+    poll->n_moving += (state == DM_CONN_MOVING) - (conn->state == DM_CONN_MOVING);
+    poll->n_dying += (state == DM_CONN_DYING) - (conn->state == DM_CONN_DYING);
+    conn->state = state;
+}

@@ -1,0 +1,29 @@
+/*
+ * What a connection keeps for failover (conn/failover.c).
+ */
+#ifndef DM_DAPL_ADAPT_CORE_CONN_FAILOVER_H
+#define DM_DAPL_ADAPT_CORE_CONN_FAILOVER_H
+
+#include <stdint.h>
+
+#include "dapl_adapt/public/types.h"
+
+struct dm_ia;
+
+struct dm_conn_failover {
+    uint16_t wanted;         /* the peer's epoch, when it is ahead, */
+    struct dm_ia *wanted_ia; /* and where it asked; both shared with the server's thread */
+    uint32_t n_moves;
+    uint32_t n_flaps; /* since it was up for long */
+    uint64_t up_since;
+    uint64_t until;       /* then the loss is final */
+    uint64_t close_until; /* then endpoints are freed without waiting for their end */
+    uint64_t broke_at;
+    const char *cause;                /* what broke, */
+    const struct dm_ia *broken;       /* where; NULL: the peer knows */
+    int next_rail;                    /* place in `rails`, tried first */
+    const char *causes[DM_RAILS_MAX]; /* why each rail does not do, by place in `rails` */
+    uint8_t n_refused[DM_RAILS_MAX];  /* times that nobody listened */
+};
+
+#endif

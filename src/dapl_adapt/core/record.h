@@ -1,0 +1,48 @@
+/*
+ * Records: how they travel, and the trailer at their end.
+ *
+ * A ring is n_slots slots of `stride` bytes. A record lies at the END of its slot: data first, the last 8
+ * bytes of the slot are the trailer. Data starts on a cache line, so that up to 56 bytes and the trailer
+ * are one line. The trailer's tag is the ring's generation, so that it never equals what an earlier one
+ * left there, with its fastest changing byte last: a provider that places the last byte last is enough.
+ */
+#ifndef DM_DAPL_ADAPT_CORE_RECORD_H
+#define DM_DAPL_ADAPT_CORE_RECORD_H
+
+#include <stdint.h>
+
+#include "util/port.h"
+
+enum dm_record_protocol {
+    DM_RECORD_WRITE, /* one RDMA write to the end of the slot */
+    /* DATUM_EAGER=basic: the data, then the trailer to an array behind the shadow buffer */
+    DM_RECORD_BASIC,
+    /* a send into a posted buffer: at the slot's start; the trailer is copied to an array */
+    DM_RECORD_SEND
+};
+
+#define DM_TRAILER_LEN      8
+#define DM_TRAILER_TAG      40        /* shift of the tag, 24 bits */
+#define DM_TRAILER_CREDIT   24        /* shift of the credit, 16 bits */
+#define DM_TRAILER_LEN_MASK 0xffffffu /* bytes of the record */
+
+/* Trailer tag of a generation: its fastest changing byte is the last one in memory. */
+static inline uint64_t dm_trailer_tag(uint32_t gen)
+{
+    return ((uint64_t)(gen & 0xff) << 16 | (gen >> 8 & 0xffff)) << DM_TRAILER_TAG;
+}
+
+/* Bytes from the start of a record's data to its trailer: data starts on a cache line. */
+static inline uint32_t dm_record_space(uint32_t len)
+{
+    return ((len + DM_TRAILER_LEN + DM_CACHE_LINE - 1) & ~(uint32_t)(DM_CACHE_LINE - 1)) -
+           DM_TRAILER_LEN;
+}
+
+/* Distance of slots for payloads of slot_size bytes: not a power of two. */
+static inline uint32_t dm_slot_stride(uint32_t slot_size)
+{
+    return ((slot_size + DM_CACHE_LINE - 1) & ~(uint32_t)(DM_CACHE_LINE - 1)) + DM_CACHE_LINE;
+}
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * The registered region of a connection: control page, receive ring, one spare slot, shadow buffer of the
+ * peer's ring; with DATUM_EAGER=basic behind that a trailer for each slot, which the peer writes.
+ */
+#ifndef DM_DAPL_ADAPT_CORE_REGION_LAYOUT_H
+#define DM_DAPL_ADAPT_CORE_REGION_LAYOUT_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dapl_adapt/core/record.h"
+#include "util/port.h"
+
+#define DM_CREDITS_OUT 256
+
+/* The control page. */
+struct dm_ctl {
+    _Atomic uint64_t credit; /* written by the peer */
+    _Atomic uint64_t
+        asleep; /* written by the peer: it wants a notification behind the next record */
+    char pad[DM_CACHE_LINE - 16];
+    uint64_t first[DM_CACHE_LINE / 8];   /* first message of the RDMA link */
+    uint64_t credit_out[DM_CREDITS_OUT]; /* sources of writes to the peer's `credit` */
+    _Atomic uint64_t peer_closing;       /* written by the peer when it leaves for good */
+    uint64_t notify[2];                  /* the peer's notification, and the source of ours */
+};
+
+static inline size_t dm_region_ring(void)
+{
+    return 4096;
+}
+
+static inline size_t dm_region_spare(uint32_t n_slots, uint32_t stride)
+{
+    return dm_region_ring() + (size_t)n_slots * stride;
+}
+
+static inline size_t dm_region_shadow(uint32_t n_slots, uint32_t stride)
+{
+    return dm_region_spare(n_slots, stride) + stride;
+}
+
+/* Without the trailers of DATUM_EAGER=basic, which begin there. */
+static inline size_t dm_region_len(uint32_t n_slots, uint32_t stride)
+{
+    return dm_region_shadow(n_slots, stride) + (size_t)n_slots * stride;
+}
+
+static inline size_t dm_region_heads_len(uint32_t n_slots)
+{
+    return (size_t)n_slots * DM_TRAILER_LEN;
+}
+
+#endif

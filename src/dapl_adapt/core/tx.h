@@ -1,0 +1,73 @@
+/*
+ * The sending side of a pipe. What an 8-byte message needs is in the first two cache lines.
+ */
+#ifndef DM_DAPL_ADAPT_CORE_TX_H
+#define DM_DAPL_ADAPT_CORE_TX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dapl_adapt/core/record.h"
+#include "dapl_adapt/provider/dat.h"
+#include "dapl_adapt/public/types.h"
+#include "util/port.h"
+
+#define DM_TX_REFS    8 /* registrations that writes in flight may hold */
+#define DM_TX_RESERVE 2 /* requests kept for credit messages */
+
+/* The request queue of the pipe's endpoint. */
+struct dm_tx_queue {
+    uint32_t done; /* records and extras known complete */
+    uint32_t size;
+    uint32_t signal_every;
+    uint32_t n_signalled; /* completions that are coming */
+};
+
+/* Parts that are sent from the program's memory. */
+struct dm_tx_direct {
+    bool is_off;     /* all records stay whole in the shadow buffer until credited */
+    bool is_pending; /* `post` is not known complete */
+    bool has_hole;
+    uint32_t post; /* number of the last such post */
+    uint32_t hole; /* its record: not whole in the shadow buffer */
+    int n_refs;
+    struct dm_mr *refs[DM_TX_REFS];
+    uint64_t len; /* bytes, of all rails */
+};
+
+struct dm_tx {
+    char *trailer; /* of the next slot, in the shadow buffer */
+    uint64_t tag;  /* in place: << DM_TRAILER_TAG */
+    DAT_EP_HANDLE ep;
+    uint64_t delta; /* remote address minus address in the shadow buffer */
+    DAT_LMR_CONTEXT lctx;
+    DAT_RMR_CONTEXT rctx;
+    uint32_t n_avail; /* records that may go before looking around again; 0: not ready */
+    uint32_t until_signal;
+    uint32_t n_posted; /* records */
+    uint32_t max;      /* bytes of a record */
+    uint32_t most;     /* what is longer goes in pieces */
+    uint32_t piece;    /* of so many bytes */
+    uint32_t stride;
+    uint32_t reserved; /* bytes before the trailer of the reserved record */
+    uint32_t n_slots;
+    uint32_t slot;
+    uint32_t cookie;   /* all but kind and number */
+    uint32_t n_extra;  /* posts that are not records */
+    uint64_t len_sent; /* bytes of records over this rail */
+    uint8_t protocol;  /* enum dm_record_protocol; not 0: the slow way */
+    bool is_serial;    /* as its rail */
+    bool is_blocked;   /* somebody waits */
+    uint32_t gen;      /* of the ring; 0: there is none yet */
+    /* colder */
+    uint32_t n_redo;   /* of the last records, to be sent again on this rail */
+    uint32_t n_before; /* records that went over earlier rails */
+    uint64_t heads;    /* DM_RECORD_BASIC: where the peer's trailers are */
+    struct dm_tx_queue sq;
+    struct dm_tx_direct direct;
+};
+
+_Static_assert(offsetof(struct dm_tx, n_redo) <= 2 * DM_CACHE_LINE, "the hot part is two lines");
+
+#endif
