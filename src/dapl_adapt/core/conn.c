@@ -3,8 +3,6 @@
  */
 #include "dapl_adapt/core/conn.h"
 
-#include <assert.h>
-
 #include "dapl_adapt/core/adapt.h"
 #include "util/log.h"
 
@@ -25,7 +23,9 @@ void dm_conn_set_state(struct dm_conn *conn, enum dm_conn_state state)
     static const char *const names[] = {"idle", "asked", "up", "moving", "dying", "lost"};
     struct dm_poll *poll = &conn->adapt->poll;
 
-    assert(conn_successors[conn->state] & 1u << state);
+    if (!(conn_successors[conn->state] & 1u << state))
+        dm_log_error("connection to rank %d: from %s to %s, which cannot be", conn->proc,
+                     names[conn->state], names[state]);
     DM_TRACE(CONN, "rank %d: %s, was %s", conn->proc, names[state], names[conn->state]);
     poll->n_moving += (state == DM_CONN_MOVING) - (conn->state == DM_CONN_MOVING);
     poll->n_dying += (state == DM_CONN_DYING) - (conn->state == DM_CONN_DYING);

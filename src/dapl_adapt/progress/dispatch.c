@@ -121,6 +121,17 @@ static void dto_rdma(struct dm_conn *conn, struct dm_link *link,
         dm_rma_completed(conn, rdmaq, place, false);
 }
 
+/* A request of an RDMA link that nobody waits for. */
+static void dto_request(struct dm_conn *conn, struct dm_link *link, bool is_read, bool is_ok)
+{
+    struct dm_rdmaq *rdmaq = dm_rdmaq_of(link);
+
+    rdmaq->rq_used--;
+    rdmaq->n_reads -= is_read;
+    if (is_ok && rdmaq->queue_head != NULL)
+        dm_rma_push(conn, rdmaq);
+}
+
 void dm_poll_dto(struct dm_ia *ia, const DAT_DTO_COMPLETION_EVENT_DATA *dto)
 {
     uint64_t cookie = dto->user_cookie.as_64;
@@ -167,12 +178,9 @@ void dm_poll_dto(struct dm_ia *ia, const DAT_DTO_COMPLETION_EVENT_DATA *dto)
         break;
     default: /* DM_COOKIE_REQ, DM_COOKIE_PROBE */
         ia->n_signalled--;
-        dm_rdmaq_of(link)->rq_used--;
-        dm_rdmaq_of(link)->n_reads -= (int)(number & DM_COOKIE_READ);
         if (kind == DM_COOKIE_PROBE && ia->n_probes > 0)
             ia->n_probes--;
-        if (is_ok && dm_rdmaq_of(link)->queue_head != NULL)
-            dm_rma_push(conn, dm_rdmaq_of(link));
+        dto_request(conn, link, number & DM_COOKIE_READ, is_ok);
         break;
     }
 }

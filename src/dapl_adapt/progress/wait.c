@@ -218,19 +218,9 @@ bool dm_adapt_has_rails(const struct dm_adapt *adapt)
     return adapt->rails.n_ias > 0;
 }
 
-bool dm_adapt_has_wakes(const struct dm_adapt *adapt)
-{
-    return adapt->rails.has_wakes;
-}
-
 bool dm_adapt_has_sides(const struct dm_adapt *adapt)
 {
     return adapt->rails.has_sides;
-}
-
-bool dm_adapt_is_asleep(const struct dm_adapt *adapt, enum dm_side side)
-{
-    return atomic_load(&adapt->sleep.is_thread_asleep[side]);
 }
 
 bool dm_adapt_is_oversubscribed(const struct dm_adapt *adapt)

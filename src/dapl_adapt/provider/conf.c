@@ -250,7 +250,7 @@ const char *dm_adapt_conf_path(void)
     return own != NULL ? own : SYSTEM_DAT_CONF;
 }
 
-static bool is_same_file(const char *a, const char *b)
+static bool conf_is_same_file(const char *a, const char *b)
 {
     char *real_a = realpath(a, NULL);
     char *real_b = realpath(b, NULL);
@@ -336,7 +336,7 @@ int dm_conf_load(struct dm_conf *conf_p)
         err = conf_p->path == NULL ? DM_FAIL(DM_ENOMEM, "path of a dat.conf") : DM_OK;
     }
     /* entries of our own file are in the registry when it is the file in force */
-    if (err == DM_OK && !(user != NULL && own != NULL && is_same_file(user, own)))
+    if (err == DM_OK && !(user != NULL && own != NULL && conf_is_same_file(user, own)))
         err = add_builtin(conf_p);
     if (err != DM_OK)
         dm_conf_free(conf_p);

@@ -23,7 +23,7 @@
 #define PIN_LEN   (256 * 1024)
 #define SHARE_LEN 4096
 
-static bool is_loopback(const struct dm_probe_limits *limits)
+static bool probe_is_loopback(const struct dm_probe_limits *limits)
 {
     struct sockaddr_in6 in6;
     struct sockaddr_in in;
@@ -88,7 +88,7 @@ int dm_probe_limits(DAT_IA_HANDLE ia, const char *name, struct dm_probe_limits *
     limits->addr_len =
         addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) : (size_t)DM_PROBE_ADDR_MAX;
     memcpy(limits->addr, addr, limits->addr_len);
-    limits->is_local = limits->is_local || is_loopback(limits);
+    limits->is_local = limits->is_local || probe_is_loopback(limits);
     limits->has_ext = attr.extension_supported == DAT_EXTENSION_IB;
     limits->max_req = attr.max_dto_per_ep;
     limits->max_iov = attr.max_iov_segments_per_dto;

@@ -77,7 +77,7 @@ DM_UNTRACKED static bool sees_old(const volatile unsigned char *area, size_t len
     return false;
 }
 
-static void *watch(void *arg)
+static void *probe_watch(void *arg)
 {
     struct loop *loop = arg;
     unsigned n = 0;
@@ -181,7 +181,7 @@ static enum dm_last_byte run_rounds(struct loop *loop, uint64_t limit)
     unsigned n = 0;
     bool is_ok = true;
 
-    if (pthread_create(&loop->watcher, NULL, watch, loop) != 0)
+    if (pthread_create(&loop->watcher, NULL, probe_watch, loop) != 0)
         return DM_LAST_UNKNOWN;
     limit += dm_clock_ns();
     while (is_ok && n < ROUNDS && (n < 2 * N_LENS || dm_clock_ns() < until)) {

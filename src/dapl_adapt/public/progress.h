@@ -49,12 +49,10 @@ bool dm_adapt_sleep(const struct dm_adapt_sleep *sleep);
 void dm_adapt_wake(struct dm_adapt *adapt, enum dm_side side);
 /* Does a thread of the program sleep in dm_adapt_wait? */
 bool dm_adapt_is_waited_on(const struct dm_adapt *adapt);
-/* Is there a provider to sleep in at all? The other: does it wake the progress thread by itself? */
+/* Is there a provider to sleep in at all? */
 bool dm_adapt_has_rails(const struct dm_adapt *adapt);
-bool dm_adapt_has_wakes(const struct dm_adapt *adapt);
-/* Have all providers two sides, and does a thread sleep at that one? */
+/* Have all providers two sides? */
 bool dm_adapt_has_sides(const struct dm_adapt *adapt);
-bool dm_adapt_is_asleep(const struct dm_adapt *adapt, enum dm_side side);
 /* True when processes outnumber cores, so that waiting should block soon. */
 bool dm_adapt_is_oversubscribed(const struct dm_adapt *adapt);
 

@@ -57,7 +57,7 @@ void dm_check_print_begin(bool is_json, const struct dm_check *check,
     n_printed = 0;
 }
 
-static const char *word_of(enum dm_probe_verdict verdict)
+static const char *verdict_word(enum dm_probe_verdict verdict)
 {
     static const char *const words[] = {
         [DM_PROBE_YES] = "yes",
@@ -94,7 +94,7 @@ static void print_item(const struct dm_probe_item *item, const struct dm_probe_r
     if (result->verdict == DM_PROBE_VALUE)
         format_value(result, value, sizeof(value));
     else
-        snprintf(value, sizeof(value), "%s", word_of(result->verdict));
+        snprintf(value, sizeof(value), "%s", verdict_word(result->verdict));
     if (result->verdict == DM_PROBE_UNTESTED)
         printf("  %-*s not tested: %s\n", TITLE_WIDTH, item->title, result->text);
     else if (result->text[0] == '\0')
@@ -110,7 +110,7 @@ static void put_item(const struct dm_probe_result *result, bool is_first)
     printf("%s", is_first ? "" : ", ");
     put_text(result->key);
     printf(": {\"result\": ");
-    put_text(word_of(result->verdict));
+    put_text(verdict_word(result->verdict));
     if (result->verdict == DM_PROBE_VALUE) {
         printf(", \"value\": %.10g, \"unit\": ", result->value);
         put_text(result->unit);

@@ -45,7 +45,7 @@ static void set_options(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
-static int dial(const struct dm_check *check)
+static int check_dial(const struct dm_check *check)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *list;
@@ -96,7 +96,7 @@ static int call_server(const struct dm_check *check, const struct dm_probe *prob
     struct timeval limit = {GREETING_S, 0};
     struct timeval none = {0, 0};
     char line[LINE_LEN];
-    int fd = dial(check);
+    int fd = check_dial(check);
     int len;
 
     if (fd < 0)
@@ -173,7 +173,7 @@ static pid_t start_half(const struct dm_check *check, const struct dm_probe *pro
 
 /* ---- in the parent ---- */
 
-static int index_of(const struct dm_probe *probe, const char *key)
+static int key_index(const struct dm_probe *probe, const char *key)
 {
     for (int i = 0; probe->items[i].key != NULL; i++)
         if (strcmp(probe->items[i].key, key) == 0)
@@ -197,7 +197,7 @@ static bool collect(const struct dm_probe *probe, int fd, bool *seen, struct dm_
         n = read(fd, &result, sizeof(result));
         if (n != (ssize_t)sizeof(result))
             return true;
-        i = index_of(probe, result.key);
+        i = key_index(probe, result.key);
         if (i >= 0) {
             run->results[i] = result;
             seen[i] = true;
@@ -208,7 +208,7 @@ static bool collect(const struct dm_probe *probe, int fd, bool *seen, struct dm_
     return false;
 }
 
-static void reap(struct child *child, unsigned ms)
+static void child_reap(struct child *child, unsigned ms)
 {
     struct timespec pause = {0, 1000000};
 
@@ -220,7 +220,7 @@ static void reap(struct child *child, unsigned ms)
 }
 
 /* Its end; what it did not do by itself is done here. */
-static void finish(struct child *child)
+static void child_finish(struct child *child)
 {
     if (child->pid <= 0 || child->is_over)
         return;
@@ -246,17 +246,17 @@ static bool has_crashed(const struct child *child, const char *role, struct dm_c
 }
 
 /* Processes have ended: how, and what is left without an answer. */
-static void judge(const struct dm_probe *probe, struct child *active, struct child *passive,
-                  bool is_late, const bool *seen, struct dm_check_run *run)
+static void probe_judge(const struct dm_probe *probe, struct child *active, struct child *passive,
+                        bool is_late, const bool *seen, struct dm_check_run *run)
 {
     bool is_broken;
 
     if (!is_late) {
-        reap(active, GRACE_MS);
-        reap(passive, GRACE_MS);
+        child_reap(active, GRACE_MS);
+        child_reap(passive, GRACE_MS);
     }
-    finish(active);
-    finish(passive);
+    child_finish(active);
+    child_finish(passive);
     is_broken = has_crashed(passive, "passive", run);
     is_broken = has_crashed(active, probe->is_pair ? "active" : "probing", run) || is_broken;
     if (is_late)
@@ -290,7 +290,7 @@ void dm_check_probe(const struct dm_check *check, const struct dm_probe *probe,
         run_p->n_results++;
     if (pipe2(out, O_CLOEXEC) != 0) {
         snprintf(run_p->why, sizeof(run_p->why), "pipe: %s", strerror(errno));
-        judge(probe, &active, &passive, false, seen, run_p);
+        probe_judge(probe, &active, &passive, false, seen, run_p);
         return;
     }
     if (probe->is_pair && check->host != NULL) {
@@ -310,7 +310,7 @@ void dm_check_probe(const struct dm_check *check, const struct dm_probe *probe,
     if (active.pid > 0)
         is_late = !collect(probe, out[0], seen, run_p);
     close(out[0]);
-    judge(probe, &active, &passive, is_late, seen, run_p);
+    probe_judge(probe, &active, &passive, is_late, seen, run_p);
 }
 
 /* ---- the server ---- */

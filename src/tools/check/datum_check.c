@@ -117,20 +117,22 @@ static int check_only(const char *only)
     return status;
 }
 
+enum { JSON = 1, ONLY, LIST, MAX_SIZE, SERVER, CONNECT, PORT, PEER, VERBOSE, VERSION, HELP };
+
+static const struct option check_longs[] = {
+    {"json", no_argument, NULL, JSON},       {"only", required_argument, NULL, ONLY},
+    {"list", no_argument, NULL, LIST},       {"max-size", required_argument, NULL, MAX_SIZE},
+    {"server", no_argument, NULL, SERVER},   {"connect", required_argument, NULL, CONNECT},
+    {"port", required_argument, NULL, PORT}, {"peer", required_argument, NULL, PEER},
+    {"verbose", no_argument, NULL, VERBOSE}, {"version", no_argument, NULL, VERSION},
+    {"help", no_argument, NULL, HELP},       {NULL, 0, NULL, 0}};
+
 /* Returns -1 to go on, else the exit status. */
 static int parse(int argc, char **argv, struct options *opt)
 {
-    enum { JSON = 1, ONLY, LIST, MAX_SIZE, SERVER, CONNECT, PORT, PEER, VERBOSE, VERSION, HELP };
-    static const struct option longs[] = {
-        {"json", no_argument, NULL, JSON},       {"only", required_argument, NULL, ONLY},
-        {"list", no_argument, NULL, LIST},       {"max-size", required_argument, NULL, MAX_SIZE},
-        {"server", no_argument, NULL, SERVER},   {"connect", required_argument, NULL, CONNECT},
-        {"port", required_argument, NULL, PORT}, {"peer", required_argument, NULL, PEER},
-        {"verbose", no_argument, NULL, VERBOSE}, {"version", no_argument, NULL, VERSION},
-        {"help", no_argument, NULL, HELP},       {NULL, 0, NULL, 0}};
     int c;
 
-    while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, "", check_longs, NULL)) != -1) {
         switch (c) {
         case JSON:
             opt->is_json = true;
@@ -251,7 +253,7 @@ static int check_all(struct options *opt, char **names, int n_names)
     return worst;
 }
 
-static int run(int argc, char **argv)
+static int check_main(int argc, char **argv)
 {
     struct options opt = {.check = {.port = DEFAULT_PORT, .max_len = DEFAULT_MAX_LEN}};
     char **names;
@@ -302,5 +304,5 @@ int main(int argc, char **argv)
         execv("/proc/self/exe", argv);
         dm_log_error("cannot start again: %s", strerror(errno));
     }
-    return dm_out_end("datum-check", run(argc, argv));
+    return dm_out_end("datum-check", check_main(argc, argv));
 }

@@ -56,7 +56,7 @@ static const int sizes[] = {16,  32,  48,  56,  64,  68,  96,  108,
                             112, 128, 160, 196, 256, 384, 512, PRIVATE_MAX};
 #define N_SIZES ((int)(sizeof(sizes) / sizeof(sizes[0])))
 
-static void fill(unsigned char *data, int len)
+static void private_fill(unsigned char *data, int len)
 {
     for (int i = 0; i < len; i++)
         data[i] = (unsigned char)(i * 7 + len);
@@ -66,7 +66,7 @@ static bool is_filled(const void *data, int got, int len)
 {
     unsigned char want[PRIVATE_MAX];
 
-    fill(want, len);
+    private_fill(want, len);
     return data != NULL && got >= len && memcmp(data, want, (size_t)len) == 0;
 }
 
@@ -74,7 +74,7 @@ static bool is_filled(const void *data, int got, int len)
  * The passive half of one attempt. The active one has said whether its call was taken; what
  * came of it is told at the end: 1 it arrived, 0 it did not.
  */
-static int answer(struct dm_probe_side *side, enum way way, int len)
+static int private_answer(struct dm_probe_side *side, enum way way, int len)
 {
     unsigned char data[PRIVATE_MAX];
     DAT_CR_PARAM param;
@@ -87,7 +87,7 @@ static int answer(struct dm_probe_side *side, enum way way, int len)
     if (err != DM_OK)
         return err;
     cr = event.event_data.cr_arrival_event_data.cr_handle;
-    fill(data, len);
+    private_fill(data, len);
     if (way == ON_REQUEST) {
         memset(&param, 0, sizeof(param));
         is_good = dat_cr_query(cr, DAT_CR_FIELD_ALL, &param) == DAT_SUCCESS &&
@@ -107,7 +107,7 @@ static int answer(struct dm_probe_side *side, enum way way, int len)
     return err == DM_OK ? dm_probe_put(side, is_good) : err;
 }
 
-static int ask(struct dm_probe_side *side, enum way way, int len, bool *is_good_p)
+static int private_ask(struct dm_probe_side *side, enum way way, int len, bool *is_good_p)
 {
     const DAT_CONNECTION_EVENT_DATA *conn;
     DAT_EVENT event;
@@ -135,11 +135,11 @@ static int attempt(struct dm_probe_side *side, enum way way, int len, bool *is_g
 
     if (err != DM_OK)
         return err;
-    fill(data, len);
+    private_fill(data, len);
     if (side->env->is_passive) {
         err = dm_probe_get(side, &value);
         if (err == DM_OK && value != 0)
-            err = answer(side, way, len);
+            err = private_answer(side, way, len);
         if (err == DM_OK)
             err = dm_probe_get(side, &value);
         *is_good_p = value != 0;
@@ -150,7 +150,7 @@ static int attempt(struct dm_probe_side *side, enum way way, int len, bool *is_g
         *is_good_p = rc == DAT_SUCCESS;
         err = dm_probe_put(side, *is_good_p);
         if (err == DM_OK && *is_good_p)
-            err = ask(side, way, len, is_good_p);
+            err = private_ask(side, way, len, is_good_p);
         if (err == DM_OK)
             err = dm_probe_put(side, *is_good_p);
     }

@@ -33,7 +33,8 @@ static const size_t lens[] = {2,    3,    7,    8,    9,    16,   31,    32,    
  * those that a copy from the end, or in two halves, would bring last. The offset of a byte
  * that is still old, -1 when all are new, -2 when the last byte never came.
  */
-DM_UNTRACKED static long watch(const volatile unsigned char *area, size_t len, unsigned char mark)
+DM_UNTRACKED static long area_watch(const volatile unsigned char *area, size_t len,
+                                    unsigned char mark)
 {
     uint64_t until = dm_clock_ns() + ROUND_NS;
 
@@ -70,7 +71,7 @@ static int watch_all(struct dm_probe_side *side, const struct dm_probe_mem *mem)
             err = dm_probe_get(side, &mark);
         if (err != DM_OK)
             return err;
-        bad = watch((unsigned char *)mem->buf + place, len, (unsigned char)mark);
+        bad = area_watch((unsigned char *)mem->buf + place, len, (unsigned char)mark);
         if (bad == -2)
             return DM_FAIL(DM_ETIMEOUT, "the last of %zu bytes never came", (size_t)len);
         err = dm_probe_put(side, bad < 0 ? 0 : (uint64_t)bad + 1);
