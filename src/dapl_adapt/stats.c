@@ -142,7 +142,10 @@ static void stats_add_posts(struct list *list, const struct dm_adapt *adapt)
     stats_add(list, "  changes", "", n_changes);
 }
 
-/* Every record is copied into the ring, but for parts that are sent from where they are, and out of it. */
+/*
+ * Every record is copied into the ring, but for parts that are sent from where they are, and out of
+ * it.
+ */
 static void stats_add_copies(struct list *list, const struct dm_adapt *adapt)
 {
     const struct dm_conn *conn;

@@ -4,9 +4,10 @@
  *   "4;0.1.0;HOST;64,16384,5f0,0,0,0;3;name,ADDRESS,QUAL,INDEX;..."
  *
  * form of the address, version of the library, the host by what the kernel knows of it, ring
- * settings and the hash of those of collectives, DATUM_EAGER, DATUM_RNDV and DATUM_RNDV_INLINE, cores, rails. Addresses are bytes in hexadecimal, since nobody but their provider
- * understands them. In a job of several hosts a process without any rail that leaves its host adds
- * why: "!words+of+a+refusal;".
+ * settings and the hash of those of collectives, DATUM_EAGER, DATUM_RNDV and DATUM_RNDV_INLINE,
+ * cores, rails. Addresses are bytes in hexadecimal, since nobody but their provider understands
+ * them. In a job of several hosts a process without any rail that leaves its host adds why:
+ * "!words+of+a+refusal;".
  */
 #include "dapl_adapt/conn/addr.h"
 

@@ -47,7 +47,9 @@ uint64_t dm_addr_own_host(void);
 void dm_addr_write(const struct dm_adapt *adapt, char *buf, size_t len);
 /* Parse; DM_ECONN for nonsense. */
 int dm_addr_read(const char *text, struct dm_addr *addr_p);
-/* Cores that this process may use, a bit each in DM_ADDR_CPU_WORDS words; and how many those are. */
+/*
+ * Cores that this process may use, a bit each in DM_ADDR_CPU_WORDS words; and how many those are.
+ */
 void dm_addr_own_cpus(uint64_t *words);
 int dm_addr_count_cpus(const uint64_t *words);
 

@@ -1,9 +1,10 @@
 /*
  * The end of all connections.
  *
- * In order, between hosts: the connectors break off, the others hear of it, and endpoints are freed when their
- * end has been told. Where both ends break off at once, or one is freed while the provider's own thread is
- * still telling its end, libdapl frees the connection request twice and its assertion ends the process.
+ * In order, between hosts: the connectors break off, the others hear of it, and endpoints are freed
+ * when their end has been told. Where both ends break off at once, or one is freed while the
+ * provider's own thread is still telling its end, libdapl frees the connection request twice and
+ * its assertion ends the process.
  */
 #include "dapl_adapt/conn/close.h"
 
@@ -28,12 +29,18 @@
 #include "dapl_adapt/public/memory.h"
 #include "util/clock.h"
 
-/* Of waiting for peers that are late, or gone; in MPI_Finalize all have come, but may have to wait for a core. */
+/*
+ * Of waiting for peers that are late, or gone; in MPI_Finalize all have come, but may have to wait
+ * for a core.
+ */
 #define HEAR_NS UINT64_C(500000000)
 
 #define HEAR_QUIET_NS UINT64_C(3000000000)
 
-/* Connections that have not ended, of those that we made or of the others; break them off if so told. */
+/*
+ * Connections that have not ended, of those that we made or of the others; break them off if so
+ * told.
+ */
 static int close_count(struct dm_adapt *adapt, bool is_active, bool is_to_cut)
 {
     struct dm_conn *conn;

@@ -1,5 +1,6 @@
 /*
- * Connection events of DAT, by whichever thread takes them off the queue: links change their state, and the main thread finds a pending event.
+ * Connection events of DAT, by whichever thread takes them off the queue: links change their state,
+ * and the main thread finds a pending event.
  */
 #include "dapl_adapt/conn/event.h"
 

@@ -1,6 +1,6 @@
 /*
- * The address exchange: publishing the own endpoint address, getting a peer's, and what two processes
- * make of them.
+ * The address exchange: publishing the own endpoint address, getting a peer's, and what two
+ * processes make of them.
  */
 #include "dapl_adapt/conn/exchange.h"
 

@@ -17,7 +17,10 @@ int dm_addr_publish(struct dm_adapt *adapt);
 int dm_addr_fetch(struct dm_conn *conn);
 /* Is the peer on this host? By its address, if there is one, else by the launcher's word. */
 bool dm_addr_is_near(const struct dm_conn *conn);
-/* Has it another network, or kernel, by its address, while the launcher says that it is on this host? */
+/*
+ * Has it another network, or kernel, by its address, while the launcher says that it is on this
+ * host?
+ */
 bool dm_addr_is_apart(const struct dm_conn *conn);
 /* Is there a core for every process of this host, by their addresses? */
 int dm_addr_oversubscribed(struct dm_adapt *adapt, bool *oversubscribed_p);

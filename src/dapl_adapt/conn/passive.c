@@ -51,7 +51,9 @@ enum dm_reject dm_conn_cross(const struct dm_link *link, int my_rank)
     }
 }
 
-/* The peer has seen a break that we have not, or the other way round; both come to the later one. */
+/*
+ * The peer has seen a break that we have not, or the other way round; both come to the later one.
+ */
 static enum dm_reject passive_other_epoch(struct dm_link *link, struct dm_ia *ia,
                                           const struct dm_conn_private *priv)
 {

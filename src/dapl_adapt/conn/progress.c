@@ -1,5 +1,6 @@
 /*
- * What the main thread does for connections: it handles pending events and timers, and brings links up.
+ * What the main thread does for connections: it handles pending events and timers, and brings links
+ * up.
  */
 #include "dapl_adapt/conn/progress.h"
 

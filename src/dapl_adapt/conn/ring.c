@@ -1,8 +1,8 @@
 /*
- * The size of a connection's rings. The settings are what is asked for; an endpoint's receive queue, the event
- * queue and the memory that may be locked can make it less. Rings are halved until they fit, and the
- * two ends of a connection agree on the smaller of what they have (in the private data), so a region
- * may be larger than what is used of it.
+ * The size of a connection's rings. The settings are what is asked for; an endpoint's receive
+ * queue, the event queue and the memory that may be locked can make it less. Rings are halved until
+ * they fit, and the two ends of a connection agree on the smaller of what they have (in the private
+ * data), so a region may be larger than what is used of it.
  */
 #include "dapl_adapt/conn/ring.h"
 
@@ -116,8 +116,8 @@ void dm_ring_forbid_growth(void)
 }
 
 /*
- * Room for another connection's events, before its rings have to be smaller for want of it. Not by the server's
- * thread, since others take events off the queue meanwhile.
+ * Space for another connection's events, before its rings have to be smaller for want of it. Not by
+ * the server's thread, since others take events off the queue meanwhile.
  */
 void dm_ring_grow(struct dm_ia *ia)
 {

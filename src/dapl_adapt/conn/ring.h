@@ -27,8 +27,8 @@ struct dm_conn;
 void dm_ring_plan(struct dm_adapt *adapt);
 /*
  * Make conn->region with rings that fit, at most of the given size (0: the settings'); sets the
- * connection's n_slots, slot_size, stride and rq_size. DM_EPROVIDER, with the limits, when not even the
- * smallest can be registered. Lock held.
+ * connection's n_slots, slot_size, stride and rq_size. DM_EPROVIDER, with the limits, when not even
+ * the smallest can be registered. Lock held.
  */
 int dm_ring_make(struct dm_conn *conn, struct dm_ia *ia, uint32_t most_slots, uint32_t most_size);
 /* Make the event queue larger when another connection would be short of room. Lock held. */

@@ -25,7 +25,7 @@ struct dm_ctl;
 struct dm_ia;
 
 /*
- * Life of a connection; the main thread's. How its links are being connected is told by dm_link_state.
+ * Life of a connection; the main thread's. How its links are being connected is in dm_link_state.
  *
  *     IDLE --> ASKED        a call of dm_adapt_connect(); the peer's attempt needs none
  *     IDLE, ASKED --> UP    the pipe is established

@@ -1,5 +1,6 @@
 /*
- * Registration on all rails, from the cache where it covers the range, and memory that is allocated registered.
+ * Registration on all rails, from the cache where it covers the range, and memory that is allocated
+ * registered.
  */
 #include <pthread.h>
 #include <stdbool.h>

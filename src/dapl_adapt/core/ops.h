@@ -1,6 +1,6 @@
 /*
- * What connections ask of the folders above them: progress, eager and rma hand it down at start. All of it
- * is for what is rare: connecting, failover, loss, a full request queue.
+ * What connections ask of the folders above them: progress, eager and rma hand it down at start.
+ * All of it is for what is rare: connecting, failover, loss, a full request queue.
  */
 #ifndef DM_DAPL_ADAPT_CORE_OPS_H
 #define DM_DAPL_ADAPT_CORE_OPS_H

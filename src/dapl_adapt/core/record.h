@@ -1,10 +1,11 @@
 /*
  * Records: how they travel, and the trailer at their end.
  *
- * A ring is n_slots slots of `stride` bytes. A record lies at the END of its slot: data first, the last 8
- * bytes of the slot are the trailer. Data starts on a cache line, so that up to 56 bytes and the trailer
- * are one line. The trailer's tag is the ring's generation, so that it never equals what an earlier one
- * left there, with its fastest changing byte last: a provider that places the last byte last is enough.
+ * A ring is n_slots slots of `stride` bytes. A record lies at the END of its slot: data first, the
+ * last 8 bytes of the slot are the trailer. Data starts on a cache line, so that up to 56 bytes and
+ * the trailer are one line. The trailer's tag is the ring's generation, so that it never equals
+ * what an earlier one left there, with its fastest changing byte last: a provider that places the
+ * last byte last is enough.
  */
 #ifndef DM_DAPL_ADAPT_CORE_RECORD_H
 #define DM_DAPL_ADAPT_CORE_RECORD_H

@@ -1,6 +1,7 @@
 /*
- * The registered region of a connection: control page, receive ring, one spare slot, shadow buffer of the
- * peer's ring; with DATUM_EAGER=basic behind that a trailer for each slot, which the peer writes.
+ * The registered region of a connection: control page, receive ring, one spare slot, shadow buffer
+ * of the peer's ring; with DATUM_EAGER=basic behind that a trailer for each slot, which the peer
+ * writes.
  */
 #ifndef DM_DAPL_ADAPT_CORE_REGION_LAYOUT_H
 #define DM_DAPL_ADAPT_CORE_REGION_LAYOUT_H

@@ -1,12 +1,13 @@
 /*
  * Credits.
  *
- * Credits are counts of records consumed, absolute: their low 16 bits in the trailer of
- * every record; and, when much is owed and nothing goes back, written to a word in the
- * peer's control page. The sender takes whichever is further.
+ * Credits are counts of records consumed, absolute: their low 16 bits in the trailer of every
+ * record; and, when much is owed and nothing goes back, written to a word in the peer's control
+ * page. The sender takes whichever is further.
  *
- * 16 bits look like news 65536 records later. So the ones in trailers are of use once; and a record that is not
- * read for long is asked ahead of that, together with all others that are here, which then say nothing more.
+ * 16 bits look like news 65536 records later. So the ones in trailers are of use once; and a record
+ * that is not read for long is asked ahead of that, together with all others that are here, which
+ * then say nothing more.
  */
 #include "dapl_adapt/eager/credit.h"
 

@@ -1,11 +1,12 @@
 /*
- * Notifying: writes to a ring wake nobody. So a process that goes to sleep says so in the control pages
- * of the peers that write to its rings, and each of them sends one message behind its next record.
+ * Notifying: writes to a ring wake nobody. So a process that goes to sleep says so in the control
+ * pages of the peers that write to its rings, and each of them sends one message behind its next
+ * record.
  *
  * Whoever sleeps posts the receive first, then writes the word, then looks at the ring once more. A
- * record that the peer had under way before it saw the word gives no notification, and may come after
- * that look: sleeps that begin short and double bound what that costs. A peer clears the word when it
- * notifies, so that a process that is awake gets one notification too many at most.
+ * record that the peer had under way before it saw the word gives no notification, and may come
+ * after that look: sleeps that begin short and double bound what that costs. A peer clears the word
+ * when it notifies, so that a process that is awake gets one notification too many at most.
  */
 #include "dapl_adapt/eager/notify.h"
 

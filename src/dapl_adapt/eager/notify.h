@@ -12,8 +12,8 @@
 #include "util/port.h"
 
 /*
- * Have the peer wake us when it writes to our ring: it notifies us once, by a message. False: nothing will
- * wake us. The look at the ring must follow.
+ * Have the peer wake us when it writes to our ring: it notifies us once, by a message. False:
+ * nothing will wake us. The look at the ring must follow.
  */
 bool dm_eager_arm(struct dm_conn *conn);
 /* Notify a peer that is asleep. */

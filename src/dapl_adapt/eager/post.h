@@ -1,5 +1,6 @@
 /*
- * Posting on the pipe's endpoint: records, and what goes between them. What every record needs is inline.
+ * Posting on the pipe's endpoint: records, and what goes between them. What every record needs is
+ * inline.
  */
 #ifndef DM_DAPL_ADAPT_EAGER_POST_H
 #define DM_DAPL_ADAPT_EAGER_POST_H

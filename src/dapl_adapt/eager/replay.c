@@ -3,11 +3,11 @@
  *
  * The receiver's count of records that are here without a gap says what the sender repeats: from
  * the shadow buffer, where a record stays until it is credited, to the same slot with the same
- * generation. Should one have arrived after all it is the same again. A record with parts that were sent
- * from the program's memory, which only rails inside the host do, cannot be repeated: when such
- * a rail breaks before it has arrived the connection is lost. Records that are here and not read
- * stay where they are, or change places within their slots when the new rail carries records in the
- * other way.
+ * generation. Should one have arrived after all it is the same again. A record with parts that were
+ * sent from the program's memory, which only rails inside the host do, cannot be repeated: when
+ * such a rail breaks before it has arrived the connection is lost. Records that are here and not
+ * read stay where they are, or change places within their slots when the new rail carries records
+ * in the other way.
  */
 #include "dapl_adapt/eager/replay.h"
 

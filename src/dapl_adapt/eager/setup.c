@@ -39,7 +39,9 @@ void dm_eager_setup_rx(struct dm_conn *conn)
     rx->trailer = (void *)(conn->region.ptr + dm_region_len(conn->ring.n_slots, conn->ring.stride));
 }
 
-/* DATUM_CHUNK, or what fits: whole slots while there is much, so that pages and lines stay aligned. */
+/*
+ * DATUM_CHUNK, or what fits: whole slots while there is much, so that pages and lines stay aligned.
+ */
 static void setup_pieces(struct dm_tx *tx)
 {
     tx->most = tx->max;

@@ -1,10 +1,11 @@
 /*
- * The sending side of the pipe: reserve and commit, put. A record never crosses slots; a slot's content is built in the shadow buffer of
- * the peer's ring, except for large parts that are sent from where they are.
+ * The sending side of the pipe: reserve and commit, put. A record never crosses slots; a slot's
+ * content is built in the shadow buffer of the peer's ring, except for large parts that are sent
+ * from where they are.
  *
- * tx.n_avail is the only thing the fast path looks at: it counts what may be posted
- * before credits and the request queue have to be looked at again, and is 0 while the
- * connection may not post at all.
+ * tx.n_avail is the only thing the fast path looks at: it counts what may be posted before credits
+ * and the request queue have to be looked at again, and is 0 while the connection may not post at
+ * all.
  */
 #include "dapl_adapt/eager/tx.h"
 

@@ -25,7 +25,10 @@ bool dm_rx_walk_has(const struct dm_rx *rx, const struct dm_rx_walk *walk);
 void dm_rx_walk_next(const struct dm_rx *rx, struct dm_rx_walk *walk);
 /* Records of the peer that are here without a gap, since the processes met. */
 uint32_t dm_eager_arrived(const struct dm_conn *conn);
-/* How many of them are unread, the one that is being read included; *word_p: the last one's trailer. */
+/*
+ * How many of them are unread, the one that is being read included; *word_p: the last one's
+ * trailer.
+ */
 uint32_t dm_eager_unread(const struct dm_conn *conn, uint64_t *word_p);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Completions and rare events: taken off the rails' queues and handed to whom they concern. They only
- * change state; every upcall is made from dm_adapt_poll, after that.
+ * Completions and rare events: taken off the rails' queues and handed to whom they concern. They
+ * only change state; every upcall is made from dm_adapt_poll, after that.
  */
 #include "dapl_adapt/progress/dispatch.h"
 

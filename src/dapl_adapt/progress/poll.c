@@ -71,8 +71,8 @@ static void poll_report_writable(struct dm_adapt *adapt)
 }
 
 /*
- * Lost connections, once all that had arrived is read: completions of receives that are older than the
- * loss may still be in the queue, or in the hands of a waiting thread.
+ * Lost connections, once all that had arrived is read: completions of receives that are older than
+ * the loss may still be in the queue, or in the hands of a waiting thread.
  */
 static void poll_report_failed(struct dm_adapt *adapt)
 {

@@ -1,12 +1,14 @@
 /*
- * Waiting in the provider: a thread of the program that has nothing else to do, and the progress thread
- * (DATUM_PROGRESS=thread) while the program computes.
+ * Waiting in the provider: a thread of the program that has nothing else to do, and the progress
+ * thread (DATUM_PROGRESS=thread) while the program computes.
  *
- * One of them sleeps at a time. The first takes the place of the other: it wakes it, and sleeps itself.
- * The progress thread sleeps in a notification object, so that the event queues stay with whoever polls.
+ * One of them sleeps at a time. The first takes the place of the other: it wakes it, and sleeps
+ * itself. The progress thread sleeps in a notification object, so that the event queues stay with
+ * whoever polls.
  *
  * With DATUM_PROGRESS=threads2 that is so for what has come. What was posted has a queue and a
- * notification object of its own, in which only the second progress thread sleeps, beside the others.
+ * notification object of its own, in which only the second progress thread sleeps, beside the
+ * others.
  */
 #include <stdatomic.h>
 #include <stdbool.h>

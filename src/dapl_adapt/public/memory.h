@@ -27,7 +27,10 @@ void dm_adapt_unreg(struct dm_adapt *adapt, struct dm_mr *mr);
 int dm_adapt_mem_alloc(struct dm_adapt *adapt, size_t len, void **ptr_p, struct dm_mr **mr_p);
 void dm_adapt_mem_free(struct dm_adapt *adapt, void *ptr, struct dm_mr *mr);
 bool dm_adapt_is_registered(const struct dm_mr *mr);
-/* Does a provider reach peers on this host by mapping memory files? If none does, nobody else shall. */
+/*
+ * Does a provider reach peers on this host by mapping memory files? If none does, nobody else
+ * shall.
+ */
 bool dm_adapt_can_map(const struct dm_adapt *adapt);
 /*
  * The memory file behind memory of dm_adapt_mem_alloc: its descriptor and the address of its

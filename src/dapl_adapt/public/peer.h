@@ -18,16 +18,16 @@ bool dm_adapt_is_ready(const struct dm_conn *conn);
 const char *dm_adapt_lost_why(const struct dm_conn *conn);
 /*
  * How a large message to this peer is offered, a value of DATUM_RNDV: what that says, or instead of
- * DM_RNDV_AUTO DM_RNDV_READ or, if a tuning file wants it, DM_RNDV_PIPE. Both are measured at the first call on
- * a rail (under a millisecond).
+ * DM_RNDV_AUTO DM_RNDV_READ or, if a tuning file wants it, DM_RNDV_PIPE. Both are measured at the
+ * first call on a rail (under a millisecond).
  */
 int dm_adapt_rndv(struct dm_conn *conn);
 struct dm_rndv_select;
 
 /*
- * How len bytes that the peer offers to be read are to come: DM_RNDV_READ or DM_RNDV_PIPE, whichever
- * is faster now, or what dm_adapt_rndv says. When *select_p is set, dm_adapt_rndv_end has to follow,
- * with the protocol they came by and how many of them (0: it failed).
+ * How len bytes that the peer offers to be read are to come: DM_RNDV_READ or DM_RNDV_PIPE,
+ * whichever is faster now, or what dm_adapt_rndv says. When *select_p is set, dm_adapt_rndv_end has
+ * to follow, with the protocol they came by and how many of them (0: it failed).
  */
 int dm_adapt_rndv_begin(struct dm_conn *conn, size_t len, struct dm_rndv_select **select_p);
 void dm_adapt_rndv_end(struct dm_rndv_select *select, int how, size_t len);

@@ -30,7 +30,10 @@ bool dm_adapt_eager_flushed(const struct dm_conn *conn);
  */
 void *dm_adapt_eager_reserve(struct dm_conn *conn, size_t len);
 int dm_adapt_eager_commit(struct dm_conn *conn, size_t len);
-/* Messages that go without asking to peers of which nothing better is known, bytes: no rail's tuned limit is less. */
+/*
+ * Messages that go without asking to peers of which nothing better is known, bytes: no rail's tuned
+ * limit is less.
+ */
 size_t dm_adapt_eager_least(const struct dm_adapt *adapt);
 /* Length of the pieces that much is best cut into; dm_adapt_eager_reserve takes it. */
 size_t dm_adapt_eager_max(const struct dm_conn *conn);

@@ -22,13 +22,15 @@ int dm_adapt_poll(struct dm_adapt *adapt);
 void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us);
 
 /*
- * The same in two steps for a thread of the library's own that sleeps while the program computes: begin is called inside
- * the global lock, with the longest time in timeout_us, dm_adapt_sleep outside of it when begin said so. False: there
- * is something to do, or a thread of the program sleeps already.
+ * The same in two steps for a thread of the library's own that sleeps while the program computes:
+ * begin is called inside the global lock, with the longest time in timeout_us, dm_adapt_sleep
+ * outside of it when begin said so. False: there is something to do, or a thread of the program
+ * sleeps already.
  *
- * There are two sides to sleep at where dm_adapt_has_sides() says so: what has come, and what was posted and connections. A thread of the
- * program sleeps at the first one. For the second, begin may be called by one thread on behalf of another, and is
- * not refused because of a thread of the program.
+ * There are two sides to sleep at where dm_adapt_has_sides() says so: what has come, and what was
+ * posted and connections. A thread of the program sleeps at the first one. For the second, begin
+ * may be called by one thread on behalf of another, and is not refused because of a thread of the
+ * program.
  */
 enum dm_side { DM_SIDE_RECV, DM_SIDE_REQUEST, DM_SIDES };
 

@@ -53,8 +53,9 @@ int dm_adapt_rdma_write(struct dm_conn *conn, struct dm_rdma *rdma, const void *
 int dm_adapt_rdma_read(struct dm_conn *conn, struct dm_rdma *rdma, void *local, struct dm_mr *mr,
                        uint64_t remote, const struct dm_rkey *rkey, size_t len);
 /*
- * DATUM_RNDV=imm. Expect a write with immediate value from the peer: *value_p is what it has to carry, done is called when it has
- * come, and all that was written before it on the same way. DM_EAGAIN: not now, do without.
+ * DATUM_RNDV=imm. Expect a write with immediate value from the peer: *value_p is what it has to
+ * carry, done is called when it has come, and all that was written before it on the same way.
+ * DM_EAGAIN: not now, do without.
  */
 int dm_adapt_expect_imm(struct dm_conn *conn, struct dm_rdma *rdma, uint32_t *value_p);
 /* dm_adapt_rdma_write that ends with a value which the peer expects. */

@@ -22,8 +22,9 @@ struct dm_adapt_job {
     const char *(*host_of)(void *arg, int proc); /* for messages */
     void *host_arg;
     /*
-     * Told the tuned values of the provider that reaches all processes (NULL: none); gives a number that
-     * processes have alike that choose the same algorithms of collectives. NULL: nobody wants to know.
+     * Told the tuned values of the provider that reaches all processes (NULL: none); gives a number
+     * that processes have alike that choose the same algorithms of collectives. NULL: nobody wants
+     * to know.
      */
     int (*choose_coll)(const struct dm_tune_rail *tuned,
                        uint32_t *hash_p); /* an error ends the start */

@@ -13,7 +13,10 @@
 
 struct dm_words;
 
-/* What others need to reach a process' words; plain bytes. rail: equal for the same rail; 0: there are no words. */
+/*
+ * What others need to reach a process' words; plain bytes. rail: equal for the same rail; 0: there
+ * are no words.
+ */
 struct dm_word_key {
     uint64_t addr;
     uint32_t ctx;
@@ -21,21 +24,22 @@ struct dm_word_key {
 };
 
 /*
- * n 64-bit words, 0 at first, that are changed and looked at by dm_adapt_fetch_add only, through one rail, by their
- * owner too: a provider's atomic operations need not know of the processor's. is_remote: processes of
- * other hosts do so; is_any: also a rail where processors carry them out. NULL: no rail has such operations, which
- * is tried, or memory is out.
+ * n 64-bit words, 0 at first, that are changed and looked at by dm_adapt_fetch_add only, through
+ * one rail, by their owner too: a provider's atomic operations need not know of the processor's.
+ * is_remote: processes of other hosts do so; is_any: also a rail where processors carry them out.
+ * NULL: no rail has such operations, which is tried, or memory is out.
  */
 struct dm_words *dm_adapt_words_new(struct dm_adapt *adapt, size_t n, bool is_remote, bool is_any,
                                     struct dm_word_key *key_p);
 /* Nobody uses them any more. */
 void dm_adapt_words_free(struct dm_adapt *adapt, struct dm_words *words);
 /*
- * Add to word number `which` of proc, perhaps this process; *old_p gets what was there. `mine` are this process' words, on the
- * same rail. What is added is there when done is called, at the earliest. DM_EAGAIN: not now (it is being
- * connected, or too many are under way), make progress and try again; also told by done: it was not done.
- * DM_EPEER: the process, or that rail to it, is lost; told by done it may have been done or not, since it is not
- * repeated when a connection breaks. DM_EPROVIDER: the own word cannot be reached any more, nothing was done.
+ * Add to word number `which` of proc, perhaps this process; *old_p gets what was there. `mine` are
+ * this process' words, on the same rail. What is added is there when done is called, at the
+ * earliest. DM_EAGAIN: not now (it is being connected, or too many are under way), make progress
+ * and try again; also told by done: it was not done. DM_EPEER: the process, or that rail to it, is
+ * lost; told by done it may have been done or not, since it is not repeated when a connection
+ * breaks. DM_EPROVIDER: the own word cannot be reached any more, nothing was done.
  */
 int dm_adapt_fetch_add(struct dm_adapt *adapt, int proc, struct dm_rdma *rdma,
                        const struct dm_words *mine, const struct dm_word_key *key, int which,

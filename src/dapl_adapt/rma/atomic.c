@@ -1,9 +1,9 @@
 /*
  * Words that are changed by a provider's fetch-and-add and by nothing else.
  *
- * What one provider's atomic operations see of another's, or of the processor's, nobody promises; so all
- * processes, the words' owner included, go through one rail to them: the owner by a connection to itself.
- * Whether a rail can do that is tried, once, with just such a connection.
+ * What one provider's atomic operations see of another's, or of the processor's, nobody promises;
+ * so all processes, the words' owner included, go through one rail to them: the owner by a
+ * connection to itself. Whether a rail can do that is tried, once, with just such a connection.
  *
  * An operation that may have been done cannot be done again. So those that are posted when their
  * connection breaks fail, and none waits in a queue to be taken to another rail: until a request

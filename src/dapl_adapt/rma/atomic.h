@@ -12,7 +12,9 @@
 
 struct dm_adapt;
 
-/* Do fetch-and-adds work over this rail? Tried by the first call, which may take some milliseconds. */
+/*
+ * Do fetch-and-adds work over this rail? Tried by the first call, which may take some milliseconds.
+ */
 bool dm_atomic_can(struct dm_adapt *adapt, struct dm_ia *ia);
 /* The rail that dm_adapt_words_new takes, or NULL. */
 struct dm_ia *dm_atomic_rail(struct dm_adapt *adapt, bool is_remote, bool is_any);

@@ -1,10 +1,10 @@
 /*
- * RDMA writes with an immediate value (DATUM_RNDV=imm): the value, which the receiver has made up, tells it that
- * the data are there, so that no packet has to.
+ * RDMA writes with an immediate value (DATUM_RNDV=imm): the value, which the receiver has made up,
+ * tells it that the data are there, so that no packet has to.
  *
- * The receiver posts one receive on the RDMA endpoint for each value that it gives out, so that a write
- * finds one. A connection that uses them does not move to another rail: a write that is repeated could
- * come after the receiver has given its buffer back.
+ * The receiver posts one receive on the RDMA endpoint for each value that it gives out, so that a
+ * write finds one. A connection that uses them does not move to another rail: a write that is
+ * repeated could come after the receiver has given its buffer back.
  */
 #include "dapl_adapt/rma/imm.h"
 

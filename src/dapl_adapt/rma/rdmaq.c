@@ -1,14 +1,14 @@
 /*
  * Bulk RDMA on the endpoints beside the pipe.
  *
- * A transfer waits in its RDMA queue until the link is up and the request
- * queue has a place; it is split by what the provider moves at once. Reads have one
- * local segment and registrations allow everything, as iWARP wants them; no more of them are
- * posted than both ends' providers have places for. Where a write is done before it is
- * placed, it is followed by a read of its last byte, which cannot overtake it. Every part is
- * signalled; the transfer is done when all parts have come back. An RDMA queue remembers what is
- * posted, so that it can be posted again when the endpoint is gone: the same bytes to the same
- * place. Only atomic operations (atomic.c) are not. Parts complete in order, but nothing breaks if they do not.
+ * A transfer waits in its RDMA queue until the link is up and the request queue has a place; it is
+ * split by what the provider moves at once. Reads have one local segment and registrations allow
+ * everything, as iWARP wants them; no more of them are posted than both ends' providers have places
+ * for. Where a write is done before it is placed, it is followed by a read of its last byte, which
+ * cannot overtake it. Every part is signalled; the transfer is done when all parts have come back.
+ * An RDMA queue remembers what is posted, so that it can be posted again when the endpoint is gone:
+ * the same bytes to the same place. Only atomic operations (atomic.c) are not. Parts complete in
+ * order, but nothing breaks if they do not.
  */
 #include "dapl_adapt/rma/rdmaq.h"
 
@@ -187,8 +187,9 @@ void dm_rma_requeue(struct dm_conn *conn, struct dm_rdmaq *rdmaq, struct dm_rdma
 }
 
 /*
- * Bytes of the next part. Soft-iWARP sends up to 24 bytes together with their header, and takes wrong ones
- * when they come from two pages (docs/TROUBLESHOOTING.md): a short part ends where its source's page does.
+ * Bytes of the next part. Soft-iWARP sends up to 24 bytes together with their header, and takes
+ * wrong ones when they come from two pages (docs/TROUBLESHOOTING.md): a short part ends where its
+ * source's page does.
  */
 static uint64_t rdma_part_len(const struct dm_ia *ia, const struct dm_rdma *rdma)
 {

@@ -1,11 +1,11 @@
 /*
- * Large transfers over several rails: a share for each RDMA queue that is up, which are transfers of
- * their own; the whole is done when all shares are.
+ * Large transfers over several rails: a share for each RDMA queue that is up, which are transfers
+ * of their own; the whole is done when all shares are.
  *
- * Network rails only, and not with shared memory: what reaches this host alone is either
- * fastest by far or not used. RDMA queues are connected when the first large transfer comes,
- * which does not wait for them. Shares follow the speed at which earlier ones went. An RDMA queue that
- * breaks leaves its work to the first RDMA queue and is tried again later.
+ * Network rails only, and not with shared memory: what reaches this host alone is either fastest by
+ * far or not used. RDMA queues are connected when the first large transfer comes, which does not
+ * wait for them. Shares follow the speed at which earlier ones went. An RDMA queue that breaks
+ * leaves its work to the first RDMA queue and is tried again later.
  */
 #include "dapl_adapt/rma/stripe.h"
 
@@ -96,7 +96,9 @@ static int stripe_rdmaqs_up(struct dm_conn *conn, struct dm_rdmaq **rdmaqs)
     return n;
 }
 
-/* Cut the whole into shares that are worth their RDMA queue, by speed where that is known of all. */
+/*
+ * Cut the whole into shares that are worth their RDMA queue, by speed where that is known of all.
+ */
 static int stripe_cut(const struct dm_rdma *whole, struct dm_rdmaq **rdmaqs, int n, uint64_t *lens)
 {
     uint64_t min = dm_cfg()->stripe > 0 ? dm_cfg()->stripe : 1;

@@ -9,8 +9,8 @@
 struct dm_conn;
 struct dm_rdma;
 /*
- * Spread a transfer, which is set up and not queued, over the RDMA queues that are up; false: there is
- * only one, or no memory (further RDMA queues are being connected then).
+ * Spread a transfer, which is set up and not queued, over the RDMA queues that are up; false: there
+ * is only one, or no memory (further RDMA queues are being connected then).
  */
 bool dm_stripe_start(struct dm_conn *conn, struct dm_rdma *rdma);
 
