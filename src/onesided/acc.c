@@ -9,7 +9,14 @@
  */
 #include <string.h>
 
-#include "onesided/shared.h"
+#include "onesided/assist.h"
+#include "onesided/call.h"
+#include "onesided/combine.h"
+#include "onesided/get_modify_put.h"
+#include "onesided/map.h"
+#include "onesided/msg.h"
+#include "onesided/state.h"
+#include "onesided/xfer.h"
 
 #define RECORD_SPARE 256 /* bytes of a record that are left to headers */
 #define LONG_SKIPS   3 /* long updates at most before it is asked again whether the target looks */
@@ -193,8 +200,8 @@ static struct dm_pkt_rma_acc plain_header(const struct acc_walk *w, uint64_t off
 }
 
 /*
- * A target that computes would apply nothing: then the elements are updated by RDMA, if they can be.
- * Long updates are for one that looks, which is asked by an assist that does nothing.
+ * A target that computes would apply nothing: then the elements are updated by RDMA, if they can
+ * be. Long updates are for one that looks, which is asked by an assist that does nothing.
  */
 static bool acc_update_direct(struct acc_walk *w, const struct dm_pkt_rma_acc *acc, size_t n,
                               const char *data, char *old, int *err_p)

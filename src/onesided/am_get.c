@@ -1,12 +1,14 @@
 /*
  * Questions: short gets from a target on another host, in a network where processors move the data.
  *
- * A target that waits inside the library answers a packet sooner than its provider's thread wakes up
- * for a read. One that computes does not: when nothing has been heard of it for a while the
- * transfer is done by RDMA after all, and the reply, which still comes, is dropped. After that it is
- * not asked for a growing number of transfers, as with assists.
+ * A target that waits inside the library answers a packet sooner than its provider's thread wakes
+ * up for a read. One that computes does not: when nothing has been heard of it for a while the
+ * transfer is done by RDMA after all, and the reply, which still comes, is dropped. After that it
+ * is not asked for a growing number of transfers, as with assists.
  */
-#include "onesided/rma.h"
+#include "onesided/am_get.h"
+#include "onesided/msg.h"
+#include "onesided/state.h"
 #include "util/clock.h"
 
 #define ASKED_MAX 256 /* questions to one target that are on their way */

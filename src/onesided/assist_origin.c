@@ -1,20 +1,26 @@
 /*
  * Target-assisted RMA: short transfers to private memory of a process of the same host.
  *
- * Nobody else can address such memory: RDMA to it is a system call. Its owner, when it waits
- * inside the library, is several times faster (assist_target.c). So the origin gathers what it wants in the control
- * block, in a row of assists for each target, rings the target's doorbell when one is full or a
- * synchronization follows, and waits then for about as long as the answer of a target that looks takes. A
- * target that does not, because it computes or sleeps, finds nothing later: the origin has taken the assists
- * back and goes by RDMA or packets. After that it does not try for a growing number of transfers, so that such
- * targets cost next to nothing.
+ * Nobody else can address such memory: RDMA to it is a system call. Its owner, when it waits inside
+ * the library, is several times faster (assist_target.c). So the origin gathers what it wants in
+ * the control block, in a row of assists for each target, rings the target's doorbell when one is
+ * full or a synchronization follows, and waits then for about as long as the answer of a target
+ * that looks takes. A target that does not, because it computes or sleeps, finds nothing later: the
+ * origin has taken the assists back and goes by RDMA or packets. After that it does not try for a
+ * growing number of transfers, so that such targets cost next to nothing.
  *
- * What is gathered has not left: whoever wants to be behind it, by another way, settles it first. All waits
- * that somebody could make long let other threads in, who find the row as it is.
+ * What is gathered has not left: whoever wants to be behind it, by another way, settles it first.
+ * All waits that somebody could make long let other threads in, who find the row as it is.
  */
 #include <string.h>
 
+#include "onesided/assist.h"
+#include "onesided/call.h"
+#include "onesided/flush.h"
+#include "onesided/map.h"
 #include "onesided/shared.h"
+#include "onesided/state.h"
+#include "onesided/xfer.h"
 #include "util/cfg.h"
 #include "util/clock.h"
 #include "util/copy.h"
@@ -41,8 +47,8 @@ void dm_rma_assist_executed(struct dm_win *win, int target)
 }
 
 /*
- * The target did not look: do not try for a while. If it only sleeps, inside the library, one packet makes it look again for
- * some time.
+ * The target did not look: do not try for a while. If it only sleeps, inside the library, one
+ * packet makes it look again for some time.
  */
 static void assist_put_off(struct dm_win *win, int target)
 {
@@ -56,7 +62,9 @@ static void assist_put_off(struct dm_win *win, int target)
     dm_rma_note(win, target, DM_PKT_RMA_WAKE, 0);
 }
 
-/* ---- the row to one target: n_over .. n_asked are handed over, the next one is being filled ---- */
+/*
+ * ---- the row to one target: n_over .. n_asked are handed over, the next one is being filled ----
+ */
 
 static struct dm_rma_assist_slot *assist(const struct dm_win *win, int target, uint32_t n)
 {
@@ -235,8 +243,8 @@ static void finish_first(struct dm_win *win, int target)
 }
 
 /*
- * The target has begun with the first assist, which is over soon, unless somebody stops it dead: then packets and other
- * threads are let in, who may finish it.
+ * The target has begun with the first assist, which is over soon, unless somebody stops it dead:
+ * then packets and other threads are let in, who may finish it.
  */
 static void await_first(struct dm_win *win, int target)
 {
@@ -259,8 +267,8 @@ static void await_first(struct dm_win *win, int target)
 }
 
 /*
- * Until the first assist that was handed over is done, or given up. If the target does not come, take back those
- * that it has not begun: the number of them, which are behind n_asked.
+ * Until the first assist that was handed over is done, or given up. If the target does not come,
+ * take back those that it has not begun: the number of them, which are behind n_asked.
  */
 static uint32_t finish_or_take_back(struct dm_win *win, int target)
 {

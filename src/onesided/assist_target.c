@@ -1,10 +1,13 @@
 /*
- * Target-assisted RMA at the target: what other processes of the host want of this one is looked for in every
- * pass of progress, once one of them has rung the doorbell.
+ * Target-assisted RMA at the target: what other processes of the host want of this one is looked
+ * for in every pass of progress, once one of them has rung the doorbell.
  */
 #include <string.h>
 
-#include "onesided/shared.h"
+#include "onesided/assist.h"
+#include "onesided/combine.h"
+#include "onesided/split_copy.h"
+#include "onesided/target.h"
 #include "util/cfg.h"
 #include "util/copy.h"
 

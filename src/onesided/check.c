@@ -2,7 +2,8 @@
  * What is checked at the origin before anything is sent: the epoch and the range
  * (MPI-4.0 sections 12.5 and 12.3).
  */
-#include "onesided/rma.h"
+#include "onesided/call.h"
+#include "onesided/lock.h"
 
 static int check_epoch(struct dm_win *win, int target)
 {

@@ -1,23 +1,25 @@
 /*
  * Combining data into a window's memory, by whichever process can address it.
  *
- * Where several processes address one part, an element of 1, 2, 4 or 8 bytes, naturally
- * aligned, is updated by a compare and swap of the machine, by its owner too. Everything else
- * is combined by the owner alone, inside its global lock.
+ * Where several processes address one part, an element of 1, 2, 4 or 8 bytes, naturally aligned, is
+ * updated by a compare and swap of the machine, by its owner too. Everything else is combined by
+ * the owner alone, inside its global lock.
  *
  * Compare and swap is slow where there is much to combine. So whoever has many elements keeps all
- * others off that part for a moment and combines with plain loops: it sets the word excl_lock of the
- * part and waits for those that are inside; they have said so in their own lranks, which costs
+ * others off that part for a moment and combines with plain loops: it sets the word excl_lock of
+ * the part and waits for those that are inside; they have said so in their own lranks, which costs
  * them no access to a shared line. Both sides write, then look, and one of them sees the other.
  *
- * The same words guard a part that only its process can address. Others update it by a read and
- * a write (get_modify_put.c) and may have to wait for these; so nobody waits for long without making
- * progress and letting other threads in, and where that cannot be, in a packet's handler, the packet
- * is put off (target.c).
+ * The same words guard a part that only its process can address. Others update it by a read and a
+ * write (get_modify_put.c) and may have to wait for these; so nobody waits for long without making
+ * progress and letting other threads in, and where that cannot be, in a packet's handler, the
+ * packet is put off (target.c).
  */
 #include <string.h>
 
-#include "onesided/shared.h"
+#include "onesided/combine.h"
+#include "onesided/flush.h"
+#include "onesided/state.h"
 #include "util/glock.h"
 
 #define STAGE_BYTES 1024
@@ -58,8 +60,9 @@ static void let_in(void)
 }
 
 /*
- * Once more in a loop that waits for another's work on a lrank's part, in a call of the program. Somebody may
- * have stopped it dead: after a while others are let in, and it is heard that a process was lost.
+ * Once more in a loop that waits for another's work on a lrank's part, in a call of the program.
+ * Somebody may have stopped it dead: after a while others are let in, and it is heard that a
+ * process was lost.
  */
 static void wait_inside(const struct dm_win *win, int lrank, uint32_t *n)
 {
@@ -134,7 +137,10 @@ static void enter_bulk(const struct dm_win *win, int lrank)
     }
 }
 
-/* The same for a short time on my own part, where I am inside already; not if that takes any waiting. */
+/*
+ * The same for a short time on my own part, where I am inside already; not if that takes any
+ * waiting.
+ */
 static bool try_bulk(const struct dm_win *win)
 {
     uint32_t lrank = (uint32_t)win->node->me, nobody = 0;

@@ -6,7 +6,10 @@
  * hosts their first processes exchange notices in between; without control blocks all processes do.
  */
 #include "mpi/coll/coll.h"
+#include "onesided/flush.h"
 #include "onesided/shared.h"
+#include "onesided/state.h"
+#include "util/cfg.h"
 
 #define FLAGS_MAX 4  /* processes that look at each other's counters */
 #define SPREADS   64 /* fences to a look at the cores */
@@ -33,7 +36,9 @@ static int barrier_flags(struct dm_win *win)
     return err;
 }
 
-/* Does this process exchange notices with others in a fence? Emulation has the collective barrier. */
+/*
+ * Does this process exchange notices with others in a fence? Emulation has the collective barrier.
+ */
 static bool exchanges_notices(const struct dm_win *win)
 {
     return win->node != NULL ? win->node->me == 0 && win->node->n_leaders > 1

@@ -6,7 +6,10 @@
  * there are no such words, grants the lock itself (target.c), to itself, too. In some windows all
  * processes take all locks by a provider's fetch-and-add instead (lock_atomic.c).
  */
+#include "onesided/flush.h"
+#include "onesided/lock.h"
 #include "onesided/shared.h"
+#include "onesided/state.h"
 
 static int check_can_lock(const struct dm_win *win, bool is_all)
 {

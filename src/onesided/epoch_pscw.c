@@ -5,7 +5,9 @@
  * On one host post and complete are counters that the processes store into the control block;
  * otherwise, and where packets are on their way that the notice must not overtake, notices.
  */
+#include "onesided/flush.h"
 #include "onesided/shared.h"
+#include "onesided/state.h"
 
 /* Rank in the window of member i of group; DM_ERR_GROUP when it is not in the window. */
 static int rank_in_window(const struct dm_win *win, const struct dm_group *group, int i,

@@ -4,7 +4,14 @@
  */
 #include <string.h>
 
-#include "onesided/rma.h"
+#include "onesided/assist.h"
+#include "onesided/call.h"
+#include "onesided/combine.h"
+#include "onesided/get_modify_put.h"
+#include "onesided/map.h"
+#include "onesided/msg.h"
+#include "onesided/state.h"
+#include "onesided/xfer.h"
 
 #define ELEM_MAX 32 /* bytes of the longest predefined type */
 

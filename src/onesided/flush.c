@@ -7,7 +7,10 @@
  */
 #include <stdatomic.h>
 
-#include "onesided/rma.h"
+#include "onesided/assist.h"
+#include "onesided/flush.h"
+#include "onesided/msg.h"
+#include "onesided/state.h"
 
 int dm_rma_answer(struct dm_win *win, int rank, int32_t handle, enum dm_rma_pkt type, int mode)
 {

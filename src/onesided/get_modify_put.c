@@ -1,14 +1,17 @@
 /*
  * Updates of private memory of a process of the same host that computes.
  *
- * Its owner would have to apply them, and does not come. So the origin keeps all others off the part,
- * its owner too (combine.c), reads the elements by RDMA, combines them in a copy and writes them
- * back. That is two system calls, more than a target that looks needs (assist_origin.c).
+ * Its owner would have to apply them, and does not come. So the origin keeps all others off the
+ * part, its owner too (combine.c), reads the elements by RDMA, combines them in a copy and writes
+ * them back. That is two system calls, more than a target that looks needs (assist_origin.c).
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "onesided/shared.h"
+#include "onesided/combine.h"
+#include "onesided/get_modify_put.h"
+#include "onesided/map.h"
+#include "onesided/state.h"
 #include "util/glock.h"
 
 #define COPY_BYTES 65536

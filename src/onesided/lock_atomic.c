@@ -2,11 +2,13 @@
  * Locks by a provider's fetch-and-add: nothing of the target, wherever it is, and whatever it does.
  *
  * The same ticket lock as in lock_word.c, in three words of each process. A provider's atomic
- * operations need not be atomic with the processor's, so that all ranks take all locks of such a window in this way, the
- * owner and its host's processes included. Nobody can be woken: who has to wait looks at the word,
- * the more rarely the more are in front of it and the longer it has waited.
+ * operations need not be atomic with the processor's, so that all ranks take all locks of such a
+ * window in this way, the owner and its host's processes included. Nobody can be woken: who has to
+ * wait looks at the word, the more rarely the more are in front of it and the longer it has waited.
  */
-#include "onesided/shared.h"
+#include "onesided/flush.h"
+#include "onesided/lock.h"
+#include "onesided/state.h"
 
 #include "util/cfg.h"
 #include "util/clock.h"

@@ -5,7 +5,9 @@
  * passes the turn on knows whom to wake. Processes of other hosts ask by a packet, and the
  * target takes a ticket for them (target.c): there is one queue whatever way they come.
  */
+#include "onesided/lock.h"
 #include "onesided/shared.h"
+#include "onesided/state.h"
 
 #define FOR_OTHER 0x80000000u /* in waiters: the target waits for another host's process */
 

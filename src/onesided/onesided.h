@@ -87,7 +87,9 @@ struct dm_win {
     uint32_t n_tries; /* to handle them */
 };
 
-/* Counters of what the transfers and synchronizations of this process took; at most max; how many. */
+/*
+ * Counters of what the transfers and synchronizations of this process took; at most max; how many.
+ */
 int dm_onesided_stats(struct dm_adapt_stat *stats, int max);
 int dm_onesided_start(void);
 void dm_onesided_stop(void);

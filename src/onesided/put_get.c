@@ -7,7 +7,14 @@
  */
 #include <string.h>
 
-#include "onesided/rma.h"
+#include "onesided/am_get.h"
+#include "onesided/assist.h"
+#include "onesided/call.h"
+#include "onesided/map.h"
+#include "onesided/msg.h"
+#include "onesided/region.h"
+#include "onesided/split_copy.h"
+#include "onesided/state.h"
 #include "util/cfg.h"
 #include "util/port.h"
 #include "util/copy.h"
@@ -120,8 +127,8 @@ static bool is_aggregated(const struct dm_rma_call *call, size_t len)
 }
 
 /*
- * The key to len bytes of the target at this address, if RDMA reaches them; and whether it is no system
- * call.
+ * The key to len bytes of the target at this address, if RDMA reaches them; and whether it is no
+ * system call.
  */
 static bool find_key(const struct dm_rma_call *call, uint64_t remote, size_t len,
                      struct dm_rkey *rkey_p, bool *is_file_p)
@@ -241,8 +248,8 @@ static bool is_scattered(const void *buf, size_t count, const struct dm_type *ty
 }
 
 /*
- * Do packets of many runs cost less than an RDMA transfer for each, which may be a system call? Only where
- * the target comes to the end of the epoch, or has to apply everything anyway.
+ * Do packets of many runs cost less than an RDMA transfer for each, which may be a system call?
+ * Only where the target comes to the end of the epoch, or has to apply everything anyway.
  */
 static bool may_gather(const struct dm_rma_call *call)
 {

@@ -3,7 +3,9 @@
  * MPI_Rget_accumulate. A request counts the transfers of its call; it is complete when the
  * origin's buffers may be used again, and what was asked for is there.
  */
-#include "onesided/rma.h"
+#include "onesided/call.h"
+#include "onesided/flush.h"
+#include "onesided/state.h"
 
 struct rma_req {
     struct dm_req req; /* first member */

@@ -1,7 +1,7 @@
 /*
  * The state that all windows share, and what it has counted.
  */
-#include "onesided/rma.h"
+#include "onesided/state.h"
 
 struct dm_rma_state dm_rma_state;
 

@@ -10,7 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "onesided/assist.h"
+#include "onesided/call.h"
 #include "onesided/shared.h"
+#include "onesided/split_copy.h"
+#include "onesided/state.h"
+#include "onesided/target.h"
 
 #define SHARE_MIN  32768
 #define SHARE_LONG 524288 /* always tried */

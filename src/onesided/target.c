@@ -8,7 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "onesided/shared.h"
+#include "onesided/am_get.h"
+#include "onesided/combine.h"
+#include "onesided/flush.h"
+#include "onesided/lock.h"
+#include "onesided/msg.h"
+#include "onesided/region.h"
+#include "onesided/state.h"
+#include "onesided/target.h"
 #include "util/log.h"
 
 /* A lock request that had to wait. */
@@ -204,8 +211,8 @@ static struct pending *pending_new(int proc, const struct dm_pkt *pkt)
 }
 
 /*
- * Packets that have to wait stay in order, and so do the notices behind them, which say that they have
- * been applied.
+ * Packets that have to wait stay in order, and so do the notices behind them, which say that they
+ * have been applied.
  */
 static bool has_later(const struct dm_win *win)
 {

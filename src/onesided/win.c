@@ -10,8 +10,18 @@
 
 #include "mpi/coll/coll.h"
 #include "mpi/comm/comm.h"
+#include "onesided/call.h"
+#include "onesided/flush.h"
+#include "onesided/get_modify_put.h"
+#include "onesided/lock.h"
+#include "onesided/map.h"
+#include "onesided/msg.h"
+#include "onesided/region.h"
 #include "onesided/shared.h"
-#include "onesided/rma.h"
+#include "onesided/state.h"
+#include "onesided/target.h"
+#include "onesided/win.h"
+#include "onesided/xfer.h"
 #include "util/cfg.h"
 
 /* Release what a window holds locally; any member may still be missing. */

@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "onesided/region.h"
 #include "onesided/shared.h"
 
 struct region {

@@ -4,7 +4,10 @@
  */
 #include <string.h>
 
-#include "onesided/rma.h"
+#include "onesided/am_get.h"
+#include "onesided/call.h"
+#include "onesided/msg.h"
+#include "onesided/state.h"
 
 #define PENDING_MAX 256 /* transfers and packets to one target */
 
