@@ -28,7 +28,7 @@ bool dm_rma_am_get(const struct dm_rma_call *call, void *local, uint64_t remote,
     struct dm_rma_xfer *x;
 
     if (len > DM_RMA_ACC_BYTES || !dm_rma_prefers_packets(win, call->target) ||
-        peer->n_pending > ASKED_MAX || dm_adapt_is_oversubscribed(dm_chan_adapt(dm_world.chan)))
+        peer->n_transfers > ASKED_MAX || dm_adapt_is_oversubscribed(dm_chan_adapt(dm_world.chan)))
         return false;
     if (dm_backoff_skips(&peer->assist_backoff))
         return false;
@@ -60,7 +60,7 @@ static void am_read_done(struct dm_rdma *rdma, int err)
         return;
     }
     x->ask = DM_AM_LATE;
-    x->call.win->n_late++;
+    x->call.win->pending.n_late++;
 }
 
 /* Do it by RDMA. */
@@ -121,7 +121,7 @@ bool dm_rma_am_get_replied(struct dm_rma_xfer *x)
         x->ask = DM_AM_ANSWERED;
         return false;
     case DM_AM_LATE:
-        x->call.win->n_late--;
+        x->call.win->pending.n_late--;
         dm_rma_xfer_free(x);
         return false;
     default:

@@ -43,7 +43,7 @@ void dm_rma_assist_executed(struct dm_win *win, int target)
 
     dm_backoff_worked(&peer->assist_backoff);
     dm_backoff_worked(&peer->split_backoff);
-    peer->is_called = false;
+    peer->assist.is_woken = false;
 }
 
 /*
@@ -55,9 +55,9 @@ static void assist_put_off(struct dm_win *win, int target)
     struct dm_win_peer *peer = &win->peers[target];
 
     dm_backoff_failed(&peer->assist_backoff, DM_WAIT_BACKOFF_MAX);
-    if (peer->is_called || peer->assist_backoff.last < SKIPS_WAKE)
+    if (peer->assist.is_woken || peer->assist_backoff.last < SKIPS_WAKE)
         return;
-    peer->is_called = true;
+    peer->assist.is_woken = true;
     dm_rma_state.counts.n_wakes++;
     dm_rma_note(win, target, DM_PKT_RMA_WAKE, 0);
 }
@@ -76,21 +76,21 @@ static struct dm_rma_assist_slot *assist(const struct dm_win *win, int target, u
 /* Nothing is on its way any more, if that is so. */
 static void note_end(struct dm_win *win, struct dm_win_peer *peer)
 {
-    if (!peer->is_gathering || peer->is_redoing || peer->n_over != peer->n_asked ||
-        peer->n_filled > 0)
+    if (!peer->assist.is_active || peer->assist.is_cancelled ||
+        peer->assist.n_done != peer->assist.n_posted || peer->assist.n_bytes > 0)
         return;
-    peer->is_gathering = false;
-    win->n_gathering--;
+    peer->assist.is_active = false;
+    win->pending.n_assists--;
 }
 
 static void hand_over(struct dm_win *win, int target)
 {
     struct dm_win_peer *peer = &win->peers[target];
-    struct dm_rma_assist_slot *e = assist(win, target, peer->n_asked);
+    struct dm_rma_assist_slot *e = assist(win, target, peer->assist.n_posted);
 
-    e->len = peer->n_filled;
-    peer->n_filled = 0;
-    peer->n_asked++;
+    e->len = peer->assist.n_bytes;
+    peer->assist.n_bytes = 0;
+    peer->assist.n_posted++;
     dm_atomic_store(&e->state, DM_ASSIST_ASKED);
     dm_rma_doorbell_ring(win, peer->lrank);
 }
@@ -101,9 +101,9 @@ static void assist_add(const struct dm_rma_call *call, enum dm_rma_assist_kind k
 {
     struct dm_win *win = call->win;
     struct dm_win_peer *peer = &win->peers[call->target];
-    struct dm_rma_assist_slot *e = assist(win, call->target, peer->n_asked);
+    struct dm_rma_assist_slot *e = assist(win, call->target, peer->assist.n_posted);
     struct dm_rma_assist_item *item =
-        (struct dm_rma_assist_item *)(void *)(e->items + peer->n_filled);
+        (struct dm_rma_assist_item *)(void *)(e->items + peer->assist.n_bytes);
     size_t data_len = acc->pkt.data_len;
 
     *item = (struct dm_rma_assist_item){
@@ -121,10 +121,10 @@ static void assist_add(const struct dm_rma_call *call, enum dm_rma_assist_kind k
         memcpy(item + 1, data, 8);
     else if (data_len > 0)
         dm_copy(item + 1, data, data_len);
-    peer->n_filled += (uint32_t)dm_rma_assist_item_len(data_len, result_len);
-    if (!peer->is_gathering) {
-        peer->is_gathering = true;
-        win->n_gathering++;
+    peer->assist.n_bytes += (uint32_t)dm_rma_assist_item_len(data_len, result_len);
+    if (!peer->assist.is_active) {
+        peer->assist.is_active = true;
+        win->pending.n_assists++;
     }
 }
 
@@ -178,8 +178,8 @@ static void redo(const struct dm_rma_call *call, const struct dm_rma_assist_item
                                  item->kind == DM_ASSIST_PUT);
     } else {
         /* RDMA of those before: it would not be overtaken, but by packets, which need the target */
-        if (!peer->is_unacked && peer->n_awaited == 0)
-            err = dm_rma_wait(call->win, call->target, &peer->n_pending);
+        if (!peer->is_unacked && peer->n_answers == 0)
+            err = dm_rma_wait(call->win, call->target, &peer->n_transfers);
         if (err == DM_OK)
             err = dm_rma_update_remote(call, &acc, (const char *)(item + 1), item->mine,
                                        item->result_len);
@@ -210,12 +210,13 @@ static uint32_t take_back(struct dm_win *win, int target)
     struct dm_win_peer *peer = &win->peers[target];
     uint32_t n = 0;
 
-    while (peer->n_asked != peer->n_over) {
+    while (peer->assist.n_posted != peer->assist.n_done) {
         uint32_t asked = DM_ASSIST_ASKED;
 
-        if (!dm_atomic_cas(&assist(win, target, peer->n_asked - 1)->state, &asked, DM_ASSIST_NONE))
+        if (!dm_atomic_cas(&assist(win, target, peer->assist.n_posted - 1)->state, &asked,
+                           DM_ASSIST_NONE))
             break;
-        peer->n_asked--;
+        peer->assist.n_posted--;
         n++;
     }
     return n;
@@ -226,19 +227,19 @@ static void assist_give_up(struct dm_win *win, int target)
 {
     struct dm_win_peer *peer = &win->peers[target];
 
-    while (peer->n_over != peer->n_asked)
-        each(win, target, assist(win, target, peer->n_over++), assist_lost);
+    while (peer->assist.n_done != peer->assist.n_posted)
+        each(win, target, assist(win, target, peer->assist.n_done++), assist_lost);
 }
 
 /* The first assist that was handed over is done. */
 static void finish_first(struct dm_win *win, int target)
 {
     struct dm_win_peer *peer = &win->peers[target];
-    struct dm_rma_assist_slot *e = assist(win, target, peer->n_over);
+    struct dm_rma_assist_slot *e = assist(win, target, peer->assist.n_done);
 
     each(win, target, e, carried_out);
     dm_atomic_store(&e->state, DM_ASSIST_NONE);
-    peer->n_over++;
+    peer->assist.n_done++;
     dm_rma_assist_executed(win, target);
 }
 
@@ -249,20 +250,20 @@ static void finish_first(struct dm_win *win, int target)
 static void await_first(struct dm_win *win, int target)
 {
     struct dm_win_peer *peer = &win->peers[target];
-    uint32_t first = peer->n_over, n = 0;
+    uint32_t first = peer->assist.n_done, n = 0;
     const struct dm_rma_assist_slot *e = assist(win, target, first);
 
-    while (peer->n_over == first && dm_atomic_load(&e->state) != DM_ASSIST_DONE) {
+    while (peer->assist.n_done == first && dm_atomic_load(&e->state) != DM_ASSIST_DONE) {
         dm_wait_short(&n);
         if (n % DM_WAIT_ASSIST_LOOKS != 0)
             continue;
         dm_chan_progress_test(dm_world.chan);
         dm_glock_yield();
-        if (peer->n_over == first && dm_atomic_load(&e->state) != DM_ASSIST_DONE &&
+        if (peer->assist.n_done == first && dm_atomic_load(&e->state) != DM_ASSIST_DONE &&
             dm_rma_check_lost(win, target) != DM_OK)
             assist_give_up(win, target);
     }
-    if (peer->n_over == first)
+    if (peer->assist.n_done == first)
         finish_first(win, target);
 }
 
@@ -275,17 +276,17 @@ static uint32_t finish_or_take_back(struct dm_win *win, int target)
     struct dm_win_peer *peer = &win->peers[target];
     uint32_t n;
 
-    if (comes(win, assist(win, target, peer->n_over))) {
+    if (comes(win, assist(win, target, peer->assist.n_done))) {
         finish_first(win, target);
         return 0;
     }
-    if (dm_atomic_load(&assist(win, target, peer->n_over)->state) != DM_ASSIST_ASKED) {
+    if (dm_atomic_load(&assist(win, target, peer->assist.n_done)->state) != DM_ASSIST_ASKED) {
         await_first(win, target);
         return 0;
     }
     n = take_back(win, target);
-    peer->is_redoing = n > 0;
-    while (peer->n_over != peer->n_asked)
+    peer->assist.is_cancelled = n > 0;
+    while (peer->assist.n_done != peer->assist.n_posted)
         await_first(win, target);
     return n;
 }
@@ -296,8 +297,8 @@ static void redo_all(struct dm_win *win, int target, uint32_t n)
     struct dm_win_peer *peer = &win->peers[target];
 
     for (uint32_t i = 0; i < n; i++)
-        each(win, target, assist(win, target, peer->n_asked + i), redo);
-    peer->is_redoing = false;
+        each(win, target, assist(win, target, peer->assist.n_posted + i), redo);
+    peer->assist.is_cancelled = false;
     assist_put_off(win, target);
 }
 
@@ -305,14 +306,14 @@ void dm_rma_assist_flush(struct dm_win *win, int target)
 {
     struct dm_win_peer *peer = &win->peers[target];
 
-    while (peer->is_gathering) {
-        if (*(volatile bool *)&peer->is_redoing) {
+    while (peer->assist.is_active) {
+        if (*(volatile bool *)&peer->assist.is_cancelled) {
             dm_chan_progress_wait(dm_world.chan);
             continue;
         }
-        if (peer->n_filled > 0)
+        if (peer->assist.n_bytes > 0)
             hand_over(win, target);
-        if (peer->n_over != peer->n_asked) {
+        if (peer->assist.n_done != peer->assist.n_posted) {
             uint32_t n = finish_or_take_back(win, target);
 
             if (n > 0)
@@ -326,16 +327,16 @@ void dm_rma_assist_flush_all(struct dm_win *win)
 {
     const struct dm_rma_node *node = win->node;
 
-    if (dm_likely(win->n_gathering == 0))
+    if (dm_likely(win->pending.n_assists == 0))
         return;
     /* all targets may begin */
     for (int i = 0; i < node->n; i++) {
         const struct dm_win_peer *peer = &win->peers[node->ranks[i]];
 
-        if (peer->n_filled > 0 && !peer->is_redoing)
+        if (peer->assist.n_bytes > 0 && !peer->assist.is_cancelled)
             hand_over(win, node->ranks[i]);
     }
-    for (int i = 0; i < node->n && win->n_gathering > 0; i++)
+    for (int i = 0; i < node->n && win->pending.n_assists > 0; i++)
         dm_rma_assist_flush(win, node->ranks[i]);
 }
 
@@ -346,13 +347,14 @@ static bool make_place(struct dm_win *win, int target, size_t len)
 {
     struct dm_win_peer *peer = &win->peers[target];
 
-    while (!peer->is_redoing) {
+    while (!peer->assist.is_cancelled) {
         uint32_t n;
 
-        if (peer->n_filled > 0 &&
-            peer->n_filled + len > win->node->assist_len - sizeof(struct dm_rma_assist_slot))
+        if (peer->assist.n_bytes > 0 &&
+            peer->assist.n_bytes + len > win->node->assist_len - sizeof(struct dm_rma_assist_slot))
             hand_over(win, target);
-        if (peer->n_filled > 0 || peer->n_asked - peer->n_over < DM_RMA_ASSIST_SLOTS)
+        if (peer->assist.n_bytes > 0 ||
+            peer->assist.n_posted - peer->assist.n_done < DM_RMA_ASSIST_SLOTS)
             return true;
         n = finish_or_take_back(win, target);
         if (n > 0) {
@@ -374,7 +376,8 @@ static bool shall_try(struct dm_win *win, int target, enum dm_rma_assist_kind ki
 {
     struct dm_win_peer *peer = &win->peers[target];
 
-    if (!dm_rma_assist_may(win, target) || peer->is_redoing || would_overtake(win, target, kind) ||
+    if (!dm_rma_assist_may(win, target) || peer->assist.is_cancelled ||
+        would_overtake(win, target, kind) ||
         len > win->node->assist_len - sizeof(struct dm_rma_assist_slot))
         return false;
     return !dm_backoff_skips(&peer->assist_backoff);
@@ -395,7 +398,7 @@ bool dm_rma_assist_now(const struct dm_rma_call *call, enum dm_rma_assist_kind k
     assist_add(call, kind, acc, data, result, result_len);
     hand_over(win, target);
     if (finish_or_take_back(win, target) > 0) {
-        peer->is_redoing = false;
+        peer->assist.is_cancelled = false;
         assist_put_off(win, target);
         is_done = false;
     }
@@ -420,7 +423,7 @@ bool dm_rma_assist(const struct dm_rma_call *call, enum dm_rma_assist_kind kind,
         return false;
     assist_add(call, kind, acc, data, result, result_len);
     /* the first one at once: while it is on its way to the target the call behind it begins */
-    if (peer->n_filled >= FULL_BYTES || peer->n_asked == peer->n_over)
+    if (peer->assist.n_bytes >= FULL_BYTES || peer->assist.n_posted == peer->assist.n_done)
         hand_over(win, target);
     return true;
 }

@@ -7,11 +7,11 @@
 
 static int check_epoch(struct dm_win *win, int target)
 {
-    switch (win->access) {
+    switch (win->epoch.access) {
     case DM_EPOCH_FENCE:
         return DM_OK;
     case DM_EPOCH_LOCK_ALL:
-        if (dm_likely(win->peers[target].is_locked || win->is_nocheck))
+        if (dm_likely(win->peers[target].is_locked || win->epoch.is_nocheck))
             return DM_OK;
         return dm_rma_lock_used(win, target);
     case DM_EPOCH_START:

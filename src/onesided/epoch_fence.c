@@ -29,10 +29,10 @@ static int barrier_flags(struct dm_win *win)
     struct dm_rma_node *node = win->node;
     int err = DM_OK;
 
-    dm_atomic_store(&dm_rma_my_slot(win)->n_fences, win->n_fences);
+    dm_atomic_store(&dm_rma_my_slot(win)->n_fences, win->epoch.n_fences);
     fence_wake_all(win);
     for (int i = 0; i < node->n && err == DM_OK; i++)
-        err = dm_rma_wait_word(win, &dm_rma_slot(win, i)->n_fences, win->n_fences, true);
+        err = dm_rma_wait_word(win, &dm_rma_slot(win, i)->n_fences, win->epoch.n_fences, true);
     return err;
 }
 
@@ -48,13 +48,13 @@ static bool exchanges_notices(const struct dm_win *win)
 /* A notice of another process, of this fence or a later one. */
 static int await_notice(struct dm_win *win, int round)
 {
-    const volatile uint32_t *n = &win->n_notices[round];
+    const volatile uint32_t *n = &win->epoch.n_notices[round];
 
-    while ((int32_t)(*n - win->n_fences) < 0) {
+    while ((int32_t)(*n - win->epoch.n_fences) < 0) {
         int err = DM_OK;
 
         dm_chan_progress_wait(dm_world.chan);
-        if ((int32_t)(*n - win->n_fences) < 0)
+        if ((int32_t)(*n - win->epoch.n_fences) < 0)
             err = dm_rma_check_lost(win, -1);
         if (err != DM_OK)
             return err;
@@ -105,7 +105,7 @@ static int barrier_count(struct dm_win *win)
 {
     struct dm_rma_node *node = win->node;
     struct dm_rma_shared *ctl = node->ctl;
-    uint32_t all = win->n_fences * (uint32_t)node->n;
+    uint32_t all = win->epoch.n_fences * (uint32_t)node->n;
     bool is_last = dm_atomic_add(&ctl->n_arrived, 1) + 1 == all;
     int err;
 
@@ -114,11 +114,11 @@ static int barrier_count(struct dm_win *win)
         dm_rma_wake(win, node->ranks[0], false);
     }
     if (node->n_leaders == 1 ? !is_last : node->me != 0)
-        return dm_rma_wait_word(win, &ctl->n_fences, win->n_fences, true);
+        return dm_rma_wait_word(win, &ctl->n_fences, win->epoch.n_fences, true);
     err = dm_rma_wait_word(win, &ctl->n_arrived, all, true);
     if (err == DM_OK)
         err = fence_barrier(win);
-    dm_atomic_store(&ctl->n_fences, win->n_fences);
+    dm_atomic_store(&ctl->n_fences, win->epoch.n_fences);
     fence_wake_all(win);
     return err;
 }
@@ -127,13 +127,13 @@ static int barrier(struct dm_win *win)
 {
     struct dm_rma_node *node = win->node;
 
-    win->n_fences++;
+    win->epoch.n_fences++;
     if (node == NULL) {
         dm_rma_state.counts.n_syncs_packet++;
         return exchanges_notices(win) ? fence_barrier(win) : dm_barrier(win->comm);
     }
     dm_rma_state.counts.n_syncs_word++;
-    if (win->n_fences % SPREADS == 1 && dm_chan_is_oversubscribed(dm_world.chan))
+    if (win->epoch.n_fences % SPREADS == 1 && dm_chan_is_oversubscribed(dm_world.chan))
         dm_chan_spread(dm_world.chan, &node->ctl->lranks[0].core, sizeof(node->ctl->lranks[0]),
                        node->n, node->me);
     return node->n_leaders == 1 && node->n <= FLAGS_MAX ? barrier_flags(win) : barrier_count(win);
@@ -143,10 +143,10 @@ int dm_win_fence(int assert_flags, struct dm_win *win)
 {
     int err, barrier_err;
 
-    if (win->access != DM_EPOCH_NONE && win->access != DM_EPOCH_FENCE)
+    if (win->epoch.access != DM_EPOCH_NONE && win->epoch.access != DM_EPOCH_FENCE)
         return DM_FAIL(DM_ERR_RMA_SYNC, "MPI_Win_fence inside an epoch of %s",
-                       win->access == DM_EPOCH_START ? "MPI_Win_start" : "MPI_Win_lock");
-    if (win->exposure == DM_EPOCH_POST)
+                       win->epoch.access == DM_EPOCH_START ? "MPI_Win_start" : "MPI_Win_lock");
+    if (win->epoch.exposure == DM_EPOCH_POST)
         return DM_FAIL(DM_ERR_RMA_SYNC, "MPI_Win_fence between MPI_Win_post and MPI_Win_wait");
     /* after the flush my transfers are at their targets; after the barrier everybody's are */
     err = is_pair(win) ? dm_rma_flush_start(win) : dm_rma_flush_all(win);
@@ -158,8 +158,8 @@ int dm_win_fence(int assert_flags, struct dm_win *win)
         err = dm_rma_flush_all(win);
     if (barrier_err != DM_OK)
         return barrier_err;
-    win->access = assert_flags & MPI_MODE_NOSUCCEED ? DM_EPOCH_NONE : DM_EPOCH_FENCE;
-    win->exposure = win->access;
-    win->is_open = win->access == DM_EPOCH_FENCE;
+    win->epoch.access = assert_flags & MPI_MODE_NOSUCCEED ? DM_EPOCH_NONE : DM_EPOCH_FENCE;
+    win->epoch.exposure = win->epoch.access;
+    win->epoch.is_open = win->epoch.access == DM_EPOCH_FENCE;
     return err;
 }

@@ -39,7 +39,8 @@ static inline char *dm_rma_quick(const struct dm_win *win, int target, MPI_Aint 
     peer = &win->peers[target];
     part = &win->parts[target];
     offset = (uint64_t)disp * part->disp_unit;
-    if (dm_unlikely(peer->map == NULL || !(win->is_open || peer->is_locked || peer->is_started) ||
+    if (dm_unlikely(peer->map == NULL ||
+                    !(win->epoch.is_open || peer->is_locked || peer->is_started) ||
                     len > part->size || offset > part->size - len))
         return NULL;
     dm_rma_state.counts.n_mapped++;

@@ -9,7 +9,7 @@
 
 struct dm_rma_msg;
 
-/* Epochs of this process as an origin (win->access) and as a target (win->exposure). */
+/* Epochs of this process as an origin (win->epoch.access) and as a target (win->epoch.exposure). */
 enum dm_epoch {
     DM_EPOCH_NONE,
     DM_EPOCH_FENCE, /* opened by a fence; ends with a fence without transfers in between too */
@@ -19,38 +19,45 @@ enum dm_epoch {
     DM_EPOCH_LOCK_ALL
 };
 
-/* State towards one rank of the window. */
+/* Assists for one target (assist_origin.c). */
+struct dm_win_assists {
+    uint32_t n_posted; /* request slots, in all */
+    uint32_t n_done;   /* those of them that are over */
+    uint32_t n_bytes;  /* in the slot that is being filled */
+    bool is_active;    /* there are some that are not over, or a slot is being filled */
+    bool is_cancelled; /* some were cancelled, and go another way now */
+    bool is_woken;     /* a packet was sent to wake the target since it last executed one */
+};
+
+/* The lock of a rank's part that this process holds. */
+struct dm_win_lock {
+    int mode;        /* MPI_LOCK_* */
+    int next;        /* rank, see dm_win_epoch.last_locked */
+    bool is_taking;  /* a thread waits for it, under MPI_Win_lock_all */
+    bool is_nocheck; /* taken with MPI_MODE_NOCHECK: nothing to release */
+};
+
+/* State towards one rank of the window; first what is looked at in every call. */
 struct dm_win_peer {
-    int n_pending;    /* transfers and queued packets to it, not complete here */
-    int n_awaited;    /* answers awaited from it: grant, acknowledgement, get reply */
-    bool is_unacked;  /* packets that change its memory were sent since the last acknowledgement */
-    bool is_started;  /* in the group of MPI_Win_start */
-    bool is_locked;   /* I hold a lock on its part */
-    bool is_locking;  /* a thread waits for it, under MPI_Win_lock_all */
-    bool is_nocheck;  /* that lock was taken with MPI_MODE_NOCHECK: nothing to release */
-    int lock_mode;    /* of that lock: MPI_LOCK_* */
-    int next_locked;  /* rank, see dm_win.locked */
-    int lrank;        /* in the control block of this host, -1: none */
+    char *map;       /* its part in this process' address space, or NULL */
+    bool is_locked;  /* this process holds a lock on its part */
+    bool is_started; /* in the group of MPI_Win_start */
+    bool is_unacked; /* packets that change its memory were sent since the last acknowledgement */
+    bool is_tried;   /* mapping its part was tried */
+    int lrank;       /* on this host, -1: none */
+    int n_transfers; /* transfers and queued packets to it that are not complete here */
+    int n_answers;   /* awaited from it: grant, acknowledgement */
+    struct dm_win_assists assist;
+    struct dm_backoff
+        assist_backoff;              /* of assists and active-message gets that it did not answer */
+    struct dm_backoff split_backoff; /* of split copies, for the same reason */
+    struct dm_rma_msg *deferred;     /* the last update for it, not sent yet; or NULL */
+    uint64_t last_reply;             /* ns: to an active-message get */
+    struct dm_win_lock lock;
     uint32_t n_posts; /* post notices from it that no start has consumed */
-    char *map;        /* its part in this process' address space, or NULL */
-    bool is_tried;    /* mapping it has been */
+    int target_err;   /* what went wrong with its packets here since its last SYNC */
     void *view;       /* the file of a part that was mapped here, for unmapping */
     size_t view_len;
-    struct dm_backoff assist_backoff; /* of assists and active-message gets: it did not look */
-    struct dm_backoff split_backoff;  /* of split copies, for the same reason */
-    bool is_called; /* a packet was sent to wake it since the last one that it carried out */
-    /*
-     * assists for it (assist_origin.c): so many were handed over, are over; bytes of the one being
-     * filled
-     */
-    uint32_t n_asked;
-    uint32_t n_over;
-    uint32_t n_filled;
-    bool is_gathering;       /* there are such */
-    bool is_redoing;         /* some were taken back, and are done in other ways now */
-    struct dm_rma_msg *held; /* the last update for it, held back; or NULL */
-    uint64_t last_reply;     /* ns: to an active-message get */
-    int bad;                 /* as a target: what went wrong with its packets since its last SYNC */
 };
 
 /* One call's way to its target. */
@@ -67,12 +74,12 @@ static inline int dm_rma_proc(const struct dm_win *win, int rank)
 /* Packets went to rank that are to be acknowledged; or (acked) nobody asks about them any more. */
 static inline void dm_rma_unacked(struct dm_win *win, int rank)
 {
-    win->n_unacked += !win->peers[rank].is_unacked;
+    win->pending.n_unacked += !win->peers[rank].is_unacked;
     win->peers[rank].is_unacked = true;
 }
 static inline void dm_rma_acked(struct dm_win *win, int rank)
 {
-    win->n_unacked -= win->peers[rank].is_unacked;
+    win->pending.n_unacked -= win->peers[rank].is_unacked;
     win->peers[rank].is_unacked = false;
 }
 /*
@@ -82,7 +89,8 @@ static inline bool dm_rma_is_busy(const struct dm_win *win, int rank)
 {
     const struct dm_win_peer *peer = &win->peers[rank];
 
-    return !win->is_unordered && (peer->is_unacked || peer->n_pending != 0 || peer->n_awaited != 0);
+    return !win->is_unordered &&
+           (peer->is_unacked || peer->n_transfers != 0 || peer->n_answers != 0);
 }
 
 #endif

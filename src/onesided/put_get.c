@@ -122,7 +122,8 @@ static bool move_by_target(const struct dm_rma_call *call, void *local, uint64_t
 static bool is_aggregated(const struct dm_rma_call *call, size_t len)
 {
     return len <= DM_RMA_ACC_BYTES &&
-           (call->win->access == DM_EPOCH_FENCE || call->win->access == DM_EPOCH_START) &&
+           (call->win->epoch.access == DM_EPOCH_FENCE ||
+            call->win->epoch.access == DM_EPOCH_START) &&
            dm_rma_prefers_packets(call->win, call->target);
 }
 
@@ -254,8 +255,8 @@ static bool is_scattered(const void *buf, size_t count, const struct dm_type *ty
 static bool may_gather(const struct dm_rma_call *call)
 {
     return !call->win->parts[call->target].is_direct ||
-           (dm_cfg()->rma == DM_RMA_AUTO &&
-            (call->win->access == DM_EPOCH_FENCE || call->win->access == DM_EPOCH_START));
+           (dm_cfg()->rma == DM_RMA_AUTO && (call->win->epoch.access == DM_EPOCH_FENCE ||
+                                             call->win->epoch.access == DM_EPOCH_START));
 }
 
 static int transfer(const struct dm_rma_call *call, void *origin, size_t origin_count,

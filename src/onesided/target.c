@@ -29,7 +29,7 @@ struct lock_waiter {
 
 /* A packet that is handled later: its payload came in pieces, or it is put off. */
 struct pending {
-    struct dm_list link; /* in dm_win.later */
+    struct dm_list link; /* in dm_win_target.deferred */
     union {
         struct dm_pkt pkt;
         struct dm_pkt_rma_acc acc;
@@ -140,8 +140,8 @@ static void note_failure(struct dm_win *win, int proc, int err)
 {
     int rank = dm_group_rank_of(win->group, proc);
 
-    if (rank != MPI_UNDEFINED && win->peers[rank].bad == DM_OK)
-        win->peers[rank].bad = err;
+    if (rank != MPI_UNDEFINED && win->peers[rank].target_err == DM_OK)
+        win->peers[rank].target_err = err;
 }
 
 /* Apply, and answer with what was there. */
@@ -165,8 +165,8 @@ static void acknowledge(struct dm_win *win, int rank, int32_t handle)
 {
     struct dm_win_peer *peer = &win->peers[rank];
 
-    dm_rma_answer(win, rank, handle, DM_PKT_RMA_SYNC_ACK, peer->bad);
-    peer->bad = DM_OK;
+    dm_rma_answer(win, rank, handle, DM_PKT_RMA_SYNC_ACK, peer->target_err);
+    peer->target_err = DM_OK;
 }
 
 static void apply_acc(struct dm_win *win, int proc, const struct dm_pkt_rma_acc *acc,
@@ -216,13 +216,13 @@ static struct pending *pending_new(int proc, const struct dm_pkt *pkt)
  */
 static bool has_later(const struct dm_win *win)
 {
-    return !dm_list_is_empty(&win->later);
+    return !dm_list_is_empty(&win->target.deferred);
 }
 
 static void target_put_off(struct dm_win *win, struct pending *p)
 {
-    dm_list_add_tail(&win->later, &p->link);
-    dm_chan_hook_add(dm_world.chan, &win->later_hook);
+    dm_list_add_tail(&win->target.deferred, &p->link);
+    dm_chan_hook_add(dm_world.chan, &win->target.deferred_hook);
 }
 
 /* Everything is in p, which is freed. */
@@ -358,10 +358,10 @@ static void on_sync(struct dm_win *win, const struct dm_pkt_rma_note *note)
 /* An acknowledgement, or a lock that was granted. */
 static void on_answer(struct dm_win *win, const struct dm_pkt_rma_note *note)
 {
-    if (note->mode != DM_OK && win->err == DM_OK)
-        win->err = note->mode;
-    win->peers[note->source].n_awaited--;
-    win->n_awaited--;
+    if (note->mode != DM_OK && win->pending.err == DM_OK)
+        win->pending.err = note->mode;
+    win->peers[note->source].n_answers--;
+    win->pending.n_answers--;
 }
 
 static void on_post(struct dm_win *win, const struct dm_pkt_rma_note *note)
@@ -372,28 +372,29 @@ static void on_post(struct dm_win *win, const struct dm_pkt_rma_note *note)
 static void on_complete(struct dm_win *win, const struct dm_pkt_rma_note *note)
 {
     (void)note;
-    win->n_completes--;
+    win->epoch.n_completes--;
 }
 
 static bool can_grant(struct dm_win *win, const struct lock_waiter *w)
 {
     if (w->mode & DM_RMA_BY_WORD)
         return dm_rma_word_try(win, w->ticket, w->mode & ~DM_RMA_BY_WORD);
-    return win->n_lock_holders == 0 ||
-           (win->lock_mode == MPI_LOCK_SHARED && w->mode == MPI_LOCK_SHARED);
+    return win->target.n_lock_holders == 0 ||
+           (win->target.lock_mode == MPI_LOCK_SHARED && w->mode == MPI_LOCK_SHARED);
 }
 
 /* Nobody overtakes a waiter, so that an exclusive lock is not starved by shared ones. */
 static void grant_next(struct dm_win *win)
 {
-    while (!dm_list_is_empty(&win->lock_queue)) {
-        struct lock_waiter *w = dm_container_of(win->lock_queue.next, struct lock_waiter, link);
+    while (!dm_list_is_empty(&win->target.lock_queue)) {
+        struct lock_waiter *w =
+            dm_container_of(win->target.lock_queue.next, struct lock_waiter, link);
 
         if (!can_grant(win, w))
             break;
         dm_list_del(&w->link);
-        win->lock_mode = w->mode;
-        win->n_lock_holders++;
+        win->target.lock_mode = w->mode;
+        win->target.n_lock_holders++;
         dm_rma_answer(win, w->rank, w->handle, DM_PKT_RMA_LOCK_GRANT, 0);
         free(w);
     }
@@ -411,13 +412,13 @@ static void on_lock(struct dm_win *win, const struct dm_pkt_rma_note *note)
     w->handle = note->from;
     w->mode = note->mode;
     w->ticket = note->mode & DM_RMA_BY_WORD ? dm_rma_word_ticket(win) : 0;
-    dm_list_add_tail(&win->lock_queue, &w->link);
+    dm_list_add_tail(&win->target.lock_queue, &w->link);
     grant_next(win);
 }
 
 static void on_unlock(struct dm_win *win, const struct dm_pkt_rma_note *note)
 {
-    win->n_lock_holders--;
+    win->target.n_lock_holders--;
     if (note->mode & DM_RMA_BY_WORD)
         dm_rma_word_unlock(win, win->comm->rank, note->mode & ~DM_RMA_BY_WORD);
     grant_next(win);
@@ -425,7 +426,7 @@ static void on_unlock(struct dm_win *win, const struct dm_pkt_rma_note *note)
 
 static void on_fence(struct dm_win *win, const struct dm_pkt_rma_note *note)
 {
-    win->n_notices[note->mode]++;
+    win->epoch.n_notices[note->mode]++;
 }
 
 /* Whoever slept is awake; a lock's turn may have come to somebody of another host. */
@@ -478,14 +479,14 @@ static void on_note(void *arg, int proc, const struct dm_pkt *pkt, const void *d
 /* Whoever keeps this process off is done soon: until then nobody sleeps. */
 static int target_look_later(struct dm_chan_hook *hook)
 {
-    struct dm_win *win = dm_container_of(hook, struct dm_win, later_hook);
+    struct dm_win *win = dm_container_of(hook, struct dm_win, target.deferred_hook);
 
     while (has_later(win)) {
-        struct pending *p = dm_container_of(win->later.next, struct pending, link);
+        struct pending *p = dm_container_of(win->target.deferred.next, struct pending, link);
 
         if (p->hdr.pkt.type == DM_PKT_RMA_ACC) {
             if (!dm_rma_try_enter(win)) {
-                dm_wait_short(&win->n_tries);
+                dm_wait_short(&win->target.n_tries);
                 return 1;
             }
             apply_acc(win, p->proc, &p->hdr.acc, p->data);
@@ -502,8 +503,8 @@ static int target_look_later(struct dm_chan_hook *hook)
 
 void dm_rma_later_start(struct dm_win *win)
 {
-    dm_list_init(&win->later);
-    win->later_hook.fn = target_look_later;
+    dm_list_init(&win->target.deferred);
+    win->target.deferred_hook.fn = target_look_later;
 }
 
 void dm_rma_target_start(void)

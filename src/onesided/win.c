@@ -68,9 +68,9 @@ static int win_new(struct dm_comm *comm, int disp_unit, int flavor, struct dm_in
     win->disp_unit = disp_unit;
     win->flavor = flavor;
     win->model = MPI_WIN_UNIFIED;
-    win->access = DM_EPOCH_NONE;
-    win->exposure = DM_EPOCH_NONE;
-    dm_list_init(&win->lock_queue);
+    win->epoch.access = DM_EPOCH_NONE;
+    win->epoch.exposure = DM_EPOCH_NONE;
+    dm_list_init(&win->target.lock_queue);
     dm_rma_later_start(win);
     dm_list_init(&win->regions);
     err = dm_comm_dup_bare(comm, &win->comm);
@@ -87,7 +87,7 @@ static int win_new(struct dm_comm *comm, int disp_unit, int flavor, struct dm_in
     }
     for (int i = 0; i < comm->size; i++)
         win->peers[i].lrank = -1;
-    win->locked = -1;
+    win->epoch.last_locked = -1;
     win->group = comm->group;
     dm_group_ref(win->group);
     /* the standard's default, not inherited from the communicator */
@@ -229,11 +229,11 @@ int dm_win_free(struct dm_win *win)
 {
     int err;
 
-    if (win->access != DM_EPOCH_NONE && win->access != DM_EPOCH_FENCE)
+    if (win->epoch.access != DM_EPOCH_NONE && win->epoch.access != DM_EPOCH_FENCE)
         return DM_FAIL(DM_ERR_RMA_SYNC,
                        "the window is freed inside an access epoch (%s): end it first",
-                       win->access == DM_EPOCH_START ? "MPI_Win_start" : "MPI_Win_lock");
-    if (win->exposure == DM_EPOCH_POST)
+                       win->epoch.access == DM_EPOCH_START ? "MPI_Win_start" : "MPI_Win_lock");
+    if (win->epoch.exposure == DM_EPOCH_POST)
         return DM_FAIL(DM_ERR_RMA_SYNC,
                        "the window is freed inside an exposure epoch: call MPI_Win_wait first");
     err = dm_attr_delete_all(win->obj.handle, &win->attrs);
@@ -242,7 +242,7 @@ int dm_win_free(struct dm_win *win)
     /* refused transfers of an epoch that nobody has ended do not keep the window */
     err = dm_rma_flush_all(win);
     /* replies that nobody wants any more: they name records of this window */
-    if (err != DM_EPEER && dm_rma_wait(win, -1, &win->n_late) != DM_OK)
+    if (err != DM_EPEER && dm_rma_wait(win, -1, &win->pending.n_late) != DM_OK)
         err = DM_EPEER;
     if (err == DM_EPEER)
         return err;
@@ -250,7 +250,7 @@ int dm_win_free(struct dm_win *win)
     err = dm_barrier(win->comm);
     /* nobody acknowledges an unlock: it was sent before that, but may take another way */
     if (err == DM_OK)
-        err = dm_rma_wait(win, -1, &win->n_lock_holders);
+        err = dm_rma_wait(win, -1, &win->target.n_lock_holders);
     if (err != DM_OK)
         return err;
     win_release(win);

@@ -14,18 +14,18 @@
 /* Something that was counted by count_in is over. */
 static void count_out(const struct dm_rma_call *call, int err)
 {
-    call->win->n_pending--;
-    call->win->peers[call->target].n_pending--;
+    call->win->pending.n_transfers--;
+    call->win->peers[call->target].n_transfers--;
     if (call->req != NULL)
         dm_rma_req_step(call->req, err);
-    else if (err != DM_OK && call->win->err == DM_OK)
-        call->win->err = err;
+    else if (err != DM_OK && call->win->pending.err == DM_OK)
+        call->win->pending.err = err;
 }
 
 static void xfer_count_in(const struct dm_rma_call *call)
 {
-    call->win->n_pending++;
-    call->win->peers[call->target].n_pending++;
+    call->win->pending.n_transfers++;
+    call->win->peers[call->target].n_transfers++;
     if (call->req != NULL)
         call->req->n_pending++;
 }
@@ -50,7 +50,7 @@ void dm_rma_make_space(const struct dm_rma_call *call)
 {
     const struct dm_win *win = call->win;
 
-    while (win->peers[call->target].n_pending > PENDING_MAX && win->err == DM_OK &&
+    while (win->peers[call->target].n_transfers > PENDING_MAX && win->pending.err == DM_OK &&
            !dm_chan_is_lost(dm_world.chan, dm_rma_proc(win, call->target)))
         dm_chan_progress_wait(dm_world.chan);
 }
@@ -91,7 +91,7 @@ int dm_rma_defer(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *ac
     }
     msg->acc = *acc;
     memcpy(msg->data, data, acc->pkt.data_len);
-    call->win->peers[call->target].held = msg;
+    call->win->peers[call->target].deferred = msg;
     dm_list_add_tail(&dm_rma_state.held, &msg->link);
     dm_rma_unacked(call->win, call->target);
     dm_chan_hook_add(dm_world.chan, &dm_rma_state.deferred_hook);
@@ -100,13 +100,13 @@ int dm_rma_defer(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *ac
 
 int dm_rma_send_deferred(struct dm_win *win, int rank, bool wants_ack)
 {
-    struct dm_rma_msg *msg = win->peers[rank].held;
+    struct dm_rma_msg *msg = win->peers[rank].deferred;
     bool is_unacked = win->peers[rank].is_unacked;
     int err;
 
     if (dm_likely(msg == NULL))
         return DM_OK;
-    win->peers[rank].held = NULL;
+    win->peers[rank].deferred = NULL;
     dm_list_del(&msg->link);
     if (wants_ack) {
         msg->acc.pkt.flags |= DM_RMA_ACK;
