@@ -5,7 +5,7 @@
  *
  * Each origin has a row of request slots for each target, used as a ring: it gathers items in one,
  * posts it and goes on with the next. They are executed in order, and cancelled the last one first;
- * so the target need only look at the one that comes next.
+ * so the target need only check the one that comes next.
  */
 #ifndef DM_ONESIDED_ASSIST_H
 #define DM_ONESIDED_ASSIST_H
@@ -19,9 +19,9 @@
 
 enum dm_rma_assist_state {
     DM_ASSIST_NONE,
-    DM_ASSIST_TAKEN,
+    DM_ASSIST_EXECUTING,
     DM_ASSIST_DONE,
-    DM_ASSIST_ASKED /* of a share: + the target's lrank, nobody else can take it */
+    DM_ASSIST_POSTED /* of a split copy: + the target's lrank, which alone can execute it */
 };
 
 /* What an item is: an update as in a packet, a short put or get. */
@@ -30,7 +30,7 @@ enum dm_rma_assist_kind { DM_ASSIST_UPDATE, DM_ASSIST_PUT, DM_ASSIST_GET };
 /* One transfer; its bytes follow, in: the operands; out: what was read, or was there before. */
 struct dm_rma_assist_item {
     uint64_t offset;    /* bytes from the start of the target's part */
-    void *mine;         /* of the origin: what is put; where the answer goes */
+    void *local;        /* at the origin: what is put; where what is fetched goes */
     struct dm_req *req; /* of the origin, or NULL */
     uint32_t data_len;
     uint32_t result_len;
@@ -63,7 +63,7 @@ static inline size_t dm_rma_assist_item_len(size_t data_len, size_t result_len)
 
     return (len + 7) & ~(size_t)7;
 }
-/* Look for assists and shares from now on, where others cannot address my part. */
+/* Execute assists and split copies from now on, where others cannot address this rank's part. */
 void dm_rma_assist_start(struct dm_win *win);
 void dm_rma_assist_stop(struct dm_win *win);
 /* In a loop that waits for another process, which may wait for this one in the same way. */
@@ -76,17 +76,16 @@ static inline void dm_rma_doorbell_ring(const struct dm_win *win, int lrank)
 {
     dm_atomic_or(&dm_rma_slot(win, lrank)->doorbell, UINT64_C(1) << win->node->me % 64);
 }
-/* May this process ask the target for an assist or a share just now? */
+/* May the target execute assists and split copies of this process? */
 bool dm_rma_assist_may(const struct dm_win *win, int target);
-/* The target has carried out something: it looks. */
+/* The target has executed something: attempts are worth while again. */
 void dm_rma_assist_executed(struct dm_win *win, int target);
 
 /*
- * A short transfer that a target on this host which is looking for such carries out
- * (assist_origin.c), on memory that this process cannot address; over when it is settled, in
- * whatever way. acc is as in a packet without records, data its acc->pkt.data_len bytes, copied but
- * those of a put, which may be read until then. result, unless NULL, gets result_len bytes that
- * were there. False: nothing was done.
+ * A short transfer that a target of this host executes if it waits in the library, on memory that
+ * this process cannot address; over with the next flush, whichever path it takes. acc is as in a
+ * packet without records, data its acc->pkt.data_len bytes, copied, but those of a put may be read
+ * until then. result, unless NULL, gets result_len bytes that were there. False: nothing was done.
  */
 bool dm_rma_assist(const struct dm_rma_call *call, enum dm_rma_assist_kind kind,
                    const struct dm_pkt_rma_acc *acc, const void *data, void *result,
@@ -96,9 +95,9 @@ bool dm_rma_assist_now(const struct dm_rma_call *call, enum dm_rma_assist_kind k
                        const struct dm_pkt_rma_acc *acc, const void *data, void *result,
                        size_t result_len);
 /*
- * What assists for target were to do is over, or in the case of puts and gets a transfer on its
- * way. Before updates go another way, and wherever transfers end. Waits; failures are told by the
- * next synchronization.
+ * All assists for target are over, or cancelled and then updates over, puts and gets under way.
+ * Before updates take another path, and wherever transfers end. Waits; the next synchronization
+ * reports failures.
  */
 void dm_rma_assist_flush(struct dm_win *win, int target);
 void dm_rma_assist_flush_all(struct dm_win *win);

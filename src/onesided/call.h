@@ -1,12 +1,11 @@
 /*
- * The calls at their origin: what the plain and the request forms share, what is checked before,
- * and the ways that one run or update takes (put_get.c, acc.c, fetch.c, check.c, req.c).
+ * The calls at their origin: what the plain and the request forms share (put_get.c, acc.c, req.c),
+ * and what is checked before (check.c).
  */
 #ifndef DM_ONESIDED_CALL_H
 #define DM_ONESIDED_CALL_H
 
 #include "onesided/peer.h"
-#include "onesided/pkt.h"
 
 /* What the plain and the request forms of the transfers share; the target is not MPI_PROC_NULL. */
 int dm_rma_put(const struct dm_rma_call *call, const void *origin, size_t origin_count,
@@ -44,23 +43,5 @@ int dm_rma_check_call(struct dm_win *win, size_t origin_count, const struct dm_t
 /* Only the last of them. */
 int dm_rma_check_sizes(size_t origin_count, const struct dm_type *origin_type, size_t target_count,
                        const struct dm_type *target_type);
-
-/* ---- ways that take no progress of the target, or packets ---- */
-
-/* One run by RDMA, or else packets; there is its offset in the target's part. (put_get.c) */
-int dm_rma_move_remote(const struct dm_rma_call *call, void *local, uint64_t offset, size_t len,
-                       bool is_put);
-/* An item of kind update by RDMA, or else packets. Waits. (fetch.c) */
-int dm_rma_update_remote(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
-                         const char *data, char *result, size_t result_len);
-/* Contiguous elements of a basic type as packets, data packed. (acc.c) */
-int dm_rma_send_plain(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
-                      const char *data, size_t len);
-/*
- * One RDMA transfer to or from registered memory of the target. DM_EAGAIN: mine cannot be
- * registered, nothing was done. (put_get.c)
- */
-int dm_rma_move(const struct dm_rma_call *call, void *local, uint64_t remote,
-                const struct dm_rkey *rkey, size_t len, bool is_put);
 
 #endif

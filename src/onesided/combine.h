@@ -15,14 +15,14 @@ static inline size_t dm_rma_span(const struct dm_type *type, size_t n)
     return n > 0 ? (n - 1) * (size_t)type->extent + (size_t)type->true_extent : 0;
 }
 /*
- * Combine n packed elements of a basic type at src (NULL with MPI_NO_OP) into memory of a part
- * of target that this process can address. What was there before is packed to old unless that is
- * NULL. Where others may do the same by themselves (win->is_mapped) and the machine can, each
- * element is updated by a compare and swap, or all while the others are kept off.
+ * Combine n packed elements of a basic type at src (NULL with MPI_NO_OP) into memory of a part of
+ * target that this process can address. What was there before is packed to old unless that is NULL.
+ * Where others may do the same (win->is_mapped) and the machine can, each element is updated by a
+ * compare and swap, or all under the exclusive lock.
  */
 int dm_rma_combine(const struct dm_win *win, int target, const struct dm_op *op, char *dst,
                    size_t n, int basic, const char *src, char *old);
-/* The same in a copy that nobody else knows; and for one element. */
+/* The same in a private copy; and a compare and swap of one element. */
 int dm_rma_combine_copy(const struct dm_op *op, char *dst, size_t n, int basic, const char *src,
                         char *old);
 void dm_rma_swap_copy(char *dst, int basic, const char *src, const char *compare, char *old);
@@ -41,8 +41,8 @@ static inline bool dm_rma_may_combine(const struct dm_win *win, int target, int 
 }
 
 /*
- * Is this part memory that only its process can address, and that others on its host update by
- * RDMA, one at a time, while they keep all others off?
+ * Is this part private memory that others on its host update by get-modify-put, one at a time,
+ * under the exclusive lock?
  */
 static inline bool dm_rma_is_guarded(const struct dm_win *win, int rank)
 {
@@ -50,12 +50,12 @@ static inline bool dm_rma_is_guarded(const struct dm_win *win, int rank)
            win->parts[rank].fd < 0 && win->parts[rank].is_direct;
 }
 /*
- * Before elements of my own part are updated, which is over by dm_rma_leave without any waiting
- * in between. False: somebody keeps all off.
+ * Before elements of this rank's part are updated, until dm_rma_leave, without any waiting in
+ * between. False: another process holds the exclusive lock.
  */
 bool dm_rma_try_enter(const struct dm_win *win);
 void dm_rma_leave(const struct dm_win *win);
-/* Keep all others off a guarded part; waits, with progress. DM_EPEER. */
+/* The exclusive lock of a guarded part; waits, with progress. DM_EPEER. */
 int dm_rma_excl_lock(const struct dm_win *win, int rank);
 void dm_rma_excl_unlock(const struct dm_win *win, int rank);
 

@@ -1,9 +1,9 @@
 /*
  * Active target synchronization with MPI_Win_fence (MPI-4.0 section 12.5.1).
  *
- * The barrier of a fence is counters in the control block: few processes of one host
- * look at each other's, others count into one word, whose last arrival lets all go. With several
- * hosts their first processes exchange notices in between; without control blocks all processes do.
+ * The barrier of a fence is counters in the node-shared state: few processes of one host
+ * read each other's, others count into one word, whose last arrival lets all go. With several
+ * hosts their first processes exchange notices in between; without such state all processes do.
  */
 #include "mpi/coll/coll.h"
 #include "onesided/flush.h"
@@ -11,8 +11,8 @@
 #include "onesided/state.h"
 #include "util/cfg.h"
 
-#define FLAGS_MAX 4  /* processes that look at each other's counters */
-#define SPREADS   64 /* fences to a look at the cores */
+#define FLAGS_MAX 4  /* processes that read each other's counters */
+#define SPREADS   64 /* fences to a check of the cores */
 
 /* Wake all who sleep; they will find what they wait for. */
 static void fence_wake_all(struct dm_win *win)
@@ -62,13 +62,13 @@ static int await_notice(struct dm_win *win, int round)
     return DM_OK;
 }
 
-/* Those who exchange notices: the first processes of all hosts, or (no control blocks) all. */
+/* Those who exchange notices: the first processes of all hosts, or (no node-shared state) all. */
 static int leaders_size(const struct dm_win *win)
 {
     return win->node != NULL ? win->node->n_leaders : win->comm->size;
 }
 
-/* Whom this process tells in the round that goes this far. */
+/* Whom this process notifies in the round that goes this far. */
 static int leaders_rank(const struct dm_win *win, int step)
 {
     const struct dm_rma_node *node = win->node;
@@ -77,7 +77,7 @@ static int leaders_rank(const struct dm_win *win, int step)
                         : (win->comm->rank + step) % win->comm->size;
 }
 
-/* In each round one hears of twice as many. */
+/* A dissemination: each round covers twice as many. */
 static int fence_barrier(struct dm_win *win)
 {
     int err = DM_OK;
@@ -148,11 +148,11 @@ int dm_win_fence(int assert_flags, struct dm_win *win)
                        win->epoch.access == DM_EPOCH_START ? "MPI_Win_start" : "MPI_Win_lock");
     if (win->epoch.exposure == DM_EPOCH_POST)
         return DM_FAIL(DM_ERR_RMA_SYNC, "MPI_Win_fence between MPI_Win_post and MPI_Win_wait");
-    /* after the flush my transfers are at their targets; after the barrier everybody's are */
+    /* after the flush the own transfers are at their targets; after the barrier everybody's are */
     err = is_pair(win) ? dm_rma_flush_start(win) : dm_rma_flush_all(win);
     if (err == DM_EPEER)
         return err;
-    /* whoever was refused something still comes: the others wait */
+    /* also after a failed transfer: the others wait for this process */
     barrier_err = barrier(win);
     if (barrier_err == DM_OK && is_pair(win))
         err = dm_rma_flush_all(win);

@@ -24,12 +24,12 @@ static int check_can_lock(const struct dm_win *win, bool is_all)
 }
 
 /* By a packet to the target, which answers when it is granted. */
-static int ask_lock(struct dm_win *win, int rank, int mode)
+static int request_lock(struct dm_win *win, int rank, int mode)
 {
     struct dm_win_peer *peer = &win->peers[rank];
     int err = dm_rma_note(win, rank, DM_PKT_RMA_LOCK, mode);
 
-    dm_rma_state.counts.n_locks_asked++;
+    dm_rma_state.counts.n_locks_packet++;
     if (err != DM_OK)
         return err;
     peer->n_answers++;
@@ -42,7 +42,7 @@ int dm_rma_lock(struct dm_win *win, int rank, int mode)
     struct dm_win_peer *peer = &win->peers[rank];
     int err;
 
-    /* who has asked from another host before me comes before me */
+    /* requests from other hosts that have arrived come first */
     if (rank == win->comm->rank && win->node != NULL && win->node->n_leaders > 1)
         dm_chan_progress_test(dm_world.chan);
     /* hosts have a block each, or none has: then the lock is not a word */
@@ -51,7 +51,7 @@ int dm_rma_lock(struct dm_win *win, int rank, int mode)
     else if (dm_likely(peer->lrank >= 0))
         err = dm_rma_word_lock(win, rank, mode);
     else
-        err = ask_lock(win, rank, win->node != NULL ? mode | DM_RMA_BY_WORD : mode);
+        err = request_lock(win, rank, win->node != NULL ? mode | DM_RMA_BY_WORD : mode);
     if (err != DM_OK)
         return err;
     peer->lock.mode = mode;
@@ -67,7 +67,7 @@ int dm_rma_lock_used(struct dm_win *win, int rank)
     struct dm_win_peer *peer = &win->peers[rank];
     int err;
 
-    /* whoever waits lets other threads in */
+    /* waiting lets other threads run */
     while (*(volatile bool *)&peer->lock.is_taking)
         dm_chan_progress_wait(dm_world.chan);
     if (peer->is_locked)

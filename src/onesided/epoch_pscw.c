@@ -2,7 +2,7 @@
  * General active target synchronization: start and complete at the origins, post and
  * wait at the targets (MPI-4.0 section 12.5.2).
  *
- * On one host post and complete are counters that the processes store into the control block;
+ * On one host post and complete are counters that the processes store into the node-shared state;
  * otherwise, and where packets are on their way that the notice must not overtake, notices.
  */
 #include "onesided/flush.h"
@@ -68,7 +68,7 @@ int dm_win_start(struct dm_group *group, int assert_flags, struct dm_win *win)
     return DM_OK;
 }
 
-/* Tell rank that my transfers are over. */
+/* Notify rank that the transfers of this process are over. */
 static int notify_complete(struct dm_win *win, int rank)
 {
     bool is_behind = win->peers[rank].is_unacked;
@@ -157,7 +157,7 @@ int dm_win_post(struct dm_group *group, int assert_flags, struct dm_win *win)
     return err;
 }
 
-/* Origins that are not done yet: some say so by packets, some count. */
+/* Origins that are not done yet: some send packets, some count. */
 static int completes_left(const struct dm_win *win)
 {
     if (win->node == NULL)
@@ -166,7 +166,7 @@ static int completes_left(const struct dm_win *win)
            (int)(dm_atomic_load(&dm_rma_my_slot(win)->n_completes) - win->node->completes_seen);
 }
 
-struct wait {
+struct complete_wait {
     struct dm_wait_word word;
     const struct dm_win *win;
     int err;
@@ -174,7 +174,7 @@ struct wait {
 
 static bool pscw_is_over(struct dm_wait_word *word)
 {
-    struct wait *w = dm_container_of(word, struct wait, word);
+    struct complete_wait *w = dm_container_of(word, struct complete_wait, word);
 
     if (completes_left(w->win) == 0)
         return true;
@@ -184,7 +184,7 @@ static bool pscw_is_over(struct dm_wait_word *word)
 
 static int await_completes(struct dm_win *win)
 {
-    struct wait w = {.word = {.is_over = pscw_is_over}, .win = win};
+    struct complete_wait w = {.word = {.is_over = pscw_is_over}, .win = win};
 
     if (win->node == NULL)
         return dm_rma_wait(win, -1, &win->epoch.n_completes);

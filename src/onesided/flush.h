@@ -10,8 +10,8 @@
 /* Send a notice to a rank of the window. */
 int dm_rma_note(struct dm_win *win, int rank, enum dm_rma_pkt type, int mode);
 /*
- * The same as the answer to a note, whose `from` tells the handle: who is done with making the
- * window may ask somebody who does not know the others' handles yet.
+ * The same as the answer to a notice, whose `from` is the handle: a process that has made the
+ * window may send one to another that does not know the others' handles yet.
  */
 int dm_rma_answer(struct dm_win *win, int rank, int32_t handle, enum dm_rma_pkt type, int mode);
 /* DM_EPEER when rank, or (rank < 0) any rank of the window, is lost. */
@@ -23,7 +23,7 @@ int dm_rma_check_lost(const struct dm_win *win, int rank);
 int dm_rma_wait(struct dm_win *win, int rank, const int *count);
 /*
  * Programs spin on a flush, or on lock and unlock, until somebody else's packet has changed their
- * memory; where nothing is to be waited for the packet must be let in now and then.
+ * memory; where nothing is to be waited for they make progress now and then.
  */
 void dm_rma_poll_others(struct dm_win *win);
 /*
@@ -33,7 +33,7 @@ void dm_rma_poll_others(struct dm_win *win);
 int dm_rma_flush(struct dm_win *win, int rank);
 /* The same for all ranks, acknowledgements overlapped. */
 int dm_rma_flush_all(struct dm_win *win);
-/* Its first half: acknowledgements are asked for, not waited for. */
+/* Its first half: acknowledgements are requested, not waited for. */
 int dm_rma_flush_start(struct dm_win *win);
 /* Only: origin buffers may be reused. */
 int dm_rma_flush_local(struct dm_win *win, int rank);

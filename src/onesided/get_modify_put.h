@@ -9,10 +9,10 @@
 #include "onesided/pkt.h"
 
 /*
- * Update n elements of registered memory that is private to a process on this host, which does not
- * look, by reading, combining and writing them while all others are kept off (get_modify_put.c);
- * over when it returns. acc is as in a packet without records, data packed (NULL with MPI_NO_OP);
- * old, unless NULL, gets what was there, packed. False: nothing was done.
+ * Update n elements of registered memory that is private to a process on this host, under the
+ * exclusive lock of its part; over when it returns. acc is as in a packet without records, data
+ * packed (NULL with MPI_NO_OP); old, unless NULL, gets what was there, packed. False: nothing was
+ * done.
  */
 bool dm_rma_get_modify_put(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
                            size_t n, const char *data, char *old, int *err_p);

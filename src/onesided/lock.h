@@ -31,7 +31,7 @@ int dm_rma_lock_used(struct dm_win *win, int rank);
 /* Take the lock of a rank that has a lrank; waits. DM_EPEER. */
 int dm_rma_word_lock(struct dm_win *win, int rank, int mode);
 void dm_rma_word_unlock(struct dm_win *win, int rank, int mode);
-/* For a process of another host that has asked for the lock of mine: its ticket. */
+/* For a process of another host that requests the lock of this rank's part: its ticket. */
 uint32_t dm_rma_word_ticket(struct dm_win *win);
 /* Is it this ticket's turn? If so the lock is held; else a WAKE packet comes when it may be. */
 bool dm_rma_word_try(struct dm_win *win, uint32_t ticket, int mode);
@@ -39,7 +39,7 @@ bool dm_rma_word_try(struct dm_win *win, uint32_t ticket, int mode);
 /* ---- locks by a provider's fetch-and-add (lock_atomic.c) ---- */
 
 /* Make this process' words, if the window may need such locks. Before the exchange of parts, */
-void dm_rma_atomic_offer(struct dm_win *win, struct dm_win_part *mine);
+void dm_rma_atomic_offer(struct dm_win *win, struct dm_win_part *own);
 /* and behind it: the same on all ranks, win->words or none. */
 void dm_rma_atomic_start(struct dm_win *win);
 void dm_rma_atomic_free(struct dm_win *win);

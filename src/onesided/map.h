@@ -8,7 +8,7 @@
 #include "onesided/peer.h"
 #include "onesided/state.h"
 
-/* Say where my part's memory can be mapped from, if anywhere. */
+/* Fill in where the memory of this part can be mapped from, if anywhere. */
 void dm_rma_map_offer(const struct dm_win *win, struct dm_win_part *mine);
 /* All parts are known: may somebody map anything of this window here? */
 void dm_rma_map_start(struct dm_win *win);
@@ -25,8 +25,8 @@ static inline char *dm_rma_reach(const struct dm_rma_call *call)
     return peer->map;
 }
 /*
- * Where len bytes of a target lie that this process can address now, when nothing needs a
- * second look: mapped, in an open epoch, in range. NULL: perhaps not.
+ * The quick test of most calls: where len bytes of a target lie that this process can address now,
+ * mapped, in an open epoch, in range. NULL: dm_rma_check_call finds out.
  */
 static inline char *dm_rma_quick(const struct dm_win *win, int target, MPI_Aint disp, size_t len)
 {
@@ -43,7 +43,7 @@ static inline char *dm_rma_quick(const struct dm_win *win, int target, MPI_Aint 
                     !(win->epoch.is_open || peer->is_locked || peer->is_started) ||
                     len > part->size || offset > part->size - len))
         return NULL;
-    dm_rma_state.counts.n_mapped++;
+    dm_rma_state.counts.n_path[DM_PATH_LOAD_STORE]++;
     return peer->map + offset;
 }
 /*

@@ -12,13 +12,13 @@
 struct dm_rma_msg {
     struct dm_chan_send send;
     struct dm_rma_call call;
-    struct dm_list link; /* in dm_rma_state.held, with its header: */
+    struct dm_list link; /* in dm_rma_state.deferred, with its header: */
     struct dm_pkt_rma_acc acc;
     struct dm_rma_run runs[DM_RMA_ACC_RUNS + 1]; /* filled from the end */
     char data[DM_RMA_ACC_BYTES];
 };
 
-/* Queued packets hold memory: when there are many let some go before making more. Waits. */
+/* Queued packets hold memory: when there are many wait until some have left. */
 void dm_rma_make_space(const struct dm_rma_call *call);
 /* A packet for the call's target, after that; or at once. NULL: no memory. */
 struct dm_rma_msg *dm_rma_msg_new(const struct dm_rma_call *call);
@@ -38,12 +38,12 @@ static inline bool dm_rma_prefers_packets(const struct dm_win *win, int target)
            dm_chan_eager_good(dm_world.chan, dm_rma_proc(win, target)) > 0;
 }
 /*
- * Hold an update of at most DM_RMA_ACC_BYTES back, copied, until the next pass of progress: a flush
- * may follow, and then needs no packet of its own. DM_ENOMEM.
+ * Defer an update of at most DM_RMA_ACC_BYTES, copied, until the next pass of progress: a flush may
+ * follow, and then needs no packet of its own. DM_ENOMEM.
  */
 int dm_rma_defer(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
                  const void *data);
-/* Send what is held back for rank, if anything is; wants_ack: to be acknowledged. */
+/* Send what is deferred for rank, if anything is; wants_ack: to be acknowledged. */
 int dm_rma_send_deferred(struct dm_win *win, int rank, bool wants_ack);
 
 #endif

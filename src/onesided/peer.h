@@ -71,7 +71,7 @@ static inline int dm_rma_proc(const struct dm_win *win, int rank)
 {
     return dm_comm_proc(win->comm, rank);
 }
-/* Packets went to rank that are to be acknowledged; or (acked) nobody asks about them any more. */
+/* Packets to rank are to be acknowledged; or (acked) that has been requested. */
 static inline void dm_rma_unacked(struct dm_win *win, int rank)
 {
     win->pending.n_unacked += !win->peers[rank].is_unacked;

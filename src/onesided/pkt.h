@@ -10,7 +10,7 @@ enum dm_rma_pkt {
     DM_PKT_RMA_ACC = DM_PKT_RMA_FIRST, /* combine data into the target's memory */
     DM_PKT_RMA_GET,                    /* send me this range */
     DM_PKT_RMA_REPLY,                  /* the data of a get, or what was there before */
-    DM_PKT_RMA_SYNC,                   /* acknowledge everything I sent before */
+    DM_PKT_RMA_SYNC,                   /* acknowledge everything sent before */
     DM_PKT_RMA_SYNC_ACK,
     DM_PKT_RMA_POST,
     DM_PKT_RMA_COMPLETE,
@@ -18,7 +18,7 @@ enum dm_rma_pkt {
     DM_PKT_RMA_LOCK_GRANT,
     DM_PKT_RMA_UNLOCK,
     DM_PKT_RMA_FENCE, /* between the first processes of hosts; mode: which round */
-    DM_PKT_RMA_WAKE   /* look at your words */
+    DM_PKT_RMA_WAKE   /* the words that the receiver waits for have changed */
 };
 
 /* Notices between windows: everything but data. */

@@ -1,7 +1,7 @@
 /*
- * The control block of a window on one host: memory that its processes there share, whatever the
- * window's own memory is. Locks are words in it, fences and post/start/complete/wait are counters
- * that the processes store into each other's lranks.
+ * The node-shared state of a window (the control block): memory that its processes on a host share,
+ * whatever the window's own memory is. Locks are words in it, fences and post/start/complete/wait
+ * are counters that the processes store into each other's lranks.
  *
  * The lowest rank of each host makes the block; it is there on all hosts or on none. Whoever waits
  * for a word long enough to sleep says so in its lrank, and is sent a packet (DM_PKT_RMA_WAKE).
@@ -46,7 +46,7 @@ struct dm_rma_node {
     int *ranks; /* of the lranks */
     /* posts[i * n + k]: so often has k posted to i; written by k */
     uint32_t *posts;
-    uint32_t *posts_seen; /* of mine: by MPI_Win_start */
+    uint32_t *posts_seen; /* those for this process: by MPI_Win_start */
     /* waiters[i * (mask + 1) + (ticket & mask)]: who has this ticket of i's lock: a rank + 1 */
     uint32_t *waiters;
     uint32_t mask;
@@ -56,13 +56,13 @@ struct dm_rma_node {
     uint32_t *n_served;          /* assists that this process has begun; by lrank of the origin */
     struct dm_rma_split *shares; /* by lrank of the origin */
     struct dm_rma_split_work *helps; /* what this process does for the origins; by lrank, or NULL */
-    bool is_sharing;                 /* mine is in use */
+    bool is_sharing;                 /* this process' own is in use */
     bool is_inside;                  /* between dm_rma_try_enter and dm_rma_leave */
     struct dm_rma_region *regions;   /* DM_RMA_REGIONS for each lrank, of a dynamic window */
-    struct dm_chan_hook hook;        /* looks for those for me */
+    struct dm_chan_hook hook;        /* executes assists and split copies for this process */
     struct dm_win *win;
     uint32_t completes_seen;
-    /* fences over several hosts: rank of the first process of each, mine */
+    /* fences over several hosts: rank of the first process of each; index of this host */
     int n_leaders;
     int leader;
     int *leaders;
@@ -82,8 +82,8 @@ static inline bool dm_rma_is_local(const struct dm_win *win, int rank)
     return win->node != NULL && win->peers[rank].lrank >= 0;
 }
 
-/* Make the block if this process has to, and say so; collective, before the exchange of parts. */
-void dm_rma_shared_offer(struct dm_win *win, struct dm_win_part *mine);
+/* Make the block if this process has to; before the exchange of parts, of which own is one. */
+void dm_rma_shared_offer(struct dm_win *win, struct dm_win_part *own);
 /* All parts are known: map it. Collective; without memory, or when anybody cannot, none has it. */
 int dm_rma_shared_start(struct dm_win *win);
 void dm_rma_shared_free(struct dm_win *win);

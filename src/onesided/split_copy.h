@@ -8,10 +8,9 @@
 #include "onesided/peer.h"
 #include "util/port.h"
 
-/*
- * The target's half of a long transfer (split_copy.c): by RDMA from or to memory of the origin. One
- * for each origin.
- */
+#define DM_RMA_SPLIT_MIN 32768 /* bytes that are worth it */
+
+/* The target's part of a long transfer: by RDMA from or to memory of the origin. One per origin. */
 struct dm_rma_split {
     DM_ALIGNED(DM_CACHE_LINE) uint32_t state; /* enum dm_rma_assist_state */
     int32_t err;
@@ -23,15 +22,12 @@ struct dm_rma_split {
 };
 
 /*
- * A long put or get of registered memory that is private to a process on this host, half of it by
- * that process if it is looking (split_copy.c). False: nothing was done.
+ * A long put or get of registered memory that is private to a process on this host, which copies a
+ * part of it if it waits in the library. False: nothing was done.
  */
 bool dm_rma_split_copy(const struct dm_rma_call *call, void *local, uint64_t remote,
                        const struct dm_rkey *rkey, size_t len, bool is_put, int *err_p);
-/*
- * Do this process' share of a long transfer of the origin in that lrank; over when state says so.
- * (split_copy.c)
- */
+/* Copy this process' part of a long transfer of that lrank; its state says when it is over. */
 void dm_rma_split_execute(struct dm_win *win, int lrank);
 
 #endif

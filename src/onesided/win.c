@@ -71,7 +71,7 @@ static int win_new(struct dm_comm *comm, int disp_unit, int flavor, struct dm_in
     win->epoch.access = DM_EPOCH_NONE;
     win->epoch.exposure = DM_EPOCH_NONE;
     dm_list_init(&win->target.lock_queue);
-    dm_rma_later_start(win);
+    dm_rma_deferred_init(win);
     dm_list_init(&win->regions);
     err = dm_comm_dup_bare(comm, &win->comm);
     if (err == DM_OK)
@@ -114,11 +114,11 @@ static int check_parts(const struct dm_win *win, int made_err)
     return made_err;
 }
 
-/* Tell everybody my part, if it could be made, and learn theirs. */
+/* Publish this rank's part, if it could be made, and learn the others'. */
 static int exchange_parts(struct dm_win *win, int made_err)
 {
     struct dm_type *byte = dm_type_get(MPI_BYTE);
-    struct dm_win_part mine = {
+    struct dm_win_part own = {
         .base = (uint64_t)(uintptr_t)win->base,
         .size = win->flavor == MPI_WIN_FLAVOR_DYNAMIC ? INT64_MAX : (uint64_t)win->size,
         .handle = made_err == DM_OK ? win->obj.handle : 0,
@@ -130,14 +130,14 @@ static int exchange_parts(struct dm_win *win, int made_err)
     bool is_mapped = win->is_mapped;
     int err;
 
-    dm_rma_map_offer(win, &mine);
-    dm_rma_shared_offer(win, &mine);
-    dm_rma_atomic_offer(win, &mine);
-    if (mine.is_direct)
-        dm_adapt_rkey(win->mr, &mine.rkey);
-    /* who has all parts may begin, by mapping mine or by packets */
+    dm_rma_map_offer(win, &own);
+    dm_rma_shared_offer(win, &own);
+    dm_rma_atomic_offer(win, &own);
+    if (own.is_direct)
+        dm_adapt_rkey(win->mr, &own.rkey);
+    /* who has all parts may begin, by mapping this part or by packets */
     win->is_mapped = true;
-    err = dm_allgather(&mine, sizeof(mine), byte, win->parts, sizeof(mine), byte, win->comm);
+    err = dm_allgather(&own, sizeof(own), byte, win->parts, sizeof(own), byte, win->comm);
     if (err == DM_OK)
         err = check_parts(win, made_err);
     if (err == DM_OK)
@@ -156,7 +156,7 @@ static int finish_create(struct dm_win *win, int made_err, struct dm_win **win_p
         win_release(win);
         return err;
     }
-    /* my own part needs no transfers; an address in a dynamic window is for the target to check */
+    /* the own part needs no transfers; an address in a dynamic window is for the target to check */
     if (win->flavor != MPI_WIN_FLAVOR_DYNAMIC)
         win->peers[win->comm->rank].map = win->base;
     dm_rma_map_start(win);

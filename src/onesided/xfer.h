@@ -6,10 +6,10 @@
 
 #include "onesided/peer.h"
 
-/* What has become of a question: asked, read by RDMA meanwhile, which of both is over. */
+/* What has become of an active-message get: read by RDMA meanwhile? which of both is over? */
 enum dm_rma_am_state {
     DM_AM_NONE,
-    DM_AM_WAITS,
+    DM_AM_WAITS,    /* for its reply */
     DM_AM_READS,    /* the reply is not wanted any more */
     DM_AM_ANSWERED, /* and has come */
     DM_AM_LATE      /* and is still to come, though the transfer is over */
@@ -25,10 +25,10 @@ struct dm_rma_xfer {
     size_t count;
     struct dm_type *type;
     size_t offset;
-    /* of a question that RDMA can do without (am_get.c) */
-    enum dm_rma_am_state ask;
-    struct dm_list asked; /* in dm_rma_state.asked */
-    uint64_t when;        /* ns */
+    /* of an active-message get (am_get.c) */
+    enum dm_rma_am_state am_state;
+    struct dm_list am_link; /* in dm_rma_state.am_gets */
+    uint64_t when;          /* ns: it was asked for */
     uint64_t remote;
     size_t len;
 };
@@ -36,15 +36,15 @@ struct dm_rma_xfer {
 /* A transfer record, counted until dm_rma_xfer_over; NULL when memory is out. */
 struct dm_rma_xfer *dm_rma_xfer_new(const struct dm_rma_call *call);
 void dm_rma_xfer_over(struct dm_rma_xfer *x, int err);
-/* Its two halves: the call hears of it; the record is free again. */
+/* Its two halves: the call gets the result; the record is free again. */
 void dm_rma_xfer_report(const struct dm_rma_xfer *x, int err);
 void dm_rma_xfer_free(struct dm_rma_xfer *x);
-/* A transfer was refused at once: its request, or else the next synchronization, tells. */
-void dm_rma_refused(const struct dm_rma_call *call, int err);
-/* The same for data that come in a reply: where they go. DM_EPEER, DM_ENOMEM. */
+/* A transfer failed at once: its request, or else the next synchronization, reports it. */
+void dm_rma_xfer_fail(const struct dm_rma_call *call, int err);
+/* The place where the data of a reply go. DM_EPEER, DM_ENOMEM. */
 int dm_rma_reply_new(const struct dm_rma_call *call, void *buf, size_t count, struct dm_type *type,
                      size_t offset, struct dm_rma_xfer **x_p);
-/* Listen for lost processes: their replies do not come. */
+/* Watch for lost processes: their replies do not come. */
 void dm_rma_xfer_start(void);
 
 #endif
