@@ -9,10 +9,14 @@
  */
 #include <string.h>
 
-#include "onesided/shared.h"
-
-#define RECORD_SPARE 256 /* bytes of a record that are left to headers */
-#define LONG_SKIPS   3 /* long updates at most before it is asked again whether the target looks */
+#include "onesided/assist.h"
+#include "onesided/call.h"
+#include "onesided/combine.h"
+#include "onesided/map.h"
+#include "onesided/msg.h"
+#include "onesided/state.h"
+#include "onesided/update.h"
+#include "onesided/xfer.h"
 
 /* The call being worked on, and the packet being filled. */
 struct acc_walk {
@@ -29,19 +33,17 @@ struct acc_walk {
     uint32_t n_runs;
     size_t n_bytes;
     size_t start; /* packed bytes before this packet */
+    /* of the target's side */
+    uint64_t offset;
+    size_t target_count;
+    struct dm_type *target_type;
 };
 
-static struct dm_pkt_rma_acc acc_header(const struct acc_walk *w, size_t data_len)
-{
-    return (struct dm_pkt_rma_acc){
-        .pkt = {.type = DM_PKT_RMA_ACC,
-                .version = DM_PKT_VERSION,
-                .hdr_len = sizeof(struct dm_pkt_rma_acc),
-                .data_len = (uint32_t)data_len},
-        .win = w->call->win->parts[w->call->target].handle,
-        .op = w->op->obj.handle,
-    };
-}
+/* Contiguous elements of one basic type on both sides. */
+struct acc_plain {
+    struct dm_rma_update update;
+    struct acc_walk *walk;
+};
 
 /* Send the packet filled so far. */
 static int send_filled(struct acc_walk *w)
@@ -66,8 +68,8 @@ static int send_filled(struct acc_walk *w)
         msg->runs[DM_RMA_ACC_RUNS + 1 - n_records] =
             (struct dm_rma_run){.offset = (uint64_t)(uintptr_t)x};
     }
-    acc = acc_header(w, n_records * sizeof(struct dm_rma_run) + data_len);
-    acc.pkt.flags = w->result_type != NULL ? DM_RMA_FETCH : 0;
+    acc = dm_rma_acc_header(w->call, w->op->obj.handle, w->result_type != NULL ? DM_RMA_FETCH : 0,
+                            n_records * sizeof(struct dm_rma_run) + data_len);
     acc.n_runs = w->n_runs;
     err = dm_rma_msg_send(msg, &acc.pkt, &msg->runs[DM_RMA_ACC_RUNS + 1 - n_records]);
     if (err != DM_OK && x != NULL)
@@ -76,7 +78,7 @@ static int send_filled(struct acc_walk *w)
 }
 
 /* A packet with room for an element of size bytes. */
-static int acc_want_space(struct acc_walk *w, size_t size)
+static int acc_reserve(struct acc_walk *w, size_t size)
 {
     if (w->msg != NULL && (w->n_runs == DM_RMA_ACC_RUNS || w->n_bytes + size > DM_RMA_ACC_BYTES)) {
         int err = send_filled(w);
@@ -100,7 +102,7 @@ static int queue_run(struct acc_walk *w, uint64_t offset, size_t n, int basic)
     size_t size = (size_t)type->size;
 
     while (n > 0) {
-        int err = acc_want_space(w, size);
+        int err = acc_reserve(w, size);
         size_t part;
 
         if (err != DM_OK)
@@ -129,7 +131,7 @@ static int combine_run(struct acc_walk *w, char *dst, size_t n, int basic)
     size_t size = (size_t)type->size;
     char in[1024], old[1024];
 
-    dm_rma_state.counts.n_mapped++;
+    dm_rma_state.counts.n_path[DM_PATH_LOAD_STORE]++;
     if (w->type != NULL && w->result_type == NULL && w->type->is_contig) {
         const char *data = (const char *)w->origin + w->type->true_lb + w->packed;
 
@@ -171,98 +173,6 @@ static int add_run(void *arg, void *addr, size_t n, int basic)
     return err != DM_OK ? err : combine_run(w, map + offset, n, basic);
 }
 
-/*
- * Bytes of data that a packet may have if it goes at once: a record of the pipe is long where each
- * costs system calls.
- */
-static size_t longest_now(const struct dm_win *win, int target)
-{
-    size_t good = dm_chan_eager_good(dm_world.chan, dm_rma_proc(win, target)) / 2;
-
-    return good > 2 * DM_RMA_ACC_BYTES ? good - RECORD_SPARE : DM_RMA_ACC_BYTES;
-}
-
-static struct dm_pkt_rma_acc plain_header(const struct acc_walk *w, uint64_t offset, size_t len,
-                                          const struct dm_type *basic)
-{
-    struct dm_pkt_rma_acc acc = acc_header(w, len);
-
-    acc.offset = offset;
-    acc.basic = basic->basic;
-    return acc;
-}
-
-/*
- * A target that computes would apply nothing: then the elements are updated by RDMA, if they can be.
- * Long updates are for one that looks, which is asked by an assist that does nothing.
- */
-static bool acc_update_direct(struct acc_walk *w, const struct dm_pkt_rma_acc *acc, size_t n,
-                              const char *data, char *old, int *err_p)
-{
-    const struct dm_pkt_rma_acc nothing = {
-        .op = MPI_REPLACE, .offset = acc->offset, .basic = MPI_BYTE};
-
-    struct dm_win_peer *peer = &w->call->win->peers[w->call->target];
-
-    if (!dm_rma_is_guarded(w->call->win, w->call->target))
-        return false;
-    if (n * (size_t)dm_type_get(acc->basic)->size > DM_RMA_ASSIST_BYTES) {
-        peer->assist_backoff.left =
-            peer->assist_backoff.left < LONG_SKIPS ? peer->assist_backoff.left : LONG_SKIPS;
-        if (dm_rma_assist_now(w->call, DM_ASSIST_PUT, &nothing, "", NULL, 0))
-            return false;
-    }
-    return dm_rma_get_modify_put(w->call, acc, n, data, old, err_p);
-}
-
-int dm_rma_send_plain(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
-                      const char *data, size_t len)
-{
-    size_t step = longest_now(call->win, call->target),
-           size = (size_t)dm_type_get(acc->basic)->size;
-    struct dm_pkt_rma_acc piece = *acc;
-
-    while (len > 0) {
-        size_t part = (len < step ? len : step) / size * size;
-        int err;
-
-        piece.pkt.data_len = (uint32_t)part;
-        err = dm_rma_packet(call, &piece, data);
-        if (err == DM_EAGAIN) {
-            step = DM_RMA_ACC_BYTES;
-            continue;
-        }
-        if (err != DM_OK)
-            return err;
-        data += part;
-        piece.offset += part;
-        len -= part;
-    }
-    return DM_OK;
-}
-
-/* Contiguous elements of one basic type on both sides: no run records, often no copy. */
-static int send_plain(struct acc_walk *w, const char *data, uint64_t offset, size_t len,
-                      const struct dm_type *basic)
-{
-    const struct dm_rma_call *call = w->call;
-    struct dm_pkt_rma_acc acc = plain_header(w, offset, len, basic);
-    bool is_near = call->win->peers[call->target].lrank >= 0;
-    int err;
-
-    if (is_near && len <= DM_RMA_ASSIST_BYTES &&
-        dm_rma_assist(call, DM_ASSIST_UPDATE, &acc, data, NULL, 0))
-        return DM_OK;
-    dm_rma_assist_flush(call->win, call->target);
-    if (is_near && !dm_rma_is_busy(call->win, call->target) &&
-        acc_update_direct(w, &acc, len / (size_t)basic->size, data, NULL, &err))
-        return err;
-    if (len <= DM_RMA_ACC_BYTES && call->req == NULL &&
-        dm_rma_prefers_packets(call->win, call->target))
-        return dm_rma_defer(call, &acc, data);
-    return dm_rma_send_plain(call, &acc, data, len);
-}
-
 /* Derived types must be made of one basic type, which op must be allowed on (section 12.3.4). */
 static int check_op(const struct dm_op *op, const struct dm_type *type)
 {
@@ -279,41 +189,74 @@ static int check_op(const struct dm_op *op, const struct dm_type *type)
     return dm_op_check(op, type);
 }
 
-/* Origin and result are in w; then the target is walked. */
-static int walk(struct acc_walk *w, uint64_t offset, size_t target_count,
-                struct dm_type *target_type)
+/* The runs of the target are combined at once, or go into packets. */
+static int acc_runs(struct acc_walk *w)
 {
     uint64_t base = w->call->win->parts[w->call->target].base;
     int err;
 
-    if (target_count * (uint64_t)target_type->size == 0)
+    if (w->target_count * (uint64_t)w->target_type->size == 0)
         return DM_OK;
     dm_rma_assist_flush(w->call->win, w->call->target);
-    err =
-        dm_type_each_run((void *)(uintptr_t)(base + offset), target_count, target_type, add_run, w);
+    err = dm_type_each_run((void *)(uintptr_t)(base + w->offset), w->target_count, w->target_type,
+                           add_run, w);
     return err != DM_OK ? err : send_filled(w);
+}
+
+static int acc_send_fetch(const struct dm_rma_update *u)
+{
+    return acc_runs(dm_container_of(u, struct acc_plain, update)->walk);
+}
+
+/* Are these elements of one basic type without gaps, on both sides? */
+static bool acc_is_plain(const struct dm_type *type, const struct dm_type *target_type)
+{
+    return target_type->is_builtin && target_type->is_contig && type == target_type;
+}
+
+/* n plain elements where this process cannot update them itself. */
+static int acc_start_plain(struct acc_walk *w, size_t n)
+{
+    bool has_data = w->type != NULL, is_fetch = w->result_type != NULL;
+    size_t len = n * (size_t)w->target_type->size;
+    struct acc_plain p = {
+        .update = {.call = w->call,
+                   .acc = dm_rma_acc_header(w->call, w->op->obj.handle, is_fetch ? DM_RMA_FETCH : 0,
+                                            has_data ? len : 0),
+                   .n = n,
+                   .data = has_data ? w->origin : NULL,
+                   .result = w->result,
+                   .send = is_fetch ? acc_send_fetch : dm_rma_update_send},
+        .walk = w,
+    };
+
+    p.update.acc.offset = w->offset;
+    p.update.acc.basic = w->target_type->basic;
+    return dm_rma_update_start(&p.update);
 }
 
 int dm_rma_accumulate(const struct dm_rma_call *call, const void *origin, size_t origin_count,
                       struct dm_type *origin_type, MPI_Aint disp, size_t target_count,
                       struct dm_type *target_type, struct dm_op *op)
 {
-    struct acc_walk w = {
-        .call = call, .op = op, .origin = origin, .count = origin_count, .type = origin_type};
-    uint64_t offset;
+    struct acc_walk w = {.call = call,
+                         .op = op,
+                         .origin = origin,
+                         .count = origin_count,
+                         .type = origin_type,
+                         .target_count = target_count,
+                         .target_type = target_type};
     int err = check_op(op, target_type);
 
     if (err == DM_OK)
         err = dm_rma_check_call(call->win, origin_count, origin_type, call->target, disp,
-                                target_count, target_type, &offset);
-    /* nothing has no place: a target would refuse to look for it among its regions */
+                                target_count, target_type, &w.offset);
+    /* no bytes have no place: a dynamic window's target would refuse them */
     if (err != DM_OK || op->obj.handle == MPI_NO_OP || origin_count == 0)
         return err;
-    if (target_type->is_builtin && target_type->is_contig && origin_type == target_type &&
-        dm_rma_map(call) == NULL)
-        return send_plain(&w, origin, offset, origin_count * (size_t)origin_type->size,
-                          target_type);
-    return walk(&w, offset, target_count, target_type);
+    if (acc_is_plain(origin_type, target_type) && dm_rma_map(call) == NULL)
+        return acc_start_plain(&w, origin_count);
+    return acc_runs(&w);
 }
 
 int dm_rma_get_accumulate(const struct dm_rma_call *call, const void *origin, size_t origin_count,
@@ -325,37 +268,25 @@ int dm_rma_get_accumulate(const struct dm_rma_call *call, const void *origin, si
                          .op = op,
                          .origin = origin,
                          .count = origin_count,
-                         .type = origin_type,
+                         .type = op->obj.handle != MPI_NO_OP ? origin_type : NULL,
                          .result = result,
                          .result_count = result_count,
-                         .result_type = result_type};
-    uint64_t offset = 0;
+                         .result_type = result_type,
+                         .target_count = target_count,
+                         .target_type = target_type};
     int err = check_op(op, target_type);
 
-    if (op->obj.handle == MPI_NO_OP)
-        w.type = NULL;
     if (err == DM_OK)
         err = dm_rma_check_call(call->win, result_count, result_type, call->target, disp,
-                                target_count, target_type, &offset);
+                                target_count, target_type, &w.offset);
     if (err == DM_OK && w.type != NULL)
         err = dm_rma_check_sizes(origin_count, origin_type, target_count, target_type);
     if (err != DM_OK || result_count == 0)
         return err;
-    if (target_type->is_builtin && target_type->is_contig && result_type == target_type &&
-        (w.type == NULL || origin_type == target_type) && dm_rma_map(call) == NULL) {
-        size_t len = result_count * (size_t)result_type->size;
-        struct dm_pkt_rma_acc acc = plain_header(&w, offset, w.type != NULL ? len : 0, target_type);
-
-        acc.pkt.flags = DM_RMA_FETCH;
-        if (len <= DM_RMA_ASSIST_BYTES &&
-            dm_rma_assist(call, DM_ASSIST_UPDATE, &acc, w.type != NULL ? origin : NULL, result,
-                          len))
-            return DM_OK;
-        dm_rma_assist_flush(call->win, call->target);
-        if (acc_update_direct(&w, &acc, result_count, w.type != NULL ? origin : NULL, result, &err))
-            return err;
-    }
-    return walk(&w, offset, target_count, target_type);
+    if (acc_is_plain(result_type, target_type) && (w.type == NULL || origin_type == target_type) &&
+        dm_rma_map(call) == NULL)
+        return acc_start_plain(&w, result_count);
+    return acc_runs(&w);
 }
 
 int dm_accumulate(const void *origin, size_t origin_count, struct dm_type *origin_type, int target,

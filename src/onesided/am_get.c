@@ -1,18 +1,20 @@
 /*
- * Questions: short gets from a target on another host, in a network where processors move the data.
+ * Active-message gets: short gets from a target on another host, in a network where processors move
+ * the data.
  *
- * A target that waits inside the library answers a packet sooner than its provider's thread wakes up
- * for a read. One that computes does not: when nothing has been heard of it for a while the
- * transfer is done by RDMA after all, and the reply, which still comes, is dropped. After that it is
- * not asked for a growing number of transfers, as with assists.
+ * A target that waits inside the library answers a packet sooner than its provider's thread wakes
+ * up for a read. One that computes does not: when it has answered nothing for a while the transfer
+ * is done by RDMA after all, and the reply, which still comes, is dropped. Back-off follows, as
+ * with assists.
  */
-#include "onesided/rma.h"
+#include "onesided/am_get.h"
+#include "onesided/msg.h"
+#include "onesided/state.h"
 #include "util/clock.h"
 
-#define ASKED_MAX 256 /* questions to one target that are on their way */
+#define AM_GETS_MAX 256 /* transfers to one target that are under way */
 
-bool dm_rma_am_get(const struct dm_rma_call *call, void *local, uint64_t remote, size_t len,
-                   int *err_p)
+int dm_rma_am_get(const struct dm_rma_call *call, void *local, uint64_t remote, size_t len)
 {
     struct dm_win *win = call->win;
     struct dm_win_peer *peer = &win->peers[call->target];
@@ -24,70 +26,71 @@ bool dm_rma_am_get(const struct dm_rma_call *call, void *local, uint64_t remote,
         .offset = remote - part->base,
     };
     struct dm_rma_xfer *x;
+    int err;
 
-    if (len > DM_RMA_ACC_BYTES || !dm_rma_prefers_packets(win, call->target) ||
-        peer->n_pending > ASKED_MAX || dm_adapt_is_oversubscribed(dm_chan_adapt(dm_world.chan)))
-        return false;
-    if (dm_backoff_skips(&peer->assist_backoff))
-        return false;
-    *err_p = dm_rma_reply_new(call, local, len, dm_type_get(MPI_BYTE), 0, &x);
-    if (*err_p != DM_OK)
-        return true;
+    if (!dm_rma_prefers_packets(win, call->target) || peer->n_transfers > AM_GETS_MAX ||
+        dm_adapt_is_oversubscribed(dm_chan_adapt(dm_world.chan)) ||
+        dm_backoff_skips(&peer->assist_backoff))
+        return DM_EAGAIN;
+    err = dm_rma_reply_new(call, local, len, dm_type_get(MPI_BYTE), 0, &x);
+    if (err != DM_OK)
+        return err;
+    dm_rma_state.counts.n_path[DM_PATH_AM_GET]++;
     get.id = (uint64_t)(uintptr_t)x;
-    x->ask = DM_AM_WAITS;
+    x->am_state = DM_AM_WAITS;
     x->remote = remote;
     x->len = len;
     x->when = dm_clock_ns();
-    dm_list_add_tail(&dm_rma_state.asked, &x->asked);
+    dm_list_add_tail(&dm_rma_state.am_gets, &x->am_link);
     dm_chan_hook_add(dm_world.chan, &dm_rma_state.am_hook);
-    *err_p = dm_chan_send_ctl(dm_world.chan, dm_rma_proc(win, call->target), &get.pkt);
-    if (*err_p != DM_OK) {
-        dm_list_del(&x->asked);
-        dm_rma_xfer_over(x, *err_p);
+    err = dm_chan_send_ctl(dm_world.chan, dm_rma_proc(win, call->target), &get.pkt);
+    if (err != DM_OK) {
+        dm_list_del(&x->am_link);
+        dm_rma_xfer_over(x, err);
     }
-    return true;
+    return err;
 }
 
-static void am_read_done(struct dm_rdma *rdma, int err)
+static void am_get_read_done(struct dm_rdma *rdma, int err)
 {
     struct dm_rma_xfer *x = dm_container_of(rdma, struct dm_rma_xfer, rdma);
 
     dm_rma_xfer_report(x, err);
-    if (x->ask == DM_AM_ANSWERED) {
+    if (x->am_state == DM_AM_ANSWERED) {
         dm_rma_xfer_free(x);
         return;
     }
-    x->ask = DM_AM_LATE;
-    x->call.win->n_late++;
+    x->am_state = DM_AM_LATE;
+    x->call.win->pending.n_late++;
 }
 
-/* Do it by RDMA. */
-static void read_instead(struct dm_rma_xfer *x)
+/* It has waited too long: RDMA does it. */
+static void am_get_read(struct dm_rma_xfer *x)
 {
     const struct dm_win *win = x->call.win;
     int target = x->call.target, err;
 
-    dm_list_del(&x->asked);
-    x->ask = DM_AM_READS;
-    x->rdma.done = am_read_done;
-    dm_rma_state.counts.n_rdma++;
+    dm_list_del(&x->am_link);
+    x->am_state = DM_AM_READS;
+    x->rdma.done = am_get_read_done;
+    dm_rma_state.counts.n_path[DM_PATH_RDMA]++;
     err = dm_chan_rdma_read(dm_world.chan, dm_rma_proc(win, target), &x->rdma, x->buf, NULL,
                             x->remote, &win->parts[target].rkey, x->len);
     /* the reply comes sooner or later */
     if (err == DM_EAGAIN)
-        x->ask = DM_AM_NONE;
+        x->am_state = DM_AM_NONE;
     else if (err != DM_OK)
-        am_read_done(&x->rdma, err);
+        am_get_read_done(&x->rdma, err);
 }
 
-/* Which questions have waited too long? */
-static int am_look(struct dm_chan_hook *hook)
+/* Which have waited too long? */
+static int am_get_check(struct dm_chan_hook *hook)
 {
     uint64_t now = dm_clock_ns();
     int n = 0;
 
-    dm_list_for_each_safe (it, tmp, &dm_rma_state.asked) {
-        struct dm_rma_xfer *x = dm_container_of(it, struct dm_rma_xfer, asked);
+    dm_list_for_each_safe (it, tmp, &dm_rma_state.am_gets) {
+        struct dm_rma_xfer *x = dm_container_of(it, struct dm_rma_xfer, am_link);
         struct dm_win_peer *peer = &x->call.win->peers[x->call.target];
 
         if (now < x->when + DM_WAIT_AM_GET_NS)
@@ -96,10 +99,10 @@ static int am_look(struct dm_chan_hook *hook)
             continue;
         if (peer->assist_backoff.left == 0)
             dm_backoff_failed(&peer->assist_backoff, DM_WAIT_BACKOFF_MAX);
-        read_instead(x);
+        am_get_read(x);
         n++;
     }
-    if (dm_list_is_empty(&dm_rma_state.asked))
+    if (dm_list_is_empty(&dm_rma_state.am_gets))
         dm_chan_hook_del(dm_world.chan, hook);
     return n;
 }
@@ -108,18 +111,18 @@ bool dm_rma_am_get_replied(struct dm_rma_xfer *x)
 {
     struct dm_win_peer *peer = &x->call.win->peers[x->call.target];
 
-    switch (x->ask) {
+    switch (x->am_state) {
     case DM_AM_WAITS:
-        dm_list_del(&x->asked);
-        x->ask = DM_AM_NONE;
+        dm_list_del(&x->am_link);
+        x->am_state = DM_AM_NONE;
         peer->last_reply = dm_clock_ns();
         peer->assist_backoff.last = 0;
         return true;
     case DM_AM_READS:
-        x->ask = DM_AM_ANSWERED;
+        x->am_state = DM_AM_ANSWERED;
         return false;
     case DM_AM_LATE:
-        x->call.win->n_late--;
+        x->call.win->pending.n_late--;
         dm_rma_xfer_free(x);
         return false;
     default:
@@ -129,13 +132,13 @@ bool dm_rma_am_get_replied(struct dm_rma_xfer *x)
 
 bool dm_rma_am_get_lost(struct dm_rma_xfer *x)
 {
-    if (x->ask == DM_AM_WAITS)
-        dm_list_del(&x->asked);
-    return x->ask == DM_AM_WAITS || dm_rma_am_get_replied(x);
+    if (x->am_state == DM_AM_WAITS)
+        dm_list_del(&x->am_link);
+    return x->am_state == DM_AM_WAITS || dm_rma_am_get_replied(x);
 }
 
-void dm_rma_ask_start(void)
+void dm_rma_am_get_init(void)
 {
-    dm_list_init(&dm_rma_state.asked);
-    dm_rma_state.am_hook.fn = am_look;
+    dm_list_init(&dm_rma_state.am_gets);
+    dm_rma_state.am_hook.fn = am_get_check;
 }

@@ -1,14 +1,17 @@
 /*
- * Target-assisted RMA at the target: what other processes of the host want of this one is looked for in every
- * pass of progress, once one of them has rung the doorbell.
+ * Target-assisted RMA at the target: request slots of other processes of the host are executed in
+ * every pass of progress, once one of them has rung the doorbell.
  */
 #include <string.h>
 
-#include "onesided/shared.h"
+#include "onesided/assist.h"
+#include "onesided/combine.h"
+#include "onesided/split_copy.h"
+#include "onesided/target.h"
 #include "util/cfg.h"
 #include "util/copy.h"
 
-static int update(const struct dm_win *win, const struct dm_rma_assist_item *item, char *data)
+static int item_update(const struct dm_win *win, const struct dm_rma_assist_item *item, char *data)
 {
     const struct dm_pkt_rma_acc acc = {.pkt.flags = item->flags, .op = item->op};
     bool is_fetch = (item->flags & (DM_RMA_SWAP | DM_RMA_FETCH)) != 0;
@@ -25,13 +28,13 @@ static int update(const struct dm_win *win, const struct dm_rma_assist_item *ite
     return err;
 }
 
-static int carry_out(const struct dm_win *win, const struct dm_rma_assist_item *item, char *data)
+static int item_execute(const struct dm_win *win, const struct dm_rma_assist_item *item, char *data)
 {
     size_t len = item->kind == DM_ASSIST_GET ? item->result_len : item->data_len;
     char *at;
 
     if (item->kind == DM_ASSIST_UPDATE)
-        return update(win, item, data);
+        return item_update(win, item, data);
     at = dm_rma_place(win, item->offset, len);
     if (at == NULL)
         return DM_ERR_RMA_RANGE;
@@ -42,24 +45,24 @@ static int carry_out(const struct dm_win *win, const struct dm_rma_assist_item *
     return DM_OK;
 }
 
-static void carry_out_all(const struct dm_win *win, struct dm_rma_assist_slot *e)
+static void slot_execute(const struct dm_win *win, struct dm_rma_assist_slot *e)
 {
     for (uint32_t at = 0; at < e->len;) {
         struct dm_rma_assist_item *item = (struct dm_rma_assist_item *)(void *)(e->items + at);
 
-        item->err = (int16_t)carry_out(win, item, (char *)(item + 1));
+        item->err = (int16_t)item_execute(win, item, (char *)(item + 1));
         at += (uint32_t)dm_rma_assist_item_len(item->data_len, item->result_len);
     }
 }
 
-/* It will be done later, if it is not taken back. */
-static void assist_put_off(const struct dm_win *win, int lrank)
+/* Not now: it is executed later, if it is not cancelled. */
+static void doorbell_set(const struct dm_win *win, int lrank)
 {
     dm_atomic_or(&dm_rma_my_slot(win)->doorbell, UINT64_C(1) << lrank % 64);
 }
 
-/* The assists of one origin that it had handed over when it rang, unless it has taken them back. */
-static int assist_execute(struct dm_win *win, int lrank)
+/* The slots of one origin that were posted when it rang, unless it has cancelled them. */
+static int slots_execute(struct dm_win *win, int lrank)
 {
     struct dm_rma_node *node = win->node;
     int n;
@@ -67,39 +70,39 @@ static int assist_execute(struct dm_win *win, int lrank)
     for (n = 0; n < DM_RMA_ASSIST_SLOTS; n++) {
         struct dm_rma_assist_slot *e =
             dm_rma_assist_slot_at(node, lrank, node->me, node->n_served[lrank]);
-        uint32_t asked = DM_ASSIST_ASKED;
+        uint32_t posted = DM_ASSIST_POSTED;
 
-        if (dm_atomic_load(&e->state) != DM_ASSIST_ASKED)
+        if (dm_atomic_load(&e->state) != DM_ASSIST_POSTED)
             return n;
         if (!dm_rma_try_enter(win)) {
-            assist_put_off(win, lrank);
+            doorbell_set(win, lrank);
             return n;
         }
-        if (!dm_atomic_cas(&e->state, &asked, DM_ASSIST_TAKEN)) {
+        if (!dm_atomic_cas(&e->state, &posted, DM_ASSIST_EXECUTING)) {
             dm_rma_leave(win);
             return n;
         }
         node->n_served[lrank]++;
-        carry_out_all(win, e);
+        slot_execute(win, e);
         dm_rma_leave(win);
         dm_atomic_store(&e->state, DM_ASSIST_DONE);
     }
     return n;
 }
 
-/* A share, if it is for me. */
-static int serve_share(struct dm_win *win, int lrank)
+/* A split copy of one origin, if it is for this process. */
+static int split_execute(struct dm_win *win, int lrank)
 {
-    uint32_t asked = DM_ASSIST_ASKED + (uint32_t)win->node->me;
+    uint32_t posted = DM_ASSIST_POSTED + (uint32_t)win->node->me;
     uint32_t *state = &win->node->shares[lrank].state;
 
-    if (dm_atomic_load(state) != asked || !dm_atomic_cas(state, &asked, DM_ASSIST_TAKEN))
+    if (dm_atomic_load(state) != posted || !dm_atomic_cas(state, &posted, DM_ASSIST_EXECUTING))
         return 0;
     dm_rma_split_execute(win, lrank);
     return 1;
 }
 
-static int assist_look(struct dm_chan_hook *hook)
+static int assist_progress(struct dm_chan_hook *hook)
 {
     struct dm_rma_node *node = dm_container_of(hook, struct dm_rma_node, hook);
     uint64_t *doorbell = &dm_rma_my_slot(node->win)->doorbell;
@@ -111,12 +114,12 @@ static int assist_look(struct dm_chan_hook *hook)
     bits = dm_atomic_swap(doorbell, 0);
     for (int i = 0; i < node->n; i++) {
         if (bits >> i % 64 & 1)
-            n += assist_execute(node->win, i) + serve_share(node->win, i);
+            n += slots_execute(node->win, i) + split_execute(node->win, i);
     }
     return n;
 }
 
-/* Is my part one that others on this host cannot address? */
+/* Is this part one that others on this host cannot address? */
 static bool is_private(const struct dm_win *win)
 {
     return win->flavor == MPI_WIN_FLAVOR_DYNAMIC ||
@@ -132,7 +135,7 @@ void dm_rma_assist_start(struct dm_win *win)
         dm_adapt_is_oversubscribed(dm_chan_adapt(dm_world.chan)))
         return;
     node->win = win;
-    node->hook.fn = assist_look;
+    node->hook.fn = assist_progress;
     dm_chan_hook_add(dm_world.chan, &node->hook);
 }
 

@@ -2,15 +2,16 @@
  * What is checked at the origin before anything is sent: the epoch and the range
  * (MPI-4.0 sections 12.5 and 12.3).
  */
-#include "onesided/rma.h"
+#include "onesided/call.h"
+#include "onesided/lock.h"
 
 static int check_epoch(struct dm_win *win, int target)
 {
-    switch (win->access) {
+    switch (win->epoch.access) {
     case DM_EPOCH_FENCE:
         return DM_OK;
     case DM_EPOCH_LOCK_ALL:
-        if (dm_likely(win->peers[target].is_locked || win->is_nocheck))
+        if (dm_likely(win->peers[target].is_locked || win->epoch.is_nocheck))
             return DM_OK;
         return dm_rma_lock_used(win, target);
     case DM_EPOCH_START:

@@ -1,31 +1,33 @@
 /*
  * Combining data into a window's memory, by whichever process can address it.
  *
- * Where several processes address one part, an element of 1, 2, 4 or 8 bytes, naturally
- * aligned, is updated by a compare and swap of the machine, by its owner too. Everything else
- * is combined by the owner alone, inside its global lock.
+ * Where several processes address one part, an element of 1, 2, 4 or 8 bytes, naturally aligned, is
+ * updated by a compare and swap of the machine, by its owner too. Everything else is combined by
+ * the owner alone, inside its global lock.
  *
- * Compare and swap is slow where there is much to combine. So whoever has many elements keeps all
- * others off that part for a moment and combines with plain loops: it sets the word excl_lock of the
- * part and waits for those that are inside; they have said so in their own lranks, which costs
- * them no access to a shared line. Both sides write, then look, and one of them sees the other.
+ * Compare and swap is slow where there is much to combine. So a process that has many elements
+ * takes the exclusive lock of the part for a moment and combines with plain loops: it sets the word
+ * excl_lock and waits for those that are inside; they have said so in their own rank slots, which
+ * costs them no access to a shared line. Both sides write, then read, and one of them sees the
+ * other.
  *
- * The same words guard a part that only its process can address. Others update it by a read and
- * a write (get_modify_put.c) and may have to wait for these; so nobody waits for long without making
- * progress and letting other threads in, and where that cannot be, in a packet's handler, the packet
- * is put off (target.c).
+ * The same words guard a part that only its process can address. Others update it by get-modify-put
+ * and hold the lock meanwhile; so nobody waits for it for long without making progress and letting
+ * other threads in, and a packet's handler, which cannot wait, defers the packet (target.c).
  */
 #include <string.h>
 
-#include "onesided/shared.h"
+#include "onesided/combine.h"
+#include "onesided/flush.h"
+#include "onesided/state.h"
 #include "util/glock.h"
 
 #define STAGE_BYTES 1024
 #define PIECE_BYTES 8192 /* of old values and their updates: what stays in the cache */
-#define BULK_MIN    4    /* elements that are worth keeping others off, and for each process */
+#define BULK_MIN    4    /* elements that are worth the exclusive lock, and for each process */
 #define BULK_LRANK  2
 #define BULK_MAX    65536 /* bytes until others get a chance */
-#define LOOKS_LONG  12800 /* more than any work takes, unless its process was stopped */
+#define POLLS_LONG  12800 /* more than any work takes, unless its process was stopped */
 
 /* Do others update such elements at this place by themselves? */
 static bool is_raced(const struct dm_win *win, int basic, const char *dst)
@@ -40,8 +42,8 @@ static bool is_lost(const struct dm_win *win, int lrank)
            dm_chan_is_lost(dm_world.chan, dm_rma_proc(win, win->node->ranks[lrank]));
 }
 
-/* The word names its holder: who was lost does not keep others off for ever. */
-static void free_lost(const struct dm_win *win, int lrank)
+/* The word names its holder: a lost process does not hold the lock for ever. */
+static void excl_lock_free_lost(const struct dm_win *win, int lrank)
 {
     uint32_t *excl_lock = &dm_rma_slot(win, lrank)->excl_lock;
     uint32_t who = dm_atomic_load(excl_lock);
@@ -50,39 +52,40 @@ static void free_lost(const struct dm_win *win, int lrank)
         (void)dm_atomic_cas(excl_lock, &who, 0);
 }
 
-/* Packets and other threads of the program: one of them may be what lets somebody else go on. */
-static void let_in(void)
+/* Packets and other threads of the program: somebody else may wait for one of them. */
+static void combine_progress(void)
 {
     dm_chan_progress_test(dm_world.chan);
     dm_glock_yield();
 }
 
 /*
- * Once more in a loop that waits for another's work on a lrank's part, in a call of the program. Somebody may
- * have stopped it dead: after a while others are let in, and it is heard that a process was lost.
+ * Once more in a loop that waits for another process to end its work on a lrank's part, in a call
+ * of the program. It may have been stopped: after a while progress is made, and lost processes are
+ * found.
  */
 static void wait_inside(const struct dm_win *win, int lrank, uint32_t *n)
 {
     dm_wait_short(n);
-    if (dm_likely(*n % LOOKS_LONG != 0))
+    if (dm_likely(*n % POLLS_LONG != 0))
         return;
-    let_in();
-    free_lost(win, lrank);
+    combine_progress();
+    excl_lock_free_lost(win, lrank);
 }
 
 /* Before elements of a lrank's part are updated one by one. */
 static inline void combine_enter(const struct dm_win *win, int lrank)
 {
-    struct dm_rma_rank_slot *mine = dm_rma_my_slot(win);
+    struct dm_rma_rank_slot *own = dm_rma_my_slot(win);
     const uint32_t *excl_lock = &dm_rma_slot(win, lrank)->excl_lock;
     uint32_t n = 0;
 
-    dm_atomic_swap(&mine->combines, (uint32_t)lrank + 1);
+    dm_atomic_swap(&own->combines, (uint32_t)lrank + 1);
     while (dm_unlikely(dm_atomic_load(excl_lock) != 0)) {
-        dm_atomic_store(&mine->combines, 0);
+        dm_atomic_store(&own->combines, 0);
         while (dm_atomic_load(excl_lock) != 0)
             wait_inside(win, lrank, &n);
-        dm_atomic_swap(&mine->combines, (uint32_t)lrank + 1);
+        dm_atomic_swap(&own->combines, (uint32_t)lrank + 1);
     }
 }
 
@@ -91,13 +94,13 @@ static inline void combine_leave(const struct dm_win *win)
     dm_atomic_store(&dm_rma_my_slot(win)->combines, 0);
 }
 
-static void leave_bulk(const struct dm_win *win, int lrank)
+static void excl_lock_release(const struct dm_win *win, int lrank)
 {
     dm_atomic_store(&dm_rma_slot(win, lrank)->excl_lock, 0);
 }
 
-/* Has nobody said that it is inside? False: somebody stays there. */
-static bool are_outside(const struct dm_win *win, int lrank)
+/* Wait until nobody is inside. False: somebody stays there. */
+static bool are_all_outside(const struct dm_win *win, int lrank)
 {
     for (int i = 0; i < win->node->n; i++) {
         uint32_t n = 0;
@@ -105,15 +108,15 @@ static bool are_outside(const struct dm_win *win, int lrank)
         while (dm_atomic_load(&dm_rma_slot(win, i)->combines) == (uint32_t)lrank + 1 &&
                !is_lost(win, i)) {
             dm_wait_short(&n);
-            if (n % LOOKS_LONG == 0)
+            if (n % POLLS_LONG == 0)
                 return false;
         }
     }
     return true;
 }
 
-/* Keep all others off. */
-static void enter_bulk(const struct dm_win *win, int lrank)
+/* The exclusive lock of a lrank's part, in a call of the program. */
+static void excl_lock_take(const struct dm_win *win, int lrank)
 {
     uint32_t *excl_lock = &dm_rma_slot(win, lrank)->excl_lock;
     uint32_t n = 0;
@@ -126,16 +129,16 @@ static void enter_bulk(const struct dm_win *win, int lrank)
             nobody = 0;
             wait_inside(win, lrank, &n);
         }
-        if (dm_likely(are_outside(win, lrank)))
+        if (dm_likely(are_all_outside(win, lrank)))
             return;
-        /* packets that are let in may be for this part */
-        leave_bulk(win, lrank);
-        let_in();
+        /* packets that arrive meanwhile may be for this part */
+        excl_lock_release(win, lrank);
+        combine_progress();
     }
 }
 
-/* The same for a short time on my own part, where I am inside already; not if that takes any waiting. */
-static bool try_bulk(const struct dm_win *win)
+/* The same on the own part, which this process has entered; not if that takes any waiting. */
+static bool excl_lock_try(const struct dm_win *win)
 {
     uint32_t lrank = (uint32_t)win->node->me, nobody = 0;
 
@@ -144,14 +147,14 @@ static bool try_bulk(const struct dm_win *win)
     dm_atomic_fence();
     for (int i = 0; i < win->node->n; i++) {
         if (i != (int)lrank && dm_atomic_load(&dm_rma_slot(win, i)->combines) == lrank + 1) {
-            leave_bulk(win, (int)lrank);
+            excl_lock_release(win, (int)lrank);
             return false;
         }
     }
     return true;
 }
 
-/* ---- my own part, without waiting ---- */
+/* ---- the own part, without waiting ---- */
 
 bool dm_rma_try_enter(const struct dm_win *win)
 {
@@ -163,7 +166,7 @@ bool dm_rma_try_enter(const struct dm_win *win)
     win->node->is_inside = dm_atomic_load(&dm_rma_my_slot(win)->excl_lock) == 0;
     if (!win->node->is_inside) {
         dm_atomic_store(&dm_rma_my_slot(win)->combines, 0);
-        free_lost(win, win->node->me);
+        excl_lock_free_lost(win, win->node->me);
     }
     return win->node->is_inside;
 }
@@ -178,9 +181,9 @@ void dm_rma_leave(const struct dm_win *win)
 
 /* ---- guarded parts ---- */
 
-static int wait_outside(const struct dm_win *win, uint32_t *n)
+static int excl_lock_wait(const struct dm_win *win, uint32_t *n)
 {
-    let_in();
+    combine_progress();
     dm_wait_short(n);
     return dm_rma_check_lost(win, -1);
 }
@@ -192,7 +195,7 @@ int dm_rma_excl_lock(const struct dm_win *win, int rank)
     uint32_t nobody = 0, n = 0;
 
     while (!dm_atomic_cas(excl_lock, &nobody, (uint32_t)win->node->me + 1)) {
-        int err = wait_outside(win, &n);
+        int err = excl_lock_wait(win, &n);
 
         if (err != DM_OK)
             return err;
@@ -200,10 +203,10 @@ int dm_rma_excl_lock(const struct dm_win *win, int rank)
     }
     dm_atomic_fence();
     while (dm_atomic_load(&dm_rma_slot(win, lrank)->combines) == (uint32_t)lrank + 1) {
-        int err = wait_outside(win, &n);
+        int err = excl_lock_wait(win, &n);
 
         if (err != DM_OK) {
-            leave_bulk(win, lrank);
+            excl_lock_release(win, lrank);
             return err;
         }
     }
@@ -212,7 +215,7 @@ int dm_rma_excl_lock(const struct dm_win *win, int rank)
 
 void dm_rma_excl_unlock(const struct dm_win *win, int rank)
 {
-    leave_bulk(win, win->peers[rank].lrank);
+    excl_lock_release(win, win->peers[rank].lrank);
 }
 
 /* Elements without holes: nothing is staged. */
@@ -237,8 +240,8 @@ static int combine_dense(const struct dm_op *op, char *dst, size_t n, const stru
 }
 
 /* The elements, by compare and swap if raced. */
-static int combine_combine(const struct dm_op *op, char *dst, size_t n, const struct dm_type *type,
-                           const char *src, char *old, bool raced)
+static int combine_elements(const struct dm_op *op, char *dst, size_t n, const struct dm_type *type,
+                            const char *src, char *old, bool raced)
 {
     size_t size = (size_t)type->size;
     size_t extent = (size_t)type->extent;
@@ -268,7 +271,7 @@ static int combine_combine(const struct dm_op *op, char *dst, size_t n, const st
     return DM_OK;
 }
 
-/* The same with nobody else there, a piece at a time. */
+/* The same under the exclusive lock, a piece at a time. */
 static int combine_bulk(const struct dm_win *win, int lrank, const struct dm_op *op, char *dst,
                         size_t n, const struct dm_type *type, const char *src, char *old)
 {
@@ -279,9 +282,9 @@ static int combine_bulk(const struct dm_win *win, int lrank, const struct dm_op 
         size_t part = n < most ? n : most;
         size_t len = part * (size_t)type->size;
 
-        enter_bulk(win, lrank);
-        err = combine_combine(op, dst, part, type, src, old, false);
-        leave_bulk(win, lrank);
+        excl_lock_take(win, lrank);
+        err = combine_elements(op, dst, part, type, src, old, false);
+        excl_lock_release(win, lrank);
         src += src != NULL ? len : 0;
         old += old != NULL ? len : 0;
         dst += part * (size_t)type->extent;
@@ -293,41 +296,41 @@ static int combine_bulk(const struct dm_win *win, int lrank, const struct dm_op 
 int dm_rma_combine_copy(const struct dm_op *op, char *dst, size_t n, int basic, const char *src,
                         char *old)
 {
-    return combine_combine(op, dst, n, dm_type_get(basic), src, old, false);
+    return combine_elements(op, dst, n, dm_type_get(basic), src, old, false);
 }
 
-/* My own part, in a call of the program. */
-static int enter_mine(const struct dm_win *win)
+/* The own part, in a call of the program. */
+static int enter_own(const struct dm_win *win)
 {
     uint32_t n = 0;
     int err = DM_OK;
 
     while (!dm_rma_try_enter(win) && err == DM_OK)
-        err = wait_outside(win, &n);
+        err = excl_lock_wait(win, &n);
     return err;
 }
 
-static int combine_mine(const struct dm_win *win, const struct dm_op *op, char *dst, size_t n,
-                        const struct dm_type *type, const char *src, char *old)
+static int combine_own(const struct dm_win *win, const struct dm_op *op, char *dst, size_t n,
+                       const struct dm_type *type, const char *src, char *old)
 {
-    int err = enter_mine(win);
+    int err = enter_own(win);
 
     if (err == DM_OK)
-        err = combine_combine(op, dst, n, type, src, old, false);
+        err = combine_elements(op, dst, n, type, src, old, false);
     dm_rma_leave(win);
     return err;
 }
 
-/* Elements of my own part that others may update by themselves. */
+/* Elements of the own part that others may update by themselves. */
 static int combine_inside(const struct dm_win *win, const struct dm_op *op, char *dst, size_t n,
                           const struct dm_type *type, const char *src, char *old)
 {
     int err;
 
-    if (n < BULK_MIN || !try_bulk(win))
-        return combine_combine(op, dst, n, type, src, old, true);
-    err = combine_combine(op, dst, n, type, src, old, false);
-    leave_bulk(win, win->node->me);
+    if (n < BULK_MIN || !excl_lock_try(win))
+        return combine_elements(op, dst, n, type, src, old, true);
+    err = combine_elements(op, dst, n, type, src, old, false);
+    excl_lock_release(win, win->node->me);
     return err;
 }
 
@@ -338,18 +341,18 @@ int dm_rma_combine(const struct dm_win *win, int target, const struct dm_op *op,
     int err;
 
     if (dm_rma_is_guarded(win, target))
-        return win->node->is_inside ? combine_combine(op, dst, n, type, src, old, false)
-                                    : combine_mine(win, op, dst, n, type, src, old);
+        return win->node->is_inside ? combine_elements(op, dst, n, type, src, old, false)
+                                    : combine_own(win, op, dst, n, type, src, old);
     if (!is_raced(win, basic, dst))
-        return combine_combine(op, dst, n, type, src, old, false);
+        return combine_elements(op, dst, n, type, src, old, false);
     if (!dm_rma_is_local(win, target))
-        return combine_combine(op, dst, n, type, src, old, true);
+        return combine_elements(op, dst, n, type, src, old, true);
     if (win->node->is_inside)
         return combine_inside(win, op, dst, n, type, src, old);
     if (n >= BULK_MIN && n / BULK_LRANK >= (size_t)win->node->n)
         return combine_bulk(win, win->peers[target].lrank, op, dst, n, type, src, old);
     combine_enter(win, win->peers[target].lrank);
-    err = combine_combine(op, dst, n, type, src, old, true);
+    err = combine_elements(op, dst, n, type, src, old, true);
     combine_leave(win);
     return err;
 }
@@ -391,10 +394,11 @@ void dm_rma_swap_copy(char *dst, int basic, const char *src, const char *compare
 void dm_rma_swap(const struct dm_win *win, int target, char *dst, int basic, const char *src,
                  const char *compare, char *old)
 {
-    bool is_mine = dm_rma_is_guarded(win, target);
+    bool is_guarded = dm_rma_is_guarded(win, target);
     bool must_enter = dm_rma_is_local(win, target) && !win->node->is_inside;
+    bool must_wait;
 
-    if (!is_mine && is_raced(win, basic, dst)) {
+    if (!is_guarded && is_raced(win, basic, dst)) {
         if (must_enter)
             combine_enter(win, win->peers[target].lrank);
         swap_raced(dst, (size_t)dm_type_get(basic)->size, src, compare, old);
@@ -402,10 +406,10 @@ void dm_rma_swap(const struct dm_win *win, int target, char *dst, int basic, con
             combine_leave(win);
         return;
     }
-    is_mine = is_mine && !win->node->is_inside;
-    if (is_mine && enter_mine(win) != DM_OK)
-        return; /* whoever was inside is lost, and with it the window */
+    must_wait = is_guarded && !win->node->is_inside;
+    if (must_wait && enter_own(win) != DM_OK)
+        return; /* the holder of the lock is lost, and with it the window */
     dm_rma_swap_copy(dst, basic, src, compare, old);
-    if (is_mine)
+    if (must_wait)
         dm_rma_leave(win);
 }

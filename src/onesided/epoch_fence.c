@@ -1,15 +1,18 @@
 /*
  * Active target synchronization with MPI_Win_fence (MPI-4.0 section 12.5.1).
  *
- * The barrier of a fence is counters in the control block: few processes of one host
- * look at each other's, others count into one word, whose last arrival lets all go. With several
- * hosts their first processes exchange notices in between; without control blocks all processes do.
+ * The barrier of a fence is counters in the node-shared state: few processes of one host
+ * read each other's, others count into one word, whose last arrival lets all go. With several
+ * hosts their first processes exchange notices in between; without such state all processes do.
  */
 #include "mpi/coll/coll.h"
+#include "onesided/flush.h"
 #include "onesided/shared.h"
+#include "onesided/state.h"
+#include "util/cfg.h"
 
-#define FLAGS_MAX 4  /* processes that look at each other's counters */
-#define SPREADS   64 /* fences to a look at the cores */
+#define FLAGS_MAX 4  /* processes that read each other's counters */
+#define SPREADS   64 /* fences to a check of the cores */
 
 /* Wake all who sleep; they will find what they wait for. */
 static void fence_wake_all(struct dm_win *win)
@@ -26,14 +29,16 @@ static int barrier_flags(struct dm_win *win)
     struct dm_rma_node *node = win->node;
     int err = DM_OK;
 
-    dm_atomic_store(&dm_rma_my_slot(win)->n_fences, win->n_fences);
+    dm_atomic_store(&dm_rma_my_slot(win)->n_fences, win->epoch.n_fences);
     fence_wake_all(win);
     for (int i = 0; i < node->n && err == DM_OK; i++)
-        err = dm_rma_wait_word(win, &dm_rma_slot(win, i)->n_fences, win->n_fences, true);
+        err = dm_rma_wait_word(win, &dm_rma_slot(win, i)->n_fences, win->epoch.n_fences, true);
     return err;
 }
 
-/* Does this process exchange notices with others in a fence? Emulation has the collective barrier. */
+/*
+ * Does this process exchange notices with others in a fence? Emulation has the collective barrier.
+ */
 static bool exchanges_notices(const struct dm_win *win)
 {
     return win->node != NULL ? win->node->me == 0 && win->node->n_leaders > 1
@@ -43,13 +48,13 @@ static bool exchanges_notices(const struct dm_win *win)
 /* A notice of another process, of this fence or a later one. */
 static int await_notice(struct dm_win *win, int round)
 {
-    const volatile uint32_t *n = &win->n_notices[round];
+    const volatile uint32_t *n = &win->epoch.n_notices[round];
 
-    while ((int32_t)(*n - win->n_fences) < 0) {
+    while ((int32_t)(*n - win->epoch.n_fences) < 0) {
         int err = DM_OK;
 
         dm_chan_progress_wait(dm_world.chan);
-        if ((int32_t)(*n - win->n_fences) < 0)
+        if ((int32_t)(*n - win->epoch.n_fences) < 0)
             err = dm_rma_check_lost(win, -1);
         if (err != DM_OK)
             return err;
@@ -57,13 +62,13 @@ static int await_notice(struct dm_win *win, int round)
     return DM_OK;
 }
 
-/* Those who exchange notices: the first processes of all hosts, or (no control blocks) all. */
+/* Those who exchange notices: the first processes of all hosts, or (no node-shared state) all. */
 static int leaders_size(const struct dm_win *win)
 {
     return win->node != NULL ? win->node->n_leaders : win->comm->size;
 }
 
-/* Whom this process tells in the round that goes this far. */
+/* Whom this process notifies in the round that goes this far. */
 static int leaders_rank(const struct dm_win *win, int step)
 {
     const struct dm_rma_node *node = win->node;
@@ -72,7 +77,7 @@ static int leaders_rank(const struct dm_win *win, int step)
                         : (win->comm->rank + step) % win->comm->size;
 }
 
-/* In each round one hears of twice as many. */
+/* A dissemination: each round covers twice as many. */
 static int fence_barrier(struct dm_win *win)
 {
     int err = DM_OK;
@@ -100,7 +105,7 @@ static int barrier_count(struct dm_win *win)
 {
     struct dm_rma_node *node = win->node;
     struct dm_rma_shared *ctl = node->ctl;
-    uint32_t all = win->n_fences * (uint32_t)node->n;
+    uint32_t all = win->epoch.n_fences * (uint32_t)node->n;
     bool is_last = dm_atomic_add(&ctl->n_arrived, 1) + 1 == all;
     int err;
 
@@ -109,11 +114,11 @@ static int barrier_count(struct dm_win *win)
         dm_rma_wake(win, node->ranks[0], false);
     }
     if (node->n_leaders == 1 ? !is_last : node->me != 0)
-        return dm_rma_wait_word(win, &ctl->n_fences, win->n_fences, true);
+        return dm_rma_wait_word(win, &ctl->n_fences, win->epoch.n_fences, true);
     err = dm_rma_wait_word(win, &ctl->n_arrived, all, true);
     if (err == DM_OK)
         err = fence_barrier(win);
-    dm_atomic_store(&ctl->n_fences, win->n_fences);
+    dm_atomic_store(&ctl->n_fences, win->epoch.n_fences);
     fence_wake_all(win);
     return err;
 }
@@ -122,13 +127,13 @@ static int barrier(struct dm_win *win)
 {
     struct dm_rma_node *node = win->node;
 
-    win->n_fences++;
+    win->epoch.n_fences++;
     if (node == NULL) {
         dm_rma_state.counts.n_syncs_packet++;
         return exchanges_notices(win) ? fence_barrier(win) : dm_barrier(win->comm);
     }
     dm_rma_state.counts.n_syncs_word++;
-    if (win->n_fences % SPREADS == 1 && dm_chan_is_oversubscribed(dm_world.chan))
+    if (win->epoch.n_fences % SPREADS == 1 && dm_chan_is_oversubscribed(dm_world.chan))
         dm_chan_spread(dm_world.chan, &node->ctl->lranks[0].core, sizeof(node->ctl->lranks[0]),
                        node->n, node->me);
     return node->n_leaders == 1 && node->n <= FLAGS_MAX ? barrier_flags(win) : barrier_count(win);
@@ -138,23 +143,23 @@ int dm_win_fence(int assert_flags, struct dm_win *win)
 {
     int err, barrier_err;
 
-    if (win->access != DM_EPOCH_NONE && win->access != DM_EPOCH_FENCE)
+    if (win->epoch.access != DM_EPOCH_NONE && win->epoch.access != DM_EPOCH_FENCE)
         return DM_FAIL(DM_ERR_RMA_SYNC, "MPI_Win_fence inside an epoch of %s",
-                       win->access == DM_EPOCH_START ? "MPI_Win_start" : "MPI_Win_lock");
-    if (win->exposure == DM_EPOCH_POST)
+                       win->epoch.access == DM_EPOCH_START ? "MPI_Win_start" : "MPI_Win_lock");
+    if (win->epoch.exposure == DM_EPOCH_POST)
         return DM_FAIL(DM_ERR_RMA_SYNC, "MPI_Win_fence between MPI_Win_post and MPI_Win_wait");
-    /* after the flush my transfers are at their targets; after the barrier everybody's are */
+    /* after the flush the own transfers are at their targets; after the barrier everybody's are */
     err = is_pair(win) ? dm_rma_flush_start(win) : dm_rma_flush_all(win);
     if (err == DM_EPEER)
         return err;
-    /* whoever was refused something still comes: the others wait */
+    /* also after a failed transfer: the others wait for this process */
     barrier_err = barrier(win);
     if (barrier_err == DM_OK && is_pair(win))
         err = dm_rma_flush_all(win);
     if (barrier_err != DM_OK)
         return barrier_err;
-    win->access = assert_flags & MPI_MODE_NOSUCCEED ? DM_EPOCH_NONE : DM_EPOCH_FENCE;
-    win->exposure = win->access;
-    win->is_open = win->access == DM_EPOCH_FENCE;
+    win->epoch.access = assert_flags & MPI_MODE_NOSUCCEED ? DM_EPOCH_NONE : DM_EPOCH_FENCE;
+    win->epoch.exposure = win->epoch.access;
+    win->epoch.is_open = win->epoch.access == DM_EPOCH_FENCE;
     return err;
 }

@@ -6,32 +6,35 @@
  * there are no such words, grants the lock itself (target.c), to itself, too. In some windows all
  * processes take all locks by a provider's fetch-and-add instead (lock_atomic.c).
  */
+#include "onesided/flush.h"
+#include "onesided/lock.h"
 #include "onesided/shared.h"
+#include "onesided/state.h"
 
 static int check_can_lock(const struct dm_win *win, bool is_all)
 {
-    if (win->access == DM_EPOCH_NONE || win->access == DM_EPOCH_FENCE)
+    if (win->epoch.access == DM_EPOCH_NONE || win->epoch.access == DM_EPOCH_FENCE)
         return DM_OK;
-    if (win->access == DM_EPOCH_LOCK && !is_all)
+    if (win->epoch.access == DM_EPOCH_LOCK && !is_all)
         return DM_OK;
     return DM_FAIL(DM_ERR_RMA_SYNC, "lock inside an epoch of %s",
-                   win->access == DM_EPOCH_START  ? "MPI_Win_start"
-                   : win->access == DM_EPOCH_LOCK ? "MPI_Win_lock"
-                                                  : "MPI_Win_lock_all");
+                   win->epoch.access == DM_EPOCH_START  ? "MPI_Win_start"
+                   : win->epoch.access == DM_EPOCH_LOCK ? "MPI_Win_lock"
+                                                        : "MPI_Win_lock_all");
 }
 
 /* By a packet to the target, which answers when it is granted. */
-static int ask_lock(struct dm_win *win, int rank, int mode)
+static int request_lock(struct dm_win *win, int rank, int mode)
 {
     struct dm_win_peer *peer = &win->peers[rank];
     int err = dm_rma_note(win, rank, DM_PKT_RMA_LOCK, mode);
 
-    dm_rma_state.counts.n_locks_asked++;
+    dm_rma_state.counts.n_locks_packet++;
     if (err != DM_OK)
         return err;
-    peer->n_awaited++;
-    win->n_awaited++;
-    return dm_rma_wait(win, rank, &peer->n_awaited);
+    peer->n_answers++;
+    win->pending.n_answers++;
+    return dm_rma_wait(win, rank, &peer->n_answers);
 }
 
 int dm_rma_lock(struct dm_win *win, int rank, int mode)
@@ -39,7 +42,7 @@ int dm_rma_lock(struct dm_win *win, int rank, int mode)
     struct dm_win_peer *peer = &win->peers[rank];
     int err;
 
-    /* who has asked from another host before me comes before me */
+    /* requests from other hosts that have arrived come first */
     if (rank == win->comm->rank && win->node != NULL && win->node->n_leaders > 1)
         dm_chan_progress_test(dm_world.chan);
     /* hosts have a block each, or none has: then the lock is not a word */
@@ -48,14 +51,14 @@ int dm_rma_lock(struct dm_win *win, int rank, int mode)
     else if (dm_likely(peer->lrank >= 0))
         err = dm_rma_word_lock(win, rank, mode);
     else
-        err = ask_lock(win, rank, win->node != NULL ? mode | DM_RMA_BY_WORD : mode);
+        err = request_lock(win, rank, win->node != NULL ? mode | DM_RMA_BY_WORD : mode);
     if (err != DM_OK)
         return err;
-    peer->lock_mode = mode;
-    peer->is_nocheck = false;
+    peer->lock.mode = mode;
+    peer->lock.is_nocheck = false;
     peer->is_locked = true;
-    peer->next_locked = win->locked;
-    win->locked = rank;
+    peer->lock.next = win->epoch.last_locked;
+    win->epoch.last_locked = rank;
     return DM_OK;
 }
 
@@ -64,14 +67,14 @@ int dm_rma_lock_used(struct dm_win *win, int rank)
     struct dm_win_peer *peer = &win->peers[rank];
     int err;
 
-    /* whoever waits lets other threads in */
-    while (*(volatile bool *)&peer->is_locking)
+    /* waiting lets other threads run */
+    while (*(volatile bool *)&peer->lock.is_taking)
         dm_chan_progress_wait(dm_world.chan);
     if (peer->is_locked)
         return DM_OK;
-    peer->is_locking = true;
+    peer->lock.is_taking = true;
     err = dm_rma_lock(win, rank, MPI_LOCK_SHARED);
-    peer->is_locking = false;
+    peer->lock.is_taking = false;
     return err;
 }
 
@@ -87,28 +90,28 @@ int dm_win_lock(int lock_type, int rank, int assert_flags, struct dm_win *win)
     peer = &win->peers[rank];
     if (peer->is_locked)
         return DM_FAIL(DM_ERR_RMA_SYNC, "rank %d is locked already: unlock it first", rank);
-    peer->is_nocheck = assert_flags & MPI_MODE_NOCHECK;
-    if (peer->is_nocheck)
+    peer->lock.is_nocheck = assert_flags & MPI_MODE_NOCHECK;
+    if (peer->lock.is_nocheck)
         peer->is_locked = true;
     else
         err = dm_rma_lock(win, rank, lock_type);
     if (err != DM_OK)
         return err;
-    win->n_locked++;
-    win->access = DM_EPOCH_LOCK;
-    win->is_open = false;
+    win->epoch.n_locked++;
+    win->epoch.access = DM_EPOCH_LOCK;
+    win->epoch.is_open = false;
     return DM_OK;
 }
 
 /* Out of the list of what is locked. */
 static void lock_forget(struct dm_win *win, int rank)
 {
-    int *at = &win->locked;
+    int *at = &win->epoch.last_locked;
 
     while (*at >= 0 && *at != rank)
-        at = &win->peers[*at].next_locked;
+        at = &win->peers[*at].lock.next;
     if (*at == rank)
-        *at = win->peers[rank].next_locked;
+        *at = win->peers[rank].lock.next;
 }
 
 /* Everything done under the lock of rank is at the target; now give the lock back. */
@@ -117,15 +120,15 @@ static int release_lock(struct dm_win *win, int rank)
     struct dm_win_peer *peer = &win->peers[rank];
 
     peer->is_locked = false;
-    if (peer->is_nocheck)
+    if (peer->lock.is_nocheck)
         return DM_OK;
     lock_forget(win, rank);
     if (dm_unlikely(win->words != NULL))
-        return dm_rma_atomic_unlock(win, rank, peer->lock_mode);
+        return dm_rma_atomic_unlock(win, rank, peer->lock.mode);
     if (peer->lrank < 0)
         return dm_rma_note(win, rank, DM_PKT_RMA_UNLOCK,
-                           win->node != NULL ? peer->lock_mode | DM_RMA_BY_WORD : 0);
-    dm_rma_word_unlock(win, rank, peer->lock_mode);
+                           win->node != NULL ? peer->lock.mode | DM_RMA_BY_WORD : 0);
+    dm_rma_word_unlock(win, rank, peer->lock.mode);
     return DM_OK;
 }
 
@@ -135,13 +138,13 @@ int dm_win_unlock(int rank, struct dm_win *win)
 
     if (rank == MPI_PROC_NULL)
         return DM_OK;
-    if (win->access != DM_EPOCH_LOCK || !win->peers[rank].is_locked)
+    if (win->epoch.access != DM_EPOCH_LOCK || !win->peers[rank].is_locked)
         return DM_FAIL(DM_ERR_RMA_SYNC, "rank %d is not locked by this process", rank);
     dm_rma_poll_others(win);
     err = dm_rma_flush(win, rank);
     release_err = release_lock(win, rank);
-    if (--win->n_locked == 0)
-        win->access = DM_EPOCH_NONE;
+    if (--win->epoch.n_locked == 0)
+        win->epoch.access = DM_EPOCH_NONE;
     return err != DM_OK ? err : release_err;
 }
 
@@ -156,16 +159,16 @@ int dm_win_lock_all(int assert_flags, struct dm_win *win)
 
     if (err != DM_OK)
         return err;
-    win->is_nocheck = assert_flags & MPI_MODE_NOCHECK;
-    for (int i = is_shared ? 0 : win->comm->rank; err == DM_OK && !win->is_nocheck; i++) {
+    win->epoch.is_nocheck = assert_flags & MPI_MODE_NOCHECK;
+    for (int i = is_shared ? 0 : win->comm->rank; err == DM_OK && !win->epoch.is_nocheck; i++) {
         err = dm_rma_lock(win, i, MPI_LOCK_SHARED);
         if (!is_shared || i == win->comm->size - 1)
             break;
     }
     if (err != DM_OK)
         return err;
-    win->access = DM_EPOCH_LOCK_ALL;
-    win->is_open = win->is_nocheck;
+    win->epoch.access = DM_EPOCH_LOCK_ALL;
+    win->epoch.is_open = win->epoch.is_nocheck;
     return DM_OK;
 }
 
@@ -173,17 +176,17 @@ int dm_win_unlock_all(struct dm_win *win)
 {
     int err;
 
-    if (win->access != DM_EPOCH_LOCK_ALL)
+    if (win->epoch.access != DM_EPOCH_LOCK_ALL)
         return DM_FAIL(DM_ERR_RMA_SYNC, "MPI_Win_unlock_all without MPI_Win_lock_all");
     dm_rma_poll_others(win);
     err = dm_rma_flush_all(win);
-    while (win->locked >= 0) {
-        int release_err = release_lock(win, win->locked);
+    while (win->epoch.last_locked >= 0) {
+        int release_err = release_lock(win, win->epoch.last_locked);
 
         if (err == DM_OK)
             err = release_err;
     }
-    win->access = DM_EPOCH_NONE;
-    win->is_open = false;
+    win->epoch.access = DM_EPOCH_NONE;
+    win->epoch.is_open = false;
     return err;
 }

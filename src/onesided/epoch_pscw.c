@@ -2,10 +2,12 @@
  * General active target synchronization: start and complete at the origins, post and
  * wait at the targets (MPI-4.0 section 12.5.2).
  *
- * On one host post and complete are counters that the processes store into the control block;
+ * On one host post and complete are counters that the processes store into the node-shared state;
  * otherwise, and where packets are on their way that the notice must not overtake, notices.
  */
+#include "onesided/flush.h"
 #include "onesided/shared.h"
+#include "onesided/state.h"
 
 /* Rank in the window of member i of group; DM_ERR_GROUP when it is not in the window. */
 static int rank_in_window(const struct dm_win *win, const struct dm_group *group, int i,
@@ -44,7 +46,7 @@ int dm_win_start(struct dm_group *group, int assert_flags, struct dm_win *win)
     int err = DM_OK;
     int rank;
 
-    if (win->access != DM_EPOCH_NONE && win->access != DM_EPOCH_FENCE)
+    if (win->epoch.access != DM_EPOCH_NONE && win->epoch.access != DM_EPOCH_FENCE)
         return DM_FAIL(DM_ERR_RMA_SYNC, "MPI_Win_start inside another access epoch");
     for (int i = 0; i < group->size; i++) {
         err = rank_in_window(win, group, i, &rank);
@@ -60,13 +62,13 @@ int dm_win_start(struct dm_group *group, int assert_flags, struct dm_win *win)
         win->peers[rank].is_started = true;
     }
     dm_group_ref(group);
-    win->start_group = group;
-    win->access = DM_EPOCH_START;
-    win->is_open = false;
+    win->epoch.start_group = group;
+    win->epoch.access = DM_EPOCH_START;
+    win->epoch.is_open = false;
     return DM_OK;
 }
 
-/* Tell rank that my transfers are over. */
+/* Notify rank that the transfers of this process are over. */
 static int notify_complete(struct dm_win *win, int rank)
 {
     bool is_behind = win->peers[rank].is_unacked;
@@ -87,11 +89,11 @@ int dm_win_complete(struct dm_win *win)
 {
     int first_err = DM_OK;
 
-    if (win->access != DM_EPOCH_START)
+    if (win->epoch.access != DM_EPOCH_START)
         return DM_FAIL(DM_ERR_RMA_SYNC, "MPI_Win_complete without MPI_Win_start");
-    for (int i = 0; i < win->start_group->size; i++) {
+    for (int i = 0; i < win->epoch.start_group->size; i++) {
         int rank;
-        int err = rank_in_window(win, win->start_group, i, &rank);
+        int err = rank_in_window(win, win->epoch.start_group, i, &rank);
 
         /*
          * packets need no acknowledgement, the notice arrives behind them; but only a dynamic
@@ -108,9 +110,9 @@ int dm_win_complete(struct dm_win *win)
         if (first_err == DM_OK)
             first_err = err;
     }
-    dm_group_unref(win->start_group);
-    win->start_group = NULL;
-    win->access = DM_EPOCH_NONE;
+    dm_group_unref(win->epoch.start_group);
+    win->epoch.start_group = NULL;
+    win->epoch.access = DM_EPOCH_NONE;
     return first_err;
 }
 
@@ -137,7 +139,7 @@ int dm_win_post(struct dm_group *group, int assert_flags, struct dm_win *win)
     int err = DM_OK;
     int rank;
 
-    if (win->exposure != DM_EPOCH_NONE && win->exposure != DM_EPOCH_FENCE)
+    if (win->epoch.exposure != DM_EPOCH_NONE && win->epoch.exposure != DM_EPOCH_FENCE)
         return DM_FAIL(DM_ERR_RMA_SYNC, "MPI_Win_post before MPI_Win_wait of the last one");
     for (int i = 0; i < group->size; i++) {
         err = rank_in_window(win, group, i, &rank);
@@ -145,8 +147,8 @@ int dm_win_post(struct dm_group *group, int assert_flags, struct dm_win *win)
             return err;
     }
     /* an origin that is faster than this loop may complete before it ends; so count first */
-    win->n_completes += group->size;
-    win->exposure = DM_EPOCH_POST;
+    win->epoch.n_completes += group->size;
+    win->epoch.exposure = DM_EPOCH_POST;
     for (int i = 0; i < group->size && err == DM_OK; i++) {
         rank_in_window(win, group, i, &rank);
         if (!(assert_flags & MPI_MODE_NOCHECK))
@@ -155,16 +157,16 @@ int dm_win_post(struct dm_group *group, int assert_flags, struct dm_win *win)
     return err;
 }
 
-/* Origins that are not done yet: some say so by packets, some count. */
+/* Origins that are not done yet: some send packets, some count. */
 static int completes_left(const struct dm_win *win)
 {
     if (win->node == NULL)
-        return win->n_completes;
-    return win->n_completes -
+        return win->epoch.n_completes;
+    return win->epoch.n_completes -
            (int)(dm_atomic_load(&dm_rma_my_slot(win)->n_completes) - win->node->completes_seen);
 }
 
-struct wait {
+struct complete_wait {
     struct dm_wait_word word;
     const struct dm_win *win;
     int err;
@@ -172,7 +174,7 @@ struct wait {
 
 static bool pscw_is_over(struct dm_wait_word *word)
 {
-    struct wait *w = dm_container_of(word, struct wait, word);
+    struct complete_wait *w = dm_container_of(word, struct complete_wait, word);
 
     if (completes_left(w->win) == 0)
         return true;
@@ -182,10 +184,10 @@ static bool pscw_is_over(struct dm_wait_word *word)
 
 static int await_completes(struct dm_win *win)
 {
-    struct wait w = {.word = {.is_over = pscw_is_over}, .win = win};
+    struct complete_wait w = {.word = {.is_over = pscw_is_over}, .win = win};
 
     if (win->node == NULL)
-        return dm_rma_wait(win, -1, &win->n_completes);
+        return dm_rma_wait(win, -1, &win->epoch.n_completes);
     w.word.asleep = &dm_rma_my_slot(win)->asleep;
     dm_wait_for_word(dm_world.chan, &w.word);
     return w.err;
@@ -196,15 +198,15 @@ static void end_exposure(struct dm_win *win)
 {
     if (win->node != NULL)
         win->node->completes_seen = dm_atomic_load(&dm_rma_my_slot(win)->n_completes);
-    win->n_completes = 0;
-    win->exposure = DM_EPOCH_NONE;
+    win->epoch.n_completes = 0;
+    win->epoch.exposure = DM_EPOCH_NONE;
 }
 
 int dm_win_wait(struct dm_win *win)
 {
     int err;
 
-    if (win->exposure != DM_EPOCH_POST)
+    if (win->epoch.exposure != DM_EPOCH_POST)
         return DM_FAIL(DM_ERR_RMA_SYNC, "MPI_Win_wait without MPI_Win_post");
     err = await_completes(win);
     end_exposure(win);
@@ -213,7 +215,7 @@ int dm_win_wait(struct dm_win *win)
 
 int dm_win_test(struct dm_win *win, int *flag)
 {
-    if (win->exposure != DM_EPOCH_POST)
+    if (win->epoch.exposure != DM_EPOCH_POST)
         return DM_FAIL(DM_ERR_RMA_SYNC, "MPI_Win_test without MPI_Win_post");
     if (completes_left(win) != 0)
         dm_chan_progress_test(dm_world.chan);

@@ -4,11 +4,17 @@
  */
 #include <string.h>
 
-#include "onesided/rma.h"
+#include "onesided/call.h"
+#include "onesided/combine.h"
+#include "onesided/map.h"
+#include "onesided/msg.h"
+#include "onesided/state.h"
+#include "onesided/update.h"
+#include "onesided/xfer.h"
 
 #define ELEM_MAX 32 /* bytes of the longest predefined type */
 
-/* An element of mine: combined at once, if it is a plain one. */
+/* An element that this process can address: combined at once. */
 static int fetch_at(const struct dm_rma_call *call, char *at, const void *origin, void *result,
                     const struct dm_type *type, struct dm_op *op)
 {
@@ -28,80 +34,47 @@ static int fetch_at(const struct dm_rma_call *call, char *at, const void *origin
     return err;
 }
 
-/* The payload: where the answer goes, the element's place, and up to two values. */
+/* One element on its way. The payload: where the answer goes, the element's place, two values. */
 struct fetch {
-    struct dm_rma_run id;
-    struct dm_rma_run run;
-    char data[2 * ELEM_MAX];
+    struct dm_rma_update update;
+    struct dm_type *type;
+    struct fetch_payload {
+        struct dm_rma_run id;
+        struct dm_rma_run run;
+        char data[2 * ELEM_MAX];
+    } payload;
 };
 
-/* By a target on this host that is looking; types with holes are not worth it. */
-static bool send_by_target(const struct dm_rma_call *call, const struct fetch *f, size_t len,
-                           MPI_Op op, int flags, void *result, const struct dm_type *type)
+/* By a packet, which is not copied if it can go at once. */
+static int fetch_send(const struct dm_rma_update *u)
 {
-    const struct dm_pkt_rma_acc acc = {
-        .pkt = {.flags = (uint8_t)flags, .data_len = (uint32_t)len},
-        .op = op,
-        .offset = f->run.offset,
-        .basic = f->run.basic,
-    };
-
-    return type->size == type->extent &&
-           dm_rma_assist(call, DM_ASSIST_UPDATE, &acc, f->data, result, (size_t)type->size);
-}
-
-/* By RDMA, where the target computes. */
-static bool fetch_update_direct(const struct dm_rma_call *call, const struct fetch *f, MPI_Op op,
-                                int flags, void *result, const struct dm_type *type, int *err_p)
-{
-    const struct dm_pkt_rma_acc acc = {
-        .pkt.flags = (uint8_t)flags, .op = op, .offset = f->run.offset, .basic = f->run.basic};
-    char old[ELEM_MAX];
-
-    if (!dm_rma_get_modify_put(call, &acc, 1, f->data, old, err_p))
-        return false;
-    if (*err_p == DM_OK)
-        dm_type_unpack(result, 1, type, 0, old, (size_t)type->size);
-    return true;
-}
-
-/* Send it; len bytes of data are in f. */
-static int send_fetch(const struct dm_rma_call *call, struct fetch *f, size_t len, MPI_Op op,
-                      int flags, void *result, struct dm_type *type)
-{
-    struct dm_pkt_rma_acc acc = {
-        .pkt = {.type = DM_PKT_RMA_ACC,
-                .version = DM_PKT_VERSION,
-                .hdr_len = sizeof(acc),
-                .flags = (uint8_t)flags,
-                .data_len = (uint32_t)(2 * sizeof(struct dm_rma_run) + len)},
-        .win = call->win->parts[call->target].handle,
-        .op = op,
-        .n_runs = 1,
-    };
+    struct fetch *f = dm_container_of(u, struct fetch, update);
+    const struct dm_rma_call *call = u->call;
+    struct dm_pkt_rma_acc acc = dm_rma_acc_header(
+        call, u->acc.op, u->acc.pkt.flags, 2 * sizeof(struct dm_rma_run) + u->acc.pkt.data_len);
     struct dm_rma_msg *msg;
     struct dm_rma_xfer *x;
     int err;
 
-    if (send_by_target(call, f, len, op, flags, result, type))
-        return DM_OK;
-    dm_rma_assist_flush(call->win, call->target);
-    if (fetch_update_direct(call, f, op, flags, result, type, &err))
-        return err;
     /* now: while x waits for its reply a lost target ends it */
     dm_rma_make_space(call);
-    err = dm_rma_reply_new(call, result, 1, type, 0, &x);
+    err = dm_rma_reply_new(call, u->result, 1, f->type, 0, &x);
     if (err != DM_OK)
         return err;
-    f->id = (struct dm_rma_run){.offset = (uint64_t)(uintptr_t)x};
+    acc.n_runs = 1;
+    f->payload.id = (struct dm_rma_run){.offset = (uint64_t)(uintptr_t)x};
+    f->payload.run = (struct dm_rma_run){.offset = u->acc.offset, .n = 1, .basic = u->acc.basic};
     err = dm_rma_send_deferred(call->win, call->target, false);
     if (err == DM_OK)
-        err = dm_chan_send_now(dm_world.chan, dm_rma_proc(call->win, call->target), &acc.pkt, f);
+        err = dm_chan_send_now(dm_world.chan, dm_rma_proc(call->win, call->target), &acc.pkt,
+                               &f->payload);
+    if (err == DM_OK)
+        dm_rma_state.counts.n_path[DM_PATH_PACKETS]++;
     if (err == DM_EAGAIN) {
         msg = dm_rma_msg_get(call);
         err = DM_ENOMEM;
         if (msg != NULL) {
-            memcpy(msg->data, f, acc.pkt.data_len);
+            memcpy(msg->data, &f->payload, acc.pkt.data_len);
             err = dm_rma_msg_send(msg, &acc.pkt, msg->data);
         }
     }
@@ -110,71 +83,22 @@ static int send_fetch(const struct dm_rma_call *call, struct fetch *f, size_t le
     return err;
 }
 
-/* n elements in one packet, of data_len bytes of operands. */
-static int fetch_packet(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc, size_t n,
-                        const char *data, size_t data_len, char *result)
+/*
+ * Start it, with len bytes of operands in f, where this process cannot update the element itself.
+ */
+static int fetch_start(const struct dm_rma_call *call, struct fetch *f, struct dm_type *type,
+                       uint64_t offset, MPI_Op op, int flags, size_t len, void *result)
 {
-    struct dm_rma_msg *msg = dm_rma_msg_new(call);
-    struct dm_rma_run *records;
-    struct dm_pkt_rma_acc head = *acc;
-    struct dm_rma_xfer *x;
-    int err;
-
-    if (msg == NULL)
-        return DM_ENOMEM;
-    err = dm_rma_reply_new(call, result, n, dm_type_get(acc->basic), 0, &x);
-    if (err != DM_OK) {
-        dm_pool_put(&dm_rma_state.msgs, msg);
-        return err;
-    }
-    records = &msg->runs[DM_RMA_ACC_RUNS - 1];
-    records[0] = (struct dm_rma_run){.offset = (uint64_t)(uintptr_t)x};
-    records[1] = (struct dm_rma_run){.offset = acc->offset, .n = (uint32_t)n, .basic = acc->basic};
-    memcpy(msg->data, data, data_len);
-    head.pkt.data_len = (uint32_t)(2 * sizeof(*records) + data_len);
-    head.n_runs = 1;
-    err = dm_rma_msg_send(msg, &head.pkt, records);
-    if (err != DM_OK)
-        dm_rma_xfer_over(x, err);
-    return err;
-}
-
-int dm_rma_update_remote(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc,
-                         const char *data, char *result, size_t result_len)
-{
-    bool is_fetch = (acc->pkt.flags & DM_RMA_FETCH) != 0;
-    size_t size = (size_t)dm_type_get(acc->basic)->size;
-    size_t n = (is_fetch ? result_len : acc->pkt.data_len) / size;
-    struct dm_pkt_rma_acc head = {
-        .pkt = {.type = DM_PKT_RMA_ACC,
-                .version = DM_PKT_VERSION,
-                .hdr_len = sizeof(head),
-                .flags = acc->pkt.flags,
-                .data_len = acc->pkt.data_len},
-        .win = call->win->parts[call->target].handle,
-        .op = acc->op,
-        .offset = acc->offset,
-        .basic = acc->basic,
-    };
-    int err = DM_OK;
-
-    if (dm_rma_get_modify_put(call, &head, n, data, is_fetch ? result : NULL, &err))
-        return err;
-    if (!is_fetch)
-        return dm_rma_send_plain(call, &head, data, acc->pkt.data_len);
-    while (n > 0 && err == DM_OK) {
-        size_t part = n < DM_RMA_ACC_BYTES / size ? n : DM_RMA_ACC_BYTES / size;
-        size_t len = acc->pkt.flags & DM_RMA_SWAP ? 2 * size
-                     : acc->op != MPI_NO_OP       ? part * size
-                                                  : 0;
-
-        err = fetch_packet(call, &head, part, data, len, result);
-        data += len;
-        result += part * size;
-        head.offset += part * size;
-        n -= part;
-    }
-    return err;
+    f->type = type;
+    f->update = (struct dm_rma_update){.call = call,
+                                       .acc = dm_rma_acc_header(call, op, flags, len),
+                                       .n = 1,
+                                       .data = f->payload.data,
+                                       .result = result,
+                                       .send = fetch_send};
+    f->update.acc.offset = offset;
+    f->update.acc.basic = type->basic;
+    return dm_rma_update_start(&f->update);
 }
 
 int dm_fetch_and_op(const void *origin, void *result, struct dm_type *type, int target,
@@ -204,10 +128,9 @@ int dm_fetch_and_op(const void *origin, void *result, struct dm_type *type, int 
     if (map != NULL && dm_rma_may_combine(win, target, basic, map + offset))
         return fetch_at(&call, map + offset, origin, result, type, op);
     if (has_data)
-        dm_type_pack(origin, 1, type, 0, f.data, (size_t)type->size);
-    f.run = (struct dm_rma_run){.offset = offset, .n = 1, .basic = basic};
-    return send_fetch(&call, &f, has_data ? (size_t)type->size : 0, op->obj.handle, DM_RMA_FETCH,
-                      result, type);
+        dm_type_pack(origin, 1, type, 0, f.payload.data, (size_t)type->size);
+    return fetch_start(&call, &f, type, offset, op->obj.handle, DM_RMA_FETCH,
+                       has_data ? (size_t)type->size : 0, result);
 }
 
 int dm_compare_and_swap(const void *origin, const void *compare, void *result, struct dm_type *type,
@@ -231,8 +154,8 @@ int dm_compare_and_swap(const void *origin, const void *compare, void *result, s
         dm_rma_swap(win, target, map + offset, basic, origin, compare, result);
         return DM_OK;
     }
-    f.run = (struct dm_rma_run){.offset = offset, .n = 1, .basic = basic};
-    memcpy(f.data, origin, size);
-    memcpy(f.data + size, compare, size);
-    return send_fetch(&call, &f, 2 * size, MPI_REPLACE, DM_RMA_FETCH | DM_RMA_SWAP, result, type);
+    memcpy(f.payload.data, origin, size);
+    memcpy(f.payload.data + size, compare, size);
+    return fetch_start(&call, &f, type, offset, MPI_REPLACE, DM_RMA_FETCH | DM_RMA_SWAP, 2 * size,
+                       result);
 }

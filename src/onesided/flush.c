@@ -7,7 +7,10 @@
  */
 #include <stdatomic.h>
 
-#include "onesided/rma.h"
+#include "onesided/assist.h"
+#include "onesided/flush.h"
+#include "onesided/msg.h"
+#include "onesided/state.h"
 
 int dm_rma_answer(struct dm_win *win, int rank, int32_t handle, enum dm_rma_pkt type, int mode)
 {
@@ -72,19 +75,19 @@ int dm_rma_wait(struct dm_win *win, int rank, const int *count)
 
 void dm_rma_poll_others(struct dm_win *win)
 {
-    if ((++win->n_flushes & 63) == 0)
+    if ((++win->pending.n_polls & 63) == 0)
         dm_chan_progress_test(dm_world.chan);
 }
 
 /* Report the first failure since the last synchronization, once. */
 static int take_error(struct dm_win *win)
 {
-    int err = win->err;
+    int err = win->pending.err;
     int lost = err == DM_EPEER ? find_lost(win, -1) : -1;
 
     /* what was stored into mapped parts is there before any notice that follows */
     atomic_thread_fence(memory_order_release);
-    win->err = DM_OK;
+    win->pending.err = DM_OK;
     if (lost >= 0)
         return fail_lost(win, lost);
     if (err == DM_ERR_RMA_RANGE)
@@ -101,12 +104,12 @@ static int request_ack(struct dm_win *win, int rank)
     if (!peer->is_unacked)
         return DM_OK;
     dm_rma_acked(win, rank);
-    err = peer->held != NULL ? dm_rma_send_deferred(win, rank, true)
-                             : dm_rma_note(win, rank, DM_PKT_RMA_SYNC, 0);
+    err = peer->deferred != NULL ? dm_rma_send_deferred(win, rank, true)
+                                 : dm_rma_note(win, rank, DM_PKT_RMA_SYNC, 0);
     if (err != DM_OK)
         return err;
-    peer->n_awaited++;
-    win->n_awaited++;
+    peer->n_answers++;
+    win->pending.n_answers++;
     return DM_OK;
 }
 
@@ -117,9 +120,9 @@ int dm_rma_flush(struct dm_win *win, int rank)
     dm_rma_assist_flush(win, rank);
     err = request_ack(win, rank);
     if (err == DM_OK)
-        err = dm_rma_wait(win, rank, &win->peers[rank].n_pending);
+        err = dm_rma_wait(win, rank, &win->peers[rank].n_transfers);
     if (err == DM_OK)
-        err = dm_rma_wait(win, rank, &win->peers[rank].n_awaited);
+        err = dm_rma_wait(win, rank, &win->peers[rank].n_answers);
     return err != DM_OK ? err : take_error(win);
 }
 
@@ -128,9 +131,9 @@ int dm_rma_flush_start(struct dm_win *win)
     int err = DM_OK;
 
     dm_rma_assist_flush_all(win);
-    for (int i = 0; win->n_unacked > 0 && i < win->comm->size && err == DM_OK; i++)
+    for (int i = 0; win->pending.n_unacked > 0 && i < win->comm->size && err == DM_OK; i++)
         err = request_ack(win, i);
-    return err == DM_OK ? dm_rma_wait(win, -1, &win->n_pending) : err;
+    return err == DM_OK ? dm_rma_wait(win, -1, &win->pending.n_transfers) : err;
 }
 
 int dm_rma_flush_all(struct dm_win *win)
@@ -138,7 +141,7 @@ int dm_rma_flush_all(struct dm_win *win)
     int err = dm_rma_flush_start(win);
 
     if (err == DM_OK)
-        err = dm_rma_wait(win, -1, &win->n_awaited);
+        err = dm_rma_wait(win, -1, &win->pending.n_answers);
     return err != DM_OK ? err : take_error(win);
 }
 
@@ -150,14 +153,15 @@ int dm_rma_flush_local(struct dm_win *win, int rank)
         dm_rma_assist_flush(win, rank);
     else
         dm_rma_assist_flush_all(win);
-    err = dm_rma_wait(win, rank, rank >= 0 ? &win->peers[rank].n_pending : &win->n_pending);
+    err = dm_rma_wait(win, rank,
+                      rank >= 0 ? &win->peers[rank].n_transfers : &win->pending.n_transfers);
     return err != DM_OK ? err : take_error(win);
 }
 
 bool dm_rma_is_passive(const struct dm_win *win, int rank)
 {
-    return win->access == DM_EPOCH_LOCK_ALL ||
-           (win->access == DM_EPOCH_LOCK && (rank < 0 || win->peers[rank].is_locked));
+    return win->epoch.access == DM_EPOCH_LOCK_ALL ||
+           (win->epoch.access == DM_EPOCH_LOCK && (rank < 0 || win->peers[rank].is_locked));
 }
 
 /* Flushes are for passive target epochs only. */
@@ -172,7 +176,8 @@ static int check_passive(const struct dm_win *win, int rank)
 /* Nothing is on its way and nothing has failed: programs time these calls. */
 static inline bool is_idle(const struct dm_win *win)
 {
-    return (win->n_unacked | win->n_pending | win->n_awaited | win->err) == 0;
+    return (win->pending.n_unacked | win->pending.n_transfers | win->pending.n_answers |
+            win->pending.err) == 0;
 }
 
 int dm_win_flush(int rank, struct dm_win *win)
@@ -180,7 +185,7 @@ int dm_win_flush(int rank, struct dm_win *win)
     int err;
 
     if (dm_likely(rank >= 0 && is_idle(win) &&
-                  (win->peers[rank].is_locked || win->access == DM_EPOCH_LOCK_ALL))) {
+                  (win->peers[rank].is_locked || win->epoch.access == DM_EPOCH_LOCK_ALL))) {
         dm_rma_poll_others(win);
         dm_rma_assist_flush(win, rank);
         if (dm_unlikely(!is_idle(win)))

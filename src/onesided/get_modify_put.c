@@ -1,37 +1,41 @@
 /*
- * Updates of private memory of a process of the same host that computes.
+ * Get-modify-put: updates of private memory of a process of the same host that computes.
  *
- * Its owner would have to apply them, and does not come. So the origin keeps all others off the part,
- * its owner too (combine.c), reads the elements by RDMA, combines them in a copy and writes them
- * back. That is two system calls, more than a target that looks needs (assist_origin.c).
+ * Its owner would have to apply packets, and does not come. So the origin takes the exclusive lock
+ * of the part, which keeps its owner out, too (combine.c), reads the elements by RDMA, combines
+ * them in a copy and writes them back. That is two system calls, more than a waiting target needs
+ * (assist_origin.c).
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "onesided/shared.h"
+#include "onesided/combine.h"
+#include "onesided/get_modify_put.h"
+#include "onesided/map.h"
+#include "onesided/state.h"
 #include "util/glock.h"
 
 #define COPY_BYTES 65536
 
-struct transfer {
+struct gmp_transfer {
     struct dm_rdma rdma;
     bool is_over;
     int err;
 };
 
-static void transfer_done(struct dm_rdma *rdma, int err)
+static void gmp_transfer_done(struct dm_rdma *rdma, int err)
 {
-    struct transfer *t = dm_container_of(rdma, struct transfer, rdma);
+    struct gmp_transfer *t = dm_container_of(rdma, struct gmp_transfer, rdma);
 
     t->err = err;
     t->is_over = true;
 }
 
 /* Between the copy and len bytes at offset of the target's part. */
-static int transfer(const struct dm_rma_call *call, uint64_t offset, size_t len, bool is_read)
+static int gmp_transfer(const struct dm_rma_call *call, uint64_t offset, size_t len, bool is_read)
 {
     const struct dm_win_part *part = &call->win->parts[call->target];
-    struct transfer t = {.rdma.done = transfer_done};
+    struct gmp_transfer t = {.rdma.done = gmp_transfer_done};
     int proc = dm_rma_proc(call->win, call->target);
     int err;
 
@@ -58,14 +62,14 @@ static int update_piece(const struct dm_rma_call *call, const struct dm_pkt_rma_
 
     if (err != DM_OK)
         return err;
-    err = transfer(call, offset, len, true);
+    err = gmp_transfer(call, offset, len, true);
     if (err == DM_OK && acc->pkt.flags & DM_RMA_SWAP)
         dm_rma_swap_copy(dm_rma_state.copy, acc->basic, data, data + type->size, old);
     else if (err == DM_OK)
         err = dm_rma_combine_copy(dm_op_get(acc->op), dm_rma_state.copy, n, acc->basic,
                                   acc->op == MPI_NO_OP ? NULL : data, old);
     if (err == DM_OK && acc->op != MPI_NO_OP)
-        err = transfer(call, offset, len, false);
+        err = gmp_transfer(call, offset, len, false);
     dm_rma_excl_unlock(call->win, call->target);
     return err;
 }
@@ -105,7 +109,7 @@ bool dm_rma_get_modify_put(const struct dm_rma_call *call, const struct dm_pkt_r
     if (!dm_rma_is_guarded(call->win, call->target) || call->target == call->win->comm->rank ||
         dm_rma_is_busy(call->win, call->target) || !gmp_begin())
         return false;
-    dm_rma_state.counts.n_updates++;
+    dm_rma_state.counts.n_path[DM_PATH_GET_MODIFY_PUT]++;
     *err_p = DM_OK;
     while (n > 0 && *err_p == DM_OK) {
         size_t part = n < most ? n : most;

@@ -2,11 +2,13 @@
  * Locks by a provider's fetch-and-add: nothing of the target, wherever it is, and whatever it does.
  *
  * The same ticket lock as in lock_word.c, in three words of each process. A provider's atomic
- * operations need not be atomic with the processor's, so that all ranks take all locks of such a window in this way, the
- * owner and its host's processes included. Nobody can be woken: who has to wait looks at the word,
- * the more rarely the more are in front of it and the longer it has waited.
+ * operations need not be atomic with the processor's, so that all ranks take all locks of such a
+ * window in this way, the owner and its host's processes included. Nobody can be woken: who has to
+ * wait looks at the word, the more rarely the more are in front of it and the longer it has waited.
  */
-#include "onesided/shared.h"
+#include "onesided/flush.h"
+#include "onesided/lock.h"
+#include "onesided/state.h"
 
 #include "util/cfg.h"
 #include "util/clock.h"
@@ -85,7 +87,7 @@ static void pause_for(struct dm_waiter *w, uint64_t ns)
     } while (now < until);
 }
 
-/* Each in front takes at least as long as a look does. */
+/* Each in front takes at least as long as a poll of the word does. */
 static int wait_turn(struct dm_win *win, int rank, int word, uint64_t ticket, uint64_t now)
 {
     struct dm_waiter w;
@@ -95,17 +97,17 @@ static int wait_turn(struct dm_win *win, int rank, int word, uint64_t ticket, ui
 
     dm_wait_begin(dm_world.chan, &w, DM_WAIT_LOOK, dm_chan_is_oversubscribed(dm_world.chan), 0);
     while (now != ticket && err == DM_OK) {
-        struct add look = {.word = word};
+        struct add poll = {.word = word};
         uint64_t start_ns = dm_clock_ns();
 
         err = dm_rma_check_lost(win, -1);
         if (err == DM_OK)
-            err = do_adds(win, rank, &look, 1);
-        now = look.old;
+            err = do_adds(win, rank, &poll, 1);
+        now = poll.old;
         if (now != ticket && err == DM_OK) {
-            uint64_t look_ns = dm_clock_ns() - start_ns, pause;
+            uint64_t poll_ns = dm_clock_ns() - start_ns, pause;
 
-            least_ns = look_ns < least_ns ? look_ns : least_ns;
+            least_ns = poll_ns < least_ns ? poll_ns : least_ns;
             pause = (ticket - now - 1) * least_ns + (start_ns - since) / DM_WAIT_LOCK_PART;
             pause_for(&w, pause < DM_WAIT_LOCK_MAX_NS ? pause : DM_WAIT_LOCK_MAX_NS);
         }
@@ -142,26 +144,26 @@ int dm_rma_atomic_unlock(struct dm_win *win, int rank, int mode)
 
 /* ---- which windows ---- */
 
-static bool spans_hosts(const struct dm_win *win)
+static bool win_spans_hosts(const struct dm_win *win)
 {
-    int mine = dm_chan_node(dm_world.chan, dm_world.rank);
+    int here = dm_chan_node(dm_world.chan, dm_world.rank);
 
     for (int i = 0; i < win->comm->size; i++) {
-        if (dm_chan_node(dm_world.chan, dm_rma_proc(win, i)) != mine)
+        if (dm_chan_node(dm_world.chan, dm_rma_proc(win, i)) != here)
             return true;
     }
     return false;
 }
 
-void dm_rma_atomic_offer(struct dm_win *win, struct dm_win_part *mine)
+void dm_rma_atomic_offer(struct dm_win *win, struct dm_win_part *own)
 {
     bool is_any = dm_cfg()->rma_atomic == DM_RMA_ATOMIC_YES;
 
     if (dm_cfg()->rma == DM_RMA_EMULATED || dm_cfg()->rma_atomic == DM_RMA_ATOMIC_NO ||
         (!is_any && win->node != NULL) || win->comm->size == 1)
         return;
-    win->words = dm_adapt_words_new(dm_chan_adapt(dm_world.chan), WORDS, spans_hosts(win), is_any,
-                                    &mine->lock);
+    win->words = dm_adapt_words_new(dm_chan_adapt(dm_world.chan), WORDS, win_spans_hosts(win),
+                                    is_any, &own->lock);
 }
 
 void dm_rma_atomic_start(struct dm_win *win)

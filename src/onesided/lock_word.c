@@ -1,11 +1,13 @@
 /*
- * Locks by words in the control block: atomics of the origin, nothing of the target.
+ * Locks by words of the node-shared state: atomics of the origin, nothing of the target.
  *
- * A process that has to wait for its turn writes its rank beside its ticket, so that whoever
- * passes the turn on knows whom to wake. Processes of other hosts ask by a packet, and the
+ * A process that has to wait for its turn writes its rank beside its ticket, so that the process
+ * that passes the turn on knows whom to wake. Processes of other hosts ask by a packet, and the
  * target takes a ticket for them (target.c): there is one queue whatever way they come.
  */
+#include "onesided/lock.h"
 #include "onesided/shared.h"
+#include "onesided/state.h"
 
 #define FOR_OTHER 0x80000000u /* in waiters: the target waits for another host's process */
 
@@ -16,7 +18,7 @@ static uint32_t *waiter(const struct dm_win *win, int lrank, uint32_t ticket)
     return &node->waiters[(size_t)lrank * (node->mask + 1) + (ticket & node->mask)];
 }
 
-/* It is this ticket's turn now, or soon: wake whoever has it, if anybody sleeps there. */
+/* It is this ticket's turn now, or soon: wake its process, if it sleeps. */
 static void lock_word_pass_on(struct dm_win *win, int lrank, uint32_t ticket)
 {
     uint32_t who;

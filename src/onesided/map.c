@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "onesided/rma.h"
+#include "onesided/map.h"
 #include "util/cfg.h"
 #include "util/host.h"
 #include "util/log.h"

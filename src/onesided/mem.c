@@ -4,7 +4,8 @@
  */
 #include <stdlib.h>
 
-#include "onesided/rma.h"
+#include "onesided/state.h"
+#include "onesided/win.h"
 
 /* Invariant: the list holds every live allocation of MPI_Alloc_mem. */
 struct alloc {

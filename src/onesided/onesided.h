@@ -34,11 +34,54 @@ struct dm_win_part {
     uint64_t ctl_ino;
 };
 
-struct dm_win_peer; /* private: state towards one rank */
-struct dm_rma_node; /* private: the control block of this host, shared.h */
+struct dm_win_peer; /* private: state towards one rank, peer.h */
+struct dm_rma_node; /* private: the node-shared window state, shared.h */
+
+/* What is under way at this origin, towards all ranks. */
+struct dm_win_pending {
+    int n_transfers;  /* transfers and packets that are not complete here */
+    int n_answers;    /* awaited: grants, acknowledgements */
+    int n_unacked;    /* ranks that have packets to acknowledge */
+    int err;          /* first failure of a transfer since the last synchronization */
+    int n_assists;    /* ranks for which there are assists */
+    int n_late;       /* replies still to come of transfers that are over */
+    uint32_t n_polls; /* flushes and unlocks so far: some of them make progress */
+};
+
+/* Synchronization of this process, as an origin and as a target. */
+struct dm_win_epoch {
+    bool is_open;    /* all targets may be accessed, without a lock to be taken first */
+    bool is_nocheck; /* of MPI_Win_lock_all: no locks are taken */
+    int access;      /* enum dm_epoch, as origin */
+    int exposure;    /* enum dm_epoch, as target */
+    int n_locked;    /* ranks, by MPI_Win_lock */
+    int last_locked; /* a rank whose lock is held, the others by dm_win_peer.lock.next; -1: none */
+    struct dm_group *start_group;
+    int n_completes;        /* MPI_Win_complete notices still to come */
+    uint32_t n_fences;      /* that this process has come to */
+    uint32_t n_notices[32]; /* fences over several hosts: from others, by round */
+};
+
+/* What this process does for origins: their locks, and packets that have to wait. */
+struct dm_win_target {
+    int lock_mode; /* of this rank's part: 0 free, else MPI_LOCK_* */
+    int n_lock_holders;
+    struct dm_list lock_queue;
+    struct dm_list deferred; /* packets: another process holds the exclusive lock of the part */
+    struct dm_chan_hook deferred_hook;
+    uint32_t n_tries; /* to handle them */
+};
 
 struct dm_win {
     struct dm_obj obj;
+    /* what a put, get or flush of mapped memory looks at */
+    struct dm_win_part *parts; /* one per rank */
+    struct dm_win_peer *peers; /* one per rank */
+    struct dm_win_pending pending;
+    bool is_unordered; /* accumulate_ordering=none: updates may overtake each other */
+    bool is_mapped;    /* others address this rank's part, or this rank theirs: dm_rma_combine */
+    struct dm_win_epoch epoch;
+    /* what the program sees */
     struct dm_comm *comm;   /* private duplicate of the program's */
     struct dm_group *group; /* of the window */
     void *base;
@@ -54,40 +97,13 @@ struct dm_win {
     struct dm_mr *mr;
     void *map; /* of a shared window: all parts */
     size_t map_len;
-    struct dm_win_part *parts; /* one per rank */
-    struct dm_win_peer *peers; /* one per rank */
-    int n_pending;             /* transfers and packets not yet complete at this origin */
-    int n_awaited;             /* answers this process is waiting for (grants, acknowledgements) */
-    int err;                   /* first failure of a transfer since the last synchronization */
-    bool is_open;              /* all targets may be accessed, without a lock to be taken first */
-    int access;                /* enum epoch kind of this process as origin */
-    int exposure;
-    int n_locked;
-    int locked;        /* a rank whose lock is held; others by dm_win_peer.next_locked; -1: none */
-    bool is_unordered; /* accumulate_ordering=none: updates may overtake each other */
-    bool is_nocheck;   /* of MPI_Win_lock_all: no locks are taken */
-    int n_unacked;     /* peers that have packets to acknowledge */
-    int n_gathering;   /* peers for which there are assists */
-    int n_late;        /* replies still to come that nobody wants any more */
-    uint32_t n_fences; /* that this process has come to */
-    uint32_t n_notices[32]; /* fences over several hosts: from others, by round */
-    uint32_t n_flushes;
+    struct dm_list regions;   /* attached to a dynamic window (win_dynamic.c) */
     struct dm_rma_node *node; /* NULL: locks, fences and so on go by packets */
     struct dm_words *words;   /* all its locks are taken by fetch-and-add of these; or NULL */
-    bool is_mapped;           /* others address my part, or I theirs: see dm_rma_combine */
-    struct dm_list regions;   /* attached to a dynamic window (win_dynamic.c) */
-    struct dm_group *start_group;
-    struct dm_group *post_group;
-    int n_completes; /* MPI_Win_complete notices still to come */
-    int lock_mode;   /* of my part: 0 free, else MPI_LOCK_* */
-    int n_lock_holders;
-    struct dm_list lock_queue;
-    struct dm_list later; /* packets put off while somebody keeps this process off its part */
-    struct dm_chan_hook later_hook;
-    uint32_t n_tries; /* to handle them */
+    struct dm_win_target target;
 };
 
-/* Counters of what the transfers and synchronizations of this process took; at most max; how many. */
+/* Counters of the paths and synchronizations that this process took; at most max; how many. */
 int dm_onesided_stats(struct dm_adapt_stat *stats, int max);
 int dm_onesided_start(void);
 void dm_onesided_stop(void);

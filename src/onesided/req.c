@@ -3,7 +3,9 @@
  * MPI_Rget_accumulate. A request counts the transfers of its call; it is complete when the
  * origin's buffers may be used again, and what was asked for is there.
  */
-#include "onesided/rma.h"
+#include "onesided/call.h"
+#include "onesided/flush.h"
+#include "onesided/state.h"
 
 struct rma_req {
     struct dm_req req; /* first member */
@@ -62,7 +64,7 @@ void dm_rma_req_step(struct dm_req *req, int err)
 
 int dm_rma_req_end(struct dm_rma_call *call, int err, struct dm_req **req_p)
 {
-    /* a transfer that failed at once has told the request too, which nobody will see */
+    /* a transfer that failed at once is in the request, too, which nobody will see */
     dm_rma_req_step(call->req, DM_OK);
     if (err != DM_OK)
         dm_req_unref(call->req);

@@ -1,7 +1,12 @@
 /*
  * Making, mapping and freeing the control block of a window; waiting for its words.
  */
+#include "onesided/assist.h"
+#include "onesided/flush.h"
+#include "onesided/region.h"
 #include "onesided/shared.h"
+#include "onesided/split_copy.h"
+#include "onesided/state.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

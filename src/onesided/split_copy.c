@@ -10,9 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "onesided/assist.h"
+#include "onesided/move.h"
 #include "onesided/shared.h"
+#include "onesided/split_copy.h"
+#include "onesided/state.h"
+#include "onesided/target.h"
 
-#define SHARE_MIN  32768
 #define SHARE_LONG 524288 /* always tried */
 #define SHARE_PAGE 4096   /* halves meet at such an address of the target: pages are pinned once */
 
@@ -74,14 +78,14 @@ static int both(const struct dm_rma_call *call, char *local, uint64_t remote,
     struct dm_win *win = call->win;
     struct dm_win_peer *peer = &win->peers[call->target];
     struct dm_rma_split *share = &win->node->shares[win->node->me];
-    uint32_t asked = DM_ASSIST_ASKED + (uint32_t)peer->lrank;
+    uint32_t posted = DM_ASSIST_POSTED + (uint32_t)peer->lrank;
     int err, wait_err;
 
     win->node->is_sharing = true;
-    dm_atomic_store(&share->state, asked);
+    dm_atomic_store(&share->state, posted);
     dm_rma_doorbell_ring(win, peer->lrank);
-    err = dm_rma_move(call, local, remote, rkey, first, is_put);
-    if (dm_atomic_cas(&share->state, &asked, DM_ASSIST_NONE)) {
+    err = dm_rma_move_rdma(call, local, remote, rkey, first, is_put);
+    if (dm_atomic_cas(&share->state, &posted, DM_ASSIST_NONE)) {
         win->node->is_sharing = false;
         dm_backoff_failed(&peer->split_backoff, DM_WAIT_BACKOFF_MAX);
     } else {
@@ -92,13 +96,13 @@ static int both(const struct dm_rma_call *call, char *local, uint64_t remote,
         win->node->is_sharing = false;
         dm_rma_assist_executed(win, call->target);
         if (share->err == DM_OK) {
-            dm_rma_state.counts.n_shared++;
+            dm_rma_state.counts.n_path[DM_PATH_SPLIT_COPY]++;
             return err;
         }
     }
     return err != DM_OK
                ? err
-               : dm_rma_move(call, local + first, remote + first, rkey, len - first, is_put);
+               : dm_rma_move_rdma(call, local + first, remote + first, rkey, len - first, is_put);
 }
 
 bool dm_rma_split_copy(const struct dm_rma_call *call, void *local, uint64_t remote,
@@ -111,7 +115,7 @@ bool dm_rma_split_copy(const struct dm_rma_call *call, void *local, uint64_t rem
     struct dm_mr *mr;
     size_t first;
 
-    if (len < SHARE_MIN || !dm_rma_assist_may(win, call->target) || win->node->is_sharing)
+    if (!dm_rma_assist_may(win, call->target) || win->node->is_sharing)
         return false;
     if (len < SHARE_LONG && dm_backoff_skips(&peer->split_backoff))
         return false;

@@ -1,28 +1,25 @@
 /*
- * What the target of one-sided packets does: apply data, answer, grant locks.
+ * The target of one-sided packets: applies data and answers; target_note.c handles notices.
  *
- * Handlers run inside the progress engine and never wait. A packet for a window
- * handle that does not exist is dropped with a warning: it can only come from a
- * program that freed a window inside an epoch.
+ * Handlers run inside the progress engine and never wait. A packet for a window handle that does
+ * not exist is dropped with a warning: it can only come from a program that freed a window inside
+ * an epoch.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "onesided/shared.h"
+#include "onesided/am_get.h"
+#include "onesided/combine.h"
+#include "onesided/flush.h"
+#include "onesided/msg.h"
+#include "onesided/region.h"
+#include "onesided/state.h"
+#include "onesided/target.h"
 #include "util/log.h"
 
-/* A lock request that had to wait. */
-struct lock_waiter {
-    struct dm_list link;
-    int rank;
-    int32_t handle; /* of the window there */
-    int mode;
-    uint32_t ticket; /* of the lock's word, when that is the lock */
-};
-
-/* A packet that is handled later: its payload came in pieces, or it is put off. */
+/* A packet that is handled later: its payload comes in pieces, or it is deferred. */
 struct pending {
-    struct dm_list link; /* in dm_win.later */
+    struct dm_list link; /* in dm_win_target.deferred */
     union {
         struct dm_pkt pkt;
         struct dm_pkt_rma_acc acc;
@@ -106,7 +103,7 @@ int dm_rma_apply(const struct dm_win *win, const struct dm_pkt_rma_acc *acc,
     return err;
 }
 
-/* The packet's records say where its data go. */
+/* The packet's records hold the places of its data. */
 static int apply_runs(const struct dm_win *win, const struct dm_pkt_rma_acc *acc,
                       const char *records, char *old, size_t *old_len_p)
 {
@@ -128,13 +125,13 @@ static int apply_runs(const struct dm_win *win, const struct dm_pkt_rma_acc *acc
     return err;
 }
 
-/* Note what the source shall hear with its next acknowledgement. */
+/* The source gets it with its next acknowledgement. */
 static void note_failure(struct dm_win *win, int proc, int err)
 {
     int rank = dm_group_rank_of(win->group, proc);
 
-    if (rank != MPI_UNDEFINED && win->peers[rank].bad == DM_OK)
-        win->peers[rank].bad = err;
+    if (rank != MPI_UNDEFINED && win->peers[rank].target_err == DM_OK)
+        win->peers[rank].target_err = err;
 }
 
 /* Apply, and answer with what was there. */
@@ -154,12 +151,12 @@ static void apply_fetch(struct dm_win *win, int proc, const struct dm_pkt_rma_ac
 }
 
 /* All packets of rank so far have been applied; how that went. */
-static void acknowledge(struct dm_win *win, int rank, int32_t handle)
+void dm_rma_acknowledge(struct dm_win *win, int rank, int32_t handle)
 {
     struct dm_win_peer *peer = &win->peers[rank];
 
-    dm_rma_answer(win, rank, handle, DM_PKT_RMA_SYNC_ACK, peer->bad);
-    peer->bad = DM_OK;
+    dm_rma_answer(win, rank, handle, DM_PKT_RMA_SYNC_ACK, peer->target_err);
+    peer->target_err = DM_OK;
 }
 
 static void apply_acc(struct dm_win *win, int proc, const struct dm_pkt_rma_acc *acc,
@@ -185,7 +182,7 @@ static void apply_acc(struct dm_win *win, int proc, const struct dm_pkt_rma_acc 
     if (err != DM_OK)
         note_failure(win, proc, err);
     if (acc->pkt.flags & DM_RMA_ACK)
-        acknowledge(win, dm_group_rank_of(win->group, proc), acc->from);
+        dm_rma_acknowledge(win, dm_group_rank_of(win->group, proc), acc->from);
 }
 
 /* A copy of the packet; NULL: the job is about to end. */
@@ -204,28 +201,28 @@ static struct pending *pending_new(int proc, const struct dm_pkt *pkt)
 }
 
 /*
- * Packets that have to wait stay in order, and so do the notices behind them, which say that they have
- * been applied.
+ * Packets that have to wait stay in order, and so do the notices behind them, which say that they
+ * have been applied.
  */
-static bool has_later(const struct dm_win *win)
+static bool has_deferred(const struct dm_win *win)
 {
-    return !dm_list_is_empty(&win->later);
+    return !dm_list_is_empty(&win->target.deferred);
 }
 
-static void target_put_off(struct dm_win *win, struct pending *p)
+static void target_defer(struct dm_win *win, struct pending *p)
 {
-    dm_list_add_tail(&win->later, &p->link);
-    dm_chan_hook_add(dm_world.chan, &win->later_hook);
+    dm_list_add_tail(&win->target.deferred, &p->link);
+    dm_chan_hook_add(dm_world.chan, &win->target.deferred_hook);
 }
 
 /* Everything is in p, which is freed. */
-static void take_acc(struct pending *p)
+static void acc_handle(struct pending *p)
 {
     struct dm_win *win = find_win(p->hdr.acc.win, p->proc);
 
     if (win != NULL && dm_op_get(p->hdr.acc.op) != NULL) {
-        if (has_later(win) || !dm_rma_try_enter(win)) {
-            target_put_off(win, p);
+        if (has_deferred(win) || !dm_rma_try_enter(win)) {
+            target_defer(win, p);
             return;
         }
         apply_acc(win, p->proc, &p->hdr.acc, p->data);
@@ -241,7 +238,7 @@ static void acc_write(void *arg, size_t offset, const void *data, size_t len)
 
 static void acc_done(void *arg)
 {
-    take_acc(arg);
+    acc_handle(arg);
 }
 
 static void discard_write(void *arg, size_t offset, const void *data, size_t len)
@@ -265,7 +262,7 @@ static void on_acc(void *arg, int proc, const struct dm_pkt *pkt, const void *da
     if (avail == pkt->data_len) {
         if (win == NULL || dm_op_get(acc->op) == NULL)
             return;
-        if (!has_later(win) && dm_rma_try_enter(win)) {
+        if (!has_deferred(win) && dm_rma_try_enter(win)) {
             apply_acc(win, proc, acc, data);
             dm_rma_leave(win);
             return;
@@ -277,7 +274,7 @@ static void on_acc(void *arg, int proc, const struct dm_pkt *pkt, const void *da
             *sink = (struct dm_chan_sink){.write = discard_write, .done = discard_done};
     } else if (avail == pkt->data_len) {
         memcpy(p->data, data, avail);
-        target_put_off(win, p);
+        target_defer(win, p);
     } else {
         *sink = (struct dm_chan_sink){.arg = p, .write = acc_write, .done = acc_done};
     }
@@ -343,112 +340,6 @@ static void on_reply(void *arg, int proc, const struct dm_pkt *pkt, const void *
 
 /* ---- notices ---- */
 
-static void on_sync(struct dm_win *win, const struct dm_pkt_rma_note *note)
-{
-    acknowledge(win, note->source, note->from);
-}
-
-/* An acknowledgement, or a lock that was granted. */
-static void on_answer(struct dm_win *win, const struct dm_pkt_rma_note *note)
-{
-    if (note->mode != DM_OK && win->err == DM_OK)
-        win->err = note->mode;
-    win->peers[note->source].n_awaited--;
-    win->n_awaited--;
-}
-
-static void on_post(struct dm_win *win, const struct dm_pkt_rma_note *note)
-{
-    win->peers[note->source].n_posts++;
-}
-
-static void on_complete(struct dm_win *win, const struct dm_pkt_rma_note *note)
-{
-    (void)note;
-    win->n_completes--;
-}
-
-static bool can_grant(struct dm_win *win, const struct lock_waiter *w)
-{
-    if (w->mode & DM_RMA_BY_WORD)
-        return dm_rma_word_try(win, w->ticket, w->mode & ~DM_RMA_BY_WORD);
-    return win->n_lock_holders == 0 ||
-           (win->lock_mode == MPI_LOCK_SHARED && w->mode == MPI_LOCK_SHARED);
-}
-
-/* Nobody overtakes a waiter, so that an exclusive lock is not starved by shared ones. */
-static void grant_next(struct dm_win *win)
-{
-    while (!dm_list_is_empty(&win->lock_queue)) {
-        struct lock_waiter *w = dm_container_of(win->lock_queue.next, struct lock_waiter, link);
-
-        if (!can_grant(win, w))
-            break;
-        dm_list_del(&w->link);
-        win->lock_mode = w->mode;
-        win->n_lock_holders++;
-        dm_rma_answer(win, w->rank, w->handle, DM_PKT_RMA_LOCK_GRANT, 0);
-        free(w);
-    }
-}
-
-static void on_lock(struct dm_win *win, const struct dm_pkt_rma_note *note)
-{
-    struct lock_waiter *w = malloc(sizeof(*w));
-
-    if (w == NULL) {
-        dm_world.abort(dm_world.abort_arg, 1, "out of memory for a lock request");
-        return;
-    }
-    w->rank = note->source;
-    w->handle = note->from;
-    w->mode = note->mode;
-    w->ticket = note->mode & DM_RMA_BY_WORD ? dm_rma_word_ticket(win) : 0;
-    dm_list_add_tail(&win->lock_queue, &w->link);
-    grant_next(win);
-}
-
-static void on_unlock(struct dm_win *win, const struct dm_pkt_rma_note *note)
-{
-    win->n_lock_holders--;
-    if (note->mode & DM_RMA_BY_WORD)
-        dm_rma_word_unlock(win, win->comm->rank, note->mode & ~DM_RMA_BY_WORD);
-    grant_next(win);
-}
-
-static void on_fence(struct dm_win *win, const struct dm_pkt_rma_note *note)
-{
-    win->n_notices[note->mode]++;
-}
-
-/* Whoever slept is awake; a lock's turn may have come to somebody of another host. */
-static void target_on_wake(void *arg, int proc, const struct dm_pkt *pkt, const void *data,
-                           size_t avail, struct dm_chan_sink *sink)
-{
-    /* it may come late: nobody waits for these packets */
-    struct dm_win *win = dm_win_get(((const struct dm_pkt_rma_note *)pkt)->win);
-
-    (void)arg, (void)proc, (void)data, (void)avail, (void)sink;
-    if (win != NULL)
-        grant_next(win);
-}
-
-static void act(struct dm_win *win, const struct dm_pkt_rma_note *note)
-{
-    static void (*const acts[])(struct dm_win * win, const struct dm_pkt_rma_note *note) = {
-        [DM_PKT_RMA_SYNC - DM_PKT_RMA_FIRST] = on_sync,
-        [DM_PKT_RMA_SYNC_ACK - DM_PKT_RMA_FIRST] = on_answer,
-        [DM_PKT_RMA_POST - DM_PKT_RMA_FIRST] = on_post,
-        [DM_PKT_RMA_COMPLETE - DM_PKT_RMA_FIRST] = on_complete,
-        [DM_PKT_RMA_LOCK - DM_PKT_RMA_FIRST] = on_lock,
-        [DM_PKT_RMA_LOCK_GRANT - DM_PKT_RMA_FIRST] = on_answer,
-        [DM_PKT_RMA_UNLOCK - DM_PKT_RMA_FIRST] = on_unlock,
-        [DM_PKT_RMA_FENCE - DM_PKT_RMA_FIRST] = on_fence,
-    };
-
-    acts[note->pkt.type - DM_PKT_RMA_FIRST](win, note);
-}
-
 static void on_note(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
                     struct dm_chan_sink *sink)
 {
@@ -459,32 +350,32 @@ static void on_note(void *arg, int proc, const struct dm_pkt *pkt, const void *d
     (void)arg, (void)data, (void)avail, (void)sink;
     if (win == NULL)
         return;
-    if (dm_likely(!has_later(win))) {
-        act(win, note);
+    if (dm_likely(!has_deferred(win))) {
+        dm_rma_note_handle(win, note);
         return;
     }
     p = pending_new(proc, pkt);
     if (p != NULL)
-        target_put_off(win, p);
+        target_defer(win, p);
 }
 
-/* Whoever keeps this process off is done soon: until then nobody sleeps. */
-static int target_look_later(struct dm_chan_hook *hook)
+/* The holder of the exclusive lock is done soon: until then nobody sleeps. */
+static int target_handle_deferred(struct dm_chan_hook *hook)
 {
-    struct dm_win *win = dm_container_of(hook, struct dm_win, later_hook);
+    struct dm_win *win = dm_container_of(hook, struct dm_win, target.deferred_hook);
 
-    while (has_later(win)) {
-        struct pending *p = dm_container_of(win->later.next, struct pending, link);
+    while (has_deferred(win)) {
+        struct pending *p = dm_container_of(win->target.deferred.next, struct pending, link);
 
         if (p->hdr.pkt.type == DM_PKT_RMA_ACC) {
             if (!dm_rma_try_enter(win)) {
-                dm_wait_short(&win->n_tries);
+                dm_wait_short(&win->target.n_tries);
                 return 1;
             }
             apply_acc(win, p->proc, &p->hdr.acc, p->data);
             dm_rma_leave(win);
         } else {
-            act(win, &p->hdr.note);
+            dm_rma_note_handle(win, &p->hdr.note);
         }
         dm_list_del(&p->link);
         free(p);
@@ -493,10 +384,10 @@ static int target_look_later(struct dm_chan_hook *hook)
     return 1;
 }
 
-void dm_rma_later_start(struct dm_win *win)
+void dm_rma_deferred_init(struct dm_win *win)
 {
-    dm_list_init(&win->later);
-    win->later_hook.fn = target_look_later;
+    dm_list_init(&win->target.deferred);
+    win->target.deferred_hook.fn = target_handle_deferred;
 }
 
 void dm_rma_target_start(void)
@@ -508,5 +399,5 @@ void dm_rma_target_start(void)
     dm_chan_on_packet(chan, (enum dm_pkt_type)DM_PKT_RMA_REPLY, on_reply, NULL);
     for (int type = DM_PKT_RMA_SYNC; type <= DM_PKT_RMA_FENCE; type++)
         dm_chan_on_packet(chan, (enum dm_pkt_type)type, on_note, NULL);
-    dm_chan_on_packet(chan, (enum dm_pkt_type)DM_PKT_RMA_WAKE, target_on_wake, NULL);
+    dm_chan_on_packet(chan, (enum dm_pkt_type)DM_PKT_RMA_WAKE, dm_rma_on_wake, NULL);
 }

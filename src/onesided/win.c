@@ -10,8 +10,18 @@
 
 #include "mpi/coll/coll.h"
 #include "mpi/comm/comm.h"
+#include "onesided/call.h"
+#include "onesided/flush.h"
+#include "onesided/get_modify_put.h"
+#include "onesided/lock.h"
+#include "onesided/map.h"
+#include "onesided/msg.h"
+#include "onesided/region.h"
 #include "onesided/shared.h"
-#include "onesided/rma.h"
+#include "onesided/state.h"
+#include "onesided/target.h"
+#include "onesided/win.h"
+#include "onesided/xfer.h"
 #include "util/cfg.h"
 
 /* Release what a window holds locally; any member may still be missing. */
@@ -58,10 +68,10 @@ static int win_new(struct dm_comm *comm, int disp_unit, int flavor, struct dm_in
     win->disp_unit = disp_unit;
     win->flavor = flavor;
     win->model = MPI_WIN_UNIFIED;
-    win->access = DM_EPOCH_NONE;
-    win->exposure = DM_EPOCH_NONE;
-    dm_list_init(&win->lock_queue);
-    dm_rma_later_start(win);
+    win->epoch.access = DM_EPOCH_NONE;
+    win->epoch.exposure = DM_EPOCH_NONE;
+    dm_list_init(&win->target.lock_queue);
+    dm_rma_deferred_init(win);
     dm_list_init(&win->regions);
     err = dm_comm_dup_bare(comm, &win->comm);
     if (err == DM_OK)
@@ -77,7 +87,7 @@ static int win_new(struct dm_comm *comm, int disp_unit, int flavor, struct dm_in
     }
     for (int i = 0; i < comm->size; i++)
         win->peers[i].lrank = -1;
-    win->locked = -1;
+    win->epoch.last_locked = -1;
     win->group = comm->group;
     dm_group_ref(win->group);
     /* the standard's default, not inherited from the communicator */
@@ -104,11 +114,11 @@ static int check_parts(const struct dm_win *win, int made_err)
     return made_err;
 }
 
-/* Tell everybody my part, if it could be made, and learn theirs. */
+/* Publish this rank's part, if it could be made, and learn the others'. */
 static int exchange_parts(struct dm_win *win, int made_err)
 {
     struct dm_type *byte = dm_type_get(MPI_BYTE);
-    struct dm_win_part mine = {
+    struct dm_win_part own = {
         .base = (uint64_t)(uintptr_t)win->base,
         .size = win->flavor == MPI_WIN_FLAVOR_DYNAMIC ? INT64_MAX : (uint64_t)win->size,
         .handle = made_err == DM_OK ? win->obj.handle : 0,
@@ -120,14 +130,14 @@ static int exchange_parts(struct dm_win *win, int made_err)
     bool is_mapped = win->is_mapped;
     int err;
 
-    dm_rma_map_offer(win, &mine);
-    dm_rma_shared_offer(win, &mine);
-    dm_rma_atomic_offer(win, &mine);
-    if (mine.is_direct)
-        dm_adapt_rkey(win->mr, &mine.rkey);
-    /* who has all parts may begin, by mapping mine or by packets */
+    dm_rma_map_offer(win, &own);
+    dm_rma_shared_offer(win, &own);
+    dm_rma_atomic_offer(win, &own);
+    if (own.is_direct)
+        dm_adapt_rkey(win->mr, &own.rkey);
+    /* who has all parts may begin, by mapping this part or by packets */
     win->is_mapped = true;
-    err = dm_allgather(&mine, sizeof(mine), byte, win->parts, sizeof(mine), byte, win->comm);
+    err = dm_allgather(&own, sizeof(own), byte, win->parts, sizeof(own), byte, win->comm);
     if (err == DM_OK)
         err = check_parts(win, made_err);
     if (err == DM_OK)
@@ -146,7 +156,7 @@ static int finish_create(struct dm_win *win, int made_err, struct dm_win **win_p
         win_release(win);
         return err;
     }
-    /* my own part needs no transfers; an address in a dynamic window is for the target to check */
+    /* the own part needs no transfers; an address in a dynamic window is for the target to check */
     if (win->flavor != MPI_WIN_FLAVOR_DYNAMIC)
         win->peers[win->comm->rank].map = win->base;
     dm_rma_map_start(win);
@@ -219,11 +229,11 @@ int dm_win_free(struct dm_win *win)
 {
     int err;
 
-    if (win->access != DM_EPOCH_NONE && win->access != DM_EPOCH_FENCE)
+    if (win->epoch.access != DM_EPOCH_NONE && win->epoch.access != DM_EPOCH_FENCE)
         return DM_FAIL(DM_ERR_RMA_SYNC,
                        "the window is freed inside an access epoch (%s): end it first",
-                       win->access == DM_EPOCH_START ? "MPI_Win_start" : "MPI_Win_lock");
-    if (win->exposure == DM_EPOCH_POST)
+                       win->epoch.access == DM_EPOCH_START ? "MPI_Win_start" : "MPI_Win_lock");
+    if (win->epoch.exposure == DM_EPOCH_POST)
         return DM_FAIL(DM_ERR_RMA_SYNC,
                        "the window is freed inside an exposure epoch: call MPI_Win_wait first");
     err = dm_attr_delete_all(win->obj.handle, &win->attrs);
@@ -232,7 +242,7 @@ int dm_win_free(struct dm_win *win)
     /* refused transfers of an epoch that nobody has ended do not keep the window */
     err = dm_rma_flush_all(win);
     /* replies that nobody wants any more: they name records of this window */
-    if (err != DM_EPEER && dm_rma_wait(win, -1, &win->n_late) != DM_OK)
+    if (err != DM_EPEER && dm_rma_wait(win, -1, &win->pending.n_late) != DM_OK)
         err = DM_EPEER;
     if (err == DM_EPEER)
         return err;
@@ -240,7 +250,7 @@ int dm_win_free(struct dm_win *win)
     err = dm_barrier(win->comm);
     /* nobody acknowledges an unlock: it was sent before that, but may take another way */
     if (err == DM_OK)
-        err = dm_rma_wait(win, -1, &win->n_lock_holders);
+        err = dm_rma_wait(win, -1, &win->target.n_lock_holders);
     if (err != DM_OK)
         return err;
     win_release(win);

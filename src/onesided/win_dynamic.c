@@ -1,26 +1,27 @@
 /*
- * Dynamic windows (MPI-4.0 section 12.2.4): each process attaches and detaches memory by
- * itself, and displacements are its addresses.
+ * Dynamic windows (MPI-4.0 section 12.2.4): each process attaches and detaches memory by itself,
+ * and displacements are its addresses.
  *
- * Regions are listed in the control block, with keys: puts and gets of processes of the host
- * go there by RDMA. All else travels as packets, which the target checks. A
- * refused one is told with the next acknowledgement, or in the reply.
+ * Regions are listed in the node-shared window state, with keys: puts and gets of processes of the
+ * host go there by RDMA. All else travels as packets, which the target checks. A refusal comes with
+ * the next acknowledgement, or in the reply.
  */
 #include <stdlib.h>
 
+#include "onesided/region.h"
 #include "onesided/shared.h"
 
 struct region {
     struct dm_list link;
     uint64_t base;
     uint64_t size;
-    struct dm_mr *mr;           /* NULL: not registered */
-    struct dm_rma_region *said; /* its entry in the control block, or NULL */
+    struct dm_mr *mr;            /* NULL: not registered */
+    struct dm_rma_region *entry; /* in the node-shared state, or NULL */
 };
 
 /* Change an entry that others may be reading. */
-static void dynamic_say(struct dm_rma_region *entry, uint64_t base, uint64_t size,
-                        const struct dm_mr *mr)
+static void region_write(struct dm_rma_region *entry, uint64_t base, uint64_t size,
+                         const struct dm_mr *mr)
 {
     dm_atomic_swap(&entry->seq, entry->seq + 1);
     entry->base = base;
@@ -36,32 +37,32 @@ static void dynamic_say(struct dm_rma_region *entry, uint64_t base, uint64_t siz
 }
 
 /* Let the others of this host reach a region by RDMA, if there is an entry and a key left. */
-static void dynamic_publish(struct dm_win *win, struct region *r)
+static void region_publish(struct dm_win *win, struct region *r)
 {
-    struct dm_rma_region *mine;
+    struct dm_rma_region *own;
 
     if (win->node == NULL || r->size == 0)
         return;
-    mine = &win->node->regions[(size_t)win->node->me * DM_RMA_REGIONS];
-    for (int i = 0; i < DM_RMA_REGIONS && r->said == NULL; i++) {
-        if (mine[i].size == 0)
-            r->said = &mine[i];
+    own = &win->node->regions[(size_t)win->node->me * DM_RMA_REGIONS];
+    for (int i = 0; i < DM_RMA_REGIONS && r->entry == NULL; i++) {
+        if (own[i].size == 0)
+            r->entry = &own[i];
     }
-    if (r->said == NULL)
+    if (r->entry == NULL)
         return;
     if (dm_adapt_reg(dm_chan_adapt(dm_world.chan), (void *)(uintptr_t)r->base, r->size, &r->mr) ==
         DM_OK) {
-        dynamic_say(r->said, r->base, r->size, r->mr);
+        region_write(r->entry, r->base, r->size, r->mr);
     } else {
         r->mr = NULL;
-        r->said = NULL;
+        r->entry = NULL;
     }
 }
 
-static void dynamic_forget(struct region *r)
+static void region_free(struct region *r)
 {
-    if (r->said != NULL)
-        dynamic_say(r->said, 0, 0, NULL);
+    if (r->entry != NULL)
+        region_write(r->entry, 0, 0, NULL);
     if (r->mr != NULL)
         dm_adapt_unreg(dm_chan_adapt(dm_world.chan), r->mr);
     dm_list_del(&r->link);
@@ -69,7 +70,7 @@ static void dynamic_forget(struct region *r)
 }
 
 /* A copy of an entry that nobody changed meanwhile; size 0 if somebody did. */
-static struct dm_rma_region look_at(const struct dm_rma_region *entry)
+static struct dm_rma_region region_read(const struct dm_rma_region *entry)
 {
     uint32_t seq = dm_atomic_load(&entry->seq);
     struct dm_rma_region r = *entry;
@@ -93,7 +94,7 @@ bool dm_rma_region_key(const struct dm_win *win, int target, uint64_t addr, uint
 
         if (all[i].size < len || addr < all[i].base || addr - all[i].base > all[i].size - len)
             continue;
-        r = look_at(&all[i]);
+        r = region_read(&all[i]);
         if (r.size < len || addr < r.base || addr - r.base > r.size - len)
             continue;
         *rkey_p = r.rkey;
@@ -112,7 +113,7 @@ static int check_dynamic(const struct dm_win *win)
 }
 
 /* The region that has a byte, NULL when none has. */
-static const struct region *dynamic_find(const struct dm_win *win, uint64_t addr)
+static const struct region *region_find(const struct dm_win *win, uint64_t addr)
 {
     dm_list_for_each (it, &win->regions) {
         const struct region *r = dm_container_of(it, struct region, link);
@@ -126,7 +127,7 @@ static const struct region *dynamic_find(const struct dm_win *win, uint64_t addr
 bool dm_rma_is_attached(const struct dm_win *win, uint64_t addr, uint64_t len)
 {
     while (len > 0) {
-        const struct region *r = dynamic_find(win, addr);
+        const struct region *r = region_find(win, addr);
         uint64_t part;
 
         if (r == NULL)
@@ -164,7 +165,7 @@ int dm_win_attach(struct dm_win *win, void *base, size_t size)
     r->base = addr;
     r->size = size;
     dm_list_add_head(&win->regions, &r->link);
-    dynamic_publish(win, r);
+    region_publish(win, r);
     return DM_OK;
 }
 
@@ -178,7 +179,7 @@ int dm_win_detach(struct dm_win *win, const void *base)
         struct region *r = dm_container_of(it, struct region, link);
 
         if (r->base == (uint64_t)(uintptr_t)base) {
-            dynamic_forget(r);
+            region_free(r);
             return DM_OK;
         }
     }
@@ -188,5 +189,5 @@ int dm_win_detach(struct dm_win *win, const void *base)
 void dm_rma_detach_all(struct dm_win *win)
 {
     while (!dm_list_is_empty(&win->regions))
-        dynamic_forget(dm_container_of(win->regions.next, struct region, link));
+        region_free(dm_container_of(win->regions.next, struct region, link));
 }

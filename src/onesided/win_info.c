@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "onesided/rma.h"
+#include "onesided/win.h"
 
 static const struct {
     const char *key;

@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 #include "mpi/coll/coll.h"
-#include "onesided/rma.h"
+#include "onesided/peer.h"
+#include "onesided/win.h"
 #include "util/host.h"
 
 /* What each rank wants; rank 0 decides about the layout. */

@@ -4,33 +4,36 @@
  */
 #include <string.h>
 
-#include "onesided/rma.h"
+#include "onesided/am_get.h"
+#include "onesided/call.h"
+#include "onesided/msg.h"
+#include "onesided/state.h"
 
 #define PENDING_MAX 256 /* transfers and packets to one target */
 
-/* Something that was counted by count_in is over. */
-static void count_out(const struct dm_rma_call *call, int err)
+/* Something that was counted by xfer_count_in is over. */
+static void xfer_count_out(const struct dm_rma_call *call, int err)
 {
-    call->win->n_pending--;
-    call->win->peers[call->target].n_pending--;
+    call->win->pending.n_transfers--;
+    call->win->peers[call->target].n_transfers--;
     if (call->req != NULL)
         dm_rma_req_step(call->req, err);
-    else if (err != DM_OK && call->win->err == DM_OK)
-        call->win->err = err;
+    else if (err != DM_OK && call->win->pending.err == DM_OK)
+        call->win->pending.err = err;
 }
 
 static void xfer_count_in(const struct dm_rma_call *call)
 {
-    call->win->n_pending++;
-    call->win->peers[call->target].n_pending++;
+    call->win->pending.n_transfers++;
+    call->win->peers[call->target].n_transfers++;
     if (call->req != NULL)
         call->req->n_pending++;
 }
 
-void dm_rma_refused(const struct dm_rma_call *call, int err)
+void dm_rma_xfer_fail(const struct dm_rma_call *call, int err)
 {
     xfer_count_in(call);
-    count_out(call, err);
+    xfer_count_out(call, err);
 }
 
 /* ---- packets ---- */
@@ -39,7 +42,7 @@ static void msg_done(struct dm_chan_send *send, int err)
 {
     struct dm_rma_msg *msg = dm_container_of(send, struct dm_rma_msg, send);
 
-    count_out(&msg->call, err);
+    xfer_count_out(&msg->call, err);
     dm_pool_put(&dm_rma_state.msgs, msg);
 }
 
@@ -47,7 +50,7 @@ void dm_rma_make_space(const struct dm_rma_call *call)
 {
     const struct dm_win *win = call->win;
 
-    while (win->peers[call->target].n_pending > PENDING_MAX && win->err == DM_OK &&
+    while (win->peers[call->target].n_transfers > PENDING_MAX && win->pending.err == DM_OK &&
            !dm_chan_is_lost(dm_world.chan, dm_rma_proc(win, call->target)))
         dm_chan_progress_wait(dm_world.chan);
 }
@@ -72,7 +75,7 @@ struct dm_rma_msg *dm_rma_msg_get(const struct dm_rma_call *call)
     return msg;
 }
 
-/* ---- updates held back ---- */
+/* ---- deferred updates ---- */
 
 int dm_rma_defer(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *acc, const void *data)
 {
@@ -88,8 +91,8 @@ int dm_rma_defer(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *ac
     }
     msg->acc = *acc;
     memcpy(msg->data, data, acc->pkt.data_len);
-    call->win->peers[call->target].held = msg;
-    dm_list_add_tail(&dm_rma_state.held, &msg->link);
+    call->win->peers[call->target].deferred = msg;
+    dm_list_add_tail(&dm_rma_state.deferred, &msg->link);
     dm_rma_unacked(call->win, call->target);
     dm_chan_hook_add(dm_world.chan, &dm_rma_state.deferred_hook);
     return DM_OK;
@@ -97,13 +100,13 @@ int dm_rma_defer(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *ac
 
 int dm_rma_send_deferred(struct dm_win *win, int rank, bool wants_ack)
 {
-    struct dm_rma_msg *msg = win->peers[rank].held;
+    struct dm_rma_msg *msg = win->peers[rank].deferred;
     bool is_unacked = win->peers[rank].is_unacked;
     int err;
 
     if (dm_likely(msg == NULL))
         return DM_OK;
-    win->peers[rank].held = NULL;
+    win->peers[rank].deferred = NULL;
     dm_list_del(&msg->link);
     if (wants_ack) {
         msg->acc.pkt.flags |= DM_RMA_ACK;
@@ -116,18 +119,19 @@ int dm_rma_send_deferred(struct dm_win *win, int rank, bool wants_ack)
             dm_rma_acked(win, rank);
         return err;
     }
-    dm_rma_state.counts.n_packets++;
+    dm_rma_state.counts.n_path[DM_PATH_PACKETS]++;
     dm_pool_put(&dm_rma_state.msgs, msg);
     return err;
 }
 
-/* Whoever makes progress may wait for what these bring about. */
-static int let_all_go(struct dm_chan_hook *hook)
+/* A process that makes progress may wait for what these bring about. */
+static int deferred_send_all(struct dm_chan_hook *hook)
 {
     int n = 0;
 
-    while (!dm_list_is_empty(&dm_rma_state.held)) {
-        struct dm_rma_msg *msg = dm_container_of(dm_rma_state.held.next, struct dm_rma_msg, link);
+    while (!dm_list_is_empty(&dm_rma_state.deferred)) {
+        struct dm_rma_msg *msg =
+            dm_container_of(dm_rma_state.deferred.next, struct dm_rma_msg, link);
 
         dm_rma_send_deferred(msg->call.win, msg->call.target, false);
         n++;
@@ -149,7 +153,7 @@ int dm_rma_msg_send(struct dm_rma_msg *msg, const struct dm_pkt *pkt, const void
         return err;
     }
     xfer_count_in(&msg->call);
-    dm_rma_state.counts.n_packets++;
+    dm_rma_state.counts.n_path[DM_PATH_PACKETS]++;
     dm_rma_unacked(win, target);
     msg->send.data = payload;
     err = dm_chan_send(dm_world.chan, dm_rma_proc(win, target), pkt, &msg->send);
@@ -168,7 +172,7 @@ int dm_rma_packet(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *a
         err =
             dm_chan_send_now(dm_world.chan, dm_rma_proc(call->win, call->target), &acc->pkt, data);
     if (err == DM_OK) {
-        dm_rma_state.counts.n_packets++;
+        dm_rma_state.counts.n_path[DM_PATH_PACKETS]++;
         dm_rma_unacked(call->win, call->target);
     }
     if (err != DM_EAGAIN || acc->pkt.data_len > DM_RMA_ACC_BYTES)
@@ -189,13 +193,13 @@ static void xfer_done(struct dm_rdma *rdma, int err)
 
 void dm_rma_xfer_over(struct dm_rma_xfer *x, int err)
 {
-    count_out(&x->call, err);
+    xfer_count_out(&x->call, err);
     dm_rma_xfer_free(x);
 }
 
 void dm_rma_xfer_report(const struct dm_rma_xfer *x, int err)
 {
-    count_out(&x->call, err);
+    xfer_count_out(&x->call, err);
 }
 
 void dm_rma_xfer_free(struct dm_rma_xfer *x)
@@ -219,7 +223,7 @@ struct dm_rma_xfer *dm_rma_xfer_new(const struct dm_rma_call *call)
     x->rdma.done = xfer_done;
     x->call = *call;
     x->type = NULL;
-    x->ask = DM_AM_NONE;
+    x->am_state = DM_AM_NONE;
     xfer_count_in(call);
     return x;
 }
@@ -241,7 +245,6 @@ int dm_rma_reply_new(const struct dm_rma_call *call, void *buf, size_t count, st
     x->offset = offset;
     if (!type->is_builtin)
         dm_type_ref(type);
-    dm_rma_state.counts.n_packets++;
     dm_list_add_tail(&dm_rma_state.awaited, &x->link);
     *x_p = x;
     return DM_OK;
@@ -262,9 +265,9 @@ static void xfer_on_lost(void *arg, int proc, int err)
 void dm_rma_xfer_start(void)
 {
     dm_list_init(&dm_rma_state.awaited);
-    dm_list_init(&dm_rma_state.held);
-    dm_rma_state.deferred_hook.fn = let_all_go;
-    dm_rma_ask_start();
+    dm_list_init(&dm_rma_state.deferred);
+    dm_rma_state.deferred_hook.fn = deferred_send_all;
+    dm_rma_am_get_init();
     dm_rma_state.n_lost = 0;
     dm_chan_on_lost(dm_world.chan, xfer_on_lost, NULL);
 }

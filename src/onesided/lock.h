@@ -1,0 +1,51 @@
+/*
+ * Locks of the ranks' parts: taken by words of the node-shared state (lock_word.c), by a provider's
+ * fetch-and-add (lock_atomic.c), or by packets (epoch_lock.c, target.c).
+ */
+#ifndef DM_ONESIDED_LOCK_H
+#define DM_ONESIDED_LOCK_H
+
+#include "onesided/onesided.h"
+
+/*
+ * The lock of one part: a ticket lock for readers and writers. Who wants the lock takes a ticket
+ * of n_users. It is an exclusive holder's turn when `write` gets there, a shared one's when `read`
+ * does; the latter lets the next one in at once. So nobody overtakes anybody.
+ */
+struct dm_rma_ticket_lock {
+    uint32_t write;
+    uint32_t read;
+    uint32_t n_users;
+};
+
+/* Lock rank's part; waits. DM_EPEER. */
+int dm_rma_lock(struct dm_win *win, int rank, int mode);
+/*
+ * The same under MPI_Win_lock_all for a part that is used for the first time, perhaps by several
+ * threads at once.
+ */
+int dm_rma_lock_used(struct dm_win *win, int rank);
+
+/* ---- locks (lock_word.c) ---- */
+
+/* Take the lock of a rank that has a lrank; waits. DM_EPEER. */
+int dm_rma_word_lock(struct dm_win *win, int rank, int mode);
+void dm_rma_word_unlock(struct dm_win *win, int rank, int mode);
+/* For a process of another host that requests the lock of this rank's part: its ticket. */
+uint32_t dm_rma_word_ticket(struct dm_win *win);
+/* Is it this ticket's turn? If so the lock is held; else a WAKE packet comes when it may be. */
+bool dm_rma_word_try(struct dm_win *win, uint32_t ticket, int mode);
+
+/* ---- locks by a provider's fetch-and-add (lock_atomic.c) ---- */
+
+/* Make this process' words, if the window may need such locks. Before the exchange of parts, */
+void dm_rma_atomic_offer(struct dm_win *win, struct dm_win_part *own);
+/* and behind it: the same on all ranks, win->words or none. */
+void dm_rma_atomic_start(struct dm_win *win);
+void dm_rma_atomic_free(struct dm_win *win);
+/* Take the lock of a rank; waits. DM_EPEER. */
+int dm_rma_atomic_lock(struct dm_win *win, int rank, int mode);
+/* Give it back; waits until the next one can have it. DM_EPEER. */
+int dm_rma_atomic_unlock(struct dm_win *win, int rank, int mode);
+
+#endif

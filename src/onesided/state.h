@@ -1,0 +1,53 @@
+/*
+ * What all windows of the process share: pools, lists, counters (rma_state.c).
+ */
+#ifndef DM_ONESIDED_STATE_H
+#define DM_ONESIDED_STATE_H
+
+#include "onesided/onesided.h"
+#include "util/pool.h"
+
+/*
+ * The paths of puts, gets and updates, and what is counted of them. The tables that choose are in
+ * put_get.c and update.c; memory that this process can address needs no table.
+ */
+enum dm_rma_path {
+    DM_PATH_LOAD_STORE,     /* calls */
+    DM_PATH_ASSIST,         /* items that the target has executed */
+    DM_PATH_SPLIT_COPY,     /* of which the target has copied its part */
+    DM_PATH_GET_MODIFY_PUT, /* updates */
+    DM_PATH_RDMA,           /* transfers */
+    DM_PATH_AM_GET,         /* requests */
+    DM_PATH_PACKETS,        /* with data, or that ask for data; sent */
+    DM_N_PATHS
+};
+extern const char *const dm_rma_path_names[DM_N_PATHS];
+
+struct dm_rma_state {
+    struct dm_pool msgs;
+    struct dm_pool xfers;
+    struct dm_pool reqs;
+    struct dm_list awaited; /* transfers that wait for a reply */
+    struct dm_list am_gets; /* those of them that RDMA can do, oldest first */
+    struct dm_chan_hook am_hook;
+    struct dm_list deferred; /* updates that wait for what follows them */
+    struct dm_chan_hook deferred_hook;
+    /* of get-modify-put: where elements are combined, registered; in use */
+    char *copy;
+    struct dm_mr *copy_mr;
+    bool is_updating;
+    int n_lost;            /* processes */
+    struct dm_list allocs; /* of MPI_Alloc_mem */
+    struct {
+        uint64_t n_path[DM_N_PATHS];
+        uint64_t n_locks_word;   /* taken by a word */
+        uint64_t n_locks_atomic; /* by a provider's fetch-and-add */
+        uint64_t n_locks_packet; /* by a packet to the target */
+        uint64_t n_syncs_word;   /* fences, posts, completes by stores */
+        uint64_t n_syncs_packet; /* by packets */
+        uint64_t n_wakes;        /* packets to those who slept */
+    } counts;
+};
+extern struct dm_rma_state dm_rma_state;
+
+#endif
