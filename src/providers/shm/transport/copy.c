@@ -16,7 +16,7 @@
  * plain stores find it slow. Two trials must agree unless the difference is
  * great, for a neighbour of a virtual machine disturbs longer than one.
  */
-#include "providers/shm/copy_inl.h"
+#include "providers/shm/transport/copy.h"
 
 #include "providers/common/common.h"
 #include "util/copy.h"
@@ -34,13 +34,13 @@ enum {
 };
 
 /* Has the cost changed so much that the choice may be wrong? */
-static bool has_moved(uint64_t cost, uint64_t before)
+static bool cost_has_changed(uint64_t cost, uint64_t before)
 {
     return cost > before + before / 2 || before > cost + cost / 2;
 }
 
 /* A trial is over; cost is its own. */
-static void judge(struct dm_shm_bulk *bulk, uint64_t cost)
+static void trial_end(struct dm_shm_bulk *bulk, uint64_t cost)
 {
     bool is_better = cost < bulk->cost - bulk->cost / 8;
     bool is_much_better = cost < bulk->cost / 2;
@@ -62,7 +62,7 @@ static void judge(struct dm_shm_bulk *bulk, uint64_t cost)
     }
 }
 
-static void window_ends(struct dm_shm_bulk *bulk)
+static void window_end(struct dm_shm_bulk *bulk)
 {
     uint64_t cost = bulk->lowest;
 
@@ -72,15 +72,16 @@ static void window_ends(struct dm_shm_bulk *bulk)
         return; /* nothing was timed: a window more */
     bulk->n_windows++;
     if (bulk->n_windows == bulk->n_use + 2) {
-        judge(bulk, cost);
+        trial_end(bulk, cost);
     } else if (bulk->n_windows <= bulk->n_use) {
         bulk->cost = cost;
-        if (bulk->n_windows >= N_USE_MIN && has_moved(cost, bulk->judged))
+        if (bulk->n_windows >= N_USE_MIN && cost_has_changed(cost, bulk->judged))
             bulk->n_windows = bulk->n_use;
     }
 }
 
-static void copy(struct dm_shm_bulk *bulk, char *to, const char *from, size_t len, bool is_trial)
+static void bulk_copy_part(struct dm_shm_bulk *bulk, char *to, const char *from, size_t len,
+                           bool is_trial)
 {
     if (bulk->is_streaming != is_trial)
         dm_copy_stream(to, from, len);
@@ -103,7 +104,7 @@ void dm_shm_copy_bulk(struct dm_shm_bulk *bulk, char *to, const char *from, size
         bool is_timed = is_trial || part >= TIMED_ALL || bulk->n++ % TIMED_EVERY == 0;
         uint64_t start = is_timed ? dm_futex_now() : 0;
 
-        copy(bulk, to, from, part, is_trial);
+        bulk_copy_part(bulk, to, from, part, is_trial);
         if (is_timed) {
             uint64_t cost = (dm_futex_now() - start) * WINDOW_MIN / part + 1;
 
@@ -111,11 +112,11 @@ void dm_shm_copy_bulk(struct dm_shm_bulk *bulk, char *to, const char *from, size
         }
         bulk->done += part;
         if (bulk->done >= bulk->window_len)
-            window_ends(bulk);
+            window_end(bulk);
         to += part;
         from += part;
         len -= part;
     }
     if (len > 0)
-        copy(bulk, to, from, len, false);
+        bulk_copy_part(bulk, to, from, len, false);
 }

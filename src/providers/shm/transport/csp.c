@@ -20,13 +20,13 @@
  * Binding the socket's name decides who is first, so simultaneous calls are
  * no problem: one binds, the other finds it bound and connects.
  */
-#include "providers/shm/cm.h"
-
-#include "providers/shm/calls.h"
+#include "providers/shm/transport/csp.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "providers/shm/cm.h"
 
 /* A port on this host; 0: it is none. */
 static uint16_t local_port(const struct sockaddr *addr)
@@ -50,19 +50,19 @@ DAT_RETURN dm_shm_ep_common_connect(struct dm_ep *ep, const DAT_COMM *comm,
     }
     port = local_port(how->addr);
     if (port == 0) {
-        dm_shm_cm_give_up((struct dm_shm_ep *)ep, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
+        dm_shm_cm_fail((struct dm_shm_ep *)ep, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
         return DAT_SUCCESS;
     }
     dm_shm_cm_common_name(comm, port, &name);
     return dm_shm_cm_start((struct dm_shm_ep *)ep, &name, true, how);
 }
 
-bool dm_shm_common_wait(struct dm_shm_conn *conn)
+bool dm_shm_csp_wait(struct dm_shm_conn *conn)
 {
     struct dm_shm_listener *listener;
     int fd;
 
-    if (dm_shm_sock_listen(&conn->to, &fd) != DAT_SUCCESS)
+    if (dm_shm_sock_listen(&conn->active.to, &fd) != DAT_SUCCESS)
         return false;
     listener = calloc(1, sizeof(*listener));
     if (listener == NULL) {
@@ -71,33 +71,32 @@ bool dm_shm_common_wait(struct dm_shm_conn *conn)
     }
     listener->src.kind = DM_SRC_LISTEN;
     listener->src.fd = fd;
-    listener->host = conn;
+    listener->csp_waiter = conn;
     dm_list_add_tail(&conn->ia->srcs, &listener->src.link);
     if (!dm_shm_src_add(conn->ia, &listener->src)) {
         dm_shm_src_defer_free(conn->ia, &listener->src);
         return false;
     }
-    conn->waiter = listener;
+    conn->csp_listener = listener;
     return true;
 }
 
-void dm_shm_common_met(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd)
+void dm_shm_csp_match(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg)
 {
-    struct dm_shm_conn *host = conn->host;
+    struct dm_shm_conn *host = conn->csp_waiter;
     struct dm_shm_ep *ep = host->ep;
     uint8_t data[DM_PRIVATE_MAX];
-    DAT_COUNT len = host->request_len;
+    DAT_COUNT len = host->active.request_len;
 
-    (void)fd; /* the segment is mapped already */
-    conn->host = NULL;
+    conn->csp_waiter = NULL;
     conn->ia->n_half_open--;
     conn->deadline = DM_FUTEX_FOREVER;
     if (len > 0)
-        memcpy(data, host->request, (size_t)len);
+        memcpy(data, host->active.request, (size_t)len);
     memcpy(ep->ep.private_data, msg->data, msg->data_len);
     ep->ep.remote_qual = 0; /* nobody listens there */
     ep->sh->conn_data = msg->data_len > 0 ? (uint64_t)(uintptr_t)ep->ep.private_data : 0;
     ep->sh->conn_data_len = msg->data_len;
     dm_shm_conn_close(host);
-    dm_shm_cm_answer(conn, ep, len, data);
+    dm_shm_cm_accept_conn(conn, ep, len, data);
 }

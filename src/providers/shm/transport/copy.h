@@ -3,8 +3,8 @@
  * buffer. Up to 256 bytes are moved by words, without a call; all stores to one
  * cache line are next to each other.
  */
-#ifndef DM_PROVIDERS_SHM_COPY_INL_H
-#define DM_PROVIDERS_SHM_COPY_INL_H
+#ifndef DM_PROVIDERS_SHM_TRANSPORT_COPY_H
+#define DM_PROVIDERS_SHM_TRANSPORT_COPY_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -13,8 +13,8 @@
  * it, then a barrier in all processes (membarrier), then waiting until no busy
  * word is odd any more. So the initiator needs no fence of its own.
  */
-#ifndef DM_PROVIDERS_SHM_SEG_H
-#define DM_PROVIDERS_SHM_SEG_H
+#ifndef DM_PROVIDERS_SHM_TRANSPORT_SEG_H
+#define DM_PROVIDERS_SHM_TRANSPORT_SEG_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -114,8 +114,8 @@ struct dm_shm_link_ep {
     DM_ALIGNED(64) _Atomic uint32_t recv_head;
     _Atomic uint32_t n_taken; /* shared receives */
     _Atomic uint32_t soft;    /* high watermark, DM_MARK_... */
-    _Atomic uint64_t note;    /* DM_NOTE of the last completion it reported */
-    uint64_t note_cookie;     /* and the receive's cookie */
+    _Atomic uint64_t intent;  /* DM_INTENT of the last completion it reported */
+    uint64_t intent_cookie;   /* and the receive's cookie */
     /* Written by the owner for every operation it starts. */
     DM_ALIGNED(64) _Atomic uint64_t busy;
     /* What the ESTABLISHED event shows. */
@@ -126,11 +126,11 @@ struct dm_shm_link_ep {
 /* Which receive (its number, modulo 2^24) has its completion at which position
  * of the event ring. Left before the receive is taken off its queue, so that
  * the owner can tell whether a peer that dies has got to the completion. */
-#define DM_NOTE(number, pos)     ((uint64_t)((number)&0xffffffu) << 40 | ((pos)&0xffffffffffu))
-#define DM_NOTE_NONE             UINT64_MAX
-#define DM_NOTE_FULL             UINT64_C(0xfffffffffe) /* as a position: the ring was full */
-#define DM_NOTE_POS(note)        ((note)&0xffffffffffu)
-#define DM_NOTE_IS(note, number) ((note) >> 40 == ((number)&0xffffffu))
+#define DM_INTENT(number, pos)     ((uint64_t)((number)&0xffffffu) << 40 | ((pos)&0xffffffffffu))
+#define DM_INTENT_NONE             UINT64_MAX
+#define DM_INTENT_FULL             UINT64_C(0xfffffffffe) /* as a position: the ring was full */
+#define DM_INTENT_POS(note)        ((note)&0xffffffffffu)
+#define DM_INTENT_IS(note, number) ((note) >> 40 == ((number)&0xffffffu))
 
 struct dm_shm_hdr {
     uint64_t magic;

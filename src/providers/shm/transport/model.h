@@ -6,8 +6,8 @@
  * Every request is queued with the time when it is due. Whoever polls or waits for events of this
  * instance carries out what is due; when nobody does, the progress thread, up to some milliseconds late.
  */
-#ifndef DM_PROVIDERS_SHM_MODEL_H
-#define DM_PROVIDERS_SHM_MODEL_H
+#ifndef DM_PROVIDERS_SHM_TRANSPORT_MODEL_H
+#define DM_PROVIDERS_SHM_TRANSPORT_MODEL_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -15,8 +15,6 @@
 
 struct dm_shm_ia;
 struct dm_shm_op;
-struct dm_evd_ring;
-struct dm_pia;
 
 /* Of one adapter instance; times are ns, of CLOCK_MONOTONIC where they are points. */
 struct dm_shm_model {
@@ -35,10 +33,6 @@ struct dm_shm_model {
 
 /* Read the keys of ia_params. False: one has no value that makes sense. */
 bool dm_shm_model_read(struct dm_shm_model *model, const char *params);
-/* What consumers do to an instance with a model: poll and sleep of struct dm_pia_ops. */
-void dm_shm_model_poll(struct dm_pia *pia);
-int dm_shm_model_sleep(struct dm_pia *pia, struct dm_evd_ring *ring, uint32_t value,
-                       uint64_t deadline);
 /* When a request that is posted now is over. ia->lock is held. */
 uint64_t dm_shm_model_due(struct dm_shm_ia *ia, const struct dm_shm_op *op);
 /* The endpoint's queue has a request that is due then: let somebody look at that time. ia->lock is held. */

@@ -1,13 +1,13 @@
 /*
  * The modelled network. See model.h.
  */
-#include "providers/shm/model.h"
+#include "providers/shm/transport/model.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "providers/shm/shm.h"
+#include "providers/shm/dto.h"
 
 #define PAGE        4096
 #define TICK_NS     1000000   /* between looks of the progress thread, while there is traffic */
@@ -17,7 +17,7 @@
 /* ---- the keys ---- */
 
 /* "2us", "300ns", "1.5ms". */
-static bool read_time(const char *params, const char *key, uint64_t *ns_p, bool *is_on)
+static bool model_read_time(const char *params, const char *key, uint64_t *ns_p, bool *is_on)
 {
     char text[32];
     double value;
@@ -45,10 +45,10 @@ bool dm_shm_model_read(struct dm_shm_model *model, const char *params)
     uint64_t bandwidth;
 
     atomic_store(&model->next, DM_FUTEX_FOREVER);
-    if (!read_time(params, "latency", &model->latency, &model->is_on) ||
-        !read_time(params, "request", &model->request, &model->is_on) ||
-        !read_time(params, "register", &model->register_once, &model->is_on) ||
-        !read_time(params, "register_page", &model->register_page, &model->is_on))
+    if (!model_read_time(params, "latency", &model->latency, &model->is_on) ||
+        !model_read_time(params, "request", &model->request, &model->is_on) ||
+        !model_read_time(params, "register", &model->register_once, &model->is_on) ||
+        !model_read_time(params, "register_page", &model->register_page, &model->is_on))
         return false;
     if (!dm_prov_param(params, "bandwidth", text, sizeof(text)))
         return true;
@@ -62,7 +62,7 @@ bool dm_shm_model_read(struct dm_shm_model *model, const char *params)
 
 /* ---- time ---- */
 
-static uint64_t use_link(uint64_t *free_p, uint64_t from, uint64_t len)
+static uint64_t model_link_use(uint64_t *free_p, uint64_t from, uint64_t len)
 {
     const uint64_t start = *free_p > from ? *free_p : from;
 
@@ -84,11 +84,11 @@ uint64_t dm_shm_model_due(struct dm_shm_ia *ia, const struct dm_shm_op *op)
     model->last = now;
     if (op->dto.kind == DM_OP_READ || op->dto.kind == DM_OP_READ_TO_RMR ||
         op->dto.kind == DM_OP_FETCH_ADD || op->dto.kind == DM_OP_CMP_SWAP) {
-        uint64_t asked = use_link(&model->out_free, now, model->request) + model->latency;
+        uint64_t asked = model_link_use(&model->out_free, now, model->request) + model->latency;
 
-        return use_link(&model->in_free, asked, data) + model->latency;
+        return model_link_use(&model->in_free, asked, data) + model->latency;
     }
-    return use_link(&model->out_free, now, model->request + data) + model->latency;
+    return model_link_use(&model->out_free, now, model->request + data) + model->latency;
 }
 
 void dm_shm_model_register(const struct dm_shm_model *model, uint64_t len)
@@ -117,7 +117,7 @@ void dm_shm_model_expect(struct dm_shm_ia *ia, uint64_t due)
 }
 
 /* Everything that is due. ia->lock is held. */
-static void run(struct dm_shm_ia *ia)
+static void model_run(struct dm_shm_ia *ia)
 {
     struct dm_list *it;
     struct dm_list *after;
@@ -129,7 +129,7 @@ static void run(struct dm_shm_ia *ia)
 
         after = it->next;
         if (!dm_list_is_empty(&ep->queue))
-            dm_shm_drain(ep);
+            dm_shm_dto_push(ep);
     }
 }
 
@@ -142,7 +142,7 @@ uint64_t dm_shm_model_tick(struct dm_shm_ia *ia)
         return DM_FUTEX_FOREVER;
     now = dm_futex_now();
     if (atomic_load(&model->next) <= now)
-        run(ia);
+        model_run(ia);
     model->is_ticking =
         atomic_load(&model->next) != DM_FUTEX_FOREVER || now < model->last + IDLE_NS;
     return model->is_ticking ? now + TICK_NS : DM_FUTEX_FOREVER;
@@ -155,7 +155,7 @@ void dm_shm_model_poll(struct dm_pia *pia)
     if (atomic_load_explicit(&ia->model.next, memory_order_relaxed) > dm_futex_now() ||
         pthread_mutex_trylock(&pia->lock) != 0)
         return;
-    run(ia);
+    model_run(ia);
     pthread_mutex_unlock(&pia->lock);
 }
 

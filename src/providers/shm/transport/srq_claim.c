@@ -14,7 +14,10 @@
 
 #include <string.h>
 
-#include "providers/shm/msg.h"
+#include "providers/shm/ctrl.h"
+#include "providers/shm/recv.h"
+#include "providers/shm/transport/peer.h"
+#include "providers/shm/transport/quiesce.h"
 
 uint64_t dm_shm_desc_state(uint64_t pos, uint32_t owner, enum dm_desc_phase phase)
 {
@@ -35,8 +38,8 @@ static struct dm_shm_desc *desc_at(struct dm_shm_hdr *hdr, const struct dm_shm_l
 
 /* The descriptor at the head in *idx_p, the head in *pos_p; false when there
  * is none. It may have been claimed already. */
-static bool find_head(struct dm_shm_hdr *hdr, struct dm_shm_link_srq *srq, uint64_t *pos_p,
-                      uint32_t *idx_p)
+static bool srq_head(struct dm_shm_hdr *hdr, struct dm_shm_link_srq *srq, uint64_t *pos_p,
+                     uint32_t *idx_p)
 {
     for (;;) {
         uint64_t pos = atomic_load_explicit(&srq->head, memory_order_acquire);
@@ -53,10 +56,10 @@ static bool find_head(struct dm_shm_hdr *hdr, struct dm_shm_link_srq *srq, uint6
 }
 
 /* The busy word is odd and the queue stays where it is. */
-static bool claim(struct dm_shm_ep *ep)
+static bool srq_claim_head(struct dm_shm_ep *ep)
 {
     struct dm_shm_hdr *hdr = ep->peer->hdr;
-    struct dm_shm_link_srq *srq = ep->peer_srq;
+    struct dm_shm_link_srq *srq = ep->peer_recv.srq;
     struct dm_shm_desc *desc;
     uint64_t pos;
     uint32_t idx;
@@ -68,7 +71,7 @@ static bool claim(struct dm_shm_ep *ep)
     do {
         uint64_t state;
 
-        if (!find_head(hdr, srq, &pos, &idx))
+        if (!srq_head(hdr, srq, &pos, &idx))
             return false;
         desc = desc_at(hdr, srq, idx);
         state = dm_shm_desc_state(pos, 0, DM_DESC_POSTED);
@@ -79,38 +82,38 @@ static bool claim(struct dm_shm_ep *ep)
     } while (!is_ours);
 
     len = sizeof(desc->recv) + desc->recv.n_seg * sizeof(DAT_LMR_TRIPLET);
-    if (len > sizeof(ep->taken) || sizeof(desc->state) + len > srq->stride)
+    if (len > sizeof(ep->claim.recv) || sizeof(desc->state) + len > srq->stride)
         len = 0; /* a lie: nothing fits into that */
-    memset(ep->taken, 0, sizeof(desc->recv));
-    memcpy(ep->taken, &desc->recv, len);
-    ep->taken_pos = pos;
-    ep->taken_idx = idx;
-    ep->has_taken = true;
+    memset(ep->claim.recv, 0, sizeof(desc->recv));
+    memcpy(ep->claim.recv, &desc->recv, len);
+    ep->claim.pos = pos;
+    ep->claim.idx = idx;
+    ep->claim.is_held = true;
     return true;
 }
 
 /* Fire the watermark if it is armed and has this value. */
-static void fire(struct dm_shm_ep *ep, _Atomic uint32_t *mark, uint32_t value)
+static void mark_fire(struct dm_shm_ep *ep, _Atomic uint32_t *mark, uint32_t value)
 {
     if (atomic_compare_exchange_strong(mark, &value, (value & ~DM_MARK_ARMED) | DM_MARK_FIRED))
         ep->is_mark_due = true;
 }
 
 /* One more has been claimed: is a watermark passed? */
-static void marks_look(struct dm_shm_ep *ep)
+static void marks_count(struct dm_shm_ep *ep)
 {
     struct dm_shm_link_ep *peer = ep->peer_sh;
     uint32_t n_taken = atomic_load_explicit(&peer->n_taken, memory_order_relaxed) + 1;
-    uint32_t low = atomic_load(&ep->peer_srq->low);
+    uint32_t low = atomic_load(&ep->peer_recv.srq->low);
     uint32_t soft = atomic_load_explicit(&peer->soft, memory_order_relaxed);
-    uint64_t n_left = atomic_load(&ep->peer_srq->tail) - (ep->taken_pos + 1);
+    uint64_t n_left = atomic_load(&ep->peer_recv.srq->tail) - (ep->claim.pos + 1);
 
     atomic_store_explicit(&peer->n_taken, n_taken, memory_order_relaxed);
     if ((low & DM_MARK_ARMED) != 0 && n_left < (low & DM_MARK_NONE))
-        fire(ep, &ep->peer_srq->low, low);
+        mark_fire(ep, &ep->peer_recv.srq->low, low);
     if ((soft & DM_MARK_ARMED) != 0 &&
         n_taken - atomic_load(&peer->n_reaped) > (soft & DM_MARK_NONE))
-        fire(ep, &peer->soft, soft);
+        mark_fire(ep, &peer->soft, soft);
 }
 
 bool dm_shm_srq_is_refused(struct dm_shm_ep *ep)
@@ -118,7 +121,7 @@ bool dm_shm_srq_is_refused(struct dm_shm_ep *ep)
     struct dm_shm_link_ep *peer = ep->peer_sh;
     uint32_t hard;
 
-    if (ep->peer_srq == NULL || ep->has_taken)
+    if (ep->peer_recv.srq == NULL || ep->claim.is_held)
         return false;
     hard = atomic_load(&peer->hard);
     return hard != 0 && atomic_load_explicit(&peer->n_taken, memory_order_relaxed) -
@@ -128,28 +131,29 @@ bool dm_shm_srq_is_refused(struct dm_shm_ep *ep)
 
 bool dm_shm_srq_claim(struct dm_shm_ep *ep)
 {
-    if (ep->has_taken)
+    if (ep->claim.is_held)
         return true;
     if (dm_shm_srq_is_refused(ep))
         return false;
     dm_shm_busy_begin(ep);
-    if (dm_shm_is_up(ep) && atomic_load(&ep->peer_srq->is_open) != 0 && claim(ep))
-        marks_look(ep);
+    if (dm_shm_is_up(ep) && atomic_load(&ep->peer_recv.srq->is_open) != 0 && srq_claim_head(ep))
+        marks_count(ep);
     dm_shm_busy_end(ep);
-    return ep->has_taken;
+    return ep->claim.is_held;
 }
 
-void dm_shm_srq_give_back(struct dm_shm_ep *ep)
+void dm_shm_srq_release(struct dm_shm_ep *ep)
 {
-    struct dm_shm_desc *desc = desc_at(ep->peer->hdr, ep->peer_srq, ep->taken_idx);
+    struct dm_shm_desc *desc = desc_at(ep->peer->hdr, ep->peer_recv.srq, ep->claim.idx);
 
-    if (!dm_shm_peer_srq_ok(ep->peer, ep->peer_srq) || ep->taken_idx >= ep->peer_srq->n_desc) {
-        ep->has_taken = false;
+    if (!dm_shm_peer_srq_ok(ep->peer, ep->peer_recv.srq) ||
+        ep->claim.idx >= ep->peer_recv.srq->n_desc) {
+        ep->claim.is_held = false;
         return;
     }
-    atomic_store_explicit(&desc->state, dm_shm_desc_state(ep->taken_pos, 0, DM_DESC_FREE),
+    atomic_store_explicit(&desc->state, dm_shm_desc_state(ep->claim.pos, 0, DM_DESC_FREE),
                           memory_order_release);
-    ep->has_taken = false;
+    ep->claim.is_held = false;
 }
 
 static struct dm_shm_hdr *own_hdr(struct dm_shm_ep *ep)
@@ -158,19 +162,19 @@ static struct dm_shm_hdr *own_hdr(struct dm_shm_ep *ep)
 }
 
 /* Nobody else may be left to move the head past what a dead process claimed. */
-static void help_head(struct dm_shm_ep *ep)
+static void srq_help_head(struct dm_shm_ep *ep)
 {
     struct dm_shm_hdr *hdr = own_hdr(ep);
     struct dm_shm_link_srq *srq = ep->srq->sh;
     uint64_t pos;
     uint32_t idx;
 
-    while (find_head(hdr, srq, &pos, &idx) &&
+    while (srq_head(hdr, srq, &pos, &idx) &&
            atomic_load(&desc_at(hdr, srq, idx)->state) != dm_shm_desc_state(pos, 0, DM_DESC_POSTED))
         atomic_compare_exchange_strong(&srq->head, &pos, pos + 1);
 }
 
-static bool is_claimed_by(const struct dm_shm_desc *desc, uint32_t owner)
+static bool desc_is_claimed_by(const struct dm_shm_desc *desc, uint32_t owner)
 {
     uint64_t mask = dm_shm_desc_state(0, DM_EVD_OWNER_MAX, (enum dm_desc_phase)3);
 
@@ -182,7 +186,7 @@ bool dm_shm_srq_has_claim(struct dm_shm_ep *ep, uint32_t owner)
     struct dm_shm_link_srq *srq = ep->srq->sh;
 
     for (uint32_t i = 0; i < srq->n_desc; i++)
-        if (is_claimed_by(desc_at(own_hdr(ep), srq, i), owner))
+        if (desc_is_claimed_by(desc_at(own_hdr(ep), srq, i), owner))
             return true;
     return false;
 }
@@ -195,9 +199,9 @@ void dm_shm_srq_reclaim(struct dm_shm_ep *ep, uint32_t owner)
         struct dm_shm_desc *desc = desc_at(own_hdr(ep), srq, i);
         uint64_t pos = atomic_load(&desc->state) >> DM_SLOT_POS_SHIFT;
 
-        if (!is_claimed_by(desc, owner))
+        if (!desc_is_claimed_by(desc, owner))
             continue;
-        help_head(ep);
+        srq_help_head(ep);
         dm_shm_recv_flush_one(ep, desc->recv.cookie);
         atomic_store(&desc->state, dm_shm_desc_state(pos, 0, DM_DESC_FREE));
     }
@@ -211,12 +215,12 @@ void dm_shm_srq_notify(struct dm_shm_srq *srq)
         struct dm_shm_ep *ep = dm_container_of(it, struct dm_shm_ep, ep.obj.link);
 
         if (ep->srq == srq && ep->conn != NULL && atomic_exchange(&ep->sh->is_stalled, 0) != 0)
-            dm_shm_msg_simple(ep->conn, DM_MSG_NOTIFY);
+            dm_shm_ctrl_send_type(ep->conn, DM_CTRL_NOTIFY);
     }
 }
 
 /* Has it fired and not been reported yet? */
-static bool has_fired(_Atomic uint32_t *mark)
+static bool mark_has_fired(_Atomic uint32_t *mark)
 {
     uint32_t value = atomic_load(mark);
 
@@ -226,7 +230,7 @@ static bool has_fired(_Atomic uint32_t *mark)
 
 void dm_shm_srq_mark_check(struct dm_shm_srq *srq)
 {
-    if (has_fired(&srq->sh->low))
+    if (mark_has_fired(&srq->sh->low))
         dm_evd_add_async(srq->srq.obj.ia->async_evd, DM_MARK_EVENT, (DAT_HANDLE)srq,
                          DAT_SRQ_LOW_WATERMARK_EVENT);
 }
@@ -236,7 +240,7 @@ void dm_shm_marks_check(struct dm_shm_ep *ep)
     if (ep->srq == NULL)
         return;
     dm_shm_srq_mark_check(ep->srq);
-    if (has_fired(&ep->sh->soft))
+    if (mark_has_fired(&ep->sh->soft))
         dm_evd_add_async(ep->ep.obj.ia->async_evd, DM_MARK_EVENT, (DAT_HANDLE)ep,
                          DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
 }

@@ -6,7 +6,7 @@
  * the 64 bytes before it, so that the heap can be walked. When it is full, free
  * neighbours of any class are joined and bigger blocks are divided.
  */
-#include "providers/shm/seg.h"
+#include "providers/shm/transport/seg.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ struct block {
 };
 
 /* Smallest class that holds len, and its size. */
-static unsigned class_of(size_t len, size_t *size_p)
+static unsigned heap_class(size_t len, size_t *size_p)
 {
     size_t base = MIN_LEN;
     unsigned class = 0;
@@ -46,7 +46,7 @@ static unsigned class_of(size_t len, size_t *size_p)
 }
 
 /* A sealed file of that size; false, and errno. */
-static bool make_file(size_t size, int *fd_p)
+static bool seg_make_file(size_t size, int *fd_p)
 {
     struct rlimit lim;
     int saved;
@@ -75,7 +75,7 @@ bool dm_shm_seg_open(struct dm_shm_seg *seg, size_t size)
     int saved;
 
     memset(seg, 0, sizeof(*seg));
-    if (!make_file(size, &seg->fd))
+    if (!seg_make_file(size, &seg->fd))
         return false;
     map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, seg->fd, 0);
     if (map == MAP_FAILED) {
@@ -108,15 +108,15 @@ void dm_shm_seg_close(struct dm_shm_seg *seg)
     seg->fd = -1;
 }
 
-static struct block *block_at(struct dm_shm_seg *seg, uint64_t at)
+static struct block *heap_block(struct dm_shm_seg *seg, uint64_t at)
 {
     return (struct block *)(void *)((char *)seg->hdr + at);
 }
 
-static void put_free(struct dm_shm_seg *seg, struct block *block)
+static void heap_put(struct dm_shm_seg *seg, struct block *block)
 {
     size_t size;
-    unsigned class = class_of(block->len - BLOCK_HEAD, &size);
+    unsigned class = heap_class(block->len - BLOCK_HEAD, &size);
 
     /* The class must promise no more than there is. */
     if (size > block->len - BLOCK_HEAD)
@@ -128,29 +128,29 @@ static void put_free(struct dm_shm_seg *seg, struct block *block)
 }
 
 /* Join free neighbours, whatever their classes; give the last ones back. */
-static void join(struct dm_shm_seg *seg)
+static void heap_join(struct dm_shm_seg *seg)
 {
     uint64_t at = seg->heap.first;
     uint64_t end = seg->heap.at;
 
     memset(seg->heap.free, 0, sizeof(seg->heap.free));
     while (at < end) {
-        struct block *block = block_at(seg, at);
+        struct block *block = heap_block(seg, at);
 
         while (block->is_free != 0 && at + block->len < end &&
-               block_at(seg, at + block->len)->is_free != 0)
-            block->len += block_at(seg, at + block->len)->len;
+               heap_block(seg, at + block->len)->is_free != 0)
+            block->len += heap_block(seg, at + block->len)->len;
         if (block->is_free != 0 && at + block->len >= end)
             seg->heap.at = at;
         else if (block->is_free != 0)
-            put_free(seg, block);
+            heap_put(seg, block);
         at += block->len;
     }
 }
 
 /* A block that was used before, of this class or, if any will do, of a bigger
  * one, of which what is not needed stays free. */
-static struct block *take_free(struct dm_shm_seg *seg, unsigned class, size_t size, bool is_any_ok)
+static struct block *heap_take(struct dm_shm_seg *seg, unsigned class, size_t size, bool is_any_ok)
 {
     unsigned n = is_any_ok ? N_CLASSES : class + 1;
     struct block *block;
@@ -160,20 +160,20 @@ static struct block *take_free(struct dm_shm_seg *seg, unsigned class, size_t si
         class ++;
     if (class >= n)
         return NULL;
-    block = block_at(seg, seg->heap.free[class]);
+    block = heap_block(seg, seg->heap.free[class]);
     seg->heap.free[class] = block->next;
     if (is_any_ok && block->len >= 2 * BLOCK_HEAD + size + MIN_LEN) {
         rest = (struct block *)(void *)((char *)block + BLOCK_HEAD + size);
         rest->len = block->len - BLOCK_HEAD - size;
         block->len = BLOCK_HEAD + size;
-        put_free(seg, rest);
+        heap_put(seg, rest);
     }
     return block;
 }
 
-static struct block *take_new(struct dm_shm_seg *seg, size_t size)
+static struct block *heap_extend(struct dm_shm_seg *seg, size_t size)
 {
-    struct block *block = block_at(seg, seg->heap.at);
+    struct block *block = heap_block(seg, seg->heap.at);
 
     if (size > seg->size || seg->heap.at + BLOCK_HEAD + size > seg->size)
         return NULL;
@@ -185,20 +185,20 @@ static struct block *take_new(struct dm_shm_seg *seg, size_t size)
 void *dm_shm_seg_alloc(struct dm_shm_seg *seg, size_t len)
 {
     size_t size;
-    unsigned class = class_of(len, &size);
+    unsigned class = heap_class(len, &size);
     struct block *block;
 
     if (class >= N_CLASSES)
         return NULL;
-    block = take_free(seg, class, size, false);
+    block = heap_take(seg, class, size, false);
     if (block == NULL)
-        block = take_new(seg, size);
+        block = heap_extend(seg, size);
     if (block == NULL) {
-        join(seg);
-        block = take_free(seg, class, size, true);
+        heap_join(seg);
+        block = heap_take(seg, class, size, true);
     }
     if (block == NULL)
-        block = take_new(seg, size);
+        block = heap_extend(seg, size);
     if (block == NULL)
         return NULL;
     block->class = class;

@@ -2,7 +2,7 @@
  * Other instances: their control segments and the regions of theirs that are
  * mapped here. One struct dm_shm_peer per instance, shared by its connections.
  */
-#include "providers/shm/shm.h"
+#include "providers/shm/transport/peer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "providers/shm/transport/map.h"
 #include "util/log.h"
 
 /* Since Linux 6.5; older headers do not have it. */
@@ -47,7 +48,7 @@ static bool probe_cma(const struct dm_shm_peer *peer)
 }
 
 /* Is it a segment that cannot shrink under us? Its size. */
-static bool check_fd(int fd, size_t *size_p)
+static bool peer_check_fd(int fd, size_t *size_p)
 {
     struct stat st;
     int seals;
@@ -61,9 +62,9 @@ static bool check_fd(int fd, size_t *size_p)
 
 /* Watch the peer's process: its sockets stay open if a child has inherited
  * them. Where the kernel cannot do that, the sockets have to do. */
-static void watch(struct dm_shm_ia *ia, struct dm_shm_peer *peer, int sock)
+static void peer_watch(struct dm_shm_ia *ia, struct dm_shm_peer *peer, int sock)
 {
-    struct dm_shm_death *death;
+    struct dm_shm_pidfd *death;
     int fd = -1;
     socklen_t len = sizeof(fd);
 
@@ -83,7 +84,7 @@ static void watch(struct dm_shm_ia *ia, struct dm_shm_peer *peer, int sock)
     death->peer = peer;
     dm_list_add_tail(&ia->srcs, &death->src.link);
     if (dm_shm_src_add(ia, &death->src))
-        peer->death = death;
+        peer->pidfd = death;
     else
         dm_shm_src_defer_free(ia, &death->src);
 }
@@ -112,7 +113,7 @@ struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int sock, int fd, uint
             return peer;
         }
     }
-    if (!check_fd(fd, &size))
+    if (!peer_check_fd(fd, &size))
         return NULL;
     peer = calloc(1, sizeof(*peer));
     if (peer == NULL)
@@ -136,7 +137,7 @@ struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int sock, int fd, uint
     }
     peer->can_cma = ia->copy != DM_COPY_STAGED && probe_cma(peer);
     dm_list_add_tail(&ia->peers, &peer->link);
-    watch(ia, peer, sock);
+    peer_watch(ia, peer, sock);
     return peer;
 }
 
@@ -192,162 +193,14 @@ void dm_shm_peer_hold(struct dm_shm_peer *peer)
     peer->n_refs++;
 }
 
-static void map_free(struct dm_shm_map *map)
-{
-    if (map->base != NULL)
-        munmap(map->base, map->len);
-    free(map);
-}
-
 void dm_shm_peer_put(struct dm_shm_ia *ia, struct dm_shm_peer *peer)
 {
     if (--peer->n_refs > 0)
         return;
-    if (peer->death != NULL)
-        dm_shm_src_defer_free(ia, &peer->death->src);
-    for (int i = 0; i < DM_SHM_MAP_BUCKETS; i++)
-        while (peer->maps[i] != NULL) {
-            struct dm_shm_map *map = peer->maps[i];
-
-            peer->maps[i] = map->next;
-            map_free(map);
-        }
+    if (peer->pidfd != NULL)
+        dm_shm_src_defer_free(ia, &peer->pidfd->src);
+    dm_shm_maps_free(peer);
     dm_list_del(&peer->link);
     munmap(peer->hdr, peer->size);
     free(peer);
-}
-
-static struct dm_shm_map **bucket(struct dm_shm_peer *peer, uint64_t serial)
-{
-    return &peer->maps[serial % DM_SHM_MAP_BUCKETS];
-}
-
-struct dm_shm_map *dm_shm_peer_map_find(struct dm_shm_peer *peer, uint64_t serial)
-{
-    struct dm_shm_map *map = *bucket(peer, serial);
-
-    while (map != NULL && map->serial != serial)
-        map = map->next;
-    return map;
-}
-
-void dm_shm_peer_map_add(struct dm_shm_peer *peer, uint64_t serial, int fd, uint64_t offset,
-                         uint64_t len, uint64_t va)
-{
-    struct dm_shm_map **at = bucket(peer, serial);
-    struct dm_shm_map *map;
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t lead = offset % page;
-    struct stat st;
-
-    if (dm_shm_peer_map_find(peer, serial) != NULL)
-        return;
-    map = calloc(1, sizeof(*map));
-    if (map == NULL)
-        return;
-    map->serial = serial;
-    map->va = va;
-    map->region_len = len;
-    if (fd >= 0 && fstat(fd, &st) == 0 && len <= (uint64_t)st.st_size &&
-        offset <= (uint64_t)st.st_size - len) {
-        map->len = (size_t)(lead + len);
-        map->base = mmap(NULL, map->len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
-                         (off_t)(offset - lead));
-        if (map->base == MAP_FAILED)
-            map->base = NULL;
-        else
-            map->data = map->base + lead;
-    }
-    map->next = *at;
-    *at = map;
-}
-
-void dm_shm_peer_map_del(struct dm_shm_peer *peer, uint64_t serial)
-{
-    struct dm_shm_map **at = bucket(peer, serial);
-
-    while (*at != NULL && (*at)->serial != serial)
-        at = &(*at)->next;
-    if (*at != NULL) {
-        struct dm_shm_map *map = *at;
-
-        *at = map->next;
-        map_free(map);
-    }
-}
-
-/* Has the peer's process ended? That its socket is closed says so only where
- * nothing better is known: a thread of a process that has closed it may still
- * be in the middle of a transfer. */
-static bool is_gone(const struct dm_shm_conn *conn)
-{
-    struct pollfd pfd = {.fd = conn->src.fd, .events = POLLIN};
-
-    if (conn->peer != NULL && conn->peer->death != NULL) {
-        pfd.fd = conn->peer->death->src.fd;
-        return poll(&pfd, 1, 0) > 0;
-    }
-    pfd.events = 0;
-    return conn->is_peer_gone || poll(&pfd, 1, 0) != 0;
-}
-
-/* Wait for at most so long; false if time is up. */
-static bool wait_idle(const _Atomic uint64_t *busy, const struct dm_shm_conn *conn, uint64_t ns)
-{
-    uint64_t value = atomic_load(busy);
-    struct timespec wait = {.tv_nsec = WAIT_NS};
-    uint64_t deadline = 0;
-
-    for (int i = 0; (value & 1) != 0 && atomic_load(busy) == value; i++) {
-        if (i < N_YIELDS) {
-            sched_yield();
-            continue;
-        }
-        if (deadline == 0)
-            deadline = dm_futex_now() + ns;
-        if (conn != NULL && is_gone(conn))
-            return true;
-        if (dm_futex_now() >= deadline)
-            return false;
-        nanosleep(&wait, NULL);
-    }
-    return true;
-}
-
-static bool wait_peer(struct dm_shm_ep *ep, uint64_t limit_ns)
-{
-    struct dm_shm_conn *conn = ep->conn;
-
-    if (conn->is_stuck)
-        limit_ns = SHORT_NS; /* no second time for nothing */
-    conn->is_stuck = !wait_idle(&ep->peer_sh->busy, conn, limit_ns);
-    return !conn->is_stuck;
-}
-
-bool dm_shm_is_quiet(struct dm_shm_ep *ep)
-{
-    if (ep->conn == NULL || ep->peer_sh == NULL)
-        return true;
-    dm_shm_barrier_all();
-    return wait_idle(&ep->peer_sh->busy, ep->conn, SHORT_NS);
-}
-
-bool dm_shm_quiesce(struct dm_shm_ia *ia, struct dm_shm_ep *only)
-{
-    bool is_first = true;
-    bool is_quiet = true;
-
-    dm_list_for_each (it, &ia->pia.objs[DAT_HANDLE_TYPE_EP]) {
-        struct dm_shm_ep *ep = dm_container_of(it, struct dm_shm_ep, ep.obj.link);
-
-        if (ep->conn == NULL || ep->peer_sh == NULL || (only != NULL && ep != only))
-            continue;
-        if (is_first)
-            dm_shm_barrier_all();
-        is_first = false;
-        is_quiet = wait_peer(ep, STUCK_NS) && is_quiet;
-        if (ia->pia.is_threadsafe && only == NULL) /* other threads of our own */
-            (void)wait_idle(&ep->sh->busy, NULL, UINT64_MAX / 2);
-    }
-    return is_quiet;
 }
