@@ -1,7 +1,7 @@
 /*
  * The choice of a network interface: one that other hosts are likely to reach.
  */
-#include "providers/ofi/ofi.h"
+#include "providers/ofi/ia.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>

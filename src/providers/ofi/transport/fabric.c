@@ -2,16 +2,17 @@
  * The fabric of one instance: fabric, domain, one queue of completions, one of
  * connection events.
  */
-#include "providers/ofi/ofi.h"
+#include "providers/ofi/transport/fabric.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "providers/ofi/ia.h"
 #include "util/log.h"
 
 enum { CQ_SIZE = 8192, EQ_SIZE = 4096 };
 
-static struct fi_info *make_hints(const struct dm_ofi_ia *ia)
+static struct fi_info *fabric_hints(const struct dm_ofi_ia *ia)
 {
     struct fi_info *hints = fi_allocinfo();
     size_t len = dm_ofi_addr_len(&ia->pia.addr.sa);
@@ -26,7 +27,7 @@ static struct fi_info *make_hints(const struct dm_ofi_ia *ia)
     hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
     hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
     hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED;
-    hints->fabric_attr->prov_name = strdup(ia->prov);
+    hints->fabric_attr->prov_name = strdup(ia->fabric.prov);
     hints->src_addr = malloc(len);
     if (hints->fabric_attr->prov_name == NULL || hints->src_addr == NULL) {
         fi_freeinfo(hints);
@@ -37,69 +38,70 @@ static struct fi_info *make_hints(const struct dm_ofi_ia *ia)
     return hints;
 }
 
-static int open_queues(struct dm_ofi_ia *ia)
+static int fabric_open_queues(struct dm_ofi_ia *ia)
 {
     struct fi_eq_attr eq_attr = {.size = EQ_SIZE, .wait_obj = FI_WAIT_FD};
     struct fi_cq_attr cq_attr = {
         .size = CQ_SIZE, .format = FI_CQ_FORMAT_DATA, .wait_obj = FI_WAIT_FD};
-    int err = fi_eq_open(ia->fabric, &eq_attr, &ia->eq, NULL);
+    int err = fi_eq_open(ia->fabric.fid, &eq_attr, &ia->fabric.eq, NULL);
 
     if (err == 0)
-        err = fi_cq_open(ia->domain, &cq_attr, &ia->cq, NULL);
+        err = fi_cq_open(ia->fabric.domain, &cq_attr, &ia->fabric.cq, NULL);
     if (err == 0)
-        err = fi_control(&ia->cq->fid, FI_GETWAIT, &ia->cq_fd);
+        err = fi_control(&ia->fabric.cq->fid, FI_GETWAIT, &ia->fabric.cq_fd);
     if (err == 0)
-        err = fi_control(&ia->eq->fid, FI_GETWAIT, &ia->eq_fd);
+        err = fi_control(&ia->fabric.eq->fid, FI_GETWAIT, &ia->fabric.eq_fd);
     return err;
 }
 
 DAT_RETURN dm_ofi_fabric_open(struct dm_ofi_ia *ia)
 {
-    struct fi_info *hints = make_hints(ia);
+    struct fi_info *hints = fabric_hints(ia);
     int err;
 
     if (hints == NULL)
         return DM_DAT_NOMEM;
-    dm_ofi_load(ia->prov);
-    err = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &ia->info);
+    dm_ofi_load(ia->fabric.prov);
+    err = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &ia->fabric.info);
     fi_freeinfo(hints);
     if (err != 0) {
         dm_log_error("%s: libfabric has no provider \"%s\" with connected endpoints on interface "
                      "%s: %s; \"fi_info -t FI_EP_MSG\" lists what there is",
-                     ia->pia.obj.provider->device_name, ia->prov, ia->iface, fi_strerror(-err));
+                     ia->pia.obj.provider->device_name, ia->fabric.prov, ia->fabric.iface,
+                     fi_strerror(-err));
         return DM_DAT(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
     }
-    ia->is_split = strcmp(ia->prov, "tcp") == 0;
+    ia->fabric.is_split = strcmp(ia->fabric.prov, "tcp") == 0;
     /* Addresses of remote memory are those of its owner. */
-    ia->info->domain_attr->mr_mode |= FI_MR_VIRT_ADDR;
-    err = fi_fabric(ia->info->fabric_attr, &ia->fabric, NULL);
+    ia->fabric.info->domain_attr->mr_mode |= FI_MR_VIRT_ADDR;
+    err = fi_fabric(ia->fabric.info->fabric_attr, &ia->fabric.fid, NULL);
     if (err == 0)
-        err = fi_domain(ia->fabric, ia->info, &ia->domain, NULL);
+        err = fi_domain(ia->fabric.fid, ia->fabric.info, &ia->fabric.domain, NULL);
     if (err == 0)
-        err = open_queues(ia);
+        err = fabric_open_queues(ia);
     if (err == 0)
         return DAT_SUCCESS;
     dm_log_error("%s: interface %s cannot be opened: %s", ia->pia.obj.provider->device_name,
-                 ia->iface, fi_strerror(-err));
+                 ia->fabric.iface, fi_strerror(-err));
     dm_ofi_fabric_close(ia);
     return DM_DAT_NOMEM;
 }
 
 void dm_ofi_fabric_close(struct dm_ofi_ia *ia)
 {
-    if (ia->cq != NULL)
-        fi_close(&ia->cq->fid);
-    if (ia->domain != NULL)
-        fi_close(&ia->domain->fid);
-    if (ia->eq != NULL)
-        fi_close(&ia->eq->fid);
-    if (ia->fabric != NULL)
-        fi_close(&ia->fabric->fid);
-    if (ia->info != NULL)
-        fi_freeinfo(ia->info);
-    ia->cq = NULL;
-    ia->domain = NULL;
-    ia->eq = NULL;
-    ia->fabric = NULL;
-    ia->info = NULL;
+    if (ia->fabric.cq != NULL)
+        fi_close(&ia->fabric.cq->fid);
+    if (ia->fabric.domain != NULL)
+        fi_close(&ia->fabric.domain->fid);
+    if (ia->fabric.eq != NULL)
+        fi_close(&ia->fabric.eq->fid);
+    if (ia->fabric.fid != NULL)
+        fi_close(&ia->fabric.fid->fid);
+    if (ia->fabric.info != NULL)
+        fi_freeinfo(ia->fabric.info);
+    ia->fabric.cq = NULL;
+    ia->fabric.domain = NULL;
+    ia->fabric.eq = NULL;
+    ia->fabric.fid = NULL;
+    ia->fabric.info = NULL;
 }

@@ -3,8 +3,8 @@
  * libfabric does not show: for the one thing that it cannot do, finding out
  * that the network does not carry it any more.
  */
-#ifndef DM_PROVIDERS_OFI_SOCK_H
-#define DM_PROVIDERS_OFI_SOCK_H
+#ifndef DM_PROVIDERS_OFI_TRANSPORT_SOCK_H
+#define DM_PROVIDERS_OFI_TRANSPORT_SOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,38 +2,41 @@
  * A forked child is no peer of anybody: it closes its copies of the sockets, so
  * that the connections end with the process that has made them.
  */
-#include "providers/ofi/ofi_state.h"
+#include "providers/ofi/transport/ofi_state.h"
 
 #include <unistd.h>
 
-static void before(void)
+#include "providers/ofi/conn.h"
+#include "providers/ofi/transport/listener.h"
+
+static void fork_prepare(void)
 {
     pthread_mutex_lock(&dm_ofi_state.lock);
     dm_list_for_each (it, &dm_ofi_state.ias)
         pthread_mutex_lock(&dm_container_of(it, struct dm_ofi_ia, link)->pia.lock);
 }
 
-static void unlock(void)
+static void fork_unlock(void)
 {
     dm_list_for_each (it, &dm_ofi_state.ias)
         pthread_mutex_unlock(&dm_container_of(it, struct dm_ofi_ia, link)->pia.lock);
     pthread_mutex_unlock(&dm_ofi_state.lock);
 }
 
-static void in_child(void)
+static void fork_child(void)
 {
     dm_list_for_each (it, &dm_ofi_state.ias) {
         struct dm_ofi_ia *ia = dm_container_of(it, struct dm_ofi_ia, link);
 
-        for (uint32_t i = 0; i < ia->n_numbers; i++)
-            if (ia->by[i] != NULL && ia->by[i]->sock >= 0)
-                close(ia->by[i]->sock);
+        for (uint32_t i = 0; i < ia->numbers.n; i++)
+            if (ia->numbers.conns[i] != NULL && ia->numbers.conns[i]->keepalive.sock >= 0)
+                close(ia->numbers.conns[i]->keepalive.sock);
         dm_list_for_each (at, &ia->pia.objs[DAT_HANDLE_TYPE_PSP])
-            dm_ofi_sp_leave(dm_container_of(at, struct dm_sp, obj.link));
+            dm_ofi_sp_close_fd(dm_container_of(at, struct dm_sp, obj.link));
         dm_list_for_each (at, &ia->pia.objs[DAT_HANDLE_TYPE_RSP])
-            dm_ofi_sp_leave(dm_container_of(at, struct dm_sp, obj.link));
+            dm_ofi_sp_close_fd(dm_container_of(at, struct dm_sp, obj.link));
     }
-    unlock();
+    fork_unlock();
 }
 
 bool dm_ofi_fork_add(struct dm_ofi_ia *ia)
@@ -43,7 +46,7 @@ bool dm_ofi_fork_add(struct dm_ofi_ia *ia)
     pthread_mutex_lock(&dm_ofi_state.lock);
     if (!dm_ofi_state.is_ready) {
         dm_list_init(&dm_ofi_state.ias);
-        is_ok = pthread_atfork(before, unlock, in_child) == 0;
+        is_ok = pthread_atfork(fork_prepare, fork_unlock, fork_child) == 0;
         dm_ofi_state.is_ready = is_ok;
     }
     if (is_ok)

@@ -2,7 +2,7 @@
  * The socket of a connection. Invariant: looked at only while its fid_ep is
  * open, which owns it.
  */
-#include "providers/ofi/sock.h"
+#include "providers/ofi/transport/sock.h"
 
 #include <dirent.h>
 #include <netinet/in.h>
@@ -23,7 +23,7 @@ struct names {
     struct sockaddr_storage peer;
 };
 
-static bool is_same(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+static bool addr_is_same(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
     const struct sockaddr_in *a4 = (const void *)a;
     const struct sockaddr_in *b4 = (const void *)b;
@@ -38,15 +38,16 @@ static bool is_same(const struct sockaddr_storage *a, const struct sockaddr_stor
            memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr)) == 0;
 }
 
-static bool is_it(int fd, const struct names *names)
+static bool sock_is_it(int fd, const struct names *names)
 {
     struct sockaddr_storage addr;
     socklen_t len = sizeof(addr);
 
-    if (getsockname(fd, (struct sockaddr *)&addr, &len) != 0 || !is_same(&addr, &names->own))
+    if (getsockname(fd, (struct sockaddr *)&addr, &len) != 0 || !addr_is_same(&addr, &names->own))
         return false;
     len = sizeof(addr);
-    return getpeername(fd, (struct sockaddr *)&addr, &len) == 0 && is_same(&addr, &names->peer);
+    return getpeername(fd, (struct sockaddr *)&addr, &len) == 0 &&
+           addr_is_same(&addr, &names->peer);
 }
 
 int dm_ofi_sock_find(struct fid_ep *fid, int *hint_p)
@@ -63,13 +64,13 @@ int dm_ofi_sock_find(struct fid_ep *fid, int *hint_p)
         fi_getpeer(fid, &names.peer, &peer_len) != 0)
         return -1;
     for (int fd = *hint_p; fd < *hint_p + HINT_N && found < 0; fd++)
-        if (is_it(fd, &names))
+        if (sock_is_it(fd, &names))
             found = fd;
     dir = found < 0 ? opendir("/proc/self/fd") : NULL;
     while (dir != NULL && found < 0 && (entry = readdir(dir)) != NULL) {
         int fd = atoi(entry->d_name);
 
-        if (fd > 2 && is_it(fd, &names))
+        if (fd > 2 && sock_is_it(fd, &names))
             found = fd;
     }
     if (dir != NULL)

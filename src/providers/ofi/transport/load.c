@@ -7,7 +7,7 @@
  * done in a thread of its own, which may not open files: its filter is the thread's
  * alone, and ends with it. Where filters are forbidden it takes its time.
  */
-#include "providers/ofi/ofi.h"
+#include "providers/ofi/transport/fabric.h"
 
 #include <errno.h>
 #include <linux/filter.h>
