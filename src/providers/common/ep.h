@@ -17,7 +17,7 @@ struct dm_srq;
 struct dm_ep {
     struct dm_obj obj;
     _Atomic int state; /* DAT_EP_STATE */
-    /* Completions dequeued so rkey; moved by the EVD's consumer only. */
+    /* Completions dequeued so far; moved by the EVD's consumer only. */
     _Atomic uint32_t n_request_reaped;
     _Atomic uint32_t n_recv_reaped;
     struct dm_pz *pz;

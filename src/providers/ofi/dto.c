@@ -25,19 +25,12 @@ enum { QUIET_MAX = 131072, QUIET_PART = 4, READS_MAX = 16 };
 static void ofi_dto_complete(struct dm_ofi_ep *ep, const struct dm_dto *dto,
                              DAT_DTO_COMPLETION_STATUS status, uint64_t len)
 {
-    struct dm_evd_item item;
-    bool is_in;
-
     if (dto->kind == DM_OP_BIND)
         dm_ofi_rmr_bound(dto->bind);
     if (status == DAT_DTO_SUCCESS && (dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) != 0)
         return;
-    item = dm_dto_item(&ep->ep, dto, status, len);
-    if (status == DAT_DTO_SUCCESS && dm_dto_is_quiet(&ep->ep, dto))
-        is_in = dm_evd_add_quiet(ep->ep.request_evd, &item);
-    else
-        is_in = dm_evd_add(ep->ep.request_evd, &item);
-    if (is_in) /* else nobody will dequeue it: the slot is free again */
+    if (dm_dto_complete(&ep->ep, dto, status,
+                        len)) /* else nobody will dequeue it: the slot is free again */
         ep->n_signalled++;
 }
 

@@ -56,9 +56,9 @@ struct dm_shm_conn {
     struct dm_shm_src src;
     struct dm_shm_ia *ia;
     enum dm_shm_conn_state state;
-    struct dm_shm_ep *ep;
-    struct dm_sp *sp;
+    struct dm_sp *sp; /* of a request */
     struct dm_cr *cr;
+    struct dm_shm_ep *ep;
     struct dm_shm_peer *peer;
     uint64_t peer_ep;    /* offset of its struct dm_shm_link_ep */
     uint32_t owner;      /* how the peer signs events in our rings */

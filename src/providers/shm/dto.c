@@ -18,7 +18,7 @@
 #include "util/copy.h"
 
 #define AHEAD_LEN  1024  /* bytes of a write after which the next one is expected, */
-#define AHEAD_STEP 65536 /* at most so rkey behind it */
+#define AHEAD_STEP 65536 /* at most so far behind it */
 
 void dm_shm_ep_set_sync(struct dm_shm_ep *ep)
 {
@@ -35,20 +35,14 @@ static void shm_dto_complete(struct dm_shm_ep *ep, const struct dm_shm_op *op,
                              DAT_DTO_COMPLETION_STATUS status, uint64_t len, bool is_locked)
 {
     uint32_t *n = is_locked ? &ep->n_signalled_locked : &ep->n_signalled;
-    struct dm_evd_item item;
-    bool is_in;
 
     if (dm_unlikely(op->dto.kind == DM_OP_BIND))
         dm_rmr_bound(op->dto.bind);
     if (status == DAT_DTO_SUCCESS && (op->dto.flags & DAT_COMPLETION_SUPPRESS_FLAG) != 0)
         return;
     (*n)++;
-    item = dm_dto_item(&ep->ep, &op->dto, status, len);
-    if (dm_unlikely(status == DAT_DTO_SUCCESS && dm_dto_is_quiet(&ep->ep, &op->dto)))
-        is_in = dm_evd_add_quiet(ep->ep.request_evd, &item);
-    else
-        is_in = dm_evd_add(ep->ep.request_evd, &item);
-    if (dm_unlikely(!is_in)) /* nobody will dequeue it: the slot is free again */
+    if (dm_unlikely(!dm_dto_complete(&ep->ep, &op->dto, status,
+                                     len))) /* nobody will dequeue it: the slot is free again */
         (*n)--;
 }
 

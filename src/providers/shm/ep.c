@@ -1,5 +1,5 @@
 /*
- * Endpoints: life cycle, and the beginning and end of a connection as rkey as
+ * Endpoints: life cycle, and the beginning and end of a connection as far as
  * the queues are concerned.
  */
 #include "providers/shm/ep.h"

@@ -137,7 +137,7 @@ static void src_ready(struct dm_shm_ia *ia, const struct epoll_event *ev)
     }
 }
 
-static void *run(void *arg)
+static void *shm_progress_thread(void *arg)
 {
     struct dm_shm_ia *ia = arg;
     struct epoll_event ev[N_EVENTS];
@@ -171,7 +171,7 @@ bool dm_shm_progress_start(struct dm_shm_ia *ia)
     ia->kick.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (ia->epoll_fd < 0 || ia->kick.fd < 0 || !dm_shm_src_add(ia, &ia->kick))
         goto err_close;
-    if (dm_prov_thread_start(&ia->pia, run))
+    if (dm_prov_thread_start(&ia->pia, shm_progress_thread))
         return true;
 err_close:
     if (ia->epoll_fd >= 0)
