@@ -39,7 +39,7 @@ struct dm_ep {
     uint8_t private_data[DM_PRIVATE_MAX]; /* of the last connection event */
 };
 
-/* Where to connect, and what to say. */
+/* Where to connect, and with which private data. */
 struct dm_connect {
     const struct sockaddr *addr;
     DAT_CONN_QUAL qual;

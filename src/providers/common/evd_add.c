@@ -16,7 +16,7 @@ void dm_evd_overflow(struct dm_evd *evd)
     if (evd->is_overflowed)
         return;
     evd->is_overflowed = true;
-    /* When the asynchronous EVD itself overflows, nobody is left to tell. */
+    /* When the asynchronous EVD itself overflows, there is none to report it to. */
     if (evd != ia->async_evd)
         dm_evd_add_async(ia->async_evd, DAT_ASYNC_ERROR_EVD_OVERFLOW, (DAT_HANDLE)evd,
                          DAT_EVD_OVERFLOW_ERROR);

@@ -59,7 +59,7 @@ static inline struct dm_evd_slot *ring_claim(struct dm_evd_ring *ring, uint32_t 
              * before he could. Then it may have been consumed already. */
             atomic_compare_exchange_strong(&ring->tail, &tail, tail + 1);
             if (dm_unlikely(++n_helped > 4 * ring->size + HELP_MIN))
-                return NULL; /* nonsense: a ring of a broken peer */
+                return NULL; /* malformed: a ring of a broken peer */
         } else if (atomic_load(&ring->tail) == tail) {
             return NULL; /* still holds the event of the generation before */
         }

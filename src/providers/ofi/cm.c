@@ -1,9 +1,9 @@
 /*
  * Connecting and disconnecting: the active side, and the end of both.
  *
- * A qualifier is looked for in the places where its listener may be, one after
- * the other (dm_ofi_qual_port()); who is there and does not know it refuses
- * the call.
+ * A qualifier is looked for at the ports where its listener may be, one after
+ * the other (dm_ofi_qual_port()); a listener that does not serve it rejects
+ * fi_connect.
  */
 #include "providers/ofi/cm.h"
 
@@ -29,7 +29,7 @@ static void cm_conn_fail(struct dm_ofi_conn *conn, DAT_EVENT_NUMBER event, const
     dm_ofi_conn_fail(conn, event);
 }
 
-/* What this process is short of looks to it like an address that cannot be reached: say so once. */
+/* What this process is short of looks like an unreachable address: warn once. */
 static void cm_unreachable(struct dm_ofi_conn *conn, int err)
 {
     struct dm_ofi_ia *ia = conn->ia;
@@ -48,7 +48,7 @@ static void cm_unreachable(struct dm_ofi_conn *conn, int err)
     cm_conn_fail(conn, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
 }
 
-/* Call at the next place; nobody there: no consumer has said no. */
+/* Connect to the next port; none left: not the consumer's rejection. */
 static void cm_connect_next(struct dm_ofi_conn *conn)
 {
     struct dm_ofi_connect_data call = {
@@ -150,7 +150,7 @@ static void ofi_cm_accepted(struct dm_ofi_conn *conn, const struct dm_ofi_handsh
     dm_ofi_conn_up(conn, (DAT_COUNT)handshake->data_len);
 }
 
-/* Ask somewhere else; after the round, as the endpoint is to be closed. */
+/* Connect somewhere else; after the round, as the endpoint is to be closed. */
 static void ofi_cm_redirected(struct dm_ofi_conn *conn, DAT_CONN_QUAL qual)
 {
     conn->ep->ep.remote_qual = qual;
@@ -195,7 +195,7 @@ void dm_ofi_cm_handshake(struct dm_ofi_conn *conn, const struct dm_ofi_handshake
     }
 }
 
-/* ---- calls ---- */
+/* ---- dat_ep_connect, dat_ep_disconnect ---- */
 
 static bool addr_is_loopback(const struct sockaddr *sa)
 {
@@ -205,7 +205,7 @@ static bool addr_is_loopback(const struct sockaddr *sa)
                                      : ntohl(addr->in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
-/* Where to call: whoever says "this host" means our address. */
+/* Where to connect: a loopback address stands for our own. */
 static void cm_set_target(struct dm_ofi_conn *conn, const struct sockaddr *to)
 {
     const union dm_addr *own = &conn->ia->pia.addr;

@@ -1,11 +1,5 @@
 /*
- * Service points and connection requests: the passive side.
- *
- * A qualifier below 65536 is that TCP port when it is free; others, and those
- * that are not, are at one of a sequence of ports. Several service points of an
- * instance share a port. On one host (of network namespaces) an abstract name
- * of the address and the qualifier shows that it is taken; it is gone with its
- * process.
+ * Service points and connection requests: the passive side. The ports are in listener.c.
  */
 #include "providers/ofi/cm.h"
 
@@ -66,7 +60,7 @@ DAT_RETURN dm_ofi_cm_listen_any(struct dm_sp *sp)
     return DM_DAT(DAT_CONN_QUAL_UNAVAILABLE, 0);
 }
 
-/* The peer closes when it has heard that. */
+/* The peer closes when it has received that. */
 void dm_ofi_cm_reject(void *any, bool is_by_consumer, DAT_COUNT len, const void *data)
 {
     struct dm_ofi_conn *conn = any;
@@ -110,8 +104,7 @@ static struct dm_sp *sp_find_qual(struct dm_ofi_ia *ia, DAT_CONN_QUAL qual)
     return NULL;
 }
 
-/* Somebody who calls and says nothing has only so long, and there are only so
- * many of his kind: the oldest goes. */
+/* Half-open connections have a time limit, and their number has one: the oldest is closed. */
 static void ofi_half_open_limit(struct dm_ofi_ia *ia)
 {
     struct dm_ofi_conn *oldest = NULL;
@@ -129,8 +122,8 @@ static void ofi_half_open_limit(struct dm_ofi_ia *ia)
         dm_ofi_conn_fail(oldest, 0);
 }
 
-/* A call for a listener that is closed, which is needed to refuse it: the caller
- * hears of it when the socket is closed, or would wait for ever. */
+/* fi_reject() needs the listener, which is closed: close the socket instead, or the peer would
+ * wait for ever. */
 static void connreq_refuse(struct dm_ofi_ia *ia, struct fi_info *info)
 {
     struct fid_ep *ep;

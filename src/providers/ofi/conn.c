@@ -290,7 +290,7 @@ void dm_ofi_conns_end(struct dm_ofi_ia *ia)
 }
 
 /* Does the network still carry it? It does not when at every look for so long
- * something was on its way and nothing had been heard since the look before. */
+ * something was on its way and nothing had been received since the look before. */
 static void conn_check_alive(struct dm_ofi_conn *conn, uint64_t now)
 {
     uint64_t interval = conn->ia->timeout_ns / CHECKS;

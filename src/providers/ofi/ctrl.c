@@ -39,7 +39,6 @@ bool dm_ofi_cqdata_send(struct dm_ofi_conn *conn, enum dm_ofi_cqdata kind, uint3
                         0, conn->ctrl.peer_addr, conn->ctrl.peer_key, &conn->cqdata_ctx) == 0;
 }
 
-/* Notes that have to be sent some time. */
 void dm_ofi_cqdata_post(struct dm_ofi_conn *conn, enum dm_ofi_cqdata kind)
 {
     uint32_t value = conn->end.is_nak_sent;
@@ -90,7 +89,7 @@ bool dm_ofi_ctrl_send(struct dm_ofi_conn *conn, const struct dm_ofi_ctrl *ctrl)
 
     if (conn->fid == NULL || conn->ctrl.n_sent - conn->ctrl.n_acked >= DM_OFI_CTRL_SLOTS)
         return false;
-    /* Small enough for the fabric to copy: the caller keeps his buffer. */
+    /* Small enough for the fabric to copy: the caller keeps its buffer. */
     if (fi_inject_writedata(conn->fid, ctrl, sizeof(*ctrl),
                             dm_ofi_cqdata_word(conn, DM_CQDATA_CTRL, conn->ctrl.n_sent + 1), 0,
                             conn->ctrl.peer_addr + slot * sizeof(*ctrl), conn->ctrl.peer_key) != 0)
@@ -142,17 +141,17 @@ bool dm_ofi_ctrl_send_with_data(struct dm_ofi_conn *conn, const struct dm_ofi_ct
 
 void dm_ofi_ctrl_post(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ctrl)
 {
-    struct dm_ofi_ctrl_entry *letter;
+    struct dm_ofi_ctrl_entry *entry;
 
     if (ep->conn == NULL || (dm_list_is_empty(&ep->ctrls) && dm_ofi_ctrl_send(ep->conn, ctrl)))
         return;
-    letter = malloc(sizeof(*letter));
-    if (letter == NULL) {
+    entry = malloc(sizeof(*entry));
+    if (entry == NULL) {
         dm_ofi_conn_fail(ep->conn, DAT_CONNECTION_EVENT_BROKEN);
         return;
     }
-    letter->ctrl = *ctrl;
-    dm_list_add_tail(&ep->ctrls, &letter->link);
+    entry->ctrl = *ctrl;
+    dm_list_add_tail(&ep->ctrls, &entry->link);
     dm_ofi_wait_for_space(ep);
 }
 
@@ -207,7 +206,7 @@ static void ctrl_arrived(struct dm_ofi_conn *conn, const struct dm_ofi_ctrl *ctr
 static void ctrl_read(struct dm_ofi_conn *conn, uint32_t n)
 {
     if (n - conn->ctrl.n_read > DM_OFI_CTRL_SLOTS)
-        return; /* nonsense */
+        return; /* malformed */
     while (conn->ctrl.n_read != n && conn->state == DM_CONN_UP) {
         struct dm_ofi_ctrl ctrl = conn->ctrl.ring[conn->ctrl.n_read % DM_OFI_CTRL_SLOTS];
 

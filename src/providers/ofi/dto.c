@@ -1,7 +1,7 @@
 /*
  * Requests: posting, their order, their completion.
  *
- * Invariants: a request is in ep->sent from when it is handed to the fabric (or
+ * Invariants: a request is in ep->sent from when it is posted to the fabric (or
  * has failed before) until everything before it has completed; ep->queue holds
  * those behind, which wait for the connection, for space or for a read. What a
  * read brings is there before anything behind it begins.
@@ -85,8 +85,8 @@ void dm_ofi_op_finish(struct dm_ofi_op *op, DAT_DTO_COMPLETION_STATUS status)
         dm_ofi_ep_drained(ep);
 }
 
-/* What an error of the fabric means. That the other side does not want a
- * request it says by closing; only the first request can be the cause. */
+/* What an error of the fabric means. The other side refuses a request by
+ * closing; only the first request can be the cause. */
 static DAT_DTO_COMPLETION_STATUS dto_error_status(const struct dm_ofi_op *op)
 {
     struct dm_ofi_ep *ep = op->ep;
@@ -145,7 +145,7 @@ static bool dto_is_open(const struct dm_ofi_ep *ep)
            (atomic_load(&ep->ep.state) == DAT_EP_STATE_CONNECTED || ep->ep.is_draining);
 }
 
-/* Put it among the sent ones, which it is or will be in a moment. */
+/* Move it to the sent ones, which it is or will be in a moment. */
 static void dto_mark_sent(struct dm_ofi_ep *ep, struct dm_ofi_op *op)
 {
     dm_list_add_tail(&ep->sent, &op->link);
@@ -159,7 +159,7 @@ static void dto_mark_sent(struct dm_ofi_ep *ep, struct dm_ofi_op *op)
     }
 }
 
-/* Hand the first of the queue to the fabric. False: it has to wait. */
+/* Post the first of the queue to the fabric. False: it has to wait. */
 static bool dto_start(struct dm_ofi_ep *ep, struct dm_ofi_op *op)
 {
     DAT_DTO_COMPLETION_STATUS status = DAT_DTO_SUCCESS;
@@ -181,7 +181,7 @@ static bool dto_start(struct dm_ofi_ep *ep, struct dm_ofi_op *op)
         if (op->n_pending == 0)
             dm_ofi_op_finish(op, status);
     } else if (op->n_pending == 0 && !dm_dto_is_atomic(&op->dto)) {
-        dm_ofi_op_finish(op, DAT_DTO_SUCCESS); /* it was ours alone */
+        dm_ofi_op_finish(op, DAT_DTO_SUCCESS); /* it needed no fabric */
     }
     return true;
 }
@@ -305,7 +305,7 @@ void dm_ofi_dto_flush(struct dm_ofi_ep *ep)
 
 /* ---- posting ---- */
 
-/* May it go without a report of the fabric? Small data, that leave the memory
+/* May it be unsignalled? Small data, that leave the memory
  * soon, and not too many in a row. */
 static bool dto_can_be_unsignalled(const struct dm_ofi_ep *ep, const struct dm_dto *dto)
 {
@@ -362,7 +362,7 @@ static DAT_RETURN ofi_dto_post_locked(struct dm_ofi_ep *ep, const struct dm_dto 
               (ep->is_failing || ep->conn->end.is_nak_sent || ep->conn->end.is_peer_terminated);
     if (state != DAT_EP_STATE_CONNECTED && state != DAT_EP_STATE_DISCONNECTED && !is_late)
         return dm_ep_bad_state(state);
-    /* What is quiet is with the fabric: it must not block the last slots. */
+    /* What is unsignalled is with the fabric: it must not block the last slots. */
     if (!ofi_dto_has_slot(ep) && ep->n_unsignalled > 0 && !ep->must_signal) {
         ep->n_used -= ep->n_unsignalled;
         ep->n_unsignalled = 0;

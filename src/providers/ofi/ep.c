@@ -113,15 +113,15 @@ void dm_ofi_ep_push_all(struct dm_ofi_ia *ia)
         dm_list_del(&ep->link_waiting);
         ep->is_waiting = false;
         while (!dm_list_is_empty(&ep->ctrls) && ep->conn != NULL) {
-            struct dm_ofi_ctrl_entry *letter =
+            struct dm_ofi_ctrl_entry *entry =
                 dm_container_of(ep->ctrls.next, struct dm_ofi_ctrl_entry, link);
 
-            if (!dm_ofi_ctrl_send(ep->conn, &letter->ctrl)) {
+            if (!dm_ofi_ctrl_send(ep->conn, &entry->ctrl)) {
                 dm_ofi_wait_for_space(ep);
                 break;
             }
-            dm_list_del(&letter->link);
-            free(letter);
+            dm_list_del(&entry->link);
+            free(entry);
         }
         if (ep->is_ack_due && ep->conn != NULL)
             dm_ofi_conn_ack(ep->conn);
@@ -138,11 +138,11 @@ void dm_ofi_ep_flush(struct dm_ofi_ep *ep)
     dm_ofi_recv_flush(ep);
     dm_rmr_ep_down(&ep->ep);
     while (!dm_list_is_empty(&ep->ctrls)) {
-        struct dm_ofi_ctrl_entry *letter =
+        struct dm_ofi_ctrl_entry *entry =
             dm_container_of(ep->ctrls.next, struct dm_ofi_ctrl_entry, link);
 
-        dm_list_del(&letter->link);
-        free(letter);
+        dm_list_del(&entry->link);
+        free(entry);
     }
     if (ep->is_waiting)
         dm_list_del(&ep->link_waiting);

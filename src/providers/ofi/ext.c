@@ -1,5 +1,5 @@
 /*
- * The ctrl by which two providers serve each other. Atomic operations are
+ * Requests that the target's processor carries out, and answers to ours. Atomic operations are
  * carried out by the target's processor, on an aligned 64-bit word in host byte
  * order: they are atomic to each other and to the program's own atomic
  * instructions.
@@ -11,7 +11,7 @@
 #include "providers/ofi/ctrl.h"
 #include "providers/ofi/key.h"
 
-/* The word, if the peer may have it. */
+/* The word, if the peer may use it. */
 static _Atomic uint64_t *ofi_atomic_word(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ctrl)
 {
     const uint32_t both = DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG;

@@ -150,7 +150,7 @@ static DAT_RETURN ia_open_network(struct dm_ofi_ia *ia, const char *params)
         dm_ofi_if_explain(ia->pia.obj.provider->device_name, want[0] != '\0' ? want : NULL, family);
         return DM_DAT(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
     }
-    /* Without this address space no receive can be posted: say so now. */
+    /* Without this address space no receive can be posted: fail now. */
     if (!dm_ofi_excess_map(ia))
         return DM_DAT_NOMEM;
     return dm_ofi_fabric_open(ia);
@@ -193,7 +193,7 @@ void dm_ofi_ia_stop(struct dm_pia *pia)
 
     dm_ofi_fork_del(ia);
     dm_ofi_progress_stop(ia);
-    (void)dm_ofi_progress(ia); /* who has called and was not heard yet is rejected */
+    (void)dm_ofi_progress(ia); /* reject those who have connected meanwhile */
     dm_ofi_conns_close(ia);
 }
 

@@ -33,7 +33,7 @@ DAT_RETURN dm_ofi_lmr_register(struct dm_lmr *lmr, const struct dm_lmr_file *fil
     return DAT_SUCCESS;
 }
 
-/* Nobody may begin to use its memory, and receives are taken back. */
+/* Nobody may begin to use its memory, and receives are cancelled. */
 static void lmr_withdraw(struct dm_lmr *lmr)
 {
     struct dm_ofi_ia *ia = (struct dm_ofi_ia *)lmr->obj.ia;
@@ -57,7 +57,7 @@ static void unsignalled_flushed(struct dm_ofi_ctx *ctx, const struct dm_ofi_done
     conn->unsignalled.is_flushing = false;
 }
 
-/* A write of nothing, which leaves this side after everything that was untracked. */
+/* A write of nothing, which leaves this side after everything that was unsignalled. */
 static void unsignalled_flush(struct dm_ofi_conn *conn)
 {
     struct iovec vec = {.iov_base = conn->ctrl.ring};
@@ -76,7 +76,7 @@ static void unsignalled_flush(struct dm_ofi_conn *conn)
         conn->unsignalled.is_any = false; /* not connected: the fabric holds nothing */
 }
 
-/* Has the fabric sent what it was lent? */
+/* Are all unsignalled writes of the zone done? */
 static bool unsignalled_is_none(struct dm_ofi_ia *ia, const struct dm_pz *pz, uint32_t key)
 {
     bool is_any = false;

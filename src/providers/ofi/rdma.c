@@ -1,10 +1,9 @@
 /*
- * Handing requests to the fabric.
+ * Posting requests to the fabric.
  *
  * What a processor has to place (is_split) comes in two parts, the last one of
  * 8 bytes, which it stores after the rest. Data of more segments than the
- * fabric takes go in several requests; a message's last segments then are put
- * together in a buffer of ours.
+ * fabric takes go in several requests.
  */
 #include "providers/ofi/rdma.h"
 
@@ -100,7 +99,7 @@ void *dm_ofi_issue_ctx(struct dm_ofi_ep *ep, struct dm_ofi_op *op)
     return op != NULL ? &op->ctx : &ep->conn->cqdata_ctx;
 }
 
-/* Nothing to move: a request to the ctrl_ring, which is always there. */
+/* Nothing to move: a request to the control ring, which is always there. */
 static int issue_empty(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct dm_ofi_op *op,
                        DAT_DTO_COMPLETION_STATUS *status_p)
 {

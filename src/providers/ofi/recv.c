@@ -3,7 +3,7 @@
  *
  * Invariant: those in ep->recvs are with the fabric, in the order of posting;
  * those in ep->recv_queue wait for a connection or for space there. A receive is
- * handed over with its good segments alone, and with some space of ours behind
+ * posted with its good segments alone, and with some space of ours behind
  * them, so that a message that is too long is found out by us.
  */
 #include "providers/ofi/recv.h"
@@ -75,7 +75,7 @@ static bool ofi_recv_complete(struct dm_ofi_ep *ep, struct dm_ofi_op *op,
     return is_in;
 }
 
-/* An error of what the peer has sent, or of what was there for it. */
+/* An error in what the peer has sent, or in the receive for it: a NAK. */
 static void recv_nak(struct dm_ofi_ep *ep)
 {
     struct dm_ofi_conn *conn = ep->conn;
@@ -266,7 +266,7 @@ static void min_recv_find(struct dm_ofi_ep *ep)
     }
 }
 
-/* Hand it over. False: not now. */
+/* Post it to the fabric. False: not now. */
 static bool recv_post_fabric(struct dm_ofi_ep *ep, struct dm_ofi_op *op)
 {
     struct iovec vec[DM_OFI_IOV_MAX + 1];
@@ -365,14 +365,14 @@ bool dm_ofi_recv_is_using(const struct dm_ofi_ep *ep, uint32_t key)
     dm_list_for_each (it, &ep->recvs) {
         const struct dm_ofi_op *op = dm_container_of(it, struct dm_ofi_op, link);
 
-        /* A bad one has been handed over without its memory. */
+        /* A bad one has been posted without its memory. */
         if (op->n_pending > 0 && !op->is_bad && dm_ofi_op_uses(op, key))
             return true;
     }
     return false;
 }
 
-/* Give those that the fabric has given back to the front of the queue. */
+/* Put those that the fabric has cancelled to the front of the queue. */
 static void recv_requeue(struct dm_ofi_ep *ep)
 {
     struct dm_list back;

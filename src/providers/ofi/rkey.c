@@ -3,9 +3,9 @@
  *
  * A fabric in software answers a request that may not be by closing the
  * connection, without a reason, and knows nothing of zero based regions. So
- * the peer is asked (ctrl) before its context is used for the first time, and
+ * the peer is asked (DM_CTRL_KEY_REQ) before its context is used for the first time, and
  * the request is checked here; the fabric checks it again. When a region goes,
- * its owner tells whom it had reported.
+ * its owner invalidates it at the peers that have asked.
  *
  * ia->lock is held in all functions.
  */

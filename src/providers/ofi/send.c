@@ -8,7 +8,7 @@
 
 #include "providers/ofi/ctrl.h"
 
-/* What the fabric does not take is put together behind what it does. */
+/* Segments beyond what the fabric takes are gathered in a buffer. */
 static bool send_gather(const struct dm_ofi_local *local, size_t lim, struct dm_ofi_op *op,
                         struct dm_ofi_part *part)
 {
@@ -80,7 +80,7 @@ int dm_ofi_issue_send(struct dm_ofi_ep *ep, struct dm_ofi_op *op, const struct d
                       uint64_t word, DAT_DTO_COMPLETION_STATUS *status_p)
 {
     size_t lim = dm_ofi_iov_limit(dm_ofi_ia_of(ep));
-    /* Its success is to be the receiver's success: the peer tells of it. */
+    /* Its success is to be the receiver's success: the peer acknowledges it. */
     struct dm_ofi_part part;
     struct fi_msg msg = {
         .msg_iov = part.vec, .context = dm_ofi_issue_ctx(ep, op), .data = word | DM_OFI_WORD_ACK};

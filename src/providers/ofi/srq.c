@@ -2,7 +2,7 @@
  * Shared receive queues (uDAPL 2.0, dat_srq_*), and the watermarks.
  *
  * The fabric would give a receive away when a connection is made. So a message
- * to an endpoint with a shared queue asks for its receive first (ctrl), gets
+ * to an endpoint with a shared queue asks for its receive first (DM_CTRL_RECV_REQ), gets
  * one of this endpoint in the order of asking, and only then is sent.
  */
 #include "providers/ofi/srq.h"
@@ -32,7 +32,7 @@ void dm_ofi_srq_destroy(struct dm_srq *any)
     }
 }
 
-/* Fewer receives than the low watermark: say so, once. */
+/* Fewer receives than the low watermark: report it, once. */
 static void srq_low_check(struct dm_ofi_srq *srq)
 {
     if (!srq->is_low_armed || srq->n_available >= (uint32_t)srq->srq.attr.low_watermark)
@@ -84,7 +84,7 @@ static void srq_grant(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ask)
 
 void dm_ofi_srq_recv_request(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ask)
 {
-    struct dm_ofi_ctrl_entry *letter;
+    struct dm_ofi_ctrl_entry *entry;
 
     if (ep->srq == NULL) {
         srq_respond(ep, ask, !dm_ofi_recv_fits(ep, ask->value[0]));
@@ -98,23 +98,23 @@ void dm_ofi_srq_recv_request(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ask
         srq_grant(ep, ask);
         return;
     }
-    letter = malloc(sizeof(*letter));
-    if (letter == NULL) {
+    entry = malloc(sizeof(*entry));
+    if (entry == NULL) {
         srq_respond(ep, ask, true);
         return;
     }
-    letter->ctrl = *ask;
-    dm_list_add_tail(&ep->recv_requests, &letter->link);
+    entry->ctrl = *ask;
+    dm_list_add_tail(&ep->recv_requests, &entry->link);
 }
 
 void dm_ofi_srq_drop_requests(struct dm_ofi_ep *ep)
 {
     while (!dm_list_is_empty(&ep->recv_requests)) {
-        struct dm_ofi_ctrl_entry *letter =
+        struct dm_ofi_ctrl_entry *entry =
             dm_container_of(ep->recv_requests.next, struct dm_ofi_ctrl_entry, link);
 
-        dm_list_del(&letter->link);
-        free(letter);
+        dm_list_del(&entry->link);
+        free(entry);
     }
 }
 
@@ -123,19 +123,19 @@ void dm_ofi_srq_recv_done(struct dm_ofi_ep *ep)
     ep->srq->n_taken--;
 }
 
-/* A receive has come: who has waited for one? */
+/* A receive has been posted: grant it to a message that waits for one. */
 static void srq_grant_waiting(struct dm_ofi_srq *srq)
 {
     dm_list_for_each (it, &srq->srq.obj.ia->objs[DAT_HANDLE_TYPE_EP]) {
         struct dm_ofi_ep *ep = dm_container_of(it, struct dm_ofi_ep, ep.obj.link);
 
         while (ep->srq == srq && !dm_list_is_empty(&ep->recv_requests) && srq->n_available > 0) {
-            struct dm_ofi_ctrl_entry *letter =
+            struct dm_ofi_ctrl_entry *entry =
                 dm_container_of(ep->recv_requests.next, struct dm_ofi_ctrl_entry, link);
 
-            dm_list_del(&letter->link);
-            srq_grant(ep, &letter->ctrl);
-            free(letter);
+            dm_list_del(&entry->link);
+            srq_grant(ep, &entry->ctrl);
+            free(entry);
         }
     }
 }

@@ -19,7 +19,7 @@
 
 /* How often, and how long in between, to look for a peer's dispatcher with space. */
 enum { CONFIRM_TRIES = 10000, CONFIRM_WAIT_NS = 50000 };
-enum { RETRY_NS = 1000000, DYING_NS = 1000000, MOVES_MAX = 64, BACKLOG = 4096 };
+enum { RETRY_NS = 1000000, QUIESCE_NS = 1000000, REDIRECTS_MAX = 64, BACKLOG = 4096 };
 
 void dm_shm_no_descriptor(struct dm_shm_ia *ia)
 {
@@ -118,7 +118,7 @@ void dm_shm_cm_fail(struct dm_shm_ep *ep, DAT_EVENT_NUMBER event, const void *da
                     (DAT_COUNT)len);
 }
 
-/* No consumer has said no. */
+/* Not the consumer's rejection. */
 static void cm_no_listener(struct dm_shm_ep *ep)
 {
     dm_shm_cm_fail(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
@@ -136,7 +136,7 @@ static void cm_send_request(struct dm_shm_conn *conn)
     dm_shm_ctrl_send(conn, &msg, conn->ia->seg.fd);
 }
 
-/* Reach for the listener. */
+/* Connect to the listener. */
 static void cm_try_connect(struct dm_shm_conn *conn)
 {
     struct dm_shm_ep *ep = conn->ep;
@@ -161,8 +161,8 @@ static void cm_try_connect(struct dm_shm_conn *conn)
     dm_shm_kick(&conn->ia->pia); /* there is a deadline now */
 }
 
-/* Ask again soon, with a new socket: the listener has sent us elsewhere, or it
- * did not wait for us. */
+/* Connect again soon, with a new socket: the request is redirected, or the
+ * common connect that waited has been matched with another. */
 static void cm_reconnect(struct dm_shm_conn *conn)
 {
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -180,13 +180,13 @@ static void cm_reconnect(struct dm_shm_conn *conn)
     conn->state = DM_CONN_RETRY;
 }
 
-/* The consumer who listens wants somebody else to answer. */
+/* The consumer that listens has handed the request off. */
 static void shm_cm_redirected(struct dm_shm_conn *conn, DAT_CONN_QUAL qual)
 {
     conn->ep->ep.remote_qual = qual;
     conn->active.is_common = false;
     dm_shm_cm_name(qual, &conn->active.to);
-    if (++conn->active.n_redirects > MOVES_MAX) /* in circles */
+    if (++conn->active.n_redirects > REDIRECTS_MAX) /* in circles */
         cm_no_listener(conn->ep);
     else
         cm_reconnect(conn);
@@ -246,9 +246,9 @@ DAT_RETURN dm_shm_ep_connect(struct dm_ep *ep, const struct dm_connect *how)
 
 enum confirm { CONFIRM_NO, CONFIRM_MOVING, CONFIRM_FULL, CONFIRM_UP };
 
-/* Tell the passive side, in its own memory, that we are connected: its event
+/* Confirm to the passive side, in its own memory, that we are connected: its event
  * is there before anything that we may send. Or: it has given up; its
- * dispatcher is just being moved; or is full, and is_last says that it goes without. */
+ * dispatcher is being moved; or is full, and with is_last it gets no event. */
 static enum confirm confirm_once(struct dm_shm_ep *ep, bool is_last)
 {
     struct dm_shm_link_ep *peer = ep->peer_sh;
@@ -342,7 +342,7 @@ void dm_shm_cm_lost(struct dm_shm_conn *conn)
     switch (conn->state) {
     case DM_CONN_REQUESTED:
         if (conn->active.is_common)
-            cm_reconnect(conn); /* who waited there has met somebody else */
+            cm_reconnect(conn); /* the one that waited is matched already */
         else
             cm_no_listener(conn->ep);
         break;
@@ -372,7 +372,7 @@ uint64_t dm_shm_cm_due(const struct dm_shm_conn *conn)
     uint64_t now = dm_futex_now();
 
     if (conn->state == DM_CONN_QUIESCING)
-        return now + DYING_NS;
+        return now + QUIESCE_NS;
     if (conn->state == DM_CONN_RETRY && now + RETRY_NS < conn->deadline)
         return now + RETRY_NS;
     return conn->deadline;

@@ -93,8 +93,7 @@ void dm_shm_cm_reject(void *any, bool is_by_consumer, DAT_COUNT len, const void 
     dm_shm_conn_close(conn);
 }
 
-/* Somebody who connects and says nothing has only so long, and there are only
- * so many of his kind: the oldest goes. */
+/* Half-open connections have a time limit, and their number has one: the oldest is closed. */
 static void shm_half_open_limit(struct dm_shm_ia *ia)
 {
     if (ia->n_half_open < HALF_OPEN_MAX)
@@ -144,7 +143,7 @@ void dm_shm_listener_ready(struct dm_shm_ia *ia, struct dm_shm_listener *listene
         fd = accept4(listener->src.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0)
             half_open_new(ia, listener, fd);
-        if (listener->src.is_dead) /* somebody who waited has been found */
+        if (listener->src.is_dead) /* the common connect that waited is matched */
             return;
     } while (fd >= 0 || errno == ECONNABORTED || errno == EINTR);
     if (errno == EAGAIN)

@@ -193,7 +193,7 @@ static void conn_terminated(struct dm_shm_conn *conn)
 {
     struct dm_shm_ep *ep = conn->ep;
 
-    if (ep->srq == NULL) /* else any end of a connection says so */
+    if (ep->srq == NULL) /* else any end of a connection raises it */
         dm_evd_add_async(ep->ep.obj.ia->async_evd, DAT_ASYNC_ERROR_EP_BROKEN, (DAT_HANDLE)ep,
                          DAT_EP_TRANSFER_TO_ERROR);
     dm_shm_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED, DM_CTRL_NONE);

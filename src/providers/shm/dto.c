@@ -61,7 +61,7 @@ static void dto_free(struct dm_shm_ep *ep, struct dm_shm_op *op)
     free(op);
 }
 
-/* Tell the peer what its rings could not say; ia->lock is held. */
+/* Send the peer what its rings cannot show; ia->lock is held. */
 static void notify_peer(struct dm_shm_ep *ep, const struct dm_shm_result *res)
 {
     if (ep->conn == NULL)
@@ -254,7 +254,7 @@ DAT_RETURN dm_shm_post_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
 
 /*
  * Short writes often follow each other at equal distances, into the slots of a ring. The lines of the next one
- * are asked for now: they come from the other core, all at once, while the caller makes the data for them.
+ * are prefetched now: they come from the other core, all at once, while the caller makes the data.
  */
 static DM_ALWAYS_INLINE void prefetch_next(struct dm_shm_ep *ep, char *end, uint64_t len)
 {

@@ -202,7 +202,7 @@ bool dm_shm_evd_moved(struct dm_pia *pia, struct dm_evd *evd, bool is_before)
     return true;
 }
 
-/* Where the peer's receives are, as it says and as has been checked. */
+/* Where the peer's receives are; what it declares has been checked. */
 static void ep_find_peer_recvs(struct dm_shm_ep *ep)
 {
     uint32_t stride = ep->peer_sh->recv_stride;

@@ -96,10 +96,10 @@ static inline struct dm_shm_ia *dm_shm_ia_of(struct dm_shm_ep *ep)
 /* Connect the endpoint's fast path with a peer's endpoint. */
 void dm_shm_ep_attach(struct dm_shm_ep *ep, struct dm_shm_conn *conn);
 void dm_shm_ep_established(struct dm_shm_ep *ep);
-/* Passive side: established, if the peer has said so in our segment. */
+/* Passive side: established, if the peer has confirmed it in our segment. */
 void dm_shm_ep_check_up(struct dm_shm_ep *ep);
 /* End a connection: flush everything, then the event (0: none). The message
- * (enum dm_shm_ctrl_type) tells the peer, DM_CTRL_NONE if it knows or is gone. */
+ * (enum dm_shm_ctrl_type) goes to the peer, DM_CTRL_NONE: it knows or is gone. */
 void dm_shm_ep_down(struct dm_shm_ep *ep, DAT_EVENT_NUMBER event, uint32_t msg);
 /* That has to wait while the peer is in the middle of a transfer: then the
  * connection is DM_CONN_QUIESCING. Try to go on; true if it still has to wait. */

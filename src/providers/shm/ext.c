@@ -1,7 +1,6 @@
 /*
  * What only the target can do: its progress thread carries out an atomic
- * operation on memory that is not mapped here, and takes an RMR's context
- * away. Like a staged copy, the request waits at the head of the queue for the
+ * operation on memory that is not mapped here, and invalidates an RMR's context. Like a staged copy, the request waits at the head of the queue for the
  * answer.
  */
 #include "providers/shm/ext.h"

@@ -1,5 +1,5 @@
 /*
- * The progress thread: it sleeps until a socket has something to say, a
+ * The progress thread: it sleeps until a socket is ready, a
  * deadline passes or somebody kicks it.
  *
  * A source that is closed is only marked dead, and freed at the end of the

@@ -37,7 +37,7 @@ bool dm_shm_recv_alloc(struct dm_shm_ep *ep)
     return true;
 }
 
-/* The receive is published; see who has been waiting for it. */
+/* The receive is published: notify the peer if it waits for one. */
 static void recv_posted(struct dm_shm_ep *ep)
 {
     struct dm_pia *ia = ep->ep.obj.ia;
@@ -178,7 +178,7 @@ bool dm_shm_recv_take(struct dm_shm_ep *ep, struct dm_shm_target_recv *t)
     return atomic_load_explicit(&peer->recv_tail, memory_order_acquire) != t->number;
 }
 
-/* Take it off the queue, after a note of where its completion will be. */
+/* Take it off the queue, after recording where its completion will be. */
 static inline void recv_take_off(struct dm_shm_ep *ep, const struct dm_shm_target_recv *t,
                                  uint64_t cookie, uint64_t pos)
 {

@@ -2,7 +2,7 @@
  * Control messages between the progress threads of two instances, one SOCK_SEQPACKET
  * socket per connection.
  *
- * What is trusted. The socket tells the peer's user and process; processes of
+ * What is trusted. The socket gives the peer's user and process; processes of
  * other users are refused. Nothing that comes over the socket is trusted: any
  * bytes, with any descriptors, in any order end their connection at worst. The
  * peer's segment must be sealed against shrinking, and every offset, size and

@@ -36,7 +36,7 @@ static void handshake_arrived(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *
             done->len >= head + handshake->data_len)
             dm_ofi_cm_handshake(conn, handshake);
         else
-            dm_ofi_cm_shutdown(conn); /* nonsense */
+            dm_ofi_cm_shutdown(conn); /* malformed */
     }
     free(packet);
 }

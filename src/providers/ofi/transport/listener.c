@@ -25,7 +25,6 @@ enum { PORTS = 16, PORT_FIRST = 20000, PORT_N = 12000, PORT_LAST = 65535 };
 
 #define LINGER_NS 2000000000u /* of ports without a service point */
 
-/* The name of a qualifier on this host; -1 when it is taken, -2 on errors. */
 int dm_ofi_qual_name_bind(const struct dm_ofi_ia *ia, DAT_CONN_QUAL qual)
 {
     const union dm_addr *own = &ia->pia.addr;
@@ -71,7 +70,6 @@ static uint16_t pep_port(struct fid_pep *pep)
     return ntohs(addr.sa.sa_family == AF_INET6 ? addr.in6.sin6_port : addr.in.sin_port);
 }
 
-/* Listen on a port (0: any); 0 or an error of the fabric. */
 int dm_ofi_listener_new(struct dm_ofi_ia *ia, uint16_t port, struct dm_ofi_listener **listener_p)
 {
     struct dm_ofi_listener *listener = calloc(1, sizeof(*listener));
@@ -207,7 +205,6 @@ void dm_ofi_sp_close_fd(const struct dm_sp *sp)
     close(port->name_fd);
 }
 
-/* The one that the event is of, which may be late: NULL then. */
 struct dm_ofi_listener *dm_ofi_listener_of(struct dm_ofi_ia *ia, const struct fid *fid)
 {
     dm_list_for_each (it, &ia->listeners) {

@@ -1,9 +1,9 @@
 /*
  * RDMA reads that the peer answers by writing.
  * 
- * Where the fabric's own are not to be had: libfabric's tcp frees a request twice when its
- * connection ends while the answer is coming in (until 1.17 at least), and whoever comes next gets it
- * twice. The peer writes the data instead, and says when.
+ * Used where the fabric's own reads are not: libfabric's tcp frees a request twice when its
+ * connection ends while the answer is coming in (until 1.17 at least), and hands it out
+ * twice afterwards. The peer writes the data instead, and says when.
  */
 #include "providers/ofi/ext.h"
 
@@ -25,11 +25,6 @@ static int sink_open(struct dm_ofi_ep *ep, struct dm_ofi_op *op, const struct io
                      &op->sinks[op->n_sinks], NULL);
 }
 
-/*
- * Reads where the fabric's own are not to be had: libfabric's tcp frees a request twice when its
- * connection ends while the answer is coming in (until 1.17 at least), and whoever comes
- * next gets it twice. The peer writes the data instead, and says when.
- */
 int dm_ofi_issue_peer_reads(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct dm_ofi_op *op,
                             const struct dm_ofi_local *local)
 {

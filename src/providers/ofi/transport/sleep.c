@@ -48,9 +48,9 @@ static int fds_poll(struct pollfd fds[3], uint64_t deadline)
 }
 
 /*
- * Who waits was woken, perhaps by what is not for it: peers read and write this process's memory. More of it
- * often comes soon, and waking up costs more than carrying it out. So the waiter stays for a moment
- * before it sleeps again; after a moment in vain the next 1, 3, 7 ... 63 times it does not.
+ * Who waits was woken, perhaps by what is not for it: peers read and write this process's memory. More
+ * often comes soon, and waking up costs more than carrying it out. So the waiter polls busily for a
+ * moment before it sleeps again; after a moment in vain the next 1, 3, 7 ... 63 times it does not.
  */
 static int busy_poll(struct dm_ofi_ia *ia, struct pollfd fds[3], uint64_t deadline)
 {
@@ -113,7 +113,7 @@ static int lead_follow(struct dm_ofi_ia *ia, struct dm_evd_ring *ring, uint32_t 
     uint64_t until = deadline;
     int err;
 
-    if (!ia->pia.has_thread) /* who leads may leave, and nobody would follow him */
+    if (!ia->pia.has_thread) /* the leader may stop, and nobody would take over */
         until = dm_ofi_earlier(deadline, dm_futex_now() + FOLLOW_NS);
     err = dm_futex_wait(&ring->word, value, until);
     return err == ETIMEDOUT && until != deadline ? 0 : err;

@@ -72,9 +72,9 @@ static void thread_wait(struct dm_ofi_ia *ia, uint32_t word, uint64_t ns, uint64
     atomic_store(&ia->progress.is_waiting, false);
 }
 
-/* They who seemed to poll may have gone on to wait in memory for what only we would bring
+/* Consumers that seemed to poll may wait in memory by now for what only we would bring
  * now. If something is there and nobody takes it for a moment, neither by polling nor in
- * a long call, they are not trusted so long for a while. */
+ * a long call, they are looked at more often for a while. */
 static void thread_look_again(struct dm_ofi_ia *ia, struct poll_watch *watch, uint32_t word,
                               bool is_short)
 {
@@ -97,8 +97,8 @@ static void thread_look_again(struct dm_ofi_ia *ia, struct poll_watch *watch, ui
 }
 
 /*
- * Take the lock. Not if a consumer has it who polls: his calls may be few because they
- * are long, and waiting for him would cost him a system call each time.
+ * Take the lock. Not if a consumer has it who polls: its calls may be few because they
+ * are long, and waiting for it would cost it a system call each time.
  */
 static bool thread_lock(struct dm_ofi_ia *ia, struct poll_watch *watch, bool is_idle)
 {

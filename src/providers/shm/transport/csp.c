@@ -2,7 +2,7 @@
  * Common service points and common connects.
  *
  * A communicator (DAT_COMM: domain, type and protocol, as for socket()) and a
- * port name a meeting point on this node; different communicators never meet.
+ * port name a rendezvous on this node; different communicators never match.
  * An endpoint's communicator is set by dat_ep_modify (DAT_EP_FIELD_COMM).
  * Domain 0 stands for AF_INET, which is the only one there is; type 0 for
  * SOCK_STREAM; SOCK_SEQPACKET is another one; any protocol will do.
@@ -14,7 +14,7 @@
  * Where nobody listens, the endpoint that comes first waits, and the second
  * one that comes with the same communicator and port is connected with it,
  * without a connection request: both get ESTABLISHED with the other's private
- * data. Then the meeting point is free again. Who waits waits for as long as
+ * data. Then the name is free again. The first one waits for as long as
  * its timeout says; a service point cannot be created there meanwhile.
  *
  * Binding the socket's name decides who is first, so simultaneous calls are

@@ -122,7 +122,7 @@ static void model_run(struct dm_shm_ia *ia)
     struct dm_list *it;
     struct dm_list *after;
 
-    atomic_store(&ia->model.next, DM_FUTEX_FOREVER); /* draining says when to come back */
+    atomic_store(&ia->model.next, DM_FUTEX_FOREVER); /* dm_shm_dto_push() sets when to come back */
     for (it = ia->pia.objs[DAT_HANDLE_TYPE_EP].next; it != &ia->pia.objs[DAT_HANDLE_TYPE_EP];
          it = after) {
         struct dm_shm_ep *ep = dm_container_of(it, struct dm_shm_ep, ep.obj.link);

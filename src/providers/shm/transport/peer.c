@@ -28,7 +28,7 @@ enum { N_YIELDS = 100, WAIT_NS = 50000, SHORT_NS = 2000000 };
 /* Longer than any transfer takes; a peer that needs more has been stopped. */
 #define STUCK_NS 5000000000u
 
-/* Can we copy to and from it? Only a real transfer tells. */
+/* Can we copy to and from it? Only a real transfer shows. */
 static bool probe_cma(const struct dm_shm_peer *peer)
 {
     struct dm_shm_hdr *hdr = peer->hdr;
@@ -89,7 +89,7 @@ static void peer_watch(struct dm_shm_ia *ia, struct dm_shm_peer *peer, int sock)
         dm_shm_src_defer_free(ia, &death->src);
 }
 
-/* To whoever connects it looks as if nobody were there: say so once. */
+/* To peers it looks as if nobody were there: warn once. */
 static void explain_no_map(struct dm_shm_ia *ia, size_t size)
 {
     if (!ia->is_short_reported)

@@ -27,7 +27,7 @@ struct dm_shm_peer {
     struct dm_shm_hdr *hdr;
     size_t size;
     bool can_cma;
-    struct dm_shm_pidfd *pidfd; /* NULL: only its sockets tell */
+    struct dm_shm_pidfd *pidfd; /* NULL: only its sockets show it */
     struct dm_shm_map *maps[DM_SHM_MAP_BUCKETS];
 };
 

@@ -14,7 +14,7 @@ enum { N_YIELDS = 100, WAIT_NS = 50000, SHORT_NS = 2000000 };
 /* Longer than any transfer takes; a peer that needs more has been stopped. */
 #define STUCK_NS 5000000000u
 
-/* Has the peer's process ended? That its socket is closed says so only where
+/* Has the peer's process ended? That its socket is closed shows it only where
  * nothing better is known: a thread of a process that has closed it may still
  * be in the middle of a transfer. */
 static bool peer_is_gone(const struct dm_shm_conn *conn)

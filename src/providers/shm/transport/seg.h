@@ -124,7 +124,7 @@ struct dm_shm_link_ep {
 };
 
 /* Which receive (its number, modulo 2^24) has its completion at which position
- * of the event ring. Left before the receive is taken off its queue, so that
+ * of the event ring. Recorded before the receive is taken off its queue, so that
  * the owner can tell whether a peer that dies has got to the completion. */
 #define DM_INTENT(number, pos)     ((uint64_t)((number)&0xffffffu) << 40 | ((pos)&0xffffffffffu))
 #define DM_INTENT_NONE             UINT64_MAX

@@ -83,7 +83,7 @@ static bool srq_claim_head(struct dm_shm_ep *ep)
 
     len = sizeof(desc->recv) + desc->recv.n_seg * sizeof(DAT_LMR_TRIPLET);
     if (len > sizeof(ep->claim.recv) || sizeof(desc->state) + len > srq->stride)
-        len = 0; /* a lie: nothing fits into that */
+        len = 0; /* malformed: nothing fits into that */
     memset(ep->claim.recv, 0, sizeof(desc->recv));
     memcpy(ep->claim.recv, &desc->recv, len);
     ep->claim.pos = pos;

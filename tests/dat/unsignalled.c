@@ -1,6 +1,6 @@
 /* test: kind=dat prov=datum-tcp timeout=60 net=progress=auto|progress=manual */
 /*
- * Suppressed writes of which nobody hears again. Their memory is the fabric's
+ * Suppressed writes whose end the fabric does not report. It may read their memory
  * until they have left it: as long as the peer stands still and the network is
  * full, the region cannot be freed; once it is freed, what is written to the
  * memory does not arrive.
