@@ -13,8 +13,9 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/epoll.h>
+#include <sys/un.h>
 
-#include "providers/shm/msg.h"
+#include "providers/shm/wire.h"
 
 enum { NOISE = 400, FLOOD = 400, MAPS = 20000, ALICE = 65534, BOB = 65533 };
 
@@ -60,12 +61,12 @@ static ssize_t say(int sock, const void *data, size_t len, const int *fd, size_t
     return sendmsg(sock, &hdr, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static struct dm_shm_msg request(void)
+static struct dm_shm_ctrl request(void)
 {
-    struct dm_shm_msg msg;
+    struct dm_shm_ctrl msg;
 
     memset(&msg, 0, sizeof(msg));
-    msg.type = DM_MSG_REQUEST;
+    msg.type = DM_CTRL_REQUEST;
     msg.version = DM_SHM_VERSION;
     msg.id = evil->id;
     msg.ep = sizeof(*evil);
@@ -110,7 +111,7 @@ static void noise(void)
 
     for (int i = 0; i < NOISE; i++) {
         size_t len = i < 20 ? (size_t)i : next_random(sizeof(buf));
-        struct dm_shm_msg msg = request();
+        struct dm_shm_ctrl msg = request();
         int fd = call_up();
 
         for (size_t at = 0; at < sizeof(buf); at++)
@@ -119,7 +120,7 @@ static void noise(void)
             memcpy(buf, &msg, next_random(sizeof(msg)));
         (void)say(fd, buf, len, &evil_fd, next_random(2));
         if (i % 5 == 0)
-            (void)say(fd, &msg, offsetof(struct dm_shm_msg, data), &evil_fd, 1);
+            (void)say(fd, &msg, offsetof(struct dm_shm_ctrl, data), &evil_fd, 1);
         close(fd);
     }
 }
@@ -127,8 +128,8 @@ static void noise(void)
 static void descriptors(void)
 {
     int fds[16];
-    struct dm_shm_msg msg = request();
-    size_t len = offsetof(struct dm_shm_msg, data);
+    struct dm_shm_ctrl msg = request();
+    size_t len = offsetof(struct dm_shm_ctrl, data);
 
     fds[0] = open("/dev/null", O_RDWR | O_CLOEXEC);
     fds[1] = segment(0, sizeof(*evil) + 65536); /* could shrink */
@@ -168,7 +169,7 @@ static void flood(void)
 static void confirm(int sock)
 {
     char control[CMSG_SPACE(sizeof(int))];
-    struct dm_shm_msg msg;
+    struct dm_shm_ctrl msg;
     struct iovec iov = {.iov_base = &msg, .iov_len = sizeof(msg)};
     struct msghdr hdr = {.msg_iov = &iov,
                          .msg_iovlen = 1,
@@ -179,7 +180,7 @@ static void confirm(int sock)
     int fd;
 
     CHECK(recvmsg(sock, &hdr, MSG_CMSG_CLOEXEC) > 0);
-    CHECK_EQ(msg.type, DM_MSG_ACCEPT);
+    CHECK_EQ(msg.type, DM_CTRL_ACCEPT);
     CHECK(CMSG_FIRSTHDR(&hdr) != NULL);
     memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&hdr)), sizeof(fd));
     base = mmap(NULL, msg.ep + sizeof(*link), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -191,17 +192,17 @@ static void confirm(int sock)
 /* Accepted, then it asks and asks and never reads an answer. */
 static void never_reads(void)
 {
-    struct dm_shm_msg msg = request();
-    size_t len = offsetof(struct dm_shm_msg, data);
+    struct dm_shm_ctrl msg = request();
+    size_t len = offsetof(struct dm_shm_ctrl, data);
     int sock = call_up();
     double end = dt_now() + 20;
 
     msg.qual = 1; /* by this the victim knows to accept */
     CHECK_EQ(say(sock, &msg, len, &evil_fd, 1), len);
     confirm(sock);
-    msg.type = DM_MSG_CONFIRM;
+    msg.type = DM_CTRL_CONFIRM;
     (void)say(sock, &msg, len, NULL, 0);
-    msg.type = DM_MSG_MAP;
+    msg.type = DM_CTRL_MAP;
     for (int i = 0; i < MAPS && dt_now() < end;) {
         if (say(sock, &msg, len, NULL, 0) > 0)
             i++;

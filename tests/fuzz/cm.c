@@ -27,8 +27,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "providers/shm/calls.h"
 #include "providers/shm/cm.h"
+#include "providers/shm/ep.h"
 
 #include <dat2/dat_ib_extensions.h>
 
@@ -389,7 +389,7 @@ static void evil_message(struct in *in)
 {
     unsigned type = (unsigned)take(in, 1);
     unsigned n_wrong = type >> 5;
-    struct dm_shm_msg msg = {.type = type & 31,
+    struct dm_shm_ctrl msg = {.type = type & 31,
                              .status = 1,
                              .version = DM_SHM_VERSION,
                              .id = 77,
@@ -403,16 +403,16 @@ static void evil_message(struct in *in)
                              .size = MEM_LEN};
     int fd[8];
     size_t n;
-    size_t len = offsetof(struct dm_shm_msg, data);
+    size_t len = offsetof(struct dm_shm_ctrl, data);
 
-    if (msg.type == DM_MSG_MAP)
+    if (msg.type == DM_CTRL_MAP)
         msg.key = lkey[1];
-    if (msg.type == DM_MSG_MAP_FD || msg.type == DM_MSG_UNMAP) {
+    if (msg.type == DM_CTRL_MAP_FD || msg.type == DM_CTRL_UNMAP) {
         msg.serial = take(in, 1) & 7;
         msg.offset = 0;
         msg.va = 0x100000;
         /* A region that is withdrawn must not be shown any more. */
-        if (msg.type == DM_MSG_UNMAP)
+        if (msg.type == DM_CTRL_UNMAP)
             ((struct dm_shm_hdr *)(void *)evil)->keys[msg.serial].serial = 0;
     }
     n = pick_fds(in, fd);
@@ -429,7 +429,7 @@ static void evil_message(struct in *in)
 
 static void evil_noise(struct in *in)
 {
-    uint8_t buf[sizeof(struct dm_shm_msg) + 64];
+    uint8_t buf[sizeof(struct dm_shm_ctrl) + 64];
     size_t len = (size_t)take(in, 2) % sizeof(buf);
     int fd[8];
     size_t n = pick_fds(in, fd);
@@ -700,21 +700,21 @@ static void evil_connect_do(struct in *in)
 /* Get to an established connection the right way. */
 static void honest(struct in *in)
 {
-    struct dm_shm_msg msg = {
-        .type = DM_MSG_REQUEST, .version = DM_SHM_VERSION, .id = 77, .ep = EVIL_EP, .owner = 5};
+    struct dm_shm_ctrl msg = {
+        .type = DM_CTRL_REQUEST, .version = DM_SHM_VERSION, .id = 77, .ep = EVIL_EP, .owner = 5};
 
     if (take(in, 1) & 1) {
         evil_connect();
-        evil_send(&msg, offsetof(struct dm_shm_msg, data), &evil_fd, 1);
+        evil_send(&msg, offsetof(struct dm_shm_ctrl, data), &evil_fd, 1);
         rounds(2);
         do_accept(in);
         atomic_store(&((struct dm_shm_ep *)ep)->sh->link, DM_LINK_UP);
-        msg.type = DM_MSG_CONFIRM;
-        evil_send(&msg, offsetof(struct dm_shm_msg, data), NULL, 0);
+        msg.type = DM_CTRL_CONFIRM;
+        evil_send(&msg, offsetof(struct dm_shm_ctrl, data), NULL, 0);
     } else {
         do_connect(in);
-        msg.type = DM_MSG_ACCEPT;
-        evil_send(&msg, offsetof(struct dm_shm_msg, data), &evil_fd, 1);
+        msg.type = DM_CTRL_ACCEPT;
+        evil_send(&msg, offsetof(struct dm_shm_ctrl, data), &evil_fd, 1);
     }
     rounds(1);
 }

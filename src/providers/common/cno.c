@@ -26,12 +26,12 @@
 
 #define BAD_CNO DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_CNO)
 
-static struct dm_cno *get(DAT_CNO_HANDLE handle)
+static struct dm_cno *cno_get(DAT_CNO_HANDLE handle)
 {
     return dm_obj_get(handle, DAT_HANDLE_TYPE_CNO);
 }
 
-static void set_agent(struct dm_cno *cno, DAT_OS_WAIT_PROXY_AGENT agent)
+static void cno_set_agent(struct dm_cno *cno, DAT_OS_WAIT_PROXY_AGENT agent)
 {
     bool has_agent = agent.proxy_agent_func != NULL || cno->fd >= 0;
 
@@ -41,7 +41,7 @@ static void set_agent(struct dm_cno *cno, DAT_OS_WAIT_PROXY_AGENT agent)
         cno->obj.ia->ops->ia.kick(cno->obj.ia);
 }
 
-static struct dm_cno *create(struct dm_pia *ia, DAT_OS_WAIT_PROXY_AGENT agent, int fd)
+static struct dm_cno *cno_create(struct dm_pia *ia, DAT_OS_WAIT_PROXY_AGENT agent, int fd)
 {
     struct dm_cno *cno;
 
@@ -54,7 +54,7 @@ static struct dm_cno *create(struct dm_pia *ia, DAT_OS_WAIT_PROXY_AGENT agent, i
             cno = NULL;
         } else {
             cno->fd = fd;
-            set_agent(cno, agent);
+            cno_set_agent(cno, agent);
         }
     }
     pthread_mutex_unlock(&ia->lock);
@@ -71,7 +71,7 @@ DAT_RETURN dm_cno_create(DAT_IA_HANDLE ia_handle, DAT_OS_WAIT_PROXY_AGENT agent,
         return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
     if (cno_p == NULL)
         return DM_DAT_ARG(3);
-    cno = create(ia, agent, -1);
+    cno = cno_create(ia, agent, -1);
     if (cno == NULL)
         return DM_DAT_NOMEM;
     *cno_p = (DAT_CNO_HANDLE)cno;
@@ -93,7 +93,7 @@ DAT_RETURN dm_cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD *fd_p, DAT_CNO_HANDL
     fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (fd < 0)
         return DM_DAT_NOMEM;
-    cno = create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, fd);
+    cno = cno_create(ia, DAT_OS_WAIT_PROXY_AGENT_NULL, fd);
     if (cno == NULL) {
         close(fd);
         return DM_DAT_NOMEM;
@@ -104,7 +104,7 @@ DAT_RETURN dm_cno_fd_create(DAT_IA_HANDLE ia_handle, DAT_FD *fd_p, DAT_CNO_HANDL
 }
 
 /* Whoever takes the trigger also makes the descriptor quiet. */
-static uint64_t take_trigger(struct dm_cno *cno)
+static uint64_t cno_take_trigger(struct dm_cno *cno)
 {
     struct dm_pia *ia = cno->obj.ia;
     uint64_t count;
@@ -122,35 +122,35 @@ static uint64_t take_trigger(struct dm_cno *cno)
 
 DAT_RETURN dm_cno_trigger(DAT_CNO_HANDLE handle, DAT_EVD_HANDLE *evd_p)
 {
-    struct dm_cno *cno = get(handle);
+    struct dm_cno *cno = cno_get(handle);
     uint64_t evd;
 
     if (cno == NULL)
         return BAD_CNO;
     if (evd_p == NULL)
         return DM_DAT_ARG(2);
-    evd = take_trigger(cno);
+    evd = cno_take_trigger(cno);
     memcpy(evd_p, &evd, sizeof(evd));
     return evd != 0 ? DAT_SUCCESS : DM_DAT_BARE(DAT_QUEUE_EMPTY);
 }
 
 DAT_RETURN dm_cno_modify_agent(DAT_CNO_HANDLE handle, DAT_OS_WAIT_PROXY_AGENT agent)
 {
-    struct dm_cno *cno = get(handle);
+    struct dm_cno *cno = cno_get(handle);
 
     if (cno == NULL)
         return BAD_CNO;
     if (cno->fd >= 0) /* its proxy is the descriptor */
         return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_CNO_IN_USE);
     pthread_mutex_lock(&cno->obj.ia->lock);
-    set_agent(cno, agent);
+    cno_set_agent(cno, agent);
     pthread_mutex_unlock(&cno->obj.ia->lock);
     return DAT_SUCCESS;
 }
 
 DAT_RETURN dm_cno_query(DAT_CNO_HANDLE handle, DAT_CNO_PARAM_MASK mask, DAT_CNO_PARAM *param)
 {
-    struct dm_cno *cno = get(handle);
+    struct dm_cno *cno = cno_get(handle);
 
     (void)mask;
     if (cno == NULL)
@@ -187,7 +187,7 @@ void dm_cno_destroy(struct dm_cno *cno)
 }
 
 /* A peer may have seen it a moment ago where it was to be triggered. */
-static bool is_left(struct dm_cno *cno)
+static bool cno_is_left(struct dm_cno *cno)
 {
     struct dm_pia *ia = cno->obj.ia;
 
@@ -196,7 +196,7 @@ static bool is_left(struct dm_cno *cno)
 
 /* Wait until no agent of it runs in another thread; ia->lock is held, and is
  * released meanwhile. False: somebody else has freed the CNO. */
-static bool wait_agent(struct dm_cno *cno)
+static bool cno_wait_agent(struct dm_cno *cno)
 {
     struct dm_pia *ia = cno->obj.ia;
     uint32_t gen = cno->obj.gen;
@@ -213,7 +213,7 @@ static bool wait_agent(struct dm_cno *cno)
 
 DAT_RETURN dm_cno_free(DAT_CNO_HANDLE handle)
 {
-    struct dm_cno *cno = get(handle);
+    struct dm_cno *cno = cno_get(handle);
     struct dm_pia *ia;
     DAT_RETURN ret = DAT_SUCCESS;
 
@@ -221,9 +221,9 @@ DAT_RETURN dm_cno_free(DAT_CNO_HANDLE handle)
         return BAD_CNO;
     ia = cno->obj.ia;
     pthread_mutex_lock(&ia->lock);
-    if (!wait_agent(cno))
+    if (!cno_wait_agent(cno))
         ret = BAD_CNO;
-    else if (cno->n_refs > 0 || atomic_load(&cno->n_waiters) > 0 || !is_left(cno))
+    else if (cno->n_refs > 0 || atomic_load(&cno->n_waiters) > 0 || !cno_is_left(cno))
         ret = DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_CNO_IN_USE);
     else
         dm_cno_destroy(cno);
@@ -233,7 +233,7 @@ DAT_RETURN dm_cno_free(DAT_CNO_HANDLE handle)
 
 DAT_RETURN dm_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HANDLE *evd_p)
 {
-    struct dm_cno *cno = get(handle);
+    struct dm_cno *cno = cno_get(handle);
     struct dm_cno_ring *ring;
     uint64_t deadline;
     uint64_t evd = 0;
@@ -251,12 +251,12 @@ DAT_RETURN dm_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HANDL
         uint32_t word = atomic_load(&ring->word);
 
         atomic_fetch_add(&ring->sleepers, 1);
-        evd = take_trigger(cno);
+        evd = cno_take_trigger(cno);
         if (evd == 0 && err == 0 && timeout != 0)
             err = dm_futex_wait(&ring->word, word, deadline);
         atomic_fetch_sub(&ring->sleepers, 1);
         if (evd == 0)
-            evd = take_trigger(cno);
+            evd = cno_take_trigger(cno);
         if (evd != 0 || err != 0 || timeout == 0)
             break;
     }
@@ -273,7 +273,7 @@ DAT_RETURN dm_cno_wait(DAT_CNO_HANDLE handle, DAT_TIMEOUT timeout, DAT_EVD_HANDL
 }
 
 /* Make the descriptor readable if the CNO has triggered. */
-static void signal_fd(struct dm_cno *cno)
+static void cno_signal_fd(struct dm_cno *cno)
 {
     uint64_t one = 1;
 
@@ -282,8 +282,8 @@ static void signal_fd(struct dm_cno *cno)
 }
 
 /* Take one triggered CNO that has an agent; the agent is disarmed by it. */
-static struct dm_cno *next_agent(struct dm_pia *ia, DAT_OS_WAIT_PROXY_AGENT *agent_p,
-                                 uint64_t *evd_p)
+static struct dm_cno *cno_next_agent(struct dm_pia *ia, DAT_OS_WAIT_PROXY_AGENT *agent_p,
+                                     uint64_t *evd_p)
 {
     struct dm_cno *found = NULL;
 
@@ -292,7 +292,7 @@ static struct dm_cno *next_agent(struct dm_pia *ia, DAT_OS_WAIT_PROXY_AGENT *age
         struct dm_cno *cno = dm_container_of(it, struct dm_cno, obj.link);
 
         if (cno->fd >= 0)
-            signal_fd(cno);
+            cno_signal_fd(cno);
         if (cno->agent.proxy_agent_func == NULL)
             continue;
         *evd_p = atomic_exchange(&cno->ring->evd, 0);
@@ -311,7 +311,7 @@ static struct dm_cno *next_agent(struct dm_pia *ia, DAT_OS_WAIT_PROXY_AGENT *age
 }
 
 /* The agent has returned; it may have freed the CNO. */
-static void agent_done(struct dm_pia *ia, struct dm_cno *cno, uint32_t gen)
+static void cno_agent_done(struct dm_pia *ia, struct dm_cno *cno, uint32_t gen)
 {
     pthread_mutex_lock(&ia->lock);
     if (cno->obj.magic == DM_OBJ_MAGIC(DAT_HANDLE_TYPE_CNO) && cno->obj.gen == gen)
@@ -325,10 +325,10 @@ void dm_cno_run_agents(struct dm_pia *ia)
     struct dm_cno *cno;
     uint64_t evd;
 
-    while ((cno = next_agent(ia, &agent, &evd)) != NULL) {
+    while ((cno = cno_next_agent(ia, &agent, &evd)) != NULL) {
         uint32_t gen = cno->obj.gen;
 
         agent.proxy_agent_func(agent.instance_data, (DAT_EVD_HANDLE)(uintptr_t)evd);
-        agent_done(ia, cno, gen);
+        cno_agent_done(ia, cno, gen);
     }
 }

@@ -86,6 +86,17 @@ static inline struct dm_evd_item dm_dto_item(struct dm_ep *ep, const struct dm_d
     return item;
 }
 
+/* Add the completion of a request to its dispatcher. False: there was no space. */
+static inline bool dm_dto_complete(struct dm_ep *ep, const struct dm_dto *dto,
+                                   DAT_DTO_COMPLETION_STATUS status, uint64_t len)
+{
+    struct dm_evd_item item = dm_dto_item(ep, dto, status, len);
+
+    if (dm_unlikely(status == DAT_DTO_SUCCESS && dm_dto_is_quiet(ep, dto)))
+        return dm_evd_add_quiet(ep->request_evd, &item);
+    return dm_evd_add(ep->request_evd, &item);
+}
+
 /* The checks of a posting call; fills in what dto has not got yet. */
 static inline DAT_RETURN dm_dto_check(DAT_EP_HANDLE handle, struct dm_dto *dto, DAT_COUNT n,
                                       const DAT_RMR_TRIPLET *remote)

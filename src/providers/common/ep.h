@@ -17,7 +17,7 @@ struct dm_srq;
 struct dm_ep {
     struct dm_obj obj;
     _Atomic int state; /* DAT_EP_STATE */
-    /* Completions dequeued so rkey; moved by the EVD's consumer only. */
+    /* Completions dequeued so far; moved by the EVD's consumer only. */
     _Atomic uint32_t n_request_reaped;
     _Atomic uint32_t n_recv_reaped;
     struct dm_pz *pz;
@@ -39,7 +39,7 @@ struct dm_ep {
     uint8_t private_data[DM_PRIVATE_MAX]; /* of the last connection event */
 };
 
-/* Where to connect, and what to say. */
+/* Where to connect, and with which private data. */
 struct dm_connect {
     const struct sockaddr *addr;
     DAT_CONN_QUAL qual;

@@ -1,36 +1,18 @@
 /*
- * Event dispatchers: life cycle and the consumer's side.
- *
- * One consumer at a time; is_waiting is set while one waits, and then others
- * are refused. On the thread-safe line evd->lock serialises dequeuing and
- * local producers against resizing; on the other line the consumer program
- * does that.
+ * Event dispatchers: life cycle and state; the consumer's side is in evd_wait.c.
  */
 #include "providers/common/evd.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <string.h>
 
+#include "providers/common/evd_lock.h"
 #include "providers/common/provider.h"
-#include "util/futex.h"
 
 #define STREAMS_OK ((DAT_EVD_FLAGS)(DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DEFAULT_FLAG))
 
-static void evd_lock(struct dm_evd *evd)
-{
-    if (evd->obj.ia->is_threadsafe)
-        pthread_mutex_lock(&evd->lock);
-}
-
-static void evd_unlock(struct dm_evd *evd)
-{
-    if (evd->obj.ia->is_threadsafe)
-        pthread_mutex_unlock(&evd->lock);
-}
-
 /* Wake the waiter, wherever it sleeps. */
-static void wake(struct dm_evd *evd)
+static void evd_wake(struct dm_evd *evd)
 {
     dm_evd_ring_wake(evd->ring);
     if (atomic_load(&evd->obj.ia->led) == evd->ring)
@@ -38,7 +20,7 @@ static void wake(struct dm_evd *evd)
 }
 
 /* Let producers see the CNO, or not. */
-static void publish_cno(struct dm_evd *evd)
+static void evd_publish_cno(struct dm_evd *evd)
 {
     int64_t distance = 0;
 
@@ -69,7 +51,7 @@ DAT_RETURN dm_evd_new(struct dm_pia *ia, DAT_COUNT qlen, struct dm_cno *cno, DAT
     evd->is_enabled = true;
     if (cno != NULL)
         cno->n_refs++;
-    publish_cno(evd);
+    evd_publish_cno(evd);
     *evd_p = evd;
     return DAT_SUCCESS;
 }
@@ -80,7 +62,7 @@ void dm_evd_destroy(struct dm_evd *evd)
 
     atomic_store(&evd->is_dead, true);
     while (atomic_load(&evd->is_waiting)) {
-        wake(evd);
+        evd_wake(evd);
         sched_yield();
     }
     if (evd->cno != NULL)
@@ -125,21 +107,19 @@ DAT_RETURN dm_evd_create(DAT_IA_HANDLE ia_handle, DAT_COUNT qlen, DAT_CNO_HANDLE
     return ret;
 }
 
-static struct dm_evd *get(DAT_EVD_HANDLE handle)
+static struct dm_evd *evd_get(DAT_EVD_HANDLE handle)
 {
     return dm_obj_get(handle, DAT_HANDLE_TYPE_EVD);
 }
 
-#define BAD_EVD DM_DAT(DAT_INVALID_HANDLE, 0)
-
 DAT_RETURN dm_evd_query(DAT_EVD_HANDLE handle, DAT_EVD_PARAM_MASK mask, DAT_EVD_PARAM *param)
 {
-    struct dm_evd *evd = get(handle);
+    struct dm_evd *evd = evd_get(handle);
     unsigned state;
 
     (void)mask;
     if (evd == NULL)
-        return BAD_EVD;
+        return DM_DAT_BAD_EVD;
     if (param == NULL)
         return DM_DAT_ARG(3);
     memset(param, 0, sizeof(*param));
@@ -156,11 +136,11 @@ DAT_RETURN dm_evd_query(DAT_EVD_HANDLE handle, DAT_EVD_PARAM_MASK mask, DAT_EVD_
 
 DAT_RETURN dm_evd_modify_cno(DAT_EVD_HANDLE handle, DAT_CNO_HANDLE cno_handle)
 {
-    struct dm_evd *evd = get(handle);
+    struct dm_evd *evd = evd_get(handle);
     struct dm_cno *cno = NULL;
 
     if (evd == NULL)
-        return BAD_EVD;
+        return DM_DAT_BAD_EVD;
     if (cno_handle != DAT_HANDLE_NULL) {
         cno = dm_obj_get(cno_handle, DAT_HANDLE_TYPE_CNO);
         if (cno == NULL || cno->obj.ia != evd->obj.ia)
@@ -172,9 +152,9 @@ DAT_RETURN dm_evd_modify_cno(DAT_EVD_HANDLE handle, DAT_CNO_HANDLE cno_handle)
     evd->cno = cno;
     if (cno != NULL)
         cno->n_refs++;
-    evd_lock(evd); /* nobody here triggers the old one any more */
-    publish_cno(evd);
-    evd_unlock(evd);
+    dm_evd_lock(evd); /* nobody here triggers the old one any more */
+    evd_publish_cno(evd);
+    dm_evd_unlock(evd);
     /* What is already queued counts as new for this CNO. */
     if (cno != NULL && evd->is_enabled && dm_evd_ring_has(evd->ring, evd->head) &&
         dm_cno_ring_trigger(cno->ring, evd->ring->handle))
@@ -183,15 +163,15 @@ DAT_RETURN dm_evd_modify_cno(DAT_EVD_HANDLE handle, DAT_CNO_HANDLE cno_handle)
     return DAT_SUCCESS;
 }
 
-static DAT_RETURN set_enabled(DAT_EVD_HANDLE handle, bool is_enabled)
+static DAT_RETURN evd_set_enabled(DAT_EVD_HANDLE handle, bool is_enabled)
 {
-    struct dm_evd *evd = get(handle);
+    struct dm_evd *evd = evd_get(handle);
 
     if (evd == NULL)
-        return BAD_EVD;
+        return DM_DAT_BAD_EVD;
     pthread_mutex_lock(&evd->obj.ia->lock);
     evd->is_enabled = is_enabled;
-    publish_cno(evd);
+    evd_publish_cno(evd);
     if (is_enabled && evd->cno != NULL && dm_evd_ring_has(evd->ring, evd->head) &&
         dm_cno_ring_trigger(evd->cno->ring, evd->ring->handle))
         evd->obj.ia->ops->ia.kick(evd->obj.ia);
@@ -201,205 +181,37 @@ static DAT_RETURN set_enabled(DAT_EVD_HANDLE handle, bool is_enabled)
 
 DAT_RETURN dm_evd_enable(DAT_EVD_HANDLE handle)
 {
-    return set_enabled(handle, true);
+    return evd_set_enabled(handle, true);
 }
 
 DAT_RETURN dm_evd_disable(DAT_EVD_HANDLE handle)
 {
-    return set_enabled(handle, false);
+    return evd_set_enabled(handle, false);
 }
 
 DAT_RETURN dm_evd_set_unwaitable(DAT_EVD_HANDLE handle)
 {
-    struct dm_evd *evd = get(handle);
+    struct dm_evd *evd = evd_get(handle);
 
     if (evd == NULL)
-        return BAD_EVD;
+        return DM_DAT_BAD_EVD;
     atomic_store(&evd->is_unwaitable, true);
-    wake(evd);
+    evd_wake(evd);
     return DAT_SUCCESS;
 }
 
 DAT_RETURN dm_evd_clear_unwaitable(DAT_EVD_HANDLE handle)
 {
-    struct dm_evd *evd = get(handle);
+    struct dm_evd *evd = evd_get(handle);
 
     if (evd == NULL)
-        return BAD_EVD;
+        return DM_DAT_BAD_EVD;
     atomic_store(&evd->is_unwaitable, false);
     return DAT_SUCCESS;
 }
 
-/* Let the peer see how many receives have been dequeued. */
-static void show_reaped(struct dm_ep *ep)
-{
-    atomic_store(atomic_load(&ep->n_recv_shown), atomic_load(&ep->n_recv_reaped));
-}
-
-/* Take the event at the head; it is there. */
-static bool take(struct dm_evd *evd, DAT_EVENT *event)
-{
-    uint64_t head = atomic_load_explicit(&evd->head, memory_order_relaxed);
-    struct dm_evd_slot *slot = dm_evd_ring_slot(evd->ring, head);
-    uint64_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
-    bool is_event = (state & DM_SLOT_PHASE_MASK) == DM_SLOT_FULL;
-    uint32_t tag = slot->item.tag;
-
-    if (is_event) {
-        event->event_number = (DAT_EVENT_NUMBER)slot->item.number;
-        event->evd_handle = (DAT_EVD_HANDLE)evd;
-        memcpy(&event->event_data, slot->item.data, sizeof(slot->item.data));
-        event->event_extension_data[0] = slot->item.ext;
-        event->event_extension_data[1] = 0;
-        if (dm_unlikely(slot->item.number >= DAT_IB_EXTENSION_RANGE_BASE))
-            event->event_extension_data[1] = slot->item.data[DM_ITEM_EXTRA];
-    }
-    atomic_store_explicit(&slot->state,
-                          dm_slot_state(evd->ring->size, head + evd->ring->size, 0, DM_SLOT_FREE),
-                          memory_order_release);
-    atomic_store_explicit(&evd->head, head + 1, memory_order_relaxed);
-    if (is_event && tag != DM_TAG_NONE) {
-        struct dm_ep *ep = event->event_data.dto_completion_event_data.ep_handle;
-
-        if (dm_unlikely(event->event_number == DAT_RMR_BIND_COMPLETION_EVENT))
-            memcpy(&ep, (const uint64_t *)(const void *)&event->event_data + DM_ITEM_EXTRA,
-                   sizeof(ep));
-        if ((ep->obj.gen & DM_TAG_GEN_MASK) == tag >> 2) {
-            _Atomic uint32_t *n =
-                DM_TAG_KIND(tag) == DM_TAG_RECV ? &ep->n_recv_reaped : &ep->n_request_reaped;
-
-            atomic_store_explicit(n, atomic_load_explicit(n, memory_order_relaxed) + 1,
-                                  memory_order_release);
-            if (dm_unlikely(atomic_load_explicit(&ep->n_recv_shown, memory_order_relaxed) != NULL))
-                show_reaped(ep);
-        }
-    }
-    return is_event;
-}
-
-DAT_RETURN dm_evd_dequeue(DAT_EVD_HANDLE handle, DAT_EVENT *event)
-{
-    struct dm_evd *evd = (struct dm_evd *)handle;
-    DAT_RETURN ret = DM_DAT_BARE(DAT_QUEUE_EMPTY);
-
-    if (dm_unlikely(!dm_obj_is(evd, DAT_HANDLE_TYPE_EVD)))
-        return BAD_EVD;
-    if (dm_unlikely(event == NULL))
-        return DM_DAT_ARG(2);
-    if (dm_unlikely(atomic_load_explicit(&evd->is_waiting, memory_order_relaxed)))
-        return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
-    if (evd->obj.ia->is_driven && !dm_evd_ring_has(evd->ring, evd->head))
-        evd->obj.ia->ops->ia.poll(evd->obj.ia);
-    if (!evd->obj.ia->is_threadsafe) {
-        while (dm_evd_ring_has(evd->ring, evd->head))
-            if (take(evd, event))
-                return DAT_SUCCESS;
-        return ret;
-    }
-    evd_lock(evd);
-    while (ret != DAT_SUCCESS && dm_evd_ring_has(evd->ring, evd->head))
-        if (take(evd, event))
-            ret = DAT_SUCCESS;
-    evd_unlock(evd);
-    return ret;
-}
-
-/* Number of events ready in a row, looking no further than max. */
-static DAT_COUNT count_ready(struct dm_evd *evd, uint64_t max)
-{
-    uint64_t n = 0;
-    DAT_COUNT n_events = 0;
-
-    while (n < evd->ring->size && (uint64_t)n_events < max &&
-           dm_evd_ring_has(evd->ring, evd->head + n)) {
-        uint64_t state = atomic_load_explicit(&dm_evd_ring_slot(evd->ring, evd->head + n)->state,
-                                              memory_order_relaxed);
-
-        if ((state & DM_SLOT_PHASE_MASK) == DM_SLOT_FULL)
-            n_events++;
-        n++;
-    }
-    return n_events;
-}
-
-/* Sleep until the ring has more than n_now events or somebody wakes us. */
-static int wait_more(struct dm_evd *evd, DAT_COUNT threshold, uint64_t deadline)
-{
-    struct dm_evd_ring *ring = evd->ring;
-    uint32_t word = atomic_load(&ring->word);
-    int err = 0;
-
-    atomic_store(&ring->want, evd->head + (uint64_t)threshold);
-    atomic_store(&ring->is_sleeping, 1);
-    atomic_thread_fence(memory_order_seq_cst); /* before the look at slots; see publish() */
-    if (count_ready(evd, (uint64_t)threshold) < threshold && !atomic_load(&evd->is_dead) &&
-        !atomic_load(&evd->is_unwaitable)) {
-        evd_unlock(evd);
-        err = evd->obj.ia->is_driven ? evd->obj.ia->ops->ia.sleep(evd->obj.ia, ring, word, deadline)
-                                     : dm_futex_wait(&ring->word, word, deadline);
-        evd_lock(evd);
-    }
-    atomic_store(&ring->is_sleeping, 0);
-    return err;
-}
-
-static DAT_RETURN wait_loop(struct dm_evd *evd, DAT_TIMEOUT timeout, DAT_COUNT threshold,
-                            DAT_EVENT *event, DAT_COUNT *n_more_p)
-{
-    uint64_t deadline = 0; /* not known yet: the clock is read only to sleep */
-    int err = 0;
-
-    for (;;) {
-        if (atomic_load(&evd->is_dead))
-            return DM_DAT(DAT_ABORT, 0);
-        if (atomic_load(&evd->is_unwaitable))
-            return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_UNWAITABLE);
-        if (count_ready(evd, (uint64_t)threshold) >= threshold) {
-            while (!take(evd, event))
-                continue;
-            *n_more_p = count_ready(evd, UINT64_MAX);
-            return DAT_SUCCESS;
-        }
-        if (err == EINTR)
-            return DM_DAT(DAT_INTERRUPTED_CALL, 0);
-        if (timeout == 0 || err == ETIMEDOUT) {
-            *n_more_p = count_ready(evd, UINT64_MAX);
-            return DM_DAT_BARE(DAT_TIMEOUT_EXPIRED);
-        }
-        if (deadline == 0)
-            deadline = dm_futex_deadline(timeout);
-        err = wait_more(evd, threshold, deadline);
-    }
-}
-
-DAT_RETURN dm_evd_wait(DAT_EVD_HANDLE handle, DAT_TIMEOUT timeout, DAT_COUNT threshold,
-                       DAT_EVENT *event, DAT_COUNT *n_more_p)
-{
-    struct dm_evd *evd = get(handle);
-    bool is_free = false;
-    DAT_RETURN ret;
-
-    if (evd == NULL)
-        return BAD_EVD;
-    if (threshold <= 0 || threshold > evd->qlen)
-        return DM_DAT_ARG(3);
-    if (event == NULL)
-        return DM_DAT_ARG(4);
-    if (n_more_p == NULL)
-        return DM_DAT_ARG(5);
-    if (!atomic_compare_exchange_strong(&evd->is_waiting, &is_free, true))
-        return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
-    if (evd->obj.ia->is_driven && timeout == 0)
-        evd->obj.ia->ops->ia.poll(evd->obj.ia);
-    evd_lock(evd);
-    ret = wait_loop(evd, timeout, threshold, event, n_more_p);
-    evd_unlock(evd);
-    atomic_store(&evd->is_waiting, false);
-    return ret;
-}
-
 /* Move what is queued to a bigger ring; all producers are held off. */
-static void move_ring(struct dm_evd *evd, struct dm_evd_ring *to)
+static void evd_move_ring(struct dm_evd *evd, struct dm_evd_ring *to)
 {
     struct dm_evd_ring *from = evd->ring;
     uint64_t n = 0;
@@ -420,12 +232,12 @@ static void move_ring(struct dm_evd *evd, struct dm_evd_ring *to)
 }
 
 /* Where peers do not reach rings there is nobody to keep off. */
-static bool evd_moved(struct dm_pia *ia, struct dm_evd *evd, bool is_before)
+static bool evd_ring_moved(struct dm_pia *ia, struct dm_evd *evd, bool is_before)
 {
     return ia->ops->ia.evd_moved == NULL || ia->ops->ia.evd_moved(ia, evd, is_before);
 }
 
-static DAT_RETURN resize_locked(struct dm_evd *evd, DAT_COUNT qlen)
+static DAT_RETURN evd_resize_locked(struct dm_evd *evd, DAT_COUNT qlen)
 {
     struct dm_pia *ia = evd->obj.ia;
     struct dm_evd_ring *old = evd->ring;
@@ -433,21 +245,21 @@ static DAT_RETURN resize_locked(struct dm_evd *evd, DAT_COUNT qlen)
     uint64_t size;
     size_t len = dm_evd_ring_len((uint64_t)qlen, &size);
 
-    if (count_ready(evd, UINT64_MAX) > qlen)
+    if (dm_evd_count_ready(evd, UINT64_MAX) > qlen)
         return DM_DAT(DAT_INVALID_STATE, 0);
     if (size > old->size) {
         ring = ia->ops->ia.mem_alloc(ia, len);
         if (ring == NULL)
             return DM_DAT(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_TEVD);
         dm_evd_ring_init(ring, size, (uint64_t)(uintptr_t)evd);
-        if (!evd_moved(ia, evd, true)) {
-            (void)evd_moved(ia, evd, false);
+        if (!evd_ring_moved(ia, evd, true)) {
+            (void)evd_ring_moved(ia, evd, false);
             ia->ops->ia.mem_free(ia, ring);
             return DM_DAT(DAT_INVALID_STATE, 0);
         }
-        move_ring(evd, ring);
-        publish_cno(evd);
-        (void)evd_moved(ia, evd, false);
+        evd_move_ring(evd, ring);
+        evd_publish_cno(evd);
+        (void)evd_ring_moved(ia, evd, false);
         ia->ops->ia.mem_free(ia, old);
     }
     evd->qlen = qlen;
@@ -456,12 +268,12 @@ static DAT_RETURN resize_locked(struct dm_evd *evd, DAT_COUNT qlen)
 
 DAT_RETURN dm_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT qlen)
 {
-    struct dm_evd *evd = get(handle);
+    struct dm_evd *evd = evd_get(handle);
     bool is_free = false;
     DAT_RETURN ret;
 
     if (evd == NULL)
-        return BAD_EVD;
+        return DM_DAT_BAD_EVD;
     if (qlen <= 0)
         return DM_DAT_ARG(2);
     if (qlen > DM_EVD_QLEN_MAX)
@@ -469,9 +281,9 @@ DAT_RETURN dm_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT qlen)
     if (!atomic_compare_exchange_strong(&evd->is_waiting, &is_free, true))
         return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
     pthread_mutex_lock(&evd->obj.ia->lock);
-    evd_lock(evd);
-    ret = resize_locked(evd, qlen);
-    evd_unlock(evd);
+    dm_evd_lock(evd);
+    ret = evd_resize_locked(evd, qlen);
+    dm_evd_unlock(evd);
     pthread_mutex_unlock(&evd->obj.ia->lock);
     atomic_store(&evd->is_waiting, false);
     return ret;
@@ -479,20 +291,20 @@ DAT_RETURN dm_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT qlen)
 
 DAT_RETURN dm_evd_post_se(DAT_EVD_HANDLE handle, const DAT_EVENT *event)
 {
-    struct dm_evd *evd = get(handle);
+    struct dm_evd *evd = evd_get(handle);
     struct dm_evd_item item = {.number = DAT_SOFTWARE_EVENT};
     enum dm_evd_added added;
 
     if (evd == NULL)
-        return BAD_EVD;
+        return DM_DAT_BAD_EVD;
     if (event == NULL || event->event_number != DAT_SOFTWARE_EVENT)
         return DM_DAT_ARG(2);
     if ((evd->flags & DAT_EVD_SOFTWARE_FLAG) == 0)
         return DM_DAT_ARG(1);
     memcpy(item.data, &event->event_data, sizeof(item.data));
-    evd_lock(evd);
+    dm_evd_lock(evd);
     added = dm_evd_ring_add(evd->ring, DM_EVD_OWNER_LOCAL, &item);
-    evd_unlock(evd);
+    dm_evd_unlock(evd);
     if (added == DM_EVD_FULL)
         return DM_DAT(DAT_QUEUE_FULL, 0);
     if (added == DM_EVD_ADDED_AGENT || atomic_load(&evd->obj.ia->led) == evd->ring)
@@ -502,12 +314,12 @@ DAT_RETURN dm_evd_post_se(DAT_EVD_HANDLE handle, const DAT_EVENT *event)
 
 DAT_RETURN dm_evd_free(DAT_EVD_HANDLE handle)
 {
-    struct dm_evd *evd = get(handle);
+    struct dm_evd *evd = evd_get(handle);
     struct dm_pia *ia;
     DAT_RETURN ret = DAT_SUCCESS;
 
     if (evd == NULL)
-        return BAD_EVD;
+        return DM_DAT_BAD_EVD;
     ia = evd->obj.ia;
     pthread_mutex_lock(&ia->lock);
     if (evd->n_refs > 0 || evd == ia->async_evd)

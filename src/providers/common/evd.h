@@ -48,6 +48,8 @@ struct dm_evd {
     int n_refs; /* endpoints and service points */
 };
 
+#define DM_DAT_BAD_EVD DM_DAT(DAT_INVALID_HANDLE, 0)
+
 /* Create one; ia->lock is held. qlen and flags have been checked. */
 DAT_RETURN dm_evd_new(struct dm_pia *ia, DAT_COUNT qlen, struct dm_cno *cno, DAT_EVD_FLAGS flags,
                       struct dm_evd **evd_p);
@@ -60,6 +62,8 @@ void dm_cno_destroy(struct dm_cno *cno);
 bool dm_evd_add(struct dm_evd *evd, const struct dm_evd_item *item);
 /* The same without a notification, see dm_evd_ring_add_quiet(). */
 bool dm_evd_add_quiet(struct dm_evd *evd, const struct dm_evd_item *item);
+/* Number of events ready in a row, looking no further than max. */
+DAT_COUNT dm_evd_count_ready(struct dm_evd *evd, uint64_t max);
 /* Report that events of evd were lost; once per EVD. */
 void dm_evd_overflow(struct dm_evd *evd);
 

@@ -16,7 +16,7 @@ void dm_evd_overflow(struct dm_evd *evd)
     if (evd->is_overflowed)
         return;
     evd->is_overflowed = true;
-    /* When the asynchronous EVD itself overflows, nobody is left to tell. */
+    /* When the asynchronous EVD itself overflows, there is none to report it to. */
     if (evd != ia->async_evd)
         dm_evd_add_async(ia->async_evd, DAT_ASYNC_ERROR_EVD_OVERFLOW, (DAT_HANDLE)evd,
                          DAT_EVD_OVERFLOW_ERROR);
@@ -25,7 +25,7 @@ void dm_evd_overflow(struct dm_evd *evd)
 typedef enum dm_evd_added ring_adder(struct dm_evd_ring *ring, uint32_t owner,
                                      const struct dm_evd_item *item);
 
-static inline bool add(struct dm_evd *evd, const struct dm_evd_item *item, ring_adder *ring_add)
+static inline bool evd_add(struct dm_evd *evd, const struct dm_evd_item *item, ring_adder *ring_add)
 {
     enum dm_evd_added added;
 
@@ -48,12 +48,12 @@ static inline bool add(struct dm_evd *evd, const struct dm_evd_item *item, ring_
 
 bool dm_evd_add(struct dm_evd *evd, const struct dm_evd_item *item)
 {
-    return add(evd, item, dm_evd_ring_add);
+    return evd_add(evd, item, dm_evd_ring_add);
 }
 
 bool dm_evd_add_quiet(struct dm_evd *evd, const struct dm_evd_item *item)
 {
-    return add(evd, item, dm_evd_ring_add_quiet);
+    return evd_add(evd, item, dm_evd_ring_add_quiet);
 }
 
 struct dm_evd_item dm_evd_item_dto(const DAT_DTO_COMPLETION_EVENT_DATA *dto, uint32_t tag)

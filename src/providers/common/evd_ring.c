@@ -32,7 +32,8 @@ void dm_evd_ring_init(struct dm_evd_ring *ring, uint64_t size, uint64_t handle)
 /* More than producers at the same time ever make necessary. */
 enum { HELP_MIN = 4096 };
 
-static inline struct dm_evd_slot *claim(struct dm_evd_ring *ring, uint32_t owner, uint64_t *pos_p)
+static inline struct dm_evd_slot *ring_claim(struct dm_evd_ring *ring, uint32_t owner,
+                                             uint64_t *pos_p)
 {
     uint64_t n_helped = 0;
 
@@ -58,7 +59,7 @@ static inline struct dm_evd_slot *claim(struct dm_evd_ring *ring, uint32_t owner
              * before he could. Then it may have been consumed already. */
             atomic_compare_exchange_strong(&ring->tail, &tail, tail + 1);
             if (dm_unlikely(++n_helped > 4 * ring->size + HELP_MIN))
-                return NULL; /* nonsense: a ring of a broken peer */
+                return NULL; /* malformed: a ring of a broken peer */
         } else if (atomic_load(&ring->tail) == tail) {
             return NULL; /* still holds the event of the generation before */
         }
@@ -84,8 +85,8 @@ void dm_evd_ring_wake(struct dm_evd_ring *ring)
     dm_futex_wake(&ring->word, 1);
 }
 
-static inline enum dm_evd_added publish(struct dm_evd_ring *ring, struct dm_evd_slot *slot,
-                                        uint64_t pos, uint32_t owner)
+static inline enum dm_evd_added ring_publish(struct dm_evd_ring *ring, struct dm_evd_slot *slot,
+                                             uint64_t pos, uint32_t owner)
 {
     int64_t cno;
 
@@ -105,19 +106,19 @@ enum dm_evd_added dm_evd_ring_add(struct dm_evd_ring *ring, uint32_t owner,
                                   const struct dm_evd_item *item)
 {
     uint64_t pos;
-    struct dm_evd_slot *slot = claim(ring, owner, &pos);
+    struct dm_evd_slot *slot = ring_claim(ring, owner, &pos);
 
     if (slot == NULL)
         return DM_EVD_FULL;
     slot->item = *item;
-    return publish(ring, slot, pos, owner);
+    return ring_publish(ring, slot, pos, owner);
 }
 
 enum dm_evd_added dm_evd_ring_add_quiet(struct dm_evd_ring *ring, uint32_t owner,
                                         const struct dm_evd_item *item)
 {
     uint64_t pos;
-    struct dm_evd_slot *slot = claim(ring, owner, &pos);
+    struct dm_evd_slot *slot = ring_claim(ring, owner, &pos);
 
     if (slot == NULL)
         return DM_EVD_FULL;
@@ -127,14 +128,14 @@ enum dm_evd_added dm_evd_ring_add_quiet(struct dm_evd_ring *ring, uint32_t owner
 
 struct dm_evd_slot *dm_evd_ring_claim(struct dm_evd_ring *ring, uint32_t owner, uint64_t *pos_p)
 {
-    return claim(ring, owner, pos_p);
+    return ring_claim(ring, owner, pos_p);
 }
 
 enum dm_evd_added dm_evd_ring_publish(struct dm_evd_ring *ring, struct dm_evd_slot *slot,
                                       uint64_t pos, uint32_t owner, bool is_quiet)
 {
     if (!is_quiet)
-        return publish(ring, slot, pos, owner);
+        return ring_publish(ring, slot, pos, owner);
     atomic_store_explicit(&slot->state, dm_slot_state(ring->size, pos, owner, DM_SLOT_FULL),
                           memory_order_release);
     return DM_EVD_ADDED;

@@ -83,7 +83,7 @@ enum dm_evd_added dm_evd_ring_add(struct dm_evd_ring *ring, uint32_t owner,
 /* The same without a notification: nobody is woken, no CNO is triggered. */
 enum dm_evd_added dm_evd_ring_add_quiet(struct dm_evd_ring *ring, uint32_t owner,
                                         const struct dm_evd_item *item);
-/* The two halves of adding, for who wants to leave a note in between: claim a
+/* The two halves of adding, for who records an intent in between: claim a
  * slot, with its position in *pos_p (NULL when the ring is full); fill in its
  * item; publish it. */
 struct dm_evd_slot *dm_evd_ring_claim(struct dm_evd_ring *ring, uint32_t owner, uint64_t *pos_p);

@@ -14,7 +14,7 @@
 #include "util/log.h"
 #include "util/strbuf.h"
 
-static struct dm_prov_name *find_locked(const char *name, bool is_threadsafe)
+static struct dm_prov_name *prov_find_locked(const char *name, bool is_threadsafe)
 {
     if (dm_prov_state.names.next == NULL)
         dm_list_init(&dm_prov_state.names);
@@ -33,7 +33,7 @@ struct dm_prov_name *dm_prov_find(const char *name, bool is_threadsafe)
     struct dm_prov_name *entry;
 
     pthread_mutex_lock(&dm_prov_state.lock);
-    entry = find_locked(name, is_threadsafe);
+    entry = prov_find_locked(name, is_threadsafe);
     pthread_mutex_unlock(&dm_prov_state.lock);
     return entry;
 }
@@ -46,7 +46,7 @@ void dm_prov_init(const DAT_PROVIDER_INFO *info, const char *params, const struc
     if (copy == NULL)
         return;
     pthread_mutex_lock(&dm_prov_state.lock);
-    entry = find_locked(info->ia_name, info->is_thread_safe == DAT_TRUE);
+    entry = prov_find_locked(info->ia_name, info->is_thread_safe == DAT_TRUE);
     if (entry == NULL) {
         entry = calloc(1, sizeof(*entry));
         if (entry == NULL) {
@@ -142,7 +142,7 @@ uint64_t dm_prov_param_size(const char *params, const char *key, uint64_t def)
     return value;
 }
 
-static bool is_among(const char *word, size_t len, const char *const *keys)
+static bool param_is_known(const char *word, size_t len, const char *const *keys)
 {
     for (; *keys != NULL; keys++) {
         size_t key_len = strlen(*keys);
@@ -166,7 +166,7 @@ bool dm_prov_params_known(const char *name, const char *params, const char *cons
         len = strcspn(at, " \t");
         if (len == 0)
             return true;
-        if (!is_among(at, len, keys)) {
+        if (!param_is_known(at, len, keys)) {
             dm_strbuf_init(&sb, list, sizeof(list));
             for (; *keys != NULL; keys++)
                 dm_strbuf_addf(&sb, "%s%s=", sb.len > 0 ? ", " : "", *keys);

@@ -33,7 +33,7 @@ struct dm_lmr {
     DAT_MEM_PRIV_FLAGS priv;
     uint32_t key;   /* lmr context and rmr context */
     int n_binds;    /* RMRs bound to it */
-    bool is_hidden; /* dat_lmr_free has been called, in vain so rkey */
+    bool is_hidden; /* dat_lmr_free has been called, in vain so far */
 };
 
 /* Shared memory as a file of the caller's. */

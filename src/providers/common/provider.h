@@ -67,7 +67,7 @@ struct dm_prov_ep_ops {
     DAT_RETURN (*modified)(struct dm_ep *ep, bool is_queue_new);
     /* Are no receives posted, are no requests under way? */
     void (*is_idle)(struct dm_ep *ep, bool *is_recv_idle_p, bool *is_request_idle_p);
-    /* Optional. Receives taken (of a shared queue) or posted so rkey. NULL: no dat_ep_recv_query
+    /* Optional. Receives taken (of a shared queue) or posted so far. NULL: no dat_ep_recv_query
      * and no watermarks. */
     uint32_t (*n_recvs)(struct dm_ep *ep);
     /* Arm the watermarks of receives of a shared queue; DAT_WATERMARK_INFINITE: none. One that
@@ -142,7 +142,7 @@ struct dm_prov_ops {
     struct dm_prov_cm_ops cm;
     struct dm_prov_mem_ops mem;
     struct dm_prov_srq_ops srq;
-    /* Post a request that has been checked as rkey as DAT wants the call to fail; without the
+    /* Post a request that has been checked as far as DAT wants the call to fail; without the
      * lock. For the rarer kinds. */
     DAT_RETURN (*post)(struct dm_ep *ep, const struct dm_dto *dto);
     /* The calls of the fast paths; they go into the table as they are. */

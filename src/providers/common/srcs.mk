@@ -9,6 +9,7 @@ SRCS_provider_common += \
     src/providers/common/evd.c \
     src/providers/common/evd_add.c \
     src/providers/common/evd_ring.c \
+    src/providers/common/evd_wait.c \
     src/providers/common/ext.c \
     src/providers/common/ia.c \
     src/providers/common/init.c \

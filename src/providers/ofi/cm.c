@@ -1,65 +1,36 @@
 /*
  * Connecting and disconnecting: the active side, and the end of both.
  *
- * A qualifier is looked for in the places where its listener may be, one after
- * the other (dm_ofi_qual_port()); who is there and does not know it refuses
- * the call.
+ * A qualifier is looked for at the ports where its listener may be, one after
+ * the other (dm_ofi_qual_port()); a listener that does not serve it rejects
+ * fi_connect.
  */
-#include "providers/ofi/calls.h"
+#include "providers/ofi/cm.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "providers/ofi/ctrl.h"
+#include "providers/ofi/recv.h"
+#include "providers/ofi/transport/handshake.h"
+#include "providers/ofi/transport/listener.h"
 #include "util/log.h"
 
-enum { MOVES_MAX = 64, PLACES = 16, PORT_FIRST = 20000, PORT_N = 12000, PORT_LAST = 65535 };
-
-socklen_t dm_ofi_addr_len(const struct sockaddr *addr)
-{
-    return addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
-}
-
-void dm_ofi_addr_set_port(struct sockaddr_storage *any, uint16_t port)
-{
-    union dm_addr *addr = (void *)any;
-
-    if (addr->sa.sa_family == AF_INET6)
-        addr->in6.sin6_port = htons(port);
-    else
-        addr->in.sin_port = htons(port);
-}
-
-uint16_t dm_ofi_qual_port(DAT_CONN_QUAL qual, uint32_t n)
-{
-    uint64_t x = qual;
-
-    if (qual > 0 && qual <= PORT_LAST) {
-        if (n == 0)
-            return (uint16_t)qual;
-        n--;
-    }
-    if (n >= PLACES)
-        return 0;
-    x = (x + n) * 0x9e3779b97f4a7c15u;
-    x ^= x >> 29;
-    x *= 0xbf58476d1ce4e5b9u;
-    x ^= x >> 32;
-    return (uint16_t)(PORT_FIRST + x % PORT_N);
-}
+enum { REDIRECTS_MAX = 64 };
 
 /* The attempt has failed: one event, and the endpoint needs a reset. */
-static void give_up(struct dm_ofi_conn *conn, DAT_EVENT_NUMBER event, const void *data,
-                    uint32_t len)
+static void cm_conn_fail(struct dm_ofi_conn *conn, DAT_EVENT_NUMBER event, const void *data,
+                         uint32_t len)
 {
     if (len > 0)
         memcpy(conn->ep->ep.private_data, data, len);
-    conn->last_len = (DAT_COUNT)len;
+    conn->end.event_len = (DAT_COUNT)len;
     dm_ofi_conn_fail(conn, event);
 }
 
-/* What this process is short of looks to it like an address that cannot be reached: say so once. */
-static void unreachable(struct dm_ofi_conn *conn, int err)
+/* What this process is short of looks like an unreachable address: warn once. */
+static void cm_unreachable(struct dm_ofi_conn *conn, int err)
 {
     struct dm_ofi_ia *ia = conn->ia;
     const char *name = ia->pia.obj.provider->device_name;
@@ -72,67 +43,67 @@ static void unreachable(struct dm_ofi_conn *conn, int err)
     else if (is_short && !ia->is_short_reported)
         dm_log_warn("%s: no local port is free (sysctl net.ipv4.ip_local_port_range), or the "
                     "address of %s is gone: no connection can be made",
-                    name, ia->iface);
+                    name, ia->fabric.iface);
     ia->is_short_reported = ia->is_short_reported || is_short;
-    give_up(conn, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
+    cm_conn_fail(conn, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
 }
 
-/* Call at the next place; nobody there: no consumer has said no. */
-static void call_next(struct dm_ofi_conn *conn)
+/* Connect to the next port; none left: not the consumer's rejection. */
+static void cm_connect_next(struct dm_ofi_conn *conn)
 {
-    struct dm_ofi_call call = {
-        .magic = DM_OFI_MAGIC, .version = DM_OFI_VERSION, .qual = conn->qual};
+    struct dm_ofi_connect_data call = {
+        .magic = DM_OFI_MAGIC, .version = DM_OFI_VERSION, .qual = conn->active.qual};
     uint16_t port;
     int err;
 
-    conn->state = DM_CONN_CALLING;
-    while ((port = dm_ofi_qual_port(conn->qual, conn->n_candidate++)) != 0) {
-        dm_ofi_addr_set_port(&conn->to, port);
+    conn->state = DM_CONN_CONNECTING;
+    while ((port = dm_ofi_qual_port(conn->active.qual, conn->active.n_ports_tried++)) != 0) {
+        dm_ofi_addr_set_port(&conn->active.to, port);
         dm_ofi_conn_close_fid(conn);
         errno = 0;
         if (!dm_ofi_conn_open(conn, NULL)) {
-            unreachable(conn, errno);
+            cm_unreachable(conn, errno);
             return;
         }
-        err = fi_connect(conn->fid, &conn->to, &call, sizeof(call));
+        err = fi_connect(conn->fid, &conn->active.to, &call, sizeof(call));
         if (err == 0)
             return;
         if (err != -FI_ECONNREFUSED) {
-            unreachable(conn, -err);
+            cm_unreachable(conn, -err);
             return;
         }
     }
-    give_up(conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
+    cm_conn_fail(conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
 }
 
 void dm_ofi_cm_error(struct dm_ofi_conn *conn, int err)
 {
-    if (conn->state != DM_CONN_CALLING)
+    if (conn->state != DM_CONN_CONNECTING)
         dm_ofi_cm_shutdown(conn);
     else if (err == FI_ECONNREFUSED || err == FI_ECONNRESET || err == FI_ECONNABORTED)
-        call_next(conn);
+        cm_connect_next(conn);
     else
-        unreachable(conn, err);
+        cm_unreachable(conn, err);
 }
 
 void dm_ofi_cm_connected(struct dm_ofi_conn *conn)
 {
-    dm_ofi_conn_watch(conn);
-    if (conn->state != DM_CONN_CALLING)
+    dm_ofi_conn_keepalive_start(conn);
+    if (conn->state != DM_CONN_CONNECTING)
         return;
-    conn->state = DM_CONN_ASKED;
+    conn->state = DM_CONN_REQUESTED;
     if (!dm_ofi_handshake_send(conn, DM_HANDSHAKE_REQUEST, 0, conn->ep->ep.local_qual,
-                               conn->request, (uint32_t)conn->request_len))
-        give_up(conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
+                               conn->active.request, (uint32_t)conn->active.request_len))
+        cm_conn_fail(conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
 }
 
 void dm_ofi_cm_shutdown(struct dm_ofi_conn *conn)
 {
-    conn->is_shut = true;
+    conn->is_shutdown = true;
     switch (conn->state) {
-    case DM_CONN_CALLING:
-    case DM_CONN_ASKED:
-        give_up(conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
+    case DM_CONN_CONNECTING:
+    case DM_CONN_REQUESTED:
+        cm_conn_fail(conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
         break;
     case DM_CONN_ACCEPTED:
         dm_ofi_conn_fail(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
@@ -149,9 +120,9 @@ void dm_ofi_cm_shutdown(struct dm_ofi_conn *conn)
 void dm_ofi_cm_timeout(struct dm_ofi_conn *conn)
 {
     switch (conn->state) {
-    case DM_CONN_CALLING:
-    case DM_CONN_ASKED:
-        give_up(conn, DAT_CONNECTION_EVENT_TIMED_OUT, NULL, 0);
+    case DM_CONN_CONNECTING:
+    case DM_CONN_REQUESTED:
+        cm_conn_fail(conn, DAT_CONNECTION_EVENT_TIMED_OUT, NULL, 0);
         break;
     case DM_CONN_HALF_OPEN:
         dm_ofi_conn_fail(conn, 0);
@@ -164,69 +135,69 @@ void dm_ofi_cm_timeout(struct dm_ofi_conn *conn)
     }
 }
 
-static void accepted(struct dm_ofi_conn *conn, const struct dm_ofi_handshake *handshake)
+static void ofi_cm_accepted(struct dm_ofi_conn *conn, const struct dm_ofi_handshake *handshake)
 {
     struct dm_ofi_ep *ep = conn->ep;
 
-    dm_ofi_conn_match(conn, handshake);
+    dm_ofi_conn_peer_set(conn, handshake);
     conn->deadline = DM_FUTEX_FOREVER;
-    dm_ofi_ep_hand_over(ep);
+    dm_ofi_recv_start(ep);
     if (!dm_ofi_handshake_send(conn, DM_HANDSHAKE_READY, 0, 0, NULL, 0)) {
-        give_up(conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
+        cm_conn_fail(conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
         return;
     }
     memcpy(ep->ep.private_data, handshake->data, handshake->data_len);
     dm_ofi_conn_up(conn, (DAT_COUNT)handshake->data_len);
 }
 
-/* Ask somewhere else; after the round, as the endpoint is to be closed. */
-static void handed_off(struct dm_ofi_conn *conn, DAT_CONN_QUAL qual)
+/* Connect somewhere else; after the round, as the endpoint is to be closed. */
+static void ofi_cm_redirected(struct dm_ofi_conn *conn, DAT_CONN_QUAL qual)
 {
     conn->ep->ep.remote_qual = qual;
-    conn->qual = qual;
-    conn->n_candidate = 0;
-    if (++conn->n_moves > MOVES_MAX) { /* in circles */
-        give_up(conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
+    conn->active.qual = qual;
+    conn->active.n_ports_tried = 0;
+    if (++conn->active.n_redirects > REDIRECTS_MAX) { /* in circles */
+        cm_conn_fail(conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
         return;
     }
-    conn->state = DM_CONN_MOVING;
-    conn->ia->n_moving++;
+    conn->state = DM_CONN_REDIRECTED;
+    conn->ia->n_redirected++;
 }
 
-void dm_ofi_cm_move(struct dm_ofi_ia *ia)
+void dm_ofi_cm_redirect(struct dm_ofi_ia *ia)
 {
-    ia->n_moving = 0;
+    ia->n_redirected = 0;
     dm_list_for_each_safe (it, next, &ia->conns) {
         struct dm_ofi_conn *conn = dm_container_of(it, struct dm_ofi_conn, link);
 
-        if (conn->state == DM_CONN_MOVING)
-            call_next(conn);
+        if (conn->state == DM_CONN_REDIRECTED)
+            cm_connect_next(conn);
     }
 }
 
 void dm_ofi_cm_handshake(struct dm_ofi_conn *conn, const struct dm_ofi_handshake *handshake)
 {
     if (conn->state == DM_CONN_HALF_OPEN && handshake->type == DM_HANDSHAKE_REQUEST) {
-        dm_ofi_cm_asked(conn, handshake);
+        dm_ofi_cm_request(conn, handshake);
     } else if (conn->state == DM_CONN_ACCEPTED && handshake->type == DM_HANDSHAKE_READY) {
-        conn->n_peer_recvs = handshake->n_recvs;
-        conn->peer_floor = handshake->floor;
+        conn->credits.n_peer_recvs = handshake->n_recvs;
+        conn->min_recv.peer = handshake->min_recv;
         dm_ofi_conn_up(conn, 0);
-    } else if (conn->state == DM_CONN_ASKED && handshake->type == DM_HANDSHAKE_ACCEPT) {
-        accepted(conn, handshake);
-    } else if (conn->state == DM_CONN_ASKED && handshake->type == DM_HANDSHAKE_REJECT) {
-        give_up(conn,
-                handshake->status == 1 ? DAT_CONNECTION_EVENT_PEER_REJECTED
-                                       : DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
-                handshake->data, handshake->data_len);
-    } else if (conn->state == DM_CONN_ASKED && handshake->type == DM_HANDSHAKE_HANDOFF) {
-        handed_off(conn, handshake->qual);
+    } else if (conn->state == DM_CONN_REQUESTED && handshake->type == DM_HANDSHAKE_ACCEPT) {
+        ofi_cm_accepted(conn, handshake);
+    } else if (conn->state == DM_CONN_REQUESTED && handshake->type == DM_HANDSHAKE_REJECT) {
+        cm_conn_fail(conn,
+                     handshake->status == 1 ? DAT_CONNECTION_EVENT_PEER_REJECTED
+                                            : DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
+                     handshake->data, handshake->data_len);
+    } else if (conn->state == DM_CONN_REQUESTED && handshake->type == DM_HANDSHAKE_HANDOFF) {
+        ofi_cm_redirected(conn, handshake->qual);
     }
 }
 
-/* ---- calls ---- */
+/* ---- dat_ep_connect, dat_ep_disconnect ---- */
 
-static bool is_loopback(const struct sockaddr *sa)
+static bool addr_is_loopback(const struct sockaddr *sa)
 {
     const union dm_addr *addr = (const void *)sa;
 
@@ -234,15 +205,15 @@ static bool is_loopback(const struct sockaddr *sa)
                                      : ntohl(addr->in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
-/* Where to call: whoever says "this host" means our address. */
-static void set_target(struct dm_ofi_conn *conn, const struct sockaddr *to)
+/* Where to connect: a loopback address stands for our own. */
+static void cm_set_target(struct dm_ofi_conn *conn, const struct sockaddr *to)
 {
     const union dm_addr *own = &conn->ia->pia.addr;
-    struct sockaddr_in6 *in6 = (void *)&conn->to;
+    struct sockaddr_in6 *in6 = (void *)&conn->active.to;
 
-    if (is_loopback(to) && !is_loopback(&own->sa))
+    if (addr_is_loopback(to) && !addr_is_loopback(&own->sa))
         to = &own->sa;
-    memcpy(&conn->to, to, dm_ofi_addr_len(to));
+    memcpy(&conn->active.to, to, dm_ofi_addr_len(to));
     if (to->sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr))
         in6->sin6_scope_id = own->in6.sin6_scope_id; /* the peer's number of it is not ours */
 }
@@ -251,32 +222,32 @@ DAT_RETURN dm_ofi_ep_connect(struct dm_ep *any, const struct dm_connect *how)
 {
     struct dm_ofi_ia *ia = (struct dm_ofi_ia *)any->obj.ia;
     struct dm_ofi_ep *ep = (struct dm_ofi_ep *)any;
-    struct dm_ofi_conn *conn = dm_ofi_conn_new(ia, DM_CONN_CALLING);
+    struct dm_ofi_conn *conn = dm_ofi_conn_new(ia, DM_CONN_CONNECTING);
 
     memset(&any->remote_addr, 0, sizeof(any->remote_addr));
     memcpy(&any->remote_addr, how->addr, dm_ofi_addr_len(how->addr));
     any->remote_qual = how->qual;
     if (conn == NULL)
         return DM_DAT_NOMEM;
-    conn->request = malloc((size_t)how->len + 1);
-    if (conn->request == NULL) {
+    conn->active.request = malloc((size_t)how->len + 1);
+    if (conn->active.request == NULL) {
         dm_ofi_conn_fail(conn, 0);
         return DM_DAT_NOMEM;
     }
     if (how->len > 0)
-        memcpy(conn->request, how->data, (size_t)how->len);
-    conn->request_len = how->len;
-    conn->qual = how->qual;
+        memcpy(conn->active.request, how->data, (size_t)how->len);
+    conn->active.request_len = how->len;
+    conn->active.qual = how->qual;
     conn->ep = ep;
     ep->conn = conn;
     atomic_store(&any->state, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
     if (how->addr->sa_family != ia->pia.addr.sa.sa_family) {
-        give_up(conn, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
+        cm_conn_fail(conn, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
         return DAT_SUCCESS;
     }
-    set_target(conn, how->addr);
+    cm_set_target(conn, how->addr);
     dm_ofi_conn_timer(conn, dm_futex_deadline(how->timeout));
-    call_next(conn);
+    cm_connect_next(conn);
     dm_ofi_conns_end(ia);
     dm_ofi_kick(&ia->pia);
     return DAT_SUCCESS;
@@ -289,5 +260,5 @@ void dm_ofi_ep_disconnect(struct dm_ep *any)
     if (atomic_load(&any->state) == DAT_EP_STATE_ACTIVE_CONNECTION_PENDING)
         dm_ofi_conn_fail(conn, DAT_CONNECTION_EVENT_DISCONNECTED);
     else if (conn != NULL)
-        dm_ofi_conn_say_disconnect(conn, DAT_CONNECTION_EVENT_DISCONNECTED);
+        dm_ofi_conn_disconnect(conn, DAT_CONNECTION_EVENT_DISCONNECTED);
 }

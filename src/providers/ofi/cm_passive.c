@@ -1,13 +1,7 @@
 /*
- * Service points and connection requests: the passive side.
- *
- * A qualifier below 65536 is that TCP port when it is free; others, and those
- * that are not, are at one of a sequence of ports. Several service points of an
- * instance share a port. On one host (of network namespaces) an abstract name
- * of the address and the qualifier shows that it is taken; it is gone with its
- * process.
+ * Service points and connection requests: the passive side. The ports are in listener.c.
  */
-#include "providers/ofi/calls.h"
+#include "providers/ofi/cm.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,197 +12,23 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "providers/ofi/recv.h"
+#include "providers/ofi/transport/handshake.h"
+#include "providers/ofi/transport/listener.h"
+
 enum { HALF_OPEN_MAX = 1024, ANY_TRIES = 64 };
-#define LINGER_NS 2000000000u /* of ports without a service point */
-
-/* ---- places ---- */
-
-/* The name of a qualifier on this host; -1 when it is taken, -2 on errors. */
-static int name_take(const struct dm_ofi_ia *ia, DAT_CONN_QUAL qual)
-{
-    const union dm_addr *own = &ia->pia.addr;
-    const void *bytes = own->sa.sa_family == AF_INET6 ? (const void *)&own->in6.sin6_addr
-                                                      : (const void *)&own->in.sin_addr;
-    struct sockaddr_un un = {.sun_family = AF_UNIX};
-    char text[INET6_ADDRSTRLEN] = "";
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool is_taken;
-    int len;
-
-    if (fd < 0)
-        return -2;
-    (void)inet_ntop(own->sa.sa_family, bytes, text, sizeof(text));
-    len = snprintf(un.sun_path + 1, sizeof(un.sun_path) - 1, "datum-ofi.%s.%016llx", text,
-                   (unsigned long long)qual);
-    if (bind(fd, (struct sockaddr *)&un,
-             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) == 0)
-        return fd;
-    is_taken = errno == EADDRINUSE;
-    close(fd);
-    return is_taken ? -1 : -2;
-}
-
-static struct dm_ofi_listener *listener_find(struct dm_ofi_ia *ia, uint16_t port)
-{
-    dm_list_for_each (it, &ia->listeners) {
-        struct dm_ofi_listener *listener = dm_container_of(it, struct dm_ofi_listener, link);
-
-        if (listener->port == port)
-            return listener;
-    }
-    return NULL;
-}
-
-static uint16_t port_of(struct fid_pep *pep)
-{
-    union dm_addr addr;
-    size_t len = sizeof(addr);
-
-    if (fi_getname(&pep->fid, &addr, &len) != 0)
-        return 0;
-    return ntohs(addr.sa.sa_family == AF_INET6 ? addr.in6.sin6_port : addr.in.sin_port);
-}
-
-/* Listen on a port (0: any); 0 or an error of the fabric. */
-static int listener_new(struct dm_ofi_ia *ia, uint16_t port, struct dm_ofi_listener **listener_p)
-{
-    struct dm_ofi_listener *listener = calloc(1, sizeof(*listener));
-    struct fi_info *info = fi_dupinfo(ia->info);
-    int err = -FI_ENOMEM;
-
-    if (listener == NULL || info == NULL)
-        goto out;
-    dm_ofi_addr_set_port(info->src_addr, port);
-    err = fi_passive_ep(ia->fabric, info, &listener->pep, listener);
-    if (err != 0)
-        goto out;
-    listener->ia = ia;
-    err = fi_pep_bind(listener->pep, &ia->eq->fid, 0);
-    if (err == 0)
-        err = fi_listen(listener->pep);
-    if (err != 0) {
-        fi_close(&listener->pep->fid);
-        goto out;
-    }
-    listener->port = port_of(listener->pep);
-    dm_list_add_tail(&ia->listeners, &listener->link);
-    *listener_p = listener;
-    listener = NULL;
-out:
-    free(listener);
-    if (info != NULL)
-        fi_freeinfo(info);
-    return err;
-}
-
-static void listener_drop(struct dm_ofi_listener *listener)
-{
-    if (--listener->n_refs > 0)
-        return;
-    /* Those who are calling would never hear of it. */
-    listener->close_at = dm_futex_now() + LINGER_NS;
-    dm_ofi_timer_at(listener->ia, listener->close_at);
-}
-
-static void listener_close(struct dm_ofi_listener *listener)
-{
-    dm_list_del(&listener->link);
-    fi_close(&listener->pep->fid);
-    free(listener);
-}
-
-uint64_t dm_ofi_listeners_timers(struct dm_ofi_ia *ia, uint64_t now)
-{
-    uint64_t next = DM_FUTEX_FOREVER;
-
-    dm_list_for_each_safe (it, after, &ia->listeners) {
-        struct dm_ofi_listener *listener = dm_container_of(it, struct dm_ofi_listener, link);
-
-        if (listener->n_refs > 0)
-            continue;
-        if (listener->close_at <= now)
-            listener_close(listener);
-        else if (listener->close_at < next)
-            next = listener->close_at;
-    }
-    return next;
-}
-
-/*
- * A port for a qualifier: one of the sequence that connectors go through. CONN_QUAL_IN_USE when all
- * are taken.
- */
-static DAT_RETURN listen_for(struct dm_ofi_ia *ia, DAT_CONN_QUAL qual,
-                             struct dm_ofi_listener **listener_p)
-{
-    uint16_t port;
-    int err = 0;
-
-    for (uint32_t n = 0; (port = dm_ofi_qual_port(qual, n)) != 0; n++) {
-        *listener_p = listener_find(ia, port);
-        if (*listener_p == NULL)
-            err = listener_new(ia, port, listener_p);
-        if (*listener_p != NULL) {
-            (*listener_p)->n_refs++;
-            return DAT_SUCCESS;
-        }
-        /* libfabric says EIO when there are no descriptors left */
-        if (err != -FI_EADDRINUSE && err != -FI_EACCES)
-            return DM_DAT_NOMEM;
-    }
-    return DM_DAT_BARE(DAT_CONN_QUAL_IN_USE);
-}
-
-static DAT_RETURN place_new(struct dm_ofi_ia *ia, DAT_CONN_QUAL qual,
-                            struct dm_ofi_listener *listener, struct dm_ofi_place **place_p)
-{
-    uint64_t until = dm_futex_now() + LINGER_NS + LINGER_NS / 8;
-    struct dm_ofi_place *place = calloc(1, sizeof(*place));
-    DAT_RETURN ret = DAT_SUCCESS;
-
-    if (place == NULL)
-        return DM_DAT_NOMEM;
-    place->name_fd = name_take(ia, qual);
-    if (place->name_fd < 0) {
-        ret = place->name_fd == -1 ? DM_DAT_BARE(DAT_CONN_QUAL_IN_USE) : DM_DAT_NOMEM;
-        free(place);
-        return ret;
-    }
-    place->listener = listener;
-    if (listener == NULL)
-        ret = listen_for(ia, qual, &place->listener);
-    /* Another process may have given its ports back a moment ago. */
-    while (DAT_GET_TYPE(ret) == DAT_CONN_QUAL_IN_USE && dm_futex_now() < until) {
-        dm_ofi_pump(ia);
-        ret = listen_for(ia, qual, &place->listener);
-    }
-    if (ret != DAT_SUCCESS) {
-        close(place->name_fd);
-        free(place);
-        return ret;
-    }
-    *place_p = place;
-    return DAT_SUCCESS;
-}
-
-static void place_free(struct dm_ofi_place *place)
-{
-    listener_drop(place->listener);
-    close(place->name_fd);
-    free(place);
-}
 
 /* ---- service points ---- */
 
 DAT_RETURN dm_ofi_cm_listen(struct dm_sp *sp)
 {
     struct dm_ofi_ia *ia = (struct dm_ofi_ia *)sp->obj.ia;
-    struct dm_ofi_place *place;
-    DAT_RETURN ret = place_new(ia, sp->qual, NULL, &place);
+    struct dm_ofi_sp_port *port;
+    DAT_RETURN ret = dm_ofi_sp_port_new(ia, sp->qual, NULL, &port);
 
     if (ret != DAT_SUCCESS)
         return ret;
-    sp->listener = place;
+    sp->listener = port;
     dm_ofi_kick(&ia->pia); /* whoever sleeps has one more thing to sleep on */
     return DAT_SUCCESS;
 }
@@ -220,27 +40,27 @@ DAT_RETURN dm_ofi_cm_listen_any(struct dm_sp *sp)
 
     for (int i = 0; i < ANY_TRIES; i++) {
         struct dm_ofi_listener *listener;
-        struct dm_ofi_place *place;
+        struct dm_ofi_sp_port *port;
         DAT_RETURN ret;
 
-        if (listener_new(ia, 0, &listener) != 0)
+        if (dm_ofi_listener_new(ia, 0, &listener) != 0)
             return DM_DAT(DAT_CONN_QUAL_UNAVAILABLE, 0);
         listener->n_refs = 1;
-        ret = place_new(ia, listener->port, listener, &place);
+        ret = dm_ofi_sp_port_new(ia, listener->port, listener, &port);
         if (ret == DAT_SUCCESS) {
             sp->qual = listener->port;
-            sp->listener = place;
+            sp->listener = port;
             dm_ofi_kick(&ia->pia);
             return ret;
         }
-        listener_drop(listener);
+        dm_ofi_listener_drop(listener);
         if (DAT_GET_TYPE(ret) != DAT_CONN_QUAL_IN_USE) /* by somebody at another port */
             return ret;
     }
     return DM_DAT(DAT_CONN_QUAL_UNAVAILABLE, 0);
 }
 
-/* The peer closes when it has heard that. */
+/* The peer closes when it has received that. */
 void dm_ofi_cm_reject(void *any, bool is_by_consumer, DAT_COUNT len, const void *data)
 {
     struct dm_ofi_conn *conn = any;
@@ -248,7 +68,7 @@ void dm_ofi_cm_reject(void *any, bool is_by_consumer, DAT_COUNT len, const void 
     if (!dm_ofi_handshake_send(conn, DM_HANDSHAKE_REJECT, is_by_consumer, 0, data, (uint32_t)len))
         dm_ofi_conn_fail(conn, 0);
     else
-        dm_ofi_conn_part(conn);
+        dm_ofi_conn_linger(conn);
 }
 
 void dm_ofi_cm_unlisten(struct dm_sp *sp)
@@ -264,19 +84,12 @@ void dm_ofi_cm_unlisten(struct dm_sp *sp)
         if (conn->state == DM_CONN_HALF_OPEN)
             dm_ofi_conn_fail(conn, 0);
     }
-    place_free(sp->listener);
-}
-
-void dm_ofi_sp_leave(const struct dm_sp *sp)
-{
-    const struct dm_ofi_place *place = sp->listener;
-
-    close(place->name_fd);
+    dm_ofi_sp_port_free(sp->listener);
 }
 
 /* ---- requests ---- */
 
-static struct dm_sp *sp_find(struct dm_ofi_ia *ia, DAT_CONN_QUAL qual)
+static struct dm_sp *sp_find_qual(struct dm_ofi_ia *ia, DAT_CONN_QUAL qual)
 {
     static const DAT_HANDLE_TYPE types[] = {DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_RSP};
 
@@ -291,9 +104,8 @@ static struct dm_sp *sp_find(struct dm_ofi_ia *ia, DAT_CONN_QUAL qual)
     return NULL;
 }
 
-/* Somebody who calls and says nothing has only so long, and there are only so
- * many of his kind: the oldest goes. */
-static void bound_half_open(struct dm_ofi_ia *ia)
+/* Half-open connections have a time limit, and their number has one: the oldest is closed. */
+static void ofi_half_open_limit(struct dm_ofi_ia *ia)
 {
     struct dm_ofi_conn *oldest = NULL;
     int n = 0;
@@ -310,45 +122,33 @@ static void bound_half_open(struct dm_ofi_ia *ia)
         dm_ofi_conn_fail(oldest, 0);
 }
 
-/* The one that the event is of, which may be late: NULL then. */
-static struct dm_ofi_listener *listener_of(struct dm_ofi_ia *ia, const struct fid *fid)
-{
-    dm_list_for_each (it, &ia->listeners) {
-        struct dm_ofi_listener *listener = dm_container_of(it, struct dm_ofi_listener, link);
-
-        if (&listener->pep->fid == fid)
-            return listener;
-    }
-    return NULL;
-}
-
-/* A call for a listener that is closed, which is needed to refuse it: the caller
- * hears of it when the socket is closed, or would wait for ever. */
-static void turn_away(struct dm_ofi_ia *ia, struct fi_info *info)
+/* fi_reject() needs the listener, which is closed: close the socket instead, or the peer would
+ * wait for ever. */
+static void connreq_refuse(struct dm_ofi_ia *ia, struct fi_info *info)
 {
     struct fid_ep *ep;
 
-    if (fi_endpoint(ia->domain, info, &ep, NULL) == 0)
+    if (fi_endpoint(ia->fabric.domain, info, &ep, NULL) == 0)
         fi_close(&ep->fid);
     fi_freeinfo(info);
 }
 
-void dm_ofi_cm_request(struct dm_ofi_ia *ia, const struct fid *fid, struct fi_info *info,
+void dm_ofi_cm_connreq(struct dm_ofi_ia *ia, const struct fid *fid, struct fi_info *info,
                        const void *data, size_t len)
 {
-    struct dm_ofi_listener *listener = listener_of(ia, fid);
+    struct dm_ofi_listener *listener = dm_ofi_listener_of(ia, fid);
     struct dm_ofi_conn *conn = NULL;
-    struct dm_ofi_call call = {0};
+    struct dm_ofi_connect_data call = {0};
     struct dm_sp *sp = NULL;
 
     if (listener == NULL) {
-        turn_away(ia, info);
+        connreq_refuse(ia, info);
         return;
     }
     if (len >= sizeof(call))
         memcpy(&call, data, sizeof(call));
     if (call.magic == DM_OFI_MAGIC && call.version == DM_OFI_VERSION)
-        sp = sp_find(ia, call.qual);
+        sp = sp_find_qual(ia, call.qual);
     if (sp != NULL)
         conn = dm_ofi_conn_new(ia, DM_CONN_HALF_OPEN);
     if (conn == NULL) {
@@ -356,7 +156,7 @@ void dm_ofi_cm_request(struct dm_ofi_ia *ia, const struct fid *fid, struct fi_in
         fi_freeinfo(info);
         return;
     }
-    bound_half_open(ia);
+    ofi_half_open_limit(ia);
     conn->sp = sp;
     dm_ofi_conn_timer(conn, dm_futex_now() + ia->timeout_ns);
     if (!dm_ofi_conn_open(conn, info)) {
@@ -368,7 +168,7 @@ void dm_ofi_cm_request(struct dm_ofi_ia *ia, const struct fid *fid, struct fi_in
     fi_freeinfo(info);
 }
 
-void dm_ofi_cm_asked(struct dm_ofi_conn *conn, const struct dm_ofi_handshake *handshake)
+void dm_ofi_cm_request(struct dm_ofi_conn *conn, const struct dm_ofi_handshake *handshake)
 {
     union dm_addr addr;
     const struct dm_request request = {.conn = conn,
@@ -380,7 +180,7 @@ void dm_ofi_cm_asked(struct dm_ofi_conn *conn, const struct dm_ofi_handshake *ha
 
     memset(&addr, 0, sizeof(addr));
     memcpy(&addr, handshake->addr, sizeof(handshake->addr));
-    dm_ofi_conn_match(conn, handshake);
+    dm_ofi_conn_peer_set(conn, handshake);
     if (!dm_cr_arrived(conn->sp, &request)) {
         dm_ofi_cm_reject(conn, false, 0, NULL);
         return;
@@ -390,7 +190,8 @@ void dm_ofi_cm_asked(struct dm_ofi_conn *conn, const struct dm_ofi_handshake *ha
 }
 
 /* Answer a request: it waits for the confirmation now. */
-static void answer(struct dm_ofi_conn *conn, struct dm_ofi_ep *ep, DAT_COUNT len, const void *data)
+static void cm_accept_conn(struct dm_ofi_conn *conn, struct dm_ofi_ep *ep, DAT_COUNT len,
+                           const void *data)
 {
     struct dm_ofi_ia *ia = conn->ia;
 
@@ -403,7 +204,7 @@ static void answer(struct dm_ofi_conn *conn, struct dm_ofi_ep *ep, DAT_COUNT len
         dm_ofi_conn_fail(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
         return;
     }
-    dm_ofi_ep_hand_over(ep);
+    dm_ofi_recv_start(ep);
     if (!dm_ofi_handshake_send(conn, DM_HANDSHAKE_ACCEPT, 0, 0, data, (uint32_t)len))
         dm_ofi_conn_fail(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
 }
@@ -414,7 +215,7 @@ void dm_ofi_cm_accept(struct dm_ep *any, void *any_conn, DAT_COUNT len, const vo
     struct dm_ofi_conn *conn = any_conn;
 
     if (conn != NULL && conn->state == DM_CONN_CR) {
-        answer(conn, ep, len, data);
+        cm_accept_conn(conn, ep, len, data);
         return;
     }
     /* The other side has given up meanwhile. */
@@ -426,7 +227,7 @@ void dm_ofi_cm_accept(struct dm_ep *any, void *any_conn, DAT_COUNT len, const vo
 
 bool dm_ofi_cm_is_listening(struct dm_pia *pia, DAT_CONN_QUAL qual)
 {
-    int fd = name_take((struct dm_ofi_ia *)pia, qual);
+    int fd = dm_ofi_qual_name_bind((struct dm_ofi_ia *)pia, qual);
 
     if (fd >= 0)
         close(fd);
@@ -438,7 +239,7 @@ void dm_ofi_cm_handoff(void *any, DAT_CONN_QUAL qual)
     struct dm_ofi_conn *conn = any;
 
     if (dm_ofi_handshake_send(conn, DM_HANDSHAKE_HANDOFF, 0, qual, NULL, 0))
-        dm_ofi_conn_part(conn);
+        dm_ofi_conn_linger(conn);
     else
         dm_ofi_conn_fail(conn, 0);
 }

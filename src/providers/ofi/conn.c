@@ -1,70 +1,69 @@
 /*
- * Connections: the fid_ep, notes and ctrl, and the end.
+ * Connections: the fid_ep, its timers, and the end.
  *
  * A connection that is over is put on ia->ending, and closed after the round:
  * then the fabric reports what was outstanding, the endpoint flushes the rest,
  * and the consumer gets the one event that ends it.
  */
-#include "providers/ofi/ofi.h"
+#include "providers/ofi/conn.h"
 
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 
-#include "providers/ofi/sock.h"
+#include "providers/ofi/cm.h"
+#include "providers/ofi/ctrl.h"
+#include "providers/ofi/dto.h"
+#include "providers/ofi/progress.h"
+#include "providers/ofi/transport/handshake.h"
+#include "providers/ofi/transport/listener.h"
+#include "providers/ofi/transport/sock.h"
 
 enum { INDEX_BITS = 16, INDEX_MASK = (1 << INDEX_BITS) - 1, GEN_MASK = 0xfff, GROW = 64 };
-enum { CHECKS = 8, PUMP_MS = 1 };
+enum { CHECKS = 8 };
 
-#define LINGER_NS 2000000000u /* for last words */
-#define HANGUP_NS 100000000u
-#define CTRL_DUE  (DM_OFI_CTRL_SLOTS / 4)
+#define LINGER_NS    2000000000u /* for the peer to close */
+#define CLOSE_ALL_NS 500000000u
 
 /* ---- life ---- */
 
-/* A place in ia->by, which is not given away again for long. */
+/* An index in ia->numbers.conns, which is not given away again for long. */
 static bool number_new(struct dm_ofi_conn *conn)
 {
     struct dm_ofi_ia *ia = conn->ia;
     struct dm_ofi_conn **by;
     uint32_t index;
 
-    for (uint32_t i = 0; i < ia->n_numbers; i++) {
-        index = (ia->last_number + 1 + i) % ia->n_numbers;
-        if (ia->by[index] == NULL)
+    for (uint32_t i = 0; i < ia->numbers.n; i++) {
+        index = (ia->numbers.last + 1 + i) % ia->numbers.n;
+        if (ia->numbers.conns[index] == NULL)
             goto found;
     }
-    if (ia->n_numbers > INDEX_MASK)
+    if (ia->numbers.n > INDEX_MASK)
         return false;
-    by = realloc(ia->by, (ia->n_numbers + GROW) * sizeof(struct dm_ofi_conn *));
+    by = realloc(ia->numbers.conns, (ia->numbers.n + GROW) * sizeof(struct dm_ofi_conn *));
     if (by == NULL)
         return false;
-    memset(by + ia->n_numbers, 0, GROW * sizeof(struct dm_ofi_conn *));
-    ia->by = by;
-    index = ia->n_numbers;
-    ia->n_numbers += GROW;
+    memset(by + ia->numbers.n, 0, GROW * sizeof(struct dm_ofi_conn *));
+    ia->numbers.conns = by;
+    index = ia->numbers.n;
+    ia->numbers.n += GROW;
 found:
-    ia->last_number = index;
-    ia->number_gen = (ia->number_gen + 1) & GEN_MASK;
-    conn->number = ia->number_gen << INDEX_BITS | index;
-    ia->by[index] = conn;
+    ia->numbers.last = index;
+    ia->numbers.gen = (ia->numbers.gen + 1) & GEN_MASK;
+    conn->number = ia->numbers.gen << INDEX_BITS | index;
+    ia->numbers.conns[index] = conn;
     return true;
 }
 
-static struct dm_ofi_conn *number_get(struct dm_ofi_ia *ia, uint32_t number)
+struct dm_ofi_conn *dm_ofi_conn_by_number(struct dm_ofi_ia *ia, uint32_t number)
 {
     uint32_t index = number & INDEX_MASK;
 
-    if (index >= ia->n_numbers || ia->by[index] == NULL || ia->by[index]->number != number)
+    if (index >= ia->numbers.n || ia->numbers.conns[index] == NULL ||
+        ia->numbers.conns[index]->number != number)
         return NULL;
-    return ia->by[index];
-}
-
-static void note_done(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *done)
-{
-    (void)ctx; /* an error ends the connection in other ways */
-    (void)done;
+    return ia->numbers.conns[index];
 }
 
 struct dm_ofi_conn *dm_ofi_conn_new(struct dm_ofi_ia *ia, enum dm_ofi_conn_state state)
@@ -75,31 +74,32 @@ struct dm_ofi_conn *dm_ofi_conn_new(struct dm_ofi_ia *ia, enum dm_ofi_conn_state
         return NULL;
     conn->ia = ia;
     conn->state = state;
-    conn->sock = -1;
+    conn->keepalive.sock = -1;
     conn->deadline = DM_FUTEX_FOREVER;
-    conn->check = DM_FUTEX_FOREVER;
-    conn->note_ctx.done = note_done;
-    conn->peer_floor = UINT64_MAX;
-    conn->floor = UINT64_MAX;
-    conn->floor_reported = UINT64_MAX;
-    conn->ctrl_ring = calloc(DM_OFI_CTRL_SLOTS, sizeof(struct dm_ofi_ctrl));
-    if (conn->ctrl_ring == NULL || !number_new(conn))
+    conn->keepalive.check_at = DM_FUTEX_FOREVER;
+    conn->cqdata_ctx.done = dm_ofi_cqdata_done;
+    conn->min_recv.peer = UINT64_MAX;
+    conn->min_recv.own = UINT64_MAX;
+    conn->min_recv.reported = UINT64_MAX;
+    conn->ctrl.ring = calloc(DM_OFI_CTRL_SLOTS, sizeof(struct dm_ofi_ctrl));
+    if (conn->ctrl.ring == NULL || !number_new(conn))
         goto err;
     /* Nobody else can have this key: the tokens of zones are not guessable. */
-    conn->ctrl_key = (uint64_t)dm_ofi_ctrl_token(ia) << 32 | conn->number;
-    if (fi_mr_reg(ia->domain, conn->ctrl_ring, DM_OFI_CTRL_SLOTS * sizeof(struct dm_ofi_ctrl),
-                  FI_REMOTE_WRITE, 0, conn->ctrl_key, 0, &conn->ctrl_mr, NULL) != 0) {
-        ia->by[conn->number & INDEX_MASK] = NULL;
+    conn->ctrl.key = (uint64_t)dm_ofi_ctrl_token(ia) << 32 | conn->number;
+    if (fi_mr_reg(ia->fabric.domain, conn->ctrl.ring,
+                  DM_OFI_CTRL_SLOTS * sizeof(struct dm_ofi_ctrl), FI_REMOTE_WRITE, 0,
+                  conn->ctrl.key, 0, &conn->ctrl.mr, NULL) != 0) {
+        ia->numbers.conns[conn->number & INDEX_MASK] = NULL;
         goto err;
     }
-    conn->ctrl_key = fi_mr_key(conn->ctrl_mr);
+    conn->ctrl.key = fi_mr_key(conn->ctrl.mr);
     dm_list_add_tail(&ia->conns, &conn->link);
     ia->n_setup++;
     return conn;
 
 err:
-    free(conn->ctrl_ring);
-    free(conn->outbox);
+    free(conn->ctrl.ring);
+    free(conn->ctrl.copies);
     free(conn);
     return NULL;
 }
@@ -108,10 +108,12 @@ bool dm_ofi_conn_open(struct dm_ofi_conn *conn, struct fi_info *info)
 {
     struct dm_ofi_ia *ia = conn->ia;
 
-    if (fi_endpoint(ia->domain, info != NULL ? info : ia->info, &conn->fid, conn) != 0)
+    if (fi_endpoint(ia->fabric.domain, info != NULL ? info : ia->fabric.info, &conn->fid, conn) !=
+        0)
         return false;
-    if (fi_ep_bind(conn->fid, &ia->eq->fid, 0) == 0 &&
-        fi_ep_bind(conn->fid, &ia->cq->fid, FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION) == 0 &&
+    if (fi_ep_bind(conn->fid, &ia->fabric.eq->fid, 0) == 0 &&
+        fi_ep_bind(conn->fid, &ia->fabric.cq->fid,
+                   FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION) == 0 &&
         fi_enable(conn->fid) == 0 && dm_ofi_handshake_expect(conn))
         return true;
     dm_ofi_conn_close_fid(conn);
@@ -122,7 +124,7 @@ void dm_ofi_conn_close_fid(struct dm_ofi_conn *conn)
 {
     if (conn->fid == NULL)
         return;
-    conn->sock = -1;
+    conn->keepalive.sock = -1;
     fi_close(&conn->fid->fid);
     conn->fid = NULL;
     while (dm_ofi_read_cq(conn->ia) > 0) /* what was outstanding */
@@ -143,101 +145,14 @@ void dm_ofi_conn_timer(struct dm_ofi_conn *conn, uint64_t deadline)
     dm_ofi_timer_at(conn->ia, deadline);
 }
 
-/* ---- the handshake's messages ---- */
-
-static void sent(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *done)
-{
-    struct dm_ofi_packet *packet = dm_container_of(ctx, struct dm_ofi_packet, ctx);
-
-    (void)done;
-    free(packet);
-}
-
-static void arrived(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *done)
-{
-    struct dm_ofi_packet *packet = dm_container_of(ctx, struct dm_ofi_packet, ctx);
-    const struct dm_ofi_handshake *handshake = &packet->handshake;
-    struct dm_ofi_conn *conn = packet->conn;
-    const size_t head = offsetof(struct dm_ofi_handshake, data);
-
-    if (done->err == 0 && conn->state < DM_CONN_UP) {
-        if (done->len >= head && handshake->magic == DM_OFI_MAGIC &&
-            handshake->version == DM_OFI_VERSION && handshake->data_len <= DM_PRIVATE_MAX &&
-            done->len >= head + handshake->data_len)
-            dm_ofi_cm_handshake(conn, handshake);
-        else
-            dm_ofi_cm_shutdown(conn); /* nonsense */
-    }
-    free(packet);
-}
-
-bool dm_ofi_handshake_expect(struct dm_ofi_conn *conn)
-{
-    struct dm_ofi_packet *packet = calloc(1, sizeof(*packet));
-    struct iovec vec;
-    struct fi_msg msg = {.msg_iov = &vec, .iov_count = 1};
-
-    if (packet == NULL)
-        return false;
-    packet->ctx.done = arrived;
-    packet->conn = conn;
-    vec.iov_base = &packet->handshake;
-    vec.iov_len = sizeof(packet->handshake);
-    msg.context = &packet->ctx;
-    if (fi_recvmsg(conn->fid, &msg, FI_COMPLETION) == 0)
-        return true;
-    free(packet);
-    return false;
-}
-
-bool dm_ofi_handshake_send(struct dm_ofi_conn *conn, enum dm_ofi_handshake_type type,
-                           uint32_t status, DAT_CONN_QUAL qual, const void *data, uint32_t len)
-{
-    struct dm_ofi_packet *packet = calloc(1, sizeof(*packet));
-    struct dm_ofi_ia *ia = conn->ia;
-    struct dm_ofi_handshake *handshake;
-    struct iovec vec;
-    struct fi_msg msg = {.msg_iov = &vec, .iov_count = 1};
-
-    if (packet == NULL)
-        return false;
-    packet->ctx.done = sent;
-    packet->conn = conn;
-    handshake = &packet->handshake;
-    handshake->magic = DM_OFI_MAGIC;
-    handshake->version = DM_OFI_VERSION;
-    handshake->type = type;
-    handshake->status = status;
-    handshake->number = conn->number;
-    handshake->qual = qual;
-    handshake->ctrl = (uint64_t)(uintptr_t)conn->ctrl_ring;
-    handshake->ctrl_key = conn->ctrl_key;
-    handshake->is_split = ia->is_split;
-    handshake->is_shared = conn->ep != NULL && conn->ep->srq != NULL;
-    if (conn->ep != NULL && conn->ep->srq == NULL)
-        handshake->n_recvs = conn->n_reported = conn->ep->n_handed;
-    handshake->floor = conn->floor_reported = conn->floor;
-    memcpy(handshake->addr, &ia->pia.addr, sizeof(handshake->addr));
-    handshake->data_len = len;
-    if (len > 0)
-        memcpy(handshake->data, data, len);
-    vec.iov_base = handshake;
-    vec.iov_len = offsetof(struct dm_ofi_handshake, data) + len;
-    msg.context = &packet->ctx;
-    if (fi_sendmsg(conn->fid, &msg, FI_COMPLETION) == 0)
-        return true;
-    free(packet);
-    return false;
-}
-
-void dm_ofi_conn_match(struct dm_ofi_conn *conn, const struct dm_ofi_handshake *handshake)
+void dm_ofi_conn_peer_set(struct dm_ofi_conn *conn, const struct dm_ofi_handshake *handshake)
 {
     conn->peer_number = handshake->number & DM_OFI_NUMBER_MAX;
-    conn->is_peer_shared = handshake->is_shared != 0;
-    conn->n_peer_recvs = handshake->n_recvs;
-    conn->peer_floor = handshake->floor;
-    conn->peer_ctrl = handshake->ctrl;
-    conn->peer_ctrl_key = handshake->ctrl_key;
+    conn->credits.is_peer_shared = handshake->is_shared != 0;
+    conn->credits.n_peer_recvs = handshake->n_recvs;
+    conn->min_recv.peer = handshake->min_recv;
+    conn->ctrl.peer_addr = handshake->ctrl;
+    conn->ctrl.peer_key = handshake->ctrl_key;
 }
 
 void dm_ofi_conn_up(struct dm_ofi_conn *conn, DAT_COUNT len)
@@ -252,176 +167,8 @@ void dm_ofi_conn_up(struct dm_ofi_conn *conn, DAT_COUNT len)
     atomic_store(&ep->ep.state, DAT_EP_STATE_CONNECTED);
     dm_evd_add_conn(ep->ep.connect_evd, DAT_CONNECTION_EVENT_ESTABLISHED, (DAT_EP_HANDLE)ep,
                     ep->ep.private_data, len);
-    dm_ofi_ep_up(ep);
-    dm_ofi_conn_grant(conn);
-}
-
-/* ---- notes and ctrl ---- */
-
-uint64_t dm_ofi_note_word(const struct dm_ofi_conn *conn, enum dm_ofi_note kind, uint32_t value)
-{
-    return (uint64_t)kind << 60 | (uint64_t)conn->peer_number << 32 | value;
-}
-
-bool dm_ofi_note_send(struct dm_ofi_conn *conn, enum dm_ofi_note kind, uint32_t value)
-{
-    if (conn->fid == NULL || conn->is_shut)
-        return false;
-    return fi_writedata(conn->fid, conn->ctrl_ring, 0, NULL, dm_ofi_note_word(conn, kind, value), 0,
-                        conn->peer_ctrl, conn->peer_ctrl_key, &conn->note_ctx) == 0;
-}
-
-/* Notes that have to be sent some time. */
-static void note_due(struct dm_ofi_conn *conn, enum dm_ofi_note kind)
-{
-    uint32_t value = conn->is_blaming;
-
-    if (kind == DM_NOTE_READ)
-        value = conn->n_ctrl_read;
-    else if (kind == DM_NOTE_RECVS)
-        value = conn->n_reported;
-    else if (kind == DM_NOTE_TAKEN)
-        value = conn->n_arrived;
-    if (dm_ofi_note_send(conn, kind, value))
-        conn->notes_due &= ~(1u << kind);
-    else
-        conn->notes_due |= 1u << kind;
-    if (conn->notes_due != 0)
-        dm_ofi_conn_timer(conn, dm_futex_now() + PUMP_MS * 1000000u);
-}
-
-/* Half of what there is at least. */
-void dm_ofi_conn_grant(struct dm_ofi_conn *conn)
-{
-    uint32_t n;
-
-    if (conn->state != DM_CONN_UP || conn->ep == NULL || conn->ep->srq != NULL)
-        return;
-    dm_ofi_ep_report_floor(conn->ep);
-    if (!dm_list_is_empty(&conn->ep->ctrls))
-        return; /* which come first; called again then */
-    n = conn->n_arrived + conn->ep->n_handed;
-    if ((int32_t)(n - conn->n_reported) <= (int32_t)(conn->n_reported - conn->n_arrived))
-        return;
-    conn->n_reported = n;
-    note_due(conn, DM_NOTE_RECVS);
-}
-
-bool dm_ofi_ctrl_send(struct dm_ofi_conn *conn, const struct dm_ofi_ctrl *ctrl)
-{
-    uint32_t slot = conn->n_ctrl_sent % DM_OFI_CTRL_SLOTS;
-
-    if (conn->fid == NULL || conn->n_ctrl_sent - conn->n_ctrl_acked >= DM_OFI_CTRL_SLOTS)
-        return false;
-    /* Small enough for the fabric to copy: the caller keeps his buffer. */
-    if (fi_inject_writedata(conn->fid, ctrl, sizeof(*ctrl),
-                            dm_ofi_note_word(conn, DM_NOTE_CTRL, conn->n_ctrl_sent + 1), 0,
-                            conn->peer_ctrl + slot * sizeof(*ctrl), conn->peer_ctrl_key) != 0)
-        return false;
-    conn->n_ctrl_sent++;
-    return true;
-}
-
-bool dm_ofi_ctrl_send_behind(struct dm_ofi_conn *conn, const struct dm_ofi_ctrl *ctrl,
-                             const struct iovec *data, const struct fi_rma_iov *remote,
-                             size_t n_remote)
-{
-    const struct fi_tx_attr *tx = conn->ia->info->tx_attr;
-    uint32_t slot = conn->n_ctrl_sent % DM_OFI_CTRL_SLOTS;
-    uint64_t flags = FI_REMOTE_CQ_DATA;
-    struct fi_rma_iov places[3];
-    struct iovec vec[2] = {*data};
-    struct fi_msg_rma msg = {.msg_iov = vec,
-                             .iov_count = 2,
-                             .rma_iov = places,
-                             .rma_iov_count = n_remote + 1,
-                             .context = &conn->note_ctx,
-                             .data = dm_ofi_note_word(conn, DM_NOTE_CTRL, conn->n_ctrl_sent + 1)};
-
-    if (conn->fid == NULL || conn->n_ctrl_sent - conn->n_ctrl_acked >= DM_OFI_CTRL_SLOTS ||
-        tx->iov_limit < 2 || tx->rma_iov_limit <= n_remote)
-        return false;
-    /* A copy that stays until the peer has read it. */
-    if (conn->outbox == NULL)
-        conn->outbox = calloc(DM_OFI_CTRL_SLOTS, sizeof(*conn->outbox));
-    if (conn->outbox == NULL)
-        return false;
-    conn->outbox[slot] = *ctrl;
-    vec[1] = (struct iovec){.iov_base = &conn->outbox[slot], .iov_len = sizeof(*ctrl)};
-    memcpy(places, remote, n_remote * sizeof(*remote));
-    places[n_remote] = (struct fi_rma_iov){.addr = conn->peer_ctrl + slot * sizeof(*ctrl),
-                                           .len = sizeof(*ctrl),
-                                           .key = conn->peer_ctrl_key};
-    if (data->iov_len + sizeof(*ctrl) <= tx->inject_size)
-        flags |= FI_INJECT;
-    if (fi_writemsg(conn->fid, &msg, flags) != 0)
-        return false;
-    if ((flags & FI_INJECT) == 0)
-        conn->is_lent = true;
-    conn->n_ctrl_sent++;
-    return true;
-}
-
-void dm_ofi_conn_taken(struct dm_ofi_conn *conn)
-{
-    if (conn->state == DM_CONN_UP)
-        note_due(conn, DM_NOTE_TAKEN);
-}
-
-static void read_ctrl(struct dm_ofi_conn *conn, uint32_t n)
-{
-    if (n - conn->n_ctrl_read > DM_OFI_CTRL_SLOTS)
-        return; /* nonsense */
-    while (conn->n_ctrl_read != n && conn->state == DM_CONN_UP) {
-        struct dm_ofi_ctrl ctrl = conn->ctrl_ring[conn->n_ctrl_read % DM_OFI_CTRL_SLOTS];
-
-        conn->n_ctrl_read++;
-        dm_ofi_ctrl_arrived(conn, &ctrl);
-    }
-    if (conn->n_ctrl_read - conn->n_ctrl_reported >= CTRL_DUE) {
-        conn->n_ctrl_reported = conn->n_ctrl_read;
-        note_due(conn, DM_NOTE_READ);
-    }
-}
-
-void dm_ofi_note_arrived(struct dm_ofi_ia *ia, uint64_t word)
-{
-    struct dm_ofi_conn *conn = number_get(ia, (uint32_t)(word >> 32) & DM_OFI_NUMBER_MAX);
-    uint32_t value = (uint32_t)word;
-
-    if (conn == NULL || conn->state < DM_CONN_UP || conn->state == DM_CONN_OVER)
-        return;
-    switch ((enum dm_ofi_note)(word >> 60)) {
-    case DM_NOTE_DISCONNECT:
-        conn->said_disconnect = true;
-        dm_ofi_conn_fail(conn, DAT_CONNECTION_EVENT_DISCONNECTED);
-        break;
-    case DM_NOTE_BROKEN:
-        conn->is_blamed = value != 0;
-        if (conn->is_blamed && conn->ep != NULL)
-            dm_ofi_ep_blamed(conn->ep);
-        conn->said_broken = true;
-        dm_ofi_conn_fail(conn, conn->is_blamed ? DAT_CONNECTION_EVENT_BROKEN
-                                               : DAT_CONNECTION_EVENT_DISCONNECTED);
-        break;
-    case DM_NOTE_CTRL:
-        read_ctrl(conn, value);
-        break;
-    case DM_NOTE_READ:
-        conn->n_ctrl_acked = value;
-        break;
-    case DM_NOTE_TAKEN:
-        if (conn->ep != NULL)
-            dm_ofi_ep_taken(conn->ep, value);
-        break;
-    case DM_NOTE_RECVS:
-        conn->n_peer_recvs = value;
-        if (conn->ep != NULL)
-            dm_ofi_ep_up(conn->ep);
-        break;
-    default:
-        break; /* of a newer peer */
-    }
+    dm_ofi_dto_push(ep);
+    dm_ofi_conn_credit(conn);
 }
 
 /* ---- the end ---- */
@@ -430,13 +177,13 @@ void dm_ofi_conn_fail(struct dm_ofi_conn *conn, DAT_EVENT_NUMBER event)
 {
     struct dm_ofi_ia *ia = conn->ia;
 
-    if (conn->state == DM_CONN_OVER)
+    if (conn->state == DM_CONN_CLOSED)
         return;
     if (conn->state == DM_CONN_UP)
         ia->n_setup++;
-    if (conn->state != DM_CONN_LEAVING) /* else it is known what to say */
-        conn->last_event = event;
-    conn->state = DM_CONN_OVER;
+    if (conn->state != DM_CONN_LINGERING) /* else the event is known */
+        conn->end.event = event;
+    conn->state = DM_CONN_CLOSED;
     if (conn->ep != NULL && atomic_load(&conn->ep->ep.state) == DAT_EP_STATE_CONNECTED)
         atomic_store(&conn->ep->ep.state, DAT_EP_STATE_DISCONNECT_PENDING);
     dm_list_del(&conn->link);
@@ -445,101 +192,61 @@ void dm_ofi_conn_fail(struct dm_ofi_conn *conn, DAT_EVENT_NUMBER event)
         dm_ofi_kick(&ia->pia);
 }
 
-/* Say a last word (DM_NOTE_N: it has been said), and wait for the peer to
- * close, for a while. */
-static void leave(struct dm_ofi_conn *conn, enum dm_ofi_note word, DAT_EVENT_NUMBER event)
+/* Send a disconnect or terminate (DM_CQDATA_N: the peer has been answered already), and wait for
+ * the peer to close, for a while. */
+static void conn_close_begin(struct dm_ofi_conn *conn, enum dm_ofi_cqdata kind,
+                             DAT_EVENT_NUMBER event)
 {
-    if (conn->state >= DM_CONN_LEAVING)
+    if (conn->state >= DM_CONN_LINGERING)
         return;
     if (conn->state == DM_CONN_UP)
         conn->ia->n_setup++;
-    conn->last_event = event;
-    conn->state = DM_CONN_LEAVING;
+    conn->end.event = event;
+    conn->state = DM_CONN_LINGERING;
     if (conn->ep != NULL)
         atomic_store(&conn->ep->ep.state, DAT_EP_STATE_DISCONNECT_PENDING);
-    if (word != DM_NOTE_N)
-        note_due(conn, word);
-    conn->leave_by = dm_futex_now() + LINGER_NS;
-    dm_ofi_conn_timer(conn, conn->notes_due != 0 ? conn->deadline : conn->leave_by);
+    if (kind != DM_CQDATA_N)
+        dm_ofi_cqdata_post(conn, kind);
+    conn->end.linger_until = dm_futex_now() + LINGER_NS;
+    dm_ofi_conn_timer(conn, conn->cqdata_due != 0 ? conn->deadline : conn->end.linger_until);
 }
 
-void dm_ofi_conn_break(struct dm_ofi_conn *conn, DAT_EVENT_NUMBER event)
+void dm_ofi_conn_terminate(struct dm_ofi_conn *conn, DAT_EVENT_NUMBER event)
 {
-    leave(conn, DM_NOTE_BROKEN, event);
+    conn_close_begin(conn, DM_CQDATA_TERMINATE, event);
 }
 
-void dm_ofi_conn_say_disconnect(struct dm_ofi_conn *conn, DAT_EVENT_NUMBER event)
+void dm_ofi_conn_disconnect(struct dm_ofi_conn *conn, DAT_EVENT_NUMBER event)
 {
-    leave(conn, DM_NOTE_DISCONNECT, event);
+    conn_close_begin(conn, DM_CQDATA_DISCONNECT, event);
 }
 
-void dm_ofi_conn_part(struct dm_ofi_conn *conn)
+void dm_ofi_conn_linger(struct dm_ofi_conn *conn)
 {
-    leave(conn, DM_NOTE_N, 0);
+    conn_close_begin(conn, DM_CQDATA_N, 0);
 }
 
-void dm_ofi_ep_drained(struct dm_ofi_ep *ep)
+void dm_ofi_conns_disconnect(struct dm_ofi_ia *ia)
 {
-    if (!ep->ep.is_draining || ep->conn == NULL)
-        return;
-    ep->ep.is_draining = false;
-    dm_ofi_conn_say_disconnect(ep->conn, DAT_CONNECTION_EVENT_DISCONNECTED);
-}
-
-/* Go on for a moment with the lock held: somebody waits for last words. */
-void dm_ofi_pump(struct dm_ofi_ia *ia)
-{
-    struct fid *fids[2] = {&ia->cq->fid, &ia->eq->fid};
-    struct pollfd fds[2] = {{.fd = ia->cq_fd, .events = POLLIN},
-                            {.fd = ia->eq_fd, .events = POLLIN}};
-
-    if (dm_ofi_progress(ia) == 0 && fi_trywait(ia->fabric, fids, 2) == 0)
-        (void)poll(fds, 2, PUMP_MS);
-}
-
-void dm_ofi_ep_hang_up(struct dm_ofi_ep *ep)
-{
-    struct dm_ofi_conn *conn = ep->conn;
-    uint64_t until = dm_futex_now() + HANGUP_NS;
-
-    if (conn == NULL)
-        return;
-    if (conn->state == DM_CONN_UP || conn->state == DM_CONN_ACCEPTED)
-        dm_ofi_conn_say_disconnect(conn, 0);
-    if (conn->state == DM_CONN_LEAVING) {
-        conn->last_event = 0;
-        while (ep->conn != NULL && dm_futex_now() < until)
-            dm_ofi_pump(dm_ofi_ia_of(ep));
-    }
-    if (ep->conn != NULL) {
-        conn->last_event = 0;
-        dm_ofi_conn_fail(conn, 0);
-        conn->last_event = 0;
-        dm_ofi_conns_end(conn->ia);
-    }
-}
-
-void dm_ofi_conns_say_disconnect(struct dm_ofi_ia *ia)
-{
-    uint64_t until = dm_futex_now() + 5u * HANGUP_NS;
+    uint64_t until = dm_futex_now() + CLOSE_ALL_NS;
     bool is_any = true;
 
     dm_list_for_each_safe (it, next, &ia->conns) {
         struct dm_ofi_conn *conn = dm_container_of(it, struct dm_ofi_conn, link);
 
         if (conn->ep != NULL && (conn->state == DM_CONN_UP || conn->state == DM_CONN_ACCEPTED))
-            dm_ofi_conn_say_disconnect(conn, 0);
+            dm_ofi_conn_disconnect(conn, 0);
     }
     while (is_any && dm_futex_now() < until) {
         is_any = false;
-        dm_ofi_pump(ia);
+        dm_ofi_progress_wait(ia);
         dm_list_for_each (it, &ia->conns)
-            is_any |= dm_container_of(it, struct dm_ofi_conn, link)->state == DM_CONN_LEAVING;
+            is_any |= dm_container_of(it, struct dm_ofi_conn, link)->state == DM_CONN_LINGERING;
     }
 }
 
 /* The fid_ep is closed and nothing is outstanding. */
-static void finish(struct dm_ofi_conn *conn)
+static void conn_finish(struct dm_ofi_conn *conn)
 {
     struct dm_ofi_ia *ia = conn->ia;
     struct dm_ofi_ep *ep = conn->ep;
@@ -551,21 +258,21 @@ static void finish(struct dm_ofi_conn *conn)
         ep->ep.is_draining = false;
         atomic_store(&ep->ep.state, DAT_EP_STATE_DISCONNECTED);
         dm_ofi_ep_flush(ep);
-        if ((conn->said_broken && !conn->is_blamed) ||
-            (ep->ep.srq != NULL && conn->last_event != 0 && conn->was_up &&
-             !conn->is_blaming)) /* that has been said */
+        if ((conn->end.is_peer_terminated && !conn->end.is_nak_received) ||
+            (ep->ep.srq != NULL && conn->end.event != 0 && conn->was_up &&
+             !conn->end.is_nak_sent)) /* reported then */
             dm_evd_add_async(ia->pia.async_evd, DAT_ASYNC_ERROR_EP_BROKEN, (DAT_HANDLE)ep,
                              DAT_EP_TRANSFER_TO_ERROR);
-        if (conn->last_event != 0)
-            dm_evd_add_conn(ep->ep.connect_evd, conn->last_event, (DAT_EP_HANDLE)ep,
-                            ep->ep.private_data, conn->last_len);
+        if (conn->end.event != 0)
+            dm_evd_add_conn(ep->ep.connect_evd, conn->end.event, (DAT_EP_HANDLE)ep,
+                            ep->ep.private_data, conn->end.event_len);
     }
-    fi_close(&conn->ctrl_mr->fid);
-    ia->by[conn->number & INDEX_MASK] = NULL;
+    fi_close(&conn->ctrl.mr->fid);
+    ia->numbers.conns[conn->number & INDEX_MASK] = NULL;
     ia->n_setup--;
-    free(conn->ctrl_ring);
-    free(conn->outbox);
-    free(conn->request);
+    free(conn->ctrl.ring);
+    free(conn->ctrl.copies);
+    free(conn->active.request);
     free(conn);
 }
 
@@ -578,24 +285,24 @@ void dm_ofi_conns_end(struct dm_ofi_ia *ia)
 
         dm_ofi_conn_close_fid(conn); /* may bring more */
         dm_list_del(&conn->link);
-        finish(conn);
+        conn_finish(conn);
     }
 }
 
 /* Does the network still carry it? It does not when at every look for so long
- * something was on its way and nothing had been heard since the look before. */
-static void check(struct dm_ofi_conn *conn, uint64_t now)
+ * something was on its way and nothing had been received since the look before. */
+static void conn_check_alive(struct dm_ofi_conn *conn, uint64_t now)
 {
     uint64_t interval = conn->ia->timeout_ns / CHECKS;
 
-    if (conn->check > now)
+    if (conn->keepalive.check_at > now)
         return;
-    conn->check = now + interval;
-    if (conn->sock < 0 || !dm_ofi_sock_is_stuck(conn->sock, interval))
-        conn->stuck_since = 0;
-    else if (conn->stuck_since == 0)
-        conn->stuck_since = now;
-    else if (now - conn->stuck_since + interval < conn->ia->timeout_ns)
+    conn->keepalive.check_at = now + interval;
+    if (conn->keepalive.sock < 0 || !dm_ofi_sock_is_stuck(conn->keepalive.sock, interval))
+        conn->keepalive.stuck_since = 0;
+    else if (conn->keepalive.stuck_since == 0)
+        conn->keepalive.stuck_since = now;
+    else if (now - conn->keepalive.stuck_since + interval < conn->ia->timeout_ns)
         return;
     else if (conn->state < DM_CONN_UP && conn->state != DM_CONN_CR)
         dm_ofi_cm_timeout(conn); /* it has not been there yet */
@@ -603,28 +310,28 @@ static void check(struct dm_ofi_conn *conn, uint64_t now)
         dm_ofi_conn_fail(conn, DAT_CONNECTION_EVENT_BROKEN);
 }
 
-void dm_ofi_conn_watch(struct dm_ofi_conn *conn)
+void dm_ofi_conn_keepalive_start(struct dm_ofi_conn *conn)
 {
     struct dm_ofi_ia *ia = conn->ia;
 
-    conn->sock = dm_ofi_sock_find(conn->fid, &ia->sock_hint);
-    if (conn->sock < 0)
+    conn->keepalive.sock = dm_ofi_sock_find(conn->fid, &ia->sock_hint);
+    if (conn->keepalive.sock < 0)
         return;
-    dm_ofi_sock_keep_alive(conn->sock, ia->timeout_ns);
-    conn->check = dm_futex_now() + ia->timeout_ns / CHECKS;
-    dm_ofi_timer_at(ia, conn->check);
+    dm_ofi_sock_keep_alive(conn->keepalive.sock, ia->timeout_ns);
+    conn->keepalive.check_at = dm_futex_now() + ia->timeout_ns / CHECKS;
+    dm_ofi_timer_at(ia, conn->keepalive.check_at);
 }
 
-static void run_timer(struct dm_ofi_conn *conn, uint64_t now)
+static void conn_run_timer(struct dm_ofi_conn *conn, uint64_t now)
 {
-    check(conn, now);
-    if (conn->state == DM_CONN_OVER || conn->deadline > now)
+    conn_check_alive(conn, now);
+    if (conn->state == DM_CONN_CLOSED || conn->deadline > now)
         return;
-    conn->deadline = conn->state == DM_CONN_LEAVING ? conn->leave_by : DM_FUTEX_FOREVER;
-    for (int kind = 0; kind < DM_NOTE_N; kind++)
-        if ((conn->notes_due & 1u << kind) != 0)
-            note_due(conn, (enum dm_ofi_note)kind);
-    if (conn->state == DM_CONN_LEAVING && now >= conn->leave_by)
+    conn->deadline = conn->state == DM_CONN_LINGERING ? conn->end.linger_until : DM_FUTEX_FOREVER;
+    for (int kind = 0; kind < DM_CQDATA_N; kind++)
+        if ((conn->cqdata_due & 1u << kind) != 0)
+            dm_ofi_cqdata_post(conn, (enum dm_ofi_cqdata)kind);
+    if (conn->state == DM_CONN_LINGERING && now >= conn->end.linger_until)
         dm_ofi_conn_fail(conn, 0);
     else if (conn->state < DM_CONN_UP)
         dm_ofi_cm_timeout(conn);
@@ -637,12 +344,12 @@ void dm_ofi_conns_timers(struct dm_ofi_ia *ia, uint64_t now)
     ia->next_timer = DM_FUTEX_FOREVER;
     next = dm_ofi_listeners_timers(ia, now);
     dm_list_for_each_safe (it, after, &ia->conns)
-        run_timer(dm_container_of(it, struct dm_ofi_conn, link), now);
+        conn_run_timer(dm_container_of(it, struct dm_ofi_conn, link), now);
     dm_list_for_each (it, &ia->conns) {
         struct dm_ofi_conn *conn = dm_container_of(it, struct dm_ofi_conn, link);
 
         next = conn->deadline < next ? conn->deadline : next;
-        next = conn->check < next ? conn->check : next;
+        next = conn->keepalive.check_at < next ? conn->keepalive.check_at : next;
     }
     ia->next_timer = next;
 }
@@ -653,7 +360,7 @@ void dm_ofi_conns_close(struct dm_ofi_ia *ia)
         dm_ofi_conn_fail(dm_container_of(ia->conns.next, struct dm_ofi_conn, link), 0);
     dm_ofi_conns_end(ia);
     (void)dm_ofi_listeners_timers(ia, DM_FUTEX_FOREVER);
-    free(ia->by);
-    ia->by = NULL;
-    ia->n_numbers = 0;
+    free(ia->numbers.conns);
+    ia->numbers.conns = NULL;
+    ia->numbers.n = 0;
 }

@@ -1,18 +1,18 @@
 /*
- * The ctrl by which two providers serve each other. Atomic operations are
+ * Requests that the target's processor carries out, and answers to ours. Atomic operations are
  * carried out by the target's processor, on an aligned 64-bit word in host byte
  * order: they are atomic to each other and to the program's own atomic
  * instructions.
  */
-#include "providers/ofi/dto.h"
+#include "providers/ofi/ext.h"
 
 #include <string.h>
 
-#include "providers/ofi/calls.h"
-#include "providers/ofi/rmr.h"
+#include "providers/ofi/ctrl.h"
+#include "providers/ofi/key.h"
 
-/* The word, if the peer may have it. */
-static _Atomic uint64_t *find_word(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ctrl)
+/* The word, if the peer may use it. */
+static _Atomic uint64_t *ofi_atomic_word(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ctrl)
 {
     const uint32_t both = DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
     const struct dm_ofi_region *region =
@@ -29,10 +29,10 @@ static _Atomic uint64_t *find_word(struct dm_ofi_ep *ep, const struct dm_ofi_ctr
     return at % sizeof(uint64_t) == 0 ? word : NULL;
 }
 
-static void on_atomic(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ctrl)
+void dm_ofi_ext_atomic_request(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ctrl)
 {
-    struct dm_ofi_ctrl answer = {.type = DM_CTRL_ATOMIC_DONE, .id = ctrl->id};
-    _Atomic uint64_t *word = find_word(ep, ctrl);
+    struct dm_ofi_ctrl answer = {.type = DM_CTRL_ATOMIC_RSP, .id = ctrl->id};
+    _Atomic uint64_t *word = ofi_atomic_word(ep, ctrl);
     uint64_t old = ctrl->value[0];
 
     if (word == NULL)
@@ -45,7 +45,7 @@ static void on_atomic(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ctrl)
     dm_ofi_ctrl_post(ep, &answer);
 }
 
-static void on_atomic_done(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ctrl)
+void dm_ofi_ext_atomic_response(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ctrl)
 {
     struct dm_ofi_op *op = dm_ofi_op_find(ep, (uint32_t)ctrl->id);
     const struct dm_ofi_region *region;
@@ -67,11 +67,11 @@ static void on_atomic_done(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ctrl)
         memcpy(&sink, &at, sizeof(sink));
         memcpy(sink, &ctrl->value[0], sizeof(ctrl->value[0]));
     }
-    dm_ofi_op_over(op, status);
-    dm_ofi_push(ep);
+    dm_ofi_op_finish(op, status);
+    dm_ofi_dto_push(ep);
 }
 
-static void on_recv(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ctrl)
+void dm_ofi_ext_recv_response(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ctrl)
 {
     struct dm_ofi_op *op = dm_ofi_op_find(ep, (uint32_t)ctrl->id);
 
@@ -80,53 +80,5 @@ static void on_recv(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ctrl)
     if (ctrl->status != 0)
         dm_ofi_op_refuse(op, DAT_DTO_ERR_REMOTE_RESPONDER);
     op->is_granted = true;
-    dm_ofi_push(ep);
-}
-
-void dm_ofi_ctrl_arrived(struct dm_ofi_conn *conn, const struct dm_ofi_ctrl *ctrl)
-{
-    struct dm_ofi_ep *ep = conn->ep;
-
-    if (ep == NULL)
-        return;
-    switch ((enum dm_ofi_ctrl_type)ctrl->type) {
-    case DM_CTRL_ATOMIC:
-        on_atomic(ep, ctrl);
-        break;
-    case DM_CTRL_ATOMIC_DONE:
-        on_atomic_done(ep, ctrl);
-        break;
-    case DM_CTRL_ASK_RECV:
-        dm_ofi_srq_asked(ep, ctrl);
-        break;
-    case DM_CTRL_RECV:
-        on_recv(ep, ctrl);
-        break;
-    case DM_CTRL_ASK_KEY:
-        dm_ofi_rkey_asked(ep, ctrl->key);
-        break;
-    case DM_CTRL_KEY:
-        dm_ofi_rkey_answered(ep, ctrl);
-        break;
-    case DM_CTRL_KEY_GONE:
-        dm_ofi_rkey_gone(ep, ctrl->key);
-        break;
-    case DM_CTRL_GONE_OK:
-        dm_ofi_rkey_confirmed(ep, ctrl->value[0]);
-        break;
-    case DM_CTRL_IMMED_LEN:
-        ep->immed_len = ctrl->value[0];
-        break;
-    case DM_CTRL_READ:
-        dm_ofi_read_asked(ep, ctrl);
-        break;
-    case DM_CTRL_READ_DONE:
-        dm_ofi_read_answered(ep, ctrl);
-        break;
-    case DM_CTRL_FLOOR:
-        conn->peer_floor = ctrl->value[0];
-        break;
-    default:
-        break; /* of a newer peer */
-    }
+    dm_ofi_dto_push(ep);
 }

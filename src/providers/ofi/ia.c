@@ -1,7 +1,7 @@
 /*
  * Adapter instances: open, query, close.
  */
-#include "providers/ofi/calls.h"
+#include "providers/ofi/ia.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,8 +10,10 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "providers/ofi/conn.h"
 #include "providers/ofi/dto.h"
-
+#include "providers/ofi/key.h"
+#include "providers/ofi/progress.h"
 #include "util/err.h"
 
 enum { TIMEOUT_S = 20, WANT_LEN = 256 };
@@ -43,7 +45,7 @@ void dm_ofi_mem_free(struct dm_pia *pia, void *mem)
 }
 
 /* False, and reported, if ia_params asks for something that does not exist. */
-static bool read_params(struct dm_ofi_ia *ia, const char *params, char *want, int *family_p)
+static bool ofi_ia_read_params(struct dm_ofi_ia *ia, const char *params, char *want, int *family_p)
 {
     static const char *const keys[] = {"if", "family", "progress", "timeout", "prov", NULL};
     const char *name = ia->pia.obj.provider->device_name;
@@ -51,8 +53,8 @@ static bool read_params(struct dm_ofi_ia *ia, const char *params, char *want, in
 
     if (!dm_prov_params_known(name, params, keys))
         return false;
-    strcpy(ia->prov, "tcp");
-    (void)dm_prov_param(params, "prov", ia->prov, sizeof(ia->prov));
+    strcpy(ia->fabric.prov, "tcp");
+    (void)dm_prov_param(params, "prov", ia->fabric.prov, sizeof(ia->fabric.prov));
     want[0] = '\0';
     (void)dm_prov_param(params, "if", want, WANT_LEN);
     (void)dm_prov_param(params, "progress", text, sizeof(text));
@@ -92,15 +94,15 @@ static void ia_init(struct dm_ofi_ia *ia)
     dm_list_init(&ia->ending);
     dm_list_init(&ia->listeners);
     dm_list_init(&ia->waiting);
-    dm_list_init(&ia->ops);
-    dm_list_init(&ia->op_chunks);
+    dm_list_init(&ia->pool.free);
+    dm_list_init(&ia->pool.chunks);
     ia->pia.is_driven = true;
     if (getrandom(&ia->secret, sizeof(ia->secret), 0) != (ssize_t)sizeof(ia->secret))
         ia->secret = dm_futex_now() * 0x9e3779b97f4a7c15u;
 }
 
 /* What dat_ia_query shows of us beyond the common. */
-static void show(struct dm_ofi_ia *ia)
+static void ia_show_attrs(struct dm_ofi_ia *ia)
 {
     static const char *const modes[] = {"auto", "manual", "thread"};
     bool is_lo = ia->pia.addr.sa.sa_family == AF_INET
@@ -116,7 +118,7 @@ static void show(struct dm_ofi_ia *ia)
         {"DAT_IB_RDMA_READ", "TRUE"},
         {"DAT_IB_TRANSPORT_MTU", "4096"},
         {"reach", is_lo ? "host" : "network"},
-        {"last_byte_last", ia->is_split ? "yes" : "no"},
+        {"last_byte_last", ia->fabric.is_split ? "yes" : "no"},
         {"evd_resize", "yes"},
         {"threads", "objects"},
         {"progress", modes[ia->mode]},
@@ -124,30 +126,31 @@ static void show(struct dm_ofi_ia *ia)
         {"fabric", ia->attr_text[1]},
     };
 
-    snprintf(ia->attr_text[0], sizeof(ia->attr_text[0]), "%s", ia->iface);
-    snprintf(ia->attr_text[1], sizeof(ia->attr_text[1]), "libfabric %s", ia->prov);
+    snprintf(ia->attr_text[0], sizeof(ia->attr_text[0]), "%s", ia->fabric.iface);
+    snprintf(ia->attr_text[1], sizeof(ia->attr_text[1]), "libfabric %s", ia->fabric.prov);
     memcpy(ia->attrs, attrs, sizeof(attrs));
     ia->pia.attrs = ia->attrs;
     ia->pia.n_attrs = (int)(sizeof(attrs) / sizeof(attrs[0]));
 }
 
 /* The interface and the fabric on it. */
-static DAT_RETURN open_network(struct dm_ofi_ia *ia, const char *params)
+static DAT_RETURN ia_open_network(struct dm_ofi_ia *ia, const char *params)
 {
     char want[WANT_LEN];
     int family;
     int err;
 
-    if (!read_params(ia, params, want, &family))
+    if (!ofi_ia_read_params(ia, params, want, &family))
         return DM_DAT(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
-    err = dm_ofi_if_choose(want[0] != '\0' ? want : NULL, family, ia->iface, &ia->pia.addr.any);
+    err = dm_ofi_if_choose(want[0] != '\0' ? want : NULL, family, ia->fabric.iface,
+                           &ia->pia.addr.any);
     if (err == DM_ENOMEM)
         return DM_DAT_NOMEM;
     if (err != DM_OK) {
         dm_ofi_if_explain(ia->pia.obj.provider->device_name, want[0] != '\0' ? want : NULL, family);
         return DM_DAT(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
     }
-    /* Without this address space no receive can be posted: say so now. */
+    /* Without this address space no receive can be posted: fail now. */
     if (!dm_ofi_excess_map(ia))
         return DM_DAT_NOMEM;
     return dm_ofi_fabric_open(ia);
@@ -159,9 +162,9 @@ DAT_RETURN dm_ofi_ia_open(struct dm_pia *pia, const char *params)
     DAT_RETURN ret;
 
     ia_init(ia);
-    ret = open_network(ia, params);
+    ret = ia_open_network(ia, params);
     if (ret == DAT_SUCCESS)
-        show(ia);
+        ia_show_attrs(ia);
     else
         dm_ofi_ops_close(ia);
     return ret;
@@ -181,7 +184,7 @@ bool dm_ofi_ia_start(struct dm_pia *pia)
 
 void dm_ofi_ia_disconnect(struct dm_pia *pia)
 {
-    dm_ofi_conns_say_disconnect((struct dm_ofi_ia *)pia);
+    dm_ofi_conns_disconnect((struct dm_ofi_ia *)pia);
 }
 
 void dm_ofi_ia_stop(struct dm_pia *pia)
@@ -190,7 +193,7 @@ void dm_ofi_ia_stop(struct dm_pia *pia)
 
     dm_ofi_fork_del(ia);
     dm_ofi_progress_stop(ia);
-    (void)dm_ofi_progress(ia); /* who has called and was not heard yet is rejected */
+    (void)dm_ofi_progress(ia); /* reject those who have connected meanwhile */
     dm_ofi_conns_close(ia);
 }
 
@@ -208,7 +211,7 @@ void dm_ofi_ia_reap(struct dm_pia *pia)
     dm_ofi_conns_end((struct dm_ofi_ia *)pia);
 }
 
-static uint32_t mix(uint64_t a, uint64_t b)
+static uint32_t token_mix(uint64_t a, uint64_t b)
 {
     uint64_t x = a ^ (b * 0x9e3779b97f4a7c15u);
 
@@ -221,15 +224,16 @@ static uint32_t mix(uint64_t a, uint64_t b)
 
 uint32_t dm_ofi_pz_token(const struct dm_ofi_ia *ia, const struct dm_pz *pz)
 {
-    return pz != NULL ? mix(ia->secret, pz->id) : 0;
+    return pz != NULL ? token_mix(ia->secret, pz->id) : 0;
 }
 
 uint32_t dm_ofi_ctrl_token(const struct dm_ofi_ia *ia)
 {
-    return mix(ia->secret, UINT64_MAX);
+    return token_mix(ia->secret, UINT64_MAX);
 }
 
 uint32_t dm_ofi_ep_token(const struct dm_ofi_ia *ia, const struct dm_ofi_ep *ep)
 {
-    return mix(ia->secret ^ UINT64_MAX, (uint64_t)(uintptr_t)ep ^ (uint64_t)ep->ep.obj.gen << 48);
+    return token_mix(ia->secret ^ UINT64_MAX,
+                     (uint64_t)(uintptr_t)ep ^ (uint64_t)ep->ep.obj.gen << 48);
 }

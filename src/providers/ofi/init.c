@@ -1,7 +1,10 @@
 /*
  * The operations of this provider.
  */
-#include "providers/ofi/calls.h"
+#include "providers/ofi/ops.h"
+
+#include "providers/ofi/ep.h"
+#include "providers/ofi/srq.h"
 
 static const struct dm_prov_ops ops = {
     .ia = {.size = sizeof(struct dm_ofi_ia),

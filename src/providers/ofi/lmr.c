@@ -3,7 +3,12 @@
  * peers may use it. The file of shared memory is of no use here: the memory is
  * the caller's, as any.
  */
-#include "providers/ofi/calls.h"
+#include "providers/ofi/key.h"
+
+#include "providers/ofi/conn.h"
+#include "providers/ofi/progress.h"
+#include "providers/ofi/recv.h"
+#include "providers/ofi/rkey.h"
 
 DAT_RETURN dm_ofi_lmr_register(struct dm_lmr *lmr, const struct dm_lmr_file *file,
                                const struct dm_lmr *from)
@@ -28,8 +33,8 @@ DAT_RETURN dm_ofi_lmr_register(struct dm_lmr *lmr, const struct dm_lmr_file *fil
     return DAT_SUCCESS;
 }
 
-/* Nobody may begin to use its memory, and receives are taken back. */
-static void withdraw(struct dm_lmr *lmr)
+/* Nobody may begin to use its memory, and receives are cancelled. */
+static void lmr_withdraw(struct dm_lmr *lmr)
 {
     struct dm_ofi_ia *ia = (struct dm_ofi_ia *)lmr->obj.ia;
 
@@ -38,41 +43,41 @@ static void withdraw(struct dm_lmr *lmr)
         struct dm_ofi_ep *ep = dm_container_of(it, struct dm_ofi_ep, ep.obj.link);
 
         if (ep->conn != NULL && ep->ep.pz == lmr->pz)
-            dm_ofi_recvs_forget(ep, lmr->key);
+            dm_ofi_recv_recall(ep, lmr->key);
     }
     dm_ofi_conns_end(ia);
 }
 
-static void fence_over(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *done)
+static void unsignalled_flushed(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *done)
 {
-    struct dm_ofi_conn *conn = dm_container_of(ctx, struct dm_ofi_conn, fence_ctx);
+    struct dm_ofi_conn *conn = dm_container_of(ctx, struct dm_ofi_conn, unsignalled.ctx);
 
     (void)done; /* after an error the fabric has dropped the rest, too */
-    conn->is_lent = false;
-    conn->is_fenced = false;
+    conn->unsignalled.is_any = false;
+    conn->unsignalled.is_flushing = false;
 }
 
-/* A write of nothing, which leaves this side after everything that was untracked. */
-static void fence(struct dm_ofi_conn *conn)
+/* A write of nothing, which leaves this side after everything that was unsignalled. */
+static void unsignalled_flush(struct dm_ofi_conn *conn)
 {
-    struct iovec vec = {.iov_base = conn->ctrl_ring};
-    struct fi_rma_iov remote = {.addr = conn->peer_ctrl, .key = conn->peer_ctrl_key};
+    struct iovec vec = {.iov_base = conn->ctrl.ring};
+    struct fi_rma_iov remote = {.addr = conn->ctrl.peer_addr, .key = conn->ctrl.peer_key};
     struct fi_msg_rma msg = {.msg_iov = &vec,
                              .iov_count = 1,
                              .rma_iov = &remote,
                              .rma_iov_count = 1,
-                             .context = &conn->fence_ctx};
+                             .context = &conn->unsignalled.ctx};
     ssize_t ret;
 
-    conn->fence_ctx.done = fence_over;
+    conn->unsignalled.ctx.done = unsignalled_flushed;
     ret = fi_writemsg(conn->fid, &msg, FI_COMPLETION);
-    conn->is_fenced = ret == 0;
+    conn->unsignalled.is_flushing = ret == 0;
     if (ret != 0 && ret != -FI_EAGAIN)
-        conn->is_lent = false; /* not connected: the fabric holds nothing */
+        conn->unsignalled.is_any = false; /* not connected: the fabric holds nothing */
 }
 
-/* Has the fabric sent what it was lent? */
-static bool is_returned(struct dm_ofi_ia *ia, const struct dm_pz *pz, uint32_t key)
+/* Are all unsignalled writes of the zone done? */
+static bool unsignalled_is_none(struct dm_ofi_ia *ia, const struct dm_pz *pz, uint32_t key)
 {
     bool is_any = false;
 
@@ -81,11 +86,11 @@ static bool is_returned(struct dm_ofi_ia *ia, const struct dm_pz *pz, uint32_t k
         const struct dm_ofi_ep *ep = dm_container_of(it, struct dm_ofi_ep, ep.obj.link);
         struct dm_ofi_conn *conn = ep->conn;
 
-        if (ep->ep.pz != pz || conn == NULL || conn->fid == NULL || !conn->is_lent)
+        if (ep->ep.pz != pz || conn == NULL || conn->fid == NULL || !conn->unsignalled.is_any)
             continue;
-        if (!conn->is_fenced)
-            fence(conn);
-        is_any = is_any || conn->is_lent;
+        if (!conn->unsignalled.is_flushing)
+            unsignalled_flush(conn);
+        is_any = is_any || conn->unsignalled.is_any;
     }
     return !is_any;
 }
@@ -94,8 +99,8 @@ bool dm_ofi_lmr_hide(struct dm_lmr *lmr)
 {
     struct dm_ofi_ia *ia = (struct dm_ofi_ia *)lmr->obj.ia;
 
-    withdraw(lmr);
-    return dm_ofi_wait(ia, lmr->pz, lmr->key, is_returned) &&
+    lmr_withdraw(lmr);
+    return dm_ofi_wait_over(ia, lmr->pz, lmr->key, unsignalled_is_none) &&
            dm_ofi_rkey_wait(ia, lmr->pz, lmr->key);
 }
 

@@ -3,29 +3,31 @@
  *
  * Invariant: those in ep->recvs are with the fabric, in the order of posting;
  * those in ep->recv_queue wait for a connection or for space there. A receive is
- * handed over with its good segments alone, and with some space of ours behind
+ * posted with its good segments alone, and with some space of ours behind
  * them, so that a message that is too long is found out by us.
  */
-#include "providers/ofi/dto.h"
+#include "providers/ofi/recv.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "providers/ofi/calls.h"
-
-enum { FABRIC_IOV_MAX = 8 };
+#include "providers/ofi/ctrl.h"
+#include "providers/ofi/key.h"
+#include "providers/ofi/progress.h"
+#include "providers/ofi/rdma.h"
+#include "providers/ofi/srq.h"
 
 static const DAT_DTO_COMPLETION_STATUS ok = DAT_DTO_SUCCESS;
 
 /* How a receive ends. */
-struct arrival {
+struct recv_cqe {
     DAT_DTO_COMPLETION_STATUS status;
     uint64_t len;
     uint64_t word; /* of the message */
 };
 
 /* Does the receive, if successful, end without waking anybody? */
-static bool is_quiet(const struct dm_ofi_ep *ep, const struct dm_ofi_op *op, uint64_t word)
+static bool recv_is_quiet(const struct dm_ofi_ep *ep, const struct dm_ofi_op *op, uint64_t word)
 {
     unsigned notify = (unsigned)ep->ep.attr.recv_completion_flags;
 
@@ -35,7 +37,8 @@ static bool is_quiet(const struct dm_ofi_ep *ep, const struct dm_ofi_op *op, uin
 }
 
 /* The receive is over; takes it out of its list. False: its event is lost. */
-static bool complete(struct dm_ofi_ep *ep, struct dm_ofi_op *op, const struct arrival *how)
+static bool ofi_recv_complete(struct dm_ofi_ep *ep, struct dm_ofi_op *op,
+                              const struct recv_cqe *how)
 {
     DAT_DTO_COMPLETION_EVENT_DATA data = {.ep_handle = (DAT_EP_HANDLE)ep,
                                           .user_cookie = op->dto.cookie,
@@ -61,35 +64,35 @@ static bool complete(struct dm_ofi_ep *ep, struct dm_ofi_op *op, const struct ar
         item.ext = DAT_IB_RDMA_WRITE_IMMED_DATA;
         item.data[DM_ITEM_EXTRA] = (uint32_t)how->word;
     }
-    if (how->status == ok && is_quiet(ep, op, how->word))
+    if (how->status == ok && recv_is_quiet(ep, op, how->word))
         is_in = dm_evd_add_quiet(ep->ep.recv_evd, &item);
     else
         is_in = dm_evd_add(ep->ep.recv_evd, &item);
     dm_list_del(&op->link);
     dm_ofi_op_free(dm_ofi_ia_of(ep), op);
     if (ep->srq != NULL)
-        dm_ofi_srq_returned(ep);
+        dm_ofi_srq_recv_done(ep);
     return is_in;
 }
 
-/* An error of what the peer has sent, or of what was there for it. */
-static void blame(struct dm_ofi_ep *ep)
+/* An error in what the peer has sent, or in the receive for it: a NAK. */
+static void recv_nak(struct dm_ofi_ep *ep)
 {
     struct dm_ofi_conn *conn = ep->conn;
 
     if (conn == NULL || conn->state != DM_CONN_UP)
         return;
     if (ep->is_ack_due) /* of those before */
-        dm_ofi_conn_taken(conn);
+        dm_ofi_conn_ack(conn);
     ep->is_ack_due = false;
-    conn->is_blaming = true;
+    conn->end.is_nak_sent = true;
     dm_evd_add_async(ep->ep.obj.ia->async_evd, DAT_ASYNC_ERROR_EP_BROKEN, (DAT_HANDLE)ep,
                      DAT_EP_TRANSFER_TO_ERROR);
-    dm_ofi_conn_break(conn, DAT_CONNECTION_EVENT_DISCONNECTED);
+    dm_ofi_conn_terminate(conn, DAT_CONNECTION_EVENT_DISCONNECTED);
 }
 
 /* Spread what came into the buffer over the segments that it stands for. */
-static void scatter(struct dm_ofi_ep *ep, struct dm_ofi_op *op, uint64_t len)
+static void recv_scatter(struct dm_ofi_ep *ep, struct dm_ofi_op *op, uint64_t len)
 {
     uint64_t at = op->pos; /* bytes in segments that the fabric has filled */
     uint64_t before = 0;
@@ -118,7 +121,7 @@ static void scatter(struct dm_ofi_ep *ep, struct dm_ofi_op *op, uint64_t len)
     }
 }
 
-static void invalidate(struct dm_ofi_ep *ep, struct arrival *how)
+static void recv_invalidate(struct dm_ofi_ep *ep, struct recv_cqe *how)
 {
     if (how->status == ok && (how->word & DM_OFI_WORD_INVALIDATE) != 0 &&
         !dm_rmr_invalidate(&ep->ep, (uint32_t)how->word))
@@ -126,7 +129,7 @@ static void invalidate(struct dm_ofi_ep *ep, struct arrival *how)
 }
 
 /* Bytes in all segments, the bad ones included. */
-static uint64_t asked_for(const struct dm_ofi_op *op)
+static uint64_t recv_len(const struct dm_ofi_op *op)
 {
     uint64_t len = 0;
 
@@ -135,46 +138,46 @@ static uint64_t asked_for(const struct dm_ofi_op *op)
     return len;
 }
 
-static void recv_done(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *done)
+static void recv_op_done(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *done)
 {
     struct dm_ofi_op *op = dm_container_of(ctx, struct dm_ofi_op, ctx);
-    struct arrival how = {.status = ok, .len = done->len};
+    struct recv_cqe how = {.status = ok, .len = done->len};
     struct dm_ofi_ep *ep = op->ep;
 
-    op->n_fabric = 0;
+    op->n_pending = 0;
     if (ep == NULL)
         return; /* its slab goes with the instance */
-    ep->n_handed--;
-    if (ep->conn != NULL && !op->is_bad && op->space == ep->conn->floor)
-        ep->conn->n_floor--;
+    ep->n_recvs--;
+    if (ep->conn != NULL && !op->is_bad && op->space == ep->conn->min_recv.own)
+        ep->conn->min_recv.n--;
     if (done->err == FI_ECANCELED || (done->err != 0 && done->err != FI_ETRUNC)) {
         return; /* recalled, or the connection ends: then it is flushed */
     }
     if ((done->flags & FI_REMOTE_CQ_DATA) != 0)
         how.word = done->data;
     if (done->err == FI_ETRUNC || done->len > op->space) {
-        how.status = op->is_bad && done->len <= asked_for(op) ? DAT_DTO_ERR_LOCAL_PROTECTION
-                                                              : DAT_DTO_ERR_LOCAL_LENGTH;
+        how.status = op->is_bad && done->len <= recv_len(op) ? DAT_DTO_ERR_LOCAL_PROTECTION
+                                                             : DAT_DTO_ERR_LOCAL_LENGTH;
         how.len = 0;
     } else if (op->bounce != NULL) {
-        scatter(ep, op, done->len);
+        recv_scatter(ep, op, done->len);
     }
-    invalidate(ep, &how);
-    if (!complete(ep, op, &how) || how.status != ok) {
-        blame(ep);
+    recv_invalidate(ep, &how);
+    if (!ofi_recv_complete(ep, op, &how) || how.status != ok) {
+        recv_nak(ep);
         return;
     }
     if (ep->conn != NULL)
-        ep->conn->n_arrived++;
+        ep->conn->credits.n_arrived++;
     if ((how.word & DM_OFI_WORD_ACK) != 0) {
         ep->is_ack_due = true;
         dm_ofi_wait_for_space(ep);
     }
-    dm_ofi_recvs_push(ep);
+    dm_ofi_recv_push(ep);
 }
 
 /* Has the receive a segment that may not be used? */
-static bool has_bad(const struct dm_ofi_ep *ep, const struct dm_ofi_op *op)
+static bool recv_has_bad(const struct dm_ofi_ep *ep, const struct dm_ofi_op *op)
 {
     for (uint32_t i = 0; i < op->dto.n_seg; i++) {
         const DAT_LMR_TRIPLET *seg = &op->dto.seg[i];
@@ -191,14 +194,15 @@ static bool has_bad(const struct dm_ofi_ep *ep, const struct dm_ofi_op *op)
 /* What the fabric gets of a receive: none of its memory if some of it is bad,
  * as only the length of the message will tell whether any may be filled.
  * False: out of memory. */
-static bool make_iov(struct dm_ofi_ep *ep, struct dm_ofi_op *op, struct iovec *vec, size_t *n_p)
+static bool recv_make_iov(struct dm_ofi_ep *ep, struct dm_ofi_op *op, struct iovec *vec,
+                          size_t *n_p)
 {
     struct dm_ofi_ia *ia = dm_ofi_ia_of(ep);
-    size_t lim = ia->info->rx_attr->iov_limit;
+    size_t lim = ia->fabric.info->rx_attr->iov_limit;
     uint64_t rest = 0;
     size_t n = 0;
 
-    lim = has_bad(ep, op) ? 1 : lim < FABRIC_IOV_MAX ? lim : FABRIC_IOV_MAX;
+    lim = recv_has_bad(ep, op) ? 1 : lim < DM_OFI_IOV_MAX ? lim : DM_OFI_IOV_MAX;
     op->is_bad = false;
     op->space = 0;
     op->pos = 0;
@@ -238,82 +242,82 @@ static bool make_iov(struct dm_ofi_ep *ep, struct dm_ofi_op *op, struct iovec *v
     return true;
 }
 
-static void floor_count(struct dm_ofi_conn *conn, const struct dm_ofi_op *op)
+static void min_recv_count(struct dm_ofi_conn *conn, const struct dm_ofi_op *op)
 {
-    if (op->is_bad || op->space > conn->floor)
+    if (op->is_bad || op->space > conn->min_recv.own)
         return;
-    conn->n_floor = op->space == conn->floor ? conn->n_floor + 1 : 1;
-    conn->floor = op->space;
+    conn->min_recv.n = op->space == conn->min_recv.own ? conn->min_recv.n + 1 : 1;
+    conn->min_recv.own = op->space;
 }
 
 /* The last of the shortest ones is over: which are the shortest now? */
-static void floor_find(struct dm_ofi_ep *ep)
+static void min_recv_find(struct dm_ofi_ep *ep)
 {
     struct dm_ofi_conn *conn = ep->conn;
 
-    if (conn->n_floor > 0 || ep->n_handed == 0)
+    if (conn->min_recv.n > 0 || ep->n_recvs == 0)
         return;
-    conn->floor = UINT64_MAX;
+    conn->min_recv.own = UINT64_MAX;
     dm_list_for_each (it, &ep->recvs) {
         const struct dm_ofi_op *op = dm_container_of(it, struct dm_ofi_op, link);
 
-        if (op->n_fabric > 0)
-            floor_count(conn, op);
+        if (op->n_pending > 0)
+            min_recv_count(conn, op);
     }
 }
 
-/* Hand it over. False: not now. */
-static bool hand(struct dm_ofi_ep *ep, struct dm_ofi_op *op)
+/* Post it to the fabric. False: not now. */
+static bool recv_post_fabric(struct dm_ofi_ep *ep, struct dm_ofi_op *op)
 {
-    struct iovec vec[FABRIC_IOV_MAX + 1];
+    struct iovec vec[DM_OFI_IOV_MAX + 1];
     struct fi_msg msg = {.msg_iov = vec, .context = &op->ctx};
 
-    op->ctx.done = recv_done;
-    if (!dm_ofi_excess_map(dm_ofi_ia_of(ep)) || !make_iov(ep, op, vec, &msg.iov_count) ||
+    op->ctx.done = recv_op_done;
+    if (!dm_ofi_excess_map(dm_ofi_ia_of(ep)) || !recv_make_iov(ep, op, vec, &msg.iov_count) ||
         fi_recvmsg(ep->conn->fid, &msg, FI_COMPLETION) != 0)
         return false;
-    op->n_fabric = 1;
-    ep->n_handed++;
+    op->n_pending = 1;
+    ep->n_recvs++;
     dm_list_del(&op->link);
     dm_list_add_tail(&ep->recvs, &op->link);
-    floor_count(ep->conn, op);
+    min_recv_count(ep->conn, op);
     return true;
 }
 
-void dm_ofi_recvs_push(struct dm_ofi_ep *ep)
+void dm_ofi_recv_push(struct dm_ofi_ep *ep)
 {
-    while (ep->is_handed && ep->conn != NULL && ep->conn->fid != NULL &&
+    while (ep->is_recv_open && ep->conn != NULL && ep->conn->fid != NULL &&
            !dm_list_is_empty(&ep->recv_queue)) {
-        if (!hand(ep, dm_container_of(ep->recv_queue.next, struct dm_ofi_op, link)))
+        if (!recv_post_fabric(ep, dm_container_of(ep->recv_queue.next, struct dm_ofi_op, link)))
             break; /* the next one that completes makes space */
     }
     if (ep->conn != NULL)
-        dm_ofi_conn_grant(ep->conn);
+        dm_ofi_conn_credit(ep->conn);
 }
 
 /* Shorter ones have to be reported of before they are granted; that there are none
  * any more when the peer gains by it. */
-void dm_ofi_ep_report_floor(struct dm_ofi_ep *ep)
+void dm_ofi_recv_report_min(struct dm_ofi_ep *ep)
 {
-    struct dm_ofi_ctrl ctrl = {.type = DM_CTRL_FLOOR};
+    struct dm_ofi_ctrl ctrl = {.type = DM_CTRL_MIN_RECV};
     struct dm_ofi_conn *conn = ep->conn;
 
-    floor_find(ep);
-    if (conn->floor == conn->floor_reported ||
-        (conn->floor > conn->floor_reported && !conn->is_peer_asking &&
-         conn->floor / 2 < conn->floor_reported))
+    min_recv_find(ep);
+    if (conn->min_recv.own == conn->min_recv.reported ||
+        (conn->min_recv.own > conn->min_recv.reported && !conn->min_recv.is_peer_asking &&
+         conn->min_recv.own / 2 < conn->min_recv.reported))
         return;
-    conn->is_peer_asking = false;
-    conn->floor_reported = ctrl.value[0] = conn->floor;
+    conn->min_recv.is_peer_asking = false;
+    conn->min_recv.reported = ctrl.value[0] = conn->min_recv.own;
     dm_ofi_ctrl_post(ep, &ctrl);
 }
 
-bool dm_ofi_recvs_take(struct dm_ofi_ep *ep, uint64_t len)
+bool dm_ofi_recv_fits(struct dm_ofi_ep *ep, uint64_t len)
 {
     struct dm_ofi_op *op;
 
     if (ep->conn != NULL)
-        ep->conn->is_peer_asking = true;
+        ep->conn->min_recv.is_peer_asking = true;
     /* What was sent before has arrived before: it is the first one's turn. */
     if (dm_list_is_empty(&ep->recvs))
         return true;
@@ -324,13 +328,13 @@ bool dm_ofi_recvs_take(struct dm_ofi_ep *ep, uint64_t len)
     return false;
 }
 
-void dm_ofi_ep_hand_over(struct dm_ofi_ep *ep)
+void dm_ofi_recv_start(struct dm_ofi_ep *ep)
 {
-    ep->is_handed = true;
-    dm_ofi_recvs_push(ep);
+    ep->is_recv_open = true;
+    dm_ofi_recv_push(ep);
 }
 
-void dm_ofi_recvs_flush(struct dm_ofi_ep *ep)
+void dm_ofi_recv_flush(struct dm_ofi_ep *ep)
 {
     struct dm_list *const lists[2] = {&ep->recvs, &ep->recv_queue};
 
@@ -338,11 +342,11 @@ void dm_ofi_recvs_flush(struct dm_ofi_ep *ep)
         while (!dm_list_is_empty(lists[i])) {
             struct dm_ofi_op *op = dm_container_of(lists[i]->next, struct dm_ofi_op, link);
             struct dm_ofi_op *copy = op;
-            struct arrival how = {.status = op->status};
+            struct recv_cqe how = {.status = op->status};
 
             if (how.status == ok)
                 how.status = DAT_DTO_ERR_FLUSHED;
-            if (op->n_fabric > 0) { /* not reported: it may still be some day */
+            if (op->n_pending > 0) { /* not reported: it may still be some day */
                 copy = dm_ofi_op_new(ep, dm_ofi_ia_of(ep), &op->dto);
                 dm_list_del(&op->link);
                 op->ep = NULL;
@@ -350,40 +354,32 @@ void dm_ofi_recvs_flush(struct dm_ofi_ep *ep)
                     continue;
                 dm_list_add_tail(&ep->recvs, &copy->link);
             }
-            (void)complete(ep, copy, &how);
+            (void)ofi_recv_complete(ep, copy, &how);
         }
     }
-    ep->n_handed = 0;
+    ep->n_recvs = 0;
 }
 
-static bool uses(const struct dm_ofi_op *op, uint32_t key)
-{
-    for (uint32_t i = 0; i < op->dto.n_seg; i++)
-        if (op->dto.seg[i].lmr_context == key && op->dto.seg[i].segment_length > 0)
-            return true;
-    return false;
-}
-
-bool dm_ofi_recvs_is_using(const struct dm_ofi_ep *ep, uint32_t key)
+bool dm_ofi_recv_is_using(const struct dm_ofi_ep *ep, uint32_t key)
 {
     dm_list_for_each (it, &ep->recvs) {
         const struct dm_ofi_op *op = dm_container_of(it, struct dm_ofi_op, link);
 
-        /* A bad one has been handed over without its memory. */
-        if (op->n_fabric > 0 && !op->is_bad && uses(op, key))
+        /* A bad one has been posted without its memory. */
+        if (op->n_pending > 0 && !op->is_bad && dm_ofi_op_uses(op, key))
             return true;
     }
     return false;
 }
 
-/* Give those that the fabric has given back to the front of the queue. */
-static void requeue(struct dm_ofi_ep *ep)
+/* Put those that the fabric has cancelled to the front of the queue. */
+static void recv_requeue(struct dm_ofi_ep *ep)
 {
     struct dm_list back;
 
     dm_list_init(&back);
     dm_list_for_each_safe (it, next, &ep->recvs) {
-        if (dm_container_of(it, struct dm_ofi_op, link)->n_fabric > 0)
+        if (dm_container_of(it, struct dm_ofi_op, link)->n_pending > 0)
             continue;
         dm_list_del(it);
         dm_list_add_tail(&back, it);
@@ -396,7 +392,7 @@ static void requeue(struct dm_ofi_ep *ep)
     }
 }
 
-void dm_ofi_recvs_forget(struct dm_ofi_ep *ep, uint32_t key)
+void dm_ofi_recv_recall(struct dm_ofi_ep *ep, uint32_t key)
 {
     bool is_behind = false;
 
@@ -406,7 +402,7 @@ void dm_ofi_recvs_forget(struct dm_ofi_ep *ep, uint32_t key)
     dm_list_for_each (it, &ep->recvs) {
         struct dm_ofi_op *op = dm_container_of(it, struct dm_ofi_op, link);
 
-        is_behind = is_behind || uses(op, key);
+        is_behind = is_behind || dm_ofi_op_uses(op, key);
         if (is_behind)
             (void)fi_cancel(&ep->conn->fid->fid, &op->ctx);
     }
@@ -414,11 +410,11 @@ void dm_ofi_recvs_forget(struct dm_ofi_ep *ep, uint32_t key)
         return;
     while (dm_ofi_read_cq(dm_ofi_ia_of(ep)) > 0)
         continue;
-    requeue(ep);
-    dm_ofi_recvs_push(ep);
+    recv_requeue(ep);
+    dm_ofi_recv_push(ep);
 }
 
-static DAT_RETURN post_locked(struct dm_ofi_ep *ep, const struct dm_dto *dto)
+static DAT_RETURN ofi_recv_post_locked(struct dm_ofi_ep *ep, const struct dm_dto *dto)
 {
     uint32_t used =
         ep->n_recv_posted - atomic_load_explicit(&ep->ep.n_recv_reaped, memory_order_acquire);
@@ -432,9 +428,9 @@ static DAT_RETURN post_locked(struct dm_ofi_ep *ep, const struct dm_dto *dto)
     ep->n_recv_posted++;
     dm_list_add_tail(&ep->recv_queue, &op->link);
     if (atomic_load(&ep->ep.state) == DAT_EP_STATE_DISCONNECTED)
-        dm_ofi_recvs_flush(ep);
+        dm_ofi_recv_flush(ep);
     else
-        dm_ofi_recvs_push(ep);
+        dm_ofi_recv_push(ep);
     return DAT_SUCCESS;
 }
 
@@ -449,7 +445,7 @@ DAT_RETURN dm_ofi_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *
         return ret;
     dto.n_seg = (uint32_t)n;
     pthread_mutex_lock(&ep->ep.obj.ia->lock);
-    ret = post_locked(ep, &dto);
+    ret = ofi_recv_post_locked(ep, &dto);
     pthread_mutex_unlock(&ep->ep.obj.ia->lock);
     return ret;
 }

@@ -3,7 +3,8 @@
  */
 #include "providers/ofi/rmr.h"
 
-#include "providers/ofi/calls.h"
+#include "providers/ofi/key.h"
+#include "providers/ofi/rkey.h"
 
 void dm_ofi_rmr_hide(struct dm_rmr *rmr)
 {
@@ -47,7 +48,7 @@ int dm_ofi_rmr_exec(struct dm_ofi_ep *ep, struct dm_bind *bind, const DAT_LMR_TR
      * found the window shut, the fabric would break the connection. */
     if (rmr->key != 0)
         dm_ofi_key_hide(ia, rmr->key);
-    if (rmr->key != 0 && !dm_ofi_rkey_is_confirmed(ia, rmr->pz))
+    if (rmr->key != 0 && !dm_ofi_rkey_is_acked(ia, rmr->pz))
         return -FI_EBUSY;
     if (bind->key != 0 && !window_open(ep, bind, triplet))
         return -FI_ENOMEM;

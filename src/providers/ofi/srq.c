@@ -2,15 +2,17 @@
  * Shared receive queues (uDAPL 2.0, dat_srq_*), and the watermarks.
  *
  * The fabric would give a receive away when a connection is made. So a message
- * to an endpoint with a shared queue asks for its receive first (ctrl), gets
+ * to an endpoint with a shared queue asks for its receive first (DM_CTRL_RECV_REQ), gets
  * one of this endpoint in the order of asking, and only then is sent.
  */
-#include "providers/ofi/dto.h"
+#include "providers/ofi/srq.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "providers/ofi/calls.h"
+#include "providers/ofi/ctrl.h"
+#include "providers/ofi/dto.h"
+#include "providers/ofi/recv.h"
 
 DAT_RETURN dm_ofi_srq_create(struct dm_srq *srq)
 {
@@ -30,8 +32,8 @@ void dm_ofi_srq_destroy(struct dm_srq *any)
     }
 }
 
-/* Fewer receives than the low watermark: say so, once. */
-static void low_check(struct dm_ofi_srq *srq)
+/* Fewer receives than the low watermark: report it, once. */
+static void srq_low_check(struct dm_ofi_srq *srq)
 {
     if (!srq->is_low_armed || srq->n_available >= (uint32_t)srq->srq.attr.low_watermark)
         return;
@@ -41,29 +43,29 @@ static void low_check(struct dm_ofi_srq *srq)
 }
 
 /* Receives for messages of this endpoint that have not been dequeued. */
-static uint32_t outstanding(const struct dm_ofi_ep *ep)
+static uint32_t srq_outstanding(const struct dm_ofi_ep *ep)
 {
     return ep->n_taken - atomic_load(&ep->ep.n_recv_reaped);
 }
 
-static void soft_check(struct dm_ofi_ep *ep)
+static void srq_soft_check(struct dm_ofi_ep *ep)
 {
-    if (!ep->is_soft_armed || outstanding(ep) <= (uint32_t)ep->ep.attr.srq_soft_hw)
+    if (!ep->is_soft_armed || srq_outstanding(ep) <= (uint32_t)ep->ep.attr.srq_soft_hw)
         return;
     ep->is_soft_armed = false;
     dm_evd_add_async(ep->ep.obj.ia->async_evd, DM_MARK_EVENT, (DAT_HANDLE)ep,
                      DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
 }
 
-static void answer(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ask, bool is_refused)
+static void srq_respond(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ask, bool is_refused)
 {
-    struct dm_ofi_ctrl ctrl = {.type = DM_CTRL_RECV, .status = is_refused, .id = ask->id};
+    struct dm_ofi_ctrl ctrl = {.type = DM_CTRL_RECV_RSP, .status = is_refused, .id = ask->id};
 
     dm_ofi_ctrl_post(ep, &ctrl);
 }
 
 /* Give a message its receive. */
-static void grant(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ask)
+static void srq_grant(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ask)
 {
     struct dm_ofi_srq *srq = ep->srq;
     struct dm_ofi_op *op = dm_container_of(srq->recvs.next, struct dm_ofi_op, link);
@@ -74,70 +76,71 @@ static void grant(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ask)
     ep->n_taken++;
     op->ep = ep;
     dm_list_add_tail(&ep->recv_queue, &op->link);
-    dm_ofi_recvs_push(ep);
-    low_check(srq);
-    soft_check(ep);
-    answer(ep, ask, !dm_ofi_recvs_take(ep, ask->value[0]));
+    dm_ofi_recv_push(ep);
+    srq_low_check(srq);
+    srq_soft_check(ep);
+    srq_respond(ep, ask, !dm_ofi_recv_fits(ep, ask->value[0]));
 }
 
-void dm_ofi_srq_asked(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ask)
+void dm_ofi_srq_recv_request(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ask)
 {
-    struct dm_ofi_letter *letter;
+    struct dm_ofi_ctrl_entry *entry;
 
     if (ep->srq == NULL) {
-        answer(ep, ask, !dm_ofi_recvs_take(ep, ask->value[0]));
+        srq_respond(ep, ask, !dm_ofi_recv_fits(ep, ask->value[0]));
         return;
     }
-    if (ep->hard != DAT_WATERMARK_INFINITE && outstanding(ep) >= (uint32_t)ep->hard) {
-        answer(ep, ask, true);
+    if (ep->hard_mark != DAT_WATERMARK_INFINITE && srq_outstanding(ep) >= (uint32_t)ep->hard_mark) {
+        srq_respond(ep, ask, true);
         return;
     }
     if (ep->srq->n_available > 0) {
-        grant(ep, ask);
+        srq_grant(ep, ask);
         return;
     }
-    letter = malloc(sizeof(*letter));
-    if (letter == NULL) {
-        answer(ep, ask, true);
+    entry = malloc(sizeof(*entry));
+    if (entry == NULL) {
+        srq_respond(ep, ask, true);
         return;
     }
-    letter->ctrl = *ask;
-    dm_list_add_tail(&ep->asked, &letter->link);
+    entry->ctrl = *ask;
+    dm_list_add_tail(&ep->recv_requests, &entry->link);
 }
 
-void dm_ofi_srq_forget(struct dm_ofi_ep *ep)
+void dm_ofi_srq_drop_requests(struct dm_ofi_ep *ep)
 {
-    while (!dm_list_is_empty(&ep->asked)) {
-        struct dm_ofi_letter *letter = dm_container_of(ep->asked.next, struct dm_ofi_letter, link);
+    while (!dm_list_is_empty(&ep->recv_requests)) {
+        struct dm_ofi_ctrl_entry *entry =
+            dm_container_of(ep->recv_requests.next, struct dm_ofi_ctrl_entry, link);
 
-        dm_list_del(&letter->link);
-        free(letter);
+        dm_list_del(&entry->link);
+        free(entry);
     }
 }
 
-void dm_ofi_srq_returned(struct dm_ofi_ep *ep)
+void dm_ofi_srq_recv_done(struct dm_ofi_ep *ep)
 {
     ep->srq->n_taken--;
 }
 
-/* A receive has come: who has waited for one? */
-static void serve(struct dm_ofi_srq *srq)
+/* A receive has been posted: grant it to a message that waits for one. */
+static void srq_grant_waiting(struct dm_ofi_srq *srq)
 {
     dm_list_for_each (it, &srq->srq.obj.ia->objs[DAT_HANDLE_TYPE_EP]) {
         struct dm_ofi_ep *ep = dm_container_of(it, struct dm_ofi_ep, ep.obj.link);
 
-        while (ep->srq == srq && !dm_list_is_empty(&ep->asked) && srq->n_available > 0) {
-            struct dm_ofi_letter *letter =
-                dm_container_of(ep->asked.next, struct dm_ofi_letter, link);
+        while (ep->srq == srq && !dm_list_is_empty(&ep->recv_requests) && srq->n_available > 0) {
+            struct dm_ofi_ctrl_entry *entry =
+                dm_container_of(ep->recv_requests.next, struct dm_ofi_ctrl_entry, link);
 
-            dm_list_del(&letter->link);
-            grant(ep, &letter->ctrl);
-            free(letter);
+            dm_list_del(&entry->link);
+            srq_grant(ep, &entry->ctrl);
+            free(entry);
         }
     }
 }
 
-static DAT_RETURN post_locked(struct dm_ofi_srq *srq, const struct dm_dto *dto)
+static DAT_RETURN ofi_srq_post_locked(struct dm_ofi_srq *srq, const struct dm_dto *dto)
 {
     struct dm_ofi_op *op;
 
@@ -149,7 +152,7 @@ static DAT_RETURN post_locked(struct dm_ofi_srq *srq, const struct dm_dto *dto)
     dm_list_add_tail(&srq->recvs, &op->link);
     srq->n_available++;
     if (srq->n_available == 1)
-        serve(srq);
+        srq_grant_waiting(srq);
     return DAT_SUCCESS;
 }
 
@@ -164,7 +167,7 @@ DAT_RETURN dm_ofi_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIP
         return ret;
     dto.n_seg = (uint32_t)n;
     pthread_mutex_lock(&srq->srq.obj.ia->lock);
-    ret = post_locked(srq, &dto);
+    ret = ofi_srq_post_locked(srq, &dto);
     pthread_mutex_unlock(&srq->srq.obj.ia->lock);
     return ret;
 }
@@ -189,12 +192,12 @@ void dm_ofi_srq_set_low(struct dm_srq *any)
     struct dm_ofi_srq *srq = (struct dm_ofi_srq *)any;
 
     srq->is_low_armed = any->attr.low_watermark > 0;
-    low_check(srq);
+    srq_low_check(srq);
 }
 
 void dm_ofi_ep_marks_init(struct dm_ofi_ep *ep)
 {
-    ep->hard = DAT_WATERMARK_INFINITE;
+    ep->hard_mark = DAT_WATERMARK_INFINITE;
     ep->is_soft_armed = ep->ep.attr.srq_soft_hw > 0;
 }
 
@@ -204,8 +207,8 @@ void dm_ofi_ep_set_marks(struct dm_ep *any, DAT_COUNT soft, DAT_COUNT hard)
 
     any->attr.srq_soft_hw = soft;
     ep->is_soft_armed = soft != DAT_WATERMARK_INFINITE;
-    ep->hard = hard;
-    soft_check(ep);
+    ep->hard_mark = hard;
+    srq_soft_check(ep);
 }
 
 uint32_t dm_ofi_ep_n_recvs(struct dm_ep *any)

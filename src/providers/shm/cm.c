@@ -10,13 +10,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "providers/shm/calls.h"
-#include "providers/shm/msg.h"
+#include "providers/shm/ctrl.h"
+#include "providers/shm/dto.h"
+#include "providers/shm/transport/csp.h"
+#include "providers/shm/transport/peer.h"
+#include "providers/shm/transport/quiesce.h"
 #include "util/log.h"
 
 /* How often, and how long in between, to look for a peer's dispatcher with space. */
 enum { CONFIRM_TRIES = 10000, CONFIRM_WAIT_NS = 50000 };
-enum { RETRY_NS = 1000000, DYING_NS = 1000000, MOVES_MAX = 64, BACKLOG = 4096 };
+enum { RETRY_NS = 1000000, QUIESCE_NS = 1000000, REDIRECTS_MAX = 64, BACKLOG = 4096 };
 
 void dm_shm_no_descriptor(struct dm_shm_ia *ia)
 {
@@ -27,13 +30,14 @@ void dm_shm_no_descriptor(struct dm_shm_ia *ia)
     ia->is_files_reported = true;
 }
 
-static bool is_short(int err)
+static bool is_out_of_files(int err)
 {
     return err == EMFILE || err == ENFILE;
 }
 
 /* A zero, which means the abstract name space, then the text. */
-static void set_name(struct dm_shm_name *name, const char *prefix, const uint64_t *values, int n)
+static void sock_name_set(struct dm_shm_name *name, const char *prefix, const uint64_t *values,
+                          int n)
 {
     static const char digits[] = "0123456789abcdef";
     size_t len = strlen(prefix);
@@ -54,7 +58,7 @@ void dm_shm_cm_name(DAT_CONN_QUAL qual, struct dm_shm_name *name)
 {
     uint64_t value = qual;
 
-    set_name(name, "datum-shm.", &value, 1);
+    sock_name_set(name, "datum-shm.", &value, 1);
 }
 
 void dm_shm_cm_common_name(const DAT_COMM *comm, uint16_t port, struct dm_shm_name *name)
@@ -62,7 +66,7 @@ void dm_shm_cm_common_name(const DAT_COMM *comm, uint16_t port, struct dm_shm_na
     uint64_t values[3] = {(uint64_t)(uint32_t)comm->domain << 32 | (uint32_t)comm->type,
                           (uint64_t)(uint32_t)comm->protocol, port};
 
-    set_name(name, "datum-csp.", values, 3);
+    sock_name_set(name, "datum-csp.", values, 3);
 }
 
 DAT_RETURN dm_shm_sock_listen(const struct dm_shm_name *name, int *fd_p)
@@ -94,7 +98,7 @@ bool dm_shm_sock_is_there(const struct dm_shm_name *name)
     return is_there;
 }
 
-bool dm_shm_cm_trusted(int fd, pid_t *pid_p)
+bool dm_shm_sock_is_trusted(int fd, pid_t *pid_p)
 {
     struct ucred cred;
     socklen_t len = sizeof(cred);
@@ -105,113 +109,87 @@ bool dm_shm_cm_trusted(int fd, pid_t *pid_p)
     return cred.uid == geteuid() || cred.uid == 0;
 }
 
-void dm_shm_cm_describe(const struct dm_shm_conn *conn, struct dm_shm_msg *msg)
-{
-    struct dm_shm_ia *ia = conn->ia;
-
-    msg->version = DM_SHM_VERSION;
-    msg->id = ia->seg.hdr->id;
-    msg->owner = conn->owner;
-    msg->addr = ia->pia.addr.in.sin_addr.s_addr;
-    msg->qual = conn->ep->ep.local_qual;
-    msg->ep = dm_shm_seg_offset(&ia->seg, conn->ep->sh);
-}
-
-bool dm_shm_cm_match(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd)
-{
-    pid_t pid;
-
-    if (msg->version != DM_SHM_VERSION || !dm_shm_cm_trusted(conn->src.fd, &pid))
-        return false;
-    conn->peer = dm_shm_peer_get(conn->ia, conn->src.fd, fd, msg->id, pid);
-    if (conn->peer == NULL)
-        return false;
-    if (!dm_shm_peer_ep_ok(conn->peer, msg->ep))
-        return false;
-    conn->peer_ep = msg->ep;
-    conn->peer_owner = msg->owner & DM_EVD_OWNER_MAX;
-    return true;
-}
-
-void dm_shm_cm_give_up(struct dm_shm_ep *ep, DAT_EVENT_NUMBER event, const void *data, uint32_t len)
+void dm_shm_cm_fail(struct dm_shm_ep *ep, DAT_EVENT_NUMBER event, const void *data, uint32_t len)
 {
     if (len > 0)
         memcpy(ep->ep.private_data, data, len);
-    dm_shm_ep_down(ep, 0, DM_MSG_NONE);
+    dm_shm_ep_down(ep, 0, DM_CTRL_NONE);
     dm_evd_add_conn(ep->ep.connect_evd, event, (DAT_EP_HANDLE)ep, ep->ep.private_data,
                     (DAT_COUNT)len);
 }
 
-/* No consumer has said no. */
-static void not_there(struct dm_shm_ep *ep)
+/* Not the consumer's rejection. */
+static void cm_no_listener(struct dm_shm_ep *ep)
 {
-    dm_shm_cm_give_up(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
+    dm_shm_cm_fail(ep, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
 }
 
-static void send_request(struct dm_shm_conn *conn)
+static void cm_send_request(struct dm_shm_conn *conn)
 {
-    struct dm_shm_msg msg = {.type = DM_MSG_REQUEST, .data_len = (uint32_t)conn->request_len};
+    struct dm_shm_ctrl msg = {.type = DM_CTRL_REQUEST,
+                              .data_len = (uint32_t)conn->active.request_len};
 
-    dm_shm_cm_describe(conn, &msg);
-    if (conn->request_len > 0)
-        memcpy(msg.data, conn->request, (size_t)conn->request_len);
-    conn->state = DM_CONN_ASKED;
-    dm_shm_msg_send(conn, &msg, conn->ia->seg.fd);
+    dm_shm_conn_describe(conn, &msg);
+    if (conn->active.request_len > 0)
+        memcpy(msg.data, conn->active.request, (size_t)conn->active.request_len);
+    conn->state = DM_CONN_REQUESTED;
+    dm_shm_ctrl_send(conn, &msg, conn->ia->seg.fd);
 }
 
-/* Reach for the listener. */
-static void try_connect(struct dm_shm_conn *conn)
+/* Connect to the listener. */
+static void cm_try_connect(struct dm_shm_conn *conn)
 {
     struct dm_shm_ep *ep = conn->ep;
     bool is_full;
     pid_t pid;
 
-    if (connect(conn->src.fd, (const struct sockaddr *)&conn->to.addr, conn->to.len) == 0) {
-        if (!dm_shm_cm_trusted(conn->src.fd, &pid) || !dm_shm_src_add(conn->ia, &conn->src)) {
-            not_there(ep);
+    if (connect(conn->src.fd, (const struct sockaddr *)&conn->active.to.addr,
+                conn->active.to.len) == 0) {
+        if (!dm_shm_sock_is_trusted(conn->src.fd, &pid) || !dm_shm_src_add(conn->ia, &conn->src)) {
+            cm_no_listener(ep);
             return;
         }
-        send_request(conn);
+        cm_send_request(conn);
     } else {
         is_full = errno == EAGAIN || errno == EINTR;
-        if (!is_full && !conn->is_common) {
-            not_there(ep);
+        if (!is_full && !conn->active.is_common) {
+            cm_no_listener(ep);
             return;
         }
-        conn->state = !is_full && dm_shm_common_wait(conn) ? DM_CONN_WAIT : DM_CONN_RETRY;
+        conn->state = !is_full && dm_shm_csp_wait(conn) ? DM_CONN_CSP_WAIT : DM_CONN_RETRY;
     }
     dm_shm_kick(&conn->ia->pia); /* there is a deadline now */
 }
 
-/* Ask again soon, with a new socket: the listener has sent us elsewhere, or it
- * did not wait for us. */
-static void ask_again(struct dm_shm_conn *conn)
+/* Connect again soon, with a new socket: the request is redirected, or the
+ * common connect that waited has been matched with another. */
+static void cm_reconnect(struct dm_shm_conn *conn)
 {
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     if (fd < 0) {
-        if (is_short(errno))
+        if (is_out_of_files(errno))
             dm_shm_no_descriptor(conn->ia);
-        not_there(conn->ep);
+        cm_no_listener(conn->ep);
         return;
     }
-    dm_shm_msg_drop_queue(conn);
+    dm_shm_ctrl_drop(conn);
     dm_shm_src_replace(conn->ia, &conn->src, fd);
-    conn->has_out = false;
+    conn->out.is_polled = false;
     conn->is_peer_gone = false;
     conn->state = DM_CONN_RETRY;
 }
 
-/* The consumer who listens wants somebody else to answer. */
-static void handed_off(struct dm_shm_conn *conn, DAT_CONN_QUAL qual)
+/* The consumer that listens has handed the request off. */
+static void shm_cm_redirected(struct dm_shm_conn *conn, DAT_CONN_QUAL qual)
 {
     conn->ep->ep.remote_qual = qual;
-    conn->is_common = false;
-    dm_shm_cm_name(qual, &conn->to);
-    if (++conn->n_moves > MOVES_MAX) /* in circles */
-        not_there(conn->ep);
+    conn->active.is_common = false;
+    dm_shm_cm_name(qual, &conn->active.to);
+    if (++conn->active.n_redirects > REDIRECTS_MAX) /* in circles */
+        cm_no_listener(conn->ep);
     else
-        ask_again(conn);
+        cm_reconnect(conn);
 }
 
 DAT_RETURN dm_shm_cm_start(struct dm_shm_ep *ep, const struct dm_shm_name *to, bool is_common,
@@ -219,7 +197,7 @@ DAT_RETURN dm_shm_cm_start(struct dm_shm_ep *ep, const struct dm_shm_name *to, b
 {
     struct dm_shm_ia *ia = dm_shm_ia_of(ep);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool is_out = fd < 0 && is_short(errno);
+    bool is_out = fd < 0 && is_out_of_files(errno);
     struct dm_shm_conn *conn = fd >= 0 ? dm_shm_conn_new(ia, fd, DM_CONN_RETRY) : NULL;
     uint8_t *request = malloc((size_t)how->len + 1);
 
@@ -234,16 +212,16 @@ DAT_RETURN dm_shm_cm_start(struct dm_shm_ep *ep, const struct dm_shm_name *to, b
     }
     if (how->len > 0)
         memcpy(request, how->data, (size_t)how->len);
-    conn->request = request;
-    conn->request_len = how->len;
-    conn->to = *to;
-    conn->is_common = is_common;
+    conn->active.request = request;
+    conn->active.request_len = how->len;
+    conn->active.to = *to;
+    conn->active.is_common = is_common;
     conn->deadline = dm_futex_deadline(how->timeout);
     dm_list_add_tail(&ia->srcs, &conn->src.link);
     dm_shm_ep_attach(ep, conn);
     atomic_store(&ep->sh->link, DM_LINK_WAIT);
     atomic_store(&ep->ep.state, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
-    try_connect(conn);
+    cm_try_connect(conn);
     return DAT_SUCCESS;
 }
 
@@ -259,7 +237,7 @@ DAT_RETURN dm_shm_ep_connect(struct dm_ep *ep, const struct dm_connect *how)
         ep->remote_addr.in.sin_addr = in->sin_addr;
     if (!(in->sin_family == AF_INET && in->sin_addr.s_addr == ia->addr.in.sin_addr.s_addr) &&
         !dm_ia_is_local_addr(how->addr)) {
-        dm_shm_cm_give_up((struct dm_shm_ep *)ep, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
+        dm_shm_cm_fail((struct dm_shm_ep *)ep, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
         return DAT_SUCCESS;
     }
     dm_shm_cm_name(how->qual, &to);
@@ -268,9 +246,9 @@ DAT_RETURN dm_shm_ep_connect(struct dm_ep *ep, const struct dm_connect *how)
 
 enum confirm { CONFIRM_NO, CONFIRM_MOVING, CONFIRM_FULL, CONFIRM_UP };
 
-/* Tell the passive side, in its own memory, that we are connected: its event
+/* Confirm to the passive side, in its own memory, that we are connected: its event
  * is there before anything that we may send. Or: it has given up; its
- * dispatcher is just being moved; or is full, and is_last says that it goes without. */
+ * dispatcher is being moved; or is full, and with is_last it gets no event. */
 static enum confirm confirm_once(struct dm_shm_ep *ep, bool is_last)
 {
     struct dm_shm_link_ep *peer = ep->peer_sh;
@@ -315,13 +293,13 @@ static enum confirm confirm(struct dm_shm_ep *ep)
     return how == CONFIRM_MOVING ? CONFIRM_NO : how;
 }
 
-static void accepted(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd)
+static void shm_cm_accepted(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg, int fd)
 {
     struct dm_shm_ep *ep = conn->ep;
     enum confirm how;
 
-    if (!dm_shm_cm_match(conn, msg, fd)) {
-        not_there(ep);
+    if (!dm_shm_conn_peer_set(conn, msg, fd)) {
+        cm_no_listener(ep);
         return;
     }
     dm_shm_ep_attach(ep, conn);
@@ -332,44 +310,44 @@ static void accepted(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int
                     ep->ep.private_data, (DAT_COUNT)msg->data_len);
     how = confirm(ep);
     if (how == CONFIRM_NO) {
-        dm_shm_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN, DM_MSG_NONE);
+        dm_shm_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN, DM_CTRL_NONE);
         return;
     }
     dm_shm_ep_established(ep);
-    dm_shm_msg_simple(conn, how == CONFIRM_UP ? DM_MSG_CONFIRM : DM_MSG_UNHEARD);
+    dm_shm_ctrl_send_type(conn, how == CONFIRM_UP ? DM_CTRL_CONFIRM : DM_CTRL_CONFIRM_LOST);
 }
 
-void dm_shm_conn_answer(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd)
+void dm_shm_cm_response(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg, int fd)
 {
     switch (msg->type) {
-    case DM_MSG_ACCEPT:
-        accepted(conn, msg, fd);
+    case DM_CTRL_ACCEPT:
+        shm_cm_accepted(conn, msg, fd);
         break;
-    case DM_MSG_REJECT:
-        dm_shm_cm_give_up(conn->ep,
-                          msg->status == 1 ? DAT_CONNECTION_EVENT_PEER_REJECTED
-                                           : DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
-                          msg->data, msg->data_len);
+    case DM_CTRL_REJECT:
+        dm_shm_cm_fail(conn->ep,
+                       msg->status == 1 ? DAT_CONNECTION_EVENT_PEER_REJECTED
+                                        : DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
+                       msg->data, msg->data_len);
         break;
-    case DM_MSG_HANDOFF:
-        handed_off(conn, msg->qual);
+    case DM_CTRL_HANDOFF:
+        shm_cm_redirected(conn, msg->qual);
         break;
     default:
         break;
     }
 }
 
-void dm_shm_conn_lost(struct dm_shm_conn *conn)
+void dm_shm_cm_lost(struct dm_shm_conn *conn)
 {
     switch (conn->state) {
-    case DM_CONN_ASKED:
-        if (conn->is_common)
-            ask_again(conn); /* who waited there has met somebody else */
+    case DM_CONN_REQUESTED:
+        if (conn->active.is_common)
+            cm_reconnect(conn); /* the one that waited is matched already */
         else
-            not_there(conn->ep);
+            cm_no_listener(conn->ep);
         break;
     case DM_CONN_ACCEPTED:
-        dm_shm_ep_down(conn->ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DM_MSG_NONE);
+        dm_shm_ep_down(conn->ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DM_CTRL_NONE);
         break;
     default: /* a request that nobody has answered: its CR finds no connection */
         dm_shm_conn_close(conn);
@@ -377,24 +355,24 @@ void dm_shm_conn_lost(struct dm_shm_conn *conn)
     }
 }
 
-void dm_shm_conn_timeout(struct dm_shm_conn *conn)
+void dm_shm_cm_timeout(struct dm_shm_conn *conn)
 {
-    if (conn->state == DM_CONN_DYING)
-        (void)dm_shm_ep_dying(conn->ep);
+    if (conn->state == DM_CONN_QUIESCING)
+        (void)dm_shm_ep_down_retry(conn->ep);
     else if (conn->state == DM_CONN_HALF_OPEN)
         dm_shm_conn_close(conn); /* it has had its time */
     else if (conn->deadline <= dm_futex_now())
-        dm_shm_cm_give_up(conn->ep, DAT_CONNECTION_EVENT_TIMED_OUT, NULL, 0);
+        dm_shm_cm_fail(conn->ep, DAT_CONNECTION_EVENT_TIMED_OUT, NULL, 0);
     else if (conn->state == DM_CONN_RETRY)
-        try_connect(conn);
+        cm_try_connect(conn);
 }
 
-uint64_t dm_shm_conn_due(const struct dm_shm_conn *conn)
+uint64_t dm_shm_cm_due(const struct dm_shm_conn *conn)
 {
     uint64_t now = dm_futex_now();
 
-    if (conn->state == DM_CONN_DYING)
-        return now + DYING_NS;
+    if (conn->state == DM_CONN_QUIESCING)
+        return now + QUIESCE_NS;
     if (conn->state == DM_CONN_RETRY && now + RETRY_NS < conn->deadline)
         return now + RETRY_NS;
     return conn->deadline;
@@ -409,8 +387,8 @@ void dm_shm_ep_disconnect(struct dm_ep *any)
     if (atomic_load(&any->state) == DAT_EP_STATE_COMPLETION_PENDING &&
         !atomic_compare_exchange_strong(&ep->sh->link, &wait, DM_LINK_DOWN))
         dm_shm_ep_check_up(ep);
-    dm_shm_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED, DM_MSG_DISCONNECT);
+    dm_shm_ep_down(ep, DAT_CONNECTION_EVENT_DISCONNECTED, DM_CTRL_DISCONNECT);
     /* Have the receives flushed when this returns, if that is possible. */
     if (ep->conn != NULL && dm_shm_quiesce(dm_shm_ia_of(ep), ep))
-        (void)dm_shm_ep_dying(ep);
+        (void)dm_shm_ep_down_retry(ep);
 }

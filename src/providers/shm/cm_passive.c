@@ -7,19 +7,20 @@
  */
 #include "providers/shm/cm.h"
 
-#include "providers/shm/calls.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "providers/shm/ctrl.h"
+#include "providers/shm/transport/csp.h"
+
 enum { ANY_FIRST = 0x10000, ANY_TRIES = 100000 };
 enum { HALF_OPEN_MAX = 64, PAUSE_NS = 10000000 };
 #define HALF_OPEN_NS 5000000000u
 
-static DAT_RETURN listen_at(struct dm_sp *sp, const struct dm_shm_name *name)
+static DAT_RETURN cm_listen_at(struct dm_sp *sp, const struct dm_shm_name *name)
 {
     struct dm_shm_ia *ia = (struct dm_shm_ia *)sp->obj.ia;
     struct dm_shm_listener *listener;
@@ -52,7 +53,7 @@ DAT_RETURN dm_shm_cm_listen(struct dm_sp *sp)
         dm_shm_cm_common_name(&sp->comm, (uint16_t)sp->qual, &name);
     else
         dm_shm_cm_name(sp->qual, &name);
-    return listen_at(sp, &name);
+    return cm_listen_at(sp, &name);
 }
 
 DAT_RETURN dm_shm_cm_listen_any(struct dm_sp *sp)
@@ -83,18 +84,17 @@ void dm_shm_cm_unlisten(struct dm_sp *sp)
 void dm_shm_cm_reject(void *any, bool is_by_consumer, DAT_COUNT len, const void *data)
 {
     struct dm_shm_conn *conn = any;
-    struct dm_shm_msg msg = {
-        .type = DM_MSG_REJECT, .status = is_by_consumer, .data_len = (uint32_t)len};
+    struct dm_shm_ctrl msg = {
+        .type = DM_CTRL_REJECT, .status = is_by_consumer, .data_len = (uint32_t)len};
 
     if (len > 0)
         memcpy(msg.data, data, (size_t)len);
-    dm_shm_msg_send(conn, &msg, -1);
+    dm_shm_ctrl_send(conn, &msg, -1);
     dm_shm_conn_close(conn);
 }
 
-/* Somebody who connects and says nothing has only so long, and there are only
- * so many of his kind: the oldest goes. */
-static void bound_half_open(struct dm_shm_ia *ia)
+/* Half-open connections have a time limit, and their number has one: the oldest is closed. */
+static void shm_half_open_limit(struct dm_shm_ia *ia)
 {
     if (ia->n_half_open < HALF_OPEN_MAX)
         return;
@@ -114,16 +114,16 @@ static void half_open_new(struct dm_shm_ia *ia, const struct dm_shm_listener *li
     struct dm_shm_conn *conn = NULL;
     pid_t pid;
 
-    if (dm_shm_cm_trusted(fd, &pid))
+    if (dm_shm_sock_is_trusted(fd, &pid))
         conn = dm_shm_conn_new(ia, fd, DM_CONN_HALF_OPEN);
     if (conn == NULL) {
         close(fd);
         return;
     }
-    bound_half_open(ia);
+    shm_half_open_limit(ia);
     ia->n_half_open++;
     conn->sp = listener->sp;
-    conn->host = listener->host;
+    conn->csp_waiter = listener->csp_waiter;
     conn->deadline = dm_futex_now() + HALF_OPEN_NS;
     dm_list_add_tail(&ia->srcs, &conn->src.link);
     if (dm_shm_src_add(ia, &conn->src))
@@ -143,7 +143,7 @@ void dm_shm_listener_ready(struct dm_shm_ia *ia, struct dm_shm_listener *listene
         fd = accept4(listener->src.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0)
             half_open_new(ia, listener, fd);
-        if (listener->src.is_dead) /* somebody who waited has been found */
+        if (listener->src.is_dead) /* the common connect that waited is matched */
             return;
     } while (fd >= 0 || errno == ECONNABORTED || errno == EINTR);
     if (errno == EAGAIN)
@@ -155,7 +155,7 @@ void dm_shm_listener_ready(struct dm_shm_ia *ia, struct dm_shm_listener *listene
     dm_shm_src_poll(ia, &listener->src, 0);
 }
 
-void dm_shm_conn_request(struct dm_shm_conn *conn, const struct dm_shm_msg *msg, int fd)
+void dm_shm_cm_request(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg, int fd)
 {
     struct dm_shm_ia *ia = conn->ia;
     union dm_addr addr = ia->pia.addr;
@@ -166,12 +166,12 @@ void dm_shm_conn_request(struct dm_shm_conn *conn, const struct dm_shm_msg *msg,
                                        .data_len = msg->data_len,
                                        .data = msg->data};
 
-    if (msg->type != DM_MSG_REQUEST || !dm_shm_cm_match(conn, msg, fd)) {
+    if (msg->type != DM_CTRL_REQUEST || !dm_shm_conn_peer_set(conn, msg, fd)) {
         dm_shm_cm_reject(conn, false, 0, NULL);
         return;
     }
-    if (conn->host != NULL) {
-        dm_shm_common_met(conn, msg, fd);
+    if (conn->csp_waiter != NULL) {
+        dm_shm_csp_match(conn, msg);
         return;
     }
     addr.in.sin_addr.s_addr = msg->addr;
@@ -184,19 +184,19 @@ void dm_shm_conn_request(struct dm_shm_conn *conn, const struct dm_shm_msg *msg,
     ia->n_half_open--;
 }
 
-void dm_shm_cm_answer(struct dm_shm_conn *conn, struct dm_shm_ep *ep, DAT_COUNT len,
-                      const void *data)
+void dm_shm_cm_accept_conn(struct dm_shm_conn *conn, struct dm_shm_ep *ep, DAT_COUNT len,
+                           const void *data)
 {
-    struct dm_shm_msg msg = {.type = DM_MSG_ACCEPT, .data_len = (uint32_t)len};
+    struct dm_shm_ctrl msg = {.type = DM_CTRL_ACCEPT, .data_len = (uint32_t)len};
 
     conn->state = DM_CONN_ACCEPTED;
     dm_shm_ep_attach(ep, conn);
     atomic_store(&ep->ep.state, DAT_EP_STATE_COMPLETION_PENDING);
     atomic_store(&ep->sh->link, DM_LINK_WAIT);
-    dm_shm_cm_describe(conn, &msg);
+    dm_shm_conn_describe(conn, &msg);
     if (len > 0)
         memcpy(msg.data, data, (size_t)len);
-    dm_shm_msg_send(conn, &msg, conn->ia->seg.fd);
+    dm_shm_ctrl_send(conn, &msg, conn->ia->seg.fd);
 }
 
 void dm_shm_cm_accept(struct dm_ep *any, void *conn, DAT_COUNT len, const void *data)
@@ -205,9 +205,9 @@ void dm_shm_cm_accept(struct dm_ep *any, void *conn, DAT_COUNT len, const void *
 
     ep->sh->conn_data_len = 0;
     if (conn != NULL)
-        dm_shm_cm_answer(conn, ep, len, data);
+        dm_shm_cm_accept_conn(conn, ep, len, data);
     else
-        dm_shm_ep_down(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DM_MSG_NONE);
+        dm_shm_ep_down(ep, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR, DM_CTRL_NONE);
 }
 
 bool dm_shm_cm_is_listening(struct dm_pia *ia, DAT_CONN_QUAL qual)
@@ -221,8 +221,8 @@ bool dm_shm_cm_is_listening(struct dm_pia *ia, DAT_CONN_QUAL qual)
 
 void dm_shm_cm_handoff(void *conn, DAT_CONN_QUAL qual)
 {
-    struct dm_shm_msg msg = {.type = DM_MSG_HANDOFF, .qual = qual};
+    struct dm_shm_ctrl msg = {.type = DM_CTRL_HANDOFF, .qual = qual};
 
-    dm_shm_msg_send(conn, &msg, -1);
+    dm_shm_ctrl_send(conn, &msg, -1);
     dm_shm_conn_close(conn);
 }

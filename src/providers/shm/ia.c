@@ -1,11 +1,12 @@
 /*
  * Adapter instances: opening the segment and the progress thread.
  */
-#include "providers/shm/calls.h"
+#include "providers/shm/ia.h"
 
 #include <string.h>
 
 #include "providers/shm/key.h"
+#include "providers/shm/transport/quiesce.h"
 
 enum { SEGMENT_MB = 128, SEGMENT_MIN_MB = 8 };
 
@@ -25,7 +26,7 @@ bool dm_shm_ia_quiesce(struct dm_pia *pia)
 }
 
 /* False if ia_params asks for something that does not exist. */
-static bool read_params(struct dm_shm_ia *ia, const char *params, size_t *size_p)
+static bool shm_ia_read_params(struct dm_shm_ia *ia, const char *params, size_t *size_p)
 {
     static const char *const keys[] = {"copy",     "segment",       "latency",   "request",
                                        "register", "register_page", "bandwidth", NULL};
@@ -58,7 +59,7 @@ DAT_RETURN dm_shm_ia_open(struct dm_pia *pia, const char *params)
     dm_list_init(&ia->peers);
     dm_list_init(&ia->free_keys);
     dm_ia_local_addr(&pia->addr.in);
-    if (!read_params(ia, params, &size))
+    if (!shm_ia_read_params(ia, params, &size))
         return DM_DAT(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
     return dm_shm_seg_open(&ia->seg, size) ? DAT_SUCCESS : DM_DAT_NOMEM;
 }

@@ -1,7 +1,11 @@
 /*
  * The operations of this provider.
  */
-#include "providers/shm/calls.h"
+#include "providers/shm/ia.h"
+
+#include "providers/shm/ep.h"
+#include "providers/shm/lmr.h"
+#include "providers/shm/srq.h"
 
 static const struct dm_prov_ops ops = {
     .ia = {.size = sizeof(struct dm_shm_ia),

@@ -21,7 +21,7 @@ struct dm_shm_free_key {
 };
 
 /* An unused index, 0 when all are taken; 0 itself is never used. */
-static uint32_t index_get(struct dm_shm_ia *ia)
+static uint32_t shm_key_index(struct dm_shm_ia *ia)
 {
     struct dm_shm_free_key *free_key;
     uint32_t index;
@@ -41,7 +41,7 @@ static uint32_t index_get(struct dm_shm_ia *ia)
 uint32_t dm_shm_key_new(struct dm_pia *pia)
 {
     struct dm_shm_ia *ia = (struct dm_shm_ia *)pia;
-    uint32_t index = index_get(ia);
+    uint32_t index = shm_key_index(ia);
     struct dm_shm_key *entry;
 
     if (index == 0)

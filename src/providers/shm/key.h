@@ -4,13 +4,10 @@
 #ifndef DM_PROVIDERS_SHM_KEY_H
 #define DM_PROVIDERS_SHM_KEY_H
 
-#include "providers/shm/shm.h"
+#include "providers/shm/ep.h"
 
 /* All want ia->lock held. */
 
-/* Reserve an entry; the key by which it will be known, 0 when all are taken.
- * Until it is published nobody reaches anything by that key. */
-uint32_t dm_shm_key_new(struct dm_pia *ia);
 /* Fill in a reserved entry (all of want but serial and key) and let peers use
  * it. base_serial 0: the entry is its own base. */
 void dm_shm_key_publish(struct dm_shm_ia *ia, uint32_t key, const struct dm_shm_key *want);
@@ -19,8 +16,16 @@ void dm_shm_key_publish(struct dm_shm_ia *ia, uint32_t key, const struct dm_shm_
 uint64_t dm_shm_key_hide(struct dm_shm_ia *ia, uint32_t key);
 /* The serial of a published entry. */
 uint64_t dm_shm_key_serial(struct dm_shm_ia *ia, uint32_t key);
-/* Give back an entry that is hidden or was never published. */
-void dm_shm_key_free(struct dm_pia *ia, uint32_t key);
 void dm_shm_keys_close(struct dm_shm_ia *ia);
+
+/* May the peer of this endpoint use the entry of our table by this key? */
+static inline bool dm_shm_key_is_allowed(const struct dm_shm_ep *ep, const struct dm_shm_key *entry,
+                                         uint32_t key)
+{
+    const struct dm_shm_seg *seg = &((const struct dm_shm_ia *)ep->ep.obj.ia)->seg;
+
+    return atomic_load(&entry->serial) != 0 && entry->key == key && entry->pz == ep->pz_id &&
+           (entry->only == 0 || entry->only == DM_SHM_ONLY(dm_shm_seg_offset(seg, ep->sh)));
+}
 
 #endif

@@ -2,12 +2,14 @@
  * Memory regions: an entry of the key table, and a descriptor of the memory if
  * peers may map it. Nothing is pinned.
  */
-#include "providers/shm/calls.h"
+#include "providers/shm/lmr.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "providers/shm/msg.h"
+#include "providers/shm/ctrl.h"
+#include "providers/shm/key.h"
+#include "providers/shm/transport/quiesce.h"
 
 DAT_RETURN dm_shm_lmr_prepare(struct dm_pia *pia, const struct dm_lmr *want)
 {
@@ -71,13 +73,13 @@ struct dm_shm_lmr *dm_shm_lmr_find(struct dm_shm_ia *ia, uint32_t key)
 
 static void notify_unmap(struct dm_shm_ia *ia, uint64_t serial)
 {
-    struct dm_shm_msg msg = {.type = DM_MSG_UNMAP, .serial = serial};
+    struct dm_shm_ctrl msg = {.type = DM_CTRL_UNMAP, .serial = serial};
 
     dm_list_for_each (it, &ia->pia.objs[DAT_HANDLE_TYPE_EP]) {
         struct dm_shm_ep *ep = dm_container_of(it, struct dm_shm_ep, ep.obj.link);
 
         if (ep->conn != NULL && ep->conn->state == DM_CONN_UP)
-            dm_shm_msg_send(ep->conn, &msg, -1);
+            dm_shm_ctrl_send(ep->conn, &msg, -1);
     }
 }
 

@@ -1,17 +1,20 @@
 /*
- * The progress thread: it sleeps until a socket has something to say, a
+ * The progress thread: it sleeps until a socket is ready, a
  * deadline passes or somebody kicks it.
  *
  * A source that is closed is only marked dead, and freed at the end of the
  * thread's round: the round may hold an event of it already.
  */
-#include "providers/shm/shm.h"
+#include "providers/shm/progress.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+#include "providers/shm/cm.h"
+#include "providers/shm/transport/peer.h"
 
 enum { N_EVENTS = 64, NS_PER_MS = 1000000 };
 
@@ -57,7 +60,7 @@ void dm_shm_kick(struct dm_pia *pia)
         return; /* the counter is full: it is awake anyway */
 }
 
-static void invalidate_dead(struct dm_shm_ia *ia)
+static void src_free_dead(struct dm_shm_ia *ia)
 {
     while (!dm_list_is_empty(&ia->deferred_free)) {
         struct dm_shm_src *src = dm_container_of(ia->deferred_free.next, struct dm_shm_src, link);
@@ -68,7 +71,7 @@ static void invalidate_dead(struct dm_shm_ia *ia)
 }
 
 /* Run what is due for a source; when it is due again. */
-static uint64_t run_timer(struct dm_shm_ia *ia, struct dm_shm_src *src, uint64_t now)
+static uint64_t src_timer(struct dm_shm_ia *ia, struct dm_shm_src *src, uint64_t now)
 {
     struct dm_shm_listener *listener = (struct dm_shm_listener *)src;
     struct dm_shm_conn *conn = (struct dm_shm_conn *)src;
@@ -80,13 +83,13 @@ static uint64_t run_timer(struct dm_shm_ia *ia, struct dm_shm_src *src, uint64_t
     }
     if (src->kind != DM_SRC_CONN)
         return DM_FUTEX_FOREVER;
-    if (conn->deadline <= now || conn->state == DM_CONN_RETRY || conn->state == DM_CONN_DYING)
-        dm_shm_conn_timeout(conn);
-    return src->is_dead ? DM_FUTEX_FOREVER : dm_shm_conn_due(conn);
+    if (conn->deadline <= now || conn->state == DM_CONN_RETRY || conn->state == DM_CONN_QUIESCING)
+        dm_shm_cm_timeout(conn);
+    return src->is_dead ? DM_FUTEX_FOREVER : dm_shm_cm_due(conn);
 }
 
 /* Run what is due; the time in ms until the next, -1 for never. */
-static int run_timers(struct dm_shm_ia *ia)
+static int src_timers(struct dm_shm_ia *ia)
 {
     uint64_t next = dm_shm_model_tick(ia); /* first: it may end connections */
     struct dm_list *it = ia->srcs.next;
@@ -95,7 +98,7 @@ static int run_timers(struct dm_shm_ia *ia)
     while (it != &ia->srcs) {
         struct dm_shm_src *src = dm_container_of(it, struct dm_shm_src, link);
         struct dm_list *after = it->next;
-        uint64_t due = run_timer(ia, src, now);
+        uint64_t due = src_timer(ia, src, now);
 
         if (due < next)
             next = due;
@@ -110,7 +113,7 @@ static int run_timers(struct dm_shm_ia *ia)
     return next > now ? (int)((next - now) / NS_PER_MS) + 1 : 0;
 }
 
-static void handle(struct dm_shm_ia *ia, const struct epoll_event *ev)
+static void src_ready(struct dm_shm_ia *ia, const struct epoll_event *ev)
 {
     struct dm_shm_src *src = ev->data.ptr;
     uint64_t count;
@@ -129,12 +132,12 @@ static void handle(struct dm_shm_ia *ia, const struct epoll_event *ev)
         dm_shm_conn_ready((struct dm_shm_conn *)src, ev->events);
         break;
     case DM_SRC_PEER:
-        dm_shm_peer_died(ia, ((struct dm_shm_death *)src)->peer);
+        dm_shm_peer_died(ia, ((struct dm_shm_pidfd *)src)->peer);
         break;
     }
 }
 
-static void *run(void *arg)
+static void *shm_progress_thread(void *arg)
 {
     struct dm_shm_ia *ia = arg;
     struct epoll_event ev[N_EVENTS];
@@ -147,9 +150,9 @@ static void *run(void *arg)
 
         pthread_mutex_lock(&ia->pia.lock);
         for (int i = 0; i < n; i++)
-            handle(ia, &ev[i]);
-        timeout = run_timers(ia);
-        invalidate_dead(ia);
+            src_ready(ia, &ev[i]);
+        timeout = src_timers(ia);
+        src_free_dead(ia);
         is_stopping = ia->is_stopping;
         pthread_mutex_unlock(&ia->pia.lock);
         if (is_stopping)
@@ -168,7 +171,7 @@ bool dm_shm_progress_start(struct dm_shm_ia *ia)
     ia->kick.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (ia->epoll_fd < 0 || ia->kick.fd < 0 || !dm_shm_src_add(ia, &ia->kick))
         goto err_close;
-    if (dm_prov_thread_start(&ia->pia, run))
+    if (dm_prov_thread_start(&ia->pia, shm_progress_thread))
         return true;
 err_close:
     if (ia->epoll_fd >= 0)
@@ -193,7 +196,7 @@ void dm_shm_progress_stop(struct dm_shm_ia *ia)
         else
             dm_shm_src_defer_free(ia, src);
     }
-    invalidate_dead(ia);
+    src_free_dead(ia);
     close(ia->epoll_fd);
     close(ia->kick.fd);
 }

@@ -3,7 +3,9 @@
  */
 #include "providers/shm/rmr.h"
 
-#include "providers/shm/calls.h"
+#include "providers/shm/key.h"
+#include "providers/shm/lmr.h"
+#include "providers/shm/transport/quiesce.h"
 
 void dm_shm_rmr_hide(struct dm_rmr *rmr)
 {

@@ -15,32 +15,32 @@
 
 #include <string.h>
 
-#include "providers/shm/calls.h"
+#include "providers/shm/transport/quiesce.h"
 
 static struct dm_shm_desc *desc_of(struct dm_shm_srq *srq, uint32_t idx)
 {
     return (void *)(srq->descs + idx * srq->sh->stride);
 }
 
-static bool is_free(struct dm_shm_srq *srq, uint32_t idx)
+static bool desc_is_free(struct dm_shm_srq *srq, uint32_t idx)
 {
     return (atomic_load_explicit(&desc_of(srq, idx)->state, memory_order_acquire) & 3u) ==
            DM_DESC_FREE;
 }
 
 /* Descriptors from first on that are not free. */
-static uint32_t count_used(struct dm_shm_srq *srq, uint32_t first)
+static uint32_t desc_count_used(struct dm_shm_srq *srq, uint32_t first)
 {
     uint32_t n = 0;
 
     for (uint32_t i = first; i < srq->sh->n_desc; i++)
-        n += is_free(srq, i) ? 0 : 1;
+        n += desc_is_free(srq, i) ? 0 : 1;
     return n;
 }
 
 /* Room for n descriptors and their ring; what is posted moves there. False
  * when the segment is full. Nobody takes. */
-static bool grow(struct dm_shm_srq *srq, uint32_t n)
+static bool srq_grow(struct dm_shm_srq *srq, uint32_t n)
 {
     struct dm_shm_seg *seg = &((struct dm_shm_ia *)srq->srq.obj.ia)->seg;
     struct dm_shm_link_srq *sh = srq->sh;
@@ -85,7 +85,7 @@ DAT_RETURN dm_shm_srq_create(struct dm_srq *any)
         return DM_DAT_NO_SRQ;
     srq->sh->stride =
         sizeof(struct dm_shm_desc) + (uint64_t)any->attr.max_recv_iov * sizeof(DAT_LMR_TRIPLET);
-    if (!grow(srq, (uint32_t)any->attr.max_recv_dtos)) {
+    if (!srq_grow(srq, (uint32_t)any->attr.max_recv_dtos)) {
         dm_shm_seg_free(seg, srq->sh);
         return DM_DAT_NO_SRQ;
     }
@@ -104,20 +104,20 @@ void dm_shm_srq_destroy(struct dm_srq *any)
 }
 
 /* A descriptor to post; false if as many are outstanding as may be. */
-static bool find_free(struct dm_shm_srq *srq, uint32_t *idx_p)
+static bool desc_find_free(struct dm_shm_srq *srq, uint32_t *idx_p)
 {
     uint32_t max = (uint32_t)srq->srq.attr.max_recv_dtos;
 
     /* After the queue was made smaller: what lies beyond counts as well. */
     if (dm_unlikely(max < srq->sh->n_desc)) {
-        if (count_used(srq, max) > 0 && count_used(srq, 0) >= max)
+        if (desc_count_used(srq, max) > 0 && desc_count_used(srq, 0) >= max)
             return false;
     }
     for (uint32_t i = 0; i < max; i++) {
         uint32_t idx = srq->cursor < max ? srq->cursor : 0;
 
         srq->cursor = idx + 1;
-        if (is_free(srq, idx)) {
+        if (desc_is_free(srq, idx)) {
             *idx_p = idx;
             return true;
         }
@@ -125,14 +125,14 @@ static bool find_free(struct dm_shm_srq *srq, uint32_t *idx_p)
     return false;
 }
 
-static DAT_RETURN post(struct dm_shm_srq *srq, uint32_t n, const DAT_LMR_TRIPLET *seg,
-                       DAT_DTO_COOKIE cookie)
+static DAT_RETURN srq_post(struct dm_shm_srq *srq, uint32_t n, const DAT_LMR_TRIPLET *seg,
+                           DAT_DTO_COOKIE cookie)
 {
     struct dm_shm_link_srq *sh = srq->sh;
     struct dm_shm_desc *desc;
     uint32_t idx;
 
-    if (!find_free(srq, &idx))
+    if (!desc_find_free(srq, &idx))
         return DM_DAT_NO_SRQ;
     desc = desc_of(srq, idx);
     desc->recv.cookie = cookie.as_64;
@@ -164,9 +164,9 @@ DAT_RETURN dm_shm_srq_post_recv(DAT_SRQ_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIP
     if (ret != DAT_SUCCESS)
         return ret;
     if (!srq->srq.obj.ia->is_threadsafe)
-        return post(srq, (uint32_t)n, seg, cookie);
+        return srq_post(srq, (uint32_t)n, seg, cookie);
     pthread_mutex_lock(&srq->srq.post_lock);
-    ret = post(srq, (uint32_t)n, seg, cookie);
+    ret = srq_post(srq, (uint32_t)n, seg, cookie);
     pthread_mutex_unlock(&srq->srq.post_lock);
     return ret;
 }
@@ -176,7 +176,7 @@ void dm_shm_srq_count(struct dm_srq *any, uint32_t *n_available_p, uint32_t *n_o
     struct dm_shm_srq *srq = (struct dm_shm_srq *)any;
 
     *n_available_p = (uint32_t)(atomic_load(&srq->sh->tail) - atomic_load(&srq->sh->head));
-    *n_outstanding_p = count_used(srq, 0);
+    *n_outstanding_p = desc_count_used(srq, 0);
 }
 
 DAT_RETURN dm_shm_srq_resize(struct dm_srq *any, DAT_COUNT n)
@@ -189,7 +189,7 @@ DAT_RETURN dm_shm_srq_resize(struct dm_srq *any, DAT_COUNT n)
     atomic_store(&srq->sh->is_open, 0);
     if (!dm_shm_quiesce((struct dm_shm_ia *)any->obj.ia, NULL))
         ret = DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_SRQ_IN_USE);
-    else if (!grow(srq, (uint32_t)n))
+    else if (!srq_grow(srq, (uint32_t)n))
         ret = DM_DAT_NO_SRQ;
     atomic_store(&srq->sh->is_open, 1);
     dm_shm_srq_notify(srq);
@@ -211,7 +211,7 @@ void dm_shm_srq_set_low(struct dm_srq *any)
     }
 }
 
-static uint32_t mark_of(DAT_COUNT value)
+static uint32_t mark_word(DAT_COUNT value)
 {
     return value == DAT_WATERMARK_INFINITE ? 0 : (uint32_t)value | DM_MARK_ARMED;
 }
@@ -229,8 +229,8 @@ static void marks_set(struct dm_shm_ep *ep, DAT_COUNT soft, DAT_COUNT hard)
     if (is_safe)
         pthread_mutex_unlock(&evd->lock);
     ep->ep.attr.srq_soft_hw = soft;
-    atomic_store(&ep->sh->hard, mark_of(hard));
-    atomic_store(&ep->sh->soft, mark_of(soft));
+    atomic_store(&ep->sh->hard, mark_word(hard));
+    atomic_store(&ep->sh->soft, mark_word(soft));
 }
 
 void dm_shm_ep_marks_init(struct dm_shm_ep *ep)
@@ -249,7 +249,7 @@ void dm_shm_ep_set_marks(struct dm_ep *any, DAT_COUNT soft, DAT_COUNT hard)
     marks_set(ep, soft, hard);
     if (soft != DAT_WATERMARK_INFINITE &&
         atomic_load(&ep->sh->n_taken) - atomic_load(&ep->sh->n_reaped) > (uint32_t)soft) {
-        uint32_t armed = mark_of(soft);
+        uint32_t armed = mark_word(soft);
 
         atomic_compare_exchange_strong(&ep->sh->soft, &armed, (uint32_t)soft | DM_MARK_FIRED);
         dm_shm_marks_check(ep);
@@ -260,5 +260,5 @@ uint32_t dm_shm_ep_n_recvs(struct dm_ep *any)
 {
     const struct dm_shm_ep *ep = (const struct dm_shm_ep *)any;
 
-    return ep->srq != NULL ? atomic_load(&ep->sh->n_taken) : ep->n_recv_posted;
+    return ep->srq != NULL ? atomic_load(&ep->sh->n_taken) : ep->recv.n_posted;
 }

@@ -1,0 +1,110 @@
+/*
+ * The DAT provider over libfabric's connected endpoints: an adapter instance of one process.
+ *
+ * Locks: ia->pia.lock guards everything, the fabric's calls included (they are
+ * asked for without locks of their own); no call sleeps while it is held. Only
+ * the queue of events is outside of it. Consumers' polls, waiting threads and
+ * the progress thread drive the fabric, whoever has the lock.
+ *
+ * Completions come through done() of the request's context, with the lock held
+ * and from dm_ofi_read_cq() alone. There an endpoint must not be closed: what
+ * ends a connection from within calls dm_ofi_conn_fail(), and the rest is done
+ * after the queue of completions has been read.
+ *
+ * ia_params, "key=value key=value":
+ *   prov=tcp       libfabric's provider
+ *   if=NAME        network interface; else a sensible one is chosen
+ *   family=4       IPv4 (or 6) only
+ *   progress=auto  a thread works when no consumer polls; manual: there is
+ *                  none, the consumer has to poll; thread: it works always
+ *   timeout=20     seconds of silence after which a connection breaks
+ */
+#ifndef DM_PROVIDERS_OFI_IA_H
+#define DM_PROVIDERS_OFI_IA_H
+
+#include "providers/ofi/ops.h"
+#include "providers/ofi/transport/fabric.h"
+
+enum dm_ofi_mode { DM_OFI_AUTO, DM_OFI_MANUAL, DM_OFI_THREAD };
+
+struct dm_ofi_conn;
+struct dm_ofi_ep;
+struct dm_ofi_region;
+
+/* Connections by number: index, and a generation. */
+struct dm_ofi_conn_numbers {
+    struct dm_ofi_conn **conns;
+    uint32_t n;
+    uint32_t last; /* the index given last, and a count of them */
+    uint32_t gen;
+};
+
+/* Who drives the fabric; sleep.c and thread.c. */
+struct dm_ofi_progress_state {
+    _Atomic uint32_t n_polls; /* by consumers */
+    _Atomic uint32_t n_leads; /* sleeps on the descriptors by who waits */
+    pthread_t poller;         /* who polled last */
+    uint32_t n_polls_seen;    /* by who slept last on the descriptors */
+    _Atomic uint32_t word;    /* futex of the thread */
+    _Atomic bool is_waiting;  /* the thread, for more than a moment */
+    _Atomic bool has_agents;
+    _Atomic bool is_stopping;
+    int kick_fd;         /* wakes the thread... */
+    int lead_fd;         /* ...and who waits in dm_ofi_sleep() on the descriptors */
+    uint64_t busy_until; /* who waits polls busily until then: busy_poll() */
+    uint32_t busy_skips, busy_skips_max;
+};
+
+/* Memory contexts, see key.c. */
+struct dm_ofi_keys {
+    struct dm_ofi_region *regions;
+    uint32_t n;
+    uint32_t n_used;
+    uint32_t *free; /* a ring of indices */
+    uint32_t n_free;
+    uint32_t free_head;
+};
+
+/* Requests that are not in use, see op_pool.c. */
+struct dm_ofi_op_pool {
+    struct dm_list free;
+    struct dm_list chunks;
+};
+
+struct dm_ofi_ia {
+    struct dm_pia pia;
+    struct dm_list link; /* in dm_ofi_state.ias */
+    struct dm_ofi_fabric fabric;
+    enum dm_ofi_mode mode;
+    uint64_t timeout_ns;
+    uint64_t secret;  /* of tokens */
+    uint32_t n_sinks; /* made so far */
+    /* Connections. */
+    struct dm_ofi_conn_numbers numbers;
+    struct dm_list conns;  /* all */
+    struct dm_list ending; /* those to be closed after the round */
+    struct dm_list listeners;
+    bool is_in_round;       /* completions are being read */
+    int n_redirected;       /* connections in DM_CONN_REDIRECTED */
+    int n_setup;            /* connections that are being set up, or ended */
+    bool is_short_reported; /* that this process is short of ports or descriptors */
+    int sock_hint;
+    struct dm_ofi_progress_state progress;
+    _Atomic uint64_t next_timer;
+    struct dm_ofi_keys keys;
+    struct dm_ofi_op_pool pool;
+    char *excess;           /* where what is too long for a receive goes; mapped */
+    struct dm_list waiting; /* endpoints with requests that the fabric had no
+                             * space for: struct dm_ofi_ep, link_waiting */
+    /* Attributes that ia_query shows. */
+    DAT_NAMED_ATTR attrs[16];
+    char attr_text[4][48];
+};
+
+/* The upper half of the fabric's 64-bit keys: of a zone's memory, of the control rings, of
+ * what only one endpoint may use. Peers learn whole keys, by asking (rkey.c). */
+uint32_t dm_ofi_pz_token(const struct dm_ofi_ia *ia, const struct dm_pz *pz);
+uint32_t dm_ofi_ctrl_token(const struct dm_ofi_ia *ia);
+uint32_t dm_ofi_ep_token(const struct dm_ofi_ia *ia, const struct dm_ofi_ep *ep);
+
+#endif

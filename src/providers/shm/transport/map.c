@@ -1,0 +1,131 @@
+/*
+ * Regions of peers that are mapped here, by the serial of their key, and how the descriptor of one
+ * is asked for: a request is open for one region of an endpoint at a time.
+ */
+#include "providers/shm/transport/map.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "providers/shm/ctrl.h"
+#include "providers/shm/dto.h"
+#include "providers/shm/lmr.h"
+#include "providers/shm/transport/peer.h"
+
+static void map_free(struct dm_shm_map *map)
+{
+    if (map->base != NULL)
+        munmap(map->base, map->len);
+    free(map);
+}
+
+void dm_shm_maps_free(struct dm_shm_peer *peer)
+{
+    for (int i = 0; i < DM_SHM_MAP_BUCKETS; i++)
+        while (peer->maps[i] != NULL) {
+            struct dm_shm_map *map = peer->maps[i];
+
+            peer->maps[i] = map->next;
+            map_free(map);
+        }
+}
+
+static struct dm_shm_map **map_bucket(struct dm_shm_peer *peer, uint64_t serial)
+{
+    return &peer->maps[serial % DM_SHM_MAP_BUCKETS];
+}
+
+struct dm_shm_map *dm_shm_map_find(struct dm_shm_peer *peer, uint64_t serial)
+{
+    struct dm_shm_map *map = *map_bucket(peer, serial);
+
+    while (map != NULL && map->serial != serial)
+        map = map->next;
+    return map;
+}
+
+static void map_add(struct dm_shm_peer *peer, uint64_t serial, int fd, uint64_t offset,
+                    uint64_t len, uint64_t va)
+{
+    struct dm_shm_map **at = map_bucket(peer, serial);
+    struct dm_shm_map *map;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t lead = offset % page;
+    struct stat st;
+
+    if (dm_shm_map_find(peer, serial) != NULL)
+        return;
+    map = calloc(1, sizeof(*map));
+    if (map == NULL)
+        return;
+    map->serial = serial;
+    map->va = va;
+    map->region_len = len;
+    if (fd >= 0 && fstat(fd, &st) == 0 && len <= (uint64_t)st.st_size &&
+        offset <= (uint64_t)st.st_size - len) {
+        map->len = (size_t)(lead + len);
+        map->base = mmap(NULL, map->len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
+                         (off_t)(offset - lead));
+        if (map->base == MAP_FAILED)
+            map->base = NULL;
+        else
+            map->data = map->base + lead;
+    }
+    map->next = *at;
+    *at = map;
+}
+
+void dm_shm_map_del(struct dm_shm_peer *peer, uint64_t serial)
+{
+    struct dm_shm_map **at = map_bucket(peer, serial);
+
+    while (*at != NULL && (*at)->serial != serial)
+        at = &(*at)->next;
+    if (*at != NULL) {
+        struct dm_shm_map *map = *at;
+
+        *at = map->next;
+        map_free(map);
+    }
+}
+
+/* Ask for the descriptor of a region; one such question is open at a time. */
+void dm_shm_map_request(struct dm_shm_ep *ep, uint32_t key, uint64_t serial)
+{
+    struct dm_shm_ctrl msg = {.type = DM_CTRL_MAP, .key = key, .serial = serial};
+
+    if (ep->map_req.is_open || ep->conn == NULL)
+        return;
+    ep->map_req.is_open = true;
+    ep->map_req.serial = serial;
+    dm_shm_ctrl_send(ep->conn, &msg, -1);
+}
+
+/* The peer asks for the descriptor of a region. */
+void dm_shm_map_execute(struct dm_shm_conn *conn, const struct dm_shm_ctrl *ask)
+{
+    struct dm_shm_lmr *lmr = dm_shm_lmr_find(conn->ia, ask->key);
+    struct dm_shm_ctrl msg = {.type = DM_CTRL_MAP_FD, .key = ask->key, .serial = ask->serial};
+    int fd = -1;
+
+    if (lmr != NULL && lmr->fd >= 0 && conn->ep != NULL && lmr->lmr.pz == conn->ep->ep.pz) {
+        fd = lmr->fd;
+        msg.status = 1;
+        msg.offset = lmr->fd_offset;
+        msg.size = lmr->lmr.len;
+        msg.va = lmr->lmr.addr;
+        lmr->is_exported = true;
+    }
+    dm_shm_ctrl_send(conn, &msg, fd);
+}
+
+void dm_shm_map_response(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg, int fd)
+{
+    if (!conn->ep->map_req.is_open || conn->ep->map_req.serial != msg->serial)
+        return;
+    map_add(conn->peer, msg->serial, msg->status == 1 ? fd : -1, msg->offset, msg->size, msg->va);
+    conn->ep->map_req.is_open = false;
+    dm_shm_dto_push(conn->ep);
+}

@@ -1,0 +1,206 @@
+/*
+ * Other instances: their control segments and the regions of theirs that are
+ * mapped here. One struct dm_shm_peer per instance, shared by its connections.
+ */
+#include "providers/shm/transport/peer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "providers/shm/transport/map.h"
+#include "util/log.h"
+
+/* Since Linux 6.5; older headers do not have it. */
+#define DM_SO_PEERPIDFD 77
+
+enum { N_YIELDS = 100, WAIT_NS = 50000, SHORT_NS = 2000000 };
+/* Longer than any transfer takes; a peer that needs more has been stopped. */
+#define STUCK_NS 5000000000u
+
+/* Can we copy to and from it? Only a real transfer shows. */
+static bool probe_cma(const struct dm_shm_peer *peer)
+{
+    struct dm_shm_hdr *hdr = peer->hdr;
+    uint64_t value = 0;
+    struct iovec local = {.iov_base = &value, .iov_len = sizeof(value)};
+    struct iovec remote = {.iov_len = sizeof(value)};
+    uint64_t va = hdr->self_va + offsetof(struct dm_shm_hdr, nonce);
+
+    memcpy(&remote.iov_base, &va, sizeof(va));
+    if (process_vm_readv(peer->pid, &local, 1, &remote, 1, 0) != sizeof(value) ||
+        value != hdr->nonce)
+        return false;
+    va = hdr->self_va + offsetof(struct dm_shm_hdr, probe);
+    memcpy(&remote.iov_base, &va, sizeof(va));
+    value ^= (uint64_t)getpid();
+    return process_vm_writev(peer->pid, &local, 1, &remote, 1, 0) == sizeof(value);
+}
+
+/* Is it a segment that cannot shrink under us? Its size. */
+static bool peer_check_fd(int fd, size_t *size_p)
+{
+    struct stat st;
+    int seals;
+
+    if (fd < 0 || fstat(fd, &st) != 0 || st.st_size < (off_t)sizeof(struct dm_shm_hdr))
+        return false;
+    seals = fcntl(fd, F_GET_SEALS);
+    *size_p = (size_t)st.st_size;
+    return seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
+}
+
+/* Watch the peer's process: its sockets stay open if a child has inherited
+ * them. Where the kernel cannot do that, the sockets have to do. */
+static void peer_watch(struct dm_shm_ia *ia, struct dm_shm_peer *peer, int sock)
+{
+    struct dm_shm_pidfd *death;
+    int fd = -1;
+    socklen_t len = sizeof(fd);
+
+    if (peer->pid == ia->pia.pid)
+        return;
+    if (getsockopt(sock, SOL_SOCKET, DM_SO_PEERPIDFD, &fd, &len) != 0)
+        fd = (int)syscall(SYS_pidfd_open, peer->pid, 0);
+    if (fd < 0)
+        return;
+    death = calloc(1, sizeof(*death));
+    if (death == NULL) {
+        close(fd);
+        return;
+    }
+    death->src.kind = DM_SRC_PEER;
+    death->src.fd = fd;
+    death->peer = peer;
+    dm_list_add_tail(&ia->srcs, &death->src.link);
+    if (dm_shm_src_add(ia, &death->src))
+        peer->pidfd = death;
+    else
+        dm_shm_src_defer_free(ia, &death->src);
+}
+
+/* To peers it looks as if nobody were there: warn once. */
+static void explain_no_map(struct dm_shm_ia *ia, size_t size)
+{
+    if (!ia->is_short_reported)
+        dm_log_warn(
+            "%s: %zu MiB of a peer's memory cannot be mapped: %s; raise the limit of address space "
+            "(ulimit -v), or have all say a smaller segment= in the ia_params",
+            ia->pia.obj.provider->device_name, size >> 20, strerror(errno));
+    ia->is_short_reported = true;
+}
+
+struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int sock, int fd, uint64_t id, pid_t pid)
+{
+    struct dm_shm_peer *peer;
+    size_t size;
+    void *map;
+
+    dm_list_for_each (it, &ia->peers) {
+        peer = dm_container_of(it, struct dm_shm_peer, link);
+        if (peer->id == id && peer->pid == pid) {
+            peer->n_refs++;
+            return peer;
+        }
+    }
+    if (!peer_check_fd(fd, &size))
+        return NULL;
+    peer = calloc(1, sizeof(*peer));
+    if (peer == NULL)
+        return NULL;
+    map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (map == MAP_FAILED) {
+        explain_no_map(ia, size);
+        free(peer);
+        return NULL;
+    }
+    peer->hdr = map;
+    peer->size = size;
+    peer->id = id;
+    peer->pid = pid;
+    peer->n_refs = 1;
+    if (peer->hdr->magic != DM_SHM_MAGIC || peer->hdr->version != DM_SHM_VERSION ||
+        peer->hdr->id != id) {
+        munmap(map, peer->size);
+        free(peer);
+        return NULL;
+    }
+    peer->can_cma = ia->copy != DM_COPY_STAGED && probe_cma(peer);
+    dm_list_add_tail(&ia->peers, &peer->link);
+    peer_watch(ia, peer, sock);
+    return peer;
+}
+
+struct dm_evd_ring *dm_shm_peer_ring(const struct dm_shm_peer *peer, uint64_t offset)
+{
+    struct dm_evd_ring *ring;
+    uint64_t size;
+    int64_t cno;
+
+    if (dm_unlikely(offset % 64 != 0 || offset > peer->size - sizeof(*ring)))
+        return NULL;
+    ring = (void *)((char *)peer->hdr + offset);
+    size = ring->size;
+    if (dm_unlikely(size == 0 || (size & (size - 1)) != 0 ||
+                    size > (peer->size - offset - sizeof(*ring)) / sizeof(ring->slots[0])))
+        return NULL;
+    cno = atomic_load_explicit(&ring->cno, memory_order_relaxed);
+    if (dm_unlikely(cno != 0 && (cno % 64 != 0 || offset + (uint64_t)cno > peer->size - 64)))
+        return NULL;
+    return ring;
+}
+
+bool dm_shm_peer_ep_ok(const struct dm_shm_peer *peer, uint64_t offset)
+{
+    const struct dm_shm_link_ep *link;
+    uint64_t stride;
+
+    if (offset % 64 != 0 || offset < sizeof(struct dm_shm_hdr) ||
+        !dm_shm_peer_has(peer, offset, sizeof(*link)))
+        return false;
+    link = (const void *)((const char *)peer->hdr + offset);
+    if (link->srq != 0)
+        return link->srq % 64 == 0 && link->srq >= sizeof(struct dm_shm_hdr) &&
+               dm_shm_peer_has(peer, link->srq, sizeof(struct dm_shm_link_srq));
+    stride = link->recv_stride;
+    if (link->recvs == 0) /* it never receives */
+        return true;
+    return link->recvs % 8 == 0 && stride % 8 == 0 && stride >= sizeof(struct dm_shm_recv) &&
+           dm_shm_peer_has(peer, link->recvs, ((uint64_t)link->recv_mask + 1) * stride);
+}
+
+bool dm_shm_peer_srq_ok(const struct dm_shm_peer *peer, const struct dm_shm_link_srq *srq)
+{
+    return srq->order % 8 == 0 && srq->descs % 8 == 0 && srq->stride % 8 == 0 &&
+           srq->stride >= sizeof(struct dm_shm_desc) && srq->stride <= peer->size &&
+           srq->order_mask < peer->size / sizeof(uint64_t) &&
+           dm_shm_peer_has(peer, srq->order, (srq->order_mask + 1) * sizeof(uint64_t)) &&
+           dm_shm_peer_has(peer, srq->descs, srq->n_desc * srq->stride);
+}
+
+void dm_shm_peer_hold(struct dm_shm_peer *peer)
+{
+    peer->n_refs++;
+}
+
+void dm_shm_peer_put(struct dm_shm_ia *ia, struct dm_shm_peer *peer)
+{
+    if (--peer->n_refs > 0)
+        return;
+    if (peer->pidfd != NULL)
+        dm_shm_src_defer_free(ia, &peer->pidfd->src);
+    dm_shm_maps_free(peer);
+    dm_list_del(&peer->link);
+    munmap(peer->hdr, peer->size);
+    free(peer);
+}

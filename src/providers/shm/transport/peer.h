@@ -1,0 +1,52 @@
+/*
+ * Other instances, whose segments are mapped here. ia->lock is held in all functions.
+ */
+#ifndef DM_PROVIDERS_SHM_TRANSPORT_PEER_H
+#define DM_PROVIDERS_SHM_TRANSPORT_PEER_H
+
+#include "providers/shm/ia.h"
+
+enum { DM_SHM_MAP_BUCKETS = 64 };
+
+struct dm_shm_map;
+struct dm_shm_peer;
+
+/* The process of a peer; readable when it has ended. */
+struct dm_shm_pidfd {
+    struct dm_shm_src src;
+    struct dm_shm_peer *peer;
+};
+
+/* Another instance, possibly of this process, whose segment is mapped here. Its
+ * contents are the peer's: see wire.h for what is trusted. */
+struct dm_shm_peer {
+    struct dm_list link;
+    int n_refs; /* connections and endpoints */
+    uint64_t id;
+    pid_t pid;
+    struct dm_shm_hdr *hdr;
+    size_t size;
+    bool can_cma;
+    struct dm_shm_pidfd *pidfd; /* NULL: only its sockets show it */
+    struct dm_shm_map *maps[DM_SHM_MAP_BUCKETS];
+};
+
+/* Does the segment have these bytes? */
+static inline bool dm_shm_peer_has(const struct dm_shm_peer *peer, uint64_t offset, uint64_t len)
+{
+    return offset <= peer->size && len <= peer->size - offset;
+}
+
+/* sock: the connection to it. NULL: it is no segment, or no memory. */
+struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int sock, int fd, uint64_t id, pid_t pid);
+void dm_shm_peer_hold(struct dm_shm_peer *peer);
+void dm_shm_peer_put(struct dm_shm_ia *ia, struct dm_shm_peer *peer);
+/* Can this be one of its endpoints (struct dm_shm_link_ep), with a queue of
+ * receives that lies in the segment? */
+bool dm_shm_peer_ep_ok(const struct dm_shm_peer *peer, uint64_t offset);
+/* The same of a shared receive queue, whose parts may move. */
+bool dm_shm_peer_srq_ok(const struct dm_shm_peer *peer, const struct dm_shm_link_srq *srq);
+/* An event ring in the peer's segment; NULL if there is none at this offset. */
+struct dm_evd_ring *dm_shm_peer_ring(const struct dm_shm_peer *peer, uint64_t offset);
+
+#endif

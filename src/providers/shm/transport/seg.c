@@ -1,0 +1,235 @@
+/*
+ * The process's own control segment and the allocator of its blocks.
+ *
+ * Blocks come in size classes with four steps per power of two, each with a
+ * free list threaded through the blocks; a block's class and length are kept in
+ * the 64 bytes before it, so that the heap can be walked. When it is full, free
+ * neighbours of any class are joined and bigger blocks are divided.
+ */
+#include "providers/shm/transport/seg.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/membarrier.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { BLOCK_HEAD = 64, MIN_LEN = 64, N_CLASSES = DM_SHM_HEAP_CLASSES };
+
+struct block {
+    uint64_t class;
+    uint64_t next;
+    uint64_t len; /* with this head; never less than what the class needs */
+    uint64_t is_free;
+};
+
+/* Smallest class that holds len, and its size. */
+static unsigned heap_class(size_t len, size_t *size_p)
+{
+    size_t base = MIN_LEN;
+    unsigned class = 0;
+
+    for (;; base *= 2)
+        for (unsigned step = 0; step < 4; step++, class ++) {
+            size_t size = base + base / 4 * step;
+
+            size = (size + 63) / 64 * 64;
+            if (size >= len) {
+                *size_p = size;
+                return class;
+            }
+        }
+}
+
+/* A sealed file of that size; false, and errno. */
+static bool seg_make_file(size_t size, int *fd_p)
+{
+    struct rlimit lim;
+    int saved;
+
+    /* Growing a file beyond this limit would end the process (SIGXFSZ). */
+    if (getrlimit(RLIMIT_FSIZE, &lim) == 0 && lim.rlim_cur < size) {
+        errno = EFBIG;
+        return false;
+    }
+    *fd_p = memfd_create("datum-shm", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (*fd_p < 0)
+        return false;
+    if (ftruncate(*fd_p, (off_t)size) == 0 &&
+        fcntl(*fd_p, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+        return true;
+    saved = errno;
+    close(*fd_p);
+    errno = saved;
+    return false;
+}
+
+bool dm_shm_seg_open(struct dm_shm_seg *seg, size_t size)
+{
+    struct dm_shm_hdr *hdr;
+    void *map;
+    int saved;
+
+    memset(seg, 0, sizeof(*seg));
+    if (!seg_make_file(size, &seg->fd))
+        return false;
+    map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, seg->fd, 0);
+    if (map == MAP_FAILED) {
+        saved = errno;
+        close(seg->fd);
+        errno = saved;
+        return false;
+    }
+    hdr = map;
+    if (getrandom(&hdr->id, sizeof(hdr->id), 0) != sizeof(hdr->id))
+        hdr->id = (uint64_t)getpid() << 32 ^ (uint64_t)(uintptr_t)map;
+    hdr->nonce = hdr->id * 0x9e3779b97f4a7c15u + 1;
+    hdr->version = DM_SHM_VERSION;
+    hdr->size = size;
+    hdr->self_va = (uint64_t)(uintptr_t)map;
+    hdr->has_membarrier = dm_shm_barrier_join();
+    hdr->magic = DM_SHM_MAGIC;
+    seg->hdr = hdr;
+    seg->size = size;
+    seg->heap.first = (sizeof(*hdr) + 63) / 64 * 64;
+    seg->heap.at = seg->heap.first;
+    return true;
+}
+
+void dm_shm_seg_close(struct dm_shm_seg *seg)
+{
+    munmap(seg->hdr, seg->size);
+    close(seg->fd);
+    seg->hdr = NULL;
+    seg->fd = -1;
+}
+
+static struct block *heap_block(struct dm_shm_seg *seg, uint64_t at)
+{
+    return (struct block *)(void *)((char *)seg->hdr + at);
+}
+
+static void heap_put(struct dm_shm_seg *seg, struct block *block)
+{
+    size_t size;
+    unsigned class = heap_class(block->len - BLOCK_HEAD, &size);
+
+    /* The class must promise no more than there is. */
+    if (size > block->len - BLOCK_HEAD)
+        class --;
+    block->class = class < N_CLASSES ? class : N_CLASSES - 1;
+    block->is_free = 1;
+    block->next = seg->heap.free[block->class];
+    seg->heap.free[block->class] = dm_shm_seg_offset(seg, block);
+}
+
+/* Join free neighbours, whatever their classes; give the last ones back. */
+static void heap_join(struct dm_shm_seg *seg)
+{
+    uint64_t at = seg->heap.first;
+    uint64_t end = seg->heap.at;
+
+    memset(seg->heap.free, 0, sizeof(seg->heap.free));
+    while (at < end) {
+        struct block *block = heap_block(seg, at);
+
+        while (block->is_free != 0 && at + block->len < end &&
+               heap_block(seg, at + block->len)->is_free != 0)
+            block->len += heap_block(seg, at + block->len)->len;
+        if (block->is_free != 0 && at + block->len >= end)
+            seg->heap.at = at;
+        else if (block->is_free != 0)
+            heap_put(seg, block);
+        at += block->len;
+    }
+}
+
+/* A block that was used before, of this class or, if any will do, of a bigger
+ * one, of which what is not needed stays free. */
+static struct block *heap_take(struct dm_shm_seg *seg, unsigned class, size_t size, bool is_any_ok)
+{
+    unsigned n = is_any_ok ? N_CLASSES : class + 1;
+    struct block *block;
+    struct block *rest;
+
+    while (class < n && seg->heap.free[class] == 0)
+        class ++;
+    if (class >= n)
+        return NULL;
+    block = heap_block(seg, seg->heap.free[class]);
+    seg->heap.free[class] = block->next;
+    if (is_any_ok && block->len >= 2 * BLOCK_HEAD + size + MIN_LEN) {
+        rest = (struct block *)(void *)((char *)block + BLOCK_HEAD + size);
+        rest->len = block->len - BLOCK_HEAD - size;
+        block->len = BLOCK_HEAD + size;
+        heap_put(seg, rest);
+    }
+    return block;
+}
+
+static struct block *heap_extend(struct dm_shm_seg *seg, size_t size)
+{
+    struct block *block = heap_block(seg, seg->heap.at);
+
+    if (size > seg->size || seg->heap.at + BLOCK_HEAD + size > seg->size)
+        return NULL;
+    seg->heap.at += BLOCK_HEAD + size;
+    block->len = BLOCK_HEAD + size;
+    return block;
+}
+
+void *dm_shm_seg_alloc(struct dm_shm_seg *seg, size_t len)
+{
+    size_t size;
+    unsigned class = heap_class(len, &size);
+    struct block *block;
+
+    if (class >= N_CLASSES)
+        return NULL;
+    block = heap_take(seg, class, size, false);
+    if (block == NULL)
+        block = heap_extend(seg, size);
+    if (block == NULL) {
+        heap_join(seg);
+        block = heap_take(seg, class, size, true);
+    }
+    if (block == NULL)
+        block = heap_extend(seg, size);
+    if (block == NULL)
+        return NULL;
+    block->class = class;
+    block->is_free = 0;
+    memset((char *)block + BLOCK_HEAD, 0, size);
+    return (char *)block + BLOCK_HEAD;
+}
+
+void dm_shm_seg_free(struct dm_shm_seg *seg, void *mem)
+{
+    struct block *block = (struct block *)(void *)((char *)mem - BLOCK_HEAD);
+
+    block->is_free = 1;
+    block->next = seg->heap.free[block->class];
+    seg->heap.free[block->class] = dm_shm_seg_offset(seg, block);
+}
+
+uint64_t dm_shm_seg_offset(const struct dm_shm_seg *seg, const void *mem)
+{
+    return (uint64_t)((const char *)mem - (const char *)seg->hdr);
+}
+
+bool dm_shm_barrier_join(void)
+{
+    return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+}
+
+void dm_shm_barrier_all(void)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    /* Refused: then has_membarrier is 0 and initiators use fences. */
+    (void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+    atomic_thread_fence(memory_order_seq_cst);
+}

@@ -1,0 +1,176 @@
+/*
+ * The control segment: what the processes of a node share.
+ *
+ * Every adapter instance has one memfd, which its peers map when they connect:
+ * a table of memory keys, the receive queues of its endpoints and the rings of
+ * its event dispatchers. So an initiator checks keys, places data and reports
+ * completions in the target by itself, without the target's processor. All
+ * positions in it are offsets from its start. It is sealed against shrinking,
+ * so a mapping stays valid when its owner has died.
+ *
+ * An initiator makes its endpoint's busy word odd while it touches a peer's
+ * memory. The owner takes something away (a key, a receive queue) by marking
+ * it, then a barrier in all processes (membarrier), then waiting until no busy
+ * word is odd any more. So the initiator needs no fence of its own.
+ */
+#ifndef DM_PROVIDERS_SHM_TRANSPORT_SEG_H
+#define DM_PROVIDERS_SHM_TRANSPORT_SEG_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <dat2/udat.h>
+
+#include "util/port.h"
+
+#define DM_SHM_MAGIC   0x6d68732d6d756461u
+#define DM_SHM_VERSION 1u
+#define DM_SHM_N_KEYS  65536u
+#define DM_SHM_KEY_IDX 0xffffu
+
+/* A registered region, or a bound RMR. A key is (generation << 16 | index), for
+ * both the local and the remote context. serial is never reused; 0: the entry
+ * is free. An RMR has no local privileges, so it does not serve as an LMR. */
+struct dm_shm_key {
+    DM_ALIGNED(64) _Atomic uint64_t serial;
+    uint64_t va; /* of the first byte, as peers address it; 0 if zero based */
+    uint64_t len;
+    uint64_t addr;        /* of the first byte in the owner */
+    uint64_t base_serial; /* of the region that peers map to reach it */
+    uint32_t base_key;    /* of the same; 0: it cannot be mapped */
+    uint32_t key;
+    uint32_t priv; /* DAT_MEM_PRIV_FLAGS */
+    uint32_t pz;
+    uint32_t only; /* offset / 64 of the one endpoint that serves it, 0: any */
+};
+
+/* What "only" is for an endpoint at this offset. */
+#define DM_SHM_ONLY(offset) ((uint32_t)((offset) / 64))
+
+enum dm_shm_link { DM_LINK_DOWN, DM_LINK_WAIT, DM_LINK_UP };
+
+/* A posted receive: followed by n_seg DAT_LMR_TRIPLETs. */
+struct dm_shm_recv {
+    uint64_t cookie;
+    uint32_t n_seg;
+    uint32_t flags; /* DAT_COMPLETION_FLAGS */
+    DAT_LMR_TRIPLET seg[];
+};
+
+/* A receive of a shared queue. The state word is (position << 24 | owner << 2 |
+ * phase), so that each use of a slot has a state of its own. */
+enum dm_desc_phase { DM_DESC_FREE, DM_DESC_POSTED, DM_DESC_CLAIMED };
+struct dm_shm_desc {
+    _Atomic uint64_t state;
+    struct dm_shm_recv recv;
+};
+
+/* A shared receive queue as the peers of its endpoints see it: descriptors in
+ * any order, and a ring of (position << 24 | index of the descriptor), which
+ * is taken from in order. */
+struct dm_shm_link_srq {
+    /* Changed only while nobody takes. */
+    DM_ALIGNED(64) _Atomic uint32_t is_open;
+    uint32_t n_desc;
+    uint64_t descs;
+    uint64_t order; /* the ring: _Atomic uint64_t[order_mask + 1] */
+    uint64_t order_mask;
+    uint64_t stride; /* of descs */
+    /* Written by the owner. */
+    DM_ALIGNED(64) _Atomic uint64_t tail;
+    _Atomic uint32_t is_stalled; /* somebody waits for a receive; set by it */
+    /* Written by the takers. */
+    DM_ALIGNED(64) _Atomic uint64_t head;
+    _Atomic uint32_t low; /* watermark, DM_MARK_... */
+};
+
+/* A watermark that has been armed fires once. */
+#define DM_MARK_ARMED (1u << 30)
+#define DM_MARK_FIRED (1u << 31)
+#define DM_MARK_NONE  (DM_MARK_ARMED - 1) /* as a value: infinite */
+
+/* An endpoint as its peer sees it. */
+struct dm_shm_link_ep {
+    /* Hardly ever written. */
+    DM_ALIGNED(64) _Atomic uint32_t link; /* enum dm_shm_link */
+    uint32_t pz;
+    uint64_t handle;
+    uint64_t recvs; /* the receive queue */
+    uint32_t recv_mask;
+    uint32_t recv_stride;
+    _Atomic uint64_t recv_ring; /* event ring for receives; 0: none right now */
+    _Atomic uint64_t conn_ring;
+    uint32_t gen;
+    uint32_t recv_notify; /* DAT_COMPLETION_FLAGS: which receives wake a waiter */
+    uint64_t srq;         /* offset of its shared receive queue, 0: none */
+    /* Written by the owner. */
+    DM_ALIGNED(64) _Atomic uint32_t recv_tail;
+    _Atomic uint32_t is_stalled; /* the peer waits for a receive; set by it */
+    _Atomic uint32_t hard;       /* high watermark of shared receives, 0: none */
+    _Atomic uint32_t n_reaped;   /* while there is a watermark, else unused */
+    /* Written by the peer. */
+    DM_ALIGNED(64) _Atomic uint32_t recv_head;
+    _Atomic uint32_t n_taken; /* shared receives */
+    _Atomic uint32_t soft;    /* high watermark, DM_MARK_... */
+    _Atomic uint64_t intent;  /* DM_INTENT of the last completion it reported */
+    uint64_t intent_cookie;   /* and the receive's cookie */
+    /* Written by the owner for every operation it starts. */
+    DM_ALIGNED(64) _Atomic uint64_t busy;
+    /* What the ESTABLISHED event shows. */
+    DM_ALIGNED(64) uint64_t conn_data;
+    uint32_t conn_data_len;
+};
+
+/* Which receive (its number, modulo 2^24) has its completion at which position
+ * of the event ring. Recorded before the receive is taken off its queue, so that
+ * the owner can tell whether a peer that dies has got to the completion. */
+#define DM_INTENT(number, pos)     ((uint64_t)((number)&0xffffffu) << 40 | ((pos)&0xffffffffffu))
+#define DM_INTENT_NONE             UINT64_MAX
+#define DM_INTENT_FULL             UINT64_C(0xfffffffffe) /* as a position: the ring was full */
+#define DM_INTENT_POS(note)        ((note)&0xffffffffffu)
+#define DM_INTENT_IS(note, number) ((note) >> 40 == ((number)&0xffffffu))
+
+struct dm_shm_hdr {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t has_membarrier; /* the owner can make all processes pass a barrier */
+    uint64_t size;
+    uint64_t id;
+    uint64_t self_va;       /* where the owner has mapped it */
+    uint64_t nonce;         /* what a probing reader must find */
+    _Atomic uint64_t probe; /* what a probing writer changes */
+    DM_ALIGNED(4096) struct dm_shm_key keys[DM_SHM_N_KEYS];
+};
+
+enum { DM_SHM_HEAP_CLASSES = 96 };
+struct dm_shm_heap {
+    uint64_t first;
+    uint64_t at;                        /* first byte never used */
+    uint64_t free[DM_SHM_HEAP_CLASSES]; /* by class: offset of a free block, linked */
+};
+
+/* This process's own segment. */
+struct dm_shm_seg {
+    int fd;
+    struct dm_shm_hdr *hdr;
+    size_t size;
+    struct dm_shm_heap heap;
+};
+
+/* Create and map; false when memfd or mmap is refused (errno says why). */
+bool dm_shm_seg_open(struct dm_shm_seg *seg, size_t size);
+void dm_shm_seg_close(struct dm_shm_seg *seg);
+/* A zeroed block, 64-byte aligned; NULL when the segment is full. */
+void *dm_shm_seg_alloc(struct dm_shm_seg *seg, size_t len);
+void dm_shm_seg_free(struct dm_shm_seg *seg, void *mem);
+/* Distance from the start, and back. */
+uint64_t dm_shm_seg_offset(const struct dm_shm_seg *seg, const void *mem);
+
+/* Have all threads of all processes that map segments pass a barrier. */
+void dm_shm_barrier_all(void);
+/* Take part in such barriers; false if the kernel refuses. */
+bool dm_shm_barrier_join(void);
+
+#endif
