@@ -1,11 +1,12 @@
 #!/bin/sh
-# test: timeout=600
+# test: timeout=900 beside=yes
 # The tree keeps the house rules, each one a check.
 . "$TEST_LIB"
-for rule in layers text shell paths format gcc headers symbols clang cppcheck; do
+for rule in $("$TEST_SRC/scripts/lint" -l); do
     case $rule in
     format) tool=clang-format ;;
     clang | cppcheck) tool=$rule ;;
+    equal | arrows) tool=python3 ;;
     *) tool=sh ;;
     esac
     if command -v $tool >/dev/null 2>&1; then
