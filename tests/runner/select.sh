@@ -98,6 +98,19 @@ runs_alone() {
     return 1
 }
 
+# Scripts that mostly wait, or start one thing after the other, and have seconds to spare: two of
+# them at a time.
+script_shares() {
+    case $1 in
+    abi/* | lang/* | slurm/*) return 0 ;;
+    input/check | input/coll_file | input/conf | input/configure | input/conform | input/install | input/launch_env | \
+        input/launch_info | input/launch_mpicc | input/launch_pmix | input/launch_wrappers | input/packages | \
+        input/refused) return 0 ;;
+    hosts/conform | hosts/harness | hosts/input_network | hosts/jobs | hosts/launch | hosts/ssh) return 0 ;;
+    esac
+    return 1
+}
+
 # mp_runs NAME PROVIDER...: "PROVIDER NP SETTING...", those of the product that this tier runs, to
 # the array rows.
 mp_runs() {
