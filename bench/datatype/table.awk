@@ -24,7 +24,7 @@ function table(what, hand,    list, count, i, l, peer, by_hand, own) {
         by_hand = hand == "" ? 0 : best["datum", hand, l]
         if (hand != "")
             printf " %8d", by_hand
-        printf "  %14s", peer > 0 ? sprintf("%.2fx", own / peer) : "-"
+        printf "  %14s", (peer > 0 ? sprintf("%.2fx", own / peer) : "-")
         if (by_hand > 0)
             printf "  %6.2fx", own / by_hand
         printf "\n"

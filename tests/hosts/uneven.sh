@@ -1,5 +1,5 @@
 #!/bin/bash
-# test: timeout=500
+# test: timeout=500 tier=full
 # Hosts with different numbers of ranks, oversubscribed ones beside ranks that are alone there: communicators that
 # have one rank on a busy host, leaders with and without followers. UNEVEN_SEED chooses the random ones.
 . "$TEST_SRC/tests/hosts/lib.sh"

@@ -13,6 +13,8 @@ check 'rows' grep -Eq '^bcast (shm|binomial|scatter) ranks=2 .*one-node$' my.tun
 check 'rows of the other number of ranks' grep -Eq '^alltoallv (shm|linear|pairwise) ranks=3-5 one-node$' my.tune
 check 'no row of an algorithm that needs 2^n ranks' sh -c '! grep "^allgather doubling ranks=3" my.tune'
 check 'transfers' timeout 120 datum-tune --quick --ranks 2 --only transfers --output my2.tune
+check 'what to do with large ones, or that it is not clear' sh -c 'grep -Eqx "rendezvous (read|pipe)|# rendezvous: not clear" my2.tune'
+check 'no other file' test -z "$(find . -name '*rendezvous*')"
 check 'their figures' grep -Eq '^# bw 1048576 bytes, MB/s: read [0-9.]+ \[.*pipe [0-9.]+' my2.tune
 check 'their slots' grep -Eq '^# slots beside 64x16k, 64x8k x [0-9.]+' my2.tune
 takes() {

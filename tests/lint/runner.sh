@@ -5,7 +5,7 @@
 
 mkdir -p src/tests/unit src/tests/mp src/tests/input b/tests/unit b/tests/mp b/bin b/lib
 src=$PWD/src b=$PWD/b
-cp "$TEST_SRC/tests/run" "$TEST_SRC/tests/lib.sh" src/tests/
+cp -r "$TEST_SRC/tests/run" "$TEST_SRC/tests/lib.sh" "$TEST_SRC/tests/runner" src/tests/
 cp "$DATUM_BUILD/tests/guard" b/tests/
 echo 'SANITIZE = ' >b/config.mk
 touch b/lib/libdatum_dapl_shm.so b/lib/libdatum_dapl_two.so
@@ -61,8 +61,11 @@ check_fails 'nothing to run' 'no test matches' run unit
 echo '/* test: np=1,3 cfg=EAGER_LIMIT=0|8k,EAGER=rdma */' >src/tests/mp/t.c
 printf '#!/bin/sh\nexit 0\n' >b/tests/mp/t
 chmod +x b/tests/mp/t
-check 'half of a product of runs' run mp
-check 'the number of runs' test "$(grep -c RUN b/mpiexec.log)" = 6
+# One rank once, and of the others each pair of provider, number and setting.
+check 'a part of a product of runs' run mp
+check 'the number of runs' test "$(grep -c RUN b/mpiexec.log)" = 5
+check 'pairs' eval 'for w in "-n 1 .*LIMIT=0" "-n 1 .*LIMIT=8k" "-n 3 .*LIMIT=0.*shm\|-n 3 .*LIMIT=8k.*shm" \
+    "-n 3 .*LIMIT=0.*two" "-n 3 .*LIMIT=8k.*two"; do grep -q -e "RUN $w" b/mpiexec.log || exit 1; done'
 rm b/mpiexec.log
 check 'a product of runs' run --full mp
 check 'the number of all runs' test "$(grep -c RUN b/mpiexec.log)" = 8
@@ -72,8 +75,43 @@ check 'a label' eval "run --list mp | grep -qx 'mp/t np=3 datum-two EAGER_LIMIT=
 rm b/mpiexec.log
 check 'one by its label' run -k 'mp/t np=3 datum-two EAGER_LIMIT=8k EAGER=rdma'
 check 'it alone' test "$(grep -c RUN b/mpiexec.log)" = 1
-check 'rounds' eval "run -n 3 mp | tail -n 1 | grep -qx '18 passed, 0 failed'"
+check 'rounds' eval "run -n 3 mp | tail -n 1 | grep -qx '15 passed, 0 failed'"
 check 'a wrapper' eval "run --wrapper 'env W=1' -k np=1 mp && grep -q 'RUN -n 1 env W=1 ' b/mpiexec.log"
+
+# What the first tier leaves out.
+mv src/tests/mp/t.c src/tests/mp/group_t.c
+mv b/tests/mp/t b/tests/mp/group_t
+check 'above the DAT line: with the second provider once' test "$(run --list mp | grep -c datum-two)" = 1
+echo '/* test: np=1,4 cfg=COLL=|bcast=linear|bcast=tree */' >src/tests/mp/group_t.c
+mv src/tests/mp/group_t.c src/tests/mp/c.c
+check 'alternatives of DATUM_COLL: once' test "$(run --list mp | grep -c COLL=.)" = 2
+check 'and all of them' test "$(run --full --list mp | grep -c COLL=.)" = 8
+rm src/tests/mp/c.c b/tests/mp/group_t
+mkdir src/tests/dat
+for t in slots transfer; do echo '/* test: params=copy=auto|copy=cma */' >src/tests/dat/$t.c; done
+check 'ways of copying where data move' eval 'run --list dat | grep -v two | tr "\n" , |
+    grep -qx "dat/slots datum-shm copy=auto,dat/transfer datum-shm copy=auto,dat/transfer datum-shm copy=cma,"'
+rm -r src/tests/dat
+printf '# test: tier=full\nexit 0\n' >src/tests/input/a.sh
+check 'a script of the second tier' test -z "$(run --list input)"
+check 'is in it' test "$(run --full --list input)" = input/a
+check 'and can be named' test "$(run --list tests/input/a.sh)" = input/a
+
+# Two at a time; and beside them what keeps a core busy.
+for i in 1 2; do
+    cp "src/tests/input/a.sh" "src/tests/input/$i.sh"
+    printf '/* test: timeout=20 */\n' >src/tests/unit/t$i.c
+    printf '#!/bin/sh\ntouch $DATUM_BUILD/t%s; while [ ! -e $DATUM_BUILD/t%s ]; do sleep 0.1; done\n' $i $((3 - i)) >b/tests/unit/t$i
+    chmod +x b/tests/unit/t$i
+done
+check 'two at a time' run unit
+rm src/tests/unit/t?.c b/t?
+printf '# test: beside=yes timeout=20\ntouch $DATUM_BUILD/t1; while [ ! -e $DATUM_BUILD/t2 ]; do sleep 0.1; done\n' >src/tests/input/1.sh
+printf '# test: timeout=20\ntouch $DATUM_BUILD/t2; while [ ! -e $DATUM_BUILD/t1 ]; do sleep 0.1; done\n' >src/tests/input/2.sh
+check 'beside others' eval 'run unit input >out; cat out; grep -q "^beside *1 runs *1 passed" out && tail -n 1 out | grep -qx "2 passed, 0 failed"'
+check 'durations' grep -Eqx '[0-9.]+	[0-9.]+	input/1' b/durations.txt
+check 'the slowest first' sort -rnc b/durations.txt
+rm src/tests/input/?.sh
 
 # Scripts: skipping, and totals of their own.
 echo 'echo no luck; exit 77' >src/tests/input/a.sh

@@ -1,5 +1,5 @@
 #!/bin/sh
-# test: timeout=400
+# test: timeout=400 tier=full
 # Every rule of the lint refuses what it should: a copy of the tree is accepted, and
 # after each single violation it is refused, with the file and what to do.
 . "$TEST_LIB"
@@ -81,6 +81,59 @@ check_object 'two of them' util/x.o 'a second global variable of its folder' 'st
 check_object 'a variable of another folder' util/x.o 'belongs to src/mpi/core' 'int dm_handles;'
 check_object 'an MPI call' mpi/x.o 'calls MPI_Barrier' 'int MPI_Barrier(int); int dm_x(void) { return MPI_Barrier(0); }'
 check_object 'an MPI name' mpi/x.o 'defines MPI_X' 'int MPI_X(void) { return 0; }'
+
+# The same in the objects of dapl_adapt: no call upwards.
+mkdir -p src/dapl_adapt/provider src/dapl_adapt/conn
+arrow() { # FILE TEXT
+    printf '%s\n' "$2" >"src/dapl_adapt/$1.c"
+    compile "dapl_adapt/$1.o" "$2"
+}
+if command -v python3 >/dev/null 2>&1; then
+    arrow conn/x 'int dm_provider_x(void); int dm_conn_x(void) { return dm_provider_x(); }'
+    arrow provider/x 'int dm_provider_x(void) { return 0; }'
+    check 'a call downwards' scripts/call-arrows obj
+    arrow provider/x 'int dm_conn_x(void); int dm_provider_x(void) { return dm_conn_x(); }'
+    check_fails 'a call upwards' 'upwards: src/dapl_adapt/provider/x.c -> src/dapl_adapt/conn/x.c' scripts/call-arrows obj
+    arrow provider/x 'int dm_provider_y(void); int dm_provider_x(void) { return dm_provider_y(); }'
+    arrow provider/y 'int dm_provider_x(void); int dm_provider_y(void) { return dm_provider_x(); }'
+    check_fails 'a circle' 'circle: src/dapl_adapt/provider/x.c src/dapl_adapt/provider/y.c' scripts/call-arrows obj
+    rm -f src/dapl_adapt/*/[xy].c obj/dapl_adapt/*/[xy].o
+fi
+
+# How it reads. What the tree itself does with these rules tree.sh says.
+refuse() { # NAME PATTERN RULE FILE TEXT
+    [ ! -f "$4" ] || cp "$4" ../saved
+    printf '%s\n' "$5" >>"$4"
+    check_fails "$1" "$2" scripts/lint "$3"
+    if [ -f ../saved ]; then mv ../saved "$4"; else rm -f "$4"; fi
+}
+rm -f ../saved
+refuse 'a word of ours' '^src/util/err.c:[0-9]*: .errands. the field says' words src/util/err.c 'static int n_errands;'
+refuse 'a word in a page' '^docs/TOOLS.md:[0-9]*: .errand. the field says' words docs/TOOLS.md 'An errand.'
+text='static int doubled_here(void)
+{
+    return 0;
+}'
+echo "$text" >src/util/y.c
+refuse 'a name of two functions' '^doubled_here: src/util/x.c src/util/y.c' statics src/util/x.c "$text"
+rm src/util/y.c
+refuse 'a big struct' '^src/util/x.h:1: ?struct dm_x : 31 members' structs src/util/x.h \
+    "struct dm_x { $(seq -f 'int m%g;' -s ' ' 31) };"
+refuse 'a long header' '^src/util/x.h: 251 lines' lengths src/util/x.h "$(seq -f 'extern int dm_x%g;' 251)"
+if command -v python3 >/dev/null 2>&1; then
+    seq -f 'int dm_x%g = 1;' 160 >src/providers/ofi/x.c
+    refuse 'copies' '160 src/providers/shm/x.c ~ src/providers/ofi/x.c' equal src/providers/shm/x.c \
+        "$(seq -f 'int dm_x%g = 1;' 160)"
+    rm src/providers/ofi/x.c
+fi
+refuse 'print with a comparison' '^bench/median.awk:[0-9]*: .awk. print with > writes a file' awk bench/median.awk \
+    "{ print \$1 ${more:=>} \$2 ? \"more\" : \"less\" }"
+accept_awk() {
+    echo '{ print ($1 > $2 ? "more" : "less"); print $1 ? 1 : 2 >"file"; printf "%s > ?", $1 }' >bench/x.awk
+    scripts/lint awk
+}
+check 'comparisons in parentheses' accept_awk
+rm bench/x.awk
 
 # A page that names a function that is gone.
 if [ -f docs/PATHS.md ]; then

@@ -7,7 +7,11 @@
 
 #define N 3000
 
-static long a[N], b[N];
+/* Nothing is attached right behind a. */
+static struct {
+    long a[N], hole[8], b[N];
+} mem;
+static long *const a = mem.a, *const b = mem.b;
 static MPI_Aint at_a[64], at_b[64];
 
 static void exchange(void)
@@ -145,7 +149,7 @@ static void no_bytes(MPI_Win win)
 {
     MUST(MPI_Win_attach(win, b + 5, 0));
     MUST(MPI_Win_detach(win, b));
-    MUST(MPI_Win_attach(win, b, sizeof(b)));
+    MUST(MPI_Win_attach(win, b, sizeof(mem.b)));
     MUST(MPI_Win_detach(win, b + 5));
 }
 
@@ -215,8 +219,8 @@ int main(int argc, char **argv)
     MUST(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     MUST(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
     attributes(win);
-    MUST(MPI_Win_attach(win, a, sizeof(a)));
-    MUST(MPI_Win_attach(win, b, sizeof(b)));
+    MUST(MPI_Win_attach(win, a, sizeof(mem.a)));
+    MUST(MPI_Win_attach(win, b, sizeof(mem.b)));
     MPI_Barrier(MPI_COMM_WORLD);
     fences(win, right, left);
     locks(win);
@@ -227,7 +231,7 @@ int main(int argc, char **argv)
     MUST(MPI_Win_detach(win, b));
     /* the same memory in two windows, and one that is freed with memory in it */
     MUST(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &other));
-    MUST(MPI_Win_attach(other, a, sizeof(a)));
+    MUST(MPI_Win_attach(other, a, sizeof(mem.a)));
     MPI_Barrier(MPI_COMM_WORLD);
     MUST(MPI_Win_lock(MPI_LOCK_SHARED, right, 0, other));
     v = right;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# test: timeout=900 san=no
+# test: timeout=900 san=no beside=yes
 # Part of make check-rdma: one guest with Soft-RoCE, some conformance cases and multi-process tests
 # on OFED's libdaplofa, and the refusal of libdaploucm.
 . "$TEST_LIB"
