@@ -56,21 +56,21 @@ static bool comm_predefined(int keyval, int **value_p)
     }
 }
 
-static int refuse_predefined(int keyval)
+static int attr_refuse_predefined(int keyval)
 {
     return DM_FAIL(DM_ERR_KEYVAL, "attribute 0x%x is predefined and cannot be changed",
                    (unsigned)keyval);
 }
 
-static bool is_predefined(int keyval)
+static bool attr_is_predefined(int keyval)
 {
     return (uint32_t)keyval >> 26 == (DM_HANDLE_BUILTIN | DM_KIND_KEYVAL);
 }
 
 /* Fortran's predefined keys are one higher than C's. */
-static int c_key(int keyval)
+static int attr_c_key(int keyval)
 {
-    return is_predefined(keyval) ? (keyval - 1) | 1 : keyval;
+    return attr_is_predefined(keyval) ? (keyval - 1) | 1 : keyval;
 }
 
 /* ---- communicators ---- */
@@ -83,14 +83,14 @@ int dm_comm_create_keyval(MPI_Comm_copy_attr_function *copy, MPI_Comm_delete_att
 
 int dm_comm_free_keyval(int *keyval)
 {
-    return is_predefined(*keyval) ? refuse_predefined(*keyval)
-                                  : dm_keyval_free(DM_KIND_COMM, keyval);
+    return attr_is_predefined(*keyval) ? attr_refuse_predefined(*keyval)
+                                       : dm_keyval_free(DM_KIND_COMM, keyval);
 }
 
 int dm_comm_set_attr_as(struct dm_comm *comm, int keyval, void *value, int type)
 {
-    if (is_predefined(keyval))
-        return refuse_predefined(keyval);
+    if (attr_is_predefined(keyval))
+        return attr_refuse_predefined(keyval);
     return dm_attr_set(DM_KIND_COMM, comm->obj.handle, &comm->attrs, keyval, value,
                        (enum dm_attr_type)type);
 }
@@ -104,7 +104,7 @@ int dm_comm_get_attr_as(struct dm_comm *comm, int keyval, void *value_p, int *fl
 {
     int *found;
 
-    if (!comm_predefined(c_key(keyval), &found))
+    if (!comm_predefined(attr_c_key(keyval), &found))
         return dm_attr_get(DM_KIND_COMM, comm->attrs, keyval, value_p, flag,
                            (enum dm_attr_type)type);
     *flag = found != NULL;
@@ -122,8 +122,8 @@ int dm_comm_get_attr(struct dm_comm *comm, int keyval, void *value_p, int *flag)
 
 int dm_comm_delete_attr(struct dm_comm *comm, int keyval)
 {
-    if (is_predefined(keyval))
-        return refuse_predefined(keyval);
+    if (attr_is_predefined(keyval))
+        return attr_refuse_predefined(keyval);
     return dm_attr_delete(DM_KIND_COMM, comm->obj.handle, &comm->attrs, keyval);
 }
 
@@ -176,14 +176,14 @@ int dm_win_create_keyval(MPI_Win_copy_attr_function *copy, MPI_Win_delete_attr_f
 
 int dm_win_free_keyval(int *keyval)
 {
-    return is_predefined(*keyval) ? refuse_predefined(*keyval)
-                                  : dm_keyval_free(DM_KIND_WIN, keyval);
+    return attr_is_predefined(*keyval) ? attr_refuse_predefined(*keyval)
+                                       : dm_keyval_free(DM_KIND_WIN, keyval);
 }
 
 int dm_win_set_attr_as(struct dm_win *win, int keyval, void *value, int type)
 {
-    if (is_predefined(keyval))
-        return refuse_predefined(keyval);
+    if (attr_is_predefined(keyval))
+        return attr_refuse_predefined(keyval);
     return dm_attr_set(DM_KIND_WIN, win->obj.handle, &win->attrs, keyval, value,
                        (enum dm_attr_type)type);
 }
@@ -227,7 +227,7 @@ int dm_win_get_attr_as(struct dm_win *win, int keyval, void *value_p, int *flag,
     void *pointer;
     intptr_t integer;
 
-    if (!win_predefined(win, c_key(keyval), &pointer, &integer))
+    if (!win_predefined(win, attr_c_key(keyval), &pointer, &integer))
         return dm_attr_get(DM_KIND_WIN, win->attrs, keyval, value_p, flag, (enum dm_attr_type)type);
     if (type == DM_ATTR_PTR)
         *(void **)value_p = pointer;
@@ -244,7 +244,7 @@ int dm_win_get_attr(struct dm_win *win, int keyval, void *value_p, int *flag)
 
 int dm_win_delete_attr(struct dm_win *win, int keyval)
 {
-    if (is_predefined(keyval))
-        return refuse_predefined(keyval);
+    if (attr_is_predefined(keyval))
+        return attr_refuse_predefined(keyval);
     return dm_attr_delete(DM_KIND_WIN, win->obj.handle, &win->attrs, keyval);
 }

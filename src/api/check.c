@@ -62,8 +62,8 @@ int dm_bad_count(MPI_Count count, const char *name)
     return DM_FAIL(DM_ERR_COUNT, "%s is %lld, it must not be negative", name, (long long)count);
 }
 
-static int bad_rank(int err, int rank, const struct dm_comm *comm, const char *name,
-                    const char *also)
+static int check_bad_rank(int err, int rank, const struct dm_comm *comm, const char *name,
+                          const char *also)
 {
     return DM_FAIL(err, "%s is %d; %s%s has ranks 0 to %d%s", name, rank,
                    comm->remote != NULL ? "the remote group of " : "",
@@ -75,25 +75,25 @@ int dm_bad_rank_to(int rank, const struct dm_comm *comm, const char *name)
 {
     if (rank == MPI_PROC_NULL)
         return DM_OK;
-    return bad_rank(DM_ERR_RANK, rank, comm, name, ", and MPI_PROC_NULL is possible");
+    return check_bad_rank(DM_ERR_RANK, rank, comm, name, ", and MPI_PROC_NULL is possible");
 }
 
 int dm_bad_rank_from(int rank, const struct dm_comm *comm, const char *name)
 {
     if (rank == MPI_PROC_NULL || rank == MPI_ANY_SOURCE)
         return DM_OK;
-    return bad_rank(DM_ERR_RANK, rank, comm, name,
-                    ", and MPI_ANY_SOURCE and MPI_PROC_NULL are possible");
+    return check_bad_rank(DM_ERR_RANK, rank, comm, name,
+                          ", and MPI_ANY_SOURCE and MPI_PROC_NULL are possible");
 }
 
 int dm_bad_root(int root, const struct dm_comm *comm)
 {
     if (comm->remote == NULL)
-        return bad_rank(DM_ERR_ROOT, root, comm, "root", "");
+        return check_bad_rank(DM_ERR_ROOT, root, comm, "root", "");
     if (root == MPI_ROOT || root == MPI_PROC_NULL || (root >= 0 && root < comm->remote->size))
         return DM_OK;
-    return bad_rank(DM_ERR_ROOT, root, comm, "root",
-                    ", and MPI_ROOT and MPI_PROC_NULL are possible");
+    return check_bad_rank(DM_ERR_ROOT, root, comm, "root",
+                          ", and MPI_ROOT and MPI_PROC_NULL are possible");
 }
 
 int dm_bad_tag(int tag, bool may_be_any, const char *name)
@@ -253,7 +253,7 @@ static int predefined(int err, const char *name)
     return DM_FAIL(err, "%s is predefined and cannot be freed", name);
 }
 
-static bool is_made(int handle)
+static bool check_is_made(int handle)
 {
     return (uint32_t)handle >> 30 != 1;
 }
@@ -262,7 +262,8 @@ int dm_check_comm_free(const MPI_Comm *handle_p, struct dm_comm **comm_p)
 {
     int err = handle_p == NULL ? dm_bad_ptr("comm") : dm_check_comm(*handle_p, comm_p);
 
-    return err != DM_OK || is_made(*handle_p) ? err : predefined(DM_ERR_COMM, (*comm_p)->name);
+    return err != DM_OK || check_is_made(*handle_p) ? err
+                                                    : predefined(DM_ERR_COMM, (*comm_p)->name);
 }
 
 int dm_check_group_free(const MPI_Group *handle_p, struct dm_group **group_p)
@@ -281,7 +282,7 @@ int dm_check_op_free(const MPI_Op *handle_p, struct dm_op **op_p)
 {
     int err = handle_p == NULL ? dm_bad_ptr("op") : dm_check_op(*handle_p, op_p);
 
-    return err != DM_OK || is_made(*handle_p) ? err : predefined(DM_ERR_OP, "op");
+    return err != DM_OK || check_is_made(*handle_p) ? err : predefined(DM_ERR_OP, "op");
 }
 
 int dm_check_win_free(const MPI_Win *handle_p, struct dm_win **win_p)
@@ -298,7 +299,7 @@ int dm_check_info_free(const MPI_Info *handle_p, struct dm_info **info_p)
 {
     int err = handle_p == NULL ? dm_bad_ptr("info") : dm_check_info(*handle_p, info_p);
 
-    return err != DM_OK || is_made(*handle_p) ? err : predefined(DM_ERR_INFO, "MPI_INFO_ENV");
+    return err != DM_OK || check_is_made(*handle_p) ? err : predefined(DM_ERR_INFO, "MPI_INFO_ENV");
 }
 
 /* ---- values ---- */
@@ -345,7 +346,7 @@ int dm_check_rank_in(int rank, const struct dm_comm *comm, const char *name)
 {
     if (rank >= 0 && rank < dm_comm_peer_size(comm))
         return DM_OK;
-    return bad_rank(DM_ERR_RANK, rank, comm, name, "");
+    return check_bad_rank(DM_ERR_RANK, rank, comm, name, "");
 }
 
 int dm_check_lock_type(int lock_type)

@@ -154,7 +154,7 @@ int dm_errcode_last(void)
 }
 
 /* The entry of a code that the program added, NULL for others. */
-static struct added *added_of(int code)
+static struct added *errcode_added_of(int code)
 {
     int index = code - ADDED;
 
@@ -164,7 +164,7 @@ static struct added *added_of(int code)
 static bool errcode_is_known(int code)
 {
     if (code < 0 || code >= ADDED)
-        return added_of(code) != NULL;
+        return errcode_added_of(code) != NULL;
     return classes[code & CLASS_MASK].name != NULL;
 }
 
@@ -175,7 +175,7 @@ int dm_error_class(int errorcode, int *errorclass)
     if (errorclass == NULL)
         return MPI_ERR_ARG;
     dm_glock_enter();
-    entry = added_of(errorcode);
+    entry = errcode_added_of(errorcode);
     if (!errcode_is_known(errorcode))
         *errorclass = MPI_ERR_UNKNOWN;
     else
@@ -186,7 +186,7 @@ int dm_error_class(int errorcode, int *errorclass)
 
 static void errcode_text(int code, char *string)
 {
-    const struct added *entry = added_of(code);
+    const struct added *entry = errcode_added_of(code);
     unsigned slot = (unsigned)code >> CLASS_BITS & (N_SLOTS - 1);
 
     if (entry != NULL)
@@ -231,7 +231,7 @@ int dm_add_error_class(int *errorclass)
 
 int dm_add_error_code(int errorclass, int *errorcode)
 {
-    const struct added *entry = added_of(errorclass);
+    const struct added *entry = errcode_added_of(errorclass);
     bool is_class = entry != NULL
                         ? entry->is_class
                         : errorclass >= 0 && errorclass < N_CLASSES && errcode_is_known(errorclass);
@@ -244,7 +244,7 @@ int dm_add_error_code(int errorclass, int *errorcode)
 /* What MPIX_Delete_error_class and its kin may delete: the text stays until then. */
 static int delete (int code, bool is_class, const char *what)
 {
-    struct added *entry = added_of(code);
+    struct added *entry = errcode_added_of(code);
 
     if (entry == NULL || entry->is_class != is_class)
         return DM_FAIL(DM_ERR_ARG, "%s is %d, which was not added or is deleted", what, code);
@@ -269,7 +269,7 @@ int dm_delete_error_code(int errorcode)
 
 int dm_delete_error_string(int errorcode)
 {
-    struct added *entry = added_of(errorcode);
+    struct added *entry = errcode_added_of(errorcode);
 
     if (entry == NULL || entry->text == NULL)
         return DM_FAIL(DM_ERR_ARG, "errorcode is %d, which has no text of the program's",
@@ -281,7 +281,7 @@ int dm_delete_error_string(int errorcode)
 
 int dm_add_error_string(int errorcode, const char *string)
 {
-    struct added *entry = added_of(errorcode);
+    struct added *entry = errcode_added_of(errorcode);
     char *copy;
 
     if (entry == NULL)

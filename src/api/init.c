@@ -57,7 +57,7 @@ static const char *job_host_of(void *arg, int proc)
  * A peer went away in the middle of the job. A program that changed the handler of
  * MPI_COMM_WORLD hears of it from the calls that needed the peer.
  */
-static void peer_lost(void *arg, int proc, int err)
+static void job_peer_lost(void *arg, int proc, int err)
 {
     char text[512];
 
@@ -137,7 +137,7 @@ static int start_chan(void)
     int err = dm_chan_start(&adapt_job, &dm_world.chan);
 
     if (err == DM_OK)
-        dm_chan_on_lost(dm_world.chan, peer_lost, NULL);
+        dm_chan_on_lost(dm_world.chan, job_peer_lost, NULL);
     return err;
 }
 
@@ -217,7 +217,7 @@ static int stop_progress_thread(void)
     return dm_glock_use_handover(false);
 }
 
-static void set_level(int level)
+static void library_set_level(int level)
 {
     bool has_progress_thread = dm_cfg()->progress >= DM_PROGRESS_THREAD &&
                                dm_adapt_has_rails(dm_chan_adapt(dm_world.chan));
@@ -284,7 +284,7 @@ int dm_users_add(const char *fn, int thread_level)
         thread_level = dm_world.thread_level;
     if (is_first || thread_level > dm_world.thread_level) {
         dm_world.state = DM_WORLD_UP;
-        set_level(thread_level);
+        library_set_level(thread_level);
     }
     self.n_users++;
     return DM_OK;
@@ -385,7 +385,7 @@ static int close_launcher(const char *fn)
 }
 
 /* The end of a process that had sessions, and has freed them all. */
-static void at_exit(void)
+static void library_at_exit(void)
 {
     if (dm_world.state != DM_WORLD_IDLE)
         return;
@@ -400,7 +400,7 @@ static void at_exit(void)
 
 int dm_users_expect_sessions(void)
 {
-    if (!self.had_sessions && atexit(at_exit) != 0)
+    if (!self.had_sessions && atexit(library_at_exit) != 0)
         return DM_FAIL(DM_ENOMEM, "handler for the exit of the process");
     self.had_sessions = true;
     return DM_OK;

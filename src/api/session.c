@@ -22,7 +22,7 @@ static const char *const level_names[] = {"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNE
 
 /* ---- begin and end ---- */
 
-static int level_of(const struct dm_info *info)
+static int session_level_of(const struct dm_info *info)
 {
     const char *name = dm_info_value(info, "thread_level");
 
@@ -33,7 +33,7 @@ static int level_of(const struct dm_info *info)
 }
 
 /* What was granted; hints that mean nothing here are not repeated. */
-static int granted(const struct dm_session *session, struct dm_info **info_p)
+static int session_granted(const struct dm_session *session, struct dm_info **info_p)
 {
     int err = dm_info_create(info_p);
 
@@ -46,7 +46,7 @@ static int session_create(const struct dm_info *info, struct dm_errhandler *eh,
                           struct dm_session **session_p)
 {
     struct dm_session *session = calloc(1, sizeof(*session));
-    int level = level_of(info);
+    int level = session_level_of(info);
     int err;
 
     if (session == NULL)
@@ -126,7 +126,7 @@ int dm_session_finalize(MPI_Session *session)
 
 int dm_session_get_info(struct dm_session *session, struct dm_info **info_p)
 {
-    return granted(session, info_p);
+    return session_granted(session, info_p);
 }
 
 /* ---- error handlers ---- */
@@ -146,7 +146,7 @@ int dm_session_get_errhandler(struct dm_session *session, struct dm_errhandler *
 
 /* ---- process sets ---- */
 
-static int find_pset(const char *name, int *pset_p)
+static int session_find_pset(const char *name, int *pset_p)
 {
     for (*pset_p = 0; *pset_p < N_PSETS; ++*pset_p)
         if (strcasecmp(name, psets[*pset_p]) == 0) /* as in MPICH */
@@ -182,7 +182,7 @@ int dm_session_get_pset_info(struct dm_session *session, const char *name, struc
 {
     char size[16];
     int pset;
-    int err = find_pset(name, &pset);
+    int err = session_find_pset(name, &pset);
 
     (void)session;
     if (err == DM_OK)
@@ -198,7 +198,7 @@ int dm_group_from_session_pset(struct dm_session *session, const char *name,
 {
     struct dm_comm *comm;
     int pset;
-    int err = find_pset(name, &pset);
+    int err = session_find_pset(name, &pset);
 
     (void)session;
     if (err != DM_OK)
@@ -210,7 +210,7 @@ int dm_group_from_session_pset(struct dm_session *session, const char *name,
 /* ---- communicators ---- */
 
 /* The tag of a text: the same in all processes. */
-static int tag_of(const char *text, unsigned seed)
+static int session_tag_of(const char *text, unsigned seed)
 {
     unsigned hash = 2166136261u ^ seed;
 
@@ -219,7 +219,7 @@ static int tag_of(const char *text, unsigned seed)
     return (int)(hash & INT32_MAX);
 }
 
-static int check_tag(const char *tag)
+static int session_check_tag(const char *tag)
 {
     size_t len = strnlen(tag, MPI_MAX_STRINGTAG_LEN);
 
@@ -229,7 +229,7 @@ static int check_tag(const char *tag)
                          MPI_MAX_STRINGTAG_LEN - 1);
 }
 
-static int check_member(const struct dm_group *group, const char *name)
+static int session_check_member(const struct dm_group *group, const char *name)
 {
     return group->rank != MPI_UNDEFINED
                ? DM_OK
@@ -245,20 +245,20 @@ static int session_finish(struct dm_comm *comm, struct dm_info *info, struct dm_
 int dm_comm_create_from_group(struct dm_group *group, const char *tag, struct dm_info *info,
                               struct dm_errhandler *eh, struct dm_comm **comm_p)
 {
-    int err = check_tag(tag);
+    int err = session_check_tag(tag);
 
     *comm_p = NULL;
     if (err == DM_OK && group->size == 0)
         return DM_OK;
     if (err == DM_OK)
-        err = check_member(group, "group");
+        err = session_check_member(group, "group");
     if (err == DM_OK)
-        err = dm_comm_create_group(dm_world.comm_hidden, group, tag_of(tag, 0), comm_p);
+        err = dm_comm_create_group(dm_world.comm_hidden, group, session_tag_of(tag, 0), comm_p);
     return err == DM_OK ? session_finish(*comm_p, info, eh) : err;
 }
 
 /* The leaders meet at a communicator of both; its processes know no better place yet. */
-static int check_leader(const struct dm_group *group, int leader, const char *name)
+static int session_check_leader(const struct dm_group *group, int leader, const char *name)
 {
     return leader >= 0 && leader < group->size
                ? DM_OK
@@ -274,26 +274,26 @@ int dm_intercomm_create_from_groups(struct dm_group *local, int local_leader,
     struct dm_comm *comm = NULL;
     bool is_leader = local->rank == local_leader;
     int there = 0;
-    int err = check_tag(tag);
+    int err = session_check_tag(tag);
 
     *comm_p = NULL;
     if (err == DM_OK)
-        err = check_member(local, "local_group");
+        err = session_check_member(local, "local_group");
     if (err == DM_OK)
-        err = check_leader(local, local_leader, "local_leader");
+        err = session_check_leader(local, local_leader, "local_leader");
     if (err == DM_OK && is_leader && remote == NULL)
         err = DM_FAIL(DM_ERR_GROUP, "remote_group is MPI_GROUP_NULL at the local leader");
     if (err == DM_OK && is_leader)
-        err = check_leader(remote, remote_leader, "remote_leader");
+        err = session_check_leader(remote, remote_leader, "remote_leader");
     if (err != DM_OK)
         return err;
     if (is_leader)
         there = dm_group_proc(remote, remote_leader);
     err = dm_comm_create_group(dm_world.comm_hidden, local,
-                               tag_of(tag, 1 + (unsigned)dm_group_proc(local, 0)), &comm);
+                               session_tag_of(tag, 1 + (unsigned)dm_group_proc(local, 0)), &comm);
     if (err == DM_OK)
-        err = dm_intercomm_create(comm, local_leader, dm_world.comm_hidden, there, tag_of(tag, 0),
-                                  comm_p);
+        err = dm_intercomm_create(comm, local_leader, dm_world.comm_hidden, there,
+                                  session_tag_of(tag, 0), comm_p);
     if (comm != NULL)
         dm_comm_free(comm);
     return err == DM_OK ? session_finish(*comm_p, info, eh) : err;

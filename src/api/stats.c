@@ -31,7 +31,7 @@ static struct {
 } at_init;
 
 /* The number behind a word in one of the kernel's files; 0 when it is not there. */
-static uint64_t number_in(const char *path, const char *word)
+static uint64_t stats_number_in(const char *path, const char *word)
 {
     char buf[FILE_LEN];
     const char *line;
@@ -48,9 +48,9 @@ static uint64_t number_in(const char *path, const char *word)
 }
 
 /* The kernel counts only calls that read or write. */
-static uint64_t io_calls(void)
+static uint64_t stats_io_calls(void)
 {
-    return number_in("/proc/self/io", "syscr:") + number_in("/proc/self/io", "syscw:");
+    return stats_number_in("/proc/self/io", "syscr:") + stats_number_in("/proc/self/io", "syscw:");
 }
 
 void dm_stats_begin(void)
@@ -67,7 +67,7 @@ void dm_stats_started(const struct dm_pmi *pmi)
     dm_pmi_stats(pmi, &launcher);
     at_init.init_msgs = launcher.n_msgs;
     at_init.init_bytes = launcher.n_bytes;
-    at_init.init_calls = io_calls();
+    at_init.init_calls = stats_io_calls();
     if (getrusage(RUSAGE_SELF, &use) == 0) {
         at_init.init_switches = (uint64_t)(use.ru_nvcsw + use.ru_nivcsw);
         at_init.init_cpu_us = (uint64_t)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) * 1000000 +
@@ -106,7 +106,7 @@ int dm_stats_collect(struct dm_adapt *adapt, struct dm_adapt_stat *stats)
     stats[n++] = (struct dm_adapt_stat){"  messages to the launcher", "", at_init.init_msgs};
     stats[n++] = (struct dm_adapt_stat){"  their bytes", "bytes", at_init.init_bytes};
     stats[n++] = (struct dm_adapt_stat){"memory of the process (PSS)", "bytes",
-                                        number_in("/proc/self/smaps_rollup", "Pss:") * 1024};
+                                        stats_number_in("/proc/self/smaps_rollup", "Pss:") * 1024};
     n += dm_adapt_stats(adapt, stats + n, DM_STATS_MAX - PROGRESS_THREAD_STATS - n);
     n += dm_p2p_stats(stats + n, DM_STATS_MAX - PROGRESS_THREAD_STATS - n);
     n += dm_p2p_flow_stats(stats + n, DM_STATS_MAX - PROGRESS_THREAD_STATS - n);
@@ -114,14 +114,14 @@ int dm_stats_collect(struct dm_adapt *adapt, struct dm_adapt_stat *stats)
     return n + progress_thread_stats(stats + n);
 }
 
-static int reduce(const uint64_t *mine, uint64_t *all, int n, MPI_Op op)
+static int stats_reduce(const uint64_t *mine, uint64_t *all, int n, MPI_Op op)
 {
     return dm_reduce(mine, all, (size_t)n, dm_type_get(MPI_UINT64_T), dm_op_get(op), 0,
                      dm_world.comm_world);
 }
 
 /* Is there nothing to tell of row i, nor of those below that belong to it? */
-static bool is_empty(const struct dm_adapt_stat *stats, const uint64_t *most, int n, int i)
+static bool stats_is_empty(const struct dm_adapt_stat *stats, const uint64_t *most, int n, int i)
 {
     bool is_head = stats[i].name[0] != ' ';
 
@@ -134,8 +134,8 @@ static bool is_empty(const struct dm_adapt_stat *stats, const uint64_t *most, in
     return true;
 }
 
-static uint64_t sum_of(const char *name, const struct dm_adapt_stat *stats, const uint64_t *sum,
-                       int n)
+static uint64_t stats_sum_of(const char *name, const struct dm_adapt_stat *stats,
+                             const uint64_t *sum, int n)
 {
     for (int i = 0; i < n; i++) {
         if (strcmp(stats[i].name, name) == 0)
@@ -145,19 +145,19 @@ static uint64_t sum_of(const char *name, const struct dm_adapt_stat *stats, cons
 }
 
 /* What a message cost, all of the job taken together: the designs differ in it (docs/TUNING.md). */
-static void print_per_message(const struct dm_adapt_stat *stats, const uint64_t *sum, int n)
+static void stats_print_per_message(const struct dm_adapt_stat *stats, const uint64_t *sum, int n)
 {
     static const char *const names[] = {
         "  RDMA writes",       "  RDMA reads",       "  sends",           "copies into rings",
         "copies out of rings", "rendezvous packets", "registrations made"};
-    uint64_t n_msgs = sum_of("messages sent", stats, sum, n);
+    uint64_t n_msgs = stats_sum_of("messages sent", stats, sum, n);
 
     if (n_msgs == 0)
         return;
     dm_log_info("for each of %llu messages, whatever else there was:", (unsigned long long)n_msgs);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         dm_log_info("  %-30s %14.2f", names[i] + strspn(names[i], " "),
-                    (double)sum_of(names[i], stats, sum, n) / (double)n_msgs);
+                    (double)stats_sum_of(names[i], stats, sum, n) / (double)n_msgs);
 }
 
 int dm_stats_print(struct dm_adapt *adapt)
@@ -172,11 +172,11 @@ int dm_stats_print(struct dm_adapt *adapt)
 
     for (int i = 0; i < n; i++)
         mine[i] = least[i] = most[i] = sum[i] = stats[i].value;
-    err = reduce(mine, least, n, MPI_MIN);
+    err = stats_reduce(mine, least, n, MPI_MIN);
     if (err == DM_OK)
-        err = reduce(mine, most, n, MPI_MAX);
+        err = stats_reduce(mine, most, n, MPI_MAX);
     if (err == DM_OK)
-        err = reduce(mine, sum, n, MPI_SUM);
+        err = stats_reduce(mine, sum, n, MPI_SUM);
     if (err != DM_OK || dm_world.rank != 0)
         return err;
     dm_log_info("%-32s %14s %14s %14s  (%d processes)", "statistics", "least", "mean", "most",
@@ -184,11 +184,11 @@ int dm_stats_print(struct dm_adapt *adapt)
     for (int i = 0; i < DM_RAILS_MAX && dm_adapt_rail_name(adapt, i)[0] != '\0'; i++)
         dm_log_info("rail %d of rank 0: %s", i, dm_adapt_rail_name(adapt, i));
     for (int i = 0; i < n; i++) {
-        if (is_empty(stats, most, n, i))
+        if (stats_is_empty(stats, most, n, i))
             continue;
         dm_log_info("%-32s %14llu %14.1f %14llu %s", stats[i].name, (unsigned long long)least[i],
                     (double)sum[i] / dm_world.size, (unsigned long long)most[i], stats[i].unit);
     }
-    print_per_message(stats, sum, n);
+    stats_print_per_message(stats, sum, n);
     return DM_OK;
 }

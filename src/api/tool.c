@@ -83,7 +83,7 @@ MPI_T_enum dm_tool_enum(int cvar)
     return e;
 }
 
-static bool is_enum(MPI_T_enum e)
+static bool tool_is_enum(MPI_T_enum e)
 {
     return e >= enums && e < enums + N_CVARS && e->is_used;
 }
@@ -113,7 +113,7 @@ int dm_t_enum_get_info(MPI_T_enum enumtype, int *num, char *name, int *name_len)
     int n = 0;
 
     DM_TOOL_CHECK_UP();
-    if (!is_enum(enumtype))
+    if (!tool_is_enum(enumtype))
         return MPI_T_ERR_INVALID_HANDLE;
     while (item_name(enumtype, n, item, sizeof(item)))
         n++;
@@ -127,7 +127,7 @@ int dm_t_enum_get_item(MPI_T_enum enumtype, int indx, int *value, char *name, in
     char item[64];
 
     DM_TOOL_CHECK_UP();
-    if (!is_enum(enumtype))
+    if (!tool_is_enum(enumtype))
         return MPI_T_ERR_INVALID_HANDLE;
     if (!item_name(enumtype, indx, item, sizeof(item)))
         return MPI_T_ERR_INVALID_INDEX;
@@ -194,7 +194,7 @@ int dm_t_category_get_index(const char *name, int *cat_index)
 }
 
 /* Members are numbered as the variables are. */
-static int list(int cat_index, int n, int len, int *indices)
+static int tool_list(int cat_index, int n, int len, int *indices)
 {
     if (!is_category(cat_index))
         return MPI_T_ERR_INVALID_INDEX;
@@ -206,29 +206,29 @@ static int list(int cat_index, int n, int len, int *indices)
 int dm_t_category_get_cvars(int cat_index, int len, int *indices)
 {
     DM_TOOL_CHECK_UP();
-    return list(cat_index,
-                is_category(cat_index) ? category_count(categories[cat_index].n_cvars) : 0, len,
-                indices);
+    return tool_list(cat_index,
+                     is_category(cat_index) ? category_count(categories[cat_index].n_cvars) : 0,
+                     len, indices);
 }
 
 int dm_t_category_get_pvars(int cat_index, int len, int *indices)
 {
     DM_TOOL_CHECK_UP();
-    return list(cat_index,
-                is_category(cat_index) ? category_count(categories[cat_index].n_pvars) : 0, len,
-                indices);
+    return tool_list(cat_index,
+                     is_category(cat_index) ? category_count(categories[cat_index].n_pvars) : 0,
+                     len, indices);
 }
 
 int dm_t_category_get_categories(int cat_index, int len, int *indices)
 {
     DM_TOOL_CHECK_UP();
-    return list(cat_index, 0, len, indices);
+    return tool_list(cat_index, 0, len, indices);
 }
 
 int dm_t_category_get_events(int cat_index, int len, int *indices)
 {
     DM_TOOL_CHECK_UP();
-    return list(cat_index, 0, len, indices);
+    return tool_list(cat_index, 0, len, indices);
 }
 
 int dm_t_category_get_num_events(int cat_index, int *num_events)

@@ -32,7 +32,7 @@ static bool cvar_find(int index, struct dm_cfg_row_info *row)
 }
 
 /* Every variable's type is one that tools know (MPI-4.0 section 15.3.5). */
-static MPI_Datatype datatype_of(enum dm_cfg_type type)
+static MPI_Datatype cvar_datatype_of(enum dm_cfg_type type)
 {
     switch (type) {
     case DM_CFG_STR:
@@ -66,7 +66,7 @@ int dm_t_cvar_get_info(int cvar_index, char *name, int *name_len, int *verbosity
     dm_tool_text(row.name, name, name_len);
     dm_tool_text(row.help, desc, desc_len);
     dm_tool_int(verbosity, MPI_T_VERBOSITY_USER_BASIC);
-    dm_tool_int(datatype, datatype_of(row.type));
+    dm_tool_int(datatype, cvar_datatype_of(row.type));
     if (enumtype != NULL)
         *enumtype = dm_tool_enum(cvar_index);
     dm_tool_int(bind, MPI_T_BIND_NO_OBJECT);
@@ -108,7 +108,7 @@ int dm_t_cvar_handle_alloc(int cvar_index, void *obj_handle, MPI_T_cvar_handle *
     return MPI_SUCCESS;
 }
 
-static bool is_handle(MPI_T_cvar_handle handle)
+static bool cvar_is_handle(MPI_T_cvar_handle handle)
 {
     return handle != MPI_T_CVAR_HANDLE_NULL && handle->self == handle;
 }
@@ -116,7 +116,7 @@ static bool is_handle(MPI_T_cvar_handle handle)
 int dm_t_cvar_handle_free(MPI_T_cvar_handle *handle)
 {
     DM_TOOL_CHECK_UP();
-    if (handle == NULL || !is_handle(*handle))
+    if (handle == NULL || !cvar_is_handle(*handle))
         return MPI_T_ERR_INVALID_HANDLE;
     (*handle)->self = NULL;
     free(*handle);
@@ -129,7 +129,7 @@ int dm_t_cvar_read(MPI_T_cvar_handle handle, void *buf)
     struct dm_cfg_row_info row;
 
     DM_TOOL_CHECK_UP();
-    if (!is_handle(handle))
+    if (!cvar_is_handle(handle))
         return MPI_T_ERR_INVALID_HANDLE;
     if (buf == NULL)
         return MPI_T_ERR_INVALID;
@@ -197,7 +197,7 @@ int dm_t_cvar_write(MPI_T_cvar_handle handle, const void *buf)
     char text[TEXT_LEN];
 
     DM_TOOL_CHECK_UP();
-    if (!is_handle(handle))
+    if (!cvar_is_handle(handle))
         return MPI_T_ERR_INVALID_HANDLE;
     if (buf == NULL)
         return MPI_T_ERR_INVALID;

@@ -29,7 +29,7 @@ struct MPIR_T_pvar_handle_s {
     int index;
 };
 
-static void refresh(void)
+static void pvar_refresh(void)
 {
     dm_glock_enter();
     if (dm_world.chan != NULL)
@@ -39,13 +39,13 @@ static void refresh(void)
 
 int dm_tool_n_pvars(void)
 {
-    refresh();
+    pvar_refresh();
     return counters.n;
 }
 
-static bool is_counter(int index)
+static bool pvar_is_counter(int index)
 {
-    refresh();
+    pvar_refresh();
     return index >= 0 && index < counters.n;
 }
 
@@ -86,7 +86,7 @@ int dm_t_pvar_get_info(int pvar_index, char *name, int *name_len, int *verbosity
     char about[NAME_LEN + 64];
 
     DM_TOOL_CHECK_UP();
-    if (!is_counter(pvar_index))
+    if (!pvar_is_counter(pvar_index))
         return MPI_T_ERR_INVALID_INDEX;
     pvar_name(pvar_index, text);
     snprintf(about, sizeof(about), "%s of this process%s%s", text,
@@ -124,7 +124,7 @@ int dm_t_pvar_get_index(const char *name, int var_class, int *pvar_index)
 
 /* ---- sessions and handles ---- */
 
-static bool is_session(MPI_T_pvar_session session)
+static bool pvar_is_session(MPI_T_pvar_session session)
 {
     return session != MPI_T_PVAR_SESSION_NULL && session->self == session;
 }
@@ -154,7 +154,7 @@ int dm_t_pvar_session_create(MPI_T_pvar_session *session)
 int dm_t_pvar_session_free(MPI_T_pvar_session *session)
 {
     DM_TOOL_CHECK_UP();
-    if (session == NULL || !is_session(*session))
+    if (session == NULL || !pvar_is_session(*session))
         return MPI_T_ERR_INVALID_SESSION;
     for (MPI_T_pvar_handle h = (*session)->handles, next; h != NULL; h = next) {
         next = h->next;
@@ -171,9 +171,9 @@ int dm_t_pvar_handle_alloc(MPI_T_pvar_session session, int pvar_index, void *obj
 {
     (void)obj_handle; /* no variable is bound to an object */
     DM_TOOL_CHECK_UP();
-    if (!is_session(session))
+    if (!pvar_is_session(session))
         return MPI_T_ERR_INVALID_SESSION;
-    if (!is_counter(pvar_index))
+    if (!pvar_is_counter(pvar_index))
         return MPI_T_ERR_INVALID_INDEX;
     if (handle == NULL || count == NULL)
         return MPI_T_ERR_INVALID;
@@ -191,7 +191,7 @@ int dm_t_pvar_handle_free(MPI_T_pvar_session session, MPI_T_pvar_handle *handle)
     MPI_T_pvar_handle *slot;
 
     DM_TOOL_CHECK_UP();
-    if (!is_session(session))
+    if (!pvar_is_session(session))
         return MPI_T_ERR_INVALID_SESSION;
     slot = handle != NULL ? pvar_handle_slot(session, *handle) : NULL;
     if (slot == NULL)
@@ -208,7 +208,7 @@ int dm_t_pvar_handle_free(MPI_T_pvar_session session, MPI_T_pvar_handle *handle)
 static int pvar_refuse(MPI_T_pvar_session session, MPI_T_pvar_handle handle, int err)
 {
     DM_TOOL_CHECK_UP();
-    if (!is_session(session))
+    if (!pvar_is_session(session))
         return MPI_T_ERR_INVALID_SESSION;
     if (handle == MPI_T_PVAR_ALL_HANDLES)
         return MPI_SUCCESS;
@@ -249,13 +249,13 @@ int dm_t_pvar_readreset(MPI_T_pvar_session session, MPI_T_pvar_handle handle, vo
 int dm_t_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void *buf)
 {
     DM_TOOL_CHECK_UP();
-    if (!is_session(session))
+    if (!pvar_is_session(session))
         return MPI_T_ERR_INVALID_SESSION;
     if (handle == MPI_T_PVAR_ALL_HANDLES || pvar_handle_slot(session, handle) == NULL)
         return MPI_T_ERR_INVALID_HANDLE;
     if (buf == NULL)
         return MPI_T_ERR_INVALID;
-    refresh();
+    pvar_refresh();
     *(unsigned long long *)buf = counters.at[handle->index].value;
     return MPI_SUCCESS;
 }

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "channel/chan.h"
-#include "util/cfg.h"
 #include "util/err.h"
 
 int dm_chan_rdma_write(struct dm_chan *chan, int proc, struct dm_rdma *rdma, const void *local,
@@ -59,7 +58,7 @@ int dm_chan_expect_imm(struct dm_chan *chan, int proc, struct dm_rdma *rdma, uin
     return conn == NULL ? DM_ENOMEM : dm_adapt_expect_imm(conn, rdma, value_p);
 }
 
-int dm_chan_rndv(struct dm_chan *chan, int proc)
+enum dm_rndv dm_chan_rndv(struct dm_chan *chan, int proc)
 {
     struct dm_conn *conn;
 
@@ -69,7 +68,8 @@ int dm_chan_rndv(struct dm_chan *chan, int proc)
     return conn == NULL ? DM_RNDV_PIPE : dm_adapt_rndv(conn);
 }
 
-int dm_chan_rndv_begin(struct dm_chan *chan, int proc, size_t len, struct dm_rndv_select **select_p)
+enum dm_rndv dm_chan_rndv_begin(struct dm_chan *chan, int proc, size_t len,
+                                struct dm_rndv_select **select_p)
 {
     struct dm_conn *conn;
 

@@ -17,10 +17,10 @@ int dm_chan_rdma_write_imm(struct dm_chan *chan, int proc, struct dm_rdma *rdma,
                            struct dm_mr *mr, uint64_t remote, const struct dm_rkey *rkey,
                            size_t len, uint32_t value);
 int dm_chan_expect_imm(struct dm_chan *chan, int proc, struct dm_rdma *rdma, uint32_t *value_p);
-/* How large messages to proc are offered: a value of DATUM_RNDV, not DM_RNDV_AUTO. */
-int dm_chan_rndv(struct dm_chan *chan, int proc);
+/* The protocol that large messages to proc are offered with; not DM_RNDV_AUTO. */
+enum dm_rndv dm_chan_rndv(struct dm_chan *chan, int proc);
 /* How they come from proc, as dm_adapt_rndv_begin. */
-int dm_chan_rndv_begin(struct dm_chan *chan, int proc, size_t len,
-                       struct dm_rndv_select **select_p);
+enum dm_rndv dm_chan_rndv_begin(struct dm_chan *chan, int proc, size_t len,
+                                struct dm_rndv_select **select_p);
 
 #endif

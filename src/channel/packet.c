@@ -39,7 +39,7 @@ bool dm_chan_deliver(struct dm_chan *chan, int proc, const struct dm_pkt *pkt, c
 }
 
 /* Is the length of this header possible? */
-static bool is_sane(const struct dm_pkt *pkt)
+static bool pkt_is_sane(const struct dm_pkt *pkt)
 {
     return pkt->hdr_len >= sizeof(*pkt) && pkt->hdr_len <= DM_PKT_MAX && pkt->hdr_len % 8 == 0;
 }
@@ -88,7 +88,7 @@ static bool pkt_gather(struct dm_chan *chan, struct dm_chan_peer *peer, const ch
             return true;
         }
         if (want == sizeof(*pkt)) {
-            if (!is_sane(pkt))
+            if (!pkt_is_sane(pkt))
                 return false;
             want = pkt->hdr_len;
         }
@@ -99,7 +99,7 @@ static bool pkt_gather(struct dm_chan *chan, struct dm_chan_peer *peer, const ch
     return true;
 }
 
-static size_t feed(struct dm_chan_peer *peer, const char *data, size_t len)
+static size_t pkt_feed(struct dm_chan_peer *peer, const char *data, size_t len)
 {
     struct dm_chan_parser *p = &peer->in;
     size_t n = p->data_len - p->offset;
@@ -125,9 +125,9 @@ static bool pkt_parse(struct dm_chan *chan, struct dm_chan_peer *peer, const cha
         size_t used;
 
         if (p->is_payload) {
-            used = feed(peer, data, len);
+            used = pkt_feed(peer, data, len);
         } else if (dm_likely(p->hdr_got == 0 && len >= sizeof(*pkt) && (uintptr_t)data % 8 == 0 &&
-                             is_sane(pkt) && pkt->hdr_len + (size_t)pkt->data_len <= len)) {
+                             pkt_is_sane(pkt) && pkt->hdr_len + (size_t)pkt->data_len <= len)) {
             used = pkt->hdr_len + (size_t)pkt->data_len;
             if (!dm_chan_deliver(chan, peer->proc, pkt, data + pkt->hdr_len, pkt->data_len,
                                  &p->sink))
@@ -142,8 +142,8 @@ static bool pkt_parse(struct dm_chan *chan, struct dm_chan_peer *peer, const cha
 }
 
 /* A record that is one whole packet. False: it is something else; nothing was done. */
-static inline bool parse_whole(struct dm_chan *chan, struct dm_chan_peer *peer, const char *data,
-                               size_t len)
+static inline bool pkt_parse_whole(struct dm_chan *chan, struct dm_chan_peer *peer,
+                                   const char *data, size_t len)
 {
     const struct dm_pkt *pkt = (const struct dm_pkt *)(const void *)data;
     const struct dm_chan_handler *h;
@@ -151,7 +151,7 @@ static inline bool parse_whole(struct dm_chan *chan, struct dm_chan_peer *peer, 
     if (dm_unlikely(peer->in.is_payload || peer->in.hdr_got > 0 || (uintptr_t)data % 8 != 0 ||
                     len < sizeof(*pkt)))
         return false;
-    if (dm_unlikely(!is_sane(pkt) || pkt->hdr_len + (size_t)pkt->data_len != len ||
+    if (dm_unlikely(!pkt_is_sane(pkt) || pkt->hdr_len + (size_t)pkt->data_len != len ||
                     pkt->version != DM_PKT_VERSION || pkt->type >= DM_PKT_N))
         return false;
     h = &chan->handlers[pkt->type];
@@ -176,7 +176,7 @@ void dm_chan_input(void *arg, int proc, struct dm_conn *conn)
 
         if (len == 0)
             break;
-        if (dm_likely(parse_whole(chan, peer, data, len))) {
+        if (dm_likely(pkt_parse_whole(chan, peer, data, len))) {
             dm_adapt_eager_consume(conn, len);
             /* Whoever waits for a short packet should not wait for another look. */
             if (len < SHORT)

@@ -10,7 +10,7 @@
 
 #define TESTS_OVERSUBSCRIBED 8 /* idle tests before yielding, when processes outnumber cores */
 
-static int run_hooks(struct dm_chan *chan)
+static int progress_run_hooks(struct dm_chan *chan)
 {
     struct dm_chan_hook *next;
     int n = 0;
@@ -37,7 +37,7 @@ static DM_NOINLINE int progress_work(struct dm_chan *chan)
     if (chan->todo & DM_TODO_SELF)
         n += dm_chan_work_self(chan);
     if (chan->todo & DM_TODO_HOOK)
-        n += run_hooks(chan);
+        n += progress_run_hooks(chan);
     return n;
 }
 
@@ -51,7 +51,7 @@ int dm_chan_progress(struct dm_chan *chan)
 }
 
 /* The first idle pass after one that found something. */
-static DM_NOINLINE void idle_begins(struct dm_chan *chan)
+static DM_NOINLINE void progress_idle_begin(struct dm_chan *chan)
 {
     struct dm_waiter *w = &chan->waiter;
     bool is_oversubscribed = dm_adapt_is_oversubscribed(chan->adapt);
@@ -64,10 +64,10 @@ static DM_NOINLINE void idle_begins(struct dm_chan *chan)
 }
 
 /* A pass found nothing. */
-static inline void idle(struct dm_chan *chan)
+static inline void progress_idle(struct dm_chan *chan)
 {
     if (dm_unlikely(chan->waiter.n == 0))
-        idle_begins(chan);
+        progress_idle_begin(chan);
     if (dm_wait_idle(chan, &chan->waiter))
         dm_wait_sleep(chan, &chan->waiter, UINT64_MAX);
 }
@@ -77,7 +77,7 @@ void dm_chan_progress_wait(struct dm_chan *chan)
     if (dm_chan_progress(chan) > 0)
         chan->waiter.n = 0;
     else
-        idle(chan);
+        progress_idle(chan);
     dm_wait_let_in(chan);
 }
 
@@ -93,7 +93,7 @@ void dm_chan_wait(struct dm_chan *chan, const int *n_pending)
         if (n > 0)
             chan->waiter.n = 0;
         else
-            idle(chan);
+            progress_idle(chan);
         dm_wait_let_in(chan);
     }
 }

@@ -106,7 +106,7 @@ bool dm_progress_thread_allow_sleep(struct dm_progress_thread *pt)
     return may_sleep;
 }
 
-static void go_to_sleep(struct worker *worker)
+static void thread_go_to_sleep(struct worker *worker)
 {
     if (dm_adapt_sleep(&worker->sleep))
         thread_count(&worker->n_wakes);
@@ -116,15 +116,15 @@ static void go_to_sleep(struct worker *worker)
 }
 
 /* Is it to sleep, since a thread of the program does? */
-static bool was_sent(struct worker *worker)
+static bool thread_was_sent(struct worker *worker)
 {
-    bool was_sent;
+    bool thread_was_sent;
 
     pthread_mutex_lock(&worker->pt->lock);
-    was_sent = worker->is_sent;
+    thread_was_sent = worker->is_sent;
     worker->is_sent = false;
     pthread_mutex_unlock(&worker->pt->lock);
-    return was_sent;
+    return thread_was_sent;
 }
 
 /* The program's threads are at work in here: see again later. */
@@ -141,12 +141,12 @@ static void thread_look_later(struct worker *worker)
     worker->n_sleeps = atomic_load_explicit(&chan->n_sleeps, memory_order_relaxed);
     worker->sleep_us = DM_WAIT_THREAD_SLEEP_MIN_US;
     thread_sleep(worker, worker->wait_us, false);
-    if (was_sent(worker))
-        go_to_sleep(worker);
+    if (thread_was_sent(worker))
+        thread_go_to_sleep(worker);
 }
 
 /* One of them sleeps in the provider. It has done so for a whole wait: suspended until it is awake. */
-static void stand_back(struct worker *worker)
+static void thread_stand_back(struct worker *worker)
 {
     struct dm_chan *chan = worker->pt->chan;
     unsigned int n_sleeps = atomic_load_explicit(&chan->n_sleeps, memory_order_relaxed);
@@ -212,9 +212,9 @@ static void thread_work(struct worker *worker)
     if (is_taken && !is_first && (is_news || !may_sleep))
         dm_adapt_wake(adapt, DM_SIDE_RECV); /* perhaps it is what the program waits for */
     if (is_taken && is_first)
-        stand_back(worker);
+        thread_stand_back(worker);
     else if (may_sleep)
-        go_to_sleep(worker);
+        thread_go_to_sleep(worker);
 }
 
 static void *thread_run(void *arg)
@@ -230,7 +230,7 @@ static void *thread_run(void *arg)
     return NULL;
 }
 
-static void init(struct dm_progress_thread *pt, struct dm_chan *chan)
+static void thread_init(struct dm_progress_thread *pt, struct dm_chan *chan)
 {
     struct worker *worker;
     pthread_condattr_t attr;
@@ -251,7 +251,7 @@ static void init(struct dm_progress_thread *pt, struct dm_chan *chan)
     pthread_condattr_destroy(&attr);
 }
 
-static void fini(struct dm_progress_thread *pt)
+static void thread_fini(struct dm_progress_thread *pt)
 {
     pthread_cond_destroy(&pt->cond);
     pthread_mutex_destroy(&pt->lock);
@@ -284,7 +284,7 @@ int dm_chan_progress_thread_start(struct dm_chan *chan)
     pt = calloc(1, sizeof(*pt));
     if (pt == NULL)
         return DM_FAIL(DM_ENOMEM, "the thread for progress, %zu bytes", sizeof(*pt));
-    init(pt, chan);
+    thread_init(pt, chan);
     /* The program's signals are not for these threads. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -295,7 +295,7 @@ int dm_chan_progress_thread_start(struct dm_chan *chan)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (err != 0) {
         thread_end(pt);
-        fini(pt);
+        thread_fini(pt);
         return DM_FAIL(DM_ENOMEM, "a thread for progress (DATUM_PROGRESS): %s", strerror(err));
     }
     chan->progress_thread = pt;
@@ -315,7 +315,7 @@ void dm_chan_progress_thread_stop(struct dm_chan *chan)
         chan->thread_counts[i].n_passes += pt->worker[i].n_passes;
         chan->thread_counts[i].n_useful += pt->worker[i].n_useful;
     }
-    fini(pt);
+    thread_fini(pt);
 }
 
 bool dm_chan_has_progress_thread(const struct dm_chan *chan)

@@ -28,8 +28,8 @@ int dm_chan_self_now(struct dm_chan *chan, const struct dm_pkt *pkt, const void 
 }
 
 /* Payload that the sender produces piece by piece. */
-static bool deliver_pieces(struct dm_chan *chan, struct dm_chan_send *send,
-                           const struct dm_pkt *pkt)
+static bool self_deliver_pieces(struct dm_chan *chan, struct dm_chan_send *send,
+                                const struct dm_pkt *pkt)
 {
     struct dm_chan_sink sink;
     char piece[PIECE_LEN];
@@ -65,7 +65,7 @@ int dm_chan_work_self(struct dm_chan *chan)
 
         chan->depth++;
         if (pkt->data_len > 0 && send->data == NULL)
-            ok = deliver_pieces(chan, send, pkt);
+            ok = self_deliver_pieces(chan, send, pkt);
         else
             ok = dm_chan_deliver(chan, chan->rank, pkt, send->data, pkt->data_len, &sink);
         send->done(send, ok ? DM_OK : DM_EINTERN);

@@ -21,7 +21,7 @@
  */
 #define COPY_MAX 2048
 
-static inline void copy_header(void *dst, const void *pkt, size_t len)
+static inline void sendq_copy_header(void *dst, const void *pkt, size_t len)
 {
     const char *s = pkt;
     char *d = dst;
@@ -49,7 +49,7 @@ int dm_chan_send_now(struct dm_chan *chan, int proc, const struct dm_pkt *pkt, c
     place = dm_adapt_eager_reserve(peer->conn, len);
     if (dm_unlikely(place == NULL))
         return DM_EAGAIN;
-    copy_header(place, pkt, hdr_len);
+    sendq_copy_header(place, pkt, hdr_len);
     if (pkt->data_len == 8)
         memcpy(place + hdr_len, data, 8);
     else if (pkt->data_len > 0)
@@ -68,7 +68,7 @@ void *dm_chan_reserve(struct dm_chan *chan, int proc, const struct dm_pkt *pkt)
     place = dm_adapt_eager_reserve(peer->conn, len);
     if (place == NULL)
         return NULL;
-    copy_header(place, pkt, pkt->hdr_len);
+    sendq_copy_header(place, pkt, pkt->hdr_len);
     peer->reserved_len = len;
     return place + pkt->hdr_len;
 }
@@ -82,7 +82,7 @@ int dm_chan_commit(struct dm_chan *chan, int proc)
 
 /* ---- the queue ---- */
 
-static size_t total_of(const struct dm_chan_send *send)
+static size_t sendq_total(const struct dm_chan_send *send)
 {
     const struct dm_pkt *pkt = (const struct dm_pkt *)(const void *)send->hdr;
 
@@ -90,7 +90,7 @@ static size_t total_of(const struct dm_chan_send *send)
 }
 
 /* Payload bytes [offset, offset+len) to dst. */
-static void fetch(struct dm_chan_send *send, size_t offset, void *dst, size_t len)
+static void sendq_fetch(struct dm_chan_send *send, size_t offset, void *dst, size_t len)
 {
     if (send->data != NULL)
         dm_copy(dst, (const char *)send->data + offset, len);
@@ -99,7 +99,7 @@ static void fetch(struct dm_chan_send *send, size_t offset, void *dst, size_t le
 }
 
 /* Header and payload bytes from send->sent on, len of them, to dst. */
-static void fetch_from_header(struct dm_chan_send *send, char *dst, size_t len)
+static void sendq_fetch_from_header(struct dm_chan_send *send, char *dst, size_t len)
 {
     const struct dm_pkt *pkt = (const struct dm_pkt *)(const void *)send->hdr;
     size_t n = 0;
@@ -110,12 +110,12 @@ static void fetch_from_header(struct dm_chan_send *send, char *dst, size_t len)
             n = len;
         memcpy(dst, (const char *)send->hdr + send->sent, n);
     }
-    fetch(send, send->sent + n - pkt->hdr_len, dst + n, len - n);
+    sendq_fetch(send, send->sent + n - pkt->hdr_len, dst + n, len - n);
 }
 
 /* The next bytes of a packet, copied into a record; *taken_p 0: no room. */
-static int put_copied(struct dm_chan_peer *peer, struct dm_chan_send *send, size_t left,
-                      size_t *taken_p)
+static int sendq_put_copied(struct dm_chan_peer *peer, struct dm_chan_send *send, size_t left,
+                            size_t *taken_p)
 {
     size_t max = dm_adapt_eager_max(peer->conn), len = left < max ? left : max;
     char *place = len > 0 ? dm_adapt_eager_reserve(peer->conn, len) : NULL;
@@ -124,19 +124,19 @@ static int put_copied(struct dm_chan_peer *peer, struct dm_chan_send *send, size
 
     *taken_p = 0;
     if (place != NULL) {
-        fetch_from_header(send, place, len);
+        sendq_fetch_from_header(send, place, len);
         *taken_p = len;
         return dm_adapt_eager_commit(peer->conn, len);
     }
     /* Whoever is not taken all gets the `writable` call: ask the way that promises it. */
     iov.iov_len = left < sizeof(scratch) ? left : sizeof(scratch);
     iov.iov_base = scratch;
-    fetch_from_header(send, scratch, iov.iov_len);
+    sendq_fetch_from_header(send, scratch, iov.iov_len);
     return dm_adapt_eager_put(peer->conn, &iov, 1, taken_p);
 }
 
 /* The next bytes of a packet from the caller's memory. */
-static int put_gathered(struct dm_chan_peer *peer, struct dm_chan_send *send, size_t *taken_p)
+static int sendq_put_gathered(struct dm_chan_peer *peer, struct dm_chan_send *send, size_t *taken_p)
 {
     const struct dm_pkt *pkt = (const struct dm_pkt *)(const void *)send->hdr;
     struct iovec iov[2];
@@ -155,18 +155,18 @@ static int put_gathered(struct dm_chan_peer *peer, struct dm_chan_send *send, si
 }
 
 /* Push one packet. DM_EAGAIN: the pipe is full. */
-static int push_one(struct dm_chan_peer *peer, struct dm_chan_send *send)
+static int sendq_push_one(struct dm_chan_peer *peer, struct dm_chan_send *send)
 {
-    size_t total = total_of(send);
+    size_t total = sendq_total(send);
 
     while (send->sent < total) {
         size_t left = total - send->sent, taken = 0;
         int err;
 
         if (left <= COPY_MAX || send->data == NULL)
-            err = put_copied(peer, send, left, &taken);
+            err = sendq_put_copied(peer, send, left, &taken);
         else
-            err = put_gathered(peer, send, &taken);
+            err = sendq_put_gathered(peer, send, &taken);
         if (err != DM_OK)
             return err;
         send->sent += taken;
@@ -177,15 +177,15 @@ static int push_one(struct dm_chan_peer *peer, struct dm_chan_send *send)
 }
 
 /* Short packets from this one on that fit whole into one record, each where a header may lie; their bytes. */
-static int count_together(const struct dm_chan_peer *peer, const struct dm_chan_send *send,
-                          size_t *len_p)
+static int sendq_count_together(const struct dm_chan_peer *peer, const struct dm_chan_send *send,
+                                size_t *len_p)
 {
     size_t max = dm_adapt_eager_max(peer->conn);
     int n = 0;
 
     *len_p = 0;
     for (; send != NULL && send->sent == 0 && *len_p % 8 == 0; send = send->next) {
-        size_t total = total_of(send);
+        size_t total = sendq_total(send);
 
         if (total > COPY_MAX || *len_p + total > max)
             break;
@@ -199,19 +199,19 @@ static int count_together(const struct dm_chan_peer *peer, const struct dm_chan_
  * Push several short packets in one record: where they have had to wait for room, one slot, one credit and
  * one transfer do for all. Returns how many are on their way, 0: push the first by itself.
  */
-static int push_together(struct dm_chan_peer *peer, int *err_p)
+static int sendq_push_together(struct dm_chan_peer *peer, int *err_p)
 {
     struct dm_chan_send *send = peer->queue.head;
     size_t len;
-    int n = send->next != NULL ? count_together(peer, send, &len) : 0;
+    int n = send->next != NULL ? sendq_count_together(peer, send, &len) : 0;
     char *place = n > 1 ? dm_adapt_eager_reserve(peer->conn, len) : NULL;
 
     *err_p = DM_OK;
     if (place == NULL)
         return 0;
     for (int i = 0; i < n; i++, send = send->next) {
-        fetch_from_header(send, place, total_of(send));
-        send->sent = total_of(send);
+        sendq_fetch_from_header(send, place, sendq_total(send));
+        send->sent = sendq_total(send);
         place += send->sent;
     }
     *err_p = dm_adapt_eager_commit(peer->conn, len);
@@ -248,9 +248,9 @@ static int sendq_push(struct dm_chan *chan, struct dm_chan_peer *peer)
 
         /* Set before the try: `writable` may come from inside it. */
         peer->is_blocked = true;
-        n_sent = push_together(peer, &err);
+        n_sent = sendq_push_together(peer, &err);
         if (n_sent == 0) {
-            err = push_one(peer, peer->queue.head);
+            err = sendq_push_one(peer, peer->queue.head);
             n_sent = 1;
         }
         if (err == DM_EAGAIN)
@@ -346,7 +346,7 @@ int dm_chan_send(struct dm_chan *chan, int proc, const struct dm_pkt *pkt,
         send->done(send, peer == NULL ? DM_ENOMEM : DM_EPEER);
         return DM_OK;
     }
-    copy_header(send->hdr, pkt, pkt->hdr_len);
+    sendq_copy_header(send->hdr, pkt, pkt->hdr_len);
     send->sent = 0;
     dm_chan_queue_add(&peer->queue, send);
     if (peer->conn == NULL) {

@@ -38,7 +38,7 @@ struct dm_chan_peer *dm_chan_peer_new(struct dm_chan *chan, int proc)
     return peer;
 }
 
-static void free_chan(struct dm_chan *chan)
+static void chan_free(struct dm_chan *chan)
 {
     if (chan->peers != NULL) {
         for (int i = 0; i < chan->size; i++)
@@ -82,7 +82,7 @@ int dm_chan_start(const struct dm_adapt_job *job, struct dm_chan **chan_p)
     *chan_p = chan;
     return DM_OK;
 fail:
-    free_chan(chan);
+    chan_free(chan);
     return err;
 }
 
@@ -101,7 +101,7 @@ int dm_chan_stop(struct dm_chan *chan)
         dm_chan_progress_wait(chan);
     }
     err = dm_adapt_close(chan->adapt);
-    free_chan(chan);
+    chan_free(chan);
     return err;
 }
 
@@ -171,7 +171,7 @@ void dm_chan_failed(void *arg, int proc, struct dm_conn *conn, int err)
         dm_chan_peer_lost(chan, peer, err);
 }
 
-static void give_back(struct dm_chan_queue *queue, int err)
+static void chan_give_back(struct dm_chan_queue *queue, int err)
 {
     struct dm_chan_send *send;
 
@@ -196,8 +196,8 @@ int dm_chan_work_lost(struct dm_chan *chan)
         /* A packet that was arriving never will: its sink is the listener's to forget. */
         peer->in = (struct dm_chan_parser){.hdr_got = 0};
         chan->depth++;
-        give_back(&peer->flush, DM_EPEER);
-        give_back(&peer->queue, DM_EPEER);
+        chan_give_back(&peer->flush, DM_EPEER);
+        chan_give_back(&peer->queue, DM_EPEER);
         for (int i = 0; i < chan->n_listeners; i++)
             chan->listeners[i].fn(chan->listeners[i].arg, peer->proc, peer->lost_err);
         chan->depth--;

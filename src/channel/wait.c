@@ -67,7 +67,7 @@ const struct dm_wait_policy dm_wait_policies[DM_N_WAITS] = {
 };
 
 /* ns of polling or yielding before the first sleep, by DATUM_PROGRESS and DATUM_SPIN. */
-static uint64_t spin_ns_of(bool is_oversubscribed, uint64_t oversubscribed_ns)
+static uint64_t wait_spin_ns(bool is_oversubscribed, uint64_t oversubscribed_ns)
 {
     switch (dm_cfg()->progress) {
     case DM_PROGRESS_POLL:
@@ -92,7 +92,7 @@ void dm_wait_begin(struct dm_chan *chan, struct dm_waiter *w, enum dm_wait_kind 
     *w = (struct dm_waiter){.policy = policy,
                             .is_oversubscribed = is_oversubscribed,
                             .sleep_us = policy->sleep_us[is_oversubscribed]};
-    w->spin_ns = w->first_spin_ns = spin_ns_of(is_oversubscribed, spin_ns);
+    w->spin_ns = w->first_spin_ns = wait_spin_ns(is_oversubscribed, spin_ns);
     w->next_clock = w->spin_ns < SPIN_AUTO_NS && (!is_oversubscribed || w->spin_ns == 0)
                         ? FIRST_HURRIED
                         : policy->first[is_oversubscribed];
@@ -152,7 +152,7 @@ bool dm_wait_pass(struct dm_chan *chan, struct dm_waiter *w)
     return false;
 }
 
-static void block_in_provider(struct dm_chan *chan, uint64_t us)
+static void wait_in_provider(struct dm_chan *chan, uint64_t us)
 {
     if (chan->progress_thread != NULL && !dm_progress_thread_allow_sleep(chan->progress_thread))
         return;
@@ -169,13 +169,14 @@ void dm_wait_sleep(struct dm_chan *chan, struct dm_waiter *w, uint64_t max_us)
     uint64_t us = w->sleep_us < most ? w->sleep_us : most;
 
     w->n_sleeps++;
-    block_in_provider(chan, us < max_us ? us : max_us);
+    wait_in_provider(chan, us < max_us ? us : max_us);
     w->next_clock = w->n + policy->awake[w->is_oversubscribed];
     w->sleep_us = 2 * us < most ? 2 * us : most;
 }
 
 /* The writer may have come between the last look and our saying so: look again, then sleep. */
-static void sleep_for_word(struct dm_chan *chan, struct dm_waiter *w, struct dm_wait_word *word)
+static void wait_sleep_for_word(struct dm_chan *chan, struct dm_waiter *w,
+                                struct dm_wait_word *word)
 {
     (*(volatile uint32_t *)word->asleep)++;
     atomic_thread_fence(memory_order_seq_cst);
@@ -184,7 +185,7 @@ static void sleep_for_word(struct dm_chan *chan, struct dm_waiter *w, struct dm_
     (*(volatile uint32_t *)word->asleep)--;
 }
 
-static inline bool looks_at_word(struct dm_wait_word *word, uint32_t n)
+static inline bool wait_looks_at_word(struct dm_wait_word *word, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         if (word->is_over(word))
@@ -199,9 +200,9 @@ void dm_wait_for_word(struct dm_chan *chan, struct dm_wait_word *word)
     struct dm_waiter w;
 
     dm_wait_begin(chan, &w, DM_WAIT_WORD, is_oversubscribed, 0);
-    while (!looks_at_word(word, looks))
+    while (!wait_looks_at_word(word, looks))
         if (dm_wait_pass(chan, &w))
-            sleep_for_word(chan, &w, word);
+            wait_sleep_for_word(chan, &w, word);
     dm_wait_end(chan, &w);
 }
 

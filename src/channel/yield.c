@@ -18,13 +18,13 @@
 #define SPREAD_PAUSE_MAX UINT64_C(64000000)
 
 /* Go to one of some cores. The thread may run where it could before. */
-static void go_to(const cpu_set_t *some, const cpu_set_t *all)
+static void yield_go_to(const cpu_set_t *some, const cpu_set_t *all)
 {
     if (CPU_COUNT(some) > 0 && sched_setaffinity(0, sizeof(*some), some) == 0)
         (void)sched_setaffinity(0, sizeof(*all), all);
 }
 
-static void leave_core(int core)
+static void yield_leave_core(int core)
 {
     cpu_set_t all, others;
 
@@ -32,7 +32,7 @@ static void leave_core(int core)
         return;
     others = all;
     CPU_CLR(core, &others);
-    go_to(&others, &all);
+    yield_go_to(&others, &all);
 }
 
 /*
@@ -56,7 +56,7 @@ static void yield_part(struct dm_chan_cores *c, uint64_t now)
     }
     c->next_sleep = now + c->sleep_pause;
     if (core == c->sleep_core) {
-        leave_core(core);
+        yield_leave_core(core);
         c->sleep_core = -1;
     } else {
         (void)nanosleep(&moment, NULL);
@@ -68,7 +68,7 @@ static void yield_part(struct dm_chan_cores *c, uint64_t now)
  * It was no process of the job that took the yield up: that would have yielded, too. Such a one gets its share of the
  * core anyhow, and what we are waiting for may come while it has it: yield no more for a while.
  */
-static void hold_core(struct dm_chan_cores *c, uint64_t now)
+static void yield_hold_core(struct dm_chan_cores *c, uint64_t now)
 {
     uint64_t pause = 2 * c->yield_pause;
 
@@ -93,7 +93,7 @@ void dm_chan_yield(struct dm_chan *chan, bool is_oversubscribed)
     sched_yield();
     ns = dm_clock_ns() - start;
     if (ns > TAKEN_LONG_NS)
-        hold_core(c, start + ns);
+        yield_hold_core(c, start + ns);
     else
         c->yield_pause = 0;
     if (ns <= TAKEN_NS)
@@ -105,7 +105,7 @@ void dm_chan_yield(struct dm_chan *chan, bool is_oversubscribed)
 }
 
 /* Among those that I may use, when each has got one more process n times: the core with the fewest then. */
-static int least_used(const uint16_t *n_on, const cpu_set_t *all, int n)
+static int yield_least_used(const uint16_t *n_on, const cpu_set_t *all, int n)
 {
     uint16_t more[CPU_SETSIZE] = {0};
     int least = 0;
@@ -135,8 +135,8 @@ static void yield_spread(struct dm_chan_cores *c, const uint16_t *n_on, int n_be
     if (n_below < fair)
         return;
     CPU_ZERO(&one);
-    CPU_SET(least_used(n_on, &all, n_below - fair), &one);
-    go_to(&one, &all);
+    CPU_SET(yield_least_used(n_on, &all, n_below - fair), &one);
+    yield_go_to(&one, &all);
     c->spread_pause = 2 * c->spread_pause;
 }
 

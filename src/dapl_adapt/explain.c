@@ -17,6 +17,7 @@
 #include "util/cfg.h"
 #include "util/err.h"
 #include "util/log.h"
+#include "util/rndv.h"
 #include "util/strbuf.h"
 #include "util/tune.h"
 
@@ -58,22 +59,19 @@ static void explain_tuned(const struct dm_ia *ia)
                 tuned->measured != NULL ? tuned->measured : "some time", line);
 }
 
-static const char *explain_large_text(const struct dm_ia *ia)
+static void explain_large(const struct dm_ia *ia)
 {
-    static const char *const measured[] = {"to be measured at the first one",
-                                           "RDMA read (measured)",
-                                           "copies through the pipe (measured)"};
-    static const char *const tuned[] = {"", "RDMA read (tuned)", "copies through the pipe (tuned)"};
-    static const char *const set[] = {
-        [DM_RNDV_READ] = "RDMA read (DATUM_RNDV)",
-        [DM_RNDV_PIPE] = "copies through the pipe (DATUM_RNDV)",
-        [DM_RNDV_WRITE] = "RDMA write after the receiver's answer (DATUM_RNDV)",
-        [DM_RNDV_IMM] = "RDMA write with immediate value after the receiver's answer (DATUM_RNDV)",
-    };
+    enum dm_rndv proto = (enum dm_rndv)dm_cfg()->rndv;
+    const char *by = "DATUM_RNDV";
 
-    if (dm_cfg()->rndv == DM_RNDV_AUTO && ia->tuned != NULL && ia->tuned->rndv != DM_TUNE_RNDV_NONE)
-        return tuned[ia->rndv_choice];
-    return dm_cfg()->rndv == DM_RNDV_AUTO ? measured[ia->rndv_choice] : set[dm_cfg()->rndv];
+    if (proto == DM_RNDV_AUTO) {
+        proto = ia->rndv_choice;
+        by = ia->tuned != NULL && ia->tuned->rndv != DM_RNDV_AUTO ? "tuned" : "measured";
+    }
+    if (proto == DM_RNDV_AUTO)
+        dm_log_info("  large messages: to be measured at the first one");
+    else
+        dm_log_info("  large messages: %s (%s)", dm_rndv_text(proto), by);
 }
 
 /* Peers of one class: on this host or not, over one rail. */
@@ -99,7 +97,7 @@ static void explain_class(const struct dm_adapt *adapt, bool is_near, const stru
                 is_near ? "this host" : "other hosts", ia->name, ia->library);
     dm_log_info("  small messages: %s, %u slots of %u bytes each way", explain_small_text(one),
                 one->ring.n_slots, one->ring.slot_size);
-    dm_log_info("  large messages: %s", explain_large_text(ia));
+    explain_large(ia);
     if (dm_cfg()->rndv_inline)
         dm_log_info("  their first bytes come with the request to send (DATUM_RNDV_INLINE)");
     if (dm_cfg()->chunk != DM_CFG_AUTO_SIZE)

@@ -37,13 +37,13 @@ static struct {
     bool has_leave;      /* leave() is registered */
 } state;
 
-static bool is_client(const struct dm_pmi *pmi)
+static bool pmi_is_client(const struct dm_pmi *pmi)
 {
     return pmi->proto != NULL;
 }
 
 /* Waits until the launcher has read what we wrote: it drops the rest when it ends a job. */
-static void let_read(int fd)
+static void pmi_let_read(int fd)
 {
     struct timespec pause = {.tv_nsec = 1000000};
     int left = 0;
@@ -60,24 +60,24 @@ static void let_read(int fd)
 }
 
 /* Asks the launcher to end the job and waits for that to hit us, too. */
-static void ask_for_abort(struct dm_pmi *pmi, int code, const char *text)
+static void pmi_ask_for_abort(struct dm_pmi *pmi, int code, const char *text)
 {
     struct pollfd pfd = {.fd = pmi->wire.fd};
 
-    let_read(STDOUT_FILENO);
-    let_read(STDERR_FILENO);
+    pmi_let_read(STDOUT_FILENO);
+    pmi_let_read(STDERR_FILENO);
     dm_pmi_report_end(pmi);
     pmi->proto->abort(pmi, code & 0xff, text != NULL ? text : "");
     poll(&pfd, 1, ABORT_WAIT_MS); /* nothing but the end of the launcher ends it */
 }
 
 /* Runs at exit(status): the program leaves without MPI_Finalize. */
-static void leave(int status, void *arg)
+static void pmi_leave(int status, void *arg)
 {
     struct dm_pmi *pmi = state.open;
 
     (void)arg;
-    if (pmi == NULL || !is_client(pmi) || pmi->pid != getpid())
+    if (pmi == NULL || !pmi_is_client(pmi) || pmi->pid != getpid())
         return;
     state.open = NULL;
     if (pmi->job.size == 1) {
@@ -88,14 +88,14 @@ static void leave(int status, void *arg)
     dm_log_error("process %d called exit(%d) before MPI_Finalize; the job is ended", (int)pmi->pid,
                  status & 0xff);
     fflush(NULL);
-    ask_for_abort(pmi, (status & 0xff) != 0 ? status : 1, "exit before MPI_Finalize");
+    pmi_ask_for_abort(pmi, (status & 0xff) != 0 ? status : 1, "exit before MPI_Finalize");
 }
 
 /*
  * A proxy of Hydra that is killed leaves its ranks behind, and since these have inherited
  * its connections, Hydra does not notice. Without a shell in between we end with it.
  */
-static void end_with_proxy(void)
+static void pmi_end_with_proxy(void)
 {
     pid_t parent = getppid();
     char path[64];
@@ -131,16 +131,16 @@ static int job_layout(struct dm_pmi *pmi)
         job->n_local++;
     }
     dm_log_identity(job->rank, pmi->host);
-    if (!is_client(pmi))
+    if (!pmi_is_client(pmi))
         return DM_OK;
-    end_with_proxy();
+    pmi_end_with_proxy();
     if (pmi->proto == dm_pmi_v1()) /* only our own mpiexec listens, and its Hydra speaks that */
         dm_pmi_report_open(pmi);
     return pmi->n_nodes > 1 && pmi->n_fences == 0 ? dm_pmi_client_put_host(pmi) : DM_OK;
 }
 
 /* Says once per job which way was taken. */
-static void explain(const struct dm_pmi *pmi, const char *why)
+static void pmi_explain(const struct dm_pmi *pmi, const char *why)
 {
     const char *name = pmi->proto != NULL ? pmi->proto->name : "none";
 
@@ -151,7 +151,7 @@ static void explain(const struct dm_pmi *pmi, const char *why)
                     pmi->job.size > 1 ? "es" : "", pmi->n_nodes, pmi->n_nodes > 1 ? "s" : "");
 }
 
-static void free_client(struct dm_pmi *pmi)
+static void pmi_free_client(struct dm_pmi *pmi)
 {
     dm_pmi_report_finalized(pmi);
     if (pmi->wire.fd >= 0)
@@ -191,13 +191,13 @@ int dm_pmi_open(struct dm_pmi **pmi_p)
     if (err == DM_OK)
         err = job_layout(pmi);
     if (err == DM_OK)
-        explain(pmi, why);
+        pmi_explain(pmi, why);
     if (err != DM_OK) {
-        free_client(pmi);
+        pmi_free_client(pmi);
         return err;
     }
     if (!state.has_leave)
-        state.has_leave = on_exit(leave, NULL) == 0;
+        state.has_leave = on_exit(pmi_leave, NULL) == 0;
     state.open = pmi;
     *pmi_p = pmi;
     return DM_OK;
@@ -228,15 +228,16 @@ static int kv_put(void *arg, const char *key, const char *val)
 
     if (strlen(val) >= DM_KV_VAL_MAX)
         return DM_FAIL(DM_EINTERN, "value of %s is longer than %d bytes", key, DM_KV_VAL_MAX);
-    return is_client(pmi) ? dm_pmi_client_put(pmi, key, val) : dm_pmi_singleton_put(pmi, key, val);
+    return pmi_is_client(pmi) ? dm_pmi_client_put(pmi, key, val)
+                              : dm_pmi_singleton_put(pmi, key, val);
 }
 
 static int kv_get(void *arg, const char *key, char *buf, size_t len)
 {
     struct dm_pmi *pmi = arg;
 
-    return is_client(pmi) ? dm_pmi_client_get(pmi, key, buf, len)
-                          : dm_pmi_singleton_get(pmi, key, buf, len);
+    return pmi_is_client(pmi) ? dm_pmi_client_get(pmi, key, buf, len)
+                              : dm_pmi_singleton_get(pmi, key, buf, len);
 }
 
 static int kv_fence(void *arg)
@@ -254,7 +255,7 @@ int dm_pmi_barrier(struct dm_pmi *pmi)
     int err;
 
     dm_pmi_report_wait(pmi);
-    err = is_client(pmi) ? pmi->proto->fence(pmi) : DM_OK;
+    err = pmi_is_client(pmi) ? pmi->proto->fence(pmi) : DM_OK;
     if (pmi->n_fences++ == 0 && err == DM_OK)
         dm_pmi_report_in(pmi);
     return err;
@@ -284,7 +285,7 @@ void dm_pmi_peer_lost(struct dm_pmi *pmi, int peer)
 {
     bool is_ours;
 
-    if (pmi == NULL || !is_client(pmi))
+    if (pmi == NULL || !pmi_is_client(pmi))
         return;
     is_ours = pmi->report_fd >= 0 && pmi->node_of[peer] == pmi->node_of[pmi->job.rank];
     dm_pmi_report_lost(pmi, peer);
@@ -301,17 +302,17 @@ void dm_pmi_abort(struct dm_pmi *pmi, int code, const char *text)
         fflush(stdout);
         funlockfile(stdout);
     }
-    if (pmi != NULL && is_client(pmi))
-        ask_for_abort(pmi, code, text);
+    if (pmi != NULL && pmi_is_client(pmi))
+        pmi_ask_for_abort(pmi, code, text);
     _exit(code & 0xff);
 }
 
 int dm_pmi_close(struct dm_pmi *pmi)
 {
-    int err = is_client(pmi) ? pmi->proto->finalize(pmi) : DM_OK;
+    int err = pmi_is_client(pmi) ? pmi->proto->finalize(pmi) : DM_OK;
 
     if (state.open == pmi)
         state.open = NULL;
-    free_client(pmi);
+    pmi_free_client(pmi);
     return err;
 }

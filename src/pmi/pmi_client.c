@@ -31,7 +31,7 @@ uint64_t dm_pmi_client_timeout(void)
 /* ---- key-value pairs ---- */
 
 /* The name of a part: the key itself, then key/1, key/2 ... */
-static int part_name(struct dm_pmi *pmi, const char *key, int part, char *name, size_t len)
+static int client_part_name(struct dm_pmi *pmi, const char *key, int part, char *name, size_t len)
 {
     struct dm_strbuf sb;
 
@@ -59,7 +59,7 @@ int dm_pmi_client_put(struct dm_pmi *pmi, const char *key, const char *val)
     left = strlen(escaped);
     do {
         size_t len = left < space ? left : space;
-        int err = part_name(pmi, key, n++, name, sizeof(name));
+        int err = client_part_name(pmi, key, n++, name, sizeof(name));
 
         part[0] = len < left ? PART_MORE : PART_LAST;
         memcpy(part + 1, escaped + pos, len);
@@ -75,7 +75,7 @@ int dm_pmi_client_put(struct dm_pmi *pmi, const char *key, const char *val)
 }
 
 /* Who has published a key: by our convention the number that it ends with; -1: nobody knows. */
-static int rank_of(const struct dm_pmi *pmi, const char *key)
+static int client_rank(const struct dm_pmi *pmi, const char *key)
 {
     const char *dash = strrchr(key, '-');
     char *end;
@@ -93,13 +93,13 @@ int dm_pmi_client_get(struct dm_pmi *pmi, const char *key, char *buf, size_t len
     char part[DM_PMI_VAL_MAX];
     char name[DM_PMI_NAME_MAX];
     struct dm_strbuf sb;
-    int rank = rank_of(pmi, key);
+    int rank = client_rank(pmi, key);
     int n = 0;
 
     dm_strbuf_init(&sb, escaped, sizeof(escaped));
     do {
         bool is_there = false;
-        int err = part_name(pmi, key, n++, name, sizeof(name));
+        int err = client_part_name(pmi, key, n++, name, sizeof(name));
 
         if (err == DM_OK)
             err = pmi->proto->get(pmi, rank, name, part, sizeof(part), &is_there);

@@ -35,7 +35,7 @@ bool dm_pmi_fd_is_offered(void)
 }
 
 /* Reads a variable that must be a number in min..max. */
-static int env_number(const char *var, int min, int max, int *num_p)
+static int pmi_fd_env_number(const char *var, int min, int max, int *num_p)
 {
     const char *text = dm_cfg_env(var);
     char *end;
@@ -55,12 +55,12 @@ static int env_number(const char *var, int min, int max, int *num_p)
 int dm_pmi_fd_open(struct dm_pmi *pmi)
 {
     int fd = -1;
-    int err = env_number("PMI_SIZE", 1, SIZE_LIMIT, &pmi->job.size);
+    int err = pmi_fd_env_number("PMI_SIZE", 1, SIZE_LIMIT, &pmi->job.size);
 
     if (err == DM_OK)
-        err = env_number("PMI_RANK", 0, pmi->job.size - 1, &pmi->job.rank);
+        err = pmi_fd_env_number("PMI_RANK", 0, pmi->job.size - 1, &pmi->job.rank);
     if (err == DM_OK)
-        err = env_number("PMI_FD", 0, INT32_MAX, &fd);
+        err = pmi_fd_env_number("PMI_FD", 0, INT32_MAX, &fd);
     if (err != DM_OK)
         return err;
     if (fcntl(fd, F_GETFD) < 0)
@@ -74,7 +74,7 @@ int dm_pmi_fd_open(struct dm_pmi *pmi)
     return DM_OK;
 }
 
-static int dial(const char *host, const char *port, int *fd_p)
+static int pmi_fd_dial(const char *host, const char *port, int *fd_p)
 {
     struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct addrinfo *list = NULL;
@@ -112,7 +112,7 @@ int dm_pmi_fd_dial(struct dm_pmi *pmi, const char *port)
         return DM_FAIL(DM_ELAUNCH, "PMI_PORT is '%s', but must be HOST:PORT", port);
     memcpy(host, port, (size_t)(colon - port));
     host[colon - port] = '\0';
-    err = dial(host, colon + 1, &fd);
+    err = pmi_fd_dial(host, colon + 1, &fd);
     if (err == DM_OK)
         dm_pmi_wire_init(&pmi->wire, fd);
     return err;

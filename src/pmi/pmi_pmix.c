@@ -49,14 +49,14 @@ struct dm_pmi_pmix {
 
 /* ---- the library ---- */
 
-static const char *library_name(void)
+static const char *pmix_library_name(void)
 {
     const char *name = dm_cfg()->pmix_lib;
 
     return name[0] != '\0' ? name : LIBRARY;
 }
 
-static bool load(struct calls *calls, char *why, size_t len)
+static bool pmix_load(struct calls *calls, char *why, size_t len)
 {
     const struct {
         const char *name;
@@ -74,7 +74,7 @@ static bool load(struct calls *calls, char *why, size_t len)
         {"PMIx_Error_string", (void **)&calls->error_string},
     };
     /* Never unloaded: it has a thread, and handlers at exit. */
-    void *lib = dlopen(library_name(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    void *lib = dlopen(pmix_library_name(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 
     if (lib == NULL) {
         snprintf(why, len, "PMIx cannot be used: %s (Debian: libpmix2; DATUM_PMIX_LIB names it)",
@@ -84,7 +84,8 @@ static bool load(struct calls *calls, char *why, size_t len)
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
         *table[i].call_p = dlsym(lib, table[i].name);
         if (*table[i].call_p == NULL) {
-            snprintf(why, len, "PMIx cannot be used: %s has no %s", library_name(), table[i].name);
+            snprintf(why, len, "PMIx cannot be used: %s has no %s", pmix_library_name(),
+                     table[i].name);
             dlclose(lib);
             return false;
         }
@@ -96,7 +97,7 @@ bool dm_pmi_pmix_probe(char *why, size_t len)
 {
     struct calls calls;
 
-    return load(&calls, why, len);
+    return pmix_load(&calls, why, len);
 }
 
 const char *dm_pmi_pmix_built(void)
@@ -110,13 +111,13 @@ void dm_pmi_pmix_fini(struct dm_pmi *pmi)
     pmi->pmix = NULL;
 }
 
-static int fail(const struct dm_pmi *pmi, pmix_status_t rc, const char *what)
+static int pmix_fail(const struct dm_pmi *pmi, pmix_status_t rc, const char *what)
 {
     return DM_FAIL(DM_ELAUNCH, "the PMIx launcher: %s: %s (%d)", what,
                    pmi->pmix->calls.error_string(rc), rc);
 }
 
-static void set_key(char *dst, const char *key)
+static void pmix_set_key(char *dst, const char *key)
 {
     memset(dst, 0, PMIX_MAX_KEYLEN + 1);
     memcpy(dst, key, strlen(key) < PMIX_MAX_KEYLEN ? strlen(key) : PMIX_MAX_KEYLEN);
@@ -125,14 +126,14 @@ static void set_key(char *dst, const char *key)
 /* ---- reading ---- */
 
 /* PMIx_Get of a rank's key, with a time limit. */
-static pmix_status_t get(struct dm_pmi *pmi, pmix_rank_t rank, const char *key,
-                         pmix_value_t **value_p)
+static pmix_status_t pmix_get_value(struct dm_pmi *pmi, pmix_rank_t rank, const char *key,
+                                    pmix_value_t **value_p)
 {
     pmix_info_t info;
     pmix_proc_t proc = pmi->pmix->me;
 
     memset(&info, 0, sizeof(info));
-    set_key(info.key, PMIX_TIMEOUT);
+    pmix_set_key(info.key, PMIX_TIMEOUT);
     info.value.type = PMIX_INT;
     info.value.data.integer = (int)((dm_pmi_client_timeout() + 999999) / 1000000);
     proc.rank = rank;
@@ -141,7 +142,7 @@ static pmix_status_t get(struct dm_pmi *pmi, pmix_rank_t rank, const char *key,
     return pmi->pmix->calls.get(&proc, key, &info, 1, value_p);
 }
 
-static bool to_number(const pmix_value_t *value, long long *num_p)
+static bool pmix_to_number(const pmix_value_t *value, long long *num_p)
 {
     switch (value->type) {
     case PMIX_INT:
@@ -174,14 +175,14 @@ static bool to_number(const pmix_value_t *value, long long *num_p)
 }
 
 /* A number that the launcher may or may not give. */
-static int get_number(struct dm_pmi *pmi, pmix_rank_t rank, const char *key, int dflt)
+static int pmix_get_number(struct dm_pmi *pmi, pmix_rank_t rank, const char *key, int dflt)
 {
     pmix_value_t *value;
     long long num = -1;
 
-    if (get(pmi, rank, key, &value) != PMIX_SUCCESS || value == NULL)
+    if (pmix_get_value(pmi, rank, key, &value) != PMIX_SUCCESS || value == NULL)
         return dflt;
-    if (!to_number(value, &num) || num < 0 || num > SIZE_LIMIT)
+    if (!pmix_to_number(value, &num) || num < 0 || num > SIZE_LIMIT)
         num = dflt;
     if (value->type == PMIX_STRING)
         free(value->data.string);
@@ -198,16 +199,16 @@ static int pmix_init(struct dm_pmi *pmi)
     if (pmix == NULL)
         return DM_FAIL(DM_ENOMEM, "client of PMIx");
     pmi->pmix = pmix;
-    if (!load(&pmix->calls, why, sizeof(why)))
+    if (!pmix_load(&pmix->calls, why, sizeof(why)))
         return DM_FAIL(DM_ELAUNCH, "%s", why);
     rc = pmix->calls.init(&pmix->me, NULL, 0);
     if (rc != PMIX_SUCCESS)
-        return fail(pmi, rc, "connecting to its server (PMIx_Init)");
+        return pmix_fail(pmi, rc, "connecting to its server (PMIx_Init)");
     pmi->wire.n_msgs++;
     pmi->key_max = KEY_MAX;
     pmi->val_max = VAL_MAX;
     snprintf(pmi->name, sizeof(pmi->name), "%s", pmix->me.nspace);
-    pmi->job.size = get_number(pmi, PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, -1);
+    pmi->job.size = pmix_get_number(pmi, PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, -1);
     if (pmi->job.size < 1 || pmix->me.rank >= (pmix_rank_t)pmi->job.size) {
         long long rank = pmix->me.rank;
         int size = pmi->job.size;
@@ -216,8 +217,8 @@ static int pmix_init(struct dm_pmi *pmi)
         return DM_FAIL(DM_ELAUNCH, "the PMIx launcher says rank %lld of %d", rank, size);
     }
     pmi->job.rank = (int)pmix->me.rank;
-    pmi->job.appnum = get_number(pmi, pmix->me.rank, PMIX_APPNUM, -1);
-    pmi->job.universe_size = get_number(pmi, PMIX_RANK_WILDCARD, PMIX_UNIV_SIZE, -1);
+    pmi->job.appnum = pmix_get_number(pmi, pmix->me.rank, PMIX_APPNUM, -1);
+    pmi->job.universe_size = pmix_get_number(pmi, PMIX_RANK_WILDCARD, PMIX_UNIV_SIZE, -1);
     /* Fewer slots than processes: the launcher was told to overload its hosts. */
     if (pmi->job.universe_size > 0 && pmi->job.universe_size < pmi->job.size)
         pmi->job.universe_size = pmi->job.size;
@@ -227,7 +228,7 @@ static int pmix_init(struct dm_pmi *pmi)
 /* ---- who is where ---- */
 
 /* Marks the ranks of one node; returns how many these are, -1 when that cannot be. */
-static int place_node(struct dm_pmi *pmi, const char *name, int node)
+static int pmix_place_node(struct dm_pmi *pmi, const char *name, int node)
 {
     pmix_proc_t *procs = NULL;
     size_t n_procs = 0;
@@ -263,7 +264,7 @@ static int pmix_map(struct dm_pmi *pmi, bool *is_known_p)
         pmi->node_of[i] = -1;
     for (char *name = strtok_r(list, ",", &save); name != NULL && n_placed >= 0;
          name = strtok_r(NULL, ",", &save)) {
-        int n = place_node(pmi, name, node++);
+        int n = pmix_place_node(pmi, name, node++);
 
         n_placed = n < 0 ? -1 : n_placed + n;
     }
@@ -285,7 +286,7 @@ static int pmix_put(struct dm_pmi *pmi, const char *key, const char *val)
     pmi->wire.n_msgs++;
     pmi->wire.n_bytes += strlen(key) + strlen(val);
     rc = pmi->pmix->calls.put(PMIX_GLOBAL, key, &value);
-    return rc == PMIX_SUCCESS ? DM_OK : fail(pmi, rc, key);
+    return rc == PMIX_SUCCESS ? DM_OK : pmix_fail(pmi, rc, key);
 }
 
 static int pmix_get(struct dm_pmi *pmi, int rank, const char *key, char *buf, size_t len,
@@ -293,14 +294,14 @@ static int pmix_get(struct dm_pmi *pmi, int rank, const char *key, char *buf, si
 {
     pmix_rank_t owner = rank >= 0 ? (pmix_rank_t)rank : PMIX_RANK_UNDEF;
     pmix_value_t *value;
-    pmix_status_t rc = get(pmi, owner, key, &value);
+    pmix_status_t rc = pmix_get_value(pmi, owner, key, &value);
     int err = DM_OK;
 
     *is_there_p = false;
     if (rc == PMIX_ERR_NOT_FOUND)
         return DM_OK;
     if (rc != PMIX_SUCCESS || value == NULL)
-        return fail(pmi, rc, key);
+        return pmix_fail(pmi, rc, key);
     if (value->type != PMIX_STRING || value->data.string == NULL ||
         strlen(value->data.string) >= len) {
         err = DM_FAIL(DM_ELAUNCH, "the PMIx launcher sent no usable value of %s", key);
@@ -321,15 +322,15 @@ static int pmix_fence(struct dm_pmi *pmi)
     pmix_status_t rc;
 
     memset(&info, 0, sizeof(info));
-    set_key(info.key, PMIX_COLLECT_DATA);
+    pmix_set_key(info.key, PMIX_COLLECT_DATA);
     info.value.type = PMIX_BOOL;
     info.value.data.flag = pmi->job.size <= COLLECT_MAX;
     pmi->wire.n_msgs += 2;
     rc = pmi->pmix->calls.commit();
     if (rc != PMIX_SUCCESS)
-        return fail(pmi, rc, "PMIx_Commit");
+        return pmix_fail(pmi, rc, "PMIx_Commit");
     rc = pmi->pmix->calls.fence(NULL, 0, &info, 1);
-    return rc == PMIX_SUCCESS ? DM_OK : fail(pmi, rc, "PMIx_Fence");
+    return rc == PMIX_SUCCESS ? DM_OK : pmix_fail(pmi, rc, "PMIx_Fence");
 }
 
 /* ---- the end ---- */
@@ -340,7 +341,7 @@ static int pmix_finalize(struct dm_pmi *pmi)
 
     pmi->wire.n_msgs++;
     rc = pmi->pmix->calls.finalize(NULL, 0);
-    return rc == PMIX_SUCCESS ? DM_OK : fail(pmi, rc, "PMIx_Finalize");
+    return rc == PMIX_SUCCESS ? DM_OK : pmix_fail(pmi, rc, "PMIx_Finalize");
 }
 
 static void pmix_abort(struct dm_pmi *pmi, int code, const char *text)

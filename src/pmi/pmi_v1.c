@@ -19,7 +19,7 @@
 
 #define SIZE_LIMIT (1 << 24)
 
-static int answer(struct dm_pmi *pmi, const char *cmd, const char **line_p)
+static int v1_answer(struct dm_pmi *pmi, const char *cmd, const char **line_p)
 {
     return dm_pmi_fd_answer(pmi, cmd, dm_pmi_client_timeout(), line_p);
 }
@@ -27,10 +27,10 @@ static int answer(struct dm_pmi *pmi, const char *cmd, const char **line_p)
 /* ---- hello ---- */
 
 /* The launcher tells rank and size in lines "cmd=set size=4". */
-static int recv_set(struct dm_pmi *pmi, const char *name, int *num_p)
+static int v1_recv_set(struct dm_pmi *pmi, const char *name, int *num_p)
 {
     const char *line;
-    int err = answer(pmi, "set", &line);
+    int err = v1_answer(pmi, "set", &line);
 
     if (err == DM_OK && !dm_pmi_wire_number(line, name, num_p))
         err =
@@ -38,7 +38,7 @@ static int recv_set(struct dm_pmi *pmi, const char *name, int *num_p)
     return err;
 }
 
-static int open_port(struct dm_pmi *pmi)
+static int v1_open_port(struct dm_pmi *pmi)
 {
     const char *id = dm_cfg_env("PMI_ID");
     const char *line;
@@ -48,16 +48,16 @@ static int open_port(struct dm_pmi *pmi)
     if (err == DM_OK)
         err = dm_pmi_wire_send(&pmi->wire, "cmd=initack pmiid=%s", id != NULL ? id : "0");
     if (err == DM_OK)
-        err = answer(pmi, "initack", &line);
+        err = v1_answer(pmi, "initack", &line);
     if (err == DM_OK && !dm_pmi_fd_is_success(line))
         err = DM_FAIL(DM_ELAUNCH, "the process manager does not know PMI_ID %s",
                       id != NULL ? id : "0");
     if (err == DM_OK)
-        err = recv_set(pmi, "size", &pmi->job.size);
+        err = v1_recv_set(pmi, "size", &pmi->job.size);
     if (err == DM_OK)
-        err = recv_set(pmi, "rank", &pmi->job.rank);
+        err = v1_recv_set(pmi, "rank", &pmi->job.rank);
     if (err == DM_OK)
-        err = recv_set(pmi, "debug", &debug);
+        err = v1_recv_set(pmi, "debug", &debug);
     if (err == DM_OK && (pmi->job.size < 1 || pmi->job.size > SIZE_LIMIT || pmi->job.rank < 0 ||
                          pmi->job.rank >= pmi->job.size))
         err = DM_FAIL(DM_ELAUNCH, "the process manager says rank %d of %d", pmi->job.rank,
@@ -65,10 +65,10 @@ static int open_port(struct dm_pmi *pmi)
     return err;
 }
 
-static int learn_limits(struct dm_pmi *pmi)
+static int v1_learn_limits(struct dm_pmi *pmi)
 {
     const char *line;
-    int err = answer(pmi, "maxes", &line);
+    int err = v1_answer(pmi, "maxes", &line);
 
     if (err != DM_OK)
         return err;
@@ -81,20 +81,20 @@ static int learn_limits(struct dm_pmi *pmi)
     return DM_OK;
 }
 
-static int learn_appnum(struct dm_pmi *pmi)
+static int v1_learn_appnum(struct dm_pmi *pmi)
 {
     const char *line;
-    int err = answer(pmi, "appnum", &line);
+    int err = v1_answer(pmi, "appnum", &line);
 
     if (err == DM_OK && !dm_pmi_wire_number(line, "appnum", &pmi->job.appnum))
         pmi->job.appnum = -1;
     return err;
 }
 
-static int learn_universe(struct dm_pmi *pmi)
+static int v1_learn_universe(struct dm_pmi *pmi)
 {
     const char *line;
-    int err = answer(pmi, "universe_size", &line);
+    int err = v1_answer(pmi, "universe_size", &line);
 
     if (err == DM_OK &&
         (!dm_pmi_wire_number(line, "size", &pmi->job.universe_size) || pmi->job.universe_size < 1))
@@ -102,10 +102,10 @@ static int learn_universe(struct dm_pmi *pmi)
     return err;
 }
 
-static int learn_name(struct dm_pmi *pmi)
+static int v1_learn_name(struct dm_pmi *pmi)
 {
     const char *line;
-    int err = answer(pmi, "my_kvsname", &line);
+    int err = v1_answer(pmi, "my_kvsname", &line);
 
     if (err == DM_OK &&
         (!dm_pmi_wire_field(line, "kvsname", pmi->name, sizeof(pmi->name)) || pmi->name[0] == 0))
@@ -118,15 +118,15 @@ static const struct question {
     const char *request;
     int (*learn)(struct dm_pmi *pmi);
 } questions[] = {
-    {"get_maxes", learn_limits},
-    {"get_appnum", learn_appnum},
-    {"get_universe_size", learn_universe},
-    {"get_my_kvsname", learn_name},
+    {"get_maxes", v1_learn_limits},
+    {"get_appnum", v1_learn_appnum},
+    {"get_universe_size", v1_learn_universe},
+    {"get_my_kvsname", v1_learn_name},
 };
 enum { N_QUESTIONS = sizeof(questions) / sizeof(questions[0]) };
 
 /* All at once and one wait, or, for launchers that lose what comes in one go, one by one. */
-static int ask_all(struct dm_pmi *pmi, bool at_once)
+static int v1_ask_all(struct dm_pmi *pmi, bool at_once)
 {
     int err = DM_OK;
 
@@ -148,13 +148,13 @@ static int v1_init(struct dm_pmi *pmi)
 {
     /* Hydra, and nobody else's descriptor with Hydra's variables inherited. */
     bool is_hydra = dm_cfg_env("MPI_LOCALNRANKS") != NULL && dm_cfg_env("PMI_JOBID") == NULL;
-    int err = dm_cfg_env("PMI_FD") != NULL ? dm_pmi_fd_open(pmi) : open_port(pmi);
+    int err = dm_cfg_env("PMI_FD") != NULL ? dm_pmi_fd_open(pmi) : v1_open_port(pmi);
     const char *line;
 
     if (err == DM_OK)
         err = dm_pmi_wire_send(&pmi->wire, "cmd=init pmi_version=1 pmi_subversion=1");
     if (err == DM_OK)
-        err = answer(pmi, "response_to_init", &line);
+        err = v1_answer(pmi, "response_to_init", &line);
     if (err == DM_OK && !dm_pmi_fd_is_success(line))
         err =
             DM_FAIL(DM_ELAUNCH, "the process manager does not speak PMI version 1: '%.100s'", line);
@@ -162,7 +162,7 @@ static int v1_init(struct dm_pmi *pmi)
         return err;
     /* What this process starts must neither speak to the launcher nor keep the line open. */
     fcntl(pmi->wire.fd, F_SETFD, FD_CLOEXEC);
-    return ask_all(pmi, is_hydra);
+    return v1_ask_all(pmi, is_hydra);
 }
 
 /* ---- key-value pairs ---- */
@@ -174,7 +174,7 @@ static int v1_put(struct dm_pmi *pmi, const char *key, const char *val)
         dm_pmi_wire_send(&pmi->wire, "cmd=put kvsname=%s key=%s value=%s", pmi->name, key, val);
 
     if (err == DM_OK)
-        err = answer(pmi, "put_result", &line);
+        err = v1_answer(pmi, "put_result", &line);
     if (err == DM_OK && !dm_pmi_fd_is_success(line))
         err = DM_FAIL(DM_ELAUNCH, "the process manager refused the key %s: '%.100s'", key, line);
     return err;
@@ -188,7 +188,7 @@ static int v1_get(struct dm_pmi *pmi, int rank, const char *key, char *buf, size
 
     (void)rank;
     if (err == DM_OK)
-        err = answer(pmi, "get_result", &line);
+        err = v1_answer(pmi, "get_result", &line);
     if (err != DM_OK)
         return err;
     *is_there_p = dm_pmi_fd_is_success(line);
@@ -227,7 +227,7 @@ static int v1_finalize(struct dm_pmi *pmi)
     const char *line;
     int err = dm_pmi_wire_send(&pmi->wire, "cmd=finalize");
 
-    return err == DM_OK ? answer(pmi, "finalize_ack", &line) : err;
+    return err == DM_OK ? v1_answer(pmi, "finalize_ack", &line) : err;
 }
 
 static void v1_abort(struct dm_pmi *pmi, int code, const char *text)

@@ -22,7 +22,7 @@
 #define VAL_MAX 1024
 
 /* Reads the answer to cmd; it must say that all went well. */
-static int answer(struct dm_pmi *pmi, const char *cmd, uint64_t timeout, const char **line_p)
+static int v2_answer(struct dm_pmi *pmi, const char *cmd, uint64_t timeout, const char **line_p)
 {
     char name[64];
     int err;
@@ -35,16 +35,16 @@ static int answer(struct dm_pmi *pmi, const char *cmd, uint64_t timeout, const c
     return err;
 }
 
-static int ask(struct dm_pmi *pmi, const char *cmd, uint64_t timeout)
+static int v2_ask(struct dm_pmi *pmi, const char *cmd, uint64_t timeout)
 {
     const char *line;
     int err = dm_pmi_wire_send(&pmi->wire, "cmd=%s;", cmd);
 
-    return err == DM_OK ? answer(pmi, cmd, timeout, &line) : err;
+    return err == DM_OK ? v2_answer(pmi, cmd, timeout, &line) : err;
 }
 
 /* The value in an answer that may say found=FALSE. */
-static int take_value(const char *line, const char *key, char *buf, size_t len, bool *is_there_p)
+static int v2_take_value(const char *line, const char *key, char *buf, size_t len, bool *is_there_p)
 {
     char found[16] = "";
 
@@ -76,7 +76,7 @@ static int pmi2_init(struct dm_pmi *pmi)
     return err;
 }
 
-static int full_init(struct dm_pmi *pmi)
+static int v2_full_init(struct dm_pmi *pmi)
 {
     const char *id = dm_cfg_env("PMI_JOBID");
     const char *line;
@@ -86,7 +86,7 @@ static int full_init(struct dm_pmi *pmi)
                                id != NULL ? id : "", pmi->job.rank);
 
     if (err == DM_OK)
-        err = answer(pmi, "fullinit", dm_pmi_client_timeout(), &line);
+        err = v2_answer(pmi, "fullinit", dm_pmi_client_timeout(), &line);
     if (err != DM_OK)
         return err;
     if (!dm_pmi_wire_number(line, "rank", &rank) || !dm_pmi_wire_number(line, "size", &size) ||
@@ -101,19 +101,19 @@ static int full_init(struct dm_pmi *pmi)
 }
 
 /* An attribute of the job. */
-static int get_attribute(struct dm_pmi *pmi, const char *key, char *buf, size_t len,
-                         bool *is_there_p)
+static int v2_get_attribute(struct dm_pmi *pmi, const char *key, char *buf, size_t len,
+                            bool *is_there_p)
 {
     const char *line;
     int err = dm_pmi_wire_send(&pmi->wire, "cmd=info-getjobattr;key=%s;", key);
 
     if (err == DM_OK)
-        err = answer(pmi, "info-getjobattr", dm_pmi_client_timeout(), &line);
-    return err == DM_OK ? take_value(line, key, buf, len, is_there_p) : err;
+        err = v2_answer(pmi, "info-getjobattr", dm_pmi_client_timeout(), &line);
+    return err == DM_OK ? v2_take_value(line, key, buf, len, is_there_p) : err;
 }
 
 /* The job's name and the size of the universe. */
-static int learn_job(struct dm_pmi *pmi)
+static int v2_learn_job(struct dm_pmi *pmi)
 {
     const char *line;
     char text[64];
@@ -121,12 +121,12 @@ static int learn_job(struct dm_pmi *pmi)
     int err = dm_pmi_wire_send(&pmi->wire, "cmd=job-getid;");
 
     if (err == DM_OK)
-        err = answer(pmi, "job-getid", dm_pmi_client_timeout(), &line);
+        err = v2_answer(pmi, "job-getid", dm_pmi_client_timeout(), &line);
     if (err != DM_OK)
         return err;
     if (!dm_pmi_wire_field(line, "jobid", pmi->name, sizeof(pmi->name)) || pmi->name[0] == '\0')
         return DM_FAIL(DM_ELAUNCH, "the process manager gave no name for the job: '%.100s'", line);
-    err = get_attribute(pmi, "universeSize", text, sizeof(text), &is_there);
+    err = v2_get_attribute(pmi, "universeSize", text, sizeof(text), &is_there);
     pmi->job.universe_size = -1;
     if (err == DM_OK && is_there && strtol(text, NULL, 10) > 0)
         pmi->job.universe_size = (int)strtol(text, NULL, 10);
@@ -149,15 +149,15 @@ static int v2_init(struct dm_pmi *pmi)
     pmi->wire.is_framed = true;
     pmi->key_max = KEY_MAX;
     pmi->val_max = VAL_MAX;
-    err = full_init(pmi);
-    return err == DM_OK ? learn_job(pmi) : err;
+    err = v2_full_init(pmi);
+    return err == DM_OK ? v2_learn_job(pmi) : err;
 }
 
 static int v2_map(struct dm_pmi *pmi, bool *is_known_p)
 {
     char text[DM_PMI_VAL_MAX];
     bool is_there = false;
-    int err = get_attribute(pmi, "PMI_process_mapping", text, sizeof(text), &is_there);
+    int err = v2_get_attribute(pmi, "PMI_process_mapping", text, sizeof(text), &is_there);
 
     *is_known_p = err == DM_OK && is_there && dm_pmi_map_parse(text, pmi->node_of, pmi->job.size);
     return err;
@@ -170,7 +170,7 @@ static int v2_put(struct dm_pmi *pmi, const char *key, const char *val)
     const char *line;
     int err = dm_pmi_wire_send(&pmi->wire, "cmd=kvs-put;key=%s;value=%s;", key, val);
 
-    return err == DM_OK ? answer(pmi, "kvs-put", dm_pmi_client_timeout(), &line) : err;
+    return err == DM_OK ? v2_answer(pmi, "kvs-put", dm_pmi_client_timeout(), &line) : err;
 }
 
 static int v2_get(struct dm_pmi *pmi, int rank, const char *key, char *buf, size_t len,
@@ -181,20 +181,20 @@ static int v2_get(struct dm_pmi *pmi, int rank, const char *key, char *buf, size
         dm_pmi_wire_send(&pmi->wire, "cmd=kvs-get;jobid=%s;srcid=%d;key=%s;", pmi->name, rank, key);
 
     if (err == DM_OK)
-        err = answer(pmi, "kvs-get", dm_pmi_client_timeout(), &line);
-    return err == DM_OK ? take_value(line, key, buf, len, is_there_p) : err;
+        err = v2_answer(pmi, "kvs-get", dm_pmi_client_timeout(), &line);
+    return err == DM_OK ? v2_take_value(line, key, buf, len, is_there_p) : err;
 }
 
 static int v2_fence(struct dm_pmi *pmi)
 {
-    return ask(pmi, "kvs-fence", DM_PMI_FOREVER);
+    return v2_ask(pmi, "kvs-fence", DM_PMI_FOREVER);
 }
 
 /* ---- the end ---- */
 
 static int v2_finalize(struct dm_pmi *pmi)
 {
-    return ask(pmi, "finalize", dm_pmi_client_timeout());
+    return v2_ask(pmi, "finalize", dm_pmi_client_timeout());
 }
 
 static void v2_abort(struct dm_pmi *pmi, int code, const char *text)

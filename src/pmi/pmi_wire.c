@@ -33,7 +33,7 @@ void dm_pmi_wire_init(struct dm_pmi_wire *wire, int fd)
 }
 
 /* Without SIGPIPE where the descriptor is a socket, as Hydra's is. */
-static ssize_t send_some(int fd, const char *buf, size_t len)
+static ssize_t wire_send_some(int fd, const char *buf, size_t len)
 {
     ssize_t n = send(fd, buf, len, MSG_NOSIGNAL);
 
@@ -49,7 +49,7 @@ int dm_pmi_wire_flush(struct dm_pmi_wire *wire)
 
     wire->out_len = 0;
     while (sent < len) {
-        ssize_t n = send_some(wire->fd, wire->out + sent, len - sent);
+        ssize_t n = wire_send_some(wire->fd, wire->out + sent, len - sent);
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -64,7 +64,7 @@ int dm_pmi_wire_flush(struct dm_pmi_wire *wire)
     return DM_OK;
 }
 
-static int add_message(struct dm_pmi_wire *wire, const char *fmt, va_list ap)
+static int wire_add_message(struct dm_pmi_wire *wire, const char *fmt, va_list ap)
 {
     char text[DM_PMI_LINE_MAX];
     char head[FRAME_HEAD + 1] = "";
@@ -94,7 +94,7 @@ int dm_pmi_wire_add(struct dm_pmi_wire *wire, const char *fmt, ...)
     int err;
 
     va_start(ap, fmt);
-    err = add_message(wire, fmt, ap);
+    err = wire_add_message(wire, fmt, ap);
     va_end(ap);
     return err;
 }
@@ -105,13 +105,13 @@ int dm_pmi_wire_send(struct dm_pmi_wire *wire, const char *fmt, ...)
     int err;
 
     va_start(ap, fmt);
-    err = add_message(wire, fmt, ap);
+    err = wire_add_message(wire, fmt, ap);
     va_end(ap);
     return err == DM_OK ? dm_pmi_wire_flush(wire) : err;
 }
 
 /* Waits until there is something to read; deadline in nanoseconds. */
-static int wait_readable(int fd, uint64_t deadline)
+static int wire_wait_readable(int fd, uint64_t deadline)
 {
     for (;;) {
         struct pollfd pfd = {.fd = fd, .events = POLLIN};
@@ -137,7 +137,7 @@ static int wait_readable(int fd, uint64_t deadline)
     }
 }
 
-static int fill(struct dm_pmi_wire *wire, uint64_t deadline)
+static int wire_fill(struct dm_pmi_wire *wire, uint64_t deadline)
 {
     ssize_t n;
     int err;
@@ -151,7 +151,7 @@ static int fill(struct dm_pmi_wire *wire, uint64_t deadline)
         return DM_FAIL(DM_ELAUNCH, "the process manager sent a message of more than %d bytes",
                        DM_PMI_LINE_MAX);
     do {
-        err = wait_readable(wire->fd, deadline);
+        err = wire_wait_readable(wire->fd, deadline);
         if (err != DM_OK)
             return err;
         n = read(wire->fd, wire->buf + wire->end, sizeof(wire->buf) - wire->end);
@@ -167,7 +167,7 @@ static int fill(struct dm_pmi_wire *wire, uint64_t deadline)
 }
 
 /* Takes a line from the buffer, if a whole one is there: its length, or -1. */
-static int take_line(struct dm_pmi_wire *wire, char **text_p)
+static int wire_take_line(struct dm_pmi_wire *wire, char **text_p)
 {
     char *line = wire->buf + wire->start;
     char *end = memchr(line, '\n', wire->end - wire->start);
@@ -181,7 +181,7 @@ static int take_line(struct dm_pmi_wire *wire, char **text_p)
 }
 
 /* The length in front of a text, with blanks on either side; -2 when it is none. */
-static int read_length(const char *head)
+static int wire_read_length(const char *head)
 {
     int len = 0;
     int pos = 0;
@@ -199,14 +199,14 @@ static int read_length(const char *head)
 }
 
 /* The same for a text behind its length; -2 when there is no length. */
-static int take_frame(struct dm_pmi_wire *wire, char **text_p)
+static int wire_take_frame(struct dm_pmi_wire *wire, char **text_p)
 {
     char *head = wire->buf + wire->start;
     int len;
 
     if (wire->end - wire->start < FRAME_HEAD)
         return -1;
-    len = read_length(head);
+    len = wire_read_length(head);
     if (len < 0)
         return len;
     if (wire->end - wire->start < FRAME_HEAD + (size_t)len)
@@ -233,7 +233,7 @@ int dm_pmi_wire_recv(struct dm_pmi_wire *wire, uint64_t timeout_us, const char *
         deadline = dm_clock_ns() + timeout_us * 1000;
     for (;;) {
         char *text = NULL;
-        int len = wire->is_framed ? take_frame(wire, &text) : take_line(wire, &text);
+        int len = wire->is_framed ? wire_take_frame(wire, &text) : wire_take_line(wire, &text);
         int err;
 
         if (len == -2)
@@ -246,7 +246,7 @@ int dm_pmi_wire_recv(struct dm_pmi_wire *wire, uint64_t timeout_us, const char *
             *line_p = text;
             return DM_OK;
         }
-        err = fill(wire, deadline);
+        err = wire_fill(wire, deadline);
         if (err != DM_OK)
             return err;
     }
@@ -292,7 +292,7 @@ bool dm_pmi_wire_number(const char *line, const char *name, int *num_p)
     return true;
 }
 
-static bool is_plain(char c)
+static bool wire_is_plain(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            (c != '\0' && strchr("._-:,/+@", c) != NULL);
@@ -304,7 +304,7 @@ bool dm_pmi_wire_escape(const char *text, char *out, size_t len)
     size_t pos = 0;
 
     for (; *text != '\0'; text++) {
-        size_t need = is_plain(*text) ? 1 : 3;
+        size_t need = wire_is_plain(*text) ? 1 : 3;
 
         if (pos + need >= len)
             return false;
@@ -322,7 +322,7 @@ bool dm_pmi_wire_escape(const char *text, char *out, size_t len)
     return true;
 }
 
-static int hex_digit(char c)
+static int wire_hex_digit(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -343,8 +343,8 @@ bool dm_pmi_wire_unescape(char *text)
             *out++ = *text;
             continue;
         }
-        high = hex_digit(text[1]);
-        low = high >= 0 ? hex_digit(text[2]) : -1;
+        high = wire_hex_digit(text[1]);
+        low = high >= 0 ? wire_hex_digit(text[2]) : -1;
         if (low < 0 || high * 16 + low == 0)
             return false;
         *out++ = (char)(high * 16 + low);

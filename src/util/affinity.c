@@ -38,7 +38,7 @@ static bool affinity_read_line(const char *path, char line[LINE_LEN])
 }
 
 /* "0-3,8,10-11" as a set; false when the file is not there. */
-static bool read_set(const char *path, cpu_set_t *set)
+static bool affinity_read_set(const char *path, cpu_set_t *set)
 {
     char line[LINE_LEN];
     char *at = line;
@@ -57,7 +57,7 @@ static bool read_set(const char *path, cpu_set_t *set)
     return true;
 }
 
-static int set_lowest(const cpu_set_t *set)
+static int affinity_lowest(const cpu_set_t *set)
 {
     for (int i = 0; i < CPU_SETSIZE; i++)
         if (CPU_ISSET((size_t)i, set))
@@ -66,7 +66,7 @@ static int set_lowest(const cpu_set_t *set)
 }
 
 /* The cores that share a cache of this level with one. */
-static bool cache_set(int core, int level, cpu_set_t *set)
+static bool affinity_cache_set(int core, int level, cpu_set_t *set)
 {
     char path[128];
     char line[LINE_LEN];
@@ -77,47 +77,47 @@ static bool cache_set(int core, int level, cpu_set_t *set)
             return false;
         snprintf(path, sizeof(path), SYS "/cpu/cpu%d/cache/index%d/shared_cpu_list", core, i);
         if (atoi(line) == level)
-            return read_set(path, set);
+            return affinity_read_set(path, set);
     }
     return false;
 }
 
-static bool numa_set(int core, cpu_set_t *set)
+static bool affinity_numa_set(int core, cpu_set_t *set)
 {
     char path[128];
 
     for (int i = 0; i < N_NODES; i++) {
         snprintf(path, sizeof(path), SYS "/node/node%d/cpulist", i);
-        if (read_set(path, set) && CPU_ISSET((size_t)core, set))
+        if (affinity_read_set(path, set) && CPU_ISSET((size_t)core, set))
             return true;
     }
     return false;
 }
 
-static bool topology_set(int core, const char *file, cpu_set_t *set)
+static bool affinity_topology_set(int core, const char *file, cpu_set_t *set)
 {
     char path[128];
 
     snprintf(path, sizeof(path), SYS "/cpu/cpu%d/topology/%s", core, file);
-    return read_set(path, set);
+    return affinity_read_set(path, set);
 }
 
 /* The cores of the instance that a core belongs to. */
-static bool instance_set(enum dm_affinity_level level, int core, cpu_set_t *set)
+static bool affinity_instance_set(enum dm_affinity_level level, int core, cpu_set_t *set)
 {
     switch (level) {
     case DM_AFFINITY_PACKAGE:
-        return topology_set(core, "core_siblings_list", set);
+        return affinity_topology_set(core, "core_siblings_list", set);
     case DM_AFFINITY_NUMA:
-        return numa_set(core, set);
+        return affinity_numa_set(core, set);
     case DM_AFFINITY_L3:
-        return cache_set(core, 3, set);
+        return affinity_cache_set(core, 3, set);
     case DM_AFFINITY_L2:
-        return cache_set(core, 2, set);
+        return affinity_cache_set(core, 2, set);
     case DM_AFFINITY_L1:
-        return cache_set(core, 1, set);
+        return affinity_cache_set(core, 1, set);
     case DM_AFFINITY_CORE:
-        return topology_set(core, "thread_siblings_list", set);
+        return affinity_topology_set(core, "thread_siblings_list", set);
     default:
         CPU_ZERO(set);
         CPU_SET((size_t)core, set);
@@ -132,11 +132,11 @@ int dm_affinity_instance(enum dm_affinity_level level)
 
     if (sched_getaffinity(0, sizeof(mine), &mine) != 0)
         return -1;
-    core = set_lowest(&mine);
-    if (core < 0 || !instance_set(level, core, &set))
+    core = affinity_lowest(&mine);
+    if (core < 0 || !affinity_instance_set(level, core, &set))
         return -1;
     CPU_AND(&both, &mine, &set);
-    return CPU_EQUAL(&both, &mine) ? set_lowest(&set) : -1;
+    return CPU_EQUAL(&both, &mine) ? affinity_lowest(&set) : -1;
 }
 
 int dm_affinity_by_name(const char *name)

@@ -92,7 +92,7 @@ bool dm_cfg_parse_size(const char *text, uint64_t *num_p)
     return cfg_parse_number(text, size_units, UINT64_MAX, num_p);
 }
 
-static bool parse_bool(const char *text, bool *val_p)
+static bool cfg_parse_bool(const char *text, bool *val_p)
 {
     static const char *const words[] = {"no", "yes", "0", "1", "off", "on", "false", "true"};
 
@@ -106,7 +106,7 @@ static bool parse_bool(const char *text, bool *val_p)
 }
 
 /* The choices are the start of the help text: "a|b|c: ". */
-static bool find_choice(const char *text, const char *help, int *val_p)
+static bool cfg_find_choice(const char *text, const char *help, int *val_p)
 {
     size_t text_len = strlen(text);
 
@@ -124,16 +124,16 @@ static bool find_choice(const char *text, const char *help, int *val_p)
 }
 
 /* Where yes and no are among the choices their other names are, too. */
-static bool parse_enum(const char *text, const char *help, int *val_p)
+static bool cfg_parse_enum(const char *text, const char *help, int *val_p)
 {
     bool is_yes;
 
-    return find_choice(text, help, val_p) ||
-           (parse_bool(text, &is_yes) && find_choice(is_yes ? "yes" : "no", help, val_p));
+    return cfg_find_choice(text, help, val_p) ||
+           (cfg_parse_bool(text, &is_yes) && cfg_find_choice(is_yes ? "yes" : "no", help, val_p));
 }
 
 /* Stores a text into the field of a row; false when it is not allowed there. */
-static bool parse_value(const struct cfg_row *row, const char *text, struct dm_cfg *cfg)
+static bool cfg_parse_value(const struct cfg_row *row, const char *text, struct dm_cfg *cfg)
 {
     void *field = (char *)cfg + row->offset;
     uint64_t num = 0;
@@ -143,9 +143,9 @@ static bool parse_value(const struct cfg_row *row, const char *text, struct dm_c
         *(dm_cfg_STR *)field = text;
         return true;
     case DM_CFG_BOOL:
-        return parse_bool(text, field);
+        return cfg_parse_bool(text, field);
     case DM_CFG_ENUM:
-        return parse_enum(text, row->help, field);
+        return cfg_parse_enum(text, row->help, field);
     case DM_CFG_UINT:
         if (!cfg_parse_number(text, no_units, UINT_MAX, &num))
             return false;
@@ -169,7 +169,7 @@ static bool parse_value(const struct cfg_row *row, const char *text, struct dm_c
     return false;
 }
 
-static int fail_value(const struct cfg_row *row, const char *text)
+static int cfg_fail_value(const struct cfg_row *row, const char *text)
 {
     static const char *const allowed[] = {
         [DM_CFG_STR] = "a text",
@@ -185,22 +185,22 @@ static int fail_value(const struct cfg_row *row, const char *text)
     return DM_FAIL(DM_ECONFIG, "%s is '%s', but must be %s", row->name, text, allowed[row->type]);
 }
 
-static int load_row(size_t i)
+static int cfg_load_row(size_t i)
 {
     const struct cfg_row *row = &cfg_rows[i];
     const char *text = getenv(row->name);
 
     /* "VAR= command" is how a shell user takes a setting back. */
     if (text == NULL || *text == '\0') {
-        if (!parse_value(row, row->dflt, &state.cfg))
+        if (!cfg_parse_value(row, row->dflt, &state.cfg))
             return DM_FAIL(DM_EINTERN, "default '%s' of %s", row->dflt, row->name);
         return DM_OK;
     }
     state.env[i] = strdup(text);
     if (state.env[i] == NULL)
         return DM_FAIL(DM_ENOMEM, "setting %s", row->name);
-    if (!parse_value(row, state.env[i], &state.cfg))
-        return fail_value(row, text);
+    if (!cfg_parse_value(row, state.env[i], &state.cfg))
+        return cfg_fail_value(row, text);
     return DM_OK;
 }
 
@@ -212,7 +212,7 @@ static size_t min3(size_t a, size_t b, size_t c)
 }
 
 /* Edits (insert, delete, replace a letter) between two names. */
-static size_t edit_distance(const char *a, size_t a_len, const char *b)
+static size_t cfg_edit_distance(const char *a, size_t a_len, const char *b)
 {
     size_t b_len = strlen(b);
     size_t row[NAME_MAX_LEN + 1];
@@ -235,7 +235,7 @@ static size_t edit_distance(const char *a, size_t a_len, const char *b)
     return row[b_len];
 }
 
-static bool is_name(const char *var, size_t len, const char *name)
+static bool cfg_is_name(const char *var, size_t len, const char *name)
 {
     return strlen(name) == len && strncmp(var, name, len) == 0;
 }
@@ -243,21 +243,21 @@ static bool is_name(const char *var, size_t len, const char *name)
 static bool cfg_is_known(const char *var, size_t len)
 {
     for (size_t i = 0; i < N_ROWS; i++)
-        if (is_name(var, len, cfg_rows[i].name))
+        if (cfg_is_name(var, len, cfg_rows[i].name))
             return true;
     for (size_t i = 0; i < N_OTHERS; i++)
-        if (is_name(var, len, other_names[i]))
+        if (cfg_is_name(var, len, other_names[i]))
             return true;
     return false;
 }
 
-static void warn_unknown(const char *var, size_t len)
+static void cfg_warn_unknown(const char *var, size_t len)
 {
     const char *best = NULL;
     size_t best_dist = SIZE_MAX;
 
     for (size_t i = 0; i < N_ROWS; i++) {
-        size_t dist = edit_distance(var, len, cfg_rows[i].name);
+        size_t dist = cfg_edit_distance(var, len, cfg_rows[i].name);
 
         if (dist < best_dist) {
             best_dist = dist;
@@ -274,13 +274,13 @@ static void warn_unknown(const char *var, size_t len)
 }
 
 /* One warning for each unknown DATUM_* name in the environment. */
-static void check_names(void)
+static void cfg_check_names(void)
 {
     for (char **env = environ; env != NULL && *env != NULL; env++) {
         size_t len = strcspn(*env, "=");
 
         if (strncmp(*env, PREFIX, PREFIX_LEN) == 0 && !cfg_is_known(*env, len))
-            warn_unknown(*env, len);
+            cfg_warn_unknown(*env, len);
     }
 }
 
@@ -291,7 +291,7 @@ int dm_cfg_load(bool quiet)
     if (state.is_loaded)
         return DM_OK;
     for (size_t i = 0; i < N_ROWS && err == DM_OK; i++)
-        err = load_row(i);
+        err = cfg_load_row(i);
     if (err == DM_OK && dm_log_trace_set(state.cfg.trace) != DM_OK)
         err = DM_FAIL(DM_ECONFIG, "DATUM_TRACE: %s", dm_err_detail());
     if (err != DM_OK) {
@@ -299,7 +299,7 @@ int dm_cfg_load(bool quiet)
         return err;
     }
     if (!quiet) {
-        check_names();
+        cfg_check_names();
         if (!DM_TRACE_ON && dm_log_trace_mask() != 0)
             dm_log_warn("DATUM_TRACE has no effect: this build has no traces "
                         "(configure with --enable-debug)");
@@ -343,9 +343,9 @@ int dm_cfg_set(size_t i, const char *text)
 
     if (copy == NULL)
         return DM_FAIL(DM_ENOMEM, "setting %s", cfg_rows[i].name);
-    if (!parse_value(&cfg_rows[i], copy, &state.cfg)) {
+    if (!cfg_parse_value(&cfg_rows[i], copy, &state.cfg)) {
         free(copy);
-        return fail_value(&cfg_rows[i], text);
+        return cfg_fail_value(&cfg_rows[i], text);
     }
     free(state.env[i]);
     state.env[i] = copy;

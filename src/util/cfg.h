@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "util/cfg_table.h"
+#include "util/rndv.h"
 
 typedef const char *dm_cfg_STR;
 typedef bool dm_cfg_BOOL;
@@ -26,12 +27,11 @@ struct dm_cfg {
 };
 #undef DM_CFG_FIELD
 
-/* Values of the ENUM settings, in the order of their help text. */
+/* Values of the ENUM settings, in the order of their help text; of RNDV: enum dm_rndv. */
 enum { DM_CONNECT_AUTO, DM_CONNECT_START, DM_CONNECT_DEMAND };
 enum { DM_EAGER_AUTO, DM_EAGER_RDMA, DM_EAGER_SENDRECV, DM_EAGER_BASIC };
 enum { DM_RMA_AUTO, DM_RMA_EMULATED, DM_RMA_DIRECT };
 enum { DM_RMA_ATOMIC_AUTO, DM_RMA_ATOMIC_YES, DM_RMA_ATOMIC_NO };
-enum { DM_RNDV_AUTO, DM_RNDV_READ, DM_RNDV_PIPE, DM_RNDV_WRITE, DM_RNDV_IMM };
 enum { DM_REG_CACHE_NO, DM_REG_CACHE_YES, DM_REG_CACHE_EXACT, DM_REG_CACHE_INTERVAL };
 enum {
     DM_PROGRESS_POLL,

@@ -7,6 +7,8 @@
 #ifndef DM_UTIL_CFG_TABLE_H
 #define DM_UTIL_CFG_TABLE_H
 
+#include "util/rndv.h"
+
 /* NAME, TYPE, default, field, help */
 #define DM_CFG_TABLE(X)                                                                            \
     X(PROVIDER, STR, "", provider,                                                                 \
@@ -36,7 +38,8 @@
       "bytes of messages without a receive that a process keeps: beyond, others send theirs by "   \
       "rendezvous until half of it is free; 0: always; a short message counts 64")                 \
     X(RNDV, ENUM, "auto", rndv,                                                                    \
-      "auto|read|pipe|write|imm: rendezvous by RDMA read and a FIN; by copies through the ring; "  \
+      DM_RNDV_VALUES                                                                               \
+      ": rendezvous by RDMA read and a FIN; by copies through the ring; "                          \
       "by RDMA write after the receiver's answer and a FIN; by RDMA write whose immediate value "  \
       "is the FIN, where the provider has that; auto: read or pipe, whichever is faster now, by "  \
       "what large messages took")                                                                  \

@@ -31,24 +31,24 @@ static bool has_key;
 static DM_THREAD_LOCAL char *detail; /* NULL: none yet */
 static DM_THREAD_LOCAL int detail_code;
 
-static void drop_detail(void *text)
+static void err_drop_detail(void *text)
 {
     detail = NULL; /* another destructor of the thread may call in */
     free(text);
 }
 
-static void make_key(void)
+static void err_make_key(void)
 {
-    has_key = pthread_key_create(&key, drop_detail) == 0;
+    has_key = pthread_key_create(&key, err_drop_detail) == 0;
 }
 
-static char *new_detail(void)
+static char *err_new_detail(void)
 {
     char *text;
 
     if (!atomic_flag_test_and_set(&first.is_taken))
         return first.text;
-    pthread_once(&key_once, make_key);
+    pthread_once(&key_once, err_make_key);
     text = has_key ? malloc(DETAIL_LEN) : NULL;
     if (text != NULL && pthread_setspecific(key, text) != 0) {
         free(text);
@@ -78,7 +78,7 @@ int dm_err_fail(int err, const char *fmt, ...)
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
     if (detail == NULL)
-        detail = new_detail();
+        detail = err_new_detail();
     if (detail != NULL)
         snprintf(detail, DETAIL_LEN, "%s", text);
     detail_code = err;

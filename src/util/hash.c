@@ -25,7 +25,7 @@ void dm_hash_fini(struct dm_hash *hash)
 }
 
 /* Home slot: the upper bits of a product mix well even for keys in steps. */
-static size_t home_of(const struct dm_hash *hash, uint64_t key)
+static size_t hash_home(const struct dm_hash *hash, uint64_t key)
 {
     key ^= key >> 32;
     key *= UINT64_C(0x9E3779B97F4A7C15);
@@ -33,9 +33,9 @@ static size_t home_of(const struct dm_hash *hash, uint64_t key)
 }
 
 /* The slot of key, or the empty slot where it belongs. */
-static size_t find_slot(const struct dm_hash *hash, uint64_t key)
+static size_t hash_find_slot(const struct dm_hash *hash, uint64_t key)
 {
-    size_t i = home_of(hash, key);
+    size_t i = hash_home(hash, key);
 
     while (hash->slots[i].val != NULL && hash->slots[i].key != key)
         i = (i + 1) & (hash->n_slots - 1);
@@ -54,7 +54,7 @@ static int hash_grow(struct dm_hash *hash)
     hash->n_slots = n_slots;
     for (size_t i = 0; i < old.n_slots; i++)
         if (old.slots[i].val != NULL)
-            hash->slots[find_slot(hash, old.slots[i].key)] = old.slots[i];
+            hash->slots[hash_find_slot(hash, old.slots[i].key)] = old.slots[i];
     free(old.slots);
     return DM_OK;
 }
@@ -69,7 +69,7 @@ int dm_hash_put(struct dm_hash *hash, uint64_t key, void *val)
         if (err != DM_OK)
             return err;
     }
-    i = find_slot(hash, key);
+    i = hash_find_slot(hash, key);
     if (hash->slots[i].val == NULL)
         hash->n_used++;
     hash->slots[i].key = key;
@@ -81,7 +81,7 @@ void *dm_hash_get(const struct dm_hash *hash, uint64_t key)
 {
     if (hash->n_used == 0)
         return NULL;
-    return hash->slots[find_slot(hash, key)].val;
+    return hash->slots[hash_find_slot(hash, key)].val;
 }
 
 void *dm_hash_del(struct dm_hash *hash, uint64_t key)
@@ -92,12 +92,12 @@ void *dm_hash_del(struct dm_hash *hash, uint64_t key)
 
     if (hash->n_used == 0)
         return NULL;
-    hole = find_slot(hash, key);
+    hole = hash_find_slot(hash, key);
     val = hash->slots[hole].val;
     if (val == NULL)
         return NULL;
     for (size_t i = (hole + 1) & mask; hash->slots[i].val != NULL; i = (i + 1) & mask) {
-        size_t home = home_of(hash, hash->slots[i].key);
+        size_t home = hash_home(hash, hash->slots[i].key);
 
         /* It may move back unless its home lies between the hole and itself. */
         if (((i - home) & mask) >= ((i - hole) & mask)) {

@@ -34,7 +34,7 @@ static struct {
     char name[HOST_LEN];
 } host = {.once = PTHREAD_ONCE_INIT};
 
-static void read_name(void)
+static void host_read_name(void)
 {
     if (gethostname(host.name, sizeof(host.name) - 1) != 0 || host.name[0] == '\0')
         snprintf(host.name, sizeof(host.name), "localhost");
@@ -42,12 +42,12 @@ static void read_name(void)
 
 const char *dm_host_name(void)
 {
-    pthread_once(&host.once, read_name);
+    pthread_once(&host.once, host_read_name);
     return host.name;
 }
 
 /* Number of CPUs in our affinity mask, at least 1. */
-static int affinity_cores(void)
+static int host_affinity_cores(void)
 {
     for (int n = CPUS_PER_TRY; n <= CPUS_LIMIT; n *= 4) {
         cpu_set_t *set = CPU_ALLOC((size_t)n);
@@ -70,7 +70,7 @@ static int affinity_cores(void)
 }
 
 /* Reads up to two numbers from a file; "max" reads as -1. Returns how many. */
-static int read_numbers(const char *path, long long num[2])
+static int host_read_numbers(const char *path, long long num[2])
 {
     char text[2][32];
     FILE *f = fopen(path, "re");
@@ -86,19 +86,19 @@ static int read_numbers(const char *path, long long num[2])
 }
 
 /* Cores that one group directory allows, 0 when it sets no limit. */
-static int group_cores(const char *dir)
+static int host_group_cores(const char *dir)
 {
     char path[PATH_LEN + 32];
     long long num[2] = {-1, 0};
     long long period[2];
 
     snprintf(path, sizeof(path), "%s/cpu.max", dir);
-    if (read_numbers(path, num) < 2) {
+    if (host_read_numbers(path, num) < 2) {
         snprintf(path, sizeof(path), "%s/cpu.cfs_quota_us", dir);
-        if (read_numbers(path, num) < 1)
+        if (host_read_numbers(path, num) < 1)
             return 0;
         snprintf(path, sizeof(path), "%s/cpu.cfs_period_us", dir);
-        if (read_numbers(path, period) < 1)
+        if (host_read_numbers(path, period) < 1)
             return 0;
         num[1] = period[0];
     }
@@ -108,7 +108,7 @@ static int group_cores(const char *dir)
 }
 
 /* The tightest limit from base/group up to base, 0 when there is none. */
-static int tree_cores(const char *base, const char *group)
+static int host_tree_cores(const char *base, const char *group)
 {
     char dir[PATH_LEN];
     size_t base_len = strlen(base);
@@ -117,7 +117,7 @@ static int tree_cores(const char *base, const char *group)
     if (snprintf(dir, sizeof(dir), "%s%s", base, group) >= (int)sizeof(dir))
         return 0;
     for (;;) {
-        int cores = group_cores(dir);
+        int cores = host_group_cores(dir);
         char *slash;
 
         if (cores > 0 && (least == 0 || cores < least))
@@ -130,7 +130,7 @@ static int tree_cores(const char *base, const char *group)
 }
 
 /* Whether a list like "cpu,cpuacct" holds the controller cpu. */
-static int has_cpu(const char *list)
+static int host_has_cpu(const char *list)
 {
     while (*list != '\0') {
         size_t len = strcspn(list, ",");
@@ -164,11 +164,11 @@ int dm_host_quota(const char *groups_file, const char *root)
         group[strcspn(group, "\n")] = '\0';
         if (*list == '\0')
             snprintf(base, sizeof(base), "%s", root);
-        else if (has_cpu(list))
+        else if (host_has_cpu(list))
             snprintf(base, sizeof(base), "%s/%s", root, list);
         else
             continue;
-        cores = tree_cores(base, group);
+        cores = host_tree_cores(base, group);
         if (cores > 0 && (least == 0 || cores < least))
             least = cores;
     }
@@ -178,14 +178,14 @@ int dm_host_quota(const char *groups_file, const char *root)
 
 int dm_host_cores(void)
 {
-    int cores = affinity_cores();
+    int cores = host_affinity_cores();
     int quota = dm_host_quota("/proc/self/cgroup", "/sys/fs/cgroup");
 
     return quota > 0 && quota < cores ? quota : cores;
 }
 
 /* True when an rlimit is below len; *limit_p is then the limit. */
-static int is_over_limit(int resource, size_t len, unsigned long long *limit_p)
+static int host_is_over_limit(int resource, size_t len, unsigned long long *limit_p)
 {
     struct rlimit lim;
 
@@ -195,13 +195,13 @@ static int is_over_limit(int resource, size_t len, unsigned long long *limit_p)
     return 1;
 }
 
-static int open_memfd(const char *name, size_t len, int *fd_p)
+static int host_open_memfd(const char *name, size_t len, int *fd_p)
 {
     unsigned long long limit;
     int fd;
 
     /* Growing a file over this limit would kill us with SIGXFSZ. */
-    if (is_over_limit(RLIMIT_FSIZE, len, &limit))
+    if (host_is_over_limit(RLIMIT_FSIZE, len, &limit))
         return DM_FAIL(DM_ESYS,
                        "shared memory '%s' of %zu bytes is over the file size limit of %llu "
                        "bytes: raise it with ulimit -f",
@@ -231,7 +231,7 @@ int dm_host_shm_alloc(const char *name, size_t len, void **ptr_p, int *fd_p)
     unsigned long long limit;
     void *ptr;
     int fd = -1;
-    int err = open_memfd(name, len, &fd);
+    int err = host_open_memfd(name, len, &fd);
 
     if (err != DM_OK)
         return err;
@@ -283,7 +283,7 @@ int dm_host_shm_open(int pid, int fd, uint64_t dev, uint64_t ino, size_t len, vo
 }
 
 /* process_vm_readv or process_vm_writev of all of it. */
-static int vm_copy(int pid, uint64_t addr, char *here, size_t len, bool is_write)
+static int host_vm_copy(int pid, uint64_t addr, char *here, size_t len, bool is_write)
 {
     while (len > 0) {
         struct iovec mine = {.iov_base = here, .iov_len = len};
@@ -304,12 +304,12 @@ static int vm_copy(int pid, uint64_t addr, char *here, size_t len, bool is_write
 
 int dm_host_vm_read(int pid, uint64_t addr, void *dst, size_t len)
 {
-    return vm_copy(pid, addr, dst, len, false);
+    return host_vm_copy(pid, addr, dst, len, false);
 }
 
 int dm_host_vm_write(int pid, uint64_t addr, const void *src, size_t len)
 {
-    return vm_copy(pid, addr, (char *)(uintptr_t)src, len, true);
+    return host_vm_copy(pid, addr, (char *)(uintptr_t)src, len, true);
 }
 
 void dm_host_shm_free(void *ptr, size_t len, int fd)

@@ -50,7 +50,7 @@ static void log_write_all(int fd, const char *buf, size_t len)
 }
 
 /* Puts the speaker in front: "datum: [rank 3 on host7] "; returns its length. */
-static size_t put_speaker(char *line)
+static size_t log_put_speaker(char *line)
 {
     int n;
 
@@ -77,10 +77,10 @@ static void log_emit(int fd, char *line, size_t pos, const char *fmt, va_list ap
     errno = saved;
 }
 
-static void emit_level(const char *level, const char *fmt, va_list ap)
+static void log_emit_level(const char *level, const char *fmt, va_list ap)
 {
     char line[LINE_LEN];
-    size_t pos = put_speaker(line);
+    size_t pos = log_put_speaker(line);
 
     pos += (size_t)snprintf(line + pos, LINE_LEN - pos, "%s: ", level);
     log_emit(STDERR_FILENO, line, pos, fmt, ap);
@@ -91,7 +91,7 @@ void dm_log_error(const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    emit_level("error", fmt, ap);
+    log_emit_level("error", fmt, ap);
     va_end(ap);
 }
 
@@ -100,7 +100,7 @@ void dm_log_warn(const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    emit_level("warning", fmt, ap);
+    log_emit_level("warning", fmt, ap);
     va_end(ap);
 }
 
@@ -133,7 +133,7 @@ uint32_t dm_log_trace_mask(void)
 }
 
 /* The mask of one name of len bytes, 0 when there is no such area. */
-static uint32_t area_mask(const char *name, size_t len)
+static uint32_t log_area_mask(const char *name, size_t len)
 {
     if (len == 3 && strncasecmp(name, "all", 3) == 0)
         return (UINT32_C(1) << DM_T_LAST) - 1;
@@ -149,7 +149,7 @@ int dm_log_trace_set(const char *areas)
 
     while (*areas != '\0') {
         size_t len = strcspn(areas, ",");
-        uint32_t bit = area_mask(areas, len);
+        uint32_t bit = log_area_mask(areas, len);
 
         if (len > 0 && bit == 0)
             return DM_FAIL(DM_ECONFIG,

@@ -13,23 +13,23 @@ void dm_rbtree_init(struct dm_rbtree *tree, dm_rbtree_cmp *cmp)
     tree->n_nodes = 0;
 }
 
-static bool is_red(const struct dm_rbnode *node)
+static bool tree_is_red(const struct dm_rbnode *node)
 {
     return node != NULL && node->is_red;
 }
 
-static int side_of(const struct dm_rbnode *node)
+static int tree_side(const struct dm_rbnode *node)
 {
     return node->parent->child[1] == node;
 }
 
 /* Makes the parent of old point to new (which may be NULL). */
-static void replace_child(struct dm_rbtree *tree, struct dm_rbnode *old, struct dm_rbnode *new)
+static void tree_replace_child(struct dm_rbtree *tree, struct dm_rbnode *old, struct dm_rbnode *new)
 {
     if (old->parent == NULL)
         tree->root = new;
     else
-        old->parent->child[side_of(old)] = new;
+        old->parent->child[tree_side(old)] = new;
     if (new != NULL)
         new->parent = old->parent;
 }
@@ -42,27 +42,27 @@ static void tree_rotate(struct dm_rbtree *tree, struct dm_rbnode *node, int side
     node->child[!side] = up->child[side];
     if (up->child[side] != NULL)
         up->child[side]->parent = node;
-    replace_child(tree, node, up);
+    tree_replace_child(tree, node, up);
     up->child[side] = node;
     node->parent = up;
 }
 
-static void fix_after_add(struct dm_rbtree *tree, struct dm_rbnode *node)
+static void tree_fix_after_add(struct dm_rbtree *tree, struct dm_rbnode *node)
 {
-    while (is_red(node->parent)) {
+    while (tree_is_red(node->parent)) {
         struct dm_rbnode *parent = node->parent;
         struct dm_rbnode *grand = parent->parent;
-        int side = side_of(parent);
+        int side = tree_side(parent);
         struct dm_rbnode *uncle = grand->child[!side];
 
-        if (is_red(uncle)) {
+        if (tree_is_red(uncle)) {
             parent->is_red = false;
             uncle->is_red = false;
             grand->is_red = true;
             node = grand;
             continue;
         }
-        if (side_of(node) != side) {
+        if (tree_side(node) != side) {
             tree_rotate(tree, parent, side);
             parent = node;
         }
@@ -90,29 +90,29 @@ bool dm_rbtree_add(struct dm_rbtree *tree, struct dm_rbnode *node)
     *node = (struct dm_rbnode){.parent = parent, .is_red = true};
     *link = node;
     tree->n_nodes++;
-    fix_after_add(tree, node);
+    tree_fix_after_add(tree, node);
     return true;
 }
 
 /* The ways through parent's child on this side lack one black node. */
-static void fix_after_del(struct dm_rbtree *tree, struct dm_rbnode *parent, int side)
+static void tree_fix_after_del(struct dm_rbtree *tree, struct dm_rbnode *parent, int side)
 {
     while (parent != NULL) {
         struct dm_rbnode *node = parent->child[side];
         struct dm_rbnode *sibling = parent->child[!side];
 
-        if (is_red(node)) {
+        if (tree_is_red(node)) {
             node->is_red = false;
             return;
         }
-        if (is_red(sibling)) {
+        if (tree_is_red(sibling)) {
             sibling->is_red = false;
             parent->is_red = true;
             tree_rotate(tree, parent, side);
             sibling = parent->child[!side];
         }
-        if (is_red(sibling->child[0]) || is_red(sibling->child[1])) {
-            if (!is_red(sibling->child[!side])) {
+        if (tree_is_red(sibling->child[0]) || tree_is_red(sibling->child[1])) {
+            if (!tree_is_red(sibling->child[!side])) {
                 sibling->child[side]->is_red = false;
                 sibling->is_red = true;
                 tree_rotate(tree, sibling, !side);
@@ -128,7 +128,7 @@ static void fix_after_del(struct dm_rbtree *tree, struct dm_rbnode *parent, int 
         node = parent;
         parent = node->parent;
         if (parent != NULL)
-            side = side_of(node);
+            side = tree_side(node);
         else
             node->is_red = false;
     }
@@ -137,15 +137,15 @@ static void fix_after_del(struct dm_rbtree *tree, struct dm_rbnode *parent, int 
 }
 
 /* Unlinks a node that has one child at most. */
-static void del_simple(struct dm_rbtree *tree, struct dm_rbnode *node)
+static void tree_del_simple(struct dm_rbtree *tree, struct dm_rbnode *node)
 {
     struct dm_rbnode *child = node->child[node->child[0] == NULL];
     struct dm_rbnode *parent = node->parent;
-    int side = parent != NULL ? side_of(node) : 0;
+    int side = parent != NULL ? tree_side(node) : 0;
 
-    replace_child(tree, node, child);
+    tree_replace_child(tree, node, child);
     if (!node->is_red)
-        fix_after_del(tree, parent, side);
+        tree_fix_after_del(tree, parent, side);
     if (tree->root != NULL)
         tree->root->is_red = false;
 }
@@ -156,13 +156,13 @@ void dm_rbtree_del(struct dm_rbtree *tree, struct dm_rbnode *node)
 
     tree->n_nodes--;
     if (node->child[0] == NULL || node->child[1] == NULL) {
-        del_simple(tree, node);
+        tree_del_simple(tree, node);
         return;
     }
     /* The next node has no smaller child: take it out and put it in our place. */
     next = dm_rbtree_next(node);
-    del_simple(tree, next);
-    replace_child(tree, node, next);
+    tree_del_simple(tree, next);
+    tree_replace_child(tree, node, next);
     next->is_red = node->is_red;
     for (int side = 0; side < 2; side++) {
         next->child[side] = node->child[side];
@@ -230,7 +230,7 @@ static struct dm_rbnode *tree_neighbour(const struct dm_rbnode *node, int side)
 {
     if (node->child[side] != NULL)
         return tree_outermost(node->child[side], !side);
-    while (node->parent != NULL && side_of(node) == side)
+    while (node->parent != NULL && tree_side(node) == side)
         node = node->parent;
     return node->parent;
 }

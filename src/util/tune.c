@@ -52,14 +52,14 @@ void dm_tune_unload(void)
 
 /* ---- lines ---- */
 
-static int set_text(const char **to, const char *text)
+static int tune_set_text(const char **to, const char *text)
 {
     free((char *)(uintptr_t)*to);
     *to = strdup(text);
     return *to != NULL ? DM_OK : DM_FAIL(DM_ENOMEM, "tuning file");
 }
 
-static int begin_rail(const char *name, const char *place)
+static int tune_begin_rail(const char *name, const char *place)
 {
     if (name[0] == '\0' || state.n_rails == RAILS_MAX)
         return DM_FAIL(DM_ECONFIG, "%s: %s", place,
@@ -68,7 +68,7 @@ static int begin_rail(const char *name, const char *place)
         if (strcmp(state.rails[i].provider, name) == 0)
             return DM_FAIL(DM_ECONFIG, "%s: %s is there already", place, name);
     }
-    return set_text(&state.rails[state.n_rails++].provider, name);
+    return tune_set_text(&state.rails[state.n_rails++].provider, name);
 }
 
 static int tune_add_row(const char *text, int line)
@@ -90,8 +90,8 @@ static int tune_add_row(const char *text, int line)
 }
 
 /* A number of a transfer's line; the library's limits on it hold as for settings. */
-static int read_size(const char *place, const char *key, const char *value, uint64_t least,
-                     uint64_t most, uint64_t *num_p)
+static int tune_read_size(const char *place, const char *key, const char *value, uint64_t least,
+                          uint64_t most, uint64_t *num_p)
 {
     if (!dm_cfg_parse_size(value, num_p) || *num_p < least || *num_p > most)
         return DM_FAIL(DM_ECONFIG, "%s: %s wants a number from %llu to %llu, not \"%s\"", place,
@@ -107,30 +107,28 @@ static int tune_read_rail(struct dm_tune_rail *rail, const char *place, const ch
 
     *is_known = true;
     if (strcmp(key, "params") == 0)
-        return set_text(&rail->params, value);
+        return tune_set_text(&rail->params, value);
     if (strcmp(key, "measured") == 0)
-        return set_text(&rail->measured, value);
+        return tune_set_text(&rail->measured, value);
     if (strcmp(key, "rendezvous") == 0) {
-        rail->rndv = strcmp(value, "read") == 0   ? DM_TUNE_RNDV_READ
-                     : strcmp(value, "pipe") == 0 ? DM_TUNE_RNDV_PIPE
-                                                  : DM_TUNE_RNDV_NONE;
-        return rail->rndv != DM_TUNE_RNDV_NONE
+        rail->rndv = dm_rndv_find(value);
+        return rail->rndv == DM_RNDV_READ || rail->rndv == DM_RNDV_PIPE
                    ? DM_OK
                    : DM_FAIL(DM_ECONFIG, "%s: rendezvous is read or pipe, not \"%s\"", place,
                              value);
     }
     if (strcmp(key, "eager-limit") == 0) {
-        err = read_size(place, key, value, 64, 1 << 30, &num);
+        err = tune_read_size(place, key, value, 64, 1 << 30, &num);
         rail->eager_limit = (size_t)num;
         return err;
     }
     if (strcmp(key, "ring-slots") == 0) {
-        err = read_size(place, key, value, 4, 4096, &num);
+        err = tune_read_size(place, key, value, 4, 4096, &num);
         rail->ring_slots = (unsigned int)num;
         return err;
     }
     if (strcmp(key, "ring-slot-size") == 0) {
-        err = read_size(place, key, value, 64, 1 << 20, &num);
+        err = tune_read_size(place, key, value, 64, 1 << 20, &num);
         rail->ring_slot_size = (size_t)num;
         return err;
     }
@@ -177,7 +175,7 @@ static int tune_read_line(char *text, const char *place, int line)
     } else if (strcmp(key, "version") == 0) {
         snprintf(state.version, sizeof(state.version), "%s", value);
     } else if (strcmp(key, "provider") == 0) {
-        err = begin_rail(value, place);
+        err = tune_begin_rail(value, place);
     } else if (state.n_rails == 0) {
         err =
             DM_FAIL(DM_ECONFIG, "%s: \"%s\" comes before the first \"provider NAME\"", place, key);
@@ -217,7 +215,7 @@ static int tune_read_file(FILE *f)
 /* ---- the file ---- */
 
 /* NULL: *err_p says why. */
-static FILE *open_file(int *err_p)
+static FILE *tune_open_file(int *err_p)
 {
     struct stat st;
     FILE *f = NULL;
@@ -231,7 +229,7 @@ static FILE *open_file(int *err_p)
 }
 
 /* At one of the default places; NULL: there is none, or *err_p says what is wrong with it. */
-static FILE *open_default(int *err_p)
+static FILE *tune_open_default(int *err_p)
 {
     const char *config = dm_cfg_env("XDG_CONFIG_HOME");
     const char *home = dm_cfg_env("HOME");
@@ -243,7 +241,7 @@ static FILE *open_default(int *err_p)
         snprintf(state.path, sizeof(state.path), "%s/.config/datum/tune", home);
     if (access(state.path, F_OK) != 0)
         snprintf(state.path, sizeof(state.path), "%s/etc/datum.tune", DM_PREFIX);
-    return access(state.path, F_OK) == 0 ? open_file(err_p) : NULL;
+    return access(state.path, F_OK) == 0 ? tune_open_file(err_p) : NULL;
 }
 
 int dm_tune_load(bool quiet)
@@ -258,9 +256,9 @@ int dm_tune_load(bool quiet)
         return DM_OK;
     if (is_named) {
         snprintf(state.path, sizeof(state.path), "%s", want);
-        f = open_file(&err);
+        f = tune_open_file(&err);
     } else {
-        f = open_default(&err);
+        f = tune_open_default(&err);
         if (f == NULL && err == DM_OK)
             return DM_OK;
     }

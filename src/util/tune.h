@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum dm_tune_rndv { DM_TUNE_RNDV_NONE, DM_TUNE_RNDV_READ, DM_TUNE_RNDV_PIPE };
+#include "util/rndv.h"
 
 /* The values of one provider; 0 or NULL where the file says nothing. */
 struct dm_tune_rail {
@@ -17,7 +17,7 @@ struct dm_tune_rail {
     const char *params; /* ia_params that it was measured with */
     const char *measured;
     size_t eager_limit;
-    enum dm_tune_rndv rndv;
+    enum dm_rndv rndv; /* read or pipe; DM_RNDV_AUTO: nothing */
     unsigned int ring_slots;
     size_t ring_slot_size;
 };

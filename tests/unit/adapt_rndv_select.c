@@ -7,8 +7,8 @@
 #define LEN ((size_t)256 << 10)
 
 /* GB/s of reading and of the pipe: cores that share a cache, and cores that do not */
-static const double near[DM_N_RNDV_PROTOS] = {8, 22};
-static const double far[DM_N_RNDV_PROTOS] = {6, 2};
+static const double near[DM_RNDV_SELECT_PROTOS] = {[DM_RNDV_READ] = 8, [DM_RNDV_PIPE] = 22};
+static const double far[DM_RNDV_SELECT_PROTOS] = {[DM_RNDV_READ] = 6, [DM_RNDV_PIPE] = 2};
 
 static uint64_t now = 1000;
 
@@ -23,12 +23,12 @@ static int messages(struct dm_rndv_select *select, const double *gbs, int n, siz
     int n_piped = 0;
 
     for (int i = 0; i < n; i++) {
-        enum dm_rndv_proto way = dm_rndv_select_begin(select, len, now);
+        enum dm_rndv proto = dm_rndv_select_begin(select, len, now);
 
-        now += took(gbs[way], len) + (slow > 0 && i % slow == 0 ? 3000000 : 0);
-        dm_rndv_select_end(select, way, len, now);
+        now += took(gbs[proto], len) + (slow > 0 && i % slow == 0 ? 3000000 : 0);
+        dm_rndv_select_end(select, proto, len, now);
         now += 1000;
-        n_piped += way == DM_RNDV_PROTO_PIPE;
+        n_piped += proto == DM_RNDV_PIPE;
     }
     return n_piped;
 }
@@ -42,18 +42,18 @@ static int windows(struct dm_rndv_select *select, const double *gbs, int n, int 
         int n_open = 0;
 
         for (int k = 0; k < depth; k++) {
-            enum dm_rndv_proto way = dm_rndv_select_begin(select, LEN, now);
+            enum dm_rndv proto = dm_rndv_select_begin(select, LEN, now);
 
-            if (way == DM_RNDV_PROTO_READ) {
-                now += took(gbs[way], LEN);
-                dm_rndv_select_end(select, way, LEN, now);
+            if (proto == DM_RNDV_READ) {
+                now += took(gbs[proto], LEN);
+                dm_rndv_select_end(select, proto, LEN, now);
             } else {
                 n_open++;
             }
         }
         for (int k = 0; k < n_open; k++) {
-            now += took(gbs[DM_RNDV_PROTO_PIPE], LEN);
-            dm_rndv_select_end(select, DM_RNDV_PROTO_PIPE, LEN, now);
+            now += took(gbs[DM_RNDV_PIPE], LEN);
+            dm_rndv_select_end(select, DM_RNDV_PIPE, LEN, now);
         }
         n_piped += n_open;
     }
@@ -101,17 +101,17 @@ static void noise(void)
 static void failures(void)
 {
     struct dm_rndv_select select;
-    enum dm_rndv_proto way;
+    enum dm_rndv proto;
     double was;
 
     dm_rndv_select_init(&select, 6, 12, now);
-    was = select.classes[1].ns[DM_RNDV_PROTO_PIPE];
-    way = dm_rndv_select_begin(&select, LEN, now);
+    was = select.classes[1].ns[DM_RNDV_PIPE];
+    proto = dm_rndv_select_begin(&select, LEN, now);
     now += 1000000;
-    dm_rndv_select_end(&select, way, 0, now);
-    CHECK(way == DM_RNDV_PROTO_PIPE);
-    CHECK(select.classes[1].ns[DM_RNDV_PROTO_PIPE] == was);
-    CHECK(select.open[DM_RNDV_PROTO_PIPE].n == 0);
+    dm_rndv_select_end(&select, proto, 0, now);
+    CHECK(proto == DM_RNDV_PIPE);
+    CHECK(select.classes[1].ns[DM_RNDV_PIPE] == was);
+    CHECK(select.open[DM_RNDV_PIPE].n == 0);
 }
 
 int main(void)

@@ -314,20 +314,20 @@ bool dm_adapt_has_sides(const struct dm_adapt *adapt)
     return false;
 }
 
-int dm_adapt_rndv(struct dm_conn *conn)
+enum dm_rndv dm_adapt_rndv(struct dm_conn *conn)
 {
     (void)conn;
     return DM_RNDV_PIPE;
 }
 
-int dm_adapt_rndv_begin(struct dm_conn *conn, size_t len, struct dm_rndv_select **select_p)
+enum dm_rndv dm_adapt_rndv_begin(struct dm_conn *conn, size_t len, struct dm_rndv_select **select_p)
 {
     (void)len;
     (void)select_p;
     return dm_adapt_rndv(conn);
 }
 
-void dm_adapt_rndv_end(struct dm_rndv_select *ways, int how, size_t len)
+void dm_adapt_rndv_end(struct dm_rndv_select *ways, enum dm_rndv how, size_t len)
 {
     (void)ways;
     (void)how;

@@ -313,7 +313,7 @@ int dm_ia_open(const struct dm_conf_entry *entry, int n_peers, int per_peer, str
     ia->is_builtin = entry->is_builtin;
     ia->tuned = dm_tune_find(entry->name, entry->params != NULL ? entry->params : "");
     if (ia->tuned != NULL) /* the values are those of rma/rndv.c */
-        ia->rndv_choice = (int)ia->tuned->rndv;
+        ia->rndv_choice = ia->tuned->rndv;
     err = dm_ia_open_handle(entry, false, &ia->ia, &ia->async_evd);
     if (err != DM_OK) {
         free(ia);

@@ -110,8 +110,8 @@ struct dm_ia {
     bool has_server;
     atomic_int stop;
     const struct dm_tune_rail *tuned; /* what the tuning file says of it, or NULL */
-    /* measured once for all peers reached by it, or tuned: 0 not yet, 1 read is better, 2 pipe */
-    int rndv_choice;
+    /* measured once for all peers reached by it, or tuned: read or pipe; DM_RNDV_AUTO: not yet */
+    enum dm_rndv rndv_choice;
     int n_measured;
     struct dm_rndv_select
         rndv_select; /* is_on: how fast the two were; what comes is timed further on */

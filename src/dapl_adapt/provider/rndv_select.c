@@ -1,5 +1,5 @@
 /*
- * The better of two protocols for large messages, by what was measured lately: see rndv_select.h.
+ * The faster of two protocols for large messages, by what was measured lately.
  */
 #include "dapl_adapt/provider/rndv_select.h"
 
@@ -21,7 +21,7 @@
 #define READ_NS      1500 /* of each message: its FIN, and what else the receiver does not see */
 #define DOUBT        3.0
 #define BETTER       0.9 /* of the other's time: worth a change */
-#define WORSE        1.5 /* of the usual time: look at the other way at once */
+#define WORSE        1.5 /* of the usual time: look at the other at once */
 #define NS_PER_KIB   1024.0
 
 void dm_rndv_select_init(struct dm_rndv_select *select, double read_gbs, double pipe_gbs,
@@ -32,43 +32,48 @@ void dm_rndv_select_init(struct dm_rndv_select *select, double read_gbs, double 
     for (int i = 0; i < DM_RNDV_SELECT_CLASSES; i++) {
         struct dm_rndv_select_class *c = &select->classes[i];
 
-        c->ns[DM_RNDV_PROTO_READ] = NS_PER_KIB / read_gbs;
-        c->ns[DM_RNDV_PROTO_PIPE] = NS_PER_KIB / pipe_gbs;
+        c->ns[DM_RNDV_READ] = NS_PER_KIB / read_gbs;
+        c->ns[DM_RNDV_PIPE] = NS_PER_KIB / pipe_gbs;
         /* When in doubt the pipe, which gets better with use: its rings come into being with it. */
-        c->way = pipe_gbs * DOUBT > read_gbs ? DM_RNDV_PROTO_PIPE : DM_RNDV_PROTO_READ;
-        c->usual = c->ns[c->way];
+        c->proto = pipe_gbs * DOUBT > read_gbs ? DM_RNDV_PIPE : DM_RNDV_READ;
+        c->usual = c->ns[c->proto];
         c->pause = PAUSE_FIRST;
         c->next_trial = now + PAUSE_FIRST;
     }
 }
 
-static int class_of(size_t len)
+static enum dm_rndv select_other(enum dm_rndv proto)
+{
+    return proto == DM_RNDV_READ ? DM_RNDV_PIPE : DM_RNDV_READ;
+}
+
+static int select_class(size_t len)
 {
     return len < (size_t)128 << 10 ? 0 : len < (size_t)1 << 20 ? 1 : 2;
 }
 
-/* What the way on trial takes is known. */
-static void trial_over(struct dm_rndv_select *select, struct dm_rndv_select_class *c, uint64_t now)
+/* What the protocol on trial takes is known. */
+static void select_end_trial(struct dm_rndv_select *select, struct dm_rndv_select_class *c,
+                             uint64_t now)
 {
-    enum dm_rndv_proto other = !c->way;
+    enum dm_rndv other = select_other(c->proto);
 
     c->is_trial = false;
-    if (c->ns[c->way] < c->ns[other] * BETTER) {
+    if (c->ns[c->proto] < c->ns[other] * BETTER) {
         c->pause = PAUSE_MIN;
         select->n_changes++;
-        DM_TRACE(RNDV, "%s is better now: %.0f ns a KiB, %.0f the other way",
-                 c->way == DM_RNDV_PROTO_PIPE ? "the pipe" : "reading", c->ns[c->way],
-                 c->ns[other]);
+        DM_TRACE(RNDV, "%s is better now: %.0f ns a KiB, %.0f by %s", dm_rndv_name(c->proto),
+                 c->ns[c->proto], c->ns[other], dm_rndv_name(other));
     } else {
-        c->way = other;
+        c->proto = other;
         c->pause = c->pause < PAUSE_MAX ? c->pause * 2 : PAUSE_MAX;
     }
-    c->usual = c->ns[c->way];
+    c->usual = c->ns[c->proto];
     c->next_trial = now + c->pause;
 }
 
 /* One more; false: more are wanted. A lost time slice counts as little as a ring that was not in the cache. */
-static bool add(struct dm_rndv_select_class *c, double ns, uint64_t now)
+static bool select_add(struct dm_rndv_select_class *c, double ns, uint64_t now)
 {
     if (c->n++ == 0) {
         c->least[0] = ns;
@@ -82,47 +87,48 @@ static bool add(struct dm_rndv_select_class *c, double ns, uint64_t now)
     return c->n == SAMPLES_MOST || (c->n >= SAMPLES && now - c->since > SAMPLES_NS);
 }
 
-static void sample(struct dm_rndv_select *select, struct dm_rndv_select_class *c,
-                   enum dm_rndv_proto way, double ns, uint64_t now)
+static void select_sample(struct dm_rndv_select *select, struct dm_rndv_select_class *c,
+                          enum dm_rndv proto, double ns, uint64_t now)
 {
-    if (way != c->way || !add(c, ns, now)) /* or it began before the way was changed */
+    if (proto != c->proto || !select_add(c, ns, now)) /* or it began before that changed */
         return;
     c->n = 0;
     c->since = now;
-    c->ns[way] = c->least[1];
+    c->ns[proto] = c->least[1];
     if (c->is_trial)
-        trial_over(select, c, now);
-    else if (c->ns[way] > c->usual * WORSE)
+        select_end_trial(select, c, now);
+    else if (c->ns[proto] > c->usual * WORSE)
         c->next_trial = now;
 }
 
-enum dm_rndv_proto dm_rndv_select_begin(struct dm_rndv_select *select, size_t len, uint64_t now)
+enum dm_rndv dm_rndv_select_begin(struct dm_rndv_select *select, size_t len, uint64_t now)
 {
-    int class = class_of(len);
+    int class = select_class(len);
     struct dm_rndv_select_class *c = &select->classes[class];
     struct dm_rndv_select_open *open;
+    struct dm_rndv_select_open *other;
 
     if (!c->is_trial && now >= c->next_trial) {
         c->is_trial = true;
         c->n = 0;
         c->since = now;
-        c->way = !c->way;
+        c->proto = select_other(c->proto);
         select->n_trials++;
     }
-    open = &select->open[c->way];
+    open = &select->open[c->proto];
+    other = &select->open[select_other(c->proto)];
     if (open->n++ == 0)
         *open = (struct dm_rndv_select_open){.n = 1, .class = class, .since = now};
-    if (open->class != class || select->open[!c->way].n > 0) {
+    if (open->class != class || other->n > 0) {
         open->is_mixed = true;
-        select->open[!c->way].is_mixed = true;
+        other->is_mixed = true;
     }
-    return c->way;
+    return c->proto;
 }
 
-void dm_rndv_select_end(struct dm_rndv_select *select, enum dm_rndv_proto way, size_t len,
-                        uint64_t now)
+void dm_rndv_select_end(struct dm_rndv_select *select, enum dm_rndv proto, size_t len, uint64_t now)
 {
-    struct dm_rndv_select_open *open = &select->open[way];
+    struct dm_rndv_select_open *open = &select->open[proto];
     uint64_t ns;
 
     open->n--;
@@ -132,11 +138,11 @@ void dm_rndv_select_end(struct dm_rndv_select *select, enum dm_rndv_proto way, s
         open->is_mixed = true;
     if (open->n > 0 && open->bytes < SAMPLE_LEN)
         return;
-    ns = now - open->since + (way == DM_RNDV_PROTO_READ ? READ_NS * open->n_all : 0);
+    ns = now - open->since + (proto == DM_RNDV_READ ? READ_NS * open->n_all : 0);
     if (!open->is_mixed)
-        sample(select, &select->classes[open->class], way, (double)ns * 1024 / (double)open->bytes,
-               now);
+        select_sample(select, &select->classes[open->class], proto,
+                      (double)ns * 1024 / (double)open->bytes, now);
     open->since = now;
     open->bytes = open->n_all = 0;
-    open->is_mixed = select->open[!way].n > 0;
+    open->is_mixed = select->open[select_other(proto)].n > 0;
 }

@@ -1,9 +1,9 @@
 /*
- * Two select for large messages, reading by RDMA and the pipe, and which is better now. Where cores share a
- * cache the pipe moves twice what one process copies; where they do not, or where processes have to
- * wait for a core, a third of it; and that changes within seconds as the system moves
- * processes. So the receiver times what it gets, tries the other way now and then, and stays with the better.
- * No locks: the caller's global lock guards it. Units: bytes, nanoseconds.
+ * Which of the protocols read and pipe (util/rndv.h) is faster now. Where cores share a cache the
+ * pipe moves twice what one process copies; where they do not, or where processes have to wait for a
+ * core, a third of it; and that changes within seconds as the system moves processes. So the
+ * receiver times what it gets, by classes of length, tries the other protocol now and then, and
+ * stays with the better. No locks: the caller's global lock guards it. Units: bytes, nanoseconds.
  */
 #ifndef DM_DAPL_ADAPT_PROVIDER_RNDV_SELECT_H
 #define DM_DAPL_ADAPT_PROVIDER_RNDV_SELECT_H
@@ -12,14 +12,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum dm_rndv_proto { DM_RNDV_PROTO_READ, DM_RNDV_PROTO_PIPE, DM_N_RNDV_PROTOS };
+#include "util/rndv.h"
 
 #define DM_RNDV_SELECT_CLASSES 3 /* of lengths: below 128 KiB, below 1 MiB, the others */
+#define DM_RNDV_SELECT_PROTOS  (DM_RNDV_PIPE + 1) /* the first element of such arrays is unused */
+
+_Static_assert(DM_RNDV_READ == 1 && DM_RNDV_PIPE == 2, "the protocols to choose from come first");
 
 struct dm_rndv_select_class {
-    double ns[DM_N_RNDV_PROTOS]; /* a KiB, lately */
-    double usual;                /* ns of the way in use, when it was chosen */
-    enum dm_rndv_proto way;      /* in use, or on trial */
+    double ns[DM_RNDV_SELECT_PROTOS]; /* a KiB, lately */
+    double usual;                     /* ns of the protocol in use, when it was chosen */
+    enum dm_rndv proto;               /* in use, or on trial */
     bool is_trial;
     /* Samples under way, of which the best but one counts. */
     int n;
@@ -36,11 +39,11 @@ struct dm_rndv_select {
     struct dm_rndv_select_open {
         int n;
         int class;
-        bool is_mixed; /* something came the other way meanwhile: no sample */
+        bool is_mixed; /* something came by the other meanwhile: no sample */
         uint64_t since;
         uint64_t bytes; /* of what has come since, */
         uint64_t n_all; /* and messages */
-    } open[DM_N_RNDV_PROTOS];
+    } open[DM_RNDV_SELECT_PROTOS];
     uint64_t n_trials;
     uint64_t n_changes;
 };
@@ -48,10 +51,10 @@ struct dm_rndv_select {
 /* Begin with what a measurement says of both, in GB/s. */
 void dm_rndv_select_init(struct dm_rndv_select *select, double read_gbs, double pipe_gbs,
                          uint64_t now);
-/* A message of len bytes is about to come: by which way. */
-enum dm_rndv_proto dm_rndv_select_begin(struct dm_rndv_select *select, size_t len, uint64_t now);
+/* A message of len bytes is about to come: by which protocol. */
+enum dm_rndv dm_rndv_select_begin(struct dm_rndv_select *select, size_t len, uint64_t now);
 /* It has come, len bytes of it; 0: it failed. */
-void dm_rndv_select_end(struct dm_rndv_select *select, enum dm_rndv_proto way, size_t len,
+void dm_rndv_select_end(struct dm_rndv_select *select, enum dm_rndv proto, size_t len,
                         uint64_t now);
 
 #endif

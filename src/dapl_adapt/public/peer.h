@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "util/rndv.h"
+
 /* The connection object of a process other than oneself, made at first use; NULL: out of memory. */
 struct dm_conn *dm_adapt_conn(struct dm_adapt *adapt, int proc);
 /* Start connecting if that has not happened yet (on demand); returns at once. */
@@ -17,19 +19,20 @@ bool dm_adapt_is_ready(const struct dm_conn *conn);
 /* Why the connection is lost, "" while it is not. */
 const char *dm_adapt_lost_why(const struct dm_conn *conn);
 /*
- * How a large message to this peer is offered, a value of DATUM_RNDV: what that says, or instead of
- * DM_RNDV_AUTO DM_RNDV_READ or, if a tuning file wants it, DM_RNDV_PIPE. Both are measured at the
- * first call on a rail (under a millisecond).
+ * The protocol that a large message to this peer is offered with: what DATUM_RNDV says, or instead
+ * of auto read or, if a tuning file wants it, pipe. Both are measured at the first call on a rail
+ * (under a millisecond).
  */
-int dm_adapt_rndv(struct dm_conn *conn);
+enum dm_rndv dm_adapt_rndv(struct dm_conn *conn);
 struct dm_rndv_select;
 
 /*
- * How len bytes that the peer offers to be read are to come: DM_RNDV_READ or DM_RNDV_PIPE,
- * whichever is faster now, or what dm_adapt_rndv says. When *select_p is set, dm_adapt_rndv_end has
- * to follow, with the protocol they came by and how many of them (0: it failed).
+ * How len bytes that the peer offers to be read are to come: read or pipe, whichever is faster now,
+ * or what dm_adapt_rndv says. When *select_p is set, dm_adapt_rndv_end has to follow,
+ * with the protocol they came by and how many of them (0: it failed).
  */
-int dm_adapt_rndv_begin(struct dm_conn *conn, size_t len, struct dm_rndv_select **select_p);
-void dm_adapt_rndv_end(struct dm_rndv_select *select, int how, size_t len);
+enum dm_rndv dm_adapt_rndv_begin(struct dm_conn *conn, size_t len,
+                                 struct dm_rndv_select **select_p);
+void dm_adapt_rndv_end(struct dm_rndv_select *select, enum dm_rndv proto, size_t len);
 
 #endif

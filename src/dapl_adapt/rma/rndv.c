@@ -38,8 +38,6 @@
     2.5 /* lines go from core to core, which a lone writer on one slot does not see */
 #define CROWD_FACTOR 4.0 /* and processes take turns */
 
-enum { READ_ONLY = DM_TUNE_RNDV_READ, PIPE_ONLY = DM_TUNE_RNDV_PIPE };
-
 /* A transfer to be timed: reads from the peer's probe memory, or writes to its spare slot. */
 struct move {
     struct dm_conn *conn;
@@ -145,7 +143,7 @@ static void rndv_measure(struct dm_conn *conn)
     while (piece * 2 <= conn->ring.slot_size && piece < DM_PROBE_LEN)
         piece *= 2;
     if (++ia->n_measured >= TRIES)
-        ia->rndv_choice = READ_ONLY;
+        ia->rndv_choice = DM_RNDV_READ;
     if (conn->peer_probe.addr == 0 || adapt->mem.probe_lmr[ia->index].handle == DAT_HANDLE_NULL)
         return; /* no memory to measure with on one side */
     read =
@@ -156,20 +154,20 @@ static void rndv_measure(struct dm_conn *conn)
         return;
     copy = probe_time_copy(conn, piece);
     pipe = (double)(write + copy) * (adapt->is_oversubscribed ? CROWD_FACTOR : PIPE_FACTOR);
-    ia->rndv_choice = pipe < (double)read ? PIPE_ONLY : READ_ONLY;
+    ia->rndv_choice = pipe < (double)read ? DM_RNDV_PIPE : DM_RNDV_READ;
     dm_rndv_select_init(&ia->rndv_select, DM_PROBE_LEN / (double)read, DM_PROBE_LEN / pipe,
                         dm_clock_ns());
     DM_TRACE(RNDV, "%s reads %.1f GB/s, pipe %.1f GB/s", ia->name, DM_PROBE_LEN / (double)read,
              DM_PROBE_LEN / pipe);
 }
 
-int dm_adapt_rndv(struct dm_conn *conn)
+enum dm_rndv dm_adapt_rndv(struct dm_conn *conn)
 {
     if (dm_cfg()->rndv != DM_RNDV_AUTO)
-        return dm_cfg()->rndv;
+        return (enum dm_rndv)dm_cfg()->rndv;
     if (!conn->was_up || dm_conn_is_lost(conn))
         return DM_RNDV_READ;
-    if (dm_unlikely(conn->ia->rndv_choice == 0)) {
+    if (dm_unlikely(conn->ia->rndv_choice == DM_RNDV_AUTO)) {
         if (!conn->link[DM_LINK_RDMA].may_post) { /* on demand: there by the next one */
             dm_conn_start(conn, DM_LINK_RDMA);
             return DM_RNDV_READ;
@@ -177,23 +175,21 @@ int dm_adapt_rndv(struct dm_conn *conn)
         if (conn->ia->n_probes == 0)
             rndv_measure(conn);
     }
-    return conn->ia->rndv_choice == PIPE_ONLY && !conn->ia->rndv_select.is_on ? DM_RNDV_PIPE
-                                                                              : DM_RNDV_READ;
+    return conn->ia->rndv_choice == DM_RNDV_PIPE && !conn->ia->rndv_select.is_on ? DM_RNDV_PIPE
+                                                                                 : DM_RNDV_READ;
 }
 
-int dm_adapt_rndv_begin(struct dm_conn *conn, size_t len, struct dm_rndv_select **select_p)
+enum dm_rndv dm_adapt_rndv_begin(struct dm_conn *conn, size_t len, struct dm_rndv_select **select_p)
 {
-    int how = dm_adapt_rndv(conn);
+    enum dm_rndv proto = dm_adapt_rndv(conn);
 
-    if (how != DM_RNDV_READ || dm_cfg()->rndv != DM_RNDV_AUTO || !conn->ia->rndv_select.is_on)
-        return how;
+    if (proto != DM_RNDV_READ || dm_cfg()->rndv != DM_RNDV_AUTO || !conn->ia->rndv_select.is_on)
+        return proto;
     *select_p = &conn->ia->rndv_select;
-    return dm_rndv_select_begin(*select_p, len, dm_clock_ns()) == DM_RNDV_PROTO_PIPE ? DM_RNDV_PIPE
-                                                                                     : DM_RNDV_READ;
+    return dm_rndv_select_begin(*select_p, len, dm_clock_ns());
 }
 
-void dm_adapt_rndv_end(struct dm_rndv_select *select, int how, size_t len)
+void dm_adapt_rndv_end(struct dm_rndv_select *select, enum dm_rndv proto, size_t len)
 {
-    dm_rndv_select_end(select, how == DM_RNDV_PIPE ? DM_RNDV_PROTO_PIPE : DM_RNDV_PROTO_READ, len,
-                       dm_clock_ns());
+    dm_rndv_select_end(select, proto, len, dm_clock_ns());
 }

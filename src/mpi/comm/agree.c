@@ -27,12 +27,12 @@ struct dm_comm_state dm_comm_state;
 #define N_WORDS   DM_AGREE_WORDS
 #define TAG_OF(t) (INT_MIN + ((t) == INT_MAX ? (t)-1 : (t))) /* collectives' are not negative */
 
-static struct dm_type *word_type(void)
+static struct dm_type *agree_word_type(void)
 {
     return dm_type_get(MPI_UINT32_T);
 }
 
-static void or_words(uint32_t *words, const uint32_t *others)
+static void agree_or_words(uint32_t *words, const uint32_t *others)
 {
     for (int i = 0; i < N_WORDS; i++)
         words[i] |= others[i];
@@ -41,7 +41,7 @@ static void or_words(uint32_t *words, const uint32_t *others)
 /* ---- the union over a circle ---- */
 
 /* Over some ranks of a communicator: up and down a binomial tree. */
-static int or_some(const struct dm_comm_circle *c, uint32_t words[N_WORDS])
+static int agree_or_some(const struct dm_comm_circle *c, uint32_t words[N_WORDS])
 {
     uint32_t others[N_WORDS];
     int tag = TAG_OF(c->tag);
@@ -51,44 +51,44 @@ static int or_some(const struct dm_comm_circle *c, uint32_t words[N_WORDS])
     for (; step < c->n && (c->me & step) == 0 && err == DM_OK; step *= 2) {
         if (c->me + step >= c->n)
             continue;
-        err = dm_p2p_recv_coll(others, N_WORDS, word_type(), c->ranks[c->me + step], tag, c->comm,
-                               MPI_STATUS_IGNORE);
+        err = dm_p2p_recv_coll(others, N_WORDS, agree_word_type(), c->ranks[c->me + step], tag,
+                               c->comm, MPI_STATUS_IGNORE);
         if (err == DM_OK)
-            or_words(words, others);
+            agree_or_words(words, others);
     }
     if (c->me != 0 && err == DM_OK) {
         int up = c->ranks[c->me - step];
 
-        err = dm_p2p_send_coll(words, N_WORDS, word_type(), up, tag, c->comm);
+        err = dm_p2p_send_coll(words, N_WORDS, agree_word_type(), up, tag, c->comm);
         if (err == DM_OK)
-            err =
-                dm_p2p_recv_coll(words, N_WORDS, word_type(), up, tag, c->comm, MPI_STATUS_IGNORE);
+            err = dm_p2p_recv_coll(words, N_WORDS, agree_word_type(), up, tag, c->comm,
+                                   MPI_STATUS_IGNORE);
     }
     for (step /= 2; step > 0 && err == DM_OK; step /= 2)
         if (c->me + step < c->n)
-            err =
-                dm_p2p_send_coll(words, N_WORDS, word_type(), c->ranks[c->me + step], tag, c->comm);
+            err = dm_p2p_send_coll(words, N_WORDS, agree_word_type(), c->ranks[c->me + step], tag,
+                                   c->comm);
     return err;
 }
 
 /* Between the leaders of two groups. */
-static int or_leaders(const struct dm_comm_circle *c, uint32_t words[N_WORDS])
+static int agree_or_leaders(const struct dm_comm_circle *c, uint32_t words[N_WORDS])
 {
     uint32_t others[N_WORDS];
     int err;
 
     if (c->is_bridge)
-        err = dm_sendrecv(words, N_WORDS, word_type(), c->peer_rank, c->tag, others, N_WORDS,
-                          word_type(), c->peer_rank, c->tag, c->peer, MPI_STATUS_IGNORE);
+        err = dm_sendrecv(words, N_WORDS, agree_word_type(), c->peer_rank, c->tag, others, N_WORDS,
+                          agree_word_type(), c->peer_rank, c->tag, c->peer, MPI_STATUS_IGNORE);
     else
-        err = dm_p2p_sendrecv_coll(words, N_WORDS, word_type(), 0, others, N_WORDS, word_type(), 0,
-                                   TAG_OF(0), c->comm);
+        err = dm_p2p_sendrecv_coll(words, N_WORDS, agree_word_type(), 0, others, N_WORDS,
+                                   agree_word_type(), 0, TAG_OF(0), c->comm);
     if (err == DM_OK)
-        or_words(words, others);
+        agree_or_words(words, others);
     return err;
 }
 
-static int or_circle(const struct dm_comm_circle *c, uint32_t words[N_WORDS])
+static int agree_or_circle(const struct dm_comm_circle *c, uint32_t words[N_WORDS])
 {
     struct dm_comm *local = c->comm->remote != NULL ? c->comm->local : c->comm;
     bool has_other = c->is_bridge || c->comm->remote != NULL;
@@ -96,18 +96,18 @@ static int or_circle(const struct dm_comm_circle *c, uint32_t words[N_WORDS])
     int err;
 
     if (c->ranks != NULL)
-        return or_some(c, words);
-    err = dm_allreduce(MPI_IN_PLACE, words, N_WORDS, word_type(), dm_op_get(MPI_BOR), local);
+        return agree_or_some(c, words);
+    err = dm_allreduce(MPI_IN_PLACE, words, N_WORDS, agree_word_type(), dm_op_get(MPI_BOR), local);
     if (err != DM_OK || !has_other)
         return err;
     if (local->rank == leader)
-        err = or_leaders(c, words);
-    return err == DM_OK ? dm_bcast(words, N_WORDS, word_type(), leader, local) : err;
+        err = agree_or_leaders(c, words);
+    return err == DM_OK ? dm_bcast(words, N_WORDS, agree_word_type(), leader, local) : err;
 }
 
 /* ---- the agreement ---- */
 
-static bool may_own(const struct dm_agreement *me)
+static bool agree_may_own(const struct dm_agreement *me)
 {
     if (dm_comm_state.owner != NULL)
         return false;
@@ -120,7 +120,7 @@ static bool may_own(const struct dm_agreement *me)
 
 void dm_agree_offer(struct dm_agreement *me, bool is_offering, uint32_t words[N_WORDS])
 {
-    if (is_offering && may_own(me)) {
+    if (is_offering && agree_may_own(me)) {
         dm_comm_state.owner = me;
         dm_ctx_mask(words);
         words[DM_CTX_WORDS] = 0;
@@ -166,7 +166,7 @@ static int agree_notify_failed(const struct dm_comm_circle *c, int failed)
     uint32_t words[N_WORDS] = {0};
 
     words[DM_CTX_WORDS] = DM_AGREE_FAILED;
-    (void)or_circle(c, words);
+    (void)agree_or_circle(c, words);
     return failed;
 }
 
@@ -178,13 +178,13 @@ static int agree_attempt(const struct dm_comm_circle *c, struct dm_agreement *me
     int err;
 
     dm_agree_offer(me, is_offering, words);
-    err = or_circle(c, words);
+    err = agree_or_circle(c, words);
     if (err != DM_OK)
         dm_agree_withdraw(me);
     return err == DM_OK ? dm_agree_result(me, words, ctx_p, 1) : err;
 }
 
-static bool is_alone(const struct dm_comm_circle *c)
+static bool agree_is_alone(const struct dm_comm_circle *c)
 {
     if (c->ranks != NULL)
         return c->n == 1;
@@ -204,7 +204,7 @@ int dm_comm_agree(const struct dm_comm_circle *c, int failed, uint32_t *ctx_p)
     struct dm_agreement me = {.key = agree_key_of(c)};
     int err = DM_EAGAIN;
 
-    if (is_alone(c)) {
+    if (agree_is_alone(c)) {
         *ctx_p = dm_ctx_alone();
         return failed;
     }

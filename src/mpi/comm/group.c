@@ -90,12 +90,12 @@ static int group_make(int n, int *procs, struct dm_group **group_p)
     return err;
 }
 
-static int *new_list(size_t n)
+static int *group_new_list(size_t n)
 {
     return malloc((n + 1) * sizeof(int)); /* never 0 bytes */
 }
 
-static int no_memory(size_t n)
+static int group_no_memory(size_t n)
 {
     return DM_FAIL(DM_ENOMEM, "list of %zu processes", n);
 }
@@ -121,12 +121,12 @@ static int group_filter(const struct dm_group *a, const struct dm_group *b, bool
 int dm_group_union(struct dm_group *group1, struct dm_group *group2, struct dm_group **group_p)
 {
     size_t most = (size_t)group1->size + (size_t)group2->size;
-    int *procs = new_list(most);
+    int *procs = group_new_list(most);
     int n;
 
     *group_p = NULL;
     if (procs == NULL)
-        return no_memory(most);
+        return group_no_memory(most);
     for (int i = 0; i < group1->size; i++)
         procs[i] = dm_group_proc(group1, i);
     n = group_filter(group2, group1, false, procs + group1->size);
@@ -140,12 +140,12 @@ int dm_group_union(struct dm_group *group1, struct dm_group *group2, struct dm_g
 static int group_subset(struct dm_group *group1, struct dm_group *group2, bool is_in,
                         struct dm_group **group_p)
 {
-    int *procs = new_list((size_t)group1->size);
+    int *procs = group_new_list((size_t)group1->size);
     int n;
 
     *group_p = NULL;
     if (procs == NULL)
-        return no_memory((size_t)group1->size);
+        return group_no_memory((size_t)group1->size);
     n = group_filter(group1, group2, is_in, procs);
     if (n < 0) {
         free(procs);
@@ -175,19 +175,19 @@ struct choice {
     int n;
 };
 
-static int open_choice(struct choice *c, const struct dm_group *group)
+static int group_open_choice(struct choice *c, const struct dm_group *group)
 {
     *c = (struct choice){.group = group};
     c->is_named = calloc((size_t)group->size + 1, sizeof(*c->is_named));
-    c->procs = new_list((size_t)group->size);
+    c->procs = group_new_list((size_t)group->size);
     if (c->is_named != NULL && c->procs != NULL)
         return DM_OK;
     free(c->is_named);
     free(c->procs);
-    return no_memory((size_t)group->size);
+    return group_no_memory((size_t)group->size);
 }
 
-static int name_rank(struct choice *c, int64_t rank)
+static int group_name_rank(struct choice *c, int64_t rank)
 {
     if (rank < 0 || rank >= c->group->size)
         return DM_FAIL(DM_ERR_RANK, "rank %lld is not in the group, which has %d members",
@@ -199,7 +199,7 @@ static int name_rank(struct choice *c, int64_t rank)
     return DM_OK;
 }
 
-static int name_range(struct choice *c, const int range[3])
+static int group_name_range(struct choice *c, const int range[3])
 {
     int64_t first = range[0];
     int64_t last = range[1];
@@ -212,12 +212,12 @@ static int name_range(struct choice *c, const int range[3])
         return DM_FAIL(DM_ERR_ARG, "a range from rank %d to %d with stride %d", range[0], range[1],
                        range[2]);
     for (int64_t r = first; (stride > 0 ? r <= last : r >= last) && err == DM_OK; r += stride)
-        err = name_rank(c, r);
+        err = group_name_rank(c, r);
     return err;
 }
 
 /* The named ranks in the order they were named, or the others in the group's; c is freed. */
-static int close_choice(struct choice *c, int err, bool is_incl, struct dm_group **group_p)
+static int group_close_choice(struct choice *c, int err, bool is_incl, struct dm_group **group_p)
 {
     *group_p = NULL;
     if (err != DM_OK) {
@@ -239,26 +239,26 @@ static int group_choose(struct dm_group *group, int n, const int ranks[], bool i
                         struct dm_group **group_p)
 {
     struct choice c;
-    int err = open_choice(&c, group);
+    int err = group_open_choice(&c, group);
 
     if (err != DM_OK)
         return err;
     for (int i = 0; i < n && err == DM_OK; i++)
-        err = name_rank(&c, ranks[i]);
-    return close_choice(&c, err, is_incl, group_p);
+        err = group_name_rank(&c, ranks[i]);
+    return group_close_choice(&c, err, is_incl, group_p);
 }
 
-static int choose_ranges(struct dm_group *group, int n, int ranges[][3], bool is_incl,
-                         struct dm_group **group_p)
+static int group_choose_ranges(struct dm_group *group, int n, int ranges[][3], bool is_incl,
+                               struct dm_group **group_p)
 {
     struct choice c;
-    int err = open_choice(&c, group);
+    int err = group_open_choice(&c, group);
 
     if (err != DM_OK)
         return err;
     for (int i = 0; i < n && err == DM_OK; i++)
-        err = name_range(&c, ranges[i]);
-    return close_choice(&c, err, is_incl, group_p);
+        err = group_name_range(&c, ranges[i]);
+    return group_close_choice(&c, err, is_incl, group_p);
 }
 
 int dm_group_incl(struct dm_group *group, int n, const int ranks[], struct dm_group **group_p)
@@ -273,12 +273,12 @@ int dm_group_excl(struct dm_group *group, int n, const int ranks[], struct dm_gr
 
 int dm_group_range_incl(struct dm_group *group, int n, int ranges[][3], struct dm_group **group_p)
 {
-    return choose_ranges(group, n, ranges, true, group_p);
+    return group_choose_ranges(group, n, ranges, true, group_p);
 }
 
 int dm_group_range_excl(struct dm_group *group, int n, int ranges[][3], struct dm_group **group_p)
 {
-    return choose_ranges(group, n, ranges, false, group_p);
+    return group_choose_ranges(group, n, ranges, false, group_p);
 }
 
 int dm_group_free(struct dm_group *group)

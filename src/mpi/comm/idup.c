@@ -25,7 +25,7 @@ struct idup {
     uint32_t words[DM_AGREE_WORDS];
 };
 
-static void free_idup(struct dm_req *req)
+static void idup_free(struct dm_req *req)
 {
     struct idup *d = (struct idup *)req;
 
@@ -42,7 +42,7 @@ static int idup_finish(struct dm_req *req, MPI_Status *status)
     return d->round->err != DM_OK ? d->round->ops->finish(d->round, status) : req->err;
 }
 
-static const struct dm_req_ops ops = {.free = free_idup, .finish = idup_finish};
+static const struct dm_req_ops ops = {.free = idup_free, .finish = idup_finish};
 
 /* The agreement has ended; without ids the communicator is of no use. */
 static void idup_over(struct idup *d, int err, const uint32_t ctxs[2])
@@ -69,7 +69,7 @@ static void idup_over(struct idup *d, int err, const uint32_t ctxs[2])
     dm_req_unref(&d->req);
 }
 
-static void round_done(void *arg)
+static void idup_round_done(void *arg)
 {
     struct idup *d = arg;
     uint32_t ctxs[2] = {DM_CTX_NONE, DM_CTX_NONE};
@@ -135,7 +135,7 @@ static int idup_make(struct dm_comm *comm, struct dm_comm **comm_p)
 }
 
 /* An operation whose rounds end in done(). DM_ENOMEM. */
-static int open_idup(struct dm_comm *comm, void (*done)(void *arg), struct idup **d_p)
+static int idup_open(struct dm_comm *comm, void (*done)(void *arg), struct idup **d_p)
 {
     struct idup *d = calloc(1, sizeof(*d));
     int err;
@@ -165,7 +165,7 @@ static void idup_notify_failed(struct dm_comm *comm)
 {
     struct idup *d;
 
-    if ((comm->size == 1 && comm->remote == NULL) || open_idup(comm, idup_notified, &d) != DM_OK)
+    if ((comm->size == 1 && comm->remote == NULL) || idup_open(comm, idup_notified, &d) != DM_OK)
         return;
     d->words[DM_CTX_WORDS] = DM_AGREE_FAILED;
     (void)d->round->ops->start(d->round);
@@ -174,7 +174,7 @@ static void idup_notify_failed(struct dm_comm *comm)
 static int idup_begin(struct dm_comm *comm, struct dm_comm *new, struct dm_req **req_p)
 {
     struct idup *d;
-    int err = open_idup(comm, round_done, &d);
+    int err = idup_open(comm, idup_round_done, &d);
 
     if (err != DM_OK)
         return err;

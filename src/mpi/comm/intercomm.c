@@ -62,7 +62,7 @@ struct group_info {
  * process of either group fails all: err is what has been so far. Only a leader that cannot reach
  * the other one leaves that group alone.
  */
-static int exchange_sizes(struct dm_comm_circle *c, int err, bool has_bridge, int *n_p)
+static int intercomm_exchange_sizes(struct dm_comm_circle *c, int err, bool has_bridge, int *n_p)
 {
     struct dm_type *type = dm_type_get(MPI_INT);
     struct dm_comm *comm = c->comm;
@@ -103,7 +103,7 @@ static int exchange_sizes(struct dm_comm_circle *c, int err, bool has_bridge, in
  * The leaders tell each other their groups, of the remote one n, and then their own groups the
  * other one.
  */
-static int exchange_groups(const struct dm_comm_circle *c, int n, int **procs_p)
+static int intercomm_exchange_groups(const struct dm_comm_circle *c, int n, int **procs_p)
 {
     struct dm_type *type = dm_type_get(MPI_INT);
     struct dm_comm *comm = c->comm;
@@ -132,7 +132,7 @@ static int exchange_groups(const struct dm_comm_circle *c, int n, int **procs_p)
     return DM_OK;
 }
 
-static int check_disjoint(struct dm_group *a, struct dm_group *b)
+static int intercomm_check_disjoint(struct dm_group *a, struct dm_group *b)
 {
     struct dm_group *both;
     int n;
@@ -150,7 +150,7 @@ static int check_disjoint(struct dm_group *a, struct dm_group *b)
 }
 
 /* Is there a leader? The rest only the leader can tell. */
-static int check_bridge(const struct dm_comm_circle *c)
+static int intercomm_check_bridge(const struct dm_comm_circle *c)
 {
     if (c->leader < 0 || c->leader >= c->comm->size)
         return DM_FAIL(DM_ERR_RANK, "local leader %d; the local communicator has %d ranks",
@@ -186,16 +186,17 @@ int dm_intercomm_create(struct dm_comm *local_comm, int local_leader, struct dm_
     *comm_p = NULL;
     if (local_comm->remote != NULL)
         return DM_FAIL(DM_ERR_COMM, "the local communicator is an intercommunicator");
-    err = check_bridge(&circle);
-    err = exchange_sizes(&circle, err, err == DM_OK && local_comm->rank == local_leader, &n);
+    err = intercomm_check_bridge(&circle);
+    err = intercomm_exchange_sizes(&circle, err, err == DM_OK && local_comm->rank == local_leader,
+                                   &n);
     if (err == DM_OK)
-        err = exchange_groups(&circle, n, &procs);
+        err = intercomm_exchange_groups(&circle, n, &procs);
     if (err != DM_OK)
         return err;
     err = dm_group_new(n, procs, &remote);
     free(procs);
     if (err == DM_OK)
-        err = check_disjoint(local_comm->group, remote);
+        err = intercomm_check_disjoint(local_comm->group, remote);
     if (err == DM_OK)
         err = dm_comm_dup_bare(local_comm, &local);
     if (err == DM_OK)
@@ -211,7 +212,7 @@ int dm_intercomm_create(struct dm_comm *local_comm, int local_leader, struct dm_
 /* ---- merge ---- */
 
 /* Does the local group come first? Told by `high`, and if both say the same by the leaders. */
-static int is_first(struct dm_comm *comm, int high, bool *is_first_p)
+static int intercomm_is_first(struct dm_comm *comm, int high, bool *is_first_p)
 {
     struct dm_type *type = dm_type_get(MPI_INT);
     int mine[2] = {high != 0, dm_group_proc(comm->group, 0)};
@@ -241,7 +242,7 @@ int dm_intercomm_merge(struct dm_comm *comm, int high, struct dm_comm **comm_p)
     *comm_p = NULL;
     if (comm->remote == NULL)
         return DM_FAIL(DM_ERR_COMM, "merging an intracommunicator");
-    err = is_first(comm, high, &is_low);
+    err = intercomm_is_first(comm, high, &is_low);
     if (err == DM_OK)
         err = dm_group_union(is_low ? comm->group : comm->remote,
                              is_low ? comm->remote : comm->group, &group);

@@ -22,7 +22,7 @@ struct member {
     int rank;
 };
 
-static int by_key(const void *a, const void *b)
+static int split_by_key(const void *a, const void *b)
 {
     const struct member *x = a;
     const struct member *y = b;
@@ -36,8 +36,8 @@ static int by_key(const void *a, const void *b)
  * Those of a group who voted for the color; the group itself if they are all and in its order, NULL
  * if there is none.
  */
-static int color_group(struct dm_group *parent, const struct vote *votes, int color,
-                       struct dm_group **group_p)
+static int split_color_group(struct dm_group *parent, const struct vote *votes, int color,
+                             struct dm_group **group_p)
 {
     size_t size = (size_t)parent->size;
     struct member *members = malloc(size * sizeof(*members));
@@ -55,7 +55,7 @@ static int color_group(struct dm_group *parent, const struct vote *votes, int co
     for (int i = 0; i < parent->size; i++)
         if (votes[i].color == color)
             members[n++] = (struct member){votes[i].key, i};
-    qsort(members, (size_t)n, sizeof(*members), by_key);
+    qsort(members, (size_t)n, sizeof(*members), split_by_key);
     for (int i = 0; i < n; i++) {
         procs[i] = dm_group_proc(parent, members[i].rank);
         is_same = is_same && members[i].rank == i;
@@ -96,7 +96,7 @@ static int split_vote(struct dm_comm *comm, int err, struct vote mine, struct dm
             err = DM_FAIL(DM_ERR_OTHER, "rank %d%s has failed in the same call", i,
                           comm->remote != NULL ? " of the other group" : "");
     if (err == DM_OK && mine.color != MPI_UNDEFINED)
-        err = color_group(voters, votes, mine.color, group_p);
+        err = split_color_group(voters, votes, mine.color, group_p);
     free(votes);
     return err;
 }
@@ -119,7 +119,7 @@ static int split_intra(struct dm_comm *comm, int err, struct vote mine, struct d
 }
 
 /* The ids of a new intercommunicator and of the communicator of its local group. */
-static int agree_inter(struct dm_comm *comm, uint32_t *ctx_p, uint32_t *local_p)
+static int split_agree_inter(struct dm_comm *comm, uint32_t *ctx_p, uint32_t *local_p)
 {
     int err = dm_comm_agree_all(comm->local, local_p);
 
@@ -142,7 +142,7 @@ static int split_inter(struct dm_comm *comm, int err, struct vote mine, struct d
     err = split_vote(comm->local, err, mine, &group);
     err = split_vote(comm, err, mine, &remote);
     if (err == DM_OK)
-        err = agree_inter(comm, &ctx, &ctx_local);
+        err = split_agree_inter(comm, &ctx, &ctx_local);
     if (err == DM_OK && remote != NULL) {
         err = dm_comm_new(group, ctx_local, comm->eh, &local);
         if (err == DM_OK)

@@ -26,7 +26,7 @@ struct mark {
     char name[sizeof(FILE_NAME)]; /* empty: none could be made */
 };
 
-static void path_of(char path[PATH_MAX], const char *dir, const char *name)
+static void dir_path(char path[PATH_MAX], const char *dir, const char *name)
 {
     int len = snprintf(path, PATH_MAX, "%s/%s", dir, name);
 
@@ -35,13 +35,13 @@ static void path_of(char path[PATH_MAX], const char *dir, const char *name)
 }
 
 /* Make the file, too. */
-static void leave_mark(const char *dir, int host, const struct stat *st, struct mark *mark)
+static void dir_leave_mark(const char *dir, int host, const struct stat *st, struct mark *mark)
 {
     char path[PATH_MAX];
     int fd;
 
     *mark = (struct mark){.host = host, .dev = st->st_dev, .ino = st->st_ino};
-    path_of(path, dir, FILE_NAME);
+    dir_path(path, dir, FILE_NAME);
     fd = path[0] != '\0' ? mkostemp(path, O_CLOEXEC) : -1;
     if (fd < 0)
         return;
@@ -57,12 +57,12 @@ static bool dir_sees(const char *dir, int host, const struct stat *st, const str
         return true;
     if (mark->name[0] == '\0')
         return false;
-    path_of(path, dir, mark->name);
+    dir_path(path, dir, mark->name);
     return access(path, F_OK) == 0;
 }
 
 /* The first rank that has a directory and no part yet; the size of comm: there is none. */
-static int next_leader(struct dm_comm *comm, bool waits, int *leader_p)
+static int dir_next_leader(struct dm_comm *comm, bool waits, int *leader_p)
 {
     *leader_p = waits ? comm->rank : comm->size;
     return dm_allreduce(MPI_IN_PLACE, leader_p, 1, dm_type_get(MPI_INT), dm_op_get(MPI_MIN), comm);
@@ -78,7 +78,7 @@ int dm_comm_dir_color(struct dm_comm *comm, const char *dir, int host, int *colo
 
     *color_p = MPI_UNDEFINED;
     for (;;) {
-        int err = next_leader(comm, has_dir && *color_p == MPI_UNDEFINED, &leader);
+        int err = dir_next_leader(comm, has_dir && *color_p == MPI_UNDEFINED, &leader);
 
         /* By now everybody has looked for the last file. */
         if (path[0] != '\0')
@@ -87,9 +87,9 @@ int dm_comm_dir_color(struct dm_comm *comm, const char *dir, int host, int *colo
         if (err != DM_OK || leader == comm->size)
             return err;
         if (leader == comm->rank) {
-            leave_mark(dir, host, &st, &mark);
+            dir_leave_mark(dir, host, &st, &mark);
             if (mark.name[0] != '\0')
-                path_of(path, dir, mark.name);
+                dir_path(path, dir, mark.name);
         }
         err = dm_bcast(&mark, sizeof(mark), dm_type_get(MPI_BYTE), leader, comm);
         if (err != DM_OK) {

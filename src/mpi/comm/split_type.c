@@ -16,43 +16,43 @@
 /* Kinds of resources beside those of a place. */
 enum { NOTHING = -1, HOST = DM_N_AFFINITY_LEVELS, LARGEST, DIRECTORY };
 
-static int node_of(int proc)
+static int split_node_of(int proc)
 {
     return dm_chan_node(dm_world.chan, proc);
 }
 
 /* The first process of the job on this one's host: means the same in every group. */
-static int host_color(void)
+static int split_host_color(void)
 {
     int proc = 0;
 
-    while (node_of(proc) != node_of(dm_world.rank))
+    while (split_node_of(proc) != split_node_of(dm_world.rank))
         proc++;
     return proc;
 }
 
-static bool is_on_one_host(const struct dm_group *group)
+static bool split_is_on_one_host(const struct dm_group *group)
 {
     for (int i = 1; i < group->size; i++)
-        if (node_of(dm_group_proc(group, i)) != node_of(dm_group_proc(group, 0)))
+        if (split_node_of(dm_group_proc(group, i)) != split_node_of(dm_group_proc(group, 0)))
             return false;
     return true;
 }
 
 /* Would a part for each host be smaller than comm? */
-static bool spans_hosts(const struct dm_comm *comm)
+static bool split_spans_hosts(const struct dm_comm *comm)
 {
     const struct dm_group *remote = comm->remote;
 
-    if (!is_on_one_host(comm->group))
+    if (!split_is_on_one_host(comm->group))
         return true;
     return remote != NULL &&
-           (!is_on_one_host(remote) ||
-            node_of(dm_group_proc(remote, 0)) != node_of(dm_group_proc(comm->group, 0)));
+           (!split_is_on_one_host(remote) || split_node_of(dm_group_proc(remote, 0)) !=
+                                                 split_node_of(dm_group_proc(comm->group, 0)));
 }
 
 /* What info asks for. */
-static int info_split_kind(const struct dm_info *info)
+static int split_info_kind(const struct dm_info *info)
 {
     const char *value = dm_info_value(info, RESOURCE_KEY);
 
@@ -90,7 +90,7 @@ static int split_places(struct dm_comm *comm, int *kind_p, int key, struct dm_co
 {
     int instance = -1;
     struct dm_comm *host;
-    int err = dm_comm_split(comm, host_color(), key, &host);
+    int err = dm_comm_split(comm, split_host_color(), key, &host);
 
     if (err != DM_OK || host == NULL)
         return err;
@@ -115,7 +115,7 @@ static int split_dirs(struct dm_comm *comm, const struct dm_info *info, int key,
 
     if (err != DM_OK || part == NULL)
         return err;
-    err = dm_comm_dir_color(part, dir, host_color(), &color);
+    err = dm_comm_dir_color(part, dir, split_host_color(), &color);
     err = dm_comm_split_or_fail(part, err, color, key, comm_p);
     dm_comm_unref(part);
     return err;
@@ -128,8 +128,8 @@ static int split_kind(struct dm_comm *comm, int err, int *kind_p, const struct d
         return split_dirs(comm, info, key, comm_p);
     if (err == DM_OK && *kind_p != NOTHING && *kind_p != HOST)
         return split_places(comm, kind_p, key, comm_p);
-    return dm_comm_split_or_fail(comm, err, *kind_p == HOST ? host_color() : MPI_UNDEFINED, key,
-                                 comm_p);
+    return dm_comm_split_or_fail(comm, err, *kind_p == HOST ? split_host_color() : MPI_UNDEFINED,
+                                 key, comm_p);
 }
 
 int dm_comm_split_type(struct dm_comm *comm, int type, int key, struct dm_info *info,
@@ -144,10 +144,10 @@ int dm_comm_split_type(struct dm_comm *comm, int type, int key, struct dm_info *
         kind = HOST;
         break;
     case MPI_COMM_TYPE_HW_GUIDED:
-        kind = info_split_kind(info);
+        kind = split_info_kind(info);
         break;
     case MPI_COMM_TYPE_HW_UNGUIDED:
-        if (spans_hosts(comm))
+        if (split_spans_hosts(comm))
             kind = HOST;
         else if (comm->remote == NULL)
             kind = LARGEST;

@@ -47,7 +47,7 @@ static void keyval_unref(struct keyval *keyval)
     free(keyval);
 }
 
-static int find_keyval(enum dm_kind kind, int handle, struct keyval **keyval_p)
+static int keyval_find(enum dm_kind kind, int handle, struct keyval **keyval_p)
 {
     *keyval_p = dm_handle_get(DM_KIND_KEYVAL, handle);
     if (*keyval_p != NULL && (*keyval_p)->kind == kind)
@@ -83,7 +83,7 @@ int dm_keyval_new(enum dm_kind kind, dm_attr_copy_fn *copy, dm_attr_delete_fn *d
 int dm_keyval_free(enum dm_kind kind, int *keyval_p)
 {
     struct keyval *keyval;
-    int err = find_keyval(kind, *keyval_p, &keyval);
+    int err = keyval_find(kind, *keyval_p, &keyval);
 
     if (err != DM_OK)
         return err;
@@ -107,13 +107,13 @@ void dm_keyval_set_proxy(int keyval, dm_attr_copy_proxy *copy, dm_attr_delete_pr
 }
 
 /* C sees integers by their address. */
-static void *as_pointer(struct dm_attr *attr)
+static void *attr_as_pointer(struct dm_attr *attr)
 {
     return attr->type == DM_ATTR_PTR ? attr->value : (void *)&attr->value;
 }
 
 /* What the program's function returns. */
-static int run_delete(int handle, struct dm_attr *attr)
+static int attr_run_delete(int handle, struct dm_attr *attr)
 {
     const struct keyval *keyval = attr->keyval;
 
@@ -122,13 +122,13 @@ static int run_delete(int handle, struct dm_attr *attr)
     if (keyval->delete_proxy != NULL)
         return keyval->delete_proxy(keyval->del, handle, keyval->id, (int)attr->type, attr->value,
                                     keyval->extra);
-    return keyval->del(handle, keyval->id, as_pointer(attr), keyval->extra);
+    return keyval->del(handle, keyval->id, attr_as_pointer(attr), keyval->extra);
 }
 
-static int call_delete(int handle, struct dm_attr *attr)
+static int attr_call_delete(int handle, struct dm_attr *attr)
 {
     const struct keyval *keyval = attr->keyval;
-    int rc = run_delete(handle, attr);
+    int rc = attr_run_delete(handle, attr);
 
     if (rc != MPI_SUCCESS)
         return DM_FAIL(dm_err_of_code(rc), "the delete function of attribute key 0x%x returned %d",
@@ -150,7 +150,7 @@ static int attr_add(struct dm_attr **attrs_p, struct keyval *keyval, void *value
 }
 
 /* Where the pointer to the attribute with this key is; to NULL when there is none. */
-static struct dm_attr **place_of(struct dm_attr **attrs_p, const struct keyval *keyval)
+static struct dm_attr **attr_place(struct dm_attr **attrs_p, const struct keyval *keyval)
 {
     while (*attrs_p != NULL && (*attrs_p)->keyval != keyval)
         attrs_p = &(*attrs_p)->next;
@@ -162,16 +162,16 @@ int dm_attr_set(enum dm_kind kind, int handle, struct dm_attr **attrs_p, int key
 {
     struct keyval *key;
     struct dm_attr **place;
-    int err = find_keyval(kind, keyval, &key);
+    int err = keyval_find(kind, keyval, &key);
 
     if (err != DM_OK)
         return err;
     key->obj.refs++; /* a callback may free it */
-    place = place_of(attrs_p, key);
+    place = attr_place(attrs_p, key);
     if (*place != NULL)
-        err = call_delete(handle, *place);
+        err = attr_call_delete(handle, *place);
     /* The callback may have changed the list. */
-    place = place_of(attrs_p, key);
+    place = attr_place(attrs_p, key);
     if (err == DM_OK && *place == NULL) {
         err = attr_add(attrs_p, key, value, type);
     } else if (err == DM_OK) {
@@ -186,14 +186,14 @@ int dm_attr_get(enum dm_kind kind, struct dm_attr *attrs, int keyval, void **val
                 enum dm_attr_type as)
 {
     struct keyval *key;
-    int err = find_keyval(kind, keyval, &key);
+    int err = keyval_find(kind, keyval, &key);
 
     *flag = 0;
     if (err != DM_OK)
         return err;
     for (; attrs != NULL; attrs = attrs->next) {
         if (attrs->keyval == key) {
-            *value_p = as == DM_ATTR_PTR ? as_pointer(attrs) : attrs->value;
+            *value_p = as == DM_ATTR_PTR ? attr_as_pointer(attrs) : attrs->value;
             *flag = 1;
             break;
         }
@@ -202,15 +202,15 @@ int dm_attr_get(enum dm_kind kind, struct dm_attr *attrs, int keyval, void **val
 }
 
 /* The callback may change the list, even delete this very attribute. */
-static int remove_one(int handle, struct dm_attr **attrs_p, struct dm_attr *attr)
+static int attr_remove_one(int handle, struct dm_attr **attrs_p, struct dm_attr *attr)
 {
     struct keyval *keyval = attr->keyval;
     struct dm_attr **place;
     int err;
 
     keyval->obj.refs++;
-    err = call_delete(handle, attr);
-    place = place_of(attrs_p, keyval);
+    err = attr_call_delete(handle, attr);
+    place = attr_place(attrs_p, keyval);
     if (err == DM_OK && *place == attr) {
         *place = attr->next;
         keyval_unref(keyval);
@@ -224,18 +224,18 @@ int dm_attr_delete(enum dm_kind kind, int handle, struct dm_attr **attrs_p, int 
 {
     struct keyval *key;
     struct dm_attr **place;
-    int err = find_keyval(kind, keyval, &key);
+    int err = keyval_find(kind, keyval, &key);
 
     if (err != DM_OK)
         return err;
-    place = place_of(attrs_p, key);
+    place = attr_place(attrs_p, key);
     if (*place == NULL)
         return DM_OK; /* as in MPICH */
-    return remove_one(handle, attrs_p, *place);
+    return attr_remove_one(handle, attrs_p, *place);
 }
 
 /* What the copy callback makes of an attribute: *to, unless *flag is 0. */
-static int call_copy(int handle, const struct dm_attr *from, struct dm_attr *to, int *flag)
+static int attr_call_copy(int handle, const struct dm_attr *from, struct dm_attr *to, int *flag)
 {
     const struct keyval *keyval = from->keyval;
     int rc = MPI_SUCCESS;
@@ -253,7 +253,8 @@ static int call_copy(int handle, const struct dm_attr *from, struct dm_attr *to,
     } else {
         struct dm_attr seen = *from;
 
-        rc = keyval->copy(handle, keyval->id, keyval->extra, as_pointer(&seen), &to->value, flag);
+        rc = keyval->copy(handle, keyval->id, keyval->extra, attr_as_pointer(&seen), &to->value,
+                          flag);
         if (to->value == &seen.value)
             to->value = seen.value;
         else
@@ -272,7 +273,7 @@ int dm_attr_copy_all(int handle, const struct dm_attr *from, struct dm_attr **to
     for (; from != NULL; from = from->next) {
         struct dm_attr copy;
         int flag = 0;
-        int err = call_copy(handle, from, &copy, &flag);
+        int err = attr_call_copy(handle, from, &copy, &flag);
 
         if (err == DM_OK && flag) {
             err = attr_add(end, copy.keyval, copy.value, copy.type);
@@ -291,7 +292,7 @@ void dm_attr_discard(int handle, struct dm_attr **attrs_p)
         struct dm_attr *attr = *attrs_p;
 
         *attrs_p = attr->next;
-        (void)run_delete(handle, attr);
+        (void)attr_run_delete(handle, attr);
         keyval_unref(attr->keyval);
         free(attr);
     }
@@ -302,6 +303,6 @@ int dm_attr_delete_all(int handle, struct dm_attr **attrs_p)
     int err = DM_OK;
 
     while (*attrs_p != NULL && err == DM_OK)
-        err = remove_one(handle, attrs_p, *attrs_p);
+        err = attr_remove_one(handle, attrs_p, *attrs_p);
     return err;
 }

@@ -99,8 +99,8 @@ int dm_comm_get_name(struct dm_comm *comm, char *name, int *len)
     return DM_OK;
 }
 
-static int start_one(int handle, int n, const int *procs, uint32_t ctx, const char *name,
-                     struct dm_comm **comm_p)
+static int comm_start_one(int handle, int n, const int *procs, uint32_t ctx, const char *name,
+                          struct dm_comm **comm_p)
 {
     struct dm_group *group;
     int err = dm_group_new(n, procs, &group);
@@ -117,12 +117,12 @@ static int start_one(int handle, int n, const int *procs, uint32_t ctx, const ch
 
 int dm_comm_start(void)
 {
-    int err = start_one(MPI_COMM_WORLD, dm_world.size, NULL, CTX_WORLD, "MPI_COMM_WORLD",
-                        &dm_world.comm_world);
+    int err = comm_start_one(MPI_COMM_WORLD, dm_world.size, NULL, CTX_WORLD, "MPI_COMM_WORLD",
+                             &dm_world.comm_world);
 
     if (err == DM_OK)
-        err = start_one(MPI_COMM_SELF, 1, &dm_world.rank, CTX_SELF, "MPI_COMM_SELF",
-                        &dm_world.comm_self);
+        err = comm_start_one(MPI_COMM_SELF, 1, &dm_world.rank, CTX_SELF, "MPI_COMM_SELF",
+                             &dm_world.comm_self);
     if (err == DM_OK)
         err = comm_make(dm_world.comm_world->group, CTX_HIDDEN, &dm_errhandler_return,
                         &dm_world.comm_hidden);

@@ -18,7 +18,7 @@ struct dm_handles dm_handles;
 /* Some predefined datatypes have handles of the "made" form with small indices. */
 #define N_RESERVED 16
 
-static void *link_of(uint32_t index)
+static void *handle_link(uint32_t index)
 {
     return (void *)((uintptr_t)index << 1 | 1);
 }
@@ -38,7 +38,7 @@ static int handle_grow(struct dm_handle_table *table)
     table->cap = cap;
     if (table->n == 0) {
         for (uint32_t i = 0; i < N_RESERVED; i++)
-            slots[i] = link_of(0);
+            slots[i] = handle_link(0);
         table->n = N_RESERVED;
     }
     return DM_OK;
@@ -103,17 +103,17 @@ void dm_handle_drop(enum dm_kind kind, struct dm_obj *obj)
         index >= table->n || table->slots[index] != obj)
         return;
     obj->handle = 0;
-    table->slots[index] = link_of(0);
+    table->slots[index] = handle_link(0);
     if (table->n_free == 0)
         table->free_head = index;
     else
-        table->slots[table->free_tail] = link_of(index);
+        table->slots[table->free_tail] = handle_link(index);
     table->free_tail = index;
     table->n_free++;
 }
 
 /* Objects that may be used after MPI_Finalize, and are? */
-static bool is_kept(int kind)
+static bool handle_is_kept(int kind)
 {
     const struct dm_handle_table *table = &dm_handles.of[kind];
 
@@ -127,7 +127,7 @@ void dm_handle_fini(void)
         struct dm_handle_table *table = &dm_handles.of[kind];
 
         memset(table->builtin, 0, sizeof(table->builtin));
-        if (is_kept(kind))
+        if (handle_is_kept(kind))
             continue;
         free(table->slots);
         memset(table, 0, sizeof(*table));

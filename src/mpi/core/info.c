@@ -8,7 +8,7 @@
 
 static struct dm_info env; /* MPI_INFO_ENV */
 
-static struct dm_info_pair *pair_of(struct dm_list *link)
+static struct dm_info_pair *info_pair(struct dm_list *link)
 {
     return dm_container_of(link, struct dm_info_pair, link);
 }
@@ -16,19 +16,19 @@ static struct dm_info_pair *pair_of(struct dm_list *link)
 static struct dm_info_pair *info_find(const struct dm_info *info, const char *key)
 {
     dm_list_for_each (link, &info->pairs)
-        if (strcmp(pair_of(link)->key, key) == 0)
-            return pair_of(link);
+        if (strcmp(info_pair(link)->key, key) == 0)
+            return info_pair(link);
     return NULL;
 }
 
-static void drop_pairs(struct dm_info *info)
+static void info_drop_pairs(struct dm_info *info)
 {
     dm_list_for_each_safe (link, tmp, &info->pairs)
-        free(pair_of(link));
+        free(info_pair(link));
     dm_list_init(&info->pairs);
 }
 
-static int check_key(const char *key)
+static int info_check_key(const char *key)
 {
     size_t len = strlen(key);
 
@@ -48,7 +48,7 @@ int dm_info_start(void)
 
 void dm_info_stop(void)
 {
-    drop_pairs(&env);
+    info_drop_pairs(&env);
 }
 
 const char *dm_info_value(const struct dm_info *info, const char *key)
@@ -68,7 +68,7 @@ void dm_info_unref(struct dm_info *info)
     if (info == NULL || --info->obj.refs > 0)
         return;
     dm_handle_drop(DM_KIND_INFO, &info->obj);
-    drop_pairs(info);
+    info_drop_pairs(info);
     free(info);
 }
 
@@ -95,7 +95,7 @@ int dm_info_merge(struct dm_info *info, const struct dm_info *from)
     int err = DM_OK;
 
     dm_list_for_each (link, &from->pairs) {
-        err = dm_info_set(info, pair_of(link)->key, pair_of(link)->value);
+        err = dm_info_set(info, info_pair(link)->key, info_pair(link)->value);
         if (err != DM_OK)
             break;
     }
@@ -128,7 +128,7 @@ int dm_info_set(struct dm_info *info, const char *key, const char *value)
     struct dm_info_pair *old = info_find(info, key);
     struct dm_info_pair *pair;
     size_t key_len = strlen(key), value_len = strlen(value);
-    int err = check_key(key);
+    int err = info_check_key(key);
 
     if (err != DM_OK)
         return err;
@@ -155,7 +155,7 @@ int dm_info_set(struct dm_info *info, const char *key, const char *value)
 int dm_info_delete(struct dm_info *info, const char *key)
 {
     struct dm_info_pair *pair = info_find(info, key);
-    int err = check_key(key);
+    int err = info_check_key(key);
 
     if (err != DM_OK)
         return err;
@@ -167,7 +167,7 @@ int dm_info_delete(struct dm_info *info, const char *key)
 }
 
 /* Copy at most space - 1 characters and a NUL. */
-static void copy_cut(char *dst, const char *src, size_t space)
+static void info_copy_cut(char *dst, const char *src, size_t space)
 {
     size_t len = strlen(src);
 
@@ -180,7 +180,7 @@ static void copy_cut(char *dst, const char *src, size_t space)
 int dm_info_get(struct dm_info *info, const char *key, int valuelen, char *value, int *flag)
 {
     const char *found = dm_info_value(info, key);
-    int err = check_key(key);
+    int err = info_check_key(key);
 
     *flag = 0;
     if (err != DM_OK)
@@ -190,7 +190,7 @@ int dm_info_get(struct dm_info *info, const char *key, int valuelen, char *value
     if (found == NULL)
         return DM_OK;
     *flag = 1;
-    copy_cut(value, found, (size_t)valuelen + 1);
+    info_copy_cut(value, found, (size_t)valuelen + 1);
     return DM_OK;
 }
 
@@ -198,7 +198,7 @@ int dm_info_get_string(struct dm_info *info, const char *key, int *buflen, char 
 {
     const char *found = dm_info_value(info, key);
     int space = *buflen;
-    int err = check_key(key);
+    int err = info_check_key(key);
 
     *flag = 0;
     if (err != DM_OK)
@@ -210,7 +210,7 @@ int dm_info_get_string(struct dm_info *info, const char *key, int *buflen, char 
     *flag = 1;
     *buflen = (int)strlen(found) + 1;
     if (space > 0)
-        copy_cut(value, found, (size_t)space);
+        info_copy_cut(value, found, (size_t)space);
     return DM_OK;
 }
 
@@ -228,7 +228,7 @@ int dm_info_get_nthkey(struct dm_info *info, int n, char *key)
 
     dm_list_for_each (link, &info->pairs) {
         if (i++ == n) {
-            copy_cut(key, pair_of(link)->key, MPI_MAX_INFO_KEY);
+            info_copy_cut(key, info_pair(link)->key, MPI_MAX_INFO_KEY);
             return DM_OK;
         }
     }
@@ -238,7 +238,7 @@ int dm_info_get_nthkey(struct dm_info *info, int n, char *key)
 int dm_info_get_valuelen(struct dm_info *info, const char *key, int *valuelen, int *flag)
 {
     const char *found = dm_info_value(info, key);
-    int err = check_key(key);
+    int err = info_check_key(key);
 
     *flag = 0;
     if (err != DM_OK)

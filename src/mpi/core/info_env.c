@@ -23,7 +23,7 @@ static int info_env_set(struct dm_info *info, const char *key, const char *value
     return dm_info_set(info, key, text);
 }
 
-static const char *level_name(int level)
+static const char *info_env_level(int level)
 {
     static const char *const names[] = {"MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED",
                                         "MPI_THREAD_SERIALIZED", "MPI_THREAD_MULTIPLE"};
@@ -32,7 +32,7 @@ static const char *level_name(int level)
 }
 
 /* What the system knows. */
-static int set_system(struct dm_info *info)
+static int info_env_set_system(struct dm_info *info)
 {
     char wdir[MPI_MAX_INFO_VAL + 1];
     struct utsname system;
@@ -46,7 +46,7 @@ static int set_system(struct dm_info *info)
 }
 
 /* What only the job knows. */
-static int set_job(struct dm_info *info)
+static int info_env_set_job(struct dm_info *info)
 {
     char number[16];
     int err;
@@ -55,12 +55,12 @@ static int set_job(struct dm_info *info)
         return DM_OK;
     snprintf(number, sizeof(number), "%d", dm_world.size);
     err = info_env_set(info, "maxprocs", number);
-    return err == DM_OK ? info_env_set(info, "thread_level", level_name(dm_world.thread_level))
+    return err == DM_OK ? info_env_set(info, "thread_level", info_env_level(dm_world.thread_level))
                         : err;
 }
 
 /* The arguments behind the first, with blanks between. */
-static int set_args(struct dm_info *info, int argc, char **argv)
+static int info_env_set_args(struct dm_info *info, int argc, char **argv)
 {
     char line[MPI_MAX_INFO_VAL + 1] = "";
     size_t len = 0;
@@ -80,12 +80,12 @@ int dm_info_create_env(int argc, char **argv, struct dm_info **info_p)
     if (err == DM_OK && argc > 0 && argv != NULL) {
         err = info_env_set(*info_p, "command", argv[0]);
         if (err == DM_OK)
-            err = set_args(*info_p, argc, argv);
+            err = info_env_set_args(*info_p, argc, argv);
     }
     if (err == DM_OK)
-        err = set_job(*info_p);
+        err = info_env_set_job(*info_p);
     if (err == DM_OK)
-        err = set_system(*info_p);
+        err = info_env_set_system(*info_p);
     if (err != DM_OK) {
         dm_info_unref(*info_p);
         *info_p = NULL;
@@ -94,7 +94,7 @@ int dm_info_create_env(int argc, char **argv, struct dm_info **info_p)
 }
 
 /* The command line as the kernel has it: texts with a null behind each. */
-static int set_command(struct dm_info *info)
+static int info_env_set_command(struct dm_info *info)
 {
     char *line = malloc(CMDLINE_LEN);
     FILE *file = fopen("/proc/self/cmdline", "re");
@@ -121,9 +121,9 @@ static int set_command(struct dm_info *info)
 int dm_info_env_fill(void)
 {
     struct dm_info *info = dm_handle_get(DM_KIND_INFO, MPI_INFO_ENV);
-    int err = set_command(info);
+    int err = info_env_set_command(info);
 
     if (err == DM_OK)
-        err = set_job(info);
-    return err == DM_OK ? set_system(info) : err;
+        err = info_env_set_job(info);
+    return err == DM_OK ? info_env_set_system(info) : err;
 }

@@ -3,13 +3,13 @@
  */
 #include "mpi/core/core_priv.h"
 
-static void free_nothing(struct dm_req *req)
+static void req_free_nothing(struct dm_req *req)
 {
     /* The shared request is not memory of its own. */
     (void)req;
 }
 
-static const struct dm_req_ops done_ops = {.free = free_nothing};
+static const struct dm_req_ops done_ops = {.free = req_free_nothing};
 static struct dm_req done; /* refs never reach 0: this file holds one */
 
 int dm_req_start(void)

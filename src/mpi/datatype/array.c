@@ -8,7 +8,7 @@
 
 #include "mpi/datatype/make.h"
 
-static int check_order(int ndims, int order)
+static int array_check_order(int ndims, int order)
 {
     if (ndims < 1)
         return DM_FAIL(DM_ERR_ARG, "%d dimensions", ndims);
@@ -18,7 +18,7 @@ static int check_order(int ndims, int order)
 }
 
 /* The dimension that is n-th when counted from the fastest. */
-static int nth_dim(int n, int ndims, int order)
+static int array_nth_dim(int n, int ndims, int order)
 {
     return order == MPI_ORDER_FORTRAN ? n : ndims - 1 - n;
 }
@@ -26,7 +26,7 @@ static int nth_dim(int n, int ndims, int order)
 static int check_subarray(int ndims, struct dm_counts sizes, struct dm_counts subsizes,
                           struct dm_counts starts, int order)
 {
-    int err = check_order(ndims, order);
+    int err = array_check_order(ndims, order);
 
     for (int d = 0; d < ndims && err == DM_OK; d++) {
         MPI_Count size = dm_count_at(sizes, (size_t)d);
@@ -61,7 +61,7 @@ int dm_type_create_subarray(int ndims, struct dm_counts sizes, struct dm_counts 
     dm_env_int(env, order);
     dm_env_type(env, 0, old);
     for (int n = 0; n < ndims; n++) {
-        size_t d = (size_t)nth_dim(n, ndims, order);
+        size_t d = (size_t)array_nth_dim(n, ndims, order);
 
         first = dm_make_at(first, dm_count_at(starts, d), stride, &is_overflow);
         stride = dm_make_at(0, dm_count_at(sizes, d), stride, &is_overflow);
@@ -70,7 +70,7 @@ int dm_type_create_subarray(int ndims, struct dm_counts sizes, struct dm_counts 
     make.span.is_overflow = is_overflow;
     stride = old->extent;
     for (int n = 0; n < ndims; n++) {
-        size_t d = (size_t)nth_dim(n, ndims, order);
+        size_t d = (size_t)array_nth_dim(n, ndims, order);
 
         if (n == 0)
             dm_make_add(&make, first, old, dm_count_at(subsizes, d));
@@ -92,7 +92,7 @@ struct dim {
     int coord; /* of this process */
 };
 
-static int set_dim(struct dim *dim, int d, int darg)
+static int array_set_dim(struct dim *dim, int d, int darg)
 {
     bool is_default = darg == MPI_DISTRIBUTE_DFLT_DARG;
 
@@ -123,8 +123,8 @@ static int set_dim(struct dim *dim, int d, int darg)
 }
 
 /* This process's part of one dimension, whose elements `inner` are stride bytes apart. */
-static int make_dim(const struct dim *dim, struct dm_type *inner, MPI_Aint stride,
-                    struct dm_type **new_p)
+static int array_make_dim(const struct dim *dim, struct dm_type *inner, MPI_Aint stride,
+                          struct dm_type **new_p)
 {
     struct dm_make make;
     MPI_Count step = dim->block * dim->psize;
@@ -175,8 +175,8 @@ static struct dm_type_env *darray_env(int size, int rank, int ndims, struct dm_c
 }
 
 /* The process grid is in C order whatever the order of the array is. */
-static int set_dims(struct dim *dims, int size, int rank, int ndims, struct dm_counts gsizes,
-                    const int *distribs, const int *dargs, const int *psizes)
+static int array_set_dims(struct dim *dims, int size, int rank, int ndims, struct dm_counts gsizes,
+                          const int *distribs, const int *dargs, const int *psizes)
 {
     dm_int128 n_procs = 1;
     int rest = rank;
@@ -186,7 +186,7 @@ static int set_dims(struct dim *dims, int size, int rank, int ndims, struct dm_c
 
         dims[d] = (struct dim){
             .gsize = dm_count_at(gsizes, (size_t)d), .distrib = distribs[d], .psize = psizes[d]};
-        err = set_dim(&dims[d], d, dargs[d]);
+        err = array_set_dim(&dims[d], d, dargs[d]);
         if (err != DM_OK)
             return err;
         dims[d].coord = rest % psizes[d];
@@ -208,7 +208,7 @@ int dm_type_create_darray(int size, int rank, int ndims, struct dm_counts gsizes
     struct dm_type *inner = old;
     MPI_Aint stride = old->extent;
     struct dim *dims;
-    int err = check_order(ndims, order);
+    int err = array_check_order(ndims, order);
 
     if (err != DM_OK)
         return err;
@@ -217,13 +217,13 @@ int dm_type_create_darray(int size, int rank, int ndims, struct dm_counts gsizes
     dims = calloc((size_t)ndims, sizeof(*dims));
     if (dims == NULL)
         return DM_FAIL(DM_ENOMEM, "dimensions of an array");
-    err = set_dims(dims, size, rank, ndims, gsizes, distribs, dargs, psizes);
+    err = array_set_dims(dims, size, rank, ndims, gsizes, distribs, dargs, psizes);
     dm_make_init(&make);
     for (int n = 0; n < ndims && err == DM_OK; n++) {
-        int d = nth_dim(n, ndims, order);
+        int d = array_nth_dim(n, ndims, order);
         struct dm_type *outer = NULL;
 
-        err = make_dim(&dims[d], inner, stride, &outer);
+        err = array_make_dim(&dims[d], inner, stride, &outer);
         if (inner != old)
             dm_type_free(inner);
         inner = err == DM_OK ? outer : old;

@@ -77,7 +77,7 @@ void dm_env_type(struct dm_type_env *env, size_t i, struct dm_type *type)
 }
 
 /* Do all integers of the type fit an int? */
-static bool is_narrow(const struct dm_type_env *env)
+static bool env_is_narrow(const struct dm_type_env *env)
 {
     for (size_t i = 0; i < env->n_ints; i++)
         if (env->ints[i] > INT_MAX || env->ints[i] < INT_MIN)
@@ -85,9 +85,9 @@ static bool is_narrow(const struct dm_type_env *env)
     return true;
 }
 
-static bool is_large(const struct dm_type_env *env)
+static bool env_is_large(const struct dm_type_env *env)
 {
-    return env->is_large || !is_narrow(env);
+    return env->is_large || !env_is_narrow(env);
 }
 
 MPI_Datatype dm_type_made_large(struct dm_type *type)
@@ -100,7 +100,7 @@ MPI_Datatype dm_type_made_large(struct dm_type *type)
  * How many of the integers are counts of the large form: sizes of processes, ranks and the
  * distribution of darray, and the order, stay int.
  */
-static size_t n_plain_ints(const struct dm_type_env *env)
+static size_t env_n_plain_ints(const struct dm_type_env *env)
 {
     switch (env->combiner) {
     case MPI_COMBINER_SUBARRAY:
@@ -113,7 +113,7 @@ static size_t n_plain_ints(const struct dm_type_env *env)
 }
 
 /* Integer i is a count of the large form. */
-static bool is_large_int(const struct dm_type_env *env, size_t i)
+static bool env_is_large_int(const struct dm_type_env *env, size_t i)
 {
     size_t n_dims;
 
@@ -144,12 +144,12 @@ int dm_type_get_envelope_c(const struct dm_type *type, MPI_Count *n_integers,
         return DM_OK;
     *combiner = env->combiner;
     *n_datatypes = (MPI_Count)env->n_types;
-    if (!is_large(env)) {
+    if (!env_is_large(env)) {
         *n_integers = (MPI_Count)env->n_ints;
         *n_addresses = (MPI_Count)env->n_addrs;
         return DM_OK;
     }
-    plain = n_plain_ints(env);
+    plain = env_n_plain_ints(env);
     *n_integers = (MPI_Count)plain;
     *n_large_counts = (MPI_Count)(env->n_ints - plain + env->n_addrs);
     return DM_OK;
@@ -160,7 +160,7 @@ int dm_type_get_envelope(const struct dm_type *type, int *n_integers, int *n_add
 {
     const struct dm_type_env *env = type->env;
 
-    if (env != NULL && (!is_narrow(env) || env->n_ints > INT_MAX))
+    if (env != NULL && (!env_is_narrow(env) || env->n_ints > INT_MAX))
         return DM_FAIL(DM_ERR_TYPE, "the datatype has large counts; MPI_Type_get_envelope_c and "
                                     "MPI_Type_get_contents_c can describe it");
     *n_integers = env != NULL ? (int)env->n_ints : 0;
@@ -170,7 +170,7 @@ int dm_type_get_envelope(const struct dm_type *type, int *n_integers, int *n_add
     return DM_OK;
 }
 
-static int get_types(const struct dm_type_env *env, MPI_Datatype datatypes[])
+static int env_get_types(const struct dm_type_env *env, MPI_Datatype datatypes[])
 {
     for (size_t i = 0; i < env->n_types; i++) {
         struct dm_type *copy;
@@ -196,11 +196,11 @@ static int env_check_space(const char *what, MPI_Count have, MPI_Count need)
     return DM_OK;
 }
 
-static int get_values(const struct dm_type_env *env, bool is_wide, int integers[],
-                      MPI_Aint addresses[], MPI_Count large_counts[], MPI_Datatype datatypes[])
+static int env_get_values(const struct dm_type_env *env, bool is_wide, int integers[],
+                          MPI_Aint addresses[], MPI_Count large_counts[], MPI_Datatype datatypes[])
 {
     for (size_t i = 0; i < env->n_ints; i++) {
-        if (is_wide && is_large_int(env, i))
+        if (is_wide && env_is_large_int(env, i))
             *large_counts++ = env->ints[i];
         else
             *integers++ = (int)env->ints[i];
@@ -211,10 +211,10 @@ static int get_values(const struct dm_type_env *env, bool is_wide, int integers[
         else
             *addresses++ = env->addrs[i];
     }
-    return get_types(env, datatypes);
+    return env_get_types(env, datatypes);
 }
 
-static int no_contents(const struct dm_type *type)
+static int env_no_contents(const struct dm_type *type)
 {
     return DM_FAIL(DM_ERR_TYPE, "%s is predefined: it has no contents", type->name);
 }
@@ -230,14 +230,14 @@ int dm_type_get_contents_c(const struct dm_type *type, MPI_Count max_integers,
     int err;
 
     if (env == NULL)
-        return no_contents(type);
+        return env_no_contents(type);
     dm_type_get_envelope_c(type, &n_ints, &n_addrs, &n_large, &n_types, &combiner);
     if ((err = env_check_space("integers", max_integers, n_ints)) != DM_OK ||
         (err = env_check_space("addresses", max_addresses, n_addrs)) != DM_OK ||
         (err = env_check_space("large counts", max_large_counts, n_large)) != DM_OK ||
         (err = env_check_space("datatypes", max_datatypes, n_types)) != DM_OK)
         return err;
-    return get_values(env, is_large(env), integers, addresses, large_counts, datatypes);
+    return env_get_values(env, env_is_large(env), integers, addresses, large_counts, datatypes);
 }
 
 int dm_type_get_contents(const struct dm_type *type, int max_integers, int max_addresses,
@@ -248,11 +248,11 @@ int dm_type_get_contents(const struct dm_type *type, int max_integers, int max_a
     int err;
 
     if (type->env == NULL)
-        return no_contents(type);
+        return env_no_contents(type);
     if ((err = dm_type_get_envelope(type, &n_ints, &n_addrs, &n_types, &combiner)) != DM_OK ||
         (err = env_check_space("integers", max_integers, n_ints)) != DM_OK ||
         (err = env_check_space("addresses", max_addresses, n_addrs)) != DM_OK ||
         (err = env_check_space("datatypes", max_datatypes, n_types)) != DM_OK)
         return err;
-    return get_values(type->env, false, integers, addresses, NULL, datatypes);
+    return env_get_values(type->env, false, integers, addresses, NULL, datatypes);
 }

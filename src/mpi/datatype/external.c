@@ -89,7 +89,7 @@ static void external_swap(void *dst, const void *src, size_t n)
  * x87's 80 bits have the exponent of IEEE's 128 and 63 bits of its 112 of fraction, behind a
  * one that IEEE leaves out.
  */
-static void put_x87(unsigned char *dst, const unsigned char *src)
+static void external_put_x87(unsigned char *dst, const unsigned char *src)
 {
     uint64_t mantissa, high, low;
     uint16_t top;
@@ -103,7 +103,7 @@ static void put_x87(unsigned char *dst, const unsigned char *src)
     external_swap(dst + 8, &low, 8);
 }
 
-static void get_x87(unsigned char *dst, const unsigned char *src)
+static void external_get_x87(unsigned char *dst, const unsigned char *src)
 {
     uint64_t mantissa, high, low;
     uint16_t top;
@@ -120,18 +120,18 @@ static void get_x87(unsigned char *dst, const unsigned char *src)
     memcpy(dst + 8, &top, 2);
 }
 
-static void put_atom(const struct atom *a, unsigned char *dst, const unsigned char *src)
+static void external_put_atom(const struct atom *a, unsigned char *dst, const unsigned char *src)
 {
     if (a->how == X87)
-        put_x87(dst, src);
+        external_put_x87(dst, src);
     else
         external_swap(dst, src, a->ext); /* the low bytes, if not all */
 }
 
-static void get_atom(const struct atom *a, unsigned char *dst, const unsigned char *src)
+static void external_get_atom(const struct atom *a, unsigned char *dst, const unsigned char *src)
 {
     if (a->how == X87) {
-        get_x87(dst, src);
+        external_get_x87(dst, src);
         return;
     }
     external_swap(dst, src, a->ext);
@@ -146,7 +146,7 @@ struct stream {
     bool is_out;
 };
 
-static size_t len_of(const struct atom *a)
+static size_t external_type_len(const struct atom *a)
 {
     return (size_t)a->n * a->ext + a->last;
 }
@@ -156,9 +156,9 @@ static void external_move_one(struct stream *s, const struct atom *a, unsigned c
 {
     for (int k = 0; k < a->n; k++, mem += a->mem, s->at += a->ext) {
         if (s->is_out)
-            put_atom(a, s->at, mem);
+            external_put_atom(a, s->at, mem);
         else
-            get_atom(a, mem, s->at);
+            external_get_atom(a, mem, s->at);
     }
     if (a->last == 0)
         return;
@@ -189,12 +189,12 @@ static int external_move_run(void *arg, void *addr, size_t n, int basic)
     return DM_OK;
 }
 
-static int add_len(void *arg, void *addr, size_t n, int basic)
+static int external_add_len(void *arg, void *addr, size_t n, int basic)
 {
     struct atom a = atom_of(basic);
 
     (void)addr;
-    *(dm_int128 *)arg += (dm_int128)n * (dm_int128)len_of(&a);
+    *(dm_int128 *)arg += (dm_int128)n * (dm_int128)external_type_len(&a);
     return DM_OK;
 }
 
@@ -203,7 +203,7 @@ static dm_int128 external_len(size_t count, const struct dm_type *type)
 {
     dm_int128 len = 0;
 
-    (void)dm_type_each_run(NULL, 1, type, add_len, &len);
+    (void)dm_type_each_run(NULL, 1, type, external_add_len, &len);
     return len * (dm_int128)count;
 }
 

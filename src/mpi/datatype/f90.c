@@ -77,7 +77,7 @@ static struct dm_type *f90_find(int combiner, int p, int r)
     return NULL;
 }
 
-static int create_real(int combiner, int p, int r, struct dm_type **type_p)
+static int f90_create_real(int combiner, int p, int r, struct dm_type **type_p)
 {
     *type_p = f90_find(combiner, p, r);
     if (*type_p != NULL)
@@ -96,12 +96,12 @@ static int create_real(int combiner, int p, int r, struct dm_type **type_p)
 
 int dm_type_create_f90_real(int p, int r, struct dm_type **type_p)
 {
-    return create_real(MPI_COMBINER_F90_REAL, p, r, type_p);
+    return f90_create_real(MPI_COMBINER_F90_REAL, p, r, type_p);
 }
 
 int dm_type_create_f90_complex(int p, int r, struct dm_type **type_p)
 {
-    return create_real(MPI_COMBINER_F90_COMPLEX, p, r, type_p);
+    return f90_create_real(MPI_COMBINER_F90_COMPLEX, p, r, type_p);
 }
 
 int dm_type_create_f90_integer(int r, struct dm_type **type_p)

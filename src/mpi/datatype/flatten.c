@@ -43,13 +43,13 @@ static int64_t flatten_get(struct flat *flat)
 }
 
 /* The number of a loop is its mark; loops that were written have one. */
-static void put_loop(struct flat *flat, struct dm_loop *loop)
+static void flatten_put_loop(struct flat *flat, struct dm_loop *loop)
 {
     if (loop->mark != 0)
         return;
     for (size_t i = 0; i < loop->n; i++)
         if (dm_loop_child(loop, i) != NULL)
-            put_loop(flat, dm_loop_child(loop, i));
+            flatten_put_loop(flat, dm_loop_child(loop, i));
     loop->mark = ++flat->n_loops;
     flatten_put(flat, (int64_t)loop->count);
     flatten_put(flat, loop->stride);
@@ -69,14 +69,14 @@ static void put_loop(struct flat *flat, struct dm_loop *loop)
     }
 }
 
-static void clear_marks(struct dm_loop *loop)
+static void flatten_clear_marks(struct dm_loop *loop)
 {
     if (loop->mark == 0)
         return;
     loop->mark = 0;
     for (size_t i = 0; i < loop->n; i++)
         if (dm_loop_child(loop, i) != NULL)
-            clear_marks(dm_loop_child(loop, i));
+            flatten_clear_marks(dm_loop_child(loop, i));
 }
 
 int dm_type_flatten(const struct dm_type *type, void *buf, size_t *len_p)
@@ -93,8 +93,8 @@ int dm_type_flatten(const struct dm_type *type, void *buf, size_t *len_p)
     for (size_t i = 0; i < sizeof(head) / sizeof(head[0]); i++)
         flatten_put(&flat, head[i]);
     if (root != NULL) {
-        put_loop(&flat, root);
-        clear_marks(root);
+        flatten_put_loop(&flat, root);
+        flatten_clear_marks(root);
     }
     *len_p = flat.at * sizeof(int64_t);
     return flat.at <= flat.n ? DM_OK : DM_EAGAIN;
@@ -102,7 +102,7 @@ int dm_type_flatten(const struct dm_type *type, void *buf, size_t *len_p)
 
 /* ---- back ---- */
 
-static bool is_basic(int handle)
+static bool flatten_is_basic(int handle)
 {
     const struct dm_type *type = dm_type_get(handle);
 
@@ -110,7 +110,8 @@ static bool is_basic(int handle)
 }
 
 /* One loop; loops[] are those before it. */
-static struct dm_loop *get_loop(struct flat *flat, struct dm_loop *const *loops, uint32_t n_loops)
+static struct dm_loop *flatten_get_loop(struct flat *flat, struct dm_loop *const *loops,
+                                        uint32_t n_loops)
 {
     size_t count = (size_t)flatten_get(flat);
     ptrdiff_t stride = flatten_get(flat);
@@ -149,7 +150,7 @@ static struct dm_loop *get_loop(struct flat *flat, struct dm_loop *const *loops,
             loop->child[i] = dm_loop_ref(loops[mark - 1]);
         child = dm_loop_child(loop, i);
         if (child != NULL ? child->count * child->size != item_len
-                          : !is_basic(dm_loop_basic(loop, i)))
+                          : !flatten_is_basic(dm_loop_basic(loop, i)))
             flat->is_bad = true;
         if (loop->pos != NULL)
             loop->pos[i] = total;
@@ -162,7 +163,7 @@ static struct dm_loop *get_loop(struct flat *flat, struct dm_loop *const *loops,
 }
 
 /* All loops; the last is the root. */
-static int get_loops(struct flat *flat, struct dm_loop **root_p)
+static int flatten_get_loops(struct flat *flat, struct dm_loop **root_p)
 {
     struct dm_loop **loops;
     struct dm_loop *root = NULL;
@@ -172,7 +173,7 @@ static int get_loops(struct flat *flat, struct dm_loop **root_p)
     if (loops == NULL)
         return DM_FAIL(DM_ENOMEM, "datatype of another process");
     while (!flat->is_bad && flat->at < flat->n) {
-        loops[n] = get_loop(flat, loops, n);
+        loops[n] = flatten_get_loop(flat, loops, n);
         if (loops[n] == NULL)
             break;
         n++;
@@ -211,7 +212,7 @@ int dm_type_unflatten(const void *buf, size_t len, struct dm_type **type_p)
     if (flat.is_bad || magic != FLAT_MAGIC || len % sizeof(int64_t) != 0)
         return DM_FAIL(DM_ERR_TYPE, "a datatype from another process is damaged");
     if (flat.at < flat.n) {
-        err = get_loops(&flat, &root);
+        err = flatten_get_loops(&flat, &root);
         if (err != DM_OK)
             return err;
     }

@@ -193,7 +193,7 @@ void dm_make_pad(struct dm_make *make)
 }
 
 /* One ascending run without holes, as long as the extent: many elements are one run too. */
-static bool is_one_run(const struct dm_type *type)
+static bool type_is_one_run(const struct dm_type *type)
 {
     const struct dm_loop *loop = type->prog->typed;
 
@@ -214,7 +214,7 @@ static bool is_one_run(const struct dm_type *type)
     return true;
 }
 
-static int set_form(struct dm_type *type, const struct dm_span *span, struct dm_loop *typed)
+static int type_set_form(struct dm_type *type, const struct dm_span *span, struct dm_loop *typed)
 {
     type->prog = calloc(1, sizeof(*type->prog));
     if (type->prog == NULL)
@@ -230,7 +230,7 @@ static int set_form(struct dm_type *type, const struct dm_span *span, struct dm_
     type->n_basic = span->n_basic;
     type->align = span->align;
     type->basic = span->basic;
-    type->is_contig = is_one_run(type);
+    type->is_contig = type_is_one_run(type);
     return DM_OK;
 }
 
@@ -253,7 +253,7 @@ int dm_make_end(struct dm_make *make, struct dm_type_env *env, struct dm_type **
         goto fail;
     type->env = env;
     env = NULL;
-    err = set_form(type, &make->span, typed);
+    err = type_set_form(type, &make->span, typed);
     if (err == DM_OK)
         err = dm_handle_new(DM_KIND_TYPE, &type->obj);
     if (err != DM_OK)
@@ -278,7 +278,7 @@ int dm_make_copy(const struct dm_type *like, struct dm_loop *typed, struct dm_ty
 
     if (err != DM_OK)
         return err;
-    err = set_form(type, &span, typed);
+    err = type_set_form(type, &span, typed);
     if (err == DM_OK)
         err = dm_type_commit(type);
     if (err != DM_OK) {

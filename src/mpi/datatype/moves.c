@@ -91,7 +91,7 @@ static DM_ALWAYS_INLINE void moves_move_one(uintptr_t to, uintptr_t from, size_t
     memcpy((void *)to, (const void *)from, width);
 }
 
-static DM_ALWAYS_INLINE void run_loop(const struct run *run, int w0, int w1, int w2, int w3)
+static DM_ALWAYS_INLINE void moves_run_loop(const struct run *run, int w0, int w1, int w2, int w3)
 {
     /* Copies, so that stores cannot change them; few, so that all have registers. */
     uintptr_t to = run->to + (uintptr_t)run->to_at[0];
@@ -114,57 +114,58 @@ static DM_ALWAYS_INLINE void run_loop(const struct run *run, int w0, int w1, int
 }
 
 /* From here on one function per move turns its width into a constant. */
-static DM_ALWAYS_INLINE void run_3(const struct run *run, const int *w, int w0, int w1, int w2)
+static DM_ALWAYS_INLINE void moves_run_3(const struct run *run, const int *w, int w0, int w1,
+                                         int w2)
 {
     switch (w[3]) {
 #define CASE(W)                                                                                    \
     case W:                                                                                        \
         if ((W) <= w2)                                                                             \
-            run_loop(run, w0, w1, w2, W);                                                          \
+            moves_run_loop(run, w0, w1, w2, W);                                                    \
         break;
         WIDTHS(CASE)
 #undef CASE
     default:
-        run_loop(run, w0, w1, w2, 0);
+        moves_run_loop(run, w0, w1, w2, 0);
     }
 }
 
-static DM_ALWAYS_INLINE void run_2(const struct run *run, const int *w, int w0, int w1)
+static DM_ALWAYS_INLINE void moves_run_2(const struct run *run, const int *w, int w0, int w1)
 {
     switch (w[2]) {
 #define CASE(W)                                                                                    \
     case W:                                                                                        \
         if ((W) <= w1)                                                                             \
-            run_3(run, w, w0, w1, W);                                                              \
+            moves_run_3(run, w, w0, w1, W);                                                        \
         break;
         WIDTHS(CASE)
 #undef CASE
     default:
-        run_loop(run, w0, w1, 0, 0);
+        moves_run_loop(run, w0, w1, 0, 0);
     }
 }
 
-static DM_ALWAYS_INLINE void run_1(const struct run *run, const int *w, int w0)
+static DM_ALWAYS_INLINE void moves_run_1(const struct run *run, const int *w, int w0)
 {
     switch (w[1]) {
 #define CASE(W)                                                                                    \
     case W:                                                                                        \
         if ((W) <= w0)                                                                             \
-            run_2(run, w, w0, W);                                                                  \
+            moves_run_2(run, w, w0, W);                                                            \
         break;
         WIDTHS(CASE)
 #undef CASE
     default:
-        run_loop(run, w0, 0, 0, 0);
+        moves_run_loop(run, w0, 0, 0, 0);
     }
 }
 
-static void run_0(const struct run *run, const int *w)
+static void moves_run_0(const struct run *run, const int *w)
 {
     switch (w[0]) {
 #define CASE(W)                                                                                    \
     case W:                                                                                        \
-        run_1(run, w, W);                                                                          \
+        moves_run_1(run, w, W);                                                                    \
         break;
         WIDTHS(CASE)
 #undef CASE
@@ -188,7 +189,7 @@ void dm_moves_copy(const struct dm_loop *leaf, char *stream, char *mem, size_t n
         for (size_t i = 0; i < moves->n; i += DM_MOVES_LOOP) {
             run.to_at = (is_pack ? moves->packed : moves->mem) + i;
             run.from_at = (is_pack ? moves->mem : moves->packed) + i;
-            run_0(&run, moves->width + i);
+            moves_run_0(&run, moves->width + i);
         }
         run.to += run.n * run.to_stride;
         run.from += run.n * run.from_stride;

@@ -16,7 +16,7 @@
 #define VECTOR_MIN   8 /* more equidistant blocks than this become a repetition */
 
 /* Do n elements of it in memory occupy n times its size? */
-static bool is_dense(int basic)
+static bool loop_is_dense(int basic)
 {
     return basic == MPI_DATATYPE_NULL || dm_type_get(basic)->is_contig;
 }
@@ -92,13 +92,13 @@ size_t dm_loop_find(const struct dm_loop *loop, size_t at)
     return low;
 }
 
-static bool is_block(const struct dm_loop *loop)
+static bool loop_is_block(const struct dm_loop *loop)
 {
     return loop->count == 1 && loop->n == 1 && loop->is_leaf;
 }
 
 /* May its items be copied rather than pointed to? */
-static bool is_small(const struct dm_loop *loop)
+static bool loop_is_small(const struct dm_loop *loop)
 {
     if (loop->count == 1)
         return loop->n <= INLINE_ITEMS;
@@ -118,7 +118,7 @@ void dm_build_drop(struct dm_build *build)
     dm_build_init(build);
 }
 
-static void add_item(struct dm_build *build, struct dm_item item)
+static void prog_add_item(struct dm_build *build, struct dm_item item)
 {
     if (build->n == build->cap) {
         size_t cap = build->cap == 0 ? 8 : 2 * build->cap;
@@ -141,16 +141,16 @@ void dm_build_block(struct dm_build *build, ptrdiff_t disp, size_t len, int basi
         struct dm_item *last = &build->items[build->n - 1];
 
         if (last->child == NULL && last->basic == basic &&
-            last->disp + (ptrdiff_t)last->len == disp && is_dense(basic)) {
+            last->disp + (ptrdiff_t)last->len == disp && loop_is_dense(basic)) {
             last->len += len;
             return;
         }
     }
-    add_item(build, (struct dm_item){.disp = disp, .len = len, .basic = basic});
+    prog_add_item(build, (struct dm_item){.disp = disp, .len = len, .basic = basic});
 }
 
 /* One repetition of loop, its items copied. */
-static void add_items(struct dm_build *build, ptrdiff_t disp, const struct dm_loop *loop)
+static void prog_add_items(struct dm_build *build, ptrdiff_t disp, const struct dm_loop *loop)
 {
     for (size_t i = 0; i < loop->n; i++) {
         struct dm_loop *child = dm_loop_child(loop, i);
@@ -159,8 +159,8 @@ static void add_items(struct dm_build *build, ptrdiff_t disp, const struct dm_lo
             dm_build_block(build, disp + loop->disp[i], dm_loop_len(loop, i),
                            dm_loop_basic(loop, i));
         else
-            add_item(build, (struct dm_item){disp + loop->disp[i], dm_loop_len(loop, i), child,
-                                             MPI_DATATYPE_NULL});
+            prog_add_item(build, (struct dm_item){disp + loop->disp[i], dm_loop_len(loop, i), child,
+                                                  MPI_DATATYPE_NULL});
     }
 }
 
@@ -175,17 +175,18 @@ void dm_build_add(struct dm_build *build, ptrdiff_t disp, struct dm_loop *loop, 
         build->is_out_of_memory = true;
         return;
     }
-    if (is_small(loop)) {
+    if (loop_is_small(loop)) {
         for (size_t i = 0; i < loop->count; i++)
-            add_items(build, disp + (ptrdiff_t)i * loop->stride, loop);
+            prog_add_items(build, disp + (ptrdiff_t)i * loop->stride, loop);
     } else {
-        add_item(build, (struct dm_item){disp, loop->count * loop->size, loop, MPI_DATATYPE_NULL});
+        prog_add_item(build,
+                      (struct dm_item){disp, loop->count * loop->size, loop, MPI_DATATYPE_NULL});
     }
     dm_loop_unref(loop);
 }
 
 /* Are the items equal blocks at equal distances? */
-static bool is_vector(const struct dm_item *items, size_t n)
+static bool loop_is_vector(const struct dm_item *items, size_t n)
 {
     if (n <= VECTOR_MIN)
         return false;
@@ -234,7 +235,7 @@ static struct dm_loop *loop_of_items(const struct dm_item *items, size_t n)
 }
 
 /* The same items, all moved by disp. */
-static struct dm_loop *copy_moved(const struct dm_loop *loop, ptrdiff_t disp)
+static struct dm_loop *prog_copy_moved(const struct dm_loop *loop, ptrdiff_t disp)
 {
     struct dm_loop *copy =
         dm_loop_new(loop->n, loop->pos != NULL, loop->child != NULL, loop->basics != NULL);
@@ -269,8 +270,8 @@ int dm_build_finish(struct dm_build *build, struct dm_loop **loop_p)
         if (n == 1 && items[0].child != NULL && items[0].disp == 0) {
             loop = dm_loop_ref(items[0].child);
         } else if (n == 1 && items[0].child != NULL && items[0].child->n <= INLINE_ITEMS) {
-            loop = copy_moved(items[0].child, items[0].disp);
-        } else if (is_vector(items, n)) {
+            loop = prog_copy_moved(items[0].child, items[0].disp);
+        } else if (loop_is_vector(items, n)) {
             loop = loop_of_items(items, 1);
             if (loop != NULL) {
                 loop->count = n;
@@ -312,19 +313,19 @@ int dm_loop_repeat(struct dm_loop *loop, size_t reps, ptrdiff_t stride, struct d
         *loop_p = dm_loop_ref(loop);
         return DM_OK;
     }
-    if (is_block(loop) && stride == (ptrdiff_t)loop->len && is_dense(loop->basic)) {
-        copy = copy_moved(loop, 0);
+    if (loop_is_block(loop) && stride == (ptrdiff_t)loop->len && loop_is_dense(loop->basic)) {
+        copy = prog_copy_moved(loop, 0);
         if (copy != NULL) {
             copy->len *= reps;
             copy->size = copy->len;
         }
     } else if (loop->count > 1 && stride == (ptrdiff_t)loop->count * loop->stride &&
                loop->n <= INLINE_ITEMS) {
-        copy = copy_moved(loop, 0);
+        copy = prog_copy_moved(loop, 0);
         if (copy != NULL)
             copy->count *= reps;
-    } else if (is_small(loop)) {
-        copy = loop->count == 1 ? copy_moved(loop, 0) : loop_unroll(loop);
+    } else if (loop_is_small(loop)) {
+        copy = loop->count == 1 ? prog_copy_moved(loop, 0) : loop_unroll(loop);
         if (copy != NULL) {
             copy->count = reps;
             copy->stride = stride;
@@ -365,7 +366,7 @@ int dm_loop_plain(struct dm_loop *typed, struct dm_loop **loop_p)
         }
         if (child != NULL)
             dm_build_add(&build, typed->disp[i], last_plain, 1, 0);
-        else if (is_dense(basic))
+        else if (loop_is_dense(basic))
             dm_build_block(&build, typed->disp[i], dm_loop_len(typed, i), MPI_DATATYPE_NULL);
         else
             dm_build_add(&build, typed->disp[i], dm_type_get(basic)->prog->plain, 1, 0);

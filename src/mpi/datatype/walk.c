@@ -159,7 +159,7 @@ static void copy_uniform(char *stream, char *mem, const ptrdiff_t *disp, size_t 
 
 /* ---- pack and unpack ---- */
 
-static inline void walk_advance(struct walk *walk, size_t len)
+static inline void walk_pos_advance(struct walk *walk, size_t len)
 {
     walk->stream += len;
     walk->left -= len;
@@ -168,13 +168,13 @@ static inline void walk_advance(struct walk *walk, size_t len)
 static void pack_bytes(struct walk *walk, char *mem, size_t len)
 {
     dm_copy(walk->stream, mem, len);
-    walk_advance(walk, len);
+    walk_pos_advance(walk, len);
 }
 
 static void unpack_bytes(struct walk *walk, char *mem, size_t len)
 {
     dm_copy(mem, walk->stream, len);
-    walk_advance(walk, len);
+    walk_pos_advance(walk, len);
 }
 
 /* n blocks of the lengths between the packed offsets pos[0] to pos[n]. */
@@ -205,7 +205,7 @@ static DM_ALIGNED(64) void copy_blocks(struct walk *walk, const struct dm_loop *
         copy_uniform(walk->stream, mem, disp, leaf->len, n, is_pack);
     else
         copy_mixed(walk->stream, mem, disp, leaf->pos + first, n, is_pack);
-    walk_advance(walk, dm_loop_pos(leaf, first + n) - dm_loop_pos(leaf, first));
+    walk_pos_advance(walk, dm_loop_pos(leaf, first + n) - dm_loop_pos(leaf, first));
 }
 
 static void pack_blocks(struct walk *walk, const struct dm_loop *leaf, char *mem, size_t first,
@@ -230,7 +230,7 @@ static inline void copy_reps(struct walk *walk, const struct dm_loop *leaf, char
 {
     if (leaf->moves != NULL && n >= CHUNK_MIN) {
         dm_moves_copy(leaf, walk->stream, mem, n, is_pack);
-        walk_advance(walk, n * leaf->size);
+        walk_pos_advance(walk, n * leaf->size);
         return;
     }
     while (n > 0) {
@@ -252,7 +252,7 @@ static inline void copy_reps(struct walk *walk, const struct dm_loop *leaf, char
             else
                 copy_strided(at, leaf->stride, stream, (ptrdiff_t)leaf->size, len, chunk);
         }
-        walk_advance(walk, chunk * leaf->size);
+        walk_pos_advance(walk, chunk * leaf->size);
         mem = walk_move(mem, (ptrdiff_t)chunk * leaf->stride);
         n -= chunk;
     }

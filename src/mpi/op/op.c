@@ -25,14 +25,14 @@ static const char *const op_names[] = {"a user's operation",
 
 /* ---- start and stop ---- */
 
-static uint8_t *ctype_at(int handle)
+static uint8_t *op_ctype_at(int handle)
 {
     return &dm_op_state.ctype[(unsigned)handle >> 30 == 2][handle & 0x7f];
 }
 
-static enum dm_op_ctype ctype_of(int handle)
+static enum dm_op_ctype op_ctype(int handle)
 {
-    return (enum dm_op_ctype) * ctype_at(handle);
+    return (enum dm_op_ctype) * op_ctype_at(handle);
 }
 
 int dm_op_start(void)
@@ -48,7 +48,7 @@ int dm_op_start(void)
 
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
         if (types[i].handle != MPI_DATATYPE_NULL)
-            *ctype_at(types[i].handle) = (uint8_t)types[i].ctype;
+            *op_ctype_at(types[i].handle) = (uint8_t)types[i].ctype;
     for (int code = DM_OP_USER + 1; code < DM_OP_N; code++) {
         struct dm_op *op = &dm_op_state.ops[code];
         int err;
@@ -132,7 +132,7 @@ int dm_op_commutative(const struct dm_op *op, int *commute)
 
 /* ---- what goes together ---- */
 
-static bool is_replacing(const struct dm_op *op)
+static bool op_is_replacing(const struct dm_op *op)
 {
     return op->code == DM_OP_REPLACE || op->code == DM_OP_NO_OP;
 }
@@ -148,9 +148,9 @@ int dm_op_check(const struct dm_op *op, const struct dm_type *type)
                        "%s takes predefined datatypes only; a derived one needs an "
                        "operation made by MPI_Op_create",
                        op_names[op->code]);
-    ctype = ctype_of(type->basic); /* those of MPI_Type_create_f90_* have another handle */
+    ctype = op_ctype(type->basic); /* those of MPI_Type_create_f90_* have another handle */
     if (ctype == DM_CT_NULL ||
-        (!is_replacing(op) && dm_op_kernel_of((enum dm_op_code)op->code, ctype) == NULL))
+        (!op_is_replacing(op) && dm_op_kernel_of((enum dm_op_code)op->code, ctype) == NULL))
         return DM_FAIL(DM_ERR_OP, "%s cannot be applied to %s", op_names[op->code], type->name);
     return DM_OK;
 }
@@ -165,8 +165,8 @@ bool dm_op_is_atomic(int basic)
 
 /* ---- application ---- */
 
-static void apply_user(const struct dm_op *op, const void *in, void *inout, size_t count,
-                       struct dm_type *type)
+static void op_apply_user(const struct dm_op *op, const void *in, void *inout, size_t count,
+                          struct dm_type *type)
 {
     const char *from = in;
     char *to = inout;
@@ -198,7 +198,7 @@ int dm_op_apply(const struct dm_op *op, const void *in, void *inout, size_t coun
                 struct dm_type *type)
 {
     if (op->code == DM_OP_USER) {
-        apply_user(op, in, inout, count, type);
+        op_apply_user(op, in, inout, count, type);
         return DM_OK;
     }
     if (!type->is_builtin)
@@ -239,11 +239,11 @@ REPLACE_KERNEL(2)
 REPLACE_KERNEL(4)
 REPLACE_KERNEL(8)
 
-static int apply_atomic(const struct dm_op *op, const void *in, void *inout, void *old, size_t n,
-                        int basic)
+static int op_apply_atomic(const struct dm_op *op, const void *in, void *inout, void *old, size_t n,
+                           int basic)
 {
     size_t size = (size_t)dm_type_get(basic)->extent;
-    dm_op_kernel *kernel = dm_op_kernel_of((enum dm_op_code)op->code, ctype_of(basic));
+    dm_op_kernel *kernel = dm_op_kernel_of((enum dm_op_code)op->code, op_ctype(basic));
     bool is_replace = op->code == DM_OP_REPLACE;
 
     switch (size) {
@@ -267,14 +267,14 @@ static int apply_atomic(const struct dm_op *op, const void *in, void *inout, voi
 int dm_op_apply_basic(const struct dm_op *op, const void *in, void *inout, size_t n, int basic,
                       bool is_atomic)
 {
-    dm_op_kernel *kernel = dm_op_kernel_of((enum dm_op_code)op->code, ctype_of(basic));
+    dm_op_kernel *kernel = dm_op_kernel_of((enum dm_op_code)op->code, op_ctype(basic));
 
     if (op->code == DM_OP_NO_OP || n == 0)
         return DM_OK;
     if (kernel == NULL && op->code != DM_OP_REPLACE)
         return dm_op_check(op, dm_type_get(basic));
     if (is_atomic)
-        return apply_atomic(op, in, inout, NULL, n, basic);
+        return op_apply_atomic(op, in, inout, NULL, n, basic);
     if (kernel == NULL)
         memcpy(inout, in, n * (size_t)dm_type_get(basic)->extent);
     else
@@ -286,9 +286,9 @@ int dm_op_fetch_basic(const struct dm_op *op, const void *in, void *inout, void 
                       int basic)
 {
     if (op->code != DM_OP_NO_OP && op->code != DM_OP_REPLACE &&
-        dm_op_kernel_of((enum dm_op_code)op->code, ctype_of(basic)) == NULL)
+        dm_op_kernel_of((enum dm_op_code)op->code, op_ctype(basic)) == NULL)
         return dm_op_check(op, dm_type_get(basic));
-    return apply_atomic(op, in, inout, old, n, basic);
+    return op_apply_atomic(op, in, inout, old, n, basic);
 }
 
 int dm_reduce_local(const void *inbuf, void *inoutbuf, size_t count, struct dm_type *type,

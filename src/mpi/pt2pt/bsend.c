@@ -21,7 +21,7 @@ struct piece {
 
 _Static_assert(sizeof(struct piece) + 3 * ALIGN <= MPI_BSEND_OVERHEAD, "what is promised");
 
-static uintptr_t round_up(uintptr_t n)
+static uintptr_t bsend_round_up(uintptr_t n)
 {
     return (n + ALIGN - 1) / ALIGN * ALIGN;
 }
@@ -42,7 +42,7 @@ static void bsend_reap(void)
 /* First place where len bytes fit; *before_p is the list node that follows it. NULL: none. */
 static struct piece *bsend_find_space(size_t len, struct dm_list **before_p)
 {
-    uintptr_t at = round_up((uintptr_t)dm_p2p.bsend_buf);
+    uintptr_t at = bsend_round_up((uintptr_t)dm_p2p.bsend_buf);
     uintptr_t end = (uintptr_t)dm_p2p.bsend_buf + dm_p2p.bsend_size;
 
     dm_list_for_each (it, &dm_p2p.bsends) {
@@ -62,7 +62,7 @@ int dm_p2p_bsend(const void *buf, size_t count, struct dm_type *type, int dest, 
                  struct dm_comm *comm, struct dm_p2p_req **r_p)
 {
     size_t data_len = count * (size_t)type->size;
-    size_t len = round_up(sizeof(struct piece) + data_len);
+    size_t len = bsend_round_up(sizeof(struct piece) + data_len);
     struct dm_mkey key = {.ctx = comm->ctx_send, .source = comm->rank, .tag = tag};
     struct dm_list *before;
     struct dm_p2p_req *r;

@@ -20,7 +20,7 @@ struct pair {
     char *copy; /* of what is replaced, or NULL */
 };
 
-static void free_pair(struct dm_req *req)
+static void pair_free(struct dm_req *req)
 {
     struct pair *pair = (struct pair *)req;
 
@@ -41,9 +41,9 @@ static int isendrecv_finish(struct dm_req *req, MPI_Status *status)
     return dm_p2p_req_explain(req->err == pair->recv.req.err ? &pair->recv : &pair->send);
 }
 
-static const struct dm_req_ops ops = {.free = free_pair, .finish = isendrecv_finish};
+static const struct dm_req_ops ops = {.free = pair_free, .finish = isendrecv_finish};
 
-static void half_over(struct pair *pair, int err)
+static void pair_half_over(struct pair *pair, int err)
 {
     if (pair->req.err == DM_OK)
         pair->req.err = err;
@@ -51,22 +51,22 @@ static void half_over(struct pair *pair, int err)
         dm_req_unref(&pair->req);
 }
 
-static void send_over(void *arg)
+static void pair_send_over(void *arg)
 {
     struct pair *pair = arg;
 
-    half_over(pair, pair->send.req.err);
+    pair_half_over(pair, pair->send.req.err);
 }
 
-static void recv_over(void *arg)
+static void pair_recv_over(void *arg)
 {
     struct pair *pair = arg;
 
     pair->req.status = pair->recv.req.status;
-    half_over(pair, pair->recv.req.err);
+    pair_half_over(pair, pair->recv.req.err);
 }
 
-static int new_pair(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
+static int pair_new(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
                     size_t rcount, struct dm_type *rtype, struct dm_comm *comm,
                     struct pair **pair_p)
 {
@@ -83,8 +83,8 @@ static int new_pair(const void *sbuf, size_t scount, struct dm_type *stype, void
     dm_type_ref(stype);
     dm_p2p_req_init(&pair->send, DM_REQ_SEND, comm, (void *)(uintptr_t)sbuf, scount, stype);
     dm_p2p_req_init(&pair->recv, DM_REQ_RECV, comm, rbuf, rcount, rtype);
-    dm_p2p_watch(&pair->send.req, send_over, pair);
-    dm_p2p_watch(&pair->recv.req, recv_over, pair);
+    dm_p2p_watch(&pair->send.req, pair_send_over, pair);
+    dm_p2p_watch(&pair->recv.req, pair_recv_over, pair);
     pair->stype = stype;
     pair->rtype = rtype;
     pair->copy = NULL;
@@ -120,7 +120,7 @@ int dm_isendrecv(const void *sbuf, size_t scount, struct dm_type *stype, int des
                  struct dm_comm *comm, struct dm_req **req_p)
 {
     struct pair *pair;
-    int err = new_pair(sbuf, scount, stype, rbuf, rcount, rtype, comm, &pair);
+    int err = pair_new(sbuf, scount, stype, rbuf, rcount, rtype, comm, &pair);
 
     if (err != DM_OK)
         return err;
@@ -141,7 +141,7 @@ int dm_isendrecv_replace(void *buf, size_t count, struct dm_type *type, int dest
         return DM_FAIL(DM_ENOMEM, "copy of the message, %zu bytes", len);
     if (dest != MPI_PROC_NULL && len > 0)
         dm_type_pack(buf, count, type, 0, copy, len);
-    err = new_pair(copy, len, dm_type_get(MPI_BYTE), buf, count, type, comm, &pair);
+    err = pair_new(copy, len, dm_type_get(MPI_BYTE), buf, count, type, comm, &pair);
     if (err != DM_OK) {
         free(copy);
         return err;

@@ -28,13 +28,13 @@ static uint32_t match_hash(const struct dm_mkey *key)
     return (tag ^ tag >> 6 ^ tag >> 12 ^ tag >> 18 ^ tag >> 24) + (h ^ h >> 15);
 }
 
-static int kind_of(const struct dm_mkey *key)
+static int match_kind(const struct dm_mkey *key)
 {
     return (key->source == DM_MATCH_ANY_SOURCE) | (key->tag == DM_MATCH_ANY_TAG) << 1;
 }
 
 /* The key that leaves open what kind says. */
-static struct dm_mkey open_key(const struct dm_mkey *key, int kind)
+static struct dm_mkey match_open_key(const struct dm_mkey *key, int kind)
 {
     struct dm_mkey k = *key;
 
@@ -45,12 +45,12 @@ static struct dm_mkey open_key(const struct dm_mkey *key, int kind)
     return k;
 }
 
-static struct dm_mnode **bucket_of(struct dm_mtable *t, const struct dm_mkey *key)
+static struct dm_mnode **match_bucket(struct dm_mtable *t, const struct dm_mkey *key)
 {
     return &t->buckets[match_hash(key) & (t->n_buckets - 1)];
 }
 
-static void table_init(struct dm_mtable *t)
+static void match_table_init(struct dm_mtable *t)
 {
     *t = (struct dm_mtable){.n_buckets = DM_MATCH_SMALL};
     t->buckets = t->small;
@@ -67,7 +67,7 @@ static void match_grow(struct dm_mtable *t)
         struct dm_mnode *node = t->buckets[i], *next;
 
         for (; node != NULL; node = next) {
-            struct dm_mnode **b = bucket_of(&bigger, &node->key);
+            struct dm_mnode **b = match_bucket(&bigger, &node->key);
 
             next = node->chain;
             node->chain = *b;
@@ -90,7 +90,7 @@ static inline struct dm_mnode **match_find(struct dm_mtable *t, const struct dm_
 
     if (dm_likely(at != NULL && match_is_same(&(*at)->key, key)))
         return at;
-    at = bucket_of(t, key);
+    at = match_bucket(t, key);
     while (*at != NULL && !match_is_same(&(*at)->key, key))
         at = &(*at)->chain;
     if (*at != NULL)
@@ -127,7 +127,7 @@ static void match_insert(struct dm_mtable *t, struct dm_mnode *node)
     match_file(t, node);
 }
 
-static void take_out(struct dm_mtable *t, struct dm_mnode *node)
+static void match_take_out(struct dm_mtable *t, struct dm_mnode *node)
 {
     if (node->is_first) {
         struct dm_mnode **at = match_find(t, &node->key);
@@ -149,8 +149,8 @@ static void take_out(struct dm_mtable *t, struct dm_mnode *node)
 void dm_match_init(struct dm_match *m)
 {
     *m = (struct dm_match){.filed = 1u | 1u << ANYTHING};
-    table_init(&m->posted);
-    table_init(&m->unexp);
+    match_table_init(&m->posted);
+    match_table_init(&m->unexp);
 }
 
 void dm_match_fini(struct dm_match *m)
@@ -164,28 +164,28 @@ void dm_match_fini(struct dm_match *m)
 
 /* ---- posted receives ---- */
 
-static void post_in_table(struct dm_match *m, struct dm_mnode *node)
+static void match_post_in_table(struct dm_match *m, struct dm_mnode *node)
 {
     match_insert(&m->posted, node);
     m->n_table++;
-    m->n_kind[kind_of(&node->key)]++;
+    m->n_kind[match_kind(&node->key)]++;
 }
 
-static void unpost_from_table(struct dm_match *m, struct dm_mnode *node)
+static void match_unpost_from_table(struct dm_match *m, struct dm_mnode *node)
 {
-    take_out(&m->posted, node);
+    match_take_out(&m->posted, node);
     m->n_table--;
-    m->n_kind[kind_of(&node->key)]--;
+    m->n_kind[match_kind(&node->key)]--;
 }
 
 void dm_match_post_more(struct dm_match *m, struct dm_mnode *node)
 {
     if (m->only != NULL) {
-        post_in_table(m, m->only);
+        match_post_in_table(m, m->only);
         m->only = NULL;
     }
     node->seq = m->seq++;
-    post_in_table(m, node);
+    match_post_in_table(m, node);
 }
 
 struct dm_mnode *dm_match_take_table(struct dm_match *m, const struct dm_mkey *key)
@@ -195,7 +195,7 @@ struct dm_mnode *dm_match_take_table(struct dm_match *m, const struct dm_mkey *k
     if (dm_likely(m->n_kind[0] == m->n_table)) {
         best = *match_find(&m->posted, key);
         if (best != NULL)
-            unpost_from_table(m, best);
+            match_unpost_from_table(m, best);
         return best;
     }
     for (int kind = 0; kind < DM_MATCH_KINDS; kind++) {
@@ -204,13 +204,13 @@ struct dm_mnode *dm_match_take_table(struct dm_match *m, const struct dm_mkey *k
 
         if (m->n_kind[kind] == 0)
             continue;
-        k = open_key(key, kind);
+        k = match_open_key(key, kind);
         node = *match_find(&m->posted, &k);
         if (node != NULL && (best == NULL || node->seq < best->seq))
             best = node;
     }
     if (best != NULL)
-        unpost_from_table(m, best);
+        match_unpost_from_table(m, best);
     return best;
 }
 
@@ -219,7 +219,7 @@ void dm_match_unpost(struct dm_match *m, struct dm_mnode *node)
     if (m->only == node)
         m->only = NULL;
     else
-        unpost_from_table(m, node);
+        match_unpost_from_table(m, node);
 }
 
 void dm_match_each_posted(struct dm_match *m, void (*fn)(void *arg, struct dm_mnode *node),
@@ -248,13 +248,13 @@ void dm_match_each_posted(struct dm_match *m, void (*fn)(void *arg, struct dm_mn
 
 /* ---- unexpected messages ---- */
 
-static bool is_filed(const struct dm_match *m, int kind)
+static bool match_is_filed(const struct dm_match *m, int kind)
 {
     return m->filed >> kind & 1;
 }
 
 /* All that are queued, and from now on all that come, under this kind of key too. */
-static void file_all(struct dm_match *m, int kind)
+static void match_file_all(struct dm_match *m, int kind)
 {
     struct dm_mtable *t = &m->unexp;
 
@@ -265,12 +265,12 @@ static void file_all(struct dm_match *m, int kind)
         for (struct dm_mnode *first = t->buckets[i]; first != NULL; first = first->chain) {
             struct dm_mnode *node = first;
 
-            if (kind_of(&first->key) != ANYTHING)
+            if (match_kind(&first->key) != ANYTHING)
                 continue;
             do {
                 struct dm_mnode *nodes = node - ANYTHING;
 
-                nodes[kind].key = open_key(&nodes[0].key, kind);
+                nodes[kind].key = match_open_key(&nodes[0].key, kind);
                 match_file(t, &nodes[kind]);
                 node = node->next;
             } while (node != first);
@@ -284,9 +284,9 @@ void dm_match_add_unexp(struct dm_match *m, struct dm_mnode nodes[DM_MATCH_KINDS
     m->n_unexp++;
     nodes[0].key = *key;
     for (int kind = 0; kind < DM_MATCH_KINDS; kind++) {
-        if (!is_filed(m, kind))
+        if (!match_is_filed(m, kind))
             continue;
-        nodes[kind].key = open_key(key, kind);
+        nodes[kind].key = match_open_key(key, kind);
         match_insert(&m->unexp, &nodes[kind]);
     }
 }
@@ -295,9 +295,9 @@ struct dm_mnode *dm_match_find_unexp(struct dm_match *m, const struct dm_mkey *k
 {
     if (m->n_unexp == 0)
         return NULL;
-    *kind_p = kind_of(key);
-    if (!is_filed(m, *kind_p))
-        file_all(m, *kind_p);
+    *kind_p = match_kind(key);
+    if (!match_is_filed(m, *kind_p))
+        match_file_all(m, *kind_p);
     return *match_find(&m->unexp, key);
 }
 
@@ -305,15 +305,15 @@ void dm_match_del_unexp(struct dm_match *m, struct dm_mnode nodes[DM_MATCH_KINDS
 {
     m->n_unexp--;
     for (int kind = 0; kind < DM_MATCH_KINDS; kind++)
-        if (is_filed(m, kind))
-            take_out(&m->unexp, &nodes[kind]);
+        if (match_is_filed(m, kind))
+            match_take_out(&m->unexp, &nodes[kind]);
 }
 
 struct dm_mnode *dm_match_some_unexp(struct dm_match *m)
 {
     for (uint32_t i = 0; i < m->unexp.n_buckets; i++)
         for (struct dm_mnode *node = m->unexp.buckets[i]; node != NULL; node = node->chain)
-            if (kind_of(&node->key) == 0)
+            if (match_kind(&node->key) == 0)
                 return node;
     return NULL;
 }

@@ -132,7 +132,7 @@ void dm_p2p_recv_withdraw(struct dm_p2p_req *r, int err);
 /* Copy the status of a finished receive, but for MPI_ERROR. */
 void dm_p2p_status(const struct dm_req *req, MPI_Status *status);
 
-/* ---- eager.c, rndv.c ---- */
+/* ---- eager.c, rndv.c, rndv_proto.c ---- */
 
 void dm_p2p_eager_start(void); /* register the packet handlers */
 void dm_p2p_rndv_start(void);
@@ -143,7 +143,7 @@ void dm_p2p_matched(struct dm_p2p_req *r, int proc, const struct dm_mkey *key, s
 /* Tell the sender of a synchronous message that it is matched. */
 void dm_p2p_ack(int proc, uint64_t sreq);
 /* Get the data of a rendezvous. */
-void dm_p2p_rndv_recv(struct dm_p2p_req *r, int proc, const struct dm_p2p_unexp *u);
+void dm_p2p_rndv_recv(struct dm_p2p_req *r, const struct dm_p2p_unexp *u);
 /* Send the request to send. */
 void dm_p2p_rndv_send(struct dm_p2p_req *r, const struct dm_mkey *key);
 /* Let a queued eager message be a request to send instead. */

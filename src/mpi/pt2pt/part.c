@@ -77,7 +77,7 @@ static struct {
     uint32_t number; /* last given */
 } parts;
 
-static void free_part(struct dm_req *req)
+static void part_free(struct dm_req *req)
 {
     struct part *p = (struct part *)req;
 
@@ -141,7 +141,7 @@ static void part_push(struct part *p, size_t i)
     dm_p2p_send_start(&c->r, &key, DM_SEND_STANDARD);
 }
 
-static void push_ready(struct part *p)
+static void part_push_ready(struct part *p)
 {
     for (size_t i = 0; i < p->n_chunks; i++)
         if (p->chunks[i].is_ready)
@@ -184,7 +184,7 @@ static void part_slot(struct part *p, size_t i, struct dm_p2p_req *r)
     }
 }
 
-static void post_all(struct part *p)
+static void part_post_all(struct part *p)
 {
     for (size_t i = 0; i < p->n_chunks; i++) {
         struct dm_mkey key = {.ctx = PART_CTX, .source = (int32_t)p->number, .tag = (int32_t)i};
@@ -222,31 +222,31 @@ static int part_start(struct dm_req *req)
             p->chunks[i].is_ready = false;
         part_step(p, DM_OK);
     } else if (p->is_paired) {
-        post_all(p);
+        part_post_all(p);
         part_step(p, DM_OK);
     }
     return DM_OK;
 }
 
 static const struct dm_req_ops ops = {
-    .free = free_part, .start = part_start, .finish = part_finish};
+    .free = part_free, .start = part_start, .finish = part_finish};
 
 /* ---- pairs ---- */
 
-static void await_pair(struct part *p)
+static void part_await_pair(struct part *p)
 {
     dm_req_ref(&p->req);
     dm_list_add_tail(&parts.waiting, &p->waiting);
 }
 
 /* The partner is known, or will never be. */
-static void end_pairing(struct part *p)
+static void part_end_pairing(struct part *p)
 {
     dm_list_del(&p->waiting);
     dm_req_unref(&p->req);
 }
 
-static int make_chunks(struct part *p, size_t n)
+static int part_make_chunks(struct part *p, size_t n)
 {
     p->chunks = calloc(n > 0 ? n : 1, sizeof(*p->chunks));
     if (p->chunks == NULL)
@@ -266,7 +266,7 @@ static void part_pair(struct part *p, const struct pkt_init *init)
         .sreq = init->sreq,
     };
 
-    if (make_chunks(p, init->n_chunks) != DM_OK)
+    if (part_make_chunks(p, init->n_chunks) != DM_OK)
         dm_p2p_fatal("no memory for a partitioned receive");
     if (!p->type->is_contig && p->type->size > 0 && len % (size_t)p->type->size != 0) {
         p->bounce = malloc(part_total(p));
@@ -279,14 +279,14 @@ static void part_pair(struct part *p, const struct pkt_init *init)
     if (dm_chan_send_ctl(dm_world.chan, p->proc, &h.pkt) == DM_ENOMEM)
         dm_p2p_fatal("no memory for a packet of partitioned communication");
     if (p->req.is_started && p->req.n_pending > 0) {
-        post_all(p);
+        part_post_all(p);
         part_step(p, DM_OK);
     }
-    end_pairing(p);
+    part_end_pairing(p);
 }
 
-static void on_init(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
-                    struct dm_chan_sink *sink)
+static void part_on_init(void *arg, int proc, const struct dm_pkt *pkt, const void *data,
+                         size_t avail, struct dm_chan_sink *sink)
 {
     const struct pkt_init *init = (const struct pkt_init *)(const void *)pkt;
     struct dm_mnode *node = dm_match_take(&parts.match, &init->key);
@@ -308,8 +308,8 @@ static void on_init(void *arg, int proc, const struct dm_pkt *pkt, const void *d
     dm_match_add_unexp(&parts.match, offer->nodes, &init->key);
 }
 
-static void on_pair(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
-                    struct dm_chan_sink *sink)
+static void part_on_pair(void *arg, int proc, const struct dm_pkt *pkt, const void *data,
+                         size_t avail, struct dm_chan_sink *sink)
 {
     const struct pkt_pair *h = (const struct pkt_pair *)(const void *)pkt;
     struct part *p = (struct part *)(uintptr_t)h->sreq;
@@ -322,10 +322,10 @@ static void on_pair(void *arg, int proc, const struct dm_pkt *pkt, const void *d
     p->number = (uint32_t)h->number;
     p->is_paired = true;
     if (p->req.is_started && !dm_req_is_done(&p->req))
-        push_ready(p);
+        part_push_ready(p);
     if (dm_p2p.is_leaving)
         dm_p2p_cancel_rest();
-    end_pairing(p);
+    part_end_pairing(p);
 }
 
 void dm_p2p_part_start(void)
@@ -333,8 +333,8 @@ void dm_p2p_part_start(void)
     dm_match_init(&parts.match);
     dm_list_init(&parts.waiting);
     dm_list_init(&parts.active);
-    dm_chan_on_packet(dm_world.chan, DM_PKT_PART_INIT, on_init, NULL);
-    dm_chan_on_packet(dm_world.chan, DM_PKT_PART_PAIR, on_pair, NULL);
+    dm_chan_on_packet(dm_world.chan, DM_PKT_PART_INIT, part_on_init, NULL);
+    dm_chan_on_packet(dm_world.chan, DM_PKT_PART_PAIR, part_on_pair, NULL);
 }
 
 void dm_p2p_part_lost(int proc)
@@ -365,7 +365,7 @@ void dm_p2p_part_stop(void)
     }
     dm_match_fini(&parts.match);
     dm_list_for_each_safe (it, tmp, &parts.waiting)
-        end_pairing(dm_container_of(it, struct part, waiting));
+        part_end_pairing(dm_container_of(it, struct part, waiting));
 }
 
 static int part_make(bool is_send, void *buf, int partitions, size_t count, struct dm_type *type,
@@ -389,7 +389,7 @@ static int part_make(bool is_send, void *buf, int partitions, size_t count, stru
     p->peer = peer;
     p->tag = tag;
     p->proc = peer == MPI_PROC_NULL ? -1 : dm_comm_proc(comm, peer);
-    err = is_send ? make_chunks(p, (size_t)partitions) : DM_OK;
+    err = is_send ? part_make_chunks(p, (size_t)partitions) : DM_OK;
     if (err != DM_OK)
         dm_req_unref(&p->req);
     return err;
@@ -413,7 +413,7 @@ int dm_psend_init(const void *buf, int partitions, size_t count, struct dm_type 
     if (dest == MPI_PROC_NULL)
         return DM_OK;
     h.sreq = (uintptr_t)p;
-    await_pair(p);
+    part_await_pair(p);
     err = dm_chan_send_ctl(dm_world.chan, p->proc, &h.pkt);
     return err == DM_ENOMEM ? DM_FAIL(err, "packet of MPI_Psend_init") : DM_OK;
 }
@@ -432,7 +432,7 @@ int dm_precv_init(void *buf, int partitions, size_t count, struct dm_type *type,
     *req_p = &p->req;
     if (source == MPI_PROC_NULL)
         return DM_OK;
-    await_pair(p);
+    part_await_pair(p);
     node = dm_match_find_unexp(&parts.match, &key, &kind);
     if (node == NULL) {
         p->node.key = key;
@@ -475,7 +475,7 @@ static int part_find(MPI_Request request, bool is_send, int partition, struct pa
 }
 
 /* Can it be made ready? */
-static int check_ready(int partition, MPI_Request request, struct part **p_p)
+static int part_check_ready(int partition, MPI_Request request, struct part **p_p)
 {
     int err = part_find(request, true, partition, p_p);
     struct part *p = *p_p;
@@ -493,7 +493,7 @@ static int check_ready(int partition, MPI_Request request, struct part **p_p)
 int dm_pready(int partition, MPI_Request request)
 {
     struct part *p;
-    int err = check_ready(partition, request, &p);
+    int err = part_check_ready(partition, request, &p);
 
     if (err != DM_OK)
         return err;
@@ -526,7 +526,7 @@ int dm_pready_list(int length, const int partitions[], MPI_Request request)
 }
 
 /* Have the sender's partitions that overlap this one come? */
-static bool has_arrived(const struct part *p, int partition)
+static bool part_has_arrived(const struct part *p, int partition)
 {
     size_t n = (size_t)p->n_parts, i = (size_t)partition;
     size_t from = i * p->n_chunks / n, to = ((i + 1) * p->n_chunks + n - 1) / n;
@@ -549,8 +549,8 @@ int dm_parrived(MPI_Request request, int partition, int *flag)
     *flag = 0;
     if (err != DM_OK)
         return err;
-    if (!has_arrived(p, partition))
+    if (!part_has_arrived(p, partition))
         dm_chan_progress_test(dm_world.chan);
-    *flag = has_arrived(p, partition);
+    *flag = part_has_arrived(p, partition);
     return DM_OK;
 }

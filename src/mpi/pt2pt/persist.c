@@ -20,7 +20,7 @@ struct persist {
     enum dm_send_mode mode; /* of a send */
 };
 
-static void free_persist(struct dm_req *req)
+static void persist_free(struct dm_req *req)
 {
     struct persist *p = (struct persist *)req;
 
@@ -75,7 +75,7 @@ static int persist_start_send(struct dm_req *req)
 }
 
 /* The message is in the attached buffer when this returns. */
-static int start_bsend(struct dm_req *req)
+static int persist_start_bsend(struct dm_req *req)
 {
     struct persist *p = (struct persist *)req;
 
@@ -85,16 +85,16 @@ static int start_bsend(struct dm_req *req)
     return dm_p2p_bsend(p->r.buf, p->r.count, p->r.type, p->peer, p->tag, req->comm, &p->r.inner);
 }
 
-static const struct dm_req_ops recv_ops = {.free = free_persist,
+static const struct dm_req_ops recv_ops = {.free = persist_free,
                                            .start = persist_start_recv,
                                            .cancel = dm_p2p_cancel_recv,
                                            .finish = dm_p2p_req_finish};
-static const struct dm_req_ops send_ops = {.free = free_persist,
+static const struct dm_req_ops send_ops = {.free = persist_free,
                                            .start = persist_start_send,
                                            .cancel = dm_p2p_cancel_send,
                                            .finish = dm_p2p_req_finish};
 static const struct dm_req_ops bsend_ops = {
-    .free = free_persist, .start = start_bsend, .cancel = dm_p2p_cancel_send};
+    .free = persist_free, .start = persist_start_bsend, .cancel = dm_p2p_cancel_send};
 
 static int persist_make(const struct dm_req_ops *ops, enum dm_send_mode mode, void *buf,
                         size_t count, struct dm_type *type, int peer, int tag, struct dm_comm *comm,

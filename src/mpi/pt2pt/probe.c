@@ -168,8 +168,8 @@ int dm_improbe(int source, int tag, struct dm_comm *comm, int *flag, MPI_Message
 }
 
 /* The request of a message, ready to receive, without its handle; NULL: not a message. */
-static struct dm_p2p_req *open_message(MPI_Message *message, void *buf, size_t count,
-                                       struct dm_type *type)
+static struct dm_p2p_req *probe_open_message(MPI_Message *message, void *buf, size_t count,
+                                             struct dm_type *type)
 {
     struct dm_p2p_req *r = dm_handle_get(DM_KIND_REQUEST, *message);
     struct dm_p2p_req *fresh;
@@ -203,7 +203,7 @@ int dm_imrecv(void *buf, size_t count, struct dm_type *type, MPI_Message *messag
         return dm_p2p_irecv_on(buf, count, type, MPI_PROC_NULL, MPI_ANY_TAG, dm_world.comm_self,
                                dm_world.comm_self->ctx, req_p);
     }
-    r = open_message(message, buf, count, type);
+    r = probe_open_message(message, buf, count, type);
     if (r == NULL)
         return DM_FAIL(DM_ERR_REQUEST, "message handle 0x%x is not one of a matched probe",
                        (unsigned)*message);

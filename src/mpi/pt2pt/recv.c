@@ -31,7 +31,7 @@ void dm_p2p_recv_unexp(struct dm_p2p_req *r, struct dm_p2p_unexp *u)
 {
     dm_p2p_matched(r, u->proc, &u->nodes[0].key, u->len);
     if (u->type == DM_PKT_RTS) {
-        dm_p2p_rndv_recv(r, u->proc, u);
+        dm_p2p_rndv_recv(r, u);
         dm_p2p_unexp_free(u);
         return;
     }

@@ -40,13 +40,13 @@ struct dm_p2p_req {
     struct dm_type *type;
     int proc; /* the peer; -1: a receive from anybody, not matched yet */
     bool is_posted;
-    bool is_active;    /* in dm_p2p.active: something of the peer is awaited */
-    bool is_reading;   /* rdma is under way, or expected */
-    bool is_piped;     /* rndv.select: through the pipe, not by RDMA read */
-    bool is_counted;   /* in dm_p2p.n_sends */
-    bool holds_refs;   /* of comm and type */
-    bool is_recalling; /* MPI_Cancel was called for a send */
-    bool is_listed;    /* in dm_p2p.recalled or dm_p2p.probed */
+    bool is_active;      /* in dm_p2p.active: something of the peer is awaited */
+    bool is_reading;     /* rdma is under way, or expected */
+    unsigned char timed; /* rndv.select: the protocol that is timed (enum dm_rndv) */
+    bool is_counted;     /* in dm_p2p.n_sends */
+    bool holds_refs;     /* of comm and type */
+    bool is_recalling;   /* MPI_Cancel was called for a send */
+    bool is_listed;      /* in dm_p2p.recalled or dm_p2p.probed */
     struct dm_list active;
     size_t msg_len; /* of the message that came, which may be longer than len */
     struct dm_p2p_rndv rndv;

@@ -19,8 +19,8 @@ static void *send_address(const void *buf, const struct dm_type *type)
     return (void *)((uintptr_t)buf + (uintptr_t)type->true_lb);
 }
 
-static DM_NOINLINE int pack_now(const void *buf, size_t count, struct dm_type *type, int proc,
-                                const struct dm_pkt *pkt)
+static DM_NOINLINE int send_pack_now(const void *buf, size_t count, struct dm_type *type, int proc,
+                                     const struct dm_pkt *pkt)
 {
     void *place = dm_chan_reserve(dm_world.chan, proc, pkt);
 
@@ -35,8 +35,8 @@ static DM_NOINLINE int pack_now(const void *buf, size_t count, struct dm_type *t
  * two stores wrote waits until both have left the core, and with them the last message's, to a
  * distant cache line.
  */
-static inline void fill_header(struct dm_pkt_eager *h, uint32_t ctx, int source, int tag,
-                               size_t len, uint32_t id)
+static inline void send_fill_header(struct dm_pkt_eager *h, uint32_t ctx, int source, int tag,
+                                    size_t len, uint32_t id)
 {
     static const struct dm_pkt start = {
         .type = DM_PKT_EAGER, .version = DM_PKT_VERSION, .hdr_len = sizeof(*h)};
@@ -59,14 +59,14 @@ static inline int send_immediate(const void *buf, size_t count, struct dm_type *
 {
     struct dm_pkt_eager h;
 
-    fill_header(&h, ctx, source, tag, len, id);
+    send_fill_header(&h, ctx, source, tag, len, id);
 
     if (dm_likely(type->is_contig))
         return dm_chan_send_now(dm_world.chan, proc, &h.pkt, send_address(buf, type));
-    return pack_now(buf, count, type, proc, &h.pkt);
+    return send_pack_now(buf, count, type, proc, &h.pkt);
 }
 
-static void eager_done(struct dm_chan_send *send, int err)
+static void send_eager_done(struct dm_chan_send *send, int err)
 {
     struct dm_p2p_req *r = dm_container_of(send, struct dm_p2p_req, io.send);
 
@@ -85,11 +85,11 @@ void dm_p2p_read(struct dm_chan_send *send, size_t offset, void *dst, size_t len
 
 void dm_p2p_send_as_rndv(struct dm_chan_send *send)
 {
-    if (send->done == eager_done)
+    if (send->done == send_eager_done)
         dm_p2p_rndv_instead(dm_container_of(send, struct dm_p2p_req, io.send));
 }
 
-static DM_NOINLINE bool is_eager_for(size_t len, int proc, enum dm_send_mode mode)
+static DM_NOINLINE bool send_is_eager_for(size_t len, int proc, enum dm_send_mode mode)
 {
     if (len > dm_p2p.eager_limit &&
         (!dm_p2p.is_eager_by_peer || len > dm_chan_eager_good(dm_world.chan, proc)))
@@ -98,9 +98,9 @@ static DM_NOINLINE bool is_eager_for(size_t len, int proc, enum dm_send_mode mod
 }
 
 /* Is a message of this length eager? */
-static inline bool is_eager(size_t len, int proc, enum dm_send_mode mode)
+static inline bool send_is_eager(size_t len, int proc, enum dm_send_mode mode)
 {
-    return dm_likely(len < dm_p2p.eager_below) || is_eager_for(len, proc, mode);
+    return dm_likely(len < dm_p2p.eager_below) || send_is_eager_for(len, proc, mode);
 }
 
 void dm_p2p_send_start(struct dm_p2p_req *r, const struct dm_mkey *key, enum dm_send_mode mode)
@@ -117,7 +117,7 @@ void dm_p2p_send_start(struct dm_p2p_req *r, const struct dm_mkey *key, enum dm_
 
     r->id = h.id;
     r->node.key = *key;
-    if (!is_eager(r->len, r->proc, mode)) {
+    if (!send_is_eager(r->len, r->proc, mode)) {
         dm_p2p_rndv_send(r, key);
         return;
     }
@@ -129,7 +129,7 @@ void dm_p2p_send_start(struct dm_p2p_req *r, const struct dm_mkey *key, enum dm_
     }
     dm_p2p.counts.n_eager++;
     r->rndv.base = 0;
-    r->io.send.done = eager_done;
+    r->io.send.done = send_eager_done;
     r->io.send.data = r->addr;
     r->io.send.read = dm_p2p_read;
     (void)dm_chan_send(dm_world.chan, r->proc, &h.pkt, &r->io.send);
@@ -139,7 +139,7 @@ int dm_p2p_send_now(struct dm_p2p_req *r, const struct dm_mkey *key, enum dm_sen
 {
     int err;
 
-    if (mode == DM_SEND_SYNC || !is_eager(r->len, r->proc, mode))
+    if (mode == DM_SEND_SYNC || !send_is_eager(r->len, r->proc, mode))
         return DM_EAGAIN;
     r->id = dm_p2p_next_id();
     r->node.key = *key;
@@ -173,7 +173,7 @@ static inline int send_on(const void *buf, size_t count, struct dm_type *type, i
     if (dm_unlikely(dest == MPI_PROC_NULL))
         return DM_OK;
     proc = dm_comm_proc(comm, dest);
-    if (dm_likely(mode != DM_SEND_SYNC && is_eager(len, proc, mode))) {
+    if (dm_likely(mode != DM_SEND_SYNC && send_is_eager(len, proc, mode))) {
         err = send_immediate(buf, count, type, proc, ctx, comm->rank, tag, len, 0);
         if (dm_likely(err != DM_EAGAIN)) {
             dm_p2p.counts.n_eager++;
@@ -201,7 +201,7 @@ int dm_p2p_isend_on(const void *buf, size_t count, struct dm_type *type, int des
     if (dm_unlikely(dest == MPI_PROC_NULL))
         return dm_req_new_done(req_p);
     proc = dm_comm_proc(comm, dest);
-    if (mode != DM_SEND_SYNC && is_eager(len, proc, mode)) {
+    if (mode != DM_SEND_SYNC && send_is_eager(len, proc, mode)) {
         uint32_t id = dm_p2p_next_id();
 
         err = send_immediate(buf, count, type, proc, ctx, comm->rank, tag, len, id);

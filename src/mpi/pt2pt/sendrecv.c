@@ -44,8 +44,8 @@ static int sendrecv_exchange(const struct half *s, const struct half *d, struct 
     return r.req.err == DM_OK ? DM_OK : dm_p2p_req_explain(&r);
 }
 
-static struct half half_of(const void *buf, size_t count, struct dm_type *type, int peer, int tag,
-                           uint32_t ctx)
+static struct half sendrecv_half(const void *buf, size_t count, struct dm_type *type, int peer,
+                                 int tag, uint32_t ctx)
 {
     return (struct half){(void *)(uintptr_t)buf, count, type, peer, tag, ctx};
 }
@@ -54,8 +54,8 @@ int dm_sendrecv(const void *sbuf, size_t scount, struct dm_type *stype, int dest
                 void *rbuf, size_t rcount, struct dm_type *rtype, int source, int rtag,
                 struct dm_comm *comm, MPI_Status *status)
 {
-    struct half s = half_of(sbuf, scount, stype, dest, stag, comm->ctx_send);
-    struct half d = half_of(rbuf, rcount, rtype, source, rtag, comm->ctx);
+    struct half s = sendrecv_half(sbuf, scount, stype, dest, stag, comm->ctx_send);
+    struct half d = sendrecv_half(rbuf, rcount, rtype, source, rtag, comm->ctx);
 
     return sendrecv_exchange(&s, &d, comm, status);
 }
@@ -64,8 +64,8 @@ int dm_p2p_sendrecv_coll(const void *sbuf, size_t scount, struct dm_type *stype,
                          void *rbuf, size_t rcount, struct dm_type *rtype, int source, int tag,
                          struct dm_comm *comm)
 {
-    struct half s = half_of(sbuf, scount, stype, dest, tag, comm->ctx_send + 1);
-    struct half d = half_of(rbuf, rcount, rtype, source, tag, comm->ctx + 1);
+    struct half s = sendrecv_half(sbuf, scount, stype, dest, tag, comm->ctx_send + 1);
+    struct half d = sendrecv_half(rbuf, rcount, rtype, source, tag, comm->ctx + 1);
 
     return sendrecv_exchange(&s, &d, comm, MPI_STATUS_IGNORE);
 }
@@ -83,8 +83,8 @@ int dm_sendrecv_replace(void *buf, size_t count, struct dm_type *type, int dest,
         return DM_FAIL(DM_ENOMEM, "copy of the message, %zu bytes", len);
     if (dest != MPI_PROC_NULL && len > 0)
         dm_type_pack(buf, count, type, 0, copy, len);
-    s = half_of(copy, len, bytes, dest, stag, comm->ctx_send);
-    d = half_of(buf, count, type, source, rtag, comm->ctx);
+    s = sendrecv_half(copy, len, bytes, dest, stag, comm->ctx_send);
+    d = sendrecv_half(buf, count, type, source, rtag, comm->ctx);
     err = sendrecv_exchange(&s, &d, comm, status);
     if (copy != small)
         free(copy);

@@ -18,7 +18,7 @@ struct dm_p2p dm_p2p;
 #define EAGER_MOST  ((size_t)1 << 31) /* a packet's length has 32 bits */
 
 /* Could this process have sent what the receive waits for? */
-static bool may_come_from(const struct dm_p2p_req *r, int proc)
+static bool p2p_may_come_from(const struct dm_p2p_req *r, int proc)
 {
     const struct dm_comm *comm = r->req.comm;
 
@@ -28,12 +28,12 @@ static bool may_come_from(const struct dm_p2p_req *r, int proc)
            MPI_UNDEFINED;
 }
 
-static void lose_posted(void *arg, struct dm_mnode *node)
+static void p2p_lose_posted(void *arg, struct dm_mnode *node)
 {
     struct dm_p2p_req *r = dm_container_of(node, struct dm_p2p_req, node);
     int proc = *(int *)arg;
 
-    if (!may_come_from(r, proc))
+    if (!p2p_may_come_from(r, proc))
         return;
     r->proc = proc;
     dm_p2p_recv_withdraw(r, DM_EPEER);
@@ -47,7 +47,7 @@ static void p2p_on_lost(void *arg, int proc, int err)
     (void)err;
     dm_p2p.n_lost++;
     dm_p2p_cancel_lost(proc); /* first: what is below may end requests for good */
-    dm_match_each_posted(&dm_p2p.match, lose_posted, &proc);
+    dm_match_each_posted(&dm_p2p.match, p2p_lose_posted, &proc);
     for (struct dm_list *it = active->next; it != active; it = next) {
         struct dm_p2p_req *r = dm_container_of(it, struct dm_p2p_req, active);
 

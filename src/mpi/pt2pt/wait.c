@@ -138,7 +138,7 @@ int dm_test(MPI_Request *request, int *flag, MPI_Status *status)
 
 /* ---- all ---- */
 
-static MPI_Status *status_at(MPI_Status *statuses, int i)
+static MPI_Status *wait_status_at(MPI_Status *statuses, int i)
 {
     return statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
 }
@@ -178,7 +178,7 @@ static int wait_complete_all(int count, MPI_Request requests[], MPI_Status statu
     bool failed = false, lost = false;
 
     for (int i = 0; i < count; i++) {
-        MPI_Status *status = status_at(statuses, i);
+        MPI_Status *status = wait_status_at(statuses, i);
         struct dm_req *req = NULL;
         int err = DM_OK;
 

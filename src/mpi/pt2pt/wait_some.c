@@ -23,7 +23,7 @@ struct set {
     struct dm_req *small[N_SMALL];
 };
 
-static int set_open(struct set *set, int count, const MPI_Request requests[])
+static int some_set_open(struct set *set, int count, const MPI_Request requests[])
 {
     set->reqs = set->small;
     set->count = count;
@@ -52,14 +52,14 @@ static int set_open(struct set *set, int count, const MPI_Request requests[])
     return DM_OK;
 }
 
-static void set_close(struct set *set)
+static void some_set_close(struct set *set)
 {
     if (set->reqs != set->small)
         free(set->reqs);
 }
 
 /* The first finished request, -1: none. */
-static int first_done(const struct set *set)
+static int some_first_done(const struct set *set)
 {
     for (int i = 0; i < set->count; i++)
         if (set->reqs[i] != NULL && dm_req_is_done(set->reqs[i]))
@@ -77,7 +77,7 @@ static void some_pass(struct set *set, bool blocks)
         dm_chan_progress_test(dm_world.chan);
     else if (set->n_greq == 0)
         dm_chan_progress_wait(dm_world.chan);
-    else if (first_done(set) < 0)
+    else if (some_first_done(set) < 0)
         dm_greq_pass(&set->n_idle);
 }
 
@@ -85,7 +85,7 @@ static int wait_any(int count, MPI_Request requests[], bool blocks, int *index, 
                     MPI_Status *status)
 {
     struct set set;
-    int err = set_open(&set, count, requests), i;
+    int err = some_set_open(&set, count, requests), i;
 
     *index = MPI_UNDEFINED;
     *flag = 0;
@@ -94,24 +94,24 @@ static int wait_any(int count, MPI_Request requests[], bool blocks, int *index, 
     if (set.n_active == 0) {
         *flag = 1;
         dm_p2p_status_empty(status);
-        set_close(&set);
+        some_set_close(&set);
         return DM_OK;
     }
-    i = first_done(&set);
+    i = some_first_done(&set);
     if (i < 0 && !blocks) {
         some_pass(&set, false);
-        i = first_done(&set);
+        i = some_first_done(&set);
     }
     while (i < 0 && blocks) {
         some_pass(&set, true);
-        i = first_done(&set);
+        i = some_first_done(&set);
     }
     if (i >= 0) {
         *index = i;
         *flag = 1;
         err = dm_p2p_complete(set.reqs[i], &requests[i], status);
     }
-    set_close(&set);
+    some_set_close(&set);
     return err;
 }
 
@@ -132,18 +132,18 @@ static int wait_some(int count, MPI_Request requests[], bool blocks, int *outcou
 {
     bool has_statuses = statuses != MPI_STATUSES_IGNORE, failed = false;
     struct set set;
-    int err = set_open(&set, count, requests), n = 0;
+    int err = some_set_open(&set, count, requests), n = 0;
 
     *outcount = MPI_UNDEFINED;
     if (err != DM_OK)
         return err;
     if (set.n_active == 0) {
-        set_close(&set);
+        some_set_close(&set);
         return DM_OK;
     }
-    if (first_done(&set) < 0 && !blocks)
+    if (some_first_done(&set) < 0 && !blocks)
         some_pass(&set, false);
-    while (blocks && first_done(&set) < 0)
+    while (blocks && some_first_done(&set) < 0)
         some_pass(&set, true);
     for (int i = 0; i < count; i++) {
         if (set.reqs[i] == NULL || !dm_req_is_done(set.reqs[i]))
@@ -159,7 +159,7 @@ static int wait_some(int count, MPI_Request requests[], bool blocks, int *outcou
         indices[n++] = i;
     }
     *outcount = n;
-    set_close(&set);
+    some_set_close(&set);
     return failed ? DM_ERR_IN_STATUS : DM_OK;
 }
 

@@ -8,7 +8,7 @@
 #include "mpi/comm/comm.h"
 #include "mpi/topo/topo.h"
 
-static const char *kind_name(int kind)
+static const char *topo_kind_name(int kind)
 {
     return kind == MPI_CART ? "Cartesian" : kind == MPI_GRAPH ? "graph" : "distributed graph";
 }
@@ -24,10 +24,10 @@ int dm_topo_of(const struct dm_comm *comm, int kind, const struct dm_topo **topo
     *topo_p = comm->topo;
     if (comm->topo == NULL)
         return DM_FAIL(DM_ERR_TOPOLOGY, "the communicator has no topology; a %s one is needed",
-                       kind_name(kind));
+                       topo_kind_name(kind));
     if (comm->topo->kind != kind)
         return DM_FAIL(DM_ERR_TOPOLOGY, "the communicator's topology is a %s one, not a %s one",
-                       kind_name(comm->topo->kind), kind_name(kind));
+                       topo_kind_name(comm->topo->kind), topo_kind_name(kind));
     return DM_OK;
 }
 

@@ -29,7 +29,7 @@ static int cart_wrap(const struct dm_topo *topo, int dim, int64_t coord)
 }
 
 /* The rank at the own coordinates but for one. */
-static int rank_beside(const struct dm_topo *topo, int dim, int64_t coord)
+static int cart_rank_beside(const struct dm_topo *topo, int dim, int64_t coord)
 {
     int there = cart_wrap(topo, dim, coord);
     int rank = 0;
@@ -45,8 +45,8 @@ void dm_cart_neighbors(const struct dm_topo *topo, int dim, int disp, int *befor
 {
     int64_t coord = topo->of.cart.coords[dim];
 
-    *before = rank_beside(topo, dim, coord - disp);
-    *after = rank_beside(topo, dim, coord + disp);
+    *before = cart_rank_beside(topo, dim, coord - disp);
+    *after = cart_rank_beside(topo, dim, coord + disp);
 }
 
 /* ---- the MPI functions ---- */

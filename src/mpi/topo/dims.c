@@ -18,7 +18,7 @@ struct search {
 };
 
 /* Is base^k <= limit? */
-static bool is_power_within(int64_t base, int k, int64_t limit)
+static bool dims_is_power_within(int64_t base, int k, int64_t limit)
 {
     int64_t power = 1;
 
@@ -30,7 +30,7 @@ static bool is_power_within(int64_t base, int k, int64_t limit)
 }
 
 /* All divisors of n; DM_ENOMEM. */
-static int list_divisors(struct search *s, int n)
+static int dims_list_divisors(struct search *s, int n)
 {
     int n_small = 0;
 
@@ -82,11 +82,11 @@ static void dims_find(struct search *s, int i, int rest)
         int d = s->divisors[j];
 
         /* Too small for the largest of those left, or no factor. */
-        if (is_power_within(d, left + 1, (int64_t)rest - 1) || rest % d != 0)
+        if (dims_is_power_within(d, left + 1, (int64_t)rest - 1) || rest % d != 0)
             continue;
         s->now[i] = d;
         /* Their smallest is too small for as good a result; it does not grow when d does. */
-        if (!is_power_within((int64_t)s->now[0] - s->spread, left, rest / d))
+        if (!dims_is_power_within((int64_t)s->now[0] - s->spread, left, rest / d))
             break;
         dims_find(s, i + 1, rest / d);
     }
@@ -96,7 +96,7 @@ static void dims_find(struct search *s, int i, int rest)
 static int dims_factorize(int n, int k, int factors[])
 {
     struct search s = {.k = k, .spread = n, .best = factors};
-    int err = list_divisors(&s, n);
+    int err = dims_list_divisors(&s, n);
 
     if (err != DM_OK)
         return err;

@@ -38,7 +38,8 @@ struct bundle {
 
 /* ---- checks ---- */
 
-static int check_ranks(const struct dm_comm *comm, int n, const int ranks[], const char *name)
+static int dist_graph_check_ranks(const struct dm_comm *comm, int n, const int ranks[],
+                                  const char *name)
 {
     for (int i = 0; i < n; i++)
         if (ranks[i] < 0 || ranks[i] >= comm->size)
@@ -47,7 +48,7 @@ static int check_ranks(const struct dm_comm *comm, int n, const int ranks[], con
     return DM_OK;
 }
 
-static int check_weights(int n, const int weights[], const char *name)
+static int dist_graph_check_weights(int n, const int weights[], const char *name)
 {
     if (n == 0 || weights == MPI_UNWEIGHTED)
         return DM_OK;
@@ -61,15 +62,16 @@ static int check_weights(int n, const int weights[], const char *name)
     return DM_OK;
 }
 
-static int check_list(const struct dm_comm *comm, int n, const int ranks[], const char *ranks_name,
-                      const int weights[], const char *weights_name)
+static int dist_graph_check_list(const struct dm_comm *comm, int n, const int ranks[],
+                                 const char *ranks_name, const int weights[],
+                                 const char *weights_name)
 {
-    int err = check_ranks(comm, n, ranks, ranks_name);
+    int err = dist_graph_check_ranks(comm, n, ranks, ranks_name);
 
-    return err == DM_OK ? check_weights(n, weights, weights_name) : err;
+    return err == DM_OK ? dist_graph_check_weights(n, weights, weights_name) : err;
 }
 
-static enum says what_is_said(int n, const int weights[])
+static enum says dist_graph_what_is_said(int n, const int weights[])
 {
     if (n > 0)
         return weights == MPI_UNWEIGHTED ? SAYS_UNWEIGHTED : SAYS_WEIGHTED;
@@ -89,7 +91,7 @@ static int dist_graph_conclude(int says, bool *is_weighted_p)
 
 /* ---- the object ---- */
 
-static int new_dist(int n_in, int n_out, bool is_weighted, struct dm_topo **topo_p)
+static int dist_graph_new(int n_in, int n_out, bool is_weighted, struct dm_topo **topo_p)
 {
     struct dm_topo *topo;
     size_t used = 0;
@@ -119,7 +121,7 @@ static int dist_graph_attach(struct dm_comm *comm, int err, struct dm_topo *topo
 }
 
 /* The first n numbers of a list, which may be a null pointer if n is 0. */
-static void copy_ints(int n, const int from[], int to[])
+static void dist_graph_copy_ints(int n, const int from[], int to[])
 {
     if (n > 0)
         memcpy(to, from, (size_t)n * sizeof(*to));
@@ -138,21 +140,22 @@ int dm_dist_graph_create_adjacent(struct dm_comm *comm, int n_in, const int sour
     *comm_p = NULL;
     if (err != DM_OK)
         return err;
-    err = check_list(comm, n_in, sources, "sources", in_weights, "sourceweights");
+    err = dist_graph_check_list(comm, n_in, sources, "sources", in_weights, "sourceweights");
     if (err == DM_OK)
-        err = check_list(comm, n_out, dests, "destinations", out_weights, "destweights");
+        err = dist_graph_check_list(comm, n_out, dests, "destinations", out_weights, "destweights");
     if (err == DM_OK)
-        err = dist_graph_conclude(what_is_said(n_in, in_weights) | what_is_said(n_out, out_weights),
+        err = dist_graph_conclude(dist_graph_what_is_said(n_in, in_weights) |
+                                      dist_graph_what_is_said(n_out, out_weights),
                                   &is_weighted);
     if (err == DM_OK)
-        err = new_dist(n_in, n_out, is_weighted, &topo);
+        err = dist_graph_new(n_in, n_out, is_weighted, &topo);
     if (err != DM_OK)
         return dist_graph_attach(comm, err, NULL, info, comm_p);
-    copy_ints(n_in, sources, topo->in);
-    copy_ints(n_out, dests, topo->out);
+    dist_graph_copy_ints(n_in, sources, topo->in);
+    dist_graph_copy_ints(n_out, dests, topo->out);
     if (is_weighted) {
-        copy_ints(n_in, in_weights, topo->of.dist.in_weights);
-        copy_ints(n_out, out_weights, topo->of.dist.out_weights);
+        dist_graph_copy_ints(n_in, in_weights, topo->of.dist.in_weights);
+        dist_graph_copy_ints(n_out, out_weights, topo->of.dist.out_weights);
     }
     return dist_graph_attach(comm, DM_OK, topo, info, comm_p);
 }
@@ -160,7 +163,7 @@ int dm_dist_graph_create_adjacent(struct dm_comm *comm, int n_in, const int sour
 /* ---- edges named by anybody ---- */
 
 /* Room for n edges to or from the ranks of comm. DM_ENOMEM. */
-static int open_bundle(struct bundle *b, const struct dm_comm *comm)
+static int bundle_open(struct bundle *b, const struct dm_comm *comm)
 {
     size_t size = (size_t)comm->size;
 
@@ -174,7 +177,7 @@ static int open_bundle(struct bundle *b, const struct dm_comm *comm)
                : DM_FAIL(DM_ENOMEM, "edges from and to %zu processes", size);
 }
 
-static void close_bundle(struct bundle *b)
+static void bundle_close(struct bundle *b)
 {
     free(b->edges);
     free(b->parcels);
@@ -257,7 +260,7 @@ static int bundle_unpack(const struct bundle *b, bool is_weighted, struct dm_top
 
     for (size_t i = 0; i < b->n; i++)
         n_in += b->edges[i].is_in;
-    err = new_dist(n_in, (int)b->n - n_in, is_weighted, topo_p);
+    err = dist_graph_new(n_in, (int)b->n - n_in, is_weighted, topo_p);
     if (err != DM_OK)
         return err;
     topo = *topo_p;
@@ -277,11 +280,12 @@ static int bundle_unpack(const struct bundle *b, bool is_weighted, struct dm_top
 }
 
 /* Number of edges in *n_p. */
-static int check_lists(const struct dm_comm *comm, int n, const int sources[], const int degrees[],
-                       const int dests[], const int weights[], int *n_p)
+static int dist_graph_check_lists(const struct dm_comm *comm, int n, const int sources[],
+                                  const int degrees[], const int dests[], const int weights[],
+                                  int *n_p)
 {
     int64_t n_edges = 0;
-    int err = check_ranks(comm, n, sources, "sources");
+    int err = dist_graph_check_ranks(comm, n, sources, "sources");
 
     for (int i = 0; i < n && err == DM_OK; i++) {
         if (degrees[i] < 0)
@@ -294,7 +298,9 @@ static int check_lists(const struct dm_comm *comm, int n, const int sources[], c
         err = DM_FAIL(DM_ERR_ARG, "destinations is a null pointer, but there are %lld edges",
                       (long long)n_edges);
     *n_p = (int)n_edges;
-    return err == DM_OK ? check_list(comm, *n_p, dests, "destinations", weights, "weights") : err;
+    return err == DM_OK
+               ? dist_graph_check_list(comm, *n_p, dests, "destinations", weights, "weights")
+               : err;
 }
 
 int dm_dist_graph_create(struct dm_comm *comm, int n, const int sources[], const int degrees[],
@@ -316,12 +322,13 @@ int dm_dist_graph_create(struct dm_comm *comm, int n, const int sources[], const
     if (err != DM_OK)
         return err;
     /* With wrong arguments all the same: the others wait. */
-    failed = check_lists(comm, n, sources, degrees, dests, weights, &n_edges);
-    err = open_bundle(&out, comm);
+    failed = dist_graph_check_lists(comm, n, sources, degrees, dests, weights, &n_edges);
+    err = bundle_open(&out, comm);
     if (err == DM_OK)
-        err = open_bundle(&in, comm);
+        err = bundle_open(&in, comm);
     for (int i = 0; i < comm->size && err == DM_OK; i++)
-        out.parcels[i].says = failed != DM_OK ? SAYS_FAILED : (int)what_is_said(n_edges, weights);
+        out.parcels[i].says =
+            failed != DM_OK ? SAYS_FAILED : (int)dist_graph_what_is_said(n_edges, weights);
     if (err == DM_OK)
         err = bundle_pack(&out, comm->size, failed != DM_OK ? 0 : n, sources, degrees, dests,
                           weights);
@@ -332,8 +339,8 @@ int dm_dist_graph_create(struct dm_comm *comm, int n, const int sources[], const
         err = failed != DM_OK ? failed : dist_graph_conclude(says, &is_weighted);
     if (err == DM_OK)
         err = bundle_unpack(&in, is_weighted, &topo);
-    close_bundle(&out);
-    close_bundle(&in);
+    bundle_close(&out);
+    bundle_close(&in);
     return has_exchanged ? dist_graph_attach(comm, err, topo, info, comm_p) : err;
 }
 
@@ -356,10 +363,10 @@ int dm_dist_graph_neighbors_count(struct dm_comm *comm, int *n_in, int *n_out, i
 static void dist_graph_count(bool is_weighted, int n, const int ranks[], const int weights[],
                              int ranks_out[], int weights_out[])
 {
-    copy_ints(n, ranks, ranks_out);
+    dist_graph_copy_ints(n, ranks, ranks_out);
     if (is_weighted && weights_out != NULL && weights_out != MPI_UNWEIGHTED &&
         weights_out != MPI_WEIGHTS_EMPTY)
-        copy_ints(n, weights, weights_out);
+        dist_graph_copy_ints(n, weights, weights_out);
 }
 
 int dm_dist_graph_neighbors(struct dm_comm *comm, int max_in, int sources[], int in_weights[],

@@ -10,7 +10,7 @@
 
 /* ---- making ---- */
 
-static int check_graph(const struct dm_comm *comm, int n, const int index[], const int edges[])
+static int graph_check(const struct dm_comm *comm, int n, const int index[], const int edges[])
 {
     int at = 0;
 
@@ -51,7 +51,7 @@ static void graph_reverse(int n, const int index[], const int edges[], int new_i
 }
 
 /* Are there as many edges from a to b as from b to a, for all nodes? */
-static int check_symmetry(int n, const int index[], const int edges[], bool *is_symmetric_p)
+static int graph_check_symmetry(int n, const int index[], const int edges[], bool *is_symmetric_p)
 {
     size_t n_ints = (size_t)n + (size_t)index[n - 1];
     int *back = malloc(2 * n_ints * sizeof(*back));
@@ -67,7 +67,7 @@ static int check_symmetry(int n, const int index[], const int edges[], bool *is_
     return DM_OK;
 }
 
-static int first_edge(const int index[], int node)
+static int graph_first_edge(const int index[], int node)
 {
     return node > 0 ? index[node - 1] : 0;
 }
@@ -80,7 +80,7 @@ static int make_graph(int n, const int index[], const int edges[], int node,
     size_t used = 0;
     size_t n_edges = (size_t)index[n - 1];
     bool is_symmetric = false;
-    int err = check_symmetry(n, index, edges, &is_symmetric);
+    int err = graph_check_symmetry(n, index, edges, &is_symmetric);
 
     if (err == DM_OK)
         err = dm_topo_new(MPI_GRAPH, (size_t)n + n_edges, topo_p);
@@ -94,9 +94,9 @@ static int make_graph(int n, const int index[], const int edges[], int node,
     memcpy(topo->of.graph.index, index, (size_t)n * sizeof(*index));
     if (n_edges > 0)
         memcpy(topo->of.graph.edges, edges, n_edges * sizeof(*edges));
-    topo->in = topo->of.graph.edges + first_edge(index, node);
+    topo->in = topo->of.graph.edges + graph_first_edge(index, node);
     topo->out = topo->in;
-    topo->n_in = index[node] - first_edge(index, node);
+    topo->n_in = index[node] - graph_first_edge(index, node);
     topo->n_out = topo->n_in;
     return DM_OK;
 }
@@ -110,7 +110,7 @@ static int place_graph(struct dm_comm *comm, int n, const int index[], const int
 
     *order_p = NULL;
     if (err == DM_OK)
-        err = check_graph(comm, n, index, edges);
+        err = graph_check(comm, n, index, edges);
     return err == DM_OK && n > 0 && is_reordered ? dm_topo_reorder(comm, &plan, order_p) : err;
 }
 
@@ -184,7 +184,7 @@ int dm_graph_neighbors_count(struct dm_comm *comm, int rank, int *n)
     int err = dm_topo_of(comm, MPI_GRAPH, &topo);
 
     if (err == DM_OK)
-        *n = topo->of.graph.index[rank] - first_edge(topo->of.graph.index, rank);
+        *n = topo->of.graph.index[rank] - graph_first_edge(topo->of.graph.index, rank);
     return err;
 }
 
@@ -194,6 +194,7 @@ int dm_graph_neighbors(struct dm_comm *comm, int rank, int max_neighbors, int ne
     int err = dm_graph_neighbors_count(comm, rank, &n);
 
     for (int i = 0; err == DM_OK && i < n && i < max_neighbors; i++)
-        neighbors[i] = comm->topo->of.graph.edges[first_edge(comm->topo->of.graph.index, rank) + i];
+        neighbors[i] =
+            comm->topo->of.graph.edges[graph_first_edge(comm->topo->of.graph.index, rank) + i];
     return err;
 }

@@ -21,21 +21,21 @@ struct placing {
 
 /* ---- hosts ---- */
 
-static const char *host_of(const struct dm_comm *comm, int rank)
+static const char *reorder_host(const struct dm_comm *comm, int rank)
 {
     return dm_world.host_of(dm_world.host_arg, dm_group_proc(comm->group, rank));
 }
 
 /* Fills in hosts and by_host. visit is used for the first rank of each host meanwhile. */
-static void sort_hosts(struct placing *p, const struct dm_comm *comm)
+static void reorder_sort_hosts(struct placing *p, const struct dm_comm *comm)
 {
     int n_sorted = 0;
 
     for (int i = 0; i < p->plan->n; i++) {
-        const char *name = host_of(comm, i);
-        int h = i > 0 && strcmp(name, host_of(comm, i - 1)) == 0 ? p->hosts[i - 1] : 0;
+        const char *name = reorder_host(comm, i);
+        int h = i > 0 && strcmp(name, reorder_host(comm, i - 1)) == 0 ? p->hosts[i - 1] : 0;
 
-        while (h < p->n_hosts && strcmp(name, host_of(comm, p->visit[h])) != 0)
+        while (h < p->n_hosts && strcmp(name, reorder_host(comm, p->visit[h])) != 0)
             h++;
         if (h == p->n_hosts)
             p->visit[p->n_hosts++] = i;
@@ -48,7 +48,7 @@ static void sort_hosts(struct placing *p, const struct dm_comm *comm)
 }
 
 /* Processes per host, or 0 when hosts have different numbers of them. */
-static int host_size(const struct placing *p)
+static int reorder_host_size(const struct placing *p)
 {
     int k = p->plan->n / p->n_hosts;
 
@@ -60,14 +60,14 @@ static int host_size(const struct placing *p)
 
 /* ---- orders of nodes ---- */
 
-static void visit_as_numbered(struct placing *p)
+static void reorder_visit_as_numbered(struct placing *p)
 {
     for (int i = 0; i < p->plan->n; i++)
         p->visit[i] = i;
 }
 
 /* Breadth first from the lowest node that has not been seen; order is used to mark the others. */
-static void visit_by_edges(struct placing *p)
+static void reorder_visit_by_edges(struct placing *p)
 {
     int n_seen = 0;
 
@@ -93,7 +93,7 @@ static void visit_by_edges(struct placing *p)
 }
 
 /* Sides from dimension d on of a brick of k places with the fewest edges through its faces. */
-static double best_brick(const struct dm_topo_plan *plan, int d, int k, int sides[])
+static double reorder_best_brick(const struct dm_topo_plan *plan, int d, int k, int sides[])
 {
     double best = -1;
     int *tried = sides + plan->n_dims; /* a copy for each depth */
@@ -105,7 +105,7 @@ static double best_brick(const struct dm_topo_plan *plan, int d, int k, int side
 
         if (k % side != 0 || plan->dims[d] % side != 0)
             continue;
-        cost = best_brick(plan, d + 1, k / side, tried);
+        cost = reorder_best_brick(plan, d + 1, k / side, tried);
         if (cost < 0)
             continue;
         cost += side < plan->dims[d] ? 1.0 / side : 0;
@@ -119,12 +119,12 @@ static double best_brick(const struct dm_topo_plan *plan, int d, int k, int side
 }
 
 /* Brick by brick, where each host has room for one. */
-static bool visit_bricks(struct placing *p, int sides[])
+static bool reorder_visit_bricks(struct placing *p, int sides[])
 {
     const struct dm_topo_plan *plan = p->plan;
-    int k = host_size(p);
+    int k = reorder_host_size(p);
 
-    if (k == 0 || best_brick(plan, 0, k, sides) < 0)
+    if (k == 0 || reorder_best_brick(plan, 0, k, sides) < 0)
         return false;
     for (int node = 0; node < plan->n; node++) {
         int rest = node;
@@ -194,16 +194,16 @@ int dm_topo_reorder(struct dm_comm *comm, const struct dm_topo_plan *plan, int *
     p.by_host = p.hosts + n;
     p.visit = p.by_host + n;
     p.order = p.visit + n;
-    sort_hosts(&p, comm);
-    visit_as_numbered(&p);
+    reorder_sort_hosts(&p, comm);
+    reorder_visit_as_numbered(&p);
     reorder_consider(&p, NULL);
     as_is = p.best_cut;
     if (p.n_hosts > 1) {
         reorder_consider(&p, p.by_host);
         if (plan->n_dims == 0) {
-            visit_by_edges(&p);
+            reorder_visit_by_edges(&p);
             reorder_consider(&p, p.by_host);
-        } else if (visit_bricks(&p, p.order + n)) {
+        } else if (reorder_visit_bricks(&p, p.order + n)) {
             reorder_consider(&p, p.by_host);
         }
     }

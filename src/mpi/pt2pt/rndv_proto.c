@@ -1,0 +1,415 @@
+/*
+ * The protocols of large messages: a table, the choice, and a section for each.
+ *
+ * The sender offers one, by DATUM_RNDV and by what dapl_adapt has measured. The receiver takes it if
+ * its buffer allows, else the pipe, which always works: DATA packets of RNDV_PIECE bytes, so that
+ * other packets to the same process get their turn. RDMA that fails while the peer is not lost
+ * is done again by the pipe. A request's `got` is what has come or gone, at first with the RTS.
+ */
+#include "mpi/pt2pt/rndv_proto.h"
+
+#include <string.h>
+
+#include "util/cfg.h"
+#include "util/err.h"
+#include "util/log.h"
+#include "util/rndv.h"
+
+#define RNDV_PIECE ((size_t)1 << 20)
+
+struct rndv_row {
+    /* Sender: can it be offered? Registers the buffer. NULL: there is nothing to offer. */
+    bool (*offer)(struct dm_p2p_req *r, struct dm_p2p_rts *rts);
+    /* Receiver: is it good for this buffer, and still the best? NULL: always. */
+    bool (*is_usable)(struct dm_p2p_req *r);
+    /* Receiver: begin. False: it cannot. */
+    bool (*start)(struct dm_p2p_req *r, const struct dm_p2p_rts *rts);
+    /* Sender, when the CTS has come: move the data. NULL: there is none. */
+    void (*send)(struct dm_p2p_req *r);
+};
+
+static bool rndv_offer_key(struct dm_p2p_req *r, struct dm_p2p_rts *rts);
+static bool rndv_offer_buffer(struct dm_p2p_req *r, struct dm_p2p_rts *rts);
+static bool rndv_is_contig(struct dm_p2p_req *r);
+static bool rndv_is_read_better(struct dm_p2p_req *r);
+static bool rndv_read_start(struct dm_p2p_req *r, const struct dm_p2p_rts *rts);
+static bool rndv_write_start(struct dm_p2p_req *r, const struct dm_p2p_rts *rts);
+static bool rndv_imm_start(struct dm_p2p_req *r, const struct dm_p2p_rts *rts);
+static bool rndv_pipe_start(struct dm_p2p_req *r, const struct dm_p2p_rts *rts);
+static void rndv_write_send(struct dm_p2p_req *r);
+static void rndv_imm_send(struct dm_p2p_req *r);
+static void rndv_pipe_send(struct dm_p2p_req *r);
+
+/* clang-format off */
+static const struct rndv_row rndv_rows[DM_N_RNDV] = {
+    /* protocol        offer              is_usable            start             send */
+    [DM_RNDV_READ]  = {rndv_offer_key,    rndv_is_read_better, rndv_read_start,  NULL},
+    [DM_RNDV_PIPE]  = {NULL,              NULL,                rndv_pipe_start,  rndv_pipe_send},
+    [DM_RNDV_WRITE] = {rndv_offer_buffer, rndv_is_contig,      rndv_write_start, rndv_write_send},
+    [DM_RNDV_IMM]   = {rndv_offer_buffer, rndv_is_contig,      rndv_imm_start,   rndv_imm_send},
+};
+/* clang-format on */
+
+/* ---- the choice ---- */
+
+void dm_p2p_rndv_offer(struct dm_p2p_req *r, struct dm_p2p_rts *rts)
+{
+    enum dm_rndv proto = dm_chan_rndv(dm_world.chan, r->proc);
+    const struct rndv_row *row = &rndv_rows[proto];
+
+    rts->how = row->offer != NULL && row->offer(r, rts) ? proto : DM_RNDV_PIPE;
+}
+
+void dm_p2p_rndv_fetch(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
+{
+    const struct rndv_row *row = &rndv_rows[rts->how];
+
+    if ((row->is_usable == NULL || row->is_usable(r)) && row->start(r, rts))
+        return;
+    (void)rndv_pipe_start(r, rts);
+}
+
+static bool rndv_offer_buffer(struct dm_p2p_req *r, struct dm_p2p_rts *rts)
+{
+    /* A short one, that the receiver holds off, is not worth a registration. */
+    return r->addr != NULL && rts->first_len < r->len && r->len > dm_p2p.eager_limit &&
+           dm_adapt_reg(dm_chan_adapt(dm_world.chan), r->addr, r->len, &r->rndv.mr) == DM_OK;
+}
+
+static bool rndv_offer_key(struct dm_p2p_req *r, struct dm_p2p_rts *rts)
+{
+    if (!rndv_offer_buffer(r, rts))
+        return false;
+    dm_adapt_rkey(r->rndv.mr, &rts->key);
+    rts->addr = (uintptr_t)r->addr;
+    return true;
+}
+
+static bool rndv_is_contig(struct dm_p2p_req *r)
+{
+    return r->addr != NULL;
+}
+
+/* Asks dapl_adapt, which may want the transfer timed, whether the pipe is faster now. */
+static bool rndv_is_read_better(struct dm_p2p_req *r)
+{
+    enum dm_rndv proto;
+
+    if (r->addr == NULL)
+        return false;
+    proto = dm_chan_rndv_begin(dm_world.chan, r->proc, r->rndv.want - r->rndv.got, &r->rndv.select);
+    r->timed = (unsigned char)proto;
+    return proto == DM_RNDV_READ;
+}
+
+void dm_p2p_rndv_measured(struct dm_p2p_req *r, size_t len)
+{
+    dm_adapt_rndv_end(r->rndv.select, (enum dm_rndv)r->timed, len);
+    r->rndv.select = NULL;
+}
+
+/* ---- control messages ---- */
+
+void dm_p2p_rndv_fin(struct dm_p2p_req *r)
+{
+    struct dm_pkt_answer fin = {
+        .pkt = {.type = DM_PKT_FIN, .version = DM_PKT_VERSION, .hdr_len = sizeof(fin)},
+        .sreq = r->rndv.peer_req,
+    };
+
+    dm_p2p.counts.n_fin++;
+    if (dm_chan_send_ctl(dm_world.chan, r->proc, &fin.pkt) == DM_ENOMEM)
+        dm_p2p_fatal("no memory for a rendezvous packet");
+}
+
+static void on_fin(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
+                   struct dm_chan_sink *sink)
+{
+    const struct dm_pkt_answer *fin = (const struct dm_pkt_answer *)(const void *)pkt;
+
+    (void)arg;
+    (void)proc;
+    (void)data;
+    (void)avail;
+    (void)sink;
+    dm_p2p_req_step((struct dm_p2p_req *)(uintptr_t)fin->sreq, DM_OK);
+}
+
+/* where: NULL for the pipe. */
+static void rndv_cts(struct dm_p2p_req *r, const struct dm_p2p_cts *where)
+{
+    struct dm_pkt_cts cts = {
+        .pkt = {.type = DM_PKT_CTS,
+                .version = DM_PKT_VERSION,
+                .hdr_len = sizeof(cts),
+                .data_len = where != NULL ? sizeof(*where) : 0},
+        .sreq = r->rndv.peer_req,
+        .rreq = (uintptr_t)r,
+        .want = r->rndv.want,
+    };
+
+    DM_TRACE(RNDV, "cts to rank %d, %zu bytes", r->proc, r->rndv.want);
+    dm_p2p.counts.n_cts++;
+    if (!r->is_active)
+        dm_p2p_req_activate(r);
+    if (dm_chan_send_small(dm_world.chan, r->proc, &cts.pkt, where) == DM_ENOMEM)
+        dm_p2p_fatal("no memory for a rendezvous packet");
+}
+
+static void rndv_cts_write(void *arg, size_t offset, const void *data, size_t len)
+{
+    struct dm_p2p_req *r = arg;
+
+    memcpy((char *)&r->rndv.head.cts + offset, data, len);
+}
+
+/* All of where to write to is there. */
+static void rndv_cts_done(void *arg)
+{
+    struct dm_p2p_req *r = arg;
+
+    rndv_rows[r->rndv.head.cts.has_imm ? DM_RNDV_IMM : DM_RNDV_WRITE].send(r);
+}
+
+static void on_cts(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
+                   struct dm_chan_sink *sink)
+{
+    const struct dm_pkt_cts *cts = (const struct dm_pkt_cts *)(const void *)pkt;
+    struct dm_p2p_req *r = (struct dm_p2p_req *)(uintptr_t)cts->sreq;
+
+    (void)arg;
+    (void)proc;
+    r->rndv.peer_req = cts->rreq;
+    r->rndv.want = cts->want < r->len ? cts->want : r->len;
+    if (pkt->data_len == 0) {
+        rndv_rows[DM_RNDV_PIPE].send(r);
+    } else if (avail == sizeof(r->rndv.head.cts)) {
+        memcpy(&r->rndv.head.cts, data, sizeof(r->rndv.head.cts));
+        rndv_cts_done(r);
+    } else {
+        *sink = (struct dm_chan_sink){.arg = r, .write = rndv_cts_write, .done = rndv_cts_done};
+    }
+}
+
+/* ---- read: the receiver fetches the data, a FIN ends the send ---- */
+
+static void rndv_read_done(struct dm_rdma *rdma, int err)
+{
+    struct dm_p2p_req *r = dm_container_of(rdma, struct dm_p2p_req, io.rdma);
+
+    r->is_reading = false;
+    if (r->rndv.select != NULL)
+        dm_p2p_rndv_measured(r, err == DM_OK ? r->rndv.want - r->rndv.got : 0);
+    if (err == DM_OK) {
+        dm_p2p_rndv_fin(r);
+    } else if (!dm_chan_is_lost(dm_world.chan, r->proc)) {
+        rndv_cts(r, NULL);
+        return;
+    }
+    dm_p2p_req_step(r, err);
+}
+
+static bool rndv_read_start(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
+{
+    DM_TRACE(RNDV, "read from rank %d, %zu bytes", r->proc, r->rndv.want - r->rndv.got);
+    r->io.rdma.done = rndv_read_done;
+    r->is_reading = true;
+    if (dm_chan_rdma_read(dm_world.chan, r->proc, &r->io.rdma, r->addr + r->rndv.got, NULL,
+                          rts->addr + r->rndv.got, &rts->key, r->rndv.want - r->rndv.got) == DM_OK)
+        return true;
+    r->is_reading = false;
+    if (r->rndv.select != NULL)
+        dm_p2p_rndv_measured(r, 0);
+    return false;
+}
+
+/* ---- write: the CTS says where to, a FIN ends the receive ---- */
+
+static bool rndv_describe(struct dm_p2p_req *r, struct dm_p2p_cts *where)
+{
+    if (dm_adapt_reg(dm_chan_adapt(dm_world.chan), r->addr, r->rndv.want, &r->rndv.mr) != DM_OK)
+        return false;
+    *where = (struct dm_p2p_cts){.addr = (uintptr_t)r->addr};
+    dm_adapt_rkey(r->rndv.mr, &where->key);
+    return true;
+}
+
+static bool rndv_write_start(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
+{
+    struct dm_p2p_cts where;
+
+    (void)rts;
+    if (!rndv_describe(r, &where))
+        return false;
+    rndv_cts(r, &where);
+    return true;
+}
+
+static void rndv_write_done(struct dm_rdma *rdma, int err)
+{
+    struct dm_p2p_req *r = dm_container_of(rdma, struct dm_p2p_req, io.rdma);
+
+    r->is_reading = false;
+    if (err == DM_OK) {
+        dm_p2p_rndv_fin(r);
+    } else if (!dm_chan_is_lost(dm_world.chan, r->proc)) {
+        rndv_pipe_send(r);
+        return;
+    }
+    dm_p2p_req_step(r, err);
+}
+
+static void rndv_write_send(struct dm_p2p_req *r)
+{
+    const struct dm_p2p_cts *cts = &r->rndv.head.cts;
+    size_t at = r->rndv.got;
+    int err;
+
+    r->io.rdma.done = rndv_write_done;
+    r->is_reading = true;
+    err = dm_chan_rdma_write(dm_world.chan, r->proc, &r->io.rdma, r->addr + at, r->rndv.mr,
+                             cts->addr + at, &cts->key, r->rndv.want - at);
+    if (err != DM_OK)
+        rndv_write_done(&r->io.rdma, err);
+}
+
+/* ---- imm: the CTS names a value, too; the write brings it, and that ends the receive ---- */
+
+static void rndv_imm_done(struct dm_rdma *rdma, int err)
+{
+    struct dm_p2p_req *r = dm_container_of(rdma, struct dm_p2p_req, io.rdma);
+
+    r->is_reading = false;
+    dm_p2p_req_step(r, err);
+}
+
+/* When all values are in use it is a plain write. */
+static bool rndv_imm_start(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
+{
+    struct dm_p2p_cts where;
+
+    (void)rts;
+    if (!rndv_describe(r, &where))
+        return false;
+    r->io.rdma.done = rndv_imm_done;
+    where.has_imm = dm_chan_expect_imm(dm_world.chan, r->proc, &r->io.rdma, &where.imm) == DM_OK;
+    r->is_reading = where.has_imm;
+    rndv_cts(r, &where);
+    return true;
+}
+
+static void rndv_imm_send(struct dm_p2p_req *r)
+{
+    const struct dm_p2p_cts *cts = &r->rndv.head.cts;
+    size_t at = r->rndv.got;
+    int err;
+
+    r->io.rdma.done = rndv_imm_done;
+    r->is_reading = true;
+    err = dm_chan_rdma_write_imm(dm_world.chan, r->proc, &r->io.rdma, r->addr + at, r->rndv.mr,
+                                 cts->addr + at, &cts->key, r->rndv.want - at, cts->imm);
+    if (err != DM_OK)
+        rndv_imm_done(&r->io.rdma, err);
+}
+
+/* ---- pipe: a CTS without an address asks for DATA packets ---- */
+
+static bool rndv_pipe_start(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
+{
+    (void)rts;
+    if (dm_chan_is_lost(dm_world.chan, r->proc))
+        dm_p2p_req_step(r, DM_EPEER);
+    else
+        rndv_cts(r, NULL);
+    return true;
+}
+
+static void rndv_push(struct dm_p2p_req *r);
+
+static void rndv_data_sent(struct dm_chan_send *send, int err)
+{
+    struct dm_p2p_req *r = dm_container_of(send, struct dm_p2p_req, io.send);
+
+    if (err == DM_OK && r->rndv.got < r->rndv.want)
+        rndv_push(r);
+    else
+        dm_p2p_req_step(r, err);
+}
+
+/* Send the next piece. */
+static void rndv_push(struct dm_p2p_req *r)
+{
+    size_t left = r->rndv.want - r->rndv.got;
+    size_t len = left < RNDV_PIECE ? left : RNDV_PIECE;
+    struct dm_pkt_data h = {
+        .pkt = {.type = DM_PKT_DATA,
+                .version = DM_PKT_VERSION,
+                .hdr_len = sizeof(h),
+                .data_len = (uint32_t)len},
+        .rreq = r->rndv.peer_req,
+        .offset = r->rndv.got,
+    };
+
+    dm_p2p.counts.n_data++;
+    r->rndv.base = r->rndv.got;
+    r->rndv.got += len;
+    r->io.send.done = rndv_data_sent;
+    r->io.send.data = r->addr != NULL ? r->addr + r->rndv.base : NULL;
+    r->io.send.read = dm_p2p_read;
+    (void)dm_chan_send(dm_world.chan, r->proc, &h.pkt, &r->io.send);
+}
+
+static void rndv_pipe_send(struct dm_p2p_req *r)
+{
+    /* From now on the channel's queue has it, which reports a loss itself. */
+    r->is_active = false;
+    dm_list_del(&r->active);
+    rndv_push(r);
+}
+
+static void rndv_data_write(void *arg, size_t offset, const void *data, size_t len)
+{
+    struct dm_p2p_req *r = arg;
+
+    dm_p2p_place(r, r->rndv.base + offset, data, len);
+}
+
+static void rndv_data_arrived(struct dm_p2p_req *r, size_t len)
+{
+    r->rndv.got += len;
+    if (r->rndv.got == r->rndv.want)
+        dm_p2p_req_step(r, DM_OK);
+}
+
+static void rndv_data_done(void *arg)
+{
+    struct dm_p2p_req *r = arg;
+    size_t left = r->rndv.want - r->rndv.base;
+
+    rndv_data_arrived(r, left < RNDV_PIECE ? left : RNDV_PIECE);
+}
+
+/* Each record of the pipe is copied straight to its place. */
+static void on_data(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
+                    struct dm_chan_sink *sink)
+{
+    const struct dm_pkt_data *h = (const struct dm_pkt_data *)(const void *)pkt;
+    struct dm_p2p_req *r = (struct dm_p2p_req *)(uintptr_t)h->rreq;
+
+    (void)arg;
+    (void)proc;
+    r->rndv.base = h->offset;
+    if (avail == pkt->data_len) {
+        dm_p2p_place(r, r->rndv.base, data, avail);
+        rndv_data_arrived(r, avail);
+        return;
+    }
+    *sink = (struct dm_chan_sink){.arg = r, .write = rndv_data_write, .done = rndv_data_done};
+}
+
+void dm_p2p_rndv_proto_start(void)
+{
+    dm_chan_on_packet(dm_world.chan, DM_PKT_CTS, on_cts, NULL);
+    dm_chan_on_packet(dm_world.chan, DM_PKT_DATA, on_data, NULL);
+    dm_chan_on_packet(dm_world.chan, DM_PKT_FIN, on_fin, NULL);
+}
