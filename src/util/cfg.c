@@ -211,8 +211,7 @@ static size_t min3(size_t a, size_t b, size_t c)
     return min < c ? min : c;
 }
 
-/* Edits (insert, delete, replace a letter) between two names. */
-static size_t edit_distance(const char *a, size_t a_len, const char *b)
+size_t dm_cfg_distance(const char *a, size_t a_len, const char *b)
 {
     size_t b_len = strlen(b);
     size_t row[NAME_MAX_LEN + 1];
@@ -257,7 +256,7 @@ static void warn_unknown(const char *var, size_t len)
     size_t best_dist = SIZE_MAX;
 
     for (size_t i = 0; i < N_ROWS; i++) {
-        size_t dist = edit_distance(var, len, cfg_rows[i].name);
+        size_t dist = dm_cfg_distance(var, len, cfg_rows[i].name);
 
         if (dist < best_dist) {
             best_dist = dist;
