@@ -62,7 +62,7 @@ static void places(const char *hosts, int ppn, int n, const char *mapping)
 
 static void many_places(void)
 {
-    places("a", 0, 4, "(vector,(0,1,1))");
+    places("a", 0, 4, "(vector,(0,1,4))");
     places("a,b,c", 0, 7, "(vector,(0,3,1))");
     places("a,b", 2, 8, "(vector,(0,2,2))");
     places("a:2,b:1", 0, 0, "(vector,(0,1,2),(1,1,1))");

@@ -28,7 +28,11 @@
 /* How often to look for launchers that failed, and how often one must be seen. */
 #define LOOK_NS UINT64_C(1000000000)
 
-enum { LOOKS_TO_BE = 3, TIMEOUT_STATUS = 124 };
+enum {
+    LOOKS_TO_BE = 3,
+    TIMEOUT_STATUS = 124,
+    ENGINE_GAVE_UP = 255, /* Hydra's status when it has failed itself */
+};
 
 struct engine {
     struct dm_launch_loop loop;
@@ -286,6 +290,10 @@ static int conclude(const struct engine *engine)
             "a helper of the process manager on this host was killed by signal %d (%s), and "
             "with it all ranks of this host; the job is ended",
             engine->helper_signo, strsignal(engine->helper_signo));
+    else if (code == ENGINE_GAVE_UP && !engine->is_killed)
+        dm_log_info("the process manager (%s) gave up: a host, or the connection to it, is gone; "
+                    "the job is ended",
+                    engine->name);
     /* It may not have seen what became of the ranks. */
     if (code == 0 && engine->helper_signo != 0)
         return 128 + engine->helper_signo;

@@ -1,5 +1,5 @@
 /*
- * A signalfd. SIGTTIN is blocked, so that a look at a terminal in whose background we are does not
+ * A signalfd. A blocked signal comes even if it is ignored. SIGTTIN is blocked, so that a look at a terminal in whose background we are does not
  * stop us.
  */
 #include "tools/mpiexec/signals.h"
@@ -49,7 +49,7 @@ bool dm_launch_signals_open(struct dm_launch_signals *signals, struct dm_launch_
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         struct sigaction action;
 
-        if (all[i] == SIGCHLD || all[i] == SIGPIPE || sigaction(all[i], NULL, &action) != 0 ||
+        if (all[i] != SIGHUP || sigaction(all[i], NULL, &action) != 0 ||
             action.sa_handler != SIG_IGN)
             sigaddset(&mask, all[i]);
     }

@@ -20,8 +20,8 @@ struct dm_launch_signals {
 };
 
 /*
- * Block them, and watch for them; old gets those that were blocked before. One that is ignored
- * (nohup, a job of a shell in the background) stays so. False: errno.
+ * Block them, and watch for them; old gets those that were blocked before. A SIGHUP that is
+ * ignored (nohup) stays so. False: errno.
  */
 bool dm_launch_signals_open(struct dm_launch_signals *signals, struct dm_launch_loop *loop,
                             sigset_t *old);
