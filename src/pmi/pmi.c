@@ -326,13 +326,15 @@ void dm_pmi_abort(struct dm_pmi *pmi, int code, const char *text)
     _exit(code & 0xff);
 }
 
-void dm_pmi_end(struct dm_pmi *pmi, int code)
+bool dm_pmi_end(struct dm_pmi *pmi, int code)
 {
     state.open = NULL;
     let_read(STDOUT_FILENO);
     let_read(STDERR_FILENO);
-    if (is_client(pmi))
-        pmi->proto->abort(pmi, code & 0xff, "");
+    if (!is_client(pmi) || pmi->proto == dm_pmi_v2())
+        return false;
+    pmi->proto->abort(pmi, code & 0xff, "");
+    return true;
 }
 
 int dm_pmi_close(struct dm_pmi *pmi)

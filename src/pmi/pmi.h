@@ -12,6 +12,7 @@
 #ifndef DM_PMI_PMI_H
 #define DM_PMI_PMI_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -70,8 +71,11 @@ const char *dm_pmi_host_of(struct dm_pmi *pmi, int rank);
 void dm_pmi_peer_lost(struct dm_pmi *pmi);
 /* Tell the launcher to end the job with this exit code; does not return. */
 void dm_pmi_abort(struct dm_pmi *pmi, int code, const char *text) __attribute__((noreturn));
-/* Ask for the end of the job with this exit code; returns when that was said. */
-void dm_pmi_end(struct dm_pmi *pmi, int code);
+/*
+ * Ask for the end of the job with this exit code; true when that was said. False: this launcher
+ * (PMI-2) takes the code from a process that exits with it, so that is the caller's to do.
+ */
+bool dm_pmi_end(struct dm_pmi *pmi, int code);
 /* Say goodbye to the launcher and free. Every rank of a job must call it. */
 int dm_pmi_close(struct dm_pmi *pmi);
 

@@ -40,6 +40,7 @@ struct agent {
     struct dm_launch_timer grace;
     int *agent_of;
     bool is_reported; /* the engine is to end the job */
+    bool is_awaited;  /* and will end us */
     int signo;
     char kvs_name[256];
 };
@@ -80,7 +81,7 @@ static void on_failed(void *arg)
     if (agent->is_reported)
         return;
     agent->is_reported = true;
-    dm_pmi_end(agent->up.pmi, agent->node.status);
+    agent->is_awaited = dm_pmi_end(agent->up.pmi, agent->node.status);
 }
 
 /* None of ours is an MPI program, and all have ended: was that right? */
@@ -140,8 +141,9 @@ static void on_agent_end(void *arg, int signo, bool is_from_terminal)
     }
     agent->signo = signo;
     agent->node.is_ending = true;
+    /* mpiexec knows of the signal; srun takes the highest status, which is for who has failed. */
     if (agent->node.status == 0)
-        agent->node.status = 128 + signo;
+        agent->node.status = 1;
     dm_launch_node_signal(&agent->node, signo);
     dm_launch_loop_after(&agent->loop, &agent->grace, GRACE_NS, on_agent_grace, agent);
 }
@@ -287,15 +289,15 @@ int dm_launch_agent_run(const struct rlimit *files)
     if (!open_upstream(&agent))
         return 1;
     if (!read_args(&agent) || !find_host(&agent, dm_pmi_job(agent.up.pmi)->rank)) {
-        dm_pmi_end(agent.up.pmi, 1);
+        (void)dm_pmi_end(agent.up.pmi, 1);
         _exit(1);
     }
     connect_parts(&agent, files);
     status = run_ranks(&agent);
-    if (agent.is_reported) { /* the engine ends us */
+    if (agent.is_awaited)
         poll(&(struct pollfd){.fd = dm_pmi_fd(agent.up.pmi)}, 1, END_WAIT_MS);
+    if (agent.is_reported)
         _exit(status);
-    }
     if (dm_pmi_close(agent.up.pmi) != DM_OK && status == 0)
         status = 1;
     return status;
