@@ -194,7 +194,7 @@ static int v2_fence_end(struct dm_pmi *pmi)
 {
     const char *line;
 
-    return answer(pmi, "kvs-fence", DM_PMI_FOREVER, &line);
+    return v2_answer(pmi, "kvs-fence", DM_PMI_FOREVER, &line);
 }
 
 static int v2_fence(struct dm_pmi *pmi)

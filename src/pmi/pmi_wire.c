@@ -276,7 +276,7 @@ bool dm_pmi_wire_next(struct dm_pmi_wire *wire, const char **line_p)
 {
     char *text = NULL;
 
-    if (take_line(wire, &text) < 0)
+    if (wire_take_line(wire, &text) < 0)
         return false;
     DM_TRACE(PMI, "recv %s", text);
     *line_p = text;
