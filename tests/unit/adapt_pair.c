@@ -287,7 +287,7 @@ static void rdma_main(struct job_proc *proc)
     struct window wins[JOB_MAX];
     struct dm_mr *mr;
     void *mem;
-    int way = DM_RNDV_AUTO;
+    enum dm_rndv way = DM_RNDV_AUTO;
 
     if (!open_layer(proc))
         exit(1);

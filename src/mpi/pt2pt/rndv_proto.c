@@ -62,7 +62,9 @@ void dm_p2p_rndv_offer(struct dm_p2p_req *r, struct dm_p2p_rts *rts)
 
 void dm_p2p_rndv_fetch(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
 {
-    const struct rndv_row *row = &rndv_rows[rts->how];
+    /* What the peer says without naming a protocol goes by the pipe. */
+    unsigned how = rts->how > DM_RNDV_AUTO && rts->how < DM_N_RNDV ? rts->how : DM_RNDV_PIPE;
+    const struct rndv_row *row = &rndv_rows[how];
 
     if ((row->is_usable == NULL || row->is_usable(r)) && row->start(r, rts))
         return;
