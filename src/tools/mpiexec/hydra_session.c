@@ -41,7 +41,7 @@ static unsigned char is_users_fd[FDS_MAX]; /* open when the proxy began: not its
 static struct rlimit fd_limit;             /* the user's */
 static int is_raised;
 
-static void raise_fd_limit(void)
+static void hydra_raise_fd_limit(void)
 {
     struct rlimit most;
 
@@ -103,7 +103,7 @@ static void take_stdin(void)
 }
 
 /* Tells mpiexec; DATUM_REPORT is "fd:inode". */
-static void report(const char *what, int num, int num2)
+static void hydra_report(const char *what, int num, int num2)
 {
     const char *report = getenv("DATUM_REPORT");
     unsigned long long inode;
@@ -126,7 +126,7 @@ static void announce(void)
     if (rank == NULL)
         rank = getenv("PMI_ID");
     if (rank != NULL)
-        report("start", atoi(rank), (int)getpid());
+        hydra_report("start", atoi(rank), (int)getpid());
 }
 
 static int is_proxy(void)
@@ -140,14 +140,14 @@ __attribute__((constructor)) static void hide(void)
     size_t len = strlen(NAME);
     char *last, *users;
 
-    raise_fd_limit();
+    hydra_raise_fd_limit();
     for (char **at = environ; at != NULL && *at != NULL && with_ours == NULL; at++)
         if (strncmp(*at, NAME, len) == 0)
             with_ours = *at;
     users = with_ours != NULL ? strdup(with_ours + len) : NULL;
     if (is_proxy()) {
         each_fd(note_fd);
-        report("helper", (int)getpid(), 0);
+        hydra_report("helper", (int)getpid(), 0);
     }
     if (users == NULL)
         return;
@@ -196,7 +196,7 @@ pid_t waitpid(pid_t pid, int *status, int options)
     if (ended > 0 && status != NULL)
         *status = how;
     if (ended > 0 && (WIFEXITED(how) || WIFSIGNALED(how)) && is_proxy())
-        report("over", (int)ended, how);
+        hydra_report("over", (int)ended, how);
     return ended;
 }
 

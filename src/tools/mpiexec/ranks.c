@@ -530,7 +530,7 @@ static bool are_all_dead(const struct dm_mpiexec_ranks *ranks)
     return true;
 }
 
-static bool is_killed(int status)
+static bool rank_is_killed(int status)
 {
     return status >= 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
@@ -551,7 +551,7 @@ static bool find_guilty(struct dm_mpiexec_ranks *ranks)
         if (rank->is_remote && i == 0) /* before Hydra has killed anybody */
             return true;
         status = wait_status(ranks, rank);
-        if (status >= 0 && !is_killed(status)) {
+        if (status >= 0 && !rank_is_killed(status)) {
             ranks->first = at;
             return true;
         }
@@ -568,7 +568,7 @@ static bool is_unsettled(struct dm_mpiexec_ranks *ranks, uint64_t now)
         find_guilty(ranks))
         return false;
     status = wait_status(ranks, &ranks->ranks[ranks->first]);
-    return status < 0 || is_killed(status);
+    return status < 0 || rank_is_killed(status);
 }
 
 /* One that was to come to MPI_Init, where this rank waits for it, has ended the job. */
@@ -591,7 +591,7 @@ static bool has_failed_start(struct dm_mpiexec_ranks *ranks, uint64_t then)
 {
     const struct dm_mpiexec_start *failed = dm_mpiexec_starts_failed(&ranks->starts);
 
-    if (failed == NULL || (is_killed(failed->status) &&
+    if (failed == NULL || (rank_is_killed(failed->status) &&
                            (failed->died_at > then || (!ranks->is_alone && ranks->n_all > 0))))
         return false;
     /* Without any rank it may be a job without MPI, where a status is all right. */

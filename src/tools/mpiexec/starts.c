@@ -165,7 +165,7 @@ const struct dm_mpiexec_start *dm_mpiexec_starts_lost(struct dm_mpiexec_starts *
     return lost;
 }
 
-static bool is_killed(const struct dm_mpiexec_start *start)
+static bool start_is_killed(const struct dm_mpiexec_start *start)
 {
     return start->status >= 0 && WIFSIGNALED(start->status) && WTERMSIG(start->status) == SIGKILL;
 }
@@ -176,8 +176,8 @@ static bool is_killed(const struct dm_mpiexec_start *start)
  */
 static bool is_before(const struct dm_mpiexec_start *a, const struct dm_mpiexec_start *b)
 {
-    if (is_killed(a) != is_killed(b))
-        return is_killed(b);
+    if (start_is_killed(a) != start_is_killed(b))
+        return start_is_killed(b);
     return a->nth_over != b->nth_over ? a->nth_over < b->nth_over : a->died_at < b->died_at;
 }
 
