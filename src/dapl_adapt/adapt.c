@@ -147,7 +147,7 @@ static int open_offer_probe(struct dm_adapt *adapt, struct dm_ia *ia)
 {
     int err;
 
-    if (ia->is_pinning && adapt->rings.lock_max > 0 && adapt->rings.lock_max < PROBE_LOCK_MIN)
+    if (ia->caps.is_pinning && adapt->rings.lock_max > 0 && adapt->rings.lock_max < PROBE_LOCK_MIN)
         return DM_OK; /* rings need it more */
     err = dm_lmr_create(ia, adapt->mem.probe, (size_t)2 * DM_PROBE_LEN, -1,
                         &adapt->mem.probe_lmr[ia->index]);
@@ -166,7 +166,7 @@ static int open_setup_memory(struct dm_adapt *adapt)
     memset(adapt->mem.probe, 0, (size_t)2 * DM_PROBE_LEN);
     dm_ring_plan(adapt);
     for (int i = 0; i < adapt->rails.n_ias && err == DM_OK; i++) {
-        if (adapt->rails.ias[i]->is_pinning)
+        if (adapt->rails.ias[i]->caps.is_pinning)
             adapt->mem.keeps_regs = false;
         err = open_offer_probe(adapt, adapt->rails.ias[i]);
     }
@@ -261,7 +261,7 @@ static void close_stop_servers(struct dm_adapt *adapt)
 static bool open_may_failover(const struct dm_adapt *adapt)
 {
     return dm_cfg()->reconnect > 0 && dm_cfg()->rndv != DM_RNDV_IMM &&
-           (adapt->rails.n_ias > 1 || !adapt->rails.ias[0]->is_local);
+           (adapt->rails.n_ias > 1 || !adapt->rails.ias[0]->caps.is_local);
 }
 
 /* DATUM_RNDV=imm is only for providers that can do it, which is tried. */
@@ -284,15 +284,15 @@ static int open_check_rings(struct dm_adapt *adapt)
 
     for (int i = 0; i < adapt->rails.n_ias && !adapt->rings.wants_sendrecv; i++) {
         ia = adapt->rails.ias[i];
-        if (ia->last_byte == DM_LAST_UNKNOWN && dm_cfg()->eager == DM_EAGER_AUTO)
-            ia->last_byte = dm_probe_last_byte(ia, PROBE_NS);
-        ia->needs_sendrecv |= ia->last_byte == DM_LAST_IS_EARLY;
-        if (ia->last_byte == DM_LAST_IS_EARLY && dm_cfg()->eager != DM_EAGER_AUTO)
+        if (ia->caps.last_byte == DM_LAST_UNKNOWN && dm_cfg()->eager == DM_EAGER_AUTO)
+            ia->caps.last_byte = dm_probe_last_byte(ia, PROBE_NS);
+        ia->caps.needs_sendrecv |= ia->caps.last_byte == DM_LAST_IS_EARLY;
+        if (ia->caps.last_byte == DM_LAST_IS_EARLY && dm_cfg()->eager != DM_EAGER_AUTO)
             return DM_FAIL(DM_ECONFIG,
                            "DATUM_EAGER=%s cannot work with %s, which says that it does not place "
                            "the last byte of a write last; unset DATUM_EAGER",
                            adapt->rings.is_basic ? "basic" : "rdma", ia->name);
-        if (ia->is_late && adapt->rings.is_basic)
+        if (ia->caps.is_late && adapt->rings.is_basic)
             return DM_FAIL(DM_ECONFIG,
                            "DATUM_EAGER=basic cannot work with %s, an iWARP provider, which may "
                            "place one write before another; use DATUM_EAGER=rdma",
@@ -308,7 +308,8 @@ static int open_choose_coll(struct dm_adapt *adapt)
 
     if (adapt->job.choose_coll == NULL)
         return DM_OK;
-    for (int i = 0; i < adapt->rails.n_ias && !dm_adapt_is_one_host(adapt) && ia->is_local; i++)
+    for (int i = 0; i < adapt->rails.n_ias && !dm_adapt_is_one_host(adapt) && ia->caps.is_local;
+         i++)
         ia = adapt->rails.ias[i];
     return adapt->job.choose_coll(ia != NULL ? ia->tuned : NULL, &adapt->coll_hash);
 }
@@ -339,8 +340,8 @@ static int open_job(struct dm_adapt *adapt)
         return err;
     /* oversubscribed processes sleep; on one host they notify each other: it costs a message */
     for (int i = 0; i < adapt->rails.n_ias && cfg->eager == DM_EAGER_AUTO; i++)
-        adapt->rails.ias[i]->needs_sendrecv |=
-            adapt->is_oversubscribed && !adapt->rails.ias[i]->is_local;
+        adapt->rails.ias[i]->caps.needs_sendrecv |=
+            adapt->is_oversubscribed && !adapt->rails.ias[i]->caps.is_local;
     err = open_check_rings(adapt);
     if (err == DM_OK)
         err = open_check_immediate(adapt);
@@ -348,8 +349,8 @@ static int open_job(struct dm_adapt *adapt)
                               cfg->progress >= DM_PROGRESS_THREAD;
     adapt->rails.has_wakes = adapt->rails.has_sides = adapt->rails.n_ias > 0;
     for (int i = 0; i < adapt->rails.n_ias; i++) {
-        adapt->rails.has_wakes &= adapt->rails.ias[i]->wake_evd[DM_SIDE_RECV] != DAT_HANDLE_NULL;
-        adapt->rails.has_sides &= adapt->rails.ias[i]->wake_evd[DM_SIDE_REQUEST] != DAT_HANDLE_NULL;
+        adapt->rails.has_wakes &= adapt->rails.ias[i]->wake.evd[DM_SIDE_RECV] != DAT_HANDLE_NULL;
+        adapt->rails.has_sides &= adapt->rails.ias[i]->wake.evd[DM_SIDE_REQUEST] != DAT_HANDLE_NULL;
     }
     for (int i = 0; i < adapt->rails.n_ias && err == DM_OK; i++)
         err = dm_conn_serve(adapt->rails.ias[i]);

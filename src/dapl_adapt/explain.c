@@ -30,7 +30,7 @@ static const char *explain_small_text(const struct dm_conn *conn)
         return "RDMA writes of data, head and tail each (DATUM_EAGER)";
     if (!conn->is_sendrecv)
         return "RDMA write into a ring";
-    if (conn->ia->last_byte == DM_LAST_IS_EARLY)
+    if (conn->ia->caps.last_byte == DM_LAST_IS_EARLY)
         return "send/receive into posted buffers, since the provider does not place the last "
                "byte of a write last";
     return "send/receive into posted buffers, a waiting process is woken";
@@ -65,7 +65,7 @@ static void explain_large(const struct dm_ia *ia)
     const char *by = "DATUM_RNDV";
 
     if (proto == DM_RNDV_AUTO) {
-        proto = ia->rndv_choice;
+        proto = ia->rndv.choice;
         by = ia->tuned != NULL && ia->tuned->rndv != DM_RNDV_AUTO ? "tuned" : "measured";
     }
     if (proto == DM_RNDV_AUTO)
@@ -105,7 +105,7 @@ static void explain_class(const struct dm_adapt *adapt, bool is_near, const stru
     explain_tuned(ia);
     dm_ia_found(ia, found, sizeof(found));
     dm_log_info("  found: %s; %llu bytes a transfer, registrations %s", found,
-                (unsigned long long)ia->max_rdma,
+                (unsigned long long)ia->limits.max_rdma,
                 !adapt->mem.keeps_regs      ? "freed after use"
                 : adapt->mem.cache.is_exact ? "cached, found for the same range only"
                                             : "cached");
@@ -123,11 +123,11 @@ static void explain_rails(const struct dm_adapt *adapt)
     for (int i = 0; i < adapt->rails.n_ias; i++) {
         ia = adapt->rails.ias[i];
         dm_strbuf_addf(&sb, "%s%s (%s", i > 0 ? ", " : "", ia->name,
-                       ia->is_local ? "this host only" : "reaches hosts");
-        if (!ia->is_local && ia->net_if[0] != '\0')
-            dm_strbuf_addf(&sb, ", %s", ia->net_if);
-        if (!ia->is_local && ia->mbits > 0)
-            dm_strbuf_addf(&sb, ", %d Mbit/s", ia->mbits);
+                       ia->caps.is_local ? "this host only" : "reaches hosts");
+        if (!ia->caps.is_local && ia->net.dev[0] != '\0')
+            dm_strbuf_addf(&sb, ", %s", ia->net.dev);
+        if (!ia->caps.is_local && ia->net.mbits > 0)
+            dm_strbuf_addf(&sb, ", %d Mbit/s", ia->net.mbits);
         dm_strbuf_add(&sb, ")");
     }
     if (adapt->rails.n_ias > 1)

@@ -117,8 +117,8 @@ static void stats_add_posts(struct list *list, const struct dm_adapt *adapt)
     uint64_t n_trials = 0, n_changes = 0;
 
     for (int i = 0; i < adapt->rails.n_ias; i++) {
-        n_trials += adapt->rails.ias[i]->rndv_select.n_trials;
-        n_changes += adapt->rails.ias[i]->rndv_select.n_changes;
+        n_trials += adapt->rails.ias[i]->rndv.select.n_trials;
+        n_changes += adapt->rails.ias[i]->rndv.select.n_changes;
         counts = &adapt->rails.ias[i]->counts;
         sum.n_writes += counts->n_writes;
         sum.n_imms += counts->n_imms;

@@ -108,8 +108,8 @@ refuse() { # NAME PATTERN RULE FILE TEXT
     if [ -f ../saved ]; then mv ../saved "$4"; else rm -f "$4"; fi
 }
 rm -f ../saved
-refuse 'a word of ours' '^src/util/err.c:[0-9]*: .errands. the field says' words src/util/err.c 'static int n_errands;'
-refuse 'a word in a page' '^docs/TOOLS.md:[0-9]*: .errand. the field says' words docs/TOOLS.md 'An errand.'
+refuse 'a word of ours' '^src/util/err.c:[0-9]*: .err''ands. the field says' words src/util/err.c 'static int n_err''ands;'
+refuse 'a word in a page' '^docs/TOOLS.md:[0-9]*: .err''and. the field says' words docs/TOOLS.md 'An err''and.'
 text='static int doubled_here(void)
 {
     return 0;

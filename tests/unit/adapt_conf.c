@@ -140,9 +140,9 @@ static void addresses(void)
     memset(ia, 0, sizeof(ia));
     for (int i = 0; i < 2; i++) {
         snprintf(ia[i].name, sizeof(ia[i].name), "rail%d", i);
-        memcpy(ia[i].addr, addr, sizeof(addr));
-        ia[i].addr_len = i == 0 ? 16 : 28;
-        ia[i].qual = UINT64_C(0xfedcba9876543210);
+        memcpy(ia[i].net.addr, addr, sizeof(addr));
+        ia[i].net.addr_len = i == 0 ? 16 : 28;
+        ia[i].cm.qual = UINT64_C(0xfedcba9876543210);
         ia[i].index = i;
         adapt->rails.ias[i] = &ia[i];
     }

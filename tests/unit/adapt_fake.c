@@ -599,7 +599,7 @@ static void unknown_peers(void)
     open_both();
     ia = sides[0].adapt->rails.ias[0];
     memset(&attr, 0, sizeof(attr));
-    memcpy(&addr, ia->addr, sizeof(addr));
+    memcpy(&addr, ia->net.addr, sizeof(addr));
     fake_evd_create(NULL, 8, NULL, DAT_EVD_CONNECTION_FLAG, &evd);
     for (int i = 0; i < 7; i++) {
         dm_conn_prepare(conn_of(0), &conn_of(0)->link[DM_LINK_PIPE], ia);
@@ -614,7 +614,7 @@ static void unknown_peers(void)
         priv.version += i == 4;
         priv.slot_size += i == 5 ? DM_RING_SIZE_LARGE : 0;
         fake_ep_create(NULL, NULL, evd, evd, evd, &attr, &ep);
-        fake_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&addr, ia->qual, 1000000,
+        fake_ep_connect(ep, (DAT_IA_ADDRESS_PTR)&addr, ia->cm.qual, 1000000,
                         i == 6 ? 8 : (int)sizeof(priv), &priv, DAT_QOS_BEST_EFFORT, 0);
         CHECK_EQ(fake_evd_wait(evd, 5000000, 1, &event, &n_more), DAT_SUCCESS);
         CHECK_EQ(event.event_number, DAT_CONNECTION_EVENT_PEER_REJECTED);

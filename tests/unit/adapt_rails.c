@@ -114,8 +114,8 @@ static void reach(void)
     fake.reach = "host";
     open_far();
     CHECK_EQ(adapts[0]->rails.n_ias, 2);
-    CHECK(adapts[0]->rails.ias[0]->is_local);
-    CHECK(!adapts[0]->rails.ias[1]->is_local);
+    CHECK(adapts[0]->rails.ias[0]->caps.is_local);
+    CHECK(!adapts[0]->rails.ias[1]->caps.is_local);
     conn = dm_adapt_conn(adapts[0], 1);
     move_away(1);
     CHECK_EQ(dm_addr_fetch(conn), DM_OK);
@@ -235,7 +235,7 @@ static void last_bytes(void)
 {
     fake.last_byte_last = "no";
     open_far();
-    CHECK(adapts[0]->rails.ias[0]->needs_sendrecv);
+    CHECK(adapts[0]->rails.ias[0]->caps.needs_sendrecv);
     CHECK_EQ(dm_adapt_connect(dm_adapt_conn(adapts[0], 1)), DM_OK);
     while (!dm_adapt_is_ready(dm_adapt_conn(adapts[1], 0))) {
         dm_adapt_poll(adapts[0]);
@@ -247,8 +247,8 @@ static void last_bytes(void)
     close_both();
     fake.last_byte_last = "yes";
     open_far();
-    CHECK(!adapts[0]->rails.ias[0]->needs_sendrecv);
-    CHECK_EQ(adapts[0]->rails.ias[0]->last_byte, DM_LAST_IS_LAST);
+    CHECK(!adapts[0]->rails.ias[0]->caps.needs_sendrecv);
+    CHECK_EQ(adapts[0]->rails.ias[0]->caps.last_byte, DM_LAST_IS_LAST);
     close_both();
 }
 
@@ -259,8 +259,8 @@ static void unsaid(void)
 
     open_far();
     ia = adapts[0]->rails.ias[0];
-    CHECK(ia->last_byte != DM_LAST_IS_EARLY); /* or unknown, if there was no time */
-    CHECK(!ia->needs_sendrecv);
+    CHECK(ia->caps.last_byte != DM_LAST_IS_EARLY); /* or unknown, if there was no time */
+    CHECK(!ia->caps.needs_sendrecv);
     CHECK_EQ(dm_probe_last_byte(ia, LONG_NS), DM_LAST_IS_LAST);
     fake.is_middle_last = true;
     CHECK_EQ(dm_probe_last_byte(ia, LONG_NS), DM_LAST_IS_EARLY);

@@ -157,15 +157,15 @@ static void shared_ones(void)
         CHECK_EQ(find(&run, "last_byte_last_shared")->verdict,
                  refuses ? DM_PROBE_UNTESTED : DM_PROBE_YES);
         CHECK_EQ(dm_ia_open(&entry, 1, 64, &ia), DM_OK);
-        CHECK_EQ(ia->can_share, !refuses);
-        CHECK_EQ(ia->max_iov, 4);
+        CHECK_EQ(ia->caps.can_share, !refuses);
+        CHECK_EQ(ia->limits.max_iov, 4);
         dm_ia_close(ia);
     }
     FAKE_CALL(fake.refuses_shared = false);
     /* attributes promise four segments, endpoints have two */
     FAKE_CALL(fake.max_iov = 2);
     CHECK_EQ(dm_ia_open(&entry, 1, 64, &ia), DM_OK);
-    CHECK_EQ(ia->max_iov, 2);
+    CHECK_EQ(ia->limits.max_iov, 2);
     dm_ia_close(ia);
     /* no endpoint at all is an error at open */
     FAKE_CALL(fake.max_iov = -1);

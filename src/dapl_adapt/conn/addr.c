@@ -121,9 +121,9 @@ void dm_addr_write(const struct dm_adapt *adapt, char *buf, size_t len)
         ia = adapt->rails.ias[i];
         mark = sb.len;
         dm_strbuf_addf(&sb, "%s,", ia->name);
-        for (size_t k = 0; k < ia->addr_len; k++)
-            dm_strbuf_addf(&sb, "%02x", ia->addr[k]);
-        dm_strbuf_addf(&sb, ",%llx,%d;", (unsigned long long)ia->qual, ia->index);
+        for (size_t k = 0; k < ia->net.addr_len; k++)
+            dm_strbuf_addf(&sb, "%02x", ia->net.addr[k]);
+        dm_strbuf_addf(&sb, ",%llx,%d;", (unsigned long long)ia->cm.qual, ia->index);
         if (sb.is_short) {
             buf[mark] = '\0';
             dm_log_warn("no room in the launcher's key-value space for the address of %s",

@@ -73,7 +73,7 @@ static void close_await_ends(struct dm_adapt *adapt, bool is_active)
 
             do {
                 dm_serial_enter(ia->is_serial);
-                rc = DAT_EVD_DEQUEUE(ia->cm_evd, &event);
+                rc = DAT_EVD_DEQUEUE(ia->cm.evd, &event);
                 dm_serial_leave(ia->is_serial);
                 if (rc == DAT_SUCCESS)
                     dm_conn_event(ia, &event);
@@ -88,7 +88,7 @@ static void close_all(struct dm_adapt *adapt)
     bool is_remote = false;
 
     for (int i = 0; i < adapt->rails.n_ias; i++)
-        is_remote |= !adapt->rails.ias[i]->is_local;
+        is_remote |= !adapt->rails.ias[i]->caps.is_local;
     (void)close_count(adapt, true, true);
     if (is_remote && adapt->is_quiet)
         close_await_ends(adapt, false);

@@ -7,7 +7,7 @@
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
 
-/* One event of a cm_evd, by whichever thread has it; takes the lock. */
+/* One event of ia->cm.evd, by whichever thread has it; takes the lock. */
 void dm_conn_event(struct dm_ia *ia, const DAT_EVENT *event);
 
 #endif

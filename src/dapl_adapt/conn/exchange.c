@@ -102,13 +102,13 @@ static const struct dm_addr_rail *rails_match(const struct dm_conn *conn, const 
         if (strcmp(ia->name, conn->addr->rails[k].name) == 0)
             rail = &conn->addr->rails[k];
     }
-    if (ia->is_local && !is_near)
+    if (ia->caps.is_local && !is_near)
         snprintf(why, len, "reaches only its own host");
     else if (rail == NULL)
         snprintf(why, len, "not open there");
-    else if (addr_family(rail->addr) != addr_family(ia->addr))
+    else if (addr_family(rail->addr) != addr_family(ia->net.addr))
         snprintf(why, len, "has an %s address here, an %s address there",
-                 addr_family_text(addr_family(ia->addr)),
+                 addr_family_text(addr_family(ia->net.addr)),
                  addr_family_text(addr_family(rail->addr)));
     else
         return rail;
@@ -214,7 +214,7 @@ static void rails_add(struct dm_conn *conn, bool is_near, bool takes_local, bool
     char why[100];
 
     for (int i = 0; i < adapt->rails.n_ias; i++) {
-        if (adapt->rails.ias[i]->is_local ? !takes_local : !takes_other)
+        if (adapt->rails.ias[i]->caps.is_local ? !takes_local : !takes_other)
             continue;
         rail = rails_match(conn, adapt->rails.ias[i], is_near, why, sizeof(why));
         if (rail == NULL) {

@@ -58,7 +58,7 @@
 bool dm_conn_can_move(const struct dm_conn *conn)
 {
     return dm_cfg()->reconnect > 0 && dm_cfg()->rndv != DM_RNDV_IMM &&
-           (conn->adapt->rails.n_ias > 1 || !conn->ia->is_local);
+           (conn->adapt->rails.n_ias > 1 || !conn->ia->caps.is_local);
 }
 
 uint64_t dm_move_attempt_us(const struct dm_conn *conn)

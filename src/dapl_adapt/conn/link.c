@@ -56,7 +56,7 @@ void dm_conn_private_fill(struct dm_conn *conn, enum dm_link_kind link, enum dm_
     priv_p->sendrecv =
         kind == DM_PRIVATE_ACCEPT
             ? conn->is_sendrecv
-            : adapt->rings.wants_sendrecv || (conn->ia != NULL && conn->ia->needs_sendrecv);
+            : adapt->rings.wants_sendrecv || (conn->ia != NULL && conn->ia->caps.needs_sendrecv);
     priv_p->n_slots = (uint16_t)conn->ring.n_slots;
     priv_p->slot_size = conn->ring.slot_size;
     priv_p->epoch = conn->epoch;
@@ -68,7 +68,7 @@ void dm_conn_private_fill(struct dm_conn *conn, enum dm_link_kind link, enum dm_
         priv_p->unconsumed = (uint16_t)(priv_p->arrived - conn->credits.acked_to_peer);
     }
     priv_p->rail = (uint8_t)ia->index;
-    priv_p->reads_in = (uint8_t)ia->max_reads_in;
+    priv_p->reads_in = (uint8_t)ia->limits.max_reads_in;
     priv_p->ctx = conn->region.lmr.rctx;
     priv_p->addr = (uint64_t)(uintptr_t)conn->region.ptr;
     if (adapt->mem.probe_lmr[conn->ia->index].handle == DAT_HANDLE_NULL)

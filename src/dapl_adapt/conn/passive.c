@@ -142,7 +142,7 @@ static int passive_accept(struct dm_ia *ia, DAT_CR_HANDLE cr, const struct dm_co
         dm_ring_agree(conn, priv->n_slots, priv->slot_size);
     if (link->kind == DM_LINK_PIPE)
         conn->is_sendrecv =
-            conn->adapt->rings.wants_sendrecv || ia->needs_sendrecv || priv->sendrecv;
+            conn->adapt->rings.wants_sendrecv || ia->caps.needs_sendrecv || priv->sendrecv;
     err = passive_post_first(conn, link);
     if (err != DM_OK)
         return err;

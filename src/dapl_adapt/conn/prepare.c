@@ -28,7 +28,7 @@ static int prepare_min(int a, int b)
 static int prepare_rdmaq(struct dm_rdmaq *rdmaq, struct dm_ia *ia, int rq_size)
 {
     rdmaq->ia = ia;
-    rdmaq->rq_size = prepare_min(prepare_min(DM_RDMAQ_REQS, rq_size), ia->max_req);
+    rdmaq->rq_size = prepare_min(prepare_min(DM_RDMAQ_REQS, rq_size), ia->limits.max_req);
     if (rdmaq->parts == NULL)
         rdmaq->parts = calloc(DM_RDMAQ_REQS, sizeof(*rdmaq->parts));
     return rdmaq->parts != NULL ? DM_OK : DM_FAIL(DM_ENOMEM, "requests of an RDMA link");
@@ -50,12 +50,12 @@ static int prepare_region(struct dm_conn *conn, const struct dm_link *link, stru
             return err;
         conn->ctl = (void *)conn->region.ptr;
     } else {
-        old->evd_space += n_events;
-        ia->evd_space -= n_events;
+        old->depth.space += n_events;
+        ia->depth.space -= n_events;
         err = dm_region_move(ia, &conn->region);
     }
     conn->sq_size = prepare_min((conn->adapt->rings.is_basic ? 4 : 2) * (int)conn->ring.n_slots + 8,
-                                ia->max_req);
+                                ia->limits.max_req);
     return err;
 }
 
@@ -75,10 +75,10 @@ int dm_conn_prepare(struct dm_conn *conn, struct dm_link *link, struct dm_ia *ia
         err = prepare_rdmaq(dm_rdmaq_of(link), ia, conn->rq_size);
     if (err != DM_OK)
         return err;
-    n_recv = prepare_min((int)conn->ring.n_slots + 2, ia->max_recv);
+    n_recv = prepare_min((int)conn->ring.n_slots + 2, ia->limits.max_recv);
     if (link->kind == DM_LINK_PIPE)
         return dm_ia_ep_create(ia, n_recv, conn->sq_size, &link->ep);
     n_recv = prepare_min(dm_cfg()->rndv == DM_RNDV_IMM ? RDMA_RECVS + DM_IMMS : RDMA_RECVS,
-                         ia->max_recv);
+                         ia->limits.max_recv);
     return dm_ia_ep_create(ia, n_recv, dm_rdmaq_of(link)->rq_size, &link->ep);
 }

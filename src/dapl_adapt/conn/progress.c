@@ -105,7 +105,7 @@ static int rdma_up(struct dm_link *link)
     DAT_RETURN rc;
 
     rdmaq->peer_rail = link->answer.rail;
-    rdmaq->max_reads = rdmaq->ia->max_reads_out;
+    rdmaq->max_reads = rdmaq->ia->limits.max_reads_out;
     if (link->answer.reads_in > 0 && link->answer.reads_in < rdmaq->max_reads)
         rdmaq->max_reads = link->answer.reads_in;
     if (!link->is_active && link->has_spoken) {

@@ -79,7 +79,7 @@ static bool ring_halve(struct dm_conn *conn)
  */
 static bool ring_is_for_large(const struct dm_ia *ia)
 {
-    return ia->is_driven && !ia->is_pinning;
+    return ia->is_driven && !ia->caps.is_pinning;
 }
 
 static uint32_t ring_least(uint32_t a, uint32_t b)
@@ -92,12 +92,12 @@ static void ring_begin(struct dm_conn *conn, const struct dm_ia *ia)
 {
     const struct dm_adapt *adapt = conn->adapt;
     uint32_t n = adapt->rings.n_slots;
-    uint32_t most =
-        ia->max_recv > DM_RING_SLOTS_MIN + 2 ? (uint32_t)ia->max_recv - 2 : DM_RING_SLOTS_MIN;
+    uint32_t most = ia->limits.max_recv > DM_RING_SLOTS_MIN + 2 ? (uint32_t)ia->limits.max_recv - 2
+                                                                : DM_RING_SLOTS_MIN;
 
     if (n > most)
         n = most;
-    most = ia->evd_space > 0 ? (uint32_t)ia->evd_space / 2 / DM_RING_EVENTS : 0;
+    most = ia->depth.space > 0 ? (uint32_t)ia->depth.space / 2 / DM_RING_EVENTS : 0;
     if (n > most)
         n = most > DM_RING_SLOTS_MIN ? most : DM_RING_SLOTS_MIN;
     ring_set(conn, n, adapt->rings.slot_size);
@@ -122,15 +122,15 @@ void dm_ring_forbid_growth(void)
 void dm_ring_grow(struct dm_ia *ia)
 {
     int need = 2 * DM_RING_EVENTS * (int)ia->adapt->rings.n_slots + 4 * RDMA_REQS;
-    int len = 2 * ia->evd_len;
+    int len = 2 * ia->depth.len;
     DAT_RETURN rc;
 
-    if (is_growth_forbidden || ia->evd_space >= need || ia->evd_max <= ia->evd_len)
+    if (is_growth_forbidden || ia->depth.space >= need || ia->depth.max <= ia->depth.len)
         return;
-    if (len < ia->evd_len + need)
-        len = ia->evd_len + need;
-    if (len > ia->evd_max)
-        len = ia->evd_max;
+    if (len < ia->depth.len + need)
+        len = ia->depth.len + need;
+    if (len > ia->depth.max)
+        len = ia->depth.max;
     dm_serial_enter(ia->is_serial);
     rc = dat_evd_resize(ia->dto_evd, len);
     if (rc == DAT_SUCCESS && ia->recv_evd != ia->dto_evd)
@@ -139,8 +139,8 @@ void dm_ring_grow(struct dm_ia *ia)
     DM_TRACE(DAT, "%s: %d events: %s", ia->name, len, dm_dat_text(rc));
     if (rc != DAT_SUCCESS)
         return; /* the next one tries again */
-    ia->evd_space += len - ia->evd_len;
-    ia->evd_len = len;
+    ia->depth.space += len - ia->depth.len;
+    ia->depth.len = len;
 }
 
 static size_t ring_region_len(const struct dm_conn *conn)
@@ -154,7 +154,7 @@ static void ring_keep_to_share(struct dm_conn *conn, const struct dm_ia *ia)
 {
     const struct dm_adapt *adapt = conn->adapt;
 
-    if (!ia->is_pinning || adapt->rings.ring_share == 0)
+    if (!ia->caps.is_pinning || adapt->rings.ring_share == 0)
         return;
     while (ring_region_len(conn) > adapt->rings.ring_share && ring_halve(conn))
         ;
@@ -204,12 +204,12 @@ int dm_ring_make(struct dm_conn *conn, struct dm_ia *ia, uint32_t most_slots, ui
     if (err != DM_OK)
         return err;
     /* what is left is shared with those to come */
-    conn->rq_size = ia->evd_space / 4 < RDMA_REQS ? ia->evd_space / 4 : RDMA_REQS;
+    conn->rq_size = ia->depth.space / 4 < RDMA_REQS ? ia->depth.space / 4 : RDMA_REQS;
     if (conn->rq_size < 1)
         conn->rq_size = 1;
-    if (conn->rq_size > ia->max_req)
-        conn->rq_size = ia->max_req;
-    ia->evd_space -= DM_RING_EVENTS * (int)conn->ring.n_slots + conn->rq_size;
+    if (conn->rq_size > ia->limits.max_req)
+        conn->rq_size = ia->limits.max_req;
+    ia->depth.space -= DM_RING_EVENTS * (int)conn->ring.n_slots + conn->rq_size;
     if (conn->ring.n_slots * conn->ring.slot_size < asked) {
         conn->adapt->rings.is_short = true;
         DM_TRACE(REG, "rank %d: rings of %u slots of %u bytes only", conn->proc, conn->ring.n_slots,

@@ -31,12 +31,12 @@ static void *server_main(void *arg)
     DAT_RETURN rc;
 
     dm_ring_forbid_growth();
-    while (!atomic_load_explicit(&ia->stop, memory_order_acquire)) {
-        rc = dat_evd_wait(ia->cm_evd, WAIT_US, 1, &event, &n_more);
+    while (!atomic_load_explicit(&ia->cm.stop, memory_order_acquire)) {
+        rc = dat_evd_wait(ia->cm.evd, WAIT_US, 1, &event, &n_more);
         if (rc == DAT_SUCCESS)
             dm_conn_event(ia, &event);
         else if (DAT_GET_TYPE(rc) != DAT_TIMEOUT_EXPIRED &&
-                 !atomic_load_explicit(&ia->stop, memory_order_acquire))
+                 !atomic_load_explicit(&ia->cm.stop, memory_order_acquire))
             nanosleep(&pause, NULL); /* interrupted, or the provider is in trouble */
     }
     return NULL;
@@ -48,26 +48,26 @@ int dm_conn_serve(struct dm_ia *ia)
     sigset_t old;
     int rc;
 
-    atomic_store_explicit(&ia->stop, 0, memory_order_release);
+    atomic_store_explicit(&ia->cm.stop, 0, memory_order_release);
     sigfillset(&all); /* signals belong to the program's threads */
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    rc = pthread_create(&ia->server, NULL, server_main, ia);
+    rc = pthread_create(&ia->cm.thread, NULL, server_main, ia);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (rc != 0)
         return DM_FAIL(DM_ESYS, "cannot start the connection server's thread: %s", strerror(rc));
-    ia->has_server = true;
+    ia->cm.has_thread = true;
     return DM_OK;
 }
 
 void dm_conn_unserve(struct dm_ia *ia)
 {
-    if (!ia->has_server)
+    if (!ia->cm.has_thread)
         return;
-    atomic_store_explicit(&ia->stop, 1, memory_order_release);
+    atomic_store_explicit(&ia->cm.stop, 1, memory_order_release);
     dm_serial_lock();
-    dat_evd_set_unwaitable(ia->cm_evd);
+    dat_evd_set_unwaitable(ia->cm.evd);
     dm_serial_unlock();
-    pthread_join(ia->server, NULL);
-    dat_evd_clear_unwaitable(ia->cm_evd);
-    ia->has_server = false;
+    pthread_join(ia->cm.thread, NULL);
+    dat_evd_clear_unwaitable(ia->cm.evd);
+    ia->cm.has_thread = false;
 }

@@ -69,7 +69,7 @@ void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
         tx->tag = dm_trailer_tag(1);
     }
     /* where a completion costs system calls of both sides a copy is cheaper */
-    tx->direct.is_off = (dm_conn_can_move(conn) && !conn->ia->is_local) || conn->ia->is_driven;
+    tx->direct.is_off = (dm_conn_can_move(conn) && !conn->ia->caps.is_local) || conn->ia->is_driven;
     tx->delta = addr + dm_region_ring() - (uint64_t)(uintptr_t)shadow;
     tx->lctx = conn->region.lmr.lctx;
     tx->rctx = ctx;

@@ -183,7 +183,8 @@ static bool record_add_direct(struct dm_conn *conn, struct record *rec, char *pa
     struct dm_mr *mr;
 
     /* the copied bytes before it, itself, and the trailer after it */
-    if (conn->tx.direct.is_off || rec->n_iov + 3 > conn->ia->max_iov || rec->n_iov + 3 > MAX_IOV)
+    if (conn->tx.direct.is_off || rec->n_iov + 3 > conn->ia->limits.max_iov ||
+        rec->n_iov + 3 > MAX_IOV)
         return false;
     if (dm_adapt_reg(conn->adapt, part, len, &mr) != DM_OK)
         return false;

@@ -288,13 +288,13 @@ int dm_poll_rare(struct dm_adapt *adapt)
     for (int i = 0; i < adapt->rails.n_ias; i++) {
         ia = adapt->rails.ias[i];
         n += dm_poll_drain_rail(ia); /* unsignalled requests complete when they fail */
-        while (!ia->has_server && dto_dequeue(ia, ia->cm_evd, &event) == DAT_SUCCESS) {
+        while (!ia->cm.has_thread && dto_dequeue(ia, ia->cm.evd, &event) == DAT_SUCCESS) {
             dm_conn_event(ia, &event);
             n++;
         }
         for (int k = 0; k < DM_SIDES; k++)
-            while (ia->wake_evd[k] != DAT_HANDLE_NULL &&
-                   dto_dequeue(ia, ia->wake_evd[k], &event) == DAT_SUCCESS)
+            while (ia->wake.evd[k] != DAT_HANDLE_NULL &&
+                   dto_dequeue(ia, ia->wake.evd[k], &event) == DAT_SUCCESS)
                 ; /* it has done its work */
         while (dto_dequeue(ia, ia->async_evd, &event) == DAT_SUCCESS) {
             async_event(ia, &event);

@@ -120,7 +120,7 @@ static bool wait_is_due(struct dm_adapt *adapt)
 static bool wait_block_cno(const struct dm_ia *ia, enum dm_side side, uint64_t timeout_us)
 {
     DAT_EVD_HANDLE evd = DAT_HANDLE_NULL;
-    DAT_RETURN rc = dat_cno_wait(ia->cno[side], (DAT_TIMEOUT)timeout_us, &evd);
+    DAT_RETURN rc = dat_cno_wait(ia->wake.cno[side], (DAT_TIMEOUT)timeout_us, &evd);
 
     if (rc != DAT_SUCCESS && DAT_GET_TYPE(rc) != DAT_QUEUE_EMPTY &&
         DAT_GET_TYPE(rc) != DAT_TIMEOUT_EXPIRED)
@@ -170,7 +170,7 @@ void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us)
         return;
     adapt->sleep.is_waiting = true;
     ia->counts.n_waits++;
-    if (ia->cno[DM_SIDE_RECV] != DAT_HANDLE_NULL) {
+    if (ia->wake.cno[DM_SIDE_RECV] != DAT_HANDLE_NULL) {
         levels = dm_glock_release_all();
         is_woken = wait_block_cno(ia, DM_SIDE_RECV, timeout_us);
         dm_glock_reacquire(levels);
@@ -202,7 +202,7 @@ bool dm_adapt_sleep(const struct dm_adapt_sleep *sleep)
 {
     bool is_woken = false;
 
-    if (sleep->ia->cno[sleep->side] != DAT_HANDLE_NULL)
+    if (sleep->ia->wake.cno[sleep->side] != DAT_HANDLE_NULL)
         is_woken = wait_block_cno(sleep->ia, sleep->side, sleep->timeout_us);
     else
         wait_pause_ns((long)(sleep->timeout_us < RING_WAIT ? sleep->timeout_us : RING_WAIT) * 1000);

@@ -145,48 +145,48 @@ static int ia_query(struct dm_ia *ia, const struct dm_conf_entry *entry)
         err = ia_check_address(entry, &limits);
     if (err != DM_OK)
         return err;
-    ia->addr_len = limits.addr_len;
-    memcpy(ia->addr, limits.addr, limits.addr_len);
-    ia->is_local = limits.is_local;
+    ia->net.addr_len = limits.addr_len;
+    memcpy(ia->net.addr, limits.addr, limits.addr_len);
+    ia->caps.is_local = limits.is_local;
     ia->is_driven = limits.is_driven;
     ia->is_serial = limits.is_serial;
-    ia->last_byte = limits.last_byte;
+    ia->caps.last_byte = limits.last_byte;
     if (limits.can_grow)
-        ia->evd_max = limits.max_evd_qlen;
+        ia->depth.max = limits.max_evd_qlen;
     /* Only iWARP has reads into a single segment, and it is done with a write that is sent. */
-    ia->is_late = limits.max_iov_read == 1;
-    ia->has_ext = limits.has_ext;
-    ia->needs_sendrecv = limits.last_byte == DM_LAST_IS_EARLY;
-    ia->max_req = ia_min_pos(65536, limits.max_req);
-    ia->max_recv = ia->max_req;
-    ia->max_iov = ia_min_pos(IOV_WANTED, limits.max_iov);
-    ia->max_iov = ia_min_pos(ia->max_iov, limits.max_iov_write);
-    ia->max_reads_in = ia_min_pos(READS, limits.max_reads_in);
-    ia->max_reads_out = ia_min_pos(READS, limits.max_reads_out);
-    ia->max_rdma = RDMA_CHUNK;
-    if (limits.max_rdma > 0 && limits.max_rdma < ia->max_rdma)
-        ia->max_rdma = limits.max_rdma;
+    ia->caps.is_late = limits.max_iov_read == 1;
+    ia->caps.has_ext = limits.has_ext;
+    ia->caps.needs_sendrecv = limits.last_byte == DM_LAST_IS_EARLY;
+    ia->limits.max_req = ia_min_pos(65536, limits.max_req);
+    ia->limits.max_recv = ia->limits.max_req;
+    ia->limits.max_iov = ia_min_pos(IOV_WANTED, limits.max_iov);
+    ia->limits.max_iov = ia_min_pos(ia->limits.max_iov, limits.max_iov_write);
+    ia->limits.max_reads_in = ia_min_pos(READS, limits.max_reads_in);
+    ia->limits.max_reads_out = ia_min_pos(READS, limits.max_reads_out);
+    ia->limits.max_rdma = RDMA_CHUNK;
+    if (limits.max_rdma > 0 && limits.max_rdma < ia->limits.max_rdma)
+        ia->limits.max_rdma = limits.max_rdma;
     return DM_OK;
 }
 
 static void ia_free_side(struct dm_ia *ia, enum dm_side side)
 {
-    if (ia->wake_evd[side] != DAT_HANDLE_NULL)
-        dat_evd_free(ia->wake_evd[side]);
-    if (ia->cno[side] != DAT_HANDLE_NULL)
-        dat_cno_free(ia->cno[side]);
-    ia->cno[side] = DAT_HANDLE_NULL;
-    ia->wake_evd[side] = DAT_HANDLE_NULL;
+    if (ia->wake.evd[side] != DAT_HANDLE_NULL)
+        dat_evd_free(ia->wake.evd[side]);
+    if (ia->wake.cno[side] != DAT_HANDLE_NULL)
+        dat_cno_free(ia->wake.cno[side]);
+    ia->wake.cno[side] = DAT_HANDLE_NULL;
+    ia->wake.evd[side] = DAT_HANDLE_NULL;
 }
 
 /* What a thread sleeps in while others take events off the queues; not every provider has it. */
 static bool ia_create_side(struct dm_ia *ia, enum dm_side side)
 {
-    DAT_RETURN rc = dat_cno_create(ia->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &ia->cno[side]);
+    DAT_RETURN rc = dat_cno_create(ia->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &ia->wake.cno[side]);
 
     if (rc == DAT_SUCCESS)
-        rc = dat_evd_create(ia->ia, WAKE_QLEN, ia->cno[side], DAT_EVD_SOFTWARE_FLAG,
-                            &ia->wake_evd[side]);
+        rc = dat_evd_create(ia->ia, WAKE_QLEN, ia->wake.cno[side], DAT_EVD_SOFTWARE_FLAG,
+                            &ia->wake.evd[side]);
     if (rc == DAT_SUCCESS)
         return true;
     DM_TRACE(DAT, "%s: no notification object: %s", ia->name, dm_dat_text(rc));
@@ -204,7 +204,7 @@ static int ia_evd_create(struct dm_ia *ia, int qlen, DAT_CNO_HANDLE cno, DAT_EVD
     if (dat_ia_query(ia->ia, NULL, DAT_IA_FIELD_IA_MAX_EVD_QLEN, &attr, 0, NULL) == DAT_SUCCESS)
         qlen = ia_min_pos(qlen, attr.max_evd_qlen);
     if (flags == DAT_EVD_DTO_FLAG)
-        ia->evd_len = ia->evd_space = qlen;
+        ia->depth.len = ia->depth.space = qlen;
     errno = ENOMEM; /* as in dm_ia_ep_create */
     rc = dat_evd_create(ia->ia, qlen, cno, flags, evd_p);
     if (rc != DAT_SUCCESS)
@@ -250,19 +250,19 @@ static int ia_create_queues(struct dm_ia *ia, int qlen)
         has_side && progress == DM_PROGRESS_THREADS2 && ia_create_side(ia, DM_SIDE_REQUEST);
     int err;
 
-    if (ia->is_late && qlen < SIW_QLEN)
+    if (ia->caps.is_late && qlen < SIW_QLEN)
         qlen = SIW_QLEN;
-    err = ia_evd_create(ia, qlen, ia->cno[is_split ? DM_SIDE_REQUEST : DM_SIDE_RECV],
+    err = ia_evd_create(ia, qlen, ia->wake.cno[is_split ? DM_SIDE_REQUEST : DM_SIDE_RECV],
                         DAT_EVD_DTO_FLAG, &ia->dto_evd);
     ia->recv_evd = ia->dto_evd;
     if (err == DM_OK && is_split)
-        err = ia_evd_create(ia, qlen, ia->cno[DM_SIDE_RECV], DAT_EVD_DTO_FLAG, &ia->recv_evd);
+        err = ia_evd_create(ia, qlen, ia->wake.cno[DM_SIDE_RECV], DAT_EVD_DTO_FLAG, &ia->recv_evd);
     return err;
 }
 
 static int ia_create_objects(struct dm_ia *ia, int n_peers, int per_peer)
 {
-    int n_first = ia->evd_max > 0 ? ia_min_pos(PEERS_FIRST, n_peers) : n_peers;
+    int n_first = ia->depth.max > 0 ? ia_min_pos(PEERS_FIRST, n_peers) : n_peers;
     DAT_RETURN rc;
     int err;
 
@@ -272,16 +272,16 @@ static int ia_create_objects(struct dm_ia *ia, int n_peers, int per_peer)
     err = ia_create_queues(ia, (n_first + PEERS_SPARE) * per_peer);
     if (err == DM_OK)
         err = ia_evd_create(ia, ia_min_pos(PEERS_AT_ONCE, n_peers) * 8 + 32, DAT_HANDLE_NULL,
-                            DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG, &ia->cm_evd);
+                            DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG, &ia->cm.evd);
     if (err == DM_OK)
-        err = dm_ia_listen(ia->ia, ia->name, ia->cm_evd, &ia->qual, &ia->psp);
-    if (err == DM_OK && ia->is_late)
-        err = dm_lmr_create(ia, ia->echo, sizeof(ia->echo), -1, &ia->echo_lmr);
+        err = dm_ia_listen(ia->ia, ia->name, ia->cm.evd, &ia->cm.qual, &ia->cm.psp);
+    if (err == DM_OK && ia->caps.is_late)
+        err = dm_lmr_create(ia, ia->echo.bytes, sizeof(ia->echo.bytes), -1, &ia->echo.lmr);
     if (err == DM_EAGAIN)
         err = DM_FAIL(DM_EPROVIDER,
                       "%s: not even %zu bytes can be registered; raise the limit of locked memory "
                       "(ulimit -l)",
-                      ia->name, sizeof(ia->echo));
+                      ia->name, sizeof(ia->echo.bytes));
     return err;
 }
 
@@ -289,15 +289,15 @@ static int ia_create_objects(struct dm_ia *ia, int n_peers, int per_peer)
 static int ia_probe(struct dm_ia *ia)
 {
     DAT_RETURN rc;
-    int n_dtos = ia_min_pos(PROBE_DTOS, ia->max_req);
+    int n_dtos = ia_min_pos(PROBE_DTOS, ia->limits.max_req);
 
-    ia->max_iov =
-        dm_probe_iov(ia->ia, ia->pz, ia->dto_evd, ia->cm_evd, n_dtos, n_dtos, ia->max_iov, &rc);
-    if (ia->max_iov == 0)
+    ia->limits.max_iov = dm_probe_iov(ia->ia, ia->pz, ia->dto_evd, ia->cm.evd, n_dtos, n_dtos,
+                                      ia->limits.max_iov, &rc);
+    if (ia->limits.max_iov == 0)
         return DM_FAIL(DM_EPROVIDER, "%s: dat_ep_create for %d receives and %d requests: %s",
                        ia->name, n_dtos, n_dtos, dm_dat_text(rc));
-    ia->can_share = dm_probe_share(ia->ia, ia->pz);
-    ia->is_pinning = dm_probe_pins(ia->ia, ia->pz);
+    ia->caps.can_share = dm_probe_share(ia->ia, ia->pz);
+    ia->caps.is_pinning = dm_probe_pins(ia->ia, ia->pz);
     return DM_OK;
 }
 
@@ -313,7 +313,7 @@ int dm_ia_open(const struct dm_conf_entry *entry, int n_peers, int per_peer, str
     ia->is_builtin = entry->is_builtin;
     ia->tuned = dm_tune_find(entry->name, entry->params != NULL ? entry->params : "");
     if (ia->tuned != NULL) /* the values are those of rma/rndv.c */
-        ia->rndv_choice = ia->tuned->rndv;
+        ia->rndv.choice = ia->tuned->rndv;
     err = dm_ia_open_handle(entry, false, &ia->ia, &ia->async_evd);
     if (err != DM_OK) {
         free(ia);
@@ -329,7 +329,7 @@ int dm_ia_open(const struct dm_conf_entry *entry, int n_peers, int per_peer, str
         return err;
     }
     DM_TRACE(DAT, "opened %s, qualifier %llu, pinning %d, local %d", ia->name,
-             (unsigned long long)ia->qual, ia->is_pinning, ia->is_local);
+             (unsigned long long)ia->cm.qual, ia->caps.is_pinning, ia->caps.is_local);
     *ia_p = ia;
     return DM_OK;
 }
@@ -338,18 +338,18 @@ void dm_ia_close(struct dm_ia *ia)
 {
     DAT_RETURN rc;
 
-    if (ia->psp != DAT_HANDLE_NULL)
-        dat_psp_free(ia->psp);
-    if (ia->cm_evd != DAT_HANDLE_NULL)
-        dat_evd_free(ia->cm_evd);
+    if (ia->cm.psp != DAT_HANDLE_NULL)
+        dat_psp_free(ia->cm.psp);
+    if (ia->cm.evd != DAT_HANDLE_NULL)
+        dat_evd_free(ia->cm.evd);
     if (ia->recv_evd != ia->dto_evd)
         dat_evd_free(ia->recv_evd);
     if (ia->dto_evd != DAT_HANDLE_NULL)
         dat_evd_free(ia->dto_evd);
     ia_free_side(ia, DM_SIDE_RECV);
     ia_free_side(ia, DM_SIDE_REQUEST);
-    if (ia->echo_lmr.handle != DAT_HANDLE_NULL)
-        dm_lmr_free(&ia->echo_lmr);
+    if (ia->echo.lmr.handle != DAT_HANDLE_NULL)
+        dm_lmr_free(&ia->echo.lmr);
     if (ia->pz != DAT_HANDLE_NULL)
         dat_pz_free(ia->pz);
     rc = dat_ia_close(ia->ia, DAT_CLOSE_GRACEFUL_FLAG);
@@ -373,7 +373,7 @@ int dm_ia_try(const struct dm_conf_entry *entry, char *found, size_t len)
 
 static const char *ia_last_byte_text(const struct dm_ia *ia)
 {
-    switch (ia->last_byte) {
+    switch (ia->caps.last_byte) {
     case DM_LAST_IS_LAST:
         return "; last byte of a write last";
     case DM_LAST_IS_EARLY:
@@ -389,17 +389,19 @@ void dm_ia_found(const struct dm_ia *ia, char *text, size_t len)
     struct sockaddr_in6 in6;
     struct sockaddr_in in;
 
-    memcpy(&in, ia->addr, sizeof(in));
-    memcpy(&in6, ia->addr, sizeof(in6));
+    memcpy(&in, ia->net.addr, sizeof(in));
+    memcpy(&in6, ia->net.addr, sizeof(in6));
     if (in.sin_family == AF_INET)
         inet_ntop(AF_INET, &in.sin_addr, addr, sizeof(addr));
     else if (in.sin_family == AF_INET6)
         inet_ntop(AF_INET6, &in6.sin6_addr, addr, sizeof(addr));
     snprintf(text, len, "%s%s; %d segments, %d requests, %d reads; %s, %s%s%s",
-             ia->is_local ? "this host only, " : "reaches hosts, ", addr, ia->max_iov, ia->max_req,
-             ia->max_reads_out, ia->can_share ? "maps shared memory" : "no shared memory",
-             ia->is_pinning ? "registration pins pages" : "does not pin",
-             ia->is_late ? ", a read tells that writes are placed" : "", ia_last_byte_text(ia));
+             ia->caps.is_local ? "this host only, " : "reaches hosts, ", addr, ia->limits.max_iov,
+             ia->limits.max_req, ia->limits.max_reads_out,
+             ia->caps.can_share ? "maps shared memory" : "no shared memory",
+             ia->caps.is_pinning ? "registration pins pages" : "does not pin",
+             ia->caps.is_late ? ", a read tells that writes are placed" : "",
+             ia_last_byte_text(ia));
 }
 
 int dm_ia_ep_create(struct dm_ia *ia, int n_recv, int n_req, DAT_EP_HANDLE *ep_p)
@@ -409,23 +411,24 @@ int dm_ia_ep_create(struct dm_ia *ia, int n_recv, int n_req, DAT_EP_HANDLE *ep_p
 
     memset(&attr, 0, sizeof(attr));
     attr.service_type = DAT_SERVICE_TYPE_RC;
-    attr.max_message_size = (DAT_SEG_LENGTH)(ia->max_rdma < (1u << 24) ? ia->max_rdma : 1u << 24);
-    attr.max_rdma_size = (DAT_SEG_LENGTH)ia->max_rdma;
+    attr.max_message_size =
+        (DAT_SEG_LENGTH)(ia->limits.max_rdma < (1u << 24) ? ia->limits.max_rdma : 1u << 24);
+    attr.max_rdma_size = (DAT_SEG_LENGTH)ia->limits.max_rdma;
     attr.qos = DAT_QOS_BEST_EFFORT;
     attr.recv_completion_flags = DAT_COMPLETION_DEFAULT_FLAG;
     attr.request_completion_flags = DAT_COMPLETION_DEFAULT_FLAG;
     attr.max_recv_dtos = n_recv;
     attr.max_request_dtos = n_req;
     attr.max_recv_iov = 1;
-    attr.max_request_iov = ia->max_iov;
-    attr.max_rdma_read_in = ia->max_reads_in;
-    attr.max_rdma_read_out = ia->max_reads_out;
+    attr.max_request_iov = ia->limits.max_iov;
+    attr.max_rdma_read_in = ia->limits.max_reads_in;
+    attr.max_rdma_read_out = ia->limits.max_reads_out;
     attr.max_rdma_read_iov = 1;
-    attr.max_rdma_write_iov = ia->max_iov;
+    attr.max_rdma_write_iov = ia->limits.max_iov;
     dm_serial_enter(ia->is_serial);
     /* Its error is errno where libdapl asks libibverbs, and success when that is left at 0. */
     errno = ENOMEM;
-    rc = dat_ep_create(ia->ia, ia->pz, ia->recv_evd, ia->dto_evd, ia->cm_evd, &attr, ep_p);
+    rc = dat_ep_create(ia->ia, ia->pz, ia->recv_evd, ia->dto_evd, ia->cm.evd, &attr, ep_p);
     dm_serial_leave(ia->is_serial);
     if (rc != DAT_SUCCESS)
         return DM_FAIL(DM_EPROVIDER, "%s: dat_ep_create for %d receives and %d requests: %s",

@@ -3,8 +3,9 @@
  * connections share: protection zone, event dispatchers, service point.
  *
  * dto_evd gets every data transfer completion, of both queues, so that one wait sees
- * all; with DATUM_PROGRESS=threads2 recv_evd has those of receives instead. cm_evd gets connection requests and connection events and belongs to the
- * connection server's thread while that runs.
+ * all; with DATUM_PROGRESS=threads2 recv_evd has those of receives instead. cm.evd gets
+ * connection requests and connection events and belongs to the connection server's thread while
+ * that runs.
  */
 #ifndef DM_DAPL_ADAPT_PROVIDER_IA_H
 #define DM_DAPL_ADAPT_PROVIDER_IA_H
@@ -50,71 +51,112 @@ struct dm_ia_counts {
     uint64_t again_len;  /* and bytes of RDMA that this rail did not finish */
 };
 
-struct dm_ia {
-    DAT_IA_HANDLE ia;
-    DAT_EVD_HANDLE async_evd;
-    DAT_EVD_HANDLE dto_evd;
-    DAT_EVD_HANDLE recv_evd; /* the same as dto_evd, or its own */
-    DAT_EVD_HANDLE cm_evd;
-    /*
-     * With progress threads, for each side: what a thread sleeps in that leaves the event queues to others, and
-     * a queue of software events to wake it. The second side has requests only, if receives have a queue of
-     * their own, and is not there otherwise.
-     */
-    DAT_CNO_HANDLE cno[DM_SIDES];
-    DAT_EVD_HANDLE wake_evd[DM_SIDES];
-    DAT_PZ_HANDLE pz;
-    DAT_PSP_HANDLE psp;
-    DAT_CONN_QUAL qual;
-    struct dm_adapt *adapt;
-    int index;         /* my number among the rails of this process */
-    int n_conns;       /* connections that are up */
-    int n_signalled;   /* completions that are certainly coming */
-    bool is_waited_on; /* a thread waits in dto_evd, or has an event of it not yet handled */
-    int n_probes;      /* measuring transfers under way */
-    int n_sendrecv;    /* connections whose records arrive as completions */
-    bool is_builtin;
-    bool is_driven;      /* every poll has to look into its event queue */
+/* What the rail can do, asked of the provider or found by probes. */
+struct dm_ia_caps {
+    bool is_late;        /* a write may be done before it is placed (iWARP) */
     bool is_local;       /* it reaches this host only */
     bool needs_sendrecv; /* no rings: their last byte may come early, or only completions wake */
     bool has_ext;        /* it names the InfiniBand extensions */
-    bool is_late;        /* a write may be done before it is placed (iWARP) */
+    bool can_share;      /* takes shared memory registrations, as probed */
+    bool is_pinning;     /* registration pins pages: a kept one can go stale */
     enum dm_last_byte last_byte;
-    char net_if[32]; /* interface that has its address, as far as the kernel knows one */
-    int mbits;       /* its speed, 0: unknown */
-    bool can_share;  /* takes shared memory registrations, as probed */
-    bool is_pinning; /* registration pins pages: a kept one can go stale */
-    bool is_serial;  /* one thread at a time may call it (serial.h) */
-    /* limits */
-    int max_req; /* requests in flight per endpoint */
+};
+
+/* How much one transfer or one endpoint may have. */
+struct dm_ia_limits {
+    uint64_t max_rdma; /* bytes of one transfer */
+    int max_iov;       /* segments of a write or send */
+    int max_req;       /* requests in flight per endpoint */
     int max_recv;
-    int evd_len;   /* of dto_evd, and of recv_evd */
-    int evd_max;   /* how far it can grow; 0: it cannot */
-    int evd_space; /* events that dto_evd can still take from new connections */
-    int max_iov;   /* segments of a write or send */
     int max_reads_in;
     int max_reads_out;
-    uint64_t max_rdma; /* bytes of one transfer */
-    char name[DAT_NAME_MAX_LENGTH];
-    char library[256];
+};
+
+/* Length of the event queues for transfers, in events. */
+struct dm_ia_depth {
+    int len;   /* of dto_evd, and of recv_evd */
+    int max;   /* how far it can grow; 0: it cannot */
+    int space; /* events that dto_evd can still take from new connections */
+};
+
+/* Connection management: the service point, its events, and the server thread that handles them. */
+struct dm_ia_cm {
+    DAT_EVD_HANDLE evd; /* connection requests and connection events */
+    bool has_thread;    /* it alone looks into evd */
+    atomic_int stop;
+    pthread_t thread;
+    DAT_PSP_HANDLE psp;
+    DAT_CONN_QUAL qual;
+};
+
+/*
+ * With progress threads, for each side: what a thread sleeps in that leaves the event queues to
+ * others, and a queue of software events to wake it. The second side has requests only, if receives
+ * have a queue of their own, and is not there otherwise.
+ */
+struct dm_ia_wake {
+    DAT_CNO_HANDLE cno[DM_SIDES];
+    DAT_EVD_HANDLE evd[DM_SIDES];
+};
+
+/* Where the rail is in the network. */
+struct dm_ia_net {
     unsigned char addr[DM_IA_ADDR_MAX];
     size_t addr_len;
-    struct dm_ia_counts counts;
-    unsigned char echo[8]; /* where reads go that only tell something */
-    struct dm_lmr echo_lmr;
-    enum dm_atomics_state atomics;
-    struct dm_loopback *self; /* where they work: to its own words */
-    bool is_self_down;        /* which has to be connected again */
-    /* the connection server */
-    pthread_t server;
-    bool has_server;
-    atomic_int stop;
-    const struct dm_tune_rail *tuned; /* what the tuning file says of it, or NULL */
-    /* measured once for all peers reached by it, or tuned: read or pipe; DM_RNDV_AUTO: not yet */
-    enum dm_rndv rndv_choice;
+    char dev[32]; /* interface that has the address, as far as the kernel knows one */
+    int mbits;    /* its speed, 0: unknown */
+};
+
+/* Memory that reads go to which only tell something. */
+struct dm_ia_echo {
+    unsigned char bytes[8];
+    struct dm_lmr lmr;
+};
+
+/* Atomics of the adapter on the process' own words, by a connection to itself. */
+struct dm_ia_atomics {
+    enum dm_atomics_state state;
+    bool is_down; /* the connection has to be made again */
+    struct dm_loopback *loopback;
+};
+
+/* Rendezvous protocol, measured once for all peers reached by the rail, or tuned. */
+struct dm_ia_rndv {
+    enum dm_rndv choice; /* read or pipe; DM_RNDV_AUTO: not yet */
     int n_measured;
-    struct dm_rndv_select
-        rndv_select; /* is_on: how fast the two were; what comes is timed further on */
+    struct dm_rndv_select select; /* is_on: how fast the two were; what comes is timed further on */
+};
+
+struct dm_ia {
+    /* in front what polls and posts look at */
+    DAT_EVD_HANDLE dto_evd;
+    DAT_EVD_HANDLE recv_evd; /* the same as dto_evd, or its own */
+    DAT_IA_HANDLE ia;
+    struct dm_adapt *adapt;
+    const struct dm_tune_rail *tuned; /* what the tuning file says of it, or NULL */
+    int index;                        /* my number among the rails of this process */
+    int n_conns;                      /* connections that are up */
+    int n_sendrecv;                   /* connections whose records arrive as completions */
+    int n_signalled;                  /* completions that are certainly coming */
+    int n_probes;                     /* measuring transfers under way */
+    bool is_waited_on; /* a thread waits in dto_evd, or has an event of it not yet handled */
+    bool is_driven;    /* every poll has to look into its event queue */
+    bool is_serial;    /* one thread at a time may call it (serial.h) */
+    bool is_builtin;
+    struct dm_ia_caps caps;
+    struct dm_ia_limits limits;
+    struct dm_ia_cm cm;
+    struct dm_ia_wake wake;
+    struct dm_ia_counts counts;
+    struct dm_ia_rndv rndv;
+    struct dm_ia_echo echo;
+    struct dm_ia_atomics atomics;
+    DAT_PZ_HANDLE pz;
+    DAT_EVD_HANDLE async_evd;
+    struct dm_ia_depth depth;
+    char name[DAT_NAME_MAX_LENGTH];
+    char library[256];
+    struct dm_ia_net net;
 };
 
 /*

@@ -70,10 +70,10 @@ static int lmr_create_with(struct dm_ia *ia, void *addr, size_t len, int fd, int
 {
     DAT_RETURN rc;
 
-    if (fd >= 0 && ia->can_share) {
+    if (fd >= 0 && ia->caps.can_share) {
         if (lmr_create_once(ia, addr, len, fd, priv, lmr_p) == DAT_SUCCESS)
             return DM_OK;
-        ia->can_share = false;
+        ia->caps.can_share = false;
         DM_TRACE(REG, "%s refuses a shared memory registration", ia->name);
     }
     rc = lmr_create_once(ia, addr, len, -1, priv, lmr_p);

@@ -122,7 +122,7 @@ static bool loopback_connect(struct dm_loopback *loop, uint64_t limit_ns)
     DAT_RETURN rc;
 
     memset(&addr, 0, sizeof(addr));
-    memcpy(&addr, loop->ia->addr, loop->ia->addr_len);
+    memcpy(&addr, loop->ia->net.addr, loop->ia->net.addr_len);
     loop->nonce = until ^ (uint64_t)(uintptr_t)loop;
     dm_serial_lock();
     rc = dat_ep_connect(loop->out, (DAT_IA_ADDRESS_PTR)&addr, loop->qual, (DAT_TIMEOUT)most_us,

@@ -265,7 +265,7 @@ bool dm_probe_immediate(struct dm_ia *ia)
     struct loop *loop;
     bool has_come;
 
-    if (!ia->has_ext || ia->is_late)
+    if (!ia->caps.has_ext || ia->caps.is_late)
         return false;
     loop = loop_new(ia);
     if (loop == NULL)

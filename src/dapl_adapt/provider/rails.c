@@ -36,8 +36,8 @@ static bool rail_has_addr(const struct sockaddr *a, const struct dm_ia *ia)
     struct sockaddr_in6 in6;
     struct sockaddr_in in;
 
-    memcpy(&in, ia->addr, sizeof(in));
-    memcpy(&in6, ia->addr, sizeof(in6));
+    memcpy(&in, ia->net.addr, sizeof(in));
+    memcpy(&in6, ia->net.addr, sizeof(in6));
     if (a == NULL || a->sa_family != in.sin_family)
         return false;
     if (a->sa_family == AF_INET)
@@ -73,8 +73,8 @@ static void rail_find_interface(struct dm_ia *ia, const struct ifaddrs *list)
     for (; list != NULL; list = list->ifa_next) {
         if (!rail_has_addr(list->ifa_addr, ia))
             continue;
-        snprintf(ia->net_if, sizeof(ia->net_if), "%s", list->ifa_name);
-        ia->mbits = rail_speed(list->ifa_name);
+        snprintf(ia->net.dev, sizeof(ia->net.dev), "%s", list->ifa_name);
+        ia->net.mbits = rail_speed(list->ifa_name);
         return;
     }
 }
@@ -93,12 +93,12 @@ static void rails_find_interfaces(struct dm_rails *rails)
 /* Does a come before b? */
 static bool rail_is_better(const struct dm_ia *a, const struct dm_ia *b)
 {
-    if (a->is_local != b->is_local)
-        return a->is_local;
-    if (a->is_pinning != b->is_pinning)
-        return a->is_pinning;
-    if (a->mbits != b->mbits && a->mbits > 0 && b->mbits > 0)
-        return a->mbits > b->mbits;
+    if (a->caps.is_local != b->caps.is_local)
+        return a->caps.is_local;
+    if (a->caps.is_pinning != b->caps.is_pinning)
+        return a->caps.is_pinning;
+    if (a->net.mbits != b->net.mbits && a->net.mbits > 0 && b->net.mbits > 0)
+        return a->net.mbits > b->net.mbits;
     return !a->is_builtin && b->is_builtin;
 }
 
@@ -137,7 +137,7 @@ static int rails_open_one(struct dm_rails *rails, struct dm_conf_entry *entry)
 static bool rails_has_network(const struct dm_rails *rails)
 {
     for (int i = 0; i < rails->n_ias; i++) {
-        if (!rails->ias[i]->is_local)
+        if (!rails->ias[i]->caps.is_local)
             return true;
     }
     return false;
@@ -256,11 +256,11 @@ void dm_rails_wake(struct dm_rails *rails, enum dm_side side)
 
     for (int i = 0; i < rails->n_ias; i++) {
         ia = rails->ias[i];
-        if (ia->wake_evd[side] == DAT_HANDLE_NULL)
+        if (ia->wake.evd[side] == DAT_HANDLE_NULL)
             continue;
-        event.evd_handle = ia->wake_evd[side];
+        event.evd_handle = ia->wake.evd[side];
         dm_serial_enter(ia->is_serial);
-        (void)dat_evd_post_se(ia->wake_evd[side], &event); /* full: it is awake anyway */
+        (void)dat_evd_post_se(ia->wake.evd[side], &event); /* full: it is awake anyway */
         dm_serial_leave(ia->is_serial);
     }
 }
@@ -268,7 +268,7 @@ void dm_rails_wake(struct dm_rails *rails, enum dm_side side)
 bool dm_rails_can_map(const struct dm_rails *rails)
 {
     for (int i = 0; i < rails->n_ias; i++) {
-        if (rails->ias[i]->can_share)
+        if (rails->ias[i]->caps.can_share)
             return true;
     }
     return false;

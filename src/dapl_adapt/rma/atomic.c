@@ -154,17 +154,17 @@ static DAT_RETURN self_post(struct dm_ia *ia, DAT_LMR_TRIPLET *lmr, DAT_RMR_TRIP
     DAT_RETURN rc = DAT_CLASS_ERROR | DAT_INVALID_STATE;
 
     for (int i = 0; i < 2 && rc != DAT_SUCCESS; i++) {
-        if (ia->is_self_down) {
-            dm_loopback_close(ia->self);
-            if (!dm_loopback_open(ia->self, ia, LOOP_NS))
+        if (ia->atomics.is_down) {
+            dm_loopback_close(ia->atomics.loopback);
+            if (!dm_loopback_open(ia->atomics.loopback, ia, LOOP_NS))
                 return rc;
-            ia->is_self_down = false;
+            ia->atomics.is_down = false;
         }
         dm_serial_enter(ia->is_serial);
-        rc = dm_ext_fetch_add(ia, ia->self->out, lmr, cookie, rmr, add);
+        rc = dm_ext_fetch_add(ia, ia->atomics.loopback->out, lmr, cookie, rmr, add);
         dm_serial_leave(ia->is_serial);
-        ia->is_self_down = rc != DAT_SUCCESS;
-        ia->self->n_posted += rc == DAT_SUCCESS;
+        ia->atomics.is_down = rc != DAT_SUCCESS;
+        ia->atomics.loopback->n_posted += rc == DAT_SUCCESS;
     }
     return rc;
 }
@@ -188,9 +188,9 @@ static int self_add(struct dm_adapt *adapt, struct dm_ia *ia, const struct dm_wo
     rmr.segment_length = sizeof(*cell);
     rmr.rmr_context = key->ctx;
     rc = self_post(ia, &lmr, &rmr, add);
-    if (rc == DAT_SUCCESS && !self_await(ia->self)) {
-        ia->is_self_down = true;
-        dm_loopback_close(ia->self); /* nothing comes to the cell any more */
+    if (rc == DAT_SUCCESS && !self_await(ia->atomics.loopback)) {
+        ia->atomics.is_down = true;
+        dm_loopback_close(ia->atomics.loopback); /* nothing comes to the cell any more */
         cell_free(atomics, cell);
         return DM_EPEER;
     }
@@ -247,33 +247,34 @@ static bool self_adds_up(struct dm_adapt *adapt, struct dm_ia *ia)
 
 bool dm_atomic_can(struct dm_adapt *adapt, struct dm_ia *ia)
 {
-    if (ia->atomics != DM_ATOMICS_UNTRIED)
-        return ia->atomics == DM_ATOMICS_WORK;
-    ia->atomics = DM_ATOMICS_NONE;
-    if (!ia->has_ext || ia->is_late || cells_make(adapt) != DM_OK)
+    if (ia->atomics.state != DM_ATOMICS_UNTRIED)
+        return ia->atomics.state == DM_ATOMICS_WORK;
+    ia->atomics.state = DM_ATOMICS_NONE;
+    if (!ia->caps.has_ext || ia->caps.is_late || cells_make(adapt) != DM_OK)
         return false;
-    ia->self = malloc(sizeof(*ia->self));
-    if (ia->self == NULL)
+    ia->atomics.loopback = malloc(sizeof(*ia->atomics.loopback));
+    if (ia->atomics.loopback == NULL)
         return false;
-    if (dm_loopback_open(ia->self, ia, LOOP_NS) && self_adds_up(adapt, ia)) {
-        ia->atomics = DM_ATOMICS_WORK;
+    if (dm_loopback_open(ia->atomics.loopback, ia, LOOP_NS) && self_adds_up(adapt, ia)) {
+        ia->atomics.state = DM_ATOMICS_WORK;
     } else {
-        dm_loopback_close(ia->self);
-        free(ia->self);
-        ia->self = NULL;
+        dm_loopback_close(ia->atomics.loopback);
+        free(ia->atomics.loopback);
+        ia->atomics.loopback = NULL;
     }
-    DM_TRACE(DAT, "%s: fetch-and-add to itself: %d", ia->name, ia->atomics == DM_ATOMICS_WORK);
-    return ia->atomics == DM_ATOMICS_WORK;
+    DM_TRACE(DAT, "%s: fetch-and-add to itself: %d", ia->name,
+             ia->atomics.state == DM_ATOMICS_WORK);
+    return ia->atomics.state == DM_ATOMICS_WORK;
 }
 
 void dm_atomic_free(struct dm_adapt *adapt)
 {
     for (int i = 0; i < adapt->rails.n_ias; i++) {
-        if (adapt->rails.ias[i]->self == NULL)
+        if (adapt->rails.ias[i]->atomics.loopback == NULL)
             continue;
-        dm_loopback_close(adapt->rails.ias[i]->self);
-        free(adapt->rails.ias[i]->self);
-        adapt->rails.ias[i]->self = NULL;
+        dm_loopback_close(adapt->rails.ias[i]->atomics.loopback);
+        free(adapt->rails.ias[i]->atomics.loopback);
+        adapt->rails.ias[i]->atomics.loopback = NULL;
     }
     if (adapt->atomics != NULL)
         dm_adapt_mem_free(adapt, adapt->atomics->cells, adapt->atomics->mr);
@@ -286,7 +287,8 @@ struct dm_ia *dm_atomic_rail(struct dm_adapt *adapt, bool is_remote, bool is_any
     for (int i = 0; i < adapt->rails.n_ias; i++) {
         struct dm_ia *ia = adapt->rails.ias[i];
 
-        if (!(is_remote && ia->is_local) && (is_any || !ia->is_driven) && dm_atomic_can(adapt, ia))
+        if (!(is_remote && ia->caps.is_local) && (is_any || !ia->is_driven) &&
+            dm_atomic_can(adapt, ia))
             return ia;
     }
     return NULL;

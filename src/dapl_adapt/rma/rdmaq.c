@@ -92,7 +92,7 @@ static void rdma_rewind_late(struct dm_rdmaq *rdmaq, struct dm_rdma *rdma)
 {
     uint64_t done = rdma->len - rdma->left;
 
-    if (!rdmaq->ia->is_late || rdma->is_read || rdma->err != DM_OK)
+    if (!rdmaq->ia->caps.is_late || rdma->is_read || rdma->err != DM_OK)
         return;
     rdma->local -= done;
     rdma->remote -= done;
@@ -118,7 +118,7 @@ void dm_rma_completed(struct dm_conn *conn, struct dm_rdmaq *rdmaq, uint32_t pla
         rdma->left = 0;
     if (rdma->n_posted != 0 || rdma->left != 0 || rdma->is_queued)
         return;
-    if (rdmaq->ia->is_late && !rdma->is_read && !rdma->is_echo && rdma->err == DM_OK) {
+    if (rdmaq->ia->caps.is_late && !rdma->is_read && !rdma->is_echo && rdma->err == DM_OK) {
         rdma->is_echo = true;
         rdmaq_enqueue_first(rdmaq, rdma);
     } else {
@@ -193,11 +193,11 @@ void dm_rma_requeue(struct dm_conn *conn, struct dm_rdmaq *rdmaq, struct dm_rdma
  */
 static uint64_t rdma_part_len(const struct dm_ia *ia, const struct dm_rdma *rdma)
 {
-    uint64_t len = rdma->left < ia->max_rdma ? rdma->left : ia->max_rdma;
+    uint64_t len = rdma->left < ia->limits.max_rdma ? rdma->left : ia->limits.max_rdma;
     uint64_t from = rdma->is_read ? rdma->remote : rdma->local;
     uint64_t in_page = SHORT_PAGE - from % SHORT_PAGE;
 
-    return dm_unlikely(ia->is_late) && len <= SHORT_BYTES && len > in_page ? in_page : len;
+    return dm_unlikely(ia->caps.is_late) && len <= SHORT_BYTES && len > in_page ? in_page : len;
 }
 
 /* Post the next part of a transfer, or the read behind it. */
@@ -219,8 +219,8 @@ static DAT_RETURN rdmaq_post_part(struct dm_conn *conn, struct dm_rdmaq *rdmaq,
     rmr.segment_length = (DAT_SEG_LENGTH)len;
     rmr.rmr_context = rdma->rkey.ctx[rdmaq->peer_rail];
     if (rdma->is_echo) {
-        lmr.virtual_address = (DAT_VADDR)(uintptr_t)rdmaq->ia->echo;
-        lmr.lmr_context = rdmaq->ia->echo_lmr.lctx;
+        lmr.virtual_address = (DAT_VADDR)(uintptr_t)rdmaq->ia->echo.bytes;
+        lmr.lmr_context = rdmaq->ia->echo.lmr.lctx;
         lmr.segment_length = 1;
         rmr.virtual_address--;
         rmr.segment_length = 1;

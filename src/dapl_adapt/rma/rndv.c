@@ -142,8 +142,8 @@ static void rndv_measure(struct dm_conn *conn)
 
     while (piece * 2 <= conn->ring.slot_size && piece < DM_PROBE_LEN)
         piece *= 2;
-    if (++ia->n_measured >= TRIES)
-        ia->rndv_choice = DM_RNDV_READ;
+    if (++ia->rndv.n_measured >= TRIES)
+        ia->rndv.choice = DM_RNDV_READ;
     if (conn->peer_probe.addr == 0 || adapt->mem.probe_lmr[ia->index].handle == DAT_HANDLE_NULL)
         return; /* no memory to measure with on one side */
     read =
@@ -154,8 +154,8 @@ static void rndv_measure(struct dm_conn *conn)
         return;
     copy = probe_time_copy(conn, piece);
     pipe = (double)(write + copy) * (adapt->is_oversubscribed ? CROWD_FACTOR : PIPE_FACTOR);
-    ia->rndv_choice = pipe < (double)read ? DM_RNDV_PIPE : DM_RNDV_READ;
-    dm_rndv_select_init(&ia->rndv_select, DM_PROBE_LEN / (double)read, DM_PROBE_LEN / pipe,
+    ia->rndv.choice = pipe < (double)read ? DM_RNDV_PIPE : DM_RNDV_READ;
+    dm_rndv_select_init(&ia->rndv.select, DM_PROBE_LEN / (double)read, DM_PROBE_LEN / pipe,
                         dm_clock_ns());
     DM_TRACE(RNDV, "%s reads %.1f GB/s, pipe %.1f GB/s", ia->name, DM_PROBE_LEN / (double)read,
              DM_PROBE_LEN / pipe);
@@ -167,7 +167,7 @@ enum dm_rndv dm_adapt_rndv(struct dm_conn *conn)
         return (enum dm_rndv)dm_cfg()->rndv;
     if (!conn->was_up || dm_conn_is_lost(conn))
         return DM_RNDV_READ;
-    if (dm_unlikely(conn->ia->rndv_choice == DM_RNDV_AUTO)) {
+    if (dm_unlikely(conn->ia->rndv.choice == DM_RNDV_AUTO)) {
         if (!conn->link[DM_LINK_RDMA].may_post) { /* on demand: there by the next one */
             dm_conn_start(conn, DM_LINK_RDMA);
             return DM_RNDV_READ;
@@ -175,7 +175,7 @@ enum dm_rndv dm_adapt_rndv(struct dm_conn *conn)
         if (conn->ia->n_probes == 0)
             rndv_measure(conn);
     }
-    return conn->ia->rndv_choice == DM_RNDV_PIPE && !conn->ia->rndv_select.is_on ? DM_RNDV_PIPE
+    return conn->ia->rndv.choice == DM_RNDV_PIPE && !conn->ia->rndv.select.is_on ? DM_RNDV_PIPE
                                                                                  : DM_RNDV_READ;
 }
 
@@ -183,9 +183,9 @@ enum dm_rndv dm_adapt_rndv_begin(struct dm_conn *conn, size_t len, struct dm_rnd
 {
     enum dm_rndv proto = dm_adapt_rndv(conn);
 
-    if (proto != DM_RNDV_READ || dm_cfg()->rndv != DM_RNDV_AUTO || !conn->ia->rndv_select.is_on)
+    if (proto != DM_RNDV_READ || dm_cfg()->rndv != DM_RNDV_AUTO || !conn->ia->rndv.select.is_on)
         return proto;
-    *select_p = &conn->ia->rndv_select;
+    *select_p = &conn->ia->rndv.select;
     return dm_rndv_select_begin(*select_p, len, dm_clock_ns());
 }
 

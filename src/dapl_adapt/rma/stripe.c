@@ -84,7 +84,7 @@ static int stripe_rdmaqs_up(struct dm_conn *conn, struct dm_rdmaq **rdmaqs)
     rdmaqs[0] = &conn->rdmaq[0];
     for (int i = 0; i < conn->rails.n && n < max; i++) {
         if (adapt->rails.ias[conn->rails.pair[i][0]] == conn->ia ||
-            adapt->rails.ias[conn->rails.pair[i][0]]->is_local)
+            adapt->rails.ias[conn->rails.pair[i][0]]->caps.is_local)
             continue;
         number = conn->rails.pair[i][conn->proc > adapt->job.rank ? 0 : 1];
         rdmaq = &conn->rdmaq[DM_LINK_EXTRA - DM_LINK_RDMA + number];
@@ -153,8 +153,8 @@ bool dm_stripe_start(struct dm_conn *conn, struct dm_rdma *rdma)
     uint64_t offset = 0;
     int n;
 
-    if (!conn->was_up || dm_conn_is_moving(conn) || conn->ia->is_local || dm_cfg()->rails < 2 ||
-        !conn->link[DM_LINK_RDMA].may_post || dm_addr_fetch(conn) != DM_OK)
+    if (!conn->was_up || dm_conn_is_moving(conn) || conn->ia->caps.is_local ||
+        dm_cfg()->rails < 2 || !conn->link[DM_LINK_RDMA].may_post || dm_addr_fetch(conn) != DM_OK)
         return false;
     n = stripe_rdmaqs_up(conn, rdmaqs);
     if (n > 1)

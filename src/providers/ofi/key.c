@@ -15,7 +15,7 @@
 enum { REUSE_AFTER = 1024, GROW = 64, INDEX_N = DM_OFI_KEY_INDEX + 1, LAST_GEN = 0xffff };
 enum { GEN_SHIFT = 16 };
 
-static uint32_t key_index(uint32_t key)
+static uint32_t ofi_key_index(uint32_t key)
 {
     return key & DM_OFI_KEY_INDEX;
 }
@@ -44,7 +44,7 @@ static bool keys_grow(struct dm_ofi_ia *ia)
 }
 
 /* An unused index; false when all are taken. */
-static bool ofi_key_index(struct dm_ofi_ia *ia, uint32_t *index_p)
+static bool ofi_index_take(struct dm_ofi_ia *ia, uint32_t *index_p)
 {
     if (ia->keys.n_used == 0)
         ia->keys.n_used = 1;
@@ -67,7 +67,7 @@ uint32_t dm_ofi_key_new(struct dm_pia *pia)
     struct dm_ofi_region *region;
     uint32_t index;
 
-    if (!ofi_key_index(ia, &index))
+    if (!ofi_index_take(ia, &index))
         return 0;
     region = &ia->keys.regions[index];
     region->last_key = ((region->last_key >> GEN_SHIFT) + 1) << GEN_SHIFT | index;
@@ -76,7 +76,7 @@ uint32_t dm_ofi_key_new(struct dm_pia *pia)
 
 bool dm_ofi_key_open(struct dm_ofi_ia *ia, const struct dm_ofi_region *want)
 {
-    struct dm_ofi_region *region = &ia->keys.regions[key_index(want->key)];
+    struct dm_ofi_region *region = &ia->keys.regions[ofi_key_index(want->key)];
     uint64_t access = 0;
     uint64_t token;
     void *at;
@@ -104,7 +104,7 @@ bool dm_ofi_key_open(struct dm_ofi_ia *ia, const struct dm_ofi_region *want)
 
 struct dm_ofi_region *dm_ofi_key_region(struct dm_ofi_ia *ia, uint32_t key)
 {
-    uint32_t index = key_index(key);
+    uint32_t index = ofi_key_index(key);
 
     return key != 0 && index < ia->keys.n_used && ia->keys.regions[index].key == key
                ? &ia->keys.regions[index]
@@ -113,7 +113,7 @@ struct dm_ofi_region *dm_ofi_key_region(struct dm_ofi_ia *ia, uint32_t key)
 
 void dm_ofi_key_hide(struct dm_ofi_ia *ia, uint32_t key)
 {
-    struct dm_ofi_region *region = &ia->keys.regions[key_index(key)];
+    struct dm_ofi_region *region = &ia->keys.regions[ofi_key_index(key)];
 
     if (region->key != key)
         return;
@@ -125,7 +125,7 @@ void dm_ofi_key_hide(struct dm_ofi_ia *ia, uint32_t key)
 
 void dm_ofi_key_shut(struct dm_ofi_ia *ia, uint32_t key)
 {
-    struct dm_ofi_region *region = &ia->keys.regions[key_index(key)];
+    struct dm_ofi_region *region = &ia->keys.regions[ofi_key_index(key)];
 
     dm_ofi_key_hide(ia, key);
     if (region->mr != NULL)
@@ -139,7 +139,7 @@ void dm_ofi_key_free(struct dm_pia *pia, uint32_t key)
 
     if (key >> GEN_SHIFT == LAST_GEN)
         return;
-    ia->keys.free[(ia->keys.free_head + ia->keys.n_free) % ia->keys.n] = key_index(key);
+    ia->keys.free[(ia->keys.free_head + ia->keys.n_free) % ia->keys.n] = ofi_key_index(key);
     ia->keys.n_free++;
 }
 

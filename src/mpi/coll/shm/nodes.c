@@ -43,7 +43,7 @@ static void among_tops(struct dm_run *run, struct dm_coll_shm *b, const int *ran
 }
 
 /* All of the node are here, known to the leader. */
-static void report(struct dm_run *run, struct dm_coll_shm *b)
+static void nodes_report(struct dm_run *run, struct dm_coll_shm *b)
 {
     dm_coll_shm_next(b);
     if (b->me != 0) {
@@ -73,7 +73,7 @@ void dm_coll_barrier_nodes(struct dm_run *run, const struct dm_coll_args *a)
     struct dm_coll_shm *b = dm_coll_shm_of(run);
 
     if (b->n > 1)
-        report(run, b);
+        nodes_report(run, b);
     if (b->me == 0)
         among_tops(run, b, b->leaders, dm_coll_barrier_dissemination, a);
     if (b->n > 1 && !run->is_stopped)
