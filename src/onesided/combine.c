@@ -27,7 +27,6 @@
 #define BULK_MIN    4    /* elements that are worth keeping others off, and for each process */
 #define BULK_LRANK  2
 #define BULK_MAX    65536 /* bytes until others get a chance */
-#define LOOKS_LONG  12800 /* more than any work takes, unless its process was stopped */
 
 /* Do others update such elements at this place by themselves? */
 static bool is_raced(const struct dm_win *win, int basic, const char *dst)
@@ -67,7 +66,7 @@ static void let_in(void)
 static void wait_inside(const struct dm_win *win, int lrank, uint32_t *n)
 {
     dm_wait_short(n);
-    if (dm_likely(*n % LOOKS_LONG != 0))
+    if (dm_likely(*n % DM_WAIT_STOPPED_LOOKS != 0))
         return;
     let_in();
     free_lost(win, lrank);
@@ -108,7 +107,7 @@ static bool are_outside(const struct dm_win *win, int lrank)
         while (dm_atomic_load(&dm_rma_slot(win, i)->combines) == (uint32_t)lrank + 1 &&
                !is_lost(win, i)) {
             dm_wait_short(&n);
-            if (n % LOOKS_LONG == 0)
+            if (n % DM_WAIT_STOPPED_LOOKS == 0)
                 return false;
         }
     }
