@@ -90,18 +90,6 @@ static int assist_execute(struct dm_win *win, int lrank)
     return n;
 }
 
-/* A share, if it is for me. */
-static int serve_share(struct dm_win *win, int lrank)
-{
-    uint32_t asked = DM_ASSIST_ASKED + (uint32_t)win->node->me;
-    uint32_t *state = &win->node->shares[lrank].state;
-
-    if (dm_atomic_load(state) != asked || !dm_atomic_cas(state, &asked, DM_ASSIST_TAKEN))
-        return 0;
-    dm_rma_split_execute(win, lrank);
-    return 1;
-}
-
 static int assist_look(struct dm_chan_hook *hook)
 {
     struct dm_rma_node *node = dm_container_of(hook, struct dm_rma_node, hook);
@@ -114,7 +102,7 @@ static int assist_look(struct dm_chan_hook *hook)
     bits = dm_atomic_swap(doorbell, 0);
     for (int i = 0; i < node->n; i++) {
         if (bits >> i % 64 & 1)
-            n += assist_execute(node->win, i) + serve_share(node->win, i);
+            n += assist_execute(node->win, i) + dm_rma_split_execute(node->win, i);
     }
     return n;
 }
