@@ -66,7 +66,7 @@ static void job_peer_lost(void *arg, int proc, int err)
         dm_world.comm_world->eh != &dm_errhandler_abort)
         return;
     /* It may be one that the launcher ends because of another: then it ends this one, too. */
-    dm_pmi_peer_lost(self.pmi, proc);
+    dm_pmi_peer_lost(self.pmi);
     if (err == DM_ECONN || err == DM_EPROVIDER || err == DM_ENOMEM)
         snprintf(text, sizeof(text), "rank %d on %s cannot be reached (%s: %s)", proc,
                  job_host_of(NULL, proc), dm_err_text(err), dm_err_detail());

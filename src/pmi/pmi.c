@@ -28,13 +28,17 @@
 #define ABORT_WAIT_MS 3000
 /* How long to wait for it to read our last words. */
 #define OUTPUT_WAIT_MS 300
-/* How long to wait for it to notice itself that a process has died; our mpiexec does for sure on its own host. */
+/* How long to wait for it to notice itself that a process has died; our mpiexec does for sure. */
 #define END_WAIT_MS     200
 #define OUR_END_WAIT_MS 1000
+/* How our mpiexec's names of key-value spaces begin. */
+#define OUR_NAME "datum_"
 
 static struct {
-    struct dm_pmi *open; /* the client that is open, for leave() */
-    bool has_leave;      /* leave() is registered */
+    struct dm_pmi *open; /* the client that is open, for pmi_leave() */
+    bool has_leave;      /* pmi_note_exit() is registered */
+    bool is_leaving;     /* exit() was called */
+    int exit_status;     /* with this */
 } state;
 
 static bool pmi_is_client(const struct dm_pmi *pmi)
@@ -66,23 +70,30 @@ static void pmi_ask_for_abort(struct dm_pmi *pmi, int code, const char *text)
 
     pmi_let_read(STDOUT_FILENO);
     pmi_let_read(STDERR_FILENO);
-    dm_pmi_report_end(pmi);
     pmi->proto->abort(pmi, code & 0xff, text != NULL ? text : "");
     poll(&pfd, 1, ABORT_WAIT_MS); /* nothing but the end of the launcher ends it */
 }
 
-/* Runs at exit(status): the program leaves without MPI_Finalize. */
-static void pmi_leave(int status, void *arg)
+/* Runs at exit(status). What runs after it, destructors of the program's objects, may call
+ * MPI_Finalize yet. */
+static void pmi_note_exit(int status, void *arg)
+{
+    (void)arg;
+    state.is_leaving = true;
+    state.exit_status = status;
+}
+
+/* Runs when all destructors of the program have: it leaves without MPI_Finalize. */
+__attribute__((destructor)) static void pmi_leave(void)
 {
     struct dm_pmi *pmi = state.open;
+    int status = state.exit_status;
 
-    (void)arg;
-    if (pmi == NULL || !pmi_is_client(pmi) || pmi->pid != getpid())
+    if (!state.is_leaving || pmi == NULL || !pmi_is_client(pmi) || pmi->pid != getpid())
         return;
     state.open = NULL;
     if (pmi->job.size == 1) {
         pmi->proto->finalize(pmi);
-        dm_pmi_report_finalized(pmi);
         return;
     }
     dm_log_error("process %d called exit(%d) before MPI_Finalize; the job is ended", (int)pmi->pid,
@@ -134,8 +145,6 @@ static int job_layout(struct dm_pmi *pmi)
     if (!pmi_is_client(pmi))
         return DM_OK;
     pmi_end_with_proxy();
-    if (pmi->proto == dm_pmi_v1()) /* only our own mpiexec listens, and its Hydra speaks that */
-        dm_pmi_report_open(pmi);
     return pmi->n_nodes > 1 && pmi->n_fences == 0 ? dm_pmi_client_put_host(pmi) : DM_OK;
 }
 
@@ -153,7 +162,6 @@ static void pmi_explain(const struct dm_pmi *pmi, const char *why)
 
 static void pmi_free_client(struct dm_pmi *pmi)
 {
-    dm_pmi_report_finalized(pmi);
     if (pmi->wire.fd >= 0)
         close(pmi->wire.fd);
     dm_pmi_pmix_fini(pmi);
@@ -176,9 +184,6 @@ int dm_pmi_open(struct dm_pmi **pmi_p)
     if (pmi == NULL)
         return DM_FAIL(DM_ENOMEM, "client of the process manager");
     pmi->wire.fd = -1;
-    pmi->report_fd = -1;
-    pmi->remote_fd = -1;
-    pmi->ack_fd = -1;
     pmi->pid = getpid();
     pmi->job.appnum = -1;
     pmi->job.universe_size = -1;
@@ -197,7 +202,7 @@ int dm_pmi_open(struct dm_pmi **pmi_p)
         return err;
     }
     if (!state.has_leave)
-        state.has_leave = on_exit(pmi_leave, NULL) == 0;
+        state.has_leave = on_exit(pmi_note_exit, NULL) == 0;
     state.open = pmi;
     *pmi_p = pmi;
     return DM_OK;
@@ -254,11 +259,27 @@ int dm_pmi_barrier(struct dm_pmi *pmi)
 {
     int err;
 
-    dm_pmi_report_wait(pmi);
     err = pmi_is_client(pmi) ? pmi->proto->fence(pmi) : DM_OK;
-    if (pmi->n_fences++ == 0 && err == DM_OK)
-        dm_pmi_report_in(pmi);
+    pmi->n_fences++;
     return err;
+}
+
+int dm_pmi_fd(const struct dm_pmi *pmi)
+{
+    return pmi->wire.fd;
+}
+
+int dm_pmi_fence_start(struct dm_pmi *pmi)
+{
+    if (!pmi_is_client(pmi) || pmi->proto->fence_start == NULL)
+        return DM_FAIL(DM_ENOTSUP, "this process manager has no barrier that does not wait");
+    return pmi->proto->fence_start(pmi);
+}
+
+int dm_pmi_fence_end(struct dm_pmi *pmi)
+{
+    pmi->n_fences++;
+    return pmi->proto->fence_end(pmi);
 }
 
 const char *dm_pmi_host_of(struct dm_pmi *pmi, int rank)
@@ -281,14 +302,13 @@ const char *dm_pmi_host_of(struct dm_pmi *pmi, int rank)
 
 /* ---- the end ---- */
 
-void dm_pmi_peer_lost(struct dm_pmi *pmi, int peer)
+void dm_pmi_peer_lost(struct dm_pmi *pmi)
 {
     bool is_ours;
 
     if (pmi == NULL || !pmi_is_client(pmi))
         return;
-    is_ours = pmi->report_fd >= 0 && pmi->node_of[peer] == pmi->node_of[pmi->job.rank];
-    dm_pmi_report_lost(pmi, peer);
+    is_ours = strncmp(pmi->name, OUR_NAME, strlen(OUR_NAME)) == 0;
     poll(&(struct pollfd){.fd = pmi->wire.fd}, 1, is_ours ? OUR_END_WAIT_MS : END_WAIT_MS);
 }
 
@@ -305,6 +325,17 @@ void dm_pmi_abort(struct dm_pmi *pmi, int code, const char *text)
     if (pmi != NULL && pmi_is_client(pmi))
         pmi_ask_for_abort(pmi, code, text);
     _exit(code & 0xff);
+}
+
+bool dm_pmi_end(struct dm_pmi *pmi, int code)
+{
+    state.open = NULL;
+    pmi_let_read(STDOUT_FILENO);
+    pmi_let_read(STDERR_FILENO);
+    if (!pmi_is_client(pmi) || pmi->proto == dm_pmi_v2())
+        return false;
+    pmi->proto->abort(pmi, code & 0xff, "");
+    return true;
 }
 
 int dm_pmi_close(struct dm_pmi *pmi)

@@ -12,6 +12,7 @@
 #ifndef DM_PMI_PMI_H
 #define DM_PMI_PMI_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -51,15 +52,30 @@ const char *dm_pmi_clients(void);
 struct dm_kv_ops dm_pmi_kv(struct dm_pmi *pmi);
 /* Barrier over the job without publishing anything. */
 int dm_pmi_barrier(struct dm_pmi *pmi);
+/*
+ * The same in two halves, for who must not wait: dm_pmi_fd is readable when the barrier is over,
+ * and nothing else may be asked before dm_pmi_fence_end. DM_ENOTSUP: this launcher has no such
+ * thing (PMIx).
+ */
+int dm_pmi_fence_start(struct dm_pmi *pmi);
+int dm_pmi_fence_end(struct dm_pmi *pmi);
+/* The connection to the launcher, -1: none that can be watched. */
+int dm_pmi_fd(const struct dm_pmi *pmi);
 /* Host name of a rank, "?" when unknown; cached. */
 const char *dm_pmi_host_of(struct dm_pmi *pmi, int rank);
 /*
- * A peer is gone: tell the launcher, and give it a moment to end this process. When one dies it ends the others, one
- * after the other, and those it ends first must not be taken for the one that died.
+ * A peer is gone: tell the launcher, and give it a moment to end this process. When one dies it
+ * ends the others, one after the other, and those it ends first must not be taken for the one that
+ * died.
  */
-void dm_pmi_peer_lost(struct dm_pmi *pmi, int peer);
+void dm_pmi_peer_lost(struct dm_pmi *pmi);
 /* Tell the launcher to end the job with this exit code; does not return. */
 void dm_pmi_abort(struct dm_pmi *pmi, int code, const char *text) __attribute__((noreturn));
+/*
+ * Ask for the end of the job with this exit code; true when that was said. False: this launcher
+ * (PMI-2) takes the code from a process that exits with it, so that is the caller's to do.
+ */
+bool dm_pmi_end(struct dm_pmi *pmi, int code);
 /* Say goodbye to the launcher and free. Every rank of a job must call it. */
 int dm_pmi_close(struct dm_pmi *pmi);
 

@@ -32,6 +32,9 @@ struct dm_pmi_proto {
     int (*get)(struct dm_pmi *pmi, int rank, const char *key, char *buf, size_t len,
                bool *is_there_p);
     int (*fence)(struct dm_pmi *pmi);
+    /* The two halves of a fence over wire, which is readable when it is over; NULL: it has none. */
+    int (*fence_start)(struct dm_pmi *pmi);
+    int (*fence_end)(struct dm_pmi *pmi);
     int (*finalize)(struct dm_pmi *pmi);
     /* Ask for the end of the whole job; returns when that was said. */
     void (*abort)(struct dm_pmi *pmi, int code, const char *text);
@@ -49,10 +52,6 @@ struct dm_pmi {
     int n_fences;
     int key_max;             /* bytes of a key with its NUL */
     int val_max;             /* bytes of a value with its NUL */
-    int report_fd;           /* socket to our mpiexec, or -1 */
-    int remote_fd;           /* on its way to be report_fd, from another host; or -1 */
-    char remote_token[17];   /* what is to be shown there */
-    int ack_fd;              /* closed at the other end when our mpiexec knows us, or -1 */
     struct dm_list pairs;    /* key-value pairs of a job of one */
     struct dm_pmi_wire wire; /* of PMI-1 and PMI-2, else its fd is -1 */
     struct dm_pmi_pmix *pmix;
@@ -120,20 +119,5 @@ bool dm_pmi_pmix_probe(char *why, size_t len);
 const char *dm_pmi_pmix_built(void);
 /* Free what init has allocated. */
 void dm_pmi_pmix_fini(struct dm_pmi *pmi);
-
-/* ---- pmi_report.c: our mpiexec ---- */
-
-/* Find the socket of our mpiexec, if there is one, and tell it who we are. */
-void dm_pmi_report_open(struct dm_pmi *pmi);
-/* Wait until it knows us: before the first fence ends, so that it knows all. */
-void dm_pmi_report_wait(struct dm_pmi *pmi);
-/* All ranks have come: none can be waited for in vain any more. */
-void dm_pmi_report_in(struct dm_pmi *pmi);
-/* Leaving is all right from here on. */
-void dm_pmi_report_finalized(struct dm_pmi *pmi);
-/* A peer is gone, and this rank is going to end the job for it. */
-void dm_pmi_report_lost(struct dm_pmi *pmi, int peer);
-/* The whole job is going to end because of us, who have said why. */
-void dm_pmi_report_end(struct dm_pmi *pmi);
 
 #endif

@@ -208,16 +208,26 @@ static int v1_map(struct dm_pmi *pmi, bool *is_known_p)
     return err;
 }
 
-static int v1_fence(struct dm_pmi *pmi)
+static int v1_fence_start(struct dm_pmi *pmi)
+{
+    return dm_pmi_wire_send(&pmi->wire, "cmd=barrier_in");
+}
+
+static int v1_fence_end(struct dm_pmi *pmi)
 {
     const char *line;
-    int err = dm_pmi_wire_send(&pmi->wire, "cmd=barrier_in");
+    int err = dm_pmi_fd_answer(pmi, "barrier_out", DM_PMI_FOREVER, &line);
 
-    if (err == DM_OK)
-        err = dm_pmi_fd_answer(pmi, "barrier_out", DM_PMI_FOREVER, &line);
     if (err == DM_OK && !dm_pmi_fd_is_success(line))
         err = DM_FAIL(DM_ELAUNCH, "the process manager's barrier failed: '%.100s'", line);
     return err;
+}
+
+static int v1_fence(struct dm_pmi *pmi)
+{
+    int err = v1_fence_start(pmi);
+
+    return err == DM_OK ? v1_fence_end(pmi) : err;
 }
 
 /* ---- the end ---- */
@@ -245,6 +255,8 @@ const struct dm_pmi_proto *dm_pmi_v1(void)
         .put = v1_put,
         .get = v1_get,
         .fence = v1_fence,
+        .fence_start = v1_fence_start,
+        .fence_end = v1_fence_end,
         .finalize = v1_finalize,
         .abort = v1_abort,
     };

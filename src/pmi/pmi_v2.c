@@ -185,6 +185,18 @@ static int v2_get(struct dm_pmi *pmi, int rank, const char *key, char *buf, size
     return err == DM_OK ? v2_take_value(line, key, buf, len, is_there_p) : err;
 }
 
+static int v2_fence_start(struct dm_pmi *pmi)
+{
+    return dm_pmi_wire_send(&pmi->wire, "cmd=kvs-fence;");
+}
+
+static int v2_fence_end(struct dm_pmi *pmi)
+{
+    const char *line;
+
+    return v2_answer(pmi, "kvs-fence", DM_PMI_FOREVER, &line);
+}
+
 static int v2_fence(struct dm_pmi *pmi)
 {
     return v2_ask(pmi, "kvs-fence", DM_PMI_FOREVER);
@@ -212,6 +224,8 @@ const struct dm_pmi_proto *dm_pmi_v2(void)
         .put = v2_put,
         .get = v2_get,
         .fence = v2_fence,
+        .fence_start = v2_fence_start,
+        .fence_end = v2_fence_end,
         .finalize = v2_finalize,
         .abort = v2_abort,
     };

@@ -252,6 +252,37 @@ int dm_pmi_wire_recv(struct dm_pmi_wire *wire, uint64_t timeout_us, const char *
     }
 }
 
+ssize_t dm_pmi_wire_read(struct dm_pmi_wire *wire)
+{
+    ssize_t n;
+
+    if (wire->start > 0) {
+        wire->end -= wire->start;
+        memmove(wire->buf, wire->buf + wire->start, wire->end);
+        wire->start = 0;
+    }
+    if (wire->end == sizeof(wire->buf))
+        return 0;
+    do {
+        n = recv(wire->fd, wire->buf + wire->end, sizeof(wire->buf) - wire->end, MSG_DONTWAIT);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return errno == EAGAIN ? -1 : 0;
+    wire->end += (size_t)n;
+    return n;
+}
+
+bool dm_pmi_wire_next(struct dm_pmi_wire *wire, const char **line_p)
+{
+    char *text = NULL;
+
+    if (wire_take_line(wire, &text) < 0)
+        return false;
+    DM_TRACE(PMI, "recv %s", text);
+    *line_p = text;
+    return true;
+}
+
 bool dm_pmi_wire_field(const char *line, const char *name, char *out, size_t len)
 {
     size_t name_len = strlen(name);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "util/port.h"
 
@@ -49,6 +50,14 @@ int dm_pmi_wire_send(struct dm_pmi_wire *wire, const char *fmt, ...) DM_PRINTF(2
  * in time, or sends what is no message.
  */
 int dm_pmi_wire_recv(struct dm_pmi_wire *wire, uint64_t timeout_us, const char **line_p);
+
+/*
+ * For a server of PMI-1, which does not wait: read what is there. How many bytes; 0: the other side
+ * is gone, or sends what is no message; -1: there is nothing now.
+ */
+ssize_t dm_pmi_wire_read(struct dm_pmi_wire *wire);
+/* The next line of what was read, valid until the next read; false: there is no whole one. */
+bool dm_pmi_wire_next(struct dm_pmi_wire *wire, const char **line_p);
 
 /*
  * The value of a name in a message, copied into out (len bytes with the NUL). False

@@ -4,7 +4,6 @@
  */
 #include "tools/install_paths.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,34 +71,4 @@ void dm_install_set_library_path(void)
         setenv("LD_LIBRARY_PATH", text, 1);
         free(text);
     }
-}
-
-bool dm_install_preload(const char *name)
-{
-    const char *old = dm_cfg_env("LD_PRELOAD");
-    bool has_old = old != NULL && *old != '\0';
-    char dir[PATH_MAX];
-    char file[PATH_MAX + 32];
-    char *text;
-    int fd = -1;
-
-    find_libraries(dir, sizeof(dir));
-    snprintf(file, sizeof(file), "%s/%s", dir, name);
-    if (access(file, R_OK) != 0)
-        return false;
-    /* The list knows no quotes. */
-    if (strpbrk(file, " :") != NULL) {
-        fd = open(file, O_RDONLY);
-        snprintf(file, sizeof(file), "/proc/self/fd/%d", fd);
-        if (fd < 0)
-            return false;
-    }
-    if (asprintf(&text, "%s%s%s", has_old ? old : "", has_old ? ":" : "", file) < 0) {
-        if (fd >= 0)
-            close(fd);
-        return false;
-    }
-    setenv("LD_PRELOAD", text, 1);
-    free(text);
-    return true;
 }

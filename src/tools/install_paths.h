@@ -15,10 +15,4 @@ bool dm_install_set_dat_conf(void);
 /* Put the library's directory in front of LD_LIBRARY_PATH. */
 void dm_install_set_library_path(void);
 
-/*
- * Have what is started load a library of ours, behind those that the user wants (LD_PRELOAD). False: it
- * is not there. Where its path has a blank or a colon, it is loaded through a descriptor that stays open.
- */
-bool dm_install_preload(const char *name);
-
 #endif

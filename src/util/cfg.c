@@ -204,15 +204,14 @@ static int cfg_load_row(size_t i)
     return DM_OK;
 }
 
-static size_t min3(size_t a, size_t b, size_t c)
+static size_t cfg_min3(size_t a, size_t b, size_t c)
 {
     size_t min = a < b ? a : b;
 
     return min < c ? min : c;
 }
 
-/* Edits (insert, delete, replace a letter) between two names. */
-static size_t cfg_edit_distance(const char *a, size_t a_len, const char *b)
+size_t dm_cfg_distance(const char *a, size_t a_len, const char *b)
 {
     size_t b_len = strlen(b);
     size_t row[NAME_MAX_LEN + 1];
@@ -228,7 +227,7 @@ static size_t cfg_edit_distance(const char *a, size_t a_len, const char *b)
         for (size_t j = 1; j <= b_len; j++) {
             size_t up = row[j];
 
-            row[j] = min3(up + 1, row[j - 1] + 1, diag + (a[i - 1] != b[j - 1]));
+            row[j] = cfg_min3(up + 1, row[j - 1] + 1, diag + (a[i - 1] != b[j - 1]));
             diag = up;
         }
     }
@@ -257,7 +256,7 @@ static void cfg_warn_unknown(const char *var, size_t len)
     size_t best_dist = SIZE_MAX;
 
     for (size_t i = 0; i < N_ROWS; i++) {
-        size_t dist = cfg_edit_distance(var, len, cfg_rows[i].name);
+        size_t dist = dm_cfg_distance(var, len, cfg_rows[i].name);
 
         if (dist < best_dist) {
             best_dist = dist;

@@ -83,5 +83,7 @@ bool dm_cfg_parse_size(const char *text, uint64_t *num_p);
 
 /* An environment variable that is not a setting of ours (PMI_*, DAT_OVERRIDE). */
 const char *dm_cfg_env(const char *name);
+/* Edits (insert, delete, replace a letter) between two names; SIZE_MAX: one is too long for a name. */
+size_t dm_cfg_distance(const char *a, size_t a_len, const char *b);
 
 #endif

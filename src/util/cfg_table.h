@@ -99,12 +99,13 @@
  * NAME, help
  */
 #define DM_CFG_OTHER_TABLE(X)                                                                      \
-    X(HYDRA, "the Hydra process manager that mpiexec starts; default: mpiexec.hydra in PATH")      \
+    X(HYDRA, "the Hydra that starts mpiexec on other hosts; default: mpiexec.hydra in PATH")       \
     X(CC, "the C compiler that mpicc calls; default: the one that built the library")              \
     X(CXX, "the C++ compiler that mpicxx calls; default: g++")                                     \
     X(FC, "the Fortran compiler that mpifort calls; default: gfortran")                            \
     X(TERMINAL, "set by mpiexec for its ranks: the width of the terminal that it writes to")       \
-    X(REPORT, "set by mpiexec for its ranks: where to announce themselves")                        \
+    X(AGENT, "set by mpiexec for itself on other hosts: its command line")                         \
+    X(AGENT_HOSTS, "set by mpiexec for itself on other hosts: the hosts of the job")               \
     X(BUILD, "the build directory, for the tests")
 
 #endif

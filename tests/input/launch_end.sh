@@ -73,24 +73,24 @@ inside() {
         { [[ $how == @(kill|segv|_exit) ]] && grep -Eq "rank $rank on $host is gone" out; }
 }
 for rank in 0 1 3; do
-    check "kill, rank $rank" inside $rank kill 9 "rank $rank on host $host .* killed by signal 9 "
-    check "segv, rank $rank" inside $rank segv 11 "rank $rank on host $host .* killed by signal 11 "
+    check "kill, rank $rank" inside $rank kill 137 "rank $rank on host $host .* killed by signal 9 "
+    check "segv, rank $rank" inside $rank segv 139 "rank $rank on host $host .* killed by signal 11 "
     check "exit, rank $rank" inside $rank exit 5 "rank $rank on $host\\].*exit\\(5\\).*MPI_Finalize"
     check "_exit, rank $rank" inside $rank _exit 6 "rank $rank on host $host .* status 6.*MPI_Finalize"
     check "abort, rank $rank" inside $rank abort 13 "rank $rank on $host\\]"
 done
 
-# Hydra ends the ranks one after the other: those that are still there must not take the ones before
+# The ranks are ended one after the other: those that are still there must not take the ones before
 # for the cause.
 cat >slow.c <<'END'
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <sys/types.h>
 #include <unistd.h>
-int killpg(pid_t group, int sig)
+int kill(pid_t pid, int sig)
 {
-    int (*real)(pid_t, int) = (int (*)(pid_t, int))dlsym(RTLD_NEXT, "killpg");
-    int rc = real(group, sig);
+    int (*real)(pid_t, int) = (int (*)(pid_t, int))dlsym(RTLD_NEXT, "kill");
+    int rc = real(pid, sig);
 
     usleep(20000);
     return rc;
@@ -101,7 +101,7 @@ slow() {
     for i in 1 2 3; do
         LD_PRELOAD=$PWD/slow.so mpiexec -n 5 "$prog" slow 1 >out 2>&1
         rc=$?
-        [ $rc = 9 ] && ! left && ! grep -E 'rank [0234] on .* is gone' out || { cat out; echo "exit status $rc"; return 1; }
+        [ $rc = 137 ] && ! left && ! grep -E 'rank [0234] on .* is gone' out || { cat out; echo "exit status $rc"; return 1; }
     done
 }
 ${CC:-cc} -shared -fPIC -o slow.so slow.c -ldl || fail 'slow.c does not compile'
@@ -122,13 +122,12 @@ before_init='before MPI_Init, where rank [02] waits for it'
 check 'exit(0) before MPI_Init' before 'exit 0' 1 "rank 1 on host $host .* status 0 $before_init"
 check 'exit(3) before MPI_Init' before 'exit 3' 3 "rank 1 on host $host .* status 3 $before_init"
 check 'late exit before MPI_Init' before '{ sleep 1; exit 0; }' 1 "$before_init"
-check 'SIGSEGV before MPI_Init' before 'kill -11 $$' 11 "rank 1 on host $host .* killed by signal 11 "
-# Hydra kills the others by the same signal, now and then before all is heard of the first.
-check 'SIGKILL before MPI_Init' before 'kill -9 $$' 9 "rank [012] on host $host .* killed by signal 9 "
+check 'SIGSEGV before MPI_Init' before 'kill -11 $$' 139 "rank 1 on host $host .* killed by signal 11 "
+check 'SIGKILL before MPI_Init' before 'kill -9 $$' 137 "rank 1 on host $host .* killed by signal 9 "
 check 'exit before MPI_Init, -pmi-port' before 'exit 0' 1 "$before_init" -pmi-port
 check 'a program without MPI beside one with' status 1 "rank 1 .*before MPI_Init, where rank 0 waits" \
     timeout 20 mpiexec -n 1 "$prog" hear -1 : -n 1 true
-check_fails 'no such program beside one' "before MPI_Init, where rank 0 waits" \
+check 'no such program beside one' status 127 './nowhere cannot be started on host' \
     timeout 20 mpiexec -n 1 "$prog" hear -1 : -n 1 ./nowhere
 # It may come yet.
 check 'a shell that has left its rank behind' status 13 'rank 1 on' \
@@ -160,8 +159,7 @@ outside() {
     case $who in
     front) kill -$sig $job ;;
     group) kill -$sig -$job ;;
-    hydra) kill -$sig $(pgrep -P $job) ;;
-    helper) kill -$sig $(pgrep -P $(pgrep -P $job)) ;;
+    rank) kill -$sig $(pgrep -P $job -x launch_prog | head -n 1) ;;
     esac
     wait $job
     rc=$?
@@ -178,24 +176,87 @@ for how in hear deaf; do
         check "SIG$sig to the group, $how" outside $sig group $how "mpiexec got signal"
     done
     check "SIGKILL to mpiexec, $how" outside KILL front $how running
-    check "SIGKILL to Hydra, $how" outside KILL hydra $how 'process manager.*killed by signal 9'
-    check "SIGKILL to Hydra's helper, $how" outside KILL helper $how 'helper on this host .*killed by signal 9'
+    check "SIGKILL to a rank, $how" outside KILL rank $how 'rank 0 on .*killed by signal 9'
 done
-check 'SIGTERM to Hydra' outside TERM hydra hear 'signal 15'
 
-# Ranks without MPI know of nothing.
-prog="sleep 60.$$"
-without_mpi() {
-    mpiexec -n 2 $prog >out 2>&1 </dev/null &
+# What ranks have started ends, too: when mpiexec is killed, and when it ends; in the same process group and in a session of its own.
+prog="sleep 61.$$"
+offspring() { # SIGNAL, or none
+    local i job
+    mpiexec -n 2 sh -c "setsid $prog & $prog & sleep 0.1; [ -z '$1' ] || sleep 60" >out 2>&1 </dev/null &
+    job=$!
+    if [ -n "$1" ]; then
+        for ((i = 0; i < 100; i++)); do
+            [ "$(pgrep -fc "^$prog")" -ge "$2" ] && break
+            sleep 0.1
+        done
+        kill -$1 $job
+    fi
+    wait $job
+    ! left
+}
+check 'offspring at the end' offspring ''
+check 'offspring at SIGTERM' offspring TERM 4
+prog="sleep 62.$$"
+group_of_killed() {
+    mpiexec -n 2 sh -c "$prog & sleep 60" >out 2>&1 </dev/null &
     for ((i = 0; i < 100; i++)); do
-        pgrep -f "^$prog" >/dev/null && break
+        [ "$(pgrep -fc "^$prog")" -ge 2 ] && break
         sleep 0.1
     done
-    kill -9 $(pgrep -P $(pgrep -P $!))
-    wait $!
-    [ $? != 0 ] && ! left && grep -q 'helper on this host' out
+    kill -9 $!
+    ! left
 }
-check "SIGKILL to Hydra's helper, no MPI" without_mpi
+check 'offspring when mpiexec is killed' group_of_killed
+
+# The terminal's and other signals
+passes() {
+    mpiexec -n 2 sh -c 'trap "echo usr1; exit 0" USR1; echo running; while :; do sleep 0.1; done' >out 2>&1 </dev/null &
+    for ((i = 0; i < 100; i++)); do
+        [ "$(grep -c running out)" = 2 ] && break
+        sleep 0.1
+    done
+    kill -USR1 $!
+    wait $! && [ "$(grep -c usr1 out)" = 2 ]
+}
+check 'SIGUSR1 is passed on' passes
+stopped() {
+    local job rank i
+    mpiexec -n 1 sh -c 'echo running; sleep 1.5' >out 2>&1 </dev/null &
+    job=$!
+    for ((i = 0; i < 100; i++)); do
+        grep -q running out && break
+        sleep 0.1
+    done
+    rank=$(pgrep -P $job -x sh)
+    kill -TSTP $job
+    for ((i = 0; i < 50; i++)); do
+        grep -q 'T (stopped)' /proc/$job/status && grep -q 'T (stopped)' /proc/$rank/status && break
+        sleep 0.1
+    done
+    [ $i -lt 50 ] || return 1
+    kill -CONT $job
+    wait $job
+}
+check 'SIGTSTP and SIGCONT' stopped
+
+# C++ programs may end MPI in a destructor, which exit() runs.
+cat >late.cc <<'END'
+#include <mpi.h>
+struct Session {
+    ~Session() { MPI_Finalize(); }
+};
+static Session session;
+int main(int argc, char **argv) { MPI_Init(&argc, &argv); return 0; }
+END
+if command -v "${CXX:-c++}" >/dev/null 2>&1; then
+    cpp=$(mpicc -show -c late.cc -o late.o | sed "s/^[^ ]*/${CXX:-c++}/")
+    late() { $cpp && ${CXX:-c++} -o late late.o $(mpicc -show | sed 's/^[^ ]*//'); }
+    check 'a destructor that ends MPI compiles' late
+    check 'MPI_Finalize in a destructor' status 0 '' timeout 20 mpiexec -n 3 ./late
+else
+    skip_one 'no C++ compiler (package g++)'
+fi
 
 # What must not end it
 hangup() {

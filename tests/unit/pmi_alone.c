@@ -24,7 +24,6 @@ static const char *const launcher_vars[] = {
     "MV2_COMM_WORLD_SIZE",
     "SLURM_STEP_NUM_TASKS",
     "JSM_NAMESPACE_SIZE",
-    "DATUM_REPORT",
     "PMIX_NAMESPACE",
     "PMI_JOBID",
 };

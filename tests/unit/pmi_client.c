@@ -464,80 +464,10 @@ static void leaves(const char *how, int status, const char *request)
     CHECK_STR(fake.last_abort, request);
 }
 
-/* What mpiexec hears; a descriptor that comes with it is stored in *fd_p. */
-static const char *heard(int sock, int *fd_p)
-{
-    static char text[256];
-    union {
-        struct cmsghdr align;
-        char buf[CMSG_SPACE(2 * sizeof(int))];
-    } control;
-    struct iovec iov = {.iov_base = text, .iov_len = sizeof(text) - 1};
-    struct msghdr msg = {
-        .msg_iov = &iov,
-        .msg_iovlen = 1,
-        .msg_control = control.buf,
-        .msg_controllen = sizeof(control.buf),
-    };
-    ssize_t n = recvmsg(sock, &msg, MSG_DONTWAIT);
-
-    int fds[2] = {-1, -1};
-
-    text[n > 0 ? n : 0] = '\0';
-    if (n > 0 && CMSG_FIRSTHDR(&msg) != NULL)
-        memcpy(fds, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fds));
-    *fd_p = fds[0];
-    if (fds[1] >= 0)
-        close(fds[1]);
-    return text;
-}
-
-static void report_to_mpiexec(void)
-{
-    struct fake base = {.map = "(vector,(0,2,2))"};
-    struct dm_pmi *pmi = NULL;
-    char text[256];
-    int fds[2];
-    int fd;
-    struct stat st;
-    struct stat st_pmi;
-
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds) != 0 || fstat(fds[1], &st) != 0)
-        abort();
-    snprintf(text, sizeof(text), "%d:%llu", fds[1], (unsigned long long)st.st_ino);
-    setenv("DATUM_REPORT", text, 1);
-    start_fake(&base, 3, 4);
-    CHECK_EQ(fstat(fake.client_fd, &st_pmi), 0);
-    CHECK_EQ(dm_pmi_open(&pmi), DM_OK);
-    CHECK_EQ(dm_pmi_barrier(pmi), DM_OK);
-    CHECK_EQ(dm_pmi_close(pmi), DM_OK);
-    stop_fake();
-    CHECK_EQ(fcntl(fds[1], F_GETFD), -1);
-    snprintf(text, sizeof(text), "up 3 %d 2 %s 4", (int)getpid(), dm_host_name());
-    CHECK_STR(heard(fds[0], &fd), text);
-    CHECK_EQ(fstat(fd, &st), 0);
-    CHECK_EQ(st.st_ino, st_pmi.st_ino);
-    close(fd);
-    CHECK_STR(heard(fds[0], &fd), "in 3\n");
-    CHECK_STR(heard(fds[0], &fd), "bye 3\n");
-    CHECK_STR(heard(fds[0], &fd), "");
-    /* The number means something else now: it must not be touched. */
-    CHECK_EQ(open("/dev/null", O_RDWR), fds[1]);
-    start_fake(&base, 0, 4);
-    CHECK_EQ(dm_pmi_open(&pmi), DM_OK);
-    CHECK_EQ(dm_pmi_close(pmi), DM_OK);
-    stop_fake();
-    CHECK(fcntl(fds[1], F_GETFD) >= 0);
-    unsetenv("DATUM_REPORT");
-    close(fds[0]);
-    close(fds[1]);
-}
-
 int main(void)
 {
     CHECK_EQ(dm_cfg_load(true), DM_OK);
     unsetenv("MPIR_CVAR_CH3_INTERFACE_HOSTNAME");
-    unsetenv("DATUM_REPORT");
     unsetenv("PMI_PORT");
     unsetenv("PMI_JOBID");
     unsetenv("MPI_LOCALNRANKS");
@@ -558,6 +488,5 @@ int main(void)
     leaves("exit", 7, "cmd=abort exitcode=7");
     leaves("exit0", 0, "cmd=abort exitcode=1");
     leaves("abort", 42, "cmd=abort exitcode=42");
-    report_to_mpiexec();
     return test_result();
 }

@@ -1,0 +1,134 @@
+/*
+ * The ranks of one host: those of a whole job, or an agent's. Started, served, watched, ended.
+ */
+#ifndef DM_TOOLS_MPIEXEC_NODE_H
+#define DM_TOOLS_MPIEXEC_NODE_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "pmi/pmi_wire.h"
+#include "tools/mpiexec/kvs.h"
+#include "tools/mpiexec/loop.h"
+#include "tools/mpiexec/options.h"
+#include "tools/mpiexec/placement.h"
+
+struct dm_launch_node;
+
+/* One of the two streams of a rank, where it is passed on. */
+struct dm_launch_stream {
+    struct dm_launch_watch watch;
+    int to;     /* descriptor; -1: none */
+    char *text; /* a line that is not whole yet */
+    size_t len;
+    size_t max;
+    struct dm_launch_rank *rank;
+};
+
+struct dm_launch_rank {
+    struct dm_launch_node *node;
+    int rank;
+    int app;
+    pid_t pid;  /* 0: not started, or waited for */
+    pid_t was;  /* the same, and stays */
+    int status; /* wait status, when has_ended */
+    bool has_ended;
+    bool has_spoken; /* in MPI_Init, or further */
+    bool has_finalized;
+    bool is_in_barrier;
+    bool is_closed;     /* its connection is */
+    bool has_no_answer; /* to a question that cannot be answered before the job ends */
+    struct dm_pmi_wire *wire;
+    struct dm_launch_watch watch;  /* of the connection */
+    struct dm_launch_timer closed; /* how long it may live without its connection */
+    struct dm_launch_stream streams[2];
+};
+
+/* How a node speaks with those of other hosts. All but arg are NULL where there are none. */
+struct dm_launch_upstream {
+    void *arg;
+    /* All ranks of this node are in the barrier, or will not come: dm_launch_pmi_release when all
+     * others are. */
+    void (*barrier)(void *arg);
+    /* The value of a key that no rank of this node has put; NULL: there is none. *is_lost_p: who
+     * should have put it will not come. */
+    const char *(*lookup)(void *arg, const char *key, bool *is_lost_p);
+};
+
+struct dm_launch_node {
+    struct dm_launch_loop *loop;
+    const struct dm_launch_options *options;
+    const struct dm_launch_place *place;
+    int host;              /* which of place */
+    const char *host_name; /* for messages */
+    const char *kvs_name;  /* of the job */
+    struct dm_launch_rank *ranks;
+    int n_ranks;
+    int n_running; /* not waited for */
+    int n_in_barrier;
+    int pmi_fd;  /* the number of the connection in a rank */
+    int port_fd; /* -pmi-port: listening, else -1 */
+    int port;
+    struct dm_launch_watch port_watch;
+    struct dm_launch_kvs kvs;
+    struct dm_launch_upstream upstream;
+    sigset_t mask;             /* signals that a rank blocks */
+    struct rlimit files;       /* its limit */
+    bool is_ending;            /* everybody is being killed */
+    int status;                /* the exit status of the job so far */
+    void (*ended)(void *arg);  /* all ranks are gone */
+    void (*failed)(void *arg); /* the job is to end everywhere, with status */
+    void *arg;
+    struct dm_launch_timer kill;
+};
+
+/* ---- node.c ---- */
+
+/* Start all ranks. False: reported, status is set, and those that had been started are killed. */
+bool dm_launch_node_start(struct dm_launch_node *node);
+/* Wait for those that have ended, and judge. */
+void dm_launch_node_reap(struct dm_launch_node *node);
+/* Kill all ranks and what they have started; ended is called when they are gone. */
+void dm_launch_node_kill(struct dm_launch_node *node);
+/* Send a signal to the process groups of all ranks. */
+void dm_launch_node_signal(struct dm_launch_node *node, int signo);
+void dm_launch_node_free(struct dm_launch_node *node);
+
+/* ---- pmi_server.c ---- */
+
+/* Serve a rank over fd, which is taken over. False: no memory, no descriptor (reported). */
+bool dm_launch_pmi_serve(struct dm_launch_rank *rank, int fd);
+/* Read all that a rank has said. */
+void dm_launch_pmi_drain(struct dm_launch_rank *rank);
+void dm_launch_pmi_close(struct dm_launch_rank *rank);
+/* Let the ranks of this node out of the barrier. */
+void dm_launch_pmi_release(struct dm_launch_node *node);
+/* Has everybody of this node come to the barrier who will? Then it is over, or the others are
+ * asked. */
+void dm_launch_pmi_check_barrier(struct dm_launch_node *node);
+/* -pmi-port: listen on the loopback; false: reported. */
+bool dm_launch_pmi_listen(struct dm_launch_node *node);
+
+/* ---- verdict.c ---- */
+
+/* A rank has ended, or closed its connection: what does it mean for the job? */
+void dm_launch_verdict_look(struct dm_launch_rank *rank);
+/* A rank has come to the barrier: does it wait for one who will not come? */
+void dm_launch_verdict_barrier(struct dm_launch_node *node);
+/* A rank has asked for the end of the job. */
+void dm_launch_verdict_abort(struct dm_launch_rank *rank, int code);
+/* The job has failed with this exit status; who knows more has said so. */
+void dm_launch_verdict_fail(struct dm_launch_node *node, int status);
+/* One of this node that will not come to the barrier, NULL: all have, or may yet. */
+struct dm_launch_rank *dm_launch_verdict_missing(const struct dm_launch_node *node);
+/* Say that a rank waits for the one that is missing, and end the job. */
+void dm_launch_verdict_missed(struct dm_launch_rank *missing, int waiting);
+/* The exit status that a wait status stands for. */
+int dm_launch_verdict_code(int wait_status);
+/* All have ended, and none has spoken: were they programs of another MPI? */
+void dm_launch_verdict_unheard(const struct dm_launch_node *node);
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * The command line: [OPTION [VALUE]...]... PROGRAM [ARGUMENT]... [: the same again].
+ *
+ * Options of MPICH's Hydra, and the common ones of Open MPI's mpirun, with one dash or two; a value
+ * may follow an equals sign.
+ */
+#ifndef DM_TOOLS_MPIEXEC_OPTIONS_H
+#define DM_TOOLS_MPIEXEC_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Texts in the order in which they came; list[n] is NULL. */
+struct dm_launch_list {
+    char **list;
+    size_t n;
+};
+
+/* What of mpiexec's environment a program gets. */
+enum dm_launch_pass { DM_LAUNCH_PASS_UNSET, DM_LAUNCH_PASS_ALL, DM_LAUNCH_PASS_NONE };
+
+struct dm_launch_env {
+    enum dm_launch_pass pass;
+    const char *names;          /* with PASS_NONE: but these, separated by commas; NULL: none */
+    struct dm_launch_list sets; /* NAME=VALUE */
+};
+
+/* A program of the job. */
+struct dm_launch_app {
+    int n; /* processes; 0: not said */
+    char **argv;
+    const char *wdir; /* NULL: mpiexec's own */
+    struct dm_launch_env env;
+};
+
+/* Whom mpiexec's input is for: a rank, or one of these. */
+enum { DM_LAUNCH_STDIN_NONE = -1, DM_LAUNCH_STDIN_ALL = -2 };
+
+struct dm_launch_options {
+    struct dm_launch_app *apps;
+    size_t n_apps;
+    struct dm_launch_env env; /* of all programs; what one says of its own comes first */
+    const char *hosts;        /* NAME[:SLOTS],... */
+    const char *hostfile;
+    int ppn;           /* 0: not said */
+    int universe_size; /* 0: not said */
+    int stdin_rank;
+    int timeout;         /* seconds, 0: none */
+    const char *prepend; /* what stands before each line, with %r and the like; NULL: nothing */
+    bool is_tagged_by_stream; /* -tag-output */
+    const char *outfile;      /* patterns, or NULL */
+    const char *errfile;
+    const char *bind_to;
+    const char *map_by;
+    bool is_by_port; /* PMI_PORT instead of PMI_FD */
+    bool is_verbose;
+    bool prints_exit_codes;
+    bool stays;                   /* a death ends nothing (-disable-auto-cleanup) */
+    const char *launcher;         /* of the engine */
+    struct dm_launch_list engine; /* arguments that are for the engine as they are */
+    struct dm_launch_list
+        args; /* all as given, with what the files of -configfile say in their place */
+    bool wants_help;
+    bool wants_version;
+};
+
+/* DM_OK, or DM_ELAUNCH and reported in one line. Texts are pointers into args. */
+int dm_launch_options_parse(struct dm_launch_options *options, char *const *argv);
+void dm_launch_options_free(struct dm_launch_options *options);
+/* Append a text, which is not copied; false: no memory. */
+bool dm_launch_list_add(struct dm_launch_list *list, char *text);
+
+#endif

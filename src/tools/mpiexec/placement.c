@@ -1,0 +1,267 @@
+/*
+ * Placement of ranks on hosts, and how it is written down.
+ */
+#include "tools/mpiexec/placement.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "util/host.h"
+#include "util/log.h"
+#include "util/strbuf.h"
+
+/* ---- hosts ---- */
+
+static bool place_add_host(struct dm_launch_place *place, const char *name, size_t len, int slots)
+{
+    struct dm_launch_host *new;
+
+    for (int i = 0; i < place->n_hosts; i++)
+        if (strlen(place->hosts[i].name) == len && strncmp(place->hosts[i].name, name, len) == 0) {
+            /* Named again: one more of its slots, as in a file of a line for each. */
+            place->hosts[i].slots =
+                (place->hosts[i].slots > 0 ? place->hosts[i].slots : 1) + (slots > 0 ? slots : 1);
+            return true;
+        }
+    new = realloc(place->hosts, ((size_t)place->n_hosts + 1) * sizeof(*new));
+    if (new == NULL)
+        return false;
+    place->hosts = new;
+    new[place->n_hosts].name = strndup(name, len);
+    new[place->n_hosts].slots = slots;
+    return new[place->n_hosts++].name != NULL;
+}
+
+/* One word NAME[:SLOTS], and slots from elsewhere, 0: none. */
+static bool place_add_word(struct dm_launch_place *place, const char *word, size_t len, int slots)
+{
+    const char *colon = memrchr(word, ':', len);
+    /* An address of IPv6 has more of them. */
+    size_t name_len =
+        colon != NULL && memchr(word, ':', len) == colon ? (size_t)(colon - word) : len;
+    char *end = NULL;
+
+    if (name_len < len) {
+        slots = (int)strtol(colon + 1, &end, 10);
+        if (end != word + len || slots < 1) {
+            dm_log_error("mpiexec: '%.*s' must be a host, or HOST:NUMBER with a number from 1",
+                         (int)len, word);
+            return false;
+        }
+    }
+    if (name_len == 0) {
+        dm_log_error("mpiexec: a host has no name in '%.*s'", (int)len, word);
+        return false;
+    }
+    return place_add_host(place, word, name_len, slots);
+}
+
+bool dm_launch_place_hosts(struct dm_launch_place *place, const char *text)
+{
+    while (*text != '\0') {
+        size_t len = strcspn(text, ", ");
+
+        if (len > 0 && !place_add_word(place, text, len, 0))
+            return false;
+        text += len;
+        text += strspn(text, ", ");
+    }
+    if (place->n_hosts == 0)
+        dm_log_error("mpiexec: no host is named");
+    return place->n_hosts > 0;
+}
+
+static bool place_add_line(struct dm_launch_place *place, char *line)
+{
+    char *word;
+    size_t len;
+    const char *slots;
+
+    line[strcspn(line, "#\r\n")] = '\0';
+    word = line + strspn(line, " \t");
+    len = strcspn(word, " \t");
+    if (len == 0)
+        return true;
+    slots = strstr(word + len, "slots=");
+    return place_add_word(place, word, len, slots != NULL ? (int)strtol(slots + 6, NULL, 10) : 0);
+}
+
+bool dm_launch_place_hostfile(struct dm_launch_place *place, const char *path)
+{
+    FILE *f = fopen(path, "re");
+    char *line = NULL;
+    size_t len = 0;
+    bool is_good = true;
+
+    if (f == NULL) {
+        dm_log_error("mpiexec: the file of hosts %s: %s", path, strerror(errno));
+        return false;
+    }
+    while (is_good && getline(&line, &len, f) >= 0)
+        is_good = place_add_line(place, line);
+    free(line);
+    fclose(f);
+    if (is_good && place->n_hosts == 0) {
+        dm_log_error("mpiexec: the file of hosts %s names none", path);
+        return false;
+    }
+    return is_good;
+}
+
+/* Does one of this host's own addresses belong to the name? */
+static bool is_own_address(const struct addrinfo *info)
+{
+    struct ifaddrs *list = NULL;
+    const struct sockaddr_in *a = (const void *)info->ai_addr;
+    bool is_own = false;
+
+    if (ntohl(a->sin_addr.s_addr) >> 24 == 127)
+        return true;
+    if (getifaddrs(&list) != 0)
+        return false;
+    for (const struct ifaddrs *one = list; one != NULL && !is_own; one = one->ifa_next)
+        is_own = one->ifa_addr != NULL && one->ifa_addr->sa_family == AF_INET &&
+                 ((const struct sockaddr_in *)(const void *)one->ifa_addr)->sin_addr.s_addr ==
+                     a->sin_addr.s_addr;
+    freeifaddrs(list);
+    return is_own;
+}
+
+bool dm_launch_place_is_here(const char *name)
+{
+    struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *list = NULL;
+    const char *own = dm_host_name();
+    bool is_here;
+
+    if (strcmp(name, own) == 0 || strcmp(name, "localhost") == 0)
+        return true;
+    if (getaddrinfo(name, NULL, &hints, &list) != 0)
+        return false;
+    is_here = is_own_address(list);
+    freeaddrinfo(list);
+    return is_here;
+}
+
+/* ---- ranks ---- */
+
+static int place_count_slots(const struct dm_launch_place *place, int ppn)
+{
+    int n = 0;
+
+    for (int i = 0; i < place->n_hosts; i++)
+        n += ppn > 0 ? ppn : place->hosts[i].slots > 0 ? place->hosts[i].slots : 1;
+    return n;
+}
+
+bool dm_launch_place_ranks(struct dm_launch_place *place, const struct dm_launch_options *options)
+{
+    int host = 0;
+    int on_host = 0;
+    int rank = 0;
+
+    place->n_ranks = 0;
+    for (size_t i = 0; i < options->n_apps; i++) {
+        struct dm_launch_app *app = &options->apps[i];
+
+        if (app->n == 0)
+            app->n = options->n_apps > 1 ? 1 : place_count_slots(place, options->ppn);
+        place->n_ranks += app->n;
+    }
+    place->host_of = calloc((size_t)place->n_ranks, sizeof(int));
+    place->app_of = calloc((size_t)place->n_ranks, sizeof(int));
+    if (place->host_of == NULL || place->app_of == NULL)
+        return false;
+    for (size_t i = 0; i < options->n_apps; i++)
+        for (int k = 0; k < options->apps[i].n; k++, rank++) {
+            int slots = options->ppn > 0 ? options->ppn : place->hosts[host].slots;
+
+            place->host_of[rank] = host;
+            place->app_of[rank] = (int)i;
+            if (++on_host >= (slots > 0 ? slots : 1)) {
+                on_host = 0;
+                host = (host + 1) % place->n_hosts;
+            }
+        }
+    return true;
+}
+
+bool dm_launch_place_is_used(const struct dm_launch_place *place, int host)
+{
+    for (int rank = 0; rank < place->n_ranks; rank++)
+        if (place->host_of[rank] == host)
+            return true;
+    return false;
+}
+
+/* A block of the mapping: so many hosts one after the other, with so many ranks each. */
+struct map_block {
+    int first, n_hosts, per_host;
+};
+
+/* The block that begins with this rank; returns the first rank behind it. */
+static int next_block(const struct dm_launch_place *place, int rank, struct map_block *block)
+{
+    const int *host_of = place->host_of;
+
+    block->first = host_of[rank];
+    block->n_hosts = 0;
+    block->per_host = 0;
+    while (rank < place->n_ranks) {
+        int end = rank;
+
+        while (end < place->n_ranks && host_of[end] == host_of[rank])
+            end++;
+        if (block->n_hosts > 0 &&
+            (host_of[rank] != block->first + block->n_hosts || end - rank != block->per_host))
+            break;
+        block->per_host = end - rank;
+        block->n_hosts++;
+        rank = end;
+    }
+    return rank;
+}
+
+/* Does this block alone, again and again, say it all? */
+static bool is_all(const struct dm_launch_place *place, const struct map_block *block)
+{
+    for (int rank = 0; rank < place->n_ranks; rank++)
+        if (place->host_of[rank] != block->first + rank / block->per_host % block->n_hosts)
+            return false;
+    return true;
+}
+
+bool dm_launch_place_mapping(const struct dm_launch_place *place, char *text, size_t len)
+{
+    struct map_block block;
+    struct dm_strbuf sb;
+    int rank = 0;
+
+    dm_strbuf_init(&sb, text, len);
+    dm_strbuf_add(&sb, "(vector");
+    do {
+        bool is_first = rank == 0;
+
+        rank = next_block(place, rank, &block);
+        dm_strbuf_addf(&sb, ",(%d,%d,%d)", block.first, block.n_hosts, block.per_host);
+        if (is_first && is_all(place, &block))
+            break;
+    } while (rank < place->n_ranks);
+    return dm_strbuf_add(&sb, ")");
+}
+
+void dm_launch_place_free(struct dm_launch_place *place)
+{
+    for (int i = 0; i < place->n_hosts; i++)
+        free(place->hosts[i].name);
+    free(place->hosts);
+    free(place->host_of);
+    free(place->app_of);
+}

@@ -1,0 +1,209 @@
+/*
+ * A rank is started by vfork: until it executes its program it shares our memory, so that nothing
+ * is copied, and we learn why it could not.
+ *
+ * All ranks stay in our session, each in a process group of its own, by which it is ended. Linux
+ * (sched_autogroup) shares out the cores among sessions first, and sched_yield gives a core to
+ * others of the same session only (since 6.6): ranks that outnumber the cores would hand them over
+ * late were each in its own.
+ */
+#include "tools/mpiexec/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <paths.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tools/mpiexec/environment.h"
+#include "util/cfg.h"
+#include "util/log.h"
+
+/* What is a rank's own: PMI_RANK, MPI_LOCALRANKID, and PMI_ID or PMI_FD. */
+enum { OWN_VARIABLES = 3, OWN_LEN = 48 };
+
+static char own_text[OWN_VARIABLES][OWN_LEN];
+
+/* ---- the program ---- */
+
+/* DIR/NAME, and what is relative is so to the program's directory. */
+static void join_path(struct dm_launch_program *program, const char *dir, size_t dir_len,
+                      const char *name)
+{
+    const char *wdir =
+        program->wdir != NULL && *(dir_len > 0 ? dir : name) != '/' ? program->wdir : "";
+
+    snprintf(program->path, sizeof(program->path), "%s%s%.*s%s%s", wdir, *wdir != '\0' ? "/" : "",
+             (int)dir_len, dir, dir_len > 0 ? "/" : "", name);
+}
+
+/* 0, or the errno that executing it would give. */
+static int try_program(const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) != 0)
+        return errno;
+    if (S_ISDIR(st.st_mode))
+        return EISDIR;
+    return access(path, X_OK) == 0 ? 0 : errno;
+}
+
+static int find_program(struct dm_launch_program *program, const char *name)
+{
+    const char *dirs = dm_launch_env_get(program->env + OWN_VARIABLES, "PATH");
+    int worst = ENOENT;
+
+    if (strchr(name, '/') != NULL) {
+        join_path(program, "", 0, name);
+        return try_program(program->path);
+    }
+    if (dirs == NULL)
+        dirs = dm_cfg_env("PATH");
+    if (dirs == NULL)
+        dirs = "/usr/local/bin:/usr/bin:/bin";
+    for (;;) {
+        size_t dir_len = strcspn(dirs, ":");
+        int err;
+
+        join_path(program, dir_len > 0 ? dirs : ".", dir_len > 0 ? dir_len : 1, name);
+        err = try_program(program->path);
+        if (err == 0)
+            return 0;
+        if (err == EACCES)
+            worst = err;
+        if (dirs[dir_len] == '\0')
+            return worst;
+        dirs += dir_len + 1;
+    }
+}
+
+static int status_of_errno(int err)
+{
+    return err == ENOENT || err == ENOTDIR || err == ENAMETOOLONG ? 127 : 126;
+}
+
+int dm_launch_program_find(struct dm_launch_program *program, const struct dm_launch_node *node,
+                           const struct dm_launch_app *app)
+{
+    int err;
+
+    memset(program, 0, sizeof(*program));
+    program->argv = app->argv;
+    program->env = dm_launch_env_make(node, app, OWN_VARIABLES);
+    if (program->env == NULL) {
+        dm_log_error("mpiexec: no memory for the environment");
+        return 1;
+    }
+    if (app->wdir != NULL) {
+        program->wdir = realpath(app->wdir, NULL);
+        if (program->wdir == NULL || try_program(program->wdir) != EISDIR) {
+            dm_log_error("mpiexec: there is no directory %s (-wdir) on host %s", app->wdir,
+                         node->host_name);
+            return 1;
+        }
+    }
+    err = find_program(program, app->argv[0]);
+    if (err == 0)
+        return 0;
+    dm_log_error("mpiexec: %s cannot be started on host %s: %s%s", app->argv[0], node->host_name,
+                 strerror(err),
+                 err == ENOENT && strchr(app->argv[0], '/') == NULL ? " in PATH" : "");
+    return status_of_errno(err);
+}
+
+void dm_launch_program_identify(struct dm_launch_program *program,
+                                const struct dm_launch_rank *rank)
+{
+    const struct dm_launch_node *node = rank->node;
+
+    snprintf(own_text[0], OWN_LEN, "PMI_RANK=%d", rank->rank);
+    snprintf(own_text[1], OWN_LEN, "MPI_LOCALRANKID=%d", (int)(rank - node->ranks));
+    if (node->port_fd >= 0) {
+        snprintf(own_text[0], OWN_LEN, "PMI_PORT=127.0.0.1:%d", node->port);
+        snprintf(own_text[2], OWN_LEN, "PMI_ID=%d", rank->rank);
+    } else {
+        snprintf(own_text[2], OWN_LEN, "PMI_FD=%d", node->pmi_fd);
+    }
+    for (int i = 0; i < OWN_VARIABLES; i++)
+        program->env[i] = own_text[i];
+}
+
+void dm_launch_program_free(struct dm_launch_program *program)
+{
+    dm_launch_env_free(program->env, OWN_VARIABLES);
+    free(program->wdir);
+    memset(program, 0, sizeof(*program));
+}
+
+/* ---- the process ---- */
+
+/* A file without an interpreter that executes it is for the shell, as everywhere. */
+static void run_by_shell(const struct dm_launch_program *program)
+{
+    size_t n = 0;
+
+    while (program->argv[n] != NULL)
+        n++;
+    char *argv[n + 2];
+
+    argv[0] = program->argv[0];
+    argv[1] = (char *)program->path;
+    for (size_t i = 1; i <= n; i++)
+        argv[i + 1] = program->argv[i];
+    execve(_PATH_BSHELL, argv, program->env);
+}
+
+/* In the child, which has our memory: only what is on its stack may change. */
+static void become_rank(const struct dm_launch_child *child)
+{
+    const struct dm_launch_program *program = child->program;
+
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != child->parent)
+        _exit(1);
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        if (child->fds[fd] >= 0 && dup2(child->fds[fd], fd) < 0)
+            return;
+    if (child->pmi_from >= 0 && dup2(child->pmi_from, child->pmi_to) < 0)
+        return;
+    if (program->wdir != NULL && chdir(program->wdir) != 0)
+        return;
+    if (child->cores != NULL)
+        sched_setaffinity(0, sizeof(*child->cores), child->cores);
+    setrlimit(RLIMIT_NOFILE, child->files);
+    sigprocmask(SIG_SETMASK, child->mask, NULL);
+    execve(program->path, program->argv, program->env);
+    if (errno == ENOEXEC)
+        run_by_shell(program);
+}
+
+pid_t dm_launch_spawn(const struct dm_launch_child *child, int *status_p)
+{
+    volatile int err = 0;
+    pid_t pid = vfork();
+
+    if (pid == 0) {
+        become_rank(child);
+        err = errno;
+        _exit(127);
+    }
+    if (pid > 0 && err == 0) {
+        setpgid(pid, pid);
+        return pid;
+    }
+    if (pid > 0)
+        waitpid(pid, NULL, 0);
+    if (pid > 0)
+        errno = err;
+    /* The file is there: what is not is the interpreter that it names. */
+    *status_p = pid < 0 ? 1 : 126;
+    return -1;
+}

@@ -1,0 +1,122 @@
+#!/bin/bash
+# test: timeout=120
+# Options of mpiexec: what each does, and what is said of a wrong one.
+. "$TEST_LIB"
+
+prints() { # WANT COMMAND...: the lines, sorted
+    local want=$1 got
+    shift
+    got=$(timeout 30 "$@" 2>&1 </dev/null | sort)
+    [ "$got" = "$want" ] && return
+    echo "wanted: $want"
+    echo "got: $got"
+    return 1
+}
+rank='echo $PMI_RANK'
+
+for option in -n -np -c --n -n= --np=; do
+    if [[ $option == *= ]]; then words=("${option}3"); else words=("$option" 3); fi
+    check "$option" prints $'0\n1\n2' mpiexec "${words[@]}" sh -c "$rank"
+done
+check 'one process is the default' prints 0 mpiexec sh -c "$rank"
+check "programs after a ':'" prints $'0 a\n1 b\n2 b' mpiexec -n 1 sh -c 'echo $PMI_RANK a' : -n 2 sh -c 'echo $PMI_RANK b'
+check 'arguments that look like options' prints '<-n><:x><a b>' mpiexec -n 1 sh -c 'printf "<%s>" "$@"' x -n :x 'a b'
+
+# variables
+check '-env NAME VALUE' prints 'b c' mpiexec -n 1 -env A 'b c' sh -c 'echo "$A"'
+check '-env NAME=VALUE' prints b mpiexec -n 1 -env A=b sh -c 'echo $A'
+check '-env is of one program' prints $'\nb' mpiexec -n 1 -env A b sh -c 'echo $A' : -n 1 sh -c 'echo $A'
+check '-genv is of all' prints $'b\nb' mpiexec -genv A b -n 1 sh -c 'echo $A' : -n 1 sh -c 'echo $A'
+check '-env wins' prints c mpiexec -genv A b -n 1 -env A c sh -c 'echo $A'
+check '-x NAME=VALUE' prints b mpiexec -x A=b -n 1 sh -c 'echo $A'
+check '-x NAME' prints here env A=here mpiexec -genvnone -x A -n 1 sh -c 'echo $A'
+check '-genvnone' prints '<>' env A=here mpiexec -genvnone -n 1 sh -c 'echo "<$A>"'
+check '-genvlist' prints '<1><><3>' env A=1 B=2 C=3 mpiexec -genvlist A,C -n 1 sh -c 'echo "<$A><$B><$C>"'
+check '-envnone' prints $'<1>\n<>' env A=1 mpiexec -n 1 -envnone sh -c 'echo "<$A>"' : -n 1 sh -c 'echo "<$A>"'
+check '-envall wins over -genvnone' prints '<1>' env A=1 mpiexec -genvnone -n 1 -envall sh -c 'echo "<$A>"'
+check '-envlist' prints '<1><>' env A=1 B=2 mpiexec -n 1 -envlist A sh -c 'echo "<$A><$B>"'
+check '-usize' prints 12 mpiexec -usize 12 -n 1 sh -c 'echo 12'
+
+# directories
+mkdir -p "dir with blank/sub"
+printf '#!/bin/sh\npwd\n' >"dir with blank/where"
+chmod +x "dir with blank/where"
+check '-wdir' prints "$PWD/dir with blank" mpiexec -n 1 -wdir "dir with blank" pwd
+check '-wdir and a relative program' prints "$PWD/dir with blank" mpiexec -n 1 -wdir "dir with blank" ./where
+check '-wdir that is not there' status 1 'no directory nowhere' mpiexec -n 1 -wdir nowhere pwd
+
+# output
+check '-l' prints $'[0] a\n[0] b\n[1] a\n[1] b' mpiexec -l -n 2 sh -c 'echo a; echo b'
+check '-prepend-rank' prints '[0] a' mpiexec -prepend-rank -n 1 echo a
+check '-tag-output' prints $'[1,0]<stderr>:b\n[1,0]<stdout>:a' mpiexec -tag-output -n 1 sh -c 'echo a; echo b >&2'
+check '-prepend-pattern' prints "1/2 on $(uname -n): a" mpiexec -n 1 -prepend-pattern '%r/%w on %h: ' true : -n 1 echo a
+check 'a line without an end' prints $'[0] a\n[1] a' mpiexec -l -n 2 printf a
+whole() { # lines of many ranks are whole, however they are written
+    timeout 60 mpiexec -l -n 8 awk 'BEGIN { for (i = 0; i < 2000; i++) { printf "%s ", "begin"; if (i % 7 == 0) fflush(); print i, "end" } }' >out
+    [ "$(wc -l <out)" = 16000 ] && ! grep -Ev '^\[[0-7]\] begin [0-9]+ end$' out
+}
+check 'lines stay whole' whole
+all_of_it() { [ "$(mpiexec -l -n 4 seq 100000 | wc -l)" = 400000 ]; }
+check 'nothing is lost' all_of_it
+files() {
+    mpiexec -n 2 -outfile-pattern 'out.%r' -errfile-pattern 'err.%r.%w' sh -c 'echo o$PMI_RANK; echo e$PMI_RANK >&2' &&
+        [ "$(cat out.0 out.1 err.0.2 err.1.2 | tr '\n' ' ')" = 'o0 o1 e0 e1 ' ]
+}
+check '-outfile-pattern, -errfile-pattern' files
+
+# input
+check '-stdin none' [ "$(echo x | mpiexec -stdin none -n 2 cat)" = '' ]
+check '-stdin RANK' [ "$(echo x | mpiexec -stdin 1 -n 2 sh -c 'sed "s/^/$PMI_RANK/"')" = 1x ]
+seq 100000 >numbers
+check '-stdin all' [ "$(mpiexec -stdin all -n 3 wc -l <numbers | tr '\n' ' ')" = '100000 100000 100000 ' ]
+check '-stdin all, a pipe' [ "$(cat numbers | mpiexec -stdin all -n 3 wc -l | tr '\n' ' ')" = '100000 100000 100000 ' ]
+if command -v script >/dev/null 2>&1; then
+    check 'input of a terminal' bash -c \
+        '(sleep 1; echo hello; sleep 1) | timeout 20 script -qec "mpiexec -n 2 head -n 1" /dev/null | grep -c hello | grep -q 2'
+else
+    skip_one 'script is not there (package bsdutils)'
+fi
+
+# cores
+cores=$(nproc)
+first=$(awk '/Cpus_allowed_list/ { split($2, a, /[-,]/); print a[1] }' /proc/self/status)
+allowed='awk "/Cpus_allowed_list/ { print \$2 }" /proc/self/status'
+for unit in core socket numa hwthread none core:1; do
+    check "-bind-to $unit" mpiexec -bind-to $unit -n 3 true
+done
+check '-bind-to hwthread binds' prints "$first" mpiexec -bind-to hwthread -n 1 sh -c "$allowed"
+check '-bind-to user' prints "$first"$'\n'"$first" mpiexec -bind-to user:$first,$first -n 2 sh -c "$allowed"
+check '-map-by' mpiexec -bind-to core -map-by socket -n 3 true
+check '-bind-to, unknown' status 1 "-bind-to is 'moon', but must be" mpiexec -bind-to moon -n 1 true
+
+# time, files of options, hosts of this machine
+check '-timeout' status 124 'has run for 1 second' timeout 20 mpiexec -timeout 1 -n 2 sleep 20
+check '-timeout that is long' mpiexec -timeout 100 -n 2 true
+printf '# two\n-n 1 sh -c "echo a $0" x\n\n-n 2 -env B 2 sh -c '"'echo b \$B'"'\n' >config
+check '-configfile' prints $'a x\nb 2\nb 2' mpiexec -configfile config
+check '-configfile that is not there' status 2 'No such file' mpiexec -configfile nowhere
+check '-hosts, this one' prints $'0\n1' mpiexec -hosts localhost:2 -n 2 sh -c "$rank"
+check 'a process for each slot' prints $'0\n1\n2' mpiexec -hosts localhost:3 sh -c "$rank"
+printf '# hosts\nlocalhost slots=2 # of ours\n' >hosts
+for option in -f -hostfile -machinefile; do
+    check "$option" prints $'0\n1' mpiexec $option hosts sh -c "$rank"
+done
+check 'a file of hosts that is not there' status 2 'the file of hosts nowhere' mpiexec -f nowhere -n 1 true
+check 'a file of no hosts' status 2 'names none' mpiexec -f /dev/null -n 1 true
+check 'a number that is none' status 2 "'localhost:x' must be" mpiexec -hosts localhost:x -n 1 true
+check 'accepted' mpiexec -nameserver x:1 -v -ppn 1 -n 1 true
+check '-print-all-exitcodes' status 3 'rank 1 on host .* exit code 3' mpiexec -print-all-exitcodes -n 2 sh -c '[ $PMI_RANK = 0 ] || exit 3'
+check '-disable-auto-cleanup' status 137 lives mpiexec -disable-auto-cleanup -n 2 sh -c '[ $PMI_RANK = 0 ] || kill -9 $$; sleep 1; echo lives'
+check '-version' says '^Datum [0-9]' mpiexec -version
+check '-help' says 'outfile-pattern' mpiexec -h
+
+# wrong ones
+wrong() { # PATTERN COMMAND...: one line, status 2
+    status 2 "$@" && [ "$(wc -l <said)" = 1 ] || { cat said; return 1; }
+}
+check 'unknown' wrong 'unknown option -wdirr; did you mean -wdir\?' mpiexec -wdirr x true
+check 'unknown, two dashes' wrong 'unknown option --hots=a; did you mean -host' mpiexec --hots=a true
+check 'no value' wrong 'n needs a value' mpiexec -n
+check 'no value of a variable' wrong "needs the variable's value" mpiexec -env A
+check 'nothing' wrong 'no program is named' mpiexec
+totals
