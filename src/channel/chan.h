@@ -130,7 +130,7 @@ struct dm_chan {
     uint32_t n_idle_tests;
     uint32_t n_passes;
     atomic_uint n_sleeps; /* in the provider */
-    struct dm_backoff yields_in_vain;
+    struct dm_backoff yield_backoff;
     struct dm_chan_cores cores;
     struct dm_progress_thread *progress_thread; /* DATUM_PROGRESS=thread, threads2; or NULL */
     struct dm_chan_progress_thread_counts thread_counts[DM_SIDES]; /* of those that have ended */

@@ -8,8 +8,6 @@
 #include "channel/chan.h"
 #include "util/glock.h"
 
-#define TESTS_OVERSUBSCRIBED 8 /* idle tests before yielding, when processes outnumber cores */
-
 static int progress_run_hooks(struct dm_chan *chan)
 {
     struct dm_chan_hook *next;
@@ -104,7 +102,7 @@ int dm_chan_progress_test(struct dm_chan *chan)
 
     if (n > 0)
         chan->n_idle_tests = 0;
-    else if (++chan->n_idle_tests % TESTS_OVERSUBSCRIBED == 0 &&
+    else if (++chan->n_idle_tests % DM_WAIT_IDLE_TESTS == 0 &&
              dm_adapt_is_oversubscribed(chan->adapt))
         sched_yield();
     return n;

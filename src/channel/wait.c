@@ -22,8 +22,8 @@
 #define ROUND_RANK_NS  4000
 #define ROUND_BYTES_NS 8
 #define ROUND_MAX_NS   1000000
-#define ROUND_VAIN_MAX 5
-#define ROUND_VAIN     8 /* a wait of so many times that was in vain */
+#define ROUND_LONG_MAX 5
+#define ROUND_LONG     8 /* times that: a wait that was too long to yield for */
 
 const struct dm_wait_policy dm_wait_policies[DM_N_WAITS] = {
     /* When oversubscribed, the first sleep lets peers arm and notify; rounds of all ranks on a core take 0.5 ms. */
@@ -87,7 +87,7 @@ void dm_wait_begin(struct dm_chan *chan, struct dm_waiter *w, enum dm_wait_kind 
     const struct dm_wait_policy *policy = &dm_wait_policies[kind];
 
     spin_ns = spin_ns > 0 ? spin_ns : policy->spin_ns;
-    if (policy->learns && is_oversubscribed && dm_backoff_skips(&chan->yields_in_vain))
+    if (policy->learns && is_oversubscribed && dm_backoff_skips(&chan->yield_backoff))
         spin_ns = 0;
     *w = (struct dm_waiter){.policy = policy,
                             .is_oversubscribed = is_oversubscribed,
@@ -101,7 +101,7 @@ void dm_wait_begin(struct dm_chan *chan, struct dm_waiter *w, enum dm_wait_kind 
 void dm_wait_end(struct dm_chan *chan, struct dm_waiter *w)
 {
     if (w->policy->learns && w->spin_ns > 0 && w->n > 0)
-        dm_backoff_worked(&chan->yields_in_vain);
+        dm_backoff_worked(&chan->yield_backoff);
 }
 
 void dm_wait_reset(struct dm_waiter *w)
@@ -130,7 +130,7 @@ DM_NOINLINE bool dm_wait_look_at_clock(struct dm_chan *chan, struct dm_waiter *w
         return false;
     }
     if (w->is_oversubscribed && policy->learns)
-        dm_backoff_failed(&chan->yields_in_vain, BACKOFF_MAX);
+        dm_backoff_failed(&chan->yield_backoff, BACKOFF_MAX);
     w->spin_ns = 0;
     return true;
 }
@@ -206,19 +206,19 @@ void dm_wait_for_word(struct dm_chan *chan, struct dm_wait_word *word)
     dm_wait_end(chan, &w);
 }
 
-uint64_t dm_wait_round_ns(int n_ranks, uint64_t bytes, unsigned int n_vain)
+uint64_t dm_wait_round_ns(int n_ranks, uint64_t bytes, unsigned int n_overlong)
 {
     uint64_t ns = ROUND_NS + ROUND_RANK_NS * (uint64_t)n_ranks + bytes / ROUND_BYTES_NS;
 
-    return (ns < ROUND_MAX_NS ? ns : ROUND_MAX_NS) >> n_vain;
+    return (ns < ROUND_MAX_NS ? ns : ROUND_MAX_NS) >> n_overlong;
 }
 
-void dm_wait_round_learn(unsigned int *n_vain, int n_ranks, uint64_t bytes, uint64_t since)
+void dm_wait_round_learn(unsigned int *n_overlong, int n_ranks, uint64_t bytes, uint64_t since)
 {
-    if (dm_clock_ns() - since > ROUND_VAIN * dm_wait_round_ns(n_ranks, bytes, 0))
-        *n_vain += *n_vain < ROUND_VAIN_MAX;
+    if (dm_clock_ns() - since > ROUND_LONG * dm_wait_round_ns(n_ranks, bytes, 0))
+        *n_overlong += *n_overlong < ROUND_LONG_MAX;
     else
-        *n_vain -= *n_vain > 0;
+        *n_overlong -= *n_overlong > 0;
 }
 
 void dm_wait_timed(uint64_t ns)

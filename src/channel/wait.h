@@ -1,11 +1,12 @@
 /*
- * Waiting: how every wait above the DAT line polls, yields and sleeps. The numbers are here and in
- * the table of wait.c, nowhere else.
+ * Waiting: how every wait above the DAT line polls, yields and sleeps. The numbers are here and
+ * in the table of wait.c, nowhere else.
  *
- * A wait makes passes of progress. While every process has a core it polls, and lets others on its
- * core run in between; after DATUM_SPIN (1 ms unless set) it sleeps in the provider, for ever longer
- * times. When processes outnumber cores it yields after each pass, since whoever it waits for may
- * need this very core, and sleeps soon. DATUM_PROGRESS=poll never sleeps, =wait never polls.
+ * A wait makes passes of progress. While every process has a core it polls, and lets others on
+ * its core run in between; after DATUM_SPIN (1 ms unless set) it sleeps in the provider, for ever
+ * longer times. When processes outnumber cores it yields after each pass, since whoever it waits
+ * for may need this very core, and sleeps soon. DATUM_PROGRESS=poll never sleeps, =wait never
+ * polls.
  */
 #ifndef DM_CHANNEL_WAIT_H
 #define DM_CHANNEL_WAIT_H
@@ -74,15 +75,18 @@ static inline bool dm_wait_idle(struct dm_chan *chan, struct dm_waiter *w)
 }
 /* Let other threads in, now and then. */
 void dm_wait_let_in(struct dm_chan *chan);
-/* A pass of progress, then dm_wait_reset or dm_wait_idle; other threads are let in. Never blocks. */
+/*
+ * A pass of progress, then dm_wait_reset or dm_wait_idle; other threads are let in. Never blocks.
+ */
 bool dm_wait_pass(struct dm_chan *chan, struct dm_waiter *w);
 /* Sleep in the provider until a packet may have come, or for the policy's time, at most max_us. */
 void dm_wait_sleep(struct dm_chan *chan, struct dm_waiter *w, uint64_t max_us);
 
 /*
- * Wait, making progress, for a word in memory that other processes of this host write: until is_over
- * says so. Before the caller sleeps *asleep, which they see, is counted up: whoever writes the word,
- * passes a full fence and then finds *asleep not 0 has to send a packet, whatever it says.
+ * Wait, making progress, for a word in memory that other processes of this host write: until
+ * is_over says so. Before the caller sleeps *asleep, which they see, is counted up: whoever
+ * writes the word, passes a full fence and then finds *asleep not 0 has to send a packet,
+ * whatever it says.
  */
 struct dm_wait_word {
     bool (*is_over)(struct dm_wait_word *word);
@@ -93,19 +97,26 @@ void dm_wait_for_word(struct dm_chan *chan, struct dm_wait_word *word);
 /*
  * ---- rounds of the ranks of a node (DM_WAIT_ROUND), when processes outnumber cores ----
  *
- * How long to yield depends on how many ranks take turns on a core and on the bytes that all have to
- * move. n_vain counts waits that lasted several times as long; each halves the time.
+ * How long to yield depends on how many ranks take turns on a core and on the bytes that all have
+ * to move. n_overlong counts waits that lasted several times as long; each halves the time.
  */
-uint64_t dm_wait_round_ns(int n_ranks, uint64_t bytes, unsigned int n_vain);
-/* A wait with a sleep is over that began at `since`. A sleep makes short waits long, so only the time counts. */
-void dm_wait_round_learn(unsigned int *n_vain, int n_ranks, uint64_t bytes, uint64_t since);
-/* Its first sleep is a timed wait on a futex, which the writer wakes at once, and packets do not. */
+uint64_t dm_wait_round_ns(int n_ranks, uint64_t bytes, unsigned int n_overlong);
+/*
+ * A wait with a sleep is over that began at `since`. A sleep makes short waits long, so only the
+ * time counts.
+ */
+void dm_wait_round_learn(unsigned int *n_overlong, int n_ranks, uint64_t bytes, uint64_t since);
+/*
+ * Its first sleep is a timed wait on a futex, which the writer wakes at once, and packets do not.
+ */
 #define DM_WAIT_FUTEX_US 300
 
 /* ---- waits that are too short for passes ---- */
 
 /* For another process' few instructions: looks before the core is given away, which it may want. */
 #define DM_WAIT_SHORT_LOOKS 200
+/* More of them than any such wait takes, unless that process was stopped. */
+#define DM_WAIT_STOPPED_LOOKS 12800
 static inline void dm_wait_short(uint32_t *n)
 {
     if (++*n % DM_WAIT_SHORT_LOOKS == 0)
@@ -114,18 +125,45 @@ static inline void dm_wait_short(uint32_t *n)
         dm_cpu_relax();
 }
 
+/* ---- passes ---- */
+
+/* In rounds: passes between looks whether anybody was lost, while the waiter does not sleep. */
+#define DM_WAIT_LOST_PASSES 1024
+/*
+ * MPI_Test and the like: idle calls before the core is given away, when processes outnumber
+ * cores.
+ */
+#define DM_WAIT_IDLE_TESTS 8
+
 /* ---- how long to wait for one way before another is taken ---- */
 
-/* Target-assisted RMA: the target executes a request soon, or the origin cancels it; looks between clocks. */
+/*
+ * Target-assisted RMA: the target executes a request soon, or the origin cancels it; looks
+ * between clocks.
+ */
 #define DM_WAIT_ASSIST_NS    1200
 #define DM_WAIT_ASSIST_LOOKS 64
-/* An active-message get whose reply has not come is done by RDMA; and so are others after a reply that old. */
+/*
+ * An active-message get whose reply has not come is done by RDMA; and so are others after a reply
+ * that old.
+ */
 #define DM_WAIT_AM_GET_NS 60000
-/* A lock by remote atomics: the next look comes after 1/16 of the time waited, at most 5 ms; worth a sleep: 0.1 ms. */
+/*
+ * A lock by remote atomics: the next look comes after 1/16 of the time waited, at most 5 ms;
+ * worth a sleep: 0.1 ms.
+ */
 #define DM_WAIT_LOCK_PART     16
 #define DM_WAIT_LOCK_MAX_NS   UINT64_C(5000000)
 #define DM_WAIT_LOCK_SLEEP_NS UINT64_C(100000)
-/* Tries left out at most after failures in a row (util/backoff.h): transfers to a target, copies of two ranks. */
+/*
+ * A split copy goes well if its end takes no longer than the copy, and so much: else it was in
+ * vain.
+ */
+#define DM_WAIT_SPLIT_NS 20000
+/*
+ * Tries left out at most after failures in a row (util/backoff.h): transfers to a target, copies
+ * of two ranks.
+ */
 #define DM_WAIT_BACKOFF_MAX 63
 /* Generalized requests with poll_fn: idle passes, then timed waits; nobody wakes us. */
 #define DM_WAIT_GREQ_PASSES 1000

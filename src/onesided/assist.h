@@ -17,12 +17,7 @@
 #define DM_RMA_ASSIST_SLOTS 4     /* of a row; a power of two */
 #define DM_RMA_ASSIST_BYTES 16384 /* of an item's data, at most */
 
-enum dm_rma_assist_state {
-    DM_ASSIST_NONE,
-    DM_ASSIST_EXECUTING,
-    DM_ASSIST_DONE,
-    DM_ASSIST_POSTED /* of a split copy: + the target's lrank, which alone can execute it */
-};
+enum dm_rma_assist_state { DM_ASSIST_NONE, DM_ASSIST_EXECUTING, DM_ASSIST_DONE, DM_ASSIST_POSTED };
 
 /* What an item is: an update as in a packet, a short put or get. */
 enum dm_rma_assist_kind { DM_ASSIST_UPDATE, DM_ASSIST_PUT, DM_ASSIST_GET };

@@ -69,7 +69,7 @@ static int slots_execute(struct dm_win *win, int lrank)
 
     for (n = 0; n < DM_RMA_ASSIST_SLOTS; n++) {
         struct dm_rma_assist_slot *e =
-            dm_rma_assist_slot_at(node, lrank, node->me, node->n_served[lrank]);
+            dm_rma_assist_slot_at(node, lrank, node->me, node->n_executed[lrank]);
         uint32_t posted = DM_ASSIST_POSTED;
 
         if (dm_atomic_load(&e->state) != DM_ASSIST_POSTED)
@@ -82,24 +82,12 @@ static int slots_execute(struct dm_win *win, int lrank)
             dm_rma_leave(win);
             return n;
         }
-        node->n_served[lrank]++;
+        node->n_executed[lrank]++;
         slot_execute(win, e);
         dm_rma_leave(win);
         dm_atomic_store(&e->state, DM_ASSIST_DONE);
     }
     return n;
-}
-
-/* A split copy of one origin, if it is for this process. */
-static int split_execute(struct dm_win *win, int lrank)
-{
-    uint32_t posted = DM_ASSIST_POSTED + (uint32_t)win->node->me;
-    uint32_t *state = &win->node->shares[lrank].state;
-
-    if (dm_atomic_load(state) != posted || !dm_atomic_cas(state, &posted, DM_ASSIST_EXECUTING))
-        return 0;
-    dm_rma_split_execute(win, lrank);
-    return 1;
 }
 
 static int assist_progress(struct dm_chan_hook *hook)
@@ -114,7 +102,7 @@ static int assist_progress(struct dm_chan_hook *hook)
     bits = dm_atomic_swap(doorbell, 0);
     for (int i = 0; i < node->n; i++) {
         if (bits >> i % 64 & 1)
-            n += slots_execute(node->win, i) + split_execute(node->win, i);
+            n += slots_execute(node->win, i) + dm_rma_split_execute(node->win, i);
     }
     return n;
 }

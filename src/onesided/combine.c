@@ -27,7 +27,6 @@
 #define BULK_MIN    4    /* elements that are worth the exclusive lock, and for each process */
 #define BULK_LRANK  2
 #define BULK_MAX    65536 /* bytes until others get a chance */
-#define POLLS_LONG  12800 /* more than any work takes, unless its process was stopped */
 
 /* Do others update such elements at this place by themselves? */
 static bool is_raced(const struct dm_win *win, int basic, const char *dst)
@@ -67,7 +66,7 @@ static void combine_progress(void)
 static void wait_inside(const struct dm_win *win, int lrank, uint32_t *n)
 {
     dm_wait_short(n);
-    if (dm_likely(*n % POLLS_LONG != 0))
+    if (dm_likely(*n % DM_WAIT_STOPPED_LOOKS != 0))
         return;
     combine_progress();
     excl_lock_free_lost(win, lrank);
@@ -108,7 +107,7 @@ static bool are_all_outside(const struct dm_win *win, int lrank)
         while (dm_atomic_load(&dm_rma_slot(win, i)->combines) == (uint32_t)lrank + 1 &&
                !is_lost(win, i)) {
             dm_wait_short(&n);
-            if (n % POLLS_LONG == 0)
+            if (n % DM_WAIT_STOPPED_LOOKS == 0)
                 return false;
         }
     }

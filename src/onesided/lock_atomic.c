@@ -6,6 +6,7 @@
  * window in this way, the owner and its host's processes included. Nobody can be woken: who has to
  * wait looks at the word, the more rarely the more are in front of it and the longer it has waited.
  */
+#include "mpi/node/node.h"
 #include "onesided/flush.h"
 #include "onesided/lock.h"
 #include "onesided/state.h"
@@ -144,26 +145,17 @@ int dm_rma_atomic_unlock(struct dm_win *win, int rank, int mode)
 
 /* ---- which windows ---- */
 
-static bool win_spans_hosts(const struct dm_win *win)
-{
-    int here = dm_chan_node(dm_world.chan, dm_world.rank);
-
-    for (int i = 0; i < win->comm->size; i++) {
-        if (dm_chan_node(dm_world.chan, dm_rma_proc(win, i)) != here)
-            return true;
-    }
-    return false;
-}
-
 void dm_rma_atomic_offer(struct dm_win *win, struct dm_win_part *own)
 {
     bool is_any = dm_cfg()->rma_atomic == DM_RMA_ATOMIC_YES;
+    bool spans_hosts;
 
     if (dm_cfg()->rma == DM_RMA_EMULATED || dm_cfg()->rma_atomic == DM_RMA_ATOMIC_NO ||
         (!is_any && win->node != NULL) || win->comm->size == 1)
         return;
-    win->words = dm_adapt_words_new(dm_chan_adapt(dm_world.chan), WORDS, win_spans_hosts(win),
-                                    is_any, &own->lock);
+    spans_hosts = dm_node_first_remote(win->comm->group, dm_world.rank) >= 0;
+    win->words =
+        dm_adapt_words_new(dm_chan_adapt(dm_world.chan), WORDS, spans_hosts, is_any, &own->lock);
 }
 
 void dm_rma_atomic_start(struct dm_win *win)

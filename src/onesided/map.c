@@ -6,37 +6,31 @@
  * for what RDMA cannot do.
  */
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "mpi/node/node.h"
+#include "mpi/node/segment.h"
 #include "onesided/map.h"
 #include "util/cfg.h"
-#include "util/host.h"
 #include "util/log.h"
 
-void dm_rma_map_offer(const struct dm_win *win, struct dm_win_part *mine)
+void dm_rma_map_offer(const struct dm_win *win, struct dm_win_part *own)
 {
     const struct dm_adapt *adapt = dm_chan_adapt(dm_world.chan);
-    struct stat st;
+    struct dm_node_file file;
     uintptr_t start;
     int fd;
 
-    mine->fd = -1;
+    own->fd = -1;
     if (dm_cfg()->rma == DM_RMA_EMULATED)
         return;
-    if (win->mr == NULL || !dm_adapt_mem_file(adapt, win->mr, &fd, &start) || fstat(fd, &st) != 0)
+    if (win->mr == NULL || !dm_adapt_mem_file(adapt, win->mr, &fd, &start) ||
+        dm_node_file_describe(fd, 0, &file) != DM_OK)
         return;
-    mine->fd = fd;
-    mine->pid = getpid();
-    mine->dev = st.st_dev;
-    mine->ino = st.st_ino;
-    mine->file_offset = (uintptr_t)win->base - start;
-}
-
-static bool is_near(const struct dm_win *win, int rank)
-{
-    return dm_chan_node(dm_world.chan, dm_rma_proc(win, rank)) ==
-           dm_chan_node(dm_world.chan, dm_world.rank);
+    own->fd = file.fd;
+    own->pid = file.pid;
+    own->dev = file.dev;
+    own->ino = file.ino;
+    own->file_offset = (uintptr_t)win->base - start;
 }
 
 void dm_rma_map_start(struct dm_win *win)
@@ -44,7 +38,7 @@ void dm_rma_map_start(struct dm_win *win)
     bool has_files = false, has_others = false;
 
     for (int i = 0; i < win->comm->size; i++) {
-        if (!is_near(win, i))
+        if (!dm_node_is_local(dm_rma_proc(win, i)))
             continue;
         has_files = has_files || win->parts[i].fd >= 0;
         has_others = has_others || i != win->comm->rank;
@@ -56,16 +50,20 @@ void dm_rma_map_part(struct dm_win *win, int target)
 {
     const struct dm_win_part *part = &win->parts[target];
     struct dm_win_peer *peer = &win->peers[target];
-    size_t len = part->file_offset + part->size;
+    struct dm_node_file file = {.len = part->file_offset + part->size,
+                                .dev = part->dev,
+                                .ino = part->ino,
+                                .pid = part->pid,
+                                .fd = part->fd};
 
     peer->is_tried = true;
-    if (peer->map != NULL || part->fd < 0 || !is_near(win, target))
+    if (peer->map != NULL || part->fd < 0 || !dm_node_is_local(dm_rma_proc(win, target)))
         return;
-    if (dm_host_shm_open(part->pid, part->fd, part->dev, part->ino, len, &peer->view) != DM_OK) {
+    if (dm_node_file_map(&file, &peer->view) != DM_OK) {
         DM_TRACE(RMA, "part of rank %d is not mapped: %s", target, dm_err_detail());
         return;
     }
-    peer->view_len = len;
+    peer->view_len = file.len;
     peer->map = (char *)peer->view + part->file_offset;
 }
 

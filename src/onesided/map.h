@@ -9,7 +9,7 @@
 #include "onesided/state.h"
 
 /* Fill in where the memory of this part can be mapped from, if anywhere. */
-void dm_rma_map_offer(const struct dm_win *win, struct dm_win_part *mine);
+void dm_rma_map_offer(const struct dm_win *win, struct dm_win_part *own);
 /* All parts are known: may somebody map anything of this window here? */
 void dm_rma_map_start(struct dm_win *win);
 /* Map the target's part if that is possible; once. */

@@ -9,56 +9,53 @@
 #include "onesided/state.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "mpi/coll/coll.h"
+#include "mpi/node/node.h"
 #include "util/cfg.h"
-#include "util/host.h"
 #include "util/log.h"
 
 #define ASSIST_BYTES (UINT64_C(16) << 20) /* of all rows, unless they are shorter than */
 #define ASSIST_LEAST 512
 
 /* The lranks' arrays begin on lines of their own. */
-static size_t lines(size_t len)
+static size_t ctl_lines(size_t len)
 {
     return (len + DM_CACHE_LINE - 1) / DM_CACHE_LINE * DM_CACHE_LINE;
 }
 
-static size_t posts_len(const struct dm_rma_node *node)
+static size_t ctl_posts_len(const struct dm_rma_node *node)
 {
-    return lines((size_t)node->n * (size_t)node->n * sizeof(uint32_t));
+    return ctl_lines((size_t)node->n * (size_t)node->n * sizeof(uint32_t));
 }
 
-static size_t waiters_len(const struct dm_rma_node *node)
+static size_t ctl_waiters_len(const struct dm_rma_node *node)
 {
-    return lines((size_t)node->n * (node->mask + 1) * sizeof(uint32_t));
+    return ctl_lines((size_t)node->n * (node->mask + 1) * sizeof(uint32_t));
 }
 
-static size_t shares_len(const struct dm_rma_node *node)
+static size_t ctl_splits_len(const struct dm_rma_node *node)
 {
     return (size_t)node->n * sizeof(struct dm_rma_split);
 }
 
 /* In jobs of many processes rows are shorter: nobody has many targets that wait. */
-static size_t assist_len(const struct dm_rma_node *node)
+static size_t ctl_assist_len(const struct dm_rma_node *node)
 {
     size_t len = ASSIST_BYTES / ((size_t)node->n * (size_t)node->n * DM_RMA_ASSIST_SLOTS);
     size_t most =
         dm_rma_assist_item_len(DM_RMA_ASSIST_BYTES, 0) + sizeof(struct dm_rma_assist_slot);
 
     len = len < most ? len : most;
-    return lines(len > ASSIST_LEAST ? len : ASSIST_LEAST);
+    return ctl_lines(len > ASSIST_LEAST ? len : ASSIST_LEAST);
 }
 
-static size_t assists_len(const struct dm_rma_node *node)
+static size_t ctl_assists_len(const struct dm_rma_node *node)
 {
     return (size_t)node->n * (size_t)node->n * DM_RMA_ASSIST_SLOTS * node->assist_len;
 }
 
-static size_t regions_len(const struct dm_win *win, const struct dm_rma_node *node)
+static size_t ctl_regions_len(const struct dm_win *win, const struct dm_rma_node *node)
 {
     return win->flavor == MPI_WIN_FLAVOR_DYNAMIC
                ? (size_t)node->n * DM_RMA_REGIONS * sizeof(struct dm_rma_region)
@@ -68,64 +65,39 @@ static size_t regions_len(const struct dm_win *win, const struct dm_rma_node *no
 static size_t ctl_len(const struct dm_win *win, const struct dm_rma_node *node)
 {
     return sizeof(struct dm_rma_shared) + (size_t)node->n * sizeof(struct dm_rma_rank_slot) +
-           posts_len(node) + waiters_len(node) + shares_len(node) + assists_len(node) +
-           regions_len(win, node);
+           ctl_posts_len(node) + ctl_waiters_len(node) + ctl_splits_len(node) +
+           ctl_assists_len(node) + ctl_regions_len(win, node);
 }
 
-static void node_free(struct dm_rma_node *node)
+static void shared_node_free(struct dm_rma_node *node)
 {
-    if (node->ctl != NULL)
-        munmap(node->ctl, node->len);
-    if (node->fd >= 0)
-        close(node->fd);
-    free(node->ranks);
-    free(node->leaders);
+    dm_node_segment_free(&node->segment);
     free(node->posts_seen);
-    free(node->n_served);
-    free(node->helps);
+    free(node->n_executed);
+    free(node->split_work);
     free(node);
 }
 
-/* Who is on my host, and who is the first of each; false when memory is out. */
-static bool find_lranks(const struct dm_win *win, struct dm_rma_node *node)
+/* Who is on this host, and who is the first of each; false when memory is out. */
+static bool shared_find_lranks(const struct dm_win *win, struct dm_rma_node *node)
 {
-    int size = win->comm->size;
-    int mine = dm_chan_node(dm_world.chan, dm_world.rank);
-    int n_nodes = 0;
-    char *is_seen;
+    const struct dm_node_map *map = dm_node_map(win->comm->group);
 
-    for (int i = 0; i < size; i++) {
-        int at = dm_chan_node(dm_world.chan, dm_rma_proc(win, i));
-
-        n_nodes = at >= n_nodes ? at + 1 : n_nodes;
-    }
-    is_seen = calloc((size_t)n_nodes, 1);
-    node->ranks = malloc((size_t)size * sizeof(*node->ranks));
-    node->leaders = malloc((size_t)size * sizeof(*node->leaders));
-    for (int i = 0; i < size && is_seen != NULL && node->ranks != NULL && node->leaders != NULL;
-         i++) {
-        int at = dm_chan_node(dm_world.chan, dm_rma_proc(win, i));
-
-        if (at == mine && i == win->comm->rank)
-            node->me = node->n;
-        if (at == mine)
-            node->ranks[node->n++] = i;
-        if (at == mine && !is_seen[at])
-            node->leader = node->n_leaders;
-        if (!is_seen[at])
-            node->leaders[node->n_leaders++] = i;
-        is_seen[at] = 1;
-    }
-    free(is_seen);
-    if (node->n > 0) {
-        node->posts_seen = calloc((size_t)node->n, sizeof(*node->posts_seen));
-        node->n_served = calloc((size_t)node->n, sizeof(*node->n_served));
-        node->assist_len = assist_len(node);
-    }
-    for (node->mask = 1; node->mask < (uint32_t)size; node->mask *= 2)
+    if (map == NULL)
+        return false;
+    node->n = map->n_local;
+    node->me = map->lrank;
+    node->ranks = map->ranks;
+    node->n_leaders = map->n_nodes;
+    node->leader = map->node;
+    node->leaders = map->leaders;
+    node->posts_seen = calloc((size_t)node->n, sizeof(*node->posts_seen));
+    node->n_executed = calloc((size_t)node->n, sizeof(*node->n_executed));
+    node->assist_len = ctl_assist_len(node);
+    for (node->mask = 1; node->mask < (uint32_t)win->comm->size; node->mask *= 2)
         ;
     node->mask--;
-    return node->posts_seen != NULL && node->n_served != NULL;
+    return node->posts_seen != NULL && node->n_executed != NULL;
 }
 
 /* The arrays behind the lranks. */
@@ -134,45 +106,42 @@ static void shared_layout(struct dm_rma_node *node)
     char *at = (char *)&node->ctl->lranks[node->n];
 
     node->posts = (uint32_t *)(void *)at;
-    node->waiters = (uint32_t *)(void *)(at + posts_len(node));
-    node->shares = (struct dm_rma_split *)(void *)(at + posts_len(node) + waiters_len(node));
-    node->assists = (char *)&node->shares[node->n];
-    node->regions = (struct dm_rma_region *)(void *)(node->assists + assists_len(node));
+    node->waiters = (uint32_t *)(void *)(at + ctl_posts_len(node));
+    node->splits =
+        (struct dm_rma_split *)(void *)(at + ctl_posts_len(node) + ctl_waiters_len(node));
+    node->assists = (char *)&node->splits[node->n];
+    node->regions = (struct dm_rma_region *)(void *)(node->assists + ctl_assists_len(node));
 }
 
-void dm_rma_shared_offer(struct dm_win *win, struct dm_win_part *mine)
+void dm_rma_shared_offer(struct dm_win *win, struct dm_win_part *own)
 {
+    struct dm_node_file file;
     struct dm_rma_node *node;
-    struct stat st;
-    void *ptr;
 
-    mine->ctl_fd = -1;
+    own->ctl_fd = -1;
     if (dm_cfg()->rma == DM_RMA_EMULATED ||
         (!dm_adapt_can_map(dm_chan_adapt(dm_world.chan)) && win->flavor != MPI_WIN_FLAVOR_SHARED))
         return;
     node = calloc(1, sizeof(*node));
     if (node == NULL)
         return;
-    node->fd = -1;
-    if (!find_lranks(win, node)) {
-        node_free(node);
+    node->segment.fd = -1;
+    if (!shared_find_lranks(win, node)) {
+        shared_node_free(node);
         return;
     }
-    node->len = ctl_len(win, node);
     win->node = node;
     if (node->me != 0)
         return;
-    if (dm_host_shm_alloc("datum-ctl", node->len, &ptr, &node->fd) != DM_OK ||
-        fstat(node->fd, &st) != 0) {
+    if (dm_node_segment_make(&node->segment, "datum-ctl", ctl_len(win, node), &file) != DM_OK) {
         DM_TRACE(RMA, "no control block: %s", dm_err_detail());
         dm_rma_shared_free(win);
         return;
     }
-    node->ctl = ptr;
-    mine->ctl_fd = node->fd;
-    mine->ctl_dev = st.st_dev;
-    mine->ctl_ino = st.st_ino;
-    mine->pid = getpid();
+    own->ctl_fd = file.fd;
+    own->ctl_dev = file.dev;
+    own->ctl_ino = file.ino;
+    own->pid = file.pid;
 }
 
 /* Map what the host's first process has made. */
@@ -180,12 +149,16 @@ static void shared_map(struct dm_win *win)
 {
     struct dm_rma_node *node = win->node;
     const struct dm_win_part *part = &win->parts[node->ranks[0]];
-    void *ptr;
+    struct dm_node_file file = {.len = ctl_len(win, node),
+                                .dev = part->ctl_dev,
+                                .ino = part->ctl_ino,
+                                .pid = part->pid,
+                                .fd = part->ctl_fd};
 
-    if (node->ctl == NULL && part->ctl_fd >= 0 &&
-        dm_host_shm_open(part->pid, part->ctl_fd, part->ctl_dev, part->ctl_ino, node->len, &ptr) ==
-            DM_OK)
-        node->ctl = ptr;
+    if (node->me != 0 && part->ctl_fd >= 0 &&
+        dm_node_segment_map(&node->segment, &file, file.len) != DM_OK)
+        DM_TRACE(RMA, "no control block: %s", dm_err_detail());
+    node->ctl = node->segment.at;
     if (node->ctl == NULL)
         return;
     shared_layout(node);
@@ -200,7 +173,7 @@ int dm_rma_shared_start(struct dm_win *win)
 
     if (win->node != NULL)
         shared_map(win);
-    /* whoever learns the result first may use its words at once: mine are ready */
+    /* whoever learns the result first may use its words at once: the own ones are ready */
     has_it = win->node != NULL && win->node->ctl != NULL;
     err =
         dm_allreduce(&has_it, &all_have_it, 1, dm_type_get(MPI_INT), dm_op_get(MPI_MIN), win->comm);
@@ -208,12 +181,10 @@ int dm_rma_shared_start(struct dm_win *win)
         return err;
     if (err != DM_OK || !all_have_it) {
         dm_rma_shared_free(win);
-    } else if (win->node->fd >= 0) {
-        close(win->node->fd);
-        win->node->fd = -1;
-    }
-    if (win->node != NULL)
+    } else {
+        dm_node_segment_close_file(&win->node->segment);
         dm_rma_assist_start(win);
+    }
     return err;
 }
 
@@ -222,7 +193,7 @@ void dm_rma_shared_free(struct dm_win *win)
     if (win->node == NULL)
         return;
     dm_rma_assist_stop(win);
-    node_free(win->node);
+    shared_node_free(win->node);
     win->node = NULL;
     for (int i = 0; i < win->comm->size; i++)
         win->peers[i].lrank = -1;

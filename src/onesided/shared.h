@@ -9,6 +9,7 @@
 #ifndef DM_ONESIDED_SHARED_H
 #define DM_ONESIDED_SHARED_H
 
+#include "mpi/node/segment.h"
 #include "onesided/lock.h"
 #include "onesided/peer.h"
 #include "onesided/region.h"
@@ -39,11 +40,9 @@ struct dm_rma_shared {
 /* This process' view of the block; behind the lranks lie posts and waiters. */
 struct dm_rma_node {
     struct dm_rma_shared *ctl;
-    size_t len;
-    int fd;     /* of its maker until all have it mapped, else -1 */
-    int n;      /* processes here */
-    int me;     /* lrank of this one */
-    int *ranks; /* of the lranks */
+    int n;            /* processes here */
+    int me;           /* lrank of this one */
+    const int *ranks; /* of the lranks */
     /* posts[i * n + k]: so often has k posted to i; written by k */
     uint32_t *posts;
     uint32_t *posts_seen; /* those for this process: by MPI_Win_start */
@@ -53,19 +52,21 @@ struct dm_rma_node {
     char
         *assists; /* by lrank of the origin, of the target, and number: see dm_rma_assist_slot_at */
     size_t assist_len;           /* of one, with its items */
-    uint32_t *n_served;          /* assists that this process has begun; by lrank of the origin */
-    struct dm_rma_split *shares; /* by lrank of the origin */
-    struct dm_rma_split_work *helps; /* what this process does for the origins; by lrank, or NULL */
-    bool is_sharing;                 /* this process' own is in use */
-    bool is_inside;                  /* between dm_rma_try_enter and dm_rma_leave */
-    struct dm_rma_region *regions;   /* DM_RMA_REGIONS for each lrank, of a dynamic window */
-    struct dm_chan_hook hook;        /* executes assists and split copies for this process */
+    uint32_t *n_executed;        /* assists that this process has begun; by lrank of the origin */
+    struct dm_rma_split *splits; /* by lrank of the origin */
+    struct dm_rma_split_work *split_work; /* of this process for the origins; by lrank, or NULL */
+    uint32_t n_splits;                    /* that this process has begun */
+    bool is_splitting;                    /* this process' own is in use */
+    bool is_inside;                       /* between dm_rma_try_enter and dm_rma_leave */
+    struct dm_rma_region *regions;        /* DM_RMA_REGIONS for each lrank, of a dynamic window */
+    struct dm_chan_hook hook;             /* executes assists and split copies for this process */
     struct dm_win *win;
     uint32_t completes_seen;
     /* fences over several hosts: rank of the first process of each; index of this host */
     int n_leaders;
     int leader;
-    int *leaders;
+    const int *leaders;
+    struct dm_node_segment segment;
 };
 
 static inline struct dm_rma_rank_slot *dm_rma_slot(const struct dm_win *win, int lrank)

@@ -1,19 +1,17 @@
 /*
  * Shared windows (MPI-4.0 section 12.2.3): one memory file that all processes map.
  *
- * Rank 0 makes the file, the others open it as /proc/PID/fd/N of that process, and everybody
- * closes it once all have mapped it: nothing has a name, so nothing can stay behind.
+ * Rank 0 makes the file and hands it over to the others (mpi/node/segment.h).
  */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "mpi/coll/coll.h"
+#include "mpi/node/node.h"
+#include "mpi/node/segment.h"
 #include "onesided/peer.h"
 #include "onesided/win.h"
-#include "util/host.h"
 
 /* What each rank wants; rank 0 decides about the layout. */
 struct wish {
@@ -22,29 +20,16 @@ struct wish {
     uint32_t pad;
 };
 
-/* The file as its maker knows it; len 0: it could not be made. */
-struct file {
-    uint64_t len;
-    uint64_t dev;
-    uint64_t ino;
-    int32_t pid;
-    int32_t fd;
-};
-
 static int check_hosts(const struct dm_comm *comm)
 {
-    int mine = dm_chan_node(dm_world.chan, dm_world.rank);
+    int rank = dm_node_first_remote(comm->group, dm_world.rank);
 
-    for (int i = 0; i < comm->size; i++) {
-        int proc = dm_comm_proc(comm, i);
-
-        if (dm_chan_node(dm_world.chan, proc) != mine)
-            return DM_FAIL(DM_ERR_RMA_SHARED,
-                           "rank %d is on another host (%s) than this process: split the "
-                           "communicator with MPI_COMM_TYPE_SHARED",
-                           i, dm_world.host_of(dm_world.host_arg, proc));
-    }
-    return DM_OK;
+    if (rank < 0)
+        return DM_OK;
+    return DM_FAIL(DM_ERR_RMA_SHARED,
+                   "rank %d is on another host (%s) than this process: split the "
+                   "communicator with MPI_COMM_TYPE_SHARED",
+                   rank, dm_world.host_of(dm_world.host_arg, dm_comm_proc(comm, rank)));
 }
 
 /* Bytes before each part (in parts[].base), and in all; UINT64_MAX: more than there can be. */
@@ -66,51 +51,24 @@ static uint64_t win_shared_lay_out(struct dm_win *win, const struct wish *wishes
     return at > 0 ? at : page;
 }
 
-static void win_shared_make_file(struct dm_win *win, struct file *file)
-{
-    struct stat st;
-    int fd;
-
-    if (dm_host_shm_alloc("datum-window", file->len, &win->map, &fd) != DM_OK) {
-        file->len = 0;
-        return;
-    }
-    win->map_len = file->len;
-    fstat(fd, &st);
-    file->dev = st.st_dev;
-    file->ino = st.st_ino;
-    file->pid = getpid();
-    file->fd = fd;
-}
-
-static int map_file(struct dm_win *win, const struct file *file, int root)
-{
-    int err = dm_host_shm_open(file->pid, file->fd, file->dev, file->ino, file->len, &win->map);
-
-    if (err != DM_OK)
-        return DM_FAIL(DM_ERR_RMA_SHARED, "the memory of rank %d cannot be mapped: %s", root,
-                       dm_err_detail());
-    win->map_len = file->len;
-    return DM_OK;
-}
-
 /* The file exists and everybody has it mapped, or nobody has. */
 static int win_shared_share(struct dm_win *win, uint64_t len)
 {
     struct dm_type *byte = dm_type_get(MPI_BYTE);
-    struct file file = {.len = len, .fd = -1};
-    int failed = 0, n_failed = 0;
-    int err;
+    struct dm_node_segment segment = {.fd = -1};
+    struct dm_node_file file = {.len = 0};
+    int failed = 0, n_failed = 0, err;
 
     if (win->comm->rank == 0)
-        win_shared_make_file(win, &file);
+        (void)dm_node_segment_make(&segment, "datum-window", len, &file);
     err = dm_bcast(&file, sizeof(file), byte, 0, win->comm);
     if (err == DM_OK && file.len == 0)
         return DM_FAIL(DM_ERR_RMA_SHARED, "rank 0 could not make %llu bytes of shared memory%s%s",
                        (unsigned long long)len, win->comm->rank == 0 ? ": " : "",
                        win->comm->rank == 0 ? dm_err_detail() : "");
-    if (err == DM_OK && win->comm->rank != 0)
-        err = map_file(win, &file, 0);
+    if (err == DM_OK && win->comm->rank != 0 && dm_node_segment_map(&segment, &file, len) != DM_OK)
+        err = DM_FAIL(DM_ERR_RMA_SHARED, "the memory of rank 0 cannot be mapped: %s",
+                      dm_err_detail());
     failed = err != DM_OK;
     if (err == DM_OK || err == DM_ERR_RMA_SHARED) {
         int sum_err = dm_allreduce(&failed, &n_failed, 1, dm_type_get(MPI_INT), dm_op_get(MPI_SUM),
@@ -118,8 +76,9 @@ static int win_shared_share(struct dm_win *win, uint64_t len)
 
         err = err == DM_OK ? sum_err : err;
     }
-    if (win->comm->rank == 0)
-        close(file.fd);
+    dm_node_segment_close_file(&segment);
+    win->map = segment.at;
+    win->map_len = segment.len;
     if (err == DM_OK && n_failed > 0)
         err =
             DM_FAIL(DM_ERR_RMA_SHARED, "%d processes could not map the memory of rank 0", n_failed);

@@ -11,6 +11,7 @@
 #include "mpi/coll/coll_state.h"
 #include "mpi/coll/sched.h"
 #include "mpi/coll/shm/coll_shm.h"
+#include "mpi/node/node.h"
 #include "util/cfg.h"
 #include "util/log.h"
 
@@ -42,13 +43,7 @@ static dm_coll_alg *const alone[DM_COLL_N] = {
 /* Where the ranks of comm are: DM_COLL_ONE_NODE or DM_COLL_SEVERAL_NODES. */
 static DM_NOINLINE unsigned int find_layout(struct dm_comm *comm)
 {
-    const struct dm_group *group = comm->group;
-    int node = dm_chan_node(dm_world.chan, dm_group_proc(group, 0));
-
-    comm->layout = DM_COLL_ONE_NODE;
-    for (int i = 1; i < group->size && comm->layout == DM_COLL_ONE_NODE; i++)
-        if (dm_chan_node(dm_world.chan, dm_group_proc(group, i)) != node)
-            comm->layout = DM_COLL_SEVERAL_NODES;
+    comm->layout = dm_node_is_one(comm->group) ? DM_COLL_ONE_NODE : DM_COLL_SEVERAL_NODES;
     return comm->layout;
 }
 

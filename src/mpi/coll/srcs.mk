@@ -18,8 +18,9 @@ SRCS_mpi += src/mpi/coll/coll.c src/mpi/coll/move.c src/mpi/coll/reduce.c src/mp
 	src/mpi/coll/alg/inter_rooted.c src/mpi/coll/alg/inter_exchange.c \
 	src/mpi/coll/alg/inter_reduce.c \
 	src/mpi/coll/alg/neighbor_direct.c \
-	src/mpi/coll/shm/alltoall.c src/mpi/coll/shm/blocks.c src/mpi/coll/shm/segment.c \
-	src/mpi/coll/shm/data.c src/mpi/coll/shm/move.c src/mpi/coll/shm/nodes.c \
-	src/mpi/coll/shm/cma.c src/mpi/coll/shm/reduce.c src/mpi/coll/shm/reduce_pair.c \
-	src/mpi/coll/shm/rooted.c src/mpi/coll/shm/split_copy.c \
-	src/mpi/coll/shm/wait.c
+	src/mpi/coll/shm/segment.c src/mpi/coll/shm/wait.c src/mpi/coll/shm/rounds.c \
+	src/mpi/coll/shm/data.c src/mpi/coll/shm/cma.c src/mpi/coll/shm/split_copy.c \
+	src/mpi/coll/shm/blocks.c src/mpi/coll/shm/move.c src/mpi/coll/shm/rooted.c \
+	src/mpi/coll/shm/alltoall.c src/mpi/coll/shm/reduction.c src/mpi/coll/shm/allreduce.c \
+	src/mpi/coll/shm/reduce.c src/mpi/coll/shm/reduce_pair.c src/mpi/coll/shm/reduce_scatter.c \
+	src/mpi/coll/shm/scan.c src/mpi/coll/shm/nodes.c

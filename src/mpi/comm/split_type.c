@@ -6,6 +6,7 @@
 
 #include "mpi/coll/coll.h"
 #include "mpi/comm/comm.h"
+#include "mpi/node/node.h"
 #include "util/affinity.h"
 
 #define RESOURCE_KEY "mpi_hw_resource_type"
@@ -16,39 +17,11 @@
 /* Kinds of resources beside those of a place. */
 enum { NOTHING = -1, HOST = DM_N_AFFINITY_LEVELS, LARGEST, DIRECTORY };
 
-static int split_node_of(int proc)
-{
-    return dm_chan_node(dm_world.chan, proc);
-}
-
-/* The first process of the job on this one's host: means the same in every group. */
-static int split_host_color(void)
-{
-    int proc = 0;
-
-    while (split_node_of(proc) != split_node_of(dm_world.rank))
-        proc++;
-    return proc;
-}
-
-static bool split_is_on_one_host(const struct dm_group *group)
-{
-    for (int i = 1; i < group->size; i++)
-        if (split_node_of(dm_group_proc(group, i)) != split_node_of(dm_group_proc(group, 0)))
-            return false;
-    return true;
-}
-
 /* Would a part for each host be smaller than comm? */
 static bool split_spans_hosts(const struct dm_comm *comm)
 {
-    const struct dm_group *remote = comm->remote;
-
-    if (!split_is_on_one_host(comm->group))
-        return true;
-    return remote != NULL &&
-           (!split_is_on_one_host(remote) || split_node_of(dm_group_proc(remote, 0)) !=
-                                                 split_node_of(dm_group_proc(comm->group, 0)));
+    return dm_node_first_remote(comm->group, dm_world.rank) >= 0 ||
+           (comm->remote != NULL && dm_node_first_remote(comm->remote, dm_world.rank) >= 0);
 }
 
 /* What info asks for. */
@@ -90,7 +63,7 @@ static int split_places(struct dm_comm *comm, int *kind_p, int key, struct dm_co
 {
     int instance = -1;
     struct dm_comm *host;
-    int err = dm_comm_split(comm, split_host_color(), key, &host);
+    int err = dm_comm_split(comm, dm_node_first_proc(), key, &host);
 
     if (err != DM_OK || host == NULL)
         return err;
@@ -115,7 +88,7 @@ static int split_dirs(struct dm_comm *comm, const struct dm_info *info, int key,
 
     if (err != DM_OK || part == NULL)
         return err;
-    err = dm_comm_dir_color(part, dir, split_host_color(), &color);
+    err = dm_comm_dir_color(part, dir, dm_node_first_proc(), &color);
     err = dm_comm_split_or_fail(part, err, color, key, comm_p);
     dm_comm_unref(part);
     return err;
@@ -128,7 +101,7 @@ static int split_kind(struct dm_comm *comm, int err, int *kind_p, const struct d
         return split_dirs(comm, info, key, comm_p);
     if (err == DM_OK && *kind_p != NOTHING && *kind_p != HOST)
         return split_places(comm, kind_p, key, comm_p);
-    return dm_comm_split_or_fail(comm, err, *kind_p == HOST ? split_host_color() : MPI_UNDEFINED,
+    return dm_comm_split_or_fail(comm, err, *kind_p == HOST ? dm_node_first_proc() : MPI_UNDEFINED,
                                  key, comm_p);
 }
 

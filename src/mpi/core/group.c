@@ -39,6 +39,7 @@ void dm_group_unref(struct dm_group *group)
         return;
     dm_handle_drop(DM_KIND_GROUP, &group->obj);
     free(group->procs);
+    free(group->nodes);
     free(group);
 }
 

@@ -6,12 +6,15 @@
 
 #include "mpi/core/handle.h"
 
+struct dm_node_map; /* mpi/node/node.h */
+
 /* An ordered set of processes. Immutable once made. */
 struct dm_group {
     struct dm_obj obj;
     int size;
-    int rank;   /* mine, or MPI_UNDEFINED */
-    int *procs; /* process number of each rank; NULL: the identity */
+    int rank;                  /* mine, or MPI_UNDEFINED */
+    int *procs;                /* process number of each rank; NULL: the identity */
+    struct dm_node_map *nodes; /* one block of memory, made by src/mpi/node on demand; or NULL */
 };
 
 static inline int dm_group_proc(const struct dm_group *g, int rank)

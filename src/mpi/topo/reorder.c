@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpi/node/node.h"
+
 struct placing {
     const struct dm_topo_plan *plan;
-    int *hosts; /* of each rank: a number counted from 0 in order of first appearance */
+    const int *hosts; /* of each rank: a number counted from 0 in order of first appearance */
     int n_hosts;
     int *by_host; /* ranks, those of a host together */
     int *visit;   /* nodes in the order that is tried */
@@ -21,28 +23,16 @@ struct placing {
 
 /* ---- hosts ---- */
 
-static const char *reorder_host(const struct dm_comm *comm, int rank)
-{
-    return dm_world.host_of(dm_world.host_arg, dm_group_proc(comm->group, rank));
-}
-
-/* Fills in hosts and by_host. visit is used for the first rank of each host meanwhile. */
-static void reorder_sort_hosts(struct placing *p, const struct dm_comm *comm)
+/* Fills in hosts and by_host. */
+static void reorder_sort_hosts(struct placing *p, const struct dm_node_map *nodes)
 {
     int n_sorted = 0;
 
-    for (int i = 0; i < p->plan->n; i++) {
-        const char *name = reorder_host(comm, i);
-        int h = i > 0 && strcmp(name, reorder_host(comm, i - 1)) == 0 ? p->hosts[i - 1] : 0;
-
-        while (h < p->n_hosts && strcmp(name, reorder_host(comm, p->visit[h])) != 0)
-            h++;
-        if (h == p->n_hosts)
-            p->visit[p->n_hosts++] = i;
-        p->hosts[i] = h;
-    }
+    p->hosts = nodes->node_of;
+    while (p->n_hosts < nodes->n_nodes && nodes->leaders[p->n_hosts] < p->plan->n)
+        p->n_hosts++;
     for (int h = 0; h < p->n_hosts; h++)
-        for (int i = p->visit[h]; i < p->plan->n; i++)
+        for (int i = nodes->leaders[h]; i < p->plan->n; i++)
             if (p->hosts[i] == h)
                 p->by_host[n_sorted++] = i;
 }
@@ -179,22 +169,22 @@ int dm_topo_reorder(struct dm_comm *comm, const struct dm_topo_plan *plan, int *
 {
     size_t n = (size_t)plan->n;
     size_t n_sides = (size_t)plan->n_dims * ((size_t)plan->n_dims + 1);
-    int *mem = malloc((4 * n + n_sides) * sizeof(*mem));
+    int *mem = malloc((3 * n + n_sides) * sizeof(*mem));
     int *best = malloc(n * sizeof(*best));
+    const struct dm_node_map *nodes = dm_node_map(comm->group);
     struct placing p = {.plan = plan, .best = best, .best_cut = INT64_MAX};
     int64_t as_is;
 
     *order_p = NULL;
-    if (mem == NULL || best == NULL) {
+    if (mem == NULL || best == NULL || nodes == NULL) {
         free(mem);
         free(best);
         return DM_FAIL(DM_ENOMEM, "placing of %d processes", plan->n);
     }
-    p.hosts = mem;
-    p.by_host = p.hosts + n;
+    p.by_host = mem;
     p.visit = p.by_host + n;
     p.order = p.visit + n;
-    reorder_sort_hosts(&p, comm);
+    reorder_sort_hosts(&p, nodes);
     reorder_visit_as_numbered(&p);
     reorder_consider(&p, NULL);
     as_is = p.best_cut;

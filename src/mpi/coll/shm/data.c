@@ -1,7 +1,8 @@
 /*
  * Data into and out of slots.
  */
-#include "mpi/coll/shm/coll_shm.h"
+#include "mpi/coll/shm/data.h"
+
 #include "util/port.h"
 #include "util/copy.h"
 

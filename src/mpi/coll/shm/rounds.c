@@ -1,0 +1,183 @@
+/*
+ * Rounds on a segment: claiming and posting slots, barriers.
+ */
+#include "mpi/coll/shm/rounds.h"
+
+#include "mpi/coll/shm/wait.h"
+
+#define CLOSES  16 /* collectives until there is progress in any case */
+#define SPREADS 64 /* and a look at the cores */
+
+/* Have all finished this round? It is the one that my slot was written in before. */
+static DM_NOINLINE bool slot_claim_slow(struct dm_run *run, struct dm_coll_shm *shm, uint64_t need)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (int i = 0; i < shm->n; i++) {
+        _Atomic uint64_t *finished = &shm->shared->ranks[i].finished.value;
+        uint64_t has;
+
+        if (i == shm->me)
+            continue;
+        if (!dm_coll_shm_wait(run, shm, finished, 2 * need, dm_coll_shm_private_of(i)))
+            return false;
+        has = atomic_load_explicit(finished, memory_order_relaxed) / 2;
+        least = has < least ? has : least;
+    }
+    /* What has become known by a barrier may be more. */
+    shm->n_finished = least > shm->n_finished ? least : shm->n_finished;
+    return true;
+}
+
+bool dm_coll_shm_claim(struct dm_run *run, struct dm_coll_shm *shm, size_t len)
+{
+    uint64_t *written = &shm->written[shm->round % DM_COLL_SHM_SLOTS], need = *written;
+
+    *written = shm->round;
+    if (len > DM_COLL_SHM_MID) {
+        written = &shm->written_big[shm->round % DM_COLL_SHM_BIG];
+        need = *written > need ? *written : need;
+        *written = shm->round;
+    }
+    if (dm_likely(shm->n_finished >= need))
+        return !run->is_stopped;
+    return slot_claim_slow(run, shm, need);
+}
+
+static inline struct dm_coll_shm_head *slot_fill(struct dm_coll_shm *shm, size_t len, size_t total)
+{
+    struct dm_coll_shm_head *head = dm_coll_shm_head(shm, shm->me);
+
+    head->total = total;
+    head->len = (uint32_t)len;
+    head->n_rounds = shm->n_rounds;
+    return head;
+}
+
+static inline void slot_publish(const struct dm_coll_shm *shm, struct dm_coll_shm_head *head)
+{
+    atomic_store_explicit(&head->round, shm->round, memory_order_release);
+}
+
+void dm_coll_shm_post(struct dm_run *run, struct dm_coll_shm *shm, size_t len, size_t total,
+                      bool is_public)
+{
+    slot_publish(shm, slot_fill(shm, len, total));
+    dm_coll_shm_notify(run->comm, shm,
+                       is_public ? dm_coll_shm_public_of(shm->me)
+                                 : dm_coll_shm_private_of(shm->me));
+}
+
+const struct dm_coll_shm_head *dm_coll_shm_await(struct dm_run *run, struct dm_coll_shm *shm,
+                                                 int lrank, bool is_public)
+{
+    struct dm_coll_shm_head *head = dm_coll_shm_head(shm, lrank);
+    uint64_t what = is_public ? dm_coll_shm_public_of(lrank) : dm_coll_shm_private_of(lrank);
+
+    if (!dm_coll_shm_wait(run, shm, &head->round, shm->round, what))
+        return NULL;
+    if (is_public)
+        dm_coll_shm_notify(run->comm, shm, what);
+    return head;
+}
+
+/* Everybody looks at everybody: the shortest way between a few ranks that are all running. */
+static bool barrier_flat(struct dm_run *run, struct dm_coll_shm *shm)
+{
+    slot_publish(shm, dm_coll_shm_head(shm, shm->me));
+    for (int i = 0; i < shm->n; i++) {
+        if (!dm_coll_shm_wait(run, shm, &dm_coll_shm_head(shm, i)->round, shm->round,
+                              dm_coll_shm_private_of(i)))
+            return false;
+    }
+    return true;
+}
+
+/* Everybody is counted, and the last one lets all go on: each rank runs once in a barrier. */
+static bool barrier_counted(struct dm_run *run, struct dm_coll_shm *shm, void (*work)(void *arg),
+                            void *arg)
+{
+    struct dm_coll_shm_head *over = &shm->shared->barriers[shm->round % DM_COLL_SHM_SLOTS];
+    uint64_t all = shm->n_barriers + (uint64_t)shm->n;
+
+    shm->n_barriers = all;
+    slot_publish(shm, dm_coll_shm_head(shm, shm->me)); /* for wait_find_uneven */
+    if (atomic_fetch_add(&shm->shared->n_arrived.value, 1) + 1 == all) {
+        if (work != NULL)
+            work(arg);
+        slot_publish(shm, over);
+    } else if (!dm_coll_shm_wait(run, shm, &over->round, shm->round, DM_COLL_SHM_BARRIER)) {
+        return false;
+    }
+    dm_coll_shm_notify(run->comm, shm, DM_COLL_SHM_BARRIER);
+    return true;
+}
+
+bool dm_coll_shm_barrier_work(struct dm_run *run, struct dm_coll_shm *shm, size_t len, size_t total,
+                              void (*work)(void *arg), void *arg)
+{
+    bool is_done;
+
+    slot_fill(shm, len, total);
+    if (shm->is_flat)
+        is_done = barrier_flat(run, shm);
+    else
+        is_done = barrier_counted(run, shm, work, arg);
+    /* Who has come to this round has finished the one before. */
+    if (is_done)
+        shm->n_finished = shm->round - 1;
+    return is_done;
+}
+
+bool dm_coll_shm_barrier(struct dm_run *run, struct dm_coll_shm *shm, size_t len, size_t total)
+{
+    return dm_coll_shm_barrier_work(run, shm, len, total, NULL, NULL);
+}
+
+void dm_coll_shm_await_barrier(struct dm_run *run, struct dm_coll_shm *shm)
+{
+    dm_coll_shm_next(shm);
+    if (dm_coll_shm_claim(run, shm, 0) && dm_coll_shm_barrier(run, shm, 0, 0))
+        dm_coll_shm_finish(run, shm);
+}
+
+bool dm_coll_shm_await_finished(struct dm_run *run, struct dm_coll_shm *shm, int lrank)
+{
+    return dm_coll_shm_wait(run, shm, &shm->shared->ranks[lrank].finished.value, 2 * shm->round,
+                            dm_coll_shm_private_of(lrank));
+}
+
+bool dm_coll_shm_await_split(struct dm_run *run, struct dm_coll_shm *shm, int lrank)
+{
+    return dm_coll_shm_wait(run, shm, &shm->shared->ranks[lrank].finished.value, 2 * shm->round - 1,
+                            dm_coll_shm_private_of(lrank));
+}
+
+static void round_set_finished(struct dm_run *run, struct dm_coll_shm *shm, uint64_t value)
+{
+    atomic_store_explicit(&shm->shared->ranks[shm->me].finished.value, value, memory_order_release);
+    dm_coll_shm_notify(run->comm, shm, dm_coll_shm_private_of(shm->me));
+}
+
+void dm_coll_shm_post_split(struct dm_run *run, struct dm_coll_shm *shm)
+{
+    round_set_finished(run, shm, 2 * shm->round - 1);
+}
+
+void dm_coll_shm_finish(struct dm_run *run, struct dm_coll_shm *shm)
+{
+    round_set_finished(run, shm, 2 * shm->round);
+}
+
+void dm_coll_shm_close(struct dm_run *run, struct dm_coll_shm *shm)
+{
+    if (dm_unlikely(run->is_stopped) && shm->state == DM_COLL_SHM_READY)
+        dm_coll_shm_give_up(run, shm, run->err);
+    shm->n_moved = 0;
+    shm->n_rounds = 0;
+    /* A rank that is always the last never waits: others may need it to get on all the same. */
+    if (dm_unlikely(++shm->n_closed % CLOSES == 0))
+        dm_chan_progress(dm_world.chan);
+    if (dm_unlikely(shm->n_closed % SPREADS == 0) && shm->is_oversubscribed)
+        dm_coll_shm_spread(shm);
+}

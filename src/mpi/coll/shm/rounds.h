@@ -1,0 +1,80 @@
+/*
+ * Rounds on a segment: in round r a rank may write its slot number r % DM_COLL_SHM_SLOTS and post
+ * it, wait for posts of others and read their slots, and finish the round. A slot is written
+ * again when all have finished the round that it was written in; that every rank posts what
+ * others wait for makes this true without asking, in most rounds.
+ *
+ * Functions that return false, or NULL: the run has failed and is stopped.
+ */
+#ifndef DM_MPI_COLL_SHM_ROUNDS_H
+#define DM_MPI_COLL_SHM_ROUNDS_H
+
+#include "mpi/coll/shm/coll_shm.h"
+
+/* The next round; and mine to write: my slot in it is free for so many bytes. */
+static inline void dm_coll_shm_next(struct dm_coll_shm *shm)
+{
+    shm->round++;
+}
+bool dm_coll_shm_claim(struct dm_run *run, struct dm_coll_shm *shm, size_t len);
+/*
+ * A local rank's slot of this round: its head, and where its data are when they have len bytes:
+ * in the head, or outside.
+ */
+static inline struct dm_coll_shm_head *dm_coll_shm_head(const struct dm_coll_shm *shm, int lrank)
+{
+    return &shm->shared->ranks[lrank].heads[shm->round % DM_COLL_SHM_SLOTS];
+}
+static inline char *dm_coll_shm_slot_data_at(const struct dm_coll_shm *shm, int lrank,
+                                             uint64_t round, size_t len)
+{
+    size_t mids = (size_t)DM_COLL_SHM_SLOTS * DM_COLL_SHM_MID;
+    char *data = shm->data + (size_t)lrank * (mids + DM_COLL_SHM_BIG * shm->space);
+
+    if (len <= DM_COLL_SHM_INLINE)
+        return shm->shared->ranks[lrank].heads[round % DM_COLL_SHM_SLOTS].data;
+    if (len <= DM_COLL_SHM_MID)
+        return data + round % DM_COLL_SHM_SLOTS * DM_COLL_SHM_MID;
+    return data + mids + round % DM_COLL_SHM_BIG * shm->space;
+}
+static inline char *dm_coll_shm_slot_data(const struct dm_coll_shm *shm, int lrank, size_t len)
+{
+    return dm_coll_shm_slot_data_at(shm, lrank, shm->round, len);
+}
+/* Bytes in each of n parts of a slot. */
+static inline size_t dm_coll_shm_part(const struct dm_coll_shm *shm, int n)
+{
+    return shm->space / (size_t)n & ~(size_t)15;
+}
+/*
+ * Post what is in my slot. Private: a rank that waits for me is woken; public: all will wait for it
+ * (dm_coll_shm_await with is_public), and wake each other.
+ */
+void dm_coll_shm_post(struct dm_run *run, struct dm_coll_shm *shm, size_t len, size_t total,
+                      bool is_public);
+/* Wait for the post of a local rank in this round; the head is its then. */
+const struct dm_coll_shm_head *dm_coll_shm_await(struct dm_run *run, struct dm_coll_shm *shm,
+                                                 int lrank, bool is_public);
+/* Post, and wait until all have posted: nobody's head need be waited for. */
+bool dm_coll_shm_barrier(struct dm_run *run, struct dm_coll_shm *shm, size_t len, size_t total);
+/*
+ * The same, and before it is over one rank, the last that comes, does `work` for all. Not on flat
+ * segments.
+ */
+bool dm_coll_shm_barrier_work(struct dm_run *run, struct dm_coll_shm *shm, size_t len, size_t total,
+                              void (*work)(void *arg), void *arg);
+/* A barrier in a round of its own, which is finished. */
+void dm_coll_shm_await_barrier(struct dm_run *run, struct dm_coll_shm *shm);
+/* I shall not look at this round any more. */
+void dm_coll_shm_finish(struct dm_run *run, struct dm_coll_shm *shm);
+/* Wait until a local rank has finished this round. */
+bool dm_coll_shm_await_finished(struct dm_run *run, struct dm_coll_shm *shm, int lrank);
+/*
+ * Say that there is a split copy in this round; wait until a local rank says so, or has finished.
+ */
+void dm_coll_shm_post_split(struct dm_run *run, struct dm_coll_shm *shm);
+bool dm_coll_shm_await_split(struct dm_run *run, struct dm_coll_shm *shm, int lrank);
+/* A collective is over: when it has failed here all others must know. */
+void dm_coll_shm_close(struct dm_run *run, struct dm_coll_shm *shm);
+
+#endif
