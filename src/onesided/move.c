@@ -235,7 +235,7 @@ int dm_rma_move_start(const struct dm_rma_call *call, void *local, uint64_t offs
             !run_paths[i].is_usable(&r))
             continue;
         DM_TRACE(RMA, "%s of %zu bytes, rank %d: %s", r.is_put ? "put" : "get", r.len,
-                 r.call->target, dm_rma_path_names[run_paths[i].path]);
+                 r.call->target, dm_rma_path_name(run_paths[i].path));
         err = run_paths[i].start(&r);
     }
     return err;

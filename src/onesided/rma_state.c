@@ -6,7 +6,7 @@
 struct dm_rma_state dm_rma_state;
 
 /* Lines of DATUM_STATS: what belongs to a line above is indented. */
-const char *const dm_rma_path_names[DM_N_PATHS] = {
+static const char *const path_names[DM_N_PATHS] = {
     [DM_PATH_LOAD_STORE] = "one-sided: load and store",
     [DM_PATH_ASSIST] = "  assist",
     [DM_PATH_SPLIT_COPY] = "  split copy",
@@ -15,6 +15,11 @@ const char *const dm_rma_path_names[DM_N_PATHS] = {
     [DM_PATH_AM_GET] = "  active-message get",
     [DM_PATH_PACKETS] = "  packets",
 };
+
+const char *dm_rma_path_name(enum dm_rma_path path)
+{
+    return path_names[path];
+}
 
 int dm_onesided_stats(struct dm_adapt_stat *stats, int max)
 {
@@ -29,8 +34,7 @@ int dm_onesided_stats(struct dm_adapt_stat *stats, int max)
     int n = 0;
 
     for (int i = 0; i < DM_N_PATHS && n < max; i++)
-        stats[n++] =
-            (struct dm_adapt_stat){dm_rma_path_names[i], "", dm_rma_state.counts.n_path[i]};
+        stats[n++] = (struct dm_adapt_stat){path_names[i], "", dm_rma_state.counts.n_path[i]};
     for (size_t i = 0; i < sizeof(syncs) / sizeof(syncs[0]) && n < max; i++)
         stats[n++] = syncs[i];
     return n;

@@ -9,7 +9,7 @@
 
 /*
  * The paths of puts, gets and updates, and what is counted of them. The tables that choose are in
- * put_get.c and update.c; memory that this process can address needs no table.
+ * move.c and update.c; memory that this process can address needs no table.
  */
 enum dm_rma_path {
     DM_PATH_LOAD_STORE,     /* calls */
@@ -21,7 +21,8 @@ enum dm_rma_path {
     DM_PATH_PACKETS,        /* with data, or that ask for data; sent */
     DM_N_PATHS
 };
-extern const char *const dm_rma_path_names[DM_N_PATHS];
+/* Its name in DATUM_STATS; blanks in front: it belongs to the line above. */
+const char *dm_rma_path_name(enum dm_rma_path path);
 
 struct dm_rma_state {
     struct dm_pool msgs;

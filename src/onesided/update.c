@@ -131,7 +131,7 @@ int dm_rma_update_start(const struct dm_rma_update *u)
         if (len > update_paths[i].max_len || !update_paths[i].is_usable(u))
             continue;
         DM_TRACE(RMA, "update of %zu bytes, rank %d: %s", len, u->call->target,
-                 dm_rma_path_names[update_paths[i].path]);
+                 dm_rma_path_name(update_paths[i].path));
         err = update_paths[i].start(u);
     }
     return err;

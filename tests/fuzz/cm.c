@@ -390,17 +390,17 @@ static void evil_message(struct in *in)
     unsigned type = (unsigned)take(in, 1);
     unsigned n_wrong = type >> 5;
     struct dm_shm_ctrl msg = {.type = type & 31,
-                             .status = 1,
-                             .version = DM_SHM_VERSION,
-                             .id = 77,
-                             .ep = EVIL_EP,
-                             .owner = 5,
-                             .addr = 0x0100007f,
-                             .key = lkey[0],
-                             .len = 100,
-                             .va = (uint64_t)(uintptr_t)mem[0],
-                             .offset = EVIL_RECVS,
-                             .size = MEM_LEN};
+                              .status = 1,
+                              .version = DM_SHM_VERSION,
+                              .id = 77,
+                              .ep = EVIL_EP,
+                              .owner = 5,
+                              .addr = 0x0100007f,
+                              .key = lkey[0],
+                              .len = 100,
+                              .va = (uint64_t)(uintptr_t)mem[0],
+                              .offset = EVIL_RECVS,
+                              .size = MEM_LEN};
     int fd[8];
     size_t n;
     size_t len = offsetof(struct dm_shm_ctrl, data);
