@@ -58,6 +58,12 @@ whole() { # lines of many ranks are whole, however they are written
 check 'lines stay whole' whole
 all_of_it() { [ "$(mpiexec -l -n 4 seq 100000 | wc -l)" = 400000 ]; }
 check 'nothing is lost' all_of_it
+to_file() { # by a program that seeks to where it has written last, as Fortran's library does
+    timeout 60 mpiexec -n 4 perl -e 'for (1..500) { sysseek(STDOUT, $at, 0); $at += syswrite(STDOUT, "line $_\n") }' >out
+    [ "$(grep -c '^line [0-9]*$' out)" = 2000 ]
+}
+check 'ranks that seek in a file' to_file
+check 'a full disk' status 1 'writing the output of rank [01]: No space left' sh -c 'mpiexec -l -n 2 seq 10 >/dev/full'
 files() {
     mpiexec -n 2 -outfile-pattern 'out.%r' -errfile-pattern 'err.%r.%w' sh -c 'echo o$PMI_RANK; echo e$PMI_RANK >&2' &&
         [ "$(cat out.0 out.1 err.0.2 err.1.2 | tr '\n' ' ')" = 'o0 o1 e0 e1 ' ]

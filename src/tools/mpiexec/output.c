@@ -1,6 +1,8 @@
 /*
  * Output of ranks. Where no line needs a mark, ranks have mpiexec's own streams: nothing is faster,
- * none waits for us, and a terminal is one. With marks each line is passed on whole, by one write.
+ * none waits for us, and a terminal is one. A file is not handed on: Fortran's library seeks to
+ * where it has written last before it writes, so that ranks would overwrite each other; bytes are
+ * passed on as they come. With marks each line is passed on whole, by one write.
  */
 #include "tools/mpiexec/output.h"
 
@@ -9,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "util/log.h"
@@ -20,9 +23,12 @@ enum {
     PREFIX_LEN_MAX = 512,
 };
 
-bool dm_launch_output_is_ours(const struct dm_launch_options *options)
+/* Does what ranks write to this stream pass through us? */
+static bool output_is_ours(const struct dm_launch_options *options, int stream)
 {
-    return options->prepend != NULL;
+    struct stat st;
+
+    return options->prepend != NULL || (fstat(stream, &st) == 0 && S_ISREG(st.st_mode));
 }
 
 void dm_launch_output_expand(const char *pattern, const struct dm_launch_rank *rank, char *text,
@@ -57,19 +63,26 @@ void dm_launch_output_expand(const char *pattern, const struct dm_launch_rank *r
     }
 }
 
-static bool output_write(int fd, const char *text, size_t len)
+/* What cannot be written ends the job: nobody else would be told. */
+static void output_write(const struct dm_launch_stream *stream, const char *text, size_t len)
 {
-    while (len > 0) {
-        ssize_t n = write(fd, text, len);
+    struct dm_launch_node *node = stream->rank->node;
 
-        if (n < 0 && errno != EINTR && errno != EAGAIN)
-            return false;
+    while (len > 0) {
+        ssize_t n = write(stream->to, text, len);
+
+        if (n < 0 && errno != EINTR && errno != EAGAIN) {
+            if (errno != EPIPE && !node->is_ending)
+                dm_log_error("mpiexec: writing the output of rank %d: %s", stream->rank->rank,
+                             strerror(errno));
+            dm_launch_verdict_fail(node, errno == EPIPE ? 128 + SIGPIPE : 1);
+            return;
+        }
         if (n > 0) {
             text += n;
             len -= (size_t)n;
         }
     }
-    return true;
 }
 
 /* ---- lines ---- */
@@ -93,17 +106,21 @@ static void write_line(struct dm_launch_stream *stream, const char *line, size_t
                    (int)len, line, has_end ? "" : "\n");
     if (all < 0)
         return;
-    if (!output_write(stream->to, text, strlen(text)) && errno == EPIPE)
-        dm_launch_verdict_fail(rank->node, 128 + SIGPIPE);
+    output_write(stream, text, strlen(text));
     free(text);
 }
 
-/* Passes whole lines on, and all when nothing more comes. */
+/* Passes whole lines on, and all when nothing more comes, or when lines need no mark. */
 static void write_lines(struct dm_launch_stream *stream, bool is_last)
 {
     char *line = stream->text;
     char *end;
 
+    if (stream->rank->node->options->prepend == NULL) {
+        output_write(stream, stream->text, stream->len);
+        stream->len = 0;
+        return;
+    }
     while ((end = memchr(line, '\n', stream->len - (size_t)(line - stream->text))) != NULL) {
         write_line(stream, line, (size_t)(end + 1 - line));
         line = end + 1;
@@ -201,10 +218,11 @@ bool dm_launch_output_open(struct dm_launch_rank *rank, int stream, int *fd_p)
     to->to = stream;
     if (pattern != NULL)
         return output_file(rank, pattern, fd_p);
-    if (!dm_launch_output_is_ours(options))
+    if (!output_is_ours(options, stream))
         return true;
     if (pipe2(fds, O_CLOEXEC) != 0) {
-        dm_log_error("mpiexec: no pipe for the output of rank %d: %s", rank->rank, strerror(errno));
+        dm_log_error("mpiexec: no pipe for the output of rank %d: %s%s", rank->rank,
+                     strerror(errno), errno == EMFILE ? "; raise ulimit -Hn" : "");
         return false;
     }
     *fd_p = fds[1];

@@ -6,8 +6,6 @@
 
 #include "tools/mpiexec/node.h"
 
-/* Must lines be taken apart here? Else ranks write to mpiexec's own streams. */
-bool dm_launch_output_is_ours(const struct dm_launch_options *options);
 /*
  * Where a rank that is about to be started shall write: its descriptor for stream 1 or 2, -1:
  * mpiexec's own. False: reported. dm_launch_output_started closes it here again.
