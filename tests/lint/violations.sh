@@ -141,12 +141,20 @@ if [ -f docs/PATHS.md ]; then
     # shellcheck disable=SC2016
     echo 'then `dm_nowhere_to_be_found()` is called' >>docs/PATHS.md
     check_fails 'a function that is gone' 'dm_nowhere_to_be_found' scripts/check-paths .
-    # shellcheck disable=SC2016
-    echo '`dm_chan_progress()` -> `dm_chan_rank()`' >>docs/PATHS.md
+    cp docs/PATHS.md ../paths
+    calls() { cp ../paths docs/PATHS.md; printf '```calls\n%s\n```\n' "$1" >>docs/PATHS.md; }
+    calls 'dm_chan_progress  src/channel/progress.c
+  dm_chan_rank  src/channel/start.c'
     check_fails 'a call that is not made' 'the body of dm_chan_progress does not name dm_chan_rank' scripts/check-paths .
-    # shellcheck disable=SC2016
-    echo '`dm_chan_progress()` => `dm_send()`' >>docs/PATHS.md
+    calls 'dm_chan_progress -> dm_chan_rank  src/channel/progress.c'
+    check_fails 'a function of another file' 'dm_chan_rank is not defined in src/channel/progress.c' scripts/check-paths .
+    calls 'dm_chan_progress  src/channel/progress.c
+  * dm_chan_rank  src/channel/start.c'
     check_fails 'a pointer that is none' 'no pointer leads to it' scripts/check-paths .
+    calls 'dm_chan_progress  src/channel/progress.c
+      dm_chan_rank  src/channel/start.c'
+    check_fails 'a line below nothing' 'not a line of calls' scripts/check-paths .
+    cp ../paths docs/PATHS.md
 fi
 
 # Pages.
