@@ -41,8 +41,14 @@ int dm_bad_handle(enum dm_kind kind, int handle, const char *name)
                    (unsigned)handle, row->what);
 }
 
-int dm_bad_uncommitted(MPI_Datatype handle, const char *name)
+int dm_bad_type(MPI_Datatype handle, MPI_Count count, const char *name, struct dm_type **type_p)
 {
+    if (count == 0) {
+        *type_p = dm_type_get(MPI_BYTE);
+        return DM_OK;
+    }
+    if (*type_p == NULL)
+        return dm_bad_handle(DM_KIND_TYPE, handle, name);
     return DM_FAIL(DM_ERR_TYPE, "%s 0x%x is not committed; call MPI_Type_commit first", name,
                    (unsigned)handle);
 }
@@ -107,8 +113,22 @@ int dm_bad_ptr(const char *name)
     return DM_FAIL(DM_ERR_ARG, "%s is a null pointer", name);
 }
 
-int dm_bad_op_reduce(MPI_Op handle)
+MPI_Count dm_counts_any(struct dm_counts counts, int n)
 {
+    for (int i = 0; i < n; i++)
+        if ((counts.narrow == NULL && counts.wide == NULL) || dm_count_at(counts, (size_t)i) != 0)
+            return 1;
+    return 0;
+}
+
+int dm_bad_op(MPI_Op handle, MPI_Count count, struct dm_op **op_p)
+{
+    if (count == 0) { /* nothing is computed: one that suits every type */
+        *op_p = dm_op_get(MPI_REPLACE);
+        return DM_OK;
+    }
+    if (*op_p == NULL)
+        return dm_bad_handle(DM_KIND_OP, handle, "op");
     return DM_FAIL(DM_ERR_OP, "op is %s, which is for MPI_Accumulate and its kin only",
                    handle == MPI_REPLACE ? "MPI_REPLACE" : "MPI_NO_OP");
 }
@@ -127,15 +147,22 @@ int dm_check_op(MPI_Op handle, struct dm_op **op_p)
     return *op_p != NULL ? DM_OK : dm_bad_handle(DM_KIND_OP, handle, "op");
 }
 
+/* Logicals have no order; real numbers, which take logical operations too, do. */
+static bool check_is_logical(const struct dm_type *type)
+{
+    return dm_op_check(dm_op_get(MPI_LAND), type) == DM_OK &&
+           dm_op_check(dm_op_get(MPI_MAX), type) != DM_OK;
+}
+
 /* MPI_Compare_and_swap takes integers, logicals, multi-language types and bytes: what has bits. */
 int dm_check_type_cas(MPI_Datatype handle, const char *name, struct dm_type **type_p)
 {
-    int err = dm_check_type_used(handle, name, type_p);
+    int err = dm_check_type_used(handle, 1, name, type_p);
 
     if (err != DM_OK)
         return err;
-    if (!(*type_p)->is_builtin || (dm_op_check(dm_op_get(MPI_BAND), *type_p) != DM_OK &&
-                                   dm_op_check(dm_op_get(MPI_LAND), *type_p) != DM_OK))
+    if (!(*type_p)->is_builtin ||
+        (dm_op_check(dm_op_get(MPI_BAND), *type_p) != DM_OK && !check_is_logical(*type_p)))
         return DM_FAIL(DM_ERR_TYPE,
                        "%s (%s) is no integer, logical, byte or multi-language type: nothing else "
                        "can be compared and swapped",
@@ -143,9 +170,14 @@ int dm_check_type_cas(MPI_Datatype handle, const char *name, struct dm_type **ty
     return DM_OK;
 }
 
-int dm_check_op_acc(MPI_Op handle, const struct dm_type *type, struct dm_op **op_p)
+int dm_check_op_acc(MPI_Op handle, MPI_Count count, const struct dm_type *type, struct dm_op **op_p)
 {
-    int err = dm_check_op(handle, op_p);
+    int err;
+
+    *op_p = dm_op_get(handle);
+    if (count == 0)
+        return dm_bad_op(handle, count, op_p);
+    err = dm_check_op(handle, op_p);
 
     if (err != DM_OK)
         return err;
@@ -424,13 +456,12 @@ int dm_check_types_used(const MPI_Datatype *types, struct dm_counts counts, MPI_
     if (types == NULL)
         return n <= 0 ? DM_OK : dm_bad_ptr(name);
     for (MPI_Count i = 0; i < n; i++) {
-        const struct dm_type *type = dm_type_get(types[i]);
+        struct dm_type *type = dm_type_get(types[i]);
 
         if (dm_likely(type != NULL && type->is_committed) || dm_count_at(counts, (size_t)i) == 0)
             continue;
         snprintf(element, sizeof(element), "%s[%lld]", name, (long long)i);
-        return type == NULL ? dm_bad_handle(DM_KIND_TYPE, types[i], element)
-                            : dm_bad_uncommitted(types[i], element);
+        return dm_bad_type(types[i], 1, element, &type);
     }
     return DM_OK;
 }

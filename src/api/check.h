@@ -9,7 +9,9 @@
 
 /* The slow ends of the inline checks: decide, and record what is wrong. */
 int dm_bad_handle(enum dm_kind kind, int handle, const char *name) DM_COLD;
-int dm_bad_uncommitted(MPI_Datatype handle, const char *name) DM_COLD;
+/* A null or uncommitted type; where count is 0 it does not matter, and *type_p is that of MPI_BYTE. */
+int dm_bad_type(MPI_Datatype handle, MPI_Count count, const char *name,
+                struct dm_type **type_p) DM_COLD;
 int dm_bad_buf(const void *buf, size_t count, const struct dm_type *type, const char *name) DM_COLD;
 int dm_bad_count(MPI_Count count, const char *name) DM_COLD;
 int dm_bad_rank_to(int rank, const struct dm_comm *comm, const char *name) DM_COLD;
@@ -17,7 +19,10 @@ int dm_bad_rank_from(int rank, const struct dm_comm *comm, const char *name) DM_
 int dm_bad_root(int root, const struct dm_comm *comm) DM_COLD;
 int dm_bad_tag(int tag, bool may_be_any, const char *name) DM_COLD;
 int dm_bad_ptr(const char *name) DM_COLD;
-int dm_bad_op_reduce(MPI_Op handle) DM_COLD;
+/* An operation that no reduction takes; where count is 0 it does not matter, and *op_p is one that suits all types. */
+int dm_bad_op(MPI_Op handle, MPI_Count count, struct dm_op **op_p) DM_COLD;
+/* Is one of n counts, which may be a null array, not 0? */
+MPI_Count dm_counts_any(struct dm_counts counts, int n);
 
 /* ---- handles ---- */
 
@@ -25,7 +30,8 @@ int dm_check_group(MPI_Group handle, const char *name, struct dm_group **group_p
 int dm_check_op(MPI_Op handle, struct dm_op **op_p);
 /* For MPI_Accumulate: predefined only, and good for the basic type of the target's datatype. */
 int dm_check_type_cas(MPI_Datatype handle, const char *name, struct dm_type **type_p);
-int dm_check_op_acc(MPI_Op handle, const struct dm_type *type, struct dm_op **op_p);
+int dm_check_op_acc(MPI_Op handle, MPI_Count count, const struct dm_type *type,
+                    struct dm_op **op_p);
 int dm_check_errh(MPI_Errhandler handle, struct dm_errhandler **eh_p);
 /* An error handler that a communicator (window) can have. */
 int dm_check_errh_for(enum dm_kind object, MPI_Errhandler handle, struct dm_errhandler **eh_p);

@@ -25,35 +25,44 @@ static inline int dm_check_type(MPI_Datatype handle, const char *name, struct dm
     return dm_likely(*type_p != NULL) ? DM_OK : dm_bad_handle(DM_KIND_TYPE, handle, name);
 }
 
-/* A type that moves data must be committed. */
-static inline int dm_check_type_used(MPI_Datatype handle, const char *name, struct dm_type **type_p)
+/* A type that moves data must be committed. Where count is 0 none is looked at. */
+static inline int dm_check_type_used(MPI_Datatype handle, MPI_Count count, const char *name,
+                                     struct dm_type **type_p)
 {
     *type_p = dm_type_get(handle);
-    if (dm_unlikely(*type_p == NULL))
-        return dm_bad_handle(DM_KIND_TYPE, handle, name);
-    return dm_likely((*type_p)->is_committed) ? DM_OK : dm_bad_uncommitted(handle, name);
+    return dm_likely(*type_p != NULL && (*type_p)->is_committed)
+               ? DM_OK
+               : dm_bad_type(handle, count, name, type_p);
 }
 
-static inline int dm_check_type_if(bool is_used, MPI_Datatype handle, const char *name,
-                                   struct dm_type **type_p)
+static inline int dm_check_type_if(bool is_used, MPI_Datatype handle, MPI_Count count,
+                                   const char *name, struct dm_type **type_p)
 {
     if (is_used)
-        return dm_check_type_used(handle, name, type_p);
+        return dm_check_type_used(handle, count, name, type_p);
     *type_p = dm_type_get(handle);
     return DM_OK;
 }
 
-/* The op of a reduction, which must suit the type. */
-static inline int dm_check_op_used(bool is_used, MPI_Op handle, const struct dm_type *type,
-                                   struct dm_op **op_p)
+/* The same with a count for each of n ranks. */
+static inline int dm_check_type_of_all(bool is_used, MPI_Datatype handle, struct dm_counts counts,
+                                       int n, const char *name, struct dm_type **type_p)
+{
+    *type_p = dm_type_get(handle);
+    if (!is_used || dm_likely(*type_p != NULL && (*type_p)->is_committed))
+        return DM_OK;
+    return dm_bad_type(handle, dm_counts_any(counts, n), name, type_p);
+}
+
+/* The op of a reduction, which must suit the type. Where count is 0 none is looked at. */
+static inline int dm_check_op_used(bool is_used, MPI_Op handle, MPI_Count count,
+                                   const struct dm_type *type, struct dm_op **op_p)
 {
     *op_p = dm_op_get(handle);
     if (!is_used)
         return DM_OK;
-    if (dm_unlikely(*op_p == NULL))
-        return dm_bad_handle(DM_KIND_OP, handle, "op");
-    if (dm_unlikely(handle == MPI_REPLACE || handle == MPI_NO_OP))
-        return dm_bad_op_reduce(handle);
+    if (dm_unlikely(*op_p == NULL || handle == MPI_REPLACE || handle == MPI_NO_OP || count == 0))
+        return dm_bad_op(handle, count, op_p);
     return (*op_p)->is_builtin ? dm_op_check(*op_p, type) : DM_OK;
 }
 
@@ -127,6 +136,15 @@ static inline int dm_check_comm_out(MPI_Comm *handle_p, const char *name)
     if (dm_unlikely(handle_p == NULL))
         return dm_bad_ptr(name);
     *handle_p = MPI_COMM_NULL;
+    return DM_OK;
+}
+
+/* The same for a datatype. */
+static inline int dm_check_type_out(MPI_Datatype *handle_p, const char *name)
+{
+    if (dm_unlikely(handle_p == NULL))
+        return dm_bad_ptr(name);
+    *handle_p = MPI_DATATYPE_NULL;
     return DM_OK;
 }
 

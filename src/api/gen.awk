@@ -244,6 +244,16 @@ function fill(s, r, i, large,    j) {
             ;
         s = put(s, "$M", arg[r, j])
     }
+    if (index(s, "$K")) { # without a count: one element
+        for (j = i - 1; j > 0 && !is_count(kind[r, j]); j--)
+            ;
+        s = put(s, "$K", j > 0 ? arg[r, j] : "1")
+    }
+    if (index(s, "$A")) {
+        for (j = i - 1; j > 0 && kind[r, j] !~ /^[vln]counts$/; j--)
+            ;
+        s = put(s, "$A", (large ? "dm_counts_wide(" : "dm_counts_int(") arg[r, j] ")")
+    }
     if (index(s, "$T")) {
         for (j = i + 1; j <= n_args[r] && kind[r, j] !~ /^dtype/; j++)
             ;

@@ -107,7 +107,7 @@ int dm_rma_share(struct dm_win *win)
         return err;
     for (int i = 0; i < win->comm->size; i++)
         win->peers[i].map = (char *)win->map + win->parts[i].base;
-    win->base = win->peers[win->comm->rank].map;
+    win->base = win->size > 0 ? win->peers[win->comm->rank].map : NULL; /* as MPICH */
     win->is_mapped = win->comm->size > 1;
     return DM_OK;
 }
@@ -124,6 +124,6 @@ int dm_win_shared_query(struct dm_win *win, int rank, MPI_Aint *size, MPI_Aint *
     }
     *size = (MPI_Aint)win->parts[rank].size;
     *disp_unit = (MPI_Aint)win->parts[rank].disp_unit;
-    *(void **)baseptr = win->peers[rank].map;
+    *(void **)baseptr = win->parts[rank].size > 0 ? win->peers[rank].map : NULL;
     return DM_OK;
 }

@@ -91,8 +91,8 @@ static void op_type_pairs(void)
         MPI_Op op;
         MPI_Datatype type;
     } pairs[] = {
-        {MPI_BAND, MPI_DOUBLE}, {MPI_LXOR, MPI_FLOAT},           {MPI_MAXLOC, MPI_INT},
-        {MPI_SUM, MPI_BYTE},    {MPI_MAX, MPI_C_DOUBLE_COMPLEX}, {MPI_SUM, MPI_2INT},
+        {MPI_BAND, MPI_DOUBLE}, {MPI_LXOR, MPI_C_DOUBLE_COMPLEX}, {MPI_MAXLOC, MPI_INT},
+        {MPI_SUM, MPI_BYTE},    {MPI_MAX, MPI_C_DOUBLE_COMPLEX},  {MPI_SUM, MPI_2INT},
         {MPI_PROD, MPI_C_BOOL},
     };
     double s[4] = {0}, r[4];

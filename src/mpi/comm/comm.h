@@ -95,7 +95,9 @@ int dm_comm_create_group(struct dm_comm *comm, struct dm_group *group, int tag,
                          struct dm_comm **comm_p);
 /* The handle ends at once, the object with its last pending operation. */
 int dm_comm_free(struct dm_comm *comm);
+/* Known hints only; others are ignored. info may be NULL. DM_ENOMEM. */
 int dm_comm_set_info(struct dm_comm *comm, struct dm_info *info);
+/* All known hints with the values in force. */
 int dm_comm_get_info(struct dm_comm *comm, struct dm_info **info_p);
 
 /* ---- intercommunicators, section 7.6 ---- */

@@ -1,5 +1,5 @@
 /*
- * Questions about communicators, their hints, and their end.
+ * Questions about communicators, and their end.
  */
 #include "mpi/comm/comm.h"
 
@@ -79,19 +79,6 @@ int dm_comm_compare(struct dm_comm *comm1, struct dm_comm *comm2, int *result)
     else if (local != MPI_UNEQUAL && remote != MPI_UNEQUAL)
         *result = MPI_SIMILAR;
     return DM_OK;
-}
-
-int dm_comm_set_info(struct dm_comm *comm, struct dm_info *info)
-{
-    /* Hints that info does not name stay as they are. */
-    if (info == NULL)
-        return DM_OK;
-    return comm->info != NULL ? dm_info_merge(comm->info, info) : dm_info_dup(info, &comm->info);
-}
-
-int dm_comm_get_info(struct dm_comm *comm, struct dm_info **info_p)
-{
-    return comm->info != NULL ? dm_info_dup(comm->info, info_p) : dm_info_create(info_p);
 }
 
 int dm_comm_free(struct dm_comm *comm)

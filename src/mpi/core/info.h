@@ -30,6 +30,7 @@ int dm_info_create(struct dm_info **info_p);
  * once the job is known.
  */
 int dm_info_env_fill(void);
+/* The same before, during and after MPI, so without what only the job knows. */
 int dm_info_create_env(int argc, char **argv, struct dm_info **info_p);
 int dm_info_dup(struct dm_info *info, struct dm_info **info_p);
 int dm_info_free(struct dm_info *info);

@@ -51,8 +51,6 @@ static int info_env_set_job(struct dm_info *info)
     char number[16];
     int err;
 
-    if (dm_world.state != DM_WORLD_UP)
-        return DM_OK;
     snprintf(number, sizeof(number), "%d", dm_world.size);
     err = info_env_set(info, "maxprocs", number);
     return err == DM_OK ? info_env_set(info, "thread_level", info_env_level(dm_world.thread_level))
@@ -82,8 +80,6 @@ int dm_info_create_env(int argc, char **argv, struct dm_info **info_p)
         if (err == DM_OK)
             err = info_env_set_args(*info_p, argc, argv);
     }
-    if (err == DM_OK)
-        err = info_env_set_job(*info_p);
     if (err == DM_OK)
         err = info_env_set_system(*info_p);
     if (err != DM_OK) {

@@ -172,8 +172,9 @@ int dm_cart_sub(struct dm_comm *comm, const int remain[], struct dm_comm **comm_
     }
     err = make_cart(n, dims, dims + old->of.cart.n_dims, key, &topo);
     free(dims);
+    /* Where no dimension remains, all but rank 0 get MPI_COMM_NULL, as MPICH has it. */
     if (err == DM_OK)
-        err = dm_comm_split(comm, color, key, comm_p);
+        err = dm_comm_split(comm, n == 0 && comm->rank > 0 ? MPI_UNDEFINED : color, key, comm_p);
     if (*comm_p != NULL)
         (*comm_p)->topo = topo;
     else

@@ -75,7 +75,7 @@ static enum says dist_graph_what_is_said(int n, const int weights[])
 {
     if (n > 0)
         return weights == MPI_UNWEIGHTED ? SAYS_UNWEIGHTED : SAYS_WEIGHTED;
-    return weights == MPI_UNWEIGHTED || weights == NULL ? 0 : SAYS_EMPTY;
+    return weights == MPI_UNWEIGHTED ? 0 : SAYS_EMPTY;
 }
 
 /* Together: those who have edges decide. */

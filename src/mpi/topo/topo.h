@@ -22,7 +22,10 @@ int dm_dims_create(int n_nodes, int n_dims, int dims[]);
 /* DM_ERR_DIMS for a dimension below 1, DM_ERR_ARG for more places than processes. */
 int dm_cart_create(struct dm_comm *comm, int n_dims, const int dims[], const int periods[],
                    int reorder, struct dm_comm **comm_p);
-/* Each combination of coordinates in the dimensions that do not remain has a grid of its own. */
+/*
+ * Each combination of coordinates in the dimensions that do not remain has a grid of its own. Where
+ * none remains rank 0 has one, and the others get NULL, as in MPICH.
+ */
 int dm_cart_sub(struct dm_comm *comm, const int remain[], struct dm_comm **comm_p);
 /* This process's rank in a grid made with `reorder`, or MPI_UNDEFINED. Not collective. */
 int dm_cart_map(struct dm_comm *comm, int n_dims, const int dims[], const int periods[], int *rank);
