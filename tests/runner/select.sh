@@ -98,8 +98,7 @@ runs_alone() {
     return 1
 }
 
-# Scripts that mostly wait, or start one thing after the other, and have seconds to spare: two of
-# them at a time.
+# Scripts that mostly wait, or start one thing after the other, and have seconds to spare.
 script_shares() {
     case $1 in
     abi/* | lang/* | slurm/*) return 0 ;;
