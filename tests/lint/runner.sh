@@ -86,6 +86,11 @@ echo '/* test: np=1,4 cfg=COLL=|bcast=linear|bcast=tree */' >src/tests/mp/group_
 mv src/tests/mp/group_t.c src/tests/mp/c.c
 check 'alternatives of DATUM_COLL: once' test "$(run --list mp | grep -c COLL=.)" = 2
 check 'and all of them' test "$(run --full --list mp | grep -c COLL=.)" = 8
+echo '/* test: np=2,4,7 */' >src/tests/mp/c.c
+check 'many ranks with the first provider' test "$(run --list mp | tr '\n' ,)" = \
+    'mp/c np=2 datum-shm,mp/c np=4 datum-shm,mp/c np=7 datum-shm,mp/c np=2 datum-two,mp/c np=4 datum-two,'
+echo '/* test: np=7 */' >src/tests/mp/c.c
+check 'unless there are no others' test "$(run --list mp | grep -c np=7)" = 2
 rm src/tests/mp/c.c b/tests/mp/group_t
 mkdir src/tests/dat
 for t in slots transfer; do echo '/* test: params=copy=auto|copy=cma */' >src/tests/dat/$t.c; done
