@@ -3,7 +3,7 @@
  */
 #include "util/copy.h"
 
-#include "util/port.h"
+#include "util/port_vector.h"
 
 void dm_copy_long(char *to, const char *from, size_t len)
 {

@@ -31,12 +31,12 @@ fails() { unit "$2" "$4"; check_fails "$1" "$3" run unit; }
 passes 'a good test' timeout=5 'echo fine'
 fails 'exit status' timeout=5 'FAILED: unit/t: exit status 3' 'exit 3'
 fails 'a signal' timeout=5 'exit status 139' 'kill -SEGV $$'
-fails 'time-out' timeout=1 'time-out after 1 s' 'sleep 20'
+fails 'time-out' timeout=1 'time-out after 2 s' 'sleep 20'
 fails 'left process' timeout=9 'processes were left' 'setsid sleep 20 & exit 0'
 fails 'left daemon' timeout=9 'processes were left' '(setsid bash -c "sleep 20 & exit" &) ; exit 0'
 fails 'left file' timeout=5 'files left in TMPDIR: x' 'touch "$TMPDIR/x"'
-# Units run two at a time, so the group is told.
-fails 'left file elsewhere' timeout=5 "unit: files left: /tmp/datum-left-$$" "touch /tmp/datum-left-$$"
+# Units run three at a time, so nobody knows whose it is.
+fails 'left file elsewhere' timeout=5 "FAILED: files left by .*: /tmp/datum-left-$$" "touch /tmp/datum-left-$$"
 rm "/tmp/datum-left-$$"
 fails 'error message' timeout=5 'unannounced message: datum: error' 'echo "datum: error: x" >&2'
 fails 'warning of a rank' timeout=5 'unannounced' 'echo "datum: [rank 1 on h] warning: x" >&2'
@@ -86,6 +86,11 @@ echo '/* test: np=1,4 cfg=COLL=|bcast=linear|bcast=tree */' >src/tests/mp/group_
 mv src/tests/mp/group_t.c src/tests/mp/c.c
 check 'alternatives of DATUM_COLL: once' test "$(run --list mp | grep -c COLL=.)" = 2
 check 'and all of them' test "$(run --full --list mp | grep -c COLL=.)" = 8
+echo '/* test: np=2,4,7 */' >src/tests/mp/c.c
+check 'many ranks with the first provider' test "$(run --list mp | tr '\n' ,)" = \
+    'mp/c np=2 datum-shm,mp/c np=4 datum-shm,mp/c np=7 datum-shm,mp/c np=2 datum-two,mp/c np=4 datum-two,'
+echo '/* test: np=7 */' >src/tests/mp/c.c
+check 'unless there are no others' test "$(run --list mp | grep -c np=7)" = 2
 rm src/tests/mp/c.c b/tests/mp/group_t
 mkdir src/tests/dat
 for t in slots transfer; do echo '/* test: params=copy=auto|copy=cma */' >src/tests/dat/$t.c; done
@@ -105,6 +110,7 @@ for i in 1 2; do
     chmod +x b/tests/unit/t$i
 done
 check 'two at a time' run unit
+check 'what they took' eval "run unit | grep -Eq '^in all [0-9]+ s, [0-9]+ s of processors$|^2 passed'"
 rm src/tests/unit/t?.c b/t?
 printf '# test: beside=yes timeout=20\ntouch $DATUM_BUILD/t1; while [ ! -e $DATUM_BUILD/t2 ]; do sleep 0.1; done\n' >src/tests/input/1.sh
 printf '# test: timeout=20\ntouch $DATUM_BUILD/t2; while [ ! -e $DATUM_BUILD/t1 ]; do sleep 0.1; done\n' >src/tests/input/2.sh

@@ -76,7 +76,7 @@ static void rooted(const struct layout *one, const struct layout *many, int scal
 static void exchanges(const struct layout *out, const struct layout *in, int scale)
 {
     int scounts[64], sdispls[64], rcounts[64], rdispls[64];
-    size_t slens[64], rlens[64], all;
+    size_t slens[64] = {0}, rlens[64] = {0}, all;
     int *sbuf, *rbuf;
 
     for (int i = 0; i < n; i++) {

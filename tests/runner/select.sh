@@ -98,8 +98,7 @@ runs_alone() {
     return 1
 }
 
-# Scripts that mostly wait, or start one thing after the other, and have seconds to spare: two of
-# them at a time.
+# Scripts that mostly wait, or start one thing after the other, and have seconds to spare.
 script_shares() {
     case $1 in
     abi/* | lang/* | slurm/*) return 0 ;;
@@ -111,10 +110,17 @@ script_shares() {
     return 1
 }
 
+# few_ranks: leaves in nps those of up to 4 ranks, if there are any of more than one.
+few_ranks() {
+    local np few=''
+    for np in ${nps//,/ }; do [ "$np" -gt 4 ] || few=$few,$np; done
+    [[ $few != *,[234]* ]] || nps=${few#,}
+}
+
 # mp_runs NAME PROVIDER...: "PROVIDER NP SETTING...", those of the product that this tier runs, to
 # the array rows.
 mp_runs() {
-    local name=$1 usual=$2 last=${d_np##*,} is_above=no is_small=no prov np settings n_colls=0 i j n_others
+    local name=$1 usual=$2 is_above=no is_small=no prov np nps settings n_colls=0 i j n_others
     declare -A nth=()
     shift
     ! is_above_dat "$name" || is_above=yes
@@ -123,7 +129,9 @@ mp_runs() {
     [ $first = no ] || combined=("${combined[0]}")
     rows=()
     for ((i = 0; i < $#; i++)); do
-        prov=${@:i+1:1} n_others=0
+        prov=${@:i+1:1} n_others=0 nps=$d_np
+        # What more ranks add is above the DAT line: with few on the second provider.
+        if [ $is_small = yes ] && [ "$prov" != "$usual" ]; then few_ranks; fi
         for settings in "${combined[@]}"; do
             # The alternatives of DATUM_COLL, in their order.
             j=0
@@ -131,13 +139,13 @@ mp_runs() {
                 [ -n "${nth[$BASH_REMATCH]:-}" ] || nth[$BASH_REMATCH]=$((n_colls++))
                 j=${nth[$BASH_REMATCH]}
             fi
-            for np in ${d_np//,/ }; do
+            for np in ${nps//,/ }; do
                 if [ $is_small = yes ]; then
                     # The messages of one rank do not leave it.
                     [ "$np" -gt 1 ] || [ "$prov" = "$usual" ] || continue
                     [ $is_above = no ] || [ "$prov" = "$usual" ] || [ $((n_others++)) = 0 ] || continue
                     # coll_algs.sh forces every algorithm: here one number of ranks, providers in turn.
-                    [ $j = 0 ] || { [ "$np" = "$last" ] && [ $i = $((j % $#)) ]; } || continue
+                    [ $j = 0 ] || { [ "$np" = "${nps##*,}" ] && [ $i = $((j % $#)) ]; } || continue
                 fi
                 rows+=("$prov $np${settings:+ $settings}")
             done

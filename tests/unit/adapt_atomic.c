@@ -137,6 +137,7 @@ static void close_both(void)
             dm_adapt_words_free(sides[r].adapt, sides[r].words);
         dm_adapt_quiesce(sides[r].adapt);
     }
+    FAKE_CALL(fake_notice());
     job_close_both(sides[0].adapt, sides[1].adapt);
     CHECK_EQ(fake.n_lmrs, 0);
     CHECK(fake.eps == NULL);

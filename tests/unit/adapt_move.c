@@ -198,6 +198,7 @@ static void close_both(void)
             again_len += sides[r].adapt->rails.ias[i]->counts.again_len;
         }
     }
+    FAKE_CALL(fake_notice());
     job_close_both(sides[0].adapt, sides[1].adapt);
     CHECK_EQ(fake.n_lmrs, 0);
     CHECK(fake.eps == NULL);

@@ -4,6 +4,8 @@
  */
 #include "providers/ofi/ep.h"
 
+#include <stdlib.h>
+
 #include "providers/ofi/ctrl.h"
 #include "providers/ofi/dto.h"
 #include "providers/ofi/progress.h"

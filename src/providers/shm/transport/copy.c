@@ -20,6 +20,7 @@
 
 #include "providers/common/common.h"
 #include "util/copy.h"
+#include "util/port_vector.h"
 
 enum {
     TIMED = 57344,      /* shortest copy that is timed, one in TIMED_EVERY... */
