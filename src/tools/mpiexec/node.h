@@ -75,6 +75,7 @@ struct dm_launch_node {
     struct dm_launch_watch port_watch;
     struct dm_launch_kvs kvs;
     struct dm_launch_upstream upstream;
+    pid_t pid;                 /* ours */
     sigset_t mask;             /* signals that a rank blocks */
     struct rlimit files;       /* its limit */
     bool is_ending;            /* everybody is being killed */
@@ -93,7 +94,7 @@ bool dm_launch_node_start(struct dm_launch_node *node);
 void dm_launch_node_reap(struct dm_launch_node *node);
 /* Kill all ranks and what they have started; ended is called when they are gone. */
 void dm_launch_node_kill(struct dm_launch_node *node);
-/* Send a signal to the process groups of all ranks. */
+/* Send a signal to the process groups of all ranks; SIGTSTP as SIGSTOP. */
 void dm_launch_node_signal(struct dm_launch_node *node, int signo);
 void dm_launch_node_free(struct dm_launch_node *node);
 
