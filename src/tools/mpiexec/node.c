@@ -221,16 +221,20 @@ static void on_kill_late(void *arg)
     node_end(arg);
 }
 
-/* May a rank still live in a process that it has left behind? Then its connection is open. */
+/* May a rank still live in a process that it has left behind? Then its connection is open. Or is
+ * there one whose end is not judged? */
 static bool node_is_open(const struct dm_launch_node *node)
 {
-    for (int i = 0; i < node->n_ranks; i++)
-        if (node->ranks[i].has_spoken && !node->ranks[i].has_finalized && !node->ranks[i].is_closed)
+    for (int i = 0; i < node->n_ranks; i++) {
+        const struct dm_launch_rank *rank = &node->ranks[i];
+
+        if (rank->is_undecided || (rank->has_spoken && !rank->has_finalized && !rank->is_closed))
             return true;
+    }
     return false;
 }
 
-static void node_check_end(struct dm_launch_node *node)
+void dm_launch_node_check(struct dm_launch_node *node)
 {
     if (node->n_running > 0 || (!node->is_ending && node_is_open(node)))
         return;
@@ -249,7 +253,7 @@ void dm_launch_node_kill(struct dm_launch_node *node)
     dm_launch_node_signal(node, SIGKILL);
     if (node->n_running > 0)
         dm_launch_loop_after(node->loop, &node->kill, KILL_NS, on_kill_late, node);
-    node_check_end(node);
+    dm_launch_node_check(node);
 }
 
 static struct dm_launch_rank *rank_of_process(struct dm_launch_node *node, pid_t pid)
@@ -295,7 +299,7 @@ void dm_launch_node_reap(struct dm_launch_node *node)
         }
     }
     node_judge(ended, n);
-    node_check_end(node);
+    dm_launch_node_check(node);
 }
 
 void dm_launch_node_free(struct dm_launch_node *node)
