@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "tools/mpiexec/foreign.h"
+#include "tools/mpiexec/jobs.h"
 #include "tools/mpiexec/node.h"
 #include "util/log.h"
 
@@ -46,6 +47,7 @@ void dm_launch_verdict_fail(struct dm_launch_node *node, int status)
     if (node->failed != NULL)
         node->failed(node->arg);
     dm_launch_node_kill(node);
+    dm_launch_jobs_fail_tied(node);
 }
 
 static void how_it_ended(const struct dm_launch_rank *rank, char *text, size_t len)
