@@ -314,6 +314,16 @@ static int open_choose_coll(struct dm_adapt *adapt)
     return adapt->job.choose_coll(ia != NULL ? ia->tuned : NULL, &adapt->coll_hash);
 }
 
+/* Sleeps that end by time alone must not take the cores from those who work: so many of a
+ * millisecond are nothing to a core. */
+static uint32_t open_turns(int n_local)
+{
+    enum { PER_CORE = 8, TURNS_MAX = 100 };
+    int turns = n_local / (PER_CORE * dm_host_cores());
+
+    return turns < 1 ? 1 : turns < TURNS_MAX ? (uint32_t)turns : TURNS_MAX;
+}
+
 static int open_job(struct dm_adapt *adapt)
 {
     const struct dm_cfg *cfg = dm_cfg();
@@ -345,6 +355,7 @@ static int open_job(struct dm_adapt *adapt)
     err = open_check_rings(adapt);
     if (err == DM_OK)
         err = open_check_immediate(adapt);
+    adapt->sleep.turns = open_turns(adapt->job.n_local);
     adapt->sleep.can_notify = adapt->is_oversubscribed || cfg->progress == DM_PROGRESS_WAIT ||
                               cfg->progress >= DM_PROGRESS_THREAD;
     adapt->rails.has_wakes = adapt->rails.has_sides = adapt->rails.n_ias > 0;

@@ -31,8 +31,6 @@
 /* How long to wait for it to notice itself that a process has died; our mpiexec does for sure. */
 #define END_WAIT_MS     200
 #define OUR_END_WAIT_MS 1000
-/* How our mpiexec's names of key-value spaces begin. */
-#define OUR_NAME "datum_"
 
 static struct {
     struct dm_pmi *open; /* the client that is open, for pmi_leave() */
@@ -125,6 +123,14 @@ static void pmi_end_with_proxy(void)
     fclose(f);
 }
 
+/* As Hydra, Slurm and our mpiexec say it. */
+static bool is_spawned(void)
+{
+    const char *text = dm_cfg_env("PMI_SPAWNED");
+
+    return text != NULL && strcmp(text, "1") == 0;
+}
+
 /* Counts hosts and the ranks of this one; publishes who we are when others need it. */
 static int job_layout(struct dm_pmi *pmi)
 {
@@ -144,6 +150,7 @@ static int job_layout(struct dm_pmi *pmi)
     dm_log_identity(job->rank, pmi->host);
     if (!pmi_is_client(pmi))
         return DM_OK;
+    job->is_spawned = is_spawned();
     pmi_end_with_proxy();
     return pmi->n_nodes > 1 && pmi->n_fences == 0 ? dm_pmi_client_put_host(pmi) : DM_OK;
 }
@@ -164,6 +171,8 @@ static void pmi_free_client(struct dm_pmi *pmi)
 {
     if (pmi->wire.fd >= 0)
         close(pmi->wire.fd);
+    if (pmi->spawned_fd >= 0)
+        close(pmi->spawned_fd);
     dm_pmi_pmix_fini(pmi);
     dm_pmi_singleton_fini(pmi);
     for (int i = 0; pmi->hosts != NULL && i < pmi->job.size; i++)
@@ -183,7 +192,7 @@ int dm_pmi_open(struct dm_pmi **pmi_p)
 
     if (pmi == NULL)
         return DM_FAIL(DM_ENOMEM, "client of the process manager");
-    pmi->wire.fd = -1;
+    pmi->wire.fd = pmi->spawned_fd = -1;
     pmi->pid = getpid();
     pmi->job.appnum = -1;
     pmi->job.universe_size = -1;
@@ -304,12 +313,10 @@ const char *dm_pmi_host_of(struct dm_pmi *pmi, int rank)
 
 void dm_pmi_peer_lost(struct dm_pmi *pmi)
 {
-    bool is_ours;
-
     if (pmi == NULL || !pmi_is_client(pmi))
         return;
-    is_ours = strncmp(pmi->name, OUR_NAME, strlen(OUR_NAME)) == 0;
-    poll(&(struct pollfd){.fd = pmi->wire.fd}, 1, is_ours ? OUR_END_WAIT_MS : END_WAIT_MS);
+    poll(&(struct pollfd){.fd = pmi->wire.fd}, 1,
+         dm_pmi_is_ours(pmi) ? OUR_END_WAIT_MS : END_WAIT_MS);
 }
 
 void dm_pmi_abort(struct dm_pmi *pmi, int code, const char *text)

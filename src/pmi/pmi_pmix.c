@@ -135,7 +135,7 @@ static pmix_status_t pmix_get_value(struct dm_pmi *pmi, pmix_rank_t rank, const 
     memset(&info, 0, sizeof(info));
     pmix_set_key(info.key, PMIX_TIMEOUT);
     info.value.type = PMIX_INT;
-    info.value.data.integer = (int)((dm_pmi_client_timeout() + 999999) / 1000000);
+    info.value.data.integer = (int)((dm_pmi_client_timeout(pmi) + 999999) / 1000000);
     proc.rank = rank;
     pmi->wire.n_msgs++;
     *value_p = NULL;
