@@ -1,10 +1,19 @@
 /*
- * Groups: immutable lists of process numbers.
+ * Groups: immutable lists of process numbers. A group holds a reference on each of its processes that
+ * is of another job, which keeps the number and the connection alive.
  */
 #include "mpi/core/core.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+static void group_each_foreign(struct dm_group *group,
+                               void (*fn)(struct dm_adapt *adapt, int proc))
+{
+    for (int i = 0; group->procs != NULL && i < group->size; i++)
+        if (dm_world_is_foreign(group->procs[i]))
+            fn(dm_chan_adapt(dm_world.chan), group->procs[i]);
+}
 
 int dm_group_new(int size, const int *procs, struct dm_group **group_p)
 {
@@ -23,6 +32,7 @@ int dm_group_new(int size, const int *procs, struct dm_group **group_p)
         }
         memcpy(group->procs, procs, (size_t)size * sizeof(*procs));
     }
+    group_each_foreign(group, dm_adapt_proc_ref);
     group->rank = dm_group_rank_of(group, dm_world.rank);
     *group_p = group;
     return DM_OK;
@@ -38,9 +48,18 @@ void dm_group_unref(struct dm_group *group)
     if (group == NULL || group->obj.handle == MPI_GROUP_EMPTY || --group->obj.refs > 0)
         return;
     dm_handle_drop(DM_KIND_GROUP, &group->obj);
+    group_each_foreign(group, dm_adapt_proc_put);
     free(group->procs);
     free(group->nodes);
     free(group);
+}
+
+bool dm_group_is_own(const struct dm_group *group)
+{
+    for (int i = 0; group->procs != NULL && i < group->size; i++)
+        if (dm_world_is_foreign(group->procs[i]))
+            return false;
+    return true;
 }
 
 int dm_group_rank_of(const struct dm_group *group, int proc)

@@ -1,5 +1,6 @@
 /*
- * What this process knows of its job.
+ * What this process knows of its job. Processes of other jobs that it has met have numbers, too; those
+ * are its own and mean nothing to others.
  */
 #ifndef DM_MPI_CORE_WORLD_H
 #define DM_MPI_CORE_WORLD_H
@@ -29,6 +30,11 @@ struct dm_world {
 enum dm_world_state { DM_WORLD_BEFORE, DM_WORLD_UP, DM_WORLD_IDLE, DM_WORLD_DONE };
 extern struct dm_world dm_world;
 
+/* Is a process of another job? Its number is above those of this one's. */
+static inline bool dm_world_is_foreign(int proc)
+{
+    return proc >= dm_world.size;
+}
 /* Make progress until *n_pending is 0: the one waiting loop of blocking calls. */
 static inline void dm_wait_for(const int *n_pending)
 {
