@@ -30,6 +30,7 @@
 #include "dapl_adapt/public/memory.h"
 #include "dapl_adapt/public/peer.h"
 #include "dapl_adapt/public/pipe.h"
+#include "dapl_adapt/public/proc.h"
 #include "dapl_adapt/public/progress.h"
 #include "dapl_adapt/public/rdma.h"
 #include "dapl_adapt/public/start.h"
