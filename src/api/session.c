@@ -302,8 +302,7 @@ static int session_meet(struct dm_group *local, int local_leader, struct dm_grou
 /* The same in all of the group; of groups that differ it differs. */
 static unsigned session_seed_of(const struct dm_group *group)
 {
-    struct dm_proc_id id =
-        dm_adapt_proc_id(dm_chan_adapt(dm_world.chan), dm_group_proc(group, 0));
+    struct dm_proc_id id = dm_adapt_proc_id(dm_chan_adapt(dm_world.chan), dm_group_proc(group, 0));
 
     return 1 + id.rank + (dm_group_is_own(group) ? 0 : (unsigned)id.job);
 }
@@ -333,8 +332,8 @@ int dm_intercomm_create_from_groups(struct dm_group *local, int local_leader,
     if (err == DM_OK)
         err = session_agree(local, session_tag_of(tag, session_seed_of(local)), &comm);
     if (err == DM_OK)
-        err = dm_intercomm_create(comm, local_leader, meeting, there, session_tag_of(tag, 0),
-                                  comm_p);
+        err =
+            dm_intercomm_create(comm, local_leader, meeting, there, session_tag_of(tag, 0), comm_p);
     if (comm != NULL)
         dm_comm_free(comm);
     dm_comm_unref(meeting);

@@ -64,8 +64,9 @@ _Static_assert(sizeof(struct group_info) == GROUP_INFO_INTS * sizeof(int), "sent
 /* The other group, as it becomes known. */
 struct other_group {
     int n;
-    bool is_packed; /* processes are told by who they are, since numbers do not mean the same in all */
-    int *procs;     /* with references of processes of other jobs */
+    bool
+        is_packed; /* processes are told by who they are, since numbers do not mean the same in all */
+    int *procs;    /* with references of processes of other jobs */
 };
 
 /*
@@ -164,8 +165,8 @@ static int intercomm_swap_infos(const struct dm_comm_circle *c, void **theirs_p,
         if (*theirs_p == NULL)
             err = DM_FAIL(DM_ENOMEM, "description of processes, %lld bytes", (long long)*len_p);
         moved = dm_sendrecv(mine, len, bytes, c->peer_rank, c->tag, *theirs_p,
-                            err == DM_OK ? (size_t)*len_p : 0, bytes, c->peer_rank, c->tag,
-                            c->peer, MPI_STATUS_IGNORE);
+                            err == DM_OK ? (size_t)*len_p : 0, bytes, c->peer_rank, c->tag, c->peer,
+                            MPI_STATUS_IGNORE);
         if (err == DM_OK)
             err = moved;
     }

@@ -25,7 +25,8 @@ static struct dm_adapt *procs_adapt(void)
 
 int dm_procs_pack(const struct dm_group *group, void **buf_p, size_t *len_p)
 {
-    size_t most = (size_t)group->size * (sizeof(struct entry) + DM_PROC_HOST_MAX + DM_PROC_ADDR_MAX);
+    size_t most =
+        (size_t)group->size * (sizeof(struct entry) + DM_PROC_HOST_MAX + DM_PROC_ADDR_MAX);
     char *buf = malloc(most + 1);
     char *at = buf;
 
@@ -63,6 +64,7 @@ static int procs_unpack_one(const char **at_p, const char *end, int *proc_p)
     struct dm_proc_info info = {0};
     struct entry entry;
     const char *at = *at_p;
+    int err;
 
     if ((size_t)(end - at) < sizeof(entry))
         return DM_FAIL(DM_EINTERN, "a list of processes ends early");
@@ -70,14 +72,18 @@ static int procs_unpack_one(const char **at_p, const char *end, int *proc_p)
     at += sizeof(entry);
     if (entry.host_len >= sizeof(info.host) || entry.addr_len >= sizeof(info.addr) ||
         end - at < entry.host_len + entry.addr_len)
-        return DM_FAIL(DM_EINTERN, "a list of processes has a name of %d and an address of %d bytes",
+        return DM_FAIL(DM_EINTERN,
+                       "a list of processes has a name of %d and an address of %d bytes",
                        entry.host_len, entry.addr_len);
     info.id.job = entry.job;
     info.id.rank = entry.rank;
     memcpy(info.host, at, entry.host_len);
     memcpy(info.addr, at + entry.host_len, entry.addr_len);
     *at_p = at + entry.host_len + entry.addr_len;
-    return dm_adapt_proc_get(procs_adapt(), &info, proc_p);
+    err = dm_adapt_proc_get(procs_adapt(), &info, proc_p);
+    if (err == DM_OK)
+        dm_world_set_left(*proc_p, false);
+    return err;
 }
 
 int dm_procs_unpack(const void *buf, size_t len, int n, int *procs)
@@ -103,15 +109,10 @@ void dm_procs_put(int n, const int *procs)
 
 int dm_procs_compare(int a, int b)
 {
-    struct dm_proc_id x, y;
-
     if (!dm_world_is_foreign(a) && !dm_world_is_foreign(b))
         return a < b ? -1 : a > b;
-    x = dm_adapt_proc_id(procs_adapt(), a);
-    y = dm_adapt_proc_id(procs_adapt(), b);
-    if (x.job != y.job)
-        return x.job < y.job ? -1 : 1;
-    return x.rank < y.rank ? -1 : x.rank > y.rank;
+    return dm_proc_id_compare(dm_adapt_proc_id(procs_adapt(), a),
+                              dm_adapt_proc_id(procs_adapt(), b));
 }
 
 bool dm_procs_is_first(const struct dm_comm *comm)

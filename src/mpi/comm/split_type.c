@@ -102,8 +102,8 @@ static int split_kind(struct dm_comm *comm, int err, int *kind_p, const struct d
         return split_dirs(comm, info, key, comm_p);
     if (err == DM_OK && *kind_p != NOTHING && *kind_p != HOST)
         return split_places(comm, kind_p, key, comm_p);
-    return dm_comm_split_or_fail(comm, err, *kind_p == HOST ? dm_procs_host_color(comm) : MPI_UNDEFINED,
-                                 key, comm_p);
+    return dm_comm_split_or_fail(
+        comm, err, *kind_p == HOST ? dm_procs_host_color(comm) : MPI_UNDEFINED, key, comm_p);
 }
 
 int dm_comm_split_type(struct dm_comm *comm, int type, int key, struct dm_info *info,

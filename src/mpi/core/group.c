@@ -7,12 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void group_each_foreign(struct dm_group *group,
-                               void (*fn)(struct dm_adapt *adapt, int proc))
+/* One reference more, or less, to each process of another job. */
+static void group_count_foreign(const struct dm_group *group, int n)
 {
-    for (int i = 0; group->procs != NULL && i < group->size; i++)
-        if (dm_world_is_foreign(group->procs[i]))
-            fn(dm_chan_adapt(dm_world.chan), group->procs[i]);
+    for (int i = 0; group->procs != NULL && i < group->size; i++) {
+        int proc = group->procs[i];
+
+        if (!dm_world_is_foreign(proc))
+            continue;
+        if (dm_world.count_foreign != NULL)
+            dm_world.count_foreign(proc, n);
+        if (n > 0)
+            dm_adapt_proc_ref(dm_chan_adapt(dm_world.chan), proc);
+        else
+            dm_adapt_proc_put(dm_chan_adapt(dm_world.chan), proc);
+    }
 }
 
 int dm_group_new(int size, const int *procs, struct dm_group **group_p)
@@ -32,7 +41,7 @@ int dm_group_new(int size, const int *procs, struct dm_group **group_p)
         }
         memcpy(group->procs, procs, (size_t)size * sizeof(*procs));
     }
-    group_each_foreign(group, dm_adapt_proc_ref);
+    group_count_foreign(group, 1);
     group->rank = dm_group_rank_of(group, dm_world.rank);
     *group_p = group;
     return DM_OK;
@@ -48,7 +57,7 @@ void dm_group_unref(struct dm_group *group)
     if (group == NULL || group->obj.handle == MPI_GROUP_EMPTY || --group->obj.refs > 0)
         return;
     dm_handle_drop(DM_KIND_GROUP, &group->obj);
-    group_each_foreign(group, dm_adapt_proc_put);
+    group_count_foreign(group, -1);
     free(group->procs);
     free(group->nodes);
     free(group);

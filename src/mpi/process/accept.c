@@ -21,7 +21,8 @@ int dm_process_check_comm(const struct dm_comm *comm)
 {
     return comm->remote == NULL
                ? DM_OK
-               : DM_FAIL(DM_ERR_COMM, "comm is an intercommunicator; an intracommunicator is needed");
+               : DM_FAIL(DM_ERR_COMM,
+                         "comm is an intercommunicator; an intracommunicator is needed");
 }
 
 int dm_process_check_info(MPI_Info handle, struct dm_info **info_p)
@@ -72,8 +73,8 @@ static int accept_read_wait(const struct dm_info *info, uint64_t default_us,
     char *end;
     double seconds;
 
-    *wait_p = (struct dm_meet_wait){
-        .until = default_us == UINT64_MAX ? UINT64_MAX : dm_clock_after(default_us)};
+    *wait_p = (struct dm_meet_wait){.until = default_us == UINT64_MAX ? UINT64_MAX
+                                                                      : dm_clock_after(default_us)};
     if (text == NULL)
         return DM_OK;
     errno = 0;

@@ -162,7 +162,6 @@ int dm_comm_join(int fd, struct dm_comm **comm_p)
     (void)dm_meet_close(mine);
     if (err == DM_EAGAIN) /* the standard: no error, if the socket is left as it was */
         return DM_OK;
-    return err == DM_OK
-               ? dm_process_join_groups(dm_world.comm_self, 0, DM_OK, &meeting, comm_p)
-               : err;
+    return err == DM_OK ? dm_process_join_groups(dm_world.comm_self, 0, DM_OK, &meeting, comm_p)
+                        : err;
 }

@@ -46,11 +46,20 @@ struct awaited {
     enum { MEET_NOTHING, MEET_YES, MEET_NO } said;
 };
 
+/* What a hello carries follows as its data: who says it. */
 struct pkt_hello {
     struct dm_pkt pkt;
     uint64_t token;
     uint32_t ctx;
     uint32_t id;
+};
+
+/* A hello on its way out, or in. */
+struct letter {
+    struct dm_chan_send send;
+    int proc;
+    struct pkt_hello said;
+    struct dm_proc_info info;
 };
 
 /* An answer, or an end: flags has MEET_YES or MEET_NO. */
@@ -103,22 +112,61 @@ static void meet_drop_hello(struct hello *hello)
     free(hello);
 }
 
+/* Somebody wants to meet: it must be the one that it says it is. Frees the letter. */
+static void meet_read_letter(struct letter *letter)
+{
+    struct port *port = meet_find_port(letter->said.token);
+    struct hello *hello = port != NULL ? calloc(1, sizeof(*hello)) : NULL;
+    int proc = -1;
+
+    letter->info.host[sizeof(letter->info.host) - 1] = '\0';
+    letter->info.addr[sizeof(letter->info.addr) - 1] = '\0';
+    if (hello != NULL && dm_adapt_proc_get(meet_adapt(), &letter->info, &proc) == DM_OK &&
+        proc == letter->proc) {
+        *hello = (struct hello){.proc = proc, .ctx = letter->said.ctx, .id = letter->said.id};
+        dm_list_add_tail(&port->hellos, &hello->link);
+        dm_world_set_left(proc, false);
+    } else {
+        if (proc >= 0)
+            dm_adapt_proc_put(meet_adapt(), proc);
+        free(hello);
+        meet_reply(DM_PKT_PORT_ANSWER, letter->proc, 0, letter->said.id, MEET_NO);
+    }
+    free(letter);
+}
+
+static void letter_write(void *arg, size_t offset, const void *data, size_t len)
+{
+    struct letter *letter = arg;
+
+    memcpy((char *)&letter->info + offset, data, len);
+}
+
+static void letter_done(void *arg)
+{
+    meet_read_letter(arg);
+}
+
 static void meet_on_hello(void *arg, int proc, const struct dm_pkt *pkt, const void *data,
                           size_t avail, struct dm_chan_sink *sink)
 {
-    const struct pkt_hello *said = (const void *)pkt;
-    struct port *port = meet_find_port(said->token);
-    struct hello *hello = port != NULL ? calloc(1, sizeof(*hello)) : NULL;
+    struct letter *letter = calloc(1, sizeof(*letter));
 
-    (void)arg, (void)data, (void)avail, (void)sink;
-    dm_adapt_proc_take(meet_adapt(), proc);
-    if (hello == NULL) {
-        meet_reply(DM_PKT_PORT_ANSWER, proc, 0, said->id, MEET_NO);
-        dm_adapt_proc_put(meet_adapt(), proc);
+    (void)arg;
+    if (letter == NULL || pkt->data_len != sizeof(letter->info)) {
+        dm_log_error(
+            "a process wants to meet, without memory for it or in another version's words");
+        dm_world.abort(dm_world.abort_arg, 1, "out of memory");
         return;
     }
-    *hello = (struct hello){.proc = proc, .ctx = said->ctx, .id = said->id};
-    dm_list_add_tail(&port->hellos, &hello->link);
+    letter->proc = proc;
+    memcpy(&letter->said, pkt, sizeof(letter->said));
+    if (avail == pkt->data_len) {
+        memcpy(&letter->info, data, sizeof(letter->info));
+        meet_read_letter(letter);
+    } else {
+        *sink = (struct dm_chan_sink){.arg = letter, .write = letter_write, .done = letter_done};
+    }
 }
 
 static struct awaited *meet_find_awaited(struct dm_list *list, int proc, uint32_t id)
@@ -210,6 +258,11 @@ static int meet_look(const struct dm_meet_wait *wait)
     return wait->until != UINT64_MAX && dm_clock_ns() >= wait->until ? DM_ETIMEOUT : DM_OK;
 }
 
+static bool meet_is_gone(int proc)
+{
+    return dm_chan_is_lost(dm_world.chan, proc) || dm_world_has_left(proc);
+}
+
 /* Until the other one has said something; DM_EPEER when it is gone. */
 static int meet_await(struct dm_list *list, struct awaited *a, const struct dm_meet_wait *wait)
 {
@@ -220,7 +273,7 @@ static int meet_await(struct dm_list *list, struct awaited *a, const struct dm_m
         dm_chan_progress_wait(dm_world.chan);
         if (a->said != MEET_NOTHING)
             break;
-        if (dm_chan_is_lost(dm_world.chan, a->proc))
+        if (meet_is_gone(a->proc))
             err = DM_EPEER;
         else
             err = meet_look(wait);
@@ -335,7 +388,7 @@ static int meet_welcome(struct port *port, struct dm_meeting *meeting_p)
         int err = DM_EPEER;
 
         dm_list_del(&hello->link);
-        if (!dm_chan_is_lost(dm_world.chan, hello->proc))
+        if (!meet_is_gone(hello->proc))
             err = meet_answer(hello, meeting_p);
         meet_drop_hello(hello);
         if (err != DM_EPEER)
@@ -410,16 +463,34 @@ static int meet_connect_failed(int err, int proc, const struct dm_port_name *por
     return err;
 }
 
-static void meet_say_hello(int proc, uint64_t token, uint32_t ctx, uint32_t id)
+static void letter_sent(struct dm_chan_send *send, int err)
 {
-    struct pkt_hello hello = {.pkt = {.type = DM_PKT_PORT_HELLO,
-                                      .version = DM_PKT_VERSION,
-                                      .hdr_len = sizeof(hello)},
-                              .token = token,
-                              .ctx = ctx,
-                              .id = id};
+    (void)err; /* who waits for the answer looks whether the other one is lost */
+    free(dm_container_of(send, struct letter, send));
+}
 
-    (void)dm_chan_send_ctl(dm_world.chan, proc, &hello.pkt);
+static int meet_say_hello(int proc, uint64_t token, uint32_t ctx, uint32_t id)
+{
+    struct letter *letter = calloc(1, sizeof(*letter));
+    int err;
+
+    if (letter == NULL)
+        return DM_FAIL(DM_ENOMEM, "a message to the process that has opened the port");
+    err = dm_adapt_proc_info(meet_adapt(), dm_world.rank, &letter->info);
+    if (err != DM_OK) {
+        free(letter);
+        return err;
+    }
+    letter->said = (struct pkt_hello){.pkt = {.type = DM_PKT_PORT_HELLO,
+                                              .version = DM_PKT_VERSION,
+                                              .hdr_len = sizeof(letter->said),
+                                              .data_len = sizeof(letter->info)},
+                                      .token = token,
+                                      .ctx = ctx,
+                                      .id = id};
+    letter->send.data = &letter->info;
+    letter->send.done = letter_sent;
+    return dm_chan_send(dm_world.chan, proc, &letter->said.pkt, &letter->send);
 }
 
 /* Over to the process proc. */
@@ -428,11 +499,12 @@ static int meet_go(int proc, const struct dm_port_name *port, const struct dm_me
 {
     struct awaited answer = {.proc = proc, .id = meet_new_id()};
     uint32_t ctx = dm_ctx_alone();
-    int err = dm_adapt_proc_knock(meet_adapt(), proc, port->token);
+    int err;
 
+    dm_adapt_proc_knock(meet_adapt(), proc, port->token);
+    err = meet_say_hello(proc, port->token, ctx, answer.id);
     if (err != DM_OK)
         return err;
-    meet_say_hello(proc, port->token, ctx, answer.id);
     err = meet_await(&meet.connecting, &answer, wait);
     if (err != DM_OK || answer.said == MEET_NO) {
         if (err == DM_ETIMEOUT || err == DM_EAGAIN)
@@ -459,6 +531,7 @@ int dm_meet_connect(const char *name, const struct dm_meet_wait *wait, struct dm
         err = DM_FAIL(DM_ERR_PORT, "%.300s", dm_err_detail());
     if (err != DM_OK)
         return err;
+    dm_world_set_left(proc, false);
     err = meet_go(proc, &port, wait, meeting_p);
     dm_adapt_proc_put(meet_adapt(), proc);
     return err;

@@ -27,23 +27,34 @@ static bool part_has_pending(const struct dm_comm *comm)
     return false;
 }
 
-static bool part_is_own(const struct dm_comm *comm)
+static bool part_has_foreign(const struct dm_group *group, bool (*is_so)(int proc))
 {
-    return dm_group_is_own(comm->group) && (comm->remote == NULL || dm_group_is_own(comm->remote));
+    for (int i = 0; group != NULL && i < group->size; i++)
+        if (is_so(dm_group_proc(group, i)))
+            return true;
+    return false;
+}
+
+/* One that has called MPI_Finalize instead has parted all the same. */
+static bool part_has_left(const struct dm_comm *comm)
+{
+    return part_has_foreign(comm->group, dm_world_has_left) ||
+           part_has_foreign(comm->remote, dm_world_has_left);
 }
 
 int dm_comm_disconnect(struct dm_comm *comm)
 {
-    bool is_own = part_is_own(comm);
-    int err;
+    bool is_own = !part_has_foreign(comm->group, dm_world_is_foreign) &&
+                  !part_has_foreign(comm->remote, dm_world_is_foreign);
+    int err = DM_OK;
 
     while (part_has_pending(comm))
         dm_chan_progress_wait(dm_world.chan);
-    err = dm_barrier(comm);
-    /* One that has called MPI_Finalize instead has parted all the same. */
-    if (err != DM_OK && (is_own || err != DM_EPEER))
+    if (!part_has_left(comm))
+        err = dm_barrier(comm);
+    if (err != DM_OK && !(err == DM_EPEER && part_has_left(comm)))
         return err;
-    if (!is_own && err == DM_OK) {
+    if (!is_own && !part_has_left(comm)) {
         /* All are here: who goes may go before this process has heard the last of it. */
         comm->is_parting = true;
         (void)dm_barrier(comm);
@@ -88,21 +99,6 @@ static void part_forget_parent(struct dm_comm *comm)
         dm_process_state.parent = NULL;
 }
 
-int dm_process_meet_parent(void)
-{
-    char port[MPI_MAX_PORT_NAME];
-    struct dm_comm *parent;
-    int err;
-
-    if (!dm_spawn_parent_port(port))
-        return DM_OK;
-    err = dm_comm_connect(port, MPI_INFO_NULL, 0, dm_world.comm_world, &parent);
-    if (err != DM_OK)
-        return err;
-    dm_process_state.parent = parent;
-    return dm_comm_set_name(parent, "MPI_COMM_PARENT");
-}
-
 /* ---- the layer ---- */
 
 void dm_process_set_launcher(struct dm_pmi *pmi)
@@ -114,6 +110,7 @@ int dm_process_start(void)
 {
     dm_process_state.parent = NULL;
     dm_core_on_comm_free(part_forget_parent);
+    dm_jobs_start();
     dm_meet_start();
     return DM_OK;
 }
@@ -121,4 +118,5 @@ int dm_process_start(void)
 void dm_process_stop(void)
 {
     dm_meet_stop();
+    dm_jobs_stop();
 }

@@ -29,4 +29,8 @@ int dm_process_join_groups(struct dm_comm *comm, int root, int err, struct dm_me
 /* An info object that counts at the root only, NULL for MPI_INFO_NULL. DM_ERR_INFO. */
 int dm_process_check_info(MPI_Info handle, struct dm_info **info_p);
 
+/* Tell the launcher which jobs this process is connected with. */
+void dm_jobs_start(void);
+void dm_jobs_stop(void);
+
 #endif
