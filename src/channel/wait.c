@@ -46,13 +46,15 @@ const struct dm_wait_policy dm_wait_policies[DM_N_WAITS] = {
                       .learns = true,
                       .sleep_us = {2000, 2000},
                       .sleep_max_us = {100000, 100000}},
-    /* While every process has a core nobody wakes us: 1 ms at most. Else somebody does; lost peers are looked for. */
+    /* While every process has a core nobody wakes us: 1 ms at most. Else somebody does; lost peers are looked for.
+     * One yield that took long says nothing: were it followed by a sleep, all would sleep in each round. */
     [DM_WAIT_ROUND] = {.looks = {200, 20},
                        .first = {8, 1},
                        .passes = {8, 1},
                        .awake = {8, 1},
                        .yield_ns = 4000,
                        .spin_ns = 500000,
+                       .yields = 2,
                        .sleep_us = {50, 500},
                        .sleep_max_us = {1000, 100000}},
     /* The caller says how long the next look may be away. */
@@ -123,7 +125,7 @@ DM_NOINLINE bool dm_wait_look_at_clock(struct dm_chan *chan, struct dm_waiter *w
     now = dm_clock_ns();
     if (w->since == 0)
         w->since = now;
-    if (now - w->since < w->spin_ns) {
+    if (now - w->since < w->spin_ns || (w->is_oversubscribed && w->n <= policy->yields)) {
         w->next_clock = w->n + policy->passes[w->is_oversubscribed];
         if (w->is_oversubscribed || now - w->since > policy->yield_ns)
             dm_chan_yield(chan, w->is_oversubscribed);

@@ -125,6 +125,14 @@ static void pmi_end_with_proxy(void)
     fclose(f);
 }
 
+/* As Hydra, Slurm and our mpiexec say it. */
+static bool is_spawned(void)
+{
+    const char *text = dm_cfg_env("PMI_SPAWNED");
+
+    return text != NULL && strcmp(text, "1") == 0;
+}
+
 /* Counts hosts and the ranks of this one; publishes who we are when others need it. */
 static int job_layout(struct dm_pmi *pmi)
 {
@@ -144,6 +152,7 @@ static int job_layout(struct dm_pmi *pmi)
     dm_log_identity(job->rank, pmi->host);
     if (!pmi_is_client(pmi))
         return DM_OK;
+    job->is_spawned = is_spawned();
     pmi_end_with_proxy();
     return pmi->n_nodes > 1 && pmi->n_fences == 0 ? dm_pmi_client_put_host(pmi) : DM_OK;
 }

@@ -8,6 +8,8 @@
  * fails with the cause: never n singletons. docs/RUNNING.md tells what is chosen.
  *
  * A key that ends in "-N" must be published by rank N: some launchers ask it.
+ *
+ * pmi_spawn.h has what concerns other jobs.
  */
 #ifndef DM_PMI_PMI_H
 #define DM_PMI_PMI_H
@@ -31,6 +33,7 @@ struct dm_pmi_job {
     int n_local;        /* ranks on this host, at least 1 */
     int local_rank;     /* my place among them */
     int is_singleton;   /* started without a launcher */
+    int is_spawned;     /* started by another job: pairs that it gave are in the key-value space */
 };
 
 /* What the launcher was asked so far. */

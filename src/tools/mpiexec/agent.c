@@ -40,6 +40,7 @@ struct agent {
     struct dm_launch_timer grace;
     int *agent_of;
     bool is_reported; /* the engine is to end the job */
+    bool is_last;     /* all our ranks have ended, and the other agents are waited for */
     bool is_awaited;  /* and will end us */
     int signo;
     char kvs_name[256];
@@ -82,36 +83,37 @@ static void on_failed(void *arg)
         return;
     agent->is_reported = true;
     agent->is_awaited = dm_pmi_end(agent->up.pmi, agent->node.status);
+    /* This engine is told by our status that it is to end the others. */
+    if (!agent->is_awaited && agent->node.status == 0)
+        agent->node.status = 1;
 }
 
-/* None of ours is an MPI program, and all have ended: was that right? */
+/* All ranks of all hosts have ended: was that right, and which status has the job? */
 static void on_others_known(void *arg, bool is_good)
 {
     struct agent *agent = arg;
     struct dm_launch_rank *missing = dm_launch_verdict_missing(&agent->node);
     int waiting = is_good && missing != NULL ? dm_launch_up_waiting(&agent->up) : -1;
 
+    agent->loop.is_over = true;
     if (waiting >= 0) {
         agent->node.is_ending = false;
         dm_launch_verdict_missed(missing, waiting);
+    } else if (is_good && agent->node.status != 0) {
+        agent->node.status = dm_launch_up_first_status(&agent->up);
     }
-    agent->loop.is_over = true;
 }
 
-static bool has_any_spoken(const struct dm_launch_node *node)
-{
-    for (int i = 0; i < node->n_ranks; i++)
-        if (node->ranks[i].has_spoken)
-            return true;
-    return false;
-}
-
+/*
+ * An engine may end the job when an agent ends with a status that is not 0 (srun does). So they end
+ * together.
+ */
 static void on_all_ended(void *arg)
 {
     struct agent *agent = arg;
 
-    if (agent->is_reported || agent->signo != 0 || has_any_spoken(&agent->node) ||
-        dm_launch_verdict_missing(&agent->node) == NULL ||
+    agent->is_last = true;
+    if (agent->is_reported || agent->signo != 0 ||
         !dm_launch_up_barrier(&agent->up, on_others_known, agent))
         agent->loop.is_over = true;
 }
@@ -135,6 +137,8 @@ static void on_agent_end(void *arg, int signo, bool is_from_terminal)
     struct agent *agent = arg;
 
     (void)is_from_terminal;
+    if (agent->is_last)
+        agent->loop.is_over = true;
     if (agent->signo != 0) {
         dm_launch_node_kill(&agent->node);
         return;
@@ -228,6 +232,7 @@ static void connect_parts(struct agent *agent, const struct rlimit *files)
         .arg = agent, .child = on_agent_child, .end = on_agent_end, .pass = on_agent_pass};
     agent->up.loop = node->loop = &agent->loop;
     agent->up.node = node;
+    node->is_agents = true;
     node->options = &agent->options;
     node->place = &agent->place;
     node->host_name = agent->place.hosts[node->host].name;

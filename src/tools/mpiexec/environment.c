@@ -92,6 +92,23 @@ static bool env_add(struct dm_launch_list *env, const char *text)
     return copy != NULL && env_set(env, copy);
 }
 
+static bool env_has(const struct dm_launch_list *env, const char *name)
+{
+    for (size_t i = 0; i < env->n; i++)
+        if (has_name(env->list[i], name, strlen(name)))
+            return true;
+    return false;
+}
+
+/* Fortran's output is to come when it is written, as at a terminal: Hydra sets this, too. */
+static bool add_fortran(struct dm_launch_list *env)
+{
+    static const char name[] = "GFORTRAN_UNBUFFERED_PRECONNECTED";
+    char *text;
+
+    return env_has(env, name) || (asprintf(&text, "%s=y", name) >= 0 && env_set(env, text));
+}
+
 static bool add_ours(struct dm_launch_list *env, const struct dm_launch_node *node)
 {
     char *text;
@@ -137,7 +154,7 @@ char **dm_launch_env_make(const struct dm_launch_node *node, const struct dm_lau
         is_good = env_add(&env, all->sets.list[i]);
     for (size_t i = 0; i < app->env.sets.n && is_good; i++)
         is_good = env_add(&env, app->env.sets.list[i]);
-    is_good = is_good && add_ours(&env, node);
+    is_good = is_good && add_fortran(&env) && add_ours(&env, node);
     list = is_good ? calloc((size_t)n_own + env.n + 1, sizeof(char *)) : NULL;
     for (size_t i = 0; i < env.n; i++) {
         if (list != NULL)

@@ -13,6 +13,7 @@ struct dm_launch_pair {
     char *key;
     char *value;
     struct dm_launch_pair *next_same; /* another key with the same hash */
+    bool is_fetched;                  /* no rank of this node has put it */
 };
 
 struct dm_launch_kvs {

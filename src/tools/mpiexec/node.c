@@ -17,6 +17,7 @@
 #include "tools/mpiexec/guard.h"
 #include "tools/mpiexec/input.h"
 #include "tools/mpiexec/output.h"
+#include "tools/mpiexec/session.h"
 #include "tools/mpiexec/spawn.h"
 #include "util/log.h"
 
@@ -96,7 +97,7 @@ static int start_rank(struct dm_launch_rank *rank, struct dm_launch_program *pro
                                     .pmi_from = -1,
                                     .mask = &node->mask,
                                     .files = &node->files,
-                                    .parent = getpid()};
+                                    .parent = node->pid};
     int status = 1;
 
     child.fds[0] = dm_launch_input_open(rank);
@@ -127,8 +128,10 @@ static int start_rank(struct dm_launch_rank *rank, struct dm_launch_program *pro
     return 0;
 }
 
-static int start_ranks(struct dm_launch_node *node)
+/* Runs in the session of the ranks, see session.h; sets status. */
+static void start_ranks(void *arg)
 {
+    struct dm_launch_node *node = arg;
     struct dm_launch_program *programs = calloc(node->options->n_apps, sizeof(*programs));
     int status = programs != NULL ? 0 : 1;
 
@@ -144,26 +147,26 @@ static int start_ranks(struct dm_launch_node *node)
     for (size_t i = 0; programs != NULL && i < node->options->n_apps; i++)
         dm_launch_program_free(&programs[i]);
     free(programs);
-    return status;
+    node->status = status;
 }
 
 bool dm_launch_node_start(struct dm_launch_node *node)
 {
     char mapping[1024];
-    int status = 1;
 
+    node->pid = getpid();
+    node->status = 1;
     node->port_fd = node->port_watch.fd = -1;
     dm_launch_kvs_init(&node->kvs);
     if (dm_launch_place_mapping(node->place, mapping, sizeof(mapping)))
         dm_launch_kvs_put(&node->kvs, "PMI_process_mapping", mapping);
     if (make_ranks(node) && reserve_number(node) && dm_launch_binding_check(node->options) &&
         (!node->options->is_by_port || dm_launch_pmi_listen(node)))
-        status = start_ranks(node);
-    if (status == 0) {
+        dm_launch_session_run(start_ranks, node);
+    if (node->status == 0) {
         dm_launch_input_start(node);
         return true;
     }
-    node->status = status;
     dm_launch_node_kill(node);
     return false;
 }
@@ -172,6 +175,9 @@ bool dm_launch_node_start(struct dm_launch_node *node)
 
 void dm_launch_node_signal(struct dm_launch_node *node, int signo)
 {
+    /* Nobody in the ranks' session could let them go on, so the system keeps SIGTSTP from them. */
+    if (signo == SIGTSTP)
+        signo = SIGSTOP;
     for (int i = 0; i < node->n_ranks; i++)
         if (node->ranks[i].was > 0)
             kill(-node->ranks[i].was, signo); /* its group may outlive it */
@@ -215,16 +221,20 @@ static void on_kill_late(void *arg)
     node_end(arg);
 }
 
-/* May a rank still live in a process that it has left behind? Then its connection is open. */
+/* May a rank still live in a process that it has left behind? Then its connection is open. Or is
+ * there one whose end is not judged? */
 static bool node_is_open(const struct dm_launch_node *node)
 {
-    for (int i = 0; i < node->n_ranks; i++)
-        if (node->ranks[i].has_spoken && !node->ranks[i].has_finalized && !node->ranks[i].is_closed)
+    for (int i = 0; i < node->n_ranks; i++) {
+        const struct dm_launch_rank *rank = &node->ranks[i];
+
+        if (rank->is_undecided || (rank->has_spoken && !rank->has_finalized && !rank->is_closed))
             return true;
+    }
     return false;
 }
 
-static void node_check_end(struct dm_launch_node *node)
+void dm_launch_node_check(struct dm_launch_node *node)
 {
     if (node->n_running > 0 || (!node->is_ending && node_is_open(node)))
         return;
@@ -243,7 +253,7 @@ void dm_launch_node_kill(struct dm_launch_node *node)
     dm_launch_node_signal(node, SIGKILL);
     if (node->n_running > 0)
         dm_launch_loop_after(node->loop, &node->kill, KILL_NS, on_kill_late, node);
-    node_check_end(node);
+    dm_launch_node_check(node);
 }
 
 static struct dm_launch_rank *rank_of_process(struct dm_launch_node *node, pid_t pid)
@@ -289,7 +299,7 @@ void dm_launch_node_reap(struct dm_launch_node *node)
         }
     }
     node_judge(ended, n);
-    node_check_end(node);
+    dm_launch_node_check(node);
 }
 
 void dm_launch_node_free(struct dm_launch_node *node)

@@ -40,10 +40,11 @@ struct dm_launch_rank {
     bool has_finalized;
     bool is_in_barrier;
     bool is_closed;     /* its connection is */
+    bool is_undecided;  /* has ended as if by the engine: that will be known soon */
     bool has_no_answer; /* to a question that cannot be answered before the job ends */
     struct dm_pmi_wire *wire;
     struct dm_launch_watch watch;  /* of the connection */
-    struct dm_launch_timer closed; /* how long it may live without its connection */
+    struct dm_launch_timer closed; /* how long it may live without its connection, be undecided */
     struct dm_launch_stream streams[2];
 };
 
@@ -75,10 +76,13 @@ struct dm_launch_node {
     struct dm_launch_watch port_watch;
     struct dm_launch_kvs kvs;
     struct dm_launch_upstream upstream;
+    pid_t pid;                 /* ours */
     sigset_t mask;             /* signals that a rank blocks */
     struct rlimit files;       /* its limit */
     bool is_ending;            /* everybody is being killed */
-    int status;                /* the exit status of the job so far */
+    bool is_agents;            /* an engine may end the ranks beside us */
+    int status;                /* the exit status of the job so far, */
+    uint64_t status_ms;        /* and since when, CLOCK_REALTIME; 0: always */
     void (*ended)(void *arg);  /* all ranks are gone */
     void (*failed)(void *arg); /* the job is to end everywhere, with status */
     void *arg;
@@ -89,11 +93,13 @@ struct dm_launch_node {
 
 /* Start all ranks. False: reported, status is set, and those that had been started are killed. */
 bool dm_launch_node_start(struct dm_launch_node *node);
+/* Have all ranks ended? Then what they have left is killed, and ended is called. */
+void dm_launch_node_check(struct dm_launch_node *node);
 /* Wait for those that have ended, and judge. */
 void dm_launch_node_reap(struct dm_launch_node *node);
 /* Kill all ranks and what they have started; ended is called when they are gone. */
 void dm_launch_node_kill(struct dm_launch_node *node);
-/* Send a signal to the process groups of all ranks. */
+/* Send a signal to the process groups of all ranks; SIGTSTP as SIGSTOP. */
 void dm_launch_node_signal(struct dm_launch_node *node, int signo);
 void dm_launch_node_free(struct dm_launch_node *node);
 
@@ -120,6 +126,8 @@ void dm_launch_verdict_look(struct dm_launch_rank *rank);
 void dm_launch_verdict_barrier(struct dm_launch_node *node);
 /* A rank has asked for the end of the job. */
 void dm_launch_verdict_abort(struct dm_launch_rank *rank, int code);
+/* A status of the job, which keeps the first that is not 0. */
+void dm_launch_verdict_status(struct dm_launch_node *node, int status);
 /* The job has failed with this exit status; who knows more has said so. */
 void dm_launch_verdict_fail(struct dm_launch_node *node, int status);
 /* One of this node that will not come to the barrier, NULL: all have, or may yet. */

@@ -1,11 +1,6 @@
 /*
- * A rank is started by vfork: until it executes its program it shares our memory, so that nothing
- * is copied, and we learn why it could not.
- *
- * All ranks stay in our session, each in a process group of its own, by which it is ended. Linux
- * (sched_autogroup) shares out the cores among sessions first, and sched_yield gives a core to
- * others of the same session only (since 6.6): ranks that outnumber the cores would hand them over
- * late were each in its own.
+ * A rank shares our memory until it executes its program, so that nothing is copied, and we learn
+ * why it could not.
  */
 #include "tools/mpiexec/spawn.h"
 
@@ -22,6 +17,7 @@
 #include <unistd.h>
 
 #include "tools/mpiexec/environment.h"
+#include "tools/mpiexec/session.h"
 #include "util/cfg.h"
 #include "util/log.h"
 
@@ -185,24 +181,30 @@ static void become_rank(const struct dm_launch_child *child)
         run_by_shell(program);
 }
 
+struct attempt {
+    const struct dm_launch_child *child;
+    volatile int err; /* why the program was not executed, 0: it was */
+};
+
+static int attempt_run(void *arg)
+{
+    struct attempt *attempt = arg;
+
+    become_rank(attempt->child);
+    attempt->err = errno;
+    return 127;
+}
+
 pid_t dm_launch_spawn(const struct dm_launch_child *child, int *status_p)
 {
-    volatile int err = 0;
-    pid_t pid = vfork();
+    struct attempt attempt = {.child = child};
+    pid_t pid = dm_launch_session_child(attempt_run, &attempt, child->parent);
 
-    if (pid == 0) {
-        become_rank(child);
-        err = errno;
-        _exit(127);
-    }
-    if (pid > 0 && err == 0) {
-        setpgid(pid, pid);
+    if (pid > 0 && attempt.err == 0)
         return pid;
-    }
+    /* It is waited for with the other children. */
     if (pid > 0)
-        waitpid(pid, NULL, 0);
-    if (pid > 0)
-        errno = err;
+        errno = attempt.err;
     /* The file is there: what is not is the interpreter that it names. */
     *status_p = pid < 0 ? 1 : 126;
     return -1;

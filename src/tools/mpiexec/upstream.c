@@ -1,10 +1,11 @@
 /*
  * Before a barrier an agent joins the new pairs of its ranks to values of the engine's space, under
- * names that end in its number; the first begins with their number, with a rank that waits there
- * and with one that will not come. Others fetch them when they are asked for a key of such a rank.
+ * names that end in its number; the first begins with their number, with a rank that waits there,
+ * with one that will not come, and with the exit status so far. Others fetch them when they are asked for a key of such a rank.
  */
 #include "tools/mpiexec/upstream.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +48,8 @@ static bool join_pairs(struct dm_launch_up *up, char **text_p)
     if (f == NULL)
         return false;
     for (size_t i = up->n_published; i < kvs->n_pairs; i++)
-        fprintf(f, " %s=%s", kvs->pairs[i]->key, kvs->pairs[i]->value);
+        if (!kvs->pairs[i]->is_fetched)
+            fprintf(f, " %s=%s", kvs->pairs[i]->key, kvs->pairs[i]->value);
     return fclose(f) == 0;
 }
 
@@ -68,10 +70,11 @@ static bool up_publish(struct dm_launch_up *up)
     size_t len = 0;
 
     if (is_good) {
-        int n_parts = (int)((strlen(pairs) + 48) / PART_LEN) + 1;
+        int n_parts = (int)((strlen(pairs) + 80) / PART_LEN) + 1;
 
-        is_good = asprintf(&text, "%d %d %d;%s", n_parts, waiting_rank(up->node),
-                           missing != NULL ? missing->rank : -1, pairs) >= 0;
+        is_good = asprintf(&text, "%d %d %d %d %" PRIu64 ";%s", n_parts, waiting_rank(up->node),
+                           missing != NULL ? missing->rank : -1, up->node->status,
+                           up->node->status_ms, pairs) >= 0;
         len = is_good ? strlen(text) : 0;
         for (int part = 0; part < n_parts && is_good; part++) {
             size_t at = (size_t)part * PART_LEN < len ? (size_t)part * PART_LEN : len;
@@ -106,21 +109,23 @@ bool dm_launch_up_barrier(struct dm_launch_up *up, void (*done)(void *arg, bool 
 
 /* ---- fetching ---- */
 
-/* Takes pairs "KEY=VALUE KEY=VALUE" into the space of this node, where they count as published. */
+/* Takes pairs "KEY=VALUE KEY=VALUE" into the space of this node. */
 static void take_pairs(struct dm_launch_up *up, char *text)
 {
+    struct dm_launch_kvs *kvs = &up->node->kvs;
     char *rest = text;
     char *word;
 
     while ((word = strsep(&rest, " ")) != NULL) {
         char *value = strchr(word, '=');
+        size_t n_before = kvs->n_pairs;
 
         if (value == NULL)
             continue;
         *value = '\0';
-        dm_launch_kvs_put(&up->node->kvs, word, value + 1);
+        if (dm_launch_kvs_put(kvs, word, value + 1) && kvs->n_pairs > n_before)
+            kvs->pairs[kvs->n_pairs - 1]->is_fetched = true;
     }
-    up->n_published = up->node->kvs.n_pairs;
 }
 
 static bool get_part(struct dm_launch_up *up, int fence, int part, int agent, char *value,
@@ -144,7 +149,8 @@ static bool fetch_fence(struct dm_launch_up *up, int agent, int fence)
     FILE *f;
 
     if (!get_part(up, fence, 0, agent, value, sizeof(value)) ||
-        sscanf(value, "%d %d %d;", &n_parts, &peer->waiting, &peer->dead) != 3)
+        sscanf(value, "%d %d %d %d %" SCNu64 ";", &n_parts, &peer->waiting, &peer->dead,
+               &peer->status, &peer->status_ms) != 5)
         return false;
     f = open_memstream(&text, &len);
     if (f == NULL)
@@ -212,4 +218,21 @@ int dm_launch_up_waiting(struct dm_launch_up *up)
             waiting = up->peers[agent].waiting;
     }
     return waiting;
+}
+
+int dm_launch_up_first_status(struct dm_launch_up *up)
+{
+    int status = up->node->status;
+    uint64_t first = up->node->status_ms;
+
+    for (int agent = 0; agent < up->n_agents; agent++) {
+        const struct dm_launch_peer *peer = &up->peers[agent];
+
+        fetch_agent(up, agent);
+        if (agent != up->own && peer->status != 0 && peer->status_ms < first) {
+            status = peer->status;
+            first = peer->status_ms;
+        }
+    }
+    return status;
 }

@@ -14,9 +14,11 @@
 
 /* An agent, as others see it. */
 struct dm_launch_peer {
-    int n_fetched; /* barriers whose pairs of it are here */
-    int waiting;   /* a rank that was in the last of these, -1: none */
-    int dead;      /* a rank that will not come, -1: none */
+    int n_fetched;      /* barriers whose pairs of it are here */
+    int waiting;        /* a rank that was in the last of these, -1: none */
+    int dead;           /* a rank that will not come, -1: none */
+    int status;         /* its exit status then, */
+    uint64_t status_ms; /* and since when it has it, CLOCK_REALTIME */
 };
 
 struct dm_launch_up {
@@ -42,5 +44,7 @@ bool dm_launch_up_barrier(struct dm_launch_up *up, void (*done)(void *arg, bool 
 const char *dm_launch_up_lookup(struct dm_launch_up *up, const char *key, bool *is_lost_p);
 /* A rank of another node that was in the last barrier, -1: none. */
 int dm_launch_up_waiting(struct dm_launch_up *up);
+/* After the last barrier: of all agents' exit statuses that are not 0 the first. */
+int dm_launch_up_first_status(struct dm_launch_up *up);
 
 #endif

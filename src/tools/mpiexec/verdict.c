@@ -5,9 +5,11 @@
  * MPI_Finalize; when one will never come to a barrier in which others are. Any other exit status is
  * that of the job in the end, the first that is not 0.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "tools/mpiexec/foreign.h"
 #include "tools/mpiexec/node.h"
@@ -15,18 +17,30 @@
 
 /* How long a process may live without its connection: its exit status tells more. */
 #define CLOSED_NS UINT64_C(300000000)
+/* How much later than the ranks an agent may hear of the engine's end of the job. */
+#define ENGINE_NS UINT64_C(500000000)
 
 int dm_launch_verdict_code(int wait_status)
 {
     return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
+void dm_launch_verdict_status(struct dm_launch_node *node, int status)
+{
+    struct timespec now;
+
+    if (node->status != 0 || status == 0)
+        return;
+    clock_gettime(CLOCK_REALTIME, &now);
+    node->status = status;
+    node->status_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
 void dm_launch_verdict_fail(struct dm_launch_node *node, int status)
 {
     if (node->is_ending)
         return;
-    if (node->status == 0)
-        node->status = status;
+    dm_launch_verdict_status(node, status);
     if (node->options->stays)
         return;
     if (node->failed != NULL)
@@ -77,6 +91,25 @@ static void on_closed_long(void *arg)
         lose_rank(rank);
 }
 
+/* Srun ends a job by a signal to ranks and agents alike: then it is no rank's failure, and we will
+ * have got the signal, too. */
+static bool is_by_engine(const struct dm_launch_rank *rank)
+{
+    int signo = WTERMSIG(rank->status);
+
+    return rank->node->is_agents && (signo == SIGTERM || signo == SIGINT);
+}
+
+static void on_undecided_long(void *arg)
+{
+    struct dm_launch_rank *rank = arg;
+
+    rank->is_undecided = false;
+    if (!rank->node->is_ending)
+        lose_rank(rank);
+    dm_launch_node_check(rank->node);
+}
+
 void dm_launch_verdict_look(struct dm_launch_rank *rank)
 {
     struct dm_launch_node *node = rank->node;
@@ -85,6 +118,11 @@ void dm_launch_verdict_look(struct dm_launch_rank *rank)
     if (node->is_ending)
         return;
     if (rank->has_ended && WIFSIGNALED(rank->status)) {
+        if (is_by_engine(rank)) {
+            rank->is_undecided = true;
+            dm_launch_loop_after(node->loop, &rank->closed, ENGINE_NS, on_undecided_long, rank);
+            return;
+        }
         lose_rank(rank);
     } else if (rank->has_spoken && !rank->has_finalized && rank->is_closed) {
         if (rank->has_ended)
@@ -92,8 +130,7 @@ void dm_launch_verdict_look(struct dm_launch_rank *rank)
         else
             dm_launch_loop_after(node->loop, &rank->closed, CLOSED_NS, on_closed_long, rank);
     } else {
-        if (node->status == 0)
-            node->status = code;
+        dm_launch_verdict_status(node, code);
         dm_launch_pmi_check_barrier(node);
     }
 }
