@@ -56,7 +56,8 @@ struct dm_chan_parser {
 struct dm_chan_peer {
     struct dm_conn *conn; /* NULL: oneself */
     struct dm_chan_queue queue;
-    size_t reserved_len; /* record between dm_chan_reserve and commit */
+    size_t reserved_len;       /* record between dm_chan_reserve and commit */
+    struct dm_chan_peer *next; /* in dm_chan.all */
     int proc;
     bool is_lost;
     bool is_blocked; /* the pipe took less than offered; `writable` will come */
@@ -106,7 +107,9 @@ struct dm_chan {
     struct dm_adapt *adapt;
     unsigned todo;               /* enum dm_chan_todo */
     int depth;                   /* > 0: inside a handler or callback */
-    struct dm_chan_peer **peers; /* by process, NULL: not talked to yet */
+    struct dm_chan_peer **peers; /* by process, NULL: not talked to; reserved */
+    struct dm_chan_peer *all;    /* those that exist */
+    size_t max;                  /* of peers */
     int rank;
     int size;
     int n_handlers;
@@ -120,6 +123,11 @@ struct dm_chan {
         void *arg;
     } listeners[DM_CHAN_LISTENERS];
     int n_listeners;
+    struct dm_chan_gone_listener {
+        dm_chan_gone fn;
+        void *arg;
+    } gone[DM_CHAN_LISTENERS];
+    int n_gone;
     struct dm_pool ctl; /* struct dm_chan_ctl: packets of dm_chan_send_ctl */
     /* oneself (self.c) */
     char *self_pipe;
@@ -150,6 +158,8 @@ static inline struct dm_chan_peer *dm_chan_peer(struct dm_chan *chan, int proc)
 void dm_chan_input(void *arg, int proc, struct dm_conn *conn);           /* packet.c */
 void dm_chan_writable(void *arg, int proc, struct dm_conn *conn);        /* send.c */
 void dm_chan_failed(void *arg, int proc, struct dm_conn *conn, int err); /* start.c */
+bool dm_chan_is_idle(void *arg, int proc);                               /* start.c */
+void dm_chan_on_closed(void *arg, int proc, bool is_free);               /* start.c */
 
 /* Note that a peer is gone; the next pass tells. (start.c) */
 void dm_chan_peer_lost(struct dm_chan *chan, struct dm_chan_peer *peer, int err);

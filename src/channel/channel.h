@@ -1,6 +1,7 @@
 /*
- * The RDMA channel: an ordered byte pipe to every process of the job, packets
- * on top of it, bulk RDMA beside it, and the progress engine.
+ * The RDMA channel: an ordered byte pipe to every process of the job and to known ones of other
+ * jobs (dapl_adapt/public/proc.h), packets on top of it, bulk RDMA beside it, and the progress
+ * engine.
  *
  * The pipe has the five-function face of Liu et al. 2004 ("Design and
  * Implementation of MPICH2 over InfiniBand with RDMA Support"): start, stop,
@@ -30,6 +31,13 @@ struct dm_chan; /* one per process */
 /* A peer was lost. */
 typedef void (*dm_chan_lost)(void *arg, int proc, int err);
 
+/*
+ * The connection to a process of another job has been closed in order. is_free: by us, and its
+ * number may be somebody else's from now on; whatever is kept by that number is void. Else by the
+ * process itself, while there are still references to it here: what is expected of it will not come.
+ */
+typedef void (*dm_chan_gone)(void *arg, int proc, bool is_free);
+
 /* ---- start, stop, process management ---- */
 
 /* Opens the adaptation layer beneath (whose job description is passed on). Collective. */
@@ -43,9 +51,14 @@ struct dm_adapt *dm_chan_adapt(struct dm_chan *chan);
 void dm_chan_on_packet(struct dm_chan *chan, enum dm_pkt_type type, dm_pkt_handler fn, void *arg);
 /* One more to be told of a lost peer (at most 4), in the order of the calls. */
 void dm_chan_on_lost(struct dm_chan *chan, dm_chan_lost fn, void *arg);
+/* One more to be told that a connection is closed (at most 4). */
+void dm_chan_on_gone(struct dm_chan *chan, dm_chan_gone fn, void *arg);
 /* What dm_adapt_eager_good() says of this peer. */
 size_t dm_chan_eager_good(const struct dm_chan *chan, int proc);
-/* Number of the host that a process of the job is on. */
+/*
+ * Number of the host that a process is on, also of another job; -1: a guest whose address nobody
+ * told (dm_adapt_proc_node).
+ */
 int dm_chan_node(const struct dm_chan *chan, int proc);
 /* Has this peer been lost? */
 bool dm_chan_is_lost(const struct dm_chan *chan, int proc);

@@ -22,16 +22,19 @@ bool dm_chan_deliver(struct dm_chan *chan, int proc, const struct dm_pkt *pkt, c
                      size_t avail, struct dm_chan_sink *sink)
 {
     const struct dm_chan_handler *h;
+    char text[DM_PROC_TEXT_MAX];
 
     if (dm_unlikely(pkt->version != DM_PKT_VERSION || pkt->type >= DM_PKT_N)) {
-        dm_log_error("rank %d sent a packet of type %d, version %d; this library speaks "
+        dm_log_error("%s sent a packet of type %d, version %d; this library speaks "
                      "version %d: do all processes load the same library?",
-                     proc, pkt->type, pkt->version, DM_PKT_VERSION);
+                     dm_adapt_proc_text(chan->adapt, proc, text, sizeof(text)), pkt->type,
+                     pkt->version, DM_PKT_VERSION);
         return false;
     }
     h = &chan->handlers[pkt->type];
     if (dm_unlikely(h->fn == NULL)) {
-        dm_log_error("rank %d sent a packet of type %d that nobody here takes", proc, pkt->type);
+        dm_log_error("%s sent a packet of type %d that nobody here takes",
+                     dm_adapt_proc_text(chan->adapt, proc, text, sizeof(text)), pkt->type);
         return false;
     }
     h->fn(h->arg, proc, pkt, data, avail, sink);
@@ -165,6 +168,7 @@ void dm_chan_input(void *arg, int proc, struct dm_conn *conn)
 {
     struct dm_chan *chan = arg;
     struct dm_chan_peer *peer = dm_chan_peer(chan, proc);
+    char text[DM_PROC_TEXT_MAX];
 
     /* Inside a handler: the next poll calls again. Without handlers dm_chan_get drains. */
     if (dm_unlikely(chan->depth > 0 || chan->n_handlers == 0 || peer == NULL || peer->is_lost))
@@ -184,7 +188,8 @@ void dm_chan_input(void *arg, int proc, struct dm_conn *conn)
             continue;
         }
         if (dm_unlikely(!pkt_parse(chan, peer, data, len))) {
-            dm_log_error("the stream of rank %d makes no sense: giving it up", proc);
+            dm_log_error("the stream of %s makes no sense: giving it up",
+                         dm_adapt_proc_text(chan->adapt, proc, text, sizeof(text)));
             dm_chan_peer_lost(chan, peer, DM_EINTERN);
             break;
         }

@@ -117,11 +117,8 @@ bool dm_chan_is_busy(const struct dm_chan *chan)
 {
     if (chan->todo & (DM_TODO_SELF | DM_TODO_FLUSH | DM_TODO_LOST))
         return true;
-    for (int i = 0; i < chan->size; i++) {
-        const struct dm_chan_peer *peer = chan->peers[i];
-
-        if (peer != NULL && !peer->is_lost &&
-            (peer->queue.head != NULL || peer->flush.head != NULL))
+    for (const struct dm_chan_peer *peer = chan->all; peer != NULL; peer = peer->next) {
+        if (!peer->is_lost && (peer->queue.head != NULL || peer->flush.head != NULL))
             return true;
     }
     return false;

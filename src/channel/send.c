@@ -394,7 +394,7 @@ int dm_chan_send_small(struct dm_chan *chan, int proc, const struct dm_pkt *pkt,
         return err;
     ctl = dm_pool_get(&chan->ctl);
     if (ctl == NULL)
-        return DM_FAIL(DM_ENOMEM, "control packet of %d bytes to rank %d", pkt->hdr_len, proc);
+        return DM_FAIL(DM_ENOMEM, "control packet of %d bytes", pkt->hdr_len);
     ctl->chan = chan;
     ctl->send.done = ctl_done;
     ctl->send.data = pkt->data_len > 0 ? ctl->data : NULL;

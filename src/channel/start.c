@@ -14,6 +14,7 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
+#include "util/reserve.h"
 
 #define CTL_CHUNK 64
 
@@ -22,7 +23,7 @@ struct dm_chan_peer *dm_chan_peer_new(struct dm_chan *chan, int proc)
     struct dm_chan_peer *peer = calloc(1, sizeof(*peer));
 
     if (peer == NULL) {
-        (void)DM_FAIL(DM_ENOMEM, "channel to rank %d, %zu bytes", proc, sizeof(*peer));
+        (void)DM_FAIL(DM_ENOMEM, "channel to a process, %zu bytes", sizeof(*peer));
         return NULL;
     }
     peer->proc = proc;
@@ -34,18 +35,22 @@ struct dm_chan_peer *dm_chan_peer_new(struct dm_chan *chan, int proc)
     dm_list_init(&peer->ready);
     dm_list_init(&peer->flushing);
     dm_list_init(&peer->lost);
+    peer->next = chan->all;
+    chan->all = peer;
     chan->peers[proc] = peer;
     return peer;
 }
 
 static void chan_free(struct dm_chan *chan)
 {
-    if (chan->peers != NULL) {
-        for (int i = 0; i < chan->size; i++)
-            free(chan->peers[i]);
+    struct dm_chan_peer *peer;
+
+    while ((peer = chan->all) != NULL) {
+        chan->all = peer->next;
+        free(peer);
     }
     dm_pool_fini(&chan->ctl);
-    free(chan->peers);
+    dm_reserve_free(chan->peers, chan->max);
     free(chan->self_pipe);
     free(chan);
 }
@@ -65,23 +70,25 @@ int dm_chan_start(const struct dm_adapt_job *job, struct dm_chan **chan_p)
     dm_list_init(&chan->flushing);
     dm_list_init(&chan->lost);
     dm_pool_init(&chan->ctl, sizeof(struct dm_chan_ctl), CTL_CHUNK, 0);
-    chan->peers = calloc((size_t)job->size, sizeof(*chan->peers));
-    if (chan->peers == NULL) {
-        err = DM_FAIL(DM_ENOMEM, "channel to %d processes", job->size);
-        goto fail;
-    }
     ev = (struct dm_adapt_events){
         .arg = chan,
         .input = dm_chan_input,
         .writable = dm_chan_writable,
         .failed = dm_chan_failed,
+        .is_idle = dm_chan_is_idle,
+        .gone = dm_chan_on_closed,
     };
     err = dm_adapt_open(&chan->job, &ev, &chan->adapt);
-    if (err != DM_OK)
-        goto fail;
-    *chan_p = chan;
-    return DM_OK;
-fail:
+    if (err == DM_OK) {
+        chan->max = dm_adapt_proc_max(chan->adapt);
+        chan->peers = dm_reserve(chan->max, chan->max, &chan->max);
+        if (chan->peers != NULL) {
+            *chan_p = chan;
+            return DM_OK;
+        }
+        dm_adapt_close(chan->adapt);
+        err = DM_ENOMEM;
+    }
     chan_free(chan);
     return err;
 }
@@ -91,13 +98,13 @@ int dm_chan_stop(struct dm_chan *chan)
     uint64_t give_up = dm_clock_after(dm_cfg()->timeout);
     int err;
 
-    chan->n_listeners = 0;
+    chan->n_listeners = chan->n_gone = 0;
     dm_adapt_quiesce(chan->adapt);
     while (dm_chan_is_busy(chan) && dm_clock_ns() < give_up) {
         /* Nobody is told of losses any more: let the pipes say so themselves. */
-        for (int i = 0; i < chan->size; i++)
-            if (chan->peers[i] != NULL && chan->peers[i]->queue.head != NULL)
-                dm_chan_writable(chan, i, chan->peers[i]->conn);
+        for (struct dm_chan_peer *peer = chan->all; peer != NULL; peer = peer->next)
+            if (peer->queue.head != NULL)
+                dm_chan_writable(chan, peer->proc, peer->conn);
         dm_chan_progress_wait(chan);
     }
     err = dm_adapt_close(chan->adapt);
@@ -133,6 +140,12 @@ void dm_chan_on_lost(struct dm_chan *chan, dm_chan_lost fn, void *arg)
         chan->listeners[chan->n_listeners++] = (struct dm_chan_listener){.fn = fn, .arg = arg};
 }
 
+void dm_chan_on_gone(struct dm_chan *chan, dm_chan_gone fn, void *arg)
+{
+    if (chan->n_gone < DM_CHAN_LISTENERS)
+        chan->gone[chan->n_gone++] = (struct dm_chan_gone_listener){.fn = fn, .arg = arg};
+}
+
 size_t dm_chan_eager_good(const struct dm_chan *chan, int proc)
 {
     const struct dm_chan_peer *peer = chan->peers[proc];
@@ -142,7 +155,7 @@ size_t dm_chan_eager_good(const struct dm_chan *chan, int proc)
 
 int dm_chan_node(const struct dm_chan *chan, int proc)
 {
-    return chan->job.node_of[proc];
+    return proc < chan->size ? chan->job.node_of[proc] : dm_adapt_proc_node(chan->adapt, proc);
 }
 
 bool dm_chan_is_lost(const struct dm_chan *chan, int proc)
@@ -177,6 +190,45 @@ static void chan_give_back(struct dm_chan_queue *queue, int err)
 
     while ((send = dm_chan_queue_take(queue)) != NULL)
         send->done(send, err);
+}
+
+bool dm_chan_is_idle(void *arg, int proc)
+{
+    const struct dm_chan *chan = arg;
+    const struct dm_chan_peer *peer = chan->peers[proc];
+
+    return peer == NULL || (peer->queue.head == NULL && peer->flush.head == NULL);
+}
+
+/* The peer's object goes with its connection; the next packet makes both anew. */
+static void chan_forget_peer(struct dm_chan *chan, struct dm_chan_peer *peer)
+{
+    struct dm_chan_peer **at = &chan->all;
+
+    while (*at != peer)
+        at = &(*at)->next;
+    *at = peer->next;
+    chan->peers[peer->proc] = NULL;
+    dm_list_del(&peer->ready);
+    dm_list_del(&peer->flushing);
+    dm_list_del(&peer->lost);
+    chan->depth++;
+    chan_give_back(&peer->flush, DM_EPEER);
+    chan_give_back(&peer->queue, DM_EPEER);
+    chan->depth--;
+    free(peer);
+}
+
+void dm_chan_on_closed(void *arg, int proc, bool is_free)
+{
+    struct dm_chan *chan = arg;
+
+    if (chan->peers[proc] != NULL)
+        chan_forget_peer(chan, chan->peers[proc]);
+    chan->depth++;
+    for (int i = 0; i < chan->n_gone; i++)
+        chan->gone[i].fn(chan->gone[i].arg, proc, is_free);
+    chan->depth--;
 }
 
 int dm_chan_work_lost(struct dm_chan *chan)

@@ -15,6 +15,7 @@
 #include "dapl_adapt/conn/close.h"
 #include "dapl_adapt/conn/connect.h"
 #include "dapl_adapt/conn/exchange.h"
+#include "dapl_adapt/conn/proc.h"
 #include "dapl_adapt/conn/progress.h"
 #include "dapl_adapt/conn/ring.h"
 #include "dapl_adapt/conn/server.h"
@@ -44,6 +45,7 @@
 #include "dapl_adapt/public/start.h"
 #include "dapl_adapt/rma/atomic.h"
 #include "dapl_adapt/rma/rdmaq.h"
+#include "dapl_adapt/rma/rma.h"
 #include "util/cfg.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -58,19 +60,20 @@
 #define FILES 64
 
 #define FILES_PER_PEER 6
+#define SERVE_PEERS    8 /* that a job of one makes room for */
 #define FLUSH_NS       UINT64_C(1000000000)
 #define OPEN_WAIT_NS   1000000
 #define PROBE_LOCK_MIN                                                                             \
     ((size_t)4 << 20) /* lockable bytes from which on measuring is worth its memory */
 #define PROBE_NS UINT64_C(20000000)
 
-/* FNV-1a; tells jobs apart that share a host, it is no secret. */
-static uint32_t job_hash(const char *text)
+/* FNV-1a; tells jobs apart, it is no secret. */
+static uint64_t job_hash(const char *text)
 {
-    uint32_t h = 2166136261u;
+    uint64_t h = UINT64_C(14695981039346656037);
 
     for (; *text != '\0'; text++)
-        h = (h ^ (unsigned char)*text) * 16777619u;
+        h = (h ^ (unsigned char)*text) * UINT64_C(1099511628211);
     return h;
 }
 
@@ -79,10 +82,13 @@ static const struct dm_conn_ops conn_ops = {
     .drain_all = dm_poll_drain_all,
     .pipe_prepare = dm_eager_prepare,
     .pipe_up = dm_eager_up,
+    .pipe_part = dm_eager_part,
     .pipe_arrived = dm_eager_arrived,
     .rdma_push = dm_rma_push,
     .rdma_requeue = dm_rma_requeue,
     .rdma_is_wanted = dm_rma_is_wanted,
+    .rdma_is_idle = dm_rma_is_idle,
+    .rdma_fail = dm_rma_fail,
     .rdma_break = dm_rdmaq_break,
 };
 
@@ -135,6 +141,7 @@ static void open_init_shared(struct dm_adapt *adapt)
     pthread_condattr_destroy(&attr);
     dm_list_init(&adapt->shared.notes);
     dm_list_init(&adapt->poll.connecting);
+    dm_procs_init(adapt);
     dm_reg_cache_init(&adapt->mem.cache,
                       dm_cfg()->reg_cache != DM_REG_CACHE_NO ? dm_cfg()->reg_cache_size : 0,
                       dm_cfg()->reg_cache == DM_REG_CACHE_EXACT);
@@ -205,9 +212,9 @@ static int open_is_overdue(const struct dm_adapt *adapt, int proc, uint64_t dead
     if (dm_clock_ns() < deadline)
         return DM_OK;
     return DM_FAIL(DM_ECONN,
-                   "rank %d on host %s did not connect within DATUM_TIMEOUT; did it start, and "
+                   "%s did not connect within DATUM_TIMEOUT; did it start, and "
                    "does it use the same provider?",
-                   proc, dm_adapt_host_of(adapt, proc));
+                   dm_who(adapt, proc).text);
 }
 
 static int open_connect_one(struct dm_adapt *adapt, int proc)
@@ -255,6 +262,17 @@ static void close_stop_servers(struct dm_adapt *adapt)
 {
     for (int i = 0; i < adapt->rails.n_ias; i++)
         dm_conn_unserve(adapt->rails.ias[i]);
+}
+
+/* Rails and what they were given of this process' memory. */
+static void close_rails(struct dm_adapt *adapt)
+{
+    close_stop_servers(adapt);
+    for (int i = 0; i < adapt->rails.n_ias; i++)
+        dm_lmr_free(&adapt->mem.probe_lmr[i]);
+    dm_rails_close(&adapt->rails);
+    free(adapt->mem.probe);
+    adapt->mem.probe = NULL;
 }
 
 /* May connections be made again? Then a process that computes must answer. */
@@ -314,30 +332,26 @@ static int open_choose_coll(struct dm_adapt *adapt)
     return adapt->job.choose_coll(ia != NULL ? ia->tuned : NULL, &adapt->coll_hash);
 }
 
-static int open_job(struct dm_adapt *adapt)
+static int open_rails(struct dm_adapt *adapt, int n_peers, bool is_one_host)
 {
-    const struct dm_cfg *cfg = dm_cfg();
-    int err = dm_rails_open(&adapt->rails, adapt->job.size - 1, (int)adapt->rings.n_slots,
-                            dm_adapt_is_one_host(adapt));
+    int err = dm_rails_open(&adapt->rails, n_peers, (int)adapt->rings.n_slots, is_one_host);
 
     if (err == DM_OK)
         err = open_choose_coll(adapt);
-
     if (err == DM_OK)
         err = open_setup_memory(adapt);
-    if (err == DM_OK)
-        err = dm_conn_init_all(adapt);
-    /* whether processes outnumber cores decides how they travel; a lone quota is seen at once */
-    for (int i = 0; i < adapt->rails.n_ias && err == DM_OK; i++) {
+    for (int i = 0; i < adapt->rails.n_ias && err == DM_OK; i++)
         adapt->rails.ias[i]->adapt = adapt;
-        adapt->rings.wants_sendrecv = cfg->eager == DM_EAGER_SENDRECV;
-    }
-    if (err == DM_OK)
-        err = dm_addr_publish(adapt);
-    if (err == DM_OK)
-        err = dm_addr_oversubscribed(adapt, &adapt->is_oversubscribed);
-    if (err != DM_OK)
-        return err;
+    adapt->rings.wants_sendrecv = dm_cfg()->eager == DM_EAGER_SENDRECV;
+    return err;
+}
+
+/* What is found out about rails, and how to sleep in them; then they can be reached. */
+static int open_use_rails(struct dm_adapt *adapt)
+{
+    const struct dm_cfg *cfg = dm_cfg();
+    int err;
+
     /* oversubscribed processes sleep; on one host they notify each other: it costs a message */
     for (int i = 0; i < adapt->rails.n_ias && cfg->eager == DM_EAGER_AUTO; i++)
         adapt->rails.ias[i]->caps.needs_sendrecv |=
@@ -345,6 +359,8 @@ static int open_job(struct dm_adapt *adapt)
     err = open_check_rings(adapt);
     if (err == DM_OK)
         err = open_check_immediate(adapt);
+    if (err != DM_OK)
+        return err;
     adapt->sleep.can_notify = adapt->is_oversubscribed || cfg->progress == DM_PROGRESS_WAIT ||
                               cfg->progress >= DM_PROGRESS_THREAD;
     adapt->rails.has_wakes = adapt->rails.has_sides = adapt->rails.n_ias > 0;
@@ -354,6 +370,19 @@ static int open_job(struct dm_adapt *adapt)
     }
     for (int i = 0; i < adapt->rails.n_ias && err == DM_OK; i++)
         err = dm_conn_serve(adapt->rails.ias[i]);
+    return err;
+}
+
+static int open_job(struct dm_adapt *adapt)
+{
+    int err = open_rails(adapt, adapt->job.size - 1, dm_adapt_is_one_host(adapt));
+
+    if (err == DM_OK)
+        err = dm_addr_publish(adapt);
+    if (err == DM_OK)
+        err = dm_addr_oversubscribed(adapt, &adapt->is_oversubscribed);
+    if (err == DM_OK)
+        err = open_use_rails(adapt);
     if (err == DM_OK && !adapt->is_demand) {
         err = open_connect_all(adapt);
         if (!open_may_failover(adapt))
@@ -370,17 +399,44 @@ static int open_conf(struct dm_adapt *adapt)
     return err == DM_OK ? dm_conf_select(&adapt->rails.conf, dm_cfg()->provider) : err;
 }
 
+/* A job of one opens its rails when others are to be met. What fails leaves it as it was. */
+static int serve_alone(struct dm_adapt *adapt)
+{
+    int err = adapt->rails.conf.n_entries > 0 ? DM_OK : open_conf(adapt);
+
+    if (err == DM_OK) {
+        dm_host_want_files(FILES + (size_t)SERVE_PEERS * FILES_PER_PEER);
+        err = open_rails(adapt, SERVE_PEERS, false);
+    }
+    if (err == DM_OK)
+        err = open_use_rails(adapt);
+    if (err == DM_OK)
+        return DM_OK;
+    close_rails(adapt);
+    return err;
+}
+
+int dm_adapt_serve(struct dm_adapt *adapt)
+{
+    int err = DM_OK;
+
+    if (adapt->procs.is_serving)
+        return DM_OK;
+    if (adapt->rails.n_ias == 0)
+        err = serve_alone(adapt);
+    for (int i = 0; i < adapt->rails.n_ias && err == DM_OK; i++)
+        err = dm_conn_serve(adapt->rails.ias[i]);
+    adapt->procs.is_serving = err == DM_OK;
+    return err;
+}
+
 static void close_free_all(struct dm_adapt *adapt)
 {
     close_stop_servers(adapt);
     dm_conn_free_all(adapt);
     dm_atomic_free(adapt);
     dm_reg_cache_fini(&adapt->mem.cache);
-    for (int i = 0; i < adapt->rails.n_ias; i++) {
-        dm_lmr_free(&adapt->mem.probe_lmr[i]);
-    }
-    dm_rails_close(&adapt->rails);
-    free(adapt->mem.probe);
+    close_rails(adapt);
     pthread_cond_destroy(&adapt->shared.cond);
     pthread_mutex_destroy(&adapt->shared.lock);
     free(adapt);
@@ -397,7 +453,8 @@ int dm_adapt_open(const struct dm_adapt_job *job, const struct dm_adapt_events *
     adapt->job = *job;
     adapt->ev = *ev;
     adapt->ops = &conn_ops;
-    adapt->job_hash = job_hash(job->name != NULL ? job->name : "");
+    adapt->self.job = job_hash(job->name != NULL ? job->name : "");
+    adapt->self.rank = (uint32_t)job->rank;
     adapt->mem.page = (size_t)sysconf(_SC_PAGESIZE);
     adapt->own_host = dm_addr_own_host();
     adapt->is_demand = dm_cfg()->connect == DM_CONNECT_DEMAND ||
@@ -408,10 +465,10 @@ int dm_adapt_open(const struct dm_adapt_job *job, const struct dm_adapt_events *
     err = open_check_settings(adapt);
     if (err == DM_OK)
         err = open_conf(adapt);
+    if (err == DM_OK)
+        err = dm_conn_init_all(adapt);
     if (err == DM_OK && job->size > 1)
         err = open_job(adapt);
-    else if (err == DM_OK)
-        err = dm_conn_init_all(adapt);
     if (err != DM_OK) {
         close_free_all(adapt);
         return err;

@@ -74,19 +74,21 @@ static void explain_large(const struct dm_ia *ia)
         dm_log_info("  large messages: %s (%s)", dm_rndv_text(proto), by);
 }
 
+static bool explain_is_here(const struct dm_adapt *adapt, int proc)
+{
+    return dm_adapt_proc_node(adapt, proc) == dm_adapt_proc_node(adapt, adapt->job.rank);
+}
+
 /* Peers of one class: on this host or not, over one rail. */
 static void explain_class(const struct dm_adapt *adapt, bool is_near, const struct dm_ia *ia)
 {
-    const struct dm_adapt_job *job = &adapt->job;
     const struct dm_conn *conn;
     const struct dm_conn *one = NULL;
     char found[FOUND_LEN];
     int n = 0;
 
-    for (int i = 0; i < job->size; i++) {
-        conn = dm_conn_find(adapt, i);
-        if (conn == NULL || !conn->was_up || conn->ia != ia ||
-            (job->node_of == NULL || job->node_of[i] == job->node_of[job->rank]) != is_near)
+    dm_conn_for_each (conn, adapt) {
+        if (!conn->was_up || conn->ia != ia || explain_is_here(adapt, conn->proc) != is_near)
             continue;
         one = conn;
         n++;
@@ -203,8 +205,8 @@ void dm_adapt_explain(struct dm_adapt *adapt)
     dm_log_info("%d processes, %d on this host%s; connections %s", adapt->job.size,
                 adapt->job.n_local, adapt->is_oversubscribed ? ", more than cores" : "",
                 adapt->is_demand ? "on demand" : "made at start");
-    if (adapt->job.size == 1)
-        dm_log_info("a job of one process uses no provider");
+    if (adapt->rails.n_ias == 0)
+        dm_log_info("a job of one process uses no provider until it meets others");
     for (int i = 0; i < adapt->rails.n_ias; i++) {
         explain_class(adapt, true, adapt->rails.ias[i]);
         explain_class(adapt, false, adapt->rails.ias[i]);

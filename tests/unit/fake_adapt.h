@@ -270,6 +270,25 @@ void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us)
     fake.n_waits++;
 }
 
+size_t dm_adapt_proc_max(const struct dm_adapt *adapt)
+{
+    (void)adapt;
+    return FAKE_PROCS;
+}
+
+int dm_adapt_proc_node(const struct dm_adapt *adapt, int proc)
+{
+    (void)adapt;
+    return proc;
+}
+
+const char *dm_adapt_proc_text(const struct dm_adapt *adapt, int proc, char *buf, size_t len)
+{
+    (void)adapt;
+    snprintf(buf, len, "rank %d", proc);
+    return buf;
+}
+
 bool dm_adapt_is_oversubscribed(const struct dm_adapt *adapt)
 {
     (void)adapt;

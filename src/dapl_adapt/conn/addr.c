@@ -1,7 +1,7 @@
 /*
  * Endpoint addresses. One value in the launcher's key-value space:
  *
- *   "4;0.1.0;HOST;64,16384,5f0,0,0,0;3;name,ADDRESS,QUAL,INDEX;..."
+ *   "5;0.1.0;HOST;64,16384,5f0,0,0,0;3;name,ADDRESS,QUAL,INDEX;..."
  *
  * form of the address, version of the library, the host by what the kernel knows of it, ring
  * settings and the hash of those of collectives, DATUM_EAGER, DATUM_RNDV and DATUM_RNDV_INLINE,
@@ -33,7 +33,8 @@
 #include "util/log.h"
 #include "util/strbuf.h"
 
-#define ADDR_VERSION 4
+#define ADDR_VERSION 5
+#define ADDR_FIELDS  5   /* before the rails; the last one is the cores */
 #define WHY_MAX      160 /* bytes of reasons in an address */
 
 void dm_addr_own_cpus(uint64_t *words)
@@ -96,9 +97,26 @@ static void addr_write_refusals(const struct dm_adapt *adapt, struct dm_strbuf *
     dm_strbuf_addf(sb, "!%s;", safe);
 }
 
+void dm_addr_write_head(struct dm_strbuf *sb, const char *version, uint64_t host,
+                        const struct dm_addr *settings)
+{
+    dm_strbuf_addf(sb, "%d;%s;%llx;%u,%u,%x,%u,%u,%u;", ADDR_VERSION, version,
+                   (unsigned long long)host, settings->n_slots, settings->slot_size,
+                   settings->coll_hash, settings->eager, settings->rndv, settings->is_inline);
+}
+
+void dm_addr_write_rail(struct dm_strbuf *sb, const struct dm_addr_rail *rail)
+{
+    dm_strbuf_addf(sb, "%s,", rail->name);
+    for (size_t k = 0; k < rail->addr_len; k++)
+        dm_strbuf_addf(sb, "%02x", rail->addr[k]);
+    dm_strbuf_addf(sb, ",%llx,%d;", (unsigned long long)rail->qual, rail->index);
+}
+
 void dm_addr_write(const struct dm_adapt *adapt, char *buf, size_t len)
 {
     uint64_t cpus[DM_ADDR_CPU_WORDS];
+    struct dm_addr_rail rail;
     const struct dm_ia *ia;
     struct dm_strbuf sb;
     size_t mark;
@@ -108,10 +126,13 @@ void dm_addr_write(const struct dm_adapt *adapt, char *buf, size_t len)
     while (last > 0 && cpus[last] == 0)
         last--;
     dm_strbuf_init(&sb, buf, len);
-    dm_strbuf_addf(&sb, "%d;%s;%llx;%u,%u,%x,%d,%d,%d;", ADDR_VERSION, DM_VERSION,
-                   (unsigned long long)adapt->own_host, adapt->rings.n_slots,
-                   adapt->rings.slot_size, adapt->coll_hash, dm_cfg()->eager, dm_cfg()->rndv,
-                   dm_cfg()->rndv_inline);
+    dm_addr_write_head(&sb, DM_VERSION, adapt->own_host,
+                       &(struct dm_addr){.n_slots = adapt->rings.n_slots,
+                                         .slot_size = adapt->rings.slot_size,
+                                         .coll_hash = adapt->coll_hash,
+                                         .eager = (unsigned)dm_cfg()->eager,
+                                         .rndv = (unsigned)dm_cfg()->rndv,
+                                         .is_inline = dm_cfg()->rndv_inline});
     for (int i = 0; i <= last; i++)
         dm_strbuf_addf(&sb, "%s%llx", i > 0 ? "," : "", (unsigned long long)cpus[i]);
     dm_strbuf_add(&sb, ";");
@@ -120,10 +141,11 @@ void dm_addr_write(const struct dm_adapt *adapt, char *buf, size_t len)
     for (int i = 0; i < adapt->rails.n_ias; i++) {
         ia = adapt->rails.ias[i];
         mark = sb.len;
-        dm_strbuf_addf(&sb, "%s,", ia->name);
-        for (size_t k = 0; k < ia->net.addr_len; k++)
-            dm_strbuf_addf(&sb, "%02x", ia->net.addr[k]);
-        dm_strbuf_addf(&sb, ",%llx,%d;", (unsigned long long)ia->cm.qual, ia->index);
+        rail = (struct dm_addr_rail){
+            .addr_len = ia->net.addr_len, .qual = ia->cm.qual, .index = ia->index};
+        snprintf(rail.name, sizeof(rail.name), "%s", ia->name);
+        memcpy(rail.addr, ia->net.addr, ia->net.addr_len);
+        dm_addr_write_rail(&sb, &rail);
         if (sb.is_short) {
             buf[mark] = '\0';
             dm_log_warn("no room in the launcher's key-value space for the address of %s",
@@ -168,7 +190,7 @@ static bool addr_read_rail(char *text, struct dm_addr_rail *rail)
     return rail->index >= 0 && rail->index < DM_RAILS_MAX;
 }
 
-/* "4;VERSION;HOST;SLOTS,SIZE,HASH,EAGER,RNDV,INLINE;CPUS": false for nonsense. */
+/* "5;VERSION;HOST;SLOTS,SIZE,HASH,EAGER,RNDV,INLINE;CPUS": false for nonsense. */
 static bool addr_read_head(char *copy, char **save_p, struct dm_addr *addr)
 {
     char *form = strtok_r(copy, ";", save_p);
@@ -213,6 +235,35 @@ int dm_addr_read(const char *text, struct dm_addr *addr_p)
             !addr_read_rail(token, &addr_p->rails[addr_p->n_rails]))
             return addr_is_bad(text);
         addr_p->n_rails++;
+    }
+    return DM_OK;
+}
+
+int dm_addr_shorten(const char *text, char *buf, size_t len)
+{
+    char copy[DM_KV_VAL_MAX];
+    char *save = NULL;
+    struct dm_strbuf sb;
+    char *token;
+    size_t mark;
+
+    snprintf(copy, sizeof(copy), "%s", text);
+    dm_strbuf_init(&sb, buf, len);
+    token = strtok_r(copy, ";", &save);
+    for (int i = 0; i < ADDR_FIELDS; i++) {
+        if (token == NULL)
+            return addr_is_bad(text);
+        dm_strbuf_addf(&sb, "%s;", i == ADDR_FIELDS - 1 ? "0" : token);
+        token = strtok_r(NULL, ";", &save);
+    }
+    for (; token != NULL; token = strtok_r(NULL, ";", &save)) {
+        mark = sb.len;
+        if (*token != '!')
+            dm_strbuf_addf(&sb, "%s;", token);
+        if (sb.is_short) {
+            buf[mark] = '\0';
+            break;
+        }
     }
     return DM_OK;
 }

@@ -12,6 +12,7 @@
 #include "dapl_adapt/public/types.h"
 
 struct dm_adapt;
+struct dm_strbuf;
 
 #define DM_ADDR_CPU_WORDS 16
 
@@ -43,8 +44,17 @@ struct dm_addr {
  * host, whatever the launcher calls a node. Asked once: it needs a file descriptor.
  */
 uint64_t dm_addr_own_host(void);
+/* Its parts: all before the cores; a rail. */
+void dm_addr_write_head(struct dm_strbuf *sb, const char *version, uint64_t host,
+                        const struct dm_addr *settings);
+void dm_addr_write_rail(struct dm_strbuf *sb, const struct dm_addr_rail *rail);
 /* Text of the own address; rails that do not fit are left out. */
 void dm_addr_write(const struct dm_adapt *adapt, char *buf, size_t len);
+/*
+ * Leave out of the text of an address what concerns its job alone: cores and refusals, and rails
+ * that do not fit into len. DM_ECONN for nonsense.
+ */
+int dm_addr_shorten(const char *text, char *buf, size_t len);
 /* Parse; DM_ECONN for nonsense. */
 int dm_addr_read(const char *text, struct dm_addr *addr_p);
 /*

@@ -13,21 +13,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 
-#include "dapl_adapt/conn/addr.h"
 #include "dapl_adapt/conn/event.h"
 #include "dapl_adapt/conn/link.h"
+#include "dapl_adapt/conn/proc.h"
+#include "dapl_adapt/conn/table.h"
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/link.h"
 #include "dapl_adapt/core/rdmaq.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
-#include "dapl_adapt/provider/region.h"
 #include "dapl_adapt/provider/serial.h"
-#include "dapl_adapt/public/memory.h"
 #include "util/clock.h"
+#include "util/reserve.h"
 
 /*
  * Of waiting for peers that are late, or gone; in MPI_Finalize all have come, but may have to wait
@@ -104,24 +103,11 @@ void dm_conn_free_all(struct dm_adapt *adapt)
     struct dm_conn *conn;
 
     close_all(adapt);
-    while ((conn = atomic_load_explicit(&adapt->all, memory_order_acquire)) != NULL) {
-        atomic_store_explicit(&adapt->all, conn->next_made, memory_order_release);
-        for (int k = 0; k < DM_LINK_N; k++) {
-            dm_conn_free_ep(&conn->link[k].ep);
-            dm_conn_free_ep(&conn->link[k].dropped);
-            dm_conn_turn_away(&conn->link[k]);
-        }
-        for (int k = 0; k < DM_RDMAQS; k++)
-            free(conn->rdmaq[k].parts);
-        while (conn->tx.direct.n_refs > 0)
-            dm_adapt_unreg(adapt, conn->tx.direct.refs[--conn->tx.direct.n_refs]);
-        free((void *)conn->rx.trailers);
-        dm_region_free(&conn->region);
-        free(conn->addr);
-        free(conn);
-    }
-    free(adapt->poll.active);
-    free((void *)adapt->conns);
+    while ((conn = atomic_load_explicit(&adapt->all, memory_order_acquire)) != NULL)
+        dm_conn_free(conn);
+    dm_procs_fini(adapt);
+    dm_reserve_free(adapt->poll.active, adapt->procs.max);
+    dm_reserve_free((void *)adapt->conns, adapt->procs.max);
     adapt->poll.active = NULL;
     adapt->conns = NULL;
 }

@@ -21,6 +21,7 @@
 #include "dapl_adapt/conn/failover.h"
 #include "dapl_adapt/conn/link.h"
 #include "dapl_adapt/conn/lose.h"
+#include "dapl_adapt/conn/part.h"
 #include "dapl_adapt/conn/prepare.h"
 #include "dapl_adapt/conn/table.h"
 #include "dapl_adapt/core/adapt.h"
@@ -66,8 +67,8 @@ static int connect_failed(struct dm_link *link, const char *why)
         snprintf(name, sizeof(name), "%.60s", conn->ia->name);
     pthread_mutex_unlock(&adapt->shared.lock);
     snprintf(conn->loss.why, sizeof(conn->loss.why),
-             "rank %d on host %s cannot be connected to over %s (%u tries): %s%s", conn->proc,
-             dm_adapt_host_of(adapt, conn->proc), name, link->n_tries, why,
+             "%s cannot be connected to over %s (%u tries): %s%s", dm_who(adapt, conn->proc).text,
+             name, link->n_tries, why,
              dm_addr_is_apart(conn) ? "; it is in another network namespace (a container of its "
                                       "own?), where only providers that reach hosts get to"
                                     : "");
@@ -93,8 +94,7 @@ static int connect_rail(const struct dm_link *link)
     if (link->kind == DM_LINK_RDMA)
         return dm_conn_rail_of(conn, conn->ia);
     for (int i = 0; i < conn->rails.n; i++) {
-        if (conn->rails.pair[i][conn->proc > conn->adapt->job.rank ? 0 : 1] ==
-            (int)link->kind - DM_LINK_EXTRA)
+        if (conn->rails.pair[i][conn->who.is_higher ? 0 : 1] == (int)link->kind - DM_LINK_EXTRA)
             return i;
     }
     return -1;
@@ -143,8 +143,8 @@ static int connect_attempt(struct dm_link *link)
     connect_later(link);
     if (DAT_GET_TYPE(rc) == DAT_INSUFFICIENT_RESOURCES)
         return DM_OK;
-    return DM_FAIL(DM_ECONN, "%s: dat_ep_connect to rank %d on host %s: %s", conn->ia->name,
-                   conn->proc, dm_adapt_host_of(adapt, conn->proc), dm_dat_text(rc));
+    return DM_FAIL(DM_ECONN, "%s: dat_ep_connect to %s: %s", conn->ia->name,
+                   dm_who(adapt, conn->proc).text, dm_dat_text(rc));
 }
 
 int dm_conn_start(struct dm_conn *conn, enum dm_link_kind kind)
@@ -190,6 +190,8 @@ const char *dm_connect_final_reject(const struct dm_link *link)
         return "it could not make its endpoint or ring";
     case DM_REJECT_LOST:
         return "it has lost this connection before";
+    case DM_REJECT_PORT:
+        return "no such port";
     default:
         return NULL;
     }
@@ -199,6 +201,10 @@ void dm_connect_rejected(struct dm_link *link, int event, const char *why)
 {
     struct dm_conn *conn = link->conn;
 
+    if (event == DAT_CONNECTION_EVENT_PEER_REJECTED && link->answer.reject == DM_REJECT_CLOSED) {
+        dm_part_left(conn);
+        return;
+    }
     if (link->kind == DM_LINK_PIPE && dm_conn_is_moving(conn)) {
         dm_move_refused(conn, event, why);
         return;
@@ -231,6 +237,14 @@ static bool connect_is_under_way(struct dm_link *link, int *event_p)
     return is_so;
 }
 
+/* Why it has not come to a connection in time. */
+static const char *connect_late_text(const struct dm_link *link, int event)
+{
+    if (event == DAT_CONNECTION_EVENT_PEER_REJECTED && link->answer.reject == DM_REJECT_STRANGER)
+        return "nobody there has told it of this process";
+    return event != 0 ? dm_conn_event_text(event) : "no answer in time";
+}
+
 int dm_connect_timer(struct dm_link *link, uint64_t now)
 {
     struct dm_adapt *adapt = link->conn->adapt;
@@ -244,7 +258,7 @@ int dm_connect_timer(struct dm_link *link, uint64_t now)
     if (n > 0 || link->state == DM_LINK_CLOSING)
         return n;
     if (now > link->deadline && connect_is_under_way(link, &event)) {
-        connect_failed(link, event != 0 ? dm_conn_event_text(event) : "no answer in time");
+        connect_failed(link, connect_late_text(link, event));
         return 1;
     }
     if (link->next_try == 0 || now < link->next_try)

@@ -5,6 +5,7 @@
 #include "dapl_adapt/conn/event.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -41,17 +42,28 @@ static void cm_take_answer(struct dm_link *link, const DAT_CONNECTION_EVENT_DATA
         memcpy(&link->answer, data->private_data, sizeof(link->answer));
 }
 
+/* Has the one answered who was asked, in this meeting? */
+static bool cm_is_peer(const struct dm_link *link)
+{
+    const struct dm_conn_who *who = &link->conn->who;
+    struct dm_proc_id id = {link->answer.job, link->answer.rank, 0};
+
+    return link->answer.magic == DM_PRIVATE_MAGIC && link->answer.kind == DM_PRIVATE_ACCEPT &&
+           dm_proc_id_compare(id, who->id) == 0 &&
+           (who->theirs == 0 || who->theirs == link->answer.mine);
+}
+
 static void cm_established(struct dm_link *link, const DAT_CONNECTION_EVENT_DATA *data)
 {
     if (link->is_active) {
         cm_take_answer(link, data);
-        if (link->answer.magic != DM_PRIVATE_MAGIC || link->answer.kind != DM_PRIVATE_ACCEPT ||
-            link->answer.rank != (uint32_t)link->conn->proc) {
+        if (!cm_is_peer(link)) {
             /* somebody else listens there: as good as nobody */
             link->event = DAT_CONNECTION_EVENT_NON_PEER_REJECTED;
             dm_conn_note(link, DM_NOTE_REFUSED);
             return;
         }
+        link->conn->who.theirs = link->answer.mine;
     }
     if (link->state == DM_LINK_CONNECTING || link->state == DM_LINK_ACCEPTING) {
         link->state = DM_LINK_UP;

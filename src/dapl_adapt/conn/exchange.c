@@ -29,9 +29,8 @@
 
 #define KEY_LEN 64
 
-static void addr_key(const struct dm_adapt *adapt, int proc, char *key)
+static void addr_key(int proc, char *key)
 {
-    (void)adapt;
     snprintf(key, KEY_LEN, "datum-addr-%d", proc);
 }
 
@@ -42,7 +41,7 @@ int dm_addr_publish(struct dm_adapt *adapt)
     int err;
 
     dm_addr_write(adapt, text, sizeof(text));
-    addr_key(adapt, adapt->job.rank, key);
+    addr_key(adapt->job.rank, key);
     DM_TRACE(CONN, "address %s", text);
     err = adapt->job.kv.put(adapt->job.kv.arg, key, text);
     if (err == DM_OK)
@@ -52,13 +51,80 @@ int dm_addr_publish(struct dm_adapt *adapt)
 
 static int addr_get(const struct dm_adapt *adapt, int proc, struct dm_addr *addr_p)
 {
+    const struct dm_proc *foreign = dm_proc_of(adapt, proc);
     char text[DM_KV_VAL_MAX];
     char key[KEY_LEN];
     int err;
 
-    addr_key(adapt, proc, key);
+    if (foreign != NULL)
+        return foreign->addr != NULL
+                   ? dm_addr_read(foreign->addr, addr_p)
+                   : DM_FAIL(DM_ECONN, "%s has not told its address", dm_who(adapt, proc).text);
+    addr_key(proc, key);
     err = adapt->job.kv.get(adapt->job.kv.arg, key, text, sizeof(text));
     return err == DM_OK ? dm_addr_read(text, addr_p) : err;
+}
+
+int dm_addr_of_own_job(struct dm_adapt *adapt, int proc, char *buf, size_t len)
+{
+    char text[DM_KV_VAL_MAX];
+    char key[KEY_LEN];
+    int err;
+
+    if (proc == adapt->job.rank) {
+        err = dm_adapt_serve(adapt);
+        if (err == DM_OK)
+            dm_addr_write(adapt, text, sizeof(text));
+    } else {
+        addr_key(proc, key);
+        err = adapt->job.kv.get(adapt->job.kv.arg, key, text, sizeof(text));
+    }
+    return err == DM_OK ? dm_addr_shorten(text, buf, len) : err;
+}
+
+/* The launcher's number of a host with that name, if it is the same host. -1: it is not. */
+static int addr_node_by_name(const struct dm_adapt *adapt, uint64_t host, const char *name)
+{
+    const struct dm_adapt_job *job = &adapt->job;
+    struct dm_addr addr;
+
+    for (int i = 0; i < job->size && job->node_of != NULL && job->host_of != NULL; i++) {
+        if (strcmp(job->host_of(job->host_arg, i), name) != 0)
+            continue;
+        if (i != job->rank && addr_get(adapt, i, &addr) == DM_OK && addr.host == host)
+            return job->node_of[i];
+        return -1;
+    }
+    return -1;
+}
+
+int dm_addr_node(struct dm_adapt *adapt, uint64_t host, const char *name)
+{
+    const struct dm_adapt_job *job = &adapt->job;
+    struct dm_procs *procs = &adapt->procs;
+    struct dm_proc_host *hosts;
+    int node = -1;
+
+    if (host == adapt->own_host)
+        return job->node_of != NULL ? job->node_of[job->rank] : 0;
+    for (int i = 0; i < procs->n_hosts; i++) {
+        if (procs->hosts[i].host == host)
+            return procs->hosts[i].node;
+        if (procs->hosts[i].node > node)
+            node = procs->hosts[i].node;
+    }
+    for (int i = 0; i < job->size && job->node_of != NULL; i++)
+        node = job->node_of[i] > node ? job->node_of[i] : node;
+    node = node < 0 ? 1 : node + 1;
+    hosts = realloc(procs->hosts, ((size_t)procs->n_hosts + 1) * sizeof(*hosts));
+    if (hosts == NULL)
+        return node; /* not remembered: the next process there is on another host, as it seems */
+    procs->hosts = hosts;
+    hosts[procs->n_hosts].host = host;
+    hosts[procs->n_hosts].node = addr_node_by_name(adapt, host, name);
+    if (hosts[procs->n_hosts].node < 0)
+        hosts[procs->n_hosts].node = node;
+    return hosts[procs->n_hosts++].node;
 }
 
 bool dm_addr_is_near(const struct dm_conn *conn)
@@ -66,7 +132,8 @@ bool dm_addr_is_near(const struct dm_conn *conn)
     const struct dm_adapt *adapt = conn->adapt;
     const struct dm_adapt_job *job = &adapt->job;
 
-    if (job->node_of == NULL || job->node_of[job->rank] == job->node_of[conn->proc])
+    if (conn->who.foreign == NULL &&
+        (job->node_of == NULL || job->node_of[job->rank] == job->node_of[conn->proc]))
         return true;
     return conn->addr != NULL && conn->addr->host == conn->adapt->own_host;
 }
@@ -75,7 +142,8 @@ bool dm_addr_is_apart(const struct dm_conn *conn)
 {
     const struct dm_adapt_job *job = &conn->adapt->job;
 
-    return (job->node_of == NULL || job->node_of[job->rank] == job->node_of[conn->proc]) &&
+    return conn->who.foreign == NULL &&
+           (job->node_of == NULL || job->node_of[job->rank] == job->node_of[conn->proc]) &&
            conn->addr != NULL && conn->addr->host != conn->adapt->own_host;
 }
 
@@ -145,10 +213,10 @@ static int rails_none(const struct dm_conn *conn)
         dm_strbuf_addf(&sb, "refused there: %s\n", conn->addr->why);
     return DM_FAIL(
         DM_ECONN,
-        "no DAT provider of host %s reaches rank %d on host %s:\n%s"
+        "no DAT provider of host %s reaches %s:\n%s"
         "run datum-info --providers on both hosts; a provider for their network must open on "
         "both, under one name (DAT_OVERRIDE names the dat.conf, DATUM_PROVIDER chooses)",
-        dm_host_name(), conn->proc, dm_adapt_host_of(adapt, conn->proc), list);
+        dm_host_name(), dm_who(adapt, conn->proc).text, list);
 }
 
 static int addr_check_setting(const struct dm_conn *conn, const char *name, unsigned theirs,
@@ -157,10 +225,10 @@ static int addr_check_setting(const struct dm_conn *conn, const char *name, unsi
     if (theirs == mine)
         return DM_OK;
     return DM_FAIL(DM_ECONN,
-                   "rank %d on host %s and rank %d on host %s have different settings of %s; set "
+                   "%s and rank %d on host %s have different settings of %s; set "
                    "it alike for all",
-                   conn->proc, dm_adapt_host_of(conn->adapt, conn->proc), conn->adapt->job.rank,
-                   dm_host_name(), name);
+                   dm_who(conn->adapt, conn->proc).text, conn->adapt->job.rank, dm_host_name(),
+                   name);
 }
 
 /* What the two ends of a connection must do alike. */
@@ -183,26 +251,25 @@ static int addr_check_settings(const struct dm_conn *conn)
     const struct dm_addr *addr = conn->addr;
 
     if (strcmp(addr->version, DM_VERSION) != 0)
-        return DM_FAIL(
-            DM_ECONN,
-            "rank %d on host %s runs Datum %s, rank %d on host %s runs Datum %s; install one "
-            "version on all hosts",
-            conn->proc, dm_adapt_host_of(adapt, conn->proc), addr->version, adapt->job.rank,
-            dm_host_name(), DM_VERSION);
+        return DM_FAIL(DM_ECONN,
+                       "%s runs Datum %s, rank %d on host %s runs Datum %s; install one "
+                       "version on all hosts",
+                       dm_who(adapt, conn->proc).text, addr->version, adapt->job.rank,
+                       dm_host_name(), DM_VERSION);
     if (addr->n_slots != adapt->rings.n_slots || addr->slot_size != adapt->rings.slot_size)
         return DM_FAIL(
             DM_ECONN,
-            "rank %d on host %s has rings of %u slots of %u bytes, rank %d on host %s of %u "
+            "%s has rings of %u slots of %u bytes, rank %d on host %s of %u "
             "slots of %u bytes; set DATUM_RING_SLOTS, DATUM_RING_SLOT_SIZE and DATUM_CHUNK alike "
             "for all",
-            conn->proc, dm_adapt_host_of(adapt, conn->proc), addr->n_slots, addr->slot_size,
-            adapt->job.rank, dm_host_name(), adapt->rings.n_slots, adapt->rings.slot_size);
+            dm_who(adapt, conn->proc).text, addr->n_slots, addr->slot_size, adapt->job.rank,
+            dm_host_name(), adapt->rings.n_slots, adapt->rings.slot_size);
     if (addr->coll_hash != adapt->coll_hash)
         return DM_FAIL(
             DM_ECONN,
-            "rank %d on host %s and rank %d on host %s choose different algorithms of collectives; "
+            "%s and rank %d on host %s choose different algorithms of collectives; "
             "set DATUM_COLL alike for all, and give the files of DATUM_COLL_FILE and DATUM_TUNE the same rows",
-            conn->proc, dm_adapt_host_of(adapt, conn->proc), adapt->job.rank, dm_host_name());
+            dm_who(adapt, conn->proc).text, adapt->job.rank, dm_host_name());
     return addr_check_design(conn);
 }
 

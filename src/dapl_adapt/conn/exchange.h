@@ -5,6 +5,8 @@
 #define DM_DAPL_ADAPT_CONN_EXCHANGE_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 struct dm_adapt;
 struct dm_conn;
@@ -22,6 +24,10 @@ bool dm_addr_is_near(const struct dm_conn *conn);
  * host?
  */
 bool dm_addr_is_apart(const struct dm_conn *conn);
+/* The address that a process of the own job has published, without what others do not need. */
+int dm_addr_of_own_job(struct dm_adapt *adapt, int proc, char *buf, size_t len);
+/* The number of a host, by what an address calls it, and its name. */
+int dm_addr_node(struct dm_adapt *adapt, uint64_t host, const char *name);
 /* Is there a core for every process of this host, by their addresses? */
 int dm_addr_oversubscribed(struct dm_adapt *adapt, bool *oversubscribed_p);
 

@@ -24,6 +24,7 @@
 #include "dapl_adapt/conn/exchange.h"
 #include "dapl_adapt/conn/link.h"
 #include "dapl_adapt/conn/lose.h"
+#include "dapl_adapt/conn/part.h"
 #include "dapl_adapt/conn/table.h"
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
@@ -115,6 +116,7 @@ static void failover_begin(struct dm_conn *conn, uint16_t epoch, const struct dm
     conn->failover.close_until = now + CLOSE_NS;
     conn->tx.n_avail = 0;
     conn->tx.n_redo = 0;
+    conn->parting.is_told = false;
     adapt->poll.n_writable_due += conn->was_up && !conn->is_writable_due;
     conn->is_writable_due = conn->is_writable_due || conn->was_up;
     pthread_mutex_lock(&adapt->shared.lock);
@@ -143,6 +145,11 @@ void dm_conn_break_beside(struct dm_conn *conn, const struct dm_ia *ia, const ch
 
     if (dm_conn_is_lost(conn) || dm_conn_is_moving(conn))
         return;
+    if (conn->who.foreign != NULL && conn->ctl != NULL &&
+        atomic_load_explicit(&conn->ctl->peer_closing, memory_order_acquire) != 0) {
+        dm_part_left(conn);
+        return;
+    }
     if (!dm_conn_can_move(conn) || conn->ctl == NULL || conn->failover.n_flaps++ > FLAPS ||
         atomic_load_explicit(&conn->ctl->peer_closing, memory_order_acquire) != 0 ||
         dm_addr_fetch(conn) != DM_OK) {
@@ -157,8 +164,7 @@ void dm_conn_break_beside(struct dm_conn *conn, const struct dm_ia *ia, const ch
 int dm_conn_post_failed(struct dm_conn *conn, DAT_RETURN rc)
 {
     if (DAT_GET_TYPE(rc) != DAT_INVALID_STATE)
-        dm_log_warn("posting to rank %d on host %s: %s", conn->proc,
-                    dm_adapt_host_of(conn->adapt, conn->proc), dm_dat_text(rc));
+        dm_log_warn("posting to %s: %s", dm_who(conn->adapt, conn->proc).text, dm_dat_text(rc));
     dm_conn_break(conn, "the provider refuses to send");
     return dm_conn_is_lost(conn) ? DM_EPEER : DM_OK;
 }
@@ -186,8 +192,7 @@ void dm_conn_follow(struct dm_conn *conn)
                    "the other process has seen it break");
 }
 
-/* Completions that were coming will not count. */
-static void failover_flush_counts(struct dm_conn *conn)
+void dm_conn_flush_counts(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
     struct dm_link *link;
@@ -235,7 +240,7 @@ static void failover_next_epoch(struct dm_conn *conn, uint64_t now)
 {
     struct dm_adapt *adapt = conn->adapt;
     struct dm_link *pipe = &conn->link[DM_LINK_PIPE];
-    bool is_higher = conn->proc < adapt->job.rank;
+    bool is_higher = !conn->who.is_higher;
     struct dm_link *link;
 
     adapt->ops->drain_all(adapt); /* what has arrived in time counts */
@@ -257,7 +262,7 @@ static void failover_next_epoch(struct dm_conn *conn, uint64_t now)
     pipe->deadline = conn->failover.until;
     pipe->next_try = now + (is_higher ? 1 : YIELD_NS);
     pthread_mutex_unlock(&adapt->shared.lock);
-    failover_flush_counts(conn);
+    dm_conn_flush_counts(conn);
     dm_conn_count_out(conn);
     DM_TRACE(CONN, "rank %d, epoch %d: %u records here, %u sent", conn->proc, conn->epoch,
              adapt->ops->pipe_arrived(conn), conn->tx.n_posted);
@@ -270,8 +275,8 @@ static void failover_give_up(struct dm_conn *conn, const char *why)
     struct dm_strbuf sb;
 
     dm_strbuf_init(&sb, conn->loss.why, sizeof(conn->loss.why));
-    dm_strbuf_addf(&sb, "rank %d on host %s: connection lost over %s (%s); not made again: %s",
-                   conn->proc, dm_adapt_host_of(adapt, conn->proc),
+    dm_strbuf_addf(&sb, "%s: connection lost over %s (%s); not made again: %s",
+                   dm_who(adapt, conn->proc).text,
                    conn->failover.broken != NULL ? conn->failover.broken->name : conn->ia->name,
                    conn->failover.cause != NULL ? conn->failover.cause : "it broke", why);
     for (int i = 0; i < conn->rails.n; i++)
@@ -360,9 +365,8 @@ void dm_move_done(struct dm_conn *conn)
              conn->ia->name, link->answer.arrived);
     if (!adapt->is_quiet && !adapt->has_moved) { /* once is enough */
         adapt->has_moved = true;
-        dm_log_warn("connection to rank %d on host %s broke%s%s (%s); it goes on over %s",
-                    conn->proc, dm_adapt_host_of(adapt, conn->proc),
-                    conn->failover.broken != NULL ? " over " : "",
+        dm_log_warn("connection to %s broke%s%s (%s); it goes on over %s",
+                    dm_who(adapt, conn->proc).text, conn->failover.broken != NULL ? " over " : "",
                     conn->failover.broken != NULL ? conn->failover.broken->name : "",
                     conn->failover.cause, conn->ia->name);
     }

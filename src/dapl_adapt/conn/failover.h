@@ -30,6 +30,8 @@ int dm_move_timer(struct dm_conn *conn, uint64_t now);
 void dm_move_refused(struct dm_conn *conn, int event, const char *why);
 /* How long an attempt may take, microseconds. */
 uint64_t dm_move_attempt_us(const struct dm_conn *conn);
+/* Completions that were coming will not count; RDMA is queued again. */
+void dm_conn_flush_counts(struct dm_conn *conn);
 /* The pipe is there again. */
 void dm_move_done(struct dm_conn *conn);
 

@@ -40,6 +40,29 @@ void dm_conn_cut(struct dm_link *link)
     dm_serial_unlock();
 }
 
+/* Who says what. */
+static void private_begin(const struct dm_adapt *adapt, enum dm_private_kind kind,
+                          struct dm_conn_private *priv_p)
+{
+    priv_p->magic = DM_PRIVATE_MAGIC;
+    priv_p->version = DM_PRIVATE_VERSION;
+    priv_p->kind = kind & 0xf;
+    priv_p->job = adapt->self.job;
+    priv_p->rank = adapt->self.rank & (DM_PROCS_MAX - 1);
+}
+
+/* The first request of all to a process that may not know us. */
+static void private_knock(const struct dm_conn *conn, struct dm_conn_private *priv_p)
+{
+    const struct dm_proc *foreign = conn->who.foreign;
+
+    if (foreign == NULL || !foreign->has_token || conn->who.theirs != 0 || conn->epoch != 0 ||
+        priv_p->kind != DM_PRIVATE_CONNECT)
+        return;
+    priv_p->has_token = 1;
+    priv_p->token = foreign->token;
+}
+
 void dm_conn_private_fill(struct dm_conn *conn, enum dm_link_kind link, enum dm_private_kind kind,
                           struct dm_conn_private *priv_p)
 {
@@ -47,17 +70,15 @@ void dm_conn_private_fill(struct dm_conn *conn, enum dm_link_kind link, enum dm_
     const struct dm_ia *ia = link >= DM_LINK_EXTRA ? conn->rdmaq[link - DM_LINK_RDMA].ia : conn->ia;
 
     memset(priv_p, 0, sizeof(*priv_p));
-    priv_p->magic = DM_PRIVATE_MAGIC;
-    priv_p->version = DM_PRIVATE_VERSION;
-    priv_p->job = adapt->job_hash;
-    priv_p->rank = (uint32_t)adapt->job.rank;
-    priv_p->kind = (uint8_t)kind;
-    priv_p->link = (uint8_t)link;
+    private_begin(adapt, kind, priv_p);
+    priv_p->link = link & 0xf;
+    priv_p->mine = conn->who.mine & DM_MEETINGS;
+    priv_p->theirs = conn->who.theirs & DM_MEETINGS;
     priv_p->sendrecv =
         kind == DM_PRIVATE_ACCEPT
             ? conn->is_sendrecv
             : adapt->rings.wants_sendrecv || (conn->ia != NULL && conn->ia->caps.needs_sendrecv);
-    priv_p->n_slots = (uint16_t)conn->ring.n_slots;
+    priv_p->n_slots = conn->ring.n_slots & 0x1fff;
     priv_p->slot_size = conn->ring.slot_size;
     priv_p->epoch = conn->epoch;
     if (kind == DM_PRIVATE_REJECT)
@@ -67,8 +88,9 @@ void dm_conn_private_fill(struct dm_conn *conn, enum dm_link_kind link, enum dm_
         priv_p->arrived = conn->adapt->ops->pipe_arrived(conn);
         priv_p->unconsumed = (uint16_t)(priv_p->arrived - conn->credits.acked_to_peer);
     }
-    priv_p->rail = (uint8_t)ia->index;
-    priv_p->reads_in = (uint8_t)ia->limits.max_reads_in;
+    private_knock(conn, priv_p);
+    priv_p->rail = (unsigned)ia->index & 3;
+    priv_p->reads_in = (unsigned)ia->limits.max_reads_in & 0xff;
     priv_p->ctx = conn->region.lmr.rctx;
     priv_p->addr = (uint64_t)(uintptr_t)conn->region.ptr;
     if (adapt->mem.probe_lmr[conn->ia->index].handle == DAT_HANDLE_NULL)
@@ -114,12 +136,8 @@ void dm_conn_reject(struct dm_adapt *adapt, DAT_CR_HANDLE cr, enum dm_reject rea
     struct dm_conn_private priv;
 
     memset(&priv, 0, sizeof(priv));
-    priv.magic = DM_PRIVATE_MAGIC;
-    priv.version = DM_PRIVATE_VERSION;
-    priv.kind = DM_PRIVATE_REJECT;
-    priv.job = adapt->job_hash;
-    priv.rank = (uint32_t)adapt->job.rank;
-    priv.reject = (uint8_t)reason;
+    private_begin(adapt, DM_PRIVATE_REJECT, &priv);
+    priv.reject = reason & 0xf;
     DM_TRACE(CONN, "reject %d", reason);
     dm_serial_lock();
     dat_cr_reject(cr, sizeof(priv), &priv);

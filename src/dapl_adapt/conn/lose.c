@@ -8,9 +8,11 @@
 #include <stdio.h>
 
 #include "dapl_adapt/conn/link.h"
+#include "dapl_adapt/conn/part.h"
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/link.h"
+#include "dapl_adapt/core/proc.h"
 #include "dapl_adapt/core/tx.h"
 #include "dapl_adapt/public/memory.h"
 #include "dapl_adapt/public/peer.h"
@@ -20,6 +22,7 @@
 void dm_conn_lose(struct dm_conn *conn, const char *text)
 {
     struct dm_adapt *adapt = conn->adapt;
+    const struct dm_proc *foreign = conn->who.foreign;
     struct dm_tx *tx = &conn->tx;
 
     if (dm_conn_is_lost(conn))
@@ -30,12 +33,16 @@ void dm_conn_lose(struct dm_conn *conn, const char *text)
     tx->direct.is_pending = false;
     while (tx->direct.n_refs > 0)
         dm_adapt_unreg(adapt, tx->direct.refs[--tx->direct.n_refs]);
-    conn->loss.is_silent = adapt->is_quiet;
+    conn->loss.is_silent =
+        adapt->is_quiet || conn->parting.is_over || (foreign != NULL && foreign->n_refs == 0);
     if (conn->loss.err == DM_OK)
         conn->loss.err = DM_EPEER;
-    if (conn->loss.err == DM_EPEER && !adapt->is_quiet && text != NULL)
-        snprintf(conn->loss.why, sizeof(conn->loss.why), "rank %d on host %s: connection lost (%s)",
-                 conn->proc, dm_adapt_host_of(adapt, conn->proc), text);
+    if (conn->parting.is_over)
+        snprintf(conn->loss.why, sizeof(conn->loss.why), "%s has closed the connection",
+                 dm_who(adapt, conn->proc).text);
+    else if (conn->loss.err == DM_EPEER && !adapt->is_quiet && text != NULL)
+        snprintf(conn->loss.why, sizeof(conn->loss.why), "%s: connection lost (%s)",
+                 dm_who(adapt, conn->proc).text, text);
     pthread_mutex_lock(&adapt->shared.lock);
     for (int k = 0; k < DM_LINK_N; k++) {
         if (conn->link[k].state == DM_LINK_UP)
@@ -45,6 +52,8 @@ void dm_conn_lose(struct dm_conn *conn, const char *text)
         dm_list_del(&conn->link[k].wait);
     }
     pthread_mutex_unlock(&adapt->shared.lock);
+    if (foreign != NULL && foreign->n_refs == 0)
+        dm_part_begin(conn);
 }
 
 const char *dm_adapt_lost_why(const struct dm_conn *conn)

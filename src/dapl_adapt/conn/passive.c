@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "dapl_adapt/conn/link.h"
+#include "dapl_adapt/conn/port.h"
 #include "dapl_adapt/conn/prepare.h"
+#include "dapl_adapt/conn/proc.h"
 #include "dapl_adapt/conn/ring.h"
 #include "dapl_adapt/conn/table.h"
 #include "dapl_adapt/core/adapt.h"
@@ -27,11 +29,11 @@
 
 /*
  * The rule that both ends apply alone and that never leaves them without a connection:
- * of two attempts that cross, the one of the higher rank counts. The lower accepts it
+ * of two attempts that cross, the one of the higher process counts (dm_proc_id_compare). The lower accepts it
  * and drops its own; the higher refuses the lower's as crossed, which the lower knows
  * to be harmless.
  */
-enum dm_reject dm_conn_cross(const struct dm_link *link, int my_rank)
+enum dm_reject dm_conn_cross(const struct dm_link *link)
 {
     switch (link->state) {
     case DM_LINK_IDLE:
@@ -39,7 +41,7 @@ enum dm_reject dm_conn_cross(const struct dm_link *link, int my_rank)
     case DM_LINK_CONNECTING:
         if (link->ep == DAT_HANDLE_NULL) /* ours has failed: perhaps only this way there is one */
             return DM_REJECT_NONE;
-        return link->conn->proc > my_rank ? DM_REJECT_NONE : DM_REJECT_CROSSED;
+        return link->conn->who.is_higher ? DM_REJECT_NONE : DM_REJECT_CROSSED;
     case DM_LINK_CLOSING:
         return DM_REJECT_AGAIN;
     case DM_LINK_ACCEPTING: /* an earlier attempt of the peer, not yet known to have failed */
@@ -79,31 +81,107 @@ static bool passive_is_early(const struct dm_link *link, const struct dm_ia *ia)
     return link->kind != DM_LINK_PIPE && conn->link[DM_LINK_PIPE].state < DM_LINK_ACCEPTING;
 }
 
-/* Whose request is it? Sets *link_p, or says why not. */
-static enum dm_reject passive_identify(struct dm_adapt *adapt, struct dm_ia *ia,
-                                       const struct dm_conn_private *priv, struct dm_link **link_p)
+/* The connection of that meeting with a process. Lock held. */
+static struct dm_conn *passive_find_meeting(struct dm_adapt *adapt, struct dm_proc_id id,
+                                            unsigned mine)
 {
     struct dm_conn *conn;
 
-    if (priv->magic != DM_PRIVATE_MAGIC || priv->job != adapt->job_hash ||
-        priv->kind != DM_PRIVATE_CONNECT || priv->rank >= (uint32_t)adapt->job.size ||
-        priv->rank == (uint32_t)adapt->job.rank || priv->link >= DM_LINK_N)
+    dm_conn_for_each (conn, adapt) {
+        if (conn->who.mine == mine && dm_proc_id_compare(conn->who.id, id) == 0)
+            return conn;
+    }
+    return NULL;
+}
+
+/* A process that nobody here has heard of: it may know a port. */
+static enum dm_reject passive_guest(struct dm_adapt *adapt, struct dm_proc_id id,
+                                    const uint64_t *token, struct dm_conn **conn_p)
+{
+    struct dm_proc *proc;
+
+    if (token == NULL)
+        return DM_REJECT_STRANGER;
+    if (!dm_port_is_open(adapt, *token))
+        return DM_REJECT_PORT;
+    proc = dm_procs_add(adapt, id, DM_PROC_GUEST);
+    if (proc == NULL)
+        return DM_REJECT_NOMEM;
+    proc->token = *token;
+    *conn_p = dm_conn_make(adapt, proc->number);
+    if (*conn_p != NULL)
+        return DM_REJECT_NONE;
+    dm_procs_free(adapt, proc);
+    return DM_REJECT_NOMEM;
+}
+
+/* Which connection does a process of another job mean? */
+static enum dm_reject passive_foreign(struct dm_adapt *adapt, const struct dm_conn_private *priv,
+                                      const uint64_t *token, struct dm_conn **conn_p)
+{
+    struct dm_proc_id id = {priv->job, priv->rank, 0};
+    struct dm_proc *proc;
+    struct dm_conn *conn;
+
+    if (priv->theirs != 0) {
+        *conn_p = passive_find_meeting(adapt, id, priv->theirs);
+        return *conn_p != NULL ? DM_REJECT_NONE : DM_REJECT_CLOSED;
+    }
+    proc = dm_procs_find(adapt, id);
+    if (proc == NULL)
+        return passive_guest(adapt, id, token, conn_p);
+    conn = dm_conn_find(adapt, proc->number);
+    if (conn != NULL && conn->who.theirs != 0 && conn->who.theirs != priv->mine) {
+        /* it comes anew, so it has closed what was before */
+        dm_conn_note(&conn->link[DM_LINK_PIPE], DM_NOTE_GONE);
+        return conn->link[DM_LINK_PIPE].state == DM_LINK_LOST && proc->state == DM_PROC_KNOWN
+                   ? DM_REJECT_LOST
+                   : DM_REJECT_AGAIN;
+    }
+    if (conn == NULL && proc->state == DM_PROC_LEAVING) /* the number is about to be freed */
+        return DM_REJECT_AGAIN;
+    *conn_p = dm_conn_make(adapt, proc->number);
+    return *conn_p != NULL ? DM_REJECT_NONE : DM_REJECT_NOMEM;
+}
+
+/* Whose request is it? */
+static enum dm_reject passive_find(struct dm_adapt *adapt, const struct dm_conn_private *priv,
+                                   const uint64_t *token, struct dm_conn **conn_p)
+{
+    struct dm_proc_id id = {priv->job, priv->rank, 0};
+
+    if (priv->magic != DM_PRIVATE_MAGIC || priv->kind != DM_PRIVATE_CONNECT ||
+        priv->link >= DM_LINK_N || dm_proc_id_compare(id, adapt->self) == 0)
         return DM_REJECT_UNKNOWN;
     if (priv->version != DM_PRIVATE_VERSION ||
         !dm_ring_is_sane(adapt, priv->n_slots, priv->slot_size))
         return DM_REJECT_MISMATCH;
-    conn = dm_conn_make(adapt, (int)priv->rank);
-    if (conn == NULL)
-        return DM_REJECT_NOMEM;
+    if (id.job != adapt->self.job)
+        return passive_foreign(adapt, priv, token, conn_p);
+    if (id.rank >= (uint32_t)adapt->job.size)
+        return DM_REJECT_UNKNOWN;
+    *conn_p = dm_conn_make(adapt, (int)id.rank);
+    return *conn_p != NULL ? DM_REJECT_NONE : DM_REJECT_NOMEM;
+}
+
+/* The link that it is for, or why it is refused. */
+static enum dm_reject passive_identify(struct dm_adapt *adapt, struct dm_ia *ia,
+                                       const struct dm_conn_private *priv, const uint64_t *token,
+                                       struct dm_link **link_p)
+{
+    struct dm_conn *conn = NULL;
+    enum dm_reject reason = passive_find(adapt, priv, token, &conn);
+
+    if (reason != DM_REJECT_NONE)
+        return reason;
     *link_p = &conn->link[priv->link];
     if ((*link_p)->state == DM_LINK_LOST)
-        return DM_REJECT_LOST;
+        return conn->parting.is_over ? DM_REJECT_CLOSED : DM_REJECT_LOST;
     if (priv->epoch != conn->epoch)
         return passive_other_epoch(*link_p, ia, priv);
     if (priv->link >= DM_LINK_EXTRA && (*link_p)->state == DM_LINK_UP && !(*link_p)->is_active)
         dm_conn_note(*link_p, DM_NOTE_LOST); /* the peer has given up what it had made */
-    return passive_is_early(*link_p, ia) ? DM_REJECT_AGAIN
-                                         : dm_conn_cross(*link_p, adapt->job.rank);
+    return passive_is_early(*link_p, ia) ? DM_REJECT_AGAIN : dm_conn_cross(*link_p);
 }
 
 /* Receives that must be there before the peer can send. */
@@ -138,11 +216,12 @@ static int passive_accept(struct dm_ia *ia, DAT_CR_HANDLE cr, const struct dm_co
     err = dm_conn_prepare(conn, link, ia);
     if (err != DM_OK)
         return err;
-    if (link->kind == DM_LINK_PIPE)
+    if (link->kind == DM_LINK_PIPE) {
+        conn->who.theirs = priv->mine;
         dm_ring_agree(conn, priv->n_slots, priv->slot_size);
-    if (link->kind == DM_LINK_PIPE)
         conn->is_sendrecv =
             conn->adapt->rings.wants_sendrecv || ia->caps.needs_sendrecv || priv->sendrecv;
+    }
     err = passive_post_first(conn, link);
     if (err != DM_OK)
         return err;
@@ -172,7 +251,7 @@ void dm_conn_answer(struct dm_link *link)
     if (link->asked.epoch != link->conn->epoch || passive_is_early(link, link->cr_ia))
         reason = DM_REJECT_AGAIN;
     else
-        reason = dm_conn_cross(link, adapt->job.rank);
+        reason = dm_conn_cross(link);
     if (reason == DM_REJECT_NONE) {
         link->conn->rails.current = dm_conn_rail_of(link->conn, link->cr_ia);
         if (passive_accept(link->cr_ia, cr, &link->asked, link) != DM_OK)
@@ -199,6 +278,7 @@ void dm_conn_on_request(struct dm_ia *ia, DAT_CR_HANDLE cr)
     enum dm_reject reason = DM_REJECT_UNKNOWN;
     struct dm_link *link = NULL;
     struct dm_conn_private priv;
+    uint64_t token;
     DAT_CR_PARAM param;
     DAT_RETURN rc;
 
@@ -210,14 +290,18 @@ void dm_conn_on_request(struct dm_ia *ia, DAT_CR_HANDLE cr)
     if (rc == DAT_SUCCESS && param.private_data != NULL &&
         param.private_data_size >= (DAT_COUNT)sizeof(priv)) {
         memcpy(&priv, param.private_data, sizeof(priv));
-        reason = passive_identify(adapt, ia, &priv, &link);
+        token = priv.token;
+        if (priv.has_token) /* in the place of counts that are 0 */
+            priv.token = 0;
+        reason = passive_identify(adapt, ia, &priv, priv.has_token ? &token : NULL, &link);
     }
     if (reason == DM_REJECT_NONE && link->kind == DM_LINK_PIPE && link->conn->epoch > 0) {
         passive_defer(link, ia, cr, &priv);
         return;
     }
     if (reason == DM_REJECT_NONE && passive_accept(ia, cr, &priv, link) != DM_OK) {
-        dm_log_error("cannot accept the connection of rank %u: %s", priv.rank, dm_err_detail());
+        dm_log_error("cannot accept the connection of %s: %s", dm_who(adapt, link->conn->proc).text,
+                     dm_err_detail());
         reason = DM_REJECT_NOMEM;
     }
     if (reason != DM_REJECT_NONE)

@@ -12,9 +12,9 @@
 
 /*
  * May the peer's request take the place of our own attempt? When both connect at
- * once the higher rank's attempt counts.
+ * once the higher process's attempt counts.
  */
-enum dm_reject dm_conn_cross(const struct dm_link *link, int my_rank);
+enum dm_reject dm_conn_cross(const struct dm_link *link);
 /* Answer a request that was left for the main thread. Lock held. */
 void dm_conn_answer(struct dm_link *link);
 /* A request has come. Lock held. */

@@ -38,20 +38,22 @@ static int prepare_rdmaq(struct dm_rdmaq *rdmaq, struct dm_ia *ia, int rq_size)
 static int prepare_region(struct dm_conn *conn, const struct dm_link *link, struct dm_ia *ia)
 {
     struct dm_ia *old = conn->ia;
-    int n_events = DM_RING_EVENTS * (int)conn->ring.n_slots + conn->rq_size;
     int err;
 
     conn->ia = ia;
-    if (conn->region.ptr != NULL && conn->rx.gen == 0 && conn->tx.gen == 0)
+    if (conn->region.ptr != NULL && conn->rx.gen == 0 && conn->tx.gen == 0) {
         dm_region_free(&conn->region); /* nothing in it yet */
+        old->depth.space += conn->ring.n_events;
+        conn->ring.n_events = 0;
+    }
     if (conn->region.ptr == NULL) {
         err = dm_ring_make(conn, ia, link->answer.n_slots, link->answer.slot_size);
         if (err != DM_OK)
             return err;
         conn->ctl = (void *)conn->region.ptr;
     } else {
-        old->depth.space += n_events;
-        ia->depth.space -= n_events;
+        old->depth.space += conn->ring.n_events;
+        ia->depth.space -= conn->ring.n_events;
         err = dm_region_move(ia, &conn->region);
     }
     conn->sq_size = prepare_min((conn->adapt->rings.is_basic ? 4 : 2) * (int)conn->ring.n_slots + 8,

@@ -14,6 +14,7 @@
 #include "dapl_adapt/conn/failover.h"
 #include "dapl_adapt/conn/link.h"
 #include "dapl_adapt/conn/lose.h"
+#include "dapl_adapt/conn/part.h"
 #include "dapl_adapt/conn/passive.h"
 #include "dapl_adapt/conn/ring.h"
 #include "dapl_adapt/conn/table.h"
@@ -92,7 +93,8 @@ static int pipe_up(struct dm_conn *conn)
         return err;
     err = conn->epoch > 0 ? pipe_up_again(conn) : pipe_first_up(conn);
     if (err == DM_OK &&
-        ((link->is_active && !conn->adapt->is_demand) || conn->adapt->ops->rdma_is_wanted(conn)))
+        ((link->is_active && !conn->adapt->is_demand && conn->who.foreign == NULL) ||
+         conn->adapt->ops->rdma_is_wanted(conn)))
         err = dm_conn_start(conn, DM_LINK_RDMA);
     return err;
 }
@@ -196,6 +198,8 @@ static void link_handle_pending(struct dm_adapt *adapt, struct dm_link *link)
         dm_conn_break(link->conn, dm_conn_gone_text(link->conn));
     if (notes & DM_NOTE_BROKEN)
         dm_conn_follow(link->conn);
+    if (notes & DM_NOTE_GONE)
+        dm_part_left(link->conn);
 }
 
 /* Is it time for something? */

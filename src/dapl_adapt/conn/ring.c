@@ -176,13 +176,12 @@ static int ring_too_little(const struct dm_conn *conn, const struct dm_ia *ia)
     char limit[96];
 
     dm_ring_lock_text(limit, sizeof(limit));
-    return DM_FAIL(
-        DM_EPROVIDER,
-        "%s cannot register %zu bytes, the smallest ring for rank %d on host %s; %s on host %s: "
-        "raise it to %zu KiB or more (ulimit -l, memlock in /etc/security/limits.conf, "
-        "LimitMEMLOCK= of the service that starts jobs)",
-        ia->name, ring_region_len(conn), conn->proc, dm_adapt_host_of(conn->adapt, conn->proc),
-        limit, dm_host_name(), dm_ring_wanted(conn->adapt) / 1024);
+    return DM_FAIL(DM_EPROVIDER,
+                   "%s cannot register %zu bytes, the smallest ring for %s; %s on host %s: "
+                   "raise it to %zu KiB or more (ulimit -l, memlock in /etc/security/limits.conf, "
+                   "LimitMEMLOCK= of the service that starts jobs)",
+                   ia->name, ring_region_len(conn), dm_who(conn->adapt, conn->proc).text, limit,
+                   dm_host_name(), dm_ring_wanted(conn->adapt) / 1024);
 }
 
 int dm_ring_make(struct dm_conn *conn, struct dm_ia *ia, uint32_t most_slots, uint32_t most_size)
@@ -209,7 +208,8 @@ int dm_ring_make(struct dm_conn *conn, struct dm_ia *ia, uint32_t most_slots, ui
         conn->rq_size = 1;
     if (conn->rq_size > ia->limits.max_req)
         conn->rq_size = ia->limits.max_req;
-    ia->depth.space -= DM_RING_EVENTS * (int)conn->ring.n_slots + conn->rq_size;
+    conn->ring.n_events = DM_RING_EVENTS * (int)conn->ring.n_slots + conn->rq_size;
+    ia->depth.space -= conn->ring.n_events;
     if (conn->ring.n_slots * conn->ring.slot_size < asked) {
         conn->adapt->rings.is_short = true;
         DM_TRACE(REG, "rank %d: rings of %u slots of %u bytes only", conn->proc, conn->ring.n_slots,

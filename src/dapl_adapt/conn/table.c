@@ -9,26 +9,57 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dapl_adapt/conn/link.h"
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/link.h"
 #include "dapl_adapt/core/record.h"
 #include "dapl_adapt/core/rx.h"
 #include "dapl_adapt/core/tx.h"
+#include "dapl_adapt/core/proc.h"
 #include "dapl_adapt/provider/ia.h"
+#include "dapl_adapt/provider/region.h"
+#include "dapl_adapt/public/memory.h"
+#include "dapl_adapt/public/proc.h"
 #include "util/err.h"
 #include "util/list.h"
 #include "util/port.h"
+#include "util/reserve.h"
 
 int dm_conn_init_all(struct dm_adapt *adapt)
 {
     size_t n = (size_t)adapt->job.size;
+    size_t max = DM_PROCS_MAX;
 
-    adapt->poll.active = calloc(n, sizeof(struct dm_conn *));
-    adapt->conns = calloc(n, sizeof(*adapt->conns));
-    if (adapt->poll.active == NULL || adapt->conns == NULL)
-        return DM_FAIL(DM_ENOMEM, "tables of %zu connections", n);
-    return DM_OK;
+    adapt->poll.active = dm_reserve(n, max, &max);
+    if (adapt->poll.active != NULL)
+        adapt->conns = dm_reserve(max, max, &max);
+    if (adapt->conns != NULL)
+        adapt->procs.at = dm_reserve(max, max, &max);
+    adapt->procs.max = max;
+    return adapt->procs.at != NULL ? DM_OK : DM_ENOMEM;
+}
+
+/* Who it is, and which meeting with it this is. False: nobody. */
+static bool conn_meet(struct dm_conn *conn)
+{
+    struct dm_adapt *adapt = conn->adapt;
+    struct dm_conn_who *who = &conn->who;
+
+    if (conn->proc < adapt->job.size) {
+        who->id = (struct dm_proc_id){adapt->self.job, (uint32_t)conn->proc, 0};
+    } else {
+        who->foreign = dm_proc_of(adapt, conn->proc);
+        if (who->foreign == NULL || who->foreign->state == DM_PROC_FREE)
+            return false;
+        who->id = who->foreign->id;
+        for (int k = 0; k < DM_LINK_N; k++) /* what comes late of the last one does not count */
+            atomic_init(&conn->link[k].gen, who->foreign->gens[k]);
+    }
+    who->is_higher = dm_proc_id_compare(who->id, adapt->self) > 0;
+    who->mine = adapt->procs.n_meetings % DM_MEETINGS + 1;
+    adapt->procs.n_meetings = who->mine;
+    return true;
 }
 
 struct dm_conn *dm_conn_make(struct dm_adapt *adapt, int proc)
@@ -39,12 +70,18 @@ struct dm_conn *dm_conn_make(struct dm_adapt *adapt, int proc)
         return conn;
     conn = aligned_alloc(DM_CACHE_LINE, sizeof(*conn));
     if (conn == NULL) {
-        (void)DM_FAIL(DM_ENOMEM, "connection to rank %d, %zu bytes", proc, sizeof(*conn));
+        (void)DM_FAIL(DM_ENOMEM, "connection to %s, %zu bytes", dm_who(adapt, proc).text,
+                      sizeof(*conn));
         return NULL;
     }
     memset(conn, 0, sizeof(*conn));
     conn->adapt = adapt;
     conn->proc = proc;
+    if (!conn_meet(conn)) {
+        free(conn);
+        (void)DM_FAIL(DM_EINTERN, "no process has number %d", proc);
+        return NULL;
+    }
     conn->active = -1;
     conn->tx.max = conn->tx.most = adapt->rings.stride - DM_TRAILER_LEN;
     conn->rx.trailer = &adapt->no_trailer; /* nothing arrives before there is a ring */
@@ -59,6 +96,50 @@ struct dm_conn *dm_conn_make(struct dm_adapt *adapt, int proc)
     atomic_store_explicit(&adapt->all, conn, memory_order_release);
     atomic_store_explicit(&adapt->conns[proc], conn, memory_order_release);
     return conn;
+}
+
+/* Take it off the list of those that exist. */
+static void conn_unlink(struct dm_conn *conn)
+{
+    struct dm_adapt *adapt = conn->adapt;
+    struct dm_conn *at = atomic_load_explicit(&adapt->all, memory_order_relaxed);
+
+    if (at == conn) {
+        atomic_store_explicit(&adapt->all, conn->next_made, memory_order_release);
+    } else {
+        while (at->next_made != conn)
+            at = at->next_made;
+        at->next_made = conn->next_made;
+    }
+    atomic_store_explicit(&adapt->conns[conn->proc], NULL, memory_order_release);
+}
+
+void dm_conn_free(struct dm_conn *conn)
+{
+    struct dm_adapt *adapt = conn->adapt;
+
+    conn_unlink(conn);
+    for (int k = 0; k < DM_LINK_N; k++) {
+        struct dm_link *link = &conn->link[k];
+
+        dm_conn_free_ep(&link->ep);
+        dm_conn_free_ep(&link->dropped);
+        dm_conn_turn_away(link);
+        dm_conn_forget_notes(link);
+        dm_list_del(&link->wait);
+        if (conn->who.foreign != NULL)
+            conn->who.foreign->gens[k] = atomic_load_explicit(&link->gen, memory_order_relaxed);
+    }
+    for (int k = 0; k < DM_RDMAQS; k++)
+        free(conn->rdmaq[k].parts);
+    while (conn->tx.direct.n_refs > 0)
+        dm_adapt_unreg(adapt, conn->tx.direct.refs[--conn->tx.direct.n_refs]);
+    free((void *)conn->rx.trailers);
+    if (conn->ia != NULL)
+        conn->ia->depth.space += conn->ring.n_events;
+    dm_region_free(&conn->region);
+    free(conn->addr);
+    free(conn);
 }
 
 /* In the counts of its rail from now on. */

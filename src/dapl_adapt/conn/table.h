@@ -11,13 +11,15 @@
 
 #define DM_ACTIVE_HOT 32 /* connections looked at in every poll */
 
-/* Set up the table of peers. */
+/* Set up the tables by process number. */
 int dm_conn_init_all(struct dm_adapt *adapt);
 /*
- * The object of a peer, made by the first call; NULL when out of memory (reported). Lock held, or
- * none but the main thread runs.
+ * The object of a peer, made by the first call; NULL when out of memory, or nobody has that number
+ * (reported). Lock held, or none but the main thread runs.
  */
 struct dm_conn *dm_conn_make(struct dm_adapt *adapt, int proc);
+/* Free the object of a peer, of which nothing is under way any more. The main thread, lock held. */
+void dm_conn_free(struct dm_conn *conn);
 /* Are both links there and allowed to post? */
 bool dm_conn_is_complete(const struct dm_conn *conn);
 /* In the counts of its rail from now on, and not any more. */

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dapl_adapt/core/proc.h"
 #include "dapl_adapt/provider/lmr.h"
 #include "dapl_adapt/provider/rails.h"
 #include "dapl_adapt/provider/reg_cache.h"
@@ -24,8 +25,9 @@ struct dm_conn;
 struct dm_atomics;
 struct dm_conn_ops;
 
-#define DM_PROBE_LEN 65536 /* bytes of plain memory that peers may read to measure */
-#define DM_RARE      1000  /* idle polls between looks at connection and async events */
+#define DM_PROBE_LEN     65536 /* bytes of plain memory that peers may read to measure */
+#define DM_RARE          1000  /* idle polls between looks at connection and async events */
+#define DM_BUSY_PER_IDLE 8     /* so many polls with traffic count as one without */
 
 /* Values that are expected with RDMA writes: place and turn make the value. */
 #define DM_IMMS 32
@@ -108,20 +110,16 @@ struct dm_adapt {
     struct dm_memory mem;
     /* fixed */
     struct dm_adapt_job job;
-    uint32_t job_hash;
+    struct dm_proc_id self;
     uint32_t coll_hash; /* of the choice of algorithms of collectives */
     uint64_t own_host;  /* dm_addr_own_host() */
     _Atomic uint64_t no_trailer;
     _Atomic(struct dm_conn *) *conns; /* by process; NULL: nothing to do with it yet */
     _Atomic(struct dm_conn *) all;    /* those that exist, newest first */
+    struct dm_procs procs;            /* of other jobs */
     struct dm_imms imms;
     struct dm_atomics *atomics; /* NULL: not needed yet (rma/atomic.c) */
 };
-
-static inline const char *dm_adapt_host_of(const struct dm_adapt *adapt, int proc)
-{
-    return adapt->job.host_of != NULL ? adapt->job.host_of(adapt->job.host_arg, proc) : "?";
-}
 
 static inline bool dm_adapt_is_one_host(const struct dm_adapt *adapt)
 {
@@ -134,7 +132,10 @@ static inline struct dm_conn *dm_conn_find(const struct dm_adapt *adapt, int pro
     return atomic_load_explicit(&adapt->conns[proc], memory_order_acquire);
 }
 
-/* Walk over the connections that exist; others may be added meanwhile. */
+/*
+ * Walk over the connections that exist; others may be added meanwhile. The main thread takes
+ * connections of other jobs' processes out, under the lock.
+ */
 #define dm_conn_for_each(conn, adapt)                                                              \
     for (conn = atomic_load_explicit(&(adapt)->all, memory_order_acquire); conn != NULL;           \
          conn = conn->next_made)

@@ -24,8 +24,8 @@ void dm_conn_set_state(struct dm_conn *conn, enum dm_conn_state state)
     struct dm_poll *poll = &conn->adapt->poll;
 
     if (!(conn_successors[conn->state] & 1u << state))
-        dm_log_error("connection to rank %d: from %s to %s, which cannot be", conn->proc,
-                     names[conn->state], names[state]);
+        dm_log_error("connection to %s: from %s to %s, which cannot be",
+                     dm_who(conn->adapt, conn->proc).text, names[conn->state], names[state]);
     DM_TRACE(CONN, "rank %d: %s, was %s", conn->proc, names[state], names[conn->state]);
     poll->n_moving += (state == DM_CONN_MOVING) - (conn->state == DM_CONN_MOVING);
     poll->n_dying += (state == DM_CONN_DYING) - (conn->state == DM_CONN_DYING);

@@ -16,6 +16,7 @@
 #include "dapl_adapt/core/rx.h"
 #include "dapl_adapt/core/tx.h"
 #include "dapl_adapt/provider/region.h"
+#include "dapl_adapt/public/proc.h"
 #include "dapl_adapt/public/types.h"
 #include "util/port.h"
 
@@ -23,6 +24,7 @@ struct dm_adapt;
 struct dm_addr;
 struct dm_ctl;
 struct dm_ia;
+struct dm_proc;
 
 /*
  * Life of a connection; the main thread's. How its links are being connected is in dm_link_state.
@@ -60,6 +62,26 @@ struct dm_conn_ring {
     uint32_t n_slots;
     uint32_t slot_size;
     uint32_t stride;
+    int n_events; /* taken of the rail's space */
+};
+
+/* Who the peer is. Fixed, but for `theirs`, which is guarded by the lock. */
+struct dm_conn_who {
+    struct dm_proc_id id;
+    struct dm_proc *foreign; /* NULL: of the own job */
+    bool is_higher;          /* by dm_proc_id_compare, than this process */
+    uint8_t mine;            /* number of this meeting, */
+    uint8_t theirs;          /* and the peer's, 0: not met yet */
+};
+
+/* The end of a connection to a process of another job (conn/part.c). The main thread's. */
+struct dm_conn_parting {
+    bool is_told;   /* the peer has been told that nothing more will come, */
+    uint32_t last;  /* by the last of so many posts */
+    bool is_heard;  /* so have we been, and all has been read */
+    bool is_gone;   /* the peer has closed its end */
+    bool is_over;   /* its links are being closed; shared with the server's thread */
+    uint64_t until; /* then it is freed, whatever links say */
 };
 
 /* Rails that both processes have, in order of preference. */
@@ -89,8 +111,10 @@ struct dm_conn {
     struct dm_ctl *ctl;
     uint64_t ctl_remote;
     struct dm_ia *ia;
-    struct dm_conn *next_made; /* in dm_adapt.all; fixed */
+    struct dm_conn *next_made; /* in dm_adapt.all */
     int proc;
+    struct dm_conn_who who;
+    struct dm_conn_parting parting;
     int active;               /* index in dm_adapt.active, -1 */
     enum dm_conn_state state; /* changed by dm_conn_set_state() alone */
     uint16_t epoch;           /* shared with the server's thread */

@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-#define DM_PRIVATE_MAGIC   0x44544d31u /* "DTM1" */
-#define DM_PRIVATE_VERSION 1
+#define DM_PRIVATE_MAGIC   0x4454u /* "DT" */
+#define DM_PRIVATE_VERSION 2
 
 enum dm_private_kind { DM_PRIVATE_CONNECT = 1, DM_PRIVATE_ACCEPT, DM_PRIVATE_REJECT };
 
@@ -18,33 +18,48 @@ enum dm_reject {
     DM_REJECT_UNKNOWN,
     DM_REJECT_MISMATCH, /* ring geometry or version differ */
     DM_REJECT_NOMEM,
-    DM_REJECT_LOST
+    DM_REJECT_LOST,
+    DM_REJECT_STRANGER, /* of another job, and nobody has told of it yet */
+    DM_REJECT_PORT,     /* no such port */
+    DM_REJECT_CLOSED    /* this connection has been closed in order */
 };
 
-/* Private data of a connection request, its acceptance or rejection: at most 56 bytes. */
+/*
+ * Private data of a connection request, its acceptance or rejection: at most 56 bytes.
+ *
+ * Two processes may meet several times. Each numbers its meetings, and tells the other one's
+ * number, too, as soon as it knows it, so that what belongs to an earlier one is seen.
+ */
 struct dm_conn_private {
-    uint32_t magic;
-    uint32_t job; /* hash of the job's name */
-    uint32_t rank;
-    uint8_t version;
-    uint8_t kind; /* enum dm_private_kind */
-    uint8_t link; /* enum dm_link_kind */
-    union {
-        uint8_t reject;   /* enum dm_reject, */
-        uint8_t reads_in; /* or reads of the peer's that this end has places for; 0: any */
-    };
-    uint8_t sendrecv; /* wants records by send/receive; in the answer: decided */
-    uint8_t rail;     /* the sender's number of this rail */
-    uint16_t n_slots;
+    unsigned magic : 16;
+    unsigned version : 8;
+    unsigned kind : 4;   /* enum dm_private_kind */
+    unsigned link : 4;   /* enum dm_link_kind */
+    unsigned rank : 20;  /* the sender's in its job */
+    unsigned mine : 6;   /* its number of the meeting */
+    unsigned theirs : 6; /* and the receiver's, 0: not known */
+    uint64_t job;        /* hash of the name of the sender's job */
+    unsigned n_slots : 13;
+    unsigned rail : 2;      /* the sender's number of this rail */
+    unsigned sendrecv : 1;  /* wants records by send/receive; in the answer: decided */
+    unsigned has_token : 1; /* `token` instead of the counts */
+    unsigned reads_in : 8;  /* reads of the peer's that this end has places for; 0: any */
+    unsigned reject : 4;    /* enum dm_reject */
+    unsigned unused : 3;
     uint32_t slot_size;
     uint32_t ctx; /* key of the sender's region */
     uint32_t probe_ctx;
     uint64_t addr;  /* the region */
     uint64_t probe; /* plain memory to measure reads with, DM_PROBE_LEN bytes */
-    /* counted since the processes met; epoch: how many times the pipe has moved */
-    uint32_t arrived;    /* records of the peer that are here, without a gap */
-    uint16_t unconsumed; /* of them */
-    uint16_t epoch;
+    union {
+        /* counted since the processes met; epoch: how many times the pipe has moved */
+        struct {
+            uint32_t arrived;    /* records of the peer that are here, without a gap */
+            uint16_t unconsumed; /* of them */
+            uint16_t epoch;
+        };
+        uint64_t token; /* of the receiver's port; the first request of all */
+    };
 };
 
 _Static_assert(sizeof(struct dm_conn_private) <= 56, "private data of a request is 56 bytes");

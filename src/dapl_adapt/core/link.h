@@ -20,7 +20,7 @@ struct dm_ia;
 enum dm_link_kind {
     DM_LINK_PIPE,
     DM_LINK_RDMA,
-    DM_LINK_EXTRA, /* by rail: the number that it has at the lower rank */
+    DM_LINK_EXTRA, /* by rail: the number that it has at the lower process */
     DM_LINK_N = DM_LINK_EXTRA + DM_RAILS_MAX
 };
 
@@ -42,7 +42,8 @@ enum dm_note {
     DM_NOTE_LOST = 4,
     DM_NOTE_DROPPED = 8, /* the superseded endpoint may be freed */
     DM_NOTE_BROKEN = 16, /* the peer has given this connection up and makes it anew */
-    DM_NOTE_ASKED = 32   /* a request for the main thread */
+    DM_NOTE_ASKED = 32,  /* a request for the main thread */
+    DM_NOTE_GONE = 64    /* the peer has closed this connection in order */
 };
 
 struct dm_link {

@@ -28,10 +28,16 @@ struct dm_conn_ops {
     uint32_t (*pipe_arrived)(const struct dm_conn *conn);
     /* Post what is queued on an RDMA link. */
     void (*rdma_push)(struct dm_conn *conn, struct dm_rdmaq *rdmaq);
+    /* Tell the peer that nothing more will come. False: not now, try again. */
+    bool (*pipe_part)(struct dm_conn *conn);
     /* The endpoint is gone: what was posted and not done is queued again, on `to`. */
     void (*rdma_requeue)(struct dm_conn *conn, struct dm_rdmaq *rdmaq, struct dm_rdmaq *to);
     /* Is anything queued on any link? */
     bool (*rdma_is_wanted)(const struct dm_conn *conn);
+    /* Is nothing queued or posted on any link, nor expected from the peer? */
+    bool (*rdma_is_idle)(const struct dm_conn *conn);
+    /* What is queued ends with the error that the connection is lost by. */
+    void (*rdma_fail)(struct dm_conn *conn);
     /* An extra RDMA link broke, or could not be made: others take its work. */
     void (*rdma_break)(struct dm_link *link);
 };

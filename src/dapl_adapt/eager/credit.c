@@ -187,22 +187,49 @@ static void credit_by_send(struct dm_conn *conn)
         dm_eager_send_empty(conn);
 }
 
-/* The peer need not come back when the connection ends now. */
-static void credit_write_disconnect(struct dm_conn *conn)
+/* The peer need not come back when the connection ends now: so many records were all. */
+static DAT_RETURN credit_write_disconnect(struct dm_conn *conn)
 {
     uint64_t *out = &conn->ctl->credit_out[conn->tx.n_extra % DM_CREDITS_OUT];
     DAT_LMR_TRIPLET lmr;
     DAT_RMR_TRIPLET rmr;
 
-    *out = 1;
+    *out = UINT64_C(1) << 32 | conn->tx.n_posted;
     lmr.virtual_address = (DAT_VADDR)(uintptr_t)out;
     lmr.segment_length = sizeof(*out);
     lmr.lmr_context = conn->tx.lctx;
     rmr.virtual_address = conn->ctl_remote + offsetof(struct dm_ctl, peer_closing);
     rmr.segment_length = sizeof(*out);
     rmr.rmr_context = conn->tx.rctx;
-    if (dm_eager_write(conn, &lmr, &rmr, true) != DAT_SUCCESS)
-        conn->tx.sq.done = conn->tx.n_posted + conn->tx.n_extra; /* nothing to wait for */
+    return dm_eager_write(conn, &lmr, &rmr, true);
+}
+
+/* Is there a request for it? */
+static bool credit_may_disconnect(struct dm_conn *conn)
+{
+    const struct dm_tx *tx = &conn->tx;
+
+    return tx->n_redo == 0 &&
+           tx->n_posted + tx->n_extra - tx->sq.done + DM_TX_RESERVE < tx->sq.size;
+}
+
+bool dm_eager_part(struct dm_conn *conn)
+{
+    DAT_RETURN rc;
+
+    if (conn->state != DM_CONN_UP || !conn->link[DM_LINK_PIPE].may_post)
+        return false;
+    if (!credit_may_disconnect(conn))
+        dm_eager_refill(conn);
+    if (conn->state != DM_CONN_UP || !credit_may_disconnect(conn))
+        return false;
+    conn->parting.last = conn->tx.n_posted + conn->tx.n_extra + 1;
+    rc = credit_write_disconnect(conn);
+    if (rc == DAT_SUCCESS)
+        dm_eager_notify(conn);
+    else
+        dm_conn_post_failed(conn, rc);
+    return rc == DAT_SUCCESS;
 }
 
 void dm_eager_flush(struct dm_conn *conn)
@@ -211,12 +238,13 @@ void dm_eager_flush(struct dm_conn *conn)
 
     if (dm_conn_is_lost(conn) || !conn->link[DM_LINK_PIPE].may_post)
         return;
-    if (dm_conn_can_move(conn) && tx->n_redo == 0 &&
-        tx->n_posted + tx->n_extra - tx->sq.done + DM_TX_RESERVE < tx->sq.size)
-        credit_write_disconnect(conn);
-    else if (tx->n_posted + tx->n_extra != tx->sq.done &&
-             tx->n_posted + tx->n_extra - tx->sq.done < tx->sq.size)
+    if ((dm_conn_can_move(conn) || conn->who.foreign != NULL) && credit_may_disconnect(conn)) {
+        if (credit_write_disconnect(conn) != DAT_SUCCESS)
+            tx->sq.done = tx->n_posted + tx->n_extra; /* nothing to wait for */
+    } else if (tx->n_posted + tx->n_extra != tx->sq.done &&
+               tx->n_posted + tx->n_extra - tx->sq.done < tx->sq.size) {
         credit_write(conn, true);
+    }
 }
 
 void dm_eager_credit(struct dm_conn *conn)

@@ -4,6 +4,8 @@
 #ifndef DM_DAPL_ADAPT_EAGER_CREDIT_H
 #define DM_DAPL_ADAPT_EAGER_CREDIT_H
 
+#include <stdbool.h>
+
 struct dm_conn;
 
 /* Recount how many records may be sent now. */
@@ -17,5 +19,7 @@ void dm_eager_credit(struct dm_conn *conn);
  * post of a connection: where it could move it tells the peer not to.
  */
 void dm_eager_flush(struct dm_conn *conn);
+/* Tell a process of another job that nothing more will come. False: not now, or it broke. */
+bool dm_eager_part(struct dm_conn *conn);
 
 #endif

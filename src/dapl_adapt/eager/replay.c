@@ -23,6 +23,7 @@
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/cookie.h"
 #include "dapl_adapt/core/link.h"
+#include "dapl_adapt/core/proc.h"
 #include "dapl_adapt/core/record.h"
 #include "dapl_adapt/core/region_layout.h"
 #include "dapl_adapt/core/rx.h"
@@ -133,8 +134,8 @@ int dm_eager_resume(struct dm_conn *conn)
     conn->credits.acked_by_peer = priv->arrived - priv->unconsumed;
     conn->rx.n_credited = conn->credits.acked_to_peer;
     if (tx->n_redo > tx->n_slots || priv->unconsumed > tx->n_slots)
-        return DM_FAIL(DM_EPEER, "rank %d counts %u records of %u", conn->proc, priv->arrived,
-                       tx->n_posted);
+        return DM_FAIL(DM_EPEER, "%s counts %u records of %u", dm_who(conn->adapt, conn->proc).text,
+                       priv->arrived, tx->n_posted);
     if (tx->direct.has_hole && tx->n_posted - tx->direct.hole <= tx->n_redo)
         return DM_FAIL(DM_EPEER, "%s broke while it sent from the program's memory",
                        conn->failover.broken != NULL ? conn->failover.broken->name : "a rail");

@@ -15,6 +15,7 @@
 #include "dapl_adapt/conn/failover.h"
 #include "dapl_adapt/conn/link.h"
 #include "dapl_adapt/conn/lose.h"
+#include "dapl_adapt/conn/part.h"
 #include "dapl_adapt/conn/progress.h"
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
@@ -31,6 +32,7 @@
 #include "dapl_adapt/rma/imm.h"
 #include "dapl_adapt/rma/rdmaq.h"
 #include "util/err.h"
+#include "util/list.h"
 #include "util/log.h"
 #include "util/port.h"
 
@@ -89,9 +91,9 @@ static void dto_blame_memory(struct dm_conn *conn, const char *text)
         return;
     conn->loss.err = DM_EPROVIDER;
     snprintf(conn->loss.why, sizeof(conn->loss.why),
-             "rank %d on host %s: connection lost (%s), as when the memory of a message or window "
+             "%s: connection lost (%s), as when the memory of a message or window "
              "is unmapped, protected, or of a file that has become shorter",
-             conn->proc, dm_adapt_host_of(adapt, conn->proc), text);
+             dm_who(adapt, conn->proc).text, text);
 }
 
 static void dto_rdma(struct dm_conn *conn, struct dm_link *link,
@@ -143,7 +145,7 @@ void dm_poll_dto(struct dm_ia *ia, const DAT_DTO_COMPLETION_EVENT_DATA *dto)
     struct dm_conn *conn = NULL;
     struct dm_link *link;
 
-    if (dm_likely(proc < ia->adapt->job.size && k < DM_LINK_N))
+    if (dm_likely((size_t)proc < ia->adapt->procs.max && k < DM_LINK_N))
         conn = dm_conn_find(ia->adapt, proc);
     if (dm_unlikely(conn == NULL))
         return; /* libdapl's, of an endpoint that is gone: its cookies were freed with it */
@@ -303,8 +305,9 @@ int dm_poll_rare(struct dm_adapt *adapt)
     }
     for (int i = 0; i < adapt->poll.n_active; i++) {
         conn = adapt->poll.active[i];
+        dm_part_look(conn);
         if (conn->rx.n_consumed - conn->rx.n_credited >= conn->rx.due)
             dm_eager_credit(conn);
     }
-    return n;
+    return dm_list_is_empty(&adapt->procs.parting) ? n : n + dm_part_progress(adapt);
 }

@@ -27,8 +27,7 @@
 #include "util/list.h"
 #include "util/port.h"
 
-#define COLD          8 /* of the others, so many in turn */
-#define BUSY_PER_IDLE 8 /* so many polls with traffic count as one without */
+#define COLD 8 /* of the others, so many in turn */
 
 static void poll_report_done(struct dm_adapt *adapt)
 {
@@ -173,8 +172,8 @@ int dm_adapt_poll(struct dm_adapt *adapt)
                     !dm_list_is_empty(&adapt->poll.connecting)))
         n += poll_more(adapt);
     /* a poll with traffic counts little, so that a busy process hears of losses, too */
-    adapt->poll.idle += n > 0 ? 1 : BUSY_PER_IDLE;
-    if (dm_unlikely(adapt->poll.idle >= DM_RARE * BUSY_PER_IDLE)) {
+    adapt->poll.idle += n > 0 ? 1 : DM_BUSY_PER_IDLE;
+    if (dm_unlikely(adapt->poll.idle >= DM_RARE * DM_BUSY_PER_IDLE)) {
         adapt->poll.idle = 0;
         n += dm_poll_rare(adapt);
     }

@@ -228,6 +228,7 @@ void dm_rails_close(struct dm_rails *rails)
         dm_ia_close(rails->ias[i]);
     free(rails->refused);
     dm_conf_free(&rails->conf);
+    memset(rails, 0, sizeof(*rails));
 }
 
 void dm_rails_add_refused(struct dm_rails *rails, const char *name, const char *why)

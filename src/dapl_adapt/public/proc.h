@@ -61,6 +61,8 @@ int dm_adapt_serve(struct dm_adapt *adapt);
  * dm_adapt_serve says.
  */
 int dm_adapt_proc_get(struct dm_adapt *adapt, const struct dm_proc_info *info, int *proc_p);
+/* All numbers are below this one. Fixed. */
+size_t dm_adapt_proc_max(const struct dm_adapt *adapt);
 /* The number of a known process, no reference more; -1: not known. */
 int dm_adapt_proc_find(struct dm_adapt *adapt, struct dm_proc_id id);
 /* One reference more to a process that has one. Own job: nothing. */

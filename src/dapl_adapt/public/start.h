@@ -5,6 +5,7 @@
 #define DM_DAPL_ADAPT_PUBLIC_START_H
 
 #include "dapl_adapt/public/types.h"
+#include <stdbool.h>
 #include <stdint.h>
 #include <unistd.h>
 
@@ -39,6 +40,13 @@ struct dm_adapt_events {
     void (*writable)(void *arg, int proc, struct dm_conn *conn);
     /* conn is lost: no more input, every put fails. Once per connection. */
     void (*failed)(void *arg, int proc, struct dm_conn *conn, int err);
+    /*
+     * Processes of other jobs (proc.h). is_idle: is nothing queued for it above? gone: its
+     * connection has been closed in order and is freed now; is_free: so is the number, which
+     * somebody else may get next. NULL: of no interest.
+     */
+    bool (*is_idle)(void *arg, int proc);
+    void (*gone)(void *arg, int proc, bool is_free);
 };
 
 /*

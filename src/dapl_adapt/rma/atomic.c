@@ -326,7 +326,7 @@ static struct dm_rdmaq *words_rdmaq(struct dm_conn *conn, const struct dm_ia *ia
     if (rail < 0)
         return NULL;
     return &conn->rdmaq[DM_LINK_EXTRA - DM_LINK_RDMA +
-                        conn->rails.pair[rail][conn->proc > conn->adapt->job.rank ? 0 : 1]];
+                        conn->rails.pair[rail][conn->who.is_higher ? 0 : 1]];
 }
 
 /* DM_OK: requests can be posted there. DM_EAGAIN: it is being connected. */
@@ -337,8 +337,8 @@ static int rdmaq_make_ready(struct dm_conn *conn, const struct dm_rdmaq *rdmaq)
     if (link->may_post)
         return DM_OK;
     if (dm_clock_ns() < rdmaq->rest_until)
-        return DM_FAIL(DM_EPEER, "the connection to rank %d for atomic operations broke",
-                       conn->proc);
+        return DM_FAIL(DM_EPEER, "the connection to %s for atomic operations broke",
+                       dm_who(conn->adapt, conn->proc).text);
     return dm_conn_start(conn, link->kind) == DM_OK ? DM_EAGAIN : DM_EPEER;
 }
 
@@ -369,7 +369,8 @@ int dm_adapt_fetch_add(struct dm_adapt *adapt, int proc, struct dm_rdma *rdma,
         return DM_EAGAIN;
     rdmaq = words_rdmaq(conn, mine->ia);
     if (rdmaq == NULL)
-        return DM_FAIL(DM_EPEER, "rank %d is not reached over %s any more", proc, mine->ia->name);
+        return DM_FAIL(DM_EPEER, "%s is not reached over %s any more", dm_who(adapt, proc).text,
+                       mine->ia->name);
     err = rdmaq_make_ready(conn, rdmaq);
     cell = err == DM_OK ? cell_take(adapt->atomics) : NULL;
     if (cell == NULL)

@@ -105,6 +105,15 @@ bool dm_imm_event(struct dm_ia *ia, const DAT_EVENT *event)
     return true;
 }
 
+bool dm_imm_is_expected(const struct dm_conn *conn)
+{
+    for (int i = 0; i < DM_IMMS; i++) {
+        if (conn->adapt->imms.rdma[i] != NULL && conn->adapt->imms.rdma[i]->conn == conn)
+            return true;
+    }
+    return false;
+}
+
 void dm_imm_fail(struct dm_conn *conn)
 {
     for (int i = 0; i < DM_IMMS; i++) {

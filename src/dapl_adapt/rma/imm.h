@@ -18,5 +18,7 @@ struct dm_conn;
 bool dm_imm_event(struct dm_ia *ia, const DAT_EVENT *event);
 /* The connection is lost: no expected value will come. */
 void dm_imm_fail(struct dm_conn *conn);
+/* Is a value expected from that peer? */
+bool dm_imm_is_expected(const struct dm_conn *conn);
 
 #endif

@@ -86,7 +86,7 @@ static int stripe_rdmaqs_up(struct dm_conn *conn, struct dm_rdmaq **rdmaqs)
         if (adapt->rails.ias[conn->rails.pair[i][0]] == conn->ia ||
             adapt->rails.ias[conn->rails.pair[i][0]]->caps.is_local)
             continue;
-        number = conn->rails.pair[i][conn->proc > adapt->job.rank ? 0 : 1];
+        number = conn->rails.pair[i][conn->who.is_higher ? 0 : 1];
         rdmaq = &conn->rdmaq[DM_LINK_EXTRA - DM_LINK_RDMA + number];
         if (dm_link_of(conn, rdmaq)->may_post)
             rdmaqs[n++] = rdmaq;
