@@ -48,6 +48,8 @@ int dm_conn_serve(struct dm_ia *ia)
     sigset_t old;
     int rc;
 
+    if (ia->cm.has_thread)
+        return DM_OK;
     atomic_store_explicit(&ia->cm.stop, 0, memory_order_release);
     sigfillset(&all); /* signals belong to the program's threads */
     pthread_sigmask(SIG_SETMASK, &all, &old);
