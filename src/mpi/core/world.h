@@ -43,6 +43,12 @@ static inline bool dm_world_is_foreign(int proc)
  */
 void dm_world_set_left(int proc, bool has_left);
 bool dm_world_has_left(int proc);
+/* Nothing will come from a process any more. */
+static inline bool dm_world_is_gone(int proc)
+{
+    return dm_chan_is_lost(dm_world.chan, proc) ||
+           (dm_world_is_foreign(proc) && dm_world_has_left(proc));
+}
 /* Make progress until *n_pending is 0: the one waiting loop of blocking calls. */
 static inline void dm_wait_for(const int *n_pending)
 {

@@ -258,11 +258,6 @@ static int meet_look(const struct dm_meet_wait *wait)
     return wait->until != UINT64_MAX && dm_clock_ns() >= wait->until ? DM_ETIMEOUT : DM_OK;
 }
 
-static bool meet_is_gone(int proc)
-{
-    return dm_chan_is_lost(dm_world.chan, proc) || dm_world_has_left(proc);
-}
-
 /* Until the other one has said something; DM_EPEER when it is gone. */
 static int meet_await(struct dm_list *list, struct awaited *a, const struct dm_meet_wait *wait)
 {
@@ -273,7 +268,7 @@ static int meet_await(struct dm_list *list, struct awaited *a, const struct dm_m
         dm_chan_progress_wait(dm_world.chan);
         if (a->said != MEET_NOTHING)
             break;
-        if (meet_is_gone(a->proc))
+        if (dm_world_is_gone(a->proc))
             err = DM_EPEER;
         else
             err = meet_look(wait);
@@ -388,7 +383,7 @@ static int meet_welcome(struct port *port, struct dm_meeting *meeting_p)
         int err = DM_EPEER;
 
         dm_list_del(&hello->link);
-        if (!meet_is_gone(hello->proc))
+        if (!dm_world_is_gone(hello->proc))
             err = meet_answer(hello, meeting_p);
         meet_drop_hello(hello);
         if (err != DM_EPEER)
