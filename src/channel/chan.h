@@ -103,6 +103,15 @@ struct dm_chan_cores {
     uint64_t spread_pause;
 };
 
+/* Who is told of connections that are closed. */
+struct dm_chan_gone_listeners {
+    int n;
+    struct {
+        dm_chan_gone fn;
+        void *arg;
+    } at[DM_CHAN_LISTENERS];
+};
+
 struct dm_chan {
     struct dm_adapt *adapt;
     unsigned todo;               /* enum dm_chan_todo */
@@ -123,11 +132,7 @@ struct dm_chan {
         void *arg;
     } listeners[DM_CHAN_LISTENERS];
     int n_listeners;
-    struct dm_chan_gone_listener {
-        dm_chan_gone fn;
-        void *arg;
-    } gone[DM_CHAN_LISTENERS];
-    int n_gone;
+    struct dm_chan_gone_listeners gone;
     struct dm_pool ctl; /* struct dm_chan_ctl: packets of dm_chan_send_ctl */
     /* oneself (self.c) */
     char *self_pipe;

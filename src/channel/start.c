@@ -98,7 +98,7 @@ int dm_chan_stop(struct dm_chan *chan)
     uint64_t give_up = dm_clock_after(dm_cfg()->timeout);
     int err;
 
-    chan->n_listeners = chan->n_gone = 0;
+    chan->n_listeners = chan->gone.n = 0;
     dm_adapt_quiesce(chan->adapt);
     while (dm_chan_is_busy(chan) && dm_clock_ns() < give_up) {
         /* Nobody is told of losses any more: let the pipes say so themselves. */
@@ -142,8 +142,10 @@ void dm_chan_on_lost(struct dm_chan *chan, dm_chan_lost fn, void *arg)
 
 void dm_chan_on_gone(struct dm_chan *chan, dm_chan_gone fn, void *arg)
 {
-    if (chan->n_gone < DM_CHAN_LISTENERS)
-        chan->gone[chan->n_gone++] = (struct dm_chan_gone_listener){.fn = fn, .arg = arg};
+    if (chan->gone.n == DM_CHAN_LISTENERS)
+        return;
+    chan->gone.at[chan->gone.n].fn = fn;
+    chan->gone.at[chan->gone.n++].arg = arg;
 }
 
 size_t dm_chan_eager_good(const struct dm_chan *chan, int proc)
@@ -226,8 +228,8 @@ void dm_chan_on_closed(void *arg, int proc, bool is_free)
     if (chan->peers[proc] != NULL)
         chan_forget_peer(chan, chan->peers[proc]);
     chan->depth++;
-    for (int i = 0; i < chan->n_gone; i++)
-        chan->gone[i].fn(chan->gone[i].arg, proc, is_free);
+    for (int i = 0; i < chan->gone.n; i++)
+        chan->gone.at[i].fn(chan->gone.at[i].arg, proc, is_free);
     chan->depth--;
 }
 

@@ -98,7 +98,7 @@ static int no_fence(void *arg)
 
 static void open_side(int r)
 {
-    struct dm_adapt_events ev = {&sides[r], on_input, on_writable, on_failed};
+    struct dm_adapt_events ev = {&sides[r], on_input, on_writable, on_failed, NULL, NULL};
     static const int nodes[N] = {0, 0};
     struct dm_adapt_job job;
 
@@ -628,7 +628,7 @@ static void unknown_peers(void)
 /* Providers that do not open: an error that names them, never another one instead. */
 static void closed(void)
 {
-    struct dm_adapt_events ev = {&sides[0], on_input, on_writable, on_failed};
+    struct dm_adapt_events ev = {&sides[0], on_input, on_writable, on_failed, NULL, NULL};
     struct dm_adapt *adapt = NULL;
     struct dm_adapt_job job;
 

@@ -235,7 +235,7 @@ static int n_used(int r)
 static void meet_by_port(uint64_t token)
 {
     get_peer(1);
-    dm_adapt_proc_knock(sides[1].adapt, sides[1].peer, token);
+    dm_adapt_proc_set_token(sides[1].adapt, sides[1].peer, token);
     UNTIL(send_some(1, 100));
     UNTIL(sides[0].got == 100);
     get_peer(0);
@@ -291,7 +291,7 @@ static void refused(void)
         if (i == 2)
             dm_adapt_port_close(sides[0].adapt, token);
         get_peer(1);
-        dm_adapt_proc_knock(sides[1].adapt, sides[1].peer, i == 2 ? token : token + 1);
+        dm_adapt_proc_set_token(sides[1].adapt, sides[1].peer, i == 2 ? token : token + 1);
         (void)send_some(1, 10);
         UNTIL(sides[1].n_failed == i + 1);
         CHECK_EQ(sides[1].err, DM_ECONN);
@@ -318,7 +318,7 @@ static void untaken(void)
     for (int i = 0; i < 2; i++) {
         CHECK_EQ(dm_adapt_port_open(sides[0].adapt, &token), DM_OK);
         get_peer(1);
-        dm_adapt_proc_knock(sides[1].adapt, sides[1].peer, token);
+        dm_adapt_proc_set_token(sides[1].adapt, sides[1].peer, token);
         UNTIL(send_some(1, 50));
         UNTIL(sides[0].got == 50);
         CHECK_EQ(n_used(0), 1);

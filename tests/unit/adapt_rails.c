@@ -60,7 +60,7 @@ static int open_side(int r, bool is_remote)
 {
     static const int far[N] = {0, 1};
     static const int near[N] = {0, 0};
-    struct dm_adapt_events ev = {NULL, on_input, on_writable, on_failed};
+    struct dm_adapt_events ev = {NULL, on_input, on_writable, on_failed, NULL, NULL};
     struct dm_adapt_job job;
 
     procs[r] = (struct job_proc){.space = &space, .rank = r, .size = N};

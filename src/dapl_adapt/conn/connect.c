@@ -240,7 +240,7 @@ static bool connect_is_under_way(struct dm_link *link, int *event_p)
 /* Why it has not come to a connection in time. */
 static const char *connect_late_text(const struct dm_link *link, int event)
 {
-    if (event == DAT_CONNECTION_EVENT_PEER_REJECTED && link->answer.reject == DM_REJECT_STRANGER)
+    if (event == DAT_CONNECTION_EVENT_PEER_REJECTED && link->answer.reject == DM_REJECT_NOT_KNOWN)
         return "nobody there has told it of this process";
     return event != 0 ? dm_conn_event_text(event) : "no answer in time";
 }

@@ -42,7 +42,7 @@ static void cm_take_answer(struct dm_link *link, const DAT_CONNECTION_EVENT_DATA
         memcpy(&link->answer, data->private_data, sizeof(link->answer));
 }
 
-/* Has the one answered who was asked, in this meeting? */
+/* Has the one answered who was asked, over this connection? */
 static bool cm_is_peer(const struct dm_link *link)
 {
     const struct dm_conn_who *who = &link->conn->who;

@@ -116,7 +116,7 @@ static void failover_begin(struct dm_conn *conn, uint16_t epoch, const struct dm
     conn->failover.close_until = now + CLOSE_NS;
     conn->tx.n_avail = 0;
     conn->tx.n_redo = 0;
-    conn->parting.is_told = false;
+    conn->parting.is_end_sent = false;
     adapt->poll.n_writable_due += conn->was_up && !conn->is_writable_due;
     conn->is_writable_due = conn->is_writable_due || conn->was_up;
     pthread_mutex_lock(&adapt->shared.lock);

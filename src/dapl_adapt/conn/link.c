@@ -52,7 +52,7 @@ static void private_begin(const struct dm_adapt *adapt, enum dm_private_kind kin
 }
 
 /* The first request of all to a process that may not know us. */
-static void private_knock(const struct dm_conn *conn, struct dm_conn_private *priv_p)
+static void private_token(const struct dm_conn *conn, struct dm_conn_private *priv_p)
 {
     const struct dm_proc *foreign = conn->who.foreign;
 
@@ -72,8 +72,8 @@ void dm_conn_private_fill(struct dm_conn *conn, enum dm_link_kind link, enum dm_
     memset(priv_p, 0, sizeof(*priv_p));
     private_begin(adapt, kind, priv_p);
     priv_p->link = link & 0xf;
-    priv_p->mine = conn->who.mine & DM_MEETINGS;
-    priv_p->theirs = conn->who.theirs & DM_MEETINGS;
+    priv_p->mine = conn->who.mine & DM_INSTANCES;
+    priv_p->theirs = conn->who.theirs & DM_INSTANCES;
     priv_p->sendrecv =
         kind == DM_PRIVATE_ACCEPT
             ? conn->is_sendrecv
@@ -88,7 +88,7 @@ void dm_conn_private_fill(struct dm_conn *conn, enum dm_link_kind link, enum dm_
         priv_p->arrived = conn->adapt->ops->pipe_arrived(conn);
         priv_p->unconsumed = (uint16_t)(priv_p->arrived - conn->credits.acked_to_peer);
     }
-    private_knock(conn, priv_p);
+    private_token(conn, priv_p);
     priv_p->rail = (unsigned)ia->index & 3;
     priv_p->reads_in = (unsigned)ia->limits.max_reads_in & 0xff;
     priv_p->ctx = conn->region.lmr.rctx;

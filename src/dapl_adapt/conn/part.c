@@ -9,7 +9,7 @@
  *
  * A side that loses the connection behind the peer's word has missed nothing. The peer may have
  * freed all of it while this side still tries to make it anew: it is told that the connection is
- * closed, by the number of the meeting that requests carry.
+ * closed, by the number of the instance that requests carry.
  */
 #include "dapl_adapt/conn/part.h"
 
@@ -79,19 +79,19 @@ void dm_part_left(struct dm_conn *conn)
 }
 
 /* The peer's word, once all that it speaks of is read. */
-static void part_hear(struct dm_conn *conn)
+static void parting_see_end(struct dm_conn *conn)
 {
     uint64_t word = atomic_load_explicit(&conn->ctl->peer_closing, memory_order_acquire);
 
-    if (conn->parting.is_heard || word == 0 || (uint32_t)word != conn->rx.n_consumed ||
+    if (conn->parting.is_end_seen || word == 0 || (uint32_t)word != conn->rx.n_consumed ||
         conn->rx.left > 0)
         return;
-    conn->parting.is_heard = true;
+    conn->parting.is_end_seen = true;
     conn->link[DM_LINK_PIPE].may_post = true; /* the connector has spoken */
 }
 
 /* Nothing is queued here or above. */
-static bool part_is_idle(const struct dm_conn *conn)
+static bool parting_is_idle(const struct dm_conn *conn)
 {
     const struct dm_adapt *adapt = conn->adapt;
 
@@ -99,7 +99,7 @@ static bool part_is_idle(const struct dm_conn *conn)
            adapt->ops->rdma_is_idle(conn);
 }
 
-static bool part_is_flushed(const struct dm_conn *conn)
+static bool parting_is_flushed(const struct dm_conn *conn)
 {
     const struct dm_tx *tx = &conn->tx;
 
@@ -107,7 +107,7 @@ static bool part_is_flushed(const struct dm_conn *conn)
 }
 
 /* A link that will not be used any more. Lock held. */
-static void part_close_link(struct dm_link *link, uint64_t *until_p)
+static void parting_close_link(struct dm_link *link, uint64_t *until_p)
 {
     bool is_live = (link->state == DM_LINK_CONNECTING || link->state == DM_LINK_ACCEPTING ||
                     link->state == DM_LINK_UP) &&
@@ -131,7 +131,7 @@ static void part_close_link(struct dm_link *link, uint64_t *until_p)
 }
 
 /* No more traffic. */
-static void part_over(struct dm_conn *conn)
+static void parting_over(struct dm_conn *conn)
 {
     struct dm_adapt *adapt = conn->adapt;
 
@@ -139,29 +139,29 @@ static void part_over(struct dm_conn *conn)
     pthread_mutex_lock(&adapt->shared.lock);
     conn->parting.is_over = true;
     for (int k = 0; k < DM_LINK_N; k++)
-        part_close_link(&conn->link[k], &conn->parting.until);
+        parting_close_link(&conn->link[k], &conn->parting.until);
     pthread_mutex_unlock(&adapt->shared.lock);
     dm_conn_lose(conn, NULL);
 }
 
-static void part_up(struct dm_conn *conn)
+static void parting_up(struct dm_conn *conn)
 {
-    part_hear(conn);
+    parting_see_end(conn);
     if (conn->parting.is_gone) {
         conn->adapt->ops->drain_all(conn->adapt); /* what has arrived in time counts */
         if (!dm_conn_is_lost(conn) && conn->rx.left == 0 && !dm_rx_has(&conn->rx))
-            part_over(conn);
+            parting_over(conn);
         return;
     }
-    if (!conn->parting.is_told && part_is_idle(conn))
-        conn->parting.is_told = conn->adapt->ops->pipe_part(conn);
-    if (conn->parting.is_told && conn->parting.is_heard && part_is_flushed(conn) &&
+    if (!conn->parting.is_end_sent && parting_is_idle(conn))
+        conn->parting.is_end_sent = conn->adapt->ops->pipe_part(conn);
+    if (conn->parting.is_end_sent && conn->parting.is_end_seen && parting_is_flushed(conn) &&
         conn->state == DM_CONN_UP)
-        part_over(conn);
+        parting_over(conn);
 }
 
 /* An attempt to connect is under way: it comes to something, or to nothing. */
-static bool part_is_connecting(const struct dm_conn *conn)
+static bool parting_is_connecting(const struct dm_conn *conn)
 {
     bool is_so;
 
@@ -171,7 +171,7 @@ static bool part_is_connecting(const struct dm_conn *conn)
     return is_so && !conn->parting.is_gone;
 }
 
-static bool part_is_closed(const struct dm_conn *conn)
+static bool parting_is_closed(const struct dm_conn *conn)
 {
     bool is_so = true;
 
@@ -184,14 +184,14 @@ static bool part_is_closed(const struct dm_conn *conn)
 }
 
 /* All that concerns it has come to an end, or is brought to one now. Nothing counts that is late. */
-static bool part_is_done(struct dm_conn *conn)
+static bool parting_is_done(struct dm_conn *conn)
 {
     struct dm_adapt *adapt = conn->adapt;
     uint64_t now = dm_clock_ns();
 
     if (conn->parting.until == 0) /* it was lost */
         conn->parting.until = now + END_NS;
-    if (now < conn->parting.until && (!part_is_closed(conn) || !adapt->ops->rdma_is_idle(conn)))
+    if (now < conn->parting.until && (!parting_is_closed(conn) || !adapt->ops->rdma_is_idle(conn)))
         return false;
     adapt->ops->drain_all(adapt);
     pthread_mutex_lock(&adapt->shared.lock);
@@ -208,7 +208,7 @@ static bool part_is_done(struct dm_conn *conn)
 }
 
 /* Tell those above, and free the connection; and the number, if nobody needs it. */
-static int part_free(struct dm_adapt *adapt, struct dm_proc *proc, struct dm_conn *conn)
+static int parting_free(struct dm_adapt *adapt, struct dm_proc *proc, struct dm_conn *conn)
 {
     bool is_free = proc->state == DM_PROC_LEAVING;
 
@@ -225,29 +225,29 @@ static int part_free(struct dm_adapt *adapt, struct dm_proc *proc, struct dm_con
     return 1;
 }
 
-static int part_step(struct dm_adapt *adapt, struct dm_proc *proc)
+static int parting_step(struct dm_adapt *adapt, struct dm_proc *proc)
 {
     struct dm_conn *conn = dm_conn_find(adapt, proc->number);
 
     if (conn == NULL)
-        return part_free(adapt, proc, NULL);
+        return parting_free(adapt, proc, NULL);
     switch (conn->state) {
     case DM_CONN_IDLE:
     case DM_CONN_ASKED:
-        if (part_is_connecting(conn))
+        if (parting_is_connecting(conn))
             return 0;
-        part_over(conn);
+        parting_over(conn);
         return 1;
     case DM_CONN_UP:
-        part_up(conn);
+        parting_up(conn);
         return dm_conn_is_lost(conn);
     case DM_CONN_MOVING:
         if (!conn->parting.is_gone)
             return 0;
-        part_over(conn);
+        parting_over(conn);
         return 1;
     case DM_CONN_LOST:
-        return part_is_done(conn) ? part_free(adapt, proc, conn) : 0;
+        return parting_is_done(conn) ? parting_free(adapt, proc, conn) : 0;
     default:
         return 0;
     }
@@ -258,7 +258,7 @@ int dm_part_progress(struct dm_adapt *adapt)
     int n = 0;
 
     dm_list_for_each_safe (at, next, &adapt->procs.parting)
-        n += part_step(adapt, dm_container_of(at, struct dm_proc, place));
+        n += parting_step(adapt, dm_container_of(at, struct dm_proc, place));
     if (!dm_list_is_empty(&adapt->procs.parting))
         adapt->poll.idle = (DM_RARE - SOON) * DM_BUSY_PER_IDLE;
     return n;

@@ -81,9 +81,9 @@ static bool passive_is_early(const struct dm_link *link, const struct dm_ia *ia)
     return link->kind != DM_LINK_PIPE && conn->link[DM_LINK_PIPE].state < DM_LINK_ACCEPTING;
 }
 
-/* The connection of that meeting with a process. Lock held. */
-static struct dm_conn *passive_find_meeting(struct dm_adapt *adapt, struct dm_proc_id id,
-                                            unsigned mine)
+/* That instance of the connection to a process. Lock held. */
+static struct dm_conn *passive_find_instance(struct dm_adapt *adapt, struct dm_proc_id id,
+                                             unsigned mine)
 {
     struct dm_conn *conn;
 
@@ -101,7 +101,7 @@ static enum dm_reject passive_guest(struct dm_adapt *adapt, struct dm_proc_id id
     struct dm_proc *proc;
 
     if (token == NULL)
-        return DM_REJECT_STRANGER;
+        return DM_REJECT_NOT_KNOWN;
     if (!dm_port_is_open(adapt, *token))
         return DM_REJECT_PORT;
     proc = dm_procs_add(adapt, id, DM_PROC_GUEST);
@@ -124,7 +124,7 @@ static enum dm_reject passive_foreign(struct dm_adapt *adapt, const struct dm_co
     struct dm_conn *conn;
 
     if (priv->theirs != 0) {
-        *conn_p = passive_find_meeting(adapt, id, priv->theirs);
+        *conn_p = passive_find_instance(adapt, id, priv->theirs);
         return *conn_p != NULL ? DM_REJECT_NONE : DM_REJECT_CLOSED;
     }
     proc = dm_procs_find(adapt, id);

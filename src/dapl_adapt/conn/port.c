@@ -75,7 +75,7 @@ void dm_adapt_port_close(struct dm_adapt *adapt, uint64_t token)
     dm_part_hurry(adapt);
 }
 
-void dm_adapt_proc_knock(struct dm_adapt *adapt, int proc, uint64_t token)
+void dm_adapt_proc_set_token(struct dm_adapt *adapt, int proc, uint64_t token)
 {
     struct dm_proc *foreign = dm_proc_of(adapt, proc);
 

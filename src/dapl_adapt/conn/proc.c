@@ -152,7 +152,7 @@ static bool proc_can_stay(const struct dm_adapt *adapt, const struct dm_proc *pr
 
     if (proc->state != DM_PROC_LEAVING)
         return true;
-    return conn != NULL && !conn->parting.is_told && !conn->parting.is_heard &&
+    return conn != NULL && !conn->parting.is_end_sent && !conn->parting.is_end_seen &&
            !conn->parting.is_gone && !dm_conn_is_lost(conn);
 }
 

@@ -40,8 +40,8 @@ int dm_conn_init_all(struct dm_adapt *adapt)
     return adapt->procs.at != NULL ? DM_OK : DM_ENOMEM;
 }
 
-/* Who it is, and which meeting with it this is. False: nobody. */
-static bool conn_meet(struct dm_conn *conn)
+/* Who it is, and which instance of the connection this is. False: nobody. */
+static bool conn_identify(struct dm_conn *conn)
 {
     struct dm_adapt *adapt = conn->adapt;
     struct dm_conn_who *who = &conn->who;
@@ -57,8 +57,8 @@ static bool conn_meet(struct dm_conn *conn)
             atomic_init(&conn->link[k].gen, who->foreign->gens[k]);
     }
     who->is_higher = dm_proc_id_compare(who->id, adapt->self) > 0;
-    who->mine = adapt->procs.n_meetings % DM_MEETINGS + 1;
-    adapt->procs.n_meetings = who->mine;
+    who->mine = adapt->procs.n_instances % DM_INSTANCES + 1;
+    adapt->procs.n_instances = who->mine;
     return true;
 }
 
@@ -77,7 +77,7 @@ struct dm_conn *dm_conn_make(struct dm_adapt *adapt, int proc)
     memset(conn, 0, sizeof(*conn));
     conn->adapt = adapt;
     conn->proc = proc;
-    if (!conn_meet(conn)) {
+    if (!conn_identify(conn)) {
         free(conn);
         (void)DM_FAIL(DM_EINTERN, "no process has number %d", proc);
         return NULL;

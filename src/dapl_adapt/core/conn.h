@@ -70,18 +70,18 @@ struct dm_conn_who {
     struct dm_proc_id id;
     struct dm_proc *foreign; /* NULL: of the own job */
     bool is_higher;          /* by dm_proc_id_compare, than this process */
-    uint8_t mine;            /* number of this meeting, */
-    uint8_t theirs;          /* and the peer's, 0: not met yet */
+    uint8_t mine;            /* number of this instance, */
+    uint8_t theirs;          /* and the peer's, 0: not known yet */
 };
 
 /* The end of a connection to a process of another job (conn/part.c). The main thread's. */
 struct dm_conn_parting {
-    bool is_told;   /* the peer has been told that nothing more will come, */
-    uint32_t last;  /* by the last of so many posts */
-    bool is_heard;  /* so have we been, and all has been read */
-    bool is_gone;   /* the peer has closed its end */
-    bool is_over;   /* its links are being closed; shared with the server's thread */
-    uint64_t until; /* then it is freed, whatever links say */
+    bool is_end_sent; /* the peer has been told that nothing more will come, */
+    uint32_t last;    /* by the last of so many posts */
+    bool is_end_seen; /* so have we been, and all has been read */
+    bool is_gone;     /* the peer has closed its end */
+    bool is_over;     /* its links are being closed; shared with the server's thread */
+    uint64_t until;   /* then it is freed, whatever links say */
 };
 
 /* Rails that both processes have, in order of preference. */

@@ -19,15 +19,15 @@ enum dm_reject {
     DM_REJECT_MISMATCH, /* ring geometry or version differ */
     DM_REJECT_NOMEM,
     DM_REJECT_LOST,
-    DM_REJECT_STRANGER, /* of another job, and nobody has told of it yet */
-    DM_REJECT_PORT,     /* no such port */
-    DM_REJECT_CLOSED    /* this connection has been closed in order */
+    DM_REJECT_NOT_KNOWN, /* of another job, and nobody has told of it yet */
+    DM_REJECT_PORT,      /* no such port */
+    DM_REJECT_CLOSED     /* this connection has been closed in order */
 };
 
 /*
  * Private data of a connection request, its acceptance or rejection: at most 56 bytes.
  *
- * Two processes may meet several times. Each numbers its meetings, and tells the other one's
+ * Two processes may be connected several times. Each numbers the instances, and tells the other one's
  * number, too, as soon as it knows it, so that what belongs to an earlier one is seen.
  */
 struct dm_conn_private {
@@ -36,7 +36,7 @@ struct dm_conn_private {
     unsigned kind : 4;   /* enum dm_private_kind */
     unsigned link : 4;   /* enum dm_link_kind */
     unsigned rank : 20;  /* the sender's in its job */
-    unsigned mine : 6;   /* its number of the meeting */
+    unsigned mine : 6;   /* its number of this instance */
     unsigned theirs : 6; /* and the receiver's, 0: not known */
     uint64_t job;        /* hash of the name of the sender's job */
     unsigned n_slots : 13;

@@ -20,7 +20,7 @@ struct dm_conn;
 /* Numbers that there are at most: cookies have 21 bits for one, private data 20 for a rank. */
 #define DM_PROCS_MAX (1 << 20)
 
-#define DM_MEETINGS 63 /* 6 bits of the private data; 0: none */
+#define DM_INSTANCES 63 /* 6 bits of the private data; 0: none */
 
 /*
  * Life of a number:
@@ -38,9 +38,9 @@ struct dm_proc {
     struct dm_proc_id id; /* fixed while it is not free */
     int number;
     enum dm_proc_state state;
-    int n_refs;          /* the main thread's */
+    int n_refs;           /* the main thread's */
     struct dm_list place; /* in dm_procs.free or .parting */
-    uint64_t token;      /* guest: of the port that it came by; else: to knock with */
+    uint64_t token;       /* guest: of the port that it came by; else: to knock with */
     bool has_token;
     char *addr; /* NULL: nobody told; the main thread's */
     int node;   /* number of its host, -1: not known */
@@ -68,7 +68,7 @@ struct dm_procs {
     struct dm_list parting; /* that are closed, or whose number is to be freed */
     struct dm_hash by_id;
     struct dm_list ports;
-    uint8_t n_meetings;
+    uint8_t n_instances;
     bool is_serving;
     struct dm_proc_host *hosts;
     int n_hosts;

@@ -99,7 +99,7 @@ void dm_adapt_port_close(struct dm_adapt *adapt, uint64_t token);
  * refuses, the process is lost at once (DM_ECONN, "no such port" in dm_adapt_lost_why). Without it
  * a process that does not know us yet is asked again until DATUM_TIMEOUT.
  */
-void dm_adapt_proc_knock(struct dm_adapt *adapt, int proc, uint64_t token);
+void dm_adapt_proc_set_token(struct dm_adapt *adapt, int proc, uint64_t token);
 
 /*
  * An address in bytes, for the names of ports: the rails that fit into max bytes, best first.
