@@ -148,12 +148,6 @@ int dm_query_cuda_support(void);
 int dm_query_ze_support(void);
 int dm_query_hip_support(void);
 
-/* ---- processes of other jobs: there are none ---- */
-
-int dm_comm_get_parent(struct dm_comm **parent_p);
-/* Waits for what is pending, with all its processes, then frees. */
-int dm_comm_disconnect(struct dm_comm *comm);
-
 /* ---- files: only MPI_FILE_NULL, whose error handler is that of failing to open ---- */
 
 struct dm_errhandler *dm_file_errhandler(void);

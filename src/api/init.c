@@ -21,6 +21,7 @@
 #include "api/stats.h"
 #include "mpi/coll/coll.h"
 #include "mpi/comm/comm.h"
+#include "mpi/process/process.h"
 #include "mpi/pt2pt/pt2pt.h"
 #include "pmi/pmi.h"
 #include "util/cfg.h"
@@ -49,8 +50,32 @@ static void abort_job(void *arg, int code, const char *text)
 
 static const char *job_host_of(void *arg, int proc)
 {
+    static struct dm_proc_info foreign;
+
     (void)arg;
+    if (dm_world_is_foreign(proc)) {
+        if (dm_adapt_proc_info(dm_chan_adapt(dm_world.chan), proc, &foreign) != DM_OK)
+            return "an unknown host";
+        return foreign.host;
+    }
     return self.pmi != NULL ? dm_pmi_host_of(self.pmi, proc) : dm_host_name();
+}
+
+/* The same of a process of another job; who needs nothing of it any more does not mind. */
+static void foreign_lost(int proc, int err)
+{
+    char who[DM_PROC_TEXT_MAX];
+    char text[512];
+
+    if (!dm_process_loss_is_fatal(proc))
+        return;
+    dm_pmi_peer_lost(self.pmi);
+    snprintf(text, sizeof(text),
+             "%s, with which this job is connected, is gone: it died, or exited without calling "
+             "MPI_Finalize (%s%s%s)",
+             dm_adapt_proc_text(dm_chan_adapt(dm_world.chan), proc, who, sizeof(who)),
+             dm_err_text(err), dm_err_detail()[0] != '\0' ? ": " : "", dm_err_detail());
+    dm_api_abort(1, text);
 }
 
 /*
@@ -62,6 +87,10 @@ static void job_peer_lost(void *arg, int proc, int err)
     char text[512];
 
     (void)arg;
+    if (dm_world_is_foreign(proc)) {
+        foreign_lost(proc, err);
+        return;
+    }
     if (dm_world.comm_world != NULL && dm_world.comm_world->eh != &dm_errhandler_fatal &&
         dm_world.comm_world->eh != &dm_errhandler_abort)
         return;
@@ -161,6 +190,7 @@ static const struct layer {
     {"point-to-point", dm_pt2pt_start, dm_pt2pt_stop},
     {"collectives", dm_coll_start, dm_coll_stop},
     {"communicator agreement", dm_commlayer_start, dm_commlayer_stop},
+    {"processes of other jobs", dm_process_start, dm_process_stop},
     {"one-sided", dm_onesided_start, dm_onesided_stop},
 };
 enum { N_LAYERS = sizeof(layers) / sizeof(layers[0]) };
@@ -197,6 +227,7 @@ static int start_job(void)
     dm_world.universe_size = job->universe_size;
     dm_world.host_of = job_host_of;
     dm_world.abort = abort_job;
+    dm_process_set_launcher(self.pmi);
     return DM_OK;
 }
 
@@ -266,6 +297,9 @@ static void library_start(const char *fn, int level)
         dm_adapt_explain(dm_chan_adapt(dm_world.chan));
     if (dm_cfg()->stats)
         dm_stats_started(self.pmi);
+    err = dm_process_meet_parent();
+    if (err != DM_OK)
+        library_start_failed(fn, "the processes that have spawned this one", err);
 }
 
 /* ---- users ---- */

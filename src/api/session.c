@@ -12,6 +12,7 @@
 
 #include "api/api.h"
 #include "mpi/comm/comm.h"
+#include "mpi/comm/procs.h"
 #include "util/glock.h"
 
 static const char *const psets[] = {"mpi://WORLD", "mpi://SELF"};
@@ -242,6 +243,18 @@ static int session_finish(struct dm_comm *comm, struct dm_info *info, struct dm_
     return info != NULL ? dm_comm_set_info(comm, info) : DM_OK;
 }
 
+static int session_agree(struct dm_group *group, int tag, struct dm_comm **comm_p)
+{
+    struct dm_comm *hidden;
+    int err = dm_comm_hidden_get(group, &hidden);
+
+    if (err != DM_OK)
+        return err;
+    err = dm_comm_create_group(hidden, group, tag, comm_p);
+    dm_comm_unref(hidden);
+    return err;
+}
+
 int dm_comm_create_from_group(struct dm_group *group, const char *tag, struct dm_info *info,
                               struct dm_errhandler *eh, struct dm_comm **comm_p)
 {
@@ -253,11 +266,10 @@ int dm_comm_create_from_group(struct dm_group *group, const char *tag, struct dm
     if (err == DM_OK)
         err = session_check_member(group, "group");
     if (err == DM_OK)
-        err = dm_comm_create_group(dm_world.comm_hidden, group, session_tag_of(tag, 0), comm_p);
+        err = session_agree(group, session_tag_of(tag, 0), comm_p);
     return err == DM_OK ? session_finish(*comm_p, info, eh) : err;
 }
 
-/* The leaders meet at a communicator of both; its processes know no better place yet. */
 static int session_check_leader(const struct dm_group *group, int leader, const char *name)
 {
     return leader >= 0 && leader < group->size
@@ -266,12 +278,42 @@ static int session_check_leader(const struct dm_group *group, int leader, const 
                          group->size);
 }
 
+/*
+ * Where the leaders meet, and the rank of the other one there: a communicator of both, since their
+ * processes know no better place yet.
+ */
+static int session_meet(struct dm_group *local, int local_leader, struct dm_group *remote,
+                        int remote_leader, struct dm_comm **meeting_p, int *there_p)
+{
+    int procs[2] = {dm_group_proc(local, local_leader), dm_group_proc(remote, remote_leader)};
+    bool is_first = dm_procs_compare(procs[0], procs[1]) < 0;
+    int ordered[2] = {procs[!is_first], procs[is_first]};
+    struct dm_group *both;
+    int err = dm_group_new(2, ordered, &both);
+
+    if (err != DM_OK)
+        return err;
+    *there_p = dm_group_is_own(both) ? procs[1] : is_first;
+    err = dm_comm_hidden_get(both, meeting_p);
+    dm_group_unref(both);
+    return err;
+}
+
+/* The same in all of the group; of groups that differ it differs. */
+static unsigned session_seed_of(const struct dm_group *group)
+{
+    struct dm_proc_id id = dm_adapt_proc_id(dm_chan_adapt(dm_world.chan), dm_group_proc(group, 0));
+
+    return 1 + id.rank + (dm_group_is_own(group) ? 0 : (unsigned)id.job);
+}
+
 int dm_intercomm_create_from_groups(struct dm_group *local, int local_leader,
                                     struct dm_group *remote, int remote_leader, const char *tag,
                                     struct dm_info *info, struct dm_errhandler *eh,
                                     struct dm_comm **comm_p)
 {
     struct dm_comm *comm = NULL;
+    struct dm_comm *meeting = NULL;
     bool is_leader = local->rank == local_leader;
     int there = 0;
     int err = session_check_tag(tag);
@@ -285,16 +327,15 @@ int dm_intercomm_create_from_groups(struct dm_group *local, int local_leader,
         err = DM_FAIL(DM_ERR_GROUP, "remote_group is MPI_GROUP_NULL at the local leader");
     if (err == DM_OK && is_leader)
         err = session_check_leader(remote, remote_leader, "remote_leader");
-    if (err != DM_OK)
-        return err;
-    if (is_leader)
-        there = dm_group_proc(remote, remote_leader);
-    err = dm_comm_create_group(dm_world.comm_hidden, local,
-                               session_tag_of(tag, 1 + (unsigned)dm_group_proc(local, 0)), &comm);
+    if (err == DM_OK && is_leader)
+        err = session_meet(local, local_leader, remote, remote_leader, &meeting, &there);
     if (err == DM_OK)
-        err = dm_intercomm_create(comm, local_leader, dm_world.comm_hidden, there,
-                                  session_tag_of(tag, 0), comm_p);
+        err = session_agree(local, session_tag_of(tag, session_seed_of(local)), &comm);
+    if (err == DM_OK)
+        err =
+            dm_intercomm_create(comm, local_leader, meeting, there, session_tag_of(tag, 0), comm_p);
     if (comm != NULL)
         dm_comm_free(comm);
+    dm_comm_unref(meeting);
     return err == DM_OK ? session_finish(*comm_p, info, eh) : err;
 }

@@ -37,8 +37,7 @@ static bool is_raced(const struct dm_win *win, int basic, const char *dst)
 
 static bool is_lost(const struct dm_win *win, int lrank)
 {
-    return dm_rma_state.n_lost > 0 &&
-           dm_chan_is_lost(dm_world.chan, dm_rma_proc(win, win->node->ranks[lrank]));
+    return dm_rma_state.n_lost > 0 && dm_world_is_gone(dm_rma_proc(win, win->node->ranks[lrank]));
 }
 
 /* The word names its holder: a lost process does not hold the lock for ever. */

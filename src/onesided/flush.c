@@ -36,9 +36,9 @@ int dm_rma_note(struct dm_win *win, int rank, enum dm_rma_pkt type, int mode)
 static int find_lost(const struct dm_win *win, int rank)
 {
     if (rank >= 0)
-        return dm_chan_is_lost(dm_world.chan, dm_rma_proc(win, rank)) ? rank : -1;
+        return dm_world_is_gone(dm_rma_proc(win, rank)) ? rank : -1;
     for (int i = 0; i < win->comm->size; i++) {
-        if (dm_chan_is_lost(dm_world.chan, dm_rma_proc(win, i)))
+        if (dm_world_is_gone(dm_rma_proc(win, i)))
             return i;
     }
     return -1;

@@ -50,7 +50,7 @@ int dm_rma_word_lock(struct dm_win *win, int rank, int mode)
     uint32_t ticket;
     int err = DM_OK;
 
-    if (dm_unlikely(dm_chan_is_lost(dm_world.chan, dm_rma_proc(win, rank))))
+    if (dm_unlikely(dm_world_is_gone(dm_rma_proc(win, rank))))
         return DM_FAIL(DM_EPEER, "lock of rank %d", rank);
     ticket = dm_atomic_add(&turns->n_users, 1);
     dm_rma_state.counts.n_locks_word++;

@@ -51,7 +51,7 @@ void dm_rma_make_space(const struct dm_rma_call *call)
     const struct dm_win *win = call->win;
 
     while (win->peers[call->target].n_transfers > PENDING_MAX && win->pending.err == DM_OK &&
-           !dm_chan_is_lost(dm_world.chan, dm_rma_proc(win, call->target)))
+           !dm_world_is_gone(dm_rma_proc(win, call->target)))
         dm_chan_progress_wait(dm_world.chan);
 }
 
@@ -234,7 +234,7 @@ int dm_rma_reply_new(const struct dm_rma_call *call, void *buf, size_t count, st
     int proc = dm_rma_proc(call->win, call->target);
     struct dm_rma_xfer *x;
 
-    if (dm_chan_is_lost(dm_world.chan, proc))
+    if (dm_world_is_gone(proc))
         return DM_FAIL(DM_EPEER, "rank %d of the window (process %d) was lost", call->target, proc);
     x = dm_rma_xfer_new(call);
     if (x == NULL)
@@ -262,6 +262,12 @@ static void xfer_on_lost(void *arg, int proc, int err)
     }
 }
 
+static void xfer_on_gone(void *arg, int proc, bool is_free)
+{
+    if (!is_free)
+        xfer_on_lost(arg, proc, DM_EPEER);
+}
+
 void dm_rma_xfer_start(void)
 {
     dm_list_init(&dm_rma_state.awaited);
@@ -270,4 +276,5 @@ void dm_rma_xfer_start(void)
     dm_rma_am_get_init();
     dm_rma_state.n_lost = 0;
     dm_chan_on_lost(dm_world.chan, xfer_on_lost, NULL);
+    dm_chan_on_gone(dm_world.chan, xfer_on_gone, NULL);
 }

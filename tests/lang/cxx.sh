@@ -38,5 +38,7 @@ if [ -s lacks ]; then
 fi
 check 'bindings compile' mpicxx -o cxx "$here/cxx.cc"
 for n in 1 2 3; do check "bindings on $n ranks" runs $n cxx; done
+check 'spawning by the bindings compiles' mpicxx -o spawn "$here/spawn.cc"
+for n in 1 2; do check "spawning by the bindings on $n ranks" runs $n spawn; done
 check 'without mpiexec' env -u LD_LIBRARY_PATH ./cxx
 totals

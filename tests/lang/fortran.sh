@@ -15,6 +15,8 @@ check 'use mpi compiles' mpif90 -I"$here" -o usempi "$here/usempi.f90" "$here/ca
 check 'use mpi_f08 compiles' mpifort -o usef08 "$here/usef08.f90"
 check 'more of use mpi_f08 compiles' mpifort -o f08more "$here/f08more.f90"
 for n in 1 2; do check "f08more on $n ranks" runs $n f08more; done
+check 'spawning by use mpi_f08 compiles' mpifort -o spawnf08 "$here/spawnf08.f90"
+for n in 1 2; do check "spawnf08 on $n ranks" runs $n spawnf08; done
 for n in 1 2 4; do
     for p in mpifh usempi usef08; do
         check "$p on $n ranks" runs $n $p

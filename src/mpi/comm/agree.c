@@ -93,7 +93,7 @@ static int agree_or_circle(const struct dm_comm_circle *c, uint32_t words[N_WORD
     struct dm_comm *local = c->comm->remote != NULL ? c->comm->local : c->comm;
     bool has_other = c->is_bridge || c->comm->remote != NULL;
     int leader = c->is_bridge ? c->leader : 0;
-    int err;
+    int err, moved;
 
     if (c->ranks != NULL)
         return agree_or_some(c, words);
@@ -102,7 +102,10 @@ static int agree_or_circle(const struct dm_comm_circle *c, uint32_t words[N_WORD
         return err;
     if (local->rank == leader)
         err = agree_or_leaders(c, words);
-    return err == DM_OK ? dm_bcast(words, N_WORDS, agree_word_type(), leader, local) : err;
+    if (err != DM_OK) /* the other leader is gone: nobody must wait for what it would have said */
+        words[DM_CTX_WORDS] = DM_AGREE_FAILED;
+    moved = dm_bcast(words, N_WORDS, agree_word_type(), leader, local);
+    return err == DM_OK ? moved : err;
 }
 
 /* ---- the agreement ---- */

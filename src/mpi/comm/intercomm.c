@@ -14,6 +14,7 @@
 #include "mpi/coll/coll.h"
 #include "mpi/comm/agree.h"
 #include "mpi/comm/comm.h"
+#include "mpi/comm/procs.h"
 #include "mpi/pt2pt/pt2pt.h"
 
 int dm_intercomm_new(struct dm_group *group, struct dm_group *remote, uint32_t ctx,
@@ -53,8 +54,19 @@ int dm_intercomm_dup(struct dm_comm *comm, struct dm_comm **comm_p)
 
 /* What the leaders send each other of their groups, as ints. */
 struct group_info {
-    int size; /* or FAILED */
-    int ctx;  /* id of the local communicator */
+    int size;     /* or FAILED */
+    int ctx;      /* id of the local communicator */
+    int is_mixed; /* has processes of several jobs */
+};
+enum { GROUP_INFO_INTS = 3 };
+_Static_assert(sizeof(struct group_info) == GROUP_INFO_INTS * sizeof(int), "sent as ints");
+
+/* The other group, as it becomes known. */
+struct other_group {
+    int n;
+    bool
+        is_packed; /* processes are told by who they are, since numbers do not mean the same in all */
+    int *procs;    /* with references of processes of other jobs */
 };
 
 /*
@@ -62,15 +74,16 @@ struct group_info {
  * process of either group fails all: err is what has been so far. Only a leader that cannot reach
  * the other one leaves that group alone.
  */
-static int intercomm_exchange_sizes(struct dm_comm_circle *c, int err, bool has_bridge, int *n_p)
+static int intercomm_exchange_sizes(struct dm_comm_circle *c, int err, bool has_bridge,
+                                    struct other_group *other)
 {
     struct dm_type *type = dm_type_get(MPI_INT);
     struct dm_comm *comm = c->comm;
     bool names_leader = c->leader >= 0 && c->leader < comm->size;
     int said[3] = {names_leader ? c->leader : FAILED, names_leader ? -c->leader : INT_MIN,
                    err != DM_OK};
-    struct group_info mine = {comm->size, (int)comm->ctx};
-    struct group_info theirs = {FAILED, 0};
+    struct group_info mine = {comm->size, (int)comm->ctx, !dm_group_is_own(comm->group)};
+    struct group_info theirs = {FAILED, 0, 0};
     int moved = dm_allreduce(MPI_IN_PLACE, said, 3, type, dm_op_get(MPI_MAX), comm);
 
     if (err == DM_OK)
@@ -82,54 +95,138 @@ static int intercomm_exchange_sizes(struct dm_comm_circle *c, int err, bool has_
                       -said[1], said[0]);
     if (err != DM_OK)
         mine.size = FAILED;
-    if (moved == DM_OK && has_bridge && comm->rank == said[0])
-        moved = dm_sendrecv(&mine, 2, type, c->peer_rank, c->tag, &theirs, 2, type, c->peer_rank,
-                            c->tag, c->peer, MPI_STATUS_IGNORE);
+    if (moved == DM_OK && has_bridge && comm->rank == said[0]) {
+        moved =
+            dm_sendrecv(&mine, GROUP_INFO_INTS, type, c->peer_rank, c->tag, &theirs,
+                        GROUP_INFO_INTS, type, c->peer_rank, c->tag, c->peer, MPI_STATUS_IGNORE);
+        if (mine.is_mixed || dm_world_is_foreign(dm_comm_proc(c->peer, c->peer_rank)))
+            theirs.is_mixed = true;
+        if (moved != DM_OK)
+            theirs.size = FAILED;
+    }
     if (err == DM_OK)
         err = moved;
     if (mine.size == FAILED)
         return err;
-    moved = dm_bcast(&theirs, 2, type, c->leader, comm);
+    moved = dm_bcast(&theirs, GROUP_INFO_INTS, type, c->leader, comm);
     if (err == DM_OK)
         err = moved;
     if (err == DM_OK && theirs.size == FAILED)
         err = DM_FAIL(DM_ERR_OTHER, "the other group has failed in the same call");
-    *n_p = theirs.size;
+    other->n = theirs.size;
+    other->is_packed = theirs.is_mixed != 0;
     c->lower_ctx = comm->ctx < (uint32_t)theirs.ctx ? comm->ctx : (uint32_t)theirs.ctx;
     return err;
 }
 
 /*
- * The leaders tell each other their groups, of the remote one n, and then their own groups the
- * other one.
+ * The leaders tell each other their groups by process numbers, which all know alike, and then their
+ * own groups the other one.
  */
-static int intercomm_exchange_groups(const struct dm_comm_circle *c, int n, int **procs_p)
+static int intercomm_exchange_numbers(const struct dm_comm_circle *c, struct other_group *other)
 {
     struct dm_type *type = dm_type_get(MPI_INT);
     struct dm_comm *comm = c->comm;
-    bool is_leader = comm->rank == c->leader;
-    int *mine = NULL;
-    int *procs = NULL;
+    size_t n = (size_t)other->n;
+    int *mine = malloc((size_t)comm->size * sizeof(*mine));
     int err = DM_OK;
 
-    procs = malloc((size_t)n * sizeof(*procs));
-    mine = malloc((size_t)comm->size * sizeof(*mine));
-    if (procs == NULL || mine == NULL)
-        err = DM_FAIL(DM_ENOMEM, "list of %d remote processes", n);
+    if (mine == NULL)
+        err = DM_FAIL(DM_ENOMEM, "list of %d processes", comm->size);
     for (int i = 0; i < comm->size && mine != NULL; i++)
         mine[i] = dm_group_proc(comm->group, i);
-    if (err == DM_OK && is_leader)
-        err = dm_sendrecv(mine, (size_t)comm->size, type, c->peer_rank, c->tag, procs, (size_t)n,
+    if (err == DM_OK && comm->rank == c->leader)
+        err = dm_sendrecv(mine, (size_t)comm->size, type, c->peer_rank, c->tag, other->procs, n,
                           type, c->peer_rank, c->tag, c->peer, MPI_STATUS_IGNORE);
     if (err == DM_OK)
-        err = dm_bcast(procs, (size_t)n, type, c->leader, comm);
+        err = dm_bcast(other->procs, n, type, c->leader, comm);
     free(mine);
-    if (err != DM_OK) {
-        free(procs);
-        return err;
+    return err;
+}
+
+/* The leaders' part of the next: what the other one says of its group, *len_p bytes. */
+static int intercomm_swap_infos(const struct dm_comm_circle *c, void **theirs_p, int64_t *len_p)
+{
+    struct dm_type *type = dm_type_get(MPI_INT64_T);
+    struct dm_type *bytes = dm_type_get(MPI_BYTE);
+    void *mine = NULL;
+    size_t len = 0;
+    int err = dm_procs_pack(c->comm->group, &mine, &len);
+    int64_t mine_len = err == DM_OK ? (int64_t)len : FAILED;
+    int moved = dm_sendrecv(&mine_len, 1, type, c->peer_rank, c->tag, len_p, 1, type, c->peer_rank,
+                            c->tag, c->peer, MPI_STATUS_IGNORE);
+
+    if (err == DM_OK)
+        err = moved;
+    if (err == DM_OK && *len_p == FAILED)
+        err = DM_FAIL(DM_ERR_OTHER, "the other group has failed in the same call");
+    if (err == DM_OK) {
+        *theirs_p = malloc((size_t)*len_p);
+        if (*theirs_p == NULL)
+            err = DM_FAIL(DM_ENOMEM, "description of processes, %lld bytes", (long long)*len_p);
+        moved = dm_sendrecv(mine, len, bytes, c->peer_rank, c->tag, *theirs_p,
+                            err == DM_OK ? (size_t)*len_p : 0, bytes, c->peer_rank, c->tag, c->peer,
+                            MPI_STATUS_IGNORE);
+        if (err == DM_OK)
+            err = moved;
     }
-    *procs_p = procs;
-    return DM_OK;
+    free(mine);
+    if (err != DM_OK)
+        *len_p = FAILED;
+    return err;
+}
+
+/* The same for groups of several jobs, by what others need to know of a process (procs.h). */
+static int intercomm_exchange_infos(const struct dm_comm_circle *c, struct other_group *other)
+{
+    struct dm_comm *comm = c->comm;
+    bool is_leader = comm->rank == c->leader;
+    void *theirs = NULL;
+    int64_t len = FAILED;
+    int err = DM_OK;
+    int moved;
+
+    if (is_leader)
+        err = intercomm_swap_infos(c, &theirs, &len);
+    moved = dm_bcast(&len, 1, dm_type_get(MPI_INT64_T), c->leader, comm);
+    if (err == DM_OK)
+        err = moved;
+    if (err == DM_OK && len == FAILED)
+        err = DM_FAIL(DM_ERR_OTHER, "the leader of the local group has failed in the same call");
+    if (err == DM_OK && !is_leader) {
+        theirs = malloc((size_t)len);
+        if (theirs == NULL) /* the others cannot be told at this point */
+            err = DM_FAIL(DM_ENOMEM, "description of processes, %lld bytes", (long long)len);
+    }
+    if (err == DM_OK)
+        err = dm_bcast(theirs, (size_t)len, dm_type_get(MPI_BYTE), c->leader, comm);
+    if (err == DM_OK)
+        err = dm_procs_unpack(theirs, (size_t)len, other->n, other->procs);
+    free(theirs);
+    return err;
+}
+
+/*
+ * Both groups are known to all afterwards. What is wrong by now is found by all alike, or told to
+ * them by the agreement that follows.
+ */
+static int intercomm_exchange_groups(const struct dm_comm_circle *c, struct other_group *other,
+                                     struct dm_group **remote_p)
+{
+    int err;
+
+    other->procs = malloc((size_t)other->n * sizeof(*other->procs));
+    if (other->procs == NULL)
+        return DM_FAIL(DM_ENOMEM, "list of %d remote processes", other->n);
+    err = other->is_packed ? intercomm_exchange_infos(c, other)
+                           : intercomm_exchange_numbers(c, other);
+    if (err == DM_OK) {
+        err = dm_group_new(other->n, other->procs, remote_p);
+        if (other->is_packed)
+            dm_procs_put(other->n, other->procs);
+    }
+    free(other->procs);
+    return err;
 }
 
 static int intercomm_check_disjoint(struct dm_group *a, struct dm_group *b)
@@ -176,11 +273,10 @@ int dm_intercomm_create(struct dm_comm *local_comm, int local_leader, struct dm_
                                     .leader = local_leader,
                                     .tag = tag,
                                     .is_bridge = true};
+    struct other_group other = {0};
     struct dm_group *remote = NULL;
     struct dm_comm *local = NULL;
     uint32_t ctx;
-    int *procs;
-    int n = 0;
     int err;
 
     *comm_p = NULL;
@@ -188,19 +284,15 @@ int dm_intercomm_create(struct dm_comm *local_comm, int local_leader, struct dm_
         return DM_FAIL(DM_ERR_COMM, "the local communicator is an intercommunicator");
     err = intercomm_check_bridge(&circle);
     err = intercomm_exchange_sizes(&circle, err, err == DM_OK && local_comm->rank == local_leader,
-                                   &n);
-    if (err == DM_OK)
-        err = intercomm_exchange_groups(&circle, n, &procs);
+                                   &other);
     if (err != DM_OK)
         return err;
-    err = dm_group_new(n, procs, &remote);
-    free(procs);
+    err = intercomm_exchange_groups(&circle, &other, &remote);
     if (err == DM_OK)
         err = intercomm_check_disjoint(local_comm->group, remote);
-    if (err == DM_OK)
-        err = dm_comm_dup_bare(local_comm, &local);
-    if (err == DM_OK)
-        err = dm_comm_agree(&circle, DM_OK, &ctx);
+    /* Who has failed says so to its group, then the leaders to each other. */
+    err = dm_comm_dup_or_fail(local_comm, err, &local);
+    err = dm_comm_agree(&circle, err, &ctx);
     if (err == DM_OK)
         err = dm_intercomm_new(local_comm->group, remote, ctx, local, local_comm->eh, comm_p);
     else
@@ -211,24 +303,21 @@ int dm_intercomm_create(struct dm_comm *local_comm, int local_leader, struct dm_
 
 /* ---- merge ---- */
 
-/* Does the local group come first? Told by `high`, and if both say the same by the leaders. */
+/* Does the local group come first? Told by `high`, and if both say the same by who its leader is. */
 static int intercomm_is_first(struct dm_comm *comm, int high, bool *is_first_p)
 {
     struct dm_type *type = dm_type_get(MPI_INT);
-    int mine[2] = {high != 0, dm_group_proc(comm->group, 0)};
-    int theirs[2] = {0, 0};
+    int is_high[2] = {high != 0, 0}; /* here and there */
     int err = DM_OK;
 
     if (comm->rank == 0)
-        err = dm_p2p_sendrecv_coll(mine, 2, type, 0, theirs, 2, type, 0,
+        err = dm_p2p_sendrecv_coll(&is_high[0], 1, type, 0, &is_high[1], 1, type, 0,
                                    (int)(comm->coll_seq & 0x3fffffff), comm);
     comm->coll_seq++;
     /* What the leader said goes for the whole group. */
     if (err == DM_OK)
-        err = dm_bcast(mine, 2, type, 0, comm->local);
-    if (err == DM_OK)
-        err = dm_bcast(theirs, 2, type, 0, comm->local);
-    *is_first_p = mine[0] != theirs[0] ? mine[0] < theirs[0] : mine[1] < theirs[1];
+        err = dm_bcast(is_high, 2, type, 0, comm->local);
+    *is_first_p = is_high[0] != is_high[1] ? is_high[0] < is_high[1] : dm_procs_is_first(comm);
     return err;
 }
 

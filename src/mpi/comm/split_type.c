@@ -6,6 +6,7 @@
 
 #include "mpi/coll/coll.h"
 #include "mpi/comm/comm.h"
+#include "mpi/comm/procs.h"
 #include "mpi/node/node.h"
 #include "util/affinity.h"
 
@@ -63,7 +64,7 @@ static int split_places(struct dm_comm *comm, int *kind_p, int key, struct dm_co
 {
     int instance = -1;
     struct dm_comm *host;
-    int err = dm_comm_split(comm, dm_node_first_proc(), key, &host);
+    int err = dm_comm_split(comm, dm_procs_host_color(comm), key, &host);
 
     if (err != DM_OK || host == NULL)
         return err;
@@ -88,7 +89,7 @@ static int split_dirs(struct dm_comm *comm, const struct dm_info *info, int key,
 
     if (err != DM_OK || part == NULL)
         return err;
-    err = dm_comm_dir_color(part, dir, dm_node_first_proc(), &color);
+    err = dm_comm_dir_color(part, dir, dm_procs_host_color(comm), &color);
     err = dm_comm_split_or_fail(part, err, color, key, comm_p);
     dm_comm_unref(part);
     return err;
@@ -101,8 +102,8 @@ static int split_kind(struct dm_comm *comm, int err, int *kind_p, const struct d
         return split_dirs(comm, info, key, comm_p);
     if (err == DM_OK && *kind_p != NOTHING && *kind_p != HOST)
         return split_places(comm, kind_p, key, comm_p);
-    return dm_comm_split_or_fail(comm, err, *kind_p == HOST ? dm_node_first_proc() : MPI_UNDEFINED,
-                                 key, comm_p);
+    return dm_comm_split_or_fail(
+        comm, err, *kind_p == HOST ? dm_procs_host_color(comm) : MPI_UNDEFINED, key, comm_p);
 }
 
 int dm_comm_split_type(struct dm_comm *comm, int type, int key, struct dm_info *info,

@@ -13,6 +13,7 @@
 #define CTX_WORLD    0
 #define CTX_SELF     2
 #define CTX_HIDDEN   4
+#define CTX_MIXED    6 /* reserved by dm_ctx_init */
 
 static struct {
     void (*on_free[N_FREE_HOOKS])(struct dm_comm *comm);
@@ -126,6 +127,21 @@ int dm_comm_start(void)
     if (err == DM_OK)
         err = comm_make(dm_world.comm_world->group, CTX_HIDDEN, &dm_errhandler_return,
                         &dm_world.comm_hidden);
+    return err;
+}
+
+int dm_comm_hidden_get(struct dm_group *group, struct dm_comm **comm_p)
+{
+    int err;
+
+    if (dm_group_is_own(group)) {
+        dm_comm_ref(dm_world.comm_hidden);
+        *comm_p = dm_world.comm_hidden;
+        return DM_OK;
+    }
+    err = comm_make(group, DM_CTX_NONE, &dm_errhandler_return, comm_p);
+    if (err == DM_OK)
+        (*comm_p)->ctx = (*comm_p)->ctx_send = CTX_MIXED;
     return err;
 }
 

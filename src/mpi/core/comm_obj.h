@@ -31,6 +31,7 @@ struct dm_comm {
     uint32_t n_coll;     /* likewise: blocking collectives until they share memory */
     unsigned int layout; /* likewise: on how many nodes it is; 0: not known yet */
     bool is_freed;       /* MPI_Comm_free was called; waits for pending operations */
+    bool is_parting;     /* MPI_Comm_disconnect was called, by all: the loss of a process is none */
     char name[MPI_MAX_OBJECT_NAME];
 };
 /* Process number of a rank of the group that messages go to (the remote one if there is one). */
@@ -49,6 +50,12 @@ static inline int dm_comm_peer_size(const struct dm_comm *c)
  */
 int dm_comm_new(struct dm_group *group, uint32_t ctx, struct dm_errhandler *eh,
                 struct dm_comm **comm_p);
+/*
+ * For agreements among the members of a group where no communicator is at hand: dm_world.comm_hidden,
+ * or, if the group has processes of several jobs, a communicator of just these. It has no handle,
+ * and tags tell its agreements from others. The caller drops its reference. DM_ENOMEM.
+ */
+int dm_comm_hidden_get(struct dm_group *group, struct dm_comm **comm_p);
 void dm_comm_ref(struct dm_comm *comm);
 /* Drop a reference; the last one frees (and gives the context id back by dm_ctx_put). */
 void dm_comm_unref(struct dm_comm *comm);

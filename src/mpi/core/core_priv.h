@@ -8,11 +8,13 @@
 
 /* Forget all handles but those of info objects and error handlers; at the very end. */
 void dm_handle_fini(void);
-/* All context ids are free but those of the world and self communicators. */
+/* All context ids are free but those of the predefined and the hidden communicators. */
 void dm_ctx_init(void);
 /* The world and self communicators, bound to their handles; and their end. */
 int dm_comm_start(void);
 void dm_comm_stop(void);
+/* Nobody has left any more; at the end. */
+void dm_left_stop(void);
 /* The shared completed request. */
 int dm_req_start(void);
 /* MPI_INFO_ENV. */

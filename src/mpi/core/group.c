@@ -1,10 +1,28 @@
 /*
- * Groups: immutable lists of process numbers.
+ * Groups: immutable lists of process numbers. A group holds a reference on each of its processes that
+ * is of another job, which keeps the number and the connection alive.
  */
 #include "mpi/core/core.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* One reference more, or less, to each process of another job. */
+static void group_count_foreign(const struct dm_group *group, int n)
+{
+    for (int i = 0; group->procs != NULL && i < group->size; i++) {
+        int proc = group->procs[i];
+
+        if (!dm_world_is_foreign(proc))
+            continue;
+        if (dm_world.count_foreign != NULL)
+            dm_world.count_foreign(proc, n);
+        if (n > 0)
+            dm_adapt_proc_ref(dm_chan_adapt(dm_world.chan), proc);
+        else
+            dm_adapt_proc_put(dm_chan_adapt(dm_world.chan), proc);
+    }
+}
 
 int dm_group_new(int size, const int *procs, struct dm_group **group_p)
 {
@@ -23,6 +41,7 @@ int dm_group_new(int size, const int *procs, struct dm_group **group_p)
         }
         memcpy(group->procs, procs, (size_t)size * sizeof(*procs));
     }
+    group_count_foreign(group, 1);
     group->rank = dm_group_rank_of(group, dm_world.rank);
     *group_p = group;
     return DM_OK;
@@ -38,9 +57,18 @@ void dm_group_unref(struct dm_group *group)
     if (group == NULL || group->obj.handle == MPI_GROUP_EMPTY || --group->obj.refs > 0)
         return;
     dm_handle_drop(DM_KIND_GROUP, &group->obj);
+    group_count_foreign(group, -1);
     free(group->procs);
     free(group->nodes);
     free(group);
+}
+
+bool dm_group_is_own(const struct dm_group *group)
+{
+    for (int i = 0; group->procs != NULL && i < group->size; i++)
+        if (dm_world_is_foreign(group->procs[i]))
+            return false;
+    return true;
 }
 
 int dm_group_rank_of(const struct dm_group *group, int proc)

@@ -21,10 +21,15 @@ static inline int dm_group_proc(const struct dm_group *g, int rank)
 {
     return g->procs == NULL ? rank : g->procs[rank];
 }
-/* A new group holding a copy of procs (size may be 0); one reference, no handle yet. */
+/*
+ * A new group holding a copy of procs (size may be 0); one reference, no handle yet. It takes
+ * references of processes of other jobs.
+ */
 int dm_group_new(int size, const int *procs, struct dm_group **group_p);
 void dm_group_ref(struct dm_group *group);
 void dm_group_unref(struct dm_group *group);
+/* Are all of its processes of this process's job? All of them say the same. */
+bool dm_group_is_own(const struct dm_group *group);
 /* Rank of a process in a group, or MPI_UNDEFINED. */
 int dm_group_rank_of(const struct dm_group *group, int proc);
 

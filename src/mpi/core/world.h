@@ -1,5 +1,6 @@
 /*
- * What this process knows of its job.
+ * What this process knows of its job. Processes of other jobs that it has met have numbers, too; those
+ * are its own and mean nothing to others.
  */
 #ifndef DM_MPI_CORE_WORLD_H
 #define DM_MPI_CORE_WORLD_H
@@ -24,11 +25,30 @@ struct dm_world {
     void *host_arg;
     void (*abort)(void *arg, int code, const char *text); /* ends the job, does not return */
     void *abort_arg;
+    /* The references of groups to a process of another job become n more; or NULL. */
+    void (*count_foreign)(int proc, int n);
 };
 /* Idle: up, but neither the world model nor a session is there to use it. */
 enum dm_world_state { DM_WORLD_BEFORE, DM_WORLD_UP, DM_WORLD_IDLE, DM_WORLD_DONE };
 extern struct dm_world dm_world;
 
+/* Is a process of another job? Its number is above those of this one's. */
+static inline bool dm_world_is_foreign(int proc)
+{
+    return proc >= dm_world.size;
+}
+/*
+ * A process of another job that has left in order, MPI_Finalize or as nothing of its connects it with
+ * this one any more, while there are still communicators of both here: nothing will come from it.
+ */
+void dm_world_set_left(int proc, bool has_left);
+bool dm_world_has_left(int proc);
+/* Nothing will come from a process any more. */
+static inline bool dm_world_is_gone(int proc)
+{
+    return dm_chan_is_lost(dm_world.chan, proc) ||
+           (dm_world_is_foreign(proc) && dm_world_has_left(proc));
+}
 /* Make progress until *n_pending is 0: the one waiting loop of blocking calls. */
 static inline void dm_wait_for(const int *n_pending)
 {

@@ -11,6 +11,7 @@
  * receives are there. Invariant: eager_below is 0 while any process may have limited this one.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "mpi/pt2pt/p2p.h"
 #include "mpi/pt2pt/pt2pt.h"
@@ -27,15 +28,22 @@ static void flow_set_below(void)
     dm_p2p.eager_below = f->limit == 0 || f->n_obeyed > 0 ? 0 : dm_p2p.eager_limit + 1;
 }
 
-/* Its bits; made when first needed. */
+/* Its bits; made when first needed. Processes of other jobs have numbers above the job's. */
 static uint8_t *flow_peer_bits(int proc)
 {
     struct dm_p2p_flow *f = &dm_p2p.flow;
+    int size = dm_chan_size(dm_world.chan);
 
-    if (f->peers == NULL)
-        f->peers = calloc((size_t)dm_chan_size(dm_world.chan), sizeof(*f->peers));
-    if (f->peers == NULL)
-        dm_p2p_fatal("no memory to keep unexpected messages within bounds");
+    if (proc >= f->n_peers) {
+        int n = proc < size ? size : proc + 1;
+        uint8_t *more = realloc(f->peers, (size_t)n);
+
+        if (more == NULL)
+            dm_p2p_fatal("no memory to keep unexpected messages within bounds");
+        memset(more + f->n_peers, 0, (size_t)(n - f->n_peers));
+        f->peers = more;
+        f->n_peers = n;
+    }
     return &f->peers[proc];
 }
 
@@ -88,7 +96,8 @@ bool dm_p2p_flow_is_limited(int proc)
 
     if (proc == dm_chan_rank(dm_world.chan))
         return false;
-    return f->limit == 0 || (f->n_obeyed > 0 && f->peers[proc] & DM_FLOW_OBEYED);
+    return f->limit == 0 ||
+           (f->n_obeyed > 0 && proc < f->n_peers && f->peers[proc] & DM_FLOW_OBEYED);
 }
 
 void dm_p2p_flow_poll(void)
@@ -120,7 +129,7 @@ void dm_p2p_flow_lost(int proc)
 {
     struct dm_p2p_flow *f = &dm_p2p.flow;
 
-    if (f->peers == NULL)
+    if (proc >= f->n_peers)
         return;
     f->n_limited -= (f->peers[proc] & DM_FLOW_LIMITED) != 0;
     f->n_obeyed -= (f->peers[proc] & DM_FLOW_OBEYED) != 0;
@@ -141,6 +150,7 @@ void dm_p2p_flow_stop(void)
     dm_p2p.flow.n_limited = 0;
     free(dm_p2p.flow.peers);
     dm_p2p.flow.peers = NULL;
+    dm_p2p.flow.n_peers = 0;
 }
 
 int dm_p2p_flow_stats(struct dm_adapt_stat *stats, int max)

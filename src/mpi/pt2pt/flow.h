@@ -20,7 +20,8 @@ struct dm_p2p_flow {
     size_t n_most;       /* that they ever were */
     int n_limited;       /* processes with DM_FLOW_LIMITED, */
     int n_obeyed;        /* and with DM_FLOW_OBEYED */
-    uint8_t *peers;      /* by process, enum dm_p2p_flow_bit; NULL: all 0 */
+    uint8_t *peers;      /* by process, enum dm_p2p_flow_bit; those from n_peers on are 0 */
+    int n_peers;
     uint64_t n_limits;   /* for DATUM_STATS: times that processes were limited, */
     uint64_t n_deferred; /* and sends that became a rendezvous for it */
 };

@@ -309,11 +309,32 @@ void dm_match_del_unexp(struct dm_match *m, struct dm_mnode nodes[DM_MATCH_KINDS
             match_take_out(&m->unexp, &nodes[kind]);
 }
 
-struct dm_mnode *dm_match_some_unexp(struct dm_match *m)
+struct dm_mnode *dm_match_some_unexp_of(struct dm_match *m,
+                                        bool (*is_it)(const struct dm_mnode *node, const void *arg),
+                                        const void *arg)
 {
     for (uint32_t i = 0; i < m->unexp.n_buckets; i++)
-        for (struct dm_mnode *node = m->unexp.buckets[i]; node != NULL; node = node->chain)
-            if (match_kind(&node->key) == 0)
-                return node;
+        for (struct dm_mnode *first = m->unexp.buckets[i]; first != NULL; first = first->chain) {
+            struct dm_mnode *node = first;
+
+            if (match_kind(&first->key) != 0)
+                continue;
+            do {
+                if (is_it(node, arg))
+                    return node;
+                node = node->next;
+            } while (node != first);
+        }
     return NULL;
+}
+
+static bool match_any(const struct dm_mnode *node, const void *arg)
+{
+    (void)node, (void)arg;
+    return true;
+}
+
+struct dm_mnode *dm_match_some_unexp(struct dm_match *m)
+{
+    return dm_match_some_unexp_of(m, match_any, NULL);
 }

@@ -83,5 +83,9 @@ struct dm_mnode *dm_match_find_unexp(struct dm_match *m, const struct dm_mkey *k
 void dm_match_del_unexp(struct dm_match *m, struct dm_mnode nodes[DM_MATCH_KINDS]);
 /* Some queued message, as its node number 0; NULL when there is none. For the end. */
 struct dm_mnode *dm_match_some_unexp(struct dm_match *m);
+/* The same of those that is_it says yes to. */
+struct dm_mnode *dm_match_some_unexp_of(struct dm_match *m,
+                                        bool (*is_it)(const struct dm_mnode *node, const void *arg),
+                                        const void *arg);
 
 #endif

@@ -44,7 +44,7 @@ static struct dm_p2p_unexp *probe_look(int source, int tag, const struct dm_comm
 static bool probe_is_hopeless(int source, struct dm_comm *comm)
 {
     return dm_p2p.n_lost > 0 && source != MPI_ANY_SOURCE &&
-           dm_chan_is_lost(dm_world.chan, dm_comm_proc(comm, source));
+           dm_world_is_gone(dm_comm_proc(comm, source));
 }
 
 static int probe_find(int source, int tag, struct dm_comm *comm, bool blocks,

@@ -15,7 +15,7 @@ static DM_NOINLINE bool recv_is_hopeless(struct dm_p2p_req *r)
     const struct dm_group *group = comm->remote != NULL ? comm->remote : comm->group;
 
     if (r->proc >= 0)
-        return dm_chan_is_lost(dm_world.chan, r->proc);
+        return dm_world_is_gone(r->proc);
     for (int i = 0; i < group->size; i++) {
         int proc = dm_group_proc(group, i);
 

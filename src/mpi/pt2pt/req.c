@@ -141,9 +141,16 @@ void dm_p2p_req_activate(struct dm_p2p_req *r)
 
 int dm_p2p_fail_lost(int proc)
 {
+    char who[DM_PROC_TEXT_MAX];
     const char *host =
         dm_world.host_of != NULL ? dm_world.host_of(dm_world.host_arg, proc) : "unknown host";
 
+    if (dm_world_is_foreign(proc))
+        return DM_FAIL(DM_EPEER, "%s: %s",
+                       dm_adapt_proc_text(dm_chan_adapt(dm_world.chan), proc, who, sizeof(who)),
+                       dm_world_has_left(proc)
+                           ? "it has called MPI_Finalize, or has parted from this job"
+                           : "the connection is lost: that process died or was killed");
     return DM_FAIL(DM_EPEER,
                    "the connection to rank %d of the job on %s is lost: that process "
                    "died or was killed",

@@ -28,26 +28,43 @@ static bool p2p_may_come_from(const struct dm_p2p_req *r, int proc)
            MPI_UNDEFINED;
 }
 
+/*
+ * The same of a process that has left: others may still send what MPI_ANY_SOURCE takes, if there are
+ * any.
+ */
+static bool p2p_could_only_come_from(const struct dm_p2p_req *r, int proc)
+{
+    const struct dm_comm *comm = r->req.comm;
+
+    if (r->proc >= 0)
+        return r->proc == proc;
+    return comm->remote != NULL && comm->remote->size == 1 && p2p_may_come_from(r, proc);
+}
+
+/* For p2p_lose_posted. */
+struct losing {
+    int proc;
+    bool (*is_hopeless)(const struct dm_p2p_req *r, int proc);
+};
+
 static void p2p_lose_posted(void *arg, struct dm_mnode *node)
 {
     struct dm_p2p_req *r = dm_container_of(node, struct dm_p2p_req, node);
-    int proc = *(int *)arg;
+    const struct losing *losing = arg;
 
-    if (!p2p_may_come_from(r, proc))
+    if (!losing->is_hopeless(r, losing->proc))
         return;
-    r->proc = proc;
+    r->proc = losing->proc;
     dm_p2p_recv_withdraw(r, DM_EPEER);
 }
 
-static void p2p_on_lost(void *arg, int proc, int err)
+static void p2p_lose(int proc, bool (*is_hopeless)(const struct dm_p2p_req *r, int proc))
 {
     struct dm_list *active = &dm_p2p.active, *next;
+    struct losing losing = {.proc = proc, .is_hopeless = is_hopeless};
 
-    (void)arg;
-    (void)err;
-    dm_p2p.n_lost++;
     dm_p2p_cancel_lost(proc); /* first: what is below may end requests for good */
-    dm_match_each_posted(&dm_p2p.match, p2p_lose_posted, &proc);
+    dm_match_each_posted(&dm_p2p.match, p2p_lose_posted, &losing);
     for (struct dm_list *it = active->next; it != active; it = next) {
         struct dm_p2p_req *r = dm_container_of(it, struct dm_p2p_req, active);
 
@@ -72,6 +89,43 @@ static void p2p_on_lost(void *arg, int proc, int err)
     }
     dm_p2p_flow_lost(proc);
     dm_p2p_part_lost(proc);
+}
+
+static void p2p_on_lost(void *arg, int proc, int err)
+{
+    (void)arg;
+    (void)err;
+    dm_p2p.n_lost++;
+    p2p_lose(proc, p2p_may_come_from);
+}
+
+static bool p2p_is_from(const struct dm_mnode *node, const void *arg)
+{
+    return dm_container_of(node, const struct dm_p2p_unexp, nodes[0])->proc == *(const int *)arg;
+}
+
+/* Messages of it that nobody has received would be another one's by their process number. */
+static void p2p_forget_unexp(int proc)
+{
+    struct dm_mnode *node;
+
+    while ((node = dm_match_some_unexp_of(&dm_p2p.match, p2p_is_from, &proc)) != NULL) {
+        struct dm_p2p_unexp *u = dm_container_of(node, struct dm_p2p_unexp, nodes[0]);
+
+        dm_match_del_unexp(&dm_p2p.match, u->nodes);
+        dm_p2p_unexp_free(u);
+    }
+}
+
+static void p2p_on_gone(void *arg, int proc, bool is_free)
+{
+    (void)arg;
+    if (dm_world_has_left(proc) == is_free)
+        dm_p2p.n_lost += is_free ? -1 : 1;
+    dm_world_set_left(proc, !is_free);
+    p2p_lose(proc, p2p_could_only_come_from);
+    if (is_free)
+        p2p_forget_unexp(proc);
 }
 
 int dm_pt2pt_start(void)
@@ -103,6 +157,7 @@ int dm_pt2pt_start(void)
     dm_p2p_part_start();
     dm_p2p_flow_start();
     dm_chan_on_lost(dm_world.chan, p2p_on_lost, NULL);
+    dm_chan_on_gone(dm_world.chan, p2p_on_gone, NULL);
     return DM_OK;
 }
 

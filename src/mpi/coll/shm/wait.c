@@ -110,6 +110,17 @@ static int wait_find_uneven(const struct dm_coll_shm *shm)
     return -1;
 }
 
+/* One that has left in order may have done its part before. */
+static bool wait_is_gone(struct dm_run *run, struct dm_coll_shm *shm, int lrank)
+{
+    int proc = dm_comm_proc(run->comm, shm->ranks[lrank]);
+
+    return dm_chan_is_lost(dm_world.chan, proc) ||
+           (dm_world_is_gone(proc) &&
+            atomic_load_explicit(&dm_coll_shm_head(shm, lrank)->round, memory_order_acquire) <
+                shm->round);
+}
+
 /* Is there nobody any more who could write it? */
 static bool wait_is_hopeless(struct dm_run *run, struct dm_coll_shm *shm, _Atomic uint64_t *word,
                              uint64_t round)
@@ -117,7 +128,7 @@ static bool wait_is_hopeless(struct dm_run *run, struct dm_coll_shm *shm, _Atomi
     int lost = -1, uneven = wait_find_uneven(shm);
 
     for (int i = 0; i < shm->n && lost < 0; i++)
-        if (dm_chan_is_lost(dm_world.chan, dm_comm_proc(run->comm, shm->ranks[i])))
+        if (wait_is_gone(run, shm, i))
             lost = i;
     if (lost < 0 && uneven < 0 && atomic_load(&shm->shared->is_broken.value) == 0)
         return false;

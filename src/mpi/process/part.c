@@ -1,0 +1,122 @@
+/*
+ * Parting: MPI_Comm_disconnect, what the loss of a process of another job means, and the parent.
+ */
+#include <string.h>
+
+#include "mpi/coll/coll.h"
+#include "mpi/comm/comm.h"
+#include "mpi/process/process.h"
+#include "mpi/process/state.h"
+#include "util/cfg.h"
+
+struct dm_process_state dm_process_state;
+
+/* ---- disconnect ---- */
+
+/* Is a request of the program under way in a communicator? */
+static bool part_has_pending(const struct dm_comm *comm)
+{
+    const struct dm_handle_table *table = &dm_handles.of[DM_KIND_REQUEST];
+
+    for (uint32_t i = 0; i < table->n; i++) {
+        const struct dm_req *req = table->slots[i];
+
+        if (((uintptr_t)req & 1) == 0 && req->comm == comm && req->n_pending > 0)
+            return true;
+    }
+    return false;
+}
+
+static bool part_has_foreign(const struct dm_group *group, bool (*is_so)(int proc))
+{
+    for (int i = 0; group != NULL && i < group->size; i++)
+        if (is_so(dm_group_proc(group, i)))
+            return true;
+    return false;
+}
+
+/* One that has called MPI_Finalize instead has parted all the same. */
+static bool part_has_left(const struct dm_comm *comm)
+{
+    return part_has_foreign(comm->group, dm_world_has_left) ||
+           part_has_foreign(comm->remote, dm_world_has_left);
+}
+
+int dm_comm_disconnect(struct dm_comm *comm)
+{
+    bool is_own = !part_has_foreign(comm->group, dm_world_is_foreign) &&
+                  !part_has_foreign(comm->remote, dm_world_is_foreign);
+    int err = DM_OK;
+
+    while (part_has_pending(comm))
+        dm_chan_progress_wait(dm_world.chan);
+    if (!part_has_left(comm))
+        err = dm_barrier(comm);
+    if (err != DM_OK && !(err == DM_EPEER && part_has_left(comm)))
+        return err;
+    if (!is_own && !part_has_left(comm)) {
+        /* All are here: who goes may go before this process has heard the last of it. */
+        comm->is_parting = true;
+        (void)dm_barrier(comm);
+    }
+    return dm_comm_free(comm);
+}
+
+/* ---- loss ---- */
+
+static bool part_is_fatal(const struct dm_errhandler *eh)
+{
+    return eh == &dm_errhandler_fatal || eh == &dm_errhandler_abort;
+}
+
+bool dm_process_loss_is_fatal(int proc)
+{
+    const struct dm_handle_table *table = &dm_handles.of[DM_KIND_COMM];
+
+    for (uint32_t i = 0; i < table->n; i++) {
+        const struct dm_comm *comm = table->slots[i];
+
+        if (((uintptr_t)comm & 1) != 0 || comm->is_parting || !part_is_fatal(comm->eh))
+            continue;
+        if (dm_group_rank_of(comm->group, proc) != MPI_UNDEFINED ||
+            (comm->remote != NULL && dm_group_rank_of(comm->remote, proc) != MPI_UNDEFINED))
+            return true;
+    }
+    return false;
+}
+
+/* ---- the parent ---- */
+
+int dm_comm_get_parent(struct dm_comm **parent_p)
+{
+    *parent_p = dm_process_state.parent;
+    return DM_OK;
+}
+
+static void part_forget_parent(struct dm_comm *comm)
+{
+    if (comm == dm_process_state.parent)
+        dm_process_state.parent = NULL;
+}
+
+/* ---- the layer ---- */
+
+void dm_process_set_launcher(struct dm_pmi *pmi)
+{
+    dm_process_state.pmi = pmi;
+}
+
+int dm_process_start(void)
+{
+    dm_process_state.parent = NULL;
+    dm_core_on_comm_free(part_forget_parent);
+    dm_jobs_start();
+    dm_meet_start();
+    return DM_OK;
+}
+
+void dm_process_stop(void)
+{
+    dm_meet_stop();
+    dm_jobs_stop();
+}

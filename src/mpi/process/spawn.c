@@ -1,0 +1,226 @@
+/*
+ * MPI_Comm_spawn and MPI_Comm_spawn_multiple: the root opens a port, the launcher starts the programs
+ * and tells them its name, and both sides meet there: the children in MPI_Init.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "mpi/coll/coll.h"
+#include "mpi/comm/comm.h"
+#include "mpi/process/process.h"
+#include "mpi/process/state.h"
+#include "pmi/pmi_spawn.h"
+
+#define PARENT_PORT "datum-parent-port" /* key of the port's name in the children's space */
+
+/* All programs of a call, at the root. */
+struct spawning {
+    struct dm_pmi_program *programs;
+    int n_programs;
+    int n_procs; /* of all */
+    int *codes;  /* of each process */
+};
+
+/* What counts at the root only, as the program has passed it. */
+struct spawn_args {
+    int count;
+    char **commands;
+    char ***argvs; /* NULL: MPI_ARGVS_NULL */
+    const int *maxprocs;
+    const MPI_Info *infos;
+};
+
+/* ---- the programs ---- */
+
+/* The pairs of an info object; strings stay the object's. */
+static int spawn_read_info(MPI_Info handle, struct dm_pmi_program *program)
+{
+    struct dm_pmi_pair *pairs;
+    struct dm_info *info;
+    struct utsname machine;
+    const char *arch;
+    int n;
+    int err = dm_process_check_info(handle, &info);
+
+    if (err != DM_OK || info == NULL)
+        return err;
+    (void)dm_info_get_nkeys(info, &n);
+    pairs = calloc((size_t)n + 1, sizeof(*pairs));
+    if (pairs == NULL)
+        return DM_FAIL(DM_ENOMEM, "list of %d info keys", n);
+    program->info = pairs;
+    dm_list_for_each (it, &info->pairs) {
+        const struct dm_info_pair *pair = dm_container_of(it, struct dm_info_pair, link);
+
+        pairs[program->n_info++] = (struct dm_pmi_pair){.key = pair->key, .val = pair->value};
+    }
+    arch = dm_info_value(info, "arch");
+    if (arch != NULL && uname(&machine) == 0 && strcmp(arch, machine.machine) != 0)
+        return DM_FAIL(DM_ERR_SPAWN, "the info key arch asks for %.64s; there is only %s", arch,
+                       machine.machine);
+    return DM_OK;
+}
+
+static int spawn_read_program(const struct spawn_args *args, int i, struct dm_pmi_program *program)
+{
+    if (args->commands[i] == NULL || args->commands[i][0] == '\0')
+        return DM_FAIL(DM_ERR_ARG, "command %d is %s", i,
+                       args->commands[i] == NULL ? "a null pointer" : "empty");
+    if (args->maxprocs[i] < 1)
+        return DM_FAIL(DM_ERR_ARG, "maxprocs of %.100s is %d; at least 1 is needed",
+                       args->commands[i], args->maxprocs[i]);
+    program->command = args->commands[i];
+    program->argv = args->argvs != NULL ? args->argvs[i] : NULL;
+    program->maxprocs = args->maxprocs[i];
+    return spawn_read_info(args->infos != NULL ? args->infos[i] : MPI_INFO_NULL, program);
+}
+
+static int spawn_read(const struct spawn_args *args, struct spawning *s)
+{
+    int64_t n_procs = 0;
+    int err = DM_OK;
+
+    if (args->count < 1)
+        return DM_FAIL(DM_ERR_ARG, "count is %d; at least one command is needed", args->count);
+    if (args->commands == NULL || args->maxprocs == NULL)
+        return DM_FAIL(DM_ERR_ARG, "%s is a null pointer",
+                       args->commands == NULL ? "array_of_commands" : "array_of_maxprocs");
+    s->programs = calloc((size_t)args->count, sizeof(*s->programs));
+    if (s->programs == NULL)
+        return DM_FAIL(DM_ENOMEM, "list of %d commands", args->count);
+    s->n_programs = args->count;
+    for (int i = 0; i < args->count && err == DM_OK; i++) {
+        err = spawn_read_program(args, i, &s->programs[i]);
+        n_procs += s->programs[i].maxprocs;
+    }
+    if (err == DM_OK && n_procs > INT32_MAX / 2)
+        err = DM_FAIL(DM_ERR_SPAWN, "%lld processes are too many", (long long)n_procs);
+    if (err != DM_OK)
+        return err;
+    s->codes = malloc((size_t)n_procs * sizeof(*s->codes));
+    if (s->codes == NULL)
+        return DM_FAIL(DM_ENOMEM, "codes of %lld processes", (long long)n_procs);
+    s->n_procs = (int)n_procs;
+    for (int i = 0; i < s->n_procs; i++)
+        s->codes[i] = DM_ERR_SPAWN;
+    return DM_OK;
+}
+
+static void spawn_free(struct spawning *s)
+{
+    for (int i = 0; i < s->n_programs; i++)
+        free((void *)(uintptr_t)s->programs[i].info);
+    free(s->programs);
+    free(s->codes);
+}
+
+/* ---- the root ---- */
+
+/* Start them and meet one of them. */
+static int spawn_launch(struct spawning *s, struct dm_meeting *meeting_p)
+{
+    static const struct dm_meet_wait for_ever = {.until = UINT64_MAX};
+    char port[MPI_MAX_PORT_NAME];
+    struct dm_pmi_pair preput = {.key = PARENT_PORT, .val = port};
+    struct dm_pmi_spawn spawn = {
+        .programs = s->programs, .n_programs = s->n_programs, .preput = &preput, .n_preput = 1};
+    int n_started;
+    int err = dm_meet_open(port);
+
+    if (err != DM_OK)
+        return err;
+    err = dm_pmi_spawn(dm_process_state.pmi, &spawn, s->codes, &n_started);
+    if (err == DM_ENOTSUP)
+        err = DM_FAIL(DM_ERR_SPAWN, "%.400s", dm_err_detail());
+    if (err == DM_OK)
+        err = dm_meet_accept(port, &for_ever, meeting_p);
+    (void)dm_meet_close(port);
+    return err;
+}
+
+/* All ranks get the codes of all processes. */
+static int spawn_tell_codes(struct dm_comm *comm, int root, struct spawning *s, int *errcodes)
+{
+    struct dm_type *type = dm_type_get(MPI_INT);
+    int *codes = s->codes;
+    int n = s->n_procs;
+    int err = dm_bcast(&n, 1, type, root, comm);
+
+    if (err != DM_OK || n == 0)
+        return err;
+    if (comm->rank != root)
+        codes = malloc((size_t)n * sizeof(*codes));
+    if (codes == NULL)
+        return DM_FAIL(DM_ENOMEM, "codes of %d processes", n);
+    err = dm_bcast(codes, (size_t)n, type, root, comm);
+    for (int i = 0; i < n && errcodes != MPI_ERRCODES_IGNORE && err == DM_OK; i++)
+        errcodes[i] = codes[i] == DM_OK ? MPI_SUCCESS : MPI_ERR_SPAWN;
+    if (comm->rank != root)
+        free(codes);
+    return err;
+}
+
+static int spawn_all(const struct spawn_args *args, int root, struct dm_comm *comm,
+                     struct dm_comm **comm_p, int *errcodes)
+{
+    struct spawning s = {0};
+    struct dm_meeting meeting = {0};
+    int err = dm_process_check_comm(comm);
+    int told;
+
+    *comm_p = NULL;
+    if (err != DM_OK)
+        return err;
+    if (comm->rank == root) {
+        err = spawn_read(args, &s);
+        if (err == DM_OK)
+            err = spawn_launch(&s, &meeting);
+    }
+    told = spawn_tell_codes(comm, root, &s, errcodes);
+    spawn_free(&s);
+    err = dm_process_join_groups(comm, root, err, &meeting, comm_p);
+    return err == DM_OK ? told : err;
+}
+
+int dm_comm_spawn(const char *command, char **argv, int maxprocs, MPI_Info info, int root,
+                  struct dm_comm *comm, struct dm_comm **comm_p, int *errcodes)
+{
+    char *commands[1] = {(char *)(uintptr_t)command};
+    struct spawn_args args = {
+        .count = 1, .commands = commands, .argvs = &argv, .maxprocs = &maxprocs, .infos = &info};
+
+    return spawn_all(&args, root, comm, comm_p, errcodes);
+}
+
+int dm_comm_spawn_multiple(int count, char **commands, char ***argvs, const int *maxprocs,
+                           const MPI_Info *infos, int root, struct dm_comm *comm,
+                           struct dm_comm **comm_p, int *errcodes)
+{
+    struct spawn_args args = {
+        .count = count, .commands = commands, .argvs = argvs, .maxprocs = maxprocs, .infos = infos};
+
+    return spawn_all(&args, root, comm, comm_p, errcodes);
+}
+
+/* ---- a child ---- */
+
+int dm_process_meet_parent(void)
+{
+    struct dm_kv_ops kv = dm_pmi_kv(dm_process_state.pmi);
+    char port[MPI_MAX_PORT_NAME] = "";
+    struct dm_comm *parent = NULL;
+    int err = DM_OK;
+
+    if (!dm_pmi_job(dm_process_state.pmi)->is_spawned)
+        return DM_OK;
+    if (dm_world.rank == 0)
+        err = kv.get(kv.arg, PARENT_PORT, port, sizeof(port));
+    if (err == DM_OK)
+        err = dm_comm_connect(port, MPI_INFO_NULL, 0, dm_world.comm_world, &parent);
+    if (err != DM_OK)
+        return err;
+    dm_process_state.parent = parent;
+    return dm_comm_set_name(parent, "MPI_COMM_PARENT");
+}
