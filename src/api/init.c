@@ -162,6 +162,7 @@ static const struct layer {
     {"collectives", dm_coll_start, dm_coll_stop},
     {"communicator agreement", dm_commlayer_start, dm_commlayer_stop},
     {"one-sided", dm_onesided_start, dm_onesided_stop},
+    {"files", dm_io_start, dm_io_stop},
 };
 enum { N_LAYERS = sizeof(layers) / sizeof(layers[0]) };
 
