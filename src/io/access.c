@@ -256,13 +256,16 @@ void dm_access_status(MPI_Status *status, uint64_t bytes)
 int dm_access_run(struct dm_file *f, const struct dm_access *a, MPI_Status *status)
 {
     struct dm_move m;
-    int err, moved;
+    bool is_done = false;
+    int err, moved = DM_OK;
 
     access_move(f, a, &m);
     err = access_place(f, a, &m);
-    if (a->is_coll && dm_exchange_is_for(f))
-        moved = dm_exchange_run(f, &m, err);
-    else
+    if (a->is_coll && dm_exchange_is_for(f, a->is_write)) {
+        moved = dm_exchange_run(f, &m, err, &is_done);
+        dm_move_count(&m);
+    }
+    if (!is_done && moved == DM_OK)
         moved = access_transfer(f, &m);
     dm_access_status(status, m.done);
     return err != DM_OK ? err : moved;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/ship.h"
 #include "mpi/coll/coll.h"
 #include "mpi/comm/comm.h"
 #include "mpi/node/node.h"
@@ -80,6 +81,7 @@ void dm_file_unref(struct dm_file *f)
     (void)dm_disk_close(&f->disk);
     dm_handle_drop(DM_KIND_FILE, &f->obj);
     dm_list_del(&f->link);
+    dm_ship_forget(f);
     dm_view_unref(f->view);
     dm_errhandler_unref(f->eh);
     if (f->group != NULL)
@@ -137,6 +139,8 @@ struct file_first {
     int32_t err;
     int32_t amode;
     uint64_t ino;
+    struct dm_hints hints;
+    uint32_t is_local;
     char text[512];
 };
 
@@ -184,7 +188,7 @@ static int file_open_other(struct dm_file *f, const char *path, const struct fil
 /* Collective. The first process makes the file, then the others open it. */
 static int file_open_all(struct dm_file *f, const char *path, int err)
 {
-    struct file_first first = {.amode = f->amode};
+    struct file_first first = {.amode = f->amode, .hints = f->hints};
     int bad;
 
     if (f->rank == 0) {
@@ -192,6 +196,7 @@ static int file_open_all(struct dm_file *f, const char *path, int err)
             err = file_open_disk(f, path, file_open_flags(f->amode));
         first.err = err;
         first.ino = f->disk.ino;
+        first.is_local = f->disk.is_local;
         if (err != DM_OK)
             snprintf(first.text, sizeof(first.text), "%s", dm_err_detail());
     }
@@ -200,6 +205,8 @@ static int file_open_all(struct dm_file *f, const char *path, int err)
     bad = dm_file_bcast(f, &first, sizeof(first));
     if (bad != DM_OK)
         return bad;
+    f->hints = first.hints;
+    f->is_one_cache = first.is_local && dm_node_is_one(f->group);
     if (f->rank > 0 && err == DM_OK && first.err == DM_OK) {
         if (first.amode != f->amode)
             err = DM_FAIL(DM_ERR_NOT_SAME, "amode is 0x%x, that of rank 0 is 0x%x",
@@ -353,10 +360,23 @@ int dm_file_get_amode(struct dm_file *f, int *amode)
     return DM_OK;
 }
 
+int dm_file_take_hints(struct dm_file *f, const struct dm_info *info)
+{
+    struct dm_hints hints = f->hints;
+    int err;
+
+    dm_hints_read(&hints, info);
+    err = dm_file_bcast(f, &hints, sizeof(hints));
+    if (err != DM_OK)
+        return err;
+    f->hints = hints;
+    dm_ship_forget(f);
+    return DM_OK;
+}
+
 int dm_file_set_info(struct dm_file *f, struct dm_info *info)
 {
-    dm_hints_read(&f->hints, info);
-    return DM_OK;
+    return dm_file_take_hints(f, info);
 }
 
 int dm_file_get_info(struct dm_file *f, struct dm_info **info_p)

@@ -16,7 +16,8 @@
 #include "io/view.h"
 #include "util/list.h"
 
-struct dm_win; /* onesided/onesided.h */
+struct dm_ship; /* ship.h */
+struct dm_win;  /* onesided/onesided.h */
 
 /* The split collective that is under way. */
 struct dm_file_split {
@@ -44,6 +45,8 @@ struct dm_file {
     struct dm_errhandler *eh;
     int n_pending; /* requests */
     struct dm_file_split split;
+    bool is_one_cache;    /* all its processes are on one host, and the file system is, too */
+    struct dm_ship *ship; /* views for exchanges, or NULL: ship.h */
 };
 
 /* ---- agree.c ---- */
@@ -59,6 +62,9 @@ int dm_io_agree(struct dm_comm *comm, int err);
 int dm_file_bcast(struct dm_file *f, void *data, size_t len);
 
 /* ---- file.c ---- */
+
+/* Collective: hints of info, as the first process has them, so that all decide alike. */
+int dm_file_take_hints(struct dm_file *f, const struct dm_info *info);
 
 void dm_file_ref(struct dm_file *f);
 void dm_file_unref(struct dm_file *f);

@@ -91,8 +91,8 @@ int dm_file_set_view(struct dm_file *f, MPI_Offset disp, struct dm_type *etype,
     dm_view_unref(f->view);
     f->view = view;
     f->pos = 0;
-    dm_hints_read(&f->hints, info);
-    if (f->rank == 0)
+    err = dm_file_take_hints(f, info);
+    if (err == DM_OK && f->rank == 0)
         err = dm_file_pointer_set(f, 0);
     return dm_file_agree(f, err);
 }
