@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "io/io.h"
 #include "mpi/core/core.h"
 #include "mpi/datatype/datatype.h"
 #include "mpi/op/op.h"
@@ -25,7 +26,7 @@ enum dm_owner {
     DM_OWNER_WIN,     /* struct dm_win */
     DM_OWNER_SESSION, /* struct dm_session */
     DM_OWNER_ERRH,    /* struct dm_errhandler: of the object that the call was to make */
-    DM_OWNER_FILE,    /* that of MPI_FILE_NULL */
+    DM_OWNER_FILE,    /* struct dm_file; NULL: that of MPI_FILE_NULL */
     DM_OWNER_BLAME    /* the object that the body names (dm_core_blame) */
 };
 
@@ -148,14 +149,9 @@ int dm_query_cuda_support(void);
 int dm_query_ze_support(void);
 int dm_query_hip_support(void);
 
-/* ---- files: only MPI_FILE_NULL, whose error handler is that of failing to open ---- */
+/* ---- files ---- */
 
-struct dm_errhandler *dm_file_errhandler(void);
-int dm_file_set_errhandler(MPI_File file, struct dm_errhandler *eh);
-int dm_file_get_errhandler(MPI_File file, struct dm_errhandler **eh_p);
-int dm_file_call_errhandler(MPI_File fh, int errorcode);
-MPI_File dm_file_f2c(MPI_Fint file);
-MPI_Fint dm_file_c2f(MPI_File file);
+int dm_file_call_errhandler(struct dm_file *file, int errorcode);
 
 /*
  * ---- hooks of the Fortran and C++ libraries ----

@@ -211,11 +211,25 @@ int dm_check_session(MPI_Session handle, struct dm_session **session_p)
     return *session_p != NULL ? DM_OK : dm_bad_handle(DM_KIND_SESSION, handle, "session");
 }
 
-int dm_check_file_null(MPI_File fh)
+int dm_check_file(MPI_File fh, struct dm_file **file_p)
 {
-    return fh == MPI_FILE_NULL
-               ? DM_OK
-               : DM_FAIL(DM_ERR_FILE, "%p is no file, or one that was closed", (void *)fh);
+    *file_p = dm_file_get(fh);
+    if (*file_p != NULL)
+        return DM_OK;
+    if (fh == MPI_FILE_NULL)
+        return DM_FAIL(DM_ERR_FILE, "fh is MPI_FILE_NULL");
+    return DM_FAIL(DM_ERR_FILE, "fh is %p, which is no file, or one that was closed", (void *)fh);
+}
+
+int dm_check_file_any(MPI_File fh, struct dm_file **file_p)
+{
+    *file_p = NULL;
+    return fh == MPI_FILE_NULL ? DM_OK : dm_check_file(fh, file_p);
+}
+
+int dm_check_file_free(const MPI_File *fh_p, struct dm_file **file_p)
+{
+    return fh_p == NULL ? dm_bad_ptr("fh") : dm_check_file(*fh_p, file_p);
 }
 
 int dm_check_info(MPI_Info handle, struct dm_info **info_p)

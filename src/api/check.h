@@ -36,8 +36,10 @@ int dm_check_errh(MPI_Errhandler handle, struct dm_errhandler **eh_p);
 /* An error handler that a communicator (window) can have. */
 int dm_check_errh_for(enum dm_kind object, MPI_Errhandler handle, struct dm_errhandler **eh_p);
 int dm_check_session(MPI_Session handle, struct dm_session **session_p);
-/* The only file that there is. */
-int dm_check_file_null(MPI_File fh);
+int dm_check_file(MPI_File fh, struct dm_file **file_p);
+/* MPI_FILE_NULL gives NULL. */
+int dm_check_file_any(MPI_File fh, struct dm_file **file_p);
+int dm_check_file_free(const MPI_File *fh_p, struct dm_file **file_p);
 int dm_check_info(MPI_Info handle, struct dm_info **info_p);
 /* MPI_INFO_NULL gives NULL. */
 int dm_check_info_null(MPI_Info handle, struct dm_info **info_p);

@@ -249,14 +249,14 @@ void dm_errcode_raise(struct dm_errhandler *eh, const void *handle, int code, co
 /* The owner's error handler, and what handle its functions get. */
 static struct dm_errhandler *handler_of(const struct dm_fn *fn, void *owner, const void **handle_p)
 {
-    static const MPI_File no_file = MPI_FILE_NULL;
     static const MPI_Comm no_comm = MPI_COMM_NULL;
     struct dm_comm *comm = fn->owner == DM_OWNER_COMM ? owner : NULL;
     struct dm_win *win = fn->owner == DM_OWNER_WIN ? owner : NULL;
     struct dm_session *session = owner;
+    struct dm_file *file = fn->owner == DM_OWNER_FILE ? owner : NULL;
 
     if (fn->owner == DM_OWNER_BLAME)
-        dm_core_blamed(&comm, &win);
+        dm_core_blamed(&comm, &win, &file);
     if (win != NULL) {
         *handle_p = &win->obj.handle;
         return win->eh;
@@ -265,10 +265,8 @@ static struct dm_errhandler *handler_of(const struct dm_fn *fn, void *owner, con
         *handle_p = &comm->obj.handle;
         return comm->eh;
     }
-    if (fn->owner == DM_OWNER_FILE) {
-        *handle_p = &no_file;
-        return dm_file_errhandler();
-    }
+    if (fn->owner == DM_OWNER_FILE || file != NULL)
+        return dm_file_errhandler(file, handle_p);
     if (fn->owner == DM_OWNER_SESSION && session != NULL) {
         *handle_p = &session->obj.handle;
         return session->eh;
@@ -360,7 +358,10 @@ int dm_session_call_errhandler(struct dm_session *session, int errorcode)
     return call_errhandler(session->eh, &session->obj.handle, errorcode);
 }
 
-int dm_file_call_errhandler(MPI_File fh, int errorcode)
+int dm_file_call_errhandler(struct dm_file *file, int errorcode)
 {
-    return call_errhandler(dm_file_errhandler(), &fh, errorcode);
+    const void *handle;
+    struct dm_errhandler *eh = dm_file_errhandler(file, &handle);
+
+    return call_errhandler(eh, handle, errorcode);
 }

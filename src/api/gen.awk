@@ -96,7 +96,7 @@ function read_row(    f, n, a, m, i, g) {
         kind[n_rows, i] = g[2]
         flag[n_rows, i] = n == 3 ? g[3] : ""
     }
-    if (eobj[n_rows] !~ /^(none|blame|file)$/ && !arg_named(n_rows, eobj[n_rows]))
+    if (eobj[n_rows] !~ /^(none|blame|nofile)$/ && !arg_named(n_rows, eobj[n_rows]))
         die("error object " eobj[n_rows] " of " name[n_rows] " is no argument")
     if (name[n_rows] !~ /^MPI[IX]?_/)
         die(name[n_rows] " does not begin with MPI_, MPIX_ or MPII_")
@@ -309,8 +309,10 @@ function call(r, large,    i, n, s) {
 function owner_kind(r,    i, k) {
     if (eobj[r] == "none")
         return ""
-    if (eobj[r] ~ /^(blame|file)$/)
-        return toupper(eobj[r])
+    if (eobj[r] == "blame")
+        return "BLAME"
+    if (eobj[r] == "nofile")
+        return "FILE"
     i = arg_named(r, eobj[r])
     k = kind[r, i]
     sub(/_.*/, "", k)
@@ -319,7 +321,7 @@ function owner_kind(r,    i, k) {
 
 # Is there an object to name, and to check first?
 function has_owner(r) {
-    return eobj[r] != "file" && arg_named(r, eobj[r])
+    return arg_named(r, eobj[r])
 }
 
 function fail_call(r, large,    i, s) {

@@ -192,6 +192,7 @@ static const struct layer {
     {"communicator agreement", dm_commlayer_start, dm_commlayer_stop},
     {"processes of other jobs", dm_process_start, dm_process_stop},
     {"one-sided", dm_onesided_start, dm_onesided_stop},
+    {"files", dm_io_start, dm_io_stop},
 };
 enum { N_LAYERS = sizeof(layers) / sizeof(layers[0]) };
 

@@ -111,6 +111,7 @@ int dm_stats_collect(struct dm_adapt *adapt, struct dm_adapt_stat *stats)
     n += dm_p2p_stats(stats + n, DM_STATS_MAX - PROGRESS_THREAD_STATS - n);
     n += dm_p2p_flow_stats(stats + n, DM_STATS_MAX - PROGRESS_THREAD_STATS - n);
     n += dm_onesided_stats(stats + n, DM_STATS_MAX - PROGRESS_THREAD_STATS - n);
+    n += dm_io_stats(stats + n, DM_STATS_MAX - PROGRESS_THREAD_STATS - n);
     return n + progress_thread_stats(stats + n);
 }
 

@@ -66,7 +66,21 @@
     X(DM_ERR_PORT, PORT, "invalid port name")                                                      \
     X(DM_ERR_SERVICE, SERVICE, "invalid service name")                                             \
     X(DM_ERR_SPAWN, SPAWN, "processes could not be spawned")                                       \
-    X(DM_ERR_UNSUPPORTED_OPERATION, UNSUPPORTED_OPERATION, "unsupported operation")
+    X(DM_ERR_UNSUPPORTED_OPERATION, UNSUPPORTED_OPERATION, "unsupported operation")                \
+    X(DM_ERR_IO, IO, "input or output failed")                                                     \
+    X(DM_ERR_ACCESS, ACCESS, "permission denied")                                                  \
+    X(DM_ERR_AMODE, AMODE, "invalid access mode of a file")                                        \
+    X(DM_ERR_BAD_FILE, BAD_FILE, "invalid file name")                                              \
+    X(DM_ERR_NO_SUCH_FILE, NO_SUCH_FILE, "the file does not exist")                                \
+    X(DM_ERR_FILE_EXISTS, FILE_EXISTS, "the file exists")                                          \
+    X(DM_ERR_FILE_IN_USE, FILE_IN_USE, "the file is in use")                                       \
+    X(DM_ERR_NO_SPACE, NO_SPACE, "no space left")                                                  \
+    X(DM_ERR_QUOTA, QUOTA, "quota exceeded")                                                       \
+    X(DM_ERR_READ_ONLY, READ_ONLY, "the file or its system is read-only")                          \
+    X(DM_ERR_NOT_SAME, NOT_SAME, "arguments differ between processes")                             \
+    X(DM_ERR_DUP_DATAREP, DUP_DATAREP, "the data representation exists already")                   \
+    X(DM_ERR_UNSUPPORTED_DATAREP, UNSUPPORTED_DATAREP, "data representation not supported")        \
+    X(DM_ERR_CONVERSION, CONVERSION, "a data conversion function failed")
 
 #define DM_ERRORS_ENUM(name, class, text) name,
 enum dm_err { DM_OK = 0, DM_ERRORS(DM_ERRORS_ENUM) DM_ERR_LAST };

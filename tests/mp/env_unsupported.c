@@ -1,8 +1,8 @@
 /* test: np=1,2 timeout=20 */
 /*
  * What is not supported yet fails with the right class, a text with the function's name, and the
- * right error handler: the communicator's, or that of MPI_FILE_NULL. On other libraries, which
- * have it, only the rest is tested: error handlers of files, MPI_Comm_disconnect and the like.
+ * communicator's error handler. On other libraries, which have it, only the rest is tested: the
+ * error handler of MPI_FILE_NULL, MPI_Comm_disconnect and the like.
  */
 #include "mp_test.h"
 
@@ -43,29 +43,6 @@ static void failures(MPI_Comm comm)
     NOT_YET("MPIX_Comm_shrink", MPIX_Comm_shrink(comm, &other));
     CHECK_EQ(n_comm, 2);
     FAILS(MPIX_Comm_shrink(MPI_COMM_NULL, &other), MPI_ERR_COMM);
-}
-
-static void files(void)
-{
-    MPI_File file = MPI_FILE_NULL;
-    MPI_Errhandler eh;
-    MPI_Offset size;
-
-    NOT_YET("MPI_File_open",
-            MPI_File_open(MPI_COMM_WORLD, "x", MPI_MODE_RDONLY, MPI_INFO_NULL, &file));
-    NOT_YET("MPI_File_get_size", MPI_File_get_size(file, &size));
-    NOT_YET("MPI_File_delete", MPI_File_delete("x", MPI_INFO_NULL));
-    NOT_YET("MPI_File_write_at_all_c",
-            MPI_File_write_at_all_c(file, 0, NULL, 0, MPI_INT, MPI_STATUS_IGNORE));
-    NOT_YET("MPI_Register_datarep", MPI_Register_datarep("x", NULL, NULL, NULL, NULL));
-    MUST(MPI_File_create_errhandler(on_file, &eh));
-    MUST(MPI_File_set_errhandler(MPI_FILE_NULL, eh));
-    NOT_YET("MPI_File_open",
-            MPI_File_open(MPI_COMM_SELF, "x", MPI_MODE_RDONLY, MPI_INFO_NULL, &file));
-    CHECK_EQ(n_file, 1);
-    MUST(MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN));
-    MUST(MPI_Errhandler_free(&eh));
-    n_file = 0;
 }
 
 /* Those of files, which are there without files. */
@@ -156,7 +133,6 @@ int main(int argc, char **argv)
         failures(comm);
         MUST(MPI_Errhandler_free(&eh));
         MUST(MPI_Comm_free(&comm));
-        files();
         small();
     }
     file_handlers();

@@ -9,6 +9,7 @@ struct dm_world dm_world;
 static struct {
     struct dm_comm *comm;
     struct dm_win *win;
+    struct dm_file *file;
 } blame;
 
 static struct dm_group group_empty = {.rank = MPI_UNDEFINED};
@@ -17,12 +18,20 @@ void dm_core_blame(struct dm_comm *comm, struct dm_win *win)
 {
     blame.comm = comm;
     blame.win = win;
+    blame.file = NULL;
 }
 
-void dm_core_blamed(struct dm_comm **comm_p, struct dm_win **win_p)
+void dm_core_blame_file(struct dm_file *file)
+{
+    dm_core_blame(NULL, NULL);
+    blame.file = file;
+}
+
+void dm_core_blamed(struct dm_comm **comm_p, struct dm_win **win_p, struct dm_file **file_p)
 {
     *comm_p = blame.comm;
     *win_p = blame.win;
+    *file_p = blame.file;
 }
 
 int dm_core_early(void)

@@ -23,11 +23,12 @@
 #include "util/err.h"
 
 /*
- * A body whose MPI function names no communicator or window (MPI_Wait, ...) failed on behalf of
- * this one: its error handler is the one to call. Reset by the API layer.
+ * A body whose MPI function names no communicator, window or file (MPI_Wait, ...) failed on behalf
+ * of this one: its error handler is the one to call. Reset by the API layer.
  */
 void dm_core_blame(struct dm_comm *comm, struct dm_win *win);
-void dm_core_blamed(struct dm_comm **comm_p, struct dm_win **win_p);
+void dm_core_blame_file(struct dm_file *file);
+void dm_core_blamed(struct dm_comm **comm_p, struct dm_win **win_p, struct dm_file **file_p);
 /*
  * fn runs when a communicator loses its last reference, before its memory goes: for layers that
  * keep something in it (coll, topo). A few may register, at start.

@@ -9,6 +9,7 @@
 
 struct dm_comm; /* comm_obj.h */
 struct dm_win;  /* onesided/onesided.h */
+struct dm_file; /* io/io.h */
 
 enum dm_req_kind {
     DM_REQ_SEND,
@@ -16,6 +17,7 @@ enum dm_req_kind {
     DM_REQ_COLL,
     DM_REQ_RMA,
     DM_REQ_GENERALIZED,
+    DM_REQ_IO, /* a thread of src/io completes it */
     DM_REQ_PERSISTENT,
     DM_REQ_DONE /* completed at once; shared immutable requests are allowed */
 };
@@ -33,7 +35,10 @@ struct dm_req {
     bool is_cancelled;
     bool is_started;      /* persistent: between MPI_Start and the report of its completion */
     struct dm_comm *comm; /* for error handlers; may be NULL */
-    struct dm_win *win;   /* the same for RMA requests */
+    union {
+        struct dm_win *win;   /* the same for RMA requests */
+        struct dm_file *file; /* the same of DM_REQ_IO */
+    };
     MPI_Status status;    /* of a receive; empty status otherwise */
     const struct dm_req_ops *ops;
 };

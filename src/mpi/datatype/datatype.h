@@ -89,6 +89,27 @@ MPI_Count dm_type_elements_of(const struct dm_type *type, uint64_t bytes);
  * type has no data and n is not 0. */
 int dm_type_bytes_of(const struct dm_type *type, MPI_Count n, uint64_t *bytes_p);
 
+/* ---- for files (chapter 14) ---- */
+
+/*
+ * Where the elements of a type map lie, and whether in ascending order, also from one element of
+ * the type to the next (is_ordered); overlaps: some bytes are in it twice.
+ */
+struct dm_type_order {
+    bool is_any;           /* there are data; else the rest is 0 */
+    ptrdiff_t first, last; /* displacements of the first and the last element in the type map */
+    ptrdiff_t end;         /* behind the last byte of all */
+    bool is_ordered, overlaps;
+};
+void dm_type_order(const struct dm_type *type, struct dm_type_order *order_p);
+/*
+ * The same type with fn(arg, basic) in the place of every predefined one: committed, to be given
+ * back by dm_type_rebuilt_drop. fn returns a type with a reference, which that call gives back, too.
+ */
+typedef int(dm_type_basic_fn)(void *arg, struct dm_type *basic, struct dm_type **type_p);
+int dm_type_rebuild(struct dm_type *type, dm_type_basic_fn *fn, void *arg, struct dm_type **new_p);
+void dm_type_rebuilt_drop(struct dm_type *type);
+
 /* ---- bodies of the MPI functions ---- */
 
 /*

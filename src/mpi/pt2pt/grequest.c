@@ -242,6 +242,15 @@ void dm_greq_pass(int *n_idle)
         dm_wait_timed(DM_WAIT_GREQ_NS);
 }
 
+void dm_greq_pass_until(const int *n_pending)
+{
+    const volatile int *flag = n_pending;
+    int n_idle = 0;
+
+    while (*flag != 0)
+        dm_greq_pass(&n_idle);
+}
+
 void dm_greq_wait(struct dm_req *req)
 {
     struct greq *g = (struct greq *)req;

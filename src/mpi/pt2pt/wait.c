@@ -32,7 +32,10 @@ void dm_p2p_blame(const struct dm_req *req)
     /* A communicator that ends with this request has no error handler to call. */
     bool is_alive = req->comm != NULL && req->comm->obj.refs > 1;
 
-    dm_core_blame(is_alive ? req->comm : NULL, req->win);
+    if (req->kind == DM_REQ_IO)
+        dm_core_blame_file(req->file);
+    else
+        dm_core_blame(is_alive ? req->comm : NULL, req->win);
 }
 
 int dm_p2p_complete(struct dm_req *req, MPI_Request *request, MPI_Status *status)
@@ -73,6 +76,8 @@ void dm_p2p_wait_one(struct dm_req *req)
 {
     if (dm_unlikely(req->kind == DM_REQ_GENERALIZED))
         dm_greq_wait(req);
+    else if (dm_unlikely(req->kind == DM_REQ_IO))
+        dm_greq_pass_until(&req->n_pending);
     else
         dm_wait_for(&req->n_pending);
 }

@@ -18,7 +18,7 @@ struct set {
     struct dm_req **reqs;
     int count;
     int n_active;
-    int n_greq; /* generalized ones of them */
+    int n_greq; /* of them those that a thread beside the progress engine completes */
     int n_idle;
     struct dm_req *small[N_SMALL];
 };
@@ -47,7 +47,8 @@ static int some_set_open(struct set *set, int count, const MPI_Request requests[
         if (set->reqs[i] == NULL)
             continue;
         set->n_active++;
-        set->n_greq += set->reqs[i]->kind == DM_REQ_GENERALIZED;
+        set->n_greq +=
+            set->reqs[i]->kind == DM_REQ_GENERALIZED || set->reqs[i]->kind == DM_REQ_IO;
     }
     return DM_OK;
 }

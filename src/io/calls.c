@@ -1,0 +1,249 @@
+/*
+ * The data access functions of MPI-4.0 section 14.4: which access each of them is.
+ */
+#include "io/access.h"
+
+/* What was only to be read from is not written to. */
+#define CALL_BUF(buf) ((void *)(uintptr_t)(buf))
+
+/* ---- blocking ---- */
+
+int dm_file_read_at(struct dm_file *f, MPI_Offset offset, void *buf, size_t count,
+                    struct dm_type *type, MPI_Status *status)
+{
+    struct dm_access a = {
+        .at = DM_AT_OFFSET, .offset = offset, .buf = buf, .count = count, .type = type};
+
+    return dm_access_run(f, &a, status);
+}
+
+int dm_file_read_at_all(struct dm_file *f, MPI_Offset offset, void *buf, size_t count,
+                        struct dm_type *type, MPI_Status *status)
+{
+    struct dm_access a = {.at = DM_AT_OFFSET,
+                          .is_coll = true,
+                          .offset = offset,
+                          .buf = buf,
+                          .count = count,
+                          .type = type};
+
+    return dm_access_run(f, &a, status);
+}
+
+int dm_file_write_at(struct dm_file *f, MPI_Offset offset, const void *buf, size_t count,
+                     struct dm_type *type, MPI_Status *status)
+{
+    struct dm_access a = {.is_write = true,
+                          .at = DM_AT_OFFSET,
+                          .offset = offset,
+                          .buf = CALL_BUF(buf),
+                          .count = count,
+                          .type = type};
+
+    return dm_access_run(f, &a, status);
+}
+
+int dm_file_write_at_all(struct dm_file *f, MPI_Offset offset, const void *buf, size_t count,
+                         struct dm_type *type, MPI_Status *status)
+{
+    struct dm_access a = {.is_write = true,
+                          .at = DM_AT_OFFSET,
+                          .is_coll = true,
+                          .offset = offset,
+                          .buf = CALL_BUF(buf),
+                          .count = count,
+                          .type = type};
+
+    return dm_access_run(f, &a, status);
+}
+
+int dm_file_read(struct dm_file *f, void *buf, size_t count, struct dm_type *type,
+                 MPI_Status *status)
+{
+    struct dm_access a = {.at = DM_AT_INDIVIDUAL, .buf = buf, .count = count, .type = type};
+
+    return dm_access_run(f, &a, status);
+}
+
+int dm_file_read_all(struct dm_file *f, void *buf, size_t count, struct dm_type *type,
+                     MPI_Status *status)
+{
+    struct dm_access a = {
+        .at = DM_AT_INDIVIDUAL, .is_coll = true, .buf = buf, .count = count, .type = type};
+
+    return dm_access_run(f, &a, status);
+}
+
+int dm_file_write(struct dm_file *f, const void *buf, size_t count, struct dm_type *type,
+                  MPI_Status *status)
+{
+    struct dm_access a = {.is_write = true,
+                          .at = DM_AT_INDIVIDUAL,
+                          .buf = CALL_BUF(buf),
+                          .count = count,
+                          .type = type};
+
+    return dm_access_run(f, &a, status);
+}
+
+int dm_file_write_all(struct dm_file *f, const void *buf, size_t count, struct dm_type *type,
+                      MPI_Status *status)
+{
+    struct dm_access a = {.is_write = true,
+                          .at = DM_AT_INDIVIDUAL,
+                          .is_coll = true,
+                          .buf = CALL_BUF(buf),
+                          .count = count,
+                          .type = type};
+
+    return dm_access_run(f, &a, status);
+}
+
+int dm_file_read_shared(struct dm_file *f, void *buf, size_t count, struct dm_type *type,
+                        MPI_Status *status)
+{
+    struct dm_access a = {.at = DM_AT_SHARED, .buf = buf, .count = count, .type = type};
+
+    return dm_access_run(f, &a, status);
+}
+
+int dm_file_write_shared(struct dm_file *f, const void *buf, size_t count, struct dm_type *type,
+                         MPI_Status *status)
+{
+    struct dm_access a = {
+        .is_write = true, .at = DM_AT_SHARED, .buf = CALL_BUF(buf), .count = count, .type = type};
+
+    return dm_access_run(f, &a, status);
+}
+
+int dm_file_read_ordered(struct dm_file *f, void *buf, size_t count, struct dm_type *type,
+                         MPI_Status *status)
+{
+    struct dm_access a = {
+        .at = DM_AT_ORDERED, .is_coll = true, .buf = buf, .count = count, .type = type};
+
+    return dm_access_run(f, &a, status);
+}
+
+int dm_file_write_ordered(struct dm_file *f, const void *buf, size_t count, struct dm_type *type,
+                          MPI_Status *status)
+{
+    struct dm_access a = {.is_write = true,
+                          .at = DM_AT_ORDERED,
+                          .is_coll = true,
+                          .buf = CALL_BUF(buf),
+                          .count = count,
+                          .type = type};
+
+    return dm_access_run(f, &a, status);
+}
+
+/* ---- nonblocking ---- */
+
+int dm_file_iread_at(struct dm_file *f, MPI_Offset offset, void *buf, size_t count,
+                     struct dm_type *type, struct dm_req **req_p)
+{
+    struct dm_access a = {
+        .at = DM_AT_OFFSET, .offset = offset, .buf = buf, .count = count, .type = type};
+
+    return dm_access_start(f, &a, req_p);
+}
+
+int dm_file_iread_at_all(struct dm_file *f, MPI_Offset offset, void *buf, size_t count,
+                         struct dm_type *type, struct dm_req **req_p)
+{
+    struct dm_access a = {.at = DM_AT_OFFSET,
+                          .is_coll = true,
+                          .offset = offset,
+                          .buf = buf,
+                          .count = count,
+                          .type = type};
+
+    return dm_access_start(f, &a, req_p);
+}
+
+int dm_file_iwrite_at(struct dm_file *f, MPI_Offset offset, const void *buf, size_t count,
+                      struct dm_type *type, struct dm_req **req_p)
+{
+    struct dm_access a = {.is_write = true,
+                          .at = DM_AT_OFFSET,
+                          .offset = offset,
+                          .buf = CALL_BUF(buf),
+                          .count = count,
+                          .type = type};
+
+    return dm_access_start(f, &a, req_p);
+}
+
+int dm_file_iwrite_at_all(struct dm_file *f, MPI_Offset offset, const void *buf, size_t count,
+                          struct dm_type *type, struct dm_req **req_p)
+{
+    struct dm_access a = {.is_write = true,
+                          .at = DM_AT_OFFSET,
+                          .is_coll = true,
+                          .offset = offset,
+                          .buf = CALL_BUF(buf),
+                          .count = count,
+                          .type = type};
+
+    return dm_access_start(f, &a, req_p);
+}
+
+int dm_file_iread(struct dm_file *f, void *buf, size_t count, struct dm_type *type,
+                  struct dm_req **req_p)
+{
+    struct dm_access a = {.at = DM_AT_INDIVIDUAL, .buf = buf, .count = count, .type = type};
+
+    return dm_access_start(f, &a, req_p);
+}
+
+int dm_file_iread_all(struct dm_file *f, void *buf, size_t count, struct dm_type *type,
+                      struct dm_req **req_p)
+{
+    struct dm_access a = {
+        .at = DM_AT_INDIVIDUAL, .is_coll = true, .buf = buf, .count = count, .type = type};
+
+    return dm_access_start(f, &a, req_p);
+}
+
+int dm_file_iwrite(struct dm_file *f, const void *buf, size_t count, struct dm_type *type,
+                   struct dm_req **req_p)
+{
+    struct dm_access a = {.is_write = true,
+                          .at = DM_AT_INDIVIDUAL,
+                          .buf = CALL_BUF(buf),
+                          .count = count,
+                          .type = type};
+
+    return dm_access_start(f, &a, req_p);
+}
+
+int dm_file_iwrite_all(struct dm_file *f, const void *buf, size_t count, struct dm_type *type,
+                       struct dm_req **req_p)
+{
+    struct dm_access a = {.is_write = true,
+                          .at = DM_AT_INDIVIDUAL,
+                          .is_coll = true,
+                          .buf = CALL_BUF(buf),
+                          .count = count,
+                          .type = type};
+
+    return dm_access_start(f, &a, req_p);
+}
+
+int dm_file_iread_shared(struct dm_file *f, void *buf, size_t count, struct dm_type *type,
+                         struct dm_req **req_p)
+{
+    struct dm_access a = {.at = DM_AT_SHARED, .buf = buf, .count = count, .type = type};
+
+    return dm_access_start(f, &a, req_p);
+}
+
+int dm_file_iwrite_shared(struct dm_file *f, const void *buf, size_t count, struct dm_type *type,
+                          struct dm_req **req_p)
+{
+    struct dm_access a = {
+        .is_write = true, .at = DM_AT_SHARED, .buf = CALL_BUF(buf), .count = count, .type = type};
+
+    return dm_access_start(f, &a, req_p);
+}

@@ -1,0 +1,385 @@
+/*
+ * File objects: handles, error handlers, opening, closing, deleting (MPI-4.0 section 14.2).
+ */
+#include "io/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/ship.h"
+#include "mpi/coll/coll.h"
+#include "mpi/comm/comm.h"
+#include "mpi/node/node.h"
+
+#define AMODES                                                                                     \
+    (MPI_MODE_CREATE | MPI_MODE_RDONLY | MPI_MODE_WRONLY | MPI_MODE_RDWR |                         \
+     MPI_MODE_DELETE_ON_CLOSE | MPI_MODE_UNIQUE_OPEN | MPI_MODE_EXCL | MPI_MODE_APPEND |           \
+     MPI_MODE_SEQUENTIAL)
+
+static struct {
+    struct dm_list open;        /* files with a handle */
+    struct dm_errhandler *eh;   /* of MPI_FILE_NULL; NULL: MPI_ERRORS_RETURN */
+    struct dm_file *not_closed; /* the last one whose closing failed, for its error handler */
+} files;
+
+/* ---- handles and error handlers ---- */
+
+MPI_File dm_file_handle(const struct dm_file *file)
+{
+    return file != NULL ? file->self : MPI_FILE_NULL;
+}
+
+MPI_File dm_file_f2c(MPI_Fint handle)
+{
+    MPI_File fh = (MPI_File)(uintptr_t)(uint32_t)handle;
+
+    return dm_file_get(fh) != NULL ? fh : MPI_FILE_NULL;
+}
+
+MPI_Fint dm_file_c2f(MPI_File fh)
+{
+    return dm_file_get(fh) != NULL ? (MPI_Fint)(uintptr_t)fh : 0;
+}
+
+struct dm_errhandler *dm_file_errhandler(struct dm_file *file, const void **handle_p)
+{
+    static const MPI_File no_file = MPI_FILE_NULL;
+
+    *handle_p = file != NULL ? &file->self : &no_file;
+    if (file != NULL)
+        return file->eh;
+    return files.eh != NULL ? files.eh : &dm_errhandler_return;
+}
+
+int dm_file_set_errhandler(struct dm_file *file, struct dm_errhandler *eh)
+{
+    dm_errhandler_set(file != NULL ? &file->eh : &files.eh, eh);
+    return DM_OK;
+}
+
+int dm_file_get_errhandler(struct dm_file *file, struct dm_errhandler **eh_p)
+{
+    const void *handle;
+
+    *eh_p = dm_file_errhandler(file, &handle);
+    dm_errhandler_ref(*eh_p);
+    return DM_OK;
+}
+
+void dm_file_ref(struct dm_file *f)
+{
+    f->obj.refs++;
+}
+
+void dm_file_unref(struct dm_file *f)
+{
+    if (f == NULL || --f->obj.refs > 0)
+        return;
+    (void)dm_disk_close(&f->disk);
+    dm_handle_drop(DM_KIND_FILE, &f->obj);
+    dm_list_del(&f->link);
+    dm_ship_forget(f);
+    dm_view_unref(f->view);
+    dm_errhandler_unref(f->eh);
+    if (f->group != NULL)
+        dm_group_unref(f->group);
+    free(f->disk.path);
+    free(f);
+}
+
+int dm_io_start(void)
+{
+    dm_list_init(&files.open);
+    dm_datarep_start();
+    return DM_OK;
+}
+
+void dm_io_stop(void)
+{
+    dm_io_worker_stop();
+    dm_file_unref(files.not_closed);
+    files.not_closed = NULL;
+    /* What the program has left open. */
+    while (!dm_list_is_empty(&files.open)) {
+        struct dm_file *f = dm_container_of(files.open.next, struct dm_file, link);
+
+        dm_list_del(&f->link);
+        dm_file_unref(f);
+    }
+    dm_datarep_stop();
+    dm_errhandler_unref(files.eh);
+    files.eh = NULL;
+}
+
+/* ---- opening ---- */
+
+static int file_check_amode(int amode)
+{
+    int access = amode & (MPI_MODE_RDONLY | MPI_MODE_WRONLY | MPI_MODE_RDWR);
+
+    if ((amode & ~AMODES) != 0)
+        return DM_FAIL(DM_ERR_AMODE, "amode has the unknown bits 0x%x",
+                       (unsigned)(amode & ~AMODES));
+    if (access == 0 || (access & (access - 1)) != 0)
+        return DM_FAIL(DM_ERR_AMODE, "amode must have one of MPI_MODE_RDONLY, MPI_MODE_WRONLY and "
+                                     "MPI_MODE_RDWR");
+    if (access == MPI_MODE_RDONLY && (amode & (MPI_MODE_CREATE | MPI_MODE_EXCL)) != 0)
+        return DM_FAIL(DM_ERR_AMODE,
+                       "MPI_MODE_RDONLY goes with neither MPI_MODE_CREATE nor MPI_MODE_EXCL");
+    if (access == MPI_MODE_RDWR && (amode & MPI_MODE_SEQUENTIAL) != 0)
+        return DM_FAIL(DM_ERR_AMODE, "MPI_MODE_RDWR does not go with MPI_MODE_SEQUENTIAL");
+    return DM_OK;
+}
+
+/* What the first process has opened; sent as it is. */
+struct file_first {
+    int32_t err;
+    int32_t amode;
+    uint64_t ino;
+    struct dm_hints hints;
+    uint32_t is_local;
+    char text[512];
+};
+
+static int file_open_flags(int amode)
+{
+    int flags = (amode & MPI_MODE_RDONLY) != 0 ? O_RDONLY : O_RDWR;
+
+    if ((amode & MPI_MODE_CREATE) != 0)
+        flags |= O_CREAT;
+    if ((amode & MPI_MODE_EXCL) != 0)
+        flags |= O_EXCL;
+    return flags;
+}
+
+/* A file to be written is opened for reading, too, if it may be: mappings need it. */
+static int file_open_disk(struct dm_file *f, const char *path, int flags)
+{
+    int err = dm_disk_open(&f->disk, path, flags);
+
+    if (err != DM_ERR_ACCESS || (f->amode & MPI_MODE_WRONLY) == 0)
+        return err;
+    free(f->disk.path);
+    return dm_disk_open(&f->disk, path, (flags & ~O_ACCMODE) | O_WRONLY);
+}
+
+/* The file is there; a network file system may not show it yet where nobody has made it. */
+static int file_open_other(struct dm_file *f, const char *path, const struct file_first *first)
+{
+    int flags = file_open_flags(f->amode) & ~(O_CREAT | O_EXCL), err;
+    bool is_local;
+
+    (void)dm_disk_fs_of(path, &is_local);
+    if (!is_local)
+        flags |= file_open_flags(f->amode) & O_CREAT;
+    err = file_open_disk(f, path, flags);
+    if (err == DM_ERR_NO_SUCH_FILE)
+        return DM_FAIL(err, "opening \"%s\": rank 0 has it, but it is not there on host %s", path,
+                       dm_world.host_of(dm_world.host_arg, dm_world.rank));
+    if (err == DM_OK && f->disk.is_local && f->disk.ino != first->ino)
+        return DM_FAIL(DM_ERR_NOT_SAME, "\"%s\" on host %s is another file than that of rank 0",
+                       path, dm_world.host_of(dm_world.host_arg, dm_world.rank));
+    return err;
+}
+
+/* Collective. The first process makes the file, then the others open it. */
+static int file_open_all(struct dm_file *f, const char *path, int err)
+{
+    struct file_first first = {.amode = f->amode, .hints = f->hints};
+    int bad;
+
+    if (f->rank == 0) {
+        if (err == DM_OK)
+            err = file_open_disk(f, path, file_open_flags(f->amode));
+        first.err = err;
+        first.ino = f->disk.ino;
+        first.is_local = f->disk.is_local;
+        if (err != DM_OK)
+            snprintf(first.text, sizeof(first.text), "%s", dm_err_detail());
+    }
+    if (f->comm == NULL)
+        return err;
+    bad = dm_file_bcast(f, &first, sizeof(first));
+    if (bad != DM_OK)
+        return bad;
+    f->hints = first.hints;
+    f->is_one_cache = first.is_local && dm_node_is_one(f->group);
+    if (f->rank > 0 && err == DM_OK && first.err == DM_OK) {
+        if (first.amode != f->amode)
+            err = DM_FAIL(DM_ERR_NOT_SAME, "amode is 0x%x, that of rank 0 is 0x%x",
+                          (unsigned)f->amode, (unsigned)first.amode);
+        else
+            err = file_open_other(f, path, &first);
+    }
+    if (first.err != DM_OK && err == DM_OK)
+        err = DM_FAIL(first.err, "%s (rank 0)", first.text);
+    return first.err != DM_OK ? err : dm_file_agree(f, err);
+}
+
+static int file_new(struct dm_comm *comm, int amode, struct dm_info *info, struct dm_file **f_p)
+{
+    struct dm_file *f = calloc(1, sizeof(*f));
+    const void *handle;
+    int err;
+
+    if (f == NULL)
+        return DM_FAIL(DM_ENOMEM, "file object, %zu bytes", sizeof(*f));
+    f->obj.refs = 1;
+    dm_list_init(&f->link);
+    f->disk.fd = -1;
+    f->rank = comm->rank;
+    f->size = comm->size;
+    f->group = comm->group;
+    dm_group_ref(f->group);
+    f->amode = amode;
+    f->eh = dm_file_errhandler(NULL, &handle);
+    dm_errhandler_ref(f->eh);
+    dm_hints_default(&f->hints);
+    dm_hints_read(&f->hints, info);
+    err = dm_view_new(0, dm_type_get(MPI_BYTE), dm_type_get(MPI_BYTE), &dm_datarep_native, true,
+                      &f->view);
+    if (err != DM_OK) {
+        dm_file_unref(f);
+        return err;
+    }
+    *f_p = f;
+    return DM_OK;
+}
+
+/* MPI_MODE_APPEND: all pointers at the end. Nobody uses them before all are here. */
+static int file_to_end(struct dm_file *f)
+{
+    uint64_t size = 0;
+    int err = f->rank == 0 ? dm_disk_size(&f->disk, &size) : DM_OK;
+
+    if (err == DM_OK && f->rank == 0)
+        err = dm_file_pointer_set(f, size);
+    if (f->comm != NULL) {
+        int bad = dm_file_bcast(f, &size, sizeof(size));
+
+        err = dm_file_agree(f, err);
+        if (bad != DM_OK)
+            err = bad;
+    }
+    f->pos = size;
+    return err;
+}
+
+int dm_file_open(struct dm_comm *comm, const char *name, int amode, struct dm_info *info,
+                 struct dm_file **file_p)
+{
+    const char *path = dm_disk_path(name);
+    struct dm_file *f = NULL;
+    int err;
+
+    *file_p = NULL;
+    if (comm->remote != NULL)
+        return DM_FAIL(DM_ERR_COMM, "a file cannot be opened on an intercommunicator");
+    err = file_new(comm, amode, info, &f);
+    if (comm->size > 1)
+        err = dm_io_agree(comm, err);
+    if (err == DM_OK)
+        err = dm_file_share(f, comm);
+    if (err != DM_OK) {
+        dm_file_unref(f);
+        return err;
+    }
+    err = file_check_amode(amode);
+    if (err == DM_OK && path[0] == '\0')
+        err = DM_FAIL(DM_ERR_BAD_FILE, "filename is empty");
+    err = file_open_all(f, path, err);
+    if (err == DM_OK && (amode & MPI_MODE_APPEND) != 0)
+        err = file_to_end(f);
+    if (err == DM_OK)
+        err = dm_file_agree(f, dm_handle_new(DM_KIND_FILE, &f->obj));
+    if (err != DM_OK) {
+        (void)dm_file_unshare(f);
+        dm_file_unref(f);
+        return err;
+    }
+    f->self = (MPI_File)(uintptr_t)(uint32_t)f->obj.handle;
+    dm_list_add_tail(&files.open, &f->link);
+    *file_p = f;
+    return DM_OK;
+}
+
+/* ---- closing and deleting ---- */
+
+int dm_file_close(struct dm_file *f)
+{
+    int err = DM_OK, close_err;
+
+    dm_file_drain(f);
+    if (f->split.what != NULL) {
+        err = DM_FAIL(DM_ERR_IO, "%s_begin of \"%s\" has no %s_end", f->split.what, f->disk.path,
+                      f->split.what);
+        dm_req_unref(f->split.req);
+    }
+    close_err = dm_disk_close(&f->disk);
+    err = dm_file_agree(f, err != DM_OK ? err : close_err);
+    if ((f->amode & MPI_MODE_DELETE_ON_CLOSE) != 0) {
+        int gone = f->rank == 0 ? dm_disk_unlink(f->disk.path) : DM_OK;
+
+        gone = dm_file_agree(f, gone);
+        err = err != DM_OK ? err : gone;
+    }
+    close_err = dm_file_unshare(f);
+    err = err != DM_OK ? err : close_err;
+    dm_handle_drop(DM_KIND_FILE, &f->obj);
+    dm_list_del(&f->link);
+    if (err == DM_OK) {
+        dm_file_unref(f);
+        return DM_OK;
+    }
+    dm_file_unref(files.not_closed);
+    files.not_closed = f;
+    return err;
+}
+
+int dm_file_delete(const char *name, struct dm_info *info)
+{
+    (void)info;
+    return dm_disk_unlink(dm_disk_path(name));
+}
+
+/* ---- questions and hints ---- */
+
+int dm_file_get_group(struct dm_file *f, struct dm_group **group_p)
+{
+    int err = dm_group_new(f->group->size, f->group->procs, group_p);
+
+    return err == DM_OK ? dm_handle_new(DM_KIND_GROUP, &(*group_p)->obj) : err;
+}
+
+int dm_file_get_amode(struct dm_file *f, int *amode)
+{
+    *amode = f->amode;
+    return DM_OK;
+}
+
+int dm_file_take_hints(struct dm_file *f, const struct dm_info *info)
+{
+    struct dm_hints hints = f->hints;
+    int err;
+
+    dm_hints_read(&hints, info);
+    err = dm_file_bcast(f, &hints, sizeof(hints));
+    if (err != DM_OK)
+        return err;
+    f->hints = hints;
+    dm_ship_forget(f);
+    return DM_OK;
+}
+
+int dm_file_set_info(struct dm_file *f, struct dm_info *info)
+{
+    return dm_file_take_hints(f, info);
+}
+
+int dm_file_get_info(struct dm_file *f, struct dm_info **info_p)
+{
+    return dm_hints_write(&f->hints, &f->disk, f->size, info_p);
+}

@@ -1,0 +1,99 @@
+/*
+ * Open files, and what the files of this layer offer each other.
+ *
+ * A file that more than one process has opened has a communicator of its own, which is that of a
+ * window at its first process: two counters, of the shared pointer and of the lock of atomic mode.
+ * Nothing is kept in the file system.
+ */
+#ifndef DM_IO_FILE_H
+#define DM_IO_FILE_H
+
+#include "io/datarep.h"
+#include "io/disk.h"
+#include "io/hints.h"
+#include "io/io.h"
+#include "io/move.h"
+#include "io/view.h"
+#include "util/list.h"
+
+struct dm_ship; /* ship.h */
+struct dm_win;  /* onesided/onesided.h */
+
+/* The split collective that is under way. */
+struct dm_file_split {
+    const char *what; /* which one: the name that _end must have; NULL: none */
+    const void *buf;
+    struct dm_req *req;
+};
+
+struct dm_file {
+    struct dm_obj obj;
+    MPI_File self; /* the handle, for error handlers */
+    struct dm_list link;
+    struct dm_comm *comm; /* the window's; NULL when one process has opened the file */
+    struct dm_win *win;
+    uint64_t *words;   /* of the window, at its first process; or local */
+    uint64_t local[3]; /* by enum dm_file_word */
+    struct dm_group *group;
+    int rank, size;
+    struct dm_disk disk;
+    int amode;
+    bool is_atomic;
+    struct dm_hints hints;
+    struct dm_view *view;
+    uint64_t pos; /* the individual pointer, in bytes of the view */
+    struct dm_errhandler *eh;
+    int n_pending; /* requests */
+    struct dm_file_split split;
+    bool is_one_cache;    /* all its processes are on one host, and the file system is, too */
+    struct dm_ship *ship; /* views for exchanges, or NULL: ship.h */
+};
+
+/* ---- agree.c ---- */
+
+/*
+ * Collective: DM_OK if every process says so, else the error of the lowest one that has one, with
+ * its text, unless this process has one itself.
+ */
+int dm_file_agree(struct dm_file *f, int err);
+/* The same among the processes of a communicator; NULL: this one alone. */
+int dm_io_agree(struct dm_comm *comm, int err);
+/* Collective: len bytes of the first process. */
+int dm_file_bcast(struct dm_file *f, void *data, size_t len);
+
+/* ---- file.c ---- */
+
+/* Collective: hints of info, as the first process has them, so that all decide alike. */
+int dm_file_take_hints(struct dm_file *f, const struct dm_info *info);
+
+void dm_file_ref(struct dm_file *f);
+void dm_file_unref(struct dm_file *f);
+
+/* ---- shared.c: words of the file ---- */
+
+enum dm_file_word { DM_WORD_POINTER, DM_WORD_TICKET, DM_WORD_SERVED, DM_N_WORDS };
+
+/* Collective, on failure too: the communicator and the window. */
+int dm_file_share(struct dm_file *f, struct dm_comm *comm);
+/* Collective. */
+int dm_file_unshare(struct dm_file *f);
+/* The shared pointer, in bytes of the view: what it was, and n added. */
+int dm_file_pointer_add(struct dm_file *f, uint64_t n, uint64_t *old_p);
+int dm_file_pointer_get(struct dm_file *f, uint64_t *value_p);
+/* By one process while no other uses it. */
+int dm_file_pointer_set(struct dm_file *f, uint64_t value);
+/* Exclude each other in atomic mode; in order of arrival. */
+int dm_file_lock(struct dm_file *f);
+int dm_file_unlock(struct dm_file *f);
+
+/* ---- request.c: transfers in a thread ---- */
+
+/* Start a move; the request is complete when it is. Keeps the view, type and file until then. */
+int dm_file_start(struct dm_file *f, const struct dm_move *m, struct dm_req **req_p);
+/* A request that is complete, of a move that was made. */
+int dm_file_started(struct dm_file *f, const struct dm_move *m, int err, struct dm_req **req_p);
+/* Wait for all of this file. */
+void dm_file_drain(struct dm_file *f);
+void dm_io_worker_stop(void);
+
+#endif

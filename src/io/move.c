@@ -1,0 +1,343 @@
+/*
+ * Transfers of one process. The table of ways is in choose() and its callers:
+ *
+ *   one range of the file        straight from or to memory, by pieces of memory if they are long,
+ *                                else through a buffer
+ *   many, writing                copied into a mapping of the file where that works and pieces are
+ *                                short and dense; else each range by itself. Bytes that are not
+ *                                ours are never written back.
+ *   many, reading                a part of the file with its holes at once where they are small,
+ *                                else each range by itself
+ */
+#include "io/move.h"
+
+#include <stdlib.h>
+
+#include "io/mapped.h"
+#include "util/copy.h"
+#include "util/err.h"
+
+#define STAGE_LEN  ((size_t)1 << 20)  /* the buffer that scattered memory goes through */
+#define PIECE_LONG ((size_t)4 << 10)  /* mean piece of memory that is worth an iovec */
+#define RANGE_LONG ((size_t)16 << 10) /* a range of the file that is worth a system call */
+#define N_RANGES   256
+
+static inline size_t move_min(uint64_t a, uint64_t b)
+{
+    return (size_t)(a < b ? a : b);
+}
+
+/* Where packed byte `at` of contiguous memory is. */
+static char *move_mem(const struct dm_move *m, uint64_t at)
+{
+    return (char *)((uintptr_t)m->buf + (uintptr_t)m->type->true_lb + at);
+}
+
+/* Packed bytes [at, at + len) of memory. */
+static void move_out(const struct dm_move *m, uint64_t at, void *dst, size_t len)
+{
+    dm_type_pack(m->buf, m->count, m->type, at, dst, len);
+}
+
+static void move_in(const struct dm_move *m, uint64_t at, const void *src, size_t len)
+{
+    dm_type_unpack(m->buf, m->count, m->type, at, src, len);
+}
+
+/* ---- one range of the file ---- */
+
+/* Through a buffer. */
+static int move_staged(struct dm_move *m, uint64_t at, uint64_t offset, uint64_t len,
+                       uint64_t *done_p)
+{
+    size_t room = move_min(len, STAGE_LEN), n = room;
+    char *stage = malloc(room);
+    int err = DM_OK;
+
+    if (stage == NULL)
+        return DM_FAIL(DM_ENOMEM, "buffer of a file, %zu bytes", room);
+    while (*done_p < len && err == DM_OK && n == room) {
+        size_t want = room = move_min(len - *done_p, room);
+
+        if (m->is_write) {
+            move_out(m, at + *done_p, stage, want);
+            err = dm_disk_write(m->disk, stage, want, offset + *done_p, &n);
+        } else {
+            err = dm_disk_read(m->disk, stage, want, offset + *done_p, &n);
+            move_in(m, at + *done_p, stage, n);
+        }
+        *done_p += n;
+    }
+    free(stage);
+    return err;
+}
+
+/* By pieces of memory, while they are long. */
+static int move_vectored(struct dm_move *m, uint64_t at, uint64_t offset, uint64_t len,
+                         uint64_t *done_p)
+{
+    struct iovec iov[DM_DISK_IOV];
+    int err = DM_OK;
+
+    while (*done_p < len && err == DM_OK) {
+        uint64_t covered = 0;
+        size_t moved;
+        int n, n_used = 0;
+
+        (void)dm_type_iov(m->buf, m->count, m->type, at + *done_p, iov, DM_DISK_IOV, &n);
+        for (; n_used < n && covered < len - *done_p; n_used++) {
+            iov[n_used].iov_len = move_min(iov[n_used].iov_len, len - *done_p - covered);
+            covered += iov[n_used].iov_len;
+        }
+        if (covered / (size_t)n_used < PIECE_LONG)
+            return move_staged(m, at, offset, len, done_p);
+        err = m->is_write ? dm_disk_writev(m->disk, iov, n_used, offset + *done_p, &moved)
+                          : dm_disk_readv(m->disk, iov, n_used, offset + *done_p, &moved);
+        *done_p += moved;
+        if (moved < covered)
+            break;
+    }
+    return err;
+}
+
+/* Packed bytes [at, at + len) of memory and as many of the file; *done_p: how many were moved. */
+static int move_range(struct dm_move *m, uint64_t at, uint64_t offset, uint64_t len,
+                      uint64_t *done_p)
+{
+    size_t done;
+    int err;
+
+    *done_p = 0;
+    if (!m->type->is_contig)
+        return move_vectored(m, at, offset, len, done_p);
+    err = m->is_write ? dm_disk_write(m->disk, move_mem(m, at), len, offset, &done)
+                      : dm_disk_read(m->disk, move_mem(m, at), len, offset, &done);
+    *done_p = done;
+    return err;
+}
+
+/* ---- ranges by themselves ---- */
+
+/* Short ranges of scattered memory, whose data are packed at once. */
+static int move_ranges_staged(struct dm_move *m, const struct iovec *ranges, int n, char *stage,
+                              uint64_t total, uint64_t *done_p)
+{
+    uint64_t at = 0;
+    size_t done;
+    int err = DM_OK;
+
+    if (m->is_write)
+        move_out(m, m->done, stage, total);
+    for (int i = 0; i < n && err == DM_OK; i++) {
+        uint64_t offset = (uintptr_t)ranges[i].iov_base;
+
+        err = m->is_write ? dm_disk_write(m->disk, stage + at, ranges[i].iov_len, offset, &done)
+                          : dm_disk_read(m->disk, stage + at, ranges[i].iov_len, offset, &done);
+        at += done;
+        if (done < ranges[i].iov_len)
+            break;
+    }
+    if (!m->is_write)
+        move_in(m, m->done, stage, at);
+    *done_p = at;
+    return err;
+}
+
+/* Up to `len` bytes; *moved_p less: the end of the file. */
+static int move_exact(struct dm_move *m, uint64_t len, uint64_t *moved_p)
+{
+    size_t room = N_RANGES * RANGE_LONG;
+    struct iovec ranges[N_RANGES];
+    char *stage = NULL;
+    int err = DM_OK;
+
+    *moved_p = 0;
+    while (*moved_p < len && err == DM_OK) {
+        uint64_t total = 0, moved = 0, want;
+        int n, n_used = 0;
+
+        (void)dm_view_ranges(m->view, m->pos + m->done, len - *moved_p, ranges, N_RANGES, &n);
+        if (m->type->is_contig || ranges[0].iov_len >= RANGE_LONG) {
+            want = ranges[0].iov_len;
+            err = move_range(m, m->done, (uintptr_t)ranges[0].iov_base, want, &moved);
+        } else {
+            while (n_used < n && ranges[n_used].iov_len < RANGE_LONG)
+                total += ranges[n_used++].iov_len;
+            want = total;
+            if (stage == NULL && (stage = malloc(move_min(len, room))) == NULL)
+                return DM_FAIL(DM_ENOMEM, "buffer of a file, %zu bytes", move_min(len, room));
+            err = move_ranges_staged(m, ranges, n_used, stage, total, &moved);
+        }
+        *moved_p += moved;
+        m->done += moved;
+        m->n_way[DM_WAY_EXACT] += moved;
+        if (moved < want)
+            break;
+    }
+    free(stage);
+    return err;
+}
+
+/* ---- a part of the file at a time ---- */
+
+/* What of the view lies in [low, high) of the file, from m->done on. */
+struct window {
+    int64_t low, high;
+    uint64_t len; /* bytes of the view in it */
+};
+
+static void window_next(const struct dm_move *m, uint64_t room, struct window *w)
+{
+    uint64_t pos = m->pos + m->done, end = m->pos + m->len, last;
+
+    w->low = dm_view_offset(m->view, pos);
+    last = dm_view_pos(m->view, w->low + (int64_t)room);
+    if (last > end)
+        last = end;
+    w->len = last - pos;
+    w->high = dm_view_offset(m->view, last - 1) + 1;
+}
+
+/* Mean length of its ranges, judged by the first ones, and what part of the window they are. */
+static uint64_t window_piece(const struct dm_move *m, const struct window *w)
+{
+    struct iovec ranges[16];
+    uint64_t covered;
+    int n;
+
+    covered = dm_view_ranges(m->view, m->pos + m->done, w->len, ranges, 16, &n);
+    return covered / (uint64_t)n;
+}
+
+/* Read with the holes, if those are small beside a system call, or beside a message. */
+static bool window_is_for_sieve(const struct dm_move *m, const struct window *w)
+{
+    uint64_t piece = window_piece(m, w), span = (uint64_t)(w->high - w->low);
+    uint64_t n = w->len / piece + 1, hole = (span - w->len) / n;
+
+    if (m->hints->ds_read != DM_HINT_AUTOMATIC)
+        return m->hints->ds_read == DM_HINT_ENABLE;
+    return hole <= (m->disk->is_local ? (uint64_t)8 << 10 : (uint64_t)128 << 10);
+}
+
+/* buf holds w, or as much of it as the file has: to memory. */
+static void window_to_memory(struct dm_move *m, const struct window *w, const char *buf,
+                             uint64_t len, char *stage)
+{
+    if (m->type->is_contig) {
+        dm_view_gather(m->view, buf, w->low, m->pos + m->done, move_mem(m, m->done), len);
+        m->done += len;
+        return;
+    }
+    while (len > 0) {
+        size_t n = move_min(len, STAGE_LEN);
+
+        dm_view_gather(m->view, buf, w->low, m->pos + m->done, stage, n);
+        move_in(m, m->done, stage, n);
+        m->done += n;
+        len -= n;
+    }
+}
+
+static int move_sieve(struct dm_move *m, const struct window *w, char *buf, char *stage,
+                      uint64_t *moved_p)
+{
+    size_t want = (size_t)(w->high - w->low), got;
+    int err = dm_disk_read(m->disk, buf, want, (uint64_t)w->low, &got);
+    uint64_t len = w->len;
+
+    if (got < want) {
+        uint64_t end = dm_view_pos(m->view, w->low + (int64_t)got);
+
+        len = end > m->pos + m->done ? end - (m->pos + m->done) : 0;
+        if (len > w->len)
+            len = w->len;
+    }
+    window_to_memory(m, w, buf, len, stage);
+    m->n_way[DM_WAY_SIEVE] += len;
+    *moved_p = len;
+    return err;
+}
+
+static int move_read(struct dm_move *m)
+{
+    uint64_t room = m->hints->ind_rd_buffer_size, moved = 0;
+    char *buf = NULL, *stage = NULL;
+    int err = DM_OK;
+
+    while (m->done < m->len && err == DM_OK) {
+        struct window w;
+
+        window_next(m, room, &w);
+        if (!window_is_for_sieve(m, &w)) {
+            err = move_exact(m, w.len, &moved);
+        } else {
+            if (buf == NULL) {
+                buf = malloc(room + STAGE_LEN);
+                stage = buf + room;
+            }
+            if (buf == NULL)
+                return DM_FAIL(DM_ENOMEM, "buffer of a file, %llu bytes",
+                               (unsigned long long)(room + STAGE_LEN));
+            err = move_sieve(m, &w, buf, stage, &moved);
+        }
+        if (moved < w.len)
+            break;
+    }
+    free(buf);
+    return err;
+}
+
+/* Is the window worth a mapping: pieces that are short, and not few in many pages? */
+static bool window_is_for_map(const struct dm_move *m, const struct window *w)
+{
+    uint64_t piece = window_piece(m, w), span = (uint64_t)(w->high - w->low);
+
+    if (!m->disk->can_map || m->hints->ds_write == DM_HINT_DISABLE)
+        return false;
+    return piece <= RANGE_LONG && span / 4096 * 256 <= w->len + 65536;
+}
+
+static int move_write(struct dm_move *m)
+{
+    uint64_t room = m->hints->ind_wr_buffer_size, moved = 0;
+    char *stage = NULL;
+    int err = DM_OK;
+
+    while (m->done < m->len && err == DM_OK) {
+        struct window w;
+        bool is_mapped = false;
+
+        window_next(m, room, &w);
+        if (window_is_for_map(m, &w)) {
+            if (!m->type->is_contig && stage == NULL && (stage = malloc(STAGE_LEN)) == NULL)
+                return DM_FAIL(DM_ENOMEM, "buffer of a file, %zu bytes", STAGE_LEN);
+            err = dm_mapped_write(m, w.low, w.high, w.len, stage, STAGE_LEN, &is_mapped);
+        }
+        if (!is_mapped && err == DM_OK)
+            err = move_exact(m, w.len, &moved);
+    }
+    free(stage);
+    return err;
+}
+
+int dm_move_run(struct dm_move *m)
+{
+    struct iovec range;
+    uint64_t covered;
+    int n, err;
+
+    m->done = 0;
+    if (m->len == 0)
+        return DM_OK;
+    covered = dm_view_ranges(m->view, m->pos, m->len, &range, 1, &n);
+    if (covered == m->len) {
+        err = move_range(m, 0, (uintptr_t)range.iov_base, m->len, &m->done);
+        m->n_way[DM_WAY_CONTIG] += m->done;
+        return err;
+    }
+    /* Where bytes are seen twice, positions and offsets do not ascend together. */
+    if (m->view->has_overlaps)
+        return move_exact(m, m->len, &covered);
+    return m->is_write ? move_write(m) : move_read(m);
+}

@@ -1,0 +1,43 @@
+/*
+ * One transfer of one process between memory of any layout and a view of the file.
+ *
+ * It needs no lock and sends nothing, so that a thread of the library may run it. What it uses of
+ * datatypes and views does not change.
+ */
+#ifndef DM_IO_MOVE_H
+#define DM_IO_MOVE_H
+
+#include "io/disk.h"
+#include "io/hints.h"
+#include "io/view.h"
+
+/* How the bytes went; counted for DATUM_STATS. */
+enum dm_io_way {
+    DM_WAY_CONTIG, /* the file's bytes are one range */
+    DM_WAY_EXACT,  /* each range by itself */
+    DM_WAY_SIEVE,  /* a part of the file with its holes, read at once */
+    DM_WAY_MAPPED, /* copied from or to a mapping of the file */
+    DM_WAY_TWO_PHASE,
+    DM_N_WAYS
+};
+
+struct dm_move {
+    const struct dm_disk *disk;
+    const struct dm_hints *hints;
+    const struct dm_view *view;
+    bool is_write;
+    void *buf; /* only read from when is_write */
+    size_t count;
+    struct dm_type *type;
+    uint64_t pos;              /* in the view */
+    uint64_t len;              /* bytes to move: of the first elements at buf, packed */
+    uint64_t done;             /* set: bytes that were moved; reading less is the end of the file */
+    uint64_t n_way[DM_N_WAYS]; /* added to: bytes by each way */
+};
+
+/* DM_ERR_IO, DM_ERR_NO_SPACE, ...; DM_ENOMEM. m->done is right in any case. */
+int dm_move_run(struct dm_move *m);
+/* Count what the move did, in the program's thread. */
+void dm_move_count(const struct dm_move *m);
+
+#endif

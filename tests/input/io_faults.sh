@@ -1,0 +1,65 @@
+#!/bin/bash
+# test: timeout=120
+# Calls of the system that fail, move less than asked for, or are interrupted, below files: errors name
+# the file, the offset and the reason, at every rank that has to know; nothing hangs or dies.
+. "$TEST_LIB"
+need cc gcc
+cc -shared -fPIC -O1 -o shim.so "$TEST_SRC/tests/input/io_shim.c" -ldl || fail 'the shim does not compile'
+mpicc -O1 -o prog "$TEST_SRC/tests/input/io_faults.c" || fail 'the program does not compile'
+
+# run N WHAT CB VARIABLE=VALUE...
+run() {
+    n=$1 what=$2 cb=$3
+    shift 3
+    rm -f x.fault
+    mpiexec -n "$n" env LD_PRELOAD="$PWD/shim.so" "$@" ./prog "$what" "$cb" >said 2>&1
+}
+# expect NAME LINES PATTERN: so many lines are like that
+expect() {
+    if [ "$(grep -cE -e "$3" said)" = "$2" ]; then
+        pass_one
+    else
+        fail_one "$1: not $2 lines like $3"
+        cat said
+    fi
+}
+
+run 2 contig automatic IO_FAULT=pwrite:28:0 IO_FAULT_RANK=1
+expect 'full disk' 1 'rank 1: contig: no space left: writing "x.fault" at offset 16384: No space left'
+expect 'full disk, the other' 1 'rank 0: contig: good'
+run 1 request automatic IO_FAULT=pwrite:5:0
+expect 'request' 1 'rank 0: request: input or output failed: writing "x.fault" at offset 0: Input/output error'
+run 2 read automatic IO_FAULT=pread:5:0
+expect 'reading' 2 'read: input or output failed: reading "x.fault" at offset 0: Input/output error'
+run 2 sync automatic IO_FAULT=fsync:5:0 IO_FAULT_RANK=1
+expect 'sync' 2 'sync: input or output failed: synchronizing "x.fault": Input/output error'
+run 2 size automatic IO_FAULT=ftruncate:27:0
+expect 'size' 2 'size: .*setting the size of "x.fault" at offset 100: File too large'
+run 2 preallocate automatic IO_FAULT=posix_fallocate:122:0
+expect 'quota' 2 'preallocate: quota exceeded: reserving space for "x.fault"'
+run 2 close automatic IO_FAULT=close:122:0 IO_FAULT_RANK=1
+expect 'close' 2 'MPI_File_close: quota exceeded: closing "x.fault"'
+
+# A mapping without space behind it: SIGBUS stays inside.
+run 2 strided automatic IO_FAULT=fallocate:0:0
+expect 'SIGBUS' 2 'strided: input or output failed: writing "x.fault" at offset 0: the file was truncated'
+# No fallocate: each range by itself.
+run 2 strided automatic IO_FAULT=fallocate:95:0
+expect 'no fallocate' 2 'strided: good'
+run 2 strided automatic IO_FAULT=fallocate:28:0
+expect 'no space for holes' 2 'strided: good'
+
+# The aggregator's error is everybody's.
+run 4 all enable IO_FAULT=pwrite:28:0
+expect 'two phases' 4 'all: no space left: writing "x.fault" at offset 0: No space left'
+run 4 twice enable IO_FAULT=pread:5:0
+expect 'two phases, reading' 4 'twice: input or output failed: reading "x.fault" at offset 0'
+
+for cb in enable automatic disable; do
+    run 3 twice "$cb" IO_SHORT=1
+    expect "short and interrupted, $cb" 3 'twice: good'
+    expect "short and interrupted, $cb" 0 WRONG
+done
+[ "$(ls -A | tr '\n' ' ')" = 'prog said shim.so x.fault ' ] || fail_one "files are left: $(ls -A)"
+rm -f x.fault
+totals

@@ -1,0 +1,141 @@
+/*
+ * Before the C library: calls of a rank on files named *.fault fail as the environment says.
+ *
+ *   IO_FAULT       call, errno and how many calls go well before: pwrite:28:3; errno 0: the call says
+ *                  that it succeeded and does nothing
+ *   IO_FAULT_RANK  at this rank only
+ *   IO_SHORT=1     transfers move at most 7 bytes, and every third one is interrupted
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static int is_ours(int fd)
+{
+    char link[64], name[4096];
+    ssize_t n;
+
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    n = readlink(link, name, sizeof(name) - 1);
+    if (n < 0)
+        return 0;
+    name[n] = '\0';
+    return n > 6 && strcmp(name + n - 6, ".fault") == 0;
+}
+
+/* -1: nothing; 0: pretend; else the errno. */
+static int fault(const char *call, int fd)
+{
+    static int n_calls;
+    const char *what = getenv("IO_FAULT"), *rank = getenv("IO_FAULT_RANK"),
+               *me = getenv("PMI_RANK");
+    size_t len = strlen(call);
+    int code, after;
+
+    if (what == NULL || strncmp(what, call, len) != 0 || what[len] != ':' || !is_ours(fd))
+        return -1;
+    if (rank != NULL && (me == NULL || strcmp(rank, me) != 0))
+        return -1;
+    if (sscanf(what + len, ":%d:%d", &code, &after) != 2 || n_calls++ < after)
+        return -1;
+    return code;
+}
+
+#define REAL(name, type) ((type)dlsym(RTLD_NEXT, name))
+#define FAULT(name, fd, pretend)                                                                   \
+    do {                                                                                           \
+        int code = fault(name, fd);                                                                \
+        if (code == 0)                                                                             \
+            return pretend;                                                                        \
+        if (code > 0) {                                                                            \
+            errno = code;                                                                          \
+            return -1;                                                                             \
+        }                                                                                          \
+    } while (0)
+
+/* 1: the call is interrupted. */
+static int make_short(int fd, size_t *len)
+{
+    static int n;
+
+    if (getenv("IO_SHORT") == NULL || !is_ours(fd))
+        return 0;
+    if (*len > 7)
+        *len = 7;
+    errno = EINTR;
+    return ++n % 3 == 0;
+}
+
+ssize_t pwrite(int fd, const void *buf, size_t len, off_t at)
+{
+    FAULT("pwrite", fd, (ssize_t)len);
+    if (make_short(fd, &len))
+        return -1;
+    return REAL("pwrite", ssize_t(*)(int, const void *, size_t, off_t))(fd, buf, len, at);
+}
+
+ssize_t pread(int fd, void *buf, size_t len, off_t at)
+{
+    FAULT("pread", fd, (ssize_t)len);
+    if (make_short(fd, &len))
+        return -1;
+    return REAL("pread", ssize_t(*)(int, void *, size_t, off_t))(fd, buf, len, at);
+}
+
+ssize_t pwritev(int fd, const struct iovec *iov, int n, off_t at)
+{
+    size_t len = iov[0].iov_len;
+
+    FAULT("pwritev", fd, (ssize_t)len);
+    if (getenv("IO_SHORT") != NULL)
+        return pwrite(fd, iov[0].iov_base, len, at);
+    return REAL("pwritev", ssize_t(*)(int, const struct iovec *, int, off_t))(fd, iov, n, at);
+}
+
+ssize_t preadv(int fd, const struct iovec *iov, int n, off_t at)
+{
+    if (getenv("IO_SHORT") != NULL)
+        return pread(fd, iov[0].iov_base, iov[0].iov_len, at);
+    return REAL("preadv", ssize_t(*)(int, const struct iovec *, int, off_t))(fd, iov, n, at);
+}
+
+int fallocate(int fd, int mode, off_t at, off_t len)
+{
+    FAULT("fallocate", fd, 0);
+    return REAL("fallocate", int (*)(int, int, off_t, off_t))(fd, mode, at, len);
+}
+
+int posix_fallocate(int fd, off_t at, off_t len)
+{
+    int code = fault("posix_fallocate", fd);
+
+    return code >= 0 ? code : REAL("posix_fallocate", int (*)(int, off_t, off_t))(fd, at, len);
+}
+
+int fsync(int fd)
+{
+    FAULT("fsync", fd, 0);
+    return REAL("fsync", int (*)(int))(fd);
+}
+
+int ftruncate(int fd, off_t len)
+{
+    FAULT("ftruncate", fd, 0);
+    return REAL("ftruncate", int (*)(int, off_t))(fd, len);
+}
+
+int close(int fd)
+{
+    int code = fault("close", fd), ret = REAL("close", int (*)(int))(fd);
+
+    if (code <= 0)
+        return ret;
+    errno = code;
+    return -1;
+}
