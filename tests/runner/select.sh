@@ -101,11 +101,11 @@ runs_alone() {
 # Scripts that mostly wait, or start one thing after the other, and have seconds to spare.
 script_shares() {
     case $1 in
-    abi/* | lang/* | slurm/*) return 0 ;;
-    input/check | input/coll_file | input/conf | input/configure | input/conform | input/install | input/launch_env | \
-        input/launch_info | input/launch_mpicc | input/launch_pmix | input/launch_wrappers | input/packages | \
-        input/refused) return 0 ;;
-    hosts/conform | hosts/harness | hosts/input_network | hosts/jobs | hosts/launch | hosts/ssh) return 0 ;;
+    abi/* | binaries/* | dat/* | lang/* | slurm/*) return 0 ;;
+    input/check | input/coll_algs | input/coll_file | input/conf | input/configure | input/conform | input/designs | \
+        input/files | input/install | input/launch_* | input/lost | input/packages | input/refused | \
+        input/reproduce | input/settings_random) return 0 ;;
+    hosts/conform | hosts/death | hosts/harness | hosts/input_network | hosts/jobs | hosts/launch | hosts/ssh) return 0 ;;
     esac
     return 1
 }
