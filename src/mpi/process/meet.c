@@ -16,6 +16,7 @@
 #include <sys/random.h>
 
 #include "mpi/comm/comm.h"
+#include "mpi/comm/procs.h"
 #include "mpi/process/port_name.h"
 #include "util/clock.h"
 #include "util/list.h"
@@ -112,23 +113,24 @@ static void meet_drop_hello(struct hello *hello)
     free(hello);
 }
 
-/* Somebody wants to meet: it must be the one that it says it is. Frees the letter. */
+/*
+ * Somebody wants to meet: it must be the one that it says it is. It may get another number than its
+ * packet came from, if it is parting from us at the same time. Frees the letter.
+ */
 static void meet_read_letter(struct letter *letter)
 {
     struct port *port = meet_find_port(letter->said.token);
     struct hello *hello = port != NULL ? calloc(1, sizeof(*hello)) : NULL;
+    struct dm_proc_id id = dm_adapt_proc_id(meet_adapt(), letter->proc);
     int proc = -1;
 
     letter->info.host[sizeof(letter->info.host) - 1] = '\0';
     letter->info.addr[sizeof(letter->info.addr) - 1] = '\0';
-    if (hello != NULL && dm_adapt_proc_get(meet_adapt(), &letter->info, &proc) == DM_OK &&
-        proc == letter->proc) {
+    if (hello != NULL && dm_proc_id_compare(id, letter->info.id) == 0 &&
+        dm_adapt_proc_get(meet_adapt(), &letter->info, &proc) == DM_OK) {
         *hello = (struct hello){.proc = proc, .ctx = letter->said.ctx, .id = letter->said.id};
         dm_list_add_tail(&port->hellos, &hello->link);
-        dm_world_set_left(proc, false);
     } else {
-        if (proc >= 0)
-            dm_adapt_proc_put(meet_adapt(), proc);
         free(hello);
         meet_reply(DM_PKT_PORT_ANSWER, letter->proc, 0, letter->said.id, MEET_NO);
     }
@@ -174,7 +176,7 @@ static struct awaited *meet_find_awaited(struct dm_list *list, int proc, uint32_
     dm_list_for_each (it, list) {
         struct awaited *a = dm_container_of(it, struct awaited, link);
 
-        if (a->proc == proc && a->id == id)
+        if (a->id == id && dm_procs_compare(a->proc, proc) == 0)
             return a;
     }
     return NULL;
@@ -187,8 +189,11 @@ static void meet_on_answer(void *arg, int proc, const struct dm_pkt *pkt, const 
     struct awaited *a = meet_find_awaited(&meet.connecting, proc, said->id);
 
     (void)arg, (void)data, (void)avail, (void)sink;
-    if (a == NULL) /* it came too late, and the other one has been told */
+    if (a == NULL) { /* it came too late */
+        if (pkt->flags == MEET_YES)
+            meet_reply(DM_PKT_PORT_END, proc, 0, said->id, MEET_NO);
         return;
+    }
     a->ctx = said->ctx;
     a->said = pkt->flags == MEET_YES ? MEET_YES : MEET_NO;
 }
@@ -202,7 +207,7 @@ static void meet_forget_hello(int proc, uint32_t id)
         dm_list_for_each_safe (h, tmp, &port->hellos) {
             struct hello *hello = dm_container_of(h, struct hello, link);
 
-            if (hello->proc == proc && hello->id == id) {
+            if (hello->id == id && dm_procs_compare(hello->proc, proc) == 0) {
                 meet_drop_hello(hello);
                 return;
             }
@@ -496,7 +501,7 @@ static int meet_go(int proc, const struct dm_port_name *port, const struct dm_me
     uint32_t ctx = dm_ctx_alone();
     int err;
 
-    dm_adapt_proc_knock(meet_adapt(), proc, port->token);
+    dm_adapt_proc_set_token(meet_adapt(), proc, port->token);
     err = meet_say_hello(proc, port->token, ctx, answer.id);
     if (err != DM_OK)
         return err;
@@ -526,7 +531,6 @@ int dm_meet_connect(const char *name, const struct dm_meet_wait *wait, struct dm
         err = DM_FAIL(DM_ERR_PORT, "%.300s", dm_err_detail());
     if (err != DM_OK)
         return err;
-    dm_world_set_left(proc, false);
     err = meet_go(proc, &port, wait, meeting_p);
     dm_adapt_proc_put(meet_adapt(), proc);
     return err;
