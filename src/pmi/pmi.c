@@ -31,8 +31,6 @@
 /* How long to wait for it to notice itself that a process has died; our mpiexec does for sure. */
 #define END_WAIT_MS     200
 #define OUR_END_WAIT_MS 1000
-/* How our mpiexec's names of key-value spaces begin. */
-#define OUR_NAME "datum_"
 
 static struct {
     struct dm_pmi *open; /* the client that is open, for pmi_leave() */
@@ -173,6 +171,8 @@ static void pmi_free_client(struct dm_pmi *pmi)
 {
     if (pmi->wire.fd >= 0)
         close(pmi->wire.fd);
+    if (pmi->spawned_fd >= 0)
+        close(pmi->spawned_fd);
     dm_pmi_pmix_fini(pmi);
     dm_pmi_singleton_fini(pmi);
     for (int i = 0; pmi->hosts != NULL && i < pmi->job.size; i++)
@@ -192,7 +192,7 @@ int dm_pmi_open(struct dm_pmi **pmi_p)
 
     if (pmi == NULL)
         return DM_FAIL(DM_ENOMEM, "client of the process manager");
-    pmi->wire.fd = -1;
+    pmi->wire.fd = pmi->spawned_fd = -1;
     pmi->pid = getpid();
     pmi->job.appnum = -1;
     pmi->job.universe_size = -1;
@@ -313,12 +313,10 @@ const char *dm_pmi_host_of(struct dm_pmi *pmi, int rank)
 
 void dm_pmi_peer_lost(struct dm_pmi *pmi)
 {
-    bool is_ours;
-
     if (pmi == NULL || !pmi_is_client(pmi))
         return;
-    is_ours = strncmp(pmi->name, OUR_NAME, strlen(OUR_NAME)) == 0;
-    poll(&(struct pollfd){.fd = pmi->wire.fd}, 1, is_ours ? OUR_END_WAIT_MS : END_WAIT_MS);
+    poll(&(struct pollfd){.fd = pmi->wire.fd}, 1,
+         dm_pmi_is_ours(pmi) ? OUR_END_WAIT_MS : END_WAIT_MS);
 }
 
 void dm_pmi_abort(struct dm_pmi *pmi, int code, const char *text)

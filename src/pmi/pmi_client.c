@@ -18,14 +18,20 @@
 #include "util/log.h"
 #include "util/strbuf.h"
 
+/* How our mpiexec's names of key-value spaces begin. */
+#define OUR_NAME "datum_"
+
 #define PART_LAST '0'
 #define PART_MORE '1'
 
-uint64_t dm_pmi_client_timeout(void)
+uint64_t dm_pmi_client_timeout(const struct dm_pmi *pmi)
 {
+    enum { RANKS = 128 }; /* that all ask in one such time, on few cores */
     uint64_t timeout = dm_cfg()->timeout;
 
-    return timeout == 0 || timeout == DM_CFG_AUTO ? 30 * 1000000 : timeout;
+    if (timeout == 0 || timeout == DM_CFG_AUTO)
+        timeout = 30 * 1000000;
+    return timeout * (1 + (uint64_t)pmi->job.size / RANKS);
 }
 
 /* ---- key-value pairs ---- */
@@ -44,7 +50,8 @@ static int client_part_name(struct dm_pmi *pmi, const char *key, int part, char 
     return DM_OK;
 }
 
-int dm_pmi_client_put(struct dm_pmi *pmi, const char *key, const char *val)
+int dm_pmi_client_parts(struct dm_pmi *pmi, const char *key, const char *val,
+                        int (*fn)(void *arg, const char *key, const char *val), void *arg)
 {
     char escaped[DM_KV_VAL_MAX * 3 + 1];
     char part[DM_PMI_VAL_MAX];
@@ -65,13 +72,30 @@ int dm_pmi_client_put(struct dm_pmi *pmi, const char *key, const char *val)
         memcpy(part + 1, escaped + pos, len);
         part[1 + len] = '\0';
         if (err == DM_OK)
-            err = pmi->proto->put(pmi, name, part);
+            err = fn(arg, name, part);
         if (err != DM_OK)
             return err;
         pos += len;
         left -= len;
     } while (left > 0);
     return DM_OK;
+}
+
+static int put_part(void *arg, const char *key, const char *val)
+{
+    struct dm_pmi *pmi = arg;
+
+    return pmi->proto->put(pmi, key, val);
+}
+
+int dm_pmi_client_put(struct dm_pmi *pmi, const char *key, const char *val)
+{
+    return dm_pmi_client_parts(pmi, key, val, put_part, pmi);
+}
+
+bool dm_pmi_is_ours(const struct dm_pmi *pmi)
+{
+    return strncmp(pmi->name, OUR_NAME, strlen(OUR_NAME)) == 0;
 }
 
 /* Who has published a key: by our convention the number that it ends with; -1: nobody knows. */

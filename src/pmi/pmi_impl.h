@@ -16,6 +16,8 @@
 /* Bytes of a value in the launcher's form, for buffers; a client's val_max is not above. */
 #define DM_PMI_VAL_MAX (DM_PMI_LINE_MAX / 2)
 
+enum dm_pmi_name { DM_PMI_PUBLISH, DM_PMI_UNPUBLISH, DM_PMI_LOOKUP };
+
 /*
  * A way to speak to a launcher. Keys and values are in the form that the
  * launcher takes: within its limits, without characters that mean something to
@@ -36,6 +38,12 @@ struct dm_pmi_proto {
     int (*fence_start)(struct dm_pmi *pmi);
     int (*fence_end)(struct dm_pmi *pmi);
     int (*finalize)(struct dm_pmi *pmi);
+    /*
+     * Publish, unpublish or look up a name; words. NULL: it cannot. DM_ERR_SERVICE, DM_ERR_NAME,
+     * DM_ELAUNCH.
+     */
+    int (*name_op)(struct dm_pmi *pmi, enum dm_pmi_name what, const char *service, const char *port,
+                   char *answer, size_t len);
     /* Ask for the end of the whole job; returns when that was said. */
     void (*abort)(struct dm_pmi *pmi, int code, const char *text);
 };
@@ -55,6 +63,8 @@ struct dm_pmi {
     struct dm_list pairs;    /* key-value pairs of a job of one */
     struct dm_pmi_wire wire; /* of PMI-1 and PMI-2, else its fd is -1 */
     struct dm_pmi_pmix *pmix;
+    uint64_t own;   /* what other processes call this job, dm_pmi_set_own */
+    int spawned_fd; /* of the mpiexec of the last job spawned; -1: none */
 };
 
 /* ---- pmi_choose.c ---- */
@@ -84,6 +94,9 @@ void dm_pmi_singleton_fini(struct dm_pmi *pmi);
 
 /* Connect, learn about the job and who is where. DM_ELAUNCH, DM_ENOMEM. */
 int dm_pmi_client_init(struct dm_pmi *pmi);
+/* The parts in which the launcher takes a value, to fn one by one. */
+int dm_pmi_client_parts(struct dm_pmi *pmi, const char *key, const char *val,
+                        int (*fn)(void *arg, const char *key, const char *val), void *arg);
 /* Values of any characters, up to DM_KV_VAL_MAX, in parts that the launcher takes. */
 int dm_pmi_client_put(struct dm_pmi *pmi, const char *key, const char *val);
 int dm_pmi_client_get(struct dm_pmi *pmi, const char *key, char *buf, size_t len);
@@ -91,8 +104,18 @@ int dm_pmi_client_get(struct dm_pmi *pmi, const char *key, char *buf, size_t len
 int dm_pmi_client_put_host(struct dm_pmi *pmi);
 /* The host name that a rank has published. */
 int dm_pmi_client_get_host(struct dm_pmi *pmi, int rank, char *host, size_t len);
-/* How long a launcher may take for an answer, microseconds. */
-uint64_t dm_pmi_client_timeout(void);
+/* How long a launcher may take for an answer, microseconds: longer with more ranks, whose start
+ * keeps the cores of a host busy. That it is gone is seen at once. */
+uint64_t dm_pmi_client_timeout(const struct dm_pmi *pmi);
+
+/* Is the launcher our mpiexec, or an agent of it? */
+bool dm_pmi_is_ours(const struct dm_pmi *pmi);
+
+/* ---- pmi_search.c ---- */
+
+struct dm_pmi_program;
+/* Would a launcher find this program to execute on this host? */
+bool dm_pmi_can_execute(const struct dm_pmi_program *program);
 
 /* ---- pmi_fd.c: the descriptor that PMI-1 and PMI-2 are spoken over ---- */
 

@@ -86,6 +86,8 @@ int dm_pmi_singleton_init(struct dm_pmi *pmi)
     snprintf(pmi->name, sizeof(pmi->name), "single_%.200s_%d_%llx", pmi->host, (int)pmi->pid,
              (unsigned long long)dm_clock_ns());
     pmi->wire.fd = -1;
+    pmi->key_max = 64; /* as for our mpiexec, which a job that we spawn has */
+    pmi->val_max = 1024;
     pmi->job.rank = 0;
     pmi->job.size = 1;
     pmi->job.is_singleton = 1;

@@ -56,6 +56,12 @@ int dm_pmi_spawn(struct dm_pmi *pmi, const struct dm_pmi_spawn *spawn, int *code
                  int *n_started_p);
 
 /*
+ * Has the last job that a mpiexec of its own runs ended? Who waits for its processes asks now and
+ * then. Jobs of the launcher fail together with this one instead.
+ */
+bool dm_pmi_spawned_is_over(struct dm_pmi *pmi);
+
+/*
  * Names: known to all jobs of one launcher; with -nameserver of mpiexec to those of others, too.
  * They are gone when the job that has published them is.
  *

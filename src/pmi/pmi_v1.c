@@ -7,6 +7,7 @@
 #include "pmi/pmi_impl.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "pmi/pmi_map.h"
@@ -21,7 +22,7 @@
 
 static int v1_answer(struct dm_pmi *pmi, const char *cmd, const char **line_p)
 {
-    return dm_pmi_fd_answer(pmi, cmd, dm_pmi_client_timeout(), line_p);
+    return dm_pmi_fd_answer(pmi, cmd, dm_pmi_client_timeout(pmi), line_p);
 }
 
 /* ---- hello ---- */
@@ -230,6 +231,33 @@ static int v1_fence(struct dm_pmi *pmi)
     return err == DM_OK ? v1_fence_end(pmi) : err;
 }
 
+/* ---- names ---- */
+
+static int v1_name_op(struct dm_pmi *pmi, enum dm_pmi_name what, const char *service,
+                      const char *port, char *answer, size_t len)
+{
+    static const char *const names[] = {"publish", "unpublish", "lookup"};
+    bool has_port = what == DM_PMI_PUBLISH;
+    char result[32];
+    const char *line;
+    int err = dm_pmi_wire_send(&pmi->wire, "cmd=%s_name service=%s%s%s", names[what], service,
+                               has_port ? " port=" : "", has_port ? port : "");
+
+    snprintf(result, sizeof(result), "%s_result", names[what]);
+    if (err == DM_OK)
+        err = v1_answer(pmi, result, &line);
+    if (err != DM_OK)
+        return err;
+    if (!dm_pmi_fd_is_success(line))
+        return what == DM_PMI_LOOKUP
+                   ? DM_FAIL(DM_ERR_NAME, "no such name is published: %s", service)
+                   : DM_FAIL(DM_ERR_SERVICE, "the name %s is %s", service,
+                             has_port ? "published already" : "not published by this job");
+    if (what == DM_PMI_LOOKUP && !dm_pmi_wire_field(line, "port", answer, len))
+        return DM_FAIL(DM_ELAUNCH, "the process manager sent no port of %s", service);
+    return DM_OK;
+}
+
 /* ---- the end ---- */
 
 static int v1_finalize(struct dm_pmi *pmi)
@@ -258,6 +286,7 @@ const struct dm_pmi_proto *dm_pmi_v1(void)
         .fence_start = v1_fence_start,
         .fence_end = v1_fence_end,
         .finalize = v1_finalize,
+        .name_op = v1_name_op,
         .abort = v1_abort,
     };
 

@@ -68,7 +68,7 @@ static int pmi2_init(struct dm_pmi *pmi)
     int err = dm_pmi_wire_send(&pmi->wire, "cmd=init pmi_version=2 pmi_subversion=0");
 
     if (err == DM_OK)
-        err = dm_pmi_fd_answer(pmi, "response_to_init", dm_pmi_client_timeout(), &line);
+        err = dm_pmi_fd_answer(pmi, "response_to_init", dm_pmi_client_timeout(pmi), &line);
     if (err == DM_OK && (!dm_pmi_fd_is_success(line) ||
                          !dm_pmi_wire_number(line, "pmi_version", &version) || version != 2))
         err =
@@ -86,7 +86,7 @@ static int v2_full_init(struct dm_pmi *pmi)
                                id != NULL ? id : "", pmi->job.rank);
 
     if (err == DM_OK)
-        err = v2_answer(pmi, "fullinit", dm_pmi_client_timeout(), &line);
+        err = v2_answer(pmi, "fullinit", dm_pmi_client_timeout(pmi), &line);
     if (err != DM_OK)
         return err;
     if (!dm_pmi_wire_number(line, "rank", &rank) || !dm_pmi_wire_number(line, "size", &size) ||
@@ -108,7 +108,7 @@ static int v2_get_attribute(struct dm_pmi *pmi, const char *key, char *buf, size
     int err = dm_pmi_wire_send(&pmi->wire, "cmd=info-getjobattr;key=%s;", key);
 
     if (err == DM_OK)
-        err = v2_answer(pmi, "info-getjobattr", dm_pmi_client_timeout(), &line);
+        err = v2_answer(pmi, "info-getjobattr", dm_pmi_client_timeout(pmi), &line);
     return err == DM_OK ? v2_take_value(line, key, buf, len, is_there_p) : err;
 }
 
@@ -121,7 +121,7 @@ static int v2_learn_job(struct dm_pmi *pmi)
     int err = dm_pmi_wire_send(&pmi->wire, "cmd=job-getid;");
 
     if (err == DM_OK)
-        err = v2_answer(pmi, "job-getid", dm_pmi_client_timeout(), &line);
+        err = v2_answer(pmi, "job-getid", dm_pmi_client_timeout(pmi), &line);
     if (err != DM_OK)
         return err;
     if (!dm_pmi_wire_field(line, "jobid", pmi->name, sizeof(pmi->name)) || pmi->name[0] == '\0')
@@ -170,7 +170,7 @@ static int v2_put(struct dm_pmi *pmi, const char *key, const char *val)
     const char *line;
     int err = dm_pmi_wire_send(&pmi->wire, "cmd=kvs-put;key=%s;value=%s;", key, val);
 
-    return err == DM_OK ? v2_answer(pmi, "kvs-put", dm_pmi_client_timeout(), &line) : err;
+    return err == DM_OK ? v2_answer(pmi, "kvs-put", dm_pmi_client_timeout(pmi), &line) : err;
 }
 
 static int v2_get(struct dm_pmi *pmi, int rank, const char *key, char *buf, size_t len,
@@ -181,7 +181,7 @@ static int v2_get(struct dm_pmi *pmi, int rank, const char *key, char *buf, size
         dm_pmi_wire_send(&pmi->wire, "cmd=kvs-get;jobid=%s;srcid=%d;key=%s;", pmi->name, rank, key);
 
     if (err == DM_OK)
-        err = v2_answer(pmi, "kvs-get", dm_pmi_client_timeout(), &line);
+        err = v2_answer(pmi, "kvs-get", dm_pmi_client_timeout(pmi), &line);
     return err == DM_OK ? v2_take_value(line, key, buf, len, is_there_p) : err;
 }
 
@@ -202,11 +202,38 @@ static int v2_fence(struct dm_pmi *pmi)
     return v2_ask(pmi, "kvs-fence", DM_PMI_FOREVER);
 }
 
+/* ---- names ---- */
+
+static int v2_name_op(struct dm_pmi *pmi, enum dm_pmi_name what, const char *service,
+                      const char *port, char *answer, size_t len)
+{
+    static const char *const names[] = {"name-publish", "name-unpublish", "name-lookup"};
+    bool has_port = what == DM_PMI_PUBLISH;
+    char result[64];
+    const char *line;
+    int err = dm_pmi_wire_send(&pmi->wire, "cmd=%s;name=%s;%s%s%s", names[what], service,
+                               has_port ? "port=" : "", has_port ? port : "", has_port ? ";" : "");
+
+    snprintf(result, sizeof(result), "%s-response", names[what]);
+    if (err == DM_OK)
+        err = dm_pmi_fd_answer(pmi, result, dm_pmi_client_timeout(pmi), &line);
+    if (err != DM_OK)
+        return err;
+    if (!dm_pmi_fd_is_success(line) ||
+        (what == DM_PMI_LOOKUP && (!dm_pmi_wire_field(line, "value", answer, len) &&
+                                   !dm_pmi_wire_field(line, "port", answer, len))))
+        return what == DM_PMI_LOOKUP
+                   ? DM_FAIL(DM_ERR_NAME, "no such name is published: %s", service)
+                   : DM_FAIL(DM_ERR_SERVICE, "the name %s is %s", service,
+                             has_port ? "published already" : "not published by this job");
+    return DM_OK;
+}
+
 /* ---- the end ---- */
 
 static int v2_finalize(struct dm_pmi *pmi)
 {
-    return v2_ask(pmi, "finalize", dm_pmi_client_timeout());
+    return v2_ask(pmi, "finalize", dm_pmi_client_timeout(pmi));
 }
 
 static void v2_abort(struct dm_pmi *pmi, int code, const char *text)
@@ -227,6 +254,7 @@ const struct dm_pmi_proto *dm_pmi_v2(void)
         .fence_start = v2_fence_start,
         .fence_end = v2_fence_end,
         .finalize = v2_finalize,
+        .name_op = v2_name_op,
         .abort = v2_abort,
     };
 

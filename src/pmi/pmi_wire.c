@@ -42,14 +42,12 @@ static ssize_t wire_send_some(int fd, const char *buf, size_t len)
     return n;
 }
 
-int dm_pmi_wire_flush(struct dm_pmi_wire *wire)
+static int wire_send_all(struct dm_pmi_wire *wire, const char *text, size_t len)
 {
-    size_t len = wire->out_len;
     size_t sent = 0;
 
-    wire->out_len = 0;
     while (sent < len) {
-        ssize_t n = wire_send_some(wire->fd, wire->out + sent, len - sent);
+        ssize_t n = wire_send_some(wire->fd, text + sent, len - sent);
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -62,6 +60,22 @@ int dm_pmi_wire_flush(struct dm_pmi_wire *wire)
     }
     wire->n_bytes += len;
     return DM_OK;
+}
+
+int dm_pmi_wire_flush(struct dm_pmi_wire *wire)
+{
+    size_t len = wire->out_len;
+
+    wire->out_len = 0;
+    return wire_send_all(wire, wire->out, len);
+}
+
+int dm_pmi_wire_send_text(struct dm_pmi_wire *wire, const char *text, size_t len)
+{
+    int err = dm_pmi_wire_flush(wire);
+
+    wire->n_msgs++;
+    return err == DM_OK ? wire_send_all(wire, text, len) : err;
 }
 
 static int wire_add_message(struct dm_pmi_wire *wire, const char *fmt, va_list ap)

@@ -40,6 +40,8 @@ void dm_pmi_wire_init(struct dm_pmi_wire *wire, int fd);
 int dm_pmi_wire_add(struct dm_pmi_wire *wire, const char *fmt, ...) DM_PRINTF(2, 3);
 /* Send what waits. DM_ELAUNCH when the launcher is gone. */
 int dm_pmi_wire_flush(struct dm_pmi_wire *wire);
+/* Send what waits, and this, which is as the other side takes it. */
+int dm_pmi_wire_send_text(struct dm_pmi_wire *wire, const char *text, size_t len);
 /* Both at once. */
 int dm_pmi_wire_send(struct dm_pmi_wire *wire, const char *fmt, ...) DM_PRINTF(2, 3);
 

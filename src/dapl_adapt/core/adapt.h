@@ -58,6 +58,7 @@ struct dm_poll {
 /* Who sleeps in a provider. */
 struct dm_sleepers {
     bool is_waiting; /* a thread of the program blocks in a provider */
+    uint32_t turns;  /* factor of sleeps that nobody ends, by the ranks for each core */
     bool can_notify; /* peers wake who sleeps without a completion for every record */
     atomic_bool
         is_thread_asleep[DM_SIDES]; /* the progress thread of that side is in dm_adapt_sleep */

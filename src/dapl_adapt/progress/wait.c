@@ -86,13 +86,14 @@ static uint64_t wait_safe_us(struct dm_adapt *adapt, const struct dm_ia *ia, enu
     uint64_t most = SOFT_WAIT;
     bool may_arm = timeout_us >= ARM_WAIT;
 
+    /* With rings, another rail, or peers that may connect with a ring, nobody wakes us. */
     if (wait_has_unwatched(adapt, ia, side) ||
         (side == DM_SIDE_RECV && (!wait_can_be_woken(adapt, ia, may_arm) ||
                                   ((adapt->is_demand || adapt->procs.is_serving) &&
                                    !adapt->rings.wants_sendrecv && !adapt->rails.has_wakes))))
-        most = RING_WAIT; /* rings, another rail, or peers that may connect with a ring */
+        most = (uint64_t)RING_WAIT * adapt->sleep.turns;
     else if (!dm_list_is_empty(&adapt->poll.connecting) || adapt->poll.n_writable_due > 0)
-        most = SETUP_WAIT;
+        most = (uint64_t)SETUP_WAIT * adapt->sleep.turns;
     return timeout_us < most ? timeout_us : most;
 }
 

@@ -17,7 +17,9 @@
 #include "pmi/pmi.h"
 #include "pmi/pmi_wire.h"
 #include "tools/mpiexec/guard.h"
+#include "tools/mpiexec/jobs.h"
 #include "tools/mpiexec/node.h"
+#include "tools/mpiexec/parent.h"
 #include "tools/mpiexec/signals.h"
 #include "tools/mpiexec/upstream.h"
 #include "util/cfg.h"
@@ -35,7 +37,8 @@ struct agent {
     struct dm_launch_signals signals;
     struct dm_launch_options options;
     struct dm_launch_place place;
-    struct dm_launch_node node;
+    struct dm_launch_node node; /* of the first job */
+    struct dm_launch_jobs jobs;
     struct dm_launch_up up;
     struct dm_launch_timer grace;
     int *agent_of;
@@ -113,6 +116,7 @@ static void on_all_ended(void *arg)
     struct agent *agent = arg;
 
     agent->is_last = true;
+    agent->node.status = dm_launch_jobs_status(&agent->jobs);
     if (agent->is_reported || agent->signo != 0 ||
         !dm_launch_up_barrier(&agent->up, on_others_known, agent))
         agent->loop.is_over = true;
@@ -122,14 +126,14 @@ static void on_agent_child(void *arg)
 {
     struct agent *agent = arg;
 
-    dm_launch_node_reap(&agent->node);
+    dm_launch_jobs_reap(&agent->jobs);
 }
 
 static void on_agent_grace(void *arg)
 {
     struct agent *agent = arg;
 
-    dm_launch_node_kill(&agent->node);
+    dm_launch_jobs_kill(&agent->jobs);
 }
 
 static void on_agent_end(void *arg, int signo, bool is_from_terminal)
@@ -140,15 +144,14 @@ static void on_agent_end(void *arg, int signo, bool is_from_terminal)
     if (agent->is_last)
         agent->loop.is_over = true;
     if (agent->signo != 0) {
-        dm_launch_node_kill(&agent->node);
+        dm_launch_jobs_kill(&agent->jobs);
         return;
     }
     agent->signo = signo;
-    agent->node.is_ending = true;
     /* mpiexec knows of the signal; srun takes the highest status, which is for who has failed. */
     if (agent->node.status == 0)
         agent->node.status = 1;
-    dm_launch_node_signal(&agent->node, signo);
+    dm_launch_jobs_end(&agent->jobs, signo);
     dm_launch_loop_after(&agent->loop, &agent->grace, GRACE_NS, on_agent_grace, agent);
 }
 
@@ -156,7 +159,7 @@ static void on_agent_pass(void *arg, int signo)
 {
     struct agent *agent = arg;
 
-    dm_launch_node_signal(&agent->node, signo);
+    dm_launch_jobs_signal(&agent->jobs, signo);
     if (signo == SIGTSTP)
         dm_launch_signals_stop();
 }
@@ -241,9 +244,12 @@ static void connect_parts(struct agent *agent, const struct rlimit *files)
     node->kvs_name = agent->kvs_name;
     node->files = *files;
     node->upstream = (struct dm_launch_upstream){agent, on_all_in, on_lookup};
-    node->ended = on_all_ended;
     node->failed = on_failed;
     node->arg = agent;
+    dm_launch_kvs_init(&node->kvs);
+    dm_launch_jobs_init(&agent->jobs, node, on_all_ended, agent);
+    agent->jobs.names.server = agent->options.nameserver;
+    node->kin.has_parent = dm_launch_parent_open() && dm_launch_parent_pairs(&node->kvs);
 }
 
 /* Runs the ranks; returns the exit status. */
@@ -257,11 +263,14 @@ static int run_ranks(struct agent *agent)
         dm_log_error("mpiexec: %s", strerror(errno));
         return 1;
     }
-    if (dm_launch_node_start(node))
+    if (dm_launch_node_start(node)) {
         agent->up.n_published = node->kvs.n_pairs;
-    else
+    } else {
+        dm_launch_parent_blame(node);
         on_failed(agent);
+    }
     dm_launch_loop_run(&agent->loop);
+    node->status = dm_launch_jobs_status(&agent->jobs);
     dm_launch_guard_end();
     return node->status;
 }

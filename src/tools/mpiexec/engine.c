@@ -16,6 +16,7 @@
 
 #include "tools/mpiexec/engine_command.h"
 #include "tools/mpiexec/loop.h"
+#include "tools/mpiexec/parent.h"
 #include "tools/mpiexec/signals.h"
 #include "util/log.h"
 
@@ -27,6 +28,8 @@
 #define ORPHANS_NS UINT64_C(2000000000)
 /* How often to look for launchers that failed, and how often one must be seen. */
 #define LOOK_NS UINT64_C(1000000000)
+/* When to tell who has started us that all runs. */
+#define REPORT_NS UINT64_C(2000000000)
 
 enum {
     LOOKS_TO_BE = 3,
@@ -37,7 +40,7 @@ enum {
 struct engine {
     struct dm_launch_loop loop;
     struct dm_launch_signals signals;
-    struct dm_launch_timer forward, kill, look, timeout, orphans;
+    struct dm_launch_timer forward, kill, look, timeout, orphans, report;
     sigset_t mask;
     const char *name;
     int seconds; /* of the time-out */
@@ -248,6 +251,13 @@ static void on_engine_timeout(void *arg)
     dm_launch_loop_after(&engine->loop, &engine->kill, GRACE_NS, on_kill, engine);
 }
 
+/* The agents have found nothing wrong, or the job would have ended. */
+static void on_report_due(void *arg)
+{
+    (void)arg;
+    dm_launch_parent_say(NULL);
+}
+
 /* ---- the whole ---- */
 
 static void start_engine(struct engine *engine, char **argv)
@@ -329,6 +339,8 @@ int dm_launch_engine_run(const struct dm_launch_options *options,
         return 1;
     }
     dm_launch_loop_after(&engine.loop, &engine.look, LOOK_NS, on_look, &engine);
+    (void)dm_launch_parent_open();
+    dm_launch_loop_after(&engine.loop, &engine.report, REPORT_NS, on_report_due, &engine);
     dm_launch_loop_run(&engine.loop);
     dm_launch_loop_close(&engine.loop);
     free(argv.list);

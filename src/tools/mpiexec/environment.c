@@ -24,6 +24,8 @@ static const char *const foreign[] = {
     "PMIX_NAMESPACE",
     "DATUM_AGENT",
     "DATUM_AGENT_HOSTS",
+    "DATUM_PARENT_PAIRS",
+    "DATUM_PARENT_FD",
     "MPI_LOCALNRANKS",
     "MPI_LOCALRANKID",
     "MPICH_INTERFACE_HOSTNAME",
@@ -116,6 +118,8 @@ static bool add_ours(struct dm_launch_list *env, const struct dm_launch_node *no
 
     if (is_good && node->port_fd < 0)
         is_good = asprintf(&text, "PMI_SIZE=%d", node->place->n_ranks) >= 0 && env_set(env, text);
+    if (is_good && (node->kin.is_spawned || node->kin.has_parent))
+        is_good = env_add(env, "PMI_SPAWNED=1");
     if (is_good && node->upstream.lookup != NULL)
         is_good = asprintf(&text, "MPIR_CVAR_CH3_INTERFACE_HOSTNAME=%s", node->host_name) >= 0 &&
                   env_set(env, text);

@@ -11,7 +11,9 @@
 
 #include "tools/mpiexec/guard.h"
 #include "tools/mpiexec/input.h"
+#include "tools/mpiexec/jobs.h"
 #include "tools/mpiexec/node.h"
+#include "tools/mpiexec/parent.h"
 #include "tools/mpiexec/signals.h"
 #include "util/clock.h"
 #include "util/host.h"
@@ -25,7 +27,8 @@ enum { TIMEOUT_STATUS = 124 };
 struct local_job {
     struct dm_launch_loop loop;
     struct dm_launch_signals signals;
-    struct dm_launch_node node;
+    struct dm_launch_node node; /* of the first job */
+    struct dm_launch_jobs jobs;
     struct dm_launch_timer timeout;
     struct dm_launch_timer grace;
     int signo; /* that ends the job, 0: none */
@@ -43,14 +46,14 @@ static void on_child(void *arg)
 {
     struct local_job *job = arg;
 
-    dm_launch_node_reap(&job->node);
+    dm_launch_jobs_reap(&job->jobs);
 }
 
 static void on_grace_over(void *arg)
 {
     struct local_job *job = arg;
 
-    dm_launch_node_kill(&job->node);
+    dm_launch_jobs_kill(&job->jobs);
 }
 
 /* Ranks get the signal, and time; asked twice, they get none. */
@@ -59,18 +62,18 @@ static void on_end(void *arg, int signo, bool is_from_terminal)
     struct local_job *job = arg;
 
     (void)is_from_terminal; /* it has not reached the ranks, which have groups of their own */
-    if (job->node.is_ending && job->signo == 0)
+    if (job->jobs.is_ending && job->signo == 0)
         return;
     if (job->signo != 0) {
-        dm_launch_node_kill(&job->node);
+        dm_launch_jobs_kill(&job->jobs);
         return;
     }
     job->signo = signo;
     job->node.status = 128 + signo;
-    job->node.is_ending = true;
+    job->node.status_ms = 0;
     dm_log_error("mpiexec got signal %d (%s); the job is ended", signo, strsignal(signo));
-    dm_launch_node_signal(&job->node, signo);
-    dm_launch_node_signal(&job->node, SIGCONT);
+    dm_launch_jobs_end(&job->jobs, signo);
+    dm_launch_jobs_signal(&job->jobs, SIGCONT);
     dm_launch_loop_after(&job->loop, &job->grace, GRACE_NS, on_grace_over, job);
 }
 
@@ -78,7 +81,7 @@ static void on_pass(void *arg, int signo)
 {
     struct local_job *job = arg;
 
-    dm_launch_node_signal(&job->node, signo);
+    dm_launch_jobs_signal(&job->jobs, signo);
     if (signo == SIGTSTP)
         dm_launch_signals_stop();
     if (signo == SIGCONT)
@@ -89,12 +92,13 @@ static void on_timeout(void *arg)
 {
     struct local_job *job = arg;
 
-    if (job->node.is_ending)
+    if (job->jobs.is_ending)
         return;
     dm_log_error("mpiexec: the job has run for %d seconds (-timeout); it is ended",
                  job->node.options->timeout);
     job->node.status = TIMEOUT_STATUS;
-    dm_launch_node_kill(&job->node);
+    job->node.status_ms = 0;
+    dm_launch_jobs_kill(&job->jobs);
 }
 
 static void print_exit_codes(const struct dm_launch_node *node)
@@ -137,18 +141,26 @@ int dm_launch_local_run(const struct dm_launch_options *options,
     node->host_name = dm_host_name();
     node->kvs_name = job.kvs_name;
     node->files = *files;
-    node->ended = on_ended;
     node->arg = &job;
+    dm_launch_kvs_init(&node->kvs);
+    dm_launch_jobs_init(&job.jobs, node, on_ended, &job);
+    job.jobs.names.server = options->nameserver;
+    node->kin.has_parent = dm_launch_parent_open() && dm_launch_parent_pairs(&node->kvs);
     if (options->timeout > 0)
         dm_launch_loop_after(&job.loop, &job.timeout, (uint64_t)options->timeout * 1000000000,
                              on_timeout, &job);
-    dm_launch_node_start(node);
+    if (dm_launch_node_start(node))
+        dm_launch_parent_say(NULL);
+    else
+        dm_launch_parent_blame(node);
     dm_launch_loop_run(&job.loop);
+    node->status = dm_launch_jobs_status(&job.jobs);
     dm_launch_verdict_unheard(node);
     if (options->prints_exit_codes)
         print_exit_codes(node);
     dm_launch_guard_end();
-    dm_launch_loop_close(&job.loop);
+    dm_launch_jobs_fini(&job.jobs);
     dm_launch_node_free(node);
+    dm_launch_loop_close(&job.loop);
     return node->status;
 }

@@ -62,6 +62,16 @@ void dm_launch_loop_after(struct dm_launch_loop *loop, struct dm_launch_timer *t
     timer->at = dm_clock_ns() + ns;
 }
 
+void dm_launch_loop_forget(struct dm_launch_loop *loop, const struct dm_launch_timer *timer)
+{
+    struct dm_launch_timer **at = &loop->timers;
+
+    while (*at != NULL && *at != timer)
+        at = &(*at)->next;
+    if (*at != NULL)
+        *at = timer->next;
+}
+
 /* Calls what is due; returns milliseconds until the next timer, -1: none. */
 static int loop_timers(struct dm_launch_loop *loop)
 {

@@ -41,6 +41,8 @@ void dm_launch_loop_remove(struct dm_launch_loop *loop, struct dm_launch_watch *
 /* Call fn(arg) once, ns nanoseconds from now; a timer that is set already is set anew. */
 void dm_launch_loop_after(struct dm_launch_loop *loop, struct dm_launch_timer *timer, uint64_t ns,
                           void (*fn)(void *arg), void *arg);
+/* Its memory will be freed. Only from outside of timers, or from another timer. */
+void dm_launch_loop_forget(struct dm_launch_loop *loop, const struct dm_launch_timer *timer);
 /* Run until is_over is set. */
 void dm_launch_loop_run(struct dm_launch_loop *loop);
 

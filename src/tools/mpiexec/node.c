@@ -16,9 +16,11 @@
 #include "tools/mpiexec/binding.h"
 #include "tools/mpiexec/guard.h"
 #include "tools/mpiexec/input.h"
+#include "tools/mpiexec/jobs.h"
 #include "tools/mpiexec/output.h"
 #include "tools/mpiexec/session.h"
 #include "tools/mpiexec/spawn.h"
+#include "tools/mpiexec/spawn_request.h"
 #include "util/log.h"
 
 /* What is killed and does not go is left to the system after this time. */
@@ -101,7 +103,7 @@ static int start_rank(struct dm_launch_rank *rank, struct dm_launch_program *pro
     int status = 1;
 
     child.fds[0] = dm_launch_input_open(rank);
-    child.cores = dm_launch_binding_of((int)(rank - node->ranks));
+    child.cores = node->kin.is_spawned ? NULL : dm_launch_binding_of((int)(rank - node->ranks));
     dm_launch_program_identify(program, rank);
     if (child.fds[0] >= 0 && dm_launch_output_open(rank, STDOUT_FILENO, &child.fds[1]) &&
         dm_launch_output_open(rank, STDERR_FILENO, &child.fds[2]) &&
@@ -110,9 +112,11 @@ static int start_rank(struct dm_launch_rank *rank, struct dm_launch_program *pro
         if (rank->pid > 0)
             status = 0;
         else
-            dm_log_error("mpiexec: %s cannot be started on host %s: %s%s", program->path,
-                         node->host_name, strerror(errno),
-                         errno == ENOENT ? " (the interpreter that its first line names)" : "");
+            snprintf(node->why, sizeof(node->why), "%.300s cannot be started on host %.60s: %s%s",
+                     program->path, node->host_name, strerror(errno),
+                     errno == ENOENT   ? " (the interpreter that its first line names)"
+                     : errno == EAGAIN ? "; the table of processes is full (ulimit -u)"
+                                       : "");
     }
     close_child(&child);
     if (status != 0) {
@@ -139,8 +143,8 @@ static void start_ranks(void *arg)
         struct dm_launch_program *program = &programs[node->ranks[i].app];
 
         if (program->env == NULL)
-            status =
-                dm_launch_program_find(program, node, &node->options->apps[node->ranks[i].app]);
+            status = dm_launch_program_find(program, node, &node->options->apps[node->ranks[i].app],
+                                            node->why, sizeof(node->why));
     }
     for (int i = 0; i < node->n_ranks && status == 0; i++)
         status = start_rank(&node->ranks[i], &programs[node->ranks[i].app]);
@@ -156,15 +160,15 @@ bool dm_launch_node_start(struct dm_launch_node *node)
 
     node->pid = getpid();
     node->status = 1;
-    node->port_fd = node->port_watch.fd = -1;
-    dm_launch_kvs_init(&node->kvs);
+    node->port_fd = node->port_watch.fd = node->pmi_fd = -1;
     if (dm_launch_place_mapping(node->place, mapping, sizeof(mapping)))
         dm_launch_kvs_put(&node->kvs, "PMI_process_mapping", mapping);
     if (make_ranks(node) && reserve_number(node) && dm_launch_binding_check(node->options) &&
         (!node->options->is_by_port || dm_launch_pmi_listen(node)))
         dm_launch_session_run(start_ranks, node);
     if (node->status == 0) {
-        dm_launch_input_start(node);
+        if (!node->kin.is_spawned)
+            dm_launch_input_start(node);
         return true;
     }
     dm_launch_node_kill(node);
@@ -181,6 +185,8 @@ void dm_launch_node_signal(struct dm_launch_node *node, int signo)
     for (int i = 0; i < node->n_ranks; i++)
         if (node->ranks[i].was > 0)
             kill(-node->ranks[i].was, signo); /* its group may outlive it */
+    if (node->kin.mpiexec > 0)                /* which must live to end its ranks */
+        kill(node->kin.mpiexec, signo == SIGKILL ? SIGTERM : signo);
 }
 
 /* Kills our children that are no ranks: what ranks have left behind. How many there are. */
@@ -211,9 +217,8 @@ static void node_end(struct dm_launch_node *node)
         dm_launch_output_drain(&node->ranks[i]);
         dm_launch_pmi_close(&node->ranks[i]);
     }
-    if (node->ended != NULL)
-        node->ended(node->arg);
-    node->ended = NULL;
+    if (!node->kin.is_over)
+        dm_launch_jobs_over(node);
 }
 
 static void on_kill_late(void *arg)
@@ -236,12 +241,13 @@ static bool node_is_open(const struct dm_launch_node *node)
 
 void dm_launch_node_check(struct dm_launch_node *node)
 {
-    if (node->n_running > 0 || (!node->is_ending && node_is_open(node)))
+    if (node->kin.is_over || node->n_running > 0 || (!node->is_ending && node_is_open(node)))
         return;
     if (!node->is_ending)
         dm_launch_node_signal(node, SIGKILL);
     node->is_ending = true;
-    if (kill_orphans() == 0)
+    /* They may be ranks of other jobs, or what these have started. */
+    if (!dm_launch_jobs_is_last(node) || kill_orphans() == 0)
         node_end(node);
     else if (node->kill.at == 0)
         dm_launch_loop_after(node->loop, &node->kill, KILL_NS, on_kill_late, node);
@@ -256,7 +262,7 @@ void dm_launch_node_kill(struct dm_launch_node *node)
     dm_launch_node_check(node);
 }
 
-static struct dm_launch_rank *rank_of_process(struct dm_launch_node *node, pid_t pid)
+struct dm_launch_rank *dm_launch_node_rank_of(struct dm_launch_node *node, pid_t pid)
 {
     for (int i = 0; i < node->n_ranks; i++)
         if (node->ranks[i].pid == pid)
@@ -264,8 +270,17 @@ static struct dm_launch_rank *rank_of_process(struct dm_launch_node *node, pid_t
     return NULL;
 }
 
+void dm_launch_node_note_end(struct dm_launch_rank *rank, int status)
+{
+    rank->has_ended = true;
+    rank->status = status;
+    rank->pid = 0;
+    rank->node->n_running--;
+    dm_launch_pmi_drain(rank);
+}
+
 /* Of several that have ended, one that a signal has killed is the cause. */
-static void node_judge(struct dm_launch_rank *const *ended, int n)
+void dm_launch_node_judge(struct dm_launch_rank *const *ended, int n)
 {
     for (int i = 0; i < n; i++)
         if (WIFSIGNALED(ended[i]->status))
@@ -275,37 +290,20 @@ static void node_judge(struct dm_launch_rank *const *ended, int n)
             dm_launch_verdict_look(ended[i]);
 }
 
-void dm_launch_node_reap(struct dm_launch_node *node)
-{
-    enum { AT_ONCE = 64 };
-    struct dm_launch_rank *ended[AT_ONCE];
-    int status, n = 0;
-    pid_t pid;
-
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        struct dm_launch_rank *rank = rank_of_process(node, pid);
-
-        if (rank == NULL)
-            continue;
-        rank->has_ended = true;
-        rank->status = status;
-        rank->pid = 0;
-        node->n_running--;
-        dm_launch_pmi_drain(rank);
-        ended[n++] = rank;
-        if (n == AT_ONCE) {
-            node_judge(ended, n);
-            n = 0;
-        }
-    }
-    node_judge(ended, n);
-    dm_launch_node_check(node);
-}
-
 void dm_launch_node_free(struct dm_launch_node *node)
 {
-    for (int i = 0; i < node->n_ranks; i++)
-        free(node->ranks[i].wire);
+    dm_launch_loop_forget(node->loop, &node->kill);
+    for (int i = 0; i < node->n_ranks; i++) {
+        struct dm_launch_rank *rank = &node->ranks[i];
+
+        dm_launch_loop_forget(node->loop, &rank->closed);
+        if (rank->request != NULL)
+            dm_launch_request_free(rank->request);
+        free(rank->request);
+        free(rank->ties);
+        free(rank->wire);
+    }
     free(node->ranks);
+    close(node->pmi_fd);
     dm_launch_kvs_fini(&node->kvs);
 }

@@ -17,6 +17,8 @@
 #include "tools/mpiexec/placement.h"
 
 struct dm_launch_node;
+struct dm_launch_jobs;
+struct dm_launch_request;
 
 /* One of the two streams of a rank, where it is passed on. */
 struct dm_launch_stream {
@@ -46,6 +48,9 @@ struct dm_launch_rank {
     struct dm_launch_watch watch;  /* of the connection */
     struct dm_launch_timer closed; /* how long it may live without its connection, be undecided */
     struct dm_launch_stream streams[2];
+    struct dm_launch_request *request; /* to start processes, which it has not said all of yet */
+    int *ties;                         /* serial numbers of jobs that it is connected to */
+    int n_ties;
 };
 
 /* How a node speaks with those of other hosts. All but arg are NULL where there are none. */
@@ -59,8 +64,24 @@ struct dm_launch_upstream {
     const char *(*lookup)(void *arg, const char *key, bool *is_lost_p);
 };
 
+/* What a node is in a family of jobs, see jobs.h. */
+struct dm_launch_kin {
+    struct dm_launch_jobs *jobs;
+    struct dm_launch_node *next;
+    int serial;      /* 0: the first job */
+    uint64_t id;     /* what its processes call it; 0: they have not said */
+    bool is_over;    /* nothing of it is left */
+    bool has_parent; /* a process has started this mpiexec for it, parent.h */
+    bool is_spawned; /* by a process, whose words it owns: options, place and names */
+    pid_t mpiexec;   /* another one runs it, on other hosts; 0: we do, or that has ended */
+    int report_fd;   /* from that one */
+    struct dm_launch_watch report_watch;
+    struct dm_launch_rank *asker; /* who waits for what it says, NULL: nobody any more */
+};
+
 struct dm_launch_node {
     struct dm_launch_loop *loop;
+    struct dm_launch_kin kin;
     const struct dm_launch_options *options;
     const struct dm_launch_place *place;
     int host;              /* which of place */
@@ -81,9 +102,9 @@ struct dm_launch_node {
     struct rlimit files;       /* its limit */
     bool is_ending;            /* everybody is being killed */
     bool is_agents;            /* an engine may end the ranks beside us */
+    char why[512];             /* a rank could not be started */
     int status;                /* the exit status of the job so far, */
     uint64_t status_ms;        /* and since when, CLOCK_REALTIME; 0: always */
-    void (*ended)(void *arg);  /* all ranks are gone */
     void (*failed)(void *arg); /* the job is to end everywhere, with status */
     void *arg;
     struct dm_launch_timer kill;
@@ -91,12 +112,16 @@ struct dm_launch_node {
 
 /* ---- node.c ---- */
 
-/* Start all ranks. False: reported, status is set, and those that had been started are killed. */
+/* Start all ranks; kvs is initialized, and may have pairs. False: why and status say it, and those that had been started are killed. */
 bool dm_launch_node_start(struct dm_launch_node *node);
 /* Have all ranks ended? Then what they have left is killed, and ended is called. */
 void dm_launch_node_check(struct dm_launch_node *node);
-/* Wait for those that have ended, and judge. */
-void dm_launch_node_reap(struct dm_launch_node *node);
+/* The rank that is this process, NULL: none. */
+struct dm_launch_rank *dm_launch_node_rank_of(struct dm_launch_node *node, pid_t pid);
+/* A rank's process has ended: note it. What that means is asked afterwards, dm_launch_node_judge. */
+void dm_launch_node_note_end(struct dm_launch_rank *rank, int status);
+/* What the end of these ranks means. */
+void dm_launch_node_judge(struct dm_launch_rank *const *ended, int n);
 /* Kill all ranks and what they have started; ended is called when they are gone. */
 void dm_launch_node_kill(struct dm_launch_node *node);
 /* Send a signal to the process groups of all ranks; SIGTSTP as SIGSTOP. */

@@ -87,6 +87,17 @@ static bool set_timeout(const struct option_at *at)
     return take_count(at, 1, &at->options->timeout);
 }
 
+static bool set_nameserver(const struct option_at *at)
+{
+    if (strchr(at->value, ':') == NULL) {
+        dm_log_error("mpiexec: -nameserver is '%s', but must be HOST:PORT of a hydra_nameserver",
+                     at->value);
+        return false;
+    }
+    at->options->nameserver = at->value;
+    return true;
+}
+
 static bool set_hosts(const struct option_at *at)
 {
     at->options->hosts = at->value;
@@ -321,7 +332,7 @@ static const struct option_row option_rows[] = {
     {"disable-x", OPT_ENGINE_FLAG, NULL},
     {"disable-hostname-propagation", OPT_ENGINE_FLAG, NULL},
     {"enable-hostname-propagation", OPT_ENGINE_FLAG, NULL},
-    {"nameserver", OPT_VALUE, set_nothing},
+    {"nameserver", OPT_VALUE, set_nameserver},
     {"topolib", OPT_VALUE, set_nothing},
     {"membind", OPT_VALUE, set_nothing},
     {"demux", OPT_VALUE, set_nothing},

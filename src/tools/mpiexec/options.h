@@ -31,6 +31,7 @@ struct dm_launch_app {
     int n; /* processes; 0: not said */
     char **argv;
     const char *wdir; /* NULL: mpiexec's own */
+    const char *path; /* of a spawn: directories to look for it in, with colons; NULL: none */
     struct dm_launch_env env;
 };
 
@@ -43,8 +44,9 @@ struct dm_launch_options {
     struct dm_launch_env env; /* of all programs; what one says of its own comes first */
     const char *hosts;        /* NAME[:SLOTS],... */
     const char *hostfile;
-    int ppn;           /* 0: not said */
-    int universe_size; /* 0: not said */
+    int ppn;                /* 0: not said */
+    int universe_size;      /* 0: not said */
+    const char *nameserver; /* HOST:PORT, NULL: none */
     int stdin_rank;
     int timeout;         /* seconds, 0: none */
     const char *prepend; /* what stands before each line, with %r and the like; NULL: nothing */

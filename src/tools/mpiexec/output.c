@@ -195,10 +195,12 @@ void dm_launch_output_drain(struct dm_launch_rank *rank)
 
 static bool output_file(const struct dm_launch_rank *rank, const char *pattern, int *fd_p)
 {
+    /* A spawned job's may be one that a rank of the first writes to. */
+    int truncate = rank->node->kin.is_spawned ? 0 : O_TRUNC;
     char name[4096];
 
     dm_launch_output_expand(pattern, rank, name, sizeof(name));
-    *fd_p = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+    *fd_p = open(name, O_WRONLY | O_CREAT | truncate | O_APPEND | O_CLOEXEC, 0666);
     if (*fd_p < 0)
         dm_log_error("mpiexec: the file %s for the output of rank %d: %s", name, rank->rank,
                      strerror(errno));

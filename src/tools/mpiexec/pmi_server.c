@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "tools/mpiexec/node.h"
+#include "tools/mpiexec/pmi_jobs.h"
 #include "util/err.h"
 #include "util/log.h"
 
@@ -118,6 +119,7 @@ static void answer_finalize(struct dm_launch_rank *rank, const char *line)
 {
     (void)line;
     rank->has_finalized = true;
+    rank->n_ties = 0;
     ANSWER(rank, "cmd=finalize_ack");
 }
 
@@ -144,13 +146,18 @@ static const struct command {
     {"barrier_in", answer_barrier},
     {"finalize", answer_finalize},
     {"abort", answer_abort},
+    {"publish_name", dm_launch_pmi_publish},
+    {"unpublish_name", dm_launch_pmi_unpublish},
+    {"lookup_name", dm_launch_pmi_lookup},
+    {"connected", dm_launch_pmi_connected},
+    {"disconnected", dm_launch_pmi_disconnected},
 };
 
 static void answer_line(struct dm_launch_rank *rank, const char *line)
 {
     char name[64] = "";
 
-    if (!dm_pmi_wire_field(line, "cmd", name, sizeof(name)))
+    if (dm_launch_pmi_spawn_line(rank, line) || !dm_pmi_wire_field(line, "cmd", name, sizeof(name)))
         return;
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
         if (strcmp(commands[i].name, name) == 0) {

@@ -19,7 +19,6 @@
 #include "tools/mpiexec/environment.h"
 #include "tools/mpiexec/session.h"
 #include "util/cfg.h"
-#include "util/log.h"
 
 /* What is a rank's own: PMI_RANK, MPI_LOCALRANKID, and PMI_ID or PMI_FD. */
 enum { OWN_VARIABLES = 3, OWN_LEN = 48 };
@@ -51,19 +50,10 @@ static int try_program(const char *path)
     return access(path, X_OK) == 0 ? 0 : errno;
 }
 
-static int find_program(struct dm_launch_program *program, const char *name)
+static int find_program(struct dm_launch_program *program, const char *dirs, const char *name)
 {
-    const char *dirs = dm_launch_env_get(program->env + OWN_VARIABLES, "PATH");
     int worst = ENOENT;
 
-    if (strchr(name, '/') != NULL) {
-        join_path(program, "", 0, name);
-        return try_program(program->path);
-    }
-    if (dirs == NULL)
-        dirs = dm_cfg_env("PATH");
-    if (dirs == NULL)
-        dirs = "/usr/local/bin:/usr/bin:/bin";
     for (;;) {
         size_t dir_len = strcspn(dirs, ":");
         int err;
@@ -80,13 +70,32 @@ static int find_program(struct dm_launch_program *program, const char *name)
     }
 }
 
+/* In the directories that a spawn names, then as a shell does. */
+static int find_in_path(struct dm_launch_program *program, const struct dm_launch_app *app)
+{
+    const char *dirs = dm_launch_env_get(program->env + OWN_VARIABLES, "PATH");
+    const char *name = app->argv[0];
+
+    if (app->path != NULL && *name != '/' && find_program(program, app->path, name) == 0)
+        return 0;
+    if (strchr(name, '/') != NULL) {
+        join_path(program, "", 0, name);
+        return try_program(program->path);
+    }
+    if (dirs == NULL)
+        dirs = dm_cfg_env("PATH");
+    if (dirs == NULL)
+        dirs = "/usr/local/bin:/usr/bin:/bin";
+    return find_program(program, dirs, name);
+}
+
 static int status_of_errno(int err)
 {
     return err == ENOENT || err == ENOTDIR || err == ENAMETOOLONG ? 127 : 126;
 }
 
 int dm_launch_program_find(struct dm_launch_program *program, const struct dm_launch_node *node,
-                           const struct dm_launch_app *app)
+                           const struct dm_launch_app *app, char *why, size_t len)
 {
     int err;
 
@@ -94,23 +103,22 @@ int dm_launch_program_find(struct dm_launch_program *program, const struct dm_la
     program->argv = app->argv;
     program->env = dm_launch_env_make(node, app, OWN_VARIABLES);
     if (program->env == NULL) {
-        dm_log_error("mpiexec: no memory for the environment");
+        snprintf(why, len, "no memory for the environment");
         return 1;
     }
     if (app->wdir != NULL) {
         program->wdir = realpath(app->wdir, NULL);
         if (program->wdir == NULL || try_program(program->wdir) != EISDIR) {
-            dm_log_error("mpiexec: there is no directory %s (-wdir) on host %s", app->wdir,
-                         node->host_name);
+            snprintf(why, len, "there is no directory %.300s (-wdir) on host %.60s", app->wdir,
+                     node->host_name);
             return 1;
         }
     }
-    err = find_program(program, app->argv[0]);
+    err = find_in_path(program, app);
     if (err == 0)
         return 0;
-    dm_log_error("mpiexec: %s cannot be started on host %s: %s%s", app->argv[0], node->host_name,
-                 strerror(err),
-                 err == ENOENT && strchr(app->argv[0], '/') == NULL ? " in PATH" : "");
+    snprintf(why, len, "%.300s cannot be started on host %.60s: %s%s", app->argv[0], node->host_name,
+             strerror(err), err == ENOENT && strchr(app->argv[0], '/') == NULL ? " in PATH" : "");
     return status_of_errno(err);
 }
 

@@ -29,10 +29,10 @@ struct dm_launch_child {
     pid_t parent;
 };
 
-/* Find the program of an app and make its environment. 0, or an exit status (126, 127, 1) and
- * reported. */
+/* Find the program of an app and make its environment. 0, or an exit status (126, 127, 1), and why
+ * (len bytes) says it. */
 int dm_launch_program_find(struct dm_launch_program *program, const struct dm_launch_node *node,
-                           const struct dm_launch_app *app);
+                           const struct dm_launch_app *app, char *why, size_t len);
 /* Write what is a rank's own into the environment. Valid until the next call. */
 void dm_launch_program_identify(struct dm_launch_program *program,
                                 const struct dm_launch_rank *rank);

@@ -24,6 +24,7 @@
 #define SPACE_MAX    ((size_t)64 << 10)
 #define SPACE_MIN    DM_COLL_SHM_PIECE
 #define DATA_MAX     ((size_t)16 << 20) /* bytes of all slots, unless they get too small */
+#define READ_MAX     64                 /* ranks whose memory a rank tries to read */
 #define FLAT_MAX     8                  /* ranks that look at each other */
 #define PAGE         ((size_t)4 << 10)
 
@@ -114,13 +115,17 @@ static void segment_share(struct dm_run *run, struct dm_coll_shm *shm)
     id->probe_at = (uint64_t)(uintptr_t)&shm->probe;
 }
 
-/* Everybody has said who it is: can everybody read everybody's memory? */
+/*
+ * Everybody has said who it is: can everybody read everybody's memory? Who cannot read another one
+ * cannot read any of that one's kind (user, container), so in a ring some neighbours of different
+ * kinds find out; in large segments each looks at a few only.
+ */
 static bool segment_can_read(struct dm_run *run, struct dm_coll_shm *shm)
 {
     bool can = true;
 
-    for (int i = 0; i < shm->n && can; i++) {
-        const struct dm_coll_shm_id *id = &shm->shared->ranks[i].id;
+    for (int i = 0; i < shm->n && i < READ_MAX && can; i++) {
+        const struct dm_coll_shm_id *id = &shm->shared->ranks[(shm->me + i) % shm->n].id;
         uint64_t probe = 0;
 
         can = dm_host_vm_read((int)id->pid, id->probe_at, &probe, sizeof(probe)) == DM_OK &&

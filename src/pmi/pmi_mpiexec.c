@@ -1,0 +1,320 @@
+/*
+ * Command line and environment of a mpiexec for a spawned job.
+ */
+#include "pmi/pmi_mpiexec.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "config.h"
+#include "pmi/pmi_wire.h"
+#include "util/cfg.h"
+#include "util/err.h"
+#include "util/host.h"
+
+/* Words, which are freed with it. */
+struct words {
+    char **list;
+    size_t n;
+    bool is_short; /* there was no memory for one */
+};
+
+static void words_take(struct words *words, char *word)
+{
+    char **new = realloc(words->list, (words->n + 2) * sizeof(char *));
+
+    if (new != NULL)
+        words->list = new;
+    if (new == NULL || word == NULL) {
+        words->is_short = true;
+        free(word);
+        return;
+    }
+    new[words->n++] = word;
+    new[words->n] = NULL;
+}
+
+static void words_add(struct words *words, const char *word)
+{
+    words_take(words, strdup(word));
+}
+
+/* NAME and a value in one word. */
+static void words_join(struct words *words, const char *name, const char *value)
+{
+    char *word = NULL;
+
+    if (asprintf(&word, "%s%s", name, value) < 0)
+        word = NULL;
+    words_take(words, word);
+}
+
+static void words_free(struct words *words)
+{
+    for (size_t i = 0; i < words->n; i++)
+        free(words->list[i]);
+    free(words->list);
+}
+
+/* ---- the command line ---- */
+
+static const char *info_of(const struct dm_pmi_program *program, const char *key)
+{
+    for (int i = 0; i < program->n_info; i++)
+        if (strcmp(program->info[i].key, key) == 0)
+            return program->info[i].val;
+    return NULL;
+}
+
+static const char *hosts_of(const struct dm_pmi_program *program)
+{
+    const char *hosts = info_of(program, "host");
+
+    return hosts != NULL ? hosts : info_of(program, "hosts");
+}
+
+/* The hosts of a program, each with its share of the processes. */
+static void write_hosts(FILE *f, const char *hosts, int n)
+{
+    int n_hosts = 0;
+    const char *at;
+
+    for (at = hosts + strspn(hosts, ", "); *at != '\0'; at += strspn(at, ", ")) {
+        n_hosts++;
+        at += strcspn(at, ", ");
+    }
+    at = hosts + strspn(hosts, ", ");
+    for (int i = 0; i < n_hosts; i++, at += strspn(at, ", ")) {
+        int share = n / n_hosts + (i < n % n_hosts);
+
+        if (share > 0)
+            fprintf(f, "%.*s:%d,", (int)strcspn(at, ":, "), at, share);
+        at += strcspn(at, ", ");
+    }
+}
+
+static void add_hosts(struct words *words, const struct dm_pmi_spawn *spawn)
+{
+    char *text = NULL;
+    size_t len = 0;
+    bool has_any = false;
+    FILE *f;
+
+    for (int i = 0; i < spawn->n_programs; i++) {
+        const char *file = info_of(&spawn->programs[i], "hostfile");
+
+        has_any = has_any || hosts_of(&spawn->programs[i]) != NULL;
+        if (file != NULL && !has_any) {
+            words_add(words, "-hostfile");
+            words_add(words, file);
+            return;
+        }
+    }
+    f = has_any ? open_memstream(&text, &len) : NULL;
+    if (f == NULL)
+        return;
+    for (int i = 0; i < spawn->n_programs; i++) {
+        const char *hosts = hosts_of(&spawn->programs[i]);
+
+        write_hosts(f, hosts != NULL ? hosts : dm_host_name(), spawn->programs[i].maxprocs);
+    }
+    fclose(f);
+    words_add(words, "-hosts");
+    words_take(words, text);
+}
+
+static void add_variables(struct words *words, const char *text)
+{
+    while (text != NULL && *text != '\0') {
+        size_t len = strcspn(text, "\n");
+        char *word = NULL;
+
+        if (memchr(text, '=', len) != NULL && asprintf(&word, "--env=%.*s", (int)len, text) >= 0)
+            words_take(words, word);
+        text += len;
+        text += *text == '\n';
+    }
+}
+
+static void add_program(struct words *words, const struct dm_pmi_program *program)
+{
+    const char *wdir = info_of(program, "wdir");
+    const char *path = info_of(program, "path");
+    const char *old = dm_cfg_env("PATH");
+    char text[32];
+
+    snprintf(text, sizeof(text), "%d", program->maxprocs);
+    words_add(words, "-n");
+    words_add(words, text);
+    if (wdir != NULL)
+        words_join(words, "-wdir=", wdir);
+    if (path != NULL) {
+        char *word = NULL;
+
+        if (asprintf(&word, "--env=PATH=%s:%s", path, old != NULL ? old : "/usr/bin:/bin") < 0)
+            word = NULL;
+        words_take(words, word);
+    }
+    add_variables(words, info_of(program, "env"));
+    words_add(words, program->command);
+    for (int i = 0; program->argv != NULL && program->argv[i] != NULL; i++)
+        words_add(words, program->argv[i]);
+}
+
+static void make_command(struct words *words, const char *exe, const struct dm_pmi_spawn *spawn,
+                         bool is_left_alone)
+{
+    bool is_first = true;
+
+    if (is_left_alone) {
+        words_add(words, "/bin/sh");
+        words_add(words, "-c");
+        words_add(words, "\"$0\" \"$@\" &");
+    }
+    words_add(words, exe);
+    words_add(words, "-stdin");
+    words_add(words, "none");
+    add_hosts(words, spawn);
+    for (int i = 0; i < spawn->n_programs; i++) {
+        if (spawn->programs[i].maxprocs == 0)
+            continue;
+        if (!is_first)
+            words_add(words, ":");
+        is_first = false;
+        add_program(words, &spawn->programs[i]);
+    }
+}
+
+/* ---- the environment ---- */
+
+static void make_environment(struct words *words, const struct dm_pmi_spawn *spawn, int fd)
+{
+    char *text = NULL;
+    size_t len = 0;
+    char number[16];
+    FILE *f = open_memstream(&text, &len);
+
+    for (char **at = environ; *at != NULL; at++)
+        words_add(words, *at);
+    if (f == NULL) {
+        words->is_short = true;
+        return;
+    }
+    fprintf(f, DM_PMI_PARENT_PAIRS "=");
+    for (int i = 0; i < spawn->n_preput; i++)
+        fprintf(f, "%s%s=%s", i > 0 ? " " : "", spawn->preput[i].key, spawn->preput[i].val);
+    fclose(f);
+    words_take(words, text);
+    snprintf(number, sizeof(number), "%d", fd);
+    words_join(words, DM_PMI_PARENT_FD "=", number);
+}
+
+/* ---- the process ---- */
+
+static int run_words(char **argv, char **env, int fd, pid_t *pid_p)
+{
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    sigset_t none;
+    int err;
+
+    sigemptyset(&none);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attr);
+    /* The same number is a descriptor that is inherited. */
+    posix_spawn_file_actions_adddup2(&actions, fd, fd);
+    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+    err = posix_spawn(pid_p, argv[0], &actions, &attr, argv, env);
+    posix_spawnattr_destroy(&attr);
+    posix_spawn_file_actions_destroy(&actions);
+    return err;
+}
+
+int dm_pmi_mpiexec_start(const char *exe, const struct dm_pmi_spawn *spawn, pid_t *pid_p, int *fd_p)
+{
+    struct words argv = {0};
+    struct words env = {0};
+    int fds[2] = {-1, -1};
+    pid_t pid = -1;
+    int err;
+
+    if (pipe2(fds, O_CLOEXEC) != 0)
+        return DM_FAIL(DM_ERR_SPAWN, "no pipe to a mpiexec: %s", strerror(errno));
+    make_command(&argv, exe, spawn, pid_p == NULL);
+    make_environment(&env, spawn, fds[1]);
+    err = argv.is_short || env.is_short ? ENOMEM : run_words(argv.list, env.list, fds[1], &pid);
+    close(fds[1]);
+    words_free(&argv);
+    words_free(&env);
+    if (err != 0) {
+        close(fds[0]);
+        return DM_FAIL(DM_ERR_SPAWN, "%s cannot be started: %s", exe, strerror(err));
+    }
+    if (pid_p == NULL)
+        (void)waitpid(pid, NULL, 0); /* the shell's */
+    else
+        *pid_p = pid;
+    *fd_p = fds[0];
+    return DM_OK;
+}
+
+void dm_pmi_mpiexec_report(int fd, struct dm_pmi_report *report_p)
+{
+    char line[DM_PMI_LINE_MAX];
+    size_t len = 0;
+    ssize_t n;
+
+    memset(report_p, 0, sizeof(*report_p));
+    while (len < sizeof(line) - 1 && memchr(line, '\n', len) == NULL) {
+        n = read(fd, line + len, sizeof(line) - 1 - len);
+        if (n <= 0 && !(n < 0 && errno == EINTR))
+            break;
+        len += n > 0 ? (size_t)n : 0;
+    }
+    line[len] = '\0';
+    report_p->is_good = strcmp(line, "ok\n") == 0;
+    if (report_p->is_good)
+        return;
+    if (sscanf(line, "no %4095s %1023s", report_p->faults, report_p->why) != 2 ||
+        !dm_pmi_wire_unescape(report_p->why))
+        snprintf(report_p->why, sizeof(report_p->why), "the mpiexec of the job has ended");
+    if (strcmp(report_p->faults, "-") == 0)
+        report_p->faults[0] = '\0';
+}
+
+char *dm_pmi_mpiexec_path(void)
+{
+    Dl_info info;
+    char *path = NULL;
+    char *slash;
+    char *own =
+        dladdr((void *)dm_pmi_mpiexec_path, &info) != 0 ? realpath(info.dli_fname, NULL) : NULL;
+
+    /* lib/ and bin/ lie beside each other, in an installation and in a build. */
+    for (int up = 0; up < 2 && own != NULL; up++) {
+        slash = strrchr(own, '/');
+        if (slash != NULL)
+            *slash = '\0';
+    }
+    if (own != NULL && asprintf(&path, "%s/bin/mpiexec", own) < 0)
+        path = NULL;
+    free(own);
+    if (path != NULL && access(path, X_OK) == 0)
+        return path;
+    free(path);
+    path = strdup(DM_BINDIR "/mpiexec");
+    if (path != NULL && access(path, X_OK) == 0)
+        return path;
+    free(path);
+    return NULL;
+}
