@@ -332,9 +332,6 @@ static int open_choose_coll(struct dm_adapt *adapt)
     return adapt->job.choose_coll(ia != NULL ? ia->tuned : NULL, &adapt->coll_hash);
 }
 
-<<<<<<< HEAD
-static int open_rails(struct dm_adapt *adapt, int n_peers, bool is_one_host)
-=======
 /* Sleeps that end by time alone must not take the cores from those who work: so many of a
  * millisecond are nothing to a core. */
 static uint32_t open_turns(int n_local)
@@ -345,8 +342,7 @@ static uint32_t open_turns(int n_local)
     return turns < 1 ? 1 : turns < TURNS_MAX ? (uint32_t)turns : TURNS_MAX;
 }
 
-static int open_job(struct dm_adapt *adapt)
->>>>>>> d91e551342dbc4e8adc86e5edd58d0a92f903d84
+static int open_rails(struct dm_adapt *adapt, int n_peers, bool is_one_host)
 {
     int err = dm_rails_open(&adapt->rails, n_peers, (int)adapt->rings.n_slots, is_one_host);
 
@@ -373,12 +369,9 @@ static int open_use_rails(struct dm_adapt *adapt)
     err = open_check_rings(adapt);
     if (err == DM_OK)
         err = open_check_immediate(adapt);
-<<<<<<< HEAD
     if (err != DM_OK)
         return err;
-=======
     adapt->sleep.turns = open_turns(adapt->job.n_local);
->>>>>>> d91e551342dbc4e8adc86e5edd58d0a92f903d84
     adapt->sleep.can_notify = adapt->is_oversubscribed || cfg->progress == DM_PROGRESS_WAIT ||
                               cfg->progress >= DM_PROGRESS_THREAD;
     adapt->rails.has_wakes = adapt->rails.has_sides = adapt->rails.n_ias > 0;
