@@ -221,12 +221,34 @@ static void chan_forget_peer(struct dm_chan *chan, struct dm_chan_peer *peer)
     free(peer);
 }
 
+/* What was queued behind the end of a connection goes by the next one. */
+static void chan_go_on(struct dm_chan *chan, struct dm_chan_peer *old)
+{
+    struct dm_chan_queue rest = old->queue;
+    int proc = old->proc;
+    struct dm_chan_peer *peer;
+
+    old->queue.head = NULL;
+    chan_forget_peer(chan, old);
+    if (rest.head == NULL)
+        return;
+    peer = dm_chan_peer(chan, proc);
+    if (peer == NULL) {
+        chan_give_back(&rest, DM_ENOMEM);
+        return;
+    }
+    peer->queue = rest;
+    dm_chan_writable(chan, proc, peer->conn);
+}
+
 void dm_chan_on_closed(void *arg, int proc, bool is_free)
 {
     struct dm_chan *chan = arg;
 
-    if (chan->peers[proc] != NULL)
+    if (chan->peers[proc] != NULL && (is_free || dm_adapt_proc_has_ended(chan->adapt, proc)))
         chan_forget_peer(chan, chan->peers[proc]);
+    else if (chan->peers[proc] != NULL)
+        chan_go_on(chan, chan->peers[proc]);
     chan->depth++;
     for (int i = 0; i < chan->gone.n; i++)
         chan->gone.at[i].fn(chan->gone.at[i].arg, proc, is_free);

@@ -264,7 +264,7 @@ static void xfer_on_lost(void *arg, int proc, int err)
 
 static void xfer_on_gone(void *arg, int proc, bool is_free)
 {
-    if (!is_free)
+    if (!is_free && dm_world_is_gone(proc))
         xfer_on_lost(arg, proc, DM_EPEER);
 }
 

@@ -40,6 +40,10 @@ struct calls {
     pmix_status_t (*resolve_nodes)(const char *, char **);
     pmix_status_t (*resolve_peers)(const char *, const char *, pmix_proc_t **, size_t *);
     const char *(*error_string)(pmix_status_t);
+    /* Not in every library. */
+    pmix_status_t (*publish)(const pmix_info_t[], size_t);
+    pmix_status_t (*unpublish)(char **, const pmix_info_t[], size_t);
+    pmix_status_t (*lookup)(pmix_pdata_t[], size_t, const pmix_info_t[], size_t);
 };
 
 struct dm_pmi_pmix {
@@ -90,6 +94,9 @@ static bool pmix_load(struct calls *calls, char *why, size_t len)
             return false;
         }
     }
+    *(void **)&calls->publish = dlsym(lib, "PMIx_Publish");
+    *(void **)&calls->unpublish = dlsym(lib, "PMIx_Unpublish");
+    *(void **)&calls->lookup = dlsym(lib, "PMIx_Lookup");
     return true;
 }
 
@@ -333,6 +340,65 @@ static int pmix_fence(struct dm_pmi *pmi)
     return rc == PMIX_SUCCESS ? DM_OK : pmix_fail(pmi, rc, "PMIx_Fence");
 }
 
+/* ---- names ---- */
+
+static pmix_status_t pmix_name_publish(const struct calls *calls, const char *service,
+                                       const char *port)
+{
+    pmix_info_t info;
+
+    memset(&info, 0, sizeof(info));
+    pmix_set_key(info.key, service);
+    info.value.type = PMIX_STRING;
+    info.value.data.string = (char *)port;
+    return calls->publish(&info, 1);
+}
+
+static pmix_status_t pmix_name_lookup(const struct calls *calls, const char *service, char *answer,
+                                      size_t len)
+{
+    pmix_pdata_t data;
+    pmix_status_t rc;
+
+    memset(&data, 0, sizeof(data));
+    pmix_set_key(data.key, service);
+    rc = calls->lookup(&data, 1, NULL, 0);
+    if (rc != PMIX_SUCCESS || data.value.type != PMIX_STRING || data.value.data.string == NULL)
+        return rc != PMIX_SUCCESS ? rc : PMIX_ERR_NOT_FOUND;
+    if (strlen(data.value.data.string) >= len)
+        rc = PMIX_ERR_NOT_FOUND;
+    else
+        memcpy(answer, data.value.data.string, strlen(data.value.data.string) + 1);
+    free(data.value.data.string);
+    return rc;
+}
+
+static int pmix_name_op(struct dm_pmi *pmi, enum dm_pmi_name what, const char *service,
+                        const char *port, char *answer, size_t len)
+{
+    const struct calls *calls = &pmi->pmix->calls;
+    char *keys[] = {(char *)service, NULL};
+    pmix_status_t rc;
+
+    if (calls->publish == NULL || calls->unpublish == NULL || calls->lookup == NULL)
+        return DM_FAIL(DM_ENOTSUP, "this PMIx library publishes no names");
+    if (strlen(service) > PMIX_MAX_KEYLEN)
+        return DM_FAIL(DM_ERR_SERVICE, "'%.40s' is too long for PMIx", service);
+    pmi->wire.n_msgs++;
+    if (what == DM_PMI_PUBLISH)
+        rc = pmix_name_publish(calls, service, port);
+    else if (what == DM_PMI_UNPUBLISH)
+        rc = calls->unpublish(keys, NULL, 0);
+    else
+        rc = pmix_name_lookup(calls, service, answer, len);
+    if (rc == PMIX_SUCCESS)
+        return DM_OK;
+    if (rc == PMIX_ERR_NOT_SUPPORTED)
+        return DM_FAIL(DM_ENOTSUP, "the PMIx launcher publishes no names");
+    return DM_FAIL(what == DM_PMI_LOOKUP ? DM_ERR_NAME : DM_ERR_SERVICE,
+                   "the PMIx launcher: %s: %s (%d)", service, calls->error_string(rc), rc);
+}
+
 /* ---- the end ---- */
 
 static int pmix_finalize(struct dm_pmi *pmi)
@@ -362,6 +428,7 @@ const struct dm_pmi_proto *dm_pmi_pmix(void)
         .get = pmix_get,
         .fence = pmix_fence,
         .finalize = pmix_finalize,
+        .name_op = pmix_name_op,
         .abort = pmix_abort,
     };
 

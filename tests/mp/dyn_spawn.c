@@ -230,10 +230,10 @@ int main(int argc, char **argv)
     MPI_Info info;
 
     mp_start(&argc, &argv);
-    self = argv[0];
     MUST(MPI_Comm_get_parent(&parent));
     if (parent != MPI_COMM_NULL)
         return child(parent, argc, argv);
+    self = realpath(argv[0], NULL); /* it is started in other directories, too */
     MUST(MPI_Info_create(&info));
     spawn(1, MPI_ARGV_NULL, MPI_INFO_NULL, MPI_COMM_WORLD, 0);
     spawn(2, args, info, MPI_COMM_WORLD, mp_size - 1);
@@ -246,5 +246,6 @@ int main(int argc, char **argv)
     errors();
     spawn(1, MPI_ARGV_NULL, MPI_INFO_NULL, MPI_COMM_WORLD, 0);
     MUST(MPI_Info_free(&info));
+    free(self);
     return mp_finish();
 }

@@ -212,11 +212,15 @@ static int parting_free(struct dm_adapt *adapt, struct dm_proc *proc, struct dm_
 {
     bool is_free = proc->state == DM_PROC_LEAVING;
 
-    if (adapt->ev.gone != NULL)
-        adapt->ev.gone(adapt->ev.arg, proc->number, is_free);
+    if (conn != NULL && conn->ctl != NULL && (conn->ctl->peer_closing & DM_CTL_ENDS) != 0)
+        proc->has_ended = true;
     pthread_mutex_lock(&adapt->shared.lock);
     if (conn != NULL)
         dm_conn_free(conn);
+    pthread_mutex_unlock(&adapt->shared.lock);
+    if (adapt->ev.gone != NULL) /* it may go on over a new connection */
+        adapt->ev.gone(adapt->ev.arg, proc->number, is_free);
+    pthread_mutex_lock(&adapt->shared.lock);
     if (is_free)
         dm_procs_free(adapt, proc);
     else if (proc->state != DM_PROC_LEAVING) /* it may have been put just now */

@@ -134,7 +134,8 @@ static enum dm_reject passive_foreign(struct dm_adapt *adapt, const struct dm_co
     if (conn != NULL && conn->who.theirs != 0 && conn->who.theirs != priv->mine) {
         /* it comes anew, so it has closed what was before */
         dm_conn_note(&conn->link[DM_LINK_PIPE], DM_NOTE_GONE);
-        return conn->link[DM_LINK_PIPE].state == DM_LINK_LOST && proc->state == DM_PROC_KNOWN
+        return conn->link[DM_LINK_PIPE].state == DM_LINK_LOST && !conn->parting.is_over &&
+                       proc->state == DM_PROC_KNOWN
                    ? DM_REJECT_LOST
                    : DM_REJECT_AGAIN;
     }

@@ -112,6 +112,7 @@ struct dm_proc *dm_procs_add(struct dm_adapt *adapt, struct dm_proc_id id, enum 
     proc->has_token = false;
     proc->node = -1;
     proc->host[0] = '\0';
+    proc->has_ended = false;
     if (dm_hash_put(&adapt->procs.by_id, procs_key(id), proc) != DM_OK) {
         dm_list_add_tail(&adapt->procs.free, &proc->place);
         return NULL;
@@ -264,6 +265,13 @@ void dm_adapt_proc_put(struct dm_adapt *adapt, int proc)
     dm_procs_leave(adapt, foreign);
     pthread_mutex_unlock(&adapt->shared.lock);
     dm_part_hurry(adapt);
+}
+
+bool dm_adapt_proc_has_ended(const struct dm_adapt *adapt, int proc)
+{
+    const struct dm_proc *foreign = dm_proc_of(adapt, proc);
+
+    return foreign != NULL && foreign->has_ended;
 }
 
 bool dm_adapt_proc_is_foreign(const struct dm_adapt *adapt, int proc)

@@ -42,6 +42,7 @@ struct dm_proc {
     struct dm_list place; /* in dm_procs.free or .parting */
     uint64_t token;       /* guest: of the port that it came by; else: to knock with */
     bool has_token;
+    bool has_ended; /* it has told so by its last connection */
     char *addr; /* NULL: nobody told; the main thread's */
     int node;   /* number of its host, -1: not known */
     char host[DM_PROC_HOST_MAX];

@@ -15,6 +15,10 @@
 
 #define DM_CREDITS_OUT 256
 
+/* In dm_ctl.peer_closing, above the count of records: the peer leaves; and this was MPI_Finalize. */
+#define DM_CTL_PARTS (UINT64_C(1) << 32)
+#define DM_CTL_ENDS  (UINT64_C(1) << 33)
+
 /* The control page. */
 struct dm_ctl {
     _Atomic uint64_t credit; /* written by the peer */
@@ -23,7 +27,7 @@ struct dm_ctl {
     char pad[DM_CACHE_LINE - 16];
     uint64_t first[DM_CACHE_LINE / 8];   /* first message of the RDMA link */
     uint64_t credit_out[DM_CREDITS_OUT]; /* sources of writes to the peer's `credit` */
-    _Atomic uint64_t peer_closing;       /* written by the peer when it leaves for good */
+    _Atomic uint64_t peer_closing;       /* written by the peer when it leaves: DM_CTL_, records */
     uint64_t notify[2];                  /* the peer's notification, and the source of ours */
 };
 

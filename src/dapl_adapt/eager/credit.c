@@ -93,6 +93,10 @@ void dm_eager_refill(struct dm_conn *conn)
     uint32_t queue;
     uint32_t used;
 
+    if (dm_unlikely(conn->parting.is_end_sent)) { /* what comes now goes by the next connection */
+        tx->n_avail = 0;
+        return;
+    }
     if (dm_unlikely(tx->n_redo > 0)) {
         conn->adapt->ops->drain(conn->adapt);
         dm_eager_repeat(conn);
@@ -194,7 +198,9 @@ static DAT_RETURN credit_write_disconnect(struct dm_conn *conn)
     DAT_LMR_TRIPLET lmr;
     DAT_RMR_TRIPLET rmr;
 
-    *out = UINT64_C(1) << 32 | conn->tx.n_posted;
+    *out = DM_CTL_PARTS | conn->tx.n_posted;
+    if (conn->adapt->is_quiet)
+        *out |= DM_CTL_ENDS;
     lmr.virtual_address = (DAT_VADDR)(uintptr_t)out;
     lmr.segment_length = sizeof(*out);
     lmr.lmr_context = conn->tx.lctx;

@@ -265,7 +265,7 @@ int dm_adapt_eager_put(struct dm_conn *conn, const struct iovec *iov, int n_iov,
 
     *taken_p = 0;
     if (dm_unlikely(dm_conn_is_lost(conn)))
-        return DM_EPEER;
+        return conn->parting.is_over ? DM_OK : DM_EPEER;
     for (int i = 0; i < n_iov; i++)
         left += iov[i].iov_len;
     while (left > 0 && (tx->n_avail > 0 || tx_find_credits(conn))) {

@@ -73,6 +73,8 @@ void dm_adapt_proc_ref(struct dm_adapt *adapt, int proc);
  */
 void dm_adapt_proc_put(struct dm_adapt *adapt, int proc);
 
+/* Has it told, when it closed its last connection, that it ends? It will not be reached again. */
+bool dm_adapt_proc_has_ended(const struct dm_adapt *adapt, int proc);
 bool dm_adapt_proc_is_foreign(const struct dm_adapt *adapt, int proc);
 struct dm_proc_id dm_adapt_proc_id(const struct dm_adapt *adapt, int proc);
 /* Everything that others need, of any known process. DM_ECONN: a guest whose address nobody told. */

@@ -64,7 +64,6 @@ static int procs_unpack_one(const char **at_p, const char *end, int *proc_p)
     struct dm_proc_info info = {0};
     struct entry entry;
     const char *at = *at_p;
-    int err;
 
     if ((size_t)(end - at) < sizeof(entry))
         return DM_FAIL(DM_EINTERN, "a list of processes ends early");
@@ -80,10 +79,7 @@ static int procs_unpack_one(const char **at_p, const char *end, int *proc_p)
     memcpy(info.host, at, entry.host_len);
     memcpy(info.addr, at + entry.host_len, entry.addr_len);
     *at_p = at + entry.host_len + entry.addr_len;
-    err = dm_adapt_proc_get(procs_adapt(), &info, proc_p);
-    if (err == DM_OK)
-        dm_world_set_left(*proc_p, false);
-    return err;
+    return dm_adapt_proc_get(procs_adapt(), &info, proc_p);
 }
 
 int dm_procs_unpack(const void *buf, size_t len, int n, int *procs)

@@ -64,7 +64,6 @@ int dm_core_start(void)
 void dm_core_stop(void)
 {
     dm_comm_stop();
-    dm_left_stop();
     dm_info_stop();
     dm_handle_fini();
 }

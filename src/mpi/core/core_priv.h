@@ -13,8 +13,6 @@ void dm_ctx_init(void);
 /* The world and self communicators, bound to their handles; and their end. */
 int dm_comm_start(void);
 void dm_comm_stop(void);
-/* Nobody has left any more; at the end. */
-void dm_left_stop(void);
 /* The shared completed request. */
 int dm_req_start(void);
 /* MPI_INFO_ENV. */

@@ -38,16 +38,14 @@ static inline bool dm_world_is_foreign(int proc)
     return proc >= dm_world.size;
 }
 /*
- * A process of another job that has left in order, MPI_Finalize or as nothing of its connects it with
- * this one any more, while there are still communicators of both here: nothing will come from it.
+ * Nothing will come from a process any more: it is lost, or it is of another job and has called
+ * MPI_Finalize while there are still communicators with it here.
  */
-void dm_world_set_left(int proc, bool has_left);
-bool dm_world_has_left(int proc);
-/* Nothing will come from a process any more. */
 static inline bool dm_world_is_gone(int proc)
 {
     return dm_chan_is_lost(dm_world.chan, proc) ||
-           (dm_world_is_foreign(proc) && dm_world_has_left(proc));
+           (dm_world_is_foreign(proc) &&
+            dm_adapt_proc_has_ended(dm_chan_adapt(dm_world.chan), proc));
 }
 /* Make progress until *n_pending is 0: the one waiting loop of blocking calls. */
 static inline void dm_wait_for(const int *n_pending)

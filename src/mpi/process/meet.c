@@ -6,8 +6,7 @@
  * Each side names the context id by which it wants to be spoken to over the bridge, so that there is
  * nothing to agree upon.
  *
- * Invariant: a hello and a bridge hold a reference on the other process; lists are changed under the
- * global lock, by packets, too.
+ * Invariant: a hello and a bridge hold a reference on the other process.
  */
 #include "mpi/process/meet.h"
 
@@ -17,210 +16,12 @@
 
 #include "mpi/comm/comm.h"
 #include "mpi/process/port_name.h"
+#include "mpi/process/words.h"
 #include "util/clock.h"
-#include "util/list.h"
-#include "util/log.h"
-
-struct port {
-    struct dm_list link;
-    struct dm_list hellos; /* oldest first */
-    uint64_t token;
-    int n_users; /* accepts that look at it */
-    bool is_closed;
-};
-
-/* Somebody waits at a port. */
-struct hello {
-    struct dm_list link;
-    int proc;
-    uint32_t ctx; /* how to speak to it */
-    uint32_t id;  /* its number there */
-};
-
-/* A packet about a meeting is awaited. */
-struct awaited {
-    struct dm_list link;
-    int proc;
-    uint32_t id;
-    uint32_t ctx; /* of the other one, from its answer */
-    enum { MEET_NOTHING, MEET_YES, MEET_NO } said;
-};
-
-/* What a hello carries follows as its data: who says it. */
-struct pkt_hello {
-    struct dm_pkt pkt;
-    uint64_t token;
-    uint32_t ctx;
-    uint32_t id;
-};
-
-/* A hello on its way out, or in. */
-struct letter {
-    struct dm_chan_send send;
-    int proc;
-    struct pkt_hello said;
-    struct dm_proc_info info;
-};
-
-/* An answer, or an end: flags has MEET_YES or MEET_NO. */
-struct pkt_reply {
-    struct dm_pkt pkt;
-    uint32_t ctx;
-    uint32_t id;
-};
-
-static struct {
-    struct dm_list ports;
-    struct dm_list connecting; /* struct awaited: an answer */
-    struct dm_list accepting;  /* struct awaited: the end */
-} meet;
 
 static struct dm_adapt *meet_adapt(void)
 {
     return dm_chan_adapt(dm_world.chan);
-}
-
-/* ---- packets ---- */
-
-static void meet_reply(enum dm_pkt_type type, int proc, uint32_t ctx, uint32_t id, int says)
-{
-    struct pkt_reply reply = {.pkt = {.type = (uint8_t)type,
-                                      .version = DM_PKT_VERSION,
-                                      .hdr_len = sizeof(reply),
-                                      .flags = (uint8_t)says},
-                              .ctx = ctx,
-                              .id = id};
-
-    (void)dm_chan_send_ctl(dm_world.chan, proc, &reply.pkt);
-}
-
-static struct port *meet_find_port(uint64_t token)
-{
-    dm_list_for_each (it, &meet.ports) {
-        struct port *port = dm_container_of(it, struct port, link);
-
-        if (port->token == token && !port->is_closed)
-            return port;
-    }
-    return NULL;
-}
-
-static void meet_drop_hello(struct hello *hello)
-{
-    dm_list_del(&hello->link);
-    dm_adapt_proc_put(meet_adapt(), hello->proc);
-    free(hello);
-}
-
-/* Somebody wants to meet: it must be the one that it says it is. Frees the letter. */
-static void meet_read_letter(struct letter *letter)
-{
-    struct port *port = meet_find_port(letter->said.token);
-    struct hello *hello = port != NULL ? calloc(1, sizeof(*hello)) : NULL;
-    int proc = -1;
-
-    letter->info.host[sizeof(letter->info.host) - 1] = '\0';
-    letter->info.addr[sizeof(letter->info.addr) - 1] = '\0';
-    if (hello != NULL && dm_adapt_proc_get(meet_adapt(), &letter->info, &proc) == DM_OK &&
-        proc == letter->proc) {
-        *hello = (struct hello){.proc = proc, .ctx = letter->said.ctx, .id = letter->said.id};
-        dm_list_add_tail(&port->hellos, &hello->link);
-        dm_world_set_left(proc, false);
-    } else {
-        if (proc >= 0)
-            dm_adapt_proc_put(meet_adapt(), proc);
-        free(hello);
-        meet_reply(DM_PKT_PORT_ANSWER, letter->proc, 0, letter->said.id, MEET_NO);
-    }
-    free(letter);
-}
-
-static void letter_write(void *arg, size_t offset, const void *data, size_t len)
-{
-    struct letter *letter = arg;
-
-    memcpy((char *)&letter->info + offset, data, len);
-}
-
-static void letter_done(void *arg)
-{
-    meet_read_letter(arg);
-}
-
-static void meet_on_hello(void *arg, int proc, const struct dm_pkt *pkt, const void *data,
-                          size_t avail, struct dm_chan_sink *sink)
-{
-    struct letter *letter = calloc(1, sizeof(*letter));
-
-    (void)arg;
-    if (letter == NULL || pkt->data_len != sizeof(letter->info)) {
-        dm_log_error(
-            "a process wants to meet, without memory for it or in another version's words");
-        dm_world.abort(dm_world.abort_arg, 1, "out of memory");
-        return;
-    }
-    letter->proc = proc;
-    memcpy(&letter->said, pkt, sizeof(letter->said));
-    if (avail == pkt->data_len) {
-        memcpy(&letter->info, data, sizeof(letter->info));
-        meet_read_letter(letter);
-    } else {
-        *sink = (struct dm_chan_sink){.arg = letter, .write = letter_write, .done = letter_done};
-    }
-}
-
-static struct awaited *meet_find_awaited(struct dm_list *list, int proc, uint32_t id)
-{
-    dm_list_for_each (it, list) {
-        struct awaited *a = dm_container_of(it, struct awaited, link);
-
-        if (a->proc == proc && a->id == id)
-            return a;
-    }
-    return NULL;
-}
-
-static void meet_on_answer(void *arg, int proc, const struct dm_pkt *pkt, const void *data,
-                           size_t avail, struct dm_chan_sink *sink)
-{
-    const struct pkt_reply *said = (const void *)pkt;
-    struct awaited *a = meet_find_awaited(&meet.connecting, proc, said->id);
-
-    (void)arg, (void)data, (void)avail, (void)sink;
-    if (a == NULL) /* it came too late, and the other one has been told */
-        return;
-    a->ctx = said->ctx;
-    a->said = pkt->flags == MEET_YES ? MEET_YES : MEET_NO;
-}
-
-/* A connector that gives up is in the queue of a port, or somebody has answered it. */
-static void meet_forget_hello(int proc, uint32_t id)
-{
-    dm_list_for_each (it, &meet.ports) {
-        struct port *port = dm_container_of(it, struct port, link);
-
-        dm_list_for_each_safe (h, tmp, &port->hellos) {
-            struct hello *hello = dm_container_of(h, struct hello, link);
-
-            if (hello->proc == proc && hello->id == id) {
-                meet_drop_hello(hello);
-                return;
-            }
-        }
-    }
-}
-
-static void meet_on_end(void *arg, int proc, const struct dm_pkt *pkt, const void *data,
-                        size_t avail, struct dm_chan_sink *sink)
-{
-    const struct pkt_reply *said = (const void *)pkt;
-    struct awaited *a = meet_find_awaited(&meet.accepting, proc, said->id);
-
-    (void)arg, (void)data, (void)avail, (void)sink;
-    if (a != NULL)
-        a->said = pkt->flags == MEET_YES ? MEET_YES : MEET_NO;
-    else
-        meet_forget_hello(proc, said->id);
 }
 
 /* ---- bridges ---- */
@@ -259,14 +60,15 @@ static int meet_look(const struct dm_meet_wait *wait)
 }
 
 /* Until the other one has said something; DM_EPEER when it is gone. */
-static int meet_await(struct dm_list *list, struct awaited *a, const struct dm_meet_wait *wait)
+static int meet_await(struct dm_list *list, struct dm_meet_awaited *a,
+                      const struct dm_meet_wait *wait)
 {
     int err = DM_OK;
 
     dm_list_add_tail(list, &a->link);
-    while (a->said == MEET_NOTHING && err == DM_OK) {
+    while (a->said == DM_MEET_NOTHING && err == DM_OK) {
         dm_chan_progress_wait(dm_world.chan);
-        if (a->said != MEET_NOTHING)
+        if (a->said != DM_MEET_NOTHING)
             break;
         if (dm_world_is_gone(a->proc))
             err = DM_EPEER;
@@ -282,7 +84,7 @@ static int meet_await(struct dm_list *list, struct awaited *a, const struct dm_m
 int dm_meet_open(char name[MPI_MAX_PORT_NAME])
 {
     struct dm_port_name text;
-    struct port *port;
+    struct dm_meet_port *port;
     int err = dm_adapt_serve(meet_adapt());
 
     if (err == DM_OK)
@@ -302,39 +104,39 @@ int dm_meet_open(char name[MPI_MAX_PORT_NAME])
     }
     port->token = text.token;
     dm_list_init(&port->hellos);
-    dm_list_add_tail(&meet.ports, &port->link);
+    dm_list_add_tail(&dm_meet_lists.ports, &port->link);
     return DM_OK;
 }
 
-static void meet_free_port(struct port *port)
+static void meet_free_port(struct dm_meet_port *port)
 {
     dm_list_del(&port->link);
     free(port);
 }
 
-static void meet_close_port(struct port *port)
+static void meet_close_port(struct dm_meet_port *port)
 {
     port->is_closed = true;
     dm_adapt_port_close(meet_adapt(), port->token);
     dm_list_for_each_safe (it, tmp, &port->hellos) {
-        struct hello *hello = dm_container_of(it, struct hello, link);
+        struct dm_meet_hello *hello = dm_container_of(it, struct dm_meet_hello, link);
 
-        meet_reply(DM_PKT_PORT_ANSWER, hello->proc, 0, hello->id, MEET_NO);
-        meet_drop_hello(hello);
+        dm_meet_reply(DM_PKT_PORT_ANSWER, hello->proc, 0, hello->id, DM_MEET_NO);
+        dm_meet_drop_hello(hello);
     }
     if (port->n_users == 0)
         meet_free_port(port);
 }
 
 /* A port of this process. */
-static int meet_own_port(const char *name, struct port **port_p)
+static int meet_own_port(const char *name, struct dm_meet_port **port_p)
 {
     struct dm_port_name text;
     int err = dm_port_name_read(name, &text);
 
     if (err != DM_OK)
         return err;
-    *port_p = meet_find_port(text.token);
+    *port_p = dm_meet_find_port(text.token);
     if (*port_p == NULL)
         return DM_FAIL(DM_ERR_PORT, "this process has not opened the port, or has closed it");
     return DM_OK;
@@ -342,7 +144,7 @@ static int meet_own_port(const char *name, struct port **port_p)
 
 int dm_meet_close(const char *name)
 {
-    struct port *port;
+    struct dm_meet_port *port;
     int err = meet_own_port(name, &port);
 
     if (err == DM_OK)
@@ -353,22 +155,22 @@ int dm_meet_close(const char *name)
 /* ---- accept ---- */
 
 /* Answer somebody who has said hello. DM_EPEER: it has given up. */
-static int meet_answer(struct hello *hello, struct dm_meeting *meeting_p)
+static int meet_answer(struct dm_meet_hello *hello, struct dm_meeting *meeting_p)
 {
     static const struct dm_meet_wait for_ever = {.until = UINT64_MAX};
-    struct awaited end = {.proc = hello->proc, .id = hello->id};
+    struct dm_meet_awaited end = {.proc = hello->proc, .id = hello->id};
     uint32_t ctx = dm_ctx_alone();
     int err = meet_build_bridge(hello->proc, ctx, hello->ctx, &meeting_p->bridge);
 
     if (err != DM_OK) {
-        meet_reply(DM_PKT_PORT_ANSWER, hello->proc, 0, hello->id, MEET_NO);
+        dm_meet_reply(DM_PKT_PORT_ANSWER, hello->proc, 0, hello->id, DM_MEET_NO);
         return err;
     }
     meeting_p->tag = (int)(hello->id & INT32_MAX);
-    meet_reply(DM_PKT_PORT_ANSWER, hello->proc, ctx, hello->id, MEET_YES);
+    dm_meet_reply(DM_PKT_PORT_ANSWER, hello->proc, ctx, hello->id, DM_MEET_YES);
     /* It waits for just this, or is about to say that it does not any more. */
-    err = meet_await(&meet.accepting, &end, &for_ever);
-    if (err == DM_OK && end.said == MEET_NO)
+    err = meet_await(&dm_meet_lists.accepting, &end, &for_ever);
+    if (err == DM_OK && end.said == DM_MEET_NO)
         err = DM_EPEER;
     if (err != DM_OK)
         dm_meet_part(meeting_p);
@@ -376,16 +178,17 @@ static int meet_answer(struct hello *hello, struct dm_meeting *meeting_p)
 }
 
 /* The first in the queue that is still there. DM_EAGAIN: nobody is. */
-static int meet_welcome(struct port *port, struct dm_meeting *meeting_p)
+static int meet_welcome(struct dm_meet_port *port, struct dm_meeting *meeting_p)
 {
     while (!dm_list_is_empty(&port->hellos)) {
-        struct hello *hello = dm_container_of(port->hellos.next, struct hello, link);
+        struct dm_meet_hello *hello =
+            dm_container_of(port->hellos.next, struct dm_meet_hello, link);
         int err = DM_EPEER;
 
         dm_list_del(&hello->link);
         if (!dm_world_is_gone(hello->proc))
             err = meet_answer(hello, meeting_p);
-        meet_drop_hello(hello);
+        dm_meet_drop_hello(hello);
         if (err != DM_EPEER)
             return err;
     }
@@ -394,7 +197,7 @@ static int meet_welcome(struct port *port, struct dm_meeting *meeting_p)
 
 int dm_meet_accept(const char *name, const struct dm_meet_wait *wait, struct dm_meeting *meeting_p)
 {
-    struct port *port;
+    struct dm_meet_port *port;
     int err = meet_own_port(name, &port);
 
     if (err != DM_OK)
@@ -428,7 +231,7 @@ static uint32_t meet_new_id(void)
 
     if (getrandom(&id, sizeof(id), GRND_NONBLOCK) != (ssize_t)sizeof(id))
         id = (uint32_t)dm_clock_ns();
-    while (meet_find_awaited(&meet.connecting, dm_world.rank, id) != NULL)
+    while (dm_meet_find_awaited(&dm_meet_lists.connecting, dm_world.rank, id) != NULL)
         id++;
     return id & INT32_MAX;
 }
@@ -458,57 +261,27 @@ static int meet_connect_failed(int err, int proc, const struct dm_port_name *por
     return err;
 }
 
-static void letter_sent(struct dm_chan_send *send, int err)
-{
-    (void)err; /* who waits for the answer looks whether the other one is lost */
-    free(dm_container_of(send, struct letter, send));
-}
-
-static int meet_say_hello(int proc, uint64_t token, uint32_t ctx, uint32_t id)
-{
-    struct letter *letter = calloc(1, sizeof(*letter));
-    int err;
-
-    if (letter == NULL)
-        return DM_FAIL(DM_ENOMEM, "a message to the process that has opened the port");
-    err = dm_adapt_proc_info(meet_adapt(), dm_world.rank, &letter->info);
-    if (err != DM_OK) {
-        free(letter);
-        return err;
-    }
-    letter->said = (struct pkt_hello){.pkt = {.type = DM_PKT_PORT_HELLO,
-                                              .version = DM_PKT_VERSION,
-                                              .hdr_len = sizeof(letter->said),
-                                              .data_len = sizeof(letter->info)},
-                                      .token = token,
-                                      .ctx = ctx,
-                                      .id = id};
-    letter->send.data = &letter->info;
-    letter->send.done = letter_sent;
-    return dm_chan_send(dm_world.chan, proc, &letter->said.pkt, &letter->send);
-}
-
 /* Over to the process proc. */
 static int meet_go(int proc, const struct dm_port_name *port, const struct dm_meet_wait *wait,
                    struct dm_meeting *meeting_p)
 {
-    struct awaited answer = {.proc = proc, .id = meet_new_id()};
+    struct dm_meet_awaited answer = {.proc = proc, .id = meet_new_id()};
     uint32_t ctx = dm_ctx_alone();
     int err;
 
-    dm_adapt_proc_knock(meet_adapt(), proc, port->token);
-    err = meet_say_hello(proc, port->token, ctx, answer.id);
+    dm_adapt_proc_set_token(meet_adapt(), proc, port->token);
+    err = dm_meet_say_hello(proc, port->token, ctx, answer.id);
     if (err != DM_OK)
         return err;
-    err = meet_await(&meet.connecting, &answer, wait);
-    if (err != DM_OK || answer.said == MEET_NO) {
+    err = meet_await(&dm_meet_lists.connecting, &answer, wait);
+    if (err != DM_OK || answer.said == DM_MEET_NO) {
         if (err == DM_ETIMEOUT || err == DM_EAGAIN)
-            meet_reply(DM_PKT_PORT_END, proc, 0, answer.id, MEET_NO);
+            dm_meet_reply(DM_PKT_PORT_END, proc, 0, answer.id, DM_MEET_NO);
         return meet_connect_failed(err, proc, port);
     }
     err = meet_build_bridge(proc, ctx, answer.ctx, &meeting_p->bridge);
     meeting_p->tag = (int)(answer.id & INT32_MAX);
-    meet_reply(DM_PKT_PORT_END, proc, 0, answer.id, err == DM_OK ? MEET_YES : MEET_NO);
+    dm_meet_reply(DM_PKT_PORT_END, proc, 0, answer.id, err == DM_OK ? DM_MEET_YES : DM_MEET_NO);
     return err;
 }
 
@@ -526,7 +299,6 @@ int dm_meet_connect(const char *name, const struct dm_meet_wait *wait, struct dm
         err = DM_FAIL(DM_ERR_PORT, "%.300s", dm_err_detail());
     if (err != DM_OK)
         return err;
-    dm_world_set_left(proc, false);
     err = meet_go(proc, &port, wait, meeting_p);
     dm_adapt_proc_put(meet_adapt(), proc);
     return err;
@@ -536,16 +308,14 @@ int dm_meet_connect(const char *name, const struct dm_meet_wait *wait, struct dm
 
 void dm_meet_start(void)
 {
-    dm_list_init(&meet.ports);
-    dm_list_init(&meet.connecting);
-    dm_list_init(&meet.accepting);
-    dm_chan_on_packet(dm_world.chan, DM_PKT_PORT_HELLO, meet_on_hello, NULL);
-    dm_chan_on_packet(dm_world.chan, DM_PKT_PORT_ANSWER, meet_on_answer, NULL);
-    dm_chan_on_packet(dm_world.chan, DM_PKT_PORT_END, meet_on_end, NULL);
+    dm_list_init(&dm_meet_lists.ports);
+    dm_list_init(&dm_meet_lists.connecting);
+    dm_list_init(&dm_meet_lists.accepting);
+    dm_meet_listen();
 }
 
 void dm_meet_stop(void)
 {
-    while (!dm_list_is_empty(&meet.ports))
-        meet_close_port(dm_container_of(meet.ports.next, struct port, link));
+    while (!dm_list_is_empty(&dm_meet_lists.ports))
+        meet_close_port(dm_container_of(dm_meet_lists.ports.next, struct dm_meet_port, link));
 }

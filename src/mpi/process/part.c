@@ -36,10 +36,10 @@ static bool part_has_foreign(const struct dm_group *group, bool (*is_so)(int pro
 }
 
 /* One that has called MPI_Finalize instead has parted all the same. */
-static bool part_has_left(const struct dm_comm *comm)
+static bool part_is_deserted(const struct dm_comm *comm)
 {
-    return part_has_foreign(comm->group, dm_world_has_left) ||
-           part_has_foreign(comm->remote, dm_world_has_left);
+    return part_has_foreign(comm->group, dm_world_is_gone) ||
+           part_has_foreign(comm->remote, dm_world_is_gone);
 }
 
 int dm_comm_disconnect(struct dm_comm *comm)
@@ -50,11 +50,11 @@ int dm_comm_disconnect(struct dm_comm *comm)
 
     while (part_has_pending(comm))
         dm_chan_progress_wait(dm_world.chan);
-    if (!part_has_left(comm))
+    if (!part_is_deserted(comm))
         err = dm_barrier(comm);
-    if (err != DM_OK && !(err == DM_EPEER && part_has_left(comm)))
+    if (err != DM_OK && !(err == DM_EPEER && part_is_deserted(comm)))
         return err;
-    if (!is_own && !part_has_left(comm)) {
+    if (!is_own && !part_is_deserted(comm)) {
         /* All are here: who goes may go before this process has heard the last of it. */
         comm->is_parting = true;
         (void)dm_barrier(comm);

@@ -148,8 +148,8 @@ int dm_p2p_fail_lost(int proc)
     if (dm_world_is_foreign(proc))
         return DM_FAIL(DM_EPEER, "%s: %s",
                        dm_adapt_proc_text(dm_chan_adapt(dm_world.chan), proc, who, sizeof(who)),
-                       dm_world_has_left(proc)
-                           ? "it has called MPI_Finalize, or has parted from this job"
+                       dm_adapt_proc_has_ended(dm_chan_adapt(dm_world.chan), proc)
+                           ? "it has called MPI_Finalize"
                            : "the connection is lost: that process died or was killed");
     return DM_FAIL(DM_EPEER,
                    "the connection to rank %d of the job on %s is lost: that process "

@@ -120,9 +120,10 @@ static void p2p_forget_unexp(int proc)
 static void p2p_on_gone(void *arg, int proc, bool is_free)
 {
     (void)arg;
-    if (dm_world_has_left(proc) == is_free)
-        dm_p2p.n_lost += is_free ? -1 : 1;
-    dm_world_set_left(proc, !is_free);
+    if (dm_adapt_proc_has_ended(dm_chan_adapt(dm_world.chan), proc))
+        dm_p2p.n_lost += is_free ? 0 : 1;
+    else if (!is_free) /* it may come again */
+        return;
     p2p_lose(proc, p2p_could_only_come_from);
     if (is_free)
         p2p_forget_unexp(proc);

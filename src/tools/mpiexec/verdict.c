@@ -21,6 +21,8 @@
 /* How much later than the ranks an agent may hear of the engine's end of the job. */
 #define ENGINE_NS UINT64_C(500000000)
 
+enum { WHO_LEN = 384 };
+
 int dm_launch_verdict_code(int wait_status)
 {
     return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
@@ -50,6 +52,19 @@ void dm_launch_verdict_fail(struct dm_launch_node *node, int status)
     dm_launch_jobs_fail_tied(node);
 }
 
+/* "rank 3 on host a (process 71)", and of which job if not the first. Returns text. */
+static const char *who_is(const struct dm_launch_rank *rank, char *text, size_t len)
+{
+    const struct dm_launch_node *node = rank->node;
+    char job[32] = "";
+
+    if (node->kin.is_spawned)
+        snprintf(job, sizeof(job), " of spawned job %d", node->kin.serial);
+    snprintf(text, len, "rank %d on host %s (process %d)%s", rank->rank, node->host_name,
+             (int)rank->was, job);
+    return text;
+}
+
 static void how_it_ended(const struct dm_launch_rank *rank, char *text, size_t len)
 {
     int status = rank->status;
@@ -76,11 +91,12 @@ static void lose_rank(struct dm_launch_rank *rank)
 {
     const struct dm_launch_node *node = rank->node;
     bool is_killed = rank->has_ended && WIFSIGNALED(rank->status);
+    char who[WHO_LEN];
     char how[128];
 
     how_it_ended(rank, how, sizeof(how));
-    dm_log_error("rank %d on host %s (process %d) %s%s%s", rank->rank, node->host_name,
-                 (int)rank->was, how, is_killed ? "" : " without MPI_Finalize",
+    dm_log_error("%s %s%s%s", who_is(rank, who, sizeof(who)), how,
+                 is_killed ? "" : " without MPI_Finalize",
                  node->options->stays ? "" : "; the job is ended");
     dm_launch_verdict_fail(rank->node, status_of_lost(rank));
 }
@@ -163,22 +179,22 @@ struct dm_launch_rank *dm_launch_verdict_missing(const struct dm_launch_node *no
 void dm_launch_verdict_missed(struct dm_launch_rank *missing, int waiting)
 {
     struct dm_launch_node *node = missing->node;
+    char who[WHO_LEN];
     char how[128];
 
     if (node->options->stays)
         return;
     if (missing->has_finalized) {
-        dm_log_error(
-            "rank %d on host %s (process %d) has called MPI_Finalize, and rank %d waits for it in "
-            "a barrier; the job is ended",
-            missing->rank, node->host_name, (int)missing->was, waiting);
+        dm_log_error("%s has called MPI_Finalize, and rank %d waits for it in a barrier; the job "
+                     "is ended",
+                     who_is(missing, who, sizeof(who)), waiting);
         dm_launch_verdict_fail(node, 1);
         return;
     }
     how_it_ended(missing, how, sizeof(how));
-    dm_log_error("rank %d on host %s (process %d) %s before MPI_Init, where rank %d waits for it: "
-                 "all processes of a job must call MPI_Init, or none; the job is ended",
-                 missing->rank, node->host_name, (int)missing->was, how, waiting);
+    dm_log_error("%s %s before MPI_Init, where rank %d waits for it: all processes of a job must "
+                 "call MPI_Init, or none; the job is ended",
+                 who_is(missing, who, sizeof(who)), how, waiting);
     dm_launch_verdict_fail(node, status_of_lost(missing));
 }
 
