@@ -8,7 +8,7 @@
 #include "io/move.h"
 
 /*
- * Write the next len bytes of m, which lie in [low, high) of the file. stage: room for packed data
+ * Write the next len bytes of m, which lie in [low, high) of the file. stage: space for packed data
  * when memory is not contiguous. *is_done_p false with DM_OK: it cannot be mapped; nothing was
  * done. A file that is truncated meanwhile, or a full disk, is an error.
  */

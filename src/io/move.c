@@ -50,14 +50,14 @@ static void move_in(const struct dm_move *m, uint64_t at, const void *src, size_
 static int move_staged(struct dm_move *m, uint64_t at, uint64_t offset, uint64_t len,
                        uint64_t *done_p)
 {
-    size_t room = move_min(len, STAGE_LEN), n = room;
-    char *stage = malloc(room);
+    size_t space = move_min(len, STAGE_LEN), n = space;
+    char *stage = malloc(space);
     int err = DM_OK;
 
     if (stage == NULL)
-        return DM_FAIL(DM_ENOMEM, "buffer of a file, %zu bytes", room);
-    while (*done_p < len && err == DM_OK && n == room) {
-        size_t want = room = move_min(len - *done_p, room);
+        return DM_FAIL(DM_ENOMEM, "buffer of a file, %zu bytes", space);
+    while (*done_p < len && err == DM_OK && n == space) {
+        size_t want = space = move_min(len - *done_p, space);
 
         if (m->is_write) {
             move_out(m, at + *done_p, stage, want);
@@ -146,7 +146,7 @@ static int move_ranges_staged(struct dm_move *m, const struct iovec *ranges, int
 /* Up to `len` bytes; *moved_p less: the end of the file. */
 static int move_exact(struct dm_move *m, uint64_t len, uint64_t *moved_p)
 {
-    size_t room = N_RANGES * RANGE_LONG;
+    size_t space = N_RANGES * RANGE_LONG;
     struct iovec ranges[N_RANGES];
     char *stage = NULL;
     int err = DM_OK;
@@ -164,8 +164,8 @@ static int move_exact(struct dm_move *m, uint64_t len, uint64_t *moved_p)
             while (n_used < n && ranges[n_used].iov_len < RANGE_LONG)
                 total += ranges[n_used++].iov_len;
             want = total;
-            if (stage == NULL && (stage = malloc(move_min(len, room))) == NULL)
-                return DM_FAIL(DM_ENOMEM, "buffer of a file, %zu bytes", move_min(len, room));
+            if (stage == NULL && (stage = malloc(move_min(len, space))) == NULL)
+                return DM_FAIL(DM_ENOMEM, "buffer of a file, %zu bytes", move_min(len, space));
             err = move_ranges_staged(m, ranges, n_used, stage, total, &moved);
         }
         *moved_p += moved;
@@ -186,12 +186,12 @@ struct window {
     uint64_t len; /* bytes of the view in it */
 };
 
-static void window_next(const struct dm_move *m, uint64_t room, struct window *w)
+static void window_next(const struct dm_move *m, uint64_t space, struct window *w)
 {
     uint64_t pos = m->pos + m->done, end = m->pos + m->len, last;
 
     w->low = dm_view_offset(m->view, pos);
-    last = dm_view_pos(m->view, w->low + (int64_t)room);
+    last = dm_view_pos(m->view, w->low + (int64_t)space);
     if (last > end)
         last = end;
     w->len = last - pos;
@@ -261,24 +261,24 @@ static int move_sieve(struct dm_move *m, const struct window *w, char *buf, char
 
 static int move_read(struct dm_move *m)
 {
-    uint64_t room = m->hints->ind_rd_buffer_size, moved = 0;
+    uint64_t space = m->hints->ind_rd_buffer_size, moved = 0;
     char *buf = NULL, *stage = NULL;
     int err = DM_OK;
 
     while (m->done < m->len && err == DM_OK) {
         struct window w;
 
-        window_next(m, room, &w);
+        window_next(m, space, &w);
         if (!window_is_for_sieve(m, &w)) {
             err = move_exact(m, w.len, &moved);
         } else {
             if (buf == NULL) {
-                buf = malloc(room + STAGE_LEN);
-                stage = buf + room;
+                buf = malloc(space + STAGE_LEN);
+                stage = buf + space;
             }
             if (buf == NULL)
                 return DM_FAIL(DM_ENOMEM, "buffer of a file, %llu bytes",
-                               (unsigned long long)(room + STAGE_LEN));
+                               (unsigned long long)(space + STAGE_LEN));
             err = move_sieve(m, &w, buf, stage, &moved);
         }
         if (moved < w.len)
@@ -300,7 +300,7 @@ static bool window_is_for_map(const struct dm_move *m, const struct window *w)
 
 static int move_write(struct dm_move *m)
 {
-    uint64_t room = m->hints->ind_wr_buffer_size, moved = 0;
+    uint64_t space = m->hints->ind_wr_buffer_size, moved = 0;
     char *stage = NULL;
     int err = DM_OK;
 
@@ -308,7 +308,7 @@ static int move_write(struct dm_move *m)
         struct window w;
         bool is_mapped = false;
 
-        window_next(m, room, &w);
+        window_next(m, space, &w);
         if (window_is_for_map(m, &w)) {
             if (!m->type->is_contig && stage == NULL && (stage = malloc(STAGE_LEN)) == NULL)
                 return DM_FAIL(DM_ENOMEM, "buffer of a file, %zu bytes", STAGE_LEN);

@@ -6,7 +6,7 @@
 
 #define SPLIT_BUF(buf) ((void *)(uintptr_t)(buf))
 
-static int split_begin(struct dm_file *f, const struct dm_access *a, const char *what)
+static int split_io_begin(struct dm_file *f, const struct dm_access *a, const char *what)
 {
     struct dm_req *req = NULL;
     int err = dm_access_start(f, a, &req);
@@ -17,7 +17,7 @@ static int split_begin(struct dm_file *f, const struct dm_access *a, const char 
     return DM_OK;
 }
 
-static int split_end(struct dm_file *f, const char *what, const void *buf, MPI_Status *status)
+static int split_io_end(struct dm_file *f, const char *what, const void *buf, MPI_Status *status)
 {
     struct dm_req *req = f->split.req;
     int err;
@@ -53,12 +53,12 @@ int dm_file_read_at_all_begin(struct dm_file *f, MPI_Offset offset, void *buf, s
                           .count = count,
                           .type = type};
 
-    return split_begin(f, &a, split_read_at_all);
+    return split_io_begin(f, &a, split_read_at_all);
 }
 
 int dm_file_read_at_all_end(struct dm_file *f, void *buf, MPI_Status *status)
 {
-    return split_end(f, split_read_at_all, buf, status);
+    return split_io_end(f, split_read_at_all, buf, status);
 }
 
 int dm_file_write_at_all_begin(struct dm_file *f, MPI_Offset offset, const void *buf, size_t count,
@@ -72,12 +72,12 @@ int dm_file_write_at_all_begin(struct dm_file *f, MPI_Offset offset, const void 
                           .count = count,
                           .type = type};
 
-    return split_begin(f, &a, split_write_at_all);
+    return split_io_begin(f, &a, split_write_at_all);
 }
 
 int dm_file_write_at_all_end(struct dm_file *f, const void *buf, MPI_Status *status)
 {
-    return split_end(f, split_write_at_all, buf, status);
+    return split_io_end(f, split_write_at_all, buf, status);
 }
 
 int dm_file_read_all_begin(struct dm_file *f, void *buf, size_t count, struct dm_type *type)
@@ -85,12 +85,12 @@ int dm_file_read_all_begin(struct dm_file *f, void *buf, size_t count, struct dm
     struct dm_access a = {
         .at = DM_AT_INDIVIDUAL, .is_coll = true, .buf = buf, .count = count, .type = type};
 
-    return split_begin(f, &a, split_read_all);
+    return split_io_begin(f, &a, split_read_all);
 }
 
 int dm_file_read_all_end(struct dm_file *f, void *buf, MPI_Status *status)
 {
-    return split_end(f, split_read_all, buf, status);
+    return split_io_end(f, split_read_all, buf, status);
 }
 
 int dm_file_write_all_begin(struct dm_file *f, const void *buf, size_t count, struct dm_type *type)
@@ -102,12 +102,12 @@ int dm_file_write_all_begin(struct dm_file *f, const void *buf, size_t count, st
                           .count = count,
                           .type = type};
 
-    return split_begin(f, &a, split_write_all);
+    return split_io_begin(f, &a, split_write_all);
 }
 
 int dm_file_write_all_end(struct dm_file *f, const void *buf, MPI_Status *status)
 {
-    return split_end(f, split_write_all, buf, status);
+    return split_io_end(f, split_write_all, buf, status);
 }
 
 int dm_file_read_ordered_begin(struct dm_file *f, void *buf, size_t count, struct dm_type *type)
@@ -115,12 +115,12 @@ int dm_file_read_ordered_begin(struct dm_file *f, void *buf, size_t count, struc
     struct dm_access a = {
         .at = DM_AT_ORDERED, .is_coll = true, .buf = buf, .count = count, .type = type};
 
-    return split_begin(f, &a, split_read_ordered);
+    return split_io_begin(f, &a, split_read_ordered);
 }
 
 int dm_file_read_ordered_end(struct dm_file *f, void *buf, MPI_Status *status)
 {
-    return split_end(f, split_read_ordered, buf, status);
+    return split_io_end(f, split_read_ordered, buf, status);
 }
 
 int dm_file_write_ordered_begin(struct dm_file *f, const void *buf, size_t count,
@@ -133,10 +133,10 @@ int dm_file_write_ordered_begin(struct dm_file *f, const void *buf, size_t count
                           .count = count,
                           .type = type};
 
-    return split_begin(f, &a, split_write_ordered);
+    return split_io_begin(f, &a, split_write_ordered);
 }
 
 int dm_file_write_ordered_end(struct dm_file *f, const void *buf, MPI_Status *status)
 {
-    return split_end(f, split_write_ordered, buf, status);
+    return split_io_end(f, split_write_ordered, buf, status);
 }

@@ -282,7 +282,7 @@ static void window_mark(struct rounds *r, const struct cursor *c, int64_t low, u
                         len - at < ONES_LEN ? len - at : ONES_LEN);
 }
 
-/* Data of processes [first, *last_p), as many as there is room for, into the window. */
+/* Data of processes [first, *last_p), as many as there is space for, into the window. */
 static void window_take(struct rounds *r, int64_t round, int64_t low, int first, int *last_p)
 {
     struct dm_type *byte = dm_type_get(MPI_BYTE);
@@ -352,7 +352,7 @@ static void window_round_write(struct rounds *r, int64_t round)
     window_write(r, low, high);
 }
 
-/* To processes from `first` on, as many as there is room for. */
+/* To processes from `first` on, as many as there is space for. */
 static void window_give(struct rounds *r, int64_t round, int64_t low, int64_t end, int first,
                         int *last_p)
 {

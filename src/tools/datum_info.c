@@ -15,6 +15,7 @@
 
 #include "config.h"
 #include "dapl_adapt/dapl_adapt.h"
+#include "io/disk.h"
 #include "mpi/coll/algs.h"
 #include "pmi/pmi.h"
 #include "tools/out.h"
@@ -45,6 +46,7 @@ static const char usage[] =
     "  --markdown   the settings as a page of Markdown\n"
     "  --coll-algorithms  collectives, their algorithms and what those demand\n"
     "  --coll-table       when which one is taken, as a file for DATUM_COLL_FILE\n"
+    "  --file PATH  the file system of a path, and how MPI_File_... would move bytes there\n"
     "  --version    the version\n"
     "  --help       this text\n"
     "\n"
@@ -311,6 +313,27 @@ static int show_usable(void)
     return n_usable > 0 ? 0 : 1;
 }
 
+/* docs/FILES.md says why. */
+static int show_file(const char *path)
+{
+    bool is_local;
+    const char *fs = dm_disk_fs_of(path, &is_local);
+
+    if (strcmp(fs, "unknown") == 0) {
+        fprintf(stderr, "datum-info: neither \"%s\" nor its directory is there\n", path);
+        return 1;
+    }
+    printf("path                  %s\n", path);
+    printf("file system           %s, %s\n", fs, is_local ? "local" : "of a network");
+    printf("one range             one system call\n");
+    printf("short ranges          %s\n", is_local
+                                             ? "written into a mapping; read with holes up to 8 KiB"
+                                             : "written one by one; read with holes up to 128 KiB");
+    printf("collective, one host  %s\n", is_local ? "each process by itself" : "two phases");
+    printf("collective, several   two phases\n");
+    return 0;
+}
+
 /* The option's part; 0 for what is none. */
 static int part_of(const char *arg)
 {
@@ -379,6 +402,8 @@ static int run(int argc, char **argv)
             show_coll_table();
             return 0;
         }
+        if (strcmp(argv[i], "--file") == 0 && argv[i + 1] != NULL)
+            return show_file(dm_disk_path(argv[i + 1]));
         if (part_of(argv[i]) == 0) {
             fprintf(stderr, "datum-info: unknown option \"%s\"; \"datum-info --help\" lists them\n",
                     argv[i]);

@@ -77,7 +77,7 @@ provider_params() {
 is_above_dat() {
     case $1 in
     attr_* | coll_shm* | env_* | err_args_* | err_codes | err_handlers | group_* | init_attr_fn | init_cache | op_all | \
-        coll_errors | coll_nb_errors | neighbor_errors | old_names | session_* | status_set | tool_vars | \
+        io_basic | io_datarep | io_view | coll_errors | coll_nb_errors | neighbor_errors | old_names | session_* | status_set | tool_vars | \
         topo_* | type_contents | type_extent | type_external | type_f90) return 0 ;;
     esac
     return 1
