@@ -6,6 +6,7 @@
 #ifndef DM_TESTS_UNIT_FAKE_ADAPT_H
 #define DM_TESTS_UNIT_FAKE_ADAPT_H
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
