@@ -118,10 +118,19 @@ static void spawn_free(struct spawning *s)
 
 /* ---- the root ---- */
 
+/* Spawns of this process so far: the launcher knows of the last one whether it has ended. */
+static int n_spawns;
+
+static bool spawn_is_over(void *arg)
+{
+    return *(int *)arg == n_spawns && dm_pmi_spawned_is_over(dm_process_state.pmi);
+}
+
 /* Start them and meet one of them. */
 static int spawn_launch(struct spawning *s, struct dm_meeting *meeting_p)
 {
-    static const struct dm_meet_wait for_ever = {.until = UINT64_MAX};
+    int number = 0;
+    struct dm_meet_wait wait = {.until = UINT64_MAX, .is_over = spawn_is_over, .arg = &number};
     char port[MPI_MAX_PORT_NAME];
     struct dm_pmi_pair preput = {.key = PARENT_PORT, .val = port};
     struct dm_pmi_spawn spawn = {
@@ -134,8 +143,15 @@ static int spawn_launch(struct spawning *s, struct dm_meeting *meeting_p)
     err = dm_pmi_spawn(dm_process_state.pmi, &spawn, s->codes, &n_started);
     if (err == DM_ENOTSUP)
         err = DM_FAIL(DM_ERR_SPAWN, "%.400s", dm_err_detail());
-    if (err == DM_OK)
-        err = dm_meet_accept(port, &for_ever, meeting_p);
+    if (err == DM_OK) {
+        number = ++n_spawns;
+        err = dm_meet_accept(port, &wait, meeting_p);
+    }
+    if (err == DM_EAGAIN) {
+        err = DM_FAIL(DM_ERR_SPAWN, "the processes have ended without calling MPI_Init");
+        for (int i = 0; i < s->n_procs; i++)
+            s->codes[i] = DM_ERR_SPAWN;
+    }
     (void)dm_meet_close(port);
     return err;
 }
