@@ -386,7 +386,8 @@ static int open_use_rails(struct dm_adapt *adapt)
 
 static int open_job(struct dm_adapt *adapt)
 {
-    int err = open_rails(adapt, adapt->job.size - 1, dm_adapt_is_one_host(adapt));
+    int err =
+        open_rails(adapt, adapt->job.size - 1, dm_adapt_is_one_host(adapt) && !adapt->job.is_met);
 
     if (err == DM_OK)
         err = dm_addr_publish(adapt);

@@ -246,6 +246,54 @@ static void lost_peer_gives_sends_back(void)
 }
 
 /* Lost at once: each is told with its own reason. */
+static int n_gone;
+static bool is_gone_free;
+
+static void on_gone(void *arg, int proc, bool is_free)
+{
+    CHECK(arg == &n_gone);
+    CHECK_EQ(proc, 1);
+    is_gone_free = is_free;
+    n_gone++;
+}
+
+/* What was queued comes back, nothing is remembered, and the next packet goes. */
+static void closed_peer_is_forgotten(void)
+{
+    const struct dm_adapt_events *ev;
+    struct dm_pkt pkt = packet(0);
+    struct out outs[3];
+
+    start();
+    ev = &fake_procs[0]->ev;
+    dm_chan_on_gone(chans[0], on_gone, &n_gone);
+    for (int i = 0; i < 2; i++) {
+        fake.is_unready = true;
+        CHECK(ev->is_idle(ev->arg, 1));
+        for (int k = 0; k < 2; k++) {
+            outs[k] = (struct out){.send.done = out_done};
+            dm_chan_send(chans[0], 1, &pkt, &outs[k].send);
+        }
+        CHECK(!ev->is_idle(ev->arg, 1));
+        ev->gone(ev->arg, 1, i == 1);
+        CHECK(ev->is_idle(ev->arg, 1));
+        CHECK_EQ(n_gone, i + 1);
+        CHECK_EQ(is_gone_free, i == 1);
+        for (int k = 0; k < 2; k++) {
+            CHECK_EQ(outs[k].n_done, 1);
+            CHECK_EQ(outs[k].err, DM_EPEER);
+        }
+        CHECK(!dm_chan_is_lost(chans[0], 1));
+        fake.is_unready = false;
+        outs[2] = (struct out){.send.done = out_done};
+        dm_chan_send(chans[0], 1, &pkt, &outs[2].send);
+        dm_chan_progress(chans[0]);
+        CHECK_EQ(outs[2].n_done, 1);
+        CHECK_EQ(outs[2].err, DM_OK);
+    }
+    stop();
+}
+
 static int n_whys;
 
 static void on_lost_why(void *arg, int proc, int err)
@@ -501,6 +549,7 @@ int main(void)
     bytes_without_packets();
     own_pipe_is_finite();
     lost_peer_gives_sends_back();
+    closed_peer_is_forgotten();
     two_lost_peers();
     half_a_packet_of_a_lost_peer();
     hooks_run_while_registered();

@@ -183,7 +183,7 @@ static bool parting_is_closed(const struct dm_conn *conn)
     return is_so;
 }
 
-/* All that concerns it has come to an end, or is brought to one now. Nothing counts that is late. */
+/* All that concerns it has come to an end, or is brought to one now: what is late is ignored. */
 static bool parting_is_done(struct dm_conn *conn)
 {
     struct dm_adapt *adapt = conn->adapt;

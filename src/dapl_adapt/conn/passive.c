@@ -29,9 +29,9 @@
 
 /*
  * The rule that both ends apply alone and that never leaves them without a connection:
- * of two attempts that cross, the one of the higher process counts (dm_proc_id_compare). The lower accepts it
- * and drops its own; the higher refuses the lower's as crossed, which the lower knows
- * to be harmless.
+ * of two attempts that cross, the one of the higher process counts (dm_proc_id_compare). The lower
+ * accepts it and drops its own; the higher refuses the lower's as crossed, which the lower knows to
+ * be harmless.
  */
 enum dm_reject dm_conn_cross(const struct dm_link *link)
 {

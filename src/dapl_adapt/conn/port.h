@@ -1,5 +1,5 @@
 /*
- * Ports: strangers that know a token may come.
+ * Ports: processes that are not known, but know a token, may connect.
  */
 #ifndef DM_DAPL_ADAPT_CONN_PORT_H
 #define DM_DAPL_ADAPT_CONN_PORT_H

@@ -27,8 +27,8 @@ enum dm_reject {
 /*
  * Private data of a connection request, its acceptance or rejection: at most 56 bytes.
  *
- * Two processes may be connected several times. Each numbers the instances, and tells the other one's
- * number, too, as soon as it knows it, so that what belongs to an earlier one is seen.
+ * Two processes may be connected several times. Each numbers the instances, and tells the other
+ * one's number, too, as soon as it knows it, so that what belongs to an earlier one is seen.
  */
 struct dm_conn_private {
     unsigned magic : 16;

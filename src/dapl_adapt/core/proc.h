@@ -25,7 +25,7 @@ struct dm_conn;
 /*
  * Life of a number:
  *
- *     FREE --> GUEST    a stranger has come by a port
+ *     FREE --> GUEST    one that is not known has come by a port
  *     FREE, GUEST --> KNOWN    dm_adapt_proc_get()
  *     GUEST, KNOWN --> LEAVING    the last reference is put, or the guest is not wanted
  *     LEAVING --> KNOWN    it is wanted again, and has not been told yet
@@ -40,7 +40,7 @@ struct dm_proc {
     enum dm_proc_state state;
     int n_refs;           /* the main thread's */
     struct dm_list place; /* in dm_procs.free or .parting */
-    uint64_t token;       /* guest: of the port that it came by; else: to knock with */
+    uint64_t token;       /* guest: of the port that it came by; else: of its port */
     bool has_token;
     bool has_ended; /* it has told so by its last connection */
     char *addr; /* NULL: nobody told; the main thread's */

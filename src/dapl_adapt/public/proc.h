@@ -77,7 +77,7 @@ void dm_adapt_proc_put(struct dm_adapt *adapt, int proc);
 bool dm_adapt_proc_has_ended(const struct dm_adapt *adapt, int proc);
 bool dm_adapt_proc_is_foreign(const struct dm_adapt *adapt, int proc);
 struct dm_proc_id dm_adapt_proc_id(const struct dm_adapt *adapt, int proc);
-/* Everything that others need, of any known process. DM_ECONN: a guest whose address nobody told. */
+/* What others need, of any known process. DM_ECONN: a guest whose address nobody told. */
 int dm_adapt_proc_info(struct dm_adapt *adapt, int proc, struct dm_proc_info *info_p);
 /* "rank 3 on host a", "rank 3 of job 1f2e3d4c on host a". Returns buf. */
 const char *dm_adapt_proc_text(const struct dm_adapt *adapt, int proc, char *buf, size_t len);
@@ -89,7 +89,7 @@ const char *dm_adapt_proc_text(const struct dm_adapt *adapt, int proc, char *buf
 int dm_adapt_proc_node(const struct dm_adapt *adapt, int proc);
 
 /*
- * Accept strangers that know the token (random). They become processes without a reference
+ * Accept unknown processes that know the token (random). They become processes without a reference
  * (guests): they are kept until they leave or the port is closed, or for good by dm_adapt_proc_get,
  * which finds the number that their packets have come from.
  */
@@ -97,9 +97,9 @@ int dm_adapt_port_open(struct dm_adapt *adapt, uint64_t *token_p);
 /* From now on they are refused at once; guests that nobody has taken are sent away. */
 void dm_adapt_port_close(struct dm_adapt *adapt, uint64_t token);
 /*
- * What to knock with at a process that may not know us; before the first packet to it. If it
- * refuses, the process is lost at once (DM_ECONN, "no such port" in dm_adapt_lost_why). Without it
- * a process that does not know us yet is asked again until DATUM_TIMEOUT.
+ * The token for a process that may not know us; before the first packet to it. If it refuses, the
+ * process is lost at once (DM_ECONN, "no such port" in dm_adapt_lost_why). Without a token a
+ * process that does not know us yet is asked again until DATUM_TIMEOUT.
  */
 void dm_adapt_proc_set_token(struct dm_adapt *adapt, int proc, uint64_t token);
 

@@ -46,12 +46,12 @@ static bool part_is_deserted(const struct dm_comm *comm)
 enum { PART_BOTH_HERE, PART_DESERTED, PART_FAILED };
 
 /* All processes are here, or those of the other side have called MPI_Finalize instead. */
-static int part_meet(struct dm_comm *comm, bool *is_deserted_p)
+static int part_sync(struct dm_comm *comm, bool *is_deserted_p)
 {
     struct dm_type *type = dm_type_get(MPI_INT);
     int tag = (int)(comm->coll_seq & 0x3fffffff);
     int how = PART_BOTH_HERE;
-    int err, told;
+    int err, reported;
 
     *is_deserted_p = comm->remote == NULL && part_is_deserted(comm);
     if (comm->remote == NULL)
@@ -66,10 +66,10 @@ static int part_meet(struct dm_comm *comm, bool *is_deserted_p)
             how =
                 dm_chan_is_lost(dm_world.chan, dm_comm_proc(comm, 0)) ? PART_FAILED : PART_DESERTED;
     }
-    told = dm_bcast(&how, 1, type, 0, comm->local);
+    reported = dm_bcast(&how, 1, type, 0, comm->local);
     *is_deserted_p = how == PART_DESERTED;
-    if (told != DM_OK || how != PART_FAILED)
-        return told;
+    if (reported != DM_OK || how != PART_FAILED)
+        return reported;
     return err != DM_OK ? err : DM_FAIL(DM_EPEER, "the other group cannot be reached any more");
 }
 
@@ -82,13 +82,13 @@ int dm_comm_disconnect(struct dm_comm *comm)
 
     while (part_has_pending(comm))
         dm_chan_progress_wait(dm_world.chan);
-    err = is_own ? dm_barrier(comm) : part_meet(comm, &is_deserted);
+    err = is_own ? dm_barrier(comm) : part_sync(comm, &is_deserted);
     if (err != DM_OK)
         return err;
     if (!is_own && !is_deserted) {
         /* All are here: who goes may go before this process has heard the last of it. */
         comm->is_parting = true;
-        (void)part_meet(comm, &is_deserted);
+        (void)part_sync(comm, &is_deserted);
     }
     return dm_comm_free(comm);
 }
@@ -142,12 +142,12 @@ int dm_process_start(void)
     dm_process_state.parent = NULL;
     dm_core_on_comm_free(part_forget_parent);
     dm_jobs_start();
-    dm_meet_start();
+    dm_handshake_start();
     return DM_OK;
 }
 
 void dm_process_stop(void)
 {
-    dm_meet_stop();
+    dm_handshake_stop();
     dm_jobs_stop();
 }
