@@ -336,10 +336,10 @@ static int open_choose_coll(struct dm_adapt *adapt)
  * millisecond are nothing to a core. */
 static uint32_t open_turns(int n_local)
 {
-    enum { PER_CORE = 8, TURNS_MAX = 100 };
+    enum { PER_CORE = 8 };
     int turns = n_local / (PER_CORE * dm_host_cores());
 
-    return turns < 1 ? 1 : turns < TURNS_MAX ? (uint32_t)turns : TURNS_MAX;
+    return turns < 1 ? 1 : turns < DM_TURNS_MAX ? (uint32_t)turns : DM_TURNS_MAX;
 }
 
 static int open_rails(struct dm_adapt *adapt, int n_peers, bool is_one_host)

@@ -81,7 +81,7 @@ int dm_pmi_client_parts(struct dm_pmi *pmi, const char *key, const char *val,
     return DM_OK;
 }
 
-static int put_part(void *arg, const char *key, const char *val)
+static int client_put_part(void *arg, const char *key, const char *val)
 {
     struct dm_pmi *pmi = arg;
 
@@ -90,7 +90,7 @@ static int put_part(void *arg, const char *key, const char *val)
 
 int dm_pmi_client_put(struct dm_pmi *pmi, const char *key, const char *val)
 {
-    return dm_pmi_client_parts(pmi, key, val, put_part, pmi);
+    return dm_pmi_client_parts(pmi, key, val, client_put_part, pmi);
 }
 
 bool dm_pmi_is_ours(const struct dm_pmi *pmi)

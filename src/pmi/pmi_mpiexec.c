@@ -16,19 +16,22 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "pmi/pmi_text.h"
 #include "pmi/pmi_wire.h"
 #include "util/cfg.h"
 #include "util/err.h"
 #include "util/host.h"
 
+#define PARENT "DATUM_PARENT_"
+
 /* Words, which are freed with it. */
-struct words {
+struct argv {
     char **list;
     size_t n;
     bool is_short; /* there was no memory for one */
 };
 
-static void words_take(struct words *words, char *word)
+static void argv_take(struct argv *words, char *word)
 {
     char **new = realloc(words->list, (words->n + 2) * sizeof(char *));
 
@@ -43,22 +46,22 @@ static void words_take(struct words *words, char *word)
     new[words->n] = NULL;
 }
 
-static void words_add(struct words *words, const char *word)
+static void argv_add(struct argv *words, const char *word)
 {
-    words_take(words, strdup(word));
+    argv_take(words, strdup(word));
 }
 
 /* NAME and a value in one word. */
-static void words_join(struct words *words, const char *name, const char *value)
+static void argv_join(struct argv *words, const char *name, const char *value)
 {
     char *word = NULL;
 
     if (asprintf(&word, "%s%s", name, value) < 0)
         word = NULL;
-    words_take(words, word);
+    argv_take(words, word);
 }
 
-static void words_free(struct words *words)
+static void argv_free(struct argv *words)
 {
     for (size_t i = 0; i < words->n; i++)
         free(words->list[i]);
@@ -83,7 +86,7 @@ static const char *hosts_of(const struct dm_pmi_program *program)
 }
 
 /* The hosts of a program, each with its share of the processes. */
-static void write_hosts(FILE *f, const char *hosts, int n)
+static void write_hosts(struct dm_pmi_text *f, const char *hosts, int n)
 {
     int n_hosts = 0;
     const char *at;
@@ -97,55 +100,52 @@ static void write_hosts(FILE *f, const char *hosts, int n)
         int share = n / n_hosts + (i < n % n_hosts);
 
         if (share > 0)
-            fprintf(f, "%.*s:%d,", (int)strcspn(at, ":, "), at, share);
+            dm_pmi_text_add(f, "%.*s:%d,", (int)strcspn(at, ":, "), at, share);
         at += strcspn(at, ", ");
     }
 }
 
-static void add_hosts(struct words *words, const struct dm_pmi_spawn *spawn)
+static void add_hosts(struct argv *words, const struct dm_pmi_spawn *spawn)
 {
-    char *text = NULL;
-    size_t len = 0;
+    struct dm_pmi_text text = {0};
     bool has_any = false;
-    FILE *f;
 
     for (int i = 0; i < spawn->n_programs; i++) {
         const char *file = info_of(&spawn->programs[i], "hostfile");
 
         has_any = has_any || hosts_of(&spawn->programs[i]) != NULL;
         if (file != NULL && !has_any) {
-            words_add(words, "-hostfile");
-            words_add(words, file);
+            argv_add(words, "-hostfile");
+            argv_add(words, file);
             return;
         }
     }
-    f = has_any ? open_memstream(&text, &len) : NULL;
-    if (f == NULL)
+    if (!has_any)
         return;
     for (int i = 0; i < spawn->n_programs; i++) {
         const char *hosts = hosts_of(&spawn->programs[i]);
 
-        write_hosts(f, hosts != NULL ? hosts : dm_host_name(), spawn->programs[i].maxprocs);
+        write_hosts(&text, hosts != NULL ? hosts : dm_host_name(), spawn->programs[i].maxprocs);
     }
-    fclose(f);
-    words_add(words, "-hosts");
-    words_take(words, text);
+    argv_add(words, "-hosts");
+    argv_take(words, text.text);
+    words->is_short |= text.is_short;
 }
 
-static void add_variables(struct words *words, const char *text)
+static void add_variables(struct argv *words, const char *text)
 {
     while (text != NULL && *text != '\0') {
         size_t len = strcspn(text, "\n");
         char *word = NULL;
 
         if (memchr(text, '=', len) != NULL && asprintf(&word, "--env=%.*s", (int)len, text) >= 0)
-            words_take(words, word);
+            argv_take(words, word);
         text += len;
         text += *text == '\n';
     }
 }
 
-static void add_program(struct words *words, const struct dm_pmi_program *program)
+static void add_program(struct argv *words, const struct dm_pmi_program *program)
 {
     const char *wdir = info_of(program, "wdir");
     const char *path = info_of(program, "path");
@@ -153,42 +153,42 @@ static void add_program(struct words *words, const struct dm_pmi_program *progra
     char text[32];
 
     snprintf(text, sizeof(text), "%d", program->maxprocs);
-    words_add(words, "-n");
-    words_add(words, text);
+    argv_add(words, "-n");
+    argv_add(words, text);
     if (wdir != NULL)
-        words_join(words, "-wdir=", wdir);
+        argv_join(words, "-wdir=", wdir);
     if (path != NULL) {
         char *word = NULL;
 
         if (asprintf(&word, "--env=PATH=%s:%s", path, old != NULL ? old : "/usr/bin:/bin") < 0)
             word = NULL;
-        words_take(words, word);
+        argv_take(words, word);
     }
     add_variables(words, info_of(program, "env"));
-    words_add(words, program->command);
+    argv_add(words, program->command);
     for (int i = 0; program->argv != NULL && program->argv[i] != NULL; i++)
-        words_add(words, program->argv[i]);
+        argv_add(words, program->argv[i]);
 }
 
-static void make_command(struct words *words, const char *exe, const struct dm_pmi_spawn *spawn,
+static void make_command(struct argv *words, const char *exe, const struct dm_pmi_spawn *spawn,
                          bool is_left_alone)
 {
     bool is_first = true;
 
     if (is_left_alone) {
-        words_add(words, "/bin/sh");
-        words_add(words, "-c");
-        words_add(words, "\"$0\" \"$@\" &");
+        argv_add(words, "/bin/sh");
+        argv_add(words, "-c");
+        argv_add(words, "\"$0\" \"$@\" &");
     }
-    words_add(words, exe);
-    words_add(words, "-stdin");
-    words_add(words, "none");
+    argv_add(words, exe);
+    argv_add(words, "-stdin");
+    argv_add(words, "none");
     add_hosts(words, spawn);
     for (int i = 0; i < spawn->n_programs; i++) {
         if (spawn->programs[i].maxprocs == 0)
             continue;
         if (!is_first)
-            words_add(words, ":");
+            argv_add(words, ":");
         is_first = false;
         add_program(words, &spawn->programs[i]);
     }
@@ -196,26 +196,22 @@ static void make_command(struct words *words, const char *exe, const struct dm_p
 
 /* ---- the environment ---- */
 
-static void make_environment(struct words *words, const struct dm_pmi_spawn *spawn, int fd)
+static void make_environment(struct argv *words, const struct dm_pmi_spawn *spawn, int fd)
 {
-    char *text = NULL;
-    size_t len = 0;
+    struct dm_pmi_text text = {0};
     char number[16];
-    FILE *f = open_memstream(&text, &len);
 
     for (char **at = environ; *at != NULL; at++)
-        words_add(words, *at);
-    if (f == NULL) {
-        words->is_short = true;
-        return;
-    }
-    fprintf(f, DM_PMI_PARENT_PAIRS "=");
+        if (strncmp(*at, PARENT, strlen(PARENT)) != 0) /* of our own */
+            argv_add(words, *at);
+    dm_pmi_text_add(&text, DM_PMI_PARENT_PAIRS "=");
     for (int i = 0; i < spawn->n_preput; i++)
-        fprintf(f, "%s%s=%s", i > 0 ? " " : "", spawn->preput[i].key, spawn->preput[i].val);
-    fclose(f);
-    words_take(words, text);
+        dm_pmi_text_add(&text, "%s%s=%s", i > 0 ? " " : "", spawn->preput[i].key,
+                        spawn->preput[i].val);
+    argv_take(words, text.text);
+    words->is_short |= text.is_short;
     snprintf(number, sizeof(number), "%d", fd);
-    words_join(words, DM_PMI_PARENT_FD "=", number);
+    argv_join(words, DM_PMI_PARENT_FD "=", number);
 }
 
 /* ---- the process ---- */
@@ -242,8 +238,8 @@ static int run_words(char **argv, char **env, int fd, pid_t *pid_p)
 
 int dm_pmi_mpiexec_start(const char *exe, const struct dm_pmi_spawn *spawn, pid_t *pid_p, int *fd_p)
 {
-    struct words argv = {0};
-    struct words env = {0};
+    struct argv argv = {0};
+    struct argv env = {0};
     int fds[2] = {-1, -1};
     pid_t pid = -1;
     int err;
@@ -254,8 +250,8 @@ int dm_pmi_mpiexec_start(const char *exe, const struct dm_pmi_spawn *spawn, pid_
     make_environment(&env, spawn, fds[1]);
     err = argv.is_short || env.is_short ? ENOMEM : run_words(argv.list, env.list, fds[1], &pid);
     close(fds[1]);
-    words_free(&argv);
-    words_free(&env);
+    argv_free(&argv);
+    argv_free(&env);
     if (err != 0) {
         close(fds[0]);
         return DM_FAIL(DM_ERR_SPAWN, "%s cannot be started: %s", exe, strerror(err));

@@ -14,6 +14,7 @@
 
 #include "pmi/pmi_impl.h"
 #include "pmi/pmi_mpiexec.h"
+#include "pmi/pmi_text.h"
 #include "util/cfg.h"
 #include "util/err.h"
 
@@ -129,13 +130,13 @@ bool dm_pmi_spawned_is_over(struct dm_pmi *pmi)
 enum { PIECE_LEN = 2000 };
 
 /* A line with a value, escaped for ours. Hydra takes it as it is; false: it cannot. */
-static bool write_value(FILE *f, bool is_ours, const char *name, const char *value)
+static bool write_value(struct dm_pmi_text *f, bool is_ours, const char *name, const char *value)
 {
     char piece[PIECE_LEN + 1];
     char escaped[3 * PIECE_LEN + 1];
 
     if (!is_ours) {
-        fprintf(f, "%s=%s\n", name, value);
+        dm_pmi_text_add(f, "%s=%s\n", name, value);
         return strchr(value, '\n') == NULL && strlen(value) < DM_PMI_LINE_MAX / 8;
     }
     do {
@@ -144,20 +145,20 @@ static bool write_value(FILE *f, bool is_ours, const char *name, const char *val
         memcpy(piece, value, len);
         piece[len] = '\0';
         (void)dm_pmi_wire_escape(piece, escaped, sizeof(escaped));
-        fprintf(f, "%s=%s\n", name, escaped);
+        dm_pmi_text_add(f, "%s=%s\n", name, escaped);
         name = "more";
         value += len;
     } while (*value != '\0');
     return true;
 }
 
-static bool write_pairs(FILE *f, bool is_ours, const char *kind, const struct dm_pmi_pair *pairs,
-                        int n)
+static bool write_pairs(struct dm_pmi_text *f, bool is_ours, const char *kind,
+                        const struct dm_pmi_pair *pairs, int n)
 {
     bool is_good = true;
     char name[48];
 
-    fprintf(f, "%s_num=%d\n", kind, n);
+    dm_pmi_text_add(f, "%s_num=%d\n", kind, n);
     for (int i = 0; i < n; i++) {
         snprintf(name, sizeof(name), "%s_key_%d", kind, i);
         is_good = write_value(f, is_ours, name, pairs[i].key) && is_good;
@@ -167,8 +168,8 @@ static bool write_pairs(FILE *f, bool is_ours, const char *kind, const struct dm
     return is_good;
 }
 
-static bool write_program(FILE *f, const struct dm_pmi *pmi, const struct dm_pmi_spawn *spawn,
-                          int nth)
+static bool write_program(struct dm_pmi_text *f, const struct dm_pmi *pmi,
+                          const struct dm_pmi_spawn *spawn, int nth)
 {
     const struct dm_pmi_program *program = &spawn->programs[nth];
     bool is_ours = dm_pmi_is_ours(pmi);
@@ -176,34 +177,32 @@ static bool write_program(FILE *f, const struct dm_pmi *pmi, const struct dm_pmi
     char name[32];
     int n = 0;
 
-    fprintf(f, "mcmd=spawn\n");
+    dm_pmi_text_add(f, "mcmd=spawn\n");
     if (is_ours)
-        fprintf(f, "is_escaped=1\nown=%" PRIx64 "\n", pmi->own);
-    fprintf(f, "nprocs=%d\n", program->maxprocs);
+        dm_pmi_text_add(f, "is_escaped=1\nown=%" PRIx64 "\n", pmi->own);
+    dm_pmi_text_add(f, "nprocs=%d\n", program->maxprocs);
     is_good = write_value(f, is_ours, "execname", program->command);
-    fprintf(f, "totspawns=%d\nspawnssofar=%d\n", spawn->n_programs, nth + 1);
+    dm_pmi_text_add(f, "totspawns=%d\nspawnssofar=%d\n", spawn->n_programs, nth + 1);
     for (; program->argv != NULL && program->argv[n] != NULL; n++) {
         snprintf(name, sizeof(name), "arg%d", n + 1);
         is_good = write_value(f, is_ours, name, program->argv[n]) && is_good;
     }
-    fprintf(f, "argcnt=%d\n", n);
+    dm_pmi_text_add(f, "argcnt=%d\n", n);
     if (nth == 0 || !is_ours)
         is_good = write_pairs(f, is_ours, "preput", spawn->preput, spawn->n_preput) && is_good;
     is_good = write_pairs(f, is_ours, "info", program->info, program->n_info) && is_good;
-    fprintf(f, "endcmd\n");
+    dm_pmi_text_add(f, "endcmd\n");
     return is_good;
 }
 
 static int send_request(struct dm_pmi *pmi, const struct dm_pmi_spawn *spawn)
 {
     for (int i = 0; i < spawn->n_programs; i++) {
-        char *text = NULL;
-        size_t len = 0;
-        FILE *f = open_memstream(&text, &len);
-        bool is_good = f != NULL && write_program(f, pmi, spawn, i);
+        struct dm_pmi_text text = {0};
+        bool is_good = write_program(&text, pmi, spawn, i);
         int err;
 
-        if (f == NULL || fclose(f) != 0)
+        if (text.is_short)
             err = DM_FAIL(DM_ENOMEM, "a request to spawn");
         else if (!is_good)
             err = DM_FAIL(DM_ERR_ARG,
@@ -211,8 +210,8 @@ static int send_request(struct dm_pmi *pmi, const struct dm_pmi_spawn *spawn)
                           "long for this process manager",
                           spawn->programs[i].command);
         else
-            err = dm_pmi_wire_send_text(&pmi->wire, text, len);
-        free(text);
+            err = dm_pmi_wire_send_text(&pmi->wire, text.text, text.len);
+        free(text.text);
         if (err != DM_OK)
             return err;
     }
@@ -334,7 +333,7 @@ int dm_pmi_lookup(struct dm_pmi *pmi, const char *service, char *port, size_t le
 
 /* ---- connected jobs ---- */
 
-static void tell_of(struct dm_pmi *pmi, const char *what, uint64_t job)
+static void connection_report(struct dm_pmi *pmi, const char *what, uint64_t job)
 {
     const char *line;
 
@@ -347,10 +346,10 @@ static void tell_of(struct dm_pmi *pmi, const char *what, uint64_t job)
 
 void dm_pmi_connected(struct dm_pmi *pmi, uint64_t job)
 {
-    tell_of(pmi, "connected", job);
+    connection_report(pmi, "connected", job);
 }
 
 void dm_pmi_disconnected(struct dm_pmi *pmi, uint64_t job)
 {
-    tell_of(pmi, "disconnected", job);
+    connection_report(pmi, "disconnected", job);
 }

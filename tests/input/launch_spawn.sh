@@ -49,6 +49,7 @@ check 'no such program' spawned 5 '/no/such cannot be started on host .*No such 
     run -n 1 "$spawner" spawn 2 /no/such exit 5
 check 'codes' spawned 0 'started 0 codes=00111' 0 run -n 1 "$spawner" and 2 self spawn 3 no-such-prog
 check 'no such directory' spawned 0 'no directory /no/such' 0 run -n 1 "$spawner" with wdir /no/such spawn 2 self
+check 'no such host' spawned 0 "no host 'no-such-host'" 0 run -n 1 "$spawner" with host no-such-host spawn 2 self
 printf '#!/no/such/interpreter\n' >bad-script
 chmod +x bad-script
 check 'no interpreter' spawned 0 'bad-script.*interpreter' 0 run -n 1 "$spawner" spawn 2 ./bad-script

@@ -101,6 +101,16 @@ static int connect_rail(const struct dm_link *link)
 }
 
 /* One attempt. Lock held; the link is in state CONNECTING without an endpoint. */
+/* The peer answers when its turn on a core comes. */
+static uint64_t connect_time_us(const struct dm_adapt *adapt)
+{
+    enum { TURNS = 8 };
+    uint64_t timeout = dm_cfg()->timeout;
+
+    return timeout < UINT64_MAX / DM_TURNS_MAX ? timeout * (1 + adapt->sleep.turns / TURNS)
+                                               : timeout;
+}
+
 static int connect_attempt(struct dm_link *link)
 {
     struct dm_conn *conn = link->conn;
@@ -129,7 +139,7 @@ static int connect_attempt(struct dm_link *link)
     dm_conn_private_fill(conn, link->kind, DM_PRIVATE_CONNECT, &priv);
     adapt->rails.ias[conn->rails.pair[rail][0]]->counts.n_attempts++;
     timeout = dm_conn_is_moving(conn) || link->kind >= DM_LINK_EXTRA ? dm_move_attempt_us(conn)
-                                                                     : dm_cfg()->timeout;
+                                                                     : connect_time_us(adapt);
     dm_serial_lock();
     rc = dat_ep_connect(link->ep, (DAT_IA_ADDRESS_PTR)&addr, theirs->qual,
                         timeout < 60000000 ? (DAT_TIMEOUT)timeout : 60000000, sizeof(priv), &priv,
@@ -164,7 +174,7 @@ int dm_conn_start(struct dm_conn *conn, enum dm_link_kind kind)
     link->state = DM_LINK_CONNECTING;
     link->is_active = true;
     link->n_tries = 0;
-    link->deadline = dm_clock_after(dm_cfg()->timeout);
+    link->deadline = dm_clock_after(connect_time_us(link->conn->adapt));
     dm_list_del(&link->wait);
     dm_list_add_tail(&adapt->poll.connecting, &link->wait);
     err = connect_attempt(link);

@@ -55,6 +55,8 @@ struct dm_poll {
     struct dm_list connecting; /* links with an attempt of ours */
 };
 
+#define DM_TURNS_MAX 100
+
 /* Who sleeps in a provider. */
 struct dm_sleepers {
     bool is_waiting; /* a thread of the program blocks in a provider */

@@ -249,7 +249,7 @@ static void connect_parts(struct agent *agent, const struct rlimit *files)
     dm_launch_kvs_init(&node->kvs);
     dm_launch_jobs_init(&agent->jobs, node, on_all_ended, agent);
     agent->jobs.names.server = agent->options.nameserver;
-    node->kin.has_parent = dm_launch_parent_open() && dm_launch_parent_pairs(&node->kvs);
+    node->kin.has_parent = dm_launch_parent_is() && dm_launch_parent_pairs(&node->kvs);
 }
 
 /* Runs the ranks; returns the exit status. */

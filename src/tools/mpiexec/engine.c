@@ -315,6 +315,7 @@ int dm_launch_engine_run(const struct dm_launch_options *options,
 {
     static struct engine engine;
     struct dm_launch_list argv = {0};
+    int status;
 
     if (!dm_launch_engine_command(options, place, &argv))
         return 127;
@@ -344,5 +345,9 @@ int dm_launch_engine_run(const struct dm_launch_options *options,
     dm_launch_loop_run(&engine.loop);
     dm_launch_loop_close(&engine.loop);
     free(argv.list);
-    return conclude(&engine);
+    status = conclude(&engine);
+    dm_launch_parent_say(status == 0 ? NULL
+                                     : "the processes on other hosts could not be started, or "
+                                       "ended at once; the messages of mpiexec say why");
+    return status;
 }

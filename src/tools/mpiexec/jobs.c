@@ -107,7 +107,7 @@ int dm_launch_jobs_status(const struct dm_launch_jobs *jobs)
 }
 
 /* What is over goes when no event can name it any more, its exit status to the first job. */
-static void on_bury(void *arg)
+static void on_free_due(void *arg)
 {
     struct dm_launch_jobs *jobs = arg;
     struct dm_launch_node **at = &jobs->first->kin.next;
@@ -138,7 +138,7 @@ void dm_launch_jobs_over(struct dm_launch_node *node)
 
     node->kin.is_over = true;
     dm_launch_names_drop(&jobs->names, node->kin.serial);
-    dm_launch_loop_after(jobs->loop, &jobs->bury, 0, on_bury, jobs);
+    dm_launch_loop_after(jobs->loop, &jobs->free_due, 0, on_free_due, jobs);
     if (dm_launch_jobs_is_last(node))
         jobs->ended(jobs->arg);
 }

@@ -17,7 +17,7 @@ struct dm_launch_jobs {
     int n_made;
     bool is_ending; /* nothing is spawned any more */
     struct dm_launch_names names;
-    struct dm_launch_timer bury;
+    struct dm_launch_timer free_due;
     void (*ended)(void *arg); /* all jobs are over */
     void *arg;
 };

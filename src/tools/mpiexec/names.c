@@ -22,7 +22,7 @@ enum { SERVER_S = 5, WORD_MAX = 4096 };
 static int server_connect(const char *server)
 {
     struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
-    struct timeval patience = {.tv_sec = SERVER_S};
+    struct timeval limit = {.tv_sec = SERVER_S};
     const char *colon = strrchr(server, ':');
     struct addrinfo *list = NULL;
     char host[256];
@@ -36,8 +36,8 @@ static int server_connect(const char *server)
         return -1;
     fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd >= 0) {
-        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     }
     if (fd >= 0 && connect(fd, list->ai_addr, list->ai_addrlen) != 0) {
         close(fd);

@@ -19,6 +19,11 @@ static struct {
     bool has_said;
 } parent = {.fd = -1};
 
+bool dm_launch_parent_is(void)
+{
+    return dm_cfg_env(DM_PMI_PARENT_PAIRS) != NULL;
+}
+
 bool dm_launch_parent_open(void)
 {
     const char *text = dm_cfg_env(DM_PMI_PARENT_FD);
@@ -26,7 +31,7 @@ bool dm_launch_parent_open(void)
 
     if (fd > STDERR_FILENO && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0)
         parent.fd = fd;
-    return dm_cfg_env(DM_PMI_PARENT_PAIRS) != NULL;
+    return dm_launch_parent_is();
 }
 
 bool dm_launch_parent_pairs(struct dm_launch_kvs *kvs)

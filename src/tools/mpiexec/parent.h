@@ -7,7 +7,9 @@
 
 #include "tools/mpiexec/node.h"
 
-/* Is there one? The pipe to it is not for ranks from now on. */
+/* Is there one? An agent has it from its mpiexec, but not the pipe. */
+bool dm_launch_parent_is(void);
+/* The same, and speak to it, but let no rank. */
 bool dm_launch_parent_open(void);
 /* Put the pairs that it gives into the space. False: no memory. */
 bool dm_launch_parent_pairs(struct dm_launch_kvs *kvs);

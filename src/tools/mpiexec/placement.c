@@ -134,6 +134,19 @@ static bool is_own_address(const struct addrinfo *info)
     return is_own;
 }
 
+bool dm_launch_place_exists(const char *name)
+{
+    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *list = NULL;
+
+    if (strcmp(name, dm_host_name()) == 0)
+        return true;
+    if (getaddrinfo(name, NULL, &hints, &list) != 0)
+        return false;
+    freeaddrinfo(list);
+    return true;
+}
+
 bool dm_launch_place_is_here(const char *name)
 {
     struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};

@@ -40,6 +40,8 @@ bool dm_launch_place_ranks(struct dm_launch_place *place, const struct dm_launch
 bool dm_launch_place_mapping(const struct dm_launch_place *place, char *text, size_t len);
 /* Has this host any ranks? */
 bool dm_launch_place_is_used(const struct dm_launch_place *place, int host);
+/* Has this host an address? */
+bool dm_launch_place_exists(const char *name);
 /* Is this host the one that we are on? */
 bool dm_launch_place_is_here(const char *name);
 void dm_launch_place_free(struct dm_launch_place *place);

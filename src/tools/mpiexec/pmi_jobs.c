@@ -35,7 +35,7 @@ bool dm_launch_pmi_spawn_line(struct dm_launch_rank *rank, const char *line)
     return true;
 }
 
-static void answer_name(const struct dm_launch_rank *rank, const char *what, bool is_good)
+static void answer_name_op(const struct dm_launch_rank *rank, const char *what, bool is_good)
 {
     (void)dm_pmi_wire_send(rank->wire, "cmd=%s_result rc=%d info=%s", what, is_good ? 0 : 1,
                            is_good ? "ok" : "failed");
@@ -47,10 +47,10 @@ void dm_launch_pmi_publish(struct dm_launch_rank *rank, const char *line)
     char service[WORD_LEN];
     char port[WORD_LEN];
 
-    answer_name(rank, "publish",
-                dm_pmi_wire_field(line, "service", service, sizeof(service)) &&
-                    dm_pmi_wire_field(line, "port", port, sizeof(port)) &&
-                    dm_launch_names_publish(&kin->jobs->names, service, port, kin->serial));
+    answer_name_op(rank, "publish",
+                   dm_pmi_wire_field(line, "service", service, sizeof(service)) &&
+                       dm_pmi_wire_field(line, "port", port, sizeof(port)) &&
+                       dm_launch_names_publish(&kin->jobs->names, service, port, kin->serial));
 }
 
 void dm_launch_pmi_unpublish(struct dm_launch_rank *rank, const char *line)
@@ -58,9 +58,9 @@ void dm_launch_pmi_unpublish(struct dm_launch_rank *rank, const char *line)
     const struct dm_launch_kin *kin = &rank->node->kin;
     char service[WORD_LEN];
 
-    answer_name(rank, "unpublish",
-                dm_pmi_wire_field(line, "service", service, sizeof(service)) &&
-                    dm_launch_names_unpublish(&kin->jobs->names, service, kin->serial));
+    answer_name_op(rank, "unpublish",
+                   dm_pmi_wire_field(line, "service", service, sizeof(service)) &&
+                       dm_launch_names_unpublish(&kin->jobs->names, service, kin->serial));
 }
 
 void dm_launch_pmi_lookup(struct dm_launch_rank *rank, const char *line)
@@ -72,7 +72,7 @@ void dm_launch_pmi_lookup(struct dm_launch_rank *rank, const char *line)
         dm_launch_names_lookup(&rank->node->kin.jobs->names, service, port, sizeof(port)))
         (void)dm_pmi_wire_send(rank->wire, "cmd=lookup_result rc=0 info=ok port=%s", port);
     else
-        answer_name(rank, "lookup", false);
+        answer_name_op(rank, "lookup", false);
 }
 
 /* A number that jobs are called by; 0: there is none. */

@@ -117,8 +117,9 @@ int dm_launch_program_find(struct dm_launch_program *program, const struct dm_la
     err = find_in_path(program, app);
     if (err == 0)
         return 0;
-    snprintf(why, len, "%.300s cannot be started on host %.60s: %s%s", app->argv[0], node->host_name,
-             strerror(err), err == ENOENT && strchr(app->argv[0], '/') == NULL ? " in PATH" : "");
+    snprintf(why, len, "%.300s cannot be started on host %.60s: %s%s", app->argv[0],
+             node->host_name, strerror(err),
+             err == ENOENT && strchr(app->argv[0], '/') == NULL ? " in PATH" : "");
     return status_of_errno(err);
 }
 

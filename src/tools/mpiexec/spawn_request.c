@@ -25,6 +25,14 @@ static void request_blame(struct dm_launch_request *request, const char *why)
 
 /* ---- texts ---- */
 
+/* more= goes on with this one. */
+static void request_begin(struct dm_launch_request *request, char **text_p)
+{
+    request->last = text_p;
+    request->last_len = *text_p != NULL ? strlen(*text_p) : 0;
+    request->last_max = request->last_len + 1;
+}
+
 /* Appends a copy to a list, which more= may go on with. */
 static void request_add(struct dm_launch_request *request, struct dm_launch_list *list,
                         const char *value)
@@ -42,7 +50,7 @@ static void request_add(struct dm_launch_request *request, struct dm_launch_list
         request_blame(request, "there is no memory for it");
         return;
     }
-    request->last = &list->list[list->n - 1];
+    request_begin(request, &list->list[list->n - 1]);
 }
 
 static void request_set(struct dm_launch_request *request, char **text_p, const char *value)
@@ -50,13 +58,12 @@ static void request_set(struct dm_launch_request *request, char **text_p, const 
     free(*text_p);
     *text_p = strdup(value);
     request->len += strlen(value);
-    request->last = text_p;
+    request_begin(request, text_p);
 }
 
 static void request_more(struct dm_launch_request *request, const char *value)
 {
     size_t len = strlen(value);
-    size_t at;
     char *new;
 
     request->len += len;
@@ -64,14 +71,18 @@ static void request_more(struct dm_launch_request *request, const char *value)
         request_blame(request, "a text goes on that has not begun, or is too long");
         return;
     }
-    at = strlen(*request->last);
-    new = realloc(*request->last, at + len + 1);
-    if (new == NULL) {
-        request_blame(request, "there is no memory for it");
-        return;
+    if (request->last_len + len >= request->last_max) {
+        request->last_max = 2 * (request->last_len + len) + 1;
+        new = realloc(*request->last, request->last_max);
+        if (new == NULL) {
+            request->last = NULL;
+            request_blame(request, "there is no memory for it");
+            return;
+        }
+        *request->last = new;
     }
-    memcpy(new + at, value, len + 1);
-    *request->last = new;
+    memcpy(*request->last + request->last_len, value, len + 1);
+    request->last_len += len;
 }
 
 static int request_number(struct dm_launch_request *request, const char *value)

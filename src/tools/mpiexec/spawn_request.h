@@ -47,7 +47,9 @@ struct dm_launch_request {
     int n_sofar;
     bool is_escaped;
     size_t len;      /* bytes of all texts */
-    char **last;     /* the value that more= goes on with */
+    char **last;     /* the value that more= goes on with, */
+    size_t last_len; /* its length, */
+    size_t last_max; /* and the bytes there for it */
     const char *why; /* what is wrong with it, NULL: nothing */
 };
 

@@ -52,29 +52,32 @@ static void answer_refused(const struct dm_launch_rank *rank, const char *faults
 
 /* ---- what the request asks for ---- */
 
-/* The names in the info, of hosts or of a file of them, are all this host's. */
-static bool is_app_here(const struct dm_launch_request_app *app)
+enum where { IS_HERE, IS_ELSEWHERE, IS_NOWHERE };
+
+/* Where the hosts are that the info names. */
+static enum where find_hosts_of(const struct dm_launch_request_app *app, char *why, size_t len)
 {
     const char *text = dm_launch_request_info(app, "host");
+    enum where where = IS_HERE;
     char name[256];
 
     if (text == NULL)
         text = dm_launch_request_info(app, "hosts");
     if (text == NULL)
-        return dm_launch_request_info(app, "hostfile") == NULL;
-    while (*text != '\0') {
-        size_t len = strcspn(text, ", ");
-        size_t name_len = strcspn(text, ":, ");
+        return dm_launch_request_info(app, "hostfile") == NULL ? IS_HERE : IS_ELSEWHERE;
+    for (text += strspn(text, ", "); *text != '\0'; text += strspn(text, ", ")) {
+        size_t n = strcspn(text, ":, ");
 
-        name_len = name_len < sizeof(name) - 1 ? name_len : sizeof(name) - 1;
-        memcpy(name, text, name_len);
-        name[name_len] = '\0';
-        if (name_len > 0 && !dm_launch_place_is_here(name))
-            return false;
-        text += len;
-        text += strspn(text, ", ");
+        snprintf(name, sizeof(name), "%.*s", (int)(n < 255 ? n : 255), text);
+        if (!dm_launch_place_exists(name)) {
+            snprintf(why, len, "there is no host '%.80s'", name);
+            return IS_NOWHERE;
+        }
+        if (!dm_launch_place_is_here(name))
+            where = IS_ELSEWHERE;
+        text += strcspn(text, ", ");
     }
-    return true;
+    return where;
 }
 
 /* The info's variables, each on a line of its own; the text is changed. */
@@ -342,8 +345,16 @@ void dm_launch_spawned_start(struct dm_launch_rank *rank, struct dm_launch_reque
     }
     if (request->own != 0)
         rank->node->kin.id = request->own;
-    for (size_t i = 0; i < request->n_apps; i++)
-        is_here = is_here && is_app_here(&request->apps[i]);
+    for (size_t i = 0; i < request->n_apps; i++) {
+        enum where where = find_hosts_of(&request->apps[i], why, sizeof(why));
+
+        if (where == IS_NOWHERE) {
+            answer_refused(rank, NULL, why);
+            dm_launch_request_free(request);
+            return;
+        }
+        is_here = is_here && where == IS_HERE;
+    }
     job = spawned_new(rank, request);
     if (job == NULL) {
         answer_refused(rank, NULL, "mpiexec has no memory");
