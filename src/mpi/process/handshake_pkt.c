@@ -74,7 +74,7 @@ void dm_handshake_drop_request(struct dm_handshake_request *request)
 }
 
 /*
- * Somebody want to connect: it must be the one that it says it is. It may get another number than its
+ * Somebody wants to connect: it must be the one that it says it is. It may get another number than its
  * packet came from, if it is parting from us at the same time. Frees the letter.
  */
 static void packet_read_letter(struct letter *letter)
