@@ -76,8 +76,8 @@ int main(int argc, char **argv)
     if (parent != MPI_COMM_NULL) {
         work(parent);
     } else {
-        MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, n_workers, MPI_INFO_NULL, 0, MPI_COMM_SELF,
-                       &workers, MPI_ERRCODES_IGNORE);
+        MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, n_workers, MPI_INFO_NULL, 0, MPI_COMM_SELF, &workers,
+                       MPI_ERRCODES_IGNORE);
         printf("%ld primes below %d\n", farm(workers, n_workers), N_TASKS * STEP);
         MPI_Comm_disconnect(&workers);
     }

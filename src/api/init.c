@@ -298,7 +298,7 @@ static void library_start(const char *fn, int level)
         dm_adapt_explain(dm_chan_adapt(dm_world.chan));
     if (dm_cfg()->stats)
         dm_stats_started(self.pmi);
-    err = dm_process_meet_parent();
+    err = dm_process_connect_parent();
     if (err != DM_OK)
         library_start_failed(fn, "the processes that have spawned this one", err);
 }

@@ -279,11 +279,11 @@ static int session_check_leader(const struct dm_group *group, int leader, const 
 }
 
 /*
- * Where the leaders meet, and the rank of the other one there: a communicator of both, since their
+ * Where the leaders talk, and the rank of the other one there: a communicator of both, since their
  * processes know no better place yet.
  */
-static int session_meet(struct dm_group *local, int local_leader, struct dm_group *remote,
-                        int remote_leader, struct dm_comm **meeting_p, int *there_p)
+static int session_find_peer(struct dm_group *local, int local_leader, struct dm_group *remote,
+                             int remote_leader, struct dm_comm **peer_p, int *there_p)
 {
     int procs[2] = {dm_group_proc(local, local_leader), dm_group_proc(remote, remote_leader)};
     bool is_first = dm_procs_compare(procs[0], procs[1]) < 0;
@@ -294,7 +294,7 @@ static int session_meet(struct dm_group *local, int local_leader, struct dm_grou
     if (err != DM_OK)
         return err;
     *there_p = dm_group_is_own(both) ? procs[1] : is_first;
-    err = dm_comm_hidden_get(both, meeting_p);
+    err = dm_comm_hidden_get(both, peer_p);
     dm_group_unref(both);
     return err;
 }
@@ -313,7 +313,7 @@ int dm_intercomm_create_from_groups(struct dm_group *local, int local_leader,
                                     struct dm_comm **comm_p)
 {
     struct dm_comm *comm = NULL;
-    struct dm_comm *meeting = NULL;
+    struct dm_comm *peer = NULL;
     bool is_leader = local->rank == local_leader;
     int there = 0;
     int err = session_check_tag(tag);
@@ -328,14 +328,13 @@ int dm_intercomm_create_from_groups(struct dm_group *local, int local_leader,
     if (err == DM_OK && is_leader)
         err = session_check_leader(remote, remote_leader, "remote_leader");
     if (err == DM_OK && is_leader)
-        err = session_meet(local, local_leader, remote, remote_leader, &meeting, &there);
+        err = session_find_peer(local, local_leader, remote, remote_leader, &peer, &there);
     if (err == DM_OK)
         err = session_agree(local, session_tag_of(tag, session_seed_of(local)), &comm);
     if (err == DM_OK)
-        err =
-            dm_intercomm_create(comm, local_leader, meeting, there, session_tag_of(tag, 0), comm_p);
+        err = dm_intercomm_create(comm, local_leader, peer, there, session_tag_of(tag, 0), comm_p);
     if (comm != NULL)
         dm_comm_free(comm);
-    dm_comm_unref(meeting);
+    dm_comm_unref(peer);
     return err == DM_OK ? session_finish(*comm_p, info, eh) : err;
 }

@@ -45,9 +45,9 @@ enum dm_pkt_type {
     DM_PKT_USER_FIRST,
     DM_PKT_COLL_WAKE = DM_PKT_USER_FIRST, /* empty: look at the shared memory again */
     /* src/mpi/process */
-    DM_PKT_PORT_HELLO,  /* wants to meet at a port */
-    DM_PKT_PORT_ANSWER, /* is welcome there, or is not */
-    DM_PKT_PORT_END,    /* has come, or has given up */
+    DM_PKT_PORT_REQUEST, /* wants to connect at a port */
+    DM_PKT_PORT_ANSWER,  /* is welcome there, or is not */
+    DM_PKT_PORT_END,     /* has come, or has given up */
     DM_PKT_N = 64
 };
 

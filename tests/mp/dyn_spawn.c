@@ -182,9 +182,9 @@ static void errors(void)
 
     MUST(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
     MUST(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
-    FAILS(MPI_Comm_spawn("/nowhere/program", MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, comm, &inter,
-                         codes),
-          MPI_ERR_SPAWN);
+    FAILS(
+        MPI_Comm_spawn("/nowhere/program", MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, comm, &inter, codes),
+        MPI_ERR_SPAWN);
     CHECK(inter == MPI_COMM_NULL);
     for (int i = 0; i < 2; i++)
         CHECK_EQ(codes[i], MPI_ERR_SPAWN);
@@ -195,12 +195,12 @@ static void errors(void)
     FAILS(MPI_Comm_spawn(self, MPI_ARGV_NULL, -1, MPI_INFO_NULL, 0, comm, &inter,
                          MPI_ERRCODES_IGNORE),
           MPI_ERR_ARG);
-    FAILS(MPI_Comm_spawn(self, MPI_ARGV_NULL, 0, MPI_INFO_NULL, 0, comm, &inter,
-                         MPI_ERRCODES_IGNORE),
-          MPI_ERR_ARG);
-    FAILS(MPI_Comm_spawn(NULL, MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, comm, &inter,
-                         MPI_ERRCODES_IGNORE),
-          MPI_ERR_ARG);
+    FAILS(
+        MPI_Comm_spawn(self, MPI_ARGV_NULL, 0, MPI_INFO_NULL, 0, comm, &inter, MPI_ERRCODES_IGNORE),
+        MPI_ERR_ARG);
+    FAILS(
+        MPI_Comm_spawn(NULL, MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, comm, &inter, MPI_ERRCODES_IGNORE),
+        MPI_ERR_ARG);
     FAILS(MPI_Comm_spawn(self, MPI_ARGV_NULL, 1, (MPI_Info)12345, 0, comm, &inter,
                          MPI_ERRCODES_IGNORE),
           MPI_ERR_INFO);

@@ -1,5 +1,5 @@
 /*
- * MPI_Comm_accept and MPI_Comm_connect: the roots meet, then both groups build an intercommunicator
+ * MPI_Comm_accept and MPI_Comm_connect: the roots connect, then both groups build an intercommunicator
  * over their bridge.
  */
 #include <errno.h>
@@ -33,7 +33,7 @@ int dm_process_check_info(MPI_Info handle, struct dm_info **info_p)
                : DM_FAIL(DM_ERR_INFO, "info is 0x%x, which is no info object", (unsigned)handle);
 }
 
-int dm_process_tell(struct dm_comm *comm, int root, int err, int n, int *values)
+int dm_process_report(struct dm_comm *comm, int root, int err, int n, int *values)
 {
     char text[TEXT_LEN] = "";
     int said = err;
@@ -55,26 +55,26 @@ int dm_process_tell(struct dm_comm *comm, int root, int err, int n, int *values)
     return said == DM_OK ? DM_OK : DM_FAIL(said, "at the root, rank %d: %.400s", root, text);
 }
 
-int dm_process_join_groups(struct dm_comm *comm, int root, int err, struct dm_meeting *meeting,
+int dm_process_join_groups(struct dm_comm *comm, int root, int err, struct dm_bridge *bridge,
                            struct dm_comm **comm_p)
 {
-    err = dm_process_tell(comm, root, err, 1, &meeting->tag);
+    err = dm_process_report(comm, root, err, 1, &bridge->tag);
     if (err == DM_OK)
-        err = dm_intercomm_create(comm, root, meeting->bridge, 0, meeting->tag, comm_p);
-    dm_meet_part(meeting);
+        err = dm_intercomm_create(comm, root, bridge->comm, 0, bridge->tag, comm_p);
+    dm_handshake_part(bridge);
     return err;
 }
 
 /* Seconds of the info key "timeout". */
 static int accept_read_wait(const struct dm_info *info, uint64_t default_us,
-                            struct dm_meet_wait *wait_p)
+                            struct dm_handshake_wait *wait_p)
 {
     const char *text = info != NULL ? dm_info_value(info, "timeout") : NULL;
     char *end;
     double seconds;
 
-    *wait_p = (struct dm_meet_wait){.until = default_us == UINT64_MAX ? UINT64_MAX
-                                                                      : dm_clock_after(default_us)};
+    *wait_p = (struct dm_handshake_wait){
+        .until = default_us == UINT64_MAX ? UINT64_MAX : dm_clock_after(default_us)};
     if (text == NULL)
         return DM_OK;
     errno = 0;
@@ -87,13 +87,13 @@ static int accept_read_wait(const struct dm_info *info, uint64_t default_us,
 }
 
 /* What both have in common: at the root `go` looks for the other one. */
-static int accept_or_connect(int (*go)(const char *, const struct dm_meet_wait *,
-                                       struct dm_meeting *),
+static int accept_or_connect(int (*go)(const char *, const struct dm_handshake_wait *,
+                                       struct dm_bridge *),
                              uint64_t default_us, const char *port_name, MPI_Info handle, int root,
                              struct dm_comm *comm, struct dm_comm **comm_p)
 {
-    struct dm_meeting meeting = {0};
-    struct dm_meet_wait wait;
+    struct dm_bridge bridge = {0};
+    struct dm_handshake_wait wait;
     struct dm_info *info;
     int err = dm_process_check_comm(comm);
 
@@ -107,31 +107,31 @@ static int accept_or_connect(int (*go)(const char *, const struct dm_meet_wait *
         if (err == DM_OK && port_name == NULL)
             err = DM_FAIL(DM_ERR_PORT, "port_name is a null pointer");
         if (err == DM_OK)
-            err = go(port_name, &wait, &meeting);
+            err = go(port_name, &wait, &bridge);
     }
-    return dm_process_join_groups(comm, root, err, &meeting, comm_p);
+    return dm_process_join_groups(comm, root, err, &bridge, comm_p);
 }
 
 int dm_comm_accept(const char *port_name, MPI_Info info, int root, struct dm_comm *comm,
                    struct dm_comm **comm_p)
 {
-    return accept_or_connect(dm_meet_accept, UINT64_MAX, port_name, info, root, comm, comm_p);
+    return accept_or_connect(dm_handshake_accept, UINT64_MAX, port_name, info, root, comm, comm_p);
 }
 
 int dm_comm_connect(const char *port_name, MPI_Info info, int root, struct dm_comm *comm,
                     struct dm_comm **comm_p)
 {
-    return accept_or_connect(dm_meet_connect, dm_cfg()->timeout, port_name, info, root, comm,
+    return accept_or_connect(dm_handshake_connect, dm_cfg()->timeout, port_name, info, root, comm,
                              comm_p);
 }
 
 int dm_open_port(struct dm_info *info, char *port_name)
 {
     (void)info;
-    return dm_meet_open(port_name);
+    return dm_handshake_open(port_name);
 }
 
 int dm_close_port(const char *port_name)
 {
-    return dm_meet_close(port_name);
+    return dm_handshake_close(port_name);
 }

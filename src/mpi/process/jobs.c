@@ -1,5 +1,5 @@
 /*
- * Which jobs this process is connected with: the launcher is told of the first reference to a
+ * Which jobs this process is connected with: the launcher is reported of the first reference to a
  * process of a job, and of the last one's end.
  */
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static void jobs_count(int proc, int n)
     if (known == NULL && n > 0) {
         known = job_add(job);
         if (known == NULL) {
-            dm_log_warn("no memory to tell the launcher of another job");
+            dm_log_warn("no memory to notify the launcher of another job");
             return;
         }
         dm_pmi_connected(dm_process_state.pmi, job);

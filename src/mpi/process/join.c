@@ -116,52 +116,53 @@ static bool join_has_word(void *arg)
 }
 
 /* DM_EAGAIN: they cannot reach each other. */
-static int join_meet(int fd, const char *mine, const char *theirs, struct dm_meeting *meeting_p)
+static int join_connect(int fd, const char *mine, const char *theirs, struct dm_bridge *bridge_p)
 {
-    struct dm_meet_wait wait = {.until = dm_clock_after(dm_cfg()->timeout)};
+    struct dm_handshake_wait wait = {.until = dm_clock_after(dm_cfg()->timeout)};
     bool goes = strcmp(mine, theirs) < 0;
     char met = 'n', said = 'n';
     int err;
 
     if (goes) {
-        err = dm_meet_connect(theirs, &wait, meeting_p);
+        err = dm_handshake_connect(theirs, &wait, bridge_p);
         met = err == DM_OK ? 'y' : 'n';
         err = join_write(fd, &met, 1);
         if (err == DM_OK)
             err = join_read(fd, &said, 1);
     } else {
-        wait = (struct dm_meet_wait){.until = UINT64_MAX, .is_over = join_has_word, .arg = &fd};
-        met = dm_meet_accept(mine, &wait, meeting_p) == DM_OK ? 'y' : 'n';
+        wait =
+            (struct dm_handshake_wait){.until = UINT64_MAX, .is_over = join_has_word, .arg = &fd};
+        met = dm_handshake_accept(mine, &wait, bridge_p) == DM_OK ? 'y' : 'n';
         err = join_read(fd, &said, 1);
         if (err == DM_OK)
             err = join_write(fd, &met, 1);
     }
     if (err == DM_OK && (met != 'y' || said != 'y'))
         err = DM_EAGAIN;
-    if (err != DM_OK && meeting_p->bridge != NULL)
-        dm_meet_part(meeting_p);
+    if (err != DM_OK && bridge_p->comm != NULL)
+        dm_handshake_part(bridge_p);
     return err;
 }
 
 int dm_comm_join(int fd, struct dm_comm **comm_p)
 {
-    struct dm_meeting meeting = {0};
+    struct dm_bridge bridge = {0};
     char mine[MPI_MAX_PORT_NAME], theirs[MPI_MAX_PORT_NAME];
     int err = join_check_socket(fd);
 
     *comm_p = NULL;
     if (err == DM_OK)
-        err = dm_meet_open(mine);
+        err = dm_handshake_open(mine);
     if (err != DM_OK)
         return err;
     err = join_swap_ports(fd, mine, theirs);
     if (err == DM_OK && strcmp(mine, theirs) == 0)
         err = DM_FAIL(DM_ERR_ARG, "both ends of socket %d are this call's own", fd);
     if (err == DM_OK)
-        err = join_meet(fd, mine, theirs, &meeting);
-    (void)dm_meet_close(mine);
+        err = join_connect(fd, mine, theirs, &bridge);
+    (void)dm_handshake_close(mine);
     if (err == DM_EAGAIN) /* the standard: no error, if the socket is left as it was */
         return DM_OK;
-    return err == DM_OK ? dm_process_join_groups(dm_world.comm_self, 0, DM_OK, &meeting, comm_p)
+    return err == DM_OK ? dm_process_join_groups(dm_world.comm_self, 0, DM_OK, &bridge, comm_p)
                         : err;
 }

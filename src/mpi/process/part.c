@@ -7,7 +7,7 @@
 #include "mpi/comm/comm.h"
 #include "mpi/process/process.h"
 #include "mpi/process/state.h"
-#include "util/cfg.h"
+#include "mpi/pt2pt/pt2pt.h"
 
 struct dm_process_state dm_process_state;
 
@@ -35,29 +35,60 @@ static bool part_has_foreign(const struct dm_group *group, bool (*is_so)(int pro
     return false;
 }
 
-/* One that has called MPI_Finalize instead has parted all the same. */
+/* One that has called MPI_Finalize has parted all the same. */
 static bool part_is_deserted(const struct dm_comm *comm)
 {
     return part_has_foreign(comm->group, dm_world_is_gone) ||
            part_has_foreign(comm->remote, dm_world_is_gone);
 }
 
+/* How it went at the leader of the local group goes for all of it. */
+enum { PART_BOTH_HERE, PART_DESERTED, PART_FAILED };
+
+/* All processes are here, or those of the other side have called MPI_Finalize instead. */
+static int part_sync(struct dm_comm *comm, bool *is_deserted_p)
+{
+    struct dm_type *type = dm_type_get(MPI_INT);
+    int tag = (int)(comm->coll_seq & 0x3fffffff);
+    int how = PART_BOTH_HERE;
+    int err, reported;
+
+    *is_deserted_p = comm->remote == NULL && part_is_deserted(comm);
+    if (comm->remote == NULL)
+        return *is_deserted_p ? DM_OK : dm_barrier(comm);
+    comm->coll_seq++;
+    err = dm_barrier(comm->local);
+    if (err == DM_OK && comm->rank == 0) {
+        if (!part_is_deserted(comm))
+            err = dm_p2p_sendrecv_coll(NULL, 0, type, 0, NULL, 0, type, 0, tag, comm);
+        how = err != DM_OK ? PART_FAILED : PART_BOTH_HERE;
+        if (part_is_deserted(comm))
+            how =
+                dm_chan_is_lost(dm_world.chan, dm_comm_proc(comm, 0)) ? PART_FAILED : PART_DESERTED;
+    }
+    reported = dm_bcast(&how, 1, type, 0, comm->local);
+    *is_deserted_p = how == PART_DESERTED;
+    if (reported != DM_OK || how != PART_FAILED)
+        return reported;
+    return err != DM_OK ? err : DM_FAIL(DM_EPEER, "the other group cannot be reached any more");
+}
+
 int dm_comm_disconnect(struct dm_comm *comm)
 {
     bool is_own = !part_has_foreign(comm->group, dm_world_is_foreign) &&
                   !part_has_foreign(comm->remote, dm_world_is_foreign);
-    int err = DM_OK;
+    bool is_deserted = false;
+    int err;
 
     while (part_has_pending(comm))
         dm_chan_progress_wait(dm_world.chan);
-    if (!part_is_deserted(comm))
-        err = dm_barrier(comm);
-    if (err != DM_OK && !(err == DM_EPEER && part_is_deserted(comm)))
+    err = is_own ? dm_barrier(comm) : part_sync(comm, &is_deserted);
+    if (err != DM_OK)
         return err;
-    if (!is_own && !part_is_deserted(comm)) {
+    if (!is_own && !is_deserted) {
         /* All are here: who goes may go before this process has heard the last of it. */
         comm->is_parting = true;
-        (void)dm_barrier(comm);
+        (void)part_sync(comm, &is_deserted);
     }
     return dm_comm_free(comm);
 }
@@ -111,12 +142,12 @@ int dm_process_start(void)
     dm_process_state.parent = NULL;
     dm_core_on_comm_free(part_forget_parent);
     dm_jobs_start();
-    dm_meet_start();
+    dm_handshake_start();
     return DM_OK;
 }
 
 void dm_process_stop(void)
 {
-    dm_meet_stop();
+    dm_handshake_stop();
     dm_jobs_stop();
 }

@@ -1,5 +1,5 @@
 /*
- * Processes that meet and part (MPI-4.0 chapter 11): ports, names, spawning, joining, disconnecting.
+ * Processes that connect and part (MPI-4.0 chapter 11): ports, names, spawning, joining, disconnecting.
  * The bodies of the MPI functions.
  *
  * What counts at the root only comes as the program has passed it and is checked there; whatever goes
@@ -17,12 +17,12 @@ void dm_process_set_launcher(struct dm_pmi *pmi);
 int dm_process_start(void);
 void dm_process_stop(void);
 /*
- * A process that was spawned meets its parents, collectively over its world, after the start of all
+ * A process that was spawned connects with its parents, collectively over its world, after the start of all
  * layers. DM_ERR_PORT when they cannot be reached.
  */
-int dm_process_meet_parent(void);
+int dm_process_connect_parent(void);
 /*
- * The loss of a process of another job is told: must this job end, since a communicator of both has
+ * The loss of a process of another job is reported: must this job end, since a communicator of both has
  * an error handler that says so?
  */
 bool dm_process_loss_is_fatal(int proc);

@@ -1,6 +1,6 @@
 /*
  * MPI_Comm_spawn and MPI_Comm_spawn_multiple: the root opens a port, the launcher starts the programs
- * and tells them its name, and both sides meet there: the children in MPI_Init.
+ * and tells them its name, and both sides connect there: the children in MPI_Init.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,30 +118,46 @@ static void spawn_free(struct spawning *s)
 
 /* ---- the root ---- */
 
-/* Start them and meet one of them. */
-static int spawn_launch(struct spawning *s, struct dm_meeting *meeting_p)
+/* Spawns of this process so far: the launcher knows of the last one whether it has ended. */
+static int n_spawns;
+
+static bool spawn_is_over(void *arg)
 {
-    static const struct dm_meet_wait for_ever = {.until = UINT64_MAX};
+    return *(int *)arg == n_spawns && dm_pmi_spawned_is_over(dm_process_state.pmi);
+}
+
+/* Start them and connect one of them. */
+static int spawn_launch(struct spawning *s, struct dm_bridge *bridge_p)
+{
+    int number = 0;
+    struct dm_handshake_wait wait = {.until = UINT64_MAX, .is_over = spawn_is_over, .arg = &number};
     char port[MPI_MAX_PORT_NAME];
     struct dm_pmi_pair preput = {.key = PARENT_PORT, .val = port};
     struct dm_pmi_spawn spawn = {
         .programs = s->programs, .n_programs = s->n_programs, .preput = &preput, .n_preput = 1};
     int n_started;
-    int err = dm_meet_open(port);
+    int err = dm_handshake_open(port);
 
     if (err != DM_OK)
         return err;
     err = dm_pmi_spawn(dm_process_state.pmi, &spawn, s->codes, &n_started);
     if (err == DM_ENOTSUP)
         err = DM_FAIL(DM_ERR_SPAWN, "%.400s", dm_err_detail());
-    if (err == DM_OK)
-        err = dm_meet_accept(port, &for_ever, meeting_p);
-    (void)dm_meet_close(port);
+    if (err == DM_OK) {
+        number = ++n_spawns;
+        err = dm_handshake_accept(port, &wait, bridge_p);
+    }
+    if (err == DM_EAGAIN) {
+        err = DM_FAIL(DM_ERR_SPAWN, "the processes have ended without calling MPI_Init");
+        for (int i = 0; i < s->n_procs; i++)
+            s->codes[i] = DM_ERR_SPAWN;
+    }
+    (void)dm_handshake_close(port);
     return err;
 }
 
 /* All ranks get the codes of all processes. */
-static int spawn_tell_codes(struct dm_comm *comm, int root, struct spawning *s, int *errcodes)
+static int spawn_report_codes(struct dm_comm *comm, int root, struct spawning *s, int *errcodes)
 {
     struct dm_type *type = dm_type_get(MPI_INT);
     int *codes = s->codes;
@@ -166,9 +182,9 @@ static int spawn_all(const struct spawn_args *args, int root, struct dm_comm *co
                      struct dm_comm **comm_p, int *errcodes)
 {
     struct spawning s = {0};
-    struct dm_meeting meeting = {0};
+    struct dm_bridge bridge = {0};
     int err = dm_process_check_comm(comm);
-    int told;
+    int reported;
 
     *comm_p = NULL;
     if (err != DM_OK)
@@ -176,12 +192,12 @@ static int spawn_all(const struct spawn_args *args, int root, struct dm_comm *co
     if (comm->rank == root) {
         err = spawn_read(args, &s);
         if (err == DM_OK)
-            err = spawn_launch(&s, &meeting);
+            err = spawn_launch(&s, &bridge);
     }
-    told = spawn_tell_codes(comm, root, &s, errcodes);
+    reported = spawn_report_codes(comm, root, &s, errcodes);
     spawn_free(&s);
-    err = dm_process_join_groups(comm, root, err, &meeting, comm_p);
-    return err == DM_OK ? told : err;
+    err = dm_process_join_groups(comm, root, err, &bridge, comm_p);
+    return err == DM_OK ? reported : err;
 }
 
 int dm_comm_spawn(const char *command, char **argv, int maxprocs, MPI_Info info, int root,
@@ -206,7 +222,7 @@ int dm_comm_spawn_multiple(int count, char **commands, char ***argvs, const int 
 
 /* ---- a child ---- */
 
-int dm_process_meet_parent(void)
+int dm_process_connect_parent(void)
 {
     struct dm_kv_ops kv = dm_pmi_kv(dm_process_state.pmi);
     char port[MPI_MAX_PORT_NAME] = "";

@@ -4,7 +4,7 @@
 #ifndef DM_MPI_PROCESS_STATE_H
 #define DM_MPI_PROCESS_STATE_H
 
-#include "mpi/process/meet.h"
+#include "mpi/process/handshake.h"
 #include "pmi/pmi.h"
 
 struct dm_process_state {
@@ -17,19 +17,19 @@ extern struct dm_process_state dm_process_state;
  * All ranks of comm learn how it went at the root: err there, which becomes everybody's, with its
  * text. n further ints are the root's, too.
  */
-int dm_process_tell(struct dm_comm *comm, int root, int err, int n, int *values);
+int dm_process_report(struct dm_comm *comm, int root, int err, int n, int *values);
 /* An intracommunicator is needed. */
 int dm_process_check_comm(const struct dm_comm *comm);
 /*
- * The intercommunicator that a meeting at the root is for; err: how the meeting went there. The
- * meeting ends. Collective over comm and its like at the other side.
+ * The intercommunicator that a bridge at the root is for; err: how the bridge went there. The
+ * bridge ends. Collective over comm and its like at the other side.
  */
-int dm_process_join_groups(struct dm_comm *comm, int root, int err, struct dm_meeting *meeting,
+int dm_process_join_groups(struct dm_comm *comm, int root, int err, struct dm_bridge *bridge,
                            struct dm_comm **comm_p);
 /* An info object that counts at the root only, NULL for MPI_INFO_NULL. DM_ERR_INFO. */
 int dm_process_check_info(MPI_Info handle, struct dm_info **info_p);
 
-/* Tell the launcher which jobs this process is connected with. */
+/* Notify the launcher which jobs this process is connected with. */
 void dm_jobs_start(void);
 void dm_jobs_stop(void);
 

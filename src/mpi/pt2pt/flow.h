@@ -15,12 +15,12 @@ enum dm_p2p_flow_bit {
     DM_FLOW_OBEYED = 2,  /* it has limited us */
 };
 struct dm_p2p_flow {
-    size_t limit;        /* DATUM_UNEXPECTED */
-    size_t n_bytes;      /* that eager messages without a receive count here */
-    size_t n_most;       /* that they ever were */
-    int n_limited;       /* processes with DM_FLOW_LIMITED, */
-    int n_obeyed;        /* and with DM_FLOW_OBEYED */
-    uint8_t *peers;      /* by process, enum dm_p2p_flow_bit; those from n_peers on are 0 */
+    size_t limit;   /* DATUM_UNEXPECTED */
+    size_t n_bytes; /* that eager messages without a receive count here */
+    size_t n_most;  /* that they ever were */
+    int n_limited;  /* processes with DM_FLOW_LIMITED, */
+    int n_obeyed;   /* and with DM_FLOW_OBEYED */
+    uint8_t *peers; /* by process, enum dm_p2p_flow_bit; those from n_peers on are 0 */
     int n_peers;
     uint64_t n_limits;   /* for DATUM_STATS: times that processes were limited, */
     uint64_t n_deferred; /* and sends that became a rendezvous for it */

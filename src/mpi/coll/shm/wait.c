@@ -116,9 +116,8 @@ static bool wait_is_gone(struct dm_run *run, struct dm_coll_shm *shm, int lrank)
     int proc = dm_comm_proc(run->comm, shm->ranks[lrank]);
 
     return dm_chan_is_lost(dm_world.chan, proc) ||
-           (dm_world_is_gone(proc) &&
-            atomic_load_explicit(&dm_coll_shm_head(shm, lrank)->round, memory_order_acquire) <
-                shm->round);
+           (dm_world_is_gone(proc) && atomic_load_explicit(&dm_coll_shm_head(shm, lrank)->round,
+                                                           memory_order_acquire) < shm->round);
 }
 
 /* Is there nobody any more who could write it? */
