@@ -24,6 +24,8 @@ static const struct {
 } disk_kinds[] = {
     {0x01021994, "tmpfs", true},     {0x858458f6, "ramfs", true},     {0xef53, "ext4", true},
     {0x58465342, "xfs", true},       {0x9123683e, "btrfs", true},     {0xf2f52010, "f2fs", true},
+    {0x2fc12fc1, "zfs", true},       {0xca451a4e, "bcachefs", true},  {0x3153464a, "jfs", true},
+    {0x52654973, "reiserfs", true},  {0x4d44, "vfat", true},          {0x2011bab0, "exfat", true},
     {0x794c7630, "overlayfs", true}, {0x6969, "nfs", false},          {0x0bd00bd0, "lustre", false},
     {0x65735546, "fuse", false},     {0xff534d42, "cifs", false},     {0xfe534d42, "smb2", false},
     {0x47504653, "gpfs", false},     {0x00c36400, "ceph", false},     {0x19830326, "beegfs", false},

@@ -82,8 +82,8 @@ int dm_mapped_write(struct dm_move *m, int64_t low, int64_t high, uint64_t len, 
 
     if (err != DM_OK || !*is_done_p)
         return err;
-    c.mem =
-        mmap(NULL, (size_t)(high - start), PROT_READ | PROT_WRITE, MAP_SHARED, m->disk->fd, start);
+    c.mem = mmap(NULL, (size_t)(high - start), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
+                 m->disk->fd, start);
     if (c.mem == MAP_FAILED) {
         *is_done_p = false;
         return DM_OK;

@@ -95,7 +95,7 @@ static int ship_alloc(struct dm_file *f, const struct dm_plan_part *parts, bool 
 {
     uint64_t most = 1;
 
-    *reqs_p = calloc((size_t)n_agg, sizeof(struct dm_req *));
+    *reqs_p = calloc((unsigned int)n_agg, sizeof(struct dm_req *));
     for (int r = 0; is_agg && r < f->size; r++)
         most = parts[r].view_bytes > most ? parts[r].view_bytes : most;
     *data_p = malloc(most);

@@ -11,7 +11,7 @@ static void external(void)
     unsigned char bytes[64];
     int ints[4] = {1, -2, 0x12345678, 7}, back[4];
     long longs[3] = {1, -2, 3}, longs_back[4] = {9, 9, 9, 9};
-    MPI_Datatype vec;
+    MPI_Datatype two, vec;
     MPI_Aint extent;
     MPI_Status status;
     MPI_Request req;
@@ -35,8 +35,9 @@ static void external(void)
     MPI_Barrier(MPI_COMM_WORLD);
 
     /* long takes 4 bytes in the file; a view of every second one */
-    MUST(MPI_Type_vector(2, 1, 2, MPI_LONG, &vec));
-    MUST(MPI_Type_create_resized(vec, 0, 16, &vec));
+    MUST(MPI_Type_vector(2, 1, 2, MPI_LONG, &two));
+    MUST(MPI_Type_create_resized(two, 0, 16, &vec));
+    MUST(MPI_Type_free(&two));
     MUST(MPI_Type_commit(&vec));
     MUST(MPI_File_set_view(fh, 32 * mp_rank, MPI_LONG, vec, "external32", MPI_INFO_NULL));
     MUST(MPI_File_write(fh, longs, 3, MPI_LONG, &status));
