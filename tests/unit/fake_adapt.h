@@ -283,6 +283,26 @@ int dm_adapt_proc_node(const struct dm_adapt *adapt, int proc)
     return proc;
 }
 
+/* There is one job only. */
+bool dm_adapt_proc_has_ended(const struct dm_adapt *adapt, int proc)
+{
+    (void)adapt;
+    (void)proc;
+    return false;
+}
+
+void dm_adapt_proc_ref(struct dm_adapt *adapt, int proc)
+{
+    (void)adapt;
+    (void)proc;
+}
+
+void dm_adapt_proc_put(struct dm_adapt *adapt, int proc)
+{
+    (void)adapt;
+    (void)proc;
+}
+
 const char *dm_adapt_proc_text(const struct dm_adapt *adapt, int proc, char *buf, size_t len)
 {
     (void)adapt;
