@@ -121,10 +121,19 @@ MPI_Count dm_counts_any(struct dm_counts counts, int n)
     return 0;
 }
 
+static void op_nothing_fn(void *in, void *inout, int *len, MPI_Datatype *type)
+{
+    (void)in, (void)inout, (void)len, (void)type;
+}
+
 int dm_bad_op(MPI_Op handle, MPI_Count count, struct dm_op **op_p)
 {
-    if (count == 0) { /* nothing is computed: one that suits every type */
-        *op_p = dm_op_get(MPI_REPLACE);
+    /* suits every type; nothing is computed */
+    static struct dm_op nothing = {.obj.refs = 1, .is_commutative = true, .user = op_nothing_fn};
+
+    if (count == 0) {
+        if (*op_p == NULL || (*op_p)->is_builtin)
+            *op_p = &nothing;
         return DM_OK;
     }
     if (*op_p == NULL)
@@ -174,9 +183,10 @@ int dm_check_op_acc(MPI_Op handle, MPI_Count count, const struct dm_type *type, 
 {
     int err;
 
-    *op_p = dm_op_get(handle);
-    if (count == 0)
-        return dm_bad_op(handle, count, op_p);
+    if (count == 0) { /* nothing is computed: one that suits every type */
+        *op_p = dm_op_get(MPI_REPLACE);
+        return DM_OK;
+    }
     err = dm_check_op(handle, op_p);
 
     if (err != DM_OK)

@@ -15,6 +15,7 @@
 #include "dapl_adapt/conn/close.h"
 #include "dapl_adapt/conn/connect.h"
 #include "dapl_adapt/conn/exchange.h"
+#include "dapl_adapt/conn/part.h"
 #include "dapl_adapt/conn/proc.h"
 #include "dapl_adapt/conn/progress.h"
 #include "dapl_adapt/conn/ring.h"
@@ -44,6 +45,7 @@
 #include "dapl_adapt/public/progress.h"
 #include "dapl_adapt/public/start.h"
 #include "dapl_adapt/rma/atomic.h"
+#include "dapl_adapt/rma/imm.h"
 #include "dapl_adapt/rma/rdmaq.h"
 #include "dapl_adapt/rma/rma.h"
 #include "util/cfg.h"
@@ -78,6 +80,10 @@ static uint64_t job_hash(const char *text)
 }
 
 static const struct dm_conn_ops conn_ops = {
+    .serve = dm_adapt_serve,
+    .part_begin = dm_part_begin,
+    .part_left = dm_part_left,
+    .part_hurry = dm_part_hurry,
     .drain = dm_poll_drain,
     .drain_all = dm_poll_drain_all,
     .pipe_prepare = dm_eager_prepare,

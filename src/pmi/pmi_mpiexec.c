@@ -266,7 +266,7 @@ int dm_pmi_mpiexec_start(const char *exe, const struct dm_pmi_spawn *spawn, pid_
 
 void dm_pmi_mpiexec_report(int fd, struct dm_pmi_report *report_p)
 {
-    char line[DM_PMI_LINE_MAX];
+    char line[DM_PMI_LINE_MAX] = "";
     size_t len = 0;
     ssize_t n;
 

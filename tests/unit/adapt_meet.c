@@ -1,4 +1,4 @@
-/* test: layers=util,dapl_adapt timeout=120 */
+/* test: layers=util,dapl_adapt timeout=120 warn=it.goes.on.over */
 /*
  * Processes of different jobs: two layers of one program, each a job of its own, over a provider
  * that delays, fails and refuses. They meet by ports or by what others tell, talk, and part.

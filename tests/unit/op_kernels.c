@@ -235,8 +235,8 @@ static void test_allowed(void)
         /*                    MMSPLBLBLBMMRN */
         {MPI_INT, "xxxxxxxxxx--xx"},         {MPI_INTEGER8, "xxxxxxxxxx--xx"},
         {MPI_UINT8_T, "xxxxxxxxxx--xx"},     {MPI_AINT, "xxxxxxxxxx--xx"},
-        {MPI_CHAR, "xxxxxxxxxx--xx"},        {MPI_FLOAT, "xxxx--------xx"},
-        {MPI_LONG_DOUBLE, "xxxx--------xx"}, {MPI_REAL16, "xxxx--------xx"},
+        {MPI_CHAR, "xxxxxxxxxx--xx"},        {MPI_FLOAT, "xxxxx-x-x---xx"},
+        {MPI_LONG_DOUBLE, "xxxxx-x-x---xx"}, {MPI_REAL16, "xxxxx-x-x---xx"},
         {MPI_C_COMPLEX, "--xx--------xx"},   {MPI_COMPLEX32, "--xx--------xx"},
         {MPI_LOGICAL, "----x-x-x---xx"},     {MPI_C_BOOL, "----x-x-x---xx"},
         {MPI_BYTE, "-----x-x-x--xx"},        {MPI_PACKED, "------------xx"},

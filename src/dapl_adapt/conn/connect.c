@@ -21,7 +21,6 @@
 #include "dapl_adapt/conn/failover.h"
 #include "dapl_adapt/conn/link.h"
 #include "dapl_adapt/conn/lose.h"
-#include "dapl_adapt/conn/part.h"
 #include "dapl_adapt/conn/prepare.h"
 #include "dapl_adapt/conn/table.h"
 #include "dapl_adapt/core/adapt.h"
@@ -212,7 +211,7 @@ void dm_connect_rejected(struct dm_link *link, int event, const char *why)
     struct dm_conn *conn = link->conn;
 
     if (event == DAT_CONNECTION_EVENT_PEER_REJECTED && link->answer.reject == DM_REJECT_CLOSED) {
-        dm_part_left(conn);
+        conn->adapt->ops->part_left(conn);
         return;
     }
     if (link->kind == DM_LINK_PIPE && dm_conn_is_moving(conn)) {

@@ -17,6 +17,7 @@
 #include "dapl_adapt/conn/addr.h"
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/ops.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/public/start.h"
@@ -72,7 +73,7 @@ int dm_addr_of_own_job(struct dm_adapt *adapt, int proc, char *buf, size_t len)
     int err;
 
     if (proc == adapt->job.rank) {
-        err = dm_adapt_serve(adapt);
+        err = adapt->ops->serve(adapt);
         if (err == DM_OK)
             dm_addr_write(adapt, text, sizeof(text));
     } else {

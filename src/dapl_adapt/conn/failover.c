@@ -24,7 +24,6 @@
 #include "dapl_adapt/conn/exchange.h"
 #include "dapl_adapt/conn/link.h"
 #include "dapl_adapt/conn/lose.h"
-#include "dapl_adapt/conn/part.h"
 #include "dapl_adapt/conn/table.h"
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
@@ -147,7 +146,7 @@ void dm_conn_break_beside(struct dm_conn *conn, const struct dm_ia *ia, const ch
         return;
     if (conn->who.foreign != NULL && conn->ctl != NULL &&
         atomic_load_explicit(&conn->ctl->peer_closing, memory_order_acquire) != 0) {
-        dm_part_left(conn);
+        conn->adapt->ops->part_left(conn);
         return;
     }
     if (!dm_conn_can_move(conn) || conn->ctl == NULL || conn->failover.n_flaps++ > FLAPS ||

@@ -8,10 +8,10 @@
 #include <stdio.h>
 
 #include "dapl_adapt/conn/link.h"
-#include "dapl_adapt/conn/part.h"
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/link.h"
+#include "dapl_adapt/core/ops.h"
 #include "dapl_adapt/core/proc.h"
 #include "dapl_adapt/core/tx.h"
 #include "dapl_adapt/public/memory.h"
@@ -53,7 +53,7 @@ void dm_conn_lose(struct dm_conn *conn, const char *text)
     }
     pthread_mutex_unlock(&adapt->shared.lock);
     if (foreign != NULL && foreign->n_refs == 0)
-        dm_part_begin(conn);
+        conn->adapt->ops->part_begin(conn);
 }
 
 const char *dm_adapt_lost_why(const struct dm_conn *conn)

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "dapl_adapt/conn/part.h"
 #include "dapl_adapt/conn/proc.h"
 #include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/core/ops.h"
 #include "dapl_adapt/public/proc.h"
 #include "util/err.h"
 #include "util/list.h"
@@ -38,7 +38,7 @@ bool dm_port_is_open(const struct dm_adapt *adapt, uint64_t token)
 int dm_adapt_port_open(struct dm_adapt *adapt, uint64_t *token_p)
 {
     struct dm_port *port;
-    int err = dm_adapt_serve(adapt);
+    int err = adapt->ops->serve(adapt);
 
     if (err != DM_OK)
         return err;
@@ -72,7 +72,7 @@ void dm_adapt_port_close(struct dm_adapt *adapt, uint64_t token)
     }
     pthread_mutex_unlock(&adapt->shared.lock);
     free(port);
-    dm_part_hurry(adapt);
+    adapt->ops->part_hurry(adapt);
 }
 
 void dm_adapt_proc_set_token(struct dm_adapt *adapt, int proc, uint64_t token)

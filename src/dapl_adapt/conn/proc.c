@@ -16,9 +16,9 @@
 
 #include "dapl_adapt/conn/addr.h"
 #include "dapl_adapt/conn/exchange.h"
-#include "dapl_adapt/conn/part.h"
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/ops.h"
 #include "dapl_adapt/public/proc.h"
 #include "util/err.h"
 #include "util/hash.h"
@@ -207,7 +207,7 @@ int dm_adapt_proc_get(struct dm_adapt *adapt, const struct dm_proc_info *info, i
     }
     if (!info_is_ended(info) || info->id.rank >= DM_PROCS_MAX)
         return DM_FAIL(DM_ECONN, "the description of a process cannot be understood");
-    err = dm_adapt_serve(adapt);
+    err = adapt->ops->serve(adapt);
     if (err == DM_OK)
         err = dm_addr_read(info->addr, &addr);
     if (err != DM_OK)
@@ -264,7 +264,7 @@ void dm_adapt_proc_put(struct dm_adapt *adapt, int proc)
     pthread_mutex_lock(&adapt->shared.lock);
     dm_procs_leave(adapt, foreign);
     pthread_mutex_unlock(&adapt->shared.lock);
-    dm_part_hurry(adapt);
+    adapt->ops->part_hurry(adapt);
 }
 
 bool dm_adapt_proc_has_ended(const struct dm_adapt *adapt, int proc)

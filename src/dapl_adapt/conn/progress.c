@@ -199,7 +199,7 @@ static void link_handle_pending(struct dm_adapt *adapt, struct dm_link *link)
     if (notes & DM_NOTE_BROKEN)
         dm_conn_follow(link->conn);
     if (notes & DM_NOTE_GONE)
-        dm_part_left(link->conn);
+        link->conn->adapt->ops->part_left(link->conn);
 }
 
 /* Is it time for something? */

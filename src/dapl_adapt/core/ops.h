@@ -16,6 +16,12 @@ struct dm_conn;
 struct dm_link;
 
 struct dm_conn_ops {
+    /* dm_adapt_serve */
+    int (*serve)(struct dm_adapt *adapt);
+    /* Parting (conn/part.h): a connection is to end, has ended, more than one may have to. */
+    void (*part_begin)(struct dm_conn *conn);
+    void (*part_left)(struct dm_conn *conn);
+    void (*part_hurry)(struct dm_adapt *adapt);
     /* Take completions off the rails' queues (no upcalls); returns how many. */
     int (*drain)(struct dm_adapt *adapt);
     /* The same for all that was there when it was called. */

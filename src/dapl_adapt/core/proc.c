@@ -43,7 +43,7 @@ const char *dm_adapt_proc_text(const struct dm_adapt *adapt, int proc, char *buf
 
 struct dm_who dm_who(const struct dm_adapt *adapt, int proc)
 {
-    struct dm_who who;
+    struct dm_who who = {.text = ""};
 
     dm_adapt_proc_text(adapt, proc, who.text, sizeof(who.text));
     return who;

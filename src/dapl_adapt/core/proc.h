@@ -43,8 +43,8 @@ struct dm_proc {
     uint64_t token;       /* guest: of the port that it came by; else: of its port */
     bool has_token;
     bool has_ended; /* it has told so by its last connection */
-    char *addr; /* NULL: nobody told; the main thread's */
-    int node;   /* number of its host, -1: not known */
+    char *addr;     /* NULL: nobody told; the main thread's */
+    int node;       /* number of its host, -1: not known */
     char host[DM_PROC_HOST_MAX];
     uint8_t gens[DM_LINK_N]; /* of links of the number's last connection */
 };

@@ -121,3 +121,13 @@ void dm_imm_fail(struct dm_conn *conn)
             imm_end(conn->adapt, i, conn->loss.err);
     }
 }
+
+bool dm_rma_is_idle(const struct dm_conn *conn)
+{
+    bool is_so = !dm_imm_is_expected(conn);
+
+    for (int k = 0; k < DM_RDMAQS; k++)
+        is_so = is_so && conn->rdmaq[k].queue_head == NULL &&
+                conn->rdmaq[k].head == conn->rdmaq[k].tail;
+    return is_so;
+}

@@ -33,7 +33,6 @@
 #include "dapl_adapt/provider/serial.h"
 #include "dapl_adapt/public/peer.h"
 #include "dapl_adapt/public/rdma.h"
-#include "dapl_adapt/rma/imm.h"
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/list.h"
@@ -293,16 +292,6 @@ bool dm_rma_is_wanted(const struct dm_conn *conn)
 
     for (int k = 0; k < DM_RDMAQS; k++)
         is_so = is_so || conn->rdmaq[k].queue_head != NULL;
-    return is_so;
-}
-
-bool dm_rma_is_idle(const struct dm_conn *conn)
-{
-    bool is_so = !dm_imm_is_expected(conn);
-
-    for (int k = 0; k < DM_RDMAQS; k++)
-        is_so = is_so && conn->rdmaq[k].queue_head == NULL &&
-                conn->rdmaq[k].head == conn->rdmaq[k].tail;
     return is_so;
 }
 

@@ -26,8 +26,6 @@ void dm_rma_completed(struct dm_conn *conn, struct dm_rdmaq *rdmaq, uint32_t pla
 void dm_rma_requeue(struct dm_conn *conn, struct dm_rdmaq *rdmaq, struct dm_rdmaq *to);
 /* Is anything queued on any RDMA queue? */
 bool dm_rma_is_wanted(const struct dm_conn *conn);
-/* Is nothing queued or posted on any link, nor a value expected? */
-bool dm_rma_is_idle(const struct dm_conn *conn);
 /* An extra RDMA link broke, or could not be made: others take its work. */
 void dm_rdmaq_break(struct dm_link *link);
 /* The connection is lost: give up what is queued. */

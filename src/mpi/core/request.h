@@ -39,7 +39,7 @@ struct dm_req {
         struct dm_win *win;   /* the same for RMA requests */
         struct dm_file *file; /* the same of DM_REQ_IO */
     };
-    MPI_Status status;    /* of a receive; empty status otherwise */
+    MPI_Status status; /* of a receive; empty status otherwise */
     const struct dm_req_ops *ops;
 };
 struct dm_req_ops {

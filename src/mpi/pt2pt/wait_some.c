@@ -47,8 +47,7 @@ static int some_set_open(struct set *set, int count, const MPI_Request requests[
         if (set->reqs[i] == NULL)
             continue;
         set->n_active++;
-        set->n_greq +=
-            set->reqs[i]->kind == DM_REQ_GENERALIZED || set->reqs[i]->kind == DM_REQ_IO;
+        set->n_greq += set->reqs[i]->kind == DM_REQ_GENERALIZED || set->reqs[i]->kind == DM_REQ_IO;
     }
     return DM_OK;
 }
