@@ -16,7 +16,7 @@
 
 #include "mpi/comm/comm.h"
 #include "mpi/process/port_name.h"
-#include "mpi/process/handshake_pkt.h"
+#include "mpi/process/state.h"
 #include "util/clock.h"
 
 static struct dm_adapt *handshake_adapt(void)
@@ -105,7 +105,7 @@ int dm_handshake_open(char name[MPI_MAX_PORT_NAME])
     }
     port->token = text.token;
     dm_list_init(&port->requests);
-    dm_list_add_tail(&dm_handshake_state.ports, &port->link);
+    dm_list_add_tail(&dm_process_state.lists.ports, &port->link);
     return DM_OK;
 }
 
@@ -171,7 +171,7 @@ static int handshake_answer(struct dm_handshake_request *request, struct dm_brid
     bridge_p->tag = (int)(request->id & INT32_MAX);
     dm_handshake_reply(DM_PKT_PORT_ANSWER, request->proc, ctx, request->id, DM_HANDSHAKE_YES);
     /* It waits for just this, or is about to say that it does not any more. */
-    err = handshake_await(&dm_handshake_state.accepting, &end, &for_ever);
+    err = handshake_await(&dm_process_state.lists.accepting, &end, &for_ever);
     if (err == DM_OK && end.said == DM_HANDSHAKE_NO)
         err = DM_EPEER;
     if (err != DM_OK)
@@ -234,7 +234,7 @@ static uint32_t handshake_new_id(void)
 
     if (getrandom(&id, sizeof(id), GRND_NONBLOCK) != (ssize_t)sizeof(id))
         id = (uint32_t)dm_clock_ns();
-    while (dm_handshake_find_awaited(&dm_handshake_state.connecting, dm_world.rank, id) != NULL)
+    while (dm_handshake_find_awaited(&dm_process_state.lists.connecting, dm_world.rank, id) != NULL)
         id++;
     return id & INT32_MAX;
 }
@@ -276,7 +276,7 @@ static int handshake_go(int proc, const struct dm_port_name *port,
     err = dm_handshake_send_request(proc, port->token, ctx, answer.id);
     if (err != DM_OK)
         return err;
-    err = handshake_await(&dm_handshake_state.connecting, &answer, wait);
+    err = handshake_await(&dm_process_state.lists.connecting, &answer, wait);
     if (err != DM_OK || answer.said == DM_HANDSHAKE_NO) {
         if (err == DM_ETIMEOUT || err == DM_EAGAIN)
             dm_handshake_reply(DM_PKT_PORT_END, proc, 0, answer.id, DM_HANDSHAKE_NO);
@@ -313,15 +313,15 @@ int dm_handshake_connect(const char *name, const struct dm_handshake_wait *wait,
 
 void dm_handshake_start(void)
 {
-    dm_list_init(&dm_handshake_state.ports);
-    dm_list_init(&dm_handshake_state.connecting);
-    dm_list_init(&dm_handshake_state.accepting);
+    dm_list_init(&dm_process_state.lists.ports);
+    dm_list_init(&dm_process_state.lists.connecting);
+    dm_list_init(&dm_process_state.lists.accepting);
     dm_handshake_listen();
 }
 
 void dm_handshake_stop(void)
 {
-    while (!dm_list_is_empty(&dm_handshake_state.ports))
+    while (!dm_list_is_empty(&dm_process_state.lists.ports))
         handshake_close_port(
-            dm_container_of(dm_handshake_state.ports.next, struct dm_handshake_port, link));
+            dm_container_of(dm_process_state.lists.ports.next, struct dm_handshake_port, link));
 }

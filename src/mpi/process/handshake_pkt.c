@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "mpi/comm/procs.h"
+#include "mpi/process/state.h"
 #include "util/log.h"
 
 /* Who says a request follows as its data. */
@@ -35,8 +36,6 @@ struct pkt_reply {
     uint32_t id;
 };
 
-struct dm_handshake_state dm_handshake_state;
-
 static struct dm_adapt *packet_adapt(void)
 {
     return dm_chan_adapt(dm_world.chan);
@@ -57,7 +56,7 @@ void dm_handshake_reply(enum dm_pkt_type type, int proc, uint32_t ctx, uint32_t 
 
 struct dm_handshake_port *dm_handshake_find_port(uint64_t token)
 {
-    dm_list_for_each (it, &dm_handshake_state.ports) {
+    dm_list_for_each (it, &dm_process_state.lists.ports) {
         struct dm_handshake_port *port = dm_container_of(it, struct dm_handshake_port, link);
 
         if (port->token == token && !port->is_closed)
@@ -148,7 +147,7 @@ static void packet_on_answer(void *arg, int proc, const struct dm_pkt *pkt, cons
 {
     const struct pkt_reply *said = (const void *)pkt;
     struct dm_handshake_awaited *a =
-        dm_handshake_find_awaited(&dm_handshake_state.connecting, proc, said->id);
+        dm_handshake_find_awaited(&dm_process_state.lists.connecting, proc, said->id);
 
     (void)arg, (void)data, (void)avail, (void)sink;
     if (a == NULL) { /* it came too late */
@@ -163,7 +162,7 @@ static void packet_on_answer(void *arg, int proc, const struct dm_pkt *pkt, cons
 /* A connector that gives up is in the queue of a port, or somebody has answered it. */
 static void packet_forget_request(int proc, uint32_t id)
 {
-    dm_list_for_each (it, &dm_handshake_state.ports) {
+    dm_list_for_each (it, &dm_process_state.lists.ports) {
         struct dm_handshake_port *port = dm_container_of(it, struct dm_handshake_port, link);
 
         dm_list_for_each_safe (h, tmp, &port->requests) {
@@ -183,7 +182,7 @@ static void packet_on_end(void *arg, int proc, const struct dm_pkt *pkt, const v
 {
     const struct pkt_reply *said = (const void *)pkt;
     struct dm_handshake_awaited *a =
-        dm_handshake_find_awaited(&dm_handshake_state.accepting, proc, said->id);
+        dm_handshake_find_awaited(&dm_process_state.lists.accepting, proc, said->id);
 
     (void)arg, (void)data, (void)avail, (void)sink;
     if (a != NULL)

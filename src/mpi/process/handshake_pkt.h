@@ -36,12 +36,11 @@ struct dm_handshake_awaited {
 };
 
 /* Changed under the global lock, by packets, too. */
-struct dm_handshake_state {
+struct dm_handshake_lists {
     struct dm_list ports;
     struct dm_list connecting; /* struct dm_handshake_awaited: an answer */
     struct dm_list accepting;  /* struct dm_handshake_awaited: the end */
 };
-extern struct dm_handshake_state dm_handshake_state;
 
 /* Register the handlers of packets. */
 void dm_handshake_listen(void);

@@ -5,9 +5,11 @@
 #define DM_MPI_PROCESS_STATE_H
 
 #include "mpi/process/handshake.h"
+#include "mpi/process/handshake_pkt.h"
 #include "pmi/pmi.h"
 
 struct dm_process_state {
+    struct dm_handshake_lists lists; /* set up by dm_handshake_start */
     struct dm_pmi *pmi;
     struct dm_comm *parent; /* MPI_Comm_get_parent; no reference: its end sets it to NULL */
 };
