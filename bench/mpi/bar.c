@@ -46,7 +46,8 @@ void bar_begin(void)
         bar.width = size.ws_col;
     } else if (stream != NULL) {
         bar.out = strcmp(stream, ":out") == 0 ? stdout : stderr;
-        bar.out = is_pipe(fileno(bar.out)) ? bar.out : NULL;
+        /* its terminal is of another session than the ranks */
+        bar.out = is_pipe(fileno(bar.out)) || isatty(fileno(bar.out)) ? bar.out : NULL;
         bar.width = (int)strtol(far, NULL, 10);
     }
     if (bar.width <= 0 || bar.width >= TEXT_LEN)
