@@ -24,6 +24,35 @@ struct dm_access {
     struct dm_type *type;
 };
 
+/* Of MPI_File_read... and of MPI_File_write...; offset counts with DM_AT_OFFSET only. */
+static inline struct dm_access dm_access_read(enum dm_access_at at, MPI_Offset offset, void *buf,
+                                              size_t count, struct dm_type *type)
+{
+    return (struct dm_access){.at = at,
+                              .is_coll = at == DM_AT_ORDERED,
+                              .offset = offset,
+                              .buf = buf,
+                              .count = count,
+                              .type = type};
+}
+
+/* buf is only read from. */
+static inline struct dm_access dm_access_write(enum dm_access_at at, MPI_Offset offset,
+                                               const void *buf, size_t count, struct dm_type *type)
+{
+    struct dm_access a = dm_access_read(at, offset, (void *)(uintptr_t)buf, count, type);
+
+    a.is_write = true;
+    return a;
+}
+
+/* The collective form. */
+static inline struct dm_access dm_access_all(struct dm_access a)
+{
+    a.is_coll = true;
+    return a;
+}
+
 /* Blocking. */
 int dm_access_run(struct dm_file *f, const struct dm_access *a, MPI_Status *status);
 /* Nonblocking. */

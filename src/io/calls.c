@@ -3,16 +3,12 @@
  */
 #include "io/access.h"
 
-/* What was only to be read from is not written to. */
-#define CALL_BUF(buf) ((void *)(uintptr_t)(buf))
-
 /* ---- blocking ---- */
 
 int dm_file_read_at(struct dm_file *f, MPI_Offset offset, void *buf, size_t count,
                     struct dm_type *type, MPI_Status *status)
 {
-    struct dm_access a = {
-        .at = DM_AT_OFFSET, .offset = offset, .buf = buf, .count = count, .type = type};
+    struct dm_access a = dm_access_read(DM_AT_OFFSET, offset, buf, count, type);
 
     return dm_access_run(f, &a, status);
 }
@@ -20,12 +16,7 @@ int dm_file_read_at(struct dm_file *f, MPI_Offset offset, void *buf, size_t coun
 int dm_file_read_at_all(struct dm_file *f, MPI_Offset offset, void *buf, size_t count,
                         struct dm_type *type, MPI_Status *status)
 {
-    struct dm_access a = {.at = DM_AT_OFFSET,
-                          .is_coll = true,
-                          .offset = offset,
-                          .buf = buf,
-                          .count = count,
-                          .type = type};
+    struct dm_access a = dm_access_all(dm_access_read(DM_AT_OFFSET, offset, buf, count, type));
 
     return dm_access_run(f, &a, status);
 }
@@ -33,12 +24,7 @@ int dm_file_read_at_all(struct dm_file *f, MPI_Offset offset, void *buf, size_t 
 int dm_file_write_at(struct dm_file *f, MPI_Offset offset, const void *buf, size_t count,
                      struct dm_type *type, MPI_Status *status)
 {
-    struct dm_access a = {.is_write = true,
-                          .at = DM_AT_OFFSET,
-                          .offset = offset,
-                          .buf = CALL_BUF(buf),
-                          .count = count,
-                          .type = type};
+    struct dm_access a = dm_access_write(DM_AT_OFFSET, offset, buf, count, type);
 
     return dm_access_run(f, &a, status);
 }
@@ -46,13 +32,7 @@ int dm_file_write_at(struct dm_file *f, MPI_Offset offset, const void *buf, size
 int dm_file_write_at_all(struct dm_file *f, MPI_Offset offset, const void *buf, size_t count,
                          struct dm_type *type, MPI_Status *status)
 {
-    struct dm_access a = {.is_write = true,
-                          .at = DM_AT_OFFSET,
-                          .is_coll = true,
-                          .offset = offset,
-                          .buf = CALL_BUF(buf),
-                          .count = count,
-                          .type = type};
+    struct dm_access a = dm_access_all(dm_access_write(DM_AT_OFFSET, offset, buf, count, type));
 
     return dm_access_run(f, &a, status);
 }
@@ -60,7 +40,7 @@ int dm_file_write_at_all(struct dm_file *f, MPI_Offset offset, const void *buf, 
 int dm_file_read(struct dm_file *f, void *buf, size_t count, struct dm_type *type,
                  MPI_Status *status)
 {
-    struct dm_access a = {.at = DM_AT_INDIVIDUAL, .buf = buf, .count = count, .type = type};
+    struct dm_access a = dm_access_read(DM_AT_INDIVIDUAL, 0, buf, count, type);
 
     return dm_access_run(f, &a, status);
 }
@@ -68,8 +48,7 @@ int dm_file_read(struct dm_file *f, void *buf, size_t count, struct dm_type *typ
 int dm_file_read_all(struct dm_file *f, void *buf, size_t count, struct dm_type *type,
                      MPI_Status *status)
 {
-    struct dm_access a = {
-        .at = DM_AT_INDIVIDUAL, .is_coll = true, .buf = buf, .count = count, .type = type};
+    struct dm_access a = dm_access_all(dm_access_read(DM_AT_INDIVIDUAL, 0, buf, count, type));
 
     return dm_access_run(f, &a, status);
 }
@@ -77,11 +56,7 @@ int dm_file_read_all(struct dm_file *f, void *buf, size_t count, struct dm_type 
 int dm_file_write(struct dm_file *f, const void *buf, size_t count, struct dm_type *type,
                   MPI_Status *status)
 {
-    struct dm_access a = {.is_write = true,
-                          .at = DM_AT_INDIVIDUAL,
-                          .buf = CALL_BUF(buf),
-                          .count = count,
-                          .type = type};
+    struct dm_access a = dm_access_write(DM_AT_INDIVIDUAL, 0, buf, count, type);
 
     return dm_access_run(f, &a, status);
 }
@@ -89,12 +64,7 @@ int dm_file_write(struct dm_file *f, const void *buf, size_t count, struct dm_ty
 int dm_file_write_all(struct dm_file *f, const void *buf, size_t count, struct dm_type *type,
                       MPI_Status *status)
 {
-    struct dm_access a = {.is_write = true,
-                          .at = DM_AT_INDIVIDUAL,
-                          .is_coll = true,
-                          .buf = CALL_BUF(buf),
-                          .count = count,
-                          .type = type};
+    struct dm_access a = dm_access_all(dm_access_write(DM_AT_INDIVIDUAL, 0, buf, count, type));
 
     return dm_access_run(f, &a, status);
 }
@@ -102,7 +72,7 @@ int dm_file_write_all(struct dm_file *f, const void *buf, size_t count, struct d
 int dm_file_read_shared(struct dm_file *f, void *buf, size_t count, struct dm_type *type,
                         MPI_Status *status)
 {
-    struct dm_access a = {.at = DM_AT_SHARED, .buf = buf, .count = count, .type = type};
+    struct dm_access a = dm_access_read(DM_AT_SHARED, 0, buf, count, type);
 
     return dm_access_run(f, &a, status);
 }
@@ -110,8 +80,7 @@ int dm_file_read_shared(struct dm_file *f, void *buf, size_t count, struct dm_ty
 int dm_file_write_shared(struct dm_file *f, const void *buf, size_t count, struct dm_type *type,
                          MPI_Status *status)
 {
-    struct dm_access a = {
-        .is_write = true, .at = DM_AT_SHARED, .buf = CALL_BUF(buf), .count = count, .type = type};
+    struct dm_access a = dm_access_write(DM_AT_SHARED, 0, buf, count, type);
 
     return dm_access_run(f, &a, status);
 }
@@ -119,8 +88,7 @@ int dm_file_write_shared(struct dm_file *f, const void *buf, size_t count, struc
 int dm_file_read_ordered(struct dm_file *f, void *buf, size_t count, struct dm_type *type,
                          MPI_Status *status)
 {
-    struct dm_access a = {
-        .at = DM_AT_ORDERED, .is_coll = true, .buf = buf, .count = count, .type = type};
+    struct dm_access a = dm_access_read(DM_AT_ORDERED, 0, buf, count, type);
 
     return dm_access_run(f, &a, status);
 }
@@ -128,12 +96,7 @@ int dm_file_read_ordered(struct dm_file *f, void *buf, size_t count, struct dm_t
 int dm_file_write_ordered(struct dm_file *f, const void *buf, size_t count, struct dm_type *type,
                           MPI_Status *status)
 {
-    struct dm_access a = {.is_write = true,
-                          .at = DM_AT_ORDERED,
-                          .is_coll = true,
-                          .buf = CALL_BUF(buf),
-                          .count = count,
-                          .type = type};
+    struct dm_access a = dm_access_write(DM_AT_ORDERED, 0, buf, count, type);
 
     return dm_access_run(f, &a, status);
 }
@@ -143,8 +106,7 @@ int dm_file_write_ordered(struct dm_file *f, const void *buf, size_t count, stru
 int dm_file_iread_at(struct dm_file *f, MPI_Offset offset, void *buf, size_t count,
                      struct dm_type *type, struct dm_req **req_p)
 {
-    struct dm_access a = {
-        .at = DM_AT_OFFSET, .offset = offset, .buf = buf, .count = count, .type = type};
+    struct dm_access a = dm_access_read(DM_AT_OFFSET, offset, buf, count, type);
 
     return dm_access_start(f, &a, req_p);
 }
@@ -152,12 +114,7 @@ int dm_file_iread_at(struct dm_file *f, MPI_Offset offset, void *buf, size_t cou
 int dm_file_iread_at_all(struct dm_file *f, MPI_Offset offset, void *buf, size_t count,
                          struct dm_type *type, struct dm_req **req_p)
 {
-    struct dm_access a = {.at = DM_AT_OFFSET,
-                          .is_coll = true,
-                          .offset = offset,
-                          .buf = buf,
-                          .count = count,
-                          .type = type};
+    struct dm_access a = dm_access_all(dm_access_read(DM_AT_OFFSET, offset, buf, count, type));
 
     return dm_access_start(f, &a, req_p);
 }
@@ -165,12 +122,7 @@ int dm_file_iread_at_all(struct dm_file *f, MPI_Offset offset, void *buf, size_t
 int dm_file_iwrite_at(struct dm_file *f, MPI_Offset offset, const void *buf, size_t count,
                       struct dm_type *type, struct dm_req **req_p)
 {
-    struct dm_access a = {.is_write = true,
-                          .at = DM_AT_OFFSET,
-                          .offset = offset,
-                          .buf = CALL_BUF(buf),
-                          .count = count,
-                          .type = type};
+    struct dm_access a = dm_access_write(DM_AT_OFFSET, offset, buf, count, type);
 
     return dm_access_start(f, &a, req_p);
 }
@@ -178,13 +130,7 @@ int dm_file_iwrite_at(struct dm_file *f, MPI_Offset offset, const void *buf, siz
 int dm_file_iwrite_at_all(struct dm_file *f, MPI_Offset offset, const void *buf, size_t count,
                           struct dm_type *type, struct dm_req **req_p)
 {
-    struct dm_access a = {.is_write = true,
-                          .at = DM_AT_OFFSET,
-                          .is_coll = true,
-                          .offset = offset,
-                          .buf = CALL_BUF(buf),
-                          .count = count,
-                          .type = type};
+    struct dm_access a = dm_access_all(dm_access_write(DM_AT_OFFSET, offset, buf, count, type));
 
     return dm_access_start(f, &a, req_p);
 }
@@ -192,7 +138,7 @@ int dm_file_iwrite_at_all(struct dm_file *f, MPI_Offset offset, const void *buf,
 int dm_file_iread(struct dm_file *f, void *buf, size_t count, struct dm_type *type,
                   struct dm_req **req_p)
 {
-    struct dm_access a = {.at = DM_AT_INDIVIDUAL, .buf = buf, .count = count, .type = type};
+    struct dm_access a = dm_access_read(DM_AT_INDIVIDUAL, 0, buf, count, type);
 
     return dm_access_start(f, &a, req_p);
 }
@@ -200,8 +146,7 @@ int dm_file_iread(struct dm_file *f, void *buf, size_t count, struct dm_type *ty
 int dm_file_iread_all(struct dm_file *f, void *buf, size_t count, struct dm_type *type,
                       struct dm_req **req_p)
 {
-    struct dm_access a = {
-        .at = DM_AT_INDIVIDUAL, .is_coll = true, .buf = buf, .count = count, .type = type};
+    struct dm_access a = dm_access_all(dm_access_read(DM_AT_INDIVIDUAL, 0, buf, count, type));
 
     return dm_access_start(f, &a, req_p);
 }
@@ -209,11 +154,7 @@ int dm_file_iread_all(struct dm_file *f, void *buf, size_t count, struct dm_type
 int dm_file_iwrite(struct dm_file *f, const void *buf, size_t count, struct dm_type *type,
                    struct dm_req **req_p)
 {
-    struct dm_access a = {.is_write = true,
-                          .at = DM_AT_INDIVIDUAL,
-                          .buf = CALL_BUF(buf),
-                          .count = count,
-                          .type = type};
+    struct dm_access a = dm_access_write(DM_AT_INDIVIDUAL, 0, buf, count, type);
 
     return dm_access_start(f, &a, req_p);
 }
@@ -221,12 +162,7 @@ int dm_file_iwrite(struct dm_file *f, const void *buf, size_t count, struct dm_t
 int dm_file_iwrite_all(struct dm_file *f, const void *buf, size_t count, struct dm_type *type,
                        struct dm_req **req_p)
 {
-    struct dm_access a = {.is_write = true,
-                          .at = DM_AT_INDIVIDUAL,
-                          .is_coll = true,
-                          .buf = CALL_BUF(buf),
-                          .count = count,
-                          .type = type};
+    struct dm_access a = dm_access_all(dm_access_write(DM_AT_INDIVIDUAL, 0, buf, count, type));
 
     return dm_access_start(f, &a, req_p);
 }
@@ -234,7 +170,7 @@ int dm_file_iwrite_all(struct dm_file *f, const void *buf, size_t count, struct 
 int dm_file_iread_shared(struct dm_file *f, void *buf, size_t count, struct dm_type *type,
                          struct dm_req **req_p)
 {
-    struct dm_access a = {.at = DM_AT_SHARED, .buf = buf, .count = count, .type = type};
+    struct dm_access a = dm_access_read(DM_AT_SHARED, 0, buf, count, type);
 
     return dm_access_start(f, &a, req_p);
 }
@@ -242,8 +178,7 @@ int dm_file_iread_shared(struct dm_file *f, void *buf, size_t count, struct dm_t
 int dm_file_iwrite_shared(struct dm_file *f, const void *buf, size_t count, struct dm_type *type,
                           struct dm_req **req_p)
 {
-    struct dm_access a = {
-        .is_write = true, .at = DM_AT_SHARED, .buf = CALL_BUF(buf), .count = count, .type = type};
+    struct dm_access a = dm_access_write(DM_AT_SHARED, 0, buf, count, type);
 
     return dm_access_start(f, &a, req_p);
 }

@@ -140,13 +140,11 @@ static int exchange_unlock(struct dm_file *f)
 int dm_exchange_run(struct dm_file *f, struct dm_move *m, int err, bool *is_done_p)
 {
     struct dm_type *byte = dm_type_get(MPI_BYTE);
-    struct dm_plan plan = {.parts = calloc((size_t)f->size, sizeof(*plan.parts))};
+    struct dm_plan plan = {.parts = f->parts};
     int lock_err = exchange_lock(f), bad;
     struct dm_plan_part mine = exchange_part(f, m, err != DM_OK ? err : lock_err);
 
     *is_done_p = false;
-    if (plan.parts == NULL)
-        return DM_FAIL(DM_ENOMEM, "plan of %d processes", f->size);
     bad = dm_allgather(&mine, sizeof(mine), byte, plan.parts, sizeof(mine), byte, f->comm);
     if (bad == DM_OK && exchange_is_worth(f, m->is_write, &plan)) {
         *is_done_p = true;
@@ -155,6 +153,5 @@ int dm_exchange_run(struct dm_file *f, struct dm_move *m, int err, bool *is_done
     if (lock_err == DM_OK)
         lock_err = exchange_unlock(f);
     free(plan.aggs);
-    free(plan.parts);
     return bad != DM_OK ? bad : lock_err;
 }

@@ -82,6 +82,7 @@ void dm_file_unref(struct dm_file *f)
     dm_handle_drop(DM_KIND_FILE, &f->obj);
     dm_list_del(&f->link);
     dm_ship_forget(f);
+    free(f->parts);
     dm_view_unref(f->view);
     dm_errhandler_unref(f->eh);
     if (f->group != NULL)
@@ -239,6 +240,11 @@ static int file_new(struct dm_comm *comm, int amode, struct dm_info *info, struc
     dm_errhandler_ref(f->eh);
     dm_hints_default(&f->hints);
     dm_hints_read(&f->hints, info);
+    f->parts = calloc((size_t)f->size, sizeof(*f->parts));
+    if (f->parts == NULL) {
+        dm_file_unref(f);
+        return DM_FAIL(DM_ENOMEM, "file of %d processes", comm->size);
+    }
     err = dm_view_new(0, dm_type_get(MPI_BYTE), dm_type_get(MPI_BYTE), &dm_datarep_native, true,
                       &f->view);
     if (err != DM_OK) {

@@ -47,6 +47,8 @@ struct dm_file {
     struct dm_file_split split;
     bool is_one_cache;    /* all its processes are on one host, and the file system is, too */
     struct dm_ship *ship; /* views for exchanges, or NULL: ship.h */
+    struct dm_plan_part
+        *parts; /* of an exchange, for each process; made at once, since none can fail alone then */
 };
 
 /* ---- agree.c ---- */

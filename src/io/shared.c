@@ -22,9 +22,10 @@ int dm_file_share(struct dm_file *f, struct dm_comm *comm)
     f->comm = f->win->comm;
     for (int i = 0; i < DM_N_WORDS && f->rank == 0; i++)
         f->words[i] = 0;
-    err = dm_barrier(f->comm);
-    if (err == DM_OK)
-        err = dm_win_lock_all(MPI_MODE_NOCHECK, f->win);
+    /* Nobody uses the words before all agree. */
+    err = dm_file_agree(f, dm_win_lock_all(MPI_MODE_NOCHECK, f->win));
+    if (err != DM_OK)
+        (void)dm_file_unshare(f);
     return err;
 }
 

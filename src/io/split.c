@@ -4,8 +4,6 @@
  */
 #include "io/access.h"
 
-#define SPLIT_BUF(buf) ((void *)(uintptr_t)(buf))
-
 static int split_io_begin(struct dm_file *f, const struct dm_access *a, const char *what)
 {
     struct dm_req *req = NULL;
@@ -46,12 +44,7 @@ static const char split_write_ordered[] = "MPI_File_write_ordered";
 int dm_file_read_at_all_begin(struct dm_file *f, MPI_Offset offset, void *buf, size_t count,
                               struct dm_type *type)
 {
-    struct dm_access a = {.at = DM_AT_OFFSET,
-                          .is_coll = true,
-                          .offset = offset,
-                          .buf = buf,
-                          .count = count,
-                          .type = type};
+    struct dm_access a = dm_access_all(dm_access_read(DM_AT_OFFSET, offset, buf, count, type));
 
     return split_io_begin(f, &a, split_read_at_all);
 }
@@ -64,13 +57,7 @@ int dm_file_read_at_all_end(struct dm_file *f, void *buf, MPI_Status *status)
 int dm_file_write_at_all_begin(struct dm_file *f, MPI_Offset offset, const void *buf, size_t count,
                                struct dm_type *type)
 {
-    struct dm_access a = {.is_write = true,
-                          .at = DM_AT_OFFSET,
-                          .is_coll = true,
-                          .offset = offset,
-                          .buf = SPLIT_BUF(buf),
-                          .count = count,
-                          .type = type};
+    struct dm_access a = dm_access_all(dm_access_write(DM_AT_OFFSET, offset, buf, count, type));
 
     return split_io_begin(f, &a, split_write_at_all);
 }
@@ -82,8 +69,7 @@ int dm_file_write_at_all_end(struct dm_file *f, const void *buf, MPI_Status *sta
 
 int dm_file_read_all_begin(struct dm_file *f, void *buf, size_t count, struct dm_type *type)
 {
-    struct dm_access a = {
-        .at = DM_AT_INDIVIDUAL, .is_coll = true, .buf = buf, .count = count, .type = type};
+    struct dm_access a = dm_access_all(dm_access_read(DM_AT_INDIVIDUAL, 0, buf, count, type));
 
     return split_io_begin(f, &a, split_read_all);
 }
@@ -95,12 +81,7 @@ int dm_file_read_all_end(struct dm_file *f, void *buf, MPI_Status *status)
 
 int dm_file_write_all_begin(struct dm_file *f, const void *buf, size_t count, struct dm_type *type)
 {
-    struct dm_access a = {.is_write = true,
-                          .at = DM_AT_INDIVIDUAL,
-                          .is_coll = true,
-                          .buf = SPLIT_BUF(buf),
-                          .count = count,
-                          .type = type};
+    struct dm_access a = dm_access_all(dm_access_write(DM_AT_INDIVIDUAL, 0, buf, count, type));
 
     return split_io_begin(f, &a, split_write_all);
 }
@@ -112,8 +93,7 @@ int dm_file_write_all_end(struct dm_file *f, const void *buf, MPI_Status *status
 
 int dm_file_read_ordered_begin(struct dm_file *f, void *buf, size_t count, struct dm_type *type)
 {
-    struct dm_access a = {
-        .at = DM_AT_ORDERED, .is_coll = true, .buf = buf, .count = count, .type = type};
+    struct dm_access a = dm_access_read(DM_AT_ORDERED, 0, buf, count, type);
 
     return split_io_begin(f, &a, split_read_ordered);
 }
@@ -126,12 +106,7 @@ int dm_file_read_ordered_end(struct dm_file *f, void *buf, MPI_Status *status)
 int dm_file_write_ordered_begin(struct dm_file *f, const void *buf, size_t count,
                                 struct dm_type *type)
 {
-    struct dm_access a = {.is_write = true,
-                          .at = DM_AT_ORDERED,
-                          .is_coll = true,
-                          .buf = SPLIT_BUF(buf),
-                          .count = count,
-                          .type = type};
+    struct dm_access a = dm_access_write(DM_AT_ORDERED, 0, buf, count, type);
 
     return split_io_begin(f, &a, split_write_ordered);
 }
