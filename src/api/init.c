@@ -157,6 +157,7 @@ static int start_chan(void)
         .rank = job->rank,
         .size = job->size,
         .n_local = job->n_local,
+        .is_met = job->is_spawned,
         .node_of = job->node_of,
         .name = job->name,
         .kv = dm_pmi_kv(self.pmi),
