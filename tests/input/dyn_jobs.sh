@@ -63,7 +63,7 @@ static void talk(MPI_Comm inter, int high)
 int main(int argc, char **argv)
 {
     const char *how = argv[1], *file = argv[2];
-    int n = argc > 3 ? atoi(argv[3]) : 1, rank, code, class;
+    int n = argc > 3 ? atoi(argv[3]) : 1, rank, code, class, n_others, others[64];
     char port[MPI_MAX_PORT_NAME] = "";
     MPI_Comm inter;
 
@@ -107,12 +107,18 @@ int main(int argc, char **argv)
             must(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter));
         }
         talk(inter, strcmp(how, "die"));
+        code = (int)getpid();
+        must(MPI_Comm_remote_size(inter, &n_others));
+        must(MPI_Allgather(&code, 1, MPI_INT, others, 1, MPI_INT, inter));
         if (n == 0)
             must(MPI_Comm_disconnect(&inter));
         if (strcmp(how, "die") == 0)
             raise(SIGKILL);
         if (n == 0) {
-            sleep(1);
+            for (int i = 0; i < n_others; i++)
+                while (kill(others[i], 0) == 0)
+                    usleep(10000);
+            sleep(1); /* what their end could do to us would be done by now */
             printf("alive\n");
         } else {
             must(MPI_Recv(&code, 1, MPI_INT, 0, 0, inter, MPI_STATUS_IGNORE));

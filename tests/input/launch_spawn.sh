@@ -91,7 +91,10 @@ if command -v hydra_nameserver >/dev/null 2>&1; then
     port=$((20000 + $$ % 10000))
     hydra_nameserver -port $port >ns.out 2>&1 &
     server=$!
-    sleep 0.3
+    for ((i = 0; i < 100; i++)); do
+        (: <>/dev/tcp/localhost/$port) 2>/dev/null && break
+        sleep 0.1
+    done
     timeout 20 mpiexec -nameserver localhost:$port -n 1 "$spawner" publish served wait 2000 >publisher.out 2>&1 &
     publisher=$!
     for ((i = 0; i < 50; i++)); do

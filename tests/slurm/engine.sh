@@ -14,7 +14,7 @@ export DATUM_EXPLAIN=1
 check 'agents by srun' says ', 6 processes on 3 hosts' alloc env PATH=$PWD/bin "$exe" -n 6 "$prog"
 check 'agents by srun, status' status 3 . alloc env PATH=$PWD/bin "$exe" -n 6 "$prog" status 3
 check 'agents by srun, the first of two statuses' status 3 . alloc env PATH=$PWD/bin "$exe" -n 6 \
-    sh -c '[ $PMI_RANK = 5 ] && exit 3; sleep 0.5; exit 7'
+    sh -c '[ $PMI_RANK = 5 ] && { : >first; exit 3; }; until [ -e first ]; do sleep 0.1; done; sleep 0.5; exit 7'
 check 'agents by srun, MPI_Abort' status 13 'MPI_Abort' alloc env PATH=$PWD/bin "$exe" -n 6 "$prog" abort 13
 check 'agents by srun, a rank is killed' status 137 'rank 1 on host .*killed by signal 9 ' \
     alloc env PATH=$PWD/bin "$exe" -n 6 "$prog" kill 9
