@@ -14,17 +14,11 @@
 #include "tools/mpiexec/agent.h"
 #include "util/cfg.h"
 #include "util/log.h"
+#include "util/search.h"
 
 static const char *const hydras[] = {"mpiexec.hydra", "mpiexec.mpich"};
 
 /* ---- finding the engine ---- */
-
-static bool is_program(const char *path)
-{
-    struct stat st;
-
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
-}
 
 static bool is_own(const char *path)
 {
@@ -38,23 +32,9 @@ static bool is_own(const char *path)
 /* The path of a program, as a shell finds it, to be freed; NULL: there is none. */
 static char *find_engine(const char *name)
 {
-    const char *dirs = dm_cfg_env("PATH");
     char path[PATH_MAX];
 
-    if (strchr(name, '/') != NULL)
-        return is_program(name) ? strdup(name) : NULL;
-    if (dirs == NULL)
-        dirs = "/usr/local/bin:/usr/bin:/bin";
-    for (;;) {
-        size_t len = strcspn(dirs, ":");
-
-        snprintf(path, sizeof(path), "%.*s/%s", len > 0 ? (int)len : 1, len > 0 ? dirs : ".", name);
-        if (is_program(path))
-            return strdup(path);
-        if (dirs[len] == '\0')
-            return NULL;
-        dirs += len + 1;
-    }
+    return dm_search_program(NULL, dm_cfg_env("PATH"), name, path) == 0 ? strdup(path) : NULL;
 }
 
 static char *find_hydra(void)

@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "tools/mpiexec/environment.h"
 #include "tools/mpiexec/session.h"
 #include "util/cfg.h"
+#include "util/search.h"
 
 /* What is a rank's own: PMI_RANK, MPI_LOCALRANKID, and PMI_ID or PMI_FD. */
 enum { OWN_VARIABLES = 3, OWN_LEN = 48 };
@@ -27,66 +27,18 @@ static char own_text[OWN_VARIABLES][OWN_LEN];
 
 /* ---- the program ---- */
 
-/* DIR/NAME, and what is relative is so to the program's directory. */
-static void join_path(struct dm_launch_program *program, const char *dir, size_t dir_len,
-                      const char *name)
-{
-    const char *wdir =
-        program->wdir != NULL && *(dir_len > 0 ? dir : name) != '/' ? program->wdir : "";
-
-    snprintf(program->path, sizeof(program->path), "%s%s%.*s%s%s", wdir, *wdir != '\0' ? "/" : "",
-             (int)dir_len, dir, dir_len > 0 ? "/" : "", name);
-}
-
-/* 0, or the errno that executing it would give. */
-static int try_program(const char *path)
-{
-    struct stat st;
-
-    if (stat(path, &st) != 0)
-        return errno;
-    if (S_ISDIR(st.st_mode))
-        return EISDIR;
-    return access(path, X_OK) == 0 ? 0 : errno;
-}
-
-static int find_program(struct dm_launch_program *program, const char *dirs, const char *name)
-{
-    int worst = ENOENT;
-
-    for (;;) {
-        size_t dir_len = strcspn(dirs, ":");
-        int err;
-
-        join_path(program, dir_len > 0 ? dirs : ".", dir_len > 0 ? dir_len : 1, name);
-        err = try_program(program->path);
-        if (err == 0)
-            return 0;
-        if (err == EACCES)
-            worst = err;
-        if (dirs[dir_len] == '\0')
-            return worst;
-        dirs += dir_len + 1;
-    }
-}
-
 /* In the directories that a spawn names, then as a shell does. */
 static int find_in_path(struct dm_launch_program *program, const struct dm_launch_app *app)
 {
     const char *dirs = dm_launch_env_get(program->env + OWN_VARIABLES, "PATH");
     const char *name = app->argv[0];
 
-    if (app->path != NULL && *name != '/' && find_program(program, app->path, name) == 0)
+    if (app->path != NULL && *name != '/' &&
+        dm_search_dirs(program->wdir, app->path, name, program->path) == 0)
         return 0;
-    if (strchr(name, '/') != NULL) {
-        join_path(program, "", 0, name);
-        return try_program(program->path);
-    }
     if (dirs == NULL)
         dirs = dm_cfg_env("PATH");
-    if (dirs == NULL)
-        dirs = "/usr/local/bin:/usr/bin:/bin";
-    return find_program(program, dirs, name);
+    return dm_search_program(program->wdir, dirs, name, program->path);
 }
 
 static int status_of_errno(int err)
@@ -108,7 +60,7 @@ int dm_launch_program_find(struct dm_launch_program *program, const struct dm_la
     }
     if (app->wdir != NULL) {
         program->wdir = realpath(app->wdir, NULL);
-        if (program->wdir == NULL || try_program(program->wdir) != EISDIR) {
+        if (program->wdir == NULL || dm_search_try(program->wdir) != EISDIR) {
             snprintf(why, len, "there is no directory %.300s (-wdir) on host %.60s", app->wdir,
                      node->host_name);
             return 1;
