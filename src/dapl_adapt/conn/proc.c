@@ -232,21 +232,6 @@ int dm_adapt_proc_get(struct dm_adapt *adapt, const struct dm_proc_info *info, i
     return DM_OK;
 }
 
-int dm_adapt_proc_find(struct dm_adapt *adapt, struct dm_proc_id id)
-{
-    const struct dm_proc *proc;
-    int number = -1;
-
-    if (id.job == adapt->self.job)
-        return id.rank < (uint32_t)adapt->job.size ? (int)id.rank : -1;
-    pthread_mutex_lock(&adapt->shared.lock);
-    proc = dm_procs_find(adapt, id);
-    if (proc != NULL && proc_can_stay(adapt, proc))
-        number = proc->number;
-    pthread_mutex_unlock(&adapt->shared.lock);
-    return number;
-}
-
 void dm_adapt_proc_ref(struct dm_adapt *adapt, int proc)
 {
     struct dm_proc *foreign = dm_proc_of(adapt, proc);
@@ -272,11 +257,6 @@ bool dm_adapt_proc_has_ended(const struct dm_adapt *adapt, int proc)
     const struct dm_proc *foreign = dm_proc_of(adapt, proc);
 
     return foreign != NULL && foreign->has_ended;
-}
-
-bool dm_adapt_proc_is_foreign(const struct dm_adapt *adapt, int proc)
-{
-    return proc >= adapt->job.size;
 }
 
 struct dm_proc_id dm_adapt_proc_id(const struct dm_adapt *adapt, int proc)

@@ -63,8 +63,6 @@ int dm_adapt_serve(struct dm_adapt *adapt);
 int dm_adapt_proc_get(struct dm_adapt *adapt, const struct dm_proc_info *info, int *proc_p);
 /* All numbers are below this one. Fixed. */
 size_t dm_adapt_proc_max(const struct dm_adapt *adapt);
-/* The number of a known process, no reference more; -1: not known. */
-int dm_adapt_proc_find(struct dm_adapt *adapt, struct dm_proc_id id);
 /* One reference more to a process that has one. Own job: nothing. */
 void dm_adapt_proc_ref(struct dm_adapt *adapt, int proc);
 /*
@@ -75,7 +73,6 @@ void dm_adapt_proc_put(struct dm_adapt *adapt, int proc);
 
 /* Has it told, when it closed its last connection, that it ends? It will not be reached again. */
 bool dm_adapt_proc_has_ended(const struct dm_adapt *adapt, int proc);
-bool dm_adapt_proc_is_foreign(const struct dm_adapt *adapt, int proc);
 struct dm_proc_id dm_adapt_proc_id(const struct dm_adapt *adapt, int proc);
 /* What others need, of any known process. DM_ECONN: a guest whose address nobody told. */
 int dm_adapt_proc_info(struct dm_adapt *adapt, int proc, struct dm_proc_info *info_p);
