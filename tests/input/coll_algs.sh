@@ -21,7 +21,7 @@ for k in $(seq "$most"); do
     export DATUM_COLL
     for n in $ranks; do
         [ "$n" != 1 ] || [ "$k" = 1 ] || [ "${TEST_FULL:-no}" != no ] || continue
-        check "$n ranks, $DATUM_COLL" timeout 60 mpiexec -n "$n" "$prog" "$((1000 * k + n))" $batches
+        check "$n ranks, $DATUM_COLL" timeout $((60 * ${TEST_FACTOR:-1})) mpiexec -n "$n" "$prog" "$((1000 * k + n))" $batches
     done
 done
 totals

@@ -89,10 +89,11 @@ moves_no_data() {
     return 1
 }
 
-# Tests of tests/mp that measure time or load, or are about busy hosts: nothing runs beside them.
+# Tests of tests/mp and tests/dat that measure time or load, or are about busy hosts or cables that
+# come back in time: nothing runs beside them.
 runs_alone() {
     case $1 in
-    coll_shm_memory | coll_shm_wait | err_fatal* | finalize_soon | p2p_burst | p2p_flood | p2p_storm | p2p_wait | \
+    net_cut | net_half | coll_shm_memory | coll_shm_wait | err_fatal* | finalize_soon | p2p_burst | p2p_flood | p2p_storm | p2p_wait | \
         progress_* | rma_dead_holder | rma_fair | rma_large | rma_late | rma_*no_cpu | rma_*stopped) return 0 ;;
     esac
     return 1
