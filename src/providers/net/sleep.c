@@ -61,8 +61,8 @@ static int busy_poll(struct dm_net *net, struct pollfd fds[3], uint64_t deadline
     } while (dm_futex_now() < until);
     if (until != deadline) {
         net->progress.busy_skips_max = net->progress.busy_skips_max < BUSY_SKIPS_MAX
-                                          ? net->progress.busy_skips_max * 2 + 1
-                                          : BUSY_SKIPS_MAX;
+                                           ? net->progress.busy_skips_max * 2 + 1
+                                           : BUSY_SKIPS_MAX;
         net->progress.busy_skips = net->progress.busy_skips_max;
     }
     return 0;
@@ -156,7 +156,8 @@ static int sleep_once(struct dm_net *net, struct dm_evd_ring *ring, uint32_t val
         dm_net_run_agents(net);
         return lead_follow(net, ring, value, deadline);
     }
-    until = net->pia.has_thread ? deadline : dm_net_earlier(deadline, atomic_load(&net->next_timer));
+    until =
+        net->pia.has_thread ? deadline : dm_net_earlier(deadline, atomic_load(&net->next_timer));
     if (!lead_begin(net, ring, value))
         return dm_futex_now() >= deadline ? ETIMEDOUT : 0;
     err = dm_net_sleep_on(net, net->progress.lead_fd, until);

@@ -90,8 +90,7 @@ bool dm_tcp_conn_open(struct dm_tcp_conn *conn, int fd)
     if (is_active)
         event.events |= EPOLLOUT; /* connected, or not */
     conn->out.is_armed = is_active;
-    if ((!is_active || conn_bind(conn)) &&
-        epoll_ctl(ia->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0)
+    if ((!is_active || conn_bind(conn)) && epoll_ctl(ia->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0)
         return true;
     dm_tcp_conn_close_fd(conn);
     return false;
@@ -101,8 +100,11 @@ void dm_tcp_conn_close_fd(struct dm_tcp_conn *conn)
 {
     int err = errno;
 
-    if (conn->fd >= 0)
+    if (conn->fd >= 0) {
+        /* Closing is not enough: a child that is being forked has it, too. */
+        (void)epoll_ctl(conn->ia->epoll_fd, EPOLL_CTL_DEL, conn->fd, NULL);
         close(conn->fd);
+    }
     conn->fd = -1;
     conn->is_broken = false;
     conn->check_at = DM_FUTEX_FOREVER;
@@ -210,14 +212,14 @@ static void conn_close_begin(struct dm_tcp_conn *conn, const struct dm_tcp_head 
     dm_tcp_out_push(conn);
 }
 
-void dm_tcp_conn_terminate(struct dm_tcp_conn *conn, DAT_EVENT_NUMBER event, bool is_nak)
+void dm_tcp_conn_terminate(struct dm_tcp_conn *conn, DAT_EVENT_NUMBER event, enum dm_tcp_nak nak)
 {
-    const struct dm_tcp_head last = {.type = DM_TCP_TERMINATE, .value = is_nak};
+    const struct dm_tcp_head last = {.type = DM_TCP_TERMINATE, .value = nak};
 
     conn_close_begin(conn, &last, event);
 }
 
-void dm_tcp_conn_nak(struct dm_tcp_conn *conn)
+void dm_tcp_conn_nak(struct dm_tcp_conn *conn, enum dm_tcp_nak nak)
 {
     conn->in.phase = DM_IN_DISCARD;
     conn->in.left = 0;
@@ -226,7 +228,7 @@ void dm_tcp_conn_nak(struct dm_tcp_conn *conn)
     conn->end.is_nak_sent = true;
     dm_evd_add_async(conn->ia->net.pia.async_evd, DAT_ASYNC_ERROR_EP_BROKEN, (DAT_HANDLE)conn->ep,
                      DAT_EP_TRANSFER_TO_ERROR);
-    dm_tcp_conn_terminate(conn, DAT_CONNECTION_EVENT_DISCONNECTED, true);
+    dm_tcp_conn_terminate(conn, DAT_CONNECTION_EVENT_DISCONNECTED, nak);
 }
 
 void dm_tcp_conn_disconnect(struct dm_tcp_conn *conn, DAT_EVENT_NUMBER event)
@@ -271,8 +273,8 @@ static void conn_report(struct dm_tcp_conn *conn, struct dm_tcp_ep *ep)
         dm_evd_add_async(conn->ia->net.pia.async_evd, DAT_ASYNC_ERROR_EP_BROKEN, (DAT_HANDLE)ep,
                          DAT_EP_TRANSFER_TO_ERROR); /* else it has been reported */
     if (conn->end.event != 0)
-        dm_evd_add_conn(ep->ep.connect_evd, conn->end.event, (DAT_EP_HANDLE)ep,
-                        ep->ep.private_data, conn->end.event_len);
+        dm_evd_add_conn(ep->ep.connect_evd, conn->end.event, (DAT_EP_HANDLE)ep, ep->ep.private_data,
+                        conn->end.event_len);
 }
 
 /* The socket is closed. */

@@ -64,22 +64,22 @@ struct dm_tcp_answer {
 };
 
 struct dm_tcp_out {
-    bool is_blocked;     /* the socket was full */
-    bool is_armed;       /* and epoll tells when it is not */
-    bool is_ack_due;     /* the peer waits for it, or for credits */
-    bool is_answer;      /* the frame is one (or was): answers and requests take turns */
+    bool is_blocked; /* the socket was full */
+    bool is_armed;   /* and epoll tells when it is not */
+    bool is_ack_due; /* the peer waits for it, or for credits */
+    bool is_answer;  /* the frame is one (or was): answers and requests take turns */
     bool is_pushing;
-    bool is_last_due;    /* there is a last frame, when answers are sent */
-    bool is_piece;       /* a frame is under way: */
-    uint32_t n_head;     /* bytes of its header that are sent */
-    uint32_t left;       /* of its data that are not */
+    bool is_last_due; /* there is a last frame, when answers are sent */
+    bool is_piece;    /* a frame is under way: */
+    uint32_t n_head;  /* bytes of its header that are sent */
+    uint32_t left;    /* of its data that are not */
     struct dm_tcp_head head;
-    struct dm_tcp_head last;  /* frame */
-    struct dm_tcp_op *op;     /* whose data these are; NULL: */
-    struct dm_list answers;   /* those of the first of these */
+    struct dm_tcp_head last; /* frame */
+    struct dm_tcp_op *op;    /* whose data these are; NULL: */
+    struct dm_list answers;  /* those of the first of these */
     uint32_t n_answers;
-    char *ctrl;          /* whole frames, to be sent before another begins; malloc */
-    uint32_t ctrl_at;    /* sent so far */
+    char *ctrl;       /* whole frames, to be sent before another begins; malloc */
+    uint32_t ctrl_at; /* sent so far */
     uint32_t ctrl_len;
     uint32_t ctrl_size;
 };
@@ -123,8 +123,8 @@ struct dm_tcp_conn {
     struct dm_tcp_ep *ep; /* NULL: none yet, or none any more */
     struct dm_sp *sp;     /* of a request */
     struct dm_cr *cr;
-    uint64_t deadline; /* of the handshake, or of lingering */
-    uint64_t check_at; /* when to look at the network below it again */
+    uint64_t deadline;    /* of the handshake, or of lingering */
+    uint64_t check_at;    /* when to look at the network below it again */
     uint64_t stuck_since; /* nothing of what was sent has been acknowledged, 0: it has */
     uint16_t own_tag;
     uint16_t peer_tag;
@@ -157,11 +157,11 @@ void dm_tcp_conn_up(struct dm_tcp_conn *conn, DAT_COUNT len);
 /* End a connection with this event for the consumer (0: none), soon, when the round is over. Sends
  * the peer nothing. May be called twice: the first one counts. */
 void dm_tcp_conn_fail(struct dm_tcp_conn *conn, DAT_EVENT_NUMBER event);
-/* The same after an error that we have found in what the peer asked for (is_nak), or in what we
- * did: say so in a last frame. */
-void dm_tcp_conn_terminate(struct dm_tcp_conn *conn, DAT_EVENT_NUMBER event, bool is_nak);
+/* The same after an error that we have found in what the peer asked for, or in what we did: say so
+ * in a last frame. */
+void dm_tcp_conn_terminate(struct dm_tcp_conn *conn, DAT_EVENT_NUMBER event, enum dm_tcp_nak nak);
 /* A request of the peer's is wrong. */
-void dm_tcp_conn_nak(struct dm_tcp_conn *conn);
+void dm_tcp_conn_nak(struct dm_tcp_conn *conn, enum dm_tcp_nak nak);
 /* An orderly end, then this event. */
 void dm_tcp_conn_disconnect(struct dm_tcp_conn *conn, DAT_EVENT_NUMBER event);
 /* The peer has been answered, and is to close: wait for that, a while. */

@@ -74,7 +74,7 @@ static void tcp_dto_reap(struct dm_tcp_ep *ep)
         if (status != DAT_DTO_SUCCESS) {
             ep->is_failing = true;
             if (ep->conn != NULL)
-                dm_tcp_conn_terminate(ep->conn, DAT_CONNECTION_EVENT_BROKEN, false);
+                dm_tcp_conn_terminate(ep->conn, DAT_CONNECTION_EVENT_BROKEN, DM_NAK_NONE);
             return;
         }
     }
@@ -125,19 +125,20 @@ void dm_tcp_dto_answered(struct dm_tcp_ep *ep, struct dm_tcp_op *op,
         dm_tcp_out_push(ep->conn);
 }
 
-void dm_tcp_dto_nak(struct dm_tcp_ep *ep)
+/* What was begun behind it has not been carried out. */
+void dm_tcp_dto_nak(struct dm_tcp_ep *ep, DAT_DTO_COMPLETION_STATUS status)
 {
+    bool is_first = true;
+
     dm_list_for_each (it, &ep->sent) {
         struct dm_tcp_op *op = dm_container_of(it, struct dm_tcp_op, link);
 
         if ((int32_t)(op->number - ep->n_acked) <= 0)
             continue;
-        op->status = dm_dto_is_send(&op->dto) || op->dto.kind == DM_OP_WRITE_IMMED
-                         ? DAT_DTO_ERR_REMOTE_RESPONDER
-                         : DAT_DTO_ERR_REMOTE_ACCESS;
-        ep->is_failing = true;
-        return;
+        op->status = is_first ? status : DAT_DTO_ERR_FLUSHED;
+        is_first = false;
     }
+    ep->is_failing = true;
 }
 
 bool dm_tcp_dto_is_idle(const struct dm_tcp_ep *ep)
@@ -159,7 +160,21 @@ bool dm_tcp_dto_is_using(const struct dm_tcp_ep *ep, uint32_t key)
         const struct dm_tcp_op *op = dm_container_of(it, struct dm_tcp_op, link);
 
         if (op->status == DAT_DTO_SUCCESS && op->n_vec > 0 &&
-            (!op->is_sent || op_is_answer_due(op)) && dm_tcp_op_uses(op, key))
+            ((!op->is_sent && op->pos < op->len) || op_is_answer_due(op)) &&
+            dm_tcp_op_uses(op, key))
+            return true;
+    }
+    return false;
+}
+
+bool dm_tcp_dto_is_waiting(const struct dm_tcp_ep *ep, uint32_t key)
+{
+    dm_list_for_each (it, &ep->queue) {
+        const struct dm_tcp_op *op = dm_container_of(it, struct dm_tcp_op, link);
+
+        if (dm_dto_is_send(&op->dto) || op->dto.kind == DM_OP_WRITE_IMMED)
+            return false;
+        if (op->dto.kind != DM_OP_BIND && dm_tcp_op_uses(op, key))
             return true;
     }
     return false;
@@ -195,14 +210,28 @@ static uint64_t dto_len(const struct dm_dto *dto)
     return len;
 }
 
+/* Something waits for all before it to be over, which need not have asked for an acknowledgement. */
+static void dto_ping(struct dm_tcp_ep *ep)
+{
+    const struct dm_tcp_head head = {.type = DM_TCP_ACK, .flags = DM_TCP_ACK_ME};
+
+    if (ep->n_quiet == 0 || ep->n_acked == ep->last_number || ep->conn == NULL)
+        return;
+    ep->n_quiet = 0;
+    dm_tcp_out_ctrl(ep->conn, &head, NULL);
+}
+
+static bool dto_is_message(const struct dm_dto *dto)
+{
+    return dm_dto_is_send(dto) || dto->kind == DM_OP_WRITE_IMMED;
+}
+
 /* Has the peer a receive for it? One of a shared queue is asked for. */
-static bool dto_has_recv(struct dm_tcp_ep *ep, struct dm_tcp_op *op)
+static bool dto_find_recv(struct dm_tcp_ep *ep, struct dm_tcp_op *op)
 {
     struct dm_tcp_head head = {.type = DM_TCP_RECV_ASK};
     struct dm_tcp_conn *conn = ep->conn;
 
-    if (!dm_dto_is_send(&op->dto) && op->dto.kind != DM_OP_WRITE_IMMED)
-        return true;
     if (!conn->credits.is_peer_shared)
         return (int32_t)(conn->credits.n_peer_recvs - conn->credits.n_sent) > 0;
     if (ep->ask == DM_ASK_NONE) {
@@ -213,6 +242,50 @@ static bool dto_has_recv(struct dm_tcp_ep *ep, struct dm_tcp_op *op)
     if (ep->ask == DM_ASK_REFUSED)
         op->status = DAT_DTO_ERR_REMOTE_RESPONDER;
     return ep->ask != DM_ASK_SENT;
+}
+
+/* The receive that has been found is used. */
+static void dto_use_recv(struct dm_tcp_ep *ep)
+{
+    ep->conn->credits.n_sent++;
+    ep->ask = DM_ASK_NONE;
+}
+
+bool dm_tcp_dto_has_recv(struct dm_tcp_ep *ep, struct dm_tcp_op *op)
+{
+    if (dm_likely(!op->is_recv_due))
+        return true;
+    if (!dto_find_recv(ep, op))
+        return false;
+    op->is_recv_due = false;
+    dto_use_recv(ep);
+    if (op->status == DAT_DTO_SUCCESS)
+        return true;
+    ep->is_failing = true;
+    ep->conn->out.op = NULL;
+    dto_ping(ep);
+    tcp_dto_reap(ep);
+    return false;
+}
+
+/* Must a message wait for a receive? Of a write with immediate data the peer says first whether it
+ * may write. */
+static bool dto_must_find_recv(struct dm_tcp_ep *ep, struct dm_tcp_op *op)
+{
+    const struct dm_tcp_head head = {.type = DM_TCP_CHECK,
+                                     .va = op->dto.remote.virtual_address,
+                                     .key = op->dto.remote.rmr_context,
+                                     .value = (uint32_t)op->len};
+
+    if (dm_likely(!dto_is_message(&op->dto)))
+        return false;
+    if (op->dto.kind == DM_OP_WRITE_IMMED && op->len > 0 &&
+        (ep->conn->credits.is_peer_shared || !dto_find_recv(ep, op))) {
+        op->is_recv_due = true;
+        dm_tcp_out_ctrl(ep->conn, &head, NULL);
+        return false;
+    }
+    return !dto_find_recv(ep, op);
 }
 
 /* Its memory, and what it does in this process alone. False: it has to wait. */
@@ -235,29 +308,27 @@ static bool dto_prepare(struct dm_tcp_ep *ep, struct dm_tcp_op *op)
         op->status = DAT_DTO_ERR_LOCAL_PROTECTION;
     else if (op->len > UINT32_MAX)
         op->status = DAT_DTO_ERR_LOCAL_LENGTH;
-    else if (!dto_has_recv(ep, op))
+    else if (dto_must_find_recv(ep, op))
         return false;
     return true;
 }
 
 static void op_number(struct dm_tcp_ep *ep, struct dm_tcp_op *op)
 {
-    bool is_message = dm_dto_is_send(&op->dto) || op->dto.kind == DM_OP_WRITE_IMMED;
+    const struct dm_dto *dto = &op->dto;
 
-    if (op->dto.kind != DM_OP_BIND && op->status == DAT_DTO_SUCCESS) {
+    if (dto->kind != DM_OP_BIND && op->status == DAT_DTO_SUCCESS) {
         ep->last_number++;
-        if (is_message)
-            ep->conn->credits.n_sent++;
-        if (dm_dto_is_atomic(&op->dto))
+        if (dto_is_message(dto) && !op->is_recv_due)
+            dto_use_recv(ep);
+        if (dm_dto_is_atomic(dto))
             ep->n_atomics++;
-        else if (dm_dto_is_read(&op->dto) && op->len > 0)
+        else if (dm_dto_is_read(dto) && op->len > 0)
             ep->n_reads++;
-        else if (dm_dto_is_read(&op->dto))
+        else if (dm_dto_is_read(dto))
             op->is_answered = true; /* there is nothing to bring */
     }
     op->number = ep->last_number;
-    if (is_message)
-        ep->ask = DM_ASK_NONE;
 }
 
 struct dm_tcp_op *dm_tcp_dto_next(struct dm_tcp_ep *ep)
@@ -273,6 +344,7 @@ struct dm_tcp_op *dm_tcp_dto_next(struct dm_tcp_ep *ep)
         if (dm_likely(op->dto.kind != DM_OP_BIND && op->status == DAT_DTO_SUCCESS))
             return op;
         ep->is_failing = op->status != DAT_DTO_SUCCESS;
+        dto_ping(ep);
         tcp_dto_reap(ep);
     }
     return NULL;

@@ -18,6 +18,7 @@ struct dm_tcp_op {
     bool has_slot;
     bool is_sent;     /* all of it; its memory is not needed any more but for an answer */
     bool is_answered; /* a read or atomic operation */
+    bool is_recv_due; /* a write with immediate data that is begun without a receive */
     DAT_DTO_COMPLETION_STATUS status;
     uint64_t len; /* in all */
     uint64_t pos; /* sent, or received */
@@ -47,6 +48,8 @@ uint32_t dm_tcp_op_part(const struct dm_tcp_op *op, uint64_t pos, uint64_t n, st
 
 /* The first of the queue, begun, if it can go now and has something for the peer; NULL: none. */
 struct dm_tcp_op *dm_tcp_dto_next(struct dm_tcp_ep *ep);
+/* Has it a receive of the peer's, if it needs one now? It has failed if that is refused. */
+bool dm_tcp_dto_has_recv(struct dm_tcp_ep *ep, struct dm_tcp_op *op);
 /* All of it is with the kernel. */
 void dm_tcp_dto_sent(struct dm_tcp_ep *ep, struct dm_tcp_op *op);
 /* The peer has carried out n requests in all. False: it cannot have. */
@@ -57,12 +60,14 @@ struct dm_tcp_op *dm_tcp_dto_oldest(struct dm_tcp_ep *ep, bool is_atomic);
 void dm_tcp_dto_answered(struct dm_tcp_ep *ep, struct dm_tcp_op *op,
                          DAT_DTO_COMPLETION_STATUS status);
 /* The peer has found an error in the first request that is not acknowledged. */
-void dm_tcp_dto_nak(struct dm_tcp_ep *ep);
+void dm_tcp_dto_nak(struct dm_tcp_ep *ep, DAT_DTO_COMPLETION_STATUS status);
 /* The connection is over: complete all as flushed. */
 void dm_tcp_dto_flush(struct dm_tcp_ep *ep);
 /* Is nothing under way that the consumer waits for? */
 bool dm_tcp_dto_is_idle(const struct dm_tcp_ep *ep);
 /* Is a request at work in the region? */
 bool dm_tcp_dto_is_using(const struct dm_tcp_ep *ep, uint32_t key);
+/* Does one wait to be, for nothing but space? */
+bool dm_tcp_dto_is_waiting(const struct dm_tcp_ep *ep, uint32_t key);
 
 #endif

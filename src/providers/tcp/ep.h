@@ -18,15 +18,15 @@ struct dm_tcp_ep {
     bool is_failing;          /* a request has failed: none goes out any more */
     struct dm_list link_waiting;
     /* Requests; see dto.c. */
-    struct dm_list sent;     /* begun, in the order of posting */
-    struct dm_list queue;    /* behind them */
-    uint32_t n_used;         /* slots of requests that are not over */
-    uint32_t n_signalled;    /* completions */
-    uint32_t n_reads;        /* begun and not answered... */
-    uint32_t n_atomics;      /* ...the same */
-    uint32_t last_number;    /* of the request that was begun last */
-    uint32_t n_acked;        /* by the peer */
-    uint32_t n_quiet;        /* begun since one that asks for an acknowledgement */
+    struct dm_list sent;  /* begun, in the order of posting */
+    struct dm_list queue; /* behind them */
+    uint32_t n_used;      /* slots of requests that are not over */
+    uint32_t n_signalled; /* completions */
+    uint32_t n_reads;     /* begun and not answered... */
+    uint32_t n_atomics;   /* ...the same */
+    uint32_t last_number; /* of the request that was begun last */
+    uint32_t n_acked;     /* by the peer */
+    uint32_t n_quiet;     /* begun since one that asks for an acknowledgement */
     enum dm_tcp_ask ask;
     /* Receives. */
     struct dm_list recvs; /* in the order of posting */

@@ -16,8 +16,8 @@ static _Atomic uint64_t *tcp_atomic_word(const struct dm_tcp_ep *ep, const struc
     char *mem =
         dm_tcp_key_find(ep, head->key, head->va, len, (uint32_t)DAT_IB_MEM_PRIV_REMOTE_ATOMIC);
 
-    if (mem == NULL && dm_tcp_key_find(ep, head->key, head->va, len,
-                                       DAT_MEM_PRIV_REMOTE_READ_FLAG) != NULL)
+    if (mem == NULL &&
+        dm_tcp_key_find(ep, head->key, head->va, len, DAT_MEM_PRIV_REMOTE_READ_FLAG) != NULL)
         mem = dm_tcp_key_find(ep, head->key, head->va, len, DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
     if (mem == NULL || (uintptr_t)mem % sizeof(uint64_t) != 0)
         return NULL;

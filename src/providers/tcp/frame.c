@@ -25,7 +25,7 @@ static bool frame_malformed(struct dm_tcp_conn *conn)
 
 static bool frame_refused(struct dm_tcp_conn *conn)
 {
-    dm_tcp_conn_nak(conn);
+    dm_tcp_conn_nak(conn, DM_NAK_ACCESS);
     return false;
 }
 
@@ -68,6 +68,8 @@ static bool frame_begin_send(struct dm_tcp_conn *conn)
     if (in->op == NULL) {
         if (in->so_far > 0)
             return frame_malformed(conn);
+        if (head->type == DM_TCP_SEND_INVAL && !dm_tcp_key_is_window(conn->ep, head->value))
+            return frame_refused(conn);
         in->op = dm_tcp_recv_take(conn->ep, head->va);
         if (in->op == NULL)
             return false;
@@ -83,8 +85,8 @@ static bool frame_begin_read(struct dm_tcp_conn *conn)
 {
     const struct dm_tcp_head *head = &conn->in.head;
     struct dm_tcp_answer *answer;
-    char *mem = dm_tcp_key_find(conn->ep, head->key, head->va, head->value,
-                                DAT_MEM_PRIV_REMOTE_READ_FLAG);
+    char *mem =
+        dm_tcp_key_find(conn->ep, head->key, head->va, head->value, DAT_MEM_PRIV_REMOTE_READ_FLAG);
 
     if (conn->out.n_answers >= DM_TCP_READS_MAX)
         return frame_malformed(conn);
@@ -225,9 +227,11 @@ static bool frame_end_read_data(struct dm_tcp_conn *conn)
 
 static bool frame_end_terminate(struct dm_tcp_conn *conn)
 {
-    conn->end.is_nak_received = conn->in.head.value != 0;
+    conn->end.is_nak_received = conn->in.head.value != DM_NAK_NONE;
     if (conn->end.is_nak_received)
-        dm_tcp_dto_nak(conn->ep);
+        dm_tcp_dto_nak(conn->ep, conn->in.head.value == DM_NAK_ACCESS
+                                     ? DAT_DTO_ERR_REMOTE_ACCESS
+                                     : DAT_DTO_ERR_REMOTE_RESPONDER);
     conn->end.is_peer_terminated = true;
     dm_tcp_conn_fail(conn, conn->end.is_nak_received ? DAT_CONNECTION_EVENT_BROKEN
                                                      : DAT_CONNECTION_EVENT_DISCONNECTED);
@@ -267,6 +271,10 @@ bool dm_tcp_frame_end(struct dm_tcp_conn *conn)
     case DM_TCP_ACK:
         conn->out.is_ack_due |= (in->head.flags & DM_TCP_ACK_ME) != 0;
         return true;
+    case DM_TCP_CHECK:
+        return dm_tcp_key_find(conn->ep, in->head.key, in->head.va, in->head.value,
+                               DAT_MEM_PRIV_REMOTE_WRITE_FLAG) != NULL ||
+               frame_refused(conn);
     case DM_TCP_RECV_ASK:
         if (!dm_list_is_empty(&conn->ep->asked))
             return frame_malformed(conn);

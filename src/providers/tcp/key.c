@@ -88,6 +88,15 @@ bool dm_tcp_key_is_open(const struct dm_tcp_ia *ia, uint32_t key)
     return key != 0 && index < ia->keys.n_used && ia->keys.regions[index].key == key;
 }
 
+bool dm_tcp_key_is_window(const struct dm_tcp_ep *ep, uint32_t key)
+{
+    const struct dm_tcp_ia *ia = dm_tcp_ia_of(ep);
+    const struct dm_tcp_region *region = &ia->keys.regions[tcp_key_index(key)];
+
+    return dm_tcp_key_is_open(ia, key) && region->is_window && region->pz == ep->ep.pz &&
+           (region->only == NULL || region->only == ep);
+}
+
 void dm_tcp_key_hide(struct dm_tcp_ia *ia, uint32_t key)
 {
     struct dm_tcp_region *region = &ia->keys.regions[tcp_key_index(key)];

@@ -18,6 +18,7 @@ struct dm_tcp_region {
     uint64_t len;
     uint64_t addr;
     uint32_t priv;
+    bool is_window; /* of an RMR */
 };
 
 enum { DM_TCP_KEY_INDEX = 0xffff };
@@ -26,6 +27,8 @@ enum { DM_TCP_KEY_INDEX = 0xffff };
 void dm_tcp_key_open(struct dm_tcp_ia *ia, const struct dm_tcp_region *want);
 /* Does it stand for something? */
 bool dm_tcp_key_is_open(const struct dm_tcp_ia *ia, uint32_t key);
+/* Does it stand for a window that this endpoint serves? */
+bool dm_tcp_key_is_window(const struct dm_tcp_ep *ep, uint32_t key);
 /* It stands for nothing from now on; requests under way may still be in it. */
 void dm_tcp_key_hide(struct dm_tcp_ia *ia, uint32_t key);
 /* Is the context used by a request under way? */

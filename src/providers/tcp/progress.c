@@ -68,15 +68,17 @@ static int round_ups(struct dm_tcp_ia *ia)
 /* Try those again whose socket was full. */
 static void round_blocked(struct dm_tcp_ia *ia)
 {
-    struct dm_list *last = ia->blocked.prev;
-    bool is_last = false;
+    struct dm_list blocked;
 
-    while (!is_last && !dm_list_is_empty(&ia->blocked)) {
+    dm_list_init(&blocked);
+    while (!dm_list_is_empty(&ia->blocked)) {
         struct dm_list *it = ia->blocked.next;
 
-        is_last = it == last;
-        dm_tcp_out_retry(dm_container_of(it, struct dm_tcp_conn, link_blocked));
+        dm_list_del(it);
+        dm_list_add_tail(&blocked, it);
     }
+    while (!dm_list_is_empty(&blocked))
+        dm_tcp_out_retry(dm_container_of(blocked.next, struct dm_tcp_conn, link_blocked));
 }
 
 static int tcp_round(struct dm_net *net, bool is_thorough)
@@ -117,8 +119,7 @@ static bool tcp_can_sleep(struct dm_net *net)
 
     dm_list_for_each (it, &ia->blocked)
         dm_tcp_conn_arm(dm_container_of(it, struct dm_tcp_conn, link_blocked), true);
-    return dm_list_is_empty(&ia->waiting) && dm_list_is_empty(&ia->ending) &&
-           ia->n_redirected == 0;
+    return dm_list_is_empty(&ia->waiting) && dm_list_is_empty(&ia->ending) && ia->n_redirected == 0;
 }
 
 static void tcp_fork_child(struct dm_net *net)

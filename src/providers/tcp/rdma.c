@@ -6,14 +6,11 @@
 /* Suppressed requests in a row that the peer need not acknowledge. */
 enum { QUIET_MAX = 64 };
 
-static const uint8_t types[] = {[DM_OP_SEND] = DM_TCP_SEND,
-                                [DM_OP_WRITE] = DM_TCP_WRITE,
-                                [DM_OP_READ] = DM_TCP_READ,
-                                [DM_OP_SEND_INVALIDATE] = DM_TCP_SEND_INVAL,
-                                [DM_OP_READ_TO_RMR] = DM_TCP_READ,
-                                [DM_OP_WRITE_IMMED] = DM_TCP_WRITE_IMMED,
-                                [DM_OP_FETCH_ADD] = DM_TCP_FETCH_ADD,
-                                [DM_OP_CMP_SWAP] = DM_TCP_CMP_SWAP};
+static const uint8_t types[] = {
+    [DM_OP_SEND] = DM_TCP_SEND,           [DM_OP_WRITE] = DM_TCP_WRITE,
+    [DM_OP_READ] = DM_TCP_READ,           [DM_OP_SEND_INVALIDATE] = DM_TCP_SEND_INVAL,
+    [DM_OP_READ_TO_RMR] = DM_TCP_READ,    [DM_OP_WRITE_IMMED] = DM_TCP_WRITE_IMMED,
+    [DM_OP_FETCH_ADD] = DM_TCP_FETCH_ADD, [DM_OP_CMP_SWAP] = DM_TCP_CMP_SWAP};
 
 /* Does the peer have to say that it is over? */
 static bool request_wants_ack(struct dm_tcp_ep *ep, const struct dm_dto *dto)
@@ -61,8 +58,7 @@ static void head_data(struct dm_tcp_ep *ep, const struct dm_tcp_op *op, struct d
         head->flags |= DM_TCP_SOLICITED;
 }
 
-void dm_tcp_request_head(struct dm_tcp_ep *ep, const struct dm_tcp_op *op,
-                         struct dm_tcp_head *head)
+void dm_tcp_request_head(struct dm_tcp_ep *ep, const struct dm_tcp_op *op, struct dm_tcp_head *head)
 {
     *head = (struct dm_tcp_head){.type = types[op->dto.kind],
                                  .va = op->dto.remote.virtual_address,

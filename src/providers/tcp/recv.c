@@ -112,12 +112,12 @@ struct dm_tcp_op *dm_tcp_recv_take(struct dm_tcp_ep *ep, uint64_t len)
     if (how.status == ok)
         return op;
     (void)tcp_recv_complete(ep, op, &how);
-    dm_tcp_conn_nak(ep->conn);
+    dm_tcp_conn_nak(ep->conn, DM_NAK_RESPONDER);
     return NULL;
 }
 
-bool dm_tcp_recv_arrived(struct dm_tcp_ep *ep, struct dm_tcp_op *op,
-                         const struct dm_tcp_head *head, uint64_t len)
+bool dm_tcp_recv_arrived(struct dm_tcp_ep *ep, struct dm_tcp_op *op, const struct dm_tcp_head *head,
+                         uint64_t len)
 {
     struct recv_cqe how = {.status = ok, .len = len, .head = head};
 
@@ -130,7 +130,7 @@ bool dm_tcp_recv_arrived(struct dm_tcp_ep *ep, struct dm_tcp_op *op,
     ep->conn->credits.n_arrived++;
     if (tcp_recv_complete(ep, op, &how) && how.status == ok)
         return true;
-    dm_tcp_conn_nak(ep->conn);
+    dm_tcp_conn_nak(ep->conn, how.status == ok ? DM_NAK_RESPONDER : DM_NAK_ACCESS);
     return false;
 }
 
@@ -151,8 +151,7 @@ void dm_tcp_recv_flush(struct dm_tcp_ep *ep)
 {
     while (!dm_list_is_empty(&ep->recvs)) {
         struct dm_tcp_op *op = dm_container_of(ep->recvs.next, struct dm_tcp_op, link);
-        const struct recv_cqe how = {.status =
-                                         op->status != ok ? op->status : DAT_DTO_ERR_FLUSHED};
+        const struct recv_cqe how = {.status = op->status != ok ? op->status : DAT_DTO_ERR_FLUSHED};
 
         dm_list_del(&op->link);
         (void)tcp_recv_complete(ep, op, &how);

@@ -30,7 +30,8 @@ static void rmr_window_open(struct dm_tcp_ep *ep, const struct dm_bind *bind,
                                    .va = window.va,
                                    .len = window.len,
                                    .addr = window.addr,
-                                   .priv = window.priv};
+                                   .priv = window.priv,
+                                   .is_window = true};
 
     dm_tcp_key_open(dm_tcp_ia_of(ep), &region);
 }

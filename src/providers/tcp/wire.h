@@ -36,11 +36,11 @@ struct dm_tcp_hello {
     uint8_t status;
     uint16_t tag; /* of the frames to who sends this */
     uint16_t data_len;
-    uint32_t n_recvs;  /* receives that wait for messages */
-    uint64_t qual;     /* REQUEST: for whom; HANDOFF: where to ask */
-    uint64_t own_qual; /* REQUEST: of the sender */
+    uint32_t n_recvs;   /* receives that wait for messages */
+    uint64_t qual;      /* REQUEST: for whom; HANDOFF: where to ask */
+    uint64_t own_qual;  /* REQUEST: of the sender */
     uint32_t is_shared; /* the sender's receives are */
-    uint8_t addr[28];  /* the sender's sockaddr */
+    uint8_t addr[28];   /* the sender's sockaddr */
 };
 
 enum dm_tcp_type {
@@ -54,12 +54,19 @@ enum dm_tcp_type {
     DM_TCP_READ_DATA,   /* answers the oldest read */
     DM_TCP_ATOMIC_DATA, /* answers the oldest atomic; the old value follows */
     DM_TCP_ACK,         /* nothing but what every header says */
+    DM_TCP_CHECK,       /* a write to key, va of value bytes will follow, when there is a receive */
     DM_TCP_RECV_ASK,    /* a message of va bytes wants a receive of a shared queue */
     DM_TCP_RECV_GRANT,  /* value 0: it is there; 1: refused */
     DM_TCP_DISCONNECT,  /* orderly, the last frame */
-    DM_TCP_TERMINATE,   /* after an error, the last frame; value 1: in the first request that is
-                         * not acknowledged */
+    DM_TCP_TERMINATE,   /* after an error, the last frame; value: enum dm_tcp_nak */
     DM_TCP_N
+};
+
+/* What is wrong. */
+enum dm_tcp_nak {
+    DM_NAK_NONE,     /* something of the sender's own */
+    DM_NAK_ACCESS,   /* the memory that the first request names that is not acknowledged */
+    DM_NAK_RESPONDER /* the receive for it */
 };
 
 /* Flags of a header. */

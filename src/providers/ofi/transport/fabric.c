@@ -21,7 +21,8 @@ static struct fi_info *fabric_hints(const struct dm_ofi_ia *ia)
         return NULL;
     hints->caps = FI_MSG | FI_RMA;
     hints->mode = FI_CONTEXT | FI_CONTEXT2;
-    hints->addr_format = ia->net.pia.addr.sa.sa_family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
+    hints->addr_format =
+        ia->net.pia.addr.sa.sa_family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
     hints->ep_attr->type = FI_EP_MSG;
     hints->domain_attr->threading = FI_THREAD_DOMAIN;
     hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;

@@ -115,6 +115,7 @@ void dm_tcp_listener_accept(struct dm_tcp_listener *listener)
 static void listener_close(struct dm_tcp_listener *listener)
 {
     dm_list_del(&listener->link);
+    (void)listener_watch(listener, EPOLL_CTL_DEL, false);
     close(listener->fd);
     free(listener);
 }

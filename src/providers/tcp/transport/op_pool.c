@@ -55,6 +55,7 @@ struct dm_tcp_op *dm_tcp_op_new(struct dm_tcp_ia *ia, const struct dm_dto *dto)
     op->has_slot = false;
     op->is_sent = false;
     op->is_answered = false;
+    op->is_recv_due = false;
     op->status = DAT_DTO_SUCCESS;
     op->len = 0;
     op->pos = 0;
@@ -99,8 +100,8 @@ bool dm_tcp_op_resolve(struct dm_tcp_ep *ep, struct dm_tcp_op *op, uint64_t len,
 
         if (seg->segment_length == 0)
             continue;
-        mem = dm_tcp_key_find(ep, seg->lmr_context, seg->virtual_address, seg->segment_length,
-                              priv);
+        mem =
+            dm_tcp_key_find(ep, seg->lmr_context, seg->virtual_address, seg->segment_length, priv);
         if (mem == NULL)
             return false;
         op->vec[op->n_vec].iov_base = mem;

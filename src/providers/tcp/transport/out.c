@@ -64,6 +64,8 @@ static struct dm_tcp_op *out_request(struct dm_tcp_conn *conn)
         out->op = NULL; /* the rest of it is flushed */
     else if (out->op == NULL)
         out->op = dm_tcp_dto_next(conn->ep);
+    if (out->op != NULL && !dm_tcp_dto_has_recv(conn->ep, out->op))
+        return NULL;
     return out->op;
 }
 
