@@ -53,14 +53,11 @@ combos() {
 # provider_lib NAME: its library, to lib. provider_params NAME: what of a test's ia_params it
 # understands, to the array params. Over the network tests use the loopback, which every host has.
 provider_lib() {
-    case $1 in
-    datum-tcp) lib=$build/lib/libdatum_dapl_ofi.so ;;
-    *) lib=$build/lib/libdatum_dapl_${1#datum-}.so ;;
-    esac
+    lib=$build/lib/libdatum_dapl_${1#datum-}.so
 }
 provider_params() {
     local i
-    if [ "$1" != datum-tcp ]; then
+    if [ "$1" = datum-shm ]; then
         IFS='|' read -r -a params <<<"${d_params//,/ }"
         [ ${#params[@]} -gt 0 ] || params=('')
         return

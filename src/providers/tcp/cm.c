@@ -85,8 +85,8 @@ void dm_tcp_cm_connected(struct dm_tcp_conn *conn, int err)
     dm_tcp_conn_arm(conn, false);
     dm_tcp_conn_keepalive_start(conn);
     conn->state = DM_CONN_REQUESTED;
-    dm_tcp_out_hello(conn, DM_HELLO_REQUEST, 0, conn->active.qual, conn->active.request,
-                     (uint32_t)conn->active.request_len);
+    dm_tcp_out_handshake(conn, DM_HANDSHAKE_REQUEST, 0, conn->active.qual, conn->active.request,
+                         (uint32_t)conn->active.request_len);
 }
 
 void dm_tcp_cm_shutdown(struct dm_tcp_conn *conn)
@@ -130,11 +130,11 @@ static void tcp_cm_accepted(struct dm_tcp_conn *conn, const struct dm_tcp_greeti
 {
     struct dm_tcp_ep *ep = conn->ep;
 
-    dm_tcp_conn_peer_set(conn, &greeting->hello);
-    memcpy(ep->ep.private_data, greeting->data, greeting->hello.data_len);
-    dm_tcp_out_hello(conn, DM_HELLO_READY, 0, 0, NULL, 0);
+    dm_tcp_conn_peer_set(conn, &greeting->handshake);
+    memcpy(ep->ep.private_data, greeting->data, greeting->handshake.data_len);
+    dm_tcp_out_handshake(conn, DM_HANDSHAKE_READY, 0, 0, NULL, 0);
     if (conn->state == DM_CONN_REQUESTED)
-        dm_tcp_conn_up(conn, (DAT_COUNT)greeting->hello.data_len);
+        dm_tcp_conn_up(conn, (DAT_COUNT)greeting->handshake.data_len);
 }
 
 /* Connect somewhere else; after the round, as the socket is to be closed. */
@@ -162,25 +162,25 @@ void dm_tcp_cm_redirect(struct dm_tcp_ia *ia)
     }
 }
 
-void dm_tcp_cm_hello(struct dm_tcp_conn *conn, const struct dm_tcp_greeting *greeting)
+void dm_tcp_cm_handshake(struct dm_tcp_conn *conn, const struct dm_tcp_greeting *greeting)
 {
-    const struct dm_tcp_hello *hello = &greeting->hello;
+    const struct dm_tcp_handshake *handshake = &greeting->handshake;
 
-    if (conn->state == DM_CONN_HALF_OPEN && hello->type == DM_HELLO_REQUEST) {
+    if (conn->state == DM_CONN_HALF_OPEN && handshake->type == DM_HANDSHAKE_REQUEST) {
         dm_tcp_cm_request(conn, greeting);
-    } else if (conn->state == DM_CONN_ACCEPTED && hello->type == DM_HELLO_READY) {
-        conn->credits.n_peer_recvs = hello->n_recvs;
+    } else if (conn->state == DM_CONN_ACCEPTED && handshake->type == DM_HANDSHAKE_READY) {
+        conn->credits.n_peer_recvs = handshake->n_recvs;
         dm_tcp_conn_up(conn, 0);
-    } else if (conn->state == DM_CONN_REQUESTED && hello->type == DM_HELLO_ACCEPT) {
+    } else if (conn->state == DM_CONN_REQUESTED && handshake->type == DM_HANDSHAKE_ACCEPT) {
         tcp_cm_accepted(conn, greeting);
-    } else if (conn->state == DM_CONN_REQUESTED && hello->type == DM_HELLO_REJECT) {
+    } else if (conn->state == DM_CONN_REQUESTED && handshake->type == DM_HANDSHAKE_REJECT) {
         tcp_cm_conn_fail(conn,
-                         hello->status == 1 ? DAT_CONNECTION_EVENT_PEER_REJECTED
-                                            : DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
-                         greeting->data, hello->data_len);
-    } else if (conn->state == DM_CONN_REQUESTED && hello->type == DM_HELLO_HANDOFF) {
-        tcp_cm_redirected(conn, hello->qual);
-    } else if (conn->state == DM_CONN_REQUESTED && hello->type == DM_HELLO_NOBODY) {
+                         handshake->status == 1 ? DAT_CONNECTION_EVENT_PEER_REJECTED
+                                                : DAT_CONNECTION_EVENT_NON_PEER_REJECTED,
+                         greeting->data, handshake->data_len);
+    } else if (conn->state == DM_CONN_REQUESTED && handshake->type == DM_HANDSHAKE_HANDOFF) {
+        tcp_cm_redirected(conn, handshake->qual);
+    } else if (conn->state == DM_CONN_REQUESTED && handshake->type == DM_HANDSHAKE_NOBODY) {
         conn->state = DM_CONN_REDIRECTED; /* the next port */
         conn->ia->n_redirected++;
     } else {

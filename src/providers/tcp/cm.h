@@ -13,7 +13,7 @@ void dm_tcp_cm_shutdown(struct dm_tcp_conn *conn);
 /* Somebody has connected to a listener. */
 void dm_tcp_cm_incoming(struct dm_tcp_ia *ia, int fd);
 /* A greeting has come; it is valid. */
-void dm_tcp_cm_hello(struct dm_tcp_conn *conn, const struct dm_tcp_greeting *greeting);
+void dm_tcp_cm_handshake(struct dm_tcp_conn *conn, const struct dm_tcp_greeting *greeting);
 /* It is a request. */
 void dm_tcp_cm_request(struct dm_tcp_conn *conn, const struct dm_tcp_greeting *greeting);
 /* The deadline has come. */

@@ -53,7 +53,7 @@ void dm_tcp_cm_reject(void *any, bool is_by_consumer, DAT_COUNT len, const void 
 {
     struct dm_tcp_conn *conn = any;
 
-    dm_tcp_out_hello(conn, DM_HELLO_REJECT, is_by_consumer, 0, data, (uint32_t)len);
+    dm_tcp_out_handshake(conn, DM_HANDSHAKE_REJECT, is_by_consumer, 0, data, (uint32_t)len);
     dm_tcp_conn_linger(conn);
 }
 
@@ -113,21 +113,21 @@ void dm_tcp_cm_incoming(struct dm_tcp_ia *ia, int fd)
 
 void dm_tcp_cm_request(struct dm_tcp_conn *conn, const struct dm_tcp_greeting *greeting)
 {
-    const struct dm_tcp_hello *hello = &greeting->hello;
+    const struct dm_tcp_handshake *handshake = &greeting->handshake;
     union dm_addr addr;
     const struct dm_request request = {.conn = conn,
                                        .conn_cr = &conn->cr,
                                        .addr = &addr,
-                                       .qual = hello->own_qual,
-                                       .data_len = hello->data_len,
+                                       .qual = handshake->own_qual,
+                                       .data_len = handshake->data_len,
                                        .data = greeting->data};
 
     memset(&addr, 0, sizeof(addr));
-    memcpy(&addr, hello->addr, sizeof(hello->addr));
-    dm_tcp_conn_peer_set(conn, hello);
-    conn->sp = dm_net_sp_find(&conn->ia->net, hello->qual);
+    memcpy(&addr, handshake->addr, sizeof(handshake->addr));
+    dm_tcp_conn_peer_set(conn, handshake);
+    conn->sp = dm_net_sp_find(&conn->ia->net, handshake->qual);
     if (conn->sp == NULL) {
-        dm_tcp_out_hello(conn, DM_HELLO_NOBODY, 0, 0, NULL, 0);
+        dm_tcp_out_handshake(conn, DM_HANDSHAKE_NOBODY, 0, 0, NULL, 0);
         dm_tcp_conn_linger(conn);
         return;
     }
@@ -157,7 +157,7 @@ void dm_tcp_cm_accept(struct dm_ep *any, void *any_conn, DAT_COUNT len, const vo
     ep->conn = conn;
     atomic_store(&ep->ep.state, DAT_EP_STATE_COMPLETION_PENDING);
     dm_tcp_conn_timer(conn, dm_futex_now() + conn->ia->net.timeout_ns);
-    dm_tcp_out_hello(conn, DM_HELLO_ACCEPT, 0, 0, data, (uint32_t)len);
+    dm_tcp_out_handshake(conn, DM_HANDSHAKE_ACCEPT, 0, 0, data, (uint32_t)len);
 }
 
 bool dm_tcp_cm_is_listening(struct dm_pia *pia, DAT_CONN_QUAL qual)
@@ -173,6 +173,6 @@ void dm_tcp_cm_handoff(void *any, DAT_CONN_QUAL qual)
 {
     struct dm_tcp_conn *conn = any;
 
-    dm_tcp_out_hello(conn, DM_HELLO_HANDOFF, 0, qual, NULL, 0);
+    dm_tcp_out_handshake(conn, DM_HANDSHAKE_HANDOFF, 0, qual, NULL, 0);
     dm_tcp_conn_linger(conn);
 }

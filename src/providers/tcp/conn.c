@@ -131,11 +131,11 @@ void dm_tcp_conn_timer(struct dm_tcp_conn *conn, uint64_t deadline)
     dm_net_timer_at(&conn->ia->net, deadline);
 }
 
-void dm_tcp_conn_peer_set(struct dm_tcp_conn *conn, const struct dm_tcp_hello *hello)
+void dm_tcp_conn_peer_set(struct dm_tcp_conn *conn, const struct dm_tcp_handshake *handshake)
 {
-    conn->peer_tag = hello->tag;
-    conn->credits.is_peer_shared = hello->is_shared != 0;
-    conn->credits.n_peer_recvs = hello->n_recvs;
+    conn->peer_tag = handshake->tag;
+    conn->credits.is_peer_shared = handshake->is_shared != 0;
+    conn->credits.n_peer_recvs = handshake->n_recvs;
 }
 
 void dm_tcp_conn_up(struct dm_tcp_conn *conn, DAT_COUNT len)
@@ -192,8 +192,8 @@ void dm_tcp_conn_fail(struct dm_tcp_conn *conn, DAT_EVENT_NUMBER event)
 }
 
 /* Wait for the peer to close, for a while. last: a frame to be sent; NULL: it has been answered. */
-static void conn_close_begin(struct dm_tcp_conn *conn, const struct dm_tcp_head *last,
-                             DAT_EVENT_NUMBER event)
+static void tcp_conn_close_begin(struct dm_tcp_conn *conn, const struct dm_tcp_head *last,
+                                 DAT_EVENT_NUMBER event)
 {
     if (conn->state >= DM_CONN_LINGERING)
         return;
@@ -216,7 +216,7 @@ void dm_tcp_conn_terminate(struct dm_tcp_conn *conn, DAT_EVENT_NUMBER event, enu
 {
     const struct dm_tcp_head last = {.type = DM_TCP_TERMINATE, .value = nak};
 
-    conn_close_begin(conn, &last, event);
+    tcp_conn_close_begin(conn, &last, event);
 }
 
 void dm_tcp_conn_nak(struct dm_tcp_conn *conn, enum dm_tcp_nak nak)
@@ -236,14 +236,14 @@ void dm_tcp_conn_disconnect(struct dm_tcp_conn *conn, DAT_EVENT_NUMBER event)
     const struct dm_tcp_head last = {.type = DM_TCP_DISCONNECT};
 
     if (conn->state == DM_CONN_ACCEPTED) /* no frames yet: what the other side sees is the end */
-        conn_close_begin(conn, NULL, event);
+        tcp_conn_close_begin(conn, NULL, event);
     else
-        conn_close_begin(conn, &last, event);
+        tcp_conn_close_begin(conn, &last, event);
 }
 
 void dm_tcp_conn_linger(struct dm_tcp_conn *conn)
 {
-    conn_close_begin(conn, NULL, 0);
+    tcp_conn_close_begin(conn, NULL, 0);
 }
 
 void dm_tcp_conns_disconnect(struct dm_tcp_ia *ia)
@@ -278,7 +278,7 @@ static void conn_report(struct dm_tcp_conn *conn, struct dm_tcp_ep *ep)
 }
 
 /* The socket is closed. */
-static void conn_finish(struct dm_tcp_conn *conn)
+static void tcp_conn_finish(struct dm_tcp_conn *conn)
 {
     struct dm_tcp_ep *ep = conn->ep;
     struct dm_tcp_op *op = conn->in.op;
@@ -309,7 +309,7 @@ void dm_tcp_conns_end(struct dm_tcp_ia *ia)
 
         dm_tcp_conn_close_fd(conn);
         dm_list_del(&conn->link);
-        conn_finish(conn);
+        tcp_conn_finish(conn);
     }
 }
 

@@ -28,11 +28,11 @@ enum dm_tcp_source { DM_SOURCE_CONN, DM_SOURCE_LISTENER };
 struct dm_tcp_op;
 
 /* What is being received. */
-enum dm_tcp_phase { DM_IN_HELLO, DM_IN_FRAMES, DM_IN_DISCARD };
+enum dm_tcp_phase { DM_IN_HANDSHAKE, DM_IN_FRAMES, DM_IN_DISCARD };
 
 /* A greeting on its way. */
 struct dm_tcp_greeting {
-    struct dm_tcp_hello hello;
+    struct dm_tcp_handshake handshake;
     uint8_t data[DM_PRIVATE_MAX];
 };
 
@@ -46,7 +46,7 @@ struct dm_tcp_in {
     struct dm_tcp_greeting *greeting; /* NULL: not any more */
     struct dm_tcp_op *op;             /* the receive of a message under way, */
     struct dm_tcp_op *read;           /* and the read that is answered */
-    uint64_t so_far;                  /* bytes of a request before this frame */
+    uint64_t n_before;                /* bytes of a request before this frame */
     uint32_t n_done;                  /* requests carried out */
     uint32_t n_last;                  /* bytes that are placed after all others, */
     void *last_to;                    /* where, */
@@ -146,7 +146,7 @@ void dm_tcp_conn_close_fd(struct dm_tcp_conn *conn);
 /* Have epoll tell when the socket can be written to, or not. */
 void dm_tcp_conn_arm(struct dm_tcp_conn *conn, bool is_out);
 /* Take over what the peer's greeting says of it. */
-void dm_tcp_conn_peer_set(struct dm_tcp_conn *conn, const struct dm_tcp_hello *hello);
+void dm_tcp_conn_peer_set(struct dm_tcp_conn *conn, const struct dm_tcp_handshake *handshake);
 /* Look after the network below it from now on. */
 void dm_tcp_conn_keepalive_start(struct dm_tcp_conn *conn);
 /* The connection is up; len bytes are in the endpoint's private data. */

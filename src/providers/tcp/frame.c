@@ -66,7 +66,7 @@ static bool frame_begin_send(struct dm_tcp_conn *conn)
     const struct dm_tcp_head *head = &in->head;
 
     if (in->op == NULL) {
-        if (in->so_far > 0)
+        if (in->n_before > 0)
             return frame_malformed(conn);
         if (head->type == DM_TCP_SEND_INVAL && !dm_tcp_key_is_window(conn->ep, head->value))
             return frame_refused(conn);
@@ -74,10 +74,10 @@ static bool frame_begin_send(struct dm_tcp_conn *conn)
         if (in->op == NULL)
             return false;
     }
-    if (in->so_far + head->len > head->va || head->va > in->op->len ||
-        ((head->flags & DM_TCP_MORE) == 0 && in->so_far + head->len != head->va))
+    if (in->n_before + head->len > head->va || head->va > in->op->len ||
+        ((head->flags & DM_TCP_MORE) == 0 && in->n_before + head->len != head->va))
         return frame_malformed(conn);
-    in->n_vec = dm_tcp_op_part(in->op, in->so_far, head->len, in->vec, DM_IOV_MAX);
+    in->n_vec = dm_tcp_op_part(in->op, in->n_before, head->len, in->vec, DM_IOV_MAX);
     return true;
 }
 
@@ -148,10 +148,10 @@ bool dm_tcp_frame_begin(struct dm_tcp_conn *conn)
     case DM_TCP_SEND_INVAL:
         return frame_begin_send(conn);
     case DM_TCP_READ:
-        return in->op == NULL && in->so_far == 0 ? frame_begin_read(conn) : frame_malformed(conn);
+        return in->op == NULL && in->n_before == 0 ? frame_begin_read(conn) : frame_malformed(conn);
     case DM_TCP_FETCH_ADD:
     case DM_TCP_CMP_SWAP:
-        if (in->op != NULL || in->so_far > 0)
+        if (in->op != NULL || in->n_before > 0)
             return frame_malformed(conn);
         in_vec_add(in, in->operands, sizeof(in->operands));
         return true;
@@ -170,7 +170,7 @@ bool dm_tcp_frame_begin(struct dm_tcp_conn *conn)
 /* A request of the peer's has been carried out. */
 static bool request_done(struct dm_tcp_conn *conn)
 {
-    conn->in.so_far = 0;
+    conn->in.n_before = 0;
     conn->in.n_done++;
     if ((conn->in.head.flags & DM_TCP_ACK_ME) != 0)
         conn->out.is_ack_due = true;
@@ -192,11 +192,11 @@ static bool frame_end_write(struct dm_tcp_conn *conn)
 
     if (in->n_last > 0)
         last_store(in);
-    in->so_far += in->head.len;
+    in->n_before += in->head.len;
     if ((in->head.flags & DM_TCP_MORE) != 0)
         return true;
     if (in->head.type == DM_TCP_WRITE_IMMED &&
-        !dm_tcp_recv_arrived(conn->ep, NULL, &in->head, in->so_far))
+        !dm_tcp_recv_arrived(conn->ep, NULL, &in->head, in->n_before))
         return false;
     return request_done(conn);
 }
@@ -206,7 +206,7 @@ static bool frame_end_send(struct dm_tcp_conn *conn)
     struct dm_tcp_in *in = &conn->in;
     struct dm_tcp_op *op = in->op;
 
-    in->so_far += in->head.len;
+    in->n_before += in->head.len;
     if ((in->head.flags & DM_TCP_MORE) != 0)
         return true;
     in->op = NULL;

@@ -19,7 +19,7 @@ static uint32_t tcp_key_index(uint32_t key)
     return key & DM_TCP_KEY_INDEX;
 }
 
-static bool keys_grow(struct dm_tcp_ia *ia)
+static bool tcp_keys_grow(struct dm_tcp_ia *ia)
 {
     uint32_t n = ia->keys.n == 0 ? GROW : ia->keys.n * 2;
     struct dm_tcp_region *regions;
@@ -48,7 +48,7 @@ static bool tcp_index_take(struct dm_tcp_ia *ia, uint32_t *index_p)
     if (ia->keys.n_used == 0)
         ia->keys.n_used = 1;
     if (ia->keys.n_free < REUSE_AFTER && ia->keys.n_used < INDEX_N &&
-        (ia->keys.n_used < ia->keys.n || keys_grow(ia))) {
+        (ia->keys.n_used < ia->keys.n || tcp_keys_grow(ia))) {
         *index_p = ia->keys.n_used++;
         return true;
     }

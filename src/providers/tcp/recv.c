@@ -18,8 +18,8 @@ struct recv_cqe {
 };
 
 /* Does the receive, if successful, end without waking anybody? */
-static bool recv_is_quiet(const struct dm_tcp_ep *ep, const struct dm_tcp_op *op,
-                          const struct dm_tcp_head *head)
+static bool tcp_recv_is_quiet(const struct dm_tcp_ep *ep, const struct dm_tcp_op *op,
+                              const struct dm_tcp_head *head)
 {
     unsigned notify = (unsigned)ep->ep.attr.recv_completion_flags;
 
@@ -61,7 +61,7 @@ static bool tcp_recv_complete(struct dm_tcp_ep *ep, struct dm_tcp_op *op,
     struct dm_evd_item item = recv_item(ep, op, how);
     bool is_in;
 
-    if (how->status == ok && how->head != NULL && recv_is_quiet(ep, op, how->head))
+    if (how->status == ok && how->head != NULL && tcp_recv_is_quiet(ep, op, how->head))
         is_in = dm_evd_add_quiet(ep->ep.recv_evd, &item);
     else
         is_in = dm_evd_add(ep->ep.recv_evd, &item);
@@ -87,7 +87,7 @@ static struct dm_tcp_op *recv_first(struct dm_tcp_ep *ep)
 }
 
 /* Bytes in all segments. */
-static uint64_t recv_space(const struct dm_tcp_op *op)
+static uint64_t tcp_recv_space(const struct dm_tcp_op *op)
 {
     uint64_t len = 0;
 
@@ -105,7 +105,7 @@ struct dm_tcp_op *dm_tcp_recv_take(struct dm_tcp_ep *ep, uint64_t len)
         return NULL;
     if (op->status != ok)
         how.status = op->status;
-    else if (len > recv_space(op))
+    else if (len > tcp_recv_space(op))
         how.status = DAT_DTO_ERR_LOCAL_LENGTH;
     else if (!dm_tcp_op_resolve(ep, op, len, DAT_MEM_PRIV_LOCAL_WRITE_FLAG))
         how.status = DAT_DTO_ERR_LOCAL_PROTECTION;
@@ -141,7 +141,7 @@ bool dm_tcp_recv_fits(struct dm_tcp_ep *ep, uint64_t len)
     if (dm_list_is_empty(&ep->recvs))
         return true;
     op = dm_container_of(ep->recvs.next, struct dm_tcp_op, link);
-    if (len <= recv_space(op))
+    if (len <= tcp_recv_space(op))
         return true;
     op->status = DAT_DTO_ERR_LOCAL_LENGTH;
     return false;

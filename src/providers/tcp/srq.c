@@ -30,7 +30,7 @@ void dm_tcp_srq_destroy(struct dm_srq *any)
 }
 
 /* Fewer receives than the low watermark: report it, once. */
-static void srq_low_check(struct dm_tcp_srq *srq)
+static void tcp_srq_low_check(struct dm_tcp_srq *srq)
 {
     if (!srq->is_low_armed || srq->n_available >= (uint32_t)srq->srq.attr.low_watermark)
         return;
@@ -40,21 +40,21 @@ static void srq_low_check(struct dm_tcp_srq *srq)
 }
 
 /* Receives for messages of this endpoint that have not been dequeued. */
-static uint32_t srq_outstanding(const struct dm_tcp_ep *ep)
+static uint32_t tcp_srq_outstanding(const struct dm_tcp_ep *ep)
 {
     return ep->n_taken - atomic_load(&ep->ep.n_recv_reaped);
 }
 
-static void srq_soft_check(struct dm_tcp_ep *ep)
+static void tcp_srq_soft_check(struct dm_tcp_ep *ep)
 {
-    if (!ep->is_soft_armed || srq_outstanding(ep) <= (uint32_t)ep->ep.attr.srq_soft_hw)
+    if (!ep->is_soft_armed || tcp_srq_outstanding(ep) <= (uint32_t)ep->ep.attr.srq_soft_hw)
         return;
     ep->is_soft_armed = false;
     dm_evd_add_async(ep->ep.obj.ia->async_evd, DM_MARK_EVENT, (DAT_HANDLE)ep,
                      DAT_SRQ_SOFT_HIGH_WATERMARK_EVENT);
 }
 
-static void srq_respond(struct dm_tcp_ep *ep, bool is_refused)
+static void tcp_srq_respond(struct dm_tcp_ep *ep, bool is_refused)
 {
     const struct dm_tcp_head head = {.type = DM_TCP_RECV_GRANT, .value = is_refused};
 
@@ -62,7 +62,7 @@ static void srq_respond(struct dm_tcp_ep *ep, bool is_refused)
 }
 
 /* Give a message its receive. */
-static void srq_grant(struct dm_tcp_ep *ep, uint64_t len)
+static void tcp_srq_grant(struct dm_tcp_ep *ep, uint64_t len)
 {
     struct dm_tcp_srq *srq = ep->srq;
     struct dm_tcp_op *op = dm_container_of(srq->recvs.next, struct dm_tcp_op, link);
@@ -73,9 +73,9 @@ static void srq_grant(struct dm_tcp_ep *ep, uint64_t len)
     ep->n_taken++;
     dm_list_add_tail(&ep->recvs, &op->link);
     ep->n_recvs++;
-    srq_low_check(srq);
-    srq_soft_check(ep);
-    srq_respond(ep, !dm_tcp_recv_fits(ep, len));
+    tcp_srq_low_check(srq);
+    tcp_srq_soft_check(ep);
+    tcp_srq_respond(ep, !dm_tcp_recv_fits(ep, len));
 }
 
 void dm_tcp_srq_asked(struct dm_tcp_ep *ep, uint64_t len)
@@ -83,17 +83,17 @@ void dm_tcp_srq_asked(struct dm_tcp_ep *ep, uint64_t len)
     struct dm_tcp_asked *asked;
 
     if (ep->srq == NULL || (ep->hard_mark != DAT_WATERMARK_INFINITE &&
-                            srq_outstanding(ep) >= (uint32_t)ep->hard_mark)) {
-        srq_respond(ep, true);
+                            tcp_srq_outstanding(ep) >= (uint32_t)ep->hard_mark)) {
+        tcp_srq_respond(ep, true);
         return;
     }
     if (ep->srq->n_available > 0) {
-        srq_grant(ep, len);
+        tcp_srq_grant(ep, len);
         return;
     }
     asked = malloc(sizeof(*asked));
     if (asked == NULL) {
-        srq_respond(ep, true);
+        tcp_srq_respond(ep, true);
         return;
     }
     asked->len = len;
@@ -122,13 +122,13 @@ void dm_tcp_srq_recv_done(struct dm_tcp_ep *ep)
 }
 
 /* A receive has been posted: grant it to a message that waits for one. */
-static void srq_grant_waiting(struct dm_tcp_srq *srq)
+static void tcp_srq_grant_waiting(struct dm_tcp_srq *srq)
 {
     dm_list_for_each (it, &srq->srq.obj.ia->objs[DAT_HANDLE_TYPE_EP]) {
         struct dm_tcp_ep *ep = dm_container_of(it, struct dm_tcp_ep, ep.obj.link);
 
         while (ep->srq == srq && !dm_list_is_empty(&ep->asked) && srq->n_available > 0)
-            srq_grant(ep, asked_take(ep));
+            tcp_srq_grant(ep, asked_take(ep));
     }
 }
 
@@ -144,7 +144,7 @@ static DAT_RETURN tcp_srq_post_locked(struct dm_tcp_srq *srq, const struct dm_dt
     dm_list_add_tail(&srq->recvs, &op->link);
     srq->n_available++;
     if (srq->n_available == 1)
-        srq_grant_waiting(srq);
+        tcp_srq_grant_waiting(srq);
     return DAT_SUCCESS;
 }
 
@@ -184,7 +184,7 @@ void dm_tcp_srq_set_low(struct dm_srq *any)
     struct dm_tcp_srq *srq = (struct dm_tcp_srq *)any;
 
     srq->is_low_armed = any->attr.low_watermark > 0;
-    srq_low_check(srq);
+    tcp_srq_low_check(srq);
 }
 
 void dm_tcp_ep_marks_init(struct dm_tcp_ep *ep)
@@ -200,7 +200,7 @@ void dm_tcp_ep_set_marks(struct dm_ep *any, DAT_COUNT soft, DAT_COUNT hard)
     any->attr.srq_soft_hw = soft;
     ep->is_soft_armed = soft != DAT_WATERMARK_INFINITE;
     ep->hard_mark = hard;
-    srq_soft_check(ep);
+    tcp_srq_soft_check(ep);
 }
 
 uint32_t dm_tcp_ep_n_recvs(struct dm_ep *any)

@@ -4,7 +4,7 @@
  *
  * The active side sends REQUEST, and gets ACCEPT, REJECT, HANDOFF (ask there) or NOBODY
  * (nobody listens for the qualifier at this port); it confirms ACCEPT by READY. Each greeting is
- * a struct dm_tcp_hello and data_len bytes of private data.
+ * a struct dm_tcp_handshake and data_len bytes of private data.
  *
  * Then frames, a struct dm_tcp_head and len bytes each. A request with much data goes in several
  * frames, all but the last with DM_TCP_MORE; acknowledgements, read responses and other control
@@ -19,17 +19,17 @@
 #define DM_TCP_MAGIC   0x50434144u
 #define DM_TCP_VERSION 1u
 
-enum dm_tcp_hello_type {
-    DM_HELLO_REQUEST,
-    DM_HELLO_ACCEPT,
-    DM_HELLO_REJECT, /* status 1: by the consumer */
-    DM_HELLO_READY,
-    DM_HELLO_HANDOFF,
-    DM_HELLO_NOBODY,
-    DM_HELLO_N
+enum dm_tcp_handshake_type {
+    DM_HANDSHAKE_REQUEST,
+    DM_HANDSHAKE_ACCEPT,
+    DM_HANDSHAKE_REJECT, /* status 1: by the consumer */
+    DM_HANDSHAKE_READY,
+    DM_HANDSHAKE_HANDOFF,
+    DM_HANDSHAKE_NOBODY,
+    DM_HANDSHAKE_N
 };
 
-struct dm_tcp_hello {
+struct dm_tcp_handshake {
     uint32_t magic;
     uint16_t version;
     uint8_t type;
@@ -96,7 +96,7 @@ enum {
 };
 
 /* Can this have come from a peer that knows the protocol? Says nothing of keys and addresses. */
-bool dm_tcp_hello_is_valid(const struct dm_tcp_hello *hello);
+bool dm_tcp_handshake_is_valid(const struct dm_tcp_handshake *handshake);
 bool dm_tcp_head_is_valid(const struct dm_tcp_head *head, uint16_t tag);
 
 #endif

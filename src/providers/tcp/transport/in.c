@@ -30,15 +30,15 @@ static bool in_read_greeting(struct dm_tcp_conn *conn)
 {
     struct dm_tcp_in *in = &conn->in;
     struct dm_tcp_greeting *greeting = in->greeting;
-    size_t want = sizeof(greeting->hello);
+    size_t want = sizeof(greeting->handshake);
     bool is_any = false;
     size_t n;
 
-    while (in->phase == DM_IN_HELLO && conn->state != DM_CONN_CLOSED) {
-        if (in->n_part >= sizeof(greeting->hello))
-            want = sizeof(greeting->hello) + greeting->hello.data_len;
+    while (in->phase == DM_IN_HANDSHAKE && conn->state != DM_CONN_CLOSED) {
+        if (in->n_part >= sizeof(greeting->handshake))
+            want = sizeof(greeting->handshake) + greeting->handshake.data_len;
         else
-            want = sizeof(greeting->hello);
+            want = sizeof(greeting->handshake);
         if (in->n_part < want) {
             n = in_result(conn, recv(conn->fd, (char *)greeting + in->n_part, want - in->n_part,
                                      MSG_DONTWAIT));
@@ -49,14 +49,14 @@ static bool in_read_greeting(struct dm_tcp_conn *conn)
         }
         if (in->n_part < want)
             continue;
-        if (!dm_tcp_hello_is_valid(&greeting->hello)) {
+        if (!dm_tcp_handshake_is_valid(&greeting->handshake)) {
             dm_tcp_cm_shutdown(conn);
             break;
         }
-        if (in->n_part < sizeof(greeting->hello) + greeting->hello.data_len)
+        if (in->n_part < sizeof(greeting->handshake) + greeting->handshake.data_len)
             continue;
         in->n_part = 0;
-        dm_tcp_cm_hello(conn, greeting);
+        dm_tcp_cm_handshake(conn, greeting);
     }
     return is_any;
 }
@@ -186,7 +186,7 @@ bool dm_tcp_in_read(struct dm_tcp_conn *conn)
 {
     bool is_any = false;
 
-    if (conn->in.phase == DM_IN_HELLO)
+    if (conn->in.phase == DM_IN_HANDSHAKE)
         is_any = in_read_greeting(conn);
     for (int i = 0; i < READS_MAX && in_is_open(conn); i++)
         if (!in_read_once(conn, &is_any))

@@ -112,7 +112,7 @@ void dm_tcp_listener_accept(struct dm_tcp_listener *listener)
     }
 }
 
-static void listener_close(struct dm_tcp_listener *listener)
+static void tcp_listener_close(struct dm_tcp_listener *listener)
 {
     dm_list_del(&listener->link);
     (void)listener_watch(listener, EPOLL_CTL_DEL, false);
@@ -128,7 +128,7 @@ uint64_t dm_tcp_listeners_timers(struct dm_tcp_ia *ia, uint64_t now)
         struct dm_tcp_listener *listener = dm_container_of(it, struct dm_tcp_listener, link);
 
         if (listener->n_refs == 0 && listener->close_at <= now) {
-            listener_close(listener);
+            tcp_listener_close(listener);
             continue;
         }
         if (listener->resume_at != 0 && listener->resume_at <= now) {

@@ -281,28 +281,28 @@ void dm_tcp_out_ctrl(struct dm_tcp_conn *conn, const struct dm_tcp_head *head, c
     dm_tcp_out_push(conn);
 }
 
-void dm_tcp_out_hello(struct dm_tcp_conn *conn, enum dm_tcp_hello_type type, uint32_t status,
-                      DAT_CONN_QUAL qual, const void *data, uint32_t len)
+void dm_tcp_out_handshake(struct dm_tcp_conn *conn, enum dm_tcp_handshake_type type,
+                          uint32_t status, DAT_CONN_QUAL qual, const void *data, uint32_t len)
 {
     struct dm_tcp_ep *ep = conn->ep;
-    struct dm_tcp_greeting greeting = {.hello = {.magic = DM_TCP_MAGIC,
-                                                 .version = DM_TCP_VERSION,
-                                                 .type = (uint8_t)type,
-                                                 .status = (uint8_t)status,
-                                                 .tag = conn->own_tag,
-                                                 .data_len = (uint16_t)len,
-                                                 .qual = qual}};
+    struct dm_tcp_greeting greeting = {.handshake = {.magic = DM_TCP_MAGIC,
+                                                     .version = DM_TCP_VERSION,
+                                                     .type = (uint8_t)type,
+                                                     .status = (uint8_t)status,
+                                                     .tag = conn->own_tag,
+                                                     .data_len = (uint16_t)len,
+                                                     .qual = qual}};
 
     if (ep != NULL) {
-        greeting.hello.own_qual = ep->ep.local_qual;
-        greeting.hello.is_shared = ep->srq != NULL;
+        greeting.handshake.own_qual = ep->ep.local_qual;
+        greeting.handshake.is_shared = ep->srq != NULL;
         if (ep->srq == NULL)
-            greeting.hello.n_recvs = conn->credits.n_granted = ep->n_recvs;
+            greeting.handshake.n_recvs = conn->credits.n_granted = ep->n_recvs;
     }
-    memcpy(greeting.hello.addr, &conn->ia->net.pia.addr, sizeof(greeting.hello.addr));
+    memcpy(greeting.handshake.addr, &conn->ia->net.pia.addr, sizeof(greeting.handshake.addr));
     if (len > 0)
         memcpy(greeting.data, data, len);
-    out_ctrl_add(conn, &greeting, (uint32_t)sizeof(greeting.hello) + len);
+    out_ctrl_add(conn, &greeting, (uint32_t)sizeof(greeting.handshake) + len);
     dm_tcp_out_push(conn);
 }
 

@@ -5,13 +5,13 @@
 
 #include "providers/common/ep.h"
 
-_Static_assert(sizeof(struct dm_tcp_hello) == 64, "no holes");
+_Static_assert(sizeof(struct dm_tcp_handshake) == 64, "no holes");
 _Static_assert(sizeof(struct dm_tcp_head) == 32, "no holes");
 
-bool dm_tcp_hello_is_valid(const struct dm_tcp_hello *hello)
+bool dm_tcp_handshake_is_valid(const struct dm_tcp_handshake *handshake)
 {
-    return hello->magic == DM_TCP_MAGIC && hello->version == DM_TCP_VERSION &&
-           hello->type < DM_HELLO_N && hello->data_len <= DM_PRIVATE_MAX;
+    return handshake->magic == DM_TCP_MAGIC && handshake->version == DM_TCP_VERSION &&
+           handshake->type < DM_HANDSHAKE_N && handshake->data_len <= DM_PRIVATE_MAX;
 }
 
 /* The bytes that follow a header of this type. */
