@@ -21,7 +21,7 @@ static void ia_init(struct dm_ofi_ia *ia)
     dm_list_init(&ia->waiting);
     dm_list_init(&ia->pool.free);
     dm_list_init(&ia->pool.chunks);
-    ia->net.ops = &dm_ofi_net_ops;
+    ia->net.ops = dm_ofi_net_ops_get();
     if (getrandom(&ia->secret, sizeof(ia->secret), 0) != (ssize_t)sizeof(ia->secret))
         ia->secret = dm_futex_now() * 0x9e3779b97f4a7c15u;
 }

@@ -72,7 +72,7 @@ struct dm_ofi_ia {
 };
 
 /* progress.c */
-extern const struct dm_net_ops dm_ofi_net_ops;
+const struct dm_net_ops *dm_ofi_net_ops_get(void);
 
 /* The upper half of the fabric's 64-bit keys: of a zone's memory, of the control rings, of
  * what only one endpoint may use. Peers learn whole keys, by asking (rkey.c). */

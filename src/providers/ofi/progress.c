@@ -175,5 +175,10 @@ static void ofi_fork_child(struct dm_net *net)
         dm_ofi_sp_close_fd(dm_container_of(at, struct dm_sp, obj.link));
 }
 
-const struct dm_net_ops dm_ofi_net_ops = {
-    .round = ofi_round, .can_sleep = ofi_can_sleep, .fork_child = ofi_fork_child};
+const struct dm_net_ops *dm_ofi_net_ops_get(void)
+{
+    static const struct dm_net_ops ops = {
+        .round = ofi_round, .can_sleep = ofi_can_sleep, .fork_child = ofi_fork_child};
+
+    return &ops;
+}

@@ -9,7 +9,6 @@
 #include "providers/tcp/dto.h"
 
 #include "providers/tcp/key.h"
-#include "providers/tcp/progress.h"
 #include "providers/tcp/rmr.h"
 #include "providers/tcp/stream.h"
 
@@ -400,7 +399,9 @@ static DAT_RETURN tcp_dto_post_locked(struct dm_tcp_ep *ep, const struct dm_dto 
         return DM_DAT_BAD(EP);
     state = atomic_load(&ep->ep.state);
     if (dm_unlikely(state == DAT_EP_STATE_CONNECTED && !tcp_dto_has_slot(ep))) {
-        (void)dm_tcp_net_ops.round(&dm_tcp_ia_of(ep)->net, false); /* perhaps something is over */
+        struct dm_net *net = &dm_tcp_ia_of(ep)->net;
+
+        (void)net->ops->round(net, false); /* perhaps something is over */
         state = atomic_load(&ep->ep.state);
     }
     /* Behind a failure that the consumer has not seen yet: to be flushed. */

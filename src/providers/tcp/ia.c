@@ -23,7 +23,7 @@ static void tcp_ia_init(struct dm_tcp_ia *ia)
     dm_list_init(&ia->waiting);
     dm_list_init(&ia->pool.free);
     dm_list_init(&ia->pool.chunks);
-    ia->net.ops = &dm_tcp_net_ops;
+    ia->net.ops = dm_tcp_net_ops_get();
 }
 
 /* prov= is of the provider over libfabric: its usual value is what this is. False, and reported, if
@@ -102,7 +102,7 @@ void dm_tcp_ia_stop(struct dm_pia *pia)
 
     dm_net_fork_del(&ia->net);
     dm_net_progress_stop(&ia->net);
-    (void)dm_tcp_net_ops.round(&ia->net, true); /* reject those who have connected meanwhile */
+    (void)ia->net.ops->round(&ia->net, true); /* reject those who have connected meanwhile */
     dm_tcp_conns_close(ia);
 }
 

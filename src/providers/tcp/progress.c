@@ -142,5 +142,10 @@ static void tcp_fork_child(struct dm_net *net)
     }
 }
 
-const struct dm_net_ops dm_tcp_net_ops = {
-    .round = tcp_round, .can_sleep = tcp_can_sleep, .fork_child = tcp_fork_child};
+const struct dm_net_ops *dm_tcp_net_ops_get(void)
+{
+    static const struct dm_net_ops ops = {
+        .round = tcp_round, .can_sleep = tcp_can_sleep, .fork_child = tcp_fork_child};
+
+    return &ops;
+}

@@ -6,6 +6,6 @@
 
 #include "providers/tcp/ia.h"
 
-extern const struct dm_net_ops dm_tcp_net_ops;
+const struct dm_net_ops *dm_tcp_net_ops_get(void);
 
 #endif
