@@ -7,6 +7,7 @@
  */
 #include "api/api.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 #define N_CLASSES  (1 << CLASS_BITS)
 #define CLASS_MASK (N_CLASSES - 1)
 #define ADDED      0x40000000
+#define ADDED_MIN  64
 
 /* One row per error class: name and meaning. */
 #define CLASS(name, text) [name] = {#name, text}
@@ -128,9 +130,11 @@ static struct added {
     bool is_class;
     bool is_deleted; /* its number is not used again */
     int class;
+    int n_codes; /* of a class: its codes that are not deleted */
     char *text;
 } * added;
 static int n_added;
+static int n_added_max; /* that there is room for */
 
 int dm_errcode_class(int err)
 {
@@ -211,13 +215,29 @@ int dm_error_string(int errorcode, char *string, int *resultlen)
     return MPI_SUCCESS;
 }
 
-static int errcode_add(bool is_class, int class, int *code_p)
+static int errcode_grow(void)
 {
-    struct added *grown = realloc(added, ((size_t)n_added + 1) * sizeof(*added));
+    int max = n_added_max == 0 ? ADDED_MIN : 2 * n_added_max;
+    struct added *grown =
+        n_added_max > (INT_MAX - ADDED) / 2 ? NULL : realloc(added, (size_t)max * sizeof(*added));
 
     if (grown == NULL)
         return DM_FAIL(DM_ENOMEM, "error code %d of the program", n_added + 1);
     added = grown;
+    n_added_max = max;
+    return DM_OK;
+}
+
+static int errcode_add(bool is_class, int class, int *code_p)
+{
+    int err = n_added < n_added_max ? DM_OK : errcode_grow();
+    struct added *owner;
+
+    if (err != DM_OK)
+        return err;
+    owner = is_class ? NULL : errcode_added_of(class);
+    if (owner != NULL)
+        owner->n_codes++;
     *code_p = ADDED + n_added;
     added[n_added++] =
         (struct added){.is_class = is_class, .class = is_class ? *code_p : class, .text = NULL};
@@ -245,12 +265,15 @@ int dm_add_error_code(int errorclass, int *errorcode)
 static int delete (int code, bool is_class, const char *what)
 {
     struct added *entry = errcode_added_of(code);
+    struct added *owner;
 
     if (entry == NULL || entry->is_class != is_class)
         return DM_FAIL(DM_ERR_ARG, "%s is %d, which was not added or is deleted", what, code);
-    for (int i = 0; is_class && i < n_added; i++)
-        if (!added[i].is_class && !added[i].is_deleted && added[i].class == code)
-            return DM_FAIL(DM_ERR_ARG, "class %d still has the code %d", code, ADDED + i);
+    if (is_class && entry->n_codes > 0)
+        return DM_FAIL(DM_ERR_ARG, "class %d still has %d codes", code, entry->n_codes);
+    owner = is_class ? NULL : errcode_added_of(entry->class);
+    if (owner != NULL)
+        owner->n_codes--;
     free(entry->text);
     entry->text = NULL;
     entry->is_deleted = true;

@@ -13,6 +13,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "util/cfg_mpich.h"
 #include "util/err.h"
 #include "util/log.h"
 
@@ -42,7 +43,8 @@ static const char *const other_names[] = {DM_CFG_OTHER_TABLE(CFG_OTHER)};
 static struct {
     bool is_loaded;
     struct dm_cfg cfg;
-    char *env[N_ROWS]; /* copy of the variable, NULL when the default is in force */
+    char *env[N_ROWS];         /* copy of the variable, NULL when the default is in force */
+    const char *mpich[N_ROWS]; /* the variable of MPICH that it comes from, NULL for others */
 } state;
 
 /* A unit and what it multiplies by. */
@@ -169,7 +171,8 @@ static bool cfg_parse_value(const struct cfg_row *row, const char *text, struct 
     return false;
 }
 
-static int cfg_fail_value(const struct cfg_row *row, const char *text)
+/* from: the variable of MPICH that the value comes from, NULL for ours. */
+static int cfg_fail_value(const struct cfg_row *row, const char *from, const char *text)
 {
     static const char *const allowed[] = {
         [DM_CFG_STR] = "a text",
@@ -179,18 +182,22 @@ static int cfg_fail_value(const struct cfg_row *row, const char *text)
         [DM_CFG_USEC] = "a time, a number with us, ms or s behind it, like 500us, or auto",
     };
 
+    from = from != NULL ? from : row->name;
     if (row->type == DM_CFG_ENUM)
-        return DM_FAIL(DM_ECONFIG, "%s is '%s', but must be one of %.*s", row->name, text,
+        return DM_FAIL(DM_ECONFIG, "%s is '%s', but must be one of %.*s", from, text,
                        (int)strcspn(row->help, ":"), row->help);
-    return DM_FAIL(DM_ECONFIG, "%s is '%s', but must be %s", row->name, text, allowed[row->type]);
+    return DM_FAIL(DM_ECONFIG, "%s is '%s', but must be %s", from, text, allowed[row->type]);
 }
 
 static int cfg_load_row(size_t i)
 {
     const struct cfg_row *row = &cfg_rows[i];
     const char *text = getenv(row->name);
+    char mpich[DM_CFG_MPICH_MAX];
 
     /* "VAR= command" is how a shell user takes a setting back. */
+    if (text == NULL && (state.mpich[i] = dm_cfg_mpich(row->name, mpich)) != NULL)
+        text = mpich;
     if (text == NULL || *text == '\0') {
         if (!cfg_parse_value(row, row->dflt, &state.cfg))
             return DM_FAIL(DM_EINTERN, "default '%s' of %s", row->dflt, row->name);
@@ -200,7 +207,7 @@ static int cfg_load_row(size_t i)
     if (state.env[i] == NULL)
         return DM_FAIL(DM_ENOMEM, "setting %s", row->name);
     if (!cfg_parse_value(row, state.env[i], &state.cfg))
-        return cfg_fail_value(row, text);
+        return cfg_fail_value(row, state.mpich[i], text);
     return DM_OK;
 }
 
@@ -312,6 +319,7 @@ void dm_cfg_unload(void)
     for (size_t i = 0; i < N_ROWS; i++) {
         free(state.env[i]);
         state.env[i] = NULL;
+        state.mpich[i] = NULL;
     }
     memset(&state.cfg, 0, sizeof(state.cfg));
     state.is_loaded = false;
@@ -332,7 +340,9 @@ bool dm_cfg_row(size_t i, struct dm_cfg_row_info *info_p)
     info_p->dflt = cfg_rows[i].dflt;
     info_p->help = cfg_rows[i].help;
     info_p->value = state.env[i] != NULL ? state.env[i] : cfg_rows[i].dflt;
-    info_p->origin = state.env[i] != NULL ? "environment" : "default";
+    info_p->origin = state.env[i] == NULL     ? "default"
+                     : state.mpich[i] != NULL ? state.mpich[i]
+                                              : "environment";
     return true;
 }
 
@@ -344,10 +354,11 @@ int dm_cfg_set(size_t i, const char *text)
         return DM_FAIL(DM_ENOMEM, "setting %s", cfg_rows[i].name);
     if (!cfg_parse_value(&cfg_rows[i], copy, &state.cfg)) {
         free(copy);
-        return cfg_fail_value(&cfg_rows[i], text);
+        return cfg_fail_value(&cfg_rows[i], NULL, text);
     }
     free(state.env[i]);
     state.env[i] = copy;
+    state.mpich[i] = NULL;
     return DM_OK;
 }
 

@@ -60,7 +60,7 @@ const struct dm_cfg *dm_cfg(void);
 
 /*
  * Row i of the table for listing: name with DATUM_ in front, value in force as
- * text, default, origin ("default" or "environment"), help. False past the end.
+ * text, default, origin ("default", "environment" or a variable of MPICH), help. False past the end.
  */
 enum dm_cfg_type { DM_CFG_STR, DM_CFG_BOOL, DM_CFG_UINT, DM_CFG_SIZE, DM_CFG_USEC, DM_CFG_ENUM };
 struct dm_cfg_row_info {

@@ -6,7 +6,7 @@
  * every byte of memory. What is under way at the same time (several
  * endpoints, several requests of each) is foreseen too, as it must not matter.
  *
- *   random NAME                        seeds 1 to 60, with TEST_FULL=yes to 200 within a host
+ *   random NAME                        seeds 1 to 24, with TEST_FULL=yes to 60, within a host to 200
  *   random NAME --seeds A-B            these
  *   random NAME --time SECONDS         new ones for so long
  *   random NAME --seed S [--skip LIST] one, with all of its steps shown
@@ -514,8 +514,9 @@ int main(int argc, char **argv)
     const char *name = dt_name(argc, argv);
     static bool is_skipped[MAX_STEPS];
     unsigned long long from = 1;
-    bool is_long = getenv("TEST_FULL") != NULL && strcmp(name, "datum-tcp") != 0;
-    unsigned long long to = is_long ? 200 : 60;
+    bool is_full = getenv("TEST_FULL") != NULL;
+    bool is_long = is_full && strcmp(name, "datum-tcp") != 0;
+    unsigned long long to = is_long ? 200 : is_full ? 60 : 24;
     double until = 0;
     bool is_one = false;
     double shrinking = 30;

@@ -1,9 +1,11 @@
 #!/bin/sh
 # test: timeout=900 beside=yes
-# The tree keeps the house rules, each one a check. The second compiler's warnings: TEST_FULL=yes.
+# The tree keeps the house rules, each one a check. The second compiler's warnings, and cppcheck's: TEST_FULL=yes.
 . "$TEST_LIB"
 for rule in $("$TEST_SRC/scripts/lint" -l); do
-    [ $rule != clang ] || [ "${TEST_FULL:-}" = yes ] || continue
+    case $rule in
+    clang | cppcheck) [ "${TEST_FULL:-}" = yes ] || continue ;;
+    esac
     case $rule in
     format) tool=clang-format ;;
     clang | cppcheck) tool=$rule ;;

@@ -39,6 +39,40 @@ static void defaults(void)
     dm_cfg_unload();
 }
 
+/* Variables of MPICH that mean the same, unless ours says something. */
+static void mpich_names(void)
+{
+    struct dm_cfg_row_info info;
+
+    setenv("MPIR_CVAR_ASYNC_PROGRESS", "1", 1);
+    setenv("MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE", "-1", 1);
+    setenv("MPIR_CVAR_BCAST_INTRA_ALGORITHM", "binomial", 1);
+    setenv("MPIR_CVAR_REDUCE_INTRA_ALGORITHM", "smp", 1);
+    setenv("MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM", "reduce_scatter_allgather", 1);
+    CHECK_EQ(dm_cfg_load(true), DM_OK);
+    CHECK_EQ(dm_cfg()->progress, DM_PROGRESS_THREAD);
+    CHECK_EQ(dm_cfg()->eager_limit, DM_CFG_AUTO_SIZE);
+    CHECK_STR(dm_cfg()->coll, "bcast=binomial,allreduce=halving");
+    for (size_t i = 0; dm_cfg_row(i, &info); i++)
+        if (strcmp(info.name, "DATUM_COLL") == 0)
+            CHECK_STR(info.origin, "MPIR_CVAR_BCAST_INTRA_ALGORITHM");
+    dm_cfg_unload();
+    setenv("MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE", "4096", 1);
+    setenv("DATUM_PROGRESS", "poll", 1);
+    CHECK_EQ(load("DATUM_COLL", ""), DM_OK);
+    CHECK_EQ(dm_cfg()->progress, DM_PROGRESS_POLL);
+    CHECK_EQ(dm_cfg()->eager_limit, 4096);
+    CHECK_STR(dm_cfg()->coll, "");
+    dm_cfg_unload();
+    unsetenv("DATUM_PROGRESS");
+    CHECK_EQ(load("MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE", "4096x"), DM_ECONFIG);
+    CHECK(strstr(dm_err_detail(), "MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE is '4096x'") != NULL);
+    unsetenv("MPIR_CVAR_ASYNC_PROGRESS");
+    unsetenv("MPIR_CVAR_BCAST_INTRA_ALGORITHM");
+    unsetenv("MPIR_CVAR_REDUCE_INTRA_ALGORITHM");
+    unsetenv("MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM");
+}
+
 #define GOOD(name, text, field, val)                                                               \
     do {                                                                                           \
         CHECK_EQ(load(name, text), DM_OK);                                                         \
@@ -164,6 +198,7 @@ int main(void)
 {
     unsetenv("DATUM_BUILD");
     defaults();
+    mpich_names();
     good_values();
     bad_values();
     rows_tell_the_origin();

@@ -4,6 +4,7 @@
 #include "dapl_adapt/provider/ia.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -115,6 +116,16 @@ static int ia_check_address(const struct dm_conf_entry *entry, const struct dm_p
                    entry->name, entry->lib, device);
 }
 
+/*
+ * libdat2 unloads a provider's library when its last IA is closed, and at exit. Those of OFED do not
+ * wait for the end of their threads, which then run into nothing: the library stays. One that
+ * cannot be loaded is dat_ia_open's to tell.
+ */
+static void ia_keep_library(const struct dm_conf_entry *entry)
+{
+    (void)dlopen(entry->lib, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
+}
+
 int dm_ia_open_handle(const struct dm_conf_entry *entry, bool is_safe, DAT_IA_HANDLE *ia_p,
                       DAT_EVD_HANDLE *async_p)
 {
@@ -130,6 +141,7 @@ int dm_ia_open_handle(const struct dm_conf_entry *entry, bool is_safe, DAT_IA_HA
     if (err != DM_OK)
         return err;
     ia_hush();
+    ia_keep_library(entry);
     *async_p = DAT_HANDLE_NULL;
     rc = dat_ia_openv(entry->name, ASYNC_QLEN, async_p, ia_p, DAT_VERSION_MAJOR, DAT_VERSION_MINOR,
                       is_safe ? DAT_TRUE : DAT_FALSE);

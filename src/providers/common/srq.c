@@ -102,11 +102,14 @@ DAT_RETURN dm_srq_query(DAT_SRQ_HANDLE handle, DAT_SRQ_PARAM_MASK mask, DAT_SRQ_
     param->max_recv_dtos = srq->attr.max_recv_dtos;
     param->max_recv_iov = srq->attr.max_recv_iov;
     param->low_watermark = srq->attr.low_watermark;
+    /* A receive that is completed and posted again while they are counted would count twice. */
+    pthread_mutex_lock(&srq->post_lock);
     pthread_mutex_lock(&srq->obj.ia->lock);
     srq->obj.ia->ops->srq.count(srq, &n_available, &n_outstanding);
     param->available_dto_count = (DAT_COUNT)n_available;
-    param->outstanding_dto_count = (DAT_COUNT)(n_outstanding);
+    param->outstanding_dto_count = (DAT_COUNT)n_outstanding;
     pthread_mutex_unlock(&srq->obj.ia->lock);
+    pthread_mutex_unlock(&srq->post_lock);
     return DAT_SUCCESS;
 }
 

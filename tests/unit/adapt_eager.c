@@ -1,0 +1,412 @@
+/* test: layers=util,dapl_adapt timeout=60 */
+/* Streams of bytes over the ring, the basic design and sendrecv: order, credits, wraps, short memory. */
+#include "adapt_two.h"
+
+/* Partial takes, wrap-around, late execution; in the mode that the settings say. */
+static void streams(void)
+{
+    for (unsigned delay = 0; delay < 7; delay += 3) {
+        for (unsigned less = 0; less < 200; less += 63) {
+            open_both();
+            FAKE_CALL(fake.delay = delay);
+            sides[0].take_less = less;
+            sides[1].take_less = less / 2;
+            stream(60000, less > 0 ? 500 : 9000);
+            CHECK_EQ(sides[0].n_failed + sides[1].n_failed, 0);
+            close_both();
+        }
+    }
+}
+
+/* Every length at every offset of the ring, with reserve and with shorter commits. */
+static void lengths(void)
+{
+    struct dm_conn *conn;
+    unsigned char *place;
+    size_t max;
+
+    open_both();
+    dm_adapt_connect(conn_of(0));
+    while (!dm_adapt_is_ready(conn_of(0)) || !dm_adapt_is_ready(conn_of(1)))
+        poll_both();
+    conn = conn_of(0);
+    max = conn->tx.max;
+    CHECK(dm_adapt_eager_max(conn) <= max);
+    CHECK(dm_adapt_eager_reserve(conn, max + 1) == NULL);
+    for (size_t ask = 1; ask <= max; ask++) {
+        for (size_t len = ask > 70 ? ask - 70 : 1; len <= ask; len += 7) {
+            while ((place = dm_adapt_eager_reserve(conn, ask)) == NULL)
+                poll_both();
+            CHECK(((uintptr_t)place & 7) == 0);
+            for (size_t i = 0; i < len; i++)
+                place[i] = pattern(0, sides[0].sent + i);
+            CHECK_EQ(dm_adapt_eager_commit(conn, len), DM_OK);
+            sides[0].sent += len;
+        }
+    }
+    while (sides[1].got < sides[0].sent)
+        poll_both();
+    CHECK_EQ(sides[1].got, sides[0].sent);
+    close_both();
+}
+
+/* Tags differ from generation to generation, in their last byte, also where they wrap. */
+static void tags(void)
+{
+    static const uint32_t gens[] = {0, 1, 254, 255, 256, 65534, 65535, 65536, 0xfffffe, 0xffffff};
+
+    for (size_t i = 0; i < sizeof(gens) / sizeof(*gens); i++) {
+        CHECK(dm_trailer_tag(gens[i]) != dm_trailer_tag(gens[i] + 1));
+        CHECK(dm_trailer_tag(gens[i]) >> 56 != dm_trailer_tag(gens[i] + 1) >> 56);
+        CHECK_EQ(dm_trailer_tag(gens[i]) & 0xffffffffffu, 0);
+    }
+    CHECK(dm_trailer_tag(1) != 0);
+    CHECK_EQ(dm_record_space(1), 56);
+    CHECK_EQ(dm_record_space(56), 56);
+    CHECK_EQ(dm_record_space(57), 120);
+}
+
+/* A pair that is idle one way gets credits by messages of their own; two ways they ride along. */
+static void credits(bool is_sendrecv)
+{
+    uint32_t n_slots;
+    int before;
+    char byte;
+    struct iovec iov = {&byte, 1};
+    size_t taken;
+
+    open_both();
+    dm_adapt_connect(conn_of(0));
+    while (!dm_adapt_is_ready(conn_of(0)) || !dm_adapt_is_ready(conn_of(1)))
+        poll_both();
+    n_slots = sides[0].adapt->rings.n_slots;
+    before = fake.n_writes + fake.n_sends;
+    for (int i = 0; i < 100 * (int)n_slots; i++) {
+        byte = (char)pattern(0, sides[0].sent);
+        do {
+            CHECK_EQ(dm_adapt_eager_put(conn_of(0), &iov, 1, &taken), DM_OK);
+            poll_both();
+        } while (taken == 0);
+        sides[0].sent++;
+    }
+    /* one message in half a ring goes back */
+    before = fake.n_writes + fake.n_sends - before - 100 * (int)n_slots;
+    CHECK(before >= 100 && before <= 220);
+    before = fake.n_writes + fake.n_sends;
+    while (sides[1].got < sides[0].sent)
+        poll_both();
+    for (int i = 0; i < 100 * (int)n_slots; i++) {
+        for (int r = 0; r < N; r++) {
+            byte = (char)pattern(r, sides[r].sent);
+            CHECK_EQ(dm_adapt_eager_put(conn_of(r), &iov, 1, &taken), DM_OK);
+            CHECK_EQ(taken, 1);
+            sides[r].sent++;
+            poll_both();
+        }
+    }
+    /* ping-pong: one write per message, nothing else */
+    CHECK_EQ(fake.n_writes + fake.n_sends - before, 200 * (int)n_slots);
+    CHECK(is_sendrecv ? fake.n_sends > 0 : fake.n_writes > 0);
+    close_both();
+}
+
+/* As many bytes as go, one a record and at most n; the peer is not asked. */
+static uint64_t put_bytes(int r, uint64_t n)
+{
+    uint64_t k;
+    char *place;
+
+    for (k = 0; k < n && (place = dm_adapt_eager_reserve(conn_of(r), 1)) != NULL; k++) {
+        *place = (char)pattern(r, sides[r].sent++);
+        CHECK_EQ(dm_adapt_eager_commit(conn_of(r), 1), DM_OK);
+    }
+    return k;
+}
+
+/*
+ * A record that is read late, after so many of ours that the credit in it could pass for a new one: the
+ * peer, which does not read now, must not be sent more than it has room for.
+ */
+static void late_reader(void)
+{
+    uint32_t n_slots;
+    uint64_t room;
+
+    open_both();
+    connect_both();
+    n_slots = sides[0].adapt->rings.n_slots;
+    CHECK_EQ(put_bytes(1, 1), 1);
+    for (int i = 0; i < 100; i++)
+        dm_adapt_poll(sides[1].adapt);
+    for (uint64_t n = 0; n < 65536 + 2 - n_slots / 2;) {
+        n += put_bytes(0, 1);
+        dm_poll_drain(sides[0].adapt);
+        dm_adapt_poll(sides[1].adapt);
+    }
+    for (int i = 0; i < 100; i++)
+        dm_adapt_poll(sides[1].adapt);
+    CHECK_EQ(sides[1].got, sides[0].sent);
+    CHECK_EQ(put_bytes(0, n_slots / 2), n_slots / 2);
+    CHECK_EQ(sides[0].got, 0);
+    dm_adapt_poll(sides[0].adapt);
+    CHECK_EQ(sides[0].got, 1);
+    room = put_bytes(0, 2 * n_slots);
+    CHECK(room <= n_slots - n_slots / 2);
+    for (int i = 0; i < 1000 && sides[1].got < sides[0].sent; i++)
+        poll_both();
+    CHECK_EQ(sides[1].got, sides[0].sent);
+    close_both();
+}
+
+/* As if so many records and generations had gone before; nothing is under way. */
+static void pass_time(int r, uint32_t n_records, uint32_t n_gens)
+{
+    struct dm_conn *conn = conn_of(r);
+    struct dm_rx *rx = &conn_of(1 - r)->rx;
+
+    conn->tx.n_posted += n_records;
+    conn->tx.sq.done += n_records;
+    conn->tx.n_before += n_records;
+    conn->credits.acked_by_peer += n_records;
+    conn->credits.looked += n_records;
+    conn->rx.peer_credit = (conn->rx.peer_credit + n_records) & 0xffff;
+    conn->credits.written += n_records;
+    atomic_store(&conn->ctl->credit, atomic_load(&conn->ctl->credit) + n_records);
+    rx->n_consumed += n_records;
+    rx->n_credited += n_records;
+    conn->tx.gen += n_gens;
+    conn->tx.tag = dm_trailer_tag(conn->tx.gen);
+    rx->gen += n_gens;
+    rx->tag = dm_trailer_tag(rx->gen);
+}
+
+/* Counters of records and generations pass their largest values; both ways, and one way. */
+static void wraps(void)
+{
+    static const uint32_t gens[] = {0xfffff0, 0xfffffff0, 0xfff0};
+    unsigned char buf[500];
+
+    for (size_t i = 0; i < sizeof(gens) / sizeof(*gens); i++) {
+        open_both();
+        FAKE_CALL(fake.delay = (unsigned)i);
+        connect_both();
+        for (int k = 0; k < 1000; k++)
+            poll_both();
+        for (int r = 0; r < N; r++)
+            pass_time(r, 0u - 100u - (uint32_t)i, gens[i]);
+        stream(40000, sizeof(buf));
+        for (int k = 0; k < 1000; k++)
+            poll_both();
+        for (int r = 0; r < N; r++)
+            pass_time(r, 0u - 100u - conn_of(r)->tx.n_posted, 0);
+        while (sides[0].sent < 80000) {
+            put_some(0, 80000, buf, sizeof(buf));
+            poll_both();
+        }
+        stream(80000, sizeof(buf));
+        CHECK_EQ(sides[0].n_failed + sides[1].n_failed, 0);
+        close_both();
+    }
+}
+
+/* The basic design: data, head and tail. */
+static void three_writes(void)
+{
+    struct iovec iov = {NULL, 1};
+    size_t taken;
+    char byte;
+    int before;
+
+    open_both();
+    dm_adapt_connect(conn_of(0));
+    while (!dm_adapt_is_ready(conn_of(0)) || !dm_adapt_is_ready(conn_of(1)))
+        poll_both();
+    before = fake.n_writes;
+    iov.iov_base = &byte;
+    for (int i = 0; i < 1000; i++) {
+        byte = (char)pattern(i % N, sides[i % N].sent);
+        CHECK_EQ(dm_adapt_eager_put(conn_of(i % N), &iov, 1, &taken), DM_OK);
+        CHECK_EQ(taken, 1);
+        sides[i % N].sent++;
+        poll_both();
+    }
+    while (sides[0].got < sides[1].sent || sides[1].got < sides[0].sent)
+        poll_both();
+    CHECK_EQ(fake.n_writes - before, 3000);
+    CHECK_EQ(fake.n_sends, 0);
+    close_both();
+}
+
+/* Nothing is taken when the ring is full; credits make it writable again. */
+static void full(void)
+{
+    char buf[64] = {0};
+    struct iovec iov = {buf, 64};
+    size_t taken = 1;
+    int n = 0;
+
+    open_both();
+    dm_adapt_connect(conn_of(0));
+    while (!dm_adapt_is_ready(conn_of(0)) || !dm_adapt_is_ready(conn_of(1)))
+        poll_both();
+    for (int i = 0; i < 64; i++)
+        buf[i] = 0;
+    sides[0].n_writable = 0;
+    while (taken > 0 && n < 100000) {
+        for (int i = 0; i < 64; i++)
+            buf[i] = (char)pattern(0, sides[0].sent + (uint64_t)i);
+        CHECK_EQ(dm_adapt_eager_put(conn_of(0), &iov, 1, &taken), DM_OK);
+        sides[0].sent += taken;
+        n++;
+        dm_adapt_poll(sides[0].adapt);
+    }
+    CHECK(n <= (int)sides[0].adapt->rings.n_slots + 1);
+    CHECK_EQ(sides[0].n_writable, 0);
+    CHECK(dm_adapt_eager_reserve(conn_of(0), 8) == NULL);
+    for (int i = 0; i < 100; i++)
+        poll_both();
+    CHECK_EQ(sides[0].n_writable, 1);
+    CHECK_EQ(sides[1].got, sides[0].sent);
+    CHECK(dm_adapt_eager_reserve(conn_of(0), 8) != NULL);
+    CHECK_EQ(dm_adapt_eager_commit(conn_of(0), 0), DM_OK);
+    close_both();
+}
+
+/*
+ * Little memory may be locked: both ends get by with smaller rings, the smaller of what each
+ * has; nothing is lost, and large parts are copied.
+ */
+static void short_memory(void)
+{
+    static const size_t limits[] = {2000000, 700000, 90000, 40000, 20000, 6000};
+    const struct dm_conn *conn;
+    size_t before = SIZE_MAX;
+    size_t len;
+
+    for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+        open_both();
+        FAKE_CALL(fake.max_locked = (size_t)2 * DM_PROBE_LEN + limits[i]);
+        CHECK_EQ(dm_adapt_connect(conn_of((int)i % 2)), DM_OK);
+        stream(200000, 20000);
+        conn = conn_of(0);
+        CHECK_EQ(conn->ring.n_slots, conn_of(1)->ring.n_slots);
+        CHECK_EQ(conn->ring.slot_size, conn_of(1)->ring.slot_size);
+        CHECK_EQ(conn->tx.n_slots, conn_of(1)->rx.n_slots);
+        CHECK_EQ(conn->tx.stride, conn_of(1)->rx.stride);
+        len = (size_t)conn->ring.n_slots * conn->ring.slot_size;
+        CHECK(len < before);
+        before = len;
+        CHECK_EQ(sides[0].n_failed + sides[1].n_failed, 0);
+        FAKE_CALL(fake.max_locked = 0);
+        close_both();
+    }
+}
+
+/* Not even the smallest rings: the message has the limit and what to do. */
+static void no_memory(void)
+{
+    open_both();
+    FAKE_CALL(fake.max_locked = (size_t)2 * DM_PROBE_LEN + 4096);
+    CHECK_EQ(dm_adapt_connect(conn_of(0)), DM_EPROVIDER);
+    CHECK(strstr(dm_err_detail(), "ulimit -l") != NULL);
+    CHECK(strstr(dm_err_detail(), "rank 1 on host here") != NULL);
+    for (int i = 0; i < 100; i++)
+        dm_adapt_poll(sides[0].adapt);
+    CHECK_EQ(sides[0].n_failed, 1);
+    FAKE_CALL(fake.max_locked = 0);
+    close_both();
+}
+
+/* Memory is short before anything is open: nothing to measure with, and it works without. */
+static void no_probe_memory(void)
+{
+    FAKE_CALL(fake.max_locked = 100000);
+    open_both();
+    CHECK(sides[0].adapt->mem.probe_lmr[0].handle == DAT_HANDLE_NULL);
+    CHECK_EQ(dm_adapt_connect(conn_of(0)), DM_OK);
+    stream(100000, 20000);
+    CHECK_EQ(dm_adapt_rndv(conn_of(0)), DM_RNDV_READ);
+    CHECK_EQ(sides[0].n_failed + sides[1].n_failed, 0);
+    FAKE_CALL(fake.max_locked = 0);
+    close_both();
+}
+
+/* Small queues: rings that fit them. */
+static void small_queues(void)
+{
+    FAKE_CALL(fake.max_dtos = 16);
+    open_both();
+    CHECK_EQ(dm_adapt_connect(conn_of(0)), DM_OK);
+    stream(100000, 3000);
+    CHECK_EQ(conn_of(0)->ring.n_slots, 14);
+    CHECK_EQ(sides[0].n_failed + sides[1].n_failed, 0);
+    close_both();
+    FAKE_CALL(fake.max_dtos = 0);
+    FAKE_CALL(fake.max_evd = 150);
+    open_both();
+    CHECK_EQ(dm_adapt_connect(conn_of(0)), DM_OK);
+    stream(100000, 3000);
+    CHECK(conn_of(0)->ring.n_slots < 64);
+    CHECK_EQ(sides[0].n_failed + sides[1].n_failed, 0);
+    close_both();
+    FAKE_CALL(fake.max_evd = 0);
+}
+
+static void basics(void)
+{
+    tags();
+    full();
+    streams();
+}
+
+static void credits_ring(void)
+{
+    credits(false);
+}
+
+static void credits_sr(void)
+{
+    credits(true);
+}
+
+int main(void)
+{
+    if (!two_begin())
+        return 1;
+    for (int i = 4; i <= 8; i += 2) {
+        char settings[100];
+
+        snprintf(settings, sizeof(settings),
+                 "DATUM_EAGER=rdma DATUM_RING_SLOTS=%d DATUM_RING_SLOT_SIZE=%d", i, 64 * i);
+        run(settings, basics);
+        snprintf(settings, sizeof(settings),
+                 "DATUM_EAGER=basic DATUM_RING_SLOTS=%d DATUM_RING_SLOT_SIZE=%d", i, 64 * i);
+        run(settings, basics);
+        snprintf(settings, sizeof(settings),
+                 "DATUM_EAGER=sendrecv DATUM_RING_SLOTS=%d DATUM_RING_SLOT_SIZE=%d", i, 64 * i);
+        run(settings, basics);
+    }
+    run("DATUM_EAGER=rdma DATUM_RING_SLOTS=64 DATUM_RING_SLOT_SIZE=16k", basics);
+    run("DATUM_EAGER=rdma DATUM_RING_SLOTS=5 DATUM_RING_SLOT_SIZE=256", lengths);
+    run("DATUM_EAGER=sendrecv DATUM_RING_SLOTS=5 DATUM_RING_SLOT_SIZE=256", lengths);
+    run("DATUM_EAGER=basic DATUM_RING_SLOTS=5 DATUM_RING_SLOT_SIZE=256", lengths);
+    run("DATUM_EAGER=rdma DATUM_RING_SLOTS=5 DATUM_CHUNK=200", lengths);
+    run("DATUM_EAGER=basic DATUM_CHUNK=70000", basics);
+    run("DATUM_EAGER=basic DATUM_RING_SLOTS=16", three_writes);
+    run("DATUM_EAGER=rdma DATUM_RING_SLOTS=16", credits_ring);
+    run("DATUM_EAGER=sendrecv DATUM_RING_SLOTS=16", credits_sr);
+    run("DATUM_EAGER=rdma DATUM_RING_SLOTS=16", late_reader);
+    run("DATUM_EAGER=basic DATUM_RING_SLOTS=16", late_reader);
+    run("DATUM_EAGER=rdma DATUM_RING_SLOTS=7", wraps);
+    run("DATUM_EAGER=basic DATUM_RING_SLOTS=7", wraps);
+    run("DATUM_EAGER=sendrecv DATUM_RING_SLOTS=7", wraps);
+    run("DATUM_EAGER=rdma", short_memory);
+    run("DATUM_EAGER=sendrecv", short_memory);
+    run("DATUM_EAGER=basic", short_memory);
+    run("DATUM_EAGER=rdma", no_memory);
+    run("DATUM_EAGER=rdma", no_probe_memory);
+    run("DATUM_EAGER=rdma", small_queues);
+    run("DATUM_EAGER=sendrecv", small_queues);
+    run("DATUM_EAGER=basic", small_queues);
+    return two_end();
+}
