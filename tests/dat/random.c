@@ -515,7 +515,7 @@ int main(int argc, char **argv)
     static bool is_skipped[MAX_STEPS];
     unsigned long long from = 1;
     bool is_full = getenv("TEST_FULL") != NULL;
-    bool is_long = is_full && strcmp(name, "datum-tcp") != 0;
+    bool is_long = is_full && strcmp(name, "datum-shm") == 0;
     unsigned long long to = is_long ? 200 : is_full ? 60 : 24;
     double until = 0;
     bool is_one = false;
