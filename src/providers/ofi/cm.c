@@ -76,14 +76,22 @@ static void cm_connect_next(struct dm_ofi_conn *conn)
     cm_conn_fail(conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
 }
 
+/* Nothing can be reached at this address. Other errors are of what listens at this port. */
+static bool err_is_of_address(int err)
+{
+    return err == FI_EHOSTUNREACH || err == FI_ENETUNREACH || err == FI_ENETDOWN ||
+           err == FI_EHOSTDOWN || err == FI_ETIMEDOUT || err == FI_EADDRNOTAVAIL ||
+           err == FI_EMFILE || err == FI_EACCES || err == FI_EPERM || err == FI_ENOMEM;
+}
+
 void dm_ofi_cm_error(struct dm_ofi_conn *conn, int err)
 {
     if (conn->state != DM_CONN_CONNECTING)
         dm_ofi_cm_shutdown(conn);
-    else if (err == FI_ECONNREFUSED || err == FI_ECONNRESET || err == FI_ECONNABORTED)
-        cm_connect_next(conn);
-    else
+    else if (err_is_of_address(err))
         cm_unreachable(conn, err);
+    else
+        cm_connect_next(conn);
 }
 
 void dm_ofi_cm_connected(struct dm_ofi_conn *conn)

@@ -89,12 +89,21 @@ void dm_tcp_cm_connected(struct dm_tcp_conn *conn, int err)
                          (uint32_t)conn->active.request_len);
 }
 
+/* After the round, as the socket is to be closed. */
+static void tcp_cm_next_port(struct dm_tcp_conn *conn)
+{
+    conn->state = DM_CONN_REDIRECTED;
+    conn->ia->n_redirected++;
+}
+
 void dm_tcp_cm_shutdown(struct dm_tcp_conn *conn)
 {
     switch (conn->state) {
     case DM_CONN_CONNECTING:
-    case DM_CONN_REQUESTED:
-        tcp_cm_conn_fail(conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
+    case DM_CONN_REQUESTED: /* it has gone, or is no listener of ours */
+        tcp_cm_next_port(conn);
+        break;
+    case DM_CONN_REDIRECTED: /* nothing else is wanted of it */
         break;
     case DM_CONN_ACCEPTED:
         dm_tcp_conn_fail(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
@@ -137,7 +146,7 @@ static void tcp_cm_accepted(struct dm_tcp_conn *conn, const struct dm_tcp_greeti
         dm_tcp_conn_up(conn, (DAT_COUNT)greeting->handshake.data_len);
 }
 
-/* Connect somewhere else; after the round, as the socket is to be closed. */
+/* Connect somewhere else. */
 static void tcp_cm_redirected(struct dm_tcp_conn *conn, DAT_CONN_QUAL qual)
 {
     conn->ep->ep.remote_qual = qual;
@@ -147,8 +156,7 @@ static void tcp_cm_redirected(struct dm_tcp_conn *conn, DAT_CONN_QUAL qual)
         tcp_cm_conn_fail(conn, DAT_CONNECTION_EVENT_NON_PEER_REJECTED, NULL, 0);
         return;
     }
-    conn->state = DM_CONN_REDIRECTED;
-    conn->ia->n_redirected++;
+    tcp_cm_next_port(conn);
 }
 
 void dm_tcp_cm_redirect(struct dm_tcp_ia *ia)
@@ -181,8 +189,7 @@ void dm_tcp_cm_handshake(struct dm_tcp_conn *conn, const struct dm_tcp_greeting 
     } else if (conn->state == DM_CONN_REQUESTED && handshake->type == DM_HANDSHAKE_HANDOFF) {
         tcp_cm_redirected(conn, handshake->qual);
     } else if (conn->state == DM_CONN_REQUESTED && handshake->type == DM_HANDSHAKE_NOBODY) {
-        conn->state = DM_CONN_REDIRECTED; /* the next port */
-        conn->ia->n_redirected++;
+        tcp_cm_next_port(conn);
     } else {
         dm_tcp_cm_shutdown(conn);
     }
