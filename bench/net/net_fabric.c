@@ -1,5 +1,5 @@
 /*
- * The floor of datum-tcp: ping-pong and stream over libfabric alone, its connected message endpoints of
+ * The floor of datum-ofi: ping-pong and stream over libfabric alone, its connected message endpoints of
  * provider tcp, spinning on the completion queue, between the first two ranks; MPI
  * only tells rank 1 where to connect to.
  *

@@ -30,14 +30,12 @@ done
 for m in fence pscw lock; do
     verified "halo $m created" datum-shm 4 halo -w create -m $m
 done
-if [ -e "$DATUM_BUILD/lib/libdatum_dapl_ofi.so" ]; then
-    for k in cg ft is mg sweep; do
-        verified $k datum-tcp 2 $k
-    done
-    for m in fence pscw flag; do
-        verified "halo $m" datum-tcp 2 halo -m $m
-    done
-fi
+for k in cg ft is mg sweep; do
+    verified $k datum-tcp 2 $k
+done
+for m in fence pscw flag; do
+    verified "halo $m" datum-tcp 2 halo -m $m
+done
 
 for k in cg ft is mg sweep halo; do
     check "$k finds a wrong number" status 1 "^(.* )?$k .*WRONG: " mpiexec -n 2 "$bench/$k" -r 1 -x

@@ -1,4 +1,4 @@
-/* test: kind=dat prov=datum-tcp timeout=60 net=progress=auto|progress=thread|family=6 */
+/* test: kind=dat prov=datum-tcp,datum-ofi timeout=60 net=progress=auto|progress=thread|family=6 */
 /*
  * Connections of a network provider: qualifiers of 64 bits that share ports,
  * a low one that is its port, one that is taken on this host; callers that say

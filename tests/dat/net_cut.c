@@ -1,4 +1,4 @@
-/* test: kind=dat prov=datum-tcp timeout=120 net="if=net0 timeout=4" */
+/* test: kind=dat prov=datum-tcp,datum-ofi timeout=120 net="if=net0 timeout=4" */
 /*
  * Cables: one that is pulled while nothing is under way, one that is pulled in
  * the middle of a transfer, one that comes back soon, which nobody may notice,

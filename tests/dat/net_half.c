@@ -1,4 +1,4 @@
-/* test: kind=dat prov=datum-tcp timeout=120 net="if=net0 timeout=6" */
+/* test: kind=dat prov=datum-tcp,datum-ofi timeout=120 net="if=net0 timeout=6" */
 /*
  * The other host's process goes: it is killed, with and without a word that
  * arrives; the cable is pulled while two sides shake hands, and while they say

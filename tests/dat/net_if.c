@@ -1,4 +1,4 @@
-/* test: kind=dat prov=datum-tcp timeout=30 net="if=|if= family=6" stderr=allowed */
+/* test: kind=dat prov=datum-tcp,datum-ofi timeout=30 net="if=|if= family=6" stderr=allowed */
 /*
  * The choice of an interface: the default route's first, bridges and the
  * devices of containers only when there is no other, none that is down, the

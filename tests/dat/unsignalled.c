@@ -1,4 +1,4 @@
-/* test: kind=dat prov=datum-tcp timeout=60 net=progress=auto|progress=manual */
+/* test: kind=dat prov=datum-tcp,datum-ofi timeout=60 net=progress=auto|progress=manual */
 /*
  * Suppressed writes whose end the fabric does not report. It may read their memory
  * until they have left it: as long as the peer stands still and the network is

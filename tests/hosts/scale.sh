@@ -4,7 +4,6 @@
 # each of them holds and sends is bounded (bench/results/scaling.md has the numbers of this test).
 . "$TEST_SRC/tests/hosts/lib.sh"
 . "$TEST_LIB"
-[ -e "$DATUM_BUILD/lib/libdatum_dapl_ofi.so" ] || skip 'datum-tcp is not built (package libfabric-dev)'
 hosts_enter "$@"
 cat >prog.c <<'END'
 #include <mpi.h>

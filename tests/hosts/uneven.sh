@@ -4,7 +4,6 @@
 # have one rank on a busy host, leaders with and without followers. UNEVEN_SEED chooses the random ones.
 . "$TEST_SRC/tests/hosts/lib.sh"
 . "$TEST_LIB"
-[ -e "$DATUM_BUILD/lib/libdatum_dapl_ofi.so" ] || skip 'datum-tcp is not built (package libfabric-dev)'
 hosts_enter "$@"
 hosts_make 3
 

@@ -36,6 +36,12 @@ done
 check_fails 'no make' 'apt-get install make' env PATH="$PWD/bin" sh -c 'mkdir r; cd r; sh "$1"' - "$conf"
 rm -rf r
 
+# libfabric is not needed: one provider less.
+mkdir -p r none/rdma && echo '#error none' >none/rdma/fabric.h
+check 'no libfabric' sh -c 'cd r && "$1" CPPFLAGS="-I$2" | grep "without its provider, datum-ofi"' - "$conf" "$PWD/none"
+check 'a dat.conf without it' sh -c 'make -C r etc/dat.conf && grep ^datum-tcp r/etc/dat.conf && ! grep ofi r/etc/dat.conf'
+rm -rf r none
+
 # Sources and build under paths with blanks; an in-tree start builds in ./build.
 mkdir -p 'a b/src c'
 (cd "$TEST_SRC" && tar cf - --exclude=./build --exclude=./.git --exclude='./build-*' .) | tar xf - -C 'a b/src c'

@@ -53,14 +53,11 @@ combos() {
 # provider_lib NAME: its library, to lib. provider_params NAME: what of a test's ia_params it
 # understands, to the array params. Over the network tests use the loopback, which every host has.
 provider_lib() {
-    case $1 in
-    datum-tcp) lib=$build/lib/libdatum_dapl_ofi.so ;;
-    *) lib=$build/lib/libdatum_dapl_${1#datum-}.so ;;
-    esac
+    lib=$build/lib/libdatum_dapl_${1#datum-}.so
 }
 provider_params() {
     local i
-    if [ "$1" != datum-tcp ]; then
+    if [ "$1" = datum-shm ]; then
         IFS='|' read -r -a params <<<"${d_params//,/ }"
         [ ${#params[@]} -gt 0 ] || params=('')
         return
@@ -109,6 +106,26 @@ script_shares() {
     hosts/conform | hosts/death | hosts/harness | hosts/input_network | hosts/jobs | hosts/launch | hosts/ssh) return 0 ;;
     esac
     return 1
+}
+
+# Tests of tests/dat and tests/mp that the first tier runs over libfabric's provider, too.
+is_for_ofi() {
+    case $1 in
+    dat/connect | dat/ext | dat/in_flight | dat/net_conn | dat/rmr | dat/stale_key | dat/transfer | dat/unsignalled | \
+        mp/coll_move | mp/p2p_errors | mp/p2p_limit | mp/rma_acc | mp/rma_put_get) return 0 ;;
+    esac
+    return 1
+}
+
+# pick_providers NAME: leaves in list_prov those that are built and that this tier runs a test on.
+pick_providers() {
+    local prov kept=()
+    for prov in "${list_prov[@]}"; do
+        [ "$prov" != datum-ofi ] || { [ $full = yes ] || is_for_ofi "$1"; } || continue
+        [[ " ${providers[*]} " == *" $prov "* ]] || [ "$prov" != datum-ofi ] || continue
+        kept+=("$prov")
+    done
+    list_prov=("${kept[@]}")
 }
 
 # few_ranks: leaves in nps those of up to 4 ranks, if there are any of more than one.

@@ -6,8 +6,6 @@
 need slurmctld slurm-wlm
 need slurmd slurm-wlm
 need srun slurm-wlm
-[ -e "$DATUM_BUILD/lib/libdatum_dapl_ofi.so" ] ||
-    skip 'there is no provider for networks (package libfabric-dev)'
 . "$TEST_SRC/tests/hosts/lib.sh"
 hosts_enter "$@"
 hosts_make 3

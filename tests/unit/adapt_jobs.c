@@ -364,7 +364,7 @@ static void port_main(struct job_proc *proc)
             UNTIL(me.got[0] == BYTES);
         } else if (me.at == 0) {
             UNTIL(me.number[2] >= 0 && me.number[3] >= 0);
-            UNTIL(send_some(2, BYTES) & send_some(3, BYTES));
+            UNTIL(send_some(2, BYTES) + send_some(3, BYTES) == 2);
             UNTIL(me.got[2] == BYTES && me.got[3] == BYTES);
         }
         if (me.at == 0)

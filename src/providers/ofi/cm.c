@@ -2,7 +2,7 @@
  * Connecting and disconnecting: the active side, and the end of both.
  *
  * A qualifier is looked for at the ports where its listener may be, one after
- * the other (dm_ofi_qual_port()); a listener that does not serve it rejects
+ * the other (dm_net_qual_port()); a listener that does not serve it rejects
  * fi_connect.
  */
 #include "providers/ofi/cm.h"
@@ -33,7 +33,7 @@ static void cm_conn_fail(struct dm_ofi_conn *conn, DAT_EVENT_NUMBER event, const
 static void cm_unreachable(struct dm_ofi_conn *conn, int err)
 {
     struct dm_ofi_ia *ia = conn->ia;
-    const char *name = ia->pia.obj.provider->device_name;
+    const char *name = ia->net.pia.obj.provider->device_name;
     bool is_short = err == FI_EADDRNOTAVAIL || err == FI_EMFILE;
 
     if (is_short && !ia->is_short_reported && err == FI_EMFILE)
@@ -43,7 +43,7 @@ static void cm_unreachable(struct dm_ofi_conn *conn, int err)
     else if (is_short && !ia->is_short_reported)
         dm_log_warn("%s: no local port is free (sysctl net.ipv4.ip_local_port_range), or the "
                     "address of %s is gone: no connection can be made",
-                    name, ia->fabric.iface);
+                    name, ia->net.iface);
     ia->is_short_reported = ia->is_short_reported || is_short;
     cm_conn_fail(conn, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
 }
@@ -57,8 +57,8 @@ static void cm_connect_next(struct dm_ofi_conn *conn)
     int err;
 
     conn->state = DM_CONN_CONNECTING;
-    while ((port = dm_ofi_qual_port(conn->active.qual, conn->active.n_ports_tried++)) != 0) {
-        dm_ofi_addr_set_port(&conn->active.to, port);
+    while ((port = dm_net_qual_port(conn->active.qual, conn->active.n_ports_tried++)) != 0) {
+        dm_net_addr_set_port(&conn->active.to, port);
         dm_ofi_conn_close_fid(conn);
         errno = 0;
         if (!dm_ofi_conn_open(conn, NULL)) {
@@ -197,27 +197,6 @@ void dm_ofi_cm_handshake(struct dm_ofi_conn *conn, const struct dm_ofi_handshake
 
 /* ---- dat_ep_connect, dat_ep_disconnect ---- */
 
-static bool addr_is_loopback(const struct sockaddr *sa)
-{
-    const union dm_addr *addr = (const void *)sa;
-
-    return sa->sa_family == AF_INET6 ? IN6_IS_ADDR_LOOPBACK(&addr->in6.sin6_addr)
-                                     : ntohl(addr->in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-}
-
-/* Where to connect: a loopback address stands for our own. */
-static void cm_set_target(struct dm_ofi_conn *conn, const struct sockaddr *to)
-{
-    const union dm_addr *own = &conn->ia->pia.addr;
-    struct sockaddr_in6 *in6 = (void *)&conn->active.to;
-
-    if (addr_is_loopback(to) && !addr_is_loopback(&own->sa))
-        to = &own->sa;
-    memcpy(&conn->active.to, to, dm_ofi_addr_len(to));
-    if (to->sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr))
-        in6->sin6_scope_id = own->in6.sin6_scope_id; /* the peer's number of it is not ours */
-}
-
 DAT_RETURN dm_ofi_ep_connect(struct dm_ep *any, const struct dm_connect *how)
 {
     struct dm_ofi_ia *ia = (struct dm_ofi_ia *)any->obj.ia;
@@ -225,7 +204,7 @@ DAT_RETURN dm_ofi_ep_connect(struct dm_ep *any, const struct dm_connect *how)
     struct dm_ofi_conn *conn = dm_ofi_conn_new(ia, DM_CONN_CONNECTING);
 
     memset(&any->remote_addr, 0, sizeof(any->remote_addr));
-    memcpy(&any->remote_addr, how->addr, dm_ofi_addr_len(how->addr));
+    memcpy(&any->remote_addr, how->addr, dm_net_addr_len(how->addr));
     any->remote_qual = how->qual;
     if (conn == NULL)
         return DM_DAT_NOMEM;
@@ -241,15 +220,15 @@ DAT_RETURN dm_ofi_ep_connect(struct dm_ep *any, const struct dm_connect *how)
     conn->ep = ep;
     ep->conn = conn;
     atomic_store(&any->state, DAT_EP_STATE_ACTIVE_CONNECTION_PENDING);
-    if (how->addr->sa_family != ia->pia.addr.sa.sa_family) {
+    if (how->addr->sa_family != ia->net.pia.addr.sa.sa_family) {
         cm_conn_fail(conn, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
         return DAT_SUCCESS;
     }
-    cm_set_target(conn, how->addr);
+    dm_net_target(&ia->net, how->addr, &conn->active.to);
     dm_ofi_conn_timer(conn, dm_futex_deadline(how->timeout));
     cm_connect_next(conn);
     dm_ofi_conns_end(ia);
-    dm_ofi_kick(&ia->pia);
+    dm_net_kick(&ia->net.pia);
     return DAT_SUCCESS;
 }
 

@@ -29,7 +29,7 @@ DAT_RETURN dm_ofi_cm_listen(struct dm_sp *sp)
     if (ret != DAT_SUCCESS)
         return ret;
     sp->listener = port;
-    dm_ofi_kick(&ia->pia); /* whoever sleeps has one more thing to sleep on */
+    dm_net_kick(&ia->net.pia); /* whoever sleeps has one more thing to sleep on */
     return DAT_SUCCESS;
 }
 
@@ -50,7 +50,7 @@ DAT_RETURN dm_ofi_cm_listen_any(struct dm_sp *sp)
         if (ret == DAT_SUCCESS) {
             sp->qual = listener->port;
             sp->listener = port;
-            dm_ofi_kick(&ia->pia);
+            dm_net_kick(&ia->net.pia);
             return ret;
         }
         dm_ofi_listener_drop(listener);
@@ -88,21 +88,6 @@ void dm_ofi_cm_unlisten(struct dm_sp *sp)
 }
 
 /* ---- requests ---- */
-
-static struct dm_sp *sp_find_qual(struct dm_ofi_ia *ia, DAT_CONN_QUAL qual)
-{
-    static const DAT_HANDLE_TYPE types[] = {DAT_HANDLE_TYPE_PSP, DAT_HANDLE_TYPE_RSP};
-
-    for (int i = 0; i < 2; i++) {
-        dm_list_for_each (it, &ia->pia.objs[types[i]]) {
-            struct dm_sp *sp = dm_container_of(it, struct dm_sp, obj.link);
-
-            if (sp->qual == qual)
-                return sp;
-        }
-    }
-    return NULL;
-}
 
 /* Half-open connections have a time limit, and their number has one: the oldest is closed. */
 static void ofi_half_open_limit(struct dm_ofi_ia *ia)
@@ -148,7 +133,7 @@ void dm_ofi_cm_connreq(struct dm_ofi_ia *ia, const struct fid *fid, struct fi_in
     if (len >= sizeof(call))
         memcpy(&call, data, sizeof(call));
     if (call.magic == DM_OFI_MAGIC && call.version == DM_OFI_VERSION)
-        sp = sp_find_qual(ia, call.qual);
+        sp = dm_net_sp_find(&ia->net, call.qual);
     if (sp != NULL)
         conn = dm_ofi_conn_new(ia, DM_CONN_HALF_OPEN);
     if (conn == NULL) {
@@ -158,7 +143,7 @@ void dm_ofi_cm_connreq(struct dm_ofi_ia *ia, const struct fid *fid, struct fi_in
     }
     ofi_half_open_limit(ia);
     conn->sp = sp;
-    dm_ofi_conn_timer(conn, dm_futex_now() + ia->timeout_ns);
+    dm_ofi_conn_timer(conn, dm_futex_now() + ia->net.timeout_ns);
     if (!dm_ofi_conn_open(conn, info)) {
         (void)fi_reject(listener->pep, info->handle, NULL, 0);
         dm_ofi_conn_fail(conn, 0);
@@ -199,7 +184,7 @@ static void cm_accept_conn(struct dm_ofi_conn *conn, struct dm_ofi_ep *ep, DAT_C
     conn->ep = ep;
     ep->conn = conn;
     atomic_store(&ep->ep.state, DAT_EP_STATE_COMPLETION_PENDING);
-    dm_ofi_conn_timer(conn, dm_futex_now() + ia->timeout_ns);
+    dm_ofi_conn_timer(conn, dm_futex_now() + ia->net.timeout_ns);
     if (!dm_ofi_handshake_expect(conn)) {
         dm_ofi_conn_fail(conn, DAT_CONNECTION_EVENT_ACCEPT_COMPLETION_ERROR);
         return;
@@ -227,7 +212,7 @@ void dm_ofi_cm_accept(struct dm_ep *any, void *any_conn, DAT_COUNT len, const vo
 
 bool dm_ofi_cm_is_listening(struct dm_pia *pia, DAT_CONN_QUAL qual)
 {
-    int fd = dm_ofi_qual_name_bind((struct dm_ofi_ia *)pia, qual);
+    int fd = dm_net_qual_name_bind((struct dm_net *)pia, DM_OFI_NAME, qual);
 
     if (fd >= 0)
         close(fd);

@@ -131,18 +131,10 @@ void dm_ofi_conn_close_fid(struct dm_ofi_conn *conn)
         continue;
 }
 
-void dm_ofi_timer_at(struct dm_ofi_ia *ia, uint64_t when)
-{
-    if (when >= ia->next_timer)
-        return;
-    ia->next_timer = when;
-    dm_ofi_kick(&ia->pia);
-}
-
 void dm_ofi_conn_timer(struct dm_ofi_conn *conn, uint64_t deadline)
 {
     conn->deadline = deadline;
-    dm_ofi_timer_at(conn->ia, deadline);
+    dm_net_timer_at(&conn->ia->net, deadline);
 }
 
 void dm_ofi_conn_peer_set(struct dm_ofi_conn *conn, const struct dm_ofi_handshake *handshake)
@@ -189,7 +181,7 @@ void dm_ofi_conn_fail(struct dm_ofi_conn *conn, DAT_EVENT_NUMBER event)
     dm_list_del(&conn->link);
     dm_list_add_tail(&ia->ending, &conn->link);
     if (!ia->is_in_round)
-        dm_ofi_kick(&ia->pia);
+        dm_net_kick(&ia->net.pia);
 }
 
 /* Send a disconnect or terminate (DM_CQDATA_N: the peer has been answered already), and wait for
@@ -239,7 +231,7 @@ void dm_ofi_conns_disconnect(struct dm_ofi_ia *ia)
     }
     while (is_any && dm_futex_now() < until) {
         is_any = false;
-        dm_ofi_progress_wait(ia);
+        dm_net_progress_wait(&ia->net);
         dm_list_for_each (it, &ia->conns)
             is_any |= dm_container_of(it, struct dm_ofi_conn, link)->state == DM_CONN_LINGERING;
     }
@@ -261,7 +253,7 @@ static void conn_finish(struct dm_ofi_conn *conn)
         if ((conn->end.is_peer_terminated && !conn->end.is_nak_received) ||
             (ep->ep.srq != NULL && conn->end.event != 0 && conn->was_up &&
              !conn->end.is_nak_sent)) /* reported then */
-            dm_evd_add_async(ia->pia.async_evd, DAT_ASYNC_ERROR_EP_BROKEN, (DAT_HANDLE)ep,
+            dm_evd_add_async(ia->net.pia.async_evd, DAT_ASYNC_ERROR_EP_BROKEN, (DAT_HANDLE)ep,
                              DAT_EP_TRANSFER_TO_ERROR);
         if (conn->end.event != 0)
             dm_evd_add_conn(ep->ep.connect_evd, conn->end.event, (DAT_EP_HANDLE)ep,
@@ -293,16 +285,16 @@ void dm_ofi_conns_end(struct dm_ofi_ia *ia)
  * something was on its way and nothing had been received since the look before. */
 static void conn_check_alive(struct dm_ofi_conn *conn, uint64_t now)
 {
-    uint64_t interval = conn->ia->timeout_ns / CHECKS;
+    uint64_t interval = conn->ia->net.timeout_ns / CHECKS;
 
     if (conn->keepalive.check_at > now)
         return;
     conn->keepalive.check_at = now + interval;
-    if (conn->keepalive.sock < 0 || !dm_ofi_sock_is_stuck(conn->keepalive.sock, interval))
+    if (conn->keepalive.sock < 0 || !dm_net_is_stuck(conn->keepalive.sock, interval))
         conn->keepalive.stuck_since = 0;
     else if (conn->keepalive.stuck_since == 0)
         conn->keepalive.stuck_since = now;
-    else if (now - conn->keepalive.stuck_since + interval < conn->ia->timeout_ns)
+    else if (now - conn->keepalive.stuck_since + interval < conn->ia->net.timeout_ns)
         return;
     else if (conn->state < DM_CONN_UP && conn->state != DM_CONN_CR)
         dm_ofi_cm_timeout(conn); /* it has not been there yet */
@@ -317,9 +309,9 @@ void dm_ofi_conn_keepalive_start(struct dm_ofi_conn *conn)
     conn->keepalive.sock = dm_ofi_sock_find(conn->fid, &ia->sock_hint);
     if (conn->keepalive.sock < 0)
         return;
-    dm_ofi_sock_keep_alive(conn->keepalive.sock, ia->timeout_ns);
-    conn->keepalive.check_at = dm_futex_now() + ia->timeout_ns / CHECKS;
-    dm_ofi_timer_at(ia, conn->keepalive.check_at);
+    dm_net_keep_alive(conn->keepalive.sock, ia->net.timeout_ns);
+    conn->keepalive.check_at = dm_futex_now() + ia->net.timeout_ns / CHECKS;
+    dm_net_timer_at(&ia->net, conn->keepalive.check_at);
 }
 
 static void conn_run_timer(struct dm_ofi_conn *conn, uint64_t now)
@@ -341,7 +333,7 @@ void dm_ofi_conns_timers(struct dm_ofi_ia *ia, uint64_t now)
 {
     uint64_t next;
 
-    ia->next_timer = DM_FUTEX_FOREVER;
+    ia->net.next_timer = DM_FUTEX_FOREVER;
     next = dm_ofi_listeners_timers(ia, now);
     dm_list_for_each_safe (it, after, &ia->conns)
         conn_run_timer(dm_container_of(it, struct dm_ofi_conn, link), now);
@@ -351,7 +343,7 @@ void dm_ofi_conns_timers(struct dm_ofi_ia *ia, uint64_t now)
         next = conn->deadline < next ? conn->deadline : next;
         next = conn->keepalive.check_at < next ? conn->keepalive.check_at : next;
     }
-    ia->next_timer = next;
+    ia->net.next_timer = next;
 }
 
 void dm_ofi_conns_close(struct dm_ofi_ia *ia)

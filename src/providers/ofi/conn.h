@@ -152,9 +152,7 @@ void dm_ofi_conns_close(struct dm_ofi_ia *ia);
 
 /* Set the deadline, and have it looked at in time. */
 void dm_ofi_conn_timer(struct dm_ofi_conn *conn, uint64_t deadline);
-/* Look at the timers then at the latest. */
-void dm_ofi_timer_at(struct dm_ofi_ia *ia, uint64_t when);
-/* Run what is due; sets ia->next_timer. */
+/* Run what is due; sets ia->net.next_timer. */
 void dm_ofi_conns_timers(struct dm_ofi_ia *ia, uint64_t now);
 
 #endif

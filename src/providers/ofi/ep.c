@@ -80,7 +80,7 @@ void dm_ofi_ep_close_conn(struct dm_ofi_ep *ep)
     if (conn->state == DM_CONN_LINGERING) {
         conn->end.event = 0;
         while (ep->conn != NULL && dm_futex_now() < until)
-            dm_ofi_progress_wait(dm_ofi_ia_of(ep));
+            dm_net_progress_wait(&dm_ofi_ia_of(ep)->net);
     }
     if (ep->conn != NULL) {
         conn->end.event = 0;

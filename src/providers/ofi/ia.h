@@ -1,7 +1,7 @@
 /*
  * The DAT provider over libfabric's connected endpoints: an adapter instance of one process.
  *
- * Locks: ia->pia.lock guards everything, the fabric's calls included (they are
+ * Locks: ia->net.pia.lock guards everything, the fabric's calls included (they are
  * asked for without locks of their own); no call sleeps while it is held. Only
  * the queue of events is outside of it. Consumers' polls, waiting threads and
  * the progress thread drive the fabric, whoever has the lock.
@@ -11,21 +11,15 @@
  * ends a connection from within calls dm_ofi_conn_fail(), and the rest is done
  * after the queue of completions has been read.
  *
- * ia_params, "key=value key=value":
+ * ia_params: those of net.h, and
  *   prov=tcp       libfabric's provider
- *   if=NAME        network interface; else a sensible one is chosen
- *   family=4       IPv4 (or 6) only
- *   progress=auto  a thread works when no consumer polls; manual: there is
- *                  none, the consumer has to poll; thread: it works always
- *   timeout=20     seconds of silence after which a connection breaks
  */
 #ifndef DM_PROVIDERS_OFI_IA_H
 #define DM_PROVIDERS_OFI_IA_H
 
+#include "providers/net/net.h"
 #include "providers/ofi/ops.h"
 #include "providers/ofi/transport/fabric.h"
-
-enum dm_ofi_mode { DM_OFI_AUTO, DM_OFI_MANUAL, DM_OFI_THREAD };
 
 struct dm_ofi_conn;
 struct dm_ofi_ep;
@@ -37,22 +31,6 @@ struct dm_ofi_conn_numbers {
     uint32_t n;
     uint32_t last; /* the index given last, and a count of them */
     uint32_t gen;
-};
-
-/* Who drives the fabric; sleep.c and thread.c. */
-struct dm_ofi_progress_state {
-    _Atomic uint32_t n_polls; /* by consumers */
-    _Atomic uint32_t n_leads; /* sleeps on the descriptors by who waits */
-    pthread_t poller;         /* who polled last */
-    uint32_t n_polls_seen;    /* by who slept last on the descriptors */
-    _Atomic uint32_t word;    /* futex of the thread */
-    _Atomic bool is_waiting;  /* the thread, for more than a moment */
-    _Atomic bool has_agents;
-    _Atomic bool is_stopping;
-    int kick_fd;         /* wakes the thread... */
-    int lead_fd;         /* ...and who waits in dm_ofi_sleep() on the descriptors */
-    uint64_t busy_until; /* who waits polls busily until then: busy_poll() */
-    uint32_t busy_skips, busy_skips_max;
 };
 
 /* Memory contexts, see key.c. */
@@ -72,11 +50,8 @@ struct dm_ofi_op_pool {
 };
 
 struct dm_ofi_ia {
-    struct dm_pia pia;
-    struct dm_list link; /* in dm_ofi_state.ias */
+    struct dm_net net;
     struct dm_ofi_fabric fabric;
-    enum dm_ofi_mode mode;
-    uint64_t timeout_ns;
     uint64_t secret;  /* of tokens */
     uint32_t n_sinks; /* made so far */
     /* Connections. */
@@ -89,17 +64,15 @@ struct dm_ofi_ia {
     int n_setup;            /* connections that are being set up, or ended */
     bool is_short_reported; /* that this process is short of ports or descriptors */
     int sock_hint;
-    struct dm_ofi_progress_state progress;
-    _Atomic uint64_t next_timer;
     struct dm_ofi_keys keys;
     struct dm_ofi_op_pool pool;
     char *excess;           /* where what is too long for a receive goes; mapped */
     struct dm_list waiting; /* endpoints with requests that the fabric had no
                              * space for: struct dm_ofi_ep, link_waiting */
-    /* Attributes that ia_query shows. */
-    DAT_NAMED_ATTR attrs[16];
-    char attr_text[4][48];
 };
+
+/* progress.c */
+const struct dm_net_ops *dm_ofi_net_ops_get(void);
 
 /* The upper half of the fabric's 64-bit keys: of a zone's memory, of the control rings, of
  * what only one endpoint may use. Peers learn whole keys, by asking (rkey.c). */

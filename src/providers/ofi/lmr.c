@@ -39,7 +39,7 @@ static void lmr_withdraw(struct dm_lmr *lmr)
     struct dm_ofi_ia *ia = (struct dm_ofi_ia *)lmr->obj.ia;
 
     dm_ofi_key_hide(ia, lmr->key);
-    dm_list_for_each (it, &ia->pia.objs[DAT_HANDLE_TYPE_EP]) {
+    dm_list_for_each (it, &ia->net.pia.objs[DAT_HANDLE_TYPE_EP]) {
         struct dm_ofi_ep *ep = dm_container_of(it, struct dm_ofi_ep, ep.obj.link);
 
         if (ep->conn != NULL && ep->ep.pz == lmr->pz)
@@ -77,12 +77,13 @@ static void unsignalled_flush(struct dm_ofi_conn *conn)
 }
 
 /* Are all unsignalled writes of the zone done? */
-static bool unsignalled_is_none(struct dm_ofi_ia *ia, const struct dm_pz *pz, uint32_t key)
+static bool unsignalled_is_none(struct dm_net *net, const struct dm_pz *pz, uint32_t key)
 {
+    const struct dm_pia *ia = &net->pia;
     bool is_any = false;
 
     (void)key; /* it is not known which regions */
-    dm_list_for_each (it, &ia->pia.objs[DAT_HANDLE_TYPE_EP]) {
+    dm_list_for_each (it, &ia->objs[DAT_HANDLE_TYPE_EP]) {
         const struct dm_ofi_ep *ep = dm_container_of(it, struct dm_ofi_ep, ep.obj.link);
         struct dm_ofi_conn *conn = ep->conn;
 
@@ -100,7 +101,7 @@ bool dm_ofi_lmr_hide(struct dm_lmr *lmr)
     struct dm_ofi_ia *ia = (struct dm_ofi_ia *)lmr->obj.ia;
 
     lmr_withdraw(lmr);
-    return dm_ofi_wait_over(ia, lmr->pz, lmr->key, unsignalled_is_none) &&
+    return dm_net_wait_over(&ia->net, lmr->pz, lmr->key, unsignalled_is_none) &&
            dm_ofi_rkey_wait(ia, lmr->pz, lmr->key);
 }
 

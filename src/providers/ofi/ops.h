@@ -14,12 +14,6 @@ void dm_ofi_ia_disconnect(struct dm_pia *ia);
 void dm_ofi_ia_stop(struct dm_pia *ia);
 void dm_ofi_ia_close(struct dm_pia *ia);
 void dm_ofi_ia_reap(struct dm_pia *ia);
-void *dm_ofi_mem_alloc(struct dm_pia *ia, size_t len);
-void dm_ofi_mem_free(struct dm_pia *ia, void *mem);
-/* progress.c, transport/thread.c, transport/sleep.c */
-void dm_ofi_poll(struct dm_pia *ia);
-void dm_ofi_kick(struct dm_pia *ia);
-int dm_ofi_sleep(struct dm_pia *ia, struct dm_evd_ring *ring, uint32_t value, uint64_t deadline);
 /* ep.c */
 DAT_RETURN dm_ofi_ep_create(struct dm_ep *ep);
 void dm_ofi_ep_destroy(struct dm_ep *ep);

@@ -1,18 +1,16 @@
 /*
- * Driving the fabric: what comes from its queues, and consumers that poll. Those that wait are in
- * sleep.c, the thread for when there is neither in thread.c.
+ * Driving the fabric: what comes from its queues.
  */
 #include "providers/ofi/progress.h"
 
-#include <poll.h>
+#include <unistd.h>
 
 #include "providers/ofi/cm.h"
 #include "providers/ofi/ctrl.h"
+#include "providers/ofi/transport/listener.h"
 
-enum { N_ENTRIES = 16, EQ_EVERY = 64, ROUNDS_MAX = 64, WAIT_MS = 1 };
+enum { N_ENTRIES = 16, ROUNDS_MAX = 64 };
 enum { CM_LEN = sizeof(struct fi_eq_cm_entry) + 512 };
-
-#define STUCK_NS 5000000000u /* with peers that stand still */
 
 static void cq_completion(struct dm_ofi_ia *ia, const struct fi_cq_data_entry *entry)
 {
@@ -131,10 +129,10 @@ int dm_ofi_progress_round(struct dm_ofi_ia *ia, bool is_thorough)
         dm_ofi_cm_redirect(ia);
     if (is_thorough) {
         n += eq_read(ia);
-        if (ia->next_timer != DM_FUTEX_FOREVER) {
+        if (ia->net.next_timer != DM_FUTEX_FOREVER) {
             uint64_t now = dm_futex_now();
 
-            if (now >= ia->next_timer)
+            if (now >= ia->net.next_timer)
                 dm_ofi_conns_timers(ia, now);
         }
         dm_ofi_conns_end(ia);
@@ -149,53 +147,38 @@ int dm_ofi_progress(struct dm_ofi_ia *ia)
     return dm_ofi_progress_round(ia, true);
 }
 
-void dm_ofi_progress_wait(struct dm_ofi_ia *ia)
+static int ofi_round(struct dm_net *net, bool is_thorough)
 {
+    struct dm_ofi_ia *ia = (struct dm_ofi_ia *)net;
+
+    return dm_ofi_progress_round(ia, is_thorough || ia->n_setup > 0);
+}
+
+static bool ofi_can_sleep(struct dm_net *net)
+{
+    struct dm_ofi_ia *ia = (struct dm_ofi_ia *)net;
     struct fid *fids[2] = {&ia->fabric.cq->fid, &ia->fabric.eq->fid};
-    struct pollfd fds[2] = {{.fd = ia->fabric.cq_fd, .events = POLLIN},
-                            {.fd = ia->fabric.eq_fd, .events = POLLIN}};
 
-    if (dm_ofi_progress(ia) == 0 && fi_trywait(ia->fabric.fid, fids, 2) == 0)
-        (void)poll(fds, 2, WAIT_MS);
+    return fi_trywait(ia->fabric.fid, fids, 2) == FI_SUCCESS;
 }
 
-bool dm_ofi_wait_over(struct dm_ofi_ia *ia, const struct dm_pz *pz, uint32_t key,
-                      dm_ofi_is_over *is_over)
+static void ofi_fork_child(struct dm_net *net)
 {
-    uint64_t until = 0;
+    struct dm_ofi_ia *ia = (struct dm_ofi_ia *)net;
 
-    while (!is_over(ia, pz, key)) {
-        uint64_t now = dm_futex_now();
-
-        if (until == 0)
-            until = now + STUCK_NS;
-        if (now >= until)
-            return false;
-        dm_ofi_progress_wait(ia);
-    }
-    return true;
+    for (uint32_t i = 0; i < ia->numbers.n; i++)
+        if (ia->numbers.conns[i] != NULL && ia->numbers.conns[i]->keepalive.sock >= 0)
+            close(ia->numbers.conns[i]->keepalive.sock);
+    dm_list_for_each (at, &net->pia.objs[DAT_HANDLE_TYPE_PSP])
+        dm_ofi_sp_close_fd(dm_container_of(at, struct dm_sp, obj.link));
+    dm_list_for_each (at, &net->pia.objs[DAT_HANDLE_TYPE_RSP])
+        dm_ofi_sp_close_fd(dm_container_of(at, struct dm_sp, obj.link));
 }
 
-/* Without a thread, agents of CNOs run in whoever drives. */
-void dm_ofi_run_agents(struct dm_ofi_ia *ia)
+const struct dm_net_ops *dm_ofi_net_ops_get(void)
 {
-    if (!ia->pia.has_thread &&
-        atomic_load_explicit(&ia->progress.has_agents, memory_order_relaxed) &&
-        atomic_exchange(&ia->progress.has_agents, false))
-        dm_cno_run_agents(&ia->pia);
-}
+    static const struct dm_net_ops ops = {
+        .round = ofi_round, .can_sleep = ofi_can_sleep, .fork_child = ofi_fork_child};
 
-void dm_ofi_poll(struct dm_pia *pia)
-{
-    struct dm_ofi_ia *ia = (struct dm_ofi_ia *)pia;
-    uint32_t n;
-
-    if (pthread_mutex_trylock(&pia->lock) != 0)
-        return; /* somebody drives it */
-    n = atomic_load_explicit(&ia->progress.n_polls, memory_order_relaxed) + 1;
-    atomic_store_explicit(&ia->progress.n_polls, n, memory_order_relaxed);
-    ia->progress.poller = pthread_self();
-    (void)dm_ofi_progress_round(ia, ia->n_setup > 0 || n % EQ_EVERY == 0);
-    pthread_mutex_unlock(&pia->lock);
-    dm_ofi_run_agents(ia);
+    return &ops;
 }

@@ -162,7 +162,7 @@ void dm_ofi_rkey_ack(struct dm_ofi_ep *ep)
 
 bool dm_ofi_rkey_is_acked(const struct dm_ofi_ia *ia, const struct dm_pz *pz)
 {
-    dm_list_for_each (it, &ia->pia.objs[DAT_HANDLE_TYPE_EP]) {
+    dm_list_for_each (it, &ia->net.pia.objs[DAT_HANDLE_TYPE_EP]) {
         const struct dm_ofi_ep *ep = dm_container_of(it, struct dm_ofi_ep, ep.obj.link);
 
         if (ep->ep.pz == pz && ep->conn != NULL && ep->n_inval_unacked > 0)
@@ -187,12 +187,12 @@ void dm_ofi_rkey_acked(struct dm_ofi_ep *ep, uint64_t n)
     }
     dm_ofi_dto_push(ep); /* at once: its peer may break the connection next */
     if (!dm_ofi_ia_of(ep)->is_in_round)
-        dm_ofi_kick(ep->ep.obj.ia);
+        dm_net_kick(ep->ep.obj.ia);
 }
 
-static bool rkey_is_unused(struct dm_ofi_ia *ia, const struct dm_pz *pz, uint32_t key)
+static bool rkey_is_unused(struct dm_net *net, const struct dm_pz *pz, uint32_t key)
 {
-    dm_list_for_each (it, &ia->pia.objs[DAT_HANDLE_TYPE_EP]) {
+    dm_list_for_each (it, &net->pia.objs[DAT_HANDLE_TYPE_EP]) {
         const struct dm_ofi_ep *ep = dm_container_of(it, struct dm_ofi_ep, ep.obj.link);
 
         if (ep->ep.pz == pz && ep->conn != NULL &&
@@ -205,14 +205,14 @@ static bool rkey_is_unused(struct dm_ofi_ia *ia, const struct dm_pz *pz, uint32_
 
 bool dm_ofi_rkey_wait(struct dm_ofi_ia *ia, const struct dm_pz *pz, uint32_t key)
 {
-    return dm_ofi_wait_over(ia, pz, key, rkey_is_unused);
+    return dm_net_wait_over(&ia->net, pz, key, rkey_is_unused);
 }
 
 void dm_ofi_rkey_invalidate(struct dm_ofi_ia *ia, const struct dm_ofi_region *region)
 {
     struct dm_ofi_ctrl ctrl = {.type = DM_CTRL_KEY_INVAL, .key = region->last_key};
 
-    dm_list_for_each (it, &ia->pia.objs[DAT_HANDLE_TYPE_EP]) {
+    dm_list_for_each (it, &ia->net.pia.objs[DAT_HANDLE_TYPE_EP]) {
         struct dm_ofi_ep *ep = dm_container_of(it, struct dm_ofi_ep, ep.obj.link);
 
         if (ep->conn != NULL && ep->conn->state == DM_CONN_UP && ep->ep.pz == region->pz) {

@@ -20,17 +20,13 @@ SRCS_provider_ofi += \
     src/providers/ofi/send.c \
     src/providers/ofi/srq.c \
     src/providers/ofi/transport/fabric.c \
-    src/providers/ofi/transport/fork.c \
     src/providers/ofi/transport/handshake.c \
-    src/providers/ofi/transport/interface.c \
     src/providers/ofi/transport/listener.c \
     src/providers/ofi/transport/load.c \
-    src/providers/ofi/transport/ofi_state.c \
     src/providers/ofi/transport/op_pool.c \
     src/providers/ofi/transport/read.c \
-    src/providers/ofi/transport/sleep.c \
     src/providers/ofi/transport/sock.c \
-    src/providers/ofi/transport/thread.c
+    $(SRCS_NET)
 # Those before libfabric: the loader goes by the order.
 LIBS_provider_ofi = -Wl,--no-as-needed -Wl,-rpath,'$$ORIGIN/no-psm' $(shell ls -d lib/no-psm/*) -lfabric
 endif

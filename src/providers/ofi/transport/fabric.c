@@ -15,13 +15,14 @@ enum { CQ_SIZE = 8192, EQ_SIZE = 4096 };
 static struct fi_info *fabric_hints(const struct dm_ofi_ia *ia)
 {
     struct fi_info *hints = fi_allocinfo();
-    size_t len = dm_ofi_addr_len(&ia->pia.addr.sa);
+    size_t len = dm_net_addr_len(&ia->net.pia.addr.sa);
 
     if (hints == NULL)
         return NULL;
     hints->caps = FI_MSG | FI_RMA;
     hints->mode = FI_CONTEXT | FI_CONTEXT2;
-    hints->addr_format = ia->pia.addr.sa.sa_family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
+    hints->addr_format =
+        ia->net.pia.addr.sa.sa_family == AF_INET6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
     hints->ep_attr->type = FI_EP_MSG;
     hints->domain_attr->threading = FI_THREAD_DOMAIN;
     hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
@@ -33,7 +34,7 @@ static struct fi_info *fabric_hints(const struct dm_ofi_ia *ia)
         fi_freeinfo(hints);
         return NULL;
     }
-    memcpy(hints->src_addr, &ia->pia.addr, len);
+    memcpy(hints->src_addr, &ia->net.pia.addr, len);
     hints->src_addrlen = len;
     return hints;
 }
@@ -67,7 +68,7 @@ DAT_RETURN dm_ofi_fabric_open(struct dm_ofi_ia *ia)
     if (err != 0) {
         dm_log_error("%s: libfabric has no provider \"%s\" with connected endpoints on interface "
                      "%s: %s; \"fi_info -t FI_EP_MSG\" lists what there is",
-                     ia->pia.obj.provider->device_name, ia->fabric.prov, ia->fabric.iface,
+                     ia->net.pia.obj.provider->device_name, ia->fabric.prov, ia->net.iface,
                      fi_strerror(-err));
         return DM_DAT(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
     }
@@ -81,8 +82,8 @@ DAT_RETURN dm_ofi_fabric_open(struct dm_ofi_ia *ia)
         err = fabric_open_queues(ia);
     if (err == 0)
         return DAT_SUCCESS;
-    dm_log_error("%s: interface %s cannot be opened: %s", ia->pia.obj.provider->device_name,
-                 ia->fabric.iface, fi_strerror(-err));
+    dm_log_error("%s: interface %s cannot be opened: %s", ia->net.pia.obj.provider->device_name,
+                 ia->net.iface, fi_strerror(-err));
     dm_ofi_fabric_close(ia);
     return DM_DAT_NOMEM;
 }

@@ -23,7 +23,6 @@ struct dm_ofi_ia;
 
 struct dm_ofi_fabric {
     char prov[32];
-    char iface[IF_NAMESIZE];
     struct fi_info *info;
     struct fid_fabric *fid;
     struct fid_domain *domain;
@@ -56,17 +55,4 @@ DAT_RETURN dm_ofi_fabric_open(struct dm_ofi_ia *ia);
 void dm_ofi_fabric_close(struct dm_ofi_ia *ia);
 /* Have libfabric set itself up for this fabric, fast; load.c. */
 void dm_ofi_load(const char *prov);
-/* Choose the interface, or take the one that is asked for: its name and
- * address. want may be NULL, family AF_UNSPEC. DM_OK, DM_ECONFIG: there is
- * none, DM_ENOMEM. interface.c. */
-int dm_ofi_if_choose(const char *want, int family, char *name, struct sockaddr_storage *addr);
-/* Tell the user of the provider of this name why there is none. */
-void dm_ofi_if_explain(const char *name, const char *want, int family);
-/* Bytes of an address of its family. */
-socklen_t dm_ofi_addr_len(const struct sockaddr *addr);
-void dm_ofi_addr_set_port(struct sockaddr_storage *addr, uint16_t port);
-/* An instance whose sockets forked children have to close; fork.c. */
-bool dm_ofi_fork_add(struct dm_ofi_ia *ia);
-void dm_ofi_fork_del(struct dm_ofi_ia *ia);
-
 #endif

@@ -87,7 +87,7 @@ bool dm_ofi_handshake_send(struct dm_ofi_conn *conn, enum dm_ofi_handshake_type 
     if (conn->ep != NULL && conn->ep->srq == NULL)
         handshake->n_recvs = conn->credits.n_granted = conn->ep->n_recvs;
     handshake->min_recv = conn->min_recv.reported = conn->min_recv.own;
-    memcpy(handshake->addr, &ia->pia.addr, sizeof(handshake->addr));
+    memcpy(handshake->addr, &ia->net.pia.addr, sizeof(handshake->addr));
     handshake->data_len = len;
     if (len > 0)
         memcpy(handshake->data, data, len);

@@ -21,33 +21,7 @@
 #include "providers/ofi/conn.h"
 #include "providers/ofi/progress.h"
 
-enum { PORTS = 16, PORT_FIRST = 20000, PORT_N = 12000, PORT_LAST = 65535 };
-
 #define LINGER_NS 2000000000u /* of ports without a service point */
-
-int dm_ofi_qual_name_bind(const struct dm_ofi_ia *ia, DAT_CONN_QUAL qual)
-{
-    const union dm_addr *own = &ia->pia.addr;
-    const void *bytes = own->sa.sa_family == AF_INET6 ? (const void *)&own->in6.sin6_addr
-                                                      : (const void *)&own->in.sin_addr;
-    struct sockaddr_un un = {.sun_family = AF_UNIX};
-    char text[INET6_ADDRSTRLEN] = "";
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool is_taken;
-    int len;
-
-    if (fd < 0)
-        return -2;
-    (void)inet_ntop(own->sa.sa_family, bytes, text, sizeof(text));
-    len = snprintf(un.sun_path + 1, sizeof(un.sun_path) - 1, "datum-ofi.%s.%016llx", text,
-                   (unsigned long long)qual);
-    if (bind(fd, (struct sockaddr *)&un,
-             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) == 0)
-        return fd;
-    is_taken = errno == EADDRINUSE;
-    close(fd);
-    return is_taken ? -1 : -2;
-}
 
 static struct dm_ofi_listener *listener_find(struct dm_ofi_ia *ia, uint16_t port)
 {
@@ -78,7 +52,7 @@ int dm_ofi_listener_new(struct dm_ofi_ia *ia, uint16_t port, struct dm_ofi_liste
 
     if (listener == NULL || info == NULL)
         goto out;
-    dm_ofi_addr_set_port(info->src_addr, port);
+    dm_net_addr_set_port(info->src_addr, port);
     err = fi_passive_ep(ia->fabric.fid, info, &listener->pep, listener);
     if (err != 0)
         goto out;
@@ -107,7 +81,7 @@ void dm_ofi_listener_drop(struct dm_ofi_listener *listener)
         return;
     /* Those who are connecting would never be refused. */
     listener->close_at = dm_futex_now() + LINGER_NS;
-    dm_ofi_timer_at(listener->ia, listener->close_at);
+    dm_net_timer_at(&listener->ia->net, listener->close_at);
 }
 
 static void listener_close(struct dm_ofi_listener *listener)
@@ -144,7 +118,7 @@ static DAT_RETURN listener_for_qual(struct dm_ofi_ia *ia, DAT_CONN_QUAL qual,
     uint16_t port;
     int err = 0;
 
-    for (uint32_t n = 0; (port = dm_ofi_qual_port(qual, n)) != 0; n++) {
+    for (uint32_t n = 0; (port = dm_net_qual_port(qual, n)) != 0; n++) {
         *listener_p = listener_find(ia, port);
         if (*listener_p == NULL)
             err = dm_ofi_listener_new(ia, port, listener_p);
@@ -168,7 +142,7 @@ DAT_RETURN dm_ofi_sp_port_new(struct dm_ofi_ia *ia, DAT_CONN_QUAL qual,
 
     if (port == NULL)
         return DM_DAT_NOMEM;
-    port->name_fd = dm_ofi_qual_name_bind(ia, qual);
+    port->name_fd = dm_net_qual_name_bind(&ia->net, DM_OFI_NAME, qual);
     if (port->name_fd < 0) {
         ret = port->name_fd == -1 ? DM_DAT_BARE(DAT_CONN_QUAL_IN_USE) : DM_DAT_NOMEM;
         free(port);
@@ -179,7 +153,7 @@ DAT_RETURN dm_ofi_sp_port_new(struct dm_ofi_ia *ia, DAT_CONN_QUAL qual,
         ret = listener_for_qual(ia, qual, &port->listener);
     /* Another process may have given its ports back a moment ago. */
     while (DAT_GET_TYPE(ret) == DAT_CONN_QUAL_IN_USE && dm_futex_now() < until) {
-        dm_ofi_progress_wait(ia);
+        dm_net_progress_wait(&ia->net);
         ret = listener_for_qual(ia, qual, &port->listener);
     }
     if (ret != DAT_SUCCESS) {
@@ -214,37 +188,4 @@ struct dm_ofi_listener *dm_ofi_listener_of(struct dm_ofi_ia *ia, const struct fi
             return listener;
     }
     return NULL;
-}
-
-socklen_t dm_ofi_addr_len(const struct sockaddr *addr)
-{
-    return addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
-}
-
-void dm_ofi_addr_set_port(struct sockaddr_storage *any, uint16_t port)
-{
-    union dm_addr *addr = (void *)any;
-
-    if (addr->sa.sa_family == AF_INET6)
-        addr->in6.sin6_port = htons(port);
-    else
-        addr->in.sin_port = htons(port);
-}
-
-uint16_t dm_ofi_qual_port(DAT_CONN_QUAL qual, uint32_t n)
-{
-    uint64_t x = qual;
-
-    if (qual > 0 && qual <= PORT_LAST) {
-        if (n == 0)
-            return (uint16_t)qual;
-        n--;
-    }
-    if (n >= PORTS)
-        return 0;
-    x = (x + n) * 0x9e3779b97f4a7c15u;
-    x ^= x >> 29;
-    x *= 0xbf58476d1ce4e5b9u;
-    x ^= x >> 32;
-    return (uint16_t)(PORT_FIRST + x % PORT_N);
 }

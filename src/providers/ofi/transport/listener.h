@@ -6,6 +6,9 @@
 
 #include "providers/ofi/ia.h"
 
+/* Of the names that show which qualifiers are taken on this host. */
+#define DM_OFI_NAME "datum-ofi"
+
 /* A port of ours; service points share it. */
 struct dm_ofi_listener {
     struct dm_list link;
@@ -23,10 +26,6 @@ struct dm_ofi_sp_port {
     int name_fd;
 };
 
-/* The port of the n-th try to find a qualifier, 0: there are no more. */
-uint16_t dm_ofi_qual_port(DAT_CONN_QUAL qual, uint32_t n);
-/* Bind the name of a qualifier on this host; -1 when it is taken, -2 on errors. */
-int dm_ofi_qual_name_bind(const struct dm_ofi_ia *ia, DAT_CONN_QUAL qual);
 /* Listen on a port (0: any); 0 or an error of the fabric. */
 int dm_ofi_listener_new(struct dm_ofi_ia *ia, uint16_t port, struct dm_ofi_listener **listener_p);
 /* Drop a reference; it is closed a while after the last. */

@@ -6,17 +6,13 @@
 
 #include <dirent.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include <rdma/fi_cm.h>
 
-enum { HINT_N = 16, KEEP_PROBES = 3, KEEP_PARTS = 4 };
-
-#define NS_PER_S  1000000000u
-#define NS_PER_MS 1000000u
+enum { HINT_N = 16 };
 
 struct names {
     struct sockaddr_storage own;
@@ -78,31 +74,4 @@ int dm_ofi_sock_find(struct fid_ep *fid, int *hint_p)
     if (found >= 0)
         *hint_p = found + 1;
     return found;
-}
-
-void dm_ofi_sock_keep_alive(int sock, uint64_t timeout_ns)
-{
-    int part = (int)(timeout_ns / KEEP_PARTS / NS_PER_S);
-    int probes = KEEP_PROBES;
-    int on = 1;
-
-    if (part < 1)
-        part = 1;
-    /* What cannot be set is not: then only traffic shows that it is dead. */
-    (void)setsockopt(sock, IPPROTO_TCP, TCP_KEEPIDLE, &part, sizeof(part));
-    (void)setsockopt(sock, IPPROTO_TCP, TCP_KEEPINTVL, &part, sizeof(part));
-    (void)setsockopt(sock, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
-    (void)setsockopt(sock, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-}
-
-bool dm_ofi_sock_is_stuck(int sock, uint64_t ns)
-{
-    struct tcp_info info;
-    socklen_t len = sizeof(info);
-
-    memset(&info, 0, sizeof(info));
-    if (getsockopt(sock, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
-        return false;
-    return (info.tcpi_unacked > 0 || info.tcpi_probes > 0) &&
-           info.tcpi_last_ack_recv >= ns / NS_PER_MS;
 }

@@ -14,10 +14,4 @@
 /* The socket with this endpoint's two addresses; -1 if there is none. *hint_p:
  * where to look first, is moved. */
 int dm_ofi_sock_find(struct fid_ep *fid, int *hint_p);
-/* Have the kernel break it when it is idle and the peer is silent so long. */
-void dm_ofi_sock_keep_alive(int sock, uint64_t timeout_ns);
-/* Is something on its way, and has the peer not been heard for this long? A
- * peer that does not read says that, and is heard. */
-bool dm_ofi_sock_is_stuck(int sock, uint64_t ns);
-
 #endif

@@ -1,7 +1,7 @@
 /*
  * The choice of a network interface: one that other hosts are likely to reach.
  */
-#include "providers/ofi/ia.h"
+#include "providers/net/net.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -134,7 +134,7 @@ static void list_all(const struct ifaddrs *list, struct dm_strbuf *sb)
     }
 }
 
-int dm_ofi_if_choose(const char *want, int family, char *name, struct sockaddr_storage *addr)
+int dm_net_if_choose(const char *want, int family, char *name, struct sockaddr_storage *addr)
 {
     struct ifaddrs *list = NULL;
     const struct ifaddrs *best = NULL;
@@ -163,7 +163,7 @@ int dm_ofi_if_choose(const char *want, int family, char *name, struct sockaddr_s
     return best != NULL ? DM_OK : DM_ECONFIG;
 }
 
-void dm_ofi_if_explain(const char *name, const char *want, int family)
+void dm_net_if_explain(const char *name, const char *want, int family)
 {
     const char *what = family == AF_INET ? "IPv4 " : family == AF_INET6 ? "IPv6 " : "";
     struct ifaddrs *list = NULL;

@@ -1,0 +1,52 @@
+/*
+ * A forked child is no peer of anybody: it closes its copies of the sockets, so
+ * that the connections end with the process that has made them.
+ */
+#include "providers/net/net_state.h"
+
+static void fork_prepare(void)
+{
+    pthread_mutex_lock(&dm_net_state.lock);
+    dm_list_for_each (it, &dm_net_state.nets)
+        pthread_mutex_lock(&dm_container_of(it, struct dm_net, link)->pia.lock);
+}
+
+static void fork_unlock(void)
+{
+    dm_list_for_each (it, &dm_net_state.nets)
+        pthread_mutex_unlock(&dm_container_of(it, struct dm_net, link)->pia.lock);
+    pthread_mutex_unlock(&dm_net_state.lock);
+}
+
+static void fork_child(void)
+{
+    dm_list_for_each (it, &dm_net_state.nets) {
+        struct dm_net *net = dm_container_of(it, struct dm_net, link);
+
+        net->ops->fork_child(net);
+    }
+    fork_unlock();
+}
+
+bool dm_net_fork_add(struct dm_net *net)
+{
+    bool is_ok = true;
+
+    pthread_mutex_lock(&dm_net_state.lock);
+    if (!dm_net_state.is_ready) {
+        dm_list_init(&dm_net_state.nets);
+        is_ok = pthread_atfork(fork_prepare, fork_unlock, fork_child) == 0;
+        dm_net_state.is_ready = is_ok;
+    }
+    if (is_ok)
+        dm_list_add_tail(&dm_net_state.nets, &net->link);
+    pthread_mutex_unlock(&dm_net_state.lock);
+    return is_ok;
+}
+
+void dm_net_fork_del(struct dm_net *net)
+{
+    pthread_mutex_lock(&dm_net_state.lock);
+    dm_list_del(&net->link);
+    pthread_mutex_unlock(&dm_net_state.lock);
+}

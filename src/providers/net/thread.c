@@ -1,0 +1,198 @@
+/*
+ * The progress thread: it drives the network when no consumer does.
+ *
+ * While consumers poll, it sleeps on its word for a millisecond at a
+ * time and looks whether they still do; it is not on the descriptors then, so
+ * that arriving data wakes nobody. Somebody who waits for events takes the
+ * descriptors (pia.led, sleep.c); the thread sleeps meanwhile, longer and
+ * longer as long as nothing happens.
+ */
+#include "providers/net/net.h"
+
+#include <errno.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum { WAIT_MIN_NS = 1000000, WAIT_MAX_NS = 64000000, BUSY_POLLS = 16 };
+enum { LOOK_NS = 1000000, SHORT_LOOK_NS = 100000, SHORT_FOR_NS = 16000000 };
+
+/* What the thread has seen of the consumers. */
+struct poll_watch {
+    uint64_t when;
+    uint64_t short_until; /* they had stopped polling when it was last looked */
+    uint32_t n;
+    bool is_busy;
+    bool is_same;
+};
+
+void dm_net_wake_thread(struct dm_net *net)
+{
+    atomic_fetch_add(&net->progress.word, 1);
+    dm_futex_wake(&net->progress.word, 1);
+}
+
+void dm_net_kick(struct dm_pia *pia)
+{
+    struct dm_net *net = (struct dm_net *)pia;
+
+    atomic_store(&net->progress.has_agents, true);
+    if (atomic_load(&pia->led) != NULL)
+        dm_net_eventfd_signal(net->progress.lead_fd);
+    if (!net->pia.has_thread)
+        return;
+    dm_net_eventfd_signal(net->progress.kick_fd);
+    dm_net_wake_thread(net);
+}
+
+/* Have consumers polled so often that they will see what comes as soon as the
+ * thread would? Not those who look for a completion now and then, and wait for
+ * the rest in memory. Looked at once a millisecond; a sleep on the descriptors
+ * counts as much as that many polls. */
+static bool thread_is_idle(struct dm_net *net, struct poll_watch *watch)
+{
+    uint32_t n_leads = atomic_load_explicit(&net->progress.n_leads, memory_order_relaxed);
+    uint32_t n =
+        atomic_load_explicit(&net->progress.n_polls, memory_order_relaxed) + BUSY_POLLS * n_leads;
+    uint64_t now = dm_futex_now();
+
+    watch->is_same = n == watch->n;
+    if (now - watch->when >= WAIT_MIN_NS) {
+        watch->is_busy = n - watch->n >= BUSY_POLLS * ((now - watch->when) / WAIT_MIN_NS);
+        watch->when = now;
+        watch->n = n;
+    }
+    return net->mode == DM_NET_AUTO && (watch->is_busy || atomic_load(&net->pia.led) != NULL);
+}
+
+/* Off the descriptors, until somebody wakes us or the time has come. */
+static void thread_wait(struct dm_net *net, uint32_t word, uint64_t ns, uint64_t timer)
+{
+    atomic_store(&net->progress.is_waiting, ns > WAIT_MIN_NS);
+    (void)dm_futex_wait(&net->progress.word, word, dm_net_earlier(timer, dm_futex_now() + ns));
+    atomic_store(&net->progress.is_waiting, false);
+}
+
+/* Consumers that seemed to poll may wait in memory by now for what only we would bring
+ * now. If something is there and nobody takes it for a moment, neither by polling nor in
+ * a long call, they are looked at more often for a while. */
+static void thread_look_again(struct dm_net *net, struct poll_watch *watch, uint32_t word,
+                              bool is_short)
+{
+    uint32_t n = atomic_load_explicit(&net->progress.n_polls, memory_order_relaxed);
+
+    if (atomic_load(&net->pia.led) != NULL)
+        return;
+    thread_wait(net, word, is_short ? SHORT_LOOK_NS : LOOK_NS, atomic_load(&net->next_timer));
+    if (n != atomic_load_explicit(&net->progress.n_polls, memory_order_relaxed) ||
+        atomic_load(&net->pia.led) != NULL || atomic_load(&net->progress.word) != word ||
+        pthread_mutex_trylock(&net->pia.lock) != 0)
+        return;
+    pthread_mutex_unlock(&net->pia.lock);
+    if (dm_net_sleep_on(net, net->progress.kick_fd, dm_futex_now()) == ETIMEDOUT)
+        return;
+    watch->is_busy = false;
+    watch->when = dm_futex_now();
+    watch->n = n;
+    watch->short_until = watch->when + SHORT_FOR_NS;
+}
+
+/*
+ * Take the lock. Not if a consumer has it who polls: its calls may be few because they
+ * are long, and waiting for it would cost it a system call each time.
+ */
+static bool thread_lock(struct dm_net *net, struct poll_watch *watch, bool is_idle)
+{
+    if (pthread_mutex_trylock(&net->pia.lock) == 0)
+        return true;
+    if (!is_idle && net->mode == DM_NET_AUTO && !atomic_load(&net->progress.is_stopping) &&
+        atomic_load_explicit(&net->progress.n_polls, memory_order_relaxed) != watch->n) {
+        watch->is_busy = true;
+        watch->when = dm_futex_now();
+        return false;
+    }
+    pthread_mutex_lock(&net->pia.lock);
+    return true;
+}
+
+static void *net_progress_thread(void *arg)
+{
+    struct dm_net *net = arg;
+    struct poll_watch watch = {0};
+    uint64_t ns = WAIT_MIN_NS;
+
+    dm_thread_short_slice();
+    for (;;) {
+        uint32_t word = atomic_load(&net->progress.word);
+        bool is_idle = thread_is_idle(net, &watch);
+        bool is_stopping;
+        bool is_ready = false;
+        bool is_short;
+        uint64_t timer;
+
+        timer = atomic_load(&net->next_timer);
+        if (!is_idle || (timer != DM_FUTEX_FOREVER && dm_futex_now() >= timer)) {
+            if (!thread_lock(net, &watch, is_idle))
+                continue;
+            (void)net->ops->round(net, true);
+            is_ready = !is_idle && net->ops->can_sleep(net);
+            timer = atomic_load(&net->next_timer);
+            pthread_mutex_unlock(&net->pia.lock);
+        }
+        is_stopping = atomic_load(&net->progress.is_stopping);
+        if (is_stopping)
+            return NULL;
+        if (atomic_exchange(&net->progress.has_agents, false)) {
+            dm_cno_run_agents(&net->pia);
+            continue;
+        }
+        if (is_idle) {
+            /* Nothing but one and the same waiter: look less often. */
+            if (!watch.is_same)
+                ns = WAIT_MIN_NS;
+            else if (ns < WAIT_MAX_NS)
+                ns *= 2;
+            is_short = watch.short_until > dm_futex_now();
+            thread_wait(net, word, is_short ? SHORT_LOOK_NS : ns, timer);
+            thread_look_again(net, &watch, word, is_short);
+            continue;
+        }
+        ns = WAIT_MIN_NS;
+        if (is_ready && !atomic_load(&net->progress.is_stopping))
+            (void)dm_net_sleep_on(net, net->progress.kick_fd, timer);
+    }
+}
+
+static bool progress_open_fds(struct dm_net *net)
+{
+    net->progress.kick_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    net->progress.lead_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (net->progress.kick_fd >= 0 && net->progress.lead_fd >= 0)
+        return true;
+    if (net->progress.kick_fd >= 0)
+        close(net->progress.kick_fd);
+    return false;
+}
+
+bool dm_net_progress_start(struct dm_net *net)
+{
+    if (!progress_open_fds(net))
+        return false;
+    if (net->mode == DM_NET_MANUAL)
+        return true;
+    if (dm_prov_thread_start(&net->pia, net_progress_thread))
+        return true;
+    close(net->progress.kick_fd);
+    close(net->progress.lead_fd);
+    return false;
+}
+
+void dm_net_progress_stop(struct dm_net *net)
+{
+    if (net->pia.has_thread) {
+        atomic_store(&net->progress.is_stopping, true);
+        dm_net_kick(&net->pia);
+        pthread_join(net->pia.thread, NULL);
+    }
+    close(net->progress.kick_fd);
+    close(net->progress.lead_fd);
+}

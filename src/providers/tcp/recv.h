@@ -1,0 +1,21 @@
+/*
+ * Receives. ia->lock is held in all functions.
+ */
+#ifndef DM_PROVIDERS_TCP_RECV_H
+#define DM_PROVIDERS_TCP_RECV_H
+
+#include "providers/tcp/dto.h"
+
+/* A message of so many bytes comes: take its receive, with its memory. NULL: the connection has
+ * been ended for that. */
+struct dm_tcp_op *dm_tcp_recv_take(struct dm_tcp_ep *ep, uint64_t len);
+/* The message of this header is there, of len bytes; takes op, which may be NULL: a write with
+ * immediate data takes its receive now. False: the connection ends. */
+bool dm_tcp_recv_arrived(struct dm_tcp_ep *ep, struct dm_tcp_op *op, const struct dm_tcp_head *head,
+                         uint64_t len);
+/* Is the first receive long enough for a message? If not, it has failed. */
+bool dm_tcp_recv_fits(struct dm_tcp_ep *ep, uint64_t len);
+/* Complete all as flushed. */
+void dm_tcp_recv_flush(struct dm_tcp_ep *ep);
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * The two directions of a socket. ia->lock is held in all functions.
+ */
+#ifndef DM_PROVIDERS_TCP_STREAM_H
+#define DM_PROVIDERS_TCP_STREAM_H
+
+#include "providers/tcp/dto.h"
+
+enum { DM_TCP_STAGE_LEN = 8192, DM_TCP_SINK_LEN = 65536 };
+
+/* ---- transport/out.c ---- */
+
+/* Send what there is to send, as long as the socket takes it. */
+void dm_tcp_out_push(struct dm_tcp_conn *conn);
+/* The same when the socket has been full. */
+void dm_tcp_out_retry(struct dm_tcp_conn *conn);
+/* Send a control frame as soon as may be. */
+void dm_tcp_out_ctrl(struct dm_tcp_conn *conn, const struct dm_tcp_head *head, const void *data);
+/* Send a greeting. */
+void dm_tcp_out_handshake(struct dm_tcp_conn *conn, enum dm_tcp_handshake_type type,
+                          uint32_t status, DAT_CONN_QUAL qual, const void *data, uint32_t len);
+/* The endpoint has more receives: grant them to the peer when it knows of too few. */
+void dm_tcp_out_credit(struct dm_tcp_conn *conn);
+/* Forget everything that waits. */
+void dm_tcp_out_drop(struct dm_tcp_conn *conn);
+
+/* ---- transport/in.c ---- */
+
+/* Read what has come, and carry it out. Did anything come? */
+bool dm_tcp_in_read(struct dm_tcp_conn *conn);
+/* Frames are next, not greetings. */
+void dm_tcp_in_frames(struct dm_tcp_conn *conn);
+
+/* ---- frame.c ---- */
+
+/* A header is there, in.head: check it and say where its data go, in.vec. False: the connection
+ * ends. */
+bool dm_tcp_frame_begin(struct dm_tcp_conn *conn);
+/* All its data are there. False: the connection ends. */
+bool dm_tcp_frame_end(struct dm_tcp_conn *conn);
+
+#endif

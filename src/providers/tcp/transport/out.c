@@ -1,0 +1,341 @@
+/*
+ * Sending. The socket does not block: what it does not take waits in the endpoint's queue, in
+ * out.answers and in out.ctrl, and is tried again when there is space.
+ *
+ * Invariant: between two frames anything may begin: control frames first, then answers and requests
+ * in turns, at last the last frame. Within a frame (is_piece, and some of it is sent) nothing does.
+ */
+#include "providers/tcp/stream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "providers/tcp/rdma.h"
+
+enum { CTRL_MIN = 1024, CTRL_MAX = 1 << 20 };
+
+/* ---- frames ---- */
+
+/* What every header says. */
+static void out_stamp(struct dm_tcp_conn *conn, struct dm_tcp_head *head)
+{
+    const struct dm_tcp_ep *ep = conn->ep;
+
+    head->tag = conn->peer_tag;
+    head->n_acked = conn->in.n_done;
+    if (ep != NULL && ep->srq == NULL)
+        conn->credits.n_granted = conn->credits.n_arrived + ep->n_recvs;
+    head->n_granted = conn->credits.n_granted;
+    conn->out.is_ack_due = false;
+}
+
+static void out_begin(struct dm_tcp_conn *conn)
+{
+    struct dm_tcp_out *out = &conn->out;
+
+    out_stamp(conn, &out->head);
+    out->is_piece = true;
+    out->n_head = 0;
+    out->left = out->head.len;
+}
+
+static void out_begin_answer(struct dm_tcp_conn *conn)
+{
+    struct dm_tcp_out *out = &conn->out;
+    const struct dm_tcp_answer *answer =
+        dm_container_of(out->answers.next, struct dm_tcp_answer, link);
+
+    out->head = (struct dm_tcp_head){.type = DM_TCP_READ_DATA, .len = answer->left};
+    if (answer->left > DM_TCP_PIECE_MAX) {
+        out->head.len = DM_TCP_PIECE_MAX;
+        out->head.flags = DM_TCP_MORE;
+    }
+    out->is_answer = true;
+    out_begin(conn);
+}
+
+/* The request whose frame is next; NULL: none can go now. */
+static struct dm_tcp_op *out_request(struct dm_tcp_conn *conn)
+{
+    struct dm_tcp_out *out = &conn->out;
+
+    if (conn->state != DM_CONN_UP)
+        out->op = NULL; /* the rest of it is flushed */
+    else if (out->op == NULL)
+        out->op = dm_tcp_dto_next(conn->ep);
+    if (out->op != NULL && !dm_tcp_dto_has_recv(conn->ep, out->op))
+        return NULL;
+    return out->op;
+}
+
+/* Begin a frame. False: there is none. */
+static bool out_pick(struct dm_tcp_conn *conn)
+{
+    struct dm_tcp_out *out = &conn->out;
+    bool is_answer = !dm_list_is_empty(&out->answers);
+
+    if (!conn->was_up)
+        return false; /* greetings are in ctrl */
+    if ((!is_answer || out->is_answer) && out_request(conn) != NULL) {
+        out->is_answer = false;
+        dm_tcp_request_head(conn->ep, out->op, &out->head);
+        out_begin(conn);
+    } else if (is_answer) {
+        out_begin_answer(conn);
+    } else if (out->is_last_due) {
+        out->is_answer = false;
+        out->head = out->last;
+        out->is_last_due = false;
+        out_begin(conn);
+    } else if (out->is_ack_due) {
+        out->is_answer = false;
+        out->head = (struct dm_tcp_head){.type = DM_TCP_ACK};
+        out_begin(conn);
+    }
+    return out->is_piece;
+}
+
+/* n bytes of data have been sent; at the end of the frame: what now? */
+static void out_data_moved(struct dm_tcp_conn *conn, uint32_t n)
+{
+    struct dm_tcp_out *out = &conn->out;
+    struct dm_tcp_answer *answer;
+
+    out->left -= n;
+    if (out->left == 0 && out->n_head == sizeof(out->head))
+        out->is_piece = false;
+    if (out->is_answer) {
+        answer = dm_container_of(out->answers.next, struct dm_tcp_answer, link);
+        answer->from += n;
+        answer->left -= n;
+        if (answer->left > 0 || out->is_piece)
+            return;
+        dm_list_del(&answer->link);
+        out->n_answers--;
+        free(answer);
+    } else if (out->op != NULL && out->head.type <= DM_TCP_CMP_SWAP) {
+        struct dm_tcp_op *op = out->op;
+
+        if (!dm_tcp_request_moved(op, n, out->left) || out->is_piece)
+            return;
+        out->op = NULL;
+        dm_tcp_dto_sent(conn->ep, op);
+    }
+}
+
+/* ---- the socket ---- */
+
+static void out_block(struct dm_tcp_conn *conn)
+{
+    struct dm_tcp_out *out = &conn->out;
+
+    out->is_blocked = true;
+    dm_list_add_tail(&conn->ia->blocked, &conn->link_blocked);
+    /* Who drives the instance tries again, and arms epoll before it sleeps. Somebody may be asleep
+     * already. */
+    if (!conn->ia->is_in_round)
+        dm_tcp_conn_arm(conn, true);
+}
+
+static bool out_is_ctrl_next(const struct dm_tcp_out *out)
+{
+    return out->ctrl_at < out->ctrl_len && (!out->is_piece || out->n_head == 0);
+}
+
+/* What goes out next; the number of pieces, *len_p bytes. */
+static uint32_t out_gather(struct dm_tcp_conn *conn, struct iovec *vec, size_t *len_p)
+{
+    struct dm_tcp_out *out = &conn->out;
+    uint32_t n = 0;
+
+    *len_p = out->left;
+    if (dm_unlikely(out_is_ctrl_next(out))) {
+        vec[n].iov_base = out->ctrl + out->ctrl_at;
+        vec[n].iov_len = out->ctrl_len - out->ctrl_at;
+        *len_p += vec[n++].iov_len;
+    }
+    if (!out->is_piece)
+        return n;
+    if (out->n_head < sizeof(out->head)) {
+        vec[n].iov_base = (char *)&out->head + out->n_head;
+        vec[n].iov_len = sizeof(out->head) - out->n_head;
+        *len_p += vec[n++].iov_len;
+    }
+    if (out->left > 0 && out->is_answer) {
+        const struct dm_tcp_answer *answer =
+            dm_container_of(out->answers.next, struct dm_tcp_answer, link);
+
+        vec[n].iov_base = (char *)(uintptr_t)answer->from;
+        vec[n++].iov_len = out->left;
+    } else if (out->left > 0) {
+        n += dm_tcp_request_data(out->op, out->left, vec + n, DM_IOV_MAX);
+    }
+    return n;
+}
+
+/* So many bytes have gone. */
+static void out_moved(struct dm_tcp_conn *conn, size_t n)
+{
+    struct dm_tcp_out *out = &conn->out;
+    size_t part;
+
+    if (dm_unlikely(out_is_ctrl_next(out))) {
+        part = out->ctrl_len - out->ctrl_at;
+        part = n < part ? n : part;
+        out->ctrl_at += (uint32_t)part;
+        n -= part;
+        if (out->ctrl_at == out->ctrl_len)
+            out->ctrl_at = out->ctrl_len = 0;
+    }
+    if (!out->is_piece)
+        return;
+    part = sizeof(out->head) - out->n_head;
+    part = n < part ? n : part;
+    out->n_head += (uint32_t)part;
+    out_data_moved(conn, (uint32_t)(n - part));
+}
+
+/* Send once. False: the socket takes no more. */
+static bool out_send(struct dm_tcp_conn *conn)
+{
+    struct iovec vec[DM_IOV_MAX + 2];
+    struct msghdr msg = {.msg_iov = vec};
+    size_t len;
+    ssize_t n;
+
+    msg.msg_iovlen = out_gather(conn, vec, &len);
+    do
+        n = sendmsg(conn->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    if (n < 0 && errno != EAGAIN && errno != ENOBUFS && errno != ENOMEM) {
+        conn->is_broken = true; /* reading finds out how, after what has come */
+        return false;
+    }
+    if (n > 0)
+        out_moved(conn, (size_t)n);
+    if (n == (ssize_t)len)
+        return true;
+    out_block(conn);
+    return false;
+}
+
+void dm_tcp_out_push(struct dm_tcp_conn *conn)
+{
+    struct dm_tcp_out *out = &conn->out;
+
+    if (out->is_pushing || out->is_blocked || conn->is_broken || conn->fd < 0 ||
+        conn->state == DM_CONN_CLOSED || conn->state == DM_CONN_CONNECTING)
+        return;
+    out->is_pushing = true;
+    while ((out->is_piece || out_pick(conn) || out->ctrl_at < out->ctrl_len) &&
+           conn->state != DM_CONN_CLOSED && out_send(conn))
+        continue;
+    out->is_pushing = false;
+}
+
+void dm_tcp_out_retry(struct dm_tcp_conn *conn)
+{
+    if (!conn->out.is_blocked)
+        return;
+    conn->out.is_blocked = false;
+    dm_list_del(&conn->link_blocked);
+    dm_tcp_out_push(conn);
+    if (!conn->out.is_blocked && conn->out.is_armed)
+        dm_tcp_conn_arm(conn, false);
+}
+
+/* ---- what is not a request ---- */
+
+/* Whole frames or greetings, behind those that wait. */
+static void out_ctrl_add(struct dm_tcp_conn *conn, const void *data, uint32_t len)
+{
+    struct dm_tcp_out *out = &conn->out;
+    uint32_t need = out->ctrl_len + len;
+
+    if (need > out->ctrl_size) {
+        uint32_t size = out->ctrl_size == 0 ? CTRL_MIN : 2 * out->ctrl_size;
+        char *ctrl = size >= need && size <= CTRL_MAX ? realloc(out->ctrl, size) : NULL;
+
+        if (ctrl == NULL) { /* a peer that asks, and does not read the answers */
+            dm_tcp_conn_fail(conn, DAT_CONNECTION_EVENT_BROKEN);
+            return;
+        }
+        out->ctrl = ctrl;
+        out->ctrl_size = size;
+    }
+    memcpy(out->ctrl + out->ctrl_len, data, len);
+    out->ctrl_len = need;
+}
+
+void dm_tcp_out_ctrl(struct dm_tcp_conn *conn, const struct dm_tcp_head *head, const void *data)
+{
+    char frame[sizeof(*head) + DM_TCP_OPERANDS_LEN];
+    struct dm_tcp_head stamped = *head;
+
+    out_stamp(conn, &stamped);
+    memcpy(frame, &stamped, sizeof(stamped));
+    if (head->len > 0)
+        memcpy(frame + sizeof(stamped), data, head->len);
+    out_ctrl_add(conn, frame, (uint32_t)sizeof(stamped) + head->len);
+    dm_tcp_out_push(conn);
+}
+
+void dm_tcp_out_handshake(struct dm_tcp_conn *conn, enum dm_tcp_handshake_type type,
+                          uint32_t status, DAT_CONN_QUAL qual, const void *data, uint32_t len)
+{
+    struct dm_tcp_ep *ep = conn->ep;
+    struct dm_tcp_greeting greeting = {.handshake = {.magic = DM_TCP_MAGIC,
+                                                     .version = DM_TCP_VERSION,
+                                                     .type = (uint8_t)type,
+                                                     .status = (uint8_t)status,
+                                                     .tag = conn->own_tag,
+                                                     .data_len = (uint16_t)len,
+                                                     .qual = qual}};
+
+    if (ep != NULL) {
+        greeting.handshake.own_qual = ep->ep.local_qual;
+        greeting.handshake.is_shared = ep->srq != NULL;
+        if (ep->srq == NULL)
+            greeting.handshake.n_recvs = conn->credits.n_granted = ep->n_recvs;
+    }
+    memcpy(greeting.handshake.addr, &conn->ia->net.pia.addr, sizeof(greeting.handshake.addr));
+    if (len > 0)
+        memcpy(greeting.data, data, len);
+    out_ctrl_add(conn, &greeting, (uint32_t)sizeof(greeting.handshake) + len);
+    dm_tcp_out_push(conn);
+}
+
+/* Half of what there is at least. */
+void dm_tcp_out_credit(struct dm_tcp_conn *conn)
+{
+    const struct dm_tcp_credits *credits = &conn->credits;
+    uint32_t n;
+
+    if (conn->state != DM_CONN_UP || conn->ep->srq != NULL)
+        return;
+    n = credits->n_arrived + conn->ep->n_recvs;
+    if ((int32_t)(n - credits->n_granted) <= (int32_t)(credits->n_granted - credits->n_arrived))
+        return;
+    conn->out.is_ack_due = true;
+    if (!conn->ia->is_in_round) /* else at its end */
+        dm_tcp_out_push(conn);
+}
+
+void dm_tcp_out_drop(struct dm_tcp_conn *conn)
+{
+    struct dm_tcp_out *out = &conn->out;
+
+    while (!dm_list_is_empty(&out->answers)) {
+        struct dm_tcp_answer *answer =
+            dm_container_of(out->answers.next, struct dm_tcp_answer, link);
+
+        dm_list_del(&answer->link);
+        free(answer);
+    }
+    if (out->is_blocked)
+        dm_list_del(&conn->link_blocked);
+    free(out->ctrl);
+    *out = (struct dm_tcp_out){0};
+    dm_list_init(&out->answers);
+}
