@@ -1,4 +1,5 @@
 # Lines "who what size median best" of several rounds: tables of medians with spread and ratios.
+# -v of=WORD: what the sizes are numbers of, if not bytes.
 
 # More is better for rates, less for everything else.
 function is_rate(what) {
@@ -96,7 +97,7 @@ END {
     for (w = 1; w <= n_what; w++) {
         what = whats[w]
         printf "\n%s, %s: median over the rounds [lowest highest]\n%9s", what, \
-            unit_of(what), what ~ /^(init|pss)/ ? "ranks" : "bytes"
+            unit_of(what), of != "" ? of : what ~ /^(init|pss)/ ? "ranks" : "bytes"
         for (i = 1; i <= n_who; i++)
             printf " %24s", order[i]
         printf "   datum is\n"

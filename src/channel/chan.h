@@ -112,6 +112,17 @@ struct dm_chan_gone_listeners {
     } at[DM_CHAN_LISTENERS];
 };
 
+/* Threads that wait (turns.h). */
+struct dm_chan_turns {
+    _Atomic(void *) poller; /* dm_mlock_self of the thread that makes progress for all, or NULL */
+    atomic_bool is_poller_asleep; /* in the provider: others may take its place */
+    atomic_uint number;           /* how often the place was left */
+    _Atomic(void *) deputy;       /* of those asleep the one that looks whether there is a poller */
+    struct dm_list waiting;
+    int n_waiting;
+    bool is_idle; /* the lock is given back though nothing has happened */
+};
+
 struct dm_chan {
     struct dm_adapt *adapt;
     unsigned todo;               /* enum dm_chan_todo */
@@ -141,9 +152,9 @@ struct dm_chan {
     /* waiting (progress.c, wait.c) */
     struct dm_waiter waiter; /* of requests; n 0: the last pass found something */
     uint32_t n_idle_tests;
-    uint32_t n_passes;
     atomic_uint n_sleeps; /* in the provider */
     struct dm_backoff yield_backoff;
+    struct dm_chan_turns turns;
     struct dm_chan_cores cores;
     struct dm_progress_thread *progress_thread; /* DATUM_PROGRESS=thread, threads2; or NULL */
     struct dm_chan_progress_thread_counts thread_counts[DM_SIDES]; /* of those that have ended */

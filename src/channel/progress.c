@@ -6,7 +6,7 @@
 #include <sched.h>
 
 #include "channel/chan.h"
-#include "util/glock.h"
+#include "channel/turns.h"
 
 static int progress_run_hooks(struct dm_chan *chan)
 {
@@ -72,11 +72,12 @@ static inline void progress_idle(struct dm_chan *chan)
 
 void dm_chan_progress_wait(struct dm_chan *chan)
 {
-    if (dm_chan_progress(chan) > 0)
+    if (dm_unlikely(dm_turns_are_shared()))
+        dm_turns_progress_wait(chan);
+    else if (dm_chan_progress(chan) > 0)
         chan->waiter.n = 0;
     else
         progress_idle(chan);
-    dm_wait_let_in(chan);
 }
 
 void dm_chan_wait(struct dm_chan *chan, const int *n_pending)
@@ -84,15 +85,19 @@ void dm_chan_wait(struct dm_chan *chan, const int *n_pending)
     const volatile int *flag = n_pending;
 
     while (*flag != 0) {
-        int n = dm_adapt_poll(chan->adapt);
+        int n;
 
+        if (dm_unlikely(dm_turns_are_shared())) {
+            dm_turns_wait(chan, n_pending);
+            return;
+        }
+        n = dm_adapt_poll(chan->adapt);
         if (dm_unlikely(chan->todo != 0))
             n += progress_work(chan);
         if (n > 0)
             chan->waiter.n = 0;
         else
             progress_idle(chan);
-        dm_wait_let_in(chan);
     }
 }
 
@@ -100,11 +105,14 @@ int dm_chan_progress_test(struct dm_chan *chan)
 {
     int n = dm_chan_progress(chan);
 
-    if (n > 0)
+    if (n > 0) {
         chan->n_idle_tests = 0;
-    else if (++chan->n_idle_tests % DM_WAIT_IDLE_TESTS == 0 &&
-             dm_adapt_is_oversubscribed(chan->adapt))
-        sched_yield();
+    } else if (++chan->n_idle_tests % DM_WAIT_IDLE_TESTS == 0) {
+        if (dm_unlikely(dm_turns_are_shared()))
+            dm_turns_test_idle(chan);
+        else if (dm_adapt_is_oversubscribed(chan->adapt))
+            sched_yield();
+    }
     return n;
 }
 

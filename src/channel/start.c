@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "channel/chan.h"
+#include "channel/turns.h"
 #include "util/cfg.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -66,6 +67,7 @@ int dm_chan_start(const struct dm_adapt_job *job, struct dm_chan **chan_p)
     chan->job = *job;
     chan->rank = job->rank;
     chan->size = job->size;
+    dm_turns_init(chan);
     dm_list_init(&chan->ready);
     dm_list_init(&chan->flushing);
     dm_list_init(&chan->lost);

@@ -8,6 +8,7 @@
 
 #include "channel/chan.h"
 #include "channel/channel.h"
+#include "channel/turns.h"
 #include "util/cfg.h"
 #include "util/clock.h"
 #include "util/glock.h"
@@ -15,7 +16,6 @@
 #define SPIN_AUTO_NS  1000000 /* DATUM_SPIN=auto while every process has a core */
 #define BACKOFF_MAX   1023    /* waits that sleep at once after yielding was in vain ten times */
 #define FIRST_HURRIED 2 /* idle passes before the first look at the clock when it polls for less */
-#define LOCK_PASSES   4 /* passes between letting other threads in */
 
 /* dm_wait_round_ns: this, for each rank besides, and 1 ns for so many bytes; at most; halved so often at most. */
 #define ROUND_NS       20000
@@ -127,7 +127,7 @@ DM_NOINLINE bool dm_wait_look_at_clock(struct dm_chan *chan, struct dm_waiter *w
         w->since = now;
     if (now - w->since < w->spin_ns || (w->is_oversubscribed && w->n <= policy->yields)) {
         w->next_clock = w->n + policy->passes[w->is_oversubscribed];
-        if (w->is_oversubscribed || now - w->since > policy->yield_ns)
+        if (!w->has_yielded && (w->is_oversubscribed || now - w->since > policy->yield_ns))
             dm_chan_yield(chan, w->is_oversubscribed);
         return false;
     }
@@ -137,17 +137,13 @@ DM_NOINLINE bool dm_wait_look_at_clock(struct dm_chan *chan, struct dm_waiter *w
     return true;
 }
 
-void dm_wait_let_in(struct dm_chan *chan)
-{
-    if (dm_unlikely(chan->n_passes++ % LOCK_PASSES == 0))
-        dm_glock_yield();
-}
-
 bool dm_wait_pass(struct dm_chan *chan, struct dm_waiter *w)
 {
-    int n = dm_chan_progress(chan);
+    int n;
 
-    dm_wait_let_in(chan);
+    if (dm_unlikely(dm_turns_are_shared()))
+        return dm_turns_pass(chan, w);
+    n = dm_chan_progress(chan);
     if (n == 0)
         return dm_wait_idle(chan, w);
     dm_wait_reset(w);

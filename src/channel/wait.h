@@ -48,6 +48,7 @@ extern const struct dm_wait_policy dm_wait_policies[DM_N_WAITS];
 struct dm_waiter {
     const struct dm_wait_policy *policy;
     bool is_oversubscribed;
+    bool has_yielded;    /* in this pass, to another thread: dm_wait_idle need not */
     uint32_t n;          /* idle passes */
     uint32_t next_clock; /* of them, until the next look at the clock */
     uint32_t n_sleeps;
@@ -74,8 +75,6 @@ static inline bool dm_wait_idle(struct dm_chan *chan, struct dm_waiter *w)
 {
     return dm_unlikely(++w->n >= w->next_clock) && dm_wait_look_at_clock(chan, w);
 }
-/* Let other threads in, now and then. */
-void dm_wait_let_in(struct dm_chan *chan);
 /*
  * A pass of progress, then dm_wait_reset or dm_wait_idle; other threads are let in. Never blocks.
  */

@@ -83,6 +83,7 @@ void dm_file_unref(struct dm_file *f)
     dm_list_del(&f->link);
     dm_ship_forget(f);
     free(f->parts);
+    dm_node_segment_free(&f->segment);
     dm_view_unref(f->view);
     dm_errhandler_unref(f->eh);
     if (f->group != NULL)
@@ -231,6 +232,7 @@ static int file_new(struct dm_comm *comm, int amode, struct dm_info *info, struc
     f->obj.refs = 1;
     dm_list_init(&f->link);
     f->disk.fd = -1;
+    f->segment.fd = -1;
     f->rank = comm->rank;
     f->size = comm->size;
     f->group = comm->group;
@@ -247,10 +249,13 @@ static int file_new(struct dm_comm *comm, int amode, struct dm_info *info, struc
     }
     err = dm_view_new(0, dm_type_get(MPI_BYTE), dm_type_get(MPI_BYTE), &dm_datarep_native, true,
                       &f->view);
+    if (err == DM_OK)
+        err = dm_handle_new(DM_KIND_FILE, &f->obj);
     if (err != DM_OK) {
         dm_file_unref(f);
         return err;
     }
+    f->self = (MPI_File)(uintptr_t)(uint32_t)f->obj.handle;
     *f_p = f;
     return DM_OK;
 }
@@ -299,14 +304,11 @@ int dm_file_open(struct dm_comm *comm, const char *name, int amode, struct dm_in
     err = file_open_all(f, path, err);
     if (err == DM_OK && (amode & MPI_MODE_APPEND) != 0)
         err = file_to_end(f);
-    if (err == DM_OK)
-        err = dm_file_agree(f, dm_handle_new(DM_KIND_FILE, &f->obj));
     if (err != DM_OK) {
         (void)dm_file_unshare(f);
         dm_file_unref(f);
         return err;
     }
-    f->self = (MPI_File)(uintptr_t)(uint32_t)f->obj.handle;
     dm_list_add_tail(&files.open, &f->link);
     *file_p = f;
     return DM_OK;

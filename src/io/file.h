@@ -1,12 +1,13 @@
 /*
  * Open files, and what the files of this layer offer each other.
  *
- * A file that more than one process has opened has a communicator of its own, which is that of a
- * window at its first process: two counters, of the shared pointer and of the lock of atomic mode.
- * Nothing is kept in the file system.
+ * A file that more than one process has opened has a communicator of its own, and words that all
+ * reach: of the shared pointer, and of the lock of atomic mode. Nothing is kept in the file system.
  */
 #ifndef DM_IO_FILE_H
 #define DM_IO_FILE_H
+
+#include <stdatomic.h>
 
 #include "io/datarep.h"
 #include "io/disk.h"
@@ -14,6 +15,7 @@
 #include "io/io.h"
 #include "io/move.h"
 #include "io/view.h"
+#include "mpi/node/segment.h"
 #include "util/list.h"
 
 struct dm_ship; /* ship.h */
@@ -30,10 +32,11 @@ struct dm_file {
     struct dm_obj obj;
     MPI_File self; /* the handle, for error handlers */
     struct dm_list link;
-    struct dm_comm *comm; /* the window's; NULL when one process has opened the file */
-    struct dm_win *win;
-    uint64_t *words;   /* of the window, at its first process; or local */
-    uint64_t local[3]; /* by enum dm_file_word */
+    struct dm_comm *comm; /* NULL when one process has opened the file */
+    struct dm_win *win;   /* of the words, or NULL: in the segment, or local */
+    struct dm_node_segment segment;
+    _Atomic uint64_t *words;
+    _Atomic uint64_t local[3]; /* by enum dm_file_word */
     struct dm_group *group;
     int rank, size;
     struct dm_disk disk;
@@ -75,7 +78,7 @@ void dm_file_unref(struct dm_file *f);
 
 enum dm_file_word { DM_WORD_POINTER, DM_WORD_TICKET, DM_WORD_SERVED, DM_N_WORDS };
 
-/* Collective, on failure too: the communicator and the window. */
+/* Collective, on failure too: the communicator and the words. */
 int dm_file_share(struct dm_file *f, struct dm_comm *comm);
 /* Collective. */
 int dm_file_unshare(struct dm_file *f);

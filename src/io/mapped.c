@@ -1,24 +1,69 @@
 /*
- * Writing through a mapping.
+ * Writing through a mapping, in one of two ways: the processor copies, or the system does
+ * (process_vm_writev to this process itself). A copy costs a page fault for each page, which is
+ * dear on virtual machines; the system looks each piece up, but takes no fault. What both cost
+ * here is measured as they are used.
  */
 #include "io/mapped.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <stdatomic.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "io/fault.h"
 #include "util/err.h"
 
+#define N_PIECES 1024 /* of one call */
+#define PAGE     4096
+
 struct mapped {
-    const struct dm_move *m;
+    struct dm_move *m;
     char *mem; /* the file from offset `at` on */
     int64_t at;
     uint64_t first; /* packed byte of memory, */
     size_t len;
     const char *src; /* already packed */
 };
+
+/* Nanoseconds of this process' time for a page that is copied to, for a piece that the system
+ * moves; 0: not measured yet. */
+static _Atomic uint32_t mapped_page_ns, mapped_piece_ns;
+static atomic_bool mapped_is_refused; /* the system may not, by a filter of system calls */
+
+static uint64_t mapped_now(void)
+{
+    struct timespec t;
+
+    return clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0
+               ? (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec
+               : 0;
+}
+
+static void mapped_measured(_Atomic uint32_t *ns, uint64_t start, uint64_t n)
+{
+    uint64_t each = n > 0 ? (mapped_now() - start) / n + 1 : 0;
+    uint32_t old = atomic_load_explicit(ns, memory_order_relaxed);
+
+    if (each == 0 || each > UINT32_MAX / 8)
+        return;
+    atomic_store_explicit(ns, (uint32_t)(old == 0 ? each : (3 * (uint64_t)old + each) / 4),
+                          memory_order_relaxed);
+}
+
+/* Shall the processor copy? */
+static bool mapped_is_for_copy(uint64_t n_pages, uint64_t n_pieces)
+{
+    uint64_t page = atomic_load_explicit(&mapped_page_ns, memory_order_relaxed);
+    uint64_t piece = atomic_load_explicit(&mapped_piece_ns, memory_order_relaxed);
+
+    if (atomic_load_explicit(&mapped_is_refused, memory_order_relaxed))
+        return true;
+    if (piece == 0 || n_pieces <= n_pages)
+        return false;
+    return page == 0 || n_pages * page < n_pieces * piece;
+}
 
 static void mapped_copy(void *arg)
 {
@@ -27,68 +72,123 @@ static void mapped_copy(void *arg)
     dm_view_scatter(c->m->view, c->mem, c->at, c->m->pos + c->first, c->src, c->len);
 }
 
-/*
- * Space for the range, so that a full disk is noticed here. An fs without fallocate is left to the
- * other way.
- */
-static int mapped_reserve(const struct dm_disk *disk, int64_t low, int64_t high,
-                          bool *is_possible_p)
+/* *done_p: what went; less than asked for with true: a page could not be had. */
+static bool mapped_by_system(struct mapped *c, size_t *done_p, uint64_t *n_pieces)
 {
-    int ret;
+    struct iovec pieces[N_PIECES];
 
-    do {
-        ret = fallocate(disk->fd, 0, low, high - low);
-    } while (ret != 0 && errno == EINTR);
-    *is_possible_p = ret == 0;
-    if (ret == 0 || errno == EOPNOTSUPP || errno == ENOSYS || errno == EFBIG || errno == ENODEV)
-        return DM_OK;
-    /* There may be space for what is ours, but not for the holes. */
-    if (errno == ENOSPC || errno == EDQUOT)
-        return DM_OK;
-    return dm_disk_fail(disk->path, "reserving space in", low, errno);
+    *done_p = 0;
+    while (*done_p < c->len) {
+        struct iovec from = {.iov_base = (void *)(uintptr_t)(c->src + *done_p)};
+        ssize_t moved;
+        int n;
+
+        from.iov_len = dm_view_ranges(c->m->view, c->m->pos + c->first + *done_p, c->len - *done_p,
+                                      pieces, N_PIECES, &n);
+        for (int i = 0; i < n; i++)
+            pieces[i].iov_base = c->mem + ((int64_t)(uintptr_t)pieces[i].iov_base - c->at);
+        moved = process_vm_writev(getpid(), &from, 1, pieces, (unsigned long)n, 0);
+        if (moved <= 0) {
+            if (moved < 0 && (errno == ENOSYS || errno == EPERM)) {
+                atomic_store_explicit(&mapped_is_refused, true, memory_order_relaxed);
+                return false;
+            }
+            return true;
+        }
+        *done_p += (size_t)moved;
+        *n_pieces += (uint64_t)n;
+    }
+    return true;
 }
 
-static int mapped_run(struct dm_move *m, struct mapped *c, uint64_t len, char *stage,
-                      size_t stage_len)
+/*
+ * Is the file as long as the range? If not, the last byte that is ours makes it so: it never gets
+ * shorter, whoever else writes.
+ */
+static int mapped_extend(struct dm_move *m, int64_t high, uint64_t len)
 {
+    uint64_t size;
+    char last;
+    size_t done;
+    int err = dm_disk_size(m->disk, &size);
+
+    if (err != DM_OK || size >= (uint64_t)high)
+        return err;
+    dm_type_pack(m->buf, m->count, m->type, m->done + len - 1, &last, 1);
+    return dm_disk_write(m->disk, &last, 1, (uint64_t)high - 1, &done);
+}
+
+/* The part that c describes; *done_p: how much of it went. */
+static void mapped_part(struct mapped *c, uint64_t n_pages, uint64_t n_pieces, size_t *done_p)
+{
+    uint64_t start = mapped_now(), n = 0;
+
+    *done_p = 0;
+    if (!mapped_is_for_copy(n_pages, n_pieces)) {
+        if (mapped_by_system(c, done_p, &n)) {
+            mapped_measured(&mapped_piece_ns, start, n);
+            return;
+        }
+        c->first += *done_p;
+        c->src += *done_p;
+        c->len -= *done_p;
+    }
+    if (!dm_fault_guard(mapped_copy, c))
+        return;
+    *done_p += c->len;
+    mapped_measured(&mapped_page_ns, start, n_pages);
+}
+
+static void mapped_run(struct mapped *c, uint64_t len, uint64_t n_pages, uint64_t piece,
+                       char *stage, size_t stage_len)
+{
+    struct dm_move *m = c->m;
+    uint64_t all = len;
+
     while (len > 0) {
-        c->first = m->done;
+        size_t want = len, done;
+
         if (stage == NULL) {
-            c->len = len;
             c->src = (const char *)((uintptr_t)m->buf + (uintptr_t)m->type->true_lb + m->done);
         } else {
-            c->len = len < stage_len ? len : stage_len;
+            want = len < stage_len ? len : stage_len;
             c->src = stage;
-            dm_type_pack(m->buf, m->count, m->type, m->done, stage, c->len);
+            dm_type_pack(m->buf, m->count, m->type, m->done, stage, want);
         }
-        if (!dm_fault_guard(mapped_copy, c))
-            return DM_FAIL(DM_ERR_IO,
-                           "writing \"%s\" at offset %lld: the file was truncated meanwhile, or "
-                           "there is no space on the disk",
-                           m->disk->path, (long long)c->at);
-        m->done += c->len;
-        m->n_way[DM_WAY_MAPPED] += c->len;
-        len -= c->len;
+        c->first = m->done;
+        c->len = want;
+        mapped_part(c, (n_pages * want + all - 1) / all, want / piece + 1, &done);
+        m->done += done;
+        m->n_way[DM_WAY_MAPPED] += done;
+        len -= done;
+        if (done < want)
+            break;
     }
-    return DM_OK;
 }
 
-int dm_mapped_write(struct dm_move *m, int64_t low, int64_t high, uint64_t len, char *stage,
-                    size_t stage_len, bool *is_done_p)
+/* Pages of [low, high) that are touched. */
+static uint64_t mapped_pages(int64_t low, int64_t high, uint64_t n_pieces)
+{
+    uint64_t n = (uint64_t)(high - low) / PAGE + 1;
+
+    return n < n_pieces ? n : n_pieces;
+}
+
+int dm_mapped_write(struct dm_move *m, int64_t low, int64_t high, uint64_t len, uint64_t piece,
+                    char *stage, size_t stage_len)
 {
     int64_t page = sysconf(_SC_PAGESIZE), start = low / page * page;
     struct mapped c = {.m = m, .at = start};
-    int err = mapped_reserve(m->disk, low, high, is_done_p);
+    int err = mapped_extend(m, high, len);
 
-    if (err != DM_OK || !*is_done_p)
+    if (err != DM_OK)
         return err;
-    c.mem = mmap(NULL, (size_t)(high - start), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
-                 m->disk->fd, start);
-    if (c.mem == MAP_FAILED) {
-        *is_done_p = false;
+    c.mem =
+        mmap(NULL, (size_t)(high - start), PROT_READ | PROT_WRITE, MAP_SHARED, m->disk->fd, start);
+    if (c.mem == MAP_FAILED)
         return DM_OK;
-    }
-    err = mapped_run(m, &c, len, m->type->is_contig ? NULL : stage, stage_len);
+    mapped_run(&c, len, mapped_pages(low, high, len / piece + 1), piece,
+               m->type->is_contig ? NULL : stage, stage_len);
     (void)munmap(c.mem, (size_t)(high - start));
-    return err;
+    return DM_OK;
 }

@@ -17,10 +17,17 @@
 #include "util/copy.h"
 #include "util/err.h"
 
-#define STAGE_LEN  ((size_t)1 << 20)  /* the buffer that scattered memory goes through */
-#define PIECE_LONG ((size_t)4 << 10)  /* mean piece of memory that is worth an iovec */
-#define RANGE_LONG ((size_t)16 << 10) /* a range of the file that is worth a system call */
+#define STAGE_LEN  ((size_t)256 << 10) /* the buffer that scattered memory goes through */
+#define PIECE_LONG ((size_t)4 << 10)   /* mean piece of memory that is worth an iovec */
+#define RANGE_LONG ((size_t)16 << 10)  /* a range of the file that is worth a system call */
 #define N_RANGES   256
+#define PART_LOCAL ((uint64_t)512 << 10) /* read of a local file at a time: stays in the cache */
+
+/* Bytes of the file to read at a time, as a hint says at most. */
+static uint64_t move_space(const struct dm_move *m, uint64_t hint)
+{
+    return m->disk->is_local && hint > PART_LOCAL ? PART_LOCAL : hint;
+}
 
 static inline size_t move_min(uint64_t a, uint64_t b)
 {
@@ -261,7 +268,7 @@ static int move_sieve(struct dm_move *m, const struct window *w, char *buf, char
 
 static int move_read(struct dm_move *m)
 {
-    uint64_t space = m->hints->ind_rd_buffer_size, moved = 0;
+    uint64_t space = move_space(m, m->hints->ind_rd_buffer_size), moved = 0;
     char *buf = NULL, *stage = NULL;
     int err = DM_OK;
 
@@ -295,7 +302,7 @@ static bool window_is_for_map(const struct dm_move *m, const struct window *w)
 
     if (!m->disk->can_map || m->hints->ds_write == DM_HINT_DISABLE)
         return false;
-    return piece <= RANGE_LONG && span / 4096 * 256 <= w->len + 65536;
+    return piece < PIECE_LONG && span / 4096 * 256 <= w->len + 65536;
 }
 
 static int move_write(struct dm_move *m)
@@ -305,17 +312,17 @@ static int move_write(struct dm_move *m)
     int err = DM_OK;
 
     while (m->done < m->len && err == DM_OK) {
+        uint64_t before = m->done;
         struct window w;
-        bool is_mapped = false;
 
         window_next(m, space, &w);
         if (window_is_for_map(m, &w)) {
             if (!m->type->is_contig && stage == NULL && (stage = malloc(STAGE_LEN)) == NULL)
                 return DM_FAIL(DM_ENOMEM, "buffer of a file, %zu bytes", STAGE_LEN);
-            err = dm_mapped_write(m, w.low, w.high, w.len, stage, STAGE_LEN, &is_mapped);
+            err = dm_mapped_write(m, w.low, w.high, w.len, window_piece(m, &w), stage, STAGE_LEN);
         }
-        if (!is_mapped && err == DM_OK)
-            err = move_exact(m, w.len, &moved);
+        if (err == DM_OK && m->done < before + w.len)
+            err = move_exact(m, before + w.len - m->done, &moved);
     }
     free(stage);
     return err;

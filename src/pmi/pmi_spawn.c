@@ -254,6 +254,7 @@ static int spawn_by_server(struct dm_pmi *pmi, const struct dm_pmi_spawn *spawn,
             *n_started_p = count_procs(spawn);
         return DM_OK;
     }
+    (void)dm_pmi_wire_number(line, "n", n_started_p); /* how many there was room for */
     (void)dm_pmi_wire_field(line, "faults", faults, sizeof(faults));
     if (!dm_pmi_wire_field(line, "msg", why, sizeof(why)) || !dm_pmi_wire_unescape(why))
         snprintf(why, sizeof(why), "the process manager refused: %.100s", line);

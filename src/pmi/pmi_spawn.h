@@ -28,7 +28,7 @@ struct dm_pmi_program {
     const char *command;
     char *const *argv; /* its arguments without the command, ended by NULL; NULL: none */
     int maxprocs;      /* at least 0 */
-    /* The info as it is: host, hosts, hostfile, wdir, path, soft, env; others are ignored. */
+    /* The info as it is: host, hosts, hostfile, wdir, path, env; others are ignored. */
     const struct dm_pmi_pair *info;
     int n_info;
 };
@@ -43,7 +43,7 @@ struct dm_pmi_spawn {
 
 /*
  * Start the processes of all programs as one job; DM_OK: they run, or will. *n_started_p is how
- * many, fewer than asked for only where the info key "soft" allows it.
+ * many. DM_ERR_SPAWN: how many there was room for when not all could be started, 0: that is unknown.
  *
  * codes has an entry for each process of all programs, in order of the programs: DM_OK, or
  * DM_ERR_SPAWN for those that could not be started; NULL: not wanted.

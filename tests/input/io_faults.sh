@@ -40,14 +40,21 @@ expect 'quota' 2 'preallocate: quota exceeded: reserving space for "x.fault"'
 run 2 close automatic IO_FAULT=close:122:0 IO_FAULT_RANK=1
 expect 'close' 2 'MPI_File_close: quota exceeded: closing "x.fault"'
 
-# A mapping without space behind it: SIGBUS stays inside.
-run 2 strided automatic IO_FAULT=fallocate:0:0
-expect 'SIGBUS' 2 'strided: input or output failed: writing "x.fault" at offset 0: the file was truncated'
-# No fallocate: each range by itself.
-run 2 strided automatic IO_FAULT=fallocate:95:0
-expect 'no fallocate' 2 'strided: good'
-run 2 strided automatic IO_FAULT=fallocate:28:0
-expect 'no space for holes' 2 'strided: good'
+# A mapping of a file that is truncated: no signal reaches the program, whoever copies.
+run 2 strided automatic IO_TRUNCATE=1
+expect 'truncated' 2 'strided: good'
+run 2 strided automatic IO_TRUNCATE=1 IO_VM=1
+expect 'truncated, the processor copies' 2 'strided: good'
+run 1 vector automatic IO_TRUNCATE=1 IO_VM=1
+expect 'truncated, one process' 1 'vector: good'
+# The system does not copy: the processor does, or each range goes by itself.
+for errno in 1 14 38; do
+    run 3 twice disable IO_VM=$errno
+    expect "errno $errno of process_vm_writev" 3 'twice: good'
+    expect "errno $errno of process_vm_writev" 0 WRONG
+done
+run 2 strided automatic IO_VM=14 IO_FAULT=pwrite:28:1 IO_FAULT_RANK=1
+expect 'full disk behind a mapping' 1 'strided: no space left: writing "x.fault" at offset 8: No space'
 
 # The aggregator's error is everybody's.
 run 4 all enable IO_FAULT=pwrite:28:0

@@ -4,6 +4,8 @@
  *   IO_FAULT       call, errno and how many calls go well before: pwrite:28:3; errno 0: the call says
  *                  that it succeeded and does nothing
  *   IO_FAULT_RANK  at this rank only
+ *   IO_VM          errno of process_vm_writev
+ *   IO_TRUNCATE=1  a file is truncated as soon as it is mapped
  *   IO_SHORT=1     transfers move at most 7 bytes, and every third one is interrupted
  */
 #define _GNU_SOURCE
@@ -105,10 +107,29 @@ ssize_t preadv(int fd, const struct iovec *iov, int n, off_t at)
     return REAL("preadv", ssize_t(*)(int, const struct iovec *, int, off_t))(fd, iov, n, at);
 }
 
-int fallocate(int fd, int mode, off_t at, off_t len)
+ssize_t process_vm_writev(pid_t pid, const struct iovec *local, unsigned long n_local,
+                          const struct iovec *remote, unsigned long n_remote, unsigned long flags)
 {
-    FAULT("fallocate", fd, 0);
-    return REAL("fallocate", int (*)(int, int, off_t, off_t))(fd, mode, at, len);
+    const char *code = getenv("IO_VM");
+
+    if (code != NULL) {
+        errno = atoi(code);
+        return -1;
+    }
+    return REAL("process_vm_writev",
+                ssize_t(*)(pid_t, const struct iovec *, unsigned long, const struct iovec *,
+                           unsigned long, unsigned long))(pid, local, n_local, remote, n_remote,
+                                                          flags);
+}
+
+void *mmap(void *at, size_t len, int prot, int flags, int fd, off_t offset)
+{
+    void *mem = REAL("mmap", void *(*)(void *, size_t, int, int, int, off_t))(at, len, prot, flags,
+                                                                              fd, offset);
+
+    if (getenv("IO_TRUNCATE") != NULL && fd >= 0 && is_ours(fd))
+        (void)!REAL("ftruncate", int (*)(int, off_t))(fd, 0);
+    return mem;
 }
 
 int posix_fallocate(int fd, off_t at, off_t len)

@@ -173,6 +173,57 @@ static void spawn_several(void)
     talk(&inter);
 }
 
+/* The info key soft: the largest of its numbers, and codes for those that are too many. */
+static void spawn_soft(const char *soft, int max, int n)
+{
+    int codes[8], n_remote;
+    MPI_Comm inter = MPI_COMM_WORLD;
+    MPI_Info info;
+
+    MUST(MPI_Info_create(&info));
+    MUST(MPI_Info_set(info, "soft", soft));
+    MUST(MPI_Comm_spawn(self, MPI_ARGV_NULL, max, info, 0, MPI_COMM_WORLD, &inter, codes));
+    MUST(MPI_Info_free(&info));
+    for (int i = 0; i < max; i++)
+        CHECK_EQ(codes[i], i < n ? MPI_SUCCESS : MPI_ERR_SPAWN);
+    if (n == 0) {
+        CHECK(inter == MPI_COMM_NULL);
+        return;
+    }
+    MUST(MPI_Comm_remote_size(inter, &n_remote));
+    CHECK_EQ(n_remote, n);
+    talk(&inter);
+}
+
+static void spawn_none(void)
+{
+    char *commands[] = {self, self};
+    int n[] = {0, 0};
+    MPI_Comm inter = MPI_COMM_WORLD;
+
+    MUST(MPI_Comm_spawn(self, MPI_ARGV_NULL, 0, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter,
+                        MPI_ERRCODES_IGNORE));
+    CHECK(inter == MPI_COMM_NULL);
+    MUST(MPI_Comm_spawn_multiple(2, commands, MPI_ARGVS_NULL, n, NULL, 0, MPI_COMM_WORLD, &inter,
+                                 n));
+    CHECK(inter == MPI_COMM_NULL);
+}
+
+static void wrong_soft(const char *soft, int class)
+{
+    MPI_Comm inter = MPI_COMM_WORLD, comm;
+    MPI_Info info;
+
+    MUST(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    MUST(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    MUST(MPI_Info_create(&info));
+    MUST(MPI_Info_set(info, "soft", soft));
+    FAILS(MPI_Comm_spawn(self, MPI_ARGV_NULL, 3, info, 0, comm, &inter, MPI_ERRCODES_IGNORE),
+          class);
+    MUST(MPI_Info_free(&info));
+    MUST(MPI_Comm_free(&comm));
+}
+
 static void errors(void)
 {
     char *commands[] = {self, "/nowhere/program"};
@@ -195,9 +246,6 @@ static void errors(void)
     FAILS(MPI_Comm_spawn(self, MPI_ARGV_NULL, -1, MPI_INFO_NULL, 0, comm, &inter,
                          MPI_ERRCODES_IGNORE),
           MPI_ERR_ARG);
-    FAILS(
-        MPI_Comm_spawn(self, MPI_ARGV_NULL, 0, MPI_INFO_NULL, 0, comm, &inter, MPI_ERRCODES_IGNORE),
-        MPI_ERR_ARG);
     FAILS(
         MPI_Comm_spawn(NULL, MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, comm, &inter, MPI_ERRCODES_IGNORE),
         MPI_ERR_ARG);
@@ -226,6 +274,7 @@ int main(int argc, char **argv)
 {
     char *args[] = {"args", "two words", "", "\"quoted\" = '\\';", "a\nline", NULL};
     char *wdir[] = {"wdir", NULL};
+    const char *wrong[] = {"", "two", "1:2:3:4", "1,", "1:3:0", "99999999999"};
     MPI_Comm parent;
     MPI_Info info;
 
@@ -243,6 +292,12 @@ int main(int argc, char **argv)
     if (mp_rank == mp_size - 1)
         spawn(1, MPI_ARGV_NULL, MPI_INFO_NULL, MPI_COMM_SELF, 0);
     spawn_several();
+    spawn_soft("1,7,2:0:-2", 4, 2);
+    spawn_soft("0, 8:16", 3, 0);
+    spawn_none();
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+        wrong_soft(wrong[i], MPI_ERR_INFO_VALUE);
+    wrong_soft("4:9", MPI_ERR_SPAWN);
     errors();
     spawn(1, MPI_ARGV_NULL, MPI_INFO_NULL, MPI_COMM_WORLD, 0);
     MUST(MPI_Info_free(&info));

@@ -10,6 +10,7 @@
 #include "mpi/coll/coll.h"
 #include "mpi/comm/comm.h"
 #include "mpi/process/process.h"
+#include "mpi/process/soft.h"
 #include "mpi/process/state.h"
 #include "pmi/pmi_spawn.h"
 
@@ -17,10 +18,12 @@
 
 /* All programs of a call, at the root. */
 struct spawning {
-    struct dm_pmi_program *programs;
+    struct dm_pmi_program *programs; /* maxprocs: how many are asked for now */
+    const int *maxprocs;             /* how many the caller wants */
     int n_programs;
-    int n_procs; /* of all */
-    int *codes;  /* of each process */
+    int n_procs;   /* wanted, of all */
+    int n_started; /* of all */
+    int *codes;    /* of each process that is wanted */
 };
 
 /* What counts at the root only, as the program has passed it. */
@@ -63,18 +66,45 @@ static int spawn_read_info(MPI_Info handle, struct dm_pmi_program *program)
     return DM_OK;
 }
 
+/* The info key soft, NULL: it is not there. */
+static const char *spawn_soft_of(const struct dm_pmi_program *program)
+{
+    for (int i = 0; i < program->n_info; i++)
+        if (strcmp(program->info[i].key, "soft") == 0)
+            return program->info[i].val;
+    return NULL;
+}
+
+/* As many processes as it allows. */
+static int spawn_soften(struct dm_pmi_program *program)
+{
+    const char *soft = spawn_soft_of(program);
+    int n = program->maxprocs;
+    int err = soft != NULL ? dm_soft_largest(soft, program->maxprocs, &n) : DM_OK;
+
+    if (err == DM_OK && n < 0)
+        err = DM_FAIL(DM_ERR_SPAWN, "the info key soft (%.100s) has no number up to maxprocs, %d",
+                      soft, program->maxprocs);
+    if (err == DM_OK)
+        program->maxprocs = n;
+    return err;
+}
+
 static int spawn_read_program(const struct spawn_args *args, int i, struct dm_pmi_program *program)
 {
+    int err;
+
     if (args->commands[i] == NULL || args->commands[i][0] == '\0')
         return DM_FAIL(DM_ERR_ARG, "command %d is %s", i,
                        args->commands[i] == NULL ? "a null pointer" : "empty");
-    if (args->maxprocs[i] < 1)
-        return DM_FAIL(DM_ERR_ARG, "maxprocs of %.100s is %d; at least 1 is needed",
-                       args->commands[i], args->maxprocs[i]);
+    if (args->maxprocs[i] < 0)
+        return DM_FAIL(DM_ERR_ARG, "maxprocs of %.100s is %d, a negative number", args->commands[i],
+                       args->maxprocs[i]);
     program->command = args->commands[i];
     program->argv = args->argvs != NULL ? args->argvs[i] : NULL;
     program->maxprocs = args->maxprocs[i];
-    return spawn_read_info(args->infos != NULL ? args->infos[i] : MPI_INFO_NULL, program);
+    err = spawn_read_info(args->infos != NULL ? args->infos[i] : MPI_INFO_NULL, program);
+    return err == DM_OK ? spawn_soften(program) : err;
 }
 
 static int spawn_read(const struct spawn_args *args, struct spawning *s)
@@ -91,15 +121,16 @@ static int spawn_read(const struct spawn_args *args, struct spawning *s)
     if (s->programs == NULL)
         return DM_FAIL(DM_ENOMEM, "list of %d commands", args->count);
     s->n_programs = args->count;
+    s->maxprocs = args->maxprocs;
     for (int i = 0; i < args->count && err == DM_OK; i++) {
         err = spawn_read_program(args, i, &s->programs[i]);
-        n_procs += s->programs[i].maxprocs;
+        n_procs += args->maxprocs[i];
     }
     if (err == DM_OK && n_procs > INT32_MAX / 2)
         err = DM_FAIL(DM_ERR_SPAWN, "%lld processes are too many", (long long)n_procs);
     if (err != DM_OK)
         return err;
-    s->codes = malloc((size_t)n_procs * sizeof(*s->codes));
+    s->codes = malloc((size_t)(n_procs + 1) * sizeof(*s->codes));
     if (s->codes == NULL)
         return DM_FAIL(DM_ENOMEM, "codes of %lld processes", (long long)n_procs);
     s->n_procs = (int)n_procs;
@@ -126,24 +157,89 @@ static bool spawn_is_over(void *arg)
     return *(int *)arg == n_spawns && dm_pmi_spawned_is_over(dm_process_state.pmi);
 }
 
+static int spawn_count(const struct spawning *s)
+{
+    int n = 0;
+
+    for (int i = 0; i < s->n_programs; i++)
+        n += s->programs[i].maxprocs;
+    return n;
+}
+
+/* The largest number up to max, or else the smallest above, if it is fewer than now. */
+static void spawn_lower(struct dm_pmi_program *program, int max)
+{
+    const char *soft = spawn_soft_of(program);
+    int n = -1;
+
+    for (; soft != NULL && n < 0 && max < program->maxprocs; max++)
+        (void)dm_soft_largest(soft, max, &n);
+    if (n >= 0)
+        program->maxprocs = n;
+}
+
+/*
+ * The launcher had room for n processes: ask for no more, where the info key soft allows that, of the
+ * last programs first. False: it does not.
+ */
+static bool spawn_shrink(struct spawning *s, int n)
+{
+    for (int i = s->n_programs - 1; i >= 0; i--) {
+        struct dm_pmi_program *program = &s->programs[i];
+        int over = spawn_count(s) - n;
+
+        if (over > 0)
+            spawn_lower(program, over < program->maxprocs ? program->maxprocs - over : 0);
+    }
+    return spawn_count(s) <= n;
+}
+
+/* Those that are not asked for have not been started. */
+static void spawn_spread_codes(struct spawning *s, const int *codes)
+{
+    int *to = s->codes;
+
+    for (int i = 0; i < s->n_programs; i++)
+        for (int k = 0; k < s->maxprocs[i]; k++)
+            *to++ = k < s->programs[i].maxprocs ? *codes++ : DM_ERR_SPAWN;
+}
+
+/* As many as can be started. DM_ERR_SPAWN, DM_ENOMEM. */
+static int spawn_start(struct spawning *s, const char *port)
+{
+    struct dm_pmi_pair preput = {.key = PARENT_PORT, .val = port};
+    struct dm_pmi_spawn spawn = {
+        .programs = s->programs, .n_programs = s->n_programs, .preput = &preput, .n_preput = 1};
+    int *codes = calloc((size_t)s->n_procs + 1, sizeof(*codes));
+    int n_asked, n_could;
+    int err;
+
+    if (codes == NULL)
+        return DM_FAIL(DM_ENOMEM, "codes of %d processes", s->n_procs);
+    do {
+        n_asked = n_could = spawn_count(s);
+        err = n_asked == 0 ? DM_OK : dm_pmi_spawn(dm_process_state.pmi, &spawn, codes, &n_could);
+    } while (err == DM_ERR_SPAWN && n_could > 0 && n_could < n_asked && spawn_shrink(s, n_could));
+    if (err == DM_ENOTSUP)
+        err = DM_FAIL(DM_ERR_SPAWN, "%.400s", dm_err_detail());
+    spawn_spread_codes(s, codes);
+    s->n_started = err == DM_OK ? n_asked : 0;
+    free(codes);
+    return err;
+}
+
 /* Start them and connect one of them. */
 static int spawn_launch(struct spawning *s, struct dm_bridge *bridge_p)
 {
     int number = 0;
     struct dm_handshake_wait wait = {.until = UINT64_MAX, .is_over = spawn_is_over, .arg = &number};
     char port[MPI_MAX_PORT_NAME];
-    struct dm_pmi_pair preput = {.key = PARENT_PORT, .val = port};
-    struct dm_pmi_spawn spawn = {
-        .programs = s->programs, .n_programs = s->n_programs, .preput = &preput, .n_preput = 1};
-    int n_started;
     int err = dm_handshake_open(port);
 
     if (err != DM_OK)
         return err;
-    err = dm_pmi_spawn(dm_process_state.pmi, &spawn, s->codes, &n_started);
-    if (err == DM_ENOTSUP)
-        err = DM_FAIL(DM_ERR_SPAWN, "%.400s", dm_err_detail());
-    if (err == DM_OK) {
+    err = spawn_start(s, port);
+    if (err == DM_OK && s->n_started > 0) {
         number = ++n_spawns;
         err = dm_handshake_accept(port, &wait, bridge_p);
     }
@@ -156,14 +252,17 @@ static int spawn_launch(struct spawning *s, struct dm_bridge *bridge_p)
     return err;
 }
 
-/* All ranks get the codes of all processes. */
-static int spawn_report_codes(struct dm_comm *comm, int root, struct spawning *s, int *errcodes)
+/* All ranks get the codes of all processes, and whether none were to be started. */
+static int spawn_report_codes(struct dm_comm *comm, int root, struct spawning *s, int *errcodes,
+                              bool *is_empty_p)
 {
     struct dm_type *type = dm_type_get(MPI_INT);
     int *codes = s->codes;
-    int n = s->n_procs;
-    int err = dm_bcast(&n, 1, type, root, comm);
+    int head[2] = {s->n_procs, *is_empty_p};
+    int err = dm_bcast(head, 2, type, root, comm);
+    int n = head[0];
 
+    *is_empty_p = head[1] != 0;
     if (err != DM_OK || n == 0)
         return err;
     if (comm->rank != root)
@@ -184,6 +283,7 @@ static int spawn_all(const struct spawn_args *args, int root, struct dm_comm *co
     struct spawning s = {0};
     struct dm_bridge bridge = {0};
     int err = dm_process_check_comm(comm);
+    bool is_empty = false;
     int reported;
 
     *comm_p = NULL;
@@ -193,9 +293,12 @@ static int spawn_all(const struct spawn_args *args, int root, struct dm_comm *co
         err = spawn_read(args, &s);
         if (err == DM_OK)
             err = spawn_launch(&s, &bridge);
+        is_empty = err == DM_OK && s.n_started == 0;
     }
-    reported = spawn_report_codes(comm, root, &s, errcodes);
+    reported = spawn_report_codes(comm, root, &s, errcodes, &is_empty);
     spawn_free(&s);
+    if (is_empty) /* no group, so no communicator */
+        return reported;
     err = dm_process_join_groups(comm, root, err, &bridge, comm_p);
     return err == DM_OK ? reported : err;
 }

@@ -156,6 +156,7 @@ void dm_launch_jobs_fini(struct dm_launch_jobs *jobs)
     for (struct dm_launch_node *node = jobs->first->kin.next; node != NULL;) {
         struct dm_launch_node *next = node->kin.next;
 
+        node->kin.asker = NULL;
         dm_launch_spawned_free(node);
         node = next;
     }

@@ -76,7 +76,7 @@ struct dm_launch_kin {
     pid_t mpiexec;   /* another one runs it, on other hosts; 0: we do, or that has ended */
     int report_fd;   /* from that one */
     struct dm_launch_watch report_watch;
-    struct dm_launch_rank *asker; /* who waits for what it says, NULL: nobody any more */
+    struct dm_launch_rank *asker; /* who waits for how its start went, NULL: nobody any more */
 };
 
 struct dm_launch_node {

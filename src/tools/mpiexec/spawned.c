@@ -26,6 +26,7 @@ struct spawned {
     struct dm_launch_place place;
     struct dm_launch_host host;
     char kvs_name[96];
+    int n_could; /* ranks that were started when one could not be */
 };
 
 static struct spawned *spawned_of(struct dm_launch_node *node)
@@ -48,6 +49,18 @@ static void answer_refused(const struct dm_launch_rank *rank, const char *faults
     (void)dm_pmi_wire_escape(why, text, sizeof(text));
     (void)dm_pmi_wire_send(rank->wire, "cmd=spawn_result rc=-1 faults=%s msg=%s",
                            faults != NULL ? faults : "", text);
+}
+
+/* Some were started, and are gone now: there is room for as many. */
+static void answer_short(const struct spawned *job)
+{
+    const struct dm_launch_node *node = &job->node;
+    char text[3 * WHY_LEN + 1] = "";
+
+    (void)dm_pmi_wire_escape(node->why[0] != '\0' ? node->why : "see mpiexec's message", text,
+                             sizeof(text));
+    (void)dm_pmi_wire_send(node->kin.asker->wire, "cmd=spawn_result rc=-1 n=%d faults= msg=%s",
+                           job->n_could, text);
 }
 
 /* ---- what the request asks for ---- */
@@ -169,6 +182,8 @@ void dm_launch_spawned_free(struct dm_launch_node *node)
 {
     struct spawned *job = spawned_of(node);
 
+    if (node->kin.asker != NULL && !node->kin.asker->is_closed && node->kin.report_fd < 0)
+        answer_short(job);
     dm_launch_loop_remove(node->loop, &node->kin.report_watch);
     if (node->kin.report_fd >= 0)
         close(node->kin.report_fd);
@@ -224,9 +239,11 @@ static void start_here(struct dm_launch_rank *rank, struct spawned *job)
     }
     dm_launch_jobs_add(rank->node->kin.jobs, node);
     if (!dm_launch_node_start(node)) {
-        /* Those that had been started are killed; it is no failure of a job. */
+        /* Those that had been started are killed; it is no failure of a job. When they are gone,
+         * the answer is sent. */
         node->status = 0;
-        answer_refused(rank, NULL, node->why[0] != '\0' ? node->why : "see mpiexec's message");
+        job->n_could = node->n_running;
+        node->kin.asker = rank;
         return;
     }
     for (int i = 0; i < node->n_ranks; i++)
