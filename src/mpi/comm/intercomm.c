@@ -26,8 +26,7 @@ int dm_intercomm_new(struct dm_group *group, struct dm_group *remote, uint32_t c
         dm_comm_unref(local);
         return err;
     }
-    dm_group_ref(remote);
-    (*comm_p)->remote = remote;
+    dm_comm_set_remote(*comm_p, remote);
     (*comm_p)->local = local;
     return DM_OK;
 }

@@ -29,6 +29,30 @@ void dm_core_on_comm_free(void (*fn)(struct dm_comm *comm))
         hooks.on_free[hooks.n_on_free++] = fn;
 }
 
+/* n more communicators of this kind with these processes. */
+static void comm_count_fatal(const struct dm_comm *comm, const struct dm_group *group, int n)
+{
+    if (dm_world.count_fatal == NULL || group == NULL || group->procs == NULL || comm->is_parting ||
+        !dm_errhandler_is_fatal(comm->eh))
+        return;
+    for (int i = 0; i < group->size; i++)
+        if (dm_world_is_foreign(group->procs[i]))
+            dm_world.count_fatal(group->procs[i], n);
+}
+
+void dm_comm_count_fatal(const struct dm_comm *comm, int n)
+{
+    comm_count_fatal(comm, comm->group, n);
+    comm_count_fatal(comm, comm->remote, n);
+}
+
+void dm_comm_set_remote(struct dm_comm *comm, struct dm_group *remote)
+{
+    dm_group_ref(remote);
+    comm->remote = remote;
+    comm_count_fatal(comm, remote, 1);
+}
+
 static int comm_make(struct dm_group *group, uint32_t ctx, struct dm_errhandler *eh,
                      struct dm_comm **comm_p)
 {
@@ -47,6 +71,7 @@ static int comm_make(struct dm_group *group, uint32_t ctx, struct dm_errhandler 
     comm->group = group;
     comm->eh = eh;
     comm->obj.refs = 1;
+    comm_count_fatal(comm, group, 1);
     return DM_OK;
 }
 
@@ -77,6 +102,7 @@ void dm_comm_unref(struct dm_comm *comm)
     for (int i = 0; i < hooks.n_on_free; i++)
         hooks.on_free[i](comm);
     dm_handle_drop(DM_KIND_COMM, &comm->obj);
+    dm_comm_count_fatal(comm, -1);
     dm_ctx_put(comm->ctx);
     dm_comm_unref(comm->local);
     dm_group_unref(comm->group);

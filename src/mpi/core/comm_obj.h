@@ -59,6 +59,10 @@ int dm_comm_hidden_get(struct dm_group *group, struct dm_comm **comm_p);
 void dm_comm_ref(struct dm_comm *comm);
 /* Drop a reference; the last one frees (and gives the context id back by dm_ctx_put). */
 void dm_comm_unref(struct dm_comm *comm);
+/* Make it an intercommunicator; takes a reference. */
+void dm_comm_set_remote(struct dm_comm *comm, struct dm_group *remote);
+/* Its error handler counts from now on (1), or not any more (-1): see dm_world.count_fatal. */
+void dm_comm_count_fatal(const struct dm_comm *comm, int n);
 /* Bodies of the MPI functions (MPI-4.0 section 7.8). */
 int dm_comm_set_name(struct dm_comm *comm, const char *name);
 int dm_comm_get_name(struct dm_comm *comm, char *name, int *len);

@@ -98,9 +98,20 @@ void dm_errhandler_set(struct dm_errhandler **slot_p, struct dm_errhandler *eh)
     dm_errhandler_unref(old);
 }
 
+bool dm_errhandler_is_fatal(const struct dm_errhandler *eh)
+{
+    return eh == &dm_errhandler_fatal || eh == &dm_errhandler_abort;
+}
+
 int dm_comm_set_errhandler(struct dm_comm *comm, struct dm_errhandler *eh)
 {
+    if (dm_errhandler_is_fatal(comm->eh) == dm_errhandler_is_fatal(eh)) {
+        dm_errhandler_set(&comm->eh, eh);
+        return DM_OK;
+    }
+    dm_comm_count_fatal(comm, -1);
     dm_errhandler_set(&comm->eh, eh);
+    dm_comm_count_fatal(comm, 1);
     return DM_OK;
 }
 

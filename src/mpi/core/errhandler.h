@@ -25,6 +25,8 @@ struct dm_errhandler {
 };
 void dm_errhandler_ref(struct dm_errhandler *eh);
 void dm_errhandler_unref(struct dm_errhandler *eh);
+/* Does it end the job? */
+bool dm_errhandler_is_fatal(const struct dm_errhandler *eh);
 enum { DM_EH_N_BUILTIN = DM_EH_USER };
 extern struct dm_errhandler dm_errhandlers[DM_EH_N_BUILTIN]; /* predefined: by kind */
 #define dm_errhandler_fatal  dm_errhandlers[DM_EH_FATAL]

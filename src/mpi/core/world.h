@@ -27,6 +27,8 @@ struct dm_world {
     void *abort_arg;
     /* The references of groups to a process of another job become n more; or NULL. */
     void (*count_foreign)(int proc, int n);
+    /* The same of communicators that end this job when the process is lost; or NULL. */
+    void (*count_fatal)(int proc, int n);
 };
 /* Idle: up, but neither the world model nor a session is there to use it. */
 enum dm_world_state { DM_WORLD_BEFORE, DM_WORLD_UP, DM_WORLD_IDLE, DM_WORLD_DONE };

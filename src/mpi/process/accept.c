@@ -61,6 +61,8 @@ int dm_process_join_groups(struct dm_comm *comm, int root, int err, struct dm_br
     err = dm_process_report(comm, root, err, 1, &bridge->tag);
     if (err == DM_OK)
         err = dm_intercomm_create(comm, root, bridge->comm, 0, bridge->tag, comm_p);
+    if (err == DM_OK)
+        dm_jobs_review();
     dm_handshake_part(bridge);
     return err;
 }

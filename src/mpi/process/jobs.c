@@ -1,6 +1,8 @@
 /*
- * Which jobs this process is connected with: the launcher is reported of the first reference to a
- * process of a job, and of the last one's end.
+ * Which jobs this process is connected with, and is to end with: the launcher is told.
+ *
+ * From the first reference to a process of a job on it is to end with that job. Once a communicator
+ * of both is made, error handlers decide: it is as long as one of them is fatal.
  */
 #include <stdlib.h>
 
@@ -11,6 +13,8 @@
 struct known_job {
     uint64_t job;
     int64_t n_refs;
+    int64_t n_fatal; /* references by communicators whose error handler is fatal */
+    bool is_tied;    /* the launcher has been told that this process ends with it */
 };
 
 static struct {
@@ -41,6 +45,33 @@ static struct known_job *job_add(uint64_t job)
     return &jobs.list[jobs.n++];
 }
 
+static void job_tie(struct known_job *known, bool is_tied)
+{
+    if (known->is_tied == is_tied)
+        return;
+    known->is_tied = is_tied;
+    if (is_tied)
+        dm_pmi_connected(dm_process_state.pmi, known->job);
+    else
+        dm_pmi_disconnected(dm_process_state.pmi, known->job);
+}
+
+static void jobs_count_fatal(int proc, int n)
+{
+    struct known_job *known = job_find(dm_adapt_proc_id(dm_chan_adapt(dm_world.chan), proc).job);
+
+    if (known == NULL)
+        return;
+    known->n_fatal += n;
+    job_tie(known, known->n_fatal > 0);
+}
+
+void dm_jobs_review(void)
+{
+    for (int i = 0; i < jobs.n; i++)
+        job_tie(&jobs.list[i], jobs.list[i].n_fatal > 0);
+}
+
 static void jobs_count(int proc, int n)
 {
     uint64_t job = dm_adapt_proc_id(dm_chan_adapt(dm_world.chan), proc).job;
@@ -52,14 +83,17 @@ static void jobs_count(int proc, int n)
             dm_log_warn("no memory to notify the launcher of another job");
             return;
         }
-        dm_pmi_connected(dm_process_state.pmi, job);
+        dm_world.count_fatal = jobs_count_fatal;
+        job_tie(known, true);
     }
     if (known == NULL)
         return;
     known->n_refs += n;
     if (known->n_refs == 0) {
+        job_tie(known, false);
         *known = jobs.list[--jobs.n];
-        dm_pmi_disconnected(dm_process_state.pmi, job);
+        if (jobs.n == 0)
+            dm_world.count_fatal = NULL;
     }
 }
 
@@ -73,6 +107,7 @@ void dm_jobs_start(void)
 void dm_jobs_stop(void)
 {
     dm_world.count_foreign = NULL;
+    dm_world.count_fatal = NULL;
     free(jobs.list);
     jobs.list = NULL;
     jobs.n = jobs.cap = 0;

@@ -87,6 +87,7 @@ int dm_comm_disconnect(struct dm_comm *comm)
         return err;
     if (!is_own && !is_deserted) {
         /* All are here: who goes may go before this process has heard the last of it. */
+        dm_comm_count_fatal(comm, -1);
         comm->is_parting = true;
         (void)part_sync(comm, &is_deserted);
     }
@@ -95,11 +96,6 @@ int dm_comm_disconnect(struct dm_comm *comm)
 
 /* ---- loss ---- */
 
-static bool part_is_fatal(const struct dm_errhandler *eh)
-{
-    return eh == &dm_errhandler_fatal || eh == &dm_errhandler_abort;
-}
-
 bool dm_process_loss_is_fatal(int proc)
 {
     const struct dm_handle_table *table = &dm_handles.of[DM_KIND_COMM];
@@ -107,7 +103,7 @@ bool dm_process_loss_is_fatal(int proc)
     for (uint32_t i = 0; i < table->n; i++) {
         const struct dm_comm *comm = table->slots[i];
 
-        if (((uintptr_t)comm & 1) != 0 || comm->is_parting || !part_is_fatal(comm->eh))
+        if (((uintptr_t)comm & 1) != 0 || comm->is_parting || !dm_errhandler_is_fatal(comm->eh))
             continue;
         if (dm_group_rank_of(comm->group, proc) != MPI_UNDEFINED ||
             (comm->remote != NULL && dm_group_rank_of(comm->remote, proc) != MPI_UNDEFINED))

@@ -54,6 +54,11 @@ int dm_lookup_name(const char *service, struct dm_info *info, char *port_name);
 
 /* ---- spawning, section 11.8 ---- */
 
+/*
+ * errcodes has an entry for each process of maxprocs. Fewer are started where the info key "soft"
+ * says so: the largest number of its set that there is room for. None at all are no error, and no
+ * communicator: NULL.
+ */
 int dm_comm_spawn(const char *command, char **argv, int maxprocs, MPI_Info info, int root,
                   struct dm_comm *comm, struct dm_comm **comm_p, int *errcodes);
 int dm_comm_spawn_multiple(int count, char **commands, char ***argvs, const int *maxprocs,

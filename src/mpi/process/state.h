@@ -31,8 +31,10 @@ int dm_process_join_groups(struct dm_comm *comm, int root, int err, struct dm_br
 /* An info object that counts at the root only, NULL for MPI_INFO_NULL. DM_ERR_INFO. */
 int dm_process_check_info(MPI_Info handle, struct dm_info **info_p);
 
-/* Notify the launcher which jobs this process is connected with. */
+/* Notify the launcher which jobs this process is connected with, and is to end with. */
 void dm_jobs_start(void);
+/* The communicators of new connections are made: their error handlers count from now on. */
+void dm_jobs_review(void);
 void dm_jobs_stop(void);
 
 #endif

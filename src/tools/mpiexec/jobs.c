@@ -1,5 +1,5 @@
 /*
- * Jobs, and which are connected. A rank keeps a list of the jobs that it is connected to: what it
+ * Jobs, and which end with which. A rank keeps a list of the jobs that it has spoken of: what it
  * says of itself is all that is known, and is forgotten when it ends in order.
  */
 #include "tools/mpiexec/jobs.h"
@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 
 #include "tools/mpiexec/spawned.h"
+
+static void jobs_forget(struct dm_launch_jobs *jobs, const struct dm_launch_node *gone);
 
 void dm_launch_jobs_init(struct dm_launch_jobs *jobs, struct dm_launch_node *first,
                          void (*ended)(void *arg), void *arg)
@@ -125,6 +127,7 @@ static void on_free_due(void *arg)
             jobs->first->status_ms = node->status_ms;
         }
         *at = node->kin.next;
+        jobs_forget(jobs, node);
         for (struct dm_launch_node *one = jobs->first; one != NULL; one = one->kin.next)
             if (one->kin.asker != NULL && one->kin.asker->node == node)
                 one->kin.asker = NULL;
@@ -163,46 +166,84 @@ void dm_launch_jobs_fini(struct dm_launch_jobs *jobs)
     dm_launch_names_fini(&jobs->names);
 }
 
-/* ---- connections ---- */
+/* ---- ties ---- */
 
-struct dm_launch_node *dm_launch_jobs_find(struct dm_launch_jobs *jobs, uint64_t id)
+static bool tie_is_of(const struct dm_launch_tie *tie, const struct dm_launch_node *node)
 {
-    for (struct dm_launch_node *node = jobs->first; node != NULL && id != 0; node = node->kin.next)
-        if (node->kin.id == id && !node->kin.is_over)
-            return node;
+    return tie->job != 0 ? tie->job == node->kin.id : tie->serial == node->kin.serial;
+}
+
+static struct dm_launch_tie *rank_tie(const struct dm_launch_rank *rank, uint64_t job)
+{
+    for (int i = 0; i < rank->n_ties; i++)
+        if (rank->ties[i].job == job)
+            return &rank->ties[i];
     return NULL;
 }
 
-bool dm_launch_jobs_tie(struct dm_launch_rank *rank, int serial)
+bool dm_launch_jobs_tie(struct dm_launch_rank *rank, uint64_t job, int serial)
 {
-    int *new;
+    struct dm_launch_tie *tie = job != 0 ? rank_tie(rank, job) : NULL;
+    struct dm_launch_tie *new;
 
-    for (int i = 0; i < rank->n_ties; i++)
-        if (rank->ties[i] == serial)
-            return true;
+    if (tie != NULL) {
+        tie->is_on = true;
+        return true;
+    }
     new = realloc(rank->ties, ((size_t)rank->n_ties + 1) * sizeof(*new));
     if (new == NULL)
         return false;
     rank->ties = new;
-    new[rank->n_ties++] = serial;
+    new[rank->n_ties++] = (struct dm_launch_tie){.job = job, .serial = serial, .is_on = true};
     return true;
 }
 
-void dm_launch_jobs_untie(struct dm_launch_rank *rank, int serial)
+void dm_launch_jobs_untie(struct dm_launch_rank *rank, uint64_t job)
 {
-    for (int i = 0; i < rank->n_ties; i++)
-        if (rank->ties[i] == serial)
-            rank->ties[i--] = rank->ties[--rank->n_ties];
+    struct dm_launch_tie *tie = rank_tie(rank, job);
+    const struct dm_launch_node *node = rank->node->kin.jobs->first;
+
+    if (tie == NULL || job == 0)
+        return;
+    tie->is_on = false;
+    while (node != NULL && (node->kin.id != job || node->kin.is_over))
+        node = node->kin.next;
+    if (node == NULL) /* one of another mpiexec, or over */
+        *tie = rank->ties[--rank->n_ties];
 }
 
-/* Does a rank say that it is connected to the job? */
-static bool node_has_tie(const struct dm_launch_node *node, int serial)
+/* Nobody speaks of that job any more. */
+static void jobs_forget(struct dm_launch_jobs *jobs, const struct dm_launch_node *gone)
 {
+    for (struct dm_launch_node *node = jobs->first; node != NULL; node = node->kin.next)
+        for (int i = 0; i < node->n_ranks; i++) {
+            struct dm_launch_rank *rank = &node->ranks[i];
+
+            for (int k = 0; k < rank->n_ties; k++)
+                if (tie_is_of(&rank->ties[k], gone))
+                    rank->ties[k--] = rank->ties[--rank->n_ties];
+        }
+}
+
+/* What the ranks of a job say of another one. */
+struct opinion {
+    bool is_tied;
+    bool is_there; /* one has spoken of it */
+};
+
+static struct opinion node_opinion(const struct dm_launch_node *node,
+                                   const struct dm_launch_node *other)
+{
+    struct opinion opinion = {false, false};
+
     for (int i = 0; i < node->n_ranks; i++)
-        for (int k = 0; k < node->ranks[i].n_ties; k++)
-            if (node->ranks[i].ties[k] == serial)
-                return true;
-    return false;
+        for (int k = 0; k < node->ranks[i].n_ties; k++) {
+            const struct dm_launch_tie *tie = &node->ranks[i].ties[k];
+
+            opinion.is_there |= tie_is_of(tie, other);
+            opinion.is_tied |= tie_is_of(tie, other) && tie->is_on;
+        }
+    return opinion;
 }
 
 void dm_launch_jobs_fail_tied(struct dm_launch_node *node)
@@ -210,9 +251,12 @@ void dm_launch_jobs_fail_tied(struct dm_launch_node *node)
     struct dm_launch_jobs *jobs = node->kin.jobs;
 
     for (struct dm_launch_node *one = jobs->first; one != NULL; one = one->kin.next) {
+        struct opinion own;
+
         if (one == node || one->is_ending || one->kin.is_over)
             continue;
-        if (!node_has_tie(node, one->kin.serial) && !node_has_tie(one, node->kin.serial))
+        own = node_opinion(one, node);
+        if (!own.is_tied && (own.is_there || !node_opinion(node, one).is_tied))
             continue;
         if (one->failed != NULL) { /* ranks of it are on other hosts */
             dm_launch_verdict_status(one, node->status);

@@ -1,6 +1,6 @@
 /*
  * The jobs that this mpiexec, or agent, runs on its host: the first one, and those that processes
- * have spawned. Connected jobs end together when one fails; the others do not care.
+ * have spawned. A job that fails ends those of which a rank has said so; the others do not care.
  */
 #ifndef DM_TOOLS_MPIEXEC_JOBS_H
 #define DM_TOOLS_MPIEXEC_JOBS_H
@@ -41,13 +41,18 @@ void dm_launch_jobs_fini(struct dm_launch_jobs *jobs);
 void dm_launch_jobs_over(struct dm_launch_node *node);
 /* Are all others over? */
 bool dm_launch_jobs_is_last(const struct dm_launch_node *node);
-/* A job has failed: end those that are connected to it, directly or through others. */
+/*
+ * A job has failed: end those that are tied to it, directly or through others; and those that it is
+ * tied to which have not said anything of it yet: they wait for it.
+ */
 void dm_launch_jobs_fail_tied(struct dm_launch_node *node);
 
-/* The job that calls itself so, NULL: none. */
-struct dm_launch_node *dm_launch_jobs_find(struct dm_launch_jobs *jobs, uint64_t id);
-/* A rank is connected to a job, or is not any more. False: no memory. */
-bool dm_launch_jobs_tie(struct dm_launch_rank *rank, int serial);
-void dm_launch_jobs_untie(struct dm_launch_rank *rank, int serial);
+/*
+ * A rank is to end when a job fails; false: no memory. The job is named by its number; where that is
+ * not known (0), by its place in the family, serial, which is -1 otherwise.
+ */
+bool dm_launch_jobs_tie(struct dm_launch_rank *rank, uint64_t job, int serial);
+/* The rank knows the job, and goes on when that fails. */
+void dm_launch_jobs_untie(struct dm_launch_rank *rank, uint64_t job);
 
 #endif

@@ -30,6 +30,13 @@ struct dm_launch_stream {
     struct dm_launch_rank *rank;
 };
 
+/* What a rank has said of another job. */
+struct dm_launch_tie {
+    uint64_t job; /* by the number that jobs are called by; 0: the job has not said its own yet, */
+    int serial;   /* and it is known by this; else -1 */
+    bool is_on;   /* the rank is to end when that job fails */
+};
+
 struct dm_launch_rank {
     struct dm_launch_node *node;
     int rank;
@@ -49,7 +56,7 @@ struct dm_launch_rank {
     struct dm_launch_timer closed; /* how long it may live without its connection, be undecided */
     struct dm_launch_stream streams[2];
     struct dm_launch_request *request; /* to start processes, which it has not said all of yet */
-    int *ties;                         /* serial numbers of jobs that it is connected to */
+    struct dm_launch_tie *ties;
     int n_ties;
 };
 

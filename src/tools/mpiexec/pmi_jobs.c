@@ -85,22 +85,17 @@ static uint64_t take_id(const char *line, const char *name)
 
 void dm_launch_pmi_connected(struct dm_launch_rank *rank, const char *line)
 {
-    struct dm_launch_node *other;
+    uint64_t job = take_id(line, "job");
 
     rank->node->kin.id = take_id(line, "own");
-    other = dm_launch_jobs_find(rank->node->kin.jobs, take_id(line, "job"));
-    if (other != NULL && other != rank->node)
-        (void)dm_launch_jobs_tie(rank, other->kin.serial);
+    if (job != 0 && job != rank->node->kin.id)
+        (void)dm_launch_jobs_tie(rank, job, -1);
     (void)dm_pmi_wire_send(rank->wire, "cmd=connected rc=0");
 }
 
 void dm_launch_pmi_disconnected(struct dm_launch_rank *rank, const char *line)
 {
-    struct dm_launch_node *other;
-
     rank->node->kin.id = take_id(line, "own");
-    other = dm_launch_jobs_find(rank->node->kin.jobs, take_id(line, "job"));
-    if (other != NULL)
-        dm_launch_jobs_untie(rank, other->kin.serial);
+    dm_launch_jobs_untie(rank, take_id(line, "job"));
     (void)dm_pmi_wire_send(rank->wire, "cmd=disconnected rc=0");
 }

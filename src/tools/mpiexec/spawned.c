@@ -247,7 +247,7 @@ static void start_here(struct dm_launch_rank *rank, struct spawned *job)
         return;
     }
     for (int i = 0; i < node->n_ranks; i++)
-        (void)dm_launch_jobs_tie(&node->ranks[i], rank->node->kin.serial);
+        (void)dm_launch_jobs_tie(&node->ranks[i], rank->node->kin.id, rank->node->kin.serial);
     answer_started(rank, job->kvs_name, node->n_ranks);
 }
 
