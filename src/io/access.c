@@ -237,7 +237,7 @@ static int access_transfer(struct dm_file *f, struct dm_move *m)
     err = dm_datarep_converts(f->view->rep) ? access_convert(m) : access_move_unlocked(m);
     if (f->is_atomic)
         bad = dm_file_unlock(f);
-    dm_move_count(m);
+    dm_move_count(f, m);
     return err != DM_OK ? err : bad;
 }
 
@@ -263,7 +263,7 @@ int dm_access_run(struct dm_file *f, const struct dm_access *a, MPI_Status *stat
     err = access_place(f, a, &m);
     if (a->is_coll && dm_exchange_is_for(f, a->is_write)) {
         moved = dm_exchange_run(f, &m, err, &is_done);
-        dm_move_count(&m);
+        dm_move_count(f, &m);
     }
     if (!is_done && moved == DM_OK)
         moved = access_transfer(f, &m);

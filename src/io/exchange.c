@@ -112,9 +112,24 @@ static void exchange_cut(const struct dm_file *f, struct dm_plan *plan)
     plan->window = (int64_t)f->hints.cb_buffer_size;
 }
 
+/* Some process has failed to write: what of ours is there, below the lowest offset that is not. */
+static void exchange_count_good(struct dm_file *f, struct dm_move *m, int64_t good)
+{
+    int64_t lowest = 0;
+    uint64_t pos;
+
+    if (dm_allreduce(&good, &lowest, 1, dm_type_get(MPI_INT64_T), dm_op_get(MPI_MIN), f->comm) !=
+        DM_OK)
+        lowest = 0;
+    pos = m->len > 0 ? dm_view_pos(f->view, lowest) : 0;
+    if (pos < m->pos + m->done)
+        m->done = pos > m->pos ? pos - m->pos : 0;
+}
+
 static int exchange_go(struct dm_file *f, struct dm_move *m, struct dm_plan *plan)
 {
     int err = dm_file_agree(f, exchange_choose_aggs(f, plan));
+    int64_t good;
 
     if (err != DM_OK)
         return err;
@@ -122,8 +137,12 @@ static int exchange_go(struct dm_file *f, struct dm_move *m, struct dm_plan *pla
     err = dm_ship_views(f, plan->parts, plan->aggs, plan->n_agg);
     if (err != DM_OK)
         return err;
-    err = m->is_write ? dm_two_phase_write(f, m, plan) : dm_two_phase_read(f, m, plan);
-    return dm_file_agree(f, err);
+    if (!m->is_write)
+        return dm_file_agree(f, dm_two_phase_read(f, m, plan));
+    err = dm_file_agree(f, dm_two_phase_write(f, m, plan, &good));
+    if (err != DM_OK)
+        exchange_count_good(f, m, good);
+    return err;
 }
 
 /* The lock of atomic mode is taken by the first process for all, before anybody knows the plan. */

@@ -48,8 +48,9 @@ struct dm_file {
     struct dm_errhandler *eh;
     int n_pending; /* requests */
     struct dm_file_split split;
-    bool is_one_cache;    /* all its processes are on one host, and the file system is, too */
-    struct dm_ship *ship; /* views for exchanges, or NULL: ship.h */
+    unsigned int explained; /* ways that DATUM_EXPLAIN has told */
+    bool is_one_cache;      /* all its processes are on one host, and the file system is, too */
+    struct dm_ship *ship;   /* views for exchanges, or NULL: ship.h */
     struct dm_plan_part
         *parts; /* of an exchange, for each process; made at once, since none can fail alone then */
 };
@@ -65,6 +66,11 @@ int dm_file_agree(struct dm_file *f, int err);
 int dm_io_agree(struct dm_comm *comm, int err);
 /* Collective: len bytes of the first process. */
 int dm_file_bcast(struct dm_file *f, void *data, size_t len);
+
+/* ---- stats.c ---- */
+
+/* Count what a move did, and tell about a way that is new; in the program's thread. */
+void dm_move_count(struct dm_file *f, const struct dm_move *m);
 
 /* ---- file.c ---- */
 

@@ -37,7 +37,5 @@ struct dm_move {
 
 /* DM_ERR_IO, DM_ERR_NO_SPACE, ...; DM_ENOMEM. m->done is right in any case. */
 int dm_move_run(struct dm_move *m);
-/* Count what the move did, in the program's thread. */
-void dm_move_count(const struct dm_move *m);
 
 #endif

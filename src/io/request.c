@@ -68,7 +68,7 @@ static void io_req_complete(struct io_req *r)
 {
     struct dm_file *f = r->req.file;
 
-    dm_move_count(&r->move);
+    dm_move_count(f, &r->move);
     dm_status_set_bytes(&r->req.status, r->move.done);
     r->req.err = r->err;
     r->req.n_pending = 0;
@@ -186,7 +186,7 @@ int dm_file_start(struct dm_file *f, const struct dm_move *m, struct dm_req **re
         struct dm_move now = *m;
 
         err = dm_move_run(&now);
-        dm_move_count(&now);
+        dm_move_count(f, &now);
         return dm_file_started(f, &now, err, req_p);
     }
     err = io_req_new(f, m, &r);

@@ -74,7 +74,8 @@ const struct dm_view *dm_ship_view(const struct dm_file *f, int rank)
     return f->ship->views[rank];
 }
 
-static int ship_unpack(const char *data, size_t len, struct dm_view **view_p)
+static int ship_unpack(const struct dm_file *f, const char *data, size_t len,
+                       struct dm_view **view_p)
 {
     struct ship_head head;
     struct dm_type *tile;
@@ -84,7 +85,8 @@ static int ship_unpack(const char *data, size_t len, struct dm_view **view_p)
     err = dm_type_unflatten(data + sizeof(head), len - sizeof(head), &tile);
     if (err != DM_OK)
         return err;
-    err = dm_view_new(head.disp, dm_type_get(MPI_BYTE), tile, &dm_datarep_native, false, view_p);
+    err = dm_view_new(head.disp, dm_type_get(MPI_BYTE), tile, &dm_datarep_native,
+                      (f->amode & MPI_MODE_RDONLY) == 0, view_p);
     dm_type_unref(tile);
     return err;
 }
@@ -116,7 +118,7 @@ static int ship_take(struct dm_file *f, const struct dm_plan_part *parts, char *
     for (int r = 0; r < f->size; r++) {
         bad = dm_recv(data, parts[r].view_bytes, byte, r, SHIP_TAG, f->comm, MPI_STATUS_IGNORE);
         if (bad == DM_OK)
-            bad = ship_unpack(data, parts[r].view_bytes, &f->ship->views[r]);
+            bad = ship_unpack(f, data, parts[r].view_bytes, &f->ship->views[r]);
         err = err != DM_OK ? err : bad;
     }
     return err;

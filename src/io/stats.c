@@ -1,7 +1,11 @@
 /*
- * What the transfers of this process did, for DATUM_STATS.
+ * What the transfers of this process did, for DATUM_STATS, and which way each file goes, for
+ * DATUM_EXPLAIN.
  */
 #include "io/file.h"
+
+#include "util/cfg.h"
+#include "util/log.h"
 
 static uint64_t io_bytes[2][DM_N_WAYS]; /* read, written */
 
@@ -12,10 +16,30 @@ static const char *const io_names[2][DM_N_WAYS] = {
      "  written to mappings", "  written in two phases"},
 };
 
-void dm_move_count(const struct dm_move *m)
+static const char *const io_ways[DM_N_WAYS] = {
+    "as one range", "each range by itself", "with the holes", "by a mapping", "in two phases",
+};
+
+/* Once for each way of each file. */
+static void io_explain(struct dm_file *f, const struct dm_move *m)
+{
+    for (int i = 0; i < DM_N_WAYS; i++) {
+        unsigned int bit = 1u << (2 * i + m->is_write);
+
+        if (m->n_way[i] == 0 || (f->explained & bit) != 0)
+            continue;
+        f->explained |= bit;
+        dm_log_info("file \"%s\" on %s, %d ranks: %s %s", f->disk.path, f->disk.fs, f->size,
+                    m->is_write ? "written" : "read", io_ways[i]);
+    }
+}
+
+void dm_move_count(struct dm_file *f, const struct dm_move *m)
 {
     for (int i = 0; i < DM_N_WAYS; i++)
         io_bytes[m->is_write][i] += m->n_way[i];
+    if (dm_cfg()->explain && f->rank == 0)
+        io_explain(f, m);
 }
 
 int dm_io_stats(struct dm_adapt_stat *stats, int max)

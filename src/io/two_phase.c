@@ -37,6 +37,7 @@ struct rounds {
     struct dm_req **agg_reqs; /* one for each process */
     char *pack;               /* packed data of a round, when memory is not contiguous */
     char *window, *mask, *stage;
+    int64_t good; /* all below this offset is written, as far as this aggregator knows */
     int err;
 };
 
@@ -44,6 +45,7 @@ static void rounds_fail(struct rounds *r, int err)
 {
     if (r->err == DM_OK)
         r->err = err;
+    r->good = 0;
 }
 
 /* ---- cursors ---- */
@@ -157,7 +159,7 @@ static int rounds_open(struct rounds *r, struct dm_file *f, struct dm_move *m,
 {
     int err;
 
-    *r = (struct rounds){.f = f, .m = m, .plan = plan, .me = -1};
+    *r = (struct rounds){.f = f, .m = m, .plan = plan, .me = -1, .good = INT64_MAX};
     for (int a = 0; a < plan->n_agg; a++)
         if (plan->aggs[a] == f->rank)
             r->me = a;
@@ -334,6 +336,8 @@ static void window_write(struct rounds *r, int64_t low, int64_t high)
         n = last != NULL ? (size_t)(last - first) : len - at;
         r->err = dm_disk_write(&r->f->disk, r->window + at, n, (uint64_t)low + at, &done);
         r->m->n_way[DM_WAY_TWO_PHASE] += done;
+        if (r->err != DM_OK)
+            r->good = low + (int64_t)(at + done);
         at += n;
     }
 }
@@ -400,7 +404,8 @@ static void window_round_read(struct rounds *r, int64_t round)
         window_give(r, round, low, low + (int64_t)got, first, &first);
 }
 
-int dm_two_phase_write(struct dm_file *f, struct dm_move *m, const struct dm_plan *plan)
+int dm_two_phase_write(struct dm_file *f, struct dm_move *m, const struct dm_plan *plan,
+                       int64_t *good_p)
 {
     struct rounds r;
     int64_t round;
@@ -413,6 +418,7 @@ int dm_two_phase_write(struct dm_file *f, struct dm_move *m, const struct dm_pla
         rounds_wait(&r, r.reqs, plan->n_agg);
     }
     m->done = err == DM_OK ? m->len : 0;
+    *good_p = err == DM_OK ? r.good : 0;
     rounds_close(&r);
     return err != DM_OK ? err : r.err;
 }

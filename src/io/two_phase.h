@@ -18,9 +18,11 @@ struct dm_plan {
 
 /*
  * Collective, on failure too: an aggregator that fails still takes and sends what the others wait for,
- * and returns its error. m->done is set.
+ * and returns its error. m->done is set. *good_p: what this process has to write of the file is there
+ * below that offset.
  */
-int dm_two_phase_write(struct dm_file *f, struct dm_move *m, const struct dm_plan *plan);
+int dm_two_phase_write(struct dm_file *f, struct dm_move *m, const struct dm_plan *plan,
+                       int64_t *good_p);
 int dm_two_phase_read(struct dm_file *f, struct dm_move *m, const struct dm_plan *plan);
 
 #endif

@@ -18,24 +18,26 @@ static int view_check_type(const struct dm_view *view, bool is_for_writing)
     if (order.first < 0 || view->disp + order.first < 0)
         return DM_FAIL(DM_ERR_TYPE, "filetype begins at the negative displacement %lld",
                        (long long)order.first);
-    if (!order.is_ordered || view->tile->extent <= 0)
-        return DM_FAIL(DM_ERR_TYPE, "the displacements of filetype descend; in a view they must "
-                                    "not, nor from one filetype to the next");
+    if (!order.is_ordered)
+        return DM_FAIL(DM_ERR_TYPE,
+                       "the displacements of filetype descend; in a view they must not");
     if (order.overlaps && is_for_writing)
         return DM_FAIL(DM_ERR_TYPE, "filetype overlaps itself; it may not in a file that is open "
                                     "for writing");
     return DM_OK;
 }
 
-static void view_measure(struct dm_view *view)
+static void view_measure(struct dm_view *view, bool is_for_writing)
 {
     struct dm_type_order order;
 
     dm_type_order(view->tile, &order);
     view->size = (uint64_t)view->tile->size;
-    view->has_overlaps = order.overlaps;
+    view->is_single =
+        order.is_any && (!order.repeats || (is_for_writing && order.overlaps_repeated));
+    view->has_overlaps = view->is_single ? order.overlaps : order.overlaps_repeated;
     view->start = view->disp + order.first;
-    view->is_contig = view->tile->is_contig && view->size > 0;
+    view->is_contig = view->tile->is_contig && view->size > 0 && !view->is_single;
 }
 
 int dm_view_new(MPI_Offset disp, struct dm_type *etype, struct dm_type *filetype,
@@ -71,7 +73,7 @@ int dm_view_new(MPI_Offset disp, struct dm_type *etype, struct dm_type *filetype
         err = view_check_type(view, is_for_writing);
     if (err != DM_OK)
         goto fail;
-    view_measure(view);
+    view_measure(view, is_for_writing);
     *view_p = view;
     return DM_OK;
 
@@ -104,6 +106,11 @@ int dm_view_check(const struct dm_view *view, uint64_t pos)
 
     if (view->size == 0)
         return pos == 0 ? DM_OK : DM_FAIL(DM_ERR_ARG, "the filetype of the view has no data");
+    if (view->is_single && pos >= view->size)
+        return DM_FAIL(
+            DM_ERR_ARG,
+            "filetype overlaps the next one by its extent, so a view of it has %llu bytes",
+            (unsigned long long)view->size);
     end = (dm_int128)(pos / view->size + 1) * view->tile->extent + view->tile->true_extent +
           view->start;
     if (end > OFFSET_MAX)
@@ -142,10 +149,14 @@ uint64_t dm_view_pos(const struct dm_view *view, int64_t offset)
         return 0;
     if (view->is_contig)
         return (uint64_t)(offset - view->start);
-    /* The first byte of filetype n is at start + n * extent. */
-    low = (uint64_t)(offset - view->start) / (uint64_t)view->tile->extent;
-    high = (low + 1) * view->size;
-    low = low > 0 ? (low - 1) * view->size : 0;
+    if (view->is_single) {
+        high = view->size;
+    } else {
+        /* The first byte of filetype n is at start + n * extent. */
+        low = (uint64_t)(offset - view->start) / (uint64_t)view->tile->extent;
+        high = (low + 1) * view->size;
+        low = low > 0 ? (low - 1) * view->size : 0;
+    }
     while (low < high) {
         uint64_t mid = low + (high - low) / 2;
 

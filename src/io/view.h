@@ -24,6 +24,7 @@ struct dm_view {
     uint64_t etype_size;  /* bytes in the file, */
     uint64_t size;        /* and of the data of a filetype */
     bool is_contig;       /* all bytes from `start` on */
+    bool is_single;       /* one filetype only: by its extent the next one would overlap it */
     bool has_overlaps; /* some bytes are seen twice: offsets may go back by less than an element */
     int64_t start;     /* offset of position 0 */
 };

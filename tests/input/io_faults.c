@@ -43,7 +43,7 @@ static int go(const char *what)
 {
     MPI_Request req = MPI_REQUEST_NULL;
     MPI_Status status;
-    int err;
+    int err, n_good;
 
     if (strcmp(what, "contig") == 0)
         return MPI_File_write_at(fh, (MPI_Offset)rank * N * 4, data, N, MPI_INT, &status);
@@ -74,6 +74,9 @@ static int go(const char *what)
     if (strcmp(what, "strided") == 0)
         return MPI_File_write(fh, data, N, MPI_INT, &status);
     err = MPI_File_write_at_all(fh, 0, data, N, MPI_INT, &status);
+    MPI_Get_count(&status, MPI_BYTE, &n_good);
+    if (err != MPI_SUCCESS)
+        printf("rank %d: %d bytes are good\n", rank, n_good);
     if (err != MPI_SUCCESS || strcmp(what, "all") == 0)
         return err;
     err = MPI_File_read_at_all(fh, 0, back, N, MPI_INT, &status);

@@ -59,6 +59,16 @@ expect 'full disk behind a mapping' 1 'strided: no space left: writing "x.fault"
 # The aggregator's error is everybody's.
 run 4 all enable IO_FAULT=pwrite:28:0
 expect 'two phases' 4 'all: no space left: writing "x.fault" at offset 0: No space left'
+expect 'two phases, nothing is written' 4 ': 0 bytes are good'
+# Two calls write 7 bytes each, one is interrupted: the first block of rank 0 and 6 bytes of rank 1.
+run 4 all enable IO_SHORT=1 IO_FAULT=pwrite:28:3
+expect 'two phases, what is written' 4 'all: no space left: writing "x.fault" at offset 14: No space left'
+expect 'two phases, rank 0' 1 'rank 0: 8 bytes are good'
+expect 'two phases, rank 1' 1 'rank 1: 6 bytes are good'
+expect 'two phases, others' 2 'rank [23]: 0 bytes are good'
+run 2 twice enable DATUM_EXPLAIN=yes
+expect 'explained' 1 'file "x.fault" on [a-z0-9]+, 2 ranks: written in two phases'
+expect 'explained' 1 'file "x.fault" on [a-z0-9]+, 2 ranks: read in two phases'
 run 4 twice enable IO_FAULT=pread:5:0
 expect 'two phases, reading' 4 'twice: input or output failed: reading "x.fault" at offset 0'
 

@@ -87,6 +87,59 @@ static void wrong(void)
     MUST(MPI_File_close(&fh));
 }
 
+/* By its extent the next filetype would overlap this one: the view ends with the first. */
+static void single(const char *exchange)
+{
+    int lens[] = {2, 1, 1}, displs[] = {0, 4, 9}, data[8], back[8], len[2] = {1, 0}, n;
+    MPI_Datatype three, part, empty;
+    MPI_Offset disp;
+    MPI_Status status;
+    MPI_Info info;
+    MPI_File fh;
+
+    MUST(MPI_Type_indexed(3, lens, displs, MPI_INT, &three));
+    MUST(MPI_Type_create_resized(three, 0, 4, &part));
+    MUST(MPI_Type_commit(&part));
+    MUST(MPI_Type_contiguous(0, MPI_INT, &empty));
+    MUST(MPI_Type_commit(&empty));
+    MUST(MPI_Info_create(&info));
+    MUST(MPI_Info_set(info, "romio_cb_write", exchange));
+    MUST(MPI_Info_set(info, "romio_cb_read", exchange));
+    io_scratch(NAME, &fh);
+    for (int k = 0; k < 2; k++) {
+        /* the last rank has no data in the second round */
+        int is_in = k == 0 || mp_rank < mp_size - 1;
+
+        MUST(MPI_File_set_view(fh, 40 * mp_rank, MPI_INT, part, "native", info));
+        for (int i = 0; i < 8; i++)
+            data[i] = 100 * k + 10 * mp_rank + i;
+        MUST(MPI_File_write_at_all(fh, 0, data, is_in ? 4 : 0, MPI_INT, &status));
+        CHECK_EQ(io_count(&status, MPI_INT), is_in ? 4 : 0);
+        memset(back, 0, sizeof(back));
+        MUST(MPI_File_read_at_all(fh, 1, back, is_in ? 3 : 0, MPI_INT, &status));
+        CHECK_EQ(io_count(&status, MPI_INT), is_in ? 3 : 0);
+        CHECK(!is_in || memcmp(back, data + 1, 12) == 0);
+        n = 0;
+        CHECK_EQ(io_peek(NAME, 40 * mp_rank + 36, &n, 4), 4);
+        CHECK_EQ(n, is_in ? data[3] : 10 * mp_rank + 3);
+    }
+    MUST(MPI_File_get_byte_offset(fh, 2, &disp));
+    CHECK_EQ(disp, 40 * mp_rank + 16);
+    FAILS(MPI_File_get_byte_offset(fh, 4, &disp), MPI_ERR_ARG);
+    FAILS(MPI_File_write_at(fh, 1, data, 4, MPI_INT, &status), MPI_ERR_ARG);
+    FAILS(MPI_File_read_at(fh, 4, data, 1, MPI_INT, &status), MPI_ERR_ARG);
+    MUST(MPI_File_read_at(fh, 4, data, 0, MPI_INT, &status));
+    /* nothing may be seen, and nothing can be written then */
+    MUST(MPI_File_set_view(fh, 0, MPI_INT, empty, "native", info));
+    MUST(MPI_File_write_all(fh, len, 0, MPI_INT, &status));
+    FAILS(MPI_File_write_at(fh, 0, len, 1, MPI_INT, &status), MPI_ERR_ARG);
+    MUST(MPI_File_close(&fh));
+    MUST(MPI_Info_free(&info));
+    MUST(MPI_Type_free(&three));
+    MUST(MPI_Type_free(&part));
+    MUST(MPI_Type_free(&empty));
+}
+
 /* A matrix of blocks, each rank one, by subarray and by darray; counts and displacements are large. */
 static void blocks(void)
 {
@@ -187,6 +240,8 @@ int main(int argc, char **argv)
     mp_start(&argc, &argv);
     told();
     wrong();
+    single("disable");
+    single("enable");
     blocks();
     end();
     if (mp_size == 1)

@@ -82,6 +82,6 @@ void dm_type_order(const struct dm_type *type, struct dm_type_order *order_p)
     if (!o.is_any)
         return;
     /* The next element of a filetype begins where this one's extent ends. */
-    order_p->is_ordered = o.is_ordered && o.first + type->extent >= o.last;
-    order_p->overlaps = o.overlaps || o.first + type->extent < o.end;
+    order_p->repeats = o.is_ordered && type->extent > 0 && o.first + type->extent >= o.last;
+    order_p->overlaps_repeated = o.overlaps || o.first + type->extent < o.end;
 }
