@@ -350,7 +350,7 @@ int main(int argc, char **argv)
     if (me.rank == 0)
         report(least, most, n_rounds);
     MPI_Barrier(MPI_COMM_WORLD);
-    dm_adapt_mem_free(dm_chan_adapt(me.chan), me.mem, me.mr);
+    dm_adapt_mem_free(dm_chan_adapt(me.chan), me.mem);
     MPI_Finalize();
     return 0;
 }

@@ -148,6 +148,7 @@ static void open_init_shared(struct dm_adapt *adapt)
     dm_list_init(&adapt->shared.notes);
     dm_list_init(&adapt->poll.connecting);
     dm_procs_init(adapt);
+    dm_mem_pool_init(&adapt->mem.pool);
     dm_reg_cache_init(&adapt->mem.cache,
                       dm_cfg()->reg_cache != DM_REG_CACHE_NO ? dm_cfg()->reg_cache_size : 0,
                       dm_cfg()->reg_cache == DM_REG_CACHE_EXACT);
@@ -172,7 +173,6 @@ static int open_setup_memory(struct dm_adapt *adapt)
 {
     int err = DM_OK;
 
-    adapt->mem.keeps_regs = dm_cfg()->reg_cache != DM_REG_CACHE_NO;
     adapt->mem.probe = aligned_alloc(adapt->mem.page, (size_t)2 * DM_PROBE_LEN);
     if (adapt->mem.probe == NULL)
         return DM_FAIL(DM_ENOMEM, "measuring buffer");
@@ -180,9 +180,10 @@ static int open_setup_memory(struct dm_adapt *adapt)
     dm_ring_plan(adapt);
     for (int i = 0; i < adapt->rails.n_ias && err == DM_OK; i++) {
         if (adapt->rails.ias[i]->caps.is_pinning)
-            adapt->mem.keeps_regs = false;
+            adapt->mem.is_pinning = true;
         err = open_offer_probe(adapt, adapt->rails.ias[i]);
     }
+    adapt->mem.keeps_regs = dm_cfg()->reg_cache != DM_REG_CACHE_NO && !adapt->mem.is_pinning;
     return err;
 }
 
@@ -453,6 +454,7 @@ static void close_free_all(struct dm_adapt *adapt)
     close_stop_servers(adapt);
     dm_conn_free_all(adapt);
     dm_atomic_free(adapt);
+    dm_mem_pool_fini(adapt);
     dm_reg_cache_fini(&adapt->mem.cache);
     close_rails(adapt);
     pthread_cond_destroy(&adapt->shared.cond);

@@ -15,6 +15,8 @@ void dm_rma_map_start(struct dm_win *win);
 /* Map the target's part if that is possible; once. */
 void dm_rma_map_part(struct dm_win *win, int target);
 void dm_rma_unmap_all(struct dm_win *win);
+/* No window is left. */
+void dm_rma_map_stop(void);
 /* The target's part in this process' address space, or NULL. */
 static inline char *dm_rma_reach(const struct dm_rma_call *call)
 {

@@ -1,63 +1,40 @@
 /*
  * MPI_Alloc_mem and MPI_Free_mem (MPI-4.0 section 9.2): memory that peers reach
- * in the fastest way the provider has.
+ * in the fastest way the provider has, out of the pool of the adaptation layer.
  */
 #include <stdlib.h>
 
 #include "onesided/state.h"
 #include "onesided/win.h"
 
-/* Invariant: the list holds every live allocation of MPI_Alloc_mem. */
-struct alloc {
-    struct dm_list link;
-    void *base;
-    struct dm_mr *mr;
-};
+#define ALIGN_MOST 4096
 
-/* Give one allocation back. */
-static void mem_release(struct alloc *a)
+/* The key mpi_minimum_memory_alignment: blocks are aligned to their length, up to a page. */
+static size_t alloc_least(struct dm_info *info)
 {
-    dm_list_del(&a->link);
-    dm_adapt_mem_free(dm_chan_adapt(dm_world.chan), a->base, a->mr);
-    free(a);
+    char text[32];
+    int flag = 0;
+    unsigned long long align;
+
+    if (dm_info_get(info, "mpi_minimum_memory_alignment", sizeof(text) - 1, text, &flag) != DM_OK ||
+        !flag)
+        return 1;
+    align = strtoull(text, NULL, 10);
+    return align < 1 ? 1 : align < ALIGN_MOST ? (size_t)align : ALIGN_MOST;
 }
 
 int dm_alloc_mem(size_t size, struct dm_info *info, void *baseptr)
 {
-    struct alloc *a = malloc(sizeof(*a));
-    int err;
+    size_t least = dm_unlikely(info != NULL) ? alloc_least(info) : 1;
+    int err = dm_adapt_mem_lend(dm_chan_adapt(dm_world.chan), size > least ? size : least,
+                                (void **)baseptr);
 
-    (void)info;
-    if (a == NULL)
-        return DM_FAIL(DM_ERR_NO_MEM, "no memory for the record of an allocation");
-    /* a zero-sized allocation still needs an address that MPI_Free_mem can tell apart */
-    err = dm_adapt_mem_alloc(dm_chan_adapt(dm_world.chan), size > 0 ? size : 1, &a->base, &a->mr);
-    if (err != DM_OK) {
-        free(a);
-        return err == DM_ENOMEM ? DM_ERR_NO_MEM : err;
-    }
-    dm_list_add_head(&dm_rma_state.allocs, &a->link);
-    *(void **)baseptr = a->base;
-    return DM_OK;
+    return err == DM_ENOMEM ? DM_ERR_NO_MEM : err;
 }
 
 int dm_free_mem(void *base)
 {
-    if (base == NULL)
+    if (base == NULL || dm_adapt_mem_take_back(dm_chan_adapt(dm_world.chan), base))
         return DM_OK; /* as free() */
-    dm_list_for_each (it, &dm_rma_state.allocs) {
-        struct alloc *a = dm_container_of(it, struct alloc, link);
-
-        if (a->base == base) {
-            mem_release(a);
-            return DM_OK;
-        }
-    }
     return DM_FAIL(DM_ERR_BASE, "%p was not returned by MPI_Alloc_mem, or was freed before", base);
-}
-
-void dm_rma_mem_stop(void)
-{
-    while (!dm_list_is_empty(&dm_rma_state.allocs))
-        mem_release(dm_container_of(dm_rma_state.allocs.next, struct alloc, link));
 }

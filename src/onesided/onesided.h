@@ -30,6 +30,7 @@ struct dm_win_part {
     uint64_t dev;
     uint64_t ino;
     uint64_t file_offset; /* of base */
+    uint64_t file_len;
     uint64_t ctl_dev;
     uint64_t ctl_ino;
 };

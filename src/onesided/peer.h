@@ -54,10 +54,9 @@ struct dm_win_peer {
     struct dm_rma_msg *deferred;     /* the last update for it, not sent yet; or NULL */
     uint64_t last_reply;             /* ns: to an active-message get */
     struct dm_win_lock lock;
-    uint32_t n_posts; /* post notices from it that no start has consumed */
-    int target_err;   /* what went wrong with its packets here since its last SYNC */
-    void *view;       /* the file of a part that was mapped here, for unmapping */
-    size_t view_len;
+    uint32_t n_posts;         /* post notices from it that no start has consumed */
+    int target_err;           /* what went wrong with its packets here since its last SYNC */
+    struct dm_rma_view *view; /* of the file of a part that was mapped here (map.c) */
 };
 
 /* One call's way to its target. */

@@ -28,6 +28,7 @@ struct dm_rma_state {
     struct dm_pool msgs;
     struct dm_pool xfers;
     struct dm_pool reqs;
+    struct dm_list views;   /* of neighbours' memory (map.c) */
     struct dm_list awaited; /* transfers that wait for a reply */
     struct dm_list am_gets; /* those of them that RDMA can do, oldest first */
     struct dm_chan_hook am_hook;
@@ -37,8 +38,7 @@ struct dm_rma_state {
     char *copy;
     struct dm_mr *copy_mr;
     bool is_updating;
-    int n_lost;            /* processes */
-    struct dm_list allocs; /* of MPI_Alloc_mem */
+    int n_lost; /* processes */
     struct {
         uint64_t n_path[DM_N_PATHS];
         uint64_t n_locks_word;   /* taken by a word */

@@ -36,7 +36,7 @@ static void win_release(struct dm_win *win)
     dm_rma_shared_free(win);
     dm_rma_atomic_free(win);
     if (win->flavor == MPI_WIN_FLAVOR_ALLOCATE && win->base != NULL)
-        dm_adapt_mem_free(adapt, win->base, win->mr);
+        dm_adapt_mem_free(adapt, win->base);
     else if (win->mr != NULL)
         dm_adapt_unreg(adapt, win->mr);
     if (win->obj.handle != 0)
@@ -270,9 +270,9 @@ int dm_onesided_start(void)
 {
     dm_pool_init(&dm_rma_state.msgs, sizeof(struct dm_rma_msg), 16, 0);
     dm_pool_init(&dm_rma_state.xfers, sizeof(struct dm_rma_xfer), 64, 0);
+    dm_list_init(&dm_rma_state.views);
     dm_rma_req_start();
     dm_rma_xfer_start();
-    dm_list_init(&dm_rma_state.allocs);
     dm_rma_target_start();
     return DM_OK;
 }
@@ -283,5 +283,5 @@ void dm_onesided_stop(void)
     dm_pool_fini(&dm_rma_state.xfers);
     dm_pool_fini(&dm_rma_state.reqs);
     dm_rma_get_modify_put_stop();
-    dm_rma_mem_stop();
+    dm_rma_map_stop();
 }

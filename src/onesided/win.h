@@ -10,7 +10,5 @@
 int dm_rma_info_init(struct dm_win *win, struct dm_info *info);
 /* Make the memory of a shared window: sizes, base and maps of all ranks. DM_ERR_RMA_SHARED. */
 int dm_rma_share(struct dm_win *win);
-/* Give back what MPI_Alloc_mem allocated and the program did not free. */
-void dm_rma_mem_stop(void);
 
 #endif

@@ -27,10 +27,11 @@ static void region_write(struct dm_rma_region *entry, uint64_t base, uint64_t si
     entry->base = base;
     if (mr != NULL) {
         uintptr_t start;
+        size_t len;
         int fd;
 
         dm_adapt_rkey(mr, &entry->rkey);
-        entry->is_file = dm_adapt_mem_file(dm_chan_adapt(dm_world.chan), mr, &fd, &start);
+        entry->is_file = dm_adapt_mem_file(dm_chan_adapt(dm_world.chan), mr, &fd, &start, &len);
     }
     dm_atomic_store(&entry->size, size);
     dm_atomic_store(&entry->seq, entry->seq + 1);

@@ -27,6 +27,9 @@
 /* For looking at memory that somebody else writes meanwhile, when just that is the question. */
 #define DM_UNTRACKED __attribute__((no_sanitize_thread))
 
+/* The number of the lowest bit that is set; value is not 0. */
+#define dm_lowest_bit(value) __builtin_ctzll(value)
+
 /* For sums and products of 64-bit values that must not wrap. */
 __extension__ typedef __int128 dm_int128;
 

@@ -295,7 +295,7 @@ static void rdma_main(struct job_proc *proc)
     share_window(proc, wins, mem, mr);
     rdma_over(proc, wins, mem, WIN_LEN);
     pthread_barrier_wait(&proc->space->barrier);
-    dm_adapt_mem_free(me.adapt, mem, mr);
+    dm_adapt_mem_free(me.adapt, mem);
     mem = malloc(WIN_LEN);
     CHECK_EQ(dm_adapt_reg(me.adapt, mem, WIN_LEN, &mr), DM_OK);
     share_window(proc, wins, mem, mr);

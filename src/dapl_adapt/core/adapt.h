@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "dapl_adapt/core/mem_pool.h"
 #include "dapl_adapt/core/proc.h"
 #include "dapl_adapt/provider/lmr.h"
 #include "dapl_adapt/provider/rails.h"
@@ -84,7 +85,9 @@ struct dm_ring_plan {
 struct dm_memory {
     size_t page;
     bool keeps_regs; /* unused registrations of the program's memory stay */
+    bool is_pinning; /* a provider pins the pages of what is registered */
     struct dm_reg_cache cache;
+    struct dm_mem_pool pool;
     char *probe; /* DM_PROBE_LEN bytes for peers to read, and as many to measure with */
     struct dm_lmr probe_lmr[DM_RAILS_MAX];
 };

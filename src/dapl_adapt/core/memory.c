@@ -6,8 +6,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/core/mem_pool.h"
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/provider/lmr.h"
 #include "dapl_adapt/provider/rails.h"
@@ -108,7 +110,7 @@ void dm_adapt_unreg(struct dm_adapt *adapt, struct dm_mr *mr)
     dm_reg_cache_put(&adapt->mem.cache, mr, adapt->mem.keeps_regs);
 }
 
-int dm_adapt_mem_alloc(struct dm_adapt *adapt, size_t len, void **ptr_p, struct dm_mr **mr_p)
+int dm_mem_open(struct dm_adapt *adapt, size_t len, void **ptr_p, struct dm_mr **mr_p)
 {
     struct dm_mr *mr = calloc(1, sizeof(*mr));
     void *ptr;
@@ -116,7 +118,7 @@ int dm_adapt_mem_alloc(struct dm_adapt *adapt, size_t len, void **ptr_p, struct 
 
     if (mr == NULL)
         return DM_FAIL(DM_ENOMEM, "a registration");
-    len = len > 0 ? (len + adapt->mem.page - 1) & ~(adapt->mem.page - 1) : adapt->mem.page;
+    len = (len + adapt->mem.page - 1) & ~(adapt->mem.page - 1);
     err = dm_host_shm_alloc("datum-mem", len, &ptr, &mr->fd);
     if (err != DM_OK) {
         free(mr);
@@ -138,7 +140,7 @@ int dm_adapt_mem_alloc(struct dm_adapt *adapt, size_t len, void **ptr_p, struct 
     return DM_OK;
 }
 
-void dm_adapt_mem_free(struct dm_adapt *adapt, void *ptr, struct dm_mr *mr)
+void dm_mem_close(struct dm_adapt *adapt, void *ptr, struct dm_mr *mr)
 {
     size_t len = mr->end - mr->start;
     int fd = mr->fd;
@@ -147,6 +149,36 @@ void dm_adapt_mem_free(struct dm_adapt *adapt, void *ptr, struct dm_mr *mr)
     dm_reg_cache_invalidate(&adapt->mem.cache, mr->start, len);
     dm_reg_cache_put(&adapt->mem.cache, mr, false);
     dm_host_shm_free(ptr, len, fd);
+}
+
+/* ---- from the pool ---- */
+
+int dm_adapt_mem_alloc(struct dm_adapt *adapt, size_t len, void **ptr_p, struct dm_mr **mr_p)
+{
+    bool is_zero;
+    int err = dm_mem_pool_take(adapt, DM_MEM_LIBRARY, len > 0 ? len : 1, ptr_p, mr_p, &is_zero);
+
+    if (err == DM_OK && !is_zero)
+        memset(*ptr_p, 0, len);
+    return err;
+}
+
+void dm_adapt_mem_free(struct dm_adapt *adapt, void *ptr)
+{
+    (void)dm_mem_pool_give(adapt, DM_MEM_LIBRARY, ptr);
+}
+
+int dm_adapt_mem_lend(struct dm_adapt *adapt, size_t len, void **ptr_p)
+{
+    struct dm_mr *mr;
+    bool is_zero;
+
+    return dm_mem_pool_take(adapt, DM_MEM_PROGRAM, len > 0 ? len : 1, ptr_p, &mr, &is_zero);
+}
+
+bool dm_adapt_mem_take_back(struct dm_adapt *adapt, void *ptr)
+{
+    return dm_mem_pool_give(adapt, DM_MEM_PROGRAM, ptr);
 }
 
 bool dm_adapt_is_registered(const struct dm_mr *mr)
@@ -160,10 +192,11 @@ bool dm_adapt_can_map(const struct dm_adapt *adapt)
 }
 
 bool dm_adapt_mem_file(const struct dm_adapt *adapt, const struct dm_mr *mr, int *fd_p,
-                       uintptr_t *start_p)
+                       uintptr_t *start_p, size_t *len_p)
 {
     *fd_p = mr->fd;
     *start_p = mr->start;
+    *len_p = mr->end - mr->start;
     return mr->is_alloc && dm_adapt_can_map(adapt);
 }
 

@@ -19,13 +19,19 @@ int dm_adapt_reg(struct dm_adapt *adapt, void *addr, size_t len, struct dm_mr **
 /* Drop the reference; the registration may stay cached. */
 void dm_adapt_unreg(struct dm_adapt *adapt, struct dm_mr *mr);
 /*
- * Allocate zeroed, page-aligned, registered memory that peers can reach in the
- * fastest way the provider has (mapped, on the same host). For MPI_Alloc_mem,
- * MPI_Win_allocate and the layer's own rings. When the provider refuses to register it,
- * *mr_p has no keys (dm_adapt_is_registered()): use copies.
+ * Allocate zeroed, registered memory that peers can reach in the fastest way the provider has (mapped,
+ * on the same host), out of a segment that mr_p tells; aligned to its length, at most to a page. For
+ * MPI_Win_allocate and the like. When the provider refuses to register it, *mr_p has no keys
+ * (dm_adapt_is_registered()): use copies. DM_ENOMEM, DM_ESYS.
  */
 int dm_adapt_mem_alloc(struct dm_adapt *adapt, size_t len, void **ptr_p, struct dm_mr **mr_p);
-void dm_adapt_mem_free(struct dm_adapt *adapt, void *ptr, struct dm_mr *mr);
+void dm_adapt_mem_free(struct dm_adapt *adapt, void *ptr);
+/*
+ * The same for the program, which gives it back when it likes: whatever it holds then, or false: this is no
+ * such memory. Not zeroed. What has not come back goes with dm_adapt_close.
+ */
+int dm_adapt_mem_lend(struct dm_adapt *adapt, size_t len, void **ptr_p);
+bool dm_adapt_mem_take_back(struct dm_adapt *adapt, void *ptr);
 bool dm_adapt_is_registered(const struct dm_mr *mr);
 /*
  * Does a provider reach peers on this host by mapping memory files? If none does, nobody else
@@ -33,12 +39,11 @@ bool dm_adapt_is_registered(const struct dm_mr *mr);
  */
 bool dm_adapt_can_map(const struct dm_adapt *adapt);
 /*
- * The memory file behind memory of dm_adapt_mem_alloc: its descriptor and the address of its
- * first byte. False: there is none, or no provider reaches peers on this host by mapping
+ * The memory file behind memory of dm_adapt_mem_alloc: its descriptor, the address of its first byte, and its length. False: there is none, or no provider reaches peers on this host by mapping
  * such files, so nobody else shall either.
  */
 bool dm_adapt_mem_file(const struct dm_adapt *adapt, const struct dm_mr *mr, int *fd_p,
-                       uintptr_t *start_p);
+                       uintptr_t *start_p, size_t *len_p);
 /* The keys that peers use with addresses inside mr. */
 void dm_adapt_rkey(const struct dm_mr *mr, struct dm_rkey *rkey_p);
 

@@ -215,7 +215,7 @@ static int cells_make(struct dm_adapt *adapt)
         return DM_FAIL(DM_ENOMEM, "results of atomic operations");
     err = dm_adapt_mem_alloc(adapt, CELLS * sizeof(uint64_t), &ptr, &atomics->mr);
     if (err == DM_OK && !dm_adapt_is_registered(atomics->mr)) {
-        dm_adapt_mem_free(adapt, ptr, atomics->mr);
+        dm_adapt_mem_free(adapt, ptr);
         err = DM_EAGAIN;
     }
     if (err != DM_OK) {
@@ -277,7 +277,7 @@ void dm_atomic_free(struct dm_adapt *adapt)
         adapt->rails.ias[i]->atomics.loopback = NULL;
     }
     if (adapt->atomics != NULL)
-        dm_adapt_mem_free(adapt, adapt->atomics->cells, adapt->atomics->mr);
+        dm_adapt_mem_free(adapt, adapt->atomics->cells);
     free(adapt->atomics);
     adapt->atomics = NULL;
 }
