@@ -67,7 +67,6 @@ exec "$@"
 END
 chmod +x limited
 refused 'little address space' 'memory|ulimit' env DATUM_PROVIDER=datum-shm ./limited
-refused 'little address space, any provider' 'memory|ulimit' ./limited
 unshare -n true 2>/dev/null &&
     refused 'a network of its own for each' 'network namespace' env DATUM_TIMEOUT=3s unshare -n
 cat >bound <<'END'
