@@ -24,7 +24,7 @@ static void wait_for_end(int pid)
 int main(int argc, char **argv)
 {
     MPI_Comm inter, both = MPI_COMM_NULL, comm;
-    int rank, is_child, pid = (int)getpid(), pids[16], n, value = 0, code, dies;
+    int rank, is_child, pid = (int)getpid(), pids[16], n, value = 0, code;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -52,12 +52,13 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
     if (comm != MPI_COMM_NULL)
         MPI_Barrier(comm);
-    dies = is(argv[1], is_child ? "child" : "parent");
-    if (dies) {
-        if (rank == 0 && comm != MPI_COMM_NULL)
-            usleep(100000); /* what the others have said is on its way */
-        raise(SIGKILL);
-    }
+    if (is(argv[1], is_child ? "child" : "parent"))
+        for (;;)
+            pause();
+    /* The others die when all who live are done with them. */
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < n && rank == 0; i++)
+        kill(pids[i], SIGKILL);
     for (int i = 0; i < n; i++)
         wait_for_end(pids[i]);
     if (comm != MPI_COMM_NULL) {

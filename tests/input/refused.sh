@@ -67,6 +67,12 @@ exec "$@"
 END
 chmod +x limited
 refused 'little address space' 'memory|ulimit' env DATUM_PROVIDER=datum-shm ./limited
+# Sockets need less of it: the job runs, and says what it did not get.
+runs 'little address space, any provider' env DATUM_EXPLAIN=1 ./limited
+grep -q 'provider datum-tcp' err && grep -q '^ *datum-shm: .*ulimit -v' err || {
+    cat err
+    fail 'little address space, any provider: not over datum-tcp, or not said why'
+}
 unshare -n true 2>/dev/null &&
     refused 'a network of its own for each' 'network namespace' env DATUM_TIMEOUT=3s unshare -n
 cat >bound <<'END'

@@ -127,11 +127,12 @@ static int child(MPI_Comm parent, int argc, char **argv)
 
 static void talk(MPI_Comm *inter)
 {
-    int failures = 0;
+    int failures = 0, rank;
 
     use(*inter, 0);
+    MUST(MPI_Comm_rank(*inter, &rank));
     MUST(MPI_Reduce(MPI_IN_PLACE, &failures, 1, MPI_INT, MPI_SUM,
-                    mp_rank == 0 ? MPI_ROOT : MPI_PROC_NULL, *inter));
+                    rank == 0 ? MPI_ROOT : MPI_PROC_NULL, *inter));
     CHECK_EQ(failures, 0);
     MUST(MPI_Comm_disconnect(inter));
     CHECK(*inter == MPI_COMM_NULL);

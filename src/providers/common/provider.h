@@ -128,7 +128,10 @@ struct dm_prov_srq_ops {
     size_t size; /* of the provider's queue, struct dm_srq first; 0: there are none */
     DAT_RETURN (*create)(struct dm_srq *srq);
     void (*destroy)(struct dm_srq *srq);
-    /* Receives that wait for messages; those and what is used by messages not completed. srq->post_lock is held. */
+    /*
+     * Receives that wait for messages; those and what is used by messages not completed.
+     * srq->post_lock is held.
+     */
     void (*count)(struct dm_srq *srq, uint32_t *n_available_p, uint32_t *n_outstanding_p);
     /* srq->post_lock is held, too. n is enough for what is outstanding. */
     DAT_RETURN (*resize)(struct dm_srq *srq, DAT_COUNT n);
