@@ -25,7 +25,7 @@ wait_for_slots() { # SLOTS
 take_result() {
     local id verdict p f s ms cpu why group
     while ! read -r -t 60 -u "$results" id verdict p f s ms cpu why; do
-        [ -n "$(jobs -pr)" ] || { echo 'tests/run: a run was killed before its verdict' >&2; exit 2; }
+        [ -n "$(jobs -pr | grep -vx "${load_pid:--}")" ] || { echo 'tests/run: a run was killed before its verdict' >&2; exit 2; }
     done
     group=${run_group[$id]}
     n_taken=$((n_taken - ${slots_of[$id]:-0}))
