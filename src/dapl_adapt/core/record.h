@@ -6,6 +6,10 @@
  * the trailer are one line. The trailer's tag is the ring's generation, so that it never equals
  * what an earlier one left there, with its fastest changing byte last: a provider that places the
  * last byte last is enough.
+ *
+ * A lap through the ring may end before its last slot: the trailer of its last record says so. A
+ * sender whose records are consumed as they come goes round in few slots, which stay in caches and
+ * are all the memory that is touched (eager/lap.c).
  */
 #ifndef DM_DAPL_ADAPT_CORE_RECORD_H
 #define DM_DAPL_ADAPT_CORE_RECORD_H
@@ -23,9 +27,11 @@ enum dm_record_protocol {
 };
 
 #define DM_TRAILER_LEN      8
-#define DM_TRAILER_TAG      40        /* shift of the tag, 24 bits */
-#define DM_TRAILER_CREDIT   24        /* shift of the credit, 16 bits */
-#define DM_TRAILER_LEN_MASK 0xffffffu /* bytes of the record */
+#define DM_TRAILER_TAG      40                  /* shift of the tag, 24 bits */
+#define DM_TRAILER_CREDIT   24                  /* shift of the credit, 16 bits */
+#define DM_TRAILER_LEN_MASK 0x3fffffu           /* bytes of the record */
+#define DM_TRAILER_LAP_END  (UINT64_C(1) << 22) /* the next record is in slot 0 */
+#define DM_TRAILER_ASK      (UINT64_C(1) << 23) /* the sender waits for credits */
 
 /* Trailer tag of a generation: its fastest changing byte is the last one in memory. */
 static inline uint64_t dm_trailer_tag(uint32_t gen)

@@ -25,6 +25,7 @@ struct dm_rx {
     uint32_t trailer_step; /* bytes from one trailer to the next */
     uint32_t due;          /* owing so many asks for a credit message */
     uint8_t protocol;      /* enum dm_record_protocol; not 0: trailers are not in the slots */
+    bool is_asked;         /* the peer waits for credits */
     uint64_t len_got;      /* bytes of records */
     /* colder */
     uint32_t gen; /* of the ring; 0: there is none yet */
@@ -40,6 +41,14 @@ static inline bool dm_rx_has(const struct dm_rx *rx)
     uint64_t word = atomic_load_explicit(rx->trailer, memory_order_acquire);
 
     return ((word ^ rx->tag) >> DM_TRAILER_TAG) == 0;
+}
+
+/* Is it time to tell the peer what was consumed? */
+static inline bool dm_rx_owes(const struct dm_rx *rx)
+{
+    uint32_t owed = rx->n_consumed - rx->n_credited;
+
+    return owed >= rx->due || (rx->is_asked && owed > 0);
 }
 
 #endif

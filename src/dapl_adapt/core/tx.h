@@ -36,6 +36,16 @@ struct dm_tx_direct {
     uint64_t len; /* bytes, of all rails */
 };
 
+/* The way round the ring (eager/lap.c). */
+struct dm_tx_lap {
+    uint32_t end;   /* slots of this lap, */
+    uint32_t last;  /* and of the one before */
+    uint32_t look;  /* from this slot on a record may end it */
+    uint32_t most;  /* records that were unconsumed at a time, lately */
+    uint32_t asked; /* up to this record the peer has been asked for credits */
+    bool is_short;  /* laps may end before the last slot */
+};
+
 struct dm_tx {
     char *trailer; /* of the next slot, in the shadow buffer */
     uint64_t tag;  /* in place: << DM_TRAILER_TAG */
@@ -53,6 +63,7 @@ struct dm_tx {
     uint32_t reserved; /* bytes before the trailer of the reserved record */
     uint32_t n_slots;
     uint32_t slot;
+    struct dm_tx_lap lap;
     uint32_t cookie;   /* all but kind and number */
     uint32_t n_extra;  /* posts that are not records */
     uint64_t len_sent; /* bytes of records over this rail */

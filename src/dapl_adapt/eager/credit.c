@@ -25,6 +25,7 @@
 #include "dapl_adapt/core/region_layout.h"
 #include "dapl_adapt/core/rx.h"
 #include "dapl_adapt/core/tx.h"
+#include "dapl_adapt/eager/lap.h"
 #include "dapl_adapt/eager/notify.h"
 #include "dapl_adapt/eager/post.h"
 #include "dapl_adapt/eager/walk.h"
@@ -63,8 +64,7 @@ static void credit_look_ahead(struct dm_conn *conn)
     conn->credits.stale = end;
 }
 
-/* Records of ours that the peer has not consumed yet, as far as we know. */
-static uint32_t credit_count_used(struct dm_conn *conn)
+uint32_t dm_eager_count_used(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
     uint32_t written = (uint32_t)atomic_load_explicit(&conn->ctl->credit, memory_order_acquire);
@@ -105,8 +105,8 @@ void dm_eager_refill(struct dm_conn *conn)
             return;
         }
     }
-    used = credit_count_used(conn);
-    credits = used < tx->n_slots ? tx->n_slots - used : 0;
+    used = dm_eager_count_used(conn);
+    credits = dm_eager_lap_credits(conn, used);
     if (tx->protocol == DM_RECORD_SEND) /* one is kept to be able to give credits */
         credits = credits > 0 ? credits - 1 : 0;
     used = tx->n_posted + tx->n_extra - tx->sq.done;
@@ -154,6 +154,7 @@ static void credit_write(struct dm_conn *conn, bool is_signalled)
     DAT_RETURN rc;
 
     conn->rx.n_credited = conn->rx.n_consumed;
+    conn->rx.is_asked = false;
     *out = conn->rx.n_consumed;
     lmr.virtual_address = (DAT_VADDR)(uintptr_t)out;
     lmr.segment_length = sizeof(*out);

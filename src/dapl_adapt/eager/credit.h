@@ -5,9 +5,12 @@
 #define DM_DAPL_ADAPT_EAGER_CREDIT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct dm_conn;
 
+/* Records of ours that the peer has not consumed yet, as far as we know. */
+uint32_t dm_eager_count_used(struct dm_conn *conn);
 /* Recount how many records may be sent now. */
 void dm_eager_refill(struct dm_conn *conn);
 /* Send an empty record: the connector's first one, or credits by send. */

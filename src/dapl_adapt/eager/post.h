@@ -14,6 +14,7 @@
 #include "dapl_adapt/core/record.h"
 #include "dapl_adapt/core/rx.h"
 #include "dapl_adapt/core/tx.h"
+#include "dapl_adapt/eager/lap.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/provider/serial.h"
@@ -24,11 +25,8 @@ static inline void dm_tx_advance(struct dm_tx *tx)
     tx->n_posted++;
     tx->n_avail--;
     tx->trailer += tx->stride;
-    if (dm_unlikely(++tx->slot == tx->n_slots)) {
-        tx->slot = 0;
-        tx->trailer -= (size_t)tx->n_slots * tx->stride;
-        tx->tag = dm_trailer_tag(++tx->gen);
-    }
+    if (dm_unlikely(++tx->slot == tx->lap.end))
+        dm_tx_next_lap(tx);
 }
 
 /* Write the trailer of a record of len bytes: everything consumed so far is acknowledged. */
@@ -36,10 +34,12 @@ static inline void dm_tx_write_trailer(struct dm_conn *conn, size_t len)
 {
     struct dm_tx *tx = &conn->tx;
     uint32_t credit = conn->rx.n_consumed;
+    uint64_t word = tx->tag | (uint64_t)(credit & 0xffff) << DM_TRAILER_CREDIT | (uint64_t)len;
 
     conn->rx.n_credited = credit;
-    *(uint64_t *)(void *)tx->trailer =
-        tx->tag | (uint64_t)(credit & 0xffff) << DM_TRAILER_CREDIT | (uint64_t)len;
+    if (dm_unlikely(tx->slot >= tx->lap.look || tx->n_avail == 1))
+        word |= dm_eager_look_at_lap(conn);
+    *(uint64_t *)(void *)tx->trailer = word;
 }
 
 /* Should this post give a completion? Some have to, so that the queue's places come back. */

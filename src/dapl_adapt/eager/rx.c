@@ -74,13 +74,14 @@ void dm_adapt_eager_consume(struct dm_conn *conn, size_t len)
 void dm_eager_next(struct dm_conn *conn)
 {
     struct dm_rx *rx = &conn->rx;
+    uint64_t word = atomic_load_explicit(rx->trailer, memory_order_relaxed);
 
     if (dm_unlikely(rx->protocol == DM_RECORD_SEND) && dm_eager_sr_repost(conn, rx->slot) != DM_OK)
         return;
     rx->trailer = (void *)((char *)rx->trailer + rx->trailer_step);
-    if (dm_unlikely(++rx->slot == rx->n_slots)) {
+    if (dm_unlikely(++rx->slot == rx->n_slots || (word & DM_TRAILER_LAP_END) != 0)) {
+        rx->trailer = (void *)((char *)rx->trailer - (size_t)rx->slot * rx->trailer_step);
         rx->slot = 0;
-        rx->trailer = (void *)((char *)rx->trailer - (size_t)rx->n_slots * rx->trailer_step);
         rx->tag = dm_trailer_tag(++rx->gen);
     }
     __builtin_prefetch((char *)rx->trailer + rx->trailer_step); /* of the record after the next */
@@ -94,6 +95,8 @@ void dm_eager_next(struct dm_conn *conn)
             conn->adapt->poll.n_writable_due++;
         }
     }
-    if (dm_unlikely(rx->n_consumed - rx->n_credited >= rx->due))
+    if (dm_unlikely((word & DM_TRAILER_ASK) != 0))
+        rx->is_asked = true;
+    if (dm_unlikely(dm_rx_owes(rx)))
         dm_eager_credit(conn);
 }

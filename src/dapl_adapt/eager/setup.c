@@ -14,6 +14,7 @@
 #include "dapl_adapt/core/region_layout.h"
 #include "dapl_adapt/core/rx.h"
 #include "dapl_adapt/core/tx.h"
+#include "dapl_adapt/eager/lap.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
 #include "util/cfg.h"
@@ -67,6 +68,7 @@ void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
         tx->trailer = shadow + tx->stride - DM_TRAILER_LEN;
         tx->gen = 1;
         tx->tag = dm_trailer_tag(1);
+        dm_eager_lap_start(tx);
     }
     /* where a completion costs system calls of both sides a copy is cheaper */
     tx->direct.is_off = (dm_conn_can_move(conn) && !conn->ia->caps.is_local) || conn->ia->is_driven;
@@ -83,6 +85,7 @@ void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
     tx->protocol = conn->is_sendrecv             ? DM_RECORD_SEND
                    : conn->adapt->rings.is_basic ? DM_RECORD_BASIC
                                                  : DM_RECORD_WRITE;
+    tx->lap.is_short = tx->protocol == DM_RECORD_WRITE && !dm_conn_can_move(conn);
     tx->heads = addr + dm_region_len(conn->ring.n_slots, conn->ring.stride);
     tx->is_serial = conn->ia->is_serial;
     conn->ctl_remote = addr;

@@ -21,12 +21,14 @@ bool dm_rx_walk_has(const struct dm_rx *rx, const struct dm_rx_walk *walk)
 
 void dm_rx_walk_next(const struct dm_rx *rx, struct dm_rx_walk *walk)
 {
+    uint64_t word = atomic_load_explicit(walk->trailer, memory_order_relaxed);
+
     walk->n++;
     walk->trailer = (void *)((char *)walk->trailer + rx->trailer_step);
-    if (++walk->slot == rx->n_slots) {
+    if (++walk->slot == rx->n_slots || (word & DM_TRAILER_LAP_END) != 0) {
+        walk->trailer = (void *)((char *)walk->trailer - (size_t)walk->slot * rx->trailer_step);
         walk->slot = 0;
         walk->gen++;
-        walk->trailer = (void *)((char *)walk->trailer - (size_t)rx->n_slots * rx->trailer_step);
     }
 }
 

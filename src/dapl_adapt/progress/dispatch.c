@@ -22,6 +22,7 @@
 #include "dapl_adapt/core/cookie.h"
 #include "dapl_adapt/core/link.h"
 #include "dapl_adapt/core/rdmaq.h"
+#include "dapl_adapt/core/rx.h"
 #include "dapl_adapt/eager/credit.h"
 #include "dapl_adapt/eager/sr.h"
 #include "dapl_adapt/eager/tx.h"
@@ -306,7 +307,7 @@ int dm_poll_rare(struct dm_adapt *adapt)
     for (int i = 0; i < adapt->poll.n_active; i++) {
         conn = adapt->poll.active[i];
         dm_part_look(conn);
-        if (conn->rx.n_consumed - conn->rx.n_credited >= conn->rx.due)
+        if (dm_rx_owes(&conn->rx))
             dm_eager_credit(conn);
     }
     return dm_list_is_empty(&adapt->procs.parting) ? n : n + dm_part_progress(adapt);
