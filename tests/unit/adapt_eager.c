@@ -30,7 +30,7 @@ static void lengths(void)
     while (!dm_adapt_is_ready(conn_of(0)) || !dm_adapt_is_ready(conn_of(1)))
         poll_both();
     conn = conn_of(0);
-    max = conn->tx.max;
+    max = conn->ring.stride - DM_TRAILER_LEN;
     CHECK(dm_adapt_eager_max(conn) <= max);
     CHECK(dm_adapt_eager_reserve(conn, max + 1) == NULL);
     for (size_t ask = 1; ask <= max; ask++) {
@@ -174,10 +174,17 @@ static void pass_time(int r, uint32_t n_records, uint32_t n_gens)
     atomic_store(&conn->ctl->credit, atomic_load(&conn->ctl->credit) + n_records);
     rx->n_consumed += n_records;
     rx->n_credited += n_records;
-    conn->tx.gen += n_gens;
-    conn->tx.tag = dm_trailer_tag(conn->tx.gen);
-    rx->gen += n_gens;
-    rx->tag = dm_trailer_tag(rx->gen);
+    conn->tx.lap.asked += n_records;
+    conn->tx.lap.left += n_records;
+    conn->tx.lap.entered += n_records;
+    conn->tx.ring.gen += n_gens;
+    conn->tx.ring.tag = dm_trailer_tag(conn->tx.ring.gen);
+    conn->tx.idle.gen += n_gens;
+    conn->tx.idle.tag = dm_trailer_tag(conn->tx.idle.gen);
+    rx->ring.gen += n_gens;
+    rx->ring.tag = dm_trailer_tag(rx->ring.gen);
+    rx->idle.gen += n_gens;
+    rx->idle.tag = dm_trailer_tag(rx->idle.gen);
 }
 
 /* Counters of records and generations pass their largest values; both ways, and one way. */
@@ -292,7 +299,8 @@ static void short_memory(void)
         CHECK_EQ(conn->ring.n_slots, conn_of(1)->ring.n_slots);
         CHECK_EQ(conn->ring.slot_size, conn_of(1)->ring.slot_size);
         CHECK_EQ(conn->tx.n_slots, conn_of(1)->rx.n_slots);
-        CHECK_EQ(conn->tx.stride, conn_of(1)->rx.stride);
+        CHECK_EQ(conn->tx.lap.in_cells ? conn->tx.idle.stride : conn->tx.ring.stride,
+                 conn_of(1)->rx.stride);
         len = (size_t)conn->ring.n_slots * conn->ring.slot_size;
         CHECK(len < before);
         before = len;
@@ -369,6 +377,88 @@ static void credits_sr(void)
     credits(true);
 }
 
+/* A record of len bytes, and the peer reads it. */
+static void send_record(int r, size_t len)
+{
+    unsigned char *place;
+
+    while ((place = dm_adapt_eager_reserve(conn_of(r), len)) == NULL)
+        poll_both();
+    for (size_t i = 0; i < len; i++)
+        place[i] = pattern(r, sides[r].sent + i);
+    CHECK_EQ(dm_adapt_eager_commit(conn_of(r), len), DM_OK);
+    sides[r].sent += len;
+    for (int i = 0; i < 1000 && sides[1 - r].got < sides[r].sent; i++)
+        poll_both();
+    CHECK_EQ(sides[1 - r].got, sides[r].sent);
+}
+
+/* With more slots than a peer has for itself: short records in cells, short laps through the slots. */
+static void rings(void)
+{
+    const struct dm_tx *tx;
+    uint32_t n_sent = 0;
+
+    open_both();
+    connect_both();
+    tx = &conn_of(0)->tx;
+    CHECK(tx->lap.has_cells && tx->lap.in_cells);
+    for (uint32_t i = 0; i < 3 * tx->n_slots; i++)
+        send_record((int)i % 2, 1 + i % DM_CELL_MAX);
+    CHECK(tx->lap.in_cells);
+    CHECK_EQ(tx->idle.slot, 0);
+    CHECK_EQ(tx->idle.gen, 1);
+    for (int i = 0; i < 1000; i++)
+        send_record(i % 2, DM_CELL_MAX + 1);
+    CHECK(!tx->lap.in_cells);
+    CHECK(tx->lap.last <= 16 && tx->ring.slot < 16 && tx->ring.gen > 1);
+    for (int i = 0; i < 8; i++)
+        send_record(0, 9);
+    CHECK(tx->lap.in_cells);
+    /* A reader that is busy: as many as there is room for, then the sender is told to go on. */
+    while (n_sent < tx->n_slots && dm_adapt_eager_reserve(conn_of(0), 200) != NULL) {
+        for (int i = 0; i < 200; i++)
+            (tx->ring.trailer - tx->reserved)[i] = (char)pattern(0, sides[0].sent + (uint64_t)i);
+        CHECK_EQ(dm_adapt_eager_commit(conn_of(0), 200), DM_OK);
+        sides[0].sent += 200;
+        n_sent++;
+    }
+    CHECK(n_sent > 0 && n_sent < tx->n_slots);
+    for (int i = 0; i < 1000 && sides[1].got < sides[0].sent; i++)
+        poll_both();
+    CHECK_EQ(sides[1].got, sides[0].sent);
+    send_record(0, 200);
+    stream(sides[0].sent + 200000, 400);
+    CHECK_EQ(sides[0].n_failed + sides[1].n_failed, 0);
+    close_both();
+}
+
+/* One of few peers has slots alone once it is used. */
+static void hot(void)
+{
+    const struct dm_tx *tx;
+
+    open_both();
+    connect_both();
+    tx = &conn_of(0)->tx;
+    CHECK(tx->lap.in_cells);
+    for (uint32_t i = 0; i < 4 * tx->n_slots + 200; i++)
+        send_record((int)i % 2, 1);
+    CHECK(!tx->lap.in_cells);
+    CHECK_EQ(tx->lap.last, tx->n_slots);
+    close_both();
+}
+
+/* What does not go on over another rail. */
+static void fixed(const char *slots, void (*fn)(void))
+{
+    char settings[100];
+
+    snprintf(settings, sizeof(settings), "DATUM_EAGER=rdma DATUM_RECONNECT=0 DATUM_RING_SLOTS=%s",
+             slots);
+    run(settings, fn);
+}
+
 int main(void)
 {
     if (!two_begin())
@@ -400,6 +490,18 @@ int main(void)
     run("DATUM_EAGER=rdma DATUM_RING_SLOTS=7", wraps);
     run("DATUM_EAGER=basic DATUM_RING_SLOTS=7", wraps);
     run("DATUM_EAGER=sendrecv DATUM_RING_SLOTS=7", wraps);
+    fixed("600 DATUM_RING_SLOT_SIZE=1k", rings);
+    fixed("16", hot);
+    fixed("64", hot);
+    fixed("4 DATUM_RING_SLOT_SIZE=256", basics);
+    fixed("64", basics);
+    fixed("600 DATUM_RING_SLOT_SIZE=1k", basics);
+    fixed("5 DATUM_RING_SLOT_SIZE=256", lengths);
+    fixed("600 DATUM_RING_SLOT_SIZE=256", lengths);
+    fixed("16", credits_ring);
+    fixed("16", late_reader);
+    fixed("7", wraps);
+    fixed("600 DATUM_RING_SLOT_SIZE=1k", wraps);
     run("DATUM_EAGER=rdma", short_memory);
     run("DATUM_EAGER=sendrecv", short_memory);
     run("DATUM_EAGER=basic", short_memory);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "dapl_adapt/conn/failover.h"
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/link.h"
@@ -78,6 +79,7 @@ void dm_conn_private_fill(struct dm_conn *conn, enum dm_link_kind link, enum dm_
         kind == DM_PRIVATE_ACCEPT
             ? conn->is_sendrecv
             : adapt->rings.wants_sendrecv || (conn->ia != NULL && conn->ia->caps.needs_sendrecv);
+    priv_p->moves = conn->ia == NULL || dm_conn_can_move(conn);
     priv_p->n_slots = conn->ring.n_slots & 0x1fff;
     priv_p->slot_size = conn->ring.slot_size;
     priv_p->epoch = conn->epoch;

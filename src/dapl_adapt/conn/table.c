@@ -83,9 +83,9 @@ struct dm_conn *dm_conn_make(struct dm_adapt *adapt, int proc)
         return NULL;
     }
     conn->active = -1;
-    conn->tx.max = conn->tx.most = adapt->rings.stride - DM_TRAILER_LEN;
-    conn->rx.trailer = &adapt->no_trailer; /* nothing arrives before there is a ring */
-    conn->rx.tag = dm_trailer_tag(1);
+    conn->tx.ring.max = conn->tx.most = adapt->rings.stride - DM_TRAILER_LEN;
+    conn->rx.ring.trailer = &adapt->no_trailer; /* nothing arrives before there is a ring */
+    conn->rx.ring.tag = dm_trailer_tag(1);
     for (int k = 0; k < DM_LINK_N; k++) {
         conn->link[k].conn = conn;
         conn->link[k].kind = (enum dm_link_kind)k;

@@ -45,7 +45,8 @@ struct dm_conn_private {
     unsigned has_token : 1; /* `token` instead of the counts */
     unsigned reads_in : 8;  /* reads of the peer's that this end has places for; 0: any */
     unsigned reject : 4;    /* enum dm_reject */
-    unsigned unused : 3;
+    unsigned moves : 1;     /* the sender would go on over another rail */
+    unsigned unused : 2;
     uint32_t slot_size;
     uint32_t ctx; /* key of the sender's region */
     uint32_t probe_ctx;

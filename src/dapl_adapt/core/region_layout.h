@@ -1,7 +1,7 @@
 /*
- * The registered region of a connection: control page, receive ring, one spare slot, shadow buffer
- * of the peer's ring; with DATUM_EAGER=basic behind that a trailer for each slot, which the peer
- * writes.
+ * The registered region of a connection: control words, receive ring of cells, shadow buffer of the
+ * peer's cells; on a page of its own receive ring, one spare slot, shadow buffer of the peer's ring; with
+ * DATUM_EAGER=basic behind that a trailer for each slot, which the peer writes.
  */
 #ifndef DM_DAPL_ADAPT_CORE_REGION_LAYOUT_H
 #define DM_DAPL_ADAPT_CORE_REGION_LAYOUT_H
@@ -19,7 +19,7 @@
 #define DM_CTL_PARTS (UINT64_C(1) << 32)
 #define DM_CTL_ENDS  (UINT64_C(1) << 33)
 
-/* The control page. */
+/* The beginning. */
 struct dm_ctl {
     _Atomic uint64_t credit; /* written by the peer */
     _Atomic uint64_t
@@ -31,14 +31,28 @@ struct dm_ctl {
     uint64_t notify[2];                  /* the peer's notification, and the source of ours */
 };
 
-static inline size_t dm_region_ring(void)
+#define DM_REGION_PAGE 4096
+
+static inline size_t dm_region_cells(void)
 {
-    return 4096;
+    return (sizeof(struct dm_ctl) + DM_CELL_LEN - 1) / DM_CELL_LEN * DM_CELL_LEN;
+}
+
+static inline size_t dm_region_cells_shadow(uint32_t n_slots)
+{
+    return dm_region_cells() + (size_t)n_slots * DM_CELL_LEN;
+}
+
+static inline size_t dm_region_ring(uint32_t n_slots)
+{
+    size_t end = dm_region_cells_shadow(n_slots) + (size_t)n_slots * DM_CELL_LEN;
+
+    return (end + DM_REGION_PAGE - 1) / DM_REGION_PAGE * DM_REGION_PAGE;
 }
 
 static inline size_t dm_region_spare(uint32_t n_slots, uint32_t stride)
 {
-    return dm_region_ring() + (size_t)n_slots * stride;
+    return dm_region_ring(n_slots) + (size_t)n_slots * stride;
 }
 
 static inline size_t dm_region_shadow(uint32_t n_slots, uint32_t stride)

@@ -6,41 +6,72 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "dapl_adapt/core/record.h"
 #include "dapl_adapt/provider/dat.h"
+#include "util/port.h"
+
+/* Where the next record appears. */
+struct dm_rx_ring {
+    _Atomic uint64_t *trailer;
+    uint64_t tag;
+    uint32_t slot;
+    uint32_t step; /* bytes from one trailer to the next */
+    uint32_t gen;  /* 0: there is no ring yet */
+};
 
 struct dm_rx {
-    _Atomic uint64_t *trailer; /* where the next one appears */
-    uint64_t tag;
+    struct dm_rx_ring ring;
     const char *data; /* unread bytes of the record in front */
     uint32_t left;
     uint32_t n_consumed;  /* records; its low 16 bits are the credit we give */
     uint32_t n_credited;  /* reported to the peer */
+    uint32_t due;         /* owing so many asks for a credit message */
+    uint32_t n_slots;     /* of each ring */
     uint32_t peer_credit; /* what the peer reported last, 16 bits */
-    uint32_t n_slots;
-    uint32_t slot;
+    uint8_t protocol;     /* enum dm_record_protocol; not 0: trailers are not in the slots */
+    bool is_asked;        /* the peer waits for credits */
     uint32_t stride;
-    uint32_t trailer_step; /* bytes from one trailer to the next */
-    uint32_t due;          /* owing so many asks for a credit message */
-    uint8_t protocol;      /* enum dm_record_protocol; not 0: trailers are not in the slots */
-    bool is_asked;         /* the peer waits for credits */
-    uint64_t len_got;      /* bytes of records */
+    uint64_t len_got; /* bytes of records */
     /* colder */
-    uint32_t gen; /* of the ring; 0: there is none yet */
-    char *ring;
+    struct dm_rx_ring idle; /* the other ring: cells, or slots */
+    char *slots;
     DAT_EP_HANDLE ep;           /* DM_RECORD_SEND: that has the buffers */
     uint32_t arrive;            /* slot of the next completion */
     _Atomic uint64_t *trailers; /* DM_RECORD_SEND: the array of trailers */
 };
 
+static inline bool dm_rx_ring_has(const struct dm_rx_ring *ring)
+{
+    uint64_t word = atomic_load_explicit(ring->trailer, memory_order_acquire);
+
+    return ((word ^ ring->tag) >> DM_TRAILER_TAG) == 0;
+}
+
 /* Is there a record, even an empty one? */
 static inline bool dm_rx_has(const struct dm_rx *rx)
 {
-    uint64_t word = atomic_load_explicit(rx->trailer, memory_order_acquire);
+    return dm_rx_ring_has(&rx->ring);
+}
 
-    return ((word ^ rx->tag) >> DM_TRAILER_TAG) == 0;
+/* To where the record after the one in front appears, whose trailer is word. */
+static inline void dm_rx_ring_next(struct dm_rx_ring *ring, struct dm_rx_ring *idle,
+                                   uint32_t n_slots, uint64_t word)
+{
+    ring->trailer = (void *)((char *)ring->trailer + ring->step);
+    if (dm_unlikely(++ring->slot == n_slots || (word & DM_TRAILER_LAP_END) != 0)) {
+        ring->trailer = (void *)((char *)ring->trailer - (size_t)ring->slot * ring->step);
+        ring->slot = 0;
+        ring->tag = dm_trailer_tag(++ring->gen);
+    }
+    if (dm_unlikely((word & DM_TRAILER_SWITCH) != 0)) {
+        struct dm_rx_ring other = *idle;
+
+        *idle = *ring;
+        *ring = other;
+    }
 }
 
 /* Is it time to tell the peer what was consumed? */

@@ -36,42 +36,56 @@ struct dm_tx_direct {
     uint64_t len; /* bytes, of all rails */
 };
 
-/* The way round the ring (eager/lap.c). */
+/* Where the next record goes: to a slot, or to a cell. */
+struct dm_tx_ring {
+    char *trailer;  /* of the next slot, in the shadow buffer */
+    uint64_t tag;   /* in place: << DM_TRAILER_TAG */
+    uint64_t delta; /* remote address minus address in the shadow buffer */
+    uint32_t stride;
+    uint32_t max; /* bytes of a record */
+    uint32_t slot;
+    uint32_t end;  /* slots of this lap */
+    uint32_t look; /* from this slot on a record may end it */
+    uint32_t gen;  /* 0: there is no ring yet */
+};
+
+/* The way round the ring of slots, and between the rings (eager/lap.c). Counts of records. */
 struct dm_tx_lap {
-    uint32_t end;   /* slots of this lap, */
-    uint32_t last;  /* and of the one before */
-    uint32_t look;  /* from this slot on a record may end it */
-    uint32_t most;  /* records that were unconsumed at a time, lately */
-    uint32_t asked; /* up to this record the peer has been asked for credits */
-    bool is_short;  /* laps may end before the last slot */
+    uint32_t last;    /* slots of the lap before */
+    uint32_t most;    /* records that were unconsumed at a time, lately */
+    uint32_t asked;   /* up to this one the peer has been asked for credits */
+    uint32_t left;    /* so many had been sent when the ring was left for the cells, */
+    uint32_t entered; /* and when it was entered last */
+    uint32_t in_row;  /* short ones in slots, one after the other, */
+    uint32_t row_end; /* up to this one */
+    uint64_t flags;   /* DM_TRAILER_, of the record that ends this lap */
+    bool is_short;    /* laps may end before the last slot */
+    bool has_cells;   /* short records may go to cells; then `idle` is the other ring */
+    bool in_cells;
 };
 
 struct dm_tx {
-    char *trailer; /* of the next slot, in the shadow buffer */
-    uint64_t tag;  /* in place: << DM_TRAILER_TAG */
+    struct dm_tx_ring ring;
     DAT_EP_HANDLE ep;
-    uint64_t delta; /* remote address minus address in the shadow buffer */
     DAT_LMR_CONTEXT lctx;
     DAT_RMR_CONTEXT rctx;
     uint32_t n_avail; /* records that may go before looking around again; 0: not ready */
     uint32_t until_signal;
-    uint32_t n_posted; /* records */
-    uint32_t max;      /* bytes of a record */
-    uint32_t most;     /* what is longer goes in pieces */
-    uint32_t piece;    /* of so many bytes */
-    uint32_t stride;
-    uint32_t reserved; /* bytes before the trailer of the reserved record */
-    uint32_t n_slots;
-    uint32_t slot;
-    struct dm_tx_lap lap;
-    uint32_t cookie;   /* all but kind and number */
-    uint32_t n_extra;  /* posts that are not records */
-    uint64_t len_sent; /* bytes of records over this rail */
-    uint8_t protocol;  /* enum dm_record_protocol; not 0: the slow way */
-    bool is_serial;    /* as its rail */
-    bool is_blocked;   /* somebody waits */
-    uint32_t gen;      /* of the ring; 0: there is none yet */
+    uint32_t n_posted;    /* records */
+    uint32_t most;        /* what is longer goes in pieces */
+    uint32_t piece;       /* of so many bytes */
+    uint32_t reserved;    /* bytes before the trailer of the reserved record */
+    uint32_t n_slots;     /* of each ring */
+    uint32_t short_below; /* bytes: after such records in slots may come one in a cell */
+    uint32_t cookie;      /* all but kind and number */
+    uint32_t n_extra;     /* posts that are not records */
+    uint64_t len_sent;    /* bytes of records over this rail */
+    uint8_t protocol;     /* enum dm_record_protocol; not 0: the slow way */
+    bool is_serial;       /* as its rail */
+    bool is_blocked;      /* somebody waits */
     /* colder */
+    struct dm_tx_ring idle;
+    struct dm_tx_lap lap;
     uint32_t n_redo;   /* of the last records, to be sent again on this rail */
     uint32_t n_before; /* records that went over earlier rails */
     uint64_t heads;    /* DM_RECORD_BASIC: where the peer's trailers are */
@@ -79,6 +93,6 @@ struct dm_tx {
     struct dm_tx_direct direct;
 };
 
-_Static_assert(offsetof(struct dm_tx, n_redo) <= 2 * DM_CACHE_LINE, "the hot part is two lines");
+_Static_assert(offsetof(struct dm_tx, idle) <= 2 * DM_CACHE_LINE, "the hot part is two lines");
 
 #endif

@@ -32,7 +32,7 @@ int dm_eager_up(struct dm_conn *conn)
         return DM_OK;
     link->may_post = true;
     dm_eager_refill(conn);
-    err = dm_eager_send_empty(conn);
+    err = dm_eager_send_empty(conn, 0);
     dm_eager_refill(conn);
     return err;
 }

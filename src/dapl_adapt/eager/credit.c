@@ -124,20 +124,21 @@ void dm_eager_refill(struct dm_conn *conn)
     tx->n_avail = credits < queue ? credits : queue;
 }
 
-int dm_eager_send_empty(struct dm_conn *conn)
+int dm_eager_send_empty(struct dm_conn *conn, uint64_t flags)
 {
     struct dm_tx *tx = &conn->tx;
     DAT_LMR_TRIPLET lmr;
     DAT_RETURN rc;
 
     dm_tx_write_trailer(conn, 0);
-    lmr.virtual_address = (DAT_VADDR)(uintptr_t)tx->trailer;
+    *(uint64_t *)(void *)tx->ring.trailer |= flags;
+    lmr.virtual_address = (DAT_VADDR)(uintptr_t)tx->ring.trailer;
     lmr.segment_length = DM_TRAILER_LEN;
     lmr.lmr_context = tx->lctx;
-    rc = dm_tx_post(conn, 1, &lmr, lmr.virtual_address + tx->delta, DM_TRAILER_LEN, false);
+    rc = dm_tx_post(conn, 1, &lmr, lmr.virtual_address + tx->ring.delta, DM_TRAILER_LEN, false);
     if (tx->n_avail == 0)
         tx->n_avail = 1; /* the held-back one is used */
-    dm_tx_advance(tx);
+    dm_tx_advance(conn);
     if (rc != DAT_SUCCESS)
         return dm_conn_post_failed(conn, rc);
     dm_eager_notify(conn);
@@ -189,7 +190,7 @@ static void credit_by_send(struct dm_conn *conn)
      * brings some, and reading that asks again.
      */
     if (used < tx->n_slots)
-        dm_eager_send_empty(conn);
+        dm_eager_send_empty(conn, 0);
 }
 
 /* The peer need not come back when the connection ends now: so many records were all. */

@@ -13,8 +13,11 @@ struct dm_conn;
 uint32_t dm_eager_count_used(struct dm_conn *conn);
 /* Recount how many records may be sent now. */
 void dm_eager_refill(struct dm_conn *conn);
-/* Send an empty record: the connector's first one, or credits by send. */
-int dm_eager_send_empty(struct dm_conn *conn);
+/*
+ * Send an empty record with flags in its trailer: the connector's first one, credits by send, to the
+ * other ring.
+ */
+int dm_eager_send_empty(struct dm_conn *conn, uint64_t flags);
 /* Tell the peer what was consumed, if much is owed. */
 void dm_eager_credit(struct dm_conn *conn);
 /*

@@ -1,24 +1,27 @@
 /*
- * The sender's way round the ring.
+ * The sender's way round its rings.
  */
 #ifndef DM_DAPL_ADAPT_EAGER_LAP_H
 #define DM_DAPL_ADAPT_EAGER_LAP_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct dm_conn;
-struct dm_tx;
 
-/* The first lap of a ring. */
-void dm_eager_lap_start(struct dm_tx *tx);
-/* All slots of this lap are filled: to slot 0, in the next generation. */
-void dm_tx_next_lap(struct dm_tx *tx);
+/* The first lap; has_cells: tx.ring is that of cells, tx.idle that of slots. */
+void dm_eager_lap_start(struct dm_conn *conn, bool has_cells);
+/* The last record of a lap is sent: to slot 0, in the next generation, or to the other ring. */
+void dm_eager_lap_next(struct dm_conn *conn);
 /*
- * For the record that goes to the present slot: it may be the last of its lap, or of those there
- * are credits for. Flags for its trailer; tx.n_avail is counted anew.
+ * For the record of len bytes that goes to the present slot: it may be the last of its lap, or of
+ * those there are credits for. Flags for its trailer.
  */
-uint64_t dm_eager_look_at_lap(struct dm_conn *conn);
+uint64_t dm_eager_lap_look(struct dm_conn *conn, size_t len);
 /* So many records may go when n_used are unconsumed. */
 uint32_t dm_eager_lap_credits(struct dm_conn *conn, uint32_t n_used);
+/* The next record does not fit in a cell: an empty one says that it is in a slot. Takes a credit. */
+int dm_eager_leave_cells(struct dm_conn *conn);
 
 #endif

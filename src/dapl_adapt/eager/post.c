@@ -20,7 +20,7 @@
 
 static inline uint64_t post_first_trailer(const struct dm_tx *tx)
 {
-    return (uint64_t)(uintptr_t)tx->trailer - (uint64_t)tx->slot * tx->stride;
+    return (uint64_t)(uintptr_t)tx->ring.trailer - (uint64_t)tx->ring.slot * tx->ring.stride;
 }
 
 /*
@@ -50,8 +50,8 @@ static DAT_RETURN post_basic(struct dm_conn *conn, DAT_COUNT n_iov, DAT_LMR_TRIP
     }
     if (rc != DAT_SUCCESS)
         return rc;
-    rmr->virtual_address =
-        tx->heads + (head.virtual_address - post_first_trailer(tx)) / tx->stride * DM_TRAILER_LEN;
+    rmr->virtual_address = tx->heads + (head.virtual_address - post_first_trailer(tx)) /
+                                           tx->ring.stride * DM_TRAILER_LEN;
     rmr->segment_length = DM_TRAILER_LEN;
     return DAT_EP_POST_RDMA_WRITE(tx->ep, 1, &head, dm_tx_cookie(tx, kind), rmr, flags);
 }
@@ -94,8 +94,8 @@ DAT_RETURN dm_eager_post_again(struct dm_conn *conn, const void *trailer, uint32
     lmr.virtual_address = (DAT_VADDR)(uintptr_t)trailer - space;
     lmr.segment_length = space + DM_TRAILER_LEN;
     lmr.lmr_context = conn->tx.lctx;
-    rc = dm_tx_post(conn, 1, &lmr, lmr.virtual_address + conn->tx.delta, space + DM_TRAILER_LEN,
-                    false);
+    rc = dm_tx_post(conn, 1, &lmr, lmr.virtual_address + conn->tx.ring.delta,
+                    space + DM_TRAILER_LEN, false);
     conn->tx.n_extra++;
     *(conn->tx.protocol == DM_RECORD_SEND ? &conn->ia->counts.n_sends
                                           : &conn->ia->counts.n_writes) += 1;
@@ -105,7 +105,7 @@ DAT_RETURN dm_eager_post_again(struct dm_conn *conn, const void *trailer, uint32
 void dm_eager_repeat(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
-    char *shadow = tx->trailer - (size_t)tx->slot * tx->stride;
+    char *shadow = tx->ring.trailer - (size_t)tx->ring.slot * tx->ring.stride;
     uint64_t *trailer;
     uint32_t slot;
     uint32_t len;
@@ -113,8 +113,8 @@ void dm_eager_repeat(struct dm_conn *conn)
 
     while (tx->n_redo > 0 &&
            tx->n_posted + tx->n_extra - tx->sq.done + DM_TX_RESERVE < tx->sq.size) {
-        slot = (tx->slot + tx->n_slots - tx->n_redo) % tx->n_slots;
-        trailer = (void *)(shadow + (size_t)slot * tx->stride);
+        slot = (tx->ring.slot + tx->n_slots - tx->n_redo) % tx->n_slots;
+        trailer = (void *)(shadow + (size_t)slot * tx->ring.stride);
         len = (uint32_t)*trailer & DM_TRAILER_LEN_MASK;
         *trailer = (*trailer & ~(UINT64_C(0xffff) << DM_TRAILER_CREDIT)) |
                    (uint64_t)(conn->rx.n_consumed & 0xffff) << DM_TRAILER_CREDIT;

@@ -20,13 +20,15 @@
 #include "dapl_adapt/provider/serial.h"
 #include "util/port.h"
 
-static inline void dm_tx_advance(struct dm_tx *tx)
+static inline void dm_tx_advance(struct dm_conn *conn)
 {
+    struct dm_tx *tx = &conn->tx;
+
     tx->n_posted++;
     tx->n_avail--;
-    tx->trailer += tx->stride;
-    if (dm_unlikely(++tx->slot == tx->lap.end))
-        dm_tx_next_lap(tx);
+    tx->ring.trailer += tx->ring.stride;
+    if (dm_unlikely(++tx->ring.slot == tx->ring.end))
+        dm_eager_lap_next(conn);
 }
 
 /* Write the trailer of a record of len bytes: everything consumed so far is acknowledged. */
@@ -34,12 +36,12 @@ static inline void dm_tx_write_trailer(struct dm_conn *conn, size_t len)
 {
     struct dm_tx *tx = &conn->tx;
     uint32_t credit = conn->rx.n_consumed;
-    uint64_t word = tx->tag | (uint64_t)(credit & 0xffff) << DM_TRAILER_CREDIT | (uint64_t)len;
+    uint64_t word = tx->ring.tag | (uint64_t)(credit & 0xffff) << DM_TRAILER_CREDIT | (uint64_t)len;
 
     conn->rx.n_credited = credit;
-    if (dm_unlikely(tx->slot >= tx->lap.look || tx->n_avail == 1))
-        word |= dm_eager_look_at_lap(conn);
-    *(uint64_t *)(void *)tx->trailer = word;
+    if (dm_unlikely(tx->ring.slot >= tx->ring.look || tx->n_avail == 1 || len < tx->short_below))
+        word |= dm_eager_lap_look(conn, len);
+    *(uint64_t *)(void *)tx->ring.trailer = word;
 }
 
 /* Should this post give a completion? Some have to, so that the queue's places come back. */

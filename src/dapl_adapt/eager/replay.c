@@ -40,14 +40,14 @@
 
 static char *replay_slot_end(const struct dm_rx *rx, uint32_t slot)
 {
-    return rx->ring + (size_t)(slot + 1) * rx->stride - DM_TRAILER_LEN;
+    return rx->slots + (size_t)(slot + 1) * rx->stride - DM_TRAILER_LEN;
 }
 
 /* Bring the records that are here to where the other way of travelling has them. */
 static int replay_change_protocol(struct dm_conn *conn, bool is_recv)
 {
     struct dm_rx *rx = &conn->rx;
-    struct dm_rx_walk walk = {rx->trailer, rx->slot, rx->gen, 0};
+    struct dm_rx_walk walk = {rx->ring, rx->idle, 0};
     char *at;
     uint64_t word;
     uint32_t len;
@@ -59,25 +59,26 @@ static int replay_change_protocol(struct dm_conn *conn, bool is_recv)
     if (is_recv)
         memset((void *)rx->trailers, 0, rx->n_slots * sizeof(*rx->trailers));
     for (; dm_rx_walk_has(rx, &walk); dm_rx_walk_next(rx, &walk)) {
-        word = atomic_load_explicit(walk.trailer, memory_order_acquire);
+        word = atomic_load_explicit(walk.ring.trailer, memory_order_acquire);
         len = (uint32_t)word & DM_TRAILER_LEN_MASK;
-        at = replay_slot_end(rx, walk.slot);
+        at = replay_slot_end(rx, walk.ring.slot);
         if (walk.n > 0 || rx->left == 0) { /* else it is being read where it is */
-            char *low = rx->ring + (size_t)walk.slot * rx->stride;
+            char *low = rx->slots + (size_t)walk.ring.slot * rx->stride;
             char *high = at - dm_record_space(len);
 
             memmove(is_recv ? low : high, is_recv ? high : low, len);
         }
         if (is_recv)
-            atomic_store_explicit(&rx->trailers[walk.slot], word, memory_order_relaxed);
+            atomic_store_explicit(&rx->trailers[walk.ring.slot], word, memory_order_relaxed);
         else
             atomic_store_explicit((_Atomic uint64_t *)(void *)at, word, memory_order_relaxed);
     }
     conn->credits.has_stale = !is_recv; /* what these said is known */
     conn->credits.stale = rx->n_consumed + walk.n;
     rx->protocol = is_recv ? DM_RECORD_SEND : DM_RECORD_WRITE;
-    rx->trailer = is_recv ? &rx->trailers[rx->slot] : (void *)replay_slot_end(rx, rx->slot);
-    rx->trailer_step = is_recv ? (uint32_t)sizeof(*rx->trailers) : rx->stride;
+    rx->ring.trailer =
+        is_recv ? &rx->trailers[rx->ring.slot] : (void *)replay_slot_end(rx, rx->ring.slot);
+    rx->ring.step = is_recv ? (uint32_t)sizeof(*rx->trailers) : rx->stride;
     return DM_OK;
 }
 
@@ -87,14 +88,14 @@ int dm_eager_rx_resume(struct dm_conn *conn, DAT_EP_HANDLE ep)
     uint32_t here;
     int err = DM_OK;
 
-    if (rx->gen == 0)
+    if (rx->ring.gen == 0)
         dm_eager_setup_rx(conn);
     here = dm_eager_arrived(conn) - rx->n_consumed;
     if ((rx->protocol == DM_RECORD_SEND) != conn->is_sendrecv)
         err = replay_change_protocol(conn, conn->is_sendrecv);
     if (err != DM_OK || !conn->is_sendrecv)
         return err;
-    rx->arrive = (rx->slot + here) % rx->n_slots;
+    rx->arrive = (rx->ring.slot + here) % rx->n_slots;
     return dm_eager_sr_post(conn, ep, rx->arrive, rx->n_slots - here);
 }
 

@@ -23,7 +23,7 @@
 /* Where the data of the record in front are, when its trailer is not behind them. */
 static const char *rx_data_apart(struct dm_rx *rx, uint64_t word, uint32_t len)
 {
-    const char *slot = rx->ring + (size_t)rx->slot * rx->stride;
+    const char *slot = rx->slots + (size_t)rx->ring.slot * rx->stride;
 
     if (rx->protocol == DM_RECORD_SEND) /* the credit is known */
         return slot;
@@ -38,15 +38,15 @@ size_t dm_adapt_eager_peek(struct dm_conn *conn, const void **data_p)
     uint32_t len;
 
     while (rx->left == 0) {
-        word = atomic_load_explicit(rx->trailer, memory_order_acquire);
-        if ((word ^ rx->tag) >> DM_TRAILER_TAG != 0)
+        word = atomic_load_explicit(rx->ring.trailer, memory_order_acquire);
+        if ((word ^ rx->ring.tag) >> DM_TRAILER_TAG != 0)
             return 0;
         len = (uint32_t)word & DM_TRAILER_LEN_MASK;
         if (dm_unlikely(rx->protocol != DM_RECORD_WRITE)) {
             rx->data = rx_data_apart(rx, word, len);
         } else {
             rx->peer_credit = (uint32_t)(word >> DM_TRAILER_CREDIT) & 0xffff;
-            rx->data = (const char *)rx->trailer - dm_record_space(len);
+            rx->data = (const char *)rx->ring.trailer - dm_record_space(len);
             /* they come from another core, all at once rather than one by one as they are read */
             for (uint32_t at = 0; at + DM_CACHE_LINE < len && at < PREFETCH_MAX;
                  at += DM_CACHE_LINE)
@@ -74,17 +74,13 @@ void dm_adapt_eager_consume(struct dm_conn *conn, size_t len)
 void dm_eager_next(struct dm_conn *conn)
 {
     struct dm_rx *rx = &conn->rx;
-    uint64_t word = atomic_load_explicit(rx->trailer, memory_order_relaxed);
+    uint64_t word = atomic_load_explicit(rx->ring.trailer, memory_order_relaxed);
 
-    if (dm_unlikely(rx->protocol == DM_RECORD_SEND) && dm_eager_sr_repost(conn, rx->slot) != DM_OK)
+    if (dm_unlikely(rx->protocol == DM_RECORD_SEND) &&
+        dm_eager_sr_repost(conn, rx->ring.slot) != DM_OK)
         return;
-    rx->trailer = (void *)((char *)rx->trailer + rx->trailer_step);
-    if (dm_unlikely(++rx->slot == rx->n_slots || (word & DM_TRAILER_LAP_END) != 0)) {
-        rx->trailer = (void *)((char *)rx->trailer - (size_t)rx->slot * rx->trailer_step);
-        rx->slot = 0;
-        rx->tag = dm_trailer_tag(++rx->gen);
-    }
-    __builtin_prefetch((char *)rx->trailer + rx->trailer_step); /* of the record after the next */
+    dm_rx_ring_next(&rx->ring, &rx->idle, rx->n_slots, word);
+    __builtin_prefetch((char *)rx->ring.trailer + rx->ring.step); /* of the record after the next */
     rx->n_consumed++;
     if (dm_unlikely(!conn->link[DM_LINK_PIPE].may_post && conn->epoch == 0)) {
         /* the connector has spoken: we may too (later epochs: replay.c) */

@@ -3,6 +3,7 @@
  */
 #include "dapl_adapt/eager/setup.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "dapl_adapt/conn/failover.h"
@@ -26,18 +27,19 @@ void dm_eager_setup_rx(struct dm_conn *conn)
 
     rx->n_slots = conn->ring.n_slots;
     rx->stride = conn->ring.stride;
-    rx->ring = conn->region.ptr + dm_region_ring();
-    rx->gen = 1;
-    rx->tag = dm_trailer_tag(1);
+    rx->slots = conn->region.ptr + dm_region_ring(conn->ring.n_slots);
+    rx->ring.gen = 1;
+    rx->ring.tag = dm_trailer_tag(1);
     rx->due = conn->ring.n_slots / 2 > 0 ? conn->ring.n_slots / 2 : 1;
-    rx->trailer_step = rx->stride;
-    rx->trailer = (void *)(rx->ring + rx->stride - DM_TRAILER_LEN);
+    rx->ring.step = rx->stride;
+    rx->ring.trailer = (void *)(rx->slots + rx->stride - DM_TRAILER_LEN);
     if (!conn->adapt->rings.is_basic)
         return;
     rx->protocol = DM_RECORD_BASIC;
     rx->due = 1; /* the tail goes back for every record */
-    rx->trailer_step = DM_TRAILER_LEN;
-    rx->trailer = (void *)(conn->region.ptr + dm_region_len(conn->ring.n_slots, conn->ring.stride));
+    rx->ring.step = DM_TRAILER_LEN;
+    rx->ring.trailer =
+        (void *)(conn->region.ptr + dm_region_len(conn->ring.n_slots, conn->ring.stride));
 }
 
 /*
@@ -45,8 +47,8 @@ void dm_eager_setup_rx(struct dm_conn *conn)
  */
 static void setup_pieces(struct dm_tx *tx)
 {
-    tx->most = tx->max;
-    tx->piece = tx->stride - DM_CACHE_LINE;
+    tx->most = tx->ring.max;
+    tx->piece = tx->ring.stride - DM_CACHE_LINE;
     if (dm_cfg()->chunk == DM_CFG_AUTO_SIZE)
         return;
     if (dm_cfg()->chunk < tx->piece)
@@ -55,27 +57,49 @@ static void setup_pieces(struct dm_tx *tx)
     tx->direct.is_off = true; /* every chunk is copied */
 }
 
+static void setup_ring(struct dm_tx_ring *ring, char *shadow, uint32_t stride)
+{
+    ring->stride = stride;
+    ring->max = stride - DM_TRAILER_LEN;
+    ring->trailer = shadow + stride - DM_TRAILER_LEN;
+    ring->gen = 1;
+    ring->tag = dm_trailer_tag(1);
+    ring->slot = 0;
+}
+
+/* Both sides begin with the cells: they have told each other that they do not move. */
+static void setup_cells(struct dm_conn *conn, uint64_t addr)
+{
+    struct dm_tx *tx = &conn->tx;
+    struct dm_rx *rx = &conn->rx;
+    uint32_t n = conn->ring.n_slots;
+    char *shadow = conn->region.ptr + dm_region_cells_shadow(n);
+
+    tx->idle = tx->ring;
+    setup_ring(&tx->ring, shadow, DM_CELL_LEN);
+    tx->ring.delta = addr + dm_region_cells() - (uint64_t)(uintptr_t)shadow;
+    rx->idle = rx->ring;
+    rx->ring.step = DM_CELL_LEN;
+    rx->ring.trailer = (void *)(conn->region.ptr + dm_region_cells() + DM_CELL_MAX);
+}
+
 void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
 {
     struct dm_tx *tx = &conn->tx;
     char *shadow = conn->region.ptr + dm_region_shadow(conn->ring.n_slots, conn->ring.stride);
+    bool is_first = tx->ring.gen == 0, has_cells;
 
     tx->ep = conn->link[DM_LINK_PIPE].ep;
     tx->cookie = dm_cookie_base(&conn->link[DM_LINK_PIPE]);
-    if (tx->gen == 0) {
+    if (is_first) {
         tx->n_slots = conn->ring.n_slots;
-        tx->stride = conn->ring.stride;
-        tx->trailer = shadow + tx->stride - DM_TRAILER_LEN;
-        tx->gen = 1;
-        tx->tag = dm_trailer_tag(1);
-        dm_eager_lap_start(tx);
+        setup_ring(&tx->ring, shadow, conn->ring.stride);
     }
     /* where a completion costs system calls of both sides a copy is cheaper */
     tx->direct.is_off = (dm_conn_can_move(conn) && !conn->ia->caps.is_local) || conn->ia->is_driven;
-    tx->delta = addr + dm_region_ring() - (uint64_t)(uintptr_t)shadow;
+    tx->ring.delta = addr + dm_region_ring(conn->ring.n_slots) - (uint64_t)(uintptr_t)shadow;
     tx->lctx = conn->region.lmr.lctx;
     tx->rctx = ctx;
-    tx->max = tx->stride - DM_TRAILER_LEN;
     setup_pieces(tx);
     tx->sq.size = (uint32_t)conn->sq_size;
     tx->sq.signal_every = tx->sq.size / (conn->adapt->rings.is_basic ? 8 : 4);
@@ -90,4 +114,9 @@ void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
     tx->is_serial = conn->ia->is_serial;
     conn->ctl_remote = addr;
     conn->is_armed = false;
+    has_cells = is_first && tx->lap.is_short && !conn->link[DM_LINK_PIPE].answer.moves;
+    if (has_cells)
+        setup_cells(conn, addr);
+    if (is_first)
+        dm_eager_lap_start(conn, has_cells);
 }

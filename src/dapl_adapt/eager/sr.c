@@ -31,7 +31,7 @@ static DAT_RETURN sr_post_slot(struct dm_conn *conn, DAT_EP_HANDLE ep, uint32_t 
     DAT_LMR_TRIPLET lmr;
     DAT_RETURN rc;
 
-    lmr.virtual_address = (DAT_VADDR)(uintptr_t)(rx->ring + (size_t)slot * rx->stride);
+    lmr.virtual_address = (DAT_VADDR)(uintptr_t)(rx->slots + (size_t)slot * rx->stride);
     lmr.segment_length = rx->stride;
     lmr.lmr_context = conn->region.lmr.lctx;
     dm_serial_enter(conn->ia->is_serial);
@@ -62,8 +62,8 @@ int dm_eager_sr_setup(struct dm_conn *conn, DAT_EP_HANDLE ep)
     if (rx->trailers == NULL)
         return DM_FAIL(DM_ENOMEM, "trailers of a pipe, %u slots", rx->n_slots);
     rx->protocol = DM_RECORD_SEND;
-    rx->trailer = rx->trailers;
-    rx->trailer_step = sizeof(*rx->trailers);
+    rx->ring.trailer = rx->trailers;
+    rx->ring.step = sizeof(*rx->trailers);
     return dm_eager_sr_post(conn, ep, 0, rx->n_slots);
 }
 
@@ -76,7 +76,7 @@ void dm_eager_sr_arrived(struct dm_conn *conn, uint32_t slot, uint32_t len)
         dm_conn_lose(conn, "it sent a message that is not a record");
         return;
     }
-    memcpy(&word, rx->ring + (size_t)slot * rx->stride + len - DM_TRAILER_LEN, sizeof(word));
+    memcpy(&word, rx->slots + (size_t)slot * rx->stride + len - DM_TRAILER_LEN, sizeof(word));
     rx->arrive = slot + 1 == rx->n_slots ? 0 : slot + 1;
     /* credits count at once, also behind unread records */
     rx->peer_credit = (uint32_t)(word >> DM_TRAILER_CREDIT) & 0xffff;

@@ -24,6 +24,7 @@
 #include "dapl_adapt/core/record.h"
 #include "dapl_adapt/core/tx.h"
 #include "dapl_adapt/eager/credit.h"
+#include "dapl_adapt/eager/lap.h"
 #include "dapl_adapt/eager/notify.h"
 #include "dapl_adapt/eager/post.h"
 #include "dapl_adapt/provider/dat.h"
@@ -60,14 +61,28 @@ static DM_NOINLINE bool tx_find_credits(struct dm_conn *conn)
     return false;
 }
 
+/* A credit for a record of so many bytes, in the ring that takes it. */
+static DM_NOINLINE bool tx_find_place(struct dm_conn *conn, size_t len)
+{
+    struct dm_tx *tx = &conn->tx;
+
+    if (tx->n_avail == 0 && !tx_find_credits(conn))
+        return false;
+    if (len <= tx->ring.max)
+        return true;
+    if (!tx->lap.in_cells || len > tx->idle.max || dm_eager_leave_cells(conn) != DM_OK)
+        return false;
+    return tx->n_avail > 0 || tx_find_credits(conn);
+}
+
 void *dm_adapt_eager_reserve(struct dm_conn *conn, size_t len)
 {
     struct dm_tx *tx = &conn->tx;
 
-    if (dm_unlikely(len > tx->max || (tx->n_avail == 0 && !tx_find_credits(conn))))
+    if (dm_unlikely((len > tx->ring.max || tx->n_avail == 0) && !tx_find_place(conn, len)))
         return NULL;
     tx->reserved = dm_record_space((uint32_t)len);
-    return tx->trailer - tx->reserved;
+    return tx->ring.trailer - tx->reserved;
 }
 
 int dm_adapt_eager_commit(struct dm_conn *conn, size_t len)
@@ -80,13 +95,14 @@ int dm_adapt_eager_commit(struct dm_conn *conn, size_t len)
     if (dm_unlikely(len == 0))
         return DM_OK;
     if (dm_unlikely(space != tx->reserved))
-        memmove(tx->trailer - space, tx->trailer - tx->reserved, len);
+        memmove(tx->ring.trailer - space, tx->ring.trailer - tx->reserved, len);
     dm_tx_write_trailer(conn, len);
-    lmr.virtual_address = (DAT_VADDR)(uintptr_t)(tx->trailer - space);
+    lmr.virtual_address = (DAT_VADDR)(uintptr_t)(tx->ring.trailer - space);
     lmr.segment_length = space + DM_TRAILER_LEN;
     lmr.lmr_context = tx->lctx;
-    rc = dm_tx_post(conn, 1, &lmr, lmr.virtual_address + tx->delta, space + DM_TRAILER_LEN, false);
-    dm_tx_advance(tx);
+    rc = dm_tx_post(conn, 1, &lmr, lmr.virtual_address + tx->ring.delta, space + DM_TRAILER_LEN,
+                    false);
+    dm_tx_advance(conn);
     if (dm_unlikely(rc != DAT_SUCCESS))
         return dm_conn_post_failed(conn, rc);
     dm_eager_notify(conn);
@@ -233,7 +249,7 @@ static DAT_RETURN record_put(struct dm_conn *conn, struct cursor *cur, uint32_t 
     DAT_RETURN rc;
 
     rec.n_iov = 0;
-    rec.start = tx->trailer - space;
+    rec.start = tx->ring.trailer - space;
     rec.len = len;
     rec.filled = 0;
     rec.flushed = 0;
@@ -248,9 +264,9 @@ static DAT_RETURN record_put(struct dm_conn *conn, struct cursor *cur, uint32_t 
         tx->direct.has_hole = true;
         tx->direct.hole = tx->n_posted;
     }
-    rc = dm_tx_post(conn, rec.n_iov, rec.iov, (uint64_t)(uintptr_t)rec.start + tx->delta,
+    rc = dm_tx_post(conn, rec.n_iov, rec.iov, (uint64_t)(uintptr_t)rec.start + tx->ring.delta,
                     space + DM_TRAILER_LEN, is_last && *direct_p);
-    dm_tx_advance(tx);
+    dm_tx_advance(conn);
     return rc;
 }
 
@@ -268,9 +284,11 @@ int dm_adapt_eager_put(struct dm_conn *conn, const struct iovec *iov, int n_iov,
         return conn->parting.is_over ? DM_OK : DM_EPEER;
     for (int i = 0; i < n_iov; i++)
         left += iov[i].iov_len;
-    while (left > 0 && (tx->n_avail > 0 || tx_find_credits(conn))) {
+    while (left > 0) {
         /* whole slots while there is much, so that pages and lines stay aligned */
         len = left > tx->most ? tx->piece : left;
+        if (dm_unlikely((len > tx->ring.max || tx->n_avail == 0) && !tx_find_place(conn, len)))
+            break;
         while (cur.offset == cur.iov->iov_len) /* empty parts */
             cur.iov++;
         rc = record_put(conn, &cur, (uint32_t)len, left == len || tx->n_avail == 1, &has_direct);

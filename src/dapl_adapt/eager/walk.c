@@ -14,33 +14,26 @@
 
 bool dm_rx_walk_has(const struct dm_rx *rx, const struct dm_rx_walk *walk)
 {
-    uint64_t word = atomic_load_explicit(walk->trailer, memory_order_acquire);
-
-    return walk->n < rx->n_slots && (word ^ dm_trailer_tag(walk->gen)) >> DM_TRAILER_TAG == 0;
+    return walk->n < rx->n_slots && dm_rx_ring_has(&walk->ring);
 }
 
 void dm_rx_walk_next(const struct dm_rx *rx, struct dm_rx_walk *walk)
 {
-    uint64_t word = atomic_load_explicit(walk->trailer, memory_order_relaxed);
+    uint64_t word = atomic_load_explicit(walk->ring.trailer, memory_order_relaxed);
 
     walk->n++;
-    walk->trailer = (void *)((char *)walk->trailer + rx->trailer_step);
-    if (++walk->slot == rx->n_slots || (word & DM_TRAILER_LAP_END) != 0) {
-        walk->trailer = (void *)((char *)walk->trailer - (size_t)walk->slot * rx->trailer_step);
-        walk->slot = 0;
-        walk->gen++;
-    }
+    dm_rx_ring_next(&walk->ring, &walk->idle, rx->n_slots, word);
 }
 
 uint32_t dm_eager_unread(const struct dm_conn *conn, uint64_t *word_p)
 {
     const struct dm_rx *rx = &conn->rx;
-    struct dm_rx_walk walk = {rx->trailer, rx->slot, rx->gen, 0};
+    struct dm_rx_walk walk = {rx->ring, rx->idle, 0};
 
-    if (rx->gen == 0) /* no ring yet */
+    if (rx->ring.gen == 0) /* no ring yet */
         return 0;
     for (; dm_rx_walk_has(rx, &walk); dm_rx_walk_next(rx, &walk))
-        *word_p = atomic_load_explicit(walk.trailer, memory_order_relaxed);
+        *word_p = atomic_load_explicit(walk.ring.trailer, memory_order_relaxed);
     return walk.n;
 }
 

@@ -14,9 +14,7 @@ struct dm_conn;
 
 /* A walk over the records that are here, from the one in front. */
 struct dm_rx_walk {
-    _Atomic uint64_t *trailer;
-    uint32_t slot;
-    uint32_t gen;
+    struct dm_rx_ring ring, idle;
     uint32_t n;
 };
 
