@@ -26,6 +26,10 @@ enum dm_net_mode { DM_NET_AUTO, DM_NET_MANUAL, DM_NET_THREAD };
 enum { DM_NET_FDS = 2, DM_NET_WANT_LEN = 256 };
 
 struct dm_net;
+struct dm_net_region;
+
+/* Is something over for a region? */
+typedef bool dm_net_is_over(struct dm_net *net, const struct dm_pz *pz, uint32_t key);
 
 /* What a provider supplies. */
 struct dm_net_ops {
@@ -36,6 +40,15 @@ struct dm_net_ops {
     bool (*can_sleep)(struct dm_net *net);
     /* In a forked child, with the lock: close sockets. */
     void (*fork_child)(struct dm_net *net);
+    /* Optional. Show it to the transport, if peers may use it: set region->mr. False: it cannot. */
+    bool (*region_open)(struct dm_net *net, struct dm_net_region *region);
+    /* Where is_reported is ever set: peers know a region that is hidden now. */
+    void (*region_hidden)(struct dm_net *net, const struct dm_net_region *region);
+    /* Where mr is ever set: end it. */
+    void (*region_close)(struct dm_net_region *region);
+    /* Is no request under way in a hidden region, and no peer's in a hidden window? */
+    dm_net_is_over *region_is_left;
+    dm_net_is_over *window_is_left;
 };
 
 /* Who drives the network; sleep.c and thread.c. */
@@ -54,6 +67,16 @@ struct dm_net_progress {
     uint32_t busy_skips, busy_skips_max;
 };
 
+/* Memory contexts; key.c. */
+struct dm_net_keys {
+    struct dm_net_region *regions;
+    uint32_t n;
+    uint32_t n_used;
+    uint32_t *free; /* a ring of indices */
+    uint32_t n_free;
+    uint32_t free_head;
+};
+
 /* First member of the instance of a provider over a network. */
 struct dm_net {
     struct dm_pia pia;
@@ -65,6 +88,7 @@ struct dm_net {
     int fds[DM_NET_FDS]; /* to sleep on, the first for data; -1: none */
     struct dm_net_progress progress;
     _Atomic uint64_t next_timer;
+    struct dm_net_keys keys;
     /* Attributes that ia_query shows. */
     DAT_NAMED_ATTR attrs[16];
     char attr_text[2][48];
@@ -122,7 +146,6 @@ int dm_net_sleep(struct dm_pia *ia, struct dm_evd_ring *ring, uint32_t value, ui
 /* Drive, and wait for at most a millisecond; the lock is held all the time. */
 void dm_net_progress_wait(struct dm_net *net);
 /* Drive the instance until something is over for a region, seconds at most; false: it is not. */
-typedef bool dm_net_is_over(struct dm_net *net, const struct dm_pz *pz, uint32_t key);
 bool dm_net_wait_over(struct dm_net *net, const struct dm_pz *pz, uint32_t key,
                       dm_net_is_over *is_over);
 /* Look at the timers then at the latest. */

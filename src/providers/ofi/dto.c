@@ -12,11 +12,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "providers/net/key.h"
 #include "providers/ofi/ctrl.h"
 #include "providers/ofi/progress.h"
 #include "providers/ofi/rdma.h"
 #include "providers/ofi/rkey.h"
-#include "providers/ofi/rmr.h"
 
 enum { QUIET_MAX = 131072, QUIET_PART = 4, READS_MAX = 16 };
 
@@ -26,7 +26,7 @@ static void ofi_dto_complete(struct dm_ofi_ep *ep, const struct dm_dto *dto,
                              DAT_DTO_COMPLETION_STATUS status, uint64_t len)
 {
     if (dto->kind == DM_OP_BIND)
-        dm_ofi_rmr_bound(dto->bind);
+        dm_net_rmr_bound(dto->bind);
     if (status == DAT_DTO_SUCCESS && (dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) != 0)
         return;
     if (dm_dto_complete(&ep->ep, dto, status,

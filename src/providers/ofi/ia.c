@@ -10,7 +10,7 @@
 
 #include "providers/ofi/conn.h"
 #include "providers/ofi/dto.h"
-#include "providers/ofi/key.h"
+#include "providers/net/key.h"
 #include "providers/ofi/progress.h"
 
 static void ia_init(struct dm_ofi_ia *ia)
@@ -94,7 +94,7 @@ void dm_ofi_ia_close(struct dm_pia *pia)
 
     dm_ofi_fabric_close(ia);
     dm_ofi_ops_close(ia);
-    dm_ofi_keys_close(ia);
+    dm_net_keys_close(&ia->net);
 }
 
 void dm_ofi_ia_reap(struct dm_pia *pia)
@@ -123,8 +123,8 @@ uint32_t dm_ofi_ctrl_token(const struct dm_ofi_ia *ia)
     return token_mix(ia->secret, UINT64_MAX);
 }
 
-uint32_t dm_ofi_ep_token(const struct dm_ofi_ia *ia, const struct dm_ofi_ep *ep)
+uint32_t dm_ofi_ep_token(const struct dm_ofi_ia *ia, const struct dm_ep *ep)
 {
     return token_mix(ia->secret ^ UINT64_MAX,
-                     (uint64_t)(uintptr_t)ep ^ (uint64_t)ep->ep.obj.gen << 48);
+                     (uint64_t)(uintptr_t)ep ^ (uint64_t)ep->obj.gen << 48);
 }

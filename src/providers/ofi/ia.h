@@ -23,7 +23,6 @@
 
 struct dm_ofi_conn;
 struct dm_ofi_ep;
-struct dm_ofi_region;
 
 /* Connections by number: index, and a generation. */
 struct dm_ofi_conn_numbers {
@@ -31,16 +30,6 @@ struct dm_ofi_conn_numbers {
     uint32_t n;
     uint32_t last; /* the index given last, and a count of them */
     uint32_t gen;
-};
-
-/* Memory contexts, see key.c. */
-struct dm_ofi_keys {
-    struct dm_ofi_region *regions;
-    uint32_t n;
-    uint32_t n_used;
-    uint32_t *free; /* a ring of indices */
-    uint32_t n_free;
-    uint32_t free_head;
 };
 
 /* Requests that are not in use, see op_pool.c. */
@@ -64,7 +53,6 @@ struct dm_ofi_ia {
     int n_setup;            /* connections that are being set up, or ended */
     bool is_short_reported; /* that this process is short of ports or descriptors */
     int sock_hint;
-    struct dm_ofi_keys keys;
     struct dm_ofi_op_pool pool;
     char *excess;           /* where what is too long for a receive goes; mapped */
     struct dm_list waiting; /* endpoints with requests that the fabric had no
@@ -78,6 +66,6 @@ const struct dm_net_ops *dm_ofi_net_ops_get(void);
  * what only one endpoint may use. Peers learn whole keys, by asking (rkey.c). */
 uint32_t dm_ofi_pz_token(const struct dm_ofi_ia *ia, const struct dm_pz *pz);
 uint32_t dm_ofi_ctrl_token(const struct dm_ofi_ia *ia);
-uint32_t dm_ofi_ep_token(const struct dm_ofi_ia *ia, const struct dm_ofi_ep *ep);
+uint32_t dm_ofi_ep_token(const struct dm_ofi_ia *ia, const struct dm_ep *ep);
 
 #endif

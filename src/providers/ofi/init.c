@@ -3,6 +3,7 @@
  */
 #include "providers/ofi/ops.h"
 
+#include "providers/net/key.h"
 #include "providers/ofi/ep.h"
 #include "providers/ofi/srq.h"
 
@@ -37,13 +38,13 @@ static const struct dm_prov_ops ops = {
            .is_listening = dm_ofi_cm_is_listening,
            .handoff = dm_ofi_cm_handoff},
     .mem = {.lmr_size = sizeof(struct dm_lmr),
-            .lmr_register = dm_ofi_lmr_register,
+            .lmr_register = dm_net_lmr_register,
             .lmr_hide = dm_ofi_lmr_hide,
-            .lmr_deregister = dm_ofi_lmr_deregister,
-            .key_new = dm_ofi_key_new,
-            .key_free = dm_ofi_key_free,
-            .rmr_hide = dm_ofi_rmr_hide,
-            .rmr_shut = dm_ofi_rmr_shut},
+            .lmr_deregister = dm_net_lmr_deregister,
+            .key_new = dm_net_key_new,
+            .key_free = dm_net_key_free,
+            .rmr_hide = dm_net_rmr_hide,
+            .rmr_shut = dm_net_rmr_shut},
     .srq = {.size = sizeof(struct dm_ofi_srq),
             .create = dm_ofi_srq_create,
             .destroy = dm_ofi_srq_destroy,

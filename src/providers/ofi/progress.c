@@ -7,6 +7,8 @@
 
 #include "providers/ofi/cm.h"
 #include "providers/ofi/ctrl.h"
+#include "providers/ofi/key.h"
+#include "providers/ofi/rkey.h"
 #include "providers/ofi/transport/listener.h"
 
 enum { N_ENTRIES = 16, ROUNDS_MAX = 64 };
@@ -177,8 +179,14 @@ static void ofi_fork_child(struct dm_net *net)
 
 const struct dm_net_ops *dm_ofi_net_ops_get(void)
 {
-    static const struct dm_net_ops ops = {
-        .round = ofi_round, .can_sleep = ofi_can_sleep, .fork_child = ofi_fork_child};
+    static const struct dm_net_ops ops = {.round = ofi_round,
+                                          .can_sleep = ofi_can_sleep,
+                                          .fork_child = ofi_fork_child,
+                                          .region_open = dm_ofi_region_open,
+                                          .region_hidden = dm_ofi_rkey_invalidate,
+                                          .region_close = dm_ofi_region_close,
+                                          .region_is_left = dm_ofi_rkey_is_left,
+                                          .window_is_left = dm_ofi_rkey_is_acked};
 
     return &ops;
 }

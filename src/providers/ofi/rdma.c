@@ -14,29 +14,24 @@
 #include "providers/ofi/ctrl.h"
 #include "providers/ofi/key.h"
 #include "providers/ofi/rkey.h"
-#include "providers/ofi/rmr.h"
 
 /* Check the local segments; empty ones are left out. */
 static bool rdma_local_check(const struct dm_ofi_ep *ep, const struct dm_dto *dto,
                              struct dm_ofi_local *local)
 {
-    const struct dm_ofi_ia *ia = (const struct dm_ofi_ia *)ep->ep.obj.ia;
-
     local->n = 0;
     local->len = 0;
     for (uint32_t i = 0; i < dto->n_seg; i++) {
         const DAT_LMR_TRIPLET *seg = &dto->seg[i];
-        const struct dm_ofi_region *region;
-        uint64_t at;
+        char *mem;
 
         if (seg->segment_length == 0)
             continue;
-        region = dm_ofi_key_find(ia, ep, seg->lmr_context, seg->virtual_address,
-                                 seg->segment_length, dm_dto_local_privs[dto->kind]);
-        if (region == NULL)
+        mem = dm_net_key_mem(&ep->ep, seg->lmr_context, seg->virtual_address, seg->segment_length,
+                             dm_dto_local_privs[dto->kind]);
+        if (mem == NULL)
             return false;
-        at = region->addr + (seg->virtual_address - region->va);
-        memcpy(&local->vec[local->n].iov_base, &at, sizeof(at));
+        local->vec[local->n].iov_base = mem;
         local->vec[local->n].iov_len = seg->segment_length;
         local->len += seg->segment_length;
         local->n++;
@@ -239,12 +234,14 @@ int dm_ofi_issue(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct dm_ofi_o
                  DAT_DTO_COMPLETION_STATUS *status_p)
 {
     bool is_message = dm_dto_is_send(dto) || dto->kind == DM_OP_WRITE_IMMED;
+    enum dm_net_bound bound;
     struct dm_ofi_local local;
     int err;
 
     if (dto->kind == DM_OP_BIND) {
-        err = dm_ofi_rmr_exec(ep, dto->bind, dto->seg);
-        return err == 0 || err == -FI_EBUSY ? err
+        bound = dm_net_rmr_exec(&ep->ep, dto->bind, dto->seg);
+        return bound == DM_NET_BOUND        ? 0
+               : bound == DM_NET_BIND_LATER ? -FI_EBUSY
                                             : issue_failed(DAT_RMR_OPERATION_FAILED, status_p);
     }
     if (!rdma_local_check(ep, dto, &local))

@@ -101,19 +101,15 @@ static void recv_scatter(struct dm_ofi_ep *ep, struct dm_ofi_op *op, uint64_t le
     for (uint32_t i = 0; i < op->dto.n_seg && at + done < len; i++) {
         const DAT_LMR_TRIPLET *seg = &op->dto.seg[i];
         uint64_t n = seg->segment_length;
-        const struct dm_ofi_region *region;
-        uint64_t to;
-        void *mem;
+        char *mem;
 
         before += n;
         if (n == 0 || before <= at)
             continue;
-        region = dm_ofi_key_find(dm_ofi_ia_of(ep), ep, seg->lmr_context, seg->virtual_address, n,
-                                 DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
-        if (region == NULL)
+        mem = dm_net_key_mem(&ep->ep, seg->lmr_context, seg->virtual_address, n,
+                             DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
+        if (mem == NULL)
             return;
-        to = region->addr + (seg->virtual_address - region->va);
-        memcpy(&mem, &to, sizeof(mem));
         if (n > len - at - done)
             n = len - at - done;
         memcpy(mem, op->bounce + done, n);
@@ -183,8 +179,7 @@ static bool recv_has_bad(const struct dm_ofi_ep *ep, const struct dm_ofi_op *op)
         const DAT_LMR_TRIPLET *seg = &op->dto.seg[i];
 
         if (seg->segment_length > 0 &&
-            dm_ofi_key_find((const struct dm_ofi_ia *)ep->ep.obj.ia, ep, seg->lmr_context,
-                            seg->virtual_address, seg->segment_length,
+            dm_net_key_find(&ep->ep, seg->lmr_context, seg->virtual_address, seg->segment_length,
                             DAT_MEM_PRIV_LOCAL_WRITE_FLAG) == NULL)
             return true;
     }
@@ -208,18 +203,16 @@ static bool recv_make_iov(struct dm_ofi_ep *ep, struct dm_ofi_op *op, struct iov
     op->pos = 0;
     for (uint32_t i = 0; i < op->dto.n_seg && !op->is_bad; i++) {
         const DAT_LMR_TRIPLET *seg = &op->dto.seg[i];
-        const struct dm_ofi_region *region;
-        uint64_t at;
+        char *mem;
 
         if (seg->segment_length == 0)
             continue;
-        region = dm_ofi_key_find(ia, ep, seg->lmr_context, seg->virtual_address,
-                                 seg->segment_length, DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
-        if (region == NULL) {
+        mem = dm_net_key_mem(&ep->ep, seg->lmr_context, seg->virtual_address, seg->segment_length,
+                             DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
+        if (mem == NULL) {
             op->is_bad = true;
         } else if (rest == 0 && (n + 2 < lim || (n + 2 == lim && i + 1 == op->dto.n_seg))) {
-            at = region->addr + (seg->virtual_address - region->va);
-            memcpy(&vec[n].iov_base, &at, sizeof(at));
+            vec[n].iov_base = mem;
             vec[n++].iov_len = seg->segment_length;
             op->pos += seg->segment_length;
             op->space += seg->segment_length;

@@ -16,7 +16,6 @@ SRCS_provider_ofi += \
     src/providers/ofi/rdma.c \
     src/providers/ofi/recv.c \
     src/providers/ofi/rkey.c \
-    src/providers/ofi/rmr.c \
     src/providers/ofi/send.c \
     src/providers/ofi/srq.c \
     src/providers/ofi/transport/fabric.c \

@@ -8,8 +8,7 @@
  */
 #include "providers/tcp/dto.h"
 
-#include "providers/tcp/key.h"
-#include "providers/tcp/rmr.h"
+#include "providers/net/key.h"
 #include "providers/tcp/stream.h"
 
 /* ---- completing ---- */
@@ -18,7 +17,7 @@ static void tcp_dto_complete(struct dm_tcp_ep *ep, const struct dm_dto *dto,
                              DAT_DTO_COMPLETION_STATUS status, uint64_t len)
 {
     if (dm_unlikely(dto->kind == DM_OP_BIND))
-        dm_tcp_rmr_bound(dto->bind);
+        dm_net_rmr_bound(dto->bind);
     if (status == DAT_DTO_SUCCESS && (dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) != 0)
         return;
     if (dm_dto_complete(&ep->ep, dto, status, len))
@@ -290,15 +289,15 @@ static bool dto_must_find_recv(struct dm_tcp_ep *ep, struct dm_tcp_op *op)
 /* Its memory, and what it does in this process alone. False: it has to wait. */
 static bool dto_prepare(struct dm_tcp_ep *ep, struct dm_tcp_op *op)
 {
-    enum dm_tcp_bound bound;
+    enum dm_net_bound bound;
 
     if (dm_unlikely(op->dto.kind == DM_OP_BIND)) {
-        bound = dm_tcp_rmr_exec(ep, op->dto.bind, op->dto.seg);
-        if (bound == DM_TCP_BIND_LATER) {
+        bound = dm_net_rmr_exec(&ep->ep, op->dto.bind, op->dto.seg);
+        if (bound == DM_NET_BIND_LATER) {
             dm_tcp_ep_wait(ep);
             return false;
         }
-        if (bound == DM_TCP_BIND_FAILED)
+        if (bound == DM_NET_BIND_FAILED)
             op->status = (DAT_DTO_COMPLETION_STATUS)DAT_RMR_OPERATION_FAILED;
         op->is_sent = true;
         return true;

@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-#include "providers/tcp/key.h"
+#include "providers/net/key.h"
 #include "providers/tcp/stream.h"
 
 /* The word, if the peer may use it: read and write it, or the privilege of its own. */
@@ -14,11 +14,11 @@ static _Atomic uint64_t *tcp_atomic_word(const struct dm_tcp_ep *ep, const struc
 {
     const uint64_t len = sizeof(uint64_t);
     char *mem =
-        dm_tcp_key_find(ep, head->key, head->va, len, (uint32_t)DAT_IB_MEM_PRIV_REMOTE_ATOMIC);
+        dm_net_key_mem(&ep->ep, head->key, head->va, len, (uint32_t)DAT_IB_MEM_PRIV_REMOTE_ATOMIC);
 
     if (mem == NULL &&
-        dm_tcp_key_find(ep, head->key, head->va, len, DAT_MEM_PRIV_REMOTE_READ_FLAG) != NULL)
-        mem = dm_tcp_key_find(ep, head->key, head->va, len, DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
+        dm_net_key_mem(&ep->ep, head->key, head->va, len, DAT_MEM_PRIV_REMOTE_READ_FLAG) != NULL)
+        mem = dm_net_key_mem(&ep->ep, head->key, head->va, len, DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
     if (mem == NULL || (uintptr_t)mem % sizeof(uint64_t) != 0)
         return NULL;
     return (_Atomic uint64_t *)(void *)mem;

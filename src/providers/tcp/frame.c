@@ -11,7 +11,7 @@
 
 #include "providers/common/last.h"
 #include "providers/tcp/ext.h"
-#include "providers/tcp/key.h"
+#include "providers/net/key.h"
 #include "providers/tcp/recv.h"
 #include "providers/tcp/srq.h"
 
@@ -37,6 +37,14 @@ static void in_vec_add(struct dm_tcp_in *in, void *mem, uint64_t len)
     in->vec[in->n_vec++].iov_len = len;
 }
 
+/* Does the context stand for a window that the endpoint serves? */
+static bool frame_is_window(const struct dm_tcp_conn *conn, uint32_t key)
+{
+    const struct dm_net_region *region = dm_net_key_region(&conn->ia->net, key);
+
+    return region != NULL && region->is_window && dm_net_region_is_for(region, &conn->ep->ep);
+}
+
 /* The last bytes are placed after all others. */
 static bool frame_begin_write(struct dm_tcp_conn *conn)
 {
@@ -50,7 +58,7 @@ static bool frame_begin_write(struct dm_tcp_conn *conn)
     in->n_last = 0;
     if (head->len == 0)
         return true;
-    mem = dm_tcp_key_find(conn->ep, head->key, head->va, all, DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
+    mem = dm_net_key_mem(&conn->ep->ep, head->key, head->va, all, DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
     if (mem == NULL)
         return frame_refused(conn);
     in->n_last = (uint32_t)dm_last_tail((uintptr_t)mem, head->len);
@@ -68,7 +76,7 @@ static bool frame_begin_send(struct dm_tcp_conn *conn)
     if (in->op == NULL) {
         if (in->n_before > 0)
             return frame_malformed(conn);
-        if (head->type == DM_TCP_SEND_INVAL && !dm_tcp_key_is_window(conn->ep, head->value))
+        if (head->type == DM_TCP_SEND_INVAL && !frame_is_window(conn, head->value))
             return frame_refused(conn);
         in->op = dm_tcp_recv_take(conn->ep, head->va);
         if (in->op == NULL)
@@ -85,8 +93,8 @@ static bool frame_begin_read(struct dm_tcp_conn *conn)
 {
     const struct dm_tcp_head *head = &conn->in.head;
     struct dm_tcp_answer *answer;
-    char *mem =
-        dm_tcp_key_find(conn->ep, head->key, head->va, head->value, DAT_MEM_PRIV_REMOTE_READ_FLAG);
+    char *mem = dm_net_key_mem(&conn->ep->ep, head->key, head->va, head->value,
+                               DAT_MEM_PRIV_REMOTE_READ_FLAG);
 
     if (conn->out.n_answers >= DM_TCP_READS_MAX)
         return frame_malformed(conn);
@@ -272,8 +280,8 @@ bool dm_tcp_frame_end(struct dm_tcp_conn *conn)
         conn->out.is_ack_due |= (in->head.flags & DM_TCP_ACK_ME) != 0;
         return true;
     case DM_TCP_CHECK:
-        return dm_tcp_key_find(conn->ep, in->head.key, in->head.va, in->head.value,
-                               DAT_MEM_PRIV_REMOTE_WRITE_FLAG) != NULL ||
+        return dm_net_key_mem(&conn->ep->ep, in->head.key, in->head.va, in->head.value,
+                              DAT_MEM_PRIV_REMOTE_WRITE_FLAG) != NULL ||
                frame_refused(conn);
     case DM_TCP_RECV_ASK:
         if (!dm_list_is_empty(&conn->ep->asked))

@@ -8,7 +8,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "providers/tcp/key.h"
+#include "providers/net/key.h"
 #include "providers/tcp/progress.h"
 #include "providers/tcp/stream.h"
 
@@ -116,7 +116,7 @@ void dm_tcp_ia_close(struct dm_pia *pia)
     free(ia->stage);
     ia->stage = NULL;
     dm_tcp_ops_close(ia);
-    dm_tcp_keys_close(ia);
+    dm_net_keys_close(&ia->net);
 }
 
 void dm_tcp_ia_reap(struct dm_pia *pia)

@@ -21,17 +21,6 @@
 
 struct dm_tcp_conn;
 struct dm_tcp_ep;
-struct dm_tcp_region;
-
-/* Memory contexts, see key.c. */
-struct dm_tcp_keys {
-    struct dm_tcp_region *regions;
-    uint32_t n;
-    uint32_t n_used;
-    uint32_t *free; /* a ring of indices */
-    uint32_t n_free;
-    uint32_t free_head;
-};
 
 /* Requests and receives that are not in use, see op_pool.c. */
 struct dm_tcp_op_pool {
@@ -56,7 +45,6 @@ struct dm_tcp_ia {
     int n_redirected;       /* connections in DM_CONN_REDIRECTED */
     int n_setup;            /* connections that are being set up, or ended */
     bool is_short_reported; /* that this process is short of ports or descriptors */
-    struct dm_tcp_keys keys;
     struct dm_tcp_op_pool pool;
     struct dm_list waiting; /* endpoints whose requests wait for a window: link_waiting */
     char *stage;            /* where headers and short data are received */

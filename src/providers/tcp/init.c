@@ -3,6 +3,7 @@
  */
 #include "providers/tcp/ops.h"
 
+#include "providers/net/key.h"
 #include "providers/tcp/ep.h"
 #include "providers/tcp/srq.h"
 
@@ -37,13 +38,13 @@ static const struct dm_prov_ops ops = {
            .is_listening = dm_tcp_cm_is_listening,
            .handoff = dm_tcp_cm_handoff},
     .mem = {.lmr_size = sizeof(struct dm_lmr),
-            .lmr_register = dm_tcp_lmr_register,
+            .lmr_register = dm_net_lmr_register,
             .lmr_hide = dm_tcp_lmr_hide,
-            .lmr_deregister = dm_tcp_lmr_deregister,
-            .key_new = dm_tcp_key_new,
-            .key_free = dm_tcp_key_free,
-            .rmr_hide = dm_tcp_rmr_hide,
-            .rmr_shut = dm_tcp_rmr_shut},
+            .lmr_deregister = dm_net_lmr_deregister,
+            .key_new = dm_net_key_new,
+            .key_free = dm_net_key_free,
+            .rmr_hide = dm_net_rmr_hide,
+            .rmr_shut = dm_net_rmr_shut},
     .srq = {.size = sizeof(struct dm_tcp_srq),
             .create = dm_tcp_srq_create,
             .destroy = dm_tcp_srq_destroy,

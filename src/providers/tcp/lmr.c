@@ -1,28 +1,8 @@
 /*
- * Memory regions: a context. The file of shared memory is of no use here: the memory is the
- * caller's, as any.
+ * Memory regions: the end of one.
  */
+#include "providers/net/key.h"
 #include "providers/tcp/dto.h"
-#include "providers/tcp/key.h"
-
-DAT_RETURN dm_tcp_lmr_register(struct dm_lmr *lmr, const struct dm_lmr_file *file,
-                               const struct dm_lmr *from)
-{
-    struct dm_tcp_region region = {.key = dm_tcp_key_new(lmr->obj.ia),
-                                   .pz = lmr->pz,
-                                   .va = lmr->va,
-                                   .len = lmr->len,
-                                   .addr = lmr->addr,
-                                   .priv = DM_PRIV_LMR(lmr->priv)};
-
-    (void)file;
-    (void)from;
-    if (region.key == 0)
-        return DM_DAT_NO_REGION;
-    dm_tcp_key_open((struct dm_tcp_ia *)lmr->obj.ia, &region);
-    lmr->key = region.key;
-    return DAT_SUCCESS;
-}
 
 /* Has all that was posted from the region left the queues? */
 static bool lmr_is_unqueued(struct dm_net *net, const struct dm_pz *pz, uint32_t key)
@@ -41,16 +21,10 @@ static bool lmr_is_unqueued(struct dm_net *net, const struct dm_pz *pz, uint32_t
  * posted is sent first, unless it waits for a receive. */
 bool dm_tcp_lmr_hide(struct dm_lmr *lmr)
 {
-    struct dm_tcp_ia *ia = (struct dm_tcp_ia *)lmr->obj.ia;
+    struct dm_net *net = (struct dm_net *)lmr->obj.ia;
 
-    if (!dm_net_wait_over(&ia->net, lmr->pz, lmr->key, lmr_is_unqueued))
+    if (!dm_net_wait_over(net, lmr->pz, lmr->key, lmr_is_unqueued))
         return false;
-    dm_tcp_key_hide(ia, lmr->key);
-    return dm_tcp_key_wait(ia, lmr->pz, lmr->key);
-}
-
-void dm_tcp_lmr_deregister(struct dm_lmr *lmr)
-{
-    dm_tcp_key_hide((struct dm_tcp_ia *)lmr->obj.ia, lmr->key);
-    dm_tcp_key_free(lmr->obj.ia, lmr->key);
+    dm_net_key_hide(net, lmr->key);
+    return dm_net_key_wait(net, lmr->pz, lmr->key);
 }

@@ -31,15 +31,8 @@ void dm_tcp_cm_accept(struct dm_ep *ep, void *conn, DAT_COUNT len, const void *d
 void dm_tcp_cm_reject(void *conn, bool is_by_consumer, DAT_COUNT len, const void *data);
 bool dm_tcp_cm_is_listening(struct dm_pia *ia, DAT_CONN_QUAL qual);
 void dm_tcp_cm_handoff(void *conn, DAT_CONN_QUAL qual);
-/* lmr.c, key.c, rmr.c */
-uint32_t dm_tcp_key_new(struct dm_pia *ia);
-void dm_tcp_key_free(struct dm_pia *ia, uint32_t key);
-DAT_RETURN dm_tcp_lmr_register(struct dm_lmr *lmr, const struct dm_lmr_file *file,
-                               const struct dm_lmr *from);
+/* lmr.c */
 bool dm_tcp_lmr_hide(struct dm_lmr *lmr);
-void dm_tcp_lmr_deregister(struct dm_lmr *lmr);
-void dm_tcp_rmr_hide(struct dm_rmr *rmr);
-void dm_tcp_rmr_shut(struct dm_rmr *rmr);
 /* srq.c */
 DAT_RETURN dm_tcp_srq_create(struct dm_srq *srq);
 void dm_tcp_srq_destroy(struct dm_srq *srq);

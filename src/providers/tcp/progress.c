@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "providers/tcp/cm.h"
+#include "providers/tcp/key.h"
 #include "providers/tcp/transport/listener.h"
 
 enum { FEW = 3, N_EVENTS = 64, ASK_EVERY = 2 };
@@ -144,8 +145,11 @@ static void tcp_fork_child(struct dm_net *net)
 
 const struct dm_net_ops *dm_tcp_net_ops_get(void)
 {
-    static const struct dm_net_ops ops = {
-        .round = tcp_round, .can_sleep = tcp_can_sleep, .fork_child = tcp_fork_child};
+    static const struct dm_net_ops ops = {.round = tcp_round,
+                                          .can_sleep = tcp_can_sleep,
+                                          .fork_child = tcp_fork_child,
+                                          .region_is_left = dm_tcp_key_is_left,
+                                          .window_is_left = dm_tcp_key_is_left};
 
     return &ops;
 }

@@ -4,7 +4,7 @@
  */
 #include "providers/tcp/recv.h"
 
-#include "providers/tcp/key.h"
+#include "providers/net/key.h"
 #include "providers/tcp/srq.h"
 #include "providers/tcp/stream.h"
 

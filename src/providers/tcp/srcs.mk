@@ -13,7 +13,6 @@ SRCS_provider_tcp += \
     src/providers/tcp/progress.c \
     src/providers/tcp/rdma.c \
     src/providers/tcp/recv.c \
-    src/providers/tcp/rmr.c \
     src/providers/tcp/srq.c \
     src/providers/tcp/transport/in.c \
     src/providers/tcp/transport/listener.c \

@@ -59,21 +59,19 @@ int dm_ofi_issue_peer_reads(struct dm_ofi_ep *ep, const struct dm_dto *dto, stru
 void dm_ofi_read_request(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ctrl)
 {
     struct dm_ofi_ctrl answer = {.type = DM_CTRL_READ_RSP, .id = ctrl->id};
-    const struct dm_ofi_region *region = dm_ofi_key_find(
-        dm_ofi_ia_of(ep), ep, ctrl->key, ctrl->va, ctrl->value[2], DAT_MEM_PRIV_REMOTE_READ_FLAG);
+    char *from =
+        dm_net_key_mem(&ep->ep, ctrl->key, ctrl->va, ctrl->value[2], DAT_MEM_PRIV_REMOTE_READ_FLAG);
     DAT_DTO_COMPLETION_STATUS status;
     struct dm_ofi_part part = {.n = 1, .len = ctrl->value[2]};
     struct fi_rma_iov remote[2];
-    uint64_t at;
     int err;
 
-    if (region == NULL) {
+    if (from == NULL) {
         answer.status = 1;
         dm_ofi_ctrl_post(ep, &answer);
         return;
     }
-    at = region->addr + (ctrl->va - region->va);
-    memcpy(&part.vec[0].iov_base, &at, sizeof(at));
+    part.vec[0].iov_base = from;
     part.vec[0].iov_len = part.len;
     if (ctrl->len != 0 && dm_list_is_empty(&ep->ctrls) &&
         dm_ofi_ctrl_send_with_data(

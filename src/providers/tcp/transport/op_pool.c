@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "providers/tcp/key.h"
+#include "providers/net/key.h"
 
 enum { OPS_PER_CHUNK = 32 };
 
@@ -100,8 +100,8 @@ bool dm_tcp_op_resolve(struct dm_tcp_ep *ep, struct dm_tcp_op *op, uint64_t len,
 
         if (seg->segment_length == 0)
             continue;
-        mem =
-            dm_tcp_key_find(ep, seg->lmr_context, seg->virtual_address, seg->segment_length, priv);
+        mem = dm_net_key_mem(&ep->ep, seg->lmr_context, seg->virtual_address, seg->segment_length,
+                             priv);
         if (mem == NULL)
             return false;
         op->vec[op->n_vec].iov_base = mem;
