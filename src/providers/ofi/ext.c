@@ -16,7 +16,7 @@ static _Atomic uint64_t *ofi_atomic_word(struct dm_ofi_ep *ep, const struct dm_o
 {
     const uint32_t both = DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
     const struct dm_net_region *region =
-        dm_net_key_find(&ep->ep, ctrl->key, ctrl->va, sizeof(uint64_t),
+        dm_net_key_find(&ep->base.ep, ctrl->key, ctrl->va, sizeof(uint64_t),
                         both | (uint32_t)DAT_IB_MEM_PRIV_REMOTE_ATOMIC);
     char *at;
 
@@ -49,10 +49,11 @@ void dm_ofi_ext_atomic_response(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *
     DAT_DTO_COMPLETION_STATUS status = DAT_DTO_SUCCESS;
     char *sink;
 
-    if (op == NULL || !dm_dto_is_atomic(&op->dto) || op->is_done)
+    if (op == NULL || !dm_dto_is_atomic(&op->base.dto) || op->is_done)
         return;
-    sink = dm_net_key_mem(&ep->ep, op->dto.seg->lmr_context, op->dto.seg->virtual_address,
-                          sizeof(uint64_t), DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
+    sink = dm_net_key_mem(&ep->base.ep, op->base.dto.seg->lmr_context,
+                          op->base.dto.seg->virtual_address, sizeof(uint64_t),
+                          DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
     if (ctrl->status != 0) {
         status = DAT_DTO_ERR_REMOTE_ACCESS;
     } else if (sink == NULL) {

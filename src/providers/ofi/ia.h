@@ -8,7 +8,7 @@
  *
  * Completions come through done() of the request's context, with the lock held
  * and from dm_ofi_read_cq() alone. There an endpoint must not be closed: what
- * ends a connection from within calls dm_ofi_conn_fail(), and the rest is done
+ * ends a connection from within calls dm_net_conn_fail(), and the rest is done
  * after the queue of completions has been read.
  *
  * ia_params: those of net.h, and
@@ -22,7 +22,6 @@
 #include "providers/ofi/transport/fabric.h"
 
 struct dm_ofi_conn;
-struct dm_ofi_ep;
 
 /* Connections by number: index, and a generation. */
 struct dm_ofi_conn_numbers {
@@ -32,35 +31,15 @@ struct dm_ofi_conn_numbers {
     uint32_t gen;
 };
 
-/* Requests that are not in use, see op_pool.c. */
-struct dm_ofi_op_pool {
-    struct dm_list free;
-    struct dm_list chunks;
-};
-
 struct dm_ofi_ia {
     struct dm_net net;
     struct dm_ofi_fabric fabric;
     uint64_t secret;  /* of tokens */
     uint32_t n_sinks; /* made so far */
-    /* Connections. */
     struct dm_ofi_conn_numbers numbers;
-    struct dm_list conns;  /* all */
-    struct dm_list ending; /* those to be closed after the round */
-    struct dm_list listeners;
-    bool is_in_round;       /* completions are being read */
-    int n_redirected;       /* connections in DM_CONN_REDIRECTED */
-    int n_setup;            /* connections that are being set up, or ended */
-    bool is_short_reported; /* that this process is short of ports or descriptors */
     int sock_hint;
-    struct dm_ofi_op_pool pool;
-    char *excess;           /* where what is too long for a receive goes; mapped */
-    struct dm_list waiting; /* endpoints with requests that the fabric had no
-                             * space for: struct dm_ofi_ep, link_waiting */
+    char *excess; /* where what is too long for a receive goes; mapped */
 };
-
-/* progress.c */
-const struct dm_net_ops *dm_ofi_net_ops_get(void);
 
 /* The upper half of the fabric's 64-bit keys: of a zone's memory, of the control rings, of
  * what only one endpoint may use. Peers learn whole keys, by asking (rkey.c). */

@@ -15,12 +15,12 @@ static void lmr_withdraw(struct dm_lmr *lmr)
 
     dm_net_key_hide(&ia->net, lmr->key);
     dm_list_for_each (it, &ia->net.pia.objs[DAT_HANDLE_TYPE_EP]) {
-        struct dm_ofi_ep *ep = dm_container_of(it, struct dm_ofi_ep, ep.obj.link);
+        struct dm_ofi_ep *ep = dm_container_of(it, struct dm_ofi_ep, base.ep.obj.link);
 
-        if (ep->conn != NULL && ep->ep.pz == lmr->pz)
+        if (ep->base.conn != NULL && ep->base.ep.pz == lmr->pz)
             dm_ofi_recv_recall(ep, lmr->key);
     }
-    dm_ofi_conns_end(ia);
+    dm_net_conns_end(&ia->net);
 }
 
 static void unsignalled_flushed(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *done)
@@ -59,10 +59,10 @@ static bool unsignalled_is_none(struct dm_net *net, const struct dm_pz *pz, uint
 
     (void)key; /* it is not known which regions */
     dm_list_for_each (it, &ia->objs[DAT_HANDLE_TYPE_EP]) {
-        const struct dm_ofi_ep *ep = dm_container_of(it, struct dm_ofi_ep, ep.obj.link);
-        struct dm_ofi_conn *conn = ep->conn;
+        const struct dm_ofi_ep *ep = dm_container_of(it, struct dm_ofi_ep, base.ep.obj.link);
+        struct dm_ofi_conn *conn = dm_ofi_ep_conn(ep);
 
-        if (ep->ep.pz != pz || conn == NULL || conn->fid == NULL || !conn->unsignalled.is_any)
+        if (ep->base.ep.pz != pz || conn == NULL || conn->fid == NULL || !conn->unsignalled.is_any)
             continue;
         if (!conn->unsignalled.is_flushing)
             unsignalled_flush(conn);

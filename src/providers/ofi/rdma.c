@@ -27,8 +27,8 @@ static bool rdma_local_check(const struct dm_ofi_ep *ep, const struct dm_dto *dt
 
         if (seg->segment_length == 0)
             continue;
-        mem = dm_net_key_mem(&ep->ep, seg->lmr_context, seg->virtual_address, seg->segment_length,
-                             dm_dto_local_privs[dto->kind]);
+        mem = dm_net_key_mem(&ep->base.ep, seg->lmr_context, seg->virtual_address,
+                             seg->segment_length, dm_dto_local_privs[dto->kind]);
         if (mem == NULL)
             return false;
         local->vec[local->n].iov_base = mem;
@@ -85,20 +85,20 @@ int dm_ofi_issue_result(struct dm_ofi_ep *ep, struct dm_ofi_op *op, ssize_t ret,
     if (ret == -FI_EAGAIN)
         return -FI_EAGAIN;
     *status_p = DAT_DTO_ERR_FLUSHED;
-    dm_ofi_conn_fail(ep->conn, DAT_CONNECTION_EVENT_BROKEN);
+    dm_net_conn_fail(ep->base.conn, DAT_CONNECTION_EVENT_BROKEN);
     return (int)ret;
 }
 
 void *dm_ofi_issue_ctx(struct dm_ofi_ep *ep, struct dm_ofi_op *op)
 {
-    return op != NULL ? &op->ctx : &ep->conn->cqdata_ctx;
+    return op != NULL ? &op->ctx : &dm_ofi_ep_conn(ep)->cqdata_ctx;
 }
 
 /* Nothing to move: a request to the control ring, which is always there. */
 static int issue_empty(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct dm_ofi_op *op,
                        DAT_DTO_COMPLETION_STATUS *status_p)
 {
-    struct dm_ofi_conn *conn = ep->conn;
+    struct dm_ofi_conn *conn = dm_ofi_ep_conn(ep);
     struct iovec vec = {.iov_base = conn->ctrl.ring};
     struct fi_rma_iov remote = {.addr = conn->ctrl.peer_addr, .key = conn->ctrl.peer_key};
     struct fi_msg_rma msg = {.msg_iov = &vec,
@@ -129,7 +129,7 @@ int dm_ofi_issue_write(struct dm_ofi_ep *ep, struct dm_ofi_op *op, const struct 
                        uint64_t at, uint64_t key, uint64_t flags,
                        DAT_DTO_COMPLETION_STATUS *status_p)
 {
-    struct dm_ofi_conn *conn = ep->conn;
+    struct dm_ofi_conn *conn = dm_ofi_ep_conn(ep);
     const struct fi_tx_attr *tx = dm_ofi_ia_of(ep)->fabric.info->tx_attr;
     struct fi_rma_iov remote[2];
     struct fi_msg_rma msg = {.msg_iov = part->vec,
@@ -149,7 +149,7 @@ int dm_ofi_issue_writes(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct d
                         const struct dm_ofi_local *local, DAT_DTO_COMPLETION_STATUS *status_p)
 {
     size_t lim = dm_ofi_iov_limit(dm_ofi_ia_of(ep));
-    uint64_t pos = op != NULL ? op->pos : 0;
+    uint64_t pos = op != NULL ? op->base.pos : 0;
     int err = 0;
 
     while (pos < local->len && err == 0) {
@@ -166,7 +166,7 @@ int dm_ofi_issue_writes(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct d
             return err;
         pos += part.len;
         if (op != NULL)
-            op->pos = pos;
+            op->base.pos = pos;
     }
     return err;
 }
@@ -174,23 +174,23 @@ int dm_ofi_issue_writes(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct d
 static int issue_reads(struct dm_ofi_ep *ep, struct dm_ofi_op *op, const struct dm_ofi_local *local,
                        DAT_DTO_COMPLETION_STATUS *status_p)
 {
-    struct dm_ofi_conn *conn = ep->conn;
+    struct dm_ofi_conn *conn = dm_ofi_ep_conn(ep);
     size_t lim = dm_ofi_iov_limit(dm_ofi_ia_of(ep));
     int err = 0;
 
-    while (op->pos < local->len && err == 0) {
-        struct fi_rma_iov remote = {.addr = local->remote + op->pos};
+    while (op->base.pos < local->len && err == 0) {
+        struct fi_rma_iov remote = {.addr = local->remote + op->base.pos};
         struct dm_ofi_part part;
         struct fi_msg_rma msg = {
             .msg_iov = part.vec, .rma_iov = &remote, .rma_iov_count = 1, .context = &op->ctx};
 
-        dm_ofi_local_part(local, op->pos, lim, &part);
+        dm_ofi_local_part(local, op->base.pos, lim, &part);
         msg.iov_count = part.n;
         remote.len = part.len;
         remote.key = local->key;
         err = dm_ofi_issue_result(ep, op, fi_readmsg(conn->fid, &msg, FI_COMPLETION), status_p);
         if (err == 0)
-            op->pos += part.len;
+            op->base.pos += part.len;
     }
     return err;
 }
@@ -239,7 +239,7 @@ int dm_ofi_issue(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct dm_ofi_o
     int err;
 
     if (dto->kind == DM_OP_BIND) {
-        bound = dm_net_rmr_exec(&ep->ep, dto->bind, dto->seg);
+        bound = dm_net_rmr_exec(&ep->base.ep, dto->bind, dto->seg);
         return bound == DM_NET_BOUND        ? 0
                : bound == DM_NET_BIND_LATER ? -FI_EBUSY
                                             : issue_failed(DAT_RMR_OPERATION_FAILED, status_p);
@@ -256,7 +256,7 @@ int dm_ofi_issue(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct dm_ofi_o
     if (err != 0)
         return op == NULL ? -FI_EBUSY : err;
     if (op != NULL)
-        op->len = local.len;
+        op->base.len = local.len;
     switch (dto->kind) {
     case DM_OP_SEND:
     case DM_OP_SEND_INVALIDATE:

@@ -1,17 +1,45 @@
 /*
- * Memory regions: the end of one.
+ * Memory regions: who uses one, and its end.
  */
 #include "providers/net/key.h"
 #include "providers/tcp/dto.h"
+
+/* Does the peer write to the region now, or is it to get something from there? */
+static bool conn_is_using(const struct dm_tcp_conn *conn, uint32_t key)
+{
+    const struct dm_tcp_in *in = &conn->in;
+
+    if (in->left > 0 && in->head.type <= DM_TCP_WRITE_IMMED && in->head.key == key)
+        return true;
+    if (in->op != NULL && dm_net_op_uses(&in->op->base, key))
+        return true;
+    dm_list_for_each (it, &conn->out.answers)
+        if (dm_container_of(it, struct dm_tcp_answer, link)->key == key)
+            return true;
+    return false;
+}
+
+bool dm_tcp_region_is_left(struct dm_net *net, const struct dm_pz *pz, uint32_t key)
+{
+    dm_list_for_each (it, &net->pia.objs[DAT_HANDLE_TYPE_EP]) {
+        const struct dm_tcp_ep *ep = dm_container_of(it, struct dm_tcp_ep, base.ep.obj.link);
+
+        if (ep->base.ep.pz == pz && ep->base.conn != NULL &&
+            ep->base.conn->state != DM_CONN_CLOSED &&
+            (dm_tcp_dto_is_using(ep, key) || conn_is_using(dm_tcp_ep_conn(ep), key)))
+            return false;
+    }
+    return true;
+}
 
 /* Has all that was posted from the region left the queues? */
 static bool lmr_is_unqueued(struct dm_net *net, const struct dm_pz *pz, uint32_t key)
 {
     dm_list_for_each (it, &net->pia.objs[DAT_HANDLE_TYPE_EP]) {
-        const struct dm_tcp_ep *ep = dm_container_of(it, struct dm_tcp_ep, ep.obj.link);
+        const struct dm_tcp_ep *ep = dm_container_of(it, struct dm_tcp_ep, base.ep.obj.link);
 
-        if (ep->ep.pz == pz && ep->conn != NULL && ep->conn->state == DM_CONN_UP &&
-            !ep->is_failing && dm_tcp_dto_is_waiting(ep, key))
+        if (ep->base.ep.pz == pz && ep->base.conn != NULL && ep->base.conn->state == DM_CONN_UP &&
+            !ep->base.is_failing && dm_tcp_dto_is_waiting(ep, key))
             return false;
     }
     return true;
