@@ -61,17 +61,6 @@ void dm_net_ep_flush(struct dm_net_ep *ep);
 void dm_net_ep_wait(struct dm_net_ep *ep);
 void dm_net_eps_push(struct dm_net *net);
 
-/* ---- op.c ---- */
-
-/* One with its segments, copied from dto. NULL: out of memory. */
-struct dm_net_op *dm_net_op_new(struct dm_net *net, const struct dm_dto *dto);
-void dm_net_op_free(struct dm_net *net, struct dm_net_op *op);
-void dm_net_ops_close(struct dm_net *net);
-/* Has it a segment of the region? */
-bool dm_net_op_uses(const struct dm_net_op *op, uint32_t key);
-/* Bytes in all its segments. */
-uint64_t dm_net_op_space(const struct dm_net_op *op);
-
 /* ---- post.c: without the lock ---- */
 
 DAT_RETURN dm_net_post(struct dm_ep *ep, const struct dm_dto *dto);
@@ -85,19 +74,6 @@ DAT_RETURN dm_net_post_rdma_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET 
 DAT_RETURN dm_net_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
                                   DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
                                   DAT_COMPLETION_FLAGS flags);
-
-/* ---- what completes ---- */
-
-/* Add the completion of a request; with the lock. */
-void dm_net_dto_complete(struct dm_net_ep *ep, const struct dm_dto *dto,
-                         DAT_DTO_COMPLETION_STATUS status, uint64_t len);
-/* What the completion of a receive says, but for the message. */
-DAT_DTO_COMPLETION_EVENT_DATA dm_net_recv_data(const struct dm_net_ep *ep,
-                                               const struct dm_net_op *op,
-                                               DAT_DTO_COMPLETION_STATUS status, uint64_t len);
-/* Add it. False: it is lost. */
-bool dm_net_recv_complete(struct dm_net_ep *ep, const struct dm_net_op *op,
-                          const struct dm_evd_item *item, bool is_solicited, bool is_success);
 
 static inline bool dm_net_ep_has_slot(const struct dm_net_ep *ep)
 {

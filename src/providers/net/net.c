@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "providers/net/conn.h"
-#include "providers/net/key.h"
+#include "providers/net/op.h"
 #include "util/err.h"
 
 enum { TIMEOUT_S = 20 };

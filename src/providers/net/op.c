@@ -2,10 +2,7 @@
  * Requests and receives: those that are not in use are in a pool of the instance, which grows by
  * chunks.
  */
-#include "providers/net/ep.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "providers/net/op.h"
 
 enum { OPS_PER_CHUNK = 32 };
 
@@ -14,7 +11,7 @@ struct op_chunk {
     DM_ALIGNED(16) struct dm_list link;
 };
 
-static bool op_pool_grow(struct dm_net *net)
+bool dm_net_op_pool_grow(struct dm_net *net)
 {
     size_t size = net->ops->op_size;
     struct op_chunk *chunk = malloc(sizeof(*chunk) + OPS_PER_CHUNK * size);
@@ -26,41 +23,6 @@ static bool op_pool_grow(struct dm_net *net)
     for (int i = 0; i < OPS_PER_CHUNK; i++, at += size)
         dm_list_add_tail(&net->pool.free, &((struct dm_net_op *)(void *)at)->link);
     return true;
-}
-
-struct dm_net_op *dm_net_op_new(struct dm_net *net, const struct dm_dto *dto)
-{
-    struct dm_net_op *op;
-    DAT_LMR_TRIPLET *seg;
-
-    if (dm_list_is_empty(&net->pool.free) && !op_pool_grow(net))
-        return NULL;
-    op = dm_container_of(net->pool.free.prev, struct dm_net_op, link);
-    seg = op->few;
-    op->more = NULL;
-    if (dm_unlikely(dto->n_seg > DM_NET_OP_SEGS)) {
-        op->more = malloc(dto->n_seg * (sizeof(*seg) + net->ops->seg_size));
-        if (op->more == NULL)
-            return NULL;
-        seg = op->more;
-    }
-    dm_list_del(&op->link);
-    op->dto = *dto;
-    op->dto.seg = seg;
-    if (dto->n_seg > 0)
-        memcpy(seg, dto->seg, dto->n_seg * sizeof(*seg));
-    op->status = DAT_DTO_SUCCESS;
-    op->len = 0;
-    op->pos = 0;
-    return op;
-}
-
-void dm_net_op_free(struct dm_net *net, struct dm_net_op *op)
-{
-    if (dm_unlikely(op->more != NULL))
-        free(op->more);
-    op->more = NULL;
-    dm_list_add_tail(&net->pool.free, &op->link);
 }
 
 void dm_net_ops_close(struct dm_net *net)

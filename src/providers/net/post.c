@@ -1,38 +1,29 @@
 /*
- * Posting requests and receives, and their completions.
+ * Posting requests and receives.
  */
 #include "providers/net/conn.h"
-#include "providers/net/key.h"
-#include "providers/net/srq.h"
+#include "providers/net/op.h"
 #include "providers/net/transport.h"
-
-void dm_net_dto_complete(struct dm_net_ep *ep, const struct dm_dto *dto,
-                         DAT_DTO_COMPLETION_STATUS status, uint64_t len)
-{
-    if (dm_unlikely(dto->kind == DM_OP_BIND))
-        dm_net_rmr_bound(dto->bind);
-    if (status == DAT_DTO_SUCCESS && (dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) != 0)
-        return;
-    if (dm_dto_complete(&ep->ep, dto, status, len))
-        ep->n_signalled++; /* else nobody will dequeue it: the slot is free again */
-}
 
 static DAT_RETURN net_post_locked(struct dm_net_ep *ep, const struct dm_dto *dto)
 {
+    bool has_slot = dm_net_ep_has_slot(ep);
     bool is_late;
     int state;
 
     if (ep->ep.obj.magic != DM_OBJ_MAGIC(DAT_HANDLE_TYPE_EP))
         return DM_DAT_BAD(EP);
-    if (dm_unlikely(!dm_net_ep_has_slot(ep)))
+    if (dm_unlikely(!has_slot)) {
         dm_net_of(ep)->ops->ep_reclaim(ep);
+        has_slot = dm_net_ep_has_slot(ep);
+    }
     state = atomic_load(&ep->ep.state);
     /* Behind a failure that the consumer has not seen yet: to be flushed. */
     is_late = state == DAT_EP_STATE_DISCONNECT_PENDING && ep->conn != NULL &&
               (ep->is_failing || ep->conn->end.is_nak_sent || ep->conn->end.is_peer_terminated);
     if (state != DAT_EP_STATE_CONNECTED && state != DAT_EP_STATE_DISCONNECTED && !is_late)
         return dm_ep_bad_state(state);
-    if (!dm_net_ep_has_slot(ep))
+    if (!has_slot)
         return DM_DAT_NOMEM;
     if (state == DAT_EP_STATE_CONNECTED || is_late)
         return dm_transport_post(ep, dto);
@@ -83,39 +74,6 @@ DAT_RETURN dm_net_post_rdma_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET 
     struct dm_dto dto = {.kind = DM_OP_READ, .flags = flags, .cookie = cookie, .seg = seg};
 
     return net_post_checked(ep, &dto, n, remote);
-}
-
-/* ---- receives ---- */
-
-/* Does a receive that is successful end without waking anybody? */
-static bool net_recv_is_quiet(const struct dm_net_ep *ep, const struct dm_net_op *op,
-                              bool is_solicited)
-{
-    unsigned notify = (unsigned)ep->ep.attr.recv_completion_flags;
-
-    return ((notify & DAT_COMPLETION_SOLICITED_WAIT_FLAG) != 0 && !is_solicited) ||
-           (notify & (unsigned)op->dto.flags & DAT_COMPLETION_UNSIGNALLED_FLAG) != 0;
-}
-
-DAT_DTO_COMPLETION_EVENT_DATA dm_net_recv_data(const struct dm_net_ep *ep,
-                                               const struct dm_net_op *op,
-                                               DAT_DTO_COMPLETION_STATUS status, uint64_t len)
-{
-    return (DAT_DTO_COMPLETION_EVENT_DATA){.ep_handle = (DAT_EP_HANDLE)ep,
-                                           .user_cookie = op->dto.cookie,
-                                           .status = status,
-                                           .transfered_length = (DAT_SEG_LENGTH)len,
-                                           .operation = DAT_DTO_RECEIVE};
-}
-
-bool dm_net_recv_complete(struct dm_net_ep *ep, const struct dm_net_op *op,
-                          const struct dm_evd_item *item, bool is_solicited, bool is_success)
-{
-    if (ep->srq != NULL)
-        ep->srq->n_taken--;
-    if (is_success && net_recv_is_quiet(ep, op, is_solicited))
-        return dm_evd_add_quiet(ep->ep.recv_evd, item);
-    return dm_evd_add(ep->ep.recv_evd, item);
 }
 
 static DAT_RETURN net_recv_post_locked(struct dm_net_ep *ep, const struct dm_dto *dto)

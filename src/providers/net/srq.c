@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "providers/net/op.h"
 #include "providers/net/transport.h"
 
 DAT_RETURN dm_net_srq_create(struct dm_srq *srq)

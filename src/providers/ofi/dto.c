@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "providers/net/op.h"
 #include "providers/net/transport.h"
 #include "providers/ofi/ctrl.h"
 #include "providers/ofi/rdma.h"

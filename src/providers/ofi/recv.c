@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "providers/net/key.h"
+#include "providers/net/op.h"
 #include "providers/net/transport.h"
 #include "providers/ofi/ctrl.h"
 #include "providers/ofi/progress.h"

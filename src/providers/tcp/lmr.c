@@ -1,7 +1,7 @@
 /*
  * Memory regions: who uses one, and its end.
  */
-#include "providers/net/key.h"
+#include "providers/net/op.h"
 #include "providers/tcp/dto.h"
 
 /* Does the peer write to the region now, or is it to get something from there? */

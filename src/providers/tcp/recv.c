@@ -4,6 +4,7 @@
  */
 #include "providers/tcp/recv.h"
 
+#include "providers/net/op.h"
 #include "providers/net/transport.h"
 #include "providers/tcp/stream.h"
 

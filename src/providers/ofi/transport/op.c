@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "providers/net/op.h"
 #include "providers/net/transport.h"
 
 struct dm_net_op *dm_transport_op_new(struct dm_net *net, const struct dm_dto *dto)

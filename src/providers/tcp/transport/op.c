@@ -4,25 +4,6 @@
 #include "providers/tcp/dto.h"
 
 #include "providers/net/key.h"
-#include "providers/net/transport.h"
-
-struct dm_net_op *dm_transport_op_new(struct dm_net *net, const struct dm_dto *dto)
-{
-    struct dm_tcp_op *op = (struct dm_tcp_op *)dm_net_op_new(net, dto);
-
-    if (op == NULL)
-        return NULL;
-    op->number = 0;
-    op->has_slot = false;
-    op->is_sent = false;
-    op->is_answered = false;
-    op->is_recv_due = false;
-    op->n_vec = 0;
-    op->vec = op->few_vec;
-    if (dm_unlikely(op->base.more != NULL))
-        op->vec = (struct iovec *)(void *)(op->base.more + dto->n_seg);
-    return &op->base;
-}
 
 bool dm_tcp_op_resolve(struct dm_tcp_ep *ep, struct dm_tcp_op *op, uint64_t len, uint32_t priv)
 {
