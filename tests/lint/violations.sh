@@ -121,10 +121,12 @@ refuse 'a big struct' '^src/util/x.h:1: ?struct dm_x : 31 members' structs src/u
     "struct dm_x { $(seq -f 'int m%g;' -s ' ' 31) };"
 refuse 'a long header' '^src/util/x.h: 251 lines' lengths src/util/x.h "$(seq -f 'extern int dm_x%g;' 251)"
 if command -v python3 >/dev/null 2>&1; then
-    seq -f 'int dm_x%g = 1;' 160 >src/providers/ofi/x.c
-    refuse 'copies' '160 src/providers/shm/x.c ~ src/providers/ofi/x.c' equal src/providers/shm/x.c \
-        "$(seq -f 'int dm_x%g = 1;' 160)"
-    rm src/providers/ofi/x.c
+    for pair in 'shm ofi' 'tcp ofi' 'tcp shm'; do
+        a=src/providers/${pair% *}/x.c b=src/providers/${pair#* }/x.c
+        seq -f 'int dm_x%g = 1;' 160 >"$b"
+        refuse "copies, $pair" "160 $a ~ $b" equal "$a" "$(seq -f 'int dm_x%g = 1;' 160)"
+        rm "$b"
+    done
 fi
 refuse 'print with a comparison' '^bench/median.awk:[0-9]*: .awk. print with > writes a file' awk bench/median.awk \
     "{ print \$1 ${more:=>} \$2 ? \"more\" : \"less\" }"

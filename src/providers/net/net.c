@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "providers/net/conn.h"
+#include "providers/net/op.h"
 #include "util/err.h"
 
 enum { TIMEOUT_S = 20 };
@@ -84,7 +86,8 @@ static bool net_read_params(struct dm_net *net, const char *params, char *want, 
     return net->timeout_ns > 0;
 }
 
-DAT_RETURN dm_net_open(struct dm_net *net, const char *params, const char *const *keys)
+DAT_RETURN dm_net_open(struct dm_net *net, const struct dm_net_ops *ops, const char *params,
+                       const char *const *keys)
 {
     const char *name = net->pia.obj.provider->device_name;
     char want[DM_NET_WANT_LEN];
@@ -92,7 +95,14 @@ DAT_RETURN dm_net_open(struct dm_net *net, const char *params, const char *const
     int family;
     int err;
 
+    net->ops = ops;
     net->pia.is_driven = true;
+    dm_list_init(&net->conns);
+    dm_list_init(&net->ending);
+    dm_list_init(&net->listeners);
+    dm_list_init(&net->waiting);
+    dm_list_init(&net->pool.free);
+    dm_list_init(&net->pool.chunks);
     net->next_timer = DM_FUTEX_FOREVER;
     for (int i = 0; i < DM_NET_FDS; i++)
         net->fds[i] = -1;
@@ -107,6 +117,39 @@ DAT_RETURN dm_net_open(struct dm_net *net, const char *params, const char *const
         return DAT_SUCCESS;
     dm_net_if_explain(name, iface, family);
     return DM_DAT(DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_DEVICE);
+}
+
+bool dm_net_start(struct dm_pia *pia)
+{
+    struct dm_net *net = (struct dm_net *)pia;
+
+    if (!dm_net_fork_add(net))
+        return false;
+    if (dm_net_progress_start(net))
+        return true;
+    dm_net_fork_del(net);
+    return false;
+}
+
+void dm_net_stop(struct dm_pia *pia)
+{
+    struct dm_net *net = (struct dm_net *)pia;
+
+    dm_net_fork_del(net);
+    dm_net_progress_stop(net);
+    (void)net->ops->round(net, true); /* reject those who have connected meanwhile */
+    dm_net_conns_close(net);
+}
+
+void dm_net_reap(struct dm_pia *pia)
+{
+    dm_net_conns_end((struct dm_net *)pia);
+}
+
+void dm_net_close(struct dm_net *net)
+{
+    dm_net_ops_close(net);
+    dm_net_keys_close(net);
 }
 
 void dm_net_show_attrs(struct dm_net *net, const char *fabric, bool is_last_last)

@@ -20,23 +20,11 @@
 #include <sys/socket.h>
 
 #include "providers/common/common.h"
+#include "providers/net/ops.h"
 
 enum dm_net_mode { DM_NET_AUTO, DM_NET_MANUAL, DM_NET_THREAD };
 
 enum { DM_NET_FDS = 2, DM_NET_WANT_LEN = 256 };
-
-struct dm_net;
-
-/* What a provider supplies. */
-struct dm_net_ops {
-    /* Drive the network once, with the lock. is_thorough: look at connections and clocks,
-     * too. The number of things that came. */
-    int (*round)(struct dm_net *net, bool is_thorough);
-    /* May somebody sleep on the descriptors? With the lock. */
-    bool (*can_sleep)(struct dm_net *net);
-    /* In a forked child, with the lock: close sockets. */
-    void (*fork_child)(struct dm_net *net);
-};
 
 /* Who drives the network; sleep.c and thread.c. */
 struct dm_net_progress {
@@ -54,6 +42,22 @@ struct dm_net_progress {
     uint32_t busy_skips, busy_skips_max;
 };
 
+/* Memory contexts; key.c. */
+struct dm_net_keys {
+    struct dm_net_region *regions;
+    uint32_t n;
+    uint32_t n_used;
+    uint32_t *free; /* a ring of indices */
+    uint32_t n_free;
+    uint32_t free_head;
+};
+
+/* Requests and receives that are not in use; op.c. */
+struct dm_net_op_pool {
+    struct dm_list free;
+    struct dm_list chunks;
+};
+
 /* First member of the instance of a provider over a network. */
 struct dm_net {
     struct dm_pia pia;
@@ -65,6 +69,16 @@ struct dm_net {
     int fds[DM_NET_FDS]; /* to sleep on, the first for data; -1: none */
     struct dm_net_progress progress;
     _Atomic uint64_t next_timer;
+    struct dm_list conns;     /* all, but those that end */
+    struct dm_list ending;    /* those to be closed after the round */
+    struct dm_list listeners; /* struct dm_net_listener */
+    struct dm_list waiting;   /* endpoints that wait for space: link_waiting */
+    bool is_in_round;         /* what has come is being handled */
+    bool is_short_reported;   /* that this process is short of ports or descriptors */
+    int n_redirected;         /* connections in DM_CONN_REDIRECTED */
+    int n_setup;              /* connections that are being set up, or ended */
+    struct dm_net_keys keys;
+    struct dm_net_op_pool pool;
     /* Attributes that ia_query shows. */
     DAT_NAMED_ATTR attrs[16];
     char attr_text[2][48];
@@ -76,8 +90,14 @@ struct dm_net {
 void *dm_net_mem_alloc(struct dm_pia *ia, size_t len);
 void dm_net_mem_free(struct dm_pia *ia, void *mem);
 /* Read params, choose the interface and set pia.addr. keys: those that the provider knows,
- * NULL at the end. Errors are reported. */
-DAT_RETURN dm_net_open(struct dm_net *net, const char *params, const char *const *keys);
+ * NULL at the end. Errors are reported; dm_net_close() may be called then, too. */
+DAT_RETURN dm_net_open(struct dm_net *net, const struct dm_net_ops *ops, const char *params,
+                       const char *const *keys);
+void dm_net_close(struct dm_net *net);
+/* The provider's operations. */
+bool dm_net_start(struct dm_pia *ia);
+void dm_net_stop(struct dm_pia *ia);
+void dm_net_reap(struct dm_pia *ia);
 /* What dat_ia_query shows; fabric: a text. */
 void dm_net_show_attrs(struct dm_net *net, const char *fabric, bool is_last_last);
 
@@ -122,7 +142,6 @@ int dm_net_sleep(struct dm_pia *ia, struct dm_evd_ring *ring, uint32_t value, ui
 /* Drive, and wait for at most a millisecond; the lock is held all the time. */
 void dm_net_progress_wait(struct dm_net *net);
 /* Drive the instance until something is over for a region, seconds at most; false: it is not. */
-typedef bool dm_net_is_over(struct dm_net *net, const struct dm_pz *pz, uint32_t key);
 bool dm_net_wait_over(struct dm_net *net, const struct dm_pz *pz, uint32_t key,
                       dm_net_is_over *is_over);
 /* Look at the timers then at the latest. */

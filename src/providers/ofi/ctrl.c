@@ -8,11 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "providers/net/srq.h"
+#include "providers/net/transport.h"
 #include "providers/ofi/dto.h"
 #include "providers/ofi/ext.h"
 #include "providers/ofi/recv.h"
 #include "providers/ofi/rkey.h"
-#include "providers/ofi/srq.h"
 
 enum { RETRY_MS = 1 };
 
@@ -41,20 +42,20 @@ bool dm_ofi_cqdata_send(struct dm_ofi_conn *conn, enum dm_ofi_cqdata kind, uint3
 
 void dm_ofi_cqdata_post(struct dm_ofi_conn *conn, enum dm_ofi_cqdata kind)
 {
-    uint32_t value = conn->end.is_nak_sent;
+    uint32_t value = conn->base.end.is_nak_sent;
 
     if (kind == DM_CQDATA_CTRL_ACK)
         value = conn->ctrl.n_read;
     else if (kind == DM_CQDATA_CREDITS)
-        value = conn->credits.n_granted;
+        value = conn->base.credits.n_granted;
     else if (kind == DM_CQDATA_RECV_ACK)
-        value = conn->credits.n_arrived;
+        value = conn->base.credits.n_arrived;
     if (dm_ofi_cqdata_send(conn, kind, value))
         conn->cqdata_due &= ~(1u << kind);
     else
         conn->cqdata_due |= 1u << kind;
     if (conn->cqdata_due != 0)
-        dm_ofi_conn_timer(conn, dm_futex_now() + RETRY_MS * 1000000u);
+        dm_net_conn_timer(&conn->base, dm_futex_now() + RETRY_MS * 1000000u);
 }
 
 /* Half of what there is at least. */
@@ -62,22 +63,22 @@ void dm_ofi_conn_credit(struct dm_ofi_conn *conn)
 {
     uint32_t n;
 
-    if (conn->state != DM_CONN_UP || conn->ep == NULL || conn->ep->srq != NULL)
+    if (conn->base.state != DM_CONN_UP || conn->base.ep == NULL || conn->base.ep->srq != NULL)
         return;
-    dm_ofi_recv_report_min(conn->ep);
-    if (!dm_list_is_empty(&conn->ep->ctrls))
+    dm_ofi_recv_report_min(dm_ofi_conn_ep(conn));
+    if (!dm_list_is_empty(&dm_ofi_conn_ep(conn)->ctrls))
         return; /* which come first; called again then */
-    n = conn->credits.n_arrived + conn->ep->n_recvs;
-    if ((int32_t)(n - conn->credits.n_granted) <=
-        (int32_t)(conn->credits.n_granted - conn->credits.n_arrived))
+    n = conn->base.credits.n_arrived + conn->base.ep->n_recvs;
+    if ((int32_t)(n - conn->base.credits.n_granted) <=
+        (int32_t)(conn->base.credits.n_granted - conn->base.credits.n_arrived))
         return;
-    conn->credits.n_granted = n;
+    conn->base.credits.n_granted = n;
     dm_ofi_cqdata_post(conn, DM_CQDATA_CREDITS);
 }
 
 void dm_ofi_conn_ack(struct dm_ofi_conn *conn)
 {
-    if (conn->state == DM_CONN_UP)
+    if (conn->base.state == DM_CONN_UP)
         dm_ofi_cqdata_post(conn, DM_CQDATA_RECV_ACK);
 }
 
@@ -102,7 +103,7 @@ bool dm_ofi_ctrl_send_with_data(struct dm_ofi_conn *conn, const struct dm_ofi_ct
                                 const struct iovec *data, const struct fi_rma_iov *remote,
                                 size_t n_remote)
 {
-    const struct fi_tx_attr *tx = conn->ia->fabric.info->tx_attr;
+    const struct fi_tx_attr *tx = dm_ofi_conn_ia(conn)->fabric.info->tx_attr;
     uint32_t slot = conn->ctrl.n_sent % DM_OFI_CTRL_SLOTS;
     uint64_t flags = FI_REMOTE_CQ_DATA;
     struct fi_rma_iov places[3];
@@ -143,21 +144,22 @@ void dm_ofi_ctrl_post(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ctrl)
 {
     struct dm_ofi_ctrl_entry *entry;
 
-    if (ep->conn == NULL || (dm_list_is_empty(&ep->ctrls) && dm_ofi_ctrl_send(ep->conn, ctrl)))
+    if (ep->base.conn == NULL ||
+        (dm_list_is_empty(&ep->ctrls) && dm_ofi_ctrl_send(dm_ofi_ep_conn(ep), ctrl)))
         return;
     entry = malloc(sizeof(*entry));
     if (entry == NULL) {
-        dm_ofi_conn_fail(ep->conn, DAT_CONNECTION_EVENT_BROKEN);
+        dm_net_conn_fail(ep->base.conn, DAT_CONNECTION_EVENT_BROKEN);
         return;
     }
     entry->ctrl = *ctrl;
     dm_list_add_tail(&ep->ctrls, &entry->link);
-    dm_ofi_wait_for_space(ep);
+    dm_net_ep_wait(&ep->base);
 }
 
 static void ctrl_arrived(struct dm_ofi_conn *conn, const struct dm_ofi_ctrl *ctrl)
 {
-    struct dm_ofi_ep *ep = conn->ep;
+    struct dm_ofi_ep *ep = dm_ofi_conn_ep(conn);
 
     if (ep == NULL)
         return;
@@ -169,7 +171,11 @@ static void ctrl_arrived(struct dm_ofi_conn *conn, const struct dm_ofi_ctrl *ctr
         dm_ofi_ext_atomic_response(ep, ctrl);
         break;
     case DM_CTRL_RECV_REQ:
-        dm_ofi_srq_recv_request(ep, ctrl);
+        if (ep->base.srq != NULL)
+            dm_net_srq_asked(&ep->base, ctrl->id, ctrl->value[0]);
+        else
+            dm_transport_recv_answer(&ep->base, ctrl->id,
+                                     !dm_transport_recv_fits(&ep->base, ctrl->value[0]));
         break;
     case DM_CTRL_RECV_RSP:
         dm_ofi_ext_recv_response(ep, ctrl);
@@ -207,7 +213,7 @@ static void ctrl_read(struct dm_ofi_conn *conn, uint32_t n)
 {
     if (n - conn->ctrl.n_read > DM_OFI_CTRL_SLOTS)
         return; /* malformed */
-    while (conn->ctrl.n_read != n && conn->state == DM_CONN_UP) {
+    while (conn->ctrl.n_read != n && conn->base.state == DM_CONN_UP) {
         struct dm_ofi_ctrl ctrl = conn->ctrl.ring[conn->ctrl.n_read % DM_OFI_CTRL_SLOTS];
 
         conn->ctrl.n_read++;
@@ -225,19 +231,20 @@ void dm_ofi_cqdata_arrived(struct dm_ofi_ia *ia, uint64_t word)
         dm_ofi_conn_by_number(ia, (uint32_t)(word >> 32) & DM_OFI_NUMBER_MAX);
     uint32_t value = (uint32_t)word;
 
-    if (conn == NULL || conn->state < DM_CONN_UP || conn->state == DM_CONN_CLOSED)
+    if (conn == NULL || conn->base.state < DM_CONN_UP || conn->base.state == DM_CONN_CLOSED)
         return;
     switch ((enum dm_ofi_cqdata)(word >> 60)) {
     case DM_CQDATA_DISCONNECT:
-        dm_ofi_conn_fail(conn, DAT_CONNECTION_EVENT_DISCONNECTED);
+        dm_net_conn_fail(&conn->base, DAT_CONNECTION_EVENT_DISCONNECTED);
         break;
     case DM_CQDATA_TERMINATE:
-        conn->end.is_nak_received = value != 0;
-        if (conn->end.is_nak_received && conn->ep != NULL)
-            dm_ofi_dto_nak(conn->ep);
-        conn->end.is_peer_terminated = true;
-        dm_ofi_conn_fail(conn, conn->end.is_nak_received ? DAT_CONNECTION_EVENT_BROKEN
-                                                         : DAT_CONNECTION_EVENT_DISCONNECTED);
+        conn->base.end.is_nak_received = value != 0;
+        if (conn->base.end.is_nak_received && conn->base.ep != NULL)
+            dm_ofi_dto_nak(dm_ofi_conn_ep(conn));
+        conn->base.end.is_peer_terminated = true;
+        dm_net_conn_fail(&conn->base, conn->base.end.is_nak_received
+                                          ? DAT_CONNECTION_EVENT_BROKEN
+                                          : DAT_CONNECTION_EVENT_DISCONNECTED);
         break;
     case DM_CQDATA_CTRL:
         ctrl_read(conn, value);
@@ -246,13 +253,13 @@ void dm_ofi_cqdata_arrived(struct dm_ofi_ia *ia, uint64_t word)
         conn->ctrl.n_acked = value;
         break;
     case DM_CQDATA_RECV_ACK:
-        if (conn->ep != NULL)
-            dm_ofi_dto_ack(conn->ep, value);
+        if (conn->base.ep != NULL)
+            dm_ofi_dto_ack(dm_ofi_conn_ep(conn), value);
         break;
     case DM_CQDATA_CREDITS:
-        conn->credits.n_peer_recvs = value;
-        if (conn->ep != NULL)
-            dm_ofi_dto_push(conn->ep);
+        conn->base.credits.n_peer_recvs = value;
+        if (conn->base.ep != NULL)
+            dm_ofi_dto_push(dm_ofi_conn_ep(conn));
         break;
     default:
         break; /* of a newer peer */

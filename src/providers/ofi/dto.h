@@ -10,13 +10,12 @@
 
 #include "providers/ofi/conn.h"
 
-enum { DM_OFI_OP_SEGS = 4, DM_OFI_EXCESS_LEN = 1 << 26 };
+enum { DM_OFI_EXCESS_LEN = 1 << 26 };
 
 struct dm_ofi_op {
+    struct dm_net_op base;
     struct dm_ofi_ctx ctx;
-    struct dm_list link;  /* in the endpoint's lists, or ia->pool */
-    struct dm_ofi_ep *ep; /* NULL: gone, nobody waits for it any more */
-    struct dm_dto dto;
+    struct dm_ofi_ep *ep;   /* NULL: gone, nobody waits for it any more */
     bool is_done;           /* but something before it is not */
     bool is_posted;         /* all of it */
     bool is_counted;        /* in n_reads */
@@ -27,27 +26,18 @@ struct dm_ofi_op {
     bool needs_ack;         /* a message: the peer acknowledges it */
     uint32_t n_pending;     /* completions of the fabric, answers and acks that are to come */
     uint32_t n_unsignalled; /* slots that come back with it */
-    DAT_DTO_COMPLETION_STATUS status;
-    uint64_t len;          /* in all */
-    uint64_t pos;          /* posted to the fabric so far */
-    struct fid_mr **sinks; /* of a read that the peer writes to; malloc */
+    struct fid_mr **sinks;  /* of a read that the peer writes to; malloc */
     uint32_t n_sinks;
-    char *bounce;          /* for segments beyond what the fabric takes; malloc */
-    uint64_t space;        /* of a receive: bytes in good segments */
-    DAT_LMR_TRIPLET *more; /* malloc, when there are many segments */
-    DAT_LMR_TRIPLET few[DM_OFI_OP_SEGS];
+    char *bounce;   /* for segments beyond what the fabric takes; malloc */
+    uint64_t space; /* of a receive: bytes in good segments */
 };
 
-/* ---- op_pool.c ---- */
+/* ---- transport/op.c ---- */
 
-/* A request or receive with space for its segments, copied from dto. NULL: out
- * of memory. */
-struct dm_ofi_op *dm_ofi_op_new(struct dm_ofi_ep *ep, struct dm_ofi_ia *ia,
-                                const struct dm_dto *dto);
-void dm_ofi_op_free(struct dm_ofi_ia *ia, struct dm_ofi_op *op);
-void dm_ofi_ops_close(struct dm_ofi_ia *ia);
+void dm_ofi_op_free(struct dm_ofi_op *op);
 /* Have ia->excess: memory that is used by errors alone. */
 bool dm_ofi_excess_map(struct dm_ofi_ia *ia);
+void dm_ofi_excess_unmap(struct dm_ofi_ia *ia);
 
 /* ---- dto.c ---- */
 
@@ -61,8 +51,6 @@ void dm_ofi_op_finish(struct dm_ofi_op *op, DAT_DTO_COMPLETION_STATUS status);
 void dm_ofi_op_refuse(struct dm_ofi_op *op, DAT_DTO_COMPLETION_STATUS status);
 /* The request that waits for an answer with this id. */
 struct dm_ofi_op *dm_ofi_op_find(struct dm_ofi_ep *ep, uint32_t id);
-/* Has it a segment of the region? */
-bool dm_ofi_op_uses(const struct dm_ofi_op *op, uint32_t key);
 /* Is a request at work in the region? */
 bool dm_ofi_dto_is_using(const struct dm_ofi_ep *ep, uint32_t key);
 /* The peer has found an error in the first request that is under way. */

@@ -15,18 +15,16 @@
 static _Atomic uint64_t *ofi_atomic_word(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ctrl)
 {
     const uint32_t both = DAT_MEM_PRIV_REMOTE_READ_FLAG | DAT_MEM_PRIV_REMOTE_WRITE_FLAG;
-    const struct dm_ofi_region *region =
-        dm_ofi_key_find(dm_ofi_ia_of(ep), ep, ctrl->key, ctrl->va, sizeof(uint64_t),
+    const struct dm_net_region *region =
+        dm_net_key_find(&ep->base.ep, ctrl->key, ctrl->va, sizeof(uint64_t),
                         both | (uint32_t)DAT_IB_MEM_PRIV_REMOTE_ATOMIC);
-    _Atomic uint64_t *word;
-    uint64_t at;
+    char *at;
 
     if (region == NULL || ((region->priv & both) != both &&
                            (region->priv & (uint32_t)DAT_IB_MEM_PRIV_REMOTE_ATOMIC) == 0))
         return NULL;
-    at = region->addr + (ctrl->va - region->va);
-    memcpy(&word, &at, sizeof(word));
-    return at % sizeof(uint64_t) == 0 ? word : NULL;
+    at = dm_net_region_at(region, ctrl->va);
+    return (uintptr_t)at % sizeof(uint64_t) == 0 ? (_Atomic uint64_t *)(void *)at : NULL;
 }
 
 void dm_ofi_ext_atomic_request(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ctrl)
@@ -48,23 +46,19 @@ void dm_ofi_ext_atomic_request(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *c
 void dm_ofi_ext_atomic_response(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ctrl)
 {
     struct dm_ofi_op *op = dm_ofi_op_find(ep, (uint32_t)ctrl->id);
-    const struct dm_ofi_region *region;
     DAT_DTO_COMPLETION_STATUS status = DAT_DTO_SUCCESS;
-    uint64_t at;
-    void *sink;
+    char *sink;
 
-    if (op == NULL || !dm_dto_is_atomic(&op->dto) || op->is_done)
+    if (op == NULL || !dm_dto_is_atomic(&op->base.dto) || op->is_done)
         return;
-    region = dm_ofi_key_find(dm_ofi_ia_of(ep), ep, op->dto.seg->lmr_context,
-                             op->dto.seg->virtual_address, sizeof(uint64_t),
-                             DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
+    sink = dm_net_key_mem(&ep->base.ep, op->base.dto.seg->lmr_context,
+                          op->base.dto.seg->virtual_address, sizeof(uint64_t),
+                          DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
     if (ctrl->status != 0) {
         status = DAT_DTO_ERR_REMOTE_ACCESS;
-    } else if (region == NULL) {
+    } else if (sink == NULL) {
         status = DAT_DTO_ERR_LOCAL_PROTECTION;
     } else {
-        at = region->addr + (op->dto.seg->virtual_address - region->va);
-        memcpy(&sink, &at, sizeof(sink));
         memcpy(sink, &ctrl->value[0], sizeof(ctrl->value[0]));
     }
     dm_ofi_op_finish(op, status);

@@ -10,27 +10,12 @@
 
 #include "providers/ofi/conn.h"
 #include "providers/ofi/dto.h"
-#include "providers/ofi/key.h"
-#include "providers/ofi/progress.h"
-
-static void ia_init(struct dm_ofi_ia *ia)
-{
-    dm_list_init(&ia->conns);
-    dm_list_init(&ia->ending);
-    dm_list_init(&ia->listeners);
-    dm_list_init(&ia->waiting);
-    dm_list_init(&ia->pool.free);
-    dm_list_init(&ia->pool.chunks);
-    ia->net.ops = dm_ofi_net_ops_get();
-    if (getrandom(&ia->secret, sizeof(ia->secret), 0) != (ssize_t)sizeof(ia->secret))
-        ia->secret = dm_futex_now() * 0x9e3779b97f4a7c15u;
-}
 
 /* The interface and the fabric on it. */
 static DAT_RETURN ia_open_network(struct dm_ofi_ia *ia, const char *params)
 {
     static const char *const keys[] = {"if", "family", "progress", "timeout", "prov", NULL};
-    DAT_RETURN ret = dm_net_open(&ia->net, params, keys);
+    DAT_RETURN ret = dm_net_open(&ia->net, dm_net_ops_get(), params, keys);
 
     if (ret != DAT_SUCCESS)
         return ret;
@@ -48,44 +33,19 @@ DAT_RETURN dm_ofi_ia_open(struct dm_pia *pia, const char *params)
     char fabric[48];
     DAT_RETURN ret;
 
-    ia_init(ia);
+    if (getrandom(&ia->secret, sizeof(ia->secret), 0) != (ssize_t)sizeof(ia->secret))
+        ia->secret = dm_futex_now() * 0x9e3779b97f4a7c15u;
     ret = ia_open_network(ia, params);
     if (ret != DAT_SUCCESS) {
-        dm_ofi_ops_close(ia);
+        dm_ofi_excess_unmap(ia);
+        dm_net_close(&ia->net);
         return ret;
     }
+    ia->net.fds[0] = ia->fabric.cq_fd;
+    ia->net.fds[1] = ia->fabric.eq_fd;
     snprintf(fabric, sizeof(fabric), "libfabric %s", ia->fabric.prov);
     dm_net_show_attrs(&ia->net, fabric, ia->fabric.is_split);
     return ret;
-}
-
-bool dm_ofi_ia_start(struct dm_pia *pia)
-{
-    struct dm_ofi_ia *ia = (struct dm_ofi_ia *)pia;
-
-    if (!dm_net_fork_add(&ia->net))
-        return false;
-    ia->net.fds[0] = ia->fabric.cq_fd;
-    ia->net.fds[1] = ia->fabric.eq_fd;
-    if (dm_net_progress_start(&ia->net))
-        return true;
-    dm_net_fork_del(&ia->net);
-    return false;
-}
-
-void dm_ofi_ia_disconnect(struct dm_pia *pia)
-{
-    dm_ofi_conns_disconnect((struct dm_ofi_ia *)pia);
-}
-
-void dm_ofi_ia_stop(struct dm_pia *pia)
-{
-    struct dm_ofi_ia *ia = (struct dm_ofi_ia *)pia;
-
-    dm_net_fork_del(&ia->net);
-    dm_net_progress_stop(&ia->net);
-    (void)dm_ofi_progress(ia); /* reject those who have connected meanwhile */
-    dm_ofi_conns_close(ia);
 }
 
 void dm_ofi_ia_close(struct dm_pia *pia)
@@ -93,13 +53,10 @@ void dm_ofi_ia_close(struct dm_pia *pia)
     struct dm_ofi_ia *ia = (struct dm_ofi_ia *)pia;
 
     dm_ofi_fabric_close(ia);
-    dm_ofi_ops_close(ia);
-    dm_ofi_keys_close(ia);
-}
-
-void dm_ofi_ia_reap(struct dm_pia *pia)
-{
-    dm_ofi_conns_end((struct dm_ofi_ia *)pia);
+    dm_ofi_excess_unmap(ia);
+    free(ia->numbers.conns);
+    ia->numbers = (struct dm_ofi_conn_numbers){0};
+    dm_net_close(&ia->net);
 }
 
 static uint32_t token_mix(uint64_t a, uint64_t b)
@@ -123,8 +80,8 @@ uint32_t dm_ofi_ctrl_token(const struct dm_ofi_ia *ia)
     return token_mix(ia->secret, UINT64_MAX);
 }
 
-uint32_t dm_ofi_ep_token(const struct dm_ofi_ia *ia, const struct dm_ofi_ep *ep)
+uint32_t dm_ofi_ep_token(const struct dm_ofi_ia *ia, const struct dm_ep *ep)
 {
     return token_mix(ia->secret ^ UINT64_MAX,
-                     (uint64_t)(uintptr_t)ep ^ (uint64_t)ep->ep.obj.gen << 48);
+                     (uint64_t)(uintptr_t)ep ^ (uint64_t)ep->obj.gen << 48);
 }

@@ -8,7 +8,7 @@
  *
  * Completions come through done() of the request's context, with the lock held
  * and from dm_ofi_read_cq() alone. There an endpoint must not be closed: what
- * ends a connection from within calls dm_ofi_conn_fail(), and the rest is done
+ * ends a connection from within calls dm_net_conn_fail(), and the rest is done
  * after the queue of completions has been read.
  *
  * ia_params: those of net.h, and
@@ -22,8 +22,6 @@
 #include "providers/ofi/transport/fabric.h"
 
 struct dm_ofi_conn;
-struct dm_ofi_ep;
-struct dm_ofi_region;
 
 /* Connections by number: index, and a generation. */
 struct dm_ofi_conn_numbers {
@@ -33,51 +31,20 @@ struct dm_ofi_conn_numbers {
     uint32_t gen;
 };
 
-/* Memory contexts, see key.c. */
-struct dm_ofi_keys {
-    struct dm_ofi_region *regions;
-    uint32_t n;
-    uint32_t n_used;
-    uint32_t *free; /* a ring of indices */
-    uint32_t n_free;
-    uint32_t free_head;
-};
-
-/* Requests that are not in use, see op_pool.c. */
-struct dm_ofi_op_pool {
-    struct dm_list free;
-    struct dm_list chunks;
-};
-
 struct dm_ofi_ia {
     struct dm_net net;
     struct dm_ofi_fabric fabric;
     uint64_t secret;  /* of tokens */
     uint32_t n_sinks; /* made so far */
-    /* Connections. */
     struct dm_ofi_conn_numbers numbers;
-    struct dm_list conns;  /* all */
-    struct dm_list ending; /* those to be closed after the round */
-    struct dm_list listeners;
-    bool is_in_round;       /* completions are being read */
-    int n_redirected;       /* connections in DM_CONN_REDIRECTED */
-    int n_setup;            /* connections that are being set up, or ended */
-    bool is_short_reported; /* that this process is short of ports or descriptors */
     int sock_hint;
-    struct dm_ofi_keys keys;
-    struct dm_ofi_op_pool pool;
-    char *excess;           /* where what is too long for a receive goes; mapped */
-    struct dm_list waiting; /* endpoints with requests that the fabric had no
-                             * space for: struct dm_ofi_ep, link_waiting */
+    char *excess; /* where what is too long for a receive goes; mapped */
 };
-
-/* progress.c */
-const struct dm_net_ops *dm_ofi_net_ops_get(void);
 
 /* The upper half of the fabric's 64-bit keys: of a zone's memory, of the control rings, of
  * what only one endpoint may use. Peers learn whole keys, by asking (rkey.c). */
 uint32_t dm_ofi_pz_token(const struct dm_ofi_ia *ia, const struct dm_pz *pz);
 uint32_t dm_ofi_ctrl_token(const struct dm_ofi_ia *ia);
-uint32_t dm_ofi_ep_token(const struct dm_ofi_ia *ia, const struct dm_ofi_ep *ep);
+uint32_t dm_ofi_ep_token(const struct dm_ofi_ia *ia, const struct dm_ep *ep);
 
 #endif

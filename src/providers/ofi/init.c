@@ -1,62 +1,49 @@
 /*
  * The operations of this provider.
  */
-#include "providers/ofi/ops.h"
+#include "providers/net/prov_ops.h"
+#include "providers/ofi/dto.h"
+#include "providers/ofi/rkey.h"
+#include "providers/ofi/transport/listener.h"
 
-#include "providers/ofi/ep.h"
-#include "providers/ofi/srq.h"
+static const struct dm_net_ops net_ops = {.name = "datum-ofi",
+                                          .conn_size = sizeof(struct dm_ofi_conn),
+                                          .listener_size = sizeof(struct dm_ofi_listener),
+                                          .op_size = sizeof(struct dm_ofi_op),
+                                          .round = dm_ofi_round,
+                                          .can_sleep = dm_ofi_can_sleep,
+                                          .region_open = dm_ofi_region_open,
+                                          .region_hidden = dm_ofi_rkey_invalidate,
+                                          .region_close = dm_ofi_region_close,
+                                          .region_is_left = dm_ofi_rkey_is_left,
+                                          .window_is_left = dm_ofi_rkey_is_acked,
+                                          .ep_init = dm_ofi_ep_init,
+                                          .ep_push = dm_ofi_ep_push,
+                                          .ep_flush = dm_ofi_ep_flush,
+                                          .ep_reclaim = dm_ofi_ep_reclaim,
+                                          .conn_init = dm_ofi_conn_init,
+                                          .conn_free = dm_ofi_conn_free,
+                                          .connect = dm_ofi_conn_connect,
+                                          .conn_close = dm_ofi_conn_close,
+                                          .handshake = dm_ofi_conn_handshake,
+                                          .conn_up = dm_ofi_conn_up,
+                                          .conn_last = dm_ofi_conn_last,
+                                          .conn_retry = dm_ofi_conn_retry,
+                                          .listen = dm_ofi_listen,
+                                          .unlisten = dm_ofi_unlisten};
 
-static const struct dm_prov_ops ops = {
-    .ia = {.size = sizeof(struct dm_ofi_ia),
-           .open = dm_ofi_ia_open,
-           .start = dm_ofi_ia_start,
-           .disconnect = dm_ofi_ia_disconnect,
-           .stop = dm_ofi_ia_stop,
-           .close = dm_ofi_ia_close,
-           .reap = dm_ofi_ia_reap,
-           .mem_alloc = dm_net_mem_alloc,
-           .mem_free = dm_net_mem_free,
-           .kick = dm_net_kick,
-           .poll = dm_net_poll,
-           .sleep = dm_net_sleep},
-    .ep = {.size = sizeof(struct dm_ofi_ep),
-           .create = dm_ofi_ep_create,
-           .destroy = dm_ofi_ep_destroy,
-           .modified = dm_ofi_ep_modified,
-           .is_idle = dm_ofi_ep_is_idle,
-           .n_recvs = dm_ofi_ep_n_recvs,
-           .set_marks = dm_ofi_ep_set_marks,
-           .reset = dm_ofi_ep_reset,
-           .connect = dm_ofi_ep_connect,
-           .disconnect = dm_ofi_ep_disconnect},
-    .cm = {.listen = dm_ofi_cm_listen,
-           .listen_any = dm_ofi_cm_listen_any,
-           .unlisten = dm_ofi_cm_unlisten,
-           .accept = dm_ofi_cm_accept,
-           .reject = dm_ofi_cm_reject,
-           .is_listening = dm_ofi_cm_is_listening,
-           .handoff = dm_ofi_cm_handoff},
-    .mem = {.lmr_size = sizeof(struct dm_lmr),
-            .lmr_register = dm_ofi_lmr_register,
-            .lmr_hide = dm_ofi_lmr_hide,
-            .lmr_deregister = dm_ofi_lmr_deregister,
-            .key_new = dm_ofi_key_new,
-            .key_free = dm_ofi_key_free,
-            .rmr_hide = dm_ofi_rmr_hide,
-            .rmr_shut = dm_ofi_rmr_shut},
-    .srq = {.size = sizeof(struct dm_ofi_srq),
-            .create = dm_ofi_srq_create,
-            .destroy = dm_ofi_srq_destroy,
-            .count = dm_ofi_srq_count,
-            .resize = dm_ofi_srq_resize,
-            .set_low = dm_ofi_srq_set_low},
-    .post = dm_ofi_post,
-    .post_send = dm_ofi_post_send,
-    .post_recv = dm_ofi_post_recv,
-    .post_rdma_read = dm_ofi_post_rdma_read,
-    .post_rdma_write = dm_ofi_post_rdma_write,
-    .srq_post_recv = dm_ofi_srq_post_recv,
-};
+static const struct dm_prov_ops ops = {DM_NET_PROV_OPS,
+                                       .ia.size = sizeof(struct dm_ofi_ia),
+                                       .ia.open = dm_ofi_ia_open,
+                                       .ia.close = dm_ofi_ia_close,
+                                       .ep.size = sizeof(struct dm_ofi_ep),
+                                       .ep.is_idle = dm_ofi_ep_is_idle,
+                                       .mem.lmr_hide = dm_ofi_lmr_hide};
+
+const struct dm_net_ops *dm_net_ops_get(void)
+{
+    return &net_ops;
+}
 
 const struct dm_prov_ops *dm_prov_ops_get(void)
 {

@@ -1,7 +1,5 @@
 /*
- * Memory regions: a context, and what the fabric is shown of the memory if
- * peers may use it. The file of shared memory is of no use here: the memory is
- * the caller's, as any.
+ * Memory regions: the end of one.
  */
 #include "providers/ofi/key.h"
 
@@ -10,42 +8,19 @@
 #include "providers/ofi/recv.h"
 #include "providers/ofi/rkey.h"
 
-DAT_RETURN dm_ofi_lmr_register(struct dm_lmr *lmr, const struct dm_lmr_file *file,
-                               const struct dm_lmr *from)
-{
-    struct dm_ofi_ia *ia = (struct dm_ofi_ia *)lmr->obj.ia;
-    struct dm_ofi_region region = {.key = dm_ofi_key_new(lmr->obj.ia),
-                                   .pz = lmr->pz,
-                                   .va = lmr->va,
-                                   .len = lmr->len,
-                                   .addr = lmr->addr,
-                                   .priv = DM_PRIV_LMR(lmr->priv)};
-
-    (void)file;
-    (void)from;
-    if (region.key == 0)
-        return DM_DAT_NO_REGION;
-    if (!dm_ofi_key_open(ia, &region)) {
-        dm_ofi_key_free(lmr->obj.ia, region.key);
-        return DM_DAT_NO_REGION;
-    }
-    lmr->key = region.key;
-    return DAT_SUCCESS;
-}
-
 /* Nobody may begin to use its memory, and receives are cancelled. */
 static void lmr_withdraw(struct dm_lmr *lmr)
 {
     struct dm_ofi_ia *ia = (struct dm_ofi_ia *)lmr->obj.ia;
 
-    dm_ofi_key_hide(ia, lmr->key);
+    dm_net_key_hide(&ia->net, lmr->key);
     dm_list_for_each (it, &ia->net.pia.objs[DAT_HANDLE_TYPE_EP]) {
-        struct dm_ofi_ep *ep = dm_container_of(it, struct dm_ofi_ep, ep.obj.link);
+        struct dm_ofi_ep *ep = dm_container_of(it, struct dm_ofi_ep, base.ep.obj.link);
 
-        if (ep->conn != NULL && ep->ep.pz == lmr->pz)
+        if (ep->base.conn != NULL && ep->base.ep.pz == lmr->pz)
             dm_ofi_recv_recall(ep, lmr->key);
     }
-    dm_ofi_conns_end(ia);
+    dm_net_conns_end(&ia->net);
 }
 
 static void unsignalled_flushed(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *done)
@@ -84,10 +59,10 @@ static bool unsignalled_is_none(struct dm_net *net, const struct dm_pz *pz, uint
 
     (void)key; /* it is not known which regions */
     dm_list_for_each (it, &ia->objs[DAT_HANDLE_TYPE_EP]) {
-        const struct dm_ofi_ep *ep = dm_container_of(it, struct dm_ofi_ep, ep.obj.link);
-        struct dm_ofi_conn *conn = ep->conn;
+        const struct dm_ofi_ep *ep = dm_container_of(it, struct dm_ofi_ep, base.ep.obj.link);
+        struct dm_ofi_conn *conn = dm_ofi_ep_conn(ep);
 
-        if (ep->ep.pz != pz || conn == NULL || conn->fid == NULL || !conn->unsignalled.is_any)
+        if (ep->base.ep.pz != pz || conn == NULL || conn->fid == NULL || !conn->unsignalled.is_any)
             continue;
         if (!conn->unsignalled.is_flushing)
             unsignalled_flush(conn);
@@ -102,11 +77,5 @@ bool dm_ofi_lmr_hide(struct dm_lmr *lmr)
 
     lmr_withdraw(lmr);
     return dm_net_wait_over(&ia->net, lmr->pz, lmr->key, unsignalled_is_none) &&
-           dm_ofi_rkey_wait(ia, lmr->pz, lmr->key);
-}
-
-void dm_ofi_lmr_deregister(struct dm_lmr *lmr)
-{
-    dm_ofi_key_shut((struct dm_ofi_ia *)lmr->obj.ia, lmr->key);
-    dm_ofi_key_free(lmr->obj.ia, lmr->key);
+           dm_net_key_wait(&ia->net, lmr->pz, lmr->key);
 }

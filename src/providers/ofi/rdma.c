@@ -14,29 +14,24 @@
 #include "providers/ofi/ctrl.h"
 #include "providers/ofi/key.h"
 #include "providers/ofi/rkey.h"
-#include "providers/ofi/rmr.h"
 
 /* Check the local segments; empty ones are left out. */
 static bool rdma_local_check(const struct dm_ofi_ep *ep, const struct dm_dto *dto,
                              struct dm_ofi_local *local)
 {
-    const struct dm_ofi_ia *ia = (const struct dm_ofi_ia *)ep->ep.obj.ia;
-
     local->n = 0;
     local->len = 0;
     for (uint32_t i = 0; i < dto->n_seg; i++) {
         const DAT_LMR_TRIPLET *seg = &dto->seg[i];
-        const struct dm_ofi_region *region;
-        uint64_t at;
+        char *mem;
 
         if (seg->segment_length == 0)
             continue;
-        region = dm_ofi_key_find(ia, ep, seg->lmr_context, seg->virtual_address,
-                                 seg->segment_length, dm_dto_local_privs[dto->kind]);
-        if (region == NULL)
+        mem = dm_net_key_mem(&ep->base.ep, seg->lmr_context, seg->virtual_address,
+                             seg->segment_length, dm_dto_local_privs[dto->kind]);
+        if (mem == NULL)
             return false;
-        at = region->addr + (seg->virtual_address - region->va);
-        memcpy(&local->vec[local->n].iov_base, &at, sizeof(at));
+        local->vec[local->n].iov_base = mem;
         local->vec[local->n].iov_len = seg->segment_length;
         local->len += seg->segment_length;
         local->n++;
@@ -90,20 +85,20 @@ int dm_ofi_issue_result(struct dm_ofi_ep *ep, struct dm_ofi_op *op, ssize_t ret,
     if (ret == -FI_EAGAIN)
         return -FI_EAGAIN;
     *status_p = DAT_DTO_ERR_FLUSHED;
-    dm_ofi_conn_fail(ep->conn, DAT_CONNECTION_EVENT_BROKEN);
+    dm_net_conn_fail(ep->base.conn, DAT_CONNECTION_EVENT_BROKEN);
     return (int)ret;
 }
 
 void *dm_ofi_issue_ctx(struct dm_ofi_ep *ep, struct dm_ofi_op *op)
 {
-    return op != NULL ? &op->ctx : &ep->conn->cqdata_ctx;
+    return op != NULL ? &op->ctx : &dm_ofi_ep_conn(ep)->cqdata_ctx;
 }
 
 /* Nothing to move: a request to the control ring, which is always there. */
 static int issue_empty(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct dm_ofi_op *op,
                        DAT_DTO_COMPLETION_STATUS *status_p)
 {
-    struct dm_ofi_conn *conn = ep->conn;
+    struct dm_ofi_conn *conn = dm_ofi_ep_conn(ep);
     struct iovec vec = {.iov_base = conn->ctrl.ring};
     struct fi_rma_iov remote = {.addr = conn->ctrl.peer_addr, .key = conn->ctrl.peer_key};
     struct fi_msg_rma msg = {.msg_iov = &vec,
@@ -134,7 +129,7 @@ int dm_ofi_issue_write(struct dm_ofi_ep *ep, struct dm_ofi_op *op, const struct 
                        uint64_t at, uint64_t key, uint64_t flags,
                        DAT_DTO_COMPLETION_STATUS *status_p)
 {
-    struct dm_ofi_conn *conn = ep->conn;
+    struct dm_ofi_conn *conn = dm_ofi_ep_conn(ep);
     const struct fi_tx_attr *tx = dm_ofi_ia_of(ep)->fabric.info->tx_attr;
     struct fi_rma_iov remote[2];
     struct fi_msg_rma msg = {.msg_iov = part->vec,
@@ -154,7 +149,7 @@ int dm_ofi_issue_writes(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct d
                         const struct dm_ofi_local *local, DAT_DTO_COMPLETION_STATUS *status_p)
 {
     size_t lim = dm_ofi_iov_limit(dm_ofi_ia_of(ep));
-    uint64_t pos = op != NULL ? op->pos : 0;
+    uint64_t pos = op != NULL ? op->base.pos : 0;
     int err = 0;
 
     while (pos < local->len && err == 0) {
@@ -171,7 +166,7 @@ int dm_ofi_issue_writes(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct d
             return err;
         pos += part.len;
         if (op != NULL)
-            op->pos = pos;
+            op->base.pos = pos;
     }
     return err;
 }
@@ -179,23 +174,23 @@ int dm_ofi_issue_writes(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct d
 static int issue_reads(struct dm_ofi_ep *ep, struct dm_ofi_op *op, const struct dm_ofi_local *local,
                        DAT_DTO_COMPLETION_STATUS *status_p)
 {
-    struct dm_ofi_conn *conn = ep->conn;
+    struct dm_ofi_conn *conn = dm_ofi_ep_conn(ep);
     size_t lim = dm_ofi_iov_limit(dm_ofi_ia_of(ep));
     int err = 0;
 
-    while (op->pos < local->len && err == 0) {
-        struct fi_rma_iov remote = {.addr = local->remote + op->pos};
+    while (op->base.pos < local->len && err == 0) {
+        struct fi_rma_iov remote = {.addr = local->remote + op->base.pos};
         struct dm_ofi_part part;
         struct fi_msg_rma msg = {
             .msg_iov = part.vec, .rma_iov = &remote, .rma_iov_count = 1, .context = &op->ctx};
 
-        dm_ofi_local_part(local, op->pos, lim, &part);
+        dm_ofi_local_part(local, op->base.pos, lim, &part);
         msg.iov_count = part.n;
         remote.len = part.len;
         remote.key = local->key;
         err = dm_ofi_issue_result(ep, op, fi_readmsg(conn->fid, &msg, FI_COMPLETION), status_p);
         if (err == 0)
-            op->pos += part.len;
+            op->base.pos += part.len;
     }
     return err;
 }
@@ -239,12 +234,14 @@ int dm_ofi_issue(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct dm_ofi_o
                  DAT_DTO_COMPLETION_STATUS *status_p)
 {
     bool is_message = dm_dto_is_send(dto) || dto->kind == DM_OP_WRITE_IMMED;
+    enum dm_net_bound bound;
     struct dm_ofi_local local;
     int err;
 
     if (dto->kind == DM_OP_BIND) {
-        err = dm_ofi_rmr_exec(ep, dto->bind, dto->seg);
-        return err == 0 || err == -FI_EBUSY ? err
+        bound = dm_net_rmr_exec(&ep->base.ep, dto->bind, dto->seg);
+        return bound == DM_NET_BOUND        ? 0
+               : bound == DM_NET_BIND_LATER ? -FI_EBUSY
                                             : issue_failed(DAT_RMR_OPERATION_FAILED, status_p);
     }
     if (!rdma_local_check(ep, dto, &local))
@@ -259,7 +256,7 @@ int dm_ofi_issue(struct dm_ofi_ep *ep, const struct dm_dto *dto, struct dm_ofi_o
     if (err != 0)
         return op == NULL ? -FI_EBUSY : err;
     if (op != NULL)
-        op->len = local.len;
+        op->base.len = local.len;
     switch (dto->kind) {
     case DM_OP_SEND:
     case DM_OP_SEND_INVALIDATE:

@@ -1,7 +1,7 @@
 /*
  * Receives.
  *
- * Invariant: those in ep->recvs are with the fabric, in the order of posting;
+ * Invariant: those in ep->base.recvs are with the fabric, in the order of posting;
  * those in ep->recv_queue wait for a connection or for space there. A receive is
  * posted with its good segments alone, and with some space of ours behind
  * them, so that a message that is too long is found out by us.
@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "providers/net/op.h"
+#include "providers/net/transport.h"
 #include "providers/ofi/ctrl.h"
-#include "providers/ofi/key.h"
 #include "providers/ofi/progress.h"
 #include "providers/ofi/rdma.h"
-#include "providers/ofi/srq.h"
 
 static const DAT_DTO_COMPLETION_STATUS ok = DAT_DTO_SUCCESS;
 
@@ -26,25 +26,12 @@ struct recv_cqe {
     uint64_t word; /* of the message */
 };
 
-/* Does the receive, if successful, end without waking anybody? */
-static bool recv_is_quiet(const struct dm_ofi_ep *ep, const struct dm_ofi_op *op, uint64_t word)
-{
-    unsigned notify = (unsigned)ep->ep.attr.recv_completion_flags;
-
-    return ((notify & DAT_COMPLETION_SOLICITED_WAIT_FLAG) != 0 &&
-            (word & DM_OFI_WORD_SOLICITED) == 0) ||
-           (notify & (unsigned)op->dto.flags & DAT_COMPLETION_UNSIGNALLED_FLAG) != 0;
-}
-
 /* The receive is over; takes it out of its list. False: its event is lost. */
 static bool ofi_recv_complete(struct dm_ofi_ep *ep, struct dm_ofi_op *op,
                               const struct recv_cqe *how)
 {
-    DAT_DTO_COMPLETION_EVENT_DATA data = {.ep_handle = (DAT_EP_HANDLE)ep,
-                                          .user_cookie = op->dto.cookie,
-                                          .status = how->status,
-                                          .transfered_length = (DAT_SEG_LENGTH)how->len,
-                                          .operation = DAT_DTO_RECEIVE};
+    DAT_DTO_COMPLETION_EVENT_DATA data =
+        dm_net_recv_data(&ep->base, &op->base, how->status, how->len);
     struct dm_evd_item item;
     bool is_in;
 
@@ -58,62 +45,51 @@ static bool ofi_recv_complete(struct dm_ofi_ep *ep, struct dm_ofi_op *op,
         data.operation = (DAT_DTOS)DAT_IB_DTO_RECV_IMMED;
         data.transfered_length = (DAT_SEG_LENGTH)(len == DM_OFI_WORD_LEN_MAX ? ep->immed_len : len);
     }
-    item = dm_evd_item_dto(&data, DM_TAG(ep->ep.obj.gen, DM_TAG_RECV));
+    item = dm_evd_item_dto(&data, DM_TAG(ep->base.ep.obj.gen, DM_TAG_RECV));
     if ((how->word & DM_OFI_WORD_IMMED) != 0) {
         item.number = (uint32_t)DAT_IB_DTO_EVENT;
         item.ext = DAT_IB_RDMA_WRITE_IMMED_DATA;
         item.data[DM_ITEM_EXTRA] = (uint32_t)how->word;
     }
-    if (how->status == ok && recv_is_quiet(ep, op, how->word))
-        is_in = dm_evd_add_quiet(ep->ep.recv_evd, &item);
-    else
-        is_in = dm_evd_add(ep->ep.recv_evd, &item);
-    dm_list_del(&op->link);
-    dm_ofi_op_free(dm_ofi_ia_of(ep), op);
-    if (ep->srq != NULL)
-        dm_ofi_srq_recv_done(ep);
+    is_in = dm_net_recv_complete(&ep->base, &op->base, &item,
+                                 (how->word & DM_OFI_WORD_SOLICITED) != 0, how->status == ok);
+    dm_list_del(&op->base.link);
+    dm_ofi_op_free(op);
     return is_in;
 }
 
 /* An error in what the peer has sent, or in the receive for it: a NAK. */
 static void recv_nak(struct dm_ofi_ep *ep)
 {
-    struct dm_ofi_conn *conn = ep->conn;
+    struct dm_net_conn *conn = ep->base.conn;
 
     if (conn == NULL || conn->state != DM_CONN_UP)
         return;
     if (ep->is_ack_due) /* of those before */
-        dm_ofi_conn_ack(conn);
+        dm_ofi_conn_ack(dm_ofi_ep_conn(ep));
     ep->is_ack_due = false;
-    conn->end.is_nak_sent = true;
-    dm_evd_add_async(ep->ep.obj.ia->async_evd, DAT_ASYNC_ERROR_EP_BROKEN, (DAT_HANDLE)ep,
-                     DAT_EP_TRANSFER_TO_ERROR);
-    dm_ofi_conn_terminate(conn, DAT_CONNECTION_EVENT_DISCONNECTED);
+    dm_net_conn_nak(conn);
 }
 
 /* Spread what came into the buffer over the segments that it stands for. */
 static void recv_scatter(struct dm_ofi_ep *ep, struct dm_ofi_op *op, uint64_t len)
 {
-    uint64_t at = op->pos; /* bytes in segments that the fabric has filled */
+    uint64_t at = op->base.pos; /* bytes in segments that the fabric has filled */
     uint64_t before = 0;
     uint64_t done = 0;
 
-    for (uint32_t i = 0; i < op->dto.n_seg && at + done < len; i++) {
-        const DAT_LMR_TRIPLET *seg = &op->dto.seg[i];
+    for (uint32_t i = 0; i < op->base.dto.n_seg && at + done < len; i++) {
+        const DAT_LMR_TRIPLET *seg = &op->base.dto.seg[i];
         uint64_t n = seg->segment_length;
-        const struct dm_ofi_region *region;
-        uint64_t to;
-        void *mem;
+        char *mem;
 
         before += n;
         if (n == 0 || before <= at)
             continue;
-        region = dm_ofi_key_find(dm_ofi_ia_of(ep), ep, seg->lmr_context, seg->virtual_address, n,
-                                 DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
-        if (region == NULL)
+        mem = dm_net_key_mem(&ep->base.ep, seg->lmr_context, seg->virtual_address, n,
+                             DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
+        if (mem == NULL)
             return;
-        to = region->addr + (seg->virtual_address - region->va);
-        memcpy(&mem, &to, sizeof(mem));
         if (n > len - at - done)
             n = len - at - done;
         memcpy(mem, op->bounce + done, n);
@@ -124,18 +100,8 @@ static void recv_scatter(struct dm_ofi_ep *ep, struct dm_ofi_op *op, uint64_t le
 static void recv_invalidate(struct dm_ofi_ep *ep, struct recv_cqe *how)
 {
     if (how->status == ok && (how->word & DM_OFI_WORD_INVALIDATE) != 0 &&
-        !dm_rmr_invalidate(&ep->ep, (uint32_t)how->word))
+        !dm_rmr_invalidate(&ep->base.ep, (uint32_t)how->word))
         how->status = DAT_DTO_ERR_LOCAL_PROTECTION;
-}
-
-/* Bytes in all segments, the bad ones included. */
-static uint64_t recv_len(const struct dm_ofi_op *op)
-{
-    uint64_t len = 0;
-
-    for (uint32_t i = 0; i < op->dto.n_seg; i++)
-        len += op->dto.seg[i].segment_length;
-    return len;
 }
 
 static void recv_op_done(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *done)
@@ -147,17 +113,18 @@ static void recv_op_done(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *done)
     op->n_pending = 0;
     if (ep == NULL)
         return; /* its slab goes with the instance */
-    ep->n_recvs--;
-    if (ep->conn != NULL && !op->is_bad && op->space == ep->conn->min_recv.own)
-        ep->conn->min_recv.n--;
+    ep->base.n_recvs--;
+    if (ep->base.conn != NULL && !op->is_bad && op->space == dm_ofi_ep_conn(ep)->min_recv.own)
+        dm_ofi_ep_conn(ep)->min_recv.n--;
     if (done->err == FI_ECANCELED || (done->err != 0 && done->err != FI_ETRUNC)) {
         return; /* recalled, or the connection ends: then it is flushed */
     }
     if ((done->flags & FI_REMOTE_CQ_DATA) != 0)
         how.word = done->data;
     if (done->err == FI_ETRUNC || done->len > op->space) {
-        how.status = op->is_bad && done->len <= recv_len(op) ? DAT_DTO_ERR_LOCAL_PROTECTION
-                                                             : DAT_DTO_ERR_LOCAL_LENGTH;
+        how.status = op->is_bad && done->len <= dm_net_op_space(&op->base)
+                         ? DAT_DTO_ERR_LOCAL_PROTECTION
+                         : DAT_DTO_ERR_LOCAL_LENGTH;
         how.len = 0;
     } else if (op->bounce != NULL) {
         recv_scatter(ep, op, done->len);
@@ -167,11 +134,11 @@ static void recv_op_done(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *done)
         recv_nak(ep);
         return;
     }
-    if (ep->conn != NULL)
-        ep->conn->credits.n_arrived++;
+    if (ep->base.conn != NULL)
+        ep->base.conn->credits.n_arrived++;
     if ((how.word & DM_OFI_WORD_ACK) != 0) {
         ep->is_ack_due = true;
-        dm_ofi_wait_for_space(ep);
+        dm_net_ep_wait(&ep->base);
     }
     dm_ofi_recv_push(ep);
 }
@@ -179,13 +146,12 @@ static void recv_op_done(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *done)
 /* Has the receive a segment that may not be used? */
 static bool recv_has_bad(const struct dm_ofi_ep *ep, const struct dm_ofi_op *op)
 {
-    for (uint32_t i = 0; i < op->dto.n_seg; i++) {
-        const DAT_LMR_TRIPLET *seg = &op->dto.seg[i];
+    for (uint32_t i = 0; i < op->base.dto.n_seg; i++) {
+        const DAT_LMR_TRIPLET *seg = &op->base.dto.seg[i];
 
         if (seg->segment_length > 0 &&
-            dm_ofi_key_find((const struct dm_ofi_ia *)ep->ep.obj.ia, ep, seg->lmr_context,
-                            seg->virtual_address, seg->segment_length,
-                            DAT_MEM_PRIV_LOCAL_WRITE_FLAG) == NULL)
+            dm_net_key_find(&ep->base.ep, seg->lmr_context, seg->virtual_address,
+                            seg->segment_length, DAT_MEM_PRIV_LOCAL_WRITE_FLAG) == NULL)
             return true;
     }
     return false;
@@ -205,23 +171,21 @@ static bool recv_make_iov(struct dm_ofi_ep *ep, struct dm_ofi_op *op, struct iov
     lim = recv_has_bad(ep, op) ? 1 : lim < DM_OFI_IOV_MAX ? lim : DM_OFI_IOV_MAX;
     op->is_bad = false;
     op->space = 0;
-    op->pos = 0;
-    for (uint32_t i = 0; i < op->dto.n_seg && !op->is_bad; i++) {
-        const DAT_LMR_TRIPLET *seg = &op->dto.seg[i];
-        const struct dm_ofi_region *region;
-        uint64_t at;
+    op->base.pos = 0;
+    for (uint32_t i = 0; i < op->base.dto.n_seg && !op->is_bad; i++) {
+        const DAT_LMR_TRIPLET *seg = &op->base.dto.seg[i];
+        char *mem;
 
         if (seg->segment_length == 0)
             continue;
-        region = dm_ofi_key_find(ia, ep, seg->lmr_context, seg->virtual_address,
-                                 seg->segment_length, DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
-        if (region == NULL) {
+        mem = dm_net_key_mem(&ep->base.ep, seg->lmr_context, seg->virtual_address,
+                             seg->segment_length, DAT_MEM_PRIV_LOCAL_WRITE_FLAG);
+        if (mem == NULL) {
             op->is_bad = true;
-        } else if (rest == 0 && (n + 2 < lim || (n + 2 == lim && i + 1 == op->dto.n_seg))) {
-            at = region->addr + (seg->virtual_address - region->va);
-            memcpy(&vec[n].iov_base, &at, sizeof(at));
+        } else if (rest == 0 && (n + 2 < lim || (n + 2 == lim && i + 1 == op->base.dto.n_seg))) {
+            vec[n].iov_base = mem;
             vec[n++].iov_len = seg->segment_length;
-            op->pos += seg->segment_length;
+            op->base.pos += seg->segment_length;
             op->space += seg->segment_length;
         } else {
             rest += seg->segment_length;
@@ -253,13 +217,13 @@ static void min_recv_count(struct dm_ofi_conn *conn, const struct dm_ofi_op *op)
 /* The last of the shortest ones is over: which are the shortest now? */
 static void min_recv_find(struct dm_ofi_ep *ep)
 {
-    struct dm_ofi_conn *conn = ep->conn;
+    struct dm_ofi_conn *conn = dm_ofi_ep_conn(ep);
 
-    if (conn->min_recv.n > 0 || ep->n_recvs == 0)
+    if (conn->min_recv.n > 0 || ep->base.n_recvs == 0)
         return;
     conn->min_recv.own = UINT64_MAX;
-    dm_list_for_each (it, &ep->recvs) {
-        const struct dm_ofi_op *op = dm_container_of(it, struct dm_ofi_op, link);
+    dm_list_for_each (it, &ep->base.recvs) {
+        const struct dm_ofi_op *op = dm_container_of(it, struct dm_ofi_op, base.link);
 
         if (op->n_pending > 0)
             min_recv_count(conn, op);
@@ -274,25 +238,26 @@ static bool recv_post_fabric(struct dm_ofi_ep *ep, struct dm_ofi_op *op)
 
     op->ctx.done = recv_op_done;
     if (!dm_ofi_excess_map(dm_ofi_ia_of(ep)) || !recv_make_iov(ep, op, vec, &msg.iov_count) ||
-        fi_recvmsg(ep->conn->fid, &msg, FI_COMPLETION) != 0)
+        fi_recvmsg(dm_ofi_ep_conn(ep)->fid, &msg, FI_COMPLETION) != 0)
         return false;
     op->n_pending = 1;
-    ep->n_recvs++;
-    dm_list_del(&op->link);
-    dm_list_add_tail(&ep->recvs, &op->link);
-    min_recv_count(ep->conn, op);
+    ep->base.n_recvs++;
+    dm_list_del(&op->base.link);
+    dm_list_add_tail(&ep->base.recvs, &op->base.link);
+    min_recv_count(dm_ofi_ep_conn(ep), op);
     return true;
 }
 
 void dm_ofi_recv_push(struct dm_ofi_ep *ep)
 {
-    while (ep->is_recv_open && ep->conn != NULL && ep->conn->fid != NULL &&
+    while (ep->is_recv_open && ep->base.conn != NULL && dm_ofi_ep_conn(ep)->fid != NULL &&
            !dm_list_is_empty(&ep->recv_queue)) {
-        if (!recv_post_fabric(ep, dm_container_of(ep->recv_queue.next, struct dm_ofi_op, link)))
+        if (!recv_post_fabric(ep,
+                              dm_container_of(ep->recv_queue.next, struct dm_ofi_op, base.link)))
             break; /* the next one that completes makes space */
     }
-    if (ep->conn != NULL)
-        dm_ofi_conn_credit(ep->conn);
+    if (ep->base.conn != NULL)
+        dm_ofi_conn_credit(dm_ofi_ep_conn(ep));
 }
 
 /* Shorter ones have to be reported of before they are granted; that there are none
@@ -300,7 +265,7 @@ void dm_ofi_recv_push(struct dm_ofi_ep *ep)
 void dm_ofi_recv_report_min(struct dm_ofi_ep *ep)
 {
     struct dm_ofi_ctrl ctrl = {.type = DM_CTRL_MIN_RECV};
-    struct dm_ofi_conn *conn = ep->conn;
+    struct dm_ofi_conn *conn = dm_ofi_ep_conn(ep);
 
     min_recv_find(ep);
     if (conn->min_recv.own == conn->min_recv.reported ||
@@ -312,19 +277,19 @@ void dm_ofi_recv_report_min(struct dm_ofi_ep *ep)
     dm_ofi_ctrl_post(ep, &ctrl);
 }
 
-bool dm_ofi_recv_fits(struct dm_ofi_ep *ep, uint64_t len)
+bool dm_transport_recv_fits(struct dm_net_ep *ep, uint64_t len)
 {
     struct dm_ofi_op *op;
 
     if (ep->conn != NULL)
-        ep->conn->min_recv.is_peer_asking = true;
+        ((struct dm_ofi_conn *)ep->conn)->min_recv.is_peer_asking = true;
     /* What was sent before has arrived before: it is the first one's turn. */
     if (dm_list_is_empty(&ep->recvs))
         return true;
-    op = dm_container_of(ep->recvs.next, struct dm_ofi_op, link);
+    op = dm_container_of(ep->recvs.next, struct dm_ofi_op, base.link);
     if (op->is_bad || len <= op->space)
         return true;
-    op->status = DAT_DTO_ERR_LOCAL_LENGTH;
+    op->base.status = DAT_DTO_ERR_LOCAL_LENGTH;
     return false;
 }
 
@@ -334,39 +299,49 @@ void dm_ofi_recv_start(struct dm_ofi_ep *ep)
     dm_ofi_recv_push(ep);
 }
 
-void dm_ofi_recv_flush(struct dm_ofi_ep *ep)
+/* Not reported by the fabric: it may still be some day. A copy to be completed; NULL: there is no
+ * memory for one. */
+static struct dm_ofi_op *recv_abandon(struct dm_ofi_ep *ep, struct dm_ofi_op *op)
 {
-    struct dm_list *const lists[2] = {&ep->recvs, &ep->recv_queue};
+    struct dm_net_op *copy = dm_transport_op_new(&dm_ofi_ia_of(ep)->net, &op->base.dto);
+
+    dm_list_del(&op->base.link);
+    op->ep = NULL;
+    if (copy == NULL)
+        return NULL;
+    ((struct dm_ofi_op *)copy)->ep = ep;
+    dm_list_add_tail(&ep->base.recvs, &copy->link);
+    return (struct dm_ofi_op *)copy;
+}
+
+void dm_transport_recv_flush(struct dm_net_ep *any)
+{
+    struct dm_ofi_ep *ep = (struct dm_ofi_ep *)any;
+    struct dm_list *const lists[2] = {&any->recvs, &ep->recv_queue};
 
     for (int i = 0; i < 2; i++) {
         while (!dm_list_is_empty(lists[i])) {
-            struct dm_ofi_op *op = dm_container_of(lists[i]->next, struct dm_ofi_op, link);
-            struct dm_ofi_op *copy = op;
-            struct recv_cqe how = {.status = op->status};
+            struct dm_ofi_op *op = dm_container_of(lists[i]->next, struct dm_ofi_op, base.link);
+            struct recv_cqe how = {.status = op->base.status};
 
             if (how.status == ok)
                 how.status = DAT_DTO_ERR_FLUSHED;
-            if (op->n_pending > 0) { /* not reported: it may still be some day */
-                copy = dm_ofi_op_new(ep, dm_ofi_ia_of(ep), &op->dto);
-                dm_list_del(&op->link);
-                op->ep = NULL;
-                if (copy == NULL)
-                    continue;
-                dm_list_add_tail(&ep->recvs, &copy->link);
-            }
-            (void)ofi_recv_complete(ep, copy, &how);
+            if (op->n_pending > 0)
+                op = recv_abandon(ep, op);
+            if (op != NULL)
+                (void)ofi_recv_complete(ep, op, &how);
         }
     }
-    ep->n_recvs = 0;
+    any->n_recvs = 0;
 }
 
 bool dm_ofi_recv_is_using(const struct dm_ofi_ep *ep, uint32_t key)
 {
-    dm_list_for_each (it, &ep->recvs) {
-        const struct dm_ofi_op *op = dm_container_of(it, struct dm_ofi_op, link);
+    dm_list_for_each (it, &ep->base.recvs) {
+        const struct dm_ofi_op *op = dm_container_of(it, struct dm_ofi_op, base.link);
 
         /* A bad one has been posted without its memory. */
-        if (op->n_pending > 0 && !op->is_bad && dm_ofi_op_uses(op, key))
+        if (op->n_pending > 0 && !op->is_bad && dm_net_op_uses(&op->base, key))
             return true;
     }
     return false;
@@ -378,8 +353,8 @@ static void recv_requeue(struct dm_ofi_ep *ep)
     struct dm_list back;
 
     dm_list_init(&back);
-    dm_list_for_each_safe (it, next, &ep->recvs) {
-        if (dm_container_of(it, struct dm_ofi_op, link)->n_pending > 0)
+    dm_list_for_each_safe (it, next, &ep->base.recvs) {
+        if (dm_container_of(it, struct dm_ofi_op, base.link)->n_pending > 0)
             continue;
         dm_list_del(it);
         dm_list_add_tail(&back, it);
@@ -396,15 +371,15 @@ void dm_ofi_recv_recall(struct dm_ofi_ep *ep, uint32_t key)
 {
     bool is_behind = false;
 
-    if (ep->conn == NULL || ep->conn->fid == NULL)
+    if (ep->base.conn == NULL || dm_ofi_ep_conn(ep)->fid == NULL)
         return;
     /* The order must not change: the first of them and all behind it. */
-    dm_list_for_each (it, &ep->recvs) {
-        struct dm_ofi_op *op = dm_container_of(it, struct dm_ofi_op, link);
+    dm_list_for_each (it, &ep->base.recvs) {
+        struct dm_ofi_op *op = dm_container_of(it, struct dm_ofi_op, base.link);
 
-        is_behind = is_behind || dm_ofi_op_uses(op, key);
+        is_behind = is_behind || dm_net_op_uses(&op->base, key);
         if (is_behind)
-            (void)fi_cancel(&ep->conn->fid->fid, &op->ctx);
+            (void)fi_cancel(&dm_ofi_ep_conn(ep)->fid->fid, &op->ctx);
     }
     if (!is_behind)
         return;
@@ -414,38 +389,18 @@ void dm_ofi_recv_recall(struct dm_ofi_ep *ep, uint32_t key)
     dm_ofi_recv_push(ep);
 }
 
-static DAT_RETURN ofi_recv_post_locked(struct dm_ofi_ep *ep, const struct dm_dto *dto)
+void dm_transport_recv_add(struct dm_net_ep *any, struct dm_net_op *op)
 {
-    uint32_t used =
-        ep->n_recv_posted - atomic_load_explicit(&ep->ep.n_recv_reaped, memory_order_acquire);
-    struct dm_ofi_op *op;
+    struct dm_ofi_ep *ep = (struct dm_ofi_ep *)any;
 
-    if (used >= (uint32_t)ep->ep.attr.max_recv_dtos)
-        return DM_DAT_NOMEM;
-    op = dm_ofi_op_new(ep, dm_ofi_ia_of(ep), dto);
-    if (op == NULL)
-        return DM_DAT_NOMEM;
-    ep->n_recv_posted++;
+    ((struct dm_ofi_op *)op)->ep = ep;
     dm_list_add_tail(&ep->recv_queue, &op->link);
-    if (atomic_load(&ep->ep.state) == DAT_EP_STATE_DISCONNECTED)
-        dm_ofi_recv_flush(ep);
-    else
-        dm_ofi_recv_push(ep);
-    return DAT_SUCCESS;
+    dm_ofi_recv_push(ep);
 }
 
-DAT_RETURN dm_ofi_post_recv(DAT_EP_HANDLE handle, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
-                            DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
+void dm_transport_recv_answer(struct dm_net_ep *ep, uint64_t id, bool is_refused)
 {
-    struct dm_ofi_ep *ep = (struct dm_ofi_ep *)handle;
-    struct dm_dto dto = {.kind = DM_OP_RECV, .flags = flags, .cookie = cookie, .seg = seg};
-    DAT_RETURN ret = dm_recv_check(handle, n, seg, flags);
+    struct dm_ofi_ctrl ctrl = {.type = DM_CTRL_RECV_RSP, .status = is_refused, .id = id};
 
-    if (ret != DAT_SUCCESS)
-        return ret;
-    dto.n_seg = (uint32_t)n;
-    pthread_mutex_lock(&ep->ep.obj.ia->lock);
-    ret = ofi_recv_post_locked(ep, &dto);
-    pthread_mutex_unlock(&ep->ep.obj.ia->lock);
-    return ret;
+    dm_ofi_ctrl_post((struct dm_ofi_ep *)ep, &ctrl);
 }

@@ -11,13 +11,8 @@
 void dm_ofi_recv_start(struct dm_ofi_ep *ep);
 /* Post receives to the fabric as long as it takes them. */
 void dm_ofi_recv_push(struct dm_ofi_ep *ep);
-/* Complete all as flushed. */
-void dm_ofi_recv_flush(struct dm_ofi_ep *ep);
 /* A region goes: cancel receives into it that the fabric has, and queue them again. */
 void dm_ofi_recv_recall(struct dm_ofi_ep *ep, uint32_t key);
-/* The next message has so many bytes: is its receive long enough? If not, the
- * receive has failed. */
-bool dm_ofi_recv_fits(struct dm_ofi_ep *ep, uint64_t len);
 /* Is a message on its way into the region? */
 bool dm_ofi_recv_is_using(const struct dm_ofi_ep *ep, uint32_t key);
 /* Report how short our receives may be, if that is news to the peer. */

@@ -103,9 +103,9 @@ void dm_ofi_rkeys_drop(struct dm_ofi_ep *ep)
 void dm_ofi_rkey_request(struct dm_ofi_ep *ep, uint32_t key)
 {
     struct dm_ofi_ctrl ctrl = {.type = DM_CTRL_KEY_RSP, .status = 1, .key = key};
-    struct dm_ofi_region *region = dm_ofi_key_region(dm_ofi_ia_of(ep), key);
+    struct dm_net_region *region = dm_net_key_region(&dm_ofi_ia_of(ep)->net, key);
 
-    if (region != NULL && region->pz == ep->ep.pz && (region->only == NULL || region->only == ep)) {
+    if (region != NULL && dm_net_region_is_for(region, &ep->base.ep)) {
         region->is_reported = true;
         ctrl.status = 0;
         ctrl.va = region->va;
@@ -113,7 +113,7 @@ void dm_ofi_rkey_request(struct dm_ofi_ep *ep, uint32_t key)
         ctrl.value[1] = region->addr;
         ctrl.value[2] = region->priv;
         ctrl.len = region->is_window;
-        ctrl.spare = region->mr != NULL ? fi_mr_key(region->mr) : 0;
+        ctrl.spare = region->mr != NULL ? fi_mr_key((struct fid_mr *)region->mr) : 0;
     }
     dm_ofi_ctrl_post(ep, &ctrl);
 }
@@ -154,18 +154,19 @@ void dm_ofi_rkey_ack(struct dm_ofi_ep *ep)
 {
     struct dm_ofi_ctrl ctrl = {.type = DM_CTRL_INVAL_ACK, .value = {ep->n_inval_due}};
 
-    if (ep->n_inval_due == 0 || ep->n_reads > 0 || ep->conn == NULL)
+    if (ep->n_inval_due == 0 || ep->n_reads > 0 || ep->base.conn == NULL)
         return;
     ep->n_inval_due = 0;
     dm_ofi_ctrl_post(ep, &ctrl);
 }
 
-bool dm_ofi_rkey_is_acked(const struct dm_ofi_ia *ia, const struct dm_pz *pz)
+bool dm_ofi_rkey_is_acked(struct dm_net *net, const struct dm_pz *pz, uint32_t key)
 {
-    dm_list_for_each (it, &ia->net.pia.objs[DAT_HANDLE_TYPE_EP]) {
-        const struct dm_ofi_ep *ep = dm_container_of(it, struct dm_ofi_ep, ep.obj.link);
+    (void)key; /* acknowledgements are counted */
+    dm_list_for_each (it, &net->pia.objs[DAT_HANDLE_TYPE_EP]) {
+        const struct dm_ofi_ep *ep = dm_container_of(it, struct dm_ofi_ep, base.ep.obj.link);
 
-        if (ep->ep.pz == pz && ep->conn != NULL && ep->n_inval_unacked > 0)
+        if (ep->base.ep.pz == pz && ep->base.conn != NULL && ep->n_inval_unacked > 0)
             return false;
     }
     return true;
@@ -178,24 +179,24 @@ void dm_ofi_rkey_acked(struct dm_ofi_ep *ep, uint64_t n)
     ep->n_inval_unacked -= n < ep->n_inval_unacked ? (uint32_t)n : ep->n_inval_unacked;
     if (ep->n_inval_unacked > 0)
         return;
-    dm_list_for_each (it, &ep->ep.obj.ia->objs[DAT_HANDLE_TYPE_EP]) {
-        struct dm_ofi_ep *other = dm_container_of(it, struct dm_ofi_ep, ep.obj.link);
+    dm_list_for_each (it, &ep->base.ep.obj.ia->objs[DAT_HANDLE_TYPE_EP]) {
+        struct dm_ofi_ep *other = dm_container_of(it, struct dm_ofi_ep, base.ep.obj.link);
 
-        if (other != ep && other->ep.pz == ep->ep.pz && other->conn != NULL &&
-            !dm_list_is_empty(&other->queue))
-            dm_ofi_wait_for_space(other);
+        if (other != ep && other->base.ep.pz == ep->base.ep.pz && other->base.conn != NULL &&
+            !dm_list_is_empty(&other->base.queue))
+            dm_net_ep_wait(&other->base);
     }
     dm_ofi_dto_push(ep); /* at once: its peer may break the connection next */
-    if (!dm_ofi_ia_of(ep)->is_in_round)
-        dm_net_kick(ep->ep.obj.ia);
+    if (!dm_ofi_ia_of(ep)->net.is_in_round)
+        dm_net_kick(ep->base.ep.obj.ia);
 }
 
-static bool rkey_is_unused(struct dm_net *net, const struct dm_pz *pz, uint32_t key)
+bool dm_ofi_rkey_is_left(struct dm_net *net, const struct dm_pz *pz, uint32_t key)
 {
     dm_list_for_each (it, &net->pia.objs[DAT_HANDLE_TYPE_EP]) {
-        const struct dm_ofi_ep *ep = dm_container_of(it, struct dm_ofi_ep, ep.obj.link);
+        const struct dm_ofi_ep *ep = dm_container_of(it, struct dm_ofi_ep, base.ep.obj.link);
 
-        if (ep->ep.pz == pz && ep->conn != NULL &&
+        if (ep->base.ep.pz == pz && ep->base.conn != NULL &&
             (ep->n_inval_unacked > 0 || dm_ofi_dto_is_using(ep, key) ||
              dm_ofi_recv_is_using(ep, key)))
             return false;
@@ -203,19 +204,15 @@ static bool rkey_is_unused(struct dm_net *net, const struct dm_pz *pz, uint32_t 
     return true;
 }
 
-bool dm_ofi_rkey_wait(struct dm_ofi_ia *ia, const struct dm_pz *pz, uint32_t key)
-{
-    return dm_net_wait_over(&ia->net, pz, key, rkey_is_unused);
-}
-
-void dm_ofi_rkey_invalidate(struct dm_ofi_ia *ia, const struct dm_ofi_region *region)
+void dm_ofi_rkey_invalidate(struct dm_net *net, const struct dm_net_region *region)
 {
     struct dm_ofi_ctrl ctrl = {.type = DM_CTRL_KEY_INVAL, .key = region->last_key};
 
-    dm_list_for_each (it, &ia->net.pia.objs[DAT_HANDLE_TYPE_EP]) {
-        struct dm_ofi_ep *ep = dm_container_of(it, struct dm_ofi_ep, ep.obj.link);
+    dm_list_for_each (it, &net->pia.objs[DAT_HANDLE_TYPE_EP]) {
+        struct dm_ofi_ep *ep = dm_container_of(it, struct dm_ofi_ep, base.ep.obj.link);
 
-        if (ep->conn != NULL && ep->conn->state == DM_CONN_UP && ep->ep.pz == region->pz) {
+        if (ep->base.conn != NULL && ep->base.conn->state == DM_CONN_UP &&
+            ep->base.ep.pz == region->pz) {
             ep->n_inval_unacked++;
             dm_ofi_ctrl_post(ep, &ctrl);
         }

@@ -31,13 +31,13 @@ void dm_ofi_rkey_ack(struct dm_ofi_ep *ep);
 /* ---- ours ---- */
 
 /* Invalidate it at the peers who may know it. */
-void dm_ofi_rkey_invalidate(struct dm_ofi_ia *ia, const struct dm_ofi_region *region);
-/* Wait until nothing under way uses the region that is hidden: peers have
- * acknowledged, and requests of ours are over. False: not within seconds. */
-bool dm_ofi_rkey_wait(struct dm_ofi_ia *ia, const struct dm_pz *pz, uint32_t key);
+void dm_ofi_rkey_invalidate(struct dm_net *net, const struct dm_net_region *region);
+/* Does nothing under way use the region that is hidden: have peers acknowledged, and are requests
+ * of ours over? */
+bool dm_ofi_rkey_is_left(struct dm_net *net, const struct dm_pz *pz, uint32_t key);
 /* Have the peers of the zone acknowledged all that is gone? Else binds that wait
  * for it go on when they have. */
-bool dm_ofi_rkey_is_acked(const struct dm_ofi_ia *ia, const struct dm_pz *pz);
+bool dm_ofi_rkey_is_acked(struct dm_net *net, const struct dm_pz *pz, uint32_t key);
 /* The peer has acknowledged n, or will never. */
 void dm_ofi_rkey_acked(struct dm_ofi_ep *ep, uint64_t n);
 

@@ -54,11 +54,12 @@ static int send_request_recv(struct dm_ofi_ep *ep, struct dm_ofi_op *op, uint64_
 /* Has the peer a receive for a message of so many bytes? */
 int dm_ofi_send_find_recv(struct dm_ofi_ep *ep, struct dm_ofi_op *op, uint64_t len)
 {
-    const struct dm_ofi_conn *conn = ep->conn;
+    const struct dm_ofi_conn *conn = dm_ofi_ep_conn(ep);
 
-    if (!conn->credits.is_peer_shared && conn->credits.n_sent == conn->credits.n_peer_recvs)
+    if (!conn->base.credits.is_peer_shared &&
+        conn->base.credits.n_sent == conn->base.credits.n_peer_recvs)
         return -FI_EBUSY;
-    if (!conn->credits.is_peer_shared && len <= conn->min_recv.peer)
+    if (!conn->base.credits.is_peer_shared && len <= conn->min_recv.peer)
         return 0;
     return op != NULL ? send_request_recv(ep, op, len) : -FI_EBUSY;
 }
@@ -89,15 +90,16 @@ int dm_ofi_issue_send(struct dm_ofi_ep *ep, struct dm_ofi_op *op, const struct d
     if (!send_gather(local, lim, op, &part))
         return -FI_EAGAIN; /* perhaps there is memory later */
     if (part.n == 0) {
-        part.vec[0].iov_base = ep->conn->ctrl.ring;
+        part.vec[0].iov_base = dm_ofi_ep_conn(ep)->ctrl.ring;
         part.vec[0].iov_len = 0;
         part.n = 1;
     }
     msg.iov_count = part.n;
-    err = dm_ofi_issue_result(ep, op, fi_sendmsg(ep->conn->fid, &msg, FI_REMOTE_CQ_DATA), status_p);
+    err = dm_ofi_issue_result(ep, op, fi_sendmsg(dm_ofi_ep_conn(ep)->fid, &msg, FI_REMOTE_CQ_DATA),
+                              status_p);
     if (err != 0)
         return err;
-    op->id = ++ep->conn->credits.n_sent; /* no longer what an answer is for */
+    op->id = ++ep->base.conn->credits.n_sent; /* no longer what an answer is for */
     op->is_requested = false;
     op->needs_ack = true;
     return 0;
@@ -114,7 +116,7 @@ int dm_ofi_issue_write_immed(struct dm_ofi_ep *ep, const struct dm_dto *dto, str
 
     if (err != 0)
         return err;
-    if (len == DM_OFI_WORD_LEN_MAX && !dm_ofi_ctrl_send(ep->conn, &ctrl))
+    if (len == DM_OFI_WORD_LEN_MAX && !dm_ofi_ctrl_send(dm_ofi_ep_conn(ep), &ctrl))
         return -FI_EAGAIN;
     return dm_ofi_issue_send(ep, op, &nothing, dm_ofi_send_word(dto) | len << DM_OFI_WORD_LEN_SHIFT,
                              status_p);

@@ -1,8 +1,6 @@
 # Without libfabric this provider is not built.
 ifeq ($(HAVE_LIBFABRIC),yes)
 SRCS_provider_ofi += \
-    src/providers/ofi/cm.c \
-    src/providers/ofi/cm_passive.c \
     src/providers/ofi/conn.c \
     src/providers/ofi/ctrl.c \
     src/providers/ofi/dto.c \
@@ -16,14 +14,12 @@ SRCS_provider_ofi += \
     src/providers/ofi/rdma.c \
     src/providers/ofi/recv.c \
     src/providers/ofi/rkey.c \
-    src/providers/ofi/rmr.c \
     src/providers/ofi/send.c \
-    src/providers/ofi/srq.c \
     src/providers/ofi/transport/fabric.c \
     src/providers/ofi/transport/handshake.c \
     src/providers/ofi/transport/listener.c \
     src/providers/ofi/transport/load.c \
-    src/providers/ofi/transport/op_pool.c \
+    src/providers/ofi/transport/op.c \
     src/providers/ofi/transport/read.c \
     src/providers/ofi/transport/sock.c \
     $(SRCS_NET)

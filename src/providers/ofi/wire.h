@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "providers/common/ep.h"
+#include "providers/net/handshake.h"
 
 #define DM_OFI_MAGIC   0x4d544144u
 #define DM_OFI_VERSION 1u
@@ -22,14 +23,6 @@ struct dm_ofi_connect_data {
     uint32_t magic;
     uint32_t version;
     uint64_t qual;
-};
-
-enum dm_ofi_handshake_type {
-    DM_HANDSHAKE_REQUEST,
-    DM_HANDSHAKE_ACCEPT,
-    DM_HANDSHAKE_REJECT, /* status 1: by the consumer */
-    DM_HANDSHAKE_READY,
-    DM_HANDSHAKE_HANDOFF /* instead of an answer: redirected to qual */
 };
 
 /* Only the first len bytes are sent. */

@@ -7,20 +7,9 @@
 
 #include <sys/uio.h>
 
+#include "providers/net/conn.h"
 #include "providers/tcp/ep.h"
 #include "providers/tcp/wire.h"
-
-enum dm_tcp_conn_state {
-    DM_CONN_CONNECTING, /* connect is under way */
-    DM_CONN_REQUESTED,  /* request sent, no answer yet */
-    DM_CONN_REDIRECTED, /* to connect somewhere else */
-    DM_CONN_HALF_OPEN,  /* accepted, no request yet */
-    DM_CONN_CR,         /* request given to the consumer */
-    DM_CONN_ACCEPTED,   /* answered, no confirmation yet */
-    DM_CONN_UP,
-    DM_CONN_LINGERING, /* the last words are on their way to the peer */
-    DM_CONN_CLOSED     /* only to be freed: on ia->ending */
-};
 
 /* What epoll tells us of. */
 enum dm_tcp_source { DM_SOURCE_CONN, DM_SOURCE_LISTENER };
@@ -84,100 +73,42 @@ struct dm_tcp_out {
     uint32_t ctrl_size;
 };
 
-/* What the active side needs to try again, at another port or qualifier. */
-struct dm_tcp_active {
-    struct sockaddr_storage to;
-    DAT_CONN_QUAL qual;
-    uint32_t n_ports_tried; /* for the qualifier */
-    uint32_t n_redirects;
-    uint8_t *request; /* private data; malloc */
-    DAT_COUNT request_len;
-};
-
-/* Messages are sent only when the peer has a receive for them. */
-struct dm_tcp_credits {
-    bool is_peer_shared;   /* its receives are: a message asks for one first */
-    uint32_t n_sent;       /* messages, in all */
-    uint32_t n_peer_recvs; /* receives that the peer has granted, in all */
-    uint32_t n_arrived;    /* messages in all, */
-    uint32_t n_granted;    /* and our receives of which the peer knows */
-};
-
-/* Why and how the connection ends. */
-struct dm_tcp_conn_end {
-    DAT_EVENT_NUMBER event;  /* what the consumer will get, 0: nothing */
-    DAT_COUNT event_len;     /* private data of it */
-    bool is_peer_terminated; /* the peer has found an error: */
-    bool is_nak_received;    /* in a request of ours; else in its own memory */
-    bool is_nak_sent;        /* we have found one in a request of the peer's */
-};
-
 struct dm_tcp_conn {
+    struct dm_net_conn base;
     enum dm_tcp_source source;
-    enum dm_tcp_conn_state state;
-    int fd;
-    struct dm_list link; /* in ia->conns or ia->ending */
     struct dm_list link_up;
     struct dm_list link_blocked;
-    struct dm_tcp_ia *ia;
-    struct dm_tcp_ep *ep; /* NULL: none yet, or none any more */
-    struct dm_sp *sp;     /* of a request */
-    struct dm_cr *cr;
-    uint64_t deadline;    /* of the handshake, or of lingering */
-    uint64_t check_at;    /* when to look at the network below it again */
-    uint64_t stuck_since; /* nothing of what was sent has been acknowledged, 0: it has */
     uint16_t own_tag;
     uint16_t peer_tag;
-    bool was_up;
-    bool is_broken; /* the socket is of no use any more */
-    struct dm_tcp_active active;
-    struct dm_tcp_credits credits;
-    struct dm_tcp_conn_end end;
+    bool is_broken;      /* the socket is of no use any more */
+    enum dm_tcp_nak nak; /* that we have sent */
     struct dm_tcp_out out;
     struct dm_tcp_in in;
 };
 
-/* A connection without a socket yet. NULL: out of memory. */
-struct dm_tcp_conn *dm_tcp_conn_new(struct dm_tcp_ia *ia, enum dm_tcp_conn_state state);
+static inline struct dm_tcp_ia *dm_tcp_conn_ia(const struct dm_tcp_conn *conn)
+{
+    return (struct dm_tcp_ia *)conn->base.net;
+}
+
+static inline struct dm_tcp_ep *dm_tcp_conn_ep(const struct dm_tcp_conn *conn)
+{
+    return (struct dm_tcp_ep *)conn->base.ep;
+}
+
 /* Give it a socket (-1: make one, with our address). False: errno says why. */
 bool dm_tcp_conn_open(struct dm_tcp_conn *conn, int fd);
-/* Close the socket alone, for another try. */
-void dm_tcp_conn_close_fd(struct dm_tcp_conn *conn);
 /* Have epoll tell when the socket can be written to, or not. */
 void dm_tcp_conn_arm(struct dm_tcp_conn *conn, bool is_out);
-/* Take over what the peer's greeting says of it. */
-void dm_tcp_conn_peer_set(struct dm_tcp_conn *conn, const struct dm_tcp_handshake *handshake);
-/* Look after the network below it from now on. */
-void dm_tcp_conn_keepalive_start(struct dm_tcp_conn *conn);
-/* The connection is up; len bytes are in the endpoint's private data. */
-void dm_tcp_conn_up(struct dm_tcp_conn *conn, DAT_COUNT len);
-
-/* ---- the end ---- */
-
-/* End a connection with this event for the consumer (0: none), soon, when the round is over. Sends
- * the peer nothing. May be called twice: the first one counts. */
-void dm_tcp_conn_fail(struct dm_tcp_conn *conn, DAT_EVENT_NUMBER event);
-/* The same after an error that we have found in what the peer asked for, or in what we did: say so
- * in a last frame. */
-void dm_tcp_conn_terminate(struct dm_tcp_conn *conn, DAT_EVENT_NUMBER event, enum dm_tcp_nak nak);
+/* connect() has ended with this error, or 0. */
+void dm_tcp_conn_connected(struct dm_tcp_conn *conn, int err);
+/* The peer has closed, or the socket is broken. */
+void dm_tcp_conn_shutdown(struct dm_tcp_conn *conn);
+/* Somebody has connected to a listener. */
+void dm_tcp_conn_incoming(struct dm_tcp_ia *ia, int fd);
+/* A greeting has come; it is valid. */
+void dm_tcp_conn_greeted(struct dm_tcp_conn *conn, const struct dm_tcp_greeting *greeting);
 /* A request of the peer's is wrong. */
 void dm_tcp_conn_nak(struct dm_tcp_conn *conn, enum dm_tcp_nak nak);
-/* An orderly end, then this event. */
-void dm_tcp_conn_disconnect(struct dm_tcp_conn *conn, DAT_EVENT_NUMBER event);
-/* The peer has been answered, and is to close: wait for that, a while. */
-void dm_tcp_conn_linger(struct dm_tcp_conn *conn);
-/* Disconnect all, without events, waiting for a moment. */
-void dm_tcp_conns_disconnect(struct dm_tcp_ia *ia);
-/* Close what has been put on ia->ending; not within a round. */
-void dm_tcp_conns_end(struct dm_tcp_ia *ia);
-/* Close everything; the thread has ended. */
-void dm_tcp_conns_close(struct dm_tcp_ia *ia);
-
-/* ---- timers ---- */
-
-/* Set the deadline, and have it looked at in time. */
-void dm_tcp_conn_timer(struct dm_tcp_conn *conn, uint64_t deadline);
-/* Run what is due; sets ia->net.next_timer. */
-void dm_tcp_conns_timers(struct dm_tcp_ia *ia, uint64_t now);
 
 #endif

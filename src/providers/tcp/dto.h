@@ -9,36 +9,22 @@
 
 #include "providers/tcp/conn.h"
 
-enum { DM_TCP_OP_SEGS = 4 };
-
 struct dm_tcp_op {
-    struct dm_list link; /* in the endpoint's lists, or ia->pool */
-    struct dm_dto dto;
+    struct dm_net_op base;
     uint32_t number; /* how the peer counts it */
     bool has_slot;
     bool is_sent;     /* all of it; its memory is not needed any more but for an answer */
     bool is_answered; /* a read or atomic operation */
     bool is_recv_due; /* a write with immediate data that is begun without a receive */
-    DAT_DTO_COMPLETION_STATUS status;
-    uint64_t len; /* in all */
-    uint64_t pos; /* sent, or received */
     uint32_t n_vec;
-    struct iovec *vec;     /* its memory, when it is begun */
-    DAT_LMR_TRIPLET *more; /* malloc with vec, when there are many segments */
-    DAT_LMR_TRIPLET few[DM_TCP_OP_SEGS];
-    struct iovec few_vec[DM_TCP_OP_SEGS];
+    struct iovec *vec; /* its memory, when it is begun */
+    struct iovec few_vec[DM_NET_OP_SEGS];
 };
 
-/* ---- transport/op_pool.c ---- */
+/* ---- transport/op.c ---- */
 
-/* A request or receive with space for its segments, copied from dto. NULL: out of memory. */
-struct dm_tcp_op *dm_tcp_op_new(struct dm_tcp_ia *ia, const struct dm_dto *dto);
-void dm_tcp_op_free(struct dm_tcp_ia *ia, struct dm_tcp_op *op);
-void dm_tcp_ops_close(struct dm_tcp_ia *ia);
-/* Has it a segment of the region? */
-bool dm_tcp_op_uses(const struct dm_tcp_op *op, uint32_t key);
 /* Find the memory of the segments that its first len bytes are in; empty ones are left out. False:
- * the endpoint may not use one of them so. Sets len to that of all. */
+ * the endpoint may not use one of them so. Sets base.len to that of all. */
 bool dm_tcp_op_resolve(struct dm_tcp_ep *ep, struct dm_tcp_op *op, uint64_t len, uint32_t priv);
 /* The memory of n bytes from pos on, at most max pieces of it; the number of pieces. */
 uint32_t dm_tcp_op_part(const struct dm_tcp_op *op, uint64_t pos, uint64_t n, struct iovec *vec,

@@ -11,15 +11,15 @@
 
 #include "providers/common/last.h"
 #include "providers/tcp/ext.h"
-#include "providers/tcp/key.h"
+#include "providers/net/key.h"
+#include "providers/net/srq.h"
 #include "providers/tcp/recv.h"
-#include "providers/tcp/srq.h"
 
 /* ---- beginning ---- */
 
 static bool frame_malformed(struct dm_tcp_conn *conn)
 {
-    dm_tcp_conn_fail(conn, DAT_CONNECTION_EVENT_BROKEN);
+    dm_net_conn_fail(&conn->base, DAT_CONNECTION_EVENT_BROKEN);
     return false;
 }
 
@@ -37,6 +37,14 @@ static void in_vec_add(struct dm_tcp_in *in, void *mem, uint64_t len)
     in->vec[in->n_vec++].iov_len = len;
 }
 
+/* Does the context stand for a window that the endpoint serves? */
+static bool frame_is_window(const struct dm_tcp_conn *conn, uint32_t key)
+{
+    const struct dm_net_region *region = dm_net_key_region(conn->base.net, key);
+
+    return region != NULL && region->is_window && dm_net_region_is_for(region, &conn->base.ep->ep);
+}
+
 /* The last bytes are placed after all others. */
 static bool frame_begin_write(struct dm_tcp_conn *conn)
 {
@@ -50,7 +58,8 @@ static bool frame_begin_write(struct dm_tcp_conn *conn)
     in->n_last = 0;
     if (head->len == 0)
         return true;
-    mem = dm_tcp_key_find(conn->ep, head->key, head->va, all, DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
+    mem = dm_net_key_mem(&conn->base.ep->ep, head->key, head->va, all,
+                         DAT_MEM_PRIV_REMOTE_WRITE_FLAG);
     if (mem == NULL)
         return frame_refused(conn);
     in->n_last = (uint32_t)dm_last_tail((uintptr_t)mem, head->len);
@@ -68,13 +77,13 @@ static bool frame_begin_send(struct dm_tcp_conn *conn)
     if (in->op == NULL) {
         if (in->n_before > 0)
             return frame_malformed(conn);
-        if (head->type == DM_TCP_SEND_INVAL && !dm_tcp_key_is_window(conn->ep, head->value))
+        if (head->type == DM_TCP_SEND_INVAL && !frame_is_window(conn, head->value))
             return frame_refused(conn);
-        in->op = dm_tcp_recv_take(conn->ep, head->va);
+        in->op = dm_tcp_recv_take(dm_tcp_conn_ep(conn), head->va);
         if (in->op == NULL)
             return false;
     }
-    if (in->n_before + head->len > head->va || head->va > in->op->len ||
+    if (in->n_before + head->len > head->va || head->va > in->op->base.len ||
         ((head->flags & DM_TCP_MORE) == 0 && in->n_before + head->len != head->va))
         return frame_malformed(conn);
     in->n_vec = dm_tcp_op_part(in->op, in->n_before, head->len, in->vec, DM_IOV_MAX);
@@ -85,8 +94,8 @@ static bool frame_begin_read(struct dm_tcp_conn *conn)
 {
     const struct dm_tcp_head *head = &conn->in.head;
     struct dm_tcp_answer *answer;
-    char *mem =
-        dm_tcp_key_find(conn->ep, head->key, head->va, head->value, DAT_MEM_PRIV_REMOTE_READ_FLAG);
+    char *mem = dm_net_key_mem(&conn->base.ep->ep, head->key, head->va, head->value,
+                               DAT_MEM_PRIV_REMOTE_READ_FLAG);
 
     if (conn->out.n_answers >= DM_TCP_READS_MAX)
         return frame_malformed(conn);
@@ -105,16 +114,16 @@ static bool frame_begin_read_data(struct dm_tcp_conn *conn)
 {
     struct dm_tcp_in *in = &conn->in;
     const struct dm_tcp_head *head = &in->head;
-    struct dm_tcp_op *op = dm_tcp_dto_oldest(conn->ep, false);
+    struct dm_tcp_op *op = dm_tcp_dto_oldest(dm_tcp_conn_ep(conn), false);
     bool is_end;
 
-    if (op == NULL || op->pos + head->len > op->len)
+    if (op == NULL || op->base.pos + head->len > op->base.len)
         return frame_malformed(conn);
-    is_end = op->pos + head->len == op->len;
+    is_end = op->base.pos + head->len == op->base.len;
     if (is_end == ((head->flags & DM_TCP_MORE) != 0))
         return frame_malformed(conn);
     in->read = op;
-    in->n_vec = dm_tcp_op_part(op, op->pos, head->len, in->vec, DM_IOV_MAX);
+    in->n_vec = dm_tcp_op_part(op, op->base.pos, head->len, in->vec, DM_IOV_MAX);
     return true;
 }
 
@@ -123,10 +132,10 @@ static bool frame_take_counts(struct dm_tcp_conn *conn)
 {
     const struct dm_tcp_head *head = &conn->in.head;
 
-    if (!dm_tcp_dto_acked(conn->ep, head->n_acked))
+    if (!dm_tcp_dto_acked(dm_tcp_conn_ep(conn), head->n_acked))
         return false;
-    if ((int32_t)(head->n_granted - conn->credits.n_peer_recvs) > 0)
-        conn->credits.n_peer_recvs = head->n_granted;
+    if ((int32_t)(head->n_granted - conn->base.credits.n_peer_recvs) > 0)
+        conn->base.credits.n_peer_recvs = head->n_granted;
     return true;
 }
 
@@ -196,7 +205,7 @@ static bool frame_end_write(struct dm_tcp_conn *conn)
     if ((in->head.flags & DM_TCP_MORE) != 0)
         return true;
     if (in->head.type == DM_TCP_WRITE_IMMED &&
-        !dm_tcp_recv_arrived(conn->ep, NULL, &in->head, in->n_before))
+        !dm_tcp_recv_arrived(dm_tcp_conn_ep(conn), NULL, &in->head, in->n_before))
         return false;
     return request_done(conn);
 }
@@ -210,7 +219,8 @@ static bool frame_end_send(struct dm_tcp_conn *conn)
     if ((in->head.flags & DM_TCP_MORE) != 0)
         return true;
     in->op = NULL;
-    return dm_tcp_recv_arrived(conn->ep, op, &in->head, in->head.va) && request_done(conn);
+    return dm_tcp_recv_arrived(dm_tcp_conn_ep(conn), op, &in->head, in->head.va) &&
+           request_done(conn);
 }
 
 static bool frame_end_read_data(struct dm_tcp_conn *conn)
@@ -219,28 +229,29 @@ static bool frame_end_read_data(struct dm_tcp_conn *conn)
     struct dm_tcp_op *op = in->read;
 
     in->read = NULL;
-    op->pos += in->head.len;
+    op->base.pos += in->head.len;
     if ((in->head.flags & DM_TCP_MORE) == 0)
-        dm_tcp_dto_answered(conn->ep, op, DAT_DTO_SUCCESS);
+        dm_tcp_dto_answered(dm_tcp_conn_ep(conn), op, DAT_DTO_SUCCESS);
     return true;
 }
 
 static bool frame_end_terminate(struct dm_tcp_conn *conn)
 {
-    conn->end.is_nak_received = conn->in.head.value != DM_NAK_NONE;
-    if (conn->end.is_nak_received)
-        dm_tcp_dto_nak(conn->ep, conn->in.head.value == DM_NAK_ACCESS
-                                     ? DAT_DTO_ERR_REMOTE_ACCESS
-                                     : DAT_DTO_ERR_REMOTE_RESPONDER);
-    conn->end.is_peer_terminated = true;
-    dm_tcp_conn_fail(conn, conn->end.is_nak_received ? DAT_CONNECTION_EVENT_BROKEN
-                                                     : DAT_CONNECTION_EVENT_DISCONNECTED);
+    conn->base.end.is_nak_received = conn->in.head.value != DM_NAK_NONE;
+    if (conn->base.end.is_nak_received)
+        dm_tcp_dto_nak(dm_tcp_conn_ep(conn), conn->in.head.value == DM_NAK_ACCESS
+                                                 ? DAT_DTO_ERR_REMOTE_ACCESS
+                                                 : DAT_DTO_ERR_REMOTE_RESPONDER);
+    conn->base.end.is_peer_terminated = true;
+    dm_net_conn_fail(&conn->base, conn->base.end.is_nak_received
+                                      ? DAT_CONNECTION_EVENT_BROKEN
+                                      : DAT_CONNECTION_EVENT_DISCONNECTED);
     return false;
 }
 
 static bool frame_end_grant(struct dm_tcp_conn *conn)
 {
-    struct dm_tcp_ep *ep = conn->ep;
+    struct dm_tcp_ep *ep = dm_tcp_conn_ep(conn);
 
     if (ep->ask != DM_ASK_SENT)
         return frame_malformed(conn);
@@ -272,18 +283,18 @@ bool dm_tcp_frame_end(struct dm_tcp_conn *conn)
         conn->out.is_ack_due |= (in->head.flags & DM_TCP_ACK_ME) != 0;
         return true;
     case DM_TCP_CHECK:
-        return dm_tcp_key_find(conn->ep, in->head.key, in->head.va, in->head.value,
-                               DAT_MEM_PRIV_REMOTE_WRITE_FLAG) != NULL ||
+        return dm_net_key_mem(&conn->base.ep->ep, in->head.key, in->head.va, in->head.value,
+                              DAT_MEM_PRIV_REMOTE_WRITE_FLAG) != NULL ||
                frame_refused(conn);
     case DM_TCP_RECV_ASK:
-        if (!dm_list_is_empty(&conn->ep->asked))
+        if (!dm_list_is_empty(&conn->base.ep->asked))
             return frame_malformed(conn);
-        dm_tcp_srq_asked(conn->ep, in->head.va);
+        dm_net_srq_asked(conn->base.ep, 0, in->head.va);
         return true;
     case DM_TCP_RECV_GRANT:
         return frame_end_grant(conn);
     case DM_TCP_DISCONNECT:
-        dm_tcp_conn_fail(conn, DAT_CONNECTION_EVENT_DISCONNECTED);
+        dm_net_conn_fail(&conn->base, DAT_CONNECTION_EVENT_DISCONNECTED);
         return false;
     case DM_TCP_TERMINATE:
         return frame_end_terminate(conn);

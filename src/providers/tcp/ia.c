@@ -8,23 +8,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "providers/tcp/key.h"
-#include "providers/tcp/progress.h"
+#include "providers/net/key.h"
 #include "providers/tcp/stream.h"
-
-static void tcp_ia_init(struct dm_tcp_ia *ia)
-{
-    ia->epoll_fd = -1;
-    dm_list_init(&ia->conns);
-    dm_list_init(&ia->ups);
-    dm_list_init(&ia->blocked);
-    dm_list_init(&ia->ending);
-    dm_list_init(&ia->listeners);
-    dm_list_init(&ia->waiting);
-    dm_list_init(&ia->pool.free);
-    dm_list_init(&ia->pool.chunks);
-    ia->net.ops = dm_tcp_net_ops_get();
-}
 
 /* prov= is of the provider over libfabric: its usual value is what this is. False, and reported, if
  * it is another. */
@@ -50,7 +35,7 @@ static DAT_RETURN tcp_ia_open_network(struct dm_tcp_ia *ia, const char *params)
 {
     static const char *const keys[] = {"if",   "family", "progress", "timeout",
                                        "prov", "buffer", NULL};
-    DAT_RETURN ret = dm_net_open(&ia->net, params, keys);
+    DAT_RETURN ret = dm_net_open(&ia->net, dm_net_ops_get(), params, keys);
 
     if (ret != DAT_SUCCESS)
         return ret;
@@ -70,40 +55,15 @@ DAT_RETURN dm_tcp_ia_open(struct dm_pia *pia, const char *params)
     struct dm_tcp_ia *ia = (struct dm_tcp_ia *)pia;
     DAT_RETURN ret;
 
-    tcp_ia_init(ia);
+    ia->epoll_fd = -1;
+    dm_list_init(&ia->ups);
+    dm_list_init(&ia->blocked);
     ret = tcp_ia_open_network(ia, params);
     if (ret == DAT_SUCCESS)
         dm_net_show_attrs(&ia->net, "sockets", true);
     else
         dm_tcp_ia_close(pia);
     return ret;
-}
-
-bool dm_tcp_ia_start(struct dm_pia *pia)
-{
-    struct dm_net *net = (struct dm_net *)pia;
-
-    if (!dm_net_fork_add(net))
-        return false;
-    if (dm_net_progress_start(net))
-        return true;
-    dm_net_fork_del(net);
-    return false;
-}
-
-void dm_tcp_ia_disconnect(struct dm_pia *pia)
-{
-    dm_tcp_conns_disconnect((struct dm_tcp_ia *)pia);
-}
-
-void dm_tcp_ia_stop(struct dm_pia *pia)
-{
-    struct dm_tcp_ia *ia = (struct dm_tcp_ia *)pia;
-
-    dm_net_fork_del(&ia->net);
-    dm_net_progress_stop(&ia->net);
-    (void)ia->net.ops->round(&ia->net, true); /* reject those who have connected meanwhile */
-    dm_tcp_conns_close(ia);
 }
 
 void dm_tcp_ia_close(struct dm_pia *pia)
@@ -115,11 +75,5 @@ void dm_tcp_ia_close(struct dm_pia *pia)
     ia->epoll_fd = -1;
     free(ia->stage);
     ia->stage = NULL;
-    dm_tcp_ops_close(ia);
-    dm_tcp_keys_close(ia);
-}
-
-void dm_tcp_ia_reap(struct dm_pia *pia)
-{
-    dm_tcp_conns_end((struct dm_tcp_ia *)pia);
+    dm_net_close(&ia->net);
 }

@@ -7,7 +7,7 @@
  * asking which is ready, with many it asks epoll.
  *
  * Locks: net.pia.lock guards everything. What arrives is handled with the lock held; there a
- * connection must not be freed: what ends it calls dm_tcp_conn_fail(), and the rest is done after
+ * connection must not be freed: what ends it calls dm_net_conn_fail(), and the rest is done after
  * the round.
  *
  * ia_params: those of net.h, and
@@ -20,47 +20,18 @@
 #include "providers/tcp/ops.h"
 
 struct dm_tcp_conn;
-struct dm_tcp_ep;
-struct dm_tcp_region;
-
-/* Memory contexts, see key.c. */
-struct dm_tcp_keys {
-    struct dm_tcp_region *regions;
-    uint32_t n;
-    uint32_t n_used;
-    uint32_t *free; /* a ring of indices */
-    uint32_t n_free;
-    uint32_t free_head;
-};
-
-/* Requests and receives that are not in use, see op_pool.c. */
-struct dm_tcp_op_pool {
-    struct dm_list free;
-    struct dm_list chunks;
-};
 
 struct dm_tcp_ia {
     struct dm_net net;
     int epoll_fd;
-    uint64_t buffer; /* of a socket; 0: what the kernel gives */
-    /* Connections. */
-    struct dm_list conns;   /* all, but those that end; the ones that are up first in ups */
-    struct dm_list ups;     /* those that are up: link_up */
-    struct dm_list blocked; /* those whose socket was full: link_blocked */
-    struct dm_list ending;  /* those to be closed after the round */
-    struct dm_list listeners;
+    uint64_t buffer;         /* of a socket; 0: what the kernel gives */
+    struct dm_list ups;      /* connections that are up: link_up */
+    struct dm_list blocked;  /* those whose socket was full: link_blocked */
     struct dm_tcp_conn *hot; /* data came from it last; NULL: not known */
     uint32_t n_up;
     uint32_t n_rounds;
-    bool is_in_round;       /* what has come is being handled */
-    int n_redirected;       /* connections in DM_CONN_REDIRECTED */
-    int n_setup;            /* connections that are being set up, or ended */
-    bool is_short_reported; /* that this process is short of ports or descriptors */
-    struct dm_tcp_keys keys;
-    struct dm_tcp_op_pool pool;
-    struct dm_list waiting; /* endpoints whose requests wait for a window: link_waiting */
-    char *stage;            /* where headers and short data are received */
-    char *sink;             /* where data go that nobody wants */
+    char *stage; /* where headers and short data are received */
+    char *sink;  /* where data go that nobody wants */
 };
 
 #endif

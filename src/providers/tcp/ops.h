@@ -1,66 +1,39 @@
 /*
- * What this provider supplies to the common core, by object; see
- * common/provider.h.
+ * What this provider supplies to src/providers/net and the common core; see net/ops.h,
+ * net/transport.h and common/provider.h.
  */
 #ifndef DM_PROVIDERS_TCP_OPS_H
 #define DM_PROVIDERS_TCP_OPS_H
 
-#include "providers/common/common.h"
+#include "providers/net/net.h"
 
 /* ia.c */
 DAT_RETURN dm_tcp_ia_open(struct dm_pia *ia, const char *params);
-bool dm_tcp_ia_start(struct dm_pia *ia);
-void dm_tcp_ia_disconnect(struct dm_pia *ia);
-void dm_tcp_ia_stop(struct dm_pia *ia);
 void dm_tcp_ia_close(struct dm_pia *ia);
-void dm_tcp_ia_reap(struct dm_pia *ia);
-/* ep.c */
-DAT_RETURN dm_tcp_ep_create(struct dm_ep *ep);
-void dm_tcp_ep_destroy(struct dm_ep *ep);
-DAT_RETURN dm_tcp_ep_modified(struct dm_ep *ep, bool is_queue_new);
-void dm_tcp_ep_is_idle(struct dm_ep *ep, bool *is_recv_idle_p, bool *is_request_idle_p);
-void dm_tcp_ep_reset(struct dm_ep *ep);
-/* cm.c */
-DAT_RETURN dm_tcp_ep_connect(struct dm_ep *ep, const struct dm_connect *how);
-void dm_tcp_ep_disconnect(struct dm_ep *ep);
-/* cm_passive.c */
-DAT_RETURN dm_tcp_cm_listen(struct dm_sp *sp);
-DAT_RETURN dm_tcp_cm_listen_any(struct dm_sp *sp);
-void dm_tcp_cm_unlisten(struct dm_sp *sp);
-void dm_tcp_cm_accept(struct dm_ep *ep, void *conn, DAT_COUNT len, const void *data);
-void dm_tcp_cm_reject(void *conn, bool is_by_consumer, DAT_COUNT len, const void *data);
-bool dm_tcp_cm_is_listening(struct dm_pia *ia, DAT_CONN_QUAL qual);
-void dm_tcp_cm_handoff(void *conn, DAT_CONN_QUAL qual);
-/* lmr.c, key.c, rmr.c */
-uint32_t dm_tcp_key_new(struct dm_pia *ia);
-void dm_tcp_key_free(struct dm_pia *ia, uint32_t key);
-DAT_RETURN dm_tcp_lmr_register(struct dm_lmr *lmr, const struct dm_lmr_file *file,
-                               const struct dm_lmr *from);
+/* progress.c */
+int dm_tcp_round(struct dm_net *net, bool is_thorough);
+bool dm_tcp_can_sleep(struct dm_net *net);
+/* lmr.c */
 bool dm_tcp_lmr_hide(struct dm_lmr *lmr);
-void dm_tcp_lmr_deregister(struct dm_lmr *lmr);
-void dm_tcp_rmr_hide(struct dm_rmr *rmr);
-void dm_tcp_rmr_shut(struct dm_rmr *rmr);
-/* srq.c */
-DAT_RETURN dm_tcp_srq_create(struct dm_srq *srq);
-void dm_tcp_srq_destroy(struct dm_srq *srq);
-void dm_tcp_srq_count(struct dm_srq *srq, uint32_t *n_available_p, uint32_t *n_outstanding_p);
-DAT_RETURN dm_tcp_srq_resize(struct dm_srq *srq, DAT_COUNT n);
-void dm_tcp_srq_set_low(struct dm_srq *srq);
-uint32_t dm_tcp_ep_n_recvs(struct dm_ep *ep);
-void dm_tcp_ep_set_marks(struct dm_ep *ep, DAT_COUNT soft, DAT_COUNT hard);
-/* dto.c, recv.c, srq.c: the calls that post */
-DAT_RETURN dm_tcp_post(struct dm_ep *ep, const struct dm_dto *dto);
-DAT_RETURN dm_tcp_post_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
-                            DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
-DAT_RETURN dm_tcp_post_recv(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
-                            DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags);
-DAT_RETURN dm_tcp_post_rdma_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
-                                 DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-                                 DAT_COMPLETION_FLAGS flags);
-DAT_RETURN dm_tcp_post_rdma_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
-                                  DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *remote,
-                                  DAT_COMPLETION_FLAGS flags);
-DAT_RETURN dm_tcp_srq_post_recv(DAT_SRQ_HANDLE srq, DAT_COUNT n, DAT_LMR_TRIPLET *seg,
-                                DAT_DTO_COOKIE cookie);
+bool dm_tcp_region_is_left(struct dm_net *net, const struct dm_pz *pz, uint32_t key);
+/* ep.c, dto.c */
+void dm_tcp_ep_is_idle(struct dm_ep *ep, bool *is_recv_idle_p, bool *is_request_idle_p);
+void dm_tcp_ep_push(struct dm_net_ep *ep);
+void dm_tcp_ep_flush(struct dm_net_ep *ep);
+void dm_tcp_ep_reclaim(struct dm_net_ep *ep);
+/* conn.c */
+bool dm_tcp_conn_init(struct dm_net_conn *conn);
+void dm_tcp_conn_free(struct dm_net_conn *conn);
+int dm_tcp_conn_connect(struct dm_net_conn *conn);
+void dm_tcp_conn_close(struct dm_net_conn *conn);
+bool dm_tcp_conn_handshake(struct dm_net_conn *conn, enum dm_net_handshake_type type,
+                           uint32_t status, DAT_CONN_QUAL qual, const void *data, uint32_t len);
+void dm_tcp_conn_up(struct dm_net_conn *conn);
+void dm_tcp_conn_down(struct dm_net_conn *conn);
+void dm_tcp_conn_last(struct dm_net_conn *conn, enum dm_net_last last);
+/* transport/listener.c */
+int dm_tcp_listen(struct dm_net_listener *listener, uint16_t port);
+void dm_tcp_unlisten(struct dm_net_listener *listener);
+uint64_t dm_tcp_listener_timer(struct dm_net_listener *listener, uint64_t now);
 
 #endif

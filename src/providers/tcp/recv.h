@@ -13,9 +13,5 @@ struct dm_tcp_op *dm_tcp_recv_take(struct dm_tcp_ep *ep, uint64_t len);
  * immediate data takes its receive now. False: the connection ends. */
 bool dm_tcp_recv_arrived(struct dm_tcp_ep *ep, struct dm_tcp_op *op, const struct dm_tcp_head *head,
                          uint64_t len);
-/* Is the first receive long enough for a message? If not, it has failed. */
-bool dm_tcp_recv_fits(struct dm_tcp_ep *ep, uint64_t len);
-/* Complete all as flushed. */
-void dm_tcp_recv_flush(struct dm_tcp_ep *ep);
 
 #endif

@@ -17,7 +17,7 @@ void dm_tcp_out_retry(struct dm_tcp_conn *conn);
 /* Send a control frame as soon as may be. */
 void dm_tcp_out_ctrl(struct dm_tcp_conn *conn, const struct dm_tcp_head *head, const void *data);
 /* Send a greeting. */
-void dm_tcp_out_handshake(struct dm_tcp_conn *conn, enum dm_tcp_handshake_type type,
+void dm_tcp_out_handshake(struct dm_tcp_conn *conn, enum dm_net_handshake_type type,
                           uint32_t status, DAT_CONN_QUAL qual, const void *data, uint32_t len);
 /* The endpoint has more receives: grant them to the peer when it knows of too few. */
 void dm_tcp_out_credit(struct dm_tcp_conn *conn);

@@ -2,9 +2,7 @@
  * What goes over a socket: greetings until both sides know of each other, then frames.
  * Little-endian; a peer of the other kind is found by the magic.
  *
- * The active side sends REQUEST, and gets ACCEPT, REJECT, HANDOFF (ask there) or NOBODY
- * (nobody listens for the qualifier at this port); it confirms ACCEPT by READY. Each greeting is
- * a struct dm_tcp_handshake and data_len bytes of private data.
+ * Each greeting (net/handshake.h) is a struct dm_tcp_handshake and data_len bytes of private data.
  *
  * Then frames, a struct dm_tcp_head and len bytes each. A request with much data goes in several
  * frames, all but the last with DM_TCP_MORE; acknowledgements, read responses and other control
@@ -16,18 +14,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "providers/net/handshake.h"
+
 #define DM_TCP_MAGIC   0x50434144u
 #define DM_TCP_VERSION 1u
-
-enum dm_tcp_handshake_type {
-    DM_HANDSHAKE_REQUEST,
-    DM_HANDSHAKE_ACCEPT,
-    DM_HANDSHAKE_REJECT, /* status 1: by the consumer */
-    DM_HANDSHAKE_READY,
-    DM_HANDSHAKE_HANDOFF,
-    DM_HANDSHAKE_NOBODY,
-    DM_HANDSHAKE_N
-};
 
 struct dm_tcp_handshake {
     uint32_t magic;

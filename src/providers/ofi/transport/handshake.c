@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "providers/ofi/cm.h"
+#include "providers/ofi/conn.h"
 
 /* A message of the handshake, under way. */
 struct handshake_packet {
@@ -30,13 +30,13 @@ static void handshake_arrived(struct dm_ofi_ctx *ctx, const struct dm_ofi_done *
     struct dm_ofi_conn *conn = packet->conn;
     const size_t head = offsetof(struct dm_ofi_handshake, data);
 
-    if (done->err == 0 && conn->state < DM_CONN_UP) {
+    if (done->err == 0 && conn->base.state < DM_CONN_UP) {
         if (done->len >= head && handshake->magic == DM_OFI_MAGIC &&
             handshake->version == DM_OFI_VERSION && handshake->data_len <= DM_PRIVATE_MAX &&
             done->len >= head + handshake->data_len)
-            dm_ofi_cm_handshake(conn, handshake);
+            dm_ofi_conn_greeted(conn, handshake);
         else
-            dm_ofi_cm_shutdown(conn); /* malformed */
+            dm_ofi_conn_shutdown(conn); /* malformed */
     }
     free(packet);
 }
@@ -60,11 +60,11 @@ bool dm_ofi_handshake_expect(struct dm_ofi_conn *conn)
     return false;
 }
 
-bool dm_ofi_handshake_send(struct dm_ofi_conn *conn, enum dm_ofi_handshake_type type,
+bool dm_ofi_handshake_send(struct dm_ofi_conn *conn, enum dm_net_handshake_type type,
                            uint32_t status, DAT_CONN_QUAL qual, const void *data, uint32_t len)
 {
     struct handshake_packet *packet = calloc(1, sizeof(*packet));
-    struct dm_ofi_ia *ia = conn->ia;
+    struct dm_ofi_ia *ia = dm_ofi_conn_ia(conn);
     struct dm_ofi_handshake *handshake;
     struct iovec vec;
     struct fi_msg msg = {.msg_iov = &vec, .iov_count = 1};
@@ -83,9 +83,9 @@ bool dm_ofi_handshake_send(struct dm_ofi_conn *conn, enum dm_ofi_handshake_type 
     handshake->ctrl = (uint64_t)(uintptr_t)conn->ctrl.ring;
     handshake->ctrl_key = conn->ctrl.key;
     handshake->is_split = ia->fabric.is_split;
-    handshake->is_shared = conn->ep != NULL && conn->ep->srq != NULL;
-    if (conn->ep != NULL && conn->ep->srq == NULL)
-        handshake->n_recvs = conn->credits.n_granted = conn->ep->n_recvs;
+    handshake->is_shared = conn->base.ep != NULL && conn->base.ep->srq != NULL;
+    if (conn->base.ep != NULL && conn->base.ep->srq == NULL)
+        handshake->n_recvs = conn->base.credits.n_granted = conn->base.ep->n_recvs;
     handshake->min_recv = conn->min_recv.reported = conn->min_recv.own;
     memcpy(handshake->addr, &ia->net.pia.addr, sizeof(handshake->addr));
     handshake->data_len = len;

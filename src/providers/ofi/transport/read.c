@@ -18,7 +18,7 @@
 static int sink_open(struct dm_ofi_ep *ep, struct dm_ofi_op *op, const struct iovec *vec)
 {
     struct dm_ofi_ia *ia = dm_ofi_ia_of(ep);
-    uint64_t key = (uint64_t)dm_ofi_pz_token(ia, ep->ep.pz) << 32 |
+    uint64_t key = (uint64_t)dm_ofi_pz_token(ia, ep->base.ep.pz) << 32 |
                    (uint64_t)(++ia->n_sinks & DM_OFI_SINK_MASK) << DM_OFI_SINK_SHIFT;
 
     return fi_mr_reg(ia->fabric.domain, vec->iov_base, vec->iov_len, FI_REMOTE_WRITE, 0, key, 0,
@@ -52,40 +52,38 @@ int dm_ofi_issue_peer_reads(struct dm_ofi_ep *ep, const struct dm_dto *dto, stru
         dm_ofi_ctrl_post(ep, &ctrl);
         ctrl.va += local->vec[i].iov_len;
     }
-    op->pos = local->len;
+    op->base.pos = local->len;
     return 0;
 }
 
 void dm_ofi_read_request(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ctrl)
 {
     struct dm_ofi_ctrl answer = {.type = DM_CTRL_READ_RSP, .id = ctrl->id};
-    const struct dm_ofi_region *region = dm_ofi_key_find(
-        dm_ofi_ia_of(ep), ep, ctrl->key, ctrl->va, ctrl->value[2], DAT_MEM_PRIV_REMOTE_READ_FLAG);
+    char *from = dm_net_key_mem(&ep->base.ep, ctrl->key, ctrl->va, ctrl->value[2],
+                                DAT_MEM_PRIV_REMOTE_READ_FLAG);
     DAT_DTO_COMPLETION_STATUS status;
     struct dm_ofi_part part = {.n = 1, .len = ctrl->value[2]};
     struct fi_rma_iov remote[2];
-    uint64_t at;
     int err;
 
-    if (region == NULL) {
+    if (from == NULL) {
         answer.status = 1;
         dm_ofi_ctrl_post(ep, &answer);
         return;
     }
-    at = region->addr + (ctrl->va - region->va);
-    memcpy(&part.vec[0].iov_base, &at, sizeof(at));
+    part.vec[0].iov_base = from;
     part.vec[0].iov_len = part.len;
     if (ctrl->len != 0 && dm_list_is_empty(&ep->ctrls) &&
         dm_ofi_ctrl_send_with_data(
-            ep->conn, &answer, part.vec, remote,
+            dm_ofi_ep_conn(ep), &answer, part.vec, remote,
             dm_ofi_split_last(ep, ctrl->value[0], part.len, ctrl->value[1], remote)))
         return;
     err = dm_ofi_issue_write(ep, NULL, &part, ctrl->value[0], ctrl->value[1], 0, &status);
     if (err == -FI_EAGAIN) /* out of memory: who reads would wait for ever */
-        dm_ofi_conn_fail(ep->conn, DAT_CONNECTION_EVENT_BROKEN);
+        dm_net_conn_fail(ep->base.conn, DAT_CONNECTION_EVENT_BROKEN);
     if (err != 0)
         return; /* the connection ends */
-    ep->conn->unsignalled.is_any = true;
+    dm_ofi_ep_conn(ep)->unsignalled.is_any = true;
     if (ctrl->len != 0)
         dm_ofi_ctrl_post(ep, &answer);
 }

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "providers/tcp/cm.h"
-
 enum { READS_MAX = 16 };
 
 /* The bytes that a read has brought; 0: none now. When there will be none any more, the connection
@@ -19,7 +17,7 @@ static size_t in_result(struct dm_tcp_conn *conn, ssize_t n)
     if (n > 0)
         return (size_t)n;
     if (n == 0 || (errno != EAGAIN && errno != EINTR))
-        dm_tcp_cm_shutdown(conn);
+        dm_tcp_conn_shutdown(conn);
     return 0;
 }
 
@@ -34,14 +32,14 @@ static bool in_read_greeting(struct dm_tcp_conn *conn)
     bool is_any = false;
     size_t n;
 
-    while (in->phase == DM_IN_HANDSHAKE && conn->state != DM_CONN_CLOSED) {
+    while (in->phase == DM_IN_HANDSHAKE && conn->base.state != DM_CONN_CLOSED) {
         if (in->n_part >= sizeof(greeting->handshake))
             want = sizeof(greeting->handshake) + greeting->handshake.data_len;
         else
             want = sizeof(greeting->handshake);
         if (in->n_part < want) {
-            n = in_result(conn, recv(conn->fd, (char *)greeting + in->n_part, want - in->n_part,
-                                     MSG_DONTWAIT));
+            n = in_result(conn, recv(conn->base.sock, (char *)greeting + in->n_part,
+                                     want - in->n_part, MSG_DONTWAIT));
             if (n == 0)
                 break;
             is_any = true;
@@ -50,13 +48,13 @@ static bool in_read_greeting(struct dm_tcp_conn *conn)
         if (in->n_part < want)
             continue;
         if (!dm_tcp_handshake_is_valid(&greeting->handshake)) {
-            dm_tcp_cm_shutdown(conn);
+            dm_tcp_conn_shutdown(conn);
             break;
         }
         if (in->n_part < sizeof(greeting->handshake) + greeting->handshake.data_len)
             continue;
         in->n_part = 0;
-        dm_tcp_cm_handshake(conn, greeting);
+        dm_tcp_conn_greeted(conn, greeting);
     }
     return is_any;
 }
@@ -106,7 +104,7 @@ static void in_copy(struct dm_tcp_in *in, const char *from, size_t n)
 
 static bool in_is_open(const struct dm_tcp_conn *conn)
 {
-    return conn->state != DM_CONN_CLOSED && conn->in.phase == DM_IN_FRAMES;
+    return conn->base.state != DM_CONN_CLOSED && conn->in.phase == DM_IN_FRAMES;
 }
 
 /* What is in the buffer. False: nothing more is to be read. */
@@ -142,7 +140,7 @@ static bool in_parse(struct dm_tcp_conn *conn, const char *at, size_t n)
 static bool in_read_once(struct dm_tcp_conn *conn, bool *is_any_p)
 {
     struct dm_tcp_in *in = &conn->in;
-    char *stage = conn->ia->stage;
+    char *stage = dm_tcp_conn_ia(conn)->stage;
     size_t want = in->left + DM_TCP_STAGE_LEN;
     struct iovec vec[DM_IOV_MAX + 2];
     struct msghdr msg = {.msg_iov = vec};
@@ -150,13 +148,13 @@ static bool in_read_once(struct dm_tcp_conn *conn, bool *is_any_p)
     size_t n;
 
     if (in->left == 0) {
-        n = in_result(conn, recv(conn->fd, stage, DM_TCP_STAGE_LEN, MSG_DONTWAIT));
+        n = in_result(conn, recv(conn->base.sock, stage, DM_TCP_STAGE_LEN, MSG_DONTWAIT));
     } else {
         msg.msg_iovlen = in->n_vec - in->at;
         memcpy(vec, in->vec + in->at, msg.msg_iovlen * sizeof(*vec));
         vec[msg.msg_iovlen].iov_base = stage;
         vec[msg.msg_iovlen++].iov_len = DM_TCP_STAGE_LEN;
-        n = in_result(conn, recvmsg(conn->fd, &msg, MSG_DONTWAIT));
+        n = in_result(conn, recvmsg(conn->base.sock, &msg, MSG_DONTWAIT));
     }
     if (n == 0)
         return false;
@@ -176,8 +174,9 @@ static bool in_discard(struct dm_tcp_conn *conn)
 {
     bool is_any = false;
 
-    while (conn->state != DM_CONN_CLOSED &&
-           in_result(conn, recv(conn->fd, conn->ia->sink, DM_TCP_SINK_LEN, MSG_DONTWAIT)) > 0)
+    while (conn->base.state != DM_CONN_CLOSED &&
+           in_result(conn, recv(conn->base.sock, dm_tcp_conn_ia(conn)->sink, DM_TCP_SINK_LEN,
+                                MSG_DONTWAIT)) > 0)
         is_any = true;
     return is_any;
 }

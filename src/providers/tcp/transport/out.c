@@ -20,13 +20,13 @@ enum { CTRL_MIN = 1024, CTRL_MAX = 1 << 20 };
 /* What every header says. */
 static void out_stamp(struct dm_tcp_conn *conn, struct dm_tcp_head *head)
 {
-    const struct dm_tcp_ep *ep = conn->ep;
+    const struct dm_tcp_ep *ep = dm_tcp_conn_ep(conn);
 
     head->tag = conn->peer_tag;
     head->n_acked = conn->in.n_done;
-    if (ep != NULL && ep->srq == NULL)
-        conn->credits.n_granted = conn->credits.n_arrived + ep->n_recvs;
-    head->n_granted = conn->credits.n_granted;
+    if (ep != NULL && ep->base.srq == NULL)
+        conn->base.credits.n_granted = conn->base.credits.n_arrived + ep->base.n_recvs;
+    head->n_granted = conn->base.credits.n_granted;
     conn->out.is_ack_due = false;
 }
 
@@ -60,11 +60,11 @@ static struct dm_tcp_op *out_request(struct dm_tcp_conn *conn)
 {
     struct dm_tcp_out *out = &conn->out;
 
-    if (conn->state != DM_CONN_UP)
+    if (conn->base.state != DM_CONN_UP)
         out->op = NULL; /* the rest of it is flushed */
     else if (out->op == NULL)
-        out->op = dm_tcp_dto_next(conn->ep);
-    if (out->op != NULL && !dm_tcp_dto_has_recv(conn->ep, out->op))
+        out->op = dm_tcp_dto_next(dm_tcp_conn_ep(conn));
+    if (out->op != NULL && !dm_tcp_dto_has_recv(dm_tcp_conn_ep(conn), out->op))
         return NULL;
     return out->op;
 }
@@ -75,11 +75,11 @@ static bool out_pick(struct dm_tcp_conn *conn)
     struct dm_tcp_out *out = &conn->out;
     bool is_answer = !dm_list_is_empty(&out->answers);
 
-    if (!conn->was_up)
+    if (!conn->base.was_up)
         return false; /* greetings are in ctrl */
     if ((!is_answer || out->is_answer) && out_request(conn) != NULL) {
         out->is_answer = false;
-        dm_tcp_request_head(conn->ep, out->op, &out->head);
+        dm_tcp_request_head(dm_tcp_conn_ep(conn), out->op, &out->head);
         out_begin(conn);
     } else if (is_answer) {
         out_begin_answer(conn);
@@ -120,7 +120,7 @@ static void out_data_moved(struct dm_tcp_conn *conn, uint32_t n)
         if (!dm_tcp_request_moved(op, n, out->left) || out->is_piece)
             return;
         out->op = NULL;
-        dm_tcp_dto_sent(conn->ep, op);
+        dm_tcp_dto_sent(dm_tcp_conn_ep(conn), op);
     }
 }
 
@@ -131,10 +131,10 @@ static void out_block(struct dm_tcp_conn *conn)
     struct dm_tcp_out *out = &conn->out;
 
     out->is_blocked = true;
-    dm_list_add_tail(&conn->ia->blocked, &conn->link_blocked);
+    dm_list_add_tail(&dm_tcp_conn_ia(conn)->blocked, &conn->link_blocked);
     /* Who drives the instance tries again, and arms epoll before it sleeps. Somebody may be asleep
      * already. */
-    if (!conn->ia->is_in_round)
+    if (!conn->base.net->is_in_round)
         dm_tcp_conn_arm(conn, true);
 }
 
@@ -206,7 +206,7 @@ static bool out_send(struct dm_tcp_conn *conn)
 
     msg.msg_iovlen = out_gather(conn, vec, &len);
     do
-        n = sendmsg(conn->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+        n = sendmsg(conn->base.sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
     while (n < 0 && errno == EINTR);
     if (n < 0 && errno != EAGAIN && errno != ENOBUFS && errno != ENOMEM) {
         conn->is_broken = true; /* reading finds out how, after what has come */
@@ -224,12 +224,12 @@ void dm_tcp_out_push(struct dm_tcp_conn *conn)
 {
     struct dm_tcp_out *out = &conn->out;
 
-    if (out->is_pushing || out->is_blocked || conn->is_broken || conn->fd < 0 ||
-        conn->state == DM_CONN_CLOSED || conn->state == DM_CONN_CONNECTING)
+    if (out->is_pushing || out->is_blocked || conn->is_broken || conn->base.sock < 0 ||
+        conn->base.state == DM_CONN_CLOSED || conn->base.state == DM_CONN_CONNECTING)
         return;
     out->is_pushing = true;
     while ((out->is_piece || out_pick(conn) || out->ctrl_at < out->ctrl_len) &&
-           conn->state != DM_CONN_CLOSED && out_send(conn))
+           conn->base.state != DM_CONN_CLOSED && out_send(conn))
         continue;
     out->is_pushing = false;
 }
@@ -258,7 +258,7 @@ static void out_ctrl_add(struct dm_tcp_conn *conn, const void *data, uint32_t le
         char *ctrl = size >= need && size <= CTRL_MAX ? realloc(out->ctrl, size) : NULL;
 
         if (ctrl == NULL) { /* a peer that asks, and does not read the answers */
-            dm_tcp_conn_fail(conn, DAT_CONNECTION_EVENT_BROKEN);
+            dm_net_conn_fail(&conn->base, DAT_CONNECTION_EVENT_BROKEN);
             return;
         }
         out->ctrl = ctrl;
@@ -281,10 +281,10 @@ void dm_tcp_out_ctrl(struct dm_tcp_conn *conn, const struct dm_tcp_head *head, c
     dm_tcp_out_push(conn);
 }
 
-void dm_tcp_out_handshake(struct dm_tcp_conn *conn, enum dm_tcp_handshake_type type,
+void dm_tcp_out_handshake(struct dm_tcp_conn *conn, enum dm_net_handshake_type type,
                           uint32_t status, DAT_CONN_QUAL qual, const void *data, uint32_t len)
 {
-    struct dm_tcp_ep *ep = conn->ep;
+    struct dm_tcp_ep *ep = dm_tcp_conn_ep(conn);
     struct dm_tcp_greeting greeting = {.handshake = {.magic = DM_TCP_MAGIC,
                                                      .version = DM_TCP_VERSION,
                                                      .type = (uint8_t)type,
@@ -294,12 +294,12 @@ void dm_tcp_out_handshake(struct dm_tcp_conn *conn, enum dm_tcp_handshake_type t
                                                      .qual = qual}};
 
     if (ep != NULL) {
-        greeting.handshake.own_qual = ep->ep.local_qual;
-        greeting.handshake.is_shared = ep->srq != NULL;
-        if (ep->srq == NULL)
-            greeting.handshake.n_recvs = conn->credits.n_granted = ep->n_recvs;
+        greeting.handshake.own_qual = ep->base.ep.local_qual;
+        greeting.handshake.is_shared = ep->base.srq != NULL;
+        if (ep->base.srq == NULL)
+            greeting.handshake.n_recvs = conn->base.credits.n_granted = ep->base.n_recvs;
     }
-    memcpy(greeting.handshake.addr, &conn->ia->net.pia.addr, sizeof(greeting.handshake.addr));
+    memcpy(greeting.handshake.addr, &conn->base.net->pia.addr, sizeof(greeting.handshake.addr));
     if (len > 0)
         memcpy(greeting.data, data, len);
     out_ctrl_add(conn, &greeting, (uint32_t)sizeof(greeting.handshake) + len);
@@ -309,16 +309,16 @@ void dm_tcp_out_handshake(struct dm_tcp_conn *conn, enum dm_tcp_handshake_type t
 /* Half of what there is at least. */
 void dm_tcp_out_credit(struct dm_tcp_conn *conn)
 {
-    const struct dm_tcp_credits *credits = &conn->credits;
+    const struct dm_net_credits *credits = &conn->base.credits;
     uint32_t n;
 
-    if (conn->state != DM_CONN_UP || conn->ep->srq != NULL)
+    if (conn->base.state != DM_CONN_UP || conn->base.ep->srq != NULL)
         return;
-    n = credits->n_arrived + conn->ep->n_recvs;
+    n = credits->n_arrived + conn->base.ep->n_recvs;
     if ((int32_t)(n - credits->n_granted) <= (int32_t)(credits->n_granted - credits->n_arrived))
         return;
     conn->out.is_ack_due = true;
-    if (!conn->ia->is_in_round) /* else at its end */
+    if (!conn->base.net->is_in_round) /* else at its end */
         dm_tcp_out_push(conn);
 }
 
