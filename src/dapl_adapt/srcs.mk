@@ -13,10 +13,10 @@ SRCS_dapl_adapt_conn += src/dapl_adapt/conn/addr.c src/dapl_adapt/conn/addr_pack
 	src/dapl_adapt/conn/passive.c src/dapl_adapt/conn/port.c src/dapl_adapt/conn/prepare.c \
 	src/dapl_adapt/conn/proc.c src/dapl_adapt/conn/progress.c src/dapl_adapt/conn/ring.c \
 	src/dapl_adapt/conn/server.c src/dapl_adapt/conn/table.c
-SRCS_dapl_adapt_eager += src/dapl_adapt/eager/attach.c src/dapl_adapt/eager/credit.c src/dapl_adapt/eager/lap.c src/dapl_adapt/eager/notify.c \
+SRCS_dapl_adapt_eager += src/dapl_adapt/eager/attach.c src/dapl_adapt/eager/credit.c src/dapl_adapt/eager/notify.c src/dapl_adapt/eager/place.c \
 	src/dapl_adapt/eager/post.c src/dapl_adapt/eager/replay.c src/dapl_adapt/eager/rx.c \
 	src/dapl_adapt/eager/setup.c src/dapl_adapt/eager/sr.c src/dapl_adapt/eager/tx.c \
-	src/dapl_adapt/eager/walk.c
+	src/dapl_adapt/eager/used.c src/dapl_adapt/eager/walk.c
 SRCS_dapl_adapt_rma += src/dapl_adapt/rma/atomic.c src/dapl_adapt/rma/imm.c src/dapl_adapt/rma/rdmaq.c \
 	src/dapl_adapt/rma/rma.c src/dapl_adapt/rma/rndv.c src/dapl_adapt/rma/stripe.c
 SRCS_dapl_adapt_progress += src/dapl_adapt/progress/dispatch.c src/dapl_adapt/progress/poll.c src/dapl_adapt/progress/wait.c

@@ -174,9 +174,9 @@ static void pass_time(int r, uint32_t n_records, uint32_t n_gens)
     atomic_store(&conn->ctl->credit, atomic_load(&conn->ctl->credit) + n_records);
     rx->n_consumed += n_records;
     rx->n_credited += n_records;
-    conn->tx.lap.asked += n_records;
-    conn->tx.lap.left += n_records;
-    conn->tx.lap.entered += n_records;
+    conn->tx.place.asked += n_records;
+    conn->tx.place.left += n_records;
+    conn->tx.place.entered += n_records;
     conn->tx.ring.gen += n_gens;
     conn->tx.ring.tag = dm_trailer_tag(conn->tx.ring.gen);
     conn->tx.idle.gen += n_gens;
@@ -299,7 +299,7 @@ static void short_memory(void)
         CHECK_EQ(conn->ring.n_slots, conn_of(1)->ring.n_slots);
         CHECK_EQ(conn->ring.slot_size, conn_of(1)->ring.slot_size);
         CHECK_EQ(conn->tx.n_slots, conn_of(1)->rx.n_slots);
-        CHECK_EQ(conn->tx.lap.in_cells ? conn->tx.idle.stride : conn->tx.ring.stride,
+        CHECK_EQ(conn->tx.place.in_cells ? conn->tx.idle.stride : conn->tx.ring.stride,
                  conn_of(1)->rx.stride);
         len = (size_t)conn->ring.n_slots * conn->ring.slot_size;
         CHECK(len < before);
@@ -393,7 +393,7 @@ static void send_record(int r, size_t len)
     CHECK_EQ(sides[1 - r].got, sides[r].sent);
 }
 
-/* With more slots than a peer has for itself: short records in cells, short laps through the slots. */
+/* With more slots than a peer has for itself: short records in cells, short rounds through the slots. */
 static void rings(void)
 {
     const struct dm_tx *tx;
@@ -402,19 +402,19 @@ static void rings(void)
     open_both();
     connect_both();
     tx = &conn_of(0)->tx;
-    CHECK(tx->lap.has_cells && tx->lap.in_cells);
+    CHECK(tx->place.has_cells && tx->place.in_cells);
     for (uint32_t i = 0; i < 3 * tx->n_slots; i++)
         send_record((int)i % 2, 1 + i % DM_CELL_MAX);
-    CHECK(tx->lap.in_cells);
+    CHECK(tx->place.in_cells);
     CHECK_EQ(tx->idle.slot, 0);
     CHECK_EQ(tx->idle.gen, 1);
     for (int i = 0; i < 1000; i++)
         send_record(i % 2, DM_CELL_MAX + 1);
-    CHECK(!tx->lap.in_cells);
-    CHECK(tx->lap.last <= 16 && tx->ring.slot < 16 && tx->ring.gen > 1);
+    CHECK(!tx->place.in_cells);
+    CHECK(tx->place.last <= 16 && tx->ring.slot < 16 && tx->ring.gen > 1);
     for (int i = 0; i < 8; i++)
         send_record(0, 9);
-    CHECK(tx->lap.in_cells);
+    CHECK(tx->place.in_cells);
     /* A reader that is busy: as many as there is room for, then the sender is told to go on. */
     while (n_sent < tx->n_slots && dm_adapt_eager_reserve(conn_of(0), 200) != NULL) {
         for (int i = 0; i < 200; i++)
@@ -441,11 +441,11 @@ static void hot(void)
     open_both();
     connect_both();
     tx = &conn_of(0)->tx;
-    CHECK(tx->lap.in_cells);
+    CHECK(tx->place.in_cells);
     for (uint32_t i = 0; i < 4 * tx->n_slots + 200; i++)
         send_record((int)i % 2, 1);
-    CHECK(!tx->lap.in_cells);
-    CHECK_EQ(tx->lap.last, tx->n_slots);
+    CHECK(!tx->place.in_cells);
+    CHECK_EQ(tx->place.last, tx->n_slots);
     close_both();
 }
 

@@ -55,12 +55,6 @@
 #define ATTEMPT_MIN  250000
 #define ATTEMPT_PART 4 /* of the time limit, for one attempt on each rail */
 
-bool dm_conn_can_move(const struct dm_conn *conn)
-{
-    return dm_cfg()->reconnect > 0 && dm_cfg()->rndv != DM_RNDV_IMM &&
-           (conn->adapt->rails.n_ias > 1 || !conn->ia->caps.is_local);
-}
-
 uint64_t dm_move_attempt_us(const struct dm_conn *conn)
 {
     uint64_t n_rails = conn->rails.n > 0 ? (uint64_t)conn->rails.n : 1;

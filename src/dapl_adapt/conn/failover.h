@@ -12,8 +12,6 @@
 
 struct dm_conn;
 
-/* Would a broken connection be made again? Fixed from the time there is a pipe. */
-bool dm_conn_can_move(const struct dm_conn *conn);
 /* Its rail broke: move, or lose it when that cannot be. text is static. */
 void dm_conn_break(struct dm_conn *conn, const char *text);
 /* The same for a rail beside the pipe's, whose transfers have to come to an end first. */

@@ -9,7 +9,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "dapl_adapt/conn/failover.h"
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/link.h"

@@ -4,6 +4,8 @@
 #include "dapl_adapt/core/conn.h"
 
 #include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/provider/ia.h"
+#include "util/cfg.h"
 #include "util/log.h"
 
 #define TO(state) (1u << DM_CONN_##state)
@@ -30,4 +32,10 @@ void dm_conn_set_state(struct dm_conn *conn, enum dm_conn_state state)
     poll->n_moving += (state == DM_CONN_MOVING) - (conn->state == DM_CONN_MOVING);
     poll->n_dying += (state == DM_CONN_DYING) - (conn->state == DM_CONN_DYING);
     conn->state = state;
+}
+
+bool dm_conn_can_move(const struct dm_conn *conn)
+{
+    return dm_cfg()->reconnect > 0 && dm_cfg()->rndv != DM_RNDV_IMM &&
+           (conn->adapt->rails.n_ias > 1 || !conn->ia->caps.is_local);
 }

@@ -7,10 +7,10 @@
  * what an earlier one left there, with its fastest changing byte last: a provider that places the
  * last byte last is enough.
  *
- * A lap through the ring may end before its last slot: the trailer of its last record says so.
+ * A round through the ring may end before its last slot: the trailer of its last record says so.
  * Beside the slots there is a ring of as many cells for short records; a trailer says when the next
  * record is in the other ring. So what few or short records touch is little, and stays in caches
- * (eager/lap.c).
+ * (eager/place.c).
  */
 #ifndef DM_DAPL_ADAPT_CORE_RECORD_H
 #define DM_DAPL_ADAPT_CORE_RECORD_H
@@ -27,13 +27,13 @@ enum dm_record_protocol {
     DM_RECORD_SEND
 };
 
-#define DM_TRAILER_LEN      8
-#define DM_TRAILER_TAG      40                  /* shift of the tag, 24 bits */
-#define DM_TRAILER_CREDIT   24                  /* shift of the credit, 16 bits */
-#define DM_TRAILER_LEN_MASK 0x1fffffu           /* bytes of the record */
-#define DM_TRAILER_SWITCH   (UINT64_C(1) << 21) /* the next record is in the other ring */
-#define DM_TRAILER_LAP_END  (UINT64_C(1) << 22) /* the next record is in slot 0 */
-#define DM_TRAILER_ASK      (UINT64_C(1) << 23) /* the sender waits for credits */
+#define DM_TRAILER_LEN       8
+#define DM_TRAILER_TAG       40                  /* shift of the tag, 24 bits */
+#define DM_TRAILER_CREDIT    24                  /* shift of the credit, 16 bits */
+#define DM_TRAILER_LEN_MASK  0x1fffffu           /* bytes of the record */
+#define DM_TRAILER_SWITCH    (UINT64_C(1) << 21) /* the next record is in the other ring */
+#define DM_TRAILER_ROUND_END (UINT64_C(1) << 22) /* the next record is in slot 0 */
+#define DM_TRAILER_ASK       (UINT64_C(1) << 23) /* the sender waits for credits */
 
 /* A cell: a record with its trailer. */
 #define DM_CELL_LEN 128

@@ -61,7 +61,7 @@ static inline void dm_rx_ring_next(struct dm_rx_ring *ring, struct dm_rx_ring *i
                                    uint32_t n_slots, uint64_t word)
 {
     ring->trailer = (void *)((char *)ring->trailer + ring->step);
-    if (dm_unlikely(++ring->slot == n_slots || (word & DM_TRAILER_LAP_END) != 0)) {
+    if (dm_unlikely(++ring->slot == n_slots || (word & DM_TRAILER_ROUND_END) != 0)) {
         ring->trailer = (void *)((char *)ring->trailer - (size_t)ring->slot * ring->step);
         ring->slot = 0;
         ring->tag = dm_trailer_tag(++ring->gen);

@@ -44,22 +44,22 @@ struct dm_tx_ring {
     uint32_t stride;
     uint32_t max; /* bytes of a record */
     uint32_t slot;
-    uint32_t end;  /* slots of this lap */
+    uint32_t end;  /* slots of this round */
     uint32_t look; /* from this slot on a record may end it */
     uint32_t gen;  /* 0: there is no ring yet */
 };
 
-/* The way round the ring of slots, and between the rings (eager/lap.c). Counts of records. */
-struct dm_tx_lap {
-    uint32_t last;    /* slots of the lap before */
+/* The way round the ring of slots, and between the rings (eager/place.c). Counts of records. */
+struct dm_tx_place {
+    uint32_t last;    /* slots of the round before */
     uint32_t most;    /* records that were unconsumed at a time, lately */
     uint32_t asked;   /* up to this one the peer has been asked for credits */
     uint32_t left;    /* so many had been sent when the ring was left for the cells, */
     uint32_t entered; /* and when it was entered last */
     uint32_t in_row;  /* short ones in slots, one after the other, */
     uint32_t row_end; /* up to this one */
-    uint64_t flags;   /* DM_TRAILER_, of the record that ends this lap */
-    bool is_short;    /* laps may end before the last slot */
+    uint64_t flags;   /* DM_TRAILER_, of the record that ends this round */
+    bool is_short;    /* rounds may end before the last slot */
     bool has_cells;   /* short records may go to cells; then `idle` is the other ring */
     bool in_cells;
 };
@@ -85,7 +85,7 @@ struct dm_tx {
     bool is_blocked;      /* somebody waits */
     /* colder */
     struct dm_tx_ring idle;
-    struct dm_tx_lap lap;
+    struct dm_tx_place place;
     uint32_t n_redo;   /* of the last records, to be sent again on this rail */
     uint32_t n_before; /* records that went over earlier rails */
     uint64_t heads;    /* DM_RECORD_BASIC: where the peer's trailers are */

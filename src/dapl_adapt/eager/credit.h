@@ -9,8 +9,6 @@
 
 struct dm_conn;
 
-/* Records of ours that the peer has not consumed yet, as far as we know. */
-uint32_t dm_eager_count_used(struct dm_conn *conn);
 /* Recount how many records may be sent now. */
 void dm_eager_refill(struct dm_conn *conn);
 /*

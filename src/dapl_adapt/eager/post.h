@@ -14,7 +14,7 @@
 #include "dapl_adapt/core/record.h"
 #include "dapl_adapt/core/rx.h"
 #include "dapl_adapt/core/tx.h"
-#include "dapl_adapt/eager/lap.h"
+#include "dapl_adapt/eager/place.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/provider/serial.h"
@@ -28,7 +28,7 @@ static inline void dm_tx_advance(struct dm_conn *conn)
     tx->n_avail--;
     tx->ring.trailer += tx->ring.stride;
     if (dm_unlikely(++tx->ring.slot == tx->ring.end))
-        dm_eager_lap_next(conn);
+        dm_eager_place_next(conn);
 }
 
 /* Write the trailer of a record of len bytes: everything consumed so far is acknowledged. */
@@ -40,7 +40,7 @@ static inline void dm_tx_write_trailer(struct dm_conn *conn, size_t len)
 
     conn->rx.n_credited = credit;
     if (dm_unlikely(tx->ring.slot >= tx->ring.look || tx->n_avail == 1 || len < tx->short_below))
-        word |= dm_eager_lap_look(conn, len);
+        word |= dm_eager_place_look(conn, len);
     *(uint64_t *)(void *)tx->ring.trailer = word;
 }
 

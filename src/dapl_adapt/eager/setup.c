@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dapl_adapt/conn/failover.h"
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/cookie.h"
@@ -15,7 +14,7 @@
 #include "dapl_adapt/core/region_layout.h"
 #include "dapl_adapt/core/rx.h"
 #include "dapl_adapt/core/tx.h"
-#include "dapl_adapt/eager/lap.h"
+#include "dapl_adapt/eager/place.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
 #include "util/cfg.h"
@@ -109,14 +108,14 @@ void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
     tx->protocol = conn->is_sendrecv             ? DM_RECORD_SEND
                    : conn->adapt->rings.is_basic ? DM_RECORD_BASIC
                                                  : DM_RECORD_WRITE;
-    tx->lap.is_short = tx->protocol == DM_RECORD_WRITE && !dm_conn_can_move(conn);
+    tx->place.is_short = tx->protocol == DM_RECORD_WRITE && !dm_conn_can_move(conn);
     tx->heads = addr + dm_region_len(conn->ring.n_slots, conn->ring.stride);
     tx->is_serial = conn->ia->is_serial;
     conn->ctl_remote = addr;
     conn->is_armed = false;
-    has_cells = is_first && tx->lap.is_short && !conn->link[DM_LINK_PIPE].answer.moves;
+    has_cells = is_first && tx->place.is_short && !conn->link[DM_LINK_PIPE].answer.moves;
     if (has_cells)
         setup_cells(conn, addr);
     if (is_first)
-        dm_eager_lap_start(conn, has_cells);
+        dm_eager_place_start(conn, has_cells);
 }

@@ -24,7 +24,7 @@
 #include "dapl_adapt/core/record.h"
 #include "dapl_adapt/core/tx.h"
 #include "dapl_adapt/eager/credit.h"
-#include "dapl_adapt/eager/lap.h"
+#include "dapl_adapt/eager/place.h"
 #include "dapl_adapt/eager/notify.h"
 #include "dapl_adapt/eager/post.h"
 #include "dapl_adapt/provider/dat.h"
@@ -70,9 +70,11 @@ static DM_NOINLINE bool tx_find_place(struct dm_conn *conn, size_t len)
         return false;
     if (len <= tx->ring.max)
         return true;
-    if (!tx->lap.in_cells || len > tx->idle.max || dm_eager_leave_cells(conn) != DM_OK)
+    if (!tx->place.in_cells || len > tx->idle.max ||
+        dm_eager_send_empty(conn, dm_eager_place_leave_cells(conn)) != DM_OK)
         return false;
-    return tx->n_avail > 0 || tx_find_credits(conn);
+    tx->n_avail = 0; /* there may be fewer places */
+    return tx_find_credits(conn);
 }
 
 void *dm_adapt_eager_reserve(struct dm_conn *conn, size_t len)

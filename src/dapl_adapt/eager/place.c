@@ -1,0 +1,240 @@
+/*
+ * The sender's way round its rings.
+ *
+ * Many peers must not cost much memory: short records go to cells, which are a few pages for all of
+ * them. A record that does not fit goes to a slot, behind an empty one in a cell that says so; a few
+ * short ones in a row, and the last of them says that the next is in a cell again. Slots and cells are
+ * consumed in the order of records, and credits count both.
+ *
+ * A peer that is one of few, and has shown that it is used, has slots alone: neighbours in memory are
+ * fetched ahead by the one who reads while the other writes, and lines that were just read are dearer
+ * to write than old ones.
+ *
+ * With many peers a round through the slots ends before the last one when the receiver has consumed at
+ * least half of it, and it is as long as the bursts of lately; a receiver that falls behind makes rounds
+ * longer, up to a part of the slots. A slot is filled again when its record of the round before has been
+ * consumed: while the round is not longer than that one, no more records in slots may be unconsumed than
+ * it had. The receiver does not know where the sender stops: it is asked for credits.
+ *
+ * Generations are told apart by 24 bits: one round in ROUND_FULL goes through all slots, so that no
+ * trailer is as old as that.
+ */
+#include "dapl_adapt/eager/place.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/record.h"
+#include "dapl_adapt/core/tx.h"
+#include "dapl_adapt/eager/used.h"
+
+#define ROUND_STEP  8                   /* slots from one look to the next */
+#define ROUND_FULL  (UINT32_C(1) << 20) /* rounds */
+#define MOST_ROUNDS 16                  /* in which bursts are forgotten */
+#define PART_ALL    512                 /* slots of all peers together */
+#define ROW         4                   /* short records, before cells are used again */
+#define HOT         64                  /* records */
+
+static uint32_t place_least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Slots of the ring that are for this peer among the others. */
+static uint32_t place_part(const struct dm_conn *conn)
+{
+    const struct dm_tx *tx = &conn->tx;
+    uint32_t n = (uint32_t)conn->adapt->poll.n_active;
+
+    if (!tx->place.is_short || n * tx->n_slots <= PART_ALL)
+        return tx->n_slots;
+    return place_least(PART_ALL / n > ROUND_STEP ? PART_ALL / n : ROUND_STEP, tx->n_slots);
+}
+
+/* Has this peer slots alone, and all of them? */
+static bool place_is_hot(const struct dm_conn *conn)
+{
+    return place_part(conn) == conn->tx.n_slots &&
+           (!conn->tx.place.has_cells || conn->tx.n_posted >= HOT - 1);
+}
+
+static void place_begin(struct dm_conn *conn)
+{
+    struct dm_tx *tx = &conn->tx;
+
+    tx->ring.end = tx->n_slots;
+    if (tx->place.in_cells) {
+        tx->ring.look = tx->n_slots - 1;
+        tx->short_below = 0;
+    } else if (place_is_hot(conn)) {
+        tx->ring.look = UINT32_MAX;
+        tx->short_below = 0;
+    } else {
+        tx->ring.look = tx->ring.slot + ROUND_STEP - 1;
+        tx->short_below = tx->place.has_cells ? DM_CELL_MAX + 1 : 0;
+    }
+}
+
+void dm_eager_place_start(struct dm_conn *conn, bool has_cells)
+{
+    conn->tx.place.last = conn->tx.n_slots;
+    conn->tx.place.has_cells = conn->tx.place.in_cells = has_cells;
+    place_begin(conn);
+}
+
+static void place_switch(struct dm_tx *tx)
+{
+    struct dm_tx_ring other = tx->idle;
+
+    tx->idle = tx->ring;
+    tx->ring = other;
+    tx->place.in_cells = !tx->place.in_cells;
+    tx->place.in_row = 0;
+    *(tx->place.in_cells ? &tx->place.left : &tx->place.entered) = tx->n_posted;
+}
+
+void dm_eager_place_next(struct dm_conn *conn)
+{
+    struct dm_tx *tx = &conn->tx;
+    uint64_t flags = tx->place.flags;
+    uint32_t n = tx->ring.slot;
+
+    tx->place.flags = 0;
+    if (n == tx->n_slots || (flags & DM_TRAILER_ROUND_END) != 0) {
+        tx->ring.slot = 0;
+        tx->ring.trailer -= (size_t)n * tx->ring.stride;
+        tx->ring.tag = dm_trailer_tag(++tx->ring.gen);
+        if (!tx->place.in_cells) {
+            tx->place.last = n;
+            tx->place.most -= (tx->place.most + MOST_ROUNDS - 1) / MOST_ROUNDS;
+        }
+    }
+    if ((flags & DM_TRAILER_SWITCH) != 0)
+        place_switch(tx);
+    place_begin(conn);
+}
+
+/* Slots that are free when nothing is unconsumed, from the present one on. */
+static uint32_t place_slots(const struct dm_tx *tx)
+{
+    uint32_t slot = tx->place.in_cells ? tx->idle.slot : tx->ring.slot;
+
+    return slot < tx->place.last ? tx->place.last : tx->n_slots;
+}
+
+/* So many records in slots may be unconsumed, the one that goes to the present slot included. */
+static uint32_t place_limit(const struct dm_conn *conn)
+{
+    return place_least(place_slots(&conn->tx), place_part(conn));
+}
+
+/*
+ * Of n_used records, the last of those up to `number`, how many are in slots at most: those between
+ * the last stay and this one are in cells.
+ */
+static uint32_t place_in_slots(const struct dm_tx *tx, uint32_t number, uint32_t n_used)
+{
+    uint32_t here = number - tx->place.entered, away = tx->place.entered - tx->place.left;
+
+    if (!tx->place.has_cells || n_used <= here)
+        return n_used;
+    return n_used <= here + away ? here : n_used - away;
+}
+
+uint32_t dm_eager_place_credits(struct dm_conn *conn, uint32_t n_used)
+{
+    struct dm_tx *tx = &conn->tx;
+    uint32_t all = n_used < tx->n_slots ? tx->n_slots - n_used : 0;
+    uint32_t limit, n;
+
+    if (tx->place.in_cells)
+        return all;
+    limit = place_limit(conn);
+    n = place_in_slots(tx, tx->n_posted, n_used);
+    if (n < limit)
+        return place_least(all, limit - n);
+    if (tx->n_posted - tx->place.asked < n_used)
+        return 0;
+    /* The part has become smaller, and the peer knows nothing: one more, that asks. */
+    tx->place.asked = tx->n_posted - n_used;
+    return place_least(all, n < place_slots(tx) && limit < tx->n_slots);
+}
+
+/* Is this short record one of several? Only of those in slots. */
+static bool place_is_row(struct dm_tx *tx)
+{
+    tx->place.in_row = tx->n_posted == tx->place.row_end ? tx->place.in_row + 1 : 1;
+    tx->place.row_end = tx->n_posted + 1;
+    return tx->place.in_row >= ROW;
+}
+
+static uint64_t place_ask(struct dm_tx *tx)
+{
+    tx->place.asked = tx->n_posted + 1;
+    return DM_TRAILER_ASK;
+}
+
+/* The last cell of a round: from here on this peer may have slots alone, when those are free. */
+static uint64_t place_look_cells(struct dm_conn *conn)
+{
+    struct dm_tx *tx = &conn->tx;
+
+    if (tx->ring.slot < tx->ring.look || !place_is_hot(conn) ||
+        dm_eager_count_used(conn) > tx->n_posted - tx->place.left)
+        return 0;
+    tx->n_avail = place_least(tx->n_avail, 1 + place_slots(tx));
+    return tx->place.flags = DM_TRAILER_SWITCH;
+}
+
+/* May the round end with this slot? `used`: of the records in slots, with this one. */
+static bool place_look_slots(struct dm_conn *conn, uint32_t used)
+{
+    struct dm_tx *tx = &conn->tx;
+
+    if (tx->ring.slot < tx->ring.look || tx->ring.slot + 1 == tx->n_slots)
+        return false;
+    tx->ring.look += ROUND_STEP;
+    return tx->place.is_short && tx->ring.gen % ROUND_FULL != ROUND_FULL - 1 &&
+           2 * used <= tx->ring.slot + 1 && tx->place.most <= tx->ring.slot + 1;
+}
+
+uint64_t dm_eager_place_look(struct dm_conn *conn, size_t len)
+{
+    struct dm_tx *tx = &conn->tx;
+    uint32_t limit, used;
+    uint64_t flags = 0;
+
+    if (tx->place.in_cells)
+        return tx->place.flags != 0 ? 0 : place_look_cells(conn);
+    limit = place_limit(conn);
+    used = place_in_slots(tx, tx->n_posted + 1, dm_eager_count_used(conn) + 1);
+    if (used > tx->place.most)
+        tx->place.most = used;
+    if (len < tx->short_below && place_is_row(tx))
+        flags |= DM_TRAILER_SWITCH;
+    if (place_look_slots(conn, used)) {
+        flags |= DM_TRAILER_ROUND_END;
+        limit = tx->ring.slot + 1;
+        tx->n_avail = place_least(tx->n_avail, 1 + limit - used);
+    }
+    tx->place.flags = flags;
+    if (flags != 0)
+        tx->ring.end = tx->ring.slot + 1;
+    if (tx->n_avail == 1 && limit < tx->n_slots && used >= limit)
+        flags |= place_ask(tx);
+    return flags;
+}
+
+uint64_t dm_eager_place_leave_cells(struct dm_conn *conn)
+{
+    struct dm_tx *tx = &conn->tx;
+    /* Some in slots: there may be no place for one more. */
+    bool is_asking = dm_eager_count_used(conn) > tx->n_posted - tx->place.left;
+
+    tx->place.flags = DM_TRAILER_SWITCH;
+    tx->ring.end = tx->ring.slot + 1;
+    return DM_TRAILER_SWITCH | (is_asking ? place_ask(tx) : 0);
+}

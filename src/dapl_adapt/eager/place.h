@@ -1,0 +1,27 @@
+/*
+ * The sender's way round its rings.
+ */
+#ifndef DM_DAPL_ADAPT_EAGER_PLACE_H
+#define DM_DAPL_ADAPT_EAGER_PLACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct dm_conn;
+
+/* The first round; has_cells: tx.ring is that of cells, tx.idle that of slots. */
+void dm_eager_place_start(struct dm_conn *conn, bool has_cells);
+/* The last record of a round is sent: to slot 0, in the next generation, or to the other ring. */
+void dm_eager_place_next(struct dm_conn *conn);
+/*
+ * For the record of len bytes that goes to the present slot: it may be the last of its round, or of
+ * those there are credits for. Flags for its trailer.
+ */
+uint64_t dm_eager_place_look(struct dm_conn *conn, size_t len);
+/* So many records may go when n_used are unconsumed. */
+uint32_t dm_eager_place_credits(struct dm_conn *conn, uint32_t n_used);
+/* The next record does not fit in a cell: flags of an empty one that goes to the present cell. */
+uint64_t dm_eager_place_leave_cells(struct dm_conn *conn);
+
+#endif

@@ -1,0 +1,14 @@
+/*
+ * Which records the peer has consumed.
+ */
+#ifndef DM_DAPL_ADAPT_EAGER_USED_H
+#define DM_DAPL_ADAPT_EAGER_USED_H
+
+#include <stdint.h>
+
+struct dm_conn;
+
+/* Records of ours that the peer has not consumed yet, as far as we know. */
+uint32_t dm_eager_count_used(struct dm_conn *conn);
+
+#endif
