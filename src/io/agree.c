@@ -151,8 +151,8 @@ static bool agree_give(struct dm_agreement *a)
     if ((me & bit) != 0 || bit >= a->comm->size || me + bit >= a->comm->size)
         return false;
     a->bit *= 2;
-    agree_note(a, dm_isend(a->text, sizeof(a->text), dm_type_get(MPI_BYTE),
-                           agree_rank(a, me + bit), AGREE_TAG, a->comm, &a->req));
+    agree_note(a, dm_isend(a->text, sizeof(a->text), dm_type_get(MPI_BYTE), agree_rank(a, me + bit),
+                           AGREE_TAG, a->comm, &a->req));
     return true;
 }
 

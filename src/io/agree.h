@@ -26,8 +26,8 @@ struct dm_agreement {
     bool blocks;                 /* the calls do, which is faster */
     struct dm_io_result *result; /* of this process, then of all */
     enum { AGREE_BEGIN, AGREE_DECIDE, AGREE_TAKE, AGREE_TAKEN, AGREE_GIVE } stage;
-    int first; /* the rank whose error is told, by a tree: */
-    int bit;   /* of the next process to be told */
+    int first; /* the rank whose error is reported, by a tree: */
+    int bit;   /* of the next process to report to */
     struct dm_req *req;
     char text[DM_IO_TEXT];
 };

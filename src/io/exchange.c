@@ -17,7 +17,7 @@
 #include "mpi/coll/coll.h"
 
 enum exchange_stage {
-    EXCHANGE_TELL,   /* what each process accesses */
+    EXCHANGE_REPORT, /* what each process accesses */
     EXCHANGE_DECIDE, /* and get memory */
     EXCHANGE_READY,  /* all have it, or nobody begins */
     EXCHANGE_SHIP,   /* views */
@@ -77,7 +77,7 @@ static void exchange_to_agree(struct dm_exchange *x, enum exchange_stage stage)
     x->stage = stage;
 }
 
-static struct dm_req *exchange_tell(struct dm_exchange *x)
+static struct dm_req *exchange_report(struct dm_exchange *x)
 {
     struct dm_exchanges *e = x->f->exchanges;
     struct dm_type *byte = dm_type_get(MPI_BYTE);
@@ -189,8 +189,8 @@ static struct dm_req *exchange_step(struct dm_exchange *x)
 
     while (req == NULL && x->stage != EXCHANGE_OVER) {
         switch (x->stage) {
-        case EXCHANGE_TELL:
-            req = exchange_tell(x);
+        case EXCHANGE_REPORT:
+            req = exchange_report(x);
             break;
         case EXCHANGE_DECIDE:
             exchange_decide(x);
@@ -210,7 +210,8 @@ static struct dm_req *exchange_step(struct dm_exchange *x)
         case EXCHANGE_AGREE:
             req = dm_agreement_step(&x->agreement);
             if (req == NULL)
-                x->stage = x->result.err != DM_OK && x->m->is_write ? EXCHANGE_COUNT : EXCHANGE_OVER;
+                x->stage =
+                    x->result.err != DM_OK && x->m->is_write ? EXCHANGE_COUNT : EXCHANGE_OVER;
             break;
         case EXCHANGE_COUNT:
             req = exchange_count(x);

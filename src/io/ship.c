@@ -158,8 +158,8 @@ static int ship_take(struct dm_file *f, struct dm_req **req_p)
 
         bad = DM_OK;
         if (ship->req == NULL)
-            bad = dm_irecv(ship->data, ship->parts[r].view_bytes, dm_type_get(MPI_BYTE), r, SHIP_TAG,
-                           f->comm, &ship->req);
+            bad = dm_irecv(ship->data, ship->parts[r].view_bytes, dm_type_get(MPI_BYTE), r,
+                           SHIP_TAG, f->comm, &ship->req);
         *req_p = ship->req;
         if (bad == DM_OK && !dm_req_is_done(ship->req))
             break;

@@ -73,7 +73,7 @@ struct dm_rounds {
     uint64_t packed; /* and where its data are in `pack` */
     struct dm_io_job job;
     struct dm_req job_req; /* what is waited for until it is over */
-    int64_t good; /* all below this offset is written, as far as this aggregator knows */
+    int64_t good;          /* all below this offset is written, as far as this aggregator knows */
     struct dm_io_result result;
 };
 
@@ -368,16 +368,16 @@ static void window_start_some(struct dm_rounds *r)
         if (used + len > (uint64_t)r->plan->window)
             break;
         if (r->m->is_write) {
-            rounds_fail(r, dm_irecv(w->stage + used, len, byte, w->last, ROUND_TAG, r->f->comm,
-                                    req_p));
+            rounds_fail(
+                r, dm_irecv(w->stage + used, len, byte, w->last, ROUND_TAG, r->f->comm, req_p));
             used += len;
             continue;
         }
         valid = window_valid(r, c, len);
         dm_view_gather(c->view, w->mem, w->low, c->pos, w->stage + used, valid);
         c->pos += len;
-        rounds_fail(r, dm_isend(w->stage + used, valid, byte, w->last, ROUND_TAG, r->f->comm,
-                                req_p));
+        rounds_fail(r,
+                    dm_isend(w->stage + used, valid, byte, w->last, ROUND_TAG, r->f->comm, req_p));
         r->m->n_way[DM_WAY_TWO_PHASE] += valid;
         used += valid;
     }
