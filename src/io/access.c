@@ -15,7 +15,8 @@
 #include "mpi/coll/coll.h"
 #include "util/glock.h"
 
-#define CONVERT_LEN ((size_t)4 << 20) /* bytes of the file that are converted at a time */
+#define TURNS_LEN   ((uint64_t)256 << 10) /* each process begins somewhere else from so many on */
+#define CONVERT_LEN ((size_t)4 << 20)     /* bytes of the file that are converted at a time */
 
 /* ---- checks ---- */
 
@@ -128,6 +129,8 @@ static int access_place(struct dm_file *f, const struct dm_access *a, struct dm_
         f->pos += m->len;
     if (err != DM_OK)
         m->len = 0;
+    if (m->len >= TURNS_LEN)
+        m->first = m->len / (uint64_t)f->size * (uint64_t)f->rank;
     return err;
 }
 
@@ -172,6 +175,7 @@ static int access_convert_some(struct dm_move *m, struct dm_type *type, size_t f
     part.buf = stage;
     part.type = dm_type_get(MPI_BYTE);
     part.count = part.len = n * elem;
+    part.first = 0;
     part.pos = m->pos + first * elem;
     if (m->is_write)
         err = dm_datarep_encode(m->view->rep, m->buf, type, first, n, stage, part.len);

@@ -18,6 +18,10 @@
 #define N_PIECES 1024 /* of one call */
 #define PAGE     4096
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
 struct mapped {
     struct dm_move *m;
     char *mem; /* the file from offset `at` on */
@@ -118,6 +122,21 @@ static int mapped_extend(struct dm_move *m, int64_t high, uint64_t len)
     return dm_disk_write(m->disk, &last, 1, (uint64_t)high - 1, &done);
 }
 
+/*
+ * Where all pages will be copied to, the system is asked for them at once, which is cheaper than a
+ * fault for each. What it cannot give shows when it is copied.
+ */
+static void mapped_populate(const struct mapped *c, uint64_t n_pages, uint64_t n_pieces)
+{
+    int64_t low, high;
+
+    if (n_pieces < n_pages)
+        return;
+    low = dm_view_offset(c->m->view, c->m->pos + c->first) / PAGE * PAGE;
+    high = dm_view_offset(c->m->view, c->m->pos + c->first + c->len - 1) + 1;
+    (void)madvise(c->mem + (low - c->at), (size_t)(high - low), MADV_POPULATE_WRITE);
+}
+
 /* The part that c describes; *done_p: how much of it went. */
 static void mapped_part(struct mapped *c, uint64_t n_pages, uint64_t n_pieces, size_t *done_p)
 {
@@ -133,6 +152,7 @@ static void mapped_part(struct mapped *c, uint64_t n_pages, uint64_t n_pieces, s
         c->src += *done_p;
         c->len -= *done_p;
     }
+    mapped_populate(c, n_pages, n_pieces);
     if (!dm_fault_guard(mapped_copy, c))
         return;
     *done_p += c->len;
