@@ -95,7 +95,7 @@ static void *worker_main(void *arg)
     return NULL;
 }
 
-/* Is there a thread? Signals of the program are not for it. */
+/* Is there a thread? Signals of the program are not for it, but for that of its own copies (fault.c). */
 static bool worker_start(void)
 {
     sigset_t all, before;
@@ -107,6 +107,7 @@ static bool worker_start(void)
     dm_list_init(&worker.done);
     worker.hook.fn = worker_hook;
     sigfillset(&all);
+    sigdelset(&all, SIGBUS);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     worker.is_running = pthread_create(&worker.thread, NULL, worker_main, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);

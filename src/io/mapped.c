@@ -17,10 +17,7 @@
 
 #define N_PIECES 1024 /* of one call */
 #define PAGE     4096
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
-#endif
+#define POPULATE 23 /* MADV_POPULATE_WRITE, which older headers do not have; Linux 5.14 */
 
 struct mapped {
     struct dm_move *m;
@@ -134,7 +131,7 @@ static void mapped_populate(const struct mapped *c, uint64_t n_pages, uint64_t n
         return;
     low = dm_view_offset(c->m->view, c->m->pos + c->first) / PAGE * PAGE;
     high = dm_view_offset(c->m->view, c->m->pos + c->first + c->len - 1) + 1;
-    (void)madvise(c->mem + (low - c->at), (size_t)(high - low), MADV_POPULATE_WRITE);
+    (void)madvise(c->mem + (low - c->at), (size_t)(high - low), POPULATE);
 }
 
 /* The part that c describes; *done_p: how much of it went. */
