@@ -49,7 +49,6 @@ struct dm_exchanges {
     struct dm_file *f;
     struct dm_list link;  /* in the list of those whose queue is not empty */
     struct dm_list queue; /* of nonblocking ones */
-    bool is_running;      /* the first of them */
     struct dm_plan_part *parts, mine;
     struct dm_req *gather; /* persistent, of `mine` into parts; NULL: not prepared */
     struct dm_io_max max;
@@ -58,6 +57,7 @@ struct dm_exchanges {
 static struct {
     struct dm_chan_hook hook;
     struct dm_list busy; /* files with a queue */
+    bool is_running;     /* sending may make a pass of progress */
 } exchange_all;
 
 /* ---- stages ---- */
@@ -251,7 +251,6 @@ static int exchanges_advance(struct dm_exchanges *e)
 {
     int n = 0;
 
-    e->is_running = true;
     while (!dm_list_is_empty(&e->queue)) {
         struct dm_exchange *x = dm_container_of(e->queue.next, struct dm_exchange, link);
 
@@ -262,7 +261,6 @@ static int exchanges_advance(struct dm_exchanges *e)
         if (x->awaited == NULL)
             exchange_complete(x);
     }
-    e->is_running = false;
     if (dm_list_is_empty(&e->queue))
         dm_list_del(&e->link);
     return n;
@@ -273,17 +271,19 @@ static int exchange_hook(struct dm_chan_hook *hook)
     struct dm_list *at, *next;
     int n = 0;
 
+    if (exchange_all.is_running)
+        return 0;
+    exchange_all.is_running = true;
     for (at = exchange_all.busy.next; at != &exchange_all.busy; at = next) {
         struct dm_exchanges *e = dm_container_of(at, struct dm_exchanges, link);
         struct dm_file *f = e->f;
 
         next = at->next;
-        if (e->is_running)
-            continue;
         dm_file_ref(f);
         n += exchanges_advance(e);
         dm_file_unref(f);
     }
+    exchange_all.is_running = false;
     if (dm_list_is_empty(&exchange_all.busy))
         dm_chan_hook_del(dm_world.chan, hook);
     return n;

@@ -103,18 +103,16 @@ static bool mapped_by_system(struct mapped *c, size_t *done_p, uint64_t *n_piece
 }
 
 /*
- * Is the file as long as the range? If not, the last byte that is ours makes it so: it never gets
- * shorter, whoever else writes.
+ * The last byte that is ours, by a system call: the file is as long as the range then, and never gets
+ * shorter, whoever else writes. Also where it has that length already: whoever made it longer may not
+ * have returned yet, and file systems (ext4) fill with zeros what was behind the old end after they have
+ * set the new length, under the lock of the file that this call waits for.
  */
 static int mapped_extend(struct dm_move *m, int64_t high, uint64_t len)
 {
-    uint64_t size;
     char last;
     size_t done;
-    int err = dm_disk_size(m->disk, &size);
 
-    if (err != DM_OK || size >= (uint64_t)high)
-        return err;
     dm_type_pack(m->buf, m->count, m->type, m->done + len - 1, &last, 1);
     return dm_disk_write(m->disk, &last, 1, (uint64_t)high - 1, &done);
 }
