@@ -91,7 +91,7 @@ expect 'nonblocking, others' 2 'rank [23]: 0 bytes are good'
 for what in nomemb0 nomemb1 nomemn0 nomemn1; do
     run 3 $what enable
     expect "$what" 3 "$what: good"
-    expect "$what" 3 'failed several times'
+    expect "$what" 3 'failed where it must'
     expect "$what" 0 WRONG
 done
 run 4 twice enable IO_FAULT=pread:5:0
