@@ -71,6 +71,7 @@ static void cell_grid(struct pattern *p, int n_dims, int elem, size_t mine)
     struct cell *c = &p->cells[0];
     double volume;
 
+    memset(parts + 4 - n_dims, 0, (size_t)n_dims * sizeof(parts[0]));
     MPI_Dims_create(size, n_dims, parts + 4 - n_dims);
     for (;; edge++) {
         volume = elem;

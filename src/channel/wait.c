@@ -3,14 +3,15 @@
  */
 #include "channel/wait.h"
 
+#include <limits.h>
 #include <stdatomic.h>
-#include <time.h>
 
 #include "channel/chan.h"
 #include "channel/channel.h"
 #include "channel/turns.h"
 #include "util/cfg.h"
 #include "util/clock.h"
+#include "util/futex.h"
 #include "util/glock.h"
 
 #define SPIN_AUTO_NS  1000000 /* DATUM_SPIN=auto while every process has a core */
@@ -24,6 +25,11 @@
 #define ROUND_MAX_NS   1000000
 #define ROUND_LONG_MAX 5
 #define ROUND_LONG     8 /* times that: a wait that was too long to yield for */
+
+/* Passes before the first sleep for a job, and sleeps. */
+static const uint32_t wait_job_passes[2] = {200, 4};
+#define JOB_FIRST_NS  UINT64_C(50000)
+#define JOB_DOUBLINGS 5
 
 const struct dm_wait_policy dm_wait_policies[DM_N_WAITS] = {
     /* When oversubscribed, the first sleep lets peers arm and notify; rounds of all ranks on a core take 0.5 ms. */
@@ -219,11 +225,57 @@ void dm_wait_round_learn(unsigned int *n_overlong, int n_ranks, uint64_t bytes, 
         *n_overlong -= *n_overlong > 0;
 }
 
-void dm_wait_timed(uint64_t ns)
+/* ---- what other threads of this process do ---- */
+
+static struct {
+    int n_jobs;
+    _Atomic uint32_t n_notified;
+} wait_others;
+
+void dm_wait_jobs_add(int n)
 {
-    struct timespec ts = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+    wait_others.n_jobs += n;
+}
+
+void dm_wait_notify(void)
+{
+    atomic_fetch_add(&wait_others.n_notified, 1);
+    dm_futex_wake(&wait_others.n_notified, INT_MAX);
+}
+
+uint32_t dm_wait_n_notified(void)
+{
+    return atomic_load(&wait_others.n_notified);
+}
+
+void dm_wait_timed(uint32_t n_notified, uint64_t ns)
+{
     int levels = dm_glock_release_all();
 
-    (void)nanosleep(&ts, NULL);
+    (void)dm_futex_wait(&wait_others.n_notified, n_notified, dm_futex_now() + ns);
     dm_glock_reacquire(levels);
+}
+
+void dm_wait_job_pass(struct dm_chan *chan, uint32_t *n_idle)
+{
+    uint32_t n_notified = dm_wait_n_notified();
+    uint32_t n_awake = wait_job_passes[dm_adapt_is_oversubscribed(chan->adapt)];
+
+    if (wait_others.n_jobs == 0) {
+        dm_chan_progress_wait(chan);
+        return;
+    }
+    if (dm_chan_progress(chan) > 0) {
+        *n_idle = 0;
+        return;
+    }
+    if (*n_idle < n_awake) {
+        dm_glock_yield();
+    } else {
+        uint32_t n_sleeps = *n_idle - n_awake;
+        uint64_t ns = JOB_FIRST_NS << (n_sleeps < JOB_DOUBLINGS ? n_sleeps : JOB_DOUBLINGS);
+
+        dm_wait_timed(n_notified, ns < DM_WAIT_JOB_NS ? ns : DM_WAIT_JOB_NS);
+    }
+    ++*n_idle;
 }

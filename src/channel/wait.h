@@ -165,11 +165,30 @@ static inline void dm_wait_short(uint32_t *n)
  * of two ranks.
  */
 #define DM_WAIT_BACKOFF_MAX 63
-/* Generalized requests with poll_fn: idle passes, then timed waits; nobody wakes us. */
+/* Generalized requests: idle passes, then timed waits; a poll_fn wakes nobody. */
 #define DM_WAIT_GREQ_PASSES 1000
 #define DM_WAIT_GREQ_NS     50000
-/* Sleep for so long, outside of the global lock. */
-void dm_wait_timed(uint64_t ns);
+
+/* ---- what other threads of this process do ---- */
+
+/*
+ * Jobs of threads of the library, which hooks of the progress engine see when they are done: n more
+ * are under way (inside the global lock).
+ */
+void dm_wait_jobs_add(int n);
+/* One is done: whoever sleeps for it looks again. Any thread, outside of the lock, too. */
+void dm_wait_notify(void);
+/*
+ * A pass of progress, until a hook has seen that a job is done. After enough idle ones it sleeps until
+ * dm_wait_notify, for at most DM_WAIT_JOB_NS since messages may come; while no job is under way, as
+ * dm_chan_progress_wait does.
+ */
+void dm_wait_job_pass(struct dm_chan *chan, uint32_t *n_idle);
+#define DM_WAIT_JOB_NS UINT64_C(1600000)
+/* So many notifications there were; read before a pass, it lets dm_wait_timed miss none. */
+uint32_t dm_wait_n_notified(void);
+/* Sleep outside of the global lock for so long, or until there are more notifications than that. */
+void dm_wait_timed(uint32_t n_notified, uint64_t ns);
 
 /* ---- progress threads (DATUM_PROGRESS=thread, threads2), microseconds ---- */
 

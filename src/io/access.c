@@ -10,10 +10,13 @@
 #include <stdlib.h>
 
 #include "io/exchange.h"
+#include "io/job.h"
+#include "io/plan.h"
 #include "mpi/coll/coll.h"
 #include "util/glock.h"
 
-#define CONVERT_LEN ((size_t)4 << 20) /* bytes of the file that are converted at a time */
+#define TURNS_LEN   ((uint64_t)256 << 10) /* each process begins somewhere else from so many on */
+#define CONVERT_LEN ((size_t)4 << 20)     /* bytes of the file that are converted at a time */
 
 /* ---- checks ---- */
 
@@ -126,6 +129,8 @@ static int access_place(struct dm_file *f, const struct dm_access *a, struct dm_
         f->pos += m->len;
     if (err != DM_OK)
         m->len = 0;
+    if (m->len >= TURNS_LEN)
+        m->first = m->len / (uint64_t)f->size * (uint64_t)f->rank;
     return err;
 }
 
@@ -170,6 +175,7 @@ static int access_convert_some(struct dm_move *m, struct dm_type *type, size_t f
     part.buf = stage;
     part.type = dm_type_get(MPI_BYTE);
     part.count = part.len = n * elem;
+    part.first = 0;
     part.pos = m->pos + first * elem;
     if (m->is_write)
         err = dm_datarep_encode(m->view->rep, m->buf, type, first, n, stage, part.len);
@@ -256,19 +262,20 @@ void dm_access_status(MPI_Status *status, uint64_t bytes)
 int dm_access_run(struct dm_file *f, const struct dm_access *a, MPI_Status *status)
 {
     struct dm_move m;
+    struct dm_io_result result;
     bool is_done = false;
-    int err, moved = DM_OK;
+    int moved = DM_OK;
 
     access_move(f, a, &m);
-    err = access_place(f, a, &m);
-    if (a->is_coll && dm_exchange_is_for(f, a->is_write)) {
-        moved = dm_exchange_run(f, &m, err, &is_done);
+    dm_io_result_set(&result, access_place(f, a, &m));
+    if (a->is_coll && dm_plan_is_for(f, a->is_write)) {
+        moved = dm_exchange_run(f, &m, &is_done);
         dm_move_count(f, &m);
     }
     if (!is_done && moved == DM_OK)
         moved = access_transfer(f, &m);
     dm_access_status(status, m.done);
-    return err != DM_OK ? err : moved;
+    return result.err != DM_OK ? dm_io_result_get(&result) : moved;
 }
 
 int dm_access_start(struct dm_file *f, const struct dm_access *a, struct dm_req **req_p)
@@ -278,6 +285,8 @@ int dm_access_start(struct dm_file *f, const struct dm_access *a, struct dm_req 
 
     access_move(f, a, &m);
     err = access_place(f, a, &m);
+    if (a->is_coll && !f->is_atomic && dm_plan_is_for(f, a->is_write))
+        return dm_exchange_start(f, &m, err, req_p);
     if (err != DM_OK)
         return err;
     /* Locks are messages, and conversions may be functions of the program: not for the thread. */

@@ -1,149 +1,356 @@
 /*
- * Collective transfers: the plan. All processes tell what they access, then decide alike whether
- * data are exchanged, and who the aggregators are.
+ * A collective transfer is a sequence of stages that goes on until it has to wait for a request. A
+ * blocking call waits for that; a hook of the progress engine makes nonblocking ones go on, one at a
+ * time for each file, in the order of the calls, which is that of all processes. Their collective
+ * operations are persistent ones, so that blocking ones on the same communicator do not meet them.
  */
 #include "io/exchange.h"
 
 #include <stdlib.h>
 
+#include "channel/channel.h"
+#include "io/agree.h"
+#include "io/plan.h"
+#include "io/request.h"
 #include "io/ship.h"
 #include "io/two_phase.h"
 #include "mpi/coll/coll.h"
-#include "mpi/node/node.h"
 
-#define VIEW_MOST   ((uint64_t)1 << 24) /* bytes of a view that is shipped */
-#define PART_LONG   ((uint64_t)1 << 20) /* a contiguous part that needs no help */
-#define DOMAIN_UNIT ((int64_t)1 << 16)  /* domains begin at multiples of that, or of a stripe */
+enum exchange_stage {
+    EXCHANGE_REPORT, /* what each process accesses */
+    EXCHANGE_DECIDE, /* and get memory */
+    EXCHANGE_READY,  /* all have it, or nobody begins */
+    EXCHANGE_SHIP,   /* views */
+    EXCHANGE_SHIPPED,
+    EXCHANGE_ROUNDS,
+    EXCHANGE_AGREE,
+    EXCHANGE_COUNT, /* after an error: what has been written */
+    EXCHANGE_COUNTED,
+    EXCHANGE_OVER
+};
 
-static enum dm_hint_use exchange_use(const struct dm_file *f, bool is_write)
-{
-    return is_write ? f->hints.cb_write : f->hints.cb_read;
-}
-
-bool dm_exchange_is_for(const struct dm_file *f, bool is_write)
-{
-    enum dm_hint_use use = exchange_use(f, is_write);
-
-    if (f->comm == NULL || use == DM_HINT_DISABLE || dm_datarep_converts(f->view->rep))
-        return false;
-    /* Where all share one page cache, nothing is cheaper than to copy into it. */
-    return use == DM_HINT_ENABLE || !f->is_one_cache;
-}
-
-/* What this process has to say. */
-static struct dm_plan_part exchange_part(struct dm_file *f, const struct dm_move *m, int err)
-{
-    struct dm_plan_part part = {.pos = m->pos, .len = m->len, .err = err};
-    int bad = dm_ship_measure(f, &part.view_bytes);
-
-    if (part.len > 0) {
-        part.low = dm_view_offset(f->view, part.pos);
-        part.high = dm_view_offset(f->view, part.pos + part.len - 1) + 1;
-    }
-    part.is_refused = bad != DM_OK || part.view_bytes > VIEW_MOST || f->view->has_overlaps;
-    return part;
-}
-
-/* Are data to be exchanged? Fills in low and high of all. */
-static bool exchange_is_worth(const struct dm_file *f, bool is_write, struct dm_plan *plan)
-{
-    bool is_long = true;
-
-    plan->low = INT64_MAX;
-    plan->high = 0;
-    for (int r = 0; r < f->size; r++) {
-        const struct dm_plan_part *p = &plan->parts[r];
-
-        if (p->is_refused)
-            return false;
-        if (p->len == 0)
-            continue;
-        if (p->low < plan->low)
-            plan->low = p->low;
-        if (p->high > plan->high)
-            plan->high = p->high;
-        is_long = is_long && (uint64_t)(p->high - p->low) == p->len && p->len >= PART_LONG;
-    }
-    if (plan->high <= plan->low)
-        return false;
-    return exchange_use(f, is_write) == DM_HINT_ENABLE || !is_long;
-}
-
-/* One process of each host, then the second ones, ... */
-static int exchange_choose_aggs(struct dm_file *f, struct dm_plan *plan)
-{
-    const struct dm_node_map *nodes = dm_node_map(f->comm->group);
-    uint64_t want = f->hints.cb_nodes;
-    int *taken;
-
-    if (nodes == NULL)
-        return DM_FAIL(DM_ENOMEM, "hosts of %d processes", f->size);
-    plan->n_agg = want == 0 ? nodes->n_nodes : want < (uint64_t)f->size ? (int)want : f->size;
-    plan->aggs = malloc((size_t)plan->n_agg * sizeof(*plan->aggs));
-    taken = calloc((size_t)f->size, sizeof(*taken));
-    if (plan->aggs == NULL || taken == NULL) {
-        free(taken);
-        return DM_FAIL(DM_ENOMEM, "%d aggregators", plan->n_agg);
-    }
-    for (int n = 0; n < plan->n_agg;) {
-        for (int node = 0; node < nodes->n_nodes && n < plan->n_agg; node++) {
-            int r = nodes->leaders[node];
-
-            while (r < f->size && (taken[r] || nodes->node_of[r] != node))
-                r++;
-            if (r == f->size)
-                continue;
-            taken[r] = 1;
-            plan->aggs[n++] = r;
-        }
-    }
-    free(taken);
-    return DM_OK;
-}
-
-/* Equal domains of the file, whole stripes or pages. */
-static void exchange_cut(const struct dm_file *f, struct dm_plan *plan)
-{
-    int64_t unit = f->hints.striping_unit > 0 ? (int64_t)f->hints.striping_unit : DOMAIN_UNIT;
-    int64_t low = plan->low / unit * unit, each = (plan->high - low) / plan->n_agg + 1;
-
-    plan->low = low;
-    plan->domain = (each + unit - 1) / unit * unit;
-    plan->window = (int64_t)f->hints.cb_buffer_size;
-}
-
-/* Some process has failed to write: what of ours is there, below the lowest offset that is not. */
-static void exchange_count_good(struct dm_file *f, struct dm_move *m, int64_t good)
-{
-    int64_t lowest = 0;
-    uint64_t pos;
-
-    if (dm_allreduce(&good, &lowest, 1, dm_type_get(MPI_INT64_T), dm_op_get(MPI_MIN), f->comm) !=
-        DM_OK)
-        lowest = 0;
-    pos = m->len > 0 ? dm_view_pos(f->view, lowest) : 0;
-    if (pos < m->pos + m->done)
-        m->done = pos > m->pos ? pos - m->pos : 0;
-}
-
-static int exchange_go(struct dm_file *f, struct dm_move *m, struct dm_plan *plan)
-{
-    int err = dm_file_agree(f, exchange_choose_aggs(f, plan));
+struct dm_exchange {
+    struct dm_list link;
+    struct dm_file *f;
+    struct dm_move *m;
+    struct dm_io_req *request; /* NULL: the caller waits */
+    bool blocks;               /* the collective operations do, and access to the file */
+    enum exchange_stage stage;
+    bool is_alone; /* all move their data by themselves */
     int64_t good;
+    struct dm_req *awaited;
+    struct dm_plan plan;
+    struct dm_rounds *rounds;
+    struct dm_agreement agreement;
+    struct dm_io_result result;
+};
 
-    if (err != DM_OK)
-        return err;
-    exchange_cut(f, plan);
-    err = dm_ship_views(f, plan->parts, plan->aggs, plan->n_agg);
-    if (err != DM_OK)
-        return err;
-    if (!m->is_write)
-        return dm_file_agree(f, dm_two_phase_read(f, m, plan));
-    err = dm_file_agree(f, dm_two_phase_write(f, m, plan, &good));
-    if (err != DM_OK)
-        exchange_count_good(f, m, good);
+struct dm_exchanges {
+    struct dm_file *f;
+    struct dm_list link;  /* in the list of those whose queue is not empty */
+    struct dm_list queue; /* of nonblocking ones */
+    struct dm_plan_part *parts, mine;
+    struct dm_req *gather; /* persistent, of `mine` into parts; NULL: not prepared */
+    struct dm_io_max max;
+};
+
+static struct {
+    struct dm_chan_hook hook;
+    struct dm_list busy; /* files with a queue */
+    bool is_running;     /* sending may make a pass of progress */
+} exchange_all;
+
+/* ---- stages ---- */
+
+static void exchange_note(struct dm_exchange *x, int err)
+{
+    if (x->result.err == DM_OK && err != DM_OK)
+        dm_io_result_set(&x->result, err);
+}
+
+static void exchange_to_agree(struct dm_exchange *x, enum exchange_stage stage)
+{
+    x->agreement = (struct dm_agreement){.comm = x->f->comm,
+                                         .max = &x->f->exchanges->max,
+                                         .blocks = x->blocks,
+                                         .result = &x->result};
+    x->stage = stage;
+}
+
+static struct dm_req *exchange_report(struct dm_exchange *x)
+{
+    struct dm_exchanges *e = x->f->exchanges;
+    struct dm_type *byte = dm_type_get(MPI_BYTE);
+    size_t len = sizeof(e->mine);
+
+    e->mine = dm_plan_part(x->f, x->m);
+    x->plan.parts = e->parts;
+    x->stage = EXCHANGE_DECIDE;
+    if (!x->blocks) {
+        exchange_note(x, e->gather->ops->start(e->gather));
+        return e->gather;
+    }
+    exchange_note(x, dm_allgather(&e->mine, len, byte, e->parts, len, byte, x->f->comm));
+    return NULL;
+}
+
+/* All that this process needs; nothing has been sent yet. */
+static int exchange_alloc(struct dm_exchange *x)
+{
+    struct dm_plan *plan = &x->plan;
+    int err = dm_plan_make(x->f, plan);
+
+    if (err == DM_OK && !dm_ship_is_done(x->f))
+        err = dm_ship_alloc(x->f, plan->parts, plan->aggs, plan->n_agg);
+    if (err == DM_OK)
+        err = dm_rounds_new(x->f, x->m, plan, x->blocks, &x->rounds);
     return err;
 }
+
+static void exchange_decide(struct dm_exchange *x)
+{
+    if (!x->blocks) {
+        struct dm_req *gather = x->f->exchanges->gather;
+
+        exchange_note(x, dm_io_reap(&gather));
+    }
+    x->stage = EXCHANGE_OVER;
+    if (x->result.err != DM_OK)
+        return;
+    x->is_alone = !dm_plan_is_worth(x->f, x->m->is_write, &x->plan);
+    if (x->is_alone)
+        return;
+    exchange_note(x, exchange_alloc(x));
+    exchange_to_agree(x, EXCHANGE_READY);
+}
+
+/* All have memory, or the views. */
+static enum exchange_stage exchange_after_ready(struct dm_exchange *x)
+{
+    bool is_shipped = dm_ship_is_done(x->f);
+
+    if (x->stage == EXCHANGE_SHIPPED || (!is_shipped && x->result.err != DM_OK)) {
+        is_shipped = x->result.err == DM_OK;
+        dm_ship_end(x->f, is_shipped);
+    }
+    if (x->result.err != DM_OK)
+        return EXCHANGE_OVER;
+    return is_shipped ? EXCHANGE_ROUNDS : EXCHANGE_SHIP;
+}
+
+static struct dm_req *exchange_ship(struct dm_exchange *x)
+{
+    struct dm_req *req;
+
+    exchange_note(x, dm_ship_step(x->f, &req));
+    if (req == NULL)
+        exchange_to_agree(x, EXCHANGE_SHIPPED);
+    return req;
+}
+
+static struct dm_req *exchange_rounds(struct dm_exchange *x)
+{
+    struct dm_req *req = dm_rounds_step(x->rounds);
+
+    if (req == NULL) {
+        x->result = *dm_rounds_result(x->rounds, &x->good);
+        exchange_to_agree(x, EXCHANGE_AGREE);
+    }
+    return req;
+}
+
+/* The lowest offset that has not been written: the largest distance from the highest one. */
+static struct dm_req *exchange_count(struct dm_exchange *x)
+{
+    int err;
+
+    x->stage = EXCHANGE_COUNTED;
+    x->awaited = dm_io_max_start(&x->f->exchanges->max, x->f->comm, (uint64_t)(INT64_MAX - x->good),
+                                 x->blocks, &err);
+    if (err != DM_OK)
+        x->m->done = 0;
+    return x->awaited;
+}
+
+static void exchange_counted(struct dm_exchange *x)
+{
+    struct dm_io_max *max = &x->f->exchanges->max;
+
+    if (x->awaited != NULL && dm_io_reap(&x->awaited) != DM_OK)
+        x->m->done = 0;
+    dm_plan_count_good(x->f, x->m, INT64_MAX - (int64_t)max->all);
+    x->stage = EXCHANGE_OVER;
+}
+
+/* Go on as far as it can: what it waits for; NULL: it is over. */
+static struct dm_req *exchange_step(struct dm_exchange *x)
+{
+    struct dm_req *req = NULL;
+
+    while (req == NULL && x->stage != EXCHANGE_OVER) {
+        switch (x->stage) {
+        case EXCHANGE_REPORT:
+            req = exchange_report(x);
+            break;
+        case EXCHANGE_DECIDE:
+            exchange_decide(x);
+            break;
+        case EXCHANGE_READY:
+        case EXCHANGE_SHIPPED:
+            req = dm_agreement_step(&x->agreement);
+            if (req == NULL)
+                x->stage = exchange_after_ready(x);
+            break;
+        case EXCHANGE_SHIP:
+            req = exchange_ship(x);
+            break;
+        case EXCHANGE_ROUNDS:
+            req = exchange_rounds(x);
+            break;
+        case EXCHANGE_AGREE:
+            req = dm_agreement_step(&x->agreement);
+            if (req == NULL)
+                x->stage =
+                    x->result.err != DM_OK && x->m->is_write ? EXCHANGE_COUNT : EXCHANGE_OVER;
+            break;
+        case EXCHANGE_COUNT:
+            req = exchange_count(x);
+            break;
+        default:
+            exchange_counted(x);
+            break;
+        }
+    }
+    return req;
+}
+
+static void exchange_end(struct dm_exchange *x)
+{
+    dm_rounds_free(x->rounds);
+    free(x->plan.aggs);
+}
+
+/* ---- nonblocking ones ---- */
+
+static void exchange_complete(struct dm_exchange *x)
+{
+    struct dm_io_req *r = x->request;
+
+    exchange_end(x);
+    dm_list_del(&x->link);
+    r->result = x->result;
+    if (x->is_alone)
+        dm_io_req_run(r);
+    else
+        dm_io_req_complete(r);
+    free(x);
+}
+
+/* The first of a file's queue, and those behind it. */
+static int exchanges_advance(struct dm_exchanges *e)
+{
+    int n = 0;
+
+    while (!dm_list_is_empty(&e->queue)) {
+        struct dm_exchange *x = dm_container_of(e->queue.next, struct dm_exchange, link);
+
+        if (x->awaited != NULL && !dm_req_is_done(x->awaited))
+            break;
+        x->awaited = exchange_step(x);
+        n++;
+        if (x->awaited == NULL)
+            exchange_complete(x);
+    }
+    if (dm_list_is_empty(&e->queue))
+        dm_list_del(&e->link);
+    return n;
+}
+
+static int exchange_hook(struct dm_chan_hook *hook)
+{
+    struct dm_list *at, *next;
+    int n = 0;
+
+    if (exchange_all.is_running)
+        return 0;
+    exchange_all.is_running = true;
+    for (at = exchange_all.busy.next; at != &exchange_all.busy; at = next) {
+        struct dm_exchanges *e = dm_container_of(at, struct dm_exchanges, link);
+        struct dm_file *f = e->f;
+
+        next = at->next;
+        dm_file_ref(f);
+        n += exchanges_advance(e);
+        dm_file_unref(f);
+    }
+    exchange_all.is_running = false;
+    if (dm_list_is_empty(&exchange_all.busy))
+        dm_chan_hook_del(dm_world.chan, hook);
+    return n;
+}
+
+static void exchange_enqueue(struct dm_exchange *x)
+{
+    struct dm_exchanges *e = x->f->exchanges;
+
+    if (exchange_all.hook.fn == NULL) {
+        exchange_all.hook.fn = exchange_hook;
+        dm_list_init(&exchange_all.busy);
+    }
+    if (dm_list_is_empty(&e->queue))
+        dm_list_add_tail(&exchange_all.busy, &e->link);
+    dm_list_add_tail(&e->queue, &x->link);
+    dm_chan_hook_add(dm_world.chan, &exchange_all.hook);
+    (void)exchange_hook(&exchange_all.hook);
+}
+
+/* There is no memory for a request: with nothing to move, so that the others do not wait for us. */
+static void exchange_take_part(struct dm_file *f, const struct dm_move *m)
+{
+    struct dm_move none = *m;
+    struct dm_exchange x = {.f = f, .m = &none};
+    uint32_t n_idle = 0;
+
+    none.len = 0;
+    dm_exchanges_drain(f);
+    while ((x.awaited = exchange_step(&x)) != NULL)
+        while (!dm_req_is_done(x.awaited))
+            dm_wait_job_pass(dm_world.chan, &n_idle);
+    exchange_end(&x);
+}
+
+int dm_exchange_start(struct dm_file *f, const struct dm_move *m, int err, struct dm_req **req_p)
+{
+    struct dm_exchange *x = calloc(1, sizeof(*x));
+    struct dm_io_result result;
+    int bad;
+
+    dm_io_result_set(&result, err);
+    if (x == NULL || dm_io_req_new(f, m, &x->request) != DM_OK) {
+        free(x);
+        exchange_take_part(f, m);
+        bad = DM_FAIL(DM_ENOMEM, "request of a file, %zu bytes", sizeof(*x));
+        return err != DM_OK ? dm_io_result_get(&result) : bad;
+    }
+    *req_p = &x->request->req;
+    x->f = f;
+    x->m = &x->request->move;
+    exchange_enqueue(x);
+    if (err == DM_OK)
+        return DM_OK;
+    dm_req_unref(*req_p);
+    return dm_io_result_get(&result);
+}
+
+void dm_exchanges_drain(struct dm_file *f)
+{
+    uint32_t n_idle = 0;
+
+    while (!dm_list_is_empty(&f->exchanges->queue))
+        dm_wait_job_pass(dm_world.chan, &n_idle);
+}
+
+/* ---- blocking ones ---- */
 
 /* The lock of atomic mode is taken by the first process for all, before anybody knows the plan. */
 static int exchange_lock(struct dm_file *f)
@@ -156,21 +363,79 @@ static int exchange_unlock(struct dm_file *f)
     return f->is_atomic && f->rank == 0 ? dm_file_unlock(f) : DM_OK;
 }
 
-int dm_exchange_run(struct dm_file *f, struct dm_move *m, int err, bool *is_done_p)
+int dm_exchange_run(struct dm_file *f, struct dm_move *m, bool *is_done_p)
 {
-    struct dm_type *byte = dm_type_get(MPI_BYTE);
-    struct dm_plan plan = {.parts = f->parts};
-    int lock_err = exchange_lock(f), bad;
-    struct dm_plan_part mine = exchange_part(f, m, err != DM_OK ? err : lock_err);
+    struct dm_exchange x = {.f = f, .m = m, .blocks = true};
+    struct dm_req *req;
+    int lock_err;
 
-    *is_done_p = false;
-    bad = dm_allgather(&mine, sizeof(mine), byte, plan.parts, sizeof(mine), byte, f->comm);
-    if (bad == DM_OK && exchange_is_worth(f, m->is_write, &plan)) {
-        *is_done_p = true;
-        bad = exchange_go(f, m, &plan);
-    }
+    dm_exchanges_drain(f);
+    lock_err = exchange_lock(f);
+    exchange_note(&x, lock_err);
+    while ((req = exchange_step(&x)) != NULL)
+        (void)dm_req_wait(req);
+    exchange_end(&x);
     if (lock_err == DM_OK)
-        lock_err = exchange_unlock(f);
-    free(plan.aggs);
-    return bad != DM_OK ? bad : lock_err;
+        exchange_note(&x, exchange_unlock(f));
+    *is_done_p = !x.is_alone;
+    return dm_io_result_get(&x.result);
+}
+
+/* ---- what a file has ---- */
+
+int dm_exchanges_new(struct dm_file *f)
+{
+    struct dm_exchanges *e = calloc(1, sizeof(*e));
+
+    f->exchanges = e;
+    if (e != NULL)
+        e->parts = calloc((size_t)f->size, sizeof(*e->parts));
+    if (e == NULL || e->parts == NULL)
+        return DM_FAIL(DM_ENOMEM, "file of %d processes", f->size);
+    e->f = f;
+    dm_list_init(&e->link);
+    dm_list_init(&e->queue);
+    return DM_OK;
+}
+
+int dm_exchanges_prepare(struct dm_file *f)
+{
+    struct dm_exchanges *e = f->exchanges;
+    struct dm_type *byte = dm_type_get(MPI_BYTE);
+    size_t len = sizeof(e->mine);
+    int err;
+
+    if (e->gather != NULL || (!dm_plan_is_hinted(f, false) && !dm_plan_is_hinted(f, true)))
+        return DM_OK;
+    err = dm_coll_allgather(&e->mine, len, byte, e->parts, len, byte, f->comm,
+                            dm_coll_persistent(NULL, &e->gather));
+    if (err == DM_OK)
+        err = dm_io_max_init(&e->max, f->comm);
+    err = dm_file_agree(f, err);
+    if (err != DM_OK)
+        dm_exchanges_stop(f);
+    return err;
+}
+
+static void exchanges_drop(struct dm_req **req_p)
+{
+    if (*req_p != NULL)
+        dm_req_unref(*req_p);
+    *req_p = NULL;
+}
+
+void dm_exchanges_stop(struct dm_file *f)
+{
+    exchanges_drop(&f->exchanges->gather);
+    exchanges_drop(&f->exchanges->max.req);
+}
+
+void dm_exchanges_free(struct dm_file *f)
+{
+    if (f->exchanges == NULL)
+        return;
+    dm_exchanges_stop(f);
+    dm_list_del(&f->exchanges->link);
+    free(f->exchanges->parts);
+    free(f->exchanges);
 }

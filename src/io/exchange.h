@@ -7,12 +7,24 @@
 
 #include "io/file.h"
 
-/* May a collective call on this file want that? The same at all its processes. */
-bool dm_exchange_is_for(const struct dm_file *f, bool is_write);
+struct dm_exchanges; /* what a file has for them: the ones that are under way, in order */
+
+/* DM_ENOMEM. */
+int dm_exchanges_new(struct dm_file *f);
+void dm_exchanges_free(struct dm_file *f);
+/* Collective: with the hints that are in force now, do nonblocking calls have what they need? */
+int dm_exchanges_prepare(struct dm_file *f);
+/* Wait for all that are under way. */
+void dm_exchanges_drain(struct dm_file *f);
+/* The messages of their requests have no communicator any more. */
+void dm_exchanges_stop(struct dm_file *f);
+
 /*
- * The collective transfer m of this process, which has nothing to move and err when it could not
- * take part. *is_done_p false with DM_OK: all have decided to move their data by themselves.
+ * The collective transfer m of this process, which has nothing to move when it could not take part.
+ * *is_done_p false with DM_OK: all have decided to move their data by themselves.
  */
-int dm_exchange_run(struct dm_file *f, struct dm_move *m, int err, bool *is_done_p);
+int dm_exchange_run(struct dm_file *f, struct dm_move *m, bool *is_done_p);
+/* The same not waited for; it moves the data in any case. Err is returned; then there is no request. */
+int dm_exchange_start(struct dm_file *f, const struct dm_move *m, int err, struct dm_req **req_p);
 
 #endif

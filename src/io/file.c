@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/exchange.h"
+#include "io/job.h"
 #include "io/ship.h"
 #include "mpi/coll/coll.h"
 #include "mpi/comm/comm.h"
@@ -82,7 +84,7 @@ void dm_file_unref(struct dm_file *f)
     dm_handle_drop(DM_KIND_FILE, &f->obj);
     dm_list_del(&f->link);
     dm_ship_forget(f);
-    free(f->parts);
+    dm_exchanges_free(f);
     dm_node_segment_free(&f->segment);
     dm_view_unref(f->view);
     dm_errhandler_unref(f->eh);
@@ -101,7 +103,7 @@ int dm_io_start(void)
 
 void dm_io_stop(void)
 {
-    dm_io_worker_stop();
+    dm_io_jobs_stop();
     dm_file_unref(files.not_closed);
     files.not_closed = NULL;
     /* What the program has left open. */
@@ -242,13 +244,10 @@ static int file_new(struct dm_comm *comm, int amode, struct dm_info *info, struc
     dm_errhandler_ref(f->eh);
     dm_hints_default(&f->hints);
     dm_hints_read(&f->hints, info);
-    f->parts = calloc((size_t)f->size, sizeof(*f->parts));
-    if (f->parts == NULL) {
-        dm_file_unref(f);
-        return DM_FAIL(DM_ENOMEM, "file of %d processes", comm->size);
-    }
-    err = dm_view_new(0, dm_type_get(MPI_BYTE), dm_type_get(MPI_BYTE), &dm_datarep_native, true,
-                      &f->view);
+    err = dm_exchanges_new(f);
+    if (err == DM_OK)
+        err = dm_view_new(0, dm_type_get(MPI_BYTE), dm_type_get(MPI_BYTE), &dm_datarep_native, true,
+                          &f->view);
     if (err == DM_OK)
         err = dm_handle_new(DM_KIND_FILE, &f->obj);
     if (err != DM_OK) {
@@ -302,6 +301,8 @@ int dm_file_open(struct dm_comm *comm, const char *name, int amode, struct dm_in
     if (err == DM_OK && path[0] == '\0')
         err = DM_FAIL(DM_ERR_BAD_FILE, "filename is empty");
     err = file_open_all(f, path, err);
+    if (err == DM_OK)
+        err = dm_exchanges_prepare(f);
     if (err == DM_OK && (amode & MPI_MODE_APPEND) != 0)
         err = file_to_end(f);
     if (err != DM_OK) {
@@ -370,16 +371,20 @@ int dm_file_get_amode(struct dm_file *f, int *amode)
 
 int dm_file_take_hints(struct dm_file *f, const struct dm_info *info)
 {
-    struct dm_hints hints = f->hints;
+    struct dm_hints hints = f->hints, before = f->hints;
     int err;
 
+    dm_exchanges_drain(f);
     dm_hints_read(&hints, info);
     err = dm_file_bcast(f, &hints, sizeof(hints));
     if (err != DM_OK)
         return err;
     f->hints = hints;
     dm_ship_forget(f);
-    return DM_OK;
+    err = dm_exchanges_prepare(f);
+    if (err != DM_OK)
+        f->hints = before;
+    return err;
 }
 
 int dm_file_set_info(struct dm_file *f, struct dm_info *info)

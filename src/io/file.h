@@ -18,8 +18,9 @@
 #include "mpi/node/segment.h"
 #include "util/list.h"
 
-struct dm_ship; /* ship.h */
-struct dm_win;  /* onesided/onesided.h */
+struct dm_exchanges; /* exchange.h */
+struct dm_ship;      /* ship.h */
+struct dm_win;       /* onesided/onesided.h */
 
 /* The split collective that is under way. */
 struct dm_file_split {
@@ -51,8 +52,7 @@ struct dm_file {
     unsigned int explained; /* ways that DATUM_EXPLAIN has told */
     bool is_one_cache;      /* all its processes are on one host, and the file system is, too */
     struct dm_ship *ship;   /* views for exchanges, or NULL: ship.h */
-    struct dm_plan_part
-        *parts; /* of an exchange, for each process; made at once, since none can fail alone then */
+    struct dm_exchanges *exchanges; /* exchange.h */
 };
 
 /* ---- agree.c ---- */
@@ -105,6 +105,5 @@ int dm_file_start(struct dm_file *f, const struct dm_move *m, struct dm_req **re
 int dm_file_started(struct dm_file *f, const struct dm_move *m, int err, struct dm_req **req_p);
 /* Wait for all of this file. */
 void dm_file_drain(struct dm_file *f);
-void dm_io_worker_stop(void);
 
 #endif

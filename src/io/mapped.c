@@ -17,6 +17,7 @@
 
 #define N_PIECES 1024 /* of one call */
 #define PAGE     4096
+#define POPULATE 23 /* MADV_POPULATE_WRITE, which older headers do not have; Linux 5.14 */
 
 struct mapped {
     struct dm_move *m;
@@ -102,20 +103,33 @@ static bool mapped_by_system(struct mapped *c, size_t *done_p, uint64_t *n_piece
 }
 
 /*
- * Is the file as long as the range? If not, the last byte that is ours makes it so: it never gets
- * shorter, whoever else writes.
+ * The last byte that is ours, by a system call: the file is as long as the range then, and never gets
+ * shorter, whoever else writes. Also where it has that length already: whoever made it longer may not
+ * have returned yet, and file systems (ext4) fill with zeros what was behind the old end after they have
+ * set the new length, under the lock of the file that this call waits for.
  */
 static int mapped_extend(struct dm_move *m, int64_t high, uint64_t len)
 {
-    uint64_t size;
     char last;
     size_t done;
-    int err = dm_disk_size(m->disk, &size);
 
-    if (err != DM_OK || size >= (uint64_t)high)
-        return err;
     dm_type_pack(m->buf, m->count, m->type, m->done + len - 1, &last, 1);
     return dm_disk_write(m->disk, &last, 1, (uint64_t)high - 1, &done);
+}
+
+/*
+ * Where all pages will be copied to, the system is asked for them at once, which is cheaper than a
+ * fault for each. What it cannot give shows when it is copied.
+ */
+static void mapped_populate(const struct mapped *c, uint64_t n_pages, uint64_t n_pieces)
+{
+    int64_t low, high;
+
+    if (n_pieces < n_pages)
+        return;
+    low = dm_view_offset(c->m->view, c->m->pos + c->first) / PAGE * PAGE;
+    high = dm_view_offset(c->m->view, c->m->pos + c->first + c->len - 1) + 1;
+    (void)madvise(c->mem + (low - c->at), (size_t)(high - low), POPULATE);
 }
 
 /* The part that c describes; *done_p: how much of it went. */
@@ -133,6 +147,7 @@ static void mapped_part(struct mapped *c, uint64_t n_pages, uint64_t n_pieces, s
         c->src += *done_p;
         c->len -= *done_p;
     }
+    mapped_populate(c, n_pages, n_pieces);
     if (!dm_fault_guard(mapped_copy, c))
         return;
     *done_p += c->len;

@@ -305,7 +305,8 @@ static bool window_is_for_map(const struct dm_move *m, const struct window *w)
     return piece < PIECE_LONG && span / 4096 * 256 <= w->len + 65536;
 }
 
-static int move_write(struct dm_move *m)
+/* From m->done on. */
+static int move_write_from(struct dm_move *m)
 {
     uint64_t space = m->hints->ind_wr_buffer_size, moved = 0;
     char *stage = NULL;
@@ -326,6 +327,30 @@ static int move_write(struct dm_move *m)
     }
     free(stage);
     return err;
+}
+
+/*
+ * From m->first on, then what is before: so processes that write by turns do not all want the same
+ * pages of the file at the same time. m->done is what went from the beginning on.
+ */
+static int move_write(struct dm_move *m)
+{
+    uint64_t len = m->len, last_done;
+    int err, last_err;
+
+    if (m->first == 0 || m->first >= len)
+        return move_write_from(m);
+    m->done = m->first;
+    last_err = move_write_from(m);
+    last_done = m->done;
+    m->done = 0;
+    m->len = m->first;
+    err = move_write_from(m);
+    m->len = len;
+    if (err != DM_OK)
+        return err;
+    m->done = last_done;
+    return last_err;
 }
 
 int dm_move_run(struct dm_move *m)

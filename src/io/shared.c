@@ -6,6 +6,7 @@
 #include "io/file.h"
 
 #include "channel/channel.h"
+#include "io/exchange.h"
 #include "mpi/coll/coll.h"
 #include "mpi/comm/comm.h"
 #include "mpi/node/node.h"
@@ -87,6 +88,7 @@ int dm_file_unshare(struct dm_file *f)
     }
     dm_node_segment_free(&f->segment);
     f->words = f->local;
+    dm_exchanges_stop(f);
     bad = dm_comm_free(f->comm);
     f->comm = NULL;
     return err != DM_OK ? err : bad;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/agree.h"
 #include "mpi/pt2pt/pt2pt.h"
 
 #define SHIP_TAG 0
@@ -16,6 +17,15 @@ struct dm_ship {
     bool is_done;           /* the aggregators have all */
     struct dm_view **views; /* of all ranks; NULL: no aggregator */
     int size;
+    /* while it is shipped */
+    const struct dm_plan_part *parts;
+    const int *aggs;
+    int n_agg;
+    bool is_sent;
+    struct dm_req **reqs; /* of sends to aggregators */
+    struct dm_req *req;   /* of the receive that is under way */
+    int n_taken;          /* at an aggregator: that have come */
+    char *data;           /* of one that comes */
 };
 
 struct ship_head {
@@ -31,6 +41,8 @@ void dm_ship_forget(struct dm_file *f)
     for (int i = 0; ship->views != NULL && i < ship->size; i++)
         dm_view_unref(ship->views[i]);
     free(ship->views);
+    free(ship->reqs);
+    free(ship->data);
     free(ship->own);
     free(ship);
     f->ship = NULL;
@@ -91,75 +103,109 @@ static int ship_unpack(const struct dm_file *f, const char *data, size_t len,
     return err;
 }
 
-/* What an aggregator needs; all have it, or nobody begins. */
-static int ship_alloc(struct dm_file *f, const struct dm_plan_part *parts, bool is_agg, int n_agg,
-                      struct dm_req ***reqs_p, char **data_p)
+bool dm_ship_is_done(const struct dm_file *f)
 {
-    uint64_t most = 1;
+    return f->ship->is_done;
+}
 
-    *reqs_p = calloc((unsigned int)n_agg, sizeof(struct dm_req *));
+/* ---- shipping ---- */
+
+int dm_ship_alloc(struct dm_file *f, const struct dm_plan_part *parts, const int *aggs, int n_agg)
+{
+    struct dm_ship *ship = f->ship;
+    uint64_t most = 1;
+    bool is_agg = false;
+
+    for (int a = 0; a < n_agg; a++)
+        is_agg = is_agg || aggs[a] == f->rank;
     for (int r = 0; is_agg && r < f->size; r++)
         most = parts[r].view_bytes > most ? parts[r].view_bytes : most;
-    *data_p = malloc(most);
+    ship->reqs = calloc((unsigned int)n_agg, sizeof(struct dm_req *));
+    ship->data = malloc(most);
+    ship->parts = parts;
+    ship->aggs = aggs;
+    ship->n_agg = n_agg;
     if (is_agg)
-        f->ship->views = calloc((size_t)f->size, sizeof(struct dm_view *));
-    if (*reqs_p == NULL || *data_p == NULL || (is_agg && f->ship->views == NULL))
+        ship->views = calloc((size_t)f->size, sizeof(struct dm_view *));
+    if (ship->reqs == NULL || ship->data == NULL || (is_agg && ship->views == NULL))
         return DM_FAIL(DM_ENOMEM, "views of %d processes, %llu bytes at most", f->size,
                        (unsigned long long)most);
     return DM_OK;
 }
 
-/* An aggregator: receive from all, also after an error. */
-static int ship_take(struct dm_file *f, const struct dm_plan_part *parts, char *data)
+static int ship_send(struct dm_file *f)
 {
-    struct dm_type *byte = dm_type_get(MPI_BYTE);
+    struct dm_ship *ship = f->ship;
     int err = DM_OK, bad;
 
-    for (int r = 0; r < f->size; r++) {
-        bad = dm_recv(data, parts[r].view_bytes, byte, r, SHIP_TAG, f->comm, MPI_STATUS_IGNORE);
+    for (int a = 0; a < ship->n_agg; a++) {
+        bad = dm_isend(ship->own, ship->own_len, dm_type_get(MPI_BYTE), ship->aggs[a], SHIP_TAG,
+                       f->comm, &ship->reqs[a]);
+        err = err != DM_OK ? err : bad;
+    }
+    ship->is_sent = true;
+    return err;
+}
+
+/* An aggregator: the view of the next process, one after the other. */
+static int ship_take(struct dm_file *f, struct dm_req **req_p)
+{
+    struct dm_ship *ship = f->ship;
+    int err = DM_OK, bad;
+
+    while (ship->views != NULL && ship->n_taken < f->size) {
+        int r = ship->n_taken;
+
+        bad = DM_OK;
+        if (ship->req == NULL)
+            bad = dm_irecv(ship->data, ship->parts[r].view_bytes, dm_type_get(MPI_BYTE), r,
+                           SHIP_TAG, f->comm, &ship->req);
+        *req_p = ship->req;
+        if (bad == DM_OK && !dm_req_is_done(ship->req))
+            break;
+        *req_p = NULL;
         if (bad == DM_OK)
-            bad = ship_unpack(f, data, parts[r].view_bytes, &f->ship->views[r]);
+            bad = dm_io_reap(&ship->req);
+        if (bad == DM_OK)
+            bad = ship_unpack(f, ship->data, ship->parts[r].view_bytes, &ship->views[r]);
+        err = err != DM_OK ? err : bad;
+        ship->n_taken++;
+    }
+    return err;
+}
+
+int dm_ship_step(struct dm_file *f, struct dm_req **req_p)
+{
+    struct dm_ship *ship = f->ship;
+    int err = ship->is_sent ? DM_OK : ship_send(f), bad;
+
+    *req_p = NULL;
+    bad = ship_take(f, req_p);
+    err = err != DM_OK ? err : bad;
+    for (int a = 0; a < ship->n_agg && *req_p == NULL; a++) {
+        if (ship->reqs[a] == NULL)
+            continue;
+        if (!dm_req_is_done(ship->reqs[a])) {
+            *req_p = ship->reqs[a];
+            break;
+        }
+        bad = dm_io_reap(&ship->reqs[a]);
         err = err != DM_OK ? err : bad;
     }
     return err;
 }
 
-int dm_ship_views(struct dm_file *f, const struct dm_plan_part *parts, const int *aggs, int n_agg)
+void dm_ship_end(struct dm_file *f, bool is_done)
 {
-    struct dm_type *byte = dm_type_get(MPI_BYTE);
     struct dm_ship *ship = f->ship;
-    struct dm_req **reqs;
-    bool is_agg = false;
-    char *data;
-    int err, bad;
 
-    if (ship->is_done)
-        return DM_OK;
-    for (int a = 0; a < n_agg; a++)
-        is_agg = is_agg || aggs[a] == f->rank;
-    err = dm_file_agree(f, ship_alloc(f, parts, is_agg, n_agg, &reqs, &data));
-    if (err == DM_OK) {
-        for (int a = 0; a < n_agg; a++) {
-            bad = dm_isend(ship->own, ship->own_len, byte, aggs[a], SHIP_TAG, f->comm, &reqs[a]);
-            err = err != DM_OK ? err : bad;
-        }
-        if (is_agg) {
-            bad = ship_take(f, parts, data);
-            err = err != DM_OK ? err : bad;
-        }
-        for (int a = 0; a < n_agg; a++) {
-            if (reqs[a] == NULL)
-                continue;
-            bad = dm_req_wait(reqs[a]);
-            err = err != DM_OK ? err : bad;
-            dm_req_unref(reqs[a]);
-        }
-        err = dm_file_agree(f, err);
-    }
-    free(reqs);
-    free(data);
-    ship->is_done = err == DM_OK;
-    if (err != DM_OK)
+    if (!is_done) {
         dm_ship_forget(f);
-    return err;
+        return;
+    }
+    ship->is_done = true;
+    free(ship->reqs);
+    free(ship->data);
+    ship->reqs = NULL;
+    ship->data = NULL;
 }

@@ -6,24 +6,24 @@
 #ifndef DM_IO_SHIP_H
 #define DM_IO_SHIP_H
 
-#include "io/file.h"
-
-/* What each process tells all before a collective transfer; sent as it is. */
-struct dm_plan_part {
-    uint64_t pos, len;   /* in its view */
-    int64_t low, high;   /* of the file; equal: nothing */
-    uint64_t view_bytes; /* of its view as dm_ship_views sends it */
-    uint32_t is_refused; /* it cannot take part in an exchange */
-    int32_t err;         /* enum dm_err */
-};
+#include "io/plan.h"
 
 /* Bytes of this process' view when it is shipped; DM_ENOMEM. */
 int dm_ship_measure(struct dm_file *f, uint64_t *len_p);
+/* Have the aggregators the views? All processes know that alike. */
+bool dm_ship_is_done(const struct dm_file *f);
 /*
- * Collective: the view of each process at the n_agg processes aggs[], unless they have it. parts[]
- * are those of all.
+ * Memory for shipping the view of each process to the n_agg processes aggs[]; nothing is sent.
+ * parts[] are those of all; both must stay. DM_ENOMEM.
  */
-int dm_ship_views(struct dm_file *f, const struct dm_plan_part *parts, const int *aggs, int n_agg);
+int dm_ship_alloc(struct dm_file *f, const struct dm_plan_part *parts, const int *aggs, int n_agg);
+/*
+ * Collective, also after an error: ship them, as far as it can. *req_p: what it waits for; NULL: it
+ * is over. What goes wrong is returned, the rest goes on.
+ */
+int dm_ship_step(struct dm_file *f, struct dm_req **req_p);
+/* All have said that it went well, or not. */
+void dm_ship_end(struct dm_file *f, bool is_done);
 /* The view of a rank; at an aggregator. */
 const struct dm_view *dm_ship_view(const struct dm_file *f, int rank);
 /* Views or aggregators change. */

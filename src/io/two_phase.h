@@ -4,25 +4,24 @@
 #ifndef DM_IO_TWO_PHASE_H
 #define DM_IO_TWO_PHASE_H
 
+#include "io/job.h"
 #include "io/ship.h"
 
-/* What all processes know and decided alike. */
-struct dm_plan {
-    struct dm_plan_part *parts; /* of each rank */
-    int *aggs;                  /* ranks */
-    int n_agg;
-    int64_t low, high; /* of the file: what all access, from a multiple of the unit on */
-    int64_t domain;    /* bytes of the file for each aggregator */
-    int64_t window;    /* that it takes at a time */
-};
+struct dm_rounds; /* the rounds of one process */
 
 /*
- * Collective, on failure too: an aggregator that fails still takes and sends what the others wait for,
- * and returns its error. m->done is set. *good_p: what this process has to write of the file is there
- * below that offset.
+ * Memory for all rounds; nothing is sent. The file, move and plan must stay. blocks: aggregators
+ * access the file themselves, else by jobs. DM_ENOMEM.
  */
-int dm_two_phase_write(struct dm_file *f, struct dm_move *m, const struct dm_plan *plan,
-                       int64_t *good_p);
-int dm_two_phase_read(struct dm_file *f, struct dm_move *m, const struct dm_plan *plan);
+int dm_rounds_new(struct dm_file *f, struct dm_move *m, const struct dm_plan *plan, bool blocks,
+                  struct dm_rounds **r_p);
+/*
+ * Collective, after an error, too: an aggregator that fails still takes and sends what the others
+ * wait for. Goes on as far as it can: what it waits for; NULL: all rounds are over.
+ */
+struct dm_req *dm_rounds_step(struct dm_rounds *r);
+/* What came of them; m->done is set. *good_p: all below that offset of the file is written. */
+const struct dm_io_result *dm_rounds_result(const struct dm_rounds *r, int64_t *good_p);
+void dm_rounds_free(struct dm_rounds *r);
 
 #endif

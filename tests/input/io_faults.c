@@ -2,10 +2,13 @@
  * One access to a file, of the kind that the first argument names; each rank says what came of it. The
  * second argument: automatic, or enable, which lets collectives exchange data.
  */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 enum { N = 4096 };
 
@@ -39,6 +42,72 @@ static void view(int block, int n)
     MPI_Type_free(&part);
 }
 
+/* A collective write, blocking or not. */
+static int write_all(int is_blocking, MPI_Status *status)
+{
+    MPI_Request req;
+    int err;
+
+    if (is_blocking)
+        return MPI_File_write_at_all(fh, 0, data, N, MPI_INT, status);
+    err = MPI_File_iwrite_at_all(fh, 0, data, N, MPI_INT, &req);
+    return err != MPI_SUCCESS ? err : MPI_Wait(&req, status);
+}
+
+/*
+ * Each allocation of one collective write fails, one after the other, at one rank: the others do not
+ * wait for it, and where all say that it went well it did.
+ */
+static int no_memory(int is_blocking, int where)
+{
+    int (*nomem)(int n, size_t least) = (int (*)(int, size_t))dlsym(RTLD_DEFAULT, "io_nomem");
+    /* Those of files: a job ends where there is no memory for messages, which are smaller. */
+    size_t least = where == 0 ? 65536 : 1024;
+    int left = 0, n_bad = 0, n_all;
+    MPI_Status status;
+
+    for (int n = 1; left == 0; n++) {
+        int err, bad, any;
+
+        view(2, size); /* it is shipped again */
+        for (int i = 0; i < N; i++)
+            data[i] += n;
+        MPI_Barrier(MPI_COMM_WORLD);
+        nomem(rank == where ? n : 0, least);
+        err = write_all(is_blocking, &status);
+        left = nomem(0, least);
+        bad = err != MPI_SUCCESS;
+        MPI_Allreduce(&bad, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        n_bad += any;
+        MPI_Bcast(&left, 1, MPI_INT, where, MPI_COMM_WORLD);
+        err = MPI_File_read_at_all(fh, 0, back, N, MPI_INT, &status);
+        if (err != MPI_SUCCESS || (!any && memcmp(data, back, sizeof(data)) != 0))
+            printf("rank %d: WRONG DATA\n", rank);
+    }
+    MPI_Allreduce(&n_bad, &n_all, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    printf("rank %d: failed %s\n", rank, n_all > 0 ? "where it must" : "never");
+    return MPI_SUCCESS;
+}
+
+/* Waits for a slow transfer; does it go to sleep and wake up again and again? */
+static int slow(int is_all, MPI_Status *status)
+{
+    struct rusage before, after;
+    MPI_Request req;
+    int err;
+
+    view(N, size);
+    err = is_all ? MPI_File_iwrite_at_all(fh, 0, data, N, MPI_INT, &req)
+                 : MPI_File_iwrite_at(fh, 0, data, N, MPI_INT, &req);
+    getrusage(RUSAGE_THREAD, &before);
+    if (err == MPI_SUCCESS)
+        err = MPI_Wait(&req, status);
+    getrusage(RUSAGE_THREAD, &after);
+    if (after.ru_nvcsw - before.ru_nvcsw > 1000)
+        printf("rank %d: woke up %ld times\n", rank, after.ru_nvcsw - before.ru_nvcsw);
+    return err;
+}
+
 static int go(const char *what)
 {
     MPI_Request req = MPI_REQUEST_NULL;
@@ -70,14 +139,18 @@ static int go(const char *what)
             printf("rank %d: WRONG DATA\n", rank);
         return err;
     }
+    if (strncmp(what, "slow", 4) == 0)
+        return slow(what[4] != '\0', &status);
+    if (strncmp(what, "nomem", 5) == 0)
+        return no_memory(what[5] == 'b', what[6] - '0');
     view(2, size);
     if (strcmp(what, "strided") == 0)
         return MPI_File_write(fh, data, N, MPI_INT, &status);
-    err = MPI_File_write_at_all(fh, 0, data, N, MPI_INT, &status);
+    err = write_all(what[0] != 'i', &status);
     MPI_Get_count(&status, MPI_BYTE, &n_good);
     if (err != MPI_SUCCESS)
         printf("rank %d: %d bytes are good\n", rank, n_good);
-    if (err != MPI_SUCCESS || strcmp(what, "all") == 0)
+    if (err != MPI_SUCCESS || strcmp(what, "all") == 0 || strcmp(what, "iall") == 0)
         return err;
     err = MPI_File_read_at_all(fh, 0, back, N, MPI_INT, &status);
     if (err == MPI_SUCCESS && memcmp(data, back, sizeof(data)) != 0)

@@ -56,6 +56,14 @@ done
 run 2 strided automatic IO_VM=14 IO_FAULT=pwrite:28:1 IO_FAULT_RANK=1
 expect 'full disk behind a mapping' 1 'strided: no space left: writing "x.fault" at offset 8: No space'
 
+# Who waits for a thread of the library sleeps.
+run 1 slow automatic IO_SLOW=600000
+expect 'slow' 1 'rank 0: slow: good'
+expect 'slow' 0 'woke up'
+run 2 slow_all disable IO_SLOW=600000
+expect 'slow, two processes' 2 'slow_all: good'
+expect 'slow, two processes' 0 'woke up'
+
 # The aggregator's error is everybody's.
 run 4 all enable IO_FAULT=pwrite:28:0
 expect 'two phases' 4 'all: no space left: writing "x.fault" at offset 0: No space left'
@@ -66,9 +74,26 @@ expect 'two phases, what is written' 4 'all: no space left: writing "x.fault" at
 expect 'two phases, rank 0' 1 'rank 0: 8 bytes are good'
 expect 'two phases, rank 1' 1 'rank 1: 6 bytes are good'
 expect 'two phases, others' 2 'rank [23]: 0 bytes are good'
-run 2 twice enable DATUM_EXPLAIN=yes
-expect 'explained' 1 'file "x.fault" on [a-z0-9]+, 2 ranks: written in two phases'
-expect 'explained' 1 'file "x.fault" on [a-z0-9]+, 2 ranks: read in two phases'
+for what in twice itwice; do
+    run 2 $what enable DATUM_EXPLAIN=yes
+    expect "$what explained" 1 'file "x.fault" on [a-z0-9]+, 2 ranks: written in two phases'
+    expect "$what explained" 1 'file "x.fault" on [a-z0-9]+, 2 ranks: read in two phases'
+    expect "$what" 0 WRONG
+done
+run 4 iall enable IO_SHORT=1 IO_FAULT=pwrite:28:3
+expect 'nonblocking' 4 'iall: no space left: writing "x.fault" at offset 14: No space left'
+expect 'nonblocking, who it was' 3 'No space left on device \(rank 0\)'
+expect 'nonblocking, rank 0' 1 'rank 0: 8 bytes are good'
+expect 'nonblocking, rank 1' 1 'rank 1: 6 bytes are good'
+expect 'nonblocking, others' 2 'rank [23]: 0 bytes are good'
+
+# No memory at the aggregator, or at another process.
+for what in nomemb0 nomemb1 nomemn0 nomemn1; do
+    run 3 $what enable
+    expect "$what" 3 "$what: good"
+    expect "$what" 3 'failed where it must'
+    expect "$what" 0 WRONG
+done
 run 4 twice enable IO_FAULT=pread:5:0
 expect 'two phases, reading' 4 'twice: input or output failed: reading "x.fault" at offset 0'
 

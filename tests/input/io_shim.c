@@ -6,7 +6,11 @@
  *   IO_FAULT_RANK  at this rank only
  *   IO_VM          errno of process_vm_writev
  *   IO_TRUNCATE=1  a file is truncated as soon as it is mapped
+ *   IO_SLOW        microseconds that each pwrite takes besides
  *   IO_SHORT=1     transfers move at most 7 bytes, and every third one is interrupted
+ *
+ * A program that finds io_nomem may have its n-th allocation of so many bytes fail; it returns how many
+ * of the former ones are still to come: 0 when that one has failed.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -76,7 +80,11 @@ static int make_short(int fd, size_t *len)
 
 ssize_t pwrite(int fd, const void *buf, size_t len, off_t at)
 {
+    const char *slow = getenv("IO_SLOW");
+
     FAULT("pwrite", fd, (ssize_t)len);
+    if (slow != NULL && is_ours(fd))
+        usleep((unsigned int)atoi(slow));
     if (make_short(fd, &len))
         return -1;
     return REAL("pwrite", ssize_t(*)(int, const void *, size_t, off_t))(fd, buf, len, at);
@@ -137,6 +145,42 @@ int posix_fallocate(int fd, off_t at, off_t len)
     int code = fault("posix_fallocate", fd);
 
     return code >= 0 ? code : REAL("posix_fallocate", int (*)(int, off_t, off_t))(fd, at, len);
+}
+
+void *__libc_malloc(size_t len);
+void *__libc_calloc(size_t n, size_t len);
+void *__libc_realloc(void *mem, size_t len);
+
+static int n_allocs;
+static size_t least_alloc;
+
+int io_nomem(int n, size_t least)
+{
+    least_alloc = least;
+    return __atomic_exchange_n(&n_allocs, n, __ATOMIC_SEQ_CST);
+}
+
+static int is_nomem(size_t len)
+{
+    if (__atomic_load_n(&n_allocs, __ATOMIC_SEQ_CST) == 0 || len < least_alloc)
+        return 0;
+    errno = ENOMEM;
+    return __atomic_sub_fetch(&n_allocs, 1, __ATOMIC_SEQ_CST) == 0;
+}
+
+void *malloc(size_t len)
+{
+    return is_nomem(len) ? NULL : __libc_malloc(len);
+}
+
+void *calloc(size_t n, size_t len)
+{
+    return is_nomem(n * len) ? NULL : __libc_calloc(n, len);
+}
+
+void *realloc(void *mem, size_t len)
+{
+    return is_nomem(len) ? NULL : __libc_realloc(mem, len);
 }
 
 int fsync(int fd)

@@ -234,21 +234,14 @@ void dm_greq_poll(struct dm_req *req)
 
 void dm_greq_pass(int *n_idle)
 {
+    uint32_t n_notified = dm_wait_n_notified();
+
     if (dm_chan_progress(dm_world.chan) > 0)
         *n_idle = 0;
     if (++*n_idle < DM_WAIT_GREQ_PASSES)
         dm_glock_yield();
     else
-        dm_wait_timed(DM_WAIT_GREQ_NS);
-}
-
-void dm_greq_pass_until(const int *n_pending)
-{
-    const volatile int *flag = n_pending;
-    int n_idle = 0;
-
-    while (*flag != 0)
-        dm_greq_pass(&n_idle);
+        dm_wait_timed(n_notified, DM_WAIT_GREQ_NS);
 }
 
 void dm_greq_wait(struct dm_req *req)

@@ -72,12 +72,21 @@ void dm_p2p_status_empty(MPI_Status *status)
     status->MPI_ERROR = keep;
 }
 
+/* A thread of the library moves its data. */
+static void wait_for_job(struct dm_req *req)
+{
+    uint32_t n_idle = 0;
+
+    while (!dm_req_is_done(req))
+        dm_wait_job_pass(dm_world.chan, &n_idle);
+}
+
 void dm_p2p_wait_one(struct dm_req *req)
 {
     if (dm_unlikely(req->kind == DM_REQ_GENERALIZED))
         dm_greq_wait(req);
     else if (dm_unlikely(req->kind == DM_REQ_IO))
-        dm_greq_pass_until(&req->n_pending);
+        wait_for_job(req);
     else
         dm_wait_for(&req->n_pending);
 }

@@ -33,8 +33,6 @@ int dm_greq_free(struct dm_req *req);
 void dm_greq_poll(struct dm_req *req);
 /* One pass of progress while a thread of the program may complete what is awaited. */
 void dm_greq_pass(int *n_idle);
-/* Such passes until *n_pending is 0. */
-void dm_greq_pass_until(const int *n_pending);
 void dm_greq_wait(struct dm_req *req);
 /* Forget the classes. */
 void dm_greq_stop(void);

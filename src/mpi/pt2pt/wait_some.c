@@ -18,8 +18,10 @@ struct set {
     struct dm_req **reqs;
     int count;
     int n_active;
-    int n_greq; /* of them those that a thread beside the progress engine completes */
+    int n_greq; /* of them those that the program completes, */
+    int n_jobs; /* and those that a thread of the library does */
     int n_idle;
+    uint32_t n_idle_jobs;
     struct dm_req *small[N_SMALL];
 };
 
@@ -28,8 +30,9 @@ static int some_set_open(struct set *set, int count, const MPI_Request requests[
     set->reqs = set->small;
     set->count = count;
     set->n_active = 0;
-    set->n_greq = 0;
+    set->n_greq = set->n_jobs = 0;
     set->n_idle = 0;
+    set->n_idle_jobs = 0;
     if (count > N_SMALL)
         set->reqs = malloc((size_t)count * sizeof(struct dm_req *));
     if (set->reqs == NULL)
@@ -47,7 +50,8 @@ static int some_set_open(struct set *set, int count, const MPI_Request requests[
         if (set->reqs[i] == NULL)
             continue;
         set->n_active++;
-        set->n_greq += set->reqs[i]->kind == DM_REQ_GENERALIZED || set->reqs[i]->kind == DM_REQ_IO;
+        set->n_greq += set->reqs[i]->kind == DM_REQ_GENERALIZED;
+        set->n_jobs += set->reqs[i]->kind == DM_REQ_IO;
     }
     return DM_OK;
 }
@@ -75,8 +79,10 @@ static void some_pass(struct set *set, bool blocks)
             dm_greq_poll(set->reqs[i]);
     if (!blocks)
         dm_chan_progress_test(dm_world.chan);
-    else if (set->n_greq == 0)
+    else if (set->n_greq == 0 && set->n_jobs == 0)
         dm_chan_progress_wait(dm_world.chan);
+    else if (set->n_greq == 0)
+        dm_wait_job_pass(dm_world.chan, &set->n_idle_jobs);
     else if (some_first_done(set) < 0)
         dm_greq_pass(&set->n_idle);
 }

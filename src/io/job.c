@@ -1,0 +1,142 @@
+/*
+ * The thread that does jobs, and the hook of the progress engine that sees when they are done.
+ *
+ * The thread takes no lock but that of its queue, and touches nothing that is counted.
+ */
+#include "io/job.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "channel/channel.h"
+#include "mpi/core/core.h"
+#include "util/err.h"
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t cond;
+    pthread_t thread;
+    bool is_running;
+    bool is_ending;
+    struct dm_list todo;
+    struct dm_list done;
+    atomic_int n_done;
+    int n_pending; /* not over yet; used under the global lock only */
+    struct dm_chan_hook hook;
+} worker = {.lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER};
+
+void dm_io_result_set(struct dm_io_result *result, int err)
+{
+    result->err = err;
+    result->text[0] = '\0';
+    if (err != DM_OK && dm_err_code() == err)
+        snprintf(result->text, sizeof(result->text), "%s", dm_err_detail());
+}
+
+int dm_io_result_get(const struct dm_io_result *result)
+{
+    return result->err == DM_OK ? DM_OK : dm_err_fail(result->err, "%s", result->text);
+}
+
+static struct dm_io_job *worker_take(struct dm_list *list)
+{
+    struct dm_io_job *job;
+
+    if (dm_list_is_empty(list))
+        return NULL;
+    job = dm_container_of(list->next, struct dm_io_job, link);
+    dm_list_del(&job->link);
+    return job;
+}
+
+static int worker_hook(struct dm_chan_hook *hook)
+{
+    struct dm_io_job *job;
+    int n = 0;
+
+    while (atomic_load_explicit(&worker.n_done, memory_order_acquire) > 0) {
+        pthread_mutex_lock(&worker.lock);
+        job = worker_take(&worker.done);
+        atomic_fetch_sub_explicit(&worker.n_done, 1, memory_order_relaxed);
+        pthread_mutex_unlock(&worker.lock);
+        worker.n_pending--;
+        dm_wait_jobs_add(-1);
+        job->over(job->arg);
+        n++;
+    }
+    if (worker.n_pending == 0)
+        dm_chan_hook_del(dm_world.chan, hook);
+    return n;
+}
+
+static void *worker_main(void *arg)
+{
+    struct dm_io_job *job;
+
+    (void)arg;
+    pthread_mutex_lock(&worker.lock);
+    for (;;) {
+        while ((job = worker_take(&worker.todo)) == NULL && !worker.is_ending)
+            pthread_cond_wait(&worker.cond, &worker.lock);
+        if (job == NULL)
+            break;
+        pthread_mutex_unlock(&worker.lock);
+        dm_io_result_set(&job->result, job->run(job->arg));
+        pthread_mutex_lock(&worker.lock);
+        dm_list_add_tail(&worker.done, &job->link);
+        atomic_fetch_add_explicit(&worker.n_done, 1, memory_order_release);
+        pthread_mutex_unlock(&worker.lock);
+        dm_wait_notify();
+        pthread_mutex_lock(&worker.lock);
+    }
+    pthread_mutex_unlock(&worker.lock);
+    return NULL;
+}
+
+/* Is there a thread? Signals of the program are not for it, but for that of its own copies (fault.c). */
+static bool worker_start(void)
+{
+    sigset_t all, before;
+
+    if (worker.is_running)
+        return true;
+    worker.is_ending = false;
+    dm_list_init(&worker.todo);
+    dm_list_init(&worker.done);
+    worker.hook.fn = worker_hook;
+    sigfillset(&all);
+    sigdelset(&all, SIGBUS);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    worker.is_running = pthread_create(&worker.thread, NULL, worker_main, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return worker.is_running;
+}
+
+bool dm_io_job_start(struct dm_io_job *job)
+{
+    if (!worker_start())
+        return false;
+    worker.n_pending++;
+    dm_wait_jobs_add(1);
+    dm_chan_hook_add(dm_world.chan, &worker.hook);
+    pthread_mutex_lock(&worker.lock);
+    dm_list_add_tail(&worker.todo, &job->link);
+    pthread_cond_signal(&worker.cond);
+    pthread_mutex_unlock(&worker.lock);
+    return true;
+}
+
+void dm_io_jobs_stop(void)
+{
+    if (!worker.is_running)
+        return;
+    pthread_mutex_lock(&worker.lock);
+    worker.is_ending = true;
+    pthread_cond_signal(&worker.cond);
+    pthread_mutex_unlock(&worker.lock);
+    (void)pthread_join(worker.thread, NULL);
+    worker.is_running = false;
+    (void)worker_hook(&worker.hook);
+}

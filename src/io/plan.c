@@ -1,0 +1,131 @@
+/*
+ * The plan: from what all processes access they decide alike whether data are exchanged, and who the
+ * aggregators are.
+ */
+#include "io/plan.h"
+
+#include <stdlib.h>
+
+#include "io/ship.h"
+#include "mpi/node/node.h"
+
+#define VIEW_MOST   ((uint64_t)1 << 24) /* bytes of a view that is shipped */
+#define PART_LONG   ((uint64_t)1 << 20) /* a contiguous part that needs no help */
+#define DOMAIN_UNIT ((int64_t)1 << 16)  /* domains begin at multiples of that, or of a stripe */
+
+static enum dm_hint_use plan_use(const struct dm_file *f, bool is_write)
+{
+    return is_write ? f->hints.cb_write : f->hints.cb_read;
+}
+
+bool dm_plan_is_hinted(const struct dm_file *f, bool is_write)
+{
+    enum dm_hint_use use = plan_use(f, is_write);
+
+    if (f->comm == NULL || use == DM_HINT_DISABLE)
+        return false;
+    /* Where all share one page cache, nothing is cheaper than to copy into it. */
+    return use == DM_HINT_ENABLE || !f->is_one_cache;
+}
+
+bool dm_plan_is_for(const struct dm_file *f, bool is_write)
+{
+    return dm_plan_is_hinted(f, is_write) && !dm_datarep_converts(f->view->rep);
+}
+
+struct dm_plan_part dm_plan_part(struct dm_file *f, const struct dm_move *m)
+{
+    struct dm_plan_part part = {.pos = m->pos, .len = m->len};
+    int bad = dm_ship_measure(f, &part.view_bytes);
+
+    if (part.len > 0) {
+        part.low = dm_view_offset(f->view, part.pos);
+        part.high = dm_view_offset(f->view, part.pos + part.len - 1) + 1;
+    }
+    part.is_refused = bad != DM_OK || part.view_bytes > VIEW_MOST || f->view->has_overlaps;
+    return part;
+}
+
+bool dm_plan_is_worth(const struct dm_file *f, bool is_write, struct dm_plan *plan)
+{
+    bool is_long = true;
+
+    plan->low = INT64_MAX;
+    plan->high = 0;
+    for (int r = 0; r < f->size; r++) {
+        const struct dm_plan_part *p = &plan->parts[r];
+
+        if (p->is_refused)
+            return false;
+        if (p->len == 0)
+            continue;
+        if (p->low < plan->low)
+            plan->low = p->low;
+        if (p->high > plan->high)
+            plan->high = p->high;
+        is_long = is_long && (uint64_t)(p->high - p->low) == p->len && p->len >= PART_LONG;
+    }
+    if (plan->high <= plan->low)
+        return false;
+    return plan_use(f, is_write) == DM_HINT_ENABLE || !is_long;
+}
+
+/* One process of each host, then the second ones, ... */
+static int plan_choose_aggs(struct dm_file *f, struct dm_plan *plan)
+{
+    const struct dm_node_map *nodes = dm_node_map(f->comm->group);
+    uint64_t want = f->hints.cb_nodes;
+    int *taken;
+
+    if (nodes == NULL)
+        return DM_FAIL(DM_ENOMEM, "hosts of %d processes", f->size);
+    plan->n_agg = want == 0 ? nodes->n_nodes : want < (uint64_t)f->size ? (int)want : f->size;
+    plan->aggs = malloc((size_t)plan->n_agg * sizeof(*plan->aggs));
+    taken = calloc((size_t)f->size, sizeof(*taken));
+    if (plan->aggs == NULL || taken == NULL) {
+        free(taken);
+        return DM_FAIL(DM_ENOMEM, "%d aggregators", plan->n_agg);
+    }
+    for (int n = 0; n < plan->n_agg;) {
+        for (int node = 0; node < nodes->n_nodes && n < plan->n_agg; node++) {
+            int r = nodes->leaders[node];
+
+            while (r < f->size && (taken[r] || nodes->node_of[r] != node))
+                r++;
+            if (r == f->size)
+                continue;
+            taken[r] = 1;
+            plan->aggs[n++] = r;
+        }
+    }
+    free(taken);
+    return DM_OK;
+}
+
+/* Equal domains of the file, whole stripes or pages. */
+static void plan_cut(const struct dm_file *f, struct dm_plan *plan)
+{
+    int64_t unit = f->hints.striping_unit > 0 ? (int64_t)f->hints.striping_unit : DOMAIN_UNIT;
+    int64_t low = plan->low / unit * unit, each = (plan->high - low) / plan->n_agg + 1;
+
+    plan->low = low;
+    plan->domain = (each + unit - 1) / unit * unit;
+    plan->window = (int64_t)f->hints.cb_buffer_size;
+}
+
+int dm_plan_make(struct dm_file *f, struct dm_plan *plan)
+{
+    int err = plan_choose_aggs(f, plan);
+
+    if (err == DM_OK)
+        plan_cut(f, plan);
+    return err;
+}
+
+void dm_plan_count_good(const struct dm_file *f, struct dm_move *m, int64_t lowest)
+{
+    uint64_t pos = m->len > 0 ? dm_view_pos(f->view, lowest) : 0;
+
+    if (pos < m->pos + m->done)
+        m->done = pos > m->pos ? pos - m->pos : 0;
+}

@@ -1,0 +1,40 @@
+/*
+ * The plan of a collective transfer.
+ */
+#ifndef DM_IO_PLAN_H
+#define DM_IO_PLAN_H
+
+#include "io/file.h"
+
+/* What each process tells all before a collective transfer; sent as it is. */
+struct dm_plan_part {
+    uint64_t pos, len;   /* in its view */
+    int64_t low, high;   /* of the file; equal: nothing */
+    uint64_t view_bytes; /* of its view as it is shipped */
+    uint32_t is_refused; /* it cannot take part in an exchange */
+};
+
+/* What all processes know and decided alike. */
+struct dm_plan {
+    struct dm_plan_part *parts; /* of each rank */
+    int *aggs;                  /* ranks; allocated */
+    int n_agg;
+    int64_t low, high; /* of the file: what all access, from a multiple of the unit on */
+    int64_t domain;    /* bytes of the file for each aggregator */
+    int64_t window;    /* that it takes at a time */
+};
+
+/* May a collective call on this file want an exchange? The same at all its processes. */
+bool dm_plan_is_for(const struct dm_file *f, bool is_write);
+/* The same as far as the hints decide. */
+bool dm_plan_is_hinted(const struct dm_file *f, bool is_write);
+/* What this process has to say. */
+struct dm_plan_part dm_plan_part(struct dm_file *f, const struct dm_move *m);
+/* Are data to be exchanged, from what all have said in plan->parts? Sets low and high. */
+bool dm_plan_is_worth(const struct dm_file *f, bool is_write, struct dm_plan *plan);
+/* The aggregators and what each has to do. DM_ENOMEM. */
+int dm_plan_make(struct dm_file *f, struct dm_plan *plan);
+/* Some process has failed to write: what of ours is there, below the lowest offset that is not. */
+void dm_plan_count_good(const struct dm_file *f, struct dm_move *m, int64_t lowest);
+
+#endif
