@@ -186,21 +186,12 @@ static bool request_done(struct dm_tcp_conn *conn)
     return true;
 }
 
-static void last_store(const struct dm_tcp_in *in)
-{
-    atomic_thread_fence(memory_order_release);
-    if (in->n_last == DM_LAST_TAIL)
-        memcpy(in->last_to, &in->last, DM_LAST_TAIL);
-    else
-        memcpy(in->last_to, &in->last, in->n_last);
-}
-
 static bool frame_end_write(struct dm_tcp_conn *conn)
 {
     struct dm_tcp_in *in = &conn->in;
 
     if (in->n_last > 0)
-        last_store(in);
+        dm_last_store(in->last_to, &in->last, in->n_last);
     in->n_before += in->head.len;
     if ((in->head.flags & DM_TCP_MORE) != 0)
         return true;

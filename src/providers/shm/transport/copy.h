@@ -95,15 +95,7 @@ static DM_ALWAYS_INLINE void dm_shm_copy_last(struct dm_shm_bulk *bulk, char *to
         else
             dm_shm_copy_bulk(bulk, to, from, head);
     }
-    atomic_thread_fence(memory_order_release);
-    if (tail == DM_LAST_TAIL) {
-        uint64_t word;
-
-        memcpy(&word, from + head, sizeof(word));
-        memcpy(to + head, &word, sizeof(word));
-    } else {
-        *(volatile char *)(to + head) = from[head];
-    }
+    dm_last_store(to + head, from + head, tail);
 }
 
 #endif
