@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "providers/common/dma.h"
 #include "providers/common/last.h"
 #include "providers/tcp/ext.h"
 #include "providers/net/key.h"
@@ -190,8 +191,11 @@ static bool frame_end_write(struct dm_tcp_conn *conn)
 {
     struct dm_tcp_in *in = &conn->in;
 
-    if (in->n_last > 0)
+    if (in->n_last > 0) {
+        dm_dma_begin();
         dm_last_store(in->last_to, &in->last, in->n_last);
+        dm_dma_end();
+    }
     in->n_before += in->head.len;
     if ((in->head.flags & DM_TCP_MORE) != 0)
         return true;

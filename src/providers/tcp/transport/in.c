@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "providers/common/dma.h"
+
 enum { READS_MAX = 16 };
 
 /* The bytes that a read has brought; 0: none now. When there will be none any more, the connection
@@ -92,7 +94,9 @@ static void in_copy(struct dm_tcp_in *in, const char *from, size_t n)
         struct iovec *vec = &in->vec[in->at];
         size_t part = n < vec->iov_len ? n : vec->iov_len;
 
+        dm_dma_begin();
         memcpy(vec->iov_base, from, part);
+        dm_dma_end();
         vec->iov_base = (char *)vec->iov_base + part;
         vec->iov_len -= part;
         from += part;
@@ -154,7 +158,9 @@ static bool in_read_once(struct dm_tcp_conn *conn, bool *is_any_p)
         memcpy(vec, in->vec + in->at, msg.msg_iovlen * sizeof(*vec));
         vec[msg.msg_iovlen].iov_base = stage;
         vec[msg.msg_iovlen++].iov_len = DM_TCP_STAGE_LEN;
+        dm_dma_begin();
         n = in_result(conn, recvmsg(conn->base.sock, &msg, MSG_DONTWAIT));
+        dm_dma_end();
     }
     if (n == 0)
         return false;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "providers/common/dma.h"
 #include "providers/tcp/rdma.h"
 
 enum { CTRL_MIN = 1024, CTRL_MAX = 1 << 20 };
@@ -205,9 +206,11 @@ static bool out_send(struct dm_tcp_conn *conn)
     ssize_t n;
 
     msg.msg_iovlen = out_gather(conn, vec, &len);
+    dm_dma_begin();
     do
         n = sendmsg(conn->base.sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
     while (n < 0 && errno == EINTR);
+    dm_dma_end();
     if (n < 0 && errno != EAGAIN && errno != ENOBUFS && errno != ENOMEM) {
         conn->is_broken = true; /* reading finds out how, after what has come */
         return false;
