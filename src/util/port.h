@@ -106,4 +106,23 @@ static inline void dm_cpu_relax(void)
 #endif
 }
 
+/*
+ * Between these the thread sanitizer does not check loads and stores of the calling thread: what a
+ * provider does with the program's memory on a peer's behalf, as an adapter would. Who may touch it at
+ * the same time was settled between processes, which the sanitizer does not see.
+ */
+#ifdef __SANITIZE_THREAD__
+void AnnotateIgnoreReadsBegin(const char *file, int line);
+void AnnotateIgnoreReadsEnd(const char *file, int line);
+void AnnotateIgnoreWritesBegin(const char *file, int line);
+void AnnotateIgnoreWritesEnd(const char *file, int line);
+#define DM_DMA_BEGIN()                                                                             \
+    (AnnotateIgnoreReadsBegin(__FILE__, __LINE__), AnnotateIgnoreWritesBegin(__FILE__, __LINE__))
+#define DM_DMA_END()                                                                               \
+    (AnnotateIgnoreWritesEnd(__FILE__, __LINE__), AnnotateIgnoreReadsEnd(__FILE__, __LINE__))
+#else
+#define DM_DMA_BEGIN() ((void)0)
+#define DM_DMA_END()   ((void)0)
+#endif
+
 #endif

@@ -125,6 +125,7 @@ int main(int argc, char **argv)
     char *buf = malloc(len + 1);
     MPI_Win win = MPI_WIN_NULL;
 
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* lines of two ranks stay whole */
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     /* connections, the link for RDMA, and what is registered once */

@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "providers/common/dma.h"
 #include "providers/common/last.h"
 #include "providers/tcp/ext.h"
 #include "providers/net/key.h"
 #include "providers/net/srq.h"
 #include "providers/tcp/recv.h"
+#include "util/port.h"
 
 /* ---- beginning ---- */
 
@@ -192,9 +192,9 @@ static bool frame_end_write(struct dm_tcp_conn *conn)
     struct dm_tcp_in *in = &conn->in;
 
     if (in->n_last > 0) {
-        dm_dma_begin();
+        DM_DMA_BEGIN();
         dm_last_store(in->last_to, &in->last, in->n_last);
-        dm_dma_end();
+        DM_DMA_END();
     }
     in->n_before += in->head.len;
     if ((in->head.flags & DM_TCP_MORE) != 0)

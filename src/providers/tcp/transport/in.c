@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "providers/common/dma.h"
+#include "util/port.h"
 
 enum { READS_MAX = 16 };
 
@@ -94,9 +94,9 @@ static void in_copy(struct dm_tcp_in *in, const char *from, size_t n)
         struct iovec *vec = &in->vec[in->at];
         size_t part = n < vec->iov_len ? n : vec->iov_len;
 
-        dm_dma_begin();
+        DM_DMA_BEGIN();
         memcpy(vec->iov_base, from, part);
-        dm_dma_end();
+        DM_DMA_END();
         vec->iov_base = (char *)vec->iov_base + part;
         vec->iov_len -= part;
         from += part;
@@ -158,9 +158,9 @@ static bool in_read_once(struct dm_tcp_conn *conn, bool *is_any_p)
         memcpy(vec, in->vec + in->at, msg.msg_iovlen * sizeof(*vec));
         vec[msg.msg_iovlen].iov_base = stage;
         vec[msg.msg_iovlen++].iov_len = DM_TCP_STAGE_LEN;
-        dm_dma_begin();
+        DM_DMA_BEGIN();
         n = in_result(conn, recvmsg(conn->base.sock, &msg, MSG_DONTWAIT));
-        dm_dma_end();
+        DM_DMA_END();
     }
     if (n == 0)
         return false;

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "providers/common/dma.h"
 #include "providers/tcp/rdma.h"
+#include "util/port.h"
 
 enum { CTRL_MIN = 1024, CTRL_MAX = 1 << 20 };
 
@@ -206,11 +206,11 @@ static bool out_send(struct dm_tcp_conn *conn)
     ssize_t n;
 
     msg.msg_iovlen = out_gather(conn, vec, &len);
-    dm_dma_begin();
+    DM_DMA_BEGIN();
     do
         n = sendmsg(conn->base.sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
     while (n < 0 && errno == EINTR);
-    dm_dma_end();
+    DM_DMA_END();
     if (n < 0 && errno != EAGAIN && errno != ENOBUFS && errno != ENOMEM) {
         conn->is_broken = true; /* reading finds out how, after what has come */
         return false;
