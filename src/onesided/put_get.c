@@ -166,6 +166,8 @@ int dm_rma_get(const struct dm_rma_call *call, void *origin, size_t origin_count
 static inline void transfer_copy(char *dst, const char *src, size_t len)
 {
     switch (len) {
+    case 0:
+        break;
     case 1:
         *dst = *src;
         break;

@@ -164,7 +164,8 @@ int dm_adapt_addr_unpack(const unsigned char *bytes, size_t n, char text[DM_PROC
     dm_strbuf_add(&sb, "0;");
     while (pack.left > 0 && !pack.is_bad) {
         pack_get_rail(&pack, &rail);
-        dm_addr_write_rail(&sb, &rail);
+        if (!pack.is_bad)
+            dm_addr_write_rail(&sb, &rail);
         n_rails++;
     }
     if (pack.is_bad || sb.is_short || head.form != PACK_FORM || n_rails == 0 ||

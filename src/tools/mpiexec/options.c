@@ -48,6 +48,20 @@ bool dm_launch_list_add(struct dm_launch_list *list, char *text)
     return true;
 }
 
+/* a, b and c in a text that lives as long as the options; NULL: no memory. */
+static char *make_text(struct dm_launch_options *options, const char *a, const char *b,
+                       const char *c)
+{
+    char *text;
+
+    if (asprintf(&text, "%s%s%s", a, b, c) < 0)
+        return NULL;
+    if (dm_launch_list_add(&options->made, text))
+        return text;
+    free(text);
+    return NULL;
+}
+
 /* ---- what options do ---- */
 
 static bool take_count(const struct option_at *at, int min, int *num_p)
@@ -150,8 +164,8 @@ static bool set_x(const struct option_at *at)
         return dm_launch_list_add(&at->options->env.sets, at->value);
     if (here == NULL)
         return true;
-    return asprintf(&text, "%s=%s", at->value, here) >= 0 &&
-           dm_launch_list_add(&at->options->env.sets, text);
+    text = make_text(at->options, at->value, "=", here);
+    return text != NULL && dm_launch_list_add(&at->options->env.sets, text);
 }
 
 static bool set_prepend_rank(const struct option_at *at)
@@ -397,14 +411,15 @@ static bool option_value(struct option_at *at, const struct option_row *row, cha
         dm_log_error("mpiexec: -%s %s needs the variable's value", row->name, at->value);
         return false;
     }
-    return asprintf(&at->value, "%s=%s", at->value, *(*argv)++) >= 0;
+    at->value = make_text(at->options, at->value, "=", *(*argv)++);
+    return at->value != NULL;
 }
 
 static bool pass_to_engine(const struct option_at *at)
 {
-    char *text;
+    char *text = make_text(at->options, "-", at->name, "");
 
-    if (asprintf(&text, "-%s", at->name) < 0 || !dm_launch_list_add(&at->options->engine, text))
+    if (text == NULL || !dm_launch_list_add(&at->options->engine, text))
         return false;
     return at->value == NULL || dm_launch_list_add(&at->options->engine, at->value);
 }
@@ -522,4 +537,7 @@ void dm_launch_options_free(struct dm_launch_options *options)
     free(options->env.sets.list);
     free(options->engine.list);
     free(options->args.list);
+    for (size_t i = 0; i < options->made.n; i++)
+        free(options->made.list[i]);
+    free(options->made.list);
 }

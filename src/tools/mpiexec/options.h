@@ -63,11 +63,12 @@ struct dm_launch_options {
     struct dm_launch_list engine; /* arguments that are for the engine as they are */
     struct dm_launch_list
         args; /* all as given, with what the files of -configfile say in their place */
+    struct dm_launch_list made; /* texts that are in none of args; allocated */
     bool wants_help;
     bool wants_version;
 };
 
-/* DM_OK, or DM_ELAUNCH and reported in one line. Texts are pointers into args. */
+/* DM_OK, or DM_ELAUNCH and reported in one line. Texts are pointers into args or made. */
 int dm_launch_options_parse(struct dm_launch_options *options, char *const *argv);
 void dm_launch_options_free(struct dm_launch_options *options);
 /* Append a text, which is not copied; false: no memory. */
