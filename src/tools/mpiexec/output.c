@@ -63,19 +63,28 @@ void dm_launch_output_expand(const char *pattern, const struct dm_launch_rank *r
     }
 }
 
-/* What cannot be written ends the job: nobody else would be told. */
-static void output_write(const struct dm_launch_stream *stream, const char *text, size_t len)
+/* What cannot be written ends the job, or is how it ended well: nobody else would be told. */
+static void output_fail(const struct dm_launch_stream *stream)
 {
     struct dm_launch_node *node = stream->rank->node;
+    int status = errno == EPIPE ? 128 + SIGPIPE : 1;
 
+    if (errno != EPIPE && (!node->is_ending || node->status == 0))
+        dm_log_error("mpiexec: writing the output of rank %d: %s", stream->rank->rank,
+                     strerror(errno));
+    if (node->is_ending)
+        dm_launch_verdict_status(node, status);
+    else
+        dm_launch_verdict_fail(node, status);
+}
+
+static void output_write(const struct dm_launch_stream *stream, const char *text, size_t len)
+{
     while (len > 0) {
         ssize_t n = write(stream->to, text, len);
 
         if (n < 0 && errno != EINTR && errno != EAGAIN) {
-            if (errno != EPIPE && !node->is_ending)
-                dm_log_error("mpiexec: writing the output of rank %d: %s", stream->rank->rank,
-                             strerror(errno));
-            dm_launch_verdict_fail(node, errno == EPIPE ? 128 + SIGPIPE : 1);
+            output_fail(stream);
             return;
         }
         if (n > 0) {
