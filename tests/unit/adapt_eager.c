@@ -411,6 +411,11 @@ static void rings(void)
     for (int i = 0; i < 1000; i++)
         send_record(i % 2, DM_CELL_MAX + 1);
     CHECK(!tx->place.in_cells);
+    /* As if it had been entered before all counts went round. */
+    conn_of(0)->tx.place.left = conn_of(0)->tx.place.entered = tx->n_posted + 0xff;
+    for (int i = 0; i < 1000; i++)
+        send_record(0, DM_CELL_MAX + 1);
+    CHECK(tx->n_posted - tx->place.entered >= 1000);
     CHECK(tx->place.last <= 16 && tx->ring.slot < 16 && tx->ring.gen > 1);
     for (int i = 0; i < 8; i++)
         send_record(0, 9);

@@ -37,6 +37,7 @@
 #define PART_ALL    512                 /* slots of all peers together */
 #define ROW         4                   /* short records, before cells are used again */
 #define HOT         64                  /* records */
+#define LONG_AGO    (UINT32_C(1) << 30) /* records */
 
 static uint32_t place_least(uint32_t a, uint32_t b)
 {
@@ -96,6 +97,19 @@ static void place_switch(struct dm_tx *tx)
     *(tx->place.in_cells ? &tx->place.left : &tx->place.entered) = tx->n_posted;
 }
 
+/* Counts go round in 32 bits: what was long ago must not look like just now. */
+static void place_forget(struct dm_tx *tx)
+{
+    uint32_t then = tx->n_posted - LONG_AGO / 2;
+
+    if (tx->n_posted - tx->place.asked > LONG_AGO)
+        tx->place.asked = then;
+    if (tx->place.in_cells && tx->n_posted - tx->place.left > LONG_AGO)
+        tx->place.left = then;
+    else if (!tx->place.in_cells && tx->n_posted - tx->place.entered > LONG_AGO)
+        tx->place.left = tx->place.entered = then;
+}
+
 void dm_eager_place_next(struct dm_conn *conn)
 {
     struct dm_tx *tx = &conn->tx;
@@ -112,6 +126,7 @@ void dm_eager_place_next(struct dm_conn *conn)
             tx->place.most -= (tx->place.most + MOST_ROUNDS - 1) / MOST_ROUNDS;
         }
     }
+    place_forget(tx);
     if ((flags & DM_TRAILER_SWITCH) != 0)
         place_switch(tx);
     place_begin(conn);
