@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #define DM_PRIVATE_MAGIC   0x4454u /* "DT" */
-#define DM_PRIVATE_VERSION 2
+#define DM_PRIVATE_VERSION 3
 
 enum dm_private_kind { DM_PRIVATE_CONNECT = 1, DM_PRIVATE_ACCEPT, DM_PRIVATE_REJECT };
 

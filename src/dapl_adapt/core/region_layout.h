@@ -1,7 +1,7 @@
 /*
  * The registered region of a connection: control words, receive ring of cells, shadow buffer of the
- * peer's cells; on a page of its own receive ring, one spare slot, shadow buffer of the peer's ring; with
- * DATUM_EAGER=basic behind that a trailer for each slot, which the peer writes.
+ * peer's cells; from a new page on receive ring, one spare slot, shadow buffer of the peer's ring;
+ * with DATUM_EAGER=basic behind that a trailer for each slot, which the peer writes.
  */
 #ifndef DM_DAPL_ADAPT_CORE_REGION_LAYOUT_H
 #define DM_DAPL_ADAPT_CORE_REGION_LAYOUT_H

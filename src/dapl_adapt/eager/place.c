@@ -2,19 +2,20 @@
  * The sender's way round its rings.
  *
  * Many peers must not cost much memory: short records go to cells, which are a few pages for all of
- * them. A record that does not fit goes to a slot, behind an empty one in a cell that says so; a few
- * short ones in a row, and the last of them says that the next is in a cell again. Slots and cells are
- * consumed in the order of records, and credits count both.
+ * them. A record that does not fit goes to a slot, behind an empty one in a cell that says so. After
+ * a few short ones in slots the last of them says that the next is in a cell again. Slots and cells
+ * are consumed in the order of records, and credits count both.
  *
- * A peer that is one of few, and has shown that it is used, has slots alone: neighbours in memory are
- * fetched ahead by the one who reads while the other writes, and lines that were just read are dearer
- * to write than old ones.
+ * A peer that is one of few, and has shown that it is used, has slots alone: neighbours in memory
+ * are fetched ahead by the one who reads while the other writes, and lines that were just read are
+ * dearer to write than old ones.
  *
- * With many peers a round through the slots ends before the last one when the receiver has consumed at
- * least half of it, and it is as long as the bursts of lately; a receiver that falls behind makes rounds
- * longer, up to a part of the slots. A slot is filled again when its record of the round before has been
- * consumed: while the round is not longer than that one, no more records in slots may be unconsumed than
- * it had. The receiver does not know where the sender stops: it is asked for credits.
+ * With many peers a round through the slots ends before the last one when the receiver has consumed
+ * at least half of it, and it is as long as the bursts of lately. A receiver that falls behind makes
+ * rounds longer, up to a part of the slots. A slot is filled again when its record of the round
+ * before has been consumed: while the round is not longer than that one, no more records in slots
+ * may be unconsumed than it had. The receiver does not know where the sender stops: it is asked for
+ * credits.
  *
  * Generations are told apart by 24 bits: one round in ROUND_FULL goes through all slots, so that no
  * trailer is as old as that.
