@@ -1,6 +1,6 @@
 /*
  * Rank 0 stays away from MPI for SECONDS, asleep; the others wait for it in MPI. Each prints how much processor
- * time that took, in per cent. With "fork" a child is made, which exits; with "die" rank 1 dies meanwhile.
+ * time that took, in per cent, and how often it woke up. With "fork" a child is made, which exits; with "die" rank 1 dies meanwhile.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -10,13 +10,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static double used(void)
+struct used {
+    double cpu;
+    double sleeps;
+};
+
+static struct used used(void)
 {
     struct rusage use;
 
     getrusage(RUSAGE_SELF, &use);
-    return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
-           (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6;
+    return (struct used){.cpu = (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+                                (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec) / 1e6,
+                         .sleeps = (double)use.ru_nvcsw};
 }
 
 static void make_child(void)
@@ -33,7 +39,8 @@ static void make_child(void)
 int main(int argc, char **argv)
 {
     const char *what = argc > 2 ? argv[2] : "";
-    double before, start;
+    struct used before, after;
+    double start;
     int rank, seconds = atoi(argv[1]);
 
     MPI_Init(&argc, &argv);
@@ -48,7 +55,10 @@ int main(int argc, char **argv)
     if (rank == 0)
         sleep((unsigned)seconds);
     MPI_Barrier(MPI_COMM_WORLD);
-    printf("rank %d used %.1f %%\n", rank, (used() - before) / (MPI_Wtime() - start) * 100);
+    after = used();
+    start = MPI_Wtime() - start;
+    printf("rank %d used %.1f %%, %.0f sleeps a second\n", rank,
+           (after.cpu - before.cpu) / start * 100, (after.sleeps - before.sleeps) / start);
     MPI_Finalize();
     return 0;
 }

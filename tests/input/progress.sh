@@ -26,6 +26,18 @@ for progress in wait threads2 thread; do
         "$(declare -f idle); idle 3 1"
     check "idle, $progress, on demand" env DATUM_CONNECT=demand bash -c "$(declare -f idle); idle 3 1"
 done
+# More ranks than cores: who waits sleeps until it is woken. Not a look each millisecond, which costs others the core.
+seldom() {
+    timeout 60 taskset -c 0 mpiexec -n 6 ./idle 2 >said 2>&1
+    rc=$?
+    awk '/ sleeps a second/ { k++; if ($6 > 200) bad = 1 } END { exit bad || k != 6 }' said && return $rc
+    cat said
+    return 1
+}
+for provider in datum-shm datum-tcp; do
+    check "idle, more ranks than cores, $provider" env -u DATUM_PROGRESS DATUM_PROVIDER=$provider bash -c \
+        "$(declare -f seldom); seldom"
+done
 check 'fork' idle 2 1 fork
 check 'explained' says 'progress: as adaptive, and a thread .*\(DATUM_PROGRESS\)' \
     env DATUM_EXPLAIN=1 mpiexec -n 2 ./idle 0

@@ -192,6 +192,8 @@ void dm_poll_event(struct dm_ia *ia, const DAT_EVENT *event)
 {
     if (dm_likely(event->event_number == DAT_DTO_COMPLETION_EVENT))
         dm_poll_dto(ia, &event->event_data.dto_completion_event_data);
+    else if (event->event_number == DAT_SOFTWARE_EVENT)
+        atomic_store(&ia->wake.is_posted, false); /* it has done its work */
     else if (!dm_imm_event(ia, event))
         dm_poll_dto(ia, &event->event_data.dto_completion_event_data);
 }
@@ -296,7 +298,7 @@ int dm_poll_rare(struct dm_adapt *adapt)
             n++;
         }
         for (int k = 0; k < DM_SIDES; k++)
-            while (ia->wake.evd[k] != DAT_HANDLE_NULL &&
+            while (ia->wake.evd[k] != DAT_HANDLE_NULL && ia->wake.evd[k] != ia->dto_evd &&
                    dto_dequeue(ia, ia->wake.evd[k], &event) == DAT_SUCCESS)
                 ; /* it has done its work */
         while (dto_dequeue(ia, ia->async_evd, &event) == DAT_SUCCESS) {

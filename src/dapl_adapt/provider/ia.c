@@ -162,6 +162,7 @@ static int ia_query(struct dm_ia *ia, const struct dm_conf_entry *entry)
     ia->caps.is_local = limits.is_local;
     ia->is_driven = limits.is_driven;
     ia->is_serial = limits.is_serial;
+    ia->can_wake = limits.can_wake;
     ia->caps.last_byte = limits.last_byte;
     if (limits.can_grow)
         ia->depth.max = limits.max_evd_qlen;
@@ -183,7 +184,7 @@ static int ia_query(struct dm_ia *ia, const struct dm_conf_entry *entry)
 
 static void ia_free_side(struct dm_ia *ia, enum dm_side side)
 {
-    if (ia->wake.evd[side] != DAT_HANDLE_NULL)
+    if (ia->wake.evd[side] != DAT_HANDLE_NULL && ia->wake.evd[side] != ia->dto_evd)
         dat_evd_free(ia->wake.evd[side]);
     if (ia->wake.cno[side] != DAT_HANDLE_NULL)
         dat_cno_free(ia->wake.cno[side]);
@@ -215,7 +216,7 @@ static int ia_evd_create(struct dm_ia *ia, int qlen, DAT_CNO_HANDLE cno, DAT_EVD
     memset(&attr, 0, sizeof(attr));
     if (dat_ia_query(ia->ia, NULL, DAT_IA_FIELD_IA_MAX_EVD_QLEN, &attr, 0, NULL) == DAT_SUCCESS)
         qlen = ia_min_pos(qlen, attr.max_evd_qlen);
-    if (flags == DAT_EVD_DTO_FLAG)
+    if ((flags & DAT_EVD_DTO_FLAG) != 0)
         ia->depth.len = ia->depth.space = qlen;
     errno = ENOMEM; /* as in dm_ia_ep_create */
     rc = dat_evd_create(ia->ia, qlen, cno, flags, evd_p);
@@ -260,12 +261,18 @@ static int ia_create_queues(struct dm_ia *ia, int qlen)
     bool has_side = progress >= DM_PROGRESS_THREAD && ia_create_side(ia, DM_SIDE_RECV);
     bool is_split =
         has_side && progress == DM_PROGRESS_THREADS2 && ia_create_side(ia, DM_SIDE_REQUEST);
+    bool is_merged = ia->can_wake && progress < DM_PROGRESS_THREAD;
     int err;
 
     if (ia->caps.is_late && qlen < SIW_QLEN)
         qlen = SIW_QLEN;
-    err = ia_evd_create(ia, qlen, ia->wake.cno[is_split ? DM_SIDE_REQUEST : DM_SIDE_RECV],
-                        DAT_EVD_DTO_FLAG, &ia->dto_evd);
+    err =
+        ia_evd_create(ia, qlen + is_merged, ia->wake.cno[is_split ? DM_SIDE_REQUEST : DM_SIDE_RECV],
+                      DAT_EVD_DTO_FLAG | (is_merged ? DAT_EVD_SOFTWARE_FLAG : 0), &ia->dto_evd);
+    if (is_merged) {
+        ia->wake.evd[DM_SIDE_RECV] = ia->dto_evd;
+        ia->depth.space--;
+    }
     ia->recv_evd = ia->dto_evd;
     if (err == DM_OK && is_split)
         err = ia_evd_create(ia, qlen, ia->wake.cno[DM_SIDE_RECV], DAT_EVD_DTO_FLAG, &ia->recv_evd);

@@ -92,11 +92,13 @@ struct dm_ia_cm {
 /*
  * With progress threads, for each side: what a thread sleeps in that leaves the event queues to
  * others, and a queue of software events to wake it. The second side has requests only, if receives
- * have a queue of their own, and is not there otherwise.
+ * have a queue of their own, and is not there otherwise. Without progress threads evd is the queue of
+ * completions, where the provider can be woken so.
  */
 struct dm_ia_wake {
     DAT_CNO_HANDLE cno[DM_SIDES];
     DAT_EVD_HANDLE evd[DM_SIDES];
+    atomic_bool is_posted; /* the one software event that the queue of completions has room for */
 };
 
 /* Where the rail is in the network. */
@@ -141,6 +143,7 @@ struct dm_ia {
     int n_probes;                     /* measuring transfers under way */
     bool is_waited_on; /* a thread waits in dto_evd, or has an event of it not yet handled */
     bool is_driven;    /* every poll has to look into its event queue */
+    bool can_wake;     /* a software event wakes who waits for completions */
     bool is_serial;    /* one thread at a time may call it (serial.h) */
     bool is_builtin;
     struct dm_ia_caps caps;

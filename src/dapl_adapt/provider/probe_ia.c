@@ -58,6 +58,7 @@ static void own_words(const DAT_PROVIDER_ATTR *attr, struct dm_probe_limits *lim
     limits->is_driven = strcmp(own_word(attr, "progress"), "auto") == 0 ||
                         strcmp(own_word(attr, "progress"), "manual") == 0;
     limits->can_grow = strcmp(own_word(attr, "evd_resize"), "yes") == 0;
+    limits->can_wake = strcmp(own_word(attr, "evd_post_se"), "yes") == 0;
     if (strcmp(last, "yes") == 0)
         limits->last_byte = DM_LAST_IS_LAST;
     else if (strcmp(last, "no") == 0)

@@ -257,11 +257,14 @@ void dm_rails_wake(struct dm_rails *rails, enum dm_side side)
 
     for (int i = 0; i < rails->n_ias; i++) {
         ia = rails->ias[i];
-        if (ia->wake.evd[side] == DAT_HANDLE_NULL)
+        if (ia->wake.evd[side] == DAT_HANDLE_NULL ||
+            (ia->wake.evd[side] == ia->dto_evd && atomic_exchange(&ia->wake.is_posted, true)))
             continue;
         event.evd_handle = ia->wake.evd[side];
         dm_serial_enter(ia->is_serial);
-        (void)dat_evd_post_se(ia->wake.evd[side], &event); /* full: it is awake anyway */
+        if (dat_evd_post_se(ia->wake.evd[side], &event) !=
+            DAT_SUCCESS) /* full: it is awake anyway */
+            atomic_store(&ia->wake.is_posted, false);
         dm_serial_leave(ia->is_serial);
     }
 }

@@ -24,6 +24,7 @@ static DAT_NAMED_ATTR provider_attrs[] = {
     {"reach", "host"},
     {"last_byte_last", "yes"},
     {"evd_resize", "yes"},
+    {"evd_post_se", "yes"},
     {"threads", "objects"}, /* different threads may use different objects, whatever the line */
     {"progress", "auto"},   /* only where consumers drive: dm_pia.is_driven */
 };

@@ -171,6 +171,7 @@ void dm_net_show_attrs(struct dm_net *net, const char *fabric, bool is_last_last
         {"reach", is_lo ? "host" : "network"},
         {"last_byte_last", is_last_last ? "yes" : "no"},
         {"evd_resize", "yes"},
+        {"evd_post_se", "yes"},
         {"threads", "objects"},
         {"progress", modes[net->mode]},
         {"interface", net->attr_text[0]},
