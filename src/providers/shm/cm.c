@@ -367,10 +367,8 @@ void dm_shm_cm_timeout(struct dm_shm_conn *conn)
         cm_try_connect(conn);
 }
 
-uint64_t dm_shm_cm_due(const struct dm_shm_conn *conn)
+uint64_t dm_shm_cm_due(const struct dm_shm_conn *conn, uint64_t now)
 {
-    uint64_t now = dm_futex_now();
-
     if (conn->state == DM_CONN_QUIESCING)
         return now + QUIESCE_NS;
     if (conn->state == DM_CONN_RETRY && now + RETRY_NS < conn->deadline)

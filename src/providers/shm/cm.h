@@ -47,7 +47,7 @@ void dm_shm_cm_accept_conn(struct dm_shm_conn *conn, struct dm_shm_ep *ep, DAT_C
 /* The socket of an unfinished connection has closed. */
 void dm_shm_cm_lost(struct dm_shm_conn *conn);
 /* When dm_shm_cm_timeout() has to be called, ns of CLOCK_MONOTONIC. */
-uint64_t dm_shm_cm_due(const struct dm_shm_conn *conn);
+uint64_t dm_shm_cm_due(const struct dm_shm_conn *conn, uint64_t now);
 void dm_shm_cm_timeout(struct dm_shm_conn *conn);
 
 #endif

@@ -159,12 +159,9 @@ void dm_shm_conn_ready(struct dm_shm_conn *conn, uint32_t events)
         conn_lost(conn);
 }
 
-void dm_shm_peer_died(struct dm_shm_ia *ia, struct dm_shm_peer *peer)
+static void conns_lose(struct dm_list *srcs, const struct dm_shm_peer *peer)
 {
-    dm_shm_peer_hold(peer); /* the last connection would take it along */
-    dm_shm_src_defer_free(ia, &peer->pidfd->src);
-    peer->pidfd = NULL;
-    dm_list_for_each_safe (it, next, &ia->srcs) {
+    dm_list_for_each_safe (it, next, srcs) {
         struct dm_shm_src *src = dm_container_of(it, struct dm_shm_src, link);
         struct dm_shm_conn *conn = (struct dm_shm_conn *)src;
 
@@ -174,5 +171,14 @@ void dm_shm_peer_died(struct dm_shm_ia *ia, struct dm_shm_peer *peer)
         if (!src->is_dead && !conn->is_peer_gone)
             conn_lost(conn);
     }
+}
+
+void dm_shm_peer_died(struct dm_shm_ia *ia, struct dm_shm_peer *peer)
+{
+    dm_shm_peer_hold(peer); /* the last connection would take it along */
+    dm_shm_src_defer_free(ia, &peer->pidfd->src);
+    peer->pidfd = NULL;
+    conns_lose(&ia->quiet_srcs, peer);
+    conns_lose(&ia->srcs, peer);
     dm_shm_peer_put(ia, peer);
 }

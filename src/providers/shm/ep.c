@@ -301,6 +301,7 @@ void dm_shm_ep_down(struct dm_shm_ep *ep, DAT_EVENT_NUMBER event, uint32_t msg)
         if (msg != DM_CTRL_NONE)
             dm_shm_ctrl_send_type(conn, (enum dm_shm_ctrl_type)msg);
         conn->state = DM_CONN_QUIESCING;
+        dm_shm_src_watch(conn->ia, &conn->src);
     }
     if (conn == NULL)
         ep_down_end(ep, event);

@@ -41,13 +41,23 @@ void dm_shm_src_replace(struct dm_shm_ia *ia, struct dm_shm_src *src, int fd)
     src->fd = fd;
 }
 
+static void src_move(struct dm_shm_src *src, struct dm_list *to)
+{
+    dm_list_del(&src->link);
+    dm_list_add_tail(to, &src->link);
+}
+
+void dm_shm_src_watch(struct dm_shm_ia *ia, struct dm_shm_src *src)
+{
+    src_move(src, &ia->srcs);
+}
+
 void dm_shm_src_defer_free(struct dm_shm_ia *ia, struct dm_shm_src *src)
 {
     (void)epoll_ctl(ia->epoll_fd, EPOLL_CTL_DEL, src->fd, NULL);
     close(src->fd);
     src->is_dead = true;
-    dm_list_del(&src->link);
-    dm_list_add_tail(&ia->deferred_free, &src->link);
+    src_move(src, &ia->deferred_free);
 }
 
 void dm_shm_kick(struct dm_pia *pia)
@@ -85,7 +95,11 @@ static uint64_t src_timer(struct dm_shm_ia *ia, struct dm_shm_src *src, uint64_t
         return DM_FUTEX_FOREVER;
     if (conn->deadline <= now || conn->state == DM_CONN_RETRY || conn->state == DM_CONN_QUIESCING)
         dm_shm_cm_timeout(conn);
-    return src->is_dead ? DM_FUTEX_FOREVER : dm_shm_cm_due(conn);
+    if (src->is_dead)
+        return DM_FUTEX_FOREVER;
+    if (conn->state == DM_CONN_UP)
+        src_move(src, &ia->quiet_srcs);
+    return dm_shm_cm_due(conn, now);
 }
 
 /* Run what is due; the time in ms until the next, -1 for never. */
@@ -165,6 +179,7 @@ static void *shm_progress_thread(void *arg)
 bool dm_shm_progress_start(struct dm_shm_ia *ia)
 {
     dm_list_init(&ia->srcs);
+    dm_list_init(&ia->quiet_srcs);
     dm_list_init(&ia->deferred_free);
     ia->kick.kind = DM_SRC_KICK;
     ia->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -181,6 +196,18 @@ err_close:
     return false;
 }
 
+static void srcs_end(struct dm_shm_ia *ia, struct dm_list *srcs)
+{
+    while (!dm_list_is_empty(srcs)) {
+        struct dm_shm_src *src = dm_container_of(srcs->next, struct dm_shm_src, link);
+
+        if (src->kind == DM_SRC_CONN)
+            dm_shm_conn_close((struct dm_shm_conn *)src);
+        else
+            dm_shm_src_defer_free(ia, src);
+    }
+}
+
 void dm_shm_progress_stop(struct dm_shm_ia *ia)
 {
     pthread_mutex_lock(&ia->pia.lock);
@@ -188,14 +215,8 @@ void dm_shm_progress_stop(struct dm_shm_ia *ia)
     pthread_mutex_unlock(&ia->pia.lock);
     dm_shm_kick(&ia->pia);
     pthread_join(ia->pia.thread, NULL);
-    while (!dm_list_is_empty(&ia->srcs)) { /* requests that came in the end */
-        struct dm_shm_src *src = dm_container_of(ia->srcs.next, struct dm_shm_src, link);
-
-        if (src->kind == DM_SRC_CONN)
-            dm_shm_conn_close((struct dm_shm_conn *)src);
-        else
-            dm_shm_src_defer_free(ia, src);
-    }
+    srcs_end(ia, &ia->srcs); /* requests that came in the end */
+    srcs_end(ia, &ia->quiet_srcs);
     src_free_dead(ia);
     close(ia->epoll_fd);
     close(ia->kick.fd);

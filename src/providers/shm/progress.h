@@ -15,7 +15,7 @@ struct dm_shm_src {
     enum dm_shm_src_kind kind;
     int fd;
     bool is_dead;
-    struct dm_list link; /* in ia->srcs, or in ia->deferred_free */
+    struct dm_list link; /* in ia->srcs, ia->quiet_srcs or ia->deferred_free */
 };
 
 bool dm_shm_progress_start(struct dm_shm_ia *ia);
@@ -26,6 +26,8 @@ bool dm_shm_src_add(struct dm_shm_ia *ia, struct dm_shm_src *src);
 void dm_shm_src_replace(struct dm_shm_ia *ia, struct dm_shm_src *src, int fd);
 /* Poll a source for these events from now on. */
 void dm_shm_src_poll(struct dm_shm_ia *ia, struct dm_shm_src *src, uint32_t events);
+/* It may be due some time: the next round of the thread asks it. */
+void dm_shm_src_watch(struct dm_shm_ia *ia, struct dm_shm_src *src);
 /* Stop polling it, close its descriptor; its memory is freed later. */
 void dm_shm_src_defer_free(struct dm_shm_ia *ia, struct dm_shm_src *src);
 

@@ -82,7 +82,7 @@ static void peer_watch(struct dm_shm_ia *ia, struct dm_shm_peer *peer, int sock)
     death->src.kind = DM_SRC_PEER;
     death->src.fd = fd;
     death->peer = peer;
-    dm_list_add_tail(&ia->srcs, &death->src.link);
+    dm_list_add_tail(&ia->quiet_srcs, &death->src.link);
     if (dm_shm_src_add(ia, &death->src))
         peer->pidfd = death;
     else

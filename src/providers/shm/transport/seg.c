@@ -182,6 +182,18 @@ static struct block *heap_extend(struct dm_shm_seg *seg, size_t size)
     return block;
 }
 
+/* Memory that no block has had before is zero, and costs no page until it is used. */
+static void heap_clear(struct dm_shm_seg *seg, struct block *block)
+{
+    uint64_t at = dm_shm_seg_offset(seg, block) + BLOCK_HEAD;
+    uint64_t end = dm_shm_seg_offset(seg, block) + block->len;
+
+    if (at < seg->heap.used)
+        memset((char *)seg->hdr + at, 0, (end < seg->heap.used ? end : seg->heap.used) - at);
+    if (end > seg->heap.used)
+        seg->heap.used = end;
+}
+
 void *dm_shm_seg_alloc(struct dm_shm_seg *seg, size_t len)
 {
     size_t size;
@@ -203,7 +215,7 @@ void *dm_shm_seg_alloc(struct dm_shm_seg *seg, size_t len)
         return NULL;
     block->class = class;
     block->is_free = 0;
-    memset((char *)block + BLOCK_HEAD, 0, size);
+    heap_clear(seg, block);
     return (char *)block + BLOCK_HEAD;
 }
 

@@ -147,7 +147,8 @@ struct dm_shm_hdr {
 enum { DM_SHM_HEAP_CLASSES = 96 };
 struct dm_shm_heap {
     uint64_t first;
-    uint64_t at;                        /* first byte never used */
+    uint64_t at;                        /* end of the blocks */
+    uint64_t used;                      /* end of what any block has had */
     uint64_t free[DM_SHM_HEAP_CLASSES]; /* by class: offset of a free block, linked */
 };
 
