@@ -436,7 +436,7 @@ static void compute(double seconds)
 /* A nonblocking write, and computing as long as a blocking one takes; both together. */
 static void run_overlap(int is_coll)
 {
-    double alone[MOST_RUNS], both[MOST_RUNS];
+    double alone[MOST_RUNS] = {0}, both[MOST_RUNS] = {0};
     struct pattern p;
 
     pattern_make(&p, "contig");

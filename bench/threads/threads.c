@@ -166,7 +166,7 @@ static int by_value(const void *a, const void *b)
 
 static void line(enum what what, struct thread *threads, int n_threads)
 {
-    double us[MAX_ROUNDS];
+    double us[MAX_ROUNDS] = {0};
 
     measure(what == LONGEST ? PINGPONG : what, threads, n_threads);
     for (int i = 0; i < n_rounds; i++)

@@ -15,11 +15,12 @@ bool dm_net_op_pool_grow(struct dm_net *net)
 {
     size_t size = net->ops->op_size;
     struct op_chunk *chunk = malloc(sizeof(*chunk) + OPS_PER_CHUNK * size);
-    char *at = (char *)(chunk + 1);
+    char *at;
 
     if (chunk == NULL)
         return false;
     dm_list_add_tail(&net->pool.chunks, &chunk->link);
+    at = (char *)(chunk + 1);
     for (int i = 0; i < OPS_PER_CHUNK; i++, at += size)
         dm_list_add_tail(&net->pool.free, &((struct dm_net_op *)(void *)at)->link);
     return true;
