@@ -96,14 +96,16 @@ static void split(int n_colors, int is_reversed)
     free(members);
 }
 
-/* By host; ranks in reverse. */
+/* By host; ranks in reverse. Slurm's nodes may be on one machine. */
 static void shared(void)
 {
-    char own[MPI_MAX_PROCESSOR_NAME] = "", *names = malloc((size_t)mp_size * sizeof(own));
+    char own[MPI_MAX_PROCESSOR_NAME + 64] = "", *names = malloc((size_t)mp_size * sizeof(own));
+    const char *node = getenv("SLURMD_NODENAME");
     int n, n_here = 0, n_above = 0;
     MPI_Comm comm;
 
     MUST(MPI_Get_processor_name(own, &n));
+    snprintf(own + n, sizeof(own) - (size_t)n, " %s", node != NULL ? node : "");
     MUST(MPI_Allgather(own, sizeof(own), MPI_CHAR, names, sizeof(own), MPI_CHAR, MPI_COMM_WORLD));
     for (int r = 0; r < mp_size; r++) {
         int is_here = strcmp(names + (size_t)r * sizeof(own), own) == 0;

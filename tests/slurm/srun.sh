@@ -89,7 +89,8 @@ for type in $types; do
     check "$type: _exit" ended $type _exit 6 '[1-9]*' 'rank 1 on .*(is gone|connection lost)'
 done
 
-tests=coll_reduce
+# A step's processes spawn others beside them: by a mpiexec on their host, or with Slurm on several.
+tests='coll_reduce dyn_spawn'
 [ -z "${TEST_FULL:-}" ] || tests="$tests p2p_order coll_move coll_vector comm_make p2p_modes rma_put_get rma_lock"
 for type in $types; do
     for test in $tests; do

@@ -123,6 +123,9 @@ static bool add_ours(struct dm_launch_list *env, const struct dm_launch_node *no
     if (is_good && node->upstream.lookup != NULL)
         is_good = asprintf(&text, "MPIR_CVAR_CH3_INTERFACE_HOSTNAME=%s", node->host_name) >= 0 &&
                   env_set(env, text);
+    /* The engine has passed on the one of the first host. */
+    if (is_good && node->upstream.lookup != NULL && env_has(env, "SLURMD_NODENAME"))
+        is_good = asprintf(&text, "SLURMD_NODENAME=%s", node->host_name) >= 0 && env_set(env, text);
     return is_good;
 }
 

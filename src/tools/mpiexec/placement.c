@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "util/cfg.h"
 #include "util/host.h"
 #include "util/log.h"
 #include "util/strbuf.h"
@@ -152,9 +153,11 @@ bool dm_launch_place_is_here(const char *name)
     struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
     struct addrinfo *list = NULL;
     const char *own = dm_host_name();
+    const char *node = dm_cfg_env("SLURMD_NODENAME"); /* which need not be the host's name */
     bool is_here;
 
-    if (strcmp(name, own) == 0 || strcmp(name, "localhost") == 0)
+    if (strcmp(name, own) == 0 || strcmp(name, "localhost") == 0 ||
+        (node != NULL && strcmp(name, node) == 0))
         return true;
     if (getaddrinfo(name, NULL, &hints, &list) != 0)
         return false;
