@@ -295,13 +295,14 @@ static void free_late(const char *name)
 static void row_with_all(int row)
 {
     static char text[256];
-    char *heap = calloc(1, 4096);
+    char *heap;
     int flags = rows[row].flags;
     int kind = rows[row].kind;
 
     if (a.csp == DAT_HANDLE_NULL &&
         (strncmp(rows[row].name, "csp", 3) == 0 || strcmp(rows[row].name, "ep_common") == 0))
         return; /* refused whatever the handle */
+    heap = calloc(1, 4096);
     for (int other = 0; other < N_KINDS; other++) {
         if (dead[other] != DAT_HANDLE_NULL)
             try(row, dead[other], "a freed object");

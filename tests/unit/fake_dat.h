@@ -562,18 +562,22 @@ static DAT_RETURN fake_extended(DAT_HANDLE h, DAT_EXTENDED_OP number, va_list ar
 static DAT_RETURN fake_post_recv(DAT_EP_HANDLE h, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
                                  DAT_DTO_COOKIE cookie, DAT_COMPLETION_FLAGS flags)
 {
-    struct fake_recv *recv;
+    struct fake_recv *recv = calloc(1, sizeof(*recv));
     struct fake_ep *ep = h;
+    bool is_full;
 
     (void)n;
     (void)flags;
-    if (ep->n_recv >= ep->max_recv)
-        return FAKE_ERR(DAT_INSUFFICIENT_RESOURCES);
-    recv = calloc(1, sizeof(*recv));
     recv->seg = iov[0];
     recv->cookie = cookie;
-    FAKE_ENTER(ep->n_recv++; *ep->recvs_end = recv; ep->recvs_end = &recv->next);
-    return DAT_SUCCESS;
+    FAKE_ENTER(is_full = ep->n_recv >= ep->max_recv; if (!is_full) {
+        ep->n_recv++;
+        *ep->recvs_end = recv;
+        ep->recvs_end = &recv->next;
+    });
+    if (is_full)
+        free(recv);
+    return is_full ? FAKE_ERR(DAT_INSUFFICIENT_RESOURCES) : DAT_SUCCESS;
 }
 
 /* Make "fake-a" and "fake-b" known, write a dat.conf that lists them to path. */

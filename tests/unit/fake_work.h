@@ -223,6 +223,7 @@ static bool fake_do(struct fake_ep *ep)
         char *mem = (char *)(uintptr_t)work->iov[i].virtual_address;
         size_t n = work->iov[i].segment_length;
 
+        DM_DMA_BEGIN();
         if (work->op == DAT_DTO_RDMA_WRITE && fake.is_late)
             ; /* the network has it */
         else if (work->op == DAT_DTO_RDMA_READ)
@@ -235,6 +236,7 @@ static bool fake_do(struct fake_ep *ep)
             fake_backwards(at, mem, n);
         else
             fake_in_order(at, mem, n);
+        DM_DMA_END();
         at += n;
         len += n;
     }

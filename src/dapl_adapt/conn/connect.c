@@ -264,7 +264,7 @@ int dm_connect_timer(struct dm_link *link, uint64_t now)
 
     if (is_moving)
         n = dm_move_timer(link->conn, now);
-    if (n > 0 || link->state == DM_LINK_CLOSING)
+    if (n > 0 || dm_link_state(link) == DM_LINK_CLOSING)
         return n;
     if (now > link->deadline && connect_is_under_way(link, &event)) {
         connect_failed(link, connect_late_text(link, event));

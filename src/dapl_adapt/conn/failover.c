@@ -327,7 +327,7 @@ int dm_move_timer(struct dm_conn *conn, uint64_t now)
     struct dm_link *link = &conn->link[DM_LINK_PIPE];
     struct dm_adapt *adapt = conn->adapt;
 
-    if (link->state == DM_LINK_CLOSING) {
+    if (dm_link_state(link) == DM_LINK_CLOSING) {
         if (now < conn->failover.close_until && !failover_is_all_ended(conn))
             return 0;
         failover_next_epoch(conn, now);

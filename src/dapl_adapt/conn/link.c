@@ -100,6 +100,17 @@ void dm_conn_private_fill(struct dm_conn *conn, enum dm_link_kind link, enum dm_
     priv_p->probe_ctx = adapt->mem.probe_lmr[ia->index].rctx;
 }
 
+enum dm_link_state dm_link_state(const struct dm_link *link)
+{
+    struct dm_adapt *adapt = link->conn->adapt;
+    enum dm_link_state state;
+
+    pthread_mutex_lock(&adapt->shared.lock);
+    state = link->state;
+    pthread_mutex_unlock(&adapt->shared.lock);
+    return state;
+}
+
 void dm_conn_note(struct dm_link *link, enum dm_note note)
 {
     struct dm_adapt *adapt = link->conn->adapt;

@@ -12,6 +12,8 @@
 
 struct dm_adapt;
 
+/* As it is now: the server's thread changes it, too. */
+enum dm_link_state dm_link_state(const struct dm_link *link);
 /* Free an endpoint, if there is one. */
 void dm_conn_free_ep(DAT_EP_HANDLE *ep);
 /* Break its connection off; an event will tell. */

@@ -197,6 +197,7 @@ int dm_adapt_proc_get(struct dm_adapt *adapt, const struct dm_proc_info *info, i
 {
     struct dm_addr addr;
     struct dm_proc *proc;
+    int n_used;
     int err;
 
     if (info->id.job == adapt->self.job) {
@@ -218,6 +219,7 @@ int dm_adapt_proc_get(struct dm_adapt *adapt, const struct dm_proc_info *info, i
         proc = dm_procs_add(adapt, info->id, DM_PROC_KNOWN);
     if (proc != NULL)
         proc_take(proc);
+    n_used = adapt->procs.n_used;
     pthread_mutex_unlock(&adapt->shared.lock);
     if (proc == NULL)
         return DM_ENOMEM;
@@ -226,8 +228,8 @@ int dm_adapt_proc_get(struct dm_adapt *adapt, const struct dm_proc_info *info, i
         dm_adapt_proc_put(adapt, proc->number);
         return err;
     }
-    if ((adapt->procs.n_used & (adapt->procs.n_used - 1)) == 0) /* 1, 2, 4, ... */
-        dm_host_want_files((size_t)2 * adapt->procs.n_used * FILES_PER_PEER);
+    if ((n_used & (n_used - 1)) == 0) /* 1, 2, 4, ... */
+        dm_host_want_files((size_t)2 * n_used * FILES_PER_PEER);
     *proc_p = proc->number;
     return DM_OK;
 }

@@ -17,8 +17,6 @@
 #include "mpi/datatype/datatype.h"
 
 struct dm_loop {
-    int refs;
-    uint32_t mark; /* scratch of flatten.c, else 0 */
     size_t count;
     ptrdiff_t stride;
     size_t n;        /* items */
@@ -32,6 +30,9 @@ struct dm_loop {
     int *basics;            /* n, when they differ, else NULL */
     struct dm_moves *moves; /* of a prepared leaf with few short blocks, else NULL */
     bool is_prepared;
+    /* What changes while others walk. */
+    int refs;
+    uint32_t mark; /* scratch of flatten.c, else 0 */
 };
 
 struct dm_type_prog {

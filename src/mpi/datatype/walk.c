@@ -389,7 +389,7 @@ static void walk_type(struct walk *walk, char *buf, size_t count, const struct d
 {
     struct dm_loop *root = type->prog->plain;
     ptrdiff_t zero = 0;
-    struct dm_loop top;
+    struct dm_loop top = {0};
 
     if (root == NULL || count == 0 || walk->left == 0)
         return;
@@ -397,7 +397,7 @@ static void walk_type(struct walk *walk, char *buf, size_t count, const struct d
         walk_loop(walk, root, buf, offset);
         return;
     }
-    top = *root;
+    memcpy(&top, root, offsetof(struct dm_loop, refs));
     if (root->count == 1) {
         top.count = count;
         top.stride = type->extent;

@@ -188,7 +188,7 @@ static bool read_args(struct agent *agent)
 {
     const char *text = dm_cfg_env(DM_LAUNCH_AGENT_ARGS);
     const char *hosts = dm_cfg_env(DM_LAUNCH_AGENT_HOSTS);
-    struct dm_launch_list words = {0};
+    static struct dm_launch_list words; /* which the options point to */
     char *rest = text != NULL ? strdup(text) : NULL;
     char *word;
 

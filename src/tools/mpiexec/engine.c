@@ -314,7 +314,7 @@ int dm_launch_engine_run(const struct dm_launch_options *options,
                          const struct dm_launch_place *place)
 {
     static struct engine engine;
-    struct dm_launch_list argv = {0};
+    static struct dm_launch_list argv;
     int status;
 
     if (!dm_launch_engine_command(options, place, &argv))
