@@ -59,12 +59,15 @@ static ssize_t copy_cma_once(pid_t pid, char *local, uint64_t va, uint64_t len, 
     uint64_t va_tail = va + len - tail;
     struct iovec here = {.iov_base = local, .iov_len = len};
     struct iovec there[2] = {{.iov_len = len - tail}, {.iov_len = tail}};
+    ssize_t n;
 
     memcpy(&there[0].iov_base, &va, sizeof(va));
     memcpy(&there[1].iov_base, &va_tail, sizeof(va_tail));
-    if (is_write)
-        return process_vm_writev(pid, &here, 1, there, 2, 0); /* the first may be empty */
-    return process_vm_readv(pid, &here, 1, there, 1, 0);
+    DM_DMA_BEGIN();
+    n = is_write ? process_vm_writev(pid, &here, 1, there, 2, 0) /* the first may be empty */
+                 : process_vm_readv(pid, &here, 1, there, 1, 0);
+    DM_DMA_END();
+    return n;
 }
 
 /* 0, or errno. */

@@ -93,7 +93,9 @@ void dm_shm_csp_match(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg)
     conn->deadline = DM_FUTEX_FOREVER;
     if (len > 0)
         memcpy(data, host->active.request, (size_t)len);
+    DM_DMA_BEGIN(); /* the peer's event makes it known */
     memcpy(ep->ep.private_data, msg->data, msg->data_len);
+    DM_DMA_END();
     ep->ep.remote_qual = 0; /* nobody listens there */
     ep->sh->conn_data = msg->data_len > 0 ? (uint64_t)(uintptr_t)ep->ep.private_data : 0;
     ep->sh->conn_data_len = msg->data_len;
