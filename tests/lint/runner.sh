@@ -24,7 +24,7 @@ unit() {
     printf '#!/bin/bash\n%s\n' "$2" >b/tests/unit/t
     chmod +x b/tests/unit/t
 }
-run() { (unset TEST_TMP; DATUM_BUILD=$b bash "$src/tests/run" "$@"); }
+run() { (unset TEST_TMP TEST_FULL; DATUM_BUILD=$b bash "$src/tests/run" "$@"); }
 passes() { unit "$2" "$3"; check "$1" run unit; }
 fails() { unit "$2" "$4"; check_fails "$1" "$3" run unit; }
 

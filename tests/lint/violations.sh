@@ -140,10 +140,10 @@ rm bench/x.awk
 # A page that names a function that is gone.
 if [ -f docs/PATHS.md ]; then
     check 'docs/PATHS.md as it is' scripts/check-paths .
+    cp docs/PATHS.md ../paths
     # shellcheck disable=SC2016
     echo 'then `dm_nowhere_to_be_found()` is called' >>docs/PATHS.md
     check_fails 'a function that is gone' 'dm_nowhere_to_be_found' scripts/check-paths .
-    cp docs/PATHS.md ../paths
     calls() { cp ../paths docs/PATHS.md; printf '```calls\n%s\n```\n' "$1" >>docs/PATHS.md; }
     calls 'dm_chan_progress  src/channel/progress.c
   dm_chan_rank  src/channel/start.c'
@@ -174,7 +174,7 @@ if [ -d docs ]; then
     page 'long sentences' 'words in a sentence' "$(seq -s ' ' 4000 | fold -s -w 100)"
     page 'a page that is not there' 'docs/NOWHERE[.]md is not there' 'See docs/NOWHERE''.md.'
     for name in A B C D E F G H I J K L M; do echo '# One more' >docs/MORE_$name.txt; done
-    check_fails 'too many pages' '^docs:1: \[docs\] [0-9]* pages; 13 are enough' scripts/lint-docs .
+    check_fails 'too many pages' '^docs:1: \[docs\] [0-9]* pages; 12 are enough' scripts/lint-docs .
     rm -f docs/MORE_?.txt
 fi
 

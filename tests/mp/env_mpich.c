@@ -85,19 +85,22 @@ static void hints(void)
     MUST(MPI_Comm_free(&comm));
 }
 
-/* Rank 0 has no memory in either layout. */
+/* The first rank of each host has no memory in either layout. */
 static void empty_part(const char *noncontig)
 {
     void *base = &base;
     MPI_Aint size;
     MPI_Info info;
+    MPI_Comm host;
     MPI_Win win;
-    int unit;
+    int rank, unit;
 
+    MUST(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
+    MUST(MPI_Comm_rank(host, &rank));
     MUST(MPI_Info_create(&info));
     MUST(MPI_Info_set(info, "alloc_shared_noncontig", noncontig));
-    MUST(MPI_Win_allocate_shared(mp_rank == 0 ? 0 : 8, 1, info, MPI_COMM_WORLD, &base, &win));
-    CHECK((base == NULL) == (mp_rank == 0));
+    MUST(MPI_Win_allocate_shared(rank == 0 ? 0 : 8, 1, info, host, &base, &win));
+    CHECK((base == NULL) == (rank == 0));
     MUST(MPI_Win_shared_query(win, 0, &size, &unit, &base));
     CHECK(size == 0 && base == NULL);
     MUST(MPI_Win_fence(0, win));
@@ -105,6 +108,7 @@ static void empty_part(const char *noncontig)
     MUST(MPI_Win_fence(0, win));
     MUST(MPI_Win_free(&win));
     MUST(MPI_Info_free(&info));
+    MUST(MPI_Comm_free(&host));
 }
 
 static void topologies(void)
