@@ -52,7 +52,7 @@ static void dto_tx(struct dm_conn *conn, const DAT_DTO_COMPLETION_EVENT_DATA *dt
 }
 
 /* From here on what the server's thread has set up is seen. */
-static void dto_meet_server(struct dm_adapt *adapt)
+static void dto_see_server(struct dm_adapt *adapt)
 {
     pthread_mutex_lock(&adapt->shared.lock);
     pthread_mutex_unlock(&adapt->shared.lock);
@@ -61,7 +61,7 @@ static void dto_meet_server(struct dm_adapt *adapt)
 static void dto_recv(struct dm_conn *conn, const DAT_DTO_COMPLETION_EVENT_DATA *dto, uint32_t slot)
 {
     if (!conn->was_up) { /* its note is on the way */
-        dto_meet_server(conn->adapt);
+        dto_see_server(conn->adapt);
         dm_conn_notes(conn->adapt);
     }
     if (dto->status == DAT_DTO_SUCCESS)
@@ -73,7 +73,7 @@ static void dto_recv(struct dm_conn *conn, const DAT_DTO_COMPLETION_EVENT_DATA *
 /* The connector of a link has spoken: we may, too. */
 static void dto_first(struct dm_conn *conn, struct dm_link *link, bool is_ok)
 {
-    dto_meet_server(conn->adapt);
+    dto_see_server(conn->adapt);
     link->has_spoken = is_ok;
     if (is_ok)
         dm_conn_notes(conn->adapt); /* that it is up */
