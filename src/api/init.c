@@ -160,6 +160,7 @@ static int start_chan(void)
         .is_met = job->is_spawned,
         .node_of = job->node_of,
         .name = job->name,
+        .node_name = dm_pmi_node_name(),
         .kv = dm_pmi_kv(self.pmi),
         .host_of = job_host_of,
         .choose_coll = dm_coll_choose,

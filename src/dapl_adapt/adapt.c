@@ -51,6 +51,7 @@
 #include "util/cfg.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/hash.h"
 #include "util/host.h"
 #include "util/list.h"
 
@@ -68,16 +69,6 @@
 #define PROBE_LOCK_MIN                                                                             \
     ((size_t)4 << 20) /* lockable bytes from which on measuring is worth its memory */
 #define PROBE_NS UINT64_C(20000000)
-
-/* FNV-1a; tells jobs apart, it is no secret. */
-static uint64_t job_hash(const char *text)
-{
-    uint64_t h = UINT64_C(14695981039346656037);
-
-    for (; *text != '\0'; text++)
-        h = (h ^ (unsigned char)*text) * UINT64_C(1099511628211);
-    return h;
-}
 
 static const struct dm_conn_ops conn_ops = {
     .serve = dm_adapt_serve,
@@ -473,10 +464,10 @@ int dm_adapt_open(const struct dm_adapt_job *job, const struct dm_adapt_events *
     adapt->job = *job;
     adapt->ev = *ev;
     adapt->ops = &conn_ops;
-    adapt->self.job = job_hash(job->name != NULL ? job->name : "");
+    adapt->self.job = dm_hash_text(DM_HASH_TEXT, job->name != NULL ? job->name : "");
     adapt->self.rank = (uint32_t)job->rank;
     adapt->mem.page = (size_t)sysconf(_SC_PAGESIZE);
-    adapt->own_host = dm_addr_own_host();
+    adapt->own_host = dm_addr_own_host(job->node_name);
     adapt->is_demand = dm_cfg()->connect == DM_CONNECT_DEMAND ||
                        (dm_cfg()->connect == DM_CONNECT_AUTO && job->size > DEMAND_SIZE);
     open_init_shared(adapt);

@@ -64,6 +64,8 @@ int dm_pmi_fence_start(struct dm_pmi *pmi);
 int dm_pmi_fence_end(struct dm_pmi *pmi);
 /* The connection to the launcher, -1: none that can be watched. */
 int dm_pmi_fd(const struct dm_pmi *pmi);
+/* The launcher's name of this node, if it is not the host's: there may be several nodes on one host. NULL: it is. */
+const char *dm_pmi_node_name(void);
 /* Host name of a rank, "?" when unknown; cached. */
 const char *dm_pmi_host_of(struct dm_pmi *pmi, int rank);
 /*

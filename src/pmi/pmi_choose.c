@@ -11,12 +11,24 @@
 
 #include "util/cfg.h"
 #include "util/err.h"
+#include "util/host.h"
 
 static bool is_set(const char *var)
 {
     const char *value = dm_cfg_env(var);
 
     return value != NULL && *value != '\0';
+}
+
+const char *dm_pmi_node_name(void)
+{
+    const char *node = dm_cfg_env("SLURMD_NODENAME");
+    const char *host = dm_host_name();
+    size_t len = strcspn(host, ".");
+
+    if (node == NULL || (strcspn(node, ".") == len && strncmp(node, host, len) == 0))
+        return NULL;
+    return node;
 }
 
 /* PMI_FD of Slurm. Hydra sets no PMI_JOBID, but may have inherited it. */

@@ -8,6 +8,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* FNV-1a of a text, going on from h; DM_HASH_TEXT to begin with. It is no secret. */
+#define DM_HASH_TEXT UINT64_C(14695981039346656037)
+static inline uint64_t dm_hash_text(uint64_t h, const char *text)
+{
+    for (; *text != '\0'; text++)
+        h = (h ^ (unsigned char)*text) * UINT64_C(1099511628211);
+    return h;
+}
+
 struct dm_hash_slot {
     uint64_t key;
     void *val; /* NULL: the slot is empty */

@@ -1,6 +1,7 @@
 /*
  * Rank 0 stays away from MPI for SECONDS, asleep; the others wait for it in MPI. Each prints how much processor
- * time that took, in per cent, and how often it woke up. With "fork" a child is made, which exits; with "die" rank 1 dies meanwhile.
+ * time that took, in per cent, and how often it slept. With "fork" a child is made, which exits; with "die"
+ * rank 1 dies meanwhile.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -26,7 +26,7 @@ for progress in wait threads2 thread; do
         "$(declare -f idle); idle 3 1"
     check "idle, $progress, on demand" env DATUM_CONNECT=demand bash -c "$(declare -f idle); idle 3 1"
 done
-# More ranks than cores: who waits sleeps until it is woken. Not a look each millisecond, which costs others the core.
+# More ranks than cores: who waits sleeps until it is woken. A look each millisecond costs others the core.
 seldom() {
     timeout 60 taskset -c 0 mpiexec -n 6 ./idle 2 >said 2>&1
     rc=$?

@@ -149,7 +149,7 @@ static void addresses(void)
     adapt->rails.n_ias = 2;
     adapt->rings.n_slots = 48;
     adapt->rings.slot_size = 4096;
-    adapt->own_host = dm_addr_own_host();
+    adapt->own_host = dm_addr_own_host(NULL);
     dm_addr_write(adapt, text, sizeof(text));
     CHECK_EQ(dm_addr_read(text, &ep_addr), DM_OK);
     CHECK_EQ(ep_addr.n_rails, 2);
@@ -161,7 +161,7 @@ static void addresses(void)
     CHECK_EQ(ep_addr.n_slots, 48);
     CHECK_EQ(ep_addr.slot_size, 4096);
     CHECK_STR(ep_addr.why, "");
-    CHECK(ep_addr.host != 0 && ep_addr.host == dm_addr_own_host());
+    CHECK(ep_addr.host != 0 && ep_addr.host == dm_addr_own_host(NULL));
     CHECK_EQ(dm_addr_read("", &ep_addr), DM_ECONN);
     CHECK_EQ(dm_addr_read("1;0.1;5;64,128;3;", &ep_addr), DM_ECONN); /* another form */
     CHECK(strstr(dm_err_detail(), "same version") != NULL);

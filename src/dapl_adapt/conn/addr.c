@@ -29,7 +29,7 @@
 #include "dapl_adapt/public/types.h"
 #include "util/cfg.h"
 #include "util/err.h"
-#include "util/host.h"
+#include "util/hash.h"
 #include "util/kv.h"
 #include "util/log.h"
 #include "util/strbuf.h"
@@ -61,28 +61,9 @@ int dm_addr_count_cpus(const uint64_t *words)
     return n;
 }
 
-static uint64_t addr_hash(uint64_t h, const char *text)
+uint64_t dm_addr_own_host(const char *node_name)
 {
-    for (; *text != '\0'; text++)
-        h = (h ^ (unsigned char)*text) * UINT64_C(1099511628211);
-    return h;
-}
-
-/* Slurm's name of this node, if it is not the host's: there may be several nodes on one host. "": it is. */
-static const char *addr_node_name(void)
-{
-    const char *node = dm_cfg_env("SLURMD_NODENAME");
-    const char *host = dm_host_name();
-    size_t len = strcspn(host, ".");
-
-    if (node == NULL || (strcspn(node, ".") == len && strncmp(node, host, len) == 0))
-        return "";
-    return node;
-}
-
-uint64_t dm_addr_own_host(void)
-{
-    uint64_t h = UINT64_C(14695981039346656037);
+    uint64_t h = DM_HASH_TEXT;
     char id[64] = "";
     struct stat st;
     ssize_t len;
@@ -93,7 +74,7 @@ uint64_t dm_addr_own_host(void)
         id[len > 0 ? len : 0] = '\0';
         close(fd);
     }
-    h = addr_hash(addr_hash(h, id), addr_node_name());
+    h = dm_hash_text(dm_hash_text(h, id), node_name != NULL ? node_name : "");
     if (stat("/proc/self/ns/net", &st) == 0)
         h = (h ^ (uint64_t)st.st_ino) * UINT64_C(1099511628211);
     return h;

@@ -41,9 +41,10 @@ struct dm_addr {
 
 /*
  * This kernel and network, as a number: processes that share both can talk by what stays inside a
- * host, whatever the launcher calls a node. Asked once: it needs a file descriptor.
+ * host, whatever the launcher calls a node; but nodes of other names (NULL: none) are told apart.
+ * Asked once: it needs a file descriptor.
  */
-uint64_t dm_addr_own_host(void);
+uint64_t dm_addr_own_host(const char *node_name);
 /* Its parts: all before the cores; a rail. */
 void dm_addr_write_head(struct dm_strbuf *sb, const char *version, uint64_t host,
                         const struct dm_addr *settings);

@@ -16,11 +16,13 @@
 struct dm_adapt_job {
     int rank;
     int size;
-    int n_local;                                 /* processes on this host */
-    const int *node_of;                          /* host number of each process */
-    const char *name;                            /* unique name of the job */
-    bool is_met;                                 /* others connect to it, from anywhere (spawned) */
-    struct dm_kv_ops kv;                         /* to exchange addresses */
+    int n_local;        /* processes on this host */
+    const int *node_of; /* host number of each process */
+    const char *name;   /* unique name of the job */
+    const char
+        *node_name;      /* the launcher's, if it is not the host's: a host may be several nodes */
+    bool is_met;         /* others connect to it, from anywhere (spawned) */
+    struct dm_kv_ops kv; /* to exchange addresses */
     const char *(*host_of)(void *arg, int proc); /* for messages */
     void *host_arg;
     /*

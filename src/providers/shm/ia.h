@@ -40,9 +40,8 @@ struct dm_shm_ia {
     bool is_short_reported; /* that this process is short of address space, */
     bool is_files_reported; /* or of descriptors */
     /* The progress thread. */
-    struct dm_list srcs; /* those that may become due */
-    struct dm_list
-        quiet_srcs; /* those that only descriptors wake: established connections, peers */
+    struct dm_list srcs;          /* those that may become due */
+    struct dm_list quiet_srcs;    /* established connections, peers: only descriptors wake them */
     struct dm_list deferred_free; /* dead sources, freed by the thread */
     int epoll_fd;
     struct dm_shm_src kick;

@@ -197,10 +197,11 @@ bool dm_launch_engine_command(const struct dm_launch_options *options,
         dm_log_error(
             "mpiexec.hydra, MPICH's process manager, is not in PATH; it starts mpiexec on other "
             "hosts; on Debian: apt-get install mpich; elsewhere name it in DATUM_HYDRA");
-    if (in_slurm) /* a step that waits for what it starts has the cores */
-        setenv("SLURM_OVERLAP", "1", 0);
     if (readlink("/proc/self/exe", own, sizeof(own) - 1) > 0 && hosts != NULL &&
         export_args(options) && export_hosts(place)) {
+        if (hydra != NULL &&
+            in_slurm) /* --overlap of its srun: a step that spawns keeps its cores */
+            setenv("SLURM_OVERLAP", "1", 0);
         if (hydra != NULL)
             is_good = hydra_command(argv, hydra, options, hosts, number);
         else if (srun != NULL)

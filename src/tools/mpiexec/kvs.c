@@ -7,15 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* FNV-1a. */
-static uint64_t hash_text(const char *text)
-{
-    uint64_t hash = UINT64_C(14695981039346656037);
-
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(1099511628211);
-    return hash;
-}
+#include "util/hash.h"
 
 void dm_launch_kvs_init(struct dm_launch_kvs *kvs)
 {
@@ -37,7 +29,7 @@ void dm_launch_kvs_fini(struct dm_launch_kvs *kvs)
 
 static struct dm_launch_pair *kvs_find(const struct dm_launch_kvs *kvs, const char *key)
 {
-    struct dm_launch_pair *pair = dm_hash_get(&kvs->by_hash, hash_text(key));
+    struct dm_launch_pair *pair = dm_hash_get(&kvs->by_hash, dm_hash_text(DM_HASH_TEXT, key));
 
     while (pair != NULL && strcmp(pair->key, key) != 0)
         pair = pair->next_same;
@@ -68,7 +60,7 @@ static bool kvs_has_space(struct dm_launch_kvs *kvs)
 
 static bool add_pair(struct dm_launch_kvs *kvs, const char *key, char *value)
 {
-    uint64_t hash = hash_text(key);
+    uint64_t hash = dm_hash_text(DM_HASH_TEXT, key);
     struct dm_launch_pair *pair = calloc(1, sizeof(*pair));
 
     if (pair != NULL)

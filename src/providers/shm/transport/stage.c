@@ -208,12 +208,12 @@ void dm_shm_stage_execute(struct dm_shm_conn *conn, const struct dm_shm_ctrl *ms
         at = NULL;
     else
         stage += msg->offset;
+    DM_DMA_BEGIN();
     if (at == NULL)
         answer.status = DAT_DTO_ERR_LOCAL_PROTECTION;
-    DM_DMA_BEGIN();
-    if (at != NULL && (msg->status & DM_STAGE_READ) != 0)
+    else if ((msg->status & DM_STAGE_READ) != 0)
         memcpy(stage, at, msg->len);
-    else if (at != NULL && msg->len > 0)
+    else if (msg->len > 0)
         dm_shm_copy_last(&bulk, at, stage, msg->len);
     DM_DMA_END();
     dm_shm_ctrl_send(conn, &answer, -1);
