@@ -36,6 +36,13 @@ bench_show() {
     return 1
 }
 
+# bench_has_peer mpich|openmpi: can programs be built with it, and run?
+bench_has_peer() {
+    case $1 in mpich) bench_launcher=mpiexec.mpich ;; *) bench_launcher=mpirun.openmpi ;; esac
+    command -v $bench_launcher >/dev/null &&
+        echo '#include <mpi.h>' | "mpicc.$1" -fsyntax-only -xc - >/dev/null 2>&1
+}
+
 # bench_words SCRIPT ARGUMENT...: the command line as it can be repeated, without -S and its file.
 bench_words() {
     said="bench/${1##*/bench/}"

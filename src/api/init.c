@@ -157,7 +157,6 @@ static int start_chan(void)
         .rank = job->rank,
         .size = job->size,
         .n_local = job->n_local,
-        .is_met = job->is_spawned,
         .node_of = job->node_of,
         .name = job->name,
         .node_name = dm_pmi_node_name(),

@@ -145,10 +145,6 @@ struct dm_chan {
     int n_listeners;
     struct dm_chan_gone_listeners gone;
     struct dm_pool ctl; /* struct dm_chan_ctl: packets of dm_chan_send_ctl */
-    /* oneself (self.c) */
-    char *self_pipe;
-    size_t self_head;
-    size_t self_len;
     /* waiting (progress.c, wait.c) */
     struct dm_waiter waiter; /* of requests; n 0: the last pass found something */
     uint32_t n_idle_tests;
@@ -192,9 +188,6 @@ int dm_chan_work_flush(struct dm_chan *chan);
 int dm_chan_self_now(struct dm_chan *chan, const struct dm_pkt *pkt, const void *data);
 /* Deliver packets queued to oneself; returns how many. (self.c) */
 int dm_chan_work_self(struct dm_chan *chan);
-/* The pipe to oneself. (self.c) */
-int dm_chan_self_put(struct dm_chan *chan, const struct iovec *iov, int n_iov, size_t *taken_p);
-int dm_chan_self_get(struct dm_chan *chan, const struct iovec *iov, int n_iov, size_t *got_p);
 /* A thread of the program has slept in the provider: the first progress thread is needed again. (progress_thread.c) */
 void dm_progress_thread_wake(struct dm_progress_thread *progress_thread);
 /* One is about to sleep: so shall the second progress thread. False: there is something to do first. (progress_thread.c) */

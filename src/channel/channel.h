@@ -18,7 +18,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/uio.h>
 
 #include "channel/bulk.h"
 #include "channel/packet.h"
@@ -62,19 +61,6 @@ size_t dm_chan_eager_good(const struct dm_chan *chan, int proc);
 int dm_chan_node(const struct dm_chan *chan, int proc);
 /* Has this peer been lost? */
 bool dm_chan_is_lost(const struct dm_chan *chan, int proc);
-
-/* ---- the pipe as plain bytes ---- */
-
-/*
- * The paper's put and get. The library itself sends packets (send.h) and parses them in place, so that
- * only tests call these two.
- */
-
-/* Offer a gather list to proc's pipe; *taken_p gets the bytes taken (any number, also 0). */
-int dm_chan_put(struct dm_chan *chan, int proc, const struct iovec *iov, int n_iov,
-                size_t *taken_p);
-/* Drain unread bytes of proc's pipe into a scatter list; *got_p gets how many. */
-int dm_chan_get(struct dm_chan *chan, int proc, const struct iovec *iov, int n_iov, size_t *got_p);
 
 /* ---- progress ---- */
 

@@ -170,7 +170,7 @@ void dm_chan_input(void *arg, int proc, struct dm_conn *conn)
     struct dm_chan_peer *peer = dm_chan_peer(chan, proc);
     char text[DM_PROC_TEXT_MAX];
 
-    /* Inside a handler: the next poll calls again. Without handlers dm_chan_get drains. */
+    /* Inside a handler: the next poll calls again. */
     if (dm_unlikely(chan->depth > 0 || chan->n_handlers == 0 || peer == NULL || peer->is_lost))
         return;
     chan->depth++;

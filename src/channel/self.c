@@ -1,17 +1,13 @@
 /*
  * Talking to oneself. Packets: handed over at once when no handler runs and none is queued,
  * else queued like packets to anybody and delivered by the next pass; the
- * payload lies in the sender's memory, so it is copied once. The byte pipe: a small buffer.
+ * payload lies in the sender's memory, so it is copied once.
  */
 #include "channel/channel.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #include "channel/chan.h"
 #include "util/err.h"
 
-#define PIPE_LEN  65536
 #define PIECE_LEN 4096
 
 int dm_chan_self_now(struct dm_chan *chan, const struct dm_pkt *pkt, const void *data)
@@ -75,58 +71,4 @@ int dm_chan_work_self(struct dm_chan *chan)
     if (peer->queue.head != NULL)
         chan->todo |= DM_TODO_SELF;
     return n;
-}
-
-int dm_chan_self_put(struct dm_chan *chan, const struct iovec *iov, int n_iov, size_t *taken_p)
-{
-    size_t taken = 0;
-
-    if (chan->self_pipe == NULL)
-        chan->self_pipe = malloc(PIPE_LEN);
-    if (chan->self_pipe == NULL)
-        return DM_FAIL(DM_ENOMEM, "pipe to oneself, %d bytes", PIPE_LEN);
-    for (int i = 0; i < n_iov; i++) {
-        const char *src = iov[i].iov_base;
-
-        for (size_t at = 0; at < iov[i].iov_len && chan->self_len < PIPE_LEN;) {
-            size_t tail = (chan->self_head + chan->self_len) % PIPE_LEN;
-            size_t len = iov[i].iov_len - at;
-
-            if (len > PIPE_LEN - chan->self_len)
-                len = PIPE_LEN - chan->self_len;
-            if (len > PIPE_LEN - tail)
-                len = PIPE_LEN - tail;
-            memcpy(chan->self_pipe + tail, src + at, len);
-            chan->self_len += len;
-            at += len;
-            taken += len;
-        }
-    }
-    *taken_p = taken;
-    return DM_OK;
-}
-
-int dm_chan_self_get(struct dm_chan *chan, const struct iovec *iov, int n_iov, size_t *got_p)
-{
-    size_t got = 0;
-
-    for (int i = 0; i < n_iov; i++) {
-        char *dst = iov[i].iov_base;
-
-        for (size_t at = 0; at < iov[i].iov_len && chan->self_len > 0;) {
-            size_t len = iov[i].iov_len - at;
-
-            if (len > chan->self_len)
-                len = chan->self_len;
-            if (len > PIPE_LEN - chan->self_head)
-                len = PIPE_LEN - chan->self_head;
-            memcpy(dst + at, chan->self_pipe + chan->self_head, len);
-            chan->self_head = (chan->self_head + len) % PIPE_LEN;
-            chan->self_len -= len;
-            at += len;
-            got += len;
-        }
-    }
-    *got_p = got;
-    return DM_OK;
 }

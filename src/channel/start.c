@@ -52,7 +52,6 @@ static void chan_free(struct dm_chan *chan)
     }
     dm_pool_fini(&chan->ctl);
     dm_reserve_free(chan->peers, chan->max);
-    free(chan->self_pipe);
     free(chan);
 }
 

@@ -19,7 +19,6 @@
 #include "dapl_adapt/conn/proc.h"
 #include "dapl_adapt/conn/progress.h"
 #include "dapl_adapt/conn/ring.h"
-#include "dapl_adapt/conn/server.h"
 #include "dapl_adapt/conn/table.h"
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
@@ -31,13 +30,8 @@
 #include "dapl_adapt/eager/attach.h"
 #include "dapl_adapt/eager/credit.h"
 #include "dapl_adapt/eager/walk.h"
+#include "dapl_adapt/open_rails.h"
 #include "dapl_adapt/progress/dispatch.h"
-#include "dapl_adapt/provider/conf.h"
-#include "dapl_adapt/provider/dat.h"
-#include "dapl_adapt/provider/ia.h"
-#include "dapl_adapt/provider/lmr.h"
-#include "dapl_adapt/provider/probe_ia.h"
-#include "dapl_adapt/provider/probe_loop.h"
 #include "dapl_adapt/provider/rails.h"
 #include "dapl_adapt/provider/reg_cache.h"
 #include "dapl_adapt/public/peer.h"
@@ -52,23 +46,14 @@
 #include "util/clock.h"
 #include "util/err.h"
 #include "util/hash.h"
-#include "util/host.h"
 #include "util/list.h"
 
 #define SLOTS_MAX     4096
 #define SLOT_SIZE_MAX (1024 * 1024)
 #define DEMAND_SIZE   8 /* more processes than this: connections are made on demand */
 
-/* File descriptors: of a rail, and of a peer (rings, its process, sockets). */
-#define FILES 64
-
-#define FILES_PER_PEER 6
-#define SERVE_PEERS    8 /* that a job of one makes room for */
-#define FLUSH_NS       UINT64_C(1000000000)
-#define OPEN_WAIT_NS   1000000
-#define PROBE_LOCK_MIN                                                                             \
-    ((size_t)4 << 20) /* lockable bytes from which on measuring is worth its memory */
-#define PROBE_NS UINT64_C(20000000)
+#define FLUSH_NS     UINT64_C(1000000000)
+#define OPEN_WAIT_NS 1000000
 
 static const struct dm_conn_ops conn_ops = {
     .serve = dm_adapt_serve,
@@ -81,11 +66,11 @@ static const struct dm_conn_ops conn_ops = {
     .pipe_up = dm_eager_up,
     .pipe_part = dm_eager_part,
     .pipe_arrived = dm_eager_arrived,
-    .rdma_push = dm_rma_push,
-    .rdma_requeue = dm_rma_requeue,
-    .rdma_is_wanted = dm_rma_is_wanted,
-    .rdma_is_idle = dm_rma_is_idle,
-    .rdma_fail = dm_rma_fail,
+    .rdma_push = dm_rdma_push,
+    .rdma_requeue = dm_rdma_requeue,
+    .rdma_is_wanted = dm_rdma_is_wanted,
+    .rdma_is_idle = dm_rdma_is_idle,
+    .rdma_fail = dm_rdma_fail,
     .rdma_break = dm_rdmaq_break,
 };
 
@@ -143,39 +128,6 @@ static void open_init_shared(struct dm_adapt *adapt)
     dm_reg_cache_init(&adapt->mem.cache,
                       dm_cfg()->reg_cache != DM_REG_CACHE_NO ? dm_cfg()->reg_cache_size : 0,
                       dm_cfg()->reg_cache == DM_REG_CACHE_EXACT);
-}
-
-/* ---- memory that every process offers ---- */
-
-/* A piece of plain memory for peers to read while they measure; without it they do not. */
-static int open_offer_probe(struct dm_adapt *adapt, struct dm_ia *ia)
-{
-    int err;
-
-    if (ia->caps.is_pinning && adapt->rings.lock_max > 0 && adapt->rings.lock_max < PROBE_LOCK_MIN)
-        return DM_OK; /* rings need it more */
-    err = dm_lmr_create(ia, adapt->mem.probe, (size_t)2 * DM_PROBE_LEN, -1,
-                        &adapt->mem.probe_lmr[ia->index]);
-    return err == DM_EAGAIN ? DM_OK : err;
-}
-
-/* Registrations of the program's memory may outlive their use only where pages are not pinned. */
-static int open_setup_memory(struct dm_adapt *adapt)
-{
-    int err = DM_OK;
-
-    adapt->mem.probe = aligned_alloc(adapt->mem.page, (size_t)2 * DM_PROBE_LEN);
-    if (adapt->mem.probe == NULL)
-        return DM_FAIL(DM_ENOMEM, "measuring buffer");
-    memset(adapt->mem.probe, 0, (size_t)2 * DM_PROBE_LEN);
-    dm_ring_plan(adapt);
-    for (int i = 0; i < adapt->rails.n_ias && err == DM_OK; i++) {
-        if (adapt->rails.ias[i]->caps.is_pinning)
-            adapt->mem.is_pinning = true;
-        err = open_offer_probe(adapt, adapt->rails.ias[i]);
-    }
-    adapt->mem.keeps_regs = dm_cfg()->reg_cache != DM_REG_CACHE_NO && !adapt->mem.is_pinning;
-    return err;
 }
 
 /* ---- connecting at start ---- */
@@ -256,198 +208,32 @@ static int open_connect_all(struct dm_adapt *adapt)
     return err;
 }
 
-static void close_stop_servers(struct dm_adapt *adapt)
-{
-    for (int i = 0; i < adapt->rails.n_ias; i++)
-        dm_conn_unserve(adapt->rails.ias[i]);
-}
-
-/* Rails and what they were given of this process' memory. */
-static void close_rails(struct dm_adapt *adapt)
-{
-    close_stop_servers(adapt);
-    for (int i = 0; i < adapt->rails.n_ias; i++)
-        dm_lmr_free(&adapt->mem.probe_lmr[i]);
-    dm_rails_close(&adapt->rails);
-    free(adapt->mem.probe);
-    adapt->mem.probe = NULL;
-}
-
-/* May connections be made again? Then a process that computes must answer. */
-static bool open_may_failover(const struct dm_adapt *adapt)
-{
-    return dm_cfg()->reconnect > 0 && dm_cfg()->rndv != DM_RNDV_IMM &&
-           (adapt->rails.n_ias > 1 || !adapt->rails.ias[0]->caps.is_local);
-}
-
-/* DATUM_RNDV=imm is only for providers that can do it, which is tried. */
-static int open_check_immediate(const struct dm_adapt *adapt)
-{
-    for (int i = 0; i < adapt->rails.n_ias && dm_cfg()->rndv == DM_RNDV_IMM; i++) {
-        if (!dm_probe_immediate(adapt->rails.ias[i]))
-            return DM_FAIL(DM_ECONFIG,
-                           "DATUM_RNDV=imm cannot work with %s, where an RDMA write with an "
-                           "immediate value was tried in vain; use DATUM_RNDV=write",
-                           adapt->rails.ias[i]->name);
-    }
-    return DM_OK;
-}
-
-/* Rings need the last byte of a write last; a provider that says nothing of it is tried. */
-static int open_check_rings(struct dm_adapt *adapt)
-{
-    struct dm_ia *ia;
-
-    for (int i = 0; i < adapt->rails.n_ias && !adapt->rings.wants_sendrecv; i++) {
-        ia = adapt->rails.ias[i];
-        if (ia->caps.last_byte == DM_LAST_UNKNOWN && dm_cfg()->eager == DM_EAGER_AUTO)
-            ia->caps.last_byte = dm_probe_last_byte(ia, PROBE_NS);
-        ia->caps.needs_sendrecv |= ia->caps.last_byte == DM_LAST_IS_EARLY;
-        if (ia->caps.last_byte == DM_LAST_IS_EARLY && dm_cfg()->eager != DM_EAGER_AUTO)
-            return DM_FAIL(DM_ECONFIG,
-                           "DATUM_EAGER=%s cannot work with %s, which says that it does not place "
-                           "the last byte of a write last; unset DATUM_EAGER",
-                           adapt->rings.is_basic ? "basic" : "rdma", ia->name);
-        if (ia->caps.is_late && adapt->rings.is_basic)
-            return DM_FAIL(DM_ECONFIG,
-                           "DATUM_EAGER=basic cannot work with %s, an iWARP provider, which may "
-                           "place one write before another; use DATUM_EAGER=rdma",
-                           ia->name);
-    }
-    return DM_OK;
-}
-
-/* Collectives take what was tuned for the rail that reaches all. */
-static int open_choose_coll(struct dm_adapt *adapt)
-{
-    const struct dm_ia *ia = adapt->rails.n_ias > 0 ? adapt->rails.ias[0] : NULL;
-
-    if (adapt->job.choose_coll == NULL)
-        return DM_OK;
-    for (int i = 0; i < adapt->rails.n_ias && !dm_adapt_is_one_host(adapt) && ia->caps.is_local;
-         i++)
-        ia = adapt->rails.ias[i];
-    return adapt->job.choose_coll(ia != NULL ? ia->tuned : NULL, &adapt->coll_hash);
-}
-
-/* Sleeps that end by time alone must not take the cores from those who work: so many of a
- * millisecond are nothing to a core. */
-static uint32_t open_turns(int n_local)
-{
-    enum { PER_CORE = 8 };
-    int turns = n_local / (PER_CORE * dm_host_cores());
-
-    return turns < 1 ? 1 : turns < DM_TURNS_MAX ? (uint32_t)turns : DM_TURNS_MAX;
-}
-
-static int open_rails(struct dm_adapt *adapt, int n_peers, bool is_one_host)
-{
-    int err = dm_rails_open(&adapt->rails, n_peers, (int)adapt->rings.n_slots, is_one_host);
-
-    if (err == DM_OK)
-        err = open_choose_coll(adapt);
-    if (err == DM_OK)
-        err = open_setup_memory(adapt);
-    for (int i = 0; i < adapt->rails.n_ias && err == DM_OK; i++)
-        adapt->rails.ias[i]->adapt = adapt;
-    adapt->rings.wants_sendrecv = dm_cfg()->eager == DM_EAGER_SENDRECV;
-    return err;
-}
-
-/* What is found out about rails, and how to sleep in them; then they can be reached. */
-static int open_use_rails(struct dm_adapt *adapt)
-{
-    const struct dm_cfg *cfg = dm_cfg();
-    int err;
-
-    /* oversubscribed processes sleep; on one host they notify each other: it costs a message */
-    for (int i = 0; i < adapt->rails.n_ias && cfg->eager == DM_EAGER_AUTO; i++)
-        adapt->rails.ias[i]->caps.needs_sendrecv |=
-            adapt->is_oversubscribed && !adapt->rails.ias[i]->caps.is_local;
-    err = open_check_rings(adapt);
-    if (err == DM_OK)
-        err = open_check_immediate(adapt);
-    if (err != DM_OK)
-        return err;
-    adapt->sleep.turns = open_turns(adapt->job.n_local);
-    adapt->sleep.can_notify = adapt->is_oversubscribed || cfg->progress == DM_PROGRESS_WAIT ||
-                              cfg->progress >= DM_PROGRESS_THREAD;
-    adapt->rails.has_wakes = adapt->rails.has_sides = adapt->rails.n_ias > 0;
-    for (int i = 0; i < adapt->rails.n_ias; i++) {
-        adapt->rails.has_wakes &= adapt->rails.ias[i]->wake.evd[DM_SIDE_RECV] != DAT_HANDLE_NULL;
-        adapt->rails.has_sides &= adapt->rails.ias[i]->wake.evd[DM_SIDE_REQUEST] != DAT_HANDLE_NULL;
-    }
-    for (int i = 0; i < adapt->rails.n_ias && err == DM_OK; i++)
-        err = dm_conn_serve(adapt->rails.ias[i]);
-    return err;
-}
-
 static int open_job(struct dm_adapt *adapt)
 {
-    int err =
-        open_rails(adapt, adapt->job.size - 1, dm_adapt_is_one_host(adapt) && !adapt->job.is_met);
+    int err = dm_open_rails(adapt, adapt->job.size - 1, dm_adapt_is_one_host(adapt));
 
     if (err == DM_OK)
         err = dm_addr_publish(adapt);
     if (err == DM_OK)
         err = dm_addr_oversubscribed(adapt, &adapt->is_oversubscribed);
     if (err == DM_OK)
-        err = open_use_rails(adapt);
+        err = dm_open_use(adapt);
     if (err == DM_OK && !adapt->is_demand) {
         err = open_connect_all(adapt);
-        if (!open_may_failover(adapt))
-            close_stop_servers(adapt); /* all have come, and nobody comes again */
+        if (!dm_open_may_failover(adapt))
+            dm_open_stop_servers(adapt); /* all have come, and nobody comes again */
     }
-    return err;
-}
-
-/* A job of one needs no provider, but a wrong name is still wrong. */
-static int open_conf(struct dm_adapt *adapt)
-{
-    int err = dm_conf_load(&adapt->rails.conf);
-
-    return err == DM_OK ? dm_conf_select(&adapt->rails.conf, dm_cfg()->provider) : err;
-}
-
-/* A job of one opens its rails when others are to be met. What fails leaves it as it was. */
-static int serve_alone(struct dm_adapt *adapt)
-{
-    int err = adapt->rails.conf.n_entries > 0 ? DM_OK : open_conf(adapt);
-
-    if (err == DM_OK) {
-        dm_host_want_files(FILES + (size_t)SERVE_PEERS * FILES_PER_PEER);
-        err = open_rails(adapt, SERVE_PEERS, false);
-    }
-    if (err == DM_OK)
-        err = open_use_rails(adapt);
-    if (err == DM_OK)
-        return DM_OK;
-    close_rails(adapt);
-    return err;
-}
-
-int dm_adapt_serve(struct dm_adapt *adapt)
-{
-    int err = DM_OK;
-
-    if (adapt->procs.is_serving)
-        return DM_OK;
-    if (adapt->rails.n_ias == 0)
-        err = serve_alone(adapt);
-    for (int i = 0; i < adapt->rails.n_ias && err == DM_OK; i++)
-        err = dm_conn_serve(adapt->rails.ias[i]);
-    adapt->procs.is_serving = err == DM_OK;
     return err;
 }
 
 static void close_free_all(struct dm_adapt *adapt)
 {
-    close_stop_servers(adapt);
+    dm_open_stop_servers(adapt);
     dm_conn_free_all(adapt);
     dm_atomic_free(adapt);
     dm_mem_pool_fini(adapt);
     dm_reg_cache_fini(&adapt->mem.cache);
-    close_rails(adapt);
+    dm_open_close(adapt);
     pthread_cond_destroy(&adapt->shared.cond);
     pthread_mutex_destroy(&adapt->shared.lock);
     free(adapt);
@@ -472,10 +258,10 @@ int dm_adapt_open(const struct dm_adapt_job *job, const struct dm_adapt_events *
                        (dm_cfg()->connect == DM_CONNECT_AUTO && job->size > DEMAND_SIZE);
     open_init_shared(adapt);
     if (job->size > 1)
-        dm_host_want_files(FILES + (size_t)job->size * FILES_PER_PEER);
+        dm_procs_want_files(job->size);
     err = open_check_settings(adapt);
     if (err == DM_OK)
-        err = open_conf(adapt);
+        err = dm_open_conf(adapt);
     if (err == DM_OK)
         err = dm_conn_init_all(adapt);
     if (err == DM_OK && job->size > 1)

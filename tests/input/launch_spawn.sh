@@ -103,6 +103,7 @@ if command -v hydra_nameserver >/dev/null 2>&1; then
     done
     check 'from another mpiexec' spawned 0 'found a port of: me' 0 run -nameserver localhost:$port -n 1 "$spawner" lookup served
     wait $publisher
+    check 'not there any more' spawned 0 'no such name' 0 run -nameserver localhost:$port -n 1 "$spawner" lookup served
     kill $server
     wait $server 2>/dev/null
     check 'no name server' spawned 0 'does not answer' 0 run -nameserver localhost:$port -n 1 "$spawner" lookup served

@@ -27,7 +27,7 @@ static void lengths(void)
 
     open_both();
     dm_adapt_connect(conn_of(0));
-    while (!dm_adapt_is_ready(conn_of(0)) || !dm_adapt_is_ready(conn_of(1)))
+    while (!job_is_ready(conn_of(0)) || !job_is_ready(conn_of(1)))
         poll_both();
     conn = conn_of(0);
     max = conn->ring.stride - DM_TRAILER_LEN;
@@ -77,7 +77,7 @@ static void credits(bool is_sendrecv)
 
     open_both();
     dm_adapt_connect(conn_of(0));
-    while (!dm_adapt_is_ready(conn_of(0)) || !dm_adapt_is_ready(conn_of(1)))
+    while (!job_is_ready(conn_of(0)) || !job_is_ready(conn_of(1)))
         poll_both();
     n_slots = sides[0].adapt->rings.n_slots;
     before = fake.n_writes + fake.n_sends;
@@ -226,7 +226,7 @@ static void three_writes(void)
 
     open_both();
     dm_adapt_connect(conn_of(0));
-    while (!dm_adapt_is_ready(conn_of(0)) || !dm_adapt_is_ready(conn_of(1)))
+    while (!job_is_ready(conn_of(0)) || !job_is_ready(conn_of(1)))
         poll_both();
     before = fake.n_writes;
     iov.iov_base = &byte;
@@ -254,7 +254,7 @@ static void full(void)
 
     open_both();
     dm_adapt_connect(conn_of(0));
-    while (!dm_adapt_is_ready(conn_of(0)) || !dm_adapt_is_ready(conn_of(1)))
+    while (!job_is_ready(conn_of(0)) || !job_is_ready(conn_of(1)))
         poll_both();
     for (int i = 0; i < 64; i++)
         buf[i] = 0;

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/dapl_adapt.h"
 #include "test.h"
 #include "util/cfg.h"
@@ -32,6 +33,12 @@ struct job_space {
     char kvs[JOB_MAX][JOB_PAIRS][2][DM_KV_VAL_MAX];
     int shared[64]; /* for the tests */
 };
+
+/* Does the pipe take bytes? */
+static inline bool job_is_ready(const struct dm_conn *conn)
+{
+    return conn->was_up && conn->link[DM_LINK_PIPE].may_post && !dm_conn_is_lost(conn);
+}
 
 struct job_proc {
     struct job_space *space;

@@ -440,7 +440,7 @@ static void all(void)
 static void connect_both(void)
 {
     dm_adapt_connect(conn_of(0));
-    while (!dm_adapt_is_ready(conn_of(0)) || !dm_adapt_is_ready(conn_of(1)))
+    while (!job_is_ready(conn_of(0)) || !job_is_ready(conn_of(1)))
         poll_both();
 }
 

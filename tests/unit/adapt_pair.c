@@ -353,7 +353,7 @@ static void loss_main(struct job_proc *proc)
     CHECK_EQ(me.err, DM_EPEER);
     CHECK(strstr(me.why, "on host here") != NULL && strstr(me.why, "connection lost") != NULL);
     CHECK(dm_clock_ns() - start < 1500000000u);
-    CHECK(!dm_adapt_is_ready(dm_adapt_conn(me.adapt, victim)));
+    CHECK(!job_is_ready(dm_adapt_conn(me.adapt, victim)));
     for (int i = 0; i < 3000; i++)
         dm_adapt_poll(me.adapt);
     CHECK_EQ(me.n_failed, 1); /* once */

@@ -237,7 +237,7 @@ static void last_bytes(void)
     open_far();
     CHECK(adapts[0]->rails.ias[0]->caps.needs_sendrecv);
     CHECK_EQ(dm_adapt_connect(dm_adapt_conn(adapts[0], 1)), DM_OK);
-    while (!dm_adapt_is_ready(dm_adapt_conn(adapts[1], 0))) {
+    while (!job_is_ready(dm_adapt_conn(adapts[1], 0))) {
         dm_adapt_poll(adapts[0]);
         dm_adapt_poll(adapts[1]);
     }

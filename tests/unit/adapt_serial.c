@@ -107,7 +107,7 @@ static void connect_both(void)
         conn[r] = dm_adapt_conn(adapts[r], 1 - r);
         dm_adapt_connect(conn[r]);
     }
-    while (!dm_adapt_is_ready(conn[0]) || !dm_adapt_is_ready(conn[1])) {
+    while (!job_is_ready(conn[0]) || !job_is_ready(conn[1])) {
         poll_both();
         if (dm_clock_ns() - start > LONG_NS) {
             CHECK(!"connecting takes for ever");

@@ -78,7 +78,7 @@ static inline void on_writable(void *arg, int p, struct dm_conn *conn)
     struct side *side = arg;
 
     (void)p;
-    CHECK(dm_adapt_is_ready(conn));
+    CHECK(job_is_ready(conn));
     side->n_writable++;
 }
 
@@ -194,7 +194,7 @@ static inline void stream(uint64_t total, size_t cap)
 static inline void connect_both(void)
 {
     dm_adapt_connect(conn_of(0));
-    while (!dm_adapt_is_ready(conn_of(0)) || !dm_adapt_is_ready(conn_of(1)))
+    while (!job_is_ready(conn_of(0)) || !job_is_ready(conn_of(1)))
         poll_both();
 }
 

@@ -146,7 +146,7 @@ static void put(const void *data, size_t len)
     struct iovec iov = {(void *)(uintptr_t)data, len};
     size_t n;
 
-    CHECK_EQ(dm_chan_put(peer, 0, &iov, 1, &n), DM_OK);
+    CHECK_EQ(dm_adapt_eager_put(dm_adapt_conn(dm_chan_adapt(peer), 0), &iov, 1, &n), DM_OK);
     CHECK_EQ(n, len);
     dm_chan_progress(dm_world.chan);
 }

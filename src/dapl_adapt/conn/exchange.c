@@ -208,13 +208,6 @@ static int rails_none(const struct dm_conn *conn)
         if (!is_here)
             dm_strbuf_addf(&sb, "  %s: open there, not here\n", name);
     }
-    for (int i = 0; i < adapt->rails.conf.n_entries && conn->who.foreign != NULL; i++) {
-        if (!adapt->rails.conf.entries[i].is_tried)
-            dm_strbuf_addf(&sb,
-                           "  %s: not opened here, where the job has one host and another "
-                           "provider; name both in DATUM_PROVIDER\n",
-                           adapt->rails.conf.entries[i].name);
-    }
     if (adapt->rails.refused != NULL)
         dm_strbuf_addf(&sb, "refused here:\n%s", adapt->rails.refused);
     if (conn->addr->why[0] != '\0')

@@ -27,7 +27,13 @@
 #include "util/log.h"
 #include "util/reserve.h"
 
-#define FILES_PER_PEER 6 /* file descriptors: rings, its process, sockets */
+/* File descriptors: of the rails, and of a peer (rings, its process, sockets). */
+enum { FILES = 64, FILES_PER_PEER = 6 };
+
+void dm_procs_want_files(int n)
+{
+    dm_host_want_files(FILES + (size_t)n * FILES_PER_PEER);
+}
 
 void dm_procs_init(struct dm_adapt *adapt)
 {
@@ -229,7 +235,7 @@ int dm_adapt_proc_get(struct dm_adapt *adapt, const struct dm_proc_info *info, i
         return err;
     }
     if ((n_used & (n_used - 1)) == 0) /* 1, 2, 4, ... */
-        dm_host_want_files((size_t)2 * n_used * FILES_PER_PEER);
+        dm_procs_want_files(2 * n_used);
     *proc_p = proc->number;
     return DM_OK;
 }

@@ -10,6 +10,8 @@
 
 struct dm_adapt;
 
+/* Room for the file descriptors of rails and of n more processes, where limits allow. */
+void dm_procs_want_files(int n);
 void dm_procs_init(struct dm_adapt *adapt);
 /* Forget all of them, whose connections are gone. */
 void dm_procs_fini(struct dm_adapt *adapt);

@@ -81,6 +81,11 @@ static int pool_count_below(const struct dm_mem_pool *pool, const char *ptr)
     return low;
 }
 
+struct dm_mr *dm_mem_pool_mr(const struct dm_mem_pool *pool, int i)
+{
+    return i < pool->n_segments ? pool->segments[i]->mr : NULL;
+}
+
 static struct dm_mem_segment *mem_pool_find(struct dm_mem_pool *pool, const char *ptr)
 {
     struct dm_mem_segment *seg = pool->last;

@@ -13,6 +13,7 @@
 #include "util/list.h"
 
 struct dm_adapt;
+struct dm_ia;
 struct dm_mr;
 
 #define DM_MEM_PAGE    4096u
@@ -43,6 +44,16 @@ int dm_mem_pool_take(struct dm_adapt *adapt, enum dm_mem_kind kind, size_t len, 
 /* Give a block back. False: it is none of that kind. */
 bool dm_mem_pool_give(struct dm_adapt *adapt, enum dm_mem_kind kind, void *ptr);
 
+/* The registration of a segment by its place, NULL: there are no more. */
+struct dm_mr *dm_mem_pool_mr(const struct dm_mem_pool *pool, int i);
+
+/*
+ * A rail that comes later, at the place ia->index: register with it what is registered with the others.
+ * DM_EPROVIDER: it cannot take a segment. And what dm_lmr_create says. (mem_extend.c)
+ */
+int dm_mem_extend(struct dm_adapt *adapt, struct dm_ia *ia);
+/* Undo that: the rail at that place is not to be used. (mem_extend.c) */
+void dm_mem_withdraw(struct dm_adapt *adapt, int index);
 /* A memory file of its own, registered; and its end. (memory.c) */
 int dm_mem_open(struct dm_adapt *adapt, size_t len, void **ptr_p, struct dm_mr **mr_p);
 void dm_mem_close(struct dm_adapt *adapt, void *ptr, struct dm_mr *mr);

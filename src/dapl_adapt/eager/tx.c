@@ -138,11 +138,6 @@ size_t dm_adapt_eager_least(const struct dm_adapt *adapt)
     return least;
 }
 
-bool dm_adapt_is_ready(const struct dm_conn *conn)
-{
-    return conn->was_up && conn->link[DM_LINK_PIPE].may_post && !dm_conn_is_lost(conn);
-}
-
 /* A walk over the caller's gather list. */
 struct cursor {
     const struct iovec *iov;

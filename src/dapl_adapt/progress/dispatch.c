@@ -83,7 +83,7 @@ static void dto_first(struct dm_conn *conn, struct dm_link *link, bool is_ok)
     if (link->kind == DM_LINK_PIPE)
         dm_eager_refill(conn);
     else
-        dm_rma_push(conn, dm_rdmaq_of(link));
+        dm_rdma_push(conn, dm_rdmaq_of(link));
 }
 
 /* Would the same transfer succeed on another connection? */
@@ -115,9 +115,9 @@ static void dto_rdma(struct dm_conn *conn, struct dm_link *link,
 
     rdmaq->rq_used--;
     if (is_ok) {
-        dm_rma_completed(conn, rdmaq, place, true);
+        dm_rdma_completed(conn, rdmaq, place, true);
         if (rdmaq->queue_head != NULL)
-            dm_rma_push(conn, rdmaq);
+            dm_rdma_push(conn, rdmaq);
         return;
     }
     if (dto->status != DAT_DTO_ERR_FLUSHED)
@@ -131,7 +131,7 @@ static void dto_rdma(struct dm_conn *conn, struct dm_link *link,
         dm_conn_break(conn, dm_conn_gone_text(conn));
     }
     if (dm_conn_is_lost(conn))
-        dm_rma_completed(conn, rdmaq, place, false);
+        dm_rdma_completed(conn, rdmaq, place, false);
 }
 
 /* A request of an RDMA link that nobody waits for. */
@@ -142,7 +142,7 @@ static void dto_request(struct dm_conn *conn, struct dm_link *link, bool is_read
     rdmaq->rq_used--;
     rdmaq->n_reads -= is_read;
     if (is_ok && rdmaq->queue_head != NULL)
-        dm_rma_push(conn, rdmaq);
+        dm_rdma_push(conn, rdmaq);
 }
 
 void dm_poll_dto(struct dm_ia *ia, const DAT_DTO_COMPLETION_EVENT_DATA *dto)

@@ -89,7 +89,7 @@ static void poll_report_failed(struct dm_adapt *adapt)
         adapt->poll.n_writable_due -= conn->is_writable_due;
         conn->tx.is_blocked = conn->is_writable_due = false;
         dm_active_remove(adapt, conn);
-        dm_rma_fail(conn);
+        dm_rdma_fail(conn);
         if (conn->loss.is_silent)
             continue;
         DM_FAIL(conn->loss.err, "%s", conn->loss.why);

@@ -102,14 +102,15 @@ static bool rail_is_better(const struct dm_ia *a, const struct dm_ia *b)
     return !a->is_builtin && b->is_builtin;
 }
 
-static void rails_sort(struct dm_rails *rails)
+/* Those from `first` on. */
+static void rails_sort(struct dm_rails *rails, int first)
 {
     struct dm_ia *ia;
     int k;
 
-    for (int i = 1; i < rails->n_ias; i++) {
+    for (int i = first + 1; i < rails->n_ias; i++) {
         ia = rails->ias[i];
-        for (k = i; k > 0 && rail_is_better(ia, rails->ias[k - 1]); k--)
+        for (k = i; k > first && rail_is_better(ia, rails->ias[k - 1]); k--)
             rails->ias[k] = rails->ias[k - 1];
         rails->ias[k] = ia;
     }
@@ -143,13 +144,13 @@ static bool rails_has_network(const struct dm_rails *rails)
     return false;
 }
 
-/* Try entries of one kind until there are enough rails. */
+/* Try entries of one kind that nobody has tried, until there are enough rails. */
 static void rails_open_some(struct dm_rails *rails, bool is_builtin)
 {
     const struct dm_conf *conf = &rails->conf;
 
     for (int i = 0; i < conf->n_entries && rails->n_ias < DM_RAILS_MAX; i++) {
-        if (conf->entries[i].is_builtin != is_builtin)
+        if (conf->entries[i].is_builtin != is_builtin || conf->entries[i].is_tried)
             continue;
         rails_open_one(rails, &conf->entries[i]);
         if (rails->is_one_host && rails->n_ias > 0)
@@ -215,11 +216,34 @@ int dm_rails_open(struct dm_rails *rails, int n_peers, int n_slots, bool is_one_
         return rails_no_provider(rails);
     rails_find_interfaces(rails);
     if (!rails->is_named && !rails->conf.is_user)
-        rails_sort(rails);
+        rails_sort(rails, 0);
     rails->has_network = rails_has_network(rails);
     for (int i = 0; i < rails->n_ias; i++)
         rails->ias[i]->index = i;
     return DM_OK;
+}
+
+void dm_rails_open_others(struct dm_rails *rails, int n_peers)
+{
+    int first = rails->n_ias;
+
+    rails->n_peers = n_peers;
+    rails->is_one_host = false;
+    rails_open_some(rails, !rails->conf.is_user);
+    rails_open_some(rails, rails->conf.is_user);
+    rails_find_interfaces(rails);
+    if (!rails->conf.is_user)
+        rails_sort(rails, first);
+    rails->has_network = rails_has_network(rails);
+}
+
+void dm_rails_see_wakes(struct dm_rails *rails)
+{
+    rails->has_wakes = rails->has_sides = rails->n_ias > 0;
+    for (int i = 0; i < rails->n_ias; i++) {
+        rails->has_wakes &= rails->ias[i]->wake.evd[DM_SIDE_RECV] != DAT_HANDLE_NULL;
+        rails->has_sides &= rails->ias[i]->wake.evd[DM_SIDE_REQUEST] != DAT_HANDLE_NULL;
+    }
 }
 
 void dm_rails_close(struct dm_rails *rails)

@@ -32,6 +32,13 @@ struct dm_rails {
  * kept for messages.
  */
 int dm_rails_open(struct dm_rails *rails, int n_peers, int n_slots, bool is_one_host);
+/*
+ * Of a job on one host: open the rails that it has left unopened, for n_peers processes of other jobs.
+ * They stand behind the others, without an index. Refusals are kept.
+ */
+void dm_rails_open_others(struct dm_rails *rails, int n_peers);
+/* Find out what dm_rails_wake can do: has_wakes and has_sides. */
+void dm_rails_see_wakes(struct dm_rails *rails);
 /* Close them and forget the rest. */
 void dm_rails_close(struct dm_rails *rails);
 /* Text about a provider that is not used, for messages; copied. */

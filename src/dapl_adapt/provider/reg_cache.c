@@ -80,6 +80,18 @@ void dm_reg_cache_fini(struct dm_reg_cache *cache)
         cache_forget(cache, cache_mr_of(node));
 }
 
+void dm_reg_cache_sift(struct dm_reg_cache *cache, bool (*keep)(void *arg, struct dm_mr *mr),
+                       void *arg)
+{
+    struct dm_rbnode *next;
+
+    for (struct dm_rbnode *node = dm_rbtree_first(&cache->tree); node != NULL; node = next) {
+        next = dm_rbtree_next(node);
+        if (!keep(arg, cache_mr_of(node)))
+            cache_forget(cache, cache_mr_of(node));
+    }
+}
+
 static inline bool cache_covers(const struct dm_mr *mr, uintptr_t addr, size_t len)
 {
     return addr >= mr->start && addr < mr->end && len <= mr->end - addr;

@@ -50,6 +50,9 @@ void dm_reg_cache_fini(struct dm_reg_cache *cache);
 struct dm_mr *dm_reg_cache_find(struct dm_reg_cache *cache, uintptr_t addr, size_t len);
 /* Put a new entry in, taking out what it overlaps, or exact: equals (freed when unused). */
 void dm_reg_cache_insert(struct dm_reg_cache *cache, struct dm_mr *mr);
+/* Show every entry; one that `keep` does not want is not found any more. */
+void dm_reg_cache_sift(struct dm_reg_cache *cache, bool (*keep)(void *arg, struct dm_mr *mr),
+                       void *arg);
 /* Free the oldest idle entry; false when there is none. */
 bool dm_reg_cache_evict(struct dm_reg_cache *cache);
 /* Give a reference back; keep says whether an unused entry may stay. */

@@ -14,8 +14,6 @@
 struct dm_conn *dm_adapt_conn(struct dm_adapt *adapt, int proc);
 /* Start connecting if that has not happened yet (on demand); returns at once. */
 int dm_adapt_connect(struct dm_conn *conn);
-/* True when puts can be taken. */
-bool dm_adapt_is_ready(const struct dm_conn *conn);
 /* Why the connection is lost, "" while it is not. */
 const char *dm_adapt_lost_why(const struct dm_conn *conn);
 /*

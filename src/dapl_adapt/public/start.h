@@ -21,7 +21,6 @@ struct dm_adapt_job {
     const char *name;   /* unique name of the job */
     const char
         *node_name;      /* the launcher's, if it is not the host's: a host may be several nodes */
-    bool is_met;         /* others connect to it, from anywhere (spawned) */
     struct dm_kv_ops kv; /* to exchange addresses */
     const char *(*host_of)(void *arg, int proc); /* for messages */
     void *host_arg;

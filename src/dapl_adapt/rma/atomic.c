@@ -387,6 +387,6 @@ int dm_adapt_fetch_add(struct dm_adapt *adapt, int proc, struct dm_rdma *rdma,
                              .add = add,
                              .old_p = old_p};
     rdma->rkey.ctx[rdmaq->peer_rail] = key->ctx;
-    dm_rma_start(conn, rdmaq, rdma);
+    dm_rdma_start(conn, rdmaq, rdma);
     return DM_OK;
 }

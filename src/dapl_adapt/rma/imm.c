@@ -122,7 +122,7 @@ void dm_imm_fail(struct dm_conn *conn)
     }
 }
 
-bool dm_rma_is_idle(const struct dm_conn *conn)
+bool dm_rdma_is_idle(const struct dm_conn *conn)
 {
     bool is_so = !dm_imm_is_expected(conn);
 

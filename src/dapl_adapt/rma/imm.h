@@ -21,6 +21,6 @@ void dm_imm_fail(struct dm_conn *conn);
 /* Is a value expected from that peer? */
 bool dm_imm_is_expected(const struct dm_conn *conn);
 /* Is nothing queued or posted on any link, nor a value expected? */
-bool dm_rma_is_idle(const struct dm_conn *conn);
+bool dm_rdma_is_idle(const struct dm_conn *conn);
 
 #endif

@@ -101,7 +101,7 @@ static void rdma_rewind_late(struct dm_rdmaq *rdmaq, struct dm_rdma *rdma)
     rdmaq->ia->counts.again_len += done;
 }
 
-void dm_rma_completed(struct dm_conn *conn, struct dm_rdmaq *rdmaq, uint32_t place, bool is_ok)
+void dm_rdma_completed(struct dm_conn *conn, struct dm_rdmaq *rdmaq, uint32_t place, bool is_ok)
 {
     struct dm_rdma *rdma = rdmaq->parts[place].rdma;
 
@@ -150,7 +150,7 @@ static void rdmaq_drop_atomics(struct dm_adapt *adapt, struct dm_rdmaq *rdmaq)
     }
 }
 
-void dm_rma_requeue(struct dm_conn *conn, struct dm_rdmaq *rdmaq, struct dm_rdmaq *to)
+void dm_rdma_requeue(struct dm_conn *conn, struct dm_rdmaq *rdmaq, struct dm_rdmaq *to)
 {
     struct dm_part *part;
     struct dm_rdma *rdma;
@@ -260,7 +260,7 @@ static bool rdmaq_has_slot(const struct dm_rdmaq *rdmaq, const struct dm_rdma *r
            (!rdma_takes_read(rdma) || rdmaq->n_reads < rdmaq->max_reads);
 }
 
-void dm_rma_push(struct dm_conn *conn, struct dm_rdmaq *rdmaq)
+void dm_rdma_push(struct dm_conn *conn, struct dm_rdmaq *rdmaq)
 {
     struct dm_link *link = dm_link_of(conn, rdmaq);
     struct dm_rdma *rdma;
@@ -286,7 +286,7 @@ void dm_rma_push(struct dm_conn *conn, struct dm_rdmaq *rdmaq)
         dm_conn_post_failed(conn, rc);
 }
 
-bool dm_rma_is_wanted(const struct dm_conn *conn)
+bool dm_rdma_is_wanted(const struct dm_conn *conn)
 {
     bool is_so = false;
 
@@ -312,13 +312,13 @@ void dm_rdmaq_fail(struct dm_conn *conn)
     }
 }
 
-void dm_rma_start(struct dm_conn *conn, struct dm_rdmaq *rdmaq, struct dm_rdma *rdma)
+void dm_rdma_start(struct dm_conn *conn, struct dm_rdmaq *rdmaq, struct dm_rdma *rdma)
 {
     rdma->len = rdma->left;
     rdma->is_echo = false;
     rdmaq_enqueue(rdmaq, rdma);
     if (dm_link_of(conn, rdmaq)->may_post)
-        dm_rma_push(conn, rdmaq);
+        dm_rdma_push(conn, rdmaq);
     else if (conn->was_up)
         dm_conn_start(conn, DM_LINK_RDMA);
     else
@@ -373,7 +373,7 @@ void dm_rdmaq_break(struct dm_link *link)
         rdmaq->ia->n_signalled -= rdmaq->rq_used + link->is_due;
     link->is_due = false;
     rdmaq->rq_used = 0;
-    dm_rma_requeue(conn, rdmaq, &conn->rdmaq[0]);
+    dm_rdma_requeue(conn, rdmaq, &conn->rdmaq[0]);
     if (conn->link[DM_LINK_RDMA].may_post)
-        dm_rma_push(conn, &conn->rdmaq[0]);
+        dm_rdma_push(conn, &conn->rdmaq[0]);
 }

@@ -17,15 +17,15 @@ struct dm_adapt;
 /* A transfer is over: dm_adapt_poll will tell. */
 void dm_rdma_finish(struct dm_adapt *adapt, struct dm_rdma *rdma);
 /* Queue a transfer on an RDMA queue and see to it that it is connected. */
-void dm_rma_start(struct dm_conn *conn, struct dm_rdmaq *rdmaq, struct dm_rdma *rdma);
+void dm_rdma_start(struct dm_conn *conn, struct dm_rdmaq *rdmaq, struct dm_rdma *rdma);
 /* Post what is queued on an RDMA link. */
-void dm_rma_push(struct dm_conn *conn, struct dm_rdmaq *rdmaq);
+void dm_rdma_push(struct dm_conn *conn, struct dm_rdmaq *rdmaq);
 /* A part of a transfer completed. */
-void dm_rma_completed(struct dm_conn *conn, struct dm_rdmaq *rdmaq, uint32_t place, bool is_ok);
+void dm_rdma_completed(struct dm_conn *conn, struct dm_rdmaq *rdmaq, uint32_t place, bool is_ok);
 /* The endpoint is gone: what was posted and not done is queued again, on RDMA queue `to`. */
-void dm_rma_requeue(struct dm_conn *conn, struct dm_rdmaq *rdmaq, struct dm_rdmaq *to);
+void dm_rdma_requeue(struct dm_conn *conn, struct dm_rdmaq *rdmaq, struct dm_rdmaq *to);
 /* Is anything queued on any RDMA queue? */
-bool dm_rma_is_wanted(const struct dm_conn *conn);
+bool dm_rdma_is_wanted(const struct dm_conn *conn);
 /* An extra RDMA link broke, or could not be made: others take its work. */
 void dm_rdmaq_break(struct dm_link *link);
 /* The connection is lost: give up what is queued. */

@@ -19,7 +19,7 @@
 #include "util/err.h"
 #include "util/port.h"
 
-void dm_rma_fail(struct dm_conn *conn)
+void dm_rdma_fail(struct dm_conn *conn)
 {
     dm_rdmaq_fail(conn);
     dm_imm_fail(conn);
@@ -62,7 +62,7 @@ static int rdma_start(struct dm_conn *conn, struct dm_rdma *rdma, void *local, s
     }
     if (dm_likely(len < 2 * dm_cfg()->stripe || adapt->rails.n_ias == 1) || rdma->has_imm ||
         !dm_stripe_start(conn, rdma))
-        dm_rma_start(conn, &conn->rdmaq[0], rdma);
+        dm_rdma_start(conn, &conn->rdmaq[0], rdma);
     return DM_OK;
 }
 

@@ -7,6 +7,6 @@
 struct dm_conn;
 
 /* The connection is lost: give up what is queued. */
-void dm_rma_fail(struct dm_conn *conn);
+void dm_rdma_fail(struct dm_conn *conn);
 
 #endif

@@ -173,7 +173,7 @@ bool dm_stripe_start(struct dm_conn *conn, struct dm_rdma *rdma)
         /* an RDMA queue may break meanwhile */
         if (!dm_link_of(conn, rdmaqs[i])->may_post)
             rdmaqs[i] = &conn->rdmaq[0];
-        dm_rma_start(conn, rdmaqs[i], &stripes->shares[i].rdma);
+        dm_rdma_start(conn, rdmaqs[i], &stripes->shares[i].rdma);
     }
     return true;
 }

@@ -143,15 +143,83 @@ static int intercomm_exchange_numbers(const struct dm_comm_circle *c, struct oth
     return err;
 }
 
+/* What a group says of its processes, packed one behind the other (procs.h). */
+struct infos {
+    char *bytes;
+    size_t len;
+    size_t max;
+};
+
+/* Room for one more. */
+static int infos_grow(struct infos *infos)
+{
+    size_t max = 2 * (infos->max + DM_PROCS_PACKED_MAX);
+    char *more;
+
+    if (infos->max - infos->len >= DM_PROCS_PACKED_MAX)
+        return DM_OK;
+    more = realloc(infos->bytes, max);
+    if (more == NULL)
+        return DM_FAIL(DM_ENOMEM, "description of processes, %zu bytes", max);
+    infos->bytes = more;
+    infos->max = max;
+    return DM_OK;
+}
+
+/* The leader hears of one after the other; who says nothing has failed. */
+static int infos_gather(struct infos *infos, struct dm_comm *comm, int tag)
+{
+    struct dm_type *bytes = dm_type_get(MPI_BYTE);
+    char one[DM_PROCS_PACKED_MAX];
+    int first = DM_OK;
+
+    for (int i = 0; i < comm->size; i++) {
+        size_t len = 0;
+        MPI_Status status;
+        int err;
+
+        if (i == comm->rank) {
+            err = dm_procs_pack_own(one, &len);
+        } else {
+            err = dm_p2p_recv_coll(one, sizeof(one), bytes, i, tag, comm, &status);
+            if (err == DM_OK)
+                len = dm_status_bytes(&status);
+            if (err == DM_OK && len == 0)
+                err = DM_FAIL(DM_ERR_OTHER,
+                              "rank %d of the local group cannot be reached by others", i);
+        }
+        if (first == DM_OK && err == DM_OK)
+            err = infos_grow(infos);
+        if (first == DM_OK && err == DM_OK) {
+            memcpy(infos->bytes + infos->len, one, len);
+            infos->len += len;
+        }
+        if (first == DM_OK)
+            first = err;
+    }
+    return first;
+}
+
+/* The others. Why one cannot is its own to say. */
+static int intercomm_send_leader(const struct dm_comm_circle *c, int tag)
+{
+    char own[DM_PROCS_PACKED_MAX];
+    size_t len = 0;
+    int err = dm_procs_pack_own(own, &len);
+    int moved = dm_p2p_send_coll(own, len, dm_type_get(MPI_BYTE), c->leader, tag, c->comm);
+
+    return err == DM_OK ? moved : err;
+}
+
 /* The leaders' part of the next: what the other one says of its group, *len_p bytes. */
-static int intercomm_swap_infos(const struct dm_comm_circle *c, void **theirs_p, int64_t *len_p)
+static int intercomm_swap_infos(const struct dm_comm_circle *c, int tag, void **theirs_p,
+                                int64_t *len_p)
 {
     struct dm_type *type = dm_type_get(MPI_INT64_T);
     struct dm_type *bytes = dm_type_get(MPI_BYTE);
-    void *mine = NULL;
-    size_t len = 0;
-    int err = dm_procs_pack(c->comm->group, &mine, &len);
-    int64_t mine_len = err == DM_OK ? (int64_t)len : FAILED;
+    struct infos mine = {0};
+    int err = infos_gather(&mine, c->comm, tag);
+    int64_t mine_len = err == DM_OK ? (int64_t)mine.len : FAILED;
     int moved = dm_sendrecv(&mine_len, 1, type, c->peer_rank, c->tag, len_p, 1, type, c->peer_rank,
                             c->tag, c->peer, MPI_STATUS_IGNORE);
 
@@ -163,13 +231,13 @@ static int intercomm_swap_infos(const struct dm_comm_circle *c, void **theirs_p,
         *theirs_p = malloc((size_t)*len_p);
         if (*theirs_p == NULL)
             err = DM_FAIL(DM_ENOMEM, "description of processes, %lld bytes", (long long)*len_p);
-        moved = dm_sendrecv(mine, len, bytes, c->peer_rank, c->tag, *theirs_p,
+        moved = dm_sendrecv(mine.bytes, mine.len, bytes, c->peer_rank, c->tag, *theirs_p,
                             err == DM_OK ? (size_t)*len_p : 0, bytes, c->peer_rank, c->tag, c->peer,
                             MPI_STATUS_IGNORE);
         if (err == DM_OK)
             err = moved;
     }
-    free(mine);
+    free(mine.bytes);
     if (err != DM_OK)
         *len_p = FAILED;
     return err;
@@ -180,13 +248,13 @@ static int intercomm_exchange_infos(const struct dm_comm_circle *c, struct other
 {
     struct dm_comm *comm = c->comm;
     bool is_leader = comm->rank == c->leader;
+    int tag = (int)(comm->coll_seq++ & 0x3fffffff);
     void *theirs = NULL;
     int64_t len = FAILED;
-    int err = DM_OK;
     int moved;
+    int err =
+        is_leader ? intercomm_swap_infos(c, tag, &theirs, &len) : intercomm_send_leader(c, tag);
 
-    if (is_leader)
-        err = intercomm_swap_infos(c, &theirs, &len);
     moved = dm_bcast(&len, 1, dm_type_get(MPI_INT64_T), c->leader, comm);
     if (err == DM_OK)
         err = moved;

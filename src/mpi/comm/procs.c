@@ -1,12 +1,11 @@
 /*
  * Processes as others know them.
  *
- * A packed list has for each process its id, the lengths of its host's name and of its address, and
- * both without NUL: some 150 bytes, so that lists of thousands can be sent.
+ * A packed process is its id, the lengths of its host's name and of its address, and both without
+ * NUL: some 150 bytes, so that lists of thousands can be sent.
  */
 #include "mpi/comm/procs.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "mpi/node/node.h"
@@ -17,44 +16,30 @@ struct entry {
     uint16_t host_len;
     uint16_t addr_len;
 };
+_Static_assert(sizeof(struct entry) + DM_PROC_HOST_MAX + DM_PROC_ADDR_MAX <= DM_PROCS_PACKED_MAX,
+               "room for one");
 
 static struct dm_adapt *procs_adapt(void)
 {
     return dm_chan_adapt(dm_world.chan);
 }
 
-int dm_procs_pack(const struct dm_group *group, void **buf_p, size_t *len_p)
+int dm_procs_pack_own(char bytes[DM_PROCS_PACKED_MAX], size_t *len_p)
 {
-    size_t most =
-        (size_t)group->size * (sizeof(struct entry) + DM_PROC_HOST_MAX + DM_PROC_ADDR_MAX);
-    char *buf = malloc(most + 1);
-    char *at = buf;
+    struct dm_proc_info info;
+    struct entry entry;
+    int err = dm_adapt_proc_info(procs_adapt(), dm_world.rank, &info);
 
-    *buf_p = NULL;
-    if (buf == NULL)
-        return DM_FAIL(DM_ENOMEM, "description of %d processes, %zu bytes", group->size, most);
-    for (int i = 0; i < group->size; i++) {
-        struct dm_proc_info info;
-        struct entry entry;
-        int err = dm_adapt_proc_info(procs_adapt(), dm_group_proc(group, i), &info);
-
-        if (err != DM_OK) {
-            free(buf);
-            return err;
-        }
-        entry = (struct entry){.job = info.id.job,
-                               .rank = info.id.rank,
-                               .host_len = (uint16_t)strlen(info.host),
-                               .addr_len = (uint16_t)strlen(info.addr)};
-        memcpy(at, &entry, sizeof(entry));
-        at += sizeof(entry);
-        memcpy(at, info.host, entry.host_len);
-        at += entry.host_len;
-        memcpy(at, info.addr, entry.addr_len);
-        at += entry.addr_len;
-    }
-    *buf_p = buf;
-    *len_p = (size_t)(at - buf);
+    if (err != DM_OK)
+        return err;
+    entry = (struct entry){.job = info.id.job,
+                           .rank = info.id.rank,
+                           .host_len = (uint16_t)strlen(info.host),
+                           .addr_len = (uint16_t)strlen(info.addr)};
+    memcpy(bytes, &entry, sizeof(entry));
+    memcpy(bytes + sizeof(entry), info.host, entry.host_len);
+    memcpy(bytes + sizeof(entry) + entry.host_len, info.addr, entry.addr_len);
+    *len_p = sizeof(entry) + entry.host_len + entry.addr_len;
     return DM_OK;
 }
 

@@ -7,11 +7,13 @@
 
 #include "mpi/core/core.h"
 
+#define DM_PROCS_PACKED_MAX 768 /* bytes of one process */
+
 /*
- * All members of a group in a form that any process understands. The caller frees *buf_p. DM_ENOMEM,
- * or what keeps the address of a process from being known.
+ * This process in a form that any process understands, reachable from everywhere. A list is one
+ * behind the other. What keeps its address from being known.
  */
-int dm_procs_pack(const struct dm_group *group, void **buf_p, size_t *len_p);
+int dm_procs_pack_own(char bytes[DM_PROCS_PACKED_MAX], size_t *len_p);
 /*
  * The numbers here of the n processes that are described, with a reference on each that is of
  * another job. DM_EINTERN for nonsense, DM_ECONN for a process that cannot be reached from here;

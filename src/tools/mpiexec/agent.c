@@ -18,6 +18,7 @@
 #include "pmi/pmi_wire.h"
 #include "tools/mpiexec/guard.h"
 #include "tools/mpiexec/jobs.h"
+#include "tools/mpiexec/name_server.h"
 #include "tools/mpiexec/node.h"
 #include "tools/mpiexec/parent.h"
 #include "tools/mpiexec/signals.h"
@@ -248,7 +249,7 @@ static void connect_parts(struct agent *agent, const struct rlimit *files)
     node->arg = agent;
     dm_launch_kvs_init(&node->kvs);
     dm_launch_jobs_init(&agent->jobs, node, on_all_ended, agent);
-    agent->jobs.names.server = agent->options.nameserver;
+    agent->jobs.names.server = dm_launch_names_keeper(agent->options.nameserver);
     node->kin.has_parent = dm_launch_parent_is() && dm_launch_parent_pairs(&node->kvs);
 }
 

@@ -16,6 +16,8 @@
 
 #include "tools/mpiexec/engine_command.h"
 #include "tools/mpiexec/loop.h"
+#include "tools/mpiexec/name_server.h"
+#include "tools/mpiexec/names.h"
 #include "tools/mpiexec/parent.h"
 #include "tools/mpiexec/signals.h"
 #include "util/log.h"
@@ -314,6 +316,8 @@ int dm_launch_engine_run(const struct dm_launch_options *options,
                          const struct dm_launch_place *place)
 {
     static struct engine engine;
+    static struct dm_launch_name_server name_server;
+    static struct dm_launch_names names;
     static struct dm_launch_list argv;
     int status;
 
@@ -331,6 +335,8 @@ int dm_launch_engine_run(const struct dm_launch_options *options,
         dm_log_error("mpiexec: %s", strerror(errno));
         return 1;
     }
+    if (dm_launch_names_keeper(options->nameserver) == NULL)
+        dm_launch_name_server_start(&name_server, &engine.loop, &names);
     if (options->timeout > 0)
         dm_launch_loop_after(&engine.loop, &engine.timeout, (uint64_t)options->timeout * 1000000000,
                              on_engine_timeout, &engine);

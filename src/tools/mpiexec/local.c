@@ -12,6 +12,7 @@
 #include "tools/mpiexec/guard.h"
 #include "tools/mpiexec/input.h"
 #include "tools/mpiexec/jobs.h"
+#include "tools/mpiexec/name_server.h"
 #include "tools/mpiexec/node.h"
 #include "tools/mpiexec/parent.h"
 #include "tools/mpiexec/signals.h"
@@ -144,7 +145,7 @@ int dm_launch_local_run(const struct dm_launch_options *options,
     node->arg = &job;
     dm_launch_kvs_init(&node->kvs);
     dm_launch_jobs_init(&job.jobs, node, on_ended, &job);
-    job.jobs.names.server = options->nameserver;
+    job.jobs.names.server = dm_launch_names_keeper(options->nameserver);
     node->kin.has_parent = dm_launch_parent_open() && dm_launch_parent_pairs(&node->kvs);
     if (options->timeout > 0)
         dm_launch_loop_after(&job.loop, &job.timeout, (uint64_t)options->timeout * 1000000000,

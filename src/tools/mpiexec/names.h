@@ -1,6 +1,6 @@
 /*
- * Published names: those of the jobs of this mpiexec, and of others through a server
- * (-nameserver).
+ * Published names: those of the jobs of this mpiexec or agent, and of others through a server
+ * (-nameserver, or the mpiexec that has started this one).
  */
 #ifndef DM_TOOLS_MPIEXEC_NAMES_H
 #define DM_TOOLS_MPIEXEC_NAMES_H
@@ -18,7 +18,7 @@ struct dm_launch_name {
 struct dm_launch_names {
     struct dm_launch_name *list;
     size_t n;
-    const char *server; /* HOST:PORT of a hydra_nameserver, NULL: none */
+    const char *server; /* as dm_launch_names_ask takes it, NULL: none */
 };
 
 /* False: it is published already, or there is no memory, or the server does not answer. */

@@ -316,7 +316,9 @@ static int start_mpiexec(struct spawned *job)
 static void start_elsewhere(struct dm_launch_rank *rank, struct spawned *job)
 {
     struct dm_launch_node *node = &job->node;
+    struct dm_launch_jobs *jobs = rank->node->kin.jobs;
 
+    dm_launch_name_server_start(&jobs->name_server, jobs->loop, &jobs->names);
     if (start_mpiexec(job) != DM_OK) {
         answer_refused(rank, NULL, dm_err_detail());
         dm_launch_spawned_free(node);
@@ -324,7 +326,7 @@ static void start_elsewhere(struct dm_launch_rank *rank, struct spawned *job)
     }
     node->n_running = 1;
     node->kin.asker = rank;
-    dm_launch_jobs_add(rank->node->kin.jobs, node);
+    dm_launch_jobs_add(jobs, node);
     if (!dm_launch_loop_add(node->loop, &node->kin.report_watch, node->kin.report_fd, false,
                             on_report, node))
         on_report(node);
