@@ -5,6 +5,7 @@
  *   processes connect NAME      look the name up, connect with all ranks
  *   processes serve-one, connect-one NAME: rank 0 alone; the others come by MPI_Intercomm_create
  *   processes spawn HOST        spawn as many processes on another host
+ *   processes spawn-bad HOST    spawn what is not there, and go on: "refused CLASS"
  *
  * Everybody then talks to everybody, of both jobs, with memory from before: short and long messages,
  * puts and gets. One rank of each job prints "N processes". The exit status is 1 after a wrong byte.
@@ -190,6 +191,24 @@ static void spawn(char *self, const char *host)
     use(inter, 0);
 }
 
+static void spawn_bad(const char *host)
+{
+    int codes[2] = {0, 0}, class = 0;
+    MPI_Comm inter = MPI_COMM_WORLD;
+    MPI_Info info;
+
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "host", host);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Error_class(
+        MPI_Comm_spawn("./not-there", MPI_ARGV_NULL, 2, info, 0, MPI_COMM_WORLD, &inter, codes),
+        &class);
+    MPI_Info_free(&info);
+    check(inter == MPI_COMM_NULL && codes[0] != 0 && codes[1] != 0, "codes", 0);
+    if (rank == 0)
+        printf("refused %s\n", class == MPI_ERR_SPAWN ? "as MPI_ERR_SPAWN" : "as something else");
+}
+
 int main(int argc, char **argv)
 {
     MPI_Comm parent;
@@ -205,6 +224,8 @@ int main(int argc, char **argv)
         use(parent, 1);
     else if (argc == 3 && strcmp(argv[1], "spawn") == 0)
         spawn(argv[0], argv[2]);
+    else if (argc == 3 && strcmp(argv[1], "spawn-bad") == 0)
+        spawn_bad(argv[2]);
     else if (argc == 3 && strncmp(argv[1], "serve", 5) == 0)
         serve(argv[2], strcmp(argv[1], "serve-one") == 0);
     else if (argc == 3)

@@ -38,4 +38,12 @@ for n in 1 2; do
 done
 check '3 on two hosts spawn 3 on a third' says '^6 processes' on_host h1 timeout 60 mpiexec -hosts h1,h2 -n 3 \
     ./processes spawn h3
+refused() { # HOSTS RANKS: nothing else is said
+    on_host h1 timeout 60 mpiexec -hosts "$1" -n "$2" ./processes spawn-bad h3 >said 2>&1
+    [ $? = 0 ] && [ "$(cat said)" = 'refused as MPI_ERR_SPAWN' ] && return
+    cat said
+    return 1
+}
+check 'what is not there, from one host' refused h1 2
+check 'what is not there, from two hosts' refused h1,h2 2
 totals

@@ -21,6 +21,7 @@
 #include "tools/mpiexec/name_server.h"
 #include "tools/mpiexec/node.h"
 #include "tools/mpiexec/parent.h"
+#include "tools/mpiexec/reports.h"
 #include "tools/mpiexec/signals.h"
 #include "tools/mpiexec/upstream.h"
 #include "util/cfg.h"
@@ -266,8 +267,10 @@ static int run_ranks(struct agent *agent)
     }
     if (dm_launch_node_start(node)) {
         agent->up.n_published = node->kvs.n_pairs;
+        (void)dm_launch_report(NULL);
     } else {
-        dm_launch_parent_blame(node);
+        if (!dm_launch_report(node->why))
+            dm_launch_parent_blame(node);
         on_failed(agent);
     }
     dm_launch_loop_run(&agent->loop);

@@ -19,6 +19,7 @@
 #include "tools/mpiexec/name_server.h"
 #include "tools/mpiexec/names.h"
 #include "tools/mpiexec/parent.h"
+#include "tools/mpiexec/reports.h"
 #include "tools/mpiexec/signals.h"
 #include "util/log.h"
 
@@ -30,8 +31,8 @@
 #define ORPHANS_NS UINT64_C(2000000000)
 /* How often to look for launchers that failed, and how often one must be seen. */
 #define LOOK_NS UINT64_C(1000000000)
-/* When to tell who has started us that all runs. */
-#define REPORT_NS UINT64_C(2000000000)
+/* When to report to who has started us that all runs, if agents cannot. */
+#define REPORT_NS UINT64_C(15000000000)
 
 enum {
     LOOKS_TO_BE = 3,
@@ -253,7 +254,14 @@ static void on_engine_timeout(void *arg)
     dm_launch_loop_after(&engine->loop, &engine->kill, GRACE_NS, on_kill, engine);
 }
 
-/* The agents have found nothing wrong, or the job would have ended. */
+/* All agents have started their ranks, or one has not. */
+static void on_reported(void *arg, const char *why)
+{
+    (void)arg;
+    dm_launch_parent_say(why);
+}
+
+/* They have found nothing wrong, or the job would have ended. */
 static void on_report_due(void *arg)
 {
     (void)arg;
@@ -312,12 +320,28 @@ static int conclude(const struct engine *engine)
     return code;
 }
 
+/* Servers for those that we start: of names, and of their reports when somebody waits for them. */
+static void serve_agents(struct engine *engine, const struct dm_launch_options *options,
+                         const struct dm_launch_place *place)
+{
+    static struct dm_launch_server name_server;
+    static struct dm_launch_names names;
+    static struct dm_launch_reports reports;
+    int n = 0;
+
+    if (dm_launch_names_keeper(options->nameserver) == NULL)
+        dm_launch_name_server_start(&name_server, &engine->loop, &names);
+    for (int host = 0; host < place->n_hosts; host++)
+        n += dm_launch_place_is_used(place, host);
+    if (dm_launch_parent_open() &&
+        !dm_launch_reports_open(&reports, &engine->loop, n, on_reported, NULL))
+        dm_log_warn("mpiexec: agents cannot report their start: %s", strerror(errno));
+}
+
 int dm_launch_engine_run(const struct dm_launch_options *options,
                          const struct dm_launch_place *place)
 {
     static struct engine engine;
-    static struct dm_launch_name_server name_server;
-    static struct dm_launch_names names;
     static struct dm_launch_list argv;
     int status;
 
@@ -335,8 +359,7 @@ int dm_launch_engine_run(const struct dm_launch_options *options,
         dm_log_error("mpiexec: %s", strerror(errno));
         return 1;
     }
-    if (dm_launch_names_keeper(options->nameserver) == NULL)
-        dm_launch_name_server_start(&name_server, &engine.loop, &names);
+    serve_agents(&engine, options, place);
     if (options->timeout > 0)
         dm_launch_loop_after(&engine.loop, &engine.timeout, (uint64_t)options->timeout * 1000000000,
                              on_engine_timeout, &engine);
@@ -346,7 +369,6 @@ int dm_launch_engine_run(const struct dm_launch_options *options,
         return 1;
     }
     dm_launch_loop_after(&engine.loop, &engine.look, LOOK_NS, on_look, &engine);
-    (void)dm_launch_parent_open();
     dm_launch_loop_after(&engine.loop, &engine.report, REPORT_NS, on_report_due, &engine);
     dm_launch_loop_run(&engine.loop);
     dm_launch_loop_close(&engine.loop);

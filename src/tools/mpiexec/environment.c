@@ -24,6 +24,7 @@ static const char *const foreign[] = {
     "PMIX_NAMESPACE",
     "DATUM_AGENT",
     "DATUM_AGENT_HOSTS",
+    "DATUM_AGENT_REPORT",
     "DATUM_NAMES",
     "DATUM_PARENT_PAIRS",
     "DATUM_PARENT_FD",

@@ -18,7 +18,7 @@ struct dm_launch_jobs {
     int n_made;
     bool is_ending; /* nothing is spawned any more */
     struct dm_launch_names names;
-    struct dm_launch_name_server name_server; /* for jobs on other hosts */
+    struct dm_launch_server name_server; /* for jobs on other hosts */
     struct dm_launch_timer free_due;
     void (*ended)(void *arg); /* all jobs are over */
     void *arg;

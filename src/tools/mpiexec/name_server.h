@@ -1,28 +1,15 @@
 /*
- * Names for jobs on several hosts: the first mpiexec, which has started all the others, keeps them and
- * answers agents, and mpiexecs that spawn, over TCP (name_client.h). Who lacks the token is told no.
+ * Names for jobs on several hosts: the first mpiexec, which has started all the others, keeps them, and
+ * answers agents and mpiexecs that spawn (server.h).
  */
 #ifndef DM_TOOLS_MPIEXEC_NAME_SERVER_H
 #define DM_TOOLS_MPIEXEC_NAME_SERVER_H
 
-#include "tools/mpiexec/loop.h"
 #include "tools/mpiexec/names.h"
+#include "tools/mpiexec/server.h"
 
-/* Where names are kept, for those that we start: the server as dm_launch_names_ask takes it. */
+/* Where names are kept, for those that we start: the server as dm_launch_ask takes it. */
 #define DM_LAUNCH_NAMES "DATUM_NAMES"
-
-enum { DM_LAUNCH_NAME_CLIENTS = 256 }; /* that ask at one time */
-
-struct dm_launch_name_client;
-
-struct dm_launch_name_server {
-    struct dm_launch_loop *loop;
-    struct dm_launch_names *names; /* the caller's */
-    struct dm_launch_watch watch;  /* of the socket */
-    int fd;
-    char token[33];
-    struct dm_launch_name_client *clients[DM_LAUNCH_NAME_CLIENTS]; /* NULL: not needed yet */
-};
 
 /*
  * Who keeps the names of this mpiexec: a server that the user names (NULL: none), or one that whoever
@@ -31,9 +18,9 @@ struct dm_launch_name_server {
 const char *dm_launch_names_keeper(const char *named);
 /*
  * Serve the names to those that we start from now on. Nothing, if somebody else keeps them, or it was
- * called before; what fails is told, and names stay on their hosts. Server and names stay.
+ * called before; what fails is reported, and names stay on their hosts. Server and names stay.
  */
-void dm_launch_name_server_start(struct dm_launch_name_server *server, struct dm_launch_loop *loop,
+void dm_launch_name_server_start(struct dm_launch_server *server, struct dm_launch_loop *loop,
                                  struct dm_launch_names *names);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/mpiexec/name_client.h"
+#include "tools/mpiexec/server_ask.h"
 
 static struct dm_launch_name *names_find(const struct dm_launch_names *names, const char *service)
 {
@@ -22,8 +22,8 @@ static void name_free(struct dm_launch_names *names, struct dm_launch_name *name
     char answer[DM_LAUNCH_WORD_MAX];
 
     if (names->server != NULL)
-        (void)dm_launch_names_ask(names->server, "UNPUBLISH", name->service, NULL, answer,
-                                  sizeof(answer));
+        (void)dm_launch_ask(names->server, "UNPUBLISH", name->service, NULL, answer,
+                            sizeof(answer));
     free(name->service);
     free(name->port);
     *name = names->list[--names->n];
@@ -38,7 +38,7 @@ bool dm_launch_names_publish(struct dm_launch_names *names, const char *service,
     if (names_find(names, service) != NULL)
         return false;
     if (names->server != NULL &&
-        !dm_launch_names_ask(names->server, "PUBLISH", service, port, answer, sizeof(answer)))
+        !dm_launch_ask(names->server, "PUBLISH", service, port, answer, sizeof(answer)))
         return false;
     new = realloc(names->list, (names->n + 1) * sizeof(*new));
     if (new == NULL)
@@ -71,7 +71,7 @@ bool dm_launch_names_lookup(struct dm_launch_names *names, const char *service, 
 
     if (name == NULL)
         return names->server != NULL &&
-               dm_launch_names_ask(names->server, "LOOKUP", service, NULL, port, len);
+               dm_launch_ask(names->server, "LOOKUP", service, NULL, port, len);
     if (strlen(name->port) >= len)
         return false;
     memcpy(port, name->port, strlen(name->port) + 1);

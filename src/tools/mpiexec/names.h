@@ -18,7 +18,7 @@ struct dm_launch_name {
 struct dm_launch_names {
     struct dm_launch_name *list;
     size_t n;
-    const char *server; /* as dm_launch_names_ask takes it, NULL: none */
+    const char *server; /* as dm_launch_ask takes it, NULL: none */
 };
 
 /* False: it is published already, or there is no memory, or the server does not answer. */

@@ -1,7 +1,7 @@
 /*
  * The asking side. A host may have addresses that do not lead there from here: all are tried at once.
  */
-#include "tools/mpiexec/name_client.h"
+#include "tools/mpiexec/server_ask.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -140,24 +140,24 @@ static bool client_read_word(int fd, char *word, size_t max)
     return true;
 }
 
-bool dm_launch_names_ask(const char *server, const char *what, const char *service,
-                         const char *port, char *answer, size_t len)
+bool dm_launch_ask(const char *server, const char *what, const char *subject, const char *text,
+                   char *answer, size_t len)
 {
     const char *hosts = strchr(server, '@');
     char *token = hosts != NULL ? strndup(server, (size_t)(hosts - server)) : NULL;
     int fd = client_connect(hosts != NULL ? hosts + 1 : server);
-    int n = port != NULL ? 3 : 2;
+    int n = text != NULL ? 3 : 2;
     bool is_good = fd >= 0 && client_write(fd, &n, sizeof(n)) &&
-                   client_write_word(fd, NULL, what) && client_write_word(fd, token, service) &&
-                   (port == NULL || client_write_word(fd, NULL, port)) &&
+                   client_write_word(fd, NULL, what) && client_write_word(fd, token, subject) &&
+                   (text == NULL || client_write_word(fd, NULL, text)) &&
                    client_read_word(fd, answer, len);
 
     if (fd >= 0)
         close(fd);
     free(token);
     if (!is_good)
-        dm_log_warn("mpiexec: the name server at %s does not answer",
+        dm_log_warn("mpiexec: the server at %s does not answer",
                     hosts != NULL ? hosts + 1 : server);
     /* hydra_nameserver says nothing for a name that is not there. */
-    return is_good && answer[0] != '\0' && strcmp(answer, DM_LAUNCH_NAMES_NO) != 0;
+    return is_good && answer[0] != '\0' && strcmp(answer, DM_LAUNCH_ANSWER_NO) != 0;
 }
