@@ -19,8 +19,8 @@ run() { # HOSTS FILE...
 }
 
 run '-n 2' init_basic.c p2p_modes.c p2p_order.c coll_move.c comm_make.c rma_put_get.c \
-    err_fatal_abort.c
-run '-n 3' coll_vector.c comm_inter.c rma_pscw.c rma_late.c rma_threads_lock.c
+    err_fatal_abort.c dyn_random.c
+run '-n 3' coll_vector.c comm_inter.c rma_pscw.c rma_late.c rma_threads_lock.c dyn_names.c
 run '-n 2 --loss 1' p2p_order.c
 run '-n 2 --mtu 9000' p2p_wait.c
 tuned() { # on two hosts, and not with some jobs on one

@@ -32,7 +32,7 @@ few() { # one line, and nothing is left
         ! pgrep -f "sleep 60.$$"
 }
 check 'too few descriptors' few
-[ -z "${TEST_FULL:-}" ] || check '1024 ranks' says '^1024 ranks, sum 523776$' env DATUM_RING_SLOTS=8 DATUM_RING_SLOT_SIZE=2k timeout 200 mpiexec -n 1024 ./prog
+[ -z "${TEST_FULL:-}" ] || check '1024 ranks' says '^1024 ranks, sum 523776$' timeout 200 mpiexec -n 1024 ./prog
 
 # ---- agents ----
 

@@ -25,7 +25,7 @@ struct spawned {
     struct dm_launch_options options;
     struct dm_launch_place place;
     struct dm_launch_host host;
-    char kvs_name[96];
+    char kvs_name[192];
     int n_could; /* ranks that were started when one could not be */
 };
 
@@ -379,7 +379,9 @@ void dm_launch_spawned_start(struct dm_launch_rank *rank, struct dm_launch_reque
         answer_refused(rank, NULL, "mpiexec has no memory");
         return;
     }
-    snprintf(job->kvs_name, sizeof(job->kvs_name), "%.80s_%d", jobs->first->kvs_name, jobs->n_made);
+    /* Agents of one job have one name for it, and each its own spawned jobs. */
+    snprintf(job->kvs_name, sizeof(job->kvs_name), "%.160s_%d_%d", jobs->first->kvs_name,
+             jobs->first->host, jobs->n_made);
     if (is_here)
         start_here(rank, job);
     else
