@@ -111,6 +111,8 @@ static void plan_cut(const struct dm_file *f, struct dm_plan *plan)
     plan->low = low;
     plan->domain = (each + unit - 1) / unit * unit;
     plan->window = (int64_t)f->hints.cb_buffer_size;
+    if (plan->window > plan->domain)
+        plan->window = plan->domain;
 }
 
 int dm_plan_make(struct dm_file *f, struct dm_plan *plan)

@@ -53,8 +53,10 @@ for errno in 1 14 38; do
     expect "errno $errno of process_vm_writev" 3 'twice: good'
     expect "errno $errno of process_vm_writev" 0 WRONG
 done
-run 2 strided automatic IO_VM=14 IO_FAULT=pwrite:28:1 IO_FAULT_RANK=1
-expect 'full disk behind a mapping' 1 'strided: no space left: writing "x.fault" at offset 8: No space'
+if says 'short ranges .*written into a mapping' datum-info --file .; then
+    run 2 strided automatic IO_VM=14 IO_FAULT=pwrite:28:1 IO_FAULT_RANK=1
+    expect 'full disk behind a mapping' 1 'strided: no space left: writing "x.fault" at offset 8: No space'
+fi
 
 # Who waits for a thread of the library sleeps.
 run 1 slow automatic IO_SLOW=600000
