@@ -13,6 +13,7 @@
 
 #include "pmi/pmi_impl.h"
 #include "pmi/pmi_map.h"
+#include "pmi/pmi_spawn.h"
 #include "util/cfg.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -373,6 +374,14 @@ static pmix_status_t pmix_name_lookup(const struct calls *calls, const char *ser
     return rc;
 }
 
+/* Servers publish a name twice, and unpublish one that is not there, without a word. */
+static bool pmix_name_is_there(const struct calls *calls, const char *service)
+{
+    char port[DM_PMI_SERVICE_MAX];
+
+    return pmix_name_lookup(calls, service, port, sizeof(port)) == PMIX_SUCCESS;
+}
+
 static int pmix_name_op(struct dm_pmi *pmi, enum dm_pmi_name what, const char *service,
                         const char *port, char *answer, size_t len)
 {
@@ -385,6 +394,9 @@ static int pmix_name_op(struct dm_pmi *pmi, enum dm_pmi_name what, const char *s
     if (strlen(service) > PMIX_MAX_KEYLEN)
         return DM_FAIL(DM_ERR_SERVICE, "'%.40s' is too long for PMIx", service);
     pmi->wire.n_msgs++;
+    if (what != DM_PMI_LOOKUP && pmix_name_is_there(calls, service) != (what == DM_PMI_UNPUBLISH))
+        return DM_FAIL(DM_ERR_SERVICE, "the PMIx launcher: %s is %s", service,
+                       what == DM_PMI_PUBLISH ? "published already" : "not published");
     if (what == DM_PMI_PUBLISH)
         rc = pmix_name_publish(calls, service, port);
     else if (what == DM_PMI_UNPUBLISH)

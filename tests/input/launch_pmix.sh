@@ -115,6 +115,7 @@ check "Open MPI's mpirun, two programs" prints '^rank 2 of 3, .*, appnum 1$' \
 check "Open MPI's mpirun, one process" prints '^rank 0 of 1' run -n 1 ./prog
 check "Open MPI's mpirun, MPI_Abort" ended 13 'MPI_Abort\(MPI_COMM_WORLD, 13\)' abort
 check "Open MPI's mpirun, exit" ended 5 'exit\(5\) before MPI_Finalize' exit
+check "Open MPI's mpirun, published names" run -n 3 "$DATUM_BUILD/tests/mp/dyn_names"
 check 'no PMIx: never four singletons' prints 'PMIx cannot be used' \
     run -n 4 -x DATUM_PMIX_LIB=/no/lib.so ./prog
 totals
