@@ -37,9 +37,10 @@
 #include "util/port.h"
 #include "util/tune.h"
 
-#define DIRECT_MIN 4096 /* parts from this size are not copied into the shadow buffer */
-#define MAX_IOV    8
-#define EAGER_AUTO 16384
+#define DIRECT_MIN  4096 /* parts from this size are not copied into the shadow buffer */
+#define MAX_IOV     8
+#define EAGER_AUTO  16384
+#define EAGER_LOCAL 8192 /* over a rail of this host only: longer ones are copied once, not twice */
 
 /* Nothing available: look for credits, else remember that somebody waits and start connecting. */
 static DM_NOINLINE bool tx_find_credits(struct dm_conn *conn)
@@ -116,13 +117,22 @@ size_t dm_adapt_eager_max(const struct dm_conn *conn)
     return conn->tx.most;
 }
 
+/* Without knowing the rings of a connection. */
+static size_t tx_eager_of(const struct dm_ia *ia)
+{
+    if (ia->tuned != NULL && ia->tuned->eager_limit > 0)
+        return ia->tuned->eager_limit;
+    return ia->caps.is_local ? EAGER_LOCAL : EAGER_AUTO;
+}
+
 size_t dm_adapt_eager_good(const struct dm_conn *conn)
 {
-    if (conn->ia != NULL && conn->ia->tuned != NULL && conn->ia->tuned->eager_limit > 0)
-        return conn->ia->tuned->eager_limit;
-    return conn->adapt->rings.is_auto_size && conn->ring.slot_size > conn->adapt->rings.size_auto
-               ? 2 * conn->ring.slot_size
-               : EAGER_AUTO;
+    bool is_tuned = conn->ia != NULL && conn->ia->tuned != NULL && conn->ia->tuned->eager_limit > 0;
+
+    if (!is_tuned && conn->adapt->rings.is_auto_size &&
+        conn->ring.slot_size > conn->adapt->rings.size_auto)
+        return 2 * conn->ring.slot_size;
+    return conn->ia != NULL ? tx_eager_of(conn->ia) : EAGER_LOCAL;
 }
 
 size_t dm_adapt_eager_least(const struct dm_adapt *adapt)
@@ -130,10 +140,9 @@ size_t dm_adapt_eager_least(const struct dm_adapt *adapt)
     size_t least = EAGER_AUTO;
 
     for (int i = 0; i < adapt->rails.n_ias; i++) {
-        const struct dm_tune_rail *tuned = adapt->rails.ias[i]->tuned;
+        size_t one = tx_eager_of(adapt->rails.ias[i]);
 
-        if (tuned != NULL && tuned->eager_limit > 0 && tuned->eager_limit < least)
-            least = tuned->eager_limit;
+        least = one < least ? one : least;
     }
     return least;
 }
