@@ -3,6 +3,7 @@
  * numbers, large messages, puts, gets and sums. Rank 0 prints "running", then "round N"
  * now and then; they end after the round in which the file "stop" is there, and look whether
  * anything has come twice.
+ * rails -s HOST: the second rank is spawned there.
  * rails -t LEN N: N messages of LEN bytes one way instead, and the milliseconds that they took.
  */
 #include <mpi.h>
@@ -20,12 +21,13 @@
 #define PUT_LEN 700000
 
 static int rank;
+static MPI_Comm all;
 
 static void wrong(const char *what, long round, long at)
 {
     fprintf(stderr, "rank %d: wrong data: %s, round %ld, byte or number %ld\n", rank, what, round,
             at);
-    MPI_Abort(MPI_COMM_WORLD, 1);
+    MPI_Abort(all, 1);
 }
 
 /* Bytes that depend on sender, round, message and place. */
@@ -67,12 +69,11 @@ static void messages(long round, unsigned char **out, unsigned char **in)
 
     for (int i = 0; i < N_ALL; i++) {
         memset(in[i], 0xee, len_of(round, i));
-        MPI_Irecv(in[i], LARGE, MPI_BYTE, peer, 1, MPI_COMM_WORLD, &reqs[i]);
+        MPI_Irecv(in[i], LARGE, MPI_BYTE, peer, 1, all, &reqs[i]);
     }
     for (int i = 0; i < N_ALL; i++) {
         fill(out[i], len_of(round, i), rank, round, i);
-        MPI_Isend(out[i], (int)len_of(round, i), MPI_BYTE, peer, 1, MPI_COMM_WORLD,
-                  &reqs[N_ALL + i]);
+        MPI_Isend(out[i], (int)len_of(round, i), MPI_BYTE, peer, 1, all, &reqs[N_ALL + i]);
     }
     MPI_Waitall(2 * N_ALL, reqs, stats);
     for (int i = 0; i < N_ALL; i++) {
@@ -119,9 +120,9 @@ static void stream(void)
         if (out[i] == NULL || in[i] == NULL)
             wrong("memory", 0, i);
     }
-    MPI_Win_allocate(2 * PUT_LEN + sizeof(long), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &mem, &win);
+    MPI_Win_allocate(2 * PUT_LEN + sizeof(long), 1, MPI_INFO_NULL, all, &mem, &win);
     memset(mem, 0, 2 * PUT_LEN + sizeof(long));
-    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Barrier(all);
     for (round = 0; !is_over; round++) {
         messages(round, out, in);
         puts_and_gets(round, win, mem, out[0], in[0]);
@@ -130,10 +131,10 @@ static void stream(void)
             fflush(stdout);
         }
         is_over = rank == 0 && access("stop", F_OK) == 0;
-        MPI_Bcast(&is_over, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        MPI_Bcast(&is_over, 1, MPI_INT, 0, all);
     }
-    MPI_Barrier(MPI_COMM_WORLD);
-    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &is_over, MPI_STATUS_IGNORE);
+    MPI_Barrier(all);
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, all, &is_over, MPI_STATUS_IGNORE);
     if (is_over)
         wrong("a message too many", round, 0);
     MPI_Win_free(&win);
@@ -162,29 +163,50 @@ static void timed(int len, int n)
         wrong("memory", 0, 0);
     for (int i = -1; i < n; i++) { /* the first one connects what is to be connected */
         if (i <= 0) {
-            MPI_Barrier(MPI_COMM_WORLD);
+            MPI_Barrier(all);
             usleep(i < 0 ? 0 : 500000);
-            MPI_Barrier(MPI_COMM_WORLD);
+            MPI_Barrier(all);
             start = now_ms();
         }
         if (rank == 0) {
             fill(buf, (size_t)len, 0, i, 0);
-            MPI_Send(buf, len, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+            MPI_Send(buf, len, MPI_BYTE, 1, 1, all);
         } else {
-            MPI_Recv(buf, len, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Recv(buf, len, MPI_BYTE, 0, 1, all, MPI_STATUS_IGNORE);
             check(buf, (size_t)len, 0, i, 0, "message");
         }
     }
-    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Barrier(all);
     if (rank == 0)
         printf("took %.0f\n", now_ms() - start);
     free(buf);
 }
 
+/* The second rank is a job of its own, on another host. */
+static MPI_Comm spawn(char *self, const char *host)
+{
+    MPI_Comm child;
+    MPI_Info info;
+
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "host", host);
+    MPI_Comm_spawn(self, MPI_ARGV_NULL, 1, info, 0, MPI_COMM_SELF, &child, MPI_ERRCODES_IGNORE);
+    MPI_Info_free(&info);
+    return child;
+}
+
 int main(int argc, char **argv)
 {
+    MPI_Comm other;
+
     MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    all = MPI_COMM_WORLD;
+    MPI_Comm_get_parent(&other);
+    if (argc == 3 && strcmp(argv[1], "-s") == 0)
+        other = spawn(argv[0], argv[2]);
+    if (other != MPI_COMM_NULL)
+        MPI_Intercomm_merge(other, argc == 1, &all);
+    MPI_Comm_rank(all, &rank);
     if (argc == 4 && strcmp(argv[1], "-t") == 0)
         timed(atoi(argv[2]), atoi(argv[3]));
     else

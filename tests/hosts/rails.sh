@@ -52,10 +52,11 @@ finish() { # NAME: the job must end well
     grep -v '^datum:  ' err | head -n 30
 }
 is_over() { ! kill -0 $job 2>/dev/null; }
+ranks=(-ppn 1 -n 2 ./rails)
 start() { # VARIABLE=VALUE...
     rm -f stop
     : >out
-    env "$@" "$hosts_d" run "$hosts_dir/h1.sock" mpiexec -ppn 1 -n 2 ./rails >out 2>err &
+    env "$@" "$hosts_d" run "$hosts_dir/h1.sock" mpiexec "${ranks[@]}" >out 2>err &
     job=$!
     wait_for 30 grep -q running out || {
         cat out err
@@ -106,6 +107,9 @@ survives 'the other network, with shares of transfers' 2 '' DATUM_PROVIDER=net1,
 counted 'striped transfers'
 counted 'shares of striped transfers' 0
 counted 'shares of striped transfers' 1
+ranks=(-hosts h1 -n 1 ./rails -s h2)
+survives 'a spawned process' 1 'goes on over net2' DATUM_PROVIDER=net1,net2
+ranks=(-ppn 1 -n 2 ./rails)
 [ $n_failed = 0 ] || cat err
 
 [ -n "${TEST_FULL:-}" ] || totals
