@@ -593,12 +593,29 @@ static void step_reset(void)
 
 /* ---- the rest ---- */
 
+/* Does a request wait for a receive that has lost its memory meanwhile? When that is noticed is open. */
+static bool has_lost_memory(void)
+{
+    for (int agent = 0; agent < d.m.n_agents; agent++)
+        for (int i = 0; i < N_EPS; i++) {
+            struct m_ep *e = ep_of(agent, i);
+
+            if (e->state == DAT_EP_STATE_CONNECTED && e->n_q > 0 &&
+                plan_make(&d.m, agent, i, &e->q[0]).verdict == FAILED)
+                return true;
+        }
+    return false;
+}
+
+/* A larger queue may have room: what waits is tried again. */
 static void step_resize(void)
 {
     int agent = any_agent();
     struct command c = {
         .verb = V_RESIZE, .a = EVD_DTO + (int)rnd(N_DTO_EVDS), .b = 128 + (int)rnd(200)};
 
+    if (has_lost_memory())
+        return;
     settle();
     say("%d: process %d: EVD %d gets %d entries\n", d.step, agent, c.a, c.b);
     (void)call_want(agent, &c, DAT_SUCCESS);
