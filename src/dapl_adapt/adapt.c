@@ -117,6 +117,7 @@ static void open_init_shared(struct dm_adapt *adapt)
     pthread_condattr_t attr;
 
     pthread_mutex_init(&adapt->shared.lock, NULL);
+    pthread_mutex_init(&adapt->deferred.lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&adapt->shared.cond, &attr);

@@ -211,6 +211,10 @@ int main(int argc, char **argv)
         timed(atoi(argv[2]), atoi(argv[3]));
     else
         stream();
+    if (other != MPI_COMM_NULL) {
+        MPI_Comm_disconnect(&all);
+        MPI_Comm_disconnect(&other);
+    }
     MPI_Finalize();
     return 0;
 }

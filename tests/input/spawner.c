@@ -137,8 +137,13 @@ static int act(char **word)
         return dm_pmi_disconnected(pmi, strtoull(word[1], NULL, 16)), 2;
     if (strstr("publish unpublish lookup", what) != NULL)
         return name(what, word[1]), 2;
-    if (strcmp(what, "child") == 0)
-        return child_argv = (char *[]){"child", strdup(word[1]), NULL}, 2;
+    if (strcmp(what, "child") == 0) {
+        static char *words[3] = {"child"};
+
+        words[1] = strdup(word[1]);
+        child_argv = words;
+        return 2;
+    }
     if (word[2] == NULL)
         return 2;
     if (strcmp(what, "with") == 0)

@@ -8,11 +8,13 @@
  */
 #include "dapl_adapt/conn/close.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "dapl_adapt/conn/event.h"
 #include "dapl_adapt/conn/link.h"
@@ -105,6 +107,9 @@ void dm_conn_free_all(struct dm_adapt *adapt)
     close_all(adapt);
     while ((conn = atomic_load_explicit(&adapt->all, memory_order_acquire)) != NULL)
         dm_conn_free(conn);
+    dm_deferred_eps_free(adapt, true);
+    free(adapt->deferred.list);
+    pthread_mutex_destroy(&adapt->deferred.lock);
     dm_procs_fini(adapt);
     dm_reserve_free(adapt->poll.active, adapt->procs.max);
     dm_reserve_free((void *)adapt->conns, adapt->procs.max);

@@ -5,8 +5,10 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "dapl_adapt/core/adapt.h"
@@ -20,17 +22,64 @@
 #include "dapl_adapt/provider/rails.h"
 #include "dapl_adapt/provider/serial.h"
 #include "dapl_adapt/public/progress.h"
+#include "util/clock.h"
 #include "util/list.h"
 #include "util/log.h"
 
-void dm_conn_free_ep(DAT_EP_HANDLE *ep)
+/* What an adapter takes to flush requests, with time to spare. */
+#define DEFER_NS UINT64_C(100000000)
+
+static void ep_free(DAT_EP_HANDLE ep)
 {
-    if (*ep != DAT_HANDLE_NULL) {
-        dm_serial_lock();
-        dat_ep_free(*ep);
-        dm_serial_unlock();
+    dm_serial_lock();
+    dat_ep_free(ep);
+    dm_serial_unlock();
+}
+
+/* False: no memory. */
+static bool deferred_add(struct dm_deferred_eps *deferred, DAT_EP_HANDLE ep)
+{
+    bool is_good;
+
+    pthread_mutex_lock(&deferred->lock);
+    if (deferred->n == deferred->max) {
+        size_t max = 2 * deferred->max + 8;
+        struct dm_deferred_ep *more = realloc(deferred->list, max * sizeof(*more));
+
+        if (more != NULL) {
+            deferred->list = more;
+            deferred->max = max;
+        }
     }
+    is_good = deferred->n < deferred->max;
+    if (is_good)
+        deferred->list[deferred->n++] = (struct dm_deferred_ep){ep, dm_clock_ns() + DEFER_NS};
+    atomic_store(&deferred->has_some, deferred->n > 0);
+    pthread_mutex_unlock(&deferred->lock);
+    return is_good;
+}
+
+void dm_conn_free_ep(struct dm_adapt *adapt, DAT_EP_HANDLE *ep)
+{
+    if (*ep != DAT_HANDLE_NULL && (!adapt->mem.is_pinning || !deferred_add(&adapt->deferred, *ep)))
+        ep_free(*ep);
     *ep = DAT_HANDLE_NULL;
+}
+
+void dm_deferred_eps_free(struct dm_adapt *adapt, bool is_all)
+{
+    struct dm_deferred_eps *deferred = &adapt->deferred;
+    uint64_t now = dm_clock_ns();
+    size_t n = 0;
+
+    pthread_mutex_lock(&deferred->lock);
+    while (n < deferred->n && (is_all || deferred->list[n].until <= now))
+        ep_free(deferred->list[n++].ep);
+    if (n > 0)
+        memmove(deferred->list, deferred->list + n, (deferred->n - n) * sizeof(*deferred->list));
+    deferred->n -= n;
+    atomic_store(&deferred->has_some, deferred->n > 0);
+    pthread_mutex_unlock(&deferred->lock);
 }
 
 void dm_conn_cut(struct dm_link *link)

@@ -12,6 +12,7 @@
 
 #include "dapl_adapt/core/mem_pool.h"
 #include "dapl_adapt/core/proc.h"
+#include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/lmr.h"
 #include "dapl_adapt/provider/rails.h"
 #include "dapl_adapt/provider/reg_cache.h"
@@ -92,6 +93,21 @@ struct dm_memory {
     struct dm_lmr probe_lmr[DM_RAILS_MAX];
 };
 
+/*
+ * Endpoints that are over, of providers that pin: libdapl finds out by memory of the endpoint whose a
+ * completion is, and an adapter may flush requests after dat_ep_free has looked for them. So they are
+ * freed later, when nothing of theirs can be in a queue.
+ */
+struct dm_deferred_eps {
+    pthread_mutex_t lock;
+    struct dm_deferred_ep {
+        DAT_EP_HANDLE ep;
+        uint64_t until;
+    } * list; /* oldest first */
+    size_t n, max;
+    atomic_bool has_some;
+};
+
 /* Shared with the connection server. */
 struct dm_shared {
     pthread_mutex_t lock;
@@ -112,6 +128,7 @@ struct dm_adapt {
     const struct dm_conn_ops *ops;
     struct dm_adapt_events ev;
     struct dm_shared shared;
+    struct dm_deferred_eps deferred;
     struct dm_ring_plan rings;
     struct dm_memory mem;
     /* fixed */

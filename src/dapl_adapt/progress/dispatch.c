@@ -322,5 +322,7 @@ int dm_poll_rare(struct dm_adapt *adapt)
         if (dm_rx_owes(&conn->rx))
             dm_eager_credit(conn);
     }
+    if (atomic_load_explicit(&adapt->deferred.has_some, memory_order_relaxed))
+        dm_deferred_eps_free(adapt, false);
     return dm_list_is_empty(&adapt->procs.parting) ? n : n + dm_part_progress(adapt);
 }

@@ -372,7 +372,6 @@ int dm_launch_engine_run(const struct dm_launch_options *options,
     dm_launch_loop_after(&engine.loop, &engine.report, REPORT_NS, on_report_due, &engine);
     dm_launch_loop_run(&engine.loop);
     dm_launch_loop_close(&engine.loop);
-    free(argv.list);
     status = conclude(&engine);
     dm_launch_parent_say(status == 0 ? NULL
                                      : "the processes on other hosts could not be started, or "
