@@ -148,7 +148,7 @@ static int connect_attempt(struct dm_link *link)
              link->n_tries);
     if (rc == DAT_SUCCESS)
         return DM_OK;
-    dm_conn_free_ep(link->conn->adapt, &link->ep);
+    dm_conn_free_ep(&link->ep);
     connect_later(link);
     if (DAT_GET_TYPE(rc) == DAT_INSUFFICIENT_RESOURCES)
         return DM_OK;

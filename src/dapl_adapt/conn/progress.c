@@ -169,20 +169,20 @@ static void link_handle_pending(struct dm_adapt *adapt, struct dm_link *link)
     if ((notes & DM_NOTE_DROPPED) && link->state == DM_LINK_CLOSING)
         link->is_ended = true;
     else if (notes & DM_NOTE_DROPPED)
-        dm_conn_free_ep(link->conn->adapt, &link->dropped);
+        dm_conn_free_ep(&link->dropped);
     if (notes & DM_NOTE_ASKED)
         dm_conn_answer(link);
     if (link->state != DM_LINK_CONNECTING) {
         /* the peer's own attempt was accepted since, in the place of the one that ended */
         if ((notes & DM_NOTE_REFUSED) && link->state != DM_LINK_CLOSING)
-            dm_conn_free_ep(link->conn->adapt, &link->dropped);
+            dm_conn_free_ep(&link->dropped);
         notes &= ~(unsigned)DM_NOTE_REFUSED;
     }
     if (link->state != DM_LINK_UP) /* given up since */
         notes &= ~(unsigned)(DM_NOTE_UP | DM_NOTE_LOST);
     event = link->event;
     if (notes & DM_NOTE_REFUSED) {
-        dm_conn_free_ep(link->conn->adapt, &link->ep);
+        dm_conn_free_ep(&link->ep);
         why = dm_connect_final_reject(link);
     }
     pthread_mutex_unlock(&adapt->shared.lock);
