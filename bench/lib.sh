@@ -40,7 +40,7 @@ bench_show() {
 bench_has_peer() {
     case $1 in mpich) bench_launcher=mpiexec.mpich ;; *) bench_launcher=mpirun.openmpi ;; esac
     command -v $bench_launcher >/dev/null &&
-        echo '#include <mpi.h>' | "mpicc.$1" -fsyntax-only -xc - >/dev/null 2>&1
+        "mpicc.$1" -include mpi.h -fsyntax-only -xc /dev/null 2>/dev/null
 }
 
 # bench_words SCRIPT ARGUMENT...: the command line as it can be repeated, without -S and its file.

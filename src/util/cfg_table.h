@@ -10,87 +10,87 @@
 #include "util/rndv.h"
 
 /* NAME, TYPE, default, field, help */
-#define DM_CFG_TABLE(X)                                                                             \
-    X(PROVIDER, STR, "", provider,                                                                  \
-      "DAT provider names to use, in order of preference, separated by commas; empty: every "       \
-      "provider that opens")                                                                        \
-    X(EXPLAIN, BOOL, "no", explain,                                                                 \
-      "print once per job which provider and protocol each class of peers uses, who was "           \
-      "refused and why, and which algorithms collectives take")                                     \
-    X(STATS, BOOL, "no", stats,                                                                     \
-      "print in MPI_Finalize what the job cost: start-up, memory, connections, traffic; least, "    \
-      "mean and most over the processes")                                                           \
-    X(TRACE, STR, "", trace, "areas to trace, separated by commas, or all (debug builds)")          \
-    X(CONNECT, ENUM, "auto", connect,                                                               \
-      "auto|start|demand: when connections are made; auto: at start up to 8 processes")             \
-    X(EAGER, ENUM, "auto", eager,                                                                   \
-      "auto|rdma|sendrecv|basic: how small messages travel; auto: by RDMA into a ring, but over "   \
-      "networks by send/receive when processes outnumber cores; basic: as rdma, but data, head "    \
-      "and tail each in a write of its own (docs/TUNING.md)")                                       \
-    X(RING_SLOTS, UINT, "64", ring_slots, "slots in the eager ring of a connection")                \
-    X(RING_SLOT_SIZE, SIZE, "auto", ring_slot_size,                                                 \
-      "bytes in a slot of the eager ring; auto: 16k, but 64k in half as many slots over networks "  \
-      "where every message costs system calls and rings need not be locked")                        \
-    X(EAGER_LIMIT, SIZE, "auto", eager_limit,                                                       \
-      "largest message sent without rendezvous, bytes; auto: 8k inside a host, 16k over networks, " \
-      "and two slots where those are larger")                                                       \
-    X(UNEXPECTED, SIZE, "64m", unexpected,                                                          \
-      "bytes of messages without a receive that a process keeps: beyond, others send theirs by "    \
-      "rendezvous until half of it is free; 0: always; a short message counts 64")                  \
-    X(RNDV, ENUM, "auto", rndv,                                                                     \
-      DM_RNDV_VALUES                                                                                \
-      ": rendezvous by RDMA read and a FIN; by copies through the ring; "                           \
-      "by RDMA write after the receiver's answer and a FIN; by RDMA write whose immediate value "   \
-      "is the FIN, where the provider has that; auto: read or pipe, whichever is faster now, by "   \
-      "what large messages took")                                                                   \
-    X(RNDV_INLINE, BOOL, "no", rndv_inline,                                                         \
-      "send the first bytes of a message with the request to send, at most 4k of them")             \
-    X(CHUNK, SIZE, "auto", chunk,                                                                   \
-      "bytes of a chunk of a large message that goes through the ring, all of them copied; auto: "  \
-      "as much as a slot takes, and sent from where it is where that is cheaper than a copy")       \
-    X(REG_CACHE, ENUM, "yes", reg_cache,                                                            \
-      "no|yes|exact|interval: keep memory registrations after use; exact: for just the same "       \
-      "range; interval, which yes means: for all that lies within")                                 \
-    X(REG_CACHE_SIZE, SIZE, "256m", reg_cache_size,                                                 \
-      "bytes the registration cache may keep unused")                                               \
-    X(SPIN, USEC, "auto", spin,                                                                     \
-      "how long to poll before waiting in the provider; auto: long while every process has a "      \
-      "core, a few microseconds otherwise")                                                         \
-    X(PROGRESS, ENUM, "adaptive", progress,                                                         \
-      "poll|adaptive|wait|thread|threads2: how calls wait: polling for ever, polling for "          \
-      "DATUM_SPIN and then asleep in the provider, asleep at once; thread: as adaptive, and a "     \
-      "thread that sleeps in the provider makes progress while the program computes; threads2: "    \
-      "two of them, one for what comes and one for what was posted and for connections")            \
-    X(COLL, STR, "", coll,                                                                          \
-      "algorithms of collectives to use where they can do the job, as in "                          \
-      "bcast=scatter,barrier=tree; empty: by the library's table")                                  \
-    X(COLL_SHM, ENUM, "auto", coll_shm,                                                             \
-      "auto|yes|no: whether collectives use memory that the processes of a host share; auto: "      \
-      "when a provider reaches peers on this host by sharing memory, too")                          \
-    X(COLL_FILE, STR, "", coll_file,                                                                \
-      "a file of rows by which collectives choose their algorithms; for what it leaves open the "   \
-      "library's table holds (docs/TUNING.md)")                                                     \
-    X(TUNE, STR, "auto", tune,                                                                      \
-      "auto, no, or a file: thresholds and algorithms that datum-tune has measured for "            \
-      "providers; auto: the user's file or the installation's, if there is one (docs/TUNING.md)")   \
-    X(RMA, ENUM, "auto", rma,                                                                       \
-      "auto|emulated|direct: one-sided communication; emulated: everything by packets that the "    \
-      "target's processor applies; direct: loads and stores or RDMA wherever the target's memory "  \
-      "can be reached, packets for nothing but the rest; auto: direct, and by the target's "        \
-      "processor where that is faster")                                                             \
-    X(RMA_ATOMIC, ENUM, "auto", rma_atomic,                                                         \
-      "auto|yes|no: whether locks of windows are taken by the provider's fetch-and-add; auto: "     \
-      "when the processes of a host share no memory for them, and no processor has to carry it "    \
-      "out; yes: wherever a provider has it")                                                       \
-    X(RECONNECT, USEC, "10s", reconnect,                                                            \
-      "how long a broken connection is tried again over all rails before the loss is final; 0: "    \
-      "lost at once")                                                                               \
-    X(RAILS, UINT, "4", rails, "network rails that a large transfer is spread over at most")        \
-    X(STRIPE, SIZE, "256k", stripe, "bytes of a large transfer that are worth another rail")        \
-    X(PMI, ENUM, "auto", pmi,                                                                       \
-      "auto|pmi1|pmi2|pmix: how to speak to the launcher; auto: what its environment offers")       \
-    X(PMIX_LIB, STR, "", pmix_lib,                                                                  \
-      "the PMIx library to load for a PMIx launcher; empty: libpmix.so.2")                          \
+#define DM_CFG_TABLE(X)                                                                            \
+    X(PROVIDER, STR, "", provider,                                                                 \
+      "DAT provider names to use, in order of preference, separated by commas; empty: every "      \
+      "provider that opens")                                                                       \
+    X(EXPLAIN, BOOL, "no", explain,                                                                \
+      "print once per job which provider and protocol each class of peers uses, who was "          \
+      "refused and why, and which algorithms collectives take")                                    \
+    X(STATS, BOOL, "no", stats,                                                                    \
+      "print in MPI_Finalize what the job cost: start-up, memory, connections, traffic; least, "   \
+      "mean and most over the processes")                                                          \
+    X(TRACE, STR, "", trace, "areas to trace, separated by commas, or all (debug builds)")         \
+    X(CONNECT, ENUM, "auto", connect,                                                              \
+      "auto|start|demand: when connections are made; auto: at start up to 8 processes")            \
+    X(EAGER, ENUM, "auto", eager,                                                                  \
+      "auto|rdma|sendrecv|basic: how small messages travel; auto: by RDMA into a ring, but over "  \
+      "networks by send/receive when processes outnumber cores; basic: as rdma, but data, head "   \
+      "and tail each in a write of its own (docs/TUNING.md)")                                      \
+    X(RING_SLOTS, UINT, "64", ring_slots, "slots in the eager ring of a connection")               \
+    X(RING_SLOT_SIZE, SIZE, "auto", ring_slot_size,                                                \
+      "bytes in a slot of the eager ring; auto: 16k, but 64k in half as many slots over networks " \
+      "where every message costs system calls and rings need not be locked")                       \
+    X(EAGER_LIMIT, SIZE, "auto", eager_limit,                                                      \
+      "largest message sent without rendezvous, bytes; auto: 8k inside a host, else 16k, and two " \
+      "slots where those are larger")                                                              \
+    X(UNEXPECTED, SIZE, "64m", unexpected,                                                         \
+      "bytes of messages without a receive that a process keeps: beyond, others send theirs by "   \
+      "rendezvous until half of it is free; 0: always; a short message counts 64")                 \
+    X(RNDV, ENUM, "auto", rndv,                                                                    \
+      DM_RNDV_VALUES                                                                               \
+      ": rendezvous by RDMA read and a FIN; by copies through the ring; "                          \
+      "by RDMA write after the receiver's answer and a FIN; by RDMA write whose immediate value "  \
+      "is the FIN, where the provider has that; auto: read or pipe, whichever is faster now, by "  \
+      "what large messages took")                                                                  \
+    X(RNDV_INLINE, BOOL, "no", rndv_inline,                                                        \
+      "send the first bytes of a message with the request to send, at most 4k of them")            \
+    X(CHUNK, SIZE, "auto", chunk,                                                                  \
+      "bytes of a chunk of a large message that goes through the ring, all of them copied; auto: " \
+      "as much as a slot takes, and sent from where it is where that is cheaper than a copy")      \
+    X(REG_CACHE, ENUM, "yes", reg_cache,                                                           \
+      "no|yes|exact|interval: keep memory registrations after use; exact: for just the same "      \
+      "range; interval, which yes means: for all that lies within")                                \
+    X(REG_CACHE_SIZE, SIZE, "256m", reg_cache_size,                                                \
+      "bytes the registration cache may keep unused")                                              \
+    X(SPIN, USEC, "auto", spin,                                                                    \
+      "how long to poll before waiting in the provider; auto: long while every process has a "     \
+      "core, a few microseconds otherwise")                                                        \
+    X(PROGRESS, ENUM, "adaptive", progress,                                                        \
+      "poll|adaptive|wait|thread|threads2: how calls wait: polling for ever, polling for "         \
+      "DATUM_SPIN and then asleep in the provider, asleep at once; thread: as adaptive, and a "    \
+      "thread that sleeps in the provider makes progress while the program computes; threads2: "   \
+      "two of them, one for what comes and one for what was posted and for connections")           \
+    X(COLL, STR, "", coll,                                                                         \
+      "algorithms of collectives to use where they can do the job, as in "                         \
+      "bcast=scatter,barrier=tree; empty: by the library's table")                                 \
+    X(COLL_SHM, ENUM, "auto", coll_shm,                                                            \
+      "auto|yes|no: whether collectives use memory that the processes of a host share; auto: "     \
+      "when a provider reaches peers on this host by sharing memory, too")                         \
+    X(COLL_FILE, STR, "", coll_file,                                                               \
+      "a file of rows by which collectives choose their algorithms; for what it leaves open the "  \
+      "library's table holds (docs/TUNING.md)")                                                    \
+    X(TUNE, STR, "auto", tune,                                                                     \
+      "auto, no, or a file: thresholds and algorithms that datum-tune has measured for "           \
+      "providers; auto: the user's file or the installation's, if there is one (docs/TUNING.md)")  \
+    X(RMA, ENUM, "auto", rma,                                                                      \
+      "auto|emulated|direct: one-sided communication; emulated: everything by packets that the "   \
+      "target's processor applies; direct: loads and stores or RDMA wherever the target's memory " \
+      "can be reached, packets for nothing but the rest; auto: direct, and by the target's "       \
+      "processor where that is faster")                                                            \
+    X(RMA_ATOMIC, ENUM, "auto", rma_atomic,                                                        \
+      "auto|yes|no: whether locks of windows are taken by the provider's fetch-and-add; auto: "    \
+      "when the processes of a host share no memory for them, and no processor has to carry it "   \
+      "out; yes: wherever a provider has it")                                                      \
+    X(RECONNECT, USEC, "10s", reconnect,                                                           \
+      "how long a broken connection is tried again over all rails before the loss is final; 0: "   \
+      "lost at once")                                                                              \
+    X(RAILS, UINT, "4", rails, "network rails that a large transfer is spread over at most")       \
+    X(STRIPE, SIZE, "256k", stripe, "bytes of a large transfer that are worth another rail")       \
+    X(PMI, ENUM, "auto", pmi,                                                                      \
+      "auto|pmi1|pmi2|pmix: how to speak to the launcher; auto: what its environment offers")      \
+    X(PMIX_LIB, STR, "", pmix_lib,                                                                 \
+      "the PMIx library to load for a PMIx launcher; empty: libpmix.so.2")                         \
     X(TIMEOUT, USEC, "30s", timeout, "how long a connection may take before it is an error")
 
 /*

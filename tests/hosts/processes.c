@@ -122,30 +122,40 @@ static void use(MPI_Comm inter, int is_high)
     MPI_Comm_disconnect(&inter);
 }
 
+/* Over there or from there, with all ranks, or with rank 0 alone and the others behind it. */
+static void join(const char *port, int accepts, int is_alone)
+{
+    int (*go)(const char *, MPI_Info, int, MPI_Comm, MPI_Comm *) =
+        accepts ? MPI_Comm_accept : MPI_Comm_connect;
+    MPI_Comm inter, bridge = MPI_COMM_NULL;
+
+    if (is_alone && rank == 0)
+        go(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &bridge);
+    if (is_alone)
+        MPI_Intercomm_create(MPI_COMM_WORLD, 0, bridge, 0, 7, &inter);
+    else
+        go(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter);
+    use(inter, !accepts);
+    if (bridge != MPI_COMM_NULL)
+        MPI_Comm_disconnect(&bridge);
+}
+
 static void serve(const char *name, int is_alone)
 {
     char port[MPI_MAX_PORT_NAME];
-    MPI_Comm inter, bridge;
 
     if (rank == 0) {
         MPI_Open_port(MPI_INFO_NULL, port);
         MPI_Publish_name(name, MPI_INFO_NULL, port);
     }
-    if (is_alone && rank == 0)
-        MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &bridge);
-    if (is_alone)
-        MPI_Intercomm_create(MPI_COMM_WORLD, 0, bridge, 0, 7, &inter);
-    else
-        MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter);
-    use(inter, 0);
-    if (is_alone && rank == 0)
-        MPI_Comm_disconnect(&bridge);
+    join(port, 1, is_alone);
     if (rank == 0) {
         MPI_Unpublish_name(name, MPI_INFO_NULL, port);
         MPI_Close_port(port);
     }
 }
 
+/* The other job may not have published it yet. */
 static void lookup(const char *name, char *port)
 {
     int err = MPI_ERR_NAME;
@@ -164,19 +174,10 @@ static void lookup(const char *name, char *port)
 static void reach(const char *name, int is_alone)
 {
     char port[MPI_MAX_PORT_NAME] = "";
-    MPI_Comm inter, bridge;
 
     if (rank == 0)
         lookup(name, port);
-    if (is_alone && rank == 0)
-        MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &bridge);
-    if (is_alone)
-        MPI_Intercomm_create(MPI_COMM_WORLD, 0, bridge, 0, 7, &inter);
-    else
-        MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter);
-    use(inter, 1);
-    if (is_alone && rank == 0)
-        MPI_Comm_disconnect(&bridge);
+    join(port, 0, is_alone);
 }
 
 static void spawn(char *self, const char *host)

@@ -87,12 +87,12 @@ check 'an argument of 70000 bytes' said_so 'child: all of it'
 check '70 KB of info' said_so 'much info: fine'
 check 'a host that is not there' said_so "no host: .*no host 'no.such.host.example'"
 check 'few descriptors' told '^many: processes could not be spawned' bash -c "ulimit -n 40; timeout 60 mpiexec -n 1 '$PWD/bad' 40"
-if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null 2>&1; then
-    nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
-    chmod a+rx . && "${nobody[@]}" test -r "$DAT_OVERRIDE" -a -x "$PWD/bad" || skip_one 'another user cannot read this build'
-    "${nobody[@]}" test -r "$DAT_OVERRIDE" -a -x "$PWD/bad" && check 'a full table of processes' \
-        told '^many: .*the table of processes is full .ulimit -u.' "${nobody[@]}" bash -c "ulimit -u 25; timeout 60 mpiexec -n 1 '$PWD/bad' 40"
+nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+chmod a+rx .
+if "${nobody[@]}" test -r "$DAT_OVERRIDE" -a -x "$PWD/bad" 2>/dev/null; then
+    check 'a full table of processes' told '^many: .*the table of processes is full .ulimit -u.' \
+        "${nobody[@]}" bash -c "ulimit -u 25; timeout 60 mpiexec -n 1 '$PWD/bad' 40"
 else
-    skip_one 'only root can become another user (setpriv, package util-linux)'
+    skip_one 'nobody else can run this build (root, and setpriv of package util-linux)'
 fi
 totals

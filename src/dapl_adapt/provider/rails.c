@@ -218,6 +218,7 @@ int dm_rails_open(struct dm_rails *rails, int n_peers, int n_slots, bool is_one_
     if (!rails->is_named && !rails->conf.is_user)
         rails_sort(rails, 0);
     rails->has_network = rails_has_network(rails);
+    rails->n_own = rails->n_ias;
     for (int i = 0; i < rails->n_ias; i++)
         rails->ias[i]->index = i;
     return DM_OK;

@@ -15,6 +15,7 @@
 struct dm_rails {
     struct dm_ia *ias[DM_RAILS_MAX];
     int n_ias;
+    int n_own;    /* of them that processes of the own job have in common: those opened at start */
     int n_peers;  /* processes to be reached */
     int per_peer; /* events of each */
     bool is_one_host;

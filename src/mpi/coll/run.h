@@ -124,12 +124,6 @@ void *dm_coll_alloc_typed(struct dm_run *run, size_t count, const struct dm_type
 void dm_coll_free_blocks(struct dm_coll_block *block);
 
 /* ---- small helpers ---- */
-
-/* The tag of a communicator's collective with this number. */
-static inline int dm_coll_tag(uint32_t seq)
-{
-    return (int)(seq & 0x3fffffffu);
-}
 /* MPI_BYTE: packed data travels as bytes, and matches any type signature. */
 struct dm_type *dm_coll_byte(void);
 

@@ -150,52 +150,54 @@ struct infos {
     size_t max;
 };
 
-/* Room for one more. */
-static int infos_grow(struct infos *infos)
+static int infos_add(struct infos *infos, const char *one, size_t len)
 {
     size_t max = 2 * (infos->max + DM_PROCS_PACKED_MAX);
-    char *more;
 
-    if (infos->max - infos->len >= DM_PROCS_PACKED_MAX)
-        return DM_OK;
-    more = realloc(infos->bytes, max);
-    if (more == NULL)
-        return DM_FAIL(DM_ENOMEM, "description of processes, %zu bytes", max);
-    infos->bytes = more;
-    infos->max = max;
+    if (infos->max - infos->len < len) {
+        char *more = realloc(infos->bytes, max);
+
+        if (more == NULL)
+            return DM_FAIL(DM_ENOMEM, "description of processes, %zu bytes", max);
+        infos->bytes = more;
+        infos->max = max;
+    }
+    memcpy(infos->bytes + infos->len, one, len);
+    infos->len += len;
     return DM_OK;
 }
 
-/* The leader hears of one after the other; who says nothing has failed. */
+/* What a rank says of itself; who says nothing has failed. */
+static int infos_hear(char one[DM_PROCS_PACKED_MAX], size_t *len_p, int rank, struct dm_comm *comm,
+                      int tag)
+{
+    MPI_Status status;
+    int err;
+
+    if (rank == comm->rank)
+        return dm_procs_pack_own(one, len_p);
+    err =
+        dm_p2p_recv_coll(one, DM_PROCS_PACKED_MAX, dm_type_get(MPI_BYTE), rank, tag, comm, &status);
+    if (err != DM_OK)
+        return err;
+    *len_p = dm_status_bytes(&status);
+    return *len_p > 0 ? DM_OK
+                      : DM_FAIL(DM_ERR_OTHER,
+                                "rank %d of the local group cannot be reached by others", rank);
+}
+
+/* The leader hears of all, one after the other. */
 static int infos_gather(struct infos *infos, struct dm_comm *comm, int tag)
 {
-    struct dm_type *bytes = dm_type_get(MPI_BYTE);
     char one[DM_PROCS_PACKED_MAX];
     int first = DM_OK;
 
     for (int i = 0; i < comm->size; i++) {
         size_t len = 0;
-        MPI_Status status;
-        int err;
+        int err = infos_hear(one, &len, i, comm, tag);
 
-        if (i == comm->rank) {
-            err = dm_procs_pack_own(one, &len);
-        } else {
-            err = dm_p2p_recv_coll(one, sizeof(one), bytes, i, tag, comm, &status);
-            if (err == DM_OK)
-                len = dm_status_bytes(&status);
-            if (err == DM_OK && len == 0)
-                err = DM_FAIL(DM_ERR_OTHER,
-                              "rank %d of the local group cannot be reached by others", i);
-        }
-        if (first == DM_OK && err == DM_OK)
-            err = infos_grow(infos);
-        if (first == DM_OK && err == DM_OK) {
-            memcpy(infos->bytes + infos->len, one, len);
-            infos->len += len;
-        }
         if (first == DM_OK)
-            first = err;
+            first = err == DM_OK ? infos_add(infos, one, len) : err;
     }
     return first;
 }
@@ -248,7 +250,7 @@ static int intercomm_exchange_infos(const struct dm_comm_circle *c, struct other
 {
     struct dm_comm *comm = c->comm;
     bool is_leader = comm->rank == c->leader;
-    int tag = (int)(comm->coll_seq++ & 0x3fffffff);
+    int tag = dm_coll_tag(comm->coll_seq++);
     void *theirs = NULL;
     int64_t len = FAILED;
     int moved;
@@ -379,7 +381,7 @@ static int intercomm_is_first(struct dm_comm *comm, int high, bool *is_first_p)
 
     if (comm->rank == 0)
         err = dm_p2p_sendrecv_coll(&is_high[0], 1, type, 0, &is_high[1], 1, type, 0,
-                                   (int)(comm->coll_seq & 0x3fffffff), comm);
+                                   dm_coll_tag(comm->coll_seq), comm);
     comm->coll_seq++;
     /* What the leader said goes for the whole group. */
     if (err == DM_OK)

@@ -34,6 +34,12 @@ struct dm_comm {
     bool is_parting;     /* MPI_Comm_disconnect was called, by all: the loss of a process is none */
     char name[MPI_MAX_OBJECT_NAME];
 };
+/* The tag of a collective by its number (coll_seq). */
+static inline int dm_coll_tag(uint32_t seq)
+{
+    return (int)(seq & 0x3fffffffu);
+}
+
 /* Process number of a rank of the group that messages go to (the remote one if there is one). */
 static inline int dm_comm_proc(const struct dm_comm *c, int rank)
 {

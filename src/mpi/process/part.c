@@ -49,7 +49,7 @@ enum { PART_BOTH_HERE, PART_DESERTED, PART_FAILED };
 static int part_sync(struct dm_comm *comm, bool *is_deserted_p)
 {
     struct dm_type *type = dm_type_get(MPI_INT);
-    int tag = (int)(comm->coll_seq & 0x3fffffff);
+    int tag = dm_coll_tag(comm->coll_seq);
     int how = PART_BOTH_HERE;
     int err, reported;
 
