@@ -12,7 +12,7 @@ SRCS_dapl_adapt_conn += src/dapl_adapt/conn/addr.c src/dapl_adapt/conn/addr_pack
 	src/dapl_adapt/conn/event.c src/dapl_adapt/conn/exchange.c src/dapl_adapt/conn/failover.c \
 	src/dapl_adapt/conn/link.c src/dapl_adapt/conn/lose.c src/dapl_adapt/conn/part.c \
 	src/dapl_adapt/conn/passive.c src/dapl_adapt/conn/port.c src/dapl_adapt/conn/prepare.c \
-	src/dapl_adapt/conn/proc.c src/dapl_adapt/conn/progress.c src/dapl_adapt/conn/ring.c \
+	src/dapl_adapt/conn/proc.c src/dapl_adapt/conn/prod.c src/dapl_adapt/conn/progress.c src/dapl_adapt/conn/ring.c \
 	src/dapl_adapt/conn/server.c src/dapl_adapt/conn/table.c
 SRCS_dapl_adapt_eager += src/dapl_adapt/eager/attach.c src/dapl_adapt/eager/credit.c src/dapl_adapt/eager/notify.c src/dapl_adapt/eager/place.c \
 	src/dapl_adapt/eager/post.c src/dapl_adapt/eager/replay.c src/dapl_adapt/eager/rx.c \

@@ -23,6 +23,7 @@
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/link.h"
+#include "dapl_adapt/core/ops.h"
 #include "dapl_adapt/core/rdmaq.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
@@ -107,6 +108,7 @@ void dm_conn_free_all(struct dm_adapt *adapt)
     close_all(adapt);
     while ((conn = atomic_load_explicit(&adapt->all, memory_order_acquire)) != NULL)
         dm_conn_free(conn);
+    adapt->ops->drain_all(adapt); /* completions of these endpoints */
     dm_deferred_eps_free(adapt, true);
     free(adapt->deferred.list);
     pthread_mutex_destroy(&adapt->deferred.lock);

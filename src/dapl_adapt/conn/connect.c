@@ -22,6 +22,7 @@
 #include "dapl_adapt/conn/link.h"
 #include "dapl_adapt/conn/lose.h"
 #include "dapl_adapt/conn/prepare.h"
+#include "dapl_adapt/conn/prod.h"
 #include "dapl_adapt/conn/table.h"
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
@@ -148,7 +149,7 @@ static int connect_attempt(struct dm_link *link)
              link->n_tries);
     if (rc == DAT_SUCCESS)
         return DM_OK;
-    dm_conn_free_ep(&link->ep);
+    dm_conn_free_ep(link->conn->adapt, &link->ep);
     connect_later(link);
     if (DAT_GET_TYPE(rc) == DAT_INSUFFICIENT_RESOURCES)
         return DM_OK;
@@ -262,6 +263,8 @@ int dm_connect_timer(struct dm_link *link, uint64_t now)
     int event;
     int n = 0;
 
+    if (dm_link_state(link) == DM_LINK_UP)
+        return dm_prod_timer(link, now);
     if (is_moving)
         n = dm_move_timer(link->conn, now);
     if (n > 0 || dm_link_state(link) == DM_LINK_CLOSING)

@@ -77,7 +77,7 @@ static void failover_close_link(struct dm_link *link)
                    link->state == DM_LINK_UP;
 
     if (link->ep != DAT_HANDLE_NULL) {
-        dm_conn_free_ep(&link->dropped);
+        dm_conn_free_ep(link->conn->adapt, &link->dropped);
         if (is_live)
             dm_conn_cut(link);
         link->dropped = link->ep;
@@ -240,7 +240,7 @@ static void failover_next_epoch(struct dm_conn *conn, uint64_t now)
     pthread_mutex_lock(&adapt->shared.lock);
     for (int k = 0; k < DM_LINK_N; k++) {
         link = &conn->link[k];
-        dm_conn_free_ep(&link->dropped);
+        dm_conn_free_ep(link->conn->adapt, &link->dropped);
         dm_conn_forget_notes(link);
         atomic_fetch_add_explicit(&link->gen, 1, memory_order_relaxed);
         link->state = DM_LINK_IDLE;

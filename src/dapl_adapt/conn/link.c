@@ -59,18 +59,11 @@ static bool deferred_add(struct dm_deferred_eps *deferred, DAT_EP_HANDLE ep)
     return is_good;
 }
 
-void dm_conn_free_ep(DAT_EP_HANDLE *ep)
+void dm_conn_free_ep(struct dm_adapt *adapt, DAT_EP_HANDLE *ep)
 {
-    if (*ep != DAT_HANDLE_NULL)
+    if (*ep != DAT_HANDLE_NULL && !(adapt->mem.is_pinning && deferred_add(&adapt->deferred, *ep)))
         ep_free(*ep);
     *ep = DAT_HANDLE_NULL;
-}
-
-void dm_conn_free_ep_later(struct dm_adapt *adapt, DAT_EP_HANDLE *ep)
-{
-    if (*ep != DAT_HANDLE_NULL && adapt->mem.is_pinning && deferred_add(&adapt->deferred, *ep))
-        *ep = DAT_HANDLE_NULL;
-    dm_conn_free_ep(ep);
 }
 
 void dm_deferred_eps_free(struct dm_adapt *adapt, bool is_all)

@@ -16,10 +16,8 @@ struct dm_adapt;
 
 /* As it is now: the server's thread changes it, too. */
 enum dm_link_state dm_link_state(const struct dm_link *link);
-/* Free an endpoint, if there is one. */
-void dm_conn_free_ep(DAT_EP_HANDLE *ep);
-/* The same of one whose peer waits for nothing, while this process goes on (struct dm_deferred_eps). */
-void dm_conn_free_ep_later(struct dm_adapt *adapt, DAT_EP_HANDLE *ep);
+/* Free an endpoint, if there is one: at once, or later where that is safer (struct dm_deferred_eps). */
+void dm_conn_free_ep(struct dm_adapt *adapt, DAT_EP_HANDLE *ep);
 /* Free those whose time has come, or all; the main thread, after it has drained the queues. */
 void dm_deferred_eps_free(struct dm_adapt *adapt, bool is_all);
 /* Break its connection off; an event will tell. */

@@ -114,7 +114,7 @@ static void parting_close_link(struct dm_link *link, uint64_t *until_p)
                    !link->is_ended;
 
     if (link->ep != DAT_HANDLE_NULL) {
-        dm_conn_free_ep_later(link->conn->adapt, &link->dropped);
+        dm_conn_free_ep(link->conn->adapt, &link->dropped);
         if (is_live && (link->is_active || link->state != DM_LINK_UP))
             dm_conn_cut(link);
         else if (is_live)
@@ -122,7 +122,7 @@ static void parting_close_link(struct dm_link *link, uint64_t *until_p)
         link->dropped = link->ep;
         link->ep = DAT_HANDLE_NULL;
         if (!is_live)
-            dm_conn_free_ep_later(link->conn->adapt, &link->dropped);
+            dm_conn_free_ep(link->conn->adapt, &link->dropped);
     }
     dm_conn_turn_away(link);
     link->state = DM_LINK_CLOSING;
@@ -196,8 +196,8 @@ static bool parting_is_done(struct dm_conn *conn)
     adapt->ops->drain_all(adapt);
     pthread_mutex_lock(&adapt->shared.lock);
     for (int k = 0; k < DM_LINK_N; k++) {
-        dm_conn_free_ep_later(conn->adapt, &conn->link[k].ep);
-        dm_conn_free_ep_later(conn->adapt, &conn->link[k].dropped);
+        dm_conn_free_ep(conn->adapt, &conn->link[k].ep);
+        dm_conn_free_ep(conn->adapt, &conn->link[k].dropped);
         atomic_fetch_add_explicit(&conn->link[k].gen, 1, memory_order_relaxed);
     }
     pthread_mutex_unlock(&adapt->shared.lock);

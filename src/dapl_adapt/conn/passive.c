@@ -234,7 +234,7 @@ static int passive_accept(struct dm_ia *ia, DAT_CR_HANDLE cr, const struct dm_co
     dm_serial_unlock();
     if (rc != DAT_SUCCESS) { /* the connector is gone or will try again */
         DM_TRACE(CONN, "accept rank %d: %s", conn->proc, dm_dat_text(rc));
-        dm_conn_free_ep(&link->ep);
+        dm_conn_free_ep(link->conn->adapt, &link->ep);
         link->state = DM_LINK_IDLE;
     }
     return DM_OK;

@@ -16,6 +16,7 @@
 #include "dapl_adapt/conn/lose.h"
 #include "dapl_adapt/conn/part.h"
 #include "dapl_adapt/conn/passive.h"
+#include "dapl_adapt/conn/prod.h"
 #include "dapl_adapt/conn/ring.h"
 #include "dapl_adapt/conn/table.h"
 #include "dapl_adapt/core/adapt.h"
@@ -153,6 +154,8 @@ static void link_up(struct dm_link *link)
         conn->loss.err = err;
         dm_conn_lose(conn, dm_err_detail());
     }
+    if (dm_link_state(link) == DM_LINK_UP)
+        dm_prod_begin(link);
 }
 
 static void link_handle_pending(struct dm_adapt *adapt, struct dm_link *link)
@@ -169,20 +172,20 @@ static void link_handle_pending(struct dm_adapt *adapt, struct dm_link *link)
     if ((notes & DM_NOTE_DROPPED) && link->state == DM_LINK_CLOSING)
         link->is_ended = true;
     else if (notes & DM_NOTE_DROPPED)
-        dm_conn_free_ep(&link->dropped);
+        dm_conn_free_ep(link->conn->adapt, &link->dropped);
     if (notes & DM_NOTE_ASKED)
         dm_conn_answer(link);
     if (link->state != DM_LINK_CONNECTING) {
         /* the peer's own attempt was accepted since, in the place of the one that ended */
         if ((notes & DM_NOTE_REFUSED) && link->state != DM_LINK_CLOSING)
-            dm_conn_free_ep(&link->dropped);
+            dm_conn_free_ep(link->conn->adapt, &link->dropped);
         notes &= ~(unsigned)DM_NOTE_REFUSED;
     }
     if (link->state != DM_LINK_UP) /* given up since */
         notes &= ~(unsigned)(DM_NOTE_UP | DM_NOTE_LOST);
     event = link->event;
     if (notes & DM_NOTE_REFUSED) {
-        dm_conn_free_ep(&link->ep);
+        dm_conn_free_ep(link->conn->adapt, &link->ep);
         why = dm_connect_final_reject(link);
     }
     pthread_mutex_unlock(&adapt->shared.lock);

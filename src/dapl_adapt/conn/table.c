@@ -122,8 +122,8 @@ void dm_conn_free(struct dm_conn *conn)
     for (int k = 0; k < DM_LINK_N; k++) {
         struct dm_link *link = &conn->link[k];
 
-        dm_conn_free_ep(&link->ep);
-        dm_conn_free_ep(&link->dropped);
+        dm_conn_free_ep(link->conn->adapt, &link->ep);
+        dm_conn_free_ep(link->conn->adapt, &link->dropped);
         dm_conn_turn_away(link);
         dm_conn_forget_notes(link);
         dm_list_del(&link->wait);

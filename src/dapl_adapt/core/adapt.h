@@ -94,9 +94,9 @@ struct dm_memory {
 };
 
 /*
- * Endpoints of connections that have parted, of providers that pin: libdapl finds out by memory of the
- * endpoint whose a completion is, and an adapter may flush requests after dat_ep_free has looked for
- * them. So they are freed later, when nothing of theirs can be in a queue.
+ * Endpoints that are not used any more, of providers that pin: libdapl finds out by memory of the
+ * endpoint whose a completion is, and an adapter may flush requests after dat_ep_free. So they are
+ * freed later, when nothing of theirs can be in a queue.
  */
 struct dm_deferred_eps {
     pthread_mutex_t lock;

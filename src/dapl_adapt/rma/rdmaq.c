@@ -360,8 +360,8 @@ void dm_rdmaq_break(struct dm_link *link)
     if (link->ep != DAT_HANDLE_NULL) {
         if (link->state != DM_LINK_IDLE)
             dm_conn_cut(link);
-        dm_conn_free_ep(&link->dropped);
-        dm_conn_free_ep(&link->ep);
+        dm_conn_free_ep(link->conn->adapt, &link->dropped);
+        dm_conn_free_ep(link->conn->adapt, &link->ep);
     }
     atomic_fetch_add_explicit(&link->gen, 1, memory_order_relaxed);
     dm_conn_forget_notes(link);
