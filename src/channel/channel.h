@@ -54,6 +54,8 @@ void dm_chan_on_lost(struct dm_chan *chan, dm_chan_lost fn, void *arg);
 void dm_chan_on_gone(struct dm_chan *chan, dm_chan_gone fn, void *arg);
 /* What dm_adapt_eager_good() says of this peer. */
 size_t dm_chan_eager_good(const struct dm_chan *chan, int proc);
+/* And dm_adapt_is_software(). */
+bool dm_chan_is_software(const struct dm_chan *chan, int proc);
 /*
  * Number of the host that a process is on, also of another job; -1: a guest whose address nobody
  * told (dm_adapt_proc_node).

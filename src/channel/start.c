@@ -156,6 +156,13 @@ size_t dm_chan_eager_good(const struct dm_chan *chan, int proc)
     return peer != NULL && peer->conn != NULL ? dm_adapt_eager_good(peer->conn) : 0;
 }
 
+bool dm_chan_is_software(const struct dm_chan *chan, int proc)
+{
+    const struct dm_chan_peer *peer = chan->peers[proc];
+
+    return peer != NULL && peer->conn != NULL && dm_adapt_is_software(peer->conn);
+}
+
 int dm_chan_node(const struct dm_chan *chan, int proc)
 {
     return proc < chan->size ? chan->job.node_of[proc] : dm_adapt_proc_node(chan->adapt, proc);

@@ -3,7 +3,7 @@
  *
  * Processes of the target's host take its lock by atomics on a word (lock_word.c). Others ask by
  * a packet and the target's progress engine takes the word for them, in order of arrival; or, where
- * there are no such words, grants the lock itself (target.c), to itself, too. In some windows all
+ * there are no such words, grants the lock itself (target_note.c), to itself, too. In some windows all
  * processes take all locks by a provider's fetch-and-add instead (lock_atomic.c).
  */
 #include "onesided/flush.h"

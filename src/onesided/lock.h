@@ -1,6 +1,6 @@
 /*
  * Locks of the ranks' parts: taken by words of the node-shared state (lock_word.c), by a provider's
- * fetch-and-add (lock_atomic.c), or by packets (epoch_lock.c, target.c).
+ * fetch-and-add (lock_atomic.c), or by packets (epoch_lock.c, target_note.c).
  */
 #ifndef DM_ONESIDED_LOCK_H
 #define DM_ONESIDED_LOCK_H

@@ -3,7 +3,7 @@
  *
  * A process that has to wait for its turn writes its rank beside its ticket, so that the process
  * that passes the turn on knows whom to wake. Processes of other hosts ask by a packet, and the
- * target takes a ticket for them (target.c): there is one queue whatever way they come.
+ * target takes a ticket for them (target_note.c): there is one queue whatever way they come.
  */
 #include "onesided/lock.h"
 #include "onesided/shared.h"

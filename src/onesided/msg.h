@@ -35,7 +35,7 @@ int dm_rma_packet(const struct dm_rma_call *call, const struct dm_pkt_rma_acc *a
 static inline bool dm_rma_prefers_packets(const struct dm_win *win, int target)
 {
     return win->peers[target].lrank < 0 && dm_cfg()->rma == DM_RMA_AUTO &&
-           dm_chan_eager_good(dm_world.chan, dm_rma_proc(win, target)) > 0;
+           dm_chan_is_software(dm_world.chan, dm_rma_proc(win, target));
 }
 /*
  * Defer an update of at most DM_RMA_ACC_BYTES, copied, until the next pass of progress: a flush may

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX = 128, NAME = 128 };
+enum { MAX = 256, NAME = 128 };
 
 static MPI_T_pvar_handle handles[MAX];
 static char names[MAX][NAME];

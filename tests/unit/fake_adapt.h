@@ -211,6 +211,12 @@ size_t dm_adapt_eager_good(const struct dm_conn *conn)
     return 0;
 }
 
+bool dm_adapt_is_software(const struct dm_conn *conn)
+{
+    (void)conn;
+    return false;
+}
+
 const char *dm_adapt_lost_why(const struct dm_conn *conn)
 {
     static const char *const whys[FAKE_PROCS] = {"0 left", "1 left", "2 left", "3 left"};

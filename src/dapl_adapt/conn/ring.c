@@ -73,15 +73,6 @@ static bool ring_halve(struct dm_conn *conn)
     return true;
 }
 
-/*
- * A rail where every record costs system calls, a copy next to nothing, and rings are locked
- * by nobody: their pages are there when they are used.
- */
-static bool ring_is_for_large(const struct dm_ia *ia)
-{
-    return ia->is_driven && !ia->caps.is_pinning;
-}
-
 static uint32_t ring_least(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
@@ -101,7 +92,7 @@ static void ring_begin(struct dm_conn *conn, const struct dm_ia *ia)
     if (n > most)
         n = most > DM_RING_SLOTS_MIN ? most : DM_RING_SLOTS_MIN;
     ring_set(conn, n, adapt->rings.slot_size);
-    if (adapt->rings.is_auto_size && !ring_is_for_large(ia))
+    if (adapt->rings.is_auto_size && !dm_ia_is_software(ia))
         ring_set(conn, n, adapt->rings.size_auto);
     else if (adapt->rings.is_auto_size && n > SLOTS_LOW)
         ring_set(conn, n / 2 < SLOTS_LOW ? SLOTS_LOW : n / 2, adapt->rings.slot_size);

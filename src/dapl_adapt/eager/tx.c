@@ -135,6 +135,11 @@ size_t dm_adapt_eager_good(const struct dm_conn *conn)
     return conn->ia != NULL ? tx_eager_of(conn->ia) : EAGER_LOCAL;
 }
 
+bool dm_adapt_is_software(const struct dm_conn *conn)
+{
+    return conn->ia != NULL && dm_ia_is_software(conn->ia);
+}
+
 size_t dm_adapt_eager_least(const struct dm_adapt *adapt)
 {
     size_t least = EAGER_AUTO;

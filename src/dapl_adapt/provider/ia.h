@@ -163,6 +163,15 @@ struct dm_ia {
 };
 
 /*
+ * A rail where every record costs system calls, a copy next to nothing, and rings are locked
+ * by nobody: their pages are there when they are used.
+ */
+static inline bool dm_ia_is_software(const struct dm_ia *ia)
+{
+    return ia->is_driven && !ia->caps.is_pinning;
+}
+
+/*
  * Open by name, query, create the shared objects; the service point listens from
  * then on. n_peers and per_peer size the event queues. DM_EPROVIDER, with the reason recorded.
  */

@@ -1,6 +1,7 @@
 /*
- * Probes of one process. Attributes are believed only where all providers fill them in;
- * the rest is found by trying it (shared memory, endpoints) or measuring it (pinning, time).
+ * Probes of one process. Attributes are believed where all providers fill them in, and named ones
+ * where a provider has them; the rest is found by trying it (shared memory, endpoints) or
+ * measuring it (pinning, time).
  */
 #include "dapl_adapt/provider/probe_ia.h"
 

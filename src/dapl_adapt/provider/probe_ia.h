@@ -17,7 +17,7 @@
 /* What is said, or found, about the order in which a write's bytes appear. */
 enum dm_last_byte { DM_LAST_UNKNOWN, DM_LAST_IS_LAST, DM_LAST_IS_EARLY };
 
-/* What the attributes say, as far as all providers fill them in; 0: it says nothing. */
+/* What the attributes say, named ones where there are any; 0: it says nothing. */
 struct dm_probe_limits {
     int max_req; /* requests, or receives, of an endpoint */
     int max_iov; /* segments of a send */

@@ -42,6 +42,8 @@ size_t dm_adapt_eager_max(const struct dm_conn *conn);
  * first; 0: no opinion. Known once the connection is up.
  */
 size_t dm_adapt_eager_good(const struct dm_conn *conn);
+/* Do processors move its data, by system calls, so that a packet costs no more than RDMA? */
+bool dm_adapt_is_software(const struct dm_conn *conn);
 /*
  * Unread bytes at the front of the pipe, contiguous and in place (0: none). They
  * stay valid until consumed.

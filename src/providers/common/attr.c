@@ -1,6 +1,6 @@
 /*
- * Attributes: what our software providers can do, and the checks of what a
- * consumer asks for.
+ * Attributes: what our software providers can do, and the checks of what a consumer asks for. A
+ * transport that shows others puts them into dm_pia.attrs, as those of a network do (net.c).
  */
 #include "providers/common/ep.h"
 
@@ -26,7 +26,7 @@ static DAT_NAMED_ATTR provider_attrs[] = {
     {"evd_resize", "yes"},
     {"evd_post_se", "yes"},
     {"threads", "objects"}, /* different threads may use different objects, whatever the line */
-    {"progress", "auto"},   /* only where consumers drive: dm_pia.is_driven */
+    {"progress", "auto"},   /* the last one: left out where consumers do not drive (is_driven) */
 };
 
 void dm_ia_attr_fill(struct dm_pia *ia, DAT_IA_ATTR *attr)

@@ -180,6 +180,7 @@ void dm_net_show_attrs(struct dm_net *net, const char *fabric, bool is_last_last
 
     snprintf(net->attr_text[0], sizeof(net->attr_text[0]), "%s", net->iface);
     snprintf(net->attr_text[1], sizeof(net->attr_text[1]), "%s", fabric);
+    _Static_assert(sizeof(attrs) <= sizeof(net->attrs), "no room for so many attributes");
     memcpy(net->attrs, attrs, sizeof(attrs));
     net->pia.attrs = net->attrs;
     net->pia.n_attrs = (int)(sizeof(attrs) / sizeof(attrs[0]));
