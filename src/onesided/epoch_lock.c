@@ -46,7 +46,7 @@ int dm_rma_lock(struct dm_win *win, int rank, int mode)
     if (rank == win->comm->rank && win->node != NULL && win->node->n_leaders > 1)
         dm_chan_progress_test(dm_world.chan);
     /* hosts have a block each, or none has: then the lock is not a word */
-    if (dm_unlikely(win->words != NULL))
+    if (dm_unlikely(win->fetch_locks != NULL))
         err = dm_rma_atomic_lock(win, rank, mode);
     else if (dm_likely(peer->lrank >= 0))
         err = dm_rma_word_lock(win, rank, mode);
@@ -123,7 +123,7 @@ static int release_lock(struct dm_win *win, int rank)
     if (peer->lock.is_nocheck)
         return DM_OK;
     lock_forget(win, rank);
-    if (dm_unlikely(win->words != NULL))
+    if (dm_unlikely(win->fetch_locks != NULL))
         return dm_rma_atomic_unlock(win, rank, peer->lock.mode);
     if (peer->lrank < 0)
         return dm_rma_note(win, rank, DM_PKT_RMA_UNLOCK,

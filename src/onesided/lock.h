@@ -40,7 +40,7 @@ bool dm_rma_word_try(struct dm_win *win, uint32_t ticket, int mode);
 
 /* Make this process' words, if the window may need such locks. Before the exchange of parts, */
 void dm_rma_atomic_offer(struct dm_win *win, struct dm_win_part *own);
-/* and behind it: the same on all ranks, win->words or none. */
+/* and behind it: the same on all ranks, win->fetch_locks or none. */
 void dm_rma_atomic_start(struct dm_win *win);
 void dm_rma_atomic_free(struct dm_win *win);
 /* Take the lock of a rank; waits. DM_EPEER. */

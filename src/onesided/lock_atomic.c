@@ -42,8 +42,9 @@ static void lock_atomic_start(struct dm_win *win, int rank, struct add *add)
 
     add->is_over = false;
     add->rdma.done = lock_atomic_over;
-    err = dm_adapt_fetch_add(dm_chan_adapt(dm_world.chan), dm_rma_proc(win, rank), &add->rdma,
-                             win->words, &win->parts[rank].lock, add->word, add->n, &add->old);
+    err =
+        dm_adapt_fetch_add(dm_chan_adapt(dm_world.chan), dm_rma_proc(win, rank), &add->rdma,
+                           win->fetch_locks, &win->parts[rank].lock, add->word, add->n, &add->old);
     if (err != DM_OK)
         lock_atomic_over(&add->rdma, err);
 }
@@ -154,7 +155,7 @@ void dm_rma_atomic_offer(struct dm_win *win, struct dm_win_part *own)
         (!is_any && win->node != NULL) || win->comm->size == 1)
         return;
     spans_hosts = dm_node_first_remote(win->comm->group, dm_world.rank) >= 0;
-    win->words =
+    win->fetch_locks =
         dm_adapt_words_new(dm_chan_adapt(dm_world.chan), WORDS, spans_hosts, is_any, &own->lock);
 }
 
@@ -171,7 +172,7 @@ void dm_rma_atomic_start(struct dm_win *win)
 
 void dm_rma_atomic_free(struct dm_win *win)
 {
-    if (win->words != NULL)
-        dm_adapt_words_free(dm_chan_adapt(dm_world.chan), win->words);
-    win->words = NULL;
+    if (win->fetch_locks != NULL)
+        dm_adapt_words_free(dm_chan_adapt(dm_world.chan), win->fetch_locks);
+    win->fetch_locks = NULL;
 }

@@ -98,9 +98,9 @@ struct dm_win {
     struct dm_mr *mr;
     void *map; /* of a shared window: all parts */
     size_t map_len;
-    struct dm_list regions;   /* attached to a dynamic window (win_dynamic.c) */
-    struct dm_rma_node *node; /* NULL: locks, fences and so on go by packets */
-    struct dm_words *words;   /* all its locks are taken by fetch-and-add of these; or NULL */
+    struct dm_list regions;       /* attached to a dynamic window (win_dynamic.c) */
+    struct dm_rma_node *node;     /* NULL: locks, fences and so on go by packets */
+    struct dm_words *fetch_locks; /* all its locks are taken by fetch-and-add of these; or NULL */
     struct dm_win_target target;
 };
 

@@ -3,6 +3,10 @@
  * that none of them has is the new communicator's. Masks are mostly zeros: ones that stay behind on
  * the stack would be NaNs to programs that compare reals they have not set.
  *
+ * A mask is that of one page of ids, the same in all processes of a round. A page that is full is
+ * followed by the next one in which every process has a free id: each says with its mask which is
+ * its lowest, as that many bits, so that the union has the highest of them. Round the end once.
+ *
  * Invariant: at most one agreement of a process has its mask on offer (the owner), so
  * that an id that comes out is still free. An agreement that is not the owner offers
  * nothing, then all of its circle try again. Among threads the agreement with the lowest
@@ -103,12 +107,28 @@ static int agree_or_circle(const struct dm_comm_circle *c, uint32_t words[N_WORD
     if (local->rank == leader)
         err = agree_or_leaders(c, words);
     if (err != DM_OK) /* the other leader is gone: nobody must wait for what it would have said */
-        words[DM_CTX_WORDS] = DM_AGREE_FAILED;
+        words[DM_AGREE_FLAGS] = DM_AGREE_FAILED;
     moved = dm_bcast(words, N_WORDS, agree_word_type(), leader, local);
     return err == DM_OK ? moved : err;
 }
 
 /* ---- the agreement ---- */
+
+/* A number as that many ones: of several the OR is the greatest. */
+static void agree_level_set(uint32_t *level, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        level[i / 32] |= 1u << (i % 32);
+}
+
+static uint32_t agree_level_get(const uint32_t *level)
+{
+    uint32_t n = 0;
+
+    while (n < DM_CTX_PAGES && (level[n / 32] >> (n % 32) & 1) != 0)
+        n++;
+    return n;
+}
 
 static bool agree_may_own(const struct dm_agreement *me)
 {
@@ -121,15 +141,21 @@ static bool agree_may_own(const struct dm_agreement *me)
     return true;
 }
 
+void dm_agree_init(struct dm_agreement *me, uint64_t key, uint32_t page)
+{
+    me->key = key;
+    me->page = me->first = page;
+}
+
 void dm_agree_offer(struct dm_agreement *me, bool is_offering, uint32_t words[N_WORDS])
 {
+    memset(words, 0, N_WORDS * sizeof(*words));
     if (is_offering && agree_may_own(me)) {
         dm_comm_state.owner = me;
-        dm_ctx_mask(words);
-        words[DM_CTX_WORDS] = 0;
+        dm_ctx_mask(me->page, words);
+        agree_level_set(&words[DM_AGREE_LEVEL], dm_ctx_lowest());
     } else {
-        memset(words, 0, N_WORDS * sizeof(*words));
-        words[DM_CTX_WORDS] = DM_AGREE_NO_OFFER;
+        words[DM_AGREE_FLAGS] = DM_AGREE_NO_OFFER;
     }
 }
 
@@ -139,25 +165,41 @@ void dm_agree_withdraw(struct dm_agreement *me)
         dm_comm_state.owner = NULL;
 }
 
+/* False: all have been looked at. */
+static bool agree_next_page(struct dm_agreement *me, const uint32_t *level)
+{
+    bool is_round = me->page < me->first; /* the end has been passed: one by one */
+    uint32_t lowest = agree_level_get(level);
+
+    me->page++;
+    if (!is_round && lowest > me->page)
+        me->page = lowest;
+    if (me->page >= DM_CTX_PAGES)
+        me->page = 0;
+    return me->page != me->first;
+}
+
 int dm_agree_result(struct dm_agreement *me, const uint32_t words[N_WORDS], uint32_t *ctxs,
                     int n_ctxs)
 {
     int n = 0;
 
     dm_agree_withdraw(me);
-    if (words[DM_CTX_WORDS] & DM_AGREE_FAILED)
+    if (words[DM_AGREE_FLAGS] & DM_AGREE_FAILED)
         return DM_FAIL(DM_ERR_OTHER, "another process has failed in the same call, with a wrong "
                                      "argument or without memory");
-    if (words[DM_CTX_WORDS] != 0)
+    if (words[DM_AGREE_FLAGS] != 0)
         return DM_EAGAIN;
-    for (uint32_t id = 0; id < DM_CTX_WORDS * 32 && n < n_ctxs; id++)
+    for (uint32_t id = 0; id < DM_CTX_PAIRS && n < n_ctxs; id++)
         if ((words[id / 32] >> (id % 32) & 1) == 0)
-            ctxs[n++] = 2 * id;
+            ctxs[n++] = 2 * (me->page * DM_CTX_PAIRS + id);
+    if (n < n_ctxs && agree_next_page(me, &words[DM_AGREE_LEVEL]))
+        return DM_EAGAIN;
     if (n < n_ctxs)
         return DM_FAIL(DM_ERR_OTHER,
                        "out of context ids: the processes have no id in common that is free; "
                        "there are %d, free communicators that are not needed any more",
-                       DM_CTX_WORDS * 32);
+                       DM_CTX_PAGES * DM_CTX_PAIRS);
     for (int i = 0; i < n; i++)
         dm_ctx_take(ctxs[i]);
     return DM_OK;
@@ -168,7 +210,7 @@ static int agree_notify_failed(const struct dm_comm_circle *c, int failed)
 {
     uint32_t words[N_WORDS] = {0};
 
-    words[DM_CTX_WORDS] = DM_AGREE_FAILED;
+    words[DM_AGREE_FLAGS] = DM_AGREE_FAILED;
     (void)agree_or_circle(c, words);
     return failed;
 }
@@ -202,9 +244,27 @@ static uint64_t agree_key_of(const struct dm_comm_circle *c)
     return ctx << 32 | (c->ranks != NULL || c->is_bridge ? (uint32_t)c->tag + 1 : 0);
 }
 
+/* One round after the other, until there is an id. Others go on between those that fail. */
+static int agree_rounds(const struct dm_comm_circle *c, struct dm_agreement *me, uint32_t *ctx_p)
+{
+    uint32_t page;
+    int err;
+
+    for (;;) {
+        page = me->page;
+        err = agree_attempt(c, me, true, ctx_p);
+        if (err != DM_EAGAIN)
+            return err;
+        /* The owner may need this thread to get on; a circle of one does not wait in a round. */
+        if (me->page == page)
+            dm_chan_progress_wait(dm_world.chan);
+    }
+}
+
 int dm_comm_agree(const struct dm_comm_circle *c, int failed, uint32_t *ctx_p)
 {
-    struct dm_agreement me = {.key = agree_key_of(c)};
+    bool is_comm = c->ranks == NULL && !c->is_bridge; /* all have called it as often as this one */
+    struct dm_agreement me;
     int err = DM_EAGAIN;
 
     if (agree_is_alone(c)) {
@@ -213,17 +273,16 @@ int dm_comm_agree(const struct dm_comm_circle *c, int failed, uint32_t *ctx_p)
     }
     if (failed != DM_OK)
         return agree_notify_failed(c, failed);
+    dm_agree_init(&me, agree_key_of(c), is_comm ? c->comm->ctx_page : 0);
     if (dm_world.thread_level == MPI_THREAD_MULTIPLE || dm_comm_state.n_idups > 0)
         err = agree_attempt(c, &me, false, ctx_p);
     /* Only now: one whose circle is not complete must not be waited for. */
     dm_list_add_tail(&dm_comm_state.agreements, &me.link);
-    while (err == DM_EAGAIN) {
-        err = agree_attempt(c, &me, true, ctx_p);
-        /* The owner may need this thread to get on; a circle of one does not wait in a round. */
-        if (err == DM_EAGAIN)
-            dm_chan_progress_wait(dm_world.chan);
-    }
+    if (err == DM_EAGAIN)
+        err = agree_rounds(c, &me, ctx_p);
     dm_list_del(&me.link);
+    if (err == DM_OK && is_comm)
+        c->comm->ctx_page = me.page;
     return err;
 }
 

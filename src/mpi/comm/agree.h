@@ -32,23 +32,31 @@ int dm_comm_agree_all(struct dm_comm *comm, uint32_t *ctx_p);
 
 /* ---- the parts of an agreement, for those that are not blocking ---- */
 
-#define DM_AGREE_WORDS (DM_CTX_WORDS + 1) /* the last one: enum dm_agree_flags */
+/* The mask of a page; enum dm_agree_flags; the lowest page that is not full, as that many bits. */
+#define DM_AGREE_FLAGS DM_CTX_WORDS
+#define DM_AGREE_LEVEL (DM_AGREE_FLAGS + 1)
+#define DM_AGREE_WORDS (DM_AGREE_LEVEL + DM_CTX_PAGES / 32)
 
 enum dm_agree_flags { DM_AGREE_NO_OFFER = 1, DM_AGREE_FAILED = 2 };
 
-/* Every process of a circle gives it the same key; keys of different circles differ. */
+/* Every process of a circle gives it the same key and page; keys of different circles differ. */
 struct dm_agreement {
     struct dm_list link; /* in dm_comm_state.agreements after the first round */
     uint64_t key;
+    uint32_t page; /* whose ids are looked at; the first one: */
+    uint32_t first;
 };
+
+/* Begin with that page. */
+void dm_agree_init(struct dm_agreement *me, uint64_t key, uint32_t page);
 
 /* What this process has to say in a round: its ids, or nothing when others are to go first. */
 void dm_agree_offer(struct dm_agreement *me, bool is_offering, uint32_t words[DM_AGREE_WORDS]);
 /* No round is under way any more. */
 void dm_agree_withdraw(struct dm_agreement *me);
 /*
- * After a round, with the OR of all words: takes n_ctxs ids. DM_EAGAIN: another round;
- * DM_ERR_OTHER: there are none, or a process has failed.
+ * After a round, with the OR of all words: takes n_ctxs ids. DM_EAGAIN: another round, for another
+ * page if that has changed; DM_ERR_OTHER: there are none, or a process has failed.
  */
 int dm_agree_result(struct dm_agreement *me, const uint32_t words[DM_AGREE_WORDS], uint32_t *ctxs,
                     int n_ctxs);

@@ -145,7 +145,7 @@ static int idup_open(struct dm_comm *comm, void (*done)(void *arg), struct idup 
     dm_req_init(&d->req, DM_REQ_COLL, &ops, comm);
     dm_comm_ref(comm);
     dm_list_init(&d->retry);
-    d->me.key = (uint64_t)comm->ctx << 32 | KEY_BIT | (comm->coll_seq & ~KEY_BIT);
+    dm_agree_init(&d->me, (uint64_t)comm->ctx << 32 | KEY_BIT | (comm->coll_seq & ~KEY_BIT), 0);
     err = dm_coll_or_init(d->words, DM_AGREE_WORDS, comm, done, d, &d->round);
     if (err != DM_OK)
         dm_req_unref(&d->req);
@@ -167,7 +167,7 @@ static void idup_notify_failed(struct dm_comm *comm)
 
     if ((comm->size == 1 && comm->remote == NULL) || idup_open(comm, idup_notified, &d) != DM_OK)
         return;
-    d->words[DM_CTX_WORDS] = DM_AGREE_FAILED;
+    d->words[DM_AGREE_FLAGS] = DM_AGREE_FAILED;
     (void)d->round->ops->start(d->round);
 }
 

@@ -23,6 +23,7 @@ struct dm_comm {
     struct dm_group *remote; /* intercommunicator: the other group; else NULL */
     struct dm_comm *local;   /* intercommunicator: for collectives inside the local group */
     struct dm_errhandler *eh;
+    uint32_t ctx_page;     /* where its children's ids are looked for; all ranks know the same */
     uint32_t coll_seq;     /* tags of collectives: all ranks count alike */
     struct dm_attr *attrs; /* cached attributes */
     struct dm_topo *topo;  /* topology (a reference is held), or NULL */

@@ -12,30 +12,59 @@
 /* The world's, self's, the hidden one's, and that of hidden ones of several jobs: for ever. */
 #define CTX_RESERVED 8
 
-static uint32_t taken[DM_CTX_WORDS];
+#define CTX_END (2 * DM_CTX_PAGES * DM_CTX_PAIRS)
+
+static struct {
+    uint32_t taken[DM_CTX_PAGES][DM_CTX_WORDS];
+    uint32_t n_taken[DM_CTX_PAGES];
+    uint32_t lowest; /* all pages below are full */
+} ctxs;
 
 void dm_ctx_init(void)
 {
-    memset(taken, 0, sizeof(taken));
+    memset(ctxs.n_taken, 0, sizeof(ctxs.n_taken));
+    memset(ctxs.taken[0], 0, sizeof(ctxs.taken[0])); /* the others: when they are used */
+    ctxs.lowest = 0;
     for (uint32_t ctx = 0; ctx < CTX_RESERVED; ctx += 2)
         dm_ctx_take(ctx);
 }
 
-void dm_ctx_mask(uint32_t mask_p[DM_CTX_WORDS])
+void dm_ctx_mask(uint32_t page, uint32_t mask_p[DM_CTX_WORDS])
 {
-    memcpy(mask_p, taken, sizeof(taken));
+    memcpy(mask_p, ctxs.taken[page], sizeof(ctxs.taken[page]));
+}
+
+uint32_t dm_ctx_lowest(void)
+{
+    while (ctxs.lowest < DM_CTX_PAGES && ctxs.n_taken[ctxs.lowest] == DM_CTX_PAIRS)
+        ctxs.lowest++;
+    return ctxs.lowest;
 }
 
 void dm_ctx_take(uint32_t ctx)
 {
-    if (ctx < 64 * DM_CTX_WORDS)
-        taken[ctx / 64] |= 1u << (ctx / 2 % 32);
+    uint32_t page = ctx / 2 / DM_CTX_PAIRS, bit = 1u << (ctx / 2 % 32);
+    uint32_t *word;
+
+    if (ctx >= CTX_END)
+        return;
+    word = &ctxs.taken[page][ctx / 64 % DM_CTX_WORDS];
+    ctxs.n_taken[page] += (*word & bit) == 0;
+    *word |= bit;
 }
 
 void dm_ctx_put(uint32_t ctx)
 {
-    if (ctx >= CTX_RESERVED && ctx < 64 * DM_CTX_WORDS)
-        taken[ctx / 64] &= ~(1u << (ctx / 2 % 32));
+    uint32_t page = ctx / 2 / DM_CTX_PAIRS, bit = 1u << (ctx / 2 % 32);
+    uint32_t *word;
+
+    if (ctx < CTX_RESERVED || ctx >= CTX_END)
+        return;
+    word = &ctxs.taken[page][ctx / 64 % DM_CTX_WORDS];
+    ctxs.n_taken[page] -= (*word & bit) != 0;
+    *word &= ~bit;
+    if (page < ctxs.lowest)
+        ctxs.lowest = page;
 }
 
 uint32_t dm_ctx_alone(void)
