@@ -19,9 +19,26 @@
 #if defined(__x86_64__)
 /*
  * Copy whole blocks to a cache line by vector loads and stores, not by a string instruction; how
- * many bytes that were, the rest is the caller's: 32 bytes at a time where the processor can, else
- * 16, 0 where there is no such way.
+ * many bytes that were, the rest is the caller's: 64 bytes at a time where the processor can without
+ * a lower clock, else 32, else 16, 0 where there is no such way.
  */
+__attribute__((target("avx512f"))) static inline size_t
+dm_copy_blocks_64(char *to, const char *from, size_t len)
+{
+    size_t i;
+
+    for (i = 0; i + 256 <= len; i += 256) {
+        __m512i a = _mm512_loadu_si512(from + i), b = _mm512_loadu_si512(from + i + 64);
+        __m512i c = _mm512_loadu_si512(from + i + 128), d = _mm512_loadu_si512(from + i + 192);
+
+        _mm512_store_si512(to + i, a);
+        _mm512_store_si512(to + i + 64, b);
+        _mm512_store_si512(to + i + 128, c);
+        _mm512_store_si512(to + i + 192, d);
+    }
+    return i;
+}
+
 __attribute__((target("avx2"))) static inline size_t dm_copy_blocks_32(char *to, const char *from,
                                                                        size_t len)
 {
@@ -61,6 +78,9 @@ static inline size_t dm_copy_blocks_16(char *to, const char *from, size_t len)
 
 static inline size_t dm_copy_blocks(char *to, const char *from, size_t len)
 {
+    if (__builtin_cpu_supports(
+            "avx512vbmi2")) /* a processor later than the first ones of AVX-512 */
+        return dm_copy_blocks_64(to, from, len);
     return __builtin_cpu_supports("avx2") ? dm_copy_blocks_32(to, from, len)
                                           : dm_copy_blocks_16(to, from, len);
 }

@@ -220,6 +220,36 @@ static void bulk(void)
     free(back);
 }
 
+/* Acceptors that have missed the first data are told again: of pipes, and of RDMA links. */
+static void deaf_acceptors(void)
+{
+    static struct dm_rdma rdma;
+    uint64_t from = 1, to = 0;
+    struct dm_rkey rkey;
+    struct dm_mr *mine, *mr;
+
+    open_both();
+    FAKE_CALL(fake.is_deaf = fake.is_late = true);
+    connect_both();
+    n_done = n_bad = 0;
+    CHECK_EQ(dm_adapt_reg(sides[0].adapt, &to, sizeof(to), &mr), DM_OK);
+    CHECK_EQ(dm_adapt_reg(sides[1].adapt, &from, sizeof(from), &mine), DM_OK);
+    dm_adapt_rkey(mr, &rkey);
+    rdma.done = on_done;
+    CHECK_EQ(dm_adapt_rdma_write(conn_of(1), &rdma, &from, mine, (uint64_t)(uintptr_t)&to, &rkey,
+                                 sizeof(from)),
+             DM_OK);
+    while (n_done < 1)
+        poll_both();
+    CHECK_EQ(to, from);
+    CHECK_EQ(n_bad, 0);
+    dm_adapt_unreg(sides[1].adapt, mine);
+    dm_adapt_unreg(sides[0].adapt, mr);
+    stream(5000, 300);
+    FAKE_CALL(fake.is_deaf = fake.is_late = false);
+    close_both();
+}
+
 /* A lost connection: transfers end with an error, once each; puts fail; told once. */
 static void loss(void)
 {
@@ -384,6 +414,8 @@ int main(void)
     run("DATUM_PROVIDER=", listed);
     run("DATUM_EAGER=rdma", bulk);
     run("DATUM_EAGER=sendrecv", bulk);
+    run("DATUM_EAGER=rdma", deaf_acceptors);
+    run("DATUM_EAGER=sendrecv", deaf_acceptors);
     run("DATUM_EAGER=rdma DATUM_RECONNECT=0", loss);
     run("DATUM_EAGER=sendrecv DATUM_RECONNECT=0", loss);
     run("DATUM_EAGER=basic DATUM_RECONNECT=0", loss);

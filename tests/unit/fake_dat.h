@@ -360,7 +360,9 @@ static void fake_accept(struct fake_cr *cr, struct fake_ep *ep, int size, const 
         from->peer = ep;
         ep->state = from->state = DAT_EP_STATE_CONNECTED;
         ep->is_accepted = true;
-        fake_conn_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED, NULL, 0);
+        ep->is_deaf = fake.is_deaf;
+        if (!ep->is_deaf)
+            fake_conn_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED, NULL, 0);
         fake_conn_event(from, DAT_CONNECTION_EVENT_ESTABLISHED, data, size);
     }
     fake_cr_free(cr);

@@ -72,6 +72,7 @@ struct fake_ep {
     int n_req; /* places taken: freed by a later signalled completion only */
     int n_reads;
     bool is_accepted;
+    bool is_deaf; /* it learns of its connection when more data come than the first */
     bool has_end; /* the event of its end was not taken yet */
     char private_data[64];
     struct fake_ep *next;
@@ -119,6 +120,7 @@ static struct {
     struct fake_cr *crs; /* not answered yet */
     unsigned seed;
     bool is_late;        /* writes are done before they are placed, as with iWARP */
+    bool is_deaf;        /* so do acceptors, as soft-iWARP's that have missed the first */
     unsigned delay;      /* 0: at once; n: one in n chances for each piece of work */
     int n_unreachable;   /* so many connects to fake-a are answered UNREACHABLE */
     int n_not_listening; /* so many get NON_PEER_REJECTED */

@@ -371,6 +371,17 @@ static void fake_count_post(struct fake_ep *ep)
     }
 }
 
+/* Does the peer look at what has come? */
+static bool fake_is_heard(struct fake_ep *ep)
+{
+    if (ep->peer->is_deaf && ep->n_work < 2)
+        return false;
+    if (ep->peer->is_deaf)
+        fake_conn_event(ep->peer, DAT_CONNECTION_EVENT_ESTABLISHED, NULL, 0);
+    ep->peer->is_deaf = false;
+    return true;
+}
+
 static void fake_progress(void)
 {
     for (struct fake_ep *ep = fake.eps; ep != NULL; ep = ep->next) {
@@ -380,7 +391,7 @@ static void fake_progress(void)
             fake_down(ep, true);
         while (ep->late != NULL && fake_random() % (fake.delay + 2) == 0)
             fake_arrive(ep);
-        while (ep->work != NULL && ep->peer != NULL &&
+        while (ep->work != NULL && ep->peer != NULL && fake_is_heard(ep) &&
                (fake.delay == 0 || fake_random() % fake.delay == 0))
             fake_do(ep);
     }
