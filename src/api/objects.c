@@ -45,7 +45,9 @@ int dm_win_set_name(struct dm_win *win, const char *name)
 
 int dm_win_get_name(struct dm_win *win, char *name, int *len)
 {
-    memcpy(name, win->name, sizeof(win->name));
-    *len = (int)strlen(win->name);
+    size_t n = strlen(win->name);
+
+    memcpy(name, win->name, n + 1);
+    *len = (int)n;
     return DM_OK;
 }

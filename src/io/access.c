@@ -355,10 +355,10 @@ int dm_file_get_position(struct dm_file *f, MPI_Offset *offset)
 
 int dm_file_get_byte_offset(struct dm_file *f, MPI_Offset offset, MPI_Offset *disp)
 {
-    int err = access_check_pointer(f);
+    int err = DM_OK;
     uint64_t pos;
 
-    if (err == DM_OK && offset < 0)
+    if (offset < 0)
         err = DM_FAIL(DM_ERR_ARG, "offset is %lld", (long long)offset);
     if (err == DM_OK)
         err = access_offset(f, offset, &pos);
@@ -379,7 +379,8 @@ int dm_file_seek_shared(struct dm_file *f, MPI_Offset offset, int whence)
 
     if (bad != DM_OK)
         return bad;
-    if (first.offset != offset || first.whence != whence)
+    err = access_check_pointer(f);
+    if (err == DM_OK && (first.offset != offset || first.whence != whence))
         err = DM_FAIL(DM_ERR_NOT_SAME, "offset %lld and whence %d are not those of rank 0",
                       (long long)offset, whence);
     err = dm_file_agree(f, err);
@@ -395,9 +396,11 @@ int dm_file_seek_shared(struct dm_file *f, MPI_Offset offset, int whence)
 
 int dm_file_get_position_shared(struct dm_file *f, MPI_Offset *offset)
 {
+    int err = access_check_pointer(f);
     uint64_t pos;
-    int err = dm_file_pointer_get(f, &pos);
 
+    if (err == DM_OK)
+        err = dm_file_pointer_get(f, &pos);
     if (err == DM_OK)
         *offset = (MPI_Offset)(pos / f->view->etype_size);
     return err;

@@ -23,10 +23,16 @@
 #define N_RANGES   256
 #define PART_LOCAL ((uint64_t)512 << 10) /* read of a local file at a time: stays in the cache */
 
-/* Bytes of the file to read at a time, as a hint says at most. */
+/* Bytes of the file to read at a time, as a hint says at most, and all that there is to read. */
 static uint64_t move_space(const struct dm_move *m, uint64_t hint)
 {
-    return m->disk->is_local && hint > PART_LOCAL ? PART_LOCAL : hint;
+    uint64_t most = m->disk->is_local && hint > PART_LOCAL ? PART_LOCAL : hint;
+    int64_t span;
+
+    if (m->len == 0)
+        return most;
+    span = dm_view_offset(m->view, m->pos + m->len - 1) + 1 - dm_view_offset(m->view, m->pos);
+    return (uint64_t)span < most ? (uint64_t)span : most;
 }
 
 static inline size_t move_min(uint64_t a, uint64_t b)

@@ -6,6 +6,7 @@
  * there are no such words, grants the lock itself (target_note.c), to itself, too. In some windows all
  * processes take all locks by a provider's fetch-and-add instead (lock_atomic.c).
  */
+#include "mpi/node/node.h"
 #include "onesided/flush.h"
 #include "onesided/lock.h"
 #include "onesided/shared.h"
@@ -149,22 +150,31 @@ int dm_win_unlock(int rank, struct dm_win *win)
 }
 
 /*
- * My own part is locked at once, and those that programs load and store without a call; the
- * others with the first call that goes there, so that this costs the same in large jobs.
+ * On one host all parts are locked at once, in one order: locks that were taken when they are first
+ * used, while others are held, would wait for each other through those who want one exclusively. With
+ * several hosts the own part is, the others with the first call that goes there, so that this costs
+ * the same in large jobs.
  */
+static int lock_parts(struct dm_win *win)
+{
+    int err = DM_OK;
+
+    if (!dm_node_is_one(win->comm->group))
+        return dm_rma_lock(win, win->comm->rank, MPI_LOCK_SHARED);
+    for (int i = 0; i < win->comm->size && err == DM_OK; i++)
+        err = dm_rma_lock(win, i, MPI_LOCK_SHARED);
+    return err;
+}
+
 int dm_win_lock_all(int assert_flags, struct dm_win *win)
 {
-    bool is_shared = win->flavor == MPI_WIN_FLAVOR_SHARED;
     int err = check_can_lock(win, true);
 
     if (err != DM_OK)
         return err;
     win->epoch.is_nocheck = assert_flags & MPI_MODE_NOCHECK;
-    for (int i = is_shared ? 0 : win->comm->rank; err == DM_OK && !win->epoch.is_nocheck; i++) {
-        err = dm_rma_lock(win, i, MPI_LOCK_SHARED);
-        if (!is_shared || i == win->comm->size - 1)
-            break;
-    }
+    if (!win->epoch.is_nocheck)
+        err = lock_parts(win);
     if (err != DM_OK)
         return err;
     win->epoch.access = DM_EPOCH_LOCK_ALL;

@@ -187,6 +187,10 @@ static void sequential(void)
     FAILS(MPI_File_write_at(fh, 0, &x, 1, MPI_INT, MPI_STATUS_IGNORE),
           MPI_ERR_UNSUPPORTED_OPERATION);
     FAILS(MPI_File_seek(fh, 0, MPI_SEEK_SET), MPI_ERR_UNSUPPORTED_OPERATION);
+    FAILS(MPI_File_seek_shared(fh, 0, MPI_SEEK_SET), MPI_ERR_UNSUPPORTED_OPERATION);
+    FAILS(MPI_File_get_position_shared(fh, &disp), MPI_ERR_UNSUPPORTED_OPERATION);
+    MUST(MPI_File_get_byte_offset(fh, 3, &disp));
+    CHECK_EQ(disp, 3);
     MUST(MPI_File_write_ordered(fh, &x, 1, MPI_INT, MPI_STATUS_IGNORE));
     FAILS(MPI_File_set_view(fh, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL), MPI_ERR_ARG);
     MUST(

@@ -78,6 +78,38 @@ static void lock_all(MPI_Win win)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/*
+ * Even ranks lock all and go to each other, odd ranks lock the even ones exclusively: nobody holds a
+ * lock that another one needs to let go of its own.
+ */
+static void crossed(MPI_Win win)
+{
+    int n_even = (mp_size + 1) / 2;
+    long v = mp_rank, got;
+    MPI_Comm host;
+    int size;
+
+    MUST(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
+    MUST(MPI_Comm_size(host, &size));
+    MUST(MPI_Comm_free(&host));
+    if (size < mp_size) /* between hosts parts are locked when they are used: TROUBLESHOOTING.md */
+        return;
+    for (int i = 0; i < TURNS; i++) {
+        int other = 2 * ((mp_rank / 2 + 1) % n_even);
+
+        if (mp_rank % 2 == 0) {
+            MUST(MPI_Win_lock_all(0, win));
+            MUST(MPI_Get(&got, 1, MPI_LONG, other, 2, 1, MPI_LONG, win));
+            MUST(MPI_Win_unlock_all(win));
+        } else {
+            MUST(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, other, 0, win));
+            MUST(MPI_Put(&v, 1, MPI_LONG, other, 2, 1, MPI_LONG, win));
+            MUST(MPI_Win_unlock(other, win));
+        }
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 int main(int argc, char **argv)
 {
     long mem[66], *shared;
@@ -93,6 +125,8 @@ int main(int argc, char **argv)
     shared_adds(allocated, shared);
     lock_all(created);
     lock_all(allocated);
+    crossed(created);
+    crossed(allocated);
     MUST(MPI_Win_lock(MPI_LOCK_SHARED, MPI_PROC_NULL, 0, created));
     MUST(MPI_Win_unlock(MPI_PROC_NULL, created));
     MUST(MPI_Win_free(&created));

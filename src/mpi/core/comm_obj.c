@@ -121,8 +121,10 @@ int dm_comm_set_name(struct dm_comm *comm, const char *name)
 
 int dm_comm_get_name(struct dm_comm *comm, char *name, int *len)
 {
-    memcpy(name, comm->name, sizeof(comm->name));
-    *len = (int)strlen(comm->name);
+    size_t n = strlen(comm->name);
+
+    memcpy(name, comm->name, n + 1); /* no more: callers' buffers may be shorter than the most */
+    *len = (int)n;
     return DM_OK;
 }
 
