@@ -138,6 +138,8 @@ int dm_datarep_size(const struct dm_datarep *rep, struct dm_type *type, MPI_Coun
     *size_p = type->size;
     if (!dm_datarep_converts(rep))
         return DM_OK;
+    if (rep->kind == DM_REP_EXTERNAL32)
+        return dm_pack_external_size("external32", 1, type, size_p);
     err = dm_type_rebuild(type, datarep_basic, (void *)(uintptr_t)rep, &file);
     if (err != DM_OK)
         return err;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "mpi/datatype/datatype.h"
+#include "mpi/datatype/prog.h"
 
 enum how { SWAP, SIGNED, UNSIGNED, X87 };
 
@@ -189,22 +190,33 @@ static int external_move_run(void *arg, void *addr, size_t n, int basic)
     return DM_OK;
 }
 
-static int external_add_len(void *arg, void *addr, size_t n, int basic)
+static dm_int128 external_of_basic(int basic, size_t bytes)
 {
     struct atom a = atom_of(basic);
 
-    (void)addr;
-    *(dm_int128 *)arg += (dm_int128)n * (dm_int128)external_type_len(&a);
-    return DM_OK;
+    return (dm_int128)(bytes / (size_t)dm_type_get(basic)->size) * (dm_int128)external_type_len(&a);
+}
+
+/* Bytes of all repetitions, each looked at once. */
+static dm_int128 external_of_loop(const struct dm_loop *loop)
+{
+    dm_int128 len = 0;
+
+    if (loop->is_leaf && loop->basics == NULL)
+        return external_of_basic(loop->basic, loop->size) * (dm_int128)loop->count;
+    for (size_t i = 0; i < loop->n; i++) {
+        const struct dm_loop *child = dm_loop_child(loop, i);
+
+        len += child != NULL ? external_of_loop(child)
+                             : external_of_basic(dm_loop_basic(loop, i), dm_loop_len(loop, i));
+    }
+    return len * (dm_int128)loop->count;
 }
 
 /* Bytes of count elements. */
 static dm_int128 external_len(size_t count, const struct dm_type *type)
 {
-    dm_int128 len = 0;
-
-    (void)dm_type_each_run(NULL, 1, type, external_add_len, &len);
-    return len * (dm_int128)count;
+    return type->prog->typed == NULL ? 0 : external_of_loop(type->prog->typed) * (dm_int128)count;
 }
 
 /* ---- bodies ---- */
