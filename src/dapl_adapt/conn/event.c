@@ -82,8 +82,8 @@ static void cm_ended(struct dm_link *link, int event, const DAT_CONNECTION_EVENT
         break;
     case DM_LINK_ACCEPTING: /* the connector tries again, or gives up and says so */
         link->state = DM_LINK_IDLE;
-        dm_conn_free_ep(link->conn->adapt,
-                        &link->dropped); /* an own attempt that it had replaced */
+        /* an own attempt that it had replaced */
+        dm_conn_free_ep(link->conn->adapt, &link->dropped);
         link->dropped = link->ep;
         link->ep = DAT_HANDLE_NULL;
         dm_conn_note(link, DM_NOTE_DROPPED);

@@ -22,8 +22,11 @@ static struct {
 
 void dm_ctx_init(void)
 {
-    memset(ctxs.n_taken, 0, sizeof(ctxs.n_taken));
-    memset(ctxs.taken[0], 0, sizeof(ctxs.taken[0])); /* the others: when they are used */
+    for (uint32_t page = 0; page < DM_CTX_PAGES; page++) {
+        if (ctxs.n_taken[page] > 0) /* by what was not freed before the library was stopped */
+            memset(ctxs.taken[page], 0, sizeof(ctxs.taken[page]));
+        ctxs.n_taken[page] = 0;
+    }
     ctxs.lowest = 0;
     for (uint32_t ctx = 0; ctx < CTX_RESERVED; ctx += 2)
         dm_ctx_take(ctx);
