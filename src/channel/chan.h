@@ -148,7 +148,6 @@ struct dm_chan {
     /* waiting (progress.c, wait.c) */
     struct dm_waiter waiter; /* of requests; n 0: the last pass found something */
     uint32_t n_idle_tests;
-    atomic_uint n_sleeps; /* in the provider */
     struct dm_backoff yield_backoff;
     struct dm_chan_turns turns;
     struct dm_chan_cores cores;
@@ -188,10 +187,13 @@ int dm_chan_work_flush(struct dm_chan *chan);
 int dm_chan_self_now(struct dm_chan *chan, const struct dm_pkt *pkt, const void *data);
 /* Deliver packets queued to oneself; returns how many. (self.c) */
 int dm_chan_work_self(struct dm_chan *chan);
-/* A thread of the program has slept in the provider: the first progress thread is needed again. (progress_thread.c) */
-void dm_progress_thread_wake(struct dm_progress_thread *progress_thread);
-/* One is about to sleep: so shall the second progress thread. False: there is something to do first. (progress_thread.c) */
-bool dm_progress_thread_allow_sleep(struct dm_progress_thread *progress_thread);
+/*
+ * Wait outside of the global lock until a progress thread has done something, at most so long. True: it has.
+ * (progress_thread.c)
+ */
+bool dm_progress_thread_await(struct dm_progress_thread *progress_thread, uint64_t us);
+/* Something was done that those may wait for; any thread. (progress_thread.c) */
+void dm_progress_thread_news(struct dm_progress_thread *progress_thread);
 /* Give the core to others, or look for another one. (yield.c) */
 void dm_chan_yield(struct dm_chan *chan, bool is_oversubscribed);
 /* Is anything queued, to anybody? (progress.c) */

@@ -1,41 +1,39 @@
 /*
- * Progress threads (DATUM_PROGRESS=thread and threads2): progress while the program computes.
+ * Progress threads (DATUM_PROGRESS=thread and threads2): progress while the program computes, and while it waits.
  *
  * There is one; or two, of which the first sleeps until something comes, and the second until something that was posted
- * is done or a connection needs attention. While threads of the program come in and poll it waits and looks every 0.1 to 1 ms whether they
- * still do. When they have been outside for a whole wait it makes a pass and sleeps in the provider, which wakes
- * it when something arrives. While one of them sleeps in the provider itself, the first is not needed, and is suspended; the
- * second is sent to sleep before, and wakes the program's when its pass has done something.
+ * is done or a connection needs attention. A call that has polled long enough waits until one of them has done
+ * something; it does not sleep in the provider itself. While threads of the program come in and poll, a progress thread waits
+ * and looks every 0.1 to 1 ms whether they still do. When they have been outside for a whole wait, or a call waits for it, it makes
+ * a pass and sleeps in the provider, which wakes it when something arrives.
  *
  * Invariant: one at a time is inside the global lock, only for a pass, and leaves it when somebody wants in.
  */
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "channel/chan.h"
 #include "channel/channel.h"
 #include "util/clock.h"
 #include "util/err.h"
+#include "util/futex.h"
 #include "util/glock.h"
 
 #define BUSY_ENTRIES 16 /* calls of the program in a wait: it will not compute soon */
 #define PASSES_MAX   256
 #define NS_PER_US    1000
-#define NS_PER_S     1000000000
 
 struct worker {
     struct dm_progress_thread *pt;
     pthread_t thread;
-    struct dm_adapt_sleep sleep; /* while it waits, the second's belongs to who has pt->lock */
-    bool is_sent;                /* to sleep: under the lock */
-    atomic_bool is_waiting;
-    atomic_bool is_suspended;
-    atomic_uint turns; /* at the last look */
-    unsigned int n_sleeps;
+    struct dm_adapt_sleep sleep; /* written inside the global lock */
+    _Atomic uint32_t doorbell;   /* futex: a call waits, or it shall end */
+    atomic_bool is_waiting;      /* at the doorbell */
+    unsigned int turns;          /* at the last look */
     uint64_t wait_us;
     uint64_t sleep_us;
     _Atomic uint64_t n_wakes, n_passes, n_useful;
@@ -44,9 +42,9 @@ struct worker {
 struct dm_progress_thread {
     struct dm_chan *chan;
     pthread_mutex_t enter_lock; /* who may try to get inside the global lock */
-    pthread_mutex_t lock;
-    pthread_cond_t cond; /* to end a wait early */
     atomic_bool is_stopping;
+    atomic_int n_awaiting;   /* calls that wait for news */
+    _Atomic uint32_t n_news; /* futex: how often something was done that they may wait for */
     int n_workers;
     struct worker worker[DM_SIDES];
 };
@@ -56,54 +54,38 @@ static void thread_count(_Atomic uint64_t *counter)
     atomic_fetch_add_explicit(counter, 1, memory_order_relaxed);
 }
 
-static void thread_sleep(struct worker *worker, uint64_t us, bool is_suspending)
+static void thread_ring(struct worker *worker)
 {
-    struct dm_progress_thread *pt = worker->pt;
-    uint64_t until = dm_clock_ns() + us * NS_PER_US;
-    struct timespec ts = {.tv_sec = (time_t)(until / NS_PER_S),
-                          .tv_nsec = (long)(until % NS_PER_S)};
-    int err = 0;
-
-    pthread_mutex_lock(&pt->lock);
-    atomic_store(&worker->is_suspended, is_suspending);
-    atomic_store(&worker->is_waiting, true);
-    while (err == 0 && !atomic_load(&pt->is_stopping) && !worker->is_sent &&
-           (!is_suspending || atomic_load(&worker->is_suspended)))
-        err = pthread_cond_timedwait(&pt->cond, &pt->lock, &ts);
-    atomic_store(&worker->is_waiting, false);
-    atomic_store(&worker->is_suspended, false);
-    pthread_mutex_unlock(&pt->lock);
+    atomic_fetch_add(&worker->doorbell, 1);
+    if (atomic_load(&worker->is_waiting))
+        dm_futex_wake(&worker->doorbell, 1);
 }
 
-void dm_progress_thread_wake(struct dm_progress_thread *pt)
+void dm_progress_thread_news(struct dm_progress_thread *pt)
 {
-    struct worker *first = &pt->worker[DM_SIDE_RECV];
-
-    if (dm_likely(!atomic_load_explicit(&first->is_suspended, memory_order_relaxed)))
+    if (atomic_load(&pt->n_awaiting) == 0)
         return;
-    pthread_mutex_lock(&pt->lock);
-    atomic_store(&first->is_suspended, false);
-    pthread_cond_broadcast(&pt->cond);
-    pthread_mutex_unlock(&pt->lock);
+    atomic_fetch_add(&pt->n_news, 1);
+    dm_futex_wake(&pt->n_news, INT_MAX);
 }
 
-bool dm_progress_thread_allow_sleep(struct dm_progress_thread *pt)
+bool dm_progress_thread_await(struct dm_progress_thread *pt, uint64_t us)
 {
-    struct worker *second = &pt->worker[DM_SIDE_REQUEST];
-    bool may_sleep = true;
+    uint32_t n_news = atomic_load(&pt->n_news);
+    bool is_ready[DM_SIDES];
+    int levels;
 
-    if (pt->n_workers < DM_SIDES || !atomic_load(&second->is_waiting))
-        return true;
-    pthread_mutex_lock(&pt->lock);
-    if (atomic_load(&second->is_waiting) && !second->is_sent && !atomic_load(&pt->is_stopping)) {
-        second->sleep.timeout_us = DM_WAIT_THREAD_SLEEP_MAX_US;
-        may_sleep = second->is_sent = dm_adapt_sleep_begin(pt->chan->adapt, &second->sleep);
-        atomic_store(&second->turns, dm_glock_n_entries());
-        if (may_sleep)
-            pthread_cond_broadcast(&pt->cond);
-    }
-    pthread_mutex_unlock(&pt->lock);
-    return may_sleep;
+    atomic_fetch_add(&pt->n_awaiting, 1);
+    for (int side = 0; side < pt->n_workers; side++)
+        is_ready[side] = dm_adapt_sleep_check(&pt->worker[side].sleep);
+    levels = dm_glock_release_all();
+    for (int side = 0; side < pt->n_workers; side++)
+        if (!is_ready[side])
+            thread_ring(&pt->worker[side]);
+    (void)dm_futex_wait(&pt->n_news, n_news, dm_clock_ns() + us * NS_PER_US);
+    dm_glock_reacquire(levels);
+    atomic_fetch_sub(&pt->n_awaiting, 1);
+    return atomic_load(&pt->n_news) != n_news;
 }
 
 static void thread_go_to_sleep(struct worker *worker)
@@ -115,46 +97,26 @@ static void thread_go_to_sleep(struct worker *worker)
                            : DM_WAIT_THREAD_SLEEP_MAX_US;
 }
 
-/* Is it to sleep, since a thread of the program does? */
-static bool thread_was_sent(struct worker *worker)
+/* Is a thread of the program at work in here, or was since the last look? */
+static bool thread_is_program_in(const struct worker *worker)
 {
-    bool thread_was_sent;
-
-    pthread_mutex_lock(&worker->pt->lock);
-    thread_was_sent = worker->is_sent;
-    worker->is_sent = false;
-    pthread_mutex_unlock(&worker->pt->lock);
-    return thread_was_sent;
+    return dm_glock_is_taken() || dm_glock_n_entries() != worker->turns;
 }
 
-/* The program's threads are at work in here: see again later. */
-static void thread_look_later(struct worker *worker)
+/* See again later, or when the doorbell rings, which has rung so often. */
+static void thread_look_later(struct worker *worker, uint32_t n_rings)
 {
-    struct dm_chan *chan = worker->pt->chan;
     unsigned int turns = dm_glock_n_entries();
-    bool is_busy = dm_glock_is_taken() || turns - atomic_load(&worker->turns) > BUSY_ENTRIES;
+    bool is_busy = dm_glock_is_taken() || turns - worker->turns > BUSY_ENTRIES;
 
     worker->wait_us = is_busy ? 2 * worker->wait_us : DM_WAIT_THREAD_MIN_US;
     worker->wait_us =
         worker->wait_us < DM_WAIT_THREAD_MAX_US ? worker->wait_us : DM_WAIT_THREAD_MAX_US;
-    atomic_store(&worker->turns, turns);
-    worker->n_sleeps = atomic_load_explicit(&chan->n_sleeps, memory_order_relaxed);
+    worker->turns = turns;
     worker->sleep_us = DM_WAIT_THREAD_SLEEP_MIN_US;
-    thread_sleep(worker, worker->wait_us, false);
-    if (thread_was_sent(worker))
-        thread_go_to_sleep(worker);
-}
-
-/* One of them sleeps in the provider. It has done so for a whole wait: suspended until it is awake. */
-static void thread_stand_back(struct worker *worker)
-{
-    struct dm_chan *chan = worker->pt->chan;
-    unsigned int n_sleeps = atomic_load_explicit(&chan->n_sleeps, memory_order_relaxed);
-    bool is_long = n_sleeps == worker->n_sleeps;
-
-    worker->n_sleeps = n_sleeps;
-    atomic_store(&worker->turns, dm_glock_n_entries());
-    thread_sleep(worker, is_long ? DM_WAIT_THREAD_SUSPEND_US : DM_WAIT_THREAD_MAX_US, is_long);
+    atomic_store(&worker->is_waiting, true);
+    (void)dm_futex_wait(&worker->doorbell, n_rings, dm_clock_ns() + worker->wait_us * NS_PER_US);
+    atomic_store(&worker->is_waiting, false);
 }
 
 /* All there is to do, as long as nobody wants in. */
@@ -188,32 +150,26 @@ static void thread_leave(struct dm_progress_thread *pt)
     pthread_mutex_unlock(&pt->enter_lock);
 }
 
-/* The program computes, or sleeps. */
-static void thread_work(struct worker *worker)
+/* The program computes, or waits for this thread. */
+static void thread_work(struct worker *worker, uint32_t n_rings)
 {
     struct dm_progress_thread *pt = worker->pt;
-    struct dm_adapt *adapt = pt->chan->adapt;
-    enum dm_side side = worker->sleep.side;
-    bool is_taken, is_first = side == DM_SIDE_RECV;
     bool may_sleep, is_news;
 
     if (!thread_enter(pt)) {
-        thread_look_later(worker);
+        thread_look_later(worker, n_rings);
         return;
     }
-    is_taken = dm_adapt_is_waited_on(adapt);
-    is_news = !(is_taken && is_first) && thread_pass(worker) > 0;
+    is_news = thread_pass(worker) > 0;
     if (is_news)
         worker->sleep_us = DM_WAIT_THREAD_SLEEP_MIN_US;
     worker->sleep.timeout_us = worker->sleep_us;
-    may_sleep = !(is_taken && is_first) && !dm_glock_is_wanted() &&
-                !atomic_load(&pt->is_stopping) && dm_adapt_sleep_begin(adapt, &worker->sleep);
+    may_sleep = !dm_glock_is_wanted() && !atomic_load(&pt->is_stopping) &&
+                dm_adapt_sleep_begin(pt->chan->adapt, &worker->sleep);
     thread_leave(pt);
-    if (is_taken && !is_first && (is_news || !may_sleep))
-        dm_adapt_wake(adapt, DM_SIDE_RECV); /* perhaps it is what the program waits for */
-    if (is_taken && is_first)
-        thread_stand_back(worker);
-    else if (may_sleep)
+    if (is_news)
+        dm_progress_thread_news(pt);
+    if (may_sleep)
         thread_go_to_sleep(worker);
 }
 
@@ -222,10 +178,12 @@ static void *thread_run(void *arg)
     struct worker *worker = arg;
 
     while (!atomic_load(&worker->pt->is_stopping)) {
-        if (dm_glock_is_taken() || dm_glock_n_entries() != atomic_load(&worker->turns))
-            thread_look_later(worker);
+        uint32_t n_rings = atomic_load(&worker->doorbell);
+
+        if (atomic_load(&worker->pt->n_awaiting) == 0 && thread_is_program_in(worker))
+            thread_look_later(worker, n_rings);
         else
-            thread_work(worker);
+            thread_work(worker, n_rings);
     }
     return NULL;
 }
@@ -233,28 +191,21 @@ static void *thread_run(void *arg)
 static void thread_init(struct dm_progress_thread *pt, struct dm_chan *chan)
 {
     struct worker *worker;
-    pthread_condattr_t attr;
 
     pt->chan = chan;
     for (int side = 0; side < DM_SIDES; side++) {
         worker = &pt->worker[side];
         worker->pt = pt;
+        worker->sleep.adapt = chan->adapt;
         worker->sleep.side = (enum dm_side)side;
         worker->wait_us = DM_WAIT_THREAD_MIN_US;
         worker->sleep_us = DM_WAIT_THREAD_SLEEP_MIN_US;
     }
     pthread_mutex_init(&pt->enter_lock, NULL);
-    pthread_mutex_init(&pt->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&pt->cond, &attr);
-    pthread_condattr_destroy(&attr);
 }
 
 static void thread_fini(struct dm_progress_thread *pt)
 {
-    pthread_cond_destroy(&pt->cond);
-    pthread_mutex_destroy(&pt->lock);
     pthread_mutex_destroy(&pt->enter_lock);
     free(pt);
 }
@@ -262,12 +213,11 @@ static void thread_fini(struct dm_progress_thread *pt)
 /* End those that run, and wait for it. */
 static void thread_end(struct dm_progress_thread *pt)
 {
-    pthread_mutex_lock(&pt->lock);
     atomic_store(&pt->is_stopping, true);
-    pthread_cond_broadcast(&pt->cond);
-    pthread_mutex_unlock(&pt->lock);
-    for (int i = 0; i < pt->n_workers; i++)
+    for (int i = 0; i < pt->n_workers; i++) {
+        thread_ring(&pt->worker[i]);
         dm_adapt_wake(pt->chan->adapt, pt->worker[i].sleep.side);
+    }
     for (int i = 0; i < pt->n_workers; i++)
         pthread_join(pt->worker[i].thread, NULL);
 }

@@ -130,6 +130,8 @@ static bool turns_poll(struct dm_chan *chan, struct dm_waiter *w)
         turns_let_in(turns, n == 0);
     if (n == 0)
         return dm_wait_idle(chan, w);
+    if (chan->progress_thread != NULL)
+        dm_progress_thread_news(chan->progress_thread);
     dm_wait_reset(w);
     return false;
 }

@@ -156,26 +156,25 @@ bool dm_wait_pass(struct dm_chan *chan, struct dm_waiter *w)
     return false;
 }
 
-static void wait_in_provider(struct dm_chan *chan, uint64_t us)
-{
-    if (chan->progress_thread != NULL && !dm_progress_thread_allow_sleep(chan->progress_thread))
-        return;
-    atomic_fetch_add_explicit(&chan->n_sleeps, 1, memory_order_relaxed);
-    dm_adapt_wait(chan->adapt, us);
-    if (chan->progress_thread != NULL)
-        dm_progress_thread_wake(chan->progress_thread);
-}
-
+/* Until something may have happened, in the provider; or, where there are progress threads, until one of them says so. */
 void dm_wait_sleep(struct dm_chan *chan, struct dm_waiter *w, uint64_t max_us)
 {
+    bool has_thread = chan->progress_thread != NULL && !dm_glock_is_progress_thread();
     const struct dm_wait_policy *policy = w->policy;
     uint64_t most = policy->sleep_max_us[w->is_oversubscribed];
-    uint64_t us = w->sleep_us < most ? w->sleep_us : most;
+    uint64_t us = w->sleep_us < most && !has_thread ? w->sleep_us : most;
+    bool is_news = false;
 
     w->n_sleeps++;
-    wait_in_provider(chan, us < max_us ? us : max_us);
+    us = us < max_us ? us : max_us;
+    if (has_thread)
+        is_news = dm_progress_thread_await(chan->progress_thread, us);
+    else
+        dm_adapt_wait(chan->adapt, us);
     w->next_clock = w->n + policy->awake[w->is_oversubscribed];
     w->sleep_us = 2 * us < most ? 2 * us : most;
+    if (is_news)
+        dm_wait_reset(w);
 }
 
 /* The writer may have come between the last look and our saying so: look again, then sleep. */

@@ -79,7 +79,10 @@ static inline bool dm_wait_idle(struct dm_chan *chan, struct dm_waiter *w)
  * A pass of progress, then dm_wait_reset or dm_wait_idle; other threads are let in. Never blocks.
  */
 bool dm_wait_pass(struct dm_chan *chan, struct dm_waiter *w);
-/* Sleep in the provider until a packet may have come, or for the policy's time, at most max_us. */
+/*
+ * Sleep until a packet may have come, or for the policy's time, at most max_us: in the provider, or until a progress
+ * thread has done something.
+ */
 void dm_wait_sleep(struct dm_chan *chan, struct dm_waiter *w, uint64_t max_us);
 
 /*
@@ -195,8 +198,6 @@ void dm_wait_timed(uint32_t n_notified, uint64_t ns);
 /* Between looks whether the program's threads still come in and poll. */
 #define DM_WAIT_THREAD_MIN_US 100
 #define DM_WAIT_THREAD_MAX_US 1000
-/* While a thread of the program sleeps in the provider. */
-#define DM_WAIT_THREAD_SUSPEND_US 1000000
 /* In the provider: the first sleep, doubled up to the second. */
 #define DM_WAIT_THREAD_SLEEP_MIN_US 500
 #define DM_WAIT_THREAD_SLEEP_MAX_US 100000

@@ -329,15 +329,15 @@ bool dm_adapt_has_rails(const struct dm_adapt *adapt)
     return false;
 }
 
-bool dm_adapt_is_waited_on(const struct dm_adapt *adapt)
-{
-    (void)adapt;
-    return false;
-}
-
 bool dm_adapt_sleep_begin(struct dm_adapt *adapt, struct dm_adapt_sleep *sleep)
 {
     (void)adapt;
+    (void)sleep;
+    return false;
+}
+
+bool dm_adapt_sleep_check(const struct dm_adapt_sleep *sleep)
+{
     (void)sleep;
     return false;
 }

@@ -2,13 +2,9 @@
  * Waiting in the provider: a thread of the program that has nothing else to do, and the progress
  * thread (DATUM_PROGRESS=thread) while the program computes.
  *
- * One of them sleeps at a time. The first takes the place of the other: it wakes it, and sleeps
- * itself. The progress thread sleeps in a notification object, so that the event queues stay with
- * whoever polls.
- *
- * With DATUM_PROGRESS=threads2 that is so for what has come. What was posted has a queue and a
- * notification object of its own, in which only the second progress thread sleeps, beside the
- * others.
+ * Where there is a progress thread, only it sleeps here. It does so in a notification object, so that the event
+ * queues stay with whoever polls. With DATUM_PROGRESS=threads2 that is for what has come. What was posted has a
+ * queue and a notification object of its own, in which the second progress thread sleeps.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -157,10 +153,7 @@ void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us)
 
     if (wait_is_due(adapt))
         return;
-    if (atomic_load(&adapt->sleep.is_thread_asleep[DM_SIDE_RECV]))
-        dm_adapt_wake(adapt, DM_SIDE_RECV);
-    if (ia == NULL || adapt->sleep.is_waiting ||
-        atomic_load(&adapt->sleep.is_thread_asleep[DM_SIDE_RECV])) {
+    if (ia == NULL || adapt->sleep.is_waiting) {
         levels = dm_glock_release_all();
         wait_pause_ns(PAUSE_NS);
         dm_glock_reacquire(levels);
@@ -188,15 +181,28 @@ bool dm_adapt_sleep_begin(struct dm_adapt *adapt, struct dm_adapt_sleep *sleep)
 {
     const struct dm_ia *ia = wait_busiest_rail(adapt);
 
-    if ((sleep->side == DM_SIDE_RECV && adapt->sleep.is_waiting) || wait_is_due(adapt))
+    if (wait_is_due(adapt))
         return false;
-    sleep->adapt = adapt;
     sleep->ia = ia;
     sleep->timeout_us = wait_safe_us(adapt, ia, sleep->side, sleep->timeout_us);
     if (wait_is_due(adapt))
         return false;
     atomic_store(&adapt->sleep.is_thread_asleep[sleep->side], true);
     return true;
+}
+
+bool dm_adapt_sleep_check(const struct dm_adapt_sleep *sleep)
+{
+    struct dm_adapt *adapt = sleep->adapt;
+
+    if (!atomic_load(&adapt->sleep.is_thread_asleep[sleep->side]))
+        return false;
+    if (sleep->ia == wait_busiest_rail(adapt) &&
+        sleep->timeout_us <= wait_safe_us(adapt, sleep->ia, sleep->side, sleep->timeout_us) &&
+        !wait_is_due(adapt))
+        return true;
+    dm_adapt_wake(adapt, sleep->side);
+    return false;
 }
 
 bool dm_adapt_sleep(const struct dm_adapt_sleep *sleep)
@@ -209,11 +215,6 @@ bool dm_adapt_sleep(const struct dm_adapt_sleep *sleep)
         wait_pause_ns((long)(sleep->timeout_us < RING_WAIT ? sleep->timeout_us : RING_WAIT) * 1000);
     atomic_store(&sleep->adapt->sleep.is_thread_asleep[sleep->side], false);
     return is_woken;
-}
-
-bool dm_adapt_is_waited_on(const struct dm_adapt *adapt)
-{
-    return adapt->sleep.is_waiting;
 }
 
 bool dm_adapt_has_rails(const struct dm_adapt *adapt)

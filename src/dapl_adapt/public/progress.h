@@ -24,13 +24,11 @@ void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us);
 /*
  * The same in two steps for a thread of the library's own that sleeps while the program computes:
  * begin is called inside the global lock, with the longest time in timeout_us, dm_adapt_sleep
- * outside of it when begin said so. False: there is something to do, or a thread of the program
- * sleeps already.
+ * outside of it when begin said so. False: there is something to do. Nobody may be in dm_adapt_wait
+ * meanwhile.
  *
  * There are two sides to sleep at where dm_adapt_has_sides() says so: what has come, and what was
- * posted and connections. A thread of the program sleeps at the first one. For the second, begin
- * may be called by one thread on behalf of another, and is not refused because of a thread of the
- * program.
+ * posted and connections.
  */
 enum dm_side { DM_SIDE_RECV, DM_SIDE_REQUEST, DM_SIDES };
 
@@ -39,18 +37,20 @@ struct dm_ia;
 struct dm_adapt_sleep {
     uint64_t timeout_us;
     enum dm_side side;
-    /* private to the layer */
     struct dm_adapt *adapt;
-    const struct dm_ia *ia;
+    const struct dm_ia *ia; /* private to the layer */
 };
 
 bool dm_adapt_sleep_begin(struct dm_adapt *adapt, struct dm_adapt_sleep *sleep);
+/*
+ * Inside the lock: is that thread asleep, and will it be woken by whatever comes, also by what was posted and by
+ * peers that were connected since? If that does not hold it is woken.
+ */
+bool dm_adapt_sleep_check(const struct dm_adapt_sleep *sleep);
 /* True when an event ended it. */
 bool dm_adapt_sleep(const struct dm_adapt_sleep *sleep);
 /* Wake that side; any thread, the global lock is not needed. */
 void dm_adapt_wake(struct dm_adapt *adapt, enum dm_side side);
-/* Does a thread of the program sleep in dm_adapt_wait? */
-bool dm_adapt_is_waited_on(const struct dm_adapt *adapt);
 /* Is there a provider to sleep in at all? */
 bool dm_adapt_has_rails(const struct dm_adapt *adapt);
 /* Have all providers two sides? */
