@@ -67,6 +67,14 @@ static void tags(void)
 }
 
 /* A pair that is idle one way gets credits by messages of their own; two ways they ride along. */
+/* Is the link for RDMA being made? */
+static bool is_connecting(void)
+{
+    const struct dm_link *a = &conn_of(0)->link[DM_LINK_RDMA], *b = &conn_of(1)->link[DM_LINK_RDMA];
+
+    return (a->state != DM_LINK_IDLE || b->state != DM_LINK_IDLE) && !(a->may_post && b->may_post);
+}
+
 static void credits(bool is_sendrecv)
 {
     uint32_t n_slots;
@@ -76,8 +84,9 @@ static void credits(bool is_sendrecv)
     size_t taken;
 
     open_both();
-    dm_adapt_connect(conn_of(0));
-    while (!job_is_ready(conn_of(0)) || !job_is_ready(conn_of(1)))
+    connect_both();
+    /* The connector's first message over the other link is not counted below. */
+    while (is_connecting())
         poll_both();
     n_slots = sides[0].adapt->rings.n_slots;
     before = fake.n_writes + fake.n_sends;
