@@ -135,6 +135,8 @@ static enum exchange_stage exchange_after_ready(struct dm_exchange *x)
     }
     if (x->result.err != DM_OK)
         return EXCHANGE_OVER;
+    if (is_shipped)
+        dm_rounds_begin(x->rounds);
     return is_shipped ? EXCHANGE_ROUNDS : EXCHANGE_SHIP;
 }
 
