@@ -101,9 +101,11 @@ static int exchange_alloc(struct dm_exchange *x)
     int err = dm_plan_make(x->f, plan);
 
     if (err == DM_OK && !dm_ship_is_done(x->f))
-        err = dm_ship_alloc(x->f, plan->parts, plan->aggs, plan->n_agg);
+        err = dm_ship_alloc(x->f, plan);
     if (err == DM_OK)
         err = dm_rounds_new(x->f, x->m, plan, x->blocks, &x->rounds);
+    if (err == DM_OK && dm_ship_is_done(x->f))
+        err = dm_rounds_begin(x->rounds);
     return err;
 }
 
@@ -135,8 +137,6 @@ static enum exchange_stage exchange_after_ready(struct dm_exchange *x)
     }
     if (x->result.err != DM_OK)
         return EXCHANGE_OVER;
-    if (is_shipped)
-        dm_rounds_begin(x->rounds);
     return is_shipped ? EXCHANGE_ROUNDS : EXCHANGE_SHIP;
 }
 
@@ -145,9 +145,12 @@ static struct dm_req *exchange_ship(struct dm_exchange *x)
     struct dm_req *req;
 
     exchange_note(x, dm_ship_step(x->f, &req));
-    if (req == NULL)
-        exchange_to_agree(x, EXCHANGE_SHIPPED);
-    return req;
+    if (req != NULL)
+        return req;
+    if (x->result.err == DM_OK)
+        exchange_note(x, dm_rounds_begin(x->rounds));
+    exchange_to_agree(x, EXCHANGE_SHIPPED);
+    return NULL;
 }
 
 static struct dm_req *exchange_rounds(struct dm_exchange *x)
@@ -229,7 +232,7 @@ static struct dm_req *exchange_step(struct dm_exchange *x)
 static void exchange_end(struct dm_exchange *x)
 {
     dm_rounds_free(x->rounds);
-    free(x->plan.aggs);
+    dm_plan_free(&x->plan);
 }
 
 /* ---- nonblocking ones ---- */

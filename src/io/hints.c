@@ -25,6 +25,7 @@ static const struct hint_row {
      1ull << 31},
     {"striping_unit", HINT_SIZE, offsetof(struct dm_hints, striping_unit), 1, 1ull << 40},
     {"striping_factor", HINT_SIZE, offsetof(struct dm_hints, striping_factor), 1, 1ull << 31},
+    {"cb_gather", HINT_USE, offsetof(struct dm_hints, cb_gather), 0, 0},
     {"romio_cb_read", HINT_USE, offsetof(struct dm_hints, cb_read), 0, 0},
     {"romio_cb_write", HINT_USE, offsetof(struct dm_hints, cb_write), 0, 0},
     {"romio_ds_read", HINT_USE, offsetof(struct dm_hints, ds_read), 0, 0},

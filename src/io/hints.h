@@ -15,6 +15,7 @@ struct dm_hints {
     uint64_t ind_rd_buffer_size, ind_wr_buffer_size;
     uint64_t striping_unit, striping_factor; /* for making the file; 0: not said */
     enum dm_hint_use cb_read, cb_write;      /* collectives exchange data first */
+    enum dm_hint_use cb_gather;              /* data for other hosts by one process of the host */
     enum dm_hint_use ds_read, ds_write; /* holes are read, too; holes are stepped over in memory */
     bool no_indep_rw;
 };

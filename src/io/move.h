@@ -18,6 +18,7 @@ enum dm_io_way {
     DM_WAY_SIEVE,  /* a part of the file with its holes, read at once */
     DM_WAY_MAPPED, /* copied from or to a mapping of the file */
     DM_WAY_TWO_PHASE,
+    DM_WAY_GATHERED, /* of these, what a process gathered for others of its host */
     DM_N_WAYS
 };
 

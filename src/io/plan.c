@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #include "io/ship.h"
-#include "mpi/node/node.h"
 
 #define VIEW_MOST   ((uint64_t)1 << 24) /* bytes of a view that is shipped */
+#define GATHER_MEAN ((uint64_t)1 << 14) /* shorter messages to other hosts are gathered first */
 #define PART_LONG   ((uint64_t)1 << 20) /* a contiguous part that needs no help */
 #define DOMAIN_UNIT ((int64_t)1 << 16)  /* domains begin at multiples of that, or of a stripe */
 
@@ -79,6 +79,7 @@ static int plan_choose_aggs(struct dm_file *f, struct dm_plan *plan)
 
     if (nodes == NULL)
         return DM_FAIL(DM_ENOMEM, "hosts of %d processes", f->size);
+    plan->nodes = nodes;
     plan->n_agg = want == 0 ? nodes->n_nodes : want < (uint64_t)f->size ? (int)want : f->size;
     plan->aggs = malloc((size_t)plan->n_agg * sizeof(*plan->aggs));
     taken = calloc((size_t)f->size, sizeof(*taken));
@@ -115,13 +116,70 @@ static void plan_cut(const struct dm_file *f, struct dm_plan *plan)
         plan->window = plan->domain;
 }
 
+/* The window that an offset lies in, counted through all domains. */
+static int64_t plan_window(const struct dm_plan *plan, int64_t offset)
+{
+    int64_t each = (plan->domain + plan->window - 1) / plan->window, at = offset - plan->low;
+
+    return at / plan->domain * each + at % plan->domain / plan->window;
+}
+
+/*
+ * Messages cost the more, the shorter they are, copies within a host do not. A host's are short when
+ * its processes have few bytes in each window that they reach into.
+ */
+static bool plan_host_gathers(const struct dm_file *f, const struct dm_plan *plan, int node)
+{
+    uint64_t bytes = 0, n_messages = 0;
+    int n = 0;
+
+    for (int r = 0; r < f->size; r++) {
+        const struct dm_plan_part *p = &plan->parts[r];
+
+        if (plan->nodes->node_of[r] != node || p->len == 0)
+            continue;
+        n++;
+        bytes += p->len;
+        n_messages += (uint64_t)(plan_window(plan, p->high - 1) - plan_window(plan, p->low) + 1);
+    }
+    if (n < 2 || f->hints.cb_gather == DM_HINT_DISABLE)
+        return false;
+    return f->hints.cb_gather == DM_HINT_ENABLE || bytes / n_messages < GATHER_MEAN;
+}
+
+static int plan_gather(const struct dm_file *f, struct dm_plan *plan)
+{
+    int n = plan->nodes->n_nodes;
+
+    plan->gathers = calloc((size_t)n, sizeof(*plan->gathers));
+    if (plan->gathers == NULL)
+        return DM_FAIL(DM_ENOMEM, "%d hosts", n);
+    for (int i = 0; i < n && n > 1; i++)
+        plan->gathers[i] = plan_host_gathers(f, plan, i);
+    return DM_OK;
+}
+
 int dm_plan_make(struct dm_file *f, struct dm_plan *plan)
 {
     int err = plan_choose_aggs(f, plan);
 
-    if (err == DM_OK)
-        plan_cut(f, plan);
-    return err;
+    if (err != DM_OK)
+        return err;
+    plan_cut(f, plan);
+    return plan_gather(f, plan);
+}
+
+void dm_plan_free(struct dm_plan *plan)
+{
+    free(plan->aggs);
+    free(plan->gathers);
+}
+
+bool dm_plan_is_gathered(const struct dm_plan *plan, int rank, int agg)
+{
+    int node = plan->nodes->node_of[rank];
+
+    return plan->gathers[node] && plan->nodes->node_of[plan->aggs[agg]] != node;
 }
 
 void dm_plan_count_good(const struct dm_file *f, struct dm_move *m, int64_t lowest)

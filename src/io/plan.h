@@ -5,6 +5,7 @@
 #define DM_IO_PLAN_H
 
 #include "io/file.h"
+#include "mpi/node/node.h"
 
 /* What each process tells all before a collective transfer; sent as it is. */
 struct dm_plan_part {
@@ -22,6 +23,8 @@ struct dm_plan {
     int64_t low, high; /* of the file: what all access, from a multiple of the unit on */
     int64_t domain;    /* bytes of the file for each aggregator */
     int64_t window;    /* that it takes at a time */
+    const struct dm_node_map *nodes;
+    bool *gathers; /* of each host: its leader sends and gets for all of them; allocated */
 };
 
 /* May a collective call on this file want an exchange? The same at all its processes. */
@@ -34,6 +37,12 @@ struct dm_plan_part dm_plan_part(struct dm_file *f, const struct dm_move *m);
 bool dm_plan_is_worth(const struct dm_file *f, bool is_write, struct dm_plan *plan);
 /* The aggregators and what each has to do. DM_ENOMEM. */
 int dm_plan_make(struct dm_file *f, struct dm_plan *plan);
+void dm_plan_free(struct dm_plan *plan);
+/*
+ * Does what is between a process and an aggregator go by way of the leader of the process' host? It
+ * does for the leader, too.
+ */
+bool dm_plan_is_gathered(const struct dm_plan *plan, int rank, int agg);
 /* Some process has failed to write: what of ours is there, below the lowest offset that is not. */
 void dm_plan_count_good(const struct dm_file *f, struct dm_move *m, int64_t lowest);
 

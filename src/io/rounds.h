@@ -1,6 +1,7 @@
 /*
  * What the two sides of a round share: the process that has data, and the aggregator with its window
- * of the file. Private to two_phase.c and window.c.
+ * of the file. Private to two_phase.c, window.c
+ * and bundle.c.
  */
 #ifndef DM_IO_ROUNDS_H
 #define DM_IO_ROUNDS_H
@@ -8,7 +9,12 @@
 #include "io/two_phase.h"
 
 #define DM_ROUND_TAG  1
+#define DM_BUNDLE_TAG 3
 #define DM_ROUND_NONE INT64_MAX
+
+#define DM_BUNDLE_HEAD sizeof(int64_t) /* of what is read */
+
+struct dm_bundles; /* bundle.c */
 
 /* The data of one process in the domain of one aggregator, from pos on. */
 struct dm_cursor {
@@ -22,7 +28,7 @@ struct dm_window {
     char *mem, *mask, *stage; /* the mask says which bytes have come */
     int64_t low, high;        /* of the file */
     size_t got;               /* bytes that were there to be read */
-    int first, last, next;    /* processes whose data are in the stage; the next to be waited for */
+    int last, next;           /* behind those whose data are in the stage; to be waited for next */
     uint64_t used;            /* bytes of the stage, of processes before that */
     struct dm_io_job job;     /* the access to the file */
     struct dm_req job_req;    /* what is waited for until it is over */
@@ -30,16 +36,20 @@ struct dm_window {
 
 /*
  * An aggregator writes: take data of some processes, until all have sent; write them. It reads: read,
- * then give some processes theirs, until all have them. OWN ends the round.
+ * then give some processes theirs, until all have them. Bundles are passed on before it writes and
+ * after it has read. OWN and PASSED end the round.
  */
 enum dm_round_stage {
     DM_ROUND_NEXT,
+    DM_ROUND_PASS_ON,
     DM_ROUND_WINDOW,
     DM_ROUND_ACCESS,
     DM_ROUND_ACCESSED,
     DM_ROUND_SOME,
     DM_ROUND_EACH,
+    DM_ROUND_CLOSED,
     DM_ROUND_OWN,
+    DM_ROUND_PASSED,
     DM_ROUND_OVER
 };
 
@@ -50,13 +60,15 @@ struct dm_rounds {
     const struct dm_plan *plan;
     int me;                   /* number among the aggregators, -1: none */
     struct dm_cursor *out;    /* of this process, to each aggregator */
+    int *order;               /* ranks, those of a host in a row; at an aggregator, and so are: */
     struct dm_cursor *in;     /* of each process, at this aggregator */
     struct dm_req **reqs;     /* one for each aggregator */
     uint64_t *lens;           /* likewise: bytes of the message, */
     uint64_t *at;             /* and where they are in memory, packed */
-    struct dm_req **agg_reqs; /* one for each process */
+    struct dm_req **agg_reqs; /* of the first process of each message */
     char *pack;               /* packed data of a round, when memory is not contiguous */
     struct dm_window window;
+    struct dm_bundles *bundles; /* NULL: this process gathers for nobody */
     bool blocks;
     enum dm_round_stage stage;
     int64_t round;
@@ -72,6 +84,13 @@ struct dm_rounds {
 void dm_rounds_note(struct dm_rounds *r, int err);
 /* The same of a message: what it had, or what comes of it, is not there. */
 void dm_rounds_fail(struct dm_rounds *r, int err);
+/* The data of a rank, whose view that is, for an aggregator. */
+struct dm_cursor dm_cursor_make(const struct dm_plan *plan, const struct dm_view *view, int rank,
+                                int agg);
+/* The round in which its next data go. */
+int64_t dm_cursor_round(const struct dm_plan *plan, const struct dm_cursor *c);
+/* Those of the next len bytes that lie below an offset of the file. */
+uint64_t dm_cursor_valid(const struct dm_cursor *c, uint64_t len, int64_t end);
 /* Bytes of a round, from c->pos on. */
 uint64_t dm_cursor_len(const struct dm_plan *plan, const struct dm_cursor *c, int64_t round);
 
@@ -82,5 +101,24 @@ bool dm_window_alloc(struct dm_rounds *r);
 void dm_window_free(struct dm_rounds *r);
 /* Carry the stage of this round on: the next stage; *req_p: what is waited for first. */
 enum dm_round_stage dm_window_step(struct dm_rounds *r, struct dm_req **req_p);
+
+/* ---- bundle.c ---- */
+
+/* How many of n processes in a row have one bundle in a round, and its bytes. */
+int dm_bundle_extent(const struct dm_plan *plan, const struct dm_cursor *c, int n, int64_t round,
+                     uint64_t *len_p);
+/* Memory, if this process gathers for its host; false: there is none. */
+bool dm_bundles_alloc(struct dm_rounds *r);
+void dm_bundles_free(struct dm_rounds *r);
+/* The views are here: cursors, and memory for data. DM_ENOMEM. */
+int dm_bundles_begin(struct dm_rounds *r);
+/* The next round in which there is something to gather. */
+int64_t dm_bundles_next(const struct dm_rounds *r);
+/* Start to take a round's data from whom they come. */
+void dm_bundles_start(struct dm_rounds *r);
+/* Pass them on as they come: what is waited for; NULL: all that has come is on its way. */
+struct dm_req *dm_bundles_pass_on(struct dm_rounds *r);
+/* What is waited for until all have got it. */
+struct dm_req *dm_bundles_end(struct dm_rounds *r);
 
 #endif

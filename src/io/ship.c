@@ -15,16 +15,17 @@ struct dm_ship {
     char *own; /* this process' view as it is sent: a head and a flattened type */
     size_t own_len;
     bool is_done;           /* the aggregators have all */
-    struct dm_view **views; /* of all ranks; NULL: no aggregator */
+    struct dm_view **views; /* of all ranks that it takes; NULL: none */
     int size;
     /* while it is shipped */
-    const struct dm_plan_part *parts;
-    const int *aggs;
-    int n_agg;
+    const struct dm_plan *plan;
+    bool is_agg;
+    int leader; /* to which it goes, too; -1: it is an aggregator, or there is one host only */
+    int n_to;   /* processes that it goes to: the aggregators, then the leader */
     bool is_sent;
-    struct dm_req **reqs; /* of sends to aggregators */
+    struct dm_req **reqs; /* of sends to them */
     struct dm_req *req;   /* of the receive that is under way */
-    int n_taken;          /* at an aggregator: that have come */
+    int n_taken;          /* that have come, or do not */
     char *data;           /* of one that comes */
 };
 
@@ -110,24 +111,46 @@ bool dm_ship_is_done(const struct dm_file *f)
 
 /* ---- shipping ---- */
 
-int dm_ship_alloc(struct dm_file *f, const struct dm_plan_part *parts, const int *aggs, int n_agg)
+static bool ship_is_agg(const struct dm_plan *plan, int rank)
+{
+    for (int a = 0; a < plan->n_agg; a++)
+        if (plan->aggs[a] == rank)
+            return true;
+    return false;
+}
+
+/* Does this process take the view of that one? */
+static bool ship_takes(const struct dm_file *f, int rank)
+{
+    const struct dm_ship *ship = f->ship;
+    const struct dm_node_map *nodes = ship->plan->nodes;
+
+    return ship->is_agg || (ship->leader == f->rank && nodes->node_of[rank] == nodes->node);
+}
+
+int dm_ship_alloc(struct dm_file *f, const struct dm_plan *plan)
 {
     struct dm_ship *ship = f->ship;
     uint64_t most = 1;
-    bool is_agg = false;
+    bool takes = false;
 
-    for (int a = 0; a < n_agg; a++)
-        is_agg = is_agg || aggs[a] == f->rank;
-    for (int r = 0; is_agg && r < f->size; r++)
-        most = parts[r].view_bytes > most ? parts[r].view_bytes : most;
-    ship->reqs = calloc((unsigned int)n_agg, sizeof(struct dm_req *));
+    ship->plan = plan;
+    ship->is_agg = ship_is_agg(plan, f->rank);
+    ship->leader = plan->nodes->leaders[plan->nodes->node];
+    if (plan->nodes->n_nodes == 1 || ship_is_agg(plan, ship->leader))
+        ship->leader = -1;
+    ship->n_to = plan->n_agg + (ship->leader >= 0);
+    for (int r = 0; r < f->size; r++) {
+        if (!ship_takes(f, r))
+            continue;
+        takes = true;
+        most = plan->parts[r].view_bytes > most ? plan->parts[r].view_bytes : most;
+    }
+    ship->reqs = calloc((unsigned int)ship->n_to, sizeof(struct dm_req *));
     ship->data = malloc(most);
-    ship->parts = parts;
-    ship->aggs = aggs;
-    ship->n_agg = n_agg;
-    if (is_agg)
+    if (takes)
         ship->views = calloc((size_t)f->size, sizeof(struct dm_view *));
-    if (ship->reqs == NULL || ship->data == NULL || (is_agg && ship->views == NULL))
+    if (ship->reqs == NULL || ship->data == NULL || (takes && ship->views == NULL))
         return DM_FAIL(DM_ENOMEM, "views of %d processes, %llu bytes at most", f->size,
                        (unsigned long long)most);
     return DM_OK;
@@ -138,16 +161,18 @@ static int ship_send(struct dm_file *f)
     struct dm_ship *ship = f->ship;
     int err = DM_OK, bad;
 
-    for (int a = 0; a < ship->n_agg; a++) {
-        bad = dm_isend(ship->own, ship->own_len, dm_type_get(MPI_BYTE), ship->aggs[a], SHIP_TAG,
-                       f->comm, &ship->reqs[a]);
+    for (int i = 0; i < ship->n_to; i++) {
+        int to = i < ship->plan->n_agg ? ship->plan->aggs[i] : ship->leader;
+
+        bad = dm_isend(ship->own, ship->own_len, dm_type_get(MPI_BYTE), to, SHIP_TAG, f->comm,
+                       &ship->reqs[i]);
         err = err != DM_OK ? err : bad;
     }
     ship->is_sent = true;
     return err;
 }
 
-/* An aggregator: the view of the next process, one after the other. */
+/* The view of the next process, one after the other. */
 static int ship_take(struct dm_file *f, struct dm_req **req_p)
 {
     struct dm_ship *ship = f->ship;
@@ -155,11 +180,16 @@ static int ship_take(struct dm_file *f, struct dm_req **req_p)
 
     while (ship->views != NULL && ship->n_taken < f->size) {
         int r = ship->n_taken;
+        uint64_t len = ship->plan->parts[r].view_bytes;
 
         bad = DM_OK;
+        if (!ship_takes(f, r)) {
+            ship->n_taken++;
+            continue;
+        }
         if (ship->req == NULL)
-            bad = dm_irecv(ship->data, ship->parts[r].view_bytes, dm_type_get(MPI_BYTE), r,
-                           SHIP_TAG, f->comm, &ship->req);
+            bad =
+                dm_irecv(ship->data, len, dm_type_get(MPI_BYTE), r, SHIP_TAG, f->comm, &ship->req);
         *req_p = ship->req;
         if (bad == DM_OK && !dm_req_is_done(ship->req))
             break;
@@ -167,7 +197,7 @@ static int ship_take(struct dm_file *f, struct dm_req **req_p)
         if (bad == DM_OK)
             bad = dm_io_reap(&ship->req);
         if (bad == DM_OK)
-            bad = ship_unpack(f, ship->data, ship->parts[r].view_bytes, &ship->views[r]);
+            bad = ship_unpack(f, ship->data, len, &ship->views[r]);
         err = err != DM_OK ? err : bad;
         ship->n_taken++;
     }
@@ -182,14 +212,14 @@ int dm_ship_step(struct dm_file *f, struct dm_req **req_p)
     *req_p = NULL;
     bad = ship_take(f, req_p);
     err = err != DM_OK ? err : bad;
-    for (int a = 0; a < ship->n_agg && *req_p == NULL; a++) {
-        if (ship->reqs[a] == NULL)
+    for (int i = 0; i < ship->n_to && *req_p == NULL; i++) {
+        if (ship->reqs[i] == NULL)
             continue;
-        if (!dm_req_is_done(ship->reqs[a])) {
-            *req_p = ship->reqs[a];
+        if (!dm_req_is_done(ship->reqs[i])) {
+            *req_p = ship->reqs[i];
             break;
         }
-        bad = dm_io_reap(&ship->reqs[a]);
+        bad = dm_io_reap(&ship->reqs[i]);
         err = err != DM_OK ? err : bad;
     }
     return err;

@@ -11,13 +11,14 @@ static uint64_t io_bytes[2][DM_N_WAYS]; /* read, written */
 
 static const char *const io_names[2][DM_N_WAYS] = {
     {"files: bytes read, one range", "  read, each range by itself", "  read with holes",
-     "  read from mappings", "  read in two phases"},
+     "  read from mappings", "  read in two phases", "  handed out within the host"},
     {"files: bytes written, one range", "  written, each range by itself", "  written with holes",
-     "  written to mappings", "  written in two phases"},
+     "  written to mappings", "  written in two phases", "  gathered within the host"},
 };
 
 static const char *const io_ways[DM_N_WAYS] = {
-    "as one range", "each range by itself", "with the holes", "by a mapping", "in two phases",
+    "as one range", "each range by itself", "with the holes",
+    "by a mapping", "in two phases",        "by way of one process of the host",
 };
 
 /* Once for each way of each file. */

@@ -33,8 +33,8 @@ static int64_t domain_low(const struct dm_plan *plan, int agg)
     return plan->low + agg * plan->domain;
 }
 
-static struct dm_cursor cursor_make(const struct dm_plan *plan, const struct dm_view *view,
-                                    int rank, int agg)
+struct dm_cursor dm_cursor_make(const struct dm_plan *plan, const struct dm_view *view, int rank,
+                                int agg)
 {
     const struct dm_plan_part *part = &plan->parts[rank];
     struct dm_cursor c = {.view = view, .low = domain_low(plan, agg)};
@@ -50,23 +50,30 @@ static struct dm_cursor cursor_make(const struct dm_plan *plan, const struct dm_
     return c;
 }
 
-/* The round in which its next data go. */
-static int64_t cursor_round(const struct dm_plan *plan, const struct dm_cursor *c)
+int64_t dm_cursor_round(const struct dm_plan *plan, const struct dm_cursor *c)
 {
     if (c->pos >= c->end)
         return DM_ROUND_NONE;
     return (dm_view_offset(c->view, c->pos) - c->low) / plan->window;
 }
 
-/* Bytes of a round, from c->pos on. */
 uint64_t dm_cursor_len(const struct dm_plan *plan, const struct dm_cursor *c, int64_t round)
 {
     uint64_t last;
 
-    if (cursor_round(plan, c) != round)
+    if (dm_cursor_round(plan, c) != round)
         return 0;
     last = dm_view_pos(c->view, c->low + (round + 1) * plan->window);
     return (last < c->end ? last : c->end) - c->pos;
+}
+
+uint64_t dm_cursor_valid(const struct dm_cursor *c, uint64_t len, int64_t end)
+{
+    uint64_t last = dm_view_pos(c->view, end);
+
+    if (last >= c->pos + len)
+        return len;
+    return last > c->pos ? last - c->pos : 0;
 }
 
 static int64_t rounds_next(const struct dm_rounds *r)
@@ -74,14 +81,15 @@ static int64_t rounds_next(const struct dm_rounds *r)
     int64_t next = DM_ROUND_NONE, round;
 
     for (int a = 0; a < r->plan->n_agg; a++) {
-        round = cursor_round(r->plan, &r->out[a]);
+        round = dm_cursor_round(r->plan, &r->out[a]);
         next = round < next ? round : next;
     }
     for (int i = 0; r->me >= 0 && i < r->f->size; i++) {
-        round = cursor_round(r->plan, &r->in[i]);
+        round = dm_cursor_round(r->plan, &r->in[i]);
         next = round < next ? round : next;
     }
-    return next;
+    round = dm_bundles_next(r);
+    return round < next ? round : next;
 }
 
 /* ---- begin and end ---- */
@@ -96,6 +104,7 @@ void dm_rounds_free(struct dm_rounds *r)
     free(r->at);
     free(r->pack);
     dm_window_free(r);
+    dm_bundles_free(r);
     free(r);
 }
 
@@ -117,7 +126,7 @@ static bool rounds_alloc(struct dm_rounds *r)
     r->at = calloc(n_agg, sizeof(*r->at));
     r->pack = malloc(r->m->type->is_contig ? 1 : rounds_pack_len(r) + 1);
     return r->out != NULL && r->reqs != NULL && r->lens != NULL && r->at != NULL &&
-           r->pack != NULL && (r->me < 0 || dm_window_alloc(r));
+           r->pack != NULL && (r->me < 0 || dm_window_alloc(r)) && dm_bundles_alloc(r);
 }
 
 int dm_rounds_new(struct dm_file *f, struct dm_move *m, const struct dm_plan *plan, bool blocks,
@@ -143,13 +152,14 @@ int dm_rounds_new(struct dm_file *f, struct dm_move *m, const struct dm_plan *pl
     return DM_OK;
 }
 
-void dm_rounds_begin(struct dm_rounds *r)
+int dm_rounds_begin(struct dm_rounds *r)
 {
     for (int a = 0; a < r->plan->n_agg; a++)
-        r->out[a] = cursor_make(r->plan, r->f->view, r->f->rank, a);
+        r->out[a] = dm_cursor_make(r->plan, r->f->view, r->f->rank, a);
     for (int i = 0; r->me >= 0 && i < r->f->size; i++)
-        r->in[i] = cursor_make(r->plan, dm_ship_view(r->f, i), i, r->me);
+        r->in[i] = dm_cursor_make(r->plan, dm_ship_view(r->f, r->order[i]), r->order[i], r->me);
     r->m->done = 0;
+    return dm_bundles_begin(r);
 }
 
 const struct dm_io_result *dm_rounds_result(const struct dm_rounds *r, int64_t *good_p)
@@ -168,10 +178,23 @@ static char *rounds_mem(const struct dm_rounds *r, uint64_t at, uint64_t packed)
     return r->pack + packed;
 }
 
+/* Start the message with an aggregator, or with who gathers for it. */
+static int own_start_one(struct dm_rounds *r, int a, char *mem, uint64_t len)
+{
+    struct dm_type *byte = dm_type_get(MPI_BYTE);
+    int peer = r->plan->aggs[a], tag = DM_ROUND_TAG;
+
+    if (dm_plan_is_gathered(r->plan, r->f->rank, a)) {
+        peer = r->plan->nodes->ranks[0];
+        tag = DM_BUNDLE_TAG;
+    }
+    return r->m->is_write ? dm_isend(mem, len, byte, peer, tag, r->f->comm, &r->reqs[a])
+                          : dm_irecv(mem, len, byte, peer, tag, r->f->comm, &r->reqs[a]);
+}
+
 /* Start what goes between this process' memory and the aggregators. */
 static void own_start(struct dm_rounds *r)
 {
-    struct dm_type *byte = dm_type_get(MPI_BYTE);
     struct dm_move *m = r->m;
     uint64_t packed = 0;
 
@@ -189,10 +212,7 @@ static void own_start(struct dm_rounds *r)
         packed += len;
         if (m->is_write && !m->type->is_contig)
             dm_type_pack(m->buf, m->count, m->type, r->at[a], mem, len);
-        dm_rounds_fail(r, m->is_write ? dm_isend(mem, len, byte, r->plan->aggs[a], DM_ROUND_TAG,
-                                                 r->f->comm, &r->reqs[a])
-                                      : dm_irecv(mem, len, byte, r->plan->aggs[a], DM_ROUND_TAG,
-                                                 r->f->comm, &r->reqs[a]));
+        dm_rounds_fail(r, own_start_one(r, a, mem, len));
     }
     r->next_own = 0;
     r->packed = 0;
@@ -237,7 +257,8 @@ static enum dm_round_stage round_next(struct dm_rounds *r)
     if (r->round == DM_ROUND_NONE)
         return DM_ROUND_OVER;
     own_start(r);
-    return r->me >= 0 ? DM_ROUND_WINDOW : DM_ROUND_OWN;
+    dm_bundles_start(r);
+    return r->m->is_write ? DM_ROUND_PASS_ON : DM_ROUND_WINDOW;
 }
 
 struct dm_req *dm_rounds_step(struct dm_rounds *r)
@@ -249,9 +270,21 @@ struct dm_req *dm_rounds_step(struct dm_rounds *r)
         case DM_ROUND_NEXT:
             r->stage = round_next(r);
             break;
+        case DM_ROUND_PASS_ON:
+            req = dm_bundles_pass_on(r);
+            if (req == NULL)
+                r->stage = r->m->is_write ? DM_ROUND_WINDOW : DM_ROUND_OWN;
+            break;
+        case DM_ROUND_CLOSED:
+            r->stage = r->m->is_write ? DM_ROUND_OWN : DM_ROUND_PASS_ON;
+            break;
         case DM_ROUND_OWN:
             req = own_end(r);
-            r->stage = req == NULL ? DM_ROUND_NEXT : DM_ROUND_OWN;
+            r->stage = req == NULL ? DM_ROUND_PASSED : DM_ROUND_OWN;
+            break;
+        case DM_ROUND_PASSED:
+            req = dm_bundles_end(r);
+            r->stage = req == NULL ? DM_ROUND_NEXT : DM_ROUND_PASSED;
             break;
         default:
             r->stage = dm_window_step(r, &req);

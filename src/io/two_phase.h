@@ -15,8 +15,8 @@ struct dm_rounds; /* the rounds of one process */
  */
 int dm_rounds_new(struct dm_file *f, struct dm_move *m, const struct dm_plan *plan, bool blocks,
                   struct dm_rounds **r_p);
-/* The views of all are here. */
-void dm_rounds_begin(struct dm_rounds *r);
+/* The views are where they are needed: memory that depends on them. DM_ENOMEM. */
+int dm_rounds_begin(struct dm_rounds *r);
 /*
  * Collective, after an error, too: an aggregator that fails still takes and sends what the others
  * wait for. Goes on as far as it can: what it waits for; NULL: all rounds are over.

@@ -12,22 +12,39 @@
 
 #define ONES_LEN 4096
 
+/* Ranks of a host in a row. */
+static void window_order(struct dm_rounds *r)
+{
+    const struct dm_node_map *nodes = r->plan->nodes;
+    int n = 0;
+
+    for (int node = 0; node < nodes->n_nodes; node++)
+        for (int i = nodes->leaders[node]; i < r->f->size; i++)
+            if (nodes->node_of[i] == node)
+                r->order[n++] = i;
+}
+
 bool dm_window_alloc(struct dm_rounds *r)
 {
     size_t len = (size_t)r->plan->window, size = (size_t)r->f->size;
     struct dm_window *w = &r->window;
 
+    r->order = calloc(size, sizeof(*r->order));
     r->in = calloc(size, sizeof(*r->in));
     r->agg_reqs = calloc(size, sizeof(struct dm_req *));
     w->mem = malloc(len);
     w->mask = malloc(r->m->is_write ? len : 1);
-    w->stage = malloc(len);
-    return r->in != NULL && r->agg_reqs != NULL && w->mem != NULL && w->mask != NULL &&
-           w->stage != NULL;
+    w->stage = malloc(len + size * DM_BUNDLE_HEAD);
+    if (r->order == NULL || r->in == NULL || r->agg_reqs == NULL || w->mem == NULL ||
+        w->mask == NULL || w->stage == NULL)
+        return false;
+    window_order(r);
+    return true;
 }
 
 void dm_window_free(struct dm_rounds *r)
 {
+    free(r->order);
     free(r->in);
     free(r->agg_reqs);
     free(r->window.mem);
@@ -68,65 +85,90 @@ static void window_mark(struct dm_rounds *r, const struct dm_cursor *c, uint64_t
                         len - at < ONES_LEN ? len - at : ONES_LEN);
 }
 
-/* Bytes of a process that are there when it is read. */
-static uint64_t window_valid(const struct dm_rounds *r, const struct dm_cursor *c, uint64_t len)
+/* How many processes from number i on have one message, its bytes, and with whom it is exchanged. */
+static int window_message(const struct dm_rounds *r, int i, uint64_t *len_p, int *peer_p)
 {
-    uint64_t last = dm_view_pos(c->view, r->window.low + (int64_t)r->window.got);
+    const int *node_of = r->plan->nodes->node_of;
+    int rank = r->order[i], n = 1;
 
-    if (last >= c->pos + len)
-        return len;
-    return last > c->pos ? last - c->pos : 0;
+    *peer_p = rank;
+    if (!dm_plan_is_gathered(r->plan, rank, r->me)) {
+        *len_p = dm_cursor_len(r->plan, &r->in[i], r->round);
+        return 1;
+    }
+    *peer_p = r->plan->nodes->leaders[node_of[rank]];
+    while (i + n < r->f->size && node_of[r->order[i + n]] == node_of[rank])
+        n++;
+    return dm_bundle_extent(r->plan, &r->in[i], n, r->round, len_p);
+}
+
+/* To n processes, from number i on, or to who gathers for them; the bytes of the message. */
+static uint64_t window_give(struct dm_rounds *r, int i, int n, int peer, char *stage)
+{
+    struct dm_window *w = &r->window;
+    int64_t end = w->low + (int64_t)w->got;
+    uint64_t used = 0;
+
+    if (dm_plan_is_gathered(r->plan, r->order[i], r->me)) {
+        memcpy(stage, &end, DM_BUNDLE_HEAD);
+        used = DM_BUNDLE_HEAD;
+    }
+    for (struct dm_cursor *c = &r->in[i]; c < &r->in[i + n]; c++) {
+        uint64_t len = dm_cursor_len(r->plan, c, r->round);
+        uint64_t valid = len > 0 ? dm_cursor_valid(c, len, end) : 0;
+
+        dm_view_gather(c->view, w->mem, w->low, c->pos, stage + used, valid);
+        c->pos += len;
+        r->m->n_way[DM_WAY_TWO_PHASE] += valid;
+        used += valid;
+    }
+    dm_rounds_fail(r, dm_isend(stage, used, dm_type_get(MPI_BYTE), peer, DM_ROUND_TAG, r->f->comm,
+                               &r->agg_reqs[i]));
+    return used;
 }
 
 /* Start messages with processes from `last` on, as many as there is space for. */
 static void window_start_some(struct dm_rounds *r)
 {
-    struct dm_type *byte = dm_type_get(MPI_BYTE);
     struct dm_window *w = &r->window;
-    uint64_t used = 0;
+    uint64_t used = 0, len;
+    int n, peer;
 
-    w->first = w->next = w->last;
+    w->next = w->last;
     w->used = 0;
-    for (; w->last < r->f->size; w->last++) {
-        struct dm_cursor *c = &r->in[w->last];
-        uint64_t len = dm_cursor_len(r->plan, c, r->round), valid;
-        struct dm_req **req_p = &r->agg_reqs[w->last];
-
+    for (; w->last < r->f->size; w->last += n) {
+        n = window_message(r, w->last, &len, &peer);
         if (len == 0)
             continue;
         if (used + len > (uint64_t)r->plan->window)
             break;
-        if (r->m->is_write) {
-            dm_rounds_fail(
-                r, dm_irecv(w->stage + used, len, byte, w->last, DM_ROUND_TAG, r->f->comm, req_p));
-            used += len;
+        if (!r->m->is_write) {
+            used += window_give(r, w->last, n, peer, w->stage + used);
             continue;
         }
-        valid = window_valid(r, c, len);
-        dm_view_gather(c->view, w->mem, w->low, c->pos, w->stage + used, valid);
-        c->pos += len;
-        dm_rounds_fail(
-            r, dm_isend(w->stage + used, valid, byte, w->last, DM_ROUND_TAG, r->f->comm, req_p));
-        r->m->n_way[DM_WAY_TWO_PHASE] += valid;
-        used += valid;
+        dm_rounds_fail(r, dm_irecv(w->stage + used, len, dm_type_get(MPI_BYTE), peer, DM_ROUND_TAG,
+                                   r->f->comm, &r->agg_reqs[w->last]));
+        used += len;
     }
 }
 
-/* The data of a process have come. */
-static void window_take(struct dm_rounds *r, int i)
+/* The data of n processes, from number i on, have come. */
+static void window_take(struct dm_rounds *r, int i, int n)
 {
     struct dm_window *w = &r->window;
-    struct dm_cursor *c = &r->in[i];
-    uint64_t len = dm_cursor_len(r->plan, c, r->round);
     int err = r->agg_reqs[i] != NULL ? dm_io_reap(&r->agg_reqs[i]) : DM_OK;
 
     dm_rounds_fail(r, err);
-    if (len > 0 && err == DM_OK) {
-        dm_view_scatter(c->view, w->mem, w->low, c->pos, w->stage + w->used, len);
-        window_mark(r, c, len);
+    for (struct dm_cursor *c = &r->in[i]; c < &r->in[i + n]; c++) {
+        uint64_t len = dm_cursor_len(r->plan, c, r->round);
+
+        if (len > 0 && err == DM_OK) {
+            dm_view_scatter(c->view, w->mem, w->low, c->pos, w->stage + w->used, len);
+            window_mark(r, c, len);
+        }
+        c->pos += len;
+        w->used += len;
     }
-    c->pos += len;
-    w->used += len;
 }
 
 /* What is waited for; NULL: the messages that were started are over. */
@@ -134,15 +176,20 @@ static struct dm_req *window_end_some(struct dm_rounds *r)
 {
     struct dm_window *w = &r->window;
 
-    for (; w->next < w->last; w->next++) {
+    while (w->next < w->last) {
         struct dm_req **req_p = &r->agg_reqs[w->next];
+        int n = 1, peer;
+        uint64_t len;
 
         if (*req_p != NULL && !dm_req_is_done(*req_p))
             return *req_p;
-        if (r->m->is_write)
-            window_take(r, w->next);
-        else if (*req_p != NULL)
+        if (r->m->is_write) {
+            n = window_message(r, w->next, &len, &peer);
+            window_take(r, w->next, n);
+        } else if (*req_p != NULL) {
             dm_rounds_fail(r, dm_io_reap(req_p));
+        }
+        w->next += n;
     }
     return NULL;
 }
@@ -213,10 +260,12 @@ static enum dm_round_stage window_open(struct dm_rounds *r)
 {
     struct dm_window *w = &r->window;
 
+    if (r->me < 0)
+        return DM_ROUND_CLOSED;
     window_bounds(r);
     w->last = 0;
     if (w->high <= w->low)
-        return DM_ROUND_OWN;
+        return DM_ROUND_CLOSED;
     if (!r->m->is_write)
         return DM_ROUND_ACCESS;
     memset(w->mask, 0, (size_t)(w->high - w->low));
@@ -228,7 +277,7 @@ static enum dm_round_stage window_after_some(const struct dm_rounds *r)
 {
     if (r->window.last < r->f->size)
         return DM_ROUND_SOME;
-    return r->m->is_write ? DM_ROUND_ACCESS : DM_ROUND_OWN;
+    return r->m->is_write ? DM_ROUND_ACCESS : DM_ROUND_CLOSED;
 }
 
 enum dm_round_stage dm_window_step(struct dm_rounds *r, struct dm_req **req_p)
@@ -242,7 +291,7 @@ enum dm_round_stage dm_window_step(struct dm_rounds *r, struct dm_req **req_p)
         return DM_ROUND_ACCESSED;
     case DM_ROUND_ACCESSED:
         dm_rounds_note(r, dm_io_result_get(&r->window.job.result));
-        return r->m->is_write ? DM_ROUND_OWN : DM_ROUND_SOME;
+        return r->m->is_write ? DM_ROUND_CLOSED : DM_ROUND_SOME;
     case DM_ROUND_SOME:
         window_start_some(r);
         return DM_ROUND_EACH;

@@ -19,8 +19,8 @@ run() { # HOSTS FILE...
 }
 
 run '-n 2' init_basic.c p2p_modes.c p2p_order.c coll_move.c comm_make.c rma_put_get.c \
-    err_fatal_abort.c dyn_random.c
-run '-n 3' coll_vector.c comm_inter.c rma_pscw.c rma_late.c rma_threads_lock.c dyn_names.c
+    err_fatal_abort.c dyn_random.c io_random.c
+run '-n 3' coll_vector.c comm_inter.c rma_pscw.c rma_late.c rma_threads_lock.c dyn_names.c io_random.c
 run '-n 2 --loss 1' p2p_order.c
 run '-n 2 --mtu 9000' p2p_wait.c
 tuned() { # on two hosts, and not with some jobs on one
@@ -30,6 +30,15 @@ tuned() { # on two hosts, and not with some jobs on one
     cat said
     return 1
 }
+gathered() { # data for the other host go by one process of each
+    "$TEST_SRC/tests/hosts/on-hosts" -n 2 -- env DATUM_EXPLAIN=yes IO_RANDOM_SEED=1 IO_RANDOM_ROUND=0 \
+        mpiexec -n 4 -ppn 2 "$DATUM_BUILD/tests/mp/io_random" >said 2>&1 &&
+        grep -q 'written by way of one process of the host' said &&
+        grep -q 'read by way of one process of the host' said && return
+    cat said
+    return 1
+}
+check 'files: gathered within hosts' gathered
 check 'datum-tune' tuned
 check_fails 'datum-tune where hosts are not alike' '2 ranks are on one host, while 4 were on several: rows hold' \
     "$TEST_SRC/tests/hosts/on-hosts" -n 2 -- datum-tune --quick --ranks "4 2" --only collectives --collectives barrier \

@@ -33,6 +33,7 @@ static const struct key {
     {"ind_wr_buffer_size", 4096, 1ll << 31},
     {"striping_unit", 1, 1ll << 40},
     {"striping_factor", 1, 1ll << 31},
+    {"cb_gather", 0, 0},
     {"romio_cb_read", 0, 0},
     {"romio_cb_write", 0, 0},
     {"romio_ds_read", 0, 0},

@@ -267,6 +267,7 @@ static void hints(MPI_Info info)
 
     MPI_Info_set(info, "romio_cb_write", use[rnd(3)]);
     MPI_Info_set(info, "romio_cb_read", use[rnd(3)]);
+    MPI_Info_set(info, "cb_gather", use[rnd(3)]);
     MPI_Info_set(info, "romio_ds_write", use[rnd(3)]);
     MPI_Info_set(info, "romio_ds_read", use[rnd(3)]);
     MPI_Info_set(info, "cb_buffer_size", sizes[rnd(4)]);
