@@ -273,10 +273,10 @@ function find_kind(r, what,    j) {
     return ""
 }
 
-function step(expr) {
+function step(expr, label) {
     print "    err = " expr ";"
     print "    if (dm_unlikely(err != DM_OK))"
-    print "        goto fail;"
+    print "        goto " (label != "" ? label : "fail") ";"
 }
 
 # How dm_api_fail writes the arguments: "name=letter ".
@@ -396,13 +396,14 @@ function emit_unsupported(r, large,    i, k) {
     alias(r, large)
 }
 
-function emit(r, large,    i, k, stage, s) {
+function emit(r, large,    i, k, stage, s, decline) {
+    decline = note(r, "decline") != "" ? "decline" : "fail"
     emit_head(r, large, 0)
     for (stage = 1; stage <= 5; stage++)
         for (i = 1; i <= n_args[r]; i++) {
             k = kind_of(r, i, large)
             if (check[k] != "" && substr(check[k], 1, 1) == stage)
-                step(fill(substr(check[k], 4), r, i, large))
+                step(fill(substr(check[k], 4), r, i, large), arg[r, i] == eobj[r] ? "fail" : decline)
         }
     step(call(r, large))
     for (i = 1; i <= n_args[r]; i++) {
@@ -415,6 +416,12 @@ function emit(r, large,    i, k, stage, s) {
     print "    if (dm_unlikely(dm_api.is_slow))"
     print "        dm_api_leave();"
     print "    return MPI_SUCCESS;"
+    if (decline != "fail") {
+        print decline ":"
+        s = note(r, "decline")
+        gsub(/,/, ", ", s)
+        print "    err = " s ";"
+    }
     print "fail:"
     if (note(r, "statuses") != "") {
         split(note(r, "statuses"), pair, ",")

@@ -103,7 +103,7 @@ static int access_ordered(struct dm_file *f, int err, uint64_t len, uint64_t *po
 /* Position and length of a call; the pointer is moved on. */
 static int access_place(struct dm_file *f, const struct dm_access *a, struct dm_move *m)
 {
-    int err = access_check_mode(f, a);
+    int err = a->err != DM_OK ? a->err : access_check_mode(f, a);
 
     if (err == DM_OK)
         err = access_len(f, a, &m->len);

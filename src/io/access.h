@@ -22,6 +22,7 @@ struct dm_access {
     void *buf;
     size_t count;
     struct dm_type *type;
+    int err; /* an error of the arguments, which is returned when all that is collective is over */
 };
 
 /* Of MPI_File_read... and of MPI_File_write...; offset counts with DM_AT_OFFSET only. */

@@ -3,6 +3,34 @@
  */
 #include "io/access.h"
 
+/* ---- with wrong arguments ---- */
+
+int dm_file_decline(struct dm_file *f, enum dm_file_call call, int err)
+{
+    static const struct {
+        bool is_write, starts;
+        enum dm_access_at at;
+    } rows[] = {
+        [DM_CALL_READ_ALL] = {false, false, DM_AT_INDIVIDUAL},
+        [DM_CALL_WRITE_ALL] = {true, false, DM_AT_INDIVIDUAL},
+        [DM_CALL_READ_ORDERED] = {false, false, DM_AT_ORDERED},
+        [DM_CALL_WRITE_ORDERED] = {true, false, DM_AT_ORDERED},
+        [DM_CALL_START_READ_ALL] = {false, true, DM_AT_INDIVIDUAL},
+        [DM_CALL_START_WRITE_ALL] = {true, true, DM_AT_INDIVIDUAL},
+        [DM_CALL_START_READ_ORDERED] = {false, true, DM_AT_ORDERED},
+        [DM_CALL_START_WRITE_ORDERED] = {true, true, DM_AT_ORDERED},
+    };
+    struct dm_access a = {.is_write = rows[call].is_write,
+                          .at = rows[call].at,
+                          .is_coll = true,
+                          .type = dm_type_get(MPI_BYTE),
+                          .err = err};
+    struct dm_req *req;
+
+    return rows[call].starts ? dm_access_start(f, &a, &req)
+                             : dm_access_run(f, &a, MPI_STATUS_IGNORE);
+}
+
 /* ---- blocking ---- */
 
 int dm_file_read_at(struct dm_file *f, MPI_Offset offset, void *buf, size_t count,

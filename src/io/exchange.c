@@ -340,6 +340,8 @@ int dm_exchange_start(struct dm_file *f, const struct dm_move *m, int err, struc
     *req_p = &x->request->req;
     x->f = f;
     x->m = &x->request->move;
+    x->request->is_declined = err != DM_OK;
+    f->n_declined += x->request->is_declined;
     exchange_enqueue(x);
     if (err == DM_OK)
         return DM_OK;

@@ -47,7 +47,8 @@ struct dm_file {
     struct dm_view *view;
     uint64_t pos; /* the individual pointer, in bytes of the view */
     struct dm_errhandler *eh;
-    int n_pending; /* requests */
+    int n_pending;  /* requests, */
+    int n_declined; /* and those of them that the program knows nothing of: it made an error */
     struct dm_file_split split;
     unsigned int explained; /* ways that DATUM_EXPLAIN has told */
     bool is_one_cache;      /* all its processes are on one host, and the file system is, too */

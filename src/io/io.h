@@ -52,6 +52,8 @@ int dm_file_get_info(struct dm_file *f, struct dm_info **info_p);
 
 int dm_file_set_view(struct dm_file *f, MPI_Offset disp, struct dm_type *etype,
                      struct dm_type *filetype, const char *datarep, struct dm_info *info);
+/* The same with arguments that are wrong at this process: the view stays, at all; returns err. */
+int dm_file_decline_view(struct dm_file *f, int err);
 int dm_file_get_view(struct dm_file *f, MPI_Offset *disp, struct dm_type **etype_p,
                      struct dm_type **filetype_p, char *datarep);
 
@@ -101,6 +103,20 @@ int dm_file_read_ordered(struct dm_file *f, void *buf, size_t count, struct dm_t
                          MPI_Status *status);
 int dm_file_write_ordered(struct dm_file *f, const void *buf, size_t count, struct dm_type *type,
                           MPI_Status *status);
+
+/* A collective call that this process cannot make, as its arguments are wrong. */
+enum dm_file_call {
+    DM_CALL_READ_ALL,
+    DM_CALL_WRITE_ALL,
+    DM_CALL_READ_ORDERED,
+    DM_CALL_WRITE_ORDERED,
+    DM_CALL_START_READ_ALL, /* nonblocking ones, and _begin of split ones */
+    DM_CALL_START_WRITE_ALL,
+    DM_CALL_START_READ_ORDERED,
+    DM_CALL_START_WRITE_ORDERED
+};
+/* It takes part with nothing to move, so that the others do not wait; returns err, which has just been noted. */
+int dm_file_decline(struct dm_file *f, enum dm_file_call call, int err);
 
 int dm_file_seek(struct dm_file *f, MPI_Offset offset, int whence);
 int dm_file_get_position(struct dm_file *f, MPI_Offset *offset);

@@ -54,6 +54,7 @@ void dm_io_req_complete(struct dm_io_req *r)
     r->req.err = r->result.err;
     r->req.n_pending = 0;
     f->n_pending--;
+    f->n_declined -= r->is_declined;
     dm_type_unref(r->move.type);
     dm_view_unref(r->view);
     dm_req_unref(&r->req);

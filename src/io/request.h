@@ -14,6 +14,7 @@ struct dm_io_req {
     struct dm_move move;
     struct dm_hints hints; /* as they were at the start */
     struct dm_view *view;
+    bool is_declined; /* counted in n_declined of the file */
     struct dm_io_result result;
 };
 

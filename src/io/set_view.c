@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "io/file.h"
+#include "io/job.h"
 
 /* What must be the same everywhere. */
 struct view_first {
@@ -45,6 +46,8 @@ static int view_make(struct dm_file *f, MPI_Offset disp, struct dm_type *etype,
     if (err == DM_OK && f->split.what != NULL)
         err = DM_FAIL(DM_ERR_IO, "%s_begin is under way: call %s_end first", f->split.what,
                       f->split.what);
+    if (err == DM_OK && f->n_pending == f->n_declined)
+        dm_file_drain(f);
     if (err == DM_OK && f->n_pending > 0)
         err = DM_FAIL(DM_ERR_REQUEST, "%d requests on \"%s\" are not complete", f->n_pending,
                       f->disk.path);
@@ -95,6 +98,20 @@ int dm_file_set_view(struct dm_file *f, MPI_Offset disp, struct dm_type *etype,
     if (err == DM_OK && f->rank == 0)
         err = dm_file_pointer_set(f, 0);
     return dm_file_agree(f, err);
+}
+
+int dm_file_decline_view(struct dm_file *f, int err)
+{
+    struct view_first first = {.etype_size = 0};
+    struct dm_io_result result;
+    int bad;
+
+    dm_io_result_set(&result, err);
+    bad = dm_file_bcast(f, &first, sizeof(first));
+    err = dm_io_result_get(&result);
+    if (bad == DM_OK)
+        (void)dm_file_agree(f, err);
+    return dm_io_result_get(&result);
 }
 
 /* A predefined type is itself; of others the program gets a handle of its own. */

@@ -168,6 +168,45 @@ static void alone(const char *use)
     files_close(fh);
 }
 
+/* Arguments of one rank that no call accepts: an error there, the others do not wait for it. */
+static void wrong(const char *use)
+{
+    int is_wrong = mp_rank == mp_size - 1;
+    MPI_Request req = MPI_REQUEST_NULL;
+    MPI_File fh[2];
+
+    files_open(fh, use);
+    fill();
+    if (is_wrong) {
+        FAILS(MPI_File_iwrite_at_all(fh[0], 0, data[0][0], -1, MPI_BYTE, &req), MPI_ERR_COUNT);
+        CHECK(req == MPI_REQUEST_NULL);
+        FAILS(MPI_File_read_at_all(fh[0], 0, back[0][0], LEN, MPI_DATATYPE_NULL, MPI_STATUS_IGNORE),
+              MPI_ERR_TYPE);
+        FAILS(MPI_File_write_at_all_begin(fh[0], 0, NULL, LEN, MPI_BYTE), MPI_ERR_BUFFER);
+        FAILS(MPI_File_iread_all(fh[0], back[0][1], -1, MPI_BYTE, &req), MPI_ERR_COUNT);
+    } else {
+        MUST(MPI_File_iwrite_at_all(fh[0], 0, data[0][0], LEN, MPI_BYTE, &req));
+        MUST(MPI_Wait(&req, MPI_STATUS_IGNORE));
+        MUST(MPI_File_read_at_all(fh[0], 0, back[0][0], LEN, MPI_BYTE, MPI_STATUS_IGNORE));
+        MUST(MPI_File_write_at_all_begin(fh[0], place(1), data[0][1], LEN, MPI_BYTE));
+        MUST(MPI_File_write_at_all_end(fh[0], data[0][1], MPI_STATUS_IGNORE));
+        MUST(MPI_File_seek(fh[0], place(1), MPI_SEEK_SET));
+        MUST(MPI_File_iread_all(fh[0], back[0][1], LEN, MPI_BYTE, &req));
+        MUST(MPI_Wait(&req, MPI_STATUS_IGNORE));
+        CHECK(memcmp(back[0], data[0], 2 * LEN) == 0);
+    }
+    /* ordered calls and views: an error of one is everybody's */
+    FAILS(
+        MPI_File_write_ordered(fh[1], data[0][0], is_wrong ? -1 : LEN, MPI_BYTE, MPI_STATUS_IGNORE),
+        MPI_ERR_COUNT);
+    FAILS(MPI_File_read_ordered_begin(fh[1], back[0][0], is_wrong ? -1 : LEN, MPI_BYTE),
+          MPI_ERR_COUNT);
+    FAILS(MPI_File_set_view(fh[1], 0, is_wrong ? MPI_DATATYPE_NULL : MPI_BYTE, MPI_BYTE, "native",
+                            MPI_INFO_NULL),
+          MPI_ERR_TYPE);
+    files_close(fh);
+}
+
 /* Requests that nobody waits for are complete when the file is closed. */
 static void freed(const char *use)
 {
@@ -192,6 +231,7 @@ int main(int argc, char **argv)
         many(uses[i]);
         between(uses[i]);
         alone(uses[i]);
+        wrong(uses[i]);
         freed(uses[i]);
     }
     return mp_finish();
