@@ -18,7 +18,6 @@
 
 #include "channel/chan.h"
 #include "channel/channel.h"
-#include "util/clock.h"
 #include "util/err.h"
 #include "util/futex.h"
 #include "util/glock.h"
@@ -82,7 +81,7 @@ bool dm_progress_thread_await(struct dm_progress_thread *pt, uint64_t us)
     for (int side = 0; side < pt->n_workers; side++)
         if (!is_ready[side])
             thread_ring(&pt->worker[side]);
-    (void)dm_futex_wait(&pt->n_news, n_news, dm_clock_ns() + us * NS_PER_US);
+    (void)dm_futex_wait(&pt->n_news, n_news, dm_futex_now() + us * NS_PER_US);
     dm_glock_reacquire(levels);
     atomic_fetch_sub(&pt->n_awaiting, 1);
     return atomic_load(&pt->n_news) != n_news;
@@ -115,7 +114,7 @@ static void thread_look_later(struct worker *worker, uint32_t n_rings)
     worker->turns = turns;
     worker->sleep_us = DM_WAIT_THREAD_SLEEP_MIN_US;
     atomic_store(&worker->is_waiting, true);
-    (void)dm_futex_wait(&worker->doorbell, n_rings, dm_clock_ns() + worker->wait_us * NS_PER_US);
+    (void)dm_futex_wait(&worker->doorbell, n_rings, dm_futex_now() + worker->wait_us * NS_PER_US);
     atomic_store(&worker->is_waiting, false);
 }
 
