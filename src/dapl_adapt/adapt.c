@@ -23,6 +23,7 @@
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/link.h"
+#include "dapl_adapt/core/mem_pinned.h"
 #include "dapl_adapt/core/ops.h"
 #include "dapl_adapt/core/record.h"
 #include "dapl_adapt/core/region_layout.h"
@@ -126,9 +127,12 @@ static void open_init_shared(struct dm_adapt *adapt)
     dm_list_init(&adapt->poll.connecting);
     dm_procs_init(adapt);
     dm_mem_pool_init(&adapt->mem.pool);
-    dm_reg_cache_init(&adapt->mem.cache,
-                      dm_cfg()->reg_cache != DM_REG_CACHE_NO ? dm_cfg()->reg_cache_size : 0,
-                      dm_cfg()->reg_cache == DM_REG_CACHE_EXACT);
+    adapt->mem.keeps_regs = dm_cfg()->reg_cache != DM_REG_CACHE_NO;
+    dm_reg_cache_init(&adapt->mem.cache, adapt->mem.keeps_regs ? dm_cfg()->reg_cache_size : 0,
+                      dm_cfg()->reg_cache == DM_REG_CACHE_EXACT ? DM_REG_EXACT
+                      : dm_cfg()->reg_cache == DM_REG_CACHE_DME ? DM_REG_PAGE
+                                                                : DM_REG_INTERVAL,
+                      adapt->mem.page);
 }
 
 /* ---- connecting at start ---- */
@@ -234,6 +238,7 @@ static void close_free_all(struct dm_adapt *adapt)
     dm_atomic_free(adapt);
     dm_mem_pool_fini(adapt);
     dm_reg_cache_fini(&adapt->mem.cache);
+    dm_mem_pinned_end(adapt);
     dm_open_close(adapt);
     pthread_cond_destroy(&adapt->shared.cond);
     pthread_mutex_destroy(&adapt->shared.lock);

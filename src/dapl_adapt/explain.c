@@ -7,6 +7,7 @@
 
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/mem_pinned.h"
 #include "dapl_adapt/provider/conf.h"
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/provider/probe_ia.h"
@@ -23,6 +24,7 @@
 
 #define LINE_LEN  600
 #define FOUND_LEN 240
+#define KEEPS_LEN 120
 
 static const char *explain_small_text(const struct dm_conn *conn)
 {
@@ -84,7 +86,7 @@ static void explain_class(const struct dm_adapt *adapt, bool is_near, const stru
 {
     const struct dm_conn *conn;
     const struct dm_conn *one = NULL;
-    char found[FOUND_LEN];
+    char found[FOUND_LEN], keeps[KEEPS_LEN];
     int n = 0;
 
     dm_conn_for_each (conn, adapt) {
@@ -108,9 +110,7 @@ static void explain_class(const struct dm_adapt *adapt, bool is_near, const stru
     dm_ia_found(ia, found, sizeof(found));
     dm_log_info("  found: %s; %llu bytes a transfer, registrations %s", found,
                 (unsigned long long)ia->limits.max_rdma,
-                !adapt->mem.keeps_regs      ? "freed after use"
-                : adapt->mem.cache.is_exact ? "cached, found for the same range only"
-                                            : "cached");
+                dm_mem_keeps_text(adapt, keeps, sizeof(keeps)));
 }
 
 /* In which order the rails are taken, and what was not even tried. */

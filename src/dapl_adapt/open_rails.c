@@ -17,6 +17,7 @@
 #include "dapl_adapt/conn/ring.h"
 #include "dapl_adapt/conn/server.h"
 #include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/core/mem_pinned.h"
 #include "dapl_adapt/core/mem_pool.h"
 #include "dapl_adapt/provider/conf.h"
 #include "dapl_adapt/provider/dat.h"
@@ -50,11 +51,11 @@ static int open_offer_probe(struct dm_adapt *adapt, struct dm_ia *ia)
     return err == DM_EAGAIN ? DM_OK : err;
 }
 
-/* Registrations of the program's memory may outlive their use only where pages are not pinned. */
 static int open_give_memory(struct dm_adapt *adapt, struct dm_ia *ia)
 {
     adapt->mem.is_pinning |= ia->caps.is_pinning;
-    adapt->mem.keeps_regs = dm_cfg()->reg_cache != DM_REG_CACHE_NO && !adapt->mem.is_pinning;
+    if (adapt->mem.is_pinning)
+        dm_mem_pinned_begin(adapt);
     return open_offer_probe(adapt, ia);
 }
 

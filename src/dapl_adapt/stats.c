@@ -181,6 +181,8 @@ int dm_adapt_stats(struct dm_adapt *adapt, struct dm_adapt_stat *stats, int max)
     stats_add(&list, "  their size", "bytes", adapt->mem.cache.made_len);
     stats_add(&list, "  found again", "", adapt->mem.cache.n_hits);
     stats_add(&list, "  given up for room", "", adapt->mem.cache.n_evicted);
+    stats_add(&list, "  dropped, since memory changed", "", adapt->mem.cache.n_changed);
+    stats_add(&list, "  for one use, not watched", "", adapt->mem.n_single);
     return list.n;
 }
 

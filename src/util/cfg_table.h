@@ -49,8 +49,8 @@
       "bytes of a chunk of a large message that goes through the ring, all of them copied; auto: " \
       "as much as a slot takes, and sent from where it is where that is cheaper than a copy")      \
     X(REG_CACHE, ENUM, "yes", reg_cache,                                                           \
-      "no|yes|exact|interval: keep memory registrations after use; exact: for just the same "      \
-      "range; interval, which yes means: for all that lies within")                                \
+      "no|yes|exact|dme|interval: keep memory registrations after use; exact: for just the same "  \
+      "range; dme: from the same page on; interval, which yes means: for all that lies within")    \
     X(REG_CACHE_SIZE, SIZE, "256m", reg_cache_size,                                                \
       "bytes the registration cache may keep unused")                                              \
     X(SPIN, USEC, "auto", spin,                                                                    \

@@ -26,6 +26,7 @@ struct dm_conn;
 
 struct dm_atomics;
 struct dm_conn_ops;
+struct dm_watch;
 
 #define DM_PROBE_LEN     65536 /* bytes of plain memory that peers may read to measure */
 #define DM_RARE          1000  /* idle polls between looks at connection and async events */
@@ -88,6 +89,9 @@ struct dm_memory {
     bool keeps_regs; /* unused registrations of the program's memory stay */
     bool is_pinning; /* a provider pins the pages of what is registered */
     struct dm_reg_cache cache;
+    struct dm_watch *watch; /* of pinned memory; NULL: it is not kept registered */
+    char no_watch[80];      /* why there is none */
+    uint64_t n_single;      /* registrations of pinned memory that cannot be found again */
     struct dm_mem_pool pool;
     char *probe; /* DM_PROBE_LEN bytes for peers to read, and as many to measure with */
     struct dm_lmr probe_lmr[DM_RAILS_MAX];

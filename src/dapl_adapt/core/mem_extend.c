@@ -32,7 +32,7 @@ int dm_mem_extend(struct dm_adapt *adapt, struct dm_ia *ia)
     int err;
 
     while (!adapt->mem.keeps_regs && dm_reg_cache_evict(&adapt->mem.cache))
-        ; /* its memory may have other pages by now */
+        ; /* the settings keep nothing, or its memory may have other pages by now */
     dm_reg_cache_sift(&adapt->mem.cache, mr_keep_extended, ia);
     for (int i = 0; (mr = dm_mem_pool_mr(&adapt->mem.pool, i)) != NULL; i++) {
         err = mr_extend(ia, mr);

@@ -1,8 +1,8 @@
 /*
  * The registration cache.
  *
- * Two registrations are never kept for one address, unless the cache is exact: a new one takes in what it
- * overlaps, so that neighbouring pieces of one array grow together into one region. An
+ * With intervals two registrations are never kept for one address: a new one takes in what it overlaps, so
+ * that neighbouring pieces of one array grow together into one region. An
  * entry that is still referenced when it is replaced leaves the tree and is freed
  * with its last reference.
  */
@@ -41,13 +41,23 @@ static int cache_cmp_key(const void *key, const struct dm_rbnode *node)
     return cache_cmp_numbers(*(const uintptr_t *)key, cache_mr_of(node)->start);
 }
 
-void dm_reg_cache_init(struct dm_reg_cache *cache, size_t max_idle, bool is_exact)
+void dm_reg_cache_init(struct dm_reg_cache *cache, size_t max_idle, enum dm_reg_match match,
+                       size_t page)
 {
     memset(cache, 0, sizeof(*cache));
     dm_rbtree_init(&cache->tree, cache_cmp_nodes);
     dm_list_init(&cache->lru);
+    dm_list_init(&cache->single);
     cache->max_idle = max_idle;
-    cache->is_exact = is_exact;
+    cache->match = match;
+    cache->is_special = match != DM_REG_INTERVAL;
+    cache->page = page;
+}
+
+void dm_reg_cache_guard(struct dm_reg_cache *cache)
+{
+    cache->is_guarded = true;
+    cache->is_special = true;
 }
 
 static void cache_destroy(struct dm_mr *mr)
@@ -69,7 +79,14 @@ static void cache_forget(struct dm_reg_cache *cache, struct dm_mr *mr)
         cache->idle_len -= mr->end - mr->start;
         dm_list_del(&mr->lru);
         cache_destroy(mr);
+    } else {
+        dm_reg_cache_add_single(cache, mr);
     }
+}
+
+void dm_reg_cache_add_single(struct dm_reg_cache *cache, struct dm_mr *mr)
+{
+    dm_list_add_tail(&cache->single, &mr->lru);
 }
 
 void dm_reg_cache_fini(struct dm_reg_cache *cache)
@@ -90,6 +107,8 @@ void dm_reg_cache_sift(struct dm_reg_cache *cache, bool (*keep)(void *arg, struc
         if (!keep(arg, cache_mr_of(node)))
             cache_forget(cache, cache_mr_of(node));
     }
+    dm_list_for_each (it, &cache->single)
+        (void)keep(arg, dm_container_of(it, struct dm_mr, lru));
 }
 
 static inline bool cache_covers(const struct dm_mr *mr, uintptr_t addr, size_t len)
@@ -110,22 +129,39 @@ static struct dm_mr *cache_find_exact(const struct dm_reg_cache *cache, uintptr_
                : NULL;
 }
 
-struct dm_mr *dm_reg_cache_find(struct dm_reg_cache *cache, uintptr_t addr, size_t len)
+/* The entry that begins at this page, NULL when there is none. */
+static struct dm_mr *cache_find_page(const struct dm_reg_cache *cache, uintptr_t start)
 {
-    struct dm_mr *mr = cache->last;
-    struct dm_rbnode *node;
+    struct dm_rbnode *node = dm_rbtree_find_ge(&cache->tree, &start, cache_cmp_key);
 
-    if (dm_unlikely(cache->is_exact)) {
-        mr = cache_find_exact(cache, addr, addr + len);
-        if (mr == NULL)
-            return NULL;
-    } else if (mr == NULL || !cache_covers(mr, addr, len)) {
-        node = dm_rbtree_find_le(&cache->tree, &addr, cache_cmp_key);
-        if (node == NULL || !cache_covers(cache_mr_of(node), addr, len))
-            return NULL;
-        mr = cache_mr_of(node);
-        cache->last = mr;
+    return node != NULL && cache_mr_of(node)->start == start ? cache_mr_of(node) : NULL;
+}
+
+static inline struct dm_mr *cache_find_interval(const struct dm_reg_cache *cache, uintptr_t addr,
+                                                size_t len)
+{
+    struct dm_rbnode *node = dm_rbtree_find_le(&cache->tree, &addr, cache_cmp_key);
+
+    return node != NULL && cache_covers(cache_mr_of(node), addr, len) ? cache_mr_of(node) : NULL;
+}
+
+static struct dm_mr *cache_search(const struct dm_reg_cache *cache, uintptr_t addr, size_t len)
+{
+    struct dm_mr *mr;
+
+    switch (cache->match) {
+    case DM_REG_EXACT:
+        return cache_find_exact(cache, addr, addr + len);
+    case DM_REG_PAGE:
+        mr = cache_find_page(cache, addr & ~(uintptr_t)(cache->page - 1));
+        return mr != NULL && cache_covers(mr, addr, len) ? mr : NULL;
+    default:
+        return cache_find_interval(cache, addr, len);
     }
+}
+
+static inline struct dm_mr *cache_take(struct dm_reg_cache *cache, struct dm_mr *mr)
+{
     if (mr->n_refs++ == 0) {
         dm_list_del(&mr->lru);
         cache->idle_len -= mr->end - mr->start;
@@ -134,13 +170,38 @@ struct dm_mr *dm_reg_cache_find(struct dm_reg_cache *cache, uintptr_t addr, size
     return mr;
 }
 
+struct dm_mr *dm_reg_cache_find(struct dm_reg_cache *cache, uintptr_t addr, size_t len)
+{
+    struct dm_mr *mr = cache->last;
+
+    if (dm_unlikely(cache->is_special)) {
+        mr = cache->is_guarded ? NULL : cache_search(cache, addr, len);
+        if (mr == NULL)
+            return NULL;
+    } else if (mr == NULL || !cache_covers(mr, addr, len)) {
+        mr = cache_find_interval(cache, addr, len);
+        if (mr == NULL)
+            return NULL;
+        cache->last = mr;
+    }
+    return cache_take(cache, mr);
+}
+
+struct dm_mr *dm_reg_cache_find_guarded(struct dm_reg_cache *cache, uintptr_t addr, size_t len,
+                                        bool is_current)
+{
+    struct dm_mr *mr = cache_search(cache, addr, len);
+
+    return mr != NULL && (is_current || mr->is_alloc) ? cache_take(cache, mr) : NULL;
+}
+
 /* The first entry that touches [start, end), NULL when none does. */
 static struct dm_mr *cache_first_overlap(const struct dm_reg_cache *cache, uintptr_t start,
                                          uintptr_t end)
 {
     struct dm_rbnode *node;
 
-    if (cache->is_exact) { /* they overlap: any may be the one */
+    if (cache->match != DM_REG_INTERVAL) { /* they overlap: any may be the one */
         node = dm_rbtree_first(&cache->tree);
         while (node != NULL && cache_mr_of(node)->end <= start)
             node = dm_rbtree_next(node);
@@ -167,12 +228,24 @@ void dm_reg_cache_union(const struct dm_reg_cache *cache, uintptr_t *start_p, ui
     }
 }
 
+/* What a new entry takes the place of. */
+static struct dm_mr *cache_first_old(const struct dm_reg_cache *cache, const struct dm_mr *mr)
+{
+    switch (cache->match) {
+    case DM_REG_EXACT:
+        return cache_find_exact(cache, mr->start, mr->end);
+    case DM_REG_PAGE:
+        return cache_find_page(cache, mr->start);
+    default:
+        return cache_first_overlap(cache, mr->start, mr->end);
+    }
+}
+
 void dm_reg_cache_insert(struct dm_reg_cache *cache, struct dm_mr *mr)
 {
     struct dm_mr *old;
 
-    while ((old = cache->is_exact ? cache_find_exact(cache, mr->start, mr->end)
-                                  : cache_first_overlap(cache, mr->start, mr->end)) != NULL)
+    while ((old = cache_first_old(cache, mr)) != NULL)
         cache_forget(cache, old);
     dm_rbtree_add(&cache->tree, &mr->node);
     mr->is_cached = true;
@@ -192,9 +265,14 @@ void dm_reg_cache_put(struct dm_reg_cache *cache, struct dm_mr *mr, bool keep)
 {
     if (--mr->n_refs > 0)
         return;
+    if (dm_unlikely(!mr->is_cached)) {
+        dm_list_del(&mr->lru);
+        cache_destroy(mr);
+        return;
+    }
     dm_list_add_tail(&cache->lru, &mr->lru);
     cache->idle_len += mr->end - mr->start;
-    if (!keep || !mr->is_cached)
+    if (!keep)
         cache_forget(cache, mr);
     while (cache->idle_len > cache->max_idle && dm_reg_cache_evict(cache))
         ;
@@ -206,4 +284,19 @@ void dm_reg_cache_invalidate(struct dm_reg_cache *cache, uintptr_t addr, size_t 
 
     while (len > 0 && (mr = cache_first_overlap(cache, addr, addr + len)) != NULL)
         cache_forget(cache, mr);
+}
+
+void dm_reg_cache_forget_changed(struct dm_reg_cache *cache, uintptr_t start, uintptr_t end)
+{
+    struct dm_rbnode *next;
+    struct dm_mr *mr;
+
+    for (struct dm_rbnode *node = dm_rbtree_first(&cache->tree); node != NULL; node = next) {
+        next = dm_rbtree_next(node);
+        mr = cache_mr_of(node);
+        if (mr->is_alloc || mr->start >= end || mr->end <= start)
+            continue;
+        cache->n_changed++;
+        cache_forget(cache, mr);
+    }
 }
