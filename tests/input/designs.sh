@@ -77,6 +77,8 @@ check 'no cache' counts 'DATUM_RNDV=write DATUM_REG_CACHE=no' 40 100000 halves -
     '0 registrations made=40' '1 registrations made=40' '0 registrations made: found again=0'
 check 'exact cache' counts 'DATUM_RNDV=write DATUM_REG_CACHE=exact' 40 100000 halves -- \
     '0 registrations made=2' '0 registrations made: found again=38' '1 registrations made=2'
+check 'cache by pages' counts 'DATUM_RNDV=write DATUM_REG_CACHE=dme' 40 100000 halves -- \
+    '0 registrations made=1' '0 registrations made: found again=39' '1 registrations made=1'
 check 'cache of intervals' counts 'DATUM_RNDV=write DATUM_REG_CACHE=interval' 40 100000 halves -- \
     '0 registrations made=0' '0 registrations made: found again=40' '1 registrations made=0'
 check 'more values than places' counts DATUM_RNDV=imm 200 20000 queue -- '0 rendezvous packets: RTS=200'

@@ -23,7 +23,7 @@ RING_SLOTS 64 8
 RING_SLOT_SIZE auto 8k 32k
 EAGER_LIMIT auto 0 512 64k
 UNEXPECTED 64m 0
-REG_CACHE yes no exact interval
+REG_CACHE yes no exact dme interval
 REG_CACHE_SIZE 256m 0 64k
 PROGRESS adaptive wait poll thread threads2
 SPIN auto 0

@@ -231,9 +231,10 @@ static void close_area(struct area *area)
         munmap(area->mem, PAGES * PAGE);
 }
 
+/* Now and then all of it is private memory again, at the same place perhaps. */
 static void mend_area(struct area *area)
 {
-    if (!area->is_lost)
+    if (!area->is_lost && draw(&area->random, 8) > 0)
         return;
     close_area(area);
     open_area(area);

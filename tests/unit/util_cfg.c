@@ -100,6 +100,8 @@ static void good_values(void)
     GOOD("DATUM_REG_CACHE", "off", reg_cache, DM_REG_CACHE_NO);
     GOOD("DATUM_REG_CACHE", "1", reg_cache, DM_REG_CACHE_YES);
     GOOD("DATUM_REG_CACHE", "Exact", reg_cache, DM_REG_CACHE_EXACT);
+    GOOD("DATUM_REG_CACHE", "dme", reg_cache, DM_REG_CACHE_DME);
+    GOOD("DATUM_REG_CACHE", "interval", reg_cache, DM_REG_CACHE_INTERVAL);
     GOOD("DATUM_CONNECT", "start", connect, DM_CONNECT_START);
     GOOD("DATUM_CONNECT", "Demand", connect, DM_CONNECT_DEMAND);
     GOOD("DATUM_RNDV", "pipe", rndv, DM_RNDV_PIPE);
