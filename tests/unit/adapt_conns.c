@@ -1,5 +1,7 @@
 /* test: layers=util,dapl_adapt timeout=60 */
 /* Connections that fail and cross, providers that do not open, RDMA, loss, the registration cache. */
+#include <sys/mman.h>
+
 #include "adapt_two.h"
 
 /* Both connect at once, refusals and time-outs on the way: one connection comes out. */
@@ -391,6 +393,75 @@ static void reg_cache(void)
     free(mem);
 }
 
+/* Register and give back: is it found the next time? */
+static bool is_kept(struct dm_adapt *adapt, char *mem, size_t len)
+{
+    uint64_t n_hits = adapt->mem.cache.n_hits;
+    struct dm_mr *mr;
+
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(dm_adapt_reg(adapt, mem, len, &mr), DM_OK);
+        dm_adapt_unreg(adapt, mr);
+    }
+    return adapt->mem.cache.n_hits > n_hits;
+}
+
+/* Pages that go while a registration is idle, and while it is in use. */
+static void pinned_changes(struct dm_adapt *adapt, char *mem, size_t len, int base)
+{
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, both = PROT_READ | PROT_WRITE;
+    struct dm_mr *old, *new;
+
+    CHECK(mmap(mem + 4096, 4096, both, flags, -1, 0) == mem + 4096);
+    CHECK_EQ(dm_adapt_reg(adapt, mem, len, &old), DM_OK);
+    CHECK_EQ(adapt->mem.cache.n_changed, 1);
+    CHECK_EQ(dm_adapt_reg(adapt, mem + 100, 9, &new), DM_OK);
+    CHECK(new == old);
+    dm_adapt_unreg(adapt, new);
+    CHECK(mmap(mem + 4096, 4096, both, flags, -1, 0) == mem + 4096);
+    CHECK_EQ(dm_adapt_reg(adapt, mem, 4096, &new), DM_OK);
+    CHECK(new != old);
+    CHECK_EQ(fake.n_lmrs, base + 2 * adapt->rails.n_ias);
+    dm_adapt_unreg(adapt, old); /* nobody finds it any more */
+    CHECK_EQ(fake.n_lmrs, base + adapt->rails.n_ias);
+    dm_adapt_unreg(adapt, new);
+    CHECK_EQ(fake.n_lmrs, base + adapt->rails.n_ias);
+}
+
+/* A provider that refuses the trial registration counts as one that pins. */
+static void pinned(void)
+{
+    const int both = PROT_READ | PROT_WRITE;
+    size_t len = 8 * 4096;
+    char *mem = mmap(NULL, len, both, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *shared = mmap(NULL, len, both, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    bool wants = dm_cfg()->reg_cache != DM_REG_CACHE_NO;
+    struct dm_adapt *adapt;
+    int base;
+
+    memset(mem, 1, len);
+    memset(shared, 1, len);
+    FAKE_CALL(fake.max_locked = 200000);
+    open_both();
+    FAKE_CALL(fake.max_locked = 0);
+    adapt = sides[0].adapt;
+    base = fake.n_lmrs;
+    CHECK(adapt->mem.is_pinning);
+    CHECK_EQ(adapt->mem.keeps_regs, adapt->mem.watch != NULL);
+    CHECK(wants ? adapt->mem.keeps_regs || adapt->mem.no_watch[0] != '\0'
+                : adapt->mem.watch == NULL);
+    CHECK_EQ(is_kept(adapt, mem, len), adapt->mem.keeps_regs);
+    if (adapt->mem.keeps_regs)
+        pinned_changes(adapt, mem, len, base);
+    base = fake.n_lmrs;
+    CHECK(!is_kept(adapt, shared, len));
+    CHECK_EQ(fake.n_lmrs, base);
+    CHECK(adapt->mem.n_single >= 2);
+    close_both();
+    munmap(mem, len);
+    munmap(shared, len);
+}
+
 static void connections(void)
 {
     crossing(0, 0, 0);
@@ -420,5 +491,7 @@ int main(void)
     run("DATUM_EAGER=sendrecv DATUM_RECONNECT=0", loss);
     run("DATUM_EAGER=basic DATUM_RECONNECT=0", loss);
     run("DATUM_REG_CACHE_SIZE=81920", reg_cache);
+    run("DATUM_REG_CACHE=interval", pinned);
+    run("DATUM_REG_CACHE=no", pinned);
     return two_end();
 }
