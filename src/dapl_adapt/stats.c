@@ -33,7 +33,9 @@ static uint64_t stats_conn_len(const struct dm_conn *conn)
     if (conn->addr != NULL)
         len += sizeof(*conn->addr);
     if (conn->rx.trailers != NULL)
-        len += conn->ring.n_slots * sizeof(*conn->rx.trailers);
+        len += conn->ring.n_slots * (sizeof(*conn->rx.trailers) + sizeof(*conn->rx.iov));
+    if (conn->tx.sq.descs != NULL)
+        len += conn->tx.sq.n_descs * sizeof(*conn->tx.sq.descs);
     return len;
 }
 

@@ -373,6 +373,7 @@ int main(void)
     putenv("DATUM_RING_SLOTS=6");
     putenv("DATUM_RING_SLOT_SIZE=400");
     run("DATUM_EAGER=rdma", calm);
+    fake.iov = DAT_IOV_PROVIDER_MOD; /* triplets are the provider's until completion */
     run("DATUM_EAGER=sendrecv", calm);
     run("DATUM_EAGER=rdma", breaking);
     run("DATUM_EAGER=sendrecv", breaking);

@@ -473,6 +473,15 @@ static void fixed(const char *slots, void (*fn)(void))
     run(settings, fn);
 }
 
+/* Triplets are the provider's until completion, which is seen late. */
+static void kept(void)
+{
+    FAKE_CALL(fake.iov = DAT_IOV_PROVIDER_MOD; fake.hold = 4);
+    basics();
+    FAKE_CALL(fake.iov = DAT_IOV_PROVIDER_NOMOD; fake.hold = 0);
+    basics();
+}
+
 int main(void)
 {
     if (!two_begin())
@@ -491,6 +500,10 @@ int main(void)
         run(settings, basics);
     }
     run("DATUM_EAGER=rdma DATUM_RING_SLOTS=64 DATUM_RING_SLOT_SIZE=16k", basics);
+    run("DATUM_EAGER=rdma DATUM_RING_SLOTS=6 DATUM_RING_SLOT_SIZE=5000", kept);
+    run("DATUM_EAGER=basic DATUM_RING_SLOTS=6 DATUM_RING_SLOT_SIZE=5000", kept);
+    run("DATUM_EAGER=sendrecv DATUM_RING_SLOTS=6 DATUM_RING_SLOT_SIZE=5000", kept);
+    fixed("6 DATUM_RING_SLOT_SIZE=5000", kept);
     run("DATUM_EAGER=rdma DATUM_RING_SLOTS=5 DATUM_RING_SLOT_SIZE=256", lengths);
     run("DATUM_EAGER=sendrecv DATUM_RING_SLOTS=5 DATUM_RING_SLOT_SIZE=256", lengths);
     run("DATUM_EAGER=basic DATUM_RING_SLOTS=5 DATUM_RING_SLOT_SIZE=256", lengths);

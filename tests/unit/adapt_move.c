@@ -389,6 +389,7 @@ static void finish_schedule(int n_breaks)
 
 static void one_schedule(unsigned number)
 {
+    FAKE_CALL(fake.iov = (DAT_IOV_OWNERSHIP)(number % 3); fake.hold = number % 3);
     open_both(number);
     for (int r = 0; r < N; r++) {
         sides[r].take_less = next_random() % 3 == 0 ? 1 + next_random() % 100 : 0;

@@ -252,6 +252,21 @@ static void last_bytes(void)
     close_both();
 }
 
+/* Whose triplets are until a request has completed. */
+static void owners(void)
+{
+    open_far();
+    CHECK(!adapts[0]->rails.ias[0]->caps.keeps_iov);
+    close_both();
+    for (int i = 0; i < 2; i++) {
+        fake.iov = i == 0 ? DAT_IOV_PROVIDER_NOMOD : DAT_IOV_PROVIDER_MOD;
+        open_far();
+        CHECK(adapts[0]->rails.ias[0]->caps.keeps_iov);
+        close_both();
+    }
+    fake.iov = DAT_IOV_CONSUMER;
+}
+
 /* One that says nothing is tried. */
 static void unsaid(void)
 {
@@ -336,6 +351,7 @@ int main(void)
     run("DATUM_PROVIDER=fake-a,fake-b", refused_there);
     run("DATUM_PROVIDER=fake-a,fake-b", differ);
     run("DATUM_PROVIDER=fake-a,fake-b DATUM_EAGER=auto", last_bytes);
+    run("DATUM_PROVIDER=fake-a,fake-b DATUM_EAGER=auto", owners);
     run("DATUM_PROVIDER=fake-a,fake-b DATUM_EAGER=auto", unsaid);
     run("DATUM_PROVIDER=fake-a,fake-b DATUM_EAGER=rdma", rings_forced);
     run("DATUM_PROVIDER=fake-a,fake-b DATUM_EAGER=basic", basic_refused);

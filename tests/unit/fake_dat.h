@@ -67,6 +67,7 @@ static DAT_RETURN fake_ia_query(DAT_IA_HANDLE h, DAT_EVD_HANDLE *async, DAT_IA_A
     if (pattr != NULL) {
         memset(pattr, 0, sizeof(*pattr));
         pattr->dapl_version_major = 2;
+        pattr->iov_ownership_on_return = fake.iov;
         fake_words(ia, pattr);
     }
     return DAT_SUCCESS;
@@ -157,13 +158,16 @@ static void fake_ended(const struct fake_ep *ep)
 static DAT_RETURN fake_take(struct fake_evd *evd, DAT_EVENT *event)
 {
     fake_progress();
-    if (evd->n == 0)
+    if (evd->n_shown == 0 && (fake.hold == 0 || fake_random() % fake.hold == 0))
+        evd->n_shown = evd->n;
+    if (evd->n_shown == 0)
         return FAKE_ERR(DAT_QUEUE_EMPTY);
     *event = evd->ring[evd->head];
     if (event->event_number == DAT_CONNECTION_EVENT_DISCONNECTED)
         fake_ended(event->event_data.connect_event_data.ep_handle);
     evd->head = (evd->head + 1) % evd->cap;
     evd->n--;
+    evd->n_shown--;
     return DAT_SUCCESS;
 }
 
@@ -360,6 +364,7 @@ static void fake_accept(struct fake_cr *cr, struct fake_ep *ep, int size, const 
         from->peer = ep;
         ep->state = from->state = DAT_EP_STATE_CONNECTED;
         ep->is_accepted = true;
+        ep->has_received = false;
         ep->is_deaf = fake.is_deaf;
         if (!ep->is_deaf)
             fake_conn_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED, NULL, 0);
@@ -469,13 +474,18 @@ static DAT_RETURN fake_cr_reject(DAT_CR_HANDLE h, DAT_COUNT size, const DAT_PVOI
     return DAT_SUCCESS;
 }
 
-static DAT_RETURN fake_queue(struct fake_ep *ep, int op, int n, const DAT_LMR_TRIPLET *iov,
-                             DAT_DTO_COOKIE cookie, uint64_t remote, DAT_COMPLETION_FLAGS flags)
+static DAT_RETURN fake_queue(struct fake_ep *ep, int op, int n, DAT_LMR_TRIPLET *iov,
+                             DAT_DTO_COOKIE cookie, const DAT_RMR_TRIPLET *rmr,
+                             DAT_COMPLETION_FLAGS flags)
 {
     struct fake_work *work;
 
     if (ep->state != DAT_EP_STATE_CONNECTED)
         return FAKE_ERR(DAT_INVALID_STATE);
+    if (ep->is_accepted && !ep->has_received) {
+        printf("an acceptor posts before it has received anything\n");
+        abort();
+    }
     if (n > (op == DAT_DTO_RDMA_READ ? 1 : 4))
         return FAKE_ERR(DAT_INVALID_PARAMETER);
     if (ep->n_work >= ep->max_req)
@@ -485,7 +495,11 @@ static DAT_RETURN fake_queue(struct fake_ep *ep, int op, int n, const DAT_LMR_TR
     work->op = op;
     work->n_iov = n;
     memcpy(work->iov, iov, (size_t)n * sizeof(*iov));
-    work->remote = remote;
+    work->remote = rmr != NULL ? rmr->virtual_address : 0;
+    if (fake.iov != DAT_IOV_CONSUMER) {
+        work->theirs = iov;
+        work->to = rmr;
+    }
     work->add = fake.next_add;
     work->cookie = cookie;
     work->is_quiet = (flags & DAT_COMPLETION_SUPPRESS_FLAG) != 0;
@@ -508,7 +522,7 @@ static DAT_RETURN fake_post_send(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET 
 {
     DAT_RETURN rc;
 
-    FAKE_ENTER(fake.n_sends++; rc = fake_queue(ep, DAT_DTO_SEND, n, iov, cookie, 0, flags));
+    FAKE_ENTER(fake.n_sends++; rc = fake_queue(ep, DAT_DTO_SEND, n, iov, cookie, NULL, flags));
     return rc;
 }
 
@@ -518,8 +532,8 @@ static DAT_RETURN fake_post_write(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET
 {
     DAT_RETURN rc;
 
-    FAKE_ENTER(fake.n_writes++; rc = fake_queue(ep, DAT_DTO_RDMA_WRITE, n, iov, cookie,
-                                                rmr->virtual_address, flags));
+    FAKE_ENTER(fake.n_writes++;
+               rc = fake_queue(ep, DAT_DTO_RDMA_WRITE, n, iov, cookie, rmr, flags));
     return rc;
 }
 
@@ -529,8 +543,7 @@ static DAT_RETURN fake_post_read(DAT_EP_HANDLE ep, DAT_COUNT n, DAT_LMR_TRIPLET 
 {
     DAT_RETURN rc;
 
-    FAKE_ENTER(fake.n_reads++;
-               rc = fake_queue(ep, DAT_DTO_RDMA_READ, n, iov, cookie, rmr->virtual_address, flags));
+    FAKE_ENTER(fake.n_reads++; rc = fake_queue(ep, DAT_DTO_RDMA_READ, n, iov, cookie, rmr, flags));
     return rc;
 }
 
@@ -555,7 +568,7 @@ static DAT_RETURN fake_extended(DAT_HANDLE h, DAT_EXTENDED_OP number, va_list ar
     pthread_mutex_lock(&fake.lock);
     fake.n_atomics[ep->rail]++;
     fake.next_add = add;
-    rc = fake_queue(ep, FAKE_FETCH_ADD, 1, iov, cookie, rmr->virtual_address, flags);
+    rc = fake_queue(ep, FAKE_FETCH_ADD, 1, iov, cookie, rmr, flags);
     pthread_mutex_unlock(&fake.lock);
     fake_go();
     return rc;
@@ -571,6 +584,7 @@ static DAT_RETURN fake_post_recv(DAT_EP_HANDLE h, DAT_COUNT n, DAT_LMR_TRIPLET *
     (void)n;
     (void)flags;
     recv->seg = iov[0];
+    recv->theirs = fake.iov != DAT_IOV_CONSUMER ? iov : NULL;
     recv->cookie = cookie;
     FAKE_ENTER(is_full = ep->n_recv >= ep->max_recv; if (!is_full) {
         ep->n_recv++;

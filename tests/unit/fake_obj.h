@@ -29,6 +29,7 @@ struct fake_evd {
     int cap;
     int head;
     int n;
+    int n_shown; /* of them, where events are held */
     bool is_stopped;
 };
 
@@ -40,6 +41,8 @@ struct fake_work {
     int op; /* DAT_DTO_SEND, RDMA_WRITE, RDMA_READ, or a fetch-and-add */
     DAT_LMR_TRIPLET iov[8];
     int n_iov;
+    DAT_LMR_TRIPLET *theirs;   /* the consumer's memory, where it is kept; NULL: not */
+    const DAT_RMR_TRIPLET *to; /* the same */
     uint64_t remote;
     uint64_t add;
     DAT_DTO_COOKIE cookie;
@@ -49,6 +52,7 @@ struct fake_work {
 struct fake_recv {
     struct fake_recv *next;
     DAT_LMR_TRIPLET seg;
+    DAT_LMR_TRIPLET *theirs;
     DAT_DTO_COOKIE cookie;
 };
 
@@ -72,8 +76,9 @@ struct fake_ep {
     int n_req; /* places taken: freed by a later signalled completion only */
     int n_reads;
     bool is_accepted;
-    bool is_deaf; /* it learns of its connection when more data come than the first */
-    bool has_end; /* the event of its end was not taken yet */
+    bool has_received; /* something has come from the peer */
+    bool is_deaf;      /* it learns of its connection when more data come than the first */
+    bool has_end;      /* the event of its end was not taken yet */
     char private_data[64];
     struct fake_ep *next;
 };
@@ -145,6 +150,8 @@ static struct {
     const char *reach;          /* what fake-a says about itself; NULL: nothing */
     const char *last_byte_last; /* what both say */
     const char *threads;        /* the same */
+    DAT_IOV_OWNERSHIP iov;      /* whose the triplets are until completion */
+    unsigned hold;              /* one look in so many shows the events that are there; 0: each */
     bool is_slow;               /* calls take long enough to meet another one */
     int max_reads;              /* of an endpoint; more break the connection; 0: any */
     int max_reads_in;           /* the same, of the peer's */

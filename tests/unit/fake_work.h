@@ -54,6 +54,39 @@ static void fake_conn_event(struct fake_ep *ep, DAT_EVENT_NUMBER number, const v
 
 static bool fake_do(struct fake_ep *ep);
 
+/* The consumer's triplets must be as they were posted. */
+static void fake_check_iov(const void *theirs, const void *mine, size_t len)
+{
+    if (theirs == NULL || memcmp(theirs, mine, len) == 0)
+        return;
+    printf("triplets are changed before their request has completed\n");
+    abort();
+}
+
+/* They are the consumer's again, who cannot trust them. */
+static void fake_give_back(DAT_LMR_TRIPLET *theirs, const DAT_LMR_TRIPLET *mine, int n)
+{
+    if (theirs == NULL)
+        return;
+    fake_check_iov(theirs, mine, (size_t)n * sizeof(*mine));
+    if (fake.iov == DAT_IOV_PROVIDER_MOD)
+        memset(theirs, 0xdb, (size_t)n * sizeof(*mine));
+}
+
+static void fake_work_over(struct fake_work *work)
+{
+    if (work->to != NULL)
+        fake_check_iov(&work->to->virtual_address, &work->remote, sizeof(work->remote));
+    fake_give_back(work->theirs, work->iov, work->n_iov);
+    free(work);
+}
+
+static void fake_recv_over(struct fake_recv *recv)
+{
+    fake_give_back(recv->theirs, &recv->seg, 1);
+    free(recv);
+}
+
 /* Nothing more happens on it: flush. */
 static void fake_flush(struct fake_ep *ep)
 {
@@ -63,13 +96,13 @@ static void fake_flush(struct fake_ep *ep)
     while ((work = ep->work) != NULL) {
         ep->work = work->next;
         fake_dto(ep->req_evd, ep, work->cookie, DAT_DTO_ERR_FLUSHED, 0);
-        free(work);
+        fake_work_over(work);
     }
     ep->work_end = &ep->work;
     while ((recv = ep->recvs) != NULL) {
         ep->recvs = recv->next;
         fake_dto(ep->recv_evd, ep, recv->cookie, DAT_DTO_ERR_FLUSHED, 0);
-        free(recv);
+        fake_recv_over(recv);
     }
     ep->recvs_end = &ep->recvs;
 }
@@ -180,7 +213,7 @@ static void fake_done(struct fake_ep *ep, size_t len)
         ep->work_end = &ep->work;
     ep->n_work--;
     ep->n_reads -= work->op == DAT_DTO_RDMA_READ || work->op == FAKE_FETCH_ADD;
-    free(work);
+    fake_work_over(work);
 }
 
 static void fake_fetch_add(struct fake_ep *ep)
@@ -204,6 +237,8 @@ static bool fake_do(struct fake_ep *ep)
     size_t len = 0;
 
     fake_check_short(work);
+    fake_check_iov(work->theirs, work->iov, (size_t)work->n_iov * sizeof(work->iov[0]));
+    peer->has_received = true;
     if (work->op == DAT_DTO_SEND) {
         if (recv == NULL) {
             printf("a send finds no receive\n");
@@ -246,7 +281,7 @@ static bool fake_do(struct fake_ep *ep)
         if (peer->recvs == NULL)
             peer->recvs_end = &peer->recvs;
         fake_dto(peer->recv_evd, peer, recv->cookie, DAT_DTO_SUCCESS, len);
-        free(recv);
+        fake_recv_over(recv);
     }
     fake_done(ep, len);
     return true;
@@ -269,6 +304,8 @@ static struct fake_work *fake_capture(const struct fake_work *work, bool is_whol
 
     *copy = *work;
     copy->next = NULL;
+    copy->theirs = NULL;
+    copy->to = NULL;
     for (int i = 0; i < work->n_iov; i++) {
         memcpy((char *)(copy + 1) + len, (void *)(uintptr_t)work->iov[i].virtual_address,
                work->iov[i].segment_length);
@@ -291,6 +328,7 @@ static void fake_arrive(struct fake_ep *ep)
     size_t len = work->iov[0].segment_length;
 
     ep->late = work->next;
+    ep->has_received = true;
     if (work->op == DAT_DTO_RDMA_WRITE) {
         if (len > 0)
             fake_in_order((char *)(uintptr_t)work->remote, mem, len);
@@ -301,7 +339,7 @@ static void fake_arrive(struct fake_ep *ep)
         if (ep->recvs == NULL)
             ep->recvs_end = &ep->recvs;
         fake_dto(ep->recv_evd, ep, recv->cookie, DAT_DTO_SUCCESS, len);
-        free(recv);
+        fake_recv_over(recv);
     }
     free(work);
 }

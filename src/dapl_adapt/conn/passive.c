@@ -188,14 +188,14 @@ static enum dm_reject passive_identify(struct dm_adapt *adapt, struct dm_ia *ia,
 /* Receives that must be there before the peer can send. */
 static int passive_post_first(struct dm_conn *conn, struct dm_link *link)
 {
-    DAT_LMR_TRIPLET lmr;
     DAT_RETURN rc;
 
     if (link->kind == DM_LINK_PIPE && conn->epoch == 0)
         return conn->adapt->ops->pipe_prepare(conn, link->ep);
-    dm_link_first(link, &lmr);
+    dm_link_first(link, &link->first);
     dm_serial_lock();
-    rc = DAT_EP_POST_RECV(link->ep, 1, &lmr, dm_cookie(DM_COOKIE_FIRST, link, link->kind << 16),
+    rc = DAT_EP_POST_RECV(link->ep, 1, &link->first,
+                          dm_cookie(DM_COOKIE_FIRST, link, link->kind << 16),
                           DAT_COMPLETION_DEFAULT_FLAG);
     dm_serial_unlock();
     if (rc != DAT_SUCCESS)

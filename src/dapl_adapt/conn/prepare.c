@@ -29,9 +29,9 @@ static int prepare_rdmaq(struct dm_rdmaq *rdmaq, struct dm_ia *ia, int rq_size)
 {
     rdmaq->ia = ia;
     rdmaq->rq_size = prepare_min(prepare_min(DM_RDMAQ_REQS, rq_size), ia->limits.max_req);
-    if (rdmaq->parts == NULL)
-        rdmaq->parts = calloc(DM_RDMAQ_REQS, sizeof(*rdmaq->parts));
-    return rdmaq->parts != NULL ? DM_OK : DM_FAIL(DM_ENOMEM, "requests of an RDMA link");
+    if (rdmaq->posted == NULL)
+        rdmaq->posted = calloc(1, sizeof(*rdmaq->posted));
+    return rdmaq->posted != NULL ? DM_OK : DM_FAIL(DM_ENOMEM, "requests of an RDMA link");
 }
 
 /* The region is registered with the pipe's rail; its memory stays when that changes. */

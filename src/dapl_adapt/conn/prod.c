@@ -22,6 +22,8 @@
 
 #define PRODS 3
 
+_Static_assert(PRODS < DM_RDMAQ_SAID, "a descriptor for each, and for the first message");
+
 static const uint64_t delays_ns[PRODS] = {10000000, 100000000, 1000000000};
 
 static const struct dm_ia *prod_ia(struct dm_link *link)
@@ -39,18 +41,17 @@ void dm_prod_begin(struct dm_link *link)
     dm_list_add_tail(&link->conn->adapt->poll.connecting, &link->wait);
 }
 
-static DAT_RETURN prod_post(const struct dm_link *link, DAT_DTO_COOKIE cookie)
+static DAT_RETURN prod_post(const struct dm_link *link, DAT_DTO_COOKIE cookie, DAT_LMR_TRIPLET *lmr,
+                            DAT_RMR_TRIPLET *rmr)
 {
-    DAT_LMR_TRIPLET lmr;
-    DAT_RMR_TRIPLET rmr;
     DAT_RETURN rc;
 
-    dm_link_first(link, &lmr);
-    rmr.virtual_address = link->answer.probe;
-    rmr.rmr_context = link->answer.probe_ctx;
-    rmr.segment_length = lmr.segment_length;
+    dm_link_first(link, lmr);
+    rmr->virtual_address = link->answer.probe;
+    rmr->rmr_context = link->answer.probe_ctx;
+    rmr->segment_length = lmr->segment_length;
     dm_serial_lock();
-    rc = DAT_EP_POST_RDMA_WRITE(link->ep, 1, &lmr, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG);
+    rc = DAT_EP_POST_RDMA_WRITE(link->ep, 1, lmr, cookie, rmr, DAT_COMPLETION_DEFAULT_FLAG);
     dm_serial_unlock();
     return rc;
 }
@@ -59,11 +60,13 @@ static DAT_RETURN prod_post(const struct dm_link *link, DAT_DTO_COOKIE cookie)
 static DAT_RETURN prod_pipe(struct dm_link *link)
 {
     struct dm_tx *tx = &link->conn->tx;
+    struct dm_tx_desc own, *desc = dm_tx_desc(tx, &own);
     DAT_RETURN rc;
 
     if (tx->n_posted + tx->n_extra - tx->sq.done + DM_TX_RESERVE >= tx->sq.size)
         return DAT_SUCCESS;
-    rc = prod_post(link, dm_cookie(DM_COOKIE_TX, link, tx->n_posted + tx->n_extra));
+    rc = prod_post(link, dm_cookie(DM_COOKIE_TX, link, tx->n_posted + tx->n_extra), desc->iov,
+                   &desc->rmr);
     if (rc != DAT_SUCCESS)
         return rc;
     tx->n_extra++;
@@ -75,11 +78,15 @@ static DAT_RETURN prod_pipe(struct dm_link *link)
 static DAT_RETURN prod_rdma(struct dm_link *link)
 {
     struct dm_rdmaq *rdmaq = dm_rdmaq_of(link);
+    uint32_t place = link->n_tries + 1;
+    struct dm_desc *desc = &rdmaq->posted->said[place];
     DAT_RETURN rc;
 
     if (rdmaq->rq_used >= rdmaq->rq_size)
         return DAT_SUCCESS;
-    rc = prod_post(link, dm_cookie(DM_COOKIE_REQ, link, (uint32_t)link->kind << 16));
+    rc = prod_post(
+        link, dm_cookie(DM_COOKIE_REQ, link, (uint32_t)link->kind << 16 | place << DM_COOKIE_PLACE),
+        &desc->lmr, &desc->rmr);
     if (rc != DAT_SUCCESS)
         return rc;
     rdmaq->rq_used++;

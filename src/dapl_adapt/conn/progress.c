@@ -104,7 +104,7 @@ static int rdma_up(struct dm_link *link)
 {
     struct dm_conn *conn = link->conn;
     struct dm_rdmaq *rdmaq = dm_rdmaq_of(link);
-    DAT_LMR_TRIPLET lmr;
+    DAT_LMR_TRIPLET *lmr = &rdmaq->posted->said[0].lmr;
     DAT_RETURN rc;
 
     rdmaq->peer_rail = link->answer.rail;
@@ -121,10 +121,10 @@ static int rdma_up(struct dm_link *link)
         rdmaq->ia->n_signalled++;
         return DM_OK;
     }
-    dm_link_first(link, &lmr);
-    lmr.segment_length = sizeof(uint64_t);
+    dm_link_first(link, lmr);
+    lmr->segment_length = sizeof(uint64_t);
     dm_serial_lock();
-    rc = DAT_EP_POST_SEND(link->ep, 1, &lmr, dm_cookie(DM_COOKIE_REQ, link, link->kind << 16),
+    rc = DAT_EP_POST_SEND(link->ep, 1, lmr, dm_cookie(DM_COOKIE_REQ, link, link->kind << 16),
                           DAT_COMPLETION_DEFAULT_FLAG);
     dm_serial_unlock();
     if (rc != DAT_SUCCESS && link->kind >= DM_LINK_EXTRA) {

@@ -131,10 +131,12 @@ void dm_conn_free(struct dm_conn *conn)
             conn->who.foreign->gens[k] = atomic_load_explicit(&link->gen, memory_order_relaxed);
     }
     for (int k = 0; k < DM_RDMAQS; k++)
-        free(conn->rdmaq[k].parts);
+        free(conn->rdmaq[k].posted);
     while (conn->tx.direct.n_refs > 0)
         dm_adapt_unreg(adapt, conn->tx.direct.refs[--conn->tx.direct.n_refs]);
     free((void *)conn->rx.trailers);
+    free(conn->rx.iov);
+    free(conn->tx.sq.descs);
     if (conn->ia != NULL)
         conn->ia->depth.space += conn->ring.n_events;
     dm_region_free(&conn->region);

@@ -12,6 +12,7 @@
 
 #include "dapl_adapt/core/mem_pool.h"
 #include "dapl_adapt/core/proc.h"
+#include "dapl_adapt/core/rdmaq.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/lmr.h"
 #include "dapl_adapt/provider/rails.h"
@@ -33,8 +34,6 @@ struct dm_watch;
 #define DM_BUSY_PER_IDLE 8     /* so many polls with traffic count as one without */
 
 /* Values that are expected with RDMA writes: place and turn make the value. */
-#define DM_IMMS 32
-
 struct dm_imms {
     struct dm_rdma *rdma[DM_IMMS]; /* NULL: free */
     uint16_t turn[DM_IMMS];        /* how many times it was used: what comes late is known */

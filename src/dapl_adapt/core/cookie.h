@@ -11,19 +11,23 @@
 #include "dapl_adapt/core/link.h"
 #include "dapl_adapt/provider/dat.h"
 
-/* Cookies: the low three bits say what completed, then 21 bits of whom, 8 of the endpoint's gen. */
+/*
+ * Cookies: the low three bits say what completed, then 21 bits of whom, 8 of the endpoint's gen, 32 of
+ * a number. It says, too, where the triplets are, which belong to the provider until then.
+ */
 enum dm_cookie_kind {
     DM_COOKIE_TX,    /* post number; certain to come */
     DM_COOKIE_QUIET, /* the same, comes only on failure */
     DM_COOKIE_RECV,  /* slot */
-    DM_COOKIE_FIRST, /* link << 16: its first message received */
-    DM_COOKIE_REQ,   /* link << 16: a request that nobody waits for */
+    DM_COOKIE_FIRST, /* link << 16: its first message received, or one of those for values */
+    DM_COOKIE_REQ,   /* link << 16 | place << DM_COOKIE_PLACE: a request that nobody waits for */
     DM_COOKIE_RDMA,  /* link << 16 | place in the parts of the RDMA queue */
-    DM_COOKIE_PROBE, /* link << 16, | DM_COOKIE_READ: a measurement */
+    DM_COOKIE_PROBE, /* as REQ, | DM_COOKIE_READ: a measurement */
     DM_COOKIE_NOTIFY /* of the pipe: a record is in the ring */
 };
 
-#define DM_COOKIE_READ 1 /* of REQ and PROBE */
+#define DM_COOKIE_READ  1 /* of REQ and PROBE */
+#define DM_COOKIE_PLACE 1 /* shift */
 
 static inline uint32_t dm_cookie_base(const struct dm_link *link)
 {

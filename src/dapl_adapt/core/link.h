@@ -61,6 +61,7 @@ struct dm_link {
     struct dm_conn *conn;
     struct dm_list note; /* in dm_adapt.notes while n_notes is not 0 */
     unsigned notes;
+    DAT_LMR_TRIPLET first;         /* of the receive for the connector's first message */
     int event;                     /* DAT event number of the last failure */
     struct dm_conn_private answer; /* what the peer said last */
     DAT_CR_HANDLE cr;              /* request that waits for the main thread, */

@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+#include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/public/rdma.h"
 
 struct dm_ia;
@@ -15,9 +16,20 @@ struct dm_part {
     struct dm_rdma *rdma; /* NULL: done */
     uint64_t local;
     uint64_t remote;
+    struct dm_desc desc;
 };
 
 #define DM_RDMAQ_REQS 64
+#define DM_RDMAQ_SAID 4  /* the first message, and what follows it over a new link (conn/prod.c) */
+#define DM_IMMS       32 /* values that are expected with RDMA writes, of a process */
+
+/* What is posted on an RDMA link; its cookies have the places here. */
+struct dm_rdmaq_posted {
+    struct dm_part parts[DM_RDMAQ_REQS];
+    struct dm_desc said[DM_RDMAQ_SAID];
+    DAT_LMR_TRIPLET imms[DM_IMMS]; /* receives, in turn */
+    uint32_t n_imms;
+};
 
 /* RDMA over one link: what waits and what is posted. */
 struct dm_rdmaq {
@@ -25,11 +37,11 @@ struct dm_rdmaq {
     int peer_rail;
     int rq_used;
     int rq_size;
-    int n_reads;           /* outstanding, */
-    int max_reads;         /* at most so many */
-    uint32_t head;         /* number of the next part */
-    uint32_t tail;         /* of the oldest that is not done */
-    struct dm_part *parts; /* DM_RDMAQ_REQS places */
+    int n_reads;   /* outstanding, */
+    int max_reads; /* at most so many */
+    uint32_t head; /* number of the next part */
+    uint32_t tail; /* of the oldest that is not done */
+    struct dm_rdmaq_posted *posted;
     struct dm_rdma *queue_head;
     struct dm_rdma *queue_tail;
     uint64_t rest_until; /* broken: not tried again before */

@@ -40,7 +40,9 @@ struct dm_rx {
     char *slots;
     DAT_EP_HANDLE ep;           /* DM_RECORD_SEND: that has the buffers */
     uint32_t arrive;            /* slot of the next completion */
-    _Atomic uint64_t *trailers; /* DM_RECORD_SEND: the array of trailers */
+    _Atomic uint64_t *trailers; /* DM_RECORD_SEND: the array of trailers, */
+    DAT_LMR_TRIPLET *iov;       /* and of what is posted, by slots */
+    DAT_LMR_TRIPLET notify;     /* of the receive for a notification */
 };
 
 static inline bool dm_rx_ring_has(const struct dm_rx_ring *ring)

@@ -13,13 +13,22 @@
 #include "dapl_adapt/public/types.h"
 #include "util/port.h"
 
+#define DM_TX_IOV     8 /* segments of a record */
 #define DM_TX_REFS    8 /* registrations that writes in flight may hold */
 #define DM_TX_RESERVE 2 /* requests kept for credit messages */
+
+/* The triplets of a request. */
+struct dm_tx_desc {
+    DAT_LMR_TRIPLET iov[DM_TX_IOV];
+    DAT_RMR_TRIPLET rmr;
+};
 
 /* The request queue of the pipe's endpoint. */
 struct dm_tx_queue {
     uint32_t done; /* records and extras known complete */
     uint32_t size;
+    uint32_t n_descs;         /* a power of two, at least `size` */
+    struct dm_tx_desc *descs; /* by the number of the request; NULL: the provider has copied them */
     uint32_t signal_every;
     uint32_t n_signalled; /* completions that are coming */
 };
@@ -80,7 +89,8 @@ struct dm_tx {
     uint32_t cookie;      /* all but kind and number */
     uint32_t n_extra;     /* posts that are not records */
     uint64_t len_sent;    /* bytes of records over this rail */
-    uint8_t protocol;     /* enum dm_record_protocol; not 0: the slow way */
+    uint8_t protocol;     /* enum dm_record_protocol */
+    bool is_slow;         /* a record is not one write, or the provider keeps its triplets */
     bool is_serial;       /* as its rail */
     bool is_blocked;      /* somebody waits */
     /* colder */
@@ -92,6 +102,16 @@ struct dm_tx {
     struct dm_tx_queue sq;
     struct dm_tx_direct direct;
 };
+
+/*
+ * Where the triplets of the next request are to be. A provider that keeps them gets a place that
+ * nobody touches until the request is known complete, others the caller's own.
+ */
+static inline struct dm_tx_desc *dm_tx_desc(struct dm_tx *tx, struct dm_tx_desc *own)
+{
+    return tx->sq.descs == NULL ? own
+                                : &tx->sq.descs[(tx->n_posted + tx->n_extra) % tx->sq.n_descs];
+}
 
 _Static_assert(offsetof(struct dm_tx, idle) <= 2 * DM_CACHE_LINE, "the hot part is two lines");
 

@@ -14,6 +14,10 @@
 
 int dm_eager_prepare(struct dm_conn *conn, DAT_EP_HANDLE ep)
 {
+    int err = dm_eager_setup_descs(conn);
+
+    if (err != DM_OK)
+        return err;
     if (conn->epoch > 0)
         return dm_eager_rx_resume(conn, ep);
     dm_eager_setup_rx(conn);

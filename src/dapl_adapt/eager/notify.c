@@ -48,14 +48,14 @@ static bool notify_may_post(const struct dm_conn *conn)
 static DAT_RETURN notify_post_recv(struct dm_conn *conn)
 {
     const struct dm_link *link = &conn->link[DM_LINK_PIPE];
-    DAT_LMR_TRIPLET lmr;
+    DAT_LMR_TRIPLET *lmr = &conn->rx.notify;
     DAT_RETURN rc;
 
-    lmr.virtual_address = (DAT_VADDR)(uintptr_t)&conn->ctl->notify[0];
-    lmr.segment_length = sizeof(conn->ctl->notify[0]);
-    lmr.lmr_context = conn->tx.lctx;
+    lmr->virtual_address = (DAT_VADDR)(uintptr_t)&conn->ctl->notify[0];
+    lmr->segment_length = sizeof(conn->ctl->notify[0]);
+    lmr->lmr_context = conn->tx.lctx;
     dm_serial_enter(conn->ia->is_serial);
-    rc = DAT_EP_POST_RECV(link->ep, 1, &lmr, dm_cookie(DM_COOKIE_NOTIFY, link, 0),
+    rc = DAT_EP_POST_RECV(link->ep, 1, lmr, dm_cookie(DM_COOKIE_NOTIFY, link, 0),
                           DAT_COMPLETION_DEFAULT_FLAG);
     dm_serial_leave(conn->ia->is_serial);
     return rc;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "dapl_adapt/conn/failover.h"
 #include "dapl_adapt/core/conn.h"
@@ -21,6 +22,39 @@
 static inline uint64_t post_first_trailer(const struct dm_tx *tx)
 {
     return (uint64_t)(uintptr_t)tx->ring.trailer - (uint64_t)tx->ring.slot * tx->ring.stride;
+}
+
+/* Copy triplets to where they may stay, if the provider has not. */
+static struct dm_tx_desc *post_keep(struct dm_tx *tx, DAT_COUNT n_iov, const DAT_LMR_TRIPLET *iov,
+                                    const DAT_RMR_TRIPLET *rmr)
+{
+    struct dm_tx_desc *desc = dm_tx_desc(tx, NULL);
+
+    if (desc == NULL)
+        return NULL;
+    memcpy(desc->iov, iov, (size_t)n_iov * sizeof(*iov));
+    if (rmr != NULL)
+        desc->rmr = *rmr;
+    return desc;
+}
+
+static DAT_RETURN post_write(struct dm_tx *tx, DAT_COUNT n_iov, DAT_LMR_TRIPLET *iov,
+                             enum dm_cookie_kind kind, DAT_RMR_TRIPLET *rmr,
+                             DAT_COMPLETION_FLAGS flags)
+{
+    struct dm_tx_desc *desc = post_keep(tx, n_iov, iov, rmr);
+
+    return DAT_EP_POST_RDMA_WRITE(tx->ep, n_iov, desc != NULL ? desc->iov : iov,
+                                  dm_tx_cookie(tx, kind), desc != NULL ? &desc->rmr : rmr, flags);
+}
+
+static DAT_RETURN post_send(struct dm_tx *tx, DAT_COUNT n_iov, DAT_LMR_TRIPLET *iov,
+                            enum dm_cookie_kind kind, DAT_COMPLETION_FLAGS flags)
+{
+    struct dm_tx_desc *desc = post_keep(tx, n_iov, iov, NULL);
+
+    return DAT_EP_POST_SEND(tx->ep, n_iov, desc != NULL ? desc->iov : iov, dm_tx_cookie(tx, kind),
+                            flags);
 }
 
 /*
@@ -43,8 +77,7 @@ static DAT_RETURN post_basic(struct dm_conn *conn, DAT_COUNT n_iov, DAT_LMR_TRIP
     rmr->segment_length -= DM_TRAILER_LEN;
     n_iov -= last->segment_length == 0;
     if (n_iov > 0) {
-        rc = DAT_EP_POST_RDMA_WRITE(tx->ep, n_iov, iov, dm_tx_cookie(tx, DM_COOKIE_QUIET), rmr,
-                                    DAT_COMPLETION_SUPPRESS_FLAG);
+        rc = post_write(tx, n_iov, iov, DM_COOKIE_QUIET, rmr, DAT_COMPLETION_SUPPRESS_FLAG);
         tx->n_extra++;
         conn->ia->counts.n_writes++;
     }
@@ -53,17 +86,19 @@ static DAT_RETURN post_basic(struct dm_conn *conn, DAT_COUNT n_iov, DAT_LMR_TRIP
     rmr->virtual_address = tx->heads + (head.virtual_address - post_first_trailer(tx)) /
                                            tx->ring.stride * DM_TRAILER_LEN;
     rmr->segment_length = DM_TRAILER_LEN;
-    return DAT_EP_POST_RDMA_WRITE(tx->ep, 1, &head, dm_tx_cookie(tx, kind), rmr, flags);
+    return post_write(tx, 1, &head, kind, rmr, flags);
 }
 
-/* A record that is not one write. */
+/* A record that is not one write, or whose triplets the provider keeps. */
 DAT_RETURN dm_tx_post_other(struct dm_conn *conn, DAT_COUNT n_iov, DAT_LMR_TRIPLET *iov,
                             DAT_RMR_TRIPLET *rmr, enum dm_cookie_kind kind,
                             DAT_COMPLETION_FLAGS flags)
 {
     if (conn->tx.protocol == DM_RECORD_BASIC)
         return post_basic(conn, n_iov, iov, rmr, kind, flags);
-    return DAT_EP_POST_SEND(conn->tx.ep, n_iov, iov, dm_tx_cookie(&conn->tx, kind), flags);
+    if (conn->tx.protocol == DM_RECORD_SEND)
+        return post_send(&conn->tx, n_iov, iov, kind, flags);
+    return post_write(&conn->tx, n_iov, iov, kind, rmr, flags);
 }
 
 DAT_RETURN dm_eager_write(struct dm_conn *conn, DAT_LMR_TRIPLET *lmr, DAT_RMR_TRIPLET *rmr,
@@ -72,17 +107,16 @@ DAT_RETURN dm_eager_write(struct dm_conn *conn, DAT_LMR_TRIPLET *lmr, DAT_RMR_TR
     struct dm_tx *tx = &conn->tx;
     DAT_COMPLETION_FLAGS flags;
     enum dm_cookie_kind kind = dm_tx_signal_kind(conn, is_signalled, &flags);
-    DAT_DTO_COOKIE cookie = dm_tx_cookie(tx, kind);
     DAT_RETURN rc;
 
-    tx->n_extra++;
     *(rmr != NULL ? &conn->ia->counts.n_writes : &conn->ia->counts.n_sends) += 1;
     dm_serial_enter(tx->is_serial);
     if (rmr != NULL)
-        rc = DAT_EP_POST_RDMA_WRITE(tx->ep, 1, lmr, cookie, rmr, flags);
+        rc = post_write(tx, 1, lmr, kind, rmr, flags);
     else
-        rc = DAT_EP_POST_SEND(tx->ep, 1, lmr, cookie, flags);
+        rc = post_send(tx, 1, lmr, kind, flags);
     dm_serial_leave(tx->is_serial);
+    tx->n_extra++;
     return rc;
 }
 

@@ -70,7 +70,7 @@ static inline DAT_DTO_COOKIE dm_tx_cookie(const struct dm_tx *tx, enum dm_cookie
     return c;
 }
 
-/* A record that is not one write. */
+/* A record that is not one write, or whose triplets the provider keeps. */
 DAT_RETURN dm_tx_post_other(struct dm_conn *conn, DAT_COUNT n_iov, DAT_LMR_TRIPLET *iov,
                             DAT_RMR_TRIPLET *rmr, enum dm_cookie_kind kind,
                             DAT_COMPLETION_FLAGS flags);
@@ -90,7 +90,7 @@ static inline DAT_RETURN dm_tx_post(struct dm_conn *conn, DAT_COUNT n_iov, DAT_L
     rmr.rmr_context = tx->rctx;
     tx->len_sent += len;
     dm_serial_enter(tx->is_serial);
-    if (dm_unlikely(tx->protocol != DM_RECORD_WRITE))
+    if (dm_unlikely(tx->is_slow))
         rc = dm_tx_post_other(conn, n_iov, iov, &rmr, kind, flags);
     else
         rc = DAT_EP_POST_RDMA_WRITE(tx->ep, n_iov, iov, dm_tx_cookie(tx, kind), &rmr, flags);
@@ -98,7 +98,10 @@ static inline DAT_RETURN dm_tx_post(struct dm_conn *conn, DAT_COUNT n_iov, DAT_L
     return rc;
 }
 
-/* A write on the pipe's endpoint that is not a record; rmr NULL: a message. */
+/*
+ * A write on the pipe's endpoint that is not a record; rmr NULL: a message. The triplets are the
+ * caller's again.
+ */
 DAT_RETURN dm_eager_write(struct dm_conn *conn, DAT_LMR_TRIPLET *lmr, DAT_RMR_TRIPLET *rmr,
                           bool is_signalled);
 /* Send a record of the shadow buffer again: space bytes before the trailer. */

@@ -52,10 +52,8 @@ static int replay_change_protocol(struct dm_conn *conn, bool is_recv)
     uint64_t word;
     uint32_t len;
 
-    if (rx->trailers == NULL)
-        rx->trailers = calloc(rx->n_slots, sizeof(*rx->trailers));
-    if (rx->trailers == NULL)
-        return DM_FAIL(DM_ENOMEM, "trailers of a pipe, %u slots", rx->n_slots);
+    if (dm_eager_sr_alloc(rx) != DM_OK)
+        return DM_ENOMEM;
     if (is_recv)
         memset((void *)rx->trailers, 0, rx->n_slots * sizeof(*rx->trailers));
     for (; dm_rx_walk_has(rx, &walk); dm_rx_walk_next(rx, &walk)) {
@@ -104,15 +102,15 @@ static int replay_speak_first(struct dm_conn *conn)
 {
     struct dm_link *link = &conn->link[DM_LINK_PIPE];
     struct dm_tx *tx = &conn->tx;
-    DAT_LMR_TRIPLET lmr;
+    struct dm_tx_desc own, *desc = dm_tx_desc(tx, &own);
     DAT_RETURN rc;
 
-    dm_link_first(link, &lmr);
-    lmr.segment_length = sizeof(uint64_t);
+    dm_link_first(link, desc->iov);
+    desc->iov[0].segment_length = sizeof(uint64_t);
     dm_serial_enter(tx->is_serial);
-    rc =
-        DAT_EP_POST_SEND(tx->ep, 1, &lmr, dm_cookie(DM_COOKIE_TX, link, tx->n_posted + tx->n_extra),
-                         DAT_COMPLETION_DEFAULT_FLAG);
+    rc = DAT_EP_POST_SEND(tx->ep, 1, desc->iov,
+                          dm_cookie(DM_COOKIE_TX, link, tx->n_posted + tx->n_extra),
+                          DAT_COMPLETION_DEFAULT_FLAG);
     dm_serial_leave(tx->is_serial);
     if (rc != DAT_SUCCESS)
         return dm_conn_post_failed(conn, rc);

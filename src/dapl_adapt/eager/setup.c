@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
@@ -18,6 +19,7 @@
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
 #include "util/cfg.h"
+#include "util/err.h"
 #include "util/port.h"
 
 void dm_eager_setup_rx(struct dm_conn *conn)
@@ -39,6 +41,21 @@ void dm_eager_setup_rx(struct dm_conn *conn)
     rx->ring.step = DM_TRAILER_LEN;
     rx->ring.trailer =
         (void *)(conn->region.ptr + dm_region_len(conn->ring.n_slots, conn->ring.stride));
+}
+
+int dm_eager_setup_descs(struct dm_conn *conn)
+{
+    struct dm_tx_queue *sq = &conn->tx.sq;
+
+    free(sq->descs); /* of an earlier rail, whose requests are over */
+    sq->descs = NULL;
+    if (!conn->ia->caps.keeps_iov)
+        return DM_OK;
+    for (sq->n_descs = 1; sq->n_descs < (uint32_t)conn->sq_size;)
+        sq->n_descs *= 2;
+    sq->descs = calloc(sq->n_descs, sizeof(*sq->descs));
+    return sq->descs != NULL ? DM_OK
+                             : DM_FAIL(DM_ENOMEM, "triplets of a pipe, %u requests", sq->n_descs);
 }
 
 /*
@@ -108,6 +125,7 @@ void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
     tx->protocol = conn->is_sendrecv             ? DM_RECORD_SEND
                    : conn->adapt->rings.is_basic ? DM_RECORD_BASIC
                                                  : DM_RECORD_WRITE;
+    tx->is_slow = tx->protocol != DM_RECORD_WRITE || tx->sq.descs != NULL;
     tx->place.is_short = tx->protocol == DM_RECORD_WRITE && !dm_conn_can_move(conn);
     tx->heads = addr + dm_region_len(conn->ring.n_slots, conn->ring.stride);
     tx->is_serial = conn->ia->is_serial;

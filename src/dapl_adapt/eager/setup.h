@@ -11,6 +11,11 @@
 struct dm_conn;
 
 /*
+ * Room for the triplets of requests where the connection's rail keeps them; those of an earlier rail
+ * are over. Before the pipe is usable. DM_ENOMEM.
+ */
+int dm_eager_setup_descs(struct dm_conn *conn);
+/*
  * Make the pipe of an established connection usable: peer's region at addr with
  * key ctx. For send/receive the buffers are posted already.
  */

@@ -28,14 +28,14 @@
 static DAT_RETURN sr_post_slot(struct dm_conn *conn, DAT_EP_HANDLE ep, uint32_t slot)
 {
     struct dm_rx *rx = &conn->rx;
-    DAT_LMR_TRIPLET lmr;
+    DAT_LMR_TRIPLET *lmr = &rx->iov[slot];
     DAT_RETURN rc;
 
-    lmr.virtual_address = (DAT_VADDR)(uintptr_t)(rx->slots + (size_t)slot * rx->stride);
-    lmr.segment_length = rx->stride;
-    lmr.lmr_context = conn->region.lmr.lctx;
+    lmr->virtual_address = (DAT_VADDR)(uintptr_t)(rx->slots + (size_t)slot * rx->stride);
+    lmr->segment_length = rx->stride;
+    lmr->lmr_context = conn->region.lmr.lctx;
     dm_serial_enter(conn->ia->is_serial);
-    rc = DAT_EP_POST_RECV(ep, 1, &lmr, dm_cookie(DM_COOKIE_RECV, &conn->link[DM_LINK_PIPE], slot),
+    rc = DAT_EP_POST_RECV(ep, 1, lmr, dm_cookie(DM_COOKIE_RECV, &conn->link[DM_LINK_PIPE], slot),
                           DAT_COMPLETION_DEFAULT_FLAG);
     dm_serial_leave(conn->ia->is_serial);
     return rc;
@@ -53,14 +53,23 @@ int dm_eager_sr_post(struct dm_conn *conn, DAT_EP_HANDLE ep, uint32_t slot, uint
     return DM_OK;
 }
 
+int dm_eager_sr_alloc(struct dm_rx *rx)
+{
+    if (rx->trailers == NULL)
+        rx->trailers = calloc(rx->n_slots, sizeof(*rx->trailers));
+    if (rx->iov == NULL)
+        rx->iov = calloc(rx->n_slots, sizeof(*rx->iov));
+    return rx->trailers != NULL && rx->iov != NULL
+               ? DM_OK
+               : DM_FAIL(DM_ENOMEM, "receives of a pipe, %u slots", rx->n_slots);
+}
+
 int dm_eager_sr_setup(struct dm_conn *conn, DAT_EP_HANDLE ep)
 {
     struct dm_rx *rx = &conn->rx;
 
-    if (rx->trailers == NULL)
-        rx->trailers = calloc(rx->n_slots, sizeof(*rx->trailers));
-    if (rx->trailers == NULL)
-        return DM_FAIL(DM_ENOMEM, "trailers of a pipe, %u slots", rx->n_slots);
+    if (dm_eager_sr_alloc(rx) != DM_OK)
+        return DM_ENOMEM;
     rx->protocol = DM_RECORD_SEND;
     rx->ring.trailer = rx->trailers;
     rx->ring.step = sizeof(*rx->trailers);

@@ -9,8 +9,11 @@
 #include "dapl_adapt/provider/dat.h"
 
 struct dm_conn;
+struct dm_rx;
 
-/* Allocate the trailers and post all buffers. Lock held. */
+/* Memory for the trailers and the triplets of what is posted, unless it is there. DM_ENOMEM. */
+int dm_eager_sr_alloc(struct dm_rx *rx);
+/* Allocate that and post all buffers. Lock held. */
 int dm_eager_sr_setup(struct dm_conn *conn, DAT_EP_HANDLE ep);
 /* Post n slots from `slot` on. */
 int dm_eager_sr_post(struct dm_conn *conn, DAT_EP_HANDLE ep, uint32_t slot, uint32_t n);

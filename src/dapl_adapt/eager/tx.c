@@ -38,7 +38,6 @@
 #include "util/tune.h"
 
 #define DIRECT_MIN  4096 /* parts from this size are not copied into the shadow buffer */
-#define MAX_IOV     8
 #define EAGER_AUTO  16384
 #define EAGER_LOCAL 8192 /* over a rail of this host only: longer ones are copied once, not twice */
 
@@ -161,7 +160,7 @@ struct cursor {
 
 /* The record under construction. */
 struct record {
-    DAT_LMR_TRIPLET iov[MAX_IOV];
+    DAT_LMR_TRIPLET iov[DM_TX_IOV];
     int n_iov;
     char *start; /* of the data, in the shadow buffer */
     uint32_t len;
@@ -211,7 +210,7 @@ static bool record_add_direct(struct dm_conn *conn, struct record *rec, char *pa
 
     /* the copied bytes before it, itself, and the trailer after it */
     if (conn->tx.direct.is_off || rec->n_iov + 3 > conn->ia->limits.max_iov ||
-        rec->n_iov + 3 > MAX_IOV)
+        rec->n_iov + 3 > DM_TX_IOV)
         return false;
     if (dm_adapt_reg(conn->adapt, part, len, &mr) != DM_OK)
         return false;

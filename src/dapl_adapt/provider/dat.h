@@ -9,6 +9,15 @@
 #include <dat2/udat.h>
 #include <dat2/dat_registry.h>
 
+/*
+ * A descriptor: the triplets of a request. Until the request has completed a provider may read and
+ * change them (DAT_IOV_OWNERSHIP): they lie in the object that its cookie names.
+ */
+struct dm_desc {
+    DAT_LMR_TRIPLET lmr;
+    DAT_RMR_TRIPLET rmr;
+};
+
 /* "DAT_INSUFFICIENT_RESOURCES, DAT_RESOURCE_MEMORY (0x80030001)"; static per thread. */
 const char *dm_dat_text(DAT_RETURN rc);
 

@@ -169,6 +169,7 @@ static int ia_query(struct dm_ia *ia, const struct dm_conf_entry *entry)
     /* Only iWARP has reads into a single segment, and it is done with a write that is sent. */
     ia->caps.is_late = limits.max_iov_read == 1;
     ia->caps.has_ext = limits.has_ext;
+    ia->caps.keeps_iov = limits.keeps_iov;
     ia->caps.needs_sendrecv = limits.last_byte == DM_LAST_IS_EARLY;
     ia->limits.max_req = ia_min_pos(65536, limits.max_req);
     ia->limits.max_recv = ia->limits.max_req;
@@ -414,13 +415,13 @@ void dm_ia_found(const struct dm_ia *ia, char *text, size_t len)
         inet_ntop(AF_INET, &in.sin_addr, addr, sizeof(addr));
     else if (in.sin_family == AF_INET6)
         inet_ntop(AF_INET6, &in6.sin6_addr, addr, sizeof(addr));
-    snprintf(text, len, "%s%s; %d segments, %d requests, %d reads; %s, %s%s%s",
+    snprintf(text, len, "%s%s; %d segments, %d requests, %d reads; %s, %s%s%s%s",
              ia->caps.is_local ? "this host only, " : "reaches hosts, ", addr, ia->limits.max_iov,
              ia->limits.max_req, ia->limits.max_reads_out,
              ia->caps.can_share ? "maps shared memory" : "no shared memory",
              ia->caps.is_pinning ? "registration pins pages" : "does not pin",
              ia->caps.is_late ? ", a read tells that writes are placed" : "",
-             ia_last_byte_text(ia));
+             ia->caps.keeps_iov ? ", keeps triplets until completion" : "", ia_last_byte_text(ia));
 }
 
 int dm_ia_ep_create(struct dm_ia *ia, int n_recv, int n_req, DAT_EP_HANDLE *ep_p)

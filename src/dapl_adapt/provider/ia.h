@@ -56,6 +56,7 @@ struct dm_ia_caps {
     bool is_late;        /* a write may be done before it is placed (iWARP) */
     bool is_local;       /* it reaches this host only */
     bool needs_sendrecv; /* no rings: their last byte may come early, or only completions wake */
+    bool keeps_iov;      /* triplets are the provider's until their request has completed */
     bool has_ext;        /* it names the InfiniBand extensions */
     bool can_share;      /* takes shared memory registrations, as probed */
     bool is_pinning;     /* registration pins pages: a kept one can go stale */
@@ -122,10 +123,14 @@ struct dm_ia_atomics {
     struct dm_loopback *loopback;
 };
 
+#define DM_PROBE_DESCS 64
+
 /* Rendezvous protocol, measured once for all peers reached by the rail, or tuned. */
 struct dm_ia_rndv {
     enum dm_rndv choice; /* read or pipe; DM_RNDV_AUTO: not yet */
     int n_measured;
+    struct dm_desc descs[DM_PROBE_DESCS]; /* of measuring transfers, in turn */
+    uint32_t n_descs;
     struct dm_rndv_select select; /* is_on: how fast the two were; what comes is timed further on */
 };
 

@@ -20,6 +20,8 @@ struct dm_loopback {
     int n_pending; /* ends that have called or accepted and not heard how that went */
     int n_posted;  /* by who opened it: what dm_loopback_next has still to give before the end */
     uint64_t nonce;
+    struct dm_desc desc; /* of the request under way, */
+    struct dm_desc recv; /* and of the receive */
 };
 
 /* False: no connection came about in that time. dm_loopback_close has to follow in any case; twice is no harm. */

@@ -34,6 +34,7 @@ struct dm_probe_limits {
     bool can_wake;  /* and that a software event in a queue of completions wakes who waits in it */
     bool is_driven; /* data arrives in consumers' polls of event queues, or late */
     bool has_ext;   /* it names the InfiniBand extensions */
+    bool keeps_iov; /* it says that triplets are its own until their request has completed */
     bool is_safe_line; /* it calls itself thread safe */
     bool is_serial;    /* not even different threads in different objects are allowed */
     unsigned char addr[DM_PROBE_ADDR_MAX];

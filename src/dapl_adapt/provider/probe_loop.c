@@ -136,8 +136,7 @@ static struct loop *loop_new(struct dm_ia *ia)
 static bool write_once(struct loop *loop, size_t len, unsigned char mark, uint64_t limit)
 {
     char *src = loop->mem + AREA_LEN;
-    DAT_LMR_TRIPLET lmr;
-    DAT_RMR_TRIPLET rmr;
+    struct dm_desc *desc = &loop->self.desc;
     DAT_DTO_COOKIE cookie = {.as_64 = mark};
     DAT_EVENT event;
     unsigned n;
@@ -152,13 +151,13 @@ static bool write_once(struct loop *loop, size_t len, unsigned char mark, uint64
             return false;
         sched_yield();
     }
-    lmr.virtual_address = (DAT_VADDR)(uintptr_t)src;
-    lmr.segment_length = (DAT_SEG_LENGTH)len;
-    lmr.lmr_context = loop->lmr.lctx;
-    rmr.virtual_address = (DAT_VADDR)(uintptr_t)loop->mem;
-    rmr.segment_length = (DAT_SEG_LENGTH)len;
-    rmr.rmr_context = loop->lmr.rctx;
-    if (DAT_EP_POST_RDMA_WRITE(loop->self.out, 1, &lmr, cookie, &rmr,
+    desc->lmr.virtual_address = (DAT_VADDR)(uintptr_t)src;
+    desc->lmr.segment_length = (DAT_SEG_LENGTH)len;
+    desc->lmr.lmr_context = loop->lmr.lctx;
+    desc->rmr.virtual_address = (DAT_VADDR)(uintptr_t)loop->mem;
+    desc->rmr.segment_length = (DAT_SEG_LENGTH)len;
+    desc->rmr.rmr_context = loop->lmr.rctx;
+    if (DAT_EP_POST_RDMA_WRITE(loop->self.out, 1, &desc->lmr, cookie, &desc->rmr,
                                DAT_COMPLETION_DEFAULT_FLAG) != DAT_SUCCESS)
         return false;
     loop->self.n_posted++;
@@ -217,21 +216,24 @@ enum dm_last_byte dm_probe_last_byte(struct dm_ia *ia, uint64_t limit_ns)
 static bool post_immediate(struct loop *loop)
 {
     DAT_DTO_COOKIE cookie = {.as_64 = 1};
-    DAT_LMR_TRIPLET lmr;
-    DAT_RMR_TRIPLET rmr;
+    DAT_LMR_TRIPLET *recv = &loop->self.recv.lmr;
+    DAT_LMR_TRIPLET *lmr = &loop->self.desc.lmr;
+    DAT_RMR_TRIPLET *rmr = &loop->self.desc.rmr;
 
     memset(loop->mem + AREA_LEN, 'i', IMM_LEN);
-    lmr.virtual_address = (DAT_VADDR)(uintptr_t)(loop->mem + AREA_LEN - IMM_LEN);
-    lmr.segment_length = IMM_LEN;
-    lmr.lmr_context = loop->lmr.lctx;
-    if (DAT_EP_POST_RECV(loop->self.in, 1, &lmr, cookie, DAT_COMPLETION_DEFAULT_FLAG) !=
+    recv->virtual_address = (DAT_VADDR)(uintptr_t)(loop->mem + AREA_LEN - IMM_LEN);
+    recv->segment_length = IMM_LEN;
+    recv->lmr_context = loop->lmr.lctx;
+    if (DAT_EP_POST_RECV(loop->self.in, 1, recv, cookie, DAT_COMPLETION_DEFAULT_FLAG) !=
         DAT_SUCCESS)
         return false;
-    lmr.virtual_address = (DAT_VADDR)(uintptr_t)(loop->mem + AREA_LEN);
-    rmr.virtual_address = (DAT_VADDR)(uintptr_t)loop->mem;
-    rmr.segment_length = IMM_LEN;
-    rmr.rmr_context = loop->lmr.rctx;
-    return dat_ib_post_rdma_write_immed(loop->self.out, 1, &lmr, cookie, &rmr, IMM_VALUE,
+    lmr->virtual_address = (DAT_VADDR)(uintptr_t)(loop->mem + AREA_LEN);
+    lmr->segment_length = IMM_LEN;
+    lmr->lmr_context = loop->lmr.lctx;
+    rmr->virtual_address = (DAT_VADDR)(uintptr_t)loop->mem;
+    rmr->segment_length = IMM_LEN;
+    rmr->rmr_context = loop->lmr.rctx;
+    return dat_ib_post_rdma_write_immed(loop->self.out, 1, lmr, cookie, rmr, IMM_VALUE,
                                         DAT_COMPLETION_DEFAULT_FLAG) == DAT_SUCCESS;
 }
 

@@ -147,24 +147,25 @@ static bool self_await(struct dm_loopback *loop)
 }
 
 /* After a failure the connection to oneself is made again. */
-static DAT_RETURN self_post(struct dm_ia *ia, DAT_LMR_TRIPLET *lmr, DAT_RMR_TRIPLET *rmr,
-                            uint64_t add)
+static DAT_RETURN self_post(struct dm_ia *ia, const struct dm_desc *desc, uint64_t add)
 {
+    struct dm_loopback *loop = ia->atomics.loopback;
     DAT_DTO_COOKIE cookie = {.as_64 = 1};
     DAT_RETURN rc = DAT_CLASS_ERROR | DAT_INVALID_STATE;
 
     for (int i = 0; i < 2 && rc != DAT_SUCCESS; i++) {
         if (ia->atomics.is_down) {
-            dm_loopback_close(ia->atomics.loopback);
-            if (!dm_loopback_open(ia->atomics.loopback, ia, LOOP_NS))
+            dm_loopback_close(loop);
+            if (!dm_loopback_open(loop, ia, LOOP_NS))
                 return rc;
             ia->atomics.is_down = false;
         }
+        loop->desc = *desc;
         dm_serial_enter(ia->is_serial);
-        rc = dm_ext_fetch_add(ia, ia->atomics.loopback->out, lmr, cookie, rmr, add);
+        rc = dm_ext_fetch_add(ia, loop->out, &loop->desc.lmr, cookie, &loop->desc.rmr, add);
         dm_serial_leave(ia->is_serial);
         ia->atomics.is_down = rc != DAT_SUCCESS;
-        ia->atomics.loopback->n_posted += rc == DAT_SUCCESS;
+        loop->n_posted += rc == DAT_SUCCESS;
     }
     return rc;
 }
@@ -175,19 +176,18 @@ static int self_add(struct dm_adapt *adapt, struct dm_ia *ia, const struct dm_wo
 {
     struct dm_atomics *atomics = adapt->atomics;
     uint64_t *cell = cell_take(atomics);
-    DAT_LMR_TRIPLET lmr;
-    DAT_RMR_TRIPLET rmr;
+    struct dm_desc desc;
     DAT_RETURN rc;
 
     if (cell == NULL)
         return DM_EAGAIN;
-    lmr.virtual_address = (DAT_VADDR)(uintptr_t)cell;
-    lmr.segment_length = sizeof(*cell);
-    lmr.lmr_context = atomics->mr->lmr[ia->index].lctx;
-    rmr.virtual_address = key->addr + (uint64_t)which * sizeof(uint64_t);
-    rmr.segment_length = sizeof(*cell);
-    rmr.rmr_context = key->ctx;
-    rc = self_post(ia, &lmr, &rmr, add);
+    desc.lmr.virtual_address = (DAT_VADDR)(uintptr_t)cell;
+    desc.lmr.segment_length = sizeof(*cell);
+    desc.lmr.lmr_context = atomics->mr->lmr[ia->index].lctx;
+    desc.rmr.virtual_address = key->addr + (uint64_t)which * sizeof(uint64_t);
+    desc.rmr.segment_length = sizeof(*cell);
+    desc.rmr.rmr_context = key->ctx;
+    rc = self_post(ia, &desc, add);
     if (rc == DAT_SUCCESS && !self_await(ia->atomics.loopback)) {
         ia->atomics.is_down = true;
         dm_loopback_close(ia->atomics.loopback); /* nothing comes to the cell any more */

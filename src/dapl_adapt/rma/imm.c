@@ -53,8 +53,9 @@ int dm_adapt_expect_imm(struct dm_conn *conn, struct dm_rdma *rdma, uint32_t *va
 {
     struct dm_link *link = &conn->link[DM_LINK_RDMA];
     struct dm_imms *imms = &conn->adapt->imms;
-    DAT_LMR_TRIPLET lmr;
+    struct dm_rdmaq_posted *posted;
     DAT_RETURN rc;
+    uint32_t at;
     int place = 0;
 
     if (!conn->was_up || dm_conn_is_lost(conn))
@@ -67,9 +68,12 @@ int dm_adapt_expect_imm(struct dm_conn *conn, struct dm_rdma *rdma, uint32_t *va
         place++;
     if (place == DM_IMMS)
         return DM_EAGAIN;
-    dm_link_first(link, &lmr); /* nothing is written there */
+    posted = conn->rdmaq[0].posted;
+    at = posted->n_imms % DM_IMMS; /* receives complete in turn, no more than there are values */
+    dm_link_first(link, &posted->imms[at]); /* nothing is written there */
     dm_serial_enter(conn->ia->is_serial);
-    rc = DAT_EP_POST_RECV(link->ep, 1, &lmr, dm_cookie(DM_COOKIE_FIRST, link, link->kind << 16),
+    rc = DAT_EP_POST_RECV(link->ep, 1, &posted->imms[at],
+                          dm_cookie(DM_COOKIE_FIRST, link, (uint32_t)link->kind << 16 | at),
                           DAT_COMPLETION_DEFAULT_FLAG);
     dm_serial_leave(conn->ia->is_serial);
     if (rc != DAT_SUCCESS) {
@@ -79,6 +83,7 @@ int dm_adapt_expect_imm(struct dm_conn *conn, struct dm_rdma *rdma, uint32_t *va
     *rdma = (struct dm_rdma){.done = rdma->done, .conn = conn};
     imms->rdma[place] = rdma;
     imms->turn[place]++;
+    posted->n_imms++;
     conn->rdmaq[0].ia->n_signalled++;
     *value_p = imm_value(imms, place);
     return DM_OK;

@@ -103,13 +103,14 @@ static void rdma_rewind_late(struct dm_rdmaq *rdmaq, struct dm_rdma *rdma)
 
 void dm_rdma_completed(struct dm_conn *conn, struct dm_rdmaq *rdmaq, uint32_t place, bool is_ok)
 {
-    struct dm_rdma *rdma = rdmaq->parts[place].rdma;
+    struct dm_rdma *rdma = rdmaq->posted->parts[place].rdma;
 
     if (rdma == NULL)
         return;
-    rdmaq->parts[place].rdma = NULL;
+    rdmaq->posted->parts[place].rdma = NULL;
     rdmaq->n_reads -= rdma_takes_read(rdma);
-    while (rdmaq->tail != rdmaq->head && rdmaq->parts[rdmaq->tail % DM_RDMAQ_REQS].rdma == NULL)
+    while (rdmaq->tail != rdmaq->head &&
+           rdmaq->posted->parts[rdmaq->tail % DM_RDMAQ_REQS].rdma == NULL)
         rdmaq->tail++;
     rdma->n_posted--;
     if (!is_ok && rdma->err == DM_OK)
@@ -164,7 +165,7 @@ void dm_rdma_requeue(struct dm_conn *conn, struct dm_rdmaq *rdmaq, struct dm_rdm
         rdmaq_enqueue(to, rdma);
     }
     while (rdmaq->head != rdmaq->tail) {
-        part = &rdmaq->parts[--rdmaq->head % DM_RDMAQ_REQS];
+        part = &rdmaq->posted->parts[--rdmaq->head % DM_RDMAQ_REQS];
         rdma = part->rdma;
         part->rdma = NULL;
         if (rdma == NULL)
@@ -205,41 +206,43 @@ static DAT_RETURN rdmaq_post_part(struct dm_conn *conn, struct dm_rdmaq *rdmaq,
                                   struct dm_rdma *rdma)
 {
     const struct dm_link *link = dm_link_of(conn, rdmaq);
-    struct dm_part *part = &rdmaq->parts[rdmaq->head % DM_RDMAQ_REQS];
+    struct dm_part *part = &rdmaq->posted->parts[rdmaq->head % DM_RDMAQ_REQS];
     uint64_t len = rdma_part_len(rdmaq->ia, rdma);
-    DAT_LMR_TRIPLET lmr;
-    DAT_RMR_TRIPLET rmr;
+    DAT_LMR_TRIPLET *lmr = &part->desc.lmr;
+    DAT_RMR_TRIPLET *rmr = &part->desc.rmr;
     DAT_DTO_COOKIE cookie;
     DAT_RETURN rc;
 
-    lmr.virtual_address = rdma->local;
-    lmr.segment_length = (DAT_SEG_LENGTH)len;
-    lmr.lmr_context = rdma->mr->lmr[rdmaq->ia->index].lctx;
-    rmr.virtual_address = rdma->remote;
-    rmr.segment_length = (DAT_SEG_LENGTH)len;
-    rmr.rmr_context = rdma->rkey.ctx[rdmaq->peer_rail];
+    lmr->virtual_address = rdma->local;
+    lmr->segment_length = (DAT_SEG_LENGTH)len;
+    lmr->lmr_context = rdma->mr->lmr[rdmaq->ia->index].lctx;
+    rmr->virtual_address = rdma->remote;
+    rmr->segment_length = (DAT_SEG_LENGTH)len;
+    rmr->rmr_context = rdma->rkey.ctx[rdmaq->peer_rail];
     if (rdma->is_echo) {
-        lmr.virtual_address = (DAT_VADDR)(uintptr_t)rdmaq->ia->echo.bytes;
-        lmr.lmr_context = rdmaq->ia->echo.lmr.lctx;
-        lmr.segment_length = 1;
-        rmr.virtual_address--;
-        rmr.segment_length = 1;
+        lmr->virtual_address = (DAT_VADDR)(uintptr_t)rdmaq->ia->echo.bytes;
+        lmr->lmr_context = rdmaq->ia->echo.lmr.lctx;
+        lmr->segment_length = 1;
+        rmr->virtual_address--;
+        rmr->segment_length = 1;
     }
     cookie =
         dm_cookie(DM_COOKIE_RDMA, link, (uint32_t)link->kind << 16 | rdmaq->head % DM_RDMAQ_REQS);
     dm_serial_enter(rdmaq->ia->is_serial);
     if (dm_unlikely(rdma->has_imm) && len == rdma->left)
-        rc = dm_ext_write_imm(rdmaq->ia, link->ep, &lmr, cookie, &rmr, rdma->imm);
+        rc = dm_ext_write_imm(rdmaq->ia, link->ep, lmr, cookie, rmr, rdma->imm);
     else if (dm_unlikely(rdma->is_atomic))
-        rc = dm_ext_fetch_add(rdmaq->ia, link->ep, &lmr, cookie, &rmr, rdma->add);
+        rc = dm_ext_fetch_add(rdmaq->ia, link->ep, lmr, cookie, rmr, rdma->add);
     else if (rdma_takes_read(rdma))
-        rc = DAT_EP_POST_RDMA_READ(link->ep, 1, &lmr, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG);
+        rc = DAT_EP_POST_RDMA_READ(link->ep, 1, lmr, cookie, rmr, DAT_COMPLETION_DEFAULT_FLAG);
     else
-        rc = DAT_EP_POST_RDMA_WRITE(link->ep, 1, &lmr, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG);
+        rc = DAT_EP_POST_RDMA_WRITE(link->ep, 1, lmr, cookie, rmr, DAT_COMPLETION_DEFAULT_FLAG);
     dm_serial_leave(rdmaq->ia->is_serial);
     if (rc != DAT_SUCCESS)
         return rc;
-    *part = (struct dm_part){rdma, rdma->local, rdma->remote};
+    part->rdma = rdma;
+    part->local = rdma->local;
+    part->remote = rdma->remote;
     rdmaq->head++;
     rdmaq->rq_used++;
     rdmaq->n_reads += rdma_takes_read(rdma);
@@ -334,7 +337,7 @@ static bool rdmaq_has_writes(const struct dm_rdmaq *rdmaq)
     const struct dm_rdma *rdma;
 
     for (uint32_t i = rdmaq->tail; i != rdmaq->head; i++) {
-        rdma = rdmaq->parts[i % DM_RDMAQ_REQS].rdma;
+        rdma = rdmaq->posted->parts[i % DM_RDMAQ_REQS].rdma;
         if (rdma != NULL && !rdma->is_read)
             return true;
     }

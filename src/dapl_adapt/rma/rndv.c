@@ -31,6 +31,8 @@
 #include "util/log.h"
 #include "util/port.h"
 
+_Static_assert(DM_PROBE_DESCS >= DM_RDMAQ_REQS, "a descriptor for each request of a link");
+
 #define ROUNDS   3       /* after one that warms up */
 #define TRIES    3       /* a busy machine may have interrupted the first one */
 #define LIMIT_NS 1000000 /* for each of the two */
@@ -53,31 +55,34 @@ static bool probe_post(void *arg, uint32_t offset, uint32_t len)
     struct dm_conn *conn = move->conn;
     const struct dm_adapt *adapt = conn->adapt;
     const struct dm_link *link = &conn->link[DM_LINK_RDMA];
-    DAT_DTO_COOKIE cookie = dm_cookie(
-        DM_COOKIE_PROBE, link, (uint32_t)link->kind << 16 | (move->is_read ? DM_COOKIE_READ : 0));
     struct dm_rdmaq *rdmaq = &conn->rdmaq[0];
+    uint32_t place = conn->ia->rndv.n_descs % DM_PROBE_DESCS;
+    DAT_LMR_TRIPLET *lmr = &conn->ia->rndv.descs[place].lmr;
+    DAT_RMR_TRIPLET *rmr = &conn->ia->rndv.descs[place].rmr;
+    DAT_DTO_COOKIE cookie = dm_cookie(DM_COOKIE_PROBE, link,
+                                      (uint32_t)link->kind << 16 | place << DM_COOKIE_PLACE |
+                                          (move->is_read ? DM_COOKIE_READ : 0));
     DAT_EP_HANDLE ep = link->ep;
-    DAT_LMR_TRIPLET lmr;
-    DAT_RMR_TRIPLET rmr;
     DAT_RETURN rc;
 
-    lmr.virtual_address =
-        (DAT_VADDR)(uintptr_t)(adapt->mem.probe + (move->is_read ? DM_PROBE_LEN : 0));
-    lmr.segment_length = len;
-    lmr.lmr_context = adapt->mem.probe_lmr[conn->ia->index].lctx;
-    rmr.virtual_address = move->is_read ? move->remote + offset : move->remote;
-    rmr.segment_length = len;
-    rmr.rmr_context = move->ctx;
     if (!link->may_post || rdmaq->rq_used >= rdmaq->rq_size ||
         (move->is_read && rdmaq->n_reads >= rdmaq->max_reads))
         return false;
+    lmr->virtual_address =
+        (DAT_VADDR)(uintptr_t)(adapt->mem.probe + (move->is_read ? DM_PROBE_LEN : 0));
+    lmr->segment_length = len;
+    lmr->lmr_context = adapt->mem.probe_lmr[conn->ia->index].lctx;
+    rmr->virtual_address = move->is_read ? move->remote + offset : move->remote;
+    rmr->segment_length = len;
+    rmr->rmr_context = move->ctx;
     dm_serial_enter(conn->ia->is_serial);
     rc = move->is_read
-             ? DAT_EP_POST_RDMA_READ(ep, 1, &lmr, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG)
-             : DAT_EP_POST_RDMA_WRITE(ep, 1, &lmr, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG);
+             ? DAT_EP_POST_RDMA_READ(ep, 1, lmr, cookie, rmr, DAT_COMPLETION_DEFAULT_FLAG)
+             : DAT_EP_POST_RDMA_WRITE(ep, 1, lmr, cookie, rmr, DAT_COMPLETION_DEFAULT_FLAG);
     dm_serial_leave(conn->ia->is_serial);
     if (rc != DAT_SUCCESS)
         return false;
+    conn->ia->rndv.n_descs++;
     rdmaq->rq_used++;
     rdmaq->n_reads += move->is_read;
     conn->ia->n_signalled++;
