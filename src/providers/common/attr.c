@@ -2,7 +2,7 @@
  * Attributes: what our software providers can do, and the checks of what a consumer asks for. A
  * transport that shows others puts them into dm_pia.attrs, as those of a network do (net.c).
  */
-#include "providers/common/ep.h"
+#include "providers/common/strict.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -75,7 +75,7 @@ void dm_provider_attr_fill(struct dm_pia *ia, DAT_PROVIDER_ATTR *attr)
     attr->provider_version_major = 1;
     attr->dapl_version_major = 2; /* libdat2 finds us by these on close */
     attr->dapl_version_minor = 0;
-    attr->is_thread_safe = ia->is_threadsafe ? DAT_TRUE : DAT_FALSE;
+    attr->is_thread_safe = ia->is_safe_line ? DAT_TRUE : DAT_FALSE;
     /* A bit mask; VIRTUAL, which is 0, is understood. */
     attr->lmr_mem_types_supported = (DAT_MEM_TYPE)(DAT_MEM_TYPE_LMR | DAT_MEM_TYPE_SHARED_VIRTUAL);
     attr->iov_ownership_on_return = DAT_IOV_CONSUMER;
@@ -106,6 +106,8 @@ void dm_provider_attr_fill(struct dm_pia *ia, DAT_PROVIDER_ATTR *attr)
         attr->num_provider_specific_attr = ia->n_attrs;
         attr->provider_specific_attr = ia->attrs;
     }
+    if (ia->strict != NULL)
+        dm_strict_attr(ia, attr);
 }
 
 static void ep_attr_default(DAT_EP_ATTR *attr)

@@ -12,6 +12,7 @@
 #define DM_DTO_MAX     16384
 
 struct dm_srq;
+struct dm_strict_ep;
 
 /* First member of a provider's endpoint. */
 struct dm_ep {
@@ -37,6 +38,7 @@ struct dm_ep {
     DAT_CONN_QUAL local_qual;
     DAT_COMM comm;                        /* of common connects */
     uint8_t private_data[DM_PRIVATE_MAX]; /* of the last connection event */
+    struct dm_strict_ep *strict;          /* NULL: not strict */
 };
 
 /* Where to connect, and with which private data. */

@@ -46,6 +46,9 @@ struct dm_evd {
     _Atomic bool is_dead; /* being freed: waiters leave with DAT_ABORT */
     bool is_overflowed;
     int n_refs; /* endpoints and service points */
+    /* Of a strict instance: events that may be dequeued, and when more will. */
+    DAT_COUNT n_shown;
+    uint64_t show_at;
 };
 
 #define DM_DAT_BAD_EVD DM_DAT(DAT_INVALID_HANDLE, 0)

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "providers/common/init.h"
-#include "providers/common/provider.h"
+#include "providers/common/strict.h"
 
 enum { ASYNC_QLEN_MIN = 64 };
 
@@ -50,7 +50,8 @@ static struct dm_pia *ia_new(const struct dm_prov_name *entry, bool is_threadsaf
     for (int i = 0; i < DM_OBJ_N_TYPES; i++)
         dm_list_init(&ia->objs[i]);
     ia->ops = entry->ops;
-    ia->is_threadsafe = is_threadsafe;
+    ia->is_safe_line = is_threadsafe;
+    ia->is_threadsafe = is_threadsafe || entry->is_strict;
     ia->pid = getpid();
     ia->alive = dm_prov_alive();
     ia->obj.ia = ia;
@@ -67,10 +68,16 @@ static void ia_free(struct dm_pia *ia)
 static DAT_RETURN ia_start(struct dm_pia *ia, const char *params, DAT_COUNT qlen,
                            DAT_EVD_HANDLE async_evd)
 {
+    unsigned rules;
     DAT_RETURN ret;
 
     if (ia->alive == NULL)
         return DM_DAT_NOMEM;
+    if (!dm_strict_read(params, &rules)) {
+        dm_prov_param_bad(ia->obj.provider->device_name, params, "strict",
+                          "yes, no, or of iov, first, last and events what is wanted, joined by +");
+        return DM_DAT(DAT_INVALID_PARAMETER, DAT_INVALID_ARG1);
+    }
     ret = ia->ops->ia.open(ia, params);
     if (ret != DAT_SUCCESS)
         return ret;

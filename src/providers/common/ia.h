@@ -8,6 +8,7 @@
 
 struct dm_evd_ring;
 struct dm_prov_ops;
+struct dm_strict;
 
 /* First member of a provider's own instance. */
 struct dm_pia {
@@ -15,7 +16,8 @@ struct dm_pia {
     const struct dm_prov_ops *ops;
     _Atomic pid_t *alive; /* this process's pid; reads 0 in a forked child */
     pid_t pid;            /* who opened it */
-    bool is_threadsafe;
+    bool is_threadsafe;   /* calls may come from any thread at any time */
+    bool is_safe_line;    /* the consumer has opened the line that says so */
     bool is_driven;       /* ops->poll and ops->sleep are to be called */
     bool is_async_shared; /* the async EVD belongs to another instance */
     struct dm_evd *async_evd;
@@ -30,6 +32,7 @@ struct dm_pia {
     pthread_t thread;
     /* The event ring whose waiter is in ops->sleep. */
     _Atomic(struct dm_evd_ring *) led;
+    struct dm_strict *strict; /* NULL: not strict */
 };
 
 /* The cheap check for hot calls: the handle points into a slab for sure. */

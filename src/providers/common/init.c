@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "providers/common/prov_state.h"
+#include "providers/common/strict.h"
 #include "util/log.h"
 #include "util/strbuf.h"
 
@@ -38,6 +39,29 @@ struct dm_prov_name *dm_prov_find(const char *name, bool is_threadsafe)
     return entry;
 }
 
+/* The operations, strict if ia_params say so; false: out of memory. */
+static bool prov_set_ops(struct dm_prov_name *entry, const char *params,
+                         const struct dm_prov_ops *ops)
+{
+    struct dm_strict_ops *strict;
+    unsigned rules;
+
+    (void)dm_strict_read(params, &rules); /* what is wrong the open will say */
+    entry->is_strict = rules != 0;
+    if (rules != 0) {
+        strict = dm_strict_ops_new(ops, rules);
+        if (strict == NULL)
+            return false;
+        ops = &strict->ops;
+    }
+    entry->ops = ops;
+    dm_prov_table(&entry->provider, ops, entry->info.is_thread_safe == DAT_TRUE);
+    if (rules != 0)
+        dm_strict_table(&entry->provider);
+    entry->provider.device_name = entry->info.ia_name;
+    return true;
+}
+
 void dm_prov_init(const DAT_PROVIDER_INFO *info, const char *params, const struct dm_prov_ops *ops)
 {
     struct dm_prov_name *entry;
@@ -49,15 +73,14 @@ void dm_prov_init(const DAT_PROVIDER_INFO *info, const char *params, const struc
     entry = prov_find_locked(info->ia_name, info->is_thread_safe == DAT_TRUE);
     if (entry == NULL) {
         entry = calloc(1, sizeof(*entry));
-        if (entry == NULL) {
+        if (entry != NULL)
+            entry->info = *info;
+        if (entry == NULL || !prov_set_ops(entry, copy, ops)) {
             pthread_mutex_unlock(&dm_prov_state.lock);
+            free(entry);
             free(copy);
             return;
         }
-        entry->info = *info;
-        entry->ops = ops;
-        dm_prov_table(&entry->provider, ops, info->is_thread_safe == DAT_TRUE);
-        entry->provider.device_name = entry->info.ia_name;
         dm_list_add_tail(&dm_prov_state.names, &entry->link);
     }
     free(entry->params);

@@ -17,9 +17,10 @@ struct dm_prov_name {
     const struct dm_prov_ops *ops;
     char *params; /* ia_params, copied */
     bool is_registered;
+    bool is_strict;
 };
 
-/* Fill in all slots of the table; see table.c. */
+/* Fill in all slots of the table for these operations; see table.c. */
 void dm_prov_table(DAT_PROVIDER *provider, const struct dm_prov_ops *ops, bool is_threadsafe);
 
 /* dat_provider_init: register info's name for a provider with these operations.

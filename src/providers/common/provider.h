@@ -82,6 +82,8 @@ struct dm_prov_ep_ops {
     (struct dm_ep *ep, const DAT_COMM *comm, const struct dm_connect *how);
     /* End the connection, or the attempt, with DISCONNECTED. */
     void (*disconnect)(struct dm_ep *ep);
+    /* Optional. Has the peer sent or written anything, or is there no connection any more? */
+    bool (*has_received)(struct dm_ep *ep);
 };
 
 /* Operations of the passive side; a connection is the provider's own, void * here. */

@@ -21,4 +21,6 @@ SRCS_provider_common += \
     src/providers/common/slice.c \
     src/providers/common/sp.c \
     src/providers/common/srq.c \
+    src/providers/common/strict.c \
+    src/providers/common/strict_calls.c \
     src/providers/common/table.c

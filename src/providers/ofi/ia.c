@@ -14,7 +14,8 @@
 /* The interface and the fabric on it. */
 static DAT_RETURN ia_open_network(struct dm_ofi_ia *ia, const char *params)
 {
-    static const char *const keys[] = {"if", "family", "progress", "timeout", "prov", NULL};
+    static const char *const keys[] = {"if",   "family", "progress", "timeout",
+                                       "prov", "strict", NULL};
     DAT_RETURN ret = dm_net_open(&ia->net, dm_net_ops_get(), params, keys);
 
     if (ret != DAT_SUCCESS)

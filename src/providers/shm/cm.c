@@ -259,6 +259,7 @@ static enum confirm confirm_once(struct dm_shm_ep *ep, bool is_last)
     uint64_t pos;
 
     dm_shm_busy_begin(ep);
+    peer->up_busy = ep->busy + 1;
     ring = dm_shm_peer_ring(ep->peer, atomic_load(&peer->conn_ring));
     if (ring != NULL) {
         slot = dm_evd_ring_claim(ring, ep->peer_owner, &pos);

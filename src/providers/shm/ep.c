@@ -257,6 +257,14 @@ void dm_shm_ep_refresh(struct dm_ep *ep)
     dm_shm_ep_check_up((struct dm_shm_ep *)ep);
 }
 
+bool dm_shm_ep_has_received(struct dm_ep *any)
+{
+    const struct dm_shm_ep *ep = (const struct dm_shm_ep *)any;
+
+    return ep->conn == NULL || ep->peer_sh == NULL ||
+           atomic_load(&ep->peer_sh->busy) > ep->sh->up_busy;
+}
+
 void dm_shm_ep_check_up(struct dm_shm_ep *ep)
 {
     if (atomic_load(&ep->ep.state) == DAT_EP_STATE_COMPLETION_PENDING && ep->conn != NULL &&

@@ -28,8 +28,9 @@ bool dm_shm_ia_quiesce(struct dm_pia *pia)
 /* False if ia_params asks for something that does not exist. */
 static bool shm_ia_read_params(struct dm_shm_ia *ia, const char *params, size_t *size_p)
 {
-    static const char *const keys[] = {"copy",     "segment",       "latency",   "request",
-                                       "register", "register_page", "bandwidth", NULL};
+    static const char *const keys[] = {"copy",      "segment",  "latency",
+                                       "request",   "register", "register_page",
+                                       "bandwidth", "strict",   NULL};
     char copy[16] = "auto";
 
     if (!dm_prov_params_known(ia->pia.obj.provider->device_name, params, keys))

@@ -27,6 +27,7 @@ DAT_RETURN dm_shm_ep_create(struct dm_ep *ep);
 void dm_shm_ep_destroy(struct dm_ep *ep);
 bool dm_shm_ep_close(struct dm_ep *ep);
 void dm_shm_ep_refresh(struct dm_ep *ep);
+bool dm_shm_ep_has_received(struct dm_ep *ep);
 DAT_RETURN dm_shm_ep_modified(struct dm_ep *ep, bool is_queue_new);
 void dm_shm_ep_is_idle(struct dm_ep *ep, bool *is_recv_idle_p, bool *is_request_idle_p);
 void dm_shm_ep_reset(struct dm_ep *ep);

@@ -15,6 +15,13 @@ void dm_tcp_ep_is_idle(struct dm_ep *any, bool *is_recv_idle_p, bool *is_request
     *is_request_idle_p = dm_tcp_dto_is_idle(ep);
 }
 
+bool dm_tcp_ep_has_received(struct dm_ep *any)
+{
+    const struct dm_tcp_ep *ep = (const struct dm_tcp_ep *)any;
+
+    return ep->base.conn == NULL || dm_tcp_ep_conn(ep)->in.n_done > 0;
+}
+
 void dm_tcp_ep_push(struct dm_net_ep *ep)
 {
     if (ep->conn != NULL)

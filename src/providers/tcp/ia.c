@@ -34,7 +34,7 @@ static bool tcp_ia_read_params(struct dm_tcp_ia *ia, const char *params)
 static DAT_RETURN tcp_ia_open_network(struct dm_tcp_ia *ia, const char *params)
 {
     static const char *const keys[] = {"if",   "family", "progress", "timeout",
-                                       "prov", "buffer", NULL};
+                                       "prov", "buffer", "strict",   NULL};
     DAT_RETURN ret = dm_net_open(&ia->net, dm_net_ops_get(), params, keys);
 
     if (ret != DAT_SUCCESS)

@@ -35,6 +35,7 @@ static const struct dm_prov_ops ops = {DM_NET_PROV_OPS,
                                        .ia.close = dm_tcp_ia_close,
                                        .ep.size = sizeof(struct dm_tcp_ep),
                                        .ep.is_idle = dm_tcp_ep_is_idle,
+                                       .ep.has_received = dm_tcp_ep_has_received,
                                        .mem.lmr_hide = dm_tcp_lmr_hide};
 
 const struct dm_net_ops *dm_net_ops_get(void)

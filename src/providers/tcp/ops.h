@@ -18,6 +18,7 @@ bool dm_tcp_lmr_hide(struct dm_lmr *lmr);
 bool dm_tcp_region_is_left(struct dm_net *net, const struct dm_pz *pz, uint32_t key);
 /* ep.c, dto.c */
 void dm_tcp_ep_is_idle(struct dm_ep *ep, bool *is_recv_idle_p, bool *is_request_idle_p);
+bool dm_tcp_ep_has_received(struct dm_ep *ep);
 void dm_tcp_ep_push(struct dm_net_ep *ep);
 void dm_tcp_ep_flush(struct dm_net_ep *ep);
 void dm_tcp_ep_reclaim(struct dm_net_ep *ep);

@@ -121,6 +121,7 @@ struct dm_shm_link_ep {
     /* What the ESTABLISHED event shows. */
     DM_ALIGNED(64) uint64_t conn_data;
     uint32_t conn_data_len;
+    uint64_t up_busy; /* the peer's busy word when it had confirmed the connection; set by it */
 };
 
 /* Which receive (its number, modulo 2^24) has its completion at which position
