@@ -117,6 +117,12 @@ is_for_ofi() {
     return 1
 }
 
+# Tests of tests/mp that the first tier runs over strict providers, too.
+is_for_strict() {
+    case $1 in coll_random | p2p_persist | p2p_random | p2p_stress | rma_put_get) return 0 ;; esac
+    return 1
+}
+
 # pick_providers NAME: leaves in list_prov those that are built and that this tier runs a test on.
 pick_providers() {
     local prov kept=()
