@@ -16,7 +16,6 @@ struct dm_part {
     struct dm_rdma *rdma; /* NULL: done */
     uint64_t local;
     uint64_t remote;
-    struct dm_desc desc;
 };
 
 #define DM_RDMAQ_REQS 64
@@ -26,6 +25,7 @@ struct dm_part {
 /* What is posted on an RDMA link; its cookies have the places here. */
 struct dm_rdmaq_posted {
     struct dm_part parts[DM_RDMAQ_REQS];
+    struct dm_desc descs[DM_RDMAQ_REQS]; /* of the parts */
     struct dm_desc said[DM_RDMAQ_SAID];
     DAT_LMR_TRIPLET imms[DM_IMMS]; /* receives, in turn */
     uint32_t n_imms;

@@ -206,40 +206,42 @@ static DAT_RETURN rdmaq_post_part(struct dm_conn *conn, struct dm_rdmaq *rdmaq,
                                   struct dm_rdma *rdma)
 {
     const struct dm_link *link = dm_link_of(conn, rdmaq);
-    struct dm_part *part = &rdmaq->posted->parts[rdmaq->head % DM_RDMAQ_REQS];
+    uint32_t place = rdmaq->head % DM_RDMAQ_REQS;
+    struct dm_desc *desc = &rdmaq->posted->descs[place];
     uint64_t len = rdma_part_len(rdmaq->ia, rdma);
-    DAT_LMR_TRIPLET *lmr = &part->desc.lmr;
-    DAT_RMR_TRIPLET *rmr = &part->desc.rmr;
+    struct dm_part *part;
     DAT_DTO_COOKIE cookie;
     DAT_RETURN rc;
 
-    lmr->virtual_address = rdma->local;
-    lmr->segment_length = (DAT_SEG_LENGTH)len;
-    lmr->lmr_context = rdma->mr->lmr[rdmaq->ia->index].lctx;
-    rmr->virtual_address = rdma->remote;
-    rmr->segment_length = (DAT_SEG_LENGTH)len;
-    rmr->rmr_context = rdma->rkey.ctx[rdmaq->peer_rail];
+    desc->lmr.virtual_address = rdma->local;
+    desc->lmr.segment_length = (DAT_SEG_LENGTH)len;
+    desc->lmr.lmr_context = rdma->mr->lmr[rdmaq->ia->index].lctx;
+    desc->rmr.virtual_address = rdma->remote;
+    desc->rmr.segment_length = (DAT_SEG_LENGTH)len;
+    desc->rmr.rmr_context = rdma->rkey.ctx[rdmaq->peer_rail];
     if (rdma->is_echo) {
-        lmr->virtual_address = (DAT_VADDR)(uintptr_t)rdmaq->ia->echo.bytes;
-        lmr->lmr_context = rdmaq->ia->echo.lmr.lctx;
-        lmr->segment_length = 1;
-        rmr->virtual_address--;
-        rmr->segment_length = 1;
+        desc->lmr.virtual_address = (DAT_VADDR)(uintptr_t)rdmaq->ia->echo.bytes;
+        desc->lmr.lmr_context = rdmaq->ia->echo.lmr.lctx;
+        desc->lmr.segment_length = 1;
+        desc->rmr.virtual_address--;
+        desc->rmr.segment_length = 1;
     }
-    cookie =
-        dm_cookie(DM_COOKIE_RDMA, link, (uint32_t)link->kind << 16 | rdmaq->head % DM_RDMAQ_REQS);
+    cookie = dm_cookie(DM_COOKIE_RDMA, link, (uint32_t)link->kind << 16 | place);
     dm_serial_enter(rdmaq->ia->is_serial);
     if (dm_unlikely(rdma->has_imm) && len == rdma->left)
-        rc = dm_ext_write_imm(rdmaq->ia, link->ep, lmr, cookie, rmr, rdma->imm);
+        rc = dm_ext_write_imm(rdmaq->ia, link->ep, &desc->lmr, cookie, &desc->rmr, rdma->imm);
     else if (dm_unlikely(rdma->is_atomic))
-        rc = dm_ext_fetch_add(rdmaq->ia, link->ep, lmr, cookie, rmr, rdma->add);
+        rc = dm_ext_fetch_add(rdmaq->ia, link->ep, &desc->lmr, cookie, &desc->rmr, rdma->add);
     else if (rdma_takes_read(rdma))
-        rc = DAT_EP_POST_RDMA_READ(link->ep, 1, lmr, cookie, rmr, DAT_COMPLETION_DEFAULT_FLAG);
+        rc = DAT_EP_POST_RDMA_READ(link->ep, 1, &desc->lmr, cookie, &desc->rmr,
+                                   DAT_COMPLETION_DEFAULT_FLAG);
     else
-        rc = DAT_EP_POST_RDMA_WRITE(link->ep, 1, lmr, cookie, rmr, DAT_COMPLETION_DEFAULT_FLAG);
+        rc = DAT_EP_POST_RDMA_WRITE(link->ep, 1, &desc->lmr, cookie, &desc->rmr,
+                                    DAT_COMPLETION_DEFAULT_FLAG);
     dm_serial_leave(rdmaq->ia->is_serial);
     if (rc != DAT_SUCCESS)
         return rc;
+    part = &rdmaq->posted->parts[place];
     part->rdma = rdma;
     part->local = rdma->local;
     part->remote = rdma->remote;
