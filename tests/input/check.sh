@@ -53,9 +53,26 @@ for title in 'can be opened' 'thread-safe line' 'this host only' 'accepting side
     'right data while a child lives' 'and does no harm'; do
     check "$title" row "$title" yes
 done
+for title in 'triplets free after the post' 'triplets unchanged by the provider'; do
+    check "$title" row "$title" yes
+done
 check 'registration does not pin' row 'registration pins pages' no
 check 'private data' row 'private data, request' '(256|384|512|1024) bytes'
 check 'sizes' row 'largest write' '1 MiB'
+
+# A strict one: every rule is found by trying.
+for word in nonthreadsafe threadsafe; do
+    echo "datum-shm u2.0 $word default $DATUM_BUILD/lib/libdatum_dapl_shm.so datum.0.1 \"strict=yes\" \"\""
+done >strict.conf
+check 'a strict provider' status 0 '^datum-shm: ' \
+    env "DAT_OVERRIDE=$PWD/strict.conf" datum-check --only first,owner,order datum-shm
+for title in 'accepting side may send first' 'triplets free after the post' \
+    'triplets unchanged by the provider' 'completed before the peer can answer' 'last byte last'; do
+    check "strict: $title" row "$title" no
+done
+sed 's/strict=yes/strict=much/' strict.conf >much.conf
+check 'an unknown rule' status 1 'strict=much.*iov, first, last and events' \
+    env "DAT_OVERRIDE=$PWD/much.conf" datum-check datum-shm
 
 # JSON
 if command -v python3 >/dev/null; then

@@ -22,7 +22,7 @@ static DAT_RETURN post_segs(struct dm_probe_side *side, enum kind kind,
                             const struct dm_probe_mem *mem, const struct dm_probe_remote *remote,
                             int n)
 {
-    DAT_LMR_TRIPLET segs[SEGS_MAX];
+    DAT_LMR_TRIPLET some[SEGS_MAX], *segs = some;
     DAT_RMR_TRIPLET rmr;
     DAT_DTO_COOKIE cookie = {.as_64 = 1};
 
@@ -36,11 +36,15 @@ static DAT_RETURN post_segs(struct dm_probe_side *side, enum kind kind,
     rmr.virtual_address = remote->addr;
     rmr.segment_length = 8 * (DAT_SEG_LENGTH)n;
     rmr.rmr_context = (DAT_RMR_CONTEXT)remote->rctx;
+    segs = dm_probe_keep(side, some, (size_t)n * sizeof(*segs));
     if (kind == SEND)
         return dat_ep_post_send(side->ep, n, segs, cookie, DAT_COMPLETION_DEFAULT_FLAG);
     if (kind == WRITE)
-        return dat_ep_post_rdma_write(side->ep, n, segs, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG);
-    return dat_ep_post_rdma_read(side->ep, n, segs, cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG);
+        return dat_ep_post_rdma_write(side->ep, n, segs, cookie,
+                                      dm_probe_keep(side, &rmr, sizeof(rmr)),
+                                      DAT_COMPLETION_DEFAULT_FLAG);
+    return dat_ep_post_rdma_read(side->ep, n, segs, cookie, dm_probe_keep(side, &rmr, sizeof(rmr)),
+                                 DAT_COMPLETION_DEFAULT_FLAG);
 }
 
 /* The endpoint with the most segments that can be made, at most SEGS_MAX. */

@@ -48,7 +48,7 @@ static DAT_RETURN make_srq(struct dm_probe_side *side, const struct dm_probe_mem
     seg.lmr_context = mem->lmr.lctx;
     for (int i = 0; i < N_SRQ_RECVS && rc == DAT_SUCCESS; i++) {
         seg.virtual_address = (DAT_VADDR)(uintptr_t)mem->buf + 64 * (unsigned)i;
-        rc = dat_srq_post_recv(*srq_p, 1, &seg, cookie);
+        rc = dat_srq_post_recv(*srq_p, 1, dm_probe_keep(side, &seg, sizeof(seg)), cookie);
     }
     return rc;
 }
@@ -146,8 +146,9 @@ static int bind_window(struct dm_probe_side *side, const struct dm_probe_mem *me
     seg.virtual_address = (DAT_VADDR)(uintptr_t)mem->buf + 2048;
     seg.segment_length = 2048;
     seg.lmr_context = mem->lmr.lctx;
-    rc = dat_rmr_bind(rmr, mem->lmr.handle, &seg, DAT_MEM_PRIV_REMOTE_WRITE_FLAG, DAT_VA_TYPE_VA,
-                      side->ep, cookie, DAT_COMPLETION_DEFAULT_FLAG, ctx_p);
+    rc = dat_rmr_bind(rmr, mem->lmr.handle, dm_probe_keep(side, &seg, sizeof(seg)),
+                      DAT_MEM_PRIV_REMOTE_WRITE_FLAG, DAT_VA_TYPE_VA, side->ep, cookie,
+                      DAT_COMPLETION_DEFAULT_FLAG, ctx_p);
     if (rc != DAT_SUCCESS)
         return DM_FAIL(DM_ENOTSUP, "dat_rmr_bind: %s", dm_dat_text(rc));
     err = dm_probe_next(side, side->req_evd, DM_PROBE_WAIT_US, "bind completion", &event);
@@ -253,7 +254,8 @@ static int immediate_active(struct dm_probe_side *side, struct dm_probe_mem *mem
     int err;
 
     memset(mem->buf, 'i', 8);
-    rc = dat_ib_post_rdma_write_immed(side->ep, 1, &lmr, cookie, &rmr, (DAT_UINT32)IMMEDIATE,
+    rc = dat_ib_post_rdma_write_immed(side->ep, 1, dm_probe_keep(side, &lmr, sizeof(lmr)), cookie,
+                                      dm_probe_keep(side, &rmr, sizeof(rmr)), (DAT_UINT32)IMMEDIATE,
                                       DAT_COMPLETION_DEFAULT_FLAG);
     err = dm_probe_put(side, rc == DAT_SUCCESS);
     if (rc != DAT_SUCCESS) {
@@ -328,8 +330,9 @@ static int fetch_add(struct dm_probe_side *side, struct dm_probe_mem *mem,
     DAT_RETURN rc;
     int err;
 
-    rc = dat_ib_post_fetch_and_add(side->ep, (DAT_UINT64)add, &lmr, cookie, &rmr,
-                                   DAT_COMPLETION_DEFAULT_FLAG);
+    rc = dat_ib_post_fetch_and_add(
+        side->ep, (DAT_UINT64)add, dm_probe_keep(side, &lmr, sizeof(lmr)), cookie,
+        dm_probe_keep(side, &rmr, sizeof(rmr)), DAT_COMPLETION_DEFAULT_FLAG);
     if (rc != DAT_SUCCESS)
         return DM_FAIL(DM_ENOTSUP, "dat_ib_post_fetch_and_add: %s", dm_dat_text(rc));
     err = dm_probe_next(side, side->req_evd, DM_PROBE_WAIT_US, "fetch-and-add", &event);
@@ -357,8 +360,10 @@ static int compare_swap(struct dm_probe_side *side, struct dm_probe_mem *mem,
 
     *is_good_p = true;
     for (int i = 0; i < 2; i++) {
-        rc = dat_ib_post_cmp_and_swap(side->ep, (DAT_UINT64)compares[i], (DAT_UINT64)77, &lmr,
-                                      cookie, &rmr, DAT_COMPLETION_DEFAULT_FLAG);
+        rc = dat_ib_post_cmp_and_swap(side->ep, (DAT_UINT64)compares[i], (DAT_UINT64)77,
+                                      dm_probe_keep(side, &lmr, sizeof(lmr)), cookie,
+                                      dm_probe_keep(side, &rmr, sizeof(rmr)),
+                                      DAT_COMPLETION_DEFAULT_FLAG);
         if (rc != DAT_SUCCESS)
             return DM_FAIL(DM_ENOTSUP, "dat_ib_post_cmp_and_swap: %s", dm_dat_text(rc));
         err = dm_probe_next(side, side->req_evd, DM_PROBE_WAIT_US, "compare-and-swap", &event);

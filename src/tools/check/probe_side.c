@@ -16,6 +16,7 @@
 #include "util/host.h"
 
 #define EVD_QLEN     1024
+#define KEPT_LEN     (16u << 20) /* bytes of triplets: more than requests that are outstanding have */
 #define CONN_TRIES   5
 #define CONN_TIMEOUT 7000000
 
@@ -96,6 +97,9 @@ int dm_probe_open(struct dm_probe_env *env, struct dm_probe_side *side)
 
     memset(side, 0, sizeof(*side));
     side->env = env;
+    side->kept = calloc(1, KEPT_LEN);
+    if (side->kept == NULL)
+        return DM_FAIL(DM_ENOMEM, "triplets of requests");
     err = open_ia(side);
     if (err != DM_OK)
         return err;
@@ -123,10 +127,8 @@ static void free_evd(DAT_EVD_HANDLE evd)
         dat_evd_free(evd);
 }
 
-void dm_probe_close(struct dm_probe_side *side)
+static void close_ia(struct dm_probe_side *side)
 {
-    if (side->ia == DAT_HANDLE_NULL)
-        return;
     if (side->psp != DAT_HANDLE_NULL)
         dat_psp_free(side->psp);
     if (side->ep != DAT_HANDLE_NULL)
@@ -139,6 +141,16 @@ void dm_probe_close(struct dm_probe_side *side)
         dat_pz_free(side->pz);
     dat_ia_close(side->ia, DAT_CLOSE_ABRUPT_FLAG); /* whatever a probe has left */
     memset(side, 0, sizeof(*side));
+}
+
+void dm_probe_close(struct dm_probe_side *side)
+{
+    char *kept = side->kept;
+
+    if (side->ia != DAT_HANDLE_NULL)
+        close_ia(side);
+    free(kept);
+    side->kept = NULL;
 }
 
 static int or_else(int value, int dflt)
@@ -439,7 +451,19 @@ void dm_probe_report_error(int fd, const char *text)
 
 /* ---- transfers ---- */
 
-static DAT_LMR_TRIPLET local_of(const struct dm_probe_mem *mem, size_t offset, size_t len)
+void *dm_probe_keep(struct dm_probe_side *side, const void *triplets, size_t len)
+{
+    char *kept;
+
+    if (side->kept_at + len > KEPT_LEN)
+        side->kept_at = 0;
+    kept = side->kept + side->kept_at;
+    side->kept_at += len;
+    memcpy(kept, triplets, len);
+    return kept;
+}
+
+DAT_LMR_TRIPLET dm_probe_local(const struct dm_probe_mem *mem, size_t offset, size_t len)
 {
     DAT_LMR_TRIPLET seg;
 
@@ -450,7 +474,7 @@ static DAT_LMR_TRIPLET local_of(const struct dm_probe_mem *mem, size_t offset, s
     return seg;
 }
 
-static DAT_RMR_TRIPLET remote_of(const struct dm_probe_remote *remote, size_t offset, size_t len)
+DAT_RMR_TRIPLET dm_probe_remote(const struct dm_probe_remote *remote, size_t offset, size_t len)
 {
     DAT_RMR_TRIPLET seg;
 
@@ -472,42 +496,48 @@ static int posted(const char *call, DAT_RETURN rc)
 int dm_probe_write(struct dm_probe_side *side, const struct dm_probe_mem *mem, size_t from,
                    const struct dm_probe_remote *remote, size_t to, size_t len, int flags)
 {
-    DAT_LMR_TRIPLET lmr = local_of(mem, from, len);
-    DAT_RMR_TRIPLET rmr = remote_of(remote, to, len);
+    DAT_LMR_TRIPLET lmr = dm_probe_local(mem, from, len);
+    DAT_RMR_TRIPLET rmr = dm_probe_remote(remote, to, len);
     DAT_DTO_COOKIE cookie = {.as_64 = from};
 
-    return posted("dat_ep_post_rdma_write", dat_ep_post_rdma_write(side->ep, 1, &lmr, cookie, &rmr,
-                                                                   (DAT_COMPLETION_FLAGS)flags));
+    return posted("dat_ep_post_rdma_write",
+                  dat_ep_post_rdma_write(side->ep, 1, dm_probe_keep(side, &lmr, sizeof(lmr)),
+                                         cookie, dm_probe_keep(side, &rmr, sizeof(rmr)),
+                                         (DAT_COMPLETION_FLAGS)flags));
 }
 
 int dm_probe_read(struct dm_probe_side *side, const struct dm_probe_mem *mem, size_t to,
                   const struct dm_probe_remote *remote, size_t from, size_t len)
 {
-    DAT_LMR_TRIPLET lmr = local_of(mem, to, len);
-    DAT_RMR_TRIPLET rmr = remote_of(remote, from, len);
+    DAT_LMR_TRIPLET lmr = dm_probe_local(mem, to, len);
+    DAT_RMR_TRIPLET rmr = dm_probe_remote(remote, from, len);
     DAT_DTO_COOKIE cookie = {.as_64 = to};
 
-    return posted("dat_ep_post_rdma_read", dat_ep_post_rdma_read(side->ep, 1, &lmr, cookie, &rmr,
-                                                                 DAT_COMPLETION_DEFAULT_FLAG));
+    return posted("dat_ep_post_rdma_read",
+                  dat_ep_post_rdma_read(side->ep, 1, dm_probe_keep(side, &lmr, sizeof(lmr)), cookie,
+                                        dm_probe_keep(side, &rmr, sizeof(rmr)),
+                                        DAT_COMPLETION_DEFAULT_FLAG));
 }
 
 int dm_probe_send(struct dm_probe_side *side, const struct dm_probe_mem *mem, size_t from,
                   size_t len)
 {
-    DAT_LMR_TRIPLET lmr = local_of(mem, from, len);
+    DAT_LMR_TRIPLET lmr = dm_probe_local(mem, from, len);
     DAT_DTO_COOKIE cookie = {.as_64 = from};
 
     return posted("dat_ep_post_send",
-                  dat_ep_post_send(side->ep, 1, &lmr, cookie, DAT_COMPLETION_DEFAULT_FLAG));
+                  dat_ep_post_send(side->ep, 1, dm_probe_keep(side, &lmr, sizeof(lmr)), cookie,
+                                   DAT_COMPLETION_DEFAULT_FLAG));
 }
 
 int dm_probe_recv(struct dm_probe_side *side, const struct dm_probe_mem *mem, size_t to, size_t len)
 {
-    DAT_LMR_TRIPLET lmr = local_of(mem, to, len);
+    DAT_LMR_TRIPLET lmr = dm_probe_local(mem, to, len);
     DAT_DTO_COOKIE cookie = {.as_64 = to};
 
     return posted("dat_ep_post_recv",
-                  dat_ep_post_recv(side->ep, 1, &lmr, cookie, DAT_COMPLETION_DEFAULT_FLAG));
+                  dat_ep_post_recv(side->ep, 1, dm_probe_keep(side, &lmr, sizeof(lmr)), cookie,
+                                   DAT_COMPLETION_DEFAULT_FLAG));
 }
 
 /* ---- events ---- */

@@ -30,6 +30,8 @@ struct dm_probe_side {
     DAT_CONN_QUAL qual; /* where the passive process listens, known to both */
     unsigned char peer_addr[DM_PROBE_ADDR_MAX];
     struct dm_probe_limits limits;
+    char *kept; /* triplets of what is posted, in turn */
+    size_t kept_at;
 };
 
 /* Sizes of an endpoint; 0 stands for a modest one. */
@@ -92,6 +94,13 @@ void dm_probe_report_error(int fd, const char *text);
 
 /* ---- transfers ---- */
 
+/*
+ * A copy of triplets, which are the provider's until their request has completed: it stays as long as
+ * any request may.
+ */
+void *dm_probe_keep(struct dm_probe_side *side, const void *triplets, size_t len);
+DAT_LMR_TRIPLET dm_probe_local(const struct dm_probe_mem *mem, size_t offset, size_t len);
+DAT_RMR_TRIPLET dm_probe_remote(const struct dm_probe_remote *remote, size_t offset, size_t len);
 /* Post one; request errors are returned with a detail. len may be 0. */
 int dm_probe_write(struct dm_probe_side *side, const struct dm_probe_mem *mem, size_t from,
                    const struct dm_probe_remote *remote, size_t to, size_t len, int flags);
@@ -135,6 +144,7 @@ int dm_probe_run_memlock(struct dm_probe_env *env);
 int dm_probe_run_connect(struct dm_probe_env *env);
 int dm_probe_run_private(struct dm_probe_env *env);
 int dm_probe_run_first(struct dm_probe_env *env);
+int dm_probe_run_owner(struct dm_probe_env *env);
 int dm_probe_run_order(struct dm_probe_env *env);
 int dm_probe_run_progress(struct dm_probe_env *env);
 int dm_probe_run_reuse(struct dm_probe_env *env);
