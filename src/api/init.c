@@ -25,6 +25,7 @@
 #include "mpi/pt2pt/pt2pt.h"
 #include "pmi/pmi.h"
 #include "util/cfg.h"
+#include "util/crash.h"
 #include "util/glock.h"
 #include "util/host.h"
 #include "util/log.h"
@@ -223,6 +224,7 @@ static int start_job(void)
         return err;
     job = dm_pmi_job(self.pmi);
     dm_log_identity(job->rank, dm_host_name());
+    dm_crash_start(job->rank, dm_host_name());
     dm_world.rank = job->rank;
     dm_world.size = job->size;
     dm_world.appnum = job->appnum;
@@ -402,6 +404,7 @@ static int close_library(void)
         return err;
     for (int i = N_LAYERS - 1; i >= 0; i--)
         layers[i].stop();
+    dm_crash_stop();
     dm_world.state = DM_WORLD_DONE;
     dm_api.is_slow = true;
     return DM_OK;

@@ -1,0 +1,22 @@
+/*
+ * The stack of the calling thread as text. Works in signal handlers: it takes no memory, and writes into
+ * a buffer of the caller.
+ */
+#ifndef DM_UTIL_STACK_H
+#define DM_UTIL_STACK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "util/strbuf.h"
+
+/*
+ * Append a line for each call, the innermost first: its number, "function+0xOFFSET" where the loader knows
+ * the name, and "(file+0xOFFSET)", which addr2line takes. is_in_handler: begin with the call that the
+ * signal has interrupted.
+ */
+void dm_stack_add(struct dm_strbuf *sb, bool is_in_handler);
+/* Append a number in base 10 or 16 (with 0x), as dm_strbuf_addf would, but also in signal handlers. */
+void dm_stack_add_number(struct dm_strbuf *sb, uint64_t value, unsigned base);
+
+#endif
