@@ -19,6 +19,7 @@
 
 #include "api/session.h"
 #include "api/stats.h"
+#include "api/where.h"
 #include "mpi/coll/coll.h"
 #include "mpi/comm/comm.h"
 #include "mpi/process/process.h"
@@ -291,6 +292,7 @@ static void library_start(const char *fn, int level)
         if (err != DM_OK)
             library_start_failed(fn, layers[i].what, err);
     }
+    dm_where_start();
     self.main_thread = pthread_self();
     dm_world.state = DM_WORLD_UP;
     dm_world.thread_level = level;

@@ -5,7 +5,7 @@ API_CHAPTERS := $(shell sed -n 's/^@chapter *\([a-z0-9]*\).*/\1/p' $(API_DIR)/ap
 API_AWK = awk -f $(API_DIR)/gen.awk
 
 SRCS_api += src/api/check.c src/api/errors.c src/api/errcode.c \
-	src/api/init.c src/api/stats.c src/api/env.c src/api/status.c src/api/attr.c \
+	src/api/init.c src/api/where.c src/api/stats.c src/api/env.c src/api/status.c src/api/attr.c \
 	src/api/fortran.c src/api/hooks.c src/api/gpu.c \
 	src/api/session.c src/api/tool.c src/api/tool_event.c src/api/tool_cvar.c src/api/tool_pvar.c \
 	src/api/objects.c src/api/data.c \

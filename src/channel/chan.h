@@ -9,6 +9,7 @@
 
 #include <stdatomic.h>
 
+#include "channel/account.h"
 #include "channel/channel.h"
 #include "channel/wait.h"
 #include "util/list.h"
@@ -123,6 +124,18 @@ struct dm_chan_turns {
     bool is_idle; /* the lock is given back though nothing has happened */
 };
 
+/* The wait that this process is in, if it has become long (account.c). */
+struct dm_chan_long_wait {
+    const int *n_pending;            /* of dm_chan_wait, or NULL */
+    const struct dm_wait_note *note; /* of others, or NULL */
+    uint64_t since; /* the first look at the clock; 0: it is short, or there is none */
+    uint64_t next;  /* when it is looked after */
+    uint32_t number;
+    void (*report)(const int *n_pending, struct dm_wait_account *account);
+    void (*fn)(void *arg);
+    void *arg;
+};
+
 struct dm_chan {
     struct dm_adapt *adapt;
     unsigned todo;               /* enum dm_chan_todo */
@@ -147,6 +160,7 @@ struct dm_chan {
     struct dm_pool ctl; /* struct dm_chan_ctl: packets of dm_chan_send_ctl */
     /* waiting (progress.c, wait.c) */
     struct dm_waiter waiter; /* of requests; n 0: the last pass found something */
+    struct dm_chan_long_wait long_wait;
     uint32_t n_idle_tests;
     struct dm_backoff yield_backoff;
     struct dm_chan_turns turns;
@@ -198,5 +212,13 @@ void dm_progress_thread_news(struct dm_progress_thread *progress_thread);
 void dm_chan_yield(struct dm_chan *chan, bool is_oversubscribed);
 /* Is anything queued, to anybody? (progress.c) */
 bool dm_chan_is_busy(const struct dm_chan *chan);
+/* A wait has become long, or is looked after again. (account.c) */
+void dm_wait_long(struct dm_chan *chan, uint64_t now) DM_COLD;
+/* While it waits, with the time. */
+static inline void dm_wait_look_after(struct dm_chan *chan, uint64_t now)
+{
+    if (dm_unlikely(chan->long_wait.since == 0 || now >= chan->long_wait.next))
+        dm_wait_long(chan, now);
+}
 
 #endif

@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "channel/account.h"
 #include "channel/bulk.h"
 #include "channel/packet.h"
 #include "channel/send.h"

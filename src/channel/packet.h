@@ -35,9 +35,11 @@ enum dm_pkt_type {
     DM_PKT_FIN,    /* the receiver has read the data, or the sender has written them */
     DM_PKT_CANCEL, /* withdraw an unmatched send */
     DM_PKT_CANCEL_ACK,
-    DM_PKT_PART_INIT, /* MPI_Psend_init looks for its MPI_Precv_init */
-    DM_PKT_PART_PAIR, /* found */
-    DM_PKT_FLOW,      /* every message has to be a rendezvous, or need not any more */
+    DM_PKT_PART_INIT,      /* MPI_Psend_init looks for its MPI_Precv_init */
+    DM_PKT_PART_PAIR,      /* found */
+    DM_PKT_FLOW,           /* every message has to be a rendezvous, or need not any more */
+    DM_PKT_DEADLOCK_QUERY, /* do you wait, too, and for whom? */
+    DM_PKT_DEADLOCK_REPLY, /* I do, and so do all of them */
     /* src/onesided */
     DM_PKT_RMA_FIRST,
     DM_PKT_RMA_LAST = DM_PKT_RMA_FIRST + 31,

@@ -84,12 +84,15 @@ void dm_chan_wait(struct dm_chan *chan, const int *n_pending)
 {
     const volatile int *flag = n_pending;
 
+    if (*flag == 0)
+        return;
+    chan->long_wait.n_pending = n_pending;
     while (*flag != 0) {
         int n;
 
         if (dm_unlikely(dm_turns_are_shared())) {
             dm_turns_wait(chan, n_pending);
-            return;
+            break;
         }
         n = dm_adapt_poll(chan->adapt);
         if (dm_unlikely(chan->todo != 0))
@@ -99,6 +102,8 @@ void dm_chan_wait(struct dm_chan *chan, const int *n_pending)
         else
             progress_idle(chan);
     }
+    chan->long_wait.n_pending = NULL;
+    chan->long_wait.since = 0;
 }
 
 int dm_chan_progress_test(struct dm_chan *chan)

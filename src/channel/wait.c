@@ -94,6 +94,8 @@ void dm_wait_begin(struct dm_chan *chan, struct dm_waiter *w, enum dm_wait_kind 
 {
     const struct dm_wait_policy *policy = &dm_wait_policies[kind];
 
+    if (chan->long_wait.n_pending == NULL && chan->long_wait.note == NULL)
+        chan->long_wait.since = 0;
     spin_ns = spin_ns > 0 ? spin_ns : policy->spin_ns;
     if (policy->learns && is_oversubscribed && dm_backoff_skips(&chan->yield_backoff))
         spin_ns = 0;
@@ -129,6 +131,7 @@ DM_NOINLINE bool dm_wait_look_at_clock(struct dm_chan *chan, struct dm_waiter *w
     if (w->spin_ns == 0)
         return true;
     now = dm_clock_ns();
+    dm_wait_look_after(chan, now);
     if (w->since == 0)
         w->since = now;
     if (now - w->since < w->spin_ns || (w->is_oversubscribed && w->n <= policy->yields)) {
@@ -165,6 +168,7 @@ void dm_wait_sleep(struct dm_chan *chan, struct dm_waiter *w, uint64_t max_us)
     uint64_t us = w->sleep_us < most && !has_thread ? w->sleep_us : most;
     bool is_news = false;
 
+    dm_wait_look_after(chan, dm_clock_ns());
     w->n_sleeps++;
     us = us < max_us ? us : max_us;
     if (has_thread)
@@ -269,11 +273,14 @@ void dm_wait_job_pass(struct dm_chan *chan, uint32_t *n_idle)
         return;
     }
     if (*n_idle < n_awake) {
+        if (chan->long_wait.note == NULL)
+            chan->long_wait.since = 0;
         dm_glock_yield();
     } else {
         uint32_t n_sleeps = *n_idle - n_awake;
         uint64_t ns = JOB_FIRST_NS << (n_sleeps < JOB_DOUBLINGS ? n_sleeps : JOB_DOUBLINGS);
 
+        dm_wait_look_after(chan, dm_clock_ns());
         dm_wait_timed(n_notified, ns < DM_WAIT_JOB_NS ? ns : DM_WAIT_JOB_NS);
     }
     ++*n_idle;

@@ -193,6 +193,9 @@ uint32_t dm_wait_n_notified(void);
 /* Sleep outside of the global lock for so long, or until there are more notifications than that. */
 void dm_wait_timed(uint32_t n_notified, uint64_t ns);
 
+/* A wait is long then, and looked after so often (account.h). */
+#define DM_WAIT_LONG_NS UINT64_C(100000000)
+
 /* ---- progress threads (DATUM_PROGRESS=thread, threads2), microseconds ---- */
 
 /* Between looks whether the program's threads still come in and poll. */

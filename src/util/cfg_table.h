@@ -91,6 +91,9 @@
       "auto|pmi1|pmi2|pmix: how to speak to the launcher; auto: what its environment offers")      \
     X(PMIX_LIB, STR, "", pmix_lib,                                                                 \
       "the PMIx library to load for a PMIx launcher; empty: libpmix.so.2")                         \
+    X(DEADLOCK, USEC, "10s", deadlock,                                                             \
+      "how long a call waits before the library looks whether processes wait for each other for "  \
+      "ever, and says so; 0: it never looks")                                                      \
     X(TIMEOUT, USEC, "30s", timeout, "how long a connection may take before it is an error")
 
 /*

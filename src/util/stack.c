@@ -5,6 +5,7 @@
 #include "util/stack.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <string.h>
 #include <unwind.h>
 
@@ -79,4 +80,37 @@ void dm_stack_add(struct dm_strbuf *sb, bool is_in_handler)
     struct walk walk = {.sb = sb, .is_on = !is_in_handler};
 
     (void)_Unwind_Backtrace(stack_frame, &walk);
+}
+
+struct search {
+    const char *prefix;
+    size_t len;
+    const char *found;
+};
+
+static _Unwind_Reason_Code stack_search(struct _Unwind_Context *context, void *arg)
+{
+    struct search *search = arg;
+    Dl_info info;
+
+    if (dladdr((const void *)(uintptr_t)(_Unwind_GetIP(context) - 1), &info) == 0 ||
+        info.dli_sname == NULL)
+        return _URC_NO_REASON;
+    for (const char *at = info.dli_sname; at <= info.dli_sname + 1 && *at != '\0'; at++)
+        if (strncmp(at, search->prefix, search->len) == 0) {
+            search->found = at;
+            return _URC_END_OF_STACK;
+        }
+    return _URC_NO_REASON;
+}
+
+bool dm_stack_find(const char *prefix, char *name, size_t size)
+{
+    struct search search = {.prefix = prefix, .len = strlen(prefix)};
+
+    (void)_Unwind_Backtrace(stack_search, &search);
+    if (search.found == NULL)
+        return false;
+    snprintf(name, size, "%s", search.found);
+    return true;
 }

@@ -16,6 +16,11 @@
  * signal has interrupted.
  */
 void dm_stack_add(struct dm_strbuf *sb, bool is_in_handler);
+/*
+ * The innermost function on the stack whose name the loader knows and begins with prefix, behind one letter or
+ * none: "MPI_" finds PMPI_Send, too, and gives MPI_Send. False: there is none.
+ */
+bool dm_stack_find(const char *prefix, char *name, size_t size);
 /* Append a number in base 10 or 16 (with 0x), as dm_strbuf_addf would, but also in signal handlers. */
 void dm_stack_add_number(struct dm_strbuf *sb, uint64_t value, unsigned base);
 

@@ -50,6 +50,7 @@ struct dm_p2p {
     struct dm_p2p_flow flow;
     unsigned n_blocking; /* MPI_Send so far */
     int n_lost;          /* peers */
+    int n_reads;         /* rendezvous that this process fetches */
     struct dm_p2p_counts counts;
     int n_sends;                            /* sends that nobody may be waiting for */
     uint32_t send_id;                       /* last given */
@@ -94,6 +95,21 @@ static inline uint32_t dm_p2p_next_id(void)
     /* never 0 */
     return dm_p2p.send_id += 1 + (dm_p2p.send_id == UINT32_MAX);
 }
+
+/* ---- account.c ---- */
+
+void dm_p2p_account_start(void);
+/* Add to the account of a wait: a request, and a message that is to come. */
+void dm_p2p_account_req(struct dm_wait_account *account, const struct dm_req *req);
+void dm_p2p_account_recv(struct dm_wait_account *account, const struct dm_comm *comm,
+                         const struct dm_mkey *key);
+/* Do no data move here that a request is waiting for, of this process or of a peer? */
+bool dm_p2p_is_quiet(void);
+
+/* ---- deadlock.c ---- */
+
+void dm_p2p_deadlock_start(void);
+void dm_p2p_deadlock_stop(void);
 
 /* ---- cancel.c ---- */
 

@@ -80,6 +80,16 @@ struct dm_pkt_data {
     uint64_t offset;
 };
 
+/* Query: no data. Reply: lines about processes that wait, the replier's first. */
+struct dm_pkt_deadlock {
+    struct dm_pkt pkt;
+    int32_t origin;  /* the process that looks, */
+    uint32_t number; /* and for which time */
+    int32_t least;   /* of the processes that the reply is about */
+    uint32_t unused;
+};
+
+_Static_assert(sizeof(struct dm_pkt_deadlock) == 24, "packet layout");
 _Static_assert(sizeof(struct dm_pkt_eager) == 24, "packet layout");
 _Static_assert(sizeof(struct dm_pkt_sync) == 32, "packet layout");
 _Static_assert(sizeof(struct dm_p2p_rts) == 40, "packet layout");

@@ -47,6 +47,37 @@ static bool probe_is_hopeless(int source, struct dm_comm *comm)
            dm_world_is_gone(dm_comm_proc(comm, source));
 }
 
+/* A probe that waits. */
+struct probe_note {
+    struct dm_wait_note note;
+    int source;
+    int tag;
+    struct dm_comm *comm;
+};
+
+static void probe_report(const struct dm_wait_note *note, struct dm_wait_account *account)
+{
+    const struct probe_note *p = dm_container_of(note, const struct probe_note, note);
+    struct dm_mkey key = {.ctx = p->comm->ctx, .source = p->source, .tag = p->tag};
+
+    account->is_over = probe_look(p->source, p->tag, p->comm) != NULL;
+    dm_p2p_account_recv(account, p->comm, &key);
+}
+
+static struct dm_p2p_unexp *probe_wait(int source, int tag, struct dm_comm *comm)
+{
+    struct probe_note p = {{probe_report}, source, tag, comm};
+    struct dm_p2p_unexp *u = NULL;
+
+    dm_wait_note_set(dm_world.chan, &p.note);
+    while (u == NULL && !probe_is_hopeless(source, comm)) {
+        dm_chan_progress_wait(dm_world.chan);
+        u = probe_look(source, tag, comm);
+    }
+    dm_wait_note_end(dm_world.chan);
+    return u;
+}
+
 static int probe_find(int source, int tag, struct dm_comm *comm, bool blocks,
                       struct dm_p2p_unexp **u_p)
 {
@@ -56,12 +87,8 @@ static int probe_find(int source, int tag, struct dm_comm *comm, bool blocks,
         dm_chan_progress_test(dm_world.chan);
         u = probe_look(source, tag, comm);
     }
-    while (u == NULL && blocks) {
-        if (probe_is_hopeless(source, comm))
-            break;
-        dm_chan_progress_wait(dm_world.chan);
-        u = probe_look(source, tag, comm);
-    }
+    if (u == NULL && blocks)
+        u = probe_wait(source, tag, comm);
     *u_p = u;
     if (u == NULL && probe_is_hopeless(source, comm))
         return dm_p2p_fail_lost(dm_comm_proc(comm, source));

@@ -28,6 +28,23 @@ void dm_pt2pt_leave(void);
 /* Counters for DATUM_STATS, at most max; how many. */
 int dm_p2p_flow_stats(struct dm_adapt_stat *stats, int max);
 
+/* The lengths of the queues. */
+struct dm_p2p_lengths {
+    size_t n_posted;     /* receives */
+    size_t n_unexpected; /* messages, */
+    size_t unexpected_bytes;
+    size_t n_active; /* requests that await something of a peer that knows of them */
+};
+void dm_p2p_queues(struct dm_p2p_lengths *lengths);
+/*
+ * To be called by a long wait: looks, once in a while, whether processes wait for each other for ever, and says so
+ * (deadlock.c).
+ */
+void dm_p2p_deadlock_look(void);
+/* For accounts of waits: a process that could end it, and the name of a communicator. */
+void dm_p2p_account_proc(struct dm_wait_account *account, int proc);
+void dm_p2p_account_comm(struct dm_wait_account *account, const struct dm_comm *comm);
+
 /* ---- for layers above: explicit context, process numbers through comm ---- */
 
 enum dm_send_mode { DM_SEND_STANDARD, DM_SEND_SYNC, DM_SEND_READY, DM_SEND_BUFFERED };

@@ -48,6 +48,11 @@ static const struct dm_req_ops send_ops = {
 static const struct dm_req_ops recv_ops = {
     .free = req_free_req, .cancel = dm_p2p_cancel_recv, .finish = dm_p2p_req_finish};
 
+bool dm_p2p_req_is_plain(const struct dm_req *req)
+{
+    return req->ops == &send_ops || req->ops == &recv_ops;
+}
+
 void dm_p2p_req_init(struct dm_p2p_req *r, enum dm_req_kind kind, struct dm_comm *comm, void *buf,
                      size_t count, struct dm_type *type)
 {

@@ -66,6 +66,8 @@ void dm_p2p_req_init(struct dm_p2p_req *r, enum dm_req_kind kind, struct dm_comm
 /* One from the pool that holds references of comm and type; NULL: out of memory (reported). */
 struct dm_p2p_req *dm_p2p_req_new(enum dm_req_kind kind, struct dm_comm *comm, void *buf,
                                   size_t count, struct dm_type *type);
+/* Is it one of these, that nothing was built around? Else its kind says less. */
+bool dm_p2p_req_is_plain(const struct dm_req *req);
 /* For requests with operations of their own. */
 int dm_p2p_cancel_recv(struct dm_req *req);
 int dm_p2p_req_finish(struct dm_req *req, MPI_Status *status);

@@ -200,6 +200,7 @@ static void rndv_read_done(struct dm_rdma *rdma, int err)
     struct dm_p2p_req *r = dm_container_of(rdma, struct dm_p2p_req, io.rdma);
 
     r->is_reading = false;
+    dm_p2p.n_reads--;
     if (r->rndv.select != NULL)
         dm_p2p_rndv_measured(r, err == DM_OK ? r->rndv.want - r->rndv.got : 0);
     if (err == DM_OK) {
@@ -216,10 +217,12 @@ static bool rndv_read_start(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
     DM_TRACE(RNDV, "read from rank %d, %zu bytes", r->proc, r->rndv.want - r->rndv.got);
     r->io.rdma.done = rndv_read_done;
     r->is_reading = true;
+    dm_p2p.n_reads++;
     if (dm_chan_rdma_read(dm_world.chan, r->proc, &r->io.rdma, r->addr + r->rndv.got, NULL,
                           rts->addr + r->rndv.got, &rts->key, r->rndv.want - r->rndv.got) == DM_OK)
         return true;
     r->is_reading = false;
+    dm_p2p.n_reads--;
     if (r->rndv.select != NULL)
         dm_p2p_rndv_measured(r, 0);
     return false;

@@ -149,6 +149,7 @@ int dm_pt2pt_start(void)
     else if (dm_p2p.eager_limit > EAGER_MOST)
         dm_p2p.eager_limit = EAGER_MOST;
     dm_p2p.n_lost = 0;
+    dm_p2p.n_reads = 0;
     dm_p2p.n_sends = 0;
     dm_p2p.bsend_buf = NULL;
     dm_p2p.bsend_size = 0;
@@ -157,6 +158,8 @@ int dm_pt2pt_start(void)
     dm_p2p_cancel_start();
     dm_p2p_part_start();
     dm_p2p_flow_start();
+    dm_p2p_account_start();
+    dm_p2p_deadlock_start();
     dm_chan_on_lost(dm_world.chan, p2p_on_lost, NULL);
     dm_chan_on_gone(dm_world.chan, p2p_on_gone, NULL);
     return DM_OK;
@@ -187,6 +190,7 @@ void dm_pt2pt_stop(void)
         dm_p2p_unexp_free(u);
     }
     dm_p2p_probe_stop();
+    dm_p2p_deadlock_stop();
     dm_greq_stop();
     dm_p2p_part_stop();
     dm_match_fini(&dm_p2p.match);

@@ -87,6 +87,40 @@ static void some_pass(struct set *set, bool blocks)
         dm_greq_pass(&set->n_idle);
 }
 
+/* A wait for one of a set. */
+struct some_note {
+    struct dm_wait_note note;
+    const struct set *set;
+};
+
+static void some_report(const struct dm_wait_note *note, struct dm_wait_account *account)
+{
+    const struct set *set = dm_container_of(note, const struct some_note, note)->set;
+    bool is_first = true;
+
+    if (set->n_active > 1)
+        dm_strbuf_addf(&account->text, "one of %d requests: ", set->n_active);
+    for (int i = 0; i < set->count; i++) {
+        if (set->reqs[i] == NULL)
+            continue;
+        if (!is_first)
+            dm_strbuf_add(&account->text, "; ");
+        is_first = false;
+        dm_p2p_account_req(account, set->reqs[i]);
+    }
+}
+
+/* Until one is done. */
+static void some_wait(struct set *set)
+{
+    struct some_note some = {{some_report}, set};
+
+    dm_wait_note_set(dm_world.chan, &some.note);
+    while (some_first_done(set) < 0)
+        some_pass(set, true);
+    dm_wait_note_end(dm_world.chan);
+}
+
 static int wait_any(int count, MPI_Request requests[], bool blocks, int *index, int *flag,
                     MPI_Status *status)
 {
@@ -108,8 +142,8 @@ static int wait_any(int count, MPI_Request requests[], bool blocks, int *index, 
         some_pass(&set, false);
         i = some_first_done(&set);
     }
-    while (i < 0 && blocks) {
-        some_pass(&set, true);
+    if (i < 0 && blocks) {
+        some_wait(&set);
         i = some_first_done(&set);
     }
     if (i >= 0) {
@@ -147,10 +181,12 @@ static int wait_some(int count, MPI_Request requests[], bool blocks, int *outcou
         some_set_close(&set);
         return DM_OK;
     }
-    if (some_first_done(&set) < 0 && !blocks)
-        some_pass(&set, false);
-    while (blocks && some_first_done(&set) < 0)
-        some_pass(&set, true);
+    if (some_first_done(&set) < 0) {
+        if (blocks)
+            some_wait(&set);
+        else
+            some_pass(&set, false);
+    }
     for (int i = 0; i < count; i++) {
         if (set.reqs[i] == NULL || !dm_req_is_done(set.reqs[i]))
             continue;

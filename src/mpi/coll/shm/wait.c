@@ -19,6 +19,7 @@
 
 #include "mpi/coll/coll_state.h"
 #include "mpi/coll/shm/rounds.h"
+#include "mpi/pt2pt/pt2pt.h"
 #include "util/futex.h"
 #include "util/glock.h"
 
@@ -190,15 +191,51 @@ static inline bool wait_looks(_Atomic uint64_t *word, uint64_t round, int n)
     return false;
 }
 
-bool dm_coll_shm_wait_long(struct dm_run *run, struct dm_coll_shm *shm, _Atomic uint64_t *word,
-                           uint64_t round, uint64_t what)
+/* A wait for a word, for its account. */
+struct word_note {
+    struct dm_wait_note note;
+    const struct dm_run *run;
+    const struct dm_coll_shm *shm;
+    _Atomic uint64_t *word;
+    uint64_t round;
+    uint64_t what;
+};
+
+/* Does the wait need this local rank? */
+static bool word_is_of(const struct word_note *w, int lrank)
+{
+    if (w->what == DM_COLL_SHM_BARRIER)
+        return atomic_load_explicit(&dm_coll_shm_head(w->shm, lrank)->round, memory_order_acquire) <
+               w->shm->round;
+    return (w->what & ~DM_COLL_SHM_IS_PUBLIC) == (uint64_t)lrank + 1;
+}
+
+static void word_report(const struct dm_wait_note *note, struct dm_wait_account *account)
+{
+    const struct word_note *w = dm_container_of(note, const struct word_note, note);
+    const struct dm_comm *comm = w->run->comm;
+    int n = 0;
+
+    for (int i = 0; i < w->shm->n; i++) {
+        if (i == w->shm->me || !word_is_of(w, i))
+            continue;
+        dm_strbuf_addf(&account->text, n++ == 0 ? "rank %d" : ", %d", w->shm->ranks[i]);
+        dm_p2p_account_proc(account, dm_comm_proc(comm, w->shm->ranks[i]));
+    }
+    dm_strbuf_add(&account->text, n == 0 ? "ranks of " : " of ");
+    dm_p2p_account_comm(account, comm);
+    account->is_open |= n == 0;
+    account->is_over = dm_coll_shm_has_come(w->word, w->round) ||
+                       atomic_load(&w->shm->shared->is_broken.value) != 0;
+}
+
+static bool wait_for_word(struct dm_run *run, struct dm_coll_shm *shm, _Atomic uint64_t *word,
+                          uint64_t round, uint64_t what)
 {
     int looks_per_pass = (int)dm_wait_policies[DM_WAIT_ROUND].looks[shm->is_oversubscribed];
     uint64_t since = 0; /* of a wait with a sleep */
     struct dm_waiter w;
 
-    if (run->is_stopped)
-        return false;
     dm_wait_begin(dm_world.chan, &w, DM_WAIT_ROUND, shm->is_oversubscribed,
                   shm->is_oversubscribed ? dm_wait_round_ns(shm->n, shm->n_moved, shm->n_overlong)
                                          : 0);
@@ -218,6 +255,20 @@ bool dm_coll_shm_wait_long(struct dm_run *run, struct dm_coll_shm *shm, _Atomic 
     if (since != 0 && shm->is_oversubscribed)
         dm_wait_round_learn(&shm->n_overlong, shm->n, shm->n_moved, since);
     return true;
+}
+
+bool dm_coll_shm_wait_long(struct dm_run *run, struct dm_coll_shm *shm, _Atomic uint64_t *word,
+                           uint64_t round, uint64_t what)
+{
+    struct word_note note = {{word_report}, run, shm, word, round, what};
+    bool has_come;
+
+    if (run->is_stopped)
+        return false;
+    dm_wait_note_set(dm_world.chan, &note.note);
+    has_come = wait_for_word(run, shm, word, round, what);
+    dm_wait_note_end(dm_world.chan);
+    return has_come;
 }
 
 void dm_coll_shm_spread(struct dm_coll_shm *shm)

@@ -1,0 +1,90 @@
+/* Ranks that wait for each other for ever, or only for long: argument 1. */
+#include <mpi.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LONG_S 2
+
+static int rank, size, x;
+static char big[1 << 20];
+
+static void receive_from(int source, int tag)
+{
+    MPI_Recv(&x, 1, MPI_INT, source, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void for_ever(const char *how)
+{
+    int next = (rank + 1) % size, i;
+    MPI_Request reqs[2];
+
+    if (strcmp(how, "recv") == 0)
+        receive_from(next, 5);
+    if (strcmp(how, "any") == 0)
+        receive_from(MPI_ANY_SOURCE, MPI_ANY_TAG);
+    if (strcmp(how, "send") == 0)
+        MPI_Send(big, sizeof(big), MPI_BYTE, next, 5, MPI_COMM_WORLD);
+    if (strcmp(how, "ssend") == 0)
+        MPI_Ssend(big, 4, MPI_BYTE, next, 5, MPI_COMM_WORLD);
+    if (strcmp(how, "probe") == 0)
+        MPI_Probe(next, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (strcmp(how, "waitany") == 0) {
+        for (i = 0; i < 2; i++)
+            MPI_Irecv(&x, 1, MPI_INT, next, 5 + i, MPI_COMM_WORLD, &reqs[i]);
+        MPI_Waitany(2, reqs, &i, MPI_STATUS_IGNORE);
+    }
+    /* Rank 2 computes; it is no part of it. */
+    if (strcmp(how, "two") == 0 && rank < 2)
+        receive_from(1 - rank, 5);
+    while (strcmp(how, "two") == 0 && rank == 2)
+        sleep(1);
+    if (strcmp(how, "barrier") == 0) {
+        if (rank == 0)
+            receive_from(1, 5);
+        else
+            MPI_Barrier(MPI_COMM_WORLD);
+    }
+    if (strcmp(how, "finalize") == 0 && rank == 0)
+        receive_from(1, 5);
+}
+
+static void look_for_long(void)
+{
+    double since = MPI_Wtime();
+    int flag;
+
+    while (MPI_Wtime() - since < LONG_S)
+        MPI_Iprobe(MPI_ANY_SOURCE, 77, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+}
+
+/* All but rank 0 wait, which computes, or looks, and then ends it. */
+static void for_long(const char *how)
+{
+    int is_late = strcmp(how, "late") == 0;
+
+    if (rank == 0 && (is_late || strcmp(how, "late_barrier") == 0))
+        sleep(LONG_S);
+    if (rank == 0 && strcmp(how, "looking") == 0)
+        look_for_long();
+    if (strcmp(how, "late_barrier") == 0)
+        MPI_Barrier(MPI_COMM_WORLD);
+    else if (is_late || strcmp(how, "looking") == 0) {
+        for (int i = 1; rank == 0 && i < size; i++)
+            MPI_Send(&x, 1, MPI_INT, i, 5, MPI_COMM_WORLD);
+        if (rank != 0)
+            receive_from(0, 5);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    for (int i = 0; i < 3; i++)
+        MPI_Barrier(MPI_COMM_WORLD);
+    for_ever(argv[1]);
+    for_long(argv[1]);
+    MPI_Finalize();
+    return 0;
+}
