@@ -31,6 +31,7 @@
 #include "util/host.h"
 #include "util/log.h"
 #include "util/tune.h"
+#include "util/where.h"
 
 struct dm_api dm_api = {.is_slow = true};
 
@@ -292,7 +293,7 @@ static void library_start(const char *fn, int level)
         if (err != DM_OK)
             library_start_failed(fn, layers[i].what, err);
     }
-    dm_where_start();
+    dm_where_start(dm_pmi_job(self.pmi)->name);
     self.main_thread = pthread_self();
     dm_world.state = DM_WORLD_UP;
     dm_world.thread_level = level;
@@ -406,6 +407,7 @@ static int close_library(void)
         return err;
     for (int i = N_LAYERS - 1; i >= 0; i--)
         layers[i].stop();
+    dm_where_close();
     dm_crash_stop();
     dm_world.state = DM_WORLD_DONE;
     dm_api.is_slow = true;

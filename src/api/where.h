@@ -4,7 +4,7 @@
 #ifndef DM_API_WHERE_H
 #define DM_API_WHERE_H
 
-/* When the channel is open. */
-void dm_where_start(void);
+/* When the channel is open. job: its name. dm_where_close ends it. */
+void dm_where_start(const char *job);
 
 #endif

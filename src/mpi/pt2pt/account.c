@@ -136,14 +136,16 @@ bool dm_p2p_is_quiet(void)
     return true;
 }
 
+bool dm_p2p_is_leaving(void)
+{
+    return dm_p2p.is_leaving;
+}
+
 void dm_p2p_queues(struct dm_p2p_lengths *lengths)
 {
     lengths->n_posted = dm_p2p.match.n_table + (dm_p2p.match.only != NULL);
     lengths->n_unexpected = dm_p2p.match.n_unexp;
     lengths->unexpected_bytes = dm_p2p.flow.n_bytes;
-    lengths->n_active = 0;
-    dm_list_for_each (it, &dm_p2p.active)
-        lengths->n_active++;
 }
 
 void dm_p2p_account_start(void)

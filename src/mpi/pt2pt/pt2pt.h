@@ -33,9 +33,10 @@ struct dm_p2p_lengths {
     size_t n_posted;     /* receives */
     size_t n_unexpected; /* messages, */
     size_t unexpected_bytes;
-    size_t n_active; /* requests that await something of a peer that knows of them */
 };
 void dm_p2p_queues(struct dm_p2p_lengths *lengths);
+/* Has this process called MPI_Finalize? */
+bool dm_p2p_is_leaving(void);
 /*
  * To be called by a long wait: looks, once in a while, whether processes wait for each other for ever, and says so
  * (deadlock.c).

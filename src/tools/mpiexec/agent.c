@@ -21,6 +21,7 @@
 #include "tools/mpiexec/name_server.h"
 #include "tools/mpiexec/node.h"
 #include "tools/mpiexec/parent.h"
+#include "tools/mpiexec/report.h"
 #include "tools/mpiexec/reports.h"
 #include "tools/mpiexec/signals.h"
 #include "tools/mpiexec/upstream.h"
@@ -161,6 +162,8 @@ static void on_agent_pass(void *arg, int signo)
 {
     struct agent *agent = arg;
 
+    if (signo == SIGUSR1)
+        dm_launch_report_ranks(&agent->jobs);
     dm_launch_jobs_signal(&agent->jobs, signo);
     if (signo == SIGTSTP)
         dm_launch_signals_stop();

@@ -31,6 +31,8 @@
 #define ORPHANS_NS UINT64_C(2000000000)
 /* How often to look for launchers that failed, and how often one must be seen. */
 #define LOOK_NS UINT64_C(1000000000)
+/* How long agents have to report on their ranks when time is up. */
+#define LAST_REPORT_NS UINT64_C(1500000000)
 /* When to report to who has started us that all runs, if agents cannot. */
 #define REPORT_NS UINT64_C(15000000000)
 
@@ -246,9 +248,15 @@ static void on_engine_timeout(void *arg)
 {
     struct engine *engine = arg;
 
-    dm_log_error("mpiexec: the job has run for %d seconds (-timeout); it is ended",
-                 engine->seconds);
-    engine->is_timed_out = true;
+    if (!engine->is_timed_out) {
+        dm_log_error("mpiexec: the job has run for %d seconds (-timeout); it is ended",
+                     engine->seconds);
+        engine->is_timed_out = true;
+        kill(engine->pid, SIGUSR1); /* agents report */
+        dm_launch_loop_after(&engine->loop, &engine->timeout, LAST_REPORT_NS, on_engine_timeout,
+                             engine);
+        return;
+    }
     engine->is_killed = true;
     kill(engine->pid, SIGTERM);
     dm_launch_loop_after(&engine->loop, &engine->kill, GRACE_NS, on_kill, engine);

@@ -15,6 +15,7 @@
 #include "tools/mpiexec/name_server.h"
 #include "tools/mpiexec/node.h"
 #include "tools/mpiexec/parent.h"
+#include "tools/mpiexec/report.h"
 #include "tools/mpiexec/signals.h"
 #include "util/clock.h"
 #include "util/host.h"
@@ -82,6 +83,8 @@ static void on_pass(void *arg, int signo)
 {
     struct local_job *job = arg;
 
+    if (signo == SIGUSR1)
+        dm_launch_report_ranks(&job->jobs);
     dm_launch_jobs_signal(&job->jobs, signo);
     if (signo == SIGTSTP)
         dm_launch_signals_stop();
@@ -97,6 +100,7 @@ static void on_timeout(void *arg)
         return;
     dm_log_error("mpiexec: the job has run for %d seconds (-timeout); it is ended",
                  job->node.options->timeout);
+    dm_launch_report_ranks(&job->jobs);
     job->node.status = TIMEOUT_STATUS;
     job->node.status_ms = 0;
     dm_launch_jobs_kill(&job->jobs);

@@ -18,6 +18,7 @@
 #include "tools/mpiexec/input.h"
 #include "tools/mpiexec/jobs.h"
 #include "tools/mpiexec/output.h"
+#include "tools/mpiexec/report.h"
 #include "tools/mpiexec/session.h"
 #include "tools/mpiexec/spawn.h"
 #include "tools/mpiexec/spawn_request.h"
@@ -182,10 +183,14 @@ void dm_launch_node_signal(struct dm_launch_node *node, int signo)
     /* Nobody in the ranks' session could let them go on, so the system keeps SIGTSTP from them. */
     if (signo == SIGTSTP)
         signo = SIGSTOP;
-    for (int i = 0; i < node->n_ranks; i++)
-        if (node->ranks[i].was > 0)
-            kill(-node->ranks[i].was, signo); /* its group may outlive it */
-    if (node->kin.mpiexec > 0)                /* which must live to end its ranks */
+    for (int i = 0; i < node->n_ranks; i++) {
+        pid_t was = node->ranks[i].was;
+
+        /* It asks us for a report; for ranks it is if they want it. */
+        if (was > 0 && (signo != SIGUSR1 || !dm_launch_report_is_fatal(was, signo)))
+            kill(-was, signo); /* its group may outlive it */
+    }
+    if (node->kin.mpiexec > 0) /* which must live to end its ranks */
         kill(node->kin.mpiexec, signo == SIGKILL ? SIGTERM : signo);
 }
 
