@@ -35,11 +35,14 @@ struct dm_fn {
     const char *name;
     const char *args; /* "name=letter name=letter": see kinds.tbl */
     enum dm_owner owner;
+    int index; /* among all of them (calls.h); 0: it has none */
 };
 
 /* Read by every call: one test covers "not initialized" and "take the lock". */
 struct dm_api {
-    bool is_slow; /* before MPI_Init, after MPI_Finalize, and with MPI_THREAD_MULTIPLE */
+    bool
+        is_slow; /* before MPI_Init, after MPI_Finalize, with MPI_THREAD_MULTIPLE and DATUM_STATS=calls */
+    bool is_profiled; /* DATUM_STATS=calls */
 };
 extern struct dm_api dm_api;
 
@@ -49,6 +52,8 @@ void dm_api_enter(const struct dm_fn *fn);
 void dm_api_enter_early(const struct dm_fn *fn);
 /* The slow way out. */
 void dm_api_leave(void);
+/* The same of a call with a buffer of count elements of a type (NULL: it was of no use here). */
+void dm_api_leave_with(size_t count, const struct dm_type *type);
 
 /*
  * A call failed: make an error code, leave the library, and call the error handler of the owner (see

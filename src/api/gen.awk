@@ -4,6 +4,7 @@
 #   awk -f gen.awk -v make=map                  kinds.tbl api.tbl >libmpi.map
 #   awk -f gen.awk -v make=calls                kinds.tbl api.tbl >a program that calls each function
 #   awk -f gen.awk -v make=names                kinds.tbl api.tbl >the names, one per line
+#   awk -f gen.awk -v make=fn_names             kinds.tbl api.tbl >api_fn_names.c
 #   awk -f gen.awk -v make=unsupported          kinds.tbl api.tbl >those that only fail
 # Only POSIX awk; every awk must give the same bytes. Nothing may depend on the order of "for (k in a)".
 
@@ -357,6 +358,20 @@ function emit_raw(r) {
     alias(r, 0)
 }
 
+# The place of a function in the profile of calls; none has 0.
+function fn_index(r, large) {
+    return 2 * r + large
+}
+
+# The slow way out, with the bytes that the first buffer of the call has.
+function leave(r, large,    i) {
+    for (i = 1; i <= n_args[r] - 2; i++)
+        if (kind[r, i] ~ /^[cr]?buf_/ && kind_of(r, i + 1, large) ~ /^count(_if)?(\.c)?$/ && \
+            kind[r, i + 2] ~ /^dtype/)
+            return "dm_api_leave_with((size_t)" arg[r, i + 1] ", " arg[r, i + 2] "_o)"
+    return "dm_api_leave()"
+}
+
 # The beginning of a function, up to the checks of its arguments; only says whether for all.
 function emit_head(r, large, only,    i, k) {
     if (has(r, "hook"))
@@ -368,6 +383,7 @@ function emit_head(r, large, only,    i, k) {
     print "        .args = \"" arg_text(r, large) "\","
     if (owner_kind(r) != "")
         print "        .owner = DM_OWNER_" owner_kind(r) ","
+    print "        .index = " fn_index(r, large) ","
     print "    };"
     for (i = 1; i <= n_args[r]; i++) {
         k = kind_of(r, i, large)
@@ -414,7 +430,7 @@ function emit(r, large,    i, k, stage, s, decline) {
             print "    " fill(s, r, i, large) ";"
     }
     print "    if (dm_unlikely(dm_api.is_slow))"
-    print "        dm_api_leave();"
+    print "        " leave(r, large) ";"
     print "    return MPI_SUCCESS;"
     if (decline != "fail") {
         print decline ":"
@@ -509,6 +525,27 @@ function make_names(    i) {
         print data[i]
 }
 
+function make_fn_names(    r, large) {
+    print "/* Made by gen.awk from api.tbl: the functions by their index. */"
+    print "#include \"api/calls.h\""
+    print ""
+    print "static const char *const names[] = {"
+    for (r = 1; r <= n_rows; r++)
+        for (large = 0; large <= has(r, "large"); large++)
+            print "    [" fn_index(r, large) "] = \"" mpi_name(r, large) "\","
+    print "};"
+    print ""
+    print "int dm_calls_n_functions(void)"
+    print "{"
+    print "    return (int)(sizeof(names) / sizeof(names[0]));"
+    print "}"
+    print ""
+    print "const char *dm_calls_function(int index)"
+    print "{"
+    print "    return names[index];"
+    print "}"
+}
+
 function make_unsupported(    r, large) {
     for (r = 1; r <= n_rows; r++)
         if (has(r, "unsupported"))
@@ -560,6 +597,8 @@ END {
         make_map()
     else if (make == "names")
         make_names()
+    else if (make == "fn_names")
+        make_fn_names()
     else if (make == "unsupported")
         make_unsupported()
     else if (make == "calls")

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/calls.h"
 #include "api/session.h"
 #include "api/stats.h"
 #include "api/where.h"
@@ -132,6 +133,8 @@ void dm_api_enter(const struct dm_fn *fn)
         _exit(MPI_ERR_OTHER);
     }
     dm_glock_enter();
+    if (dm_unlikely(dm_api.is_profiled))
+        dm_calls_enter(fn);
 }
 
 /* Any thread may call in then, whatever level is asked for later. */
@@ -140,6 +143,8 @@ void dm_api_enter_early(const struct dm_fn *fn)
     if (dm_world.state != DM_WORLD_UP)
         dm_glock_enable(true);
     dm_glock_enter();
+    if (dm_unlikely(dm_api.is_profiled))
+        dm_calls_enter(fn);
     if (dm_core_early() != DM_OK) {
         dm_log_error("%s: %s", fn->name, dm_err_detail());
         _exit(MPI_ERR_OTHER);
@@ -148,6 +153,13 @@ void dm_api_enter_early(const struct dm_fn *fn)
 
 void dm_api_leave(void)
 {
+    dm_api_leave_with(0, NULL);
+}
+
+void dm_api_leave_with(size_t count, const struct dm_type *type)
+{
+    if (dm_unlikely(dm_api.is_profiled))
+        dm_calls_leave(type != NULL ? (uint64_t)count * (uint64_t)type->size : 0);
     dm_glock_leave();
 }
 
@@ -261,8 +273,9 @@ static void library_set_level(int level)
     int levels = stop_progress_thread();
     int err;
 
+    dm_calls_start();
     dm_world.thread_level = level;
-    dm_api.is_slow = level == MPI_THREAD_MULTIPLE;
+    dm_api.is_slow = level == MPI_THREAD_MULTIPLE || dm_api.is_profiled;
     if (has_progress_thread && level < MPI_THREAD_MULTIPLE) {
         dm_glock_use_handover(true);
         dm_glock_reacquire(levels);
@@ -302,7 +315,7 @@ static void library_start(const char *fn, int level)
         library_start_failed(fn, "MPI_INFO_ENV", err);
     if (dm_cfg()->explain && dm_world.rank == 0)
         dm_adapt_explain(dm_chan_adapt(dm_world.chan));
-    if (dm_cfg()->stats)
+    if (dm_cfg()->stats != DM_STATS_NO)
         dm_stats_started(self.pmi);
     err = dm_process_connect_parent();
     if (err != DM_OK)
@@ -427,6 +440,18 @@ static int close_launcher(const char *fn)
     return dm_errcode_new(dm_errcode_class(err), dm_err_detail());
 }
 
+/* DATUM_STATS. */
+static int print_stats(void)
+{
+    int err = DM_OK;
+
+    if (dm_cfg()->stats != DM_STATS_NO)
+        err = dm_stats_print(dm_chan_adapt(dm_world.chan));
+    if (err == DM_OK && dm_cfg()->stats == DM_STATS_CALLS)
+        err = dm_calls_print();
+    return err;
+}
+
 /* The end of a process that had sessions, and has freed them all. */
 static void library_at_exit(void)
 {
@@ -434,8 +459,8 @@ static void library_at_exit(void)
         return;
     dm_world.state = DM_WORLD_UP;
     dm_glock_enable(false);
-    if (dm_cfg()->stats && self.world_model == MODEL_BEFORE)
-        dm_stats_print(dm_chan_adapt(dm_world.chan));
+    if (self.world_model == MODEL_BEFORE)
+        print_stats();
     dm_pt2pt_leave();
     if (close_library() == DM_OK)
         close_launcher("exit");
@@ -463,9 +488,7 @@ static int end_world(bool is_last)
         dm_pt2pt_leave();
     else
         dm_pt2pt_drain();
-    if (dm_cfg()->stats)
-        err = dm_stats_print(dm_chan_adapt(dm_world.chan));
-    return err;
+    return print_stats();
 }
 
 int dm_finalize(void)

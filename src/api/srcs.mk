@@ -5,11 +5,11 @@ API_CHAPTERS := $(shell sed -n 's/^@chapter *\([a-z0-9]*\).*/\1/p' $(API_DIR)/ap
 API_AWK = awk -f $(API_DIR)/gen.awk
 
 SRCS_api += src/api/check.c src/api/errors.c src/api/errcode.c \
-	src/api/init.c src/api/where.c src/api/stats.c src/api/env.c src/api/status.c src/api/attr.c \
+	src/api/init.c src/api/where.c src/api/calls.c src/api/stats.c src/api/env.c src/api/status.c src/api/attr.c \
 	src/api/fortran.c src/api/hooks.c src/api/gpu.c \
 	src/api/session.c src/api/tool.c src/api/tool_event.c src/api/tool_cvar.c src/api/tool_pvar.c \
 	src/api/objects.c src/api/data.c \
-	$(patsubst %,$(GEN)/api_%.c,$(API_CHAPTERS))
+	$(GEN)/api_fn_names.c $(patsubst %,$(GEN)/api_%.c,$(API_CHAPTERS))
 GEN_HDRS += $(GEN)/mpi_proto.h
 LIBMPI_MAP = $(GEN)/libmpi.map
 
@@ -20,6 +20,10 @@ $(GEN)/mpi_proto.h: $(API_DIR)/gen.awk $(API_TABLES)
 $(GEN)/libmpi.map: $(API_DIR)/gen.awk $(API_TABLES)
 	@mkdir -p $(@D)
 	$(Q)$(API_AWK) -v make=map $(API_TABLES) >$@
+
+$(GEN)/api_fn_names.c: $(API_DIR)/gen.awk $(API_TABLES)
+	@mkdir -p $(@D)
+	$(Q)$(API_AWK) -v make=fn_names $(API_TABLES) >$@
 
 $(patsubst %,$(GEN)/api_%.c,$(API_CHAPTERS)): $(GEN)/api_%.c: $(API_DIR)/gen.awk $(API_TABLES)
 	$(say) GEN $@

@@ -7,6 +7,7 @@
 #include "channel/account.h"
 
 #include "channel/chan.h"
+#include "util/clock.h"
 
 void dm_account_add(struct dm_wait_account *account, int proc)
 {
@@ -23,11 +24,34 @@ void dm_wait_note_set(struct dm_chan *chan, const struct dm_wait_note *note)
 {
     chan->long_wait.note = note;
     chan->long_wait.since = 0;
+    if (chan->long_wait.is_timed)
+        dm_wait_timed_begin(chan);
 }
 
 void dm_wait_note_end(struct dm_chan *chan)
 {
-    dm_wait_note_set(chan, NULL);
+    chan->long_wait.note = NULL;
+    chan->long_wait.since = 0;
+    if (chan->long_wait.is_timed)
+        dm_wait_timed_end(chan);
+}
+
+void dm_wait_timed_begin(struct dm_chan *chan)
+{
+    chan->long_wait.timed_from = dm_clock_ns();
+}
+
+void dm_wait_timed_end(struct dm_chan *chan)
+{
+    if (chan->long_wait.timed_from != 0)
+        chan->long_wait.timed_ns += dm_clock_ns() - chan->long_wait.timed_from;
+    chan->long_wait.timed_from = 0;
+}
+
+uint64_t dm_wait_time(struct dm_chan *chan, bool is_timed)
+{
+    chan->long_wait.is_timed = is_timed;
+    return chan->long_wait.timed_ns;
 }
 
 void dm_wait_on_pending(struct dm_chan *chan,

@@ -45,6 +45,8 @@ void dm_wait_on_pending(struct dm_chan *chan,
 void dm_wait_on_long(struct dm_chan *chan, void (*fn)(void *arg), void *arg);
 /* The number of the long wait that this process is in, and since when (dm_clock_ns); 0: it is in none. */
 uint32_t dm_wait_long_number(const struct dm_chan *chan, uint64_t *since_p);
+/* Nanoseconds that calls have waited with a note or for requests; only while is_timed says so are they counted. */
+uint64_t dm_wait_time(struct dm_chan *chan, bool is_timed);
 /* Its account. */
 void dm_wait_report(const struct dm_chan *chan, struct dm_wait_account *account);
 

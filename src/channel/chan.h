@@ -131,6 +131,9 @@ struct dm_chan_long_wait {
     uint64_t since; /* the first look at the clock; 0: it is short, or there is none */
     uint64_t next;  /* when it is looked after */
     uint32_t number;
+    bool is_timed;       /* DATUM_STATS=calls: */
+    uint64_t timed_ns;   /* all waits so far, */
+    uint64_t timed_from; /* and the present one; 0: there is none */
     void (*report)(const int *n_pending, struct dm_wait_account *account);
     void (*fn)(void *arg);
     void *arg;
@@ -214,6 +217,9 @@ void dm_chan_yield(struct dm_chan *chan, bool is_oversubscribed);
 bool dm_chan_is_busy(const struct dm_chan *chan);
 /* A wait has become long, or is looked after again. (account.c) */
 void dm_wait_long(struct dm_chan *chan, uint64_t now) DM_COLD;
+/* A wait begins or ends, and is timed. (account.c) */
+void dm_wait_timed_begin(struct dm_chan *chan) DM_COLD;
+void dm_wait_timed_end(struct dm_chan *chan) DM_COLD;
 /* While it waits, with the time. */
 static inline void dm_wait_look_after(struct dm_chan *chan, uint64_t now)
 {

@@ -87,6 +87,8 @@ void dm_chan_wait(struct dm_chan *chan, const int *n_pending)
     if (*flag == 0)
         return;
     chan->long_wait.n_pending = n_pending;
+    if (dm_unlikely(chan->long_wait.is_timed))
+        dm_wait_timed_begin(chan);
     while (*flag != 0) {
         int n;
 
@@ -104,6 +106,8 @@ void dm_chan_wait(struct dm_chan *chan, const int *n_pending)
     }
     chan->long_wait.n_pending = NULL;
     chan->long_wait.since = 0;
+    if (dm_unlikely(chan->long_wait.is_timed))
+        dm_wait_timed_end(chan);
 }
 
 int dm_chan_progress_test(struct dm_chan *chan)

@@ -17,9 +17,10 @@
     X(EXPLAIN, BOOL, "no", explain,                                                                \
       "print once per job which provider and protocol each class of peers uses, who was "          \
       "refused and why, and which algorithms collectives take")                                    \
-    X(STATS, BOOL, "no", stats,                                                                    \
-      "print in MPI_Finalize what the job cost: start-up, memory, connections, traffic; least, "   \
-      "mean and most over the processes")                                                          \
+    X(STATS, ENUM, "no", stats,                                                                    \
+      "no|yes|calls: print in MPI_Finalize what the job cost: start-up, memory, connections, "     \
+      "traffic; least, mean and most over the processes; calls: a profile of the MPI functions, "  \
+      "too: how often, bytes, time, waiting")                                                      \
     X(TRACE, STR, "", trace, "areas to trace, separated by commas, or all (debug builds)")         \
     X(CONNECT, ENUM, "auto", connect,                                                              \
       "auto|start|demand: when connections are made; auto: at start up to 8 processes")            \
