@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "tools/mpiexec/debugger.h"
 #include "tools/mpiexec/guard.h"
 #include "tools/mpiexec/input.h"
 #include "tools/mpiexec/jobs.h"
@@ -100,6 +101,7 @@ static void on_timeout(void *arg)
         return;
     dm_log_error("mpiexec: the job has run for %d seconds (-timeout); it is ended",
                  job->node.options->timeout);
+    dm_launch_debugger_aborts("time is up (-timeout)");
     dm_launch_report_ranks(&job->jobs);
     job->node.status = TIMEOUT_STATUS;
     job->node.status_ms = 0;
@@ -154,10 +156,12 @@ int dm_launch_local_run(const struct dm_launch_options *options,
     if (options->timeout > 0)
         dm_launch_loop_after(&job.loop, &job.timeout, (uint64_t)options->timeout * 1000000000,
                              on_timeout, &job);
-    if (dm_launch_node_start(node))
+    if (dm_launch_node_start(node)) {
+        dm_launch_debugger_show(node);
         dm_launch_parent_say(NULL);
-    else
+    } else {
         dm_launch_parent_blame(node);
+    }
     dm_launch_loop_run(&job.loop);
     node->status = dm_launch_jobs_status(&job.jobs);
     dm_launch_verdict_unheard(node);
