@@ -288,6 +288,19 @@ void dm_pmi_mpiexec_report(int fd, struct dm_pmi_report *report_p)
         report_p->faults[0] = '\0';
 }
 
+/* mpiexec in a directory that is reached from another one ("": from none), NULL when it is not there. */
+static char *find_mpiexec(const char *from, const char *way)
+{
+    char *path;
+    char *plain;
+
+    if (asprintf(&path, "%s%s%s/mpiexec", from, from[0] != '\0' ? "/" : "", way) < 0)
+        return NULL;
+    plain = access(path, X_OK) == 0 ? realpath(path, NULL) : NULL;
+    free(path);
+    return plain;
+}
+
 char *dm_pmi_mpiexec_path(void)
 {
     Dl_info info;
@@ -296,21 +309,13 @@ char *dm_pmi_mpiexec_path(void)
     char *own =
         dladdr((void *)dm_pmi_mpiexec_path, &info) != 0 ? realpath(info.dli_fname, NULL) : NULL;
 
-    /* lib/ and bin/ lie beside each other, in an installation and in a build. */
-    for (int up = 0; up < 2 && own != NULL; up++) {
-        slash = strrchr(own, '/');
-        if (slash != NULL)
-            *slash = '\0';
+    /* In an installation bin/ and lib/ lie as configure was told; in a build beside each other. */
+    if (own != NULL && (slash = strrchr(own, '/')) != NULL) {
+        *slash = '\0';
+        path = find_mpiexec(own, DM_LIB_TO_BIN);
+        if (path == NULL)
+            path = find_mpiexec(own, "../bin");
     }
-    if (own != NULL && asprintf(&path, "%s/bin/mpiexec", own) < 0)
-        path = NULL;
     free(own);
-    if (path != NULL && access(path, X_OK) == 0)
-        return path;
-    free(path);
-    path = strdup(DM_BINDIR "/mpiexec");
-    if (path != NULL && access(path, X_OK) == 0)
-        return path;
-    free(path);
-    return NULL;
+    return path != NULL ? path : find_mpiexec("", DM_BINDIR);
 }

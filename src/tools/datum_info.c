@@ -43,6 +43,7 @@ static const char usage[] =
     "  --host       what this host allows: cores, limits, shared memory\n"
     "  --providers  each DAT provider of the dat.conf in force: does it open?\n"
     "  --usable     the names of those that do, each on a line behind \"usable \"\n"
+    "  --dat-conf   the name of the dat.conf in force\n"
     "  --markdown   the settings as a page of Markdown\n"
     "  --coll-algorithms  collectives, their algorithms and what those demand\n"
     "  --coll-table       when which one is taken, as a file for DATUM_COLL_FILE\n"
@@ -106,18 +107,19 @@ static void show_markdown(void)
     static const char head[] =
         "# Settings\n"
         "\n"
-        "Written by `datum-info --markdown`; docs/TUNING.md tells more.\n"
-        "\n"
-        "Settings are environment variables, read once by `MPI_Init`. An empty one means the\n"
-        "default; a wrong value ends the program with a message; a `DATUM_*` name that is no\n"
-        "setting gives a warning. `datum-info --settings` prints the values in force.\n"
-        "\n"
-        "Types: STR a text; BOOL `yes` or `no`; UINT a whole number; SIZE bytes, also with\n"
-        "`k`, `m` or `g` behind (1024, ...); USEC a time, a number of microseconds or one with\n"
-        "`us`, `ms` or `s` behind, or `auto`; ENUM one of the words that are listed.\n"
-        "\n"
-        "| name | type | default | meaning |\n"
-        "|---|---|---|---|\n";
+        "Written by `datum-info --markdown`; " DM_DOC(
+            "TUNING.md") " tells more.\n"
+                         "\n"
+                         "Settings are environment variables, read once by `MPI_Init`. An empty one means the\n"
+                         "default; a wrong value ends the program with a message; a `DATUM_*` name that is no\n"
+                         "setting gives a warning. `datum-info --settings` prints the values in force.\n"
+                         "\n"
+                         "Types: STR a text; BOOL `yes` or `no`; UINT a whole number; SIZE bytes, also with\n"
+                         "`k`, `m` or `g` behind (1024, ...); USEC a time, a number of microseconds or one with\n"
+                         "`us`, `ms` or `s` behind, or `auto`; ENUM one of the words that are listed.\n"
+                         "\n"
+                         "| name | type | default | meaning |\n"
+                         "|---|---|---|---|\n";
 
     fputs(head, stdout);
     for (size_t i = 0; i < sizeof(doc_rows) / sizeof(doc_rows[0]); i++) {
@@ -186,7 +188,8 @@ static void show_coll_algorithms(void)
 
 static void show_coll_table(void)
 {
-    printf("# The table of Datum %s, as a file for DATUM_COLL_FILE: docs/TUNING.md.\nformat 1\n",
+    printf("# The table of Datum %s, as a file for DATUM_COLL_FILE: " DM_DOC(
+               "TUNING.md") ".\nformat 1\n",
            DM_VERSION);
     for (size_t i = 0; i < sizeof(choice_rows) / sizeof(choice_rows[0]); i++) {
         const struct alg_row *row = &choice_rows[i];
@@ -392,6 +395,10 @@ static int run(int argc, char **argv)
         }
         if (strcmp(argv[i], "--markdown") == 0) {
             show_markdown();
+            return 0;
+        }
+        if (strcmp(argv[i], "--dat-conf") == 0) {
+            printf("%s\n", dm_adapt_conf_path());
             return 0;
         }
         if (strcmp(argv[i], "--coll-algorithms") == 0) {

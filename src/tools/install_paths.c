@@ -1,6 +1,6 @@
 /*
- * An installation and a build directory look alike: bin/, lib/ and etc/ beside each
- * other; only when libraries were installed elsewhere does configure's word count.
+ * In a build directory bin/, lib/ and etc/ lie beside each other. In an installation they lie as configure
+ * was told, which holds when all of it was moved; else its names count.
  */
 #include "tools/install_paths.h"
 
@@ -13,55 +13,76 @@
 #include "config.h"
 #include "util/cfg.h"
 
-/* The directory above the one that this program is in, "" when unknown. */
-static void find_prefix(char *path, size_t len)
+/*
+ * The first readable one of: the file in the directory to which a way leads from ours; in the one beside
+ * ours, as in a build; in dir. False when none is there; file has the last one then.
+ */
+static bool find_file(const char *way, const char *beside, const char *dir, const char *name,
+                      char *file, size_t len)
 {
-    ssize_t n = readlink("/proc/self/exe", path, len - 1);
+    char bin[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", bin, sizeof(bin) - 1);
+    char *slash;
 
-    path[n > 0 ? n : 0] = '\0';
-    for (int i = 0; i < 2; i++) {
-        char *slash = strrchr(path, '/');
-
-        if (slash != NULL)
-            *slash = '\0';
+    bin[n > 0 ? n : 0] = '\0';
+    if ((slash = strrchr(bin, '/')) != NULL) {
+        *slash = '\0';
+        snprintf(file, len, "%s/%s/%s", bin, way, name);
+        if (access(file, R_OK) == 0)
+            return true;
+        snprintf(file, len, "%s/../%s/%s", bin, beside, name);
+        if (access(file, R_OK) == 0)
+            return true;
     }
+    snprintf(file, len, "%s/%s", dir, name);
+    return access(file, R_OK) == 0;
+}
+
+/* Without "..", since users see it; as it is when that fails. */
+static void make_plain(char *file, size_t len)
+{
+    char *real = realpath(file, NULL);
+
+    if (real != NULL)
+        snprintf(file, len, "%s", real);
+    free(real);
 }
 
 bool dm_install_set_dat_conf(void)
 {
     const char *old = dm_cfg_env("DAT_OVERRIDE");
-    char prefix[PATH_MAX];
-    char file[PATH_MAX + 32];
+    char file[2 * PATH_MAX];
 
     /* The user's wins, even a wrong one: the library says what is wrong with it. */
     if (old != NULL && *old != '\0')
         return false;
-    find_prefix(prefix, sizeof(prefix));
-    snprintf(file, sizeof(file), "%s/etc/dat.conf", prefix);
-    if (access(file, R_OK) != 0)
-        snprintf(file, sizeof(file), "%s", DM_DAT_CONF);
-    if (access(file, R_OK) == 0)
-        return setenv("DAT_OVERRIDE", file, 1) == 0;
-    unsetenv("DAT_OVERRIDE");
-    return false;
+    if (!find_file(DM_BIN_TO_ETC, "etc", DM_ETCDIR, "dat.conf", file, sizeof(file))) {
+        unsetenv("DAT_OVERRIDE");
+        return false;
+    }
+    make_plain(file, sizeof(file));
+    return setenv("DAT_OVERRIDE", file, 1) == 0;
 }
 
 /* Where our libraries are. */
 static void find_libraries(char *dir, size_t len)
 {
-    char file[PATH_MAX + 32];
+    char *slash;
 
-    find_prefix(dir, len - strlen("/lib"));
-    strcat(dir, "/lib");
-    snprintf(file, sizeof(file), "%s/libmpi.so.12", dir);
-    if (access(file, R_OK) != 0)
+    if (!find_file(DM_BIN_TO_LIB, "lib", DM_LIBDIR, "libmpi.so.12", dir, len)) {
         snprintf(dir, len, "%s", DM_LIBDIR);
+        return;
+    }
+    /* The directory first: the library's name may be a link. */
+    if ((slash = strrchr(dir, '/')) != NULL)
+        *slash = '\0';
+    make_plain(dir, len);
 }
 
 void dm_install_set_library_path(void)
 {
     const char *old = dm_cfg_env("LD_LIBRARY_PATH");
-    char dir[PATH_MAX];
+    char dir[2 * PATH_MAX];
     char *text;
 
     find_libraries(dir, sizeof(dir));

@@ -7,6 +7,7 @@
 #ifndef DM_UTIL_CFG_TABLE_H
 #define DM_UTIL_CFG_TABLE_H
 
+#include "config.h" /* DM_DOC */
 #include "util/rndv.h"
 
 /* NAME, TYPE, default, field, help */
@@ -27,7 +28,7 @@
     X(EAGER, ENUM, "auto", eager,                                                                  \
       "auto|rdma|sendrecv|basic: how small messages travel; auto: by RDMA into a ring, but over "  \
       "networks by send/receive when processes outnumber cores; basic: as rdma, but data, head "   \
-      "and tail each in a write of its own (docs/TUNING.md)")                                      \
+      "and tail each in a write of its own (" DM_DOC("TUNING.md") ")")                             \
     X(RING_SLOTS, UINT, "64", ring_slots, "slots in the eager ring of a connection")               \
     X(RING_SLOT_SIZE, SIZE, "auto", ring_slot_size,                                                \
       "bytes in a slot of the eager ring; auto: 16k, but 64k in half as many slots over networks " \
@@ -70,10 +71,11 @@
       "when a provider reaches peers on this host by sharing memory, too")                         \
     X(COLL_FILE, STR, "", coll_file,                                                               \
       "a file of rows by which collectives choose their algorithms; for what it leaves open the "  \
-      "library's table holds (docs/TUNING.md)")                                                    \
+      "library's table holds (" DM_DOC("TUNING.md") ")")                                           \
     X(TUNE, STR, "auto", tune,                                                                     \
       "auto, no, or a file: thresholds and algorithms that datum-tune has measured for "           \
-      "providers; auto: the user's file or the installation's, if there is one (docs/TUNING.md)")  \
+      "providers; auto: the user's file or the installation's, if there is one (" DM_DOC(          \
+          "TUNING.md") ")")                                                                        \
     X(RMA, ENUM, "auto", rma,                                                                      \
       "auto|emulated|direct: one-sided communication; emulated: everything by packets that the "   \
       "target's processor applies; direct: loads and stores or RDMA wherever the target's memory " \

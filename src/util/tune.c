@@ -240,7 +240,7 @@ static FILE *tune_open_default(int *err_p)
     else if (home != NULL && home[0] == '/')
         snprintf(state.path, sizeof(state.path), "%s/.config/datum/tune", home);
     if (access(state.path, F_OK) != 0)
-        snprintf(state.path, sizeof(state.path), "%s/etc/datum.tune", DM_PREFIX);
+        snprintf(state.path, sizeof(state.path), "%s/datum.tune", DM_ETCDIR);
     return access(state.path, F_OK) == 0 ? tune_open_file(err_p) : NULL;
 }
 

@@ -26,6 +26,34 @@ refuse 'two that do not mix' 'is not possible' --enable-sanitize=address,thread
 refuse 'no such compiler' 'the compiler "nocc" is not there' CC=nocc
 refuse 'a compiler that fails' 'apt-get install gcc' CC=false
 
+# Directories: as Debian's and rpm's tools give them.
+dh="--build=x86_64-linux-gnu --prefix=/usr --includedir=\${prefix}/include --mandir=\${prefix}/share/man
+    --infodir=\${prefix}/share/info --sysconfdir=/etc --localstatedir=/var --disable-option-checking --disable-silent-rules
+    --libdir=\${prefix}/lib/x86_64-linux-gnu --runstatedir=/run --disable-maintainer-mode --disable-dependency-tracking --with-xyz"
+rpm="--build=x86_64-redhat-linux-gnu --host=x86_64-redhat-linux-gnu --program-prefix= --disable-dependency-tracking
+    --prefix=/usr --exec-prefix=/usr --bindir=/usr/bin --sbindir=/usr/sbin --sysconfdir=/etc --datadir=/usr/share
+    --includedir=/usr/include --libdir=/usr/lib64 --libexecdir=/usr/libexec --localstatedir=/var
+    --sharedstatedir=/var/lib --mandir=/usr/share/man --infodir=/usr/share/info"
+mkdir d && cd d || exit 1
+# shellcheck disable=SC2086 # arguments
+check "Debian's arguments" "$conf" $dh
+check 'its directories' grep -q 'DM_LIBDIR *"/usr/lib/x86_64-linux-gnu"' config.h
+check 'commands are shown' grep -q '^V = 1' config.mk
+# shellcheck disable=SC2086
+check "rpm's arguments" "$conf" $rpm
+check 'its directories, too' grep -q 'DM_LIBDIR *"/usr/lib64"' config.h
+check 'an argument for itself' "$conf" --prefix /opt/x '--libdir=${exec_prefix}/lib' --docdir=/doc
+check 'ways' sh -c 'grep "DM_BIN_TO_LIB \"./../lib\"" config.h && grep "DM_DOCDIR *\"/doc\"" config.h'
+check 'what is left out' says 'PMIx +no jobs started by srun' "$conf" --without-pmix
+check 'by which package' grep -q 'apt-get install libpmix-dev' said
+check 'nothing is said' sh -c 'test -z "$("$1" --quiet)"' - "$conf"
+cd .. && rm -r d || exit 1
+refuse 'an unknown directory' 'did you mean --bindir' --bndir=/x
+refuse 'an unknown variable in one' 'cannot be in --bindir' '--bindir=${what}/bin'
+refuse 'a feature that there is not' 'disable-option-checking lets it pass' --enable-xyz
+refuse 'no value for itself' '--host needs a value' --host
+refuse 'a machine without compiler' 'no compiler for mips-linux-gnu' --host=mips-linux-gnu
+
 printf '#!/bin/sh\nfor a do [ "$a" != -ldat2 ] || exit 1; done\nexec gcc "$@"\n' >nodapl
 chmod +x nodapl
 refuse 'no DAPL' 'apt-get install libdapl-dev' CC="$PWD/nodapl"

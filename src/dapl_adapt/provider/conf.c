@@ -222,13 +222,16 @@ static bool find_self(char *path, size_t len)
 
 const char *dm_conf_own_path(void)
 {
-    static char path[PATH_MAX + 32];
+    static char path[2 * PATH_MAX];
     char self[PATH_MAX];
     const char *slash;
     const char *found = NULL;
 
     if (find_self(self, sizeof(self)) && (slash = strrchr(self, '/')) != NULL) {
-        snprintf(path, sizeof(path), "%.*s/../etc/dat.conf", (int)(slash - self), self);
+        /* In an installation, which may have been moved; in a build. */
+        snprintf(path, sizeof(path), "%.*s/" DM_LIB_TO_ETC "/dat.conf", (int)(slash - self), self);
+        if (access(path, R_OK) != 0)
+            snprintf(path, sizeof(path), "%.*s/../etc/dat.conf", (int)(slash - self), self);
         if (access(path, R_OK) == 0)
             found = path;
     }

@@ -1,0 +1,160 @@
+#!/bin/sh
+# test: timeout=240
+# What comes with an installation: a pkg-config file, a CMake package, an environment module, completion, man
+# pages, pages that messages name, the static library; and "make dist".
+. "$TEST_LIB"
+unset DAT_OVERRIDE LD_LIBRARY_PATH MAKEFLAGS MAKELEVEL
+PATH=$(echo "$PATH" | sed "s|^$DATUM_BUILD/bin:||")
+version=$("$TEST_SRC/configure" --version | sed 's/datum //')
+# Each in a place of its own, below DESTDIR.
+check 'install' make -C "$DATUM_BUILD" --no-print-directory install "DESTDIR=$PWD/stage" 'prefix=/opt/x' \
+    'libdir=${prefix}/lib/deep' sysconfdir=/conf 'includedir=${prefix}/inc' bindir=/b mandir=/m docdir=/d datadir=/s
+for f in b/mpicc conf/dat.conf opt/x/inc/mpi.h opt/x/lib/deep/cmake/Datum/DatumConfig.cmake m/man7/datum-settings.7 \
+    d/TUNING.md s/datum-bench/bench.c; do
+    check "$f" test -s "stage/$f"
+done
+check 'nothing elsewhere' test "$(ls stage)" = 'b
+conf
+d
+m
+opt
+s'
+check 'nothing names the stage' sh -c '! grep -rlI "$1" stage' - "$PWD/stage"
+check 'names below a prefix' grep -qx 'includedir=${prefix}/inc' stage/opt/x/lib/deep/pkgconfig/datum.pc
+check 'ways between them' grep -q '"${_datum_libdir}/../../inc"' stage/opt/x/lib/deep/cmake/Datum/DatumConfig.cmake
+check 'the compiler knows them' grep -q "^libdir='/opt/x/lib/deep'" stage/b/mpicc
+cat >hello.c <<'END'
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    printf("hello\n");
+    return MPI_Finalize();
+}
+END
+
+# An installation that is where it says.
+place=$PWD/x
+set -- "prefix=$place"
+check 'install in another directory' make -C "$DATUM_BUILD" --no-print-directory install "$@"
+check 'mpicc' sh -c '"$1/bin/mpicc" -o hello hello.c && ./hello' - "$place"
+check 'mpiexec' says hello "$place/bin/mpiexec" -n 2 ./hello
+
+if command -v pkg-config >/dev/null; then
+    export PKG_CONFIG_PATH="$place/lib/pkgconfig"
+    check 'pkg-config' sh -c 'gcc -o hello2 hello.c $(pkg-config --cflags --libs datum) && ./hello2'
+    check 'its version' test "$(pkg-config --modversion datum)" = "$version"
+    check 'its prefix can be moved' sh -c 'pkg-config --define-variable=prefix=/else --libs datum | grep /else/lib'
+else
+    skip_one 'pkg-config is not there (package pkg-config)'
+fi
+if command -v cmake >/dev/null; then
+    mkdir cm
+    cat >cm/CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.13)
+project(hello C)
+find_package(Datum 0.1 REQUIRED)
+add_executable(hello ../hello.c)
+target_link_libraries(hello Datum::mpi)
+find_package(MPI REQUIRED COMPONENTS C)
+message(STATUS "MPI: ${MPI_C_COMPILER} ${MPIEXEC_EXECUTABLE}")
+END
+    check 'CMake' says "MPI: $place/bin/mpicc $place/bin/mpiexec" cmake -S cm -B cm/b -DCMAKE_PREFIX_PATH="$place"
+    check 'its program' sh -c 'cmake --build cm/b && cm/b/hello'
+    sed -i 's/Datum 0.1 /Datum 99 /' cm/CMakeLists.txt
+    check_fails 'a version that is not there' 'version' cmake -S cm -B cm/b2 -DCMAKE_PREFIX_PATH="$place"
+    rm -rf cm
+else
+    skip_one 'cmake is not there (package cmake)'
+fi
+
+# Environment Modules' file is a program in Tcl.
+module=$place/share/modulefiles/datum/$version
+check 'the module' sh -c 'head -n 1 "$1" | grep "^#%Module"' - "$module"
+if command -v tclsh >/dev/null; then
+    cat >module.tcl <<'END'
+foreach name {module-whatis conflict} { proc $name args {} }
+proc prepend-path {name value} { puts "$name $value" }
+proc setenv {name value} { puts "$name $value" }
+source [lindex $argv 0]
+ModulesHelp
+END
+    check 'the module runs' says "^PATH $place/bin" tclsh module.tcl "$module"
+    check 'its libraries' grep -q "^LD_LIBRARY_PATH $place/lib" said
+else
+    skip_one 'tclsh is not there (package tcl)'
+fi
+
+# Completion without bash-completion: the file stands alone.
+cat >complete.sh <<'END'
+set -u
+. "$1/share/bash-completion/completions/datum-info"
+PATH=$1/bin:$PATH
+try() { # WANTED COMMAND CURRENT BEFORE
+    _datum "$2" "$3" "$4"
+    [[ " ${COMPREPLY[*]} " == *" $1 "* ]] || { echo "$2 $4 $3: no $1 in: ${COMPREPLY[*]}"; exit 1; }
+}
+try --providers datum-info --pro datum-info
+try -hosts mpiexec -h mpiexec
+try -bind-to mpiexec - mpiexec
+try DATUM_PROVIDER mpiexec DATUM_P -genv
+try datum-shm datum-check datum- datum-check
+try latency datum-check la --only
+try -show mpicc -s mpicc
+complete -p mpiexec | grep -q _datum
+END
+check 'completion' bash complete.sh "$place"
+check 'for each program' sh -c 'for f in "$1"/bin/*; do test -e "$1/share/bash-completion/completions/${f##*/}" || exit 1; done' - "$place"
+
+# A man page for each program, without a warning; settings and options are all there.
+for f in "$place"/bin/*; do
+    check "man page of ${f##*/}" test -s "$place/share/man/man1/${f##*/}.1"
+done
+if command -v man >/dev/null; then
+    for f in "$place"/share/man/man?/*; do
+        [ "$(head -c 3 "$f")" != .so ] || continue
+        check "${f##*/} without warnings" sh -c 'out=$(MANROFFSEQ= man --warnings -E UTF-8 -l "$1" 2>&1 >/dev/null) && test -z "$out" || { echo "$out"; exit 1; }' - "$f"
+    done
+fi
+if command -v mandoc >/dev/null; then
+    check 'mandoc has no warnings' sh -c 'mandoc -T lint -W warning "$1"/share/man/man?/[dm]*.?' - "$place"
+fi
+check 'each setting' sh -c '"$1/bin/datum-info" --settings | grep -o "^ *DATUM_[A-Z_0-9]*" | while read -r s; do
+    grep -q "$s" "$1/share/man/man7/datum-settings.7" || { echo "$s"; exit 1; }; done' - "$place"
+check 'each option' sh -c 'for p in mpiexec datum-info datum-check datum-bench; do
+    "$1/bin/$p" --help | grep -o "^  --*[a-z-]*" | while read -r o; do
+        sed "s/\\\\-/-/g" "$1/share/man/man1/$p.1" | grep -q -e "$o" || { echo "$p $o"; exit 1; }; done || exit 1; done' - "$place"
+
+# Messages name pages where they are installed: the compiled-in directory is configure's.
+docdir=$(sed -n 's/#define DM_DOCDIR *"\(.*\)"/\1/p' "$DATUM_BUILD/config.h")
+check 'messages name pages' says "$docdir/[A-Z]*.md" "$place/bin/datum-info" --settings
+for page in $(grep -o "$docdir/[A-Z]*\.md" said | sort -u); do
+    check "$page" test -s "$place/share/doc/datum/${page##*/}"
+done
+check 'the license' cmp "$TEST_SRC/LICENSE" "$place/share/doc/datum/LICENSE"
+
+# The static library.
+if [ -e "$place/lib/libmpi.a" ]; then
+    check 'libmpi.a' sh -c '"$1/bin/mpicc" -static-mpi -o hello3 hello.c && ! ldd hello3 | grep libmpi' - "$place"
+    check 'two processes' says hello "$place/bin/mpiexec" -n 2 ./hello3
+    check 'exports MPI alone' sh -c '! nm -g --defined-only "$1/lib/libmpi.a" | grep " [A-Z] " | grep -v " P\{0,1\}MPI\|mpi_f08\|MPID_"' - "$place"
+else
+    check_fails 'no libmpi.a' 'configure --enable-static' "$place/bin/mpicc" -static-mpi hello.c
+fi
+check 'uninstall' make -C "$DATUM_BUILD" uninstall "$@"
+check 'nothing is left' test -z "$(find "$place" ! -type d)"
+
+# The sources as a file: they can be configured, and know what they are.
+check 'dist' make -C "$DATUM_BUILD" dist
+mv "$DATUM_BUILD/datum-$version.tar.gz" . && tar xzf "datum-$version.tar.gz"
+check 'its version' says "datum $version" "datum-$version/configure" --version
+check 'no products in it' sh -c '! find "$1" -name "*.o" -o -name config.h | grep .' - "datum-$version"
+mkdir b && cd b || exit 1
+check 'it can be configured' "../datum-$version/configure" CFLAGS=-O0
+check 'it can be built' make objs-util obj/provider_shm.a
+cd .. && rm -rf b stage "datum-$version"*
+# The version is in one place; Debian's changelog must repeat it.
+check 'Debian has the same' sh -c 'head -n 1 "$1/packaging/debian/changelog" | grep "^datum ($2-"' - "$TEST_SRC" "$version"
+check 'so has CHANGELOG' grep -q "^$version (20" "$TEST_SRC/CHANGELOG"
+totals
