@@ -180,7 +180,8 @@ static bool cvar_text(const struct dm_cfg_row_info *row, const void *buf, char t
         if (*(const unsigned long *)buf == ULONG_MAX)
             snprintf(text, TEXT_LEN, "auto");
         else
-            snprintf(text, TEXT_LEN, "%lu", *(const unsigned long *)buf);
+            snprintf(text, TEXT_LEN, "%lu%s", *(const unsigned long *)buf,
+                     row->type == DM_CFG_USEC ? "us" : "");
         return true;
     case DM_CFG_ENUM:
         word = *(const int *)buf < 0 ? NULL : dm_cfg_choice(row, *(const int *)buf, &len);

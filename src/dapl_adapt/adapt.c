@@ -49,9 +49,7 @@
 #include "util/hash.h"
 #include "util/list.h"
 
-#define SLOTS_MAX     4096
-#define SLOT_SIZE_MAX (1024 * 1024)
-#define DEMAND_SIZE   8 /* more processes than this: connections are made on demand */
+#define DEMAND_SIZE 8 /* more processes than this: connections are made on demand */
 
 #define FLUSH_NS     UINT64_C(1000000000)
 #define OPEN_WAIT_NS 1000000
@@ -79,35 +77,21 @@ static int open_check_settings(struct dm_adapt *adapt)
 {
     const struct dm_cfg *cfg = dm_cfg();
 
-    if (cfg->ring_slots < DM_RING_SLOTS_MIN || cfg->ring_slots > SLOTS_MAX)
-        return DM_FAIL(DM_ECONFIG, "DATUM_RING_SLOTS is %u; it must be from %d to %d",
-                       cfg->ring_slots, DM_RING_SLOTS_MIN, SLOTS_MAX);
     adapt->rings.is_auto_size = cfg->ring_slot_size == DM_CFG_AUTO_SIZE;
-    if (!adapt->rings.is_auto_size &&
-        (cfg->ring_slot_size < DM_RING_SIZE_MIN || cfg->ring_slot_size > SLOT_SIZE_MAX))
-        return DM_FAIL(DM_ECONFIG, "DATUM_RING_SLOT_SIZE is %zu; it must be from %d to %d bytes",
-                       cfg->ring_slot_size, DM_RING_SIZE_MIN, SLOT_SIZE_MAX);
     adapt->rings.n_slots = cfg->ring_slots;
     adapt->rings.slot_size =
         adapt->rings.is_auto_size ? DM_RING_SIZE_LARGE : (uint32_t)cfg->ring_slot_size;
     adapt->rings.size_auto = DM_RING_SIZE_AUTO;
     if (cfg->chunk != DM_CFG_AUTO_SIZE) {
-        if (cfg->chunk < DM_RING_SIZE_MIN ||
-            cfg->chunk > (adapt->rings.is_auto_size ? SLOT_SIZE_MAX : adapt->rings.slot_size))
-            return DM_FAIL(DM_ECONFIG, "DATUM_CHUNK is %zu; it must be from %d to %zu bytes%s",
-                           cfg->chunk, DM_RING_SIZE_MIN,
-                           adapt->rings.is_auto_size ? (size_t)SLOT_SIZE_MAX
-                                                     : (size_t)adapt->rings.slot_size,
-                           adapt->rings.is_auto_size ? "" : ", which DATUM_RING_SLOT_SIZE is");
+        if (!adapt->rings.is_auto_size && cfg->chunk > adapt->rings.slot_size)
+            return DM_FAIL(DM_ECONFIG, "DATUM_CHUNK is %zu; it must be from %d to %u bytes%s",
+                           cfg->chunk, DM_RING_SIZE_MIN, adapt->rings.slot_size,
+                           ", which DATUM_RING_SLOT_SIZE is");
         if (cfg->chunk > adapt->rings.size_auto)
             adapt->rings.size_auto = (uint32_t)cfg->chunk;
         if (cfg->chunk > adapt->rings.slot_size)
             adapt->rings.slot_size = (uint32_t)cfg->chunk;
     }
-    if (cfg->timeout == 0)
-        return DM_FAIL(DM_ECONFIG,
-                       "DATUM_TIMEOUT is 0, in which nobody can connect; it must be more, "
-                       "like 30s, or auto: for ever");
     adapt->rings.is_basic = cfg->eager == DM_EAGER_BASIC;
     adapt->rings.stride = dm_slot_stride(adapt->rings.slot_size);
     return DM_OK;

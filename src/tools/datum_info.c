@@ -21,6 +21,7 @@
 #include "tools/out.h"
 #include "tools/install_paths.h"
 #include "util/cfg.h"
+#include "util/cfg_range.h"
 #include "util/err.h"
 #include "util/host.h"
 #include "util/log.h"
@@ -70,27 +71,25 @@ static void show_build(void)
 static void show_settings(void)
 {
     struct dm_cfg_row_info row;
+    char allowed[DM_CFG_ALLOWED_LEN];
 
     printf("Settings\n");
     for (size_t i = 0; dm_cfg_row(i, &row); i++) {
         const char *value = row.value[0] != '\0' ? row.value : "\"\"";
 
-        printf("  %-22s %-10s %-12s %s\n", row.name, value, row.origin, row.help);
+        dm_cfg_allowed(i, allowed);
+        printf("  %-22s %-10s %-12s %s (%s; default %s)\n", row.name, value, row.origin, row.help,
+               allowed, row.dflt[0] != '\0' ? row.dflt : "empty");
     }
 }
 
-struct doc_row {
+struct other_row {
     const char *name;
-    const char *type;
-    const char *dflt;
     const char *help;
 };
 
-#define DOC_ROW(NAME, TYPE, def, field, help) {"DATUM_" #NAME, #TYPE, def, help},
-static const struct doc_row doc_rows[] = {DM_CFG_TABLE(DOC_ROW)};
-
-#define OTHER_ROW(NAME, help) {"DATUM_" #NAME, "", "", help},
-static const struct doc_row other_rows[] = {DM_CFG_OTHER_TABLE(OTHER_ROW)};
+#define OTHER_ROW(NAME, help) {"DATUM_" #NAME, help},
+static const struct other_row other_rows[] = {DM_CFG_OTHER_TABLE(OTHER_ROW)};
 
 /* A text in a cell of a table, where "|" would end the cell. */
 static void put_cell(const char *text)
@@ -107,27 +106,26 @@ static void show_markdown(void)
     static const char head[] =
         "# Settings\n"
         "\n"
-        "Written by `datum-info --markdown`; " DM_DOC(
-            "TUNING.md") " tells more.\n"
-                         "\n"
-                         "Settings are environment variables, read once by `MPI_Init`. An empty one means the\n"
-                         "default; a wrong value ends the program with a message; a `DATUM_*` name that is no\n"
-                         "setting gives a warning. `datum-info --settings` prints the values in force.\n"
-                         "\n"
-                         "Types: STR a text; BOOL `yes` or `no`; UINT a whole number; SIZE bytes, also with\n"
-                         "`k`, `m` or `g` behind (1024, ...); USEC a time, a number of microseconds or one with\n"
-                         "`us`, `ms` or `s` behind, or `auto`; ENUM one of the words that are listed.\n"
-                         "\n"
-                         "| name | type | default | meaning |\n"
-                         "|---|---|---|---|\n";
+        "Settings are environment variables, read once by `MPI_Init`. An empty one means the\n"
+        "default; a wrong value ends the program with a message; a `DATUM_*` name that is no\n"
+        "setting gives a warning. `datum-info --settings` prints the values in force.\n"
+        "\n"
+        "A number of bytes may have `k`, `m` or `g` behind it (1024, ...). A time has its unit,\n"
+        "`us`, `ms` or `s`, unless it is 0.\n"
+        "\n";
+    char allowed[DM_CFG_ALLOWED_LEN];
+    struct dm_cfg_row_info row;
 
     fputs(head, stdout);
-    for (size_t i = 0; i < sizeof(doc_rows) / sizeof(doc_rows[0]); i++) {
-        const struct doc_row *row = &doc_rows[i];
-
-        printf("| `%s` | %s | %s%s%s | ", row->name, row->type, row->dflt[0] != '\0' ? "`" : "",
-               row->dflt, row->dflt[0] != '\0' ? "`" : "");
-        put_cell(row->help);
+    printf("%s tells more.\n\n| name | may be | default | meaning |\n|---|---|---|---|\n",
+           DM_DOC("TUNING.md"));
+    for (size_t i = 0; dm_cfg_row(i, &row); i++) {
+        dm_cfg_allowed(i, allowed);
+        printf("| `%s` | ", row.name);
+        put_cell(allowed);
+        printf(" | %s%s%s | ", row.dflt[0] != '\0' ? "`" : "", row.dflt,
+               row.dflt[0] != '\0' ? "`" : "");
+        put_cell(row.help);
         printf(" |\n");
     }
     printf("\nRead by the commands around the library:\n\n| name | meaning |\n|---|---|\n");
@@ -427,8 +425,8 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    /* libdat2 has read its dat.conf already: start again with the one that mpiexec would use. */
-    if (dm_install_set_dat_conf()) {
+    /* libdat2 has read its dat.conf already: start again with the one that mpiexec would use, and quietly. */
+    if (dm_install_set_registry()) {
         execv("/proc/self/exe", argv);
         dm_log_error("cannot start again: %s", strerror(errno));
     }

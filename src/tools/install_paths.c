@@ -48,7 +48,7 @@ static void make_plain(char *file, size_t len)
     free(real);
 }
 
-bool dm_install_set_dat_conf(void)
+static bool set_dat_conf(void)
 {
     const char *old = dm_cfg_env("DAT_OVERRIDE");
     char file[2 * PATH_MAX];
@@ -62,6 +62,13 @@ bool dm_install_set_dat_conf(void)
     }
     make_plain(file, sizeof(file));
     return setenv("DAT_OVERRIDE", file, 1) == 0;
+}
+
+bool dm_install_set_registry(void)
+{
+    bool is_quiet = dm_cfg_env("DAT_DBG_TYPE") == NULL && setenv("DAT_DBG_TYPE", "0", 1) == 0;
+
+    return set_dat_conf() || is_quiet;
 }
 
 /* Where our libraries are. */

@@ -7,10 +7,11 @@
 #include <stdbool.h>
 
 /*
- * When DAT_OVERRIDE is unset or empty, let it name our own dat.conf (false: that
- * is not there, or the user's choice stands). libdat2 reads it when it is loaded.
+ * What libdat2 reads when it is loaded; true when something was set. DAT_OVERRIDE, when that is unset or
+ * empty: our own dat.conf, if it is there. DAT_DBG_TYPE, when that is unset: nothing, since our messages
+ * say all that libdat2's do.
  */
-bool dm_install_set_dat_conf(void);
+bool dm_install_set_registry(void);
 
 /* Put the library's directory in front of LD_LIBRARY_PATH. */
 void dm_install_set_library_path(void);

@@ -7,13 +7,16 @@
 #include "util/cfg.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
 #include "util/cfg_mpich.h"
+#include "util/cfg_range.h"
 #include "util/err.h"
 #include "util/log.h"
 
@@ -34,6 +37,15 @@ struct cfg_row {
 static const struct cfg_row cfg_rows[] = {DM_CFG_TABLE(CFG_ROW)};
 
 #define N_ROWS (sizeof(cfg_rows) / sizeof(cfg_rows[0]))
+
+struct cfg_range {
+    const char *name;
+    uint64_t least;
+    uint64_t most;
+};
+
+#define CFG_RANGE(NAME, least, most) {PREFIX #NAME, least, most},
+static const struct cfg_range cfg_ranges[] = {DM_CFG_RANGES(CFG_RANGE)};
 
 #define CFG_OTHER(NAME, help) PREFIX #NAME,
 static const char *const other_names[] = {DM_CFG_OTHER_TABLE(CFG_OTHER)};
@@ -134,6 +146,30 @@ static bool cfg_parse_enum(const char *text, const char *help, int *val_p)
            (cfg_parse_bool(text, &is_yes) && cfg_find_choice(is_yes ? "yes" : "no", help, val_p));
 }
 
+static struct cfg_range cfg_range_of(const struct cfg_row *row)
+{
+    for (size_t i = 0; i < sizeof(cfg_ranges) / sizeof(cfg_ranges[0]); i++)
+        if (strcmp(cfg_ranges[i].name, row->name) == 0)
+            return cfg_ranges[i];
+    return (struct cfg_range){row->name, 0, UINT64_MAX};
+}
+
+/* A number of the row's range, in one of the units; false when it is none. */
+static bool cfg_parse_within(const struct cfg_row *row, const char *text, const struct unit *units,
+                             uint64_t max, uint64_t *num_p)
+{
+    struct cfg_range range = cfg_range_of(row);
+
+    return cfg_parse_number(text, units, max, num_p) && *num_p >= range.least &&
+           *num_p <= range.most;
+}
+
+/* A number of microseconds says so: nobody can tell whether 10 are seconds. 0 is 0. */
+static bool cfg_lacks_unit(const char *text)
+{
+    return strspn(text, "0123456789") == strlen(text) && strspn(text, "0") != strlen(text);
+}
+
 /* Stores a text into the field of a row; false when it is not allowed there. */
 static bool cfg_parse_value(const struct cfg_row *row, const char *text, struct dm_cfg *cfg)
 {
@@ -149,21 +185,22 @@ static bool cfg_parse_value(const struct cfg_row *row, const char *text, struct 
     case DM_CFG_ENUM:
         return cfg_parse_enum(text, row->help, field);
     case DM_CFG_UINT:
-        if (!cfg_parse_number(text, no_units, UINT_MAX, &num))
+        if (!cfg_parse_within(row, text, no_units, UINT_MAX, &num))
             return false;
         *(dm_cfg_UINT *)field = (dm_cfg_UINT)num;
         return true;
     case DM_CFG_SIZE:
         if (strcasecmp(text, "auto") == 0 && strcmp(row->dflt, "auto") == 0)
             num = DM_CFG_AUTO_SIZE;
-        else if (!cfg_parse_number(text, size_units, DM_CFG_AUTO_SIZE - 1, &num))
+        else if (!cfg_parse_within(row, text, size_units, DM_CFG_AUTO_SIZE - 1, &num))
             return false;
         *(dm_cfg_SIZE *)field = (dm_cfg_SIZE)num;
         return true;
     case DM_CFG_USEC:
         if (strcasecmp(text, "auto") == 0)
             num = DM_CFG_AUTO;
-        else if (!cfg_parse_number(text, usec_units, DM_CFG_AUTO - 1, &num))
+        else if (cfg_lacks_unit(text) ||
+                 !cfg_parse_within(row, text, usec_units, DM_CFG_AUTO - 1, &num))
             return false;
         *(dm_cfg_USEC *)field = num;
         return true;
@@ -171,22 +208,87 @@ static bool cfg_parse_value(const struct cfg_row *row, const char *text, struct 
     return false;
 }
 
-/* from: the variable of MPICH that the value comes from, NULL for ours. */
-static int cfg_fail_value(const struct cfg_row *row, const char *from, const char *text)
+/* A number of bytes as short as it gets: 64, 16k, 1m. */
+static void cfg_put_size(uint64_t num, char text[24])
 {
-    static const char *const allowed[] = {
-        [DM_CFG_STR] = "a text",
-        [DM_CFG_BOOL] = "yes or no",
-        [DM_CFG_UINT] = "a whole number from 0 on",
-        [DM_CFG_SIZE] = "a number of bytes, also with k, m or g behind it, like 16k",
-        [DM_CFG_USEC] = "a time, a number with us, ms or s behind it, like 500us, or auto",
-    };
+    const char *units = "\0kmg";
+    int i = 0;
 
-    from = from != NULL ? from : row->name;
-    if (row->type == DM_CFG_ENUM)
-        return DM_FAIL(DM_ECONFIG, "%s is '%s', but must be one of %.*s", from, text,
-                       (int)strcspn(row->help, ":"), row->help);
-    return DM_FAIL(DM_ECONFIG, "%s is '%s', but must be %s", from, text, allowed[row->type]);
+    for (; i < 3 && num > 0 && num % 1024 == 0; i++)
+        num /= 1024;
+    snprintf(text, 24, "%" PRIu64 "%.1s", num, &units[i]);
+}
+
+/* " from 4 to 4096", " from 0 on": in the unit of the row. */
+static void cfg_put_range(const struct cfg_row *row, char text[64])
+{
+    struct cfg_range range = cfg_range_of(row);
+    char least[24];
+    char most[24];
+
+    if (row->type == DM_CFG_SIZE) {
+        cfg_put_size(range.least, least);
+        cfg_put_size(range.most, most);
+    } else {
+        snprintf(least, sizeof(least), "%" PRIu64, range.least);
+        snprintf(most, sizeof(most), "%" PRIu64, range.most);
+    }
+    if (row->type == DM_CFG_USEC && range.least > 0)
+        strcat(least, "us");
+    if (range.most == UINT64_MAX)
+        snprintf(text, 64, "from %s on", least);
+    else
+        snprintf(text, 64, "from %s to %s", least, most);
+}
+
+void dm_cfg_allowed(size_t i, char text[DM_CFG_ALLOWED_LEN])
+{
+    const struct cfg_row *row = &cfg_rows[i];
+    const char *or_auto = strcmp(row->dflt, "auto") == 0 ? ", or auto" : "";
+    char range[64];
+
+    cfg_put_range(row, range);
+    switch (row->type) {
+    case DM_CFG_STR:
+        snprintf(text, DM_CFG_ALLOWED_LEN, "a text");
+        break;
+    case DM_CFG_BOOL:
+        snprintf(text, DM_CFG_ALLOWED_LEN, "yes or no");
+        break;
+    case DM_CFG_ENUM:
+        snprintf(text, DM_CFG_ALLOWED_LEN, "one of %.*s", (int)strcspn(row->help, ":"), row->help);
+        break;
+    case DM_CFG_UINT:
+        snprintf(text, DM_CFG_ALLOWED_LEN, "a whole number %s", range);
+        break;
+    case DM_CFG_SIZE:
+        snprintf(text, DM_CFG_ALLOWED_LEN,
+                 "a number of bytes %s, also with k, m or g behind it, like 16k%s", range, or_auto);
+        break;
+    case DM_CFG_USEC:
+        snprintf(text, DM_CFG_ALLOWED_LEN,
+                 "a time %s, a number with us, ms or s behind it, like 500us, or auto", range);
+        break;
+    }
+}
+
+/* source: where the text stood; from: the variable of MPICH that it comes from, NULL for ours. */
+static int cfg_fail_value(const struct cfg_row *row, const char *from, const char *source,
+                          const char *text)
+{
+    char allowed[DM_CFG_ALLOWED_LEN];
+
+    dm_cfg_allowed((size_t)(row - cfg_rows), allowed);
+    if (row->type == DM_CFG_USEC && cfg_lacks_unit(text))
+        return DM_FAIL(DM_ECONFIG,
+                       "%s is '%s' (from %s), a time without its unit; say %.20sus, %.20sms or "
+                       "%.20ss: it must be %s",
+                       row->name, text, source, text, text, text, allowed);
+    if (from != NULL)
+        return DM_FAIL(DM_ECONFIG, "%s is '%s' (from %s, read as %s), but must be %s", from, text,
+                       source, row->name, allowed);
+    return DM_FAIL(DM_ECONFIG, "%s is '%s' (from %s), but must be %s", row->name, text, source,
+                   allowed);
 }
 
 static int cfg_load_row(size_t i)
@@ -207,7 +309,7 @@ static int cfg_load_row(size_t i)
     if (state.env[i] == NULL)
         return DM_FAIL(DM_ENOMEM, "setting %s", row->name);
     if (!cfg_parse_value(row, state.env[i], &state.cfg))
-        return cfg_fail_value(row, state.mpich[i], text);
+        return cfg_fail_value(row, state.mpich[i], "the environment", text);
     return DM_OK;
 }
 
@@ -354,7 +456,7 @@ int dm_cfg_set(size_t i, const char *text)
         return DM_FAIL(DM_ENOMEM, "setting %s", cfg_rows[i].name);
     if (!cfg_parse_value(&cfg_rows[i], copy, &state.cfg)) {
         free(copy);
-        return cfg_fail_value(&cfg_rows[i], NULL, text);
+        return cfg_fail_value(&cfg_rows[i], NULL, "a control variable of MPI_T", text);
     }
     free(state.env[i]);
     state.env[i] = copy;

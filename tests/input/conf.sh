@@ -59,7 +59,12 @@ DAT_OVERRIDE=$PWD/ghost.conf DATUM_PROVIDER=ghost refused 'a library that does n
 printf 'odd u2.0 nonthreadsafe default %s odd.1.0 "copy=nonsense" ""\n' "$lib" >odd.conf
 DAT_OVERRIDE=$PWD/odd.conf DATUM_PROVIDER=odd refused 'a provider that fails to open' odd
 printf 'short u2.0 nonthreadsafe default\n' >short.conf
-DAT_OVERRIDE=$PWD/short.conf refused 'an entry with too few fields' short.conf
+DAT_OVERRIDE=$PWD/short.conf refused 'an entry with too few fields' short.conf:1: 'it has 4'
+check "libdat2's lines are not beside ours" sh -c '! grep "corrupt\|DAT Registry" err'
+printf 'x u2.0 threadsafe default l.so v.1.0 "" ""\n' >>short.conf
+DAT_OVERRIDE=$PWD/short.conf refused 'each line' 'line 2: it is "threadsafe"'
+DATUM_SPIN=100 refused 'a time without a unit' "DATUM_SPIN is '100' (from the environment)" 'say 100us, 100ms or 100s'
+DATUM_RING_SLOTS=2 refused 'a number out of its range' 'DATUM_RING_SLOTS' 'from 4 to 4096'
 
 DATUM_PROVIDER=datum-shm runs 'the provider by name'
 printf 'mine u2.0 nonthreadsafe default %s mine.1.0 "" ""\n' "$lib" >mine.conf

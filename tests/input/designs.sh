@@ -100,11 +100,11 @@ differ() { # SETTING PATTERN: rank 1 has it, rank 0 has not
 for s in DATUM_EAGER=basic DATUM_RNDV=write DATUM_RNDV_INLINE=yes; do
     check "not alike: $s" differ $s "different settings of ${s%=*}; set it alike"
 done
-check_fails 'a chunk that is too large' 'DATUM_CHUNK is 2097152; it must be from 64' \
+check_fails 'a chunk that is too large' "DATUM_CHUNK is '2m' \\(from the environment\\), but must be a number of bytes from 64 to 1m" \
     env DATUM_CHUNK=2m mpiexec -n 2 ./traffic -n 1
 check_fails 'a chunk over a slot' 'DATUM_CHUNK is 8192; .*4096 bytes, which DATUM_RING_SLOT_SIZE is' \
     env DATUM_CHUNK=8k DATUM_RING_SLOT_SIZE=4k mpiexec -n 2 ./traffic -n 1
-check_fails 'a wrong word' 'DATUM_RNDV is .reed., but must be one of auto\|read\|pipe\|write\|imm' \
+check_fails 'a wrong word' 'DATUM_RNDV is .reed. \(from the environment\), but must be one of auto\|read\|pipe\|write\|imm' \
     env DATUM_RNDV=reed mpiexec -n 2 ./traffic -n 1
 check 'explained' says 'data, head and tail each' env DATUM_EXPLAIN=1 DATUM_EAGER=basic \
     DATUM_RNDV=imm mpiexec -n 2 ./traffic -n 1

@@ -117,6 +117,15 @@ static void override(void)
     refused("one u2.0 nonthreadsafe default l.so v.1 \"\" \"\"\n", "like name.1.0", 1);
     refused("one u2.0 nonthreadsafe default l.so .1.0 \"\" \"\"\n", "like name.1.0", 1);
     refused("one u2.0 nonthreadsafe default l.so v.1.0.2 \"\" \"\"\n", "like name.1.0", 1);
+    refused(
+        "# x\n\na u1.2 nonthreadsafe default l.so v.1.0 \"\" \"\"\n"
+        "b u2.0 threadsafe default l.so v.1.0 \"\" \"\"\nc d\n"
+        "e u2.0 nonthreadsafe nondefault l.so v.1.0 \"\" \"\"\n",
+        "version \"u1.2\", not for u2.0; line 4: it is \"threadsafe\", and only nonthreadsafe is asked for; "
+        "line 5: it has 2, and an entry has exactly 8 fields between blanks; "
+        "line 6: its fourth field is \"nondefault\", not default; no other line",
+        3);
+    refused("a b\nc d\ne f\ng h\ni j\nk l\nm n\n", "; and so on; no other line", 1);
     write_conf(GOOD("mine"));
     CHECK_EQ(dm_conf_load(&conf), DM_OK);
     CHECK(conf.is_user);

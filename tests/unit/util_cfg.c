@@ -83,14 +83,19 @@ static void mpich_names(void)
 static void good_values(void)
 {
     GOOD("DATUM_RING_SLOTS", "8", ring_slots, 8);
-    GOOD("DATUM_RING_SLOTS", "4294967295", ring_slots, 4294967295U);
+    GOOD("DATUM_RING_SLOTS", "4", ring_slots, 4);
+    GOOD("DATUM_RING_SLOTS", "4096", ring_slots, 4096);
+    GOOD("DATUM_RAILS", "4294967295", rails, 4294967295U);
+    GOOD("DATUM_CHUNK", "1m", chunk, 1 << 20);
     GOOD("DATUM_EAGER_LIMIT", "0", eager_limit, 0);
     GOOD("DATUM_EAGER_LIMIT", "100B", eager_limit, 100);
     GOOD("DATUM_EAGER_LIMIT", "8K", eager_limit, 8192);
     GOOD("DATUM_EAGER_LIMIT", "3m", eager_limit, 3 << 20);
     GOOD("DATUM_EAGER_LIMIT", "5g", eager_limit, 5LL << 30);
     GOOD("DATUM_EAGER_LIMIT", "Auto", eager_limit, DM_CFG_AUTO_SIZE);
-    GOOD("DATUM_SPIN", "7", spin, 7);
+    GOOD("DATUM_SPIN", "0", spin, 0);
+    GOOD("DATUM_SPIN", "00", spin, 0);
+    GOOD("DATUM_TIMEOUT", "1us", timeout, 1);
     GOOD("DATUM_SPIN", "7us", spin, 7);
     GOOD("DATUM_SPIN", "7MS", spin, 7000);
     GOOD("DATUM_SPIN", "2s", spin, 2000000);
@@ -127,6 +132,15 @@ static void bad_values(void)
     bad("DATUM_EAGER_LIMIT", "k", "number of bytes");
     bad("DATUM_EAGER_LIMIT", "99999999999999999999", "number of bytes");
     bad("DATUM_EAGER_LIMIT", "18446744073709551615k", "number of bytes");
+    bad("DATUM_RING_SLOTS", "3",
+        "(from the environment), but must be a whole number from 4 to 4096");
+    bad("DATUM_RING_SLOTS", "4097", "from 4 to 4096");
+    bad("DATUM_RAILS", "x", "from 0 on");
+    bad("DATUM_RING_SLOT_SIZE", "63", "from 64 to 1m");
+    bad("DATUM_CHUNK", "1025k", "from 64 to 1m");
+    bad("DATUM_TIMEOUT", "0", "a time from 1us on");
+    bad("DATUM_TIMEOUT", "0s", "or auto");
+    bad("DATUM_SPIN", "7", "a time without its unit; say 7us, 7ms or 7s");
     bad("DATUM_SPIN", "1h", "time");
     bad("DATUM_SPIN", "18446744073709551615", "time");
     bad("DATUM_EXPLAIN", "2", "yes or no");

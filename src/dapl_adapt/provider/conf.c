@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -116,11 +117,64 @@ static int add_entry(struct dm_conf *conf, char **fields, int line)
     return DM_OK;
 }
 
+/* Why a line is of no use. Reasons that do not fit are counted only. */
+__attribute__((format(printf, 3, 4))) static void unusable(struct dm_conf *conf, int line,
+                                                           const char *fmt, ...)
+{
+    size_t len = strlen(conf->why);
+    char text[120];
+    char where[24] = "";
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    if (conf->n_unusable++ == 0)
+        conf->first_unusable = line;
+    else
+        snprintf(where, sizeof(where), "; line %d: ", line);
+    if (len + strlen(where) + strlen(text) < sizeof(conf->why))
+        sprintf(conf->why + len, "%s%s", where, text);
+}
+
 static void bad_line(struct dm_conf *conf, int line)
 {
     conf->n_bad++;
     if (conf->first_bad == 0)
         conf->first_bad = line;
+}
+
+/* Does the registry take it? */
+static bool is_entry(struct dm_conf *conf, char **fields, int n_fields, int line)
+{
+    if (n_fields == N_FIELDS && strlen(fields[NAME]) < DAT_NAME_MAX_LENGTH &&
+        is_provider_version(fields[PROVIDER_VERSION]))
+        return true;
+    bad_line(conf, line);
+    if (n_fields != N_FIELDS)
+        unusable(conf, line, "it has %d, and an entry has exactly %d fields between blanks",
+                 n_fields, N_FIELDS);
+    else if (strlen(fields[NAME]) >= DAT_NAME_MAX_LENGTH)
+        unusable(conf, line, "its name has more than %d letters", DAT_NAME_MAX_LENGTH - 1);
+    else
+        unusable(conf, line, "its sixth field is \"%.40s\", and must be like name.1.0",
+                 fields[PROVIDER_VERSION]);
+    return false;
+}
+
+/* Is it one of those that we ask for? */
+static bool is_for_us(struct dm_conf *conf, char **fields, int line)
+{
+    if (!is_version_2(fields[VERSION]))
+        unusable(conf, line, "it is for version \"%.40s\", not for u2.0", fields[VERSION]);
+    else if (strncmp(fields[THREADS], "nonthreadsafe", 13) != 0)
+        unusable(conf, line, "it is \"%.40s\", and only nonthreadsafe is asked for",
+                 fields[THREADS]);
+    else if (strncmp(fields[DEFAULT], "default", 7) != 0)
+        unusable(conf, line, "its fourth field is \"%.40s\", not default", fields[DEFAULT]);
+    else
+        return true;
+    return false;
 }
 
 static int parse_line(struct dm_conf *conf, char *text, int line)
@@ -138,6 +192,9 @@ static int parse_line(struct dm_conf *conf, char *text, int line)
         if (next_token(&token) != NULL) { /* the registry drops such a line */
             conf->has_crlf = conf->has_crlf || conf->n_bad == 0;
             bad_line(conf, line);
+            unusable(
+                conf, line,
+                "it ends with CR LF, which the DAT registry does not take (sed -i 's/\\r$//')");
         }
         return DM_OK;
     }
@@ -148,13 +205,7 @@ static int parse_line(struct dm_conf *conf, char *text, int line)
     }
     if (n == 0)
         return DM_OK;
-    if (n != N_FIELDS || strlen(fields[NAME]) >= DAT_NAME_MAX_LENGTH ||
-        !is_provider_version(fields[PROVIDER_VERSION])) {
-        bad_line(conf, line);
-        return DM_OK;
-    }
-    if (!is_version_2(fields[VERSION]) || strncmp(fields[THREADS], "nonthreadsafe", 13) != 0 ||
-        strncmp(fields[DEFAULT], "default", 7) != 0)
+    if (!is_entry(conf, fields, n, line) || !is_for_us(conf, fields, line))
         return DM_OK;
     for (int i = 0; i < conf->n_entries; i++) {
         if (strcmp(conf->entries[i].name, fields[NAME]) == 0)
@@ -291,21 +342,25 @@ static int add_builtin(struct dm_conf *conf)
     return err;
 }
 
+static int count_reasons(const char *why)
+{
+    int n = 1;
+
+    while ((why = strstr(why, "; line ")) != NULL) {
+        n++;
+        why++;
+    }
+    return n;
+}
+
 static int check_override(const struct dm_conf *conf)
 {
     if (conf->n_entries > 0)
         return DM_OK;
-    if (conf->has_crlf && conf->n_bad > 0)
-        return DM_FAIL(DM_ECONFIG,
-                       "%s:%d: the lines end with CR LF, which the DAT registry does not take; "
-                       "remove the carriage returns (sed -i 's/\\r$//' FILE)",
-                       conf->path, conf->first_bad);
-    if (conf->n_bad > 0)
-        return DM_FAIL(
-            DM_ECONFIG,
-            "%s:%d: an entry of a dat.conf has exactly 8 fields between blanks, the sixth like "
-            "name.1.0; no other entry is usable",
-            conf->path, conf->first_bad);
+    if (conf->n_unusable > 0)
+        return DM_FAIL(DM_ECONFIG, "%s:%d: %s%s; no other line is usable", conf->path,
+                       conf->first_unusable, conf->why,
+                       conf->n_unusable > count_reasons(conf->why) ? "; and so on" : "");
     return DM_FAIL(
         DM_ECONFIG,
         "%s, which DAT_OVERRIDE names, has no entry that can be used (u2.0 nonthreadsafe "

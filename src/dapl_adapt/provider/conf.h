@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define DM_CONF_WHY_LEN 320
+
 struct dm_conf_entry {
     char *name;   /* IA name */
     char *lib;    /* as dlopen takes it */
@@ -20,10 +22,13 @@ struct dm_conf {
     char *path;
     struct dm_conf_entry *entries; /* those that dat_ia_open can find */
     int n_entries;
-    bool is_user;  /* DAT_OVERRIDE names it */
-    bool has_crlf; /* the first bad one ends with CR LF, which the registry does not take */
-    int n_bad;     /* entries that the registry cannot use */
-    int first_bad; /* line of the first */
+    bool is_user;   /* DAT_OVERRIDE names it */
+    bool has_crlf;  /* the first bad one ends with CR LF, which the registry does not take */
+    int n_bad;      /* entries that the registry cannot use */
+    int first_bad;  /* line of the first */
+    int n_unusable; /* lines that are no entry for us, the bad ones among them */
+    int first_unusable;
+    char why[DM_CONF_WHY_LEN]; /* each with its reason: "REASON; line N: REASON ..." */
 };
 
 /*
@@ -36,7 +41,7 @@ void dm_conf_free(struct dm_conf *conf);
 /*
  * The file in force and what it lists, followed by the library's own entries whose
  * names are not in it. A DAT_OVERRIDE that names no file, or a file without one
- * usable entry, is DM_ECONFIG with the file and line.
+ * usable entry, is DM_ECONFIG with the file, and each line with its reason.
  */
 int dm_conf_load(struct dm_conf *conf_p);
 /* The library's own dat.conf: beside the library, else where it was installed; NULL if none. */

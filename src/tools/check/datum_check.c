@@ -300,8 +300,8 @@ static int check_main(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    /* libdat2 has read its dat.conf already: start again with the one that mpiexec would use. */
-    if (dm_install_set_dat_conf()) {
+    /* libdat2 has read its dat.conf already: start again with the one that mpiexec would use, and quietly. */
+    if (dm_install_set_registry()) {
         execv("/proc/self/exe", argv);
         dm_log_error("cannot start again: %s", strerror(errno));
     }
