@@ -165,7 +165,7 @@ bool dm_chan_is_software(const struct dm_chan *chan, int proc)
 
 int dm_chan_node(const struct dm_chan *chan, int proc)
 {
-    return proc < chan->size ? chan->job.node_of[proc] : dm_adapt_proc_node(chan->adapt, proc);
+    return dm_adapt_proc_node(chan->adapt, proc);
 }
 
 bool dm_chan_is_lost(const struct dm_chan *chan, int proc)

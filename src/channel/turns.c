@@ -197,7 +197,7 @@ static void turn_sleep(struct dm_chan_turns *turns, struct turn *turn)
 
     if (atomic_compare_exchange_strong(&turn->state, &waits, TURN_SLEEPS)) {
         (void)dm_futex_wait(&turn->state, TURN_SLEEPS,
-                            dm_clock_ns() + (is_deputy ? TURN_DEPUTY_NS : TURN_SLEEP_NS));
+                            dm_futex_now() + (is_deputy ? TURN_DEPUTY_NS : TURN_SLEEP_NS));
         (void)atomic_compare_exchange_strong(&turn->state, &sleeps, TURN_WAITS);
     }
     if (is_deputy)
@@ -219,8 +219,8 @@ static void turn_watch(struct dm_chan_turns *turns, struct turn *turn)
         if (watch_is_free(turns, &watch))
             return;
         if (since == 0)
-            since = dm_clock_ns();
-        if (dm_clock_ns() - since < TURN_AWAKE_NS)
+            since = dm_futex_now();
+        if (dm_futex_now() - since < TURN_AWAKE_NS)
             sched_yield();
         else
             turn_sleep(turns, turn);

@@ -83,6 +83,8 @@ static uint64_t wait_spin_ns(bool is_oversubscribed, uint64_t oversubscribed_ns)
     case DM_PROGRESS_WAIT:
         return 0;
     default:
+        if (dm_clock_is_virtual()) /* polling costs nothing */
+            return UINT64_MAX;
         if (dm_cfg()->spin != DM_CFG_AUTO)
             return dm_cfg()->spin * 1000;
         return is_oversubscribed ? oversubscribed_ns : SPIN_AUTO_NS;

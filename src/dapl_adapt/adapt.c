@@ -43,6 +43,7 @@
 #include "dapl_adapt/rma/imm.h"
 #include "dapl_adapt/rma/rdmaq.h"
 #include "dapl_adapt/rma/rma.h"
+#include "dapl_adapt/virtual_time.h"
 #include "util/cfg.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -226,6 +227,7 @@ static void close_free_all(struct dm_adapt *adapt)
     dm_open_close(adapt);
     pthread_cond_destroy(&adapt->shared.cond);
     pthread_mutex_destroy(&adapt->shared.lock);
+    free(adapt->virtual_nodes);
     free(adapt);
 }
 
@@ -256,6 +258,8 @@ int dm_adapt_open(const struct dm_adapt_job *job, const struct dm_adapt_events *
         err = dm_conn_init_all(adapt);
     if (err == DM_OK && job->size > 1)
         err = open_job(adapt);
+    if (err == DM_OK && job->size > 1)
+        err = dm_virtual_begin(adapt);
     if (err != DM_OK) {
         close_free_all(adapt);
         return err;
@@ -307,6 +311,7 @@ int dm_adapt_close(struct dm_adapt *adapt)
 {
     dm_adapt_quiesce(adapt);
     close_flush_all(adapt);
+    dm_virtual_end(adapt);
     close_free_all(adapt);
     return DM_OK;
 }

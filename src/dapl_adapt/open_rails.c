@@ -28,6 +28,7 @@
 #include "dapl_adapt/provider/rails.h"
 #include "dapl_adapt/provider/reg_cache.h"
 #include "dapl_adapt/public/proc.h"
+#include "dapl_adapt/virtual_time.h"
 #include "util/cfg.h"
 #include "util/err.h"
 #include "util/host.h"
@@ -171,6 +172,8 @@ int dm_open_rails(struct dm_adapt *adapt, int n_peers, bool is_one_host)
 {
     int err = dm_rails_open(&adapt->rails, n_peers, (int)adapt->rings.n_slots, is_one_host);
 
+    if (err == DM_OK)
+        err = dm_virtual_prepare(adapt);
     if (err == DM_OK)
         err = open_choose_coll(adapt);
     if (err == DM_OK)

@@ -14,8 +14,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "util/clock.h"
 #include "util/err.h"
+#include "util/futex.h"
 #include "util/log.h"
 
 /* Characters of the length in front of a message of PMI-2. */
@@ -133,7 +133,7 @@ static int wire_wait_readable(int fd, uint64_t deadline)
         int n;
 
         if (deadline != DM_PMI_FOREVER) {
-            uint64_t now = dm_clock_ns();
+            uint64_t now = dm_futex_now();
             uint64_t left = now < deadline ? (deadline - now) / 1000000 + 1 : 0;
 
             ms = left < INT_MAX ? (int)left : INT_MAX;
@@ -244,7 +244,7 @@ int dm_pmi_wire_recv(struct dm_pmi_wire *wire, uint64_t timeout_us, const char *
     uint64_t deadline = DM_PMI_FOREVER;
 
     if (timeout_us < UINT64_MAX / 2000)
-        deadline = dm_clock_ns() + timeout_us * 1000;
+        deadline = dm_futex_now() + timeout_us * 1000;
     for (;;) {
         char *text = NULL;
         int len = wire->is_framed ? wire_take_frame(wire, &text) : wire_take_line(wire, &text);

@@ -15,7 +15,6 @@
 #include <time.h>
 
 #include "util/barrier.h"
-#include "util/clock.h"
 #include "util/futex.h"
 
 #define MLOCK_LOOKS      60 /* before the first yield */
@@ -142,7 +141,7 @@ static void mlock_starve(uint64_t since)
 {
     void *nobody = NULL;
 
-    if (dm_clock_ns() - since > MLOCK_STARVED_NS &&
+    if (dm_futex_now() - since > MLOCK_STARVED_NS &&
         atomic_compare_exchange_strong(&mlock.starved, &nobody, (void *)&dm_mlock_self))
         atomic_fetch_add(&dm_mlock.n_slow, 1);
 }
@@ -158,7 +157,7 @@ static bool mlock_sleep(void)
     mlock_fence();
     has_got = mlock_got();
     if (!has_got)
-        (void)dm_futex_wait(&mlock.calls, calls, dm_clock_ns() + MLOCK_SLEEP_NS);
+        (void)dm_futex_wait(&mlock.calls, calls, dm_futex_now() + MLOCK_SLEEP_NS);
     atomic_fetch_sub(&dm_mlock.n_asleep, 1);
     atomic_store(&mlock.is_waking, false);
     return has_got;
@@ -175,7 +174,7 @@ static DM_NOINLINE void mlock_wait(void)
             continue;
         }
         if (since == 0)
-            since = dm_clock_ns();
+            since = dm_futex_now();
         mlock_starve(since);
         if (i < MLOCK_LOOKS + MLOCK_YIELDS)
             sched_yield();

@@ -285,8 +285,9 @@ size_t dm_adapt_proc_max(const struct dm_adapt *adapt)
 
 int dm_adapt_proc_node(const struct dm_adapt *adapt, int proc)
 {
-    (void)adapt;
-    return proc;
+    const struct dm_adapt_job *job = &adapt->job;
+
+    return proc < job->size && job->node_of != NULL ? job->node_of[proc] : proc;
 }
 
 /* There is one job only. */

@@ -21,6 +21,7 @@
 #include "dapl_adapt/public/rdma.h"
 #include "dapl_adapt/public/start.h"
 #include "dapl_adapt/public/types.h"
+#include "util/clock.h"
 #include "util/list.h"
 
 struct dm_conn;
@@ -145,6 +146,8 @@ struct dm_adapt {
     struct dm_procs procs;            /* of other jobs */
     struct dm_imms imms;
     struct dm_atomics *atomics; /* NULL: not needed yet (rma/atomic.c) */
+    int *virtual_nodes;         /* job.node_of in virtual time, else NULL */
+    struct dm_clock_source clock;
 };
 
 static inline bool dm_adapt_is_one_host(const struct dm_adapt *adapt)

@@ -15,6 +15,7 @@
 #include "dapl_adapt/eager/credit.h"
 #include "dapl_adapt/eager/sr.h"
 #include "dapl_adapt/public/pipe.h"
+#include "util/clock.h"
 #include "util/err.h"
 #include "util/port.h"
 
@@ -65,6 +66,7 @@ void dm_adapt_eager_consume(struct dm_conn *conn, size_t len)
 {
     struct dm_rx *rx = &conn->rx;
 
+    dm_clock_copied(len);
     rx->data += len;
     rx->left -= (uint32_t)len;
     if (dm_likely(rx->left == 0))

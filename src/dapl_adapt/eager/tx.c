@@ -33,6 +33,7 @@
 #include "dapl_adapt/public/memory.h"
 #include "dapl_adapt/public/peer.h"
 #include "dapl_adapt/public/pipe.h"
+#include "util/clock.h"
 #include "util/err.h"
 #include "util/port.h"
 #include "util/tune.h"
@@ -96,6 +97,7 @@ int dm_adapt_eager_commit(struct dm_conn *conn, size_t len)
 
     if (dm_unlikely(len == 0))
         return DM_OK;
+    dm_clock_copied(len);
     if (dm_unlikely(space != tx->reserved))
         memmove(tx->ring.trailer - space, tx->ring.trailer - tx->reserved, len);
     dm_tx_write_trailer(conn, len);
@@ -227,6 +229,12 @@ static bool record_add_direct(struct dm_conn *conn, struct record *rec, char *pa
     return true;
 }
 
+static void record_copy(struct record *rec, const char *part, size_t n)
+{
+    memcpy(rec->start + rec->filled, part, n);
+    dm_clock_copied(n);
+}
+
 static void record_fill(struct dm_conn *conn, struct record *rec, struct cursor *cur)
 {
     size_t n;
@@ -238,7 +246,7 @@ static void record_fill(struct dm_conn *conn, struct record *rec, struct cursor 
         if (n > rec->len - rec->filled)
             n = rec->len - rec->filled;
         if (n < DIRECT_MIN || !record_add_direct(conn, rec, part, (uint32_t)n))
-            memcpy(rec->start + rec->filled, part, n);
+            record_copy(rec, part, n);
         rec->filled += (uint32_t)n;
         cur->offset += n;
         if (cur->offset == cur->iov->iov_len) {

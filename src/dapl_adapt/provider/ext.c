@@ -1,5 +1,5 @@
 /*
- * Posts of DAT's InfiniBand extension.
+ * Extensions of DAT: InfiniBand's posts, and virtual time.
  */
 #include "dapl_adapt/provider/ext.h"
 
@@ -9,6 +9,7 @@
 
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
+#include "util/clock.h"
 
 DAT_RETURN dm_ext_write_imm(struct dm_ia *ia, DAT_EP_HANDLE ep, DAT_LMR_TRIPLET *lmr,
                             DAT_DTO_COOKIE cookie, DAT_RMR_TRIPLET *rmr, uint32_t value)
@@ -28,4 +29,9 @@ DAT_RETURN dm_ext_fetch_add(struct dm_ia *ia, DAT_EP_HANDLE ep, DAT_LMR_TRIPLET 
 
     ia->counts.n_atomics += rc == DAT_SUCCESS;
     return rc;
+}
+
+DAT_RETURN dm_ext_clock(struct dm_ia *ia, struct dm_clock_source *source)
+{
+    return dat_extension_op(ia->ia, (DAT_EXTENDED_OP)DM_CLOCK_OP, source);
 }

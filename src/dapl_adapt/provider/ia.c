@@ -170,6 +170,7 @@ static int ia_query(struct dm_ia *ia, const struct dm_conf_entry *entry)
     ia->caps.is_late = limits.max_iov_read == 1;
     ia->caps.has_ext = limits.has_ext;
     ia->caps.keeps_iov = limits.keeps_iov;
+    ia->caps.has_clock = limits.has_clock;
     ia->caps.needs_sendrecv = limits.last_byte == DM_LAST_IS_EARLY;
     ia->limits.max_req = ia_min_pos(65536, limits.max_req);
     ia->limits.max_recv = ia->limits.max_req;

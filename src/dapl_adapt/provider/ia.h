@@ -58,6 +58,7 @@ struct dm_ia_caps {
     bool needs_sendrecv; /* no rings: their last byte may come early, or only completions wake */
     bool keeps_iov;      /* triplets are the provider's until their request has completed */
     bool has_ext;        /* it names the InfiniBand extensions */
+    bool has_clock;      /* it models a network, in virtual time (util/clock.h) */
     bool can_share;      /* takes shared memory registrations, as probed */
     bool is_pinning;     /* registration pins pages: a kept one can go stale */
     enum dm_last_byte last_byte;
@@ -173,7 +174,7 @@ struct dm_ia {
  */
 static inline bool dm_ia_is_software(const struct dm_ia *ia)
 {
-    return ia->is_driven && !ia->caps.is_pinning;
+    return ia->is_driven && !ia->caps.is_pinning && !ia->caps.has_clock;
 }
 
 /*

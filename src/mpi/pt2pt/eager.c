@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "mpi/pt2pt/match_inl.h"
+#include "util/clock.h"
 #include "util/err.h"
 #include "util/log.h"
 #include "util/port.h"
@@ -23,6 +24,12 @@ void dm_p2p_place(struct dm_p2p_req *r, size_t offset, const void *data, size_t 
         dm_copy(r->addr + offset, data, len);
     else if (len > 0)
         dm_type_unpack(r->buf, r->count, r->type, offset, data, len);
+}
+
+void dm_p2p_place_unexp(struct dm_p2p_req *r, const struct dm_p2p_unexp *u)
+{
+    dm_p2p_place(r, 0, u->data, u->len);
+    dm_clock_copied(u->len);
 }
 
 void dm_p2p_matched(struct dm_p2p_req *r, int proc, const struct dm_mkey *key, size_t len)
@@ -161,7 +168,7 @@ static void unexp_done(void *arg)
     u->is_complete = true;
     if (r == NULL)
         return;
-    dm_p2p_place(r, 0, u->data, u->len);
+    dm_p2p_place_unexp(r, u);
     dm_p2p_unexp_free(u);
     dm_p2p_req_step(r, DM_OK);
 }

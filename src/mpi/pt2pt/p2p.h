@@ -154,6 +154,8 @@ void dm_p2p_eager_start(void); /* register the packet handlers */
 void dm_p2p_rndv_start(void);
 /* len bytes at offset of a message arrive: to the buffer, as far as there is space. */
 void dm_p2p_place(struct dm_p2p_req *r, size_t offset, const void *data, size_t len);
+/* All that was kept of an unexpected message, a second copy. */
+void dm_p2p_place_unexp(struct dm_p2p_req *r, const struct dm_p2p_unexp *u);
 /* Envelope and length of the message that a receive got. */
 void dm_p2p_matched(struct dm_p2p_req *r, int proc, const struct dm_mkey *key, size_t len);
 /* Tell the sender of a synchronous message that it is matched. */

@@ -39,7 +39,7 @@ void dm_p2p_recv_unexp(struct dm_p2p_req *r, struct dm_p2p_unexp *u)
         dm_p2p_ack(u->proc, u->sreq);
     if (u->is_complete || u->is_broken) {
         if (u->is_complete)
-            dm_p2p_place(r, 0, u->data, u->len);
+            dm_p2p_place_unexp(r, u);
         dm_p2p_req_step(r, u->is_complete ? DM_OK : DM_EPEER);
         dm_p2p_unexp_free(u);
         return;

@@ -128,6 +128,15 @@ static int evd_wait_more(struct dm_evd *evd, DAT_COUNT threshold, uint64_t deadl
     return err;
 }
 
+static uint64_t evd_deadline(struct dm_evd *evd, DAT_TIMEOUT timeout)
+{
+    struct dm_pia *ia = evd->obj.ia;
+
+    if (ia->is_driven && ia->ops->ia.deadline != NULL)
+        return ia->ops->ia.deadline(ia, evd, timeout);
+    return dm_futex_deadline(timeout);
+}
+
 static DAT_RETURN evd_wait_loop(struct dm_evd *evd, DAT_TIMEOUT timeout, DAT_COUNT threshold,
                                 DAT_EVENT *event, DAT_COUNT *n_more_p)
 {
@@ -152,7 +161,7 @@ static DAT_RETURN evd_wait_loop(struct dm_evd *evd, DAT_TIMEOUT timeout, DAT_COU
             return DM_DAT_BARE(DAT_TIMEOUT_EXPIRED);
         }
         if (deadline == 0)
-            deadline = dm_futex_deadline(timeout);
+            deadline = evd_deadline(evd, timeout);
         err = evd_wait_more(evd, threshold, deadline);
     }
 }

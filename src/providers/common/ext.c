@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "providers/common/provider.h"
+#include "util/clock.h"
 
 const uint8_t dm_dto_local_privs[] = {
     [DM_OP_SEND] = DAT_MEM_PRIV_LOCAL_READ_FLAG,
@@ -171,6 +172,21 @@ static DAT_RETURN open_query(const DAT_NAME_PTR name, va_list args)
     return ret;
 }
 
+/* How the instance's virtual time is used. */
+static DAT_RETURN ext_clock(DAT_IA_HANDLE handle, va_list args)
+{
+    struct dm_pia *ia = dm_obj_get(handle, DAT_HANDLE_TYPE_IA);
+    struct dm_clock_source *source = va_arg(args, struct dm_clock_source *);
+
+    if (ia == NULL)
+        return DM_DAT(DAT_INVALID_HANDLE, DAT_INVALID_HANDLE_IA);
+    if (source == NULL)
+        return DM_DAT(DAT_INVALID_PARAMETER, 0);
+    if (ia->ops->ia.clock == NULL || !ia->ops->ia.clock(ia, source))
+        return DM_DAT_BARE(DAT_MODEL_NOT_SUPPORTED);
+    return DAT_SUCCESS;
+}
+
 DAT_RETURN dm_extended_op(DAT_HANDLE handle, DAT_EXTENDED_OP number, va_list args)
 {
     struct dm_ep *ep;
@@ -190,6 +206,8 @@ DAT_RETURN dm_extended_op(DAT_HANDLE handle, DAT_EXTENDED_OP number, va_list arg
         return open_query(handle, args);
     case DAT_IB_CLOSE_QUERY_OP:
         return dm_ia_close(handle, DAT_CLOSE_ABRUPT_FLAG);
+    case DM_CLOCK_OP:
+        return ext_clock(handle, args);
     default: /* datagrams, collectives, counters */
         return DM_DAT_BARE(DAT_MODEL_NOT_SUPPORTED);
     }

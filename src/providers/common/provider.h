@@ -18,6 +18,8 @@
 #include "providers/common/sp.h"
 #include "providers/common/srq.h"
 
+struct dm_clock_source;
+
 /* Operations of an instance. */
 struct dm_prov_ia_ops {
     size_t size; /* of the provider's instance, struct dm_pia first */
@@ -47,9 +49,13 @@ struct dm_prov_ia_ops {
     /* Drive the network: a consumer has found its queue empty. Without the lock. Optional if
      * ia->is_driven is never set, as sleep. */
     void (*poll)(struct dm_pia *ia);
+    /* Optional. When a wait for so long that begins now is over, by the time that sleep goes by. */
+    uint64_t (*deadline)(struct dm_pia *ia, struct dm_evd *evd, DAT_TIMEOUT timeout);
     /* Sleep, and drive the network meanwhile, until the ring's word is not this value any more
      * or the deadline has come; as dm_futex_wait(). Without the lock. */
     int (*sleep)(struct dm_pia *ia, struct dm_evd_ring *ring, uint32_t value, uint64_t deadline);
+    /* Optional. Fill in how its virtual time is used (util/clock.h). False: it has none. */
+    bool (*clock)(struct dm_pia *ia, struct dm_clock_source *source);
 };
 
 /* Operations of endpoints. */

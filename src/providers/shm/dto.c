@@ -78,6 +78,8 @@ static bool dto_finish(struct dm_shm_ep *ep, const struct dm_shm_op *op,
 {
     notify_peer(ep, res);
     shm_dto_complete(ep, op, res->status, res->len, true);
+    if (dm_shm_model_runs(&dm_shm_ia_of(ep)->model))
+        dm_shm_model_arrived(ep);
     if (res->status == DAT_DTO_SUCCESS)
         return true;
     if (atomic_load(&ep->ep.state) == DAT_EP_STATE_CONNECTED ||
@@ -108,6 +110,30 @@ static enum dm_shm_exec dto_exec_stalled(struct dm_shm_ep *ep, struct dm_shm_op 
     return dm_shm_exec(ep, op, true, res);
 }
 
+/* In virtual time: is it too early for the request? Then it is tried again when it is time. */
+static bool dto_is_early(struct dm_shm_ep *ep, const struct dm_shm_op *op)
+{
+    struct dm_shm_ia *ia = dm_shm_ia_of(ep);
+
+    if (!dm_shm_model_runs(&ia->model) || op->due <= ia->model.now)
+        return false;
+    dm_shm_model_expect(ia, op->due);
+    return true;
+}
+
+/* The peer has no receive: have it notify us, or try again later in virtual time. */
+static enum dm_shm_exec dto_exec_later(struct dm_shm_ep *ep, struct dm_shm_op *op,
+                                       struct dm_shm_result *res)
+{
+    struct dm_shm_ia *ia = dm_shm_ia_of(ep);
+
+    if (!dm_shm_model_runs(&ia->model))
+        return dto_exec_stalled(ep, op, res);
+    op->due = dm_shm_model_retry(ia);
+    dm_shm_model_expect(ia, op->due);
+    return DM_EXEC_NO_RECV;
+}
+
 void dm_shm_dto_push(struct dm_shm_ep *ep)
 {
     while (!dm_list_is_empty(&ep->queue) && !ep->stage.is_busy && ep->conn != NULL) {
@@ -115,13 +141,11 @@ void dm_shm_dto_push(struct dm_shm_ep *ep)
         struct dm_shm_result res;
         enum dm_shm_exec exec;
 
-        if (op->due > 0 && op->due > dm_futex_now()) {
-            dm_shm_model_expect(dm_shm_ia_of(ep), op->due);
+        if (dto_is_early(ep, op))
             return;
-        }
         exec = dm_shm_exec(ep, op, true, &res);
         if (exec == DM_EXEC_NO_RECV)
-            exec = dto_exec_stalled(ep, op, &res);
+            exec = dto_exec_later(ep, op, &res);
         if (exec == DM_EXEC_NO_RECV && dm_shm_srq_is_refused(ep)) {
             res.status = DAT_DTO_ERR_REMOTE_RESPONDER; /* and the connection breaks */
             exec = DM_EXEC_DONE;
@@ -162,8 +186,8 @@ static DAT_RETURN shm_dto_enqueue(struct dm_shm_ep *ep, const struct dm_shm_op *
     if (op->dto.n_seg > 0)
         memcpy(copy->copy, op->dto.seg, op->dto.n_seg * sizeof(copy->copy[0]));
     copy->dto.seg = copy->copy;
-    if (dm_shm_ia_of(ep)->model.is_on)
-        copy->due = dm_shm_model_due(dm_shm_ia_of(ep), copy);
+    if (dm_shm_model_runs(&dm_shm_ia_of(ep)->model))
+        copy->due = dm_shm_model_due(ep, copy);
     dm_list_add_tail(&ep->queue, &copy->link);
     ep->n_queued++;
     dm_shm_ep_set_sync(ep);
@@ -211,6 +235,7 @@ static DAT_RETURN dto_post_unlocked(struct dm_shm_ep *ep, const struct dm_shm_op
             return DAT_SUCCESS;
         }
     }
+    dm_shm_model_enter(dm_shm_ia_of(ep));
     pthread_mutex_lock(&ia->lock);
     ret = shm_dto_post_locked(ep, op, exec == DM_EXEC_DONE ? &res : NULL);
     pthread_mutex_unlock(&ia->lock);

@@ -28,12 +28,9 @@ bool dm_shm_ia_quiesce(struct dm_pia *pia)
 /* False if ia_params asks for something that does not exist. */
 static bool shm_ia_read_params(struct dm_shm_ia *ia, const char *params, size_t *size_p)
 {
-    static const char *const keys[] = {"copy",      "segment",  "latency",
-                                       "request",   "register", "register_page",
-                                       "bandwidth", "strict",   NULL};
     char copy[16] = "auto";
 
-    if (!dm_prov_params_known(ia->pia.obj.provider->device_name, params, keys))
+    if (!dm_prov_params_known(ia->pia.obj.provider->device_name, params, dm_shm_preset_keys()))
         return false;
     (void)dm_prov_param(params, "copy", copy, sizeof(copy));
     if (strcmp(copy, "auto") == 0)
@@ -44,9 +41,8 @@ static bool shm_ia_read_params(struct dm_shm_ia *ia, const char *params, size_t 
         ia->copy = DM_COPY_STAGED;
     else
         return false;
-    if (!dm_shm_model_read(&ia->model, params))
+    if (!dm_shm_model_open(ia, params))
         return false;
-    ia->pia.is_driven = ia->model.is_on;
     *size_p = (size_t)dm_prov_param_size(params, "segment", (uint64_t)SEGMENT_MB << 20);
     *size_p = (*size_p + 4095) / 4096 * 4096;
     return *size_p >= (size_t)SEGMENT_MIN_MB << 20;
@@ -72,6 +68,7 @@ bool dm_shm_ia_start(struct dm_pia *pia)
 
 void dm_shm_ia_stop(struct dm_pia *pia)
 {
+    dm_shm_model_close((struct dm_shm_ia *)pia);
     dm_shm_progress_stop((struct dm_shm_ia *)pia);
 }
 

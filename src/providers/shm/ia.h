@@ -11,7 +11,7 @@
  *   copy=cma     process_vm for everything (staged where it is refused)
  *   copy=staged  the target's progress thread copies everything
  *   segment=128m size of the control segment (address space, not memory)
- *   latency, bandwidth, request, register, register_page: a modelled network (model.h)
+ *   the others: a modelled network (transport/preset.h)
  */
 #ifndef DM_PROVIDERS_SHM_IA_H
 #define DM_PROVIDERS_SHM_IA_H

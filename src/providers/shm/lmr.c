@@ -18,7 +18,7 @@ DAT_RETURN dm_shm_lmr_prepare(struct dm_pia *pia, const struct dm_lmr *want)
     if (want->mem_type == DAT_MEM_TYPE_SHARED_VIRTUAL &&
         ia->model.is_on) /* nobody takes a short cut */
         return DM_DAT(DAT_MODEL_NOT_SUPPORTED, 0);
-    dm_shm_model_register(&ia->model, want->len);
+    dm_shm_model_lock(ia, want->len);
     return DAT_SUCCESS;
 }
 
@@ -96,6 +96,7 @@ void dm_shm_lmr_deregister(struct dm_lmr *lmr)
 {
     struct dm_shm_lmr *slmr = (struct dm_shm_lmr *)lmr;
 
+    dm_shm_model_unlock((struct dm_shm_ia *)lmr->obj.ia, lmr->len);
     if (slmr->fd >= 0)
         close(slmr->fd);
     if (slmr->is_exported)

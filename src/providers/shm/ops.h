@@ -19,8 +19,10 @@ bool dm_shm_ia_quiesce(struct dm_pia *ia);
 void dm_shm_kick(struct dm_pia *ia);
 /* transport/model.c: only where a network is modelled, consumers drive it */
 void dm_shm_model_poll(struct dm_pia *ia);
+uint64_t dm_shm_model_deadline(struct dm_pia *ia, struct dm_evd *evd, DAT_TIMEOUT timeout);
 int dm_shm_model_sleep(struct dm_pia *ia, struct dm_evd_ring *ring, uint32_t value,
                        uint64_t deadline);
+bool dm_shm_model_clock(struct dm_pia *ia, struct dm_clock_source *source);
 /* ep.c */
 bool dm_shm_evd_moved(struct dm_pia *ia, struct dm_evd *evd, bool is_before);
 DAT_RETURN dm_shm_ep_create(struct dm_ep *ep);

@@ -105,7 +105,7 @@ static uint64_t src_timer(struct dm_shm_ia *ia, struct dm_shm_src *src, uint64_t
 /* Run what is due; the time in ms until the next, -1 for never. */
 static int src_timers(struct dm_shm_ia *ia)
 {
-    uint64_t next = dm_shm_model_tick(ia); /* first: it may end connections */
+    uint64_t next = DM_FUTEX_FOREVER;
     struct dm_list *it = ia->srcs.next;
     uint64_t now = dm_futex_now();
 

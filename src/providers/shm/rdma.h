@@ -12,7 +12,7 @@ struct dm_shm_op {
     struct dm_dto dto;
     struct dm_list link;
     bool is_invalidated; /* SEND_INVALIDATE: the peer has ended the context */
-    uint64_t due;        /* of a modelled network: not before; else 0 */
+    uint64_t due;        /* while virtual time runs: not before */
     /* Staged transfer. */
     bool is_copied; /* a send, the receive is still to be completed */
     DAT_DTO_COMPLETION_STATUS recv_status;

@@ -1,45 +1,69 @@
 /*
- * A modelled network: requests take the time that a stated latency, bandwidth and cost of
- * registration ask for, in the place of none. For experiments on one host; off unless
- * ia_params name one of its keys.
+ * A modelled network in virtual time: requests take the time that its figures ask for (preset.h), and so
+ * do registrations, and copies that the consumer tells of. Off unless ia_params have one of its keys.
  *
- * Every request is queued with the time when it is due. Whoever polls or waits for events of this
- * instance carries out what is due; when nobody does, the progress thread, up to some milliseconds late.
+ * Before a consumer has begun virtual time (util/clock.h), and after it has ended it, nothing takes time. In
+ * between a request is queued with the time when it is due. Its poster carries it out when all processes
+ * have come to that time (world.h). The adapter, its links, the bus between adapter and memory, and the memory's
+ * own are resources, which are booked when a request is posted.
  */
 #ifndef DM_PROVIDERS_SHM_TRANSPORT_MODEL_H
 #define DM_PROVIDERS_SHM_TRANSPORT_MODEL_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "providers/shm/transport/preset.h"
+#include "providers/shm/transport/world.h"
+
 struct dm_shm_ia;
+struct dm_shm_ep;
 struct dm_shm_op;
 
-/* Of one adapter instance; times are ns, of CLOCK_MONOTONIC where they are points. */
 struct dm_shm_model {
     bool is_on;
-    uint64_t latency;       /* one way */
-    uint64_t request;       /* the adapter's time for a request, besides its bytes */
-    uint64_t register_once; /* a registration, */
-    uint64_t register_page; /* and each page of it */
-    double byte;            /* 1 / bandwidth */
-    uint64_t out_free;      /* when the link out is free again */
-    uint64_t in_free;       /* and the link in */
-    _Atomic uint64_t next;  /* when the next request is due; DM_FUTEX_FOREVER: none is queued */
-    uint64_t last;          /* when the last one was queued */
-    bool is_ticking;        /* the progress thread looks every now and then */
+    struct dm_shm_figures figures;
+    /* Between begin and end. */
+    struct dm_world *world;
+    uint32_t me;
+    pthread_t owner;          /* the thread that has begun it */
+    pthread_mutex_t turn;     /* one thread at a time lets time pass; before ia->lock */
+    uint64_t now;             /* what is due until then is being carried out */
+    uint32_t n_polls;         /* in a row that found nothing */
+    uint64_t pause;           /* how far the next wait looks ahead */
+    _Atomic uint32_t n_looks; /* at the clock, in a row */
 };
 
-/* Read the keys of ia_params. False: one has no value that makes sense. */
-bool dm_shm_model_read(struct dm_shm_model *model, const char *params);
-/* When a request that is posted now is over. ia->lock is held. */
-uint64_t dm_shm_model_due(struct dm_shm_ia *ia, const struct dm_shm_op *op);
-/* The endpoint's queue has a request that is due then: let somebody look at that time. ia->lock is held. */
+static inline struct dm_world_host *dm_shm_model_host(struct dm_shm_model *model)
+{
+    return &model->world->host[model->me];
+}
+
+/* Is virtual time passing? */
+static inline bool dm_shm_model_runs(const struct dm_shm_model *model)
+{
+    return model->world != NULL;
+}
+
+/* Read ia_params. False: a value makes no sense, which has been reported. */
+bool dm_shm_model_open(struct dm_shm_ia *ia, const char *params);
+/* Leave virtual time, if that was not done. Without ia->lock. */
+void dm_shm_model_close(struct dm_shm_ia *ia);
+/* Before a request is posted: wait until it is this process's turn. Without ia->lock. */
+void dm_shm_model_enter(struct dm_shm_ia *ia);
+/* Book what a request needs that is posted now; when it is over. ia->lock is held. */
+uint64_t dm_shm_model_due(struct dm_shm_ep *ep, const struct dm_shm_op *op);
+/* The endpoint's queue has a request that is due then. ia->lock is held. */
 void dm_shm_model_expect(struct dm_shm_ia *ia, uint64_t due);
-/* The progress thread's look: carry out what is due; when it has to look again. ia->lock is held. */
-uint64_t dm_shm_model_tick(struct dm_shm_ia *ia);
-/* Let the time pass that registering len bytes takes. */
-void dm_shm_model_register(const struct dm_shm_model *model, uint64_t len);
+/* The peer has no receive for the message in front: when to try again. ia->lock is held. */
+uint64_t dm_shm_model_retry(struct dm_shm_ia *ia);
+/* A request has been carried out: both sides have something to look at. ia->lock is held. */
+void dm_shm_model_arrived(struct dm_shm_ep *ep);
+/* Let the time pass that registering len bytes takes. Without ia->lock. */
+void dm_shm_model_lock(struct dm_shm_ia *ia, uint64_t len);
+/* The same of the end of a registration. ia->lock is held. */
+void dm_shm_model_unlock(struct dm_shm_ia *ia, uint64_t len);
 
 #endif

@@ -142,6 +142,8 @@ struct dm_shm_hdr {
     uint64_t self_va;       /* where the owner has mapped it */
     uint64_t nonce;         /* what a probing reader must find */
     _Atomic uint64_t probe; /* what a probing writer changes */
+    _Atomic uint32_t
+        number; /* the owner's among the processes in virtual time, from 1; 0: it has none */
     DM_ALIGNED(4096) struct dm_shm_key keys[DM_SHM_N_KEYS];
 };
 
