@@ -14,12 +14,12 @@
 #include "util/futex.h"
 
 #define PAGE      4096
-#define PIECE     16384   /* bytes of a copy between looks at what others do */
-#define POLLS     64   /* that cost nothing before a poll waits for something to arrive */
-#define PAUSE_MIN 1000 /* virtual ns: who looks for something else meanwhile gets to it */
+#define PIECE     16384 /* bytes of a copy between looks at what others do */
+#define POLLS     64    /* that cost nothing before a poll waits for something to arrive */
+#define PAUSE_MIN 1000  /* virtual ns: who looks for something else meanwhile gets to it */
 #define PAUSE_MAX 1000000
 #define RETRY_NS  10000 /* between attempts to send a message that has no receive */
-#define LOOKS     50      /* at the clock, in a row: they take PAUSE_MIN together, as on real machines */
+#define LOOKS     50 /* at the clock, in a row: they take PAUSE_MIN together, as on real machines */
 #define LAST_RUNS 100   /* in the end, for what was posted last */
 #define REAL_NS   20000 /* real time between looks for what the peer's thread does */
 
