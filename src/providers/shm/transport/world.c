@@ -12,12 +12,15 @@
 #include <unistd.h>
 
 #include "util/futex.h"
+#include "util/log.h"
 
-#define JOIN_NS  UINT64_C(60000000000)
-#define LOOK_NS  UINT64_C(500000000) /* between looks whether the one whose turn it is lives */
-#define BEGIN_NS 1
-#define NAME_LEN 48
-#define SPINS    200
+#define JOIN_NS UINT64_C(60000000000)
+#define LOOK_NS UINT64_C(500000000) /* between looks whether the one whose turn it is lives */
+/* Looks at the same one before we say so. */
+#define COMPLAIN_LOOKS 60
+#define BEGIN_NS       1
+#define NAME_LEN       48
+#define SPINS          200
 
 static size_t world_len(uint32_t n)
 {
@@ -143,9 +146,23 @@ static void world_drop_dead(struct dm_world *world)
     world_give(world, world_first(world));
 }
 
+/* One and the same process has had the turn for so many looks. */
+static void world_complain(struct dm_world *world, uint32_t turn, uint32_t n_looks)
+{
+    if (n_looks == COMPLAIN_LOOKS && turn < world->n)
+        dm_log_warn(
+            "modelled network: process %u (pid %d) has not called its provider for %d s, and "
+            "virtual time stands still for all; if it waits for another process by other "
+            "means, it waits for ever",
+            turn, (int)atomic_load(&world->host[turn].pid),
+            (int)(COMPLAIN_LOOKS * LOOK_NS / 1000000000));
+}
+
 void dm_world_enter(struct dm_world *world, uint32_t me)
 {
     struct dm_world_host *host = &world->host[me];
+    uint32_t turn = world->n;
+    uint32_t n_looks = 0;
     uint32_t word;
 
     for (int i = 0; i < SPINS; i++)
@@ -155,8 +172,12 @@ void dm_world_enter(struct dm_world *world, uint32_t me)
         word = atomic_load(&host->word);
         if (atomic_load(&world->turn) == me)
             return;
-        if (dm_futex_wait(&host->word, word, dm_futex_now() + LOOK_NS) == ETIMEDOUT)
-            world_drop_dead(world);
+        if (dm_futex_wait(&host->word, word, dm_futex_now() + LOOK_NS) != ETIMEDOUT)
+            continue;
+        world_drop_dead(world);
+        n_looks = atomic_load(&world->turn) == turn ? n_looks + 1 : 0;
+        turn = atomic_load(&world->turn);
+        world_complain(world, turn, n_looks);
     }
 }
 
