@@ -159,10 +159,9 @@ int dm_probe_run_owner(struct dm_probe_env *env)
                               : owner_active(&side, (enum way)(i % N_WAYS), &mem, &remote, &found);
     for (int i = 1; i <= N_ROUNDS && err == DM_OK; i++)
         err = answer_round(&side, &mem, &remote, (char)i, &n_late);
-    if (err == DM_OK)
+    if (err == DM_OK && !env->is_passive)
         owner_report(env, &found, n_late, side.limits.keeps_iov);
-    if (err == DM_OK)
-        err = dm_probe_barrier(&side);
+    err = err == DM_OK ? dm_probe_barrier(&side) : err;
     dm_probe_free(&mem);
     dm_probe_close(&side);
     return err;
