@@ -11,6 +11,7 @@
 #include "dapl_adapt/provider/conf.h"
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/provider/probe_ia.h"
+#include "dapl_adapt/provider/watch.h"
 #include "dapl_adapt/public/memory.h"
 #include "dapl_adapt/public/start.h"
 #include "dapl_adapt/public/stats.h"
@@ -243,4 +244,14 @@ int dm_adapt_list_providers(void (*each)(void *arg, const struct dm_provider_inf
     }
     dm_conf_free(&conf);
     return DM_OK;
+}
+
+const char *dm_adapt_no_watch(char *text, size_t len)
+{
+    struct dm_watch *watch = dm_watch_open(text, len);
+
+    if (watch == NULL)
+        return text;
+    dm_watch_close(watch);
+    return NULL;
 }

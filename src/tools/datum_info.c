@@ -255,6 +255,17 @@ static void show_process_vm(void)
     }
 }
 
+static void show_watch(void)
+{
+    char text[80];
+    const char *why = dm_adapt_no_watch(text, sizeof(text));
+
+    if (why == NULL)
+        printf("  %-22s yes\n", "watch of memory");
+    else
+        printf("  %-22s no: %s; adapters that pin keep no registrations\n", "watch of memory", why);
+}
+
 static void show_host(void)
 {
     printf("Host %s\n", dm_host_name());
@@ -264,6 +275,7 @@ static void show_host(void)
     show_limit("open files", RLIMIT_NOFILE);
     show_memfd();
     show_process_vm();
+    show_watch();
 }
 
 /* ---- providers ---- */

@@ -261,13 +261,19 @@ bool dm_reg_cache_evict(struct dm_reg_cache *cache)
     return true;
 }
 
+/* Out of line: who keeps registrations does not come here. */
+static DM_NOINLINE void cache_free_single(struct dm_mr *mr)
+{
+    dm_list_del(&mr->lru);
+    cache_destroy(mr);
+}
+
 void dm_reg_cache_put(struct dm_reg_cache *cache, struct dm_mr *mr, bool keep)
 {
     if (--mr->n_refs > 0)
         return;
     if (dm_unlikely(!mr->is_cached)) {
-        dm_list_del(&mr->lru);
-        cache_destroy(mr);
+        cache_free_single(mr);
         return;
     }
     dm_list_add_tail(&cache->lru, &mr->lru);

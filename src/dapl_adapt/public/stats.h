@@ -6,6 +6,7 @@
 
 #include "dapl_adapt/public/types.h"
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* One counter of this process. */
@@ -35,6 +36,8 @@ struct dm_provider_info {
 /* Try to open every provider of the dat.conf in force, then the built-in ones. */
 int dm_adapt_list_providers(void (*each)(void *arg, const struct dm_provider_info *info),
                             void *arg);
+/* Does userfaultfd work here, so that adapters that pin may keep registrations? NULL, or why not, in the text. */
+const char *dm_adapt_no_watch(char *text, size_t len);
 /* The dat.conf in force: DAT_OVERRIDE, /etc/dat.conf or our own; static storage. */
 const char *dm_adapt_conf_path(void);
 
