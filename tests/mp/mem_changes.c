@@ -45,12 +45,14 @@ struct area {
     char *mem;
     int fd;          /* of a file as long */
     uint64_t random; /* of its changes */
+    size_t at;       /* where the last message was */
     int is_lost;     /* the library has mapped something where a part was unmapped */
 };
 
 static struct area out, in;
 static long n_changes[CHANGES];
 static int last_change;
+static size_t last_n; /* words of the last message from an area */
 
 static unsigned draw(uint64_t *random, unsigned n)
 {
@@ -207,12 +209,16 @@ static void look(const char *mem, size_t n, long round, int rank)
         }
 }
 
-/* Where the message is: in the area, or in fresh memory of the heap. */
-static char *place(struct area *area, int is_heap, int is_first_half, size_t n)
+/* Where the message is: in the area, where the last one was perhaps, or in fresh memory of the heap. */
+static char *place(struct area *area, int is_heap, int is_again, int is_first_half, size_t n)
 {
     unsigned words = PAGES * WORDS / (is_first_half ? 2 : 1) - (unsigned)n;
 
-    return is_heap ? malloc(n * 8) : area->mem + 8 * (size_t)draw(&area->random, words);
+    if (is_heap)
+        return malloc(n * 8);
+    if (!is_again)
+        area->at = 8 * (size_t)draw(&area->random, words);
+    return area->mem + area->at;
 }
 
 static void open_area(struct area *area)
@@ -244,7 +250,7 @@ static void exchange(long round, uint64_t *common)
 {
     size_t n = WORDS + draw(common, (MOST - 1) * WORDS);
     int is_heap = draw(common, 8) == 0, is_beside = draw(common, 4) == 0;
-    int peer = mp_rank ^ 1;
+    int is_again = last_n > 0 && !is_heap && !is_beside && draw(common, 2) == 0, peer = mp_rank ^ 1;
     MPI_Request req[2];
     pthread_t thread;
     char *from, *to;
@@ -253,8 +259,12 @@ static void exchange(long round, uint64_t *common)
         change_some(draw(&out.random, 2) == 0 ? &out : &in, 0);
     mend_area(&out);
     mend_area(&in);
-    from = place(&out, is_heap, is_beside, n);
-    to = place(&in, is_heap, is_beside, n);
+    if (is_again)
+        n = last_n;
+    else if (!is_heap)
+        last_n = n;
+    from = place(&out, is_heap, is_again, is_beside, n);
+    to = place(&in, is_heap, is_again, is_beside, n);
     fill(from, n, round, mp_rank);
     memset(to, 0xee, n * 8);
     if (is_beside)
