@@ -6,7 +6,7 @@ mkdir -p my/lib my/bin
 ln -s "$(command -v mpiexec)" my/bin/mpiexec
 link=$(sed -n 's/^LDFLAGS *[:?]*= *//p' "$DATUM_BUILD/config.mk" 2>/dev/null)
 san=$(sed -n 's/^SANFLAGS = //p' "$DATUM_BUILD/config.mk")
-${CC:-cc} -std=gnu11 -D_GNU_SOURCE $san -I"$TEST_SRC/src" -o my/lib/spawner "$TEST_SRC/tests/input/spawner.c" \
+${CC:-cc} -std=gnu11 -D_GNU_SOURCE $san -I"$DATUM_BUILD" -I"$TEST_SRC/src" -o my/lib/spawner "$TEST_SRC/tests/input/spawner.c" \
     "$DATUM_BUILD/obj/pmi.a" "$DATUM_BUILD/obj/util.a" $link -ldl -lpthread || fail 'spawner.c does not compile'
 spawner=$PWD/my/lib/spawner
 host=$(uname -n)
