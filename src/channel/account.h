@@ -18,8 +18,7 @@ struct dm_chan; /* channel.h */
 /* The account of a wait. */
 struct dm_wait_account {
     bool is_over; /* it has come; the wait has not looked yet */
-    bool
-        is_open; /* others than procs may end it: an adapter, a thread, what is under way, or who is not known */
+    bool is_open; /* others than procs may end it: an adapter, a thread, something under way */
     int n;
     int procs[DM_ACCOUNT_PROCS]; /* none of the others can */
     struct dm_strbuf text;       /* "a message from rank 1 of MPI_COMM_WORLD, tag 7" */
