@@ -1,7 +1,7 @@
 #!/bin/bash
 # test: timeout=120
 # 64 ranks on 4 hosts, shared memory inside a host and the network between: a ring and a sum. What
-# each of them holds and sends is bounded (bench/results/scaling.md has the numbers of this test).
+# each of them holds and sends is bounded.
 . "$TEST_SRC/tests/hosts/lib.sh"
 . "$TEST_LIB"
 hosts_enter "$@"
