@@ -18,11 +18,13 @@
 #define SAMPLES      3 /* at least, and more as long as they do not take */
 #define SAMPLES_NS   UINT64_C(300000)
 #define SAMPLES_MOST 10
-#define READ_NS      1500 /* of each message: its FIN, and what else the receiver does not see */
+#define READ_NS      600 /* after the last one: its FIN, and what else the receiver does not see */
 #define DOUBT        3.0
 #define BETTER       0.9 /* of the other's time: worth a change */
-#define WORSE        1.5 /* of the usual time: look at the other at once */
-#define NS_PER_KIB   1024.0
+#define BETTER_SHORT                                                                               \
+    0.75 /* the same for a change to the pipe, which has both processors copy, below 128 KiB */
+#define WORSE      1.5 /* of the usual time: look at the other at once */
+#define NS_PER_KIB 1024.0
 
 void dm_rndv_select_init(struct dm_rndv_select *select, double read_gbs, double pipe_gbs,
                          uint64_t now)
@@ -35,7 +37,7 @@ void dm_rndv_select_init(struct dm_rndv_select *select, double read_gbs, double 
         c->ns[DM_RNDV_READ] = NS_PER_KIB / read_gbs;
         c->ns[DM_RNDV_PIPE] = NS_PER_KIB / pipe_gbs;
         /* When in doubt the pipe, which gets better with use: its rings come into being with it. */
-        c->proto = pipe_gbs * DOUBT > read_gbs ? DM_RNDV_PIPE : DM_RNDV_READ;
+        c->proto = pipe_gbs * (i > 0 ? DOUBT : 1) > read_gbs ? DM_RNDV_PIPE : DM_RNDV_READ;
         c->usual = c->ns[c->proto];
         c->pause = PAUSE_FIRST;
         c->next_trial = now + PAUSE_FIRST;
@@ -52,6 +54,15 @@ static int select_class(size_t len)
     return len < (size_t)128 << 10 ? 0 : len < (size_t)1 << 20 ? 1 : 2;
 }
 
+/* The part of the other's time that the protocol on trial may take at most. */
+static double select_margin(const struct dm_rndv_select *select,
+                            const struct dm_rndv_select_class *c)
+{
+    if (c > select->classes)
+        return BETTER;
+    return c->proto == DM_RNDV_PIPE ? BETTER_SHORT : 1 / BETTER_SHORT;
+}
+
 /* What the protocol on trial takes is known. */
 static void select_end_trial(struct dm_rndv_select *select, struct dm_rndv_select_class *c,
                              uint64_t now)
@@ -59,7 +70,7 @@ static void select_end_trial(struct dm_rndv_select *select, struct dm_rndv_selec
     enum dm_rndv other = select_other(c->proto);
 
     c->is_trial = false;
-    if (c->ns[c->proto] < c->ns[other] * BETTER) {
+    if (c->ns[c->proto] < c->ns[other] * select_margin(select, c)) {
         c->pause = PAUSE_MIN;
         select->n_changes++;
         DM_TRACE(RNDV, "%s is better now: %.0f ns a KiB, %.0f by %s", dm_rndv_name(c->proto),
@@ -132,17 +143,16 @@ void dm_rndv_select_end(struct dm_rndv_select *select, enum dm_rndv proto, size_
     uint64_t ns;
 
     open->n--;
-    open->n_all++;
     open->bytes += len;
     if (len == 0)
         open->is_mixed = true;
     if (open->n > 0 && open->bytes < SAMPLE_LEN)
         return;
-    ns = now - open->since + (proto == DM_RNDV_READ ? READ_NS * open->n_all : 0);
+    ns = now - open->since + (proto == DM_RNDV_READ ? READ_NS : 0);
     if (!open->is_mixed)
         select_sample(select, &select->classes[open->class], proto,
                       (double)ns * 1024 / (double)open->bytes, now);
     open->since = now;
-    open->bytes = open->n_all = 0;
+    open->bytes = 0;
     open->is_mixed = select->open[select_other(proto)].n > 0;
 }

@@ -41,8 +41,7 @@ struct dm_rndv_select {
         int class;
         bool is_mixed; /* something came by the other meanwhile: no sample */
         uint64_t since;
-        uint64_t bytes; /* of what has come since, */
-        uint64_t n_all; /* and messages */
+        uint64_t bytes; /* of what has come since */
     } open[DM_RNDV_SELECT_PROTOS];
     uint64_t n_trials;
     uint64_t n_changes;
