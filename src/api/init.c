@@ -172,6 +172,7 @@ static int start_chan(void)
         .rank = job->rank,
         .size = job->size,
         .n_local = job->n_local,
+        .n_cores = job->n_cores,
         .node_of = job->node_of,
         .name = job->name,
         .node_name = dm_pmi_node_name(),

@@ -158,10 +158,11 @@ static int open_choose_coll(struct dm_adapt *adapt)
 
 /* Sleeps that end by time alone must not take the cores from those who work: so many of a
  * millisecond are nothing to a core. */
-static uint32_t open_turns(int n_local)
+static uint32_t open_turns(const struct dm_adapt_job *job)
 {
     enum { PER_CORE = 8 };
-    int turns = n_local / (PER_CORE * dm_host_cores());
+    int n_cores = job->n_cores > 0 ? job->n_cores : dm_host_cores();
+    int turns = job->n_local / (PER_CORE * n_cores);
 
     return turns < 1 ? 1 : turns < DM_TURNS_MAX ? (uint32_t)turns : DM_TURNS_MAX;
 }
@@ -189,7 +190,7 @@ static void open_sleep(struct dm_adapt *adapt)
 {
     const struct dm_cfg *cfg = dm_cfg();
 
-    adapt->sleep.turns = open_turns(adapt->job.n_local);
+    adapt->sleep.turns = open_turns(&adapt->job);
     adapt->sleep.can_notify = adapt->is_oversubscribed || cfg->progress == DM_PROGRESS_WAIT ||
                               cfg->progress >= DM_PROGRESS_THREAD;
     dm_rails_see_wakes(&adapt->rails);

@@ -147,6 +147,8 @@ static int job_layout(struct dm_pmi *pmi)
             job->local_rank++;
         job->n_local++;
     }
+    if (dm_cfg_env("MPI_LOCALNCORES") != NULL)
+        job->n_cores = atoi(dm_cfg_env("MPI_LOCALNCORES"));
     dm_log_identity(job->rank, pmi->host);
     if (!pmi_is_client(pmi))
         return DM_OK;

@@ -31,6 +31,7 @@ struct dm_pmi_job {
     const char *name;   /* name of the key-value space: unique per job */
     const int *node_of; /* size entries: an id for the host of each rank, 0, 1, ... */
     int n_local;        /* ranks on this host, at least 1 */
+    int n_cores;        /* that these are bound to together, 0: the launcher does not say */
     int local_rank;     /* my place among them */
     int is_singleton;   /* started without a launcher */
     int is_spawned;     /* started by another job: pairs that it gave are in the key-value space */

@@ -92,6 +92,16 @@ for unit in core socket numa hwthread none core:1; do
 done
 check '-bind-to hwthread binds' prints "$first" mpiexec -bind-to hwthread -n 1 sh -c "$allowed"
 check '-bind-to user' prints "$first"$'\n'"$first" mpiexec -bind-to user:$first,$first -n 2 sh -c "$allowed"
+one_each="mpiexec -n $cores sh -c '$allowed' | grep -x '[0-9]*' | sort -u | wc -l"
+if [ "$(cat /sys/devices/system/cpu/cpu*/topology/thread_siblings_list | sort -u | wc -l)" = "$cores" ]; then
+    check 'cores are dealt out' prints "$cores" bash -c "$one_each"
+else
+    skip_one 'processors share cores, or this process may not use all'
+fi
+check 'not when there are too few' prints "$(for i in $(seq 0 $cores); do eval "$allowed"; done)" \
+    mpiexec -n $((cores + 1)) sh -c "$allowed"
+check 'nor with -bind-to none' prints "$(for i in $(seq $cores); do eval "$allowed"; done)" \
+    mpiexec -bind-to none -n $cores sh -c "$allowed"
 check '-map-by' mpiexec -bind-to core -map-by socket -n 3 true
 check '-bind-to, unknown' status 1 "-bind-to is 'moon', but must be" mpiexec -bind-to moon -n 1 true
 

@@ -333,7 +333,7 @@ int dm_addr_oversubscribed(struct dm_adapt *adapt, bool *oversubscribed_p)
     int err;
 
     *oversubscribed_p = false;
-    if (job->n_local <= dm_host_cores())
+    if (job->n_local <= dm_host_cores() || job->n_local <= job->n_cores)
         return DM_OK;
     dm_addr_own_cpus(all);
     *oversubscribed_p = true;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/host.h"
 #include "util/log.h"
 
 enum { UNITS_MAX = 1024 };
@@ -180,6 +181,33 @@ static void join_units(int times)
         bound.n = n;
 }
 
+/*
+ * Without -bind-to: where there is a core for each rank, cores are dealt out evenly, neighbours together. A rank
+ * that the system moves to and fro loses its caches each time. Two jobs at a time share the cores as
+ * evenly as without.
+ */
+static void deal_units(int n_ranks)
+{
+    cpu_set_t free;
+    int n_units;
+
+    if (n_ranks < 2 || dm_host_cores() < n_ranks || sched_getaffinity(0, sizeof(free), &free) != 0)
+        return;
+    n_units = list_units(BIND_CORE, &free, bound.units);
+    if (n_units < n_ranks)
+        return;
+    for (int i = 0; i < n_ranks; i++) {
+        int first = (int)((long)i * n_units / n_ranks);
+        int end = (int)((long)(i + 1) * n_units / n_ranks);
+        cpu_set_t all = bound.units[first];
+
+        for (int k = first + 1; k < end; k++)
+            CPU_OR(&all, &all, &bound.units[k]);
+        bound.units[i] = all;
+    }
+    bound.n = n_ranks;
+}
+
 static bool fail_binding(const char *option, const char *text)
 {
     dm_log_error("mpiexec: -%s is '%s', but must be none, hwthread, core, socket or numa, with "
@@ -188,7 +216,7 @@ static bool fail_binding(const char *option, const char *text)
     return false;
 }
 
-bool dm_launch_binding_check(const struct dm_launch_options *options)
+bool dm_launch_binding_check(const struct dm_launch_options *options, int n_ranks)
 {
     const char *rest = "";
     const char *map_rest = "";
@@ -198,6 +226,8 @@ bool dm_launch_binding_check(const struct dm_launch_options *options)
 
     if (options->bind_to != NULL)
         unit = unit_of(options->bind_to, &rest);
+    else if (options->map_by == NULL)
+        deal_units(n_ranks);
     if (options->map_by != NULL)
         by = unit_of(options->map_by, &map_rest);
     if (unit == BIND_BAD || (*rest != '\0' && unit != BIND_USER && atoi(rest) < 1))
@@ -214,6 +244,16 @@ bool dm_launch_binding_check(const struct dm_launch_options *options)
     if (*rest != '\0')
         join_units(atoi(rest));
     return true;
+}
+
+int dm_launch_binding_cores(int n_ranks)
+{
+    cpu_set_t all;
+
+    CPU_ZERO(&all);
+    for (int i = 0; i < n_ranks && i < bound.n; i++)
+        CPU_OR(&all, &all, &bound.units[i]);
+    return CPU_COUNT(&all) < dm_host_cores() ? CPU_COUNT(&all) : dm_host_cores();
 }
 
 const cpu_set_t *dm_launch_binding_of(int nth)

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/mpiexec/binding.h"
+
 /* Of whoever started us. */
 static const char *const foreign[] = {
     "PMI_FD",
@@ -29,6 +31,7 @@ static const char *const foreign[] = {
     "DATUM_PARENT_PAIRS",
     "DATUM_PARENT_FD",
     "MPI_LOCALNRANKS",
+    "MPI_LOCALNCORES",
     "MPI_LOCALRANKID",
     "MPICH_INTERFACE_HOSTNAME",
     "MPIR_CVAR_CH3_INTERFACE_HOSTNAME",
@@ -115,9 +118,13 @@ static bool add_fortran(struct dm_launch_list *env)
 
 static bool add_ours(struct dm_launch_list *env, const struct dm_launch_node *node)
 {
+    int n_cores = node->kin.is_spawned ? 0 : dm_launch_binding_cores(node->n_ranks);
     char *text;
     bool is_good = asprintf(&text, "MPI_LOCALNRANKS=%d", node->n_ranks) >= 0 && env_set(env, text);
 
+    /* So that a rank need not ask all others what they are bound to. */
+    if (is_good && n_cores > 0)
+        is_good = asprintf(&text, "MPI_LOCALNCORES=%d", n_cores) >= 0 && env_set(env, text);
     if (is_good && node->port_fd < 0)
         is_good = asprintf(&text, "PMI_SIZE=%d", node->place->n_ranks) >= 0 && env_set(env, text);
     if (is_good && (node->kin.is_spawned || node->kin.has_parent))

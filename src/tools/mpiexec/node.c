@@ -164,7 +164,8 @@ bool dm_launch_node_start(struct dm_launch_node *node)
     node->port_fd = node->port_watch.fd = node->pmi_fd = -1;
     if (dm_launch_place_mapping(node->place, mapping, sizeof(mapping)))
         dm_launch_kvs_put(&node->kvs, "PMI_process_mapping", mapping);
-    if (make_ranks(node) && reserve_number(node) && dm_launch_binding_check(node->options) &&
+    if (make_ranks(node) && reserve_number(node) &&
+        dm_launch_binding_check(node->options, node->n_ranks) &&
         (!node->options->is_by_port || dm_launch_pmi_listen(node)))
         dm_launch_session_run(start_ranks, node);
     if (node->status == 0) {
