@@ -64,6 +64,7 @@ int dm_chan_start(const struct dm_adapt_job *job, struct dm_chan **chan_p)
     if (chan == NULL)
         return DM_FAIL(DM_ENOMEM, "channel state, %zu bytes", sizeof(*chan));
     chan->job = *job;
+    dm_wait_start(chan);
     chan->rank = job->rank;
     chan->size = job->size;
     dm_turns_init(chan);

@@ -13,9 +13,12 @@
 #include "util/clock.h"
 #include "util/futex.h"
 #include "util/glock.h"
+#include "util/host.h"
 
 #define SPIN_AUTO_NS  1000000 /* DATUM_SPIN=auto while every process has a core */
 #define BACKOFF_MAX   1023    /* waits that sleep at once after yielding was in vain ten times */
+#define CROWD         16      /* ranks of a core whose round takes spin_ns of the policies, */
+#define CROWD_MAX     4       /* and so many times that at most */
 #define FIRST_HURRIED 2 /* idle passes before the first look at the clock when it polls for less */
 
 /* dm_wait_round_ns: this, for each rank besides, and 1 ns for so many bytes; at most; halved so often at most. */
@@ -91,6 +94,15 @@ static uint64_t wait_spin_ns(bool is_oversubscribed, uint64_t oversubscribed_ns)
     }
 }
 
+/* A round of yields takes longer the more ranks a core has; who sleeps meanwhile costs all its peers a message. */
+void dm_wait_start(struct dm_chan *chan)
+{
+    int n_cores = chan->job.n_cores > 0 ? chan->job.n_cores : dm_host_cores();
+    unsigned n = (unsigned)(chan->job.n_local / (CROWD * n_cores));
+
+    chan->crowd = n < 1 ? 1 : n < CROWD_MAX ? n : CROWD_MAX;
+}
+
 void dm_wait_begin(struct dm_chan *chan, struct dm_waiter *w, enum dm_wait_kind kind,
                    bool is_oversubscribed, uint64_t spin_ns)
 {
@@ -98,7 +110,8 @@ void dm_wait_begin(struct dm_chan *chan, struct dm_waiter *w, enum dm_wait_kind 
 
     if (chan->long_wait.n_pending == NULL && chan->long_wait.note == NULL)
         chan->long_wait.since = 0;
-    spin_ns = spin_ns > 0 ? spin_ns : policy->spin_ns;
+    if (spin_ns == 0)
+        spin_ns = policy->spin_ns * (is_oversubscribed ? chan->crowd : 1);
     if (policy->learns && is_oversubscribed && dm_backoff_skips(&chan->yield_backoff))
         spin_ns = 0;
     *w = (struct dm_waiter){.policy = policy,

@@ -58,6 +58,8 @@ struct dm_waiter {
     uint64_t sleep_us; /* the next sleep */
 };
 
+/* Once, when the job is known. */
+void dm_wait_start(struct dm_chan *chan);
 /*
  * Begin a wait. spin_ns: instead of the policy's, when processes outnumber cores; 0: the policy's.
  * Inside the global lock, as all here.

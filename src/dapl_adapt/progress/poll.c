@@ -109,11 +109,14 @@ static inline int poll_look(struct dm_adapt *adapt, int i)
     return 1;
 }
 
-static int poll_look_cold(struct dm_adapt *adapt)
+/* A process that is about to yield to many others looks at all. */
+static int poll_look_cold(struct dm_adapt *adapt, bool is_idle)
 {
+    int most =
+        is_idle && adapt->is_oversubscribed ? adapt->poll.n_active - adapt->poll.n_hot : COLD;
     int n = 0;
 
-    for (int k = 0; k < COLD && adapt->poll.n_active > adapt->poll.n_hot; k++) {
+    for (int k = 0; k < most && adapt->poll.n_active > adapt->poll.n_hot; k++) {
         if (adapt->poll.next_cold < adapt->poll.n_hot ||
             adapt->poll.next_cold >= adapt->poll.n_active)
             adapt->poll.next_cold = adapt->poll.n_hot;
@@ -165,7 +168,7 @@ int dm_adapt_poll(struct dm_adapt *adapt)
     for (int i = 0; i < adapt->poll.n_hot; i++)
         n += poll_look(adapt, i);
     if (dm_unlikely(adapt->poll.n_active > adapt->poll.n_hot))
-        n += poll_look_cold(adapt);
+        n += poll_look_cold(adapt, n == 0);
     if (dm_unlikely(atomic_load_explicit(&adapt->shared.n_notes, memory_order_relaxed) > 0 ||
                     adapt->poll.n_blocked > 0 || adapt->poll.n_writable_due > 0 ||
                     adapt->poll.n_dying > 0 || adapt->poll.done_head != NULL ||
