@@ -15,6 +15,11 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 0, &got, 1, MPI_INT,
                  (rank + size - 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (int d = 1; argc > 2 && d < size; d++)
+        MPI_Sendrecv(&rank, 1, MPI_INT, (rank + d) % size, 0, &got, 1, MPI_INT,
+                     (rank + size - d) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (argc > 2)
+        got = got == (rank + 1) % size ? (rank + size - 1) % size : -1;
     if (argc > 1)
         MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     if (got != (rank + size - 1) % size || (argc > 1 && sum != size * (size - 1) / 2))
@@ -62,5 +67,12 @@ DATUM_STATS=1 timeout 120 mpiexec -n 64 ./prog all >out 2>err || fail "64 proces
 at_most 'peers connected' 14
 DATUM_STATS=1 DATUM_CONNECT=start timeout 120 mpiexec -n 4 ./prog >out 2>err || fail "4 processes"
 [ "$(most 'peers connected')" = 3 ] || fail "not all are connected at start"
+pass_one
+
+# everybody talks to everybody: two descriptors for each peer
+timeout 120 mpiexec -n 48 sh -c 'ulimit -n 140 && exec ./prog all everybody' >out 2>err || {
+    cat err
+    fail "48 processes that all talk want more than 140 descriptors each"
+}
 pass_one
 totals

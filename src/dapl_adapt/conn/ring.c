@@ -175,6 +175,14 @@ static int ring_too_little(const struct dm_conn *conn, const struct dm_ia *ia)
                    dm_host_name(), dm_ring_wanted(conn->adapt) / 1024);
 }
 
+/* How many peers may follow whose regions stay with this rail. */
+static int ring_n_more(const struct dm_conn *conn)
+{
+    const struct dm_adapt *adapt = conn->adapt;
+
+    return adapt->rails.n_ias == 1 && adapt->job.n_local > 2 ? adapt->job.n_local - 2 : 0;
+}
+
 int dm_ring_make(struct dm_conn *conn, struct dm_ia *ia, uint32_t most_slots, uint32_t most_size)
 {
     uint32_t asked;
@@ -187,7 +195,7 @@ int dm_ring_make(struct dm_conn *conn, struct dm_ia *ia, uint32_t most_slots, ui
     asked = conn->ring.n_slots * conn->ring.slot_size;
     ring_keep_to_share(conn, ia);
     do
-        err = dm_region_alloc(ia, ring_region_len(conn), &conn->region);
+        err = dm_region_alloc(ia, ring_region_len(conn), ring_n_more(conn), &conn->region);
     while (err == DM_EAGAIN && ring_halve(conn));
     if (err == DM_EAGAIN)
         err = ring_too_little(conn, ia);

@@ -159,6 +159,7 @@ struct dm_ia {
     struct dm_ia_counts counts;
     struct dm_ia_rndv rndv;
     struct dm_ia_echo echo;
+    struct dm_region_chunk *ring_chunks; /* memory of rings, the latest first; region.c */
     struct dm_ia_atomics atomics;
     DAT_PZ_HANDLE pz;
     DAT_EVD_HANDLE async_evd;

@@ -3,30 +3,146 @@
  */
 #include "dapl_adapt/provider/region.h"
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/provider/lmr.h"
 #include "util/err.h"
 #include "util/host.h"
+#include "util/port.h"
 
-int dm_region_alloc(struct dm_ia *ia, size_t len, struct dm_region *region_p)
+#define CHUNK_FIRST 4 /* regions, and twice as many in each chunk that follows, */
+#define CHUNK_MAX   32
+
+struct dm_region_chunk {
+    struct dm_region_chunk *next; /* of this IA */
+    struct dm_ia *ia;
+    char *ptr;
+    size_t slot_len;
+    int n_slots;
+    int fd;
+    uint32_t used; /* a bit for each slot */
+    struct dm_lmr lmr;
+};
+
+static int region_make(struct dm_ia *ia, size_t len, char **ptr_p, int *fd_p, struct dm_lmr *lmr_p)
 {
     void *ptr;
+    int err = dm_host_shm_alloc("datum-ring", len, &ptr, fd_p);
+
+    if (err != DM_OK)
+        return err;
+    *ptr_p = ptr;
+    err = dm_lmr_create(ia, ptr, len, *fd_p, lmr_p);
+    if (err != DM_OK)
+        dm_host_shm_free(ptr, len, *fd_p);
+    return err;
+}
+
+/* ---- chunks ---- */
+
+static uint32_t chunk_all(const struct dm_region_chunk *chunk)
+{
+    return UINT32_MAX >> (32 - chunk->n_slots);
+}
+
+/* One with a free slot of that length; NULL: there is none. */
+static struct dm_region_chunk *chunk_find(const struct dm_ia *ia, size_t slot_len)
+{
+    struct dm_region_chunk *chunk = ia->ring_chunks;
+
+    while (chunk != NULL && (chunk->slot_len != slot_len || chunk->used == chunk_all(chunk)))
+        chunk = chunk->next;
+    return chunk;
+}
+
+static struct dm_region_chunk *chunk_make(struct dm_ia *ia, size_t slot_len, int n_more)
+{
+    struct dm_region_chunk *chunk = calloc(1, sizeof(*chunk));
+    int n = ia->ring_chunks != NULL ? 2 * ia->ring_chunks->n_slots : CHUNK_FIRST;
+
+    if (chunk == NULL)
+        return NULL;
+    n = n < n_more + 1 ? n : n_more + 1;
+    chunk->ia = ia;
+    chunk->slot_len = slot_len;
+    chunk->n_slots = n < CHUNK_MAX ? n : CHUNK_MAX;
+    if (region_make(ia, slot_len * (size_t)chunk->n_slots, &chunk->ptr, &chunk->fd, &chunk->lmr) !=
+        DM_OK) {
+        free(chunk);
+        return NULL;
+    }
+    chunk->next = ia->ring_chunks;
+    ia->ring_chunks = chunk;
+    return chunk;
+}
+
+static void chunk_free(struct dm_region_chunk *chunk)
+{
+    struct dm_region_chunk **at = &chunk->ia->ring_chunks;
+
+    while (*at != chunk)
+        at = &(*at)->next;
+    *at = chunk->next;
+    dm_lmr_free(&chunk->lmr);
+    dm_host_shm_free(chunk->ptr, chunk->slot_len * (size_t)chunk->n_slots, chunk->fd);
+    free(chunk);
+}
+
+static bool chunk_take(struct dm_ia *ia, size_t len, int n_more, struct dm_region *region_p)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t slot_len = (len + page - 1) / page * page;
+    struct dm_region_chunk *chunk = chunk_find(ia, slot_len);
+    int slot;
+
+    if (chunk == NULL)
+        chunk = chunk_make(ia, slot_len, n_more);
+    if (chunk == NULL)
+        return false;
+    slot = dm_lowest_bit(~chunk->used);
+    chunk->used |= UINT32_C(1) << slot;
+    *region_p = (struct dm_region){.ptr = chunk->ptr + (size_t)slot * slot_len,
+                                   .len = len,
+                                   .fd = -1,
+                                   .lmr = chunk->lmr,
+                                   .chunk = chunk};
+    return true;
+}
+
+/* The next one finds zeros, and memory that nobody uses goes back. */
+static void chunk_give(struct dm_region *region)
+{
+    struct dm_region_chunk *chunk = region->chunk;
+    int slot = (int)((size_t)(region->ptr - chunk->ptr) / chunk->slot_len);
+
+    chunk->used &= ~(UINT32_C(1) << slot);
+    if (chunk->used == 0)
+        chunk_free(chunk);
+    else if (madvise(region->ptr, chunk->slot_len, MADV_REMOVE) != 0)
+        memset(region->ptr, 0, chunk->slot_len);
+}
+
+/* ---- regions ---- */
+
+int dm_region_alloc(struct dm_ia *ia, size_t len, int n_more, struct dm_region *region_p)
+{
     int err;
 
     memset(region_p, 0, sizeof(*region_p));
+    if (n_more > 0 && ia->caps.can_share && !ia->caps.is_pinning &&
+        chunk_take(ia, len, n_more, region_p))
+        return DM_OK;
     region_p->len = len;
-    err = dm_host_shm_alloc("datum-ring", len, &ptr, &region_p->fd);
+    err = region_make(ia, len, &region_p->ptr, &region_p->fd, &region_p->lmr);
     if (err != DM_OK)
-        return err;
-    region_p->ptr = ptr;
-    err = dm_lmr_create(ia, ptr, len, region_p->fd, &region_p->lmr);
-    if (err != DM_OK) {
-        dm_host_shm_free(ptr, len, region_p->fd);
         memset(region_p, 0, sizeof(*region_p));
-    }
     return err;
 }
 
@@ -46,7 +162,11 @@ void dm_region_free(struct dm_region *region)
 {
     if (region->ptr == NULL)
         return;
-    dm_lmr_free(&region->lmr);
-    dm_host_shm_free(region->ptr, region->len, region->fd);
+    if (region->chunk != NULL) {
+        chunk_give(region);
+    } else {
+        dm_lmr_free(&region->lmr);
+        dm_host_shm_free(region->ptr, region->len, region->fd);
+    }
     memset(region, 0, sizeof(*region));
 }

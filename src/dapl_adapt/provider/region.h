@@ -1,5 +1,7 @@
 /*
- * Regions: memory for rings, in a memory file, registered with one rail.
+ * Regions: memory for rings, in memory files, registered with one rail. Where nothing is pinned and
+ * peers can map the files, a file has several of them, and one registration: a peer then costs no
+ * descriptor, and no system calls for it.
  */
 #ifndef DM_DAPL_ADAPT_PROVIDER_REGION_H
 #define DM_DAPL_ADAPT_PROVIDER_REGION_H
@@ -10,18 +12,22 @@
 
 struct dm_ia;
 
-/*
- * Page-aligned memory in a memory file, registered with one IA; for rings. DM_EAGAIN: the provider
- * has no registrations or lockable memory left.
- */
+struct dm_region_chunk;
+
 struct dm_region {
     char *ptr;
     size_t len;
     int fd;
     struct dm_lmr lmr;
+    struct dm_region_chunk
+        *chunk; /* that it is a part of, or NULL: file and registration are its own */
 };
 
-int dm_region_alloc(struct dm_ia *ia, size_t len, struct dm_region *region_p);
+/*
+ * Page-aligned zeroed memory, registered with one IA. n_more: so many regions may follow, none of which is
+ * ever moved to another IA. DM_EAGAIN: the provider has no registrations or lockable memory left.
+ */
+int dm_region_alloc(struct dm_ia *ia, size_t len, int n_more, struct dm_region *region_p);
 void dm_region_free(struct dm_region *region);
 /* Register it with another IA instead; the memory stays. DM_EPROVIDER. */
 int dm_region_move(struct dm_ia *ia, struct dm_region *region);
