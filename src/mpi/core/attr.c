@@ -6,6 +6,7 @@
  * last references (MPI-4.0 section 7.7.2).
  */
 #include "mpi/core/core.h"
+#include "util/zalloc.h"
 
 #include <stdlib.h>
 
@@ -61,7 +62,7 @@ static int keyval_find(enum dm_kind kind, int handle, struct keyval **keyval_p)
 int dm_keyval_new(enum dm_kind kind, dm_attr_copy_fn *copy, dm_attr_delete_fn *del, void *extra,
                   int *keyval_p)
 {
-    struct keyval *keyval = calloc(1, sizeof(*keyval));
+    struct keyval *keyval = dm_zalloc(sizeof(*keyval));
     int err;
 
     if (keyval == NULL)

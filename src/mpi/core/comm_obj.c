@@ -4,6 +4,7 @@
  * Invariant: world and self exist from dm_core_start to dm_core_stop and are never freed before.
  */
 #include "mpi/core/core_priv.h"
+#include "util/zalloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +57,7 @@ void dm_comm_set_remote(struct dm_comm *comm, struct dm_group *remote)
 static int comm_make(struct dm_group *group, uint32_t ctx, struct dm_errhandler *eh,
                      struct dm_comm **comm_p)
 {
-    struct dm_comm *comm = calloc(1, sizeof(*comm));
+    struct dm_comm *comm = dm_zalloc(sizeof(*comm));
 
     *comm_p = comm;
     if (comm == NULL)

@@ -5,6 +5,7 @@
  * communicator or window uses it: MPI_Comm_get_errhandler can return it again.
  */
 #include "mpi/core/core.h"
+#include "util/zalloc.h"
 
 #include <stdlib.h>
 
@@ -30,7 +31,7 @@ void dm_errhandler_unref(struct dm_errhandler *eh)
 
 static int errhandler_create(enum dm_kind object, struct dm_errhandler **eh_p)
 {
-    struct dm_errhandler *eh = calloc(1, sizeof(*eh));
+    struct dm_errhandler *eh = dm_zalloc(sizeof(*eh));
     int err;
 
     *eh_p = NULL;

@@ -3,6 +3,7 @@
  * is of another job, which keeps the number and the connection alive.
  */
 #include "mpi/core/core.h"
+#include "util/zalloc.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ static void group_count_foreign(const struct dm_group *group, int n)
 
 int dm_group_new(int size, const int *procs, struct dm_group **group_p)
 {
-    struct dm_group *group = calloc(1, sizeof(*group));
+    struct dm_group *group = dm_zalloc(sizeof(*group));
 
     *group_p = NULL;
     if (group == NULL)

@@ -2,6 +2,7 @@
  * Info objects: ordered pairs of strings.
  */
 #include "mpi/core/core_priv.h"
+#include "util/zalloc.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +75,7 @@ void dm_info_unref(struct dm_info *info)
 
 int dm_info_create(struct dm_info **info_p)
 {
-    struct dm_info *info = calloc(1, sizeof(*info));
+    struct dm_info *info = dm_zalloc(sizeof(*info));
     int err;
 
     *info_p = NULL;

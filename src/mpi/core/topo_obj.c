@@ -4,10 +4,11 @@
 #include <stdlib.h>
 
 #include "mpi/core/core.h"
+#include "util/zalloc.h"
 
 int dm_topo_new(int kind, size_t n_ints, struct dm_topo **topo_p)
 {
-    struct dm_topo *topo = calloc(1, sizeof(*topo) + n_ints * sizeof(topo->mem[0]));
+    struct dm_topo *topo = dm_zalloc(sizeof(*topo) + n_ints * sizeof(topo->mem[0]));
 
     *topo_p = topo;
     if (topo == NULL)

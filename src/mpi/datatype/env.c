@@ -8,10 +8,12 @@
 #include <stdlib.h>
 
 #include "mpi/datatype/life.h"
+#include "util/zalloc.h"
 
 struct dm_type_env *dm_env_new(int combiner, size_t n_ints, size_t n_addrs, size_t n_types)
 {
-    struct dm_type_env *env = calloc(1, sizeof(*env));
+    size_t n = n_ints + n_addrs + n_types;
+    struct dm_type_env *env = dm_zalloc(sizeof(*env) + n * sizeof(MPI_Count));
 
     if (env == NULL)
         return NULL;
@@ -20,13 +22,9 @@ struct dm_type_env *dm_env_new(int combiner, size_t n_ints, size_t n_addrs, size
     env->n_ints = n_ints;
     env->n_addrs = n_addrs;
     env->n_types = n_types;
-    env->ints = calloc(n_ints + 1, sizeof(*env->ints));
-    env->addrs = calloc(n_addrs + 1, sizeof(*env->addrs));
-    env->types = calloc(n_types + 1, sizeof(struct dm_type *));
-    if (env->ints == NULL || env->addrs == NULL || env->types == NULL) {
-        dm_env_unref(env);
-        return NULL;
-    }
+    env->ints = (MPI_Count *)(void *)(env + 1);
+    env->addrs = env->ints + n_ints;
+    env->types = (struct dm_type **)(void *)(env->addrs + n_addrs);
     return env;
 }
 
@@ -40,13 +38,9 @@ void dm_env_unref(struct dm_type_env *env)
 {
     if (env == NULL || --env->refs > 0)
         return;
-    if (env->types != NULL)
-        for (size_t i = 0; i < env->n_types; i++)
-            if (env->types[i] != NULL)
-                dm_type_unref(env->types[i]);
-    free(env->ints);
-    free(env->addrs);
-    free(env->types);
+    for (size_t i = 0; i < env->n_types; i++)
+        if (env->types[i] != NULL)
+            dm_type_unref(env->types[i]);
     free(env);
 }
 

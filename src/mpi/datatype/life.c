@@ -11,15 +11,23 @@
 
 #include "mpi/datatype/env.h"
 #include "mpi/datatype/prog.h"
+#include "util/zalloc.h"
+
+/* All that is not predefined. */
+struct made_type {
+    struct dm_type type;
+    struct dm_type_prog prog;
+};
 
 int dm_type_alloc(struct dm_type **type_p)
 {
-    struct dm_type *type = calloc(1, sizeof(*type));
+    struct made_type *made = dm_zalloc(sizeof(*made));
 
-    if (type == NULL)
+    if (made == NULL)
         return DM_FAIL(DM_ENOMEM, "datatype");
-    type->obj.refs = 1;
-    *type_p = type;
+    made->type.obj.refs = 1;
+    made->type.prog = &made->prog;
+    *type_p = &made->type;
     return DM_OK;
 }
 
@@ -32,11 +40,8 @@ void dm_type_unref(struct dm_type *type)
 {
     if (--type->obj.refs > 0 || type->is_builtin)
         return;
-    if (type->prog != NULL) {
-        dm_loop_unref(type->prog->typed);
-        dm_loop_unref(type->prog->plain);
-        free(type->prog);
-    }
+    dm_loop_unref(type->prog->typed);
+    dm_loop_unref(type->prog->plain);
     dm_env_unref(type->env);
     free(type);
 }
@@ -44,11 +49,16 @@ void dm_type_unref(struct dm_type *type)
 int dm_type_clone(const struct dm_type *old, struct dm_type_env *env, struct dm_type **new_p)
 {
     struct dm_type *type = NULL;
+    struct dm_type_prog *prog;
     int err = dm_type_alloc(&type);
 
     if (err != DM_OK)
         return err;
+    prog = type->prog;
+    prog->typed = dm_loop_ref(old->prog->typed);
+    prog->plain = dm_loop_ref(old->prog->plain);
     *type = *old;
+    type->prog = prog;
     type->obj = (struct dm_obj){.handle = 0, .refs = 1};
     type->is_builtin = false;
     type->is_freed = false;
@@ -56,14 +66,7 @@ int dm_type_clone(const struct dm_type *old, struct dm_type_env *env, struct dm_
     type->attrs = NULL;
     type->env = env;
     dm_env_ref(env);
-    type->prog = calloc(1, sizeof(*type->prog));
-    if (type->prog == NULL) {
-        err = DM_FAIL(DM_ENOMEM, "datatype");
-    } else {
-        type->prog->typed = dm_loop_ref(old->prog->typed);
-        type->prog->plain = dm_loop_ref(old->prog->plain);
-        err = dm_handle_new(DM_KIND_TYPE, &type->obj);
-    }
+    err = dm_handle_new(DM_KIND_TYPE, &type->obj);
     if (err != DM_OK) {
         dm_type_unref(type);
         return err;

@@ -9,17 +9,6 @@
 
 #include "mpi/datatype/life.h"
 
-MPI_Aint dm_make_at(MPI_Aint base, MPI_Count n, MPI_Aint stride, bool *is_overflow)
-{
-    dm_int128 at = (dm_int128)n * stride + base;
-
-    if (at > INT64_MAX / 2 || at < INT64_MIN / 2) {
-        *is_overflow = true;
-        return 0;
-    }
-    return (MPI_Aint)at;
-}
-
 /* [*low, *high) becomes what it covers when repeated. */
 static void repeat_range(MPI_Aint *low, MPI_Aint *high, MPI_Count n, MPI_Aint stride,
                          bool *is_overflow)
@@ -47,16 +36,6 @@ static void span_repeat(struct dm_span *span, MPI_Count n, MPI_Aint stride)
     span->n_basic = dm_make_at(0, n, span->n_basic, &span->is_overflow);
 }
 
-static void span_move(struct dm_span *span, MPI_Aint disp)
-{
-    span->lb = dm_make_at(span->lb, 1, disp, &span->is_overflow);
-    span->ub = dm_make_at(span->ub, 1, disp, &span->is_overflow);
-    span->mark_lb = dm_make_at(span->mark_lb, 1, disp, &span->is_overflow);
-    span->mark_ub = dm_make_at(span->mark_ub, 1, disp, &span->is_overflow);
-    span->true_lb = dm_make_at(span->true_lb, 1, disp, &span->is_overflow);
-    span->true_ub = dm_make_at(span->true_ub, 1, disp, &span->is_overflow);
-}
-
 static void bounds_widen(bool *is_set, MPI_Aint *low, MPI_Aint *high, MPI_Aint new_low,
                          MPI_Aint new_high)
 {
@@ -67,48 +46,64 @@ static void bounds_widen(bool *is_set, MPI_Aint *low, MPI_Aint *high, MPI_Aint n
     *is_set = true;
 }
 
-static void span_join(struct dm_span *span, const struct dm_span *part)
+/* A range of a type becomes that of n of them, the first at disp. */
+static inline void range_place(MPI_Aint *low, MPI_Aint *high, MPI_Count n, MPI_Aint stride,
+                               MPI_Aint disp, bool *is_overflow)
 {
-    if (part->is_any)
-        bounds_widen(&span->is_any, &span->lb, &span->ub, part->lb, part->ub);
-    if (part->has_lb && (!span->has_lb || part->mark_lb < span->mark_lb))
-        span->mark_lb = part->mark_lb;
-    if (part->has_ub && (!span->has_ub || part->mark_ub > span->mark_ub))
-        span->mark_ub = part->mark_ub;
-    span->has_lb |= part->has_lb;
-    span->has_ub |= part->has_ub;
-    if (part->is_data) {
-        if (!span->is_data)
-            span->basic = part->basic;
-        else if (span->basic != part->basic)
-            span->basic = MPI_DATATYPE_NULL;
-        bounds_widen(&span->is_data, &span->true_lb, &span->true_ub, part->true_lb, part->true_ub);
-    }
-    span->is_overflow |= part->is_overflow;
-    span->size = dm_make_at(span->size, 1, part->size, &span->is_overflow);
-    span->n_basic = dm_make_at(span->n_basic, 1, part->n_basic, &span->is_overflow);
-    if (part->align > span->align)
-        span->align = part->align;
+    if (n > 1)
+        repeat_range(low, high, n, stride, is_overflow);
+    *low = dm_make_at(*low, 1, disp, is_overflow);
+    *high = dm_make_at(*high, 1, disp, is_overflow);
 }
 
-static struct dm_span span_of(const struct dm_type *type)
+/* n elements of type, the first at disp. Values stay in registers: a copy of a span waits for its stores. */
+static void span_add(struct dm_span *span, const struct dm_type *type, MPI_Count n, MPI_Aint disp)
 {
-    return (struct dm_span){
-        .is_any = true,
-        .has_lb = type->has_lb,
-        .has_ub = type->has_ub,
-        .is_data = type->size > 0,
-        .lb = type->lb,
-        .ub = type->lb + type->extent,
-        .mark_lb = type->has_lb ? type->lb : 0,
-        .mark_ub = type->has_ub ? type->lb + type->extent : 0,
-        .true_lb = type->true_lb,
-        .true_ub = type->true_lb + type->true_extent,
-        .size = type->size,
-        .n_basic = type->n_basic,
-        .align = type->align,
-        .basic = type->basic,
-    };
+    MPI_Aint lb = type->lb, ub = lb + type->extent;
+    bool is_overflow = span->is_overflow;
+
+    range_place(&lb, &ub, n, type->extent, disp, &is_overflow);
+    bounds_widen(&span->is_any, &span->lb, &span->ub, lb, ub);
+    if (type->has_lb && (!span->has_lb || lb < span->mark_lb))
+        span->mark_lb = lb;
+    if (type->has_ub && (!span->has_ub || ub > span->mark_ub))
+        span->mark_ub = ub;
+    span->has_lb |= type->has_lb;
+    span->has_ub |= type->has_ub;
+    if (type->size > 0) {
+        lb = type->true_lb;
+        ub = lb + type->true_extent;
+        range_place(&lb, &ub, n, type->extent, disp, &is_overflow);
+        if (!span->is_data)
+            span->basic = type->basic;
+        else if (span->basic != type->basic)
+            span->basic = MPI_DATATYPE_NULL;
+        bounds_widen(&span->is_data, &span->true_lb, &span->true_ub, lb, ub);
+    }
+    span->size = dm_make_at(span->size, n, type->size, &is_overflow);
+    span->n_basic = dm_make_at(span->n_basic, n, type->n_basic, &is_overflow);
+    if (type->align > span->align)
+        span->align = type->align;
+    span->is_overflow = is_overflow;
+}
+
+static void span_of(const struct dm_type *type, struct dm_span *span)
+{
+    span->is_any = true;
+    span->has_lb = type->has_lb;
+    span->has_ub = type->has_ub;
+    span->is_data = type->size > 0;
+    span->is_overflow = false;
+    span->lb = type->lb;
+    span->ub = type->lb + type->extent;
+    span->mark_lb = type->has_lb ? type->lb : 0;
+    span->mark_ub = type->has_ub ? span->ub : 0;
+    span->true_lb = type->true_lb;
+    span->true_ub = type->true_lb + type->true_extent;
+    span->size = type->size;
+    span->n_basic = type->n_basic;
+    span->align = type->align;
+    span->basic = type->basic;
 }
 
 void dm_make_init(struct dm_make *make)
@@ -126,14 +121,9 @@ void dm_make_drop(struct dm_make *make)
 
 void dm_make_add(struct dm_make *make, MPI_Aint disp, const struct dm_type *type, MPI_Count n)
 {
-    struct dm_span part;
-
     if (n == 0)
         return;
-    part = span_of(type);
-    span_repeat(&part, n, type->extent);
-    span_move(&part, disp);
-    span_join(&make->span, &part);
+    span_add(&make->span, type, n, disp);
     if (!make->span.is_overflow)
         dm_build_add(&make->build, disp, type->prog->typed, (size_t)n, type->extent);
 }
@@ -214,11 +204,8 @@ static bool type_is_one_run(const struct dm_type *type)
     return true;
 }
 
-static int type_set_form(struct dm_type *type, const struct dm_span *span, struct dm_loop *typed)
+static void type_set_form(struct dm_type *type, const struct dm_span *span, struct dm_loop *typed)
 {
-    type->prog = calloc(1, sizeof(*type->prog));
-    if (type->prog == NULL)
-        return DM_FAIL(DM_ENOMEM, "datatype");
     type->prog->typed = dm_loop_ref(typed);
     type->size = span->size;
     type->has_lb = span->has_lb;
@@ -231,7 +218,6 @@ static int type_set_form(struct dm_type *type, const struct dm_span *span, struc
     type->align = span->align;
     type->basic = span->basic;
     type->is_contig = type_is_one_run(type);
-    return DM_OK;
 }
 
 int dm_make_end(struct dm_make *make, struct dm_type_env *env, struct dm_type **new_p)
@@ -253,9 +239,8 @@ int dm_make_end(struct dm_make *make, struct dm_type_env *env, struct dm_type **
         goto fail;
     type->env = env;
     env = NULL;
-    err = type_set_form(type, &make->span, typed);
-    if (err == DM_OK)
-        err = dm_handle_new(DM_KIND_TYPE, &type->obj);
+    type_set_form(type, &make->span, typed);
+    err = dm_handle_new(DM_KIND_TYPE, &type->obj);
     if (err != DM_OK)
         goto fail;
     dm_loop_unref(typed);
@@ -272,15 +257,15 @@ fail:
 
 int dm_make_copy(const struct dm_type *like, struct dm_loop *typed, struct dm_type **new_p)
 {
-    struct dm_span span = span_of(like);
+    struct dm_span span;
     struct dm_type *type;
     int err = dm_type_alloc(&type);
 
     if (err != DM_OK)
         return err;
-    err = type_set_form(type, &span, typed);
-    if (err == DM_OK)
-        err = dm_type_commit(type);
+    span_of(like, &span);
+    type_set_form(type, &span, typed);
+    err = dm_type_commit(type);
     if (err != DM_OK) {
         dm_type_unref(type);
         return err;

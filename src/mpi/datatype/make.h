@@ -7,6 +7,7 @@
 
 #include "mpi/datatype/env.h"
 #include "mpi/datatype/prog.h"
+#include "util/port.h"
 
 /*
  * Bounds and totals of a type map. lb and ub are those of the entries that are no markers;
@@ -54,6 +55,14 @@ int dm_make_end(struct dm_make *make, struct dm_type_env *env, struct dm_type **
 int dm_make_copy(const struct dm_type *like, struct dm_loop *typed, struct dm_type **new_p);
 
 /* base + n * stride, or 0 with *is_overflow set. */
-MPI_Aint dm_make_at(MPI_Aint base, MPI_Count n, MPI_Aint stride, bool *is_overflow);
+static inline MPI_Aint dm_make_at(MPI_Aint base, MPI_Count n, MPI_Aint stride, bool *is_overflow)
+{
+    dm_int128 at = (dm_int128)n * stride + base;
+
+    if (dm_likely(at <= INT64_MAX / 2 && at >= INT64_MIN / 2))
+        return (MPI_Aint)at;
+    *is_overflow = true;
+    return 0;
+}
 
 #endif

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/zalloc.h"
+
 #define INLINE_ITEMS 64 /* a loop without repetition up to this long is copied into its parent */
 #define UNROLL_COUNT 8  /* a repetition up to this often, making up to UNROLL_ITEMS, too */
 #define UNROLL_ITEMS 32
@@ -33,7 +35,7 @@ struct dm_loop *dm_loop_new(size_t n, bool has_pos, bool has_child, bool has_bas
         bytes += n * sizeof(struct dm_loop *);
     if (has_basics)
         bytes += n * sizeof(int);
-    loop = calloc(1, bytes);
+    loop = dm_zalloc(bytes);
     if (loop == NULL)
         return NULL;
     at = (char *)(loop + 1);
@@ -107,32 +109,50 @@ static bool loop_is_small(const struct dm_loop *loop)
 
 void dm_build_init(struct dm_build *build)
 {
-    memset(build, 0, sizeof(*build));
+    build->items = build->few;
+    build->n = 0;
+    build->cap = DM_BUILD_FEW;
+    build->is_out_of_memory = false;
 }
 
 void dm_build_drop(struct dm_build *build)
 {
     for (size_t i = 0; i < build->n; i++)
         dm_loop_unref(build->items[i].child);
-    free(build->items);
+    if (build->items != build->few)
+        free(build->items);
     dm_build_init(build);
 }
 
-static void prog_add_item(struct dm_build *build, struct dm_item item)
+static bool build_grow(struct dm_build *build)
 {
-    if (build->n == build->cap) {
-        size_t cap = build->cap == 0 ? 8 : 2 * build->cap;
-        struct dm_item *items = realloc(build->items, cap * sizeof(*items));
+    bool is_few = build->items == build->few;
+    size_t cap = 4 * build->cap;
+    struct dm_item *items = realloc(is_few ? NULL : build->items, cap * sizeof(*items));
 
-        if (items == NULL) {
-            build->is_out_of_memory = true;
-            return;
-        }
-        build->items = items;
-        build->cap = cap;
+    if (items == NULL) {
+        build->is_out_of_memory = true;
+        return false;
     }
-    dm_loop_ref(item.child);
-    build->items[build->n++] = item;
+    if (is_few)
+        memcpy(items, build->few, sizeof(build->few));
+    build->items = items;
+    build->cap = cap;
+    return true;
+}
+
+static void prog_add_item(struct dm_build *build, ptrdiff_t disp, size_t len, struct dm_loop *child,
+                          int basic)
+{
+    struct dm_item *item;
+
+    if (build->n == build->cap && !build_grow(build))
+        return;
+    item = &build->items[build->n++];
+    item->disp = disp;
+    item->len = len;
+    item->child = dm_loop_ref(child);
+    item->basic = basic;
 }
 
 void dm_build_block(struct dm_build *build, ptrdiff_t disp, size_t len, int basic)
@@ -146,7 +166,7 @@ void dm_build_block(struct dm_build *build, ptrdiff_t disp, size_t len, int basi
             return;
         }
     }
-    prog_add_item(build, (struct dm_item){.disp = disp, .len = len, .basic = basic});
+    prog_add_item(build, disp, len, NULL, basic);
 }
 
 /* One repetition of loop, its items copied. */
@@ -159,8 +179,8 @@ static void prog_add_items(struct dm_build *build, ptrdiff_t disp, const struct 
             dm_build_block(build, disp + loop->disp[i], dm_loop_len(loop, i),
                            dm_loop_basic(loop, i));
         else
-            prog_add_item(build, (struct dm_item){disp + loop->disp[i], dm_loop_len(loop, i), child,
-                                                  MPI_DATATYPE_NULL});
+            prog_add_item(build, disp + loop->disp[i], dm_loop_len(loop, i), child,
+                          MPI_DATATYPE_NULL);
     }
 }
 
@@ -169,6 +189,11 @@ void dm_build_add(struct dm_build *build, ptrdiff_t disp, struct dm_loop *loop, 
 {
     if (loop == NULL || reps == 0)
         return;
+    if (loop_is_block(loop) &&
+        (reps == 1 || (stride == (ptrdiff_t)loop->len && loop_is_dense(loop->basic)))) {
+        dm_build_block(build, disp + loop->disp[0], reps * loop->len, loop->basic);
+        return;
+    }
     if (reps == 1)
         dm_loop_ref(loop);
     else if (dm_loop_repeat(loop, reps, stride, &loop) != DM_OK) {
@@ -179,8 +204,7 @@ void dm_build_add(struct dm_build *build, ptrdiff_t disp, struct dm_loop *loop, 
         for (size_t i = 0; i < loop->count; i++)
             prog_add_items(build, disp + (ptrdiff_t)i * loop->stride, loop);
     } else {
-        prog_add_item(build,
-                      (struct dm_item){disp, loop->count * loop->size, loop, MPI_DATATYPE_NULL});
+        prog_add_item(build, disp, loop->count * loop->size, loop, MPI_DATATYPE_NULL);
     }
     dm_loop_unref(loop);
 }

@@ -72,11 +72,13 @@ struct dm_item {
     struct dm_loop *child;
     int basic;
 };
+#define DM_BUILD_FEW 4
 struct dm_build {
-    struct dm_item *items;
+    struct dm_item *items; /* few, or malloc's */
     size_t n;
     size_t cap;
     bool is_out_of_memory;
+    struct dm_item few[DM_BUILD_FEW];
 };
 
 void dm_build_init(struct dm_build *build);
