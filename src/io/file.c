@@ -190,14 +190,13 @@ static int file_open_other(struct dm_file *f, const char *path, const struct fil
 }
 
 /* Collective. The first process makes the file, then the others open it. */
-static int file_open_all(struct dm_file *f, const char *path, int err)
+static int file_open_all(struct dm_file *f, const char *path)
 {
     struct file_first first = {.amode = f->amode, .hints = f->hints};
-    int bad;
+    int err = DM_OK, bad;
 
     if (f->rank == 0) {
-        if (err == DM_OK)
-            err = file_open_disk(f, path, file_open_flags(f->amode));
+        err = file_open_disk(f, path, file_open_flags(f->amode));
         first.err = err;
         first.ino = f->disk.ino;
         first.is_local = f->disk.is_local;
@@ -211,14 +210,14 @@ static int file_open_all(struct dm_file *f, const char *path, int err)
         return bad;
     f->hints = first.hints;
     f->is_one_cache = first.is_local && dm_node_is_one(f->group);
-    if (f->rank > 0 && err == DM_OK && first.err == DM_OK) {
+    if (f->rank > 0 && first.err == DM_OK) {
         if (first.amode != f->amode)
             err = DM_FAIL(DM_ERR_NOT_SAME, "amode is 0x%x, that of rank 0 is 0x%x",
                           (unsigned)f->amode, (unsigned)first.amode);
         else
             err = file_open_other(f, path, &first);
     }
-    if (first.err != DM_OK && err == DM_OK)
+    if (f->rank > 0 && first.err != DM_OK)
         err = DM_FAIL(first.err, "%s (rank 0)", first.text);
     return first.err != DM_OK ? err : dm_file_agree(f, err);
 }
@@ -278,6 +277,17 @@ static int file_to_end(struct dm_file *f)
     return err;
 }
 
+/* Nothing is made, neither on disk nor between the processes, before all say that they can go on. */
+static int file_agree_first(struct dm_comm *comm, int err)
+{
+    return comm->size > 1 ? dm_io_agree(comm, err) : err;
+}
+
+int dm_file_decline_open(struct dm_comm *comm, int err)
+{
+    return comm != NULL && comm->remote == NULL ? file_agree_first(comm, err) : err;
+}
+
 int dm_file_open(struct dm_comm *comm, const char *name, int amode, struct dm_info *info,
                  struct dm_file **file_p)
 {
@@ -288,19 +298,19 @@ int dm_file_open(struct dm_comm *comm, const char *name, int amode, struct dm_in
     *file_p = NULL;
     if (comm->remote != NULL)
         return DM_FAIL(DM_ERR_COMM, "a file cannot be opened on an intercommunicator");
-    err = file_new(comm, amode, info, &f);
-    if (comm->size > 1)
-        err = dm_io_agree(comm, err);
+    err = file_check_amode(amode);
+    if (err == DM_OK && path[0] == '\0')
+        err = DM_FAIL(DM_ERR_BAD_FILE, "filename is empty");
+    if (err == DM_OK)
+        err = file_new(comm, amode, info, &f);
+    err = file_agree_first(comm, err);
     if (err == DM_OK)
         err = dm_file_share(f, comm);
     if (err != DM_OK) {
         dm_file_unref(f);
         return err;
     }
-    err = file_check_amode(amode);
-    if (err == DM_OK && path[0] == '\0')
-        err = DM_FAIL(DM_ERR_BAD_FILE, "filename is empty");
-    err = file_open_all(f, path, err);
+    err = file_open_all(f, path);
     if (err == DM_OK)
         err = dm_exchanges_prepare(f);
     if (err == DM_OK && (amode & MPI_MODE_APPEND) != 0)
@@ -389,7 +399,14 @@ int dm_file_take_hints(struct dm_file *f, const struct dm_info *info)
 
 int dm_file_set_info(struct dm_file *f, struct dm_info *info)
 {
-    return dm_file_take_hints(f, info);
+    int err = dm_file_agree(f, DM_OK);
+
+    return err == DM_OK ? dm_file_take_hints(f, info) : err;
+}
+
+int dm_file_decline_info(struct dm_file *f, int err)
+{
+    return dm_file_agree(f, err);
 }
 
 int dm_file_get_info(struct dm_file *f, struct dm_info **info_p)

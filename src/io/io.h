@@ -37,6 +37,8 @@ MPI_Fint dm_file_c2f(MPI_File fh);
 /* Collective; on an intercommunicator DM_ERR_COMM. */
 int dm_file_open(struct dm_comm *comm, const char *name, int amode, struct dm_info *info,
                  struct dm_file **file_p);
+/* The same with arguments that are wrong at this process: nobody has the file; returns err. comm may be NULL. */
+int dm_file_decline_open(struct dm_comm *comm, int err);
 /* Collective. The file is closed also when this fails. */
 int dm_file_close(struct dm_file *f);
 int dm_file_delete(const char *name, struct dm_info *info);
@@ -46,6 +48,8 @@ int dm_file_get_size(struct dm_file *f, MPI_Offset *size);
 int dm_file_get_group(struct dm_file *f, struct dm_group **group_p);
 int dm_file_get_amode(struct dm_file *f, int *amode);
 int dm_file_set_info(struct dm_file *f, struct dm_info *info);
+/* The same with an info that is wrong at this process: the hints stay, at all; returns err. */
+int dm_file_decline_info(struct dm_file *f, int err);
 int dm_file_get_info(struct dm_file *f, struct dm_info **info_p);
 
 /* ---- section 14.3: views ---- */

@@ -24,7 +24,7 @@ static int size_change(struct dm_file *f, MPI_Offset size,
 
     if (bad != DM_OK)
         return bad;
-    if (err == DM_OK && first != size)
+    if (err == DM_OK && first >= 0 && first != size)
         err = DM_FAIL(DM_ERR_NOT_SAME, "size is %lld, that of rank 0 is %lld", (long long)size,
                       (long long)first);
     err = dm_file_agree(f, err);
