@@ -160,6 +160,8 @@ static inline void dm_wait_short(uint32_t *n)
 #define DM_WAIT_LOCK_PART     16
 #define DM_WAIT_LOCK_MAX_NS   UINT64_C(5000000)
 #define DM_WAIT_LOCK_SLEEP_NS UINT64_C(100000)
+/* The lock of a file: at most so long between two looks at its words. */
+#define DM_WAIT_FILE_LOCK_US 500
 /*
  * A split copy goes well if its end takes no longer than the copy, and so much: else it was in
  * vain.

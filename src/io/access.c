@@ -7,16 +7,14 @@
  */
 #include "io/access.h"
 
-#include <stdlib.h>
-
+#include "io/convert.h"
 #include "io/exchange.h"
 #include "io/job.h"
 #include "io/plan.h"
 #include "mpi/coll/coll.h"
 #include "util/glock.h"
 
-#define TURNS_LEN   ((uint64_t)256 << 10) /* each process begins somewhere else from so many on */
-#define CONVERT_LEN ((size_t)4 << 20)     /* bytes of the file that are converted at a time */
+#define TURNS_LEN ((uint64_t)256 << 10) /* each process begins somewhere else from so many on */
 
 /* ---- checks ---- */
 
@@ -159,78 +157,8 @@ static int access_move_unlocked(struct dm_move *m)
     return err;
 }
 
-/* Bytes in memory of the whole elements among `done` bytes of the file, or of its basic elements. */
-static uint64_t access_memory_bytes(const struct dm_move *m, uint64_t done, uint64_t elem)
-{
-    return elem == 0 ? 0 : done / elem * (uint64_t)m->type->size;
-}
-
-/* n elements from number `first` on; *done_p: bytes of the file, whole elements. */
-static int access_convert_some(struct dm_move *m, struct dm_type *type, size_t first, size_t n,
-                               size_t elem, char *stage, uint64_t *done_p)
-{
-    struct dm_move part = *m;
-    int err = DM_OK;
-
-    part.buf = stage;
-    part.type = dm_type_get(MPI_BYTE);
-    part.count = part.len = n * elem;
-    part.first = 0;
-    part.pos = m->pos + first * elem;
-    if (m->is_write)
-        err = dm_datarep_encode(m->view->rep, m->buf, type, first, n, stage, part.len);
-    if (err == DM_OK)
-        err = access_move_unlocked(&part);
-    *done_p = part.done / elem * elem;
-    if (err == DM_OK && !m->is_write)
-        err = dm_datarep_decode(m->view->rep, m->buf, type, first, *done_p / elem, stage, *done_p);
-    for (int i = 0; i < DM_N_WAYS; i++)
-        m->n_way[i] = part.n_way[i];
-    return err;
-}
-
-/*
- * With a conversion, by whole elements. Contiguous data of one basic type are taken by that: so less
- * is lost at the end of the file.
- */
-static int access_convert(struct dm_move *m)
-{
-    struct dm_type *type = m->type, *basic = dm_type_get(type->basic);
-    size_t n = m->count, first = 0, elem, at_once;
-    int err = DM_OK;
-    char *stage;
-
-    if (m->len == 0)
-        return DM_OK;
-    if (basic != NULL && type->is_contig && basic->is_contig && type->true_lb == 0 &&
-        m->view->rep->kind == DM_REP_EXTERNAL32) {
-        n = n * (size_t)(type->size / basic->size);
-        type = basic;
-    }
-    elem = m->len / n;
-    at_once = elem < CONVERT_LEN ? CONVERT_LEN / elem : 1;
-    if (at_once > n)
-        at_once = n;
-    stage = malloc(at_once * elem);
-    if (stage == NULL)
-        return DM_FAIL(DM_ENOMEM, "buffer for conversion, %zu bytes", at_once * elem);
-    while (first < n && err == DM_OK) {
-        size_t some = at_once < n - first ? at_once : n - first;
-        uint64_t done;
-
-        err = access_convert_some(m, type, first, some, elem, stage, &done);
-        first += done / elem;
-        if (done < some * elem)
-            break;
-    }
-    free(stage);
-    m->type = type;
-    m->done = access_memory_bytes(m, first * elem, elem);
-    return err;
-}
-
 /* Blocking, with what atomic mode and the representation demand. */
-static int access_transfer(struct dm_file *f, struct dm_move *m)
+static int access_transfer(struct dm_file *f, struct dm_move *m, bool converts)
 {
     int err = DM_OK, bad = DM_OK;
 
@@ -240,7 +168,7 @@ static int access_transfer(struct dm_file *f, struct dm_move *m)
         err = dm_file_lock(f);
     if (err != DM_OK)
         return err;
-    err = dm_datarep_converts(f->view->rep) ? access_convert(m) : access_move_unlocked(m);
+    err = converts ? dm_convert_run(m, access_move_unlocked) : access_move_unlocked(m);
     if (f->is_atomic)
         bad = dm_file_unlock(f);
     dm_move_count(f, m);
@@ -261,38 +189,48 @@ void dm_access_status(MPI_Status *status, uint64_t bytes)
 
 int dm_access_run(struct dm_file *f, const struct dm_access *a, MPI_Status *status)
 {
-    struct dm_move m;
+    bool exchanges = a->is_coll && dm_plan_is_hinted(f, a->is_write), is_done = false;
+    bool converts = dm_datarep_converts(f->view->rep);
+    struct dm_staged staged = {.mem = NULL};
     struct dm_io_result result;
-    bool is_done = false;
-    int moved = DM_OK;
+    int err, moved = DM_OK;
+    struct dm_move m;
 
     access_move(f, a, &m);
-    dm_io_result_set(&result, access_place(f, a, &m));
-    if (a->is_coll && dm_plan_is_for(f, a->is_write)) {
+    err = access_place(f, a, &m);
+    if (err == DM_OK && exchanges && converts)
+        err = dm_convert_stage(&m, &staged, false);
+    dm_io_result_set(&result, err);
+    if (exchanges) {
         moved = dm_exchange_run(f, &m, &is_done);
         dm_move_count(f, &m);
     }
     if (!is_done && moved == DM_OK)
-        moved = access_transfer(f, &m);
+        moved = access_transfer(f, &m, converts && staged.mem == NULL);
+    if (staged.mem != NULL) {
+        err = dm_convert_unstage(&m, &staged);
+        moved = moved != DM_OK ? moved : err;
+    }
     dm_access_status(status, m.done);
     return result.err != DM_OK ? dm_io_result_get(&result) : moved;
 }
 
 int dm_access_start(struct dm_file *f, const struct dm_access *a, struct dm_req **req_p)
 {
+    bool converts = dm_datarep_converts(f->view->rep);
     struct dm_move m;
     int err;
 
     access_move(f, a, &m);
     err = access_place(f, a, &m);
-    if (a->is_coll && !f->is_atomic && dm_plan_is_for(f, a->is_write))
+    if (a->is_coll && dm_plan_is_hinted(f, a->is_write))
         return dm_exchange_start(f, &m, err, req_p);
     if (err != DM_OK)
         return err;
-    /* Locks are messages, and conversions may be functions of the program: not for the thread. */
-    if (m.len > 0 && !f->is_atomic && !dm_datarep_converts(f->view->rep))
+    /* The lock is messages, and conversions may be functions of the program: not for the thread. */
+    if (m.len > 0 && !f->is_atomic && (!converts || dm_convert_is_short(&m)))
         return dm_file_start(f, &m, req_p);
-    err = access_transfer(f, &m);
+    err = access_transfer(f, &m, converts);
     return dm_file_started(f, &m, err, req_p);
 }
 

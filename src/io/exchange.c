@@ -18,9 +18,10 @@
 
 enum exchange_stage {
     EXCHANGE_REPORT, /* what each process accesses */
-    EXCHANGE_DECIDE, /* and get memory */
-    EXCHANGE_READY,  /* all have it, or nobody begins */
-    EXCHANGE_SHIP,   /* views */
+    EXCHANGE_DECIDE,
+    EXCHANGE_LOCK,  /* the first process, in atomic mode; then all get memory */
+    EXCHANGE_READY, /* all have it, or nobody begins */
+    EXCHANGE_SHIP,  /* views */
     EXCHANGE_SHIPPED,
     EXCHANGE_ROUNDS,
     EXCHANGE_AGREE,
@@ -36,7 +37,11 @@ struct dm_exchange {
     struct dm_io_req *request; /* NULL: the caller waits */
     bool blocks;               /* the collective operations do, and access to the file */
     enum exchange_stage stage;
-    bool is_alone; /* all move their data by themselves */
+    bool is_alone;          /* all move their data by themselves */
+    bool is_atomic;         /* others are kept out by the file's lock, */
+    bool is_locked;         /* which this process has taken for all */
+    uint64_t ticket;        /* of that lock, */
+    struct dm_req lock_req; /* and what is waited for until it is ours */
     int64_t good;
     struct dm_req *awaited;
     struct dm_plan plan;
@@ -109,6 +114,15 @@ static int exchange_alloc(struct dm_exchange *x)
     return err;
 }
 
+/*
+ * Alone, each process would wait for the lock, perhaps by messages: so an atomic transfer that does not
+ * wait is an exchange if there is anything to move.
+ */
+static bool exchange_must(const struct dm_exchange *x)
+{
+    return x->is_atomic && !x->blocks;
+}
+
 static void exchange_decide(struct dm_exchange *x)
 {
     if (!x->blocks) {
@@ -119,10 +133,38 @@ static void exchange_decide(struct dm_exchange *x)
     x->stage = EXCHANGE_OVER;
     if (x->result.err != DM_OK)
         return;
-    x->is_alone = !dm_plan_is_worth(x->f, x->m->is_write, &x->plan);
-    if (x->is_alone)
-        return;
-    exchange_note(x, exchange_alloc(x));
+    x->is_alone = !dm_plan_is_worth(x->f, x->m->is_write, exchange_must(x), &x->plan);
+    if (!x->is_alone)
+        x->stage = EXCHANGE_LOCK;
+}
+
+/*
+ * In atomic mode the first process takes the lock for all. All have come, so whoever has it does not
+ * wait for this exchange. What is waited for; NULL: it is taken, or not needed.
+ */
+static struct dm_req *exchange_lock(struct dm_exchange *x)
+{
+    struct dm_req *req = NULL;
+    int err;
+
+    if (!x->is_atomic || x->f->rank > 0 || x->is_locked)
+        return NULL;
+    if (x->blocks) {
+        err = dm_file_lock(x->f);
+        x->is_locked = err == DM_OK;
+    } else {
+        err = dm_file_lock_ask(x->f, &x->ticket);
+        x->lock_req.n_pending = 1;
+        req = err == DM_OK ? &x->lock_req : NULL;
+    }
+    exchange_note(x, err);
+    return req;
+}
+
+static void exchange_locked(struct dm_exchange *x)
+{
+    if (x->result.err == DM_OK)
+        exchange_note(x, exchange_alloc(x));
     exchange_to_agree(x, EXCHANGE_READY);
 }
 
@@ -200,6 +242,11 @@ static struct dm_req *exchange_step(struct dm_exchange *x)
         case EXCHANGE_DECIDE:
             exchange_decide(x);
             break;
+        case EXCHANGE_LOCK:
+            req = exchange_lock(x);
+            if (req == NULL)
+                exchange_locked(x);
+            break;
         case EXCHANGE_READY:
         case EXCHANGE_SHIPPED:
             req = dm_agreement_step(&x->agreement);
@@ -229,8 +276,23 @@ static struct dm_req *exchange_step(struct dm_exchange *x)
     return req;
 }
 
+/* Is there something to wait for still? Nobody tells that it is our turn to have the lock: it is looked at. */
+static bool exchange_is_waiting(struct dm_exchange *x)
+{
+    if (x->awaited == NULL || dm_req_is_done(x->awaited))
+        return false;
+    if (x->awaited != &x->lock_req)
+        return true;
+    exchange_note(x, dm_file_lock_look(x->f, x->ticket, &x->is_locked));
+    if (x->is_locked || x->result.err != DM_OK)
+        x->lock_req.n_pending = 0;
+    return x->lock_req.n_pending > 0;
+}
+
 static void exchange_end(struct dm_exchange *x)
 {
+    if (x->is_locked)
+        exchange_note(x, dm_file_unlock(x->f));
     dm_rounds_free(x->rounds);
     dm_plan_free(&x->plan);
 }
@@ -259,7 +321,7 @@ static int exchanges_advance(struct dm_exchanges *e)
     while (!dm_list_is_empty(&e->queue)) {
         struct dm_exchange *x = dm_container_of(e->queue.next, struct dm_exchange, link);
 
-        if (x->awaited != NULL && !dm_req_is_done(x->awaited))
+        if (exchange_is_waiting(x))
             break;
         x->awaited = exchange_step(x);
         n++;
@@ -309,17 +371,23 @@ static void exchange_enqueue(struct dm_exchange *x)
     (void)exchange_hook(&exchange_all.hook);
 }
 
+/* Who only reads changes nothing that others could see in part. */
+static bool exchange_is_atomic(const struct dm_file *f)
+{
+    return f->is_atomic && (f->amode & MPI_MODE_RDONLY) == 0;
+}
+
 /* There is no memory for a request: with nothing to move, so that the others do not wait for us. */
 static void exchange_take_part(struct dm_file *f, const struct dm_move *m)
 {
     struct dm_move none = *m;
-    struct dm_exchange x = {.f = f, .m = &none};
+    struct dm_exchange x = {.f = f, .m = &none, .is_atomic = exchange_is_atomic(f)};
     uint32_t n_idle = 0;
 
     none.len = 0;
     dm_exchanges_drain(f);
     while ((x.awaited = exchange_step(&x)) != NULL)
-        while (!dm_req_is_done(x.awaited))
+        while (exchange_is_waiting(&x))
             dm_wait_job_pass(dm_world.chan, &n_idle);
     exchange_end(&x);
 }
@@ -340,6 +408,11 @@ int dm_exchange_start(struct dm_file *f, const struct dm_move *m, int err, struc
     *req_p = &x->request->req;
     x->f = f;
     x->m = &x->request->move;
+    x->is_atomic = exchange_is_atomic(f);
+    if (err == DM_OK) {
+        err = dm_io_req_stage(x->request, exchange_must(x));
+        dm_io_result_set(&result, err);
+    }
     x->request->is_declined = err != DM_OK;
     f->n_declined += x->request->is_declined;
     exchange_enqueue(x);
@@ -359,31 +432,15 @@ void dm_exchanges_drain(struct dm_file *f)
 
 /* ---- blocking ones ---- */
 
-/* The lock of atomic mode is taken by the first process for all, before anybody knows the plan. */
-static int exchange_lock(struct dm_file *f)
-{
-    return f->is_atomic && f->rank == 0 ? dm_file_lock(f) : DM_OK;
-}
-
-static int exchange_unlock(struct dm_file *f)
-{
-    return f->is_atomic && f->rank == 0 ? dm_file_unlock(f) : DM_OK;
-}
-
 int dm_exchange_run(struct dm_file *f, struct dm_move *m, bool *is_done_p)
 {
-    struct dm_exchange x = {.f = f, .m = m, .blocks = true};
+    struct dm_exchange x = {.f = f, .m = m, .blocks = true, .is_atomic = exchange_is_atomic(f)};
     struct dm_req *req;
-    int lock_err;
 
     dm_exchanges_drain(f);
-    lock_err = exchange_lock(f);
-    exchange_note(&x, lock_err);
     while ((req = exchange_step(&x)) != NULL)
         (void)dm_req_wait(req);
     exchange_end(&x);
-    if (lock_err == DM_OK)
-        exchange_note(&x, exchange_unlock(f));
     *is_done_p = !x.is_alone;
     return dm_io_result_get(&x.result);
 }

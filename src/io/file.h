@@ -96,6 +96,9 @@ int dm_file_pointer_get(struct dm_file *f, uint64_t *value_p);
 int dm_file_pointer_set(struct dm_file *f, uint64_t value);
 /* Exclude each other in atomic mode; in order of arrival. */
 int dm_file_lock(struct dm_file *f);
+/* The same not waited for: a ticket, and whether its turn has come. */
+int dm_file_lock_ask(struct dm_file *f, uint64_t *ticket_p);
+int dm_file_lock_look(struct dm_file *f, uint64_t ticket, bool *is_ours_p);
 int dm_file_unlock(struct dm_file *f);
 
 /* ---- request.c: transfers in a thread ---- */

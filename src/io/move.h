@@ -33,6 +33,7 @@ struct dm_move {
     uint64_t pos;              /* in the view */
     uint64_t first;            /* of a write: the packed byte to begin with, where that may be */
     uint64_t len;              /* bytes to move: of the first elements at buf, packed */
+    bool is_refused;           /* it goes with no exchange */
     uint64_t done;             /* set: bytes that were moved; reading less is the end of the file */
     uint64_t n_way[DM_N_WAYS]; /* added to: bytes by each way */
 };

@@ -28,11 +28,6 @@ bool dm_plan_is_hinted(const struct dm_file *f, bool is_write)
     return use == DM_HINT_ENABLE || !f->is_one_cache;
 }
 
-bool dm_plan_is_for(const struct dm_file *f, bool is_write)
-{
-    return dm_plan_is_hinted(f, is_write) && !dm_datarep_converts(f->view->rep);
-}
-
 struct dm_plan_part dm_plan_part(struct dm_file *f, const struct dm_move *m)
 {
     struct dm_plan_part part = {.pos = m->pos, .len = m->len};
@@ -42,11 +37,12 @@ struct dm_plan_part dm_plan_part(struct dm_file *f, const struct dm_move *m)
         part.low = dm_view_offset(f->view, part.pos);
         part.high = dm_view_offset(f->view, part.pos + part.len - 1) + 1;
     }
-    part.is_refused = bad != DM_OK || part.view_bytes > VIEW_MOST || f->view->has_overlaps;
+    part.is_refused =
+        bad != DM_OK || m->is_refused || part.view_bytes > VIEW_MOST || f->view->has_overlaps;
     return part;
 }
 
-bool dm_plan_is_worth(const struct dm_file *f, bool is_write, struct dm_plan *plan)
+bool dm_plan_is_worth(const struct dm_file *f, bool is_write, bool must, struct dm_plan *plan)
 {
     bool is_long = true;
 
@@ -55,7 +51,7 @@ bool dm_plan_is_worth(const struct dm_file *f, bool is_write, struct dm_plan *pl
     for (int r = 0; r < f->size; r++) {
         const struct dm_plan_part *p = &plan->parts[r];
 
-        if (p->is_refused)
+        if (p->is_refused && !must)
             return false;
         if (p->len == 0)
             continue;
@@ -67,7 +63,7 @@ bool dm_plan_is_worth(const struct dm_file *f, bool is_write, struct dm_plan *pl
     }
     if (plan->high <= plan->low)
         return false;
-    return plan_use(f, is_write) == DM_HINT_ENABLE || !is_long;
+    return must || plan_use(f, is_write) == DM_HINT_ENABLE || !is_long;
 }
 
 /* One process of each host, then the second ones, ... */

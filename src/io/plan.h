@@ -27,14 +27,15 @@ struct dm_plan {
     bool *gathers; /* of each host: its leader sends and gets for all of them; allocated */
 };
 
-/* May a collective call on this file want an exchange? The same at all its processes. */
-bool dm_plan_is_for(const struct dm_file *f, bool is_write);
-/* The same as far as the hints decide. */
+/* May a collective call on this file want an exchange? Hints and hosts say; the same at all its processes. */
 bool dm_plan_is_hinted(const struct dm_file *f, bool is_write);
 /* What this process has to say. */
 struct dm_plan_part dm_plan_part(struct dm_file *f, const struct dm_move *m);
-/* Are data to be exchanged, from what all have said in plan->parts? Sets low and high. */
-bool dm_plan_is_worth(const struct dm_file *f, bool is_write, struct dm_plan *plan);
+/*
+ * Are data to be exchanged, from what all have said in plan->parts? Sets low and high. must: they are,
+ * if there are any.
+ */
+bool dm_plan_is_worth(const struct dm_file *f, bool is_write, bool must, struct dm_plan *plan);
 /* The aggregators and what each has to do. DM_ENOMEM. */
 int dm_plan_make(struct dm_file *f, struct dm_plan *plan);
 void dm_plan_free(struct dm_plan *plan);

@@ -45,10 +45,26 @@ int dm_io_req_new(struct dm_file *f, const struct dm_move *m, struct dm_io_req *
     return DM_OK;
 }
 
+static bool io_req_converts(const struct dm_io_req *r)
+{
+    return dm_datarep_converts(r->view->rep) && r->staged.mem == NULL;
+}
+
+int dm_io_req_stage(struct dm_io_req *r, bool must)
+{
+    return io_req_converts(r) ? dm_convert_stage(&r->move, &r->staged, must) : DM_OK;
+}
+
 void dm_io_req_complete(struct dm_io_req *r)
 {
     struct dm_file *f = r->req.file;
+    int err;
 
+    if (r->staged.mem != NULL) {
+        err = dm_convert_unstage(&r->move, &r->staged);
+        if (r->result.err == DM_OK)
+            dm_io_result_set(&r->result, err);
+    }
     dm_move_count(f, &r->move);
     dm_status_set_bytes(&r->req.status, r->move.done);
     r->req.err = r->result.err;
@@ -75,10 +91,13 @@ static void io_req_over(void *arg)
 
 void dm_io_req_run(struct dm_io_req *r)
 {
+    bool converts = io_req_converts(r);
+
     r->job = (struct dm_io_job){.run = io_req_move, .over = io_req_over, .arg = r};
-    if (dm_io_job_start(&r->job))
+    if (!converts && dm_io_job_start(&r->job))
         return;
-    dm_io_result_set(&r->result, dm_move_run(&r->move));
+    dm_io_result_set(&r->result,
+                     converts ? dm_convert_run(&r->move, dm_move_run) : dm_move_run(&r->move));
     dm_io_req_complete(r);
 }
 
@@ -106,6 +125,12 @@ int dm_file_start(struct dm_file *f, const struct dm_move *m, struct dm_req **re
 
     if (err != DM_OK)
         return err;
+    err = dm_io_req_stage(r, false);
+    if (err != DM_OK) {
+        dm_io_req_complete(r);
+        dm_req_unref(&r->req);
+        return err;
+    }
     *req_p = &r->req;
     dm_io_req_run(r);
     return DM_OK;

@@ -6,6 +6,7 @@
 #include "io/file.h"
 
 #include "channel/channel.h"
+#include "channel/wait.h"
 #include "io/exchange.h"
 #include "mpi/coll/coll.h"
 #include "mpi/comm/comm.h"
@@ -132,21 +133,43 @@ int dm_file_pointer_set(struct dm_file *f, uint64_t value)
 
 /* ---- the lock of atomic mode ---- */
 
+int dm_file_lock_ask(struct dm_file *f, uint64_t *ticket_p)
+{
+    return shared_fetch(f, DM_WORD_TICKET, MPI_SUM, 1, ticket_p);
+}
+
+int dm_file_lock_look(struct dm_file *f, uint64_t ticket, bool *is_ours_p)
+{
+    uint64_t served = 0;
+    int err = shared_fetch(f, DM_WORD_SERVED, MPI_NO_OP, 0, &served);
+
+    *is_ours_p = err == DM_OK && served == ticket;
+    return err;
+}
+
+/* The one before us may need this core, and us for its messages; it tells nobody that it is over. */
 int dm_file_lock(struct dm_file *f)
 {
-    uint64_t mine, served;
+    struct dm_chan *chan = dm_world.chan;
+    struct dm_waiter w;
+    bool is_ours;
+    uint64_t ticket;
     int err;
 
     if (f->size == 1)
         return DM_OK;
-    err = shared_fetch(f, DM_WORD_TICKET, MPI_SUM, 1, &mine);
-    while (err == DM_OK) {
-        err = shared_fetch(f, DM_WORD_SERVED, MPI_NO_OP, 0, &served);
-        if (err != DM_OK || served == mine)
-            break;
-        /* The one before us may need this core, and us for its messages. */
-        dm_chan_progress_wait(dm_world.chan);
+    err = dm_file_lock_ask(f, &ticket);
+    if (err == DM_OK)
+        err = dm_file_lock_look(f, ticket, &is_ours);
+    if (err != DM_OK || is_ours)
+        return err;
+    dm_wait_begin(chan, &w, DM_WAIT_LOOK, dm_chan_is_oversubscribed(chan), 0);
+    while (err == DM_OK && !is_ours) {
+        if (dm_wait_pass(chan, &w))
+            dm_wait_sleep(chan, &w, DM_WAIT_FILE_LOCK_US);
+        err = dm_file_lock_look(f, ticket, &is_ours);
     }
+    dm_wait_end(chan, &w);
     return err;
 }
 

@@ -106,7 +106,7 @@ static int ship_unpack(const struct dm_file *f, const char *data, size_t len,
 
 bool dm_ship_is_done(const struct dm_file *f)
 {
-    return f->ship->is_done;
+    return f->ship != NULL && f->ship->is_done;
 }
 
 /* ---- shipping ---- */
@@ -134,6 +134,8 @@ int dm_ship_alloc(struct dm_file *f, const struct dm_plan *plan)
     uint64_t most = 1;
     bool takes = false;
 
+    if (ship == NULL)
+        return DM_FAIL(DM_ENOMEM, "view of a file");
     ship->plan = plan;
     ship->is_agg = ship_is_agg(plan, f->rank);
     ship->leader = plan->nodes->leaders[plan->nodes->node];
