@@ -12,7 +12,7 @@
 #define SHIP_TAG 0
 
 struct dm_ship {
-    char *own; /* this process' view as it is sent: a head and a flattened type */
+    char *own; /* this process' view as it is sent: a head and a flattened type; NULL: not now */
     size_t own_len;
     bool is_done;           /* the aggregators have all */
     struct dm_view **views; /* of all ranks that it takes; NULL: none */
@@ -52,10 +52,8 @@ void dm_ship_forget(struct dm_file *f)
 static int ship_pack(struct dm_ship *ship, const struct dm_view *view)
 {
     struct ship_head head = {.disp = view->disp};
-    size_t len = 0;
+    size_t len = ship->own_len - sizeof(head);
 
-    (void)dm_type_flatten(view->tile, NULL, &len);
-    ship->own_len = sizeof(head) + len;
     ship->own = malloc(ship->own_len);
     if (ship->own == NULL)
         return DM_FAIL(DM_ENOMEM, "view of a file, %zu bytes", ship->own_len);
@@ -65,7 +63,7 @@ static int ship_pack(struct dm_ship *ship, const struct dm_view *view)
 
 int dm_ship_measure(struct dm_file *f, uint64_t *len_p)
 {
-    int err = DM_OK;
+    size_t len = 0;
 
     *len_p = 0;
     if (f->ship == NULL) {
@@ -73,13 +71,11 @@ int dm_ship_measure(struct dm_file *f, uint64_t *len_p)
         if (f->ship == NULL)
             return DM_FAIL(DM_ENOMEM, "view of a file");
         f->ship->size = f->size;
-        err = ship_pack(f->ship, f->view);
+        (void)dm_type_flatten(f->view->tile, NULL, &len);
+        f->ship->own_len = sizeof(struct ship_head) + len;
     }
-    if (err != DM_OK)
-        dm_ship_forget(f);
-    else
-        *len_p = f->ship->own_len;
-    return err;
+    *len_p = f->ship->own_len;
+    return DM_OK;
 }
 
 const struct dm_view *dm_ship_view(const struct dm_file *f, int rank)
@@ -152,6 +148,8 @@ int dm_ship_alloc(struct dm_file *f, const struct dm_plan *plan)
     ship->data = malloc(most);
     if (takes)
         ship->views = calloc((size_t)f->size, sizeof(struct dm_view *));
+    if (ship_pack(ship, f->view) != DM_OK)
+        return DM_ENOMEM;
     if (ship->reqs == NULL || ship->data == NULL || (takes && ship->views == NULL))
         return DM_FAIL(DM_ENOMEM, "views of %d processes, %llu bytes at most", f->size,
                        (unsigned long long)most);
@@ -238,6 +236,8 @@ void dm_ship_end(struct dm_file *f, bool is_done)
     ship->is_done = true;
     free(ship->reqs);
     free(ship->data);
+    free(ship->own);
     ship->reqs = NULL;
     ship->data = NULL;
+    ship->own = NULL;
 }

@@ -8,7 +8,7 @@
 
 #include "io/plan.h"
 
-/* Bytes of this process' view when it is shipped; DM_ENOMEM. */
+/* Bytes of this process' view when it is shipped, which it is not yet; DM_ENOMEM. */
 int dm_ship_measure(struct dm_file *f, uint64_t *len_p);
 /* Have the aggregators the views? All processes know that alike. */
 bool dm_ship_is_done(const struct dm_file *f);
