@@ -11,6 +11,7 @@
 
 #include "io/exchange.h"
 #include "io/job.h"
+#include "io/plan.h"
 #include "io/ship.h"
 #include "mpi/coll/coll.h"
 #include "mpi/comm/comm.h"
@@ -411,5 +412,8 @@ int dm_file_decline_info(struct dm_file *f, int err)
 
 int dm_file_get_info(struct dm_file *f, struct dm_info **info_p)
 {
-    return dm_hints_write(&f->hints, &f->disk, f->size, info_p);
+    struct dm_hints hints = f->hints;
+
+    hints.cb_nodes = (uint64_t)dm_plan_n_agg(f);
+    return dm_hints_write(&hints, &f->disk, info_p);
 }

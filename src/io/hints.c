@@ -84,14 +84,13 @@ void dm_hints_read(struct dm_hints *hints, const struct dm_info *info)
     }
 }
 
-int dm_hints_write(const struct dm_hints *hints, const struct dm_disk *disk, int n_ranks,
+int dm_hints_write(const struct dm_hints *hints, const struct dm_disk *disk,
                    struct dm_info **info_p)
 {
     struct dm_info *info;
     char text[32];
     int err = dm_info_create(&info);
 
-    (void)n_ranks;
     for (size_t i = 0; i < N_HINTS && err == DM_OK; i++) {
         const void *at = (const char *)hints + hint_rows[i].at;
 

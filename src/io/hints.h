@@ -24,7 +24,7 @@ void dm_hints_default(struct dm_hints *hints);
 /* Values that cannot be followed are left out. */
 void dm_hints_read(struct dm_hints *hints, const struct dm_info *info);
 /* A new info object with all that is in force. DM_ENOMEM. */
-int dm_hints_write(const struct dm_hints *hints, const struct dm_disk *disk, int n_ranks,
+int dm_hints_write(const struct dm_hints *hints, const struct dm_disk *disk,
                    struct dm_info **info_p);
 
 #endif

@@ -66,17 +66,26 @@ bool dm_plan_is_worth(const struct dm_file *f, bool is_write, bool must, struct 
     return must || plan_use(f, is_write) == DM_HINT_ENABLE || !is_long;
 }
 
+int dm_plan_n_agg(const struct dm_file *f)
+{
+    const struct dm_node_map *nodes = dm_node_map(f->group);
+    uint64_t want = f->hints.cb_nodes;
+
+    if (want > 0)
+        return want < (uint64_t)f->size ? (int)want : f->size;
+    return nodes != NULL ? nodes->n_nodes : 0;
+}
+
 /* One process of each host, then the second ones, ... */
 static int plan_choose_aggs(struct dm_file *f, struct dm_plan *plan)
 {
-    const struct dm_node_map *nodes = dm_node_map(f->comm->group);
-    uint64_t want = f->hints.cb_nodes;
+    const struct dm_node_map *nodes = dm_node_map(f->group);
     int *taken;
 
     if (nodes == NULL)
         return DM_FAIL(DM_ENOMEM, "hosts of %d processes", f->size);
     plan->nodes = nodes;
-    plan->n_agg = want == 0 ? nodes->n_nodes : want < (uint64_t)f->size ? (int)want : f->size;
+    plan->n_agg = dm_plan_n_agg(f);
     plan->aggs = malloc((size_t)plan->n_agg * sizeof(*plan->aggs));
     taken = calloc((size_t)f->size, sizeof(*taken));
     if (plan->aggs == NULL || taken == NULL) {

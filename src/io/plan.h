@@ -29,6 +29,8 @@ struct dm_plan {
 
 /* May a collective call on this file want an exchange? Hints and hosts say; the same at all its processes. */
 bool dm_plan_is_hinted(const struct dm_file *f, bool is_write);
+/* How many aggregators there are, as hosts and hints say; 0: no memory to find out. */
+int dm_plan_n_agg(const struct dm_file *f);
 /* What this process has to say. */
 struct dm_plan_part dm_plan_part(struct dm_file *f, const struct dm_move *m);
 /*

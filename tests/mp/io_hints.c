@@ -109,6 +109,8 @@ static void check_info(MPI_File fh)
         else
             CHECK(!strcmp(value, "true") || !strcmp(value, "false"));
     }
+    MPI_Info_get(info, "cb_nodes", MPI_MAX_INFO_VAL, value, &flag);
+    CHECK(flag && atoi(value) >= 1 && atoi(value) <= mp_size);
     MPI_Info_get(info, "filename", MPI_MAX_INFO_VAL, value, &flag);
     CHECK(flag && strcmp(value, NAME) == 0);
     MUST(MPI_Info_free(&info));

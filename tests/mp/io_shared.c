@@ -138,8 +138,11 @@ static void nonblocking(void)
     }
     CHECK(memcmp(data, back, sizeof(data)) == 0);
     MUST(MPI_File_iread_shared(fh, back[0], 10, MPI_INT, &reqs[0]));
+    MUST(MPI_Cancel(&reqs[0])); /* has no effect */
     MUST(MPI_File_iread_all(fh, back[1], 10, MPI_INT, &reqs[1]));
     MUST(MPI_Waitall(2, reqs, statuses));
+    MUST(MPI_Test_cancelled(&statuses[0], &flag));
+    CHECK(!flag && io_count(&statuses[0], MPI_INT) == 10);
     MUST(MPI_File_close(&fh));
 }
 
