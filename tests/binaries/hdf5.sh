@@ -1,8 +1,8 @@
 #!/bin/sh
 # test: timeout=180
 # Debian's HDF5, built for MPICH, on our library: all ranks write and read back datasets of one file,
-# contiguous and chunked, by rows and by columns, independent and collective, also over the exchange of
-# data; one rank alone and h5dump see the same.
+# contiguous, chunked and compressed, by rows and by columns, independent and collective, and such as
+# grow, also over the exchange of data; one rank alone and h5dump see the same.
 . "$TEST_LIB"
 need cc gcc
 libs=/usr/lib/$(uname -m)-linux-gnu/hdf5/mpich
@@ -25,6 +25,11 @@ if command -v h5dump >/dev/null; then
     check 'h5dump reads it' h5dump -d '/chunked columns collective' -s 71,179 -c 1,1 x.h5
     cp check.out said
     check 'the last value' grep -q 71186 said
+    check 'h5dump reads what grew and is compressed' \
+        h5dump -p -d '/deflated extended chunked rows collective' -s 71,179 -c 1,1 x.h5
+    cp check.out said
+    check 'it is compressed' grep -q 'COMPRESSION DEFLATE' said
+    check 'its last value' grep -q 71186 said
 fi
 rm -f x.h5
 totals
