@@ -152,7 +152,7 @@ int dm_file_lock(struct dm_file *f)
 {
     struct dm_chan *chan = dm_world.chan;
     struct dm_waiter w;
-    bool is_ours;
+    bool is_ours = false;
     uint64_t ticket;
     int err;
 
