@@ -39,6 +39,8 @@ gathered() { # data for the other host go by one process of each
     return 1
 }
 check 'files: gathered within hosts' gathered
+check 'files: shared pointers while a rank of a host computes' \
+    "$TEST_SRC/tests/hosts/on-hosts" -n 2 -- mpiexec -n 4 -ppn 2 "$DATUM_BUILD/tests/mp/io_computing"
 check 'datum-tune' tuned
 check_fails 'datum-tune where hosts are not alike' '2 ranks are on one host, while 4 were on several: rows hold' \
     "$TEST_SRC/tests/hosts/on-hosts" -n 2 -- datum-tune --quick --ranks "4 2" --only collectives --collectives barrier \
