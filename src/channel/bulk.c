@@ -40,22 +40,22 @@ int dm_chan_rdma_read(struct dm_chan *chan, int proc, struct dm_rdma *rdma, void
     return dm_adapt_rdma_read(conn, rdma, local, mr, remote, rkey, len);
 }
 
-int dm_chan_rdma_write_imm(struct dm_chan *chan, int proc, struct dm_rdma *rdma, const void *local,
-                           struct dm_mr *mr, uint64_t remote, const struct dm_rkey *rkey,
-                           size_t len, uint32_t value)
+int dm_chan_rdma_write_value(struct dm_chan *chan, int proc, struct dm_rdma *rdma,
+                             const void *local, struct dm_mr *mr, uint64_t remote,
+                             const struct dm_rkey *rkey, size_t len, uint32_t value)
 {
     struct dm_conn *conn = dm_adapt_conn(chan->adapt, proc);
 
     if (dm_unlikely(conn == NULL))
         return DM_ENOMEM;
-    return dm_adapt_rdma_write_imm(conn, rdma, local, mr, remote, rkey, len, value);
+    return dm_adapt_rdma_write_value(conn, rdma, local, mr, remote, rkey, len, value);
 }
 
-int dm_chan_expect_imm(struct dm_chan *chan, int proc, struct dm_rdma *rdma, uint32_t *value_p)
+int dm_chan_expect_value(struct dm_chan *chan, int proc, struct dm_rdma *rdma, uint32_t *value_p)
 {
     struct dm_conn *conn = dm_adapt_conn(chan->adapt, proc);
 
-    return conn == NULL ? DM_ENOMEM : dm_adapt_expect_imm(conn, rdma, value_p);
+    return conn == NULL ? DM_ENOMEM : dm_adapt_expect_value(conn, rdma, value_p);
 }
 
 enum dm_rndv dm_chan_rndv(struct dm_chan *chan, int proc)

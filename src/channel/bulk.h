@@ -12,11 +12,11 @@ int dm_chan_rdma_write(struct dm_chan *chan, int proc, struct dm_rdma *rdma, con
                        struct dm_mr *mr, uint64_t remote, const struct dm_rkey *rkey, size_t len);
 int dm_chan_rdma_read(struct dm_chan *chan, int proc, struct dm_rdma *rdma, void *local,
                       struct dm_mr *mr, uint64_t remote, const struct dm_rkey *rkey, size_t len);
-/* As dm_adapt_rdma_write_imm and dm_adapt_expect_imm; never to oneself. */
-int dm_chan_rdma_write_imm(struct dm_chan *chan, int proc, struct dm_rdma *rdma, const void *local,
-                           struct dm_mr *mr, uint64_t remote, const struct dm_rkey *rkey,
-                           size_t len, uint32_t value);
-int dm_chan_expect_imm(struct dm_chan *chan, int proc, struct dm_rdma *rdma, uint32_t *value_p);
+/* As dm_adapt_rdma_write_value and dm_adapt_expect_value; never to oneself. */
+int dm_chan_rdma_write_value(struct dm_chan *chan, int proc, struct dm_rdma *rdma,
+                             const void *local, struct dm_mr *mr, uint64_t remote,
+                             const struct dm_rkey *rkey, size_t len, uint32_t value);
+int dm_chan_expect_value(struct dm_chan *chan, int proc, struct dm_rdma *rdma, uint32_t *value_p);
 /* The protocol that large messages to proc are offered with; not DM_RNDV_AUTO. */
 enum dm_rndv dm_chan_rndv(struct dm_chan *chan, int proc);
 /* How they come from proc, as dm_adapt_rndv_begin. */

@@ -40,7 +40,7 @@
 #include "dapl_adapt/public/progress.h"
 #include "dapl_adapt/public/start.h"
 #include "dapl_adapt/rma/atomic.h"
-#include "dapl_adapt/rma/imm.h"
+#include "dapl_adapt/rma/value.h"
 #include "dapl_adapt/rma/rdmaq.h"
 #include "dapl_adapt/rma/rma.h"
 #include "dapl_adapt/virtual_time.h"
@@ -49,6 +49,7 @@
 #include "util/err.h"
 #include "util/hash.h"
 #include "util/list.h"
+#include "util/rndv.h"
 
 #define DEMAND_SIZE 8 /* more processes than this: connections are made on demand */
 
@@ -93,6 +94,11 @@ static int open_check_settings(struct dm_adapt *adapt)
         if (cfg->chunk > adapt->rings.slot_size)
             adapt->rings.slot_size = (uint32_t)cfg->chunk;
     }
+    if (cfg->fin == DM_FIN_CHAINED && cfg->rndv != DM_RNDV_WRITE)
+        return DM_FAIL(DM_ECONFIG,
+                       "DATUM_FIN=chained is for RDMA writes, but DATUM_RNDV is %s; set "
+                       "DATUM_RNDV=write, or unset DATUM_FIN",
+                       dm_rndv_name((enum dm_rndv)cfg->rndv));
     adapt->rings.is_basic = cfg->eager == DM_EAGER_BASIC;
     adapt->rings.stride = dm_slot_stride(adapt->rings.slot_size);
     return DM_OK;

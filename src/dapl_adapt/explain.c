@@ -75,6 +75,8 @@ static void explain_large(const struct dm_ia *ia)
         dm_log_info("  large messages: to be measured at the first one");
     else
         dm_log_info("  large messages: %s (%s)", dm_rndv_text(proto), by);
+    if (dm_cfg()->fin == DM_FIN_CHAINED)
+        dm_log_info("  their FIN is posted right behind the write (DATUM_FIN)");
 }
 
 static bool explain_is_here(const struct dm_adapt *adapt, int proc)

@@ -17,6 +17,7 @@
 #include "dapl_adapt/conn/ring.h"
 #include "dapl_adapt/conn/server.h"
 #include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/mem_pinned.h"
 #include "dapl_adapt/core/mem_pool.h"
 #include "dapl_adapt/provider/conf.h"
@@ -94,7 +95,7 @@ void dm_open_close(struct dm_adapt *adapt)
 
 bool dm_open_may_failover(const struct dm_adapt *adapt)
 {
-    return dm_cfg()->reconnect > 0 && dm_cfg()->rndv != DM_RNDV_IMM &&
+    return dm_cfg()->reconnect > 0 && !dm_conn_has_values() &&
            (adapt->rails.n_ias > 1 || !adapt->rails.ias[0]->caps.is_local);
 }
 

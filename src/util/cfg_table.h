@@ -47,6 +47,9 @@
       "what large messages took")                                                                  \
     X(RNDV_INLINE, BOOL, "no", rndv_inline,                                                        \
       "send the first bytes of a message with the request to send, at most 4k of them")            \
+    X(FIN, ENUM, "completion", fin,                                                                \
+      "completion|chained: when the FIN behind an RDMA write (DATUM_RNDV=write) is posted: once "  \
+      "the write has completed, as a packet, or at once behind the write on the same endpoint")    \
     X(CHUNK, SIZE, "auto", chunk,                                                                  \
       "bytes of a chunk of a large message that goes through the ring, all of them copied; auto: " \
       "as much as a slot takes, and sent from where it is where that is cheaper than a copy")      \

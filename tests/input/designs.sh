@@ -44,7 +44,10 @@ for p in datum-shm datum-tcp; do
     check "$p: write" counts DATUM_RNDV=write 20 100000 -- '0 rendezvous packets: RTS=20' \
         '1 rendezvous packets: CTS=20' '0 rendezvous packets: FIN=20' '1 rendezvous packets=20' \
         '0 rendezvous packets=40' '0 posts: RDMA writes=60' '1 posts: RDMA reads=0' \
-        '0 posts: with immediate value=0'
+        '0 posts: with immediate value=0' '0 rendezvous packets: FIN, chained=0' '0 posts: sends=0'
+    check "$p: write, FIN behind it" counts 'DATUM_RNDV=write DATUM_FIN=chained' 20 100000 -- \
+        '1 rendezvous packets: CTS=20' '0 rendezvous packets: FIN=20' '0 rendezvous packets: FIN, chained=20' \
+        '0 posts: RDMA writes=40' '0 posts: sends=20' '1 posts: sends=0' '1 posts: RDMA writes=40'
     check "$p: write with immediate value" counts DATUM_RNDV=imm 20 100000 -- \
         '0 rendezvous packets: RTS=20' '1 rendezvous packets: CTS=20' '0 rendezvous packets=20' \
         '1 rendezvous packets=20' '0 posts: RDMA writes=40' '0 posts: with immediate value=20'
@@ -82,8 +85,10 @@ check 'cache by pages' counts 'DATUM_RNDV=write DATUM_REG_CACHE=dme' 40 100000 h
 check 'cache of intervals' counts 'DATUM_RNDV=write DATUM_REG_CACHE=interval' 40 100000 halves -- \
     '0 registrations made=0' '0 registrations made: found again=40' '1 registrations made=0'
 check 'more values than places' counts DATUM_RNDV=imm 200 20000 queue -- '0 rendezvous packets: RTS=200'
+check 'more FINs than places' counts 'DATUM_RNDV=write DATUM_FIN=chained' 200 20000 queue -- \
+    '0 rendezvous packets: RTS=200' '0 rendezvous packets: FIN=200' '0 rendezvous packets: FIN, chained=1-200'
 
-for s in DATUM_EAGER=basic 'DATUM_RNDV=write DATUM_RNDV_INLINE=yes' DATUM_RNDV=imm \
+for s in DATUM_EAGER=basic 'DATUM_RNDV=write DATUM_RNDV_INLINE=yes' DATUM_RNDV=imm 'DATUM_RNDV=write DATUM_FIN=chained' \
     'DATUM_RNDV=pipe DATUM_CHUNK=1k' 'DATUM_RNDV=read DATUM_REG_CACHE=exact DATUM_CONNECT=demand'; do
     for p in datum-shm datum-tcp; do
         # shellcheck disable=SC2086
@@ -104,11 +109,15 @@ check_fails 'a chunk that is too large' "DATUM_CHUNK is '2m' \\(from the environ
     env DATUM_CHUNK=2m mpiexec -n 2 ./traffic -n 1
 check_fails 'a chunk over a slot' 'DATUM_CHUNK is 8192; .*4096 bytes, which DATUM_RING_SLOT_SIZE is' \
     env DATUM_CHUNK=8k DATUM_RING_SLOT_SIZE=4k mpiexec -n 2 ./traffic -n 1
+check_fails 'a FIN behind no write' 'DATUM_FIN=chained is for RDMA writes, but DATUM_RNDV is auto; set DATUM_RNDV=write' \
+    env DATUM_FIN=chained mpiexec -n 2 ./traffic -n 1
 check_fails 'a wrong word' 'DATUM_RNDV is .reed. \(from the environment\), but must be one of auto\|read\|pipe\|write\|imm' \
     env DATUM_RNDV=reed mpiexec -n 2 ./traffic -n 1
 check 'explained' says 'data, head and tail each' env DATUM_EXPLAIN=1 DATUM_EAGER=basic \
     DATUM_RNDV=imm mpiexec -n 2 ./traffic -n 1
 check 'explained, large messages' says 'RDMA write with immediate value after' \
     env DATUM_EXPLAIN=1 DATUM_RNDV=imm mpiexec -n 2 ./traffic -n 1
+check 'explained, FIN' says 'FIN is posted right behind the write' \
+    env DATUM_EXPLAIN=1 DATUM_RNDV=write DATUM_FIN=chained mpiexec -n 2 ./traffic -n 1
 check 'for each message' says 'RDMA writes +[0-9.]+$' env DATUM_STATS=1 mpiexec -n 2 ./traffic -n 1
 totals

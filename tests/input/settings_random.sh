@@ -18,6 +18,7 @@ table='PROVIDER datum-shm datum-tcp
 EAGER auto rdma sendrecv basic
 RNDV auto read pipe write imm
 RNDV_INLINE no yes
+FIN completion chained
 CHUNK auto 1k 8k
 RING_SLOTS 64 8
 RING_SLOT_SIZE auto 8k 32k
@@ -41,6 +42,8 @@ draw() { # to the array vars
         vars+=("DATUM_$name=$1")
     done <<<"$table"
     np=$((2 + RANDOM % 2))
+    # a FIN behind a write needs one
+    [[ ${vars[*]} == *_RNDV=write* ]] || vars=("${vars[@]/DATUM_FIN=chained/DATUM_FIN=completion}")
     # who polls for ever needs a core of his own
     [[ ${vars[*]} != *=poll* ]] || np=2
 }

@@ -174,13 +174,13 @@ static void addresses(void)
     CHECK_EQ(dm_addr_read("", &ep_addr), DM_ECONN);
     CHECK_EQ(dm_addr_read("1;0.1;5;64,128;3;", &ep_addr), DM_ECONN); /* another form */
     CHECK(strstr(dm_err_detail(), "same version") != NULL);
-    CHECK_EQ(dm_addr_read("5;0.1;5;64,128", &ep_addr), DM_ECONN);
-    CHECK_EQ(dm_addr_read("5;0.1;5;64,128,0;3;", &ep_addr), DM_ECONN);
-    CHECK_EQ(dm_addr_read("5;a-version-that-is-long;5;64,128,0,0,0,0;3;", &ep_addr), DM_ECONN);
-    CHECK_EQ(dm_addr_read("5;0.1;5;64,128,0,0,0,0;3;name,0g,1,0;", &ep_addr), DM_ECONN);
-    CHECK_EQ(dm_addr_read("5;0.1;5;64,128,0,0,0,0;3;name,00,1;", &ep_addr), DM_ECONN);
-    CHECK_EQ(dm_addr_read("5;0.1;5;64,128,0,0,0,0;3;name,00,1,9;", &ep_addr), DM_ECONN);
-    CHECK_EQ(dm_addr_read("5;0.1;5;64,128,0,0,0,0;3;", &ep_addr), DM_OK);
+    CHECK_EQ(dm_addr_read("6;0.1;5;64,128", &ep_addr), DM_ECONN);
+    CHECK_EQ(dm_addr_read("6;0.1;5;64,128,0;3;", &ep_addr), DM_ECONN);
+    CHECK_EQ(dm_addr_read("6;a-version-that-is-long;5;64,128,0,0,0,0,0;3;", &ep_addr), DM_ECONN);
+    CHECK_EQ(dm_addr_read("6;0.1;5;64,128,0,0,0,0,0;3;name,0g,1,0;", &ep_addr), DM_ECONN);
+    CHECK_EQ(dm_addr_read("6;0.1;5;64,128,0,0,0,0,0;3;name,00,1;", &ep_addr), DM_ECONN);
+    CHECK_EQ(dm_addr_read("6;0.1;5;64,128,0,0,0,0,0;3;name,00,1,9;", &ep_addr), DM_ECONN);
+    CHECK_EQ(dm_addr_read("6;0.1;5;64,128,0,0,0,0,0;3;", &ep_addr), DM_OK);
     CHECK_EQ(ep_addr.n_rails, 0);
     CHECK_EQ(ep_addr.host, 5);
     CHECK_STR(ep_addr.version, "0.1");

@@ -186,7 +186,7 @@ static void refused_there(void)
     dm_adapt_close(adapts[1]);
     adapts[1] = NULL;
     snprintf(space.kvs[1][0][1], DM_KV_VAL_MAX,
-             "5;%s;1;%u,%u,0,1,0,0;3;!eth-x:+the+cable+is+out;other,0200,5,0;", DM_VERSION,
+             "6;%s;1;%u,%u,0,1,0,0,0;3;!eth-x:+the+cable+is+out;other,0200,5,0;", DM_VERSION,
              adapts[0]->rings.n_slots, adapts[0]->rings.slot_size);
     dm_rails_add_refused(&adapts[0]->rails, "third", "no such device");
     conn = dm_adapt_conn(adapts[0], 1);
@@ -215,18 +215,20 @@ static void settings_differ(const char *text, const char *word, const char *word
 
 static void differ(void)
 {
-    settings_differ("5;9.9;1;64,16384,0,0,0,0;3;fake-a,0200,5,0;", "runs Datum 9.9",
+    settings_differ("6;9.9;1;64,16384,0,0,0,0,0;3;fake-a,0200,5,0;", "runs Datum 9.9",
                     "rank 1 on host here");
-    settings_differ("5;" DM_VERSION ";1;77,16384,0,0,0,0;3;fake-a,0200,5,0;", "77 slots",
+    settings_differ("6;" DM_VERSION ";1;77,16384,0,0,0,0,0;3;fake-a,0200,5,0;", "77 slots",
                     "DATUM_RING_SLOTS");
-    settings_differ("5;" DM_VERSION ";1;64,65536,7b,0,0,0;3;fake-a,0200,5,0;",
+    settings_differ("6;" DM_VERSION ";1;64,65536,7b,0,0,0,0;3;fake-a,0200,5,0;",
                     "different algorithms", "DATUM_COLL_FILE");
-    settings_differ("5;" DM_VERSION ";1;64,65536,0,3,0,0;3;fake-a,0200,5,0;", "different settings",
-                    "DATUM_EAGER");
-    settings_differ("5;" DM_VERSION ";1;64,65536,0,1,3,0;3;fake-a,0200,5,0;", "different settings",
-                    "DATUM_RNDV;");
-    settings_differ("5;" DM_VERSION ";1;64,65536,0,1,0,1;3;fake-a,0200,5,0;", "different settings",
-                    "DATUM_RNDV_INLINE");
+    settings_differ("6;" DM_VERSION ";1;64,65536,0,3,0,0,0;3;fake-a,0200,5,0;",
+                    "different settings", "DATUM_EAGER");
+    settings_differ("6;" DM_VERSION ";1;64,65536,0,1,3,0,0;3;fake-a,0200,5,0;",
+                    "different settings", "DATUM_RNDV;");
+    settings_differ("6;" DM_VERSION ";1;64,65536,0,1,0,1,0;3;fake-a,0200,5,0;",
+                    "different settings", "DATUM_RNDV_INLINE");
+    settings_differ("6;" DM_VERSION ";1;64,65536,0,1,0,0,1;3;fake-a,0200,5,0;",
+                    "different settings", "DATUM_FIN");
     settings_differ("9;what;ever", "same version of Datum", "9;what;ever");
 }
 

@@ -381,7 +381,7 @@ void dm_adapt_rndv_end(struct dm_rndv_select *ways, enum dm_rndv how, size_t len
     (void)len;
 }
 
-int dm_adapt_expect_imm(struct dm_conn *conn, struct dm_rdma *rdma, uint32_t *value_p)
+int dm_adapt_expect_value(struct dm_conn *conn, struct dm_rdma *rdma, uint32_t *value_p)
 {
     (void)conn;
     (void)rdma;
@@ -389,9 +389,9 @@ int dm_adapt_expect_imm(struct dm_conn *conn, struct dm_rdma *rdma, uint32_t *va
     return DM_EAGAIN;
 }
 
-int dm_adapt_rdma_write_imm(struct dm_conn *conn, struct dm_rdma *rdma, const void *local,
-                            struct dm_mr *mr, uint64_t remote, const struct dm_rkey *rkey,
-                            size_t len, uint32_t value)
+int dm_adapt_rdma_write_value(struct dm_conn *conn, struct dm_rdma *rdma, const void *local,
+                              struct dm_mr *mr, uint64_t remote, const struct dm_rkey *rkey,
+                              size_t len, uint32_t value)
 {
     (void)value;
     return dm_adapt_rdma_write(conn, rdma, local, mr, remote, rkey, len);

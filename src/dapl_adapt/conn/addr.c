@@ -1,12 +1,12 @@
 /*
  * Endpoint addresses. One value in the launcher's key-value space:
  *
- *   "5;0.1.0;HOST;64,16384,5f0,0,0,0;3;name,ADDRESS,QUAL,INDEX;..."
+ *   "6;0.1.0;HOST;64,16384,5f0,0,0,0,0;3;name,ADDRESS,QUAL,INDEX;..."
  *
  * form of the address, version of the library, the host by what the kernel knows of it, ring
- * settings and the hash of those of collectives, DATUM_EAGER, DATUM_RNDV and DATUM_RNDV_INLINE,
- * cores, rails. Addresses are bytes in hexadecimal, since nobody but their provider understands
- * them. In a job of several hosts a process without any rail that leaves its host adds why:
+ * settings and the hash of those of collectives, DATUM_EAGER, DATUM_RNDV, DATUM_RNDV_INLINE and
+ * DATUM_FIN, cores, rails. Addresses are bytes in hexadecimal, since nobody but their provider
+ * understands them. In a job of several hosts a process without any rail that leaves its host adds why:
  * "!words+of+a+refusal;".
  */
 #include "dapl_adapt/conn/addr.h"
@@ -34,7 +34,7 @@
 #include "util/log.h"
 #include "util/strbuf.h"
 
-#define ADDR_VERSION 5
+#define ADDR_VERSION 6
 #define ADDR_FIELDS  5   /* before the rails; the last one is the cores */
 #define WHY_MAX      160 /* bytes of reasons in an address */
 
@@ -100,9 +100,10 @@ static void addr_write_refusals(const struct dm_adapt *adapt, struct dm_strbuf *
 void dm_addr_write_head(struct dm_strbuf *sb, const char *version, uint64_t host,
                         const struct dm_addr *settings)
 {
-    dm_strbuf_addf(sb, "%d;%s;%llx;%u,%u,%x,%u,%u,%u;", ADDR_VERSION, version,
+    dm_strbuf_addf(sb, "%d;%s;%llx;%u,%u,%x,%u,%u,%u,%u;", ADDR_VERSION, version,
                    (unsigned long long)host, settings->n_slots, settings->slot_size,
-                   settings->coll_hash, settings->eager, settings->rndv, settings->is_inline);
+                   settings->coll_hash, settings->eager, settings->rndv, settings->is_inline,
+                   settings->fin);
 }
 
 void dm_addr_write_rail(struct dm_strbuf *sb, const struct dm_addr_rail *rail)
@@ -132,7 +133,8 @@ void dm_addr_write(const struct dm_adapt *adapt, char *buf, size_t len)
                                          .coll_hash = adapt->coll_hash,
                                          .eager = (unsigned)dm_cfg()->eager,
                                          .rndv = (unsigned)dm_cfg()->rndv,
-                                         .is_inline = dm_cfg()->rndv_inline});
+                                         .is_inline = dm_cfg()->rndv_inline,
+                                         .fin = (unsigned)dm_cfg()->fin});
     for (int i = 0; i <= last; i++)
         dm_strbuf_addf(&sb, "%s%llx", i > 0 ? "," : "", (unsigned long long)cpus[i]);
     dm_strbuf_add(&sb, ";");
@@ -190,7 +192,7 @@ static bool addr_read_rail(char *text, struct dm_addr_rail *rail)
     return rail->index >= 0 && rail->index < DM_RAILS_MAX;
 }
 
-/* "5;VERSION;HOST;SLOTS,SIZE,HASH,EAGER,RNDV,INLINE;CPUS": false for nonsense. */
+/* "6;VERSION;HOST;SLOTS,SIZE,HASH,EAGER,RNDV,INLINE,FIN;CPUS": false for nonsense. */
 static bool addr_read_head(char *copy, char **save_p, struct dm_addr *addr)
 {
     char *form = strtok_r(copy, ";", save_p);
@@ -201,8 +203,8 @@ static bool addr_read_head(char *copy, char **save_p, struct dm_addr *addr)
     int i = 0;
 
     if (cpus == NULL || atoi(form) != ADDR_VERSION || strlen(version) >= sizeof(addr->version) ||
-        sscanf(rings, "%u,%u,%x,%u,%u,%u", &addr->n_slots, &addr->slot_size, &addr->coll_hash,
-               &addr->eager, &addr->rndv, &addr->is_inline) != 6)
+        sscanf(rings, "%u,%u,%x,%u,%u,%u,%u", &addr->n_slots, &addr->slot_size, &addr->coll_hash,
+               &addr->eager, &addr->rndv, &addr->is_inline, &addr->fin) != 7)
         return false;
     snprintf(addr->version, sizeof(addr->version), "%s", version);
     addr->host = strtoull(host, NULL, 16);

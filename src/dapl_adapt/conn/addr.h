@@ -33,7 +33,8 @@ struct dm_addr {
     uint32_t coll_hash; /* of its choice of algorithms */
     unsigned eager;     /* DATUM_EAGER, */
     unsigned rndv;      /* DATUM_RNDV, */
-    unsigned is_inline; /* and DATUM_RNDV_INLINE */
+    unsigned is_inline; /* DATUM_RNDV_INLINE, */
+    unsigned fin;       /* and DATUM_FIN */
     char why[200];      /* what was refused there, where nothing leaves the host; or "" */
     uint64_t cpus[DM_ADDR_CPU_WORDS]; /* cores the process may use, a bit each */
     struct dm_addr_rail rails[DM_RAILS_MAX];

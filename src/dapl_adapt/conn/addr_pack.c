@@ -12,7 +12,7 @@
 #include "util/err.h"
 #include "util/strbuf.h"
 
-#define PACK_FORM 1
+#define PACK_FORM 2
 
 /* Written or read from the front. */
 struct pack {
@@ -112,7 +112,7 @@ struct pack_head {
     uint32_t coll_hash;
     uint8_t eager;
     uint8_t rndv;
-    uint8_t is_inline;
+    uint8_t fin_inline; /* two settings: fin << 1 | is_inline */
     uint8_t form;
 };
 
@@ -126,9 +126,14 @@ size_t dm_adapt_addr_pack(const char *text, unsigned char *bytes, size_t max)
 
     if (dm_addr_read(text, &addr) != DM_OK)
         return 0;
-    head = (struct pack_head){
-        addr.host,           addr.n_slots,       addr.slot_size,          addr.coll_hash,
-        (uint8_t)addr.eager, (uint8_t)addr.rndv, (uint8_t)addr.is_inline, PACK_FORM};
+    head = (struct pack_head){.host = addr.host,
+                              .n_slots = addr.n_slots,
+                              .slot_size = addr.slot_size,
+                              .coll_hash = addr.coll_hash,
+                              .eager = (uint8_t)addr.eager,
+                              .rndv = (uint8_t)addr.rndv,
+                              .fin_inline = (uint8_t)(addr.fin << 1 | addr.is_inline),
+                              .form = PACK_FORM};
     pack_put(&pack, &head, sizeof(head));
     pack_put_bytes(&pack, addr.version, strlen(addr.version));
     for (int i = 0; i < addr.n_rails && !pack.is_bad; i++) {
@@ -160,7 +165,8 @@ int dm_adapt_addr_unpack(const unsigned char *bytes, size_t n, char text[DM_PROC
                                          .coll_hash = head.coll_hash,
                                          .eager = head.eager,
                                          .rndv = head.rndv,
-                                         .is_inline = head.is_inline});
+                                         .is_inline = head.fin_inline & 1u,
+                                         .fin = head.fin_inline >> 1});
     dm_strbuf_add(&sb, "0;");
     while (pack.left > 0 && !pack.is_bad) {
         pack_get_rail(&pack, &rail);

@@ -242,6 +242,8 @@ static int addr_check_design(const struct dm_conn *conn)
         err = addr_check_setting(conn, "DATUM_RNDV", addr->rndv, (unsigned)dm_cfg()->rndv);
     if (err == DM_OK)
         err = addr_check_setting(conn, "DATUM_RNDV_INLINE", addr->is_inline, dm_cfg()->rndv_inline);
+    if (err == DM_OK)
+        err = addr_check_setting(conn, "DATUM_FIN", addr->fin, (unsigned)dm_cfg()->fin);
     return err;
 }
 

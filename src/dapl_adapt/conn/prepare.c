@@ -15,7 +15,6 @@
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/provider/region.h"
-#include "util/cfg.h"
 #include "util/err.h"
 
 #define RDMA_RECVS 4
@@ -80,7 +79,7 @@ int dm_conn_prepare(struct dm_conn *conn, struct dm_link *link, struct dm_ia *ia
     n_recv = prepare_min((int)conn->ring.n_slots + 2, ia->limits.max_recv);
     if (link->kind == DM_LINK_PIPE)
         return dm_ia_ep_create(ia, n_recv, conn->sq_size, &link->ep);
-    n_recv = prepare_min(dm_cfg()->rndv == DM_RNDV_IMM ? RDMA_RECVS + DM_IMMS : RDMA_RECVS,
+    n_recv = prepare_min(dm_conn_has_values() ? RDMA_RECVS + DM_VALUES : RDMA_RECVS,
                          ia->limits.max_recv);
     return dm_ia_ep_create(ia, n_recv, dm_rdmaq_of(link)->rq_size, &link->ep);
 }

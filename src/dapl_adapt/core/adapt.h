@@ -35,9 +35,9 @@ struct dm_watch;
 #define DM_BUSY_PER_IDLE 8     /* so many polls with traffic count as one without */
 
 /* Values that are expected with RDMA writes: place and turn make the value. */
-struct dm_imms {
-    struct dm_rdma *rdma[DM_IMMS]; /* NULL: free */
-    uint16_t turn[DM_IMMS];        /* how many times it was used: what comes late is known */
+struct dm_values {
+    struct dm_rdma *rdma[DM_VALUES]; /* NULL: free */
+    uint16_t turn[DM_VALUES];        /* how many times it was used: what comes late is known */
 };
 
 /* What polls look at. */
@@ -144,7 +144,7 @@ struct dm_adapt {
     _Atomic(struct dm_conn *) *conns; /* by process; NULL: nothing to do with it yet */
     _Atomic(struct dm_conn *) all;    /* those that exist, newest first */
     struct dm_procs procs;            /* of other jobs */
-    struct dm_imms imms;
+    struct dm_values values;
     struct dm_atomics *atomics; /* NULL: not needed yet (rma/atomic.c) */
     int *virtual_nodes;         /* job.node_of in virtual time, else NULL */
     struct dm_clock_source clock;

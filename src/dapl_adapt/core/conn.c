@@ -34,11 +34,15 @@ void dm_conn_set_state(struct dm_conn *conn, enum dm_conn_state state)
     conn->state = state;
 }
 
+bool dm_conn_has_values(void)
+{
+    return dm_cfg()->rndv == DM_RNDV_IMM || dm_cfg()->fin == DM_FIN_CHAINED;
+}
+
 bool dm_conn_can_move(const struct dm_conn *conn)
 {
     const struct dm_rails *rails = &conn->adapt->rails;
     int n = conn->who.foreign != NULL ? rails->n_ias : rails->n_own;
 
-    return dm_cfg()->reconnect > 0 && dm_cfg()->rndv != DM_RNDV_IMM &&
-           (n > 1 || !conn->ia->caps.is_local);
+    return dm_cfg()->reconnect > 0 && !dm_conn_has_values() && (n > 1 || !conn->ia->caps.is_local);
 }

@@ -137,6 +137,8 @@ struct dm_conn {
     struct dm_peer_probe peer_probe;
 };
 
+/* Do rendezvous end with values (rma/value.h)? By the settings, alike in all processes. */
+bool dm_conn_has_values(void);
 /* Would a broken connection be made again? Fixed from the time there is a pipe. */
 bool dm_conn_can_move(const struct dm_conn *conn);
 /* Go to another state, and keep dm_adapt's counts of states. The main thread. */

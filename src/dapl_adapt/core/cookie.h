@@ -19,15 +19,16 @@ enum dm_cookie_kind {
     DM_COOKIE_TX,    /* post number; certain to come */
     DM_COOKIE_QUIET, /* the same, comes only on failure */
     DM_COOKIE_RECV,  /* slot */
-    DM_COOKIE_FIRST, /* link << 16: its first message received, or one of those for values */
+    DM_COOKIE_FIRST, /* link << 16: its first message received; a value's: | DM_COOKIE_VALUE | place */
     DM_COOKIE_REQ,   /* link << 16 | place << DM_COOKIE_PLACE: a request that nobody waits for */
     DM_COOKIE_RDMA,  /* link << 16 | place in the parts of the RDMA queue */
     DM_COOKIE_PROBE, /* as REQ, | DM_COOKIE_READ: a measurement */
     DM_COOKIE_NOTIFY /* of the pipe: a record is in the ring */
 };
 
-#define DM_COOKIE_READ  1 /* of REQ and PROBE */
-#define DM_COOKIE_PLACE 1 /* shift */
+#define DM_COOKIE_READ  1          /* of REQ and PROBE */
+#define DM_COOKIE_PLACE 1          /* shift */
+#define DM_COOKIE_VALUE (1u << 15) /* of FIRST */
 
 static inline uint32_t dm_cookie_base(const struct dm_link *link)
 {

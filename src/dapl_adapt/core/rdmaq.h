@@ -20,15 +20,15 @@ struct dm_part {
 
 #define DM_RDMAQ_REQS 64
 #define DM_RDMAQ_SAID 4  /* the first message, and what follows it over a new link (conn/prod.c) */
-#define DM_IMMS       32 /* values that are expected with RDMA writes, of a process */
+#define DM_VALUES     32 /* values that are expected with RDMA writes, of a process */
 
 /* What is posted on an RDMA link; its cookies have the places here. */
 struct dm_rdmaq_posted {
     struct dm_part parts[DM_RDMAQ_REQS];
     struct dm_desc descs[DM_RDMAQ_REQS]; /* of the parts */
     struct dm_desc said[DM_RDMAQ_SAID];
-    DAT_LMR_TRIPLET imms[DM_IMMS]; /* receives, in turn */
-    uint32_t n_imms;
+    DAT_LMR_TRIPLET values[DM_VALUES]; /* receives, in turn */
+    uint32_t n_values;
 };
 
 /* RDMA over one link: what waits and what is posted. */

@@ -30,7 +30,7 @@
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/provider/serial.h"
 #include "dapl_adapt/public/progress.h"
-#include "dapl_adapt/rma/imm.h"
+#include "dapl_adapt/rma/value.h"
 #include "dapl_adapt/rma/rdmaq.h"
 #include "util/err.h"
 #include "util/list.h"
@@ -178,6 +178,10 @@ void dm_poll_dto(struct dm_ia *ia, const DAT_DTO_COMPLETION_EVENT_DATA *dto)
         dto_recv(conn, dto, number);
         break;
     case DM_COOKIE_FIRST:
+        if ((number & DM_COOKIE_VALUE) != 0) {
+            dm_value_message(ia->adapt, number & (DM_COOKIE_VALUE - 1), is_ok);
+            break;
+        }
         ia->n_signalled -= link->is_due;
         link->is_due = false;
         dto_first(conn, link, is_ok);
@@ -204,7 +208,7 @@ void dm_poll_event(struct dm_ia *ia, const DAT_EVENT *event)
         dm_poll_dto(ia, &event->event_data.dto_completion_event_data);
     else if (event->event_number == DAT_SOFTWARE_EVENT)
         atomic_store(&ia->wake.is_posted, false); /* it has done its work */
-    else if (!dm_imm_event(ia, event))
+    else if (!dm_value_event(ia, event))
         dm_poll_dto(ia, &event->event_data.dto_completion_event_data);
 }
 

@@ -12,6 +12,18 @@
 #include "dapl_adapt/public/types.h"
 
 /*
+ * What a write ends with. A value, which the peer expects, is carried by the write itself
+ * (DATUM_RNDV=imm), or told by a message that is posted behind it on the same endpoint
+ * (DATUM_FIN=chained).
+ */
+enum dm_rdma_end {
+    DM_RDMA_END_NONE,
+    DM_RDMA_END_VALUE,
+    DM_RDMA_END_MESSAGE, /* to be posted */
+    DM_RDMA_END_POSTED   /* the message is */
+};
+
+/*
  * One transfer, embedded in the caller's object; belongs to the layer from the call
  * until done is called (perhaps before the call returns). err is DM_OK, or why not.
  */
@@ -32,8 +44,8 @@ struct dm_rdma {
     bool is_queued;
     bool is_echo; /* all is written, a read behind it tells that it is placed */
     bool owns_mr;
-    bool has_imm; /* the last write carries this: */
-    uint32_t imm;
+    enum dm_rdma_end end;
+    uint32_t value; /* of DM_RDMA_END_VALUE */
     bool is_atomic; /* a fetch-and-add; is_read, too: */
     uint64_t add;
     uint64_t cell;
@@ -53,14 +65,15 @@ int dm_adapt_rdma_write(struct dm_conn *conn, struct dm_rdma *rdma, const void *
 int dm_adapt_rdma_read(struct dm_conn *conn, struct dm_rdma *rdma, void *local, struct dm_mr *mr,
                        uint64_t remote, const struct dm_rkey *rkey, size_t len);
 /*
- * DATUM_RNDV=imm. Expect a write with immediate value from the peer: *value_p is what it has to
- * carry, done is called when it has come, and all that was written before it on the same way.
+ * DATUM_RNDV=imm and DATUM_FIN=chained. Expect a write that ends with a value from the peer: *value_p
+ * is which, done is called when it has come, and all that was written before it on the same way. A
+ * peer has to begin the writes that it owes in the order in which their values were given out.
  * DM_EAGAIN: not now, do without.
  */
-int dm_adapt_expect_imm(struct dm_conn *conn, struct dm_rdma *rdma, uint32_t *value_p);
+int dm_adapt_expect_value(struct dm_conn *conn, struct dm_rdma *rdma, uint32_t *value_p);
 /* dm_adapt_rdma_write that ends with a value which the peer expects. */
-int dm_adapt_rdma_write_imm(struct dm_conn *conn, struct dm_rdma *rdma, const void *local,
-                            struct dm_mr *mr, uint64_t remote, const struct dm_rkey *rkey,
-                            size_t len, uint32_t value);
+int dm_adapt_rdma_write_value(struct dm_conn *conn, struct dm_rdma *rdma, const void *local,
+                              struct dm_mr *mr, uint64_t remote, const struct dm_rkey *rkey,
+                              size_t len, uint32_t value);
 
 #endif

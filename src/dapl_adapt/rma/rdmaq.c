@@ -5,7 +5,9 @@
  * split by what the provider moves at once. Reads have one local segment and registrations allow
  * everything, as iWARP wants them; no more of them are posted than both ends' providers have places
  * for. Where a write is done before it is placed, it is followed by a read of its last byte, which
- * cannot overtake it. Every part is signalled; the transfer is done when all parts have come back.
+ * cannot overtake it. With DATUM_FIN=chained a message is posted behind the last write instead, at
+ * once: the receiver gets it after the data. Every part is signalled; the transfer is done when all
+ * parts have come back.
  * An RDMA queue remembers what is posted, so that it can be posted again when the endpoint is gone:
  * the same bytes to the same place. Only atomic operations (atomic.c) are not. Parts complete in
  * order, but nothing breaks if they do not.
@@ -41,6 +43,7 @@
 
 #define SHORT_PAGE  4096 /* the smallest that the host of the source may have */
 #define SHORT_BYTES 64
+#define MESSAGE_LEN 8                    /* bytes of a message behind a write */
 #define REST_NS     UINT64_C(3000000000) /* of an RDMA queue that broke */
 
 void dm_rdma_finish(struct dm_adapt *adapt, struct dm_rdma *rdma)
@@ -119,7 +122,8 @@ void dm_rdma_completed(struct dm_conn *conn, struct dm_rdmaq *rdmaq, uint32_t pl
         rdma->left = 0;
     if (rdma->n_posted != 0 || rdma->left != 0 || rdma->is_queued)
         return;
-    if (rdmaq->ia->caps.is_late && !rdma->is_read && !rdma->is_echo && rdma->err == DM_OK) {
+    if (rdmaq->ia->caps.is_late && !rdma->is_read && !rdma->is_echo && rdma->err == DM_OK &&
+        rdma->end == DM_RDMA_END_NONE) {
         rdma->is_echo = true;
         rdmaq_enqueue_first(rdmaq, rdma);
     } else {
@@ -201,6 +205,50 @@ static uint64_t rdma_part_len(const struct dm_ia *ia, const struct dm_rdma *rdma
     return dm_unlikely(ia->caps.is_late) && len <= SHORT_BYTES && len > in_page ? in_page : len;
 }
 
+/* It is posted, at this place of the queue. */
+static void rdmaq_posted(struct dm_rdmaq *rdmaq, uint32_t place, struct dm_rdma *rdma)
+{
+    rdmaq->posted->parts[place] =
+        (struct dm_part){.rdma = rdma, .local = rdma->local, .remote = rdma->remote};
+    rdmaq->head++;
+    rdmaq->rq_used++;
+    rdmaq->ia->n_signalled++;
+    rdma->n_posted++;
+}
+
+/* Is there a message to post behind its last write? */
+static bool rdma_owes_message(const struct dm_rdma *rdma)
+{
+    return dm_unlikely(rdma->end == DM_RDMA_END_MESSAGE) && rdma->left == 0 && rdma->err == DM_OK;
+}
+
+/*
+ * Post that message. Its bytes say nothing: the peer has posted a receive for each value that it
+ * has given out, in that order, and the writes are in that order, too.
+ */
+static DAT_RETURN rdmaq_post_message(struct dm_conn *conn, struct dm_rdmaq *rdmaq,
+                                     struct dm_rdma *rdma)
+{
+    const struct dm_link *link = dm_link_of(conn, rdmaq);
+    uint32_t place = rdmaq->head % DM_RDMAQ_REQS;
+    DAT_LMR_TRIPLET *lmr = &rdmaq->posted->descs[place].lmr;
+    DAT_RETURN rc;
+
+    dm_link_first(link, lmr);
+    lmr->segment_length = MESSAGE_LEN;
+    dm_serial_enter(rdmaq->ia->is_serial);
+    rc = DAT_EP_POST_SEND(link->ep, 1, lmr,
+                          dm_cookie(DM_COOKIE_RDMA, link, (uint32_t)link->kind << 16 | place),
+                          DAT_COMPLETION_DEFAULT_FLAG);
+    dm_serial_leave(rdmaq->ia->is_serial);
+    if (rc != DAT_SUCCESS)
+        return rc;
+    rdmaq_posted(rdmaq, place, rdma);
+    rdmaq->ia->counts.n_sends++;
+    rdma->end = DM_RDMA_END_POSTED;
+    return DAT_SUCCESS;
+}
+
 /* Post the next part of a transfer, or the read behind it. */
 static DAT_RETURN rdmaq_post_part(struct dm_conn *conn, struct dm_rdmaq *rdmaq,
                                   struct dm_rdma *rdma)
@@ -209,7 +257,6 @@ static DAT_RETURN rdmaq_post_part(struct dm_conn *conn, struct dm_rdmaq *rdmaq,
     uint32_t place = rdmaq->head % DM_RDMAQ_REQS;
     struct dm_desc *desc = &rdmaq->posted->descs[place];
     uint64_t len = rdma_part_len(rdmaq->ia, rdma);
-    struct dm_part *part;
     DAT_DTO_COOKIE cookie;
     DAT_RETURN rc;
 
@@ -228,8 +275,8 @@ static DAT_RETURN rdmaq_post_part(struct dm_conn *conn, struct dm_rdmaq *rdmaq,
     }
     cookie = dm_cookie(DM_COOKIE_RDMA, link, (uint32_t)link->kind << 16 | place);
     dm_serial_enter(rdmaq->ia->is_serial);
-    if (dm_unlikely(rdma->has_imm) && len == rdma->left)
-        rc = dm_ext_write_imm(rdmaq->ia, link->ep, &desc->lmr, cookie, &desc->rmr, rdma->imm);
+    if (dm_unlikely(rdma->end == DM_RDMA_END_VALUE) && len == rdma->left)
+        rc = dm_ext_write_imm(rdmaq->ia, link->ep, &desc->lmr, cookie, &desc->rmr, rdma->value);
     else if (dm_unlikely(rdma->is_atomic))
         rc = dm_ext_fetch_add(rdmaq->ia, link->ep, &desc->lmr, cookie, &desc->rmr, rdma->add);
     else if (rdma_takes_read(rdma))
@@ -241,18 +288,11 @@ static DAT_RETURN rdmaq_post_part(struct dm_conn *conn, struct dm_rdmaq *rdmaq,
     dm_serial_leave(rdmaq->ia->is_serial);
     if (rc != DAT_SUCCESS)
         return rc;
-    part = &rdmaq->posted->parts[place];
-    part->rdma = rdma;
-    part->local = rdma->local;
-    part->remote = rdma->remote;
-    rdmaq->head++;
-    rdmaq->rq_used++;
+    rdmaq_posted(rdmaq, place, rdma);
     rdmaq->n_reads += rdma_takes_read(rdma);
-    rdmaq->ia->n_signalled++;
     rdmaq->ia->counts.rdma_len += len;
     if (!rdma->is_atomic)
         *(rdma_takes_read(rdma) ? &rdmaq->ia->counts.n_reads : &rdmaq->ia->counts.n_writes) += 1;
-    rdma->n_posted++;
     rdma->local += len;
     rdma->remote += len;
     rdma->left -= len;
@@ -275,9 +315,11 @@ void dm_rdma_push(struct dm_conn *conn, struct dm_rdmaq *rdmaq)
            !dm_conn_is_lost(conn)) {
         if (rdma->left > 0 || (rdma->is_echo && rdma->err == DM_OK))
             rc = rdmaq_post_part(conn, rdmaq, rdma);
+        else if (rdma_owes_message(rdma))
+            rc = rdmaq_post_message(conn, rdmaq, rdma);
         if (rc != DAT_SUCCESS)
             break;
-        if (rdma->left == 0) {
+        if (rdma->left == 0 && !rdma_owes_message(rdma)) {
             rdmaq_dequeue(rdmaq);
             if (rdma->n_posted == 0)
                 dm_rdma_finish(conn->adapt, rdma);

@@ -12,7 +12,7 @@
 #include "dapl_adapt/public/memory.h"
 #include "dapl_adapt/public/rdma.h"
 #include "dapl_adapt/public/types.h"
-#include "dapl_adapt/rma/imm.h"
+#include "dapl_adapt/rma/value.h"
 #include "dapl_adapt/rma/rdmaq.h"
 #include "dapl_adapt/rma/stripe.h"
 #include "util/cfg.h"
@@ -22,12 +22,12 @@
 void dm_rdma_fail(struct dm_conn *conn)
 {
     dm_rdmaq_fail(conn);
-    dm_imm_fail(conn);
+    dm_value_fail(conn);
 }
 
 static int rdma_start(struct dm_conn *conn, struct dm_rdma *rdma, void *local, struct dm_mr *mr,
                       uint64_t remote, const struct dm_rkey *rkey, size_t len, bool is_read,
-                      const uint32_t *imm)
+                      const uint32_t *value)
 {
     struct dm_adapt *adapt = conn->adapt;
     int err;
@@ -43,8 +43,10 @@ static int rdma_start(struct dm_conn *conn, struct dm_rdma *rdma, void *local, s
     rdma->n_posted = 0;
     rdma->err = DM_OK;
     rdma->is_read = is_read;
-    rdma->has_imm = imm != NULL;
-    rdma->imm = imm != NULL ? *imm : 0;
+    rdma->end = value == NULL                     ? DM_RDMA_END_NONE
+                : dm_cfg()->fin == DM_FIN_CHAINED ? DM_RDMA_END_MESSAGE
+                                                  : DM_RDMA_END_VALUE;
+    rdma->value = value != NULL ? *value : 0;
     rdma->is_atomic = false;
     rdma->is_queued = false;
     rdma->stripes = NULL;
@@ -60,7 +62,7 @@ static int rdma_start(struct dm_conn *conn, struct dm_rdma *rdma, void *local, s
             return err;
         rdma->owns_mr = true;
     }
-    if (dm_likely(len < 2 * dm_cfg()->stripe || adapt->rails.n_ias == 1) || rdma->has_imm ||
+    if (dm_likely(len < 2 * dm_cfg()->stripe || adapt->rails.n_ias == 1) || value != NULL ||
         !dm_stripe_start(conn, rdma))
         dm_rdma_start(conn, &conn->rdmaq[0], rdma);
     return DM_OK;
@@ -78,9 +80,9 @@ int dm_adapt_rdma_read(struct dm_conn *conn, struct dm_rdma *rdma, void *local, 
     return rdma_start(conn, rdma, local, mr, remote, rkey, len, true, NULL);
 }
 
-int dm_adapt_rdma_write_imm(struct dm_conn *conn, struct dm_rdma *rdma, const void *local,
-                            struct dm_mr *mr, uint64_t remote, const struct dm_rkey *rkey,
-                            size_t len, uint32_t value)
+int dm_adapt_rdma_write_value(struct dm_conn *conn, struct dm_rdma *rdma, const void *local,
+                              struct dm_mr *mr, uint64_t remote, const struct dm_rkey *rkey,
+                              size_t len, uint32_t value)
 {
     return rdma_start(conn, rdma, (void *)(uintptr_t)local, mr, remote, rkey, len, false, &value);
 }

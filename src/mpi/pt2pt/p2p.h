@@ -33,6 +33,7 @@ struct dm_p2p_counts {
     uint64_t n_rts;
     uint64_t n_cts;
     uint64_t n_fin;
+    uint64_t n_fin_chained; /* of them behind a write (DATUM_FIN) */
     uint64_t n_data;
 };
 

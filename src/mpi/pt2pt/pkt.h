@@ -44,8 +44,8 @@ struct dm_p2p_rts {
 struct dm_p2p_cts {
     uint64_t addr;
     struct dm_rkey key;
-    uint32_t has_imm; /* the write carries this, and there is no FIN: */
-    uint32_t imm;
+    uint32_t has_value; /* no FIN packet: the write ends with this (dm_adapt_expect_value) */
+    uint32_t value;
 };
 
 /* ACK, FIN */

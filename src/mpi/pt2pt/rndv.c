@@ -173,6 +173,7 @@ int dm_p2p_stats(struct dm_adapt_stat *stats, int max)
         {"  RTS", "", counts->n_rts},
         {"  CTS", "", counts->n_cts},
         {"  FIN", "", counts->n_fin},
+        {"  FIN, chained", "", counts->n_fin_chained},
         {"  DATA", "", counts->n_data},
     };
     int n = 0;

@@ -34,10 +34,10 @@ static bool rndv_is_contig(struct dm_p2p_req *r);
 static bool rndv_is_read_better(struct dm_p2p_req *r);
 static bool rndv_read_start(struct dm_p2p_req *r, const struct dm_p2p_rts *rts);
 static bool rndv_write_start(struct dm_p2p_req *r, const struct dm_p2p_rts *rts);
-static bool rndv_imm_start(struct dm_p2p_req *r, const struct dm_p2p_rts *rts);
+static bool rndv_value_start(struct dm_p2p_req *r, const struct dm_p2p_rts *rts);
 static bool rndv_pipe_start(struct dm_p2p_req *r, const struct dm_p2p_rts *rts);
 static void rndv_write_send(struct dm_p2p_req *r);
-static void rndv_imm_send(struct dm_p2p_req *r);
+static void rndv_value_send(struct dm_p2p_req *r);
 static void rndv_pipe_send(struct dm_p2p_req *r);
 
 /* clang-format off */
@@ -46,7 +46,7 @@ static const struct rndv_row rndv_rows[DM_N_RNDV] = {
     [DM_RNDV_READ]  = {rndv_offer_key,    rndv_is_read_better, rndv_read_start,  NULL},
     [DM_RNDV_PIPE]  = {NULL,              NULL,                rndv_pipe_start,  rndv_pipe_send},
     [DM_RNDV_WRITE] = {rndv_offer_buffer, rndv_is_contig,      rndv_write_start, rndv_write_send},
-    [DM_RNDV_IMM]   = {rndv_offer_buffer, rndv_is_contig,      rndv_imm_start,   rndv_imm_send},
+    [DM_RNDV_IMM]   = {rndv_offer_buffer, rndv_is_contig,      rndv_value_start, rndv_value_send},
 };
 /* clang-format on */
 
@@ -170,7 +170,7 @@ static void rndv_cts_done(void *arg)
 {
     struct dm_p2p_req *r = arg;
 
-    rndv_rows[r->rndv.head.cts.has_imm ? DM_RNDV_IMM : DM_RNDV_WRITE].send(r);
+    rndv_rows[r->rndv.head.cts.has_value ? DM_RNDV_IMM : DM_RNDV_WRITE].send(r);
 }
 
 static void on_cts(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
@@ -228,7 +228,7 @@ static bool rndv_read_start(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
     return false;
 }
 
-/* ---- write: the CTS says where to, a FIN ends the receive ---- */
+/* ---- write: the CTS says where to, a FIN ends the receive (DATUM_FIN=chained: see imm) ---- */
 
 static bool rndv_describe(struct dm_p2p_req *r, struct dm_p2p_cts *where)
 {
@@ -243,7 +243,8 @@ static bool rndv_write_start(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
 {
     struct dm_p2p_cts where;
 
-    (void)rts;
+    if (dm_cfg()->fin == DM_FIN_CHAINED)
+        return rndv_value_start(r, rts);
     if (!rndv_describe(r, &where))
         return false;
     rndv_cts(r, &where);
@@ -278,9 +279,9 @@ static void rndv_write_send(struct dm_p2p_req *r)
         rndv_write_done(&r->io.rdma, err);
 }
 
-/* ---- imm: the CTS names a value, too; the write brings it, and that ends the receive ---- */
+/* ---- imm: the CTS names a value, too; the write ends with it, and that ends the receive ---- */
 
-static void rndv_imm_done(struct dm_rdma *rdma, int err)
+static void rndv_value_done(struct dm_rdma *rdma, int err)
 {
     struct dm_p2p_req *r = dm_container_of(rdma, struct dm_p2p_req, io.rdma);
 
@@ -289,32 +290,35 @@ static void rndv_imm_done(struct dm_rdma *rdma, int err)
 }
 
 /* When all values are in use it is a plain write. */
-static bool rndv_imm_start(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
+static bool rndv_value_start(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
 {
     struct dm_p2p_cts where;
 
     (void)rts;
     if (!rndv_describe(r, &where))
         return false;
-    r->io.rdma.done = rndv_imm_done;
-    where.has_imm = dm_chan_expect_imm(dm_world.chan, r->proc, &r->io.rdma, &where.imm) == DM_OK;
-    r->is_reading = where.has_imm;
+    r->io.rdma.done = rndv_value_done;
+    where.has_value =
+        dm_chan_expect_value(dm_world.chan, r->proc, &r->io.rdma, &where.value) == DM_OK;
+    r->is_reading = where.has_value;
     rndv_cts(r, &where);
     return true;
 }
 
-static void rndv_imm_send(struct dm_p2p_req *r)
+static void rndv_value_send(struct dm_p2p_req *r)
 {
     const struct dm_p2p_cts *cts = &r->rndv.head.cts;
     size_t at = r->rndv.got;
     int err;
 
-    r->io.rdma.done = rndv_imm_done;
+    dm_p2p.counts.n_fin += dm_cfg()->fin == DM_FIN_CHAINED;
+    dm_p2p.counts.n_fin_chained += dm_cfg()->fin == DM_FIN_CHAINED;
+    r->io.rdma.done = rndv_value_done;
     r->is_reading = true;
-    err = dm_chan_rdma_write_imm(dm_world.chan, r->proc, &r->io.rdma, r->addr + at, r->rndv.mr,
-                                 cts->addr + at, &cts->key, r->rndv.want - at, cts->imm);
+    err = dm_chan_rdma_write_value(dm_world.chan, r->proc, &r->io.rdma, r->addr + at, r->rndv.mr,
+                                   cts->addr + at, &cts->key, r->rndv.want - at, cts->value);
     if (err != DM_OK)
-        rndv_imm_done(&r->io.rdma, err);
+        rndv_value_done(&r->io.rdma, err);
 }
 
 /* ---- pipe: a CTS without an address asks for DATA packets ---- */
