@@ -99,6 +99,11 @@ static int open_check_settings(struct dm_adapt *adapt)
                        "DATUM_FIN=chained is for RDMA writes, but DATUM_RNDV is %s; set "
                        "DATUM_RNDV=write, or unset DATUM_FIN",
                        dm_rndv_name((enum dm_rndv)cfg->rndv));
+    if (cfg->cq == DM_CQ_SHARED && cfg->progress == DM_PROGRESS_THREADS2)
+        return DM_FAIL(
+            DM_ECONFIG,
+            "DATUM_CQ=shared cannot be with DATUM_PROGRESS=threads2, whose threads have a "
+            "queue each; set DATUM_PROGRESS=thread, or unset DATUM_CQ");
     adapt->rings.is_basic = cfg->eager == DM_EAGER_BASIC;
     adapt->rings.stride = dm_slot_stride(adapt->rings.slot_size);
     return DM_OK;

@@ -174,6 +174,16 @@ static void explain_progress(const struct dm_adapt *adapt)
                     : "");
 }
 
+static void explain_queues(const struct dm_adapt *adapt)
+{
+    const struct dm_ia *ia = adapt->rails.n_ias > 0 ? adapt->rails.ias[0] : NULL;
+
+    if (ia != NULL && ia->counts_taken)
+        dm_log_info("completion queues: %s", ia->recv_evd != ia->dto_evd
+                                                 ? "one for receives, one for requests"
+                                                 : "one for all (DATUM_CQ)");
+}
+
 /* How windows lock, as far as this process can tell. */
 static void explain_locks(struct dm_adapt *adapt)
 {
@@ -220,6 +230,7 @@ void dm_adapt_explain(struct dm_adapt *adapt)
                     adapt->rails.ias[i]->name, adapt->rails.ias[i]->library);
     explain_rails(adapt);
     explain_progress(adapt);
+    explain_queues(adapt);
     explain_locks(adapt);
     if (adapt->rails.refused != NULL)
         dm_log_info("not used:\n%s", adapt->rails.refused);

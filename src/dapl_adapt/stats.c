@@ -10,6 +10,7 @@
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/link.h"
 #include "dapl_adapt/provider/ia.h"
+#include "dapl_adapt/public/progress.h"
 #include "dapl_adapt/public/stats.h"
 #include "dapl_adapt/public/types.h"
 
@@ -144,6 +145,23 @@ static void stats_add_posts(struct list *list, const struct dm_adapt *adapt)
     stats_add(list, "  changes", "", n_changes);
 }
 
+/* Completions by the queue that they were taken from, where DATUM_CQ asks for it. */
+static void stats_add_taken(struct list *list, const struct dm_adapt *adapt)
+{
+    uint64_t one = 0, recv = 0, request = 0;
+    const struct dm_ia *ia;
+
+    for (int i = 0; i < adapt->rails.n_ias; i++) {
+        ia = adapt->rails.ias[i];
+        recv += ia->counts.n_taken[DM_SIDE_RECV];
+        *(ia->recv_evd == ia->dto_evd ? &one : &request) += ia->counts.n_taken[DM_SIDE_REQUEST];
+    }
+    stats_add(list, "completions", "", one + recv + request);
+    stats_add(list, "  in one queue for all", "", one);
+    stats_add(list, "  in the queue of receives", "", recv);
+    stats_add(list, "  in the queue of requests", "", request);
+}
+
 /*
  * Every record is copied into the ring, but for parts that are sent from where they are, and out of
  * it.
@@ -177,6 +195,7 @@ int dm_adapt_stats(struct dm_adapt *adapt, struct dm_adapt_stat *stats, int max)
     stats_add_conns(&list, adapt);
     stats_add_rails(&list, adapt);
     stats_add_posts(&list, adapt);
+    stats_add_taken(&list, adapt);
     stats_add_copies(&list, adapt);
     stats_add(&list, "striped transfers", "", adapt->n_striped);
     stats_add(&list, "registrations made", "", adapt->mem.cache.n_misses);

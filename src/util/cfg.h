@@ -30,6 +30,7 @@ struct dm_cfg {
 /* Values of the ENUM settings, in the order of their help text; of RNDV: enum dm_rndv. */
 enum { DM_CONNECT_AUTO, DM_CONNECT_START, DM_CONNECT_DEMAND };
 enum { DM_EAGER_AUTO, DM_EAGER_RDMA, DM_EAGER_SENDRECV, DM_EAGER_BASIC };
+enum { DM_CQ_AUTO, DM_CQ_SHARED, DM_CQ_SPLIT };
 enum { DM_FIN_COMPLETION, DM_FIN_CHAINED };
 enum { DM_STATS_NO, DM_STATS_YES, DM_STATS_CALLS };
 enum { DM_RMA_AUTO, DM_RMA_EMULATED, DM_RMA_DIRECT };

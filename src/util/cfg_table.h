@@ -66,6 +66,10 @@
       "DATUM_SPIN and then asleep in the provider, asleep at once; thread: as adaptive, and a "    \
       "thread that sleeps in the provider makes progress while the program computes; threads2: "   \
       "two of them, one for what comes and one for what was posted and for connections")           \
+    X(CQ, ENUM, "auto", cq,                                                                        \
+      "auto|shared|split: completion queues of a provider (EVDs): one for all, or one for "        \
+      "receives and one for requests; auto: shared, but split with DATUM_PROGRESS=threads2; "      \
+      "completions are counted where this is set")                                                 \
     X(COLL, STR, "", coll,                                                                         \
       "algorithms of collectives to use where they can do the job, as in "                         \
       "bcast=scatter,barrier=tree; empty: by the library's table")                                 \

@@ -68,6 +68,15 @@ for p in datum-shm datum-tcp; do
         '0 copies into rings=200-220' '0 posts: RDMA writes=200-220' '1 copies into rings=100-220'
     check "$p: one-sided, direct" counts 'DATUM_RMA=direct DATUM_COLL_SHM=no' 100 64 put -- \
         '0 copies into rings=0-20' '0 posts: RDMA writes=100-120' '1 posts: RDMA writes=0-20'
+    # every record that comes is a completion of a receive
+    check "$p: two queues" counts 'DATUM_EAGER=sendrecv DATUM_CQ=split' 20 64 -- \
+        '0 completions: in the queue of receives=20' '1 completions: in the queue of receives=20' \
+        '0 completions: in the queue of requests=0-4' '0 completions: in one queue for all=0'
+    check "$p: one queue" counts 'DATUM_EAGER=sendrecv DATUM_CQ=shared' 20 64 -- \
+        '0 completions: in one queue for all=20-24' '1 completions: in one queue for all=20-24' \
+        '0 completions: in the queue of receives=0' '0 completions: in the queue of requests=0'
+    check "$p: two queues, waiting" counts 'DATUM_EAGER=sendrecv DATUM_CQ=split DATUM_PROGRESS=wait' 200 64 -- \
+        '0 rail 0: records: waits that an event ended=50-1000' '0 completions: in the queue of receives=200'
     # what comes by send and receive wakes who sleeps; who polls does not sleep
     check "$p: polling" counts 'DATUM_EAGER=sendrecv DATUM_PROGRESS=poll' 200 64 -- \
         '0 rail 0: records: waits in the provider=0' '1 rail 0: records: waits in the provider=0'
@@ -96,6 +105,11 @@ for s in DATUM_EAGER=basic 'DATUM_RNDV=write DATUM_RNDV_INLINE=yes' DATUM_RNDV=i
     done
 done
 
+for s in poll adaptive thread threads2; do
+    check "traffic, two queues, $s" says running env DATUM_CQ=split DATUM_PROGRESS=$s DATUM_EAGER=sendrecv \
+        mpiexec -n 2 ./traffic -n 5
+done
+
 differ() { # SETTING PATTERN: rank 1 has it, rank 0 has not
     timeout 30 mpiexec -n 1 ./traffic -n 1 : -n 1 env "$1" ./traffic -n 1 >said 2>&1 && return 1
     grep -Eqe "$2" said && return 0
@@ -111,6 +125,8 @@ check_fails 'a chunk over a slot' 'DATUM_CHUNK is 8192; .*4096 bytes, which DATU
     env DATUM_CHUNK=8k DATUM_RING_SLOT_SIZE=4k mpiexec -n 2 ./traffic -n 1
 check_fails 'a FIN behind no write' 'DATUM_FIN=chained is for RDMA writes, but DATUM_RNDV is auto; set DATUM_RNDV=write' \
     env DATUM_FIN=chained mpiexec -n 2 ./traffic -n 1
+check_fails 'one queue for two threads' 'DATUM_CQ=shared cannot be with DATUM_PROGRESS=threads2' \
+    env DATUM_CQ=shared DATUM_PROGRESS=threads2 mpiexec -n 2 ./traffic -n 1
 check_fails 'a wrong word' 'DATUM_RNDV is .reed. \(from the environment\), but must be one of auto\|read\|pipe\|write\|imm' \
     env DATUM_RNDV=reed mpiexec -n 2 ./traffic -n 1
 check 'explained' says 'data, head and tail each' env DATUM_EXPLAIN=1 DATUM_EAGER=basic \
@@ -119,5 +135,7 @@ check 'explained, large messages' says 'RDMA write with immediate value after' \
     env DATUM_EXPLAIN=1 DATUM_RNDV=imm mpiexec -n 2 ./traffic -n 1
 check 'explained, FIN' says 'FIN is posted right behind the write' \
     env DATUM_EXPLAIN=1 DATUM_RNDV=write DATUM_FIN=chained mpiexec -n 2 ./traffic -n 1
+check 'explained, queues' says 'one for receives, one for requests' \
+    env DATUM_EXPLAIN=1 DATUM_CQ=split mpiexec -n 2 ./traffic -n 1
 check 'for each message' says 'RDMA writes +[0-9.]+$' env DATUM_STATS=1 mpiexec -n 2 ./traffic -n 1
 totals

@@ -27,6 +27,7 @@ UNEXPECTED 64m 0
 REG_CACHE yes no exact dme interval
 REG_CACHE_SIZE 256m 0 64k
 PROGRESS adaptive wait poll thread threads2
+CQ auto split shared
 SPIN auto 0
 CONNECT auto start demand
 RMA auto emulated direct
@@ -44,6 +45,8 @@ draw() { # to the array vars
     np=$((2 + RANDOM % 2))
     # a FIN behind a write needs one
     [[ ${vars[*]} == *_RNDV=write* ]] || vars=("${vars[@]/DATUM_FIN=chained/DATUM_FIN=completion}")
+    # two threads need two queues
+    [[ ${vars[*]} != *=threads2* ]] || vars=("${vars[@]/DATUM_CQ=shared/DATUM_CQ=split}")
     # who polls for ever needs a core of his own
     [[ ${vars[*]} != *=poll* ]] || np=2
 }

@@ -1,4 +1,4 @@
-/* test: np=2 cfg=PROGRESS=thread|threads2,EAGER=rdma|sendrecv,SPIN=0us timeout=90 */
+/* test: np=2 cfg=PROGRESS=thread|threads2,EAGER=rdma|sendrecv,SPIN=0us,CQ=auto|split timeout=90 */
 /*
  * A call that waits lets the progress threads do the work: with DATUM_SPIN=0us it is they who find what comes.
  */

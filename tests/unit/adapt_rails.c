@@ -314,6 +314,23 @@ static void basic_refused(void)
     says("iWARP");
 }
 
+/* Two queues to sleep for, and nothing that both wake; one queue for two threads. */
+static void queues_refused(void)
+{
+    memset(&space, 0, sizeof(space));
+    CHECK_EQ(open_side(0, true), DM_EPROVIDER);
+    says("DATUM_CQ=split");
+    says("fake-a");
+}
+
+static void queues_contradict(void)
+{
+    memset(&space, 0, sizeof(space));
+    CHECK_EQ(open_side(0, true), DM_ECONFIG);
+    says("DATUM_CQ=shared");
+    says("threads2");
+}
+
 static void run(const char *settings, void (*fn)(void))
 {
     pid_t pid;
@@ -357,6 +374,8 @@ int main(void)
     run("DATUM_PROVIDER=fake-a,fake-b DATUM_EAGER=auto", unsaid);
     run("DATUM_PROVIDER=fake-a,fake-b DATUM_EAGER=rdma", rings_forced);
     run("DATUM_PROVIDER=fake-a,fake-b DATUM_EAGER=basic", basic_refused);
+    run("DATUM_PROVIDER=fake-a,fake-b DATUM_CQ=split", queues_refused);
+    run("DATUM_PROVIDER=fake-a,fake-b DATUM_CQ=shared DATUM_PROGRESS=threads2", queues_contradict);
     run("DATUM_PROVIDER=", near_first);
     unlink(conf_path);
     rmdir(dir);

@@ -127,6 +127,16 @@ static DAT_RETURN fake_free(DAT_HANDLE h)
     return DAT_SUCCESS;
 }
 
+/* It has no notification objects. */
+static DAT_RETURN fake_cno_create(DAT_IA_HANDLE ia, DAT_OS_WAIT_PROXY_AGENT agent,
+                                  DAT_CNO_HANDLE *cno_p)
+{
+    (void)ia;
+    (void)agent;
+    (void)cno_p;
+    return FAKE_ERR(DAT_NOT_IMPLEMENTED);
+}
+
 static DAT_RETURN fake_evd_create(DAT_IA_HANDLE ia, DAT_COUNT qlen, DAT_CNO_HANDLE cno,
                                   DAT_EVD_FLAGS flags, DAT_EVD_HANDLE *evd_p)
 {
@@ -612,6 +622,7 @@ static void fake_register(const char *path)
     fake_prov.ia_close_func = fake_ia_close;
     fake_prov.pz_create_func = fake_pz_create;
     fake_prov.pz_free_func = fake_free;
+    fake_prov.cno_create_func = fake_cno_create;
     fake_prov.evd_create_func = fake_evd_create;
     fake_prov.evd_free_func = fake_evd_free;
     fake_prov.evd_dequeue_func = fake_evd_dequeue;

@@ -235,16 +235,25 @@ static inline int dto_drain_queue(struct dm_ia *ia, DAT_EVD_HANDLE evd)
     return n;
 }
 
+/* The queue of receives first: what has arrived before a failure counts. */
+static int dto_drain_counted(struct dm_ia *ia)
+{
+    int n_recv = ia->recv_evd != ia->dto_evd ? dto_drain_queue(ia, ia->recv_evd) : 0;
+    int n = dto_drain_queue(ia, ia->dto_evd);
+
+    ia->counts.n_taken[DM_SIDE_RECV] += (uint64_t)n_recv;
+    ia->counts.n_taken[DM_SIDE_REQUEST] += (uint64_t)n;
+    return n_recv + n;
+}
+
 int dm_poll_drain_rail(struct dm_ia *ia)
 {
-    int n = 0;
-
     /* a waiting thread may have taken an event that is older than what is queued now */
     if (dm_unlikely(ia->is_waited_on))
         return 0;
-    if (dm_unlikely(ia->recv_evd != ia->dto_evd))
-        n = dto_drain_queue(ia, ia->recv_evd); /* first: what has arrived before a failure counts */
-    return n + dto_drain_queue(ia, ia->dto_evd);
+    if (dm_unlikely(ia->counts_taken))
+        return dto_drain_counted(ia);
+    return dto_drain_queue(ia, ia->dto_evd);
 }
 
 int dm_poll_drain(struct dm_adapt *adapt)

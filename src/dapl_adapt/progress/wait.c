@@ -4,7 +4,8 @@
  *
  * Where there is a progress thread, only it sleeps here. It does so in a notification object, so that the event
  * queues stay with whoever polls. With DATUM_PROGRESS=threads2 that is for what has come. What was posted has a
- * queue and a notification object of its own, in which the second progress thread sleeps.
+ * queue and a notification object of its own, in which the second progress thread sleeps. With DATUM_CQ=split and
+ * no such thread one notification object is for both queues, and whoever waits sleeps in it.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -68,7 +69,7 @@ static bool wait_has_unwatched(struct dm_adapt *adapt, const struct dm_ia *ia, e
         if (adapt->rails.ias[i]->n_signalled > 0 &&
             (side == DM_SIDE_REQUEST
                  ? adapt->rails.ias[i] != ia
-                 : adapt->rails.ias[i]->recv_evd != adapt->rails.ias[i]->dto_evd &&
+                 : adapt->rails.ias[i]->wake.cno[DM_SIDE_REQUEST] != DAT_HANDLE_NULL &&
                        !atomic_load(&adapt->sleep.is_thread_asleep[DM_SIDE_REQUEST])))
             return true;
     }
@@ -139,6 +140,7 @@ static void wait_block_evd(struct dm_ia *ia, uint64_t timeout_us)
     ia->is_waited_on = false;
     if (rc == DAT_SUCCESS) {
         ia->counts.n_wakes++;
+        ia->counts.n_taken[DM_SIDE_REQUEST] += ia->counts_taken;
         dm_poll_event(ia, &event);
     } else if (DAT_GET_TYPE(rc) != DAT_TIMEOUT_EXPIRED) {
         wait_pause_ns(PAUSE_NS);

@@ -251,8 +251,17 @@ int dm_ia_listen(DAT_IA_HANDLE ia, const char *name, DAT_EVD_HANDLE evd, DAT_CON
     return DM_OK;
 }
 
+/* Two queues and nothing that is woken by both. */
+static int ia_cannot_split(const struct dm_ia *ia)
+{
+    return DM_FAIL(DM_EPROVIDER,
+                   "%s has no notification object to wait for two queues, as DATUM_CQ=split needs "
+                   "unless DATUM_PROGRESS=poll; set DATUM_CQ=shared or DATUM_PROGRESS=poll",
+                   ia->name);
+}
+
 /*
- * The queues for completions, and what progress threads sleep in. The kernel gives the queues of a
+ * The queues for completions, and what is slept in where that is not the queue. The kernel gives the queues of a
  * process numbers, from 0 up, one for each page. Soft-iWARP's library takes number 144 for "none"
  * and refuses the queue that begins there, again and again. A first queue of more pages covers it:
  * SIW_QLEN is rounded up to 32768 entries of 32 bytes.
@@ -260,17 +269,24 @@ int dm_ia_listen(DAT_IA_HANDLE ia, const char *name, DAT_EVD_HANDLE evd, DAT_CON
 static int ia_create_queues(struct dm_ia *ia, int qlen)
 {
     int progress = dm_cfg()->progress;
-    bool has_side = progress >= DM_PROGRESS_THREAD && ia_create_side(ia, DM_SIDE_RECV);
-    bool is_split =
+    bool is_split = dm_cfg()->cq == DM_CQ_SPLIT;
+    bool has_threads = progress >= DM_PROGRESS_THREAD;
+    bool has_side = (has_threads || (is_split && progress != DM_PROGRESS_POLL)) &&
+                    ia_create_side(ia, DM_SIDE_RECV);
+    bool has_sides =
         has_side && progress == DM_PROGRESS_THREADS2 && ia_create_side(ia, DM_SIDE_REQUEST);
-    bool is_merged = ia->can_wake && progress < DM_PROGRESS_THREAD;
+    bool is_merged = ia->can_wake && !has_threads && !has_side;
     int err;
 
+    if (is_split && !has_side && progress != DM_PROGRESS_POLL)
+        return ia_cannot_split(ia);
+    is_split |= has_sides;
+    ia->counts_taken = is_split || dm_cfg()->cq == DM_CQ_SHARED;
     if (ia->caps.is_late && qlen < SIW_QLEN)
         qlen = SIW_QLEN;
-    err =
-        ia_evd_create(ia, qlen + is_merged, ia->wake.cno[is_split ? DM_SIDE_REQUEST : DM_SIDE_RECV],
-                      DAT_EVD_DTO_FLAG | (is_merged ? DAT_EVD_SOFTWARE_FLAG : 0), &ia->dto_evd);
+    err = ia_evd_create(ia, qlen + is_merged,
+                        ia->wake.cno[has_sides ? DM_SIDE_REQUEST : DM_SIDE_RECV],
+                        DAT_EVD_DTO_FLAG | (is_merged ? DAT_EVD_SOFTWARE_FLAG : 0), &ia->dto_evd);
     if (is_merged) {
         ia->wake.evd[DM_SIDE_RECV] = ia->dto_evd;
         ia->depth.space--;

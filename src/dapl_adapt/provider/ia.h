@@ -2,8 +2,8 @@
  * One open interface adapter (IA): a rail. Owns the DAT objects that all its
  * connections share: protection zone, event dispatchers, service point.
  *
- * dto_evd gets every data transfer completion, of both queues, so that one wait sees
- * all; with DATUM_PROGRESS=threads2 recv_evd has those of receives instead. cm.evd gets
+ * dto_evd gets every data transfer completion, so that one wait sees all; with DATUM_CQ=split and
+ * DATUM_PROGRESS=threads2 recv_evd has those of receives instead. cm.evd gets
  * connection requests and connection events and belongs to the connection server's thread while
  * that runs.
  */
@@ -34,6 +34,8 @@ enum dm_atomics_state { DM_ATOMICS_UNTRIED, DM_ATOMICS_NONE, DM_ATOMICS_WORK };
 
 /* What DATUM_STATS tells of a rail. */
 struct dm_ia_counts {
+    /* completions of receives and of requests, if counts_taken */
+    uint64_t n_taken[DM_SIDES];
     uint64_t n_attempts; /* connection requests of ours */
     uint64_t n_refused;  /* that came to nothing */
     uint64_t n_waits;    /* times that we blocked in it, */
@@ -93,9 +95,10 @@ struct dm_ia_cm {
 
 /*
  * With progress threads, for each side: what a thread sleeps in that leaves the event queues to
- * others, and a queue of software events to wake it. The second side has requests only, if receives
- * have a queue of their own, and is not there otherwise. Without progress threads evd is the queue of
- * completions, where the provider can be woken so.
+ * others, and a queue of software events to wake it. The second side has requests only, with
+ * DATUM_PROGRESS=threads2, and is not there otherwise. Without progress threads the first side is
+ * there if there are two queues to sleep for. Else evd is the queue of completions, where the
+ * provider can be woken so.
  */
 struct dm_ia_wake {
     DAT_CNO_HANDLE cno[DM_SIDES];
@@ -149,6 +152,7 @@ struct dm_ia {
     int n_probes;                     /* measuring transfers under way */
     bool is_waited_on; /* a thread waits in dto_evd, or has an event of it not yet handled */
     bool is_driven;    /* every poll has to look into its event queue */
+    bool counts_taken; /* completions are counted (DATUM_CQ) */
     bool can_wake;     /* a software event wakes who waits for completions */
     bool is_serial;    /* one thread at a time may call it (serial.h) */
     bool is_builtin;
