@@ -55,6 +55,8 @@ void dm_chan_on_lost(struct dm_chan *chan, dm_chan_lost fn, void *arg);
 void dm_chan_on_gone(struct dm_chan *chan, dm_chan_gone fn, void *arg);
 /* What dm_adapt_eager_good() says of this peer. */
 size_t dm_chan_eager_good(const struct dm_chan *chan, int proc);
+/* And dm_adapt_eager_max(), which is one record, of a peer that this process has a connection to. */
+size_t dm_chan_record_max(const struct dm_chan *chan, int proc);
 /* And dm_adapt_is_software(). */
 bool dm_chan_is_software(const struct dm_chan *chan, int proc);
 /*

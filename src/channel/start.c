@@ -157,6 +157,11 @@ size_t dm_chan_eager_good(const struct dm_chan *chan, int proc)
     return peer != NULL && peer->conn != NULL ? dm_adapt_eager_good(peer->conn) : 0;
 }
 
+size_t dm_chan_record_max(const struct dm_chan *chan, int proc)
+{
+    return dm_adapt_eager_max(chan->peers[proc]->conn);
+}
+
 bool dm_chan_is_software(const struct dm_chan *chan, int proc)
 {
     const struct dm_chan_peer *peer = chan->peers[proc];

@@ -43,8 +43,8 @@
       DM_RNDV_VALUES                                                                               \
       ": rendezvous by RDMA read and a FIN; by copies through the ring; "                          \
       "by RDMA write after the receiver's answer and a FIN; by RDMA write whose immediate value "  \
-      "is the FIN, where the provider has that; auto: read or pipe, whichever is faster now, by "  \
-      "what large messages took")                                                                  \
+      "is the FIN, where the provider has that; serial: as pipe, but chunk after chunk, without "  \
+      "any overlap; auto: read or pipe, whichever is faster now, by what large messages took")     \
     X(RNDV_INLINE, BOOL, "no", rndv_inline,                                                        \
       "send the first bytes of a message with the request to send, at most 4k of them")            \
     X(FIN, ENUM, "completion", fin,                                                                \

@@ -8,6 +8,7 @@
  * pipe    rndv/am/bcopy   RTS, CTS, DATA...  into the ring and out of it
  * write   rndv/put/zcopy  RTS, CTS, FIN      none
  * imm     -               RTS, CTS           none; the write's immediate value is the FIN
+ * serial  -               RTS, CTS, DATA...  as pipe, but no two at a time: a CTS for each DATA
  */
 #ifndef DM_UTIL_RNDV_H
 #define DM_UTIL_RNDV_H
@@ -17,7 +18,8 @@
     X(READ, "read", "RDMA read")                                                                   \
     X(PIPE, "pipe", "copies through the pipe")                                                     \
     X(WRITE, "write", "RDMA write after the receiver's answer")                                    \
-    X(IMM, "imm", "RDMA write with immediate value after the receiver's answer")
+    X(IMM, "imm", "RDMA write with immediate value after the receiver's answer")                   \
+    X(SERIAL, "serial", "copies through the pipe, one record after the other")
 
 #define DM_RNDV_ENUM(PROTO, name, text) DM_RNDV_##PROTO,
 /* AUTO: read or pipe, which is to be found out. */

@@ -57,6 +57,12 @@ for p in datum-shm datum-tcp; do
         '0 posts: RDMA reads=0' '1 rendezvous packets: FIN=0'
     check "$p: chunks of 32k" counts 'DATUM_RNDV=pipe DATUM_CHUNK=32k' 20 64000 -- \
         '0 copies into rings=60'
+    # a CTS for each chunk, none of which is under way with another
+    check "$p: serial, 8k" counts 'DATUM_RNDV=serial DATUM_CHUNK=8k' 20 64000 -- '0 rendezvous packets: RTS=20' \
+        '0 rendezvous packets: DATA=160' '1 rendezvous packets: CTS=160' '0 copies into rings=180' \
+        '1 copies into rings=180' '0 posts: RDMA writes=180' '0 posts: RDMA reads=0' '1 rendezvous packets: FIN=0'
+    check "$p: serial, whole messages" counts 'DATUM_RNDV=serial DATUM_CHUNK=64k' 20 64000 -- \
+        '0 rendezvous packets: DATA=20' '1 rendezvous packets: CTS=20' '0 copies into rings=40'
     check "$p: first bytes" counts 'DATUM_RNDV=read DATUM_RNDV_INLINE=yes' 20 100000 -- \
         '0 rendezvous packets: RTS=20' '1 posts: RDMA reads=20' '1 rail 0: records: by RDMA=1918080'
     check "$p: a message that is all first bytes" counts \
@@ -98,7 +104,7 @@ check 'more FINs than places' counts 'DATUM_RNDV=write DATUM_FIN=chained' 200 20
     '0 rendezvous packets: RTS=200' '0 rendezvous packets: FIN=200' '0 rendezvous packets: FIN, chained=1-200'
 
 for s in DATUM_EAGER=basic 'DATUM_RNDV=write DATUM_RNDV_INLINE=yes' DATUM_RNDV=imm 'DATUM_RNDV=write DATUM_FIN=chained' \
-    'DATUM_RNDV=pipe DATUM_CHUNK=1k' 'DATUM_RNDV=read DATUM_REG_CACHE=exact DATUM_CONNECT=demand'; do
+    'DATUM_RNDV=pipe DATUM_CHUNK=1k' DATUM_RNDV=serial 'DATUM_RNDV=read DATUM_REG_CACHE=exact DATUM_CONNECT=demand'; do
     for p in datum-shm datum-tcp; do
         # shellcheck disable=SC2086
         check "traffic, $p, $s" says running env DATUM_PROVIDER=$p $s mpiexec -n 3 ./traffic -n 5

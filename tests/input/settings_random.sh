@@ -16,7 +16,7 @@ limit=${TEST_LIMIT:-40}
 # name, then what it may be; the first is the default
 table='PROVIDER datum-shm datum-tcp
 EAGER auto rdma sendrecv basic
-RNDV auto read pipe write imm
+RNDV auto read pipe write imm serial
 RNDV_INLINE no yes
 FIN completion chained
 CHUNK auto 1k 8k

@@ -18,7 +18,7 @@
 #define RNDV_PIECE ((size_t)1 << 20)
 
 struct rndv_row {
-    /* Sender: can it be offered? Registers the buffer. NULL: there is nothing to offer. */
+    /* Sender: can it be offered? Registers the buffer. NULL: always. */
     bool (*offer)(struct dm_p2p_req *r, struct dm_p2p_rts *rts);
     /* Receiver: is it good for this buffer, and still the best? NULL: always. */
     bool (*is_usable)(struct dm_p2p_req *r);
@@ -39,14 +39,16 @@ static bool rndv_pipe_start(struct dm_p2p_req *r, const struct dm_p2p_rts *rts);
 static void rndv_write_send(struct dm_p2p_req *r);
 static void rndv_value_send(struct dm_p2p_req *r);
 static void rndv_pipe_send(struct dm_p2p_req *r);
+static void rndv_serial_send(struct dm_p2p_req *r);
 
 /* clang-format off */
 static const struct rndv_row rndv_rows[DM_N_RNDV] = {
-    /* protocol        offer              is_usable            start             send */
-    [DM_RNDV_READ]  = {rndv_offer_key,    rndv_is_read_better, rndv_read_start,  NULL},
-    [DM_RNDV_PIPE]  = {NULL,              NULL,                rndv_pipe_start,  rndv_pipe_send},
-    [DM_RNDV_WRITE] = {rndv_offer_buffer, rndv_is_contig,      rndv_write_start, rndv_write_send},
-    [DM_RNDV_IMM]   = {rndv_offer_buffer, rndv_is_contig,      rndv_value_start, rndv_value_send},
+    /* protocol         offer              is_usable            start              send */
+    [DM_RNDV_READ]   = {rndv_offer_key,    rndv_is_read_better, rndv_read_start,   NULL},
+    [DM_RNDV_PIPE]   = {NULL,              NULL,                rndv_pipe_start,   rndv_pipe_send},
+    [DM_RNDV_WRITE]  = {rndv_offer_buffer, rndv_is_contig,      rndv_write_start,  rndv_write_send},
+    [DM_RNDV_IMM]    = {rndv_offer_buffer, rndv_is_contig,      rndv_value_start,  rndv_value_send},
+    [DM_RNDV_SERIAL] = {NULL,              NULL,                rndv_pipe_start,   rndv_serial_send},
 };
 /* clang-format on */
 
@@ -57,7 +59,7 @@ void dm_p2p_rndv_offer(struct dm_p2p_req *r, struct dm_p2p_rts *rts)
     enum dm_rndv proto = dm_chan_rndv(dm_world.chan, r->proc);
     const struct rndv_row *row = &rndv_rows[proto];
 
-    rts->how = row->offer != NULL && row->offer(r, rts) ? proto : DM_RNDV_PIPE;
+    rts->how = row->offer == NULL || row->offer(r, rts) ? proto : DM_RNDV_PIPE;
 }
 
 void dm_p2p_rndv_fetch(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
@@ -66,6 +68,7 @@ void dm_p2p_rndv_fetch(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
     unsigned how = rts->how > DM_RNDV_AUTO && rts->how < DM_N_RNDV ? rts->how : DM_RNDV_PIPE;
     const struct rndv_row *row = &rndv_rows[how];
 
+    r->rndv.head.rts.how = how;
     if ((row->is_usable == NULL || row->is_usable(r)) && row->start(r, rts))
         return;
     (void)rndv_pipe_start(r, rts);
@@ -173,6 +176,12 @@ static void rndv_cts_done(void *arg)
     rndv_rows[r->rndv.head.cts.has_value ? DM_RNDV_IMM : DM_RNDV_WRITE].send(r);
 }
 
+/* At either end: was it offered so? */
+static bool rndv_is_serial(const struct dm_p2p_req *r)
+{
+    return r->rndv.head.rts.how == DM_RNDV_SERIAL;
+}
+
 static void on_cts(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
                    struct dm_chan_sink *sink)
 {
@@ -184,7 +193,7 @@ static void on_cts(void *arg, int proc, const struct dm_pkt *pkt, const void *da
     r->rndv.peer_req = cts->rreq;
     r->rndv.want = cts->want < r->len ? cts->want : r->len;
     if (pkt->data_len == 0) {
-        rndv_rows[DM_RNDV_PIPE].send(r);
+        rndv_rows[rndv_is_serial(r) ? DM_RNDV_SERIAL : DM_RNDV_PIPE].send(r);
     } else if (avail == sizeof(r->rndv.head.cts)) {
         memcpy(&r->rndv.head.cts, data, sizeof(r->rndv.head.cts));
         rndv_cts_done(r);
@@ -333,23 +342,27 @@ static bool rndv_pipe_start(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
     return true;
 }
 
-static void rndv_push(struct dm_p2p_req *r);
+static void rndv_push(struct dm_p2p_req *r, bool is_serial);
+static void rndv_serial_sent(struct dm_chan_send *send, int err);
 
 static void rndv_data_sent(struct dm_chan_send *send, int err)
 {
     struct dm_p2p_req *r = dm_container_of(send, struct dm_p2p_req, io.send);
 
     if (err == DM_OK && r->rndv.got < r->rndv.want)
-        rndv_push(r);
+        rndv_push(r, false);
     else
         dm_p2p_req_step(r, err);
 }
 
-/* Send the next piece. */
-static void rndv_push(struct dm_p2p_req *r)
+/* Send the next piece; serial: one record, which is copied. */
+static void rndv_push(struct dm_p2p_req *r, bool is_serial)
 {
     size_t left = r->rndv.want - r->rndv.got;
-    size_t len = left < RNDV_PIECE ? left : RNDV_PIECE;
+    size_t most = is_serial
+                      ? dm_chan_record_max(dm_world.chan, r->proc) - sizeof(struct dm_pkt_data)
+                      : RNDV_PIECE;
+    size_t len = left < most ? left : most;
     struct dm_pkt_data h = {
         .pkt = {.type = DM_PKT_DATA,
                 .version = DM_PKT_VERSION,
@@ -362,40 +375,42 @@ static void rndv_push(struct dm_p2p_req *r)
     dm_p2p.counts.n_data++;
     r->rndv.base = r->rndv.got;
     r->rndv.got += len;
-    r->io.send.done = rndv_data_sent;
-    r->io.send.data = r->addr != NULL ? r->addr + r->rndv.base : NULL;
+    r->io.send.done = is_serial ? rndv_serial_sent : rndv_data_sent;
+    r->io.send.data = r->addr != NULL && !is_serial ? r->addr + r->rndv.base : NULL;
     r->io.send.read = dm_p2p_read;
     (void)dm_chan_send(dm_world.chan, r->proc, &h.pkt, &r->io.send);
 }
 
-static void rndv_pipe_send(struct dm_p2p_req *r)
+/* The channel's queue has it from now on, which reports a loss itself. */
+static void rndv_hand_over(struct dm_p2p_req *r)
 {
-    /* From now on the channel's queue has it, which reports a loss itself. */
     r->is_active = false;
     dm_list_del(&r->active);
-    rndv_push(r);
+}
+
+static void rndv_pipe_send(struct dm_p2p_req *r)
+{
+    rndv_hand_over(r);
+    rndv_push(r, false);
 }
 
 static void rndv_data_write(void *arg, size_t offset, const void *data, size_t len)
 {
     struct dm_p2p_req *r = arg;
 
+    r->rndv.got += len;
     dm_p2p_place(r, r->rndv.base + offset, data, len);
 }
 
-static void rndv_data_arrived(struct dm_p2p_req *r, size_t len)
-{
-    r->rndv.got += len;
-    if (r->rndv.got == r->rndv.want)
-        dm_p2p_req_step(r, DM_OK);
-}
-
+/* All of a piece has come. */
 static void rndv_data_done(void *arg)
 {
     struct dm_p2p_req *r = arg;
-    size_t left = r->rndv.want - r->rndv.base;
 
-    rndv_data_arrived(r, left < RNDV_PIECE ? left : RNDV_PIECE);
+    if (r->rndv.got == r->rndv.want)
+        dm_p2p_req_step(r, DM_OK);
+    else if (rndv_is_serial(r))
+        rndv_cts(r, NULL);
 }
 
 /* Each record of the pipe is copied straight to its place. */
@@ -409,11 +424,33 @@ static void on_data(void *arg, int proc, const struct dm_pkt *pkt, const void *d
     (void)proc;
     r->rndv.base = h->offset;
     if (avail == pkt->data_len) {
-        dm_p2p_place(r, r->rndv.base, data, avail);
-        rndv_data_arrived(r, avail);
+        rndv_data_write(r, 0, data, avail);
+        rndv_data_done(r);
         return;
     }
     *sink = (struct dm_chan_sink){.arg = r, .write = rndv_data_write, .done = rndv_data_done};
+}
+
+/*
+ * ---- serial: the pipe without any overlap, to compare it with ----
+ *
+ * A piece is one record: copied into the ring, written, copied out, and then a CTS asks for the next.
+ */
+
+static void rndv_serial_sent(struct dm_chan_send *send, int err)
+{
+    struct dm_p2p_req *r = dm_container_of(send, struct dm_p2p_req, io.send);
+
+    if (err == DM_OK && r->rndv.got < r->rndv.want)
+        dm_p2p_req_activate(r); /* the next CTS */
+    else
+        dm_p2p_req_step(r, err);
+}
+
+static void rndv_serial_send(struct dm_p2p_req *r)
+{
+    rndv_hand_over(r);
+    rndv_push(r, true);
 }
 
 void dm_p2p_rndv_proto_start(void)
