@@ -230,6 +230,7 @@ static void wraps(void)
 /* The basic design: data, head and tail. */
 static void three_writes(void)
 {
+    const uint64_t *heads;
     struct iovec iov = {NULL, 1};
     size_t taken;
     char byte;
@@ -252,6 +253,13 @@ static void three_writes(void)
         poll_both();
     CHECK_EQ(fake.n_writes - before, 3000);
     CHECK_EQ(fake.n_sends, 0);
+    /* heads do not tell of tails */
+    heads = (const void *)(conn_of(1)->region.ptr +
+                           dm_region_len(conn_of(1)->ring.n_slots, conn_of(1)->ring.stride));
+    for (uint32_t i = 0; i < conn_of(1)->ring.n_slots; i++) {
+        CHECK(heads[i] != 0);
+        CHECK_EQ(heads[i] >> DM_TRAILER_CREDIT & 0xffff, 0);
+    }
     close_both();
 }
 

@@ -49,7 +49,8 @@ enum dm_conn_state {
 
 /* Who has consumed what, and when we looked (eager/credit.c). Counts of records. */
 struct dm_conn_credits {
-    uint32_t acked_to_peer; /* n_consumed in the last private data */
+    uint32_t acked_to_peer; /* n_consumed in the last private data, */
+    uint32_t tail;          /* and in the last write to the peer's control page */
     uint32_t acked_by_peer; /* of ours: consumed for certain */
     uint32_t written;       /* what the peer had written of that when we looked last */
     uint32_t looked;        /* ours when we looked at all that is unread, */

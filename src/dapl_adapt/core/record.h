@@ -21,7 +21,7 @@
 
 enum dm_record_protocol {
     DM_RECORD_WRITE, /* one RDMA write to the end of the slot */
-    /* DATUM_EAGER=basic: the data, then the trailer to an array behind the shadow buffer */
+    /* DATUM_EAGER=basic: the data, then the trailer, without credits, to an array behind the shadow buffer */
     DM_RECORD_BASIC,
     /* a send into a posted buffer: at the slot's start; the trailer is copied to an array */
     DM_RECORD_SEND

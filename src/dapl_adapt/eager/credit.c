@@ -97,7 +97,7 @@ static void credit_write(struct dm_conn *conn, bool is_signalled)
     DAT_RMR_TRIPLET rmr;
     DAT_RETURN rc;
 
-    conn->rx.n_credited = conn->rx.n_consumed;
+    conn->rx.n_credited = conn->credits.tail = conn->rx.n_consumed;
     conn->rx.is_asked = false;
     *out = conn->rx.n_consumed;
     lmr.virtual_address = (DAT_VADDR)(uintptr_t)out;

@@ -58,8 +58,9 @@ static DAT_RETURN post_send(struct dm_tx *tx, DAT_COUNT n_iov, DAT_LMR_TRIPLET *
 }
 
 /*
- * The basic design: the data, then the trailer as a word of its own (the head). The data are a post
- * that is no record, so that the numbers of posts go on by one.
+ * The basic design: the data, then the trailer as a word of its own (the head). What was consumed (the
+ * tail) is not in it, but in a third write, back (eager/credit.c). The data are a post that is no
+ * record, so that the numbers of posts go on by one.
  */
 static DAT_RETURN post_basic(struct dm_conn *conn, DAT_COUNT n_iov, DAT_LMR_TRIPLET *iov,
                              DAT_RMR_TRIPLET *rmr, enum dm_cookie_kind kind,
@@ -73,6 +74,8 @@ static DAT_RETURN post_basic(struct dm_conn *conn, DAT_COUNT n_iov, DAT_LMR_TRIP
     head.virtual_address = last->virtual_address + last->segment_length - DM_TRAILER_LEN;
     head.segment_length = DM_TRAILER_LEN;
     head.lmr_context = tx->lctx;
+    *(uint64_t *)(uintptr_t)head.virtual_address &= ~(UINT64_C(0xffff) << DM_TRAILER_CREDIT);
+    conn->rx.n_credited = conn->credits.tail;
     last->segment_length -= DM_TRAILER_LEN;
     rmr->segment_length -= DM_TRAILER_LEN;
     n_iov -= last->segment_length == 0;

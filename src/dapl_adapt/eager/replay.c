@@ -131,7 +131,7 @@ int dm_eager_resume(struct dm_conn *conn)
     atomic_store_explicit(&conn->ctl->asleep, 0, memory_order_relaxed);
     tx->n_redo = tx->n_posted - priv->arrived;
     conn->credits.acked_by_peer = priv->arrived - priv->unconsumed;
-    conn->rx.n_credited = conn->credits.acked_to_peer;
+    conn->rx.n_credited = conn->credits.tail = conn->credits.acked_to_peer;
     if (tx->n_redo > tx->n_slots || priv->unconsumed > tx->n_slots)
         return DM_FAIL(DM_EPEER, "%s counts %u records of %u", dm_who(conn->adapt, conn->proc).text,
                        priv->arrived, tx->n_posted);

@@ -21,14 +21,13 @@
 
 #define PREFETCH_MAX 512 /* bytes of a record */
 
-/* Where the data of the record in front are, when its trailer is not behind them. */
-static const char *rx_data_apart(struct dm_rx *rx, uint64_t word, uint32_t len)
+/* Where the data of the record in front are, when its trailer is not behind them; the credit came apart, too. */
+static const char *rx_data_apart(const struct dm_rx *rx, uint32_t len)
 {
     const char *slot = rx->slots + (size_t)rx->ring.slot * rx->stride;
 
-    if (rx->protocol == DM_RECORD_SEND) /* the credit is known */
+    if (rx->protocol == DM_RECORD_SEND)
         return slot;
-    rx->peer_credit = (uint32_t)(word >> DM_TRAILER_CREDIT) & 0xffff;
     return slot + rx->stride - DM_TRAILER_LEN - dm_record_space(len);
 }
 
@@ -44,7 +43,7 @@ size_t dm_adapt_eager_peek(struct dm_conn *conn, const void **data_p)
             return 0;
         len = (uint32_t)word & DM_TRAILER_LEN_MASK;
         if (dm_unlikely(rx->protocol != DM_RECORD_WRITE)) {
-            rx->data = rx_data_apart(rx, word, len);
+            rx->data = rx_data_apart(rx, len);
         } else {
             rx->peer_credit = (uint32_t)(word >> DM_TRAILER_CREDIT) & 0xffff;
             rx->data = (const char *)rx->ring.trailer - dm_record_space(len);

@@ -38,9 +38,8 @@ static void credit_look_ahead(struct dm_conn *conn)
 {
     struct dm_rx *rx = &conn->rx;
     uint64_t word = 0;
-    uint32_t n = rx->protocol == DM_RECORD_SEND
-                     ? 0
-                     : dm_eager_unread(conn, &word); /* there it is known on arrival */
+    uint32_t n = rx->protocol != DM_RECORD_WRITE ? 0 /* it is known on arrival, or comes apart */
+                                                 : dm_eager_unread(conn, &word);
     uint32_t end = rx->n_consumed + n;
 
     if (n > 0 && (!conn->credits.has_stale || end != conn->credits.stale))
