@@ -197,7 +197,7 @@ static void explain_locks(struct dm_adapt *adapt)
     if (dm_cfg()->rma == DM_RMA_EMULATED)
         has_words = is_forced = false;
     else if (is_forced || (!has_words && dm_cfg()->rma_atomic == DM_RMA_ATOMIC_AUTO))
-        ia = dm_atomic_rail(adapt, is_remote, is_forced);
+        ia = dm_atomic_rail(adapt, is_remote, is_forced, false);
     if (ia != NULL)
         dm_log_info("locks of windows: fetch-and-add over %s, by their owner too%s", ia->name,
                     is_forced ? " (DATUM_RMA_ATOMIC)" : "");
@@ -208,6 +208,29 @@ static void explain_locks(struct dm_adapt *adapt)
                                   : "words in shared memory"
                       : "messages to their owner",
             is_forced ? "; no provider has fetch-and-add (DATUM_RMA_ATOMIC)" : "");
+}
+
+/* Who updates 8-byte integers in windows, as far as this process can tell. */
+static void explain_updates(struct dm_adapt *adapt)
+{
+    bool is_forced = dm_cfg()->rma_update == DM_RMA_UPDATE_YES;
+    const struct dm_ia *ia = NULL;
+
+    if (adapt->rails.n_ias == 0)
+        return;
+    if (dm_cfg()->rma != DM_RMA_EMULATED &&
+        (is_forced || (dm_cfg()->rma_update == DM_RMA_UPDATE_AUTO && adapt->job.n_local == 1)))
+        ia = dm_atomic_rail(adapt, !dm_adapt_is_one_host(adapt), is_forced, true);
+    if (ia != NULL)
+        dm_log_info(
+            "8-byte integers in windows: updated by atomic operations over %s, by their owner "
+            "too%s",
+            ia->name,
+            is_forced ? " (DATUM_RMA_UPDATE)"
+                      : ", where the hint mpi_accumulate_granularity allows it");
+    else
+        dm_log_info("8-byte integers in windows: updated by processors%s",
+                    is_forced ? "; no provider has the operations (DATUM_RMA_UPDATE)" : "");
 }
 
 void dm_adapt_explain(struct dm_adapt *adapt)
@@ -232,6 +255,7 @@ void dm_adapt_explain(struct dm_adapt *adapt)
     explain_progress(adapt);
     explain_queues(adapt);
     explain_locks(adapt);
+    explain_updates(adapt);
     if (adapt->rails.refused != NULL)
         dm_log_info("not used:\n%s", adapt->rails.refused);
 }

@@ -127,6 +127,7 @@ static void stats_add_posts(struct list *list, const struct dm_adapt *adapt)
         sum.n_imms += counts->n_imms;
         sum.n_reads += counts->n_reads;
         sum.n_atomics += counts->n_atomics;
+        sum.n_swaps += counts->n_swaps;
         sum.n_sends += counts->n_sends;
     }
     dm_conn_for_each (conn, adapt) {
@@ -135,11 +136,13 @@ static void stats_add_posts(struct list *list, const struct dm_adapt *adapt)
         else
             sum.n_writes += conn->tx.n_posted - conn->tx.n_before;
     }
-    stats_add(list, "posts", "", sum.n_writes + sum.n_reads + sum.n_atomics + sum.n_sends);
+    stats_add(list, "posts", "",
+              sum.n_writes + sum.n_reads + sum.n_atomics + sum.n_swaps + sum.n_sends);
     stats_add(list, "  RDMA writes", "", sum.n_writes);
     stats_add(list, "  with immediate value", "", sum.n_imms);
     stats_add(list, "  RDMA reads", "", sum.n_reads);
     stats_add(list, "  fetch-and-adds", "", sum.n_atomics);
+    stats_add(list, "  compare-and-swaps", "", sum.n_swaps);
     stats_add(list, "  sends", "", sum.n_sends);
     stats_add(list, "reading or the pipe: trials", "", n_trials);
     stats_add(list, "  changes", "", n_changes);

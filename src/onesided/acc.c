@@ -16,6 +16,7 @@
 #include "onesided/msg.h"
 #include "onesided/state.h"
 #include "onesided/update.h"
+#include "onesided/word_ops.h"
 #include "onesided/xfer.h"
 
 /* The call being worked on, and the packet being filled. */
@@ -124,6 +125,31 @@ static int queue_run(struct acc_walk *w, uint64_t offset, size_t n, int basic)
     return DM_OK;
 }
 
+/* n elements that are updated by the provider's atomic operations. */
+static int word_run(struct acc_walk *w, uint64_t offset, size_t n, int basic)
+{
+    char in[1024], old[1024];
+
+    while (n > 0) {
+        size_t part = n < sizeof(in) / sizeof(uint64_t) ? n : sizeof(in) / sizeof(uint64_t);
+        size_t len = part * sizeof(uint64_t);
+        int err;
+
+        if (w->type != NULL)
+            dm_type_pack(w->origin, w->count, w->type, w->packed, in, len);
+        err = dm_rma_update_words(w->call, w->op, false, offset, part, basic,
+                                  w->type != NULL ? in : NULL, old);
+        if (err != DM_OK)
+            return err;
+        if (w->result_type != NULL)
+            dm_type_unpack(w->result, w->result_count, w->result_type, w->packed, old, len);
+        w->packed += len;
+        offset += len;
+        n -= part;
+    }
+    return DM_OK;
+}
+
 /* n elements that this process can address are combined at once. */
 static int combine_run(struct acc_walk *w, char *dst, size_t n, int basic)
 {
@@ -163,10 +189,15 @@ static int add_run(void *arg, void *addr, size_t n, int basic)
     struct acc_walk *w = arg;
     const struct dm_win *win = w->call->win;
     uint64_t offset = (uint64_t)(uintptr_t)addr - win->parts[w->call->target].base;
-    char *map = dm_rma_map(w->call);
+    bool is_word = dm_rma_is_word(win, basic, offset);
+    char *map = is_word ? NULL : dm_rma_map(w->call);
     int err;
 
     /* a packet half filled by this call is a different place, but its results are a row */
+    if (is_word) {
+        err = send_filled(w);
+        return err != DM_OK ? err : word_run(w, offset, n, basic);
+    }
     if (map == NULL || !dm_rma_may_combine(win, w->call->target, basic, map + offset))
         return queue_run(w, offset, n, basic);
     err = send_filled(w);

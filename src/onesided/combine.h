@@ -5,6 +5,7 @@
 #define DM_ONESIDED_COMBINE_H
 
 #include "onesided/shared.h"
+#include "onesided/word_ops.h"
 
 /*
  * Bytes from the first to the last of n elements of a basic type; a hole behind that is not its
@@ -31,11 +32,13 @@ void dm_rma_swap(const struct dm_win *win, int target, char *dst, int basic, con
                  const char *compare, char *old);
 /*
  * May this process combine elements of a basic type at that address by itself, though it belongs to
- * another's part? Otherwise only the owner does.
+ * another's part? Otherwise only the owner does, or (dm_rma_is_word) the provider.
  */
 static inline bool dm_rma_may_combine(const struct dm_win *win, int target, int basic,
                                       const char *dst)
 {
+    if (dm_rma_is_word(win, basic, (uint64_t)(uintptr_t)dst))
+        return false;
     return target == win->comm->rank ||
            (dm_op_is_atomic(basic) && (uintptr_t)dst % (size_t)dm_type_get(basic)->extent == 0);
 }

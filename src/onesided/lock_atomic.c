@@ -10,6 +10,7 @@
 #include "onesided/flush.h"
 #include "onesided/lock.h"
 #include "onesided/state.h"
+#include "onesided/word_ops.h"
 
 #include "util/cfg.h"
 #include "util/clock.h"
@@ -18,54 +19,12 @@
 /* It is an exclusive holder's turn when WRITE is its ticket, a shared one's when READ is. */
 enum { WRITE, READ, USERS, WORDS };
 
-struct add {
-    struct dm_rdma rdma;
-    int word;
-    uint64_t n;
-    uint64_t old;
-    int err;
-    bool is_over;
-};
-
-static void lock_atomic_over(struct dm_rdma *rdma, int err)
-{
-    struct add *add = dm_container_of(rdma, struct add, rdma);
-
-    add->err = err;
-    add->is_over = true;
-}
-
-/* It belongs to the adaptation layer then, unless it is over. */
-static void lock_atomic_start(struct dm_win *win, int rank, struct add *add)
-{
-    int err;
-
-    add->is_over = false;
-    add->rdma.done = lock_atomic_over;
-    err =
-        dm_adapt_fetch_add(dm_chan_adapt(dm_world.chan), dm_rma_proc(win, rank), &add->rdma,
-                           win->fetch_locks, &win->parts[rank].lock, add->word, add->n, &add->old);
-    if (err != DM_OK)
-        lock_atomic_over(&add->rdma, err);
-}
-
-/* Do some, in whatever order they come; waits, until all are over even if one fails. */
-static int do_adds(struct dm_win *win, int rank, struct add *adds, int n)
+/* Do some of a rank's words, in whatever order they come; waits. */
+static int do_adds(struct dm_win *win, int rank, struct dm_rma_word *adds, int n)
 {
     int proc = dm_rma_proc(win, rank);
-    int err = DM_OK;
+    int err = dm_rma_do_words(win, rank, win->fetch_locks, &win->parts[rank].lock, adds, n);
 
-    for (int i = 0; i < n; i++)
-        lock_atomic_start(win, rank, &adds[i]);
-    for (int i = 0; i < n; i++) {
-        while (!*(volatile bool *)&adds[i].is_over || adds[i].err == DM_EAGAIN) {
-            dm_chan_progress_wait(dm_world.chan);
-            if (adds[i].is_over && adds[i].err == DM_EAGAIN)
-                lock_atomic_start(win, rank, &adds[i]);
-        }
-        if (err == DM_OK)
-            err = adds[i].err;
-    }
     if (err == DM_OK)
         return DM_OK;
     return DM_FAIL(
@@ -99,7 +58,7 @@ static int wait_turn(struct dm_win *win, int rank, int word, uint64_t ticket, ui
 
     dm_wait_begin(dm_world.chan, &w, DM_WAIT_LOOK, dm_chan_is_oversubscribed(dm_world.chan), 0);
     while (now != ticket && err == DM_OK) {
-        struct add poll = {.word = word};
+        struct dm_rma_word poll = {.op.which = (uint64_t)word};
         uint64_t start_ns = dm_clock_ns();
 
         err = dm_rma_check_lost(win, -1);
@@ -120,8 +79,9 @@ static int wait_turn(struct dm_win *win, int rank, int word, uint64_t ticket, ui
 int dm_rma_atomic_lock(struct dm_win *win, int rank, int mode)
 {
     int word = mode == MPI_LOCK_SHARED ? READ : WRITE;
-    struct add adds[] = {{.word = USERS, .n = 1}, {.word = word}};
-    struct add enter = {.word = READ, .n = 1};
+    struct dm_rma_word adds[] = {{.op = {.which = USERS, .value = 1}},
+                                 {.op.which = (uint64_t)word}};
+    struct dm_rma_word enter = {.op = {.which = READ, .value = 1}};
     int err;
 
     dm_rma_state.counts.n_locks_atomic++;
@@ -137,7 +97,8 @@ int dm_rma_atomic_lock(struct dm_win *win, int rank, int mode)
 
 int dm_rma_atomic_unlock(struct dm_win *win, int rank, int mode)
 {
-    struct add adds[] = {{.word = WRITE, .n = 1}, {.word = READ, .n = 1}};
+    struct dm_rma_word adds[] = {{.op = {.which = WRITE, .value = 1}},
+                                 {.op = {.which = READ, .value = 1}}};
 
     /* what was stored under the lock is there before */
     dm_atomic_fence();

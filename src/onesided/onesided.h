@@ -20,7 +20,9 @@ struct dm_win_part {
     uint64_t size;
     struct dm_rkey rkey;
     struct dm_word_key lock; /* where its locks are fetched and added to; rail 0: nowhere */
-    int32_t handle;          /* of the window in that process; 0: it could not make its part */
+    struct dm_word_key
+        words;      /* the part as words of the provider's atomic operations; 0: it is none */
+    int32_t handle; /* of the window in that process; 0: it could not make its part */
     uint32_t disp_unit;
     uint32_t is_direct; /* registered: RDMA can reach it */
     /* a memory file that processes of its host may map; fd -1: none */
@@ -80,6 +82,7 @@ struct dm_win {
     struct dm_win_peer *peers; /* one per rank */
     struct dm_win_pending pending;
     bool is_unordered; /* accumulate_ordering=none: updates may overtake each other */
+    bool is_fine;      /* mpi_accumulate_granularity: updates are of single elements */
     bool is_mapped;    /* others address this rank's part, or this rank theirs: dm_rma_combine */
     struct dm_win_epoch epoch;
     /* what the program sees */
@@ -101,6 +104,7 @@ struct dm_win {
     struct dm_list regions;       /* attached to a dynamic window (win_dynamic.c) */
     struct dm_rma_node *node;     /* NULL: locks, fences and so on go by packets */
     struct dm_words *fetch_locks; /* all its locks are taken by fetch-and-add of these; or NULL */
+    struct dm_words *words;       /* its 8-byte integers are updated by the provider; or NULL */
     struct dm_win_target target;
 };
 

@@ -11,6 +11,7 @@ static const char *const path_names[DM_N_PATHS] = {
     [DM_PATH_ASSIST] = "  assist",
     [DM_PATH_SPLIT_COPY] = "  split copy",
     [DM_PATH_GET_MODIFY_PUT] = "  get-modify-put",
+    [DM_PATH_ATOMIC] = "  provider's atomics",
     [DM_PATH_RDMA] = "  RDMA write, read",
     [DM_PATH_AM_GET] = "  active-message get",
     [DM_PATH_PACKETS] = "  packets",

@@ -16,6 +16,7 @@ enum dm_rma_path {
     DM_PATH_ASSIST,         /* items that the target has executed */
     DM_PATH_SPLIT_COPY,     /* of which the target has copied its part */
     DM_PATH_GET_MODIFY_PUT, /* updates */
+    DM_PATH_ATOMIC,         /* elements */
     DM_PATH_RDMA,           /* transfers */
     DM_PATH_AM_GET,         /* requests */
     DM_PATH_PACKETS,        /* with data, or that ask for data; sent */

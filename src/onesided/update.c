@@ -1,6 +1,6 @@
 /*
  * The paths of updates: accumulates and fetches whose elements are of one basic type, contiguous on
- * both sides, and in memory that this process cannot address.
+ * both sides, and in memory that this process cannot address, or is not to combine by itself.
  *
  * The target executes assists, if it waits in the library; if it computes, private memory of this
  * host is updated by get-modify-put. Packets do everything.
@@ -13,6 +13,7 @@
 #include "onesided/msg.h"
 #include "onesided/state.h"
 #include "onesided/update.h"
+#include "onesided/word_ops.h"
 #include "onesided/xfer.h"
 #include "util/log.h"
 
@@ -22,6 +23,19 @@
 static size_t update_len(const struct dm_rma_update *u)
 {
     return u->n * (size_t)dm_type_get(u->acc.basic)->size;
+}
+
+/* ---- by the provider's atomic operations ---- */
+
+static bool update_is_word(const struct dm_rma_update *u)
+{
+    return dm_rma_is_word(u->call->win, u->acc.basic, u->acc.offset);
+}
+
+static int update_words(const struct dm_rma_update *u)
+{
+    return dm_rma_update_words(u->call, dm_op_get(u->acc.op), (u->acc.pkt.flags & DM_RMA_SWAP) != 0,
+                               u->acc.offset, u->n, u->acc.basic, u->data, u->result);
 }
 
 /* ---- by the target: assists ---- */
@@ -108,6 +122,8 @@ static const struct {
     bool (*is_usable)(const struct dm_rma_update *u);
     int (*start)(const struct dm_rma_update *u);
 } update_paths[] = {
+    /* an adapter's transfer for each element; nobody else updates these elements */
+    {DM_PATH_ATOMIC, SIZE_MAX, update_is_word, update_words},
     /* a store and a doorbell; a waiting target combines it in its next pass */
     {DM_PATH_ASSIST, DM_RMA_ASSIST_BYTES, update_may_assist, update_assist},
     /* two system calls, and the exclusive lock */

@@ -21,6 +21,7 @@
 #include "onesided/state.h"
 #include "onesided/target.h"
 #include "onesided/win.h"
+#include "onesided/word_ops.h"
 #include "onesided/xfer.h"
 #include "util/cfg.h"
 
@@ -35,6 +36,7 @@ static void win_release(struct dm_win *win)
     dm_rma_detach_all(win);
     dm_rma_shared_free(win);
     dm_rma_atomic_free(win);
+    dm_rma_words_free(win);
     if (win->flavor == MPI_WIN_FLAVOR_ALLOCATE && win->base != NULL)
         dm_adapt_mem_free(adapt, win->base);
     else if (win->mr != NULL)
@@ -133,6 +135,7 @@ static int exchange_parts(struct dm_win *win, int made_err)
     dm_rma_map_offer(win, &own);
     dm_rma_shared_offer(win, &own);
     dm_rma_atomic_offer(win, &own);
+    dm_rma_words_offer(win, &own);
     if (own.is_direct)
         dm_adapt_rkey(win->mr, &own.rkey);
     /* who has all parts may begin, by mapping this part or by packets */
@@ -140,8 +143,10 @@ static int exchange_parts(struct dm_win *win, int made_err)
     err = dm_allgather(&own, sizeof(own), byte, win->parts, sizeof(own), byte, win->comm);
     if (err == DM_OK)
         err = check_parts(win, made_err);
-    if (err == DM_OK)
+    if (err == DM_OK) {
         dm_rma_atomic_start(win);
+        dm_rma_words_start(win);
+    }
     if (err == DM_OK)
         err = dm_rma_shared_start(win);
     win->is_mapped = is_mapped;

@@ -1,8 +1,8 @@
 /*
  * The hints of a window (MPI-4.0 section 12.2.1): known keys with the values in use. They
- * change nothing but the layout of shared windows, and with accumulate_ordering=none the order
- * of updates: locks cost nothing until they are used, and combining different operations in one
- * epoch costs nothing either.
+ * change nothing but the layout of shared windows, with accumulate_ordering=none the order
+ * of updates, and with mpi_accumulate_granularity (MPI-4.1) who makes them: locks cost nothing until
+ * they are used, and combining different operations in one epoch costs nothing either.
  */
 #include <string.h>
 
@@ -46,6 +46,8 @@ int dm_win_set_info(struct dm_win *win, struct dm_info *info)
             return err;
         if (strcmp(hints[i].key, "accumulate_ordering") == 0)
             win->is_unordered = strcmp(value, "none") == 0;
+        if (strcmp(hints[i].key, "mpi_accumulate_granularity") == 0)
+            win->is_fine = value[0] >= '1' && value[0] <= '8' && value[1] == '\0';
     }
     return DM_OK;
 }

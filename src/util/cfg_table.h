@@ -92,6 +92,11 @@
       "auto|yes|no: whether locks of windows are taken by the provider's fetch-and-add; auto: "    \
       "when the processes of a host share no memory for them, and no processor has to carry it "   \
       "out; yes: wherever a provider has it")                                                      \
+    X(RMA_UPDATE, ENUM, "auto", rma_update,                                                        \
+      "auto|yes|no: whether 8-byte integers in windows are updated by the provider's atomic "      \
+      "operations alone; auto: in windows with the hint mpi_accumulate_granularity from 1 to 8, "  \
+      "when no two of their processes share a host, and no processor has to carry it out; yes: "   \
+      "wherever a provider has them, which makes long accumulates slow")                           \
     X(RECONNECT, USEC, "10s", reconnect,                                                           \
       "how long a broken connection is tried again over all rails before the loss is final; 0: "   \
       "lost at once")                                                                              \

@@ -18,7 +18,7 @@ run() { # HOSTS FILE...
     fi
 }
 
-run '-n 2' init_basic.c p2p_modes.c p2p_order.c coll_move.c comm_make.c rma_put_get.c \
+run '-n 2' init_basic.c p2p_modes.c p2p_order.c coll_move.c comm_make.c rma_put_get.c rma_words.c \
     err_fatal_abort.c dyn_random.c io_random.c
 run '-n 3' coll_vector.c comm_inter.c rma_pscw.c rma_late.c rma_threads_lock.c dyn_names.c io_random.c
 run '-n 2 --loss 1' p2p_order.c
@@ -38,9 +38,18 @@ gathered() { # data for the other host go by one process of each
     cat said
     return 1
 }
+updated() { # 8-byte integers of windows, by all ranks, hosts or not, by the network's provider
+    "$TEST_SRC/tests/hosts/on-hosts" -n 2 -- env DATUM_RMA_UPDATE=yes DATUM_EXPLAIN=yes DATUM_STATS=1 \
+        mpiexec -n 4 -ppn 2 "$DATUM_BUILD/tests/mp/rma_words" >said 2>&1 &&
+        grep -q '8-byte integers in windows: updated by atomic operations over datum-tcp' said &&
+        grep -Eq "provider's atomics +[1-9]" said && grep -Eq 'compare-and-swaps +[1-9]' said && return
+    cat said
+    return 1
+}
 check 'files: gathered within hosts' gathered
 check 'files: shared pointers while a rank of a host computes' \
     "$TEST_SRC/tests/hosts/on-hosts" -n 2 -- mpiexec -n 4 -ppn 2 "$DATUM_BUILD/tests/mp/io_computing"
+check 'updates of 8-byte integers by the provider' updated
 check 'datum-tune' tuned
 check_fails 'datum-tune where hosts are not alike' '2 ranks are on one host, while 4 were on several: rows hold' \
     "$TEST_SRC/tests/hosts/on-hosts" -n 2 -- datum-tune --quick --ranks "4 2" --only collectives --collectives barrier \

@@ -1,4 +1,4 @@
-/* test: np=1,2,4 cfg=RMA=auto|emulated timeout=60 */
+/* test: np=1,2,4 cfg=RMA=auto|emulated,RMA_UPDATE=auto|yes timeout=60 */
 /*
  * Accumulate: every rank adds to every rank at once and nothing is lost; other
  * operations, large counts, derived targets, order of one origin.

@@ -1,4 +1,4 @@
-/* test: np=1,2,3,4 cfg=RMA=auto|emulated timeout=60 */
+/* test: np=1,2,3,4 cfg=RMA=auto|emulated,RMA_UPDATE=auto|yes timeout=60 */
 /*
  * MPI_Get_accumulate, MPI_Fetch_and_op, MPI_Compare_and_swap: what comes back and what
  * stays, for all operations and derived types on all three sides; MPI_NO_OP without an

@@ -1,4 +1,4 @@
-/* test: np=1,2,3,4 cfg=RMA=auto|emulated,PROGRESS=adaptive|thread timeout=60 */
+/* test: np=1,2,3,4 cfg=RMA=auto|emulated,RMA_UPDATE=auto|yes,PROGRESS=adaptive|thread timeout=60 */
 /*
  * Random one-sided programs. Every rank draws the same program from the seed: windows of
  * every kind, epochs of every kind, and operations on slices of the windows' parts, none of which are

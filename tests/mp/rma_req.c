@@ -1,4 +1,4 @@
-/* test: np=1,2,4 cfg=RMA=auto|emulated timeout=60 */
+/* test: np=1,2,4 cfg=RMA=auto|emulated,RMA_UPDATE=auto|yes timeout=60 */
 /*
  * Request forms: a request is complete when its buffers may be used again and what was asked
  * for is there; all completion calls; large and derived data; only under a lock.

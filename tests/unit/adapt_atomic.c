@@ -1,8 +1,9 @@
 /* test: layers=util,dapl_adapt timeout=120 warn=it.goes.on.over */
 /*
- * Words that are changed by fetch-and-add, over a provider that breaks connections: two "processes" of one
- * program add to each other's words and their own. What is told to be done was done once, what
- * may have been done at most once, and nothing takes another rail.
+ * Words that are changed by a provider's atomic operations, over one that breaks connections: two
+ * "processes" of one program add to each other's words and their own, by fetch-and-adds and, in memory
+ * of their own, by compare-and-swaps. What is told to be done was done once, what may have been done
+ * at most once, and nothing takes another rail.
  */
 #include "dapl_adapt/conn/server.h"
 #include "dapl_adapt/progress/dispatch.h"
@@ -21,6 +22,7 @@
 
 struct add {
     struct dm_rdma rdma;
+    struct dm_word_op op;
     uint64_t old;
     int err;
     int owner;
@@ -31,6 +33,7 @@ struct side {
     struct dm_adapt *adapt;
     struct dm_words *words;
     struct dm_word_key key;
+    _Alignas(8) uint64_t mem[3]; /* the words, if they are swapped */
     struct add adds[ADDS];
     int n_left; /* to be started */
     int n_failed;
@@ -45,6 +48,9 @@ static struct job_proc procs[N];
 static char dir[] = "/tmp/dm-atomic-XXXXXX";
 static char conf_path[64];
 static unsigned seed;
+static bool are_swapped;
+static uint64_t guess[N];                      /* what the words may be */
+static uint64_t n_missed;                      /* swaps that found something else */
 static uint64_t n_unknown, n_again, n_refused; /* in all schedules */
 
 static unsigned next_random(void)
@@ -147,8 +153,13 @@ static void close_both(void)
 static void make_words(void)
 {
     for (int r = 0; r < N; r++) {
-        sides[r].words = dm_adapt_words_new(sides[r].adapt, 3, true, false, &sides[r].key);
-        CHECK(sides[r].words != NULL);
+        struct side *side = &sides[r];
+
+        guess[r] = 0;
+        side->words = are_swapped ? dm_adapt_words_at(side->adapt, side->mem, sizeof(side->mem),
+                                                      true, false, &side->key)
+                                  : dm_adapt_words_new(side->adapt, 3, true, false, &side->key);
+        CHECK(side->words != NULL);
     }
     CHECK(sides[0].key.rail != 0);
     CHECK_EQ(sides[0].key.rail, sides[1].key.rail);
@@ -162,7 +173,11 @@ static void on_done(struct dm_rdma *rdma, int err)
     CHECK(add->is_busy);
     add->is_busy = false;
     add->err = err;
-    if (err == DM_OK) {
+    if (err == DM_OK)
+        guess[add->owner] = add->old + (!add->op.is_swap || add->old == add->op.compare);
+    if (err == DM_OK && add->op.is_swap && add->old != add->op.compare) {
+        n_missed++;
+    } else if (err == DM_OK) {
         owner->n_done++;
         CHECK(add->old <= N * TURNS);
         if (add->old <= N * TURNS)
@@ -186,8 +201,14 @@ static void start_add(int r)
     add->owner = (int)(next_random() % N);
     add->rdma.done = on_done;
     add->is_busy = true;
-    err = dm_adapt_fetch_add(sides[r].adapt, add->owner, &add->rdma, sides[r].words,
-                             &sides[add->owner].key, 1, 1, &add->old);
+    add->op = (struct dm_word_op){.which = 1, .value = 1};
+    if (are_swapped && next_random() % 4 != 0) {
+        add->op.is_swap = true;
+        add->op.compare = guess[add->owner];
+        add->op.value = add->op.compare + 1;
+    }
+    err = dm_adapt_word_op(sides[r].adapt, add->owner, &add->rdma, sides[r].words,
+                           &sides[add->owner].key, &add->op, &add->old);
     if (err == DM_OK) {
         sides[r].n_left--;
         return;
@@ -217,8 +238,9 @@ static void check_word(int r)
     struct add look = {.rdma.done = on_done, .is_busy = true, .owner = r};
     uint64_t value;
 
+    look.op.which = 1;
     CHECK_EQ(
-        dm_adapt_fetch_add(side->adapt, r, &look.rdma, side->words, &side->key, 1, 0, &look.old),
+        dm_adapt_word_op(side->adapt, r, &look.rdma, side->words, &side->key, &look.op, &look.old),
         DM_OK);
     CHECK(!look.is_busy);
     value = look.old;
@@ -266,22 +288,27 @@ static void one_schedule(unsigned number, int n_breaks)
 
 static void calm(void)
 {
-    for (unsigned i = 0; i < 8 && test_n_failed == 0; i++)
+    for (unsigned i = 0; i < 8 && test_n_failed == 0; i++) {
+        are_swapped = i % 2 == 1;
         one_schedule(i, 0);
+    }
+    CHECK(n_missed > 0);
     CHECK_EQ(n_unknown + n_again + n_refused, 0);
 }
 
 static void breaking(void)
 {
-    for (unsigned i = 0; i < SCHEDULES && test_n_failed == 0; i++)
+    for (unsigned i = 0; i < SCHEDULES && test_n_failed == 0; i++) {
+        are_swapped = i % 2 == 1;
         one_schedule(i, 1 + (int)(i % 3));
+    }
     CHECK(n_unknown > 0);
 }
 
 /* The other process ends: operations on its word end with an error, on the own one they go on. */
 static void loss(void)
 {
-    struct add add = {.rdma.done = on_done};
+    struct add add = {.rdma.done = on_done, .op = {.which = 1, .value = 1}};
     uint64_t until = dm_clock_ns() + LIMIT_NS;
     int err = DM_EAGAIN;
 
@@ -290,8 +317,8 @@ static void loss(void)
     add.owner = 1;
     add.is_busy = true;
     while (err == DM_EAGAIN && dm_clock_ns() < until) {
-        err = dm_adapt_fetch_add(sides[0].adapt, 1, &add.rdma, sides[0].words, &sides[1].key, 1, 1,
-                                 &add.old);
+        err = dm_adapt_word_op(sides[0].adapt, 1, &add.rdma, sides[0].words, &sides[1].key, &add.op,
+                               &add.old);
         poll_both();
     }
     CHECK_EQ(err, DM_OK);
@@ -300,8 +327,8 @@ static void loss(void)
     CHECK_EQ(add.err, DM_OK);
     FAKE_CALL(fake.delay = 100000);
     add.is_busy = true;
-    CHECK_EQ(dm_adapt_fetch_add(sides[0].adapt, 1, &add.rdma, sides[0].words, &sides[1].key, 1, 1,
-                                &add.old),
+    CHECK_EQ(dm_adapt_word_op(sides[0].adapt, 1, &add.rdma, sides[0].words, &sides[1].key, &add.op,
+                              &add.old),
              DM_OK);
     fake_ep_disconnect(dm_adapt_conn(sides[1].adapt, 0)->link[DM_LINK_RDMA].ep,
                        DAT_CLOSE_ABRUPT_FLAG);
@@ -310,13 +337,13 @@ static void loss(void)
     CHECK(!add.is_busy);
     CHECK_EQ(add.err, DM_EPEER);
     FAKE_CALL(fake.delay = 0);
-    CHECK_EQ(dm_adapt_fetch_add(sides[0].adapt, 1, &add.rdma, sides[0].words, &sides[1].key, 1, 1,
-                                &add.old),
+    CHECK_EQ(dm_adapt_word_op(sides[0].adapt, 1, &add.rdma, sides[0].words, &sides[1].key, &add.op,
+                              &add.old),
              DM_EPEER);
     add.owner = 0;
     add.is_busy = true;
-    CHECK_EQ(dm_adapt_fetch_add(sides[0].adapt, 0, &add.rdma, sides[0].words, &sides[0].key, 1, 1,
-                                &add.old),
+    CHECK_EQ(dm_adapt_word_op(sides[0].adapt, 0, &add.rdma, sides[0].words, &sides[0].key, &add.op,
+                              &add.old),
              DM_OK);
     CHECK(!add.is_busy);
     close_both();
@@ -333,6 +360,13 @@ static void none(void)
         CHECK_EQ(fake.n_atomics[0] > 0, i == 0);
         close_both();
     }
+    FAKE_CALL(fake.breaks_atomics = false; fake.has_atomics = fake.has_no_swaps = true);
+    open_both(9);
+    CHECK(dm_adapt_words_at(sides[0].adapt, sides[0].mem, sizeof(sides[0].mem), true, true,
+                            &sides[0].key) == NULL);
+    CHECK_EQ(sides[0].key.rail, 0);
+    make_words();
+    close_both();
 }
 
 static void run(const char *settings, void (*fn)(void))

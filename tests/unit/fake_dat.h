@@ -510,13 +510,13 @@ static DAT_RETURN fake_queue(struct fake_ep *ep, int op, int n, DAT_LMR_TRIPLET 
         work->theirs = iov;
         work->to = rmr;
     }
-    work->add = fake.next_add;
+    work->atomic = fake.next_atomic;
     work->cookie = cookie;
     work->is_quiet = (flags & DAT_COMPLETION_SUPPRESS_FLAG) != 0;
     *ep->work_end = work;
     ep->work_end = &work->next;
     ep->n_work++;
-    ep->n_reads += op == DAT_DTO_RDMA_READ || op == FAKE_FETCH_ADD;
+    ep->n_reads += op == DAT_DTO_RDMA_READ || op == FAKE_ATOMIC;
     if (ep->n_reads > fake.most_reads)
         fake.most_reads = ep->n_reads;
     if ((fake.max_reads > 0 && ep->n_reads > fake.max_reads) ||
@@ -565,11 +565,14 @@ static DAT_RETURN fake_extended(DAT_HANDLE h, DAT_EXTENDED_OP number, va_list ar
     DAT_DTO_COOKIE cookie;
     DAT_COMPLETION_FLAGS flags;
     DAT_RETURN rc;
-    uint64_t add;
+    struct fake_atomic atomic = {.is_swap = number == (DAT_EXTENDED_OP)DAT_IB_CMP_AND_SWAP_OP};
 
-    if (number != (DAT_EXTENDED_OP)DAT_IB_FETCH_AND_ADD_OP)
+    if (number != (DAT_EXTENDED_OP)DAT_IB_FETCH_AND_ADD_OP &&
+        (!atomic.is_swap || fake.has_no_swaps))
         return FAKE_ERR(DAT_MODEL_NOT_SUPPORTED);
-    add = va_arg(args, DAT_UINT64);
+    if (atomic.is_swap)
+        atomic.compare = va_arg(args, DAT_UINT64);
+    atomic.value = va_arg(args, DAT_UINT64);
     iov = va_arg(args, DAT_LMR_TRIPLET *);
     cookie = va_arg(args, DAT_DTO_COOKIE);
     rmr = va_arg(args, DAT_RMR_TRIPLET *);
@@ -577,8 +580,8 @@ static DAT_RETURN fake_extended(DAT_HANDLE h, DAT_EXTENDED_OP number, va_list ar
     fake_come();
     pthread_mutex_lock(&fake.lock);
     fake.n_atomics[ep->rail]++;
-    fake.next_add = add;
-    rc = fake_queue(ep, FAKE_FETCH_ADD, 1, iov, cookie, rmr, flags);
+    fake.next_atomic = atomic;
+    rc = fake_queue(ep, FAKE_ATOMIC, 1, iov, cookie, rmr, flags);
     pthread_mutex_unlock(&fake.lock);
     fake_go();
     return rc;

@@ -14,7 +14,7 @@
 
 #define FAKE_ERR(type) ((DAT_RETURN)(DAT_CLASS_ERROR | (type)))
 
-#define FAKE_FETCH_ADD (-1) /* beside enum DAT_DTOS, for struct fake_work */
+#define FAKE_ATOMIC (-1) /* beside enum DAT_DTOS, for struct fake_work */
 
 enum fake_kind { FAKE_IA = 1, FAKE_EVD, FAKE_EP, FAKE_LMR, FAKE_PZ, FAKE_PSP, FAKE_CR };
 
@@ -35,6 +35,13 @@ struct fake_evd {
 
 struct fake_ep;
 
+/* value is added to a word, or stored if the word is compare. */
+struct fake_atomic {
+    uint64_t value;
+    uint64_t compare;
+    bool is_swap;
+};
+
 struct fake_work {
     struct fake_work *next;
     struct fake_ep *ep;
@@ -44,7 +51,7 @@ struct fake_work {
     DAT_LMR_TRIPLET *theirs;   /* the consumer's memory, where it is kept; NULL: not */
     const DAT_RMR_TRIPLET *to; /* the same */
     uint64_t remote;
-    uint64_t add;
+    struct fake_atomic atomic;
     DAT_DTO_COOKIE cookie;
     bool is_quiet;
 };
@@ -156,7 +163,8 @@ static struct {
     int max_reads;              /* of an endpoint; more break the connection; 0: any */
     int max_reads_in;           /* the same, of the peer's */
     bool has_atomics;           /* it has the extensions, */
-    bool breaks_atomics;        /* which do nothing */
+    bool breaks_atomics;        /* which do nothing, */
+    bool has_no_swaps;          /* or without compare-and-swap */
     /* counts */
     int n_connects;
     int n_writes;
@@ -169,7 +177,7 @@ static struct {
     int n_overlaps; /* that began during another one */
     int n_crossed;  /* acceptors that ended a connection at the same time as its connector */
     uint32_t next_key;
-    uint64_t next_add; /* of the fetch-and-add that is posted next */
+    struct fake_atomic next_atomic; /* which is posted next */
 } fake;
 
 static DAT_PROVIDER fake_prov;

@@ -212,18 +212,28 @@ static void fake_done(struct fake_ep *ep, size_t len)
     if (ep->work == NULL)
         ep->work_end = &ep->work;
     ep->n_work--;
-    ep->n_reads -= work->op == DAT_DTO_RDMA_READ || work->op == FAKE_FETCH_ADD;
+    ep->n_reads -= work->op == DAT_DTO_RDMA_READ || work->op == FAKE_ATOMIC;
     fake_work_over(work);
 }
 
-static void fake_fetch_add(struct fake_ep *ep)
+static void fake_change(const struct fake_work *work)
+{
+    uint64_t *word = (uint64_t *)(uintptr_t)work->remote;
+
+    if (!work->atomic.is_swap)
+        *word += work->atomic.value;
+    else if (*word == work->atomic.compare)
+        *word = work->atomic.value;
+}
+
+static void fake_do_atomic(struct fake_ep *ep)
 {
     const struct fake_work *work = ep->work;
-    uint64_t *word = (uint64_t *)(uintptr_t)work->remote;
+    const uint64_t *word = (const uint64_t *)(uintptr_t)work->remote;
 
     *(uint64_t *)(uintptr_t)work->iov[0].virtual_address = *word;
     if (!fake.breaks_atomics)
-        *word += work->add;
+        fake_change(work);
     fake_done(ep, sizeof(*word));
 }
 
@@ -248,8 +258,8 @@ static bool fake_do(struct fake_ep *ep)
     }
     while (work->op != DAT_DTO_RDMA_WRITE && peer->late != NULL)
         fake_arrive(peer);
-    if (work->op == FAKE_FETCH_ADD) {
-        fake_fetch_add(ep);
+    if (work->op == FAKE_ATOMIC) {
+        fake_do_atomic(ep);
         return true;
     }
     if (work->op == DAT_DTO_RDMA_WRITE && fake.is_late)
@@ -360,10 +370,9 @@ static void fake_break(struct fake_ep *ep)
     for (end = &peer->late; *end != NULL;)
         end = &(*end)->next;
     for (const struct fake_work *work = ep->work; work != NULL; work = work->next) {
-        if (work->op == FAKE_FETCH_ADD &&
-            fake_random() % 2 == 0) /* done, though nobody hears of it */
-            *(uint64_t *)(uintptr_t)work->remote += work->add;
-        if (work->op == DAT_DTO_RDMA_READ || work->op == FAKE_FETCH_ADD || fake_random() % 4 == 0)
+        if (work->op == FAKE_ATOMIC && fake_random() % 2 == 0) /* done, though nobody hears of it */
+            fake_change(work);
+        if (work->op == DAT_DTO_RDMA_READ || work->op == FAKE_ATOMIC || fake_random() % 4 == 0)
             break;
         *end = fake_capture(work, false);
         if (fake.is_ordered && (*end)->iov[0].segment_length < fake_len(work))

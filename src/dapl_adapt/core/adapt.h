@@ -146,6 +146,7 @@ struct dm_adapt {
     struct dm_procs procs;            /* of other jobs */
     struct dm_values values;
     struct dm_atomics *atomics; /* NULL: not needed yet (rma/atomic.c) */
+    int n_words;                /* dm_words that others may change */
     int *virtual_nodes;         /* job.node_of in virtual time, else NULL */
     struct dm_clock_source clock;
 };

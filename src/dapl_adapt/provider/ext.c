@@ -31,6 +31,17 @@ DAT_RETURN dm_ext_fetch_add(struct dm_ia *ia, DAT_EP_HANDLE ep, DAT_LMR_TRIPLET 
     return rc;
 }
 
+DAT_RETURN dm_ext_compare_swap(struct dm_ia *ia, DAT_EP_HANDLE ep, DAT_LMR_TRIPLET *lmr,
+                               DAT_DTO_COOKIE cookie, DAT_RMR_TRIPLET *rmr, uint64_t compare,
+                               uint64_t value)
+{
+    DAT_RETURN rc = dat_ib_post_cmp_and_swap(ep, (DAT_UINT64)compare, (DAT_UINT64)value, lmr,
+                                             cookie, rmr, DAT_COMPLETION_DEFAULT_FLAG);
+
+    ia->counts.n_swaps += rc == DAT_SUCCESS;
+    return rc;
+}
+
 DAT_RETURN dm_ext_clock(struct dm_ia *ia, struct dm_clock_source *source)
 {
     return dat_extension_op(ia->ia, (DAT_EXTENDED_OP)DM_CLOCK_OP, source);

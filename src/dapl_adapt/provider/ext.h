@@ -16,6 +16,10 @@ DAT_RETURN dm_ext_write_imm(struct dm_ia *ia, DAT_EP_HANDLE ep, DAT_LMR_TRIPLET 
 /* One fetch-and-add; what was there comes to the memory of lmr. */
 DAT_RETURN dm_ext_fetch_add(struct dm_ia *ia, DAT_EP_HANDLE ep, DAT_LMR_TRIPLET *lmr,
                             DAT_DTO_COOKIE cookie, DAT_RMR_TRIPLET *rmr, uint64_t add);
+/* One compare-and-swap, likewise. */
+DAT_RETURN dm_ext_compare_swap(struct dm_ia *ia, DAT_EP_HANDLE ep, DAT_LMR_TRIPLET *lmr,
+                               DAT_DTO_COOKIE cookie, DAT_RMR_TRIPLET *rmr, uint64_t compare,
+                               uint64_t value);
 /* The provider's virtual time; DAT_MODEL_NOT_SUPPORTED: it has none. */
 DAT_RETURN dm_ext_clock(struct dm_ia *ia, struct dm_clock_source *source);
 

@@ -29,7 +29,7 @@
 struct dm_adapt;
 struct dm_loopback;
 
-/* Does a fetch-and-add of the process' own word work? (rma/atomic.c) */
+/* Do atomic operations on the process' own word work? (rma/atomic.c) */
 enum dm_atomics_state { DM_ATOMICS_UNTRIED, DM_ATOMICS_NONE, DM_ATOMICS_WORK };
 
 /* What DATUM_STATS tells of a rail. */
@@ -44,6 +44,7 @@ struct dm_ia_counts {
     uint64_t n_imms;     /* of them with an immediate value, */
     uint64_t n_reads;    /* RDMA reads, */
     uint64_t n_atomics;  /* fetch-and-adds, */
+    uint64_t n_swaps;    /* compare-and-swaps, */
     uint64_t n_sends;    /* and sends */
     uint64_t rdma_len;   /* bytes moved by RDMA for this side */
     uint64_t n_records;  /* of connections that have moved on; also in n_writes or n_sends */
@@ -123,7 +124,8 @@ struct dm_ia_echo {
 /* Atomics of the adapter on the process' own words, by a connection to itself. */
 struct dm_ia_atomics {
     enum dm_atomics_state state;
-    bool is_down; /* the connection has to be made again */
+    bool has_swap; /* compare-and-swaps work, too */
+    bool is_down;  /* the connection has to be made again */
     struct dm_loopback *loopback;
 };
 

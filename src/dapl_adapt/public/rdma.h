@@ -46,8 +46,10 @@ struct dm_rdma {
     bool owns_mr;
     enum dm_rdma_end end;
     uint32_t value; /* of DM_RDMA_END_VALUE */
-    bool is_atomic; /* a fetch-and-add; is_read, too: */
-    uint64_t add;
+    bool is_atomic; /* changes a word; is_read, too: */
+    bool is_swap;
+    uint64_t operand;
+    uint64_t compare;
     uint64_t cell;
     uint64_t *old_p;
     struct dm_stripes *stripes; /* the transfer that this is a share of */

@@ -1,5 +1,5 @@
 /*
- * Words that are changed by a provider's fetch-and-add and by nothing else.
+ * Words that are changed by a provider's atomic operations and by nothing else.
  *
  * What one provider's atomic operations see of another's, or of the processor's, nobody promises;
  * so all processes, the words' owner included, go through one rail to them: the owner by a
@@ -51,9 +51,10 @@
 
 struct dm_words {
     struct dm_ia *ia;
-    uint64_t *at;
+    void *at;
     size_t len;
     int fd;
+    bool is_own; /* pages of their own, not the caller's memory */
     struct dm_lmr lmr;
 };
 
@@ -93,34 +94,50 @@ static uint64_t *cell_take(struct dm_atomics *atomics)
 static void words_free(struct dm_words *words)
 {
     dm_lmr_free(&words->lmr);
-    if (words->at != NULL)
+    if (words->is_own)
         dm_host_shm_free(words->at, words->len, words->fd);
     free(words);
 }
 
-/* Zeroes, on pages of their own; NULL: no memory, or it cannot be registered. */
-static struct dm_words *words_make(struct dm_adapt *adapt, struct dm_ia *ia, size_t n)
+/* Those at that place, registered; NULL: no memory, or they cannot be. */
+static struct dm_words *words_at(struct dm_adapt *adapt, struct dm_ia *ia, void *at, size_t len,
+                                 int fd)
 {
     struct dm_words *words = calloc(1, sizeof(*words));
-    void *ptr;
-    int err;
+    int err = DM_OK;
 
     if (words == NULL)
         return NULL;
     words->ia = ia;
-    words->len = (n * sizeof(uint64_t) + adapt->mem.page - 1) & ~(adapt->mem.page - 1);
-    if (dm_host_shm_alloc("datum-words", words->len, &ptr, &words->fd) != DM_OK) {
-        free(words);
-        return NULL;
-    }
-    words->at = ptr;
+    words->at = at;
+    words->len = len;
+    words->fd = fd;
     pthread_mutex_lock(&adapt->shared.lock);
-    err = dm_lmr_create_atomic(ia, ptr, words->len, words->fd, &words->lmr);
+    if (len > 0)
+        err = dm_lmr_create_atomic(ia, at, len, fd, &words->lmr);
     pthread_mutex_unlock(&adapt->shared.lock);
     if (err == DM_OK)
         return words;
-    words_free(words);
+    free(words);
     return NULL;
+}
+
+/* Zeroes, on pages of their own; NULL as above. */
+static struct dm_words *words_make(struct dm_adapt *adapt, struct dm_ia *ia, size_t n)
+{
+    size_t len = (n * sizeof(uint64_t) + adapt->mem.page - 1) & ~(adapt->mem.page - 1);
+    struct dm_words *words;
+    void *ptr;
+    int fd;
+
+    if (dm_host_shm_alloc("datum-words", len, &ptr, &fd) != DM_OK)
+        return NULL;
+    words = words_at(adapt, ia, ptr, len, fd);
+    if (words != NULL)
+        words->is_own = true;
+    else
+        dm_host_shm_free(ptr, len, fd);
+    return words;
 }
 
 static void words_key(const struct dm_words *words, struct dm_word_key *key_p)
@@ -147,7 +164,8 @@ static bool self_await(struct dm_loopback *loop)
 }
 
 /* After a failure the connection to oneself is made again. */
-static DAT_RETURN self_post(struct dm_ia *ia, const struct dm_desc *desc, uint64_t add)
+static DAT_RETURN self_post(struct dm_ia *ia, const struct dm_desc *desc,
+                            const struct dm_word_op *op)
 {
     struct dm_loopback *loop = ia->atomics.loopback;
     DAT_DTO_COOKIE cookie = {.as_64 = 1};
@@ -162,7 +180,10 @@ static DAT_RETURN self_post(struct dm_ia *ia, const struct dm_desc *desc, uint64
         }
         loop->desc = *desc;
         dm_serial_enter(ia->is_serial);
-        rc = dm_ext_fetch_add(ia, loop->out, &loop->desc.lmr, cookie, &loop->desc.rmr, add);
+        rc = op->is_swap ? dm_ext_compare_swap(ia, loop->out, &loop->desc.lmr, cookie,
+                                               &loop->desc.rmr, op->compare, op->value)
+                         : dm_ext_fetch_add(ia, loop->out, &loop->desc.lmr, cookie, &loop->desc.rmr,
+                                            op->value);
         dm_serial_leave(ia->is_serial);
         ia->atomics.is_down = rc != DAT_SUCCESS;
         loop->n_posted += rc == DAT_SUCCESS;
@@ -171,8 +192,8 @@ static DAT_RETURN self_post(struct dm_ia *ia, const struct dm_desc *desc, uint64
 }
 
 /* DM_EPEER: it may have been done or not. */
-static int self_add(struct dm_adapt *adapt, struct dm_ia *ia, const struct dm_word_key *key,
-                    int which, uint64_t add, uint64_t *old_p)
+static int self_do(struct dm_adapt *adapt, struct dm_ia *ia, const struct dm_word_key *key,
+                   const struct dm_word_op *op, uint64_t *old_p)
 {
     struct dm_atomics *atomics = adapt->atomics;
     uint64_t *cell = cell_take(atomics);
@@ -184,10 +205,10 @@ static int self_add(struct dm_adapt *adapt, struct dm_ia *ia, const struct dm_wo
     desc.lmr.virtual_address = (DAT_VADDR)(uintptr_t)cell;
     desc.lmr.segment_length = sizeof(*cell);
     desc.lmr.lmr_context = atomics->mr->lmr[ia->index].lctx;
-    desc.rmr.virtual_address = key->addr + (uint64_t)which * sizeof(uint64_t);
+    desc.rmr.virtual_address = key->addr + op->which * sizeof(uint64_t);
     desc.rmr.segment_length = sizeof(*cell);
     desc.rmr.rmr_context = key->ctx;
-    rc = self_post(ia, &desc, add);
+    rc = self_post(ia, &desc, op);
     if (rc == DAT_SUCCESS && !self_await(ia->atomics.loopback)) {
         ia->atomics.is_down = true;
         dm_loopback_close(ia->atomics.loopback); /* nothing comes to the cell any more */
@@ -198,7 +219,7 @@ static int self_add(struct dm_adapt *adapt, struct dm_ia *ia, const struct dm_wo
         *old_p = *(volatile uint64_t *)cell;
     cell_free(atomics, cell);
     return rc == DAT_SUCCESS ? DM_OK
-                             : DM_FAIL(DM_EPROVIDER, "%s: fetch-and-add of the own word: %s",
+                             : DM_FAIL(DM_EPROVIDER, "%s: atomic operation on the own word: %s",
                                        ia->name, dm_dat_text(rc));
 }
 
@@ -227,22 +248,35 @@ static int cells_make(struct dm_adapt *adapt)
     return DM_OK;
 }
 
-/* Twice, and what was there before comes back. */
-static bool self_adds_up(struct dm_adapt *adapt, struct dm_ia *ia)
+/* Does the word become `want`, and is what comes back what it was? */
+static bool self_does(struct dm_adapt *adapt, struct dm_words *words, const struct dm_word_op *op,
+                      uint64_t want)
 {
-    struct dm_words *words = words_make(adapt, ia, 2);
-    uint64_t first = 1, second = 0;
+    volatile uint64_t *word = (volatile uint64_t *)words->at + op->which;
+    uint64_t was = *word, old = ~was;
     struct dm_word_key key;
-    bool is_so;
+
+    words_key(words, &key);
+    return self_do(adapt, words->ia, &key, op, &old) == DM_OK && old == was && *word == want;
+}
+
+/* Fetch-and-adds; compare-and-swaps that swap and that do not. */
+static bool self_try(struct dm_adapt *adapt, struct dm_ia *ia)
+{
+    static const struct dm_word_op adds[] = {{.which = 1, .value = 5}, {.which = 1, .value = 7}};
+    static const struct dm_word_op swaps[] = {
+        {.which = 1, .value = 3, .compare = 12, .is_swap = true},
+        {.which = 1, .value = 4, .compare = 12, .is_swap = true}};
+    struct dm_words *words = words_make(adapt, ia, 2);
+    bool can_add;
 
     if (words == NULL)
         return false;
-    words_key(words, &key);
-    is_so = self_add(adapt, ia, &key, 1, 5, &first) == DM_OK &&
-            self_add(adapt, ia, &key, 1, 7, &second) == DM_OK && first == 0 && second == 5 &&
-            ((volatile uint64_t *)words->at)[1] == 12;
+    can_add = self_does(adapt, words, &adds[0], 5) && self_does(adapt, words, &adds[1], 12);
+    ia->atomics.has_swap =
+        can_add && self_does(adapt, words, &swaps[0], 3) && self_does(adapt, words, &swaps[1], 3);
     words_free(words);
-    return is_so;
+    return can_add;
 }
 
 bool dm_atomic_can(struct dm_adapt *adapt, struct dm_ia *ia)
@@ -255,15 +289,15 @@ bool dm_atomic_can(struct dm_adapt *adapt, struct dm_ia *ia)
     ia->atomics.loopback = malloc(sizeof(*ia->atomics.loopback));
     if (ia->atomics.loopback == NULL)
         return false;
-    if (dm_loopback_open(ia->atomics.loopback, ia, LOOP_NS) && self_adds_up(adapt, ia)) {
+    if (dm_loopback_open(ia->atomics.loopback, ia, LOOP_NS) && self_try(adapt, ia)) {
         ia->atomics.state = DM_ATOMICS_WORK;
     } else {
         dm_loopback_close(ia->atomics.loopback);
         free(ia->atomics.loopback);
         ia->atomics.loopback = NULL;
     }
-    DM_TRACE(DAT, "%s: fetch-and-add to itself: %d", ia->name,
-             ia->atomics.state == DM_ATOMICS_WORK);
+    DM_TRACE(DAT, "%s: fetch-and-add to itself: %d, compare-and-swap: %d", ia->name,
+             ia->atomics.state == DM_ATOMICS_WORK, ia->atomics.has_swap);
     return ia->atomics.state == DM_ATOMICS_WORK;
 }
 
@@ -282,28 +316,44 @@ void dm_atomic_free(struct dm_adapt *adapt)
     adapt->atomics = NULL;
 }
 
-struct dm_ia *dm_atomic_rail(struct dm_adapt *adapt, bool is_remote, bool is_any)
+struct dm_ia *dm_atomic_rail(struct dm_adapt *adapt, bool is_remote, bool is_any, bool swaps)
 {
     for (int i = 0; i < adapt->rails.n_ias; i++) {
         struct dm_ia *ia = adapt->rails.ias[i];
 
         if (!(is_remote && ia->caps.is_local) && (is_any || !ia->is_driven) &&
-            dm_atomic_can(adapt, ia))
+            dm_atomic_can(adapt, ia) && (ia->atomics.has_swap || !swaps))
             return ia;
     }
     return NULL;
 }
 
+/* They are told others, if there are any. */
+static struct dm_words *words_offer(struct dm_adapt *adapt, struct dm_words *words,
+                                    struct dm_word_key *key_p)
+{
+    memset(key_p, 0, sizeof(*key_p));
+    if (words == NULL)
+        return NULL;
+    words_key(words, key_p);
+    adapt->n_words++;
+    return words;
+}
+
 struct dm_words *dm_adapt_words_new(struct dm_adapt *adapt, size_t n, bool is_remote, bool is_any,
                                     struct dm_word_key *key_p)
 {
-    struct dm_ia *ia = dm_atomic_rail(adapt, is_remote, is_any);
-    struct dm_words *words = ia != NULL ? words_make(adapt, ia, n) : NULL;
+    struct dm_ia *ia = dm_atomic_rail(adapt, is_remote, is_any, false);
 
-    memset(key_p, 0, sizeof(*key_p));
-    if (words != NULL)
-        words_key(words, key_p);
-    return words;
+    return words_offer(adapt, ia != NULL ? words_make(adapt, ia, n) : NULL, key_p);
+}
+
+struct dm_words *dm_adapt_words_at(struct dm_adapt *adapt, void *at, size_t len, bool is_remote,
+                                   bool is_any, struct dm_word_key *key_p)
+{
+    struct dm_ia *ia = dm_atomic_rail(adapt, is_remote, is_any, true);
+
+    return words_offer(adapt, ia != NULL ? words_at(adapt, ia, at, len, -1) : NULL, key_p);
 }
 
 void dm_adapt_words_free(struct dm_adapt *adapt, struct dm_words *words)
@@ -311,6 +361,7 @@ void dm_adapt_words_free(struct dm_adapt *adapt, struct dm_words *words)
     pthread_mutex_lock(&adapt->shared.lock);
     words_free(words);
     pthread_mutex_unlock(&adapt->shared.lock);
+    adapt->n_words--;
 }
 
 /* The RDMA queue over that rail; NULL: the processes do not have it both. */
@@ -342,9 +393,9 @@ static int rdmaq_make_ready(struct dm_conn *conn, const struct dm_rdmaq *rdmaq)
     return dm_conn_start(conn, link->kind) == DM_OK ? DM_EAGAIN : DM_EPEER;
 }
 
-int dm_adapt_fetch_add(struct dm_adapt *adapt, int proc, struct dm_rdma *rdma,
-                       const struct dm_words *mine, const struct dm_word_key *key, int which,
-                       uint64_t add, uint64_t *old_p)
+int dm_adapt_word_op(struct dm_adapt *adapt, int proc, struct dm_rdma *rdma,
+                     const struct dm_words *mine, const struct dm_word_key *key,
+                     const struct dm_word_op *op, uint64_t *old_p)
 {
     struct dm_rdmaq *rdmaq;
     struct dm_conn *conn;
@@ -352,7 +403,7 @@ int dm_adapt_fetch_add(struct dm_adapt *adapt, int proc, struct dm_rdma *rdma,
     int err;
 
     if (proc == adapt->job.rank) {
-        err = self_add(adapt, mine->ia, key, which, add, old_p);
+        err = self_do(adapt, mine->ia, key, op, old_p);
         if (err != DM_OK && err != DM_EPEER)
             return err;
         rdma->done(rdma, err);
@@ -380,11 +431,13 @@ int dm_adapt_fetch_add(struct dm_adapt *adapt, int proc, struct dm_rdma *rdma,
                              .mr = adapt->atomics->mr,
                              .local = (uint64_t)(uintptr_t)cell,
                              .cell = (uint64_t)(uintptr_t)cell,
-                             .remote = key->addr + (uint64_t)which * sizeof(uint64_t),
+                             .remote = key->addr + op->which * sizeof(uint64_t),
                              .left = sizeof(uint64_t),
                              .is_read = true,
                              .is_atomic = true,
-                             .add = add,
+                             .is_swap = op->is_swap,
+                             .operand = op->value,
+                             .compare = op->compare,
                              .old_p = old_p};
     rdma->rkey.ctx[rdmaq->peer_rail] = key->ctx;
     dm_rdma_start(conn, rdmaq, rdma);

@@ -278,7 +278,10 @@ static DAT_RETURN rdmaq_post_part(struct dm_conn *conn, struct dm_rdmaq *rdmaq,
     if (dm_unlikely(rdma->end == DM_RDMA_END_VALUE) && len == rdma->left)
         rc = dm_ext_write_imm(rdmaq->ia, link->ep, &desc->lmr, cookie, &desc->rmr, rdma->value);
     else if (dm_unlikely(rdma->is_atomic))
-        rc = dm_ext_fetch_add(rdmaq->ia, link->ep, &desc->lmr, cookie, &desc->rmr, rdma->add);
+        rc = rdma->is_swap ? dm_ext_compare_swap(rdmaq->ia, link->ep, &desc->lmr, cookie,
+                                                 &desc->rmr, rdma->compare, rdma->operand)
+                           : dm_ext_fetch_add(rdmaq->ia, link->ep, &desc->lmr, cookie, &desc->rmr,
+                                              rdma->operand);
     else if (rdma_takes_read(rdma))
         rc = DAT_EP_POST_RDMA_READ(link->ep, 1, &desc->lmr, cookie, &desc->rmr,
                                    DAT_COMPLETION_DEFAULT_FLAG);

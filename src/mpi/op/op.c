@@ -163,6 +163,17 @@ bool dm_op_is_atomic(int basic)
            type->extent <= ATOMIC_MAX && (type->extent & (type->extent - 1)) == 0;
 }
 
+bool dm_op_is_word(int basic)
+{
+    const struct dm_type *type = dm_type_get(basic);
+    enum dm_op_ctype ctype;
+
+    if (type == NULL || type->size != sizeof(uint64_t) || type->extent != type->size)
+        return false;
+    ctype = op_ctype(basic);
+    return ctype != DM_CT_NULL && dm_op_kernel_of(DM_OP_BAND, ctype) != NULL;
+}
+
 /* ---- application ---- */
 
 static void op_apply_user(const struct dm_op *op, const void *in, void *inout, size_t count,

@@ -64,6 +64,8 @@ int dm_op_fetch_basic(const struct dm_op *op, const void *in, void *inout, void 
  * process, the target, apply everything; mixing both ways on one location is not atomic.
  */
 bool dm_op_is_atomic(int basic);
+/* Is it an integer of 8 bytes, as adapters' atomic operations take? */
+bool dm_op_is_word(int basic);
 
 /* ---- bodies of the MPI functions ---- */
 
