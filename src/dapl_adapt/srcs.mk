@@ -19,5 +19,6 @@ SRCS_dapl_adapt_eager += src/dapl_adapt/eager/attach.c src/dapl_adapt/eager/cred
 	src/dapl_adapt/eager/setup.c src/dapl_adapt/eager/sr.c src/dapl_adapt/eager/tx.c \
 	src/dapl_adapt/eager/used.c src/dapl_adapt/eager/walk.c
 SRCS_dapl_adapt_rma += src/dapl_adapt/rma/atomic.c src/dapl_adapt/rma/rdmaq.c \
-	src/dapl_adapt/rma/rma.c src/dapl_adapt/rma/rndv.c src/dapl_adapt/rma/stripe.c src/dapl_adapt/rma/value.c
+	src/dapl_adapt/rma/rma.c src/dapl_adapt/rma/rndv.c src/dapl_adapt/rma/shares.c src/dapl_adapt/rma/stripe.c \
+	src/dapl_adapt/rma/value.c
 SRCS_dapl_adapt_progress += src/dapl_adapt/progress/dispatch.c src/dapl_adapt/progress/poll.c src/dapl_adapt/progress/wait.c

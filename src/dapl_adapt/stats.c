@@ -102,6 +102,7 @@ static void stats_add_rails(struct list *list, const struct dm_adapt *adapt)
         stats_add(list, "  in records", "bytes", counts->pipe_len + pipe_len[i]);
         stats_add(list, "  by RDMA", "bytes", counts->rdma_len);
         stats_add(list, "  shares of striped transfers", "", counts->n_shares);
+        stats_add(list, "  in shares", "bytes", counts->share_len);
         stats_add(list, "  records sent again", "", counts->n_again);
         stats_add(list, "  RDMA to be done again", "bytes", counts->again_len);
         stats_add(list, "  connection requests", "", counts->n_attempts);

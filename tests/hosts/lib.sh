@@ -16,7 +16,7 @@
 #                                after host_link HOST down nobody hears of it, as when the
 #                                power fails
 #   host_link HOST up|down [NET] its cable
-#   hosts_loss PERCENT; hosts_rate RATE|none
+#   hosts_loss PERCENT; hosts_rate RATE|none [NET]
 #   hosts_left                   what processes, files of /dev/shm or /tmp the hosts have left
 #
 # A host has its own network, name, processes, System V IPC, /dev/shm, /tmp and /etc/hosts.
@@ -290,7 +290,7 @@ RULES
 hosts_rate() {
     local name i
     for name in "${hosts_names[@]}"; do
-        for ((i = 0; i < hosts_nets; i++)); do
+        for ((i = ${2:-0}; i <= ${2:-hosts_nets - 1}; i++)); do
             on_host "$name" tc qdisc del dev eth$i root 2>/dev/null
             [ "$1" = none ] ||
                 on_host "$name" tc qdisc add dev eth$i root tbf rate "$1" burst 64k latency 100ms ||

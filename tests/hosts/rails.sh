@@ -15,6 +15,8 @@ for net in 1 2; do
         "$DAT_OVERRIDE"
 done >dat.conf
 [ "$(grep -c timeout=2 dat.conf)" = 4 ] || fail "dat.conf: $(cat dat.conf)"
+sed -n '/^net2/{s/net2/ofi2/;s/dapl_tcp/dapl_ofi/;p}' dat.conf >ofi.conf
+[ ! -e "$DATUM_BUILD/lib/libdatum_dapl_ofi.so" ] || cat ofi.conf >>dat.conf
 export DAT_OVERRIDE=$PWD/dat.conf DATUM_TIMEOUT=5s
 
 rounds() { sed -n 's/^round //p' out | tail -n 1; }
@@ -107,6 +109,7 @@ survives 'the other network, with shares of transfers' 2 '' DATUM_PROVIDER=net1,
 counted 'striped transfers'
 counted 'shares of striped transfers' 0
 counted 'shares of striped transfers' 1
+counted 'in shares' 1
 ranks=(-hosts h1 -n 1 ./rails -s h2)
 survives 'a spawned process' 1 'goes on over net2' DATUM_PROVIDER=net1,net2
 ranks=(-ppn 1 -n 2 ./rails)
@@ -140,14 +143,16 @@ fi
 # ---- shares ----
 
 sent() { on_host h1 cat "/sys/class/net/eth$1/statistics/tx_bytes"; }
-# timed RAILS: milliseconds for 24 MB from h1 to h2; sets took, and bytes of either network
+# timed RAILS [PROVIDERS [MESSAGES]]: milliseconds for messages of 4 MB from h1 to h2; sets took, and
+# bytes of either network
 timed() {
     local before1 before2
     before1=$(sent 1) before2=$(sent 2)
-    took=$(on_host h1 env DATUM_PROVIDER=net1,net2 DATUM_RAILS="$1" DATUM_RNDV=read timeout 60 \
-        mpiexec -ppn 1 -n 2 ./rails -t 4000000 6 2>err | sed -n 's/^took //p')
+    took=$(on_host h1 env DATUM_PROVIDER="${2:-net1,net2}" DATUM_RAILS="$1" DATUM_RNDV=read \
+        DATUM_STATS=1 timeout 60 mpiexec -ppn 1 -n 2 ./rails -t 4000000 "${3:-6}" 2>err |
+        sed -n 's/^took //p')
     bytes1=$(($(sent 1) - before1)) bytes2=$(($(sent 2) - before2))
-    echo "$1 rails: ${took:-?} ms, $bytes1 and $bytes2 bytes"
+    echo "$1 rails, ${2:-net1,net2}: ${took:-?} ms, $bytes1 and $bytes2 bytes"
 }
 hosts_make 2 --nets 3 # nothing is left of what was cut
 hosts_rate 60mbit
@@ -161,4 +166,29 @@ check 'two rails: half over each' \
     [ $((bytes1 > 9000000 && bytes2 > 9000000 && bytes1 + bytes2 < 40000000)) = 1 ]
 check "two rails ($took ms) are faster than one ($one ms)" \
     [ $((${took:-0} > 0 && took * 3 < one * 2)) = 1 ]
+
+# ---- rails that are not alike ----
+
+# split_well NAME: all has come, about a fifth of it over the second network
+split_well() {
+    check "$1: by speed" \
+        [ $((${took:-0} > 0 && bytes1 > 2 * bytes2 && bytes1 < 10 * bytes2 && bytes2 > 3000000)) = 1 ]
+    counted 'in shares' 0
+    counted 'in shares' 1
+}
+hosts_rate 80mbit 1
+hosts_rate 20mbit 2
+timed 2 net1,net2 12
+split_well 'the second is slower'
+timed 2 net2,net1 12
+split_well 'the first is slower'
+if [ -e "$DATUM_BUILD/lib/libdatum_dapl_ofi.so" ]; then
+    timed 2 net1,ofi2 12
+    split_well 'a network of another kind'
+fi
+hosts_rate 100mbit 1
+hosts_rate 4mbit 2
+timed 2 net1,net2 12
+check 'one that is too slow is left out' [ $((${took:-0} > 0 && bytes2 < 6000000)) = 1 ]
+[ $n_failed = 0 ] || cat err
 totals

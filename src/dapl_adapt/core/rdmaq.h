@@ -46,6 +46,7 @@ struct dm_rdmaq {
     struct dm_rdma *queue_tail;
     uint64_t rest_until; /* broken: not tried again before */
     double speed;        /* bytes per nanosecond of a large transfer's share; 0: not known */
+    uint64_t measure_at; /* left out, since it is slow, it gets a share then; 0: it is not */
 };
 
 #endif

@@ -49,7 +49,8 @@ struct dm_ia_counts {
     uint64_t rdma_len;   /* bytes moved by RDMA for this side */
     uint64_t n_records;  /* of connections that have moved on; also in n_writes or n_sends */
     uint64_t pipe_len;   /* and the bytes of their records */
-    uint64_t n_shares;   /* of striped transfers */
+    uint64_t n_shares;   /* of striped transfers, */
+    uint64_t share_len;  /* and their bytes */
     uint64_t n_again;    /* records sent that an earlier rail may have lost, */
     uint64_t again_len;  /* and bytes of RDMA that this rail did not finish */
 };

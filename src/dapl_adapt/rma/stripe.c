@@ -2,10 +2,10 @@
  * Large transfers over several rails: a share for each RDMA queue that is up, which are transfers
  * of their own; the whole is done when all shares are.
  *
- * Network rails only, and not with shared memory: what reaches this host alone is either fastest by
- * far or not used. RDMA queues are connected when the first large transfer comes, which does not
- * wait for them. Shares follow the speed at which earlier ones went. An RDMA queue that breaks
- * leaves its work to the first RDMA queue and is tried again later.
+ * Network rails only, of whatever kinds, and not with shared memory: what reaches this host alone is
+ * either fastest by far or not used. RDMA queues are connected when the first large transfer comes,
+ * which does not wait for them. Shares follow the speed at which earlier ones went (shares.c). An RDMA
+ * queue that breaks leaves its work to the first RDMA queue and is tried again later.
  */
 #include "dapl_adapt/rma/stripe.h"
 
@@ -26,12 +26,13 @@
 #include "dapl_adapt/public/rdma.h"
 #include "dapl_adapt/public/types.h"
 #include "dapl_adapt/rma/rdmaq.h"
+#include "dapl_adapt/rma/shares.h"
 #include "util/cfg.h"
 #include "util/clock.h"
 #include "util/err.h"
 
-#define OLD_PART 0.75 /* of what is known in a new measurement */
-#define ALIGN    UINT64_C(4096)
+#define OLD_PART    0.75 /* of what is known in a new measurement */
+#define REST_FACTOR 32   /* times as long as it takes to measure one that is slow it is left out */
 
 struct dm_share {
     struct dm_rdma rdma; /* first */
@@ -96,39 +97,40 @@ static int stripe_rdmaqs_up(struct dm_conn *conn, struct dm_rdmaq **rdmaqs)
     return n;
 }
 
-/*
- * Cut the whole into shares that are worth their RDMA queue, by speed where that is known of all.
- */
-static int stripe_cut(const struct dm_rdma *whole, struct dm_rdmaq **rdmaqs, int n, uint64_t *lens)
+/* As measured; before that, as the kernel says of the interfaces, if it does of all. */
+static void stripe_speeds(struct dm_rdmaq *const *rdmaqs, int n, struct dm_share_way *ways)
 {
-    uint64_t min = dm_cfg()->stripe > 0 ? dm_cfg()->stripe : 1;
-    uint64_t left = whole->left;
-    double sum = 0;
-    bool is_known = true;
+    bool is_measured = true;
 
-    if ((uint64_t)n > left / min)
-        n = (int)(left / min);
-    for (int i = 0; i < n; i++) {
-        is_known = is_known && rdmaqs[i]->speed > 0;
-        sum += rdmaqs[i]->speed;
-    }
-    for (int i = n - 1; i > 0; i--) {
-        lens[i] = is_known ? (uint64_t)((double)whole->left * (rdmaqs[i]->speed / sum))
-                           : whole->left / (uint64_t)n;
-        if (lens[i] < min)
-            lens[i] = min;
-        if (lens[i] > left - (uint64_t)i * min)
-            lens[i] = left - (uint64_t)i * min;
-        if (lens[i] > ALIGN)
-            lens[i] -= lens[i] % ALIGN;
-        left -= lens[i];
-    }
-    lens[0] = left;
-    return n;
+    for (int i = 0; i < n; i++)
+        is_measured = is_measured && rdmaqs[i]->speed > 0;
+    for (int i = 0; i < n; i++)
+        ways[i].speed = is_measured ? rdmaqs[i]->speed : rdmaqs[i]->ia->net.mbits;
 }
 
-static void stripe_start_one(struct dm_stripes *stripes, struct dm_share *share,
-                             struct dm_rdmaq *rdmaq, uint64_t offset, uint64_t len)
+/* Which of them get shares, and how long; how many do. One that gets none is measured again later. */
+static int stripe_cut(const struct dm_rdma *whole, struct dm_rdmaq *const *rdmaqs, int n,
+                      struct dm_share_way *ways)
+{
+    uint64_t min = dm_cfg()->stripe > 0 ? dm_cfg()->stripe : 1;
+    uint64_t now = dm_clock_ns();
+    int n_shares;
+
+    stripe_speeds(rdmaqs, n, ways);
+    for (int i = 0; i < n; i++)
+        ways[i].is_due = rdmaqs[i]->measure_at != 0 && now >= rdmaqs[i]->measure_at;
+    n_shares = dm_shares_cut(whole->left, min, ways, n);
+    for (int i = 0; i < n; i++) {
+        if (ways[i].len > 0)
+            rdmaqs[i]->measure_at = 0;
+        else if (rdmaqs[i]->measure_at == 0 && rdmaqs[i]->speed > 0)
+            rdmaqs[i]->measure_at = now + (uint64_t)(REST_FACTOR * (double)min / rdmaqs[i]->speed);
+    }
+    return n_shares;
+}
+
+static void stripe_describe_one(struct dm_stripes *stripes, struct dm_share *share,
+                                struct dm_rdmaq *rdmaq, uint64_t offset, uint64_t len)
 {
     const struct dm_rdma *whole = stripes->whole;
 
@@ -141,39 +143,53 @@ static void stripe_start_one(struct dm_stripes *stripes, struct dm_share *share,
     share->rdma.left = len;
     share->rdmaq = rdmaq;
     rdmaq->ia->counts.n_shares++;
+    rdmaq->ia->counts.share_len += len;
     share->start = dm_clock_ns();
     share->len = len;
+}
+
+/* The shares of the queues that get some, in front: perhaps of a single one, which is measured so. */
+static void stripe_describe(struct dm_stripes *stripes, struct dm_rdmaq **rdmaqs, int n,
+                            const struct dm_share_way *ways)
+{
+    uint64_t offset = 0;
+    int n_shares = 0;
+
+    for (int i = 0; i < n; i++) {
+        if (ways[i].len == 0)
+            continue;
+        stripe_describe_one(stripes, &stripes->shares[n_shares++], rdmaqs[i], offset, ways[i].len);
+        offset += ways[i].len;
+    }
 }
 
 bool dm_stripe_start(struct dm_conn *conn, struct dm_rdma *rdma)
 {
     struct dm_rdmaq *rdmaqs[DM_RDMAQS];
-    uint64_t lens[DM_RDMAQS];
+    struct dm_share_way ways[DM_RDMAQS];
     struct dm_stripes *stripes;
-    uint64_t offset = 0;
     int n;
 
     if (!conn->was_up || dm_conn_is_moving(conn) || conn->ia->caps.is_local ||
         dm_cfg()->rails < 2 || !conn->link[DM_LINK_RDMA].may_post || dm_addr_fetch(conn) != DM_OK)
         return false;
     n = stripe_rdmaqs_up(conn, rdmaqs);
-    if (n > 1)
-        n = stripe_cut(rdma, rdmaqs, n, lens);
     if (n < 2)
         return false;
     stripes = malloc(sizeof(*stripes));
     if (stripes == NULL)
         return false;
     stripes->whole = rdma;
-    stripes->n_left = n;
-    conn->adapt->n_striped++;
-    for (int i = 0; i < n; offset += lens[i], i++)
-        stripe_start_one(stripes, &stripes->shares[i], rdmaqs[i], offset, lens[i]);
-    for (int i = 0; i < n; i++) {
+    stripes->n_left = stripe_cut(rdma, rdmaqs, n, ways);
+    stripe_describe(stripes, rdmaqs, n, ways);
+    conn->adapt->n_striped += stripes->n_left > 1;
+    for (int i = 0, n_shares = stripes->n_left; i < n_shares; i++) {
+        struct dm_rdmaq *rdmaq = stripes->shares[i].rdmaq;
+
         /* an RDMA queue may break meanwhile */
-        if (!dm_link_of(conn, rdmaqs[i])->may_post)
-            rdmaqs[i] = &conn->rdmaq[0];
-        dm_rdma_start(conn, rdmaqs[i], &stripes->shares[i].rdma);
+        if (!dm_link_of(conn, rdmaq)->may_post)
+            rdmaq = &conn->rdmaq[0];
+        dm_rdma_start(conn, rdmaq, &stripes->shares[i].rdma);
     }
     return true;
 }
