@@ -141,6 +141,10 @@ static void explain_rails(const struct dm_adapt *adapt)
                     : adapt->rails.conf.is_user ? "the file's"
                                                 : "this",
                     line);
+    if (adapt->rails.n_ias > 1 && dm_cfg()->rail_retry > 0)
+        dm_log_info(
+            "a rail that is lost is tried again after %.1f s, later more rarely (DATUM_RAIL_RETRY)",
+            (double)dm_cfg()->rail_retry / 1e6);
     dm_strbuf_init(&sb, line, sizeof(line));
     for (int i = 0; i < adapt->rails.conf.n_entries; i++) {
         if (!adapt->rails.conf.entries[i].is_tried)

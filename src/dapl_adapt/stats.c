@@ -65,6 +65,7 @@ static void stats_add_conns(struct list *list, const struct dm_adapt *adapt)
     stats_add(list, "  by this side", "", n_active);
     stats_add(list, "  endpoints", "", n_links);
     stats_add(list, "  moved to another rail", "", n_moves);
+    stats_add(list, "  moved back to a better one", "", adapt->n_backs);
     stats_add(list, "memory per process", "bytes", dm_adapt_fixed_len(adapt));
     stats_add(list, "memory of peers: objects", "bytes", objects);
     stats_add(list, "memory of peers: rings", "bytes", rings);
@@ -103,6 +104,8 @@ static void stats_add_rails(struct list *list, const struct dm_adapt *adapt)
         stats_add(list, "  by RDMA", "bytes", counts->rdma_len);
         stats_add(list, "  shares of striped transfers", "", counts->n_shares);
         stats_add(list, "  in shares", "bytes", counts->share_len);
+        stats_add(list, "  links lost", "", counts->n_lost);
+        stats_add(list, "  links taken up again", "", counts->n_again_up);
         stats_add(list, "  records sent again", "", counts->n_again);
         stats_add(list, "  RDMA to be done again", "bytes", counts->again_len);
         stats_add(list, "  connection requests", "", counts->n_attempts);

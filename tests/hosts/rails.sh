@@ -110,6 +110,25 @@ counted 'striped transfers'
 counted 'shares of striped transfers' 0
 counted 'shares of striped transfers' 1
 counted 'in shares' 1
+
+# A network that is back is taken up again: by the pipe, if it is the better one, and by shares.
+start DATUM_PROVIDER=net1,net2 DATUM_STATS=1 DATUM_EXPLAIN=1 DATUM_RAIL_RETRY=500ms
+wait_for 30 is_at 5
+host_link h2 down 1
+wait_for 15 has_moved || fail_one 'a network that comes back: it does not move'
+wait_for 30 is_at $(($(rounds) + 10)) || fail_one 'a network that comes back: no traffic without it'
+host_link h2 up 1
+wait_for 30 grep -q 'goes on over net1 again' err ||
+    fail_one 'a network that comes back is not taken up again'
+wait_for 30 is_at $(($(rounds) + 10)) || fail_one 'a network that comes back: no traffic over it'
+host_link h2 down 2
+wait_for 30 is_at $(($(rounds) + 10)) || fail_one 'a network that comes back: the other is needed'
+host_link h2 up 2
+finish 'a network that comes back'
+check 'what is done with a lost rail is explained' grep -q 'tried again after 0.5 s' err
+counted 'moved back to a better one'
+counted 'links lost' 0
+counted 'links taken up again' 0
 ranks=(-hosts h1 -n 1 ./rails -s h2)
 survives 'a spawned process' 1 'goes on over net2' DATUM_PROVIDER=net1,net2
 ranks=(-ppn 1 -n 2 ./rails)

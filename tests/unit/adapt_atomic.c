@@ -279,6 +279,7 @@ static void one_schedule(unsigned number, int n_breaks)
     CHECK(is_over());
     for (int r = 0; r < N; r++) {
         CHECK_EQ(sides[r].n_failed, 0);
+        CHECK_EQ(sides[r].adapt->n_backs, 0); /* what is under way would be lost */
         check_word(r);
     }
     CHECK(fake.n_atomics[0] > 0);
@@ -404,6 +405,7 @@ int main(void)
     fake.is_ordered = fake.has_atomics = true;
     putenv("DATUM_CONNECT=demand");
     putenv("DATUM_PROVIDER=fake-a,fake-b");
+    putenv("DATUM_RAIL_RETRY=20ms");
     putenv("DATUM_RING_SLOTS=6");
     putenv("DATUM_RING_SLOT_SIZE=400");
     run("DATUM_EAGER=rdma", calm);

@@ -62,6 +62,7 @@ static unsigned schedule;
 static bool is_mixed;    /* the way of travelling changes with each move */
 static uint64_t n_again; /* records and bytes that the counters say were sent again */
 static uint64_t again_len;
+static uint64_t n_backs; /* times that a connection went back to the first rail */
 
 static unsigned next_random(void)
 {
@@ -195,6 +196,7 @@ static void close_both(void)
         }
     }
     for (int r = 0; r < N; r++) {
+        n_backs += sides[r].adapt->n_backs;
         for (int i = 0; i < sides[r].adapt->rails.n_ias; i++) {
             n_again += sides[r].adapt->rails.ias[i]->counts.n_again;
             again_len += sides[r].adapt->rails.ias[i]->counts.again_len;
@@ -436,7 +438,7 @@ static void all(void)
     points();
 }
 
-/* ---- the end of all rails ---- */
+/* ---- the way back ---- */
 
 static void connect_both(void)
 {
@@ -444,6 +446,75 @@ static void connect_both(void)
     while (!job_is_ready(conn_of(0)) || !job_is_ready(conn_of(1)))
         poll_both();
 }
+
+/* Connections that go back as soon as they can, in the middle of whatever there is. */
+static void hasty(void)
+{
+    all();
+    CHECK(n_backs > 0);
+}
+
+static bool are_on(const char *rail)
+{
+    for (int r = 0; r < N; r++) {
+        if (conn_of(r)->state != DM_CONN_UP || strcmp(conn_of(r)->ia->name, rail) != 0)
+            return false;
+    }
+    return true;
+}
+
+static uint64_t count_again_up(void)
+{
+    return sides[0].adapt->rails.ias[0]->counts.n_again_up +
+           sides[1].adapt->rails.ias[0]->counts.n_again_up;
+}
+
+/*
+ * A rail that stays away is tried again and again while the other one is used; when it is there the
+ * connection goes back, once.
+ */
+static void back(void)
+{
+    const struct dm_rdmaq *rdmaq;
+    uint64_t until;
+
+    open_both(11);
+    connect_both();
+    CHECK(are_on("fake-a"));
+    FAKE_CALL(fake.n_cut[0] = 1000000; fake.cut_event = DAT_CONNECTION_EVENT_TIMED_OUT);
+    fake_ep_disconnect(conn_of(0)->link[DM_LINK_PIPE].ep, DAT_CLOSE_ABRUPT_FLAG);
+    rdmaq = &conn_of(1)->rdmaq[DM_LINK_EXTRA - DM_LINK_RDMA]; /* over fake-a */
+    until = dm_clock_ns() + LIMIT_NS;
+    while (rdmaq->n_broken < 3 && dm_clock_ns() < until)
+        poll_both();
+    CHECK(rdmaq->n_broken >= 3);
+    CHECK(are_on("fake-b"));
+    CHECK_EQ(count_again_up(), 0);
+    FAKE_CALL(fake.n_cut[0] = 0);
+    while (!are_on("fake-a") && dm_clock_ns() < until)
+        poll_both();
+    CHECK(are_on("fake-a"));
+    CHECK(count_again_up() > 0);
+    CHECK_EQ(sides[0].adapt->n_backs + sides[1].adapt->n_backs, 1);
+    finish_schedule(0);
+    CHECK(are_on("fake-a"));
+    close_both();
+}
+
+/* DATUM_RAIL_RETRY=0: it stays where it went. */
+static void stay(void)
+{
+    open_both(12);
+    connect_both();
+    fake_ep_disconnect(conn_of(0)->link[DM_LINK_PIPE].ep, DAT_CLOSE_ABRUPT_FLAG);
+    for (uint64_t until = dm_clock_ns() + LIMIT_NS; !are_on("fake-b") && dm_clock_ns() < until;)
+        poll_both();
+    finish_schedule(0);
+    CHECK(are_on("fake-b"));
+    close_both();
+}
+
+/* ---- the end of all rails ---- */
 
 /* The other process is gone: nobody listens, so it is over soon, and every rail is named. */
 static void gone(void)
@@ -618,6 +689,10 @@ int main(int argc, char **argv)
     run("DATUM_EAGER=basic", all);
     run("DATUM_EAGER=rdma", mixed);
     run("DATUM_EAGER=rdma DATUM_RAILS=1 DATUM_RING_SLOTS=64 DATUM_RING_SLOT_SIZE=5000", all);
+    run("DATUM_EAGER=rdma DATUM_RAIL_RETRY=50us", hasty);
+    run("DATUM_EAGER=sendrecv DATUM_RAIL_RETRY=50us", hasty);
+    run("DATUM_EAGER=rdma DATUM_RAIL_RETRY=5ms DATUM_RECONNECT=1s", back);
+    run("DATUM_EAGER=rdma DATUM_RAIL_RETRY=0", stay);
     run("DATUM_EAGER=rdma", gone);
     run("DATUM_EAGER=sendrecv", gone);
     run("DATUM_EAGER=rdma DATUM_RECONNECT=300ms", silent);

@@ -157,6 +157,15 @@ static int connect_attempt(struct dm_link *link)
                    dm_who(adapt, conn->proc).text, dm_dat_text(rc));
 }
 
+/* Time for all attempts: one, over a rail beside the pipe's that was lost before and nobody depends on. */
+static uint64_t connect_limit_us(struct dm_link *link)
+{
+    bool was_lost = link->kind >= DM_LINK_EXTRA && dm_rdmaq_of(link)->n_broken > 0 &&
+                    link->conn->adapt->n_words == 0;
+
+    return was_lost ? dm_move_attempt_us(link->conn) : connect_time_us(link->conn->adapt);
+}
+
 int dm_conn_start(struct dm_conn *conn, enum dm_link_kind kind)
 {
     struct dm_adapt *adapt = conn->adapt;
@@ -174,7 +183,7 @@ int dm_conn_start(struct dm_conn *conn, enum dm_link_kind kind)
     link->state = DM_LINK_CONNECTING;
     link->is_active = true;
     link->n_tries = 0;
-    link->deadline = dm_clock_after(connect_time_us(link->conn->adapt));
+    link->deadline = dm_clock_after(connect_limit_us(link));
     dm_list_del(&link->wait);
     dm_list_add_tail(&adapt->poll.connecting, &link->wait);
     err = connect_attempt(link);

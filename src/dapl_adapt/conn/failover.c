@@ -24,6 +24,7 @@
 #include "dapl_adapt/conn/exchange.h"
 #include "dapl_adapt/conn/link.h"
 #include "dapl_adapt/conn/lose.h"
+#include "dapl_adapt/conn/retry.h"
 #include "dapl_adapt/conn/table.h"
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
@@ -97,6 +98,7 @@ static void failover_begin(struct dm_conn *conn, uint16_t epoch, const struct dm
     uint64_t now = dm_clock_ns();
 
     DM_TRACE(CONN, "rank %d, epoch %d: %s; moving", conn->proc, epoch, text);
+    dm_retry_broke(conn, now);
     if (conn->failover.n_moves++ == 0 || now - conn->failover.up_since > STABLE_NS) {
         conn->failover.until = failover_limit();
         conn->failover.n_flaps = 0;
@@ -151,7 +153,16 @@ void dm_conn_break_beside(struct dm_conn *conn, const struct dm_ia *ia, const ch
     }
     rail = dm_conn_rail_of(conn, conn->ia);
     conn->failover.next_rail = ia == conn->ia || rail < 0 ? (rail + 1) % conn->rails.n : rail;
+    dm_retry_lost(conn, ia);
     failover_begin(conn, (uint16_t)(conn->epoch + 1), ia, text);
+}
+
+void dm_move_back(struct dm_conn *conn, int place)
+{
+    conn->failover.is_back = true;
+    conn->failover.up_since = 0; /* with all the time that a new break has */
+    conn->failover.next_rail = place;
+    failover_begin(conn, (uint16_t)(conn->epoch + 1), NULL, "a better rail is there again");
 }
 
 int dm_conn_post_failed(struct dm_conn *conn, DAT_RETURN rc)
@@ -181,6 +192,8 @@ void dm_conn_follow(struct dm_conn *conn)
     rail = dm_conn_rail_of(conn, ia); /* where it asks it can be reached */
     conn->failover.next_rail =
         rail >= 0 ? rail : (dm_conn_rail_of(conn, conn->ia) + 1) % conn->rails.n;
+    if (rail > dm_conn_rail_of(conn, conn->ia)) /* to a worse one: this one broke */
+        dm_retry_lost(conn, conn->ia);
     failover_begin(conn, wanted, ia == conn->ia ? NULL : conn->ia,
                    "the other process has seen it break");
 }
@@ -211,6 +224,7 @@ void dm_conn_flush_counts(struct dm_conn *conn)
         rdmaq->ia->n_signalled -= rdmaq->rq_used + link->is_due;
         rdmaq->ia->n_probes = 0; /* one connection measures at a time */
         rdmaq->rq_used = 0;
+        rdmaq->up_since = 0;
         conn->adapt->ops->rdma_requeue(conn, rdmaq, &conn->rdmaq[0]);
     }
     for (int k = 0; k < DM_LINK_N; k++)
@@ -347,6 +361,19 @@ int dm_move_timer(struct dm_conn *conn, uint64_t now)
     return 0;
 }
 
+/* Where it was to go back to, unless that has broken meanwhile. */
+static void move_back_done(const struct dm_conn *conn)
+{
+    struct dm_adapt *adapt = conn->adapt;
+
+    if (conn->rails.current != conn->failover.next_rail)
+        return;
+    adapt->n_backs++;
+    if (dm_cfg()->explain)
+        dm_log_info("connection to %s goes on over %s again", dm_who(adapt, conn->proc).text,
+                    conn->ia->name);
+}
+
 void dm_move_done(struct dm_conn *conn)
 {
     const struct dm_link *link = &conn->link[DM_LINK_PIPE];
@@ -356,7 +383,11 @@ void dm_move_done(struct dm_conn *conn)
     conn->rails.current = dm_conn_rail_of(conn, conn->ia);
     DM_TRACE(CONN, "rank %d, epoch %d: on %s, %u records there", conn->proc, conn->epoch,
              conn->ia->name, link->answer.arrived);
-    if (!adapt->is_quiet && !adapt->has_moved) { /* once is enough */
+    dm_retry_plan(conn);
+    if (conn->failover.is_back) {
+        conn->failover.is_back = false;
+        move_back_done(conn);
+    } else if (!adapt->is_quiet && !adapt->has_moved) { /* once is enough */
         adapt->has_moved = true;
         dm_log_warn("connection to %s broke%s%s (%s); it goes on over %s",
                     dm_who(adapt, conn->proc).text, conn->failover.broken != NULL ? " over " : "",

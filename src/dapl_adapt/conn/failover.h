@@ -16,6 +16,8 @@ struct dm_conn;
 void dm_conn_break(struct dm_conn *conn, const char *text);
 /* The same for a rail beside the pipe's, whose transfers have to come to an end first. */
 void dm_conn_break_beside(struct dm_conn *conn, const struct dm_ia *ia, const char *text);
+/* Nothing broke, and it moves to the rail at that place. */
+void dm_move_back(struct dm_conn *conn, int place);
 /* What the end of a connection means that nobody has asked for. */
 const char *dm_conn_gone_text(const struct dm_conn *conn);
 /* The peer wants the connection anew, in its epoch `wanted`. */

@@ -108,6 +108,8 @@ static int rdma_up(struct dm_link *link)
     DAT_RETURN rc;
 
     rdmaq->peer_rail = link->answer.rail;
+    rdmaq->up_since = dm_clock_ns();
+    rdmaq->ia->counts.n_again_up += rdmaq->n_broken > 0;
     rdmaq->max_reads = rdmaq->ia->limits.max_reads_out;
     if (link->answer.reads_in > 0 && link->answer.reads_in < rdmaq->max_reads)
         rdmaq->max_reads = link->answer.reads_in;

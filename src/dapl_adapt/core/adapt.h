@@ -50,6 +50,7 @@ struct dm_poll {
     int n_dying;
     int n_writable_due; /* conns with is_writable_due */
     int n_moving;       /* between rails */
+    bool is_away;       /* some may have to go back to a better rail (conn/back.c) */
     int idle;           /* polls that count towards a look at rare events */
     int n_driven;       /* pipes on rails that every poll has to look into */
     int n_sendrecv;
@@ -129,6 +130,7 @@ struct dm_adapt {
     bool is_demand;
     bool has_moved;     /* a connection, to another rail */
     uint64_t n_striped; /* transfers cut into stripes */
+    uint64_t n_backs;   /* connections that went back to a better rail */
     const struct dm_conn_ops *ops;
     struct dm_adapt_events ev;
     struct dm_shared shared;

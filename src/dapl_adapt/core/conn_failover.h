@@ -4,6 +4,7 @@
 #ifndef DM_DAPL_ADAPT_CORE_CONN_FAILOVER_H
 #define DM_DAPL_ADAPT_CORE_CONN_FAILOVER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "dapl_adapt/public/types.h"
@@ -21,6 +22,9 @@ struct dm_conn_failover {
     uint64_t broke_at;
     const char *cause;                /* what broke, */
     const struct dm_ia *broken;       /* where; NULL: the peer knows */
+    bool is_back;                     /* nothing broke: it moves to a better rail */
+    uint32_t n_backs;                 /* times that it has, since it was there for long */
+    uint64_t back_at;                 /* when a better rail is looked at again; 0: it is not */
     int next_rail;                    /* place in `rails`, tried first */
     const char *causes[DM_RAILS_MAX]; /* why each rail does not do, by place in `rails` */
     uint8_t n_refused[DM_RAILS_MAX];  /* times that nobody listened */

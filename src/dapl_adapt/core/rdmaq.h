@@ -45,6 +45,8 @@ struct dm_rdmaq {
     struct dm_rdma *queue_head;
     struct dm_rdma *queue_tail;
     uint64_t rest_until; /* broken: not tried again before */
+    uint64_t up_since;   /* 0: it is not */
+    uint32_t n_broken;   /* times, since it was up for long */
     double speed;        /* bytes per nanosecond of a large transfer's share; 0: not known */
     uint64_t measure_at; /* left out, since it is slow, it gets a share then; 0: it is not */
 };

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "dapl_adapt/conn/back.h"
 #include "dapl_adapt/conn/event.h"
 #include "dapl_adapt/conn/failover.h"
 #include "dapl_adapt/conn/link.h"
@@ -337,5 +338,6 @@ int dm_poll_rare(struct dm_adapt *adapt)
     }
     if (atomic_load_explicit(&adapt->deferred.has_some, memory_order_relaxed))
         dm_deferred_eps_free(adapt, false);
+    n += dm_back_poll(adapt);
     return dm_list_is_empty(&adapt->procs.parting) ? n : n + dm_part_progress(adapt);
 }

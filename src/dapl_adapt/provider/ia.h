@@ -51,6 +51,8 @@ struct dm_ia_counts {
     uint64_t pipe_len;   /* and the bytes of their records */
     uint64_t n_shares;   /* of striped transfers, */
     uint64_t share_len;  /* and their bytes */
+    uint64_t n_lost;     /* links beside the pipe that broke, */
+    uint64_t n_again_up; /* and those that came up after they had broken, or been tried in vain */
     uint64_t n_again;    /* records sent that an earlier rail may have lost, */
     uint64_t again_len;  /* and bytes of RDMA that this rail did not finish */
 };

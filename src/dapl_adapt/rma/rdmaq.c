@@ -23,6 +23,7 @@
 #include "dapl_adapt/conn/connect.h"
 #include "dapl_adapt/conn/failover.h"
 #include "dapl_adapt/conn/link.h"
+#include "dapl_adapt/conn/retry.h"
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/cookie.h"
@@ -43,8 +44,7 @@
 
 #define SHORT_PAGE  4096 /* the smallest that the host of the source may have */
 #define SHORT_BYTES 64
-#define MESSAGE_LEN 8                    /* bytes of a message behind a write */
-#define REST_NS     UINT64_C(3000000000) /* of an RDMA queue that broke */
+#define MESSAGE_LEN 8 /* bytes of a message behind a write */
 
 void dm_rdma_finish(struct dm_adapt *adapt, struct dm_rdma *rdma)
 {
@@ -404,7 +404,9 @@ void dm_rdmaq_break(struct dm_link *link)
         return;
     }
     DM_TRACE(CONN, "rank %d link %d broke", conn->proc, link->kind);
-    rdmaq->rest_until = dm_clock_ns() + REST_NS;
+    if (rdmaq->ia != NULL && rdmaq->up_since != 0)
+        rdmaq->ia->counts.n_lost++;
+    rdmaq->rest_until = dm_retry_rest(rdmaq, dm_clock_ns());
     rdmaq->speed = 0;
     pthread_mutex_lock(&adapt->shared.lock);
     if (link->ep != DAT_HANDLE_NULL) {
