@@ -2,15 +2,9 @@
  * datum-info: what this build is, what it is set to, and what works here.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/uio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -18,12 +12,13 @@
 #include "io/disk.h"
 #include "mpi/coll/algs.h"
 #include "pmi/pmi.h"
-#include "tools/out.h"
+#include "tools/info_host.h"
+#include "tools/info_print.h"
 #include "tools/install_paths.h"
+#include "tools/out.h"
 #include "util/cfg.h"
 #include "util/cfg_range.h"
 #include "util/err.h"
-#include "util/host.h"
 #include "util/log.h"
 
 enum part {
@@ -31,8 +26,13 @@ enum part {
     PART_SETTINGS = 2,
     PART_HOST = 4,
     PART_PROVIDERS = 8,
-    PART_USABLE = 16
+    PART_USABLE = 16,
+    PART_ALGORITHMS = 32
 };
+
+/* A fact of the part "build", with a format. */
+#define BUILD_FACT(name, ...) dm_info_fact(name, 12, __VA_ARGS__)
+#define NEEDS_LEN             256
 
 static const char usage[] =
     "Usage: datum-info [OPTION]...\n"
@@ -49,6 +49,7 @@ static const char usage[] =
     "  --coll-algorithms  collectives, their algorithms and what those demand\n"
     "  --coll-table       when which one is taken, as a file for DATUM_COLL_FILE\n"
     "  --file PATH  the file system of a path, and how MPI_File_... would move bytes there\n"
+    "  --json       one JSON object in the place of text\n"
     "  --version    the version\n"
     "  --help       this text\n"
     "\n"
@@ -59,13 +60,28 @@ static const char usage[] =
 
 static void show_build(void)
 {
-    printf("Datum %s\n", DM_VERSION);
-    printf("  prefix       %s\n", DM_PREFIX);
-    printf("  libraries    %s\n", DM_LIBDIR);
-    printf("  compiler     %s %s\n", DM_CC, DM_CFLAGS);
-    printf("  sanitizers   %s\n", DM_SANITIZE[0] != '\0' ? DM_SANITIZE : "none");
-    printf("  launchers    %s\n", dm_pmi_clients());
-    printf("  traces       %s\n", DM_TRACE_ON ? "yes" : "no (configure --enable-debug)");
+    if (!dm_info_is_json())
+        printf("Datum %s\n", DM_VERSION);
+    dm_info_part("build", false);
+    BUILD_FACT("prefix", "%s", DM_PREFIX);
+    BUILD_FACT("libraries", "%s", DM_LIBDIR);
+    BUILD_FACT("compiler", "%s %s", DM_CC, DM_CFLAGS);
+    BUILD_FACT("sanitizers", "%s", DM_SANITIZE[0] != '\0' ? DM_SANITIZE : "none");
+    BUILD_FACT("launchers", "%s", dm_pmi_clients());
+    BUILD_FACT("traces", "%s", DM_TRACE_ON ? "yes" : "no (configure --enable-debug)");
+    dm_info_part_end();
+}
+
+static void put_setting(const struct dm_cfg_row_info *row, const char *allowed)
+{
+    dm_info_row();
+    dm_info_put("name", row->name);
+    dm_info_put("value", row->value);
+    dm_info_put("origin", row->origin);
+    dm_info_put("default", row->dflt);
+    dm_info_put("allowed", allowed);
+    dm_info_put("meaning", row->help);
+    dm_info_row_end();
 }
 
 static void show_settings(void)
@@ -73,14 +89,19 @@ static void show_settings(void)
     struct dm_cfg_row_info row;
     char allowed[DM_CFG_ALLOWED_LEN];
 
-    printf("Settings\n");
+    if (!dm_info_is_json())
+        printf("Settings\n");
+    dm_info_part("settings", true);
     for (size_t i = 0; dm_cfg_row(i, &row); i++) {
         const char *value = row.value[0] != '\0' ? row.value : "\"\"";
 
         dm_cfg_allowed(i, allowed);
-        printf("  %-22s %-10s %-12s %s (%s; default %s)\n", row.name, value, row.origin, row.help,
-               allowed, row.dflt[0] != '\0' ? row.dflt : "empty");
+        put_setting(&row, allowed);
+        if (!dm_info_is_json())
+            printf("  %-22s %-10s %-12s %s (%s; default %s)\n", row.name, value, row.origin,
+                   row.help, allowed, row.dflt[0] != '\0' ? row.dflt : "empty");
     }
+    dm_info_part_end();
 }
 
 struct other_row {
@@ -162,30 +183,46 @@ struct alg_row {
 static const struct alg_row alg_rows[] = {DM_COLL_ALGS(ALG_ROW)};
 static const struct alg_row choice_rows[] = {DM_COLL_CHOICES(CHOICE_ROW)};
 
-static void put_needs(unsigned int needs)
+/* What an algorithm demands: words, each behind a blank. */
+static void needs_text(unsigned int needs, char *text, size_t len)
 {
 #define NEED(NAME, BIT, WORD) {BIT, WORD},
     static const struct {
         unsigned int bit;
         const char *word;
     } words[] = {DM_COLL_NEEDS(NEED)};
+    size_t n = 0;
 
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]) && n < len; i++)
         if ((needs & words[i].bit) != 0)
-            printf(" %s", words[i].word);
-    printf("\n");
+            n += (size_t)snprintf(text + n, len - n, " %s", words[i].word);
 }
 
 static void show_coll_algorithms(void)
 {
+    char needs[NEEDS_LEN];
+
+    dm_info_part("coll_algorithms", true);
     for (size_t i = 0; i < sizeof(alg_rows) / sizeof(alg_rows[0]); i++) {
-        printf("%s %s", kind_names[alg_rows[i].kind], alg_rows[i].name);
-        put_needs(alg_rows[i].needs);
+        const char *kind = kind_names[alg_rows[i].kind];
+
+        needs_text(alg_rows[i].needs, needs, sizeof(needs));
+        dm_info_row();
+        dm_info_put("collective", kind);
+        dm_info_put("algorithm", alg_rows[i].name);
+        dm_info_put("needs", needs[0] == ' ' ? needs + 1 : needs);
+        dm_info_row_end();
+        if (!dm_info_is_json())
+            printf("%s %s%s\n", kind, alg_rows[i].name, needs);
     }
+    dm_info_part_end();
 }
 
 static void show_coll_table(void)
 {
+    char needs[NEEDS_LEN];
+
     printf("# The table of Datum %s, as a file for DATUM_COLL_FILE: " DM_DOC(
                "TUNING.md") ".\nformat 1\n",
            DM_VERSION);
@@ -197,111 +234,59 @@ static void show_coll_table(void)
             printf(" ranks=-%d", row->max_ranks);
         if (row->max_bytes != DM_COLL_ALL)
             printf(" bytes=-%zu", row->max_bytes);
-        put_needs(row->needs);
+        needs_text(row->needs, needs, sizeof(needs));
+        printf("%s\n", needs);
     }
-}
-
-/* ---- host ---- */
-
-static void show_limit(const char *name, int resource)
-{
-    struct rlimit lim;
-
-    if (getrlimit(resource, &lim) != 0)
-        printf("  %-22s unknown: %s\n", name, strerror(errno));
-    else if (lim.rlim_cur == RLIM_INFINITY)
-        printf("  %-22s unlimited\n", name);
-    else
-        printf("  %-22s %llu\n", name, (unsigned long long)lim.rlim_cur);
-}
-
-static void show_memfd(void)
-{
-    void *ptr;
-    int fd;
-
-    if (dm_host_shm_alloc("datum-info", 4096, &ptr, &fd) != DM_OK) {
-        printf("  %-22s no: %s\n", "shared memory (memfd)", dm_err_detail());
-        return;
-    }
-    printf("  %-22s yes\n", "shared memory (memfd)");
-    dm_host_shm_free(ptr, 4096, fd);
-}
-
-/* Reads a word of a child, as a peer process would be read. */
-static void show_process_vm(void)
-{
-    static volatile int word = 7;
-    int copy = 0;
-    struct iovec local = {&copy, sizeof(copy)};
-    struct iovec remote = {(void *)&word, sizeof(word)};
-    pid_t pid = fork();
-    ssize_t n;
-
-    if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        for (;;)
-            pause();
-    }
-    n = pid < 0 ? -1 : process_vm_readv(pid, &local, 1, &remote, 1, 0);
-    if (n == (ssize_t)sizeof(copy) && copy == word)
-        printf("  %-22s yes\n", "process_vm_readv");
-    else
-        printf("  %-22s no: %s; copies are staged through shared memory\n", "process_vm_readv",
-               strerror(errno));
-    if (pid > 0) {
-        kill(pid, SIGKILL);
-        waitpid(pid, NULL, 0);
-    }
-}
-
-static void show_watch(void)
-{
-    char text[80];
-    const char *why = dm_adapt_no_watch(text, sizeof(text));
-
-    if (why == NULL)
-        printf("  %-22s yes\n", "watch of memory");
-    else
-        printf("  %-22s no: %s; adapters that pin keep no registrations\n", "watch of memory", why);
-}
-
-static void show_host(void)
-{
-    printf("Host %s\n", dm_host_name());
-    printf("  %-22s %d\n", "cores to use", dm_host_cores());
-    show_limit("locked memory, bytes", RLIMIT_MEMLOCK);
-    show_limit("address space, bytes", RLIMIT_AS);
-    show_limit("open files", RLIMIT_NOFILE);
-    show_memfd();
-    show_process_vm();
-    show_watch();
 }
 
 /* ---- providers ---- */
+
+static void put_provider(const struct dm_provider_info *info)
+{
+    dm_info_row();
+    dm_info_put("name", info->name);
+    dm_info_put_bool("usable", info->is_usable);
+    dm_info_put("verdict", info->verdict);
+    dm_info_put("library", info->library);
+    dm_info_put("params", info->params);
+    dm_info_put_bool("built_in", info->is_builtin);
+    dm_info_put("found", info->found);
+    dm_info_row_end();
+}
 
 static void show_provider(void *arg, const struct dm_provider_info *info)
 {
     int *n_usable_p = arg;
 
+    *n_usable_p += info->is_usable;
+    if (dm_info_is_json()) {
+        put_provider(info);
+        return;
+    }
     printf("  %-22s %s\n", info->name, info->verdict);
     printf("  %-22s %s%s%s%s\n", "", info->library, info->params[0] != '\0' ? " " : "",
            info->params, info->is_builtin ? " (built in)" : "");
     if (info->is_usable)
         printf("  %-22s found: %s\n", "", info->found);
-    *n_usable_p += info->is_usable;
 }
 
 /* Returns the number of providers that can be used. */
 static int show_providers(void)
 {
-    int n_usable = 0;
+    int n_usable = 0, err;
 
-    printf("Providers of %s\n", dm_adapt_conf_path());
+    if (!dm_info_is_json())
+        printf("Providers of %s\n", dm_adapt_conf_path());
+    dm_info_part("dat_conf", false);
+    dm_info_put("path", dm_adapt_conf_path());
+    dm_info_part_end();
+    dm_info_part("providers", true);
     fflush(stdout);
-    if (dm_adapt_list_providers(show_provider, &n_usable) != DM_OK)
+    err = dm_adapt_list_providers(show_provider, &n_usable);
+    dm_info_part_end();
+    if (err != DM_OK)
         dm_log_error("%s", dm_err_detail());
-    else if (n_usable == 0)
+    else if (n_usable == 0 && !dm_info_is_json())
         printf("  none can be used\n");
     return n_usable;
 }
@@ -310,7 +295,9 @@ static void put_usable(void *arg, const struct dm_provider_info *info)
 {
     int *n_usable_p = arg;
 
-    if (info->is_usable)
+    if (info->is_usable && dm_info_is_json())
+        put_provider(info);
+    else if (info->is_usable)
         printf("usable %s\n", info->name);
     fflush(stdout); /* the next one may hang */
     *n_usable_p += info->is_usable;
@@ -319,11 +306,22 @@ static void put_usable(void *arg, const struct dm_provider_info *info)
 /* For scripts: names may have blanks, and libdat2 prints lines of its own. The exit status. */
 static int show_usable(void)
 {
-    int n_usable = 0;
+    int n_usable = 0, err;
 
-    if (dm_adapt_list_providers(put_usable, &n_usable) != DM_OK)
+    dm_info_part("usable", true);
+    err = dm_adapt_list_providers(put_usable, &n_usable);
+    dm_info_part_end();
+    if (err != DM_OK)
         dm_log_error("%s", dm_err_detail());
     return n_usable > 0 ? 0 : 1;
+}
+
+static void file_fact(const char *name, const char *value)
+{
+    if (dm_info_is_json())
+        dm_info_put(name, value);
+    else
+        printf("%-21s %s\n", name, value);
 }
 
 /* docs/FILES.md says why. */
@@ -331,19 +329,22 @@ static int show_file(const char *path)
 {
     bool is_local;
     const char *fs = dm_disk_fs_of(path, &is_local);
+    char kind[80];
 
     if (strcmp(fs, "unknown") == 0) {
         fprintf(stderr, "datum-info: neither \"%s\" nor its directory is there\n", path);
         return 1;
     }
-    printf("path                  %s\n", path);
-    printf("file system           %s, %s\n", fs, is_local ? "local" : "of a network");
-    printf("one range             one system call\n");
-    printf("short ranges          %s\n", is_local
-                                             ? "written into a mapping; read with holes up to 8 KiB"
-                                             : "written one by one; read with holes up to 128 KiB");
-    printf("collective, one host  %s\n", is_local ? "each process by itself" : "two phases");
-    printf("collective, several   two phases\n");
+    snprintf(kind, sizeof(kind), "%s, %s", fs, is_local ? "local" : "of a network");
+    dm_info_part("file", false);
+    file_fact("path", path);
+    file_fact("file system", kind);
+    file_fact("one range", "one system call");
+    file_fact("short ranges", is_local ? "written into a mapping; read with holes up to 8 KiB"
+                                       : "written one by one; read with holes up to 128 KiB");
+    file_fact("collective, one host", is_local ? "each process by itself" : "two phases");
+    file_fact("collective, several", "two phases");
+    dm_info_part_end();
     return 0;
 }
 
@@ -354,8 +355,9 @@ static int part_of(const char *arg)
         const char *name;
         enum part part;
     } parts[] = {
-        {"--build", PART_BUILD},         {"--settings", PART_SETTINGS}, {"--host", PART_HOST},
-        {"--providers", PART_PROVIDERS}, {"--usable", PART_USABLE},
+        {"--build", PART_BUILD},   {"--settings", PART_SETTINGS},
+        {"--host", PART_HOST},     {"--providers", PART_PROVIDERS},
+        {"--usable", PART_USABLE}, {"--coll-algorithms", PART_ALGORITHMS},
     };
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
@@ -370,7 +372,8 @@ static int show(int parts)
     static const struct {
         enum part part;
         void (*fn)(void);
-    } shows[] = {{PART_BUILD, show_build}, {PART_SETTINGS, show_settings}, {PART_HOST, show_host}};
+    } shows[] = {
+        {PART_BUILD, show_build}, {PART_SETTINGS, show_settings}, {PART_HOST, dm_info_show_host}};
     bool is_first = true;
 
     if ((parts & (int)PART_USABLE) != 0)
@@ -378,61 +381,81 @@ static int show(int parts)
     for (size_t i = 0; i < sizeof(shows) / sizeof(shows[0]); i++) {
         if ((parts & (int)shows[i].part) == 0)
             continue;
-        if (!is_first)
+        if (!is_first && !dm_info_is_json())
             printf("\n");
         shows[i].fn();
         is_first = false;
     }
     if ((parts & PART_PROVIDERS) == 0)
         return 0;
-    if (!is_first)
+    if (!is_first && !dm_info_is_json())
         printf("\n");
     return show_providers() > 0 ? 0 : 1;
 }
 
+/* Options that print something of their own, which has one form only. False: it is none of them. */
+static bool show_page(const char *arg)
+{
+    if (strcmp(arg, "--help") == 0)
+        fputs(usage, stdout);
+    else if (strcmp(arg, "--version") == 0)
+        printf("Datum %s\n", DM_VERSION);
+    else if (strcmp(arg, "--markdown") == 0)
+        show_markdown();
+    else if (strcmp(arg, "--dat-conf") == 0)
+        printf("%s\n", dm_adapt_conf_path());
+    else if (strcmp(arg, "--coll-table") == 0)
+        show_coll_table();
+    else
+        return false;
+    return true;
+}
+
+/* What was asked for, in either form; the exit status. */
+static int show_parts(int parts, const char *file, bool is_json)
+{
+    int status = 0;
+
+    if ((parts & ~(int)PART_ALGORITHMS) != 0 || (parts == 0 && file == NULL)) {
+        if (dm_cfg_load(false) != DM_OK) {
+            dm_log_error("%s", dm_err_detail());
+            return 1;
+        }
+    }
+    if (is_json)
+        dm_info_json();
+    if ((parts & (int)PART_ALGORITHMS) != 0)
+        show_coll_algorithms();
+    else if (file != NULL)
+        status = show_file(file);
+    else
+        status = show(parts != 0 ? parts : PART_BUILD | PART_SETTINGS | PART_HOST | PART_PROVIDERS);
+    dm_info_end();
+    return status;
+}
+
 static int run(int argc, char **argv)
 {
+    const char *file = NULL;
+    bool is_json = false;
     int parts = 0;
 
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0) {
-            fputs(usage, stdout);
+        if (show_page(argv[i]))
             return 0;
-        }
-        if (strcmp(argv[i], "--version") == 0) {
-            printf("Datum %s\n", DM_VERSION);
-            return 0;
-        }
-        if (strcmp(argv[i], "--markdown") == 0) {
-            show_markdown();
-            return 0;
-        }
-        if (strcmp(argv[i], "--dat-conf") == 0) {
-            printf("%s\n", dm_adapt_conf_path());
-            return 0;
-        }
-        if (strcmp(argv[i], "--coll-algorithms") == 0) {
-            show_coll_algorithms();
-            return 0;
-        }
-        if (strcmp(argv[i], "--coll-table") == 0) {
-            show_coll_table();
-            return 0;
-        }
-        if (strcmp(argv[i], "--file") == 0 && argv[i + 1] != NULL)
-            return show_file(dm_disk_path(argv[i + 1]));
-        if (part_of(argv[i]) == 0) {
-            fprintf(stderr, "datum-info: unknown option \"%s\"; \"datum-info --help\" lists them\n",
+        if (strcmp(argv[i], "--json") == 0) {
+            is_json = true;
+        } else if (strcmp(argv[i], "--file") == 0 && argv[i + 1] != NULL) {
+            file = dm_disk_path(argv[++i]);
+        } else if (part_of(argv[i]) != 0) {
+            parts |= part_of(argv[i]);
+        } else {
+            fprintf(stderr, "datum-info: unknown option \"%s\"; \"datum-info --help\" says more\n",
                     argv[i]);
             return 2;
         }
-        parts |= part_of(argv[i]);
     }
-    if (dm_cfg_load(false) != DM_OK) {
-        dm_log_error("%s", dm_err_detail());
-        return 1;
-    }
-    return show(parts != 0 ? parts : PART_BUILD | PART_SETTINGS | PART_HOST | PART_PROVIDERS);
+    return show_parts(parts, file, is_json);
 }
 
 int main(int argc, char **argv)

@@ -10,15 +10,16 @@
 #include "tools/where.h"
 
 static const char usage[] =
-    "usage: datum-ps [OPTION]...\n"
+    "Usage: datum-ps [OPTION]...\n"
     "\n"
     "Lists the MPI jobs of this user that have ranks on this host, and of each rank the call that it\n"
     "waits in, if it has waited for a tenth of a second: what for, how long, and its queues.\n"
     "\n"
     "  --stacks     with the stack of each rank's main thread; it gets SIGURG for that\n"
     "  --job NAME   this job only\n"
-    "  --json       one object for each job on a line\n"
-    "  --help, --version\n"
+    "  --json       one JSON object for each job, on a line\n"
+    "  --version    the version\n"
+    "  --help       this text\n"
     "\n"
     "Exit status: 0; 1 if there is no such job; 2 for a wrong option.\n";
 
@@ -83,7 +84,7 @@ static int ps_run(char **argv)
         } else if (strcmp(*argv, "--job") == 0 && argv[1] != NULL) {
             request.job = *++argv;
         } else {
-            fprintf(stderr, "datum-ps: unknown option \"%s\"; \"datum-ps --help\" lists them\n",
+            fprintf(stderr, "datum-ps: unknown option \"%s\"; \"datum-ps --help\" says more\n",
                     *argv);
             return 2;
         }

@@ -7,6 +7,22 @@
 #include <stdio.h>
 #include <string.h>
 
+void dm_out_json(FILE *out, const char *text, size_t max)
+{
+    fputc('"', out);
+    for (size_t i = 0; i < max && text[i] != '\0'; i++) {
+        unsigned char c = (unsigned char)text[i];
+
+        if (c == '"' || c == '\\')
+            fprintf(out, "\\%c", c);
+        else if (c < 0x20 || c >= 0x7f)
+            fprintf(out, "\\u%04x", c);
+        else
+            fputc(c, out);
+    }
+    fputc('"', out);
+}
+
 int dm_out_end(const char *program, int status)
 {
     int has_failed = ferror(stdout);

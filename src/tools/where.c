@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tools/out.h"
 #include "util/clock.h"
 
 #define STACK_WAIT_NS UINT64_C(1000000000)
@@ -204,20 +205,6 @@ int dm_where_print(FILE *out, const struct dm_where_list *list, const char *job,
     return n;
 }
 
-static void json_text(FILE *out, const char *text, size_t max)
-{
-    fputc('"', out);
-    for (size_t i = 0; i < max && text[i] != '\0'; i++) {
-        if (text[i] == '\n')
-            fputs("\\n", out);
-        else if ((unsigned char)text[i] < ' ')
-            fprintf(out, "\\u%04x", text[i]);
-        else
-            fprintf(out, text[i] == '"' || text[i] == '\\' ? "\\%c" : "%c", text[i]);
-    }
-    fputc('"', out);
-}
-
 static void json_rank(FILE *out, struct dm_where *file, bool has_stacks)
 {
     struct dm_where_wait wait = dm_where_read(file);
@@ -227,17 +214,17 @@ static void json_rank(FILE *out, struct dm_where *file, bool has_stacks)
             state_names[state]);
     if (state == STATE_WAITS) {
         fprintf(out, ", \"call\": ");
-        json_text(out, wait.call, sizeof(wait.call));
+        dm_out_json(out, wait.call, sizeof(wait.call));
         fprintf(out,
                 ", \"seconds\": %.3f, \"for\": ", (double)(dm_clock_ns() - wait.since_ns) * 1e-9);
-        json_text(out, wait.text, sizeof(wait.text));
+        dm_out_json(out, wait.text, sizeof(wait.text));
         fprintf(out, ", \"posted\": %llu, \"unexpected\": %llu, \"unexpected_bytes\": %llu",
                 (unsigned long long)wait.n_posted, (unsigned long long)wait.n_unexpected,
                 (unsigned long long)wait.unexpected_bytes);
     }
     if (has_stacks) {
         fprintf(out, ", \"stack\": ");
-        json_text(out, file->stack, sizeof(file->stack));
+        dm_out_json(out, file->stack, sizeof(file->stack));
     }
     fputc('}', out);
 }
@@ -255,9 +242,9 @@ void dm_where_print_json(FILE *out, const struct dm_where_list *list, const char
             continue;
         if (!is_begun) {
             fprintf(out, "{\"format\": 1, \"job\": ");
-            json_text(out, file->job, sizeof(file->job));
+            dm_out_json(out, file->job, sizeof(file->job));
             fprintf(out, ", \"host\": ");
-            json_text(out, file->host, sizeof(file->host));
+            dm_out_json(out, file->host, sizeof(file->host));
             fprintf(out, ", \"size\": %d, \"ranks\": [", file->size);
         }
         is_begun = true;

@@ -26,7 +26,7 @@ all_told() {
 }
 check 'docs/TOOLS.md has every probe' all_told
 check 'no provider' status 2 'which provider' datum-check
-check 'wrong option' status 2 'unrecognized option' datum-check --jsn datum-shm
+check 'wrong option' status 2 'unknown option "--jsn"' datum-check --jsn datum-shm
 check 'unknown provider' status 2 'no provider "no-such" in .*dat.conf; it has: datum-shm' \
     datum-check no-such
 check 'unknown second provider' status 2 'no provider "no-such"' datum-check datum-shm no-such

@@ -36,4 +36,25 @@ for tool in datum-info elsewhere/info "$DATUM_BUILD/bin/datum-info"; do
     check "built-in providers, $tool" says '^ +datum-shm +ok' env DAT_OVERRIDE="$PWD/mine.conf" "$tool" --providers
 done
 check_fails 'no such dat.conf' '/no/such/file' env DAT_OVERRIDE=/no/such/file datum-info
+# The same as JSON.
+json() { # EXPRESSION OPTION...: true of the object "r"
+    expression=$1
+    shift
+    datum-info --json "$@" >out.json && python3 -c 'import json, sys; r = json.load(open("out.json")); sys.exit(not eval(sys.argv[1]))' "$expression"
+}
+if command -v python3 >/dev/null; then
+    check 'all of it' json '{"format", "version", "build", "settings", "host", "providers"} <= r.keys()'
+    check 'settings' json '[(x["value"], x["origin"]) for x in r["settings"] if x["name"] == "DATUM_RING_SLOTS"] == [("64", "default")]' --settings
+    check 'and no other part' json 'r.keys() == {"format", "version", "settings"}' --settings
+    check 'host' json 'int(r["host"]["cores to use"]) > 0' --host
+    check 'providers' json '[x["usable"] for x in r["providers"] if x["name"] == "datum-shm"] == [True]' --providers
+    check 'usable ones' json '"datum-shm" in [x["name"] for x in r["usable"]]' --usable
+    check 'algorithms' json '{"collective": "bcast", "algorithm": "binomial", "needs": ""} in r["coll_algorithms"]' --coll-algorithms
+    check 'a file' json 'r["file"]["one range"] == "one system call"' --file .
+    printf '"a\"\001\303\244" u2.0 nonthreadsafe default "/no/such/lib.so" mine.1.0 "" ""\n' >mine.conf
+    check 'an odd name' env DAT_OVERRIDE="$PWD/mine.conf" sh -c 'datum-info --json --providers >odd.json; python3 -m json.tool odd.json'
+    check 'a wrong setting is no object' sh -c '! DATUM_RING_SLOTS=many datum-info --json >none.json && test ! -s none.json'
+else
+    skip_one 'the JSON: python3 is not there'
+fi
 totals

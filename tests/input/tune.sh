@@ -121,7 +121,7 @@ stopped() {
 }
 check 'stopped in the middle' stopped
 check_fails 'unknown option' 'unknown option "--fast"' datum-tune --fast
-check_fails 'no value' '--ranks needs a value' datum-tune --ranks
+check_fails 'no value' 'no value for "--ranks"' datum-tune --ranks
 check_fails 'wrong part' '--only wants transfers or collectives' datum-tune --only all
 check_fails 'wrong ranks' 'wants numbers from 2, not "1"' datum-tune --ranks 1
 check_fails 'wrong sizes' '--sizes wants MIN:MAX' datum-tune --sizes 8

@@ -102,7 +102,7 @@ script_shares() {
     abi/* | binaries/* | dat/* | lang/* | slurm/*) return 0 ;;
     input/check | input/coll_algs | input/coll_file | input/conf | input/configure | input/conform | input/designs | \
         input/files | input/install | input/launch_* | input/lost | input/packages | input/refused | \
-        input/reproduce | input/settings_random) return 0 ;;
+        input/report | input/reproduce | input/settings_random | input/tools) return 0 ;;
     hosts/conform | hosts/death | hosts/harness | hosts/input_network | hosts/jobs | hosts/launch | hosts/ssh) return 0 ;;
     esac
     return 1

@@ -3,10 +3,12 @@
  */
 #include "tools/check/check_print.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "config.h"
+#include "tools/out.h"
 #include "util/host.h"
 
 #define TITLE_WIDTH 36
@@ -16,16 +18,7 @@ static int n_printed; /* probes of the object that is being printed */
 
 static void put_text(const char *text)
 {
-    putchar('"');
-    for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
-        if (*at == '"' || *at == '\\')
-            printf("\\%c", *at);
-        else if (*at < 0x20 || *at >= 0x7f)
-            printf("\\u%04x", *at);
-        else
-            putchar(*at);
-    }
-    putchar('"');
+    dm_out_json(stdout, text, SIZE_MAX);
 }
 
 void dm_check_print_begin(bool is_json, const struct dm_check *check,

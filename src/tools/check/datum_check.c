@@ -133,7 +133,8 @@ static int parse(int argc, char **argv, struct options *opt)
 {
     int c;
 
-    while ((c = getopt_long(argc, argv, "", check_longs, NULL)) != -1) {
+    opterr = 0;
+    while ((c = getopt_long(argc, argv, ":", check_longs, NULL)) != -1) {
         switch (c) {
         case JSON:
             opt->is_json = true;
@@ -169,9 +170,8 @@ static int parse(int argc, char **argv, struct options *opt)
         case HELP:
             fputs(usage, stdout);
             return STATUS_OK;
-        default: /* getopt_long has said which */
-            fputs("\"datum-check --help\" lists the options\n", stderr);
-            return STATUS_USAGE;
+        default:
+            return wrong(c == '?' ? "unknown option" : "no value for", argv[optind - 1]);
         }
     }
     return -1;

@@ -1,0 +1,19 @@
+#!/bin/sh
+# test: timeout=60
+# Words that all tools have in common: --help, --version, what is wrong with an option.
+. "$TEST_LIB"
+
+for tool in datum-info datum-check datum-ps datum-tune; do
+    check "$tool --version" status 0 '^Datum [0-9][0-9.]*$' $tool --version
+    check "$tool --version alone" test "$(wc -l <said)" = 1
+    check "$tool --help" status 0 "^Usage: (mpiexec -n N )?$tool" $tool --help
+    for option in version help; do
+        check "$tool --help has --$option" grep -Eq "^  --$option  +(the version|this text)$" said
+    done
+    check "$tool: a wrong option" status 2 "$tool: unknown option \"--nothing\"; \"$tool --help\" says more" $tool --nothing
+    check "$tool says it once" test "$(wc -l <said)" = 1
+    check "$tool: no room for help" status 1 '' sh -c "$tool --help >/dev/full"
+done
+check 'mpiexec --version' status 0 '^Datum [0-9][0-9.]*$' mpiexec --version
+check 'mpiexec --help' status 0 '^Usage: mpiexec' mpiexec --help
+totals
