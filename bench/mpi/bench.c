@@ -16,8 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "launch.h"
 #include "options.h"
 
+#define N_OWN_RANKS   2 /* without a launcher */
 #define LEAST_SAMPLES 10
 #define LEAST_QUICK   5
 #define BATCH_MAX     1000000
@@ -303,6 +305,16 @@ static int count_hosts(int rank, int size)
     return n;
 }
 
+/* Every rank to each other: connections are made, and what a rank needs for them is there. */
+static void talk_to_all(int rank, int size)
+{
+    int out = rank, in;
+
+    for (int i = 1; i < size; i++)
+        MPI_Sendrecv(&out, 1, MPI_INT, (rank + i) % size, 0, &in, 1, MPI_INT,
+                     (rank + size - i) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 static int run_all(const struct options *opt, int rank, int size)
 {
     struct report rep = {0};
@@ -314,6 +326,8 @@ static int run_all(const struct options *opt, int rank, int size)
     MPI_Comm_dup(MPI_COMM_WORLD, &all);
     MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &reverse);
     MPI_Comm_split(MPI_COMM_WORLD, is_in_pair ? 0 : MPI_UNDEFINED, rank, &pair);
+    talk_to_all(rank, size);
+    rep.memory = memory_of(all);
     if (rank == 0)
         err = report_begin(&rep, opt->json, size, n_hosts) == 0 ? 0 : errno != 0 ? errno : EIO;
     MPI_Bcast(&err, 1, MPI_INT, 0, MPI_COMM_WORLD);
@@ -359,9 +373,16 @@ int main(int argc, char **argv)
     }
     if (status >= 0)
         return status;
+    if (launcher_rank() == NULL && opt.n_ranks != 1)
+        launch_self(opt.n_ranks != 0 ? opt.n_ranks : N_OWN_RANKS, argv);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (opt.is_start) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Finalize();
+        return STATUS_OK;
+    }
     if (rank == 0)
         bar_begin();
     if (opt.n_ranks != 0 && opt.n_ranks != size) {

@@ -49,6 +49,8 @@ extern const struct test pt2pt_tests[], onesided_tests[], coll_tests[], overlap_
 
 /* Bytes that each of these ranks may take, the least of all of them (room.c). */
 size_t room_for(MPI_Comm comm);
+/* The proportional set size of the largest of these ranks, bytes; 0 where the system does not say. */
+size_t memory_of(MPI_Comm comm);
 
 /* ---- how far it is (bar.c); rank 0 only ---- */
 
@@ -70,9 +72,11 @@ struct stats {
 struct stats stats_of(double *samples, int n);
 
 struct report {
-    FILE *json; /* or NULL */
-    const char *json_name;
-    int table_err; /* errno of the first line that could not be printed */
+    FILE *json;            /* or NULL */
+    const char *json_name; /* "-": standard output, and no table */
+    int is_silent;         /* no table */
+    size_t memory;         /* of a rank */
+    int table_err;         /* errno of the first line that could not be printed */
     int n_results;
 };
 

@@ -8,12 +8,14 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "launch.h"
 
 #define SIZE_LARGEST ((size_t)1 << 30)
 
 static const char usage[] =
-    "Usage: mpiexec -n N datum-bench [OPTION]...\n"
+    "Usage: datum-bench [OPTION]...\n"
+    "       mpiexec -n N datum-bench [OPTION]...\n"
     "       datum-bench --raw PROVIDER\n"
     "\n"
     "Measures an MPI library: point-to-point and one-sided between rank 0 and the last one,\n"
@@ -27,11 +29,13 @@ static const char usage[] =
     "  --factor N       sizes N times the one before in the place of two, and MAX itself\n"
     "  --flight N       messages in flight where bandwidth is measured; 64, which is the most\n"
     "  --memory SIZE    leave sizes out that need larger buffers\n"
-    "  --ranks N        an error if the job has another number of ranks\n"
+    "  -n, --ranks N    without mpiexec it starts so many ranks here, two without this option; with\n"
+    "                   mpiexec it is an error if the job has another number\n"
     "  --window KIND    memory of one-sided tests: allocate (MPI_Win_allocate) or create; allocate\n"
     "  --time SECONDS   for the samples of one size; 0.2\n"
     "  --quick          a tenth of that, up to 64k\n"
-    "  --json FILE      write the results there, too\n"
+    "  --start          nothing but MPI_Init, a barrier and MPI_Finalize: for the time of a job\n"
+    "  --json FILE      write the results there, too; - is standard output, without the table\n"
     "  --raw PROVIDER   what the DAT provider does without MPI (by datum-check)\n"
     "  --version        the version\n"
     "  --help           this text\n"
@@ -44,16 +48,9 @@ enum { N_GROUPS = sizeof(groups) / sizeof(groups[0]) };
 /* Does this process speak for all of the job? */
 static int is_speaker(void)
 {
-    static const char *const names[] = {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
-                                        "SLURM_PROCID"};
+    const char *rank = launcher_rank();
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const char *rank = getenv(names[i]);
-
-        if (rank != NULL)
-            return strcmp(rank, "0") == 0;
-    }
-    return 1;
+    return rank == NULL || strcmp(rank, "0") == 0;
 }
 
 static int wrong(const char *what, const char *value)
@@ -197,24 +194,18 @@ static int list_tests(void)
 
 /* ---- without MPI ---- */
 
-/* datum-check lies beside this program. */
-static int run_raw(const char *argv0, const char *provider)
+static int run_raw(char *provider)
 {
-    const char *slash = strrchr(argv0, '/');
-    char path[4096];
+    char *const argv[] = {"datum-check", "--only", "latency,bandwidth,wakeup", provider, NULL};
 
-    if (slash == NULL)
-        snprintf(path, sizeof(path), "datum-check");
-    else
-        snprintf(path, sizeof(path), "%.*s/datum-check", (int)(slash - argv0), argv0);
-    execlp(path, path, "--only", "latency,bandwidth,wakeup", provider, (char *)NULL);
-    fprintf(stderr, "datum-bench: --raw needs datum-check: %s: %s\n", path, strerror(errno));
+    (void)become(argv[0], argv);
+    fprintf(stderr, "datum-bench: --raw needs datum-check beside it: %s\n", strerror(errno));
     return STATUS_FAILED;
 }
 
 /* ---- all of it ---- */
 
-static int option(int c, const char *argv0, struct options *opt)
+static int option(int c, struct options *opt)
 {
     switch (c) {
     case 't':
@@ -245,6 +236,9 @@ static int option(int c, const char *argv0, struct options *opt)
         return opt->is_created || strcmp(optarg, "allocate") == 0
                    ? -1
                    : wrong("--window wants allocate or create, not", optarg);
+    case 'S':
+        opt->is_start = 1;
+        return -1;
     case 'q':
         opt->is_quick = 1;
         return -1;
@@ -252,49 +246,45 @@ static int option(int c, const char *argv0, struct options *opt)
         opt->json = optarg;
         return optarg[0] != '\0' ? -1 : wrong("--json wants a file, not", optarg);
     case 'r':
-        return run_raw(argv0, optarg);
+        return run_raw(optarg);
     case 'l':
         return list_tests();
     case 'v':
         if (is_speaker())
-            printf("datum-bench %s\n", bench_version());
+            printf("Datum %s\n", bench_version());
         return STATUS_OK;
     case 'h':
         if (is_speaker())
             fputs(usage, stdout);
         return STATUS_OK;
     default:
-        if (is_speaker())
-            fprintf(stderr, "\"datum-bench --help\" says more\n");
-        return STATUS_USAGE;
+        return -1;
     }
 }
 
 int options_parse(int argc, char **argv, struct options *opt)
 {
-    static const struct option table[] = {{"test", required_argument, NULL, 't'},
-                                          {"size", required_argument, NULL, 's'},
-                                          {"ranks", required_argument, NULL, 'n'},
-                                          {"time", required_argument, NULL, 'T'},
-                                          {"window", required_argument, NULL, 'w'},
-                                          {"json", required_argument, NULL, 'j'},
-                                          {"raw", required_argument, NULL, 'r'},
-                                          {"quick", no_argument, NULL, 'q'},
-                                          {"factor", required_argument, NULL, 'f'},
-                                          {"memory", required_argument, NULL, 'm'},
-                                          {"flight", required_argument, NULL, 'F'},
-                                          {"list", no_argument, NULL, 'l'},
-                                          {"version", no_argument, NULL, 'v'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option table[] = {
+        {"test", required_argument, NULL, 't'},   {"size", required_argument, NULL, 's'},
+        {"ranks", required_argument, NULL, 'n'},  {"time", required_argument, NULL, 'T'},
+        {"window", required_argument, NULL, 'w'}, {"json", required_argument, NULL, 'j'},
+        {"raw", required_argument, NULL, 'r'},    {"quick", no_argument, NULL, 'q'},
+        {"start", no_argument, NULL, 'S'},        {"factor", required_argument, NULL, 'f'},
+        {"memory", required_argument, NULL, 'm'}, {"flight", required_argument, NULL, 'F'},
+        {"list", no_argument, NULL, 'l'},         {"version", no_argument, NULL, 'v'},
+        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
     int status = -1;
     int c;
 
     opt->seconds = 0.2;
     opt->window = WINDOW_MAX;
-    opterr = is_speaker();
-    while (status < 0 && (c = getopt_long(argc, argv, "", table, NULL)) != -1)
-        status = option(c, argv[0], opt);
+    opterr = 0;
+    while (status < 0 && (c = getopt_long(argc, argv, ":n:", table, NULL)) != -1) {
+        if (c == '?' || c == ':')
+            status = wrong(c == '?' ? "unknown option" : "no value for", argv[optind - 1]);
+        else
+            status = option(c, opt);
+    }
     if (status < 0 && optind < argc)
         status = wrong("unexpected argument", argv[optind]);
     if (status < 0 && opt->n_tests == 0)

@@ -21,6 +21,7 @@ struct options {
     size_t memory;  /* that a buffer may take; 0: any */
     double seconds; /* for the samples of one size */
     int is_quick;
+    int is_start;   /* nothing but MPI_Init, a barrier and MPI_Finalize */
     int is_created; /* windows over the program's memory */
     const char *json;
 };

@@ -4,6 +4,7 @@
 #include "bench.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -88,6 +89,19 @@ static void library_name(char *text)
     }
 }
 
+/* A part of the table. */
+__attribute__((format(printf, 2, 3))) static void table_put(const struct report *rep,
+                                                            const char *format, ...)
+{
+    va_list args;
+
+    if (rep->is_silent)
+        return;
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+}
+
 /* What is lost here is told at the end. */
 static void flush_table(struct report *rep)
 {
@@ -106,7 +120,8 @@ int report_begin(struct report *rep, const char *json_name, int n_ranks, int n_h
         strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
     rep->json_name = json_name;
     if (json_name != NULL) {
-        rep->json = fopen(json_name, "w");
+        rep->is_silent = strcmp(json_name, "-") == 0;
+        rep->json = rep->is_silent ? stdout : fopen(json_name, "w");
         if (rep->json == NULL)
             return -1;
         fprintf(rep->json, "{\n  \"program\": \"datum-bench\",\n  \"version\": ");
@@ -114,25 +129,25 @@ int report_begin(struct report *rep, const char *json_name, int n_ranks, int n_h
         fprintf(rep->json, ",\n  \"library\": ");
         put_text(rep->json, library);
         fprintf(rep->json,
-                ",\n  \"time\": \"%s\",\n  \"ranks\": %d,\n  \"hosts\": %d,\n  \"results\": [",
-                when, n_ranks, n_hosts);
+                ",\n  \"time\": \"%s\",\n  \"ranks\": %d,\n  \"hosts\": %d,\n  \"pss\": %zu,\n"
+                "  \"results\": [",
+                when, n_ranks, n_hosts, rep->memory);
     }
-    printf("# datum-bench %s, %d ranks on %d host%s, %s\n# %s\n", DATUM_BENCH_VERSION, n_ranks,
-           n_hosts, n_hosts == 1 ? "" : "s", when, library);
+    table_put(rep, "# datum-bench %s, %d ranks on %d host%s, %s\n# %s\n", DATUM_BENCH_VERSION,
+              n_ranks, n_hosts, n_hosts == 1 ? "" : "s", when, library);
     flush_table(rep);
     return 0;
 }
 
 void report_test(const struct report *rep, const struct test *t, int n_ranks, int window)
 {
-    (void)rep;
     bar_clear();
-    printf("\n# %s: %s (%s), %d ranks", t->name, t->title, unit_name(t->unit), n_ranks);
+    table_put(rep, "\n# %s: %s (%s), %d ranks", t->name, t->title, unit_name(t->unit), n_ranks);
     if (t->is_windowed)
-        printf(", %d in flight", window);
-    printf("\n");
-    printf("# %-10s %12s %12s %12s %12s %12s %9s %10s\n", "Size", "Median", "Min", "Max", "p10",
-           "p90", "Outliers", "CPU us");
+        table_put(rep, ", %d in flight", window);
+    table_put(rep, "\n");
+    table_put(rep, "# %-10s %12s %12s %12s %12s %12s %9s %10s\n", "Size", "Median", "Min", "Max",
+              "p10", "p90", "Outliers", "CPU us");
 }
 
 void report_result(struct report *rep, const struct test *t, size_t len, const struct stats *s,
@@ -143,8 +158,8 @@ void report_result(struct report *rep, const struct test *t, size_t len, const s
 
     snprintf(outliers, sizeof(outliers), "%d/%d", s->n_outliers, s->n);
     bar_clear();
-    printf("%-12zu %12.*f %12.*f %12.*f %12.*f %12.*f %9s %10.3f\n", len, digits, s->median, digits,
-           s->least, digits, s->most, digits, s->p10, digits, s->p90, outliers, s->cpu);
+    table_put(rep, "%-12zu %12.*f %12.*f %12.*f %12.*f %12.*f %9s %10.3f\n", len, digits, s->median,
+              digits, s->least, digits, s->most, digits, s->p10, digits, s->p90, outliers, s->cpu);
     flush_table(rep);
     if (rep->json == NULL)
         return;
@@ -160,14 +175,14 @@ void report_result(struct report *rep, const struct test *t, size_t len, const s
 void report_skip(struct report *rep, const struct test *t, const char *why)
 {
     bar_clear();
-    printf("\n# %s: not measured: %s\n", t->name, why);
+    table_put(rep, "\n# %s: not measured: %s\n", t->name, why);
     flush_table(rep);
 }
 
 void report_cut(struct report *rep, const struct test *t, size_t most)
 {
     bar_clear();
-    printf("# %s: no memory for sizes beyond %zu\n", t->name, most);
+    table_put(rep, "# %s: no memory for sizes beyond %zu\n", t->name, most);
     flush_table(rep);
 }
 
@@ -178,7 +193,7 @@ int report_end(struct report *rep)
     if (rep->json != NULL) {
         fprintf(rep->json, "\n  ]\n}\n");
         err = ferror(rep->json);
-        if (fclose(rep->json) != 0 || err != 0)
+        if (!rep->is_silent && (fclose(rep->json) != 0 || err != 0))
             return -1;
     }
     flush_table(rep);

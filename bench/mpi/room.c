@@ -48,3 +48,12 @@ size_t room_for(MPI_Comm comm)
     MPI_Allreduce(&mine, &least, 1, MPI_UNSIGNED_LONG_LONG, MPI_MIN, comm);
     return least < SIZE_MAX ? (size_t)least : SIZE_MAX;
 }
+
+size_t memory_of(MPI_Comm comm)
+{
+    unsigned long long kib = number_in("/proc/self/smaps_rollup", "Pss:");
+    unsigned long long mine = kib < ULLONG_MAX >> 10 ? kib << 10 : 0, most = 0;
+
+    MPI_Allreduce(&mine, &most, 1, MPI_UNSIGNED_LONG_LONG, MPI_MAX, comm);
+    return (size_t)most;
+}

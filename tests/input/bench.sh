@@ -16,9 +16,9 @@ bench() { # N OPTION...
 }
 
 check 'help' says '--window KIND' datum-bench --help
-check 'version' says '^datum-bench [0-9]' datum-bench --version
+check 'version' says '^Datum [0-9]' datum-bench --version
 check 'list' says '^  get_bw +MB/s ' datum-bench --list
-check 'wrong option' status 2 'unrecognized option' datum-bench --tests latency
+check 'wrong option' status 2 'unknown option "--tests"' datum-bench --tests latency
 check 'wrong test' status 2 'no test "latent"' datum-bench --test latency,latent
 check 'empty list' status 2 'no tests' datum-bench --test ,
 check 'wrong size' status 2 'MIN:MAX' datum-bench --size 8:4
@@ -79,9 +79,19 @@ check 'errors are said once' once 'no test "latent"' mpiexec -n 3 datum-bench --
 check 'help is said once' once '^Usage' mpiexec -n 2 datum-bench --help
 check 'other ranks' status 2 'has 2 ranks, --ranks wants 4' bench 2 --ranks 4
 check 'a list that cannot be written' status 1 'standard output: .*No space' sh -c 'datum-bench --list >/dev/full'
-check 'a table that cannot be written' status 1 'standard output: .*No space' sh -c 'datum-bench --test barrier --quick >/dev/full'
+check 'a table that cannot be written' status 1 'standard output: .*No space' sh -c 'datum-bench --ranks 1 --test barrier --quick >/dev/full'
 check 'file that cannot be' status 1 '/no/such/dir' bench 2 --test barrier --json /no/such/dir/x
 
+# Without mpiexec.
+check 'two ranks by itself' says '^# datum-bench .*, 2 ranks on 1 host' datum-bench --quick --test barrier
+check 'three' says '^# barrier: .*, 3 ranks' datum-bench -n 3 --quick --test barrier
+check 'one' says '^# barrier: .*, 1 ranks' datum-bench --ranks 1 --quick --test barrier
+check 'their table that cannot be written' status 1 'No space' sh -c 'datum-bench --test barrier --quick >/dev/full'
+check 'errors before they start' once 'no test "latent"' datum-bench -n 3 --test latent
+mkdir alone
+cp "$DATUM_BUILD/bin/datum-bench" alone
+check 'no mpiexec beside it: one rank' says '^# datum-bench .*, 1 ranks' env LD_LIBRARY_PATH="$DATUM_BUILD/lib" alone/datum-bench --quick --test barrier
+check 'nothing but a start' test -z "$(datum-bench --start --ranks 3 2>&1)"
 check 'one rank' says 'latency: not measured: it needs two ranks' bench 1 --test latency,barrier
 check 'latency' says '^1024 +[0-9.]+' bench 2 --test latency --size 1k --ranks 2
 check 'size 0' says '^0 +[0-9.]+' bench 2 --test latency --size 0:1
@@ -91,14 +101,16 @@ check 'onesided, created' bench 2 --test put,get,acc --size 8:64 --window create
 check 'coll' bench 3 --test coll --size 8:16
 check 'overlap' bench 2 --test overlap --size 64k
 check 'one size only' sh -c 'mpiexec -n 2 datum-bench --quick --test cas,lock --size 1m >said 2>&1; cat said; grep -q "^8 " said && grep -q "^0 " said'
+check 'json on standard output' sh -c 'datum-bench --quick --test latency --size 8:64 --json - >stdout.json'
 check 'json' bench 2 --test latency,barrier,fop --size 8:16 --json out.json
 if command -v python3 >/dev/null 2>&1; then
     check 'json is valid' python3 -m json.tool out.json
+    check 'nothing but json' python3 -m json.tool stdout.json
     check 'json has it all' python3 -c '
 import json
 j = json.load(open("out.json"))
 r = j["results"]
-assert j["ranks"] == 2 and j["hosts"] == 1 and "Datum" in j["library"], j
+assert j["ranks"] == 2 and j["pss"] > 0 and j["hosts"] == 1 and "Datum" in j["library"], j
 assert [(x["test"], x["size"]) for x in r] == \
     [("latency", 8), ("latency", 16), ("barrier", 0), ("fop", 8)], r
 for x in r:
