@@ -3,7 +3,8 @@
 # Words that all tools have in common: --help, --version, what is wrong with an option.
 . "$TEST_LIB"
 
-for tool in datum-info datum-check datum-bench datum-ps datum-tune; do
+for tool in datum-info datum-check datum-bench datum-ps datum-tune datum-compare; do
+    [ $tool != datum-compare ] || command -v python3 >/dev/null || { skip_one "$tool: python3 is not there"; continue; }
     check "$tool --version" status 0 '^Datum [0-9][0-9.]*$' $tool --version
     check "$tool --version alone" test "$(wc -l <said)" = 1
     check "$tool --help" status 0 "^Usage: (mpiexec -n N )?$tool" $tool --help

@@ -1,0 +1,1 @@
+"""What datum-compare and bench-diff share: statistics, verdicts, figures, the page, and running jobs."""
