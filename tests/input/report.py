@@ -1,5 +1,7 @@
 """Statistics, verdicts, figures and the page of scripts/datum_report, on made-up data."""
 import contextlib
+import importlib.machinery
+import importlib.util
 import io
 import json
 import os
@@ -22,6 +24,15 @@ def noisy(seed, middle, width, n=5):
     """Rounds around a figure."""
     rng = random.Random(seed)
     return [middle * rng.uniform(1 - width, 1 + width) for _ in range(n)]
+
+
+def load_script(name):
+    """A script of the sources as a module."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..', name)
+    loader = importlib.machinery.SourceFileLoader(os.path.basename(name).replace('-', '_'), path)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
 
 
 class Statistics(unittest.TestCase):
@@ -259,6 +270,26 @@ class Results(unittest.TestCase):
             self.diff(one, other)
         with self.assertRaisesRegex(compare_report.NoReport, 'no results.json'):
             compare_report.diff('/no/such', '/no/such', False)
+
+
+class BenchDiff(unittest.TestCase):
+    """bench-diff"""
+
+    def rounds(self, values):
+        return [{('latency', 8): {'median': value, 'unit': 'us'}, ('bw', 8): {'median': 100, 'unit': 'MB/s'}} for value in values]
+
+    def test_rows(self):
+        script = load_script('scripts/bench-diff')
+        rows = script.rows_of(self.rounds([2, 2.1, 1.9, 2, 2]), self.rounds([1, 1.05, .95, 1, 1]))
+        self.assertEqual([(row['test'], row['change']) for row in rows], [('latency', 'faster'), ('bw', 'same')])
+        self.assertAlmostEqual(rows[0]['ratio'], 2)
+        text = script.table_text(rows, False)
+        self.assertRegex(text, r'faster latency 8 B +2 -> 1 +us +x 2\.000 \(2\.000 to 2\.000\)\n1 faster, 0 slower, 1 without')
+        rows = script.rows_of(self.rounds([1, 1, 1, 1, 1]), self.rounds([1.5, 1.5, 1.5, 1.5, 1.5]))
+        self.assertEqual(rows[0]['change'], 'slower')
+        for values in ([1.5, 1.5, 1.5, 1.5, .9], [.5, .5, .5, .5, 1.1]):
+            rows = script.rows_of(self.rounds([1, 1, 1, 1, 1]), self.rounds(values))
+            self.assertEqual(rows[0]['change'], 'same')
 
 
 if __name__ == '__main__':

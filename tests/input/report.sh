@@ -1,6 +1,6 @@
 #!/bin/sh
 # test: timeout=60 san=no
-# What datum-compare says of made-up figures: report.py. No clock is looked at.
+# What datum-compare and bench-diff say of made-up figures: report.py. No clock is looked at.
 . "$TEST_LIB"
 need python3 python3
 export PYTHONPATH="$TEST_SRC/scripts" PYTHONDONTWRITEBYTECODE=1
