@@ -1,6 +1,11 @@
 # Shared by bench/compare and bench/*/run: a table on standard output, and in a file for bench/results.
 # Sourced with $here, the directory of the script, and $build, the build directory, set.
 
+command -v python3 >/dev/null 2>&1 || {
+    echo 'bench: python3 is not there, which makes the tables: apt-get install python3' >&2
+    exit 2
+}
+
 # bench_version COMMAND...: the last word with a digit of what the command says first.
 bench_version() {
     command -v "$1" >/dev/null 2>&1 || return

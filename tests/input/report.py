@@ -1,4 +1,4 @@
-"""Statistics, verdicts, figures and the page of scripts/datum_report, on made-up data."""
+"""Statistics, verdicts, figures and the page of scripts/datum_report, and the tables of bench/report.py, on made-up data."""
 import contextlib
 import importlib.machinery
 import importlib.util
@@ -290,6 +290,65 @@ class BenchDiff(unittest.TestCase):
         for values in ([1.5, 1.5, 1.5, 1.5, .9], [.5, .5, .5, .5, 1.1]):
             rows = script.rows_of(self.rounds([1, 1, 1, 1, 1]), self.rounds(values))
             self.assertEqual(rows[0]['change'], 'same')
+
+
+class Tables(unittest.TestCase):
+    """bench/report.py"""
+
+    def table(self, name, lines, *options):
+        """What is printed of raw lines."""
+        script = load_script('bench/report.py')
+        with tempfile.NamedTemporaryFile('w') as file, contextlib.redirect_stdout(io.StringIO()) as out:
+            file.write('\n'.join(lines) + '\n')
+            file.flush()
+            getattr(script, 'table_' + name)(file.name, *options)
+        return out.getvalue()
+
+    def test_compare(self):
+        lines = ['floor floor 64 0.1', 'dat write 8 us 0.5'] + [
+            f'{who} {what} 8 {value} 1' for what, of in (('latency', {'datum': (1, 3, 2), 'mpich': (4, 4, 4), 'socket': (10, 10, 10)}),
+                                                        ('bandwidth', {'datum': (300,), 'mpich': (100,), 'openmpi': (200,)}))
+            for who, values in of.items() for value in values]
+        text = self.table('compare', lines)
+        self.assertIn('per round: 0.1\nraw DAT write ', text)
+        self.assertRegex(text, r'latency, us per half round trip.*\n.*\n +8 +2\.000 \[ 1\.000  3\.000\].*2\.00x the better peer, 5\.00x the socket\n')
+        self.assertRegex(text, r'bandwidth, MB/s one way.*\n +bytes.*\n +8 .*1\.50x the better peer\n')
+        self.assertRegex(self.table('compare', lines, 'threads'), r'\n  threads ')
+
+    def test_coll(self):
+        lines = [f'time {who} 2 bcast 8 {value} {value - 1} 99 5' for who, values in (('datum', (2, 4, 3)), ('mpich', (6, 6, 6)))
+                 for value in values] + ['overlap datum 2 bcast 8 50 0 0', 'note time openmpi 2 bcast too slow 3']
+        text = self.table('coll', lines)
+        self.assertRegex(text, r'\n +8 +3\.0 \[ +1\.0 +4\.0\] +6\.0 \[ +5\.0 +6\.0\] +too slow  2\.00x')
+        self.assertRegex(text, r'ibcast, 2 ranks +8 +50 % +- +-\n')
+        self.assertIn('   2 ranks   2.00x, by the least times 5.00x, at least as fast in 1 of 1\nbcast ', text)
+        self.assertIn('openmpi, 2 ranks, bcast (time): too slow\n', text)
+
+    def test_apps_and_hits(self):
+        lines = [f'cg\t2\t{who}\t{value}\t{value / 2}\t{value * 2}' for who, value in (('datum', .01), ('datum x', .005), ('mpich', .02))]
+        text = self.table('apps', lines + ['ft\t2\tmpich\tnote\tfailed'])
+        self.assertRegex(text, r'datum +10\.00 +5\.00 +20\.00 +2\.00x +2\.00x\ndatum x +5\.00 +2\.50 +10\.00 +4\.00x +4\.00x +2\.00x\n')
+        self.assertIn('mpich    failed\n', text)
+        self.assertRegex(self.table('hits', ['cg\t2\tdatum x=1\t1\t3\t2048', 'ft\t2\tdatum y\tnote\tno']),
+                         r'cg +2 +1 +3 +75\.0% +2   x=1\nft +2   y: no\n')
+
+    def test_io_datatype_start(self):
+        text = self.table('io', ['datum 2 open 8 time 2 1', 'ompio 2 open 8 time 3 1', 'note what failed'])
+        self.assertRegex(text, r'    2 open +8 time +2\.0 \[.*1\.50x\n\nTo the best peer .* 1\.50x.* 1 of 1\nwhat failed\n')
+        text = self.table('datatype', ['datum pack vector 10', 'datum pack vector 30', 'mpich pack vector 20', 'datum hand_pack vector 15',
+                                       'mpich wrong vector'])
+        self.assertRegex(text, r'mpich packs vector wrongly\n\npack.*\n.*\nvector +30 +20 +0 +15 +1\.50x +2\.00x\n')
+        text = self.table('start', ['datum spawn 1 1000', 'mpich spawn 1 2000', 'openmpi spawn 1 500'])
+        self.assertRegex(text, r'spawn +1\.00 +2\.00 +0\.50   2\.00 \(2\.00 to 2\.00\)\n')
+
+    def test_dat(self):
+        lines = ['write_pingpong 8 us 1.5 line 1.0', 'copy 2048 MB/s 50 memcpy 100', 'zero 8 us 0 x 0']
+        text = self.table('dat', lines)
+        self.assertRegex(text, r'write_pingpong +8 B us .* 1\.50  aim 1\.30: MISSED\n')
+        self.assertRegex(text, r'copy +2 KiB MB/s .* 2\.00\n')
+        self.assertIn('aims: 0 met, 1 missed', text)
+        with self.assertRaises(SystemExit):
+            self.table('dat', lines, '1')
 
 
 if __name__ == '__main__':

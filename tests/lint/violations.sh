@@ -128,7 +128,7 @@ if command -v python3 >/dev/null 2>&1; then
         rm "$b"
     done
 fi
-refuse 'print with a comparison' '^bench/median.awk:[0-9]*: .awk. print with > writes a file' awk bench/median.awk \
+refuse 'print with a comparison' '^bench/y.awk:[0-9]*: .awk. print with > writes a file' awk bench/y.awk \
     "{ print \$1 ${more:=>} \$2 ? \"more\" : \"less\" }"
 accept_awk() {
     echo '{ print ($1 > $2 ? "more" : "less"); print $1 ? 1 : 2 >"file"; printf "%s > ?", $1 }' >bench/x.awk
