@@ -193,7 +193,7 @@ def top_part(report):
         parts.append(pairs([(entry['title'], entry['words']) for entry in report['verdicts']]))
     else:
         parts.append('<p>One source only: there is nothing to compare it with.</p>')
-    percent = 100 * stats.margin(report['rounds'])
+    percent = 100 * stats.MARGIN
     parts.append(f'<p>Everything was measured by turns, in {report["rounds"]} rounds. Figures are medians of the rounds; '
                  'the smaller ones below them, and the bands of curves, are the interval of the median. Of us, ms and MiB '
                  'less is better, of MB/s, 1/s and % more. Who is first, marked '

@@ -3,9 +3,8 @@ import collections
 import math
 
 CONFIDENCE = 0.95
-MARGIN = 0.05  # who is ahead by less is not ahead,
-MARGIN_FEW = 0.10  # and by less than this if there are fewer rounds than
-FEW_ROUNDS = 5
+MARGIN = 0.05  # who is ahead by less is not ahead
+LEAST_ROUNDS = 5  # fewer may all be on one side by chance
 
 # One figure of one source: a value for each round, the best single sample, processor time (us, or None).
 Cell = collections.namedtuple('Cell', 'test group unit size values best cpu')
@@ -25,12 +24,12 @@ def coverage(n, k):
     return 1 - 2 * sum(math.comb(n, i) for i in range(k + 1)) / 2**n
 
 
-def interval(values):
-    """Bounds of the median by order statistics: the narrowest pair, as far from both ends, that covers it with
-    CONFIDENCE; least and most when none does. It supposes nothing of the distribution."""
+def interval(values, confidence=CONFIDENCE):
+    """Bounds of the median by order statistics: the narrowest pair, as far from both ends, that covers it with this
+    confidence; least and most when none does. It supposes nothing of the distribution."""
     ordered = sorted(values)
     k = 0
-    while 2 * (k + 1) < len(ordered) - 1 and coverage(len(ordered), k + 1) >= CONFIDENCE:
+    while 2 * (k + 1) < len(ordered) - 1 and coverage(len(ordered), k + 1) >= confidence:
         k += 1
     return ordered[k], ordered[-1 - k]
 
@@ -49,30 +48,18 @@ def cost(unit, value):
     return value if is_less_better(unit) else 1 / value
 
 
-def ratio_of(values):
+def ratio_of(values, confidence=CONFIDENCE):
     """A ratio with its interval, of those of the rounds."""
-    return Ratio(median(values), *interval(values), tuple(values))
+    return Ratio(median(values), *interval(values, confidence), tuple(values))
 
 
-def compare(unit, ours, theirs):
+def compare(unit, ours, theirs, confidence=CONFIDENCE):
     """How many times the cost of theirs is ours, round by round: above 1, ours is better."""
-    return ratio_of([cost(unit, b) / cost(unit, a) for a, b in zip(ours, theirs)])
+    return ratio_of([cost(unit, b) / cost(unit, a) for a, b in zip(ours, theirs)], confidence)
 
 
-def margin(n_rounds):
-    """What somebody must be ahead by."""
-    return MARGIN if n_rounds >= FEW_ROUNDS else MARGIN_FEW
-
-
-def is_ahead(ratio, least=None):
-    """Beyond noise: the whole interval is beyond the margin (or `least`), and so are the odd rounds and the even ones by
-    themselves, so that who measures again finds the same. One round says nothing."""
-    n = len(ratio.values)
-    least = 1 + margin(n) if least is None else least
-    return (n > 1 and ratio.low >= least and
+def is_ahead(ratio, least=1 + MARGIN):
+    """Beyond noise: the whole interval is beyond the margin, and so are the odd rounds and the even ones by themselves, so
+    that who measures again finds the same. Few rounds say nothing."""
+    return (len(ratio.values) >= LEAST_ROUNDS and ratio.low >= least and
             all(median(half) >= least for half in (ratio.values[::2], ratio.values[1::2])))
-
-
-def inverse(ratio):
-    """The same, seen from the other side."""
-    return ratio_of([1 / value for value in ratio.values])

@@ -7,7 +7,7 @@ LEFT, RIGHT, TOP = 66, 14, 12
 BOTTOM = 46  # labels of the axis
 ROW = 18  # of the legend
 COLOURS = ('#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#444444')
-DASHES = ('', '7 3', '2 3', '9 3 2 3')
+DASHES = ('none', '7 3', '2 3', '9 3 2 3')
 
 
 def style_of(index):

@@ -124,8 +124,8 @@ def words(verdict):
     how = next(row[2] for row in FAMILIES if row[0] == verdict['family'])
     leader, first = verdict['leader'], verdict['first']
     behind = [f'{name} takes {ratio_words(ratio)} times {how}' for name, ratio in verdict['behind']]
-    if verdict['rounds'] < 2:
-        return 'one round says nothing of the noise; see --rounds'
+    if verdict['rounds'] < stats.LEAST_ROUNDS:
+        return f'fewer than {stats.LEAST_ROUNDS} rounds say nothing of the noise; see --rounds'
     if first is not None:
         n_best = len(verdict['best'][first])
         parts = [f'{first} is first' + (f', in {n_best} of {verdict["cells"]} figures' if verdict['cells'] > 1 else '')]

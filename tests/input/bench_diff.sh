@@ -18,6 +18,7 @@ beside() {
     [ $? -le 1 ] && grep -Eq '^(same|faster|slower) +latency 8 B ' said && grep -Eq '^[0-9]+ faster, [0-9]+ slower, [0-9]+ without' said
 }
 check 'a build beside itself' beside
+check 'few rounds show nothing' grep -q 'fewer than 8 rounds show no change' said
 check 'as JSON' sh -c '"$TEST_SRC/scripts/bench-diff" --rounds 2 --test barrier --time 0.002 --json "$DATUM_BUILD" "$DATUM_BUILD" >out.json
     [ $? -le 1 ] && python3 -c "import json; r = json.load(open(\"out.json\")); assert [x[\"test\"] for x in r[\"rows\"]] == [\"barrier\"] and r[\"rounds\"] == 2"'
 check 'a test that there is not' status 2 'no test "latent"' diff_ --rounds 1 --test latent "$DATUM_BUILD" "$DATUM_BUILD"

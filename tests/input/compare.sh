@@ -1,5 +1,5 @@
 #!/bin/bash
-# test: timeout=240 san=no
+# test: timeout=300 san=no
 # datum-compare: its errors, a small report with everything in it, and comparing two. What it says of figures: report.sh.
 . "$TEST_LIB"
 need python3 python3
@@ -68,12 +68,12 @@ command -v setpriv >/dev/null 2>&1 && check 'killed in the middle' killed
 check 'a report' says 'one source only' datum-compare --output 'a b' --quick --test latency,barrier --size 8:32 \
     --providers datum-shm --peer none
 check 'json' of 'a b/results.json' '[x["size"] for x in r["results"] if x["test"] == "latency"] == [8, 16, 32]'
-check 'rounds' of 'a b/results.json' 'all(len(x["values"]) == r["rounds"] == 3 and x["low"] <= x["median"] <= x["high"] for x in r["results"])'
+check 'rounds' of 'a b/results.json' 'all(len(x["values"]) == r["rounds"] == 5 and x["low"] <= x["median"] <= x["high"] for x in r["results"])'
 check 'start-up and memory' of 'a b/results.json' '{x["group"]: x["unit"] for x in r["results"]}.items() >= {"start": "ms", "memory": "MiB"}.items()'
 check 'raw' of 'a b/results.json' 'len(r["raw"]) == 24 and {x["source"] for x in r["raw"]} == {"datum-shm"}'
 check 'machine' of 'a b/results.json' 'r["machine"]["cores"] > 0 and r["sources"][0]["library"].startswith("Datum")'
 check 'csv' test "$(grep -c '^datum over datum-shm,latency,pt2pt,us,' 'a b/results.csv')" = 3
-check 'csv, processor time' grep -Eq '^datum over datum-shm,latency,pt2pt,us,8,.*,3,[0-9.e-]+$' 'a b/results.csv'
+check 'csv, processor time' grep -Eq '^datum over datum-shm,latency,pt2pt,us,8,.*,5,[0-9.e-]+$' 'a b/results.csv'
 check 'csv, raw' test "$(grep -Ec '^raw datum-shm,raw_(write|write_bw|read_bw|registration|wakeup|send),' 'a b/results.csv')" = 24
 check 'page' grep -q '<h3>latency, us</h3>' 'a b/report.html'
 check 'page, what MPI adds' grep -q '<td>MPI message over a DAT write, us</td><td>8</td>' 'a b/report.html'
@@ -149,7 +149,7 @@ peers() {
 check 'peers that fail' status 0 'killed failed .status 137. and is left out' peers
 check 'and the one that does not compile' says_again 'without is left out.*does not compile'
 check 'and one that does not' of peers/results.json '[x["name"] for x in r["sources"]] == ["datum over datum-shm", "mine"]'
-check 'which is compared' says_again '^collectives: \(datum over datum-shm\|mine\|no difference\)'
+check 'which is compared' says_again '^collectives: fewer than 5 rounds'
 check 'as JSON' sh -c 'datum-compare --output printed --quick --rounds 1 --test barrier --no-raw --peer none --json >printed.json &&
     cmp printed.json printed/results.json'
 check 'the same' status 0 '^30 figures compared, 0 slower' datum-compare --diff 'a b' 'a b'
