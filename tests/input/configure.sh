@@ -63,6 +63,10 @@ for tool in sh awk sed gcc as ld ar mktemp rm mkdir cat cmp cp touch chmod tr gr
 done
 check_fails 'no make' 'apt-get install make' env PATH="$PWD/bin" sh -c 'mkdir r; cd r; sh "$1"' - "$conf"
 rm -rf r
+ln -s "$(command -v make)" bin/
+check 'no Python is no error' says 'datum-compare and bench-diff do not run' env PATH="$PWD/bin" sh -c 'mkdir r; cd r; sh "$1"' - "$conf"
+check 'no man page that wants it' sh -c '! make -C r -n share/man/man1/datum-compare.1 && make -C r -n share/man/man1/datum-tune.1'
+rm -rf r
 
 # libfabric is not needed: one provider less.
 mkdir -p r none/rdma && echo '#error none' >none/rdma/fabric.h
