@@ -58,6 +58,7 @@ chroot "$top/root" sh -eu -c '
     mpicc.datum -static-mpi -o s hello.c && mpiexec.datum -n 2 ./s | grep -c "Datum" | sed "s/^/static: /"
     datum-info --dat-conf
     datum-bench --version
+    datum-compare --help | sed -n "s/^Usage: /usage of /p"
     update-alternatives --set mpirun /usr/bin/mpirun.datum
     update-alternatives --set mpi /usr/bin/mpicc.datum
     mpicc -o d hello.c && mpiexec -n 2 ./d | grep -c "Datum" | sed "s/^/chosen: /"
@@ -97,7 +98,7 @@ rc=$?
 grep -q 'mount: \|unshare: ' said && skip "no layer over this system here: $(grep -m 1 'mount: \|unshare: ' said)"
 [ $rc = 0 ] || fail_one "in the copy: status $rc: $(tail -n 30 said)"
 for line in installed 'the alternatives stay' 'datum ranks: 2' 'alone: .*Datum' 'mpich ranks: 2' 'openmpi ranks: 2' \
-    'MPICH program on Datum: 2' 'pkg-config: .*Datum' 'static: 2' '/etc/datum/dat.conf' "datum-bench.* $version|$version" 'chosen: 2' \
+    'MPICH program on Datum: 2' 'pkg-config: .*Datum' 'static: 2' '/etc/datum/dat.conf' "Datum $version" 'usage of datum-compare' 'chosen: 2' \
     '/usr/share/man/man1/mpiexec(.datum)?.1.gz' 'pages' 'dat.conf stays' 'the alternatives are back' 'nothing is left'; do
     check "$line" grep -Eq "^($line)" said
 done
