@@ -20,6 +20,7 @@
 #include "api/calls.h"
 #include "api/session.h"
 #include "api/stats.h"
+#include "api/tool_bound.h"
 #include "api/where.h"
 #include "mpi/coll/coll.h"
 #include "mpi/comm/comm.h"
@@ -419,6 +420,7 @@ static int close_library(void)
 
     if (err != DM_OK)
         return err;
+    dm_tool_bound_close();
     for (int i = N_LAYERS - 1; i >= 0; i--)
         layers[i].stop();
     dm_where_close();

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/tool_bound.h"
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int n_users;
 
@@ -136,8 +138,14 @@ int dm_t_enum_get_item(MPI_T_enum enumtype, int indx, int *value, char *name, in
     return MPI_SUCCESS;
 }
 
-/* ---- categories: the two kinds of variables ---- */
+/* ---- categories: what variables are of ---- */
 
+static int tool_n_bound_to_win(void)
+{
+    return dm_tool_n_bound() - dm_tool_n_bound_to_comm();
+}
+
+/* Members are numbered one by one; the performance variables of a category follow those of the one above. */
 static const struct {
     const char *name;
     const char *desc;
@@ -145,7 +153,10 @@ static const struct {
     int (*n_pvars)(void);
 } categories[] = {
     {"settings", "what the DATUM_* variables of the environment set", dm_tool_n_cvars, NULL},
-    {"statistics", "what DATUM_STATS prints: start-up, memory, traffic", NULL, dm_tool_n_pvars},
+    {"communicators", "what is known of one communicator: queues, messages, collectives", NULL,
+     dm_tool_n_bound_to_comm},
+    {"windows", "what is known of one window", NULL, tool_n_bound_to_win},
+    {"statistics", "what DATUM_STATS prints: start-up, memory, traffic", NULL, dm_tool_n_counters},
 };
 enum { N_CATEGORIES = sizeof(categories) / sizeof(categories[0]) };
 
@@ -193,42 +204,45 @@ int dm_t_category_get_index(const char *name, int *cat_index)
     return MPI_T_ERR_INVALID_NAME;
 }
 
-/* Members are numbered as the variables are. */
-static int tool_list(int cat_index, int n, int len, int *indices)
+static int tool_list(int cat_index, int first, int n, int len, int *indices)
 {
     if (!is_category(cat_index))
         return MPI_T_ERR_INVALID_INDEX;
     for (int i = 0; i < n && i < len; i++)
-        indices[i] = i;
+        indices[i] = first + i;
     return MPI_SUCCESS;
 }
 
 int dm_t_category_get_cvars(int cat_index, int len, int *indices)
 {
     DM_TOOL_CHECK_UP();
-    return tool_list(cat_index,
+    return tool_list(cat_index, 0,
                      is_category(cat_index) ? category_count(categories[cat_index].n_cvars) : 0,
                      len, indices);
 }
 
 int dm_t_category_get_pvars(int cat_index, int len, int *indices)
 {
+    int first = 0;
+
     DM_TOOL_CHECK_UP();
-    return tool_list(cat_index,
-                     is_category(cat_index) ? category_count(categories[cat_index].n_pvars) : 0,
-                     len, indices);
+    if (!is_category(cat_index))
+        return MPI_T_ERR_INVALID_INDEX;
+    for (int i = 0; i < cat_index; i++)
+        first += category_count(categories[i].n_pvars);
+    return tool_list(cat_index, first, category_count(categories[cat_index].n_pvars), len, indices);
 }
 
 int dm_t_category_get_categories(int cat_index, int len, int *indices)
 {
     DM_TOOL_CHECK_UP();
-    return tool_list(cat_index, 0, len, indices);
+    return tool_list(cat_index, 0, 0, len, indices);
 }
 
 int dm_t_category_get_events(int cat_index, int len, int *indices)
 {
     DM_TOOL_CHECK_UP();
-    return tool_list(cat_index, 0, len, indices);
+    return tool_list(cat_index, 0, 0, len, indices);
 }
 
 int dm_t_category_get_num_events(int cat_index, int *num_events)
@@ -243,6 +257,6 @@ int dm_t_category_get_num_events(int cat_index, int *num_events)
 int dm_t_category_changed(int *update_number)
 {
     DM_TOOL_CHECK_UP();
-    dm_tool_int(update_number, dm_tool_n_pvars() > 0); /* they come with MPI_Init */
+    dm_tool_int(update_number, dm_tool_n_counters() > 0); /* which come with MPI_Init */
     return MPI_SUCCESS;
 }

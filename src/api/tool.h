@@ -1,6 +1,7 @@
 /*
  * The tools interface (MPI-4.0 chapter 15): control variables are the settings (DATUM_*), performance
- * variables the counters of DATUM_STATS; there are no events. The bodies take what the program
+ * variables the counters of DATUM_STATS and what is known of communicators and windows; there are no
+ * events. The bodies take what the program
  * passes and return MPI_T_ERR_*: no error handler is ever called. Usable before MPI_Init and after
  * MPI_Finalize.
  */
@@ -36,7 +37,7 @@ void dm_tool_text(const char *text, char *buf, int *len);
 /* Set what the program wants to know. */
 void dm_tool_int(int *where, int value);
 int dm_tool_n_cvars(void);
-int dm_tool_n_pvars(void);
+int dm_tool_n_counters(void); /* performance variables that no object has; the others come first */
 /* The enumeration of a setting, MPI_T_ENUM_NULL when it has none; and its length. */
 MPI_T_enum dm_tool_enum(int cvar);
 

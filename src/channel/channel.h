@@ -47,7 +47,7 @@ int dm_chan_stop(struct dm_chan *chan);
 int dm_chan_rank(const struct dm_chan *chan);
 int dm_chan_size(const struct dm_chan *chan);
 struct dm_adapt *dm_chan_adapt(struct dm_chan *chan);
-/* Register the handler of a packet type (once per type, before traffic). */
+/* Register the handler of a packet type before traffic; or another one in its place, at any time. */
 void dm_chan_on_packet(struct dm_chan *chan, enum dm_pkt_type type, dm_pkt_handler fn, void *arg);
 /* One more to be told of a lost peer (at most 4), in the order of the calls. */
 void dm_chan_on_lost(struct dm_chan *chan, dm_chan_lost fn, void *arg);

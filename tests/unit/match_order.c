@@ -152,6 +152,29 @@ static int model_match(struct model *mod, struct dm_mkey k, bool k_is_recv)
     return -1;
 }
 
+/* How many of a context there are. */
+static int model_n(const struct model *mod, uint32_t ctx)
+{
+    int n = 0;
+
+    for (int i = 0; i < mod->n; i++)
+        n += mod->keys[i].ctx == ctx;
+    return n;
+}
+
+/* A level is what the model counts, and its most what that ever was. */
+static void check_level(struct dm_match *m, struct dm_match_level *level, const struct model *unexp,
+                        int *most)
+{
+    int n = model_n(unexp, level->ctx);
+
+    if (n > *most)
+        *most = n;
+    CHECK_EQ(level->n, n);
+    CHECK_EQ(level->n_most, *most);
+    CHECK_EQ(dm_match_n_unexp(m, level->ctx), n);
+}
+
 static uint32_t rnd_state = 12345;
 
 static int rnd(int n)
@@ -165,10 +188,13 @@ static void like_a_list(int n_sources, int n_tags)
     static struct model posted, unexp;
     struct recv *recvs = calloc(N_OPS, sizeof(*recvs));
     struct msg *msgs = calloc(N_OPS, sizeof(*msgs));
+    struct dm_match_level levels[2] = {{.ctx = 0}, {.ctx = 2}};
     struct dm_match m;
+    int most[2] = {0, 0};
 
     posted.n = unexp.n = 0;
     dm_match_init(&m);
+    dm_match_add_level(&m, &levels[0]);
     for (int i = 0; i < N_OPS && test_n_failed < 10; i++) {
         struct dm_mkey k = key((uint32_t)rnd(2) * 2, rnd(n_sources), rnd(n_tags));
         int what = rnd(21), at;
@@ -205,6 +231,20 @@ static void like_a_list(int n_sources, int n_tags)
         }
         CHECK_EQ(m.n_unexp, unexp.n);
         CHECK_EQ(m.n_table + (m.only != NULL), posted.n);
+        if (i % (N_OPS / 3) == N_OPS / 3 - 1) { /* in the midst: the other one */
+            most[1] = model_n(&unexp, 2);
+            dm_match_del_level(&m, &levels[1]);
+            dm_match_add_level(&m, &levels[1]);
+            CHECK_EQ(levels[1].n_most, most[1]);
+        }
+        if (i % 16 == 0)
+            check_level(&m, &levels[0], &unexp, &most[0]);
+        else
+            most[0] = levels[0].n_most > (size_t)most[0] ? (int)levels[0].n_most : most[0];
+        if (i > N_OPS / 3 && i % 16 == 0)
+            check_level(&m, &levels[1], &unexp, &most[1]);
+        else if (i > N_OPS / 3)
+            most[1] = levels[1].n_most > (size_t)most[1] ? (int)levels[1].n_most : most[1];
     }
     dm_match_fini(&m);
     free(recvs);

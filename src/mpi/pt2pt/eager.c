@@ -243,6 +243,21 @@ static void on_eager_sync(void *arg, int proc, const struct dm_pkt *pkt, const v
         dm_p2p_ack(proc, sreq);
 }
 
+/* The same while messages are tallied. */
+static void on_eager_tallied(void *arg, int proc, const struct dm_pkt *pkt, const void *data,
+                             size_t avail, struct dm_chan_sink *sink)
+{
+    dm_p2p_tally_arrived(&((const struct dm_pkt_eager *)(const void *)pkt)->key, pkt->data_len);
+    on_eager(arg, proc, pkt, data, avail, sink);
+}
+
+static void on_eager_sync_tallied(void *arg, int proc, const struct dm_pkt *pkt, const void *data,
+                                  size_t avail, struct dm_chan_sink *sink)
+{
+    dm_p2p_tally_arrived(&((const struct dm_pkt_eager *)(const void *)pkt)->key, pkt->data_len);
+    on_eager_sync(arg, proc, pkt, data, avail, sink);
+}
+
 static void on_ack(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
                    struct dm_chan_sink *sink)
 {
@@ -256,9 +271,15 @@ static void on_ack(void *arg, int proc, const struct dm_pkt *pkt, const void *da
     dm_p2p_req_step((struct dm_p2p_req *)(uintptr_t)ack->sreq, DM_OK);
 }
 
+void dm_p2p_eager_tally(bool is_on)
+{
+    dm_chan_on_packet(dm_world.chan, DM_PKT_EAGER, is_on ? on_eager_tallied : on_eager, NULL);
+    dm_chan_on_packet(dm_world.chan, DM_PKT_EAGER_SYNC,
+                      is_on ? on_eager_sync_tallied : on_eager_sync, NULL);
+}
+
 void dm_p2p_eager_start(void)
 {
-    dm_chan_on_packet(dm_world.chan, DM_PKT_EAGER, on_eager, NULL);
-    dm_chan_on_packet(dm_world.chan, DM_PKT_EAGER_SYNC, on_eager_sync, NULL);
+    dm_p2p_eager_tally(false);
     dm_chan_on_packet(dm_world.chan, DM_PKT_ACK, on_ack, NULL);
 }

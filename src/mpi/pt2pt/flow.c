@@ -8,7 +8,8 @@
  * a ring, and what the sender sends before it polls (DM_FLOW_POLL_EVERY).
  *
  * Never limited: messages to oneself, as MPI_Send would wait for itself, and ready ones, whose
- * receives are there. Invariant: eager_below is 0 while any process may have limited this one.
+ * receives are there. Invariant: eager_below is 0 while any process may have limited this one, or
+ * messages are tallied (tally.c).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,11 +22,12 @@
 /* So many passes read what a peer may have sent before its FLOW packet. */
 #define MAX_PASSES 64
 
-static void flow_set_below(void)
+void dm_p2p_flow_set_below(void)
 {
     struct dm_p2p_flow *f = &dm_p2p.flow;
+    bool is_simple = f->limit > 0 && f->n_obeyed == 0 && !dm_p2p.is_tallied;
 
-    dm_p2p.eager_below = f->limit == 0 || f->n_obeyed > 0 ? 0 : dm_p2p.eager_limit + 1;
+    dm_p2p.eager_below = is_simple ? dm_p2p.eager_limit + 1 : 0;
 }
 
 /* Its bits; made when first needed. Processes of other jobs have numbers above the job's. */
@@ -120,7 +122,7 @@ static void on_flow(void *arg, int proc, const struct dm_pkt *pkt, const void *d
         return;
     *bits ^= DM_FLOW_OBEYED;
     dm_p2p.flow.n_obeyed += is_limited ? 1 : -1;
-    flow_set_below();
+    dm_p2p_flow_set_below();
     if (is_limited)
         dm_chan_each_queued(dm_world.chan, proc, dm_p2p_send_as_rndv);
 }
@@ -134,13 +136,13 @@ void dm_p2p_flow_lost(int proc)
     f->n_limited -= (f->peers[proc] & DM_FLOW_LIMITED) != 0;
     f->n_obeyed -= (f->peers[proc] & DM_FLOW_OBEYED) != 0;
     f->peers[proc] = 0;
-    flow_set_below();
+    dm_p2p_flow_set_below();
 }
 
 void dm_p2p_flow_start(void)
 {
     dm_p2p.flow = (struct dm_p2p_flow){.limit = dm_cfg()->unexpected};
-    flow_set_below();
+    dm_p2p_flow_set_below();
     dm_chan_on_packet(dm_world.chan, DM_PKT_FLOW, on_flow, NULL);
 }
 

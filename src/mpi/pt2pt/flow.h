@@ -29,6 +29,8 @@ struct dm_p2p_flow {
 void dm_p2p_flow_start(void); /* after the limits are set */
 void dm_p2p_flow_stop(void);
 void dm_p2p_flow_lost(int proc);
+/* Set dm_p2p.eager_below. */
+void dm_p2p_flow_set_below(void);
 /*
  * Limit a process, if it is not; take back all limits. For dm_p2p_flow_keep and dm_p2p_flow_drop.
  */

@@ -278,10 +278,56 @@ static void match_file_all(struct dm_match *m, int kind)
     }
 }
 
+size_t dm_match_n_unexp(struct dm_match *m, uint32_t ctx)
+{
+    struct dm_mkey key = {
+        .ctx = ctx, .source = DM_MATCH_ANY_SOURCE, .tag = DM_MATCH_ANY_TAG}; /* ANYTHING */
+    struct dm_mnode *first = *match_find(&m->unexp, &key), *node = first;
+    size_t n = 0;
+
+    while (node != NULL) {
+        n++;
+        node = node->next != first ? node->next : NULL;
+    }
+    return n;
+}
+
+void dm_match_add_level(struct dm_match *m, struct dm_match_level *level)
+{
+    level->n = dm_match_n_unexp(m, level->ctx);
+    level->n_most = level->n;
+    level->next = m->levels;
+    m->levels = level;
+}
+
+void dm_match_del_level(struct dm_match *m, struct dm_match_level *level)
+{
+    struct dm_match_level **at = &m->levels;
+
+    while (*at != NULL && *at != level)
+        at = &(*at)->next;
+    if (*at != NULL)
+        *at = level->next;
+}
+
+static void match_raise_levels(struct dm_match *m, uint32_t ctx)
+{
+    for (struct dm_match_level *level = m->levels; level != NULL; level = level->next)
+        if (level->ctx == ctx && ++level->n > level->n_most)
+            level->n_most = level->n;
+}
+
+static void match_lower_levels(struct dm_match *m, uint32_t ctx)
+{
+    for (struct dm_match_level *level = m->levels; level != NULL; level = level->next)
+        level->n -= level->ctx == ctx;
+}
+
 void dm_match_add_unexp(struct dm_match *m, struct dm_mnode nodes[DM_MATCH_KINDS],
                         const struct dm_mkey *key)
 {
     m->n_unexp++;
+    match_raise_levels(m, key->ctx);
     nodes[0].key = *key;
     for (int kind = 0; kind < DM_MATCH_KINDS; kind++) {
         if (!match_is_filed(m, kind))
@@ -304,6 +350,7 @@ struct dm_mnode *dm_match_find_unexp(struct dm_match *m, const struct dm_mkey *k
 void dm_match_del_unexp(struct dm_match *m, struct dm_mnode nodes[DM_MATCH_KINDS])
 {
     m->n_unexp--;
+    match_lower_levels(m, nodes[0].key.ctx);
     for (int kind = 0; kind < DM_MATCH_KINDS; kind++)
         if (match_is_filed(m, kind))
             match_take_out(&m->unexp, &nodes[kind]);

@@ -44,6 +44,14 @@ struct dm_mtable {
     struct dm_mnode *small[DM_MATCH_SMALL];
 };
 
+/* How many unexpected messages of a context there are, and were at most; while somebody asks. */
+struct dm_match_level {
+    struct dm_match_level *next;
+    uint32_t ctx;
+    size_t n;
+    size_t n_most;
+};
+
 /* Which of source and tag a key leaves open: bit 0 source, bit 1 tag. */
 #define DM_MATCH_KINDS 4
 
@@ -54,6 +62,7 @@ struct dm_match {
     unsigned filed; /* kinds of keys that unexpected messages are filed under, by bit */
     size_t n_table; /* posted receives in the table */
     size_t n_kind[DM_MATCH_KINDS]; /* of each kind */
+    struct dm_match_level *levels;
     struct dm_mtable posted;
     struct dm_mtable unexp;
 };
@@ -87,5 +96,10 @@ struct dm_mnode *dm_match_some_unexp(struct dm_match *m);
 struct dm_mnode *dm_match_some_unexp_of(struct dm_match *m,
                                         bool (*is_it)(const struct dm_mnode *node, const void *arg),
                                         const void *arg);
+/* Keep the level of level->ctx from now on, which is counted first; and no longer. */
+void dm_match_add_level(struct dm_match *m, struct dm_match_level *level);
+void dm_match_del_level(struct dm_match *m, struct dm_match_level *level);
+/* Count the queued messages of a context, one by one. */
+size_t dm_match_n_unexp(struct dm_match *m, uint32_t ctx);
 
 #endif

@@ -48,6 +48,7 @@ struct dm_p2p {
     size_t eager_limit;      /* for any peer, */
     bool is_eager_by_peer;   /* and more for some of them */
     size_t eager_below;      /* no need to look further: eager_limit + 1, or 0 */
+    struct dm_list tallies;
     struct dm_p2p_flow flow;
     unsigned n_blocking; /* MPI_Send so far */
     int n_lost;          /* peers */
@@ -61,6 +62,7 @@ struct dm_p2p {
     struct dm_list probed;           /* messages of matched probes that are not received yet */
     struct dm_list deferred_cancels; /* CANCEL packets to answer in MPI_Finalize (cancel.c) */
     bool is_leaving;                 /* it is in MPI_Finalize */
+    bool is_tallied;                 /* there are tallies */
     /* MPI_Buffer_attach (bsend.c) */
     void *bsend_buf;
     size_t bsend_size;
@@ -151,7 +153,8 @@ void dm_p2p_status(const struct dm_req *req, MPI_Status *status);
 
 /* ---- eager.c, rndv.c, rndv_proto.c ---- */
 
-void dm_p2p_eager_start(void); /* register the packet handlers */
+void dm_p2p_eager_start(void);       /* register the packet handlers, */
+void dm_p2p_eager_tally(bool is_on); /* those that tally what arrives, or those that do not */
 void dm_p2p_rndv_start(void);
 /* len bytes at offset of a message arrive: to the buffer, as far as there is space. */
 void dm_p2p_place(struct dm_p2p_req *r, size_t offset, const void *data, size_t len);
@@ -171,6 +174,13 @@ void dm_p2p_rndv_instead(struct dm_p2p_req *r);
 void dm_p2p_rndv_measured(struct dm_p2p_req *r, size_t len);
 /* Packed bytes of a send whose data are not contiguous, for dm_chan_send.read. */
 void dm_p2p_read(struct dm_chan_send *send, size_t offset, void *dst, size_t len);
+
+/* ---- tally.c ---- */
+
+/* A send is started; a message of len bytes has arrived. */
+void dm_p2p_tally_sent(const struct dm_p2p_req *r);
+void dm_p2p_tally_arrived(const struct dm_mkey *key, size_t len);
+void dm_p2p_tally_stop(void);
 
 /* ---- probe.c ---- */
 

@@ -35,6 +35,32 @@ struct dm_p2p_lengths {
     size_t unexpected_bytes;
 };
 void dm_p2p_queues(struct dm_p2p_lengths *lengths);
+/* Of them those of one communicator, without collectives, counted one by one. */
+size_t dm_p2p_n_posted(const struct dm_comm *comm);
+size_t dm_p2p_n_unexpected(const struct dm_comm *comm);
+/*
+ * What the program sends and gets on one communicator, kept while somebody has the tally. Without any a
+ * message costs no more; with one every send of the process takes the way of those that cannot go at
+ * once. Gone with the library, but for its memory.
+ */
+struct dm_p2p_tally {
+    struct dm_list link; /* in dm_p2p.tallies */
+    const struct dm_comm *comm;
+    int n_users;
+    uint64_t n_sent;
+    uint64_t sent_bytes;
+    uint64_t n_arrived; /* received or not */
+    uint64_t arrived_bytes;
+};
+/* That of a communicator, made if there is none; NULL: no memory. */
+struct dm_p2p_tally *dm_p2p_tally_get(const struct dm_comm *comm);
+void dm_p2p_tally_put(struct dm_p2p_tally *tally);
+/* The most unexpected messages that a communicator had since the last reset. NULL: no memory. */
+struct dm_p2p_peak;
+struct dm_p2p_peak *dm_p2p_peak_new(const struct dm_comm *comm);
+size_t dm_p2p_peak_get(const struct dm_p2p_peak *peak);
+void dm_p2p_peak_reset(struct dm_p2p_peak *peak);
+void dm_p2p_peak_free(struct dm_p2p_peak *peak);
 /* Has this process called MPI_Finalize? */
 bool dm_p2p_is_leaving(void);
 /*

@@ -114,6 +114,8 @@ static void rts_arrived(struct dm_p2p_unexp *u)
     dm_list_del(&u->arriving);
     u->len = u->rts.len;
     u->is_complete = true;
+    if (dm_unlikely(dm_p2p.is_tallied))
+        dm_p2p_tally_arrived(&u->nodes[0].key, u->len);
     if (node != NULL)
         dm_p2p_recv_unexp(dm_container_of(node, struct dm_p2p_req, node), u);
     else

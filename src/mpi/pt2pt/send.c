@@ -89,7 +89,7 @@ void dm_p2p_send_as_rndv(struct dm_chan_send *send)
         dm_p2p_rndv_instead(dm_container_of(send, struct dm_p2p_req, io.send));
 }
 
-static DM_NOINLINE bool send_is_eager_for(size_t len, int proc, enum dm_send_mode mode)
+static DM_NOINLINE bool send_may_be_eager(size_t len, int proc, enum dm_send_mode mode)
 {
     if (len > dm_p2p.eager_limit &&
         (!dm_p2p.is_eager_by_peer || len > dm_chan_eager_good(dm_world.chan, proc)))
@@ -97,10 +97,24 @@ static DM_NOINLINE bool send_is_eager_for(size_t len, int proc, enum dm_send_mod
     return mode == DM_SEND_READY || !dm_p2p_flow_is_limited(proc);
 }
 
-/* Is a message of this length eager? */
+/* While messages are tallied all of them have a request, and none goes at once. */
+static DM_NOINLINE bool send_is_eager_for(size_t len, int proc, enum dm_send_mode mode)
+{
+    return !dm_p2p.is_tallied && send_may_be_eager(len, proc, mode);
+}
+
+/* Is a message of this length eager, and may go without a request? */
 static inline bool send_is_eager(size_t len, int proc, enum dm_send_mode mode)
 {
     return dm_likely(len < dm_p2p.eager_below) || send_is_eager_for(len, proc, mode);
+}
+
+/* The same of a message with a request. */
+static DM_NOINLINE bool send_req_is_eager(const struct dm_p2p_req *r, enum dm_send_mode mode)
+{
+    if (dm_p2p.is_tallied)
+        dm_p2p_tally_sent(r);
+    return send_may_be_eager(r->len, r->proc, mode);
 }
 
 void dm_p2p_send_start(struct dm_p2p_req *r, const struct dm_mkey *key, enum dm_send_mode mode)
@@ -117,7 +131,7 @@ void dm_p2p_send_start(struct dm_p2p_req *r, const struct dm_mkey *key, enum dm_
 
     r->id = h.id;
     r->node.key = *key;
-    if (!send_is_eager(r->len, r->proc, mode)) {
+    if (r->len >= dm_p2p.eager_below && !send_req_is_eager(r, mode)) {
         dm_p2p_rndv_send(r, key);
         return;
     }

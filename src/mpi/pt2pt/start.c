@@ -141,7 +141,9 @@ int dm_pt2pt_start(void)
     dm_list_init(&dm_p2p.recalled);
     dm_list_init(&dm_p2p.probed);
     dm_list_init(&dm_p2p.deferred_cancels);
+    dm_list_init(&dm_p2p.tallies);
     dm_p2p.is_leaving = false;
+    dm_p2p.is_tallied = false;
     dm_p2p.eager_limit = dm_cfg()->eager_limit;
     dm_p2p.is_eager_by_peer = dm_p2p.eager_limit == DM_CFG_AUTO_SIZE;
     if (dm_p2p.is_eager_by_peer)
@@ -183,6 +185,7 @@ void dm_pt2pt_stop(void)
     struct dm_mnode *node;
 
     dm_p2p_flow_stop();
+    dm_p2p_tally_stop();
     while ((node = dm_match_some_unexp(&dm_p2p.match)) != NULL) {
         struct dm_p2p_unexp *u = dm_container_of(node, struct dm_p2p_unexp, nodes[0]);
 
