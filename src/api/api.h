@@ -41,8 +41,9 @@ struct dm_fn {
 /* Read by every call: one test covers "not initialized" and "take the lock". */
 struct dm_api {
     bool
-        is_slow; /* before MPI_Init, after MPI_Finalize, with MPI_THREAD_MULTIPLE and DATUM_STATS=calls */
+        is_slow; /* before MPI_Init, after MPI_Finalize, with MPI_THREAD_MULTIPLE, is_profiled, has_events */
     bool is_profiled; /* DATUM_STATS=calls */
+    bool has_events;  /* tools want events, or have wanted some (tool_event.h) */
 };
 extern struct dm_api dm_api;
 

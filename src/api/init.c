@@ -21,6 +21,7 @@
 #include "api/session.h"
 #include "api/stats.h"
 #include "api/tool_bound.h"
+#include "api/tool_event.h"
 #include "api/where.h"
 #include "mpi/coll/coll.h"
 #include "mpi/comm/comm.h"
@@ -126,6 +127,15 @@ static const char *state_text(void)
     }
 }
 
+static void api_enter(const struct dm_fn *fn)
+{
+    dm_glock_enter();
+    if (dm_unlikely(dm_api.is_profiled))
+        dm_calls_enter(fn);
+    if (dm_unlikely(dm_api.has_events))
+        dm_tool_events_enter();
+}
+
 void dm_api_enter(const struct dm_fn *fn)
 {
     if (dm_unlikely(dm_world.state != DM_WORLD_UP)) {
@@ -133,9 +143,7 @@ void dm_api_enter(const struct dm_fn *fn)
         fflush(stdout);
         _exit(MPI_ERR_OTHER);
     }
-    dm_glock_enter();
-    if (dm_unlikely(dm_api.is_profiled))
-        dm_calls_enter(fn);
+    api_enter(fn);
 }
 
 /* Any thread may call in then, whatever level is asked for later. */
@@ -143,9 +151,7 @@ void dm_api_enter_early(const struct dm_fn *fn)
 {
     if (dm_world.state != DM_WORLD_UP)
         dm_glock_enable(true);
-    dm_glock_enter();
-    if (dm_unlikely(dm_api.is_profiled))
-        dm_calls_enter(fn);
+    api_enter(fn);
     if (dm_core_early() != DM_OK) {
         dm_log_error("%s: %s", fn->name, dm_err_detail());
         _exit(MPI_ERR_OTHER);
@@ -162,6 +168,8 @@ void dm_api_leave_with(size_t count, const struct dm_type *type)
     if (dm_unlikely(dm_api.is_profiled))
         dm_calls_leave(type != NULL ? (uint64_t)count * (uint64_t)type->size : 0);
     dm_glock_leave();
+    if (dm_unlikely(dm_api.has_events))
+        dm_tool_events_leave();
 }
 
 /* ---- start ---- */
@@ -277,7 +285,7 @@ static void library_set_level(int level)
 
     dm_calls_start();
     dm_world.thread_level = level;
-    dm_api.is_slow = level == MPI_THREAD_MULTIPLE || dm_api.is_profiled;
+    dm_api.is_slow = level == MPI_THREAD_MULTIPLE || dm_api.is_profiled || dm_api.has_events;
     if (has_progress_thread && level < MPI_THREAD_MULTIPLE) {
         dm_glock_use_handover(true);
         dm_glock_reacquire(levels);

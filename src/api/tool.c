@@ -1,5 +1,5 @@
 /*
- * Tools: start and end, enumerations, categories, and the events that there are not.
+ * Tools: start and end, enumerations, categories.
  */
 #include "api/tool.h"
 
@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "api/tool_bound.h"
+#include "api/tool_event.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Functions of tools that are called back inside may call in again. */
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static int n_users;
 
 /* ---- start and end ---- */
@@ -31,6 +33,7 @@ int dm_t_init_thread(int required, int *provided)
     if (dm_api_load_settings() != DM_OK)
         return MPI_T_ERR_CANNOT_INIT;
     n_users++;
+    dm_tool_events_switch(true);
     dm_tool_int(provided, MPI_THREAD_MULTIPLE);
     return MPI_SUCCESS;
 }
@@ -39,6 +42,7 @@ int dm_t_finalize(void)
 {
     DM_TOOL_CHECK_UP();
     n_users--;
+    dm_tool_events_switch(n_users > 0);
     return MPI_SUCCESS;
 }
 
@@ -62,12 +66,7 @@ void dm_tool_int(int *where, int value)
         *where = value;
 }
 
-/* ---- enumerations: the choices of settings ---- */
-
-struct MPIR_T_enum_s {
-    struct dm_cfg_row_info row;
-    bool is_used;
-};
+/* ---- enumerations: the choices of settings, the elements of events ---- */
 
 #define ENUM_ROW(NAME, TYPE, def, field, help) DM_CFG_INDEX_##NAME,
 enum { DM_CFG_TABLE(ENUM_ROW) N_CVARS };
@@ -87,7 +86,7 @@ MPI_T_enum dm_tool_enum(int cvar)
 
 static bool tool_is_enum(MPI_T_enum e)
 {
-    return e >= enums && e < enums + N_CVARS && e->is_used;
+    return (e >= enums && e < enums + N_CVARS && e->is_used) || dm_tool_event_has_enum(e);
 }
 
 /* Name of an item; false when there is none. */
@@ -99,6 +98,10 @@ static bool item_name(MPI_T_enum e, int i, char *buf, size_t size)
 
     if (i < 0)
         return false;
+    if (e->name != NULL) {
+        snprintf(buf, size, "%s", i < e->n_items ? e->items[i] : "");
+        return i < e->n_items;
+    }
     if (e->row.type == DM_CFG_BOOL) {
         snprintf(buf, size, "%s", i < 2 ? bools[i] : "");
         return i < 2;
@@ -120,7 +123,7 @@ int dm_t_enum_get_info(MPI_T_enum enumtype, int *num, char *name, int *name_len)
     while (item_name(enumtype, n, item, sizeof(item)))
         n++;
     dm_tool_int(num, n);
-    dm_tool_text(enumtype->row.name, name, name_len);
+    dm_tool_text(enumtype->name != NULL ? enumtype->name : enumtype->row.name, name, name_len);
     return MPI_SUCCESS;
 }
 
@@ -151,12 +154,15 @@ static const struct {
     const char *desc;
     int (*n_cvars)(void);
     int (*n_pvars)(void);
+    int (*n_events)(void);
 } categories[] = {
-    {"settings", "what the DATUM_* variables of the environment set", dm_tool_n_cvars, NULL},
+    {"settings", "what the DATUM_* variables of the environment set", dm_tool_n_cvars, NULL, NULL},
     {"communicators", "what is known of one communicator: queues, messages, collectives", NULL,
-     dm_tool_n_bound_to_comm},
-    {"windows", "what is known of one window", NULL, tool_n_bound_to_win},
-    {"statistics", "what DATUM_STATS prints: start-up, memory, traffic", NULL, dm_tool_n_counters},
+     dm_tool_n_bound_to_comm, NULL},
+    {"windows", "what is known of one window", NULL, tool_n_bound_to_win, NULL},
+    {"statistics", "what DATUM_STATS prints: start-up, memory, traffic", NULL, dm_tool_n_counters,
+     NULL},
+    {"events", "what can be reported when it happens", NULL, NULL, dm_tool_n_events},
 };
 enum { N_CATEGORIES = sizeof(categories) / sizeof(categories[0]) };
 
@@ -242,7 +248,9 @@ int dm_t_category_get_categories(int cat_index, int len, int *indices)
 int dm_t_category_get_events(int cat_index, int len, int *indices)
 {
     DM_TOOL_CHECK_UP();
-    return tool_list(cat_index, 0, 0, len, indices);
+    return tool_list(cat_index, 0,
+                     is_category(cat_index) ? category_count(categories[cat_index].n_events) : 0,
+                     len, indices);
 }
 
 int dm_t_category_get_num_events(int cat_index, int *num_events)
@@ -250,7 +258,7 @@ int dm_t_category_get_num_events(int cat_index, int *num_events)
     DM_TOOL_CHECK_UP();
     if (!is_category(cat_index))
         return MPI_T_ERR_INVALID_INDEX;
-    dm_tool_int(num_events, 0);
+    dm_tool_int(num_events, category_count(categories[cat_index].n_events));
     return MPI_SUCCESS;
 }
 

@@ -1,7 +1,7 @@
 /*
  * The tools interface (MPI-4.0 chapter 15): control variables are the settings (DATUM_*), performance
- * variables the counters of DATUM_STATS and what is known of communicators and windows; there are no
- * events. The bodies take what the program
+ * variables the counters of DATUM_STATS and what is known of communicators and windows; events are in
+ * tool_event.h. The bodies take what the program
  * passes and return MPI_T_ERR_*: no error handler is ever called. Usable before MPI_Init and after
  * MPI_Finalize.
  */
@@ -38,8 +38,19 @@ void dm_tool_text(const char *text, char *buf, int *len);
 void dm_tool_int(int *where, int value);
 int dm_tool_n_cvars(void);
 int dm_tool_n_counters(void); /* performance variables that no object has; the others come first */
-/* The enumeration of a setting, MPI_T_ENUM_NULL when it has none; and its length. */
+/* An enumeration: the choices of a setting, or other names. */
+struct MPIR_T_enum_s {
+    struct dm_cfg_row_info row;
+    bool is_used;
+    const char *name; /* of one that is of no setting; or NULL */
+    const char *const *items;
+    int n_items;
+};
+/* The enumeration of a setting, MPI_T_ENUM_NULL when it has none. */
 MPI_T_enum dm_tool_enum(int cvar);
+/* Those of events: names of their elements. */
+bool dm_tool_event_has_enum(MPI_T_enum e);
+int dm_tool_n_events(void);
 
 /* ---- bodies ---- */
 

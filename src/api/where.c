@@ -42,6 +42,8 @@ static void where_on_long(void *arg)
     wait.unexpected_bytes = lengths.unexpected_bytes;
     wait.seen_ns = dm_clock_ns();
     dm_where_write(&wait);
+    dm_event_raise(DM_EVENT_LONG_WAIT, DM_EVENT_NO_CTX, 0, 0,
+                   (wait.seen_ns - wait.since_ns) / 1000);
     dm_p2p_deadlock_look();
 }
 

@@ -169,8 +169,7 @@ static void wrong(void)
              MPI_T_ERR_INVALID_INDEX);
     CHECK_EQ(MPI_T_category_get_cvars(-1, 0, NULL), MPI_T_ERR_INVALID_INDEX);
     MUST(MPI_T_event_get_num(&n));
-    CHECK_EQ(n, 0);
-    CHECK_EQ(MPI_T_event_handle_alloc(0, NULL, MPI_INFO_NULL, &reg), MPI_T_ERR_INVALID_INDEX);
+    CHECK_EQ(MPI_T_event_handle_alloc(n, NULL, MPI_INFO_NULL, &reg), MPI_T_ERR_INVALID_INDEX);
     CHECK_EQ(MPI_T_event_get_index("none", &n), MPI_T_ERR_INVALID_NAME);
     MUST(MPI_T_source_get_num(&n));
     CHECK_EQ(MPI_T_source_get_timestamp(n, &ticks), MPI_T_ERR_INVALID_INDEX);

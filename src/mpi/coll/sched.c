@@ -284,6 +284,7 @@ static void sched_advance(struct dm_sched *s)
     if (!is_over)
         return;
     s->req.n_pending = 0;
+    dm_event_raise(DM_EVENT_COLL_OVER, s->req.comm->ctx, s->req.err, 0, 0);
     if (s->done != NULL)
         s->done(s->done_arg);
     dm_req_unref(&s->req);

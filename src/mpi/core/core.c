@@ -5,6 +5,7 @@
 #include "mpi/core/core_priv.h"
 
 struct dm_world dm_world;
+struct dm_event_state dm_event_state;
 
 static struct {
     struct dm_comm *comm;

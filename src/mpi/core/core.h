@@ -13,6 +13,7 @@
 #include "mpi/core/counts.h"
 #include "mpi/core/ctx.h"
 #include "mpi/core/errhandler.h"
+#include "mpi/core/event.h"
 #include "mpi/core/group.h"
 #include "mpi/core/handle.h"
 #include "mpi/core/info.h"

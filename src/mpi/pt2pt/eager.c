@@ -183,6 +183,7 @@ static DM_NOINLINE void eager_keep(int proc, const struct dm_pkt_eager *h, const
     if (!dm_p2p_unexp_buffer(u, u->len))
         dm_p2p_fatal("no memory for the data of an unexpected message");
     dm_match_add_unexp(&dm_p2p.match, u->nodes, &u->nodes[0].key);
+    dm_event_raise(DM_EVENT_UNEXPECTED, h->key.ctx, h->key.source, h->key.tag, u->len);
     dm_p2p_flow_keep(&dm_p2p.flow, u);
     if (avail == u->len) {
         if (avail > 0)

@@ -76,6 +76,7 @@ void dm_p2p_flow_limit(int proc)
     *bits |= DM_FLOW_LIMITED;
     f->n_limited++;
     f->n_limits++;
+    dm_event_raise(DM_EVENT_LIMITED, DM_EVENT_NO_CTX, proc, 0, f->n_bytes);
     flow_send(proc, true);
 }
 

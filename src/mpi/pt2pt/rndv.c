@@ -41,6 +41,17 @@ static void rts_read(struct dm_chan_send *send, size_t offset, void *dst, size_t
                      len - n);
 }
 
+/* For tools: messages of the program. */
+static void rts_raise(const struct dm_p2p_req *r, const struct dm_mkey *key)
+{
+    const struct dm_comm *comm = r->req.comm;
+    const struct dm_group *group = comm->remote != NULL ? comm->remote : comm->group;
+
+    if (dm_event_state.wanted != 0 && key->ctx == comm->ctx_send)
+        dm_event_raise(DM_EVENT_RNDV, comm->ctx, dm_group_rank_of(group, r->proc), key->tag,
+                       r->len);
+}
+
 /* Make the request a rendezvous, with this header for its packet. */
 static void rts_prepare(struct dm_p2p_req *r, const struct dm_mkey *key, struct dm_pkt_sync *h)
 {
@@ -61,6 +72,7 @@ static void rts_prepare(struct dm_p2p_req *r, const struct dm_mkey *key, struct 
     dm_p2p_rndv_offer(r, rts);
     DM_TRACE(RNDV, "rts to rank %d, tag %d, %zu bytes", r->proc, key->tag, r->len);
     dm_p2p.counts.n_rts++;
+    rts_raise(r, key);
     h->pkt.data_len = (uint32_t)sizeof(*rts) + rts->first_len;
     r->io.send.done = rts_done;
     r->io.send.data = rts->first_len == 0 ? rts : NULL;
@@ -116,10 +128,13 @@ static void rts_arrived(struct dm_p2p_unexp *u)
     u->is_complete = true;
     if (dm_unlikely(dm_p2p.is_tallied))
         dm_p2p_tally_arrived(&u->nodes[0].key, u->len);
-    if (node != NULL)
+    if (node != NULL) {
         dm_p2p_recv_unexp(dm_container_of(node, struct dm_p2p_req, node), u);
-    else
-        dm_match_add_unexp(&dm_p2p.match, u->nodes, &u->nodes[0].key);
+        return;
+    }
+    dm_match_add_unexp(&dm_p2p.match, u->nodes, &u->nodes[0].key);
+    dm_event_raise(DM_EVENT_UNEXPECTED, u->nodes[0].key.ctx, u->nodes[0].key.source,
+                   u->nodes[0].key.tag, u->len);
 }
 
 /* The RTS, then the first bytes of the message. */

@@ -96,6 +96,7 @@ static void p2p_on_lost(void *arg, int proc, int err)
     (void)arg;
     (void)err;
     dm_p2p.n_lost++;
+    dm_event_raise(DM_EVENT_LOST, DM_EVENT_NO_CTX, proc, 0, 0);
     p2p_lose(proc, p2p_may_come_from);
 }
 
