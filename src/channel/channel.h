@@ -67,6 +67,9 @@ int dm_chan_node(const struct dm_chan *chan, int proc);
 /* Has this peer been lost? */
 bool dm_chan_is_lost(const struct dm_chan *chan, int proc);
 
+/* For debuggers: offsets in the channel's structures (util/queues.h). */
+extern const uint32_t dm_chan_queues_at[];
+
 /* ---- progress ---- */
 
 /* One pass that never blocks; returns the number of things that happened. */

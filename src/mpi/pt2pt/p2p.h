@@ -85,6 +85,8 @@ int dm_p2p_send_on(const void *buf, size_t count, struct dm_type *type, int dest
 int dm_p2p_isend_on(const void *buf, size_t count, struct dm_type *type, int dest, int tag,
                     struct dm_comm *comm, uint32_t ctx, enum dm_send_mode mode,
                     struct dm_req **req_p);
+/* What a queued eager message calls when it has gone. */
+void dm_p2p_eager_sent(struct dm_chan_send *send, int err);
 /* If this is a queued eager message, let it be a rendezvous. */
 void dm_p2p_send_as_rndv(struct dm_chan_send *send);
 /* Start a prepared request to r->proc under key. */

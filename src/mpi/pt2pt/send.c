@@ -66,7 +66,7 @@ static inline int send_immediate(const void *buf, size_t count, struct dm_type *
     return send_pack_now(buf, count, type, proc, &h.pkt);
 }
 
-static void send_eager_done(struct dm_chan_send *send, int err)
+void dm_p2p_eager_sent(struct dm_chan_send *send, int err)
 {
     struct dm_p2p_req *r = dm_container_of(send, struct dm_p2p_req, io.send);
 
@@ -85,7 +85,7 @@ void dm_p2p_read(struct dm_chan_send *send, size_t offset, void *dst, size_t len
 
 void dm_p2p_send_as_rndv(struct dm_chan_send *send)
 {
-    if (send->done == send_eager_done)
+    if (send->done == dm_p2p_eager_sent)
         dm_p2p_rndv_instead(dm_container_of(send, struct dm_p2p_req, io.send));
 }
 
@@ -143,7 +143,7 @@ void dm_p2p_send_start(struct dm_p2p_req *r, const struct dm_mkey *key, enum dm_
     }
     dm_p2p.counts.n_eager++;
     r->rndv.base = 0;
-    r->io.send.done = send_eager_done;
+    r->io.send.done = dm_p2p_eager_sent;
     r->io.send.data = r->addr;
     r->io.send.read = dm_p2p_read;
     (void)dm_chan_send(dm_world.chan, r->proc, &h.pkt, &r->io.send);
