@@ -1,7 +1,7 @@
 /*
  * refuse CALL[,CALL...] COMMAND...: runs the command with these system calls
  * refused (EPERM) for it and its children, as a container's seccomp profile does.
- * Knows memfd_create, process_vm_readv, process_vm_writev, membarrier.
+ * Knows memfd_create, process_vm_readv, process_vm_writev, membarrier, ptrace, userfaultfd.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -21,6 +21,8 @@ static const struct {
     {"process_vm_readv", SYS_process_vm_readv},
     {"process_vm_writev", SYS_process_vm_writev},
     {"membarrier", SYS_membarrier},
+    {"ptrace", SYS_ptrace},
+    {"userfaultfd", SYS_userfaultfd},
 };
 #define N_CALLS (sizeof(calls) / sizeof(calls[0]))
 
