@@ -1,5 +1,6 @@
 /*
- * One-sided: rank 0 accesses a window of the last rank, which waits in a barrier meanwhile.
+ * One-sided: rank 0 accesses a window of the last rank, which waits in a barrier meanwhile; or both access each
+ * other's by turns, with active targets.
  */
 #include "bench.h"
 
@@ -92,6 +93,69 @@ static double lock_unlock(struct bench *b, int n)
     return start;
 }
 
+/* One call between start and complete, by each rank in turn; the other posts its window and waits. */
+static double by_turns(struct bench *b, int n, void (*call)(struct bench *b))
+{
+    int peer = 1 - b->rank;
+    MPI_Group all, group;
+    double start;
+
+    MPI_Win_get_group(b->win, &all);
+    MPI_Group_incl(all, 1, &peer, &group);
+    MPI_Barrier(b->comm);
+    start = MPI_Wtime();
+    for (int i = 0; i < 2 * n; i++) {
+        if (i % 2 == b->rank) {
+            MPI_Win_start(group, 0, b->win);
+            call(b);
+            MPI_Win_complete(b->win);
+        } else {
+            MPI_Win_post(group, 0, b->win);
+            MPI_Win_wait(b->win);
+        }
+    }
+    start = MPI_Wtime() - start;
+    MPI_Group_free(&group);
+    MPI_Group_free(&all);
+    return start / 2;
+}
+
+static void put_once(struct bench *b)
+{
+    int len = (int)b->len;
+
+    MPI_Put(b->sbuf, len, MPI_CHAR, 1 - b->rank, 0, len, MPI_CHAR, b->win);
+}
+
+static void get_once(struct bench *b)
+{
+    int len = (int)b->len;
+
+    MPI_Get(b->rbuf, len, MPI_CHAR, 1 - b->rank, 0, len, MPI_CHAR, b->win);
+}
+
+static void accumulate_once(struct bench *b)
+{
+    int len = (int)(b->len / sizeof(long));
+
+    MPI_Accumulate(b->sbuf, len, MPI_LONG, 1 - b->rank, 0, len, MPI_LONG, MPI_SUM, b->win);
+}
+
+static double put_active(struct bench *b, int n)
+{
+    return by_turns(b, n, put_once);
+}
+
+static double get_active(struct bench *b, int n)
+{
+    return by_turns(b, n, get_once);
+}
+
+static double accumulate_active(struct bench *b, int n)
+{
+    return by_turns(b, n, accumulate_once);
+}
+
 #define SIZES(least_, most_)                                                                       \
     .group = "onesided", .n_ranks = 2, .least = (least_), .most = (size_t)1 << 30,                 \
     .dflt_most = (most_), .is_onesided = 1
@@ -144,6 +208,24 @@ const struct test onesided_tests[] = {
      .group = "onesided",
      .n_ranks = 2,
      .is_onesided = 1},
+    {.name = "put_pscw",
+     .title = "MPI_Put between start and complete, by turns",
+     .unit = UNIT_US,
+     .run = put_active,
+     .per_run = 1,
+     SIZES(1, 1 << 20)},
+    {.name = "get_pscw",
+     .title = "MPI_Get between start and complete, by turns",
+     .unit = UNIT_US,
+     .run = get_active,
+     .per_run = 1,
+     SIZES(1, 1 << 20)},
+    {.name = "acc_pscw",
+     .title = "MPI_Accumulate (sum of longs) between start and complete, by turns",
+     .unit = UNIT_US,
+     .run = accumulate_active,
+     .per_run = 1,
+     SIZES(sizeof(long), 1 << 20)},
     {.name = "put_bw",
      .title = "many MPI_Put to a flush",
      .unit = UNIT_MBS,

@@ -20,6 +20,18 @@ static double latency(struct bench *b, int n)
     return (MPI_Wtime() - start) / 2;
 }
 
+/* Both send at once, and neither goes on before both have received. */
+static double sendrecv(struct bench *b, int n)
+{
+    int len = (int)b->len, peer = 1 - b->rank;
+    double start = MPI_Wtime();
+
+    for (int i = 0; i < n; i++)
+        MPI_Sendrecv(b->sbuf, len, MPI_CHAR, peer, TAG, b->rbuf, len, MPI_CHAR, peer, TAG, b->comm,
+                     MPI_STATUS_IGNORE);
+    return MPI_Wtime() - start;
+}
+
 /* The receiver has everything. */
 static void acknowledge(struct bench *b)
 {
@@ -76,6 +88,15 @@ const struct test pt2pt_tests[] = {
      .most = (size_t)1 << 30,
      .dflt_most = 4 << 20,
      .run = latency,
+     .per_run = 1},
+    {.name = "sendrecv",
+     .group = "pt2pt",
+     .title = "MPI_Sendrecv, both ranks at once",
+     .unit = UNIT_US,
+     .n_ranks = 2,
+     .most = (size_t)1 << 30,
+     .dflt_most = 4 << 20,
+     .run = sendrecv,
      .per_run = 1},
     {.name = "bw",
      .group = "pt2pt",
