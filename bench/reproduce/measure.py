@@ -184,8 +184,8 @@ class Bench:
         test, sizes, *factor = one.words["test"].split()
         handle, path = tempfile.mkstemp(dir=self.tmp)
         os.close(handle)
-        seconds = "0.02" if self.is_quick or one.is_modelled() else "0.1"
-        self.job(one, series, n, os.path.join(self.build, "bin", "datum-bench"), "--quick", "--time", seconds,
+        seconds = "0.002" if one.is_modelled() else "0.02" if self.is_quick else "0.1"
+        self.job(one, series, n, os.path.join(self.build, "bin", "datum-bench"), "--time", seconds,
                  "--flight", "16", "--factor", *(factor or ["4" if self.is_quick else "2"]), "--test", series.test or test,
                  "--size", sizes, "--json", path)
         with open(path, encoding="utf-8") as file:
@@ -209,8 +209,7 @@ class Bench:
         """One round of a program of the build's bench/, which has several series."""
         name, sizes = one.words["program"].split()
         least, most = stanzas.range_of(sizes)
-        said = self.job(one, None, 2, os.path.join(self.build, "bench", name), *(["-q"] if self.is_quick else []),
-                        f"{least}:{most}")
+        said = self.job(one, None, 2, os.path.join(self.build, "bench", name), "-q", f"{least}:{most}")
         for line in said.split("\n"):
             words = line.split()
             if len(words) in (6, 7) and words[1].isdigit():

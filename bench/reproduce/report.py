@@ -96,12 +96,12 @@ def _how(one):
     return lines
 
 
-def section(one, data, outcomes, has_figure):
-    """All about one experiment."""
+def section(one, data, outcomes, has_figure, seconds):
+    """All about one experiment, which took so long."""
     title = one.words["title"] + (" (modelled)" if one.is_modelled() else "")
     lines = [f"## {one.name}: {title}", "", f"Claim ({one.paper}, {one.words['where']}): {one.words['claim']}.", ""]
     if data is not None:
-        lines += _how(one) + [""]
+        lines += _how(one) + ["", f"It took {seconds:.0f} s.", ""]
         if has_figure:
             lines += [f"![{one.name}: ours, and as claimed]({one.name}.svg)", ""]
         if data.samples:
