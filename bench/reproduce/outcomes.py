@@ -104,7 +104,8 @@ def _outcome(one, data, row, machine):
     else:
         estimate = _estimate(data, row, one.is_modelled())
     if estimate is None:
-        why = data.notes[0] if data.notes else "nothing was measured"
+        why = verdict.why_no_verdict(is_timed, machine.load, machine.n_cores, data.others, None)
+        why = data.notes[0] if data.notes else why or "nothing was measured"
         return Outcome(one, row, method, row.claim.text, None, verdict.NONE, why, is_timed)
     why = verdict.why_no_verdict(is_timed, machine.load, machine.n_cores, data.others, _unmet(data, row))
     if why:

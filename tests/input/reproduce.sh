@@ -94,8 +94,8 @@ fi
 check 'verdicts first' test "$(grep -n -m 1 '^| `one` .*\*\*holds\*\*' out/report.md | cut -d : -f 1)" -lt "$(grep -n '^## one: First' out/report.md | cut -d : -f 1)"
 # Busy now, or not: then times have no verdict, and none is saved. What is modelled has both.
 saved() {
-    "$run" -q -n 2 -f mine -o kept -S kept.md one two || return 1
-    grep -q '^| command | `bench/reproduce/run -q -n 2 -f mine -o kept one two` |$' kept.md || return 1
+    "$run" -q -f mine -o kept -S kept.md one two || return 1
+    grep -q '^| command | `bench/reproduce/run -q -f mine -o kept one two` |$' kept.md || return 1
     grep -q '^| `one` .*four times as far.*| \*\*holds\*\*' kept.md || return 1
     if grep -q '^| `two` .* | no verdict: load' kept.md; then
         grep -q '^| `two` .* | more |  | measured' kept.md
