@@ -9,9 +9,11 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "api/calls.h"
 #include "api/session.h"
 #include "util/glock.h"
 #include "util/log.h"
@@ -20,7 +22,7 @@
 #define CALL_LEN 1024
 #define TEXT_LEN 2048
 
-/* Handles that everybody knows by name; datatypes and communicators know theirs. */
+/* Handles that everybody knows by name; datatypes, operations and communicators know theirs. */
 static const struct {
     int handle;
     const char *name;
@@ -40,20 +42,6 @@ static const struct {
     {MPI_INFO_ENV, "MPI_INFO_ENV"},
     {MPI_WIN_NULL, "MPI_WIN_NULL"},
     {MPI_REQUEST_NULL, "MPI_REQUEST_NULL"},
-    {MPI_MAX, "MPI_MAX"},
-    {MPI_MIN, "MPI_MIN"},
-    {MPI_SUM, "MPI_SUM"},
-    {MPI_PROD, "MPI_PROD"},
-    {MPI_LAND, "MPI_LAND"},
-    {MPI_BAND, "MPI_BAND"},
-    {MPI_LOR, "MPI_LOR"},
-    {MPI_BOR, "MPI_BOR"},
-    {MPI_LXOR, "MPI_LXOR"},
-    {MPI_BXOR, "MPI_BXOR"},
-    {MPI_MINLOC, "MPI_MINLOC"},
-    {MPI_MAXLOC, "MPI_MAXLOC"},
-    {MPI_REPLACE, "MPI_REPLACE"},
-    {MPI_NO_OP, "MPI_NO_OP"},
 };
 
 static const char *handle_name(char letter, int handle)
@@ -68,6 +56,8 @@ static const char *handle_name(char letter, int handle)
         type = dm_type_get(handle);
         return type != NULL && type->name[0] != '\0' ? type->name : NULL;
     }
+    if (letter == 'O')
+        return dm_op_name(handle);
     if (letter == 'C') {
         comm = dm_handle_get(DM_KIND_COMM, handle);
         return comm != NULL && comm->name[0] != '\0' ? comm->name : NULL;
@@ -278,6 +268,25 @@ static struct dm_errhandler *handler_of(const struct dm_fn *fn, void *owner, con
     return default_handler(handle_p);
 }
 
+/*
+ * What is not supported is said, once for each function, also to programs that look at no error code: for them a call
+ * that does nothing would be one that has worked.
+ */
+static void say_unsupported(const struct dm_fn *fn, int err, const char *text)
+{
+    static bool *said;
+    int class = err > 0 ? dm_errcode_class(err) : MPI_SUCCESS;
+
+    if (class != MPI_ERR_UNSUPPORTED_OPERATION && class != MPI_ERR_UNSUPPORTED_DATAREP)
+        return;
+    if (said == NULL)
+        said = calloc((size_t)dm_calls_n_functions(), sizeof(*said));
+    if (said == NULL || said[fn->index])
+        return;
+    said[fn->index] = true;
+    dm_log_warn("%s; said once for each function", text);
+}
+
 int dm_api_fail(const struct dm_fn *fn, int err, void *owner, ...)
 {
     char call[CALL_LEN];
@@ -309,6 +318,7 @@ int dm_api_fail(const struct dm_fn *fn, int err, void *owner, ...)
     code = err < 0 ? -err : dm_errcode_new(dm_errcode_class(err), text + call_len);
     if (eh->kind == DM_EH_FATAL || eh->kind == DM_EH_ABORT)
         dm_api_abort(err < 0 ? MPI_ERR_OTHER : dm_errcode_class(err), text);
+    say_unsupported(fn, err, text);
     dm_errcode_raise(eh, handle, code, text);
     if (dm_api.is_slow)
         dm_api_leave();

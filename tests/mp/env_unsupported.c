@@ -1,4 +1,4 @@
-/* test: np=1,2 timeout=20 */
+/* test: np=1,2 timeout=20 warn=said.once.for.each.function */
 /*
  * What is not supported yet fails with the right class, a text with the function's name, and the
  * communicator's error handler. On other libraries, which have it, only the rest is tested: the

@@ -1,4 +1,4 @@
-/* test: np=1,2,4 timeout=40 */
+/* test: np=1,2,4 timeout=40 warn=said.once.for.each.function */
 /*
  * Shared pointers, ordered, nonblocking and split accesses, MPI_MODE_SEQUENTIAL.
  */

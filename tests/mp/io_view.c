@@ -1,4 +1,4 @@
-/* test: np=1,2,4 timeout=40 */
+/* test: np=1,2,4 timeout=40 warn=said.once.for.each.function */
 /*
  * Views: what is told of them, positions in them, large displacements, what may not be a view.
  */

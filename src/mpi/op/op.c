@@ -73,6 +73,13 @@ void dm_op_stop(void)
 
 /* ---- objects ---- */
 
+const char *dm_op_name(int handle)
+{
+    const struct dm_op *op = dm_op_get(handle);
+
+    return op != NULL && op->is_builtin ? op_names[op->code] : NULL;
+}
+
 void dm_op_ref(struct dm_op *op)
 {
     op->obj.refs++;

@@ -25,6 +25,8 @@ int dm_op_start(void); /* bind all predefined operations to their handles */
 void dm_op_stop(void);
 void dm_op_ref(struct dm_op *op);
 void dm_op_unref(struct dm_op *op);
+/* Name of a predefined operation's handle; NULL: it is none. */
+const char *dm_op_name(int handle);
 static inline struct dm_op *dm_op_get(MPI_Op handle)
 {
     return dm_handle_get(DM_KIND_OP, handle);
