@@ -13,6 +13,7 @@
 #include "mpi/datatype/datatype.h"
 #include "mpi/op/op.h"
 #include "onesided/onesided.h"
+#include "usage/usage.h"
 #include "util/port.h"
 
 struct dm_session; /* api/session.h */
@@ -41,7 +42,7 @@ struct dm_fn {
 /* Read by every call: one test covers "not initialized" and "take the lock". */
 struct dm_api {
     bool
-        is_slow; /* before MPI_Init, after MPI_Finalize, with MPI_THREAD_MULTIPLE, is_profiled, has_events */
+        is_slow; /* before MPI_Init, after MPI_Finalize, with MPI_THREAD_MULTIPLE, is_profiled, has_events, DATUM_CHECK */
     bool is_profiled; /* DATUM_STATS=calls */
     bool has_events;  /* tools want events, or have wanted some (tool_event.h) */
 };
@@ -62,6 +63,8 @@ void dm_api_leave_with(size_t count, const struct dm_type *type);
  * arguments follow, as fn->args says. Returns the code if the handler returns.
  */
 int dm_api_fail(const struct dm_fn *fn, int err, void *owner, ...) DM_COLD;
+/* Call a communicator's error handler with a text, outside of a call that could return an error: then it is printed. */
+void dm_api_raise(struct dm_comm *comm, const char *text) DM_COLD;
 /* DM_ENOTSUP for a function of a part of the standard that there is not yet. */
 int dm_api_unsupported(const struct dm_fn *fn, const char *part) DM_COLD;
 /* Replace enum dm_err in the MPI_ERROR of n statuses by MPI error codes. */

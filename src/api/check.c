@@ -358,6 +358,14 @@ int dm_check_info_free(const MPI_Info *handle_p, struct dm_info **info_p)
     return err != DM_OK || check_is_made(*handle_p) ? err : predefined(DM_ERR_INFO, "MPI_INFO_ENV");
 }
 
+int dm_check_keyval_free(const int *keyval_p, int *number_p)
+{
+    if (keyval_p == NULL)
+        return dm_bad_ptr("keyval");
+    *number_p = *keyval_p;
+    return DM_OK;
+}
+
 /* ---- values ---- */
 
 int dm_check_pos(const int *position, MPI_Count *wide_p)

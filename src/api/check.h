@@ -59,6 +59,8 @@ int dm_check_op_free(const MPI_Op *handle_p, struct dm_op **op_p);
 int dm_check_win_free(const MPI_Win *handle_p, struct dm_win **win_p);
 int dm_check_errh_free(const MPI_Errhandler *handle_p, struct dm_errhandler **eh_p);
 int dm_check_info_free(const MPI_Info *handle_p, struct dm_info **info_p);
+/* *number_p: the keyval, which the body replaces. */
+int dm_check_keyval_free(const int *keyval_p, int *number_p);
 
 /* ---- values ---- */
 

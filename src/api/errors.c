@@ -341,6 +341,13 @@ void dm_api_statuses(int n, MPI_Status *statuses)
             statuses[i].MPI_ERROR = -statuses[i].MPI_ERROR; /* of a callback, or success */
 }
 
+void dm_api_raise(struct dm_comm *comm, const char *text)
+{
+    if (comm->eh->kind == DM_EH_RETURN || comm->eh->kind == DM_EH_THROW)
+        dm_log_error("%s", text);
+    dm_errcode_raise(comm->eh, &comm->obj.handle, dm_errcode_new(MPI_ERR_OTHER, text), text);
+}
+
 /* ---- MPI_Comm_call_errhandler and its kin ---- */
 
 static int call_errhandler(struct dm_errhandler *eh, const void *handle, int errorcode)

@@ -372,8 +372,164 @@ function leave(r, large,    i) {
     return "dm_api_leave()"
 }
 
+# ---- what DATUM_CHECK has to do, all of it behind the test for the slow way (usage/usage.h) ----
+
+# Of a kind that makes an object or gives one back: its DM_KIND.
+function object_of(k, how) {
+    if (k !~ ("^(comm|group|dtype|op|win|errh|info|file|keyval)_(" how ")$"))
+        return ""
+    sub(/_[a-z]*$/, "", k)
+    if (k == "dtype")
+        return "TYPE"
+    return k == "errh" ? "ERRHANDLER" : toupper(k)
+}
+
+# The requests that a call may complete: "1, request" or "count, array"; "" when there are none.
+function awaited(r,    i) {
+    if (name[r] ~ /^MPI_Start/)
+        return ""
+    for (i = 1; i <= n_args[r]; i++)
+        if (kind[r, i] ~ /^(req|req_live)$/)
+            return "1, " arg[r, i]
+        else if (kind[r, i] == "reqs")
+            return arg[r, i - 1] ", " arg[r, i]
+    return ""
+}
+
+# Only the array of those.
+function awaited_array(r,    s) {
+    s = awaited(r)
+    return substr(s, index(s, ", ") + 2)
+}
+
+# The first argument behind i whose kind fits, or else what is not there.
+function arg_behind(r, i, what,    j) {
+    for (j = i + 1; j <= n_args[r]; j++)
+        if (kind[r, j] ~ what)
+            return arg[r, j]
+    return "MPI_UNDEFINED"
+}
+
+# The buffers of a call with a request, as the members of an array; n_buffers: how many.
+function buffers(r, large,    i, j, s, parts) {
+    s = ""
+    n_buffers = 0
+    for (i = 1; i <= n_args[r]; i++) {
+        if (kind[r, i] !~ /^buf_(in|out)$/)
+            continue
+        parts = kind[r, i + 1] == "parts"
+        j = i + 1 + parts
+        n_buffers++
+        s = s "            {.buf = " arg[r, i] ", .count = (size_t)" arg[r, j] \
+            (parts ? " * (size_t)" arg[r, i + 1] : "") ", .type = " arg[r, j + 1] "_o,\n" \
+            "             .peer = " arg_behind(r, i, "^rank_") ", .tag = " arg_behind(r, i, "^tag_") \
+            ", .is_written = " (kind[r, i] == "buf_out" ? "true" : "false") \
+            (parts ? ", .n_partitions = " arg[r, i + 1] : "") "},\n"
+    }
+    return s
+}
+
+# After success.
+function usage_leave(r, large,    i, k, s) {
+    for (i = 1; i <= n_args[r]; i++) {
+        k = object_of(kind[r, i], "out|dup")
+        if (k == "KEYVAL")
+            print "        dm_usage_made_keyval(fn.name, *" arg[r, i] ");"
+        else if (k != "" && !has(r, "kept"))
+            print "        dm_usage_made(fn.name, DM_KIND_" k ", " arg[r, i] "_o);"
+        k = object_of(kind[r, i], "free")
+        if (k == "KEYVAL")
+            print "        dm_usage_freed_keyval(" arg[r, i] "_o);"
+        else if (k != "")
+            print "        dm_usage_freed(" arg[r, i] "_o);"
+        if (kind[r, i] == "req_out") {
+            s = r in form ? "" : buffers(r, large)
+            if (r in form)
+                print wrap("        dm_usage_requested_by(" full_call(r, large) ", *request);", "            ")
+            else if (s == "")
+                print "        dm_usage_requested(fn.name, *" arg[r, i] ", NULL, 0);"
+            else
+                print "        dm_usage_requested(fn.name, *" arg[r, i] ", (struct dm_usage_buffer[]){\n" s \
+                    "        }, " n_buffers ");"
+        }
+    }
+    if (chap[r] == "pt2pt" && find_kind(r, "req_out") == "") {
+        s = buffers(r, large)
+        if (s != "")
+            print "        dm_usage_used(fn.name, (struct dm_usage_buffer[]){\n" s "        }, " n_buffers ");"
+    }
+    if (name[r] == "MPI_Pready")
+        print "        dm_usage_ready(request, partition, partition);"
+    else if (name[r] == "MPI_Pready_range")
+        print "        dm_usage_ready(request, partition_low, partition_high);"
+    else if (name[r] == "MPI_Pready_list")
+        print "        for (int i = 0; i < length; i++)\n" \
+            "            dm_usage_ready(request, array_of_partitions[i], array_of_partitions[i]);"
+    if (name[r] == "MPI_Start")
+        print "        dm_usage_started(fn.name, 1, request);"
+    else if (name[r] == "MPI_Startall")
+        print "        dm_usage_started(fn.name, count, array_of_requests);"
+    if (awaited(r) != "")
+        print "        dm_usage_awaited(" awaited_array(r) ");"
+}
+
+# Is the call collective over a communicator, window or file, and compared by its name? Then which communicator.
+function collective_comm(r,    i) {
+    for (i = 1; i <= n_args[r] && has(r, "collective"); i++) {
+        if (kind[r, i] ~ /^comm(_free)?$/)
+            return arg[r, i] "_o"
+        if (kind[r, i] ~ /^win(_free)?$/)
+            return arg[r, i] "_o->comm"
+        if (kind[r, i] ~ /^file(_free)?$/)
+            return "dm_file_comm(" arg[r, i] "_o)"
+    }
+    return ""
+}
+
+function emit_compare(s) {
+    print "    if (dm_unlikely(dm_api.is_slow)) {"
+    print wrap("        err = " s ";", "            ")
+    print "        if (err != DM_OK)"
+    print "            goto fail;"
+    print "    }"
+}
+
+# A collective with data, and all its arguments that count.
+function full_call(r, large,    i, a, s, v) {
+    s = "&(struct dm_usage_call){.fn = fn.name, .coll = DM_USAGE_" \
+        toupper(substr(body_name(r), 9)) ", .comm = comm_o, .is_nonblocking = " \
+        (find_kind(r, "req_out") != "" ? "true" : "false")
+    if (!arg_named(r, "root"))
+        s = s ", .root = MPI_UNDEFINED"
+    for (i = 1; i <= n_args[r]; i++) {
+        a = arg[r, i]
+        v = large ? "dm_counts_wide(" a ")" : "dm_counts_int(" a ")"
+        if (a == "root")
+            s = s ", .root = root"
+        else if (a == "op")
+            s = s ", .op = op_o"
+        else if (a == "buffer")
+            s = s ", .rbuf = buffer"
+        else if (a ~ /^(send|recv)buf$/)
+            s = s ", ." substr(a, 1, 1) "buf = " a
+        else if (a ~ /^(send|recv)counts$/)
+            s = s ", ." substr(a, 1, 1) "counts = " v
+        else if (a ~ /^(send|recv)types$/)
+            s = s ", ." substr(a, 1, 1) "types = " a
+        else if (a ~ /^(send|recv)count$/)
+            s = s ", ." substr(a, 1, 1) "count = (size_t)" a
+        else if (a ~ /^(send|recv)type$/)
+            s = s ", ." substr(a, 1, 1) "type = " a "_o"
+        else if (a == "count")
+            s = s ", .rcount = (size_t)count"
+        else if (a == "datatype")
+            s = s ", .rtype = datatype_o"
+    }
+    return s "}"
+}
+
 # The beginning of a function, up to the checks of its arguments; only says whether for all.
-function emit_head(r, large, only,    i, k) {
+function emit_head(r, large, only,    i, k, s) {
     if (has(r, "hook"))
         print wrap(proto(r, "", large) ";", "    ")
     print wrap("DM_EXPORT " proto(r, has(r, "hook") ? "" : "P", large), "    ")
@@ -392,8 +548,14 @@ function emit_head(r, large, only,    i, k) {
     }
     print "    int err;"
     print ""
-    print "    if (dm_unlikely(dm_api.is_slow))"
-    print "        dm_api_enter" (has(r, "early") ? "_early" : "") "(&fn);"
+    s = "        dm_api_enter" (has(r, "early") ? "_early" : "") "(&fn);"
+    if (awaited(r) == "") {
+        print "    if (dm_unlikely(dm_api.is_slow))\n" s
+        return
+    }
+    print "    if (dm_unlikely(dm_api.is_slow)) {\n" s
+    print "        dm_usage_await(" awaited(r) ");"
+    print "    }"
 }
 
 # A function that there is not yet: an error, by the error handler that it will have.
@@ -420,7 +582,12 @@ function emit(r, large,    i, k, stage, s, decline) {
             k = kind_of(r, i, large)
             if (check[k] != "" && substr(check[k], 1, 1) == stage)
                 step(fill(substr(check[k], 4), r, i, large), arg[r, i] == eobj[r] ? "fail" : decline)
+            if (stage == 1 && i == n_args[r] && collective_comm(r) != "")
+                emit_compare("dm_usage_compare_name(fn.name, " collective_comm(r) ", " \
+                    (find_kind(r, "req_out") != "" ? "true" : "false") ")")
         }
+    if (r in form)
+        emit_compare("dm_usage_compare(" full_call(r, large) ")")
     step(call(r, large))
     for (i = 1; i <= n_args[r]; i++) {
         s = after[kind_of(r, i, large)]
@@ -429,8 +596,10 @@ function emit(r, large,    i, k, stage, s, decline) {
         else if (s != "")
             print "    " fill(s, r, i, large) ";"
     }
-    print "    if (dm_unlikely(dm_api.is_slow))"
+    print "    if (dm_unlikely(dm_api.is_slow)) {"
+    usage_leave(r, large)
     print "        " leave(r, large) ";"
+    print "    }"
     print "    return MPI_SUCCESS;"
     if (decline != "fail") {
         print decline ":"
@@ -439,6 +608,10 @@ function emit(r, large,    i, k, stage, s, decline) {
         print "    err = " s ";"
     }
     print "fail:"
+    if (awaited(r) != "") {
+        print "    if (dm_unlikely(dm_api.is_slow))"
+        print "        dm_usage_awaited(" awaited_array(r) ");"
+    }
     if (note(r, "statuses") != "") {
         split(note(r, "statuses"), pair, ",")
         print "    if (err == DM_ERR_IN_STATUS)"

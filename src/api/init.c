@@ -202,6 +202,11 @@ static void stop_chan(void)
     dm_world.chan = NULL;
 }
 
+static int start_usage(void)
+{
+    return dm_usage_start(dm_api_raise);
+}
+
 /* The layers above the launcher, lowest first. */
 static const struct layer {
     const char *what;
@@ -219,6 +224,7 @@ static const struct layer {
     {"processes of other jobs", dm_process_start, dm_process_stop},
     {"one-sided", dm_onesided_start, dm_onesided_stop},
     {"files", dm_io_start, dm_io_stop},
+    {"checks of the program", start_usage, dm_usage_stop},
 };
 enum { N_LAYERS = sizeof(layers) / sizeof(layers[0]) };
 
@@ -285,7 +291,8 @@ static void library_set_level(int level)
 
     dm_calls_start();
     dm_world.thread_level = level;
-    dm_api.is_slow = level == MPI_THREAD_MULTIPLE || dm_api.is_profiled || dm_api.has_events;
+    dm_api.is_slow = level == MPI_THREAD_MULTIPLE || dm_api.is_profiled || dm_api.has_events ||
+                     dm_usage_is_on();
     if (has_progress_thread && level < MPI_THREAD_MULTIPLE) {
         dm_glock_use_handover(true);
         dm_glock_reacquire(levels);
@@ -495,6 +502,7 @@ static int end_world(bool is_last)
         err = dm_attr_delete_all(MPI_COMM_WORLD, &dm_world.comm_world->attrs);
     if (err != DM_OK)
         return err;
+    dm_usage_report();
     if (is_last)
         dm_pt2pt_leave();
     else

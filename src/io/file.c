@@ -35,6 +35,11 @@ MPI_File dm_file_handle(const struct dm_file *file)
     return file != NULL ? file->self : MPI_FILE_NULL;
 }
 
+struct dm_comm *dm_file_comm(const struct dm_file *file)
+{
+    return file->comm;
+}
+
 MPI_File dm_file_f2c(MPI_Fint handle)
 {
     MPI_File fh = (MPI_File)(uintptr_t)(uint32_t)handle;

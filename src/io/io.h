@@ -25,6 +25,8 @@ static inline struct dm_file *dm_file_get(MPI_File fh)
     return value <= UINT32_MAX ? dm_handle_get(DM_KIND_FILE, (int)(uint32_t)value) : NULL;
 }
 MPI_File dm_file_handle(const struct dm_file *file);
+/* The communicator of those who have opened it; NULL: one process. */
+struct dm_comm *dm_file_comm(const struct dm_file *file);
 /* The error handler of a file, or of MPI_FILE_NULL, and the handle that its functions get. */
 struct dm_errhandler *dm_file_errhandler(struct dm_file *file, const void **handle_p);
 int dm_file_set_errhandler(struct dm_file *file, struct dm_errhandler *eh);

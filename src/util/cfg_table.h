@@ -112,6 +112,9 @@
     X(DEADLOCK, USEC, "10s", deadlock,                                                             \
       "how long a call waits before the library looks whether processes wait for each other for "  \
       "ever, and says so; 0: it never looks")                                                      \
+    X(CHECK, STR, "no", check,                                                                     \
+      "no, yes, or some of collectives,leaks,buffers,requests: whether to look for mistakes in "   \
+      "how the program uses MPI (" DM_DOC("TROUBLESHOOTING.md") ")")                               \
     X(TIMEOUT, USEC, "30s", timeout, "how long a connection may take before it is an error")
 
 /*

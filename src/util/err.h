@@ -22,6 +22,7 @@
     X(DM_ETIMEOUT, OTHER, "timed out")                                                             \
     X(DM_ENOTSUP, UNSUPPORTED_OPERATION, "not supported")                                          \
     X(DM_EINTERN, INTERN, "internal error")                                                        \
+    X(DM_EUSAGE, OTHER, "the program uses MPI wrongly")                                            \
     X(DM_EINIT, OTHER, "MPI is not initialized, or already finalized")                             \
     X(DM_ERR_BUFFER, BUFFER, "invalid buffer pointer")                                             \
     X(DM_ERR_COUNT, COUNT, "invalid count argument")                                               \

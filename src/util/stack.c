@@ -53,6 +53,15 @@ static void stack_add_place(struct dm_strbuf *sb, uintptr_t address)
     dm_strbuf_add(sb, ")");
 }
 
+static void stack_add_line(struct dm_strbuf *sb, int number, uintptr_t address)
+{
+    dm_strbuf_add(sb, number < 10 ? "    #" : "   #");
+    dm_stack_add_number(sb, (uint64_t)number, 10);
+    dm_strbuf_add(sb, " ");
+    stack_add_place(sb, address);
+    dm_strbuf_add(sb, "\n");
+}
+
 static _Unwind_Reason_Code stack_frame(struct _Unwind_Context *context, void *arg)
 {
     struct walk *walk = arg;
@@ -67,11 +76,7 @@ static _Unwind_Reason_Code stack_frame(struct _Unwind_Context *context, void *ar
         dm_strbuf_add(walk->sb, "    ...\n");
         return _URC_END_OF_STACK;
     }
-    dm_strbuf_add(walk->sb, walk->n < 10 ? "    #" : "   #");
-    dm_stack_add_number(walk->sb, (uint64_t)walk->n++, 10);
-    dm_strbuf_add(walk->sb, " ");
-    stack_add_place(walk->sb, is_exact || address == 0 ? address : address - 1);
-    dm_strbuf_add(walk->sb, "\n");
+    stack_add_line(walk->sb, walk->n++, is_exact || address == 0 ? address : address - 1);
     return _URC_NO_REASON;
 }
 
@@ -80,6 +85,52 @@ void dm_stack_add(struct dm_strbuf *sb, bool is_in_handler)
     struct walk walk = {.sb = sb, .is_on = !is_in_handler};
 
     (void)_Unwind_Backtrace(stack_frame, &walk);
+}
+
+struct taking {
+    uintptr_t *addresses;
+    int n;
+    int max;
+};
+
+static _Unwind_Reason_Code stack_note(struct _Unwind_Context *context, void *arg)
+{
+    struct taking *taking = arg;
+    uintptr_t address = (uintptr_t)_Unwind_GetIP(context);
+
+    if (address != 0)
+        taking->addresses[taking->n++] = address - 1;
+    return taking->n < taking->max ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+int dm_stack_take(uintptr_t *addresses, int max)
+{
+    struct taking taking = {.addresses = addresses, .max = max};
+
+    (void)_Unwind_Backtrace(stack_note, &taking);
+    return taking.n;
+}
+
+/* Is it in the same file as this function? */
+static bool stack_is_inside(uintptr_t address)
+{
+    Dl_info there, here;
+
+    return dladdr((const void *)address, &there) != 0 &&
+           dladdr((const void *)(uintptr_t)stack_is_inside, &here) != 0 &&
+           there.dli_fbase == here.dli_fbase;
+}
+
+void dm_stack_add_taken(struct dm_strbuf *sb, const uintptr_t *addresses, int n)
+{
+    int from = 0;
+
+    while (from < n && stack_is_inside(addresses[from]))
+        from++;
+    if (from == n)
+        from = 0;
+    for (int i = from; i < n; i++)
+        stack_add_line(sb, i - from, addresses[i]);
 }
 
 struct search {

@@ -17,6 +17,13 @@
  */
 void dm_stack_add(struct dm_strbuf *sb, bool is_in_handler);
 /*
+ * Only the addresses of the calls, at most max, the innermost (the caller of this) first; how many. They are turned
+ * into text, one such line for each, by dm_stack_add_taken, which leaves out the innermost ones that are in the
+ * library itself, unless all are.
+ */
+int dm_stack_take(uintptr_t *addresses, int max);
+void dm_stack_add_taken(struct dm_strbuf *sb, const uintptr_t *addresses, int n);
+/*
  * The innermost function on the stack whose name the loader knows and begins with prefix, behind one letter or
  * none: "MPI_" finds PMPI_Send, too, and gives MPI_Send. False: there is none.
  */

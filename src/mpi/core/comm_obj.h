@@ -29,7 +29,8 @@ struct dm_comm {
     struct dm_topo *topo;  /* topology (a reference is held), or NULL */
     struct dm_info *info;
     void *coll;          /* private to src/mpi/coll */
-    uint32_t n_coll;     /* likewise: blocking collectives until they share memory */
+    uint32_t n_compared; /* private to src/usage: collective calls so far */
+    uint32_t n_coll;     /* of src/mpi/coll: blocking collectives until they share memory */
     unsigned int layout; /* likewise: on how many nodes it is; 0: not known yet */
     bool is_freed;       /* MPI_Comm_free was called; waits for pending operations */
     bool is_parting;     /* MPI_Comm_disconnect was called, by all: the loss of a process is none */

@@ -1,0 +1,340 @@
+/*
+ * Collective calls are compared: each process sends rank 0 of the communicator a record of its call, in a tag of its
+ * own, and rank 0 compares them with its own. To calls that wait it answers; so they wait before they begin, and all
+ * of them fail if one is another. What must not wait goes on; rank 0 compares it when all records are there, at its
+ * next such call, completion call or MPI_Finalize, and calls the communicator's error handler itself.
+ *
+ * Invariant: the n-th record of a process belongs to its n-th call on the communicator; messages of a pair with the
+ * same tag keep their order.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi/pt2pt/pt2pt.h"
+#include "usage/state.h"
+
+/* Below all tags of collectives, and MPI_ANY_TAG. */
+#define TAG_RECORD  (-2)
+#define TAG_VERDICT (-3)
+
+#define VERDICT_TEXT 480
+
+/* A call, as it travels. */
+struct usage_record {
+    char fn[44];
+    int32_t root;
+    int32_t op; /* handle; 1: the program's own, 0: none */
+    uint16_t waits;
+    uint16_t is_odd; /* what it gives itself is not what it expects of itself */
+    struct dm_usage_length length;
+};
+
+struct usage_verdict {
+    int32_t err;
+    char text[VERDICT_TEXT];
+};
+
+/* Rank 0's: a call whose records are coming. */
+struct usage_compare {
+    struct dm_list link; /* in dm_usage_state.compares, unless the call waits */
+    struct dm_comm *comm;
+    uint32_t number;
+    struct usage_record *records; /* by rank; the first is its own */
+    struct dm_req **reqs;         /* by rank, NULL: it is over */
+};
+
+/* A record or verdict on its way. */
+struct usage_send {
+    struct dm_list link; /* in dm_usage_state.sends */
+    struct dm_req *req;
+    union {
+        struct usage_record record;
+        struct usage_verdict verdict;
+    } data;
+};
+
+/* ---- records ---- */
+
+static struct usage_record record_of(const struct dm_usage_call *call)
+{
+    struct usage_record record = {.root = MPI_UNDEFINED, .waits = !call->is_nonblocking};
+    size_t len;
+
+    snprintf(record.fn, sizeof(record.fn), "%s", call->fn);
+    len = strlen(record.fn);
+    /* With large counts it is the same operation. */
+    if (len > 2 && strcmp(record.fn + len - 2, "_c") == 0)
+        record.fn[len - 2] = '\0';
+    if (call->op != NULL && call->comm->remote == NULL)
+        record.op = call->op->is_builtin ? call->op->obj.handle : 1;
+    if (call->comm->remote == NULL)
+        record.root = call->root;
+    record.is_odd = !dm_usage_length_of_own_fits(call);
+    record.length = dm_usage_length_common(call);
+    return record;
+}
+
+static bool record_fits(const struct usage_record *a, const struct usage_record *b)
+{
+    return !a->is_odd && !b->is_odd && strcmp(a->fn, b->fn) == 0 && a->root == b->root &&
+           a->op == b->op && dm_usage_length_fits(&a->length, &b->length);
+}
+
+/* "rank 1 on n7 calls MPI_Bcast with root 0, 4000 bytes": what differs from another, or all. */
+static void record_add(struct dm_strbuf *sb, const struct usage_compare *c, int rank,
+                       const struct usage_record *other)
+{
+    const struct usage_record *r = &c->records[rank];
+    int proc = dm_group_proc(c->comm->group, rank);
+
+    dm_strbuf_addf(sb, "rank %d on %s calls %s", rank, dm_world.host_of(dm_world.host_arg, proc),
+                   r->fn);
+    if (r->is_odd)
+        dm_strbuf_add(sb, ", where what it gives itself is not what it expects of itself");
+    if (strcmp(r->fn, other->fn) != 0)
+        return;
+    if (r->root != other->root)
+        dm_strbuf_addf(sb, " with root %d", r->root);
+    if (r->op != other->op)
+        dm_strbuf_addf(sb, " with %s", r->op == 1 ? "an operation of its own" : dm_op_name(r->op));
+    if (r->length.bytes != other->length.bytes)
+        dm_strbuf_addf(sb, " with %llu bytes", (unsigned long long)r->length.bytes);
+    else if (r->length.sum != other->length.sum)
+        dm_strbuf_addf(sb, " with %llu bytes of other basic types",
+                       (unsigned long long)r->length.bytes);
+}
+
+/* ---- sending ---- */
+
+static void sends_look(void)
+{
+    dm_list_for_each_safe (it, tmp, &dm_usage_state.sends) {
+        struct usage_send *send = dm_container_of(it, struct usage_send, link);
+
+        if (!dm_req_is_done(send->req))
+            continue;
+        dm_list_del(&send->link);
+        dm_req_unref(send->req);
+        free(send);
+    }
+}
+
+/* Send a record or verdict, which is copied; nobody waits for it. */
+static int compare_send(struct dm_comm *comm, const void *data, size_t len, int dest, int tag)
+{
+    struct usage_send *send = malloc(sizeof(*send));
+    int err;
+
+    if (send == NULL)
+        return DM_FAIL(DM_ENOMEM, "a message of DATUM_CHECK");
+    memcpy(&send->data, data, len);
+    err = dm_p2p_isend_coll(&send->data, len, dm_type_get(MPI_BYTE), dest, tag, comm, &send->req);
+    if (err != DM_OK) {
+        free(send);
+        return err;
+    }
+    dm_list_add_tail(&dm_usage_state.sends, &send->link);
+    sends_look();
+    return DM_OK;
+}
+
+/* ---- rank 0 ---- */
+
+static void compare_free(struct usage_compare *c)
+{
+    for (int rank = 1; rank < c->comm->size && c->reqs != NULL; rank++)
+        if (c->reqs[rank] != NULL) {
+            if (!dm_req_is_done(c->reqs[rank]) && c->reqs[rank]->ops->cancel != NULL)
+                c->reqs[rank]->ops->cancel(c->reqs[rank]);
+            dm_req_unref(c->reqs[rank]);
+        }
+    dm_list_del(&c->link);
+    dm_comm_unref(c->comm);
+    free(c->records);
+    free(c->reqs);
+    free(c);
+}
+
+static int compare_new(const struct dm_usage_call *call, struct dm_comm *comm,
+                       struct usage_compare **c_p)
+{
+    struct usage_compare *c = calloc(1, sizeof(*c));
+    struct dm_type *byte = dm_type_get(MPI_BYTE);
+    int err = DM_OK;
+
+    if (c == NULL)
+        return DM_FAIL(DM_ENOMEM, "a comparison of DATUM_CHECK");
+    dm_list_init(&c->link);
+    c->comm = comm;
+    dm_comm_ref(comm);
+    c->number = comm->n_compared;
+    c->records = calloc((size_t)comm->size, sizeof(*c->records));
+    c->reqs = calloc((size_t)comm->size, sizeof(struct dm_req *));
+    if (c->records == NULL || c->reqs == NULL)
+        err = DM_FAIL(DM_ENOMEM, "a comparison of DATUM_CHECK with %d processes", comm->size);
+    else
+        c->records[0] = record_of(call);
+    for (int rank = 1; rank < comm->size && err == DM_OK; rank++)
+        err = dm_p2p_irecv_coll(&c->records[rank], sizeof(c->records[rank]), byte, rank, TAG_RECORD,
+                                comm, &c->reqs[rank]);
+    if (err != DM_OK)
+        compare_free(c);
+    else
+        *c_p = c;
+    return err;
+}
+
+/* All records are there. */
+static void compare_decide(const struct usage_compare *c, struct usage_verdict *verdict)
+{
+    struct dm_strbuf sb;
+    int first = 0, n = 0;
+
+    verdict->err = DM_OK;
+    dm_strbuf_init(&sb, verdict->text, sizeof(verdict->text));
+    for (int rank = c->comm->size - 1; rank > 0; rank--)
+        if (!record_fits(&c->records[0], &c->records[rank])) {
+            first = rank;
+            n++;
+        }
+    if (n == 0)
+        return;
+    verdict->err = DM_EUSAGE;
+    dm_strbuf_addf(&sb, "call %u of %s is not the same at all processes: ", c->number,
+                   c->comm->name[0] != '\0' ? c->comm->name : "a communicator");
+    record_add(&sb, c, 0, &c->records[first]);
+    dm_strbuf_add(&sb, ", ");
+    record_add(&sb, c, first, &c->records[0]);
+    if (n > 1)
+        dm_strbuf_addf(&sb, "; %d ranks differ from rank 0", n);
+}
+
+/* Tell those who wait. */
+static int compare_answer(const struct usage_compare *c, struct usage_verdict *verdict)
+{
+    int err = DM_OK;
+
+    compare_decide(c, verdict);
+    for (int rank = 1; rank < c->comm->size; rank++) {
+        int failed = DM_OK;
+
+        if (c->records[rank].waits)
+            failed = compare_send(c->comm, verdict, sizeof(*verdict), rank, TAG_VERDICT);
+        if (failed != DM_OK)
+            err = failed;
+    }
+    return err;
+}
+
+static int compare_wait(struct usage_compare *c, struct usage_verdict *verdict)
+{
+    int err = DM_OK;
+
+    for (int rank = 1; rank < c->comm->size && err == DM_OK; rank++)
+        err = dm_req_wait(c->reqs[rank]);
+    return err == DM_OK ? compare_answer(c, verdict) : err;
+}
+
+static bool compare_is_complete(struct usage_compare *c)
+{
+    for (int rank = 1; rank < c->comm->size; rank++)
+        if (!dm_req_is_done(c->reqs[rank]))
+            return false;
+    return true;
+}
+
+/* Not more at once than have come: an error handler of the program may call in again. */
+static struct usage_compare *compare_next(void)
+{
+    dm_list_for_each (it, &dm_usage_state.compares) {
+        struct usage_compare *c = dm_container_of(it, struct usage_compare, link);
+
+        if (compare_is_complete(c))
+            return c;
+    }
+    return NULL;
+}
+
+void dm_usage_look(void)
+{
+    struct usage_compare *c;
+    struct usage_verdict verdict;
+
+    sends_look();
+    while ((c = compare_next()) != NULL) {
+        dm_list_del(&c->link);
+        if (compare_answer(c, &verdict) == DM_OK && verdict.err != DM_OK)
+            dm_usage_state.raise(c->comm, verdict.text);
+        compare_free(c);
+    }
+}
+
+void dm_usage_compares_drop(void)
+{
+    dm_list_for_each_safe (it, tmp, &dm_usage_state.compares)
+        compare_free(dm_container_of(it, struct usage_compare, link));
+    sends_look();
+}
+
+/* ---- a call ---- */
+
+static int compare_at_first(const struct dm_usage_call *call, struct dm_comm *comm,
+                            struct usage_verdict *verdict)
+{
+    struct usage_compare *c = NULL;
+    int err = compare_new(call, comm, &c);
+
+    verdict->err = DM_OK;
+    if (err != DM_OK)
+        return err;
+    if (call->is_nonblocking) {
+        dm_list_add_tail(&dm_usage_state.compares, &c->link);
+        return DM_OK;
+    }
+    err = compare_wait(c, verdict);
+    compare_free(c);
+    return err;
+}
+
+static int compare_at_others(const struct dm_usage_call *call, struct dm_comm *comm,
+                             struct usage_verdict *verdict)
+{
+    struct usage_record record = record_of(call);
+    int err = compare_send(comm, &record, sizeof(record), 0, TAG_RECORD);
+
+    verdict->err = DM_OK;
+    if (err != DM_OK || call->is_nonblocking)
+        return err;
+    return dm_p2p_recv_coll(verdict, sizeof(*verdict), dm_type_get(MPI_BYTE), 0, TAG_VERDICT, comm,
+                            MPI_STATUS_IGNORE);
+}
+
+int dm_usage_compare(const struct dm_usage_call *call)
+{
+    struct dm_comm *comm = call->comm;
+    struct usage_verdict verdict = {.err = DM_OK};
+    int err;
+
+    if (!dm_usage_has(DM_USAGE_COLLECTIVES) || comm == NULL)
+        return DM_OK;
+    if (comm->remote != NULL)
+        comm = comm->local;
+    if (comm == NULL || comm->size == 1)
+        return DM_OK;
+    comm->n_compared++;
+    err = comm->rank == 0 ? compare_at_first(call, comm, &verdict)
+                          : compare_at_others(call, comm, &verdict);
+    if (err == DM_OK && verdict.err != DM_OK)
+        err = DM_FAIL(verdict.err, "%s", verdict.text);
+    if (err == DM_OK)
+        err = dm_usage_compare_pairs(call);
+    dm_usage_look();
+    return err;
+}
+
+int dm_usage_compare_name(const char *fn, struct dm_comm *comm, bool is_nonblocking)
+{
+    return dm_usage_compare(&(struct dm_usage_call){
+        .fn = fn, .comm = comm, .is_nonblocking = is_nonblocking, .root = MPI_UNDEFINED});
+}

@@ -1,0 +1,130 @@
+/*
+ * What the checks share.
+ */
+#ifndef DM_USAGE_STATE_H
+#define DM_USAGE_STATE_H
+
+#include "usage/usage.h"
+#include "util/hash.h"
+#include "util/list.h"
+#include "util/strbuf.h"
+
+#define DM_USAGE_DEPTH 12 /* calls that are remembered of a place */
+#define DM_USAGE_LINES 10 /* things of a kind that are printed */
+
+/* Where the program was. */
+struct dm_usage_place {
+    const char *fn; /* MPI function */
+    int n;
+    uintptr_t stack[DM_USAGE_DEPTH];
+};
+
+struct dm_usage_state {
+    unsigned what; /* of enum dm_usage_what */
+    void (*raise)(struct dm_comm *comm, const char *text);
+    struct dm_hash objects;  /* struct usage_object by address, or number */
+    struct dm_hash requests; /* struct dm_usage_request by handle */
+    struct dm_list active;   /* of struct dm_usage_active */
+    struct dm_list awaits;   /* of struct usage_await */
+    struct dm_list compares; /* calls that rank 0 has not compared yet */
+    struct dm_list sends;    /* records on their way to a rank 0 */
+    unsigned n_made;         /* objects and requests, so far */
+    int n_said;              /* messages about buffers */
+};
+extern struct dm_usage_state dm_usage_state;
+
+static inline bool dm_usage_has(unsigned what)
+{
+    return (dm_usage_state.what & what) != 0;
+}
+
+/* ---- usage.c ---- */
+
+void dm_usage_place_take(struct dm_usage_place *place, const char *fn);
+bool dm_usage_place_is_equal(const struct dm_usage_place *a, const struct dm_usage_place *b);
+/* The lines of its stack. */
+void dm_usage_place_add(struct dm_strbuf *sb, const struct dm_usage_place *place);
+
+/* ---- objects.c ---- */
+
+void dm_usage_objects_report(void);
+void dm_usage_objects_drop(void);
+
+/* ---- requests.c ---- */
+
+/* A buffer, and its state while the request is active. */
+struct dm_usage_active {
+    struct dm_list link;      /* in dm_usage_state.active; empty: not active */
+    struct dm_usage_buffer b; /* a reference of the type is held */
+    const char *low, *high;   /* it lies between these; behind the last byte */
+    uint64_t sum;             /* of what is sent, */
+    uint64_t *sums;           /* or of its partitions; 0: not ready; NULL: none is */
+    const struct dm_usage_request *request;
+};
+
+/* A request of the program. */
+struct dm_usage_request {
+    int handle;
+    const struct dm_req *req;
+    bool is_active;
+    unsigned number; /* in the order of the calls */
+    struct dm_usage_place made;
+    struct dm_usage_place started; /* of a persistent one */
+    int n;
+    struct dm_usage_active buffers[];
+};
+
+void dm_usage_requests_report(void);
+void dm_usage_requests_drop(void);
+/* "to rank 1, tag 5, 4000 bytes" */
+void dm_usage_buffer_add(struct dm_strbuf *sb, const struct dm_usage_buffer *b);
+
+/* ---- buffers.c ---- */
+
+/* Look for an active buffer with the same memory; false: there are no data. */
+bool dm_usage_buffer_look(struct dm_usage_active *active);
+/* The operation begins: look, and remember what is in it. */
+void dm_usage_buffer_begin(struct dm_usage_active *active);
+/* A partition is ready. */
+void dm_usage_buffer_ready(struct dm_usage_active *active, int partition);
+/* It is over: was it changed? */
+void dm_usage_buffer_end(struct dm_usage_active *active);
+
+/* ---- signature.c ---- */
+
+/*
+ * What the data of a call are: bytes, and a hash of the sequence of basic types, which does not depend on how it is
+ * made of counts and derived types. 0: it matches everything (nothing, or MPI_PACKED is in it). C and Fortran types
+ * and those of fixed size that are the same in memory are not told apart.
+ */
+struct dm_usage_length {
+    uint64_t bytes;
+    uint64_t sum;
+};
+struct dm_usage_length dm_usage_length_of(size_t count, struct dm_type *type);
+bool dm_usage_length_fits(const struct dm_usage_length *a, const struct dm_usage_length *b);
+
+/* ---- lengths.c ---- */
+
+/* What all processes must agree on in a call; 0 where each may have its own. */
+struct dm_usage_length dm_usage_length_common(const struct dm_usage_call *call);
+/* Does a process that gives itself something expect just that? */
+bool dm_usage_length_of_own_fits(const struct dm_usage_call *call);
+/*
+ * After all have found that they make the same call, and wait: do the counts of each pair agree? Collective; all
+ * return an error if one does.
+ */
+int dm_usage_compare_pairs(const struct dm_usage_call *call);
+
+/* ---- call_buffers.c ---- */
+
+/* The buffers of a call; how many. */
+int dm_usage_call_buffers(const struct dm_usage_call *call, struct dm_usage_buffer buffers[2]);
+
+/* ---- compare.c ---- */
+
+/* Carry on comparing what was not at hand. */
+void dm_usage_look(void);
+void dm_usage_compares_drop(void);
+
+#endif
