@@ -2,7 +2,8 @@
  * Objects of the program: those that it made and did not free.
  *
  * Only what a call hands to the program is counted, so that the library's own objects never are. An object may be
- * handed out several times (MPI_Comm_group, MPI_Comm_get_errhandler): each is to be freed once.
+ * handed out several times (MPI_Comm_group, MPI_Comm_get_errhandler): each is to be freed once. Info objects and error
+ * handlers may be freed after MPI_Finalize, too (MPI-4.0 section 11.4.1): they are looked at when the process exits.
  */
 #include <stdlib.h>
 
@@ -15,6 +16,7 @@
 
 struct usage_object {
     enum dm_kind kind;
+    int handle;
     int n;           /* references of the program */
     unsigned number; /* in the order of the calls */
     struct dm_usage_place place;
@@ -50,7 +52,19 @@ static const char *object_kind(enum dm_kind kind)
     }
 }
 
-static void object_made(const char *fn, enum dm_kind kind, uint64_t key)
+static bool object_is_late(const struct usage_object *object)
+{
+    return object->kind == DM_KIND_INFO || object->kind == DM_KIND_ERRHANDLER;
+}
+
+/* What a call was to make and then could not is gone (MPI_Comm_idup). */
+static bool object_is_there(const struct usage_object *object, uint64_t key)
+{
+    return object->kind == DM_KIND_KEYVAL ||
+           dm_handle_get(object->kind, object->handle) == (void *)(uintptr_t)key;
+}
+
+static void object_made(const char *fn, enum dm_kind kind, uint64_t key, int handle)
 {
     struct usage_object *object = dm_hash_get(&dm_usage_state.objects, key);
 
@@ -67,6 +81,7 @@ static void object_made(const char *fn, enum dm_kind kind, uint64_t key)
     if (object->kind != kind)
         object->n = 0;
     object->kind = kind;
+    object->handle = handle;
     object->n++;
     object->number = ++dm_usage_state.n_made;
     dm_usage_place_take(&object->place, fn);
@@ -89,7 +104,7 @@ void dm_usage_made(const char *fn, enum dm_kind kind, const void *obj)
     if (!dm_usage_has(DM_USAGE_LEAKS) || obj == NULL ||
         (uint32_t)head->handle >> 26 != (DM_HANDLE_MADE | kind))
         return;
-    object_made(fn, kind, (uint64_t)(uintptr_t)obj);
+    object_made(fn, kind, (uint64_t)(uintptr_t)obj, head->handle);
 }
 
 void dm_usage_freed(const void *obj)
@@ -101,7 +116,7 @@ void dm_usage_freed(const void *obj)
 void dm_usage_made_keyval(const char *fn, int keyval)
 {
     if (dm_usage_has(DM_USAGE_LEAKS))
-        object_made(fn, DM_KIND_KEYVAL, (uint32_t)keyval | KEYVAL_BIT);
+        object_made(fn, DM_KIND_KEYVAL, (uint32_t)keyval | KEYVAL_BIT, keyval);
 }
 
 void dm_usage_freed_keyval(int keyval)
@@ -150,7 +165,7 @@ static void leaks_print(const struct usage_leak *leaks, int n, int n_objects)
                     n);
 }
 
-void dm_usage_objects_report(void)
+void dm_usage_objects_report(bool is_late)
 {
     struct usage_leak *leaks;
     const struct usage_object *object;
@@ -164,6 +179,8 @@ void dm_usage_objects_report(void)
     if (leaks == NULL)
         return;
     while ((object = dm_hash_next(&dm_usage_state.objects, &pos, &key)) != NULL) {
+        if (object_is_late(object) != is_late || !object_is_there(object, key))
+            continue;
         n_objects += object->n;
         leak_add(leaks, &n, object);
     }

@@ -20,7 +20,8 @@ struct dm_usage_place {
 };
 
 struct dm_usage_state {
-    unsigned what; /* of enum dm_usage_what */
+    unsigned what;   /* of enum dm_usage_what */
+    bool is_stopped; /* after MPI_Finalize */
     void (*raise)(struct dm_comm *comm, const char *text);
     struct dm_hash objects;  /* struct usage_object by address, or number */
     struct dm_hash requests; /* struct dm_usage_request by handle */
@@ -47,7 +48,8 @@ void dm_usage_place_add(struct dm_strbuf *sb, const struct dm_usage_place *place
 
 /* ---- objects.c ---- */
 
-void dm_usage_objects_report(void);
+/* is_late: those that may be freed after MPI_Finalize, or all others. */
+void dm_usage_objects_report(bool is_late);
 void dm_usage_objects_drop(void);
 
 /* ---- requests.c ---- */

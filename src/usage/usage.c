@@ -1,6 +1,7 @@
 /*
  * The setting, and the places of calls.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "usage/state.h"
@@ -47,6 +48,16 @@ static int usage_parse(const char *text, unsigned *what_p)
     return DM_OK;
 }
 
+static void usage_at_exit(void)
+{
+    /* A process that ends in the middle has other troubles. */
+    if (!dm_usage_state.is_stopped)
+        return;
+    dm_usage_objects_report(true);
+    dm_usage_objects_drop();
+    dm_usage_state.what = 0;
+}
+
 int dm_usage_start(void (*raise)(struct dm_comm *comm, const char *text))
 {
     unsigned what;
@@ -63,6 +74,8 @@ int dm_usage_start(void (*raise)(struct dm_comm *comm, const char *text))
     dm_list_init(&dm_usage_state.awaits);
     dm_list_init(&dm_usage_state.compares);
     dm_list_init(&dm_usage_state.sends);
+    if (dm_usage_has(DM_USAGE_LEAKS) && atexit(usage_at_exit) != 0)
+        return DM_FAIL(DM_ENOMEM, "handler for the exit of the process");
     return DM_OK;
 }
 
@@ -77,17 +90,17 @@ void dm_usage_report(void)
         return;
     dm_usage_look();
     dm_usage_requests_report();
-    dm_usage_objects_report();
+    dm_usage_objects_report(false);
 }
 
 void dm_usage_stop(void)
 {
-    if (dm_usage_is_on()) {
-        dm_usage_compares_drop();
-        dm_usage_requests_drop();
-        dm_usage_objects_drop();
-    }
-    dm_usage_state.what = 0;
+    if (!dm_usage_is_on())
+        return;
+    dm_usage_compares_drop();
+    dm_usage_requests_drop();
+    dm_usage_state.what &= DM_USAGE_LEAKS;
+    dm_usage_state.is_stopped = true;
 }
 
 /* ---- places ---- */

@@ -8,6 +8,7 @@
 
 static int rank, size;
 static int data[4 * N], more[4 * N];
+static MPI_Info late; /* freed after MPI_Finalize */
 
 /* ---- collective calls ---- */
 
@@ -356,6 +357,7 @@ static void right_objects(void)
     MPI_Info_free(&info);
     MPI_Win_fence(0, win);
     MPI_Win_free(&win);
+    MPI_Info_create(&late);
 }
 
 static void right(void)
@@ -408,9 +410,12 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    late = MPI_INFO_NULL;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         if (strcmp(rows[i].name, argv[1]) == 0)
             rows[i].fn();
     MPI_Finalize();
+    if (late != MPI_INFO_NULL)
+        MPI_Info_free(&late);
     return 0;
 }
