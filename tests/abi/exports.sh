@@ -8,7 +8,7 @@ need nm binutils
 cc=${CC:-gcc}
 need "$cc" gcc
 api=$TEST_SRC/src/api
-gen() { awk -f "$api/gen.awk" -v make="$1" "$api/kinds.tbl" "$api/api.tbl"; }
+gen() { awk -f "$api/tables.awk" -f "$api/gen.awk" -v make="$1" "$api/kinds.tbl" "$api/api.tbl"; }
 
 gen names | sort -u >want
 nm -D --defined-only "$lib" | awk '{ print $3 }' | grep -v -x -e _init -e _fini | sort -u >have

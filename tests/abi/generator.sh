@@ -5,10 +5,10 @@
 api=$TEST_SRC/src/api
 all() {
     for make in proto map names calls; do
-        "$@" -f "$api/gen.awk" -v make=$make "$api/kinds.tbl" "$api/api.tbl" || return 1
+        "$@" -f "$api/tables.awk" -f "$api/gen.awk" -v make=$make "$api/kinds.tbl" "$api/api.tbl" || return 1
     done
     for chapter in $(sed -n 's/^@chapter *\([a-z0-9]*\).*/\1/p' "$api/api.tbl"); do
-        "$@" -f "$api/gen.awk" -v make=source -v chapter="$chapter" "$api/kinds.tbl" "$api/api.tbl" ||
+        "$@" -f "$api/tables.awk" -f "$api/gen.awk" -v make=source -v chapter="$chapter" "$api/kinds.tbl" "$api/api.tbl" ||
             return 1
     done
 }
@@ -26,7 +26,7 @@ done
 # refuse NAME PATTERN ROW: the row in place of the table's last
 refuse() {
     { sed '/^@/!d' "$api/api.tbl"; echo "$3"; } >bad.tbl
-    check_fails "$1" "$2" awk -f "$api/gen.awk" -v make=proto "$api/kinds.tbl" bad.tbl
+    check_fails "$1" "$2" awk -f "$api/tables.awk" -f "$api/gen.awk" -v make=proto "$api/kinds.tbl" bad.tbl
 }
 refuse 'unknown kind' 'bad.tbl:[0-9]*: unknown kind cuont' \
     'MPI_Send | pt2pt | 1.0 | count:cuont comm:comm | comm |'

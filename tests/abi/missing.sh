@@ -27,7 +27,7 @@ comm -23 want have >missing
 check 'nothing is missing' sh -c '! grep . missing'
 
 # What is there in name only is told by the table.
-awk -f "$api/gen.awk" -v make=unsupported "$api/kinds.tbl" "$api/api.tbl" | sort >unsupported
+awk -f "$api/tables.awk" -f "$api/gen.awk" -v make=unsupported "$api/kinds.tbl" "$api/api.tbl" | sort >unsupported
 check 'what is not supported is exported' sh -c '! comm -23 unsupported have | grep .'
 sed -n '/^## What is not supported/,/^## [^W]/p' "$TEST_SRC/docs/TROUBLESHOOTING.md" | tr -c 'A-Za-z_' '\n' |
     grep '^MPI' | sort -u >told
