@@ -18,6 +18,12 @@ fail() {
 # need COMMAND PACKAGE: skip when it is not there.
 need() { command -v "$1" >/dev/null 2>&1 || skip "$1 is not there (package $2)"; }
 
+# Whose Fortran modules mpifort can take here, for DATUM_MODULES.
+fortran_modules() {
+    [ ! -e "$DATUM_BUILD/lib/libdatum_mpifort.so.0" ] || echo own
+    [ -z "$(ls /usr/include/*/mpich/mpif.h 2>/dev/null)" ] || echo mpich
+}
+
 pass_one() { n_passed=$((n_passed + 1)); }
 fail_one() {
     echo "FAILED: $*"

@@ -127,6 +127,7 @@
     X(CC, "the C compiler that mpicc calls; default: the one that built the library")              \
     X(CXX, "the C++ compiler that mpicxx calls; default: g++")                                     \
     X(FC, "the Fortran compiler that mpifort calls; default: gfortran")                            \
+    X(MODULES, "whose Fortran modules mpifort takes: own or mpich; default: own, if built")        \
     X(TERMINAL, "set by mpiexec for its ranks: the width of the terminal that it writes to")       \
     X(AGENT, "set by mpiexec for itself on other hosts: its command line")                         \
     X(AGENT_HOSTS, "set by mpiexec for itself on other hosts: the hosts of the job")               \

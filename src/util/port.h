@@ -15,6 +15,11 @@
 
 #define DM_EXPORT        __attribute__((visibility("default")))
 #define DM_WEAK_ALIAS(f) __attribute__((weak, alias(f)))
+/* Another name of a function that this file defines. */
+#define DM_ALSO_AS(f, name)                                                                        \
+    extern __typeof__(f) name __attribute__((visibility("default"), weak, alias(#f)))
+/* Run when the library is loaded. */
+#define DM_CONSTRUCTOR   __attribute__((constructor))
 #define DM_NORETURN      __attribute__((noreturn))
 #define DM_COLD          __attribute__((cold, noinline))
 #define DM_UNUSED        __attribute__((unused))

@@ -13,6 +13,12 @@ for f in bin/mpiexec bin/mpirun bin/mpicc bin/mpicxx bin/mpifort bin/mpif77 bin/
     lib/libmpi.so lib/libdatum_dapl_shm.so include/mpi.h etc/dat.conf; do
     check "$f" test -e "$place/$f"
 done
+if [ -e "$DATUM_BUILD/lib/libdatum_mpifort.so.0" ]; then
+    printf 'use mpi_f08\ncall MPI_Init()\ncall MPI_Barrier(MPI_COMM_WORLD)\ncall MPI_Finalize()\nend\n' >hello.f90
+    check 'mpifort' "$place/bin/mpifort" -o hellof hello.f90
+    check 'in Fortran' "$place/bin/mpiexec" -n 2 ./hellof
+    check 'it is the installed Fortran library' sh -c 'ldd hellof | grep "libdatum_mpifort.so.0 => $1/lib/"' - "$place"
+fi
 cat >hello.c <<'END'
 #include <mpi.h>
 #include <stdio.h>

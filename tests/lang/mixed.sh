@@ -5,11 +5,14 @@
 # address of a local variable as the value of a copied integer attribute.)
 . "$TEST_LIB"
 need gfortran gfortran
-[ -n "$(ls /usr/include/*/mpich/mpif.h 2>/dev/null)" ] || skip 'mpif.h is not there (package libmpich-dev)'
+[ -n "$(fortran_modules)" ] || skip 'no modules: not built, and no package libmpich-dev'
 here=$TEST_SRC/tests/lang
 
 runs() { mpiexec -n "$1" "./$2" >out 2>&1 && grep -q 'all well' out || { cat out; return 1; }; }
 check 'C half' mpicc -Wall -Wextra -Werror -c -o mixed.o "$here/mixed.c"
-check 'both' mpifort -o mixed "$here/mixed.f90" "$here/callbacks.f90" mixed.o
-for n in 1 2 3; do check "on $n ranks" runs $n mixed; done
+for modules in $(fortran_modules); do
+    export DATUM_MODULES=$modules
+    check "$modules: both" mpifort -o mixed "$here/mixed.f90" "$here/callbacks.f90" mixed.o
+    for n in 1 2 3; do check "$modules: on $n ranks" runs $n mixed; done
+done
 totals

@@ -32,15 +32,18 @@ check 'archive' sh -c "mpicc -c -o profile.o '$here/profile.c' && ar rc libprofi
     mpicc -o static '$here/profiled.c' ./libprofile.a"
 check 'archive runs' says 'profile: 3 sends, 1 reductions' mpiexec -n 2 ./static
 check 'alone' sh -c '! mpiexec -n 2 ./plain | grep .'
-if ! command -v gfortran >/dev/null || [ -z "$(ls /usr/include/*/mpich/mpif.h 2>/dev/null)" ]; then
-    skip_one 'Fortran: gfortran or mpif.h is not there (packages gfortran, libmpich-dev)'
+if ! command -v gfortran >/dev/null || [ -z "$(fortran_modules)" ]; then
+    skip_one 'Fortran: gfortran or modules are not there (packages gfortran, libmpich-dev)'
     totals
 fi
-check 'Fortran' mpifort -o f "$here/profiled.f90"
-check 'C under Fortran' says 'profile: 3 sends, 1 reductions' \
-    mpiexec -n 2 env LD_PRELOAD="$PWD/libprofile.so" ./f
-check 'two under Fortran' twice 6 mpiexec -n 2 env \
-    LD_PRELOAD="$PWD/libchained1.so $PWD/libchained2.so" ./f
-check 'in Fortran' mpifort -o ff "$here/profiled.f90" "$here/profile.f90"
-check 'in Fortran runs' says 'profile: 3 sends' mpiexec -n 2 ./ff
+for modules in $(fortran_modules); do
+    export DATUM_MODULES=$modules
+    check "$modules: Fortran" mpifort -o f "$here/profiled.f90"
+    check "$modules: C under Fortran" says 'profile: 3 sends, 1 reductions' \
+        mpiexec -n 2 env LD_PRELOAD="$PWD/libprofile.so" ./f
+    check "$modules: two under Fortran" twice 6 mpiexec -n 2 env \
+        LD_PRELOAD="$PWD/libchained1.so $PWD/libchained2.so" ./f
+    check "$modules: in Fortran" mpifort -o ff "$here/profiled.f90" "$here/profile.f90"
+    check "$modules: in Fortran runs" says 'profile: 3 sends' mpiexec -n 2 ./ff
+done
 totals

@@ -1,0 +1,307 @@
+! What "use mpi_f08" of our own has beyond that of the distribution, and what is easily wrong in it: large
+! counts, sections of arrays, memory by pointers, callbacks, the index of a request, sizes of variables.
+module own_functions
+    use, intrinsic :: iso_c_binding
+    use mpi_f08
+    implicit none
+    integer :: n_file_errors = 0
+    type(MPI_File) :: seen_file
+contains
+    subroutine add_large(in, inout, n, dtype)
+        type(c_ptr), value :: in, inout
+        integer(MPI_COUNT_KIND) :: n
+        type(MPI_Datatype) :: dtype
+        integer, pointer :: a(:), b(:)
+
+        call c_f_pointer(in, a, [n])
+        call c_f_pointer(inout, b, [n])
+        b = a + b
+        if (dtype /= MPI_INTEGER) b = -1
+    end subroutine
+
+    subroutine on_file_error(file, code)
+        type(MPI_File) :: file
+        integer :: code
+
+        n_file_errors = n_file_errors + 1
+        seen_file = file
+        if (code == MPI_SUCCESS) n_file_errors = -1
+    end subroutine
+end module
+
+program f08own
+    use, intrinsic :: iso_c_binding
+    use mpi_f08
+    use own_functions
+    implicit none
+    integer :: rank, size, to, from, fails = 0, n, k, provided
+    type(MPI_Status) :: status
+
+    call MPI_Init_thread(MPI_THREAD_SINGLE, provided)
+    call MPI_Comm_rank(MPI_COMM_WORLD, rank)
+    call MPI_Comm_size(MPI_COMM_WORLD, size)
+    call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)
+    call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN)
+    to = mod(rank + 1, size)
+    from = mod(rank + size - 1, size)
+    call large_counts()
+    call sections()
+    call refused_sections()
+    call memory()
+    call requests()
+    call files()
+    call small_things()
+    call MPI_Allreduce(fails, n, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
+    if (rank == 0 .and. n == 0) print *, 'all well'
+    call MPI_Finalize()
+    if (fails > 0) call exit(1)
+contains
+    subroutine check(what, ok)
+        character(*), intent(in) :: what
+        logical, intent(in) :: ok
+
+        if (ok) return
+        fails = fails + 1
+        print *, 'FAILED: ', what
+    end subroutine
+
+    subroutine large_counts()
+        integer, asynchronous :: a(6), b(6)
+        integer(MPI_COUNT_KIND) :: four = 4, bytes, lens(2), places(2), nums(4)
+        integer(MPI_COUNT_KIND) :: counts(size)
+        integer(MPI_ADDRESS_KIND) :: displs(size), lb, extent
+        integer :: combiner, all(4 * size)
+        type(MPI_Datatype) :: dtype
+        type(MPI_Op) :: op
+        type(MPI_Request) :: req(2)
+
+        a = rank
+        call MPI_Sendrecv(a, four, MPI_INTEGER, to, 1, b, 6_MPI_COUNT_KIND, MPI_INTEGER, from, 1, &
+                          MPI_COMM_WORLD, status)
+        call MPI_Get_count(status, MPI_INTEGER, bytes)
+        call check('large sendrecv', bytes == 4 .and. b(1) == from .and. b(4) == from)
+        call MPI_Irecv(b, four, MPI_INTEGER, from, 2, MPI_COMM_WORLD, req(1))
+        call MPI_Isend(a, four, MPI_INTEGER, to, 2, MPI_COMM_WORLD, req(2))
+        call MPI_Waitall(2, req, MPI_STATUSES_IGNORE)
+        lens = [2_MPI_COUNT_KIND, 1_MPI_COUNT_KIND]
+        places = [0_MPI_COUNT_KIND, 12_MPI_COUNT_KIND]
+        call MPI_Type_create_hindexed(2_MPI_COUNT_KIND, lens, places, MPI_INTEGER, dtype)
+        call MPI_Type_commit(dtype)
+        call MPI_Type_size(dtype, bytes)
+        call MPI_Type_get_extent(dtype, lb, extent)
+        call check('large type', bytes == 12 .and. lb == 0 .and. extent == 16)
+        call MPI_Type_get_envelope(dtype, nums(1), nums(2), nums(3), nums(4), combiner)
+        call check('its envelope', combiner == MPI_COMBINER_HINDEXED .and. sum(nums) >= 6)
+        call MPI_Type_free(dtype)
+        counts = 4
+        displs = [(4 * k, k=0, size - 1)]
+        call MPI_Allgatherv(a, four, MPI_INTEGER, all, counts, displs, MPI_INTEGER, MPI_COMM_WORLD)
+        call check('large allgatherv', all(1) == 0 .and. all(4 * size) == size - 1)
+        call MPI_Op_create_c(add_large, .true., op)
+        call MPI_Allreduce(a, b, four, MPI_INTEGER, op, MPI_COMM_WORLD)
+        call check('large operation', b(1) == size * (size - 1) / 2 .and. b(4) == b(1))
+        call MPI_Op_free(op)
+    end subroutine
+
+    ! Of nonblocking calls the library describes them; it copies those of the others.
+    subroutine sections()
+        integer, asynchronous :: a(8, 8), b(8, 8)
+        complex, asynchronous :: z(10)
+        real, asynchronous :: x(5, 5)
+        type(MPI_Request) :: req(2)
+        type(MPI_Win) :: win
+        type(MPI_Datatype) :: two
+        integer :: all(4, size), window(64)
+
+        a = reshape([(100 * rank + k, k=1, 64)], [8, 8])
+        b = -1
+        call MPI_Irecv(b(2:8:2, 8:1:-1), 30, MPI_INTEGER, from, 3, MPI_COMM_WORLD, req(1))
+        call MPI_Isend(a(8:1:-2, 1:8), 30, MPI_INTEGER, to, 3, MPI_COMM_WORLD, req(2))
+        call MPI_Waitall(2, req, MPI_STATUSES_IGNORE)
+        call check('a part of a section', count(b /= -1) == 30 .and. b(2, 8) == 100 * from + 8 .and. &
+                   b(8, 8) == 100 * from + 2 .and. b(4, 1) == 100 * from + 56 + 6 .and. b(6, 1) == -1)
+        ! a type without holes, larger and smaller than an element
+        call MPI_Type_contiguous(2, MPI_INTEGER, two)
+        call MPI_Type_commit(two)
+        b = -1
+        call MPI_Irecv(b(3, 1:8), 4, two, from, 4, MPI_COMM_WORLD, req(1))
+        call MPI_Isend(a(:, 2), 4, two, to, 4, MPI_COMM_WORLD, req(2))
+        call MPI_Waitall(2, req, MPI_STATUSES_IGNORE)
+        call check('pairs', count(b /= -1) == 8 .and. b(3, 8) == 100 * from + 16)
+        call MPI_Type_free(two)
+        z = [(cmplx(k, rank), k=1, 10)]
+        x = -1
+        call MPI_Irecv(x(2:4:2, 1:5), 10, MPI_REAL, from, 5, MPI_COMM_WORLD, req(1))
+        call MPI_Isend(z(1:9:2), 10, MPI_REAL, to, 5, MPI_COMM_WORLD, req(2))
+        call MPI_Waitall(2, req, MPI_STATUSES_IGNORE)
+        call check('parts of elements', x(2, 1) == 1 .and. x(4, 1) == from .and. x(2, 5) == 9 .and. &
+                   x(3, 3) == -1)
+
+        all = -1
+        call MPI_Allgather(a(1, 1:8:2), 4, MPI_INTEGER, all(4:1:-1, :), 4, MPI_INTEGER, MPI_COMM_WORLD)
+        call check('allgather', all(4, 1) == 1 .and. all(1, size) == 100 * (size - 1) + 49)
+        b = a
+        call MPI_Allreduce(MPI_IN_PLACE, b(:, 1:8:7), 16, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
+        call check('in place', b(1, 1) == size + 100 * size * (size - 1) / 2 .and. b(1, 2) == a(1, 2))
+
+        window = 0
+        call MPI_Win_create(window, 256_MPI_ADDRESS_KIND, 4, MPI_INFO_NULL, MPI_COMM_WORLD, win)
+        call MPI_Win_fence(0, win)
+        call MPI_Put(a(2, :), 8, MPI_INTEGER, to, 8_MPI_ADDRESS_KIND, 8, MPI_INTEGER, win)
+        call MPI_Accumulate(a(:, 1:2), 8, MPI_INTEGER, to, 32_MPI_ADDRESS_KIND, 8, MPI_INTEGER, MPI_SUM, win)
+        call MPI_Win_fence(0, win)
+        call MPI_Accumulate(a(1, 1:8), 8, MPI_INTEGER, to, 32_MPI_ADDRESS_KIND, 8, MPI_INTEGER, MPI_SUM, win)
+        call MPI_Win_fence(0, win)
+        call check('put', window(9) == 100 * from + 2 .and. window(16) == 100 * from + 58 .and. window(8) == 0)
+        call check('accumulate', window(33) == 200 * from + 2 .and. window(40) == 200 * from + 65)
+        call MPI_Win_free(win)
+    end subroutine
+
+    subroutine refused_sections()
+        integer, asynchronous :: a(8, 8), b(8)
+        type(MPI_Request) :: req
+        type(MPI_Datatype) :: holes
+        character(MPI_MAX_ERROR_STRING) :: text
+        integer :: err, class, len
+
+        a = 1
+        call MPI_Iallgather(a(1, 1:2), 1, MPI_INTEGER, b, 1, MPI_INTEGER, MPI_COMM_SELF, req, err)
+        call MPI_Error_class(err, class)
+        call MPI_Error_string(err, text, len)
+        call check('of a nonblocking collective', class == MPI_ERR_BUFFER .and. &
+                   index(text(1:len), 'MPI_Iallgather') > 0)
+        call MPI_Type_vector(2, 1, 2, MPI_INTEGER, holes)
+        call MPI_Type_commit(holes)
+        call MPI_Isend(a(1, :), 1, holes, MPI_PROC_NULL, 0, MPI_COMM_SELF, req, err)
+        call MPI_Error_class(err, class)
+        call check('of a type with holes', class == MPI_ERR_BUFFER)
+        call MPI_Sendrecv(a(1, :), 1, holes, 0, 0, b, 2, MPI_INTEGER, 0, 0, MPI_COMM_SELF, status, err)
+        call check('which is copied', err == MPI_SUCCESS .and. b(2) == 1)
+        call MPI_Type_free(holes)
+    end subroutine
+
+    subroutine memory()
+        type(c_ptr) :: base
+        type(MPI_Win) :: win
+        integer, pointer :: mine(:)
+        integer, target :: space(300)
+        integer :: x = 5, unit, sizes(6)
+        integer(MPI_ADDRESS_KIND) :: bytes, place, unit_c
+        integer(MPI_COUNT_KIND) :: n_bytes
+        real(8) :: d(3)
+        character(7) :: word
+
+        call MPI_Win_allocate(40_MPI_ADDRESS_KIND, 4, MPI_INFO_NULL, MPI_COMM_WORLD, base, win)
+        call c_f_pointer(base, mine, [10])
+        mine = rank
+        call MPI_Win_fence(0, win)
+        call MPI_Put(x, 1, MPI_INTEGER, to, 9_MPI_ADDRESS_KIND, 1, MPI_INTEGER, win)
+        call MPI_Win_fence(0, win)
+        call MPI_F_sync_reg(mine)
+        call check('win_allocate', mine(10) == 5 .and. mine(9) == rank)
+        call MPI_Win_free(win)
+        call MPI_Win_allocate_shared(40_MPI_ADDRESS_KIND, 4_MPI_ADDRESS_KIND, MPI_INFO_NULL, &
+                                     MPI_COMM_SELF, base, win)
+        call MPI_Win_shared_query(win, 0, bytes, unit, base)
+        call MPI_Win_shared_query(win, 0, bytes, unit_c, base)
+        call check('large disp_unit', bytes == 40 .and. unit == 4 .and. unit_c == 4)
+        call MPI_Win_free(win)
+        call MPI_Buffer_attach(space, 1200_MPI_COUNT_KIND)
+        call MPI_Buffer_detach(base, n_bytes)
+        call check('buffer', n_bytes == 1200 .and. c_associated(base, c_loc(space)))
+        call MPI_Get_address(space(3), place)
+        call MPI_Get_address(space, bytes)
+        call check('addresses', MPI_Aint_diff(place, bytes) == 8 .and. MPI_Aint_add(bytes, 8_MPI_ADDRESS_KIND) == place)
+        call MPI_Sizeof(d, sizes(1))
+        call MPI_Sizeof(x, sizes(2))
+        call MPI_Sizeof((1.0, 2.0), sizes(3))
+        call MPI_Sizeof(word, sizes(4))
+        call MPI_Sizeof(d(1:3:2), sizes(5))
+        call MPI_Sizeof(.true._1, sizes(6))
+        call check('sizeof', all(sizes == [8, 4, 8, 7, 8, 1]))
+    end subroutine
+
+    subroutine requests()
+        type(MPI_Request) :: req(3)
+        integer, asynchronous :: x(3)
+        integer :: i, found(3)
+        logical :: flag
+
+        req = MPI_REQUEST_NULL
+        call MPI_Irecv(x(3), 1, MPI_INTEGER, 0, 3, MPI_COMM_SELF, req(3))
+        call MPI_Send(rank, 1, MPI_INTEGER, 0, 3, MPI_COMM_SELF)
+        call MPI_Waitany(3, req, i, MPI_STATUS_IGNORE)
+        call check('waitany counts from 1', i == 3 .and. req(3) == MPI_REQUEST_NULL)
+        call MPI_Irecv(x(2), 1, MPI_INTEGER, 0, 3, MPI_COMM_SELF, req(2))
+        call MPI_Send(rank, 1, MPI_INTEGER, 0, 3, MPI_COMM_SELF)
+        call MPI_Waitsome(3, req, n, found, MPI_STATUSES_IGNORE)
+        call check('waitsome, too', n == 1 .and. found(1) == 2)
+        call MPI_Testany(3, req, i, flag, MPI_STATUS_IGNORE)
+        call check('none', flag .and. i == MPI_UNDEFINED)
+        call check('other requests', .not. (req(1) /= MPI_REQUEST_NULL) .and. &
+                   MPI_COMM_WORLD /= MPI_COMM_SELF)
+    end subroutine
+
+    subroutine files()
+        type(MPI_File) :: file
+        type(MPI_Errhandler) :: eh
+        integer, asynchronous :: x(4) = [1, 2, 3, 4], y(8)
+        type(MPI_Request) :: req
+
+        call MPI_File_open(MPI_COMM_SELF, 'f08own.' // achar(48 + rank) // '  ', &
+                           ior(MPI_MODE_CREATE + MPI_MODE_DELETE_ON_CLOSE, MPI_MODE_RDWR), MPI_INFO_NULL, file)
+        call MPI_File_create_errhandler(on_file_error, eh)
+        call MPI_File_set_errhandler(file, eh)
+        call MPI_Errhandler_free(eh)
+        call MPI_File_seek(file, -1_MPI_OFFSET_KIND, MPI_SEEK_SET)
+        call check('handler of a file', n_file_errors == 1 .and. seen_file == file)
+        call MPI_File_write_at(file, 0_MPI_OFFSET_KIND, x(4:1:-1), 4, MPI_INTEGER, status)
+        y = 0
+        call MPI_File_iread_at(file, 0_MPI_OFFSET_KIND, y(1:8:2), 4, MPI_INTEGER, req)
+        call MPI_Wait(req, status)
+        call MPI_Get_count(status, MPI_INTEGER, n)
+        call check('file', n == 4 .and. all(y == [4, 0, 3, 0, 2, 0, 1, 0]))
+        call MPI_File_close(file)
+        call check('closed', file == MPI_FILE_NULL)
+    end subroutine
+
+    subroutine small_things()
+        character(MPI_MAX_LIBRARY_VERSION_STRING) :: text
+        character(12) :: key
+        type(MPI_Info) :: info
+        type(MPI_Session) :: session
+        type(MPI_Group) :: group
+        integer :: len, v, s, numbers(3)
+        double precision :: t
+
+        t = MPI_Wtime()
+        call check('time', t > 0 .and. MPI_Wtime() >= t .and. MPI_Wtick() < 1)
+        call MPI_Get_version(v, s)
+        call check('version', v == MPI_VERSION .and. s == MPI_SUBVERSION)
+        call MPI_Get_library_version(text, len)
+        call check('library', index(text(1:len), 'atum') > 0 .and. text(len + 1:) == ' ')
+        call MPI_Info_create(info)
+        call MPI_Info_set(info, 'k', 'v')
+        key = 'zzzzzzzzzzzz'
+        call MPI_Info_get_nthkey(info, 0, key)
+        call check('key', key == 'k')
+        call MPI_Info_free(info)
+        call MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, session)
+        len = 0
+        call MPI_Session_get_nth_pset(session, MPI_INFO_NULL, 0, len, text)
+        call check('length of a set', len == 11)
+        call MPI_Session_get_nth_pset(session, MPI_INFO_NULL, 0, len, text)
+        call check('name of a set', text(1:len) == 'mpi://WORLD' .and. text(len + 1:) == ' ')
+        call MPI_Group_from_session_pset(session, 'mpi://SELF', group)
+        call MPI_Group_size(group, len)
+        call check('group', len == 1)
+        call MPI_Group_free(group)
+        call MPI_Session_finalize(session)
+        call MPI_Comm_group(MPI_COMM_WORLD, group)
+        call MPI_Group_translate_ranks(group, 2, [0, size - 1], group, numbers)
+        call check('ranks', numbers(1) == 0 .and. numbers(2) == size - 1)
+        call MPI_Group_free(group)
+        call check('no group', group == MPI_GROUP_NULL)
+        call MPI_Pcontrol(1)
+    end subroutine
+end program
