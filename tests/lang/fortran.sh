@@ -48,7 +48,9 @@ for modules in $(fortran_modules); do
     # What only ours have.
     [ $modules = own ] || continue
     check 'f08own compiles' mpifort -o f08own "$here/f08own.f90"
+    check 'mpiown compiles' mpifort -o mpiown "$here/mpiown.f90"
     for n in 1 2 3; do check "f08own on $n ranks" runs $n f08own; done
+    for n in 1 2; do check "mpiown on $n ranks" runs $n mpiown; done
     check 'it does not need the distribution' sh -c '! ldd ./f08own | grep libmpich'
 done
 totals

@@ -45,5 +45,11 @@ for modules in $(fortran_modules); do
         LD_PRELOAD="$PWD/libchained1.so $PWD/libchained2.so" ./f
     check "$modules: in Fortran" mpifort -o ff "$here/profiled.f90" "$here/profile.f90"
     check "$modules: in Fortran runs" says 'profile: 3 sends' mpiexec -n 2 ./ff
+    # Ours call MPI_X of C for mpi_f08, too.
+    [ $modules = own ] || continue
+    sed "s/implicit none/use mpi_f08/; /mpif.h/d" "$here/profiled.f90" >f08.f90
+    check 'mpi_f08' mpifort -o f08 f08.f90
+    check 'C under mpi_f08' says 'profile: 3 sends, 1 reductions' \
+        mpiexec -n 2 env LD_PRELOAD="$PWD/libprofile.so" ./f08
 done
 totals
