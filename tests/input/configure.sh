@@ -68,6 +68,11 @@ check 'no Python is no error' says 'datum-compare and bench-diff do not run' env
 check 'no man page that wants it' sh -c '! make -C r -n share/man/man1/datum-compare.1 && make -C r -n share/man/man1/datum-tune.1'
 rm -rf r
 
+# A Fortran compiler is not needed either: no modules of our own.
+check 'no gfortran' sh -c 'mkdir f && cd f && "$1" FC=no-such-fc | grep "mpifort cannot compile"' - "$conf"
+check 'it builds without' grep -qx 'HAVE_FORTRAN = no' f/config.mk
+check 'no modules wanted' sh -c 'cd f && "$1" --disable-fortran >out && grep -qx "HAVE_FORTRAN = no" config.mk' - "$conf"
+check_fails 'modules wanted' 'no-such-fc.*not there or too old' sh -c 'cd f && "$1" --enable-fortran FC=no-such-fc' - "$conf"
 # libfabric is not needed: one provider less.
 mkdir -p r none/rdma && echo '#error none' >none/rdma/fabric.h
 check 'no libfabric' sh -c 'cd r && "$1" CPPFLAGS="-I$2" | grep "without its provider, datum-ofi"' - "$conf" "$PWD/none"

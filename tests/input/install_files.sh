@@ -139,6 +139,11 @@ if [ -e "$place/lib/libmpi.a" ]; then
     check 'libmpi.a' sh -c '"$1/bin/mpicc" -static-mpi -o hello3 hello.c && ! ldd hello3 | grep libmpi' - "$place"
     check 'two processes' says hello "$place/bin/mpiexec" -n 2 ./hello3
     check 'exports MPI alone' sh -c '! nm -g --defined-only "$1/lib/libmpi.a" | grep " [A-Z] " | grep -v " P\{0,1\}MPI\|mpi_f08\|MPID_"' - "$place"
+    if [ -e "$place/lib/libdatum_mpifort.a" ]; then
+        printf "use mpi\ncall MPI_INIT(i)\nprint *, 'hello'\ncall MPI_FINALIZE(i)\nend\n" >hello.f90
+        check 'in Fortran' sh -c '"$1/bin/mpifort" -static-mpi -o hello4 hello.f90 && ! ldd hello4 | grep libmpi' - "$place"
+        check 'two processes in Fortran' says hello "$place/bin/mpiexec" -n 2 ./hello4
+    fi
 else
     check_fails 'no libmpi.a' 'configure --enable-static' "$place/bin/mpicc" -static-mpi hello.c
 fi
