@@ -161,13 +161,6 @@ static struct dm_req *exchange_lock(struct dm_exchange *x)
     return req;
 }
 
-static void exchange_locked(struct dm_exchange *x)
-{
-    if (x->result.err == DM_OK)
-        exchange_note(x, exchange_alloc(x));
-    exchange_to_agree(x, EXCHANGE_READY);
-}
-
 /* All have memory, or the views. */
 static enum exchange_stage exchange_after_ready(struct dm_exchange *x)
 {
@@ -244,8 +237,10 @@ static struct dm_req *exchange_step(struct dm_exchange *x)
             break;
         case EXCHANGE_LOCK:
             req = exchange_lock(x);
-            if (req == NULL)
-                exchange_locked(x);
+            if (req != NULL)
+                break;
+            exchange_note(x, x->result.err == DM_OK ? exchange_alloc(x) : DM_OK);
+            exchange_to_agree(x, EXCHANGE_READY);
             break;
         case EXCHANGE_READY:
         case EXCHANGE_SHIPPED:
