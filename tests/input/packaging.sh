@@ -39,7 +39,7 @@ mkdir "$top/upper" "$top/work" "$top/root"
 mount -t overlay none -o "lowerdir=/,upperdir=$top/upper,workdir=$top/work" "$top/root"
 for d in proc dev; do mount --rbind /$d "$top/root/$d"; done
 mount -t tmpfs none "$top/root/tmp"
-cp ./*.deb hello.c "$top/root/tmp"
+cp ./*.deb hello.c hello.f90 "$top/root/tmp"
 chroot "$top/root" sh -eu -c '
     cd /tmp
     export HOME=/tmp OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
@@ -56,6 +56,8 @@ chroot "$top/root" sh -eu -c '
     mpiexec.datum -n 2 ./m | grep -c "Datum" | sed "s/^/MPICH program on Datum: /"
     gcc -o p hello.c $(pkg-config --cflags --libs datum) && ./p | sed "s/^/pkg-config: /"
     mpicc.datum -static-mpi -o s hello.c && mpiexec.datum -n 2 ./s | grep -c "Datum" | sed "s/^/static: /"
+    mpifort.datum -o f hello.f90 && mpiexec.datum -n 2 ./f | grep -c "Fortran" | sed "s/^/modules: /"
+    mpifort.datum -modules=mpich -o g hello.f90 && mpiexec.datum -n 2 ./g | grep -c "Fortran" | sed "s/^/of MPICH: /"
     datum-info --dat-conf
     datum-bench --version
     datum-compare --help | sed -n "s/^Usage: /usage of /p"
@@ -89,6 +91,14 @@ int main(int argc, char **argv)
     return MPI_Finalize();
 }
 END
+cat >hello.f90 <<'END'
+use mpi_f08
+call MPI_Init()
+call MPI_Barrier(MPI_COMM_WORLD)
+print *, 'Fortran'
+call MPI_Finalize()
+end
+END
 if [ "$(id -u)" = 0 ]; then
     unshare -m --propagation private sh inside.sh >said 2>&1
 else
@@ -98,7 +108,7 @@ rc=$?
 grep -q 'mount: \|unshare: ' said && skip "no layer over this system here: $(grep -m 1 'mount: \|unshare: ' said)"
 [ $rc = 0 ] || fail_one "in the copy: status $rc: $(tail -n 30 said)"
 for line in installed 'the alternatives stay' 'datum ranks: 2' 'alone: .*Datum' 'mpich ranks: 2' 'openmpi ranks: 2' \
-    'MPICH program on Datum: 2' 'pkg-config: .*Datum' 'static: 2' '/etc/datum/dat.conf' "Datum $version" 'usage of datum-compare' 'chosen: 2' \
+    'MPICH program on Datum: 2' 'pkg-config: .*Datum' 'static: 2' 'modules: 2' 'of MPICH: 2' '/etc/datum/dat.conf' "Datum $version" 'usage of datum-compare' 'chosen: 2' \
     '/usr/share/man/man1/mpiexec(.datum)?.1.gz' 'pages' 'dat.conf stays' 'the alternatives are back' 'nothing is left'; do
     check "$line" grep -Eq "^($line)" said
 done
