@@ -298,6 +298,8 @@ int dm_api_fail(const struct dm_fn *fn, int err, void *owner, ...)
     int code;
     va_list ap;
 
+    if (dm_api.is_slow)
+        dm_usage_awaited(fn->name);
     dm_strbuf_init(&sb, call, sizeof(call));
     va_start(ap, owner);
     put_call(&sb, fn, ap);

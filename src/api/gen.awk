@@ -194,12 +194,6 @@ function awaited(r,    i) {
     return ""
 }
 
-# Only the array of those.
-function awaited_array(r,    s) {
-    s = awaited(r)
-    return substr(s, index(s, ", ") + 2)
-}
-
 # The first argument behind i whose kind fits, or else what is not there.
 function arg_behind(r, i, what,    j) {
     for (j = i + 1; j <= n_args[r]; j++)
@@ -268,7 +262,7 @@ function usage_leave(r, large,    i, k, s) {
     else if (name[r] == "MPI_Startall")
         print "        dm_usage_started(fn.name, count, array_of_requests);"
     if (awaited(r) != "")
-        print "        dm_usage_awaited(" awaited_array(r) ");"
+        print "        dm_usage_awaited(fn.name);"
 }
 
 # Is the call collective over a communicator, window or file, and compared by its name? Then which communicator.
@@ -352,7 +346,7 @@ function emit_head(r, large, only,    i, k, s) {
         return
     }
     print "    if (dm_unlikely(dm_api.is_slow)) {\n" s
-    print "        dm_usage_await(" awaited(r) ");"
+    print "        dm_usage_await(fn.name, " awaited(r) ");"
     print "    }"
 }
 
@@ -406,10 +400,6 @@ function emit(r, large,    i, k, stage, s, decline) {
         print "    err = " s ";"
     }
     print "fail:"
-    if (awaited(r) != "") {
-        print "    if (dm_unlikely(dm_api.is_slow))"
-        print "        dm_usage_awaited(" awaited_array(r) ");"
-    }
     if (note(r, "statuses") != "") {
         split(note(r, "statuses"), pair, ",")
         print "    if (err == DM_ERR_IN_STATUS)"

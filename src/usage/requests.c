@@ -5,6 +5,7 @@
  * is seen by comparing the array of a completion call with a copy from before it: the program may use the buffers
  * from then on, whenever the library was ready with them.
  */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,8 @@
 /* The array of a completion call that is under way. */
 struct usage_await {
     struct dm_list link;
+    const char *fn;
+    pthread_t thread;
     const MPI_Request *array;
     int n;
     MPI_Request copy[];
@@ -145,7 +148,7 @@ void dm_usage_ready(MPI_Request handle, int low, int high)
 
 /* ---- completion ---- */
 
-void dm_usage_await(int n, const MPI_Request *requests)
+void dm_usage_await(const char *fn, int n, const MPI_Request *requests)
 {
     struct usage_await *await;
 
@@ -154,6 +157,8 @@ void dm_usage_await(int n, const MPI_Request *requests)
     await = malloc(sizeof(*await) + (size_t)n * sizeof(await->copy[0]));
     if (await == NULL)
         return;
+    await->fn = fn;
+    await->thread = pthread_self();
     await->array = requests;
     await->n = n;
     memcpy(await->copy, requests, (size_t)n * sizeof(await->copy[0]));
@@ -177,23 +182,24 @@ static void request_look(MPI_Request handle, MPI_Request now)
     }
 }
 
-void dm_usage_awaited(const MPI_Request *requests)
+/* Calls that callbacks make end before those that have called them: the latest comes first. */
+void dm_usage_awaited(const char *fn)
 {
     if (!dm_usage_is_on())
         return;
     dm_list_for_each_safe (it, tmp, &dm_usage_state.awaits) {
         struct usage_await *await = dm_container_of(it, struct usage_await, link);
 
-        if (await->array != requests)
+        if (await->fn != fn || !pthread_equal(await->thread, pthread_self()))
             continue;
         for (int i = 0; i < await->n; i++)
             if (await->copy[i] != MPI_REQUEST_NULL)
-                request_look(await->copy[i], requests[i]);
+                request_look(await->copy[i], await->array[i]);
         dm_list_del(&await->link);
         free(await);
-        break;
+        dm_usage_look();
+        return;
     }
-    dm_usage_look();
 }
 
 /* ---- the report ---- */

@@ -64,11 +64,11 @@ void dm_usage_started(const char *fn, int n, const MPI_Request *requests);
 /* Partitions of a request are ready, from low to high. */
 void dm_usage_ready(MPI_Request request, int low, int high);
 /*
- * A call that may complete requests, or free them, begins and ends, with the same array. The array may be anything
- * that a program passes: it is looked at before the arguments are checked.
+ * A call that may complete requests, or free them, begins and ends. The array may be anything that a program passes:
+ * it is looked at before the arguments are checked. dm_usage_awaited does nothing for the names of other functions.
  */
-void dm_usage_await(int n, const MPI_Request *requests);
-void dm_usage_awaited(const MPI_Request *requests);
+void dm_usage_await(const char *fn, int n, const MPI_Request *requests);
+void dm_usage_awaited(const char *fn);
 
 /* ---- collective calls ---- */
 
