@@ -35,6 +35,8 @@ struct usage_verdict {
     char text[VERDICT_TEXT];
 };
 
+_Static_assert(sizeof(struct usage_record) <= sizeof(struct usage_verdict), "usage_send.data");
+
 /* Rank 0's: a call whose records are coming. */
 struct usage_compare {
     struct dm_list link; /* in dm_usage_state.compares, unless the call waits */
@@ -48,10 +50,7 @@ struct usage_compare {
 struct usage_send {
     struct dm_list link; /* in dm_usage_state.sends */
     struct dm_req *req;
-    union {
-        struct usage_record record;
-        struct usage_verdict verdict;
-    } data;
+    char data[sizeof(struct usage_verdict)]; /* a record is shorter */
 };
 
 /* ---- records ---- */
@@ -128,8 +127,8 @@ static int compare_send(struct dm_comm *comm, const void *data, size_t len, int 
 
     if (send == NULL)
         return DM_FAIL(DM_ENOMEM, "a message of DATUM_CHECK");
-    memcpy(&send->data, data, len);
-    err = dm_p2p_isend_coll(&send->data, len, dm_type_get(MPI_BYTE), dest, tag, comm, &send->req);
+    memcpy(send->data, data, len);
+    err = dm_p2p_isend_coll(send->data, len, dm_type_get(MPI_BYTE), dest, tag, comm, &send->req);
     if (err != DM_OK) {
         free(send);
         return err;
