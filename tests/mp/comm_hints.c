@@ -147,7 +147,7 @@ static void below_host(void)
         MUST(MPI_Info_free(&info));
     }
     MUST(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_UNGUIDED, 0, MPI_INFO_NULL, &comm));
-    CHECK_EQ(comm != MPI_COMM_NULL, (mp_size > 1 && n_cores > 1) || !is_one_host());
+    CHECK_EQ(comm != MPI_COMM_NULL, n_same < mp_size || !is_one_host());
     if (comm != MPI_COMM_NULL) {
         MUST(MPI_Comm_size(comm, &size));
         CHECK(size < mp_size);
