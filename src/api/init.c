@@ -291,8 +291,8 @@ static void library_set_level(int level)
 
     dm_calls_start();
     dm_world.thread_level = level;
-    dm_api.is_slow = level == MPI_THREAD_MULTIPLE || dm_api.is_profiled || dm_api.has_events ||
-                     dm_usage_is_on();
+    dm_api.is_slow =
+        level == MPI_THREAD_MULTIPLE || dm_api.is_profiled || dm_api.has_events || dm_usage_is_on();
     if (has_progress_thread && level < MPI_THREAD_MULTIPLE) {
         dm_glock_use_handover(true);
         dm_glock_reacquire(levels);

@@ -1,4 +1,4 @@
-/* test: np=2,3 timeout=40 */
+/* test: np=2,3 timeout=40 warn=said.once.for.each.function */
 /*
  * Collective calls on files with arguments that are wrong at one rank only: nobody waits for ever, all
  * get an error of the class, and the others' says which rank it was and why.

@@ -313,12 +313,13 @@ static int ia_create_objects(struct dm_ia *ia, int n_peers, int per_peer)
     if (err == DM_OK)
         err = dm_ia_listen(ia->ia, ia->name, ia->cm.evd, &ia->cm.qual, &ia->cm.psp);
     if (err == DM_OK && ia->caps.is_late)
-        err = dm_lmr_create(ia, ia->echo.bytes, sizeof(ia->echo.bytes), -1, &ia->echo.lmr);
+        err = dm_lmr_create(ia, ia->memory.echo.bytes, sizeof(ia->memory.echo.bytes), -1,
+                            &ia->memory.echo.lmr);
     if (err == DM_EAGAIN)
         err = DM_FAIL(DM_EPROVIDER,
                       "%s: not even %zu bytes can be registered; raise the limit of locked memory "
                       "(ulimit -l)",
-                      ia->name, sizeof(ia->echo.bytes));
+                      ia->name, sizeof(ia->memory.echo.bytes));
     return err;
 }
 
@@ -385,8 +386,8 @@ void dm_ia_close(struct dm_ia *ia)
         dat_evd_free(ia->dto_evd);
     ia_free_side(ia, DM_SIDE_RECV);
     ia_free_side(ia, DM_SIDE_REQUEST);
-    if (ia->echo.lmr.handle != DAT_HANDLE_NULL)
-        dm_lmr_free(&ia->echo.lmr);
+    if (ia->memory.echo.lmr.handle != DAT_HANDLE_NULL)
+        dm_lmr_free(&ia->memory.echo.lmr);
     if (ia->pz != DAT_HANDLE_NULL)
         dat_pz_free(ia->pz);
     rc = dat_ia_close(ia->ia, DAT_CLOSE_GRACEFUL_FLAG);

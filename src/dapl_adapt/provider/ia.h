@@ -124,6 +124,12 @@ struct dm_ia_echo {
     struct dm_lmr lmr;
 };
 
+/* Memory that is the rail's. */
+struct dm_ia_memory {
+    struct dm_ia_echo echo;
+    struct dm_region_chunk *ring_chunks; /* of rings, the latest first; region.c */
+};
+
 /* Atomics of the adapter on the process' own words, by a connection to itself. */
 struct dm_ia_atomics {
     enum dm_atomics_state state;
@@ -167,8 +173,7 @@ struct dm_ia {
     struct dm_ia_wake wake;
     struct dm_ia_counts counts;
     struct dm_ia_rndv rndv;
-    struct dm_ia_echo echo;
-    struct dm_region_chunk *ring_chunks; /* memory of rings, the latest first; region.c */
+    struct dm_ia_memory memory;
     struct dm_ia_atomics atomics;
     DAT_PZ_HANDLE pz;
     DAT_EVD_HANDLE async_evd;

@@ -55,7 +55,7 @@ static uint32_t chunk_all(const struct dm_region_chunk *chunk)
 /* One with a free slot of that length; NULL: there is none. */
 static struct dm_region_chunk *chunk_find(const struct dm_ia *ia, size_t slot_len)
 {
-    struct dm_region_chunk *chunk = ia->ring_chunks;
+    struct dm_region_chunk *chunk = ia->memory.ring_chunks;
 
     while (chunk != NULL && (chunk->slot_len != slot_len || chunk->used == chunk_all(chunk)))
         chunk = chunk->next;
@@ -65,7 +65,7 @@ static struct dm_region_chunk *chunk_find(const struct dm_ia *ia, size_t slot_le
 static struct dm_region_chunk *chunk_make(struct dm_ia *ia, size_t slot_len, int n_more)
 {
     struct dm_region_chunk *chunk = calloc(1, sizeof(*chunk));
-    int n = ia->ring_chunks != NULL ? 2 * ia->ring_chunks->n_slots : CHUNK_FIRST;
+    int n = ia->memory.ring_chunks != NULL ? 2 * ia->memory.ring_chunks->n_slots : CHUNK_FIRST;
 
     if (chunk == NULL)
         return NULL;
@@ -78,14 +78,14 @@ static struct dm_region_chunk *chunk_make(struct dm_ia *ia, size_t slot_len, int
         free(chunk);
         return NULL;
     }
-    chunk->next = ia->ring_chunks;
-    ia->ring_chunks = chunk;
+    chunk->next = ia->memory.ring_chunks;
+    ia->memory.ring_chunks = chunk;
     return chunk;
 }
 
 static void chunk_free(struct dm_region_chunk *chunk)
 {
-    struct dm_region_chunk **at = &chunk->ia->ring_chunks;
+    struct dm_region_chunk **at = &chunk->ia->memory.ring_chunks;
 
     while (*at != chunk)
         at = &(*at)->next;

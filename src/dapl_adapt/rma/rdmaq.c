@@ -267,8 +267,8 @@ static DAT_RETURN rdmaq_post_part(struct dm_conn *conn, struct dm_rdmaq *rdmaq,
     desc->rmr.segment_length = (DAT_SEG_LENGTH)len;
     desc->rmr.rmr_context = rdma->rkey.ctx[rdmaq->peer_rail];
     if (rdma->is_echo) {
-        desc->lmr.virtual_address = (DAT_VADDR)(uintptr_t)rdmaq->ia->echo.bytes;
-        desc->lmr.lmr_context = rdmaq->ia->echo.lmr.lctx;
+        desc->lmr.virtual_address = (DAT_VADDR)(uintptr_t)rdmaq->ia->memory.echo.bytes;
+        desc->lmr.lmr_context = rdmaq->ia->memory.echo.lmr.lctx;
         desc->lmr.segment_length = 1;
         desc->rmr.virtual_address--;
         desc->rmr.segment_length = 1;
