@@ -271,7 +271,7 @@ static void on_deadlock_reply(void *arg, int proc, const struct dm_pkt *pkt, con
         dm_p2p_fatal("no memory for a packet");
     coming->proc = proc;
     coming->h = *h;
-    *sink = (struct dm_chan_sink){coming, coming_write, coming_done};
+    *sink = (struct dm_chan_sink){.arg = coming, .write = coming_write, .done = coming_done};
 }
 
 /* ---- looking ---- */
