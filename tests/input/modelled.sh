@@ -14,7 +14,7 @@ export DAT_OVERRIDE="$PWD/dat.conf" DATUM_PROVIDER=modelled DATUM_TUNE=no
 
 # Without the first line, which has the date, and the last column, which is processor time.
 measure() { # RANKS TEST SIZES
-    mpiexec -n "$1" datum-bench --quick --factor 4 --test "$2" --size "$3" | sed -e 1d -e 's/ *[^ ]*$//'
+    mpiexec -n "$1" datum-bench --quick --factor 16 --test "$2" --size "$3" | sed -e 1d -e 's/ *[^ ]*$//'
 }
 same() { # TEST
     check "$1" sh -c 'test "$(grep -c "^[0-9]" once)" -gt 1'
