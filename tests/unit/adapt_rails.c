@@ -3,6 +3,8 @@
  * Which providers become rails: by what they reach and say about themselves, never by their
  * name; a reason for each that does not, on either side.
  */
+#include <sched.h>
+
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
 
@@ -269,6 +271,21 @@ static void owners(void)
     fake.iov = DAT_IOV_CONSUMER;
 }
 
+/* A process that is bound to one core finds the same, and is bound to it still. */
+static void probe_bound(struct dm_ia *ia)
+{
+    cpu_set_t own, one, after;
+
+    CHECK(sched_getaffinity(0, sizeof(own), &own) == 0);
+    CPU_ZERO(&one);
+    CPU_SET((size_t)sched_getcpu(), &one);
+    CHECK(sched_setaffinity(0, sizeof(one), &one) == 0);
+    CHECK_EQ(dm_probe_last_byte(ia, LONG_NS), DM_LAST_IS_LAST);
+    CHECK(sched_getaffinity(0, sizeof(after), &after) == 0);
+    CHECK(CPU_EQUAL(&one, &after));
+    CHECK(sched_setaffinity(0, sizeof(own), &own) == 0);
+}
+
 /* One that says nothing is tried. */
 static void unsaid(void)
 {
@@ -279,6 +296,7 @@ static void unsaid(void)
     CHECK(ia->caps.last_byte != DM_LAST_IS_EARLY); /* or unknown, if there was no time */
     CHECK(!ia->caps.needs_sendrecv);
     CHECK_EQ(dm_probe_last_byte(ia, LONG_NS), DM_LAST_IS_LAST);
+    probe_bound(ia);
     fake.is_middle_last = true;
     CHECK_EQ(dm_probe_last_byte(ia, LONG_NS), DM_LAST_IS_EARLY);
     fake.is_middle_last = false;

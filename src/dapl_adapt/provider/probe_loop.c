@@ -196,7 +196,7 @@ static enum dm_last_byte run_rounds(struct loop *loop, uint64_t limit)
     return n > N_LENS ? DM_LAST_IS_LAST : DM_LAST_UNKNOWN;
 }
 
-enum dm_last_byte dm_probe_last_byte(struct dm_ia *ia, uint64_t limit_ns)
+static enum dm_last_byte watch_last_byte(struct dm_ia *ia, uint64_t limit_ns)
 {
     enum dm_last_byte found;
     struct loop *loop;
@@ -208,6 +208,22 @@ enum dm_last_byte dm_probe_last_byte(struct dm_ia *ia, uint64_t limit_ns)
         return DM_LAST_UNKNOWN;
     found = run_rounds(loop, limit_ns);
     loop_free(loop);
+    return found;
+}
+
+/* A rank that is bound to one core uses others for a moment. */
+enum dm_last_byte dm_probe_last_byte(struct dm_ia *ia, uint64_t limit_ns)
+{
+    enum dm_last_byte found;
+    cpu_set_t own, all;
+    bool is_bound = sched_getaffinity(0, sizeof(own), &own) == 0 && CPU_COUNT(&own) == 1;
+
+    memset(&all, 0xff, sizeof(all));
+    if (is_bound)
+        (void)sched_setaffinity(0, sizeof(all), &all);
+    found = watch_last_byte(ia, limit_ns);
+    if (is_bound)
+        (void)sched_setaffinity(0, sizeof(own), &own);
     return found;
 }
 
