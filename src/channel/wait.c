@@ -97,10 +97,12 @@ static uint64_t wait_spin_ns(bool is_oversubscribed, uint64_t oversubscribed_ns)
 /* A round of yields takes longer the more ranks a core has; who sleeps meanwhile costs all its peers a message. */
 void dm_wait_start(struct dm_chan *chan)
 {
-    int n_cores = chan->job.n_cores > 0 ? chan->job.n_cores : dm_host_cores();
-    unsigned n = (unsigned)(chan->job.n_local / (CROWD * n_cores));
+    int n = 1; /* cores are counted where that may matter only: it takes reading files */
 
-    chan->crowd = n < 1 ? 1 : n < CROWD_MAX ? n : CROWD_MAX;
+    if (chan->job.n_local > CROWD)
+        n = chan->job.n_local /
+            (CROWD * (chan->job.n_cores > 0 ? chan->job.n_cores : dm_host_cores()));
+    chan->crowd = (uint32_t)(n < 1 ? 1 : n < CROWD_MAX ? n : CROWD_MAX);
 }
 
 void dm_wait_begin(struct dm_chan *chan, struct dm_waiter *w, enum dm_wait_kind kind,

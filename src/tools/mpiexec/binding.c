@@ -249,11 +249,15 @@ bool dm_launch_binding_check(const struct dm_launch_options *options, int n_rank
 int dm_launch_binding_cores(int n_ranks)
 {
     cpu_set_t all;
+    int quota;
 
+    if (bound.n == 0)
+        return 0;
     CPU_ZERO(&all);
     for (int i = 0; i < n_ranks && i < bound.n; i++)
         CPU_OR(&all, &all, &bound.units[i]);
-    return CPU_COUNT(&all) < dm_host_cores() ? CPU_COUNT(&all) : dm_host_cores();
+    quota = dm_host_cores();
+    return CPU_COUNT(&all) < quota ? CPU_COUNT(&all) : quota;
 }
 
 const cpu_set_t *dm_launch_binding_of(int nth)
