@@ -172,6 +172,7 @@ static void kinds(MPI_Comm comm, const struct vars *v)
 
     MUST(MPI_T_pvar_reset(session, MPI_T_PVAR_ALL_HANDLES));
     CHECK_EQ(value(v->sent) + value(v->arrived), 0);
+    MUST(MPI_Barrier(comm));
     MUST(MPI_Buffer_attach(space, sizeof(space)));
     for (int i = 0; i < N_INTS; i++)
         buf[i] = i;
@@ -355,6 +356,7 @@ int main(int argc, char **argv)
     MUST(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
     v = all_of(comm);
     w = all_of(MPI_COMM_WORLD);
+    MUST(MPI_Barrier(comm)); /* all count, before the first message comes */
     queues(comm, MPI_COMM_WORLD, &v, &w);
     kinds(comm, &v);
     starts(comm, &v);
