@@ -91,7 +91,7 @@ moves_no_data() {
 runs_alone() {
     case $1 in
     net_cut | net_half | coll_shm_memory | coll_shm_wait | err_fatal* | finalize_soon | p2p_burst | p2p_flood | p2p_storm | p2p_wait | \
-        progress_* | rma_dead_holder | rma_fair | rma_large | rma_late | rma_*no_cpu | rma_*stopped) return 0 ;;
+        progress_* | stock_spin | rma_dead_holder | rma_fair | rma_large | rma_late | rma_*no_cpu | rma_*stopped) return 0 ;;
     esac
     return 1
 }
