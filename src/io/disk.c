@@ -144,6 +144,7 @@ int dm_disk_open(struct dm_disk *disk, const char *path, int flags)
     disk->fs = "unknown";
     if (fstatfs(disk->fd, &fs) == 0)
         disk->fs = disk_kind((unsigned long)fs.f_type, &disk->is_local);
+    disk->is_memory = strcmp(disk->fs, "tmpfs") == 0 || strcmp(disk->fs, "ramfs") == 0;
     disk->can_map = disk->is_local && S_ISREG(st.st_mode) && (flags & O_ACCMODE) == O_RDWR;
     return DM_OK;
 }

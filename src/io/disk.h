@@ -16,6 +16,7 @@ struct dm_disk {
     char *path;
     const char *fs; /* name of the kind of file system; static */
     bool is_local;  /* one that only processes of this host write, through one cache */
+    bool is_memory; /* all of it: reading a hole takes a copy, and spares no wait */
     bool can_map;   /* for writing, too */
     uint64_t dev;
     uint64_t ino;

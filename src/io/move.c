@@ -156,6 +156,23 @@ static int move_ranges_staged(struct dm_move *m, const struct iovec *ranges, int
     return err;
 }
 
+/* One range after the other; *want_p: their bytes. */
+static int move_ranges(struct dm_move *m, const struct iovec *ranges, int n, uint64_t *want_p,
+                       uint64_t *done_p)
+{
+    uint64_t done;
+    int err = DM_OK;
+
+    *want_p = *done_p = 0;
+    for (int i = 0; i < n && *done_p == *want_p && err == DM_OK; i++) {
+        err = move_range(m, m->done + *done_p, (uintptr_t)ranges[i].iov_base, ranges[i].iov_len,
+                         &done);
+        *want_p += ranges[i].iov_len;
+        *done_p += done;
+    }
+    return err;
+}
+
 /* Up to `len` bytes; *moved_p less: the end of the file. */
 static int move_exact(struct dm_move *m, uint64_t len, uint64_t *moved_p)
 {
@@ -171,8 +188,7 @@ static int move_exact(struct dm_move *m, uint64_t len, uint64_t *moved_p)
 
         (void)dm_view_ranges(m->view, m->pos + m->done, len - *moved_p, ranges, N_RANGES, &n);
         if (m->type->is_contig || ranges[0].iov_len >= RANGE_LONG) {
-            want = ranges[0].iov_len;
-            err = move_range(m, m->done, (uintptr_t)ranges[0].iov_base, want, &moved);
+            err = move_ranges(m, ranges, m->type->is_contig ? n : 1, &want, &moved);
         } else {
             while (n_used < n && ranges[n_used].iov_len < RANGE_LONG)
                 total += ranges[n_used++].iov_len;
@@ -222,7 +238,7 @@ static uint64_t window_piece(const struct dm_move *m, const struct window *w)
     return covered / (uint64_t)n;
 }
 
-/* Read with the holes, if those are small beside a system call, or beside a message. */
+/* Read with the holes, if those are small beside a system call, a wait for the disk, or a message. */
 static bool window_is_for_sieve(const struct dm_move *m, const struct window *w)
 {
     uint64_t piece = window_piece(m, w), span = (uint64_t)(w->high - w->low);
@@ -230,7 +246,9 @@ static bool window_is_for_sieve(const struct dm_move *m, const struct window *w)
 
     if (m->hints->ds_read != DM_HINT_AUTOMATIC)
         return m->hints->ds_read == DM_HINT_ENABLE;
-    return hole <= (m->disk->is_local ? (uint64_t)8 << 10 : (uint64_t)128 << 10);
+    return hole <= (m->disk->is_memory  ? (uint64_t)3 << 10
+                    : m->disk->is_local ? (uint64_t)8 << 10
+                                        : (uint64_t)128 << 10);
 }
 
 /* buf holds w, or as much of it as the file has: to memory. */
