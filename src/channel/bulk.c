@@ -78,3 +78,13 @@ enum dm_rndv dm_chan_rndv_begin(struct dm_chan *chan, int proc, size_t len,
     conn = dm_adapt_conn(chan->adapt, proc);
     return conn == NULL ? DM_RNDV_PIPE : dm_adapt_rndv_begin(conn, len, select_p);
 }
+
+bool dm_chan_rndv_may_split(struct dm_chan *chan, int proc, size_t len, uint64_t polls_until)
+{
+    struct dm_conn *conn;
+
+    if (proc == chan->rank)
+        return false;
+    conn = dm_adapt_conn(chan->adapt, proc);
+    return conn != NULL && dm_adapt_rndv_may_split(conn, len, polls_until);
+}

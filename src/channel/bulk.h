@@ -22,5 +22,7 @@ enum dm_rndv dm_chan_rndv(struct dm_chan *chan, int proc);
 /* How they come from proc, as dm_adapt_rndv_begin. */
 enum dm_rndv dm_chan_rndv_begin(struct dm_chan *chan, int proc, size_t len,
                                 struct dm_rndv_select **select_p);
+/* May proc, which polls until then, write a part of what this process reads from it? As dm_adapt_rndv_may_split. */
+bool dm_chan_rndv_may_split(struct dm_chan *chan, int proc, size_t len, uint64_t polls_until);
 
 #endif

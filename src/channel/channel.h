@@ -103,6 +103,8 @@ struct dm_chan_progress_thread_counts dm_chan_progress_thread_stats(const struct
                                                                     enum dm_side side);
 /* True when processes outnumber cores, so that waiting should give the core away. */
 bool dm_chan_is_oversubscribed(const struct dm_chan *chan);
+/* How long a wait that begins now polls on a core of its own, by dm_clock_ns; 0: not at all. */
+uint64_t dm_chan_polls_until(const struct dm_chan *chan);
 /*
  * Where processes outnumber cores: go to a core with fewer of them when there are too many on this thread's. The system leaves
  * those alone that ran a moment ago, so all may go on on one core, where one of them woke the others, while

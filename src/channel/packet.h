@@ -33,6 +33,7 @@ enum dm_pkt_type {
     DM_PKT_CTS,    /* the receiver wants the data through the pipe, or where it says */
     DM_PKT_DATA,   /* rendezvous data through the pipe */
     DM_PKT_FIN,    /* the receiver has read the data, or the sender has written them */
+    DM_PKT_HELP,   /* the sender could write a part of the data */
     DM_PKT_CANCEL, /* withdraw an unmatched send */
     DM_PKT_CANCEL_ACK,
     DM_PKT_PART_INIT,      /* MPI_Psend_init looks for its MPI_Precv_init */

@@ -94,6 +94,16 @@ static uint64_t wait_spin_ns(bool is_oversubscribed, uint64_t oversubscribed_ns)
     }
 }
 
+uint64_t dm_chan_polls_until(const struct dm_chan *chan)
+{
+    uint64_t ns;
+
+    if (dm_clock_is_virtual() || dm_chan_is_oversubscribed(chan))
+        return 0;
+    ns = wait_spin_ns(false, 0);
+    return ns == UINT64_MAX ? ns : dm_clock_ns() + ns;
+}
+
 /* A round of yields takes longer the more ranks a core has; who sleeps meanwhile costs all its peers a message. */
 void dm_wait_start(struct dm_chan *chan)
 {

@@ -1,7 +1,8 @@
 /*
  * Protocols of large messages (rendezvous), a row each. The name is what DATUM_RNDV and tuning files
  * say, the text what DATUM_EXPLAIN prints. Who does what is the table in mpi/pt2pt/rndv_proto.c;
- * which of read and pipe is the faster one, dapl_adapt finds out.
+ * which of read and pipe is the faster one, dapl_adapt finds out. Split takes the place of either while
+ * both processes of one host wait in the library, each with a core.
  *
  *         in UCX          messages           copies
  * read    rndv/get/zcopy  RTS, FIN           none
@@ -9,6 +10,7 @@
  * write   rndv/put/zcopy  RTS, CTS, FIN      none
  * imm     -               RTS, CTS           none; the write's immediate value is the FIN
  * serial  -               RTS, CTS, DATA...  as pipe, but no two at a time: a CTS for each DATA
+ * split   -               RTS, CTS, FIN, FIN none; the receiver reads one half, the sender writes the other
  */
 #ifndef DM_UTIL_RNDV_H
 #define DM_UTIL_RNDV_H
@@ -19,7 +21,8 @@
     X(PIPE, "pipe", "copies through the pipe")                                                     \
     X(WRITE, "write", "RDMA write after the receiver's answer")                                    \
     X(IMM, "imm", "RDMA write with immediate value after the receiver's answer")                   \
-    X(SERIAL, "serial", "copies through the pipe, one record after the other")
+    X(SERIAL, "serial", "copies through the pipe, one record after the other")                     \
+    X(SPLIT, "split", "RDMA read of one half, RDMA write of the other")
 
 #define DM_RNDV_ENUM(PROTO, name, text) DM_RNDV_##PROTO,
 /* AUTO: read or pipe, which is to be found out. */

@@ -61,6 +61,11 @@ for p in datum-shm datum-tcp; do
     check "$p: serial, 8k" counts 'DATUM_RNDV=serial DATUM_CHUNK=8k' 20 64000 -- '0 rendezvous packets: RTS=20' \
         '0 rendezvous packets: DATA=160' '1 rendezvous packets: CTS=160' '0 copies into rings=180' \
         '1 copies into rings=180' '0 posts: RDMA writes=180' '0 posts: RDMA reads=0' '1 rendezvous packets: FIN=0'
+    # the receiver reads one half, the sender writes the other
+    check "$p: split" counts DATUM_RNDV=split 20 100000 -- '0 rendezvous packets: RTS=20' \
+        '1 rendezvous packets: CTS=20' '0 rendezvous packets: FIN=20' '1 rendezvous packets: FIN=20' \
+        '1 messages moved by both sides=20' '1 posts: RDMA reads=20' '0 posts: RDMA writes=80' \
+        '0 copies into rings=60'
     check "$p: serial, whole messages" counts 'DATUM_RNDV=serial DATUM_CHUNK=64k' 20 64000 -- \
         '0 rendezvous packets: DATA=20' '1 rendezvous packets: CTS=20' '0 copies into rings=40'
     check "$p: first bytes" counts 'DATUM_RNDV=read DATUM_RNDV_INLINE=yes' 20 100000 -- \
@@ -104,7 +109,7 @@ check 'more FINs than places' counts 'DATUM_RNDV=write DATUM_FIN=chained' 200 20
     '0 rendezvous packets: RTS=200' '0 rendezvous packets: FIN=200' '0 rendezvous packets: FIN, chained=1-200'
 
 for s in DATUM_EAGER=basic 'DATUM_RNDV=write DATUM_RNDV_INLINE=yes' DATUM_RNDV=imm 'DATUM_RNDV=write DATUM_FIN=chained' \
-    'DATUM_RNDV=pipe DATUM_CHUNK=1k' DATUM_RNDV=serial 'DATUM_RNDV=read DATUM_REG_CACHE=exact DATUM_CONNECT=demand'; do
+    'DATUM_RNDV=pipe DATUM_CHUNK=1k' DATUM_RNDV=serial DATUM_RNDV=split 'DATUM_RNDV=read DATUM_REG_CACHE=exact DATUM_CONNECT=demand'; do
     for p in datum-shm datum-tcp; do
         # shellcheck disable=SC2086
         check "traffic, $p, $s" says running env DATUM_PROVIDER=$p $s mpiexec -n 3 ./traffic -n 5

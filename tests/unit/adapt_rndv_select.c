@@ -65,7 +65,7 @@ static void changes(void)
     struct dm_rndv_select select;
 
     /* A measurement that was wrong is found out; then the machine changes, twice. */
-    dm_rndv_select_init(&select, 9, 2, now);
+    dm_rndv_select_init(&select, 9, 2, false, now);
     (void)messages(&select, near, 2000, LEN, 0);
     CHECK(messages(&select, near, 10000, LEN, 0) > 9900);
     CHECK(messages(&select, far, 10000, LEN, 0) < 300);
@@ -78,7 +78,7 @@ static void streams(void)
 {
     struct dm_rndv_select select;
 
-    dm_rndv_select_init(&select, 6, 12, now);
+    dm_rndv_select_init(&select, 6, 12, false, now);
     (void)windows(&select, near, 20, 64);
     CHECK(windows(&select, near, 100, 64) > 6300);
     (void)windows(&select, far, 20, 64);
@@ -92,7 +92,7 @@ static void noise(void)
 {
     struct dm_rndv_select select;
 
-    dm_rndv_select_init(&select, 6, 12, now);
+    dm_rndv_select_init(&select, 6, 12, false, now);
     CHECK(messages(&select, near, 10000, LEN, 50) > 9000);
     CHECK(messages(&select, far, 10000, LEN, 50) < 1000);
 }
@@ -104,7 +104,7 @@ static void failures(void)
     enum dm_rndv proto;
     double was;
 
-    dm_rndv_select_init(&select, 6, 12, now);
+    dm_rndv_select_init(&select, 6, 12, false, now);
     was = select.classes[1].ns[DM_RNDV_PIPE];
     proto = dm_rndv_select_begin(&select, LEN, now);
     now += 1000000;
@@ -114,8 +114,24 @@ static void failures(void)
     CHECK(select.open[DM_RNDV_PIPE].n == 0);
 }
 
+/* What is taken as long as nothing is known but a measurement that leaves a doubt. */
+static void doubt(void)
+{
+    struct dm_rndv_select select;
+
+    dm_rndv_select_init(&select, 6, 4, false, now);
+    CHECK(dm_rndv_select_begin(&select, LEN, now) == DM_RNDV_PIPE);
+    dm_rndv_select_init(&select, 6, 4, true, now);
+    CHECK(dm_rndv_select_begin(&select, LEN, now) == DM_RNDV_READ);
+    dm_rndv_select_init(&select, 4, 10, true, now);
+    CHECK(dm_rndv_select_begin(&select, LEN, now) == DM_RNDV_READ);
+    dm_rndv_select_init(&select, 4, 14, true, now);
+    CHECK(dm_rndv_select_begin(&select, LEN, now) == DM_RNDV_PIPE);
+}
+
 int main(void)
 {
+    doubt();
     changes();
     streams();
     noise();

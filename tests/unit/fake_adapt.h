@@ -367,6 +367,14 @@ enum dm_rndv dm_adapt_rndv(struct dm_conn *conn)
     return DM_RNDV_PIPE;
 }
 
+bool dm_adapt_rndv_may_split(const struct dm_conn *conn, size_t len, uint64_t polls_until)
+{
+    (void)conn;
+    (void)len;
+    (void)polls_until;
+    return false;
+}
+
 enum dm_rndv dm_adapt_rndv_begin(struct dm_conn *conn, size_t len, struct dm_rndv_select **select_p)
 {
     (void)len;

@@ -29,12 +29,16 @@
 
 #define COLD 8 /* of the others, so many in turn */
 
+/* Those that are done now; what their upcalls start may be done at once, but the rings come first. */
 static void poll_report_done(struct dm_adapt *adapt)
 {
+    const struct dm_rdma *last = adapt->poll.done_tail;
     struct dm_rdma *rdma;
+    bool is_last = false;
     int err;
 
-    while ((rdma = adapt->poll.done_head) != NULL) {
+    while (!is_last && (rdma = adapt->poll.done_head) != NULL) {
+        is_last = rdma == last;
         adapt->poll.done_head = rdma->next;
         err = rdma->err;
         if (rdma->owns_mr)

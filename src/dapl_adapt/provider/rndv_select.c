@@ -26,8 +26,19 @@
 #define WORSE      1.5 /* of the usual time: look at the other at once */
 #define NS_PER_KIB 1024.0
 
+/*
+ * Until more is known. When in doubt the pipe, which gets better with use: its rings come into being with it.
+ * Not where a read may have both processors copy, too: it does not wait for a sender that computes.
+ */
+static enum dm_rndv select_first(int class, double pipe_to_read, bool is_read_split)
+{
+    double doubt = is_read_split ? 1 / DOUBT : class > 0 ? DOUBT : 1;
+
+    return pipe_to_read * doubt > 1 ? DM_RNDV_PIPE : DM_RNDV_READ;
+}
+
 void dm_rndv_select_init(struct dm_rndv_select *select, double read_gbs, double pipe_gbs,
-                         uint64_t now)
+                         bool is_read_split, uint64_t now)
 {
     memset(select, 0, sizeof(*select));
     select->is_on = true;
@@ -36,8 +47,7 @@ void dm_rndv_select_init(struct dm_rndv_select *select, double read_gbs, double 
 
         c->ns[DM_RNDV_READ] = NS_PER_KIB / read_gbs;
         c->ns[DM_RNDV_PIPE] = NS_PER_KIB / pipe_gbs;
-        /* When in doubt the pipe, which gets better with use: its rings come into being with it. */
-        c->proto = pipe_gbs * (i > 0 ? DOUBT : 1) > read_gbs ? DM_RNDV_PIPE : DM_RNDV_READ;
+        c->proto = select_first(i, pipe_gbs / read_gbs, is_read_split);
         c->usual = c->ns[c->proto];
         c->pause = PAUSE_FIRST;
         c->next_trial = now + PAUSE_FIRST;

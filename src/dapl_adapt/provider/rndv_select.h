@@ -47,9 +47,12 @@ struct dm_rndv_select {
     uint64_t n_changes;
 };
 
-/* Begin with what a measurement says of both, in GB/s. */
+/*
+ * Begin with what a measurement says of both, in GB/s. is_read_split: a read may have both processors copy,
+ * as the pipe has.
+ */
 void dm_rndv_select_init(struct dm_rndv_select *select, double read_gbs, double pipe_gbs,
-                         uint64_t now);
+                         bool is_read_split, uint64_t now);
 /* A message of len bytes is about to come: by which protocol. */
 enum dm_rndv dm_rndv_select_begin(struct dm_rndv_select *select, size_t len, uint64_t now);
 /* It has come, len bytes of it; 0: it failed. */

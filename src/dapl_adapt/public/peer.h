@@ -32,5 +32,11 @@ struct dm_rndv_select;
 enum dm_rndv dm_adapt_rndv_begin(struct dm_conn *conn, size_t len,
                                  struct dm_rndv_select **select_p);
 void dm_adapt_rndv_end(struct dm_rndv_select *select, enum dm_rndv proto, size_t len);
+/*
+ * With DATUM_RNDV=auto: are len bytes, which the peer offers to be read, there sooner when it writes
+ * one part while this process reads the other? It polls until that time of dm_clock_ns; 0: it does not. So
+ * it is between processes of one host, each with a core: whoever posts a transfer copies it there.
+ */
+bool dm_adapt_rndv_may_split(const struct dm_conn *conn, size_t len, uint64_t polls_until);
 
 #endif

@@ -40,6 +40,9 @@ _Static_assert(DM_PROBE_DESCS >= DM_RDMAQ_REQS, "a descriptor for each request o
     2.5 /* lines go from core to core, which a lone writer on one slot does not see */
 #define CROWD_FACTOR 4.0 /* and processes take turns */
 
+#define SPLIT_LEAST    ((size_t)48 << 10) /* bytes; two packets more have to be worth it */
+#define SPLIT_LEAST_NS 20000              /* that the peer has to go on polling */
+
 /* A transfer to be timed: reads from the peer's probe memory, or writes to its spare slot. */
 struct move {
     struct dm_conn *conn;
@@ -134,6 +137,13 @@ static uint64_t probe_time_copy(struct dm_conn *conn, uint32_t piece)
     return best;
 }
 
+/* Two processes of this host, each with a core: who posts a transfer copies. */
+static bool rndv_both_copy(const struct dm_conn *conn)
+{
+    return conn->ia->caps.is_local && !dm_ia_is_software(conn->ia) &&
+           !conn->adapt->is_oversubscribed;
+}
+
 static void rndv_measure(struct dm_conn *conn)
 {
     const struct dm_adapt *adapt = conn->adapt;
@@ -161,7 +171,7 @@ static void rndv_measure(struct dm_conn *conn)
     pipe = (double)(write + copy) * (adapt->is_oversubscribed ? CROWD_FACTOR : PIPE_FACTOR);
     ia->rndv.choice = pipe < (double)read ? DM_RNDV_PIPE : DM_RNDV_READ;
     dm_rndv_select_init(&ia->rndv.select, DM_PROBE_LEN / (double)read, DM_PROBE_LEN / pipe,
-                        dm_clock_ns());
+                        rndv_both_copy(conn), dm_clock_ns());
     DM_TRACE(RNDV, "%s reads %.1f GB/s, pipe %.1f GB/s", ia->name, DM_PROBE_LEN / (double)read,
              DM_PROBE_LEN / pipe);
 }
@@ -197,4 +207,14 @@ enum dm_rndv dm_adapt_rndv_begin(struct dm_conn *conn, size_t len, struct dm_rnd
 void dm_adapt_rndv_end(struct dm_rndv_select *select, enum dm_rndv proto, size_t len)
 {
     dm_rndv_select_end(select, proto, len, dm_clock_ns());
+}
+
+bool dm_adapt_rndv_may_split(const struct dm_conn *conn, size_t len, uint64_t polls_until)
+{
+    if (len < SPLIT_LEAST || polls_until == 0 || dm_cfg()->rndv != DM_RNDV_AUTO)
+        return false;
+    if (!conn->was_up || dm_conn_is_lost(conn) || !conn->link[DM_LINK_RDMA].may_post)
+        return false;
+    return conn->ia->rndv.select.is_on && rndv_both_copy(conn) &&
+           dm_clock_ns() + SPLIT_LEAST_NS < polls_until;
 }

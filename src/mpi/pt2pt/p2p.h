@@ -35,6 +35,7 @@ struct dm_p2p_counts {
     uint64_t n_fin;
     uint64_t n_fin_chained; /* of them behind a write (DATUM_FIN) */
     uint64_t n_data;
+    uint64_t n_split; /* messages of which both sides moved a part, at the receiver */
 };
 
 /* The only global of point-to-point (start.c). */
@@ -50,9 +51,11 @@ struct dm_p2p {
     size_t eager_below;      /* no need to look further: eager_limit + 1, or 0 */
     struct dm_list tallies;
     struct dm_p2p_flow flow;
-    unsigned n_blocking; /* MPI_Send so far */
-    int n_lost;          /* peers */
-    int n_reads;         /* rendezvous that this process fetches */
+    unsigned n_blocking;          /* MPI_Send so far */
+    int n_lost;                   /* peers */
+    int n_reads;                  /* rendezvous that this process fetches */
+    struct dm_list splits;        /* of them, those of split that wait for their turn, */
+    struct dm_p2p_req *splitting; /* and the one whose turn it is */
     struct dm_p2p_counts counts;
     int n_sends;                            /* sends that nobody may be waiting for */
     uint32_t send_id;                       /* last given */

@@ -79,6 +79,8 @@ void dm_p2p_req_init(struct dm_p2p_req *r, enum dm_req_kind kind, struct dm_comm
     r->holds_refs = false;
     r->rndv.mr = NULL;
     r->rndv.select = NULL;
+    r->rndv.n_parts = 0;
+    r->is_waited = false;
     r->on_over = NULL;
     r->unexp = NULL;
     r->id = 0;

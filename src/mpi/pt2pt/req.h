@@ -20,9 +20,13 @@ struct dm_p2p_rndv {
     size_t got;  /* of them, in or out so far */
     size_t base; /* where the payload of the current DATA packet starts */
     uint64_t peer_req;
+    size_t part;         /* split, at the receiver: it reads from base to here */
+    struct dm_list turn; /* split: in dm_p2p.splits */
+    bool is_part_lost;   /* one part failed */
     /* last, next to what eager messages look at, too */
     struct dm_mr *mr;
     struct dm_rndv_select *select; /* of a receive that is timed (dm_adapt_rndv_end), or NULL */
+    unsigned char n_parts;         /* split, at the receiver: those that are not there yet, of 2 */
 };
 
 /*
@@ -47,6 +51,7 @@ struct dm_p2p_req {
     bool holds_refs;     /* of comm and type */
     bool is_recalling;   /* MPI_Cancel was called for a send */
     bool is_listed;      /* in dm_p2p.recalled or dm_p2p.probed */
+    bool is_waited;      /* a send whose caller does nothing else until it is over */
     struct dm_list active;
     size_t msg_len; /* of the message that came, which may be longer than len */
     struct dm_p2p_rndv rndv;

@@ -68,6 +68,8 @@ static void rts_prepare(struct dm_p2p_req *r, const struct dm_mkey *key, struct 
     if (dm_cfg()->rndv_inline && r->len > dm_p2p.eager_limit)
         rts->first_len = (uint32_t)(r->len < RTS_FIRST_MAX ? r->len : RTS_FIRST_MAX);
     r->rndv.got = rts->first_len;
+    if (r->is_waited)
+        rts->helps_until = dm_chan_polls_until(dm_world.chan);
     dm_p2p.flow.n_deferred += r->len <= dm_p2p.eager_limit;
     dm_p2p_rndv_offer(r, rts);
     DM_TRACE(RNDV, "rts to rank %d, tag %d, %zu bytes", r->proc, key->tag, r->len);
@@ -192,6 +194,7 @@ int dm_p2p_stats(struct dm_adapt_stat *stats, int max)
         {"  FIN", "", counts->n_fin},
         {"  FIN, chained", "", counts->n_fin_chained},
         {"  DATA", "", counts->n_data},
+        {"messages moved by both sides", "", counts->n_split},
     };
     int n = 0;
 

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "mpi/pt2pt/rndv_split.h"
 #include "util/cfg.h"
 #include "util/err.h"
 #include "util/log.h"
@@ -49,6 +50,7 @@ static const struct rndv_row rndv_rows[DM_N_RNDV] = {
     [DM_RNDV_WRITE]  = {rndv_offer_buffer, rndv_is_contig,      rndv_write_start,  rndv_write_send},
     [DM_RNDV_IMM]    = {rndv_offer_buffer, rndv_is_contig,      rndv_value_start,  rndv_value_send},
     [DM_RNDV_SERIAL] = {NULL,              NULL,                rndv_pipe_start,   rndv_serial_send},
+    [DM_RNDV_SPLIT]  = {rndv_offer_key,    rndv_is_contig,      dm_p2p_split_start, dm_p2p_split_send},
 };
 /* clang-format on */
 
@@ -66,8 +68,11 @@ void dm_p2p_rndv_fetch(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
 {
     /* What the peer says without naming a protocol goes by the pipe. */
     unsigned how = rts->how > DM_RNDV_AUTO && rts->how < DM_N_RNDV ? rts->how : DM_RNDV_PIPE;
-    const struct rndv_row *row = &rndv_rows[how];
+    const struct rndv_row *row;
 
+    if (how == DM_RNDV_READ && r->addr != NULL && dm_p2p_split_begin(r, rts))
+        return;
+    row = &rndv_rows[how];
     r->rndv.head.rts.how = how;
     if ((row->is_usable == NULL || row->is_usable(r)) && row->start(r, rts))
         return;
@@ -115,33 +120,44 @@ void dm_p2p_rndv_measured(struct dm_p2p_req *r, size_t len)
 
 /* ---- control messages ---- */
 
-void dm_p2p_rndv_fin(struct dm_p2p_req *r)
+void dm_p2p_rndv_answer(struct dm_p2p_req *r, unsigned type, unsigned flags)
 {
-    struct dm_pkt_answer fin = {
-        .pkt = {.type = DM_PKT_FIN, .version = DM_PKT_VERSION, .hdr_len = sizeof(fin)},
+    struct dm_pkt_answer answer = {
+        .pkt = {.type = (uint8_t)type,
+                .version = DM_PKT_VERSION,
+                .hdr_len = sizeof(answer),
+                .flags = (uint8_t)flags},
         .sreq = r->rndv.peer_req,
     };
 
-    dm_p2p.counts.n_fin++;
-    if (dm_chan_send_ctl(dm_world.chan, r->proc, &fin.pkt) == DM_ENOMEM)
+    dm_p2p.counts.n_fin += type == DM_PKT_FIN;
+    if (dm_chan_send_ctl(dm_world.chan, r->proc, &answer.pkt) == DM_ENOMEM)
         dm_p2p_fatal("no memory for a rendezvous packet");
+}
+
+void dm_p2p_rndv_fin(struct dm_p2p_req *r)
+{
+    dm_p2p_rndv_answer(r, DM_PKT_FIN, 0);
 }
 
 static void on_fin(void *arg, int proc, const struct dm_pkt *pkt, const void *data, size_t avail,
                    struct dm_chan_sink *sink)
 {
     const struct dm_pkt_answer *fin = (const struct dm_pkt_answer *)(const void *)pkt;
+    struct dm_p2p_req *r = (struct dm_p2p_req *)(uintptr_t)fin->sreq;
 
     (void)arg;
     (void)proc;
     (void)data;
     (void)avail;
     (void)sink;
-    dm_p2p_req_step((struct dm_p2p_req *)(uintptr_t)fin->sreq, DM_OK);
+    if (r->rndv.n_parts > 0)
+        dm_p2p_split_step(r, pkt->flags != 0 ? DM_EPROVIDER : DM_OK);
+    else
+        dm_p2p_req_step(r, DM_OK);
 }
 
-/* where: NULL for the pipe. */
-static void rndv_cts(struct dm_p2p_req *r, const struct dm_p2p_cts *where)
+void dm_p2p_rndv_cts(struct dm_p2p_req *r, const struct dm_p2p_cts *where)
 {
     struct dm_pkt_cts cts = {
         .pkt = {.type = DM_PKT_CTS,
@@ -172,8 +188,12 @@ static void rndv_cts_write(void *arg, size_t offset, const void *data, size_t le
 static void rndv_cts_done(void *arg)
 {
     struct dm_p2p_req *r = arg;
+    const struct dm_p2p_cts *cts = &r->rndv.head.cts;
 
-    rndv_rows[r->rndv.head.cts.has_value ? DM_RNDV_IMM : DM_RNDV_WRITE].send(r);
+    rndv_rows[cts->part > 0 || cts->is_invitation ? DM_RNDV_SPLIT
+              : cts->has_value                    ? DM_RNDV_IMM
+                                                  : DM_RNDV_WRITE]
+        .send(r);
 }
 
 /* At either end: was it offered so? */
@@ -215,7 +235,7 @@ static void rndv_read_done(struct dm_rdma *rdma, int err)
     if (err == DM_OK) {
         dm_p2p_rndv_fin(r);
     } else if (!dm_chan_is_lost(dm_world.chan, r->proc)) {
-        rndv_cts(r, NULL);
+        dm_p2p_rndv_cts(r, NULL);
         return;
     }
     dm_p2p_req_step(r, err);
@@ -223,7 +243,9 @@ static void rndv_read_done(struct dm_rdma *rdma, int err)
 
 static bool rndv_read_start(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
 {
-    DM_TRACE(RNDV, "read from rank %d, %zu bytes", r->proc, r->rndv.want - r->rndv.got);
+    size_t len = r->rndv.want - r->rndv.got;
+
+    DM_TRACE(RNDV, "read from rank %d, %zu bytes", r->proc, len);
     r->io.rdma.done = rndv_read_done;
     r->is_reading = true;
     dm_p2p.n_reads++;
@@ -239,7 +261,7 @@ static bool rndv_read_start(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
 
 /* ---- write: the CTS says where to, a FIN ends the receive (DATUM_FIN=chained: see imm) ---- */
 
-static bool rndv_describe(struct dm_p2p_req *r, struct dm_p2p_cts *where)
+bool dm_p2p_rndv_describe(struct dm_p2p_req *r, struct dm_p2p_cts *where)
 {
     if (dm_adapt_reg(dm_chan_adapt(dm_world.chan), r->addr, r->rndv.want, &r->rndv.mr) != DM_OK)
         return false;
@@ -254,9 +276,9 @@ static bool rndv_write_start(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
 
     if (dm_cfg()->fin == DM_FIN_CHAINED)
         return rndv_value_start(r, rts);
-    if (!rndv_describe(r, &where))
+    if (!dm_p2p_rndv_describe(r, &where))
         return false;
-    rndv_cts(r, &where);
+    dm_p2p_rndv_cts(r, &where);
     return true;
 }
 
@@ -304,13 +326,13 @@ static bool rndv_value_start(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
     struct dm_p2p_cts where;
 
     (void)rts;
-    if (!rndv_describe(r, &where))
+    if (!dm_p2p_rndv_describe(r, &where))
         return false;
     r->io.rdma.done = rndv_value_done;
     where.has_value =
         dm_chan_expect_value(dm_world.chan, r->proc, &r->io.rdma, &where.value) == DM_OK;
     r->is_reading = where.has_value;
-    rndv_cts(r, &where);
+    dm_p2p_rndv_cts(r, &where);
     return true;
 }
 
@@ -338,7 +360,7 @@ static bool rndv_pipe_start(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
     if (dm_chan_is_lost(dm_world.chan, r->proc))
         dm_p2p_req_step(r, DM_EPEER);
     else
-        rndv_cts(r, NULL);
+        dm_p2p_rndv_cts(r, NULL);
     return true;
 }
 
@@ -410,7 +432,7 @@ static void rndv_data_done(void *arg)
     if (r->rndv.got == r->rndv.want)
         dm_p2p_req_step(r, DM_OK);
     else if (rndv_is_serial(r))
-        rndv_cts(r, NULL);
+        dm_p2p_rndv_cts(r, NULL);
 }
 
 /* Each record of the pipe is copied straight to its place. */
@@ -458,4 +480,5 @@ void dm_p2p_rndv_proto_start(void)
     dm_chan_on_packet(dm_world.chan, DM_PKT_CTS, on_cts, NULL);
     dm_chan_on_packet(dm_world.chan, DM_PKT_DATA, on_data, NULL);
     dm_chan_on_packet(dm_world.chan, DM_PKT_FIN, on_fin, NULL);
+    dm_p2p_split_listen();
 }

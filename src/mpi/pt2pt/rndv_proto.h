@@ -13,6 +13,12 @@ void dm_p2p_rndv_offer(struct dm_p2p_req *r, struct dm_p2p_rts *rts);
 void dm_p2p_rndv_fetch(struct dm_p2p_req *r, const struct dm_p2p_rts *rts);
 /* Send a FIN: the peer's request is done. */
 void dm_p2p_rndv_fin(struct dm_p2p_req *r);
+/* Send FIN or HELP with these flags to the peer's request. */
+void dm_p2p_rndv_answer(struct dm_p2p_req *r, unsigned type, unsigned flags);
+/* At the receiver: send a CTS; where: NULL for the pipe. */
+void dm_p2p_rndv_cts(struct dm_p2p_req *r, const struct dm_p2p_cts *where);
+/* At the receiver: register the buffer, and say where it is. False: it cannot be. */
+bool dm_p2p_rndv_describe(struct dm_p2p_req *r, struct dm_p2p_cts *where);
 /* Register the handlers of CTS, DATA and FIN. */
 void dm_p2p_rndv_proto_start(void);
 

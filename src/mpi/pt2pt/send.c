@@ -172,6 +172,7 @@ static DM_NOINLINE int send_wait(const void *buf, size_t count, struct dm_type *
 
     dm_p2p_req_init(&r, DM_REQ_SEND, comm, (void *)(uintptr_t)buf, count, type);
     r.proc = proc;
+    r.is_waited = true;
     dm_p2p_send_start(&r, key, mode);
     dm_wait_for(&r.req.n_pending);
     return r.req.err == DM_OK ? DM_OK : dm_p2p_req_explain(&r);
