@@ -64,8 +64,8 @@ for p in datum-shm datum-tcp; do
     # the receiver reads one half, the sender writes the other
     check "$p: split" counts DATUM_RNDV=split 20 100000 -- '0 rendezvous packets: RTS=20' \
         '1 rendezvous packets: CTS=20' '0 rendezvous packets: FIN=20' '1 rendezvous packets: FIN=20' \
-        '1 messages moved by both sides=20' '1 posts: RDMA reads=20' '0 posts: RDMA writes=80' \
-        '0 copies into rings=60'
+        '1 messages moved by both sides=20' '1 posts: RDMA reads=20' '0 posts: RDMA writes=60' \
+        '0 copies into rings=40' '1 copies into rings=60' '1 posts: RDMA writes=60'
     check "$p: serial, whole messages" counts 'DATUM_RNDV=serial DATUM_CHUNK=64k' 20 64000 -- \
         '0 rendezvous packets: DATA=20' '1 rendezvous packets: CTS=20' '0 copies into rings=40'
     check "$p: first bytes" counts 'DATUM_RNDV=read DATUM_RNDV_INLINE=yes' 20 100000 -- \

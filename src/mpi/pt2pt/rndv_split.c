@@ -16,7 +16,7 @@
 #define SPLIT_PIECE ((size_t)32 << 10)  /* what is read before one looks whether the sender helps */
 #define SPLIT_ASKED ((size_t)512 << 10) /* from that length on one that may not wait is asked */
 
-static void split_read(struct dm_p2p_req *r);
+static void split_fetch(struct dm_p2p_req *r);
 static void split_next(void);
 
 void dm_p2p_split_step(struct dm_p2p_req *r, int err)
@@ -44,7 +44,7 @@ static void split_was_read(struct dm_rdma *rdma, int err)
     bool is_turn;
 
     if (err == DM_OK && r->rndv.base < r->rndv.part) {
-        split_read(r);
+        split_fetch(r);
         return;
     }
     r->is_reading = false;
@@ -58,7 +58,7 @@ static void split_was_read(struct dm_rdma *rdma, int err)
 }
 
 /* The receiver's next piece, of growing length; all of its part at once when that is known. */
-static void split_read(struct dm_p2p_req *r)
+static void split_fetch(struct dm_p2p_req *r)
 {
     const struct dm_p2p_rts *rts = &r->rndv.head.rts;
     size_t at = r->rndv.base, len = r->rndv.part - at, piece = (at - r->rndv.got) / 2;
@@ -113,7 +113,7 @@ bool dm_p2p_split_start(struct dm_p2p_req *r, const struct dm_p2p_rts *rts)
     if (r->rndv.want - r->rndv.got < 2 || !split_prepare(r, rts, &where))
         return false;
     split_grant(r, &where);
-    split_read(r);
+    split_fetch(r);
     return true;
 }
 
@@ -130,7 +130,7 @@ static void split_next(void)
     dm_p2p.splitting = r;
     if (!dm_chan_is_lost(dm_world.chan, r->proc))
         dm_p2p_rndv_cts(r, &where);
-    split_read(r);
+    split_fetch(r);
 }
 
 /* The sender may help when it comes to wait. */
