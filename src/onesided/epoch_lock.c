@@ -74,7 +74,7 @@ int dm_rma_lock_used(struct dm_win *win, int rank)
     if (peer->is_locked)
         return DM_OK;
     peer->lock.is_taking = true;
-    err = dm_rma_lock(win, rank, MPI_LOCK_SHARED);
+    err = dm_rma_lock(win, rank, MPI_LOCK_SHARED | DM_RMA_VISIT);
     peer->lock.is_taking = false;
     return err;
 }
@@ -94,6 +94,8 @@ int dm_win_lock(int lock_type, int rank, int assert_flags, struct dm_win *win)
     peer->lock.is_nocheck = assert_flags & MPI_MODE_NOCHECK;
     if (peer->lock.is_nocheck)
         peer->is_locked = true;
+    else if (lock_type == MPI_LOCK_SHARED && win->epoch.last_locked >= 0)
+        err = dm_rma_lock(win, rank, lock_type | DM_RMA_VISIT);
     else
         err = dm_rma_lock(win, rank, lock_type);
     if (err != DM_OK)
@@ -150,10 +152,9 @@ int dm_win_unlock(int rank, struct dm_win *win)
 }
 
 /*
- * On one host all parts are locked at once, in one order: locks that were taken when they are first
- * used, while others are held, would wait for each other through those who want one exclusively. With
- * several hosts the own part is, the others with the first call that goes there, so that this costs
- * the same in large jobs.
+ * On one host all parts are locked at once, in one order. With several hosts the own part is, the others
+ * with the first call that goes there, so that this costs the same in large jobs: as a visitor, since
+ * locks are held then.
  */
 static int lock_parts(struct dm_win *win)
 {

@@ -10,15 +10,23 @@
 /*
  * The lock of one part: a ticket lock for readers and writers. Who wants the lock takes a ticket
  * of n_users. It is an exclusive holder's turn when `write` gets there, a shared one's when `read`
- * does; the latter lets the next one in at once. So nobody overtakes anybody.
+ * does; the latter lets the next one in at once. So nobody overtakes anybody, but visitors.
+ *
+ * A visitor (DM_RMA_VISIT) is a shared holder who holds locks of other parts already. If it stood behind
+ * somebody who wants this part exclusively, two of them could wait for each other. So it takes no ticket
+ * and waits for an exclusive holder alone. Whose turn has come says so (is_exclusive), then looks whether
+ * there are visitors; a visitor counts itself, then looks for the holder; if both see each other it is
+ * the visitor who stays.
  */
 struct dm_rma_ticket_lock {
     uint32_t write;
     uint32_t read;
     uint32_t n_users;
+    uint32_t n_visitors;
+    uint32_t is_exclusive;
 };
 
-/* Lock rank's part; waits. DM_EPEER. */
+/* Lock rank's part: MPI_LOCK_SHARED, perhaps with DM_RMA_VISIT, or MPI_LOCK_EXCLUSIVE; waits. DM_EPEER. */
 int dm_rma_lock(struct dm_win *win, int rank, int mode);
 /*
  * The same under MPI_Win_lock_all for a part that is used for the first time, perhaps by several
@@ -35,6 +43,9 @@ void dm_rma_word_unlock(struct dm_win *win, int rank, int mode);
 uint32_t dm_rma_word_ticket(struct dm_win *win);
 /* Is it this ticket's turn? If so the lock is held; else a WAKE packet comes when it may be. */
 bool dm_rma_word_try(struct dm_win *win, uint32_t ticket, int mode);
+/* A visitor of another host comes; may it enter, or does a WAKE packet come when it may? */
+void dm_rma_word_visit(struct dm_win *win);
+bool dm_rma_word_is_open(const struct dm_win *win);
 
 /* ---- locks by a provider's fetch-and-add (lock_atomic.c) ---- */
 

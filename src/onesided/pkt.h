@@ -79,7 +79,10 @@ _Static_assert(sizeof(struct dm_rma_run) == 16, "run record is sent as it is");
 #define DM_RMA_ACC_BYTES 8192
 #define DM_RMA_ACC_RUNS  64
 
-/* A flag of a LOCK or UNLOCK: the word in the target's rank slot is the lock. */
-enum { DM_RMA_BY_WORD = 0x100 };
+/*
+ * Flags of a LOCK or UNLOCK: the word in the target's rank slot is the lock; a shared holder does not
+ * wait for those in the queue (lock.h).
+ */
+enum { DM_RMA_BY_WORD = 0x100, DM_RMA_VISIT = 0x200 };
 
 #endif

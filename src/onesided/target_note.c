@@ -44,13 +44,19 @@ static void on_complete(struct dm_win *win, const struct dm_pkt_rma_note *note)
 
 static bool lock_can_grant(struct dm_win *win, const struct lock_waiter *w)
 {
+    int mode = w->mode & ~(DM_RMA_BY_WORD | DM_RMA_VISIT);
+
     if (w->mode & DM_RMA_BY_WORD)
-        return dm_rma_word_try(win, w->ticket, w->mode & ~DM_RMA_BY_WORD);
+        return w->mode & DM_RMA_VISIT ? dm_rma_word_is_open(win)
+                                      : dm_rma_word_try(win, w->ticket, mode);
     return win->target.n_lock_holders == 0 ||
-           (win->target.lock_mode == MPI_LOCK_SHARED && w->mode == MPI_LOCK_SHARED);
+           (win->target.lock_mode == MPI_LOCK_SHARED && mode == MPI_LOCK_SHARED);
 }
 
-/* Nobody overtakes a waiter, so that an exclusive lock is not starved by shared ones. */
+/*
+ * Nobody but visitors, who stand in front, overtakes a waiter, so that an exclusive lock is not starved by
+ * shared ones.
+ */
 static void lock_grant_next(struct dm_win *win)
 {
     while (!dm_list_is_empty(&win->target.lock_queue)) {
@@ -60,7 +66,7 @@ static void lock_grant_next(struct dm_win *win)
         if (!lock_can_grant(win, w))
             break;
         dm_list_del(&w->link);
-        win->target.lock_mode = w->mode;
+        win->target.lock_mode = w->mode & ~(DM_RMA_BY_WORD | DM_RMA_VISIT);
         win->target.n_lock_holders++;
         dm_rma_answer(win, w->rank, w->handle, DM_PKT_RMA_LOCK_GRANT, 0);
         free(w);
@@ -78,8 +84,16 @@ static void on_lock(struct dm_win *win, const struct dm_pkt_rma_note *note)
     w->rank = note->source;
     w->handle = note->from;
     w->mode = note->mode;
-    w->ticket = note->mode & DM_RMA_BY_WORD ? dm_rma_word_ticket(win) : 0;
-    dm_list_add_tail(&win->target.lock_queue, &w->link);
+    w->ticket = 0;
+    if (note->mode & DM_RMA_VISIT) {
+        if (note->mode & DM_RMA_BY_WORD)
+            dm_rma_word_visit(win);
+        dm_list_add_head(&win->target.lock_queue, &w->link);
+    } else {
+        if (note->mode & DM_RMA_BY_WORD)
+            w->ticket = dm_rma_word_ticket(win);
+        dm_list_add_tail(&win->target.lock_queue, &w->link);
+    }
     lock_grant_next(win);
 }
 
