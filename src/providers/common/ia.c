@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "providers/common/fork.h"
 #include "providers/common/init.h"
 #include "providers/common/strict.h"
 
@@ -49,6 +50,7 @@ static struct dm_pia *ia_new(const struct dm_prov_name *entry, bool is_threadsaf
     pthread_mutex_init(&ia->lock, NULL);
     for (int i = 0; i < DM_OBJ_N_TYPES; i++)
         dm_list_init(&ia->objs[i]);
+    dm_list_init(&ia->fork_link);
     ia->ops = entry->ops;
     ia->is_safe_line = is_threadsafe;
     ia->is_threadsafe = is_threadsafe || entry->is_strict;
@@ -82,7 +84,8 @@ static DAT_RETURN ia_start(struct dm_pia *ia, const char *params, DAT_COUNT qlen
     if (ret != DAT_SUCCESS)
         return ret;
     ret = async_open(ia, qlen, async_evd);
-    if (ret == DAT_SUCCESS && !ia->ops->ia.start(ia)) {
+    if (ret == DAT_SUCCESS && !(dm_prov_fork_add(ia) && ia->ops->ia.start(ia))) {
+        dm_prov_fork_del(ia);
         async_close(ia);
         ret = DM_DAT_NOMEM;
     }
@@ -215,6 +218,7 @@ DAT_RETURN dm_ia_close(DAT_IA_HANDLE handle, DAT_CLOSE_FLAGS flags)
         ia->ops->ia.disconnect(ia);
     close_objects(ia);
     pthread_mutex_unlock(&ia->lock);
+    dm_prov_fork_del(ia);
     /* Until it has stopped the provider may still add events. */
     ia->ops->ia.stop(ia);
     DESTROY_ALL(ia, DAT_HANDLE_TYPE_EVD, struct dm_evd, obj.link, dm_evd_destroy);

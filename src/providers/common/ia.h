@@ -33,6 +33,8 @@ struct dm_pia {
     /* The event ring whose waiter is in ops->sleep. */
     _Atomic(struct dm_evd_ring *) led;
     struct dm_strict *strict; /* NULL: not strict */
+    struct dm_list fork_link;
+    bool is_fork_locked; /* this process is forking, and holds the lock for that */
 };
 
 /* The cheap check for hot calls: the handle points into a slab for sure. */

@@ -41,6 +41,8 @@ static DAT_RETURN lmr_file_open(const struct dm_lmr *lmr, struct dm_lmr_file *fi
     if (fstat(file->fd, &st) != 0 || st.st_size < 0 || file->offset + lmr->len < lmr->len ||
         (uint64_t)st.st_size < file->offset + lmr->len)
         return DM_DAT_ARG(3);
+    file->dev = st.st_dev;
+    file->ino = st.st_ino;
     return (fcntl(file->fd, F_GETFL) & O_ACCMODE) == O_RDWR ? DAT_SUCCESS : DM_DAT_ARG(3);
 }
 

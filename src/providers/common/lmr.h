@@ -40,6 +40,8 @@ struct dm_lmr {
 struct dm_lmr_file {
     int fd;
     uint64_t offset;
+    uint64_t dev;
+    uint64_t ino;
 };
 
 /* All privileges that there are, and those of peers. */

@@ -25,6 +25,10 @@ struct dm_prov_state {
     bool is_ready;
     _Atomic pid_t *alive; /* in a page that fork() wipes */
     struct dm_list names; /* struct dm_prov_name */
+    /* Open instances, for fork(). */
+    pthread_mutex_t fork_lock; /* before those of the instances */
+    bool is_fork_ready;
+    struct dm_list ias; /* struct dm_pia, fork_link */
 };
 
 extern struct dm_prov_state dm_prov_state;

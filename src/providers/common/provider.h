@@ -31,6 +31,9 @@ struct dm_prov_ia_ops {
     void (*disconnect)(struct dm_pia *ia);
     /* Stop threads and connections; nothing adds to event rings afterwards. Without the lock. */
     void (*stop)(struct dm_pia *ia);
+    /* Optional. In a forked child, where the instance is of no use: close the copies of sockets, as
+     * the connections are the parent's. The lock is held, as the parent held it. */
+    void (*forked)(struct dm_pia *ia);
     /* Undo open(). Without the lock, all objects are gone. */
     void (*close)(struct dm_pia *ia);
     /* Optional. The end of a call that may have ended connections: close what is over. */

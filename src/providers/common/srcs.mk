@@ -11,6 +11,7 @@ SRCS_provider_common += \
     src/providers/common/evd_ring.c \
     src/providers/common/evd_wait.c \
     src/providers/common/ext.c \
+    src/providers/common/fork.c \
     src/providers/common/ia.c \
     src/providers/common/init.c \
     src/providers/common/lmr.c \

@@ -121,21 +121,13 @@ DAT_RETURN dm_net_open(struct dm_net *net, const struct dm_net_ops *ops, const c
 
 bool dm_net_start(struct dm_pia *pia)
 {
-    struct dm_net *net = (struct dm_net *)pia;
-
-    if (!dm_net_fork_add(net))
-        return false;
-    if (dm_net_progress_start(net))
-        return true;
-    dm_net_fork_del(net);
-    return false;
+    return dm_net_progress_start((struct dm_net *)pia);
 }
 
 void dm_net_stop(struct dm_pia *pia)
 {
     struct dm_net *net = (struct dm_net *)pia;
 
-    dm_net_fork_del(net);
     dm_net_progress_stop(net);
     (void)net->ops->round(net, true); /* reject those who have connected meanwhile */
     dm_net_conns_close(net);

@@ -62,7 +62,6 @@ struct dm_net_op_pool {
 struct dm_net {
     struct dm_pia pia;
     const struct dm_net_ops *ops;
-    struct dm_list link; /* in dm_net_state.nets */
     char iface[IF_NAMESIZE];
     enum dm_net_mode mode;
     uint64_t timeout_ns;
@@ -164,8 +163,6 @@ static inline uint64_t dm_net_earlier(uint64_t a, uint64_t b)
 
 /* ---- fork.c ---- */
 
-/* An instance whose sockets forked children have to close. */
-bool dm_net_fork_add(struct dm_net *net);
-void dm_net_fork_del(struct dm_net *net);
+void dm_net_forked(struct dm_pia *ia);
 
 #endif

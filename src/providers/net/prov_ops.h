@@ -16,6 +16,7 @@
            .disconnect = dm_net_conns_disconnect, \
            .stop = dm_net_stop, \
            .reap = dm_net_reap, \
+           .forked = dm_net_forked, \
            .mem_alloc = dm_net_mem_alloc, \
            .mem_free = dm_net_mem_free, \
            .kick = dm_net_kick, \

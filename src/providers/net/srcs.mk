@@ -13,7 +13,6 @@ SRCS_NET := \
     src/providers/net/listener.c \
     src/providers/net/mem.c \
     src/providers/net/net.c \
-    src/providers/net/net_state.c \
     src/providers/net/op.c \
     src/providers/net/port.c \
     src/providers/net/post.c \

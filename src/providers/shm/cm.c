@@ -141,11 +141,11 @@ static void cm_try_connect(struct dm_shm_conn *conn)
 {
     struct dm_shm_ep *ep = conn->ep;
     bool is_full;
-    pid_t pid;
 
     if (connect(conn->src.fd, (const struct sockaddr *)&conn->active.to.addr,
                 conn->active.to.len) == 0) {
-        if (!dm_shm_sock_is_trusted(conn->src.fd, &pid) || !dm_shm_src_add(conn->ia, &conn->src)) {
+        if (!dm_shm_sock_is_trusted(conn->src.fd, &conn->pid) ||
+            !dm_shm_src_add(conn->ia, &conn->src)) {
             cm_no_listener(ep);
             return;
         }
@@ -158,7 +158,8 @@ static void cm_try_connect(struct dm_shm_conn *conn)
         }
         conn->state = !is_full && dm_shm_csp_wait(conn) ? DM_CONN_CSP_WAIT : DM_CONN_RETRY;
     }
-    dm_shm_kick(&conn->ia->pia); /* there is a deadline now */
+    if (dm_shm_cm_due(conn, dm_futex_now()) < conn->ia->wake_at)
+        dm_shm_kick(&conn->ia->pia); /* there is an earlier deadline now */
 }
 
 /* Connect again soon, with a new socket: the request is redirected, or the

@@ -120,6 +120,7 @@ static void half_open_new(struct dm_shm_ia *ia, const struct dm_shm_listener *li
         close(fd);
         return;
     }
+    conn->pid = pid;
     shm_half_open_limit(ia);
     ia->n_half_open++;
     conn->sp = listener->sp;
@@ -139,14 +140,12 @@ void dm_shm_listener_ready(struct dm_shm_ia *ia, struct dm_shm_listener *listene
     if (listener->paused != 0)
         dm_shm_src_poll(ia, &listener->src, EPOLLIN);
     listener->paused = 0;
-    do {
+    do
         fd = accept4(listener->src.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (fd >= 0)
-            half_open_new(ia, listener, fd);
-        if (listener->src.is_dead) /* the common connect that waited is matched */
-            return;
-    } while (fd >= 0 || errno == ECONNABORTED || errno == EINTR);
-    if (errno == EAGAIN)
+    while (fd < 0 && (errno == ECONNABORTED || errno == EINTR));
+    if (fd >= 0) /* if others have come, the socket stays readable */
+        half_open_new(ia, listener, fd);
+    if (fd >= 0 || errno == EAGAIN)
         return;
     if (errno == EMFILE || errno == ENFILE)
         dm_shm_no_descriptor(ia);

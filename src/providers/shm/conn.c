@@ -39,7 +39,7 @@ void dm_shm_conn_close(struct dm_shm_conn *conn)
     conn->ep = NULL;
     dm_cr_lost(&conn->cr);
     if (conn->peer != NULL)
-        dm_shm_peer_put(conn->ia, conn->peer);
+        dm_shm_peer_put(conn->peer);
     conn->peer = NULL;
     if (conn->state == DM_CONN_HALF_OPEN)
         conn->ia->n_half_open--;
@@ -81,11 +81,9 @@ void dm_shm_conn_describe(const struct dm_shm_conn *conn, struct dm_shm_ctrl *ms
 
 bool dm_shm_conn_peer_set(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg, int fd)
 {
-    pid_t pid;
-
-    if (msg->version != DM_SHM_VERSION || !dm_shm_sock_is_trusted(conn->src.fd, &pid))
+    if (msg->version != DM_SHM_VERSION)
         return false;
-    conn->peer = dm_shm_peer_get(conn->ia, conn->src.fd, fd, msg->id, pid);
+    conn->peer = dm_shm_peer_get(conn->ia, fd, msg->id, conn->pid);
     if (conn->peer == NULL)
         return false;
     if (!dm_shm_peer_ep_ok(conn->peer, msg->ep))
@@ -137,48 +135,30 @@ static void conn_lost(struct dm_shm_conn *conn)
         dm_shm_cm_lost(conn);
 }
 
-void dm_shm_conn_ready(struct dm_shm_conn *conn, uint32_t events)
+/* Receive a message, if there is one, and do what it says. */
+static void conn_receive(struct dm_shm_conn *conn)
 {
     struct dm_shm_ctrl msg;
+    int got;
     int fd;
-    int got = 1;
 
-    if ((events & EPOLLOUT) != 0)
-        dm_shm_ctrl_flush(conn);
-    while (!conn->src.is_dead && !conn->is_peer_gone && conn->state > DM_CONN_RETRY) {
-        got = dm_shm_ctrl_recv(conn->src.fd, &msg, &fd);
-        if (got <= 0)
-            break;
-        if (fd == DM_CTRL_FD_LOST)
-            dm_shm_no_descriptor(conn->ia);
-        conn_dispatch(conn, &msg, fd);
-        if (fd >= 0)
-            close(fd);
-    }
+    if (conn->src.is_dead || conn->is_peer_gone || conn->state <= DM_CONN_RETRY)
+        return;
+    got = dm_shm_ctrl_recv(conn->src.fd, &msg, &fd);
     if (got < 0)
         conn_lost(conn);
+    if (got <= 0)
+        return;
+    if (fd == DM_CTRL_FD_LOST)
+        dm_shm_no_descriptor(conn->ia);
+    conn_dispatch(conn, &msg, fd);
+    if (fd >= 0)
+        close(fd);
 }
 
-static void conns_lose(struct dm_list *srcs, const struct dm_shm_peer *peer)
+void dm_shm_conn_ready(struct dm_shm_conn *conn, uint32_t events)
 {
-    dm_list_for_each_safe (it, next, srcs) {
-        struct dm_shm_src *src = dm_container_of(it, struct dm_shm_src, link);
-        struct dm_shm_conn *conn = (struct dm_shm_conn *)src;
-
-        if (src->kind != DM_SRC_CONN || conn->peer != peer)
-            continue;
-        dm_shm_conn_ready(conn, 0);
-        if (!src->is_dead && !conn->is_peer_gone)
-            conn_lost(conn);
-    }
-}
-
-void dm_shm_peer_died(struct dm_shm_ia *ia, struct dm_shm_peer *peer)
-{
-    dm_shm_peer_hold(peer); /* the last connection would take it along */
-    dm_shm_src_defer_free(ia, &peer->pidfd->src);
-    peer->pidfd = NULL;
-    conns_lose(&ia->quiet_srcs, peer);
-    conns_lose(&ia->srcs, peer);
-    dm_shm_peer_put(ia, peer);
+    if ((events & EPOLLOUT) != 0)
+        dm_shm_ctrl_flush(conn);
+    conn_receive(conn); /* if there are more, the socket stays readable */
 }

@@ -60,6 +60,7 @@ struct dm_shm_conn {
     struct dm_cr *cr;
     struct dm_shm_ep *ep;
     struct dm_shm_peer *peer;
+    pid_t pid;           /* of the process at the other end of the socket, 0: not known yet */
     uint64_t peer_ep;    /* offset of its struct dm_shm_link_ep */
     uint32_t owner;      /* how the peer signs events in our rings */
     uint32_t peer_owner; /* how we sign in its rings */
@@ -87,7 +88,5 @@ void dm_shm_conn_describe(const struct dm_shm_conn *conn, struct dm_shm_ctrl *ms
 bool dm_shm_conn_peer_set(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg, int fd);
 /* The socket is readable, or has space (EPOLLOUT in events). */
 void dm_shm_conn_ready(struct dm_shm_conn *conn, uint32_t events);
-/* The process of a peer has ended; what it sent before still counts. */
-void dm_shm_peer_died(struct dm_shm_ia *ia, struct dm_shm_peer *peer);
 
 #endif

@@ -237,6 +237,9 @@ void dm_shm_ctrl_arrived(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg
     case DM_CTRL_STAGED:
         dm_shm_stage_response(ep, msg);
         break;
+    case DM_CTRL_CONFIRM: /* its event, which may have an agent, was seen before */
+        atomic_store(&conn->ia->has_agents, true);
+        break;
     case DM_CTRL_CONFIRM_LOST:
         dm_evd_overflow(ep->ep.connect_evd);
         break;

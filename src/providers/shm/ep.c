@@ -83,7 +83,7 @@ static void ep_drop_peer(struct dm_shm_ep *ep)
 {
     ep->peer_sh = NULL;
     if (ep->peer != NULL)
-        dm_shm_peer_put(dm_shm_ia_of(ep), ep->peer);
+        dm_shm_peer_put(ep->peer);
     ep->peer = NULL;
 }
 

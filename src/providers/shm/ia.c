@@ -72,6 +72,11 @@ void dm_shm_ia_stop(struct dm_pia *pia)
     dm_shm_progress_stop((struct dm_shm_ia *)pia);
 }
 
+void dm_shm_ia_forked(struct dm_pia *pia)
+{
+    dm_shm_srcs_forked((struct dm_shm_ia *)pia);
+}
+
 void dm_shm_ia_close(struct dm_pia *pia)
 {
     struct dm_shm_ia *ia = (struct dm_shm_ia *)pia;

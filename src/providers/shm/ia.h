@@ -41,11 +41,13 @@ struct dm_shm_ia {
     bool is_files_reported; /* or of descriptors */
     /* The progress thread. */
     struct dm_list srcs;          /* those that may become due */
-    struct dm_list quiet_srcs;    /* established connections, peers: only descriptors wake them */
+    struct dm_list quiet_srcs;    /* established connections: only descriptors wake them */
     struct dm_list deferred_free; /* dead sources, freed by the thread */
     int epoll_fd;
+    uint64_t wake_at; /* when the thread looks for what is due, ns of CLOCK_MONOTONIC */
     struct dm_shm_src kick;
     bool is_stopping;
+    bool is_kicked; /* the thread by itself, while it runs agents */
     _Atomic bool has_agents;
 };
 

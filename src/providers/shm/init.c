@@ -12,6 +12,7 @@ static const struct dm_prov_ops ops = {
            .open = dm_shm_ia_open,
            .start = dm_shm_ia_start,
            .stop = dm_shm_ia_stop,
+           .forked = dm_shm_ia_forked,
            .close = dm_shm_ia_close,
            .mem_alloc = dm_shm_mem_alloc,
            .mem_free = dm_shm_mem_free,

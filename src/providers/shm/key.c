@@ -65,6 +65,7 @@ void dm_shm_key_publish(struct dm_shm_ia *ia, uint32_t key, const struct dm_shm_
         entry->priv |= (uint32_t)DAT_IB_MEM_PRIV_REMOTE_ATOMIC;
     entry->pz = want->pz;
     entry->only = want->only;
+    entry->file = want->file;
     entry->base_key = want->base_key;
     entry->base_serial = want->base_serial != 0 ? want->base_serial : serial;
     atomic_store_explicit(&entry->serial, serial, memory_order_release);

@@ -36,6 +36,32 @@ static bool lmr_file_dup(struct dm_shm_lmr *lmr, const struct dm_lmr_file *file,
     return lmr->fd >= 0;
 }
 
+/* Show peers the file. Without the memory for that they have to ask. */
+static void lmr_file_show(struct dm_shm_ia *ia, struct dm_shm_lmr *lmr,
+                          const struct dm_lmr_file *file, const struct dm_shm_lmr *from)
+{
+    const struct dm_shm_file *same = from != NULL ? from->file : NULL;
+
+    lmr->file = NULL;
+    if (lmr->fd < 0 || (file == NULL && same == NULL))
+        return;
+    lmr->file = dm_shm_seg_alloc(&ia->seg, sizeof(*lmr->file));
+    if (lmr->file == NULL)
+        return;
+    lmr->file->dev = file != NULL ? file->dev : same->dev;
+    lmr->file->ino = file != NULL ? file->ino : same->ino;
+    lmr->file->offset = lmr->fd_offset;
+    lmr->file->fd = lmr->fd;
+}
+
+static void lmr_file_hide(struct dm_shm_ia *ia, struct dm_shm_lmr *lmr)
+{
+    if (lmr->fd >= 0)
+        close(lmr->fd);
+    if (lmr->file != NULL)
+        dm_shm_seg_free(&ia->seg, lmr->file);
+}
+
 DAT_RETURN dm_shm_lmr_register(struct dm_lmr *lmr, const struct dm_lmr_file *file,
                                const struct dm_lmr *from)
 {
@@ -49,13 +75,15 @@ DAT_RETURN dm_shm_lmr_register(struct dm_lmr *lmr, const struct dm_lmr_file *fil
 
     if (!lmr_file_dup(slmr, file, (const struct dm_shm_lmr *)from))
         return DM_DAT_NO_REGION;
+    lmr_file_show(ia, slmr, file, (const struct dm_shm_lmr *)from);
     lmr->key = dm_shm_key_new(lmr->obj.ia);
     if (lmr->key == 0) {
-        if (slmr->fd >= 0)
-            close(slmr->fd);
+        lmr_file_hide(ia, slmr);
         return DM_DAT_NO_REGION;
     }
     entry.base_key = slmr->fd >= 0 ? lmr->key : 0;
+    if (slmr->file != NULL)
+        entry.file = (uint32_t)(dm_shm_seg_offset(&ia->seg, slmr->file) / 64);
     dm_shm_key_publish(ia, lmr->key, &entry);
     return DAT_SUCCESS;
 }
@@ -94,12 +122,14 @@ bool dm_shm_lmr_hide(struct dm_lmr *lmr)
 
 void dm_shm_lmr_deregister(struct dm_lmr *lmr)
 {
+    struct dm_shm_ia *ia = (struct dm_shm_ia *)lmr->obj.ia;
     struct dm_shm_lmr *slmr = (struct dm_shm_lmr *)lmr;
+    bool is_mapped =
+        slmr->is_exported || (slmr->file != NULL && atomic_load(&slmr->file->is_mapped) != 0);
 
-    dm_shm_model_unlock((struct dm_shm_ia *)lmr->obj.ia, lmr->len);
-    if (slmr->fd >= 0)
-        close(slmr->fd);
-    if (slmr->is_exported)
-        notify_unmap((struct dm_shm_ia *)lmr->obj.ia, slmr->serial);
+    dm_shm_model_unlock(ia, lmr->len);
+    lmr_file_hide(ia, slmr);
+    if (is_mapped)
+        notify_unmap(ia, slmr->serial);
     dm_shm_key_free(lmr->obj.ia, lmr->key);
 }

@@ -8,9 +8,10 @@
 
 struct dm_shm_lmr {
     struct dm_lmr lmr;
-    int fd; /* a descriptor of its memory for peers, -1: none */
+    int fd;                   /* a descriptor of its memory for peers, -1: none */
+    struct dm_shm_file *file; /* in our segment; NULL: not shown */
     uint64_t fd_offset;
-    bool is_exported; /* some peer has the descriptor */
+    bool is_exported; /* some peer has asked for the descriptor */
     uint64_t serial;  /* of the key, when it is hidden */
 };
 

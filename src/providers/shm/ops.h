@@ -11,6 +11,7 @@
 DAT_RETURN dm_shm_ia_open(struct dm_pia *ia, const char *params);
 bool dm_shm_ia_start(struct dm_pia *ia);
 void dm_shm_ia_stop(struct dm_pia *ia);
+void dm_shm_ia_forked(struct dm_pia *ia);
 void dm_shm_ia_close(struct dm_pia *ia);
 void *dm_shm_mem_alloc(struct dm_pia *ia, size_t len);
 void dm_shm_mem_free(struct dm_pia *ia, void *mem);

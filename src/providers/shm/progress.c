@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "providers/shm/cm.h"
-#include "providers/shm/transport/peer.h"
 
 enum { N_EVENTS = 64, NS_PER_MS = 1000000 };
 
@@ -66,6 +65,10 @@ void dm_shm_kick(struct dm_pia *pia)
     uint64_t one = 1;
 
     atomic_store(&ia->has_agents, true);
+    if (pia->has_thread && pthread_equal(pia->thread, pthread_self())) { /* it need not be woken */
+        ia->is_kicked = true;
+        return;
+    }
     if (write(ia->kick.fd, &one, sizeof(one)) < 0)
         return; /* the counter is full: it is awake anyway */
 }
@@ -121,9 +124,13 @@ static int src_timers(struct dm_shm_ia *ia)
             after = ia->srcs.next;
         it = after;
     }
+    now = dm_futex_now();
+    /* An earlier time that was set stays: the next connection need not set one then. */
+    if (next < ia->wake_at || ia->wake_at <= now)
+        ia->wake_at = next;
+    next = ia->wake_at;
     if (next == DM_FUTEX_FOREVER)
         return -1;
-    now = dm_futex_now();
     return next > now ? (int)((next - now) / NS_PER_MS) + 1 : 0;
 }
 
@@ -145,9 +152,6 @@ static void src_ready(struct dm_shm_ia *ia, const struct epoll_event *ev)
     case DM_SRC_CONN:
         dm_shm_conn_ready((struct dm_shm_conn *)src, ev->events);
         break;
-    case DM_SRC_PEER:
-        dm_shm_peer_died(ia, ((struct dm_shm_pidfd *)src)->peer);
-        break;
     }
 }
 
@@ -165,6 +169,7 @@ static void *shm_progress_thread(void *arg)
         pthread_mutex_lock(&ia->pia.lock);
         for (int i = 0; i < n; i++)
             src_ready(ia, &ev[i]);
+        ia->is_kicked = false;
         timeout = src_timers(ia);
         src_free_dead(ia);
         is_stopping = ia->is_stopping;
@@ -173,6 +178,8 @@ static void *shm_progress_thread(void *arg)
             return NULL;
         if (atomic_exchange(&ia->has_agents, false))
             dm_cno_run_agents(&ia->pia);
+        if (ia->is_kicked)
+            timeout = 0;
     }
 }
 
@@ -181,6 +188,7 @@ bool dm_shm_progress_start(struct dm_shm_ia *ia)
     dm_list_init(&ia->srcs);
     dm_list_init(&ia->quiet_srcs);
     dm_list_init(&ia->deferred_free);
+    ia->wake_at = DM_FUTEX_FOREVER;
     ia->kick.kind = DM_SRC_KICK;
     ia->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     ia->kick.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -206,6 +214,18 @@ static void srcs_end(struct dm_shm_ia *ia, struct dm_list *srcs)
         else
             dm_shm_src_defer_free(ia, src);
     }
+}
+
+static void srcs_close_fds(const struct dm_list *srcs)
+{
+    dm_list_for_each (it, srcs)
+        close(dm_container_of(it, struct dm_shm_src, link)->fd);
+}
+
+void dm_shm_srcs_forked(struct dm_shm_ia *ia)
+{
+    srcs_close_fds(&ia->srcs);
+    srcs_close_fds(&ia->quiet_srcs);
 }
 
 void dm_shm_progress_stop(struct dm_shm_ia *ia)

@@ -10,7 +10,7 @@
 struct dm_shm_ia;
 
 /* Anything the progress thread polls; first member. */
-enum dm_shm_src_kind { DM_SRC_KICK, DM_SRC_LISTEN, DM_SRC_CONN, DM_SRC_PEER };
+enum dm_shm_src_kind { DM_SRC_KICK, DM_SRC_LISTEN, DM_SRC_CONN };
 struct dm_shm_src {
     enum dm_shm_src_kind kind;
     int fd;
@@ -30,5 +30,7 @@ void dm_shm_src_poll(struct dm_shm_ia *ia, struct dm_shm_src *src, uint32_t even
 void dm_shm_src_watch(struct dm_shm_ia *ia, struct dm_shm_src *src);
 /* Stop polling it, close its descriptor; its memory is freed later. */
 void dm_shm_src_defer_free(struct dm_shm_ia *ia, struct dm_shm_src *src);
+/* Close the sockets of all in a forked child. */
+void dm_shm_srcs_forked(struct dm_shm_ia *ia);
 
 #endif

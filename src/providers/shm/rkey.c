@@ -9,8 +9,8 @@
 #include "providers/shm/transport/map.h"
 #include "providers/shm/transport/peer.h"
 
-/* Where the region, or that of an RMR, is mapped here. Until the answer comes,
- * process_vm serves, so that requests do not wait. */
+/* Where the region, or that of an RMR, is mapped here. Where we have to ask for its descriptor
+ * process_vm serves until the answer comes, so that requests do not wait. */
 static enum dm_shm_find rkey_map(struct dm_shm_ep *ep, uint32_t key, const struct dm_shm_key *base,
                                  struct dm_shm_rkey *f, bool is_locked)
 {
@@ -20,9 +20,11 @@ static enum dm_shm_find rkey_map(struct dm_shm_ep *ep, uint32_t key, const struc
     if (!is_locked)
         return DM_FIND_LOCK;
     map = dm_shm_map_find(ep->peer, base->base_serial);
+    if (map == NULL)
+        map = dm_shm_map_open(ep, base->base_key, base->base_serial);
     if (map == NULL) {
         dm_shm_map_request(ep, base->base_key, base->base_serial);
-        return ep->peer->can_cma ? DM_FIND_OK : DM_FIND_MAP;
+        return dm_shm_peer_can_cma(ep->peer) ? DM_FIND_OK : DM_FIND_MAP;
     }
     offset = f->addr - map->va;
     if (map->data != NULL && offset <= map->region_len && f->len <= map->region_len - offset)
@@ -79,7 +81,7 @@ enum dm_shm_find dm_shm_rkey_find(struct dm_shm_ep *ep, const DAT_RMR_TRIPLET *a
         return DM_FIND_BAD;
     if (found != DM_FIND_OK)
         return found;
-    if (f->data == NULL && !ep->peer->can_cma)
+    if (f->data == NULL && !dm_shm_peer_can_cma(ep->peer))
         return DM_FIND_STAGE;
     piece->entry = f->entry;
     piece->serial = f->serial;

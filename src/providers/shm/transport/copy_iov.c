@@ -112,7 +112,7 @@ enum dm_shm_exec dm_shm_copy_pieces(struct dm_shm_ep *ep, const struct iovec *ve
         if (err == ESRCH)
             return DM_EXEC_DOWN;
         if (err == EPERM || err == ENOSYS) {
-            ep->peer->can_cma = false;
+            atomic_store(&ep->peer->cma, DM_CMA_NO);
             return DM_EXEC_STAGE;
         }
         if (err != 0)

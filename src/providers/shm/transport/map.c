@@ -1,9 +1,13 @@
 /*
- * Regions of peers that are mapped here, by the serial of their key, and how the descriptor of one
- * is asked for: a request is open for one region of an endpoint at a time.
+ * Regions of peers that are mapped here, by the serial of their key. Their files are opened as
+ * descriptors of the owner (/proc), or, where that is not allowed or the owner cannot be named, its
+ * descriptor is asked for: a request is open for one region of an endpoint at a time.
  */
 #include "providers/shm/transport/map.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -13,6 +17,7 @@
 #include "providers/shm/dto.h"
 #include "providers/shm/lmr.h"
 #include "providers/shm/transport/peer.h"
+#include "providers/shm/transport/quiesce.h"
 
 static void map_free(struct dm_shm_map *map)
 {
@@ -89,6 +94,73 @@ void dm_shm_map_del(struct dm_shm_peer *peer, uint64_t serial)
         *at = map->next;
         map_free(map);
     }
+}
+
+/* A region as its owner shows it. */
+struct map_source {
+    uint64_t addr; /* in the owner */
+    uint64_t len;
+    uint64_t dev;
+    uint64_t ino;
+    uint64_t offset;
+    int fd;
+};
+
+/* What the owner shows of a region, while that is there. It learns that it has to tell its end. */
+static bool map_look(struct dm_shm_ep *ep, const struct dm_shm_key *entry, uint64_t serial,
+                     struct map_source *source)
+{
+    bool is_there = false;
+    struct dm_shm_file *file;
+    uint64_t offset;
+
+    dm_shm_busy_begin(ep); /* until it ends the owner frees nothing */
+    offset = (uint64_t)entry->file * 64;
+    if (dm_shm_is_up(ep) && atomic_load(&entry->serial) == serial && offset != 0 &&
+        dm_shm_peer_has(ep->peer, offset, sizeof(*file))) {
+        file = (void *)((char *)ep->peer->hdr + offset);
+        *source = (struct map_source){entry->addr, entry->len,   file->dev,
+                                      file->ino,   file->offset, file->fd};
+        atomic_store(&file->is_mapped, 1);
+        is_there = true;
+    }
+    dm_shm_busy_end(ep);
+    return is_there;
+}
+
+/* Open the file of a region; -1 and errno, ESTALE: it is another one. */
+static int map_file(const struct dm_shm_peer *peer, const struct map_source *source)
+{
+    char path[64];
+    struct stat st;
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)peer->pid, source->fd);
+    fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || (fstat(fd, &st) == 0 && st.st_dev == source->dev && st.st_ino == source->ino))
+        return fd;
+    close(fd);
+    errno = ESTALE;
+    return -1;
+}
+
+struct dm_shm_map *dm_shm_map_open(struct dm_shm_ep *ep, uint32_t key, uint64_t serial)
+{
+    struct dm_shm_peer *peer = ep->peer;
+    const struct dm_shm_key *entry = &peer->hdr->keys[key & DM_SHM_KEY_IDX];
+    struct map_source source;
+    int fd;
+
+    if (peer->is_apart || peer->pid <= 0 || !map_look(ep, entry, serial, &source))
+        return NULL;
+    fd = map_file(peer, &source);
+    if (fd < 0) { /* unless it was closed a moment ago, none of its files can be opened here */
+        peer->is_apart = errno != EMFILE && errno != ENFILE && atomic_load(&entry->serial) == serial;
+        return NULL;
+    }
+    map_add(peer, serial, fd, source.offset, source.len, source.addr);
+    close(fd);
+    return dm_shm_map_find(peer, serial);
 }
 
 /* Ask for the descriptor of a region; one such question is open at a time. */

@@ -21,6 +21,9 @@ struct dm_shm_map {
 struct dm_shm_map *dm_shm_map_find(struct dm_shm_peer *peer, uint64_t serial);
 void dm_shm_map_del(struct dm_shm_peer *peer, uint64_t serial);
 void dm_shm_maps_free(struct dm_shm_peer *peer);
+/* Map a region by the descriptor that its owner shows; NULL: it shows none, or it is not to be had
+ * so, and the peer has to be asked. Not with the endpoint's busy word odd. */
+struct dm_shm_map *dm_shm_map_open(struct dm_shm_ep *ep, uint32_t key, uint64_t serial);
 /* Ask the peer for the descriptor of a region: DM_CTRL_MAP. */
 void dm_shm_map_request(struct dm_shm_ep *ep, uint32_t key, uint64_t serial);
 /* The peer asks for one of ours: DM_CTRL_MAP. */

@@ -6,29 +6,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "providers/shm/transport/map.h"
 #include "util/log.h"
 
-/* Since Linux 6.5; older headers do not have it. */
-#define DM_SO_PEERPIDFD 77
-
-enum { N_YIELDS = 100, WAIT_NS = 50000, SHORT_NS = 2000000 };
-/* Longer than any transfer takes; a peer that needs more has been stopped. */
-#define STUCK_NS 5000000000u
-
-/* Can we copy to and from it? Only a real transfer shows. */
+/* Only a real transfer shows. */
 static bool probe_cma(const struct dm_shm_peer *peer)
 {
     struct dm_shm_hdr *hdr = peer->hdr;
@@ -47,6 +35,13 @@ static bool probe_cma(const struct dm_shm_peer *peer)
     return process_vm_writev(peer->pid, &local, 1, &remote, 1, 0) == sizeof(value);
 }
 
+bool dm_shm_peer_can_cma(struct dm_shm_peer *peer)
+{
+    if (atomic_load_explicit(&peer->cma, memory_order_relaxed) == DM_CMA_UNKNOWN)
+        atomic_store(&peer->cma, probe_cma(peer) ? DM_CMA_YES : DM_CMA_NO);
+    return atomic_load_explicit(&peer->cma, memory_order_relaxed) == DM_CMA_YES;
+}
+
 /* Is it a segment that cannot shrink under us? Its size. */
 static bool peer_check_fd(int fd, size_t *size_p)
 {
@@ -60,35 +55,6 @@ static bool peer_check_fd(int fd, size_t *size_p)
     return seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
 }
 
-/* Watch the peer's process: its sockets stay open if a child has inherited
- * them. Where the kernel cannot do that, the sockets have to do. */
-static void peer_watch(struct dm_shm_ia *ia, struct dm_shm_peer *peer, int sock)
-{
-    struct dm_shm_pidfd *death;
-    int fd = -1;
-    socklen_t len = sizeof(fd);
-
-    if (peer->pid == ia->pia.pid)
-        return;
-    if (getsockopt(sock, SOL_SOCKET, DM_SO_PEERPIDFD, &fd, &len) != 0)
-        fd = (int)syscall(SYS_pidfd_open, peer->pid, 0);
-    if (fd < 0)
-        return;
-    death = calloc(1, sizeof(*death));
-    if (death == NULL) {
-        close(fd);
-        return;
-    }
-    death->src.kind = DM_SRC_PEER;
-    death->src.fd = fd;
-    death->peer = peer;
-    dm_list_add_tail(&ia->quiet_srcs, &death->src.link);
-    if (dm_shm_src_add(ia, &death->src))
-        peer->pidfd = death;
-    else
-        dm_shm_src_defer_free(ia, &death->src);
-}
-
 /* To peers it looks as if nobody were there: warn once. */
 static void explain_no_map(struct dm_shm_ia *ia, size_t size)
 {
@@ -100,7 +66,7 @@ static void explain_no_map(struct dm_shm_ia *ia, size_t size)
     ia->is_short_reported = true;
 }
 
-struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int sock, int fd, uint64_t id, pid_t pid)
+struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int fd, uint64_t id, pid_t pid)
 {
     struct dm_shm_peer *peer;
     size_t size;
@@ -135,9 +101,8 @@ struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int sock, int fd, uint
         free(peer);
         return NULL;
     }
-    peer->can_cma = ia->copy != DM_COPY_STAGED && probe_cma(peer);
+    atomic_init(&peer->cma, ia->copy != DM_COPY_STAGED ? DM_CMA_UNKNOWN : DM_CMA_NO);
     dm_list_add_tail(&ia->peers, &peer->link);
-    peer_watch(ia, peer, sock);
     return peer;
 }
 
@@ -193,12 +158,10 @@ void dm_shm_peer_hold(struct dm_shm_peer *peer)
     peer->n_refs++;
 }
 
-void dm_shm_peer_put(struct dm_shm_ia *ia, struct dm_shm_peer *peer)
+void dm_shm_peer_put(struct dm_shm_peer *peer)
 {
     if (--peer->n_refs > 0)
         return;
-    if (peer->pidfd != NULL)
-        dm_shm_src_defer_free(ia, &peer->pidfd->src);
     dm_shm_maps_free(peer);
     dm_list_del(&peer->link);
     munmap(peer->hdr, peer->size);

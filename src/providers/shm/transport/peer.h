@@ -11,11 +11,8 @@ enum { DM_SHM_MAP_BUCKETS = 64 };
 struct dm_shm_map;
 struct dm_shm_peer;
 
-/* The process of a peer; readable when it has ended. */
-struct dm_shm_pidfd {
-    struct dm_shm_src src;
-    struct dm_shm_peer *peer;
-};
+/* Can we copy to and from its memory (process_vm)? It is tried when it matters. */
+enum dm_shm_cma { DM_CMA_UNKNOWN, DM_CMA_NO, DM_CMA_YES };
 
 /* Another instance, possibly of this process, whose segment is mapped here. Its
  * contents are the peer's: see wire.h for what is trusted. */
@@ -26,8 +23,8 @@ struct dm_shm_peer {
     pid_t pid;
     struct dm_shm_hdr *hdr;
     size_t size;
-    bool can_cma;
-    struct dm_shm_pidfd *pidfd; /* NULL: only its sockets show it */
+    _Atomic enum dm_shm_cma cma;
+    bool is_apart; /* its descriptors cannot be opened here */
     struct dm_shm_map *maps[DM_SHM_MAP_BUCKETS];
 };
 
@@ -37,10 +34,11 @@ static inline bool dm_shm_peer_has(const struct dm_shm_peer *peer, uint64_t offs
     return offset <= peer->size && len <= peer->size - offset;
 }
 
-/* sock: the connection to it. NULL: it is no segment, or no memory. */
-struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int sock, int fd, uint64_t id, pid_t pid);
+/* fd: of its segment. NULL: it is no segment, or no memory. */
+struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int fd, uint64_t id, pid_t pid);
+bool dm_shm_peer_can_cma(struct dm_shm_peer *peer);
 void dm_shm_peer_hold(struct dm_shm_peer *peer);
-void dm_shm_peer_put(struct dm_shm_ia *ia, struct dm_shm_peer *peer);
+void dm_shm_peer_put(struct dm_shm_peer *peer);
 /* Can this be one of its endpoints (struct dm_shm_link_ep), with a queue of
  * receives that lies in the segment? */
 bool dm_shm_peer_ep_ok(const struct dm_shm_peer *peer, uint64_t offset);

@@ -3,30 +3,54 @@
  */
 #include "providers/shm/transport/quiesce.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "providers/shm/conn.h"
 #include "providers/shm/transport/peer.h"
 
 enum { N_YIELDS = 100, WAIT_NS = 50000, SHORT_NS = 2000000 };
+/* Since Linux 6.5; older headers do not have it. */
+#define DM_SO_PEERPIDFD 77
 /* Longer than any transfer takes; a peer that needs more has been stopped. */
 #define STUCK_NS 5000000000u
+
+/* A descriptor of the process at the other end, -1: none is to be had, -2: there is no such process. */
+static int peer_pidfd(const struct dm_shm_conn *conn)
+{
+    int fd;
+    socklen_t len = sizeof(fd);
+
+    if (getsockopt(conn->src.fd, SOL_SOCKET, DM_SO_PEERPIDFD, &fd, &len) == 0)
+        return fd;
+    if (errno == ESRCH || errno == EINVAL)
+        return -2;
+    fd = (int)syscall(SYS_pidfd_open, conn->pid, 0);
+    return fd < 0 && errno == ESRCH ? -2 : fd;
+}
 
 /* Has the peer's process ended? That its socket is closed shows it only where
  * nothing better is known: a thread of a process that has closed it may still
  * be in the middle of a transfer. */
 static bool peer_is_gone(const struct dm_shm_conn *conn)
 {
-    struct pollfd pfd = {.fd = conn->src.fd, .events = POLLIN};
+    struct pollfd pfd = {.fd = conn->src.fd};
+    int fd = conn->pid != conn->ia->pia.pid ? peer_pidfd(conn) : -1;
+    bool is_gone;
 
-    if (conn->peer != NULL && conn->peer->pidfd != NULL) {
-        pfd.fd = conn->peer->pidfd->src.fd;
-        return poll(&pfd, 1, 0) > 0;
-    }
-    pfd.events = 0;
-    return conn->is_peer_gone || poll(&pfd, 1, 0) != 0;
+    if (fd == -2)
+        return true;
+    if (fd < 0)
+        return conn->is_peer_gone || poll(&pfd, 1, 0) != 0;
+    pfd.fd = fd;
+    pfd.events = POLLIN;
+    is_gone = poll(&pfd, 1, 0) > 0;
+    close(fd);
+    return is_gone;
 }
 
 /* Wait for at most so long; false if time is up. */

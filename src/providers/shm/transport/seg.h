@@ -44,6 +44,17 @@ struct dm_shm_key {
     uint32_t priv; /* DAT_MEM_PRIV_FLAGS */
     uint32_t pz;
     uint32_t only; /* offset / 64 of the one endpoint that serves it, 0: any */
+    uint32_t file; /* offset / 64 of the struct dm_shm_file of an LMR, 0: peers ask for it */
+};
+
+/* The file that a region's memory is a part of, and a descriptor of it: who may open the owner's
+ * descriptors maps the region without asking. */
+struct dm_shm_file {
+    DM_ALIGNED(64) uint64_t dev;
+    uint64_t ino;
+    uint64_t offset; /* in the file, of the region */
+    int32_t fd;
+    _Atomic uint32_t is_mapped; /* somebody has; set by a peer while its busy word is odd */
 };
 
 /* What "only" is for an endpoint at this offset. */
