@@ -1,12 +1,12 @@
 /*
- * The connection server's threads.
+ * The connection server.
  */
 #ifndef DM_DAPL_ADAPT_CONN_SERVER_H
 #define DM_DAPL_ADAPT_CONN_SERVER_H
 
 #include "dapl_adapt/provider/ia.h"
 
-/* Start and stop the server's thread of a rail. */
+/* Start and stop the server of a rail. DM_ESYS: it needs a thread, and there is none. */
 int dm_conn_serve(struct dm_ia *ia);
 void dm_conn_unserve(struct dm_ia *ia);
 

@@ -317,7 +317,7 @@ int dm_poll_rare(struct dm_adapt *adapt)
     for (int i = 0; i < adapt->rails.n_ias; i++) {
         ia = adapt->rails.ias[i];
         n += dm_poll_drain_rail(ia); /* unsignalled requests complete when they fail */
-        while (!ia->cm.has_thread && dto_dequeue(ia, ia->cm.evd, &event) == DAT_SUCCESS) {
+        while (!ia->cm.is_served && dto_dequeue(ia, ia->cm.evd, &event) == DAT_SUCCESS) {
             dm_conn_event(ia, &event);
             n++;
         }

@@ -170,6 +170,7 @@ static int ia_query(struct dm_ia *ia, const struct dm_conf_entry *entry)
     ia->caps.is_late = limits.max_iov_read == 1;
     ia->caps.has_ext = limits.has_ext;
     ia->caps.keeps_iov = limits.keeps_iov;
+    ia->caps.has_agents = limits.has_agents;
     ia->caps.has_clock = limits.has_clock;
     ia->caps.needs_sendrecv = limits.last_byte == DM_LAST_IS_EARLY;
     ia->limits.max_req = ia_min_pos(65536, limits.max_req);
@@ -297,6 +298,16 @@ static int ia_create_queues(struct dm_ia *ia, int qlen)
     return err;
 }
 
+/* The queue of connection events, with an agent to come where the provider's own thread calls agents. */
+static int ia_create_cm(struct dm_ia *ia, int n_peers)
+{
+    if (!ia->caps.has_agents ||
+        dat_cno_create(ia->ia, DAT_OS_WAIT_PROXY_AGENT_NULL, &ia->cm.cno) != DAT_SUCCESS)
+        ia->cm.cno = DAT_HANDLE_NULL;
+    return ia_evd_create(ia, ia_min_pos(PEERS_AT_ONCE, n_peers) * 8 + 32, ia->cm.cno,
+                         DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG, &ia->cm.evd);
+}
+
 static int ia_create_objects(struct dm_ia *ia, int n_peers, int per_peer)
 {
     int n_first = ia->depth.max > 0 ? ia_min_pos(PEERS_FIRST, n_peers) : n_peers;
@@ -308,8 +319,7 @@ static int ia_create_objects(struct dm_ia *ia, int n_peers, int per_peer)
         return DM_FAIL(DM_EPROVIDER, "%s: dat_pz_create: %s", ia->name, dm_dat_text(rc));
     err = ia_create_queues(ia, (n_first + PEERS_SPARE) * per_peer);
     if (err == DM_OK)
-        err = ia_evd_create(ia, ia_min_pos(PEERS_AT_ONCE, n_peers) * 8 + 32, DAT_HANDLE_NULL,
-                            DAT_EVD_CR_FLAG | DAT_EVD_CONNECTION_FLAG, &ia->cm.evd);
+        err = ia_create_cm(ia, n_peers);
     if (err == DM_OK)
         err = dm_ia_listen(ia->ia, ia->name, ia->cm.evd, &ia->cm.qual, &ia->cm.psp);
     if (err == DM_OK && ia->caps.is_late)
@@ -380,6 +390,8 @@ void dm_ia_close(struct dm_ia *ia)
         dat_psp_free(ia->cm.psp);
     if (ia->cm.evd != DAT_HANDLE_NULL)
         dat_evd_free(ia->cm.evd);
+    if (ia->cm.cno != DAT_HANDLE_NULL)
+        dat_cno_free(ia->cm.cno);
     if (ia->recv_evd != ia->dto_evd)
         dat_evd_free(ia->recv_evd);
     if (ia->dto_evd != DAT_HANDLE_NULL)

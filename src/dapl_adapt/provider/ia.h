@@ -64,6 +64,7 @@ struct dm_ia_caps {
     bool needs_sendrecv; /* no rings: their last byte may come early, or only completions wake */
     bool keeps_iov;      /* triplets are the provider's until their request has completed */
     bool has_ext;        /* it names the InfiniBand extensions */
+    bool has_agents;     /* a thread of its own calls agents of notification objects */
     bool has_clock;      /* it models a network, in virtual time (util/clock.h) */
     bool can_share;      /* takes shared memory registrations, as probed */
     bool is_pinning;     /* registration pins pages: a kept one can go stale */
@@ -87,11 +88,13 @@ struct dm_ia_depth {
     int space; /* events that dto_evd can still take from new connections */
 };
 
-/* Connection management: the service point, its events, and the server thread that handles them. */
+/* Connection management: the service point, its events, and the server that handles them. */
 struct dm_ia_cm {
     DAT_EVD_HANDLE evd; /* connection requests and connection events */
-    bool has_thread;    /* it alone looks into evd */
+    DAT_CNO_HANDLE cno; /* has the provider's thread call the server; null: it is a thread */
+    bool is_served;     /* the server alone looks into evd */
     atomic_int stop;
+    atomic_int n_calls; /* of the server by the provider's thread that are under way */
     pthread_t thread;
     DAT_PSP_HANDLE psp;
     DAT_CONN_QUAL qual;

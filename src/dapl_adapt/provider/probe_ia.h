@@ -30,12 +30,13 @@ struct dm_probe_limits {
     uint64_t max_msg;
     bool is_local; /* it reaches this host only: it says so, or has a loopback address */
     enum dm_last_byte last_byte;
-    bool can_grow;  /* it says that event queues may be resized by any thread at any time */
-    bool can_wake;  /* and that a software event in a queue of completions wakes who waits in it */
-    bool is_driven; /* data arrives in consumers' polls of event queues, or late */
-    bool has_clock; /* it models a network, in virtual time */
-    bool has_ext;   /* it names the InfiniBand extensions */
-    bool keeps_iov; /* it says that triplets are its own until their request has completed */
+    bool can_grow;   /* it says that event queues may be resized by any thread at any time */
+    bool can_wake;   /* and that a software event in a queue of completions wakes who waits in it */
+    bool is_driven;  /* data arrives in consumers' polls of event queues, or late */
+    bool has_agents; /* a thread of its own calls agents of notification objects */
+    bool has_clock;  /* it models a network, in virtual time */
+    bool has_ext;    /* it names the InfiniBand extensions */
+    bool keeps_iov;  /* it says that triplets are its own until their request has completed */
     bool is_safe_line; /* it calls itself thread safe */
     bool is_serial;    /* not even different threads in different objects are allowed */
     unsigned char addr[DM_PROBE_ADDR_MAX];
