@@ -107,7 +107,7 @@ void dm_conn_free_all(struct dm_adapt *adapt)
 
     close_all(adapt);
     while ((conn = atomic_load_explicit(&adapt->all, memory_order_acquire)) != NULL)
-        dm_conn_free(conn);
+        dm_conn_free(conn, true);
     adapt->ops->drain_all(adapt); /* completions of these endpoints */
     dm_deferred_eps_free(adapt, true);
     free(adapt->deferred.list);

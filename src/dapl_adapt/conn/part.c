@@ -216,7 +216,7 @@ static int parting_free(struct dm_adapt *adapt, struct dm_proc *proc, struct dm_
         proc->has_ended = true;
     pthread_mutex_lock(&adapt->shared.lock);
     if (conn != NULL)
-        dm_conn_free(conn);
+        dm_conn_free(conn, false);
     pthread_mutex_unlock(&adapt->shared.lock);
     if (adapt->ev.gone != NULL) /* it may go on over a new connection */
         adapt->ev.gone(adapt->ev.arg, proc->number, is_free);

@@ -41,7 +41,7 @@ static int prepare_region(struct dm_conn *conn, const struct dm_link *link, stru
 
     conn->ia = ia;
     if (conn->region.ptr != NULL && conn->rx.ring.gen == 0 && conn->tx.ring.gen == 0) {
-        dm_region_free(&conn->region); /* nothing in it yet */
+        dm_region_free(&conn->region, false); /* nothing in it yet */
         old->depth.space += conn->ring.n_events;
         conn->ring.n_events = 0;
     }

@@ -114,7 +114,7 @@ static void conn_unlink(struct dm_conn *conn)
     atomic_store_explicit(&adapt->conns[conn->proc], NULL, memory_order_release);
 }
 
-void dm_conn_free(struct dm_conn *conn)
+void dm_conn_free(struct dm_conn *conn, bool is_end)
 {
     struct dm_adapt *adapt = conn->adapt;
 
@@ -139,7 +139,7 @@ void dm_conn_free(struct dm_conn *conn)
     free(conn->tx.sq.descs);
     if (conn->ia != NULL)
         conn->ia->depth.space += conn->ring.n_events;
-    dm_region_free(&conn->region);
+    dm_region_free(&conn->region, is_end);
     free(conn->addr);
     free(conn);
 }

@@ -18,8 +18,11 @@ int dm_conn_init_all(struct dm_adapt *adapt);
  * (reported). Lock held, or none but the main thread runs.
  */
 struct dm_conn *dm_conn_make(struct dm_adapt *adapt, int proc);
-/* Free the object of a peer, of which nothing is under way any more. The main thread, lock held. */
-void dm_conn_free(struct dm_conn *conn);
+/*
+ * Free the object of a peer, of which nothing is under way any more; is_end: all go, and there will be
+ * no others. The main thread, lock held.
+ */
+void dm_conn_free(struct dm_conn *conn, bool is_end);
 /* Are both links there and allowed to post? */
 bool dm_conn_is_complete(const struct dm_conn *conn);
 /* In the counts of its rail from now on, and not any more. */

@@ -117,7 +117,7 @@ static bool chunk_take(struct dm_ia *ia, size_t len, int n_more, struct dm_regio
 }
 
 /* The next one finds zeros, and memory that nobody uses goes back. */
-static void chunk_give(struct dm_region *region)
+static void chunk_give(struct dm_region *region, bool is_end)
 {
     struct dm_region_chunk *chunk = region->chunk;
     int slot = (int)((size_t)(region->ptr - chunk->ptr) / chunk->slot_len);
@@ -125,7 +125,7 @@ static void chunk_give(struct dm_region *region)
     chunk->used &= ~(UINT32_C(1) << slot);
     if (chunk->used == 0)
         chunk_free(chunk);
-    else if (madvise(region->ptr, chunk->slot_len, MADV_REMOVE) != 0)
+    else if (!is_end && madvise(region->ptr, chunk->slot_len, MADV_REMOVE) != 0)
         memset(region->ptr, 0, chunk->slot_len);
 }
 
@@ -158,12 +158,12 @@ int dm_region_move(struct dm_ia *ia, struct dm_region *region)
     return err;
 }
 
-void dm_region_free(struct dm_region *region)
+void dm_region_free(struct dm_region *region, bool is_end)
 {
     if (region->ptr == NULL)
         return;
     if (region->chunk != NULL) {
-        chunk_give(region);
+        chunk_give(region, is_end);
     } else {
         dm_lmr_free(&region->lmr);
         dm_host_shm_free(region->ptr, region->len, region->fd);

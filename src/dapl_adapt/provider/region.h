@@ -6,6 +6,7 @@
 #ifndef DM_DAPL_ADAPT_PROVIDER_REGION_H
 #define DM_DAPL_ADAPT_PROVIDER_REGION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "dapl_adapt/provider/lmr.h"
@@ -28,7 +29,8 @@ struct dm_region {
  * ever moved to another IA. DM_EAGAIN: the provider has no registrations or lockable memory left.
  */
 int dm_region_alloc(struct dm_ia *ia, size_t len, int n_more, struct dm_region *region_p);
-void dm_region_free(struct dm_region *region);
+/* is_end: nobody will ask for another one, so its memory need not be cleared. */
+void dm_region_free(struct dm_region *region, bool is_end);
 /* Register it with another IA instead; the memory stays. DM_EPROVIDER. */
 int dm_region_move(struct dm_ia *ia, struct dm_region *region);
 
