@@ -256,6 +256,14 @@ static int kv_get(void *arg, const char *key, char *buf, size_t len)
                               : dm_pmi_singleton_get(pmi, key, buf, len);
 }
 
+static int kv_ahead(void *arg, const char *const *keys, int n)
+{
+    struct dm_pmi *pmi = arg;
+
+    return pmi_is_client(pmi) && pmi->proto->ahead != NULL ? pmi->proto->ahead(pmi, keys, n)
+                                                           : DM_OK;
+}
+
 static int kv_fence(void *arg)
 {
     return dm_pmi_barrier(arg);
@@ -263,7 +271,8 @@ static int kv_fence(void *arg)
 
 struct dm_kv_ops dm_pmi_kv(struct dm_pmi *pmi)
 {
-    return (struct dm_kv_ops){.arg = pmi, .put = kv_put, .get = kv_get, .fence = kv_fence};
+    return (struct dm_kv_ops){
+        .arg = pmi, .put = kv_put, .get = kv_get, .ahead = kv_ahead, .fence = kv_fence};
 }
 
 int dm_pmi_barrier(struct dm_pmi *pmi)

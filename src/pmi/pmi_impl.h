@@ -33,6 +33,8 @@ struct dm_pmi_proto {
     /* rank: who has published it, -1 when that is not known. */
     int (*get)(struct dm_pmi *pmi, int rank, const char *key, char *buf, size_t len,
                bool *is_there_p);
+    /* Fetch values of keys that will be asked for, first parts, as pairs; NULL: one by one, when they are. */
+    int (*ahead)(struct dm_pmi *pmi, const char *const *keys, int n);
     int (*fence)(struct dm_pmi *pmi);
     /* The two halves of a fence over wire, which is readable when it is over; NULL: it has none. */
     int (*fence_start)(struct dm_pmi *pmi);
@@ -60,7 +62,8 @@ struct dm_pmi {
     int n_fences;
     int key_max;             /* bytes of a key with its NUL */
     int val_max;             /* bytes of a value with its NUL */
-    struct dm_list pairs;    /* key-value pairs of a job of one */
+    bool takes_many;         /* the launcher reads several requests at once */
+    struct dm_list pairs;    /* key-value pairs of a job of one, or that were fetched ahead */
     struct dm_pmi_wire wire; /* of PMI-1 and PMI-2, else its fd is -1 */
     struct dm_pmi_pmix *pmix;
     uint64_t own;   /* what other processes call this job, dm_pmi_set_own */
@@ -89,6 +92,8 @@ int dm_pmi_singleton_init(struct dm_pmi *pmi);
 int dm_pmi_singleton_put(struct dm_pmi *pmi, const char *key, const char *val);
 int dm_pmi_singleton_get(struct dm_pmi *pmi, const char *key, char *buf, size_t len);
 void dm_pmi_singleton_fini(struct dm_pmi *pmi);
+/* Take a value that was put there, before its key was asked for. False: it was not, or is too long. */
+bool dm_pmi_singleton_take(struct dm_pmi *pmi, const char *key, char *buf, size_t len);
 
 /* ---- pmi_client.c: what is the same for all launchers ---- */
 

@@ -146,13 +146,27 @@ int dm_pmi_singleton_get(struct dm_pmi *pmi, const char *key, char *buf, size_t 
     return DM_OK;
 }
 
+static void pmi_pair_free(struct pair *pair)
+{
+    dm_list_del(&pair->link);
+    free(pair->val);
+    free(pair);
+}
+
+bool dm_pmi_singleton_take(struct dm_pmi *pmi, const char *key, char *buf, size_t len)
+{
+    struct pair *pair = find_pair(pmi, key);
+    bool is_good = pair != NULL && strlen(pair->val) < len;
+
+    if (is_good)
+        memcpy(buf, pair->val, strlen(pair->val) + 1);
+    if (pair != NULL)
+        pmi_pair_free(pair);
+    return is_good;
+}
+
 void dm_pmi_singleton_fini(struct dm_pmi *pmi)
 {
-    dm_list_for_each_safe (it, tmp, &pmi->pairs) {
-        struct pair *pair = dm_container_of(it, struct pair, link);
-
-        dm_list_del(it);
-        free(pair->val);
-        free(pair);
-    }
+    dm_list_for_each_safe (it, tmp, &pmi->pairs)
+        pmi_pair_free(dm_container_of(it, struct pair, link));
 }

@@ -163,6 +163,7 @@ static int v1_init(struct dm_pmi *pmi)
         return err;
     /* What this process starts must neither speak to the launcher nor keep the line open. */
     fcntl(pmi->wire.fd, F_SETFD, FD_CLOEXEC);
+    pmi->takes_many = is_hydra;
     return v1_ask_all(pmi, is_hydra);
 }
 
@@ -185,9 +186,13 @@ static int v1_get(struct dm_pmi *pmi, int rank, const char *key, char *buf, size
                   bool *is_there_p)
 {
     const char *line;
-    int err = dm_pmi_wire_send(&pmi->wire, "cmd=get kvsname=%s key=%s", pmi->name, key);
+    int err;
 
     (void)rank;
+    *is_there_p = dm_pmi_singleton_take(pmi, key, buf, len);
+    if (*is_there_p)
+        return DM_OK;
+    err = dm_pmi_wire_send(&pmi->wire, "cmd=get kvsname=%s key=%s", pmi->name, key);
     if (err == DM_OK)
         err = v1_answer(pmi, "get_result", &line);
     if (err != DM_OK)
@@ -197,6 +202,28 @@ static int v1_get(struct dm_pmi *pmi, int rank, const char *key, char *buf, size
         return DM_FAIL(DM_ELAUNCH, "the process manager sent no usable value of %s: '%.100s'", key,
                        line);
     return DM_OK;
+}
+
+/* What is not there, or no value, is for v1_get() to report. */
+static int v1_ahead(struct dm_pmi *pmi, const char *const *keys, int n)
+{
+    char val[DM_PMI_VAL_MAX];
+    const char *line;
+    int err = DM_OK;
+
+    if (!pmi->takes_many)
+        return DM_OK;
+    for (int i = 0; i < n && err == DM_OK; i++)
+        err = dm_pmi_wire_add(&pmi->wire, "cmd=get kvsname=%s key=%s", pmi->name, keys[i]);
+    if (err == DM_OK)
+        err = dm_pmi_wire_flush(&pmi->wire);
+    for (int i = 0; i < n && err == DM_OK; i++) {
+        err = v1_answer(pmi, "get_result", &line);
+        if (err == DM_OK && dm_pmi_fd_is_success(line) &&
+            dm_pmi_wire_field(line, "value", val, sizeof(val)))
+            err = dm_pmi_singleton_put(pmi, keys[i], val);
+    }
+    return err;
 }
 
 static int v1_map(struct dm_pmi *pmi, bool *is_known_p)
@@ -282,6 +309,7 @@ const struct dm_pmi_proto *dm_pmi_v1(void)
         .map = v1_map,
         .put = v1_put,
         .get = v1_get,
+        .ahead = v1_ahead,
         .fence = v1_fence,
         .fence_start = v1_fence_start,
         .fence_end = v1_fence_end,

@@ -15,6 +15,8 @@ struct dm_kv_ops {
     int (*put)(void *arg, const char *key, const char *val);
     /* Fetch a value published before the last fence into buf (NUL-terminated). */
     int (*get)(void *arg, const char *key, char *buf, size_t len);
+    /* Optional. Values of these keys will be asked for: fetch them at one go, where that saves time. */
+    int (*ahead)(void *arg, const char *const *keys, int n);
     /* Collective over the job: commit own pairs and wait for everybody's. */
     int (*fence)(void *arg);
 };

@@ -310,6 +310,40 @@ static void long_values_are_split(void)
     stop_fake();
 }
 
+/* Hydra and our mpiexec are asked for several values at one go. */
+static void values_come_ahead(void)
+{
+    struct fake base = {.map = "(vector,(0,1,4))", .chunk = 7};
+    const char *const keys[] = {"a-1", "a-2", "a-3"};
+    struct dm_pmi *pmi = NULL;
+    struct dm_kv_ops kv;
+    char val[DM_KV_VAL_MAX];
+    uint64_t n;
+
+    setenv("MPI_LOCALNRANKS", "4", 1);
+    start_fake(&base, 0, 4);
+    CHECK_EQ(dm_pmi_open(&pmi), DM_OK);
+    kv = dm_pmi_kv(pmi);
+    CHECK_EQ(kv.put(kv.arg, "a-1", "one"), DM_OK);
+    CHECK_EQ(kv.put(kv.arg, "a-3", "th ree"), DM_OK);
+    n = fake.n_requests;
+    CHECK_EQ(kv.ahead(kv.arg, keys, 3), DM_OK);
+    CHECK_EQ(fake.n_requests, n + 3);
+    CHECK_EQ(kv.get(kv.arg, "a-3", val, sizeof(val)), DM_OK);
+    CHECK_STR(val, "th ree");
+    CHECK_EQ(kv.get(kv.arg, "a-1", val, sizeof(val)), DM_OK);
+    CHECK_STR(val, "one");
+    CHECK_EQ(fake.n_requests, n + 3);
+    CHECK_EQ(kv.get(kv.arg, "a-2", val, sizeof(val)),
+             DM_ELAUNCH);                                     /* asked for, as it was not there */
+    CHECK_EQ(kv.get(kv.arg, "a-1", val, sizeof(val)), DM_OK); /* once more */
+    CHECK_STR(val, "one");
+    CHECK_EQ(fake.n_requests, n + 5);
+    CHECK_EQ(dm_pmi_close(pmi), DM_OK);
+    stop_fake();
+    unsetenv("MPI_LOCALNRANKS");
+}
+
 static void names_replace_a_missing_map(const char *map)
 {
     struct fake base = {.map = map};
@@ -474,6 +508,7 @@ int main(void)
     a_whole_job();
     one_host_publishes_nothing();
     long_values_are_split();
+    values_come_ahead();
     names_replace_a_missing_map(NULL);
     names_replace_a_missing_map("(vector,oops");
     spoilt_answers();

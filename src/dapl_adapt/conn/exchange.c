@@ -28,7 +28,8 @@
 #include "util/log.h"
 #include "util/strbuf.h"
 
-#define KEY_LEN 64
+#define KEY_LEN   64
+#define AHEAD_MAX 32 /* addresses that are fetched together */
 
 static void addr_key(int proc, char *key)
 {
@@ -50,7 +51,41 @@ int dm_addr_publish(struct dm_adapt *adapt)
     return err;
 }
 
-static int addr_get(const struct dm_adapt *adapt, int proc, struct dm_addr *addr_p)
+/*
+ * Who talks to one process after the other asks for their addresses one after the other: then those
+ * that follow come along, twice as many each time.
+ */
+static int addr_get_ahead(struct dm_adapt *adapt, int proc)
+{
+    const struct dm_adapt_job *job = &adapt->job;
+    struct dm_addr_ahead *ahead = &adapt->ahead;
+    char text[AHEAD_MAX][KEY_LEN];
+    const char *keys[AHEAD_MAX];
+    bool is_next = proc == (ahead->last + 1) % job->size;
+    int n = 0;
+
+    if (job->kv.ahead == NULL)
+        return DM_OK;
+    ahead->last = proc;
+    if (is_next && ahead->left > 0) {
+        ahead->left--;
+        return DM_OK;
+    }
+    ahead->n = is_next && 2 * ahead->n <= AHEAD_MAX ? 2 * ahead->n : is_next ? AHEAD_MAX : 1;
+    ahead->left = ahead->n - 1;
+    for (int i = 0; i < ahead->n && i < job->size; i++) {
+        int other = (proc + i) % job->size;
+
+        if (other == job->rank || (i > 0 && dm_conn_find(adapt, other) != NULL))
+            continue; /* it need not be asked for, as far as one can tell */
+        addr_key(other, text[n]);
+        keys[n] = text[n];
+        n++;
+    }
+    return n > 1 ? job->kv.ahead(job->kv.arg, keys, n) : DM_OK;
+}
+
+static int addr_get(struct dm_adapt *adapt, int proc, struct dm_addr *addr_p)
 {
     const struct dm_proc *foreign = dm_proc_of(adapt, proc);
     char text[DM_KV_VAL_MAX];
@@ -61,6 +96,9 @@ static int addr_get(const struct dm_adapt *adapt, int proc, struct dm_addr *addr
         return foreign->addr != NULL
                    ? dm_addr_read(foreign->addr, addr_p)
                    : DM_FAIL(DM_ECONN, "%s has not told its address", dm_who(adapt, proc).text);
+    err = addr_get_ahead(adapt, proc);
+    if (err != DM_OK)
+        return err;
     addr_key(proc, key);
     err = adapt->job.kv.get(adapt->job.kv.arg, key, text, sizeof(text));
     return err == DM_OK ? dm_addr_read(text, addr_p) : err;
@@ -84,7 +122,7 @@ int dm_addr_of_own_job(struct dm_adapt *adapt, int proc, char *buf, size_t len)
 }
 
 /* The launcher's number of a host with that name, if it is the same host. -1: it is not. */
-static int addr_node_by_name(const struct dm_adapt *adapt, uint64_t host, const char *name)
+static int addr_node_by_name(struct dm_adapt *adapt, uint64_t host, const char *name)
 {
     const struct dm_adapt_job *job = &adapt->job;
     struct dm_addr addr;

@@ -121,6 +121,13 @@ struct dm_shared {
     atomic_int n_notes;
 };
 
+/* Which addresses of this job's processes were asked for (conn/exchange.c). */
+struct dm_addr_ahead {
+    int last; /* whose */
+    int n;    /* fetched together, the last time */
+    int left; /* of those, not asked for yet */
+};
+
 struct dm_adapt {
     struct dm_poll poll;
     struct dm_rails rails;
@@ -139,6 +146,7 @@ struct dm_adapt {
     struct dm_memory mem;
     /* fixed */
     struct dm_adapt_job job;
+    struct dm_addr_ahead ahead;
     struct dm_proc_id self;
     uint32_t coll_hash; /* of the choice of algorithms of collectives */
     uint64_t own_host;  /* dm_addr_own_host() */

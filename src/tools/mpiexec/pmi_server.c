@@ -23,6 +23,8 @@ enum { KVS_NAME_MAX = 256, KEY_LEN_MAX = 64, VALUE_LEN_MAX = 1024 };
 
 /* Who is gone does not hear it: that is seen elsewhere. */
 #define ANSWER(rank, ...) ((void)dm_pmi_wire_send((rank)->wire, __VA_ARGS__))
+/* Together with the answers to what was asked at the same time. */
+#define ANSWER_LATER(rank, ...) ((void)dm_pmi_wire_add((rank)->wire, __VA_ARGS__))
 
 static void answer_init(struct dm_launch_rank *rank, const char *line)
 {
@@ -88,9 +90,9 @@ static void answer_get(struct dm_launch_rank *rank, const char *line)
     if (is_lost)
         return;
     if (value != NULL)
-        ANSWER(rank, "cmd=get_result rc=0 msg=success value=%s", value);
+        ANSWER_LATER(rank, "cmd=get_result rc=0 msg=success value=%s", value);
     else
-        ANSWER(rank, "cmd=get_result rc=-1 msg=key_%s_not_found value=unknown", key);
+        ANSWER_LATER(rank, "cmd=get_result rc=-1 msg=key_%s_not_found value=unknown", key);
 }
 
 /* The pairs of the space by number. */
@@ -218,6 +220,8 @@ void dm_launch_pmi_drain(struct dm_launch_rank *rank)
             return;
         while (!rank->is_closed && dm_pmi_wire_next(rank->wire, &line))
             answer_line(rank, line);
+        if (!rank->is_closed)
+            (void)dm_pmi_wire_flush(rank->wire);
         if (n == 0)
             dm_launch_pmi_close(rank);
     }
