@@ -5,6 +5,7 @@
 #include "dapl_adapt/conn/event.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -118,4 +119,6 @@ void dm_conn_event(struct dm_ia *ia, const DAT_EVENT *event)
             cm_ended(link, (int)event->event_number, data);
     }
     pthread_mutex_unlock(&adapt->shared.lock);
+    if (atomic_load(&adapt->shared.n_notes) > 0)
+        dm_conn_notes_wake(adapt);
 }

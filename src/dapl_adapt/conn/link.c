@@ -169,6 +169,10 @@ void dm_conn_note(struct dm_link *link, enum dm_note note)
         atomic_fetch_add_explicit(&adapt->shared.n_notes, 1, memory_order_release);
     }
     link->notes |= note;
+}
+
+void dm_conn_notes_wake(struct dm_adapt *adapt)
+{
     pthread_cond_signal(&adapt->shared.cond);
     if (atomic_load(&adapt->sleep.is_thread_asleep[DM_SIDE_REQUEST]))
         dm_rails_wake(&adapt->rails, DM_SIDE_REQUEST); /* who wakes the others when there is need */

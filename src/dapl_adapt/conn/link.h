@@ -24,6 +24,8 @@ void dm_deferred_eps_free(struct dm_adapt *adapt, bool is_all);
 void dm_conn_cut(struct dm_link *link);
 /* Leave a note for the main thread; lock held. */
 void dm_conn_note(struct dm_link *link, enum dm_note note);
+/* Wake it for its notes; after the lock, which it wants next, was released. */
+void dm_conn_notes_wake(struct dm_adapt *adapt);
 /* Notes that are not handled yet are of no interest. Lock held. */
 void dm_conn_forget_notes(struct dm_link *link);
 /* Memory for the connector's first message over a link: nobody looks at it. */

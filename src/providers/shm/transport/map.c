@@ -51,14 +51,24 @@ struct dm_shm_map *dm_shm_map_find(struct dm_shm_peer *peer, uint64_t serial)
     return map;
 }
 
-static void map_add(struct dm_shm_peer *peer, uint64_t serial, int fd, uint64_t offset,
-                    uint64_t len, uint64_t va)
+/* A region as its owner shows or describes it. */
+struct map_source {
+    uint64_t addr; /* in the owner */
+    uint64_t len;
+    uint64_t offset; /* in the file */
+    uint64_t size;   /* of the file, 0: there is none */
+    uint64_t dev;
+    uint64_t ino;
+    int fd; /* of the owner's */
+};
+
+static void map_add(struct dm_shm_peer *peer, uint64_t serial, int fd,
+                    const struct map_source *source)
 {
     struct dm_shm_map **at = map_bucket(peer, serial);
     struct dm_shm_map *map;
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t lead = offset % page;
-    struct stat st;
+    uint64_t lead = source->offset % page;
 
     if (dm_shm_map_find(peer, serial) != NULL)
         return;
@@ -66,13 +76,12 @@ static void map_add(struct dm_shm_peer *peer, uint64_t serial, int fd, uint64_t 
     if (map == NULL)
         return;
     map->serial = serial;
-    map->va = va;
-    map->region_len = len;
-    if (fd >= 0 && fstat(fd, &st) == 0 && len <= (uint64_t)st.st_size &&
-        offset <= (uint64_t)st.st_size - len) {
-        map->len = (size_t)(lead + len);
+    map->va = source->addr;
+    map->region_len = source->len;
+    if (source->len <= source->size && source->offset <= source->size - source->len) {
+        map->len = (size_t)(lead + source->len);
         map->base = mmap(NULL, map->len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
-                         (off_t)(offset - lead));
+                         (off_t)(source->offset - lead));
         if (map->base == MAP_FAILED)
             map->base = NULL;
         else
@@ -96,16 +105,6 @@ void dm_shm_map_del(struct dm_shm_peer *peer, uint64_t serial)
     }
 }
 
-/* A region as its owner shows it. */
-struct map_source {
-    uint64_t addr; /* in the owner */
-    uint64_t len;
-    uint64_t dev;
-    uint64_t ino;
-    uint64_t offset;
-    int fd;
-};
-
 /* What the owner shows of a region, while that is there. It learns that it has to tell its end. */
 static bool map_look(struct dm_shm_ep *ep, const struct dm_shm_key *entry, uint64_t serial,
                      struct map_source *source)
@@ -119,8 +118,12 @@ static bool map_look(struct dm_shm_ep *ep, const struct dm_shm_key *entry, uint6
     if (dm_shm_is_up(ep) && atomic_load(&entry->serial) == serial && offset != 0 &&
         dm_shm_peer_has(ep->peer, offset, sizeof(*file))) {
         file = (void *)((char *)ep->peer->hdr + offset);
-        *source = (struct map_source){entry->addr, entry->len,   file->dev,
-                                      file->ino,   file->offset, file->fd};
+        *source = (struct map_source){.addr = entry->addr,
+                                      .len = entry->len,
+                                      .offset = file->offset,
+                                      .dev = file->dev,
+                                      .ino = file->ino,
+                                      .fd = file->fd};
         atomic_store(&file->is_mapped, 1);
         is_there = true;
     }
@@ -129,7 +132,7 @@ static bool map_look(struct dm_shm_ep *ep, const struct dm_shm_key *entry, uint6
 }
 
 /* Open the file of a region; -1 and errno, ESTALE: it is another one. */
-static int map_file(const struct dm_shm_peer *peer, const struct map_source *source)
+static int map_file(const struct dm_shm_peer *peer, struct map_source *source)
 {
     char path[64];
     struct stat st;
@@ -137,8 +140,12 @@ static int map_file(const struct dm_shm_peer *peer, const struct map_source *sou
 
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)peer->pid, source->fd);
     fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0 || (fstat(fd, &st) == 0 && st.st_dev == source->dev && st.st_ino == source->ino))
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &st) == 0 && st.st_dev == source->dev && st.st_ino == source->ino) {
+        source->size = (uint64_t)st.st_size;
         return fd;
+    }
     close(fd);
     errno = ESTALE;
     return -1;
@@ -155,10 +162,11 @@ struct dm_shm_map *dm_shm_map_open(struct dm_shm_ep *ep, uint32_t key, uint64_t 
         return NULL;
     fd = map_file(peer, &source);
     if (fd < 0) { /* unless it was closed a moment ago, none of its files can be opened here */
-        peer->is_apart = errno != EMFILE && errno != ENFILE && atomic_load(&entry->serial) == serial;
+        peer->is_apart =
+            errno != EMFILE && errno != ENFILE && atomic_load(&entry->serial) == serial;
         return NULL;
     }
-    map_add(peer, serial, fd, source.offset, source.len, source.addr);
+    map_add(peer, serial, fd, &source);
     close(fd);
     return dm_shm_map_find(peer, serial);
 }
@@ -195,9 +203,14 @@ void dm_shm_map_execute(struct dm_shm_conn *conn, const struct dm_shm_ctrl *ask)
 
 void dm_shm_map_response(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg, int fd)
 {
+    struct map_source source = {.addr = msg->va, .len = msg->size, .offset = msg->offset};
+    struct stat st;
+
     if (!conn->ep->map_req.is_open || conn->ep->map_req.serial != msg->serial)
         return;
-    map_add(conn->peer, msg->serial, msg->status == 1 ? fd : -1, msg->offset, msg->size, msg->va);
+    if (msg->status == 1 && fd >= 0 && fstat(fd, &st) == 0)
+        source.size = (uint64_t)st.st_size;
+    map_add(conn->peer, msg->serial, fd, &source);
     conn->ep->map_req.is_open = false;
     dm_shm_dto_push(conn->ep);
 }
