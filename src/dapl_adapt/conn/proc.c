@@ -27,7 +27,7 @@
 #include "util/log.h"
 #include "util/reserve.h"
 
-/* File descriptors: of the rails, and of a peer (rings, its process, sockets). */
+/* File descriptors: of the rails, and of a peer (rings, and sockets over each rail). */
 enum { FILES = 64, FILES_PER_PEER = 6 };
 
 void dm_procs_want_files(int n)

@@ -4,8 +4,7 @@
  *
  * dto_evd gets every data transfer completion, so that one wait sees all; with DATUM_CQ=split and
  * DATUM_PROGRESS=threads2 recv_evd has those of receives instead. cm.evd gets
- * connection requests and connection events and belongs to the connection server's thread while
- * that runs.
+ * connection requests and connection events and belongs to the connection server while that runs.
  */
 #ifndef DM_DAPL_ADAPT_PROVIDER_IA_H
 #define DM_DAPL_ADAPT_PROVIDER_IA_H
