@@ -256,6 +256,25 @@ static void last_bytes(void)
     close_both();
 }
 
+/* A provider that calls agents, but has no notification object for them: a thread is the server. */
+static void agents(void)
+{
+    fake.agents = "thread";
+    open_far();
+    CHECK(adapts[0]->rails.ias[0]->caps.has_agents);
+    CHECK(adapts[0]->rails.ias[0]->cm.cno == DAT_HANDLE_NULL);
+    CHECK_EQ(dm_adapt_connect(dm_adapt_conn(adapts[0], 1)), DM_OK);
+    while (!job_is_ready(dm_adapt_conn(adapts[1], 0))) {
+        dm_adapt_poll(adapts[0]);
+        dm_adapt_poll(adapts[1]);
+    }
+    close_both();
+    fake.agents = NULL;
+    open_far();
+    CHECK(!adapts[0]->rails.ias[0]->caps.has_agents);
+    close_both();
+}
+
 /* Whose triplets are until a request has completed. */
 static void owners(void)
 {
@@ -388,6 +407,7 @@ int main(void)
     run("DATUM_PROVIDER=fake-a,fake-b", refused_there);
     run("DATUM_PROVIDER=fake-a,fake-b", differ);
     run("DATUM_PROVIDER=fake-a,fake-b DATUM_EAGER=auto", last_bytes);
+    run("DATUM_PROVIDER=fake-a,fake-b", agents);
     run("DATUM_PROVIDER=fake-a,fake-b DATUM_EAGER=auto", owners);
     run("DATUM_PROVIDER=fake-a,fake-b DATUM_EAGER=auto", unsaid);
     run("DATUM_PROVIDER=fake-a,fake-b DATUM_EAGER=rdma", rings_forced);

@@ -26,7 +26,7 @@
 
 static void fake_words(const struct fake_ia *ia, DAT_PROVIDER_ATTR *attr)
 {
-    static DAT_NAMED_ATTR words[4];
+    static DAT_NAMED_ATTR words[5];
     int n = 0;
 
     words[n++] = (DAT_NAMED_ATTR){"nothing", "known"};
@@ -36,6 +36,8 @@ static void fake_words(const struct fake_ia *ia, DAT_PROVIDER_ATTR *attr)
         words[n++] = (DAT_NAMED_ATTR){"last_byte_last", fake.last_byte_last};
     if (fake.threads != NULL)
         words[n++] = (DAT_NAMED_ATTR){"threads", fake.threads};
+    if (fake.agents != NULL)
+        words[n++] = (DAT_NAMED_ATTR){"agents", fake.agents};
     attr->num_provider_specific_attr = n;
     attr->provider_specific_attr = words;
 }

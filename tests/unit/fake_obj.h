@@ -157,6 +157,7 @@ static struct {
     const char *reach;          /* what fake-a says about itself; NULL: nothing */
     const char *last_byte_last; /* what both say */
     const char *threads;        /* the same */
+    const char *agents;         /* the same */
     DAT_IOV_OWNERSHIP iov;      /* whose the triplets are until completion */
     unsigned hold;              /* one look in so many shows the events that are there; 0: each */
     bool is_slow;               /* calls take long enough to meet another one */
