@@ -287,6 +287,18 @@ static void say_unsupported(const struct dm_fn *fn, int err, const char *text)
     dm_log_warn("%s; said once for each function", text);
 }
 
+/*
+ * What the call returns. Of several requests it is the very code MPI_ERR_IN_STATUS (MPI-4.0 section 3.7.5), with
+ * which programs compare it.
+ */
+static int code_of(int err, const char *text)
+{
+    if (err < 0)
+        return -err;
+    return err == DM_ERR_IN_STATUS ? MPI_ERR_IN_STATUS
+                                   : dm_errcode_new(dm_errcode_class(err), text);
+}
+
 int dm_api_fail(const struct dm_fn *fn, int err, void *owner, ...)
 {
     char call[CALL_LEN];
@@ -317,7 +329,7 @@ int dm_api_fail(const struct dm_fn *fn, int err, void *owner, ...)
     dm_err_clear();
     DM_TRACE(API, "%s", text);
 
-    code = err < 0 ? -err : dm_errcode_new(dm_errcode_class(err), text + call_len);
+    code = code_of(err, text + call_len);
     if (eh->kind == DM_EH_FATAL || eh->kind == DM_EH_ABORT)
         dm_api_abort(err < 0 ? MPI_ERR_OTHER : dm_errcode_class(err), text);
     say_unsupported(fn, err, text);
