@@ -149,6 +149,7 @@ static void add_program(struct argv *words, const struct dm_pmi_program *program
 {
     const char *wdir = info_of(program, "wdir");
     const char *path = info_of(program, "path");
+    const char *errhandler = info_of(program, "mpi_initial_errhandler");
     const char *old = dm_cfg_env("PATH");
     char text[32];
 
@@ -157,6 +158,8 @@ static void add_program(struct argv *words, const struct dm_pmi_program *program
     argv_add(words, text);
     if (wdir != NULL)
         argv_join(words, "-wdir=", wdir);
+    if (errhandler != NULL)
+        argv_join(words, "-initial-errhandler=", errhandler);
     if (path != NULL) {
         char *word = NULL;
 

@@ -28,7 +28,7 @@ struct dm_pmi_program {
     const char *command;
     char *const *argv; /* its arguments without the command, ended by NULL; NULL: none */
     int maxprocs;      /* at least 0 */
-    /* The info as it is: host, hosts, hostfile, wdir, path, env; others are ignored. */
+    /* The info as it is: host, hosts, hostfile, wdir, path, env, mpi_initial_errhandler; others are ignored. */
     const struct dm_pmi_pair *info;
     int n_info;
 };

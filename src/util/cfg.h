@@ -52,6 +52,7 @@ enum {
 };
 enum { DM_COLL_SHM_AUTO, DM_COLL_SHM_YES, DM_COLL_SHM_NO };
 enum { DM_PMI_AUTO, DM_PMI_V1, DM_PMI_V2, DM_PMI_PMIX };
+enum { DM_ERRORS_ARE_FATAL, DM_ERRORS_ABORT, DM_ERRORS_RETURN };
 
 /*
  * Read all settings once. A value that cannot be parsed is DM_ECONFIG with the

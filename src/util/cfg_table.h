@@ -115,6 +115,10 @@
     X(CHECK, STR, "no", check,                                                                     \
       "no, yes, or some of collectives,leaks,buffers,requests: whether to look for mistakes in "   \
       "how the program uses MPI (" DM_DOC("TROUBLESHOOTING.md") ")")                               \
+    X(INITIAL_ERRHANDLER, ENUM, "mpi_errors_are_fatal", initial_errhandler,                        \
+      "mpi_errors_are_fatal|mpi_errors_abort|mpi_errors_return: the error handler that "           \
+      "MPI_COMM_WORLD, MPI_COMM_SELF and the communicator with the parent begin with; set by "     \
+      "mpiexec -initial-errhandler and the info key mpi_initial_errhandler")                       \
     X(TIMEOUT, USEC, "30s", timeout, "how long a connection may take before it is an error")
 
 /*

@@ -43,6 +43,10 @@ printf '#!/bin/sh\npwd\n' >"dir with blank/where"
 chmod +x "dir with blank/where"
 check '-wdir' prints "$PWD/dir with blank" mpiexec -n 1 -wdir "dir with blank" pwd
 check '-wdir and a relative program' prints "$PWD/dir with blank" mpiexec -n 1 -wdir "dir with blank" ./where
+check '-path' prints "$PWD" mpiexec -n 1 -path "/nowhere:$PWD/dir with blank" where
+handler='echo $DATUM_INITIAL_ERRHANDLER'
+check '-initial-errhandler' prints $'mpi_errors_abort\nmpi_errors_return' \
+    mpiexec -n 1 -initial-errhandler MPI_ERRORS_RETURN sh -c "$handler" : -n 1 -initial-errhandler mpi_errors_abort sh -c "$handler"
 check '-wdir that is not there' status 1 'no directory nowhere' mpiexec -n 1 -wdir nowhere pwd
 
 # output
@@ -108,6 +112,9 @@ check '-bind-to, unknown' status 1 "-bind-to is 'moon', but must be" mpiexec -bi
 # time, files of options, hosts of this machine
 check '-timeout' status 124 'has run for 1 second' timeout 20 mpiexec -timeout 1 -n 2 sleep 20
 check '-timeout that is long' mpiexec -timeout 100 -n 2 true
+check 'MPIEXEC_TIMEOUT' status 124 'has run for 1 second' env MPIEXEC_TIMEOUT=1 timeout 20 mpiexec -n 2 sleep 20
+check 'MPIEXEC_TIMEOUT of no time' env MPIEXEC_TIMEOUT=-1 mpiexec -n 2 true
+check '-timeout wins' status 124 'has run for 1 second' env MPIEXEC_TIMEOUT=100 timeout 20 mpiexec -timeout 1 -n 2 sleep 20
 printf '# two\n-n 1 sh -c "echo a $0" x\n\n-n 2 -env B 2 sh -c '"'echo b \$B'"'\n' >config
 check '-configfile' prints $'a x\nb 2\nb 2' mpiexec -configfile config
 check '-configfile that is not there' status 2 'No such file' mpiexec -configfile nowhere
@@ -131,6 +138,8 @@ wrong() { # PATTERN COMMAND...: one line, status 2
     status 2 "$@" && [ "$(wc -l <said)" = 1 ] || { cat said; return 1; }
 }
 check 'unknown' wrong 'unknown option -wdirr; did you mean -wdir\?' mpiexec -wdirr x true
+check '-initial-errhandler of no such name' wrong "is 'none', but must be mpi_errors_are_fatal" mpiexec -initial-errhandler none true
+check 'MPIEXEC_TIMEOUT that is no number' wrong 'MPIEXEC_TIMEOUT\) is .soon., but must be' env MPIEXEC_TIMEOUT=soon mpiexec -n 1 true
 check 'unknown, two dashes' wrong 'unknown option --hots=a; did you mean -host' mpiexec --hots=a true
 check 'no value' wrong 'n needs a value' mpiexec -n
 check 'no value of a variable' wrong "needs the variable's value" mpiexec -env A

@@ -94,6 +94,23 @@ static int attribute(int key)
     return flag ? *value : -1;
 }
 
+/* The error handler that the info key mpi_initial_errhandler has asked for. */
+static void check_returns(MPI_Comm parent)
+{
+    MPI_Comm comms[3] = {MPI_COMM_WORLD, MPI_COMM_SELF, parent};
+    MPI_Errhandler handler;
+    char value[64] = "";
+    int flag;
+
+    for (int i = 0; i < 3; i++) {
+        MUST(MPI_Comm_get_errhandler(comms[i], &handler));
+        CHECK(handler == MPI_ERRORS_RETURN);
+        FAILS(MPI_Send(NULL, -1, MPI_INT, 0, 0, comms[i]), MPI_ERR_COUNT);
+    }
+    MUST(MPI_Info_get(MPI_INFO_ENV, "mpi_initial_errhandler", 63, value, &flag));
+    CHECK(flag && strcmp(value, "mpi_errors_return") == 0);
+}
+
 static int child(MPI_Comm parent, int argc, char **argv)
 {
     char text[4096];
@@ -109,6 +126,8 @@ static int child(MPI_Comm parent, int argc, char **argv)
         CHECK(strcmp(argv[5], "a\nline") == 0);
     } else if (argc > 1 && strcmp(argv[1], "wdir") == 0) {
         CHECK(getcwd(text, sizeof(text)) != NULL && strcmp(text, "/") == 0);
+    } else if (argc > 1 && strcmp(argv[1], "returns") == 0) {
+        check_returns(parent);
     } else if (argc > 1 && strcmp(argv[1], "app") == 0) {
         CHECK_EQ(attribute(MPI_APPNUM), atoi(argv[2]));
     } else {
@@ -210,7 +229,7 @@ static void spawn_none(void)
     CHECK(inter == MPI_COMM_NULL);
 }
 
-static void wrong_soft(const char *soft, int class)
+static void wrong_info(const char *key, const char *value, int class)
 {
     MPI_Comm inter = MPI_COMM_WORLD, comm;
     MPI_Info info;
@@ -218,7 +237,7 @@ static void wrong_soft(const char *soft, int class)
     MUST(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
     MUST(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
     MUST(MPI_Info_create(&info));
-    MUST(MPI_Info_set(info, "soft", soft));
+    MUST(MPI_Info_set(info, key, value));
     FAILS(MPI_Comm_spawn(self, MPI_ARGV_NULL, 3, info, 0, comm, &inter, MPI_ERRCODES_IGNORE),
           class);
     MUST(MPI_Info_free(&info));
@@ -275,6 +294,7 @@ int main(int argc, char **argv)
 {
     char *args[] = {"args", "two words", "", "\"quoted\" = '\\';", "a\nline", NULL};
     char *wdir[] = {"wdir", NULL};
+    char *returns[] = {"returns", NULL};
     const char *wrong[] = {"", "two", "1:2:3:4", "1,", "1:3:0", "99999999999"};
     MPI_Comm parent;
     MPI_Info info;
@@ -290,6 +310,9 @@ int main(int argc, char **argv)
     MUST(MPI_Info_set(info, "wdir", "/"));
     MUST(MPI_Info_set(info, "no_such_key", "value"));
     spawn(2, wdir, info, MPI_COMM_WORLD, 0);
+    MUST(MPI_Info_set(info, "mpi_initial_errhandler", "MPI_Errors_Return"));
+    spawn(2, returns, info, MPI_COMM_WORLD, 0);
+    MUST(MPI_Info_delete(info, "mpi_initial_errhandler"));
     if (mp_rank == mp_size - 1)
         spawn(1, MPI_ARGV_NULL, MPI_INFO_NULL, MPI_COMM_SELF, 0);
     spawn_several();
@@ -297,8 +320,9 @@ int main(int argc, char **argv)
     spawn_soft("0, 8:16", 3, 0);
     spawn_none();
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
-        wrong_soft(wrong[i], MPI_ERR_INFO_VALUE);
-    wrong_soft("4:9", MPI_ERR_SPAWN);
+        wrong_info("soft", wrong[i], MPI_ERR_INFO_VALUE);
+    wrong_info("soft", "4:9", MPI_ERR_SPAWN);
+    wrong_info("mpi_initial_errhandler", "mpi_errors_ignored", MPI_ERR_INFO_VALUE);
     errors();
     spawn(1, MPI_ARGV_NULL, MPI_INFO_NULL, MPI_COMM_WORLD, 0);
     MUST(MPI_Info_free(&info));

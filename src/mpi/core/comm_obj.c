@@ -4,6 +4,7 @@
  * Invariant: world and self exist from dm_core_start to dm_core_stop and are never freed before.
  */
 #include "mpi/core/core_priv.h"
+#include "util/cfg.h"
 #include "util/zalloc.h"
 
 #include <stdio.h>
@@ -129,6 +130,19 @@ int dm_comm_get_name(struct dm_comm *comm, char *name, int *len)
     return DM_OK;
 }
 
+/* The error handler that the launcher or the parent has asked for (MPI-4.0 sections 11.5 and 11.8.4). */
+static struct dm_errhandler *comm_initial_errhandler(void)
+{
+    switch (dm_cfg()->initial_errhandler) {
+    case DM_ERRORS_RETURN:
+        return &dm_errhandler_return;
+    case DM_ERRORS_ABORT:
+        return &dm_errhandler_abort;
+    default:
+        return &dm_errhandler_fatal;
+    }
+}
+
 static int comm_start_one(int handle, int n, const int *procs, uint32_t ctx, const char *name,
                           struct dm_comm **comm_p)
 {
@@ -137,7 +151,7 @@ static int comm_start_one(int handle, int n, const int *procs, uint32_t ctx, con
 
     if (err != DM_OK)
         return err;
-    err = comm_make(group, ctx, &dm_errhandler_fatal, comm_p);
+    err = comm_make(group, ctx, comm_initial_errhandler(), comm_p);
     dm_group_unref(group);
     if (err != DM_OK)
         return err;

@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "util/cfg.h"
 #include "util/host.h"
 
 #define CMDLINE_LEN 65536
@@ -45,6 +46,14 @@ static int info_env_set_system(struct dm_info *info)
     return err;
 }
 
+static const char *info_env_errhandler(int errhandler)
+{
+    static const char *const names[] = {"mpi_errors_are_fatal", "mpi_errors_abort",
+                                        "mpi_errors_return"};
+
+    return names[errhandler];
+}
+
 /* What only the job knows. */
 static int info_env_set_job(struct dm_info *info)
 {
@@ -53,6 +62,9 @@ static int info_env_set_job(struct dm_info *info)
 
     snprintf(number, sizeof(number), "%d", dm_world.size);
     err = info_env_set(info, "maxprocs", number);
+    if (err == DM_OK)
+        err = info_env_set(info, "mpi_initial_errhandler",
+                           info_env_errhandler(dm_cfg()->initial_errhandler));
     return err == DM_OK ? info_env_set(info, "thread_level", info_env_level(dm_world.thread_level))
                         : err;
 }

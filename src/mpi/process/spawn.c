@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/utsname.h>
 
 #include "mpi/coll/coll.h"
@@ -37,13 +38,31 @@ struct spawn_args {
 
 /* ---- the programs ---- */
 
+/* Values of keys that can be judged here. */
+static int spawn_check_info(const struct dm_info *info)
+{
+    const char *arch = dm_info_value(info, "arch");
+    const char *errhandler = dm_info_value(info, "mpi_initial_errhandler");
+    struct utsname machine;
+
+    if (arch != NULL && uname(&machine) == 0 && strcmp(arch, machine.machine) != 0)
+        return DM_FAIL(DM_ERR_SPAWN, "the info key arch asks for %.64s; there is only %s", arch,
+                       machine.machine);
+    if (errhandler != NULL && strcasecmp(errhandler, "mpi_errors_are_fatal") != 0 &&
+        strcasecmp(errhandler, "mpi_errors_abort") != 0 &&
+        strcasecmp(errhandler, "mpi_errors_return") != 0)
+        return DM_FAIL(DM_ERR_INFO_VALUE,
+                       "the info key mpi_initial_errhandler is %.64s, which is none of "
+                       "mpi_errors_are_fatal, mpi_errors_abort, mpi_errors_return",
+                       errhandler);
+    return DM_OK;
+}
+
 /* The pairs of an info object; strings stay the object's. */
 static int spawn_read_info(MPI_Info handle, struct dm_pmi_program *program)
 {
     struct dm_pmi_pair *pairs;
     struct dm_info *info;
-    struct utsname machine;
-    const char *arch;
     int n;
     int err = dm_process_check_info(handle, &info);
 
@@ -59,11 +78,7 @@ static int spawn_read_info(MPI_Info handle, struct dm_pmi_program *program)
 
         pairs[program->n_info++] = (struct dm_pmi_pair){.key = pair->key, .val = pair->value};
     }
-    arch = dm_info_value(info, "arch");
-    if (arch != NULL && uname(&machine) == 0 && strcmp(arch, machine.machine) != 0)
-        return DM_FAIL(DM_ERR_SPAWN, "the info key arch asks for %.64s; there is only %s", arch,
-                       machine.machine);
-    return DM_OK;
+    return spawn_check_info(info);
 }
 
 /* The info key soft, NULL: it is not there. */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "tools/mpiexec/configfile.h"
 #include "util/cfg.h"
@@ -46,6 +47,18 @@ bool dm_launch_list_add(struct dm_launch_list *list, char *text)
     list->list[list->n++] = text;
     list->list[list->n] = NULL;
     return true;
+}
+
+char *dm_launch_errhandler(const char *name)
+{
+    static char *const texts[] = {DM_LAUNCH_ERRHANDLER "mpi_errors_are_fatal",
+                                  DM_LAUNCH_ERRHANDLER "mpi_errors_abort",
+                                  DM_LAUNCH_ERRHANDLER "mpi_errors_return"};
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (strcasecmp(name, texts[i] + sizeof(DM_LAUNCH_ERRHANDLER) - 1) == 0)
+            return texts[i];
+    return NULL;
 }
 
 /* a, b and c in a text that lives as long as the options; NULL: no memory. */
@@ -128,6 +141,26 @@ static bool set_wdir(const struct option_at *at)
 {
     at->app->wdir = at->value;
     return true;
+}
+
+static bool set_path(const struct option_at *at)
+{
+    at->app->path = at->value;
+    return true;
+}
+
+/* MPI-4.0 section 11.5; the program gets it as a setting. */
+static bool set_errhandler(const struct option_at *at)
+{
+    char *text = dm_launch_errhandler(at->value);
+
+    if (text == NULL) {
+        dm_log_error("mpiexec: -%s is '%s', but must be mpi_errors_are_fatal, mpi_errors_abort or "
+                     "mpi_errors_return",
+                     at->name, at->value);
+        return false;
+    }
+    return dm_launch_list_add(&at->app->env.sets, text);
 }
 
 static bool set_pass_all(const struct option_at *at)
@@ -308,6 +341,8 @@ static const struct option_row option_rows[] = {
     {"x", OPT_VALUE, set_x},
     {"wdir", OPT_VALUE, set_wdir},
     {"wd", OPT_VALUE, set_wdir},
+    {"path", OPT_VALUE, set_path},
+    {"initial-errhandler", OPT_VALUE, set_errhandler},
     {"l", OPT_FLAG, set_prepend_rank},
     {"prepend-rank", OPT_FLAG, set_prepend_rank},
     {"prepend-pattern", OPT_VALUE, set_prepend},
@@ -510,6 +545,18 @@ static bool copy_args(struct dm_launch_list *args, char *const *words)
     return true;
 }
 
+/* MPICH's variable, for who does not say -timeout. */
+static bool take_timeout_variable(struct dm_launch_options *options)
+{
+    const char *text = dm_cfg_env("MPIEXEC_TIMEOUT");
+    struct option_at at = {
+        .options = options, .name = "timeout (MPIEXEC_TIMEOUT)", .value = (char *)text};
+
+    if (text == NULL || *text == '\0' || options->timeout > 0)
+        return true;
+    return take_count(&at, -1, &options->timeout);
+}
+
 int dm_launch_options_parse(struct dm_launch_options *options, char *const *argv)
 {
     struct option_at at = {.options = options};
@@ -526,7 +573,7 @@ int dm_launch_options_parse(struct dm_launch_options *options, char *const *argv
             break;
         *(char **)word++ = NULL; /* the colon: here ends argv */
     }
-    return DM_OK;
+    return take_timeout_variable(options) ? DM_OK : DM_ELAUNCH;
 }
 
 void dm_launch_options_free(struct dm_launch_options *options)

@@ -71,6 +71,9 @@ struct dm_launch_options {
 /* DM_OK, or DM_ELAUNCH and reported in one line. Texts are pointers into args or made. */
 int dm_launch_options_parse(struct dm_launch_options *options, char *const *argv);
 void dm_launch_options_free(struct dm_launch_options *options);
+/* The setting, NAME=VALUE, of an initial error handler, by its name in any case; NULL: there is none of that name. */
+#define DM_LAUNCH_ERRHANDLER "DATUM_INITIAL_ERRHANDLER="
+char *dm_launch_errhandler(const char *name);
 /* Append a text, which is not copied; false: no memory. */
 bool dm_launch_list_add(struct dm_launch_list *list, char *text);
 

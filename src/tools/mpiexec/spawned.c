@@ -107,6 +107,8 @@ static bool set_variables(struct dm_launch_app *app, char *text)
 static bool make_app(struct dm_launch_app *app, const struct dm_launch_request_app *from)
 {
     char *variables = (char *)dm_launch_request_info(from, "env"); /* ours */
+    const char *errhandler = dm_launch_request_info(from, "mpi_initial_errhandler");
+    char *setting = errhandler != NULL ? dm_launch_errhandler(errhandler) : NULL;
 
     app->n = from->n;
     app->wdir = dm_launch_request_info(from, "wdir");
@@ -117,6 +119,8 @@ static bool make_app(struct dm_launch_app *app, const struct dm_launch_request_a
     app->argv[0] = from->command;
     for (size_t i = 0; i < from->args.n; i++)
         app->argv[i + 1] = from->args.list[i];
+    if (setting != NULL && !dm_launch_list_add(&app->env.sets, setting))
+        return false;
     return variables == NULL || set_variables(app, variables);
 }
 
