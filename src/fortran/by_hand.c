@@ -103,17 +103,28 @@ static char **text_list_new(const char *texts, size_t len, size_t step)
     return list;
 }
 
+/* What only the root's arguments say is not looked at elsewhere. */
+static bool is_root_of(MPI_Comm comm, int root)
+{
+    int rank = -1;
+
+    return PMPI_Comm_rank(comm, &rank) == MPI_SUCCESS && rank == root;
+}
+
 DM_EXPORT void pmpi_comm_spawn_(const char *command, const char *argv, const MPI_Fint *maxprocs,
                                 const MPI_Fint *info, const MPI_Fint *root, const MPI_Fint *comm,
                                 MPI_Fint *intercomm, MPI_Fint *errcodes, MPI_Fint *ierror,
                                 size_t command_len, size_t argv_len)
 {
-    char *command_c = dm_f_text(command, command_len, false);
-    char **argv_c =
-        argv == &mpiprivc_.argv_null ? MPI_ARGV_NULL : text_list_new(argv, argv_len, argv_len);
-    int err = MPI_Comm_spawn(command_c, argv_c, *maxprocs, *info, *root, *comm, intercomm,
-                             dm_f_errcodes(errcodes));
+    bool is_root = is_root_of(*comm, *root);
+    char *command_c = is_root ? dm_f_text(command, command_len, false) : NULL;
+    char **argv_c = MPI_ARGV_NULL;
+    int err;
 
+    if (is_root && argv != &mpiprivc_.argv_null)
+        argv_c = text_list_new(argv, argv_len, argv_len);
+    err = MPI_Comm_spawn(command_c, argv_c, *maxprocs, *info, *root, *comm, intercomm,
+                         dm_f_errcodes(errcodes));
     free(command_c);
     text_list_free(argv_c);
     dm_f_return(ierror, err);
@@ -150,7 +161,6 @@ static char **commands_of(const char *texts, size_t len, int n)
     return list;
 }
 
-/* The arrays count at the root only. */
 DM_EXPORT void pmpi_comm_spawn_multiple_(const MPI_Fint *count, const char *commands,
                                          const char *argvs, const MPI_Fint *maxprocs,
                                          const MPI_Fint *infos, const MPI_Fint *root,
@@ -158,12 +168,10 @@ DM_EXPORT void pmpi_comm_spawn_multiple_(const MPI_Fint *count, const char *comm
                                          MPI_Fint *errcodes, MPI_Fint *ierror, size_t command_len,
                                          size_t argv_len)
 {
-    int rank = -1, n = 0, err;
+    int n = *count > 0 && is_root_of(*comm, *root) ? *count : 0, err;
     char **commands_c = NULL;
     char ***argvs_c = MPI_ARGVS_NULL;
 
-    if (PMPI_Comm_rank(*comm, &rank) == MPI_SUCCESS && rank == *root && *count > 0)
-        n = *count;
     if (n > 0) {
         commands_c = commands_of(commands, command_len, n);
         if (argvs != &mpiprivc_.argvs_null)

@@ -51,6 +51,7 @@ program f08own
     call requests()
     call files()
     call small_things()
+    call spawn_nothing()
     call MPI_Allreduce(fails, n, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
     if (rank == 0 .and. n == 0) print *, 'all well'
     call MPI_Finalize()
@@ -263,6 +264,21 @@ contains
         call check('file', n == 4 .and. all(y == [4, 0, 3, 0, 2, 0, 1, 0]))
         call MPI_File_close(file)
         call check('closed', file == MPI_FILE_NULL)
+    end subroutine
+
+    ! What the root's arguments say is not looked at elsewhere: no blank text ends the others' array, there is none.
+    subroutine spawn_nothing()
+        character(len=8), pointer, contiguous :: nowhere(:)
+        type(MPI_Comm) :: inter
+        integer :: codes(1)
+
+        call c_f_pointer(transfer(8_c_intptr_t, c_null_ptr), nowhere, [1])
+        if (rank == size - 1) then
+            call MPI_Comm_spawn('none', MPI_ARGV_NULL, 0, MPI_INFO_NULL, size - 1, MPI_COMM_WORLD, inter, codes)
+        else
+            call MPI_Comm_spawn('none', nowhere, 0, MPI_INFO_NULL, size - 1, MPI_COMM_WORLD, inter, codes)
+        end if
+        call check('nothing is spawned', inter == MPI_COMM_NULL)
     end subroutine
 
     subroutine small_things()
