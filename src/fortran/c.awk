@@ -132,8 +132,16 @@ function emit_plain(r, large, is_exported,    i, pre, post) {
     print "}"
 }
 
+# Does a datatype describe section i? Then its count is how many arguments behind it: 1, or 2 after partitions.
+function count_behind(r, i,    way) {
+    if (i < 1 || !is_choice(r, i))
+        return 0
+    way = section_way(r, i)
+    return way == "type" ? 1 : way == "parts" ? 2 : 0
+}
+
 # The call of the plain function behind sections.
-function inner_call(r, large,    i, s, tail, t, a) {
+function inner_call(r, large, ierror,    i, k, s, tail, t, a) {
     s = tail = ""
     for (i = 1; i <= n_args[r]; i++) {
         t = ctype[kind_of(r, i, large)]
@@ -143,48 +151,70 @@ function inner_call(r, large,    i, s, tail, t, a) {
             a = a "->base_addr"
         } else if (is_choice(r, i)) {
             a = a "_s.address"
-        } else if (i > 1 && is_choice(r, i - 1) && section_way(r, i - 1) == "type") {
-            a = "&" arg[r, i - 1] "_n"
-        } else if (i > 2 && is_choice(r, i - 2) && section_way(r, i - 2) == "type") {
-            a = "&" arg[r, i - 2] "_s.type"
+        } else {
+            for (k = 1; k <= 3; k++)
+                if (count_behind(r, i - k) == k)
+                    a = "&" arg[r, i - k] "_n"
+                else if (count_behind(r, i - k) == k - 1 && k > 1)
+                    a = "&" arg[r, i - k] "_s.type"
         }
         s = s a ", "
     }
-    return linker_name(r, large, "p", "") "(" s "ierror" tail ")"
+    return linker_name(r, large, "p", "") "(" s ierror tail ")"
 }
 
-function emit_sections(r, large,    i, a, way, tests, ends, type) {
+# The beginning of a section: what it is for C.
+function section_begin(r, i, large,    a, way, n, type) {
+    a = arg[r, i]
+    way = section_way(r, i)
+    n = count_behind(r, i)
+    if (n > 0) {
+        type = ctype[kind_of(r, i + n, large)]
+        return "    struct dm_f_section " a "_s = dm_f_section_" way "(" a ", " \
+            (way == "parts" ? "*" arg[r, i + 1] ", " : "") "*" arg[r, i + n] ", *" arg[r, i + n + 1] ");\n" \
+            "    " put(type, "@", a "_n") " = " a "_s.is_type ? 1 : *" arg[r, i + n] ";"
+    }
+    return "    struct dm_f_section " a "_s = dm_f_section_" way "(" a \
+        (way == "first" ? ", *datatype" : way == "hold" ? (is_constant(r, i) ? ", false" : ", true") : "") ");"
+}
+
+function emit_sections(r, large,    i, a, way, tests, ends, is_held, indent, why) {
     print wrap("DM_EXPORT void " linker_name(r, large, "p", "_cdesc") "(" param_list(r, large, 1) ")", "    ")
     print "{"
-    tests = ends = ""
+    tests = ends = why = ""
+    is_held = 0
     for (i = 1; i <= n_args[r]; i++) {
         if (!is_choice(r, i))
             continue
         a = arg[r, i]
         way = section_way(r, i)
-        if (way == "type") {
-            type = ctype[kind_of(r, i + 1, large)]
-            print "    struct dm_f_section " a "_s = dm_f_section_type(" a ", *" arg[r, i + 1] ", *" arg[r, i + 2] ");"
-            print "    " put(type, "@", a "_n") " = " a "_s.is_type ? 1 : *" arg[r, i + 1] ";"
-        } else {
-            print "    struct dm_f_section " a "_s = dm_f_section_" way "(" a ");"
+        print wrap(section_begin(r, i, large), "        ")
+        if (way ~ /^(type|parts|first|memory)$/) {
+            tests = tests (tests == "" ? "" : " || ") a "_s.why != NULL"
+            why = why == "" ? a "_s.why" : a "_s.why != NULL ? " a "_s.why : " why
         }
-        if (way ~ /^(type|refuse)$/)
-            tests = tests (tests == "" ? "" : " || ") a "_s.is_refused"
-        if (way ~ /^(type|copy)$/)
+        if (way ~ /^(type|parts|copy)$/)
             ends = ends "    dm_f_section_end(&" a "_s, " \
                 (way == "copy" && !is_constant(r, i) ? "true" : "false") ");\n"
+        if (way == "hold") {
+            ends = ends "    dm_f_section_keep(&" a "_s, err, *request);\n"
+            is_held = 1
+        }
     }
+    if (is_held)
+        print "    MPI_Fint err = MPI_SUCCESS;"
     print ""
+    indent = "    "
     if (tests != "") {
         print "    if (" tests ")"
-        print "        dm_f_refuse(\"" mpi_name(r, large) "\", ierror);"
+        print wrap("        dm_f_refuse(\"" mpi_name(r, large) "\", " why ", ierror);", "            ")
         print "    else"
-        print wrap("        " inner_call(r, large) ";", "            ")
-    } else {
-        print wrap("    " inner_call(r, large) ";", "        ")
+        indent = "        "
     }
+    print wrap(indent inner_call(r, large, is_held ? "&err" : "ierror") ";", indent "    ")
     printf "%s", ends
+    if (is_held)
+        print "    dm_f_return(ierror, err);"
     print "}"
     also(r, large, "p", "_cdesc", "", "_cdesc")
 }
@@ -220,7 +250,7 @@ END {
     if (failed)
         exit 1
     print "/* Made by c.awk from api.tbl. */"
-    print "#include \"fortran/fortran.h\""
+    print "#include \"fortran/section.h\""
     print ""
     n_wanted = split(bound, wanted, " ")
     for (w = 1; w <= n_wanted; w++)

@@ -90,21 +90,28 @@ function is_blocking(r) {
 
 # What becomes of a section of an array that is not contiguous, as buffer i of mpi_f08:
 #   address  its first element is meant
+#   first    the same, of one element of a datatype
+#   memory   an error: it has to be contiguous
 #   copy     a contiguous copy, since the call ends before it returns
+#   hold     the same, until the request is complete
 #   type     a datatype describes it
-#   refuse   nothing: an error
+#   parts    the same, of one of several partitions
 function section_way(r, i) {
     if (name[r] ~ /^MPI_(Get_address|Free_mem|Win_detach|F_sync_reg)$/ || name[r] ~ /_end$/)
         return "address"
     if (name[r] ~ /^MPI_(Win_create|Win_attach|Buffer_attach)$/)
-        return "refuse"
+        return "memory"
+    if (name[r] ~ /^MPI_(Fetch_and_op|Compare_and_swap)$/)
+        return "first"
     if (is_blocking(r))
         return "copy"
     if (chap[r] == "coll" && name[r] !~ /^MPI_(Ibcast|Bcast_init)$/)
-        return "refuse"
+        return "hold"
+    if (kind[r, i + 1] == "parts")
+        return "parts"
     if (i + 2 <= n_args[r] && kind[r, i + 1] ~ /^(count|count_if)$/ && kind[r, i + 2] ~ /^dtype/)
         return "type"
-    return "refuse"
+    die("no way for a section as " arg[r, i] " of " name[r])
 }
 
 function same_size(type) {

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "mpi.h"
+#include "util/copies.h"
 #include "util/port.h"
 
 /* Longer than every text of MPI. */
@@ -34,6 +35,18 @@ int MPII_Type_get_attr(MPI_Datatype datatype, int keyval, void *value, int *flag
 int MPII_Type_set_attr(MPI_Datatype datatype, int keyval, void *value, int type);
 int MPII_Win_get_attr(MPI_Win win, int keyval, void *value, int *flag, int type);
 int MPII_Win_set_attr(MPI_Win win, int keyval, void *value, int type);
+/* Print a warning. */
+void MPII_Warn(const char *text);
+/* The operation of a request works on copies from here on; they are its own. */
+void MPII_Request_set_copies(MPI_Request request, struct dm_copies *copies);
+/*
+ * Call fn for each run of n equal basic types, at their offset, of count elements of a committed type: their extent,
+ * and the bytes that each covers. fn must not call MPI. MPI_ERR_TYPE: it is none.
+ */
+int MPII_Type_each_run(MPI_Count count, MPI_Datatype type,
+                       int (*fn)(void *arg, MPI_Aint offset, MPI_Count n, MPI_Datatype basic,
+                                 MPI_Aint extent, MPI_Aint len),
+                       void *arg);
 
 /* ---- arguments (arguments.c) ---- */
 
@@ -114,31 +127,5 @@ int *dm_f_errcodes(int *errcodes);
 char *dm_f_text(const char *text, size_t len, bool is_both);
 /* Copy a text to len characters padded with blanks; *shown_len (may be NULL) is at most len then. */
 void dm_f_put_text(char *to, size_t len, const char *text, MPI_Fint *shown_len);
-
-/* ---- sections of arrays, the buffers of mpi_f08 (sections.c) ---- */
-
-struct dm_f_section {
-    void *address;              /* for C */
-    MPI_Datatype type;          /* if is_type: one element of it is the section */
-    const CFI_cdesc_t *section; /* not NULL: address is a contiguous copy of it */
-    bool is_type;
-    bool is_refused;
-};
-/* The address of the first element. */
-struct dm_f_section dm_f_section_address(const CFI_cdesc_t *section);
-/* Refused when it is not contiguous. */
-struct dm_f_section dm_f_section_refuse(const CFI_cdesc_t *section);
-/* A copy when it is not contiguous; address is NULL when there is no memory for it. */
-struct dm_f_section dm_f_section_copy(const CFI_cdesc_t *section);
-/*
- * When it is not contiguous: a type of the first elements of the section that count elements of type
- * fill. Refused when type has holes, or does not fill whole elements.
- */
-struct dm_f_section dm_f_section_type(const CFI_cdesc_t *section, MPI_Count count,
-                                      MPI_Datatype type);
-/* Free what was made for it; has_changed: copy the elements back first. */
-void dm_f_section_end(struct dm_f_section *s, bool has_changed);
-/* Call MPI_COMM_SELF's error handler for a section that the function cannot take. */
-void dm_f_refuse(const char *function, MPI_Fint *ierror);
 
 #endif

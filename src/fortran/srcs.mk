@@ -3,6 +3,7 @@ FORTRAN_DIR := $(srcdir)/src/fortran
 FORTRAN_AWKS := $(API_DIR)/tables.awk $(FORTRAN_DIR)/common.awk
 
 SRCS_fortran += src/fortran/arguments.c src/fortran/by_hand.c src/fortran/callbacks.c src/fortran/sections.c \
+	src/fortran/section_held.c src/fortran/section_types.c \
 	$(GEN)/fortran_coll.c $(GEN)/fortran_others.c
 
 $(GEN)/fortran_coll.c: CHAPTERS_bound = coll

@@ -46,6 +46,9 @@ program f08own
     from = mod(rank + size - 1, size)
     call large_counts()
     call sections()
+    call held_sections()
+    call taken_apart()
+    call partitions()
     call refused_sections()
     call memory()
     call requests()
@@ -158,27 +161,144 @@ contains
         call MPI_Win_free(win)
     end subroutine
 
+    ! Collectives that go on after their return have copies; only what they change comes back.
+    subroutine held_sections()
+        integer, asynchronous :: a(8, 8), b(8), got(4, size), sums(4)
+        type(MPI_Request) :: req
+        integer :: k, err, counts(size), displs(size)
+
+        a = reshape([(100 * rank + k, k=1, 64)], [8, 8])
+        got = -1
+        call MPI_Iallgather(a(1, 1:8:2), 4, MPI_INTEGER, got(4:1:-1, :), 4, MPI_INTEGER, MPI_COMM_WORLD, req)
+        call MPI_Wait(req, status)
+        call check('iallgather', got(4, 1) == 1 .and. got(1, size) == 100 * (size - 1) + 49)
+        ! the last element is not the operation's
+        b = [(k, k=1, 8)]
+        call MPI_Iscatter(a(:, 3), 1, MPI_INTEGER, b(1:8:2), 1, MPI_INTEGER, 0, MPI_COMM_WORLD, req)
+        b(7) = 77
+        call MPI_Wait(req, status)
+        call check('iscatter', b(1) == 17 + rank .and. all(b(2:6) == [2, 3, 4, 5, 6]) .and. b(7) == 77)
+        counts = 1
+        displs = [(size - 1 - k, k=0, size - 1)]
+        got = -1
+        call MPI_Iallgatherv(rank, 1, MPI_INTEGER, got(2, :), counts, displs, MPI_INTEGER, MPI_COMM_WORLD, req)
+        call MPI_Wait(req, status)
+        call check('iallgatherv', got(2, 1) == size - 1 .and. got(2, size) == 0 .and. got(1, 1) == -1)
+        sums = 0
+        call MPI_Allreduce_init(a(1, 1:4), sums(4:1:-1), 4, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, req)
+        do k = 1, 3
+            a(1, 1) = k
+            a(1, 4) = rank
+            call MPI_Start(req)
+            call MPI_Wait(req, status)
+            call check('persistent', sums(4) == k * size .and. sums(1) == size * (size - 1) / 2)
+            sums = 0
+        end do
+        call MPI_Request_free(req)
+        ! without messages a request is complete at once
+        call MPI_Iallreduce(MPI_IN_PLACE, a(2, 1:8:3), 3, MPI_INTEGER, MPI_SUM, MPI_COMM_SELF, req)
+        call MPI_Wait(req, status)
+        call check('with itself', a(2, 7) == 100 * rank + 50)
+        call MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN)
+        call MPI_Iallgather(a(1, 1:2), -1, MPI_INTEGER, b, 1, MPI_INTEGER, MPI_COMM_SELF, req, err)
+        call check('a call that fails', err /= MPI_SUCCESS)
+    end subroutine
+
+    ! Datatypes that do not fill whole elements of the array, in any order, or with holes.
+    subroutine taken_apart()
+        integer, asynchronous :: a(8, 8), b(8), window(8)
+        double precision, asynchronous :: d(4)
+        type(MPI_Request) :: req(2)
+        type(MPI_Datatype) :: holes, swapped
+        type(MPI_Win) :: win
+        integer :: k
+
+        a = reshape([(k, k=1, 64)], [8, 8])
+        call MPI_Type_vector(2, 1, 2, MPI_INTEGER, holes)
+        call MPI_Type_commit(holes)
+        call MPI_Type_indexed(2, [1, 1], [1, 0], MPI_INTEGER, swapped)
+        call MPI_Type_commit(swapped)
+        b = 0
+        call MPI_Irecv(b(8:1:-1), 2, holes, 0, 1, MPI_COMM_SELF, req(1))
+        call MPI_Isend(a(1, :), 2, swapped, 0, 1, MPI_COMM_SELF, req(2))
+        call MPI_Waitall(2, req, MPI_STATUSES_IGNORE)
+        call check('with holes, in another order', all(b == [0, 0, 17, 0, 25, 1, 0, 9]))
+        ! numbers of 8 bytes in elements of 4
+        d = [1d0, 2d0, 3d0, 4d0]
+        a = 0
+        call MPI_Irecv(a(2, :), 3, MPI_DOUBLE_PRECISION, 0, 1, MPI_COMM_SELF, req(1))
+        call MPI_Isend(d(1:4:1), 3, MPI_DOUBLE_PRECISION, 0, 1, MPI_COMM_SELF, req(2))
+        call MPI_Waitall(2, req, MPI_STATUSES_IGNORE)
+        call check('across elements', transfer(a(2, 5:6), 0d0) == 3 .and. a(2, 7) == 0 .and. all(a(1, :) == 0))
+        window = 1
+        a(3, :) = [(k, k=1, 8)]
+        call MPI_Win_create(window, 32_MPI_ADDRESS_KIND, 4, MPI_INFO_NULL, MPI_COMM_WORLD, win)
+        call MPI_Win_fence(0, win)
+        call MPI_Accumulate(a(3, :), 2, swapped, to, 0_MPI_ADDRESS_KIND, 4, MPI_INTEGER, MPI_SUM, win)
+        call MPI_Put(a(3, :), 1, holes, to, 4_MPI_ADDRESS_KIND, 2, MPI_INTEGER, win)
+        call MPI_Win_fence(0, win)
+        call check('one-sided', all(window == [3, 2, 5, 4, 1, 3, 1, 1]))
+        call MPI_Win_free(win)
+        call MPI_Type_free(holes)
+        call MPI_Type_free(swapped)
+    end subroutine
+
+    ! A column is a partition.
+    subroutine partitions()
+        integer, asynchronous :: a(8, 8), b(8, 8)
+        type(MPI_Request) :: req(2)
+        integer :: k
+
+        a = reshape([(100 * rank + k, k=1, 64)], [8, 8])
+        b = -1
+        call MPI_Precv_init(b(1:8:2, 8:1:-1), 4, 8_MPI_COUNT_KIND, MPI_INTEGER, from, 1, MPI_COMM_WORLD, &
+                            MPI_INFO_NULL, req(1))
+        call MPI_Psend_init(a(2:8:2, :), 8, 4_MPI_COUNT_KIND, MPI_INTEGER, to, 1, MPI_COMM_WORLD, &
+                            MPI_INFO_NULL, req(2))
+        call MPI_Startall(2, req)
+        call MPI_Pready_range(0, 7, req(2))
+        call MPI_Waitall(2, req, MPI_STATUSES_IGNORE)
+        call check('partitions', b(1, 8) == 100 * from + 2 .and. b(7, 1) == 100 * from + 64 .and. b(2, 1) == -1)
+        call MPI_Request_free(req(1))
+        call MPI_Request_free(req(2))
+    end subroutine
+
     subroutine refused_sections()
         integer, asynchronous :: a(8, 8), b(8)
         type(MPI_Request) :: req
-        type(MPI_Datatype) :: holes
-        character(MPI_MAX_ERROR_STRING) :: text
-        integer :: err, class, len
+        type(MPI_Win) :: win
+        integer :: err
+        integer(MPI_ADDRESS_KIND) :: four = 4
 
         a = 1
-        call MPI_Iallgather(a(1, 1:2), 1, MPI_INTEGER, b, 1, MPI_INTEGER, MPI_COMM_SELF, req, err)
+        call MPI_Win_create(a(1, :), 32_MPI_ADDRESS_KIND, 4, MPI_INFO_NULL, MPI_COMM_SELF, win, err)
+        call check_refused(err, 'MPI_Win_create', 'contiguous')
+        call MPI_Isend(a(1, :), 9, MPI_INTEGER, MPI_PROC_NULL, 0, MPI_COMM_SELF, req, err)
+        call check_refused(err, 'MPI_Isend', 'fewer bytes')
+        call MPI_Psend_init(a(1:6:2, :), 4, 4_MPI_COUNT_KIND, MPI_INTEGER, MPI_PROC_NULL, 0, MPI_COMM_SELF, &
+                            MPI_INFO_NULL, req, err)
+        call check_refused(err, 'MPI_Psend_init', 'alike')
+        call MPI_Win_create(b, 4_MPI_ADDRESS_KIND, 4, MPI_INFO_NULL, MPI_COMM_SELF, win)
+        call MPI_Win_fence(0, win)
+        call MPI_Fetch_and_op(a(1, :), a(2, :), MPI_INTEGER, 0, four - 4, MPI_REPLACE, win, err)
+        call check('the first element', err == MPI_SUCCESS)
+        call MPI_Fetch_and_op(a(1, :), a(2, :), MPI_DOUBLE_PRECISION, 0, four - 4, MPI_REPLACE, win, err)
+        call check_refused(err, 'MPI_Fetch_and_op', 'longer')
+        call MPI_Win_fence(0, win)
+        call check('its result', b(1) == 1)
+        call MPI_Win_free(win)
+    end subroutine
+
+    subroutine check_refused(err, function, why)
+        integer, intent(in) :: err
+        character(*), intent(in) :: function, why
+        character(MPI_MAX_ERROR_STRING) :: text
+        integer :: class, len
+
         call MPI_Error_class(err, class)
         call MPI_Error_string(err, text, len)
-        call check('of a nonblocking collective', class == MPI_ERR_BUFFER .and. &
-                   index(text(1:len), 'MPI_Iallgather') > 0)
-        call MPI_Type_vector(2, 1, 2, MPI_INTEGER, holes)
-        call MPI_Type_commit(holes)
-        call MPI_Isend(a(1, :), 1, holes, MPI_PROC_NULL, 0, MPI_COMM_SELF, req, err)
-        call MPI_Error_class(err, class)
-        call check('of a type with holes', class == MPI_ERR_BUFFER)
-        call MPI_Sendrecv(a(1, :), 1, holes, 0, 0, b, 2, MPI_INTEGER, 0, 0, MPI_COMM_SELF, status, err)
-        call check('which is copied', err == MPI_SUCCESS .and. b(2) == 1)
-        call MPI_Type_free(holes)
+        call check(function // ' refuses', class == MPI_ERR_BUFFER .and. index(text(1:len), function) > 0 .and. &
+                   index(text(1:len), why) > 0)
     end subroutine
 
     subroutine memory()

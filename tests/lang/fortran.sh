@@ -50,6 +50,7 @@ for modules in $(fortran_modules); do
     check 'f08own compiles' mpifort -o f08own "$here/f08own.f90"
     check 'mpiown compiles' mpifort -o mpiown "$here/mpiown.f90"
     for n in 1 2 3; do check "f08own on $n ranks" runs $n f08own; done
+    check 'each rank says once what is refused' eval '[ $(grep -c "warning: MPI_Fetch_and_op: this section" out) = 3 ]'
     for n in 1 2; do check "mpiown on $n ranks" runs $n mpiown; done
     check 'it does not need the distribution' sh -c '! ldd ./f08own | grep libmpich'
 done

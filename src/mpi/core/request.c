@@ -28,6 +28,7 @@ void dm_req_init(struct dm_req *req, enum dm_req_kind kind, const struct dm_req_
     req->err = DM_OK;
     req->is_cancelled = false;
     req->is_started = false;
+    req->has_copies = false;
     req->comm = comm;
     req->win = NULL;
     req->ops = ops;

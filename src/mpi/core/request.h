@@ -6,6 +6,7 @@
 
 #include "mpi/core/handle.h"
 #include "mpi/core/status.h"
+#include "util/copies.h"
 
 struct dm_comm; /* comm_obj.h */
 struct dm_win;  /* onesided/onesided.h */
@@ -34,6 +35,7 @@ struct dm_req {
     int err;       /* enum dm_err */
     bool is_cancelled;
     bool is_started;      /* persistent: between MPI_Start and the report of its completion */
+    bool has_copies;      /* dm_req_set_copies */
     struct dm_comm *comm; /* for error handlers; may be NULL */
     union {
         struct dm_win *win;   /* the same for RMA requests */
@@ -81,6 +83,13 @@ static inline bool dm_req_is_done(const struct dm_req *req)
 }
 /* The handle for the program, made at first call. */
 int dm_req_handle(struct dm_req *req, MPI_Request *handle_p);
+/*
+ * The operation works on copies of the program's buffers, which end with it; several calls add up. Before the program
+ * has the request.
+ */
+void dm_req_set_copies(struct dm_req *req, struct dm_copies *copies);
+/* Of one that has copies: completion is about to be reported to the program. */
+void dm_req_end_copies(const struct dm_req *req);
 /* Wait for completion inside the library (collectives, blocking calls); returns req->err. */
 int dm_req_wait(struct dm_req *req);
 /*

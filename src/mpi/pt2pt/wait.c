@@ -49,6 +49,8 @@ int dm_p2p_complete(struct dm_req *req, MPI_Request *request, MPI_Status *status
     }
     if (dm_unlikely(err != DM_OK))
         dm_p2p_blame(req);
+    if (dm_unlikely(req->has_copies))
+        dm_req_end_copies(req);
     dm_p2p_status(req, status);
     if (dm_unlikely(req->kind == DM_REQ_PERSISTENT)) {
         dm_req_rest(req);
@@ -271,6 +273,8 @@ int dm_request_get_status(MPI_Request request, int *flag, MPI_Status *status)
     /* An error of the operation is for the call that completes it; query_fn's is ours. */
     if (req->kind == DM_REQ_GENERALIZED)
         err = req->ops->finish(req, &req->status);
+    if (dm_unlikely(req->has_copies))
+        dm_req_end_copies(req);
     dm_p2p_status(req, status);
     return err;
 }
