@@ -203,19 +203,25 @@ function arg_behind(r, i, what,    j) {
 }
 
 # The buffers of a call with a request, as the members of an array; n_buffers: how many.
-function buffers(r, large,    i, j, s, parts) {
+function buffers(r, large,    i, j, s, parts, parts_of) {
     s = ""
     n_buffers = 0
     for (i = 1; i <= n_args[r]; i++) {
-        if (kind[r, i] !~ /^buf_(in|out)$/)
+        if (kind[r, i] !~ /^(buf|elem)_(in|out|if)$/)
             continue
         parts = kind[r, i + 1] == "parts"
         j = i + 1 + parts
         n_buffers++
-        s = s "            {.buf = " arg[r, i] ", .count = (size_t)" arg[r, j] \
-            (parts ? " * (size_t)" arg[r, i + 1] : "") ", .type = " arg[r, j + 1] "_o,\n" \
+        if (kind[r, i] ~ /^elem/)
+            parts_of = ".count = 1, .type = datatype_o"
+        else
+            parts_of = ".count = (size_t)" arg[r, j] (parts ? " * (size_t)" arg[r, i + 1] : "") ", .type = " \
+                arg[r, j + 1] "_o"
+        if (kind[r, i] ~ /_if$/)
+            sub(/\.count = /, "&op == MPI_NO_OP ? 0 : ", parts_of)
+        s = s "            {.buf = " arg[r, i] ", " parts_of ",\n" \
             "             .peer = " arg_behind(r, i, "^rank_") ", .tag = " arg_behind(r, i, "^tag_") \
-            ", .is_written = " (kind[r, i] == "buf_out" ? "true" : "false") \
+            ", .is_written = " (kind[r, i] ~ /_out$/ ? "true" : "false") \
             (parts ? ", .n_partitions = " arg[r, i + 1] : "") "},\n"
     }
     return s
@@ -250,6 +256,12 @@ function usage_leave(r, large,    i, k, s) {
         if (s != "")
             print "        dm_usage_used(fn.name, (struct dm_usage_buffer[]){\n" s "        }, " n_buffers ");"
     }
+    if (chap[r] == "onesided" && find_kind(r, "rank_win") != "" && find_kind(r, "req_out") == "") {
+        s = buffers(r, large)
+        if (s != "")
+            print "        dm_usage_rma(fn.name, win_o, target_rank, (struct dm_usage_buffer[]){\n" s \
+                "        }, " n_buffers ");"
+    }
     if (name[r] == "MPI_Pready")
         print "        dm_usage_ready(request, partition, partition);"
     else if (name[r] == "MPI_Pready_range")
@@ -263,6 +275,13 @@ function usage_leave(r, large,    i, k, s) {
         print "        dm_usage_started(fn.name, count, array_of_requests);"
     if (awaited(r) != "")
         print "        dm_usage_awaited(fn.name);"
+}
+
+# With which rank of a window does a call synchronize as an origin? MPI_ANY_SOURCE: with all; "": it does not.
+function synced(r) {
+    if (name[r] ~ /^MPI_Win_(fence|complete|unlock_all|flush_all|flush_local_all|free)$/)
+        return "MPI_ANY_SOURCE"
+    return name[r] ~ /^MPI_Win_(unlock|flush|flush_local)$/ ? "rank" : ""
 }
 
 # Is the call collective over a communicator, window or file, and compared by its name? Then which communicator.
@@ -295,7 +314,7 @@ function full_call(r, large,    i, a, s, v) {
         s = s ", .root = MPI_UNDEFINED"
     for (i = 1; i <= n_args[r]; i++) {
         a = arg[r, i]
-        v = large ? "dm_counts_wide(" a ")" : "dm_counts_int(" a ")"
+        v = large || kind[r, i] == "nadispls" ? "dm_counts_wide(" a ")" : "dm_counts_int(" a ")"
         if (a == "root")
             s = s ", .root = root"
         else if (a == "op")
@@ -306,6 +325,10 @@ function full_call(r, large,    i, a, s, v) {
             s = s ", ." substr(a, 1, 1) "buf = " a
         else if (a ~ /^(send|recv)counts$/)
             s = s ", ." substr(a, 1, 1) "counts = " v
+        else if (a ~ /^[sr]displs$/)
+            s = s ", ." a " = " v
+        else if (a == "displs")
+            s = s ", ." (name[r] ~ /[Ss]catterv/ ? "s" : "r") "displs = " v
         else if (a ~ /^(send|recv)types$/)
             s = s ", ." substr(a, 1, 1) "types = " a
         else if (a ~ /^(send|recv)count$/)
@@ -380,6 +403,8 @@ function emit(r, large,    i, k, stage, s, decline) {
         }
     if (r in form)
         emit_compare("dm_usage_compare(" full_call(r, large) ")")
+    if (synced(r) != "")
+        print "    if (dm_unlikely(dm_api.is_slow))\n        dm_usage_synced(win_o, " synced(r) ");"
     step(call(r, large))
     for (i = 1; i <= n_args[r]; i++) {
         s = after[kind_of(r, i, large)]

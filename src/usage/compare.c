@@ -17,6 +17,7 @@
 /* Below all tags of collectives, and MPI_ANY_TAG. */
 #define TAG_RECORD  (-2)
 #define TAG_VERDICT (-3)
+#define TAG_EDGES   (-4)
 
 #define VERDICT_TEXT 480
 
@@ -27,6 +28,8 @@ struct usage_record {
     int32_t op; /* handle; 1: the program's own, 0: none */
     uint16_t waits;
     uint16_t is_odd; /* what it gives itself is not what it expects of itself */
+    uint32_t n_out;  /* edges, which follow in a message of their own if there are any */
+    uint32_t n_in;
     struct dm_usage_length length;
 };
 
@@ -35,29 +38,34 @@ struct usage_verdict {
     char text[VERDICT_TEXT];
 };
 
-_Static_assert(sizeof(struct usage_record) <= sizeof(struct usage_verdict), "usage_send.data");
-
 /* Rank 0's: a call whose records are coming. */
 struct usage_compare {
     struct dm_list link; /* in dm_usage_state.compares, unless the call waits */
     struct dm_comm *comm;
     uint32_t number;
     struct usage_record *records; /* by rank; the first is its own */
-    struct dm_req **reqs;         /* by rank, NULL: it is over */
+    struct dm_usage_edges *edges; /* likewise */
+    struct dm_req **reqs;         /* by rank, NULL: there is none */
+    bool has_records;             /* all, and the edges are coming */
+    int err;                      /* of asking for these */
 };
 
-/* A record or verdict on its way. */
+/* A message on its way. */
 struct usage_send {
     struct dm_list link; /* in dm_usage_state.sends */
     struct dm_req *req;
-    char data[sizeof(struct usage_verdict)]; /* a record is shorter */
+    char data[];
 };
 
 /* ---- records ---- */
 
-static struct usage_record record_of(const struct dm_usage_call *call)
+static struct usage_record record_of(const struct dm_usage_call *call,
+                                     const struct dm_usage_edges *edges)
 {
-    struct usage_record record = {.root = MPI_UNDEFINED, .waits = !call->is_nonblocking};
+    struct usage_record record = {.root = MPI_UNDEFINED,
+                                  .waits = !call->is_nonblocking,
+                                  .n_out = edges->n_out,
+                                  .n_in = edges->n_in};
     size_t len;
 
     snprintf(record.fn, sizeof(record.fn), "%s", call->fn);
@@ -119,10 +127,10 @@ static void sends_look(void)
     }
 }
 
-/* Send a record or verdict, which is copied; nobody waits for it. */
+/* Send something, which is copied; nobody waits for it. */
 static int compare_send(struct dm_comm *comm, const void *data, size_t len, int dest, int tag)
 {
-    struct usage_send *send = malloc(sizeof(*send));
+    struct usage_send *send = malloc(sizeof(*send) + len);
     int err;
 
     if (send == NULL)
@@ -140,15 +148,24 @@ static int compare_send(struct dm_comm *comm, const void *data, size_t len, int 
 
 /* ---- rank 0 ---- */
 
-static void compare_free(struct usage_compare *c)
+static void compare_drop_reqs(struct usage_compare *c)
 {
     for (int rank = 1; rank < c->comm->size && c->reqs != NULL; rank++)
         if (c->reqs[rank] != NULL) {
             if (!dm_req_is_done(c->reqs[rank]) && c->reqs[rank]->ops->cancel != NULL)
                 c->reqs[rank]->ops->cancel(c->reqs[rank]);
             dm_req_unref(c->reqs[rank]);
+            c->reqs[rank] = NULL;
         }
+}
+
+static void compare_free(struct usage_compare *c)
+{
+    compare_drop_reqs(c);
     dm_list_del(&c->link);
+    for (int rank = 0; rank < c->comm->size && c->edges != NULL; rank++)
+        free(c->edges[rank].all);
+    free(c->edges);
     dm_comm_unref(c->comm);
     free(c->records);
     free(c->reqs);
@@ -170,10 +187,13 @@ static int compare_new(const struct dm_usage_call *call, struct dm_comm *comm,
     c->number = comm->n_compared;
     c->records = calloc((size_t)comm->size, sizeof(*c->records));
     c->reqs = calloc((size_t)comm->size, sizeof(struct dm_req *));
-    if (c->records == NULL || c->reqs == NULL)
+    c->edges = calloc((size_t)comm->size, sizeof(*c->edges));
+    if (c->records == NULL || c->reqs == NULL || c->edges == NULL)
         err = DM_FAIL(DM_ENOMEM, "a comparison of DATUM_CHECK with %d processes", comm->size);
     else
-        c->records[0] = record_of(call);
+        err = dm_usage_edges_of(call, &c->edges[0]);
+    if (err == DM_OK)
+        c->records[0] = record_of(call, &c->edges[0]);
     for (int rank = 1; rank < comm->size && err == DM_OK; rank++)
         err = dm_p2p_irecv_coll(&c->records[rank], sizeof(c->records[rank]), byte, rank, TAG_RECORD,
                                 comm, &c->reqs[rank]);
@@ -184,7 +204,49 @@ static int compare_new(const struct dm_usage_call *call, struct dm_comm *comm,
     return err;
 }
 
-/* All records are there. */
+/* All records are there: the edges are next. */
+static int compare_ask(struct usage_compare *c)
+{
+    int err = DM_OK;
+
+    c->has_records = true;
+    compare_drop_reqs(c);
+    for (int rank = 1; rank < c->comm->size && err == DM_OK; rank++) {
+        struct dm_usage_edges *e = &c->edges[rank];
+        size_t len =
+            ((size_t)c->records[rank].n_out + c->records[rank].n_in) * sizeof(struct dm_usage_edge);
+
+        if (len == 0)
+            continue;
+        e->all = malloc(len);
+        if (e->all == NULL)
+            return DM_FAIL(DM_ENOMEM, "a comparison of DATUM_CHECK, %zu bytes", len);
+        e->n_out = c->records[rank].n_out;
+        e->n_in = c->records[rank].n_in;
+        err = dm_p2p_irecv_coll(e->all, len, dm_type_get(MPI_BYTE), rank, TAG_EDGES, c->comm,
+                                &c->reqs[rank]);
+    }
+    return err;
+}
+
+static const char *compare_name(const struct usage_compare *c)
+{
+    return c->comm->name[0] != '\0' ? c->comm->name : "a communicator";
+}
+
+/* Everybody makes the same call: do the lengths of their blocks fit? */
+static void compare_edges(const struct usage_compare *c, struct usage_verdict *verdict)
+{
+    struct dm_strbuf sb;
+
+    dm_strbuf_init(&sb, verdict->text, sizeof(verdict->text));
+    if (dm_usage_edges_fit(c->edges, c->comm->size, &sb))
+        return;
+    verdict->err = DM_EUSAGE;
+    dm_strbuf_addf(&sb, " (%s, call %u of %s)", c->records[0].fn, c->number, compare_name(c));
+}
+
+/* All records and edges are there. */
 static void compare_decide(const struct usage_compare *c, struct usage_verdict *verdict)
 {
     struct dm_strbuf sb;
@@ -197,11 +259,13 @@ static void compare_decide(const struct usage_compare *c, struct usage_verdict *
             first = rank;
             n++;
         }
-    if (n == 0)
+    if (n == 0) {
+        compare_edges(c, verdict);
         return;
+    }
     verdict->err = DM_EUSAGE;
     dm_strbuf_addf(&sb, "call %u of %s is not the same at all processes: ", c->number,
-                   c->comm->name[0] != '\0' ? c->comm->name : "a communicator");
+                   compare_name(c));
     record_add(&sb, c, 0, &c->records[first]);
     dm_strbuf_add(&sb, ", ");
     record_add(&sb, c, first, &c->records[0]);
@@ -226,21 +290,44 @@ static int compare_answer(const struct usage_compare *c, struct usage_verdict *v
     return err;
 }
 
-static int compare_wait(struct usage_compare *c, struct usage_verdict *verdict)
+static int compare_wait_reqs(const struct usage_compare *c)
 {
     int err = DM_OK;
 
     for (int rank = 1; rank < c->comm->size && err == DM_OK; rank++)
-        err = dm_req_wait(c->reqs[rank]);
+        if (c->reqs[rank] != NULL)
+            err = dm_req_wait(c->reqs[rank]);
+    return err;
+}
+
+static int compare_wait(struct usage_compare *c, struct usage_verdict *verdict)
+{
+    int err = compare_wait_reqs(c);
+
+    if (err == DM_OK)
+        err = compare_ask(c);
+    if (err == DM_OK)
+        err = compare_wait_reqs(c);
     return err == DM_OK ? compare_answer(c, verdict) : err;
 }
 
-static bool compare_is_complete(struct usage_compare *c)
+static bool compare_reqs_are_done(const struct usage_compare *c)
 {
     for (int rank = 1; rank < c->comm->size; rank++)
-        if (!dm_req_is_done(c->reqs[rank]))
+        if (c->reqs[rank] != NULL && !dm_req_is_done(c->reqs[rank]))
             return false;
     return true;
+}
+
+/* Is everything there that is to be compared? */
+static bool compare_is_complete(struct usage_compare *c)
+{
+    if (!compare_reqs_are_done(c))
+        return false;
+    if (c->has_records)
+        return true;
+    c->err = compare_ask(c);
+    return c->err != DM_OK || compare_reqs_are_done(c);
 }
 
 /* Not more at once than have come: an error handler of the program may call in again. */
@@ -263,7 +350,7 @@ void dm_usage_look(void)
     sends_look();
     while ((c = compare_next()) != NULL) {
         dm_list_del(&c->link);
-        if (compare_answer(c, &verdict) == DM_OK && verdict.err != DM_OK)
+        if (c->err == DM_OK && compare_answer(c, &verdict) == DM_OK && verdict.err != DM_OK)
             dm_usage_state.raise(c->comm, verdict.text);
         compare_free(c);
     }
@@ -299,10 +386,19 @@ static int compare_at_first(const struct dm_usage_call *call, struct dm_comm *co
 static int compare_at_others(const struct dm_usage_call *call, struct dm_comm *comm,
                              struct usage_verdict *verdict)
 {
-    struct usage_record record = record_of(call);
-    int err = compare_send(comm, &record, sizeof(record), 0, TAG_RECORD);
+    struct dm_usage_edges edges;
+    struct usage_record record;
+    int err = dm_usage_edges_of(call, &edges);
 
     verdict->err = DM_OK;
+    if (err != DM_OK)
+        return err;
+    record = record_of(call, &edges);
+    err = compare_send(comm, &record, sizeof(record), 0, TAG_RECORD);
+    if (err == DM_OK && edges.n_out + edges.n_in > 0)
+        err = compare_send(comm, edges.all, (edges.n_out + edges.n_in) * sizeof(*edges.all), 0,
+                           TAG_EDGES);
+    free(edges.all);
     if (err != DM_OK || call->is_nonblocking)
         return err;
     return dm_p2p_recv_coll(verdict, sizeof(*verdict), dm_type_get(MPI_BYTE), 0, TAG_VERDICT, comm,
@@ -326,8 +422,6 @@ int dm_usage_compare(const struct dm_usage_call *call)
                           : compare_at_others(call, comm, &verdict);
     if (err == DM_OK && verdict.err != DM_OK)
         err = DM_FAIL(verdict.err, "%s", verdict.text);
-    if (err == DM_OK)
-        err = dm_usage_compare_pairs(call);
     dm_usage_look();
     return err;
 }

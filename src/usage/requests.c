@@ -29,21 +29,21 @@ static struct dm_usage_request *request_find(MPI_Request handle)
     return dm_hash_get(&dm_usage_state.requests, (uint32_t)handle);
 }
 
-static void request_activate(struct dm_usage_request *request)
+void dm_usage_request_activate(struct dm_usage_request *request)
 {
     request->is_active = true;
     for (int i = 0; i < request->n; i++)
         dm_usage_buffer_begin(&request->buffers[i]);
 }
 
-static void request_deactivate(struct dm_usage_request *request)
+void dm_usage_request_deactivate(struct dm_usage_request *request)
 {
     request->is_active = false;
     for (int i = 0; i < request->n; i++)
         dm_usage_buffer_end(&request->buffers[i]);
 }
 
-static void request_drop(struct dm_usage_request *request)
+void dm_usage_request_drop(struct dm_usage_request *request)
 {
     for (int i = 0; i < request->n; i++) {
         dm_list_del(&request->buffers[i].link);
@@ -53,20 +53,30 @@ static void request_drop(struct dm_usage_request *request)
     free(request);
 }
 
-static void request_fill(struct dm_usage_request *request, const struct dm_usage_buffer *buffers,
-                         int n)
+struct dm_usage_request *dm_usage_request_new(const char *fn, const struct dm_usage_buffer *buffers,
+                                              int n)
 {
+    struct dm_usage_request *request =
+        calloc(1, sizeof(*request) + (size_t)n * sizeof(request->buffers[0]));
+
+    if (request == NULL)
+        return NULL;
     request->n = n;
+    dm_usage_place_take(&request->made, fn);
+    request->started = request->made;
     for (int i = 0; i < n; i++) {
         struct dm_usage_active *active = &request->buffers[i];
 
         active->b = buffers[i];
         active->request = request;
-        if (active->b.peer == MPI_PROC_NULL)
+        if (active->b.type == NULL)
+            active->b.type = dm_type_get(MPI_BYTE);
+        if (active->b.peer == MPI_PROC_NULL || buffers[i].type == NULL)
             active->b.count = 0;
         dm_list_init(&active->link);
         dm_type_ref(active->b.type);
     }
+    return request;
 }
 
 void dm_usage_requested(const char *fn, MPI_Request handle, const struct dm_usage_buffer *buffers,
@@ -81,30 +91,28 @@ void dm_usage_requested(const char *fn, MPI_Request handle, const struct dm_usag
         return;
     old = dm_hash_del(&dm_usage_state.requests, (uint32_t)handle);
     if (old != NULL)
-        request_drop(old);
-    request = calloc(1, sizeof(*request) + (size_t)n * sizeof(request->buffers[0]));
+        dm_usage_request_drop(old);
+    request = dm_usage_request_new(fn, buffers, n);
     if (request == NULL)
         return;
     if (dm_hash_put(&dm_usage_state.requests, (uint32_t)handle, request) != DM_OK) {
-        free(request);
+        dm_usage_request_drop(request);
         return;
     }
     request->handle = handle;
     request->req = req;
     request->number = ++dm_usage_state.n_made;
-    dm_usage_place_take(&request->made, fn);
-    request->started = request->made;
-    request_fill(request, buffers, n);
     if (req->kind != DM_REQ_PERSISTENT)
-        request_activate(request);
+        dm_usage_request_activate(request);
 }
 
 void dm_usage_requested_by(const struct dm_usage_call *call, MPI_Request handle)
 {
-    struct dm_usage_buffer buffers[2];
-    int n = dm_usage_call_buffers(call, buffers);
+    struct dm_usage_buffer *buffers = malloc(dm_usage_call_most_buffers(call) * sizeof(*buffers));
 
-    dm_usage_requested(call->fn, handle, buffers, n);
+    if (buffers != NULL)
+        dm_usage_requested(call->fn, handle, buffers, dm_usage_call_buffers(call, buffers));
+    free(buffers);
 }
 
 void dm_usage_used(const char *fn, const struct dm_usage_buffer *buffers, int n)
@@ -113,15 +121,12 @@ void dm_usage_used(const char *fn, const struct dm_usage_buffer *buffers, int n)
 
     if (!dm_usage_has(DM_USAGE_BUFFERS) || dm_list_is_empty(&dm_usage_state.active))
         return;
-    call = calloc(1, sizeof(*call) + (size_t)n * sizeof(call->buffers[0]));
+    call = dm_usage_request_new(fn, buffers, n);
     if (call == NULL)
         return;
-    dm_usage_place_take(&call->made, fn);
-    call->started = call->made;
-    request_fill(call, buffers, n);
     for (int i = 0; i < n; i++)
         (void)dm_usage_buffer_look(&call->buffers[i]);
-    request_drop(call);
+    dm_usage_request_drop(call);
 }
 
 void dm_usage_started(const char *fn, int n, const MPI_Request *requests)
@@ -134,7 +139,7 @@ void dm_usage_started(const char *fn, int n, const MPI_Request *requests)
         if (request == NULL)
             continue;
         dm_usage_place_take(&request->started, fn);
-        request_activate(request);
+        dm_usage_request_activate(request);
     }
 }
 
@@ -174,11 +179,11 @@ static void request_look(MPI_Request handle, MPI_Request now)
         return;
     if (now != handle) {
         if (request->is_active)
-            request_deactivate(request);
+            dm_usage_request_deactivate(request);
         dm_hash_del(&dm_usage_state.requests, (uint32_t)handle);
-        request_drop(request);
+        dm_usage_request_drop(request);
     } else if (request->is_active && dm_req_is_inactive(request->req)) {
-        request_deactivate(request);
+        dm_usage_request_deactivate(request);
     }
 }
 
@@ -283,7 +288,7 @@ void dm_usage_requests_drop(void)
     uint64_t key;
 
     while ((request = dm_hash_next(&dm_usage_state.requests, &pos, &key)) != NULL)
-        request_drop(request);
+        dm_usage_request_drop(request);
     dm_hash_fini(&dm_usage_state.requests);
     dm_list_for_each_safe (it, tmp, &dm_usage_state.awaits)
         free(dm_container_of(it, struct usage_await, link));

@@ -27,6 +27,8 @@ struct dm_usage_state {
     struct dm_hash requests; /* struct dm_usage_request by handle */
     struct dm_list active;   /* of struct dm_usage_active */
     struct dm_list awaits;   /* of struct usage_await */
+    struct dm_list rmas;     /* of struct usage_rma */
+    int n_rmas;
     struct dm_list compares; /* calls that rank 0 has not compared yet */
     struct dm_list sends;    /* records on their way to a rank 0 */
     unsigned n_made;         /* objects and requests, so far */
@@ -76,6 +78,12 @@ struct dm_usage_request {
     struct dm_usage_active buffers[];
 };
 
+/* One that has no handle, not active; NULL without memory. */
+struct dm_usage_request *dm_usage_request_new(const char *fn, const struct dm_usage_buffer *buffers,
+                                              int n);
+void dm_usage_request_activate(struct dm_usage_request *request);
+void dm_usage_request_deactivate(struct dm_usage_request *request);
+void dm_usage_request_drop(struct dm_usage_request *request);
 void dm_usage_requests_report(void);
 void dm_usage_requests_drop(void);
 /* "to rank 1, tag 5, 4000 bytes" */
@@ -108,20 +116,39 @@ bool dm_usage_length_fits(const struct dm_usage_length *a, const struct dm_usage
 
 /* ---- lengths.c ---- */
 
+/* What block i of the send side, or the receive side, of a call has: all are alike without arrays. */
+struct dm_usage_length dm_usage_length_sent(const struct dm_usage_call *call, int i);
+struct dm_usage_length dm_usage_length_received(const struct dm_usage_call *call, int i);
 /* What all processes must agree on in a call; 0 where each may have its own. */
 struct dm_usage_length dm_usage_length_common(const struct dm_usage_call *call);
 /* Does a process that gives itself something expect just that? */
 bool dm_usage_length_of_own_fits(const struct dm_usage_call *call);
-/*
- * After all have found that they make the same call, and wait: do the counts of each pair agree? Collective; all
- * return an error if one does.
- */
-int dm_usage_compare_pairs(const struct dm_usage_call *call);
+
+/* ---- edges.c ---- */
+
+/* A block that this process sends to a peer, or expects of it. */
+struct dm_usage_edge {
+    struct dm_usage_length length;
+    int32_t peer;
+};
+struct dm_usage_edges {
+    struct dm_usage_edge *all; /* first those that it sends, then the others; the holder frees it */
+    uint32_t n_out, n_in;
+};
+/* Those of a call whose blocks may have any lengths; none of other calls. */
+int dm_usage_edges_of(const struct dm_usage_call *call, struct dm_usage_edges *e);
+/* Do those of all processes, by rank, fit? If not, sb is told what does not. */
+bool dm_usage_edges_fit(const struct dm_usage_edges *edges, int size, struct dm_strbuf *sb);
 
 /* ---- call_buffers.c ---- */
 
-/* The buffers of a call; how many. */
-int dm_usage_call_buffers(const struct dm_usage_call *call, struct dm_usage_buffer buffers[2]);
+/* How many buffers a call may have, and they; how many it has. */
+size_t dm_usage_call_most_buffers(const struct dm_usage_call *call);
+int dm_usage_call_buffers(const struct dm_usage_call *call, struct dm_usage_buffer *buffers);
+
+/* ---- rma.c ---- */
+
+void dm_usage_rmas_drop(void);
 
 /* ---- compare.c ---- */
 

@@ -72,6 +72,7 @@ int dm_usage_start(void (*raise)(struct dm_comm *comm, const char *text))
     dm_hash_init(&dm_usage_state.requests);
     dm_list_init(&dm_usage_state.active);
     dm_list_init(&dm_usage_state.awaits);
+    dm_list_init(&dm_usage_state.rmas);
     dm_list_init(&dm_usage_state.compares);
     dm_list_init(&dm_usage_state.sends);
     if (dm_usage_has(DM_USAGE_LEAKS) && atexit(usage_at_exit) != 0)
@@ -98,6 +99,7 @@ void dm_usage_stop(void)
     if (!dm_usage_is_on())
         return;
     dm_usage_compares_drop();
+    dm_usage_rmas_drop();
     dm_usage_requests_drop();
     dm_usage_state.what &= DM_USAGE_LEAKS;
     dm_usage_state.is_stopped = true;

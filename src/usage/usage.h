@@ -59,6 +59,11 @@ void dm_usage_requested(const char *fn, MPI_Request request, const struct dm_usa
                         int n);
 /* fn, which waits, has used n buffers. */
 void dm_usage_used(const char *fn, const struct dm_usage_buffer *buffers, int n);
+/* fn, which is one-sided and has no request, has begun with n buffers, for a rank of a window. */
+void dm_usage_rma(const char *fn, const void *win, int rank, const struct dm_usage_buffer *buffers,
+                  int n);
+/* A call that synchronizes with a rank of a window begins; MPI_ANY_SOURCE: with all. */
+void dm_usage_synced(const void *win, int rank);
 /* fn has started persistent requests. */
 void dm_usage_started(const char *fn, int n, const MPI_Request *requests);
 /* Partitions of a request are ready, from low to high. */
@@ -115,6 +120,7 @@ struct dm_usage_call {
     size_t scount, rcount;
     struct dm_type *stype, *rtype;
     struct dm_counts scounts, rcounts;
+    struct dm_counts sdispls, rdispls;
     const MPI_Datatype *stypes, *rtypes;
 };
 

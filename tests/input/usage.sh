@@ -86,7 +86,28 @@ for name in other_op leaks requests changed overlap; do
 done
 check_fails "another word" 'DATUM_CHECK: "lakes" is none of no, yes' env DATUM_CHECK=leaks,lakes "${run[@]}" right
 
+# ---- blocks of any lengths, one-sided calls ----
+mpicc -O1 -g -rdynamic -o usage_blocks "$TEST_SRC/tests/input/usage_blocks.c" || fail 'usage_blocks.c does not compile'
+run=(mpiexec -n 2 ./usage_blocks)
+check_fails igatherv 'rank 1 has 20 bytes for rank 0, which expects 16 bytes of it \(MPI_Igatherv, call 1 of MPI_COMM_WORLD\)' \
+    "${run[@]}" igatherv
+check_fails iscatterv 'rank 0 has 16 bytes for rank 1, which expects as many, but of other basic types' "${run[@]}" iscatterv
+check_fails alltoallv_init 'rank 1 has 16 bytes for rank 0, which expects 24 bytes of it \(MPI_Alltoallv_init' \
+    "${run[@]}" alltoallv_init
+differs neighbor MPI_Neighbor_allgather 'rank 0 has 8 bytes for rank 1, which expects 12 bytes of it .*, call 1 of ring'
+check_fails neighbor_any 'rank 0 has 4 bytes for rank 1, which expects 8 bytes of it \(MPI_Ineighbor_alltoallv' \
+    "${run[@]}" neighbor_any
+check 'a block' once changed_blocks 'the buffer of MPI_Ialltoallv \(16 bytes\) was changed before'
+check 'one-sided' once changed_put 'the buffer of MPI_Put \(to rank [01], 40 bytes\) was changed before'
+check 'once in each rank' eval '[ $(grep -c DATUM_CHECK: out) = 2 ]'
+check 'one-sided overlap' once overlap_get \
+    'the buffer of MPI_Get \(from rank [01], 4 bytes\) overlaps that of MPI_Get \(from rank [01], 40 bytes\)'
+check 'right blocks' silent right
+check 'right blocks, large messages' silent DATUM_EAGER_LIMIT=0 right
+check 'off: one-sided' silent DATUM_CHECK=no changed_put
+
 # ---- the first call of what is not supported ----
+run=(mpiexec -n 2 ./usage_prog)
 check 'not supported' says 'MPIX_Comm_shrink.*said once' env DATUM_CHECK=no "${run[@]}" unsupported
 check 'said once' eval '[ $(grep -c "warning: MPIX_Comm_shrink(" said) = 2 ] && [ $(grep -c "warning: MPIX_Comm_revoke(" said) = 2 ]'
 totals
