@@ -140,6 +140,17 @@ static bool buffers_overlap(const struct dm_usage_active *a, const struct dm_usa
     return overlap;
 }
 
+/*
+ * May they not share a byte? Results of one-sided calls may: programs do so that do not look at them, and what is there
+ * then is their affair.
+ */
+static bool buffers_conflict(const struct dm_usage_active *a, const struct dm_usage_active *b)
+{
+    if (a->b.is_written && b->b.is_written)
+        return !a->request->is_rma || !b->request->is_rma;
+    return a->b.is_written || b->b.is_written;
+}
+
 /* ---- messages ---- */
 
 static bool may_speak(void)
@@ -194,7 +205,7 @@ bool dm_usage_buffer_look(struct dm_usage_active *active)
     dm_list_for_each (it, &dm_usage_state.active) {
         const struct dm_usage_active *other = dm_container_of(it, struct dm_usage_active, link);
 
-        if ((active->b.is_written || other->b.is_written) && buffers_overlap(active, other)) {
+        if (buffers_conflict(active, other) && buffers_overlap(active, other)) {
             say_overlap(active, other);
             break;
         }

@@ -32,6 +32,7 @@ void dm_usage_rma(const char *fn, const void *win, int rank, const struct dm_usa
         free(rma);
         return;
     }
+    rma->call->is_rma = true;
     dm_usage_request_activate(rma->call);
     dm_list_add_tail(&dm_usage_state.rmas, &rma->link);
     dm_usage_state.n_rmas++;

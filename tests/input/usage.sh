@@ -101,7 +101,7 @@ check 'a block' once changed_blocks 'the buffer of MPI_Ialltoallv \(16 bytes\) w
 check 'one-sided' once changed_put 'the buffer of MPI_Put \(to rank [01], 40 bytes\) was changed before'
 check 'once in each rank' eval '[ $(grep -c DATUM_CHECK: out) = 2 ]'
 check 'one-sided overlap' once overlap_get \
-    'the buffer of MPI_Get \(from rank [01], 4 bytes\) overlaps that of MPI_Get \(from rank [01], 40 bytes\)'
+    'the buffer of MPI_Get \(from rank [01], 4 bytes\) overlaps that of MPI_Irecv \(from rank [01], tag 1, 40 bytes\)'
 check 'right blocks' silent right
 check 'right blocks, large messages' silent DATUM_EAGER_LIMIT=0 right
 check 'off: one-sided' silent DATUM_CHECK=no changed_put

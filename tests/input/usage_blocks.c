@@ -115,13 +115,16 @@ static void changed_put(void)
 
 static void overlap_get(void)
 {
+    MPI_Request request;
     MPI_Win win;
 
     MPI_Win_create(more, sizeof(more), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Irecv(data, 10, MPI_INT, 1 - rank, 1, MPI_COMM_WORLD, &request);
     MPI_Win_lock_all(0, win);
-    MPI_Get(data, 10, MPI_INT, 1 - rank, 0, 10, MPI_INT, win);
     MPI_Get(data + 9, 1, MPI_INT, 1 - rank, 0, 1, MPI_INT, win);
     MPI_Win_unlock_all(win);
+    MPI_Send(more, 10, MPI_INT, 1 - rank, 1, MPI_COMM_WORLD);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_Win_free(&win);
 }
 
@@ -148,6 +151,7 @@ static void right(void)
     MPI_Get_accumulate(data, 1, MPI_DATATYPE_NULL, &sum, 1, MPI_INT, 1 - rank, 0, 1, MPI_INT,
                        MPI_NO_OP, win);
     data[0]++;
+    MPI_Get(&sum, 1, MPI_INT, 1 - rank, 0, 1, MPI_INT, win); /* nobody looks at the first one */
     MPI_Win_unlock_all(win);
     MPI_Win_free(&win);
 }

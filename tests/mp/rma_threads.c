@@ -16,7 +16,8 @@ static MPI_Aint *bases[3]; /* of each rank's part, in displacements */
 static void *work(void *arg)
 {
     int me = (int)(long)arg;
-    long one = 1, old = -1, mine = 0, back = -1;
+    static const long one = 1; /* in use until somebody synchronizes */
+    long old = -1, mine = 0, back = -1;
 
     for (int i = 0; i < TURNS; i++) {
         int w = (i + me) % 3, target = (i / 3 + me) % mp_size;
