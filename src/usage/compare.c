@@ -304,6 +304,15 @@ static int compare_wait(struct usage_compare *c, struct usage_verdict *verdict)
 {
     int err = compare_wait_reqs(c);
 
+    /* Edges come in the order of the calls: those of earlier ones, whose records are here, too, are asked for first. */
+    dm_list_for_each (it, &dm_usage_state.compares) {
+        struct usage_compare *earlier = dm_container_of(it, struct usage_compare, link);
+
+        if (err == DM_OK && earlier->comm == c->comm && !earlier->has_records) {
+            err = compare_wait_reqs(earlier);
+            earlier->err = err == DM_OK ? compare_ask(earlier) : err;
+        }
+    }
     if (err == DM_OK)
         err = compare_ask(c);
     if (err == DM_OK)

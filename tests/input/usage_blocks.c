@@ -137,6 +137,12 @@ static void right(void)
     int sum = 1;
 
     neighbor_blocks(0);
+    /* A call that waits overtakes one whose lengths have not been compared. */
+    MPI_Ialltoallv(data, (int[]){2 + rank, 3 + rank}, displs, MPI_INT, more,
+                   (int[]){2 + rank, 3 + rank}, displs, MPI_INT, MPI_COMM_WORLD, &request);
+    MPI_Gatherv(data, 7 + rank, MPI_INT, more + 70, (int[]){7, 8}, (int[]){0, 10}, MPI_INT, 0,
+                MPI_COMM_WORLD);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
     MPI_Igatherv(rank == 0 ? MPI_IN_PLACE : data, counts[rank], MPI_INT, more, counts, displs,
                  MPI_INT, 0, MPI_COMM_WORLD, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
