@@ -71,7 +71,7 @@ struct dm_usage_request {
     int handle;
     const struct dm_req *req;
     bool is_active;
-    bool is_rma; /* a one-sided call without a request */
+    bool is_rma;     /* a one-sided call without a request */
     unsigned number; /* in the order of the calls */
     struct dm_usage_place made;
     struct dm_usage_place started; /* of a persistent one */
