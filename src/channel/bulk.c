@@ -88,3 +88,45 @@ bool dm_chan_rndv_may_split(struct dm_chan *chan, int proc, size_t len, uint64_t
     conn = dm_adapt_conn(chan->adapt, proc);
     return conn != NULL && dm_adapt_rndv_may_split(conn, len, polls_until);
 }
+
+/* ---- words ---- */
+
+static void word_over(struct dm_rdma *rdma, int err)
+{
+    struct dm_chan_word *word = dm_container_of(rdma, struct dm_chan_word, rdma);
+
+    word->err = err;
+    word->is_over = true;
+}
+
+/* It belongs to the adaptation layer then, unless it is over. */
+static void word_start(struct dm_chan *chan, int proc, const struct dm_words *mine,
+                       const struct dm_word_key *key, struct dm_chan_word *word)
+{
+    int err;
+
+    word->is_over = false;
+    word->rdma.done = word_over;
+    err = dm_adapt_word_op(chan->adapt, proc, &word->rdma, mine, key, &word->op, &word->old);
+    if (err != DM_OK)
+        word_over(&word->rdma, err);
+}
+
+int dm_chan_do_words(struct dm_chan *chan, int proc, const struct dm_words *mine,
+                     const struct dm_word_key *key, struct dm_chan_word *words, int n)
+{
+    int err = DM_OK;
+
+    for (int i = 0; i < n; i++)
+        word_start(chan, proc, mine, key, &words[i]);
+    for (int i = 0; i < n; i++) {
+        while (!*(volatile bool *)&words[i].is_over || words[i].err == DM_EAGAIN) {
+            dm_chan_progress_wait(chan);
+            if (words[i].is_over && words[i].err == DM_EAGAIN)
+                word_start(chan, proc, mine, key, &words[i]);
+        }
+        if (err == DM_OK)
+            err = words[i].err;
+    }
+    return err;
+}

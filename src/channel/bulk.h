@@ -25,4 +25,21 @@ enum dm_rndv dm_chan_rndv_begin(struct dm_chan *chan, int proc, size_t len,
 /* May proc, which polls until then, write a part of what this process reads from it? As dm_adapt_rndv_may_split. */
 bool dm_chan_rndv_may_split(struct dm_chan *chan, int proc, size_t len, uint64_t polls_until);
 
+/* One operation on a word of a process (dapl_adapt/public/words.h); the caller fills in op. */
+struct dm_chan_word {
+    struct dm_rdma rdma;
+    struct dm_word_op op;
+    uint64_t old; /* what was there */
+    int err;
+    bool is_over;
+};
+
+/*
+ * Do n operations on words of proc, perhaps this process, in whatever order; waits, with progress, until
+ * all are over even if one fails. `mine` are this process' words, key leads to those of proc. The first
+ * error, without a text (dm_adapt_word_op).
+ */
+int dm_chan_do_words(struct dm_chan *chan, int proc, const struct dm_words *mine,
+                     const struct dm_word_key *key, struct dm_chan_word *words, int n);
+
 #endif

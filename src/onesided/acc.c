@@ -16,7 +16,7 @@
 #include "onesided/msg.h"
 #include "onesided/state.h"
 #include "onesided/update.h"
-#include "onesided/word_ops.h"
+#include "onesided/update_atomic.h"
 #include "onesided/xfer.h"
 
 /* The call being worked on, and the packet being filled. */

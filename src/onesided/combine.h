@@ -5,7 +5,7 @@
 #define DM_ONESIDED_COMBINE_H
 
 #include "onesided/shared.h"
-#include "onesided/word_ops.h"
+#include "onesided/update_atomic.h"
 
 /*
  * Bytes from the first to the last of n elements of a basic type; a hole behind that is not its

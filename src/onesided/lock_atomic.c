@@ -11,8 +11,6 @@
 #include "onesided/lock.h"
 #include "onesided/pkt.h"
 #include "onesided/state.h"
-#include "onesided/word_ops.h"
-
 #include "util/cfg.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -26,10 +24,11 @@ enum { WRITE, READ, USERS, VISITS, WORDS };
 #define VISITORS  (EXCLUSIVE - 1)
 
 /* Do some of a rank's words, in whatever order they come; waits. */
-static int do_adds(struct dm_win *win, int rank, struct dm_rma_word *adds, int n)
+static int do_adds(struct dm_win *win, int rank, struct dm_chan_word *adds, int n)
 {
     int proc = dm_rma_proc(win, rank);
-    int err = dm_rma_do_words(win, rank, win->fetch_locks, &win->parts[rank].lock, adds, n);
+    int err =
+        dm_chan_do_words(dm_world.chan, proc, win->fetch_locks, &win->parts[rank].lock, adds, n);
 
     if (err == DM_OK)
         return DM_OK;
@@ -68,7 +67,7 @@ static int wait_word(struct dm_win *win, int rank, int word, uint64_t mask, uint
 
     dm_wait_begin(dm_world.chan, &w, DM_WAIT_LOOK, dm_chan_is_oversubscribed(dm_world.chan), 0);
     while ((now & mask) != want && err == DM_OK) {
-        struct dm_rma_word poll = {.op.which = (uint64_t)word};
+        struct dm_chan_word poll = {.op.which = (uint64_t)word};
         uint64_t start_ns = dm_clock_ns();
 
         err = dm_rma_check_lost(win, -1);
@@ -89,8 +88,8 @@ static int wait_word(struct dm_win *win, int rank, int word, uint64_t mask, uint
 
 static int lock_shared(struct dm_win *win, int rank)
 {
-    struct dm_rma_word adds[] = {{.op = {.which = USERS, .value = 1}}, {.op.which = READ}};
-    struct dm_rma_word enter = {.op = {.which = READ, .value = 1}};
+    struct dm_chan_word adds[] = {{.op = {.which = USERS, .value = 1}}, {.op.which = READ}};
+    struct dm_chan_word enter = {.op = {.which = READ, .value = 1}};
     int err = do_adds(win, rank, adds, 2);
 
     if (err == DM_OK)
@@ -101,7 +100,7 @@ static int lock_shared(struct dm_win *win, int rank)
 
 static int lock_visit(struct dm_win *win, int rank)
 {
-    struct dm_rma_word come = {.op = {.which = VISITS, .value = 1}};
+    struct dm_chan_word come = {.op = {.which = VISITS, .value = 1}};
     int err = do_adds(win, rank, &come, 1);
 
     return err == DM_OK ? wait_word(win, rank, VISITS, ~VISITORS, 0, come.old) : err;
@@ -110,11 +109,11 @@ static int lock_visit(struct dm_win *win, int rank)
 /* Mostly its turn is there and nobody visits: one step. */
 static int lock_exclusive(struct dm_win *win, int rank)
 {
-    struct dm_rma_word adds[] = {{.op = {.which = USERS, .value = 1}},
-                                 {.op.which = WRITE},
-                                 {.op = {.which = VISITS, .value = EXCLUSIVE}}};
-    struct dm_rma_word *come = &adds[2];
-    struct dm_rma_word leave = {.op = {.which = VISITS, .value = -EXCLUSIVE}};
+    struct dm_chan_word adds[] = {{.op = {.which = USERS, .value = 1}},
+                                  {.op.which = WRITE},
+                                  {.op = {.which = VISITS, .value = EXCLUSIVE}}};
+    struct dm_chan_word *come = &adds[2];
+    struct dm_chan_word leave = {.op = {.which = VISITS, .value = -EXCLUSIVE}};
     int err = do_adds(win, rank, adds, 3);
 
     if (err == DM_OK && adds[1].old != adds[0].old) {
@@ -148,10 +147,10 @@ int dm_rma_atomic_lock(struct dm_win *win, int rank, int mode)
 
 int dm_rma_atomic_unlock(struct dm_win *win, int rank, int mode)
 {
-    struct dm_rma_word adds[] = {{.op = {.which = WRITE, .value = 1}},
-                                 {.op = {.which = READ, .value = 1}},
-                                 {.op = {.which = VISITS, .value = -EXCLUSIVE}}};
-    struct dm_rma_word leave = {.op = {.which = VISITS, .value = UINT64_MAX}};
+    struct dm_chan_word adds[] = {{.op = {.which = WRITE, .value = 1}},
+                                  {.op = {.which = READ, .value = 1}},
+                                  {.op = {.which = VISITS, .value = -EXCLUSIVE}}};
+    struct dm_chan_word leave = {.op = {.which = VISITS, .value = UINT64_MAX}};
 
     /* what was stored under the lock is there before */
     dm_atomic_fence();

@@ -14,7 +14,7 @@
 #include "mpi/node/node.h"
 #include "onesided/shared.h"
 #include "onesided/state.h"
-#include "onesided/word_ops.h"
+#include "onesided/update_atomic.h"
 #include "util/cfg.h"
 #include "util/log.h"
 
@@ -27,16 +27,17 @@ struct words {
     int basic;
     const char *data;
     uint64_t was[BATCH];
-    int n_left;                     /* that are not done: */
-    struct dm_rma_word left[BATCH]; /* what was seen last of each, or is to be done */
-    int place[BATCH];               /* which element it is */
+    int n_left;                      /* that are not done: */
+    struct dm_chan_word left[BATCH]; /* what was seen last of each, or is to be done */
+    int place[BATCH];                /* which element it is */
 };
 
 static int words_do(struct words *w)
 {
     const struct dm_win *win = w->call->win;
     int rank = w->call->target, proc = dm_rma_proc(win, rank);
-    int err = dm_rma_do_words(win, rank, win->words, &win->parts[rank].words, w->left, w->n_left);
+    int err = dm_chan_do_words(dm_world.chan, proc, win->words, &win->parts[rank].words, w->left,
+                               w->n_left);
 
     if (err == DM_OK)
         return DM_OK;
@@ -99,7 +100,7 @@ static void words_begin(struct words *w, uint64_t offset, size_t n, bool is_swap
     w->n_left = (int)n;
     for (int i = 0; i < w->n_left; i++) {
         w->left[i] =
-            (struct dm_rma_word){.op = {.which = offset / WORD + (uint64_t)i, .is_swap = is_swap}};
+            (struct dm_chan_word){.op = {.which = offset / WORD + (uint64_t)i, .is_swap = is_swap}};
         w->place[i] = i;
         if (is_sum || is_swap)
             memcpy(&w->left[i].op.value, w->data + (size_t)i * WORD, WORD);

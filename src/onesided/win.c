@@ -21,7 +21,7 @@
 #include "onesided/state.h"
 #include "onesided/target.h"
 #include "onesided/win.h"
-#include "onesided/word_ops.h"
+#include "onesided/update_atomic.h"
 #include "onesided/xfer.h"
 #include "util/cfg.h"
 

@@ -161,6 +161,7 @@ static int ia_query(struct dm_ia *ia, const struct dm_conf_entry *entry)
     memcpy(ia->net.addr, limits.addr, limits.addr_len);
     ia->caps.is_local = limits.is_local;
     ia->is_driven = limits.is_driven;
+    ia->caps.is_manual = limits.is_manual;
     ia->is_serial = limits.is_serial;
     ia->can_wake = limits.can_wake;
     ia->caps.last_byte = limits.last_byte;

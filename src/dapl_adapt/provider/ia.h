@@ -62,6 +62,7 @@ struct dm_ia_caps {
     bool is_local;       /* it reaches this host only */
     bool needs_sendrecv; /* no rings: their last byte may come early, or only completions wake */
     bool keeps_iov;      /* triplets are the provider's until their request has completed */
+    bool is_manual;      /* nothing arrives but in polls and waits */
     bool has_ext;        /* it names the InfiniBand extensions */
     bool has_agents;     /* a thread of its own calls agents of notification objects */
     bool has_clock;      /* it models a network, in virtual time (util/clock.h) */

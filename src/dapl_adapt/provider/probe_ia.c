@@ -57,8 +57,8 @@ static void own_words(const DAT_PROVIDER_ATTR *attr, struct dm_probe_limits *lim
     limits->is_safe_line = attr->is_thread_safe == DAT_TRUE;
     limits->is_serial = !limits->is_safe_line && strcmp(own_word(attr, "threads"), "objects") != 0;
     limits->is_local = strcmp(own_word(attr, "reach"), "host") == 0;
-    limits->is_driven = strcmp(own_word(attr, "progress"), "auto") == 0 ||
-                        strcmp(own_word(attr, "progress"), "manual") == 0;
+    limits->is_manual = strcmp(own_word(attr, "progress"), "manual") == 0;
+    limits->is_driven = strcmp(own_word(attr, "progress"), "auto") == 0 || limits->is_manual;
     limits->has_agents = strcmp(own_word(attr, "agents"), "thread") == 0;
     limits->has_clock = strcmp(own_word(attr, "clock"), "virtual") == 0;
     limits->can_grow = strcmp(own_word(attr, "evd_resize"), "yes") == 0;

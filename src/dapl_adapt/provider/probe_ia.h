@@ -33,6 +33,7 @@ struct dm_probe_limits {
     bool can_grow;   /* it says that event queues may be resized by any thread at any time */
     bool can_wake;   /* and that a software event in a queue of completions wakes who waits in it */
     bool is_driven;  /* data arrives in consumers' polls of event queues, or late */
+    bool is_manual;  /* and they do not at any other time */
     bool has_agents; /* a thread of its own calls agents of notification objects */
     bool has_clock;  /* it models a network, in virtual time */
     bool has_ext;    /* it names the InfiniBand extensions */

@@ -35,7 +35,8 @@ struct dm_word_op {
  * n 64-bit words, 0 at first, that are changed and looked at by dm_adapt_word_op only, through
  * one rail, by their owner too: a provider's atomic operations need not know of the processor's.
  * They are not swapped.
- * is_remote: processes of other hosts do so; is_any: also a rail where processors carry them out.
+ * is_remote: processes of other hosts do so; is_any: also a rail where processors carry them out, if they
+ * do so whatever the words' owner does.
  * NULL: no rail has such operations, which is tried, or memory is out.
  */
 struct dm_words *dm_adapt_words_new(struct dm_adapt *adapt, size_t n, bool is_remote, bool is_any,

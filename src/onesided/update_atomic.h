@@ -1,31 +1,11 @@
 /*
- * Words in the memory of the ranks of a window that are changed by a provider's atomic operations:
- * locks (lock_atomic.c), and 8-byte integers that are updated (update_atomic.c).
+ * 8-byte integers in the memory of the ranks of a window that are updated by a provider's atomic operations.
  */
-#ifndef DM_ONESIDED_WORD_OPS_H
-#define DM_ONESIDED_WORD_OPS_H
+#ifndef DM_ONESIDED_UPDATE_ATOMIC_H
+#define DM_ONESIDED_UPDATE_ATOMIC_H
 
 #include "mpi/op/op.h"
 #include "onesided/peer.h"
-
-/* One operation; the caller fills in op. */
-struct dm_rma_word {
-    struct dm_rdma rdma;
-    struct dm_word_op op;
-    uint64_t old; /* what was there */
-    int err;
-    bool is_over;
-};
-
-/*
- * Do n operations on words of a rank, in whatever order; waits, with progress, until all are over even
- * if one fails. `mine` are this process' words, key leads to the rank's. The first error, without a text
- * (dm_adapt_word_op).
- */
-int dm_rma_do_words(const struct dm_win *win, int rank, const struct dm_words *mine,
-                    const struct dm_word_key *key, struct dm_rma_word *words, int n);
-
-/* ---- 8-byte integers (update_atomic.c) ---- */
 
 /* Make this process' part such words, if the window is to have them. Before the exchange of parts, */
 void dm_rma_words_offer(struct dm_win *win, struct dm_win_part *own);
