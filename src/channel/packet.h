@@ -51,6 +51,9 @@ enum dm_pkt_type {
     DM_PKT_PORT_REQUEST, /* wants to connect at a port */
     DM_PKT_PORT_ANSWER,  /* is welcome there, or is not */
     DM_PKT_PORT_END,     /* has come, or has given up */
+    /* src/io */
+    DM_PKT_FILE_ADD,   /* add to a word of a file */
+    DM_PKT_FILE_ADDED, /* what was there */
     DM_PKT_N = 64
 };
 

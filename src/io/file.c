@@ -91,7 +91,7 @@ void dm_file_unref(struct dm_file *f)
     dm_list_del(&f->link);
     dm_ship_forget(f);
     dm_exchanges_free(f);
-    dm_node_segment_free(&f->segment);
+    dm_file_words_free(f);
     dm_view_unref(f->view);
     dm_errhandler_unref(f->eh);
     if (f->group != NULL)
@@ -103,6 +103,7 @@ void dm_file_unref(struct dm_file *f)
 int dm_io_start(void)
 {
     dm_list_init(&files.open);
+    dm_file_words_start();
     dm_datarep_start();
     return DM_OK;
 }
@@ -239,7 +240,7 @@ static int file_new(struct dm_comm *comm, int amode, struct dm_info *info, struc
     f->obj.refs = 1;
     dm_list_init(&f->link);
     f->disk.fd = -1;
-    f->segment.fd = -1;
+    dm_file_words_init(f);
     f->rank = comm->rank;
     f->size = comm->size;
     f->group = comm->group;
@@ -326,6 +327,7 @@ int dm_file_open(struct dm_comm *comm, const char *name, int amode, struct dm_in
         dm_file_unref(f);
         return err;
     }
+    dm_file_words_explain(f);
     dm_list_add_tail(&files.open, &f->link);
     *file_p = f;
     return DM_OK;

@@ -2,12 +2,10 @@
  * Open files, and what the files of this layer offer each other.
  *
  * A file that more than one process has opened has a communicator of its own, and words that all
- * reach: of the shared pointer, and of the lock of atomic mode. Nothing is kept in the file system.
+ * reach (words.h). Nothing is kept in the file system.
  */
 #ifndef DM_IO_FILE_H
 #define DM_IO_FILE_H
-
-#include <stdatomic.h>
 
 #include "io/datarep.h"
 #include "io/disk.h"
@@ -15,12 +13,11 @@
 #include "io/io.h"
 #include "io/move.h"
 #include "io/view.h"
-#include "mpi/node/segment.h"
+#include "io/words.h"
 #include "util/list.h"
 
 struct dm_exchanges; /* exchange.h */
 struct dm_ship;      /* ship.h */
-struct dm_win;       /* onesided/onesided.h */
 
 /* The split collective that is under way. */
 struct dm_file_split {
@@ -34,10 +31,7 @@ struct dm_file {
     MPI_File self; /* the handle, for error handlers */
     struct dm_list link;
     struct dm_comm *comm; /* NULL when one process has opened the file */
-    struct dm_win *win;   /* of the words, or NULL: in the segment, or local */
-    struct dm_node_segment segment;
-    _Atomic uint64_t *words;
-    _Atomic uint64_t local[3]; /* by enum dm_file_word */
+    struct dm_file_words words;
     struct dm_group *group;
     int rank, size;
     struct dm_disk disk;
@@ -81,11 +75,12 @@ int dm_file_take_hints(struct dm_file *f, const struct dm_info *info);
 void dm_file_ref(struct dm_file *f);
 void dm_file_unref(struct dm_file *f);
 
-/* ---- shared.c: words of the file ---- */
+/* ---- shared.c: what its processes have in common ---- */
 
-enum dm_file_word { DM_WORD_POINTER, DM_WORD_TICKET, DM_WORD_SERVED, DM_N_WORDS };
-
-/* Collective, on failure too: the communicator and the words. */
+/*
+ * Collective, on failure too: the communicator and the words, which nobody uses before he has heard of the
+ * first process again.
+ */
 int dm_file_share(struct dm_file *f, struct dm_comm *comm);
 /* Collective. */
 int dm_file_unshare(struct dm_file *f);

@@ -1,75 +1,27 @@
 /*
- * The words that the processes of a file share: the shared pointer, and a ticket lock. On one host
- * they are in memory that all have mapped, else in a window at the first process, open to all for
- * as long as the file is; one process needs neither.
+ * What the processes of a file have in common: a communicator, the shared pointer, and a ticket lock.
  */
 #include "io/file.h"
 
 #include "channel/channel.h"
 #include "channel/wait.h"
 #include "io/exchange.h"
-#include "mpi/coll/coll.h"
+#include "io/job.h"
 #include "mpi/comm/comm.h"
-#include "mpi/node/node.h"
-#include "onesided/onesided.h"
 
-#define SHARED_LEN (DM_N_WORDS * sizeof(uint64_t))
-
-/* Collective; *is_done_p false: somebody cannot map it, so nobody uses it. */
-static int shared_by_memory(struct dm_file *f, bool *is_done_p)
-{
-    struct dm_type *byte = dm_type_get(MPI_BYTE);
-    struct dm_node_file file = {.len = 0};
-    int mine = 1, all = 0, err;
-
-    if (f->rank == 0)
-        mine = dm_node_segment_make(&f->segment, "datum-file", SHARED_LEN, &file) == DM_OK;
-    err = dm_bcast(&file, sizeof(file), byte, 0, f->comm);
-    if (f->rank > 0 && err == DM_OK)
-        mine = dm_node_segment_map(&f->segment, &file, SHARED_LEN) == DM_OK;
-    if (err == DM_OK)
-        err = dm_allreduce(&mine, &all, 1, dm_type_get(MPI_INT), dm_op_get(MPI_MIN), f->comm);
-    *is_done_p = err == DM_OK && all != 0;
-    if (*is_done_p) {
-        dm_node_segment_close_file(&f->segment);
-        f->words = f->segment.at;
-    } else {
-        dm_node_segment_free(&f->segment);
-    }
-    return err;
-}
-
-/* Collective, on failure too. */
-static int shared_by_window(struct dm_file *f)
-{
-    void *mem;
-    int err = dm_win_allocate(f->rank == 0 ? SHARED_LEN : 0, sizeof(uint64_t), NULL, f->comm, &mem,
-                              &f->win);
-
-    if (err != DM_OK)
-        return err;
-    f->words = mem;
-    for (int i = 0; i < DM_N_WORDS && f->rank == 0; i++)
-        f->words[i] = 0;
-    /* Nobody uses the words before all agree. */
-    return dm_file_agree(f, dm_win_lock_all(MPI_MODE_NOCHECK, f->win));
-}
+/* In DM_WORD_SERVED: nobody gets the lock any more. Far above all tickets, also when several add it. */
+#define LOCK_LOST ((uint64_t)1 << 48)
 
 int dm_file_share(struct dm_file *f, struct dm_comm *comm)
 {
-    bool is_done = false;
     int err;
 
-    f->words = f->local;
     if (f->size == 1)
         return DM_OK;
     err = dm_comm_dup_bare(comm, &f->comm);
     if (err != DM_OK)
         return err;
-    if (dm_node_is_one(f->group))
-        err = shared_by_memory(f, &is_done);
-    if (err == DM_OK && !is_done)
-        err = shared_by_window(f);
+    err = dm_file_words_share(f);
     if (err != DM_OK)
         (void)dm_file_unshare(f);
     return err;
@@ -77,74 +29,68 @@ int dm_file_share(struct dm_file *f, struct dm_comm *comm)
 
 int dm_file_unshare(struct dm_file *f)
 {
-    int err = DM_OK, bad;
+    int err;
 
     if (f->comm == NULL)
         return DM_OK;
-    if (f->win != NULL) {
-        err = dm_win_unlock_all(f->win);
-        bad = dm_win_free(f->win);
-        err = err != DM_OK ? err : bad;
-        f->win = NULL;
-    }
-    dm_node_segment_free(&f->segment);
-    f->words = f->local;
+    dm_file_words_free(f);
     dm_exchanges_stop(f);
-    bad = dm_comm_free(f->comm);
+    err = dm_comm_free(f->comm);
     f->comm = NULL;
-    return err != DM_OK ? err : bad;
-}
-
-/* Fetch a word and apply op, MPI_SUM, MPI_REPLACE or MPI_NO_OP. */
-static int shared_fetch(struct dm_file *f, enum dm_file_word word, MPI_Op op, uint64_t value,
-                        uint64_t *old_p)
-{
-    int err;
-
-    if (f->win == NULL) {
-        if (op == MPI_SUM)
-            *old_p = atomic_fetch_add(&f->words[word], value);
-        else if (op == MPI_REPLACE)
-            *old_p = atomic_exchange(&f->words[word], value);
-        else
-            *old_p = atomic_load(&f->words[word]);
-        return DM_OK;
-    }
-    err = dm_fetch_and_op(&value, old_p, dm_type_get(MPI_UINT64_T), 0, word, dm_op_get(op), f->win);
-    return err == DM_OK ? dm_win_flush(0, f->win) : err;
+    return err;
 }
 
 int dm_file_pointer_add(struct dm_file *f, uint64_t n, uint64_t *old_p)
 {
-    return shared_fetch(f, DM_WORD_POINTER, MPI_SUM, n, old_p);
+    return dm_file_word_add(f, DM_WORD_POINTER, n, old_p);
 }
 
 int dm_file_pointer_get(struct dm_file *f, uint64_t *value_p)
 {
-    return shared_fetch(f, DM_WORD_POINTER, MPI_NO_OP, 0, value_p);
+    return dm_file_word_add(f, DM_WORD_POINTER, 0, value_p);
 }
 
 int dm_file_pointer_set(struct dm_file *f, uint64_t value)
 {
     uint64_t old;
+    int err = dm_file_pointer_get(f, &old);
 
-    return shared_fetch(f, DM_WORD_POINTER, MPI_REPLACE, value, &old);
+    return err == DM_OK ? dm_file_word_add(f, DM_WORD_POINTER, value - old, &old) : err;
 }
 
 /* ---- the lock of atomic mode ---- */
 
+/* Nobody knows whose turn it is: whoever waits, or comes, is told so. Returns err, which has just been noted. */
+static int lock_lose(struct dm_file *f, int err)
+{
+    struct dm_io_result result;
+    uint64_t served;
+
+    dm_io_result_set(&result, err);
+    if (f->words.own != NULL)
+        (void)dm_file_word_add(f, DM_WORD_SERVED, LOCK_LOST, &served);
+    return dm_io_result_get(&result);
+}
+
 int dm_file_lock_ask(struct dm_file *f, uint64_t *ticket_p)
 {
-    return shared_fetch(f, DM_WORD_TICKET, MPI_SUM, 1, ticket_p);
+    int err = dm_file_word_add(f, DM_WORD_TICKET, 1, ticket_p);
+
+    return err == DM_OK ? DM_OK : lock_lose(f, err);
 }
 
 int dm_file_lock_look(struct dm_file *f, uint64_t ticket, bool *is_ours_p)
 {
     uint64_t served = 0;
-    int err = shared_fetch(f, DM_WORD_SERVED, MPI_NO_OP, 0, &served);
+    int err = dm_file_word_add(f, DM_WORD_SERVED, 0, &served);
 
     *is_ours_p = err == DM_OK && served == ticket;
-    return err;
+    if (err != DM_OK)
+        return lock_lose(f, err);
+    if (served >= LOCK_LOST)
+        return DM_FAIL(DM_EPEER, "the lock of \"%s\" was lost when a connection broke",
+                       f->disk.path);
+    return DM_OK;
 }
 
 /* The one before us may need this core, and us for its messages; it tells nobody that it is over. */
@@ -176,6 +122,7 @@ int dm_file_lock(struct dm_file *f)
 int dm_file_unlock(struct dm_file *f)
 {
     uint64_t old;
+    int err = f->size == 1 ? DM_OK : dm_file_word_add(f, DM_WORD_SERVED, 1, &old);
 
-    return f->size == 1 ? DM_OK : shared_fetch(f, DM_WORD_SERVED, MPI_SUM, 1, &old);
+    return err == DM_OK ? DM_OK : lock_lose(f, err);
 }

@@ -91,7 +91,8 @@
     X(RMA_ATOMIC, ENUM, "auto", rma_atomic,                                                        \
       "auto|yes|no: whether locks of windows are taken by the provider's fetch-and-add; auto: "    \
       "when the processes of a host share no memory for them, and no processor has to carry it "   \
-      "out; yes: wherever a provider has it")                                                      \
+      "out; yes: wherever a provider has it; no: nor the shared pointers of files of several "     \
+      "hosts")                                                                                     \
     X(RMA_UPDATE, ENUM, "auto", rma_update,                                                        \
       "auto|yes|no: whether 8-byte integers in windows are updated by the provider's atomic "      \
       "operations alone; auto: in windows with the hint mpi_accumulate_granularity from 1 to 8, "  \

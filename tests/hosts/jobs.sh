@@ -47,8 +47,16 @@ updated() { # 8-byte integers of windows, by all ranks, hosts or not, by the net
     return 1
 }
 check 'files: gathered within hosts' gathered
-check 'files: shared pointers while a rank of a host computes' \
-    "$TEST_SRC/tests/hosts/on-hosts" -n 2 -- mpiexec -n 4 -ppn 2 "$DATUM_BUILD/tests/mp/io_computing"
+computing() { # WHO VARIABLE=VALUE...
+    local who=$1
+    shift
+    "$TEST_SRC/tests/hosts/on-hosts" -n 2 -- env "$@" timeout -k 5 60 mpiexec -n 4 -ppn 2 \
+        "$DATUM_BUILD/tests/mp/io_computing" $who
+}
+check 'files: shared pointers while a rank computes, by the provider' computing all
+check 'files: by memory of a host and packets' computing '' DATUM_RMA_ATOMIC=no
+check 'files: the same, windows emulated' computing '' DATUM_RMA=emulated
+check 'files: by packets and a progress thread' computing all DATUM_RMA=emulated DATUM_PROGRESS=thread
 check 'updates of 8-byte integers by the provider' updated
 check 'datum-tune' tuned
 check_fails 'datum-tune where hosts are not alike' '2 ranks are on one host, while 4 were on several: rows hold' \

@@ -2,6 +2,8 @@
 /*
  * Shared pointers and atomic mode while one rank computes: the others of its host go on without any call
  * of that rank, whichever it is. Ranks of other hosts wait, if at all, until it has done computing.
+ *
+ *     mpiexec -n 4 tests/mp/io_computing all     # all go on: a provider's atomic operations
  */
 #include "io_test.h"
 
@@ -9,6 +11,7 @@
 #define N     40
 #define WORDS 4 /* of a record */
 
+static int is_all; /* ranks of other hosts, too; they say by files that they have finished */
 static MPI_Comm host;
 static MPI_Win win;
 static int *n_done; /* ranks of this host that have finished */
@@ -25,11 +28,37 @@ static void counter_make(void)
     MUST(MPI_Win_shared_query(win, 0, &size, &unit, &n_done));
 }
 
-/* No call of MPI. */
-static MP_LOOKS void compute(int n)
+static void name_of(char name[64], int rank, int turn)
 {
+    snprintf(name, 64, "computing.%d.%d", rank, turn);
+}
+
+/* No call of MPI. */
+static MP_LOOKS void compute(int n, int turn)
+{
+    char name[64];
+
     while (__atomic_load_n(n_done, __ATOMIC_ACQUIRE) < n)
         ;
+    for (int r = 0; r < mp_size && is_all; r++) {
+        name_of(name, r, turn);
+        while (r != mp_rank && access(name, F_OK) != 0)
+            ;
+    }
+}
+
+static void finish(int turn)
+{
+    char name[64];
+    int fd;
+
+    __atomic_fetch_add(n_done, 1, __ATOMIC_RELEASE);
+    if (!is_all)
+        return;
+    name_of(name, mp_rank, turn);
+    fd = open(name, O_CREAT | O_WRONLY, 0600);
+    CHECK(fd >= 0);
+    close(fd);
 }
 
 static void work(MPI_File fh)
@@ -79,7 +108,7 @@ static void take(MPI_File fh, int seen[])
     }
 }
 
-static void with(int computes, int is_atomic)
+static void with(int turn, int computes, int is_atomic)
 {
     int *seen = calloc((size_t)(N * mp_size), sizeof(int)), n_host;
     MPI_File fh;
@@ -92,13 +121,13 @@ static void with(int computes, int is_atomic)
     MUST(MPI_Barrier(MPI_COMM_WORLD));
     for (int step = 0; step < 2; step++) {
         if (mp_rank == computes)
-            compute((step + 1) * (n_host - 1));
+            compute((step + 1) * (n_host - 1), 2 * turn + step);
         if (step == 0)
             work(fh);
         else
             take(fh, seen);
         if (mp_rank != computes)
-            __atomic_fetch_add(n_done, 1, __ATOMIC_RELEASE);
+            finish(2 * turn + step);
         MUST(MPI_Barrier(MPI_COMM_WORLD));
         if (step == 0)
             MUST(MPI_File_seek_shared(fh, 0, MPI_SEEK_SET));
@@ -112,10 +141,17 @@ static void with(int computes, int is_atomic)
 
 int main(int argc, char **argv)
 {
+    char name[64];
+
     mp_start(&argc, &argv);
+    is_all = argc > 1;
     counter_make();
     for (int k = 0; k < 4; k++)
-        with(k % 2 == 0 ? 0 : mp_size - 1, k / 2);
+        with(k, k % 2 == 0 ? 0 : mp_size - 1, k / 2);
+    for (int turn = 0; turn < 8 && is_all; turn++) {
+        name_of(name, mp_rank, turn);
+        unlink(name);
+    }
     MUST(MPI_Win_free(&win));
     MUST(MPI_Comm_free(&host));
     return mp_finish();

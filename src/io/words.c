@@ -1,0 +1,221 @@
+/*
+ * The words of a file are at its first process.
+ *
+ * On one host they are in memory that all have mapped. On several they are changed by a provider's
+ * atomic operations, by all processes, if all have a rail for that: so nobody waits for the first
+ * process. Else those of its host address them, and the others ask it by packets, which it answers when it
+ * makes progress.
+ */
+#include "io/words.h"
+
+#include "channel/channel.h"
+#include "io/file.h"
+#include "mpi/coll/coll.h"
+#include "mpi/node/node.h"
+#include "util/cfg.h"
+#include "util/log.h"
+
+#define WORDS_LEN (DM_N_WORDS * sizeof(uint64_t))
+
+/* A question, and its answer. */
+struct pkt_file_word {
+    struct dm_pkt pkt;
+    int32_t file; /* its handle at the receiver of the question; in the answer 0: it is none */
+    int32_t word;
+    uint64_t value; /* to be added; in the answer what was there */
+    uint64_t asker; /* its struct words_question */
+};
+
+struct words_question {
+    bool is_over, is_refused;
+    uint64_t old;
+};
+
+/* What the first process tells the others; sent as it is. */
+struct words_home {
+    struct dm_node_file file;
+    struct dm_word_key key;
+    int32_t handle;
+};
+
+/* ---- packets ---- */
+
+static void words_send(int proc, struct pkt_file_word *pkt, enum dm_pkt_type type)
+{
+    pkt->pkt =
+        (struct dm_pkt){.type = (uint8_t)type, .version = DM_PKT_VERSION, .hdr_len = sizeof(*pkt)};
+    (void)dm_chan_send_ctl(dm_world.chan, proc, &pkt->pkt);
+}
+
+static void words_on_add(void *arg, int proc, const struct dm_pkt *pkt, const void *data,
+                         size_t avail, struct dm_chan_sink *sink)
+{
+    struct pkt_file_word p = *(const struct pkt_file_word *)(const void *)pkt;
+    struct dm_file *f = dm_handle_get(DM_KIND_FILE, p.file);
+
+    (void)arg;
+    (void)data;
+    (void)avail;
+    (void)sink;
+    if (f == NULL || f->words.at == NULL || p.word < 0 || p.word >= DM_N_WORDS)
+        p.file = 0;
+    else
+        p.value = atomic_fetch_add(&f->words.at[p.word], p.value);
+    words_send(proc, &p, DM_PKT_FILE_ADDED);
+}
+
+static void words_on_added(void *arg, int proc, const struct dm_pkt *pkt, const void *data,
+                           size_t avail, struct dm_chan_sink *sink)
+{
+    const struct pkt_file_word *p = (const void *)pkt;
+    struct words_question *q = (struct words_question *)(uintptr_t)p->asker;
+
+    (void)arg;
+    (void)proc;
+    (void)data;
+    (void)avail;
+    (void)sink;
+    q->old = p->value;
+    q->is_refused = p->file == 0;
+    q->is_over = true;
+}
+
+void dm_file_words_start(void)
+{
+    dm_chan_on_packet(dm_world.chan, DM_PKT_FILE_ADD, words_on_add, NULL);
+    dm_chan_on_packet(dm_world.chan, DM_PKT_FILE_ADDED, words_on_added, NULL);
+}
+
+static int words_ask(const struct dm_file *f, enum dm_file_word word, uint64_t n, uint64_t *old_p)
+{
+    struct words_question q = {.is_over = false};
+    struct pkt_file_word p = {
+        .file = f->words.file, .word = (int32_t)word, .value = n, .asker = (uint64_t)(uintptr_t)&q};
+
+    words_send(f->words.home, &p, DM_PKT_FILE_ADD);
+    while (!*(volatile bool *)&q.is_over) {
+        dm_chan_progress_wait(dm_world.chan);
+        if (!*(volatile bool *)&q.is_over && dm_world_is_gone(f->words.home))
+            return DM_FAIL(DM_EPEER, "rank 0 of \"%s\", which has its shared pointer and lock",
+                           f->disk.path);
+    }
+    if (q.is_refused)
+        return DM_FAIL(DM_ERR_FILE, "\"%s\" is closed at its rank 0", f->disk.path);
+    *old_p = q.old;
+    return DM_OK;
+}
+
+/* ---- operations ---- */
+
+static int words_by_provider(const struct dm_file *f, enum dm_file_word word, uint64_t n,
+                             uint64_t *old_p)
+{
+    struct dm_chan_word add = {.op = {.which = (uint64_t)word, .value = n}};
+    int err = dm_chan_do_words(dm_world.chan, f->words.home, f->words.own, &f->words.key, &add, 1);
+
+    *old_p = add.old;
+    if (err == DM_OK)
+        return DM_OK;
+    return DM_FAIL(err,
+                   "the shared pointer or lock of \"%s\", at its rank 0: the provider's "
+                   "fetch-and-add failed, or may have been done when the connection broke, after "
+                   "which it is not repeated",
+                   f->disk.path);
+}
+
+int dm_file_word_add(struct dm_file *f, enum dm_file_word word, uint64_t n, uint64_t *old_p)
+{
+    if (f->words.own != NULL)
+        return words_by_provider(f, word, n, old_p);
+    if (f->words.at == NULL)
+        return words_ask(f, word, n, old_p);
+    *old_p = atomic_fetch_add(&f->words.at[word], n);
+    return DM_OK;
+}
+
+/* ---- making them ---- */
+
+void dm_file_words_init(struct dm_file *f)
+{
+    f->words.at = f->words.local;
+    f->words.segment.fd = -1;
+}
+
+/* Processes of other jobs may have other rails later. */
+static bool words_may_use_provider(const struct dm_file *f)
+{
+    if (dm_node_is_one(f->group) || dm_cfg()->rma == DM_RMA_EMULATED ||
+        dm_cfg()->rma_atomic == DM_RMA_ATOMIC_NO)
+        return false;
+    for (int i = 0; i < f->size; i++)
+        if (dm_world_is_foreign(dm_group_proc(f->group, i)))
+            return false;
+    return true;
+}
+
+static void words_drop(struct dm_file_words *w)
+{
+    if (w->own != NULL)
+        dm_adapt_words_free(dm_chan_adapt(dm_world.chan), w->own);
+    w->own = NULL;
+}
+
+/* all: can everybody on the first process' host map its memory; can everybody reach the words by the provider? */
+static void words_choose(struct dm_file *f, const int all[2])
+{
+    struct dm_file_words *w = &f->words;
+
+    if (!all[1])
+        words_drop(w);
+    if (all[1] || (!all[0] && f->rank > 0))
+        dm_node_segment_free(&w->segment);
+    dm_node_segment_close_file(&w->segment);
+    if (w->segment.at != NULL)
+        w->at = w->segment.at;
+    else
+        w->at = f->rank == 0 ? w->local : NULL;
+}
+
+int dm_file_words_share(struct dm_file *f)
+{
+    struct dm_type *byte = dm_type_get(MPI_BYTE);
+    struct dm_file_words *w = &f->words;
+    struct words_home home = {.handle = f->obj.handle};
+    struct dm_word_key key = {.rail = 0};
+    int mine[2] = {1, 0}, all[2] = {0, 0}, err;
+
+    if (f->rank == 0)
+        mine[0] = dm_node_segment_make(&w->segment, "datum-file", WORDS_LEN, &home.file) == DM_OK;
+    if (words_may_use_provider(f))
+        w->own = dm_adapt_words_new(dm_chan_adapt(dm_world.chan), DM_N_WORDS, true, true, &key);
+    home.key = key;
+    err = dm_bcast(&home, sizeof(home), byte, 0, f->comm);
+    w->home = dm_group_proc(f->group, 0);
+    w->file = home.handle;
+    w->key = home.key;
+    mine[1] = w->own != NULL && key.rail == home.key.rail;
+    if (f->rank > 0 && err == DM_OK && dm_node_is_local(w->home))
+        mine[0] = dm_node_segment_map(&w->segment, &home.file, WORDS_LEN) == DM_OK;
+    if (err == DM_OK)
+        err = dm_allreduce(mine, all, 2, dm_type_get(MPI_INT), dm_op_get(MPI_MIN), f->comm);
+    if (err == DM_OK)
+        words_choose(f, all);
+    else
+        dm_file_words_free(f);
+    return err;
+}
+
+void dm_file_words_explain(const struct dm_file *f)
+{
+    if (f->rank == 0 && dm_cfg()->explain && f->size > 1 && !dm_node_is_one(f->group))
+        dm_log_info("file \"%s\", %d ranks: shared pointer and lock %s", f->disk.path, f->size,
+                    f->words.own != NULL ? "by the provider's fetch-and-add"
+                                         : "in memory of this host, for others by packets");
+}
+
+void dm_file_words_free(struct dm_file *f)
+{
+    words_drop(&f->words);
+    dm_node_segment_free(&f->words.segment);
+    f->words.at = f->words.local;
+}
