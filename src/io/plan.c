@@ -108,7 +108,7 @@ static int plan_choose_aggs(struct dm_file *f, struct dm_plan *plan)
     return DM_OK;
 }
 
-/* Equal domains of the file, whole stripes or pages. */
+/* Equal domains of the file, whole stripes or pages; two windows share the buffer where one is not enough. */
 static void plan_cut(const struct dm_file *f, struct dm_plan *plan)
 {
     int64_t unit = f->hints.striping_unit > 0 ? (int64_t)f->hints.striping_unit : DOMAIN_UNIT;
@@ -116,9 +116,8 @@ static void plan_cut(const struct dm_file *f, struct dm_plan *plan)
 
     plan->low = low;
     plan->domain = (each + unit - 1) / unit * unit;
-    plan->window = (int64_t)f->hints.cb_buffer_size;
-    if (plan->window > plan->domain)
-        plan->window = plan->domain;
+    plan->n_windows = (int64_t)f->hints.cb_buffer_size < plan->domain ? 2 : 1;
+    plan->window = plan->n_windows == 2 ? (int64_t)f->hints.cb_buffer_size / 2 : plan->domain;
 }
 
 /* The window that an offset lies in, counted through all domains. */

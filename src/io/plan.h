@@ -22,7 +22,8 @@ struct dm_plan {
     int n_agg;
     int64_t low, high; /* of the file: what all access, from a multiple of the unit on */
     int64_t domain;    /* bytes of the file for each aggregator */
-    int64_t window;    /* that it takes at a time */
+    int64_t window;    /* that it takes at a time, */
+    int n_windows;     /* and how many of them it has */
     const struct dm_node_map *nodes;
     bool *gathers; /* of each host: its leader sends and gets for all of them; allocated */
 };

@@ -1,10 +1,11 @@
 /*
- * What the two sides of a round share: the process that has data, and the aggregator with its window
- * of the file. Private to two_phase.c, window.c
- * and bundle.c.
+ * What the two sides of a round share: the process that has data, and the aggregator with its windows
+ * of the file. Private to two_phase.c, window.c and bundle.c.
  */
 #ifndef DM_IO_ROUNDS_H
 #define DM_IO_ROUNDS_H
+
+#include <stdatomic.h>
 
 #include "io/two_phase.h"
 
@@ -25,31 +26,47 @@ struct dm_cursor {
 
 /* Data of the file that an aggregator has at a time. */
 struct dm_window {
-    char *mem, *mask, *stage; /* the mask says which bytes have come */
-    int64_t low, high;        /* of the file */
-    size_t got;               /* bytes that were there to be read */
-    int last, next;           /* behind those whose data are in the stage; to be waited for next */
-    uint64_t used;            /* bytes of the stage, of processes before that */
-    struct dm_io_job job;     /* the access to the file */
-    struct dm_req job_req;    /* what is waited for until it is over */
+    struct dm_rounds *r;
+    char *mem, *mask;      /* the mask says which bytes have come */
+    int64_t round;         /* whose data it has */
+    int64_t low, high;     /* of the file */
+    size_t got;            /* bytes that were there to be read, */
+    uint64_t written;      /* or were written, */
+    int64_t good;          /* and all below this offset, unless it is INT64_MAX */
+    bool is_busy;          /* the access to the file has begun; nobody has looked what came of it */
+    struct dm_io_job job;  /* that access */
+    struct dm_req job_req; /* what is waited for until it is over */
 };
 
 /*
- * An aggregator writes: take data of some processes, until all have sent; write them. It reads: read,
- * then give some processes theirs, until all have them. Bundles are passed on before it writes and
- * after it has read. OWN and PASSED end the round.
+ * While a thread accesses the file for one window, data of the next round come into the other, or those
+ * of the last one go out.
+ */
+struct dm_windows {
+    struct dm_window each[2];
+    int now;                 /* of the present round */
+    _Atomic bool is_stopped; /* after an error nothing more is written */
+    char *stage;             /* data of messages that are under way */
+    int last, next;          /* behind those whose data are there; to be waited for next */
+    uint64_t used;           /* bytes of the stage, of processes before that */
+};
+
+/*
+ * An aggregator writes: take data of some processes, until all have sent; begin to write them. It reads:
+ * begin to read the next round's, wait for this one's, then give some processes theirs, until all have
+ * them. Bundles are passed on before it writes and after it has read. OWN and PASSED end the round.
  */
 enum dm_round_stage {
     DM_ROUND_NEXT,
     DM_ROUND_PASS_ON,
     DM_ROUND_WINDOW,
-    DM_ROUND_ACCESS,
-    DM_ROUND_ACCESSED,
+    DM_ROUND_READ,
     DM_ROUND_SOME,
     DM_ROUND_EACH,
     DM_ROUND_CLOSED,
     DM_ROUND_OWN,
     DM_ROUND_PASSED,
+    DM_ROUND_DRAIN, /* behind the last one */
     DM_ROUND_OVER
 };
 
@@ -67,7 +84,7 @@ struct dm_rounds {
     uint64_t *at;             /* and where they are in memory, packed */
     struct dm_req **agg_reqs; /* of the first process of each message */
     char *pack;               /* packed data of a round, when memory is not contiguous */
-    struct dm_window window;
+    struct dm_windows windows;
     struct dm_bundles *bundles; /* NULL: this process gathers for nobody */
     bool blocks;
     enum dm_round_stage stage;
@@ -97,10 +114,12 @@ uint64_t dm_cursor_len(const struct dm_plan *plan, const struct dm_cursor *c, in
 /* ---- window.c: an aggregator ---- */
 
 /* Memory of an aggregator; false: there is none. The processes' cursors come later. */
-bool dm_window_alloc(struct dm_rounds *r);
-void dm_window_free(struct dm_rounds *r);
+bool dm_windows_alloc(struct dm_rounds *r);
+void dm_windows_free(struct dm_rounds *r);
 /* Carry the stage of this round on: the next stage; *req_p: what is waited for first. */
 enum dm_round_stage dm_window_step(struct dm_rounds *r, struct dm_req **req_p);
+/* What is waited for until all accesses to the file are over. */
+struct dm_req *dm_windows_drain(struct dm_rounds *r);
 
 /* ---- bundle.c ---- */
 

@@ -15,8 +15,10 @@
 
 void dm_rounds_note(struct dm_rounds *r, int err)
 {
-    if (r->result.err == DM_OK && err != DM_OK)
-        dm_io_result_set(&r->result, err);
+    if (r->result.err != DM_OK || err == DM_OK)
+        return;
+    dm_io_result_set(&r->result, err);
+    r->windows.is_stopped = true;
 }
 
 void dm_rounds_fail(struct dm_rounds *r, int err)
@@ -103,7 +105,7 @@ void dm_rounds_free(struct dm_rounds *r)
     free(r->lens);
     free(r->at);
     free(r->pack);
-    dm_window_free(r);
+    dm_windows_free(r);
     dm_bundles_free(r);
     free(r);
 }
@@ -126,7 +128,7 @@ static bool rounds_alloc(struct dm_rounds *r)
     r->at = calloc(n_agg, sizeof(*r->at));
     r->pack = malloc(r->m->type->is_contig ? 1 : rounds_pack_len(r) + 1);
     return r->out != NULL && r->reqs != NULL && r->lens != NULL && r->at != NULL &&
-           r->pack != NULL && (r->me < 0 || dm_window_alloc(r)) && dm_bundles_alloc(r);
+           r->pack != NULL && (r->me < 0 || dm_windows_alloc(r)) && dm_bundles_alloc(r);
 }
 
 int dm_rounds_new(struct dm_file *f, struct dm_move *m, const struct dm_plan *plan, bool blocks,
@@ -255,7 +257,7 @@ static enum dm_round_stage round_next(struct dm_rounds *r)
 {
     r->round = rounds_next(r);
     if (r->round == DM_ROUND_NONE)
-        return DM_ROUND_OVER;
+        return DM_ROUND_DRAIN;
     own_start(r);
     dm_bundles_start(r);
     return r->m->is_write ? DM_ROUND_PASS_ON : DM_ROUND_WINDOW;
@@ -285,6 +287,10 @@ struct dm_req *dm_rounds_step(struct dm_rounds *r)
         case DM_ROUND_PASSED:
             req = dm_bundles_end(r);
             r->stage = req == NULL ? DM_ROUND_NEXT : DM_ROUND_PASSED;
+            break;
+        case DM_ROUND_DRAIN:
+            req = dm_windows_drain(r);
+            r->stage = req == NULL ? DM_ROUND_OVER : DM_ROUND_DRAIN;
             break;
         default:
             r->stage = dm_window_step(r, &req);

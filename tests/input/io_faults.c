@@ -43,15 +43,32 @@ static void view(int block, int n)
 }
 
 /* A collective write, blocking or not. */
-static int write_all(int is_blocking, MPI_Status *status)
+static int write_all(int is_blocking, const int *from, int n, MPI_Status *status)
 {
     MPI_Request req;
     int err;
 
     if (is_blocking)
-        return MPI_File_write_at_all(fh, 0, data, N, MPI_INT, status);
-    err = MPI_File_iwrite_at_all(fh, 0, data, N, MPI_INT, &req);
+        return MPI_File_write_at_all(fh, 0, from, n, MPI_INT, status);
+    err = MPI_File_iwrite_at_all(fh, 0, from, n, MPI_INT, &req);
     return err != MPI_SUCCESS ? err : MPI_Wait(&req, status);
+}
+
+/* The same of 256 KiB for each rank, in windows of 64 KiB. */
+static int write_windows(int is_blocking, MPI_Status *status)
+{
+    enum { MUCH = 65536 };
+    int *much = calloc(MUCH, sizeof(int)), err;
+    MPI_Info info;
+
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "cb_buffer_size", "131072");
+    MPI_Info_set(info, "cb_nodes", "1");
+    MPI_File_set_info(fh, info);
+    MPI_Info_free(&info);
+    err = write_all(is_blocking, much, MUCH, status);
+    free(much);
+    return err;
 }
 
 /*
@@ -74,7 +91,7 @@ static int no_memory(int is_blocking, int where)
             data[i] += n;
         MPI_Barrier(MPI_COMM_WORLD);
         nomem(rank == where ? n : 0, least);
-        err = write_all(is_blocking, &status);
+        err = write_all(is_blocking, data, N, &status);
         left = nomem(0, least);
         bad = err != MPI_SUCCESS;
         MPI_Allreduce(&bad, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
@@ -146,7 +163,10 @@ static int go(const char *what)
     view(2, size);
     if (strcmp(what, "strided") == 0)
         return MPI_File_write(fh, data, N, MPI_INT, &status);
-    err = write_all(what[0] != 'i', &status);
+    if (strstr(what, "windows") != NULL)
+        err = write_windows(what[0] != 'i', &status);
+    else
+        err = write_all(what[0] != 'i', data, N, &status);
     MPI_Get_count(&status, MPI_BYTE, &n_good);
     if (err != MPI_SUCCESS)
         printf("rank %d: %d bytes are good\n", rank, n_good);
