@@ -120,6 +120,37 @@ int dm_disk_fail(const char *path, const char *what, int64_t offset, int errnum)
                    (long long)offset, strerror_r(errnum, reason, sizeof(reason)));
 }
 
+/* Another descriptor of the file, with these flags; it looks at the server. */
+static int disk_reopen(const struct dm_disk *disk, int flags)
+{
+    char name[64];
+
+    snprintf(name, sizeof(name), "/proc/self/fd/%d", disk->fd);
+    return open(name, flags | O_CLOEXEC);
+}
+
+/*
+ * A client of NFS may write a whole page where the program has written a part of it, with what it takes
+ * the rest to be: what another host has written there is lost. Linux does not do so while a part of the
+ * file is locked. So a byte that no file has is; where locks do not work, writes wait for the server.
+ */
+static void disk_keep_to_ranges(struct dm_disk *disk, int flags)
+{
+    struct flock lock = {
+        .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = INT64_MAX - 1, .l_len = 1};
+    int fd;
+
+    if (strcmp(disk->fs, "nfs") != 0 || (flags & O_ACCMODE) == O_RDONLY)
+        return;
+    if ((flags & O_ACCMODE) == O_RDWR && fcntl(disk->fd, F_OFD_SETLK, &lock) == 0)
+        return;
+    fd = disk_reopen(disk, (flags & O_ACCMODE) | O_DSYNC);
+    if (fd < 0)
+        return;
+    close(disk->fd);
+    disk->fd = fd;
+}
+
 int dm_disk_open(struct dm_disk *disk, const char *path, int flags)
 {
     struct statfs fs;
@@ -146,6 +177,7 @@ int dm_disk_open(struct dm_disk *disk, const char *path, int flags)
         disk->fs = disk_kind((unsigned long)fs.f_type, &disk->is_local);
     disk->is_memory = strcmp(disk->fs, "tmpfs") == 0 || strcmp(disk->fs, "ramfs") == 0;
     disk->can_map = disk->is_local && S_ISREG(st.st_mode) && (flags & O_ACCMODE) == O_RDWR;
+    disk_keep_to_ranges(disk, flags);
     return DM_OK;
 }
 
@@ -321,14 +353,13 @@ int dm_disk_sync(const struct dm_disk *disk)
 
 void dm_disk_refresh(const struct dm_disk *disk)
 {
-    char name[64];
     int fd;
 
     if (disk->is_local)
         return;
-    /* Network file systems look whether their cache is right when a file is opened. */
-    snprintf(name, sizeof(name), "/proc/self/fd/%d", disk->fd);
-    fd = open(name, O_RDONLY | O_CLOEXEC);
+    /* Length and so on are asked for when a file is opened; cached data may be taken for right then. */
+    fd = disk_reopen(disk, O_RDONLY);
     if (fd >= 0)
         close(fd);
+    (void)posix_fadvise(disk->fd, 0, 0, POSIX_FADV_DONTNEED);
 }

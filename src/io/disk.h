@@ -54,7 +54,7 @@ int dm_disk_truncate(const struct dm_disk *disk, uint64_t size);
 int dm_disk_allocate(const struct dm_disk *disk, uint64_t size);
 /* To the device. */
 int dm_disk_sync(const struct dm_disk *disk);
-/* Forget what this host may have cached of what other hosts wrote. */
+/* Forget what this host may have cached of what other hosts wrote; what it wrote itself is synchronized. */
 void dm_disk_refresh(const struct dm_disk *disk);
 
 #endif

@@ -122,7 +122,11 @@ static enum dm_exchange_stage exchange_after_ready(struct dm_exchange *x)
     }
     if (x->result.err != DM_OK)
         return EXCHANGE_OVER;
-    return is_shipped ? EXCHANGE_ROUNDS : EXCHANGE_SHIP;
+    if (!is_shipped)
+        return EXCHANGE_SHIP;
+    if (x->is_atomic)
+        dm_file_see(x->f);
+    return EXCHANGE_ROUNDS;
 }
 
 static struct dm_req *exchange_ship(struct dm_exchange *x)
@@ -142,11 +146,13 @@ static struct dm_req *exchange_rounds(struct dm_exchange *x)
 {
     struct dm_req *req = dm_rounds_step(x->rounds);
 
-    if (req == NULL) {
-        x->result = *dm_rounds_result(x->rounds, &x->good);
-        exchange_to_agree(x, EXCHANGE_AGREE);
-    }
-    return req;
+    if (req != NULL)
+        return req;
+    x->result = *dm_rounds_result(x->rounds, &x->good);
+    if (x->is_atomic && x->m->is_write)
+        exchange_note(x, dm_file_show(x->f));
+    exchange_to_agree(x, EXCHANGE_AGREE);
+    return NULL;
 }
 
 /* The lowest offset that has not been written: the largest distance from the highest one. */

@@ -62,6 +62,12 @@ int dm_io_agree(struct dm_comm *comm, int err);
 /* Collective: len bytes of the first process. */
 int dm_file_bcast(struct dm_file *f, void *data, size_t len);
 
+/* ---- size.c ---- */
+
+/* In atomic mode, inside of its lock: see what other hosts have written, before; let them see it, after. */
+void dm_file_see(struct dm_file *f);
+int dm_file_show(struct dm_file *f);
+
 /* ---- stats.c ---- */
 
 /* Count what a move did, and tell about a way that is new; in the program's thread. */

@@ -36,12 +36,16 @@ static inline void io_scratch(const char *name, MPI_File *fh)
     io_open(name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, fh);
 }
 
-/* Size of a file, -1: there is none. */
+/* Size of a file, -1: there is none. It is opened, since a network file system asks its server then. */
 static inline long long io_size(const char *name)
 {
+    int fd = open(name, O_RDONLY);
     struct stat st;
+    long long size = fd >= 0 && fstat(fd, &st) == 0 ? (long long)st.st_size : -1;
 
-    return stat(name, &st) == 0 ? (long long)st.st_size : -1;
+    if (fd >= 0)
+        close(fd);
+    return size;
 }
 
 /* Up to len bytes at an offset; how many. */
