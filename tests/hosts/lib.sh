@@ -17,6 +17,7 @@
 #                                power fails
 #   host_link HOST up|down [NET] its cable
 #   hosts_loss PERCENT; hosts_rate RATE|none [NET]
+#   hosts_nfs DIR                each host has it by NFS from the switch, where DIR is itself
 #   hosts_left                   what processes, files of /dev/shm or /tmp the hosts have left
 #
 # A host has its own network, name, processes, System V IPC, /dev/shm, /tmp and /etc/hosts.
@@ -306,6 +307,19 @@ hosts_netem() {
             # shellcheck disable=SC2086
             on_host "$name" tc qdisc add dev eth$i root netem ${1//_/ } || return 1
         done
+    done
+}
+
+# The switch is the server; each host is a client of its own, with a cache of its own.
+hosts_nfs() { # DIR
+    local name
+    ip addr add 10.77.0.254/24 dev net0 && mount -t tmpfs tmpfs /var/lib/nfs &&
+        mkdir -p /var/lib/nfs/{rpc_pipefs,v4recovery} && touch /var/lib/nfs/{etab,rmtab} &&
+        mount -t nfsd nfsd /proc/fs/nfsd || return
+    exportfs -o rw,sync,no_root_squash,no_subtree_check,insecure,fsid=0 "*:$1" &&
+        rpc.mountd -N 2 -N 3 && rpc.nfsd -N 3 4 || return
+    for name in "${hosts_names[@]}"; do
+        on_host "$name" mount -t nfs4 -o vers=4.2,soft,timeo=600 10.77.0.254:/ "$1" || return
     done
 }
 
