@@ -321,8 +321,9 @@ struct dm_ia *dm_atomic_rail(struct dm_adapt *adapt, bool is_remote, bool is_any
     for (int i = 0; i < adapt->rails.n_ias; i++) {
         struct dm_ia *ia = adapt->rails.ias[i];
 
-        if (!(is_remote && ia->caps.is_local) && !ia->caps.is_manual && (is_any || !ia->is_driven) &&
-            dm_atomic_can(adapt, ia) && (ia->atomics.has_swap || !swaps))
+        if (!(is_remote && ia->caps.is_local) && !ia->caps.is_manual &&
+            (is_any || !ia->is_driven) && dm_atomic_can(adapt, ia) &&
+            (ia->atomics.has_swap || !swaps))
             return ia;
     }
     return NULL;
