@@ -132,7 +132,9 @@ static void pointers(void)
     MUST(MPI_File_write_all(fh, text, 5, MPI_CHAR, &status));
     MUST(MPI_File_get_position(fh, &pos));
     CHECK_EQ(pos, 8 * mp_rank + 8);
+    MUST(MPI_File_sync(fh));
     MPI_Barrier(MPI_COMM_WORLD);
+    MUST(MPI_File_sync(fh)); /* ranks of other hosts have written, too */
     MUST(MPI_File_get_size(fh, &size));
     CHECK_EQ(size, 8 * mp_size);
     MUST(MPI_File_seek(fh, -8, MPI_SEEK_CUR));
