@@ -29,7 +29,9 @@ static void records(void)
         }
         CHECK_EQ(io_count(&status, MPI_INT), 8);
     }
+    MUST(MPI_File_sync(fh));
     MPI_Barrier(MPI_COMM_WORLD);
+    MUST(MPI_File_sync(fh)); /* ranks of other hosts have written, too */
     MUST(MPI_File_get_position_shared(fh, &pos));
     CHECK_EQ(pos, 8 * N * mp_size);
     MUST(MPI_File_seek_shared(fh, 0, MPI_SEEK_SET));
