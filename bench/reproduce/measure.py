@@ -220,7 +220,8 @@ class Bench:
     def counters(self, one, series, n, size):
         """Of n messages each way."""
         ranks = one.words.get("ranks", "2").split()
-        said = self.job(one, series, ranks[0] if len(ranks) == 1 else 2, os.path.join(self.build, "bench", "exchange"), str(n), str(size),
+        n_ranks = series.ranks or (ranks[0] if len(ranks) == 1 else 2)
+        said = self.job(one, series, n_ranks, os.path.join(self.build, "bench", "exchange"), str(n), str(size),
                         *([series.part] if series.part else []), DATUM_STATS="1")
         return counters_of(said)
 

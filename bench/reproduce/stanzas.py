@@ -14,7 +14,8 @@
     kernels NAME... CLASS      instead: application kernels of bench/apps, by ranks
     ranks N...                 of processes: with several, these are the places, not the sizes
     series LABEL [SETTING=VALUE]...   DATUM_ settings without the prefix; TEST= another test, MODEL= another model,
-                               PART=first or second: what is counted uses half of its memory every other time
+                               PART=first or second: what is counted uses half of its memory every other time;
+                               RANKS= of the job that is counted
     figure LABEL US+RATE       a series that is known: us, and a byte at so many MB/s; or MB/s alone. It is the network's
                                own, which tests/dat/modelled.c finds exactly
     count N SIZE ROW, ROW      counters of DATUM_STATS for a message, of N messages of that size each way; N 0: those of
@@ -71,6 +72,7 @@ class Series:
     test: str = ""
     model: str = ""
     part: str = ""
+    ranks: str = ""
 
 
 @dataclass
@@ -166,7 +168,7 @@ def _read_more(one, word, rest):
         one.models[name] = " ".join(words)
     elif word == "series":
         named = dict(w.split("=", 1) for w in words[1:])
-        own = [named.pop(key, "") for key in ("TEST", "MODEL", "PART")]
+        own = [named.pop(key, "") for key in ("TEST", "MODEL", "PART", "RANKS")]
         one.series.append(Series(words[0], [f"{k}={v}" for k, v in named.items()], *own))
     elif word == "figure":
         one.figures[words[0]] = _read_figure(words[1])

@@ -99,6 +99,12 @@ static int open_check_settings(struct dm_adapt *adapt)
                        "DATUM_FIN=chained is for RDMA writes, but DATUM_RNDV is %s; set "
                        "DATUM_RNDV=write, or unset DATUM_FIN",
                        dm_rndv_name((enum dm_rndv)cfg->rndv));
+    if (cfg->srq && (cfg->eager == DM_EAGER_RDMA || cfg->eager == DM_EAGER_BASIC))
+        return DM_FAIL(
+            DM_ECONFIG,
+            "DATUM_SRQ=yes has small messages sent into shared receives, but DATUM_EAGER=%s "
+            "wants rings; set DATUM_EAGER=sendrecv, or unset DATUM_EAGER or DATUM_SRQ",
+            cfg->eager == DM_EAGER_BASIC ? "basic" : "rdma");
     if (cfg->cq == DM_CQ_SHARED && cfg->progress == DM_PROGRESS_THREADS2)
         return DM_FAIL(
             DM_ECONFIG,

@@ -5,12 +5,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "dapl_adapt/conn/receives.h"
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/mem_pinned.h"
 #include "dapl_adapt/provider/conf.h"
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/provider/probe_ia.h"
+#include "dapl_adapt/provider/srq.h"
 #include "dapl_adapt/provider/watch.h"
 #include "dapl_adapt/public/memory.h"
 #include "dapl_adapt/public/start.h"
@@ -33,10 +35,24 @@ static const char *explain_small_text(const struct dm_conn *conn)
         return "RDMA writes of data, head and tail each (DATUM_EAGER)";
     if (!conn->is_sendrecv)
         return "RDMA write into a ring";
+    if (conn->ring.has_srq)
+        return "send/receive into receives that the peers share";
     if (conn->ia->caps.last_byte == DM_LAST_IS_EARLY)
         return "send/receive into posted buffers, since the provider does not place the last "
                "byte of a write last";
     return "send/receive into posted buffers, a waiting process is woken";
+}
+
+static void explain_receives(const struct dm_conn *conn)
+{
+    const struct dm_rail_srq *srq = conn->ia->memory.srq;
+    const char *why = dm_receives_why_own(conn->ia);
+
+    if (conn->ring.has_srq)
+        dm_log_info("  receives: %u of %u bytes that the peers share, %u of them spare (DATUM_SRQ)",
+                    srq->n, srq->stride, srq->n_spare);
+    else if (dm_cfg()->srq && why != NULL)
+        dm_log_info("  receives: each peer's own (%s)", why);
 }
 
 /* Whose values these are. */
@@ -71,7 +87,9 @@ static void explain_large(const struct dm_ia *ia)
         proto = ia->rndv.choice;
         by = ia->tuned != NULL && ia->tuned->rndv != DM_RNDV_AUTO ? "tuned" : "measured";
     }
-    if (proto == DM_RNDV_AUTO)
+    if (proto == DM_RNDV_AUTO && ia->memory.srq != NULL)
+        dm_log_info("  large messages: %s (receives are shared)", dm_rndv_text(DM_RNDV_READ));
+    else if (proto == DM_RNDV_AUTO)
         dm_log_info("  large messages: to be measured at the first one");
     else
         dm_log_info("  large messages: %s (%s)", dm_rndv_text(proto), by);
@@ -104,6 +122,7 @@ static void explain_class(const struct dm_adapt *adapt, bool is_near, const stru
                 is_near ? "this host" : "other hosts", ia->name, ia->library);
     dm_log_info("  small messages: %s, %u slots of %u bytes each way", explain_small_text(one),
                 one->ring.n_slots, one->ring.slot_size);
+    explain_receives(one);
     explain_large(ia);
     if (dm_cfg()->rndv_inline)
         dm_log_info("  their first bytes come with the request to send (DATUM_RNDV_INLINE)");

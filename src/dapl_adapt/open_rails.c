@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "dapl_adapt/conn/proc.h"
+#include "dapl_adapt/conn/receives.h"
 #include "dapl_adapt/conn/ring.h"
 #include "dapl_adapt/conn/server.h"
 #include "dapl_adapt/core/adapt.h"
@@ -70,6 +71,7 @@ static int open_memory(struct dm_adapt *adapt)
         return DM_FAIL(DM_ENOMEM, "measuring buffer");
     memset(adapt->mem.probe, 0, (size_t)2 * DM_PROBE_LEN);
     dm_ring_plan(adapt);
+    dm_receives_plan(adapt);
     for (int i = 0; i < adapt->rails.n_ias && err == DM_OK; i++)
         err = open_give_memory(adapt, adapt->rails.ias[i]);
     return err;
@@ -182,7 +184,7 @@ int dm_open_rails(struct dm_adapt *adapt, int n_peers, bool is_one_host)
         err = open_memory(adapt);
     for (int i = 0; i < adapt->rails.n_ias && err == DM_OK; i++)
         adapt->rails.ias[i]->adapt = adapt;
-    adapt->rings.wants_sendrecv = dm_cfg()->eager == DM_EAGER_SENDRECV;
+    adapt->rings.wants_sendrecv = dm_cfg()->eager == DM_EAGER_SENDRECV || dm_cfg()->srq;
     return err;
 }
 

@@ -9,7 +9,9 @@
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/link.h"
+#include "dapl_adapt/core/rx.h"
 #include "dapl_adapt/provider/ia.h"
+#include "dapl_adapt/provider/srq.h"
 #include "dapl_adapt/public/progress.h"
 #include "dapl_adapt/public/stats.h"
 #include "dapl_adapt/public/types.h"
@@ -34,10 +36,48 @@ static uint64_t stats_conn_len(const struct dm_conn *conn)
     if (conn->addr != NULL)
         len += sizeof(*conn->addr);
     if (conn->rx.trailers != NULL)
-        len += conn->ring.n_slots * (sizeof(*conn->rx.trailers) + sizeof(*conn->rx.iov));
+        len += conn->ring.n_slots * sizeof(*conn->rx.trailers);
+    if (conn->rx.iov != NULL)
+        len += conn->ring.n_slots * sizeof(*conn->rx.iov);
+    if (conn->rx.places != NULL)
+        len += conn->ring.n_slots * sizeof(*conn->rx.places);
+    if (conn->tx.loan.places != NULL)
+        len += conn->tx.loan.n * sizeof(*conn->tx.loan.places);
     if (conn->tx.sq.descs != NULL)
         len += conn->tx.sq.n_descs * sizeof(*conn->tx.sq.descs);
     return len;
+}
+
+static uint64_t stats_shared_len(const struct dm_adapt *adapt)
+{
+    const struct dm_rail_srq *srq;
+    uint64_t len = 0;
+
+    for (int i = 0; i < adapt->rails.n_ias; i++) {
+        srq = adapt->rails.ias[i]->memory.srq;
+        len +=
+            srq != NULL ? srq->region.len + srq->n * (sizeof(*srq->iov) + sizeof(*srq->free)) : 0;
+    }
+    return len;
+}
+
+static void stats_add_shared(struct list *list, const struct dm_adapt *adapt)
+{
+    static const struct dm_rail_srq none;
+    struct dm_rail_srq sum = none;
+    const struct dm_rail_srq *srq;
+
+    for (int i = 0; i < adapt->rails.n_ias; i++) {
+        srq = adapt->rails.ias[i]->memory.srq != NULL ? adapt->rails.ias[i]->memory.srq : &none;
+        sum.n += srq->n;
+        sum.least_spare += srq->least_spare;
+        sum.n_messages += srq->n_messages;
+        sum.n_kept += srq->n_kept;
+    }
+    stats_add(list, "shared receives", "", sum.n);
+    stats_add(list, "  messages in them", "", sum.n_messages);
+    stats_add(list, "  spare, at least", "", sum.least_spare);
+    stats_add(list, "  credits kept back", "", sum.n_kept);
 }
 
 static void stats_add_conns(struct list *list, const struct dm_adapt *adapt)
@@ -49,10 +89,11 @@ static void stats_add_conns(struct list *list, const struct dm_adapt *adapt)
     uint64_t n_moves = 0;
     uint64_t objects = 0;
     uint64_t rings = 0;
+    uint64_t shared = stats_shared_len(adapt);
 
     dm_conn_for_each (conn, adapt) {
         objects += stats_conn_len(conn);
-        rings += conn->region.ptr != NULL ? conn->region.len : 0;
+        rings += (conn->region.ptr != NULL ? conn->region.len : 0) + conn->ring.shadow.len;
         n_moves += (uint64_t)conn->failover.n_moves;
         if (!conn->was_up)
             continue;
@@ -68,8 +109,9 @@ static void stats_add_conns(struct list *list, const struct dm_adapt *adapt)
     stats_add(list, "  moved back to a better one", "", adapt->n_backs);
     stats_add(list, "memory per process", "bytes", dm_adapt_fixed_len(adapt));
     stats_add(list, "memory of peers: objects", "bytes", objects);
+    stats_add(list, "memory of peers: shared receives", "bytes", shared);
     stats_add(list, "memory of peers: rings", "bytes", rings);
-    stats_add(list, "  for each peer", "bytes", n_up > 0 ? (objects + rings) / n_up : 0);
+    stats_add(list, "  for each peer", "bytes", n_up > 0 ? (objects + rings + shared) / n_up : 0);
 }
 
 uint64_t dm_adapt_fixed_len(const struct dm_adapt *adapt)
@@ -186,7 +228,7 @@ static void stats_add_copies(struct list *list, const struct dm_adapt *adapt)
     dm_conn_for_each (conn, adapt) {
         n_in += conn->tx.n_posted;
         in_len += conn->tx.len_sent - conn->tx.direct.len;
-        n_out += conn->rx.n_consumed;
+        n_out += dm_rx_n_read(&conn->rx);
         out_len += conn->rx.len_got;
     }
     stats_add(list, "copies into rings", "", n_in);
@@ -200,6 +242,7 @@ int dm_adapt_stats(struct dm_adapt *adapt, struct dm_adapt_stat *stats, int max)
     struct list list = {stats, 0, max};
 
     stats_add_conns(&list, adapt);
+    stats_add_shared(&list, adapt);
     stats_add_rails(&list, adapt);
     stats_add_posts(&list, adapt);
     stats_add_taken(&list, adapt);

@@ -11,6 +11,7 @@
 #define DM_CFG_RANGES(X)                                                                           \
     X(RING_SLOTS, 4, 4096)                                                                         \
     X(RING_SLOT_SIZE, 64, UINT64_C(1) << 20)                                                       \
+    X(SRQ_SIZE, 4096, UINT64_C(1) << 30)                                                           \
     X(CHUNK, 64, UINT64_C(1) << 20)                                                                \
     X(TIMEOUT, 1, UINT64_MAX)
 

@@ -33,6 +33,13 @@
     X(RING_SLOT_SIZE, SIZE, "auto", ring_slot_size,                                                \
       "bytes in a slot of the eager ring; auto: 16k, but 64k in half as many slots over networks " \
       "where every message costs system calls and rings need not be locked")                       \
+    X(SRQ, BOOL, "no", srq,                                                                        \
+      "have small messages of all peers come into receives that they share, so that "              \
+      "DATUM_SRQ_SIZE bounds the memory for them; not with providers that pin memory (" DM_DOC(    \
+          "TUNING.md") ")")                                                                        \
+    X(SRQ_SIZE, SIZE, "1m", srq_size,                                                              \
+      "bytes of the receives that the peers share, for each provider, and as many to send from; "  \
+      "every process of the job has four of them, the rest is for those who are busy")             \
     X(EAGER_LIMIT, SIZE, "auto", eager_limit,                                                      \
       "largest message sent without rendezvous, bytes; auto: 8k inside a host, else 16k, and two " \
       "slots where those are larger")                                                              \

@@ -38,6 +38,11 @@ for p in datum-shm datum-tcp; do
         '1 posts: RDMA writes=60' '0 posts: sends=0' '0 copies into rings=20'
     check "$p: send/receive" counts DATUM_EAGER=sendrecv 20 64 -- '0 posts: sends=20' \
         '1 posts: sends=20' '0 posts: RDMA writes=0'
+    check "$p: shared receives" counts 'DATUM_EAGER=auto DATUM_SRQ=yes' 20 64 -- '0 posts: sends=20-24' \
+        '1 posts: sends=20-24' '0 shared receives: messages in them=20-24' \
+        '1 shared receives: messages in them=20-24' '1 shared receives: credits kept back=0' '0 posts: RDMA writes=0'
+    check "$p: receives that are not shared" counts DATUM_EAGER=auto 20 64 -- \
+        '1 shared receives: messages in them=0'
     check "$p: read" counts DATUM_RNDV=read 20 100000 -- '0 rendezvous packets: RTS=20' \
         '1 rendezvous packets: FIN=20' '0 rendezvous packets=20' '1 rendezvous packets=20' \
         '1 posts: RDMA reads=20' '0 posts: RDMA writes=20' '1 posts: RDMA writes=40'
@@ -113,7 +118,7 @@ check 'more FINs than places' counts 'DATUM_RNDV=write DATUM_FIN=chained' 200 20
     '0 rendezvous packets: RTS=200' '0 rendezvous packets: FIN=200' '0 rendezvous packets: FIN, chained=1-200'
 
 for s in DATUM_EAGER=basic 'DATUM_RNDV=write DATUM_RNDV_INLINE=yes' DATUM_RNDV=imm 'DATUM_RNDV=write DATUM_FIN=chained' \
-    'DATUM_RNDV=pipe DATUM_CHUNK=1k' DATUM_RNDV=serial DATUM_RNDV=split 'DATUM_RNDV=read DATUM_REG_CACHE=exact DATUM_CONNECT=demand'; do
+    'DATUM_RNDV=pipe DATUM_CHUNK=1k' DATUM_RNDV=serial DATUM_RNDV=split DATUM_SRQ=yes 'DATUM_SRQ=yes DATUM_SRQ_SIZE=4k DATUM_CHUNK=300' 'DATUM_RNDV=read DATUM_REG_CACHE=exact DATUM_CONNECT=demand'; do
     for p in datum-shm datum-tcp; do
         # shellcheck disable=SC2086
         check "traffic, $p, $s" says running env DATUM_PROVIDER=$p $s mpiexec -n 3 ./traffic -n 5
@@ -142,6 +147,10 @@ check_fails 'a FIN behind no write' 'DATUM_FIN=chained is for RDMA writes, but D
     env DATUM_FIN=chained mpiexec -n 2 ./traffic -n 1
 check_fails 'one queue for two threads' 'DATUM_CQ=shared cannot be with DATUM_PROGRESS=threads2' \
     env DATUM_CQ=shared DATUM_PROGRESS=threads2 mpiexec -n 2 ./traffic -n 1
+check_fails 'rings and shared receives' 'DATUM_SRQ=yes has .* DATUM_EAGER=rdma wants rings; set DATUM_EAGER=sendrecv' \
+    env DATUM_SRQ=yes DATUM_EAGER=rdma mpiexec -n 2 ./traffic -n 1
+check_fails 'too few shared receives' "DATUM_SRQ_SIZE is '1k' .*, but must be a number of bytes from 4k to 1g" \
+    env DATUM_SRQ=yes DATUM_SRQ_SIZE=1k mpiexec -n 2 ./traffic -n 1
 check_fails 'a wrong word' 'DATUM_RNDV is .reed. \(from the environment\), but must be one of auto\|read\|pipe\|write\|imm' \
     env DATUM_RNDV=reed mpiexec -n 2 ./traffic -n 1
 check 'explained' says 'data, head and tail each' env DATUM_EXPLAIN=1 DATUM_EAGER=basic \
@@ -152,5 +161,7 @@ check 'explained, FIN' says 'FIN is posted right behind the write' \
     env DATUM_EXPLAIN=1 DATUM_RNDV=write DATUM_FIN=chained mpiexec -n 2 ./traffic -n 1
 check 'explained, queues' says 'one for receives, one for requests' \
     env DATUM_EXPLAIN=1 DATUM_CQ=split mpiexec -n 2 ./traffic -n 1
+check 'explained, shared receives' says 'receives: 32 of 8256 bytes that the peers share, [0-9]+ of them spare \(DATUM_SRQ\)' \
+    env DATUM_EXPLAIN=1 DATUM_SRQ=yes mpiexec -n 3 ./traffic -n 1
 check 'for each message' says 'RDMA writes +[0-9.]+$' env DATUM_STATS=1 mpiexec -n 2 ./traffic -n 1
 totals

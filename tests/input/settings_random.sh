@@ -16,6 +16,8 @@ limit=${TEST_LIMIT:-40}
 # name, then what it may be; the first is the default
 table='PROVIDER datum-shm datum-tcp
 EAGER auto rdma sendrecv basic
+SRQ no yes
+SRQ_SIZE 1m 4k 20k
 RNDV auto read pipe write imm serial
 RNDV_INLINE no yes
 FIN completion chained
@@ -45,6 +47,8 @@ draw() { # to the array vars
     np=$((2 + RANDOM % 2))
     # a FIN behind a write needs one
     [[ ${vars[*]} == *_RNDV=write* ]] || vars=("${vars[@]/DATUM_FIN=chained/DATUM_FIN=completion}")
+    # rings are nobody's shared receives
+    [[ ${vars[*]} != *EAGER=rdma* && ${vars[*]} != *EAGER=basic* ]] || vars=("${vars[@]/DATUM_SRQ=yes/DATUM_SRQ=no}")
     # two threads need two queues
     [[ ${vars[*]} != *=threads2* ]] || vars=("${vars[@]/DATUM_CQ=shared/DATUM_CQ=split}")
     # who polls for ever needs a core of his own

@@ -119,7 +119,7 @@ is_for_ofi() {
 
 # Tests of tests/mp that the first tier runs over strict providers, too.
 is_for_strict() {
-    case $1 in coll_random | p2p_fin | p2p_persist | p2p_random | p2p_stress | rma_put_get) return 0 ;; esac
+    case $1 in coll_random | p2p_fin | p2p_persist | p2p_random | p2p_srq | p2p_stress | rma_put_get) return 0 ;; esac
     return 1
 }
 

@@ -442,10 +442,9 @@ static void pingpong_main(struct job_proc *proc)
 }
 
 static const char *ways[] = {
-    "DATUM_EAGER=rdma DATUM_CONNECT=start",
-    "DATUM_EAGER=rdma DATUM_CONNECT=demand",
-    "DATUM_EAGER=sendrecv DATUM_CONNECT=start",
-    "DATUM_EAGER=sendrecv DATUM_CONNECT=demand",
+    "DATUM_EAGER=rdma DATUM_CONNECT=start",     "DATUM_EAGER=rdma DATUM_CONNECT=demand",
+    "DATUM_EAGER=sendrecv DATUM_CONNECT=start", "DATUM_EAGER=sendrecv DATUM_CONNECT=demand",
+    "DATUM_SRQ=yes DATUM_CONNECT=start",        "DATUM_SRQ=yes DATUM_CONNECT=demand",
 };
 
 int main(int argc, char **argv)

@@ -317,6 +317,7 @@ static DAT_RETURN fake_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HAN
     ep->cm_evd = cm_evd;
     ep->state = DAT_EP_STATE_UNCONNECTED;
     ep->max_req = attr->max_request_dtos;
+    ep->async = ia != NULL ? &((struct fake_ia *)ia)->async : NULL;
     ep->rail = ia != NULL && ((struct fake_ia *)ia)->addr.sin_addr.s_addr != htonl(0x0a000001);
     ep->max_recv = attr->max_recv_dtos;
     ep->recvs_end = &ep->recvs;
@@ -324,6 +325,75 @@ static DAT_RETURN fake_ep_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_EVD_HAN
     FAKE_ENTER(ep->next = fake.eps; fake.eps = ep);
     *ep_p = ep;
     return DAT_SUCCESS;
+}
+
+static DAT_RETURN fake_srq_create(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz, DAT_SRQ_ATTR *attr,
+                                  DAT_SRQ_HANDLE *srq_p)
+{
+    struct fake_srq *srq;
+
+    (void)ia;
+    (void)pz;
+    if (fake.max_srq < 0)
+        return FAKE_ERR(DAT_NOT_IMPLEMENTED);
+    if (fake.max_srq > 0 && attr->max_recv_dtos > fake.max_srq)
+        return FAKE_ERR(DAT_INSUFFICIENT_RESOURCES);
+    srq = calloc(1, sizeof(*srq));
+    srq->obj = (struct fake_obj){&fake_prov, FAKE_SRQ};
+    srq->recvs_end = &srq->recvs;
+    srq->max = attr->max_recv_dtos;
+    FAKE_ENTER(fake.n_srqs++);
+    *srq_p = srq;
+    return DAT_SUCCESS;
+}
+
+static DAT_RETURN fake_srq_free(DAT_SRQ_HANDLE h)
+{
+    struct fake_srq *srq = h;
+    struct fake_recv *recv;
+
+    if (srq->n_eps > 0)
+        return FAKE_ERR(DAT_INVALID_STATE);
+    while ((recv = srq->recvs) != NULL) {
+        srq->recvs = recv->next;
+        free(recv);
+    }
+    FAKE_ENTER(fake.n_srqs--);
+    free(srq);
+    return DAT_SUCCESS;
+}
+
+static DAT_RETURN fake_srq_post_recv(DAT_SRQ_HANDLE h, DAT_COUNT n, DAT_LMR_TRIPLET *iov,
+                                     DAT_DTO_COOKIE cookie)
+{
+    struct fake_recv *recv = calloc(1, sizeof(*recv));
+    struct fake_srq *srq = h;
+    bool is_full;
+
+    (void)n;
+    recv->seg = iov[0];
+    recv->theirs = fake.iov != DAT_IOV_CONSUMER ? iov : NULL;
+    recv->cookie = cookie;
+    FAKE_ENTER(is_full = srq->n >= srq->max; if (!is_full) {
+        srq->n++;
+        *srq->recvs_end = recv;
+        srq->recvs_end = &recv->next;
+    });
+    if (is_full)
+        free(recv);
+    return is_full ? FAKE_ERR(DAT_INSUFFICIENT_RESOURCES) : DAT_SUCCESS;
+}
+
+static DAT_RETURN fake_ep_create_with_srq(DAT_IA_HANDLE ia, DAT_PZ_HANDLE pz,
+                                          DAT_EVD_HANDLE recv_evd, DAT_EVD_HANDLE req_evd,
+                                          DAT_EVD_HANDLE cm_evd, DAT_SRQ_HANDLE srq,
+                                          const DAT_EP_ATTR *attr, DAT_EP_HANDLE *ep_p)
+{
+    DAT_RETURN rc = fake_ep_create(ia, pz, recv_evd, req_evd, cm_evd, attr, ep_p);
+
+    if (rc == DAT_SUCCESS)
+        FAKE_ENTER(((struct fake_ep *)*ep_p)->srq = srq; ((struct fake_srq *)srq)->n_eps++);
+    return rc;
 }
 
 /* Only what the probes ask for. */
@@ -397,9 +467,10 @@ static void fake_reject(struct fake_cr *cr, int size, const void *data)
 static DAT_RETURN fake_ep_free(DAT_EP_HANDLE h)
 {
     struct fake_ep **at = &fake.eps;
+    struct fake_srq *srq = ((struct fake_ep *)h)->srq;
 
-    FAKE_ENTER(fake_down(h, false); fake_flush(h); fake_drop_late(h); fake_forget(h);
-               while (*at != h) at = &(*at)->next; *at = (*at)->next);
+    FAKE_ENTER(if (srq != NULL) srq->n_eps--; fake_down(h, false); fake_flush(h); fake_drop_late(h);
+               fake_forget(h); while (*at != h) at = &(*at)->next; *at = (*at)->next);
     free(h);
     return DAT_SUCCESS;
 }
@@ -639,6 +710,10 @@ static void fake_register(const char *path)
     fake_prov.psp_create_func = fake_psp_create;
     fake_prov.psp_free_func = fake_psp_free;
     fake_prov.ep_create_func = fake_ep_create;
+    fake_prov.ep_create_with_srq_func = fake_ep_create_with_srq;
+    fake_prov.srq_create_func = fake_srq_create;
+    fake_prov.srq_free_func = fake_srq_free;
+    fake_prov.srq_post_recv_func = fake_srq_post_recv;
     fake_prov.ep_query_func = fake_ep_query;
     fake_prov.ep_connect_func = fake_ep_connect;
     fake_prov.ep_disconnect_func = fake_ep_disconnect;

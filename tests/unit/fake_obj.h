@@ -16,7 +16,7 @@
 
 #define FAKE_ATOMIC (-1) /* beside enum DAT_DTOS, for struct fake_work */
 
-enum fake_kind { FAKE_IA = 1, FAKE_EVD, FAKE_EP, FAKE_LMR, FAKE_PZ, FAKE_PSP, FAKE_CR };
+enum fake_kind { FAKE_IA = 1, FAKE_EVD, FAKE_EP, FAKE_LMR, FAKE_PZ, FAKE_PSP, FAKE_CR, FAKE_SRQ };
 
 struct fake_obj {
     DAT_PROVIDER *prov; /* first: the registry's dispatch */
@@ -63,12 +63,24 @@ struct fake_recv {
     DAT_DTO_COOKIE cookie;
 };
 
+/* Its receives; nobody flushes them. */
+struct fake_srq {
+    struct fake_obj obj;
+    struct fake_recv *recvs;
+    struct fake_recv **recvs_end;
+    int n;
+    int max;
+    int n_eps;
+};
+
 struct fake_ep {
     struct fake_obj obj;
     struct fake_evd *recv_evd;
     struct fake_evd *req_evd;
     struct fake_evd *cm_evd;
     struct fake_ep *peer;
+    struct fake_srq *srq; /* NULL: receives of its own */
+    struct fake_evd *async;
     DAT_EP_STATE state;
     struct fake_recv *recvs;
     struct fake_recv **recvs_end;
@@ -142,6 +154,7 @@ static struct {
     int max_lmrs;      /* 0: no limit */
     size_t max_locked; /* bytes in registrations of an adapter, 0: no limit */
     int n_lmrs;
+    int max_srq;         /* receives of a shared queue; 0: much, -1: there are none */
     int max_iov;         /* of an endpoint, whatever the attributes say; 0: any, -1: none */
     int breaks_order;    /* one write of so many places its last byte first; 0: none */
     bool is_middle_last; /* both ends of a write appear before what is between them */
@@ -174,6 +187,8 @@ static struct {
     int n_atomics[2]; /* by rail */
     int most_reads;   /* outstanding on an endpoint */
     int n_signalled;
+    int n_srqs;     /* shared receive queues that there are */
+    int n_unposted; /* receives of all shared queues that are not posted, at most */
     int n_inside;   /* calls under way, but for waits */
     int n_overlaps; /* that began during another one */
     int n_crossed;  /* acceptors that ended a connection at the same time as its connector */

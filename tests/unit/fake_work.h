@@ -22,8 +22,7 @@ static void fake_event(struct fake_evd *evd, const DAT_EVENT *event)
     evd->ring[(evd->head + evd->n++) % evd->cap] = *event;
 }
 
-static void fake_dto(struct fake_evd *evd, struct fake_ep *ep, DAT_DTO_COOKIE cookie, int status,
-                     size_t len)
+static void fake_dto(struct fake_evd *evd, void *ep, DAT_DTO_COOKIE cookie, int status, size_t len)
 {
     DAT_EVENT event;
 
@@ -107,6 +106,47 @@ static void fake_flush(struct fake_ep *ep)
     ep->recvs_end = &ep->recvs;
 }
 
+/* The first receive that is posted for an endpoint; NULL: none. */
+static struct fake_recv *fake_recv_of(const struct fake_ep *ep)
+{
+    return ep->srq != NULL ? ep->srq->recvs : ep->recvs;
+}
+
+/* A message of len bytes is in it. As with OFED's providers a shared queue stands for the endpoint. */
+static void fake_recv_filled(struct fake_ep *ep, size_t len)
+{
+    struct fake_recv *recv = fake_recv_of(ep);
+    struct fake_srq *srq = ep->srq;
+
+    if (srq != NULL) {
+        srq->recvs = recv->next;
+        if (srq->recvs == NULL)
+            srq->recvs_end = &srq->recvs;
+        srq->n--;
+        if (srq->max - srq->n > fake.n_unposted)
+            fake.n_unposted = srq->max - srq->n;
+    } else {
+        ep->n_recv--;
+        ep->recvs = recv->next;
+        if (ep->recvs == NULL)
+            ep->recvs_end = &ep->recvs;
+    }
+    fake_dto(ep->recv_evd, srq != NULL ? (void *)srq : ep, recv->cookie, DAT_DTO_SUCCESS, len);
+    fake_recv_over(recv);
+}
+
+/* Of an endpoint with a shared queue: nothing more is taken from that. */
+static void fake_last_taken(const struct fake_ep *ep)
+{
+    DAT_EVENT event;
+
+    memset(&event, 0, sizeof(event));
+    event.event_number = DAT_ASYNC_ERROR_EP_BROKEN;
+    event.event_data.asynch_error_event_data.dat_handle = (DAT_HANDLE)ep;
+    if (ep->srq != NULL && ep->async->n < ep->async->cap)
+        fake_event(ep->async, &event);
+}
+
 static void fake_drop_late(struct fake_ep *ep)
 {
     struct fake_work *work;
@@ -131,6 +171,7 @@ static void fake_down(struct fake_ep *ep, bool tell)
     ep->peer = NULL;
     fake_flush(ep);
     fake_drop_late(ep);
+    fake_last_taken(ep);
     if (tell)
         fake_conn_event(ep, DAT_CONNECTION_EVENT_DISCONNECTED, NULL, 0);
     ep->has_end = tell;
@@ -242,7 +283,7 @@ static bool fake_do(struct fake_ep *ep)
 {
     struct fake_work *work = ep->work;
     struct fake_ep *peer = ep->peer;
-    struct fake_recv *recv = peer->recvs;
+    struct fake_recv *recv = fake_recv_of(peer);
     char *at = (char *)(uintptr_t)work->remote;
     size_t len = 0;
 
@@ -285,14 +326,8 @@ static bool fake_do(struct fake_ep *ep)
         at += n;
         len += n;
     }
-    if (work->op == DAT_DTO_SEND) {
-        peer->n_recv--;
-        peer->recvs = recv->next;
-        if (peer->recvs == NULL)
-            peer->recvs_end = &peer->recvs;
-        fake_dto(peer->recv_evd, peer, recv->cookie, DAT_DTO_SUCCESS, len);
-        fake_recv_over(recv);
-    }
+    if (work->op == DAT_DTO_SEND)
+        fake_recv_filled(peer, len);
     fake_done(ep, len);
     return true;
 }
@@ -333,7 +368,7 @@ static struct fake_work *fake_capture(const struct fake_work *work, bool is_whol
 static void fake_arrive(struct fake_ep *ep)
 {
     struct fake_work *work = ep->late;
-    struct fake_recv *recv = ep->recvs;
+    struct fake_recv *recv = fake_recv_of(ep);
     const char *mem = (const char *)(work + 1);
     size_t len = work->iov[0].segment_length;
 
@@ -344,12 +379,7 @@ static void fake_arrive(struct fake_ep *ep)
             fake_in_order((char *)(uintptr_t)work->remote, mem, len);
     } else if (recv != NULL) {
         memcpy((void *)(uintptr_t)recv->seg.virtual_address, mem, len);
-        ep->recvs = recv->next;
-        ep->n_recv--;
-        if (ep->recvs == NULL)
-            ep->recvs_end = &ep->recvs;
-        fake_dto(ep->recv_evd, ep, recv->cookie, DAT_DTO_SUCCESS, len);
-        fake_recv_over(recv);
+        fake_recv_filled(ep, len);
     }
     free(work);
 }

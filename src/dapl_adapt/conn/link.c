@@ -123,10 +123,11 @@ void dm_conn_private_fill(struct dm_conn *conn, enum dm_link_kind link, enum dm_
     priv_p->link = link & 0xf;
     priv_p->mine = conn->who.mine & DM_INSTANCES;
     priv_p->theirs = conn->who.theirs & DM_INSTANCES;
-    priv_p->sendrecv =
-        kind == DM_PRIVATE_ACCEPT
-            ? conn->is_sendrecv
-            : adapt->rings.wants_sendrecv || (conn->ia != NULL && conn->ia->caps.needs_sendrecv);
+    priv_p->sendrecv = kind == DM_PRIVATE_ACCEPT
+                           ? conn->is_sendrecv
+                           : adapt->rings.wants_sendrecv || conn->ring.has_srq ||
+                                 (conn->ia != NULL && conn->ia->caps.needs_sendrecv);
+    priv_p->srq = conn->ring.has_srq;
     priv_p->moves = conn->ia == NULL || dm_conn_can_move(conn);
     priv_p->n_slots = conn->ring.n_slots & 0x1fff;
     priv_p->slot_size = conn->ring.slot_size;

@@ -220,8 +220,9 @@ static int passive_accept(struct dm_ia *ia, DAT_CR_HANDLE cr, const struct dm_co
     if (link->kind == DM_LINK_PIPE) {
         conn->who.theirs = priv->mine;
         dm_ring_agree(conn, priv->n_slots, priv->slot_size);
-        conn->is_sendrecv =
-            conn->adapt->rings.wants_sendrecv || ia->caps.needs_sendrecv || priv->sendrecv;
+        conn->ring.peer_has_srq = priv->srq;
+        conn->is_sendrecv = conn->adapt->rings.wants_sendrecv || ia->caps.needs_sendrecv ||
+                            priv->sendrecv || conn->ring.has_srq;
     }
     err = passive_post_first(conn, link);
     if (err != DM_OK)

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "dapl_adapt/conn/receives.h"
 #include "dapl_adapt/conn/ring.h"
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
@@ -46,6 +47,7 @@ static int prepare_region(struct dm_conn *conn, const struct dm_link *link, stru
         conn->ring.n_events = 0;
     }
     if (conn->region.ptr == NULL) {
+        conn->ring.has_srq = dm_receives_are_shared(conn, ia);
         err = dm_ring_make(conn, ia, link->answer.n_slots, link->answer.slot_size);
         if (err != DM_OK)
             return err;
@@ -78,8 +80,8 @@ int dm_conn_prepare(struct dm_conn *conn, struct dm_link *link, struct dm_ia *ia
         return err;
     n_recv = prepare_min((int)conn->ring.n_slots + 2, ia->limits.max_recv);
     if (link->kind == DM_LINK_PIPE)
-        return dm_ia_ep_create(ia, n_recv, conn->sq_size, &link->ep);
+        return dm_ia_ep_create(ia, n_recv, conn->sq_size, conn->ring.has_srq, &link->ep);
     n_recv = prepare_min(dm_conn_has_values() ? RDMA_RECVS + DM_VALUES : RDMA_RECVS,
                          ia->limits.max_recv);
-    return dm_ia_ep_create(ia, n_recv, dm_rdmaq_of(link)->rq_size, &link->ep);
+    return dm_ia_ep_create(ia, n_recv, dm_rdmaq_of(link)->rq_size, false, &link->ep);
 }

@@ -87,6 +87,7 @@ static int pipe_up(struct dm_conn *conn)
         /* the server's thread may be answering a request for the other link */
         pthread_mutex_lock(&conn->adapt->shared.lock);
         conn->is_sendrecv = link->answer.sendrecv;
+        conn->ring.peer_has_srq = link->answer.srq;
         pthread_mutex_unlock(&conn->adapt->shared.lock);
         err = conn->adapt->ops->pipe_prepare(conn, link->ep);
     }

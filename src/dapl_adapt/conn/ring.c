@@ -99,6 +99,8 @@ static void ring_begin(struct dm_conn *conn, const struct dm_ia *ia)
     if (adapt->rings.is_auto_size && ia->tuned != NULL && ia->tuned->ring_slot_size > 0)
         ring_set(conn, ring_least(n, ia->tuned->ring_slots > 0 ? ia->tuned->ring_slots : n),
                  ring_least(adapt->rings.slot_size, (uint32_t)ia->tuned->ring_slot_size));
+    if (conn->ring.has_srq)
+        ring_set(conn, ring_least(n, adapt->rings.srq.n_slots), adapt->rings.srq.slot_size);
 }
 
 void dm_ring_forbid_growth(void)
@@ -136,6 +138,8 @@ void dm_ring_grow(struct dm_ia *ia)
 
 static size_t ring_region_len(const struct dm_conn *conn)
 {
+    if (conn->ring.has_srq)
+        return sizeof(struct dm_ctl);
     return dm_region_len(conn->ring.n_slots, conn->ring.stride) +
            (conn->adapt->rings.is_basic ? dm_region_heads_len(conn->ring.n_slots) : 0);
 }

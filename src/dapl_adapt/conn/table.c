@@ -136,9 +136,12 @@ void dm_conn_free(struct dm_conn *conn, bool is_end)
         dm_adapt_unreg(adapt, conn->tx.direct.refs[--conn->tx.direct.n_refs]);
     free((void *)conn->rx.trailers);
     free(conn->rx.iov);
+    free(conn->rx.places);
+    free(conn->tx.loan.places);
     free(conn->tx.sq.descs);
     if (conn->ia != NULL)
         conn->ia->depth.space += conn->ring.n_events;
+    dm_region_free(&conn->ring.shadow, is_end);
     dm_region_free(&conn->region, is_end);
     free(conn->addr);
     free(conn);

@@ -70,6 +70,13 @@ struct dm_sleepers {
         is_thread_asleep[DM_SIDES]; /* the progress thread of that side is in dm_adapt_sleep */
 };
 
+/* Shared receive queues, as the settings and the size of the job have them (conn/receives.c). */
+struct dm_srq_plan {
+    uint32_t n;         /* receives of a queue */
+    uint32_t n_slots;   /* of a connection, at most */
+    uint32_t slot_size; /* bytes */
+};
+
 /* Rings, as the settings and the limits of memory have them; fixed at start. */
 struct dm_ring_plan {
     uint32_t n_slots;
@@ -82,6 +89,7 @@ struct dm_ring_plan {
     bool is_short;     /* some rings are smaller than the settings say */
     size_t ring_share; /* bytes a connection may lock for rings, 0: no limit */
     size_t lock_max;   /* bytes that may be locked, 0: no limit that matters */
+    struct dm_srq_plan srq;
 };
 
 /* Registered memory. */

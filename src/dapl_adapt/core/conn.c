@@ -44,5 +44,6 @@ bool dm_conn_can_move(const struct dm_conn *conn)
     const struct dm_rails *rails = &conn->adapt->rails;
     int n = conn->who.foreign != NULL ? rails->n_ias : rails->n_own;
 
-    return dm_cfg()->reconnect > 0 && !dm_conn_has_values() && (n > 1 || !conn->ia->caps.is_local);
+    return dm_cfg()->reconnect > 0 && !dm_conn_has_values() && !conn->ring.has_srq &&
+           !conn->ring.peer_has_srq && (n > 1 || !conn->ia->caps.is_local);
 }

@@ -63,7 +63,10 @@ struct dm_conn_ring {
     uint32_t n_slots;
     uint32_t slot_size;
     uint32_t stride;
-    int n_events; /* taken of the rail's space */
+    int n_events;            /* taken of the rail's space */
+    bool has_srq;            /* no ring: receives are those of the rail's shared queue, */
+    bool peer_has_srq;       /* and so are the peer's */
+    struct dm_region shadow; /* if only ours are: the peer's ring */
 };
 
 /* Who the peer is. Fixed, but for `theirs`, which is guarded by the lock. */

@@ -46,7 +46,8 @@ struct dm_conn_private {
     unsigned reads_in : 8;  /* reads of the peer's that this end has places for; 0: any */
     unsigned reject : 4;    /* enum dm_reject */
     unsigned moves : 1;     /* the sender would go on over another rail */
-    unsigned unused : 2;
+    unsigned srq : 1;       /* its receives are shared: the tag names the sender */
+    unsigned unused : 1;
     uint32_t slot_size;
     uint32_t ctx; /* key of the sender's region */
     uint32_t probe_ctx;

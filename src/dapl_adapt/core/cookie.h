@@ -26,6 +26,10 @@ enum dm_cookie_kind {
     DM_COOKIE_NOTIFY /* of the pipe: a record is in the ring */
 };
 
+/* Of a receive of a shared queue, which is nobody's: above its buffer's number. */
+#define DM_COOKIE_NOBODY 0x1fffff
+#define DM_COOKIE_SHARED ((uint64_t)DM_COOKIE_NOBODY << 3 | DM_COOKIE_RECV)
+
 #define DM_COOKIE_READ  1          /* of REQ and PROBE */
 #define DM_COOKIE_PLACE 1          /* shift */
 #define DM_COOKIE_VALUE (1u << 15) /* of FIRST */

@@ -1,7 +1,8 @@
 /*
  * The registered region of a connection: control words, receive ring of cells, shadow buffer of the
  * peer's cells; from a new page on receive ring, one spare slot, shadow buffer of the peer's ring;
- * with DATUM_EAGER=basic behind that a trailer for each slot, which the peer writes.
+ * with DATUM_EAGER=basic behind that a trailer for each slot, which the peer writes. Where receives are
+ * shared: the control words alone.
  */
 #ifndef DM_DAPL_ADAPT_CORE_REGION_LAYOUT_H
 #define DM_DAPL_ADAPT_CORE_REGION_LAYOUT_H

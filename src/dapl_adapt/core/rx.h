@@ -13,6 +13,12 @@
 #include "dapl_adapt/provider/dat.h"
 #include "util/port.h"
 
+/*
+ * Receives of a shared queue that a connection has for certain, and buffers to send from; with fewer,
+ * messages about credits would ask for such messages.
+ */
+#define DM_RX_GRANT 4
+
 /* Where the next record appears. */
 struct dm_rx_ring {
     _Atomic uint64_t *trailer;
@@ -26,7 +32,7 @@ struct dm_rx {
     struct dm_rx_ring ring;
     const char *data; /* unread bytes of the record in front */
     uint32_t left;
-    uint32_t n_consumed;  /* records; its low 16 bits are the credit we give */
+    uint32_t n_consumed;  /* records, less what is kept back; the low 16 bits are our credit */
     uint32_t n_credited;  /* reported to the peer */
     uint32_t due;         /* owing so many asks for a credit message */
     uint32_t n_slots;     /* of each ring */
@@ -43,6 +49,8 @@ struct dm_rx {
     _Atomic uint64_t *trailers; /* DM_RECORD_SEND: the array of trailers, */
     DAT_LMR_TRIPLET *iov;       /* and of what is posted, by slots */
     DAT_LMR_TRIPLET notify;     /* of the receive for a notification */
+    uint32_t *places;           /* receives from a shared queue: by slots, its buffers, */
+    uint32_t grant;             /* of which it may have so many: n_slots at most; 0: not shared */
 };
 
 static inline bool dm_rx_ring_has(const struct dm_rx_ring *ring)
@@ -74,6 +82,12 @@ static inline void dm_rx_ring_next(struct dm_rx_ring *ring, struct dm_rx_ring *i
         *idle = *ring;
         *ring = other;
     }
+}
+
+/* Records that were read. */
+static inline uint32_t dm_rx_n_read(const struct dm_rx *rx)
+{
+    return rx->n_consumed + (rx->grant > 0 ? rx->n_slots - rx->grant : 0);
 }
 
 /* Is it time to tell the peer what was consumed? */

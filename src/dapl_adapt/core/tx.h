@@ -73,6 +73,18 @@ struct dm_tx_place {
     bool in_cells;
 };
 
+/*
+ * Buffers of the rail's that records are sent from, instead of a shadow buffer of the connection's own
+ * (eager/lend.c). One is at hand while ring.trailer is in it, others belong to requests.
+ */
+struct dm_tx_loan {
+    uint32_t *places; /* by the number of the request, plus 1; 0: none. NULL: it borrows none */
+    uint32_t n;       /* a power of two, more than requests there are at a time */
+    uint32_t done;    /* requests whose buffers are back */
+    uint32_t n_held;
+    uint32_t at_hand; /* the buffer, plus 1; 0: none */
+};
+
 struct dm_tx {
     struct dm_tx_ring ring;
     DAT_EP_HANDLE ep;
@@ -101,6 +113,7 @@ struct dm_tx {
     uint64_t heads;    /* DM_RECORD_BASIC: where the peer's trailers are */
     struct dm_tx_queue sq;
     struct dm_tx_direct direct;
+    struct dm_tx_loan loan;
 };
 
 /*

@@ -21,6 +21,7 @@
 #include "dapl_adapt/core/region_layout.h"
 #include "dapl_adapt/core/rx.h"
 #include "dapl_adapt/core/tx.h"
+#include "dapl_adapt/eager/lend.h"
 #include "dapl_adapt/eager/place.h"
 #include "dapl_adapt/eager/notify.h"
 #include "dapl_adapt/eager/post.h"
@@ -65,6 +66,8 @@ void dm_eager_refill(struct dm_conn *conn)
     if (dm_unlikely(tx->protocol == DM_RECORD_BASIC)) /* two posts for a record */
         queue /= 2;
     tx->n_avail = credits < queue ? credits : queue;
+    if (tx->loan.places != NULL && tx->n_avail > 0) /* one at a time */
+        tx->n_avail = dm_eager_lend(conn);
 }
 
 int dm_eager_send_empty(struct dm_conn *conn, uint64_t flags)
@@ -73,6 +76,8 @@ int dm_eager_send_empty(struct dm_conn *conn, uint64_t flags)
     DAT_LMR_TRIPLET lmr;
     DAT_RETURN rc;
 
+    if (tx->loan.places != NULL && !dm_eager_lend(conn))
+        return DM_OK; /* what asks for it asks again */
     dm_tx_write_trailer(conn, 0);
     *(uint64_t *)(void *)tx->ring.trailer |= flags;
     lmr.virtual_address = (DAT_VADDR)(uintptr_t)tx->ring.trailer;
@@ -102,7 +107,7 @@ static void credit_write(struct dm_conn *conn, bool is_signalled)
     *out = conn->rx.n_consumed;
     lmr.virtual_address = (DAT_VADDR)(uintptr_t)out;
     lmr.segment_length = sizeof(*out);
-    lmr.lmr_context = conn->tx.lctx;
+    lmr.lmr_context = conn->region.lmr.lctx;
     rmr.virtual_address = conn->ctl_remote + offsetof(struct dm_ctl, credit);
     rmr.segment_length = sizeof(*out);
     rmr.rmr_context = conn->tx.rctx;
@@ -148,7 +153,7 @@ static DAT_RETURN credit_write_disconnect(struct dm_conn *conn)
         *out |= DM_CTL_ENDS;
     lmr.virtual_address = (DAT_VADDR)(uintptr_t)out;
     lmr.segment_length = sizeof(*out);
-    lmr.lmr_context = conn->tx.lctx;
+    lmr.lmr_context = conn->region.lmr.lctx;
     rmr.virtual_address = conn->ctl_remote + offsetof(struct dm_ctl, peer_closing);
     rmr.segment_length = sizeof(*out);
     rmr.rmr_context = conn->tx.rctx;

@@ -30,6 +30,7 @@
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/record.h"
 #include "dapl_adapt/core/tx.h"
+#include "dapl_adapt/eager/lend.h"
 #include "dapl_adapt/eager/used.h"
 
 #define ROUND_STEP  8                   /* slots from one look to the next */
@@ -117,11 +118,17 @@ void dm_eager_place_next(struct dm_conn *conn)
     uint64_t flags = tx->place.flags;
     uint32_t n = tx->ring.slot;
 
+    if (tx->loan.places != NULL) {
+        dm_eager_lend_posted(conn);
+        return;
+    }
     tx->place.flags = 0;
     if (n == tx->n_slots || (flags & DM_TRAILER_ROUND_END) != 0) {
         tx->ring.slot = 0;
         tx->ring.trailer -= (size_t)n * tx->ring.stride;
-        tx->ring.tag = dm_trailer_tag(++tx->ring.gen);
+        tx->ring.gen++;
+        if (!conn->ring.peer_has_srq) /* whose records have the sender in its place */
+            tx->ring.tag = dm_trailer_tag(tx->ring.gen);
         if (!tx->place.in_cells) {
             tx->place.last = n;
             tx->place.most -= (tx->place.most + MOST_ROUNDS - 1) / MOST_ROUNDS;

@@ -24,7 +24,8 @@
 /* Where the data of the record in front are, when its trailer is not behind them; the credit came apart, too. */
 static const char *rx_data_apart(const struct dm_rx *rx, uint32_t len)
 {
-    const char *slot = rx->slots + (size_t)rx->ring.slot * rx->stride;
+    uint32_t place = rx->places != NULL ? rx->places[rx->ring.slot] : rx->ring.slot;
+    const char *slot = rx->slots + (size_t)place * rx->stride;
 
     if (rx->protocol == DM_RECORD_SEND)
         return slot;

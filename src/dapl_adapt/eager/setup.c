@@ -16,8 +16,10 @@
 #include "dapl_adapt/core/rx.h"
 #include "dapl_adapt/core/tx.h"
 #include "dapl_adapt/eager/place.h"
+#include "dapl_adapt/eager/srq.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
+#include "dapl_adapt/provider/region.h"
 #include "util/cfg.h"
 #include "util/err.h"
 #include "util/port.h"
@@ -77,7 +79,7 @@ static void setup_ring(struct dm_tx_ring *ring, char *shadow, uint32_t stride)
 {
     ring->stride = stride;
     ring->max = stride - DM_TRAILER_LEN;
-    ring->trailer = shadow + stride - DM_TRAILER_LEN;
+    ring->trailer = shadow != NULL ? shadow + stride - DM_TRAILER_LEN : NULL;
     ring->gen = 1;
     ring->tag = dm_trailer_tag(1);
     ring->slot = 0;
@@ -99,10 +101,30 @@ static void setup_cells(struct dm_conn *conn, uint64_t addr)
     rx->ring.trailer = (void *)(conn->region.ptr + dm_region_cells() + DM_CELL_MAX);
 }
 
+int dm_eager_setup_shadow(struct dm_conn *conn)
+{
+    size_t len = (size_t)conn->ring.n_slots * conn->ring.stride;
+
+    if (!conn->ring.has_srq || conn->ring.peer_has_srq)
+        return DM_OK;
+    if (dm_region_alloc(conn->ia, len, 0, &conn->ring.shadow) == DM_OK)
+        return DM_OK;
+    return DM_FAIL(DM_EPROVIDER, "%s: no %zu bytes can be registered to send from", conn->ia->name,
+                   len);
+}
+
+/* Where records are sent from, unless buffers are borrowed. */
+static char *setup_find_shadow(const struct dm_conn *conn)
+{
+    return conn->ring.has_srq
+               ? conn->ring.shadow.ptr
+               : conn->region.ptr + dm_region_shadow(conn->ring.n_slots, conn->ring.stride);
+}
+
 void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
 {
     struct dm_tx *tx = &conn->tx;
-    char *shadow = conn->region.ptr + dm_region_shadow(conn->ring.n_slots, conn->ring.stride);
+    char *shadow = setup_find_shadow(conn);
     bool is_first = tx->ring.gen == 0, has_cells;
 
     tx->ep = conn->link[DM_LINK_PIPE].ep;
@@ -110,11 +132,13 @@ void dm_eager_setup(struct dm_conn *conn, uint64_t addr, DAT_RMR_CONTEXT ctx)
     if (is_first) {
         tx->n_slots = conn->ring.n_slots;
         setup_ring(&tx->ring, shadow, conn->ring.stride);
+        if (conn->ring.peer_has_srq)
+            dm_eager_srq_setup_tx(conn);
     }
     /* where a completion costs system calls of both sides a copy is cheaper */
     tx->direct.is_off = (dm_conn_can_move(conn) && !conn->ia->caps.is_local) || conn->ia->is_driven;
     tx->ring.delta = addr + dm_region_ring(conn->ring.n_slots) - (uint64_t)(uintptr_t)shadow;
-    tx->lctx = conn->region.lmr.lctx;
+    tx->lctx = conn->ring.has_srq ? conn->ring.shadow.lmr.lctx : conn->region.lmr.lctx;
     tx->rctx = ctx;
     setup_pieces(tx);
     tx->sq.size = (uint32_t)conn->sq_size;

@@ -15,6 +15,8 @@ struct dm_conn;
  * are over. Before the pipe is usable. DM_ENOMEM.
  */
 int dm_eager_setup_descs(struct dm_conn *conn);
+/* A shadow buffer where the region has none and none are borrowed. DM_EPROVIDER. */
+int dm_eager_setup_shadow(struct dm_conn *conn);
 /*
  * Make the pipe of an established connection usable: peer's region at addr with
  * key ctx. For send/receive the buffers are posted already.

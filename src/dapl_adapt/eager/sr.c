@@ -20,6 +20,7 @@
 #include "dapl_adapt/core/link.h"
 #include "dapl_adapt/core/record.h"
 #include "dapl_adapt/core/rx.h"
+#include "dapl_adapt/eager/srq.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/provider/serial.h"
@@ -97,6 +98,10 @@ int dm_eager_sr_repost(struct dm_conn *conn, uint32_t slot)
     DAT_EP_HANDLE rx_ep = conn->rx.ep;
     DAT_RETURN rc;
 
+    if (conn->ring.has_srq) {
+        dm_eager_srq_release(conn, slot);
+        return DM_OK;
+    }
     if (dm_conn_is_lost(conn) || rx_ep == DAT_HANDLE_NULL || rx_ep != conn->link[DM_LINK_PIPE].ep)
         return DM_OK; /* no endpoint takes it now; what arrived is still read */
     rc = sr_post_slot(conn, conn->link[DM_LINK_PIPE].ep, slot);

@@ -19,7 +19,7 @@ int dm_eager_sr_setup(struct dm_conn *conn, DAT_EP_HANDLE ep);
 int dm_eager_sr_post(struct dm_conn *conn, DAT_EP_HANDLE ep, uint32_t slot, uint32_t n);
 /* A message of len bytes has arrived in a slot. */
 void dm_eager_sr_arrived(struct dm_conn *conn, uint32_t slot, uint32_t len);
-/* Give a slot back to the endpoint. */
+/* Give a slot back to the endpoint, or to the shared queue. */
 int dm_eager_sr_repost(struct dm_conn *conn, uint32_t slot);
 
 #endif

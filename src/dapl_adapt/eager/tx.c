@@ -25,6 +25,7 @@
 #include "dapl_adapt/core/tx.h"
 #include "dapl_adapt/eager/credit.h"
 #include "dapl_adapt/eager/place.h"
+#include "dapl_adapt/eager/lend.h"
 #include "dapl_adapt/eager/notify.h"
 #include "dapl_adapt/eager/post.h"
 #include "dapl_adapt/provider/dat.h"
@@ -333,6 +334,8 @@ void dm_eager_sent(struct dm_conn *conn, uint32_t number)
 
     if ((int32_t)(number + 1 - tx->sq.done) > 0)
         tx->sq.done = number + 1;
+    if (tx->loan.places != NULL)
+        dm_eager_lend_back(conn, tx->sq.done);
     if (tx->direct.is_pending && (int32_t)(tx->sq.done - tx->direct.post) > 0) {
         tx->direct.is_pending = false;
         while (tx->direct.n_refs > 0)

@@ -26,6 +26,7 @@
 #include "dapl_adapt/core/rx.h"
 #include "dapl_adapt/eager/credit.h"
 #include "dapl_adapt/eager/sr.h"
+#include "dapl_adapt/eager/srq.h"
 #include "dapl_adapt/eager/tx.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
@@ -69,6 +70,19 @@ static void dto_recv(struct dm_conn *conn, const DAT_DTO_COMPLETION_EVENT_DATA *
         dm_eager_sr_arrived(conn, slot, dto->transfered_length);
     else if (conn->was_up && conn->link[DM_LINK_PIPE].is_reported)
         dm_conn_break(conn, dm_conn_gone_text(conn));
+}
+
+/* A receive of the rail's shared queue. */
+static void dto_shared(struct dm_ia *ia, const DAT_DTO_COMPLETION_EVENT_DATA *dto, uint32_t place)
+{
+    struct dm_conn *conn = dm_eager_srq_source(ia, place, dto);
+
+    if (conn != NULL && !conn->was_up) { /* its note is on the way */
+        dto_see_server(conn->adapt);
+        dm_conn_notes(conn->adapt);
+    }
+    if (conn != NULL)
+        dm_eager_srq_arrived(conn, place, (uint32_t)dto->transfered_length);
 }
 
 /* The connector of a link has spoken: we may, too. */
@@ -159,8 +173,11 @@ void dm_poll_dto(struct dm_ia *ia, const DAT_DTO_COMPLETION_EVENT_DATA *dto)
 
     if (dm_likely((size_t)proc < ia->adapt->procs.max && k < DM_LINK_N))
         conn = dm_conn_find(ia->adapt, proc);
-    if (dm_unlikely(conn == NULL))
-        return; /* libdapl's, of an endpoint that is gone: its cookies were freed with it */
+    if (dm_unlikely(conn == NULL)) {
+        if (proc == DM_COOKIE_NOBODY && ia->memory.srq != NULL)
+            dto_shared(ia, dto, number);
+        return; /* else libdapl's, of an endpoint that is gone: its cookies were freed with it */
+    }
     link = &conn->link[k];
     if (dm_unlikely((uint8_t)(cookie >> 24) !=
                     atomic_load_explicit(&link->gen, memory_order_relaxed)))
@@ -296,6 +313,9 @@ static void async_event(struct dm_ia *ia, const DAT_EVENT *event)
         pthread_mutex_unlock(&adapt->shared.lock);
         if (link != NULL && link->kind >= DM_LINK_EXTRA) {
             dm_rdmaq_break(link);
+        } else if (link != NULL && link->kind == DM_LINK_PIPE && link->conn->ring.has_srq) {
+            /* any end of an endpoint with shared receives is told so, too */
+            dm_conn_break(link->conn, dm_conn_gone_text(link->conn));
         } else if (link != NULL) {
             if (!dm_conn_can_move(link->conn))
                 dto_blame_memory(link->conn, broken);

@@ -16,6 +16,8 @@
 #include "dapl_adapt/core/rx.h"
 #include "dapl_adapt/core/tx.h"
 #include "dapl_adapt/eager/credit.h"
+#include "dapl_adapt/eager/lend.h"
+#include "dapl_adapt/eager/srq.h"
 #include "dapl_adapt/progress/dispatch.h"
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/public/memory.h"
@@ -89,6 +91,8 @@ static void poll_report_failed(struct dm_adapt *adapt)
             (conn->active >= 0 && (conn->rx.left > 0 || dm_rx_has(&conn->rx))))
             continue;
         dm_conn_set_state(conn, DM_CONN_LOST);
+        dm_eager_srq_leave(conn);
+        dm_eager_lend_end(conn);
         adapt->poll.n_blocked -= conn->tx.is_blocked;
         adapt->poll.n_writable_due -= conn->is_writable_due;
         conn->tx.is_blocked = conn->is_writable_due = false;

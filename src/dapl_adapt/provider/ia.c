@@ -20,13 +20,14 @@
 #include "dapl_adapt/provider/lmr.h"
 #include "dapl_adapt/provider/probe_ia.h"
 #include "dapl_adapt/provider/serial.h"
+#include "dapl_adapt/provider/srq.h"
 #include "dapl_adapt/public/progress.h"
 #include "util/cfg.h"
 #include "util/err.h"
 #include "util/log.h"
 #include "util/tune.h"
 
-#define ASYNC_QLEN    16
+#define ASYNC_QLEN    64
 #define QUAL_FIRST    16384 /* connection qualifiers: 16 bits is what every provider takes */
 #define QUAL_RANGE    32768
 #define QUAL_TRIES    512
@@ -387,6 +388,7 @@ void dm_ia_close(struct dm_ia *ia)
 {
     DAT_RETURN rc;
 
+    dm_rail_srq_free(ia);
     if (ia->cm.psp != DAT_HANDLE_NULL)
         dat_psp_free(ia->cm.psp);
     if (ia->cm.evd != DAT_HANDLE_NULL)
@@ -455,7 +457,7 @@ void dm_ia_found(const struct dm_ia *ia, char *text, size_t len)
              ia->caps.keeps_iov ? ", keeps triplets until completion" : "", ia_last_byte_text(ia));
 }
 
-int dm_ia_ep_create(struct dm_ia *ia, int n_recv, int n_req, DAT_EP_HANDLE *ep_p)
+int dm_ia_ep_create(struct dm_ia *ia, int n_recv, int n_req, bool is_shared, DAT_EP_HANDLE *ep_p)
 {
     DAT_EP_ATTR attr;
     DAT_RETURN rc;
@@ -479,10 +481,14 @@ int dm_ia_ep_create(struct dm_ia *ia, int n_recv, int n_req, DAT_EP_HANDLE *ep_p
     dm_serial_enter(ia->is_serial);
     /* Its error is errno where libdapl asks libibverbs, and success when that is left at 0. */
     errno = ENOMEM;
-    rc = dat_ep_create(ia->ia, ia->pz, ia->recv_evd, ia->dto_evd, ia->cm.evd, &attr, ep_p);
+    if (is_shared)
+        rc = dat_ep_create_with_srq(ia->ia, ia->pz, ia->recv_evd, ia->dto_evd, ia->cm.evd,
+                                    ia->memory.srq->handle, &attr, ep_p);
+    else
+        rc = dat_ep_create(ia->ia, ia->pz, ia->recv_evd, ia->dto_evd, ia->cm.evd, &attr, ep_p);
     dm_serial_leave(ia->is_serial);
     if (rc != DAT_SUCCESS)
-        return DM_FAIL(DM_EPROVIDER, "%s: dat_ep_create for %d receives and %d requests: %s",
-                       ia->name, n_recv, n_req, dm_dat_text(rc));
+        return DM_FAIL(DM_EPROVIDER, "%s: dat_ep_create%s for %d receives and %d requests: %s",
+                       ia->name, is_shared ? "_with_srq" : "", n_recv, n_req, dm_dat_text(rc));
     return DM_OK;
 }

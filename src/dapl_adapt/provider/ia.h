@@ -27,6 +27,7 @@
 
 struct dm_adapt;
 struct dm_loopback;
+struct dm_rail_srq;
 
 /* Do atomic operations on the process' own word work? (rma/atomic.c) */
 enum dm_atomics_state { DM_ATOMICS_UNTRIED, DM_ATOMICS_NONE, DM_ATOMICS_WORK };
@@ -131,6 +132,8 @@ struct dm_ia_echo {
 struct dm_ia_memory {
     struct dm_ia_echo echo;
     struct dm_region_chunk *ring_chunks; /* of rings, the latest first; region.c */
+    struct dm_rail_srq *srq;             /* NULL: there is none, or nobody has asked for it */
+    char no_srq[160];                    /* why not */
 };
 
 /* Atomics of the adapter on the process' own words, by a connection to itself. */
@@ -220,7 +223,10 @@ int dm_ia_open_handle(const struct dm_conf_entry *entry, bool is_safe, DAT_IA_HA
 int dm_ia_listen(DAT_IA_HANDLE ia, const char *name, DAT_EVD_HANDLE evd, DAT_CONN_QUAL *qual_p,
                  DAT_PSP_HANDLE *psp_p);
 
-/* An endpoint for n_recv receives and n_req requests; DM_EPROVIDER. */
-int dm_ia_ep_create(struct dm_ia *ia, int n_recv, int n_req, DAT_EP_HANDLE *ep_p);
+/*
+ * An endpoint for n_recv receives and n_req requests; with is_shared it takes its receives from
+ * memory.srq. DM_EPROVIDER.
+ */
+int dm_ia_ep_create(struct dm_ia *ia, int n_recv, int n_req, bool is_shared, DAT_EP_HANDLE *ep_p);
 
 #endif

@@ -183,6 +183,8 @@ enum dm_rndv dm_adapt_rndv(struct dm_conn *conn)
     if (!conn->was_up || dm_conn_is_lost(conn))
         return DM_RNDV_READ;
     if (dm_unlikely(conn->ia->rndv.choice == DM_RNDV_AUTO)) {
+        if (conn->ring.has_srq || conn->ring.peer_has_srq) /* no ring to measure with */
+            return DM_RNDV_READ;
         if (!conn->link[DM_LINK_RDMA].may_post) { /* on demand: there by the next one */
             dm_conn_start(conn, DM_LINK_RDMA);
             return DM_RNDV_READ;
