@@ -22,7 +22,7 @@ static void srq_free(struct dm_rail_srq *srq)
     dm_serial_unlock();
     if (rc != DAT_SUCCESS)
         DM_TRACE(DAT, "dat_srq_free: %s", dm_dat_text(rc));
-    dm_region_free(&srq->region);
+    dm_region_free(&srq->region, true);
     free(srq->free);
     free(srq->iov);
     free(srq);
