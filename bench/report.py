@@ -302,6 +302,25 @@ def table_datatype(path):
             print(line)
 
 
+def table_local(path):
+    """Lines "who what us" of several rounds: the least of each, and its part of the better peer's; rows behind are counted."""
+    groups = grouped(((row[0], row[1]), row[2]) for row in read(path))
+    least = {key: min(values) for key, values in groups.items()}
+    print(f'{"us, the least":<26} {"datum":>10} {"mpich":>10} {"openmpi":>10}  to better peer')
+    ratios = []
+    for what in once(key[1] for key in groups):
+        cells = ''.join(f' {f"{least[who, what]:.4g}" if (who, what) in least else "-":>10}' for who in (OURS, 'mpich', 'openmpi'))
+        peer = min((least[who, what] for who in ('mpich', 'openmpi') if (who, what) in least), default=None)
+        ratio = '-'
+        if peer is not None and (OURS, what) in least:
+            ratios.append(peer / least[OURS, what])
+            ratio = f'{ratios[-1]:.2f}x'
+        print(f'{what:<26}{cells}  {ratio:>14}')
+    if ratios:
+        print(f'\nTo the better peer (more than 1: Datum is faster): {statistics.median(ratios):.2f}x, the median over the rows; '
+              f'at least as fast in {sum(ratio >= 1 for ratio in ratios)} of {len(ratios)}')
+
+
 def table_start(path):
     """Lines "who case round microseconds": the median of each, and the median of the rounds' ratios to the better peer."""
     rows = read(path)

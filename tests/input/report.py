@@ -320,6 +320,14 @@ class Tables(unittest.TestCase):
         self.assertRegex(text, r'bandwidth, MB/s one way.*\n +bytes.*\n +8 .*1\.50x the better peer\n')
         self.assertRegex(self.table('compare', lines, 'threads'), r'\n  threads ')
 
+    def test_local(self):
+        lines = [f'{who} {what} {value}' for who, values in (('datum', (2, 1)), ('mpich', (5, 4)), ('openmpi', (.5, 3)))
+                 for value in values for what in ('info', 'keyval')] + ['datum wtime 1', 'mpich wtime 1']
+        text = self.table('local', lines)
+        self.assertRegex(text, r'\ninfo +1 +4 +0\.5 +0\.50x\n')
+        self.assertRegex(text, r'\nwtime +1 +1 +- +1\.00x\n')
+        self.assertIn('0.50x, the median over the rows; at least as fast in 1 of 3\n', text)
+
     def test_coll(self):
         lines = [f'time {who} 2 bcast 8 {value} {value - 1} 99 5' for who, values in (('datum', (2, 4, 3)), ('mpich', (6, 6, 6)))
                  for value in values] + ['overlap datum 2 bcast 8 50 0 0', 'note time openmpi 2 bcast too slow 3']
