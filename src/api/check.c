@@ -79,15 +79,11 @@ static int check_bad_rank(int err, int rank, const struct dm_comm *comm, const c
 
 int dm_bad_rank_to(int rank, const struct dm_comm *comm, const char *name)
 {
-    if (rank == MPI_PROC_NULL)
-        return DM_OK;
     return check_bad_rank(DM_ERR_RANK, rank, comm, name, ", and MPI_PROC_NULL is possible");
 }
 
 int dm_bad_rank_from(int rank, const struct dm_comm *comm, const char *name)
 {
-    if (rank == MPI_PROC_NULL || rank == MPI_ANY_SOURCE)
-        return DM_OK;
     return check_bad_rank(DM_ERR_RANK, rank, comm, name,
                           ", and MPI_ANY_SOURCE and MPI_PROC_NULL are possible");
 }
@@ -143,12 +139,6 @@ int dm_bad_op(MPI_Op handle, MPI_Count count, struct dm_op **op_p)
 }
 
 /* ---- handles ---- */
-
-int dm_check_group(MPI_Group handle, const char *name, struct dm_group **group_p)
-{
-    *group_p = dm_handle_get(DM_KIND_GROUP, handle);
-    return *group_p != NULL ? DM_OK : dm_bad_handle(DM_KIND_GROUP, handle, name);
-}
 
 int dm_check_op(MPI_Op handle, struct dm_op **op_p)
 {
@@ -320,11 +310,6 @@ int dm_check_comm_free(const MPI_Comm *handle_p, struct dm_comm **comm_p)
 
     return err != DM_OK || check_is_made(*handle_p) ? err
                                                     : predefined(DM_ERR_COMM, (*comm_p)->name);
-}
-
-int dm_check_group_free(const MPI_Group *handle_p, struct dm_group **group_p)
-{
-    return handle_p == NULL ? dm_bad_ptr("group") : dm_check_group(*handle_p, "group", group_p);
 }
 
 int dm_check_type_free(const MPI_Datatype *handle_p, struct dm_type **type_p)

@@ -26,7 +26,6 @@ MPI_Count dm_counts_any(struct dm_counts counts, int n);
 
 /* ---- handles ---- */
 
-int dm_check_group(MPI_Group handle, const char *name, struct dm_group **group_p);
 int dm_check_op(MPI_Op handle, struct dm_op **op_p);
 /* For MPI_Accumulate: predefined only, and good for the basic type of the target's datatype. */
 int dm_check_type_cas(MPI_Datatype handle, const char *name, struct dm_type **type_p);
@@ -53,7 +52,6 @@ int dm_check_status(const MPI_Status *status, const char *name);
 
 /* Handles to free: not predefined ones, unless freeing them has no effect. */
 int dm_check_comm_free(const MPI_Comm *handle_p, struct dm_comm **comm_p);
-int dm_check_group_free(const MPI_Group *handle_p, struct dm_group **group_p);
 int dm_check_type_free(const MPI_Datatype *handle_p, struct dm_type **type_p);
 int dm_check_op_free(const MPI_Op *handle_p, struct dm_op **op_p);
 int dm_check_win_free(const MPI_Win *handle_p, struct dm_win **win_p);

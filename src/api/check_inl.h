@@ -25,9 +25,21 @@ static inline int dm_check_type(MPI_Datatype handle, const char *name, struct dm
     return dm_likely(*type_p != NULL) ? DM_OK : dm_bad_handle(DM_KIND_TYPE, handle, name);
 }
 
+static inline int dm_check_group(MPI_Group handle, const char *name, struct dm_group **group_p)
+{
+    *group_p = dm_handle_get(DM_KIND_GROUP, handle);
+    return dm_likely(*group_p != NULL) ? DM_OK : dm_bad_handle(DM_KIND_GROUP, handle, name);
+}
+
+static inline int dm_check_group_free(const MPI_Group *handle_p, struct dm_group **group_p)
+{
+    return dm_unlikely(handle_p == NULL) ? dm_bad_ptr("group")
+                                         : dm_check_group(*handle_p, "group", group_p);
+}
+
 /* A type that moves data must be committed. Where count is 0 none is looked at. */
-static inline int dm_check_type_used(MPI_Datatype handle, MPI_Count count, const char *name,
-                                     struct dm_type **type_p)
+static DM_ALWAYS_INLINE int dm_check_type_used(MPI_Datatype handle, MPI_Count count,
+                                               const char *name, struct dm_type **type_p)
 {
     *type_p = dm_type_get(handle);
     return dm_likely(*type_p != NULL && (*type_p)->is_committed)
@@ -91,14 +103,15 @@ static inline int dm_check_buf_if(bool is_used, const void *buf, size_t count,
 
 static inline int dm_check_rank_to(int rank, const struct dm_comm *comm, const char *name)
 {
-    return dm_likely((unsigned)rank < (unsigned)dm_comm_peer_size(comm))
+    /* MPI_PROC_NULL is -1, MPI_ANY_SOURCE -2 */
+    return dm_likely((unsigned)(rank - MPI_PROC_NULL) <= (unsigned)dm_comm_peer_size(comm))
                ? DM_OK
                : dm_bad_rank_to(rank, comm, name);
 }
 
 static inline int dm_check_rank_from(int rank, const struct dm_comm *comm, const char *name)
 {
-    return dm_likely((unsigned)rank < (unsigned)dm_comm_peer_size(comm))
+    return dm_likely((unsigned)(rank - MPI_ANY_SOURCE) <= (unsigned)dm_comm_peer_size(comm) + 1)
                ? DM_OK
                : dm_bad_rank_from(rank, comm, name);
 }

@@ -7,6 +7,8 @@
 #include "mpi/comm/comm.h"
 #include "mpi/comm/procmap.h"
 
+#define FEW_RANKS 64 /* of a group, whose marks need no memory of their own */
+
 /* ---- questions ---- */
 
 int dm_group_size(struct dm_group *group, int *size)
@@ -68,25 +70,25 @@ int dm_group_compare(struct dm_group *group1, struct dm_group *group2, int *resu
 
 /* ---- results ---- */
 
-/* The group of a list, for the program; the list is freed. */
+/* The group of a list, for the program; it takes the list over. */
 static int group_make(int n, int *procs, struct dm_group **group_p)
 {
-    int err = DM_OK;
+    int err;
 
     if (n == 0) {
+        free(procs);
         *group_p = dm_handle_get(DM_KIND_GROUP, MPI_GROUP_EMPTY);
         dm_group_ref(*group_p);
-    } else {
-        err = dm_group_new(n, procs, group_p);
-        if (err == DM_OK) {
-            err = dm_handle_new(DM_KIND_GROUP, &(*group_p)->obj);
-            if (err != DM_OK) {
-                dm_group_unref(*group_p);
-                *group_p = NULL;
-            }
+        return DM_OK;
+    }
+    err = dm_group_of(n, procs, group_p);
+    if (err == DM_OK) {
+        err = dm_handle_new(DM_KIND_GROUP, &(*group_p)->obj);
+        if (err != DM_OK) {
+            dm_group_unref(*group_p);
+            *group_p = NULL;
         }
     }
-    free(procs);
     return err;
 }
 
@@ -170,20 +172,32 @@ int dm_group_difference(struct dm_group *group1, struct dm_group *group2, struct
 /* A set of ranks being named one by one. */
 struct choice {
     const struct dm_group *group;
-    bool *is_named; /* by rank */
+    bool *is_named; /* by rank; few, or malloc's */
     int *procs;     /* of the named ones, in order */
     int n;
+    bool few[FEW_RANKS];
 };
+
+static void group_drop_names(struct choice *c)
+{
+    if (c->is_named != c->few)
+        free(c->is_named);
+}
 
 static int group_open_choice(struct choice *c, const struct dm_group *group)
 {
-    *c = (struct choice){.group = group};
-    c->is_named = calloc((size_t)group->size + 1, sizeof(*c->is_named));
+    c->group = group;
+    c->n = 0;
+    c->is_named = c->few;
+    if (group->size > FEW_RANKS)
+        c->is_named = calloc((size_t)group->size, sizeof(*c->is_named));
+    else
+        memset(c->few, 0, (size_t)group->size * sizeof(*c->few));
     c->procs = group_new_list((size_t)group->size);
     if (c->is_named != NULL && c->procs != NULL)
         return DM_OK;
-    free(c->is_named);
     free(c->procs);
+    group_drop_names(c);
     return group_no_memory((size_t)group->size);
 }
 
@@ -231,7 +245,7 @@ static int group_close_choice(struct choice *c, int err, bool is_incl, struct dm
         }
         err = group_make(c->n, c->procs, group_p);
     }
-    free(c->is_named);
+    group_drop_names(c);
     return err;
 }
 

@@ -6,9 +6,6 @@
  * last references (MPI-4.0 section 7.7.2).
  */
 #include "mpi/core/core.h"
-#include "util/zalloc.h"
-
-#include <stdlib.h>
 
 struct keyval {
     struct dm_obj obj;
@@ -45,31 +42,34 @@ static void keyval_unref(struct keyval *keyval)
     if (--keyval->obj.refs > 0)
         return;
     dm_handle_drop(DM_KIND_KEYVAL, &keyval->obj);
-    free(keyval);
+    dm_obj_free(DM_KIND_KEYVAL, keyval);
 }
 
-static int keyval_find(enum dm_kind kind, int handle, struct keyval **keyval_p)
+static DM_COLD int keyval_none(int handle)
 {
-    *keyval_p = dm_handle_get(DM_KIND_KEYVAL, handle);
-    if (*keyval_p != NULL && (*keyval_p)->kind == kind)
-        return DM_OK;
     if (handle == MPI_KEYVAL_INVALID)
         return DM_FAIL(DM_ERR_KEYVAL, "keyval is MPI_KEYVAL_INVALID");
     return DM_FAIL(DM_ERR_KEYVAL, "keyval is 0x%x, which is no key for this kind of object",
                    (unsigned)handle);
 }
 
+static inline int keyval_find(enum dm_kind kind, int handle, struct keyval **keyval_p)
+{
+    *keyval_p = dm_handle_get(DM_KIND_KEYVAL, handle);
+    return dm_likely(*keyval_p != NULL && (*keyval_p)->kind == kind) ? DM_OK : keyval_none(handle);
+}
+
 int dm_keyval_new(enum dm_kind kind, dm_attr_copy_fn *copy, dm_attr_delete_fn *del, void *extra,
                   int *keyval_p)
 {
-    struct keyval *keyval = dm_zalloc(sizeof(*keyval));
+    struct keyval *keyval = dm_obj_alloc(DM_KIND_KEYVAL, sizeof(*keyval));
     int err;
 
     if (keyval == NULL)
         return DM_FAIL(DM_ENOMEM, "attribute key");
     err = dm_handle_new(DM_KIND_KEYVAL, &keyval->obj);
     if (err != DM_OK) {
-        free(keyval);
+        dm_obj_free(DM_KIND_KEYVAL, keyval);
         return err;
     }
     keyval->kind = kind;
@@ -140,7 +140,7 @@ static int attr_call_delete(int handle, struct dm_attr *attr)
 static int attr_add(struct dm_attr **attrs_p, struct keyval *keyval, void *value,
                     enum dm_attr_type type)
 {
-    struct dm_attr *attr = malloc(sizeof(*attr));
+    struct dm_attr *attr = dm_obj_alloc(DM_KIND_ATTR, sizeof(*attr));
 
     if (attr == NULL)
         return DM_FAIL(DM_ENOMEM, "attribute");
@@ -215,7 +215,7 @@ static int attr_remove_one(int handle, struct dm_attr **attrs_p, struct dm_attr 
     if (err == DM_OK && *place == attr) {
         *place = attr->next;
         keyval_unref(keyval);
-        free(attr);
+        dm_obj_free(DM_KIND_ATTR, attr);
     }
     keyval_unref(keyval);
     return err;
@@ -295,7 +295,7 @@ void dm_attr_discard(int handle, struct dm_attr **attrs_p)
         *attrs_p = attr->next;
         (void)attr_run_delete(handle, attr);
         keyval_unref(attr->keyval);
-        free(attr);
+        dm_obj_free(DM_KIND_ATTR, attr);
     }
 }
 

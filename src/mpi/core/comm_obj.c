@@ -5,10 +5,8 @@
  */
 #include "mpi/core/core_priv.h"
 #include "util/cfg.h"
-#include "util/zalloc.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define N_FREE_HOOKS 4
@@ -58,7 +56,7 @@ void dm_comm_set_remote(struct dm_comm *comm, struct dm_group *remote)
 static int comm_make(struct dm_group *group, uint32_t ctx, struct dm_errhandler *eh,
                      struct dm_comm **comm_p)
 {
-    struct dm_comm *comm = dm_zalloc(sizeof(*comm));
+    struct dm_comm *comm = dm_obj_alloc(DM_KIND_COMM, sizeof(*comm));
 
     *comm_p = comm;
     if (comm == NULL)
@@ -112,7 +110,7 @@ void dm_comm_unref(struct dm_comm *comm)
     dm_errhandler_unref(comm->eh);
     dm_info_unref(comm->info);
     dm_topo_unref(comm->topo);
-    free(comm);
+    dm_obj_free(DM_KIND_COMM, comm);
 }
 
 int dm_comm_set_name(struct dm_comm *comm, const char *name)

@@ -5,9 +5,6 @@
  * communicator or window uses it: MPI_Comm_get_errhandler can return it again.
  */
 #include "mpi/core/core.h"
-#include "util/zalloc.h"
-
-#include <stdlib.h>
 
 struct dm_errhandler dm_errhandlers[DM_EH_N_BUILTIN] = {
     [DM_EH_FATAL] = {.obj = {MPI_ERRORS_ARE_FATAL, 1}, .kind = DM_EH_FATAL},
@@ -26,12 +23,12 @@ void dm_errhandler_unref(struct dm_errhandler *eh)
     if (eh == NULL || eh->kind != DM_EH_USER || --eh->obj.refs > 0)
         return;
     dm_handle_drop(DM_KIND_ERRHANDLER, &eh->obj);
-    free(eh);
+    dm_obj_free(DM_KIND_ERRHANDLER, eh);
 }
 
 static int errhandler_create(enum dm_kind object, struct dm_errhandler **eh_p)
 {
-    struct dm_errhandler *eh = dm_zalloc(sizeof(*eh));
+    struct dm_errhandler *eh = dm_obj_alloc(DM_KIND_ERRHANDLER, sizeof(*eh));
     int err;
 
     *eh_p = NULL;
@@ -41,7 +38,7 @@ static int errhandler_create(enum dm_kind object, struct dm_errhandler **eh_p)
     eh->object = (int)object;
     err = dm_handle_new(DM_KIND_ERRHANDLER, &eh->obj);
     if (err != DM_OK) {
-        free(eh);
+        dm_obj_free(DM_KIND_ERRHANDLER, eh);
         return err;
     }
     *eh_p = eh;

@@ -3,7 +3,6 @@
  * is of another job, which keeps the number and the connection alive.
  */
 #include "mpi/core/core.h"
-#include "util/zalloc.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,21 +26,30 @@ static void group_count_foreign(const struct dm_group *group, int n)
 
 int dm_group_new(int size, const int *procs, struct dm_group **group_p)
 {
-    struct dm_group *group = dm_zalloc(sizeof(*group));
+    int *copy = NULL;
 
     *group_p = NULL;
-    if (group == NULL)
+    if (procs != NULL && size > 0) {
+        copy = malloc((size_t)size * sizeof(*procs));
+        if (copy == NULL)
+            return DM_FAIL(DM_ENOMEM, "group of %d processes", size);
+        memcpy(copy, procs, (size_t)size * sizeof(*procs));
+    }
+    return dm_group_of(size, copy, group_p);
+}
+
+int dm_group_of(int size, int *procs, struct dm_group **group_p)
+{
+    struct dm_group *group = dm_obj_alloc(DM_KIND_GROUP, sizeof(*group));
+
+    *group_p = NULL;
+    if (group == NULL) {
+        free(procs);
         return DM_FAIL(DM_ENOMEM, "group object");
+    }
     group->obj.refs = 1;
     group->size = size;
-    if (procs != NULL && size > 0) {
-        group->procs = malloc((size_t)size * sizeof(*procs));
-        if (group->procs == NULL) {
-            free(group);
-            return DM_FAIL(DM_ENOMEM, "group of %d processes", size);
-        }
-        memcpy(group->procs, procs, (size_t)size * sizeof(*procs));
-    }
+    group->procs = procs;
     group_count_foreign(group, 1);
     group->rank = dm_group_rank_of(group, dm_world.rank);
     *group_p = group;
@@ -61,7 +69,7 @@ void dm_group_unref(struct dm_group *group)
     group_count_foreign(group, -1);
     free(group->procs);
     free(group->nodes);
-    free(group);
+    dm_obj_free(DM_KIND_GROUP, group);
 }
 
 bool dm_group_is_own(const struct dm_group *group)
@@ -70,14 +78,4 @@ bool dm_group_is_own(const struct dm_group *group)
         if (dm_world_is_foreign(group->procs[i]))
             return false;
     return true;
-}
-
-int dm_group_rank_of(const struct dm_group *group, int proc)
-{
-    if (group->procs == NULL)
-        return proc >= 0 && proc < group->size ? proc : MPI_UNDEFINED;
-    for (int i = 0; i < group->size; i++)
-        if (group->procs[i] == proc)
-            return i;
-    return MPI_UNDEFINED;
 }

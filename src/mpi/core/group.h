@@ -26,11 +26,21 @@ static inline int dm_group_proc(const struct dm_group *g, int rank)
  * references of processes of other jobs.
  */
 int dm_group_new(int size, const int *procs, struct dm_group **group_p);
+/* The same with procs itself, malloc's, which the group takes over, also when it fails; NULL: the identity. */
+int dm_group_of(int size, int *procs, struct dm_group **group_p);
 void dm_group_ref(struct dm_group *group);
 void dm_group_unref(struct dm_group *group);
 /* Are all of its processes of this process's job? All of them say the same. */
 bool dm_group_is_own(const struct dm_group *group);
 /* Rank of a process in a group, or MPI_UNDEFINED. */
-int dm_group_rank_of(const struct dm_group *group, int proc);
+static inline int dm_group_rank_of(const struct dm_group *group, int proc)
+{
+    if (group->procs == NULL)
+        return proc >= 0 && proc < group->size ? proc : MPI_UNDEFINED;
+    for (int i = 0; i < group->size; i++)
+        if (group->procs[i] == proc)
+            return i;
+    return MPI_UNDEFINED;
+}
 
 #endif

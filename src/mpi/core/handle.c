@@ -2,7 +2,7 @@
  * Handle tables: MPICH's integers to objects and back.
  *
  * A table is one array of slots that doubles. Free slots form a queue that is
- * reused oldest first and only while it is longer than REUSE_DELAY, so that a handle the
+ * reused oldest first and only while it is longer than DM_HANDLE_DELAY, so that a handle the
  * program kept after freeing it stays invalid for a while instead of naming another object.
  * Invariant: a slot is an object (even), or a free-list link (odd).
  */
@@ -13,15 +13,7 @@
 
 struct dm_handles dm_handles;
 
-#define REUSE_DELAY 64
-#define FIRST_CAP   256
-/* Some predefined datatypes have handles of the "made" form with small indices. */
-#define N_RESERVED 16
-
-static void *handle_link(uint32_t index)
-{
-    return (void *)((uintptr_t)index << 1 | 1);
-}
+#define FIRST_CAP 256
 
 static int handle_grow(struct dm_handle_table *table)
 {
@@ -37,35 +29,24 @@ static int handle_grow(struct dm_handle_table *table)
     table->slots = slots;
     table->cap = cap;
     if (table->n == 0) {
-        for (uint32_t i = 0; i < N_RESERVED; i++)
-            slots[i] = handle_link(0);
-        table->n = N_RESERVED;
+        for (uint32_t i = 0; i < DM_HANDLE_RESERVED; i++)
+            slots[i] = dm_handle_link(0);
+        table->n = DM_HANDLE_RESERVED;
     }
     return DM_OK;
 }
 
-int dm_handle_new(enum dm_kind kind, struct dm_obj *obj)
+int dm_handle_new_slot(enum dm_kind kind, struct dm_obj *obj)
 {
     struct dm_handle_table *table = &dm_handles.of[kind];
-    uint32_t index;
-    int err;
 
-    if (table->n_free > REUSE_DELAY) {
-        index = table->free_head;
-        table->free_head = (uint32_t)((uintptr_t)table->slots[index] >> 1);
-        table->n_free--;
-    } else {
-        if (table->n == table->cap) {
-            err = handle_grow(table);
-            if (err != DM_OK)
-                return err;
-        }
-        index = table->n++;
+    if (table->n == table->cap) {
+        int err = handle_grow(table);
+
+        if (err != DM_OK)
+            return err;
     }
-    table->slots[index] = obj;
-    obj->handle = (int)((DM_HANDLE_MADE | kind) << 26 | index);
-    if (obj->refs == 0)
-        obj->refs = 1;
+    dm_handle_set(kind, obj, table->n++);
     return DM_OK;
 }
 
@@ -82,7 +63,7 @@ int dm_handle_bind(enum dm_kind kind, int handle, struct dm_obj *obj)
         table->builtin[index % DM_HANDLE_N_BUILTIN] = obj;
         return DM_OK;
     }
-    if ((uint32_t)handle >> 26 != (DM_HANDLE_MADE | kind) || index >= N_RESERVED)
+    if ((uint32_t)handle >> 26 != (DM_HANDLE_MADE | kind) || index >= DM_HANDLE_RESERVED)
         return DM_FAIL(DM_EINTERN, "0x%x cannot be a predefined handle of kind %d",
                        (unsigned)handle, kind);
     if (table->slots == NULL) {
@@ -94,31 +75,24 @@ int dm_handle_bind(enum dm_kind kind, int handle, struct dm_obj *obj)
     return DM_OK;
 }
 
-void dm_handle_drop(enum dm_kind kind, struct dm_obj *obj)
-{
-    struct dm_handle_table *table = &dm_handles.of[kind];
-    uint32_t index = (uint32_t)obj->handle & DM_HANDLE_INDEX;
-
-    if ((uint32_t)obj->handle >> 26 != (DM_HANDLE_MADE | kind) || index < N_RESERVED ||
-        index >= table->n || table->slots[index] != obj)
-        return;
-    obj->handle = 0;
-    table->slots[index] = handle_link(0);
-    if (table->n_free == 0)
-        table->free_head = index;
-    else
-        table->slots[table->free_tail] = handle_link(index);
-    table->free_tail = index;
-    table->n_free++;
-}
-
 /* Objects that may be used after MPI_Finalize, and are? */
 static bool handle_is_kept(int kind)
 {
     const struct dm_handle_table *table = &dm_handles.of[kind];
 
     return (kind == DM_KIND_INFO || kind == DM_KIND_ERRHANDLER) &&
-           table->n > N_RESERVED + table->n_free;
+           table->n > DM_HANDLE_RESERVED + table->n_free;
+}
+
+static void handle_free_spare(struct dm_handle_table *table)
+{
+    while (table->spare != NULL) {
+        void *next = *(void **)table->spare;
+
+        free(table->spare);
+        table->spare = next;
+    }
+    table->n_spare = 0;
 }
 
 void dm_handle_fini(void)
@@ -126,6 +100,7 @@ void dm_handle_fini(void)
     for (int kind = 0; kind < DM_KIND_N; kind++) {
         struct dm_handle_table *table = &dm_handles.of[kind];
 
+        handle_free_spare(table);
         memset(table->builtin, 0, sizeof(table->builtin));
         if (handle_is_kept(kind))
             continue;

@@ -2,7 +2,6 @@
  * Info objects: ordered pairs of strings.
  */
 #include "mpi/core/core_priv.h"
-#include "util/zalloc.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -70,12 +69,12 @@ void dm_info_unref(struct dm_info *info)
         return;
     dm_handle_drop(DM_KIND_INFO, &info->obj);
     info_drop_pairs(info);
-    free(info);
+    dm_obj_free(DM_KIND_INFO, info);
 }
 
 int dm_info_create(struct dm_info **info_p)
 {
-    struct dm_info *info = dm_zalloc(sizeof(*info));
+    struct dm_info *info = dm_obj_alloc(DM_KIND_INFO, sizeof(*info));
     int err;
 
     *info_p = NULL;
@@ -84,7 +83,7 @@ int dm_info_create(struct dm_info **info_p)
     dm_list_init(&info->pairs);
     err = dm_handle_new(DM_KIND_INFO, &info->obj);
     if (err != DM_OK) {
-        free(info);
+        dm_obj_free(DM_KIND_INFO, info);
         return err;
     }
     *info_p = info;

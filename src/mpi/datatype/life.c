@@ -6,12 +6,10 @@
  */
 #include "mpi/datatype/life.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "mpi/datatype/env.h"
 #include "mpi/datatype/prog.h"
-#include "util/zalloc.h"
 
 /* All that is not predefined. */
 struct made_type {
@@ -21,7 +19,7 @@ struct made_type {
 
 int dm_type_alloc(struct dm_type **type_p)
 {
-    struct made_type *made = dm_zalloc(sizeof(*made));
+    struct made_type *made = dm_obj_alloc(DM_KIND_TYPE, sizeof(*made));
 
     if (made == NULL)
         return DM_FAIL(DM_ENOMEM, "datatype");
@@ -43,7 +41,7 @@ void dm_type_unref(struct dm_type *type)
     dm_loop_unref(type->prog->typed);
     dm_loop_unref(type->prog->plain);
     dm_env_unref(type->env);
-    free(type);
+    dm_obj_free(DM_KIND_TYPE, type);
 }
 
 int dm_type_clone(const struct dm_type *old, struct dm_type_env *env, struct dm_type **new_p)

@@ -7,7 +7,6 @@
 #include "mpi/op/op.h"
 
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "mpi/op/kernels.h"
@@ -16,6 +15,8 @@
 struct dm_op_state dm_op_state; /* filled by dm_op_start */
 
 #define ATOMIC_MAX 8 /* bytes the machine updates at once */
+#define ALIGN_MIN                                                                                  \
+    1024 /* vectors from this length on are aligned: half of the accesses would take two lines */
 
 static const char *const op_names[] = {"a user's operation",
 #define OP_NAME(NAME) "MPI_" #NAME,
@@ -88,12 +89,12 @@ void dm_op_ref(struct dm_op *op)
 void dm_op_unref(struct dm_op *op)
 {
     if (--op->obj.refs == 0 && !op->is_builtin)
-        free(op);
+        dm_obj_free(DM_KIND_OP, op);
 }
 
 static int op_create(const struct dm_op *like, struct dm_op **op_p)
 {
-    struct dm_op *op = malloc(sizeof(*op));
+    struct dm_op *op = dm_obj_alloc(DM_KIND_OP, sizeof(*op));
     int err;
 
     if (op == NULL)
@@ -102,7 +103,7 @@ static int op_create(const struct dm_op *like, struct dm_op **op_p)
     op->obj.refs = 1;
     err = dm_handle_new(DM_KIND_OP, &op->obj);
     if (err != DM_OK) {
-        free(op);
+        dm_obj_free(DM_KIND_OP, op);
         return err;
     }
     *op_p = op;
@@ -282,6 +283,21 @@ static int op_apply_atomic(const struct dm_op *op, const void *in, void *inout, 
     }
 }
 
+/* A few elements first, so that results begin at a cache line. */
+static void op_apply_kernel(dm_op_kernel *kernel, const char *in, char *inout, size_t n,
+                            size_t size)
+{
+    size_t off = (size_t)(-(uintptr_t)inout % DM_CACHE_LINE);
+
+    if (off > 0 && n * size >= ALIGN_MIN && off % size == 0) {
+        kernel(in, inout, off / size);
+        in += off;
+        inout += off;
+        n -= off / size;
+    }
+    kernel(in, inout, n);
+}
+
 int dm_op_apply_basic(const struct dm_op *op, const void *in, void *inout, size_t n, int basic,
                       bool is_atomic)
 {
@@ -296,7 +312,7 @@ int dm_op_apply_basic(const struct dm_op *op, const void *in, void *inout, size_
     if (kernel == NULL)
         memcpy(inout, in, n * (size_t)dm_type_get(basic)->extent);
     else
-        kernel(in, inout, n);
+        op_apply_kernel(kernel, in, inout, n, (size_t)dm_type_get(basic)->extent);
     return DM_OK;
 }
 

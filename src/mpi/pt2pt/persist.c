@@ -7,7 +7,6 @@
 #include "mpi/pt2pt/pt2pt.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "mpi/pt2pt/p2p.h"
 #include "mpi/pt2pt/wait.h"
@@ -28,7 +27,7 @@ static void persist_free(struct dm_req *req)
         dm_req_unref(&p->r.inner->req);
     dm_comm_unref(req->comm);
     dm_type_unref(p->r.type);
-    free(p);
+    dm_obj_free(DM_KIND_REQUEST, p);
 }
 
 /* Something is awaited: the operation holds the request. */
@@ -100,7 +99,7 @@ static int persist_make(const struct dm_req_ops *ops, enum dm_send_mode mode, vo
                         size_t count, struct dm_type *type, int peer, int tag, struct dm_comm *comm,
                         struct dm_req **req_p)
 {
-    struct persist *p = malloc(sizeof(*p));
+    struct persist *p = dm_obj_take(DM_KIND_REQUEST, sizeof(*p));
 
     if (p == NULL)
         return DM_FAIL(DM_ENOMEM, "persistent request, %zu bytes", sizeof(*p));
