@@ -85,9 +85,10 @@ void dm_usage_requested(const char *fn, MPI_Request handle, const struct dm_usag
     const struct dm_req *req = dm_req_get(handle);
     struct dm_usage_request *request, *old;
 
-    /* Those with number 0 share a handle, and have no data. */
+    /* Those with number 0 and collectives of one process share a handle, and are over. */
     if (!dm_usage_has(DM_USAGE_BUFFERS | DM_USAGE_REQUESTS) || req == NULL ||
-        (dm_req_is_done_handle(handle) && dm_req_done_number(handle) == 0))
+        (dm_req_is_done_handle(handle) && dm_req_done_number(handle) == 0) ||
+        (uint32_t)handle == DM_REQ_DONE_COLL_HANDLE)
         return;
     old = dm_hash_del(&dm_usage_state.requests, (uint32_t)handle);
     if (old != NULL)

@@ -68,6 +68,8 @@ int dm_coll_barrier(struct dm_comm *comm, struct dm_coll_how how)
 {
     static const struct dm_coll_args none;
 
+    if (dm_coll_is_alone(comm))
+        return dm_coll_nothing(comm, how);
     return dm_coll_run(DM_COLL_BARRIER, 0, &none, comm, how);
 }
 

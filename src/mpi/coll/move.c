@@ -37,8 +37,8 @@ static int run_inter(enum dm_coll_kind kind, const struct dm_coll_args *a, bool 
     return dm_coll_run(kind, 0, a, comm, how);
 }
 
-int dm_coll_bcast(void *buf, size_t count, struct dm_type *type, int root, struct dm_comm *comm,
-                  struct dm_coll_how how)
+static int move_bcast(void *buf, size_t count, struct dm_type *type, int root, struct dm_comm *comm,
+                      struct dm_coll_how how)
 {
     struct dm_coll_args a = {.rbuf = buf, .rcount = count, .rtype = type, .root = root};
 
@@ -47,6 +47,14 @@ int dm_coll_bcast(void *buf, size_t count, struct dm_type *type, int root, struc
     if (buf == MPI_IN_PLACE)
         return in_place_error("buffer");
     return dm_coll_run_some(DM_COLL_BCAST, dm_coll_bytes(count, type), &a, comm, how);
+}
+
+int dm_coll_bcast(void *buf, size_t count, struct dm_type *type, int root, struct dm_comm *comm,
+                  struct dm_coll_how how)
+{
+    if (dm_coll_is_alone(comm) && buf != MPI_IN_PLACE)
+        return dm_coll_nothing(comm, how);
+    return move_bcast(buf, count, type, root, comm, how);
 }
 
 /* ---- to and from a root ---- */

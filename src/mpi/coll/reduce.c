@@ -14,7 +14,8 @@ static int reduce_prepare(struct dm_coll_args *a, const struct dm_comm *comm)
         return DM_FAIL(DM_ERR_BUFFER, "MPI_IN_PLACE is not allowed as the receive buffer");
     if (a->is_in_place)
         a->sbuf = a->rbuf;
-    return dm_op_check(a->op, a->rtype);
+    /* Inside a group the call has checked that, at every rank. */
+    return comm->remote != NULL ? dm_op_check(a->op, a->rtype) : DM_OK;
 }
 
 int dm_coll_reduce(const void *sbuf, void *rbuf, size_t count, struct dm_type *type,

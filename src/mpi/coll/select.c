@@ -105,6 +105,31 @@ int dm_coll_run_alg(dm_coll_alg *alg, const struct dm_coll_args *args, struct dm
     return dm_coll_run_close(&run);
 }
 
+/* A nonblocking collective is over when its call returns. */
+static int select_done(const struct dm_comm *comm, struct dm_coll_how how)
+{
+    if (how.req_p == NULL)
+        return DM_OK;
+    dm_req_new_done_coll(how.req_p);
+    dm_event_raise(DM_EVENT_COLL_OVER, comm->ctx, DM_OK, 0, 0);
+    return DM_OK;
+}
+
+/* What one rank does needs no tag, no requests and no memory, and is done at once. */
+static int select_run_alone(dm_coll_alg *alg, const struct dm_coll_args *args, struct dm_comm *comm,
+                            struct dm_coll_how how)
+{
+    struct dm_run run;
+
+    if (dm_unlikely(how.is_persistent))
+        return dm_coll_run_alg(alg, args, comm, how);
+    run.sched = NULL;
+    run.is_stopped = false;
+    run.err = DM_OK;
+    alg(&run, args);
+    return run.err != DM_OK ? run.err : select_done(comm, how);
+}
+
 /* Where there is nothing to choose. */
 static DM_NOINLINE int run_special(enum dm_coll_kind kind, const struct dm_coll_args *args,
                                    struct dm_comm *comm, struct dm_coll_how how)
@@ -115,7 +140,8 @@ static DM_NOINLINE int run_special(enum dm_coll_kind kind, const struct dm_coll_
         return DM_FAIL(DM_ERR_COMM, "%s on an intercommunicator", dm_coll_kind_name(kind));
     DM_TRACE(COLL, "%s %s, comm %u seq %u", dm_coll_kind_name(kind),
              comm->remote != NULL ? "between groups" : "alone", comm->ctx, comm->coll_seq);
-    return dm_coll_run_alg(alg, args, comm, how);
+    return comm->remote != NULL ? dm_coll_run_alg(alg, args, comm, how)
+                                : select_run_alone(alg, args, comm, how);
 }
 
 int dm_coll_run(enum dm_coll_kind kind, size_t bytes, const struct dm_coll_args *args,
@@ -133,11 +159,12 @@ int dm_coll_run(enum dm_coll_kind kind, size_t bytes, const struct dm_coll_args 
     return dm_coll_run_alg(row->algo->fn, args, comm, how);
 }
 
-int dm_coll_nothing(struct dm_comm *comm, struct dm_coll_how how)
+int dm_coll_nothing_more(struct dm_comm *comm, struct dm_coll_how how)
 {
     static const struct dm_coll_args none;
 
-    return how.req_p == NULL ? DM_OK : dm_coll_run_alg(dm_coll_alone_nothing, &none, comm, how);
+    return how.is_persistent ? dm_coll_run_alg(dm_coll_alone_nothing, &none, comm, how)
+                             : select_done(comm, how);
 }
 
 int dm_coll_run_some(enum dm_coll_kind kind, size_t bytes, const struct dm_coll_args *args,

@@ -27,7 +27,16 @@ int dm_coll_run_some(enum dm_coll_kind kind, size_t bytes, const struct dm_coll_
 /* The same with this algorithm. */
 int dm_coll_run_alg(dm_coll_alg *alg, const struct dm_coll_args *args, struct dm_comm *comm,
                     struct dm_coll_how how);
-/* A collective that does nothing at this rank; it takes no tag when it blocks. */
-int dm_coll_nothing(struct dm_comm *comm, struct dm_coll_how how);
+/* A collective that does nothing at this rank; it takes no tag unless it is persistent. _more: with a request. */
+int dm_coll_nothing_more(struct dm_comm *comm, struct dm_coll_how how);
+static inline int dm_coll_nothing(struct dm_comm *comm, struct dm_coll_how how)
+{
+    return dm_likely(how.req_p == NULL) ? DM_OK : dm_coll_nothing_more(comm, how);
+}
+/* Is this process the only one? */
+static inline bool dm_coll_is_alone(const struct dm_comm *comm)
+{
+    return comm->size == 1 && comm->remote == NULL;
+}
 
 #endif

@@ -10,13 +10,19 @@ static void req_free_nothing(struct dm_req *req)
 }
 
 static const struct dm_req_ops done_ops = {.free = req_free_nothing};
-static struct dm_req done; /* refs never reach 0: this file holds one */
+/* refs never reach 0: this file holds one */
+static struct dm_req done;
+static struct dm_req done_coll;
 
 int dm_req_start(void)
 {
+    int err;
+
     dm_req_init(&done, DM_REQ_DONE, &done_ops, NULL);
-    done.n_pending = 0;
-    return dm_handle_bind(DM_KIND_REQUEST, (int)DM_REQ_DONE_HANDLE, &done.obj);
+    dm_req_init(&done_coll, DM_REQ_COLL, &done_ops, NULL);
+    done.n_pending = done_coll.n_pending = 0;
+    err = dm_handle_bind(DM_KIND_REQUEST, (int)DM_REQ_DONE_COLL_HANDLE, &done_coll.obj);
+    return err != DM_OK ? err : dm_handle_bind(DM_KIND_REQUEST, (int)DM_REQ_DONE_HANDLE, &done.obj);
 }
 
 void dm_req_init(struct dm_req *req, enum dm_req_kind kind, const struct dm_req_ops *ops,
@@ -76,6 +82,12 @@ int dm_req_wait(struct dm_req *req)
 int dm_req_new_done(struct dm_req **req_p)
 {
     return dm_req_new_done_as(0, req_p);
+}
+
+void dm_req_new_done_coll(struct dm_req **req_p)
+{
+    dm_req_ref(&done_coll);
+    *req_p = &done_coll;
 }
 
 int dm_req_new_done_as(uint32_t number, struct dm_req **req_p)

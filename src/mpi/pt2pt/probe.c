@@ -34,9 +34,12 @@ static void probe_status_proc_null(MPI_Status *status)
 static struct dm_p2p_unexp *probe_look(int source, int tag, const struct dm_comm *comm)
 {
     struct dm_mkey key = {.ctx = comm->ctx, .source = source, .tag = tag};
+    struct dm_mnode *node;
     int kind;
-    struct dm_mnode *node = dm_match_find_unexp(&dm_p2p.match, &key, &kind);
 
+    if (dm_p2p.match.n_unexp == 0)
+        return NULL;
+    node = dm_match_find_unexp(&dm_p2p.match, &key, &kind);
     return node == NULL ? NULL : dm_container_of(node - kind, struct dm_p2p_unexp, nodes[0]);
 }
 
@@ -83,10 +86,8 @@ static int probe_find(int source, int tag, struct dm_comm *comm, bool blocks,
 {
     struct dm_p2p_unexp *u = probe_look(source, tag, comm);
 
-    if (u == NULL && !blocks) {
-        dm_chan_progress_test(dm_world.chan);
+    if (u == NULL && !blocks && dm_chan_progress_test(dm_world.chan) > 0)
         u = probe_look(source, tag, comm);
-    }
     if (u == NULL && blocks)
         u = probe_wait(source, tag, comm);
     *u_p = u;
