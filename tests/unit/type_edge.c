@@ -327,6 +327,51 @@ static void small_structs(void)
     }
 }
 
+/* A matrix by columns that share lines of memory, forwards and backwards, whole and in pieces. */
+static void columns(void)
+{
+    enum { ROOM = 1 << 18 };
+    static unsigned char memory[ROOM], copy[ROOM], packed[ROOM], expect[ROOM];
+
+    for (int round = 0; round < 300; round++) {
+        int len = 1 + rand() % 24, width = 1 + rand() % 30, rows = 1 + rand() % 50;
+        long step = len + rand() % (64 - len), pitch = width * step + 64 + rand() % 100;
+        unsigned char *base = memory + ROOM / 2;
+        size_t n = 0, from;
+        struct dm_type *block, *column, *type;
+
+        step = rand() % 3 == 0 ? -step : step;
+        pitch = rand() % 3 == 0 ? -pitch : pitch;
+        CHECK_EQ(dm_type_contiguous((size_t)len, of(MPI_BYTE), &block), DM_OK);
+        CHECK_EQ(dm_type_create_hvector((size_t)rows, 1, pitch, block, &column), DM_OK);
+        CHECK_EQ(dm_type_create_hvector((size_t)width, 1, step, column, &type), DM_OK);
+        CHECK_EQ(dm_type_commit(type), DM_OK);
+        for (size_t i = 0; i < ROOM; i++)
+            memory[i] = (unsigned char)rand();
+        for (int c = 0; c < width; c++)
+            for (int r = 0; r < rows; r++, n += (size_t)len)
+                memcpy(expect + n, base + c * step + r * pitch, (size_t)len);
+        from = (size_t)rand() % n;
+        memset(packed, 0xa5, sizeof(packed));
+        dm_type_pack(base, 1, type, 0, packed + 32, n);
+        CHECK(memcmp(packed + 32, expect, n) == 0);
+        CHECK(packed[31] == 0xa5 && packed[32 + n] == 0xa5);
+        dm_type_pack(base, 1, type, from, packed + 32, n - from);
+        CHECK(memcmp(packed + 32, expect + from, n - from) == 0);
+
+        memcpy(copy, memory, ROOM);
+        for (int c = 0; c < width; c++)
+            for (int r = 0; r < rows; r++)
+                memset(base + c * step + r * pitch, 0, (size_t)len);
+        dm_type_unpack(base, 1, type, 0, expect, from);
+        dm_type_unpack(base, 1, type, from, expect + from, n - from);
+        CHECK(memcmp(copy, memory, ROOM) == 0);
+        dm_type_free(block);
+        dm_type_free(column);
+        dm_type_free(type);
+    }
+}
+
 static void pack_positions(void)
 {
     int in[4] = {1, 2, 3, 4};
@@ -396,6 +441,7 @@ int main(void)
     deep();
     names();
     small_structs();
+    columns();
     pack_positions();
     dm_datatype_stop();
     return test_result();

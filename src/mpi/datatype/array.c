@@ -131,15 +131,11 @@ static int array_make_dim(const struct dim *dim, struct dm_type *inner, MPI_Aint
     MPI_Count first = dim->block * dim->coord;
     MPI_Count n_blocks = 0; /* whole ones */
     MPI_Count rest = 0;     /* elements of the last */
-    struct dm_type *element;
     bool is_beyond =
         false; /* of 63 bits: then it is not used, or so is the array, which the caller reports */
     MPI_Aint disp = dm_make_at(0, first, stride, &is_beyond);
     MPI_Aint distance = dm_make_at(0, step, stride, &is_beyond);
-    int err = dm_type_create_resized(inner, 0, stride, &element);
 
-    if (err != DM_OK)
-        return err;
     if (first < dim->gsize) {
         n_blocks = (dim->gsize - first) / step;
         rest = (dim->gsize - first) % step;
@@ -147,13 +143,11 @@ static int array_make_dim(const struct dim *dim, struct dm_type *inner, MPI_Aint
         rest = rest >= dim->block ? 0 : rest;
     }
     dm_make_init(&make);
-    dm_make_add(&make, disp, element, n_blocks > 0 ? dim->block : 0);
+    dm_make_add_apart(&make, disp, inner, n_blocks > 0 ? dim->block : 0, stride);
     dm_make_repeat(&make, n_blocks, distance);
     disp = dm_make_at(disp, n_blocks, distance, &is_beyond);
-    dm_make_add(&make, disp, element, rest);
-    err = dm_make_end(&make, dm_env_new(MPI_COMBINER_DUP, 0, 0, 0), new_p);
-    dm_type_free(element);
-    return err;
+    dm_make_add_apart(&make, disp, inner, rest, stride);
+    return dm_make_end(&make, dm_env_new(MPI_COMBINER_DUP, 0, 0, 0), new_p);
 }
 
 static struct dm_type_env *darray_env(int size, int rank, int ndims, struct dm_counts gsizes,

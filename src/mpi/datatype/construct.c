@@ -89,14 +89,15 @@ static int make_indexed(size_t count, const struct dm_counts *lengths, MPI_Count
                         struct dm_type_env *env, struct dm_type **new_p)
 {
     struct dm_make make;
+    struct dm_block_list blocks = {.n = count,
+                                   .lengths = lengths,
+                                   .length = length,
+                                   .displacements = displacements,
+                                   .unit = unit};
 
     dm_env_type(env, 0, old);
     dm_make_init(&make);
-    for (size_t i = 0; i < count; i++) {
-        MPI_Aint disp = dm_make_at(0, dm_count_at(displacements, i), unit, &make.span.is_overflow);
-
-        dm_make_add(&make, disp, old, lengths != NULL ? dm_count_at(*lengths, i) : length);
-    }
+    dm_make_blocks(&make, &blocks, old);
     return dm_make_end(&make, env, new_p);
 }
 

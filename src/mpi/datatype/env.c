@@ -6,25 +6,23 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "mpi/datatype/life.h"
-#include "util/zalloc.h"
 
 struct dm_type_env *dm_env_new(int combiner, size_t n_ints, size_t n_addrs, size_t n_types)
 {
     size_t n = n_ints + n_addrs + n_types;
-    struct dm_type_env *env = dm_zalloc(sizeof(*env) + n * sizeof(MPI_Count));
+    struct dm_type_env *env = malloc(sizeof(*env) + n * sizeof(MPI_Count));
 
     if (env == NULL)
         return NULL;
-    env->refs = 1;
-    env->combiner = combiner;
-    env->n_ints = n_ints;
-    env->n_addrs = n_addrs;
-    env->n_types = n_types;
+    *env = (struct dm_type_env){
+        .refs = 1, .combiner = combiner, .n_ints = n_ints, .n_addrs = n_addrs, .n_types = n_types};
     env->ints = (MPI_Count *)(void *)(env + 1);
     env->addrs = env->ints + n_ints;
     env->types = (struct dm_type **)(void *)(env->addrs + n_addrs);
+    memset(env->types, 0, n_types * sizeof(struct dm_type *));
     return env;
 }
 
@@ -52,8 +50,11 @@ void dm_env_int(struct dm_type_env *env, MPI_Count value)
 
 void dm_env_ints(struct dm_type_env *env, struct dm_counts values, size_t n)
 {
+    if (env == NULL)
+        return;
     for (size_t i = 0; i < n; i++)
-        dm_env_int(env, dm_count_at(values, i));
+        env->ints[env->n_filled + i] = dm_count_at(values, i);
+    env->n_filled += n;
 }
 
 void dm_env_addrs(struct dm_type_env *env, struct dm_counts values, size_t n)

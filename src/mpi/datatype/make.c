@@ -56,13 +56,17 @@ static inline void range_place(MPI_Aint *low, MPI_Aint *high, MPI_Count n, MPI_A
     *high = dm_make_at(*high, 1, disp, is_overflow);
 }
 
-/* n elements of type, the first at disp. Values stay in registers: a copy of a span waits for its stores. */
-static void span_add(struct dm_span *span, const struct dm_type *type, MPI_Count n, MPI_Aint disp)
+/*
+ * n elements of type, stride apart, the first at disp. Values stay in registers: a copy of a span waits for its
+ * stores.
+ */
+static void span_add(struct dm_span *span, const struct dm_type *type, MPI_Count n, MPI_Aint stride,
+                     MPI_Aint disp)
 {
     MPI_Aint lb = type->lb, ub = lb + type->extent;
     bool is_overflow = span->is_overflow;
 
-    range_place(&lb, &ub, n, type->extent, disp, &is_overflow);
+    range_place(&lb, &ub, n, stride, disp, &is_overflow);
     bounds_widen(&span->is_any, &span->lb, &span->ub, lb, ub);
     if (type->has_lb && (!span->has_lb || lb < span->mark_lb))
         span->mark_lb = lb;
@@ -73,7 +77,7 @@ static void span_add(struct dm_span *span, const struct dm_type *type, MPI_Count
     if (type->size > 0) {
         lb = type->true_lb;
         ub = lb + type->true_extent;
-        range_place(&lb, &ub, n, type->extent, disp, &is_overflow);
+        range_place(&lb, &ub, n, stride, disp, &is_overflow);
         if (!span->is_data)
             span->basic = type->basic;
         else if (span->basic != type->basic)
@@ -121,11 +125,77 @@ void dm_make_drop(struct dm_make *make)
 
 void dm_make_add(struct dm_make *make, MPI_Aint disp, const struct dm_type *type, MPI_Count n)
 {
+    dm_make_add_apart(make, disp, type, n, type->extent);
+}
+
+void dm_make_add_apart(struct dm_make *make, MPI_Aint disp, const struct dm_type *type, MPI_Count n,
+                       MPI_Aint stride)
+{
     if (n == 0)
         return;
-    span_add(&make->span, type, n, disp);
+    span_add(&make->span, type, n, stride, disp);
     if (!make->span.is_overflow)
-        dm_build_add(&make->build, disp, type->prog->typed, (size_t)n, type->extent);
+        dm_build_add(&make->build, disp, type->prog->typed, (size_t)n, stride);
+}
+
+static inline MPI_Count make_block_len(const struct dm_block_list *blocks, size_t i)
+{
+    return blocks->lengths != NULL ? dm_count_at(*blocks->lengths, i) : blocks->length;
+}
+
+/* Do elements of it fill what they cover, as one block each, and are their bounds those of the data? */
+static bool make_is_dense(const struct dm_type *type)
+{
+    return type->size > 0 && type->extent == type->size && type->true_lb == type->lb &&
+           type->true_extent == type->extent && !type->has_lb && !type->has_ub &&
+           dm_loop_is_dense_block(type->prog->typed);
+}
+
+/* Of a dense type: the bounds are those of all blocks together, found once. */
+static void make_dense_blocks(struct dm_make *make, const struct dm_block_list *blocks,
+                              const struct dm_type *type)
+{
+    const struct dm_loop *loop = type->prog->typed;
+    MPI_Aint low = INT64_MAX, high = INT64_MIN;
+    bool is_overflow = make->span.is_overflow;
+    struct dm_type all = *type; /* as if it were one element */
+    MPI_Count total = 0;
+
+    for (size_t i = 0; i < blocks->n; i++) {
+        MPI_Count n = make_block_len(blocks, i);
+        MPI_Aint disp, end;
+
+        if (n == 0)
+            continue;
+        disp = dm_make_at(0, dm_count_at(blocks->displacements, i), blocks->unit, &is_overflow);
+        end = dm_make_at(disp, n, type->extent, &is_overflow);
+        low = disp < low ? disp : low;
+        high = end > high ? end : high;
+        total = dm_make_at(total, n, 1, &is_overflow);
+        if (!is_overflow)
+            dm_build_block(&make->build, disp + loop->disp[0], (size_t)n * loop->len, loop->basic);
+    }
+    make->span.is_overflow = is_overflow;
+    if (total == 0 || is_overflow)
+        return;
+    all.extent = all.true_extent = high - low;
+    all.size = dm_make_at(0, total, type->size, &make->span.is_overflow);
+    all.n_basic = dm_make_at(0, total, type->n_basic, &make->span.is_overflow);
+    span_add(&make->span, &all, 1, all.extent, low);
+}
+
+void dm_make_blocks(struct dm_make *make, const struct dm_block_list *blocks,
+                    const struct dm_type *type)
+{
+    if (make_is_dense(type)) {
+        make_dense_blocks(make, blocks, type);
+        return;
+    }
+    for (size_t i = 0; i < blocks->n; i++)
+        dm_make_add(make,
+                    dm_make_at(0, dm_count_at(blocks->displacements, i), blocks->unit,
+                               &make->span.is_overflow),
+                    type, make_block_len(blocks, i));
 }
 
 void dm_make_repeat(struct dm_make *make, MPI_Count n, MPI_Aint stride)

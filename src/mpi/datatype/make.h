@@ -36,6 +36,20 @@ struct dm_make {
 void dm_make_init(struct dm_make *make);
 /* n elements of type, one after the other by its extent, the first at disp. */
 void dm_make_add(struct dm_make *make, MPI_Aint disp, const struct dm_type *type, MPI_Count n);
+/* The same, stride bytes apart. */
+void dm_make_add_apart(struct dm_make *make, MPI_Aint disp, const struct dm_type *type, MPI_Count n,
+                       MPI_Aint stride);
+/* n blocks of elements: their lengths, or the same length of all, and where they are, in units of bytes. */
+struct dm_block_list {
+    size_t n;
+    const struct dm_counts *lengths; /* NULL: length */
+    MPI_Count length;
+    struct dm_counts displacements;
+    MPI_Aint unit;
+};
+/* Blocks of type, one after the other as dm_make_add does. */
+void dm_make_blocks(struct dm_make *make, const struct dm_block_list *blocks,
+                    const struct dm_type *type);
 /* n times, stride apart, what has been added until now. */
 void dm_make_repeat(struct dm_make *make, MPI_Count n, MPI_Aint stride);
 /* Explicit bounds, in the place of those that came of themselves. */

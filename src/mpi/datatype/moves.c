@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mpi/datatype/blocks.h"
 #include "util/port.h"
 
 #define WIDTHS(X)  X(16) X(8) X(4) X(2) X(1)
@@ -46,13 +47,13 @@ static bool moves_split(struct dm_moves *moves, ptrdiff_t mem, size_t packed, si
     return true;
 }
 
-/* NULL if the loops of walk.c are as good, or memory is out. */
+/* NULL if the loops of blocks.c are as good, or memory is out. */
 static struct dm_moves *moves_of(const struct dm_loop *leaf)
 {
     struct dm_moves moves = {.n = 0};
     struct dm_moves *copy;
 
-    if (leaf->n == 1 && dm_walk_has_loop(leaf->len))
+    if (leaf->n > DM_MOVES_MAX || (leaf->n == 1 && dm_blocks_has_loop(leaf->len)))
         return NULL;
     for (size_t i = 0; i < leaf->n; i++)
         if (dm_loop_len(leaf, i) > LEN_MAX ||
@@ -78,7 +79,7 @@ void dm_loop_prepare(struct dm_loop *loop)
 
 /* ---- when packing and unpacking ---- */
 
-/* One loop. Addresses are integers, as in walk.c. */
+/* One loop. Addresses are integers, as in blocks.h. */
 struct run {
     uintptr_t to, from;
     const ptrdiff_t *to_at, *from_at;

@@ -24,7 +24,4 @@ struct dm_moves {
 /* n repetitions of a leaf between the packed stream and mem. */
 void dm_moves_copy(const struct dm_loop *leaf, char *stream, char *mem, size_t n, bool is_pack);
 
-/* In walk.c: is there a loop for blocks of that length at equal distances? */
-bool dm_walk_has_loop(size_t len);
-
 #endif

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "util/zalloc.h"
-
 #define INLINE_ITEMS 64 /* a loop without repetition up to this long is copied into its parent */
 #define UNROLL_COUNT 8  /* a repetition up to this often, making up to UNROLL_ITEMS, too */
 #define UNROLL_ITEMS 32
@@ -35,14 +33,11 @@ struct dm_loop *dm_loop_new(size_t n, bool has_pos, bool has_child, bool has_bas
         bytes += n * sizeof(struct dm_loop *);
     if (has_basics)
         bytes += n * sizeof(int);
-    loop = dm_zalloc(bytes);
+    loop = malloc(bytes);
     if (loop == NULL)
         return NULL;
+    *loop = (struct dm_loop){.count = 1, .n = n, .is_leaf = !has_child, .refs = 1};
     at = (char *)(loop + 1);
-    loop->refs = 1;
-    loop->count = 1;
-    loop->n = n;
-    loop->is_leaf = !has_child;
     loop->disp = (ptrdiff_t *)(void *)at;
     at += n * sizeof(ptrdiff_t);
     if (has_pos) {
@@ -51,6 +46,7 @@ struct dm_loop *dm_loop_new(size_t n, bool has_pos, bool has_child, bool has_bas
     }
     if (has_child) {
         loop->child = (struct dm_loop **)(void *)at;
+        memset(loop->child, 0, n * sizeof(struct dm_loop *));
         at += n * sizeof(struct dm_loop *);
     }
     if (has_basics)
@@ -97,6 +93,11 @@ size_t dm_loop_find(const struct dm_loop *loop, size_t at)
 static bool loop_is_block(const struct dm_loop *loop)
 {
     return loop->count == 1 && loop->n == 1 && loop->is_leaf;
+}
+
+bool dm_loop_is_dense_block(const struct dm_loop *loop)
+{
+    return loop_is_block(loop) && loop_is_dense(loop->basic);
 }
 
 /* May its items be copied rather than pointed to? */

@@ -56,10 +56,12 @@ static inline int dm_loop_basic(const struct dm_loop *loop, size_t i)
 {
     return loop->basics != NULL ? loop->basics[i] : loop->basic;
 }
+/* Is it one block, of elements without holes? Then so are several one after the other. */
+bool dm_loop_is_dense_block(const struct dm_loop *loop);
 /* The item that holds packed byte `at` of a repetition. */
 size_t dm_loop_find(const struct dm_loop *loop, size_t at);
 
-/* An empty loop of n items, one reference; NULL when memory is out. The caller fills it. */
+/* A loop of n items, one reference; NULL when memory is out. The caller fills it: only children are NULL. */
 struct dm_loop *dm_loop_new(size_t n, bool has_pos, bool has_child, bool has_basics);
 /* Both take NULL, the loop of the empty type. */
 struct dm_loop *dm_loop_ref(struct dm_loop *loop);
@@ -72,7 +74,7 @@ struct dm_item {
     struct dm_loop *child;
     int basic;
 };
-#define DM_BUILD_FEW 4
+#define DM_BUILD_FEW 64 /* items that need no memory of their own */
 struct dm_build {
     struct dm_item *items; /* few, or malloc's */
     size_t n;

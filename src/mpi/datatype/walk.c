@@ -3,13 +3,13 @@
  *
  * One walker goes down the loops; what happens to the bytes is in struct walk_ops.
  * Finding the start costs a division or a binary search per level. A walk ends when
- * walk.left is 0. All the copying of more than one block is in copy_strided and copy_indexed, whose
- * inner loops have constant lengths for the usual ones, and for small structures in moves.c.
+ * walk.left is 0. Copies of more than one block are in blocks.c, for small structures in moves.c.
  */
 #include "mpi/datatype/datatype.h"
 
 #include <string.h>
 
+#include "mpi/datatype/blocks.h"
 #include "mpi/datatype/moves.h"
 #include "mpi/datatype/prog.h"
 #include "util/copy.h"
@@ -19,6 +19,8 @@
 #define CHUNK_REPS  64
 #define CHUNK_ITEMS 16
 #define CHUNK_MIN   4
+/* Columns in a line of memory are copied together, so many rows at a time: the lines should stay in L1. */
+#define COLUMN_ROWS 16
 
 struct walk {
     const struct walk_ops *ops;
@@ -37,125 +39,9 @@ struct walk_ops {
                    size_t n);
     /* n whole repetitions of a leaf; NULL: they are done one by one. */
     void (*reps)(struct walk *walk, const struct dm_loop *leaf, char *mem, size_t n);
+    /* n whole repetitions of a loop of columns; NULL: as above. */
+    void (*columns)(struct walk *walk, const struct dm_loop *loop, char *mem, size_t n);
 };
-
-/* Addresses are integers here: with MPI_BOTTOM the base is null. */
-static inline char *walk_move(char *mem, ptrdiff_t by)
-{
-    return (char *)((uintptr_t)mem + (uintptr_t)by);
-}
-
-/* ---- copying ---- */
-
-#define COPY_LENGTHS(X)                                                                            \
-    X(1) X(2) X(3) X(4) X(6) X(8) X(12) X(16) X(20) X(24) X(32) X(40) X(48) X(64) X(96) X(128)
-#define COPY_SHORT 128 /* up to here the call of memcpy costs more than what it does better */
-
-/* Both ends of a block of SIZE to 2 * SIZE bytes, which may overlap in the middle. */
-#define COPY_ENDS(SIZE)                                                                            \
-    do {                                                                                           \
-        char end[SIZE];                                                                            \
-                                                                                                   \
-        memcpy(end, from + len - (SIZE), SIZE);                                                    \
-        memcpy(to, from, SIZE);                                                                    \
-        memcpy(to + len - (SIZE), end, SIZE);                                                      \
-    } while (0)
-
-/* memcpy without the call for short blocks; made for the length where that is a constant. */
-static inline __attribute__((always_inline)) void copy_block(char *to, const char *from, size_t len)
-{
-    if (len > COPY_SHORT || (__builtin_constant_p(len) && (len % 16 == 0 || len <= 12))) {
-        dm_copy(to, from, len);
-    } else if (len <= 16) {
-        if (len >= 8)
-            COPY_ENDS(8);
-        else if (len >= 4)
-            COPY_ENDS(4);
-        else if (len >= 2)
-            COPY_ENDS(2);
-        else if (len > 0)
-            *to = *from;
-    } else if (len <= 32) {
-        COPY_ENDS(16);
-    } else {
-        for (; len > 64; to += 32, from += 32, len -= 32)
-            memcpy(to, from, 32);
-        COPY_ENDS(32);
-    }
-}
-
-/* n blocks of len bytes; inline, so that what the caller knows is a constant in the loop. */
-static inline __attribute__((always_inline)) void copy_loop(char *to, ptrdiff_t to_stride,
-                                                            const char *from, ptrdiff_t from_stride,
-                                                            size_t len, size_t n)
-{
-#pragma GCC unroll 4
-    for (size_t i = 0; i < n; i++, to += to_stride, from += from_stride)
-        copy_block(to, from, len);
-}
-
-bool dm_walk_has_loop(size_t len)
-{
-    switch (len) {
-#define COPY_CASE(LEN) case LEN:
-        COPY_LENGTHS(COPY_CASE)
-#undef COPY_CASE
-        return true;
-    default:
-        return false;
-    }
-}
-
-static void copy_strided(char *to, ptrdiff_t to_stride, const char *from, ptrdiff_t from_stride,
-                         size_t len, size_t n)
-{
-    switch (len) {
-#define COPY_CASE(LEN)                                                                             \
-    case LEN:                                                                                      \
-        if (to_stride == (LEN))                                                                    \
-            copy_loop(to, LEN, from, from_stride, LEN, n);                                         \
-        else if (from_stride == (LEN))                                                             \
-            copy_loop(to, to_stride, from, LEN, LEN, n);                                           \
-        else                                                                                       \
-            copy_loop(to, to_stride, from, from_stride, LEN, n);                                   \
-        break;
-        COPY_LENGTHS(COPY_CASE)
-#undef COPY_CASE
-    default:
-        copy_loop(to, to_stride, from, from_stride, len, n);
-    }
-}
-
-/* n blocks of len bytes between a contiguous place and mem + disp[i]. */
-static inline __attribute__((always_inline)) void
-copy_indexed(char *stream, char *mem, const ptrdiff_t *disp, size_t len, size_t n, bool is_pack)
-{
-#pragma GCC unroll 4
-    for (size_t i = 0; i < n; i++, stream += len) {
-        if (is_pack)
-            copy_block(stream, walk_move(mem, disp[i]), len);
-        else
-            copy_block(walk_move(mem, disp[i]), stream, len);
-    }
-}
-
-static void copy_uniform(char *stream, char *mem, const ptrdiff_t *disp, size_t len, size_t n,
-                         bool is_pack)
-{
-    switch (len) {
-#define COPY_CASE(LEN)                                                                             \
-    case LEN:                                                                                      \
-        if (is_pack)                                                                               \
-            copy_indexed(stream, mem, disp, LEN, n, true);                                         \
-        else                                                                                       \
-            copy_indexed(stream, mem, disp, LEN, n, false);                                        \
-        break;
-        COPY_LENGTHS(COPY_CASE)
-#undef COPY_CASE
-    default:
-        copy_indexed(stream, mem, disp, len, n, is_pack);
-    }
-}
 
 /* ---- pack and unpack ---- */
 
@@ -177,34 +63,15 @@ static void unpack_bytes(struct walk *walk, char *mem, size_t len)
     walk_pos_advance(walk, len);
 }
 
-/* n blocks of the lengths between the packed offsets pos[0] to pos[n]. */
-static void copy_mixed(char *stream, char *mem, const ptrdiff_t *disp, const size_t *pos, size_t n,
-                       bool is_pack)
-{
-    for (size_t i = 0; i < n; i++) {
-        size_t len = pos[i + 1] - pos[i];
-
-        if (is_pack)
-            copy_block(stream, walk_move(mem, disp[i]), len);
-        else
-            copy_block(walk_move(mem, disp[i]), stream, len);
-        stream += len;
-    }
-}
-
-/*
- * Aligned: the loop over mixed lengths, mostly branches, takes up to 1.4 times as long where it
- * begins badly.
- */
-static DM_ALIGNED(64) void copy_blocks(struct walk *walk, const struct dm_loop *leaf, char *mem,
-                                       size_t first, size_t n, bool is_pack)
+static void copy_blocks(struct walk *walk, const struct dm_loop *leaf, char *mem, size_t first,
+                        size_t n, bool is_pack)
 {
     const ptrdiff_t *disp = leaf->disp + first;
 
     if (leaf->pos == NULL)
-        copy_uniform(walk->stream, mem, disp, leaf->len, n, is_pack);
+        dm_blocks_even(walk->stream, mem, disp, leaf->len, n, is_pack);
     else
-        copy_mixed(walk->stream, mem, disp, leaf->pos + first, n, is_pack);
+        dm_blocks_mixed(walk->stream, mem, disp, leaf->pos + first, n, is_pack);
     walk_pos_advance(walk, dm_loop_pos(leaf, first + n) - dm_loop_pos(leaf, first));
 }
 
@@ -238,22 +105,22 @@ static inline void copy_reps(struct walk *walk, const struct dm_loop *leaf, char
 
         if (leaf->n > CHUNK_ITEMS || chunk < CHUNK_MIN) {
             copy_blocks(walk, leaf, mem, 0, leaf->n, is_pack);
-            mem = walk_move(mem, leaf->stride);
+            mem = dm_blocks_move(mem, leaf->stride);
             n--;
             continue;
         }
         for (size_t i = 0; i < leaf->n; i++) {
             char *stream = walk->stream + dm_loop_pos(leaf, i);
-            char *at = walk_move(mem, leaf->disp[i]);
+            char *at = dm_blocks_move(mem, leaf->disp[i]);
             size_t len = dm_loop_len(leaf, i);
 
             if (is_pack)
-                copy_strided(stream, (ptrdiff_t)leaf->size, at, leaf->stride, len, chunk);
+                dm_blocks_strided(stream, (ptrdiff_t)leaf->size, at, leaf->stride, len, chunk);
             else
-                copy_strided(at, leaf->stride, stream, (ptrdiff_t)leaf->size, len, chunk);
+                dm_blocks_strided(at, leaf->stride, stream, (ptrdiff_t)leaf->size, len, chunk);
         }
         walk_pos_advance(walk, chunk * leaf->size);
-        mem = walk_move(mem, (ptrdiff_t)chunk * leaf->stride);
+        mem = dm_blocks_move(mem, (ptrdiff_t)chunk * leaf->stride);
         n -= chunk;
     }
 }
@@ -266,6 +133,61 @@ static void pack_reps(struct walk *walk, const struct dm_loop *leaf, char *mem, 
 static void unpack_reps(struct walk *walk, const struct dm_loop *leaf, char *mem, size_t n)
 {
     copy_reps(walk, leaf, mem, n, false);
+}
+
+static ptrdiff_t walk_distance(ptrdiff_t stride)
+{
+    return stride < 0 ? -stride : stride;
+}
+
+/* Is it a repetition of blocks in lines of their own, whose neighbours are in the same lines: a matrix by columns? */
+static bool walk_has_columns(const struct dm_loop *loop)
+{
+    const struct dm_loop *column = loop->n == 1 ? loop->child[0] : NULL;
+
+    return column != NULL && column->is_leaf && column->n == 1 &&
+           walk_distance(loop->stride) < DM_CACHE_LINE &&
+           walk_distance(column->stride) >= DM_CACHE_LINE;
+}
+
+/* Whole columns, in tiles of as many as share a line and a few rows, so that memory is fetched once. */
+static void copy_columns(struct walk *walk, const struct dm_loop *loop, char *mem, size_t n,
+                         bool is_pack)
+{
+    const struct dm_loop *column = loop->child[0];
+    ptrdiff_t step = (ptrdiff_t)column->len;
+    size_t width = DM_CACHE_LINE / column->len + 1;
+
+    mem = dm_blocks_move(mem, loop->disp[0] + column->disp[0]);
+    for (size_t first = 0; first < n; first += width) {
+        size_t end = n - first < width ? n : first + width;
+
+        for (size_t row = 0; row < column->count; row += COLUMN_ROWS) {
+            size_t rows = column->count - row < COLUMN_ROWS ? column->count - row : COLUMN_ROWS;
+
+            for (size_t i = first; i < end; i++) {
+                char *stream = walk->stream + i * loop->size + row * column->len;
+                char *at = dm_blocks_move(mem, (ptrdiff_t)i * loop->stride +
+                                                   (ptrdiff_t)row * column->stride);
+
+                if (is_pack)
+                    dm_blocks_strided(stream, step, at, column->stride, column->len, rows);
+                else
+                    dm_blocks_strided(at, column->stride, stream, step, column->len, rows);
+            }
+        }
+    }
+    walk_pos_advance(walk, n * loop->size);
+}
+
+static void pack_columns(struct walk *walk, const struct dm_loop *loop, char *mem, size_t n)
+{
+    copy_columns(walk, loop, mem, n, true);
+}
+
+static void unpack_columns(struct walk *walk, const struct dm_loop *loop, char *mem, size_t n)
+{
+    copy_columns(walk, loop, mem, n, false);
 }
 
 /* ---- memory ranges ---- */
@@ -292,12 +214,13 @@ static void list_blocks(struct walk *walk, const struct dm_loop *leaf, char *mem
                         size_t n)
 {
     for (size_t i = first; i < first + n && walk->left > 0; i++)
-        list_bytes(walk, walk_move(mem, leaf->disp[i]), dm_loop_len(leaf, i));
+        list_bytes(walk, dm_blocks_move(mem, leaf->disp[i]), dm_loop_len(leaf, i));
 }
 
-static const struct walk_ops pack_ops = {pack_bytes, pack_blocks, pack_reps};
-static const struct walk_ops unpack_ops = {unpack_bytes, unpack_blocks, unpack_reps};
-static const struct walk_ops list_ops = {list_bytes, list_blocks, NULL};
+static const struct walk_ops pack_ops = {pack_bytes, pack_blocks, pack_reps, pack_columns};
+static const struct walk_ops unpack_ops = {unpack_bytes, unpack_blocks, unpack_reps,
+                                           unpack_columns};
+static const struct walk_ops list_ops = {list_bytes, list_blocks, NULL, NULL};
 
 /* ---- the walker ---- */
 
@@ -319,7 +242,7 @@ static void walk_leaf_rep(struct walk *walk, const struct dm_loop *leaf, char *m
         skip -= dm_loop_pos(leaf, i);
     }
     if (skip > 0) {
-        walk->ops->bytes(walk, walk_move(mem, leaf->disp[i]) + skip,
+        walk->ops->bytes(walk, dm_blocks_move(mem, leaf->disp[i]) + skip,
                          min_size(dm_loop_len(leaf, i) - skip, walk->left));
         i++;
     }
@@ -330,7 +253,7 @@ static void walk_leaf_rep(struct walk *walk, const struct dm_loop *leaf, char *m
     if (n > 0)
         walk->ops->blocks(walk, leaf, mem, i, n);
     if (walk->left > 0 && i + n < leaf->n)
-        walk->ops->bytes(walk, walk_move(mem, leaf->disp[i + n]), walk->left);
+        walk->ops->bytes(walk, dm_blocks_move(mem, leaf->disp[i + n]), walk->left);
 }
 
 static void walk_rep(struct walk *walk, const struct dm_loop *loop, char *mem, size_t skip)
@@ -345,9 +268,9 @@ static void walk_rep(struct walk *walk, const struct dm_loop *loop, char *mem, s
         const struct dm_loop *child = loop->child[i];
 
         if (child != NULL)
-            walk_loop(walk, child, walk_move(mem, loop->disp[i]), skip);
+            walk_loop(walk, child, dm_blocks_move(mem, loop->disp[i]), skip);
         else
-            walk->ops->bytes(walk, walk_move(mem, loop->disp[i]) + skip,
+            walk->ops->bytes(walk, dm_blocks_move(mem, loop->disp[i]) + skip,
                              min_size(dm_loop_len(loop, i) - skip, walk->left));
     }
 }
@@ -359,12 +282,23 @@ static void walk_loop(struct walk *walk, const struct dm_loop *loop, char *mem, 
     if (skip >= loop->size) {
         rep = skip / loop->size;
         skip %= loop->size;
-        mem = walk_move(mem, (ptrdiff_t)rep * loop->stride);
+        mem = dm_blocks_move(mem, (ptrdiff_t)rep * loop->stride);
     }
     if (!loop->is_leaf) {
-        for (; rep < loop->count && walk->left > 0; rep++, skip = 0) {
-            walk_rep(walk, loop, mem, skip);
-            mem = walk_move(mem, loop->stride);
+        bool has_columns = walk->ops->columns != NULL && walk_has_columns(loop);
+
+        while (rep < loop->count && walk->left > 0) {
+            size_t n = 1;
+
+            if (has_columns && skip == 0 && walk->left >= 2 * loop->size) {
+                n = min_size(loop->count - rep, walk->left / loop->size);
+                walk->ops->columns(walk, loop, mem, n);
+            } else {
+                walk_rep(walk, loop, mem, skip);
+            }
+            rep += n;
+            mem = dm_blocks_move(mem, (ptrdiff_t)n * loop->stride);
+            skip = 0;
         }
         return;
     }
@@ -378,7 +312,7 @@ static void walk_loop(struct walk *walk, const struct dm_loop *loop, char *mem, 
             walk_leaf_rep(walk, loop, mem, skip);
         }
         rep += n;
-        mem = walk_move(mem, (ptrdiff_t)n * loop->stride);
+        mem = dm_blocks_move(mem, (ptrdiff_t)n * loop->stride);
         skip = 0;
     }
 }
@@ -421,7 +355,7 @@ void dm_type_pack(const void *buf, size_t count, const struct dm_type *type, siz
     struct walk walk = {.ops = &pack_ops, .stream = dst, .left = len};
 
     if (type->is_contig && len > 0)
-        dm_copy(dst, walk_move((char *)buf, type->true_lb) + offset, len);
+        dm_copy(dst, dm_blocks_move((char *)buf, type->true_lb) + offset, len);
     else
         walk_type(&walk, (char *)buf, count, type, offset);
 }
@@ -432,7 +366,7 @@ void dm_type_unpack(void *buf, size_t count, const struct dm_type *type, size_t 
     struct walk walk = {.ops = &unpack_ops, .stream = (char *)src, .left = len};
 
     if (type->is_contig && len > 0)
-        dm_copy(walk_move((char *)buf, type->true_lb) + offset, src, len);
+        dm_copy(dm_blocks_move((char *)buf, type->true_lb) + offset, src, len);
     else
         walk_type(&walk, buf, count, type, offset);
 }
@@ -446,7 +380,7 @@ size_t dm_type_iov(const void *buf, size_t count, const struct dm_type *type, si
     if (offset < total && n > 0) {
         walk.left = total - offset;
         if (type->is_contig)
-            list_bytes(&walk, walk_move((char *)buf, type->true_lb) + offset, walk.left);
+            list_bytes(&walk, dm_blocks_move((char *)buf, type->true_lb) + offset, walk.left);
         else
             walk_type(&walk, (char *)buf, count, type, offset);
     }
@@ -463,9 +397,10 @@ int dm_type_copy(const void *src, size_t src_count, const struct dm_type *src_ty
     size_t len = min_size(src_len, dst_len);
 
     if (src_type->is_contig && len > 0) {
-        dm_type_unpack(dst, dst_count, dst_type, 0, walk_move((char *)src, src_type->true_lb), len);
+        dm_type_unpack(dst, dst_count, dst_type, 0, dm_blocks_move((char *)src, src_type->true_lb),
+                       len);
     } else if (dst_type->is_contig && len > 0) {
-        dm_type_pack(src, src_count, src_type, 0, walk_move(dst, dst_type->true_lb), len);
+        dm_type_pack(src, src_count, src_type, 0, dm_blocks_move(dst, dst_type->true_lb), len);
     } else {
         for (size_t at = 0; at < len; at += sizeof(piece)) {
             size_t n = min_size(sizeof(piece), len - at);
