@@ -73,6 +73,29 @@ static void long_ones(void)
     }
 }
 
+/* A long block is freed once, and what a window gets of its room is zero. */
+static void again(MPI_Aint len)
+{
+    char *a, *b;
+    MPI_Win win;
+
+    for (int i = 0; i < 3; i++) {
+        MUST(MPI_Alloc_mem(len, MPI_INFO_NULL, &a));
+        memset(a, 0x55, (size_t)len);
+        MUST(MPI_Alloc_mem(len / 2, MPI_INFO_NULL, &b));
+        memset(b, 0x66, (size_t)len / 2);
+        CHECK(a[0] == 0x55 && a[len - 1] == 0x55);
+        MUST(MPI_Free_mem(i % 2 == 0 ? a : b));
+        FAILS(MPI_Free_mem(i % 2 == 0 ? a : b), MPI_ERR_BASE);
+        MUST(MPI_Free_mem(i % 2 == 0 ? b : a));
+        MUST(MPI_Win_allocate(len / 2, 1, MPI_INFO_NULL, MPI_COMM_SELF, &b, &win));
+        for (MPI_Aint k = 0; k < len / 2; k += 1024)
+            CHECK_EQ(b[k], 0);
+        memset(b, 0x77, (size_t)len / 2);
+        MUST(MPI_Win_free(&win));
+    }
+}
+
 static void windows(void)
 {
     int right = (mp_rank + 1) % mp_size, left = (mp_rank + mp_size - 1) % mp_size;
@@ -144,6 +167,8 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     short_ones();
     long_ones();
+    for (int mib = 1; mib <= 64; mib *= 4)
+        again((MPI_Aint)mib << 20);
     windows();
     wrong_ones();
     aligned_ones();

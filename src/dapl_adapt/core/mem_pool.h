@@ -30,6 +30,9 @@ struct dm_mem_pool {
     struct dm_mem_segment *last;                        /* found last */
     struct dm_list slabs[DM_MEM_KINDS][DM_MEM_CLASSES]; /* with free slots */
     size_t next_len;                                    /* of the next segment */
+    struct dm_mem_segment
+        *warm; /* the long block given back last, pages and all, is here; NULL: there is none */
+    int warm_at;
 };
 
 void dm_mem_pool_init(struct dm_mem_pool *pool);
