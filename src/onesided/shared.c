@@ -50,9 +50,11 @@ static size_t ctl_assist_len(const struct dm_rma_node *node)
     return ctl_lines(len > ASSIST_LEAST ? len : ASSIST_LEAST);
 }
 
+/* Nobody assists itself. */
 static size_t ctl_assists_len(const struct dm_rma_node *node)
 {
-    return (size_t)node->n * (size_t)node->n * DM_RMA_ASSIST_SLOTS * node->assist_len;
+    return node->n < 2 ? 0
+                       : (size_t)node->n * (size_t)node->n * DM_RMA_ASSIST_SLOTS * node->assist_len;
 }
 
 static size_t ctl_regions_len(const struct dm_win *win, const struct dm_rma_node *node)
@@ -115,8 +117,9 @@ static void shared_layout(struct dm_rma_node *node)
 
 void dm_rma_shared_offer(struct dm_win *win, struct dm_win_part *own)
 {
-    struct dm_node_file file;
+    struct dm_node_file file = {.fd = -1};
     struct dm_rma_node *node;
+    int err;
 
     own->ctl_fd = -1;
     if (dm_cfg()->rma == DM_RMA_EMULATED ||
@@ -133,11 +136,16 @@ void dm_rma_shared_offer(struct dm_win *win, struct dm_win_part *own)
     win->node = node;
     if (node->me != 0)
         return;
-    if (dm_node_segment_make(&node->segment, "datum-ctl", ctl_len(win, node), &file) != DM_OK) {
+    err = node->n == 1
+              ? dm_node_segment_alone(&node->segment, ctl_len(win, node))
+              : dm_node_segment_make(&node->segment, "datum-ctl", ctl_len(win, node), &file);
+    if (err != DM_OK) {
         DM_TRACE(RMA, "no control block: %s", dm_err_detail());
         dm_rma_shared_free(win);
         return;
     }
+    if (file.fd < 0) /* nobody else is to map it */
+        return;
     own->ctl_fd = file.fd;
     own->ctl_dev = file.dev;
     own->ctl_ino = file.ino;

@@ -77,7 +77,7 @@ static int win_new(struct dm_comm *comm, int disp_unit, int flavor, struct dm_in
     dm_list_init(&win->regions);
     err = dm_comm_dup_bare(comm, &win->comm);
     if (err == DM_OK)
-        err = dm_rma_info_init(win, info);
+        err = dm_win_set_info(win, info);
     if (err != DM_OK)
         goto err_release;
     err = DM_ENOMEM;

@@ -30,6 +30,21 @@ static bool has_hint(const struct dm_win *win, int i)
     return win->flavor == MPI_WIN_FLAVOR_SHARED || strcmp(hints[i].key, "alloc_shared_noncontig");
 }
 
+/* The object is made when somebody sets or wants to see it: most windows have the defaults. */
+static int info_fill(struct dm_win *win)
+{
+    int err;
+
+    if (win->info != NULL)
+        return DM_OK;
+    err = dm_info_create(&win->info);
+    for (int i = 0; i < N_HINTS && err == DM_OK; i++) {
+        if (has_hint(win, i))
+            err = dm_info_set(win->info, hints[i].key, hints[i].value);
+    }
+    return err;
+}
+
 int dm_win_set_info(struct dm_win *win, struct dm_info *info)
 {
     for (int i = 0; i < N_HINTS; i++) {
@@ -41,7 +56,9 @@ int dm_win_set_info(struct dm_win *win, struct dm_info *info)
         /* a value that means nothing is ignored like an unknown key */
         if (!hints[i].is_text && strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
             continue;
-        err = dm_info_set(win->info, hints[i].key, value);
+        err = info_fill(win);
+        if (err == DM_OK)
+            err = dm_info_set(win->info, hints[i].key, value);
         if (err != DM_OK)
             return err;
         if (strcmp(hints[i].key, "accumulate_ordering") == 0)
@@ -54,16 +71,7 @@ int dm_win_set_info(struct dm_win *win, struct dm_info *info)
 
 int dm_win_get_info(struct dm_win *win, struct dm_info **info_p)
 {
-    return dm_info_dup(win->info, info_p);
-}
+    int err = info_fill(win);
 
-int dm_rma_info_init(struct dm_win *win, struct dm_info *info)
-{
-    int err = dm_info_create(&win->info);
-
-    for (int i = 0; i < N_HINTS && err == DM_OK; i++) {
-        if (has_hint(win, i))
-            err = dm_info_set(win->info, hints[i].key, hints[i].value);
-    }
-    return err == DM_OK ? dm_win_set_info(win, info) : err;
+    return err == DM_OK ? dm_info_dup(win->info, info_p) : err;
 }

@@ -4,6 +4,7 @@
 #include "mpi/node/segment.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -11,6 +12,7 @@
 
 #include "util/err.h"
 #include "util/host.h"
+#include "util/port.h"
 
 int dm_node_file_describe(int fd, size_t len, struct dm_node_file *file_p)
 {
@@ -45,6 +47,17 @@ int dm_node_segment_make(struct dm_node_segment *s, const char *name, size_t len
     return err;
 }
 
+int dm_node_segment_alone(struct dm_node_segment *s, size_t len)
+{
+    len = (len + DM_CACHE_LINE - 1) / DM_CACHE_LINE * DM_CACHE_LINE;
+    *s = (struct dm_node_segment){.len = len, .fd = -1, .is_private = true};
+    s->at = aligned_alloc(DM_CACHE_LINE, len);
+    if (s->at == NULL)
+        return DM_FAIL(DM_ENOMEM, "a segment of %zu bytes", len);
+    memset(s->at, 0, len);
+    return DM_OK;
+}
+
 int dm_node_segment_map(struct dm_node_segment *s, const struct dm_node_file *file, size_t len)
 {
     *s = (struct dm_node_segment){.len = len, .fd = -1};
@@ -62,7 +75,9 @@ void dm_node_segment_close_file(struct dm_node_segment *s)
 
 void dm_node_segment_free(struct dm_node_segment *s)
 {
-    if (s->at != NULL)
+    if (s->is_private)
+        free(s->at);
+    else if (s->at != NULL)
         munmap(s->at, s->len);
     s->at = NULL;
     dm_node_segment_close_file(s);

@@ -12,6 +12,7 @@
 #ifndef DM_MPI_NODE_SEGMENT_H
 #define DM_MPI_NODE_SEGMENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,12 +33,15 @@ int dm_node_file_map(const struct dm_node_file *file, void **ptr_p);
 struct dm_node_segment {
     void *at; /* NULL: not mapped */
     size_t len;
-    int fd; /* of its maker during the hand-over; else -1 */
+    int fd;          /* of its maker during the hand-over; else -1 */
+    bool is_private; /* there is no file */
 };
 
 /* Make len bytes, and describe them (len 0 on failure). DM_ENOMEM, DM_ESYS. */
 int dm_node_segment_make(struct dm_node_segment *s, const char *name, size_t len,
                          struct dm_node_file *file_p);
+/* Make len bytes of zeros for a process that has nobody to share them with. DM_ENOMEM. */
+int dm_node_segment_alone(struct dm_node_segment *s, size_t len);
 /* Map len bytes that another process has made. DM_ESYS, DM_ENOMEM. */
 int dm_node_segment_map(struct dm_node_segment *s, const struct dm_node_file *file, size_t len);
 /*
