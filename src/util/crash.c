@@ -126,12 +126,17 @@ static void crash_speak(const siginfo_t *info)
     crash_write();
 }
 
+static void crash_action_default(struct sigaction *action)
+{
+    memset(action, 0, sizeof(*action));
+    action->sa_handler = SIG_DFL;
+}
+
 static void crash_default(int signo)
 {
     struct sigaction action;
 
-    memset(&action, 0, sizeof(action));
-    action.sa_handler = SIG_DFL;
+    crash_action_default(&action);
     (void)sigaction(signo, &action, NULL);
 }
 
@@ -181,19 +186,23 @@ void dm_crash_start(int rank, const char *host)
     for (size_t i = 0; i < N_KINDS; i++) {
         struct sigaction old;
 
-        if (sigaction(crash_kinds[i].signo, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
-            (void)sigaction(crash_kinds[i].signo, &action, NULL);
+        /* The program's own, if it has one, goes back. */
+        if (sigaction(crash_kinds[i].signo, &action, &old) == 0 && old.sa_handler != SIG_DFL)
+            (void)sigaction(crash_kinds[i].signo, &old, NULL);
     }
 }
 
 void dm_crash_stop(void)
 {
+    struct sigaction action;
+
     crash.is_on = false;
+    crash_action_default(&action);
     for (size_t i = 0; i < N_KINDS; i++) {
         struct sigaction now;
 
-        if (sigaction(crash_kinds[i].signo, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 &&
-            now.sa_sigaction == on_crash)
-            crash_default(crash_kinds[i].signo);
+        if (sigaction(crash_kinds[i].signo, &action, &now) == 0 && now.sa_sigaction != on_crash)
+            (void)sigaction(crash_kinds[i].signo, &now,
+                            NULL); /* the program has one of its own by now */
     }
 }

@@ -53,8 +53,8 @@ void dm_where_open(int rank, int size, const char *job, const char *host)
     memset(&action, 0, sizeof(action));
     action.sa_sigaction = on_where_ask;
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
-    if (sigaction(SIGURG, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
-        (void)sigaction(SIGURG, &action, NULL);
+    if (sigaction(SIGURG, &action, &old) == 0 && old.sa_handler != SIG_DFL)
+        (void)sigaction(SIGURG, &old, NULL); /* the program has taken it */
 }
 
 void dm_where_close(void)
