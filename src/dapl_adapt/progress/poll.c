@@ -118,7 +118,7 @@ static inline int poll_look(struct dm_adapt *adapt, int i)
 }
 
 /* A process that is about to yield to many others looks at all. */
-static int poll_look_cold(struct dm_adapt *adapt, bool is_idle)
+static DM_NOINLINE int poll_look_cold(struct dm_adapt *adapt, bool is_idle)
 {
     int most =
         is_idle && adapt->is_oversubscribed ? adapt->poll.n_active - adapt->poll.n_hot : COLD;
@@ -163,15 +163,16 @@ static DM_NOINLINE int poll_more(struct dm_adapt *adapt)
 
 int dm_adapt_poll(struct dm_adapt *adapt)
 {
+    bool is_connecting = !dm_list_is_empty(&adapt->poll.connecting);
     /* a look costs a system call: not for rails that nobody is connected over */
-    bool is_driving = adapt->poll.n_driven > 0 || !dm_list_is_empty(&adapt->poll.connecting);
+    bool is_driving = adapt->poll.n_driven > 0 || is_connecting;
     int n = 0;
 
     for (int i = 0; i < adapt->rails.n_ias; i++) {
-        if (dm_unlikely(adapt->rails.ias[i]->n_signalled > 0 ||
-                        adapt->rails.ias[i]->n_sendrecv > 0 ||
-                        (adapt->rails.ias[i]->is_driven && is_driving)))
-            n += dm_poll_drain_rail(adapt->rails.ias[i]);
+        struct dm_ia *ia = adapt->rails.ias[i];
+
+        if (dm_unlikely(ia->n_signalled > 0 || ia->n_sendrecv > 0 || (ia->is_driven && is_driving)))
+            n += dm_poll_drain_rail(ia);
     }
     for (int i = 0; i < adapt->poll.n_hot; i++)
         n += poll_look(adapt, i);

@@ -42,38 +42,37 @@ int dm_coll_reduce(const void *sbuf, void *rbuf, size_t count, struct dm_type *t
 }
 
 /* Operations where all ranks give and get a vector of the same length. */
-static int reduce_vector(enum dm_coll_kind kind, struct dm_coll_args *a, struct dm_comm *comm,
+static int reduce_vector(enum dm_coll_kind kind, const void *sbuf, void *rbuf, size_t count,
+                         struct dm_type *type, struct dm_op *op, struct dm_comm *comm,
                          struct dm_coll_how how)
 {
-    int err = reduce_prepare(a, comm);
+    struct dm_coll_args a = {.sbuf = sbuf, .rbuf = rbuf, .rcount = count, .rtype = type, .op = op};
+    int err = reduce_prepare(&a, comm);
 
     if (err != DM_OK)
         return err;
-    return dm_coll_run_some(kind, dm_coll_bytes(a->rcount, a->rtype), a, comm, how);
+    return dm_coll_run_some(kind, dm_coll_bytes(count, type), &a, comm, how);
 }
 
 int dm_coll_allreduce(const void *sbuf, void *rbuf, size_t count, struct dm_type *type,
                       struct dm_op *op, struct dm_comm *comm, struct dm_coll_how how)
 {
-    struct dm_coll_args a = {.sbuf = sbuf, .rbuf = rbuf, .rcount = count, .rtype = type, .op = op};
-
-    return reduce_vector(DM_COLL_ALLREDUCE, &a, comm, how);
+    /* What one rank gives is the result. */
+    if (dm_coll_is_alone(comm) && how.req_p == NULL && sbuf != MPI_IN_PLACE && rbuf != MPI_IN_PLACE)
+        return dm_type_copy(sbuf, count, type, rbuf, count, type);
+    return reduce_vector(DM_COLL_ALLREDUCE, sbuf, rbuf, count, type, op, comm, how);
 }
 
 int dm_coll_scan(const void *sbuf, void *rbuf, size_t count, struct dm_type *type, struct dm_op *op,
                  struct dm_comm *comm, struct dm_coll_how how)
 {
-    struct dm_coll_args a = {.sbuf = sbuf, .rbuf = rbuf, .rcount = count, .rtype = type, .op = op};
-
-    return reduce_vector(DM_COLL_SCAN, &a, comm, how);
+    return reduce_vector(DM_COLL_SCAN, sbuf, rbuf, count, type, op, comm, how);
 }
 
 int dm_coll_exscan(const void *sbuf, void *rbuf, size_t count, struct dm_type *type,
                    struct dm_op *op, struct dm_comm *comm, struct dm_coll_how how)
 {
-    struct dm_coll_args a = {.sbuf = sbuf, .rbuf = rbuf, .rcount = count, .rtype = type, .op = op};
-
-    return reduce_vector(DM_COLL_EXSCAN, &a, comm, how);
+    return reduce_vector(DM_COLL_EXSCAN, sbuf, rbuf, count, type, op, comm, how);
 }
 
 static int reduce_scatter(struct dm_coll_args *a, struct dm_comm *comm, struct dm_coll_how how)

@@ -9,6 +9,8 @@
 
 #include "mpi/datatype/life.h"
 
+#define NARROW ((MPI_Aint)1 << 29)
+
 /* [*low, *high) becomes what it covers when repeated. */
 static void repeat_range(MPI_Aint *low, MPI_Aint *high, MPI_Count n, MPI_Aint stride,
                          bool *is_overflow)
@@ -151,15 +153,43 @@ static bool make_is_dense(const struct dm_type *type)
            dm_loop_is_dense_block(type->prog->typed);
 }
 
-/* Of a dense type: the bounds are those of all blocks together, found once. */
-static void make_dense_blocks(struct dm_make *make, const struct dm_block_list *blocks,
-                              const struct dm_type *type)
+/* What all blocks together cover, and how many elements they have. */
+struct dense {
+    MPI_Aint low, high;
+    MPI_Count total;
+};
+
+static DM_ALWAYS_INLINE void make_dense_block(struct dm_make *make, struct dense *d, MPI_Aint disp,
+                                              MPI_Aint end, MPI_Count n, const struct dm_loop *loop)
 {
+    d->low = disp < d->low ? disp : d->low;
+    d->high = end > d->high ? end : d->high;
+    dm_build_block(&make->build, disp + loop->disp[0], (size_t)n * loop->len, loop->basic);
+}
+
+/* Numbers of 31 bits and elements below NARROW bytes: nothing can leave 63 bits. */
+static void make_narrow_blocks(struct dm_make *make, const struct dm_block_list *blocks,
+                               const struct dm_type *type, struct dense *d)
+{
+    const int *lengths = blocks->lengths != NULL ? blocks->lengths->narrow : NULL;
+    const int *places = blocks->displacements.narrow;
     const struct dm_loop *loop = type->prog->typed;
-    MPI_Aint low = INT64_MAX, high = INT64_MIN;
+
+    for (size_t i = 0; i < blocks->n; i++) {
+        MPI_Count n = lengths != NULL ? lengths[i] : blocks->length;
+        MPI_Aint disp = places[i] * blocks->unit;
+
+        if (n == 0)
+            continue;
+        make_dense_block(make, d, disp, disp + n * type->extent, n, loop);
+        d->total += n;
+    }
+}
+
+static void make_wide_blocks(struct dm_make *make, const struct dm_block_list *blocks,
+                             const struct dm_type *type, struct dense *d)
+{
     bool is_overflow = make->span.is_overflow;
-    struct dm_type all = *type; /* as if it were one element */
-    MPI_Count total = 0;
 
     for (size_t i = 0; i < blocks->n; i++) {
         MPI_Count n = make_block_len(blocks, i);
@@ -169,19 +199,38 @@ static void make_dense_blocks(struct dm_make *make, const struct dm_block_list *
             continue;
         disp = dm_make_at(0, dm_count_at(blocks->displacements, i), blocks->unit, &is_overflow);
         end = dm_make_at(disp, n, type->extent, &is_overflow);
-        low = disp < low ? disp : low;
-        high = end > high ? end : high;
-        total = dm_make_at(total, n, 1, &is_overflow);
+        d->total = dm_make_at(d->total, n, 1, &is_overflow);
         if (!is_overflow)
-            dm_build_block(&make->build, disp + loop->disp[0], (size_t)n * loop->len, loop->basic);
+            make_dense_block(make, d, disp, end, n, type->prog->typed);
     }
     make->span.is_overflow = is_overflow;
-    if (total == 0 || is_overflow)
+}
+
+static bool make_is_narrow(const struct dm_block_list *blocks, const struct dm_type *type)
+{
+    return blocks->displacements.narrow != NULL && blocks->n <= NARROW &&
+           (blocks->lengths != NULL ? blocks->lengths->narrow != NULL : blocks->length <= NARROW) &&
+           blocks->unit < NARROW && type->extent < NARROW;
+}
+
+/* Of a dense type: the bounds are those of all blocks together, found once. */
+static void make_dense_blocks(struct dm_make *make, const struct dm_block_list *blocks,
+                              const struct dm_type *type)
+{
+    struct dense d = {.low = INT64_MAX, .high = INT64_MIN};
+    struct dm_type all; /* as if it were one element */
+
+    if (make_is_narrow(blocks, type))
+        make_narrow_blocks(make, blocks, type, &d);
+    else
+        make_wide_blocks(make, blocks, type, &d);
+    if (d.total == 0 || make->span.is_overflow)
         return;
-    all.extent = all.true_extent = high - low;
-    all.size = dm_make_at(0, total, type->size, &make->span.is_overflow);
-    all.n_basic = dm_make_at(0, total, type->n_basic, &make->span.is_overflow);
-    span_add(&make->span, &all, 1, all.extent, low);
+    all = *type;
+    all.extent = all.true_extent = d.high - d.low;
+    all.size = dm_make_at(0, d.total, type->size, &make->span.is_overflow);
+    all.n_basic = dm_make_at(0, d.total, type->n_basic, &make->span.is_overflow);
+    span_add(&make->span, &all, 1, all.extent, d.low);
 }
 
 void dm_make_blocks(struct dm_make *make, const struct dm_block_list *blocks,
@@ -247,9 +296,9 @@ void dm_make_pad(struct dm_make *make)
 
     if (span->has_ub || !span->is_any)
         return;
-    rest = (span->ub - lb) % align;
+    rest = (span->ub - lb) & (align - 1); /* alignments are powers of two */
     if (rest != 0)
-        span->ub = dm_make_at(span->ub, 1, rest > 0 ? align - rest : -rest, &span->is_overflow);
+        span->ub = dm_make_at(span->ub, 1, align - rest, &span->is_overflow);
 }
 
 /* One ascending run without holes, as long as the extent: many elements are one run too. */

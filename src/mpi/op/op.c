@@ -92,15 +92,15 @@ void dm_op_unref(struct dm_op *op)
         dm_obj_free(DM_KIND_OP, op);
 }
 
-static int op_create(const struct dm_op *like, struct dm_op **op_p)
+static int op_create(int commute, struct dm_op **op_p)
 {
     struct dm_op *op = dm_obj_alloc(DM_KIND_OP, sizeof(*op));
     int err;
 
     if (op == NULL)
         return DM_FAIL(DM_ENOMEM, "reduction operation");
-    *op = *like;
-    op->obj.refs = 1;
+    op->is_commutative = commute != 0;
+    op->code = DM_OP_USER;
     err = dm_handle_new(DM_KIND_OP, &op->obj);
     if (err != DM_OK) {
         dm_obj_free(DM_KIND_OP, op);
@@ -112,17 +112,22 @@ static int op_create(const struct dm_op *like, struct dm_op **op_p)
 
 int dm_op_create(MPI_User_function *fn, int commute, struct dm_op **op_p)
 {
-    struct dm_op like = {.is_commutative = commute != 0, .user = fn, .code = DM_OP_USER};
+    int err = op_create(commute, op_p);
 
-    return op_create(&like, op_p);
+    if (err == DM_OK)
+        (*op_p)->user = fn;
+    return err;
 }
 
 int dm_op_create_c(MPI_User_function_c *fn, int commute, struct dm_op **op_p)
 {
-    struct dm_op like = {
-        .is_commutative = commute != 0, .is_large = true, .user_large = fn, .code = DM_OP_USER};
+    int err = op_create(commute, op_p);
 
-    return op_create(&like, op_p);
+    if (err != DM_OK)
+        return err;
+    (*op_p)->is_large = true;
+    (*op_p)->user_large = fn;
+    return DM_OK;
 }
 
 int dm_op_free(struct dm_op *op)
