@@ -19,6 +19,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -320,18 +321,11 @@ void dm_host_shm_free(void *ptr, size_t len, int fd)
 
 bool dm_host_may_lock(void)
 {
-    char buf[4096];
-    const char *line;
-    ssize_t len;
-    int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
 
-    if (fd < 0)
-        return false;
-    len = read(fd, buf, sizeof(buf) - 1);
-    close(fd);
-    buf[len > 0 ? len : 0] = '\0';
-    line = strstr(buf, "CapEff:");
-    return line != NULL && (strtoull(line + 7, NULL, 16) >> CAP_IPC_LOCK & 1) != 0;
+    return syscall(SYS_capget, &head, data) == 0 &&
+           (data[CAP_TO_INDEX(CAP_IPC_LOCK)].effective & CAP_TO_MASK(CAP_IPC_LOCK)) != 0;
 }
 
 void dm_host_want_files(size_t n)

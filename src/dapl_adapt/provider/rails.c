@@ -79,11 +79,22 @@ static void rail_find_interface(struct dm_ia *ia, const struct ifaddrs *list)
     }
 }
 
+/* A rail to other hosts, where there are any. */
+static bool rails_has_network(const struct dm_rails *rails)
+{
+    for (int i = 0; i < rails->n_ias; i++) {
+        if (!rails->ias[i]->caps.is_local)
+            return true;
+    }
+    return false;
+}
+
+/* They matter to rails of a network only. */
 static void rails_find_interfaces(struct dm_rails *rails)
 {
     struct ifaddrs *list;
 
-    if (getifaddrs(&list) != 0)
+    if (!rails_has_network(rails) || getifaddrs(&list) != 0)
         return;
     for (int i = 0; i < rails->n_ias; i++)
         rail_find_interface(rails->ias[i], list);
@@ -132,16 +143,6 @@ static int rails_open_one(struct dm_rails *rails, struct dm_conf_entry *entry)
     }
     rails->ias[rails->n_ias++] = ia;
     return DM_OK;
-}
-
-/* A rail to other hosts, where there are any. */
-static bool rails_has_network(const struct dm_rails *rails)
-{
-    for (int i = 0; i < rails->n_ias; i++) {
-        if (!rails->ias[i]->caps.is_local)
-            return true;
-    }
-    return false;
 }
 
 /* Try entries of one kind that nobody has tried, until there are enough rails. */
