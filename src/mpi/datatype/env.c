@@ -50,11 +50,18 @@ void dm_env_int(struct dm_type_env *env, MPI_Count value)
 
 void dm_env_ints(struct dm_type_env *env, struct dm_counts values, size_t n)
 {
+    MPI_Count *to;
+
     if (env == NULL)
         return;
-    for (size_t i = 0; i < n; i++)
-        env->ints[env->n_filled + i] = dm_count_at(values, i);
+    to = env->ints + env->n_filled;
     env->n_filled += n;
+    if (values.narrow == NULL)
+        for (size_t i = 0; i < n; i++)
+            to[i] = values.wide[i];
+    else
+        for (size_t i = 0; i < n; i++)
+            to[i] = values.narrow[i];
 }
 
 void dm_env_addrs(struct dm_type_env *env, struct dm_counts values, size_t n)

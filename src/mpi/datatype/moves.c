@@ -50,20 +50,27 @@ static bool moves_split(struct dm_moves *moves, ptrdiff_t mem, size_t packed, si
 /* NULL if the loops of blocks.c are as good, or memory is out. */
 static struct dm_moves *moves_of(const struct dm_loop *leaf)
 {
-    struct dm_moves moves = {.n = 0};
-    struct dm_moves *copy;
+    struct dm_moves *moves;
+    size_t n;
 
     if (leaf->n > DM_MOVES_MAX || (leaf->n == 1 && dm_blocks_has_loop(leaf->len)))
         return NULL;
+    moves = malloc(sizeof(*moves));
+    if (moves == NULL)
+        return NULL;
+    moves->n = 0;
     for (size_t i = 0; i < leaf->n; i++)
         if (dm_loop_len(leaf, i) > LEN_MAX ||
-            !moves_split(&moves, leaf->disp[i], dm_loop_pos(leaf, i), dm_loop_len(leaf, i)))
+            !moves_split(moves, leaf->disp[i], dm_loop_pos(leaf, i), dm_loop_len(leaf, i))) {
+            free(moves);
             return NULL;
-    moves.n = (moves.n + DM_MOVES_LOOP - 1) / DM_MOVES_LOOP * DM_MOVES_LOOP;
-    copy = malloc(sizeof(*copy));
-    if (copy != NULL)
-        *copy = moves;
-    return copy;
+        }
+    n = (moves->n + DM_MOVES_LOOP - 1) / DM_MOVES_LOOP * DM_MOVES_LOOP;
+    for (; moves->n < n; moves->n++) {
+        moves->mem[moves->n] = moves->packed[moves->n] = 0;
+        moves->width[moves->n] = 0;
+    }
+    return moves;
 }
 
 void dm_loop_prepare(struct dm_loop *loop)

@@ -15,8 +15,7 @@
 #define UNROLL_ITEMS 32
 #define VECTOR_MIN   8 /* more equidistant blocks than this become a repetition */
 
-/* Do n elements of it in memory occupy n times its size? */
-static bool loop_is_dense(int basic)
+bool dm_loop_is_dense(int basic)
 {
     return basic == MPI_DATATYPE_NULL || dm_type_get(basic)->is_contig;
 }
@@ -97,7 +96,7 @@ static bool loop_is_block(const struct dm_loop *loop)
 
 bool dm_loop_is_dense_block(const struct dm_loop *loop)
 {
-    return loop_is_block(loop) && loop_is_dense(loop->basic);
+    return loop_is_block(loop) && dm_loop_is_dense(loop->basic);
 }
 
 /* May its items be copied rather than pointed to? */
@@ -125,7 +124,7 @@ void dm_build_drop(struct dm_build *build)
     dm_build_init(build);
 }
 
-static bool build_grow(struct dm_build *build)
+bool dm_build_grow(struct dm_build *build)
 {
     bool is_few = build->items == build->few;
     size_t cap = 4 * build->cap;
@@ -147,27 +146,10 @@ static void prog_add_item(struct dm_build *build, ptrdiff_t disp, size_t len, st
 {
     struct dm_item *item;
 
-    if (build->n == build->cap && !build_grow(build))
+    if (build->n == build->cap && !dm_build_grow(build))
         return;
     item = &build->items[build->n++];
-    item->disp = disp;
-    item->len = len;
-    item->child = dm_loop_ref(child);
-    item->basic = basic;
-}
-
-void dm_build_block(struct dm_build *build, ptrdiff_t disp, size_t len, int basic)
-{
-    if (build->n > 0) {
-        struct dm_item *last = &build->items[build->n - 1];
-
-        if (last->child == NULL && last->basic == basic &&
-            last->disp + (ptrdiff_t)last->len == disp && loop_is_dense(basic)) {
-            last->len += len;
-            return;
-        }
-    }
-    prog_add_item(build, disp, len, NULL, basic);
+    *item = (struct dm_item){disp, len, dm_loop_ref(child), basic};
 }
 
 /* One repetition of loop, its items copied. */
@@ -191,7 +173,7 @@ void dm_build_add(struct dm_build *build, ptrdiff_t disp, struct dm_loop *loop, 
     if (loop == NULL || reps == 0)
         return;
     if (loop_is_block(loop) &&
-        (reps == 1 || (stride == (ptrdiff_t)loop->len && loop_is_dense(loop->basic)))) {
+        (reps == 1 || (stride == (ptrdiff_t)loop->len && dm_loop_is_dense(loop->basic)))) {
         dm_build_block(build, disp + loop->disp[0], reps * loop->len, loop->basic);
         return;
     }
@@ -338,7 +320,7 @@ int dm_loop_repeat(struct dm_loop *loop, size_t reps, ptrdiff_t stride, struct d
         *loop_p = dm_loop_ref(loop);
         return DM_OK;
     }
-    if (loop_is_block(loop) && stride == (ptrdiff_t)loop->len && loop_is_dense(loop->basic)) {
+    if (loop_is_block(loop) && stride == (ptrdiff_t)loop->len && dm_loop_is_dense(loop->basic)) {
         copy = prog_copy_moved(loop, 0);
         if (copy != NULL) {
             copy->len *= reps;
@@ -391,7 +373,7 @@ int dm_loop_plain(struct dm_loop *typed, struct dm_loop **loop_p)
         }
         if (child != NULL)
             dm_build_add(&build, typed->disp[i], last_plain, 1, 0);
-        else if (loop_is_dense(basic))
+        else if (dm_loop_is_dense(basic))
             dm_build_block(&build, typed->disp[i], dm_loop_len(typed, i), MPI_DATATYPE_NULL);
         else
             dm_build_add(&build, typed->disp[i], dm_type_get(basic)->prog->plain, 1, 0);

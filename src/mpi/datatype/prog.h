@@ -15,6 +15,7 @@
 #define DM_MPI_DATATYPE_PROG_H
 
 #include "mpi/datatype/datatype.h"
+#include "util/port.h"
 
 struct dm_loop {
     size_t count;
@@ -85,7 +86,28 @@ struct dm_build {
 
 void dm_build_init(struct dm_build *build);
 void dm_build_drop(struct dm_build *build);
-void dm_build_block(struct dm_build *build, ptrdiff_t disp, size_t len, int basic);
+/* Do n elements of a basic type occupy n times its size in memory? */
+bool dm_loop_is_dense(int basic);
+/* Room for more items; false: memory is out. */
+bool dm_build_grow(struct dm_build *build);
+/* A block, or more of the last one. */
+static inline void dm_build_block(struct dm_build *build, ptrdiff_t disp, size_t len, int basic)
+{
+    struct dm_item *item = &build->items[build->n];
+
+    if (build->n > 0 && item[-1].disp + (ptrdiff_t)item[-1].len == disp && item[-1].child == NULL &&
+        item[-1].basic == basic && dm_loop_is_dense(basic)) {
+        item[-1].len += len;
+        return;
+    }
+    if (dm_unlikely(build->n == build->cap)) {
+        if (!dm_build_grow(build))
+            return;
+        item = &build->items[build->n];
+    }
+    *item = (struct dm_item){disp, len, NULL, basic};
+    build->n++;
+}
 /* reps repetitions of loop (may be NULL), stride apart, the first at disp. */
 void dm_build_add(struct dm_build *build, ptrdiff_t disp, struct dm_loop *loop, size_t reps,
                   ptrdiff_t stride);

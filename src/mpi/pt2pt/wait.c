@@ -9,12 +9,8 @@
 #include "mpi/pt2pt/p2p.h"
 #include "util/err.h"
 
-int dm_p2p_resolve(const MPI_Request *request, struct dm_req **req_p)
+int dm_p2p_resolve_more(const MPI_Request *request, struct dm_req **req_p)
 {
-    *req_p = NULL;
-    if (*request == MPI_REQUEST_NULL)
-        return DM_OK;
-    *req_p = dm_req_get(*request);
     if (dm_unlikely(!dm_list_is_empty(&dm_p2p.recalled)) && dm_req_is_done_handle(*request)) {
         struct dm_req *req = dm_p2p_recalled(*request);
 

@@ -5,10 +5,22 @@
 #define DM_MPI_PT2PT_WAIT_H
 
 #include "mpi/core/core.h"
+#include "mpi/pt2pt/p2p.h"
 #include "mpi/pt2pt/pt2pt.h"
 
+/* dm_p2p_resolve where *req_p, found by the handle, may be none or another one. */
+int dm_p2p_resolve_more(const MPI_Request *request, struct dm_req **req_p);
 /* The request of a handle; NULL for MPI_REQUEST_NULL. DM_ERR_REQUEST: not a request. */
-int dm_p2p_resolve(const MPI_Request *request, struct dm_req **req_p);
+static inline int dm_p2p_resolve(const MPI_Request *request, struct dm_req **req_p)
+{
+    *req_p = NULL;
+    if (*request == MPI_REQUEST_NULL)
+        return DM_OK;
+    *req_p = dm_req_get(*request);
+    return dm_likely(*req_p != NULL && dm_list_is_empty(&dm_p2p.recalled))
+               ? DM_OK
+               : dm_p2p_resolve_more(request, req_p);
+}
 /*
  * Report a finished request: its status but for MPI_ERROR, its error (recorded, and who
  * is to blame); the handle becomes null and the reference is dropped.
