@@ -184,8 +184,9 @@ static int open_connect_one(struct dm_adapt *adapt, int proc)
 /* Connect to all lower ranks, nearest first, while the higher ones connect to us. */
 static int open_connect_all(struct dm_adapt *adapt)
 {
-    uint64_t timeout = dm_cfg()->timeout;
-    uint64_t deadline = timeout == DM_CFG_AUTO ? UINT64_MAX : dm_clock_after(timeout + 1000000);
+    uint64_t timeout = dm_connect_time_us(adapt);
+    uint64_t deadline =
+        dm_cfg()->timeout == DM_CFG_AUTO ? UINT64_MAX : dm_clock_after(timeout + 1000000);
     struct dm_conn *conn;
     int n_done = 0;
     int err = DM_OK;

@@ -1,4 +1,4 @@
-/* test: layers=util,dapl_adapt timeout=60 */
+/* test: layers=util,dapl_adapt timeout=60 warn=it.goes.on.over */
 /* Connections that fail and cross, providers that do not open, RDMA, loss, the registration cache. */
 #include <sys/mman.h>
 
@@ -17,6 +17,25 @@ static void crossing(int n_not_listening, int n_lost, int n_unreachable)
     CHECK_EQ(sides[0].n_failed + sides[1].n_failed, 0);
     FAKE_CALL(fake.n_not_listening = fake.n_lost = fake.n_unreachable = 0);
     close_both();
+}
+
+/*
+ * Answers that the connector never hears, while the acceptor takes the connection for made: it is made anew, and
+ * an attempt takes a part of the time for all of them.
+ */
+static void unheard(void)
+{
+    for (int from = 0; from < 2; from++) {
+        open_both();
+        FAKE_CALL(fake.n_unheard = 2);
+        FAKE_CALL(fake.longest = 0);
+        CHECK_EQ(dm_adapt_connect(conn_of(from)), DM_OK);
+        stream(5000, 300);
+        CHECK_EQ(sides[0].n_failed + sides[1].n_failed, 0);
+        CHECK(fake.longest > 0 && fake.longest <= dm_cfg()->timeout / 2);
+        FAKE_CALL(fake.n_unheard = 0);
+        close_both();
+    }
 }
 
 /* The first rail never answers: the second one carries everything. */
@@ -478,6 +497,9 @@ int main(void)
     run("DATUM_EAGER=rdma", connections);
     run("DATUM_EAGER=sendrecv", connections);
     run("DATUM_EAGER=basic", connections);
+    run("DATUM_EAGER=rdma", unheard);
+    run("DATUM_EAGER=sendrecv", unheard);
+    run("DATUM_EAGER=rdma DATUM_PROVIDER=fake-a", unheard);
     run("DATUM_EAGER=rdma DATUM_TIMEOUT=300ms", nobody);
     run("DATUM_EAGER=rdma", unknown_peers);
     run("DATUM_PROVIDER=fake-a", closed);

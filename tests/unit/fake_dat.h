@@ -450,7 +450,10 @@ static void fake_accept(struct fake_cr *cr, struct fake_ep *ep, int size, const 
         ep->is_deaf = fake.is_deaf;
         if (!ep->is_deaf)
             fake_conn_event(ep, DAT_CONNECTION_EVENT_ESTABLISHED, NULL, 0);
-        fake_conn_event(from, DAT_CONNECTION_EVENT_ESTABLISHED, data, size);
+        if (fake.n_unheard-- > 0)
+            fake_conn_event(from, DAT_CONNECTION_EVENT_TIMED_OUT, NULL, 0);
+        else
+            fake_conn_event(from, DAT_CONNECTION_EVENT_ESTABLISHED, data, size);
     }
     fake_cr_free(cr);
 }
@@ -525,9 +528,10 @@ static DAT_RETURN fake_ep_connect(DAT_EP_HANDLE h, DAT_IA_ADDRESS_PTR to, DAT_CO
                                   DAT_TIMEOUT timeout, DAT_COUNT size, const DAT_PVOID data,
                                   DAT_QOS qos, DAT_CONNECT_FLAGS flags)
 {
-    (void)timeout;
     (void)qos;
     (void)flags;
+    if (timeout > fake.longest)
+        fake.longest = timeout;
     if (size > 56)
         return FAKE_ERR(DAT_INVALID_PARAMETER);
     FAKE_ENTER(fake_connect(h, (const void *)to, qual, size, data));

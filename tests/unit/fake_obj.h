@@ -149,6 +149,7 @@ static struct {
     int n_unreachable;   /* so many connects to fake-a are answered UNREACHABLE */
     int n_not_listening; /* so many get NON_PEER_REJECTED */
     int n_lost;          /* so many get TIMED_OUT */
+    int n_unheard;       /* so many are accepted, and get TIMED_OUT all the same */
     int max_dtos;        /* what the attributes say; 0: much */
     int max_evd;
     int max_lmrs;      /* 0: no limit */
@@ -181,6 +182,7 @@ static struct {
     bool has_no_swaps;          /* or without compare-and-swap */
     /* counts */
     int n_connects;
+    DAT_TIMEOUT longest; /* that a connect has asked for */
     int n_writes;
     int n_sends;
     int n_reads;

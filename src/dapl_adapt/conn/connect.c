@@ -44,6 +44,7 @@
 #define BACKOFF_NS   UINT64_C(500000)
 #define BACKOFF_MAX  9 /* doublings */
 #define TRIES_A_RAIL 5 /* before the next rail, when there is one */
+#define ATTEMPT_PART 4 /* of the time for all attempts: a handshake may be lost on the way */
 
 static int connect_failed(struct dm_link *link, const char *why)
 {
@@ -100,9 +101,7 @@ static int connect_rail(const struct dm_link *link)
     return -1;
 }
 
-/* One attempt. Lock held; the link is in state CONNECTING without an endpoint. */
-/* The peer answers when its turn on a core comes. */
-static uint64_t connect_time_us(const struct dm_adapt *adapt)
+uint64_t dm_connect_time_us(const struct dm_adapt *adapt)
 {
     enum { TURNS = 8 };
     uint64_t timeout = dm_cfg()->timeout;
@@ -111,6 +110,15 @@ static uint64_t connect_time_us(const struct dm_adapt *adapt)
                                                : timeout;
 }
 
+/* For one. When it is over, a fresh endpoint takes its turn; what the peer has made of the old one goes with it. */
+static uint64_t connect_attempt_us(const struct dm_link *link)
+{
+    if (dm_conn_is_moving(link->conn) || link->kind >= DM_LINK_EXTRA)
+        return dm_move_attempt_us(link->conn);
+    return dm_connect_time_us(link->conn->adapt) / ATTEMPT_PART;
+}
+
+/* One attempt. Lock held; the link is in state CONNECTING without an endpoint. */
 static int connect_attempt(struct dm_link *link)
 {
     struct dm_conn *conn = link->conn;
@@ -138,8 +146,7 @@ static int connect_attempt(struct dm_link *link)
     memcpy(&addr, theirs->addr, theirs->addr_len);
     dm_conn_private_fill(conn, link->kind, DM_PRIVATE_CONNECT, &priv);
     adapt->rails.ias[conn->rails.pair[rail][0]]->counts.n_attempts++;
-    timeout = dm_conn_is_moving(conn) || link->kind >= DM_LINK_EXTRA ? dm_move_attempt_us(conn)
-                                                                     : connect_time_us(adapt);
+    timeout = connect_attempt_us(link);
     dm_serial_lock();
     rc = dat_ep_connect(link->ep, (DAT_IA_ADDRESS_PTR)&addr, theirs->qual,
                         timeout < 60000000 ? (DAT_TIMEOUT)timeout : 60000000, sizeof(priv), &priv,
@@ -163,7 +170,7 @@ static uint64_t connect_limit_us(struct dm_link *link)
     bool was_lost = link->kind >= DM_LINK_EXTRA && dm_rdmaq_of(link)->n_broken > 0 &&
                     link->conn->adapt->n_words == 0;
 
-    return was_lost ? dm_move_attempt_us(link->conn) : connect_time_us(link->conn->adapt);
+    return was_lost ? dm_move_attempt_us(link->conn) : dm_connect_time_us(link->conn->adapt);
 }
 
 int dm_conn_start(struct dm_conn *conn, enum dm_link_kind kind)
