@@ -46,6 +46,7 @@ struct dm_ofi_conn {
     uint32_t number;              /* ours, in ia->numbers */
     uint32_t peer_number;         /* how the peer knows it: in CQ data to it */
     bool is_shutdown;             /* FI_SHUTDOWN has come */
+    bool is_asked;                /* the peer has begun a request */
     uint32_t cqdata_due;          /* bits 1 << kind, to be sent when there is space */
     struct dm_ofi_ctx cqdata_ctx; /* of CQ data and control messages; nobody waits for them */
     struct dm_ofi_min_recv min_recv;

@@ -157,12 +157,20 @@ void dm_ofi_ctrl_post(struct dm_ofi_ep *ep, const struct dm_ofi_ctrl *ctrl)
     dm_net_ep_wait(&ep->base);
 }
 
+/* Part of a request of the peer's consumer: the first write or read asks for its key. */
+static bool ctrl_is_of_request(uint32_t type)
+{
+    return type == DM_CTRL_ATOMIC_REQ || type == DM_CTRL_RECV_REQ || type == DM_CTRL_KEY_REQ ||
+           type == DM_CTRL_IMMED_LEN || type == DM_CTRL_READ_REQ;
+}
+
 static void ctrl_arrived(struct dm_ofi_conn *conn, const struct dm_ofi_ctrl *ctrl)
 {
     struct dm_ofi_ep *ep = dm_ofi_conn_ep(conn);
 
     if (ep == NULL)
         return;
+    conn->is_asked |= ctrl_is_of_request(ctrl->type);
     switch ((enum dm_ofi_ctrl_type)ctrl->type) {
     case DM_CTRL_ATOMIC_REQ:
         dm_ofi_ext_atomic_request(ep, ctrl);

@@ -27,6 +27,14 @@ void dm_ofi_ep_is_idle(struct dm_ep *any, bool *is_recv_idle_p, bool *is_request
     *is_request_idle_p = dm_list_is_empty(&ep->base.sent) && dm_list_is_empty(&ep->base.queue);
 }
 
+bool dm_ofi_ep_has_received(struct dm_ep *any)
+{
+    const struct dm_ofi_ep *ep = (const struct dm_ofi_ep *)any;
+
+    return ep->base.conn == NULL || ep->base.conn->credits.n_arrived > 0 ||
+           dm_ofi_ep_conn(ep)->is_asked;
+}
+
 void dm_ofi_ep_push(struct dm_net_ep *any)
 {
     struct dm_ofi_ep *ep = (struct dm_ofi_ep *)any;

@@ -38,6 +38,7 @@ static const struct dm_prov_ops ops = {DM_NET_PROV_OPS,
                                        .ia.close = dm_ofi_ia_close,
                                        .ep.size = sizeof(struct dm_ofi_ep),
                                        .ep.is_idle = dm_ofi_ep_is_idle,
+                                       .ep.has_received = dm_ofi_ep_has_received,
                                        .mem.lmr_hide = dm_ofi_lmr_hide};
 
 const struct dm_net_ops *dm_net_ops_get(void)

@@ -20,6 +20,7 @@ bool dm_ofi_lmr_hide(struct dm_lmr *lmr);
 /* ep.c, dto.c */
 void dm_ofi_ep_init(struct dm_net_ep *ep);
 void dm_ofi_ep_is_idle(struct dm_ep *ep, bool *is_recv_idle_p, bool *is_request_idle_p);
+bool dm_ofi_ep_has_received(struct dm_ep *ep);
 void dm_ofi_ep_push(struct dm_net_ep *ep);
 void dm_ofi_ep_flush(struct dm_net_ep *ep);
 void dm_ofi_ep_reclaim(struct dm_net_ep *ep);
