@@ -61,6 +61,17 @@ static void nobody(void)
     close_both();
 }
 
+/* A queue that could be freed by half only: its instance stays, since closing it by force meets the rest. */
+static void half_freed(void)
+{
+    open_both();
+    stream(1000, 100);
+    FAKE_CALL(fake.fails_evd_free = true);
+    close_both();
+    CHECK_EQ(fake.n_forced, 0);
+    FAKE_CALL(fake.fails_evd_free = false);
+}
+
 /* Unknown peers connect: each is refused, nothing else happens. */
 static void unknown_peers(void)
 {
@@ -502,6 +513,7 @@ int main(void)
     run("DATUM_EAGER=rdma DATUM_PROVIDER=fake-a", unheard);
     run("DATUM_EAGER=rdma DATUM_TIMEOUT=300ms", nobody);
     run("DATUM_EAGER=rdma", unknown_peers);
+    run("DATUM_EAGER=rdma", half_freed);
     run("DATUM_PROVIDER=fake-a", closed);
     run("DATUM_PROVIDER=", closed);
     run("DATUM_PROVIDER=", listed);

@@ -79,10 +79,10 @@ static DAT_RETURN fake_ia_close(DAT_IA_HANDLE h, DAT_CLOSE_FLAGS flags)
 {
     struct fake_ia *ia = h;
 
-    (void)flags;
+    fake.n_forced += flags == DAT_CLOSE_ABRUPT_FLAG;
     free(ia->async.ring);
     free(ia);
-    return DAT_SUCCESS;
+    return fake.fails_evd_free ? FAKE_ERR(DAT_INVALID_STATE) : DAT_SUCCESS;
 }
 
 static void fake_evd_init(struct fake_evd *evd, int cap)
@@ -156,7 +156,7 @@ static DAT_RETURN fake_evd_free(DAT_EVD_HANDLE h)
 {
     free(((struct fake_evd *)h)->ring);
     free(h);
-    return DAT_SUCCESS;
+    return fake.fails_evd_free ? FAKE_ERR(DAT_INTERNAL_ERROR) : DAT_SUCCESS;
 }
 
 static void fake_ended(const struct fake_ep *ep)

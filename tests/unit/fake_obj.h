@@ -161,6 +161,8 @@ static struct {
     bool is_middle_last; /* both ends of a write appear before what is between them */
     bool refuses_shared;
     bool fails_open;
+    bool
+        fails_evd_free; /* the first half is done, as soft-iWARP does it; nor is an instance closed then */
     int break_after;            /* so many posts from now a connection breaks; 0: none */
     bool breaks_half;           /* the other end does not notice */
     bool is_ordered;            /* no iWARP: nothing arrives behind a write that was cut */
@@ -193,6 +195,7 @@ static struct {
     int n_unposted; /* receives of all shared queues that are not posted, at most */
     int n_inside;   /* calls under way, but for waits */
     int n_overlaps; /* that began during another one */
+    int n_forced;   /* instances closed by force */
     int n_crossed;  /* acceptors that ended a connection at the same time as its connector */
     uint32_t next_key;
     struct fake_atomic next_atomic; /* which is posted next */

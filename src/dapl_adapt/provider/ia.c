@@ -384,21 +384,31 @@ int dm_ia_open(const struct dm_conf_entry *entry, int n_peers, int per_peer, str
     return DM_OK;
 }
 
+/*
+ * False: the provider has failed half-way. The memory of a queue of soft-iWARP is gone then, and libdapl
+ * reads it when it closes the instance by force.
+ */
+static bool ia_free_evd(DAT_EVD_HANDLE evd)
+{
+    DAT_RETURN rc = evd != DAT_HANDLE_NULL ? dat_evd_free(evd) : DAT_SUCCESS;
+
+    return rc == DAT_SUCCESS || DAT_GET_TYPE(rc) == DAT_INVALID_STATE;
+}
+
 void dm_ia_close(struct dm_ia *ia)
 {
+    bool is_whole;
     DAT_RETURN rc;
 
     dm_rail_srq_free(ia);
     if (ia->cm.psp != DAT_HANDLE_NULL)
         dat_psp_free(ia->cm.psp);
-    if (ia->cm.evd != DAT_HANDLE_NULL)
-        dat_evd_free(ia->cm.evd);
+    is_whole = ia_free_evd(ia->cm.evd);
     if (ia->cm.cno != DAT_HANDLE_NULL)
         dat_cno_free(ia->cm.cno);
     if (ia->recv_evd != ia->dto_evd)
-        dat_evd_free(ia->recv_evd);
-    if (ia->dto_evd != DAT_HANDLE_NULL)
-        dat_evd_free(ia->dto_evd);
+        is_whole = ia_free_evd(ia->recv_evd) && is_whole;
+    is_whole = ia_free_evd(ia->dto_evd) && is_whole;
     ia_free_side(ia, DM_SIDE_RECV);
     ia_free_side(ia, DM_SIDE_REQUEST);
     if (ia->memory.echo.lmr.handle != DAT_HANDLE_NULL)
@@ -406,7 +416,7 @@ void dm_ia_close(struct dm_ia *ia)
     if (ia->pz != DAT_HANDLE_NULL)
         dat_pz_free(ia->pz);
     rc = dat_ia_close(ia->ia, DAT_CLOSE_GRACEFUL_FLAG);
-    if (DAT_GET_TYPE(rc) == DAT_INVALID_STATE) /* something is left */
+    if (DAT_GET_TYPE(rc) == DAT_INVALID_STATE && is_whole) /* something is left */
         dat_ia_close(ia->ia, DAT_CLOSE_ABRUPT_FLAG);
     free(ia);
 }
