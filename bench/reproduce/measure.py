@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import stanzas
 
-LIMIT = 300  # seconds for a job
+LIMIT = 300  # seconds for a job, unless told otherwise
 COUNTER = re.compile(r"^datum: ( *)(.*?) +(\d+) +(\d+\.\d) +(\d+)(?: \S+)? *$")
 KERNEL = re.compile(r": median ([0-9.]+) least ([0-9.]+)")
 
@@ -83,6 +83,14 @@ def run_until(argv, env, seconds):
         return process.returncode, text
 
 
+def cause_of(said, status):
+    """The line that says why a job failed: the library's, but for that the program has ended; or the program's last."""
+    lines = [line for line in said.split("\n") if line.strip()]
+    of_library = [line for line in lines if "datum" in line and "before MPI_Finalize" not in line]
+    of_program = [line for line in lines if "datum:" not in line]
+    return (of_library[:1] or of_program[-1:] or lines or [f"status {status}"])[0]
+
+
 def counters_of(said):
     """{name: mean over the processes} of what DATUM_STATS prints; "parent: child", too."""
     counts, parent = {}, ""
@@ -125,8 +133,8 @@ class Others:
 class Bench:
     """A build, and how it is run."""
 
-    def __init__(self, build, rounds, is_quick):
-        self.build, self.rounds, self.is_quick = build, rounds, is_quick
+    def __init__(self, build, rounds, is_quick, limit=LIMIT):
+        self.build, self.rounds, self.is_quick, self.limit = build, rounds, is_quick, limit
         self.conf = os.path.join(build, "etc", "dat.conf")
         self.given = os.environ.get("DAT_OVERRIDE", "")
         self.tmp = tempfile.mkdtemp(prefix="reproduce.")
@@ -173,11 +181,9 @@ class Bench:
             env["DATUM_" + name] = value
         env.update(settings)
         argv = [os.path.join(self.build, "bin", "mpiexec"), "-n", str(n), *command]
-        status, text = run_until(argv, env, LIMIT)
+        status, text = run_until(argv, env, self.limit)
         if status != 0:
-            said = [line for line in text.split("\n") if line.strip()]
-            about = [line for line in said if "datum" in line] or said or [f"status {status}"]
-            raise NotRun(about[0][:300])
+            raise NotRun(cause_of(text, status)[:300])
         return text
 
     def bench(self, one, series, n):
