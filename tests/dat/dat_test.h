@@ -117,22 +117,30 @@ static inline void dt_open_as(struct dt *t, const char *name, DAT_BOOLEAN is_saf
     OK(dat_evd_create(t->ia, 1024, DAT_HANDLE_NULL, DAT_EVD_DTO_FLAG, &t->req_evd));
 }
 
+static inline DAT_COUNT dt_least(DAT_COUNT a, DAT_COUNT b)
+{
+    return a < b ? a : b;
+}
+
+/* What the tests need; less where an adapter has less. */
 static inline DAT_EP_HANDLE dt_ep(struct dt *t)
 {
     DAT_EP_ATTR attr;
     DAT_EP_HANDLE ep;
+    DAT_IA_ATTR ia;
 
+    OK(dat_ia_query(t->ia, NULL, DAT_IA_FIELD_ALL, &ia, 0, NULL));
     memset(&attr, 0, sizeof(attr));
-    attr.max_message_size = 1u << 30;
-    attr.max_rdma_size = 1u << 30;
+    attr.max_message_size = ia.max_message_size < 1u << 30 ? ia.max_message_size : 1u << 30;
+    attr.max_rdma_size = ia.max_rdma_size < 1u << 30 ? ia.max_rdma_size : 1u << 30;
     attr.max_recv_dtos = 256;
     attr.max_request_dtos = 256;
     attr.max_recv_iov = 4;
     attr.max_request_iov = 4;
     attr.max_rdma_read_in = 4;
     attr.max_rdma_read_out = 4;
-    attr.max_rdma_read_iov = 4;
-    attr.max_rdma_write_iov = 4;
+    attr.max_rdma_read_iov = dt_least(4, ia.max_iov_segments_per_rdma_read);
+    attr.max_rdma_write_iov = dt_least(4, ia.max_iov_segments_per_rdma_write);
     OK(dat_ep_create(t->ia, t->pz, t->recv_evd, t->req_evd, t->conn_evd, &attr, &ep));
     return ep;
 }
