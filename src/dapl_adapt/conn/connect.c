@@ -101,15 +101,6 @@ static int connect_rail(const struct dm_link *link)
     return -1;
 }
 
-uint64_t dm_connect_time_us(const struct dm_adapt *adapt)
-{
-    enum { TURNS = 8 };
-    uint64_t timeout = dm_cfg()->timeout;
-
-    return timeout < UINT64_MAX / DM_TURNS_MAX ? timeout * (1 + adapt->sleep.turns / TURNS)
-                                               : timeout;
-}
-
 /* For one. When it is over, a fresh endpoint takes its turn; what the peer has made of the old one goes with it. */
 static uint64_t connect_attempt_us(const struct dm_link *link)
 {

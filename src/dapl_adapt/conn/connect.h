@@ -8,7 +8,6 @@
 #include "dapl_adapt/public/peer.h"
 #include <stdint.h>
 
-struct dm_adapt;
 struct dm_conn;
 
 struct dm_link;
@@ -18,11 +17,6 @@ int dm_conn_start(struct dm_conn *conn, enum dm_link_kind kind);
 void dm_connect_rejected(struct dm_link *link, int event, const char *why);
 /* What a refusal means. NULL: try again (or wait, when the peer's own attempt counts). */
 const char *dm_connect_final_reject(const struct dm_link *link);
-/*
- * Microseconds for all attempts of a link, and for a peer to come: DATUM_TIMEOUT, and more where processes take
- * turns, since a peer answers when its turn on a core comes.
- */
-uint64_t dm_connect_time_us(const struct dm_adapt *adapt);
 /* A look at a link that is being connected; returns how many things happened. */
 int dm_connect_timer(struct dm_link *link, uint64_t now);
 

@@ -56,19 +56,31 @@
 #define ATTEMPT_MIN  250000
 #define ATTEMPT_PART 4 /* of the time limit, for one attempt on each rail */
 
+/*
+ * Microseconds for all attempts: DATUM_RECONNECT. Where nothing has come or gone yet the first handshake was lost, and
+ * it has the time of a first connection.
+ */
+static uint64_t move_time_us(const struct dm_conn *conn)
+{
+    bool is_first = conn->tx.n_posted == 0 && conn->rx.n_consumed == 0;
+    uint64_t us = is_first ? dm_connect_time_us(conn->adapt) : 0;
+
+    return us > dm_cfg()->reconnect ? us : dm_cfg()->reconnect;
+}
+
 uint64_t dm_move_attempt_us(const struct dm_conn *conn)
 {
     uint64_t n_rails = conn->rails.n > 0 ? (uint64_t)conn->rails.n : 1;
-    uint64_t us = dm_cfg()->reconnect / (ATTEMPT_PART * n_rails);
+    uint64_t us = move_time_us(conn) / (ATTEMPT_PART * n_rails);
 
     if (us > dm_cfg()->timeout)
         us = dm_cfg()->timeout;
     return us > ATTEMPT_MIN ? us : ATTEMPT_MIN;
 }
 
-static uint64_t failover_limit(void)
+static uint64_t failover_limit(const struct dm_conn *conn)
 {
-    return dm_clock_after(dm_cfg()->reconnect);
+    return dm_clock_after(move_time_us(conn));
 }
 
 /* Nothing more is to happen on a link. Lock held. */
@@ -100,7 +112,7 @@ static void failover_begin(struct dm_conn *conn, uint16_t epoch, const struct dm
     DM_TRACE(CONN, "rank %d, epoch %d: %s; moving", conn->proc, epoch, text);
     dm_retry_broke(conn, now);
     if (conn->failover.n_moves++ == 0 || now - conn->failover.up_since > STABLE_NS) {
-        conn->failover.until = failover_limit();
+        conn->failover.until = failover_limit(conn);
         conn->failover.n_flaps = 0;
         memset(conn->failover.causes, 0, sizeof(conn->failover.causes));
         conn->failover.cause = text;
@@ -325,7 +337,7 @@ void dm_move_refused(struct dm_conn *conn, int event, const char *why)
     if (event == DAT_CONNECTION_EVENT_PEER_REJECTED) { /* it lives */
         memset(conn->failover.n_refused, 0, sizeof(conn->failover.n_refused));
         conn->failover.broke_at = now;
-        link->deadline = failover_limit();
+        link->deadline = failover_limit(conn);
         return;
     }
     if (event == DAT_CONNECTION_EVENT_NON_PEER_REJECTED &&

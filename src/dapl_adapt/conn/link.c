@@ -22,6 +22,7 @@
 #include "dapl_adapt/provider/rails.h"
 #include "dapl_adapt/provider/serial.h"
 #include "dapl_adapt/public/progress.h"
+#include "util/cfg.h"
 #include "util/clock.h"
 #include "util/list.h"
 #include "util/log.h"
@@ -80,6 +81,15 @@ void dm_deferred_eps_free(struct dm_adapt *adapt, bool is_all)
     deferred->n -= n;
     atomic_store(&deferred->has_some, deferred->n > 0);
     pthread_mutex_unlock(&deferred->lock);
+}
+
+uint64_t dm_connect_time_us(const struct dm_adapt *adapt)
+{
+    enum { TURNS = 8 };
+    uint64_t timeout = dm_cfg()->timeout;
+
+    return timeout < UINT64_MAX / DM_TURNS_MAX ? timeout * (1 + adapt->sleep.turns / TURNS)
+                                               : timeout;
 }
 
 void dm_conn_cut(struct dm_link *link)

@@ -20,6 +20,11 @@ enum dm_link_state dm_link_state(const struct dm_link *link);
 void dm_conn_free_ep(struct dm_adapt *adapt, DAT_EP_HANDLE *ep);
 /* Free those whose time has come, or all; the main thread, after it has drained the queues. */
 void dm_deferred_eps_free(struct dm_adapt *adapt, bool is_all);
+/*
+ * Microseconds for all attempts of a link, and for a peer to come: DATUM_TIMEOUT, and more where processes take
+ * turns, since a peer answers when its turn on a core comes.
+ */
+uint64_t dm_connect_time_us(const struct dm_adapt *adapt);
 /* Break its connection off; an event will tell. */
 void dm_conn_cut(struct dm_link *link);
 /* Leave a note for the main thread; lock held. */
