@@ -375,6 +375,20 @@ bool dm_adapt_rndv_may_split(const struct dm_conn *conn, size_t len, uint64_t po
     return false;
 }
 
+int dm_adapt_word_op(struct dm_adapt *adapt, int proc, struct dm_rdma *rdma,
+                     const struct dm_words *mine, const struct dm_word_key *key,
+                     const struct dm_word_op *op, uint64_t *old_p)
+{
+    (void)adapt;
+    (void)proc;
+    (void)rdma;
+    (void)mine;
+    (void)key;
+    (void)op;
+    (void)old_p;
+    return DM_EPROVIDER;
+}
+
 enum dm_rndv dm_adapt_rndv_begin(struct dm_conn *conn, size_t len, struct dm_rndv_select **select_p)
 {
     (void)len;
