@@ -140,7 +140,7 @@ static uint64_t probe_time_copy(struct dm_conn *conn, uint32_t piece)
 /* Two processes of this host, each with a core: who posts a transfer copies. */
 static bool rndv_both_copy(const struct dm_conn *conn)
 {
-    return conn->ia->caps.is_local && !dm_ia_is_software(conn->ia) &&
+    return conn->ia->caps.is_local && !conn->ia->caps.has_clock && !dm_ia_is_software(conn->ia) &&
            !conn->adapt->is_oversubscribed;
 }
 
