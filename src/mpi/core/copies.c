@@ -53,7 +53,7 @@ void dm_req_set_copies(struct dm_req *req, struct dm_copies *copies)
     struct req_wrap *wrap = wrap_of(copies);
 
     *wrap = (struct req_wrap){.next = NULL};
-    if (req->kind == DM_REQ_DONE) { /* and shared */
+    if (dm_req_is_shared(req)) { /* and over */
         copies->end(copies);
         copies->drop(copies);
         return;

@@ -84,6 +84,11 @@ int dm_req_new_done(struct dm_req **req_p)
     return dm_req_new_done_as(0, req_p);
 }
 
+bool dm_req_is_shared(const struct dm_req *req)
+{
+    return req == &done || req == &done_coll;
+}
+
 void dm_req_new_done_coll(struct dm_req **req_p)
 {
     dm_req_ref(&done_coll);

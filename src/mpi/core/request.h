@@ -112,6 +112,8 @@ int dm_req_new_done_as(uint32_t number, struct dm_req **req_p);
 /* The same of a collective, which the program may neither free nor cancel; also one shared object. */
 #define DM_REQ_DONE_COLL_HANDLE 0x6c000002u
 void dm_req_new_done_coll(struct dm_req **req_p);
+/* Is it one of the two? */
+bool dm_req_is_shared(const struct dm_req *req);
 
 /* The request of a handle, NULL when it is none (the null handle included). */
 static inline struct dm_req *dm_req_get(int handle)

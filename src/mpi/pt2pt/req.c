@@ -61,6 +61,8 @@ void dm_p2p_req_init(struct dm_p2p_req *r, enum dm_req_kind kind, struct dm_comm
     r->req.n_pending = 1;
     r->req.err = DM_OK;
     r->req.is_cancelled = false;
+    r->req.is_started = false;
+    r->req.has_copies = false;
     r->req.comm = comm;
     r->req.win = NULL;
     r->req.ops = kind == DM_REQ_SEND ? &send_ops : &recv_ops;
