@@ -56,7 +56,6 @@ computing() { # WHO VARIABLE=VALUE...
 check 'files: shared pointers while a rank computes, by the provider' computing all
 check 'files: by memory of a host and packets' computing '' DATUM_RMA_ATOMIC=no
 check 'files: the same, windows emulated' computing '' DATUM_RMA=emulated
-check 'files: by packets and a progress thread' computing all DATUM_RMA=emulated DATUM_PROGRESS=thread
 check 'updates of 8-byte integers by the provider' updated
 check 'datum-tune' tuned
 check_fails 'datum-tune where hosts are not alike' '2 ranks are on one host, while 4 were on several: rows hold' \
