@@ -42,6 +42,10 @@ stopped() {
     local pid rc
     pid=$(datum-ps --job "$job" | sed -n 's/^rank 2 .*process \([0-9]*\).*/\1/p')
     kill -STOP $pid
+    for ((i = 0; i < 1000; i++)); do # it stops when it next enters the system
+        grep -q '^State:.T' /proc/$pid/status && break
+        sleep 0.01
+    done
     datum-ps --job "$job" | tee ps
     grep -q '^rank 2 .* is stopped$' ps
     rc=$?
