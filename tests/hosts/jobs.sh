@@ -53,7 +53,7 @@ computing() { # WHO VARIABLE=VALUE...
     "$TEST_SRC/tests/hosts/on-hosts" -n 2 -- env "$@" timeout -k 5 60 mpiexec -n 4 -ppn 2 \
         "$DATUM_BUILD/tests/mp/io_computing" $who
 }
-check 'files: shared pointers while a rank computes, by the provider' computing all
+check 'files: shared pointers while a rank computes, by the provider' computing ''
 check 'files: by memory of a host and packets' computing '' DATUM_RMA_ATOMIC=no
 check 'files: the same, windows emulated' computing '' DATUM_RMA=emulated
 check 'updates of 8-byte integers by the provider' updated
