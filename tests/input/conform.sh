@@ -148,10 +148,11 @@ check 'the list has 29 rows' test "$(sed 's/\..*//' list | sort -u | grep -c .)"
 
 # Interrupted or killed, it leaves nothing: the runner complains about processes.
 for signal in TERM KILL; do
+    rm -f log # that of the run before says nothing of this one
     FAKE=server_late FAKE_LIMIT=60 PATH=$PWD/fake:$PATH bash "$conform" -o log -k 23.1 x >said 2>&1 &
     pid=$!
     for ((i = 0; i < 250; i++)); do
-        grep -q '^client:.*-h' log && break
+        grep -qs '^client:.*-h' log && break
         sleep 0.02
     done
     kill -$signal $pid
