@@ -192,7 +192,7 @@ void dm_access_status(MPI_Status *status, uint64_t bytes)
 
 int dm_access_run(struct dm_file *f, const struct dm_access *a, MPI_Status *status)
 {
-    bool exchanges = a->is_coll && dm_plan_is_hinted(f, a->is_write), is_done = false;
+    bool exchanges = a->is_coll && dm_plan_is_asked(f, a->is_write), is_done = false;
     bool converts = dm_datarep_converts(f->view->rep);
     struct dm_staged staged = {.mem = NULL};
     struct dm_io_result result;

@@ -152,6 +152,7 @@ struct file_first {
     uint64_t ino;
     struct dm_hints hints;
     uint32_t is_local;
+    int32_t n_writers;
     char text[512];
 };
 
@@ -207,6 +208,7 @@ static int file_open_all(struct dm_file *f, const char *path)
         first.err = err;
         first.ino = f->disk.ino;
         first.is_local = f->disk.is_local;
+        first.n_writers = dm_plan_n_writers(f->size);
         if (err != DM_OK)
             snprintf(first.text, sizeof(first.text), "%s", dm_err_detail());
     }
@@ -217,6 +219,7 @@ static int file_open_all(struct dm_file *f, const char *path)
         return bad;
     f->hints = first.hints;
     f->is_one_cache = first.is_local && dm_node_is_one(f->group);
+    f->n_writers = first.n_writers;
     if (f->rank > 0 && first.err == DM_OK) {
         if (first.amode != f->amode)
             err = DM_FAIL(DM_ERR_NOT_SAME, "amode is 0x%x, that of rank 0 is 0x%x",
@@ -398,6 +401,8 @@ int dm_file_take_hints(struct dm_file *f, const struct dm_info *info)
     if (err != DM_OK)
         return err;
     f->hints = hints;
+    f->has_view = true;
+    f->alone[0] = f->alone[1] = (struct dm_backoff){.left = 0};
     dm_ship_forget(f);
     err = dm_exchanges_prepare(f);
     if (err != DM_OK)
@@ -422,5 +427,6 @@ int dm_file_get_info(struct dm_file *f, struct dm_info **info_p)
     struct dm_hints hints = f->hints;
 
     hints.cb_nodes = (uint64_t)dm_plan_n_agg(f);
+    hints.cb_buffer_size = dm_plan_buffer(f);
     return dm_hints_write(&hints, &f->disk, info_p);
 }

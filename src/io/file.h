@@ -14,6 +14,7 @@
 #include "io/move.h"
 #include "io/view.h"
 #include "io/words.h"
+#include "util/backoff.h"
 #include "util/list.h"
 
 struct dm_exchanges; /* exchange.h */
@@ -44,9 +45,12 @@ struct dm_file {
     int n_pending;  /* requests, */
     int n_declined; /* and those of them that the program knows nothing of: it made an error */
     struct dm_file_split split;
-    unsigned int explained; /* ways that DATUM_EXPLAIN has told */
-    bool is_one_cache;      /* all its processes are on one host, and the file system is, too */
-    struct dm_ship *ship;   /* views for exchanges, or NULL: ship.h */
+    unsigned int explained;     /* ways that DATUM_EXPLAIN has told */
+    bool is_one_cache;          /* all its processes are on one host, and the file system is, too */
+    bool has_view;              /* one was set since it was opened */
+    int n_writers;              /* aggregators of a file within one host, without hints */
+    struct dm_backoff alone[2]; /* of asking whether an exchange is worth it: to read, to write */
+    struct dm_ship *ship;       /* views for exchanges, or NULL: ship.h */
     struct dm_exchanges *exchanges; /* exchange.h */
 };
 

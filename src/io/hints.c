@@ -43,7 +43,6 @@ static const char *const hint_uses[] = {
 void dm_hints_default(struct dm_hints *hints)
 {
     *hints = (struct dm_hints){
-        .cb_buffer_size = 16 << 20,
         .ind_rd_buffer_size = 4 << 20,
         .ind_wr_buffer_size = 4 << 20,
     };

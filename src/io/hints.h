@@ -10,8 +10,8 @@
 enum dm_hint_use { DM_HINT_AUTOMATIC, DM_HINT_ENABLE, DM_HINT_DISABLE };
 
 struct dm_hints {
-    uint64_t cb_buffer_size; /* bytes of the file that an aggregator holds at a time */
-    uint64_t cb_nodes;       /* aggregators; 0: one for each host */
+    uint64_t cb_buffer_size; /* bytes of the file that an aggregator holds; 0: plan.c says */
+    uint64_t cb_nodes;       /* aggregators; 0: plan.c says */
     uint64_t ind_rd_buffer_size, ind_wr_buffer_size;
     uint64_t striping_unit, striping_factor; /* for making the file; 0: not said */
     enum dm_hint_use cb_read, cb_write;      /* collectives exchange data first */

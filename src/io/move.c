@@ -21,7 +21,14 @@
 #define PIECE_LONG ((size_t)4 << 10)   /* mean piece of memory that is worth an iovec */
 #define RANGE_LONG ((size_t)16 << 10)  /* a range of the file that is worth a system call */
 #define N_RANGES   256
+#define PAGE       4096
 #define PART_LOCAL ((uint64_t)512 << 10) /* read of a local file at a time: stays in the cache */
+
+/* Of the processor: for a byte of a hole that is read, and for a range that is read by itself. */
+#define HOLE_PS       120
+#define HOLE_DISK_PS  170
+#define RANGE_NS      500
+#define RANGE_DISK_NS 900
 
 /* Bytes of the file to read at a time, as a hint says at most, and all that there is to read. */
 static uint64_t move_space(const struct dm_move *m, uint64_t hint)
@@ -376,6 +383,52 @@ static int move_write(struct dm_move *m)
     m->done = last_done;
     return last_err;
 }
+
+/* ---- what it would cost ---- */
+
+/* Pages that the first ranges touch; *n_p: how many ranges these are. */
+static uint64_t cost_first_pages(const struct dm_move *m, int *n_p)
+{
+    struct iovec ranges[16];
+    uint64_t n_pages = 0, next = 0;
+
+    (void)dm_view_ranges(m->view, m->pos, m->len, ranges, 16, n_p);
+    for (int i = 0; i < *n_p; i++) {
+        uint64_t low = (uintptr_t)ranges[i].iov_base / PAGE;
+        uint64_t high = ((uintptr_t)ranges[i].iov_base + ranges[i].iov_len - 1) / PAGE + 1;
+
+        n_pages += high - (low < next ? next : low);
+        next = high;
+    }
+    return n_pages;
+}
+
+struct dm_move_cost dm_move_cost(const struct dm_move *m)
+{
+    struct window all = {.len = m->len};
+    struct dm_move_cost cost = {.pages = 0};
+    uint64_t n_ranges, span;
+    int n;
+
+    if (m->len == 0)
+        return cost;
+    all.low = dm_view_offset(m->view, m->pos);
+    all.high = dm_view_offset(m->view, m->pos + m->len - 1) + 1;
+    span = (uint64_t)(all.high - all.low);
+    n_ranges = m->len / window_piece(m, &all) + 1;
+    cost.pages = cost_first_pages(m, &n) * n_ranges / (uint64_t)n;
+    if (cost.pages > span / PAGE + 2)
+        cost.pages = span / PAGE + 2;
+    if (span == m->len)
+        return cost;
+    if (window_is_for_sieve(m, &all))
+        cost.read_ns = (span - m->len) * (m->disk->is_memory ? HOLE_PS : HOLE_DISK_PS) / 1000;
+    else
+        cost.read_ns = n_ranges * (m->disk->is_memory ? RANGE_NS : RANGE_DISK_NS);
+    return cost;
+}
+
+/* ---- moves ---- */
 
 int dm_move_run(struct dm_move *m)
 {

@@ -6,12 +6,27 @@
 
 #include <stdlib.h>
 
+#include "channel/channel.h"
 #include "io/ship.h"
+#include "util/host.h"
 
 #define VIEW_MOST   ((uint64_t)1 << 24) /* bytes of a view that is shipped */
 #define GATHER_MEAN ((uint64_t)1 << 14) /* shorter messages to other hosts are gathered first */
 #define PART_LONG   ((uint64_t)1 << 20) /* a contiguous part that needs no help */
 #define DOMAIN_UNIT ((int64_t)1 << 16)  /* domains begin at multiples of that, or of a stripe */
+
+#define BUFFER_LONG  ((uint64_t)16 << 20) /* rounds between hosts wait for messages: few of them */
+#define BUFFER_CACHE ((uint64_t)1 << 20) /* within a host a window stays in the processor's cache */
+#define WRITERS_MOST 8                   /* who writes to a file excludes the others, partly */
+#define ALONE_MOST   63                  /* calls that do not ask, after many in vain */
+
+/* Of the processor, beside what bytes cost in one range: a page that one more process writes to; a message of an
+ * exchange; a byte that is exchanged. */
+#define PAGE         4096
+#define PAGE_NS      500
+#define PAGE_DISK_NS 2000
+#define MESSAGE_NS   10000
+#define COPY_PS      300
 
 static enum dm_hint_use plan_use(const struct dm_file *f, bool is_write)
 {
@@ -24,8 +39,16 @@ bool dm_plan_is_hinted(const struct dm_file *f, bool is_write)
 
     if (f->comm == NULL || use == DM_HINT_DISABLE)
         return false;
-    /* Where all share one page cache, nothing is cheaper than to copy into it. */
+    /* Where all share one page cache, it depends on what they access. */
     return use == DM_HINT_ENABLE || !f->is_one_cache;
+}
+
+bool dm_plan_is_asked(struct dm_file *f, bool is_write)
+{
+    if (f->comm == NULL || plan_use(f, is_write) == DM_HINT_DISABLE)
+        return false;
+    return dm_plan_is_hinted(f, is_write) ||
+           (f->has_view && !dm_backoff_skips(&f->alone[is_write]));
 }
 
 struct dm_plan_part dm_plan_part(struct dm_file *f, const struct dm_move *m)
@@ -37,12 +60,47 @@ struct dm_plan_part dm_plan_part(struct dm_file *f, const struct dm_move *m)
         part.low = dm_view_offset(f->view, part.pos);
         part.high = dm_view_offset(f->view, part.pos + part.len - 1) + 1;
     }
+    part.cost = dm_move_cost(m);
     part.is_refused =
         bad != DM_OK || m->is_refused || part.view_bytes > VIEW_MOST || f->view->has_overlaps;
     return part;
 }
 
-bool dm_plan_is_worth(const struct dm_file *f, bool is_write, bool must, struct dm_plan *plan)
+/*
+ * Within a host data are copied once more, and there are messages; but each page of the file is touched
+ * by one process only, and each byte is read once.
+ */
+static bool plan_saves(const struct dm_file *f, bool is_write, const struct dm_plan *plan)
+{
+    uint64_t span = (uint64_t)(plan->high - plan->low), n_agg = (uint64_t)dm_plan_n_agg(f);
+    uint64_t pages = span / PAGE + 1, touched = 0, read_ns = 0, len = 0, n_rounds, saved;
+
+    for (int r = 0; r < f->size; r++) {
+        touched += plan->parts[r].cost.pages;
+        read_ns += plan->parts[r].cost.read_ns;
+        len += plan->parts[r].len;
+    }
+    if (n_agg == 0)
+        return false;
+    n_rounds = span / n_agg / (dm_plan_buffer(f) / 2) + 1;
+    saved = touched > pages ? (touched - pages) * (f->disk.is_memory ? PAGE_NS : PAGE_DISK_NS) : 0;
+    return (is_write ? saved : read_ns) >
+           len * COPY_PS / 1000 + (uint64_t)f->size * n_agg * n_rounds * MESSAGE_NS;
+}
+
+/* Is it for a file within a host, where no hint asks for it? */
+static bool plan_saves_alone(struct dm_file *f, bool is_write, const struct dm_plan *plan)
+{
+    bool saves = plan_saves(f, is_write, plan);
+
+    if (saves)
+        dm_backoff_worked(&f->alone[is_write]);
+    else
+        dm_backoff_failed(&f->alone[is_write], ALONE_MOST);
+    return saves;
+}
+
+bool dm_plan_is_worth(struct dm_file *f, bool is_write, bool must, struct dm_plan *plan)
 {
     bool is_long = true;
 
@@ -63,7 +121,17 @@ bool dm_plan_is_worth(const struct dm_file *f, bool is_write, bool must, struct 
     }
     if (plan->high <= plan->low)
         return false;
+    if (!must && !dm_plan_is_hinted(f, is_write))
+        return plan_saves_alone(f, is_write, plan);
     return must || plan_use(f, is_write) == DM_HINT_ENABLE || !is_long;
+}
+
+int dm_plan_n_writers(int size)
+{
+    int n = dm_chan_is_oversubscribed(dm_world.chan) ? dm_host_cores() : size;
+
+    n = n < WRITERS_MOST ? n : WRITERS_MOST;
+    return n < size ? n : size;
 }
 
 int dm_plan_n_agg(const struct dm_file *f)
@@ -73,7 +141,16 @@ int dm_plan_n_agg(const struct dm_file *f)
 
     if (want > 0)
         return want < (uint64_t)f->size ? (int)want : f->size;
+    if (f->is_one_cache)
+        return f->n_writers;
     return nodes != NULL ? nodes->n_nodes : 0;
+}
+
+uint64_t dm_plan_buffer(const struct dm_file *f)
+{
+    if (f->hints.cb_buffer_size > 0)
+        return f->hints.cb_buffer_size;
+    return f->is_one_cache ? BUFFER_CACHE : BUFFER_LONG;
 }
 
 /* One process of each host, then the second ones, ... */
@@ -113,11 +190,12 @@ static void plan_cut(const struct dm_file *f, struct dm_plan *plan)
 {
     int64_t unit = f->hints.striping_unit > 0 ? (int64_t)f->hints.striping_unit : DOMAIN_UNIT;
     int64_t low = plan->low / unit * unit, each = (plan->high - low) / plan->n_agg + 1;
+    int64_t buffer = (int64_t)dm_plan_buffer(f);
 
     plan->low = low;
     plan->domain = (each + unit - 1) / unit * unit;
-    plan->n_windows = (int64_t)f->hints.cb_buffer_size < plan->domain ? 2 : 1;
-    plan->window = plan->n_windows == 2 ? (int64_t)f->hints.cb_buffer_size / 2 : plan->domain;
+    plan->n_windows = buffer < plan->domain ? 2 : 1;
+    plan->window = plan->n_windows == 2 ? buffer / 2 : plan->domain;
 }
 
 /* The window that an offset lies in, counted through all domains. */

@@ -9,10 +9,11 @@
 
 /* What each process tells all before a collective transfer; sent as it is. */
 struct dm_plan_part {
-    uint64_t pos, len;   /* in its view */
-    int64_t low, high;   /* of the file; equal: nothing */
-    uint64_t view_bytes; /* of its view as it is shipped */
-    uint32_t is_refused; /* it cannot take part in an exchange */
+    uint64_t pos, len;        /* in its view */
+    int64_t low, high;        /* of the file; equal: nothing */
+    uint64_t view_bytes;      /* of its view as it is shipped */
+    struct dm_move_cost cost; /* alone */
+    uint32_t is_refused;      /* it cannot take part in an exchange */
 };
 
 /* What all processes know and decided alike. */
@@ -30,15 +31,24 @@ struct dm_plan {
 
 /* May a collective call on this file want an exchange? Hints and hosts say; the same at all its processes. */
 bool dm_plan_is_hinted(const struct dm_file *f, bool is_write);
+/*
+ * The same for a blocking call. Within a host what all access decides, once a view was set; where that was
+ * in vain it is not asked for by the next calls.
+ */
+bool dm_plan_is_asked(struct dm_file *f, bool is_write);
+/* Aggregators of a file within one host, if no hint says how many; what the first process says is right. */
+int dm_plan_n_writers(int size);
 /* How many aggregators there are, as hosts and hints say; 0: no memory to find out. */
 int dm_plan_n_agg(const struct dm_file *f);
+/* Bytes of the file that an aggregator holds, as hosts and hints say. */
+uint64_t dm_plan_buffer(const struct dm_file *f);
 /* What this process has to say. */
 struct dm_plan_part dm_plan_part(struct dm_file *f, const struct dm_move *m);
 /*
  * Are data to be exchanged, from what all have said in plan->parts? Sets low and high. must: they are,
  * if there are any.
  */
-bool dm_plan_is_worth(const struct dm_file *f, bool is_write, bool must, struct dm_plan *plan);
+bool dm_plan_is_worth(struct dm_file *f, bool is_write, bool must, struct dm_plan *plan);
 /* The aggregators and what each has to do. DM_ENOMEM. */
 int dm_plan_make(struct dm_file *f, struct dm_plan *plan);
 void dm_plan_free(struct dm_plan *plan);
