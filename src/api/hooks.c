@@ -1,24 +1,13 @@
 /*
- * What the distribution's Fortran and C++ libraries call behind the calls of the standard, so that
- * callbacks get their own language's arguments. The names and types are MPICH's binary interface. Those for
- * sections of arrays are for our own Fortran library (src/fortran).
+ * Hooks of the Fortran and C++ libraries.
  */
+#include "api/hooks.h"
+
 #include "api/api.h"
 #include "util/glock.h"
 #include "util/log.h"
 
-void MPII_Keyval_set_proxy(int keyval, dm_attr_copy_proxy *copy, dm_attr_delete_proxy *del);
-void MPII_Op_set_cxx(MPI_Op op, void (*call)(void));
-void MPII_Errhandler_set_cxx(MPI_Errhandler errhandler, void (*call)(void));
-void MPII_Warn(const char *text);
-void MPII_Request_set_copies(MPI_Request request, struct dm_copies *copies);
-int MPII_Type_each_run(MPI_Count count, MPI_Datatype type,
-                       int (*fn)(void *arg, MPI_Aint offset, MPI_Count n, MPI_Datatype basic,
-                                 MPI_Aint extent, MPI_Aint len),
-                       void *arg);
-
-DM_EXPORT void MPII_Keyval_set_proxy(int keyval, dm_attr_copy_proxy *copy,
-                                     dm_attr_delete_proxy *del)
+DM_EXPORT void MPII_Keyval_set_proxy(int keyval, dm_hook_copy *copy, dm_hook_delete *del)
 {
     dm_glock_enter();
     dm_keyval_set_proxy(keyval, copy, del);

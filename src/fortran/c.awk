@@ -75,7 +75,7 @@ function c_call(r, large,    i, s, hook) {
     for (i = 1; i <= n_args[r]; i++)
         s = s (i > 1 ? ", " : "") passed(r, i, large)
     hook = name[r] ~ /_[gs]et_attr$/
-    return (hook ? "MPII_" short_name(r) : mpi_name(r, large)) "(" s (hook ? ", DM_F_ATTR_AINT" : "") ")"
+    return (hook ? "MPII_" short_name(r) : mpi_name(r, large)) "(" s (hook ? ", DM_HOOK_ATTR_AINT" : "") ")"
 }
 
 function before(r, i, large,    t, a) {

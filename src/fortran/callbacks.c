@@ -18,13 +18,6 @@ typedef void(copy_int)(MPI_Fint *object, MPI_Fint *keyval, MPI_Fint *extra, MPI_
 typedef void(delete_int)(MPI_Fint *object, MPI_Fint *keyval, MPI_Fint *value, MPI_Fint *extra,
                          MPI_Fint *err);
 
-/* What libmpi.so calls for a key of Fortran: fn is the program's function. */
-typedef int(copy_proxy)(MPI_Comm_copy_attr_function *fn, int handle, int keyval, void *extra,
-                        int type, void *value, void **new_value, int *flag);
-typedef int(delete_proxy)(MPI_Comm_delete_attr_function *fn, int handle, int keyval, int type,
-                          void *value, void *extra);
-void MPII_Keyval_set_proxy(int keyval, copy_proxy *copy, delete_proxy *del);
-
 static int call_copy_aint(MPI_Comm_copy_attr_function *fn, int handle, int keyval, void *extra,
                           int type, void *value, void **new_value, int *flag)
 {
@@ -124,7 +117,7 @@ DM_EXPORT void pmpi_attr_put_(const MPI_Fint *comm, const MPI_Fint *keyval, cons
                               MPI_Fint *ierror)
 {
     dm_f_return(ierror,
-                MPII_Comm_set_attr(*comm, *keyval, (void *)(MPI_Aint)*value, DM_F_ATTR_INT));
+                MPII_Comm_set_attr(*comm, *keyval, (void *)(MPI_Aint)*value, DM_HOOK_ATTR_INT));
 }
 DM_ALSO_AS(pmpi_attr_put_, mpi_attr_put_);
 
@@ -132,7 +125,7 @@ DM_EXPORT void pmpi_attr_get_(const MPI_Fint *comm, const MPI_Fint *keyval, MPI_
                               MPI_Fint *flag, MPI_Fint *ierror)
 {
     MPI_Aint found = 0;
-    int err = MPII_Comm_get_attr(*comm, *keyval, &found, flag, DM_F_ATTR_INT);
+    int err = MPII_Comm_get_attr(*comm, *keyval, &found, flag, DM_HOOK_ATTR_INT);
 
     if (err == MPI_SUCCESS && *flag)
         *value = (MPI_Fint)found;
@@ -207,7 +200,6 @@ DM_EXPORT void mpi_conversion_fn_null_c_(void)
 /* ---- error handlers of files: their handle is an integer ---- */
 
 typedef void(file_error)(MPI_Fint *file, MPI_Fint *code);
-void MPII_Errhandler_set_cxx(MPI_Errhandler errhandler, void (*call)(void));
 
 static void call_file_error(int object, void *handle, int *code, void (*fn)(void))
 {

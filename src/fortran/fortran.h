@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "api/hooks.h"
 #include "mpi.h"
 #include "util/copies.h"
 #include "util/port.h"
@@ -25,28 +26,6 @@
     DM_ALSO_AS(pmpi_##name##_, mpi_##name##_);                                                     \
     DM_ALSO_AS(pmpi_##name##_, mpi_##name##_f08_);                                                 \
     DM_ALSO_AS(pmpi_##name##_, pmpi_##name##_f08_)
-
-/* ---- hooks of libmpi.so ---- */
-
-enum { DM_F_ATTR_AINT = 1, DM_F_ATTR_INT = 3 };
-int MPII_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag, int type);
-int MPII_Comm_set_attr(MPI_Comm comm, int keyval, void *value, int type);
-int MPII_Type_get_attr(MPI_Datatype datatype, int keyval, void *value, int *flag, int type);
-int MPII_Type_set_attr(MPI_Datatype datatype, int keyval, void *value, int type);
-int MPII_Win_get_attr(MPI_Win win, int keyval, void *value, int *flag, int type);
-int MPII_Win_set_attr(MPI_Win win, int keyval, void *value, int type);
-/* Print a warning. */
-void MPII_Warn(const char *text);
-/* The operation of a request works on copies from here on; they are its own. */
-void MPII_Request_set_copies(MPI_Request request, struct dm_copies *copies);
-/*
- * Call fn for each run of n equal basic types, at their offset, of count elements of a committed type: their extent,
- * and the bytes that each covers. fn must not call MPI. MPI_ERR_TYPE: it is none.
- */
-int MPII_Type_each_run(MPI_Count count, MPI_Datatype type,
-                       int (*fn)(void *arg, MPI_Aint offset, MPI_Count n, MPI_Datatype basic,
-                                 MPI_Aint extent, MPI_Aint len),
-                       void *arg);
 
 /* ---- arguments (arguments.c) ---- */
 
