@@ -168,7 +168,8 @@ static int access_transfer(struct dm_file *f, struct dm_move *m, bool converts)
         err = dm_file_lock(f);
     if (err != DM_OK)
         return err;
-    dm_file_see(f);
+    if (!m->is_write)
+        dm_file_see(f);
     err = converts ? dm_convert_run(m, access_move_unlocked) : access_move_unlocked(m);
     if (err == DM_OK && m->is_write)
         err = dm_file_show(f);

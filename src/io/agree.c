@@ -21,25 +21,42 @@ static int agree_first(const struct dm_comm *comm, uint64_t word)
     return comm->size - (int)(word >> 32);
 }
 
-int dm_io_agree(struct dm_comm *comm, int err)
+/* Some process has an error: that of the lowest one. */
+static int agree_reason(struct dm_comm *comm, int err, uint64_t worst)
 {
+    int first = agree_first(comm, worst), bad;
     char text[DM_IO_TEXT] = "";
-    uint64_t mine, worst = 0;
-    int first, bad;
 
-    if (comm == NULL)
-        return err;
-    mine = agree_word(comm, err);
-    bad = dm_allreduce(&mine, &worst, 1, dm_type_get(MPI_UINT64_T), dm_op_get(MPI_MAX), comm);
-    if (bad != DM_OK || worst == 0)
-        return err != DM_OK ? err : bad;
-    first = agree_first(comm, worst);
     if (first == comm->rank && dm_err_code() == err)
         strncpy(text, dm_err_detail(), sizeof(text) - 1);
     bad = dm_bcast(text, sizeof(text), dm_type_get(MPI_BYTE), first, comm);
     if (err != DM_OK || bad != DM_OK)
         return err != DM_OK ? err : bad;
     return DM_FAIL((int)(uint32_t)worst, "%s (rank %d)", text, first);
+}
+
+int dm_io_agree_flags(struct dm_comm *comm, int err, bool *flags, int n)
+{
+    uint64_t mine[1 + DM_IO_FLAGS] = {0}, all[1 + DM_IO_FLAGS] = {0};
+    int bad;
+
+    if (comm == NULL)
+        return err;
+    mine[0] = agree_word(comm, err);
+    for (int i = 0; i < n; i++)
+        mine[1 + i] = flags[i];
+    bad =
+        dm_allreduce(mine, all, (size_t)n + 1, dm_type_get(MPI_UINT64_T), dm_op_get(MPI_MAX), comm);
+    for (int i = 0; i < n; i++)
+        flags[i] = all[1 + i] != 0;
+    if (bad != DM_OK || all[0] == 0)
+        return err != DM_OK ? err : bad;
+    return agree_reason(comm, err, all[0]);
+}
+
+int dm_io_agree(struct dm_comm *comm, int err)
+{
+    return dm_io_agree_flags(comm, err, NULL, 0);
 }
 
 int dm_file_agree(struct dm_file *f, int err)

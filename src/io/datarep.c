@@ -148,20 +148,25 @@ int dm_datarep_size(const struct dm_datarep *rep, struct dm_type *type, MPI_Coun
     return DM_OK;
 }
 
-int dm_file_get_type_extent(struct dm_file *f, struct dm_type *type, MPI_Aint *extent)
+int dm_datarep_extent(const struct dm_datarep *rep, struct dm_type *type, MPI_Aint *extent_p)
 {
     struct dm_type *file;
     int err;
 
-    *extent = type->extent;
-    if (!dm_datarep_converts(f->view->rep))
+    *extent_p = type->extent;
+    if (!dm_datarep_converts(rep))
         return DM_OK;
-    err = dm_type_rebuild(type, datarep_basic, (void *)(uintptr_t)f->view->rep, &file);
+    err = dm_type_rebuild(type, datarep_basic, (void *)(uintptr_t)rep, &file);
     if (err != DM_OK)
         return err;
-    *extent = file->extent;
+    *extent_p = file->extent;
     dm_type_rebuilt_drop(file);
     return DM_OK;
+}
+
+int dm_file_get_type_extent(struct dm_file *f, struct dm_type *type, MPI_Aint *extent)
+{
+    return dm_datarep_extent(f->view->rep, type, extent);
 }
 
 /* ---- conversions ---- */

@@ -32,6 +32,8 @@ static inline bool dm_datarep_converts(const struct dm_datarep *rep)
 }
 /* Bytes in the file of the data of one element. Runs the program's callbacks, as all below. */
 int dm_datarep_size(const struct dm_datarep *rep, struct dm_type *type, MPI_Count *size_p);
+/* The extent of a type in the file. */
+int dm_datarep_extent(const struct dm_datarep *rep, struct dm_type *type, MPI_Aint *extent_p);
 /* The type as it is in the file: type itself with a reference, or one of dm_type_rebuild. */
 int dm_datarep_type(const struct dm_datarep *rep, struct dm_type *type, struct dm_type **new_p);
 /*

@@ -124,7 +124,7 @@ static enum dm_exchange_stage exchange_after_ready(struct dm_exchange *x)
         return EXCHANGE_OVER;
     if (!is_shipped)
         return EXCHANGE_SHIP;
-    if (x->is_atomic)
+    if (x->is_atomic && !x->m->is_write)
         dm_file_see(x->f);
     return EXCHANGE_ROUNDS;
 }

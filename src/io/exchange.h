@@ -12,8 +12,12 @@ struct dm_exchanges; /* what a file has for them: the ones that are under way, i
 /* DM_ENOMEM. */
 int dm_exchanges_new(struct dm_file *f);
 void dm_exchanges_free(struct dm_file *f);
-/* Collective: with the hints that are in force now, do nonblocking calls have what they need? */
+/*
+ * What nonblocking calls need with the hints that are in force now. All call it, and agree about errors;
+ * they do in the second one, which is collective.
+ */
 int dm_exchanges_prepare(struct dm_file *f);
+int dm_exchanges_prepare_all(struct dm_file *f);
 /* Wait for all that are under way. */
 void dm_exchanges_drain(struct dm_file *f);
 /* The messages of their requests have no communicator any more. */

@@ -156,6 +156,13 @@ int dm_exchanges_new(struct dm_file *f)
     return DM_OK;
 }
 
+/* The same at all processes. */
+static bool exchanges_are_ready(const struct dm_file *f)
+{
+    return f->exchanges->gather != NULL ||
+           (!dm_plan_is_hinted(f, false) && !dm_plan_is_hinted(f, true));
+}
+
 int dm_exchanges_prepare(struct dm_file *f)
 {
     struct dm_exchanges *e = f->exchanges;
@@ -163,13 +170,22 @@ int dm_exchanges_prepare(struct dm_file *f)
     size_t len = sizeof(e->mine);
     int err;
 
-    if (e->gather != NULL || (!dm_plan_is_hinted(f, false) && !dm_plan_is_hinted(f, true)))
+    if (exchanges_are_ready(f))
         return DM_OK;
     err = dm_coll_allgather(&e->mine, len, byte, e->parts, len, byte, f->comm,
                             dm_coll_persistent(NULL, &e->gather));
     if (err == DM_OK)
         err = dm_io_max_init(&e->max, f->comm);
-    err = dm_file_agree(f, err);
+    return err;
+}
+
+int dm_exchanges_prepare_all(struct dm_file *f)
+{
+    int err;
+
+    if (exchanges_are_ready(f))
+        return DM_OK;
+    err = dm_file_agree(f, dm_exchanges_prepare(f));
     if (err != DM_OK)
         dm_exchanges_stop(f);
     return err;

@@ -150,7 +150,9 @@ struct file_first {
     int32_t err;
     int32_t amode;
     uint64_t ino;
+    uint64_t end; /* with MPI_MODE_APPEND */
     struct dm_hints hints;
+    struct dm_file_home words;
     uint32_t is_local;
     int32_t n_writers;
     char text[512];
@@ -162,7 +164,8 @@ static int file_open_flags(int amode)
 
     if ((amode & MPI_MODE_CREATE) != 0)
         flags |= O_CREAT;
-    if ((amode & MPI_MODE_EXCL) != 0)
+    /* Without O_CREAT the system would take O_EXCL for something else. */
+    if ((amode & MPI_MODE_EXCL) != 0 && (amode & MPI_MODE_CREATE) != 0)
         flags |= O_EXCL;
     return flags;
 }
@@ -178,16 +181,31 @@ static int file_open_disk(struct dm_file *f, const char *path, int flags)
     return dm_disk_open(&f->disk, path, (flags & ~O_ACCMODE) | O_WRONLY);
 }
 
-/* The file is there; a network file system may not show it yet where nobody has made it. */
-static int file_open_other(struct dm_file *f, const char *path, const struct file_first *first)
+/* A network file system may not show a file yet where nobody has made it. */
+static int file_open_made(struct dm_file *f, const char *path)
 {
-    int flags = file_open_flags(f->amode) & ~(O_CREAT | O_EXCL), err;
+    int flags = file_open_flags(f->amode) & ~O_EXCL;
+    int err = file_open_disk(f, path, flags & ~O_CREAT);
     bool is_local;
 
+    if (err != DM_ERR_NO_SUCH_FILE || (flags & O_CREAT) == 0)
+        return err;
     (void)dm_disk_fs_of(path, &is_local);
-    if (!is_local)
-        flags |= file_open_flags(f->amode) & O_CREAT;
-    err = file_open_disk(f, path, flags);
+    if (is_local)
+        return err;
+    free(f->disk.path);
+    return file_open_disk(f, path, flags);
+}
+
+/* The file is there, says the first process. */
+static int file_open_other(struct dm_file *f, const char *path, const struct file_first *first)
+{
+    int err;
+
+    if (first->amode != f->amode)
+        return DM_FAIL(DM_ERR_NOT_SAME, "amode is 0x%x, that of rank 0 is 0x%x", (unsigned)f->amode,
+                       (unsigned)first->amode);
+    err = file_open_made(f, path);
     if (err == DM_ERR_NO_SUCH_FILE)
         return DM_FAIL(err, "opening \"%s\": rank 0 has it, but it is not there on host %s", path,
                        dm_world.host_of(dm_world.host_arg, dm_world.rank));
@@ -197,39 +215,62 @@ static int file_open_other(struct dm_file *f, const char *path, const struct fil
     return err;
 }
 
-/* Collective. The first process makes the file, then the others open it. */
-static int file_open_all(struct dm_file *f, const char *path)
+static int file_check_comm(const struct dm_file *f)
+{
+    return f->size == 1 || f->comm != NULL ? DM_OK : DM_FAIL(DM_ENOMEM, "communicator of a file");
+}
+
+static int file_open_first(struct dm_file *f, const char *path, struct file_first *first)
+{
+    int err = file_check_comm(f);
+
+    if (err == DM_OK)
+        err = file_open_disk(f, path, file_open_flags(f->amode));
+    if (err == DM_OK && (f->amode & MPI_MODE_APPEND) != 0)
+        err = dm_disk_size(&f->disk, &first->end);
+    first->err = err;
+    first->ino = f->disk.ino;
+    first->is_local = f->disk.is_local;
+    first->n_writers = dm_plan_n_writers(f->size);
+    if (err != DM_OK)
+        snprintf(first->text, sizeof(first->text), "%s", dm_err_detail());
+    return err;
+}
+
+/*
+ * Collective over comm, of which f->comm is a copy: that one's first messages would be dear. The first
+ * process makes the file, then the others open it.
+ */
+static int file_open_all(struct dm_file *f, struct dm_comm *comm, const char *path)
 {
     struct file_first first = {.amode = f->amode, .hints = f->hints};
-    int err = DM_OK, bad;
+    bool lacks[DM_N_WORDS_LACKS] = {false};
+    int err = f->rank == 0 ? file_open_first(f, path, &first) : DM_OK, bad;
 
-    if (f->rank == 0) {
-        err = file_open_disk(f, path, file_open_flags(f->amode));
-        first.err = err;
-        first.ino = f->disk.ino;
-        first.is_local = f->disk.is_local;
-        first.n_writers = dm_plan_n_writers(f->size);
-        if (err != DM_OK)
-            snprintf(first.text, sizeof(first.text), "%s", dm_err_detail());
+    if (f->size > 1) {
+        if (err == DM_OK)
+            dm_file_words_make(f, &first.words);
+        bad = dm_bcast(&first, sizeof(first), dm_type_get(MPI_BYTE), 0, comm);
+        if (bad != DM_OK)
+            return bad;
     }
-    if (f->comm == NULL)
-        return err;
-    bad = dm_file_bcast(f, &first, sizeof(first));
-    if (bad != DM_OK)
-        return bad;
+    f->pos = first.end;
+    if (f->size == 1 || first.err != DM_OK)
+        return f->rank == 0 ? err : DM_FAIL(first.err, "%s (rank 0)", first.text);
     f->hints = first.hints;
     f->is_one_cache = first.is_local && dm_node_is_one(f->group);
     f->n_writers = first.n_writers;
-    if (f->rank > 0 && first.err == DM_OK) {
-        if (first.amode != f->amode)
-            err = DM_FAIL(DM_ERR_NOT_SAME, "amode is 0x%x, that of rank 0 is 0x%x",
-                          (unsigned)f->amode, (unsigned)first.amode);
-        else
-            err = file_open_other(f, path, &first);
-    }
-    if (f->rank > 0 && first.err != DM_OK)
-        err = DM_FAIL(first.err, "%s (rank 0)", first.text);
-    return first.err != DM_OK ? err : dm_file_agree(f, err);
+    dm_file_words_take(f, &first.words, lacks);
+    if (f->rank > 0)
+        err = file_check_comm(f);
+    if (err == DM_OK && f->rank > 0)
+        err = file_open_other(f, path, &first);
+    if (err == DM_OK)
+        err = dm_exchanges_prepare(f);
+    err = dm_io_agree_flags(comm, err, lacks, DM_N_WORDS_LACKS);
+    if (err == DM_OK)
+        dm_file_words_choose(f, lacks);
+    return err;
 }
 
 static int file_new(struct dm_comm *comm, int amode, struct dm_info *info, struct dm_file **f_p)
@@ -268,40 +309,47 @@ static int file_new(struct dm_comm *comm, int amode, struct dm_info *info, struc
     return DM_OK;
 }
 
-/* MPI_MODE_APPEND: all pointers at the end. Nobody uses them before all are here. */
-static int file_to_end(struct dm_file *f)
+/* MPI_MODE_APPEND: the shared pointer at the end, too. Nobody uses it before all are here. */
+static int file_to_end(struct dm_file *f, struct dm_comm *comm)
 {
-    uint64_t size = 0;
-    int err = f->rank == 0 ? dm_disk_size(&f->disk, &size) : DM_OK;
+    int err = f->rank == 0 ? dm_file_pointer_set(f, f->pos) : DM_OK;
 
-    if (err == DM_OK && f->rank == 0)
-        err = dm_file_pointer_set(f, size);
-    if (f->comm != NULL) {
-        int bad = dm_file_bcast(f, &size, sizeof(size));
-
-        err = dm_file_agree(f, err);
-        if (bad != DM_OK)
-            err = bad;
-    }
-    f->pos = size;
-    return err;
+    return f->size > 1 ? dm_io_agree(comm, err) : err;
 }
 
-/* Nothing is made, neither on disk nor between the processes, before all say that they can go on. */
-static int file_agree_first(struct dm_comm *comm, int err)
+/*
+ * Nothing is made on disk before all say that they can go on, which they do as they agree about the
+ * communicator of the file, *own_p. NULL with DM_OK: the file is this process' alone, or this process had no
+ * memory for it, which the others do not know yet.
+ */
+static int file_agree_first(struct dm_comm *comm, int err, struct dm_comm **own_p)
 {
-    return comm->size > 1 ? dm_io_agree(comm, err) : err;
+    struct dm_io_result result;
+    int bad;
+
+    *own_p = NULL;
+    if (comm->size == 1)
+        return err;
+    dm_io_result_set(&result, err);
+    bad = dm_comm_dup_or_fail(comm, err, own_p);
+    if (bad == DM_OK || (err == DM_OK && bad == DM_ENOMEM))
+        return DM_OK;
+    err = dm_io_agree(comm, dm_io_result_get(&result));
+    return err != DM_OK ? err : bad;
 }
 
 int dm_file_decline_open(struct dm_comm *comm, int err)
 {
-    return comm != NULL && comm->remote == NULL ? file_agree_first(comm, err) : err;
+    struct dm_comm *none;
+
+    return comm != NULL && comm->remote == NULL ? file_agree_first(comm, err, &none) : err;
 }
 
 int dm_file_open(struct dm_comm *comm, const char *name, int amode, struct dm_info *info,
                  struct dm_file **file_p)
 {
     const char *path = dm_disk_path(name);
+    struct dm_comm *own = NULL;
     struct dm_file *f = NULL;
     int err;
 
@@ -313,18 +361,15 @@ int dm_file_open(struct dm_comm *comm, const char *name, int amode, struct dm_in
         err = DM_FAIL(DM_ERR_BAD_FILE, "filename is empty");
     if (err == DM_OK)
         err = file_new(comm, amode, info, &f);
-    err = file_agree_first(comm, err);
-    if (err == DM_OK)
-        err = dm_file_share(f, comm);
+    err = file_agree_first(comm, err, &own);
     if (err != DM_OK) {
         dm_file_unref(f);
         return err;
     }
-    err = file_open_all(f, path);
-    if (err == DM_OK)
-        err = dm_exchanges_prepare(f);
+    f->comm = own;
+    err = file_open_all(f, comm, path);
     if (err == DM_OK && (amode & MPI_MODE_APPEND) != 0)
-        err = file_to_end(f);
+        err = file_to_end(f, comm);
     if (err != DM_OK) {
         (void)dm_file_unshare(f);
         dm_file_unref(f);
@@ -404,7 +449,7 @@ int dm_file_take_hints(struct dm_file *f, const struct dm_info *info)
     f->has_view = true;
     f->alone[0] = f->alone[1] = (struct dm_backoff){.left = 0};
     dm_ship_forget(f);
-    err = dm_exchanges_prepare(f);
+    err = dm_exchanges_prepare_all(f);
     if (err != DM_OK)
         f->hints = before;
     return err;

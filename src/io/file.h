@@ -63,12 +63,18 @@ struct dm_file {
 int dm_file_agree(struct dm_file *f, int err);
 /* The same among the processes of a communicator; NULL: this one alone. */
 int dm_io_agree(struct dm_comm *comm, int err);
+/* And which of n flags are true at some process; at most DM_IO_FLAGS. */
+#define DM_IO_FLAGS 4
+int dm_io_agree_flags(struct dm_comm *comm, int err, bool *flags, int n);
 /* Collective: len bytes of the first process. */
 int dm_file_bcast(struct dm_file *f, void *data, size_t len);
 
 /* ---- size.c ---- */
 
-/* In atomic mode, inside of its lock: see what other hosts have written, before; let them see it, after. */
+/*
+ * In atomic mode, inside of its lock: before reading, see what other hosts have written; after writing, let
+ * them see it.
+ */
 void dm_file_see(struct dm_file *f);
 int dm_file_show(struct dm_file *f);
 
@@ -87,12 +93,7 @@ void dm_file_unref(struct dm_file *f);
 
 /* ---- shared.c: what its processes have in common ---- */
 
-/*
- * Collective, on failure too: the communicator and the words, which nobody uses before he has heard of the
- * first process again.
- */
-int dm_file_share(struct dm_file *f, struct dm_comm *comm);
-/* Collective. */
+/* Nobody uses the communicator and the words any more. */
 int dm_file_unshare(struct dm_file *f);
 /* The shared pointer, in bytes of the view: what it was, and n added. */
 int dm_file_pointer_add(struct dm_file *f, uint64_t n, uint64_t *old_p);
@@ -114,5 +115,10 @@ int dm_file_start(struct dm_file *f, const struct dm_move *m, struct dm_req **re
 int dm_file_started(struct dm_file *f, const struct dm_move *m, int err, struct dm_req **req_p);
 /* Wait for all of this file. */
 void dm_file_drain(struct dm_file *f);
+/*
+ * View and sizes are changed while nothing is under way: else DM_ERR_IO (a split collective) or
+ * DM_ERR_REQUEST. Waits for what the program knows nothing of.
+ */
+int dm_file_check_idle(struct dm_file *f);
 
 #endif

@@ -154,3 +154,16 @@ void dm_file_drain(struct dm_file *f)
     while (f->n_pending > 0)
         dm_wait_job_pass(dm_world.chan, &n_idle);
 }
+
+int dm_file_check_idle(struct dm_file *f)
+{
+    if (f->split.what != NULL)
+        return DM_FAIL(DM_ERR_IO, "%s_begin of \"%s\" is under way: call %s_end first",
+                       f->split.what, f->disk.path, f->split.what);
+    if (f->n_pending == f->n_declined)
+        dm_file_drain(f);
+    if (f->n_pending > 0)
+        return DM_FAIL(DM_ERR_REQUEST, "%d requests on \"%s\" are not complete", f->n_pending,
+                       f->disk.path);
+    return DM_OK;
+}

@@ -6,10 +6,14 @@
 #include "io/file.h"
 #include "io/job.h"
 
-/* What must be the same everywhere. */
+/*
+ * What must be the same everywhere (section 14.3); sent as it is. Of etypes the standard says that of their
+ * extents in the file; those with the same data are not refused, either.
+ */
 struct view_first {
+    int64_t etype_extent;
     uint64_t etype_size;
-    char datarep[MPI_MAX_DATAREP_STRING];
+    char datarep[MPI_MAX_DATAREP_STRING]; /* empty: the call has failed there */
 };
 
 static int view_check_disp(struct dm_file *f, MPI_Offset *disp)
@@ -43,14 +47,8 @@ static int view_make(struct dm_file *f, MPI_Offset disp, struct dm_type *etype,
     const struct dm_datarep *rep;
     int err = view_check_disp(f, &disp);
 
-    if (err == DM_OK && f->split.what != NULL)
-        err = DM_FAIL(DM_ERR_IO, "%s_begin is under way: call %s_end first", f->split.what,
-                      f->split.what);
-    if (err == DM_OK && f->n_pending == f->n_declined)
-        dm_file_drain(f);
-    if (err == DM_OK && f->n_pending > 0)
-        err = DM_FAIL(DM_ERR_REQUEST, "%d requests on \"%s\" are not complete", f->n_pending,
-                      f->disk.path);
+    if (err == DM_OK)
+        err = dm_file_check_idle(f);
     if (err == DM_OK)
         err = dm_datarep_find(datarep, &rep);
     if (err != DM_OK)
@@ -58,31 +56,44 @@ static int view_make(struct dm_file *f, MPI_Offset disp, struct dm_type *etype,
     return dm_view_new(disp, etype, filetype, rep, (f->amode & MPI_MODE_RDONLY) == 0, view_p);
 }
 
-static int view_compare(const struct view_first *first, const struct dm_view *view)
+static int view_describe(const struct dm_view *view, struct view_first *mine)
 {
-    if (strcmp(first->datarep, view->rep->name) != 0)
+    MPI_Aint extent;
+    int err = dm_datarep_extent(view->rep, view->etype, &extent);
+
+    if (err != DM_OK)
+        return err;
+    mine->etype_extent = extent;
+    mine->etype_size = view->etype_size;
+    memcpy(mine->datarep, view->rep->name, sizeof(mine->datarep));
+    return DM_OK;
+}
+
+static int view_compare(const struct view_first *first, const struct view_first *mine)
+{
+    if (strcmp(first->datarep, mine->datarep) != 0)
         return DM_FAIL(DM_ERR_NOT_SAME, "datarep is \"%s\", that of rank 0 is \"%.*s\"",
-                       view->rep->name, MPI_MAX_DATAREP_STRING, first->datarep);
-    if (first->etype_size != view->etype_size)
-        return DM_FAIL(DM_ERR_NOT_SAME, "etype has %llu bytes, that of rank 0 has %llu",
-                       (unsigned long long)view->etype_size, (unsigned long long)first->etype_size);
+                       mine->datarep, MPI_MAX_DATAREP_STRING, first->datarep);
+    if (first->etype_extent != mine->etype_extent && first->etype_size != mine->etype_size)
+        return DM_FAIL(DM_ERR_NOT_SAME,
+                       "the extent of etype is %lld bytes in the file, that of rank 0 is %lld",
+                       (long long)mine->etype_extent, (long long)first->etype_extent);
     return DM_OK;
 }
 
 int dm_file_set_view(struct dm_file *f, MPI_Offset disp, struct dm_type *etype,
                      struct dm_type *filetype, const char *datarep, struct dm_info *info)
 {
-    struct view_first first = {.etype_size = 0};
+    struct view_first mine = {.datarep = ""}, first;
     struct dm_view *view = NULL;
     int err = view_make(f, disp, etype, filetype, datarep, &view), bad;
 
-    if (f->rank == 0 && view != NULL) {
-        first.etype_size = view->etype_size;
-        memcpy(first.datarep, view->rep->name, sizeof(first.datarep));
-    }
+    if (err == DM_OK)
+        err = view_describe(view, &mine);
+    first = mine;
     bad = dm_file_bcast(f, &first, sizeof(first));
-    if (err == DM_OK && bad == DM_OK && first.etype_size != 0)
-        err = view_compare(&first, view);
+    if (err == DM_OK && bad == DM_OK && first.datarep[0] != '\0')
+        err = view_compare(&first, &mine);
     /* Nobody uses the shared pointer before all are here, nor before it is set. */
     if (bad == DM_OK)
         bad = dm_file_agree(f, err);
@@ -102,7 +113,7 @@ int dm_file_set_view(struct dm_file *f, MPI_Offset disp, struct dm_type *etype,
 
 int dm_file_decline_view(struct dm_file *f, int err)
 {
-    struct view_first first = {.etype_size = 0};
+    struct view_first first = {.datarep = ""};
     struct dm_io_result result;
     int bad;
 

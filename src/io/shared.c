@@ -12,21 +12,6 @@
 /* In DM_WORD_SERVED: nobody gets the lock any more. Far above all tickets, also when several add it. */
 #define LOCK_LOST ((uint64_t)1 << 48)
 
-int dm_file_share(struct dm_file *f, struct dm_comm *comm)
-{
-    int err;
-
-    if (f->size == 1)
-        return DM_OK;
-    err = dm_comm_dup_bare(comm, &f->comm);
-    if (err != DM_OK)
-        return err;
-    err = dm_file_words_share(f);
-    if (err != DM_OK)
-        (void)dm_file_unshare(f);
-    return err;
-}
-
 int dm_file_unshare(struct dm_file *f)
 {
     int err;

@@ -4,7 +4,7 @@
 #include "io/file.h"
 #include "mpi/node/node.h"
 
-static int size_check(const struct dm_file *f, MPI_Offset size)
+static int size_check(struct dm_file *f, MPI_Offset size)
 {
     if ((f->amode & MPI_MODE_SEQUENTIAL) != 0)
         return DM_FAIL(DM_ERR_UNSUPPORTED_OPERATION, "\"%s\" is open with MPI_MODE_SEQUENTIAL",
@@ -13,7 +13,7 @@ static int size_check(const struct dm_file *f, MPI_Offset size)
         return DM_FAIL(DM_ERR_ARG, "size is %lld", (long long)size);
     if ((f->amode & MPI_MODE_RDONLY) != 0)
         return DM_FAIL(DM_ERR_READ_ONLY, "\"%s\" is open for reading only", f->disk.path);
-    return DM_OK;
+    return dm_file_check_idle(f);
 }
 
 /* Done by the first process while all are here. */

@@ -31,13 +31,6 @@ struct words_question {
     uint64_t old;
 };
 
-/* What the first process tells the others; sent as it is. */
-struct words_home {
-    struct dm_node_file file;
-    struct dm_word_key key;
-    int32_t handle;
-};
-
 /* ---- packets ---- */
 
 static void words_send(int proc, struct pkt_file_word *pkt, enum dm_pkt_type type)
@@ -160,49 +153,50 @@ static void words_drop(struct dm_file_words *w)
     w->own = NULL;
 }
 
-/* all: can everybody on the first process' host map its memory; can everybody reach the words by the provider? */
-static void words_choose(struct dm_file *f, const int all[2])
+void dm_file_words_make(struct dm_file *f, struct dm_file_home *home_p)
 {
     struct dm_file_words *w = &f->words;
 
-    if (!all[1])
+    *home_p = (struct dm_file_home){.handle = f->obj.handle};
+    /* Questions of others may come from the second agreement on. */
+    if (f->rank == 0 &&
+        dm_node_segment_make(&w->segment, "datum-file", WORDS_LEN, &home_p->file) == DM_OK)
+        w->at = w->segment.at;
+    if (words_may_use_provider(f))
+        w->own = dm_adapt_words_new(dm_chan_adapt(dm_world.chan), DM_N_WORDS, true, true, &w->key);
+    home_p->key = w->key;
+}
+
+void dm_file_words_take(struct dm_file *f, const struct dm_file_home *home,
+                        bool lacks[DM_N_WORDS_LACKS])
+{
+    struct dm_file_words *w = &f->words;
+
+    w->home = dm_group_proc(f->group, 0);
+    w->file = home->handle;
+    lacks[DM_WORDS_NO_PROVIDER] = w->own == NULL || w->key.rail != home->key.rail;
+    w->key = home->key;
+    lacks[DM_WORDS_UNMAPPED] = f->rank == 0 && w->segment.at == NULL;
+    if (f->rank > 0 && dm_node_is_local(w->home))
+        lacks[DM_WORDS_UNMAPPED] =
+            dm_node_segment_map(&w->segment, &home->file, WORDS_LEN) != DM_OK;
+}
+
+void dm_file_words_choose(struct dm_file *f, const bool lacks[DM_N_WORDS_LACKS])
+{
+    struct dm_file_words *w = &f->words;
+
+    if (lacks[DM_WORDS_NO_PROVIDER])
         words_drop(w);
-    if (all[1] || (!all[0] && f->rank > 0))
+    else
+        dm_node_segment_free(&w->segment);
+    if (lacks[DM_WORDS_UNMAPPED] && f->rank > 0)
         dm_node_segment_free(&w->segment);
     dm_node_segment_close_file(&w->segment);
     if (w->segment.at != NULL)
         w->at = w->segment.at;
     else
         w->at = f->rank == 0 ? w->local : NULL;
-}
-
-int dm_file_words_share(struct dm_file *f)
-{
-    struct dm_type *byte = dm_type_get(MPI_BYTE);
-    struct dm_file_words *w = &f->words;
-    struct words_home home = {.handle = f->obj.handle};
-    struct dm_word_key key = {.rail = 0};
-    int mine[2] = {1, 0}, all[2] = {0, 0}, err;
-
-    if (f->rank == 0)
-        mine[0] = dm_node_segment_make(&w->segment, "datum-file", WORDS_LEN, &home.file) == DM_OK;
-    if (words_may_use_provider(f))
-        w->own = dm_adapt_words_new(dm_chan_adapt(dm_world.chan), DM_N_WORDS, true, true, &key);
-    home.key = key;
-    err = dm_bcast(&home, sizeof(home), byte, 0, f->comm);
-    w->home = dm_group_proc(f->group, 0);
-    w->file = home.handle;
-    w->key = home.key;
-    mine[1] = w->own != NULL && key.rail == home.key.rail;
-    if (f->rank > 0 && err == DM_OK && dm_node_is_local(w->home))
-        mine[0] = dm_node_segment_map(&w->segment, &home.file, WORDS_LEN) == DM_OK;
-    if (err == DM_OK)
-        err = dm_allreduce(mine, all, 2, dm_type_get(MPI_INT), dm_op_get(MPI_MIN), f->comm);
-    if (err == DM_OK)
-        words_choose(f, all);
-    else
-        dm_file_words_free(f);
-    return err;
 }
 
 void dm_file_words_explain(const struct dm_file *f)

@@ -24,15 +24,34 @@ struct dm_file_words {
     struct dm_node_segment segment;
 };
 
+/* Where they are, as the first process tells the others; sent as it is. */
+struct dm_file_home {
+    struct dm_node_file file;
+    struct dm_word_key key;
+    int32_t handle;
+};
+
+/* What a process cannot do; or, when all have agreed, some process. */
+enum dm_words_lack { DM_WORDS_UNMAPPED, DM_WORDS_NO_PROVIDER, DM_N_WORDS_LACKS };
+
 /* Handlers of packets. */
 void dm_file_words_start(void);
 /* Zeroes, for this process alone. */
 void dm_file_words_init(struct dm_file *f);
-/* Collective: zeroes, for all processes of the file. On failure they are as they were. */
-int dm_file_words_share(struct dm_file *f);
+/*
+ * Zeroes, for all processes of the file, in three steps; the messages between them are the caller's:
+ * 1. All make what they have. What the first process gets in *home_p goes to all.
+ * 2. All take that, and say what they cannot do. All agree on what some process cannot.
+ * 3. All choose alike; then they may be used. Where another process asks by packets, it may do so before
+ *    the first process has come here.
+ */
+void dm_file_words_make(struct dm_file *f, struct dm_file_home *home_p);
+void dm_file_words_take(struct dm_file *f, const struct dm_file_home *home,
+                        bool lacks[DM_N_WORDS_LACKS]);
+void dm_file_words_choose(struct dm_file *f, const bool lacks[DM_N_WORDS_LACKS]);
 /* On several hosts: tell by DATUM_EXPLAIN how they are changed. */
 void dm_file_words_explain(const struct dm_file *f);
-/* Collective: nobody uses them any more. */
+/* Nobody uses them any more; at whatever step. */
 void dm_file_words_free(struct dm_file *f);
 /*
  * Add n to a word; *old_p: what was there. Waits. DM_EPEER: their process is lost; or it is not known

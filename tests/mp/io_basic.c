@@ -164,6 +164,34 @@ static void pointers(void)
         MUST(MPI_File_delete(NAME, MPI_INFO_NULL));
 }
 
+/* Memory files that this process has mapped. */
+static int n_memory_files(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[1000];
+    int n = 0;
+
+    while (maps != NULL && fgets(line, sizeof(line), maps) != NULL)
+        n += strstr(line, "/memfd:") != NULL;
+    if (maps != NULL)
+        fclose(maps);
+    return n;
+}
+
+/* What the collective calls of a file need is made for them, not for opening: that maps one at most. */
+static void memory(void)
+{
+    int before;
+    MPI_File fh;
+
+    io_scratch(NAME, &fh);
+    MUST(MPI_File_close(&fh));
+    before = n_memory_files();
+    io_scratch(NAME, &fh);
+    CHECK(n_memory_files() <= before + 1);
+    MUST(MPI_File_close(&fh));
+}
+
 static int n_errors;
 
 static void on_error(MPI_File *file, int *code, ...)
@@ -270,6 +298,7 @@ int main(int argc, char **argv)
     sizes();
     offsets();
     pointers();
+    memory();
     handles();
     intercomm();
     atomic();

@@ -48,7 +48,8 @@ int dm_comm_dup(struct dm_comm *comm, struct dm_comm **comm_p);
 int dm_comm_dup_bare(struct dm_comm *comm, struct dm_comm **comm_p);
 /*
  * The same of an intracommunicator, for a process that may have failed before: it comes and says
- * so, and the call fails everywhere.
+ * so, and the call fails everywhere. DM_ENOMEM, if this process has not failed before: it alone has no
+ * memory for its own, the others have theirs.
  */
 int dm_comm_dup_or_fail(struct dm_comm *comm, int failed, struct dm_comm **comm_p);
 int dm_comm_dup_with_info(struct dm_comm *comm, struct dm_info *info, struct dm_comm **comm_p);
