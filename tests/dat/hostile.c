@@ -1,9 +1,9 @@
 /* test: kind=dat prov=datum-shm san=no timeout=120 params=copy=auto */
 /*
- * A hostile process of the same user on the connection socket, while another,
+ * A hostile process of the same user on the connection socket and at the doorbell, while another,
  * honest peer keeps talking: noise, requests with every kind of descriptor, a
- * flood of connections that say nothing, a peer that never reads, a peer that
- * is stopped, and processes of another user. The honest connection never
+ * flood of connections that say nothing, messages for connections of others, a peer that never
+ * reads, a peer that is stopped, and processes of another user. The honest connection never
  * suffers, and nothing is left behind.
  */
 #include "dat_pair.h"
@@ -17,9 +17,10 @@
 
 #include "providers/shm/wire.h"
 
-enum { NOISE = 400, FLOOD = 400, MAPS = 20000, ALICE = 65534, BOB = 65533 };
+enum { NOISE = 400, FLOOD = 400, STRAYS = 2000, ALICE = 65534, BOB = 65533 };
 
 static DAT_CONN_QUAL qual;
+static uint64_t victim_id; /* of the instance, by this its doorbell is found */
 static struct dm_shm_hdr *evil;
 static int evil_fd;
 
@@ -59,6 +60,19 @@ static ssize_t say(int sock, const void *data, size_t len, const int *fd, size_t
         memcpy(CMSG_DATA(cmsg), fd, n * sizeof(int));
     }
     return sendmsg(sock, &hdr, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* A message for the victim's doorbell. */
+static ssize_t write_to(int door, const void *data, size_t len, const int *fd)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    int name_len = snprintf(to.sun_path + 1, sizeof(to.sun_path) - 1, "datum-ctrl.%016llx",
+                            (unsigned long long)victim_id);
+
+    if (connect(door, (struct sockaddr *)&to,
+                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)name_len)) != 0)
+        return -1;
+    return say(door, data, len, fd, fd != NULL ? 1 : 0);
 }
 
 static struct dm_shm_ctrl request(void)
@@ -165,8 +179,34 @@ static void flood(void)
         close(fd[i]);
 }
 
-/* Hear the acceptance, and confirm it in the victim's memory. */
-static void confirm(int sock)
+/* To the doorbell: noise, and messages of every kind for connections that are none, or others'. */
+static void strays(void)
+{
+    unsigned char buf[2048];
+    int door = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    CHECK(door >= 0);
+    for (int i = 0; i < STRAYS; i++) {
+        struct dm_shm_ctrl msg = request();
+
+        for (size_t at = 0; at < sizeof(buf); at++)
+            buf[at] = (unsigned char)next_random(256);
+        msg.type = (uint32_t)i % 24;
+        msg.conn = (uint64_t)next_random(4);
+        msg.id = i % 3 == 0 ? victim_id : msg.id;
+        if (i % 2 == 0)
+            memcpy(buf, &msg, offsetof(struct dm_shm_ctrl, data));
+        while (write_to(door, buf,
+                        i % 2 == 0 ? offsetof(struct dm_shm_ctrl, data) : next_random(2048),
+                        i % 5 == 0 ? &evil_fd : NULL) < 0 &&
+               errno == EAGAIN)
+            sched_yield();
+    }
+    close(door);
+}
+
+/* Hear the acceptance, and confirm it in the victim's memory; its endpoint and id of the connection. */
+static struct dm_shm_link_ep *confirm(int sock, uint64_t *conn_p)
 {
     char control[CMSG_SPACE(sizeof(int))];
     struct dm_shm_ctrl msg;
@@ -181,42 +221,80 @@ static void confirm(int sock)
 
     CHECK(recvmsg(sock, &hdr, MSG_CMSG_CLOEXEC) > 0);
     CHECK_EQ(msg.type, DM_CTRL_ACCEPT);
+    CHECK_EQ(msg.id, victim_id);
+    *conn_p = msg.conn;
     CHECK(CMSG_FIRSTHDR(&hdr) != NULL);
     memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&hdr)), sizeof(fd));
     base = mmap(NULL, msg.ep + sizeof(*link), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     CHECK(base != MAP_FAILED);
     link = (void *)(base + msg.ep);
     atomic_store(&link->link, DM_LINK_UP);
+    close(sock);
+    return link;
 }
 
-/* Accepted, then it asks and asks and never reads an answer. */
+/* A doorbell with the name that the victim will write to. */
+static int own_doorbell(void)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int len = snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, "datum-ctrl.%016llx",
+                       (unsigned long long)evil->id);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    CHECK(fd >= 0);
+    CHECK_EQ(bind(fd, (struct sockaddr *)&at,
+                  (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)),
+             0);
+    return fd;
+}
+
+/* Accepted, then it asks and asks and never reads an answer, until the victim has had enough. */
 static void never_reads(void)
 {
     struct dm_shm_ctrl msg = request();
     size_t len = offsetof(struct dm_shm_ctrl, data);
+    struct dm_shm_link_ep *link;
+    int door = own_doorbell();
     int sock = call_up();
-    double end = dt_now() + 20;
+    double end = dt_now() + 60;
 
     msg.qual = 1; /* by this the victim knows to accept */
     CHECK_EQ(say(sock, &msg, len, &evil_fd, 1), len);
-    confirm(sock);
-    msg.type = DM_CTRL_CONFIRM;
-    (void)say(sock, &msg, len, NULL, 0);
-    msg.type = DM_CTRL_MAP;
-    for (int i = 0; i < MAPS && dt_now() < end;) {
-        if (say(sock, &msg, len, NULL, 0) > 0)
-            i++;
-        else if (errno == EAGAIN)
+    link = confirm(sock, &msg.conn);
+    msg.type = DM_CTRL_DOORBELL;
+    while (atomic_load(&link->link) == DM_LINK_UP && dt_now() < end) {
+        uint32_t n = atomic_load(&link->n_ctrl);
+
+        if (n - atomic_load(&link->n_ctrl_read) < DM_SHM_CTRL_SLOTS) {
+            link->ctrl[n % DM_SHM_CTRL_SLOTS].type = DM_CTRL_MAP;
+            atomic_store(&link->n_ctrl, n + 1);
+        }
+        if (write_to(door, &msg, len, NULL) < 0)
             sched_yield();
-        else
-            break; /* it has had enough of us */
     }
-    CHECK_EQ(errno, EPIPE);
-    close(sock);
+    CHECK_EQ(atomic_load(&link->link), DM_LINK_DOWN);
+    close(door);
 }
 
-static void (*const attacks[])(void) = {noise, descriptors, flood, never_reads};
+static void (*const attacks[])(void) = {noise, descriptors, flood, strays, never_reads};
 enum { N_ATTACKS = sizeof(attacks) / sizeof(attacks[0]) };
+
+/* Our own doorbell, whose name any process can see. */
+static void find_doorbell(void)
+{
+    for (int fd = 0; fd < 1024 && victim_id == 0; fd++) {
+        struct sockaddr_un at = {.sun_family = AF_UNIX};
+        socklen_t len = sizeof(at);
+        unsigned long long id;
+
+        if (getsockname(fd, (struct sockaddr *)&at, &len) != 0 || len >= sizeof(at))
+            continue;
+        ((char *)&at)[len] = '\0';
+        if (at.sun_path[0] == '\0' && sscanf(at.sun_path + 1, "datum-ctrl.%16llx", &id) == 1)
+            victim_id = id;
+    }
+    CHECK(victim_id != 0);
+}
 
 static int count_fds(void)
 {
@@ -392,6 +470,7 @@ static int one(struct dt *t, const char *name)
     char bye = 'b';
 
     dt_open(t, name); /* after this the library can be loaded by nobody */
+    find_doorbell();
     dt_join(t, true);
     dt_hear(t, &pid, sizeof(pid));
     other_users(name);

@@ -1,6 +1,6 @@
 /*
- * A hostile peer on the connection socket, driven by a byte string: it
- * connects to our service point or answers our requests, with messages that
+ * A hostile peer, driven by a byte string: it connects to our service point or
+ * answers our requests, and then writes into our control ring, with messages that
  * are right, nearly right or noise, with descriptors of every kind, and with a
  * segment whose contents lie. Between its steps the consumer uses its side.
  *
@@ -12,23 +12,18 @@
  * LLVMFuzzerTestOneInput() serves libFuzzer, AFL++ and tests/unit/fuzz_cm.c.
  * It aborts when something is left behind.
  */
-#include <errno.h>
+#include "lockstep.h"
+
 #include <fcntl.h>
-#include <semaphore.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "providers/shm/cm.h"
-#include "providers/shm/ep.h"
+#include "providers/shm/conn.h"
+#include "providers/shm/wire.h"
 
 #include <dat2/dat_ib_extensions.h>
 
@@ -48,102 +43,11 @@ enum {
     EVIL_KEYS = 64,
     MEM_LEN = 65536,
     MAX_STEPS = 64,
+    EVIL_ID = 77,
     LIFE = 2000, /* inputs until the instance is opened anew */
 };
 
 static const char name[] = "fuzz-shm";
-
-/* ---- the thread in lock step ---- */
-
-static sem_t is_idle;
-static sem_t may_go;
-static atomic_bool is_free; /* it runs by itself, to end */
-
-int epoll_wait(int fd, struct epoll_event *ev, int n, int timeout)
-{
-    (void)timeout;
-    if (!atomic_load(&is_free)) {
-        sem_post(&is_idle);
-        while (sem_wait(&may_go) != 0)
-            continue;
-    }
-    return (int)syscall(SYS_epoll_pwait, fd, ev, n, 0, NULL, 8);
-}
-
-static void rounds(int n)
-{
-    while (n-- > 0) {
-        sem_post(&may_go);
-        while (sem_wait(&is_idle) != 0)
-            continue;
-    }
-}
-
-/* Waiting for a peer that never finishes takes no time: a sleep moves the clock. */
-static _Atomic int64_t skipped_ns;
-
-int nanosleep(const struct timespec *time, struct timespec *left)
-{
-    (void)left;
-    atomic_fetch_add(&skipped_ns, 1000 * (int64_t)time->tv_nsec);
-    return 0;
-}
-
-int clock_gettime(clockid_t clock, struct timespec *ts)
-{
-    int ret = (int)syscall(SYS_clock_gettime, clock, ts);
-    int64_t ns = clock == CLOCK_MONOTONIC ? ts->tv_nsec + atomic_load(&skipped_ns) : ts->tv_nsec;
-
-    ts->tv_sec += ns / 1000000000;
-    ts->tv_nsec = (long)(ns % 1000000000);
-    return ret;
-}
-
-/* The peer's memory is no business of this process: a transfer just works. */
-static bool is_cma_refused;
-
-static ssize_t total(const struct iovec *vec, unsigned long n)
-{
-    size_t len = 0;
-
-    for (unsigned long i = 0; i < n; i++)
-        len += vec[i].iov_len;
-    return (ssize_t)len;
-}
-
-ssize_t process_vm_readv(pid_t pid, const struct iovec *local, unsigned long n_local,
-                         const struct iovec *remote, unsigned long n_remote, unsigned long flags)
-{
-    (void)pid;
-    (void)flags;
-    (void)remote;
-    (void)n_remote;
-    errno = EPERM;
-    if (is_cma_refused)
-        return -1;
-    for (unsigned long i = 0; i < n_local; i++)
-        memset(local[i].iov_base, 0x5a, local[i].iov_len);
-    return total(local, n_local);
-}
-
-ssize_t process_vm_writev(pid_t pid, const struct iovec *local, unsigned long n_local,
-                          const struct iovec *remote, unsigned long n_remote, unsigned long flags)
-{
-    volatile unsigned char sum = 0;
-
-    (void)pid;
-    (void)flags;
-    (void)remote;
-    (void)n_remote;
-    errno = EPERM;
-    if (is_cma_refused)
-        return -1;
-    for (unsigned long i = 0; i < n_local; i++)
-        for (size_t at = 0; at < local[i].iov_len; at++)
-            sum = sum ^ ((const unsigned char *)local[i].iov_base)[at];
-    (void)sum; /* all has been read */
-    return total(local, n_local);
-}
 
 /* ---- the input ---- */
 
@@ -271,7 +175,9 @@ static void drain_all(void)
 static int evil_fd;
 static char *evil;      /* its segment */
 static int evil_listen; /* where we connect to */
-static int evil_sock;
+static int evil_sock;   /* of a handshake */
+static int evil_door;   /* what is sent there, and what writes to ours */
+static uint64_t evil_id;
 static uint64_t last_serial;
 static int odd_fds[4]; /* descriptors that are no segment */
 
@@ -287,7 +193,7 @@ static void evil_reset(void)
     hdr->magic = DM_SHM_MAGIC;
     hdr->version = DM_SHM_VERSION;
     hdr->size = EVIL_LEN;
-    hdr->id = 77;
+    hdr->id = evil_id;
     hdr->nonce = 0x5a5a5a5a5a5a5a5aull;
     hdr->has_membarrier = 1;
     link->link = DM_LINK_UP;
@@ -312,27 +218,57 @@ static void evil_reset(void)
     }
 }
 
-static void evil_hang_up(void)
+/* Its process is there, or is not. */
+static void evil_live(bool is_alive)
+{
+    struct dm_shm_name name;
+
+    if (is_alive == (evil_door >= 0))
+        return;
+    dm_shm_sock_doorbell_name(evil_id, &name);
+    if (!is_alive)
+        close(evil_door);
+    evil_door = is_alive ? dm_shm_sock_doorbell(&name) : -1;
+    MUST((evil_door >= 0) == is_alive);
+}
+
+static void evil_close(void)
 {
     if (evil_sock >= 0)
         close(evil_sock);
     evil_sock = -1;
 }
 
+static void evil_send(const void *data, size_t len, const int *fd, size_t n);
+
+/* It ends the handshake or, when that is over, dies, and somebody tells. */
+static void evil_hang_up(void)
+{
+    const struct dm_shm_conn *conn = ep != NULL ? ((struct dm_shm_ep *)ep)->conn : NULL;
+    struct dm_shm_ctrl msg = {.type = DM_CTRL_DEATH, .id = evil_id};
+
+    evil_close();
+    if (conn != NULL && conn->was_up) {
+        evil_send(&msg, offsetof(struct dm_shm_ctrl, data), NULL, 0);
+        evil_live(false);
+    }
+}
+
 static void evil_connect_to(const struct dm_shm_name *to)
 {
-    evil_hang_up();
+    evil_close();
+    evil_live(true);
     evil_sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     MUST(evil_sock >= 0);
     if (connect(evil_sock, (const struct sockaddr *)&to->addr, to->len) != 0)
-        evil_hang_up();
+        evil_close();
 }
 
 static void evil_connect(void)
 {
     struct dm_shm_name to;
 
-    dm_shm_cm_name(qual, &to);
+    dm_shm_sock_name(qual, &to);
     evil_connect_to(&to);
 }
 
@@ -342,11 +278,37 @@ static void evil_accept(void)
 
     if (fd < 0)
         return;
-    evil_hang_up();
+    evil_close();
+    evil_live(true);
     evil_sock = fd;
 }
 
-/* Send bytes with n descriptors. */
+/* A control message, and a notification; not with descriptors. */
+static bool evil_write(const struct dm_shm_ctrl *msg, size_t n_fds)
+{
+    struct dm_shm_ep *to = (struct dm_shm_ep *)ep;
+    struct dm_shm_ctrl notification = {.type = DM_CTRL_DOORBELL};
+    struct dm_shm_ctrl_slot *slot;
+
+    if (n_fds > 0 || to == NULL || to->conn == NULL || !to->conn->was_up)
+        return false;
+    slot = &to->sh->ctrl[to->sh->n_ctrl % DM_SHM_CTRL_SLOTS];
+    *slot = (struct dm_shm_ctrl_slot){.type = msg->type,
+                                      .status = msg->status,
+                                      .key = msg->key,
+                                      .len = msg->len,
+                                      .serial = msg->serial,
+                                      .va = msg->va,
+                                      .offset = msg->offset,
+                                      .size = msg->size};
+    /* Now and then one that is none, or writes over others. */
+    to->sh->n_ctrl += msg->owner == 5 ? 1 : msg->owner;
+    notification.conn = msg->conn;
+    evil_send(&notification, offsetof(struct dm_shm_ctrl, data), NULL, 0);
+    return true;
+}
+
+/* Send bytes with n descriptors: to our doorbell if we are connected. */
 static void evil_send(const void *data, size_t len, const int *fd, size_t n)
 {
     union {
@@ -355,6 +317,7 @@ static void evil_send(const void *data, size_t len, const int *fd, size_t n)
     } control;
     struct iovec iov = {.iov_base = (void *)(uintptr_t)data, .iov_len = len};
     struct msghdr hdr = {.msg_iov = &iov, .msg_iovlen = 1};
+    struct dm_shm_name to;
 
     if (n > 0) {
         struct cmsghdr *cmsg;
@@ -368,8 +331,23 @@ static void evil_send(const void *data, size_t len, const int *fd, size_t n)
         cmsg->cmsg_len = CMSG_LEN(n * sizeof(int));
         memcpy(CMSG_DATA(cmsg), fd, n * sizeof(int));
     }
-    if (evil_sock >= 0)
+    if (ep != NULL && ((struct dm_shm_ep *)ep)->conn != NULL &&
+        ((struct dm_shm_ep *)ep)->conn->was_up) {
+        dm_shm_sock_doorbell_name(ia->seg.hdr->id, &to);
+        hdr.msg_name = &to.addr;
+        hdr.msg_namelen = to.len;
+        (void)sendmsg(evil_door, &hdr, MSG_NOSIGNAL | MSG_DONTWAIT);
+    } else if (evil_sock >= 0) {
         (void)sendmsg(evil_sock, &hdr, MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+}
+
+/* Our id of the connection, as the peer has been told. */
+static uint64_t evil_conn(void)
+{
+    const struct dm_shm_conn *conn = ep != NULL ? ((struct dm_shm_ep *)ep)->conn : NULL;
+
+    return conn != NULL ? conn->id : 0;
 }
 
 static size_t pick_fds(struct in *in, int *fd)
@@ -392,7 +370,8 @@ static void evil_message(struct in *in)
     struct dm_shm_ctrl msg = {.type = type & 31,
                               .status = 1,
                               .version = DM_SHM_VERSION,
-                              .id = 77,
+                              .id = evil_id,
+                              .conn = evil_conn(),
                               .ep = EVIL_EP,
                               .owner = 5,
                               .addr = 0x0100007f,
@@ -424,7 +403,8 @@ static void evil_message(struct in *in)
     }
     if (msg.data_len <= sizeof(msg.data))
         len += msg.data_len;
-    evil_send(&msg, len, fd, n);
+    if (!evil_write(&msg, n))
+        evil_send(&msg, len, fd, n);
 }
 
 static void evil_noise(struct in *in)
@@ -478,6 +458,10 @@ static void evil_listen_do(struct in *in)
     (void)in;
     evil_accept();
     while (evil_sock >= 0 && recv(evil_sock, buf, sizeof(buf), MSG_DONTWAIT) > 0)
+        continue;
+    ((struct dm_shm_link_ep *)(void *)(evil + EVIL_EP))->n_ctrl_read =
+        ((struct dm_shm_link_ep *)(void *)(evil + EVIL_EP))->n_ctrl;
+    while (evil_door >= 0 && recv(evil_door, buf, sizeof(buf), MSG_DONTWAIT) > 0)
         continue;
 }
 
@@ -643,7 +627,7 @@ static void do_common(struct in *in)
     (void)CALL(ep_modify, ep, DAT_EP_FIELD_COMM, &param);
     (void)CALL(ep_common_connect, ep, (DAT_IA_ADDRESS_PTR)&addr, 100000000, (DAT_COUNT)take(in, 1),
                mem[0]);
-    dm_shm_cm_common_name(&comm, 7, &to);
+    dm_shm_sock_common_name(&comm, 7, &to);
     evil_connect_to(&to);
 }
 
@@ -700,8 +684,11 @@ static void evil_connect_do(struct in *in)
 /* Get to an established connection the right way. */
 static void honest(struct in *in)
 {
-    struct dm_shm_ctrl msg = {
-        .type = DM_CTRL_REQUEST, .version = DM_SHM_VERSION, .id = 77, .ep = EVIL_EP, .owner = 5};
+    struct dm_shm_ctrl msg = {.type = DM_CTRL_REQUEST,
+                              .version = DM_SHM_VERSION,
+                              .id = evil_id,
+                              .ep = EVIL_EP,
+                              .owner = 5};
 
     if (take(in, 1) & 1) {
         evil_connect();
@@ -709,8 +696,7 @@ static void honest(struct in *in)
         rounds(2);
         do_accept(in);
         atomic_store(&((struct dm_shm_ep *)ep)->sh->link, DM_LINK_UP);
-        msg.type = DM_CTRL_CONFIRM;
-        evil_send(&msg, offsetof(struct dm_shm_ctrl, data), NULL, 0);
+        evil_close();
     } else {
         do_connect(in);
         msg.type = DM_CTRL_ACCEPT;
@@ -751,7 +737,7 @@ static void start(void)
     evil = mmap(NULL, EVIL_LEN, PROT_READ | PROT_WRITE, MAP_SHARED, evil_fd, 0);
     MUST(evil != MAP_FAILED);
     evil_listen = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    dm_shm_cm_name(qual + 1, &at);
+    dm_shm_sock_name(qual + 1, &at);
     MUST(bind(evil_listen, (struct sockaddr *)&at.addr, at.len) == 0 &&
          listen(evil_listen, 64) == 0);
     odd_fds[0] = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -760,6 +746,8 @@ static void start(void)
     MUST(ftruncate(odd_fds[2], EVIL_LEN) == 0);
     odd_fds[3] = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     evil_sock = -1;
+    evil_door = -1;
+    evil_id = EVIL_ID + ((uint64_t)getpid() << 16);
 }
 
 static int count(struct dm_list *list)
@@ -778,6 +766,7 @@ static void clean(void)
 
     /* First, as an endpoint stays while its peer is in the middle of a transfer. */
     evil_hang_up();
+    evil_live(false);
     while ((fd = accept4(evil_listen, NULL, NULL, SOCK_CLOEXEC)) >= 0)
         close(fd);
     drain_all();
@@ -804,6 +793,7 @@ static void clean(void)
     MUST(cr == DAT_HANDLE_NULL);
     MUST(count(&ia->srcs) == 1); /* the listener */
     MUST(count(&ia->peers) == 0);
+    MUST(ia->doorbell.conns.n_used == 0);
     MUST(dm_obj_count(&ia->pia, DAT_HANDLE_TYPE_CR) == 0);
     MUST(dm_obj_count(&ia->pia, DAT_HANDLE_TYPE_EP) == 0);
     MUST(dm_obj_count(&ia->pia, DAT_HANDLE_TYPE_LMR) == 0);

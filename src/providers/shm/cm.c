@@ -19,7 +19,7 @@
 
 /* How often, and how long in between, to look for a peer's dispatcher with space. */
 enum { CONFIRM_TRIES = 10000, CONFIRM_WAIT_NS = 50000 };
-enum { RETRY_NS = 1000000, QUIESCE_NS = 1000000, REDIRECTS_MAX = 64, BACKLOG = 4096 };
+enum { RETRY_NS = 1000000, QUIESCE_NS = 1000000, REDIRECTS_MAX = 64 };
 
 void dm_shm_no_descriptor(struct dm_shm_ia *ia)
 {
@@ -33,80 +33,6 @@ void dm_shm_no_descriptor(struct dm_shm_ia *ia)
 static bool is_out_of_files(int err)
 {
     return err == EMFILE || err == ENFILE;
-}
-
-/* A zero, which means the abstract name space, then the text. */
-static void sock_name_set(struct dm_shm_name *name, const char *prefix, const uint64_t *values,
-                          int n)
-{
-    static const char digits[] = "0123456789abcdef";
-    size_t len = strlen(prefix);
-    char *at;
-
-    memset(name, 0, sizeof(*name));
-    name->addr.sun_family = AF_UNIX;
-    at = name->addr.sun_path + 1;
-    memcpy(at, prefix, len);
-    at += len;
-    for (int i = 0; i < n; i++)
-        for (int shift = 60; shift >= 0; shift -= 4)
-            *at++ = digits[values[i] >> shift & 15];
-    name->len = (socklen_t)(at - (char *)&name->addr);
-}
-
-void dm_shm_cm_name(DAT_CONN_QUAL qual, struct dm_shm_name *name)
-{
-    uint64_t value = qual;
-
-    sock_name_set(name, "datum-shm.", &value, 1);
-}
-
-void dm_shm_cm_common_name(const DAT_COMM *comm, uint16_t port, struct dm_shm_name *name)
-{
-    uint64_t values[3] = {(uint64_t)(uint32_t)comm->domain << 32 | (uint32_t)comm->type,
-                          (uint64_t)(uint32_t)comm->protocol, port};
-
-    sock_name_set(name, "datum-csp.", values, 3);
-}
-
-DAT_RETURN dm_shm_sock_listen(const struct dm_shm_name *name, int *fd_p)
-{
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-    if (fd < 0)
-        return DM_DAT_NOMEM;
-    if (bind(fd, (const struct sockaddr *)&name->addr, name->len) != 0 ||
-        listen(fd, BACKLOG) != 0) {
-        DAT_RETURN ret = errno == EADDRINUSE ? DM_DAT_BARE(DAT_CONN_QUAL_IN_USE) : DM_DAT_NOMEM;
-
-        close(fd);
-        return ret;
-    }
-    *fd_p = fd;
-    return DAT_SUCCESS;
-}
-
-bool dm_shm_sock_is_there(const struct dm_shm_name *name)
-{
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool is_there;
-
-    if (fd < 0)
-        return false;
-    is_there = connect(fd, (const struct sockaddr *)&name->addr, name->len) == 0 || errno == EAGAIN;
-    close(fd);
-    return is_there;
-}
-
-bool dm_shm_sock_is_trusted(int fd, pid_t *pid_p)
-{
-    struct ucred cred;
-    socklen_t len = sizeof(cred);
-
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0)
-        return false;
-    *pid_p = cred.pid;
-    return cred.uid == geteuid() || cred.uid == 0;
 }
 
 void dm_shm_cm_fail(struct dm_shm_ep *ep, DAT_EVENT_NUMBER event, const void *data, uint32_t len)
@@ -176,7 +102,6 @@ static void cm_reconnect(struct dm_shm_conn *conn)
     }
     dm_shm_ctrl_drop(conn);
     dm_shm_src_replace(conn->ia, &conn->src, fd);
-    conn->out.is_polled = false;
     conn->is_peer_gone = false;
     conn->state = DM_CONN_RETRY;
 }
@@ -186,7 +111,7 @@ static void shm_cm_redirected(struct dm_shm_conn *conn, DAT_CONN_QUAL qual)
 {
     conn->ep->ep.remote_qual = qual;
     conn->active.is_common = false;
-    dm_shm_cm_name(qual, &conn->active.to);
+    dm_shm_sock_name(qual, &conn->active.to);
     if (++conn->active.n_redirects > REDIRECTS_MAX) /* in circles */
         cm_no_listener(conn->ep);
     else
@@ -241,7 +166,7 @@ DAT_RETURN dm_shm_ep_connect(struct dm_ep *ep, const struct dm_connect *how)
         dm_shm_cm_fail((struct dm_shm_ep *)ep, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
         return DAT_SUCCESS;
     }
-    dm_shm_cm_name(how->qual, &to);
+    dm_shm_sock_name(how->qual, &to);
     return dm_shm_cm_start((struct dm_shm_ep *)ep, &to, false, how);
 }
 
@@ -315,8 +240,10 @@ static void shm_cm_accepted(struct dm_shm_conn *conn, const struct dm_shm_ctrl *
         dm_shm_ep_down(ep, DAT_CONNECTION_EVENT_BROKEN, DM_CTRL_NONE);
         return;
     }
+    if (how == CONFIRM_FULL)
+        dm_shm_ctrl_send_type(conn, DM_CTRL_CONFIRM_LOST);
     dm_shm_ep_established(ep);
-    dm_shm_ctrl_send_type(conn, how == CONFIRM_UP ? DM_CTRL_CONFIRM : DM_CTRL_CONFIRM_LOST);
+    dm_shm_src_close(conn->ia, &conn->src); /* by this the other side's thread hears of it */
 }
 
 void dm_shm_cm_response(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg, int fd)
@@ -371,9 +298,11 @@ void dm_shm_cm_timeout(struct dm_shm_conn *conn)
 
 uint64_t dm_shm_cm_due(const struct dm_shm_conn *conn, uint64_t now)
 {
+    bool is_again = conn->state == DM_CONN_RETRY || !dm_list_is_empty(&conn->out.list);
+
     if (conn->state == DM_CONN_QUIESCING)
         return now + QUIESCE_NS;
-    if (conn->state == DM_CONN_RETRY && now + RETRY_NS < conn->deadline)
+    if (is_again && now + RETRY_NS < conn->deadline)
         return now + RETRY_NS;
     return conn->deadline;
 }

@@ -7,18 +7,6 @@
 #include "providers/shm/conn.h"
 #include "providers/shm/wire.h"
 
-/* ---- names and sockets ---- */
-
-/* The abstract socket name of a connection qualifier on this node... */
-void dm_shm_cm_name(DAT_CONN_QUAL qual, struct dm_shm_name *name);
-/* ...and of a port in a communicator. */
-void dm_shm_cm_common_name(const DAT_COMM *comm, uint16_t port, struct dm_shm_name *name);
-/* A socket that listens there. */
-DAT_RETURN dm_shm_sock_listen(const struct dm_shm_name *name, int *fd_p);
-/* Is somebody listening there now? */
-bool dm_shm_sock_is_there(const struct dm_shm_name *name);
-/* May we share memory with the process at the other end? */
-bool dm_shm_sock_is_trusted(int fd, pid_t *pid_p);
 /* A process without descriptors looks to its peers as if nobody were there: warn once. */
 void dm_shm_no_descriptor(struct dm_shm_ia *ia);
 

@@ -50,9 +50,9 @@ DAT_RETURN dm_shm_cm_listen(struct dm_sp *sp)
     struct dm_shm_name name;
 
     if (sp->obj.type == DAT_HANDLE_TYPE_CSP)
-        dm_shm_cm_common_name(&sp->comm, (uint16_t)sp->qual, &name);
+        dm_shm_sock_common_name(&sp->comm, (uint16_t)sp->qual, &name);
     else
-        dm_shm_cm_name(sp->qual, &name);
+        dm_shm_sock_name(sp->qual, &name);
     return cm_listen_at(sp, &name);
 }
 
@@ -128,7 +128,7 @@ static void half_open_new(struct dm_shm_ia *ia, const struct dm_shm_listener *li
     conn->deadline = dm_futex_now() + HALF_OPEN_NS;
     dm_list_add_tail(&ia->srcs, &conn->src.link);
     if (dm_shm_src_add(ia, &conn->src))
-        dm_shm_conn_ready(conn, 0); /* the request is here already, as a rule */
+        dm_shm_conn_ready(conn); /* the request is here already, as a rule */
     else
         dm_shm_conn_close(conn);
 }
@@ -214,8 +214,8 @@ bool dm_shm_cm_is_listening(struct dm_pia *ia, DAT_CONN_QUAL qual)
     struct dm_shm_name name;
 
     (void)ia;
-    dm_shm_cm_name(qual, &name);
-    return dm_shm_sock_is_there(&name);
+    dm_shm_sock_name(qual, &name);
+    return dm_shm_sock_is_there(&name, SOCK_SEQPACKET);
 }
 
 void dm_shm_cm_handoff(void *conn, DAT_CONN_QUAL qual)

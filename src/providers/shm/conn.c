@@ -1,16 +1,16 @@
 /*
- * Connections: one socket each, and what arrives on it.
+ * Connections, and what arrives for them.
  */
 #include "providers/shm/conn.h"
 
 #include <stdlib.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "providers/shm/cm.h"
 #include "providers/shm/ctrl.h"
 #include "providers/shm/transport/peer.h"
 #include "providers/shm/transport/seg.h"
+#include "util/err.h"
 
 struct dm_shm_conn *dm_shm_conn_new(struct dm_shm_ia *ia, int fd, enum dm_shm_conn_state state)
 {
@@ -25,9 +25,13 @@ struct dm_shm_conn *dm_shm_conn_new(struct dm_shm_ia *ia, int fd, enum dm_shm_co
     conn->deadline = DM_FUTEX_FOREVER;
     ia->last_owner = ia->last_owner % DM_EVD_OWNER_MAX + 1;
     conn->owner = ia->last_owner;
+    conn->id = dm_shm_doorbell_new_id(ia);
     dm_list_init(&conn->out.list);
     dm_list_init(&conn->src.link);
-    return conn;
+    if (dm_hash_put(&ia->doorbell.conns, conn->id, conn) == DM_OK)
+        return conn;
+    free(conn);
+    return NULL;
 }
 
 void dm_shm_conn_close(struct dm_shm_conn *conn)
@@ -38,8 +42,10 @@ void dm_shm_conn_close(struct dm_shm_conn *conn)
         conn->ep->conn = NULL;
     conn->ep = NULL;
     dm_cr_lost(&conn->cr);
+    (void)dm_hash_del(&conn->ia->doorbell.conns, conn->id);
+    dm_shm_ctrl_drop(conn);
     if (conn->peer != NULL)
-        dm_shm_peer_put(conn->peer);
+        dm_shm_peer_put(conn->ia, conn->peer);
     conn->peer = NULL;
     if (conn->state == DM_CONN_HALF_OPEN)
         conn->ia->n_half_open--;
@@ -48,7 +54,6 @@ void dm_shm_conn_close(struct dm_shm_conn *conn)
         dm_shm_half_open_close(conn->ia, NULL, conn);
     }
     conn->csp_listener = NULL;
-    dm_shm_ctrl_drop(conn);
     free(conn->active.request);
     conn->active.request = NULL;
     dm_shm_src_defer_free(conn->ia, &conn->src);
@@ -73,6 +78,7 @@ void dm_shm_conn_describe(const struct dm_shm_conn *conn, struct dm_shm_ctrl *ms
 
     msg->version = DM_SHM_VERSION;
     msg->id = ia->seg.hdr->id;
+    msg->conn = conn->id;
     msg->owner = conn->owner;
     msg->addr = ia->pia.addr.in.sin_addr.s_addr;
     msg->qual = conn->ep->ep.local_qual;
@@ -89,11 +95,10 @@ bool dm_shm_conn_peer_set(struct dm_shm_conn *conn, const struct dm_shm_ctrl *ms
     if (!dm_shm_peer_ep_ok(conn->peer, msg->ep))
         return false;
     conn->peer_ep = msg->ep;
+    conn->peer_id = msg->conn;
     conn->peer_owner = msg->owner & DM_EVD_OWNER_MAX;
     return true;
 }
-
-static void conn_lost(struct dm_shm_conn *conn);
 
 static void conn_dispatch(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg, int fd)
 {
@@ -108,7 +113,7 @@ static void conn_dispatch(struct dm_shm_conn *conn, const struct dm_shm_ctrl *ms
         /* Whatever comes, the peer has seen our acceptance. */
         dm_shm_ep_check_up(conn->ep);
         if (conn->state != DM_CONN_UP) {
-            conn_lost(conn); /* it has not confirmed in our memory first */
+            dm_shm_conn_lost(conn); /* it has not confirmed in our memory first */
             return;
         }
         atomic_store(&conn->ia->has_agents, true);
@@ -121,8 +126,7 @@ static void conn_dispatch(struct dm_shm_conn *conn, const struct dm_shm_ctrl *ms
     dm_shm_ctrl_arrived(conn, msg, fd);
 }
 
-/* The socket closed: the peer has died, or given up, or broken the rules. */
-static void conn_lost(struct dm_shm_conn *conn)
+void dm_shm_conn_lost(struct dm_shm_conn *conn)
 {
     conn->is_peer_gone = true;
     if (conn->state == DM_CONN_ACCEPTED)
@@ -135,30 +139,70 @@ static void conn_lost(struct dm_shm_conn *conn)
         dm_shm_cm_lost(conn);
 }
 
-/* Receive a message, if there is one, and do what it says. */
-static void conn_receive(struct dm_shm_conn *conn)
+/* The socket closed: the other side has confirmed that we are connected, and needs it no more. Or
+ * it has died or given up, or broken the rules. */
+static void conn_hung_up(struct dm_shm_conn *conn)
+{
+    if (conn->state == DM_CONN_ACCEPTED)
+        dm_shm_ep_check_up(conn->ep);
+    if (!conn->was_up) {
+        dm_shm_conn_lost(conn);
+        return;
+    }
+    atomic_store(&conn->ia->has_agents, true); /* of the event that the other side has put there */
+    dm_shm_src_close(conn->ia, &conn->src);
+}
+
+void dm_shm_conn_ready(struct dm_shm_conn *conn)
 {
     struct dm_shm_ctrl msg;
     int got;
     int fd;
 
-    if (conn->src.is_dead || conn->is_peer_gone || conn->state <= DM_CONN_RETRY)
+    if (conn->src.is_dead || conn->is_peer_gone || conn->state <= DM_CONN_RETRY || conn->src.fd < 0)
         return;
-    got = dm_shm_ctrl_recv(conn->src.fd, &msg, &fd);
+    got =
+        dm_shm_sock_recv(conn->src.fd, &msg, &fd, NULL); /* if there are more, it stays readable */
     if (got < 0)
-        conn_lost(conn);
+        conn_hung_up(conn);
     if (got <= 0)
         return;
-    if (fd == DM_CTRL_FD_LOST)
+    if (fd == DM_SOCK_FD_LOST)
         dm_shm_no_descriptor(conn->ia);
     conn_dispatch(conn, &msg, fd);
     if (fd >= 0)
         close(fd);
 }
 
-void dm_shm_conn_ready(struct dm_shm_conn *conn, uint32_t events)
+static bool conn_may_hear(const struct dm_shm_conn *conn)
 {
-    if ((events & EPOLLOUT) != 0)
+    return !conn->src.is_dead && !conn->is_peer_gone &&
+           (conn->state == DM_CONN_ACCEPTED || conn->state == DM_CONN_UP);
+}
+
+void dm_shm_conn_hear(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg, int fd)
+{
+    if (conn_may_hear(conn))
+        conn_dispatch(conn, msg, fd);
+}
+
+void dm_shm_conn_look(struct dm_shm_conn *conn)
+{
+    struct dm_shm_ctrl msg;
+    int got = 1;
+
+    /* One that writes all the time does not keep the others from being looked at. */
+    for (int i = 0; i <= DM_SHM_CTRL_SLOTS && got > 0 && conn_may_hear(conn); i++) {
+        got = dm_shm_ctrl_ring_read(conn, &msg);
+        if (got > 0)
+            conn_dispatch(conn, &msg, -1);
+        else if (got < 0)
+            dm_shm_conn_lost(conn);
+    }
+    if (conn_may_hear(conn))
         dm_shm_ctrl_flush(conn);
-    conn_receive(conn); /* if there are more, the socket stays readable */
+    if (got > 0 && conn_may_hear(conn)) {
+        atomic_store(&conn->ia->seg.hdr->is_look_due, 1);
+        dm_shm_kick(&conn->ia->pia);
+    }
 }

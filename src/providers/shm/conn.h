@@ -1,13 +1,12 @@
 /*
- * Connections and listeners: a socket each. ia->lock is held in all functions.
+ * Connections and listeners. A connection has a socket while the two sides shake hands; what they
+ * say later goes through control rings. ia->lock is held in all functions.
  */
 #ifndef DM_PROVIDERS_SHM_CONN_H
 #define DM_PROVIDERS_SHM_CONN_H
 
-#include <sys/socket.h>
-#include <sys/un.h>
-
 #include "providers/shm/ep.h"
+#include "providers/shm/transport/sock.h"
 
 struct dm_shm_ctrl;
 struct dm_shm_peer;
@@ -21,12 +20,6 @@ enum dm_shm_conn_state {
     DM_CONN_ACCEPTED,  /* answered, no confirmation yet */
     DM_CONN_UP,
     DM_CONN_QUIESCING, /* over, but the peer is in the middle of a transfer */
-};
-
-/* The name of a listening socket. */
-struct dm_shm_name {
-    socklen_t len;
-    struct sockaddr_un addr;
 };
 
 struct dm_shm_listener {
@@ -45,11 +38,10 @@ struct dm_shm_active {
     bool is_common; /* by dm_shm_ep_common_connect() */
 };
 
-/* Control messages that wait for space in the socket, see ctrl.c. */
+/* Control messages that wait for space, see ctrl.c. */
 struct dm_shm_ctrl_queue {
     struct dm_list list;
     uint32_t n;
-    bool is_polled; /* the socket is polled for space */
 };
 
 struct dm_shm_conn {
@@ -60,13 +52,16 @@ struct dm_shm_conn {
     struct dm_cr *cr;
     struct dm_shm_ep *ep;
     struct dm_shm_peer *peer;
-    pid_t pid;           /* of the process at the other end of the socket, 0: not known yet */
+    pid_t pid;           /* of the process at the other end, 0: not known yet */
+    uint64_t id;         /* how the peer names it */
+    uint64_t peer_id;    /* how we name it to the peer */
     uint64_t peer_ep;    /* offset of its struct dm_shm_link_ep */
     uint32_t owner;      /* how the peer signs events in our rings */
     uint32_t peer_owner; /* how we sign in its rings */
     uint64_t deadline;
-    bool is_peer_gone;
+    bool is_peer_gone;           /* has died, or has hung up without being connected */
     bool was_up;                 /* established */
+    bool is_aborted;             /* the peer has not read for too long; the thread ends it */
     bool is_stuck;               /* the peer has been in one transfer for very long */
     DAT_EVENT_NUMBER last_event; /* of a quiescing one */
     struct dm_shm_ctrl_queue out;
@@ -86,7 +81,13 @@ void dm_shm_half_open_close(struct dm_shm_ia *ia, const struct dm_sp *sp,
 void dm_shm_conn_describe(const struct dm_shm_conn *conn, struct dm_shm_ctrl *msg);
 /* Map the segment of a peer that has described itself. False: it is not trusted, or malformed. */
 bool dm_shm_conn_peer_set(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg, int fd);
-/* The socket is readable, or has space (EPOLLOUT in events). */
-void dm_shm_conn_ready(struct dm_shm_conn *conn, uint32_t events);
+/* The socket is readable. */
+void dm_shm_conn_ready(struct dm_shm_conn *conn);
+/* Somebody has notified us of it: look for control messages, and for space for ours. */
+void dm_shm_conn_look(struct dm_shm_conn *conn);
+/* A control message with a descriptor has come for it. */
+void dm_shm_conn_hear(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg, int fd);
+/* The peer has died, or given up, or broken the rules. */
+void dm_shm_conn_lost(struct dm_shm_conn *conn);
 
 #endif

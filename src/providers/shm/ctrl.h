@@ -1,8 +1,9 @@
 /*
  * Control messages of a connection (wire.h). ia->lock is held.
  *
- * Never lost, never blocking: what does not fit into the socket waits in the connection's queue. A
- * peer that does not read until the queue is full loses the connection.
+ * Until a connection is established they go over its socket, then through the peer's control ring.
+ * Never lost, never blocking: what finds no space waits in the connection's queue. A peer that does
+ * not read until the queue is full loses the connection.
  */
 #ifndef DM_PROVIDERS_SHM_CTRL_H
 #define DM_PROVIDERS_SHM_CTRL_H
@@ -10,20 +11,17 @@
 #include "providers/shm/conn.h"
 #include "providers/shm/wire.h"
 
-enum { DM_CTRL_QUEUE_MAX = 4096, DM_CTRL_FD_LOST = -2 };
+enum { DM_CTRL_QUEUE_MAX = 4096 };
 
-/* Send, or queue; fd may be -1 and is duplicated if queued.
+/* Send, or queue; fd may be -1 and is duplicated if queued. May add the peer's name of the connection.
  * What cannot be sent because the peer is gone is dropped. */
-void dm_shm_ctrl_send(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg, int fd);
+void dm_shm_ctrl_send(struct dm_shm_conn *conn, struct dm_shm_ctrl *msg, int fd);
 /* The same with nothing but a type. */
 void dm_shm_ctrl_send_type(struct dm_shm_conn *conn, enum dm_shm_ctrl_type type);
 /* Send queued messages as long as there is space. */
 void dm_shm_ctrl_flush(struct dm_shm_conn *conn);
 /* Forget the queued ones. */
 void dm_shm_ctrl_drop(struct dm_shm_conn *conn);
-/* Receive one: 1 and *fd_p (or -1; DM_CTRL_FD_LOST: there was no place for it), 0 nothing there, -1
- * the peer has closed. */
-int dm_shm_ctrl_recv(int sock, struct dm_shm_ctrl *msg, int *fd_p);
 /* Do what a message of an established connection asks for. */
 void dm_shm_ctrl_arrived(struct dm_shm_conn *conn, const struct dm_shm_ctrl *msg, int fd);
 

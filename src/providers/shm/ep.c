@@ -83,7 +83,7 @@ static void ep_drop_peer(struct dm_shm_ep *ep)
 {
     ep->peer_sh = NULL;
     if (ep->peer != NULL)
-        dm_shm_peer_put(ep->peer);
+        dm_shm_peer_put(dm_shm_ia_of(ep), ep->peer);
     ep->peer = NULL;
 }
 
@@ -223,6 +223,8 @@ void dm_shm_ep_attach(struct dm_shm_ep *ep, struct dm_shm_conn *conn)
 {
     ep->conn = conn;
     conn->ep = ep;
+    if (conn->state != DM_CONN_REQUESTED) /* of an active one the first time */
+        dm_shm_ctrl_ring_clear(conn);
     if (conn->peer == NULL)
         return;
     dm_shm_peer_hold(conn->peer);
@@ -298,8 +300,10 @@ static void ep_down_end(struct dm_shm_ep *ep, DAT_EVENT_NUMBER event)
 void dm_shm_ep_down(struct dm_shm_ep *ep, DAT_EVENT_NUMBER event, uint32_t msg)
 {
     struct dm_shm_conn *conn = ep->conn;
+    uint32_t link = atomic_exchange(&ep->sh->link, DM_LINK_DOWN);
 
-    atomic_store(&ep->sh->link, DM_LINK_DOWN);
+    if (conn != NULL && conn->state == DM_CONN_ACCEPTED && link == DM_LINK_UP)
+        conn->was_up = true; /* the peer has confirmed, and has no socket any more */
     dm_rmr_ep_down(&ep->ep);
     ep->ep.is_draining = false;
     if (conn != NULL && conn->state != DM_CONN_QUIESCING) {

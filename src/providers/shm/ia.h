@@ -18,6 +18,8 @@
 
 #include "providers/shm/ops.h"
 #include "providers/shm/progress.h"
+#include "providers/shm/transport/ctrl_ring.h"
+#include "providers/shm/transport/guard.h"
 #include "providers/shm/transport/model.h"
 #include "providers/shm/transport/seg.h"
 
@@ -35,6 +37,8 @@ struct dm_shm_ia {
     uint32_t n_keys_used; /* entries of the table that have ever been used */
     /* Connections. */
     struct dm_list peers;
+    struct dm_shm_doorbell doorbell;
+    struct dm_shm_guard guard;
     uint32_t last_owner;
     int n_half_open;        /* accepted sockets without a request yet */
     bool is_short_reported; /* that this process is short of address space, */

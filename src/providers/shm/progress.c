@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "providers/shm/cm.h"
+#include "providers/shm/ctrl.h"
 
 enum { N_EVENTS = 64, NS_PER_MS = 1000000 };
 
@@ -33,10 +34,18 @@ void dm_shm_src_poll(struct dm_shm_ia *ia, struct dm_shm_src *src, uint32_t even
     (void)epoll_ctl(ia->epoll_fd, EPOLL_CTL_MOD, src->fd, &ev);
 }
 
-void dm_shm_src_replace(struct dm_shm_ia *ia, struct dm_shm_src *src, int fd)
+void dm_shm_src_close(struct dm_shm_ia *ia, struct dm_shm_src *src)
 {
+    if (src->fd < 0)
+        return;
     (void)epoll_ctl(ia->epoll_fd, EPOLL_CTL_DEL, src->fd, NULL);
     close(src->fd);
+    src->fd = -1;
+}
+
+void dm_shm_src_replace(struct dm_shm_ia *ia, struct dm_shm_src *src, int fd)
+{
+    dm_shm_src_close(ia, src);
     src->fd = fd;
 }
 
@@ -53,8 +62,7 @@ void dm_shm_src_watch(struct dm_shm_ia *ia, struct dm_shm_src *src)
 
 void dm_shm_src_defer_free(struct dm_shm_ia *ia, struct dm_shm_src *src)
 {
-    (void)epoll_ctl(ia->epoll_fd, EPOLL_CTL_DEL, src->fd, NULL);
-    close(src->fd);
+    dm_shm_src_close(ia, src);
     src->is_dead = true;
     src_move(src, &ia->deferred_free);
 }
@@ -96,35 +104,44 @@ static uint64_t src_timer(struct dm_shm_ia *ia, struct dm_shm_src *src, uint64_t
     }
     if (src->kind != DM_SRC_CONN)
         return DM_FUTEX_FOREVER;
+    dm_shm_ctrl_flush(conn);
+    if (src->is_dead)
+        return DM_FUTEX_FOREVER;
     if (conn->deadline <= now || conn->state == DM_CONN_RETRY || conn->state == DM_CONN_QUIESCING)
         dm_shm_cm_timeout(conn);
     if (src->is_dead)
         return DM_FUTEX_FOREVER;
-    if (conn->state == DM_CONN_UP)
+    if (conn->state == DM_CONN_UP && dm_list_is_empty(&conn->out.list))
         src_move(src, &ia->quiet_srcs);
     return dm_shm_cm_due(conn, now);
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
 }
 
 /* Run what is due; the time in ms until the next, -1 for never. */
 static int src_timers(struct dm_shm_ia *ia)
 {
     uint64_t next = DM_FUTEX_FOREVER;
-    struct dm_list *it = ia->srcs.next;
     uint64_t now = dm_futex_now();
+    struct dm_list *it;
 
+    dm_shm_doorbell_look(ia);
+    it = ia->srcs.next;
     while (it != &ia->srcs) {
         struct dm_shm_src *src = dm_container_of(it, struct dm_shm_src, link);
         struct dm_list *after = it->next;
-        uint64_t due = src_timer(ia, src, now);
 
-        if (due < next)
-            next = due;
+        next = earlier(next, src_timer(ia, src, now));
         /* It may have taken its neighbour along: that is in another list now. */
         if (after != &ia->srcs && dm_container_of(after, struct dm_shm_src, link)->is_dead)
             after = ia->srcs.next;
         it = after;
     }
     now = dm_futex_now();
+    next = earlier(next, dm_shm_guard_look(ia, now));
     /* An earlier time that was set stays: the next connection need not set one then. */
     if (next < ia->wake_at || ia->wake_at <= now)
         ia->wake_at = next;
@@ -150,7 +167,13 @@ static void src_ready(struct dm_shm_ia *ia, const struct epoll_event *ev)
         dm_shm_listener_ready(ia, (struct dm_shm_listener *)src);
         break;
     case DM_SRC_CONN:
-        dm_shm_conn_ready((struct dm_shm_conn *)src, ev->events);
+        dm_shm_conn_ready((struct dm_shm_conn *)src);
+        break;
+    case DM_SRC_DOORBELL:
+        dm_shm_doorbell_ready(ia);
+        break;
+    case DM_SRC_GUARDED:
+        dm_shm_guard_ready(ia, (struct dm_shm_guarded *)src);
         break;
     }
 }
@@ -192,10 +215,12 @@ bool dm_shm_progress_start(struct dm_shm_ia *ia)
     ia->kick.kind = DM_SRC_KICK;
     ia->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     ia->kick.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (ia->epoll_fd < 0 || ia->kick.fd < 0 || !dm_shm_src_add(ia, &ia->kick))
+    if (ia->epoll_fd < 0 || ia->kick.fd < 0 || !dm_shm_src_add(ia, &ia->kick) ||
+        !dm_shm_doorbell_open(ia))
         goto err_close;
     if (dm_prov_thread_start(&ia->pia, shm_progress_thread))
         return true;
+    dm_shm_doorbell_close(ia);
 err_close:
     if (ia->epoll_fd >= 0)
         close(ia->epoll_fd);
@@ -218,14 +243,19 @@ static void srcs_end(struct dm_shm_ia *ia, struct dm_list *srcs)
 
 static void srcs_close_fds(const struct dm_list *srcs)
 {
-    dm_list_for_each (it, srcs)
-        close(dm_container_of(it, struct dm_shm_src, link)->fd);
+    dm_list_for_each (it, srcs) {
+        struct dm_shm_src *src = dm_container_of(it, struct dm_shm_src, link);
+
+        if (src->fd >= 0)
+            close(src->fd);
+    }
 }
 
 void dm_shm_srcs_forked(struct dm_shm_ia *ia)
 {
     srcs_close_fds(&ia->srcs);
     srcs_close_fds(&ia->quiet_srcs);
+    close(ia->doorbell.src.fd);
 }
 
 void dm_shm_progress_stop(struct dm_shm_ia *ia)
@@ -238,6 +268,8 @@ void dm_shm_progress_stop(struct dm_shm_ia *ia)
     srcs_end(ia, &ia->srcs); /* requests that came in the end */
     srcs_end(ia, &ia->quiet_srcs);
     src_free_dead(ia);
+    dm_shm_guard_leave(ia);
+    dm_shm_doorbell_close(ia);
     close(ia->epoll_fd);
     close(ia->kick.fd);
 }

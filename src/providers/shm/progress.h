@@ -10,10 +10,10 @@
 struct dm_shm_ia;
 
 /* Anything the progress thread polls; first member. */
-enum dm_shm_src_kind { DM_SRC_KICK, DM_SRC_LISTEN, DM_SRC_CONN };
+enum dm_shm_src_kind { DM_SRC_KICK, DM_SRC_LISTEN, DM_SRC_CONN, DM_SRC_DOORBELL, DM_SRC_GUARDED };
 struct dm_shm_src {
     enum dm_shm_src_kind kind;
-    int fd;
+    int fd; /* -1: none (any more) */
     bool is_dead;
     struct dm_list link; /* in ia->srcs, ia->quiet_srcs or ia->deferred_free */
 };
@@ -28,7 +28,9 @@ void dm_shm_src_replace(struct dm_shm_ia *ia, struct dm_shm_src *src, int fd);
 void dm_shm_src_poll(struct dm_shm_ia *ia, struct dm_shm_src *src, uint32_t events);
 /* It may be due some time: the next round of the thread asks it. */
 void dm_shm_src_watch(struct dm_shm_ia *ia, struct dm_shm_src *src);
-/* Stop polling it, close its descriptor; its memory is freed later. */
+/* Stop polling it, and close its descriptor. */
+void dm_shm_src_close(struct dm_shm_ia *ia, struct dm_shm_src *src);
+/* The same; its memory is freed later. */
 void dm_shm_src_defer_free(struct dm_shm_ia *ia, struct dm_shm_src *src);
 /* Close the sockets of all in a forked child. */
 void dm_shm_srcs_forked(struct dm_shm_ia *ia);

@@ -17,16 +17,19 @@ SRCS_provider_shm += \
     src/providers/shm/rmr.c \
     src/providers/shm/send.c \
     src/providers/shm/srq.c \
+    src/providers/shm/transport/ctrl_ring.c \
     src/providers/shm/transport/copy.c \
     src/providers/shm/transport/copy_iov.c \
     src/providers/shm/transport/cost.c \
     src/providers/shm/transport/csp.c \
+    src/providers/shm/transport/guard.c \
     src/providers/shm/transport/map.c \
     src/providers/shm/transport/model.c \
     src/providers/shm/transport/peer.c \
     src/providers/shm/transport/preset.c \
     src/providers/shm/transport/quiesce.c \
     src/providers/shm/transport/seg.c \
+    src/providers/shm/transport/sock.c \
     src/providers/shm/transport/srq_claim.c \
     src/providers/shm/transport/stage.c \
     src/providers/shm/transport/world.c

@@ -1,9 +1,14 @@
 /*
- * Control messages between the progress threads of two instances, one SOCK_SEQPACKET
- * socket per connection.
+ * Control messages between the progress threads of two instances.
  *
- * What is trusted. The socket gives the peer's user and process; processes of
- * other users are refused. Nothing that comes over the socket is trusted: any
+ * To shake hands the side that connects opens a SOCK_SEQPACKET socket to where the other one
+ * listens: REQUEST and its answer, then the side that connects confirms in the other's segment and
+ * closes the socket. So each side learns of the other's end until then. What they say later goes through
+ * control rings in each other's segments (ctrl_ring.h); the one doorbell of an instance gets
+ * notifications, with the receiver's id of the connection.
+ *
+ * What is trusted. The kernel says which process of which user has sent a message, or is at the
+ * other end; processes of other users are refused. Nothing that comes is trusted: any
  * bytes, with any descriptors, in any order end their connection at worst. The
  * peer's segment must be sealed against shrinking, and every offset, size and
  * count in it is checked when it is used. A peer that we are connected with
@@ -23,7 +28,7 @@ enum dm_shm_ctrl_type {
     DM_CTRL_REQUEST,      /* connect: with the segment's fd and private data */
     DM_CTRL_ACCEPT,       /* same, the answer */
     DM_CTRL_REJECT,       /* status 1: by the consumer; with private data */
-    DM_CTRL_CONFIRM,      /* active side has seen the acceptance */
+    DM_CTRL_DEATH,        /* the instance id, a peer of yours, seems to be gone */
     DM_CTRL_DISCONNECT,   /* orderly disconnect */
     DM_CTRL_BROKEN,       /* disconnect after an error that the sender detected */
     DM_CTRL_NOTIFY,       /* look again: receives were posted, or an agent must run */
@@ -37,7 +42,8 @@ enum dm_shm_ctrl_type {
     DM_CTRL_ATOMIC,       /* status: what to do to the word at key, va */
     DM_CTRL_INVALIDATE,   /* take the context key away */
     DM_CTRL_HANDOFF,      /* answer to a request: redirected to service point qual */
-    DM_CTRL_CONFIRM_LOST, /* CONFIRM, but your event ring for connections was full */
+    DM_CTRL_DOORBELL,     /* look at your control ring */
+    DM_CTRL_CONFIRM_LOST, /* connected, but your event ring for connections was full */
 };
 
 enum { DM_STAGE_READ = 1, DM_STAGE_LOCAL_KEY = 2 };
@@ -48,7 +54,9 @@ struct dm_shm_ctrl {
     uint32_t key;
     uint32_t len; /* STAGE: bytes to copy */
     uint64_t id;  /* segment */
-    uint64_t ep;  /* offset of the sender's struct dm_shm_link_ep */
+    uint64_t
+        conn; /* REQUEST, ACCEPT: the sender's id of the connection; at a doorbell: the receiver's */
+    uint64_t ep; /* offset of the sender's struct dm_shm_link_ep */
     uint64_t qual;
     uint64_t serial;
     uint64_t va;

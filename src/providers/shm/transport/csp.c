@@ -53,7 +53,7 @@ DAT_RETURN dm_shm_ep_common_connect(struct dm_ep *ep, const DAT_COMM *comm,
         dm_shm_cm_fail((struct dm_shm_ep *)ep, DAT_CONNECTION_EVENT_UNREACHABLE, NULL, 0);
         return DAT_SUCCESS;
     }
-    dm_shm_cm_common_name(comm, port, &name);
+    dm_shm_sock_common_name(comm, port, &name);
     return dm_shm_cm_start((struct dm_shm_ep *)ep, &name, true, how);
 }
 

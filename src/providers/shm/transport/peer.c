@@ -102,7 +102,9 @@ struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int fd, uint64_t id, p
         return NULL;
     }
     atomic_init(&peer->cma, ia->copy != DM_COPY_STAGED ? DM_CMA_UNKNOWN : DM_CMA_NO);
+    dm_shm_sock_doorbell_name(id, &peer->doorbell);
     dm_list_add_tail(&ia->peers, &peer->link);
+    dm_shm_guard_begin(ia, peer);
     return peer;
 }
 
@@ -158,10 +160,11 @@ void dm_shm_peer_hold(struct dm_shm_peer *peer)
     peer->n_refs++;
 }
 
-void dm_shm_peer_put(struct dm_shm_peer *peer)
+void dm_shm_peer_put(struct dm_shm_ia *ia, struct dm_shm_peer *peer)
 {
     if (--peer->n_refs > 0)
         return;
+    dm_shm_guard_end(ia, peer);
     dm_shm_maps_free(peer);
     dm_list_del(&peer->link);
     munmap(peer->hdr, peer->size);

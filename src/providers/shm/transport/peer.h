@@ -5,6 +5,7 @@
 #define DM_PROVIDERS_SHM_TRANSPORT_PEER_H
 
 #include "providers/shm/ia.h"
+#include "providers/shm/transport/sock.h"
 
 enum { DM_SHM_MAP_BUCKETS = 64 };
 
@@ -24,7 +25,12 @@ struct dm_shm_peer {
     struct dm_shm_hdr *hdr;
     size_t size;
     _Atomic enum dm_shm_cma cma;
-    bool is_apart; /* its descriptors cannot be opened here */
+    bool is_apart;   /* its descriptors cannot be opened here */
+    bool is_gone;    /* its process has died, or has closed it */
+    bool is_suspect; /* its doorbell was not there a moment ago */
+    uint32_t slot;   /* in the list of peers in our segment */
+    struct dm_shm_name doorbell;
+    struct dm_shm_guarded *guarded; /* NULL: we are no guard of it */
     struct dm_shm_map *maps[DM_SHM_MAP_BUCKETS];
 };
 
@@ -38,7 +44,7 @@ static inline bool dm_shm_peer_has(const struct dm_shm_peer *peer, uint64_t offs
 struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int fd, uint64_t id, pid_t pid);
 bool dm_shm_peer_can_cma(struct dm_shm_peer *peer);
 void dm_shm_peer_hold(struct dm_shm_peer *peer);
-void dm_shm_peer_put(struct dm_shm_peer *peer);
+void dm_shm_peer_put(struct dm_shm_ia *ia, struct dm_shm_peer *peer);
 /* Can this be one of its endpoints (struct dm_shm_link_ep), with a queue of
  * receives that lies in the segment? */
 bool dm_shm_peer_ep_ok(const struct dm_shm_peer *peer, uint64_t offset);

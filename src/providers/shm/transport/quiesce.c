@@ -3,59 +3,28 @@
  */
 #include "providers/shm/transport/quiesce.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <sched.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "providers/shm/conn.h"
 #include "providers/shm/transport/peer.h"
 
 enum { N_YIELDS = 100, WAIT_NS = 50000, SHORT_NS = 2000000 };
-/* Since Linux 6.5; older headers do not have it. */
-#define DM_SO_PEERPIDFD 77
 /* Longer than any transfer takes; a peer that needs more has been stopped. */
 #define STUCK_NS 5000000000u
 
-/* A descriptor of the process at the other end, -1: none is to be had, -2: there is no such process. */
-static int peer_pidfd(const struct dm_shm_conn *conn)
+/* Has the peer's process ended? That it has hung up, or closed its doorbell, shows it only where
+ * nothing better is known: another thread of it may still be in the middle of a transfer. */
+static bool peer_has_ended(struct dm_shm_ep *ep)
 {
-    int fd;
-    socklen_t len = sizeof(fd);
+    const struct dm_shm_ia *ia = dm_shm_ia_of(ep);
 
-    if (getsockopt(conn->src.fd, SOL_SOCKET, DM_SO_PEERPIDFD, &fd, &len) == 0)
-        return fd;
-    if (errno == ESRCH || errno == EINVAL)
-        return -2;
-    fd = (int)syscall(SYS_pidfd_open, conn->pid, 0);
-    return fd < 0 && errno == ESRCH ? -2 : fd;
-}
-
-/* Has the peer's process ended? That its socket is closed shows it only where
- * nothing better is known: a thread of a process that has closed it may still
- * be in the middle of a transfer. */
-static bool peer_is_gone(const struct dm_shm_conn *conn)
-{
-    struct pollfd pfd = {.fd = conn->src.fd};
-    int fd = conn->pid != conn->ia->pia.pid ? peer_pidfd(conn) : -1;
-    bool is_gone;
-
-    if (fd == -2)
-        return true;
-    if (fd < 0)
-        return conn->is_peer_gone || poll(&pfd, 1, 0) != 0;
-    pfd.fd = fd;
-    pfd.events = POLLIN;
-    is_gone = poll(&pfd, 1, 0) > 0;
-    close(fd);
-    return is_gone;
+    return (ep->conn->is_peer_gone && ep->peer->pid == ia->pia.pid) ||
+           dm_shm_guard_has_ended(ia, ep->peer);
 }
 
 /* Wait for at most so long; false if time is up. */
-static bool busy_wait_even(const _Atomic uint64_t *busy, const struct dm_shm_conn *conn,
-                           uint64_t ns)
+static bool busy_wait_even(const _Atomic uint64_t *busy, struct dm_shm_ep *ep, uint64_t ns)
 {
     uint64_t value = atomic_load(busy);
     struct timespec wait = {.tv_nsec = WAIT_NS};
@@ -68,7 +37,7 @@ static bool busy_wait_even(const _Atomic uint64_t *busy, const struct dm_shm_con
         }
         if (deadline == 0)
             deadline = dm_futex_now() + ns;
-        if (conn != NULL && peer_is_gone(conn))
+        if (ep != NULL && peer_has_ended(ep))
             return true;
         if (dm_futex_now() >= deadline)
             return false;
@@ -83,7 +52,8 @@ static bool busy_wait_peer(struct dm_shm_ep *ep, uint64_t limit_ns)
 
     if (conn->is_stuck)
         limit_ns = SHORT_NS; /* no second time for nothing */
-    conn->is_stuck = !busy_wait_even(&ep->peer_sh->busy, conn, limit_ns);
+    conn->is_stuck = !busy_wait_even(&ep->peer_sh->busy, ep, limit_ns) ||
+                     !busy_wait_even(&ep->peer_sh->ctrl_busy, ep, limit_ns);
     return !conn->is_stuck;
 }
 
@@ -92,7 +62,8 @@ bool dm_shm_is_quiet(struct dm_shm_ep *ep)
     if (ep->conn == NULL || ep->peer_sh == NULL)
         return true;
     dm_shm_barrier_all();
-    return busy_wait_even(&ep->peer_sh->busy, ep->conn, SHORT_NS);
+    return busy_wait_even(&ep->peer_sh->busy, ep, SHORT_NS) &&
+           busy_wait_even(&ep->peer_sh->ctrl_busy, ep, SHORT_NS);
 }
 
 bool dm_shm_quiesce(struct dm_shm_ia *ia, struct dm_shm_ep *only)

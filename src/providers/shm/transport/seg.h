@@ -26,7 +26,7 @@
 #include "util/port.h"
 
 #define DM_SHM_MAGIC   0x6d68732d6d756461u
-#define DM_SHM_VERSION 1u
+#define DM_SHM_VERSION 2u
 #define DM_SHM_N_KEYS  65536u
 #define DM_SHM_KEY_IDX 0xffffu
 
@@ -102,6 +102,21 @@ struct dm_shm_link_srq {
 #define DM_MARK_FIRED (1u << 31)
 #define DM_MARK_NONE  (DM_MARK_ARMED - 1) /* as a value: infinite */
 
+/* A control message of an established connection; as in struct dm_shm_ctrl. */
+struct dm_shm_ctrl_slot {
+    uint32_t type;
+    uint32_t status;
+    uint32_t key;
+    uint32_t len;
+    uint64_t serial;
+    uint64_t va;
+    uint64_t offset;
+    uint64_t size;
+};
+
+/* The last slot is for the last message, which ends the connection. */
+enum { DM_SHM_CTRL_SLOTS = 4 };
+
 /* An endpoint as its peer sees it. */
 struct dm_shm_link_ep {
     /* Hardly ever written. */
@@ -121,14 +136,19 @@ struct dm_shm_link_ep {
     _Atomic uint32_t is_stalled; /* the peer waits for a receive; set by it */
     _Atomic uint32_t hard;       /* high watermark of shared receives, 0: none */
     _Atomic uint32_t n_reaped;   /* while there is a watermark, else unused */
+    _Atomic uint32_t n_ctrl_read;
     /* Written by the peer. */
     DM_ALIGNED(64) _Atomic uint32_t recv_head;
     _Atomic uint32_t n_taken; /* shared receives */
     _Atomic uint32_t soft;    /* high watermark, DM_MARK_... */
     _Atomic uint64_t intent;  /* DM_INTENT of the last completion it reported */
     uint64_t intent_cookie;   /* and the receive's cookie */
+    _Atomic uint32_t n_ctrl;
+    _Atomic uint32_t is_ctrl_full; /* it waits for space; the owner takes that back */
+    struct dm_shm_ctrl_slot ctrl[DM_SHM_CTRL_SLOTS];
     /* Written by the owner for every operation it starts. */
     DM_ALIGNED(64) _Atomic uint64_t busy;
+    _Atomic uint64_t ctrl_busy; /* the same, for control messages */
     /* What the ESTABLISHED event shows. */
     DM_ALIGNED(64) uint64_t conn_data;
     uint32_t conn_data_len;
@@ -144,6 +164,8 @@ struct dm_shm_link_ep {
 #define DM_INTENT_POS(note)        ((note)&0xffffffffffu)
 #define DM_INTENT_IS(note, number) ((note) >> 40 == ((number)&0xffffffu))
 
+enum { DM_SHM_GUARDS = 2, DM_SHM_PEERS = 4096 };
+
 struct dm_shm_hdr {
     uint64_t magic;
     uint32_t version;
@@ -155,6 +177,11 @@ struct dm_shm_hdr {
     _Atomic uint64_t probe; /* what a probing writer changes */
     _Atomic uint32_t
         number; /* the owner's among the processes in virtual time, from 1; 0: it has none */
+    _Atomic uint32_t is_look_due; /* a notification found no space, see ctrl_ring.h */
+    /* For the owner's death, see guard.h; ids of instances. */
+    _Atomic uint32_t is_mourned;            /* its peers need not be told, or somebody does it */
+    _Atomic uint64_t guards[DM_SHM_GUARDS]; /* who guards it, set by them; 0: a place is free */
+    _Atomic uint64_t peers[DM_SHM_PEERS];   /* whom it is connected with, as many as find a place */
     DM_ALIGNED(4096) struct dm_shm_key keys[DM_SHM_N_KEYS];
 };
 
