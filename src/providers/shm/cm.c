@@ -70,7 +70,7 @@ static void cm_try_connect(struct dm_shm_conn *conn)
 
     if (connect(conn->src.fd, (const struct sockaddr *)&conn->active.to.addr,
                 conn->active.to.len) == 0) {
-        if (!dm_shm_sock_is_trusted(conn->src.fd, &conn->pid) ||
+        if (!dm_shm_sock_is_trusted(conn->src.fd, conn->ia->doorbell.uid, &conn->pid) ||
             !dm_shm_src_add(conn->ia, &conn->src)) {
             cm_no_listener(ep);
             return;

@@ -114,7 +114,7 @@ static void half_open_new(struct dm_shm_ia *ia, const struct dm_shm_listener *li
     struct dm_shm_conn *conn = NULL;
     pid_t pid;
 
-    if (dm_shm_sock_is_trusted(fd, &pid))
+    if (dm_shm_sock_is_trusted(fd, ia->doorbell.uid, &pid))
         conn = dm_shm_conn_new(ia, fd, DM_CONN_HALF_OPEN);
     if (conn == NULL) {
         close(fd);

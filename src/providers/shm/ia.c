@@ -54,6 +54,7 @@ DAT_RETURN dm_shm_ia_open(struct dm_pia *pia, const char *params)
     size_t size;
 
     dm_list_init(&ia->peers);
+    dm_hash_init(&ia->peers_by_id);
     dm_list_init(&ia->free_keys);
     dm_ia_local_addr(&pia->addr.in);
     if (!shm_ia_read_params(ia, params, &size))
@@ -82,5 +83,6 @@ void dm_shm_ia_close(struct dm_pia *pia)
     struct dm_shm_ia *ia = (struct dm_shm_ia *)pia;
 
     dm_shm_keys_close(ia);
+    dm_hash_fini(&ia->peers_by_id);
     dm_shm_seg_close(&ia->seg);
 }

@@ -37,6 +37,7 @@ struct dm_shm_ia {
     uint32_t n_keys_used; /* entries of the table that have ever been used */
     /* Connections. */
     struct dm_list peers;
+    struct dm_hash peers_by_id; /* the first of those with an id */
     struct dm_shm_doorbell doorbell;
     struct dm_shm_guard guard;
     uint32_t last_owner;

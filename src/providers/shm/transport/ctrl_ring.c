@@ -21,6 +21,7 @@ bool dm_shm_doorbell_open(struct dm_shm_ia *ia)
     dm_list_init(&door->src.link);
     dm_hash_init(&door->conns);
     dm_shm_sock_doorbell_name(ia->seg.hdr->id, &name);
+    door->uid = geteuid();
     door->src.kind = DM_SRC_DOORBELL;
     door->src.fd = dm_shm_sock_doorbell(&name);
     if (door->src.fd < 0)
@@ -203,7 +204,7 @@ void dm_shm_doorbell_ready(struct dm_shm_ia *ia)
             break;
         if (fd == DM_SOCK_FD_LOST)
             dm_shm_no_descriptor(ia);
-        if (got > 0 && dm_shm_sock_is_uid_trusted(from.uid))
+        if (got > 0 && dm_shm_sock_is_uid_trusted(from.uid, ia->doorbell.uid))
             doorbell_deliver(ia, &msg, fd, from.pid);
         if (fd >= 0)
             close(fd);

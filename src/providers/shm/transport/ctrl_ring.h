@@ -23,6 +23,7 @@ struct dm_shm_ctrl;
 
 struct dm_shm_doorbell {
     struct dm_shm_src src;
+    uid_t uid;            /* who has opened the instance */
     uint64_t last_id;     /* of a connection */
     struct dm_hash conns; /* struct dm_shm_conn by id */
 };

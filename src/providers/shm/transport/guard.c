@@ -199,15 +199,16 @@ static void guard_check(struct dm_shm_ia *ia, struct dm_shm_peer *peer)
 
 void dm_shm_guard_hear(struct dm_shm_ia *ia, uint64_t id)
 {
-    dm_list_for_each (it, &ia->peers) {
-        struct dm_shm_peer *peer = dm_container_of(it, struct dm_shm_peer, link);
+    struct dm_shm_peer *peer = dm_hash_get(&ia->peers_by_id, id);
 
-        if (peer->id != id)
-            continue;
+    if (peer == NULL)
+        guard_clear(ia->seg.hdr, id); /* it may have guarded us all the same */
+    while (peer != NULL) {
+        struct dm_shm_peer *same = peer->same;
+
         guard_check(ia, peer);
-        return;
+        peer = same;
     }
-    guard_clear(ia->seg.hdr, id); /* it may have guarded us all the same */
 }
 
 void dm_shm_guard_suspect(struct dm_shm_ia *ia, struct dm_shm_peer *peer)

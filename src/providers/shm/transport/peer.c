@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "providers/shm/transport/map.h"
+#include "util/err.h"
 #include "util/log.h"
 
 /* Only a real transfer shows. */
@@ -66,19 +67,13 @@ static void explain_no_map(struct dm_shm_ia *ia, size_t size)
     ia->is_short_reported = true;
 }
 
-struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int fd, uint64_t id, pid_t pid)
+/* Map a segment, and see whether it is one; NULL: not, or no memory. */
+static struct dm_shm_peer *peer_map(struct dm_shm_ia *ia, int fd, uint64_t id)
 {
     struct dm_shm_peer *peer;
     size_t size;
     void *map;
 
-    dm_list_for_each (it, &ia->peers) {
-        peer = dm_container_of(it, struct dm_shm_peer, link);
-        if (peer->id == id && peer->pid == pid) {
-            peer->n_refs++;
-            return peer;
-        }
-    }
     if (!peer_check_fd(fd, &size))
         return NULL;
     peer = calloc(1, sizeof(*peer));
@@ -93,17 +88,61 @@ struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int fd, uint64_t id, p
     peer->hdr = map;
     peer->size = size;
     peer->id = id;
-    peer->pid = pid;
-    peer->n_refs = 1;
-    if (peer->hdr->magic != DM_SHM_MAGIC || peer->hdr->version != DM_SHM_VERSION ||
-        peer->hdr->id != id) {
-        munmap(map, peer->size);
+    if (peer->hdr->magic == DM_SHM_MAGIC && peer->hdr->version == DM_SHM_VERSION &&
+        peer->hdr->id == id)
+        return peer;
+    munmap(map, size);
+    free(peer);
+    return NULL;
+}
+
+static bool peer_list(struct dm_shm_ia *ia, struct dm_shm_peer *peer)
+{
+    peer->same = dm_hash_get(&ia->peers_by_id, peer->id);
+    if (dm_hash_put(&ia->peers_by_id, peer->id, peer) != DM_OK)
+        return false;
+    dm_list_add_tail(&ia->peers, &peer->link);
+    return true;
+}
+
+static void peer_unlist(struct dm_shm_ia *ia, struct dm_shm_peer *peer)
+{
+    struct dm_shm_peer *at = dm_hash_get(&ia->peers_by_id, peer->id);
+
+    dm_list_del(&peer->link);
+    if (at != peer) {
+        while (at->same != peer)
+            at = at->same;
+        at->same = peer->same;
+    } else if (peer->same != NULL) {
+        (void)dm_hash_put(&ia->peers_by_id, peer->id, peer->same); /* in its place */
+    } else {
+        (void)dm_hash_del(&ia->peers_by_id, peer->id);
+    }
+}
+
+struct dm_shm_peer *dm_shm_peer_get(struct dm_shm_ia *ia, int fd, uint64_t id, pid_t pid)
+{
+    struct dm_shm_peer *peer = dm_hash_get(&ia->peers_by_id, id);
+
+    while (peer != NULL && peer->pid != pid)
+        peer = peer->same;
+    if (peer != NULL) {
+        peer->n_refs++;
+        return peer;
+    }
+    peer = peer_map(ia, fd, id);
+    if (peer == NULL)
+        return NULL;
+    if (!peer_list(ia, peer)) {
+        munmap(peer->hdr, peer->size);
         free(peer);
         return NULL;
     }
+    peer->pid = pid;
+    peer->n_refs = 1;
     atomic_init(&peer->cma, ia->copy != DM_COPY_STAGED ? DM_CMA_UNKNOWN : DM_CMA_NO);
     dm_shm_sock_doorbell_name(id, &peer->doorbell);
-    dm_list_add_tail(&ia->peers, &peer->link);
     dm_shm_guard_begin(ia, peer);
     return peer;
 }
@@ -166,7 +205,7 @@ void dm_shm_peer_put(struct dm_shm_ia *ia, struct dm_shm_peer *peer)
         return;
     dm_shm_guard_end(ia, peer);
     dm_shm_maps_free(peer);
-    dm_list_del(&peer->link);
+    peer_unlist(ia, peer);
     munmap(peer->hdr, peer->size);
     free(peer);
 }

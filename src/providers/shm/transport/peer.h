@@ -19,7 +19,8 @@ enum dm_shm_cma { DM_CMA_UNKNOWN, DM_CMA_NO, DM_CMA_YES };
  * contents are the peer's: see wire.h for what is trusted. */
 struct dm_shm_peer {
     struct dm_list link;
-    int n_refs; /* connections and endpoints */
+    struct dm_shm_peer *same; /* another process says that it has the same id */
+    int n_refs;               /* connections and endpoints */
     uint64_t id;
     pid_t pid;
     struct dm_shm_hdr *hdr;

@@ -98,12 +98,12 @@ bool dm_shm_sock_is_there(const struct dm_shm_name *name, int type)
     return is_there;
 }
 
-bool dm_shm_sock_is_uid_trusted(uid_t uid)
+bool dm_shm_sock_is_uid_trusted(uid_t uid, uid_t own)
 {
-    return uid == geteuid() || uid == 0;
+    return uid == own || uid == 0;
 }
 
-bool dm_shm_sock_is_trusted(int fd, pid_t *pid_p)
+bool dm_shm_sock_is_trusted(int fd, uid_t own, pid_t *pid_p)
 {
     struct ucred cred;
     socklen_t len = sizeof(cred);
@@ -111,7 +111,7 @@ bool dm_shm_sock_is_trusted(int fd, pid_t *pid_p)
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0)
         return false;
     *pid_p = cred.pid;
-    return dm_shm_sock_is_uid_trusted(cred.uid);
+    return dm_shm_sock_is_uid_trusted(cred.uid, own);
 }
 
 static size_t sock_msg_len(const struct dm_shm_ctrl *msg)

@@ -33,9 +33,9 @@ DAT_RETURN dm_shm_sock_listen(const struct dm_shm_name *name, int *fd_p);
 int dm_shm_sock_doorbell(const struct dm_shm_name *name);
 /* Is there such a socket now (SOCK_SEQPACKET or SOCK_DGRAM)? Without a descriptor for asking: yes. */
 bool dm_shm_sock_is_there(const struct dm_shm_name *name, int type);
-/* May we share memory with the process at the other end of a handshake? */
-bool dm_shm_sock_is_trusted(int fd, pid_t *pid_p);
-bool dm_shm_sock_is_uid_trusted(uid_t uid);
+/* May this user's instance share memory with the process at the other end of a handshake? */
+bool dm_shm_sock_is_trusted(int fd, uid_t own, pid_t *pid_p);
+bool dm_shm_sock_is_uid_trusted(uid_t uid, uid_t own);
 
 enum { DM_SOCK_FD_LOST = -2 };
 
