@@ -68,6 +68,7 @@ struct dm_chan_peer {
     struct dm_list lost;        /* in dm_chan.lost: the loss is to be told */
     struct dm_chan_queue flush; /* taken by the pipe, memory still in use */
     struct dm_chan_parser in;
+    struct dm_zero_copy *zero_copy; /* with DATUM_RNDV=zerocopy (zero_copy.h), or NULL */
     int lost_err;
 };
 
@@ -192,11 +193,15 @@ void dm_chan_on_closed(void *arg, int proc, bool is_free);               /* star
 
 /* Note that a peer is gone; the next pass tells. (start.c) */
 void dm_chan_peer_lost(struct dm_chan *chan, struct dm_chan_peer *peer, int err);
+/* The loss of a peer is to be told by the next pass. (start.c) */
+void dm_chan_note_lost(struct dm_chan *chan, struct dm_chan_peer *peer);
 /* Tell of lost peers and give up their sends; returns how many. (start.c) */
 int dm_chan_work_lost(struct dm_chan *chan);
 /* Call a packet's handler. False: there is none, which is reported. (packet.c) */
 bool dm_chan_deliver(struct dm_chan *chan, int proc, const struct dm_pkt *pkt, const void *data,
                      size_t avail, struct dm_chan_sink *sink);
+/* Push a peer's queue until it is empty or the pipe is full; returns packets completed. (send.c) */
+int dm_chan_push(struct dm_chan *chan, struct dm_chan_peer *peer);
 /* Push queues that may be pushed; returns packets completed. (send.c) */
 int dm_chan_work_send(struct dm_chan *chan);
 /* Complete sends whose memory is free again; returns how many. (send.c) */

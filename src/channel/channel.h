@@ -5,8 +5,9 @@
  *
  * The pipe has the five-function face of Liu et al. 2004 ("Design and
  * Implementation of MPICH2 over InfiniBand with RDMA Support"): start, stop,
- * process management, put, get. It never blocks and is FIFO per peer; partial
- * completion at any byte is normal. A process may talk to itself.
+ * process management, put, get (dm_adapt_eager_put, dm_adapt_eager_peek), with zero copy inside them
+ * (zero_copy.h). It never blocks and is FIFO per peer; partial completion at any byte is normal. A
+ * process may talk to itself.
  *
  * Upper layers register one handler per packet type and embed struct dm_chan_send
  * in their requests. All calls are made under the global lock.

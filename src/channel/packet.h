@@ -54,15 +54,21 @@ enum dm_pkt_type {
     /* src/io */
     DM_PKT_FILE_ADD,   /* add to a word of a file */
     DM_PKT_FILE_ADDED, /* what was there */
+    /* src/channel (zero_copy.h) */
+    DM_PKT_SOURCE,  /* a packet's header, and where its payload is to be read */
+    DM_PKT_TAKEN,   /* has been read, so far */
+    DM_PKT_PAYLOAD, /* the rest */
     DM_PKT_N = 64
 };
 
 /*
  * Where the payload goes of a packet that did not arrive in one piece: write is
- * called with consecutive pieces (offset from the payload's start), then done.
+ * called with consecutive pieces (offset from the payload's start), then done. place: memory for all of
+ * it, or NULL. Where payload is read by RDMA it is read to there, and write gets NULL in the place of data.
  */
 struct dm_chan_sink {
     void *arg;
+    char *place;
     void (*write)(void *arg, size_t offset, const void *data, size_t len);
     void (*done)(void *arg);
 };

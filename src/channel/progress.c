@@ -7,6 +7,7 @@
 
 #include "channel/chan.h"
 #include "channel/turns.h"
+#include "channel/zero_copy.h"
 
 static int progress_run_hooks(struct dm_chan *chan)
 {
@@ -136,6 +137,8 @@ bool dm_chan_is_busy(const struct dm_chan *chan)
         return true;
     for (const struct dm_chan_peer *peer = chan->all; peer != NULL; peer = peer->next) {
         if (!peer->is_lost && (peer->queue.head != NULL || peer->flush.head != NULL))
+            return true;
+        if (dm_zero_copy_is_busy(peer))
             return true;
     }
     return false;

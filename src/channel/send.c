@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "channel/chan.h"
+#include "channel/zero_copy.h"
 #include "util/err.h"
 #include "util/port.h"
 #include "util/copy.h"
@@ -234,23 +235,39 @@ static void sendq_finish(struct dm_chan *chan, struct dm_chan_peer *peer, struct
     send->done(send, DM_OK);
 }
 
-/* Push a peer's queue until it is empty or the pipe is full; returns packets completed. */
-static int sendq_push(struct dm_chan *chan, struct dm_chan_peer *peer)
+/* What has gone: the first of the queue and those behind it, or a packet that was in no queue. */
+static void sendq_finish_all(struct dm_chan *chan, struct dm_chan_peer *peer,
+                             struct dm_chan_send *send, int n)
 {
+    chan->depth++;
+    if (send == peer->queue.head)
+        for (int i = 0; i < n; i++)
+            sendq_finish(chan, peer, dm_chan_queue_take(&peer->queue));
+    else
+        sendq_finish(chan, peer, send);
+    chan->depth--;
+}
+
+int dm_chan_push(struct dm_chan *chan, struct dm_chan_peer *peer)
+{
+    struct dm_chan_send *send;
     int n = 0;
 
     if (peer->is_pushing || peer->is_blocked || peer->is_lost)
         return 0;
     peer->is_pushing = true;
-    while (peer->queue.head != NULL) {
-        int n_sent;
-        int err;
+    while ((send = dm_zero_copy_next(peer)) != NULL) {
+        int n_sent = 0;
+        int err = DM_OK;
 
+        if (send == peer->queue.head && dm_zero_copy_offer(peer, send))
+            continue;
         /* Set before the try: `writable` may come from inside it. */
         peer->is_blocked = true;
-        n_sent = sendq_push_together(peer, &err);
+        if (send == peer->queue.head)
+            n_sent = sendq_push_together(peer, &err);
         if (n_sent == 0) {
-            err = sendq_push_one(peer, peer->queue.head);
+            err = sendq_push_one(peer, send);
             n_sent = 1;
         }
         if (err == DM_EAGAIN)
@@ -260,10 +277,7 @@ static int sendq_push(struct dm_chan *chan, struct dm_chan_peer *peer)
             dm_chan_peer_lost(chan, peer, err);
             break;
         }
-        chan->depth++;
-        for (int i = 0; i < n_sent; i++)
-            sendq_finish(chan, peer, dm_chan_queue_take(&peer->queue));
-        chan->depth--;
+        sendq_finish_all(chan, peer, send, n_sent);
         n += n_sent;
     }
     peer->is_pushing = false;
@@ -279,7 +293,7 @@ void dm_chan_writable(void *arg, int proc, struct dm_conn *conn)
     if (peer == NULL || peer->is_lost)
         return;
     peer->is_blocked = false;
-    if (peer->queue.head == NULL)
+    if (dm_zero_copy_next(peer) == NULL)
         return;
     if (dm_list_is_empty(&peer->ready))
         dm_list_add_tail(&chan->ready, &peer->ready);
@@ -303,9 +317,9 @@ int dm_chan_work_send(struct dm_chan *chan)
         struct dm_chan_peer *peer = dm_container_of(now.next, struct dm_chan_peer, ready);
 
         dm_list_del(&peer->ready);
-        n += sendq_push(chan, peer);
+        n += dm_chan_push(chan, peer);
         /* Writable again meanwhile, and more to send: the next pass. */
-        if (peer->queue.head != NULL && !peer->is_blocked)
+        if (dm_zero_copy_next(peer) != NULL && !peer->is_blocked)
             dm_chan_writable(chan, peer->proc, peer->conn);
     }
     return n;
@@ -354,7 +368,7 @@ int dm_chan_send(struct dm_chan *chan, int proc, const struct dm_pkt *pkt,
         if (chan->depth == 0)
             dm_chan_work_self(chan);
     } else {
-        sendq_push(chan, peer);
+        dm_chan_push(chan, peer);
     }
     return DM_OK;
 }
@@ -368,7 +382,7 @@ void dm_chan_each_queued(struct dm_chan *chan, int proc, void (*fn)(struct dm_ch
     if (send != NULL && peer->is_pushing)
         send = send->next;
     for (; send != NULL; send = send->next)
-        if (send->sent == 0)
+        if (send->sent == 0 && !dm_zero_copy_is_offered(peer, send))
             fn(send);
 }
 

@@ -11,6 +11,7 @@
 
 #include "channel/chan.h"
 #include "channel/turns.h"
+#include "channel/zero_copy.h"
 #include "util/cfg.h"
 #include "util/clock.h"
 #include "util/err.h"
@@ -29,7 +30,7 @@ struct dm_chan_peer *dm_chan_peer_new(struct dm_chan *chan, int proc)
     }
     peer->proc = proc;
     peer->conn = proc == chan->rank ? NULL : dm_adapt_conn(chan->adapt, proc);
-    if (peer->conn == NULL && proc != chan->rank) {
+    if ((peer->conn == NULL && proc != chan->rank) || !dm_zero_copy_new(chan, peer)) {
         free(peer);
         return NULL;
     }
@@ -48,6 +49,7 @@ static void chan_free(struct dm_chan *chan)
 
     while ((peer = chan->all) != NULL) {
         chan->all = peer->next;
+        dm_zero_copy_free(peer);
         free(peer);
     }
     dm_pool_fini(&chan->ctl);
@@ -80,6 +82,7 @@ int dm_chan_start(const struct dm_adapt_job *job, struct dm_chan **chan_p)
         .is_idle = dm_chan_is_idle,
         .gone = dm_chan_on_closed,
     };
+    dm_zero_copy_start(chan);
     err = dm_adapt_open(&chan->job, &ev, &chan->adapt);
     if (err == DM_OK) {
         chan->max = dm_adapt_proc_max(chan->adapt);
@@ -105,8 +108,7 @@ int dm_chan_stop(struct dm_chan *chan)
     while (dm_chan_is_busy(chan) && dm_clock_ns() < give_up) {
         /* Nobody is told of losses any more: let the pipes say so themselves. */
         for (struct dm_chan_peer *peer = chan->all; peer != NULL; peer = peer->next)
-            if (peer->queue.head != NULL)
-                dm_chan_writable(chan, peer->proc, peer->conn);
+            dm_chan_writable(chan, peer->proc, peer->conn);
         dm_chan_progress_wait(chan);
     }
     err = dm_adapt_close(chan->adapt);
@@ -179,6 +181,13 @@ bool dm_chan_is_lost(const struct dm_chan *chan, int proc)
     return chan->peers[proc] != NULL && chan->peers[proc]->is_lost;
 }
 
+void dm_chan_note_lost(struct dm_chan *chan, struct dm_chan_peer *peer)
+{
+    if (dm_list_is_empty(&peer->lost))
+        dm_list_add_tail(&chan->lost, &peer->lost);
+    chan->todo |= DM_TODO_LOST;
+}
+
 void dm_chan_peer_lost(struct dm_chan *chan, struct dm_chan_peer *peer, int err)
 {
     if (peer->is_lost)
@@ -186,8 +195,7 @@ void dm_chan_peer_lost(struct dm_chan *chan, struct dm_chan_peer *peer, int err)
     DM_TRACE(CHAN, "lost rank %d, err %d", peer->proc, err);
     peer->is_lost = true;
     peer->lost_err = err != DM_OK ? err : DM_EPEER;
-    dm_list_add_tail(&chan->lost, &peer->lost);
-    chan->todo |= DM_TODO_LOST;
+    dm_chan_note_lost(chan, peer);
 }
 
 void dm_chan_failed(void *arg, int proc, struct dm_conn *conn, int err)
@@ -213,7 +221,8 @@ bool dm_chan_is_idle(void *arg, int proc)
     const struct dm_chan *chan = arg;
     const struct dm_chan_peer *peer = chan->peers[proc];
 
-    return peer == NULL || (peer->queue.head == NULL && peer->flush.head == NULL);
+    return peer == NULL ||
+           (peer->queue.head == NULL && peer->flush.head == NULL && !dm_zero_copy_is_busy(peer));
 }
 
 /* The peer's object goes with its connection; the next packet makes both anew. */
@@ -232,6 +241,7 @@ static void chan_forget_peer(struct dm_chan *chan, struct dm_chan_peer *peer)
     chan_give_back(&peer->flush, DM_EPEER);
     chan_give_back(&peer->queue, DM_EPEER);
     chan->depth--;
+    dm_zero_copy_free(peer);
     free(peer);
 }
 
@@ -278,6 +288,8 @@ int dm_chan_work_lost(struct dm_chan *chan)
         struct dm_chan_peer *peer = dm_container_of(chan->lost.next, struct dm_chan_peer, lost);
 
         dm_list_del(&peer->lost);
+        if (dm_zero_copy_lose(peer))
+            continue;
         dm_list_del(&peer->ready);
         dm_list_del(&peer->flushing);
         /* Others may have been lost since, which have their own. */

@@ -11,6 +11,7 @@
  * imm     -               RTS, CTS           none; the write's immediate value is the FIN
  * serial  -               RTS, CTS, DATA...  as pipe, but no two at a time: a CTS for each DATA
  * split   -               RTS, CTS, FIN, FIN none; the receiver reads one half, the sender writes the other
+ * zerocopy -              RTS, CTS, DATA...  none; as pipe, but channel/zero_copy.h reads what is in a DATA
  */
 #ifndef DM_UTIL_RNDV_H
 #define DM_UTIL_RNDV_H
@@ -22,7 +23,8 @@
     X(WRITE, "write", "RDMA write after the receiver's answer")                                    \
     X(IMM, "imm", "RDMA write with immediate value after the receiver's answer")                   \
     X(SERIAL, "serial", "copies through the pipe, one record after the other")                     \
-    X(SPLIT, "split", "RDMA read of one half, RDMA write of the other")
+    X(SPLIT, "split", "RDMA read of one half, RDMA write of the other")                            \
+    X(ZEROCOPY, "zerocopy", "RDMA reads inside the pipe")
 
 #define DM_RNDV_ENUM(PROTO, name, text) DM_RNDV_##PROTO,
 /* AUTO: read or pipe, which is to be found out. */

@@ -71,6 +71,13 @@ for p in datum-shm datum-tcp; do
         '1 rendezvous packets: CTS=20' '0 rendezvous packets: FIN=20' '1 rendezvous packets: FIN=20' \
         '1 messages moved by both sides=20' '1 posts: RDMA reads=20' '0 posts: RDMA writes=60' \
         '0 copies into rings=40' '1 copies into rings=60' '1 posts: RDMA writes=60'
+    # RTS and CTS, then a DATA whose payload is offered, read and answered; or the message's packet itself
+    check "$p: zero copy" counts DATUM_RNDV=zerocopy 20 100000 -- '0 rendezvous packets: RTS=20' \
+        '1 rendezvous packets: CTS=20' '0 rendezvous packets: DATA=20' '1 posts: RDMA reads=20' \
+        '0 posts: RDMA writes=40' '1 posts: RDMA writes=60' '0 copies into rings=40' '1 rendezvous packets: FIN=0'
+    check "$p: zero copy, eager" counts 'DATUM_RNDV=zerocopy DATUM_EAGER_LIMIT=200k' 20 100000 -- \
+        '0 rendezvous packets: RTS=0' '1 posts: RDMA reads=20' '0 posts: RDMA writes=20' '1 posts: RDMA writes=40' \
+        '0 copies into rings=20'
     check "$p: serial, whole messages" counts 'DATUM_RNDV=serial DATUM_CHUNK=64k' 20 64000 -- \
         '0 rendezvous packets: DATA=20' '1 rendezvous packets: CTS=20' '0 copies into rings=40'
     check "$p: first bytes" counts 'DATUM_RNDV=read DATUM_RNDV_INLINE=yes' 20 100000 -- \
@@ -118,7 +125,9 @@ check 'more FINs than places' counts 'DATUM_RNDV=write DATUM_FIN=chained' 200 20
     '0 rendezvous packets: RTS=200' '0 rendezvous packets: FIN=200' '0 rendezvous packets: FIN, chained=1-200'
 
 for s in DATUM_EAGER=basic 'DATUM_RNDV=write DATUM_RNDV_INLINE=yes' DATUM_RNDV=imm 'DATUM_RNDV=write DATUM_FIN=chained' \
-    'DATUM_RNDV=pipe DATUM_CHUNK=1k' DATUM_RNDV=serial DATUM_RNDV=split DATUM_SRQ=yes 'DATUM_SRQ=yes DATUM_SRQ_SIZE=4k DATUM_CHUNK=300' 'DATUM_RNDV=read DATUM_REG_CACHE=exact DATUM_CONNECT=demand'; do
+    'DATUM_RNDV=pipe DATUM_CHUNK=1k' DATUM_RNDV=serial DATUM_RNDV=split DATUM_RNDV=zerocopy \
+    'DATUM_RNDV=zerocopy DATUM_EAGER_LIMIT=1m' 'DATUM_RNDV=zerocopy DATUM_SRQ=yes' \
+    'DATUM_RNDV=zerocopy DATUM_CHUNK=1k DATUM_EAGER=basic' DATUM_SRQ=yes 'DATUM_SRQ=yes DATUM_SRQ_SIZE=4k DATUM_CHUNK=300' 'DATUM_RNDV=read DATUM_REG_CACHE=exact DATUM_CONNECT=demand'; do
     for p in datum-shm datum-tcp; do
         # shellcheck disable=SC2086
         check "traffic, $p, $s" says running env DATUM_PROVIDER=$p $s mpiexec -n 3 ./traffic -n 5

@@ -18,7 +18,7 @@ table='PROVIDER datum-shm datum-tcp
 EAGER auto rdma sendrecv basic
 SRQ no yes
 SRQ_SIZE 1m 4k 20k
-RNDV auto read pipe write imm serial
+RNDV auto read pipe write imm serial split zerocopy
 RNDV_INLINE no yes
 FIN completion chained
 CHUNK auto 1k 8k

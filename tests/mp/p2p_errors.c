@@ -1,4 +1,4 @@
-/* test: np=2 cfg=EAGER_LIMIT=0|64|16k,RNDV=read|pipe|split timeout=30 */
+/* test: np=2 cfg=EAGER_LIMIT=0|64|16k,RNDV=read|pipe|split|zerocopy timeout=30 */
 /* Truncation and other failures that the program gets to see. */
 #include "p2p.h"
 

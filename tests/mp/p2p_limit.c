@@ -1,4 +1,4 @@
-/* test: np=2,3 cfg=EAGER_LIMIT=auto|16k|128k timeout=60 */
+/* test: np=2,3 cfg=EAGER_LIMIT=auto|16k|128k,RNDV=auto|zerocopy timeout=60 */
 /*
  * Lengths around every limit at which a message may travel in another way: expected and not,
  * synchronous too, received in order whatever way each one took, the longest cut off.

@@ -1,4 +1,4 @@
-/* test: np=2,4 cfg=EAGER=rdma|sendrecv,RING_SLOTS=4|64,RING_SLOT_SIZE=256|16k,RNDV=read|pipe|serial|split,CQ=auto|split timeout=120 */
+/* test: np=2,4 cfg=EAGER=rdma|sendrecv,RING_SLOTS=4|64,RING_SLOT_SIZE=256|16k,RNDV=read|pipe|serial|split|zerocopy,CQ=auto|split timeout=120 */
 /* Everybody sends to everybody at once: all sizes, thousands outstanding, long messages both ways. */
 #include "p2p.h"
 

@@ -1,4 +1,4 @@
-/* test: np=2 cfg=EAGER_LIMIT=0|64|16k,RNDV=read|pipe|serial|split timeout=40 */
+/* test: np=2 cfg=EAGER_LIMIT=0|64|16k|1m,RNDV=read|pipe|serial|split|zerocopy timeout=40 */
 /* Derived datatypes on either side or both, short and long. */
 #include <stddef.h>
 

@@ -1,4 +1,4 @@
-/* test: np=2,16 cfg=UNEXPECTED=0|64k timeout=120 */
+/* test: np=2,16 cfg=UNEXPECTED=0|64k,RNDV=auto|zerocopy timeout=120 */
 /*
  * Nobody receives what everybody sends to rank 0: it keeps no more than it is allowed to, what else there is to
  * do gets done meanwhile, and everything comes in order afterwards, but for what was cancelled.

@@ -28,6 +28,12 @@ static struct {
     int n_waits;     /* calls of dm_adapt_wait */
     int n_puts;
     int n_reserves;
+    int n_reads;
+    int n_bad_reads;   /* the next ones fail */
+    bool may_register; /* dm_adapt_reg works; what is registered: */
+    int n_registered;
+    bool is_read_late; /* a read is not over before fake_read_over: */
+    struct dm_rdma *late_read;
 } fake;
 
 #define FAKE_DEFAULTS                                                                              \
@@ -430,31 +436,53 @@ int dm_adapt_rdma_write(struct dm_conn *conn, struct dm_rdma *rdma, const void *
     return DM_OK;
 }
 
+static void fake_read_over(struct dm_rdma *rdma, int err)
+{
+    if (err == DM_OK)
+        memcpy((void *)(uintptr_t)rdma->local, (const void *)(uintptr_t)rdma->remote, rdma->len);
+    rdma->done(rdma, err);
+}
+
 int dm_adapt_rdma_read(struct dm_conn *conn, struct dm_rdma *rdma, void *local, struct dm_mr *mr,
                        uint64_t remote, const struct dm_rkey *rkey, size_t len)
 {
     (void)conn;
     (void)mr;
     (void)rkey;
-    memcpy(local, (const void *)(uintptr_t)remote, len);
-    rdma->done(rdma, DM_OK);
+    fake.n_reads++;
+    rdma->local = (uintptr_t)local;
+    rdma->remote = remote;
+    rdma->len = len;
+    if (fake.n_bad_reads > 0) {
+        fake.n_bad_reads--;
+        return DM_EAGAIN;
+    }
+    if (!fake.is_read_late) {
+        fake_read_over(rdma, DM_OK);
+        return DM_OK;
+    }
+    if (fake.late_read != NULL)
+        abort();
+    fake.late_read = rdma;
     return DM_OK;
 }
 
-/* There is no registering here: everything goes through the pipe. */
+/* There is no registering here, unless the test says so: everything goes through the pipe. */
 int dm_adapt_reg(struct dm_adapt *adapt, void *addr, size_t len, struct dm_mr **mr_p)
 {
     (void)adapt;
     (void)addr;
     (void)len;
-    (void)mr_p;
-    return DM_EAGAIN;
+    *mr_p = NULL;
+    fake.n_registered += fake.may_register;
+    return fake.may_register ? DM_OK : DM_EAGAIN;
 }
 
 void dm_adapt_unreg(struct dm_adapt *adapt, struct dm_mr *mr)
 {
     (void)adapt;
     (void)mr;
+    fake.n_registered--;
 }
 
 void dm_adapt_rkey(const struct dm_mr *mr, struct dm_rkey *rkey_p)

@@ -144,7 +144,8 @@ void dm_p2p_unexp_free(struct dm_p2p_unexp *u)
 
 static void recv_write(void *arg, size_t offset, const void *data, size_t len)
 {
-    dm_p2p_place(arg, offset, data, len);
+    if (data != NULL)
+        dm_p2p_place(arg, offset, data, len);
 }
 
 static void eager_recv_done(void *arg)
@@ -156,7 +157,8 @@ static void unexp_write(void *arg, size_t offset, const void *data, size_t len)
 {
     struct dm_p2p_unexp *u = arg;
 
-    dm_copy(u->data + offset, data, len);
+    if (data != NULL)
+        dm_copy(u->data + offset, data, len);
 }
 
 static void unexp_done(void *arg)
@@ -192,7 +194,8 @@ static DM_NOINLINE void eager_keep(int proc, const struct dm_pkt_eager *h, const
         return;
     }
     dm_list_add_tail(&dm_p2p.arriving, &u->arriving);
-    *sink = (struct dm_chan_sink){.arg = u, .write = unexp_write, .done = unexp_done};
+    *sink =
+        (struct dm_chan_sink){.arg = u, .place = u->data, .write = unexp_write, .done = unexp_done};
 }
 
 static inline void eager_arrive(int proc, const struct dm_pkt_eager *h, const void *data,
@@ -210,7 +213,10 @@ static inline void eager_arrive(int proc, const struct dm_pkt_eager *h, const vo
     dm_p2p_matched(r, proc, &h->key, len);
     if (dm_unlikely(avail != len)) {
         dm_p2p_req_activate(r);
-        *sink = (struct dm_chan_sink){.arg = r, .write = recv_write, .done = eager_recv_done};
+        *sink = (struct dm_chan_sink){.arg = r,
+                                      .place = len <= r->len ? r->addr : NULL,
+                                      .write = recv_write,
+                                      .done = eager_recv_done};
         return;
     }
     if (dm_likely(r->addr != NULL && len <= r->len)) {

@@ -9,10 +9,11 @@
  * key, the CTS the receiver's; the receiver reads the first part, the sender writes the rest and sends
  * FIN, and when the receiver has both it sends FIN, or, if a part failed, a bare CTS. Unless the sender waits,
  * the first CTS is an invitation; the sender sends HELP if it comes to see that, and gets its part by a
- * second CTS. Otherwise, or if a buffer cannot be registered: the receiver asks with a bare CTS and gets DATA packets through the pipe straight
- * into its buffer. FIN also says that nothing is wanted. CANCEL asks for a message that may be
- * unmatched to be forgotten, CANCEL_ACK says whether it was. FLOW says whether all messages to its
- * sender have to be a rendezvous (flow.c).
+ * second CTS. Otherwise, or if a buffer cannot be registered: the receiver asks with a bare CTS and
+ * gets DATA packets through the pipe straight into its buffer; zerocopy is the same, but the
+ * channel reads what is in them (channel/zero_copy.h). FIN also says that nothing is wanted. CANCEL
+ * asks for a message that may be unmatched to be forgotten, CANCEL_ACK says whether it was. FLOW
+ * says whether all messages to its sender have to be a rendezvous (flow.c).
  */
 #ifndef DM_MPI_PT2PT_PKT_H
 #define DM_MPI_PT2PT_PKT_H

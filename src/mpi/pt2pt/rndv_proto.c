@@ -51,6 +51,7 @@ static const struct rndv_row rndv_rows[DM_N_RNDV] = {
     [DM_RNDV_IMM]    = {rndv_offer_buffer, rndv_is_contig,      rndv_value_start,  rndv_value_send},
     [DM_RNDV_SERIAL] = {NULL,              NULL,                rndv_pipe_start,   rndv_serial_send},
     [DM_RNDV_SPLIT]  = {rndv_offer_key,    rndv_is_contig,      dm_p2p_split_start, dm_p2p_split_send},
+    [DM_RNDV_ZEROCOPY] = {NULL,            NULL,                rndv_pipe_start,   rndv_pipe_send},
 };
 /* clang-format on */
 
@@ -421,7 +422,8 @@ static void rndv_data_write(void *arg, size_t offset, const void *data, size_t l
     struct dm_p2p_req *r = arg;
 
     r->rndv.got += len;
-    dm_p2p_place(r, r->rndv.base + offset, data, len);
+    if (data != NULL)
+        dm_p2p_place(r, r->rndv.base + offset, data, len);
 }
 
 /* All of a piece has come. */
@@ -450,7 +452,10 @@ static void on_data(void *arg, int proc, const struct dm_pkt *pkt, const void *d
         rndv_data_done(r);
         return;
     }
-    *sink = (struct dm_chan_sink){.arg = r, .write = rndv_data_write, .done = rndv_data_done};
+    *sink = (struct dm_chan_sink){.arg = r,
+                                  .place = r->addr != NULL ? r->addr + h->offset : NULL,
+                                  .write = rndv_data_write,
+                                  .done = rndv_data_done};
 }
 
 /*
