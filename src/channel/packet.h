@@ -58,6 +58,7 @@ enum dm_pkt_type {
     DM_PKT_SOURCE,  /* a packet's header, and where its payload is to be read */
     DM_PKT_TAKEN,   /* has been read, so far */
     DM_PKT_PAYLOAD, /* the rest */
+    DM_PKT_RAIL,    /* a rail of the sender's that has come (rails.h) */
     DM_PKT_N = 64
 };
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "channel/chan.h"
+#include "channel/rails.h"
 #include "channel/turns.h"
 #include "channel/zero_copy.h"
 #include "util/cfg.h"
@@ -40,6 +41,7 @@ struct dm_chan_peer *dm_chan_peer_new(struct dm_chan *chan, int proc)
     peer->next = chan->all;
     chan->all = peer;
     chan->peers[proc] = peer;
+    dm_chan_report_rails(chan, peer);
     return peer;
 }
 
@@ -81,8 +83,10 @@ int dm_chan_start(const struct dm_adapt_job *job, struct dm_chan **chan_p)
         .failed = dm_chan_failed,
         .is_idle = dm_chan_is_idle,
         .gone = dm_chan_on_closed,
+        .joined = dm_chan_joined,
     };
     dm_zero_copy_start(chan);
+    dm_chan_rails_start(chan);
     err = dm_adapt_open(&chan->job, &ev, &chan->adapt);
     if (err == DM_OK) {
         chan->max = dm_adapt_proc_max(chan->adapt);

@@ -58,6 +58,7 @@
 
 static const struct dm_conn_ops conn_ops = {
     .serve = dm_adapt_serve,
+    .open_late = dm_open_late,
     .part_begin = dm_part_begin,
     .part_left = dm_part_left,
     .part_hurry = dm_part_hurry,
@@ -231,6 +232,8 @@ static int open_job(struct dm_adapt *adapt)
         if (!dm_open_may_failover(adapt))
             dm_open_stop_servers(adapt); /* all have come, and nobody comes again */
     }
+    if (err == DM_OK)
+        dm_open_late_plan(adapt);
     return err;
 }
 

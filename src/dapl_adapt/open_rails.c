@@ -1,8 +1,9 @@
 /*
- * Opening rails: at start those that the job needs, and the others when processes of other jobs come.
+ * Opening rails: at start those that the job needs, the others when processes of other jobs come, and those
+ * that did not open when they do.
  *
- * Rails keep their places: what comes later stands behind. Connections inside the job go on with what
- * both had when they began.
+ * Rails keep their places: what comes later stands behind. A job on one host goes on with what both ends
+ * of a connection had when they began; between hosts the peers are told (dm_adapt_joined).
  */
 #include "dapl_adapt/open_rails.h"
 
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dapl_adapt/conn/exchange.h"
 #include "dapl_adapt/conn/proc.h"
 #include "dapl_adapt/conn/receives.h"
 #include "dapl_adapt/conn/ring.h"
@@ -32,8 +34,13 @@
 #include "dapl_adapt/public/proc.h"
 #include "dapl_adapt/virtual_time.h"
 #include "util/cfg.h"
+#include "util/clock.h"
 #include "util/err.h"
 #include "util/host.h"
+#include "util/log.h"
+
+#define LATE_DOUBLINGS 5
+#define LATE_MOST_US   (UINT64_C(1) << 40)
 
 #define SERVE_PEERS 8 /* of other jobs, that room is made for */
 /* Lockable bytes from which on measuring is worth its memory. */
@@ -264,35 +271,42 @@ static int serve_prepare(struct dm_adapt *adapt, struct dm_ia *ia)
 }
 
 /*
- * Those that a job on one host has not needed. One that cannot be used is left out, and why is kept:
- * perhaps nobody needs it.
+ * `more` has rails behind those that are in use: use them, too. One that cannot be used is left out, and
+ * why is kept: perhaps nobody needs it.
  */
-static void serve_others(struct dm_adapt *adapt)
+static void open_take(struct dm_adapt *adapt, struct dm_rails *more)
 {
-    struct dm_rails more = adapt->rails;
     int n = adapt->rails.n_ias;
 
-    dm_rails_open_others(&more, SERVE_PEERS);
-    for (int i = n; i < more.n_ias; i++) {
-        struct dm_ia *ia = more.ias[i];
+    for (int i = n; i < more->n_ias; i++) {
+        struct dm_ia *ia = more->ias[i];
 
         ia->index = n;
         if (serve_prepare(adapt, ia) == DM_OK) {
-            more.ias[n++] = ia;
+            more->ias[n++] = ia;
             continue;
         }
-        dm_rails_add_refused(&more, ia->name, dm_err_detail());
+        dm_rails_add_refused(more, ia->name, dm_err_detail());
         dm_mem_withdraw(adapt, n);
         dm_lmr_free(&adapt->mem.probe_lmr[n]);
         dm_ia_close(ia);
     }
-    more.n_ias = n;
-    dm_rails_see_wakes(&more);
+    more->n_ias = n;
+    dm_rails_see_wakes(more);
     pthread_mutex_lock(&adapt->shared.lock);
-    adapt->rails = more;
+    adapt->rails = *more;
     pthread_mutex_unlock(&adapt->shared.lock);
     for (int side = 0; side < DM_SIDES; side++) /* who sleeps knows the old ones only */
         dm_rails_wake(&adapt->rails, (enum dm_side)side);
+}
+
+/* Those that a job on one host has not needed. */
+static void serve_others(struct dm_adapt *adapt)
+{
+    struct dm_rails more = adapt->rails;
+
+    dm_rails_open_others(&more, SERVE_PEERS);
+    open_take(adapt, &more);
 }
 
 int dm_adapt_serve(struct dm_adapt *adapt)
@@ -310,4 +324,62 @@ int dm_adapt_serve(struct dm_adapt *adapt)
         err = open_serve(adapt);
     adapt->procs.is_serving = err == DM_OK;
     return err;
+}
+
+/* ---- rails that come later ---- */
+
+/* Of a job on several hosts that took what opens: is there any that has not? */
+static bool late_is_wanted(const struct dm_adapt *adapt)
+{
+    const struct dm_rails *rails = &adapt->rails;
+
+    if (rails->is_one_host || rails->is_named || !rails->conf.is_user ||
+        dm_cfg()->rail_retry == 0 || rails->n_ias == DM_RAILS_MAX || adapt->virtual_nodes != NULL)
+        return false;
+    for (int i = 0; i < rails->conf.n_entries; i++) {
+        if (rails->conf.entries[i].is_tried && !rails->conf.entries[i].is_open)
+            return true;
+    }
+    return false;
+}
+
+void dm_open_late_plan(struct dm_adapt *adapt)
+{
+    unsigned n = adapt->rails.n_late < LATE_DOUBLINGS ? adapt->rails.n_late : LATE_DOUBLINGS;
+    uint64_t us = dm_cfg()->rail_retry < LATE_MOST_US ? dm_cfg()->rail_retry : LATE_MOST_US;
+
+    adapt->rails.late_at = late_is_wanted(adapt) ? dm_clock_after(us << n) : 0;
+}
+
+/* Both ends of connections have to know of it; whatever it can do for them they find out. */
+static void late_join(struct dm_adapt *adapt, int first)
+{
+    struct dm_conn *conn;
+
+    if (open_serve(adapt) != DM_OK)
+        dm_log_warn("nobody can connect over a rail that has come: %s", dm_err_detail());
+    for (int i = first; i < adapt->rails.n_ias; i++)
+        dm_log_info("%s has joined the rails", adapt->rails.ias[i]->name);
+    dm_conn_for_each (conn, adapt)
+        dm_addr_match_more(conn);
+    if (adapt->ev.joined != NULL)
+        adapt->ev.joined(adapt->ev.arg);
+}
+
+int dm_open_late(struct dm_adapt *adapt)
+{
+    struct dm_rails more = adapt->rails;
+    int first = more.n_ias;
+
+    if (adapt->is_quiet || dm_clock_ns() < more.late_at)
+        return 0;
+    adapt->rails.n_late += dm_rails_open_late(&more);
+    adapt->rails.nets = more.nets;
+    more.n_late = adapt->rails.n_late;
+    if (more.n_ias > first)
+        open_take(adapt, &more);
+    if (adapt->rails.n_ias > first)
+        late_join(adapt, first);
+    dm_open_late_plan(adapt);
+    return adapt->rails.n_ias - first;
 }

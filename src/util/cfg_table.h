@@ -109,8 +109,8 @@
       "how long a broken connection is tried again over all rails before the loss is final; 0: "   \
       "lost at once")                                                                              \
     X(RAIL_RETRY, USEC, "3s", rail_retry,                                                          \
-      "after how long a rail that was lost is tried again, twice as long with each time that it "  \
-      "does not stay; 0: never")                                                                   \
+      "after how long a rail that was lost, or did not open, is tried again, twice as long with "  \
+      "each time that it does not stay; 0: never")                                                 \
     X(RAILS, UINT, "4", rails, "network rails that a large transfer is spread over at most")       \
     X(STRIPE, SIZE, "256k", stripe, "bytes of a large transfer that are worth another rail")       \
     X(PMI, ENUM, "auto", pmi,                                                                      \

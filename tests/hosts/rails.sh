@@ -129,6 +129,31 @@ check 'what is done with a lost rail is explained' grep -q 'tried again after 0.
 counted 'moved back to a better one'
 counted 'links lost' 0
 counted 'links taken up again' 0
+
+# A network whose interfaces come while the job runs joins: transfers are shared with it.
+sed -n '/^datum-shm/p;/^net1/{s/net1/datum-tcp/;p};/^net2/p' "$DATUM_BUILD/etc/dat.conf" dat.conf >late.conf
+comes() { # UP|DOWN: the addresses of the second network
+    local host
+    for host in h1 h2; do
+        if [ "$1" = up ]; then
+            on_host $host ip addr add "$(host_address $host 2 4)/24" dev eth2 || return 1
+        else
+            on_host $host ip addr flush dev eth2 || return 1
+        fi
+    done
+}
+comes down || fail_one 'a network that comes later: its addresses do not go'
+start DAT_OVERRIDE="$PWD/late.conf" DATUM_STATS=1 DATUM_EXPLAIN=1 DATUM_RAIL_RETRY=200ms
+wait_for 30 is_at 5 || fail_one 'a network that comes later: no traffic before'
+! grep -q 'has joined the rails' err || fail_one 'a network that comes later: it is said to be there before it is'
+# what has not changed is not tried again and again
+check 'a network that comes later: what is said of it' [ "$(grep -c 'net2: interface eth2 has no address' err)" -le 4 ]
+comes up || fail_one 'a network that comes later: its addresses do not come'
+wait_for 30 grep -q 'net2 has joined the rails' err || fail_one 'a network that comes later does not join'
+wait_for 30 is_at $(($(rounds) + 20)) || fail_one 'a network that comes later: no traffic with it'
+finish 'a network that comes later'
+counted 'shares of striped transfers' 1
+counted 'shares of striped transfers' 2
 ranks=(-hosts h1 -n 1 ./rails -s h2)
 survives 'a spawned process' 1 'goes on over net2' DATUM_PROVIDER=net1,net2
 ranks=(-ppn 1 -n 2 ./rails)

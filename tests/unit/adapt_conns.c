@@ -116,7 +116,7 @@ static void unknown_peers(void)
 /* Providers that do not open: an error that names them, never another one instead. */
 static void closed(void)
 {
-    struct dm_adapt_events ev = {&sides[0], on_input, on_writable, on_failed, NULL, NULL};
+    struct dm_adapt_events ev = {&sides[0], on_input, on_writable, on_failed, NULL, NULL, NULL};
     struct dm_adapt *adapt = NULL;
     struct dm_adapt_job job;
 

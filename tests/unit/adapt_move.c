@@ -125,7 +125,7 @@ static int no_fence(void *arg)
 
 static void open_side(int r)
 {
-    struct dm_adapt_events ev = {&sides[r], on_input, on_writable, on_failed, NULL, NULL};
+    struct dm_adapt_events ev = {&sides[r], on_input, on_writable, on_failed, NULL, NULL, NULL};
     static const int nodes[N] = {0, 1};
     struct dm_adapt_job job;
 

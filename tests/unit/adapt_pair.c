@@ -92,7 +92,7 @@ static void on_failed(void *arg, int p, struct dm_conn *conn, int err)
 static bool open_layer(struct job_proc *proc)
 {
     static int nodes[JOB_MAX];
-    struct dm_adapt_events ev = {NULL, on_input, on_writable, on_failed, NULL, NULL};
+    struct dm_adapt_events ev = {NULL, on_input, on_writable, on_failed, NULL, NULL, NULL};
     struct dm_adapt_job job;
     int err;
 

@@ -7,6 +7,7 @@
 
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
+#include "dapl_adapt/core/ops.h"
 
 #include "adapt_job.h"
 #include "dapl_adapt/conn/addr.h"
@@ -22,7 +23,7 @@ static struct job_proc procs[N];
 static struct dm_adapt *adapts[N];
 static char dir[] = "/tmp/dm-rails-XXXXXX";
 static char conf_path[64];
-static int n_failed;
+static int n_failed, n_joined;
 
 static void on_input(void *arg, int p, struct dm_conn *conn)
 {
@@ -51,6 +52,12 @@ static void on_failed(void *arg, int p, struct dm_conn *conn, int err)
     n_failed++;
 }
 
+static void on_joined(void *arg)
+{
+    (void)arg;
+    n_joined++;
+}
+
 static int no_fence(void *arg)
 {
     (void)arg;
@@ -62,7 +69,7 @@ static int open_side(int r, bool is_remote)
 {
     static const int far[N] = {0, 1};
     static const int near[N] = {0, 0};
-    struct dm_adapt_events ev = {NULL, on_input, on_writable, on_failed, NULL, NULL};
+    struct dm_adapt_events ev = {NULL, on_input, on_writable, on_failed, NULL, NULL, on_joined};
     struct dm_adapt_job job;
 
     procs[r] = (struct job_proc){.space = &space, .rank = r, .size = N};
@@ -132,6 +139,49 @@ static void reach(void)
     CHECK_STR(adapts[0]->rails.ias[conn->rails.pair[0][0]]->name, "fake-a");
     close_both();
     fake.reach = NULL;
+}
+
+/* Fake-b opens after a while: each process uses it when both have it, and the other has said so. */
+static void joins_later(void)
+{
+    struct dm_conn *conn;
+    char text[DM_RAIL_TEXT_MAX];
+
+    fake.absent = "fake-b";
+    open_far();
+    conn = dm_adapt_conn(adapts[0], 1);
+    CHECK_EQ(dm_addr_fetch(conn), DM_OK);
+    CHECK_EQ(conn->rails.n, 1);
+    for (int r = 0; r < N; r++) {
+        CHECK(adapts[r]->rails.late_at != 0);
+        adapts[r]->rails.late_at = 1; /* as if the time had passed */
+        CHECK_EQ(adapts[r]->ops->open_late(adapts[r]), 0);
+        CHECK_EQ(adapts[r]->rails.n_ias, 1);
+    }
+    CHECK(!dm_adapt_joined(adapts[1], 0, text, sizeof(text)));
+    fake.absent = NULL;
+    for (int r = 0; r < N; r++) {
+        CHECK_EQ(adapts[r]->ops->open_late(adapts[r]), 0); /* not before it is time */
+        adapts[r]->rails.late_at = 1;
+        CHECK_EQ(adapts[r]->ops->open_late(adapts[r]),
+                 0); /* nor while the interfaces are the same */
+        adapts[r]->rails.late_at = 1;
+        adapts[r]->rails.nets = 0;
+        CHECK_EQ(adapts[r]->ops->open_late(adapts[r]), 1);
+        CHECK_EQ(adapts[r]->rails.n_ias, 2);
+        CHECK(adapts[r]->rails.late_at == 0); /* there are no others */
+    }
+    CHECK_EQ(n_joined, N);
+    CHECK_EQ(conn->rails.n_all, 1);
+    CHECK(dm_adapt_joined(adapts[1], 0, text, sizeof(text)));
+    CHECK_EQ(dm_adapt_rail_reported(adapts[0], 1, text), DM_OK);
+    CHECK_EQ(dm_adapt_rail_reported(adapts[0], 1, text), DM_OK);
+    CHECK_EQ(conn->rails.n_all, 2);
+    CHECK_EQ(conn->rails.n, 1); /* the pipe stays */
+    CHECK_STR(adapts[0]->rails.ias[conn->rails.pair[1][0]]->name, "fake-b");
+    CHECK_EQ(dm_adapt_rail_reported(adapts[0], 1, "fake-c,0g,1"), DM_ECONN);
+    CHECK(!dm_adapt_joined(adapts[1], 1, text, sizeof(text)));
+    close_both();
 }
 
 /* Inside a host what stays inside is first, whatever the order of the file. */
@@ -415,6 +465,7 @@ int main(void)
     run("DATUM_PROVIDER=fake-a,fake-b DATUM_CQ=split", queues_refused);
     run("DATUM_PROVIDER=fake-a,fake-b DATUM_CQ=shared DATUM_PROGRESS=threads2", queues_contradict);
     run("DATUM_PROVIDER=", near_first);
+    run("DATUM_PROVIDER= DATUM_RAIL_RETRY=1000s", joins_later);
     unlink(conf_path);
     rmdir(dir);
     return test_result();

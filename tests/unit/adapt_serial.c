@@ -61,7 +61,7 @@ static int no_fence(void *arg)
 static void open_both(void)
 {
     static const int nodes[N] = {0, 1};
-    struct dm_adapt_events ev = {NULL, on_input, on_writable, on_failed, NULL, NULL};
+    struct dm_adapt_events ev = {NULL, on_input, on_writable, on_failed, NULL, NULL, NULL};
     struct dm_adapt_job job;
 
     memset(&space, 0, sizeof(space));

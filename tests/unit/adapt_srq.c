@@ -82,8 +82,8 @@ static void many_open(void)
 
     memset(&space, 0, sizeof(space));
     for (int r = 0; r < MANY; r++) {
-        struct dm_adapt_events ev = {&parties[r], many_input, many_writable,
-                                     many_failed, NULL,       NULL};
+        struct dm_adapt_events ev = {&parties[r], many_input, many_writable, many_failed,
+                                     NULL,        NULL,       NULL};
 
         parties[r] = (struct party){.rank = r};
         many_procs[r] = (struct job_proc){.space = &space, .rank = r, .size = MANY};
@@ -393,7 +393,7 @@ static void two_pinning(void)
 
 static void two_refused(void)
 {
-    struct dm_adapt_events ev = {&sides[0], on_input, on_writable, on_failed, NULL, NULL};
+    struct dm_adapt_events ev = {&sides[0], on_input, on_writable, on_failed, NULL, NULL, NULL};
     struct dm_adapt *adapt = NULL;
     struct dm_adapt_job job;
 

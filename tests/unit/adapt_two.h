@@ -100,7 +100,7 @@ static inline int no_fence(void *arg)
 
 static inline void open_side(int r)
 {
-    struct dm_adapt_events ev = {&sides[r], on_input, on_writable, on_failed, NULL, NULL};
+    struct dm_adapt_events ev = {&sides[r], on_input, on_writable, on_failed, NULL, NULL, NULL};
     static const int nodes[N] = {0, 0};
     struct dm_adapt_job job;
 

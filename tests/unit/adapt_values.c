@@ -115,7 +115,7 @@ static void lost(void)
 /* Other settings that it does not go with. */
 static void refused(void)
 {
-    struct dm_adapt_events ev = {&sides[0], on_input, on_writable, on_failed, NULL, NULL};
+    struct dm_adapt_events ev = {&sides[0], on_input, on_writable, on_failed, NULL, NULL, NULL};
     static const int nodes[N] = {0, 0};
     struct dm_adapt_job job;
 

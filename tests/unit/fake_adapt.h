@@ -329,6 +329,24 @@ bool dm_adapt_is_oversubscribed(const struct dm_adapt *adapt)
     return fake.is_oversubscribed;
 }
 
+/* All rails are there from the start. */
+bool dm_adapt_joined(const struct dm_adapt *adapt, int n, char *buf, size_t len)
+{
+    (void)adapt;
+    (void)n;
+    (void)buf;
+    (void)len;
+    return false;
+}
+
+int dm_adapt_rail_reported(struct dm_adapt *adapt, int proc, const char *text)
+{
+    (void)adapt;
+    (void)proc;
+    (void)text;
+    return DM_ECONN;
+}
+
 /* No progress thread. */
 bool dm_adapt_has_rails(const struct dm_adapt *adapt)
 {

@@ -97,7 +97,7 @@ static DAT_RETURN fake_ia_open(const DAT_NAME_PTR name, DAT_COUNT qlen, DAT_EVD_
 {
     struct fake_ia *ia;
 
-    if (fake.fails_open)
+    if (fake.fails_open || (fake.absent != NULL && strcmp(name, fake.absent) == 0))
         return FAKE_ERR(DAT_INTERNAL_ERROR);
     ia = calloc(1, sizeof(*ia));
     ia->obj = (struct fake_obj){&fake_prov, FAKE_IA};

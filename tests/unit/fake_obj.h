@@ -161,6 +161,7 @@ static struct {
     bool is_middle_last; /* both ends of a write appear before what is between them */
     bool refuses_shared;
     bool fails_open;
+    const char *absent; /* the provider of this name does not open */
     bool
         fails_evd_free; /* the first half is done, as soft-iWARP does it; nor is an instance closed then */
     int break_after;            /* so many posts from now a connection breaks; 0: none */

@@ -25,6 +25,7 @@
 
 #include "config.h"
 #include "dapl_adapt/core/adapt.h"
+#include "dapl_adapt/public/start.h"
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/public/types.h"
 #include "util/cfg.h"
@@ -114,10 +115,19 @@ void dm_addr_write_rail(struct dm_strbuf *sb, const struct dm_addr_rail *rail)
     dm_strbuf_addf(sb, ",%llx,%d;", (unsigned long long)rail->qual, rail->index);
 }
 
+void dm_addr_write_rail_of(struct dm_strbuf *sb, const struct dm_ia *ia)
+{
+    struct dm_addr_rail rail = {
+        .addr_len = ia->net.addr_len, .qual = ia->cm.qual, .index = ia->index};
+
+    snprintf(rail.name, sizeof(rail.name), "%s", ia->name);
+    memcpy(rail.addr, ia->net.addr, ia->net.addr_len);
+    dm_addr_write_rail(sb, &rail);
+}
+
 void dm_addr_write(const struct dm_adapt *adapt, char *buf, size_t len)
 {
     uint64_t cpus[DM_ADDR_CPU_WORDS];
-    struct dm_addr_rail rail;
     const struct dm_ia *ia;
     struct dm_strbuf sb;
     size_t mark;
@@ -143,11 +153,7 @@ void dm_addr_write(const struct dm_adapt *adapt, char *buf, size_t len)
     for (int i = 0; i < adapt->rails.n_ias; i++) {
         ia = adapt->rails.ias[i];
         mark = sb.len;
-        rail = (struct dm_addr_rail){
-            .addr_len = ia->net.addr_len, .qual = ia->cm.qual, .index = ia->index};
-        snprintf(rail.name, sizeof(rail.name), "%s", ia->name);
-        memcpy(rail.addr, ia->net.addr, ia->net.addr_len);
-        dm_addr_write_rail(&sb, &rail);
+        dm_addr_write_rail_of(&sb, ia);
         if (sb.is_short) {
             buf[mark] = '\0';
             dm_log_warn("no room in the launcher's key-value space for the address of %s",
@@ -238,6 +244,23 @@ int dm_addr_read(const char *text, struct dm_addr *addr_p)
             return addr_is_bad(text);
         addr_p->n_rails++;
     }
+    return DM_OK;
+}
+
+int dm_addr_add_rail(struct dm_addr *addr, const char *text)
+{
+    struct dm_addr_rail rail = {.index = -1};
+    char copy[DM_RAIL_TEXT_MAX];
+
+    snprintf(copy, sizeof(copy), "%s", text);
+    if (!addr_read_rail(copy, &rail))
+        return addr_is_bad(text);
+    for (int i = 0; i < addr->n_rails; i++) {
+        if (addr->rails[i].index == rail.index)
+            return DM_OK;
+    }
+    if (addr->n_rails < DM_RAILS_MAX)
+        addr->rails[addr->n_rails++] = rail;
     return DM_OK;
 }
 

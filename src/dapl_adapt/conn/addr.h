@@ -50,6 +50,7 @@ uint64_t dm_addr_own_host(const char *node_name);
 void dm_addr_write_head(struct dm_strbuf *sb, const char *version, uint64_t host,
                         const struct dm_addr *settings);
 void dm_addr_write_rail(struct dm_strbuf *sb, const struct dm_addr_rail *rail);
+void dm_addr_write_rail_of(struct dm_strbuf *sb, const struct dm_ia *ia);
 /* Text of the own address; rails that do not fit are left out. */
 void dm_addr_write(const struct dm_adapt *adapt, char *buf, size_t len);
 /*
@@ -59,6 +60,8 @@ void dm_addr_write(const struct dm_adapt *adapt, char *buf, size_t len);
 int dm_addr_shorten(const char *text, char *buf, size_t len);
 /* Parse; DM_ECONN for nonsense. */
 int dm_addr_read(const char *text, struct dm_addr *addr_p);
+/* One more rail, as dm_addr_write_rail has it, unless it is known or there is no room. DM_ECONN for nonsense. */
+int dm_addr_add_rail(struct dm_addr *addr, const char *text);
 /*
  * Cores that this process may use, a bit each in DM_ADDR_CPU_WORDS words; and how many those are.
  */

@@ -94,7 +94,7 @@ static int connect_rail(const struct dm_link *link)
         return conn->rails.current;
     if (link->kind == DM_LINK_RDMA)
         return dm_conn_rail_of(conn, conn->ia);
-    for (int i = 0; i < conn->rails.n; i++) {
+    for (int i = 0; i < conn->rails.n_all; i++) {
         if (conn->rails.pair[i][conn->who.is_higher ? 0 : 1] == (int)link->kind - DM_LINK_EXTRA)
             return i;
     }

@@ -5,6 +5,7 @@
 #include "dapl_adapt/conn/exchange.h"
 
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,6 +16,7 @@
 
 #include "config.h"
 #include "dapl_adapt/conn/addr.h"
+#include "dapl_adapt/conn/link.h"
 #include "dapl_adapt/core/adapt.h"
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/ops.h"
@@ -362,7 +364,54 @@ int dm_addr_fetch(struct dm_conn *conn)
         rails_add(conn, is_near, true, false);
         rails_add(conn, is_near, false, true);
     }
+    conn->rails.n_all = conn->rails.n;
     return conn->rails.n > 0 ? DM_OK : rails_none(conn);
+}
+
+void dm_addr_match_more(struct dm_conn *conn)
+{
+    struct dm_adapt *adapt = conn->adapt;
+    const struct dm_addr_rail *rail;
+    char why[100];
+
+    if (conn->addr == NULL)
+        return;
+    pthread_mutex_lock(&adapt->shared.lock);
+    for (int i = 0; i < adapt->rails.n_ias; i++) {
+        const struct dm_ia *ia = adapt->rails.ias[i];
+
+        if (dm_conn_rail_of(conn, ia) >= 0)
+            continue;
+        rail = rails_match(conn, ia, dm_addr_is_near(conn), why, sizeof(why));
+        if (rail == NULL)
+            continue;
+        conn->rails.pair[conn->rails.n_all][0] = (uint8_t)i;
+        conn->rails.pair[conn->rails.n_all++][1] = (uint8_t)rail->index;
+    }
+    pthread_mutex_unlock(&adapt->shared.lock);
+}
+
+bool dm_adapt_joined(const struct dm_adapt *adapt, int n, char *buf, size_t len)
+{
+    struct dm_strbuf sb;
+
+    if (adapt->rails.is_one_host || adapt->rails.n_own + n >= adapt->rails.n_ias)
+        return false;
+    dm_strbuf_init(&sb, buf, len);
+    dm_addr_write_rail_of(&sb, adapt->rails.ias[adapt->rails.n_own + n]);
+    return !sb.is_short;
+}
+
+int dm_adapt_rail_reported(struct dm_adapt *adapt, int proc, const char *text)
+{
+    struct dm_conn *conn = dm_conn_find(adapt, proc);
+    int err = conn == NULL ? DM_ECONN : dm_addr_fetch(conn);
+
+    if (err == DM_OK)
+        err = dm_addr_add_rail(conn->addr, text);
+    if (err == DM_OK)
+        dm_addr_match_more(conn);
+    return err;
 }
 
 int dm_addr_oversubscribed(struct dm_adapt *adapt, bool *oversubscribed_p)

@@ -17,6 +17,9 @@ int dm_addr_publish(struct dm_adapt *adapt);
  * reason for each provider, if there is none, or if versions or settings that must be alike differ.
  */
 int dm_addr_fetch(struct dm_conn *conn);
+/* Rails that both have by now, and had not when its address was fetched: they come behind the others.
+ * The pipe does not move to them, since what peers know of each other's memory is older (windows). */
+void dm_addr_match_more(struct dm_conn *conn);
 /* Is the peer on this host? By its address, if there is one, else by the launcher's word. */
 bool dm_addr_is_near(const struct dm_conn *conn);
 /*

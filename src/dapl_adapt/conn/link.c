@@ -255,7 +255,7 @@ void dm_conn_forget_notes(struct dm_link *link)
 
 int dm_conn_rail_of(const struct dm_conn *conn, const struct dm_ia *ia)
 {
-    for (int i = 0; i < conn->rails.n; i++) {
+    for (int i = 0; i < conn->rails.n_all; i++) {
         if (conn->rails.pair[i][0] == ia->index)
             return i;
     }

@@ -90,8 +90,9 @@ struct dm_conn_parting {
 
 /* Rails that both processes have, in order of preference. */
 struct dm_conn_rails {
-    int n;
-    int current;                   /* place of the one in use, or tried */
+    int n;       /* that the pipe may take */
+    int n_all;   /* and those that have joined, behind them: for shares of transfers */
+    int current; /* place of the one in use, or tried */
     uint8_t pair[DM_RAILS_MAX][2]; /* mine and the peer's number */
 };
 

@@ -18,6 +18,8 @@ struct dm_link;
 struct dm_conn_ops {
     /* dm_adapt_serve */
     int (*serve)(struct dm_adapt *adapt);
+    /* Rails that come later (open_rails.h): it is time to look for them, perhaps. */
+    int (*open_late)(struct dm_adapt *adapt);
     /* Parting (conn/part.h): a connection is to end, has ended, more than one may have to. */
     void (*part_begin)(struct dm_conn *conn);
     void (*part_left)(struct dm_conn *conn);

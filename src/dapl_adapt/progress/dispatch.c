@@ -22,6 +22,7 @@
 #include "dapl_adapt/core/conn.h"
 #include "dapl_adapt/core/cookie.h"
 #include "dapl_adapt/core/link.h"
+#include "dapl_adapt/core/ops.h"
 #include "dapl_adapt/core/rdmaq.h"
 #include "dapl_adapt/core/rx.h"
 #include "dapl_adapt/eager/credit.h"
@@ -359,5 +360,7 @@ int dm_poll_rare(struct dm_adapt *adapt)
     if (atomic_load_explicit(&adapt->deferred.has_some, memory_order_relaxed))
         dm_deferred_eps_free(adapt, false);
     n += dm_back_poll(adapt);
+    if (adapt->rails.late_at != 0)
+        n += adapt->ops->open_late(adapt);
     return dm_list_is_empty(&adapt->procs.parting) ? n : n + dm_part_progress(adapt);
 }

@@ -15,7 +15,8 @@ struct dm_conf_entry {
     char *params; /* ia_params */
     int line;
     bool is_builtin; /* from the library's own file, not from the one in force */
-    bool is_tried;   /* opening it was tried */
+    bool is_tried;   /* opening it was tried, */
+    bool is_open;    /* and it has opened */
 };
 
 struct dm_conf {

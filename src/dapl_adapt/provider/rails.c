@@ -10,6 +10,8 @@
 
 #include <fcntl.h>
 #include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,6 +28,7 @@
 #include "dapl_adapt/public/types.h"
 #include "util/cfg.h"
 #include "util/err.h"
+#include "util/hash.h"
 
 /* ---- order ---- */
 
@@ -141,6 +144,7 @@ static int rails_open_one(struct dm_rails *rails, struct dm_conf_entry *entry)
         dm_rails_add_refused(rails, entry->name, dm_err_detail());
         return err;
     }
+    entry->is_open = true;
     rails->ias[rails->n_ias++] = ia;
     return DM_OK;
 }
@@ -237,6 +241,55 @@ void dm_rails_open_others(struct dm_rails *rails, int n_peers)
     if (!rails->conf.is_user)
         rails_sort(rails, first);
     rails->has_network = rails_has_network(rails);
+}
+
+/* Of names, addresses, and whether there is a carrier. */
+static uint64_t rails_hash_nets(void)
+{
+    const unsigned carrier = IFF_UP | IFF_RUNNING;
+    uint64_t hash = DM_HASH_TEXT;
+    struct ifaddrs *list;
+    char text[NI_MAXHOST];
+
+    if (getifaddrs(&list) != 0)
+        return 0;
+    for (const struct ifaddrs *net = list; net != NULL; net = net->ifa_next) {
+        socklen_t len = net->ifa_addr == NULL                  ? 0
+                        : net->ifa_addr->sa_family == AF_INET  ? sizeof(struct sockaddr_in)
+                        : net->ifa_addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+                                                               : 0;
+
+        hash = dm_hash_text(hash, net->ifa_name) ^ (net->ifa_flags & carrier);
+        if (len > 0 &&
+            getnameinfo(net->ifa_addr, len, text, sizeof(text), NULL, 0, NI_NUMERICHOST) == 0)
+            hash = dm_hash_text(hash, text);
+    }
+    freeifaddrs(list);
+    return hash;
+}
+
+bool dm_rails_open_late(struct dm_rails *rails)
+{
+    const struct dm_conf *conf = &rails->conf;
+    uint64_t nets = rails_hash_nets();
+
+    if (nets == rails->nets)
+        return false;
+    rails->nets = nets;
+
+    for (int i = 0; i < conf->n_entries && rails->n_ias < DM_RAILS_MAX; i++) {
+        struct dm_conf_entry *entry = &conf->entries[i];
+        struct dm_ia *ia;
+
+        if (!entry->is_tried || entry->is_open ||
+            dm_ia_open(entry, rails->n_peers, rails->per_peer, &ia) != DM_OK)
+            continue;
+        entry->is_open = true;
+        rails->ias[rails->n_ias++] = ia;
+    }
+    rails_find_interfaces(rails);
+    rails->has_network = rails_has_network(rails);
+    return true;
 }
 
 void dm_rails_see_wakes(struct dm_rails *rails)

@@ -5,6 +5,7 @@
 #define DM_DAPL_ADAPT_PROVIDER_RAILS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <unistd.h>
 
 #include "dapl_adapt/provider/conf.h"
@@ -23,6 +24,9 @@ struct dm_rails {
     bool has_network; /* some rail reaches other hosts */
     bool has_wakes;   /* every rail has something to sleep in that dm_rails_wake wakes */
     bool has_sides;   /* and two of them, for what has come and for what was posted */
+    uint64_t late_at; /* when those that did not open are tried again; 0: never */
+    unsigned n_late;  /* how often they were */
+    uint64_t nets;    /* hash of the host's interfaces then */
     struct dm_conf conf;
     char *refused; /* who was refused and why, for explaining; lines */
 };
@@ -38,6 +42,12 @@ int dm_rails_open(struct dm_rails *rails, int n_peers, int n_slots, bool is_one_
  * They stand behind the others, without an index. Refusals are kept.
  */
 void dm_rails_open_others(struct dm_rails *rails, int n_peers);
+/*
+ * Open those of a job that did not open at start, if they do now; false: they were not tried, since the
+ * host's interfaces and their addresses are those of the last time. They stand behind the others, without
+ * an index. Of refusals nothing is kept.
+ */
+bool dm_rails_open_late(struct dm_rails *rails);
 /* Find out what dm_rails_wake can do: has_wakes and has_sides. */
 void dm_rails_see_wakes(struct dm_rails *rails);
 /* Close them and forget the rest. */

@@ -6,6 +6,7 @@
 
 #include "dapl_adapt/public/types.h"
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <unistd.h>
 
@@ -50,6 +51,8 @@ struct dm_adapt_events {
      */
     bool (*is_idle)(void *arg, int proc);
     void (*gone)(void *arg, int proc, bool is_free);
+    /* Rails have come while the job runs: its processes have to be told (dm_adapt_joined). */
+    void (*joined)(void *arg);
 };
 
 /*
@@ -69,6 +72,15 @@ int dm_adapt_close(struct dm_adapt *adapt);
  * is not called any more.
  */
 void dm_adapt_quiesce(struct dm_adapt *adapt);
+/*
+ * Rails that did not open at start, as the interface that they are for was not there, and have opened
+ * since; those of the user's dat.conf are tried again after DATUM_RAIL_RETRY, then more rarely. Text for
+ * dm_adapt_rail_reported at the peers, of the n-th of them; false: there are not so many.
+ */
+bool dm_adapt_joined(const struct dm_adapt *adapt, int n, char *buf, size_t len);
+/* Such a text came from that process. What is known already is none. DM_ECONN: nonsense, or a lost peer. */
+int dm_adapt_rail_reported(struct dm_adapt *adapt, int proc, const char *text);
+#define DM_RAIL_TEXT_MAX 400
 /* Print what DATUM_EXPLAIN promises (call on one process). */
 void dm_adapt_explain(struct dm_adapt *adapt);
 

@@ -249,6 +249,12 @@ static DAT_RETURN rdmaq_post_message(struct dm_conn *conn, struct dm_rdmaq *rdma
     return DAT_SUCCESS;
 }
 
+bool dm_rdma_has_keys(const struct dm_rdmaq *rdmaq, const struct dm_rdma *rdma)
+{
+    return rdma->rkey.ctx[rdmaq->peer_rail] != 0 &&
+           rdma->mr->lmr[rdmaq->ia->index].handle != DAT_HANDLE_NULL;
+}
+
 /* Post the next part of a transfer, or the read behind it. */
 static DAT_RETURN rdmaq_post_part(struct dm_conn *conn, struct dm_rdmaq *rdmaq,
                                   struct dm_rdma *rdma)

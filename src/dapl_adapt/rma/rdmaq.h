@@ -18,6 +18,8 @@ struct dm_adapt;
 void dm_rdma_finish(struct dm_adapt *adapt, struct dm_rdma *rdma);
 /* Queue a transfer on an RDMA queue and see to it that it is connected. */
 void dm_rdma_start(struct dm_conn *conn, struct dm_rdmaq *rdmaq, struct dm_rdma *rdma);
+/* Is the memory of both ends of a transfer registered with the rail of an RDMA queue that is up? */
+bool dm_rdma_has_keys(const struct dm_rdmaq *rdmaq, const struct dm_rdma *rdma);
 /* Post what is queued on an RDMA link. */
 void dm_rdma_push(struct dm_conn *conn, struct dm_rdmaq *rdmaq);
 /* A part of a transfer completed. */

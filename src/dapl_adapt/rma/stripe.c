@@ -72,8 +72,12 @@ static void stripe_done_one(struct dm_rdma *rdma, int err)
     whole->done(whole, err);
 }
 
-/* RDMA queues that can take a share; those that could be there are started. */
-static int stripe_rdmaqs_up(struct dm_conn *conn, struct dm_rdmaq **rdmaqs)
+/*
+ * RDMA queues that can take a share; those that could be there are started. Memory that was made known
+ * before a rail came is not reached by it.
+ */
+static int stripe_rdmaqs_up(struct dm_conn *conn, const struct dm_rdma *rdma,
+                            struct dm_rdmaq **rdmaqs)
 {
     uint64_t now = dm_clock_ns();
     int max = dm_cfg()->rails < DM_RAILS_MAX ? (int)dm_cfg()->rails : DM_RAILS_MAX;
@@ -83,13 +87,13 @@ static int stripe_rdmaqs_up(struct dm_conn *conn, struct dm_rdmaq **rdmaqs)
     int n = 1;
 
     rdmaqs[0] = &conn->rdmaq[0];
-    for (int i = 0; i < conn->rails.n && n < max; i++) {
+    for (int i = 0; i < conn->rails.n_all && n < max; i++) {
         if (adapt->rails.ias[conn->rails.pair[i][0]] == conn->ia ||
             adapt->rails.ias[conn->rails.pair[i][0]]->caps.is_local)
             continue;
         number = conn->rails.pair[i][conn->who.is_higher ? 0 : 1];
         rdmaq = &conn->rdmaq[DM_LINK_EXTRA - DM_LINK_RDMA + number];
-        if (dm_link_of(conn, rdmaq)->may_post)
+        if (dm_link_of(conn, rdmaq)->may_post && dm_rdma_has_keys(rdmaq, rdma))
             rdmaqs[n++] = rdmaq;
         else if (now >= rdmaq->rest_until)
             dm_conn_start(conn, (enum dm_link_kind)(DM_LINK_EXTRA + number));
@@ -173,7 +177,7 @@ bool dm_stripe_start(struct dm_conn *conn, struct dm_rdma *rdma)
     if (!conn->was_up || dm_conn_is_moving(conn) || conn->ia->caps.is_local ||
         dm_cfg()->rails < 2 || !conn->link[DM_LINK_RDMA].may_post || dm_addr_fetch(conn) != DM_OK)
         return false;
-    n = stripe_rdmaqs_up(conn, rdmaqs);
+    n = stripe_rdmaqs_up(conn, rdma, rdmaqs);
     if (n < 2)
         return false;
     stripes = malloc(sizeof(*stripes));
