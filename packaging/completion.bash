@@ -34,7 +34,7 @@ _datum()
     -env | -genv | -x | -envlist | -genvlist)
         words=$("$info" --settings 2>/dev/null | grep -o '^ *DATUM_[A-Z0-9_]*' | tr -d ' ')
         ;;
-    -hostfile | -f | -configfile | -outfile-pattern | -errfile-pattern | --json | -o)
+    -hostfile | -f | -configfile | -file | -outfile-pattern | -errfile-pattern | --json | -o)
         COMPREPLY=($(compgen -f -- "$current"))
         return
         ;;

@@ -86,8 +86,9 @@ static const char *hosts_of(const struct dm_pmi_program *program)
 }
 
 /* The hosts of a program, each with its share of the processes. */
-static void write_hosts(struct dm_pmi_text *f, const char *hosts, int n)
+static void add_hosts(struct argv *words, const char *hosts, int n)
 {
+    struct dm_pmi_text text = {0};
     int n_hosts = 0;
     const char *at;
 
@@ -100,36 +101,33 @@ static void write_hosts(struct dm_pmi_text *f, const char *hosts, int n)
         int share = n / n_hosts + (i < n % n_hosts);
 
         if (share > 0)
-            dm_pmi_text_add(f, "%.*s:%d,", (int)strcspn(at, ":, "), at, share);
+            dm_pmi_text_add(&text, "%.*s:%d,", (int)strcspn(at, ":, "), at, share);
         at += strcspn(at, ", ");
     }
-}
-
-static void add_hosts(struct argv *words, const struct dm_pmi_spawn *spawn)
-{
-    struct dm_pmi_text text = {0};
-    bool has_any = false;
-
-    for (int i = 0; i < spawn->n_programs; i++) {
-        const char *file = info_of(&spawn->programs[i], "hostfile");
-
-        has_any = has_any || hosts_of(&spawn->programs[i]) != NULL;
-        if (file != NULL && !has_any) {
-            argv_add(words, "-hostfile");
-            argv_add(words, file);
-            return;
-        }
-    }
-    if (!has_any)
-        return;
-    for (int i = 0; i < spawn->n_programs; i++) {
-        const char *hosts = hosts_of(&spawn->programs[i]);
-
-        write_hosts(&text, hosts != NULL ? hosts : dm_host_name(), spawn->programs[i].maxprocs);
-    }
-    argv_add(words, "-hosts");
+    argv_add(words, "-host");
     argv_take(words, text.text);
     words->is_short |= text.is_short;
+}
+
+/* A file of hosts is for all programs that name none. */
+static const char *hostfile_of(const struct dm_pmi_spawn *spawn)
+{
+    const char *file = NULL;
+
+    for (int i = 0; i < spawn->n_programs && file == NULL; i++)
+        file = info_of(&spawn->programs[i], "hostfile");
+    return file;
+}
+
+/* Where the programs run that name no hosts, NULL: not here in particular. */
+static const char *other_hosts(const struct dm_pmi_spawn *spawn)
+{
+    if (hostfile_of(spawn) != NULL)
+        return NULL;
+    for (int i = 0; i < spawn->n_programs; i++)
+        if (hosts_of(&spawn->programs[i]) != NULL)
+            return dm_host_name();
+    return NULL;
 }
 
 static void add_variables(struct argv *words, const char *text)
@@ -145,8 +143,11 @@ static void add_variables(struct argv *words, const char *text)
     }
 }
 
-static void add_program(struct argv *words, const struct dm_pmi_program *program)
+/* others: hosts for who names none, NULL: the job's. */
+static void add_program(struct argv *words, const struct dm_pmi_program *program,
+                        const char *others)
 {
+    const char *hosts = hosts_of(program) != NULL ? hosts_of(program) : others;
     const char *wdir = info_of(program, "wdir");
     const char *path = info_of(program, "path");
     const char *errhandler = info_of(program, "mpi_initial_errhandler");
@@ -156,6 +157,8 @@ static void add_program(struct argv *words, const struct dm_pmi_program *program
     snprintf(text, sizeof(text), "%d", program->maxprocs);
     argv_add(words, "-n");
     argv_add(words, text);
+    if (hosts != NULL)
+        add_hosts(words, hosts, program->maxprocs);
     if (wdir != NULL)
         argv_join(words, "-wdir=", wdir);
     if (errhandler != NULL)
@@ -176,6 +179,8 @@ static void add_program(struct argv *words, const struct dm_pmi_program *program
 static void make_command(struct argv *words, const char *exe, const struct dm_pmi_spawn *spawn,
                          bool is_left_alone)
 {
+    const char *others = other_hosts(spawn);
+    const char *file = hostfile_of(spawn);
     bool is_first = true;
 
     if (is_left_alone) {
@@ -186,14 +191,15 @@ static void make_command(struct argv *words, const char *exe, const struct dm_pm
     argv_add(words, exe);
     argv_add(words, "-stdin");
     argv_add(words, "none");
-    add_hosts(words, spawn);
+    if (file != NULL)
+        argv_join(words, "-hostfile=", file);
     for (int i = 0; i < spawn->n_programs; i++) {
         if (spawn->programs[i].maxprocs == 0)
             continue;
         if (!is_first)
             argv_add(words, ":");
         is_first = false;
-        add_program(words, &spawn->programs[i]);
+        add_program(words, &spawn->programs[i], others);
     }
 }
 

@@ -52,6 +52,14 @@ check 'ranks in turn' prints $'0 0 one\n1 0 two\n2 1 one\n3 1 two' on_two -n 4 s
 check '-ppn' prints $'0 0 one\n1 1 one\n2 0 two' on_two -ppn 2 -n 3 sh -c "$name"
 check 'slots' prints $'0 0 one\n1 0 two\n2 1 two' mpiexec -launcher fork -hosts one:1,two:2 sh -c "$name"
 check 'two programs' prints $'0 a\n1 b' on_two -n 1 sh -c 'echo $PMI_RANK a' : -n 1 sh -c 'echo $PMI_RANK b'
+check 'programs with hosts of their own' prints $'0 0 one\n1 0 two\n2 0 three\n3 1 three\n4 1 one' \
+    mpiexec -launcher fork -hosts one,two -n 2 sh -c "$name" : -host three:2 -n 2 sh -c "$name" : -host one -n 1 sh -c "$name"
+check 'hosts of programs only' prints $'0 0 two\n1 0 one\n2 1 two' \
+    mpiexec -launcher fork -host two -n 1 sh -c "$name" : -host one -n 1 sh -c "$name" : -host two -n 1 sh -c "$name"
+printf 'host two,one\nn 3\n' >own
+check '-file, which agents do not read' prints $'0 0 two\n1 0 one\n2 1 two' \
+    mpiexec -launcher fork -file own sh -c "$name"
+check 'two programs, MPI' says '^5 ranks, sum 10' timeout 60 mpiexec -launcher fork -host two -n 2 ./prog : -host one -n 3 ./prog
 check 'a host without ranks' prints '0 0 one' mpiexec -launcher fork -hosts one,two -n 1 sh -c "$name"
 check 'arguments' prints '<a  b><$x><><*>' on_two -n 1 sh -c 'printf "<%s>" "$@"' x 'a  b' '$x' '' '*'
 check '-l' prints $'[0] x\n[1] x' on_two -l -n 2 echo x

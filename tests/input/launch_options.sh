@@ -47,6 +47,13 @@ check '-path' prints "$PWD" mpiexec -n 1 -path "/nowhere:$PWD/dir with blank" wh
 handler='echo $DATUM_INITIAL_ERRHANDLER'
 check '-initial-errhandler' prints $'mpi_errors_abort\nmpi_errors_return' \
     mpiexec -n 1 -initial-errhandler MPI_ERRORS_RETURN sh -c "$handler" : -n 1 -initial-errhandler mpi_errors_abort sh -c "$handler"
+check '-soft' prints $'0\n1\n2' mpiexec -n 4 -soft 1:9:2 sh -c "$rank"
+check '-soft of one program' prints $'0 a\n1 a\n2 b' mpiexec -n 5 -soft 0,2 sh -c 'echo $PMI_RANK a' : -n 1 sh -c 'echo $PMI_RANK b'
+check '-arch' prints 0 mpiexec -n 1 -arch "$(uname -m)" sh -c "$rank"
+printf '# of a program\nn 2\nwdir = dir with blank\n\nenv A=b c\nl\n' >own
+check '-file' prints "[0] b c $PWD/dir with blank"$'\n'"[1] b c $PWD/dir with blank"$'\n[2] -file\n[2] own' \
+    mpiexec -file own sh -c 'echo $A $PWD' : -n 1 printf '%s\n' -file own
+check '-file=, and what comes behind it' prints '[0] d' mpiexec --file=own -n 1 -env A=d sh -c 'echo $A'
 check '-wdir that is not there' status 1 'no directory nowhere' mpiexec -n 1 -wdir nowhere pwd
 
 # output
@@ -117,8 +124,11 @@ check 'MPIEXEC_TIMEOUT of no time' env MPIEXEC_TIMEOUT=-1 mpiexec -n 2 true
 check '-timeout wins' status 124 'has run for 1 second' env MPIEXEC_TIMEOUT=100 timeout 20 mpiexec -timeout 1 -n 2 sleep 20
 printf '# two\n-n 1 sh -c "echo a $0" x\n\n-n 2 -env B 2 sh -c '"'echo b \$B'"'\n' >config
 check '-configfile' prints $'a x\nb 2\nb 2' mpiexec -configfile config
+printf -- '-n 1 sh -c \\\n"echo a" \\\r\n\n-n 1 sh -c "echo \\\nb"\\' >config
+check 'lines that go on' prints $'a\nb' mpiexec -configfile config
 check '-configfile that is not there' status 2 'No such file' mpiexec -configfile nowhere
 check '-hosts, this one' prints $'0\n1' mpiexec -hosts localhost:2 -n 2 sh -c "$rank"
+check 'a program with its host' prints $'0 a\n1 b\n2 b' mpiexec -n 1 -host localhost sh -c 'echo $PMI_RANK a' : -host localhost:2 -n 2 sh -c 'echo $PMI_RANK b'
 check 'a process for each slot' prints $'0\n1\n2' mpiexec -hosts localhost:3 sh -c "$rank"
 printf '# hosts\nlocalhost slots=2 # of ours\n' >hosts
 for option in -f -hostfile -machinefile; do
@@ -141,6 +151,13 @@ check 'unknown' wrong 'unknown option -wdirr; did you mean -wdir\?' mpiexec -wdi
 check '-initial-errhandler of no such name' wrong "is 'none', but must be mpi_errors_are_fatal" mpiexec -initial-errhandler none true
 check 'MPIEXEC_TIMEOUT that is no number' wrong 'MPIEXEC_TIMEOUT\) is .soon., but must be' env MPIEXEC_TIMEOUT=soon mpiexec -n 1 true
 check 'unknown, two dashes' wrong 'unknown option --hots=a; did you mean -host' mpiexec --hots=a true
+check '-soft without such a number' wrong 'soft 5:9 has no number from 1 to 4' mpiexec -n 4 -soft 5:9 true
+check '-soft of no list' wrong 'soft is "some"; a list of numbers' mpiexec -soft some true
+check '-arch of another kind' wrong "arch is 'pdp11', but there is only" mpiexec -arch pdp11 true
+check '-file that is not there' wrong 'the file nowhere: No such file' mpiexec -file nowhere true
+check '-file in a file' wrong 'names no other' sh -c 'echo file other >files; exec mpiexec -file files true'
+check '-file without a name' wrong 'file needs a value' mpiexec -file
+check 'a wrong option in a file' wrong 'unknown option -wdri' sh -c 'echo wdri x >files; exec mpiexec -file files true'
 check 'no value' wrong 'n needs a value' mpiexec -n
 check 'no value of a variable' wrong "needs the variable's value" mpiexec -env A
 check 'nothing' wrong 'no program is named' mpiexec

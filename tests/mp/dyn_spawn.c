@@ -126,6 +126,9 @@ static int child(MPI_Comm parent, int argc, char **argv)
         CHECK(strcmp(argv[5], "a\nline") == 0);
     } else if (argc > 1 && strcmp(argv[1], "wdir") == 0) {
         CHECK(getcwd(text, sizeof(text)) != NULL && strcmp(text, "/") == 0);
+    } else if (argc > 1 && strcmp(argv[1], "file") == 0) {
+        CHECK(getcwd(text, sizeof(text)) != NULL && strcmp(text, "/") == 0);
+        CHECK(strcmp(getenv("A"), "b") == 0 && strcmp(getenv("C"), "d") == 0);
     } else if (argc > 1 && strcmp(argv[1], "returns") == 0) {
         check_returns(parent);
     } else if (argc > 1 && strcmp(argv[1], "app") == 0) {
@@ -213,6 +216,34 @@ static void spawn_soft(const char *soft, int max, int n)
     MUST(MPI_Comm_remote_size(inter, &n_remote));
     CHECK_EQ(n_remote, n);
     talk(&inter);
+}
+
+/* The info key file: lines of other keys, behind which those of the info itself come first. */
+static void spawn_file(void)
+{
+    char path[] = "/tmp/dyn_spawn.XXXXXX";
+    const char *text = "# keys\nwdir = /\nsoft 3\nenv A=b\nenv C=d\n";
+    char *args[] = {"file", NULL};
+    int codes[4], n_remote, fd = -1;
+    MPI_Comm inter;
+    MPI_Info info;
+
+    if (mp_rank == 0) {
+        fd = mkstemp(path);
+        CHECK(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+    }
+    MUST(MPI_Info_create(&info));
+    MUST(MPI_Info_set(info, "soft", "0:2"));
+    MUST(MPI_Info_set(info, "file", path));
+    MUST(MPI_Comm_spawn(self, args, 4, info, 0, MPI_COMM_WORLD, &inter, codes));
+    MUST(MPI_Comm_remote_size(inter, &n_remote));
+    CHECK_EQ(n_remote, 2);
+    talk(&inter);
+    MUST(MPI_Info_free(&info));
+    if (mp_rank == 0) {
+        close(fd);
+        unlink(path);
+    }
 }
 
 static void spawn_none(void)
@@ -316,12 +347,15 @@ int main(int argc, char **argv)
     if (mp_rank == mp_size - 1)
         spawn(1, MPI_ARGV_NULL, MPI_INFO_NULL, MPI_COMM_SELF, 0);
     spawn_several();
+    spawn_file();
     spawn_soft("1,7,2:0:-2", 4, 2);
     spawn_soft("0, 8:16", 3, 0);
     spawn_none();
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
         wrong_info("soft", wrong[i], MPI_ERR_INFO_VALUE);
     wrong_info("soft", "4:9", MPI_ERR_SPAWN);
+    wrong_info("arch", "pdp11", MPI_ERR_SPAWN);
+    wrong_info("file", "/nowhere/at/all", MPI_ERR_INFO_VALUE);
     wrong_info("mpi_initial_errhandler", "mpi_errors_ignored", MPI_ERR_INFO_VALUE);
     errors();
     spawn(1, MPI_ARGV_NULL, MPI_INFO_NULL, MPI_COMM_WORLD, 0);

@@ -73,6 +73,58 @@ static void many_places(void)
     CHECK(!dm_launch_place_hosts(&place, ":3"));
 }
 
+/* The host of each rank, by the first letter of its name. */
+static void each_rank(const char *want)
+{
+    char text[32] = "";
+
+    for (int rank = 0; rank < place.n_ranks; rank++)
+        text[rank] = place.hosts[place.host_of[rank]].name[0];
+    CHECK_STR(text, want);
+}
+
+/* Programs with hosts of their own, beside those of the job. */
+static void own_places(void)
+{
+    CHECK_EQ(PARSE("-host", "b:2,c", "-n", "4", "one", ":", "-n", "3", "two", ":", "-host", "d",
+                   "three"),
+             DM_OK);
+    memset(&place, 0, sizeof(place));
+    CHECK(dm_launch_place_hosts(&place, "a,b"));
+    CHECK(dm_launch_place_ranks(&place, &options));
+    CHECK_EQ(place.n_hosts, 4);
+    each_rank("bbcbabad");
+    CHECK_EQ(place.app_of[3], 0);
+    CHECK_EQ(place.app_of[4], 1);
+    CHECK_EQ(place.app_of[7], 2);
+    dm_launch_place_free(&place);
+    dm_launch_options_free(&options);
+
+    CHECK_EQ(PARSE("-host", "b:2,c:3", "one"), DM_OK);
+    memset(&place, 0, sizeof(place));
+    CHECK(dm_launch_place_ranks(&place, &options));
+    each_rank("bbccc");
+    dm_launch_place_free(&place);
+    dm_launch_options_free(&options);
+}
+
+static void soft_numbers(void)
+{
+    CHECK_EQ(PARSE("-n", "4", "-soft", "1:10:2", "one"), DM_OK);
+    CHECK_EQ(options.apps[0].n, 3);
+    dm_launch_options_free(&options);
+    CHECK_EQ(PARSE("-soft", "2,5", "one", ":", "-n", "2", "two"), DM_OK);
+    CHECK_EQ(options.apps[0].n, 5);
+    CHECK_EQ(options.apps[1].n, 2);
+    dm_launch_options_free(&options);
+    CHECK_EQ(PARSE("-n", "4", "-soft", "5:9", "one"), DM_ELAUNCH);
+    dm_launch_options_free(&options);
+    CHECK_EQ(PARSE("-n", "4", "-soft", "0", "one"), DM_ELAUNCH);
+    dm_launch_options_free(&options);
+    CHECK_EQ(PARSE("-n", "4", "-soft", "few", "one"), DM_ELAUNCH);
+    dm_launch_options_free(&options);
+}
+
 /* What Slurm says of the hosts of a job. */
 static void slurm_hosts(void)
 {
@@ -119,6 +171,8 @@ int main(void)
     two_programs();
     wrong_options();
     many_places();
+    own_places();
+    soft_numbers();
     slurm_hosts();
     many_pairs();
     return test_result();

@@ -11,20 +11,28 @@
 #include "mpi/coll/coll.h"
 #include "mpi/comm/comm.h"
 #include "mpi/process/process.h"
-#include "mpi/process/soft.h"
 #include "mpi/process/state.h"
 #include "pmi/pmi_spawn.h"
+#include "util/key_file.h"
+#include "util/soft.h"
 
 #define PARENT_PORT "datum-parent-port" /* key of the port's name in the children's space */
 
 /* All programs of a call, at the root. */
 struct spawning {
     struct dm_pmi_program *programs; /* maxprocs: how many are asked for now */
+    struct dm_info **infos;          /* of each program, ours, whose strings it has; or NULL */
     const int *maxprocs;             /* how many the caller wants */
     int n_programs;
     int n_procs;   /* wanted, of all */
     int n_started; /* of all */
     int *codes;    /* of each process that is wanted */
+};
+
+/* Keys that are read from the file that the info key file names. */
+struct spawn_file {
+    const struct dm_info *info;
+    struct dm_info *all; /* the info's and the file's */
 };
 
 /* What counts at the root only, as the program has passed it. */
@@ -58,15 +66,54 @@ static int spawn_check_info(const struct dm_info *info)
     return DM_OK;
 }
 
-/* The pairs of an info object; strings stay the object's. */
-static int spawn_read_info(MPI_Info handle, struct dm_pmi_program *program)
+/* A key of the file. What the info itself says goes before it, and the variables of env add up. */
+static int spawn_take_key(void *arg, const char *key, const char *value)
+{
+    struct spawn_file *file = arg;
+    const char *old = dm_info_value(file->all, key);
+    char *both = NULL;
+    int err;
+
+    if (dm_info_value(file->info, key) != NULL)
+        return DM_OK;
+    if (old == NULL || strcmp(key, "env") != 0)
+        return dm_info_set(file->all, key, value);
+    if (asprintf(&both, "%s\n%s", old, value) < 0)
+        return DM_FAIL(DM_ENOMEM, "info key env");
+    err = dm_info_set(file->all, key, both);
+    free(both);
+    return err;
+}
+
+/* *info_p is replaced by an object of ours if it has the key file. */
+static int spawn_read_file(struct dm_info **info_p)
+{
+    const char *path = dm_info_value(*info_p, "file");
+    struct spawn_file file = {.info = *info_p};
+    int err;
+
+    if (path == NULL)
+        return DM_OK;
+    err = dm_info_dup(*info_p, &file.all);
+    if (err == DM_OK)
+        *info_p = file.all;
+    return err == DM_OK ? dm_key_file_read(path, spawn_take_key, &file) : err;
+}
+
+/* The pairs of an info object, whose strings stay the object's; with those of its file, ours. */
+static int spawn_read_info(MPI_Info handle, struct dm_pmi_program *program, struct dm_info **own_p)
 {
     struct dm_pmi_pair *pairs;
-    struct dm_info *info;
+    struct dm_info *given, *info;
     int n;
-    int err = dm_process_check_info(handle, &info);
+    int err = dm_process_check_info(handle, &given);
 
-    if (err != DM_OK || info == NULL)
+    if (err != DM_OK || given == NULL)
+        return err;
+    info = given;
+    err = spawn_read_file(&info);
+    *own_p = info != given ? info : NULL;
+    if (err != DM_OK)
         return err;
     (void)dm_info_get_nkeys(info, &n);
     pairs = calloc((size_t)n + 1, sizeof(*pairs));
@@ -105,8 +152,9 @@ static int spawn_soften(struct dm_pmi_program *program)
     return err;
 }
 
-static int spawn_read_program(const struct spawn_args *args, int i, struct dm_pmi_program *program)
+static int spawn_read_program(const struct spawn_args *args, int i, struct spawning *s)
 {
+    struct dm_pmi_program *program = &s->programs[i];
     int err;
 
     if (args->commands[i] == NULL || args->commands[i][0] == '\0')
@@ -118,7 +166,8 @@ static int spawn_read_program(const struct spawn_args *args, int i, struct dm_pm
     program->command = args->commands[i];
     program->argv = args->argvs != NULL ? args->argvs[i] : NULL;
     program->maxprocs = args->maxprocs[i];
-    err = spawn_read_info(args->infos != NULL ? args->infos[i] : MPI_INFO_NULL, program);
+    err = spawn_read_info(args->infos != NULL ? args->infos[i] : MPI_INFO_NULL, program,
+                          &s->infos[i]);
     return err == DM_OK ? spawn_soften(program) : err;
 }
 
@@ -133,12 +182,13 @@ static int spawn_read(const struct spawn_args *args, struct spawning *s)
         return DM_FAIL(DM_ERR_ARG, "%s is a null pointer",
                        args->commands == NULL ? "array_of_commands" : "array_of_maxprocs");
     s->programs = calloc((size_t)args->count, sizeof(*s->programs));
-    if (s->programs == NULL)
+    s->infos = calloc((size_t)args->count, sizeof(struct dm_info *));
+    if (s->programs == NULL || s->infos == NULL)
         return DM_FAIL(DM_ENOMEM, "list of %d commands", args->count);
     s->n_programs = args->count;
     s->maxprocs = args->maxprocs;
     for (int i = 0; i < args->count && err == DM_OK; i++) {
-        err = spawn_read_program(args, i, &s->programs[i]);
+        err = spawn_read_program(args, i, s);
         n_procs += args->maxprocs[i];
     }
     if (err == DM_OK && n_procs > INT32_MAX / 2)
@@ -156,9 +206,13 @@ static int spawn_read(const struct spawn_args *args, struct spawning *s)
 
 static void spawn_free(struct spawning *s)
 {
-    for (int i = 0; i < s->n_programs; i++)
+    for (int i = 0; i < s->n_programs; i++) {
         free((void *)(uintptr_t)s->programs[i].info);
+        if (s->infos[i] != NULL)
+            (void)dm_info_free(s->infos[i]);
+    }
     free(s->programs);
+    free(s->infos);
     free(s->codes);
 }
 

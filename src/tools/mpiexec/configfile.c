@@ -54,20 +54,47 @@ static bool add_line(char *line, struct dm_launch_list *words)
     return true;
 }
 
+/* The next line, with those that it goes on with behind a backslash; to be freed. NULL: there is none. */
+static char *read_whole_line(FILE *f)
+{
+    char *whole = NULL, *part = NULL;
+    size_t len = 0, cap = 0;
+    bool goes_on = true;
+    ssize_t n;
+
+    while (goes_on && (n = getline(&part, &cap, f)) >= 0) {
+        char *more = realloc(whole, len + (size_t)n + 1);
+
+        if (more == NULL)
+            break;
+        whole = more;
+        while (n > 0 && strchr("\r\n", part[n - 1]) != NULL)
+            n--;
+        goes_on = n > 0 && part[n - 1] == '\\';
+        if (goes_on)
+            n--;
+        memcpy(whole + len, part, (size_t)n);
+        len += (size_t)n;
+        whole[len] = '\0';
+    }
+    free(part);
+    return whole;
+}
+
 bool dm_launch_configfile_read(const char *path, struct dm_launch_list *words)
 {
     FILE *f = fopen(path, "re");
-    char *line = NULL;
-    size_t len = 0;
     bool is_good = true;
+    char *line;
 
     if (f == NULL) {
         dm_log_error("mpiexec: -configfile %s: %s", path, strerror(errno));
         return false;
     }
-    while (is_good && getline(&line, &len, f) >= 0)
+    while (is_good && (line = read_whole_line(f)) != NULL) {
         is_good = add_line(line, words);
-    free(line);
+        free(line);
+    }
     fclose(f);
     return is_good;
 }

@@ -10,7 +10,8 @@
 
 /*
  * Append the words of a file: each line is one part of the command line, as if a ':' stood between
- * them; what stands in quotes is one word, and lines that begin with # are none. False: reported.
+ * them; what stands in quotes is one word, lines that begin with # are none, and a \ at its end
+ * continues a line (MPI-4.0 section 11.5). False: reported.
  * The words are never freed.
  */
 bool dm_launch_configfile_read(const char *path, struct dm_launch_list *words);

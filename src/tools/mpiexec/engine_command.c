@@ -97,12 +97,13 @@ static char *add_text(char *text, const char *more)
     return new;
 }
 
+/* Agents add those that programs have of their own, as we have done. */
 static bool export_hosts(const struct dm_launch_place *place)
 {
     char *text = strdup("");
     char word[320];
 
-    for (int i = 0; i < place->n_hosts; i++) {
+    for (int i = 0; i < place->n_common; i++) {
         snprintf(word, sizeof(word), place->hosts[i].slots > 0 ? "%s%s:%d" : "%s%s",
                  i > 0 ? "," : "", place->hosts[i].name, place->hosts[i].slots);
         text = add_text(text, word);

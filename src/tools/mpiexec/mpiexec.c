@@ -68,7 +68,19 @@ static void open_standard(void)
         close(fd);
 }
 
-/* Who names no hosts, and whom no resource manager has given any, has this one. False: reported. */
+/* Has each program hosts of its own? */
+static bool have_own_hosts(const struct dm_launch_options *options)
+{
+    for (size_t i = 0; i < options->n_apps; i++)
+        if (options->apps[i].hosts == NULL)
+            return false;
+    return true;
+}
+
+/*
+ * Programs without hosts of their own run on those of the job, which are named for it, or given by a
+ * resource manager, or else those of the other programs, or else this one. False: reported.
+ */
 static bool find_hosts(struct dm_launch_place *place, const struct dm_launch_options *options)
 {
     const char *file =
@@ -78,10 +90,12 @@ static bool find_hosts(struct dm_launch_place *place, const struct dm_launch_opt
         return dm_launch_place_hosts(place, options->hosts);
     if (file != NULL && *file != '\0')
         return dm_launch_place_hostfile(place, file);
-    if (options->launcher == NULL || strcmp(options->launcher, "fork") != 0) {
-        if (!dm_launch_place_resources(place))
-            return false;
-    }
+    if (!have_own_hosts(options) &&
+        (options->launcher == NULL || strcmp(options->launcher, "fork") != 0) &&
+        !dm_launch_place_resources(place))
+        return false;
+    if (place->n_hosts == 0 && !dm_launch_place_programs(place, options))
+        return false;
     return place->n_hosts > 0 || dm_launch_place_hosts(place, "localhost");
 }
 

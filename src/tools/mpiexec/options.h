@@ -1,8 +1,8 @@
 /*
  * The command line: [OPTION [VALUE]...]... PROGRAM [ARGUMENT]... [: the same again].
  *
- * Options of MPICH's Hydra, and the common ones of Open MPI's mpirun, with one dash or two; a value
- * may follow an equals sign.
+ * Options of the standard (MPI-4.0 section 11.5) and of MPICH's Hydra, and the common ones of Open
+ * MPI's mpirun, with one dash or two; a value may follow an equals sign.
  */
 #ifndef DM_TOOLS_MPIEXEC_OPTIONS_H
 #define DM_TOOLS_MPIEXEC_OPTIONS_H
@@ -28,7 +28,9 @@ struct dm_launch_env {
 
 /* A program of the job. */
 struct dm_launch_app {
-    int n; /* processes; 0: not said */
+    int n;             /* processes; 0: not said */
+    const char *soft;  /* numbers of processes that will do, NULL: not said */
+    const char *hosts; /* its own, NAME[:SLOTS],...; NULL: those of the job */
     char **argv;
     const char *wdir; /* NULL: mpiexec's own */
     const char *path; /* of a spawn: directories to look for it in, with colons; NULL: none */
@@ -42,7 +44,7 @@ struct dm_launch_options {
     struct dm_launch_app *apps;
     size_t n_apps;
     struct dm_launch_env env; /* of all programs; what one says of its own comes first */
-    const char *hosts;        /* NAME[:SLOTS],... */
+    const char *hosts;        /* of programs that have none, NAME[:SLOTS],... */
     const char *hostfile;
     int ppn;                /* 0: not said */
     int universe_size;      /* 0: not said */

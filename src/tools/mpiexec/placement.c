@@ -20,17 +20,27 @@
 
 /* ---- hosts ---- */
 
+/* -1: it is not there. */
+static int place_find(const struct dm_launch_place *place, const char *name, size_t len)
+{
+    for (int i = 0; i < place->n_hosts; i++)
+        if (strlen(place->hosts[i].name) == len && strncmp(place->hosts[i].name, name, len) == 0)
+            return i;
+    return -1;
+}
+
 static bool place_add_host(struct dm_launch_place *place, const char *name, size_t len, int slots)
 {
+    int known = place_find(place, name, len);
     struct dm_launch_host *new;
 
-    for (int i = 0; i < place->n_hosts; i++)
-        if (strlen(place->hosts[i].name) == len && strncmp(place->hosts[i].name, name, len) == 0) {
-            /* Named again: one more of its slots, as in a file of a line for each. */
-            place->hosts[i].slots =
-                (place->hosts[i].slots > 0 ? place->hosts[i].slots : 1) + (slots > 0 ? slots : 1);
-            return true;
-        }
+    if (known >= 0) {
+        int *slots_p = &place->hosts[known].slots;
+
+        /* Named again: one more of its slots, as in a file of a line for each. */
+        *slots_p = (*slots_p > 0 ? *slots_p : 1) + (slots > 0 ? slots : 1);
+        return true;
+    }
     new = realloc(place->hosts, ((size_t)place->n_hosts + 1) * sizeof(*new));
     if (new == NULL)
         return false;
@@ -77,6 +87,29 @@ bool dm_launch_place_hosts(struct dm_launch_place *place, const char *text)
     if (place->n_hosts == 0)
         dm_log_error("mpiexec: no host is named");
     return place->n_hosts > 0;
+}
+
+bool dm_launch_place_programs(struct dm_launch_place *place,
+                              const struct dm_launch_options *options)
+{
+    bool is_good = true;
+
+    for (size_t i = 0; i < options->n_apps && is_good; i++) {
+        struct dm_launch_place own = {0};
+
+        if (options->apps[i].hosts == NULL)
+            continue;
+        is_good = dm_launch_place_hosts(&own, options->apps[i].hosts);
+        for (int k = 0; k < own.n_hosts && is_good; k++) {
+            const struct dm_launch_host *host = &own.hosts[k];
+            size_t len = strlen(host->name);
+
+            is_good = place_find(place, host->name, len) >= 0 ||
+                      place_add_host(place, host->name, len, host->slots);
+        }
+        dm_launch_place_free(&own);
+    }
+    return is_good;
 }
 
 static bool place_add_line(struct dm_launch_place *place, char *line)
@@ -168,45 +201,92 @@ bool dm_launch_place_is_here(const char *name)
 
 /* ---- ranks ---- */
 
-static int place_count_slots(const struct dm_launch_place *place, int ppn)
+/* Hosts that take ranks in turn. */
+struct place_turns {
+    const struct dm_launch_host *hosts; /* of the job, or of a program */
+    int n_hosts;
+    int ppn;
+    int at;      /* whose turn it is, */
+    int n_there; /* and how many ranks it has got */
+};
+
+static int turns_slots(const struct place_turns *turns, int i)
+{
+    int slots = turns->ppn > 0 ? turns->ppn : turns->hosts[i].slots;
+
+    return slots > 0 ? slots : 1;
+}
+
+static int turns_count(const struct place_turns *turns)
 {
     int n = 0;
 
-    for (int i = 0; i < place->n_hosts; i++)
-        n += ppn > 0 ? ppn : place->hosts[i].slots > 0 ? place->hosts[i].slots : 1;
+    for (int i = 0; i < turns->n_hosts; i++)
+        n += turns_slots(turns, i);
     return n;
+}
+
+/* The host of the next rank. */
+static const char *turns_next(struct place_turns *turns)
+{
+    const char *name = turns->hosts[turns->at].name;
+
+    if (++turns->n_there >= turns_slots(turns, turns->at)) {
+        turns->n_there = 0;
+        turns->at = (turns->at + 1) % turns->n_hosts;
+    }
+    return name;
+}
+
+/* Put the ranks of a program behind those that have their place. False: no memory. */
+static bool place_app(struct dm_launch_place *place, struct dm_launch_app *app, int index,
+                      struct place_turns *turns, bool is_only)
+{
+    int n_all, *host_of, *app_of;
+
+    if (app->n == 0)
+        app->n = is_only ? turns_count(turns) : 1;
+    n_all = place->n_ranks + app->n;
+    host_of = realloc(place->host_of, (size_t)n_all * sizeof(int));
+    if (host_of != NULL)
+        place->host_of = host_of;
+    app_of = realloc(place->app_of, (size_t)n_all * sizeof(int));
+    if (app_of != NULL)
+        place->app_of = app_of;
+    if (host_of == NULL || app_of == NULL)
+        return false;
+    for (; place->n_ranks < n_all; place->n_ranks++) {
+        const char *name = turns_next(turns);
+
+        host_of[place->n_ranks] = place_find(place, name, strlen(name));
+        app_of[place->n_ranks] = index;
+    }
+    return true;
 }
 
 bool dm_launch_place_ranks(struct dm_launch_place *place, const struct dm_launch_options *options)
 {
-    int host = 0;
-    int on_host = 0;
-    int rank = 0;
+    struct place_turns turns = {.ppn = options->ppn};
+    bool is_good;
 
     place->n_ranks = 0;
-    for (size_t i = 0; i < options->n_apps; i++) {
+    place->n_common = place->n_hosts;
+    is_good = dm_launch_place_programs(place, options);
+    turns.hosts = place->hosts;
+    turns.n_hosts = place->n_common;
+    for (size_t i = 0; i < options->n_apps && is_good; i++) {
         struct dm_launch_app *app = &options->apps[i];
+        struct dm_launch_place own = {0};
+        struct place_turns own_turns = {.ppn = options->ppn};
 
-        if (app->n == 0)
-            app->n = options->n_apps > 1 ? 1 : place_count_slots(place, options->ppn);
-        place->n_ranks += app->n;
+        is_good = app->hosts == NULL || dm_launch_place_hosts(&own, app->hosts);
+        own_turns.hosts = own.hosts;
+        own_turns.n_hosts = own.n_hosts;
+        is_good = is_good && place_app(place, app, (int)i, app->hosts != NULL ? &own_turns : &turns,
+                                       options->n_apps == 1);
+        dm_launch_place_free(&own);
     }
-    place->host_of = calloc((size_t)place->n_ranks, sizeof(int));
-    place->app_of = calloc((size_t)place->n_ranks, sizeof(int));
-    if (place->host_of == NULL || place->app_of == NULL)
-        return false;
-    for (size_t i = 0; i < options->n_apps; i++)
-        for (int k = 0; k < options->apps[i].n; k++, rank++) {
-            int slots = options->ppn > 0 ? options->ppn : place->hosts[host].slots;
-
-            place->host_of[rank] = host;
-            place->app_of[rank] = (int)i;
-            if (++on_host >= (slots > 0 ? slots : 1)) {
-                on_host = 0;
-                host = (host + 1) % place->n_hosts;
-            }
-        }
-    return true;
+    return is_good;
 }
 
 bool dm_launch_place_is_used(const struct dm_launch_place *place, int host)

@@ -17,6 +17,7 @@ struct dm_launch_host {
 struct dm_launch_place {
     struct dm_launch_host *hosts; /* all that are named; ranks may be on some of them only */
     int n_hosts;
+    int n_common; /* of them, the first ones: for programs that have no hosts of their own */
     int n_ranks;
     int *host_of; /* n_ranks; indices of hosts */
     int *app_of;  /* n_ranks */
@@ -31,9 +32,12 @@ bool dm_launch_place_hostfile(struct dm_launch_place *place, const char *path);
  * reported; without one, there are none.
  */
 bool dm_launch_place_resources(struct dm_launch_place *place);
+/* Add the hosts that programs have of their own, but those that are there. False: reported. */
+bool dm_launch_place_programs(struct dm_launch_place *place,
+                              const struct dm_launch_options *options);
 /*
- * Put the ranks of the programs on the hosts, of which there is at least one: -ppn, or as many as
- * its slots, on each in turn. False: no memory.
+ * Put the ranks of the programs on their own hosts, or on all, of which there is at least one: -ppn,
+ * or as many as its slots, on each in turn. False: reported, or no memory.
  */
 bool dm_launch_place_ranks(struct dm_launch_place *place, const struct dm_launch_options *options);
 /* The process mapping as PMI spells it; false: it does not fit. */

@@ -1,7 +1,8 @@
 /*
- * The info key "soft" of a spawn (MPI-4.0 section 11.8.4): the numbers of processes that will do.
+ * The numbers of processes that will do: the info key "soft" of a spawn (MPI-4.0 section 11.8.4), and
+ * mpiexec -soft (section 11.5).
  */
-#include "mpi/process/soft.h"
+#include "util/soft.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -71,10 +72,9 @@ int dm_soft_largest(const char *soft, int max, int *n_p)
         int best;
 
         if (!soft_triplet(&at, part) || (*at != ',' && *at != '\0'))
-            return DM_FAIL(DM_ERR_INFO_VALUE,
-                           "the value of the info key soft is \"%.100s\"; a list of numbers a, "
-                           "ranges a:b or a:b:step is wanted",
-                           soft);
+            return DM_FAIL(
+                DM_ERR_INFO_VALUE,
+                "soft is \"%.100s\"; a list of numbers a, ranges a:b or a:b:step is wanted", soft);
         best = soft_best(part, max);
         if (best > *n_p)
             *n_p = best;

@@ -1,6 +1,6 @@
-/* test: layers=util,mpi timeout=20 */
-/* Triplets of the info key soft, beside a list of their numbers. */
-#include "mpi/process/soft.h"
+/* test: layers=util timeout=20 */
+/* Triplets of numbers of processes, beside a list of their numbers. */
+#include "util/soft.h"
 
 #include <stdio.h>
 #include <stdlib.h>

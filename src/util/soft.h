@@ -1,8 +1,8 @@
 /*
- * The info key "soft" of a spawn (MPI-4.0 section 11.8.4).
+ * The numbers of processes that will do (MPI-4.0 sections 11.5 and 11.8.4).
  */
-#ifndef DM_MPI_PROCESS_SOFT_H
-#define DM_MPI_PROCESS_SOFT_H
+#ifndef DM_UTIL_SOFT_H
+#define DM_UTIL_SOFT_H
 
 /*
  * The largest number from 0 to max in a list of triplets: "a", "a:b", "a:b:step", separated by commas.
