@@ -128,6 +128,12 @@ check 'another failure is one' test $? = 1
 judged none 29 -R env -A 192.0.2.9
 check 'row 29 with a command' grep -qE '^29.1 .*192.0.2.9' said
 
+if command -v python3 >/dev/null; then
+    judged assert 1.2,6.14 --json
+    check 'the same as JSON' python3 -c 'import json; r = json.load(open("said")); a, b = r["cases"]
+assert (a["case"], a["verdict"], b["verdict"]) == ("1.2", "FAILED", "skipped") and "failed in file" in a["remark"], r
+assert (r["provider"], r["failed"], r["skipped"]) == ("x", 1, 1), r'
+fi
 run_it() { PATH=$PWD/fake:$PATH FAKE=none bash "$conform" -o log "$@"; }
 check_fails 'no provider' 'Usage' run_it
 check_fails 'wrong option' 'unknown option "--nonsense"' run_it --nonsense

@@ -17,6 +17,13 @@ check 'what to do with large ones, or that it is not clear' sh -c 'grep -Eqx "re
 check 'no other file' test -z "$(find . -name '*rendezvous*')"
 check 'their figures' grep -Eq '^# bw 1048576 bytes, MB/s: read [0-9.]+ \[.*pipe [0-9.]+' my2.tune
 check 'their slots' grep -Eq '^# slots beside 64x16k, 64x8k x [0-9.]+' my2.tune
+if command -v python3 >/dev/null; then
+    json='import json, sys; r = json.load(sys.stdin); t = r["collectives"][0]
+assert r["provider"] == "datum-shm" and r["file"].endswith("my3.tune") and r["transfers"] == {}, r
+assert t["collective"] == "barrier" and t["ranks"] == "2-3" and t["layout"] == "one-node", r'
+    check 'the same as JSON' sh -c 'datum-tune --json --quick --ranks 2 --only collectives --collectives barrier \
+        --output my3.tune | python3 -c "$1" && grep "^barrier .*ranks=2-3 one-node" my3.tune' - "$json"
+fi
 takes() {
     DATUM_EXPLAIN=1 DATUM_TUNE=my.tune timeout 20 mpiexec -n 3 datum-bench --test bcast,alltoallv \
         --size 8 --quick >out 2>&1 && grep -Eq "bcast of [0-9]+ bytes, 3 ranks: [a-z]+ \(my.tune:[0-9]+\)" out &&
@@ -122,6 +129,7 @@ stopped() {
 check 'stopped in the middle' stopped
 check_fails 'unknown option' 'unknown option "--fast"' datum-tune --fast
 check_fails 'no value' 'no value for "--ranks"' datum-tune --ranks
+check_fails 'two at one place' 'cannot both be on standard output' datum-tune --json --output -
 check_fails 'wrong part' '--only wants transfers or collectives' datum-tune --only all
 check_fails 'wrong ranks' 'wants numbers from 2, not "1"' datum-tune --ranks 1
 check_fails 'wrong sizes' '--sizes wants MIN:MAX' datum-tune --sizes 8
