@@ -159,7 +159,8 @@ mkdir b && cd b || exit 1
 check 'it can be configured' "../datum-$version/configure" CFLAGS=-O0
 check 'it can be built' make objs-util obj/provider_shm.a
 cd .. && rm -rf b stage "datum-$version"*
-# The version is in one place; Debian's changelog must repeat it.
+# The version is in one place; Debian's changelog and mpi.h must repeat it.
 check 'Debian has the same' sh -c 'head -n 1 "$1/packaging/debian/changelog" | grep "^datum ($2-"' - "$TEST_SRC" "$version"
+check 'so has mpi.h' grep -qx "#define DATUM_VERSION \"$version\"" "$TEST_SRC/include/mpi.h"
 check 'so has CHANGELOG' grep -q "^$version (20" "$TEST_SRC/CHANGELOG"
 totals
