@@ -23,6 +23,8 @@ static struct {
     size_t eager_max; /* longest reserve */
     size_t n_records; /* records a pipe holds */
     bool is_sticky;   /* memory of puts stays in use until flushed */
+    bool is_parting;
+    bool is_software;
     bool is_oversubscribed;
     bool is_unready; /* nobody is connected */
     int n_waits;     /* calls of dm_adapt_wait */
@@ -199,6 +201,24 @@ int dm_adapt_eager_commit(struct dm_conn *conn, size_t len)
     return DM_OK;
 }
 
+int dm_adapt_eager_parts(struct dm_conn *conn, const void *header, size_t header_len,
+                         const void *data, size_t n)
+{
+    struct fake_record *first = conn->reserved, *second;
+
+    if (!fake.is_parting)
+        return DM_EAGAIN;
+    second = fake_record_new(n - n / 2);
+    memcpy(first->data, header, header_len);
+    memcpy(first->data + header_len, data, n / 2);
+    memcpy(second->data, (const char *)data + n / 2, n - n / 2);
+    first->len = header_len + n / 2;
+    fake_append(conn, first);
+    fake_append(conn, second);
+    conn->reserved = NULL;
+    return DM_OK;
+}
+
 size_t dm_adapt_eager_max(const struct dm_conn *conn)
 {
     (void)conn;
@@ -220,7 +240,7 @@ size_t dm_adapt_eager_good(const struct dm_conn *conn)
 bool dm_adapt_is_software(const struct dm_conn *conn)
 {
     (void)conn;
-    return false;
+    return fake.is_software;
 }
 
 const char *dm_adapt_lost_why(const struct dm_conn *conn)

@@ -28,6 +28,7 @@
 #include "dapl_adapt/eager/lend.h"
 #include "dapl_adapt/eager/notify.h"
 #include "dapl_adapt/eager/post.h"
+#include "dapl_adapt/eager/used.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/provider/reg_cache.h"
@@ -35,11 +36,13 @@
 #include "dapl_adapt/public/peer.h"
 #include "dapl_adapt/public/pipe.h"
 #include "util/clock.h"
+#include "util/copy.h"
 #include "util/err.h"
 #include "util/port.h"
 #include "util/tune.h"
 
 #define DIRECT_MIN  4096 /* parts from this size are not copied into the shadow buffer */
+#define PART_MAX    2752 /* what the peer copies while this process writes the next */
 #define EAGER_AUTO  16384
 #define EAGER_LOCAL 8192 /* over a rail of this host only: longer ones are copied once, not twice */
 
@@ -89,15 +92,14 @@ void *dm_adapt_eager_reserve(struct dm_conn *conn, size_t len)
     return tx->ring.trailer - tx->reserved;
 }
 
-int dm_adapt_eager_commit(struct dm_conn *conn, size_t len)
+/* Post the reserved record; who sleeps is not notified of it. */
+static inline int tx_commit(struct dm_conn *conn, size_t len)
 {
     struct dm_tx *tx = &conn->tx;
     uint32_t space = dm_record_space((uint32_t)len);
     DAT_LMR_TRIPLET lmr;
     DAT_RETURN rc;
 
-    if (dm_unlikely(len == 0))
-        return DM_OK;
     dm_clock_copied(len);
     if (dm_unlikely(space != tx->reserved))
         memmove(tx->ring.trailer - space, tx->ring.trailer - tx->reserved, len);
@@ -108,10 +110,61 @@ int dm_adapt_eager_commit(struct dm_conn *conn, size_t len)
     rc = dm_tx_post(conn, 1, &lmr, lmr.virtual_address + tx->ring.delta, space + DM_TRAILER_LEN,
                     false);
     dm_tx_advance(conn);
-    if (dm_unlikely(rc != DAT_SUCCESS))
-        return dm_conn_post_failed(conn, rc);
-    dm_eager_notify(conn);
-    return DM_OK;
+    return dm_likely(rc == DAT_SUCCESS) ? DM_OK : dm_conn_post_failed(conn, rc);
+}
+
+int dm_adapt_eager_commit(struct dm_conn *conn, size_t len)
+{
+    int err;
+
+    if (dm_unlikely(len == 0))
+        return DM_OK;
+    err = tx_commit(conn, len);
+    if (dm_likely(err == DM_OK))
+        dm_eager_notify(conn);
+    return err;
+}
+
+/*
+ * Has the peer read everything, and is there room for so many records that nothing can get between?
+ * Where others than this process write to the peer's memory each record costs more than what is gained.
+ */
+static bool tx_may_part(struct dm_conn *conn, size_t len, uint32_t n_parts)
+{
+    const struct dm_tx *tx = &conn->tx;
+
+    if (len > tx->ring.max || tx->ring.look != UINT32_MAX ||
+        tx->ring.slot + n_parts > tx->ring.end || tx->is_slow || dm_conn_can_move(conn) ||
+        !conn->ia->caps.is_local || conn->ia->caps.has_clock || conn->ia->is_driven ||
+        dm_eager_count_used(conn) > 0)
+        return false;
+    if (tx->n_avail < n_parts)
+        dm_eager_refill(conn);
+    return tx->n_avail >= n_parts;
+}
+
+int dm_adapt_eager_parts(struct dm_conn *conn, const void *header, size_t header_len,
+                         const void *data, size_t n)
+{
+    uint32_t n_parts = (uint32_t)(n + PART_MAX - 1) / PART_MAX;
+    size_t part = (n + n_parts - 1) / n_parts;
+    char *place;
+    int err = DM_OK;
+
+    if (!tx_may_part(conn, header_len + n, n_parts))
+        return DM_EAGAIN;
+    for (size_t at = 0; at < n && err == DM_OK; at += part, header_len = 0) {
+        part = part < n - at ? part : n - at;
+        place = dm_adapt_eager_reserve(conn, header_len + part);
+        if (dm_unlikely(place == NULL))
+            return DM_EPEER; /* it has ended just now */
+        memcpy(place, header, header_len);
+        dm_copy(place + header_len, (const char *)data + at, part);
+        err = tx_commit(conn, header_len + part);
+    }
+    if (err == DM_OK)
+        dm_eager_notify(conn);
+    return err;
 }
 
 size_t dm_adapt_eager_max(const struct dm_conn *conn)
