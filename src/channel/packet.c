@@ -182,8 +182,8 @@ void dm_chan_input(void *arg, int proc, struct dm_conn *conn)
             break;
         if (dm_likely(pkt_parse_whole(chan, peer, data, len))) {
             dm_adapt_eager_consume(conn, len);
-            /* Whoever waits for a short packet should not wait for another look. */
-            if (len < SHORT)
+            /* Whoever waits for a short packet should not wait for another look; answers may. */
+            if (len < SHORT && (chan->todo & DM_TODO_SEND) == 0)
                 break;
             continue;
         }

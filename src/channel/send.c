@@ -300,6 +300,14 @@ int dm_chan_push(struct dm_chan *chan, struct dm_chan_peer *peer)
     return n;
 }
 
+/* Push its queue in the next pass. */
+static void sendq_mark_ready(struct dm_chan *chan, struct dm_chan_peer *peer)
+{
+    if (dm_list_is_empty(&peer->ready))
+        dm_list_add_tail(&chan->ready, &peer->ready);
+    chan->todo |= DM_TODO_SEND;
+}
+
 void dm_chan_writable(void *arg, int proc, struct dm_conn *conn)
 {
     struct dm_chan *chan = arg;
@@ -309,11 +317,8 @@ void dm_chan_writable(void *arg, int proc, struct dm_conn *conn)
     if (peer == NULL || peer->is_lost)
         return;
     peer->is_blocked = false;
-    if (dm_zero_copy_next(peer) == NULL)
-        return;
-    if (dm_list_is_empty(&peer->ready))
-        dm_list_add_tail(&chan->ready, &peer->ready);
-    chan->todo |= DM_TODO_SEND;
+    if (dm_zero_copy_next(peer) != NULL)
+        sendq_mark_ready(chan, peer);
 }
 
 int dm_chan_work_send(struct dm_chan *chan)
@@ -386,6 +391,21 @@ int dm_chan_send(struct dm_chan *chan, int proc, const struct dm_pkt *pkt,
     } else {
         dm_chan_push(chan, peer);
     }
+    return DM_OK;
+}
+
+int dm_chan_answer(struct dm_chan *chan, int proc, const struct dm_pkt *pkt,
+                   struct dm_chan_send *send)
+{
+    struct dm_chan_peer *peer = chan->peers[proc];
+
+    if (chan->depth == 0 || peer == NULL || peer->is_lost || peer->is_blocked ||
+        !dm_chan_is_software(chan, proc))
+        return dm_chan_send(chan, proc, pkt, send);
+    sendq_copy_header(send->hdr, pkt, pkt->hdr_len);
+    send->sent = 0;
+    dm_chan_queue_add(&peer->queue, send);
+    sendq_mark_ready(chan, peer);
     return DM_OK;
 }
 

@@ -31,6 +31,12 @@ struct dm_chan_send {
 int dm_chan_send(struct dm_chan *chan, int proc, const struct dm_pkt *pkt,
                  struct dm_chan_send *send);
 /*
+ * The same for the answer to a packet, from its handler. Where each record costs system calls it waits
+ * until what else has come is handled: those answers go with it.
+ */
+int dm_chan_answer(struct dm_chan *chan, int proc, const struct dm_pkt *pkt,
+                   struct dm_chan_send *send);
+/*
  * The eager fast path: a packet whose header and payload fit the pipe's next record.
  * DM_OK: sent, everything may be reused. DM_EAGAIN: nothing was done (queue not empty,
  * no credit, not connected, too long); use dm_chan_send.

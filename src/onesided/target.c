@@ -77,13 +77,14 @@ static void reply_send(int proc, struct dm_rma_msg *msg, uint64_t id, size_t len
         .id = id,
     };
 
-    if (len <= 64 && dm_chan_send_now(dm_world.chan, proc, &reply.pkt, msg->data) == DM_OK) {
+    if (len <= 64 && !dm_chan_is_software(dm_world.chan, proc) &&
+        dm_chan_send_now(dm_world.chan, proc, &reply.pkt, msg->data) == DM_OK) {
         dm_pool_put(&dm_rma_state.msgs, msg);
         return;
     }
     msg->send.data = msg->data;
     msg->send.read = NULL;
-    dm_chan_send(dm_world.chan, proc, &reply.pkt, &msg->send);
+    dm_chan_answer(dm_world.chan, proc, &reply.pkt, &msg->send);
 }
 
 int dm_rma_apply(const struct dm_win *win, const struct dm_pkt_rma_acc *acc,

@@ -25,6 +25,7 @@ static unsigned char byte_of(int number, size_t at)
 }
 
 static struct {
+    int from;
     int next; /* number of the next packet */
     int n_done;
     int n_in_place;
@@ -59,7 +60,7 @@ static void on_packet(void *arg, int proc, const struct dm_pkt *pkt, const void 
     const struct numbered *n = (const struct numbered *)(const void *)pkt;
 
     CHECK(arg == &rx);
-    CHECK_EQ(proc, 0);
+    CHECK_EQ(proc, rx.from);
     CHECK_EQ(pkt->hdr_len, 8 * (1 + rx.next % 4));
     for (int i = 0; i < pkt->hdr_len / 8 - 1; i++)
         CHECK_EQ(n->words[i], (uint64_t)rx.next * 1000 + (uint64_t)i);
@@ -280,6 +281,61 @@ static void those_who_waited_go_together(void)
     stop();
 }
 
+static struct out answers[N_MSG];
+
+/* Answers each packet by the one of the same number. */
+static void on_question(void *arg, int proc, const struct dm_pkt *pkt, const void *data,
+                        size_t avail, struct dm_chan_sink *sink)
+{
+    struct out *out = &answers[pkt->flags];
+    struct numbered n = make(pkt->flags);
+
+    (void)arg, (void)data, (void)avail, (void)sink;
+    CHECK_EQ(dm_chan_answer(chans[1], proc, &n.pkt, &out->send), DM_OK);
+}
+
+/* n questions that have come are answered in so many records. */
+static void answer(int n, size_t n_records)
+{
+    unsigned char data[N_MSG][512];
+
+    start();
+    rx.from = 1;
+    dm_chan_on_packet(chans[0], DM_PKT_EAGER, on_packet, &rx);
+    dm_chan_on_packet(chans[1], DM_PKT_EAGER, on_question, NULL);
+    for (int i = 0; i < n; i++) {
+        struct numbered question = make(i);
+
+        question.pkt.data_len = 0;
+        CHECK_EQ(dm_chan_send_ctl(chans[0], 1, &question.pkt), DM_OK);
+        for (size_t k = 0; k < lens[i]; k++)
+            data[i][k] = byte_of(i, k);
+        answers[i] = (struct out){.number = i, .data = data[i]};
+        answers[i].send.done = out_done;
+        answers[i].send.data = data[i];
+    }
+    for (int i = 0; i < n; i++)
+        dm_chan_progress(chans[1]);
+    CHECK_EQ(fake_procs[0]->conns[1].n_unread, n_records);
+    for (int i = 0; i < n; i++) {
+        CHECK_EQ(answers[i].n_done, 1);
+        dm_chan_progress(chans[0]);
+    }
+    CHECK_EQ(rx.n_done, n);
+    stop();
+}
+
+/* Where each record costs system calls: 0 and 1 byte; 7; 8 and 9; 63; 64 and 100; 257. */
+static void answers_go_together(void)
+{
+    FAKE_DEFAULTS;
+    answer(9, 9);
+    FAKE_DEFAULTS;
+    fake.is_software = true;
+    answer(9, 6);
+    answer(1, 1);
+}
+
 static void memory_in_use_is_not_given_back(void)
 {
     struct numbered n = make(9); /* 3000 bytes: from the caller's memory */
@@ -315,6 +371,7 @@ int main(void)
     mixed_cuts_and_few_credits();
     fast_path_refuses_when_others_wait();
     those_who_waited_go_together();
+    answers_go_together();
     memory_in_use_is_not_given_back();
     return test_result();
 }
