@@ -116,9 +116,12 @@ void dm_tcp_conn_up(struct dm_net_conn *any)
 {
     struct dm_tcp_conn *conn = (struct dm_tcp_conn *)any;
     struct dm_tcp_ia *ia = dm_tcp_conn_ia(conn);
+    int segment = 0;
+    socklen_t len = sizeof(segment);
 
     dm_tcp_in_frames(conn);
-    dm_list_add_tail(&ia->ups, &conn->link_up);
+    if (getsockopt(conn->base.sock, IPPROTO_TCP, TCP_MAXSEG, &segment, &len) == 0)
+        conn->segment = (uint32_t)segment;
     ia->n_up++;
     dm_tcp_out_credit(conn);
     dm_tcp_out_push(conn);
@@ -129,7 +132,6 @@ void dm_tcp_conn_down(struct dm_net_conn *any)
     struct dm_tcp_conn *conn = (struct dm_tcp_conn *)any;
     struct dm_tcp_ia *ia = dm_tcp_conn_ia(conn);
 
-    dm_list_del(&conn->link_up);
     ia->n_up--;
     if (ia->hot == conn)
         ia->hot = NULL;

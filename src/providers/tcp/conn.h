@@ -56,6 +56,9 @@ struct dm_tcp_out {
     bool is_blocked; /* the socket was full */
     bool is_armed;   /* and epoll tells when it is not */
     bool is_ack_due; /* the peer waits for it, or for credits */
+    uint8_t n_late;  /* rounds in which a request may carry it first: link_late */
+    bool is_talking; /* a request has begun since data came last; */
+    bool has_talked; /* and one had when they came */
     bool is_answer;  /* the frame is one (or was): answers and requests take turns */
     bool is_pushing;
     bool is_last_due; /* there is a last frame, when answers are sent */
@@ -76,10 +79,11 @@ struct dm_tcp_out {
 struct dm_tcp_conn {
     struct dm_net_conn base;
     enum dm_tcp_source source;
-    struct dm_list link_up;
     struct dm_list link_blocked;
+    struct dm_list link_late;
     uint16_t own_tag;
     uint16_t peer_tag;
+    uint32_t segment;    /* bytes that come at once at most */
     bool is_broken;      /* the socket is of no use any more */
     enum dm_tcp_nak nak; /* that we have sent */
     struct dm_tcp_out out;

@@ -56,8 +56,8 @@ DAT_RETURN dm_tcp_ia_open(struct dm_pia *pia, const char *params)
     DAT_RETURN ret;
 
     ia->epoll_fd = -1;
-    dm_list_init(&ia->ups);
     dm_list_init(&ia->blocked);
+    dm_list_init(&ia->late);
     ret = tcp_ia_open_network(ia, params);
     if (ret == DAT_SUCCESS)
         dm_net_show_attrs(&ia->net, "sockets", true);

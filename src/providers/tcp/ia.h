@@ -3,8 +3,7 @@
  *
  * RDMA in the manner of iWARP, by processors: a frame says where its data belong, and they go from
  * the socket to there. The sockets do not block. Who drives the instance (net.h) reads what has
- * come, carries it out and sends what waits; with few connections it reads each socket without
- * asking which is ready, with many it asks epoll.
+ * come, carries it out and sends what waits.
  *
  * Locks: net.pia.lock guards everything. What arrives is handled with the lock held; there a
  * connection must not be freed: what ends it calls dm_net_conn_fail(), and the rest is done after
@@ -25,13 +24,14 @@ struct dm_tcp_ia {
     struct dm_net net;
     int epoll_fd;
     uint64_t buffer;         /* of a socket; 0: what the kernel gives */
-    struct dm_list ups;      /* connections that are up: link_up */
-    struct dm_list blocked;  /* those whose socket was full: link_blocked */
-    struct dm_tcp_conn *hot; /* data came from it last; NULL: not known */
-    uint32_t n_up;
+    struct dm_list blocked;  /* connections whose socket was full: link_blocked */
+    struct dm_list late;     /* those that may have an acknowledgement to send: link_late */
+    struct dm_tcp_conn *hot; /* up; data came from it last; NULL: not known */
+    uint32_t n_calm;         /* reads of it since data came from another */
     uint32_t n_rounds;
-    char *stage; /* where headers and short data are received */
-    char *sink;  /* where data go that nobody wants */
+    uint32_t n_up; /* connections */
+    char *stage;   /* where headers and short data are received */
+    char *sink;    /* where data go that nobody wants */
 };
 
 #endif

@@ -1,8 +1,12 @@
 /*
  * Driving the sockets: what has come, what waits for space, what is due.
  *
- * Asking epoll which socket has something costs as much as looking at one or two. So a round looks
- * at each of a few; of many at the one that had something last, and every so often asks.
+ * A round reads the socket that had data last without asking whether there are any, and asks epoll of
+ * the others now and then, or each time while data come from several. But who reads a socket in vain
+ * has its lock: segments that come meanwhile are handled by the reader and not by who brings them. Of
+ * one segment that is cheap; of several it is not, since they are acknowledged at once. So where the
+ * two sides take turns with long frames a socket is not read before epoll, which takes no socket's
+ * lock, says that there is something. One that only sends is the faster for what the reader does.
  */
 #include "providers/tcp/stream.h"
 
@@ -11,7 +15,19 @@
 
 #include "providers/tcp/transport/listener.h"
 
-enum { FEW = 3, N_EVENTS = 64, ASK_EVERY = 2 };
+/* Reads of one socket that show that data come from no other; rounds without asking, then. */
+enum { N_EVENTS = 64, CALM = 8, ASK_EVERY = 4 };
+
+/* Data have come from it. */
+static void round_heat(struct dm_tcp_ia *ia, struct dm_tcp_conn *conn)
+{
+    if (ia->hot == conn) {
+        ia->n_calm++;
+    } else if (conn->base.state == DM_CONN_UP) {
+        ia->hot = conn;
+        ia->n_calm = 0;
+    }
+}
 
 static int conn_ready(struct dm_tcp_conn *conn, uint32_t events)
 {
@@ -30,8 +46,7 @@ static int conn_ready(struct dm_tcp_conn *conn, uint32_t events)
         dm_tcp_out_retry(conn);
     if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) == 0 || !dm_tcp_in_read(conn))
         return (events & EPOLLOUT) != 0;
-    if (conn->base.state == DM_CONN_UP)
-        dm_tcp_conn_ia(conn)->hot = conn;
+    round_heat(dm_tcp_conn_ia(conn), conn);
     return 1;
 }
 
@@ -54,13 +69,19 @@ static int round_epoll(struct dm_tcp_ia *ia)
     return n > 0 ? n_all + 1 : 0;
 }
 
-/* Look at those that are up. */
-static int round_ups(struct dm_tcp_ia *ia)
+/* Look at the socket that had data last, and at the others if it is their turn. */
+static int round_sockets(struct dm_tcp_ia *ia, bool is_thorough)
 {
+    struct dm_tcp_conn *hot = ia->hot;
+    bool is_asked = hot == NULL || (hot->in.head.len > hot->segment && hot->out.has_talked);
     int n = 0;
 
-    dm_list_for_each_safe (it, next, &ia->ups)
-        n += dm_tcp_in_read(dm_container_of(it, struct dm_tcp_conn, link_up));
+    if (!is_asked && dm_tcp_in_read(hot)) {
+        round_heat(ia, hot);
+        n = 1;
+    }
+    if (is_thorough || is_asked || ia->n_calm < CALM || ++ia->n_rounds % ASK_EVERY == 0)
+        n += round_epoll(ia);
     return n;
 }
 
@@ -83,19 +104,16 @@ static void round_blocked(struct dm_tcp_ia *ia)
 int dm_tcp_round(struct dm_net *net, bool is_thorough)
 {
     struct dm_tcp_ia *ia = (struct dm_tcp_ia *)net;
-    bool is_few = ia->n_up <= FEW;
     int n = 0;
 
     ia->net.is_in_round = true;
     if (!dm_list_is_empty(&ia->blocked))
         round_blocked(ia);
-    if (is_few)
-        n += round_ups(ia);
-    else if (ia->hot != NULL)
-        n += dm_tcp_in_read(ia->hot);
+    dm_list_for_each_safe (it, next, &ia->late)
+        dm_tcp_out_late(dm_container_of(it, struct dm_tcp_conn, link_late));
     is_thorough |= ia->net.n_setup > 0;
-    if (is_thorough || (!is_few && (n == 0 || ++ia->n_rounds % ASK_EVERY == 0)))
-        n += round_epoll(ia);
+    if (is_thorough || ia->n_up > 0)
+        n = round_sockets(ia, is_thorough);
     ia->net.is_in_round = false;
     if (is_thorough && net->next_timer != DM_FUTEX_FOREVER) {
         uint64_t now = dm_futex_now();
@@ -111,13 +129,13 @@ int dm_tcp_round(struct dm_net *net, bool is_thorough)
     return n;
 }
 
-/* Who sleeps has to hear of space. */
+/* Who sleeps has to hear of space, and sends nothing. */
 bool dm_tcp_can_sleep(struct dm_net *net)
 {
     struct dm_tcp_ia *ia = (struct dm_tcp_ia *)net;
 
     dm_list_for_each (it, &ia->blocked)
         dm_tcp_conn_arm(dm_container_of(it, struct dm_tcp_conn, link_blocked), true);
-    return dm_list_is_empty(&ia->net.waiting) && dm_list_is_empty(&ia->net.ending) &&
-           ia->net.n_redirected == 0;
+    return dm_list_is_empty(&ia->late) && dm_list_is_empty(&ia->net.waiting) &&
+           dm_list_is_empty(&ia->net.ending) && ia->net.n_redirected == 0;
 }

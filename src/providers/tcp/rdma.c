@@ -3,7 +3,7 @@
  */
 #include "providers/tcp/rdma.h"
 
-/* Suppressed requests in a row that the peer need not acknowledge. */
+/* Suppressed requests in a row that the peer need not acknowledge, beyond what it does by itself. */
 enum { QUIET_MAX = 64 };
 
 static const uint8_t types[] = {
@@ -15,7 +15,8 @@ static const uint8_t types[] = {
 /* Does the peer have to say that it is over? */
 static bool request_wants_ack(struct dm_tcp_ep *ep, const struct dm_dto *dto)
 {
-    if ((dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) != 0 && ++ep->n_quiet < QUIET_MAX)
+    if ((dto->flags & DAT_COMPLETION_SUPPRESS_FLAG) != 0 &&
+        (++ep->n_quiet < QUIET_MAX || ep->last_number - ep->n_acked < QUIET_MAX))
         return false;
     ep->n_quiet = 0;
     return true;

@@ -6,7 +6,7 @@
 
 #include "providers/tcp/dto.h"
 
-enum { DM_TCP_STAGE_LEN = 8192, DM_TCP_SINK_LEN = 65536 };
+enum { DM_TCP_STAGE_LEN = 20480, DM_TCP_SINK_LEN = 65536 };
 
 /* ---- transport/out.c ---- */
 
@@ -14,6 +14,11 @@ enum { DM_TCP_STAGE_LEN = 8192, DM_TCP_SINK_LEN = 65536 };
 void dm_tcp_out_push(struct dm_tcp_conn *conn);
 /* The same when the socket has been full. */
 void dm_tcp_out_retry(struct dm_tcp_conn *conn);
+/* Data have come: send what they ask for. An acknowledgement alone waits for some rounds where
+ * requests answer what comes. */
+void dm_tcp_out_answer(struct dm_tcp_conn *conn);
+/* A round has passed. */
+void dm_tcp_out_late(struct dm_tcp_conn *conn);
 /* Send a control frame as soon as may be. */
 void dm_tcp_out_ctrl(struct dm_tcp_conn *conn, const struct dm_tcp_head *head, const void *data);
 /* Send a greeting. */

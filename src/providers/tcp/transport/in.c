@@ -11,6 +11,10 @@
 #include "util/port.h"
 
 enum { READS_MAX = 16 };
+/* What is read to the buffer at most behind a long frame, where another is expected: little more than
+ * its header; where several may have come; and FRAME_SHORT, the longest frames of which copying all
+ * costs less than reading them in two parts. */
+enum { STAGE_SHORT = 2048, STAGE_STREAM = 8192, FRAME_SHORT = DM_TCP_STAGE_LEN - STAGE_SHORT };
 
 /* The bytes that a read has brought; 0: none now. When there will be none any more, the connection
  * ends. */
@@ -140,24 +144,33 @@ static bool in_parse(struct dm_tcp_conn *conn, const char *at, size_t n)
     return in_is_open(conn);
 }
 
+/* Bytes of the buffer to read to. */
+static size_t in_stage_len(const struct dm_tcp_conn *conn)
+{
+    if (conn->in.head.len > FRAME_SHORT)
+        return STAGE_SHORT;
+    return conn->out.has_talked ? DM_TCP_STAGE_LEN : STAGE_STREAM;
+}
+
 /* Read once. False: no more can be there, or may be read. */
 static bool in_read_once(struct dm_tcp_conn *conn, bool *is_any_p)
 {
     struct dm_tcp_in *in = &conn->in;
     char *stage = dm_tcp_conn_ia(conn)->stage;
-    size_t want = in->left + DM_TCP_STAGE_LEN;
+    size_t space = in_stage_len(conn);
+    size_t want = in->left + space;
     struct iovec vec[DM_IOV_MAX + 2];
     struct msghdr msg = {.msg_iov = vec};
     size_t part;
     size_t n;
 
     if (in->left == 0) {
-        n = in_result(conn, recv(conn->base.sock, stage, DM_TCP_STAGE_LEN, MSG_DONTWAIT));
+        n = in_result(conn, recv(conn->base.sock, stage, space, MSG_DONTWAIT));
     } else {
         msg.msg_iovlen = in->n_vec - in->at;
         memcpy(vec, in->vec + in->at, msg.msg_iovlen * sizeof(*vec));
         vec[msg.msg_iovlen].iov_base = stage;
-        vec[msg.msg_iovlen++].iov_len = DM_TCP_STAGE_LEN;
+        vec[msg.msg_iovlen++].iov_len = space;
         DM_DMA_BEGIN();
         n = in_result(conn, recvmsg(conn->base.sock, &msg, MSG_DONTWAIT));
         DM_DMA_END();
@@ -199,6 +212,6 @@ bool dm_tcp_in_read(struct dm_tcp_conn *conn)
     if (conn->in.phase == DM_IN_DISCARD)
         is_any |= in_discard(conn);
     if (is_any)
-        dm_tcp_out_push(conn);
+        dm_tcp_out_answer(conn);
     return is_any;
 }

@@ -15,6 +15,8 @@
 #include "util/port.h"
 
 enum { CTRL_MIN = 1024, CTRL_MAX = 1 << 20 };
+/* In the first the queue that brought the message is looked at once more. */
+enum { LATE_ROUNDS = 2 };
 
 /* ---- frames ---- */
 
@@ -80,6 +82,7 @@ static bool out_pick(struct dm_tcp_conn *conn)
         return false; /* greetings are in ctrl */
     if ((!is_answer || out->is_answer) && out_request(conn) != NULL) {
         out->is_answer = false;
+        out->is_talking = true;
         dm_tcp_request_head(dm_tcp_conn_ep(conn), out->op, &out->head);
         out_begin(conn);
     } else if (is_answer) {
@@ -89,7 +92,7 @@ static bool out_pick(struct dm_tcp_conn *conn)
         out->head = out->last;
         out->is_last_due = false;
         out_begin(conn);
-    } else if (out->is_ack_due) {
+    } else if (out->is_ack_due && out->n_late == 0) {
         out->is_answer = false;
         out->head = (struct dm_tcp_head){.type = DM_TCP_ACK};
         out_begin(conn);
@@ -237,6 +240,30 @@ void dm_tcp_out_push(struct dm_tcp_conn *conn)
     out->is_pushing = false;
 }
 
+void dm_tcp_out_answer(struct dm_tcp_conn *conn)
+{
+    struct dm_tcp_ia *ia = dm_tcp_conn_ia(conn);
+    struct dm_tcp_out *out = &conn->out;
+
+    /* Without the thread nobody says when the next round is. */
+    if (out->is_talking && out->is_ack_due && out->n_late == 0 && ia->net.pia.has_thread) {
+        out->n_late = LATE_ROUNDS;
+        dm_list_add_tail(&ia->late, &conn->link_late);
+    }
+    out->has_talked = out->is_talking;
+    out->is_talking = false;
+    dm_tcp_out_push(conn);
+}
+
+void dm_tcp_out_late(struct dm_tcp_conn *conn)
+{
+    if (--conn->out.n_late > 0)
+        return;
+    dm_list_del(&conn->link_late);
+    if (conn->out.is_ack_due)
+        dm_tcp_out_push(conn);
+}
+
 void dm_tcp_out_retry(struct dm_tcp_conn *conn)
 {
     if (!conn->out.is_blocked)
@@ -338,6 +365,8 @@ void dm_tcp_out_drop(struct dm_tcp_conn *conn)
     }
     if (out->is_blocked)
         dm_list_del(&conn->link_blocked);
+    if (out->n_late > 0)
+        dm_list_del(&conn->link_late);
     free(out->ctrl);
     *out = (struct dm_tcp_out){0};
     dm_list_init(&out->answers);
