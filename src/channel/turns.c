@@ -17,19 +17,48 @@
 #define TURN_AWAKE_NS  200000   /* before it sleeps */
 #define TURN_DEPUTY_NS 500000   /* a sleep of the one that looks whether there is a poller, */
 #define TURN_SLEEP_NS  20000000 /* and of the others; they are woken when their wait is over */
+#define TURN_UNTOLD_US 50       /* a poller's sleep where somebody waits for what nobody tells */
 #define TURN_LONG_NS   50000 /* a poller that waited so long leaves its place to somebody it wakes */
 
 enum { TURN_WAITS, TURN_SLEEPS, TURN_OVER };
 
+/* What a wait is for: a request, or a word that another process writes. */
+struct goal {
+    const volatile int *n_pending;
+    struct dm_wait_word *word; /* NULL: the request */
+};
+
 /* A thread that waits; on its stack. */
 struct turn {
     struct dm_list link;
-    const volatile int *n_pending; /* NULL: anything may end it */
-    _Atomic uint32_t state;        /* TURN_*; futex */
+    const struct goal *goal; /* NULL: anything may end it */
+    bool is_announced;       /* the poller sleeps and is to be woken for its word */
+    _Atomic uint32_t state;  /* TURN_*; futex */
 };
+
+static inline bool goal_is_reached(const struct goal *goal)
+{
+    return goal->word == NULL ? *goal->n_pending == 0 : goal->word->is_over(goal->word);
+}
+
+/* Whoever writes the word has to send a packet from now on (1), or not any more (-1). */
+static void goal_announce(const struct goal *goal, int n)
+{
+    if (goal != NULL && goal->word != NULL && goal->word->asleep != NULL)
+        *(volatile uint32_t *)goal->word->asleep += (uint32_t)n;
+}
+
+static void turn_announce(struct turn *turn, bool is_on)
+{
+    if (turn->is_announced == is_on)
+        return;
+    turn->is_announced = is_on;
+    goal_announce(turn->goal, is_on ? 1 : -1);
+}
 
 static void turn_end(struct dm_chan_turns *turns, struct turn *turn)
 {
+    turn_announce(turn, false);
     dm_list_del(&turn->link);
     turns->n_waiting--;
     dm_mlock_add_listening(-1);
@@ -50,7 +79,7 @@ static void turns_notify(void *arg)
     dm_list_for_each_safe (it, next, &turns->waiting) {
         struct turn *turn = dm_container_of(it, struct turn, link);
 
-        if (turn->n_pending != NULL ? *turn->n_pending == 0 : !turns->is_idle)
+        if (turn->goal != NULL ? goal_is_reached(turn->goal) : !turns->is_idle)
             turn_notify(turns, turn);
     }
 }
@@ -136,19 +165,49 @@ static bool turns_poll(struct dm_chan *chan, struct dm_waiter *w)
     return false;
 }
 
-static void turns_sleep(struct dm_chan *chan, struct dm_waiter *w)
+static void turns_announce(struct dm_chan_turns *turns, const struct goal *goal, bool is_on)
+{
+    goal_announce(goal, is_on ? 1 : -1);
+    dm_list_for_each (it, &turns->waiting)
+        turn_announce(dm_container_of(it, struct turn, link), is_on);
+}
+
+static bool goal_is_untold(const struct goal *goal)
+{
+    return goal != NULL && goal->word != NULL && goal->word->is_untold;
+}
+
+/* How long the poller may sleep. */
+static uint64_t turns_most_us(const struct dm_chan_turns *turns, const struct goal *goal)
+{
+    bool is_untold = goal_is_untold(goal);
+
+    dm_list_for_each (it, &turns->waiting)
+        is_untold |= goal_is_untold(dm_container_of(it, struct turn, link)->goal);
+    return is_untold ? TURN_UNTOLD_US : UINT64_MAX;
+}
+
+/*
+ * The words of all that wait may have been written between the last look and our saying so: look again. The others
+ * are notified when this thread gives the lock back to sleep.
+ */
+static void turns_sleep(struct dm_chan *chan, struct dm_waiter *w, const struct goal *goal)
 {
     struct dm_chan_turns *turns = &chan->turns;
 
     atomic_store(&turns->is_poller_asleep, true);
+    turns_announce(turns, goal, true);
+    atomic_thread_fence(memory_order_seq_cst);
     turns->is_idle = true;
-    dm_wait_sleep(chan, w, UINT64_MAX);
+    if (goal == NULL || !goal_is_reached(goal))
+        dm_wait_sleep(chan, w, turns_most_us(turns, goal));
     turns->is_idle = false;
+    turns_announce(turns, goal, false);
     if (turns_are_mine(turns))
         atomic_store(&turns->is_poller_asleep, false);
 }
 
-static void turns_poll_until(struct dm_chan *chan, const volatile int *n_pending)
+static void turns_poll_until(struct dm_chan *chan, const struct goal *goal)
 {
     bool is_oversubscribed = dm_adapt_is_oversubscribed(chan->adapt);
     struct dm_chan_turns *turns = &chan->turns;
@@ -157,10 +216,10 @@ static void turns_poll_until(struct dm_chan *chan, const volatile int *n_pending
 
     turns_take(turns);
     dm_wait_begin(chan, &w, DM_WAIT_MESSAGE, is_oversubscribed, 0);
-    while (*n_pending != 0 && turns_are_mine(turns)) {
+    while (!goal_is_reached(goal) && turns_are_mine(turns)) {
         since = w.since;
-        if (turns_poll(chan, &w) && *n_pending != 0)
-            turns_sleep(chan, &w);
+        if (turns_poll(chan, &w))
+            turns_sleep(chan, &w, goal);
     }
     dm_wait_end(chan, &w);
     turns_leave(turns, since != 0 && dm_clock_ns() - since > TURN_LONG_NS);
@@ -204,6 +263,14 @@ static void turn_sleep(struct dm_chan_turns *turns, struct turn *turn)
         atomic_store(&turns->deputy, NULL);
 }
 
+static inline bool turn_has_come(struct turn *turn)
+{
+    const struct dm_wait_word *word = turn->goal != NULL ? turn->goal->word : NULL;
+
+    return atomic_load_explicit(&turn->state, memory_order_acquire) == TURN_OVER ||
+           (word != NULL && word->has_come != NULL && word->has_come(word));
+}
+
 /* Outside the lock: until its wait is over, or there is no poller. */
 static void turn_watch(struct dm_chan_turns *turns, struct turn *turn)
 {
@@ -212,7 +279,7 @@ static void turn_watch(struct dm_chan_turns *turns, struct turn *turn)
 
     for (;;) {
         for (int i = 0; i < TURN_LOOKS; i++) {
-            if (atomic_load_explicit(&turn->state, memory_order_acquire) == TURN_OVER)
+            if (turn_has_come(turn))
                 return;
             dm_cpu_relax();
         }
@@ -227,10 +294,10 @@ static void turn_watch(struct dm_chan_turns *turns, struct turn *turn)
     }
 }
 
-static void turns_wait_for_poller(struct dm_chan *chan, const volatile int *n_pending)
+static void turns_wait_for_poller(struct dm_chan *chan, const struct goal *goal)
 {
     struct dm_chan_turns *turns = &chan->turns;
-    struct turn turn = {.n_pending = n_pending, .state = TURN_WAITS};
+    struct turn turn = {.goal = goal, .state = TURN_WAITS};
     int levels;
 
     dm_list_add_tail(&turns->waiting, &turn.link);
@@ -245,16 +312,28 @@ static void turns_wait_for_poller(struct dm_chan *chan, const volatile int *n_pe
 
 /* ---- waits ---- */
 
+static void turns_wait_for(struct dm_chan *chan, const struct goal *goal)
+{
+    while (!goal_is_reached(goal)) {
+        if (turns_may_poll(&chan->turns))
+            turns_poll_until(chan, goal);
+        else
+            turns_wait_for_poller(chan, goal);
+    }
+}
+
 void dm_turns_wait(struct dm_chan *chan, const int *n_pending)
 {
-    const volatile int *flag = n_pending;
+    struct goal goal = {.n_pending = n_pending};
 
-    while (*flag != 0) {
-        if (turns_may_poll(&chan->turns))
-            turns_poll_until(chan, flag);
-        else
-            turns_wait_for_poller(chan, flag);
-    }
+    turns_wait_for(chan, &goal);
+}
+
+void dm_turns_wait_word(struct dm_chan *chan, struct dm_wait_word *word)
+{
+    struct goal goal = {.word = word};
+
+    turns_wait_for(chan, &goal);
 }
 
 void dm_turns_progress_wait(struct dm_chan *chan)
@@ -269,7 +348,7 @@ void dm_turns_progress_wait(struct dm_chan *chan)
     if (w->n == 0)
         dm_wait_begin(chan, w, DM_WAIT_MESSAGE, dm_adapt_is_oversubscribed(chan->adapt), 0);
     if (turns_poll(chan, w) && turns_are_mine(&chan->turns))
-        turns_sleep(chan, w);
+        turns_sleep(chan, w, NULL);
     turns_leave(&chan->turns, false);
 }
 

@@ -234,10 +234,29 @@ void dm_wait_for_word(struct dm_chan *chan, struct dm_wait_word *word)
     struct dm_waiter w;
 
     dm_wait_begin(chan, &w, DM_WAIT_WORD, is_oversubscribed, 0);
-    while (!wait_looks_at_word(word, looks))
-        if (dm_wait_pass(chan, &w))
+    while (!wait_looks_at_word(word, looks)) {
+        if (dm_unlikely(dm_turns_are_shared()))
+            dm_turns_wait_word(chan, word);
+        else if (dm_wait_pass(chan, &w))
             wait_sleep_for_word(chan, &w, word);
+    }
     dm_wait_end(chan, &w);
+}
+
+void dm_wait_until(struct dm_chan *chan, struct dm_wait_word *word)
+{
+    uint32_t n = 0;
+
+    while (!word->is_over(word)) {
+        if (dm_unlikely(dm_turns_are_shared())) {
+            dm_turns_wait_word(chan, word);
+        } else if (word->is_untold) {
+            dm_chan_progress_test(chan);
+            dm_wait_short(&n);
+        } else {
+            dm_chan_progress_wait(chan);
+        }
+    }
 }
 
 uint64_t dm_wait_round_ns(int n_ranks, uint64_t bytes, unsigned int n_overlong)

@@ -91,13 +91,22 @@ void dm_wait_sleep(struct dm_chan *chan, struct dm_waiter *w, uint64_t max_us);
  * Wait, making progress, for a word in memory that other processes of this host write: until
  * is_over says so. Before the caller sleeps *asleep, which they see, is counted up: whoever
  * writes the word, passes a full fence and then finds *asleep not 0 has to send a packet,
- * whatever it says.
+ * whatever it says. Other threads that wait may look for this one.
  */
 struct dm_wait_word {
     bool (*is_over)(struct dm_wait_word *word);
-    uint32_t *asleep;
+    /* The same outside of the global lock, if it is nothing but a look at shared memory; or NULL. */
+    bool (*has_come)(const struct dm_wait_word *word);
+    uint32_t *asleep; /* of dm_wait_until NULL */
+    bool
+        is_untold; /* of dm_wait_until: nobody tells, so that this process looks all the time, or often */
 };
 void dm_wait_for_word(struct dm_chan *chan, struct dm_wait_word *word);
+/*
+ * The same for what packets and completions end, as dm_chan_progress_wait does: nothing is counted up. Of several
+ * threads only those whose wait is over wake up.
+ */
+void dm_wait_until(struct dm_chan *chan, struct dm_wait_word *word);
 
 /*
  * ---- rounds of the ranks of a node (DM_WAIT_ROUND), when processes outnumber cores ----

@@ -179,36 +179,64 @@ void dm_rma_leave(const struct dm_win *win)
 
 /* ---- guarded parts ---- */
 
-static int excl_lock_wait(const struct dm_win *win, uint32_t *n)
+/* A wait, with progress, until a word is a value, or (is_equal is false) is it no more. */
+struct guard_wait {
+    struct dm_wait_word word;
+    const struct dm_win *win;
+    const uint32_t *at;
+    uint32_t value;
+    bool is_equal;
+    int err;
+};
+
+static bool guard_has_come(const struct dm_wait_word *word)
 {
-    combine_progress();
-    dm_wait_short(n);
-    return dm_rma_check_lost(win, -1);
+    const struct guard_wait *w = dm_container_of(word, const struct guard_wait, word);
+
+    return (dm_atomic_load(w->at) == w->value) == w->is_equal;
+}
+
+static bool guard_is_over(struct dm_wait_word *word)
+{
+    struct guard_wait *w = dm_container_of(word, struct guard_wait, word);
+
+    if (guard_has_come(word))
+        return true;
+    w->err = dm_rma_check_lost(w->win, -1);
+    return w->err != DM_OK;
+}
+
+static int guard_wait(const struct dm_win *win, const uint32_t *at, uint32_t value, bool is_equal)
+{
+    struct guard_wait w = {
+        .word = {.is_over = guard_is_over, .has_come = guard_has_come, .is_untold = true},
+        .win = win,
+        .at = at,
+        .value = value,
+        .is_equal = is_equal};
+
+    dm_wait_until(dm_world.chan, &w.word);
+    return w.err;
 }
 
 int dm_rma_excl_lock(const struct dm_win *win, int rank)
 {
     int lrank = win->peers[rank].lrank;
     uint32_t *excl_lock = &dm_rma_slot(win, lrank)->excl_lock;
-    uint32_t nobody = 0, n = 0;
+    uint32_t nobody = 0;
+    int err = DM_OK;
 
-    while (!dm_atomic_cas(excl_lock, &nobody, (uint32_t)win->node->me + 1)) {
-        int err = excl_lock_wait(win, &n);
-
-        if (err != DM_OK)
-            return err;
+    while (err == DM_OK && !dm_atomic_cas(excl_lock, &nobody, (uint32_t)win->node->me + 1)) {
+        err = guard_wait(win, excl_lock, 0, true);
         nobody = 0;
     }
+    if (err != DM_OK)
+        return err;
     dm_atomic_fence();
-    while (dm_atomic_load(&dm_rma_slot(win, lrank)->combines) == (uint32_t)lrank + 1) {
-        int err = excl_lock_wait(win, &n);
-
-        if (err != DM_OK) {
-            excl_lock_release(win, lrank);
-            return err;
-        }
-    }
-    return DM_OK;
+    err = guard_wait(win, &dm_rma_slot(win, lrank)->combines, (uint32_t)lrank + 1, false);
+    if (err != DM_OK)
+        excl_lock_release(win, lrank);
+    return err;
 }
 
 void dm_rma_excl_unlock(const struct dm_win *win, int rank)
@@ -300,11 +328,10 @@ int dm_rma_combine_copy(const struct dm_op *op, char *dst, size_t n, int basic, 
 /* The own part, in a call of the program. */
 static int enter_own(const struct dm_win *win)
 {
-    uint32_t n = 0;
     int err = DM_OK;
 
     while (!dm_rma_try_enter(win) && err == DM_OK)
-        err = excl_lock_wait(win, &n);
+        err = guard_wait(win, &dm_rma_my_slot(win)->excl_lock, 0, true);
     return err;
 }
 

@@ -61,16 +61,33 @@ int dm_rma_check_lost(const struct dm_win *win, int rank)
     return lost >= 0 ? fail_lost(win, lost) : DM_OK;
 }
 
+/* A wait for a count. */
+struct count_wait {
+    struct dm_wait_word word;
+    const struct dm_win *win;
+    int rank;
+    const volatile int *count;
+    int err;
+};
+
+static bool flush_is_over(struct dm_wait_word *word)
+{
+    struct count_wait *w = dm_container_of(word, struct count_wait, word);
+
+    if (*w->count == 0)
+        return true;
+    w->err = dm_rma_check_lost(w->win, w->rank);
+    return w->err != DM_OK;
+}
+
 int dm_rma_wait(struct dm_win *win, int rank, const int *count)
 {
-    int err = DM_OK;
+    struct count_wait w = {
+        .word = {.is_over = flush_is_over}, .win = win, .rank = rank, .count = count};
 
-    while (*(const volatile int *)count != 0 && err == DM_OK) {
-        dm_chan_progress_wait(dm_world.chan);
-        if (*(const volatile int *)count != 0)
-            err = dm_rma_check_lost(win, rank);
-    }
-    return err;
+    if (*w.count != 0)
+        dm_wait_until(dm_world.chan, &w.word);
+    return w.err;
 }
 
 void dm_rma_poll_others(struct dm_win *win)

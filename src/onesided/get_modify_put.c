@@ -13,15 +13,20 @@
 #include "onesided/get_modify_put.h"
 #include "onesided/map.h"
 #include "onesided/state.h"
-#include "util/glock.h"
 
 #define COPY_BYTES 65536
 
 struct gmp_transfer {
     struct dm_rdma rdma;
+    struct dm_wait_word word;
     bool is_over;
     int err;
 };
+
+static bool gmp_transfer_is_over(struct dm_wait_word *word)
+{
+    return dm_container_of(word, struct gmp_transfer, word)->is_over;
+}
 
 static void gmp_transfer_done(struct dm_rdma *rdma, int err)
 {
@@ -35,7 +40,7 @@ static void gmp_transfer_done(struct dm_rdma *rdma, int err)
 static int gmp_transfer(const struct dm_rma_call *call, uint64_t offset, size_t len, bool is_read)
 {
     const struct dm_win_part *part = &call->win->parts[call->target];
-    struct gmp_transfer t = {.rdma.done = gmp_transfer_done};
+    struct gmp_transfer t = {.rdma.done = gmp_transfer_done, .word.is_over = gmp_transfer_is_over};
     int proc = dm_rma_proc(call->win, call->target);
     int err;
 
@@ -47,8 +52,7 @@ static int gmp_transfer(const struct dm_rma_call *call, uint64_t offset, size_t 
                                  dm_rma_state.copy_mr, part->base + offset, &part->rkey, len);
     if (err != DM_OK)
         return err;
-    while (!*(volatile bool *)&t.is_over)
-        dm_chan_progress_wait(dm_world.chan);
+    dm_wait_until(dm_world.chan, &t.word);
     return t.err;
 }
 
@@ -74,15 +78,19 @@ static int update_piece(const struct dm_rma_call *call, const struct dm_pkt_rma_
     return err;
 }
 
-/* The copy, for one call at a time. */
+static bool gmp_is_free(struct dm_wait_word *word)
+{
+    (void)word;
+    return !dm_rma_state.is_updating;
+}
+
+/* The copy, for one call at a time: other threads may wait for it. */
 static bool gmp_begin(void)
 {
+    struct dm_wait_word word = {.is_over = gmp_is_free, .is_untold = true};
     struct dm_adapt *adapt = dm_chan_adapt(dm_world.chan);
 
-    while (*(volatile bool *)&dm_rma_state.is_updating) {
-        dm_chan_progress_test(dm_world.chan);
-        dm_glock_yield();
-    }
+    dm_wait_until(dm_world.chan, &word);
     if (dm_rma_state.copy == NULL) {
         char *copy = aligned_alloc(DM_CACHE_LINE, COPY_BYTES);
 

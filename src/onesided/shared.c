@@ -225,6 +225,11 @@ static inline bool shared_has_come(const struct wait *w)
     return w->is_past ? (int32_t)(now - w->want) >= 0 : now == w->want;
 }
 
+static bool shared_looks_over(const struct dm_wait_word *word)
+{
+    return shared_has_come(dm_container_of(word, const struct wait, word));
+}
+
 static bool shared_is_over(struct dm_wait_word *word)
 {
     struct wait *w = dm_container_of(word, struct wait, word);
@@ -237,7 +242,9 @@ static bool shared_is_over(struct dm_wait_word *word)
 
 int dm_rma_wait_word(struct dm_win *win, const uint32_t *at, uint32_t want, bool is_past)
 {
-    struct wait w = {.word = {.is_over = shared_is_over, .asleep = &dm_rma_my_slot(win)->asleep},
+    struct wait w = {.word = {.is_over = shared_is_over,
+                              .has_come = shared_looks_over,
+                              .asleep = &dm_rma_my_slot(win)->asleep},
                      .win = win,
                      .at = at,
                      .want = want,

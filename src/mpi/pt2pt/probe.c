@@ -53,9 +53,11 @@ static bool probe_is_hopeless(int source, struct dm_comm *comm)
 /* A probe that waits. */
 struct probe_note {
     struct dm_wait_note note;
+    struct dm_wait_word word;
     int source;
     int tag;
     struct dm_comm *comm;
+    struct dm_p2p_unexp *u; /* what it has found */
 };
 
 static void probe_report(const struct dm_wait_note *note, struct dm_wait_account *account)
@@ -67,18 +69,23 @@ static void probe_report(const struct dm_wait_note *note, struct dm_wait_account
     dm_p2p_account_recv(account, p->comm, &key);
 }
 
+static bool probe_is_over(struct dm_wait_word *word)
+{
+    struct probe_note *p = dm_container_of(word, struct probe_note, word);
+
+    p->u = probe_look(p->source, p->tag, p->comm);
+    return p->u != NULL || probe_is_hopeless(p->source, p->comm);
+}
+
 static struct dm_p2p_unexp *probe_wait(int source, int tag, struct dm_comm *comm)
 {
-    struct probe_note p = {{probe_report}, source, tag, comm};
-    struct dm_p2p_unexp *u = NULL;
+    struct probe_note p = {{probe_report}, {.is_over = probe_is_over}, source, tag, comm,
+                           .u = NULL};
 
     dm_wait_note_set(dm_world.chan, &p.note);
-    while (u == NULL && !probe_is_hopeless(source, comm)) {
-        dm_chan_progress_wait(dm_world.chan);
-        u = probe_look(source, tag, comm);
-    }
+    dm_wait_until(dm_world.chan, &p.word);
     dm_wait_note_end(dm_world.chan);
-    return u;
+    return p.u;
 }
 
 static int probe_find(int source, int tag, struct dm_comm *comm, bool blocks,

@@ -79,8 +79,6 @@ static void some_pass(struct set *set, bool blocks)
             dm_greq_poll(set->reqs[i]);
     if (!blocks)
         dm_chan_progress_test(dm_world.chan);
-    else if (set->n_greq == 0 && set->n_jobs == 0)
-        dm_chan_progress_wait(dm_world.chan);
     else if (set->n_greq == 0)
         dm_wait_job_pass(dm_world.chan, &set->n_idle_jobs);
     else if (some_first_done(set) < 0)
@@ -90,6 +88,7 @@ static void some_pass(struct set *set, bool blocks)
 /* A wait for one of a set. */
 struct some_note {
     struct dm_wait_note note;
+    struct dm_wait_word word;
     const struct set *set;
 };
 
@@ -110,12 +109,19 @@ static void some_report(const struct dm_wait_note *note, struct dm_wait_account 
     }
 }
 
+static bool some_is_over(struct dm_wait_word *word)
+{
+    return some_first_done(dm_container_of(word, struct some_note, word)->set) >= 0;
+}
+
 /* Until one is done. */
 static void some_wait(struct set *set)
 {
-    struct some_note some = {{some_report}, set};
+    struct some_note some = {{some_report}, {.is_over = some_is_over}, set};
 
     dm_wait_note_set(dm_world.chan, &some.note);
+    if (set->n_greq == 0 && set->n_jobs == 0)
+        dm_wait_until(dm_world.chan, &some.word);
     while (some_first_done(set) < 0)
         some_pass(set, true);
     dm_wait_note_end(dm_world.chan);
