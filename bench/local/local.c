@@ -1,6 +1,6 @@
 /*
- * What calls cost that need no other process: datatypes, packing, communicators, groups, info, attributes,
- * memory, windows, requests and collectives of one process. Runs with any MPI.
+ * What calls cost that need no other process: datatypes, packing, communicators, groups, topologies, info, attributes,
+ * memory, windows, requests, messages and collectives of one process. Runs with any MPI.
  *
  *   mpiexec -n 1 local [PART]
  *
@@ -142,6 +142,8 @@ static void time_packing(void)
     MPI_Type_create_resized(type, 0, 24, &sized);
     MPI_Type_free(&type);
     time_pack("structs", sized, 1000);
+    MPI_Type_contiguous(1, MPI_INT, &type);
+    time_pack("int", type, 1);
 }
 
 /* ---- objects ---- */
@@ -156,6 +158,21 @@ static void time_communicators(void)
     TIME("cart_create", MPI_Cart_create(MPI_COMM_SELF, 2, dims, periods, 0, &comm);
          MPI_Comm_free(&comm););
     TIME("comm_compare", MPI_Comm_compare(MPI_COMM_SELF, MPI_COMM_WORLD, &flag););
+}
+
+static void time_grids(void)
+{
+    MPI_Comm comm;
+    int dims[3] = {1, 1, 1}, periods[3] = {1, 1, 1}, coords[3], rank, source;
+
+    TIME("comm_rank", MPI_Comm_rank(MPI_COMM_WORLD, &rank););
+    TIME("comm_size", MPI_Comm_size(MPI_COMM_WORLD, &rank););
+    MPI_Cart_create(MPI_COMM_SELF, 3, dims, periods, 0, &comm);
+    TIME("cart_coords", MPI_Cart_coords(comm, 0, 3, coords););
+    TIME("cart_rank", MPI_Cart_rank(comm, coords, &rank););
+    TIME("cart_shift", MPI_Cart_shift(comm, 1, 1, &source, &rank););
+    TIME("cart_get", MPI_Cart_get(comm, 3, dims, periods, coords););
+    MPI_Comm_free(&comm);
 }
 
 static void time_groups(void)
@@ -195,6 +212,11 @@ static void time_small_objects(void)
     TIME("info", MPI_Info_create(&info); MPI_Info_set(info, "alpha", "1");
          MPI_Info_set(info, "beta", "2"); MPI_Info_get(info, "beta", 60, value, &flag);
          MPI_Info_free(&info););
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "alpha", "1");
+    MPI_Info_set(info, "beta", "2");
+    TIME("info_get", MPI_Info_get(info, "beta", 60, value, &flag););
+    MPI_Info_free(&info);
     TIME("keyval",
          MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &key, NULL);
          MPI_Comm_free_keyval(&key););
@@ -202,6 +224,9 @@ static void time_small_objects(void)
     TIME("attr_set_get_delete", MPI_Comm_set_attr(MPI_COMM_SELF, key, &flag);
          MPI_Comm_get_attr(MPI_COMM_SELF, key, &attr, &flag);
          MPI_Comm_delete_attr(MPI_COMM_SELF, key););
+    MPI_Comm_set_attr(MPI_COMM_SELF, key, &flag);
+    TIME("attr_get", MPI_Comm_get_attr(MPI_COMM_SELF, key, &attr, &flag););
+    MPI_Comm_delete_attr(MPI_COMM_SELF, key);
     MPI_Comm_free_keyval(&key);
     TIME("attr_get_tag_ub", MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &attr, &flag););
     TIME("op_create", MPI_Op_create(nothing_op, 1, &op); MPI_Op_free(&op););
@@ -232,6 +257,17 @@ static void time_memory(void)
          MPI_Win_free(&win););
     TIME("win_allocate", MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_SELF, &mem, &win);
          MPI_Win_free(&win););
+    MPI_Win_create(from, 64, 1, MPI_INFO_NULL, MPI_COMM_SELF, &win);
+    TIME("lock_put_unlock", MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+         MPI_Put(to, 1, MPI_DOUBLE, 0, 0, 1, MPI_DOUBLE, win); MPI_Win_unlock(0, win););
+    MPI_Win_lock_all(0, win);
+    TIME("put_self", MPI_Put(to, 1, MPI_DOUBLE, 0, 0, 1, MPI_DOUBLE, win););
+    MPI_Win_flush(0, win);
+    TIME("fetch_and_op_self", MPI_Fetch_and_op(to, to + 1, MPI_DOUBLE, 0, 0, MPI_SUM, win);
+         MPI_Win_flush(0, win););
+    TIME("flush_local", MPI_Win_flush_local(0, win););
+    MPI_Win_unlock_all(win);
+    MPI_Win_free(&win);
 }
 
 /* ---- requests ---- */
@@ -263,7 +299,7 @@ static void time_many_requests(void)
 
 static void time_requests(void)
 {
-    MPI_Request pair[2], persistent;
+    MPI_Request pair[2], persistent, none = MPI_REQUEST_NULL;
     MPI_Status status;
     int give = 1, get, n;
 
@@ -271,13 +307,25 @@ static void time_requests(void)
     TIME("isend_irecv_waitall", MPI_Irecv(&get, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &pair[0]);
          MPI_Isend(&give, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &pair[1]);
          MPI_Waitall(2, pair, MPI_STATUSES_IGNORE););
+    TIME("isend_recv", MPI_Isend(&give, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &pair[0]);
+         MPI_Recv(&get, 1, MPI_INT, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+         MPI_Wait(&pair[0], MPI_STATUS_IGNORE););
+    TIME("sendrecv", MPI_Sendrecv(&give, 1, MPI_INT, 0, 0, &get, 1, MPI_INT, 0, 0, MPI_COMM_SELF,
+                                  MPI_STATUS_IGNORE););
+    TIME("irecv_send_test", MPI_Irecv(&get, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &pair[0]);
+         MPI_Send(&give, 1, MPI_INT, 0, 0, MPI_COMM_SELF); MPI_Test(&pair[0], &n, &status););
+    TIME("test_null", MPI_Test(&none, &n, MPI_STATUS_IGNORE););
+    TIME("send_proc_null", MPI_Send(&give, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_SELF););
     TIME("persistent_proc_null",
          MPI_Send_init(&give, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_SELF, &persistent);
          MPI_Start(&persistent); MPI_Wait(&persistent, MPI_STATUS_IGNORE);
          MPI_Request_free(&persistent););
     TIME("iprobe_nothing",
          MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &n, MPI_STATUS_IGNORE););
+    memset(&status, 0, sizeof(status));
     TIME("get_count", MPI_Get_count(&status, MPI_DOUBLE, &n););
+    TIME("get_elements", MPI_Get_elements(&status, MPI_DOUBLE, &n););
+    TIME("type_size", MPI_Type_size(MPI_DOUBLE, &n););
 }
 
 /* ---- collectives of one process, and what is left ---- */
@@ -291,11 +339,18 @@ static void time_alone(void)
     TIME("bcast", MPI_Bcast(&get, 1, MPI_INT, 0, MPI_COMM_SELF););
     TIME("allreduce", MPI_Allreduce(&give, &get, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF););
     TIME("allgather", MPI_Allgather(&give, 1, MPI_INT, &get, 1, MPI_INT, MPI_COMM_SELF););
+    TIME("reduce", MPI_Reduce(&give, &get, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_SELF););
+    TIME("gather", MPI_Gather(&give, 1, MPI_INT, &get, 1, MPI_INT, 0, MPI_COMM_SELF););
+    TIME("alltoall", MPI_Alltoall(&give, 1, MPI_INT, &get, 1, MPI_INT, MPI_COMM_SELF););
+    TIME("scan", MPI_Scan(&give, &get, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF););
+    TIME("allreduce_in_place",
+         MPI_Allreduce(MPI_IN_PLACE, &get, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF););
     TIME("ibarrier_wait", MPI_Ibarrier(MPI_COMM_SELF, &request);
          MPI_Wait(&request, MPI_STATUS_IGNORE););
     TIME("iallreduce_wait",
          MPI_Iallreduce(&give, &get, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF, &request);
          MPI_Wait(&request, MPI_STATUS_IGNORE););
+    TIME("reduce_local_1", MPI_Reduce_local(&give, &get, 1, MPI_INT, MPI_SUM););
     TIME("reduce_local_1024", MPI_Reduce_local(from, to, 1024, MPI_DOUBLE, MPI_SUM););
 }
 
@@ -318,6 +373,7 @@ int main(int argc, char **argv)
     time_array_types();
     time_packing();
     time_communicators();
+    time_grids();
     time_groups();
     time_small_objects();
     time_memory();

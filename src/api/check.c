@@ -109,6 +109,34 @@ int dm_bad_ptr(const char *name)
     return DM_FAIL(DM_ERR_ARG, "%s is a null pointer", name);
 }
 
+int dm_bad_nneg(MPI_Count n, const char *name)
+{
+    return DM_FAIL(DM_ERR_ARG, "%s is %lld, it must not be negative", name, (long long)n);
+}
+
+int dm_bad_disp(MPI_Aint disp, const char *name)
+{
+    return DM_FAIL(DM_ERR_DISP, "%s is %ld, it must not be negative", name, (long)disp);
+}
+
+int dm_bad_status(const MPI_Status *status, const char *name)
+{
+    if (status == NULL)
+        return dm_bad_ptr(name);
+    return DM_FAIL(DM_ERR_ARG, "%s is MPI_STATUS_IGNORE, but a status is needed", name);
+}
+
+int dm_bad_same_buf(void)
+{
+    return DM_FAIL(DM_ERR_BUFFER,
+                   "sendbuf and recvbuf are the same; pass MPI_IN_PLACE as sendbuf instead");
+}
+
+int dm_bad_free(int err, const char *name)
+{
+    return DM_FAIL(err, "%s is predefined and cannot be freed", name);
+}
+
 MPI_Count dm_counts_any(struct dm_counts counts, int n)
 {
     for (int i = 0; i < n; i++)
@@ -139,12 +167,6 @@ int dm_bad_op(MPI_Op handle, MPI_Count count, struct dm_op **op_p)
 }
 
 /* ---- handles ---- */
-
-int dm_check_op(MPI_Op handle, struct dm_op **op_p)
-{
-    *op_p = dm_op_get(handle);
-    return *op_p != NULL ? DM_OK : dm_bad_handle(DM_KIND_OP, handle, "op");
-}
 
 /* Logicals have no order; real numbers, which take logical operations too, do. */
 static bool check_is_logical(const struct dm_type *type)
@@ -189,12 +211,6 @@ int dm_check_op_acc(MPI_Op handle, MPI_Count count, const struct dm_type *type, 
     return type == NULL ? DM_OK : dm_op_check(*op_p, type);
 }
 
-int dm_check_errh(MPI_Errhandler handle, struct dm_errhandler **eh_p)
-{
-    *eh_p = dm_handle_get(DM_KIND_ERRHANDLER, handle);
-    return *eh_p != NULL ? DM_OK : dm_bad_handle(DM_KIND_ERRHANDLER, handle, "errhandler");
-}
-
 int dm_check_errh_for(enum dm_kind object, MPI_Errhandler handle, struct dm_errhandler **eh_p)
 {
     int err = dm_check_errh(handle, eh_p);
@@ -232,18 +248,6 @@ int dm_check_file_free(const MPI_File *fh_p, struct dm_file **file_p)
     return fh_p == NULL ? dm_bad_ptr("fh") : dm_check_file(*fh_p, file_p);
 }
 
-int dm_check_info(MPI_Info handle, struct dm_info **info_p)
-{
-    *info_p = dm_handle_get(DM_KIND_INFO, handle);
-    return *info_p != NULL ? DM_OK : dm_bad_handle(DM_KIND_INFO, handle, "info");
-}
-
-int dm_check_info_null(MPI_Info handle, struct dm_info **info_p)
-{
-    *info_p = NULL;
-    return handle == MPI_INFO_NULL ? DM_OK : dm_check_info(handle, info_p);
-}
-
 int dm_check_types(const MPI_Datatype *types, MPI_Count n, const char *name)
 {
     if (types == NULL)
@@ -253,20 +257,6 @@ int dm_check_types(const MPI_Datatype *types, MPI_Count n, const char *name)
             return DM_FAIL(DM_ERR_TYPE,
                            "%s[%lld] is 0x%x, which is no datatype, or one that was freed", name,
                            (long long)i, (unsigned)types[i]);
-    return DM_OK;
-}
-
-int dm_check_type_ptr(const MPI_Datatype *handle_p, struct dm_type **type_p)
-{
-    return handle_p == NULL ? dm_bad_ptr("datatype") : dm_check_type(*handle_p, "datatype", type_p);
-}
-
-int dm_check_req_live(const MPI_Request *request_p)
-{
-    if (request_p == NULL)
-        return dm_bad_ptr("request");
-    if (dm_req_get(*request_p) == NULL)
-        return dm_bad_handle(DM_KIND_REQUEST, *request_p, "request");
     return DM_OK;
 }
 
@@ -285,90 +275,7 @@ int dm_check_message(const MPI_Message *message_p)
     return DM_OK;
 }
 
-int dm_check_status(const MPI_Status *status, const char *name)
-{
-    if (status == NULL)
-        return dm_bad_ptr(name);
-    if (status == MPI_STATUS_IGNORE)
-        return DM_FAIL(DM_ERR_ARG, "%s is MPI_STATUS_IGNORE, but a status is needed", name);
-    return DM_OK;
-}
-
-static int predefined(int err, const char *name)
-{
-    return DM_FAIL(err, "%s is predefined and cannot be freed", name);
-}
-
-static bool check_is_made(int handle)
-{
-    return (uint32_t)handle >> 30 != 1;
-}
-
-int dm_check_comm_free(const MPI_Comm *handle_p, struct dm_comm **comm_p)
-{
-    int err = handle_p == NULL ? dm_bad_ptr("comm") : dm_check_comm(*handle_p, comm_p);
-
-    return err != DM_OK || check_is_made(*handle_p) ? err
-                                                    : predefined(DM_ERR_COMM, (*comm_p)->name);
-}
-
-int dm_check_type_free(const MPI_Datatype *handle_p, struct dm_type **type_p)
-{
-    int err = dm_check_type_ptr(handle_p, type_p);
-
-    return err != DM_OK || !(*type_p)->is_builtin ? err : predefined(DM_ERR_TYPE, "datatype");
-}
-
-int dm_check_op_free(const MPI_Op *handle_p, struct dm_op **op_p)
-{
-    int err = handle_p == NULL ? dm_bad_ptr("op") : dm_check_op(*handle_p, op_p);
-
-    return err != DM_OK || check_is_made(*handle_p) ? err : predefined(DM_ERR_OP, "op");
-}
-
-int dm_check_win_free(const MPI_Win *handle_p, struct dm_win **win_p)
-{
-    return handle_p == NULL ? dm_bad_ptr("win") : dm_check_win(*handle_p, win_p);
-}
-
-int dm_check_errh_free(const MPI_Errhandler *handle_p, struct dm_errhandler **eh_p)
-{
-    return handle_p == NULL ? dm_bad_ptr("errhandler") : dm_check_errh(*handle_p, eh_p);
-}
-
-int dm_check_info_free(const MPI_Info *handle_p, struct dm_info **info_p)
-{
-    int err = handle_p == NULL ? dm_bad_ptr("info") : dm_check_info(*handle_p, info_p);
-
-    return err != DM_OK || check_is_made(*handle_p) ? err : predefined(DM_ERR_INFO, "MPI_INFO_ENV");
-}
-
-int dm_check_keyval_free(const int *keyval_p, int *number_p)
-{
-    if (keyval_p == NULL)
-        return dm_bad_ptr("keyval");
-    *number_p = *keyval_p;
-    return DM_OK;
-}
-
 /* ---- values ---- */
-
-int dm_check_pos(const int *position, MPI_Count *wide_p)
-{
-    if (position == NULL)
-        return dm_bad_ptr("position");
-    *wide_p = *position;
-    return *position >= 0
-               ? DM_OK
-               : DM_FAIL(DM_ERR_ARG, "position is %d, it must not be negative", *position);
-}
-
-int dm_check_disp(MPI_Aint disp, const char *name)
-{
-    if (disp >= 0)
-        return DM_OK;
-    return DM_FAIL(DM_ERR_DISP, "%s is %ld, it must not be negative", name, (long)disp);
-}
 
 int dm_check_size(MPI_Aint size, const char *name)
 {
@@ -382,13 +289,6 @@ int dm_check_disp_unit(MPI_Aint disp_unit)
     if (disp_unit > 0 && disp_unit <= INT32_MAX)
         return DM_OK;
     return DM_FAIL(DM_ERR_DISP, "disp_unit is %ld, it must be 1 to %d", (long)disp_unit, INT32_MAX);
-}
-
-int dm_check_nneg(MPI_Count n, const char *name)
-{
-    if (n >= 0)
-        return DM_OK;
-    return DM_FAIL(DM_ERR_ARG, "%s is %lld, it must not be negative", name, (long long)n);
 }
 
 int dm_check_rank_in(int rank, const struct dm_comm *comm, const char *name)
@@ -415,11 +315,6 @@ int dm_check_assert(int assert_flags)
                    assert_flags);
 }
 
-int dm_check_str(const char *text, const char *name)
-{
-    return text != NULL ? DM_OK : dm_bad_ptr(name);
-}
-
 int dm_check_datarep(const char *datarep)
 {
     if (datarep == NULL)
@@ -437,11 +332,6 @@ int dm_check_key(const char *key)
 int dm_check_value(const char *value)
 {
     return value != NULL ? DM_OK : DM_FAIL(DM_ERR_INFO_VALUE, "value is a null pointer");
-}
-
-int dm_check_fn(const void *fn, const char *name)
-{
-    return fn != NULL ? DM_OK : dm_bad_ptr(name);
 }
 
 int dm_check_counts(struct dm_counts counts, MPI_Count n, const char *name)
@@ -492,21 +382,4 @@ int dm_check_types_if(bool is_used, const MPI_Datatype *types, struct dm_counts 
 int dm_check_displs_if(bool is_used, const void *displs, const char *name)
 {
     return !is_used || displs != NULL ? DM_OK : dm_bad_ptr(name);
-}
-
-int dm_check_buf_coll(bool is_used, const void *buf, size_t count, const struct dm_type *type,
-                      const char *name)
-{
-    return !is_used || buf == MPI_IN_PLACE ? DM_OK : dm_check_buf(buf, count, type, name);
-}
-
-int dm_check_buf_reduce(const void *sendbuf, const void *recvbuf, size_t count,
-                        const struct dm_type *type, bool is_used)
-{
-    if (!is_used)
-        return DM_OK;
-    if (sendbuf == recvbuf && count > 0 && recvbuf != NULL)
-        return DM_FAIL(DM_ERR_BUFFER,
-                       "sendbuf and recvbuf are the same; pass MPI_IN_PLACE as sendbuf instead");
-    return dm_check_buf(recvbuf, count, type, "recvbuf");
 }

@@ -5,78 +5,7 @@
 #ifndef DM_API_CHECK_INL_H
 #define DM_API_CHECK_INL_H
 
-#include "api/check.h"
-
-static inline int dm_check_comm(MPI_Comm handle, struct dm_comm **comm_p)
-{
-    *comm_p = dm_handle_get(DM_KIND_COMM, handle);
-    return dm_likely(*comm_p != NULL) ? DM_OK : dm_bad_handle(DM_KIND_COMM, handle, "comm");
-}
-
-static inline int dm_check_win(MPI_Win handle, struct dm_win **win_p)
-{
-    *win_p = dm_win_get(handle);
-    return dm_likely(*win_p != NULL) ? DM_OK : dm_bad_handle(DM_KIND_WIN, handle, "win");
-}
-
-static inline int dm_check_type(MPI_Datatype handle, const char *name, struct dm_type **type_p)
-{
-    *type_p = dm_type_get(handle);
-    return dm_likely(*type_p != NULL) ? DM_OK : dm_bad_handle(DM_KIND_TYPE, handle, name);
-}
-
-static inline int dm_check_group(MPI_Group handle, const char *name, struct dm_group **group_p)
-{
-    *group_p = dm_handle_get(DM_KIND_GROUP, handle);
-    return dm_likely(*group_p != NULL) ? DM_OK : dm_bad_handle(DM_KIND_GROUP, handle, name);
-}
-
-static inline int dm_check_group_free(const MPI_Group *handle_p, struct dm_group **group_p)
-{
-    return dm_unlikely(handle_p == NULL) ? dm_bad_ptr("group")
-                                         : dm_check_group(*handle_p, "group", group_p);
-}
-
-/* A type that moves data must be committed. Where count is 0 none is looked at. */
-static DM_ALWAYS_INLINE int dm_check_type_used(MPI_Datatype handle, MPI_Count count,
-                                               const char *name, struct dm_type **type_p)
-{
-    *type_p = dm_type_get(handle);
-    return dm_likely(*type_p != NULL && (*type_p)->is_committed)
-               ? DM_OK
-               : dm_bad_type(handle, count, name, type_p);
-}
-
-static inline int dm_check_type_if(bool is_used, MPI_Datatype handle, MPI_Count count,
-                                   const char *name, struct dm_type **type_p)
-{
-    if (is_used)
-        return dm_check_type_used(handle, count, name, type_p);
-    *type_p = dm_type_get(handle);
-    return DM_OK;
-}
-
-/* The same with a count for each of n ranks. */
-static inline int dm_check_type_of_all(bool is_used, MPI_Datatype handle, struct dm_counts counts,
-                                       int n, const char *name, struct dm_type **type_p)
-{
-    *type_p = dm_type_get(handle);
-    if (!is_used || dm_likely(*type_p != NULL && (*type_p)->is_committed))
-        return DM_OK;
-    return dm_bad_type(handle, dm_counts_any(counts, n), name, type_p);
-}
-
-/* The op of a reduction, which must suit the type. Where count is 0 none is looked at. */
-static inline int dm_check_op_used(bool is_used, MPI_Op handle, MPI_Count count,
-                                   const struct dm_type *type, struct dm_op **op_p)
-{
-    *op_p = dm_op_get(handle);
-    if (!is_used)
-        return DM_OK;
-    if (dm_unlikely(*op_p == NULL || handle == MPI_REPLACE || handle == MPI_NO_OP || count == 0))
-        return dm_bad_op(handle, count, op_p);
-    return (*op_p)->is_builtin ? dm_op_check(*op_p, type) : DM_OK;
-}
+#include "api/check_handle_inl.h"
 
 static inline int dm_check_count(MPI_Count count, const char *name)
 {
@@ -99,6 +28,24 @@ static inline int dm_check_buf_if(bool is_used, const void *buf, size_t count,
                                   const struct dm_type *type, const char *name)
 {
     return is_used ? dm_check_buf(buf, count, type, name) : DM_OK;
+}
+
+/* Of collectives: MPI_IN_PLACE is allowed here. */
+static inline int dm_check_buf_coll(bool is_used, const void *buf, size_t count,
+                                    const struct dm_type *type, const char *name)
+{
+    return !is_used || buf == MPI_IN_PLACE ? DM_OK : dm_check_buf(buf, count, type, name);
+}
+
+/* The result of a reduction must not be its input. */
+static inline int dm_check_buf_reduce(const void *sendbuf, const void *recvbuf, size_t count,
+                                      const struct dm_type *type, bool is_used)
+{
+    if (!is_used)
+        return DM_OK;
+    if (dm_unlikely(sendbuf == recvbuf && count > 0 && recvbuf != NULL))
+        return dm_bad_same_buf();
+    return dm_check_buf(recvbuf, count, type, "recvbuf");
 }
 
 static inline int dm_check_rank_to(int rank, const struct dm_comm *comm, const char *name)
@@ -166,9 +113,46 @@ static inline int dm_check_array(const void *array, MPI_Count n, const char *nam
     return dm_likely(array != NULL || n <= 0) ? DM_OK : dm_bad_ptr(name);
 }
 
+static inline int dm_check_fn(const void *fn, const char *name)
+{
+    return dm_check_ptr(fn, name);
+}
+
+static inline int dm_check_str(const char *text, const char *name)
+{
+    return dm_check_ptr(text, name);
+}
+
+/* Numbers whose error class is MPI_ERR_ARG. */
+static inline int dm_check_nneg(MPI_Count n, const char *name)
+{
+    return dm_likely(n >= 0) ? DM_OK : dm_bad_nneg(n, name);
+}
+
+static inline int dm_check_disp(MPI_Aint disp, const char *name)
+{
+    return dm_likely(disp >= 0) ? DM_OK : dm_bad_disp(disp, name);
+}
+
+/* The position of MPI_Pack, widened. */
+static inline int dm_check_pos(const int *position, MPI_Count *wide_p)
+{
+    if (dm_unlikely(position == NULL))
+        return dm_bad_ptr("position");
+    *wide_p = *position;
+    return dm_check_nneg(*position, "position");
+}
+
 static inline int dm_check_req(const MPI_Request *request_p)
 {
     return dm_likely(request_p != NULL) ? DM_OK : dm_bad_ptr("request");
+}
+
+/* A status that is to be read or changed. */
+static inline int dm_check_status(const MPI_Status *status, const char *name)
+{
+    return dm_likely(status != NULL && status != MPI_STATUS_IGNORE) ? DM_OK
+                                                                    : dm_bad_status(status, name);
 }
 
 /* Neighbours in the communicator's topology; without one there are none, and the body complains. */

@@ -81,7 +81,7 @@ int dm_chan_progress(struct dm_chan *chan);
  * the number of processes per core demand; lets other threads in.
  */
 void dm_chan_progress_wait(struct dm_chan *chan);
-/* Make progress, as dm_chan_progress_wait does, until *n_pending is 0. */
+/* Make progress, as dm_chan_progress_wait does, until *n_pending, which is not 0 yet, is. */
 void dm_chan_wait(struct dm_chan *chan, const int *n_pending);
 /*
  * One pass for calls that only look (MPI_Test, MPI_Iprobe): never blocks, but when processes

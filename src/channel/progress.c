@@ -85,8 +85,6 @@ void dm_chan_wait(struct dm_chan *chan, const int *n_pending)
 {
     const volatile int *flag = n_pending;
 
-    if (*flag == 0)
-        return;
     chan->long_wait.n_pending = n_pending;
     if (dm_unlikely(chan->long_wait.is_timed))
         dm_wait_timed_begin(chan);

@@ -17,10 +17,43 @@
 /* len >= DM_COPY_LONG bytes, which must not overlap, by loads and stores. */
 void dm_copy_long(char *to, const char *from, size_t len);
 
+#define DM_COPY_FEW 16
+
+/* len <= DM_COPY_FEW bytes, which may overlap: from both ends, since a call takes longer. */
+static inline void dm_copy_few(void *to, const void *from, size_t len)
+{
+    const char *s = from;
+    char *d = to;
+
+    if (len >= 8) {
+        uint64_t first, last;
+
+        memcpy(&first, s, 8);
+        memcpy(&last, s + len - 8, 8);
+        memcpy(d, &first, 8);
+        memcpy(d + len - 8, &last, 8);
+    } else if (len >= 4) {
+        uint32_t first, last;
+
+        memcpy(&first, s, 4);
+        memcpy(&last, s + len - 4, 4);
+        memcpy(d, &first, 4);
+        memcpy(d + len - 4, &last, 4);
+    } else if (len > 0) {
+        char first = s[0], middle = s[len / 2], last = s[len - 1];
+
+        d[0] = first;
+        d[len / 2] = middle;
+        d[len - 1] = last;
+    }
+}
+
 /* len bytes, which must not overlap. */
 static inline void dm_copy(void *to, const void *from, size_t len)
 {
-    if (len < DM_COPY_LONG)
+    if (len <= DM_COPY_FEW)
+        dm_copy_few(to, from, len);
+    else if (len < DM_COPY_LONG)
         memcpy(to, from, len);
     else
         dm_copy_long(to, from, len);

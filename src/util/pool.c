@@ -27,8 +27,7 @@ void dm_pool_init(struct dm_pool *pool, size_t len, size_t per_chunk, size_t max
     };
 }
 
-/* Adds one chunk; false when the limit is reached or memory is out. */
-static int pool_grow(struct dm_pool *pool)
+bool dm_pool_grow(struct dm_pool *pool)
 {
     size_t n = pool->per_chunk;
     char *chunk;
@@ -36,11 +35,11 @@ static int pool_grow(struct dm_pool *pool)
     if (pool->max > 0 && pool->max - pool->n_total < n)
         n = pool->max - pool->n_total;
     if (n == 0)
-        return 0;
+        return false;
     chunk = aligned_alloc(DM_CACHE_LINE,
                           pool_round_up(DM_CACHE_LINE + n * pool->obj_len, DM_CACHE_LINE));
     if (chunk == NULL)
-        return 0;
+        return false;
     *(void **)(void *)chunk = pool->chunks;
     pool->chunks = chunk;
     /* From the last to the first, so that they are handed out in address order. */
@@ -51,32 +50,13 @@ static int pool_grow(struct dm_pool *pool)
         pool->free = obj;
     }
     pool->n_total += n;
-    return 1;
-}
-
-void *dm_pool_get(struct dm_pool *pool)
-{
-    void *obj;
-
-    if (dm_unlikely(pool->free == NULL) && !pool_grow(pool))
-        return NULL;
-    obj = pool->free;
-    pool->free = *(void **)obj;
-    pool->n_used++;
-    return obj;
-}
-
-void dm_pool_put(struct dm_pool *pool, void *obj)
-{
-    *(void **)obj = pool->free;
-    pool->free = obj;
-    pool->n_used--;
+    return true;
 }
 
 int dm_pool_reserve(struct dm_pool *pool, size_t n)
 {
     while (pool->n_total - pool->n_used < n)
-        if (!pool_grow(pool))
+        if (!dm_pool_grow(pool))
             return DM_FAIL(DM_ENOMEM, "%zu objects of %zu bytes", n, pool->obj_len);
     return DM_OK;
 }

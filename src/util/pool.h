@@ -5,7 +5,10 @@
 #ifndef DM_UTIL_POOL_H
 #define DM_UTIL_POOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+#include "util/port.h"
 
 struct dm_pool {
     size_t obj_len;   /* bytes from one object to the next */
@@ -22,10 +25,29 @@ struct dm_pool {
  * when len is a multiple of one). Grows by per_chunk objects up to max.
  */
 void dm_pool_init(struct dm_pool *pool, size_t len, size_t per_chunk, size_t max);
+/* One more chunk; false when max is reached or memory is out. */
+bool dm_pool_grow(struct dm_pool *pool);
 /* An object with undefined content; NULL when max is reached or memory is out. */
-void *dm_pool_get(struct dm_pool *pool);
+static inline void *dm_pool_get(struct dm_pool *pool)
+{
+    void *obj = pool->free;
+
+    if (dm_unlikely(obj == NULL)) {
+        if (!dm_pool_grow(pool))
+            return NULL;
+        obj = pool->free;
+    }
+    pool->free = *(void **)obj;
+    pool->n_used++;
+    return obj;
+}
 /* Give back what dm_pool_get returned. */
-void dm_pool_put(struct dm_pool *pool, void *obj);
+static inline void dm_pool_put(struct dm_pool *pool, void *obj)
+{
+    *(void **)obj = pool->free;
+    pool->free = obj;
+    pool->n_used--;
+}
 /* Make sure that n more objects can be had without malloc: DM_OK or DM_ENOMEM. */
 int dm_pool_reserve(struct dm_pool *pool, size_t n);
 /* Free all chunks, with every object that is still out. */

@@ -161,17 +161,21 @@ static DM_NOINLINE int poll_more(struct dm_adapt *adapt)
     return n;
 }
 
+/* A look at a driven rail costs a system call: not for rails that nobody is connected over. */
+static inline bool poll_is_driving(const struct dm_adapt *adapt)
+{
+    return adapt->poll.n_driven > 0 || !dm_list_is_empty(&adapt->poll.connecting);
+}
+
 int dm_adapt_poll(struct dm_adapt *adapt)
 {
-    bool is_connecting = !dm_list_is_empty(&adapt->poll.connecting);
-    /* a look costs a system call: not for rails that nobody is connected over */
-    bool is_driving = adapt->poll.n_driven > 0 || is_connecting;
     int n = 0;
 
     for (int i = 0; i < adapt->rails.n_ias; i++) {
         struct dm_ia *ia = adapt->rails.ias[i];
 
-        if (dm_unlikely(ia->n_signalled > 0 || ia->n_sendrecv > 0 || (ia->is_driven && is_driving)))
+        if (dm_unlikely(ia->n_signalled > 0 || ia->n_sendrecv > 0 ||
+                        (ia->is_driven && poll_is_driving(adapt))))
             n += dm_poll_drain_rail(ia);
     }
     for (int i = 0; i < adapt->poll.n_hot; i++)

@@ -64,7 +64,7 @@ void dm_coll_stop(void)
     dm_coll_state.spare_len = 0;
 }
 
-int dm_coll_barrier(struct dm_comm *comm, struct dm_coll_how how)
+int dm_coll_barrier_run(struct dm_comm *comm, struct dm_coll_how how)
 {
     static const struct dm_coll_args none;
 

@@ -55,10 +55,27 @@ static inline struct dm_coll_how dm_coll_persistent(const struct dm_info *info,
     return (struct dm_coll_how){.req_p = req_p, .is_persistent = true};
 }
 
-/* Section 6.3 to 6.8. */
-int dm_coll_barrier(struct dm_comm *comm, struct dm_coll_how how);
-int dm_coll_bcast(void *buf, size_t count, struct dm_type *type, int root, struct dm_comm *comm,
-                  struct dm_coll_how how);
+/* Is this process the only one? */
+static inline bool dm_coll_is_alone(const struct dm_comm *comm)
+{
+    return comm->size == 1 && comm->remote == NULL;
+}
+
+/* Section 6.3 to 6.8. Of one process the first two do nothing, so that the call is all they cost. */
+int dm_coll_barrier_run(struct dm_comm *comm, struct dm_coll_how how);
+static inline int dm_coll_barrier(struct dm_comm *comm, struct dm_coll_how how)
+{
+    return dm_coll_is_alone(comm) && how.req_p == NULL ? DM_OK : dm_coll_barrier_run(comm, how);
+}
+int dm_coll_bcast_run(void *buf, size_t count, struct dm_type *type, int root, struct dm_comm *comm,
+                      struct dm_coll_how how);
+static inline int dm_coll_bcast(void *buf, size_t count, struct dm_type *type, int root,
+                                struct dm_comm *comm, struct dm_coll_how how)
+{
+    return dm_coll_is_alone(comm) && how.req_p == NULL && buf != MPI_IN_PLACE
+               ? DM_OK
+               : dm_coll_bcast_run(buf, count, type, root, comm, how);
+}
 int dm_coll_gather(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
                    size_t rcount, struct dm_type *rtype, int root, struct dm_comm *comm,
                    struct dm_coll_how how);

@@ -9,6 +9,14 @@ static int in_place_error(const char *what)
     return DM_FAIL(DM_ERR_BUFFER, "MPI_IN_PLACE is not allowed as the %s of this rank", what);
 }
 
+static DM_COLD int apart_error(int i, const void *to)
+{
+    return DM_FAIL(DM_ERR_BUFFER,
+                   "rank %d sends to itself what it receives, at %p; pass "
+                   "MPI_IN_PLACE instead",
+                   i, to);
+}
+
 /*
  * What this rank gives to itself may not be what it gets: programs that pass the same elements
  * twice mean MPI_IN_PLACE. i is its rank; MPI_Gather and MPI_Scatter know a block of one side only.
@@ -20,10 +28,21 @@ static int check_apart(const struct dm_coll_args *a, int i, const void *from, co
     if (from != to || type != dm_coll_rtype(a, i) || type->size == 0 || dm_coll_scount(a, i) == 0 ||
         dm_coll_rcount(a, i) == 0)
         return DM_OK;
-    return DM_FAIL(DM_ERR_BUFFER,
-                   "rank %d sends to itself what it receives, at %p; pass "
-                   "MPI_IN_PLACE instead",
-                   i, to);
+    return apart_error(i, to);
+}
+
+int dm_coll_copy_alone(const void *sbuf, size_t scount, struct dm_type *stype, void *rbuf,
+                       size_t rcount, struct dm_type *rtype, struct dm_comm *comm,
+                       struct dm_coll_how how)
+{
+    int err;
+
+    if (sbuf == MPI_IN_PLACE || rbuf == MPI_IN_PLACE)
+        return dm_coll_nothing(comm, how);
+    if (dm_unlikely(sbuf == rbuf && stype == rtype && stype->size > 0 && scount > 0 && rcount > 0))
+        return apart_error(0, rbuf);
+    err = dm_type_copy(sbuf, scount, stype, rbuf, rcount, rtype);
+    return err == DM_OK ? dm_coll_nothing(comm, how) : err;
 }
 
 /* Between groups nothing is in place; what does not count is not looked at. */
@@ -37,7 +56,7 @@ static int run_inter(enum dm_coll_kind kind, const struct dm_coll_args *a, bool 
     return dm_coll_run(kind, 0, a, comm, how);
 }
 
-static int move_bcast(void *buf, size_t count, struct dm_type *type, int root, struct dm_comm *comm,
+int dm_coll_bcast_run(void *buf, size_t count, struct dm_type *type, int root, struct dm_comm *comm,
                       struct dm_coll_how how)
 {
     struct dm_coll_args a = {.rbuf = buf, .rcount = count, .rtype = type, .root = root};
@@ -46,15 +65,9 @@ static int move_bcast(void *buf, size_t count, struct dm_type *type, int root, s
         return run_inter(DM_COLL_BCAST, &a, false, root != MPI_PROC_NULL, comm, how);
     if (buf == MPI_IN_PLACE)
         return in_place_error("buffer");
-    return dm_coll_run_some(DM_COLL_BCAST, dm_coll_bytes(count, type), &a, comm, how);
-}
-
-int dm_coll_bcast(void *buf, size_t count, struct dm_type *type, int root, struct dm_comm *comm,
-                  struct dm_coll_how how)
-{
-    if (dm_coll_is_alone(comm) && buf != MPI_IN_PLACE)
+    if (dm_coll_is_alone(comm))
         return dm_coll_nothing(comm, how);
-    return move_bcast(buf, count, type, root, comm, how);
+    return dm_coll_run_some(DM_COLL_BCAST, dm_coll_bytes(count, type), &a, comm, how);
 }
 
 /* ---- to and from a root ---- */
@@ -97,6 +110,8 @@ int dm_coll_gather(const void *sbuf, size_t scount, struct dm_type *stype, void 
                              .rtype = rtype,
                              .root = root};
 
+    if (dm_coll_is_copy(rbuf, comm, how))
+        return dm_coll_copy_alone(sbuf, scount, stype, rbuf, rcount, rtype, comm, how);
     return coll_gather(DM_COLL_GATHER, &a, comm, how);
 }
 
@@ -152,6 +167,8 @@ int dm_coll_scatter(const void *sbuf, size_t scount, struct dm_type *stype, void
                              .rtype = rtype,
                              .root = root};
 
+    if (dm_coll_is_copy(sbuf, comm, how))
+        return dm_coll_copy_alone(sbuf, scount, stype, rbuf, rcount, rtype, comm, how);
     return coll_scatter(DM_COLL_SCATTER, &a, comm, how);
 }
 
@@ -211,6 +228,8 @@ int dm_coll_allgather(const void *sbuf, size_t scount, struct dm_type *stype, vo
                              .rcount = rcount,
                              .rtype = rtype};
 
+    if (dm_coll_is_copy(rbuf, comm, how))
+        return dm_coll_copy_alone(sbuf, scount, stype, rbuf, rcount, rtype, comm, how);
     return allgather_run(DM_COLL_ALLGATHER, &a, comm, how);
 }
 
@@ -260,6 +279,8 @@ int dm_coll_alltoall(const void *sbuf, size_t scount, struct dm_type *stype, voi
                              .rcount = rcount,
                              .rtype = rtype};
 
+    if (dm_coll_is_copy(rbuf, comm, how))
+        return dm_coll_copy_alone(sbuf, scount, stype, rbuf, rcount, rtype, comm, how);
     return alltoall_run(DM_COLL_ALLTOALL, &a, comm, how);
 }
 

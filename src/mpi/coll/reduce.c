@@ -26,6 +26,8 @@ int dm_coll_reduce(const void *sbuf, void *rbuf, size_t count, struct dm_type *t
     bool is_inter = comm->remote != NULL;
     int err;
 
+    if (dm_coll_is_copy(rbuf, comm, how))
+        return dm_coll_copy_alone(sbuf, count, type, rbuf, count, type, comm, how);
     if (is_inter && root == MPI_PROC_NULL)
         return dm_coll_run(DM_COLL_REDUCE, 0, &a, comm, how);
     if (is_inter ? root >= 0 : comm->rank != root) {
@@ -57,15 +59,16 @@ static int reduce_vector(enum dm_coll_kind kind, const void *sbuf, void *rbuf, s
 int dm_coll_allreduce(const void *sbuf, void *rbuf, size_t count, struct dm_type *type,
                       struct dm_op *op, struct dm_comm *comm, struct dm_coll_how how)
 {
-    /* What one rank gives is the result. */
-    if (dm_coll_is_alone(comm) && how.req_p == NULL && sbuf != MPI_IN_PLACE && rbuf != MPI_IN_PLACE)
-        return dm_type_copy(sbuf, count, type, rbuf, count, type);
+    if (dm_coll_is_copy(rbuf, comm, how))
+        return dm_coll_copy_alone(sbuf, count, type, rbuf, count, type, comm, how);
     return reduce_vector(DM_COLL_ALLREDUCE, sbuf, rbuf, count, type, op, comm, how);
 }
 
 int dm_coll_scan(const void *sbuf, void *rbuf, size_t count, struct dm_type *type, struct dm_op *op,
                  struct dm_comm *comm, struct dm_coll_how how)
 {
+    if (dm_coll_is_copy(rbuf, comm, how))
+        return dm_coll_copy_alone(sbuf, count, type, rbuf, count, type, comm, how);
     return reduce_vector(DM_COLL_SCAN, sbuf, rbuf, count, type, op, comm, how);
 }
 
@@ -96,6 +99,8 @@ int dm_coll_reduce_scatter_block(const void *sbuf, void *rbuf, size_t rcount, st
 {
     struct dm_coll_args a = {.sbuf = sbuf, .rbuf = rbuf, .rcount = rcount, .rtype = type, .op = op};
 
+    if (dm_coll_is_copy(rbuf, comm, how))
+        return dm_coll_copy_alone(sbuf, rcount, type, rbuf, rcount, type, comm, how);
     return reduce_scatter(&a, comm, how);
 }
 

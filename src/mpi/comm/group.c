@@ -11,18 +11,6 @@
 
 /* ---- questions ---- */
 
-int dm_group_size(struct dm_group *group, int *size)
-{
-    *size = group->size;
-    return DM_OK;
-}
-
-int dm_group_rank(struct dm_group *group, int *rank)
-{
-    *rank = group->rank;
-    return DM_OK;
-}
-
 int dm_group_translate_ranks(struct dm_group *group1, int n, const int ranks1[],
                              struct dm_group *group2, int ranks2[])
 {

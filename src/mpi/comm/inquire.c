@@ -3,24 +3,6 @@
  */
 #include "mpi/comm/comm.h"
 
-int dm_comm_size(struct dm_comm *comm, int *size)
-{
-    *size = comm->size;
-    return DM_OK;
-}
-
-int dm_comm_rank(struct dm_comm *comm, int *rank)
-{
-    *rank = comm->rank;
-    return DM_OK;
-}
-
-int dm_comm_test_inter(struct dm_comm *comm, int *flag)
-{
-    *flag = comm->remote != NULL;
-    return DM_OK;
-}
-
 int dm_comm_remote_size(struct dm_comm *comm, int *size)
 {
     if (comm->remote == NULL)

@@ -62,21 +62,18 @@ static inline int keyval_find(enum dm_kind kind, int handle, struct keyval **key
 int dm_keyval_new(enum dm_kind kind, dm_attr_copy_fn *copy, dm_attr_delete_fn *del, void *extra,
                   int *keyval_p)
 {
-    struct keyval *keyval = dm_obj_alloc(DM_KIND_KEYVAL, sizeof(*keyval));
+    struct keyval *keyval = dm_obj_take(DM_KIND_KEYVAL, sizeof(*keyval));
     int err;
 
     if (keyval == NULL)
         return DM_FAIL(DM_ENOMEM, "attribute key");
+    *keyval = (struct keyval){.kind = kind, .copy = copy, .del = del, .extra = extra};
     err = dm_handle_new(DM_KIND_KEYVAL, &keyval->obj);
     if (err != DM_OK) {
         dm_obj_free(DM_KIND_KEYVAL, keyval);
         return err;
     }
-    keyval->kind = kind;
     keyval->id = keyval->obj.handle;
-    keyval->copy = copy;
-    keyval->del = del;
-    keyval->extra = extra;
     *keyval_p = keyval->id;
     return DM_OK;
 }
@@ -140,7 +137,7 @@ static int attr_call_delete(int handle, struct dm_attr *attr)
 static int attr_add(struct dm_attr **attrs_p, struct keyval *keyval, void *value,
                     enum dm_attr_type type)
 {
-    struct dm_attr *attr = dm_obj_alloc(DM_KIND_ATTR, sizeof(*attr));
+    struct dm_attr *attr = dm_obj_take(DM_KIND_ATTR, sizeof(*attr));
 
     if (attr == NULL)
         return DM_FAIL(DM_ENOMEM, "attribute");

@@ -90,15 +90,8 @@ int dm_comm_new(struct dm_group *group, uint32_t ctx, struct dm_errhandler *eh,
     return err;
 }
 
-void dm_comm_ref(struct dm_comm *comm)
+void dm_comm_destroy(struct dm_comm *comm)
 {
-    comm->obj.refs++;
-}
-
-void dm_comm_unref(struct dm_comm *comm)
-{
-    if (comm == NULL || --comm->obj.refs > 0)
-        return;
     for (int i = 0; i < hooks.n_on_free; i++)
         hooks.on_free[i](comm);
     dm_handle_drop(DM_KIND_COMM, &comm->obj);

@@ -64,9 +64,18 @@ int dm_comm_new(struct dm_group *group, uint32_t ctx, struct dm_errhandler *eh,
  * and tags tell its agreements from others. The caller drops its reference. DM_ENOMEM.
  */
 int dm_comm_hidden_get(struct dm_group *group, struct dm_comm **comm_p);
-void dm_comm_ref(struct dm_comm *comm);
-/* Drop a reference; the last one frees (and gives the context id back by dm_ctx_put). */
-void dm_comm_unref(struct dm_comm *comm);
+static inline void dm_comm_ref(struct dm_comm *comm)
+{
+    comm->obj.refs++;
+}
+/* The last reference is gone: free it, and give the context id back by dm_ctx_put. */
+void dm_comm_destroy(struct dm_comm *comm);
+/* Drop a reference; may be NULL. */
+static inline void dm_comm_unref(struct dm_comm *comm)
+{
+    if (comm != NULL && --comm->obj.refs <= 0)
+        dm_comm_destroy(comm);
+}
 /* Make it an intercommunicator; takes a reference. */
 void dm_comm_set_remote(struct dm_comm *comm, struct dm_group *remote);
 /* Its error handler counts from now on (1), or not any more (-1): see dm_world.count_fatal. */

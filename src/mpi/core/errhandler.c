@@ -28,14 +28,13 @@ void dm_errhandler_unref(struct dm_errhandler *eh)
 
 static int errhandler_create(enum dm_kind object, struct dm_errhandler **eh_p)
 {
-    struct dm_errhandler *eh = dm_obj_alloc(DM_KIND_ERRHANDLER, sizeof(*eh));
+    struct dm_errhandler *eh = dm_obj_take(DM_KIND_ERRHANDLER, sizeof(*eh));
     int err;
 
     *eh_p = NULL;
     if (eh == NULL)
         return DM_FAIL(DM_ENOMEM, "error handler object");
-    eh->kind = DM_EH_USER;
-    eh->object = (int)object;
+    *eh = (struct dm_errhandler){.kind = DM_EH_USER, .object = (int)object};
     err = dm_handle_new(DM_KIND_ERRHANDLER, &eh->obj);
     if (err != DM_OK) {
         dm_obj_free(DM_KIND_ERRHANDLER, eh);

@@ -40,16 +40,14 @@ int dm_group_new(int size, const int *procs, struct dm_group **group_p)
 
 int dm_group_of(int size, int *procs, struct dm_group **group_p)
 {
-    struct dm_group *group = dm_obj_alloc(DM_KIND_GROUP, sizeof(*group));
+    struct dm_group *group = dm_obj_take(DM_KIND_GROUP, sizeof(*group));
 
     *group_p = NULL;
     if (group == NULL) {
         free(procs);
         return DM_FAIL(DM_ENOMEM, "group object");
     }
-    group->obj.refs = 1;
-    group->size = size;
-    group->procs = procs;
+    *group = (struct dm_group){.obj.refs = 1, .size = size, .procs = procs};
     group_count_foreign(group, 1);
     group->rank = dm_group_rank_of(group, dm_world.rank);
     *group_p = group;

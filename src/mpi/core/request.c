@@ -41,38 +41,6 @@ void dm_req_init(struct dm_req *req, enum dm_req_kind kind, const struct dm_req_
     dm_status_set_empty(&req->status);
 }
 
-void dm_req_rest(struct dm_req *req)
-{
-    req->n_pending = 0;
-    req->err = DM_OK;
-    req->is_cancelled = false;
-    req->is_started = false;
-    dm_status_set_empty(&req->status);
-}
-
-void dm_req_ref(struct dm_req *req)
-{
-    req->obj.refs++;
-}
-
-void dm_req_unref(struct dm_req *req)
-{
-    if (--req->obj.refs > 0)
-        return;
-    dm_handle_drop(DM_KIND_REQUEST, &req->obj);
-    req->ops->free(req);
-}
-
-int dm_req_handle(struct dm_req *req, MPI_Request *handle_p)
-{
-    int err = DM_OK;
-
-    if (req->obj.handle == 0)
-        err = dm_handle_new(DM_KIND_REQUEST, &req->obj);
-    *handle_p = err == DM_OK ? req->obj.handle : MPI_REQUEST_NULL;
-    return err;
-}
-
 int dm_req_wait(struct dm_req *req)
 {
     dm_wait_for(&req->n_pending);

@@ -70,19 +70,41 @@ static inline bool dm_req_is_inactive(const struct dm_req *req)
     return req->kind == DM_REQ_PERSISTENT && !req->is_started;
 }
 /* Make a persistent request inactive. */
-void dm_req_rest(struct dm_req *req);
+static inline void dm_req_rest(struct dm_req *req)
+{
+    req->n_pending = 0;
+    req->err = 0; /* DM_OK */
+    req->is_cancelled = false;
+    req->is_started = false;
+    dm_status_set_empty(&req->status);
+}
 
 /* Initialise the common part; no handle yet, refs 1 (the caller's). */
 void dm_req_init(struct dm_req *req, enum dm_req_kind kind, const struct dm_req_ops *ops,
                  struct dm_comm *comm);
-void dm_req_ref(struct dm_req *req);
-void dm_req_unref(struct dm_req *req);
+static inline void dm_req_ref(struct dm_req *req)
+{
+    req->obj.refs++;
+}
+static inline void dm_req_unref(struct dm_req *req)
+{
+    if (--req->obj.refs > 0)
+        return;
+    dm_handle_drop(DM_KIND_REQUEST, &req->obj);
+    req->ops->free(req);
+}
 static inline bool dm_req_is_done(const struct dm_req *req)
 {
     return req->n_pending == 0;
 }
 /* The handle for the program, made at first call. */
-int dm_req_handle(struct dm_req *req, MPI_Request *handle_p);
+static inline int dm_req_handle(struct dm_req *req, MPI_Request *handle_p)
+{
+    int err = req->obj.handle == 0 ? dm_handle_new(DM_KIND_REQUEST, &req->obj) : 0;
+
+    *handle_p = dm_likely(err == 0) ? req->obj.handle : MPI_REQUEST_NULL;
+    return err;
+}
 /*
  * The operation works on copies of the program's buffers, which end with it; several calls add up. Before the program
  * has the request.

@@ -52,7 +52,8 @@ static inline bool dm_world_is_gone(int proc)
 /* Make progress until *n_pending is 0: the one waiting loop of blocking calls. */
 static inline void dm_wait_for(const int *n_pending)
 {
-    dm_chan_wait(dm_world.chan, n_pending);
+    if (*n_pending != 0)
+        dm_chan_wait(dm_world.chan, n_pending);
 }
 
 #endif

@@ -36,8 +36,17 @@ struct dm_type {
 
 int dm_datatype_start(void); /* bind all predefined types to their handles */
 void dm_datatype_stop(void);
-void dm_type_ref(struct dm_type *type);
-void dm_type_unref(struct dm_type *type);
+static inline void dm_type_ref(struct dm_type *type)
+{
+    type->obj.refs++;
+}
+/* The last reference is gone. */
+void dm_type_destroy(struct dm_type *type);
+static inline void dm_type_unref(struct dm_type *type)
+{
+    if (--type->obj.refs <= 0 && !type->is_builtin)
+        dm_type_destroy(type);
+}
 /*
  * For operations that will show the handle to a function of the program: MPI_Type_free leaves it
  * valid until the last of them has let it go. Both go with a reference.
@@ -79,11 +88,22 @@ int dm_type_unflatten(const void *buf, size_t len, struct dm_type **type_p);
  */
 int dm_type_each_run(const void *buf, size_t count, const struct dm_type *type,
                      int (*fn)(void *arg, void *addr, size_t n, int basic), void *arg);
-/*
- * Basic elements in `bytes` received bytes, and elements or MPI_UNDEFINED (Get_count,
- * Get_elements).
- */
-MPI_Count dm_type_count_of(const struct dm_type *type, uint64_t bytes);
+/* Elements in `bytes` received bytes, or MPI_UNDEFINED (Get_count). */
+static inline MPI_Count dm_type_count_of(const struct dm_type *type, uint64_t bytes)
+{
+    uint64_t size = (uint64_t)type->size;
+
+    if (bytes == 0)
+        return 0;
+    if (size == 0)
+        return MPI_UNDEFINED;
+    if (bytes <= UINT32_MAX && size <= UINT32_MAX) /* half the width takes half the time */
+        return (uint32_t)bytes % (uint32_t)size != 0
+                   ? MPI_UNDEFINED
+                   : (MPI_Count)((uint32_t)bytes / (uint32_t)size);
+    return bytes % size != 0 ? MPI_UNDEFINED : (MPI_Count)(bytes / size);
+}
+/* Basic elements in them, or MPI_UNDEFINED (Get_elements). */
 MPI_Count dm_type_elements_of(const struct dm_type *type, uint64_t bytes);
 /* The reverse: bytes of the first n basic elements (MPI_Status_set_elements). DM_ERR_COUNT when the
  * type has no data and n is not 0. */
@@ -148,8 +168,17 @@ int dm_type_create_darray(int size, int rank, int ndims, struct dm_counts gsizes
 int dm_type_commit(struct dm_type *type);
 /* The handle goes, the object when the last operation or derived type that uses it does. */
 int dm_type_free(struct dm_type *type);
-int dm_type_size(const struct dm_type *type, MPI_Count *size);
-int dm_type_get_extent(const struct dm_type *type, MPI_Count *lb, MPI_Count *extent);
+static inline int dm_type_size(const struct dm_type *type, MPI_Count *size)
+{
+    *size = type->size;
+    return DM_OK;
+}
+static inline int dm_type_get_extent(const struct dm_type *type, MPI_Count *lb, MPI_Count *extent)
+{
+    *lb = type->lb;
+    *extent = type->extent;
+    return DM_OK;
+}
 int dm_type_get_true_extent(const struct dm_type *type, MPI_Count *true_lb, MPI_Count *true_extent);
 int dm_type_set_name(struct dm_type *type, const char *name);
 int dm_type_get_name(const struct dm_type *type, char *name, int *resultlen);

@@ -72,22 +72,6 @@ int dm_type_each_run(const void *buf, size_t count, const struct dm_type *type,
     return DM_OK;
 }
 
-MPI_Count dm_type_count_of(const struct dm_type *type, uint64_t bytes)
-{
-    uint64_t size = (uint64_t)type->size;
-
-    if (bytes == 0)
-        return 0;
-    if (size == 0)
-        return MPI_UNDEFINED;
-    if (bytes <= UINT32_MAX &&
-        size <= UINT32_MAX) /* a division of half the width takes half the time */
-        return (uint32_t)bytes % (uint32_t)size != 0
-                   ? MPI_UNDEFINED
-                   : (MPI_Count)((uint32_t)bytes / (uint32_t)size);
-    return bytes % size != 0 ? MPI_UNDEFINED : (MPI_Count)(bytes / size);
-}
-
 /* Bytes of a pair's first member, by its second one's. */
 static size_t pair_first(const struct dm_type *pair)
 {

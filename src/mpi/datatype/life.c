@@ -19,25 +19,21 @@ struct made_type {
 
 int dm_type_alloc(struct dm_type **type_p)
 {
-    struct made_type *made = dm_obj_alloc(DM_KIND_TYPE, sizeof(*made));
+    struct made_type *made = dm_obj_take(DM_KIND_TYPE, sizeof(*made));
 
     if (made == NULL)
         return DM_FAIL(DM_ENOMEM, "datatype");
+    memset(&made->type, 0, offsetof(struct dm_type, name));
+    made->type.name[0] = '\0';
+    made->prog = (struct dm_type_prog){NULL, NULL};
     made->type.obj.refs = 1;
     made->type.prog = &made->prog;
     *type_p = &made->type;
     return DM_OK;
 }
 
-void dm_type_ref(struct dm_type *type)
+void dm_type_destroy(struct dm_type *type)
 {
-    type->obj.refs++;
-}
-
-void dm_type_unref(struct dm_type *type)
-{
-    if (--type->obj.refs > 0 || type->is_builtin)
-        return;
     dm_loop_unref(type->prog->typed);
     dm_loop_unref(type->prog->plain);
     dm_env_unref(type->env);
@@ -100,7 +96,7 @@ int dm_type_commit(struct dm_type *type)
 
     if (type->is_committed)
         return DM_OK;
-    if (basic != NULL && basic->is_contig) {
+    if ((basic != NULL && basic->is_contig) || dm_loop_is_plain(type->prog->typed)) {
         type->prog->plain = dm_loop_ref(type->prog->typed);
     } else {
         int err = dm_loop_plain(type->prog->typed, &type->prog->plain);
@@ -140,19 +136,6 @@ void dm_type_let_handle(struct dm_type *type)
     if (--type->n_handle_holders == 0 && type->is_freed)
         dm_handle_drop(DM_KIND_TYPE, &type->obj);
     dm_type_unref(type);
-}
-
-int dm_type_size(const struct dm_type *type, MPI_Count *size)
-{
-    *size = type->size;
-    return DM_OK;
-}
-
-int dm_type_get_extent(const struct dm_type *type, MPI_Count *lb, MPI_Count *extent)
-{
-    *lb = type->lb;
-    *extent = type->extent;
-    return DM_OK;
 }
 
 int dm_type_get_true_extent(const struct dm_type *type, MPI_Count *true_lb, MPI_Count *true_extent)

@@ -350,6 +350,17 @@ int dm_loop_repeat(struct dm_loop *loop, size_t reps, ptrdiff_t stride, struct d
     return copy != NULL ? DM_OK : DM_FAIL(DM_ENOMEM, "loop program of a datatype");
 }
 
+bool dm_loop_is_plain(const struct dm_loop *typed)
+{
+    if (typed == NULL || !typed->is_leaf || typed->n > VECTOR_MIN)
+        return false;
+    for (size_t i = 0; i < typed->n; i++)
+        if (!dm_loop_is_dense(dm_loop_basic(typed, i)) ||
+            (i > 0 && typed->disp[i - 1] + (ptrdiff_t)dm_loop_len(typed, i - 1) == typed->disp[i]))
+            return false;
+    return true;
+}
+
 int dm_loop_plain(struct dm_loop *typed, struct dm_loop **loop_p)
 {
     struct dm_build build;

@@ -20,13 +20,13 @@
 struct dm_loop {
     size_t count;
     ptrdiff_t stride;
-    size_t n;        /* items */
-    size_t size;     /* packed bytes of one repetition */
-    size_t len;      /* packed bytes of every item when they are equal, else 0 */
-    int basic;       /* of all blocks, if basics is NULL; MPI_DATATYPE_NULL in the plain form */
-    bool is_leaf;    /* all items are blocks */
-    ptrdiff_t *disp; /* n */
-    size_t *pos;     /* n + 1 packed offsets when len is 0, else NULL */
+    size_t n;               /* items */
+    size_t size;            /* packed bytes of one repetition */
+    size_t len;             /* packed bytes of every item when they are equal, else 0 */
+    int basic;              /* of all blocks, if basics is NULL; no matter in the plain form */
+    bool is_leaf;           /* all items are blocks */
+    ptrdiff_t *disp;        /* n */
+    size_t *pos;            /* n + 1 packed offsets when len is 0, else NULL */
     struct dm_loop **child; /* n, NULL for a block; NULL in a leaf */
     int *basics;            /* n, when they differ, else NULL */
     struct dm_moves *moves; /* of a prepared leaf with few short blocks, else NULL */
@@ -115,6 +115,8 @@ void dm_build_add(struct dm_build *build, ptrdiff_t disp, struct dm_loop *loop, 
 int dm_build_finish(struct dm_build *build, struct dm_loop **loop_p);
 /* reps repetitions of a loop as a new one. DM_ENOMEM. */
 int dm_loop_repeat(struct dm_loop *loop, size_t reps, ptrdiff_t stride, struct dm_loop **loop_p);
+/* Is there nothing to merge, or to make a repetition of? Then a typed loop is plain, too. */
+bool dm_loop_is_plain(const struct dm_loop *typed);
 /* The plain form of a typed loop. DM_ENOMEM. */
 int dm_loop_plain(struct dm_loop *typed, struct dm_loop **loop_p);
 /* Make a plain loop (may be NULL) faster to run, if there is a way. In moves.c. */

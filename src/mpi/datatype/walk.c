@@ -352,23 +352,25 @@ static void walk_type(struct walk *walk, char *buf, size_t count, const struct d
 void dm_type_pack(const void *buf, size_t count, const struct dm_type *type, size_t offset,
                   void *dst, size_t len)
 {
-    struct walk walk = {.ops = &pack_ops, .stream = dst, .left = len};
-
-    if (type->is_contig && len > 0)
+    if (type->is_contig && len > 0) {
         dm_copy(dst, dm_blocks_move((char *)buf, type->true_lb) + offset, len);
-    else
+    } else {
+        struct walk walk = {.ops = &pack_ops, .stream = dst, .left = len};
+
         walk_type(&walk, (char *)buf, count, type, offset);
+    }
 }
 
 void dm_type_unpack(void *buf, size_t count, const struct dm_type *type, size_t offset,
                     const void *src, size_t len)
 {
-    struct walk walk = {.ops = &unpack_ops, .stream = (char *)src, .left = len};
-
-    if (type->is_contig && len > 0)
+    if (type->is_contig && len > 0) {
         dm_copy(dm_blocks_move((char *)buf, type->true_lb) + offset, src, len);
-    else
+    } else {
+        struct walk walk = {.ops = &unpack_ops, .stream = (char *)src, .left = len};
+
         walk_type(&walk, buf, count, type, offset);
+    }
 }
 
 size_t dm_type_iov(const void *buf, size_t count, const struct dm_type *type, size_t offset,
@@ -388,27 +390,42 @@ size_t dm_type_iov(const void *buf, size_t count, const struct dm_type *type, si
     return walk.covered;
 }
 
+/* The first len bytes, at least one of the two with holes. */
+static DM_NOINLINE void copy_walking(const void *src, size_t src_count,
+                                     const struct dm_type *src_type, void *dst, size_t dst_count,
+                                     const struct dm_type *dst_type, size_t len)
+{
+    char piece[8192];
+
+    if (src_type->is_contig) {
+        dm_type_unpack(dst, dst_count, dst_type, 0, dm_blocks_move((char *)src, src_type->true_lb),
+                       len);
+        return;
+    }
+    if (dst_type->is_contig) {
+        dm_type_pack(src, src_count, src_type, 0, dm_blocks_move(dst, dst_type->true_lb), len);
+        return;
+    }
+    for (size_t at = 0; at < len; at += sizeof(piece)) {
+        size_t n = min_size(sizeof(piece), len - at);
+
+        dm_type_pack(src, src_count, src_type, at, piece, n);
+        dm_type_unpack(dst, dst_count, dst_type, at, piece, n);
+    }
+}
+
 int dm_type_copy(const void *src, size_t src_count, const struct dm_type *src_type, void *dst,
                  size_t dst_count, const struct dm_type *dst_type)
 {
-    char piece[8192];
     size_t src_len = src_count * (size_t)src_type->size;
     size_t dst_len = dst_count * (size_t)dst_type->size;
     size_t len = min_size(src_len, dst_len);
 
-    if (src_type->is_contig && len > 0) {
-        dm_type_unpack(dst, dst_count, dst_type, 0, dm_blocks_move((char *)src, src_type->true_lb),
-                       len);
-    } else if (dst_type->is_contig && len > 0) {
-        dm_type_pack(src, src_count, src_type, 0, dm_blocks_move(dst, dst_type->true_lb), len);
-    } else {
-        for (size_t at = 0; at < len; at += sizeof(piece)) {
-            size_t n = min_size(sizeof(piece), len - at);
-
-            dm_type_pack(src, src_count, src_type, at, piece, n);
-            dm_type_unpack(dst, dst_count, dst_type, at, piece, n);
-        }
-    }
+    if (dm_likely(src_type->is_contig && dst_type->is_contig && len > 0))
+        dm_copy(dm_blocks_move(dst, dst_type->true_lb),
+                dm_blocks_move((char *)src, src_type->true_lb), len);
+    else if (len > 0)
+        copy_walking(src, src_count, src_type, dst, dst_count, dst_type, len);
     if (src_len > dst_len)
         return DM_FAIL(DM_ERR_TRUNCATE, "%zu bytes for a buffer of %zu", src_len, dst_len);
     return DM_OK;

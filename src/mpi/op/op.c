@@ -94,13 +94,12 @@ void dm_op_unref(struct dm_op *op)
 
 static int op_create(int commute, struct dm_op **op_p)
 {
-    struct dm_op *op = dm_obj_alloc(DM_KIND_OP, sizeof(*op));
+    struct dm_op *op = dm_obj_take(DM_KIND_OP, sizeof(*op));
     int err;
 
     if (op == NULL)
         return DM_FAIL(DM_ENOMEM, "reduction operation");
-    op->is_commutative = commute != 0;
-    op->code = DM_OP_USER;
+    *op = (struct dm_op){.is_commutative = commute != 0, .code = DM_OP_USER};
     err = dm_handle_new(DM_KIND_OP, &op->obj);
     if (err != DM_OK) {
         dm_obj_free(DM_KIND_OP, op);

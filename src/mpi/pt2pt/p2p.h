@@ -154,7 +154,15 @@ void dm_p2p_recv_unexp(struct dm_p2p_req *r, struct dm_p2p_unexp *u);
 /* Withdraw a posted receive, which ends with err. */
 void dm_p2p_recv_withdraw(struct dm_p2p_req *r, int err);
 /* Copy the status of a finished receive, but for MPI_ERROR. */
-void dm_p2p_status(const struct dm_req *req, MPI_Status *status);
+static inline void dm_p2p_status(const struct dm_req *req, MPI_Status *status)
+{
+    if (status == MPI_STATUS_IGNORE)
+        return;
+    status->count_lo = req->status.count_lo;
+    status->count_hi_and_cancelled = req->status.count_hi_and_cancelled;
+    status->MPI_SOURCE = req->status.MPI_SOURCE;
+    status->MPI_TAG = req->status.MPI_TAG;
+}
 
 /* ---- eager.c, rndv.c, rndv_proto.c ---- */
 

@@ -152,17 +152,10 @@ int dm_recv_init(void *buf, size_t count, struct dm_type *type, int source, int 
 
 /* ---- start ---- */
 
-/* Is it a persistent request at rest? i: its place in an array, or -1. */
-static int persist_check(const MPI_Request *request, int i, struct dm_req **req_p)
+static DM_COLD int persist_error(const MPI_Request *request, int i, const struct dm_req *req)
 {
     char where[32] = "";
-    int err = dm_p2p_resolve(request, req_p);
-    const struct dm_req *req = *req_p;
 
-    if (err != DM_OK)
-        return err;
-    if (req != NULL && dm_req_is_inactive(req))
-        return DM_OK;
     if (i >= 0)
         snprintf(where, sizeof(where), " (number %d)", i);
     if (req == NULL)
@@ -173,6 +166,18 @@ static int persist_check(const MPI_Request *request, int i, struct dm_req **req_
     dm_p2p_blame(req);
     return DM_FAIL(DM_ERR_REQUEST, "request 0x%x%s is active: it was started and not completed",
                    (unsigned)*request, where);
+}
+
+/* Is it a persistent request at rest? i: its place in an array, or -1. */
+static int persist_check(const MPI_Request *request, int i, struct dm_req **req_p)
+{
+    int err = dm_p2p_resolve(request, req_p);
+
+    if (dm_unlikely(err != DM_OK))
+        return err;
+    return dm_likely(*req_p != NULL && dm_req_is_inactive(*req_p))
+               ? DM_OK
+               : persist_error(request, i, *req_p);
 }
 
 static int persist_start(struct dm_req *req)

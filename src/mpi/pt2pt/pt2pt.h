@@ -200,7 +200,12 @@ int dm_grequest_class_allocate(int class, void *extra, struct dm_req **req_p);
 /* The callbacks of this request are Fortran subroutines; nothing when it is no generalized one. */
 void dm_grequest_set_fortran(MPI_Request request);
 int dm_test_cancelled(const MPI_Status *status, int *flag);
-int dm_get_count(const MPI_Status *status, struct dm_type *type, MPI_Count *count);
+static inline int dm_get_count(const MPI_Status *status, const struct dm_type *type,
+                               MPI_Count *count)
+{
+    *count = dm_type_count_of(type, dm_status_bytes(status));
+    return DM_OK;
+}
 int dm_get_elements(const MPI_Status *status, struct dm_type *type, MPI_Count *count);
 /* Fill in at most max counters of DATUM_STATS; how many there are. */
 int dm_p2p_stats(struct dm_adapt_stat *stats, int max);

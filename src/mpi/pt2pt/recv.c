@@ -92,16 +92,6 @@ void dm_p2p_recv_withdraw(struct dm_p2p_req *r, int err)
     dm_p2p_req_step(r, err);
 }
 
-void dm_p2p_status(const struct dm_req *req, MPI_Status *status)
-{
-    if (status == MPI_STATUS_IGNORE)
-        return;
-    status->count_lo = req->status.count_lo;
-    status->count_hi_and_cancelled = req->status.count_hi_and_cancelled;
-    status->MPI_SOURCE = req->status.MPI_SOURCE;
-    status->MPI_TAG = req->status.MPI_TAG;
-}
-
 int dm_p2p_recv_on(void *buf, size_t count, struct dm_type *type, int source, int tag,
                    struct dm_comm *comm, uint32_t ctx, MPI_Status *status)
 {

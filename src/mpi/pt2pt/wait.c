@@ -79,8 +79,10 @@ static void wait_for_job(struct dm_req *req)
         dm_wait_job_pass(dm_world.chan, &n_idle);
 }
 
-void dm_p2p_wait_one(struct dm_req *req)
+static inline void wait_one(struct dm_req *req)
 {
+    if (dm_req_is_done(req))
+        return;
     if (dm_unlikely(req->kind == DM_REQ_GENERALIZED))
         dm_greq_wait(req);
     else if (dm_unlikely(req->kind == DM_REQ_IO))
@@ -100,7 +102,7 @@ int dm_wait(MPI_Request *request, MPI_Status *status)
         dm_p2p_status_empty(status);
         return DM_OK;
     }
-    dm_p2p_wait_one(req);
+    wait_one(req);
     return dm_p2p_complete(req, request, status);
 }
 
@@ -200,7 +202,7 @@ static int wait_complete_all(int count, MPI_Request requests[], MPI_Status statu
         } else if (lost && !dm_req_is_done(req)) {
             err = DM_ERR_PENDING;
         } else {
-            dm_p2p_wait_one(req);
+            wait_one(req);
             err = dm_p2p_complete(req, &requests[i], status);
         }
         if (dm_unlikely(err != DM_OK || failed))
@@ -298,12 +300,6 @@ int dm_cancel(MPI_Request *request)
 int dm_test_cancelled(const MPI_Status *status, int *flag)
 {
     *flag = dm_status_cancelled(status);
-    return DM_OK;
-}
-
-int dm_get_count(const MPI_Status *status, struct dm_type *type, MPI_Count *count)
-{
-    *count = dm_type_count_of(type, dm_status_bytes(status));
     return DM_OK;
 }
 

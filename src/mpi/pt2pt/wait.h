@@ -30,8 +30,6 @@ int dm_p2p_complete(struct dm_req *req, MPI_Request *request, MPI_Status *status
 void dm_p2p_blame(const struct dm_req *req);
 /* The empty status, but for MPI_ERROR. */
 void dm_p2p_status_empty(MPI_Status *status);
-/* Wait for one request of any kind. */
-void dm_p2p_wait_one(struct dm_req *req);
 
 /* ---- generalized requests (grequest.c) ---- */
 
