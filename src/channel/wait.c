@@ -208,6 +208,19 @@ void dm_wait_sleep(struct dm_chan *chan, struct dm_waiter *w, uint64_t max_us)
         dm_wait_reset(w);
 }
 
+void dm_wait_pause(struct dm_chan *chan, struct dm_waiter *w, uint64_t ns)
+{
+    uint64_t until = dm_clock_ns() + ns, now;
+
+    do {
+        bool may_sleep = dm_wait_pass(chan, w);
+
+        now = dm_clock_ns();
+        if (may_sleep && now + DM_WAIT_LOCK_SLEEP_NS <= until)
+            dm_wait_sleep(chan, w, (until - now) / 1000);
+    } while (now < until);
+}
+
 /* The writer may have come between the last look and our saying so: look again, then sleep. */
 static void wait_sleep_for_word(struct dm_chan *chan, struct dm_waiter *w,
                                 struct dm_wait_word *word)

@@ -87,6 +87,9 @@ bool dm_wait_pass(struct dm_chan *chan, struct dm_waiter *w);
  */
 void dm_wait_sleep(struct dm_chan *chan, struct dm_waiter *w, uint64_t max_us);
 
+/* Passes of progress for so long, and sleep: between two looks at what others change, who wake nobody. */
+void dm_wait_pause(struct dm_chan *chan, struct dm_waiter *w, uint64_t ns);
+
 /*
  * Wait, making progress, for a word in memory that other processes of this host write: until
  * is_over says so. Before the caller sleeps *asleep, which they see, is counted up: whoever
@@ -169,8 +172,13 @@ static inline void dm_wait_short(uint32_t *n)
 #define DM_WAIT_LOCK_PART     16
 #define DM_WAIT_LOCK_MAX_NS   UINT64_C(5000000)
 #define DM_WAIT_LOCK_SLEEP_NS UINT64_C(100000)
-/* The lock of a file: at most so long between two looks at its words. */
-#define DM_WAIT_FILE_LOCK_US 500
+/*
+ * The lock of a file: the next look comes after 1/4 of the time that it has not moved, at most 64 ms. A look wakes
+ * threads of rank 0. Where that computes, Linux 6.18 gives its session all of a core as long as one of its threads
+ * is woken there every few ms, and whose turn it is may need that very core: looks have to become rarer than that.
+ */
+#define DM_WAIT_FILE_LOCK_PART   4
+#define DM_WAIT_FILE_LOCK_MAX_NS UINT64_C(64000000)
 /*
  * A split copy goes well if its end takes no longer than the copy, and so much: else it was in
  * vain.

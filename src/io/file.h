@@ -106,6 +106,8 @@ int dm_file_lock(struct dm_file *f);
 int dm_file_lock_ask(struct dm_file *f, uint64_t *ticket_p);
 int dm_file_lock_look(struct dm_file *f, uint64_t ticket, bool *is_ours_p);
 int dm_file_unlock(struct dm_file *f);
+/* Looks of this process at locks of files that were taken. */
+uint64_t dm_file_lock_looks(void);
 
 /* ---- request.c: transfers in a thread ---- */
 

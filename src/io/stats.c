@@ -50,5 +50,8 @@ int dm_io_stats(struct dm_adapt_stat *stats, int max)
     for (int w = 0; w < 2; w++)
         for (int i = 0; i < DM_N_WAYS && n < max; i++)
             stats[n++] = (struct dm_adapt_stat){io_names[w][i], "bytes", io_bytes[w][i]};
+    if (n < max)
+        stats[n++] = (struct dm_adapt_stat){"files: looks at a lock that was taken", "",
+                                            dm_file_lock_looks()};
     return n;
 }

@@ -39,20 +39,6 @@ static int do_adds(struct dm_win *win, int rank, struct dm_chan_word *adds, int 
         rank, proc, dm_world.host_of(dm_world.host_arg, proc));
 }
 
-/* Others get on meanwhile: on this core, and in this process. */
-static void pause_for(struct dm_waiter *w, uint64_t ns)
-{
-    uint64_t until = dm_clock_ns() + ns, now;
-
-    do {
-        bool may_sleep = dm_wait_pass(dm_world.chan, w);
-
-        now = dm_clock_ns();
-        if (may_sleep && now + DM_WAIT_LOCK_SLEEP_NS <= until)
-            dm_wait_sleep(dm_world.chan, w, (until - now) / 1000);
-    } while (now < until);
-}
-
 /*
  * Wait until the bits of a word that are in mask are `want`, which is a ticket, or 0; the word is `now`. Each in
  * front takes at least as long as a poll of the word does.
@@ -80,7 +66,8 @@ static int wait_word(struct dm_win *win, int rank, int word, uint64_t mask, uint
             least_ns = poll_ns < least_ns ? poll_ns : least_ns;
             pause = (start_ns - since) / DM_WAIT_LOCK_PART;
             pause += want != 0 ? (want - now - 1) * least_ns : 0;
-            pause_for(&w, pause < DM_WAIT_LOCK_MAX_NS ? pause : DM_WAIT_LOCK_MAX_NS);
+            dm_wait_pause(dm_world.chan, &w,
+                          pause < DM_WAIT_LOCK_MAX_NS ? pause : DM_WAIT_LOCK_MAX_NS);
         }
     }
     return err;

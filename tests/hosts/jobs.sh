@@ -19,7 +19,7 @@ run() { # HOSTS FILE...
 }
 
 run '-n 2' init_basic.c p2p_modes.c p2p_order.c coll_move.c comm_make.c rma_put_get.c rma_words.c \
-    err_fatal_abort.c dyn_random.c io_random.c
+    err_fatal_abort.c dyn_random.c io_random.c io_lock.c
 run '-n 3' coll_vector.c comm_inter.c rma_pscw.c rma_late.c rma_threads_lock.c dyn_names.c io_random.c
 run '-n 2 --loss 1' p2p_order.c
 run '-n 2 --mtu 9000' p2p_wait.c
@@ -53,7 +53,7 @@ computing() { # WHO VARIABLE=VALUE...
     "$TEST_SRC/tests/hosts/on-hosts" -n 2 -- env "$@" timeout -k 5 60 mpiexec -n 4 -ppn 2 \
         "$DATUM_BUILD/tests/mp/io_computing" $who
 }
-check 'files: shared pointers while a rank computes, by the provider' computing ''
+check 'files: shared pointers while a rank computes, by the provider' computing all
 check 'files: by memory of a host and packets' computing '' DATUM_RMA_ATOMIC=no
 check 'files: the same, windows emulated' computing '' DATUM_RMA=emulated
 check 'updates of 8-byte integers by the provider' updated
