@@ -20,7 +20,7 @@ same() { # TEST
     check "$1" sh -c 'test "$(grep -c "^[0-9]" once)" -gt 1'
     check "$1, the same again" cmp once again
 }
-for run in '2 latency 8:64k' '3 allreduce 8:1k'; do
+for run in '2 latency 8:64k' '2 sendrecv 2k:32k' '3 allreduce 8:1k'; do
     set -- $run
     measure "$1" "$2" "$3" >once
     nice -n 19 sh -c 'while :; do :; done' &
