@@ -134,6 +134,16 @@ for s in DATUM_EAGER=basic 'DATUM_RNDV=write DATUM_RNDV_INLINE=yes' DATUM_RNDV=i
     done
 done
 
+for p in shm tcp; do
+    for word in nonthreadsafe threadsafe; do
+        echo "datum-$p u2.0 $word default $DATUM_BUILD/lib/libdatum_dapl_$p.so datum.0.1 \"strict=yes\" \"\""
+    done
+done >strict.conf
+for p in datum-shm datum-tcp; do
+    check "traffic, $p, zero copy over a strict provider" says running env DAT_OVERRIDE="$PWD/strict.conf" \
+        DATUM_PROVIDER=$p DATUM_RNDV=zerocopy DATUM_EAGER_LIMIT=1m mpiexec -n 3 ./traffic -n 5
+done
+
 for s in poll adaptive thread threads2; do
     check "traffic, two queues, $s" says running env DATUM_CQ=split DATUM_PROGRESS=$s DATUM_EAGER=sendrecv \
         mpiexec -n 2 ./traffic -n 5
