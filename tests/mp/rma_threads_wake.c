@@ -10,7 +10,7 @@
 
 #define THREADS 3
 #define ROUNDS  20
-#define BUSY_US  20000
+#define BUSY_US 20000
 
 static MPI_Win wins[THREADS];
 

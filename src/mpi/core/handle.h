@@ -78,7 +78,7 @@ static inline void *dm_handle_link(uint32_t index)
  * The object of a handle, NULL when it is null, of another kind, or not in use. Predefined
  * objects (MPI_COMM_WORLD, MPI_INT, MPI_SUM, ...) resolve like any other.
  */
-static inline void *dm_handle_get(enum dm_kind kind, int handle)
+static DM_ALWAYS_INLINE void *dm_handle_get(enum dm_kind kind, int handle)
 {
     const struct dm_handle_table *table = &dm_handles.of[kind];
     uint32_t top = (uint32_t)handle >> 26;

@@ -31,7 +31,7 @@ static void probe_status_proc_null(MPI_Status *status)
     status->MPI_ERROR = keep;
 }
 
-static struct dm_p2p_unexp *probe_look(int source, int tag, const struct dm_comm *comm)
+static inline struct dm_p2p_unexp *probe_look(int source, int tag, const struct dm_comm *comm)
 {
     struct dm_mkey key = {.ctx = comm->ctx, .source = source, .tag = tag};
     struct dm_mnode *node;
@@ -44,7 +44,7 @@ static struct dm_p2p_unexp *probe_look(int source, int tag, const struct dm_comm
 }
 
 /* Is the only process that could send it lost? */
-static bool probe_is_hopeless(int source, struct dm_comm *comm)
+static inline bool probe_is_hopeless(int source, struct dm_comm *comm)
 {
     return dm_p2p.n_lost > 0 && source != MPI_ANY_SOURCE &&
            dm_world_is_gone(dm_comm_proc(comm, source));
@@ -88,8 +88,8 @@ static struct dm_p2p_unexp *probe_wait(int source, int tag, struct dm_comm *comm
     return p.u;
 }
 
-static int probe_find(int source, int tag, struct dm_comm *comm, bool blocks,
-                      struct dm_p2p_unexp **u_p)
+static inline int probe_find(int source, int tag, struct dm_comm *comm, bool blocks,
+                             struct dm_p2p_unexp **u_p)
 {
     struct dm_p2p_unexp *u = probe_look(source, tag, comm);
 
