@@ -233,15 +233,18 @@ struct watch {
     bool was_empty;
 };
 
-/* Has it been empty for a whole round of yields, or is the poller asleep? */
-static bool watch_is_free(const struct dm_chan_turns *turns, struct watch *watch)
+/*
+ * Has it been empty for a whole round of yields, or is the poller asleep while this wait has just begun? Once it has
+ * lasted for long, the poller is woken for it, too.
+ */
+static bool watch_is_free(const struct dm_chan_turns *turns, struct watch *watch, bool is_fresh)
 {
     unsigned int number;
     bool was_empty = watch->was_empty;
 
     watch->was_empty = atomic_load_explicit(&turns->poller, memory_order_relaxed) == NULL;
     if (!watch->was_empty)
-        return atomic_load_explicit(&turns->is_poller_asleep, memory_order_relaxed);
+        return is_fresh && atomic_load_explicit(&turns->is_poller_asleep, memory_order_relaxed);
     number = watch->number;
     watch->number = atomic_load_explicit(&turns->number, memory_order_relaxed);
     return was_empty && watch->number == number;
@@ -253,10 +256,11 @@ static void turn_sleep(struct dm_chan_turns *turns, struct turn *turn)
     void *nobody = NULL;
     bool is_deputy =
         atomic_compare_exchange_strong(&turns->deputy, &nobody, (void *)&dm_mlock_self);
+    bool is_hurried = is_deputy && !atomic_load(&turns->is_poller_asleep);
 
     if (atomic_compare_exchange_strong(&turn->state, &waits, TURN_SLEEPS)) {
         (void)dm_futex_wait(&turn->state, TURN_SLEEPS,
-                            dm_futex_now() + (is_deputy ? TURN_DEPUTY_NS : TURN_SLEEP_NS));
+                            dm_futex_now() + (is_hurried ? TURN_DEPUTY_NS : TURN_SLEEP_NS));
         (void)atomic_compare_exchange_strong(&turn->state, &sleeps, TURN_WAITS);
     }
     if (is_deputy)
@@ -278,16 +282,19 @@ static void turn_watch(struct dm_chan_turns *turns, struct turn *turn)
     uint64_t since = 0;
 
     for (;;) {
+        bool is_fresh;
+
         for (int i = 0; i < TURN_LOOKS; i++) {
             if (turn_has_come(turn))
                 return;
             dm_cpu_relax();
         }
-        if (watch_is_free(turns, &watch))
-            return;
         if (since == 0)
             since = dm_futex_now();
-        if (dm_futex_now() - since < TURN_AWAKE_NS)
+        is_fresh = dm_futex_now() - since < TURN_AWAKE_NS;
+        if (watch_is_free(turns, &watch, is_fresh))
+            return;
+        if (is_fresh)
             sched_yield();
         else
             turn_sleep(turns, turn);
@@ -339,6 +346,7 @@ void dm_turns_wait_word(struct dm_chan *chan, struct dm_wait_word *word)
 void dm_turns_progress_wait(struct dm_chan *chan)
 {
     struct dm_waiter *w = &chan->waiter;
+    bool sleeps;
 
     if (!turns_may_poll(&chan->turns)) {
         turns_wait_for_poller(chan, NULL);
@@ -347,9 +355,10 @@ void dm_turns_progress_wait(struct dm_chan *chan)
     turns_take(&chan->turns);
     if (w->n == 0)
         dm_wait_begin(chan, w, DM_WAIT_MESSAGE, dm_adapt_is_oversubscribed(chan->adapt), 0);
-    if (turns_poll(chan, w) && turns_are_mine(&chan->turns))
+    sleeps = turns_poll(chan, w) && turns_are_mine(&chan->turns);
+    if (sleeps)
         turns_sleep(chan, w, NULL);
-    turns_leave(&chan->turns, false);
+    turns_leave(&chan->turns, sleeps);
 }
 
 bool dm_turns_pass(struct dm_chan *chan, struct dm_waiter *w)
