@@ -1,4 +1,4 @@
-/* test: np=2 prov=datum-shm cfg=SPIN=0 timeout=30 */
+/* test: np=2 prov=datum-shm timeout=30 */
 /*
  * Threads of one process wait for locks of windows of their own, and sleep: one of them for all. Whichever lock is
  * given back, its holder sees that somebody sleeps for it and wakes the process.
