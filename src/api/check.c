@@ -137,6 +137,11 @@ int dm_bad_free(int err, const char *name)
     return DM_FAIL(err, "%s is predefined and cannot be freed", name);
 }
 
+int dm_bad_newcomm(const char *name)
+{
+    return DM_FAIL(DM_ERR_NEWCOMM, "%s is a null pointer", name);
+}
+
 MPI_Count dm_counts_any(struct dm_counts counts, int n)
 {
     for (int i = 0; i < n; i++)

@@ -26,6 +26,7 @@ int dm_bad_status(const MPI_Status *status, const char *name) DM_COLD;
 int dm_bad_same_buf(void) DM_COLD;
 /* A predefined object of this name is to be freed: err. */
 int dm_bad_free(int err, const char *name) DM_COLD;
+int dm_bad_newcomm(const char *name) DM_COLD;
 /* An operation that no reduction takes; where count is 0 it does not matter, and *op_p is one that suits all types. */
 int dm_bad_op(MPI_Op handle, MPI_Count count, struct dm_op **op_p) DM_COLD;
 /* Is one of n counts, which may be a null array, not 0? */

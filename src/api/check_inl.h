@@ -94,7 +94,7 @@ static inline int dm_check_ptr(const void *ptr, const char *name)
 static inline int dm_check_comm_out(MPI_Comm *handle_p, const char *name)
 {
     if (dm_unlikely(handle_p == NULL))
-        return dm_bad_ptr(name);
+        return dm_bad_newcomm(name);
     *handle_p = MPI_COMM_NULL;
     return DM_OK;
 }

@@ -237,7 +237,8 @@ void dm_errcode_raise(struct dm_errhandler *eh, const void *handle, int code, co
 }
 
 /* The owner's error handler, and what handle its functions get. */
-static struct dm_errhandler *handler_of(const struct dm_fn *fn, void *owner, const void **handle_p)
+static struct dm_errhandler *handler_of(const struct dm_fn *fn, int err, void *owner,
+                                        const void **handle_p)
 {
     static const MPI_Comm no_comm = MPI_COMM_NULL;
     struct dm_comm *comm = fn->owner == DM_OWNER_COMM ? owner : NULL;
@@ -251,6 +252,9 @@ static struct dm_errhandler *handler_of(const struct dm_fn *fn, void *owner, con
         *handle_p = &win->obj.handle;
         return win->eh;
     }
+    /* Programs for MPICH rely on it: there a communicator without a handler of its own has the world's. */
+    if (comm != NULL && err == DM_ERR_NEWCOMM && comm->eh == &dm_errhandler_fatal)
+        comm = dm_world.comm_world;
     if (comm != NULL) {
         *handle_p = &comm->obj.handle;
         return comm->eh;
@@ -316,7 +320,7 @@ int dm_api_fail(const struct dm_fn *fn, int err, void *owner, ...)
     va_start(ap, owner);
     put_call(&sb, fn, ap);
     va_end(ap);
-    eh = handler_of(fn, owner, &handle);
+    eh = handler_of(fn, err, owner, &handle);
     dm_core_blame(NULL, NULL);
 
     dm_strbuf_init(&sb, text, sizeof(text));

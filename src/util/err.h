@@ -38,6 +38,7 @@
     X(DM_ERR_TOPOLOGY, TOPOLOGY, "invalid topology")                                               \
     X(DM_ERR_DIMS, DIMS, "invalid dimension argument")                                             \
     X(DM_ERR_ARG, ARG, "invalid argument")                                                         \
+    X(DM_ERR_NEWCOMM, ARG, "invalid argument")                                                     \
     X(DM_ERR_OTHER, OTHER, "other error")                                                          \
     X(DM_ERR_UNKNOWN, UNKNOWN, "unknown error")                                                    \
     X(DM_ERR_IN_STATUS, IN_STATUS, "the error codes are in the statuses")                          \

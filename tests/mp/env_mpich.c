@@ -161,6 +161,27 @@ static void failed_dup(void)
     MUST(MPI_Type_free_keyval(&key));
 }
 
+/* Where a new communicator has no place to go, that is for the world's handler if nobody has set one. */
+static void null_newcomm(void)
+{
+    MPI_Comm own;
+    MPI_Group group;
+    int dims = mp_size, periods = 0;
+
+    MUST(MPI_Comm_dup(MPI_COMM_WORLD, &own));
+    MUST(MPI_Comm_group(own, &group));
+    MUST(MPI_Comm_set_errhandler(own, MPI_ERRORS_ARE_FATAL));
+    MUST(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL));
+    FAILS(MPI_Comm_dup(own, NULL), MPI_ERR_ARG);
+    FAILS(MPI_Comm_split(own, 0, 0, NULL), MPI_ERR_ARG);
+    FAILS(MPI_Comm_create(own, group, NULL), MPI_ERR_ARG);
+    FAILS(MPI_Cart_create(own, 1, &dims, &periods, 0, NULL), MPI_ERR_ARG);
+    FAILS(MPI_Comm_dup(MPI_COMM_SELF, NULL), MPI_ERR_ARG);
+    MUST(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    MUST(MPI_Group_free(&group));
+    MUST(MPI_Comm_free(&own));
+}
+
 int main(int argc, char **argv)
 {
     MPI_Info before, during;
@@ -183,5 +204,6 @@ int main(int argc, char **argv)
     empty_part("false");
     topologies();
     failed_dup();
+    null_newcomm();
     return mp_finish();
 }
