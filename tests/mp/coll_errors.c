@@ -56,7 +56,7 @@ static void misplaced(void)
     check_alive();
 }
 
-/* The root sends more than the others expect, short and long. */
+/* The root sends more than the others expect, or less, short and long. */
 static void truncated(void)
 {
     static int a[40000];
@@ -67,6 +67,11 @@ static void truncated(void)
             MUST(MPI_Bcast(a, more[i], MPI_INT, 0, comm));
         else
             FAILS(MPI_Bcast(a, more[i] / 2, MPI_INT, 0, comm), MPI_ERR_TRUNCATE);
+        check_alive();
+        if (mp_rank == 0)
+            MUST(MPI_Bcast(a, more[i] / 2, MPI_INT, 0, comm));
+        else
+            FAILS(MPI_Bcast(a, more[i], MPI_INT, 0, comm), MPI_ERR_OTHER);
         check_alive();
         if (mp_rank == 0)
             FAILS(MPI_Gather(a, 1, MPI_INT, a + 100, 1, MPI_INT, 0, comm),

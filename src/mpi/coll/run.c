@@ -114,8 +114,15 @@ void dm_coll_fail(struct dm_run *run, int err)
 {
     if (run->err == DM_OK)
         run->err = err;
-    if (err != DM_ERR_TRUNCATE)
+    if (err != DM_ERR_TRUNCATE && err != DM_EUSAGE)
         run->is_stopped = true;
+}
+
+void dm_coll_check_whole(struct dm_run *run, uint64_t came, uint64_t expected)
+{
+    if (dm_unlikely(came < expected))
+        dm_coll_fail(run, DM_FAIL(DM_EUSAGE, "%llu bytes came from the root, %llu are expected",
+                                  (unsigned long long)came, (unsigned long long)expected));
 }
 
 /* ---- messages ---- */
@@ -156,6 +163,26 @@ void dm_coll_recv(struct dm_run *run, void *buf, size_t count, struct dm_type *t
                            MPI_STATUS_IGNORE);
     if (err != DM_OK)
         dm_coll_fail(run, err);
+}
+
+void dm_coll_recv_whole(struct dm_run *run, void *buf, size_t count, struct dm_type *type,
+                        int source)
+{
+    MPI_Status status;
+    int err;
+
+    if (run->sched != NULL) {
+        dm_coll_recv(run, buf, count, type, source);
+        return;
+    }
+    if (run->is_stopped)
+        return;
+    err =
+        dm_p2p_recv_coll(buf, count, type, run_rank_of(run, source), run->tag, run->comm, &status);
+    if (err != DM_OK)
+        dm_coll_fail(run, err);
+    else
+        dm_coll_check_whole(run, dm_status_bytes(&status), dm_coll_bytes(count, type));
 }
 
 void dm_coll_sendrecv(struct dm_run *run, const void *sbuf, size_t scount, struct dm_type *stype,

@@ -83,6 +83,8 @@ void dm_coll_among(struct dm_run *run, const int *ranks, int n, int me);
 int dm_coll_run_close(struct dm_run *run);
 /* The collective failed: remember the first error; stop unless the others can still be served. */
 void dm_coll_fail(struct dm_run *run, int err);
+/* Fewer bytes came from the root of a broadcast than are expected: DM_EUSAGE, as the calls do not match. */
+void dm_coll_check_whole(struct dm_run *run, uint64_t came, uint64_t expected);
 
 /* ---- steps ---- */
 
@@ -90,6 +92,9 @@ void dm_coll_fail(struct dm_run *run, int err);
 void dm_coll_send(struct dm_run *run, const void *buf, size_t count, struct dm_type *type,
                   int dest);
 void dm_coll_recv(struct dm_run *run, void *buf, size_t count, struct dm_type *type, int source);
+/* The same for all of a broadcast, or a part: in blocking calls dm_coll_check_whole. */
+void dm_coll_recv_whole(struct dm_run *run, void *buf, size_t count, struct dm_type *type,
+                        int source);
 void dm_coll_sendrecv(struct dm_run *run, const void *sbuf, size_t scount, struct dm_type *stype,
                       int dest, void *rbuf, size_t rcount, struct dm_type *rtype, int source);
 /* Started here, complete after the next dm_coll_wait. */

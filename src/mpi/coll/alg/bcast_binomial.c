@@ -12,7 +12,7 @@ void dm_coll_bcast_binomial(struct dm_run *run, const struct dm_coll_args *a)
     while (step < n && (me & step) == 0)
         step *= 2;
     if (me != 0)
-        dm_coll_recv(run, a->rbuf, a->rcount, a->rtype, (int)((me - step + a->root) % n));
+        dm_coll_recv_whole(run, a->rbuf, a->rcount, a->rtype, (int)((me - step + a->root) % n));
     while (step > 1) {
         step /= 2;
         if (me + step < n)

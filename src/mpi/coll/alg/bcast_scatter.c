@@ -51,7 +51,8 @@ static void bcast_scatter(struct dm_run *run, const struct cut *c)
         size_t len = slice_at(c, end) - at;
 
         if (len > 0)
-            dm_coll_recv(run, c->base + at, len, dm_coll_byte(), bcast_rank_of(c, c->me - step));
+            dm_coll_recv_whole(run, c->base + at, len, dm_coll_byte(),
+                               bcast_rank_of(c, c->me - step));
     }
     while (step > 1) {
         step /= 2;

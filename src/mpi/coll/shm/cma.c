@@ -70,6 +70,7 @@ void dm_coll_shm_cma_bcast(struct dm_run *run, struct dm_coll_shm *shm, void *bu
     struct dm_coll_shm_buf mine = {buf, count, type};
 
     if (shm->me != root) {
+        dm_coll_check_whole(run, dm_coll_shm_span(shm, root)->len, dm_coll_bytes(count, type));
         dm_coll_shm_cma_read(run, shm, root, dm_coll_shm_span(shm, root), buf, count, type, true);
         dm_coll_shm_finish(run, shm);
         return;

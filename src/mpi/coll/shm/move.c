@@ -60,6 +60,7 @@ static void bcast_in(struct dm_run *run, struct dm_coll_shm *shm, void *buf, siz
         total = head->total; /* the head is the root's again when the round is finished */
         dm_coll_shm_finish(run, shm);
     } while (at < total);
+    dm_coll_check_whole(run, at, dm_coll_bytes(count, type));
 }
 
 /*
