@@ -25,6 +25,8 @@ prints() { # WANT COMMAND...: the lines, sorted
 
 check 'a process on each host' prints $'h1\nh2\nh3' on_all -n 3 hostname
 check '-hosts' prints $'h2\nh3' on_host h1 mpiexec -hosts h2,h3 -n 2 hostname
+check '-host of each program' prints $'h2 0\nh3 1\nh3 2' on_host h1 mpiexec -host h2 -n 1 sh -c 'echo $(hostname) $PMI_RANK' : \
+    -host h3 -n 2 sh -c 'echo $(hostname) $PMI_RANK'
 echo h3:2 >list
 check '-f' prints $'h3\nh3' on_host h1 mpiexec -f list -n 2 hostname
 check 'the ranks of mpiexec far away' prints $'h2' on_host h3 mpiexec -hosts h2 -n 1 hostname

@@ -5,6 +5,7 @@
  *   processes connect NAME      look the name up, connect with all ranks
  *   processes serve-one, connect-one NAME: rank 0 alone; the others come by MPI_Intercomm_create
  *   processes spawn HOST        spawn as many processes on another host
+ *   processes spawn-several HOST HOST HOST   three programs, each on its host: "place HOST is HOST"
  *   processes spawn-bad HOST    spawn what is not there, and go on: "refused CLASS"
  *
  * Everybody then talks to everybody, of both jobs, with memory from before: short and long messages,
@@ -192,6 +193,35 @@ static void spawn(char *self, const char *host)
     use(inter, 0);
 }
 
+static void spawn_several(char *self, char **hosts)
+{
+    char *commands[] = {self, self, self}, *args[3][3] = {{NULL}}, **argvs[3];
+    int n[] = {1, 1, 1};
+    MPI_Info infos[3];
+    MPI_Comm inter;
+
+    for (int i = 0; i < 3; i++) {
+        args[i][0] = "place";
+        args[i][1] = hosts[i];
+        argvs[i] = args[i];
+        MPI_Info_create(&infos[i]);
+        MPI_Info_set(infos[i], "host", hosts[i]);
+    }
+    MPI_Comm_spawn_multiple(3, commands, argvs, n, infos, 0, MPI_COMM_WORLD, &inter,
+                            MPI_ERRCODES_IGNORE);
+    for (int i = 0; i < 3; i++)
+        MPI_Info_free(&infos[i]);
+    use(inter, 0);
+}
+
+static void say_place(const char *wanted)
+{
+    char name[256] = "";
+
+    gethostname(name, sizeof(name) - 1);
+    printf("place %s is %s\n", wanted, name);
+}
+
 static void spawn_bad(const char *host)
 {
     int codes[2] = {0, 0}, class = 0;
@@ -221,10 +251,14 @@ int main(int argc, char **argv)
     exchange(MPI_COMM_WORLD, 0);
     exchange(MPI_COMM_WORLD, 1);
     MPI_Comm_get_parent(&parent);
+    if (argc == 3 && strcmp(argv[1], "place") == 0)
+        say_place(argv[2]);
     if (parent != MPI_COMM_NULL)
         use(parent, 1);
     else if (argc == 3 && strcmp(argv[1], "spawn") == 0)
         spawn(argv[0], argv[2]);
+    else if (argc == 5 && strcmp(argv[1], "spawn-several") == 0)
+        spawn_several(argv[0], argv + 2);
     else if (argc == 3 && strcmp(argv[1], "spawn-bad") == 0)
         spawn_bad(argv[2]);
     else if (argc == 3 && strncmp(argv[1], "serve", 5) == 0)

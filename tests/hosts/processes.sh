@@ -38,6 +38,13 @@ for n in 1 2; do
 done
 check '3 on two hosts spawn 3 on a third' says '^6 processes' on_host h1 timeout 60 mpiexec -hosts h1,h2 -n 3 \
     ./processes spawn h3
+several() { # three programs, each on its host
+    on_host h1 timeout 60 mpiexec -hosts h1 -n 1 ./processes spawn-several h2 h3 h2 >said 2>&1 &&
+        [ "$(grep '^place' said | sort | tr '\n' ' ')" = 'place h2 is h2 place h2 is h2 place h3 is h3 ' ] && return
+    cat said
+    return 1
+}
+check 'three programs on two other hosts' several
 refused() { # HOSTS RANKS: nothing else is said
     on_host h1 timeout 60 mpiexec -hosts "$1" -n "$2" ./processes spawn-bad h3 >said 2>&1
     [ $? = 0 ] && [ "$(cat said)" = 'refused as MPI_ERR_SPAWN' ] && return
