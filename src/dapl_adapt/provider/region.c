@@ -18,7 +18,7 @@
 #include "util/port.h"
 
 #define CHUNK_FIRST 4 /* regions, and twice as many in each chunk that follows, */
-#define CHUNK_MAX   32
+#define CHUNK_MAX   64
 
 struct dm_region_chunk {
     struct dm_region_chunk *next; /* of this IA */
@@ -26,8 +26,7 @@ struct dm_region_chunk {
     char *ptr;
     size_t slot_len;
     int n_slots;
-    int fd;
-    uint32_t used; /* a bit for each slot */
+    uint64_t used; /* a bit for each slot */
     struct dm_lmr lmr;
 };
 
@@ -47,9 +46,9 @@ static int region_make(struct dm_ia *ia, size_t len, char **ptr_p, int *fd_p, st
 
 /* ---- chunks ---- */
 
-static uint32_t chunk_all(const struct dm_region_chunk *chunk)
+static uint64_t chunk_all(const struct dm_region_chunk *chunk)
 {
-    return UINT32_MAX >> (32 - chunk->n_slots);
+    return UINT64_MAX >> (CHUNK_MAX - chunk->n_slots);
 }
 
 /* One with a free slot of that length; NULL: there is none. */
@@ -66,6 +65,7 @@ static struct dm_region_chunk *chunk_make(struct dm_ia *ia, size_t slot_len, int
 {
     struct dm_region_chunk *chunk = calloc(1, sizeof(*chunk));
     int n = ia->memory.ring_chunks != NULL ? 2 * ia->memory.ring_chunks->n_slots : CHUNK_FIRST;
+    int fd;
 
     if (chunk == NULL)
         return NULL;
@@ -73,11 +73,12 @@ static struct dm_region_chunk *chunk_make(struct dm_ia *ia, size_t slot_len, int
     chunk->ia = ia;
     chunk->slot_len = slot_len;
     chunk->n_slots = n < CHUNK_MAX ? n : CHUNK_MAX;
-    if (region_make(ia, slot_len * (size_t)chunk->n_slots, &chunk->ptr, &chunk->fd, &chunk->lmr) !=
+    if (region_make(ia, slot_len * (size_t)chunk->n_slots, &chunk->ptr, &fd, &chunk->lmr) !=
         DM_OK) {
         free(chunk);
         return NULL;
     }
+    close(fd); /* the provider has its own */
     chunk->next = ia->memory.ring_chunks;
     ia->memory.ring_chunks = chunk;
     return chunk;
@@ -91,7 +92,7 @@ static void chunk_free(struct dm_region_chunk *chunk)
         at = &(*at)->next;
     *at = chunk->next;
     dm_lmr_free(&chunk->lmr);
-    dm_host_shm_free(chunk->ptr, chunk->slot_len * (size_t)chunk->n_slots, chunk->fd);
+    munmap(chunk->ptr, chunk->slot_len * (size_t)chunk->n_slots);
     free(chunk);
 }
 
@@ -107,7 +108,7 @@ static bool chunk_take(struct dm_ia *ia, size_t len, int n_more, struct dm_regio
     if (chunk == NULL)
         return false;
     slot = dm_lowest_bit(~chunk->used);
-    chunk->used |= UINT32_C(1) << slot;
+    chunk->used |= UINT64_C(1) << slot;
     *region_p = (struct dm_region){.ptr = chunk->ptr + (size_t)slot * slot_len,
                                    .len = len,
                                    .fd = -1,
@@ -122,7 +123,7 @@ static void chunk_give(struct dm_region *region, bool is_end)
     struct dm_region_chunk *chunk = region->chunk;
     int slot = (int)((size_t)(region->ptr - chunk->ptr) / chunk->slot_len);
 
-    chunk->used &= ~(UINT32_C(1) << slot);
+    chunk->used &= ~(UINT64_C(1) << slot);
     if (chunk->used == 0)
         chunk_free(chunk);
     else if (!is_end && madvise(region->ptr, chunk->slot_len, MADV_REMOVE) != 0)
