@@ -180,8 +180,11 @@ static void guard_lost(struct dm_shm_ia *ia, struct dm_shm_peer *peer)
     guard_clear(ia->seg.hdr, peer->id);
     guard_stop(ia, peer);
     while ((conn = guard_find_conn(&ia->quiet_srcs, peer)) != NULL ||
-           (conn = guard_find_conn(&ia->srcs, peer)) != NULL)
-        dm_shm_conn_lost(conn);
+           (conn = guard_find_conn(&ia->srcs, peer)) != NULL) {
+        dm_shm_conn_look(conn); /* it may have disconnected in order before */
+        if (!conn->src.is_dead && !conn->is_peer_gone)
+            dm_shm_conn_lost(conn);
+    }
     dm_shm_peer_put(ia, peer);
 }
 
