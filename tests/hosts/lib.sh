@@ -18,6 +18,7 @@
 #   host_link HOST up|down [NET] its cable
 #   hosts_loss PERCENT; hosts_rate RATE|none [NET]
 #   hosts_nfs DIR                each host has it by NFS from the switch, where DIR is itself
+#   hosts_nfs_end DIR            no more; a server would outlive the hosts
 #   hosts_left                   what processes, files of /dev/shm or /tmp the hosts have left
 #
 # A host has its own network, name, processes, System V IPC, /dev/shm, /tmp and /etc/hosts.
@@ -317,10 +318,22 @@ hosts_nfs() { # DIR
         mkdir -p /var/lib/nfs/{rpc_pipefs,v4recovery} && touch /var/lib/nfs/{etab,rmtab} &&
         mount -t nfsd nfsd /proc/fs/nfsd || return
     exportfs -o rw,sync,no_root_squash,no_subtree_check,insecure,fsid=0 "*:$1" &&
-        rpc.mountd -N 2 -N 3 && rpc.nfsd -N 3 4 || return
+        rpc.mountd -N 2 -N 3 || return
+    # It refuses to open files at first, for the sake of clients of an earlier server: 10 seconds, not 90.
+    rpc.nfsd -N 3 -G 10 4 || return
     for name in "${hosts_names[@]}"; do
         on_host "$name" mount -t nfs4 -o vers=4.2,soft,timeo=600 10.77.0.254:/ "$1" || return
     done
+}
+
+# Clients say good-bye to the server, and wait for its answer, so they are the first to go.
+hosts_nfs_end() { # DIR
+    local name
+    cd / || return
+    for name in "${hosts_names[@]}"; do
+        on_host "$name" umount "$1" || on_host "$name" umount -l "$1"
+    done
+    rpc.nfsd 0
 }
 
 hosts_left() {
