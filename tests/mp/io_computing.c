@@ -128,7 +128,9 @@ static void with(int turn, int computes, int is_atomic)
             take(fh, seen);
         if (mp_rank != computes)
             finish(2 * turn + step);
+        MUST(MPI_File_sync(fh));
         MUST(MPI_Barrier(MPI_COMM_WORLD));
+        MUST(MPI_File_sync(fh)); /* ranks of other hosts have written, too */
         if (step == 0)
             MUST(MPI_File_seek_shared(fh, 0, MPI_SEEK_SET));
     }
