@@ -3,6 +3,8 @@
  * Files with the default view: opening and its modes, sizes, explicit offsets and individual
  * pointers, what is told at the end of the file, handles.
  */
+#include <limits.h>
+
 #include "io_test.h"
 
 #define NAME "basic.dat"
@@ -178,18 +180,22 @@ static int n_memory_files(void)
     return n;
 }
 
-/* What the collective calls of a file need is made for them, not for opening: that maps one at most. */
+/*
+ * What the collective calls of a file need is made for them, not for opening: that maps one at most. Meanwhile
+ * peers may connect, each once: so one of many times counts.
+ */
 static void memory(void)
 {
-    int before;
+    int before, least = INT_MAX;
     MPI_File fh;
 
-    io_scratch(NAME, &fh);
-    MUST(MPI_File_close(&fh));
-    before = n_memory_files();
-    io_scratch(NAME, &fh);
-    CHECK(n_memory_files() <= before + 1);
-    MUST(MPI_File_close(&fh));
+    for (int i = 0; i < 10; i++) {
+        before = n_memory_files();
+        io_scratch(NAME, &fh);
+        least = n_memory_files() - before < least ? n_memory_files() - before : least;
+        MUST(MPI_File_close(&fh));
+    }
+    CHECK(least <= 1);
 }
 
 static int n_errors;

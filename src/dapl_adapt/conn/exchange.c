@@ -404,9 +404,13 @@ bool dm_adapt_joined(const struct dm_adapt *adapt, int n, char *buf, size_t len)
 
 int dm_adapt_rail_reported(struct dm_adapt *adapt, int proc, const char *text)
 {
+    const struct dm_proc *foreign = dm_proc_of(adapt, proc);
     struct dm_conn *conn = dm_conn_find(adapt, proc);
-    int err = conn == NULL ? DM_ECONN : dm_addr_fetch(conn);
+    int err;
 
+    if (foreign != NULL && foreign->addr == NULL)
+        return DM_OK; /* it has connected to us, and the rail of that connection will do */
+    err = conn == NULL ? DM_ECONN : dm_addr_fetch(conn);
     if (err == DM_OK)
         err = dm_addr_add_rail(conn->addr, text);
     if (err == DM_OK)
