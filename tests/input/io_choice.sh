@@ -36,5 +36,5 @@ way 'after many short ones' "as one range
 by a mapping
 $phases" "as one range
 with the holes
-$phases" 4 512 1048576 80 16
+$phases" 8 256 524288 36 16
 totals
