@@ -53,7 +53,7 @@ static void see(MPI_File fh, long n, int is_read)
 
 int main(int argc, char **argv)
 {
-    MPI_Datatype blocks;
+    MPI_Datatype one, blocks;
     MPI_Info info;
     MPI_File fh;
 
@@ -63,14 +63,15 @@ int main(int argc, char **argv)
     block = atoi(argv[1]);
     info = hints(argv + 5);
     MPI_File_open(MPI_COMM_WORLD, "choice.dat", MPI_MODE_CREATE | MPI_MODE_RDWR, info, &fh);
-    MPI_Type_vector(1, block, block, MPI_BYTE, &blocks);
-    MPI_Type_create_resized(blocks, 0, (MPI_Aint)block * size, &blocks);
+    MPI_Type_contiguous(block, MPI_BYTE, &one);
+    MPI_Type_create_resized(one, 0, (MPI_Aint)block * size, &blocks);
     MPI_Type_commit(&blocks);
     for (int is_read = 0; is_read < 2; is_read++) {
         MPI_File_set_view(fh, (MPI_Offset)block * rank, MPI_BYTE, blocks, "native", MPI_INFO_NULL);
         for (int i = 0; i < atoi(argv[3]); i++)
             see(fh, i < atoi(argv[4]) ? block : atol(argv[2]), is_read);
     }
+    MPI_Type_free(&one);
     MPI_Type_free(&blocks);
     MPI_Info_free(&info);
     MPI_File_close(&fh);
