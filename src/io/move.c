@@ -416,7 +416,8 @@ struct dm_move_cost dm_move_cost(const struct dm_move *m)
     all.high = dm_view_offset(m->view, m->pos + m->len - 1) + 1;
     span = (uint64_t)(all.high - all.low);
     n_ranges = m->len / window_piece(m, &all) + 1;
-    cost.pages = cost_first_pages(m, &n) * n_ranges / (uint64_t)n;
+    cost.pages = cost_first_pages(m, &n);
+    cost.pages = cost.pages * n_ranges / (uint64_t)n;
     if (cost.pages > span / PAGE + 2)
         cost.pages = span / PAGE + 2;
     if (span == m->len)
