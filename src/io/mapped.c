@@ -16,8 +16,7 @@
 #include "util/err.h"
 
 #define N_PIECES 1024 /* of one call */
-#define PAGE     4096
-#define POPULATE 23 /* MADV_POPULATE_WRITE, which older headers do not have; Linux 5.14 */
+#define POPULATE 23   /* MADV_POPULATE_WRITE, which older headers do not have; Linux 5.14 */
 
 struct mapped {
     struct dm_move *m;
@@ -127,7 +126,7 @@ static void mapped_populate(const struct mapped *c, uint64_t n_pages, uint64_t n
 
     if (n_pieces < n_pages)
         return;
-    low = dm_view_offset(c->m->view, c->m->pos + c->first) / PAGE * PAGE;
+    low = dm_view_offset(c->m->view, c->m->pos + c->first) / DM_IO_PAGE * DM_IO_PAGE;
     high = dm_view_offset(c->m->view, c->m->pos + c->first + c->len - 1) + 1;
     (void)madvise(c->mem + (low - c->at), (size_t)(high - low), POPULATE);
 }
@@ -184,7 +183,7 @@ static void mapped_run(struct mapped *c, uint64_t len, uint64_t n_pages, uint64_
 /* Pages of [low, high) that are touched. */
 static uint64_t mapped_pages(int64_t low, int64_t high, uint64_t n_pieces)
 {
-    uint64_t n = (uint64_t)(high - low) / PAGE + 1;
+    uint64_t n = (uint64_t)(high - low) / DM_IO_PAGE + 1;
 
     return n < n_pieces ? n : n_pieces;
 }

@@ -21,7 +21,6 @@
 #define PIECE_LONG ((size_t)4 << 10)   /* mean piece of memory that is worth an iovec */
 #define RANGE_LONG ((size_t)16 << 10)  /* a range of the file that is worth a system call */
 #define N_RANGES   256
-#define PAGE       4096
 #define PART_LOCAL ((uint64_t)512 << 10) /* read of a local file at a time: stays in the cache */
 
 /* Of the processor: for a byte of a hole that is read, and for a range that is read by itself. */
@@ -394,8 +393,8 @@ static uint64_t cost_first_pages(const struct dm_move *m, int *n_p)
 
     (void)dm_view_ranges(m->view, m->pos, m->len, ranges, 16, n_p);
     for (int i = 0; i < *n_p; i++) {
-        uint64_t low = (uintptr_t)ranges[i].iov_base / PAGE;
-        uint64_t high = ((uintptr_t)ranges[i].iov_base + ranges[i].iov_len - 1) / PAGE + 1;
+        uint64_t low = (uintptr_t)ranges[i].iov_base / DM_IO_PAGE;
+        uint64_t high = ((uintptr_t)ranges[i].iov_base + ranges[i].iov_len - 1) / DM_IO_PAGE + 1;
 
         n_pages += high - (low < next ? next : low);
         next = high;
@@ -418,8 +417,8 @@ struct dm_move_cost dm_move_cost(const struct dm_move *m)
     n_ranges = m->len / window_piece(m, &all) + 1;
     cost.pages = cost_first_pages(m, &n);
     cost.pages = cost.pages * n_ranges / (uint64_t)n;
-    if (cost.pages > span / PAGE + 2)
-        cost.pages = span / PAGE + 2;
+    if (cost.pages > span / DM_IO_PAGE + 2)
+        cost.pages = span / DM_IO_PAGE + 2;
     if (span == m->len)
         return cost;
     if (window_is_for_sieve(m, &all))

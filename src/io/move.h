@@ -11,6 +11,8 @@
 #include "io/hints.h"
 #include "io/view.h"
 
+#define DM_IO_PAGE 4096 /* of the file, that processes touch and share */
+
 /* How the bytes went; counted for DATUM_STATS. */
 enum dm_io_way {
     DM_WAY_CONTIG, /* the file's bytes are one range */

@@ -22,7 +22,6 @@
 
 /* Of the processor, beside what bytes cost in one range: a page that one more process writes to; a message of an
  * exchange; a byte that is exchanged. */
-#define PAGE         4096
 #define PAGE_NS      500
 #define PAGE_DISK_NS 2000
 #define MESSAGE_NS   10000
@@ -73,7 +72,7 @@ struct dm_plan_part dm_plan_part(struct dm_file *f, const struct dm_move *m)
 static bool plan_saves(const struct dm_file *f, bool is_write, const struct dm_plan *plan)
 {
     uint64_t span = (uint64_t)(plan->high - plan->low), n_agg = (uint64_t)dm_plan_n_agg(f);
-    uint64_t pages = span / PAGE + 1, touched = 0, read_ns = 0, len = 0, n_rounds, saved;
+    uint64_t pages = span / DM_IO_PAGE + 1, touched = 0, read_ns = 0, len = 0, n_rounds, saved;
 
     for (int r = 0; r < f->size; r++) {
         touched += plan->parts[r].cost.pages;
