@@ -92,9 +92,9 @@ int dm_errcode_class(int err);
 int dm_errcode_new(int mpi_class, const char *text);
 /*
  * Call the error handler eh with a code, outside the global lock. A user's function gets a copy of the
- * handle: an int, or an MPI_File for those of files.
+ * handle: an int, or an MPI_File for those of files. What the call has to return: a user's function may change it.
  */
-void dm_errcode_raise(struct dm_errhandler *eh, const void *handle, int code, const char *text);
+int dm_errcode_raise(struct dm_errhandler *eh, const void *handle, int code, const char *text);
 /* Attribute MPI_LASTUSEDCODE. */
 int dm_errcode_last(void);
 /* End the job with this exit code; text is printed as an error. */

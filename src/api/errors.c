@@ -152,21 +152,29 @@ static void put_call(struct dm_strbuf *sb, const struct dm_fn *fn, va_list ap)
     dm_strbuf_add(sb, ")");
 }
 
+/* The handler eh of an object and what handle it gets: where nobody has set one, MPI_COMM_WORLD's. */
+static struct dm_errhandler *set_one(struct dm_errhandler *eh, const struct dm_obj *obj,
+                                     const void **handle_p)
+{
+    if (eh == &dm_errhandler_unset && dm_world.comm_world != NULL) {
+        eh = dm_world.comm_world->eh;
+        obj = &dm_world.comm_world->obj;
+    }
+    *handle_p = &obj->handle;
+    return eh;
+}
+
 /*
  * The handler of calls that concern no object. MPI-4 says MPI_COMM_SELF's, earlier versions
- * MPI_COMM_WORLD's: the one that the program has changed.
+ * MPI_COMM_WORLD's: the one that the program has set.
  */
 static struct dm_errhandler *default_handler(const void **handle_p)
 {
-    const struct dm_comm *comm = dm_world.comm_self;
-
-    *handle_p = NULL;
-    if (comm == NULL) /* not initialized */
+    if (dm_world.comm_self == NULL) { /* not initialized */
+        *handle_p = NULL;
         return &dm_errhandler_fatal;
-    if (comm->eh == &dm_errhandler_fatal)
-        comm = dm_world.comm_world;
-    *handle_p = &comm->obj.handle;
-    return comm->eh;
+    }
+    return set_one(dm_world.comm_self->eh, &dm_world.comm_self->obj, handle_p);
 }
 
 void dm_api_abort(int exit_code, const char *text)
@@ -178,24 +186,25 @@ void dm_api_abort(int exit_code, const char *text)
     _exit(exit_code);
 }
 
-/* A handler of the C++ bindings wants the kind of object and the function it belongs to. */
-static void call_cxx(const struct dm_errhandler *eh, void *handle, int *code)
+/* A handler of other bindings wants the kind of object and the function it belongs to. */
+static void call_bound(const struct dm_errhandler *eh, void *handle, int *code)
 {
     enum { CXX_COMM, CXX_FILE, CXX_WIN };
 
     switch (eh->object) {
     case DM_KIND_FILE:
-        eh->cxx(CXX_FILE, handle, code, (void (*)(void))eh->fn.file);
+        eh->bound(CXX_FILE, handle, code, (void (*)(void))eh->fn.file);
         return;
     case DM_KIND_WIN:
-        eh->cxx(CXX_WIN, handle, code, (void (*)(void))eh->fn.win);
+        eh->bound(CXX_WIN, handle, code, (void (*)(void))eh->fn.win);
         return;
     default:
-        eh->cxx(CXX_COMM, handle, code, (void (*)(void))eh->fn.comm);
+        eh->bound(CXX_COMM, handle, code, (void (*)(void))eh->fn.comm);
     }
 }
 
-static void call_user(const struct dm_errhandler *eh, const void *handle, int code)
+/* What the call returns: the code as the function leaves it. C++ has no codes: its functions throw. */
+static int call_user(const struct dm_errhandler *eh, const void *handle, int code)
 {
     int object = 0; /* a copy: the function might change it */
     MPI_File file;
@@ -204,8 +213,8 @@ static void call_user(const struct dm_errhandler *eh, const void *handle, int co
         file = *(const MPI_File *)handle;
     else
         object = *(const int *)handle;
-    if (eh->cxx != NULL)
-        call_cxx(eh, eh->object == DM_KIND_FILE ? (void *)&file : (void *)&object, &code);
+    if (eh->bound != NULL)
+        call_bound(eh, eh->object == DM_KIND_FILE ? (void *)&file : (void *)&object, &code);
     else if (eh->object == DM_KIND_FILE)
         eh->fn.file(&file, &code);
     else if (eh->object == DM_KIND_WIN)
@@ -214,26 +223,29 @@ static void call_user(const struct dm_errhandler *eh, const void *handle, int co
         eh->fn.session(&object, &code);
     else
         eh->fn.comm(&object, &code);
+    return eh->is_cxx ? MPI_SUCCESS : code;
 }
 
-void dm_errcode_raise(struct dm_errhandler *eh, const void *handle, int code, const char *text)
+int dm_errcode_raise(struct dm_errhandler *eh, const void *handle, int code, const char *text)
 {
     int levels;
 
     switch (eh->kind) {
     case DM_EH_FATAL:
     case DM_EH_ABORT:
+    case DM_EH_UNSET:
         dm_api_abort(code > 0 && code < 256 ? code : 1, text);
     case DM_EH_RETURN:
     case DM_EH_THROW: /* the C++ bindings throw when they see the code */
-        return;
+        break;
     case DM_EH_USER:
         /* The handler may call MPI, wait for other threads, or never return. */
         levels = dm_glock_release_all();
-        call_user(eh, handle, code);
+        code = call_user(eh, handle, code);
         dm_glock_reacquire(levels);
-        return;
+        break;
     }
+    return code;
 }
 
 /* The owner's error handler, and what handle its functions get. */
@@ -248,17 +260,13 @@ static struct dm_errhandler *handler_of(const struct dm_fn *fn, int err, void *o
 
     if (fn->owner == DM_OWNER_BLAME)
         dm_core_blamed(&comm, &win, &file);
-    if (win != NULL) {
-        *handle_p = &win->obj.handle;
-        return win->eh;
-    }
-    /* Programs for MPICH rely on it: there a communicator without a handler of its own has the world's. */
-    if (comm != NULL && err == DM_ERR_NEWCOMM && comm->eh == &dm_errhandler_fatal)
+    if (win != NULL)
+        return set_one(win->eh, &win->obj, handle_p);
+    /* MPICH's programs rely on it: there that is found before any communicator is looked at. */
+    if (comm != NULL && err == DM_ERR_NEWCOMM)
         comm = dm_world.comm_world;
-    if (comm != NULL) {
-        *handle_p = &comm->obj.handle;
-        return comm->eh;
-    }
+    if (comm != NULL)
+        return set_one(comm->eh, &comm->obj, handle_p);
     if (fn->owner == DM_OWNER_FILE || file != NULL)
         return dm_file_errhandler(file, handle_p);
     if (fn->owner == DM_OWNER_SESSION && session != NULL) {
@@ -334,10 +342,10 @@ int dm_api_fail(const struct dm_fn *fn, int err, void *owner, ...)
     DM_TRACE(API, "%s", text);
 
     code = code_of(err, text + call_len);
-    if (eh->kind == DM_EH_FATAL || eh->kind == DM_EH_ABORT)
+    if (dm_errhandler_is_fatal(eh))
         dm_api_abort(err < 0 ? MPI_ERR_OTHER : dm_errcode_class(err), text);
     say_unsupported(fn, err, text);
-    dm_errcode_raise(eh, handle, code, text);
+    code = dm_errcode_raise(eh, handle, code, text);
     if (dm_api.is_slow)
         dm_api_leave();
     return code;
@@ -361,9 +369,12 @@ void dm_api_statuses(int n, MPI_Status *statuses)
 
 void dm_api_raise(struct dm_comm *comm, const char *text)
 {
-    if (comm->eh->kind == DM_EH_RETURN || comm->eh->kind == DM_EH_THROW)
+    const void *handle;
+    struct dm_errhandler *eh = set_one(comm->eh, &comm->obj, &handle);
+
+    if (eh->kind == DM_EH_RETURN || eh->kind == DM_EH_THROW)
         dm_log_error("%s", text);
-    dm_errcode_raise(comm->eh, &comm->obj.handle, dm_errcode_new(MPI_ERR_OTHER, text), text);
+    dm_errcode_raise(eh, handle, dm_errcode_new(MPI_ERR_OTHER, text), text);
 }
 
 /* ---- MPI_Comm_call_errhandler and its kin ---- */
@@ -380,12 +391,18 @@ static int call_errhandler(struct dm_errhandler *eh, const void *handle, int err
 
 int dm_comm_call_errhandler(struct dm_comm *comm, int errorcode)
 {
-    return call_errhandler(comm->eh, &comm->obj.handle, errorcode);
+    const void *handle;
+    struct dm_errhandler *eh = set_one(comm->eh, &comm->obj, &handle);
+
+    return call_errhandler(eh, handle, errorcode);
 }
 
 int dm_win_call_errhandler(struct dm_win *win, int errorcode)
 {
-    return call_errhandler(win->eh, &win->obj.handle, errorcode);
+    const void *handle;
+    struct dm_errhandler *eh = set_one(win->eh, &win->obj, &handle);
+
+    return call_errhandler(eh, handle, errorcode);
 }
 
 int dm_session_call_errhandler(struct dm_session *session, int errorcode)

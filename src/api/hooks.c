@@ -25,15 +25,27 @@ DM_EXPORT void MPII_Op_set_cxx(MPI_Op op, void (*call)(void))
     dm_glock_leave();
 }
 
-DM_EXPORT void MPII_Errhandler_set_cxx(MPI_Errhandler errhandler, void (*call)(void))
+static void errhandler_bind(MPI_Errhandler errhandler, void (*call)(void), bool is_cxx)
 {
     struct dm_errhandler *eh;
 
     dm_glock_enter();
     eh = dm_handle_get(DM_KIND_ERRHANDLER, errhandler);
-    if (eh != NULL)
-        eh->cxx = (dm_errhandler_cxx *)call;
+    if (eh != NULL) {
+        eh->bound = (dm_errhandler_bound *)call;
+        eh->is_cxx = is_cxx;
+    }
     dm_glock_leave();
+}
+
+DM_EXPORT void MPII_Errhandler_set_cxx(MPI_Errhandler errhandler, void (*call)(void))
+{
+    errhandler_bind(errhandler, call, true);
+}
+
+DM_EXPORT void MPII_Errhandler_set_fortran(MPI_Errhandler errhandler, void (*call)(void))
+{
+    errhandler_bind(errhandler, call, false);
 }
 
 DM_EXPORT void MPII_Warn(const char *text)

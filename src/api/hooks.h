@@ -30,9 +30,13 @@ void MPII_Keyval_set_proxy(int keyval, dm_hook_copy *copy, dm_hook_delete *del);
 
 /* ---- operations and error handlers ---- */
 
-/* call gets the arguments in place of the function that the operation or handler was made with. */
+/*
+ * call gets the arguments in place of the function that the operation or handler was made with. After a handler of C++
+ * a call returns MPI_SUCCESS, since it throws what it does not accept; after others the code as the handler leaves it.
+ */
 void MPII_Op_set_cxx(MPI_Op op, void (*call)(void));
 void MPII_Errhandler_set_cxx(MPI_Errhandler errhandler, void (*call)(void));
+void MPII_Errhandler_set_fortran(MPI_Errhandler errhandler, void (*call)(void));
 
 /* ---- our Fortran library ---- */
 

@@ -97,8 +97,7 @@ static void job_peer_lost(void *arg, int proc, int err)
         foreign_lost(proc, err);
         return;
     }
-    if (dm_world.comm_world != NULL && dm_world.comm_world->eh != &dm_errhandler_fatal &&
-        dm_world.comm_world->eh != &dm_errhandler_abort)
+    if (dm_world.comm_world != NULL && !dm_errhandler_is_fatal(dm_world.comm_world->eh))
         return;
     /* It may be one that the launcher ends because of another: then it ends this one, too. */
     dm_pmi_peer_lost(self.pmi);

@@ -215,7 +215,7 @@ DM_EXPORT void pmpi_file_create_errhandler_(MPI_File_errhandler_function *fn, MP
     int err = MPI_File_create_errhandler(fn, errhandler);
 
     if (err == MPI_SUCCESS)
-        MPII_Errhandler_set_cxx(*errhandler, (any_function *)call_file_error);
+        MPII_Errhandler_set_fortran(*errhandler, (any_function *)call_file_error);
     dm_f_return(ierror, err);
 }
 DM_F_NAMES(file_create_errhandler);
@@ -229,7 +229,8 @@ struct greq {
     greq_query *query;
     greq_free *free;
     greq_cancel *cancel;
-    MPI_Aint extra;
+    MPI_Aint
+        *extra; /* the program's variable: it sees there what the functions write, as with MPICH */
 };
 
 static int call_greq_query(void *arg, MPI_Status *status)
@@ -237,7 +238,7 @@ static int call_greq_query(void *arg, MPI_Status *status)
     struct greq *g = arg;
     MPI_Fint err = MPI_SUCCESS;
 
-    g->query(&g->extra, &status->count_lo, &err);
+    g->query(g->extra, &status->count_lo, &err);
     return err;
 }
 
@@ -246,7 +247,7 @@ static int call_greq_free(void *arg)
     struct greq *g = arg;
     MPI_Fint err = MPI_SUCCESS;
 
-    g->free(&g->extra, &err);
+    g->free(g->extra, &err);
     free(g);
     return err;
 }
@@ -256,12 +257,12 @@ static int call_greq_cancel(void *arg, int is_complete)
     struct greq *g = arg;
     MPI_Fint err = MPI_SUCCESS;
 
-    g->cancel(&g->extra, &is_complete, &err);
+    g->cancel(g->extra, &is_complete, &err);
     return err;
 }
 
 DM_EXPORT void pmpi_grequest_start_(greq_query *query, greq_free *free_fn, greq_cancel *cancel,
-                                    const MPI_Aint *extra, MPI_Fint *request, MPI_Fint *ierror)
+                                    MPI_Aint *extra, MPI_Fint *request, MPI_Fint *ierror)
 {
     struct greq *g = malloc(sizeof(*g));
     int err = MPI_ERR_NO_MEM;
@@ -269,7 +270,7 @@ DM_EXPORT void pmpi_grequest_start_(greq_query *query, greq_free *free_fn, greq_
     if (g == NULL) {
         MPI_Comm_call_errhandler(MPI_COMM_SELF, err);
     } else {
-        *g = (struct greq){query, free_fn, cancel, *extra};
+        *g = (struct greq){query, free_fn, cancel, extra};
         err = MPI_Grequest_start(call_greq_query, call_greq_free, call_greq_cancel, g, request);
         if (err != MPI_SUCCESS)
             free(g);

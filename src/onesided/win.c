@@ -93,7 +93,7 @@ static int win_new(struct dm_comm *comm, int disp_unit, int flavor, struct dm_in
     win->group = comm->group;
     dm_group_ref(win->group);
     /* the standard's default, not inherited from the communicator */
-    win->eh = &dm_errhandler_fatal;
+    win->eh = &dm_errhandler_unset;
     dm_errhandler_ref(win->eh);
     err = dm_handle_new(DM_KIND_WIN, &win->obj);
     if (err != DM_OK)

@@ -95,6 +95,53 @@ static void completion(MPI_Errhandler eh)
     MUST(MPI_Comm_free(&comm));
 }
 
+/* Where nobody has set a handler: MPI_COMM_WORLD's, also one that it gets later, as MPICH has it. */
+static void unset(MPI_Errhandler eh)
+{
+    MPI_Comm dup;
+    MPI_Errhandler got;
+    MPI_Win win;
+    int mem = 0;
+
+    MUST(MPI_Comm_set_errhandler(MPI_COMM_WORLD, eh));
+    MUST(MPI_Comm_dup(MPI_COMM_SELF, &dup));
+    MUST(MPI_Comm_get_errhandler(dup, &got));
+    CHECK(got == MPI_ERRORS_ARE_FATAL);
+    FAILS(MPI_Send(&mem, 1, MPI_INT, mp_size, 0, dup), MPI_ERR_RANK);
+    CALLED(MPI_COMM_WORLD, MPI_ERR_RANK);
+    MUST(MPI_Comm_call_errhandler(dup, MPI_ERR_TAG));
+    CALLED(MPI_COMM_WORLD, MPI_ERR_TAG);
+    MUST(MPI_Win_create(&mem, sizeof(mem), sizeof(mem), MPI_INFO_NULL, dup, &win));
+    FAILS(MPI_Win_lock(3, 0, 0, win), MPI_ERR_LOCKTYPE);
+    CALLED(MPI_COMM_WORLD, MPI_ERR_LOCKTYPE);
+    MUST(MPI_Win_free(&win));
+    MUST(MPI_Comm_free(&dup));
+}
+
+static void accept(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm;
+    n_comm++;
+    *code = MPI_SUCCESS;
+}
+
+/* A call returns the code as the handler leaves it. */
+static void changed_code(void)
+{
+    MPI_Errhandler eh;
+    MPI_Comm comm;
+    int x = 0;
+
+    MUST(MPI_Comm_dup(MPI_COMM_SELF, &comm));
+    MUST(MPI_Comm_create_errhandler(accept, &eh));
+    MUST(MPI_Comm_set_errhandler(comm, eh));
+    MUST(MPI_Errhandler_free(&eh));
+    MUST(MPI_Send(&x, 1, MPI_INT, 7, 0, comm));
+    CHECK_EQ(n_comm, 1);
+    n_comm = 0;
+    MUST(MPI_Comm_free(&comm));
+}
+
 static void windows(void)
 {
     MPI_Errhandler eh, got;
@@ -126,9 +173,10 @@ int main(int argc, char **argv)
     CHECK(got == MPI_ERRORS_ARE_FATAL);
     MUST(MPI_Errhandler_free(&got));
     MUST(MPI_Comm_create_errhandler(on_comm, &eh));
-    MUST(MPI_Comm_set_errhandler(MPI_COMM_WORLD, eh));
+    unset(eh);
     communicators(eh);
     completion(eh);
+    changed_code();
     windows();
     MUST(MPI_Errhandler_free(&eh));
     CHECK(eh == MPI_ERRHANDLER_NULL);

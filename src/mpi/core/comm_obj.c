@@ -130,7 +130,7 @@ static struct dm_errhandler *comm_initial_errhandler(void)
     case DM_ERRORS_ABORT:
         return &dm_errhandler_abort;
     default:
-        return &dm_errhandler_fatal;
+        return &dm_errhandler_unset;
     }
 }
 

@@ -41,7 +41,7 @@ int dm_core_early(void)
 
     if (dm_handle_get(DM_KIND_INFO, MPI_INFO_ENV) != NULL)
         return DM_OK;
-    for (int i = 0; i < DM_EH_N_BUILTIN && err == DM_OK; i++)
+    for (int i = 0; i < DM_EH_UNSET && err == DM_OK; i++)
         err = dm_handle_bind(DM_KIND_ERRHANDLER, dm_errhandlers[i].obj.handle,
                              &dm_errhandlers[i].obj);
     return err == DM_OK ? dm_info_start() : err;

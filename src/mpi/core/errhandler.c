@@ -11,6 +11,7 @@ struct dm_errhandler dm_errhandlers[DM_EH_N_BUILTIN] = {
     [DM_EH_RETURN] = {.obj = {MPI_ERRORS_RETURN, 1}, .kind = DM_EH_RETURN},
     [DM_EH_THROW] = {.obj = {MPIR_ERRORS_THROW_EXCEPTIONS, 1}, .kind = DM_EH_THROW},
     [DM_EH_ABORT] = {.obj = {MPI_ERRORS_ABORT, 1}, .kind = DM_EH_ABORT},
+    [DM_EH_UNSET] = {.obj = {MPI_ERRORS_ARE_FATAL, 1}, .kind = DM_EH_UNSET},
 };
 
 void dm_errhandler_ref(struct dm_errhandler *eh)
@@ -97,7 +98,7 @@ void dm_errhandler_set(struct dm_errhandler **slot_p, struct dm_errhandler *eh)
 
 bool dm_errhandler_is_fatal(const struct dm_errhandler *eh)
 {
-    return eh == &dm_errhandler_fatal || eh == &dm_errhandler_abort;
+    return eh->kind == DM_EH_FATAL || eh->kind == DM_EH_ABORT || eh->kind == DM_EH_UNSET;
 }
 
 int dm_comm_set_errhandler(struct dm_comm *comm, struct dm_errhandler *eh)

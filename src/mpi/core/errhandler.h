@@ -8,9 +8,17 @@
 
 struct dm_comm; /* comm_obj.h */
 
-enum dm_errhandler_kind { DM_EH_FATAL, DM_EH_RETURN, DM_EH_ABORT, DM_EH_THROW, DM_EH_USER };
-/* Calls a C++ handler: object is 0 for a communicator, 1 for a file, 2 for a window. */
-typedef void(dm_errhandler_cxx)(int object, void *handle_p, int *code, void (*fn)(void));
+/* DM_EH_UNSET: nobody has set one. Then it is MPI_COMM_WORLD's, as programs for MPICH rely on. */
+enum dm_errhandler_kind {
+    DM_EH_FATAL,
+    DM_EH_RETURN,
+    DM_EH_ABORT,
+    DM_EH_THROW,
+    DM_EH_UNSET,
+    DM_EH_USER
+};
+/* Calls a handler of C++ or Fortran: object is 0 for a communicator, 1 for a file, 2 for a window. */
+typedef void(dm_errhandler_bound)(int object, void *handle_p, int *code, void (*fn)(void));
 struct dm_errhandler {
     struct dm_obj obj;
     enum dm_errhandler_kind kind;
@@ -21,17 +29,19 @@ struct dm_errhandler {
         MPI_File_errhandler_function *file;
         MPI_Session_errhandler_function *session;
     } fn;
-    dm_errhandler_cxx *cxx; /* fn is a function of C++ for this to call; NULL: of C or Fortran */
+    dm_errhandler_bound *bound; /* fn is for this to call; NULL: fn is called as it is */
+    bool is_cxx;                /* it throws, or all is well */
 };
 void dm_errhandler_ref(struct dm_errhandler *eh);
 void dm_errhandler_unref(struct dm_errhandler *eh);
-/* Does it end the job? */
+/* Does it end the job? An unset one does: what the world has may change later. */
 bool dm_errhandler_is_fatal(const struct dm_errhandler *eh);
 enum { DM_EH_N_BUILTIN = DM_EH_USER };
 extern struct dm_errhandler dm_errhandlers[DM_EH_N_BUILTIN]; /* predefined: by kind */
 #define dm_errhandler_fatal  dm_errhandlers[DM_EH_FATAL]
 #define dm_errhandler_return dm_errhandlers[DM_EH_RETURN]
 #define dm_errhandler_abort  dm_errhandlers[DM_EH_ABORT]
+#define dm_errhandler_unset  dm_errhandlers[DM_EH_UNSET]
 
 /* Bodies of the MPI functions (MPI-4.0 section 9.3). */
 int dm_comm_create_errhandler(MPI_Comm_errhandler_function *fn, struct dm_errhandler **eh_p);
