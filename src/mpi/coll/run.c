@@ -35,6 +35,7 @@ void dm_coll_run_open(struct dm_run *run, struct dm_comm *comm)
     run->tag = dm_coll_next_tag(comm);
     run->err = DM_OK;
     run->is_stopped = false;
+    run->is_broken = false;
     run->sched = NULL;
     run->inter = NULL;
     run->map = NULL;
@@ -118,11 +119,20 @@ void dm_coll_fail(struct dm_run *run, int err)
         run->is_stopped = true;
 }
 
+int dm_coll_whole(uint64_t came, uint64_t expected)
+{
+    if (dm_likely(came >= expected))
+        return DM_OK;
+    return DM_FAIL(DM_EUSAGE, "%llu bytes came from the root, %llu are expected",
+                   (unsigned long long)came, (unsigned long long)expected);
+}
+
 void dm_coll_check_whole(struct dm_run *run, uint64_t came, uint64_t expected)
 {
-    if (dm_unlikely(came < expected))
-        dm_coll_fail(run, DM_FAIL(DM_EUSAGE, "%llu bytes came from the root, %llu are expected",
-                                  (unsigned long long)came, (unsigned long long)expected));
+    int err = dm_coll_whole(came, expected);
+
+    if (dm_unlikely(err != DM_OK))
+        dm_coll_fail(run, err);
 }
 
 /* ---- messages ---- */
@@ -172,7 +182,12 @@ void dm_coll_recv_whole(struct dm_run *run, void *buf, size_t count, struct dm_t
     int err;
 
     if (run->sched != NULL) {
-        dm_coll_recv(run, buf, count, type, source);
+        dm_sched_add(run, &(struct dm_coll_step){.kind = DM_STEP_RECV,
+                                                 .is_whole = true,
+                                                 .dst = buf,
+                                                 .dcount = count,
+                                                 .dtype = type,
+                                                 .source = source});
         return;
     }
     if (run->is_stopped)
@@ -183,6 +198,21 @@ void dm_coll_recv_whole(struct dm_run *run, void *buf, size_t count, struct dm_t
         dm_coll_fail(run, err);
     else
         dm_coll_check_whole(run, dm_status_bytes(&status), dm_coll_bytes(count, type));
+    run->is_broken = run->err != DM_OK;
+}
+
+void dm_coll_forward(struct dm_run *run, const void *buf, size_t count, struct dm_type *type,
+                     int dest)
+{
+    if (run->sched != NULL)
+        dm_sched_add(run, &(struct dm_coll_step){.kind = DM_STEP_SEND,
+                                                 .is_whole = true,
+                                                 .src = buf,
+                                                 .scount = count,
+                                                 .stype = type,
+                                                 .dest = dest});
+    else
+        dm_coll_send(run, buf, run->is_broken ? 0 : count, type, dest);
 }
 
 void dm_coll_sendrecv(struct dm_run *run, const void *sbuf, size_t scount, struct dm_type *stype,

@@ -26,6 +26,7 @@ struct dm_run {
     int tag;
     int err;                /* what the collective returns */
     bool is_stopped;        /* steps do nothing any more */
+    bool is_broken;         /* what dm_coll_recv_whole got was not what is expected */
     struct dm_sched *sched; /* steps are recorded here; NULL: executed as they are called */
     struct dm_comm *inter;  /* the intercommunicator, also while comm is its local one; or NULL */
     int tag_inter, tag_local;
@@ -84,6 +85,8 @@ int dm_coll_run_close(struct dm_run *run);
 /* The collective failed: remember the first error; stop unless the others can still be served. */
 void dm_coll_fail(struct dm_run *run, int err);
 /* Fewer bytes came from the root of a broadcast than are expected: DM_EUSAGE, as the calls do not match. */
+int dm_coll_whole(uint64_t came, uint64_t expected);
+/* The same, and that is what the run returns. */
 void dm_coll_check_whole(struct dm_run *run, uint64_t came, uint64_t expected);
 
 /* ---- steps ---- */
@@ -92,9 +95,15 @@ void dm_coll_check_whole(struct dm_run *run, uint64_t came, uint64_t expected);
 void dm_coll_send(struct dm_run *run, const void *buf, size_t count, struct dm_type *type,
                   int dest);
 void dm_coll_recv(struct dm_run *run, void *buf, size_t count, struct dm_type *type, int source);
-/* The same for all of a broadcast, or a part: in blocking calls dm_coll_check_whole. */
+/* The same for all of a broadcast, or a part: dm_coll_check_whole. */
 void dm_coll_recv_whole(struct dm_run *run, void *buf, size_t count, struct dm_type *type,
                         int source);
+/*
+ * Send on what dm_coll_recv_whole has got; nothing if that was not what is expected, so that all behind see that the
+ * calls do not match.
+ */
+void dm_coll_forward(struct dm_run *run, const void *buf, size_t count, struct dm_type *type,
+                     int dest);
 void dm_coll_sendrecv(struct dm_run *run, const void *sbuf, size_t scount, struct dm_type *stype,
                       int dest, void *rbuf, size_t rcount, struct dm_type *rtype, int source);
 /* Started here, complete after the next dm_coll_wait. */

@@ -25,6 +25,7 @@ struct dm_sched {
     struct dm_list ready; /* in dm_coll_state.ready, or an empty list */
     bool is_running;
     bool is_stopped; /* no more steps: it failed */
+    bool is_broken;  /* as in struct dm_run */
     int tag, tag_local;
     struct dm_coll_step *steps;
     int n_steps, cap_steps;
@@ -32,6 +33,8 @@ struct dm_sched {
     struct dm_req **live;
     int n_live, cap_live;
     int first, seen;
+    struct dm_req *whole; /* the receive of dm_coll_recv_whole, and what it expects */
+    size_t expected;
     struct dm_coll_block *blocks;
     char *detail;            /* of the first failure, or NULL */
     void (*done)(void *arg); /* dm_sched_watch, or NULL */
@@ -121,7 +124,7 @@ static void sched_fail(struct dm_sched *s, int err)
         s->detail = dm_err_code() == err ? strdup(dm_err_detail()) : NULL;
     }
     /* As in dm_coll_fail: after a truncation the others are still served. */
-    if (err == DM_ERR_TRUNCATE || s->is_stopped)
+    if (err == DM_ERR_TRUNCATE || err == DM_EUSAGE || s->is_stopped)
         return;
     s->is_stopped = true;
     wait_all(s);
@@ -138,6 +141,12 @@ static void sched_reap(struct dm_sched *s, struct dm_req *req)
 
     if (err != DM_OK && req->ops->finish != NULL)
         req->ops->finish(req, &req->status);
+    if (req == s->whole) {
+        if (err == DM_OK)
+            err = dm_coll_whole(dm_status_bytes(&req->status), s->expected);
+        s->is_broken = err != DM_OK;
+        s->whole = NULL;
+    }
     dm_req_unref(req);
     if (err != DM_OK)
         sched_fail(s, err);
@@ -163,7 +172,8 @@ static void sched_start_send(struct dm_sched *s, const struct dm_coll_step *step
                              struct dm_comm *comm, int tag)
 {
     struct dm_req **req_p = &s->live[s->n_live];
-    int err = dm_p2p_isend_coll(step->src, step->scount, step->stype, step->dest, tag, comm, req_p);
+    size_t count = step->is_whole && s->is_broken ? 0 : step->scount;
+    int err = dm_p2p_isend_coll(step->src, count, step->stype, step->dest, tag, comm, req_p);
 
     if (err != DM_OK) {
         sched_fail(s, err);
@@ -183,6 +193,10 @@ static void sched_start_recv(struct dm_sched *s, const struct dm_coll_step *step
     if (err != DM_OK) {
         sched_fail(s, err);
         return;
+    }
+    if (step->is_whole) {
+        s->whole = *req_p;
+        s->expected = dm_coll_bytes(step->dcount, step->dtype);
     }
     dm_p2p_watch(*req_p, on_over, s);
     s->n_live++;
@@ -326,6 +340,7 @@ static int sched_begin(struct dm_req *req)
     s->first = 0;
     s->seen = 0;
     s->is_stopped = false;
+    s->is_broken = false;
     req->err = DM_OK;
     req->n_pending = 1;
     dm_req_ref(req); /* the operation's */

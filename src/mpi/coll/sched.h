@@ -29,6 +29,7 @@ enum dm_step_kind {
 struct dm_coll_step {
     enum dm_step_kind kind;
     bool is_local; /* in the local group of an intercommunicator */
+    bool is_whole; /* of dm_coll_recv_whole and dm_coll_forward */
     int dest;
     int source;
     const void *src;

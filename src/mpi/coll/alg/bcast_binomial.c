@@ -16,6 +16,6 @@ void dm_coll_bcast_binomial(struct dm_run *run, const struct dm_coll_args *a)
     while (step > 1) {
         step /= 2;
         if (me + step < n)
-            dm_coll_send(run, a->rbuf, a->rcount, a->rtype, (int)((me + step + a->root) % n));
+            dm_coll_forward(run, a->rbuf, a->rcount, a->rtype, (int)((me + step + a->root) % n));
     }
 }

@@ -36,7 +36,7 @@ static void pass_down(struct dm_run *run, const struct cut *c, int64_t first, in
     size_t len = slice_at(c, end < c->n ? end : c->n) - at;
 
     if (len > 0)
-        dm_coll_send(run, c->base + at, len, dm_coll_byte(), bcast_rank_of(c, first));
+        dm_coll_forward(run, c->base + at, len, dm_coll_byte(), bcast_rank_of(c, first));
 }
 
 static void bcast_scatter(struct dm_run *run, const struct cut *c)
