@@ -59,7 +59,13 @@ typedef int MPI_Win;
 typedef struct ADIOI_FileD *MPI_File;
 #define MPI_FILE_DEFINED
 /* As MPI-IO called its requests before MPI-2. */
-typedef MPI_Request MPIO_Request;
+#define MPIO_Request MPI_Request
+#define MPIO_REQUEST_DEFINED
+#define MPIO_USES_MPI_REQUEST
+#define MPIO_Wait  MPI_Wait
+#define MPIO_Test  MPI_Test
+#define PMPIO_Wait PMPI_Wait
+#define PMPIO_Test PMPI_Test
 
 #define MPI_COMM_NULL       ((MPI_Comm)0x04000000)
 #define MPI_GROUP_NULL      ((MPI_Group)0x08000000)

@@ -118,9 +118,11 @@ int dm_file_started(struct dm_file *f, const struct dm_move *m, int err, struct 
 /* Wait for all of this file. */
 void dm_file_drain(struct dm_file *f);
 /*
- * View and sizes are changed while nothing is under way: else DM_ERR_IO (a split collective) or
- * DM_ERR_REQUEST. Waits for what the program knows nothing of.
+ * Sizes are changed while nothing is under way: else DM_ERR_IO (a split collective) or DM_ERR_REQUEST. Waits for
+ * what the program knows nothing of.
  */
 int dm_file_check_idle(struct dm_file *f);
+/* The same for views, but waits for all requests: MPICH's programs set views while there are some. */
+int dm_file_make_idle(struct dm_file *f);
 
 #endif

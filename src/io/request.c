@@ -155,11 +155,29 @@ void dm_file_drain(struct dm_file *f)
         dm_wait_job_pass(dm_world.chan, &n_idle);
 }
 
+static int file_check_split(const struct dm_file *f)
+{
+    if (f->split.what == NULL)
+        return DM_OK;
+    return DM_FAIL(DM_ERR_IO, "%s_begin of \"%s\" is under way: call %s_end first", f->split.what,
+                   f->disk.path, f->split.what);
+}
+
+int dm_file_make_idle(struct dm_file *f)
+{
+    int err = file_check_split(f);
+
+    if (err == DM_OK)
+        dm_file_drain(f);
+    return err;
+}
+
 int dm_file_check_idle(struct dm_file *f)
 {
-    if (f->split.what != NULL)
-        return DM_FAIL(DM_ERR_IO, "%s_begin of \"%s\" is under way: call %s_end first",
-                       f->split.what, f->disk.path, f->split.what);
+    int err = file_check_split(f);
+
+    if (err != DM_OK)
+        return err;
     if (f->n_pending == f->n_declined)
         dm_file_drain(f);
     if (f->n_pending > 0)

@@ -48,7 +48,7 @@ static int view_make(struct dm_file *f, MPI_Offset disp, struct dm_type *etype,
     int err = view_check_disp(f, &disp);
 
     if (err == DM_OK)
-        err = dm_file_check_idle(f);
+        err = dm_file_make_idle(f);
     if (err == DM_OK)
         err = dm_datarep_find(datarep, &rep);
     if (err != DM_OK)

@@ -16,14 +16,13 @@ static int view_check_type(const struct dm_view *view, bool is_for_writing)
     if (!order.is_any)
         return DM_OK;
     if (order.first < 0 || view->disp + order.first < 0)
-        return DM_FAIL(DM_ERR_TYPE, "filetype begins at the negative displacement %lld",
+        return DM_FAIL(DM_ERR_IO, "filetype begins at the negative displacement %lld",
                        (long long)order.first);
     if (!order.is_ordered)
-        return DM_FAIL(DM_ERR_TYPE,
-                       "the displacements of filetype descend; in a view they must not");
+        return DM_FAIL(DM_ERR_IO, "the displacements of filetype descend; in a view they must not");
     if (order.overlaps && is_for_writing)
-        return DM_FAIL(DM_ERR_TYPE, "filetype overlaps itself; it may not in a file that is open "
-                                    "for writing");
+        return DM_FAIL(DM_ERR_IO, "filetype overlaps itself; it may not in a file that is open "
+                                  "for writing");
     return DM_OK;
 }
 

@@ -25,13 +25,13 @@ struct dm_view {
     uint64_t size;        /* and of the data of a filetype */
     bool is_contig;       /* all bytes from `start` on */
     bool is_single;       /* one filetype only: by its extent the next one would overlap it */
-    bool has_overlaps; /* some bytes are seen twice: offsets may go back by less than an element */
-    int64_t start;     /* offset of position 0 */
+    bool has_overlaps;    /* some bytes are seen twice: offsets may go back by less than a block */
+    int64_t start;        /* offset of position 0 */
 };
 
 /*
- * DM_ERR_TYPE: negative or descending displacements, or overlaps when is_for_writing; DM_ERR_ARG:
- * an etype without data, a filetype that is not made of whole etypes.
+ * DM_ERR_IO, as programs for MPICH expect: negative displacements, blocks that descend, or overlaps when
+ * is_for_writing; DM_ERR_ARG: an etype without data, a filetype that is not made of whole etypes.
  */
 int dm_view_new(MPI_Offset disp, struct dm_type *etype, struct dm_type *filetype,
                 const struct dm_datarep *rep, bool is_for_writing, struct dm_view **view_p);

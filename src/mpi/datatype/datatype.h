@@ -112,12 +112,12 @@ int dm_type_bytes_of(const struct dm_type *type, MPI_Count n, uint64_t *bytes_p)
 /* ---- for files (chapter 14) ---- */
 
 /*
- * Where the elements of a type map lie, and whether in ascending order (is_ordered), and do so, too,
+ * Where the blocks of a type map lie, and whether in ascending order (is_ordered), and do so, too,
  * when the type is repeated (repeats); overlaps: some bytes are in it twice.
  */
 struct dm_type_order {
     bool is_any;           /* there are data; else the rest is 0 */
-    ptrdiff_t first, last; /* displacements of the first and the last element in the type map */
+    ptrdiff_t first, last; /* displacements of the first and the last block of the type map */
     ptrdiff_t end;         /* behind the last byte of all */
     bool is_ordered, overlaps;
     bool repeats, overlaps_repeated;

@@ -45,8 +45,8 @@ static struct dm_type_order order_of_block(ptrdiff_t disp, size_t len, int basic
 
     o.is_any = true;
     o.first = disp;
-    o.last = disp + (ptrdiff_t)(n - 1) * type->extent;
-    o.end = o.last + type->true_extent;
+    o.last = disp;
+    o.end = disp + (ptrdiff_t)(n - 1) * type->extent + type->true_extent;
     return o;
 }
 
