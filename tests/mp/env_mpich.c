@@ -161,6 +161,37 @@ static void failed_dup(void)
     MUST(MPI_Type_free_keyval(&key));
 }
 
+/* A copy of a freed handle names the next type. */
+static void type_handle(void)
+{
+    MPI_Datatype first, second, copy;
+
+    MUST(MPI_Type_contiguous(2, MPI_INT, &first));
+    MUST(MPI_Type_contiguous(3, MPI_INT, &second));
+    copy = first;
+    MUST(MPI_Type_free(&second));
+    MUST(MPI_Type_free(&first));
+    MUST(MPI_Type_contiguous(5, MPI_INT, &second));
+    CHECK(copy == second);
+    MUST(MPI_Type_free(&second));
+}
+
+/* Data of a message that end inside of an element are no such type, where they are not one run. */
+static void part_of_element(void)
+{
+    char bytes[16] = {0};
+    MPI_Datatype two;
+    int room[8];
+    MPI_Status status;
+
+    MUST(MPI_Type_vector(2, 1, 3, MPI_INT, &two));
+    MUST(MPI_Type_commit(&two));
+    MUST(MPI_Sendrecv(bytes, 4, MPI_BYTE, 0, 0, room, 1, two, 0, 0, MPI_COMM_SELF, &status));
+    FAILS(MPI_Sendrecv(bytes, 3, MPI_BYTE, 0, 0, room, 1, two, 0, 0, MPI_COMM_SELF, &status),
+          MPI_ERR_TYPE);
+    MUST(MPI_Type_free(&two));
+}
+
 /* Where a new communicator has no place to go, that is for the world's handler if nobody has set one. */
 static void null_newcomm(void)
 {
@@ -204,6 +235,8 @@ int main(int argc, char **argv)
     empty_part("false");
     topologies();
     failed_dup();
+    type_handle();
+    part_of_element();
     null_newcomm();
     return mp_finish();
 }

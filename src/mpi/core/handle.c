@@ -4,6 +4,7 @@
  * A table is one array of slots that doubles. Free slots form a queue that is
  * reused oldest first and only while it is longer than DM_HANDLE_DELAY, so that a handle the
  * program kept after freeing it stays invalid for a while instead of naming another object.
+ * Those of datatypes are a stack instead: as in MPICH the next type has the handle of the last one freed.
  * Invariant: a slot is an object (even), or a free-list link (odd).
  */
 #include "mpi/core/core.h"

@@ -47,7 +47,7 @@ struct dm_obj {
 #define DM_HANDLE_N_BUILTIN 128 /* indices of predefined objects: the low 7 bits */
 #define DM_HANDLE_SPARE     64  /* objects of a kind whose memory is kept */
 #define DM_HANDLE_DELAY                                                                            \
-    64 /* free slots of a kind that are not used again yet: a stale handle is noticed */
+    64 /* free slots of a kind (but types) that are not used again yet: a stale handle is noticed */
 /* Some predefined datatypes have handles of the "made" form with small indices. */
 #define DM_HANDLE_RESERVED 16
 
@@ -57,7 +57,8 @@ struct dm_handle_table {
     uint32_t n; /* slots in use or on the free list */
     uint32_t cap;
     uint32_t n_free;
-    uint32_t free_head; /* oldest: reused first, so that a stale handle is noticed */
+    uint32_t
+        free_head; /* reused first: the oldest, so that a stale handle is noticed; of types the newest */
     uint32_t free_tail;
     struct dm_obj *builtin[DM_HANDLE_N_BUILTIN];
     void *spare; /* memory of objects that are gone, linked by its first word */
@@ -112,7 +113,7 @@ static inline int dm_handle_new(enum dm_kind kind, struct dm_obj *obj)
     struct dm_handle_table *table = &dm_handles.of[kind];
     uint32_t index = table->free_head;
 
-    if (dm_unlikely(table->n_free <= DM_HANDLE_DELAY))
+    if (dm_unlikely(table->n_free <= (kind == DM_KIND_TYPE ? 0 : DM_HANDLE_DELAY)))
         return dm_handle_new_slot(kind, obj);
     table->free_head = (uint32_t)((uintptr_t)table->slots[index] >> 1);
     table->n_free--;
@@ -134,6 +135,12 @@ static inline void dm_handle_drop(enum dm_kind kind, struct dm_obj *obj)
         index >= table->n || table->slots[index] != obj)
         return;
     obj->handle = 0;
+    if (kind == DM_KIND_TYPE) {
+        table->slots[index] = dm_handle_link(table->free_head);
+        table->free_head = index;
+        table->n_free++;
+        return;
+    }
     table->slots[index] = dm_handle_link(0);
     if (dm_unlikely(table->n_free == 0))
         table->free_head = index;
