@@ -167,6 +167,15 @@ function argument_names(r,    i, s) {
     return name[r] == "MPI_Pcontrol" ? "level" : s "ierror"
 }
 
+# Arrays beside buffers: programs for MPICH, whose module has no interfaces of these procedures, give 0 where an array is
+# not significant, and an array of types where one is meant.
+function is_unchecked(r, i, type,    j, has_array) {
+    for (j = 1; j <= n_args[r]; j++)
+        has_array = has_array || kind[r, j] in is_array_kind
+    return type == "integer" && has_choice(r) && has_array && \
+        (kind[r, i] in is_array_kind || kind[r, i] ~ /^dtype/)
+}
+
 function declare_arguments(r, large, f08,    i, type, s) {
     for (i = 1; i <= n_args[r]; i++) {
         if (is_left_out(r, i))
@@ -177,7 +186,7 @@ function declare_arguments(r, large, f08,    i, type, s) {
             s = s ", intent(in)"
         if (f08 && type == "type(*)" && section_way(r, i) != "copy")
             s = s ", asynchronous"
-        if (!f08 && type == "type(*)")
+        if (!f08 && (type == "type(*)" || is_unchecked(r, i, type)))
             print "        !GCC$ ATTRIBUTES NO_ARG_CHECK :: " arg[r, i]
         print "        " s " :: " arg[r, i] dimensions(r, i, f08, type)
     }
