@@ -169,8 +169,9 @@ static int access_transfer(struct dm_file *f, struct dm_move *m, bool converts)
     if (err != DM_OK)
         return err;
     if (!m->is_write)
-        dm_file_see(f);
-    err = converts ? dm_convert_run(m, access_move_unlocked) : access_move_unlocked(m);
+        err = dm_file_see(f);
+    if (err == DM_OK)
+        err = converts ? dm_convert_run(m, access_move_unlocked) : access_move_unlocked(m);
     if (err == DM_OK && m->is_write)
         err = dm_file_show(f);
     if (f->is_atomic)
@@ -263,7 +264,9 @@ static int access_seek_to(struct dm_file *f, MPI_Offset offset, int whence, uint
         pos += from;
         break;
     case MPI_SEEK_END:
-        err = dm_disk_size(&f->disk, &size);
+        err = dm_file_see(f);
+        if (err == DM_OK)
+            err = dm_disk_size(&f->disk, &size);
         if (err != DM_OK)
             return err;
         end = dm_view_pos(f->view, (int64_t)size);

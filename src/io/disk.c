@@ -16,31 +16,38 @@
 
 #define CALL_MAX ((size_t)1 << 30) /* one system call moves at most somewhat less than 2 GiB */
 
+/* Which hosts have the data of a file, and whether they keep what they cache alike. */
+enum disk_reach { DISK_LOCAL, DISK_COHERENT, DISK_REMOTE };
+
 /* Names of file systems by the magic number of statfs(2). */
 static const struct {
     unsigned long magic;
     const char *name;
-    bool is_local;
+    enum disk_reach reach;
 } disk_kinds[] = {
-    {0x01021994, "tmpfs", true},     {0x858458f6, "ramfs", true},     {0xef53, "ext4", true},
-    {0x58465342, "xfs", true},       {0x9123683e, "btrfs", true},     {0xf2f52010, "f2fs", true},
-    {0x2fc12fc1, "zfs", true},       {0xca451a4e, "bcachefs", true},  {0x3153464a, "jfs", true},
-    {0x52654973, "reiserfs", true},  {0x4d44, "vfat", true},          {0x2011bab0, "exfat", true},
-    {0x794c7630, "overlayfs", true}, {0x6969, "nfs", false},          {0x0bd00bd0, "lustre", false},
-    {0x65735546, "fuse", false},     {0xff534d42, "cifs", false},     {0xfe534d42, "smb2", false},
-    {0x47504653, "gpfs", false},     {0x00c36400, "ceph", false},     {0x19830326, "beegfs", false},
-    {0x01021997, "9p", false},       {0x20030528, "orangefs", false},
+    {0x01021994, "tmpfs", DISK_LOCAL},     {0x858458f6, "ramfs", DISK_LOCAL},
+    {0xef53, "ext4", DISK_LOCAL},          {0x58465342, "xfs", DISK_LOCAL},
+    {0x9123683e, "btrfs", DISK_LOCAL},     {0xf2f52010, "f2fs", DISK_LOCAL},
+    {0x2fc12fc1, "zfs", DISK_LOCAL},       {0xca451a4e, "bcachefs", DISK_LOCAL},
+    {0x3153464a, "jfs", DISK_LOCAL},       {0x52654973, "reiserfs", DISK_LOCAL},
+    {0x4d44, "vfat", DISK_LOCAL},          {0x2011bab0, "exfat", DISK_LOCAL},
+    {0x794c7630, "overlayfs", DISK_LOCAL}, {0x6969, "nfs", DISK_REMOTE},
+    {0x0bd00bd0, "lustre", DISK_COHERENT}, {0x65735546, "fuse", DISK_REMOTE},
+    {0xff534d42, "cifs", DISK_REMOTE},     {0xfe534d42, "smb2", DISK_REMOTE},
+    {0x47504653, "gpfs", DISK_COHERENT},   {0x00c36400, "ceph", DISK_COHERENT},
+    {0x19830326, "beegfs", DISK_REMOTE},   {0x01021997, "9p", DISK_REMOTE},
+    {0x20030528, "orangefs", DISK_REMOTE},
 };
 
-static const char *disk_kind(unsigned long magic, bool *is_local_p)
+static const char *disk_kind(unsigned long magic, enum disk_reach *reach_p)
 {
     for (size_t i = 0; i < sizeof(disk_kinds) / sizeof(disk_kinds[0]); i++) {
         if (disk_kinds[i].magic == (magic & 0xffffffff)) {
-            *is_local_p = disk_kinds[i].is_local;
+            *reach_p = disk_kinds[i].reach;
             return disk_kinds[i].name;
         }
     }
-    *is_local_p = false;
+    *reach_p = DISK_REMOTE;
     return "other";
 }
 
@@ -58,9 +65,10 @@ const char *dm_disk_path(const char *name)
 
 const char *dm_disk_fs_of(const char *path, bool *is_local_p)
 {
-    char dir[4096];
+    char dir[4096], *slash;
+    enum disk_reach reach;
     struct statfs fs;
-    char *slash;
+    const char *name;
 
     snprintf(dir, sizeof(dir), "%s", path);
     if (statfs(dir, &fs) != 0) {
@@ -74,7 +82,9 @@ const char *dm_disk_fs_of(const char *path, bool *is_local_p)
             return "unknown";
         }
     }
-    return disk_kind((unsigned long)fs.f_type, is_local_p);
+    name = disk_kind((unsigned long)fs.f_type, &reach);
+    *is_local_p = reach == DISK_LOCAL;
+    return name;
 }
 
 static int disk_err_of(int errnum)
@@ -153,6 +163,7 @@ static void disk_keep_to_ranges(struct dm_disk *disk, int flags)
 
 int dm_disk_open(struct dm_disk *disk, const char *path, int flags)
 {
+    enum disk_reach reach = DISK_REMOTE;
     struct statfs fs;
     struct stat st;
 
@@ -174,7 +185,9 @@ int dm_disk_open(struct dm_disk *disk, const char *path, int flags)
     disk->ino = (uint64_t)st.st_ino;
     disk->fs = "unknown";
     if (fstatfs(disk->fd, &fs) == 0)
-        disk->fs = disk_kind((unsigned long)fs.f_type, &disk->is_local);
+        disk->fs = disk_kind((unsigned long)fs.f_type, &reach);
+    disk->is_local = reach == DISK_LOCAL;
+    disk->is_coherent = reach != DISK_REMOTE;
     disk->is_memory = strcmp(disk->fs, "tmpfs") == 0 || strcmp(disk->fs, "ramfs") == 0;
     disk->can_map = disk->is_local && S_ISREG(st.st_mode) && (flags & O_ACCMODE) == O_RDWR;
     disk_keep_to_ranges(disk, flags);
@@ -336,6 +349,21 @@ int dm_disk_allocate(const struct dm_disk *disk, uint64_t size)
     } while (errnum == EINTR);
     return errnum == 0 ? DM_OK
                        : dm_disk_fail(disk->path, "reserving space for", (int64_t)size, errnum);
+}
+
+int dm_disk_write_out(const struct dm_disk *disk, uint64_t offset, uint64_t len)
+{
+    const unsigned int all =
+        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+    int ret;
+
+    do {
+        ret = sync_file_range(disk->fd, (off_t)offset, (off_t)len, all);
+    } while (ret != 0 && errno == EINTR);
+    /* Special files have nothing in this cache. */
+    if (ret == 0 || errno == EINVAL || errno == ESPIPE)
+        return DM_OK;
+    return dm_disk_fail(disk->path, "writing out", (int64_t)offset, errno);
 }
 
 int dm_disk_sync(const struct dm_disk *disk)

@@ -14,10 +14,11 @@
 struct dm_disk {
     int fd; /* -1: closed */
     char *path;
-    const char *fs; /* name of the kind of file system; static */
-    bool is_local;  /* one that only processes of this host write, through one cache */
-    bool is_memory; /* all of it: reading a hole takes a copy, and spares no wait */
-    bool can_map;   /* for writing, too */
+    const char *fs;   /* name of the kind of file system; static */
+    bool is_local;    /* one that only processes of this host write, through one cache */
+    bool is_coherent; /* hosts see at once what others write */
+    bool is_memory;   /* all of it: reading a hole takes a copy, and spares no wait */
+    bool can_map;     /* for writing, too */
     uint64_t dev;
     uint64_t ino;
 };
@@ -52,6 +53,8 @@ int dm_disk_size(const struct dm_disk *disk, uint64_t *size_p);
 int dm_disk_truncate(const struct dm_disk *disk, uint64_t size);
 /* Space for the first size bytes; the file is at least that long then. */
 int dm_disk_allocate(const struct dm_disk *disk, uint64_t size);
+/* What this host has in its cache of len bytes (0: to the end) goes to where other hosts can read it. */
+int dm_disk_write_out(const struct dm_disk *disk, uint64_t offset, uint64_t len);
 /* To the device. */
 int dm_disk_sync(const struct dm_disk *disk);
 /* Forget what this host may have cached of what other hosts wrote; what it wrote itself is synchronized. */

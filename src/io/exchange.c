@@ -50,6 +50,8 @@ static int exchange_alloc(struct dm_exchange *x)
     if (err == DM_OK && !dm_ship_is_done(x->f))
         err = dm_ship_alloc(x->f, plan);
     if (err == DM_OK)
+        err = dm_file_write_out(x->f);
+    if (err == DM_OK)
         err = dm_rounds_new(x->f, x->m, plan, x->blocks, &x->rounds);
     if (err == DM_OK && dm_ship_is_done(x->f))
         err = dm_rounds_begin(x->rounds);
@@ -76,8 +78,11 @@ static void exchange_decide(struct dm_exchange *x)
     if (x->result.err != DM_OK)
         return;
     x->is_alone = !dm_plan_is_worth(x->f, x->m->is_write, exchange_must(x), &x->plan);
-    if (!x->is_alone)
-        x->stage = EXCHANGE_ALLOC;
+    if (x->is_alone)
+        return;
+    x->stage = EXCHANGE_ALLOC;
+    if (x->plan.has_writes)
+        dm_file_others_wrote(x->f);
 }
 
 /*
@@ -124,8 +129,8 @@ static enum dm_exchange_stage exchange_after_ready(struct dm_exchange *x)
         return EXCHANGE_OVER;
     if (!is_shipped)
         return EXCHANGE_SHIP;
-    if (x->is_atomic && !x->m->is_write)
-        dm_file_see(x->f);
+    if (!x->m->is_write)
+        exchange_note(x, dm_file_see(x->f));
     return EXCHANGE_ROUNDS;
 }
 
@@ -145,12 +150,17 @@ static struct dm_req *exchange_ship(struct dm_exchange *x)
 static struct dm_req *exchange_rounds(struct dm_exchange *x)
 {
     struct dm_req *req = dm_rounds_step(x->rounds);
+    const struct dm_io_result *came;
 
     if (req != NULL)
         return req;
-    x->result = *dm_rounds_result(x->rounds, &x->good);
+    came = dm_rounds_result(x->rounds, &x->good);
+    if (x->result.err == DM_OK)
+        x->result = *came;
     if (x->is_atomic && x->m->is_write)
         exchange_note(x, dm_file_show(x->f));
+    if (x->m->is_write)
+        dm_file_others_wrote(x->f);
     exchange_to_agree(x, EXCHANGE_AGREE);
     return NULL;
 }

@@ -267,6 +267,7 @@ static int file_open_all(struct dm_file *f, struct dm_comm *comm, const char *pa
         err = file_open_other(f, path, &first);
     if (err == DM_OK)
         err = dm_exchanges_prepare(f);
+    dm_file_cache_init(f);
     err = dm_io_agree_flags(comm, err, lacks, DM_N_WORDS_LACKS);
     if (err == DM_OK)
         dm_file_words_choose(f, lacks);

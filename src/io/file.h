@@ -27,6 +27,13 @@ struct dm_file_split {
     struct dm_req *req;
 };
 
+/* Of a host, where others have caches of their own of the file: cache.c. */
+struct dm_file_cache {
+    bool is_own;     /* they have; the file system does not keep them alike */
+    bool has_writes; /* this process has written alone, and others may not see it yet */
+    bool is_old;     /* others may have written what this process reads */
+};
+
 struct dm_file {
     struct dm_obj obj;
     MPI_File self; /* the handle, for error handlers */
@@ -36,6 +43,7 @@ struct dm_file {
     struct dm_group *group;
     int rank, size;
     struct dm_disk disk;
+    struct dm_file_cache cache;
     int amode;
     bool is_atomic;
     struct dm_hints hints;
@@ -69,14 +77,23 @@ int dm_io_agree_flags(struct dm_comm *comm, int err, bool *flags, int n);
 /* Collective: len bytes of the first process. */
 int dm_file_bcast(struct dm_file *f, void *data, size_t len);
 
-/* ---- size.c ---- */
+/* ---- cache.c: hosts that have caches of their own ---- */
 
+/* The file is open, and so on which hosts is known. */
+void dm_file_cache_init(struct dm_file *f);
 /*
- * In atomic mode, inside of its lock: before reading, see what other hosts have written; after writing, let
- * them see it.
+ * Before reading data or the size: see what others have written, in atomic mode, and for this process. Errors
+ * are those of writing what this host has not written yet.
  */
-void dm_file_see(struct dm_file *f);
+int dm_file_see(struct dm_file *f);
+/* After writing alone: in atomic mode let others see it. */
 int dm_file_show(struct dm_file *f);
+/* The same of what atomic mode does not know: it is written out before the next exchange. */
+void dm_file_wrote(struct dm_file *f);
+/* All have come to an exchange: let aggregators see what this process has written alone. */
+int dm_file_write_out(struct dm_file *f);
+/* Aggregators have written for this process, or others what it may read as an aggregator. */
+void dm_file_others_wrote(struct dm_file *f);
 
 /* ---- stats.c ---- */
 

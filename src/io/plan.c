@@ -60,6 +60,7 @@ struct dm_plan_part dm_plan_part(struct dm_file *f, const struct dm_move *m)
         part.high = dm_view_offset(f->view, part.pos + part.len - 1) + 1;
     }
     part.cost = dm_move_cost(m);
+    part.has_writes = f->cache.has_writes;
     part.is_refused =
         bad != DM_OK || m->is_refused || part.view_bytes > VIEW_MOST || f->view->has_overlaps;
     return part;
@@ -105,9 +106,11 @@ bool dm_plan_is_worth(struct dm_file *f, bool is_write, bool must, struct dm_pla
 
     plan->low = INT64_MAX;
     plan->high = 0;
+    plan->has_writes = false;
     for (int r = 0; r < f->size; r++) {
         const struct dm_plan_part *p = &plan->parts[r];
 
+        plan->has_writes |= p->has_writes != 0;
         if (p->is_refused && !must)
             return false;
         if (p->len == 0)

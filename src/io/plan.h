@@ -14,6 +14,7 @@ struct dm_plan_part {
     uint64_t view_bytes;      /* of its view as it is shipped */
     struct dm_move_cost cost; /* alone */
     uint32_t is_refused;      /* it cannot take part in an exchange */
+    uint32_t has_writes;      /* that an aggregator on another host does not see yet */
 };
 
 /* What all processes know and decided alike. */
@@ -26,7 +27,8 @@ struct dm_plan {
     int64_t window;    /* that it takes at a time, */
     int n_windows;     /* and how many of them it has */
     const struct dm_node_map *nodes;
-    bool *gathers; /* of each host: its leader sends and gets for all of them; allocated */
+    bool has_writes; /* one of the parts has */
+    bool *gathers;   /* of each host: its leader sends and gets for all of them; allocated */
 };
 
 /* May a collective call on this file want an exchange? Hints and hosts say; the same at all its processes. */

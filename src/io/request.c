@@ -92,24 +92,39 @@ static int io_req_move(void *arg)
     return dm_move_run(&((struct dm_io_req *)arg)->move);
 }
 
+/* Alone, and not in atomic mode. */
+static void io_req_moved(struct dm_io_req *r)
+{
+    if (r->move.is_write)
+        dm_file_wrote(r->req.file);
+    dm_io_req_complete(r);
+}
+
 static void io_req_over(void *arg)
 {
     struct dm_io_req *r = arg;
 
     r->result = r->job.result;
-    dm_io_req_complete(r);
+    io_req_moved(r);
 }
 
 void dm_io_req_run(struct dm_io_req *r)
 {
     bool converts = io_req_converts(r);
+    int err = r->move.is_write ? DM_OK : dm_file_see(r->req.file);
+
+    if (err != DM_OK) {
+        dm_io_result_set(&r->result, err);
+        dm_io_req_complete(r);
+        return;
+    }
 
     r->job = (struct dm_io_job){.run = io_req_move, .over = io_req_over, .arg = r};
     if (!converts && dm_io_job_start(&r->job))
         return;
     dm_io_result_set(&r->result,
                      converts ? dm_convert_run(&r->move, dm_move_run) : dm_move_run(&r->move));
-    dm_io_req_complete(r);
+    io_req_moved(r);
 }
 
 int dm_file_started(struct dm_file *f, const struct dm_move *m, int err, struct dm_req **req_p)

@@ -2,7 +2,6 @@
  * Sizes and synchronization of files (MPI-4.0 sections 14.2.4 to 14.2.6, 14.6.2).
  */
 #include "io/file.h"
-#include "mpi/node/node.h"
 
 static int size_check(struct dm_file *f, MPI_Offset size)
 {
@@ -51,8 +50,10 @@ int dm_file_preallocate(struct dm_file *f, MPI_Offset size)
 int dm_file_get_size(struct dm_file *f, MPI_Offset *size)
 {
     uint64_t bytes = 0;
-    int err = dm_disk_size(&f->disk, &bytes);
+    int err = dm_file_see(f);
 
+    if (err == DM_OK)
+        err = dm_disk_size(&f->disk, &bytes);
     *size = (MPI_Offset)bytes;
     return err;
 }
@@ -63,26 +64,11 @@ int dm_file_sync(struct dm_file *f)
 
     if ((f->amode & MPI_MODE_RDONLY) == 0)
         err = dm_disk_sync(&f->disk);
+    f->cache.has_writes = false;
+    f->cache.is_old = false;
     err = dm_file_agree(f, err);
     dm_disk_refresh(&f->disk);
     return err;
-}
-
-/* Have its processes caches of their own? */
-static bool file_has_caches(const struct dm_file *f)
-{
-    return f->is_atomic && !f->disk.is_local && !dm_node_is_one(f->group);
-}
-
-void dm_file_see(struct dm_file *f)
-{
-    if (file_has_caches(f))
-        dm_disk_refresh(&f->disk);
-}
-
-int dm_file_show(struct dm_file *f)
-{
-    return file_has_caches(f) ? dm_disk_sync(&f->disk) : DM_OK;
 }
 
 int dm_file_set_atomicity(struct dm_file *f, int flag)

@@ -261,6 +261,11 @@ static int window_write(struct dm_window *w)
             w->good = w->low + (int64_t)(at + done);
         at += n;
     }
+    /* Whoever reads it alone may be on another host. */
+    if (err == DM_OK && w->r->f->cache.is_own)
+        err = dm_disk_write_out(disk, (uint64_t)w->low, len);
+    if (err != DM_OK && w->good == INT64_MAX)
+        w->good = w->low;
     return err;
 }
 
