@@ -2,7 +2,8 @@
 /*
  * Random programs against a model of the file in memory: views, representations, memory layouts,
  * sizes, positions, forms of calls, hints, atomic mode. All ranks know the whole program, so each keeps
- * the whole model.
+ * the whole model. Ranks of several hosts synchronize between accesses, unless they are atomic: on a file
+ * system of a network nothing else makes others' data seen.
  *
  *     IO_RANDOM_SEED=7 IO_RANDOM_SECONDS=60 mpiexec -n 4 tests/mp/io_random
  *     IO_RANDOM_SEED=7 IO_RANDOM_ROUND=12 mpiexec -n 4 tests/mp/io_random      # one round
@@ -23,6 +24,8 @@ static uint32_t rnd(uint32_t n)
     state = state * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)(state >> 33) % n;
 }
+
+static int is_one_host;
 
 static unsigned char model[SPACE];
 static long long model_size;
@@ -256,6 +259,18 @@ static void access_all(MPI_File fh, struct view *views, int is_write, uint32_t s
     free(mine.buf);
 }
 
+/* Between two accesses, which may be by different ranks to the same bytes. */
+static void pass(MPI_File fh, int is_atomic)
+{
+    if (is_one_host || is_atomic) {
+        MUST(MPI_Barrier(MPI_COMM_WORLD));
+        return;
+    }
+    MUST(MPI_File_sync(fh));
+    MUST(MPI_Barrier(MPI_COMM_WORLD));
+    MUST(MPI_File_sync(fh));
+}
+
 static void compare(void)
 {
     static unsigned char got[SPACE];
@@ -289,6 +304,7 @@ static void hints(MPI_Info info)
 static void one_round(uint32_t seed)
 {
     struct view views[RANKS];
+    int is_atomic;
     MPI_Info info;
     MPI_File fh;
 
@@ -301,7 +317,8 @@ static void one_round(uint32_t seed)
         unlink(NAME);
     MPI_Barrier(MPI_COMM_WORLD);
     MUST(MPI_File_open(MPI_COMM_WORLD, NAME, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &fh));
-    if (rnd(4) == 0)
+    is_atomic = rnd(4) == 0;
+    if (is_atomic)
         MUST(MPI_File_set_atomicity(fh, 1));
     for (int v = 0; v < 2; v++) {
         uint32_t view_seed = rnd(1u << 30);
@@ -318,7 +335,7 @@ static void one_round(uint32_t seed)
             state = access_seed;
             access_all(fh, views, i % 2 == 0 || access_seed % 3 == 0, access_seed);
             state = keep;
-            MPI_Barrier(MPI_COMM_WORLD);
+            pass(fh, is_atomic);
         }
         for (int r = 0; r < mp_size; r++)
             MPI_Type_free(&views[r].filetype);
@@ -334,9 +351,14 @@ int main(int argc, char **argv)
     const char *text;
     uint32_t seed;
     double end;
-    int first = 0, go_on = 1, bad = 0;
+    int first = 0, go_on = 1, bad = 0, n_host;
+    MPI_Comm host;
 
     mp_start(&argc, &argv);
+    MUST(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host));
+    MUST(MPI_Comm_size(host, &n_host));
+    MUST(MPI_Comm_free(&host));
+    is_one_host = n_host == mp_size;
     text = getenv("IO_RANDOM_SEED");
     seed = text != NULL ? (uint32_t)atol(text) : (uint32_t)time(NULL);
     MPI_Bcast(&seed, 1, MPI_UINT32_T, 0, MPI_COMM_WORLD);
