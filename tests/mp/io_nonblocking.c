@@ -7,10 +7,12 @@
 
 #define ROUNDS 6
 #define BLOCK  24  /* bytes that a rank has by turns with the others */
-#define BLOCKS 300 /* of them in an access */
+#define BLOCKS 300 /* of them in an access that is exchanged, in many rounds, */
+#define ALONE  40  /* and in one that is not: NFS has a message for each */
 #define LEN    (BLOCK * BLOCKS)
 
 static unsigned char data[2][ROUNDS][LEN], back[2][ROUNDS][LEN];
+static int len; /* bytes of an access */
 
 static unsigned char value(int file, int round, int rank, int i)
 {
@@ -59,14 +61,14 @@ static void files_close(MPI_File fh[2])
 
 static MPI_Offset place(int round)
 {
-    return (MPI_Offset)round * LEN / 4; /* in integers */
+    return (MPI_Offset)round * len / 4; /* in integers */
 }
 
 static void compare(void)
 {
     for (int f = 0; f < 2; f++)
         for (int k = 0; k < ROUNDS; k++)
-            CHECK_EQ(memcmp(data[f][k], back[f][k], LEN), 0);
+            CHECK_EQ(memcmp(data[f][k], back[f][k], (size_t)len), 0);
 }
 
 /* Everything under way at once; the waits are in another order at each rank. */
@@ -81,14 +83,14 @@ static void many(const char *use)
     fill();
     for (int k = 0; k < ROUNDS; k++)
         for (int f = 0; f < 2; f++)
-            MUST(MPI_File_iwrite_at_all(fh[f], place(k), data[f][k], LEN, MPI_BYTE,
+            MUST(MPI_File_iwrite_at_all(fh[f], place(k), data[f][k], len, MPI_BYTE,
                                         &reqs[2 * k + f]));
     MUST(MPI_Waitall(2 * ROUNDS, reqs, statuses));
     for (int i = 0; i < 2 * ROUNDS; i++)
-        CHECK_EQ(io_count(&statuses[i], MPI_BYTE), LEN);
+        CHECK_EQ(io_count(&statuses[i], MPI_BYTE), len);
     for (int f = 0; f < 2; f++)
         for (int k = 0; k < ROUNDS; k++)
-            MUST(MPI_File_iread_all(fh[f], back[f][k], LEN, MPI_BYTE, &reqs[f * ROUNDS + k]));
+            MUST(MPI_File_iread_all(fh[f], back[f][k], len, MPI_BYTE, &reqs[f * ROUNDS + k]));
     for (int i = 0; i < 2 * ROUNDS; i++) {
         if (mp_rank % 2 == 0) {
             MUST(MPI_Waitany(2 * ROUNDS, reqs, &at, &statuses[0]));
@@ -96,7 +98,7 @@ static void many(const char *use)
             at = (mp_rank + 2 * ROUNDS - 1 - i) % (2 * ROUNDS);
             MUST(MPI_Wait(&reqs[at], &statuses[0]));
         }
-        CHECK_EQ(io_count(&statuses[0], MPI_BYTE), LEN);
+        CHECK_EQ(io_count(&statuses[0], MPI_BYTE), len);
     }
     compare();
     files_close(fh);
@@ -113,26 +115,26 @@ static void between(const char *use)
     files_open(fh, use);
     fill();
     for (int k = 0; k + 2 < ROUNDS; k += 3) {
-        MUST(MPI_File_iwrite_at_all(fh[0], place(k), data[0][k], LEN, MPI_BYTE, &reqs[0]));
-        MUST(MPI_File_iwrite_at(fh[0], place(k + 1), data[0][k + 1], LEN, MPI_BYTE, &reqs[1]));
-        MUST(MPI_File_write_all_begin(fh[1], data[1][k], LEN, MPI_BYTE));
+        MUST(MPI_File_iwrite_at_all(fh[0], place(k), data[0][k], len, MPI_BYTE, &reqs[0]));
+        MUST(MPI_File_iwrite_at(fh[0], place(k + 1), data[0][k + 1], len, MPI_BYTE, &reqs[1]));
+        MUST(MPI_File_write_all_begin(fh[1], data[1][k], len, MPI_BYTE));
         MUST(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
         CHECK_EQ(sum, mp_size);
-        MUST(MPI_File_write_at_all(fh[0], place(k + 2), data[0][k + 2], LEN, MPI_BYTE,
+        MUST(MPI_File_write_at_all(fh[0], place(k + 2), data[0][k + 2], len, MPI_BYTE,
                                    MPI_STATUS_IGNORE));
         MUST(MPI_File_write_all_end(fh[1], data[1][k], MPI_STATUS_IGNORE));
-        MUST(MPI_File_iwrite_all(fh[1], data[1][k + 1], LEN, MPI_BYTE, &reqs[2]));
+        MUST(MPI_File_iwrite_all(fh[1], data[1][k + 1], len, MPI_BYTE, &reqs[2]));
         MUST(MPI_File_get_info(fh[1], &info));
         MUST(MPI_Info_set(info, "cb_buffer_size", "12288"));
         MUST(MPI_File_set_info(fh[1], info)); /* what is under way keeps its plan */
         MUST(MPI_Info_free(&info));
-        MUST(MPI_File_write_all(fh[1], data[1][k + 2], LEN, MPI_BYTE, MPI_STATUS_IGNORE));
+        MUST(MPI_File_write_all(fh[1], data[1][k + 2], len, MPI_BYTE, MPI_STATUS_IGNORE));
         MUST(MPI_Waitall(3, reqs, MPI_STATUSES_IGNORE));
     }
     MUST(MPI_Barrier(MPI_COMM_WORLD));
     for (int f = 0; f < 2; f++)
         for (int k = 0; k < ROUNDS; k++) {
-            MUST(MPI_File_read_at_all_begin(fh[f], place(k), back[f][k], LEN, MPI_BYTE));
+            MUST(MPI_File_read_at_all_begin(fh[f], place(k), back[f][k], len, MPI_BYTE));
             MUST(MPI_File_read_at_all_end(fh[f], back[f][k], MPI_STATUS_IGNORE));
         }
     compare();
@@ -150,17 +152,17 @@ static void alone(const char *use)
     files_open(fh, use);
     fill();
     if (is_wrong) {
-        FAILS(MPI_File_iwrite_at_all(fh[0], 0, data[0][0], LEN - 1, MPI_BYTE, &req), MPI_ERR_IO);
+        FAILS(MPI_File_iwrite_at_all(fh[0], 0, data[0][0], len - 1, MPI_BYTE, &req), MPI_ERR_IO);
         CHECK(req == MPI_REQUEST_NULL);
     } else {
-        MUST(MPI_File_iwrite_at_all(fh[0], 0, data[0][0], LEN, MPI_BYTE, &req));
+        MUST(MPI_File_iwrite_at_all(fh[0], 0, data[0][0], len, MPI_BYTE, &req));
         MUST(MPI_Wait(&req, &status));
-        CHECK_EQ(io_count(&status, MPI_BYTE), LEN);
+        CHECK_EQ(io_count(&status, MPI_BYTE), len);
     }
-    MUST(MPI_File_iread_at_all(fh[0], 0, back[0][0], is_wrong ? 0 : LEN, MPI_BYTE, &req));
+    MUST(MPI_File_iread_at_all(fh[0], 0, back[0][0], is_wrong ? 0 : len, MPI_BYTE, &req));
     MUST(MPI_Wait(&req, &status));
-    CHECK_EQ(io_count(&status, MPI_BYTE), is_wrong ? 0 : LEN);
-    CHECK(is_wrong || memcmp(back[0][0], data[0][0], LEN) == 0);
+    CHECK_EQ(io_count(&status, MPI_BYTE), is_wrong ? 0 : len);
+    CHECK(is_wrong || memcmp(back[0][0], data[0][0], (size_t)len) == 0);
     /* nobody has anything */
     MUST(MPI_File_iwrite_all(fh[1], NULL, 0, MPI_BYTE, &req));
     MUST(MPI_Wait(&req, &status));
@@ -180,26 +182,27 @@ static void wrong(const char *use)
     if (is_wrong) {
         FAILS(MPI_File_iwrite_at_all(fh[0], 0, data[0][0], -1, MPI_BYTE, &req), MPI_ERR_COUNT);
         CHECK(req == MPI_REQUEST_NULL);
-        FAILS(MPI_File_read_at_all(fh[0], 0, back[0][0], LEN, MPI_DATATYPE_NULL, MPI_STATUS_IGNORE),
+        FAILS(MPI_File_read_at_all(fh[0], 0, back[0][0], len, MPI_DATATYPE_NULL, MPI_STATUS_IGNORE),
               MPI_ERR_TYPE);
-        FAILS(MPI_File_write_at_all_begin(fh[0], 0, NULL, LEN, MPI_BYTE), MPI_ERR_BUFFER);
+        FAILS(MPI_File_write_at_all_begin(fh[0], 0, NULL, len, MPI_BYTE), MPI_ERR_BUFFER);
         FAILS(MPI_File_iread_all(fh[0], back[0][1], -1, MPI_BYTE, &req), MPI_ERR_COUNT);
     } else {
-        MUST(MPI_File_iwrite_at_all(fh[0], 0, data[0][0], LEN, MPI_BYTE, &req));
+        MUST(MPI_File_iwrite_at_all(fh[0], 0, data[0][0], len, MPI_BYTE, &req));
         MUST(MPI_Wait(&req, MPI_STATUS_IGNORE));
-        MUST(MPI_File_read_at_all(fh[0], 0, back[0][0], LEN, MPI_BYTE, MPI_STATUS_IGNORE));
-        MUST(MPI_File_write_at_all_begin(fh[0], place(1), data[0][1], LEN, MPI_BYTE));
+        MUST(MPI_File_read_at_all(fh[0], 0, back[0][0], len, MPI_BYTE, MPI_STATUS_IGNORE));
+        MUST(MPI_File_write_at_all_begin(fh[0], place(1), data[0][1], len, MPI_BYTE));
         MUST(MPI_File_write_at_all_end(fh[0], data[0][1], MPI_STATUS_IGNORE));
         MUST(MPI_File_seek(fh[0], place(1), MPI_SEEK_SET));
-        MUST(MPI_File_iread_all(fh[0], back[0][1], LEN, MPI_BYTE, &req));
+        MUST(MPI_File_iread_all(fh[0], back[0][1], len, MPI_BYTE, &req));
         MUST(MPI_Wait(&req, MPI_STATUS_IGNORE));
-        CHECK(memcmp(back[0], data[0], 2 * LEN) == 0);
+        CHECK(memcmp(back[0][0], data[0][0], (size_t)len) == 0);
+        CHECK(memcmp(back[0][1], data[0][1], (size_t)len) == 0);
     }
     /* ordered calls and views: an error of one is everybody's */
     FAILS(
-        MPI_File_write_ordered(fh[1], data[0][0], is_wrong ? -1 : LEN, MPI_BYTE, MPI_STATUS_IGNORE),
+        MPI_File_write_ordered(fh[1], data[0][0], is_wrong ? -1 : len, MPI_BYTE, MPI_STATUS_IGNORE),
         MPI_ERR_COUNT);
-    FAILS(MPI_File_read_ordered_begin(fh[1], back[0][0], is_wrong ? -1 : LEN, MPI_BYTE),
+    FAILS(MPI_File_read_ordered_begin(fh[1], back[0][0], is_wrong ? -1 : len, MPI_BYTE),
           MPI_ERR_COUNT);
     FAILS(MPI_File_set_view(fh[1], 0, is_wrong ? MPI_DATATYPE_NULL : MPI_BYTE, MPI_BYTE, "native",
                             MPI_INFO_NULL),
@@ -216,7 +219,7 @@ static void freed(const char *use)
     files_open(fh, use);
     fill();
     for (int k = 0; k < ROUNDS; k++) {
-        MUST(MPI_File_iwrite_at_all(fh[k % 2], place(k / 2), data[0][k], LEN, MPI_BYTE, &req));
+        MUST(MPI_File_iwrite_at_all(fh[k % 2], place(k / 2), data[0][k], len, MPI_BYTE, &req));
         MUST(MPI_Request_free(&req));
     }
     files_close(fh);
@@ -228,6 +231,7 @@ int main(int argc, char **argv)
 
     mp_start(&argc, &argv);
     for (int i = 0; i < 3; i++) {
+        len = BLOCK * (strcmp(uses[i], "disable") == 0 ? ALONE : BLOCKS);
         many(uses[i]);
         between(uses[i]);
         alone(uses[i]);
