@@ -33,6 +33,7 @@
 #include "dapl_adapt/eager/walk.h"
 #include "dapl_adapt/open_rails.h"
 #include "dapl_adapt/progress/dispatch.h"
+#include "dapl_adapt/progress/relay.h"
 #include "dapl_adapt/provider/rails.h"
 #include "dapl_adapt/provider/reg_cache.h"
 #include "dapl_adapt/public/peer.h"
@@ -240,6 +241,7 @@ static int open_job(struct dm_adapt *adapt)
 static void close_free_all(struct dm_adapt *adapt)
 {
     dm_open_stop_servers(adapt);
+    dm_relay_stop(adapt);
     dm_conn_free_all(adapt);
     dm_atomic_free(adapt);
     dm_mem_pool_fini(adapt);

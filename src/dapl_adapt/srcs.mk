@@ -21,4 +21,5 @@ SRCS_dapl_adapt_eager += src/dapl_adapt/eager/attach.c src/dapl_adapt/eager/cred
 SRCS_dapl_adapt_rma += src/dapl_adapt/rma/atomic.c src/dapl_adapt/rma/rdmaq.c \
 	src/dapl_adapt/rma/rma.c src/dapl_adapt/rma/rndv.c src/dapl_adapt/rma/shares.c src/dapl_adapt/rma/stripe.c \
 	src/dapl_adapt/rma/value.c
-SRCS_dapl_adapt_progress += src/dapl_adapt/progress/dispatch.c src/dapl_adapt/progress/poll.c src/dapl_adapt/progress/wait.c
+SRCS_dapl_adapt_progress += src/dapl_adapt/progress/dispatch.c src/dapl_adapt/progress/poll.c src/dapl_adapt/progress/relay.c \
+	src/dapl_adapt/progress/wait.c

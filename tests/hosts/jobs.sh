@@ -56,6 +56,13 @@ computing() { # WHO VARIABLE=VALUE...
 check 'files: shared pointers while a rank computes, by the provider' computing all
 check 'files: by memory of a host and packets' computing '' DATUM_RMA_ATOMIC=no
 check 'files: the same, windows emulated' computing '' DATUM_RMA=emulated
+check 'files: by packets that a progress thread answers' computing all DATUM_RMA=emulated DATUM_PROGRESS=thread
+asleep() { # progress threads, of processes that have peers over two rails
+    "$TEST_SRC/tests/hosts/on-hosts" -n 2 -- env DATUM_PROGRESS=$1 timeout -k 5 60 mpiexec -n 4 -ppn 2 \
+        "$DATUM_BUILD/tests/mp/progress_asleep"
+}
+check 'a progress thread sleeps' asleep thread
+check 'two of them' asleep threads2
 check 'updates of 8-byte integers by the provider' updated
 check 'datum-tune' tuned
 check_fails 'datum-tune where hosts are not alike' '2 ranks are on one host, while 4 were on several: rows hold' \

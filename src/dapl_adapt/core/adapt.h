@@ -68,6 +68,7 @@ struct dm_sleepers {
     bool can_notify; /* peers wake who sleeps without a completion for every record */
     atomic_bool
         is_thread_asleep[DM_SIDES]; /* the progress thread of that side is in dm_adapt_sleep */
+    struct dm_ia_relay *relays[DM_SIDES]; /* of the last sleep at that side */
 };
 
 /* Shared receive queues, as the settings and the size of the job have them (conn/receives.c). */

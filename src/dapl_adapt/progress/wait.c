@@ -18,6 +18,7 @@
 #include "dapl_adapt/core/rx.h"
 #include "dapl_adapt/eager/notify.h"
 #include "dapl_adapt/progress/dispatch.h"
+#include "dapl_adapt/progress/relay.h"
 #include "dapl_adapt/provider/dat.h"
 #include "dapl_adapt/provider/ia.h"
 #include "dapl_adapt/provider/rails.h"
@@ -31,32 +32,42 @@
 #define ARM_WAIT   400 /* shorter sleeps are not worth telling the peers */
 #define PAUSE_NS   50000
 
-/* The rail to block in: where most would wake us. */
-static struct dm_ia *wait_busiest_rail(struct dm_adapt *adapt)
+/*
+ * The rail to block in: one in use whose events cannot wake who sleeps in another, if there is one; of those
+ * where most would wake us.
+ */
+static struct dm_ia *wait_choose_rail(const struct dm_adapt *adapt, enum dm_side side)
 {
     struct dm_ia *best = NULL;
-    struct dm_ia *ia;
+    bool must_best = false;
 
     for (int i = 0; i < adapt->rails.n_ias; i++) {
-        ia = adapt->rails.ias[i];
-        if (best == NULL || ia->n_sendrecv > best->n_sendrecv ||
-            (adapt->sleep.can_notify && ia->n_sendrecv == best->n_sendrecv &&
-             ia->n_conns > best->n_conns))
+        struct dm_ia *ia = adapt->rails.ias[i];
+        bool must = ia->n_conns > 0 && !dm_relay_can(ia, side);
+
+        if (best == NULL || must > must_best ||
+            (must == must_best && (ia->n_sendrecv > best->n_sendrecv ||
+                                   (adapt->sleep.can_notify && ia->n_sendrecv == best->n_sendrecv &&
+                                    ia->n_conns > best->n_conns)))) {
             best = ia;
+            must_best = must;
+        }
     }
     return best;
 }
 
 /* Has every peer something to wake us by? Those with rings are asked to notify us. */
-static bool wait_can_be_woken(struct dm_adapt *adapt, const struct dm_ia *ia, bool may_arm)
+static bool wait_can_be_woken(struct dm_adapt *adapt, const struct dm_ia *ia, enum dm_side side,
+                              bool may_arm)
 {
     struct dm_conn *conn;
     bool can_all = true;
 
     for (int i = 0; i < adapt->poll.n_active; i++) {
         conn = adapt->poll.active[i];
-        if (conn->ia != ia || !(conn->is_sendrecv || conn->is_armed ||
-                                (may_arm && adapt->sleep.can_notify && dm_eager_arm(conn))))
+        if ((conn->ia != ia && !dm_relay_is_on(conn->ia, ia, side)) ||
+            !(conn->is_sendrecv || conn->is_armed ||
+              (may_arm && adapt->sleep.can_notify && dm_eager_arm(conn))))
             can_all = false;
     }
     return can_all;
@@ -68,7 +79,7 @@ static bool wait_has_unwatched(struct dm_adapt *adapt, const struct dm_ia *ia, e
     for (int i = 0; i < adapt->rails.n_ias; i++) {
         if (adapt->rails.ias[i]->n_signalled > 0 &&
             (side == DM_SIDE_REQUEST
-                 ? adapt->rails.ias[i] != ia
+                 ? adapt->rails.ias[i] != ia && !dm_relay_is_on(adapt->rails.ias[i], ia, side)
                  : adapt->rails.ias[i]->wake.cno[DM_SIDE_REQUEST] != DAT_HANDLE_NULL &&
                        !atomic_load(&adapt->sleep.is_thread_asleep[DM_SIDE_REQUEST])))
             return true;
@@ -85,7 +96,7 @@ static uint64_t wait_safe_us(struct dm_adapt *adapt, const struct dm_ia *ia, enu
 
     /* With rings, another rail, or peers that may connect with a ring, nobody wakes us. */
     if (wait_has_unwatched(adapt, ia, side) ||
-        (side == DM_SIDE_RECV && (!wait_can_be_woken(adapt, ia, may_arm) ||
+        (side == DM_SIDE_RECV && (!wait_can_be_woken(adapt, ia, side, may_arm) ||
                                   ((adapt->is_demand || adapt->procs.is_serving) &&
                                    !adapt->rings.wants_sendrecv && !adapt->rails.has_wakes))))
         most = (uint64_t)RING_WAIT * adapt->sleep.turns;
@@ -147,9 +158,18 @@ static void wait_block_evd(struct dm_ia *ia, uint64_t timeout_us)
     }
 }
 
+static void wait_relay(struct dm_adapt *adapt, struct dm_ia *ia, enum dm_side side,
+                       uint64_t timeout_us)
+{
+    if (timeout_us >= ARM_WAIT)
+        dm_relay_begin(adapt, ia, side);
+    else
+        adapt->sleep.relays[side] = NULL;
+}
+
 void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us)
 {
-    struct dm_ia *ia = wait_busiest_rail(adapt);
+    struct dm_ia *ia = wait_choose_rail(adapt, DM_SIDE_RECV);
     bool is_woken;
     int levels;
 
@@ -161,9 +181,12 @@ void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us)
         dm_glock_reacquire(levels);
         return;
     }
+    wait_relay(adapt, ia, DM_SIDE_RECV, timeout_us);
     timeout_us = wait_safe_us(adapt, ia, DM_SIDE_RECV, timeout_us);
-    if (adapt->sleep.can_notify && wait_is_due(adapt)) /* since the peers were asked */
+    if (adapt->sleep.can_notify && wait_is_due(adapt)) { /* since the peers were asked */
+        dm_relay_end(adapt, DM_SIDE_RECV);
         return;
+    }
     adapt->sleep.is_waiting = true;
     ia->counts.n_waits++;
     if (ia->wake.cno[DM_SIDE_RECV] != DAT_HANDLE_NULL) {
@@ -174,6 +197,7 @@ void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us)
     } else {
         wait_block_evd(ia, timeout_us);
     }
+    dm_relay_end(adapt, DM_SIDE_RECV);
     adapt->sleep.is_waiting = false;
 }
 
@@ -181,14 +205,17 @@ void dm_adapt_wait(struct dm_adapt *adapt, uint64_t timeout_us)
 
 bool dm_adapt_sleep_begin(struct dm_adapt *adapt, struct dm_adapt_sleep *sleep)
 {
-    const struct dm_ia *ia = wait_busiest_rail(adapt);
+    struct dm_ia *ia = wait_choose_rail(adapt, sleep->side);
 
     if (wait_is_due(adapt))
         return false;
     sleep->ia = ia;
+    wait_relay(adapt, ia, sleep->side, sleep->timeout_us);
     sleep->timeout_us = wait_safe_us(adapt, ia, sleep->side, sleep->timeout_us);
-    if (wait_is_due(adapt))
+    if (wait_is_due(adapt)) {
+        dm_relay_end(adapt, sleep->side);
         return false;
+    }
     atomic_store(&adapt->sleep.is_thread_asleep[sleep->side], true);
     return true;
 }
@@ -199,7 +226,7 @@ bool dm_adapt_sleep_check(const struct dm_adapt_sleep *sleep)
 
     if (!atomic_load(&adapt->sleep.is_thread_asleep[sleep->side]))
         return false;
-    if (sleep->ia == wait_busiest_rail(adapt) &&
+    if (sleep->ia == wait_choose_rail(adapt, sleep->side) &&
         sleep->timeout_us <= wait_safe_us(adapt, sleep->ia, sleep->side, sleep->timeout_us) &&
         !wait_is_due(adapt))
         return true;
@@ -215,6 +242,7 @@ bool dm_adapt_sleep(const struct dm_adapt_sleep *sleep)
         is_woken = wait_block_cno(sleep->ia, sleep->side, sleep->timeout_us);
     else
         wait_pause_ns((long)(sleep->timeout_us < RING_WAIT ? sleep->timeout_us : RING_WAIT) * 1000);
+    dm_relay_end(sleep->adapt, sleep->side);
     atomic_store(&sleep->adapt->sleep.is_thread_asleep[sleep->side], false);
     return is_woken;
 }

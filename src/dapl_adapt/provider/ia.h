@@ -101,6 +101,15 @@ struct dm_ia_cm {
     DAT_CONN_QUAL qual;
 };
 
+/* Events at one side of the rail wake who sleeps in another one (progress/relay.c). */
+struct dm_ia_relay {
+    struct dm_ia *ia;
+    enum dm_side side;
+    struct dm_ia *_Atomic to; /* NULL: nobody sleeps */
+    atomic_int n_calls;       /* of the agent that are under way */
+    struct dm_ia_relay *next; /* of this sleep */
+};
+
 /*
  * With progress threads, for each side: what a thread sleeps in that leaves the event queues to
  * others, and a queue of software events to wake it. The second side has requests only, with
@@ -112,6 +121,7 @@ struct dm_ia_wake {
     DAT_CNO_HANDLE cno[DM_SIDES];
     DAT_EVD_HANDLE evd[DM_SIDES];
     atomic_bool is_posted; /* the one software event that the queue of completions has room for */
+    struct dm_ia_relay relay[DM_SIDES];
 };
 
 /* Where the rail is in the network. */

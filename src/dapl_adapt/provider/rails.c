@@ -329,23 +329,24 @@ void dm_rails_add_refused(struct dm_rails *rails, const char *name, const char *
     rails->refused = grown;
 }
 
-void dm_rails_wake(struct dm_rails *rails, enum dm_side side)
+void dm_rail_wake(struct dm_ia *ia, enum dm_side side)
 {
     DAT_EVENT event = {.event_number = DAT_SOFTWARE_EVENT};
-    struct dm_ia *ia;
 
-    for (int i = 0; i < rails->n_ias; i++) {
-        ia = rails->ias[i];
-        if (ia->wake.evd[side] == DAT_HANDLE_NULL ||
-            (ia->wake.evd[side] == ia->dto_evd && atomic_exchange(&ia->wake.is_posted, true)))
-            continue;
-        event.evd_handle = ia->wake.evd[side];
-        dm_serial_enter(ia->is_serial);
-        if (dat_evd_post_se(ia->wake.evd[side], &event) !=
-            DAT_SUCCESS) /* full: it is awake anyway */
-            atomic_store(&ia->wake.is_posted, false);
-        dm_serial_leave(ia->is_serial);
-    }
+    if (ia->wake.evd[side] == DAT_HANDLE_NULL ||
+        (ia->wake.evd[side] == ia->dto_evd && atomic_exchange(&ia->wake.is_posted, true)))
+        return;
+    event.evd_handle = ia->wake.evd[side];
+    dm_serial_enter(ia->is_serial);
+    if (dat_evd_post_se(ia->wake.evd[side], &event) != DAT_SUCCESS) /* full: it is awake anyway */
+        atomic_store(&ia->wake.is_posted, false);
+    dm_serial_leave(ia->is_serial);
+}
+
+void dm_rails_wake(struct dm_rails *rails, enum dm_side side)
+{
+    for (int i = 0; i < rails->n_ias; i++)
+        dm_rail_wake(rails->ias[i], side);
 }
 
 bool dm_rails_can_map(const struct dm_rails *rails)

@@ -54,7 +54,8 @@ void dm_rails_see_wakes(struct dm_rails *rails);
 void dm_rails_close(struct dm_rails *rails);
 /* Text about a provider that is not used, for messages; copied. */
 void dm_rails_add_refused(struct dm_rails *rails, const char *name, const char *why);
-/* Wake who sleeps at that side of any rail; any thread. */
+/* Wake who sleeps at that side of a rail, or of any; any thread. */
+void dm_rail_wake(struct dm_ia *ia, enum dm_side side);
 void dm_rails_wake(struct dm_rails *rails, enum dm_side side);
 /* Does one of them reach peers on this host by mapping memory files? */
 bool dm_rails_can_map(const struct dm_rails *rails);
