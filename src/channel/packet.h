@@ -54,6 +54,7 @@ enum dm_pkt_type {
     /* src/io */
     DM_PKT_FILE_ADD,   /* add to a word of a file */
     DM_PKT_FILE_ADDED, /* what was there */
+    DM_PKT_FILE_TURN,  /* the receiver's turn at the lock of a file has come */
     /* src/channel (zero_copy.h) */
     DM_PKT_SOURCE,  /* a packet's header, and where its payload is to be read */
     DM_PKT_TAKEN,   /* has been read, so far */

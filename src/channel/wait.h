@@ -173,13 +173,6 @@ static inline void dm_wait_short(uint32_t *n)
 #define DM_WAIT_LOCK_MAX_NS   UINT64_C(5000000)
 #define DM_WAIT_LOCK_SLEEP_NS UINT64_C(100000)
 /*
- * The lock of a file: the next look comes after 1/4 of the time that it has not moved, at most 64 ms. A look wakes
- * threads of rank 0. Where that computes, Linux 6.18 gives its scheduling group all of a core as long as one of its threads
- * is woken there every few ms, and whose turn it is may need that very core: looks have to become rarer than that.
- */
-#define DM_WAIT_FILE_LOCK_PART   4
-#define DM_WAIT_FILE_LOCK_MAX_NS UINT64_C(64000000)
-/*
  * A split copy goes well if its end takes no longer than the copy, and so much: else it was in
  * vain.
  */

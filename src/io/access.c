@@ -160,12 +160,13 @@ static int access_move_unlocked(struct dm_move *m)
 /* Blocking, with what atomic mode and the representation demand. */
 static int access_transfer(struct dm_file *f, struct dm_move *m, bool converts)
 {
+    struct dm_lock_turn turn;
     int err = DM_OK, bad = DM_OK;
 
     if (m->len == 0)
         return DM_OK;
     if (f->is_atomic)
-        err = dm_file_lock(f);
+        err = dm_file_lock(f, &turn);
     if (err != DM_OK)
         return err;
     if (!m->is_write)
@@ -175,7 +176,7 @@ static int access_transfer(struct dm_file *f, struct dm_move *m, bool converts)
     if (err == DM_OK && m->is_write)
         err = dm_file_show(f);
     if (f->is_atomic)
-        bad = dm_file_unlock(f);
+        bad = dm_file_unlock(f, &turn);
     dm_move_count(f, m);
     return err != DM_OK ? err : bad;
 }

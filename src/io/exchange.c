@@ -97,10 +97,10 @@ static struct dm_req *exchange_lock(struct dm_exchange *x)
     if (!x->is_atomic || x->f->rank > 0 || x->is_locked || x->result.err != DM_OK)
         return NULL;
     if (x->blocks) {
-        err = dm_file_lock(x->f);
+        err = dm_file_lock(x->f, &x->turn);
         x->is_locked = err == DM_OK;
     } else {
-        err = dm_file_lock_ask(x->f, &x->ticket);
+        err = dm_file_lock_ask(x->f, &x->turn);
         x->lock_req.n_pending = 1;
         req = err == DM_OK ? &x->lock_req : NULL;
     }
@@ -112,7 +112,7 @@ static struct dm_req *exchange_lock(struct dm_exchange *x)
 static void exchange_unlock(struct dm_exchange *x)
 {
     if (x->is_locked)
-        exchange_note(x, dm_file_unlock(x->f));
+        exchange_note(x, dm_file_unlock(x->f, &x->turn));
     x->is_locked = false;
 }
 
@@ -265,7 +265,7 @@ bool dm_exchange_is_waiting(struct dm_exchange *x)
         return false;
     if (x->awaited != &x->lock_req)
         return true;
-    exchange_note(x, dm_file_lock_look(x->f, x->ticket, &x->is_locked));
+    exchange_note(x, dm_file_lock_look(x->f, &x->turn, &x->is_locked));
     if (x->is_locked || x->result.err != DM_OK)
         x->lock_req.n_pending = 0;
     return x->lock_req.n_pending > 0;

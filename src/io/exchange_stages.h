@@ -32,11 +32,11 @@ struct dm_exchange {
     struct dm_io_req *request; /* NULL: the caller waits */
     bool blocks;               /* the collective operations do, and access to the file */
     enum dm_exchange_stage stage;
-    bool is_alone;          /* all move their data by themselves */
-    bool is_atomic;         /* others are kept out by the file's lock, */
-    bool is_locked;         /* which this process has taken for all */
-    uint64_t ticket;        /* of that lock, */
-    struct dm_req lock_req; /* and what is waited for until it is ours */
+    bool is_alone;            /* all move their data by themselves */
+    bool is_atomic;           /* others are kept out by the file's lock, */
+    bool is_locked;           /* which this process has taken for all */
+    struct dm_lock_turn turn; /* at that lock, */
+    struct dm_req lock_req;   /* and what is waited for until it is ours */
     int64_t good;
     struct dm_req *awaited;
     struct dm_plan plan;
@@ -61,7 +61,7 @@ static inline bool dm_exchange_is_atomic(const struct dm_file *f)
 }
 /* Go on as far as it can: what it waits for; NULL: it is over. */
 struct dm_req *dm_exchange_step(struct dm_exchange *x);
-/* Is there something to wait for still? Nobody tells that it is our turn to have the lock: it is looked at. */
+/* Is there something to wait for still? */
 bool dm_exchange_is_waiting(struct dm_exchange *x);
 void dm_exchange_end(struct dm_exchange *x);
 

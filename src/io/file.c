@@ -104,6 +104,7 @@ int dm_io_start(void)
 {
     dm_list_init(&files.open);
     dm_file_words_start();
+    dm_file_lock_start();
     dm_datarep_start();
     return DM_OK;
 }
@@ -228,6 +229,8 @@ static int file_open_first(struct dm_file *f, const char *path, struct file_firs
         err = file_open_disk(f, path, file_open_flags(f->amode));
     if (err == DM_OK && (f->amode & MPI_MODE_APPEND) != 0)
         err = dm_disk_size(&f->disk, &first->end);
+    if (err == DM_OK && f->size > 1)
+        err = dm_file_words_make(f, &first->words);
     first->err = err;
     first->ino = f->disk.ino;
     first->is_local = f->disk.is_local;
@@ -248,8 +251,8 @@ static int file_open_all(struct dm_file *f, struct dm_comm *comm, const char *pa
     int err = f->rank == 0 ? file_open_first(f, path, &first) : DM_OK, bad;
 
     if (f->size > 1) {
-        if (err == DM_OK)
-            dm_file_words_make(f, &first.words);
+        if (f->rank > 0)
+            (void)dm_file_words_make(f, &first.words);
         bad = dm_bcast(&first, sizeof(first), dm_type_get(MPI_BYTE), 0, comm);
         if (bad != DM_OK)
             return bad;

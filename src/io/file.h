@@ -11,6 +11,7 @@
 #include "io/disk.h"
 #include "io/hints.h"
 #include "io/io.h"
+#include "io/lock.h"
 #include "io/move.h"
 #include "io/view.h"
 #include "io/words.h"
@@ -40,6 +41,8 @@ struct dm_file {
     struct dm_list link;
     struct dm_comm *comm; /* NULL when one process has opened the file */
     struct dm_file_words words;
+    struct dm_lock_turn
+        *turns; /* of this process at the lock, in order; the first one has a ticket */
     struct dm_group *group;
     int rank, size;
     struct dm_disk disk;
@@ -117,15 +120,6 @@ int dm_file_pointer_add(struct dm_file *f, uint64_t n, uint64_t *old_p);
 int dm_file_pointer_get(struct dm_file *f, uint64_t *value_p);
 /* By one process while no other uses it. */
 int dm_file_pointer_set(struct dm_file *f, uint64_t value);
-/* Exclude each other in atomic mode; in order of arrival. */
-int dm_file_lock(struct dm_file *f);
-/* The same not waited for: a ticket, and whether its turn has come. */
-int dm_file_lock_ask(struct dm_file *f, uint64_t *ticket_p);
-int dm_file_lock_look(struct dm_file *f, uint64_t ticket, bool *is_ours_p);
-int dm_file_unlock(struct dm_file *f);
-/* Looks of this process at locks of files that were taken. */
-uint64_t dm_file_lock_looks(void);
-
 /* ---- request.c: transfers in a thread ---- */
 
 /* Start a move; the request is complete when it is. Keeps the view, type and file until then. */

@@ -51,7 +51,7 @@ int dm_io_stats(struct dm_adapt_stat *stats, int max)
         for (int i = 0; i < DM_N_WAYS && n < max; i++)
             stats[n++] = (struct dm_adapt_stat){io_names[w][i], "bytes", io_bytes[w][i]};
     if (n < max)
-        stats[n++] = (struct dm_adapt_stat){"files: looks at a lock that was taken", "",
-                                            dm_file_lock_looks()};
+        stats[n++] = (struct dm_adapt_stat){"files: operations on words of locks", "",
+                                            dm_file_lock_operations()};
     return n;
 }

@@ -15,16 +15,25 @@
 #include "util/cfg.h"
 #include "util/log.h"
 
-#define WORDS_LEN (DM_N_WORDS * sizeof(uint64_t))
-
 /* A question, and its answer. */
 struct pkt_file_word {
     struct dm_pkt pkt;
     int32_t file; /* its handle at the receiver of the question; in the answer 0: it is none */
-    int32_t word;
+    uint32_t word;
     uint64_t value; /* to be added; in the answer what was there */
     uint64_t asker; /* its struct words_question */
 };
+
+/* Those at the first process. */
+static uint32_t words_count(const struct dm_file *f)
+{
+    return DM_WORD_WAITERS + f->words.n_waiters;
+}
+
+static size_t words_len(const struct dm_file *f)
+{
+    return words_count(f) * sizeof(uint64_t);
+}
 
 struct words_question {
     bool is_over, is_refused;
@@ -50,7 +59,7 @@ static void words_on_add(void *arg, int proc, const struct dm_pkt *pkt, const vo
     (void)data;
     (void)avail;
     (void)sink;
-    if (f == NULL || f->words.at == NULL || p.word < 0 || p.word >= DM_N_WORDS)
+    if (f == NULL || f->words.at == NULL || p.word >= words_count(f))
         p.file = 0;
     else
         p.value = atomic_fetch_add(&f->words.at[p.word], p.value);
@@ -79,11 +88,11 @@ void dm_file_words_start(void)
     dm_chan_on_packet(dm_world.chan, DM_PKT_FILE_ADDED, words_on_added, NULL);
 }
 
-static int words_ask(const struct dm_file *f, enum dm_file_word word, uint64_t n, uint64_t *old_p)
+static int words_ask(const struct dm_file *f, uint32_t word, uint64_t n, uint64_t *old_p)
 {
     struct words_question q = {.is_over = false};
     struct pkt_file_word p = {
-        .file = f->words.file, .word = (int32_t)word, .value = n, .asker = (uint64_t)(uintptr_t)&q};
+        .file = f->words.file, .word = word, .value = n, .asker = (uint64_t)(uintptr_t)&q};
 
     words_send(f->words.home, &p, DM_PKT_FILE_ADD);
     while (!*(volatile bool *)&q.is_over) {
@@ -100,10 +109,9 @@ static int words_ask(const struct dm_file *f, enum dm_file_word word, uint64_t n
 
 /* ---- operations ---- */
 
-static int words_by_provider(const struct dm_file *f, enum dm_file_word word, uint64_t n,
-                             uint64_t *old_p)
+static int words_by_provider(const struct dm_file *f, uint32_t word, uint64_t n, uint64_t *old_p)
 {
-    struct dm_chan_word add = {.op = {.which = (uint64_t)word, .value = n}};
+    struct dm_chan_word add = {.op = {.which = word, .value = n}};
     int err = dm_chan_do_words(dm_world.chan, f->words.home, f->words.own, &f->words.key, &add, 1);
 
     *old_p = add.old;
@@ -116,7 +124,7 @@ static int words_by_provider(const struct dm_file *f, enum dm_file_word word, ui
                    f->disk.path);
 }
 
-int dm_file_word_add(struct dm_file *f, enum dm_file_word word, uint64_t n, uint64_t *old_p)
+int dm_file_word_add(struct dm_file *f, uint32_t word, uint64_t n, uint64_t *old_p)
 {
     if (f->words.own != NULL)
         return words_by_provider(f, word, n, old_p);
@@ -130,7 +138,7 @@ int dm_file_word_add(struct dm_file *f, enum dm_file_word word, uint64_t n, uint
 
 void dm_file_words_init(struct dm_file *f)
 {
-    f->words.at = f->words.local;
+    f->words.at = &f->words.pointer;
     f->words.segment.fd = -1;
 }
 
@@ -153,18 +161,36 @@ static void words_drop(struct dm_file_words *w)
     w->own = NULL;
 }
 
-void dm_file_words_make(struct dm_file *f, struct dm_file_home *home_p)
+/* In memory that the processes of this host can map; else in memory that this one has for the others. */
+static int words_make_here(struct dm_file *f, struct dm_file_home *home_p)
 {
     struct dm_file_words *w = &f->words;
+    int err = dm_node_segment_make(&w->segment, "datum-file", words_len(f), &home_p->file);
 
-    *home_p = (struct dm_file_home){.handle = f->obj.handle};
-    /* Questions of others may come from the second agreement on. */
-    if (f->rank == 0 &&
-        dm_node_segment_make(&w->segment, "datum-file", WORDS_LEN, &home_p->file) == DM_OK)
+    if (err != DM_OK)
+        err = dm_node_segment_alone(&w->segment, words_len(f));
+    if (err == DM_OK)
         w->at = w->segment.at;
+    return err;
+}
+
+int dm_file_words_make(struct dm_file *f, struct dm_file_home *home_p)
+{
+    static uint64_t n_made;
+    struct dm_file_words *w = &f->words;
+    int err = DM_OK;
+
+    for (w->n_waiters = 1; w->n_waiters < (uint32_t)f->size; w->n_waiters *= 2)
+        ;
+    *home_p = (struct dm_file_home){.handle = f->obj.handle, .stamp = ++n_made};
+    /* Questions of others may come from the second agreement on. */
+    if (f->rank == 0)
+        err = words_make_here(f, home_p);
     if (words_may_use_provider(f))
-        w->own = dm_adapt_words_new(dm_chan_adapt(dm_world.chan), DM_N_WORDS, true, true, &w->key);
+        w->own = dm_adapt_words_new(dm_chan_adapt(dm_world.chan), f->rank == 0 ? words_count(f) : 1,
+                                    true, true, &w->key);
     home_p->key = w->key;
+    return err;
 }
 
 void dm_file_words_take(struct dm_file *f, const struct dm_file_home *home,
@@ -174,12 +200,12 @@ void dm_file_words_take(struct dm_file *f, const struct dm_file_home *home,
 
     w->home = dm_group_proc(f->group, 0);
     w->file = home->handle;
+    w->stamp = home->stamp;
     lacks[DM_WORDS_NO_PROVIDER] = w->own == NULL || w->key.rail != home->key.rail;
     w->key = home->key;
-    lacks[DM_WORDS_UNMAPPED] = f->rank == 0 && w->segment.at == NULL;
     if (f->rank > 0 && dm_node_is_local(w->home))
         lacks[DM_WORDS_UNMAPPED] =
-            dm_node_segment_map(&w->segment, &home->file, WORDS_LEN) != DM_OK;
+            dm_node_segment_map(&w->segment, &home->file, words_len(f)) != DM_OK;
 }
 
 void dm_file_words_choose(struct dm_file *f, const bool lacks[DM_N_WORDS_LACKS])
@@ -193,10 +219,7 @@ void dm_file_words_choose(struct dm_file *f, const bool lacks[DM_N_WORDS_LACKS])
     if (lacks[DM_WORDS_UNMAPPED] && f->rank > 0)
         dm_node_segment_free(&w->segment);
     dm_node_segment_close_file(&w->segment);
-    if (w->segment.at != NULL)
-        w->at = w->segment.at;
-    else
-        w->at = f->rank == 0 ? w->local : NULL;
+    w->at = w->segment.at;
 }
 
 void dm_file_words_explain(const struct dm_file *f)
@@ -211,5 +234,5 @@ void dm_file_words_free(struct dm_file *f)
 {
     words_drop(&f->words);
     dm_node_segment_free(&f->words.segment);
-    f->words.at = f->words.local;
+    f->words.at = &f->words.pointer;
 }
