@@ -453,3 +453,30 @@ int dm_chan_send_small(struct dm_chan *chan, int proc, const struct dm_pkt *pkt,
         memcpy(ctl->data, data, pkt->data_len);
     return dm_chan_send(chan, proc, pkt, &ctl->send);
 }
+
+struct send_out {
+    struct dm_chan_send send;
+    bool is_over;
+    int err;
+};
+
+static void send_out_done(struct dm_chan_send *send, int err)
+{
+    struct send_out *out = dm_container_of(send, struct send_out, send);
+
+    out->err = err;
+    out->is_over = true;
+}
+
+int dm_chan_send_out(struct dm_chan *chan, int proc, const struct dm_pkt *pkt)
+{
+    struct send_out out = {.send.done = send_out_done};
+    int err = dm_chan_send_now(chan, proc, pkt, NULL);
+
+    if (err != DM_EAGAIN)
+        return err;
+    err = dm_chan_send(chan, proc, pkt, &out.send);
+    while (err == DM_OK && !*(volatile bool *)&out.is_over)
+        dm_chan_progress_wait(chan);
+    return err != DM_OK ? err : out.err;
+}

@@ -56,6 +56,11 @@ int dm_chan_send_ctl(struct dm_chan *chan, int proc, const struct dm_pkt *pkt);
 /* The same with a payload of at most DM_CHAN_SMALL bytes, which is copied. */
 #define DM_CHAN_SMALL 64
 int dm_chan_send_small(struct dm_chan *chan, int proc, const struct dm_pkt *pkt, const void *data);
+/*
+ * The same without payload, for a peer that waits while the caller may compute next: it is on its way, or
+ * the peer is lost, when this returns; makes progress until then.
+ */
+int dm_chan_send_out(struct dm_chan *chan, int proc, const struct dm_pkt *pkt);
 
 /*
  * Call fn with every queued packet to proc of which nothing has gone yet, first to last: it may

@@ -71,7 +71,7 @@ static int lock_add(struct dm_file *f, uint32_t word, uint64_t n, uint64_t *old_
 
 /* ---- telling ---- */
 
-/* Tell the waiter that a word names; nobody if it is 0. */
+/* Tell the waiter that a word names; nobody if it is 0. This process may compute next: the packet has gone then. */
 static void lock_notify(const struct dm_file *f, uint64_t waiter, uint32_t ticket, bool is_lost)
 {
     struct pkt_file_turn p = {
@@ -83,7 +83,7 @@ static void lock_notify(const struct dm_file *f, uint64_t waiter, uint32_t ticke
     int rank = (int)(waiter >> 32) - 1;
 
     if (rank >= 0 && rank < f->size)
-        (void)dm_chan_send_ctl(dm_world.chan, dm_group_proc(f->group, rank), &p.pkt);
+        (void)dm_chan_send_out(dm_world.chan, dm_group_proc(f->group, rank), &p.pkt);
 }
 
 static int lock_fail_lost(const struct dm_file *f)

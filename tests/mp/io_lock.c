@@ -1,8 +1,8 @@
-/* test: np=2,3,4,5 timeout=60 */
+/* test: np=2,3,4,5 cfg=CONNECT=auto|demand timeout=60 */
 /*
  * The lock of atomic mode. Held for long: who waits is told, and does not look at words of rank 0 meanwhile, whose
  * threads each look would wake on a core that the holder may need. Given from one to the next, many times: one
- * has it.
+ * has it. Who has given it back may compute: the next one of its host has been told.
  */
 #include "io_test.h"
 
@@ -15,7 +15,7 @@
 #define COUNTER "files: operations on words of locks"
 
 static int is_slow; /* this process holds the lock for long */
-static int *inside; /* processes of this host that have it */
+static int *inside; /* processes of this host that have it; behind it: whose access is over */
 
 /* Called inside of the lock. */
 static int slow_copy(void *to, const void *from, int count, MPI_Offset position)
@@ -66,11 +66,19 @@ static void counter_make(MPI_Comm host, MPI_Win *win_p)
     int unit, first;
 
     MUST(MPI_Comm_rank(host, &first));
-    MUST(MPI_Win_allocate_shared(first == 0 ? sizeof(int) : 0, sizeof(int), MPI_INFO_NULL, host,
+    MUST(MPI_Win_allocate_shared(first == 0 ? 2 * sizeof(int) : 0, sizeof(int), MPI_INFO_NULL, host,
                                  &inside, win_p));
     MUST(MPI_Win_shared_query(*win_p, 0, &size, &unit, &inside));
     if (first == 0)
-        *inside = 0;
+        inside[0] = inside[1] = 0;
+}
+
+/* Calls nothing until all of this host, whose number this is, have done their access. */
+static void compute(int n)
+{
+    __atomic_fetch_add(&inside[1], 1, __ATOMIC_SEQ_CST);
+    while (mp_rank > 0 && __atomic_load_n(&inside[1], __ATOMIC_SEQ_CST) < n)
+        ;
 }
 
 int main(int argc, char **argv)
@@ -78,11 +86,12 @@ int main(int argc, char **argv)
     MPI_Comm host;
     MPI_File fh;
     MPI_Win win;
-    int level;
+    int level, n_host;
 
     mp_start(&argc, &argv);
     MUST(MPI_T_init_thread(MPI_THREAD_SINGLE, &level));
     MUST(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, mp_rank, MPI_INFO_NULL, &host));
+    MUST(MPI_Comm_size(host, &n_host));
     counter_make(host, &win);
     MUST(MPI_Register_datarep("slow", MPI_CONVERSION_FN_NULL, slow_write, slow_extent, NULL));
     io_scratch(NAME, &fh);
@@ -92,6 +101,7 @@ int main(int argc, char **argv)
         is_slow = mp_rank == rank;
         MUST(MPI_Barrier(MPI_COMM_WORLD));
         access_once(fh);
+        compute((rank + 1) * n_host);
     }
     is_slow = 0;
     for (int i = 0; i < N; i++)
