@@ -156,6 +156,36 @@ static void from_bottom(void)
     dm_type_free(type);
 }
 
+/* Many of them: no address is made of the displacements of moves that there are not. */
+static void records_from_bottom(void)
+{
+    enum { N = 100 };
+
+    static struct record {
+        int32_t i;
+        int16_t h[2];
+    } a[N];
+    int lengths[2] = {1, 1};
+    MPI_Aint displs[2] = {(MPI_Aint)&a[0].i, (MPI_Aint)&a[0].h[1]};
+    int types[2] = {MPI_INT32_T, MPI_INT16_T};
+    struct dm_type *type;
+    char out[N * 6];
+    bool is_right = true;
+
+    for (int i = 0; i < N; i++)
+        a[i] = (struct record){i + 1, {7, (int16_t)-i}};
+    CHECK_EQ(dm_type_create_struct(2, dm_counts_int(lengths), dm_counts_wide(displs), types, &type),
+             DM_OK);
+    CHECK_EQ(dm_type_commit(type), DM_OK);
+    dm_type_pack(MPI_BOTTOM, N, type, 0, out, sizeof(out));
+    memset(a, 0, sizeof(a));
+    dm_type_unpack(MPI_BOTTOM, N, type, 0, out, sizeof(out));
+    for (int i = 0; i < N; i++)
+        is_right &= a[i].i == i + 1 && a[i].h[0] == 0 && a[i].h[1] == -i;
+    CHECK(is_right);
+    dm_type_free(type);
+}
+
 /* The upper bound that a marker sets stays with every type around it (5.1.7). */
 static void markers(void)
 {
@@ -437,6 +467,7 @@ int main(void)
     wrong_arguments();
     huge();
     from_bottom();
+    records_from_bottom();
     markers();
     deep();
     names();

@@ -66,8 +66,10 @@ static struct dm_moves *moves_of(const struct dm_loop *leaf)
             return NULL;
         }
     n = (moves->n + DM_MOVES_LOOP - 1) / DM_MOVES_LOOP * DM_MOVES_LOOP;
+    /* The rest of a loop moves nothing, and that at an address of the block: displacement 0 is NULL for MPI_BOTTOM. */
     for (; moves->n < n; moves->n++) {
-        moves->mem[moves->n] = moves->packed[moves->n] = 0;
+        moves->mem[moves->n] = moves->mem[moves->n - 1];
+        moves->packed[moves->n] = moves->packed[moves->n - 1];
         moves->width[moves->n] = 0;
     }
     return moves;
