@@ -37,7 +37,7 @@ static int view_check_disp(struct dm_file *f, MPI_Offset *disp)
         return DM_FAIL(DM_ERR_ARG,
                        "with MPI_MODE_SEQUENTIAL disp must be MPI_DISPLACEMENT_CURRENT");
     if (*disp < 0 || *disp > INT64_MAX / 4)
-        return DM_FAIL(DM_ERR_ARG, "disp is %lld", (long long)*disp);
+        return DM_FAIL(DM_ERR_ARG, "the displacement disp is %lld", (long long)*disp);
     return DM_OK;
 }
 

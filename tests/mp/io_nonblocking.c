@@ -225,6 +225,28 @@ static void freed(const char *use)
     files_close(fh);
 }
 
+/* The names from before MPI-2, which programs still use. */
+static void old_names(void)
+{
+    MPIO_Request req;
+    MPI_Status status;
+    MPI_File fh[2];
+    int is_done = 0;
+
+    files_open(fh, "automatic");
+    fill();
+    MUST(MPI_File_iwrite_at(fh[0], place(0), data[0][0], LEN, MPI_BYTE, &req));
+    MUST(MPIO_Wait(&req, &status));
+    CHECK_EQ(io_count(&status, MPI_BYTE), LEN);
+    MUST(MPI_File_iread_at(fh[0], place(0), back[0][0], LEN, MPI_BYTE, &req));
+    while (!is_done)
+        MUST(MPIO_Test(&req, &is_done, &status));
+    CHECK(req == MPI_REQUEST_NULL);
+    CHECK_EQ(io_count(&status, MPI_BYTE), LEN);
+    CHECK(memcmp(back[0][0], data[0][0], LEN) == 0);
+    files_close(fh);
+}
+
 int main(int argc, char **argv)
 {
     static const char *const uses[] = {"enable", "disable", "automatic"};
@@ -238,5 +260,6 @@ int main(int argc, char **argv)
         wrong(uses[i]);
         freed(uses[i]);
     }
+    old_names();
     return mp_finish();
 }
