@@ -66,15 +66,6 @@ const struct dm_wait_policy dm_wait_policies[DM_N_WAITS] = {
                        .yields = 2,
                        .sleep_us = {50, 500},
                        .sleep_max_us = {1000, 100000}},
-    /* The caller says how long the next look may be away. */
-    [DM_WAIT_LOOK] = {.looks = {1, 1},
-                      .first = {8, 1},
-                      .passes = {8, 1},
-                      .awake = {8, 1},
-                      .yield_ns = 4000,
-                      .spin_ns = 500000,
-                      .sleep_us = {50, 500},
-                      .sleep_max_us = {100000, 100000}},
 };
 
 /* ns of polling or yielding before the first sleep, by DATUM_PROGRESS and DATUM_SPIN. */
@@ -206,19 +197,6 @@ void dm_wait_sleep(struct dm_chan *chan, struct dm_waiter *w, uint64_t max_us)
     w->sleep_us = 2 * us < most ? 2 * us : most;
     if (is_news)
         dm_wait_reset(w);
-}
-
-void dm_wait_pause(struct dm_chan *chan, struct dm_waiter *w, uint64_t ns)
-{
-    uint64_t until = dm_clock_ns() + ns, now;
-
-    do {
-        bool may_sleep = dm_wait_pass(chan, w);
-
-        now = dm_clock_ns();
-        if (may_sleep && now + DM_WAIT_LOCK_SLEEP_NS <= until)
-            dm_wait_sleep(chan, w, (until - now) / 1000);
-    } while (now < until);
 }
 
 /* The writer may have come between the last look and our saying so: look again, then sleep. */

@@ -24,7 +24,6 @@ enum dm_wait_kind {
     DM_WAIT_MESSAGE, /* for a request: packets and completions end it */
     DM_WAIT_WORD,    /* for a word that a process of this host writes, who sends a packet then */
     DM_WAIT_ROUND,   /* for the other ranks of a collective in shared memory */
-    DM_WAIT_LOOK,    /* between looks at a remote word: nobody wakes us */
     DM_N_WAITS
 };
 
@@ -86,9 +85,6 @@ bool dm_wait_pass(struct dm_chan *chan, struct dm_waiter *w);
  * thread has done something.
  */
 void dm_wait_sleep(struct dm_chan *chan, struct dm_waiter *w, uint64_t max_us);
-
-/* Passes of progress for so long, and sleep: between two looks at what others change, who wake nobody. */
-void dm_wait_pause(struct dm_chan *chan, struct dm_waiter *w, uint64_t ns);
 
 /*
  * Wait, making progress, for a word in memory that other processes of this host write: until
@@ -165,13 +161,6 @@ static inline void dm_wait_short(uint32_t *n)
  * that old.
  */
 #define DM_WAIT_AM_GET_NS 60000
-/*
- * A lock by remote atomics: the next look comes after 1/16 of the time waited, at most 5 ms;
- * worth a sleep: 0.1 ms.
- */
-#define DM_WAIT_LOCK_PART     16
-#define DM_WAIT_LOCK_MAX_NS   UINT64_C(5000000)
-#define DM_WAIT_LOCK_SLEEP_NS UINT64_C(100000)
 /*
  * A split copy goes well if its end takes no longer than the copy, and so much: else it was in
  * vain.

@@ -12,17 +12,33 @@
 #include "onesided/msg.h"
 #include "onesided/state.h"
 
-int dm_rma_answer(struct dm_win *win, int rank, int32_t handle, enum dm_rma_pkt type, int mode)
+static struct dm_pkt_rma_note flush_note(const struct dm_win *win, int32_t handle,
+                                         enum dm_rma_pkt type, int mode)
 {
-    struct dm_pkt_rma_note note = {
-        .pkt = {.type = (uint8_t)type, .version = DM_PKT_VERSION, .hdr_len = sizeof(note)},
+    return (struct dm_pkt_rma_note){
+        .pkt = {.type = (uint8_t)type,
+                .version = DM_PKT_VERSION,
+                .hdr_len = sizeof(struct dm_pkt_rma_note)},
         .win = handle,
         .source = win->comm->rank,
         .mode = mode,
         .from = win->obj.handle,
     };
+}
+
+int dm_rma_answer(struct dm_win *win, int rank, int32_t handle, enum dm_rma_pkt type, int mode)
+{
+    struct dm_pkt_rma_note note = flush_note(win, handle, type, mode);
 
     return dm_chan_send_ctl(dm_world.chan, dm_rma_proc(win, rank), &note.pkt);
+}
+
+void dm_rma_wake_surely(struct dm_win *win, int rank)
+{
+    struct dm_pkt_rma_note note = flush_note(win, win->parts[rank].handle, DM_PKT_RMA_WAKE, 0);
+
+    dm_rma_state.counts.n_wakes++;
+    (void)dm_chan_send_out(dm_world.chan, dm_rma_proc(win, rank), &note.pkt);
 }
 
 int dm_rma_note(struct dm_win *win, int rank, enum dm_rma_pkt type, int mode)

@@ -14,6 +14,8 @@ int dm_rma_note(struct dm_win *win, int rank, enum dm_rma_pkt type, int mode);
  * window may send one to another that does not know the others' handles yet.
  */
 int dm_rma_answer(struct dm_win *win, int rank, int32_t handle, enum dm_rma_pkt type, int mode);
+/* Wake a rank that waits for words, whatever this process does next: the packet has gone. */
+void dm_rma_wake_surely(struct dm_win *win, int rank);
 /* DM_EPEER when rank, or (rank < 0) any rank of the window, is lost. */
 int dm_rma_check_lost(const struct dm_win *win, int rank);
 /*

@@ -73,6 +73,7 @@ struct dm_win_target {
     struct dm_list deferred; /* packets: another process holds the exclusive lock of the part */
     struct dm_chan_hook deferred_hook;
     uint32_t n_tries; /* to handle them */
+    uint32_t n_wakes; /* packets that words have changed which this process may wait for */
 };
 
 struct dm_win {

@@ -27,6 +27,7 @@ int dm_onesided_stats(struct dm_adapt_stat *stats, int max)
     const struct dm_adapt_stat syncs[] = {
         {"  locks by word", "", dm_rma_state.counts.n_locks_word},
         {"  locks by fetch-and-add", "", dm_rma_state.counts.n_locks_atomic},
+        {"  locks by fetch-and-add: operations", "", dm_rma_state.counts.n_lock_adds},
         {"  locks by packet", "", dm_rma_state.counts.n_locks_packet},
         {"  synchronizations by word", "", dm_rma_state.counts.n_syncs_word},
         {"  synchronizations by packet", "", dm_rma_state.counts.n_syncs_packet},

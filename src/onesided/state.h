@@ -43,7 +43,8 @@ struct dm_rma_state {
     struct {
         uint64_t n_path[DM_N_PATHS];
         uint64_t n_locks_word;   /* taken by a word */
-        uint64_t n_locks_atomic; /* by a provider's fetch-and-add */
+        uint64_t n_locks_atomic; /* by a provider's fetch-and-add, */
+        uint64_t n_lock_adds;    /* and those */
         uint64_t n_locks_packet; /* by a packet to the target */
         uint64_t n_syncs_word;   /* fences, posts, completes by stores */
         uint64_t n_syncs_packet; /* by packets */

@@ -118,8 +118,10 @@ void dm_rma_on_wake(void *arg, int proc, const struct dm_pkt *pkt, const void *d
     struct dm_win *win = dm_win_get(((const struct dm_pkt_rma_note *)pkt)->win);
 
     (void)arg, (void)proc, (void)data, (void)avail, (void)sink;
-    if (win != NULL)
-        lock_grant_next(win);
+    if (win == NULL)
+        return;
+    win->target.n_wakes++;
+    lock_grant_next(win);
 }
 
 void dm_rma_note_handle(struct dm_win *win, const struct dm_pkt_rma_note *note)
