@@ -64,6 +64,11 @@ asleep() { # progress threads, of processes that have peers over two rails
 check 'a progress thread sleeps' asleep thread
 check 'two of them' asleep threads2
 check 'updates of 8-byte integers by the provider' updated
+locks() { # of windows, by the network's provider: more ranks than cores
+    "$TEST_SRC/tests/hosts/on-hosts" -n 2 -- env DATUM_RMA_ATOMIC=yes timeout -k 5 60 mpiexec -n 8 -ppn 4 \
+        "$DATUM_BUILD/tests/mp/rma_lock_told"
+}
+check 'locks by the provider' locks
 check 'datum-tune' tuned
 check_fails 'datum-tune where hosts are not alike' '2 ranks are on one host, while 4 were on several: rows hold' \
     "$TEST_SRC/tests/hosts/on-hosts" -n 2 -- datum-tune --quick --ranks "4 2" --only collectives --collectives barrier \
