@@ -56,18 +56,19 @@ static void check_inter(MPI_Comm inter)
 
 static void meet_as_halves(int acceptor, int connector)
 {
-    char port[MPI_MAX_PORT_NAME] = "unused";
+    char port[MPI_MAX_PORT_NAME] = "unused", line[MPI_MAX_PORT_NAME + 2];
     MPI_Comm inter;
 
     if (mp_rank == acceptor)
         MUST(MPI_Open_port(MPI_INFO_NULL, port));
     tell_port(port, acceptor);
     check_name(port);
+    (void)snprintf(line, sizeof(line), "%s\r\n", port); /* as it is read from a file */
     if (accepts)
         MUST(MPI_Comm_accept(mp_rank == acceptor ? port : NULL, MPI_INFO_NULL, acceptor / 2, half,
                              &inter));
     else
-        MUST(MPI_Comm_connect(mp_rank == connector ? port : NULL, MPI_INFO_NULL, connector / 2,
+        MUST(MPI_Comm_connect(mp_rank == connector ? line : NULL, MPI_INFO_NULL, connector / 2,
                               half, &inter));
     check_inter(inter);
     MUST(MPI_Comm_disconnect(&inter));
@@ -133,7 +134,7 @@ static void all_come(void)
 
 static void errors(void)
 {
-    char port[MPI_MAX_PORT_NAME], changed[MPI_MAX_PORT_NAME];
+    char port[MPI_MAX_PORT_NAME], changed[MPI_MAX_PORT_NAME + 2];
     MPI_Comm inter = MPI_COMM_WORLD, dup;
     MPI_Info info;
 
@@ -158,6 +159,8 @@ static void errors(void)
     FAILS(MPI_Comm_connect(changed, MPI_INFO_NULL, 0, dup, &inter), MPI_ERR_PORT);
     strcpy(changed, port);
     changed[strlen(changed) - 3] = '\0';
+    FAILS(MPI_Comm_connect(changed, MPI_INFO_NULL, 0, dup, &inter), MPI_ERR_PORT);
+    (void)snprintf(changed, sizeof(changed), "%s x", port);
     FAILS(MPI_Comm_connect(changed, MPI_INFO_NULL, 0, dup, &inter), MPI_ERR_PORT);
     /* an accept at a port of somebody else */
     FAILS(MPI_Comm_accept(port, MPI_INFO_NULL, mp_size - 1, dup, &inter), MPI_ERR_PORT);

@@ -61,15 +61,17 @@ static void port_encode(const unsigned char *bytes, size_t len, char *text)
     *text = '\0';
 }
 
-/* How many bytes; -1: not base64, or too long. */
+/* How many bytes, up to white space that ends it; -1: not base64, or too long. */
 static int port_decode(const char *text, unsigned char bytes[BYTES_MAX])
 {
+    size_t len = strcspn(text, " \t\r\n");
+    const char *end = text + len;
     uint32_t bits = 0;
     int n_bits = 0, n = 0;
 
-    if (strlen(text) > TEXT_MAX)
+    if (len > TEXT_MAX || end[strspn(end, " \t\r\n")] != '\0')
         return -1;
-    for (; *text != '\0'; text++) {
+    for (; text < end; text++) {
         const char *digit = strchr(digits, *text);
 
         if (digit == NULL)

@@ -17,7 +17,10 @@ struct dm_port_name {
  * are left out if need be. DM_EINTERN when not even one fits.
  */
 int dm_port_name_write(const struct dm_port_name *port, char name[MPI_MAX_PORT_NAME]);
-/* DM_ERR_PORT for a name of another library, or one that was cut or changed. */
+/*
+ * DM_ERR_PORT for a name of another library, or one that was cut or changed. White space behind it does not count: programs
+ * read names as lines of a file.
+ */
 int dm_port_name_read(const char *name, struct dm_port_name *port_p);
 
 #endif
