@@ -275,7 +275,7 @@ static inline bool turn_has_come(struct turn *turn)
            (word != NULL && word->has_come != NULL && word->has_come(word));
 }
 
-/* Outside the lock: until its wait is over, or there is no poller. */
+/* Outside the lock: until its wait is over, or there is no poller; for a while if anything may end it. */
 static void turn_watch(struct dm_chan_turns *turns, struct turn *turn)
 {
     struct watch watch = {0, false};
@@ -294,10 +294,13 @@ static void turn_watch(struct dm_chan_turns *turns, struct turn *turn)
         is_fresh = dm_futex_now() - since < TURN_AWAKE_NS;
         if (watch_is_free(turns, &watch, is_fresh))
             return;
-        if (is_fresh)
+        if (is_fresh) {
             sched_yield();
-        else
-            turn_sleep(turns, turn);
+            continue;
+        }
+        turn_sleep(turns, turn);
+        if (turn->goal == NULL)
+            return;
     }
 }
 

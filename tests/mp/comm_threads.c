@@ -1,4 +1,4 @@
-/* test: np=2,3 timeout=60 */
+/* test: np=2,3,4 timeout=60 cfg=COLL_SHM=yes|no */
 /*
  * MPI_THREAD_MULTIPLE: threads make communicators over different parents at once, in
  * orders that differ between the ranks, so that agreements on ids meet each other
@@ -113,6 +113,41 @@ static void joins(void)
         MUST(MPI_Comm_free(&own[i]));
 }
 
+/* By turns communicators of all but the last rank, and of all: what ends an agreement need not be a message. */
+static MPI_Group most;
+
+static void *make_groups(void *arg)
+{
+    int tag = (int)((MPI_Comm *)arg - parents);
+
+    for (int i = 0; i < 2 * N_ROUNDS; i++) {
+        MPI_Comm comm;
+
+        if (mp_rank < mp_size - 1) {
+            MUST(MPI_Comm_create_group(MPI_COMM_WORLD, most, tag, &comm));
+            MUST(MPI_Barrier(comm));
+            MUST(MPI_Comm_free(&comm));
+        }
+        MUST(MPI_Comm_create_group(MPI_COMM_WORLD, world, tag, &comm));
+        MUST(MPI_Barrier(comm));
+        MUST(MPI_Comm_free(&comm));
+    }
+    return NULL;
+}
+
+static void groups(void)
+{
+    pthread_t threads[N_THREADS];
+    int range[1][3] = {{0, mp_size - 2, 1}};
+
+    MUST(MPI_Group_range_incl(world, 1, range, &most));
+    for (int i = 0; i < N_THREADS; i++)
+        pthread_create(&threads[i], NULL, make_groups, &parents[i]);
+    for (int i = 0; i < N_THREADS; i++)
+        pthread_join(threads[i], NULL);
+    MUST(MPI_Group_free(&most));
+}
+
 int main(int argc, char **argv)
 {
     pthread_t threads[N_THREADS];
@@ -134,6 +169,7 @@ int main(int argc, char **argv)
         pthread_join(threads[i], NULL);
     one_after_the_other();
     joins();
+    groups();
     for (int i = 0; i < N_THREADS; i++)
         MUST(MPI_Comm_free(&parents[i]));
     MUST(MPI_Group_free(&world));

@@ -20,6 +20,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "channel/wait.h"
 #include "mpi/coll/coll.h"
 #include "mpi/comm/comm_state.h"
 #include "mpi/comm/intercomm.h"
@@ -244,21 +245,29 @@ static uint64_t agree_key_of(const struct dm_comm_circle *c)
     return ctx << 32 | (c->ranks != NULL || c->is_bridge ? (uint32_t)c->tag + 1 : 0);
 }
 
-/* One round after the other, until there is an id. Others go on between those that fail. */
+/*
+ * One round after the other, until there is an id. Others go on between those that fail: the owner may need this
+ * thread to get on, and a circle of one does not wait in a round. Nobody sleeps there: what ends it need not be a
+ * message to this process, and all that could send one may wait for this round.
+ */
 static int agree_rounds(const struct dm_comm_circle *c, struct dm_agreement *me, uint32_t *ctx_p)
 {
+    struct dm_chan *chan = dm_world.chan;
+    struct dm_waiter w;
     uint32_t page;
     int err;
 
+    dm_wait_begin(chan, &w, DM_WAIT_MESSAGE, dm_chan_is_oversubscribed(chan), 0);
     for (;;) {
         page = me->page;
         err = agree_attempt(c, me, true, ctx_p);
         if (err != DM_EAGAIN)
-            return err;
-        /* The owner may need this thread to get on; a circle of one does not wait in a round. */
+            break;
         if (me->page == page)
-            dm_chan_progress_wait(dm_world.chan);
+            (void)dm_wait_pass(chan, &w);
     }
+    dm_wait_end(chan, &w);
+    return err;
 }
 
 int dm_comm_agree(const struct dm_comm_circle *c, int failed, uint32_t *ctx_p)
