@@ -42,9 +42,9 @@ void dm_p2p_matched(struct dm_p2p_req *r, int proc, const struct dm_mkey *key, s
     if (dm_unlikely(len > r->len)) {
         r->req.err = DM_ERR_TRUNCATE;
         len = r->len;
-    } else if (dm_unlikely(len < r->len && r->addr == NULL) &&
+    } else if (dm_unlikely(len < r->len && r->addr == NULL) && proc != dm_world.rank &&
                dm_type_elements_of(r->type, len) == MPI_UNDEFINED) {
-        r->req.err = DM_ERR_TYPE;
+        r->req.err = DM_ERR_TRUNCATE; /* as MPICH has it */
     }
     dm_status_set_bytes(&r->req.status, len);
 }

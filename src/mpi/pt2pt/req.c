@@ -170,17 +170,16 @@ int dm_p2p_req_explain(const struct dm_p2p_req *r)
 {
     int err = r->req.err;
 
+    if (err == DM_ERR_TRUNCATE && r->msg_len <= r->len)
+        return DM_FAIL(err,
+                       "the message from rank %d with tag %d has %zu bytes, which is no whole "
+                       "number of basic elements of the datatype",
+                       r->req.status.MPI_SOURCE, r->req.status.MPI_TAG, r->msg_len);
     if (err == DM_ERR_TRUNCATE)
         return DM_FAIL(err,
                        "the message from rank %d with tag %d has %zu bytes, the receive "
                        "buffer %zu",
                        r->req.status.MPI_SOURCE, r->req.status.MPI_TAG, r->msg_len, r->len);
-    if (err == DM_ERR_TYPE)
-        return DM_FAIL(
-            err,
-            "the message from rank %d with tag %d has %zu bytes, which is no whole number "
-            "of basic elements of the datatype",
-            r->req.status.MPI_SOURCE, r->req.status.MPI_TAG, r->msg_len);
     if (err == DM_EPEER)
         return dm_p2p_fail_lost(r->proc);
     return err;
