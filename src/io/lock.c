@@ -12,6 +12,8 @@
  */
 #include "io/lock.h"
 
+#include <stdio.h>
+
 #include "channel/channel.h"
 #include "channel/wait.h"
 #include "io/file.h"
@@ -65,8 +67,14 @@ static uint64_t lock_self(const struct dm_file *f)
 
 static int lock_add(struct dm_file *f, uint32_t word, uint64_t n, uint64_t *old_p)
 {
+    char why[256];
+    int err = dm_file_word_add(f, word, n, old_p);
+
     n_operations++;
-    return dm_file_word_add(f, word, n, old_p);
+    if (err == DM_OK)
+        return DM_OK;
+    snprintf(why, sizeof(why), "%s", dm_err_detail());
+    return DM_FAIL(err, "an operation on the lock of \"%s\" has failed: %s", f->disk.path, why);
 }
 
 /* ---- telling ---- */
@@ -112,7 +120,7 @@ static void lock_on_turn(void *arg, int proc, const struct dm_pkt *pkt, const vo
         return;
     turn->is_notified = true;
     if (p->is_lost)
-        turn->err = lock_fail_lost(f);
+        turn->err = DM_EPEER;
 }
 
 static void lock_on_lost(void *arg, int proc, int err)
@@ -275,7 +283,9 @@ int dm_file_lock_ask(struct dm_file *f, struct dm_lock_turn *turn)
 int dm_file_lock_look(struct dm_file *f, struct dm_lock_turn *turn, bool *is_ours_p)
 {
     if (!turn->is_ours && lock_is_due(f, turn)) {
-        if (turn->err == DM_OK)
+        if (turn->err != DM_OK) /* noted meanwhile, perhaps by another thread: said here */
+            turn->err = lock_fail_lost(f);
+        else
             turn->err = turn->is_notified ? lock_take(f, turn) : lock_lose(f, lock_fail_lost(f));
         if (turn->err != DM_OK)
             lock_leave(f, turn);
