@@ -241,6 +241,7 @@ int dm_adapt_stats(struct dm_adapt *adapt, struct dm_adapt_stat *stats, int max)
 {
     struct list list = {stats, 0, max};
 
+    pthread_mutex_lock(&adapt->shared.lock); /* the connection server may be accepting one */
     stats_add_conns(&list, adapt);
     stats_add_shared(&list, adapt);
     stats_add_rails(&list, adapt);
@@ -254,6 +255,7 @@ int dm_adapt_stats(struct dm_adapt *adapt, struct dm_adapt_stat *stats, int max)
     stats_add(&list, "  given up for room", "", adapt->mem.cache.n_evicted);
     stats_add(&list, "  dropped, since memory changed", "", adapt->mem.cache.n_changed);
     stats_add(&list, "  for one use, not watched", "", adapt->mem.n_single);
+    pthread_mutex_unlock(&adapt->shared.lock);
     return list.n;
 }
 
