@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "providers/tcp/stream.h"
+#include "providers/tcp/transport/congestion.h"
 
 /* ---- life ---- */
 
@@ -152,6 +153,7 @@ int dm_tcp_conn_connect(struct dm_net_conn *any)
     dm_tcp_conn_close(any);
     if (!dm_tcp_conn_open(conn, -1))
         return errno;
+    dm_tcp_congestion_connect(any->sock, &any->net->pia.addr.sa, to);
     if (connect(any->sock, to, dm_net_addr_len(to)) == 0 || errno == EINPROGRESS)
         return 0; /* epoll tells */
     return err_is_refused(errno) ? ECONNREFUSED : errno;

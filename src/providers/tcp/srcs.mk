@@ -10,6 +10,7 @@ SRCS_provider_tcp += \
     src/providers/tcp/progress.c \
     src/providers/tcp/rdma.c \
     src/providers/tcp/recv.c \
+    src/providers/tcp/transport/congestion.c \
     src/providers/tcp/transport/in.c \
     src/providers/tcp/transport/listener.c \
     src/providers/tcp/transport/op.c \

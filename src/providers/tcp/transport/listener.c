@@ -40,7 +40,10 @@ static bool listener_open(struct dm_tcp_listener *listener, uint16_t port)
     dm_net_addr_set_port(&addr, port);
     fd = socket(sa->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     listener->base.sock = fd;
-    return fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+    if (fd < 0)
+        return false;
+    dm_tcp_congestion_unpaced(fd, listener->congestion);
+    return setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
            bind(fd, sa, dm_net_addr_len(sa)) == 0 && listen(fd, BACKLOG) == 0 &&
            listener_watch(listener, EPOLL_CTL_ADD, true);
 }
@@ -75,6 +78,7 @@ void dm_tcp_listener_accept(struct dm_tcp_listener *listener)
     for (int i = 0; i < ACCEPTS_MAX; i++) {
         fd = accept4(listener->base.sock, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
+            dm_tcp_congestion_accepted(fd, listener->congestion);
             dm_tcp_conn_incoming(ia, fd);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
             /* The callers wait in the kernel. */
