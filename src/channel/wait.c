@@ -14,6 +14,7 @@
 #include "util/futex.h"
 #include "util/glock.h"
 #include "util/host.h"
+#include "util/slice.h"
 
 #define SPIN_AUTO_NS  1000000 /* DATUM_SPIN=auto while every process has a core */
 #define BACKOFF_MAX   1023    /* waits that sleep at once after yielding was in vain ten times */
@@ -95,7 +96,11 @@ uint64_t dm_chan_polls_until(const struct dm_chan *chan)
     return ns == UINT64_MAX ? ns : dm_clock_ns() + ns;
 }
 
-/* A round of yields takes longer the more ranks a core has; who sleeps meanwhile costs all its peers a message. */
+/*
+ * A round of yields takes longer the more ranks a core has; who sleeps meanwhile costs all its peers a message.
+ * Where others compute on the core, each yield gives a slice away: so it is short. It has to be for all: among some
+ * with short slices and others with long ones those with short ones yield again and again before another runs.
+ */
 void dm_wait_start(struct dm_chan *chan)
 {
     int n = 1; /* cores are counted where that may matter only: it takes reading files */
@@ -104,6 +109,7 @@ void dm_wait_start(struct dm_chan *chan)
         n = chan->job.n_local /
             (CROWD * (chan->job.n_cores > 0 ? chan->job.n_cores : dm_host_cores()));
     chan->crowd = (uint32_t)(n < 1 ? 1 : n < CROWD_MAX ? n : CROWD_MAX);
+    dm_slice_shorten();
 }
 
 void dm_wait_begin(struct dm_chan *chan, struct dm_waiter *w, enum dm_wait_kind kind,

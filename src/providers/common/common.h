@@ -6,8 +6,8 @@
 #define DM_PROVIDERS_COMMON_COMMON_H
 
 #include "providers/common/init.h"
+#include "providers/common/own_thread.h"
 #include "providers/common/provider.h"
-#include "providers/common/slice.h"
 #include "util/futex.h"
 
 #endif

@@ -16,10 +16,10 @@ SRCS_provider_common += \
     src/providers/common/init.c \
     src/providers/common/lmr.c \
     src/providers/common/obj.c \
+    src/providers/common/own_thread.c \
     src/providers/common/prov_state.c \
     src/providers/common/pz.c \
     src/providers/common/rmr.c \
-    src/providers/common/slice.c \
     src/providers/common/sp.c \
     src/providers/common/srq.c \
     src/providers/common/strict.c \

@@ -13,6 +13,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "util/slice.h"
+
 enum { WAIT_MIN_NS = 1000000, WAIT_MAX_NS = 64000000, BUSY_POLLS = 16 };
 enum { LOOK_NS = 1000000, SHORT_LOOK_NS = 100000, SHORT_FOR_NS = 16000000 };
 
@@ -120,7 +122,7 @@ static void *net_progress_thread(void *arg)
     struct poll_watch watch = {0};
     uint64_t ns = WAIT_MIN_NS;
 
-    dm_thread_short_slice();
+    dm_slice_shorten();
     for (;;) {
         uint32_t word = atomic_load(&net->progress.word);
         bool is_idle = thread_is_idle(net, &watch);

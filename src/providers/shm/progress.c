@@ -15,6 +15,7 @@
 
 #include "providers/shm/cm.h"
 #include "providers/shm/ctrl.h"
+#include "util/slice.h"
 
 enum { N_EVENTS = 64, NS_PER_MS = 1000000 };
 
@@ -184,7 +185,7 @@ static void *shm_progress_thread(void *arg)
     struct epoll_event ev[N_EVENTS];
     int timeout = -1;
 
-    dm_thread_short_slice();
+    dm_slice_shorten();
     for (;;) {
         int n = epoll_wait(ia->epoll_fd, ev, N_EVENTS, timeout);
         bool is_stopping;
