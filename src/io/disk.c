@@ -144,17 +144,18 @@ static int disk_reopen(const struct dm_disk *disk, int flags)
  * the rest to be: what another host has written there is lost. Linux does not do so while a part of the
  * file is locked. So a byte that no file has is; where locks do not work, writes wait for the server.
  */
-static void disk_keep_to_ranges(struct dm_disk *disk, int flags)
+void dm_disk_keep_to_ranges(struct dm_disk *disk)
 {
     struct flock lock = {
         .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = INT64_MAX - 1, .l_len = 1};
-    int fd;
+    int access = fcntl(disk->fd, F_GETFL) & O_ACCMODE, fd;
 
-    if (strcmp(disk->fs, "nfs") != 0 || (flags & O_ACCMODE) == O_RDONLY)
+    if (strcmp(disk->fs, "nfs") != 0 || access == O_RDONLY)
         return;
-    if ((flags & O_ACCMODE) == O_RDWR && fcntl(disk->fd, F_OFD_SETLK, &lock) == 0)
+    disk->is_exact = access == O_RDWR && fcntl(disk->fd, F_OFD_SETLK, &lock) == 0;
+    if (disk->is_exact)
         return;
-    fd = disk_reopen(disk, (flags & O_ACCMODE) | O_DSYNC);
+    fd = disk_reopen(disk, access | O_DSYNC);
     if (fd < 0)
         return;
     close(disk->fd);
@@ -190,7 +191,6 @@ int dm_disk_open(struct dm_disk *disk, const char *path, int flags)
     disk->is_coherent = reach != DISK_REMOTE;
     disk->is_memory = strcmp(disk->fs, "tmpfs") == 0 || strcmp(disk->fs, "ramfs") == 0;
     disk->can_map = disk->is_local && S_ISREG(st.st_mode) && (flags & O_ACCMODE) == O_RDWR;
-    disk_keep_to_ranges(disk, flags);
     return DM_OK;
 }
 
@@ -261,6 +261,25 @@ int dm_disk_write(const struct dm_disk *disk, const void *buf, size_t len, uint6
     }
     *done_p = done;
     return err;
+}
+
+int dm_disk_write_near(const struct dm_disk *disk, const void *buf, size_t len, uint64_t offset,
+                       size_t *done_p)
+{
+    struct iovec all = {.iov_base = (void *)(uintptr_t)buf, .iov_len = len};
+    ssize_t n = disk->is_exact ? pwritev2(disk->fd, &all, 1, (off_t)offset, RWF_DSYNC) : -1;
+
+    /* The rest, and what that call does not do, as usual. */
+    if (n < 0 || (size_t)n < len) {
+        size_t before = n > 0 ? (size_t)n : 0;
+        int err =
+            dm_disk_write(disk, (const char *)buf + before, len - before, offset + before, done_p);
+
+        *done_p += before;
+        return err;
+    }
+    *done_p = len;
+    return DM_OK;
 }
 
 /* Leave out the first n bytes. */

@@ -19,6 +19,7 @@ struct dm_disk {
     bool is_coherent; /* hosts see at once what others write */
     bool is_memory;   /* all of it: reading a hole takes a copy, and spares no wait */
     bool can_map;     /* for writing, too */
+    bool is_exact;    /* NFS that writes no bytes but ours: a message for each range */
     uint64_t dev;
     uint64_t ino;
 };
@@ -32,6 +33,8 @@ const char *dm_disk_fs_of(const char *path, bool *is_local_p);
  * DM_ERR_ACCESS, ...
  */
 int dm_disk_open(struct dm_disk *disk, const char *path, int flags);
+/* Nothing is written but what the program writes, though other hosts may write to the same pages. */
+void dm_disk_keep_to_ranges(struct dm_disk *disk);
 /* Close it, if it is open; the path stays. */
 int dm_disk_close(struct dm_disk *disk);
 int dm_disk_unlink(const char *path);
@@ -43,6 +46,9 @@ int dm_disk_read(const struct dm_disk *disk, void *buf, size_t len, uint64_t off
                  size_t *done_p);
 int dm_disk_write(const struct dm_disk *disk, const void *buf, size_t len, uint64_t offset,
                   size_t *done_p);
+/* Writing, where others of this process' ranges are in the same page. */
+int dm_disk_write_near(const struct dm_disk *disk, const void *buf, size_t len, uint64_t offset,
+                       size_t *done_p);
 /* The same for n pieces of memory; iov is changed. n is at most DM_DISK_IOV. */
 #define DM_DISK_IOV 1024
 int dm_disk_readv(const struct dm_disk *disk, struct iovec *iov, int n, uint64_t offset,

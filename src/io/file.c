@@ -176,10 +176,14 @@ static int file_open_disk(struct dm_file *f, const char *path, int flags)
 {
     int err = dm_disk_open(&f->disk, path, flags);
 
-    if (err != DM_ERR_ACCESS || (f->amode & MPI_MODE_WRONLY) == 0)
-        return err;
-    free(f->disk.path);
-    return dm_disk_open(&f->disk, path, (flags & ~O_ACCMODE) | O_WRONLY);
+    if (err == DM_ERR_ACCESS && (f->amode & MPI_MODE_WRONLY) != 0) {
+        free(f->disk.path);
+        err = dm_disk_open(&f->disk, path, (flags & ~O_ACCMODE) | O_WRONLY);
+    }
+    /* The program may have said that no other host writes. */
+    if (err == DM_OK && ((f->amode & MPI_MODE_UNIQUE_OPEN) == 0 || !dm_node_is_one(f->group)))
+        dm_disk_keep_to_ranges(&f->disk);
+    return err;
 }
 
 /* A network file system may not show a file yet where nobody has made it. */

@@ -137,10 +137,23 @@ static int move_range(struct dm_move *m, uint64_t at, uint64_t offset, uint64_t 
 
 /* ---- ranges by themselves ---- */
 
+/*
+ * Are there several in a page, on average? Where a range is a message to a server, a page holds back one of
+ * them only; to write it and wait is one message less than to write it out when the next one comes.
+ */
+static bool ranges_are_near(const struct iovec *ranges, int n)
+{
+    uint64_t first = (uintptr_t)ranges[0].iov_base, last = (uintptr_t)ranges[n - 1].iov_base;
+
+    return n > 1 && last > first && (last - first) / (uint64_t)(n - 1) < DM_IO_PAGE;
+}
+
 /* Short ranges of scattered memory, whose data are packed at once. */
 static int move_ranges_staged(struct dm_move *m, const struct iovec *ranges, int n, char *stage,
                               uint64_t total, uint64_t *done_p)
 {
+    int (*write)(const struct dm_disk *, const void *, size_t, uint64_t, size_t *) =
+        ranges_are_near(ranges, n) ? dm_disk_write_near : dm_disk_write;
     uint64_t at = 0;
     size_t done;
     int err = DM_OK;
@@ -150,7 +163,7 @@ static int move_ranges_staged(struct dm_move *m, const struct iovec *ranges, int
     for (int i = 0; i < n && err == DM_OK; i++) {
         uint64_t offset = (uintptr_t)ranges[i].iov_base;
 
-        err = m->is_write ? dm_disk_write(m->disk, stage + at, ranges[i].iov_len, offset, &done)
+        err = m->is_write ? write(m->disk, stage + at, ranges[i].iov_len, offset, &done)
                           : dm_disk_read(m->disk, stage + at, ranges[i].iov_len, offset, &done);
         at += done;
         if (done < ranges[i].iov_len)
@@ -166,15 +179,20 @@ static int move_ranges_staged(struct dm_move *m, const struct iovec *ranges, int
 static int move_ranges(struct dm_move *m, const struct iovec *ranges, int n, uint64_t *want_p,
                        uint64_t *done_p)
 {
-    uint64_t done;
+    bool is_near = m->is_write && m->type->is_contig && ranges_are_near(ranges, n);
     int err = DM_OK;
 
     *want_p = *done_p = 0;
     for (int i = 0; i < n && *done_p == *want_p && err == DM_OK; i++) {
-        err = move_range(m, m->done + *done_p, (uintptr_t)ranges[i].iov_base, ranges[i].iov_len,
-                         &done);
-        *want_p += ranges[i].iov_len;
-        *done_p += done;
+        uint64_t at = m->done + *done_p, offset = (uintptr_t)ranges[i].iov_base, done = 0;
+        size_t len = ranges[i].iov_len, n_near = 0;
+
+        if (is_near)
+            err = dm_disk_write_near(m->disk, move_mem(m, at), len, offset, &n_near);
+        else
+            err = move_range(m, at, offset, len, &done);
+        *want_p += len;
+        *done_p += done + n_near;
     }
     return err;
 }

@@ -9,9 +9,18 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "mp_test.h"
+
+/* Is the directory a file server's, by NFS? */
+static inline int io_is_nfs(void)
+{
+    struct statfs fs;
+
+    return statfs(".", &fs) == 0 && fs.f_type == 0x6969;
+}
 
 static inline void io_open(const char *name, int amode, MPI_File *fh)
 {
