@@ -198,12 +198,14 @@ void dm_shm_srq_reclaim(struct dm_shm_ep *ep, uint32_t owner)
     for (uint32_t i = 0; i < srq->n_desc; i++) {
         struct dm_shm_desc *desc = desc_at(own_hdr(ep), srq, i);
         uint64_t pos = atomic_load(&desc->state) >> DM_SLOT_POS_SHIFT;
+        uint64_t cookie;
 
         if (!desc_is_claimed_by(desc, owner))
             continue;
         srq_help_head(ep);
-        dm_shm_recv_flush_one(ep, desc->recv.cookie);
+        cookie = desc->recv.cookie; /* who posts may have the descriptor from the next line on */
         atomic_store(&desc->state, dm_shm_desc_state(pos, 0, DM_DESC_FREE));
+        dm_shm_recv_flush_one(ep, cookie);
     }
 }
 
