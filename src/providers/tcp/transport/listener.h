@@ -11,9 +11,8 @@
 struct dm_tcp_listener {
     struct dm_net_listener base;
     enum dm_tcp_source source;
-    uint64_t resume_at; /* 0: not paused, for want of descriptors */
-    char
-        congestion[DM_TCP_CONGESTION_LEN]; /* of connections from other hosts; empty: as they are */
+    uint64_t resume_at;                     /* 0: not paused, for want of descriptors */
+    char congestion[DM_TCP_CONGESTION_LEN]; /* for connections from elsewhere; or empty */
 };
 
 /* Somebody has connected, or more. */
