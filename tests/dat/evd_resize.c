@@ -2,11 +2,15 @@
 /*
  * Resizing a dispatcher under traffic: producers of another process and of
  * this one go on, nothing is lost, doubled or reordered, and what is queued
- * survives. Shrinking below what is queued is refused.
+ * survives. Shrinking below what is queued is refused. Another thread posts
+ * meanwhile, without the thread-safe line, too.
  */
+#include <sched.h>
+#include <stdatomic.h>
+
 #include "dat_pair.h"
 
-enum { N_EPS = 3, N_MSGS = 6000, N_CONNS = 100, DEPTH = 32, LEN = 4096 };
+enum { N_EPS = 3, N_MSGS = 6000, N_CONNS = 100, N_GROWN = 400, DEPTH = 32, LEN = 4096 };
 
 struct stream {
     DAT_EP_HANDLE ep;
@@ -202,6 +206,50 @@ static void keeps_events(struct dt *t)
     OK(dat_evd_free(evd));
 }
 
+struct poster {
+    DAT_EVD_HANDLE evd;
+    _Atomic uintptr_t n; /* posted so far */
+    _Atomic bool is_over;
+};
+
+static void *post_until_over(void *arg)
+{
+    struct poster *p = arg;
+    DAT_EVENT event = {.event_number = DAT_SOFTWARE_EVENT};
+
+    while (!atomic_load(&p->is_over)) {
+        event.event_data.software_event_data.pointer = (DAT_PVOID)atomic_load(&p->n);
+        if (dat_evd_post_se(p->evd, &event) == DAT_SUCCESS)
+            atomic_fetch_add(&p->n, 1);
+    }
+    return NULL;
+}
+
+/* A thread posts all the time; the ring moves under it. */
+static void grows_under_posts(struct dt *t)
+{
+    for (int i = 0; i < N_GROWN; i++) {
+        struct poster p = {.evd = DAT_HANDLE_NULL};
+        DAT_EVENT event;
+        pthread_t thread;
+
+        OK(dat_evd_create(t->ia, 64, DAT_HANDLE_NULL, DAT_EVD_SOFTWARE_FLAG, &p.evd));
+        CHECK_EQ(pthread_create(&thread, NULL, post_until_over, &p), 0);
+        while (atomic_load(&p.n) == 0)
+            sched_yield();
+        for (DAT_COUNT size = 128; size <= 8192; size *= 2)
+            OK(dat_evd_resize(p.evd, size));
+        atomic_store(&p.is_over, true);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+        for (uintptr_t n = 0; n < p.n; n++) {
+            OK(dat_evd_dequeue(p.evd, &event));
+            CHECK_EQ((uintptr_t)event.event_data.software_event_data.pointer, n);
+        }
+        CHECK_RC(dat_evd_dequeue(p.evd, &event), DAT_QUEUE_EMPTY);
+        OK(dat_evd_free(p.evd));
+    }
+}
+
 static int one(struct dt *t, const char *name)
 {
     struct stream all[N_EPS];
@@ -211,6 +259,7 @@ static int one(struct dt *t, const char *name)
         dt_open_as(t, name, is_safe != 0 ? DAT_TRUE : DAT_FALSE);
         dt_alloc(t, &mem, LEN, true);
         keeps_events(t);
+        grows_under_posts(t);
         join_all(t, all, true);
         receive(t, &mem, all);
         dt_meet(t);

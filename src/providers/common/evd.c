@@ -6,7 +6,6 @@
 #include <sched.h>
 #include <string.h>
 
-#include "providers/common/evd_lock.h"
 #include "providers/common/provider.h"
 
 #define STREAMS_OK ((DAT_EVD_FLAGS)(DAT_EVD_SOFTWARE_FLAG | DAT_EVD_DEFAULT_FLAG))
@@ -152,9 +151,9 @@ DAT_RETURN dm_evd_modify_cno(DAT_EVD_HANDLE handle, DAT_CNO_HANDLE cno_handle)
     evd->cno = cno;
     if (cno != NULL)
         cno->n_refs++;
-    dm_evd_lock(evd); /* nobody here triggers the old one any more */
+    pthread_mutex_lock(&evd->lock); /* nobody here triggers the old one any more */
     evd_publish_cno(evd);
-    dm_evd_unlock(evd);
+    pthread_mutex_unlock(&evd->lock);
     /* What is already queued counts as new for this CNO. */
     if (cno != NULL && evd->is_enabled && dm_evd_ring_has(evd->ring, evd->head) &&
         dm_cno_ring_trigger(cno->ring, evd->ring->handle))
@@ -281,9 +280,9 @@ DAT_RETURN dm_evd_resize(DAT_EVD_HANDLE handle, DAT_COUNT qlen)
     if (!atomic_compare_exchange_strong(&evd->is_waiting, &is_free, true))
         return DM_DAT(DAT_INVALID_STATE, DAT_INVALID_STATE_EVD_WAITER);
     pthread_mutex_lock(&evd->obj.ia->lock);
-    dm_evd_lock(evd);
+    pthread_mutex_lock(&evd->lock);
     ret = evd_resize_locked(evd, qlen);
-    dm_evd_unlock(evd);
+    pthread_mutex_unlock(&evd->lock);
     pthread_mutex_unlock(&evd->obj.ia->lock);
     atomic_store(&evd->is_waiting, false);
     return ret;
@@ -294,6 +293,7 @@ DAT_RETURN dm_evd_post_se(DAT_EVD_HANDLE handle, const DAT_EVENT *event)
     struct dm_evd *evd = evd_get(handle);
     struct dm_evd_item item = {.number = DAT_SOFTWARE_EVENT};
     enum dm_evd_added added;
+    bool is_led;
 
     if (evd == NULL)
         return DM_DAT_BAD_EVD;
@@ -302,12 +302,14 @@ DAT_RETURN dm_evd_post_se(DAT_EVD_HANDLE handle, const DAT_EVENT *event)
     if ((evd->flags & DAT_EVD_SOFTWARE_FLAG) == 0)
         return DM_DAT_ARG(1);
     memcpy(item.data, &event->event_data, sizeof(item.data));
-    dm_evd_lock(evd);
+    /* On either line: any thread may do this at any time, while another one moves the ring, too. */
+    pthread_mutex_lock(&evd->lock);
     added = dm_evd_ring_add(evd->ring, DM_EVD_OWNER_LOCAL, &item);
-    dm_evd_unlock(evd);
+    is_led = atomic_load(&evd->obj.ia->led) == evd->ring;
+    pthread_mutex_unlock(&evd->lock);
     if (added == DM_EVD_FULL)
         return DM_DAT(DAT_QUEUE_FULL, 0);
-    if (added == DM_EVD_ADDED_AGENT || atomic_load(&evd->obj.ia->led) == evd->ring)
+    if (added == DM_EVD_ADDED_AGENT || is_led)
         evd->obj.ia->ops->ia.kick(evd->obj.ia);
     return DAT_SUCCESS;
 }

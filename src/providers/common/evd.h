@@ -36,7 +36,8 @@ struct dm_evd {
     struct dm_obj obj;
     struct dm_evd_ring *ring;
     _Atomic uint64_t head; /* position of the next event; moved by the consumer only */
-    pthread_mutex_t lock;  /* consumer and local producers, thread-safe line only */
+    /* Who moves the ring and who posts to it, on either line; on the thread-safe one the consumer, too. */
+    pthread_mutex_t lock;
     DAT_COUNT qlen;
     DAT_EVD_FLAGS flags;
     struct dm_cno *cno;

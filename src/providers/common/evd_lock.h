@@ -1,5 +1,5 @@
 /*
- * The lock of an event dispatcher: of its consumer and local producers, on the thread-safe line.
+ * The lock of an event dispatcher where its consumer needs it: on the thread-safe line.
  */
 #ifndef DM_PROVIDERS_COMMON_EVD_LOCK_H
 #define DM_PROVIDERS_COMMON_EVD_LOCK_H
